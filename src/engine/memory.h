@@ -1,0 +1,196 @@
+/*-------------------------------------------------------------------------
+ *
+ * memory.h
+ *	  The engine's memory: one region, chunks, pages, pools, caches.
+ *
+ *	region	 one mapping at one address in every process, reserved before
+ *			 the postmaster forks; pages are touched as they are used
+ *	chunk	 2 MB of it, bound to one NUMA node when first handed out
+ *	page	 64 KB of a chunk; belongs to at most one pool at a time
+ *	pool	 the memory of one table's rows, one table's versions, one
+ *			 index, or the engine itself: pages cut into objects of one size
+ *			 class each; large objects are runs of whole pages (or chunks)
+ *	cache	 per process slot, a few free objects of the classes it uses;
+ *			 filled from and flushed to the pools in batches.  It lives in
+ *			 the region, so it survives its process: the slot's next owner
+ *			 uses what it finds
+ *
+ * Page descriptors, and for pools of rows one bitmap word array per page
+ * saying which objects are rows, lie outside the pages they describe and are
+ * never unmapped: a scan may look at a page that has just gone elsewhere and
+ * finds out from the descriptor (see mot_pool_scan_*).
+ *
+ * An object that others may still be reading is not freed here; reclaim.c
+ * holds it until nobody can.  Freed objects go back to their page; a page
+ * whose objects are all free goes back to the region, where any other pool
+ * can take it; and a dropped pool returns all its pages, and the pages behind
+ * them to the system (MADV_REMOVE), at once.
+ *
+ * Lock order: pool class lock -> pool page list lock -> region lock.  No lock
+ * is held while another process may be waited for.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MOT_MEMORY_H
+#define MOT_MEMORY_H
+
+#include "port.h"
+
+#define MOT_CHUNK_SIZE	((size_t) 2 << 20)
+#define MOT_PAGE_SIZE	((size_t) 64 << 10)
+#define MOT_PAGES_PER_CHUNK (MOT_CHUNK_SIZE / MOT_PAGE_SIZE)
+#define MOT_ROW_MIN_SIZE 32		/* granularity of a row page's bitmap */
+#define MOT_MAX_NODES	64
+
+typedef struct mot_region mot_region;	/* lies at the start of the mapping */
+typedef struct mot_pool mot_pool;	/* in the region */
+typedef struct mot_cache mot_cache; /* in the region, one per process slot */
+
+/* mot_region_create flags */
+#define MOT_REGION_PRIVATE	1u	/* threads of one process only (tests, benchmarks): lets the
+								 * kernel use transparent huge pages */
+#define MOT_REGION_HUGE_TRY 2u	/* MAP_HUGETLB if it can be had */
+#define MOT_REGION_HUGE_ON	4u	/* MAP_HUGETLB or fail */
+
+/*
+ * Reserve address space for "max_memory" bytes of chunks plus descriptors and
+ * "caches" caches, and "header_size" bytes for the caller behind the region's
+ * own header (mot_region_header; zeroed).  Commits nothing.  Returns NULL and
+ * a message when the system refuses.  The topology (nodes, which cpu is on
+ * which) is read with hwloc; HWLOC_SYNTHETIC makes it anything.
+ */
+extern mot_region *mot_region_create(size_t max_memory, unsigned caches,
+									 size_t header_size, unsigned flags,
+									 char *err, size_t errlen);
+extern void mot_region_destroy(mot_region *region);
+
+/*
+ * Back to the state mot_region_create left, memory returned to the system.
+ * Nobody else may be using the region (the postmaster's restart after a crash).
+ */
+extern void mot_region_reset(mot_region *region);
+extern void *mot_region_header(mot_region *region);
+extern void *mot_region_base(const mot_region *region);
+
+/* smallest alignment-16 offset view of an address, for row identities */
+static inline uint64_t
+mot_region_offset(const void *base, const void *p)
+{
+	return (uint64_t) ((const char *) p - (const char *) base);
+}
+
+extern unsigned mot_region_nodes(const mot_region *region);
+extern unsigned mot_region_current_node(const mot_region *region);	/* of the calling thread's cpu */
+extern mot_cache *mot_region_cache(mot_region *region, unsigned slot);
+
+/* what an allocation is for decides how near to full it may still succeed */
+typedef enum mot_purpose
+{
+	MOT_FOR_NEW_ROW,			/* refused above the high-water mark */
+	MOT_FOR_CHANGE				/* versions, index nodes, bookkeeping of updates and
+								 * deletes: may use the reserve above it */
+} mot_purpose;
+
+typedef enum mot_pool_kind
+{
+	MOT_POOL_PLAIN,				/* nobody enumerates its objects */
+	MOT_POOL_ROWS				/* has a page directory and row bitmaps */
+} mot_pool_kind;
+
+/*
+ * A new, empty pool; takes no page until it is used.  "limit", if not NULL,
+ * is a byte counter shared by the pools of one table: see mot_pool_limit.
+ * Returns NULL when memory is out.  Any process may create pools at any time.
+ */
+typedef struct mot_pool_group
+{
+	_Atomic uint64_t bytes;		/* pages held by the group's pools */
+	_Atomic uint64_t limit;		/* 0: none */
+} mot_pool_group;
+
+extern mot_pool *mot_pool_create(mot_region *region, mot_pool_kind kind,
+								 mot_pool_group *group);
+
+/*
+ * Give everything back: pages to the region and to the system, the pool
+ * itself too.  Nobody may use the pool or its objects any more (the caller
+ * waited for readers); objects of it that lie in caches are forgotten there.
+ */
+extern void mot_pool_destroy(mot_pool *pool);
+
+/*
+ * An object of at least "size" bytes (1 byte to the region's size), 16-byte
+ * aligned, contents undefined.  NULL when the region or the pool's group is
+ * full for that purpose (*why: 0 region, 1 group, if why is not NULL).
+ * Small objects come from the cache: no lock, no atomic, in the common case.
+ * A cache is used by its owner only.  May be called concurrently with
+ * anything but mot_pool_destroy of the same pool.
+ */
+extern void *mot_alloc(mot_cache *cache, mot_pool *pool, size_t size,
+					   mot_purpose purpose, int *why);
+
+/* The object goes back to its pool.  Any process, whoever allocated it. */
+extern void mot_free(mot_cache *cache, void *object);
+
+/* bytes usable behind an object's address (its class's size) */
+extern size_t mot_usable_size(const mot_region *region, const void *object);
+
+/* the pool an object belongs to */
+extern mot_pool *mot_object_pool(const mot_region *region, const void *object);
+
+/* all cached objects back to their pools (memory is short, or the server idle) */
+extern void mot_cache_flush(mot_cache *cache);
+
+/*
+ * Rows of a MOT_POOL_ROWS pool.  mot_row_mark says that an object now is a
+ * row (release: whoever sees the mark sees the row's initialised header);
+ * mot_row_unmark takes it off.  Both atomic, both by whoever allocated or
+ * unlinks the row.  mot_row_mark also bumps the page's insert counter, which
+ * phantom validation of sequential scans compares.
+ */
+extern void mot_row_mark(mot_region *region, void *object);
+extern void mot_row_unmark(mot_region *region, void *object);
+extern bool mot_row_marked(mot_region *region, const void *object);
+
+/*
+ * Walk over all marked rows, page by page in the order the pages came to the
+ * pool.  Rows marked or unmarked meanwhile may or may not be seen; a row
+ * marked before the walk began and not unmarked is seen exactly once.  The
+ * caller holds a published snapshot, so no row it is shown is freed under it.
+ * Pages are claimed by number, so several walkers can share the work: each
+ * takes page_index values from a counter of the caller's.
+ */
+typedef struct mot_page_view
+{
+	void	   *page;			/* address of the page or large object's first page */
+	size_t		object_size;	/* distance of objects (whole run for a large row) */
+	unsigned	objects;		/* how many fit */
+	unsigned	next;			/* walker's position */
+	uint32_t	insert_counter; /* page's insert counter when the walk entered */
+	uint32_t	page_no;		/* for mot_page_insert_counter */
+} mot_page_view;
+
+/* number of directory entries now (grows only; entries may be holes) */
+extern uint64_t mot_pool_directory_size(const mot_pool *pool);
+/* enter directory entry i; false: a hole */
+extern bool mot_pool_page(const mot_pool *pool, uint64_t i, mot_page_view *view);
+/* next marked object of the page, or NULL */
+extern void *mot_page_next(const mot_pool *pool, mot_page_view *view);
+extern uint32_t mot_page_insert_counter(const mot_region *region, uint32_t page_no);
+
+typedef struct mot_memory_stat
+{
+	uint64_t	max_bytes;		/* chunks' share of the region, this node: 0 = not split */
+	uint64_t	chunk_bytes;	/* in chunks handed out */
+	uint64_t	page_bytes;		/* in pages owned by pools */
+	uint64_t	system_bytes;	/* touched and not given back to the system (at most) */
+	uint64_t	descriptor_bytes;	/* overhead outside the chunks (touched, estimate) */
+} mot_memory_stat;
+
+extern void mot_memory_stats(const mot_region *region, unsigned node, mot_memory_stat *stat);
+/* bytes of pages held, and of them bytes in live objects (cached ones count as live) */
+extern void mot_pool_stats(const mot_pool *pool, uint64_t *page_bytes, uint64_t *object_bytes);
+extern uint64_t mot_region_max(const mot_region *region);
+extern uint64_t mot_region_used(const mot_region *region);	/* page bytes in pools */
+
+#endif							/* MOT_MEMORY_H */

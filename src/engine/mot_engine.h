@@ -1,0 +1,484 @@
+/*-------------------------------------------------------------------------
+ *
+ * mot_engine.h
+ *	  The storage engine's public header: everything its host may call.
+ *
+ * The engine keeps tables of rows with versions, and ordered indexes on them,
+ * in one shared region; processes (or threads, in tests) work on it through
+ * sessions.  It knows nothing of SQL: rows and keys are bytes that the host
+ * makes and understands, waiting for another transaction is the host's job,
+ * and no call raises, prints, sleeps for long or calls back except where it
+ * says so.
+ *
+ * Ideas: Silo (Tu et al., SOSP 2013) for the commit protocol and phantom
+ * validation, Masstree (Mao et al., EuroSys 2012) for the index, Cicada (Lim
+ * et al., SIGMOD 2017) for versions inlined in their row, Hekaton (Diaconu et
+ * al., SIGMOD 2013) for timestamps as snapshots.
+ *
+ * Time.  One counter, the clock, numbers commits.  A snapshot is a value of
+ * the clock: it sees exactly the commits numbered up to it.  A session that
+ * reads anything has its oldest snapshot published in its slot; that one word
+ * is also what keeps memory alive: whatever was superseded or unlinked is
+ * freed only when every published snapshot is newer than that.  So as long as
+ * a snapshot is published, every version it can see, the row of every such
+ * version, and the bytes in them stay where they are, and the host may point
+ * straight into them.
+ *
+ * Unless a call says otherwise: sessions call concurrently, a session is used
+ * by one thread at a time, and the calling session has a snapshot published.
+ * What may run concurrently is then anything but the calls marked EXCLUSIVE,
+ * for which the caller guarantees (by the server's table lock) that no other
+ * session uses that table.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MOT_ENGINE_H
+#define MOT_ENGINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct mot_engine mot_engine;
+typedef struct mot_session mot_session; /* private to a process */
+typedef struct mot_table mot_table;
+typedef struct mot_index mot_index;
+typedef struct mot_row mot_row;
+typedef struct mot_version mot_version;
+
+typedef uint64_t mot_ts;
+
+#define MOT_TS_NONE UINT64_MAX	/* no snapshot: nothing needed any more */
+
+typedef enum mot_status
+{
+	MOT_OK = 0,
+	MOT_NOT_FOUND,
+	MOT_NO_MEMORY,				/* the region is full for this purpose */
+	MOT_TABLE_FULL,				/* the table's own limit */
+	MOT_NO_PRIVATE_MEMORY,		/* malloc failed */
+	MOT_DUPLICATE,				/* a live row has this unique key */
+	MOT_BUSY,					/* another transaction holds the row: mot_session_holder says which;
+								 * wait for its end, then call again */
+	MOT_CHANGED,				/* a newer committed version exists: re-check on it */
+	MOT_DELETED,				/* the row is gone */
+	MOT_SELF_CHANGED,			/* this transaction changed the row in this command or a later one */
+	MOT_CONFLICT_CHANGED,		/* 40001: somebody committed a change of a row we want to change */
+	MOT_CONFLICT_DELETED,		/* 40001: the same, a delete */
+	MOT_CONFLICT_READ,			/* 40001: a row we read changed (SERIALIZABLE) */
+	MOT_CONFLICT_PHANTOM,		/* 40001: a range we read has a new row (SERIALIZABLE) */
+	MOT_TOO_LARGE				/* row or key larger than the engine's limits */
+} mot_status;
+
+extern const char *mot_status_name(mot_status status);
+
+/* ---------------------------------------------------------------- engine */
+
+#define MOT_ENGINE_PRIVATE	1u	/* one process, threads only (tests, benchmarks) */
+#define MOT_ENGINE_HUGE_TRY 2u
+#define MOT_ENGINE_HUGE_ON	4u
+
+/*
+ * Reserve the region (call before forking).  max_memory: bytes for rows and
+ * indexes, at least 64 MB.  slots: how many sessions can be open at a time,
+ * at most MOT_MAX_SLOTS.  NULL and a message on failure.
+ */
+#define MOT_MAX_SLOTS 65000
+extern mot_engine *mot_engine_create(size_t max_memory, unsigned slots, unsigned flags,
+									 char *err, size_t errlen);
+extern void mot_engine_destroy(mot_engine *engine);
+/* Empty again, as after create; no session may be open anywhere (EXCLUSIVE). */
+extern void mot_engine_reset(mot_engine *engine);
+/* clock's present value: number of the last commit drawn */
+extern mot_ts mot_engine_clock(const mot_engine *engine);
+/* Oldest snapshot anybody needs (the reclamation horizon), computed now. */
+extern mot_ts mot_engine_horizon(mot_engine *engine);
+
+/* --------------------------------------------------------------- session */
+
+/*
+ * Take slot number "slot" (0 .. slots-1; the host sees to it that one slot
+ * has one owner).  What the last owner still owed to reclamation is taken
+ * over.  MOT_NO_PRIVATE_MEMORY is the only failure.
+ */
+extern mot_status mot_session_open(mot_engine *engine, unsigned slot, mot_session **session);
+/* Leave the slot; an open transaction is aborted first. */
+extern void mot_session_close(mot_session *session);
+extern mot_engine *mot_session_engine(mot_session *session);
+
+/*
+ * Snapshots.  take: a snapshot of now; it is (or something older already was)
+ * published when this returns.  hold: the oldest snapshot this session still
+ * needs is "oldest"; MOT_TS_NONE when it needs none.
+ */
+extern mot_ts mot_snapshot_take(mot_session *session);
+extern void mot_snapshot_hold(mot_session *session, mot_ts oldest);
+extern mot_ts mot_snapshot_held(const mot_session *session);
+
+/* who holds the row that made the last call return MOT_BUSY */
+typedef struct mot_holder
+{
+	unsigned	slot;
+	uint64_t	host_id;		/* what the holder gave mot_txn_begin; read before the row was
+								 * seen held the second time, so it names the holder or (if it has
+								 * just ended) somebody for whom waiting is harmless */
+	const mot_row *row;
+} mot_holder;
+
+extern mot_holder mot_session_holder(const mot_session *session);
+
+/*
+ * Free what can be freed of what this session's slot owes, at most "budget"
+ * objects (0: all).  Returns how many are still owed.  Called by commit now
+ * and then by itself.  mot_reclaim_all works on every slot (a worker of the
+ * host calls it every second or so for the idle and the departed; so does the
+ * engine itself when memory is short).
+ */
+extern uint64_t mot_reclaim(mot_session *session, unsigned budget);
+extern uint64_t mot_reclaim_all(mot_session *session);
+
+/* ---------------------------------------------------------------- tables */
+
+/*
+ * A new empty table, not in the directory.  host_db/host_id: how the host
+ * calls it.  Anybody may call; nobody else can reach it until published.
+ */
+extern mot_status mot_table_create(mot_session *session, uint32_t host_db, uint32_t host_id,
+								   mot_table **table);
+/*
+ * The table and its indexes go: at once for the directory (if it is there),
+ * and all its memory as soon as no published snapshot is old enough to be
+ * looking at it.  EXCLUSIVE.  Never fails.
+ */
+extern void mot_table_drop(mot_session *session, mot_table *table);
+
+/* directory: by host_db and host_id; publish replaces what is there and returns it (or NULL) */
+extern mot_table *mot_table_find(mot_engine *engine, uint32_t host_db, uint32_t host_id);
+extern mot_table *mot_table_publish(mot_engine *engine, mot_table *table);
+extern void mot_table_unpublish(mot_engine *engine, mot_table *table);
+/* walk the directory under its lock: visit(arg, table); must be short and must not call the engine's
+ * directory functions */
+extern void mot_table_each(mot_engine *engine, void (*visit) (void *arg, mot_table *table), void *arg);
+extern uint32_t mot_table_host_db(const mot_table *table);
+extern uint32_t mot_table_host_id(const mot_table *table);
+/* never used for another table while the engine runs: tells a cache that its table pointer is stale */
+extern uint64_t mot_table_serial(const mot_table *table);
+extern void mot_table_set_limit(mot_table *table, uint64_t bytes);	/* 0: none */
+
+typedef struct mot_table_stat
+{
+	int64_t		rows;			/* live rows as of the commits so far */
+	uint64_t	row_bytes;		/* pages of rows and versions */
+	uint64_t	used_bytes;		/* of them in live objects */
+	uint64_t	index_bytes;	/* pages of all its indexes */
+	uint64_t	inserts, updates, deletes;	/* committed */
+} mot_table_stat;
+
+extern void mot_table_stats(const mot_table *table, mot_table_stat *stat);
+
+/* --------------------------------------------------------------- indexes */
+
+#define MOT_INDEX_UNIQUE 1u
+
+/*
+ * A new empty index of a table (EXCLUSIVE, or against concurrent readers
+ * only: attach makes it findable).  host_id: the host's number for it.
+ * At most MOT_MAX_INDEXES a table: MOT_TOO_LARGE.
+ */
+#define MOT_MAX_INDEXES 64
+#define MOT_MAX_KEY 8160		/* bytes of a key the host may give */
+extern mot_status mot_index_create(mot_session *session, mot_table *table, uint32_t host_id,
+								   unsigned flags, mot_index **index);
+extern void mot_index_attach(mot_index *index);	/* mot_table_index finds it */
+extern void mot_index_detach(mot_index *index);
+/* Memory goes as with a table; detaches first.  EXCLUSIVE against writers and readers. */
+extern void mot_index_drop(mot_session *session, mot_index *index);
+extern mot_index *mot_table_index(const mot_table *table, uint32_t host_id);
+extern unsigned mot_table_index_count(const mot_table *table);
+extern mot_index *mot_table_index_at(const mot_table *table, unsigned i);
+extern uint32_t mot_index_host_id(const mot_index *index);
+extern bool mot_index_is_unique(const mot_index *index);
+extern mot_table *mot_index_table(const mot_index *index);
+
+typedef struct mot_index_stat
+{
+	uint64_t	bytes;			/* pages held */
+	uint64_t	used_bytes;
+	int64_t		stale_entries;	/* entries that stand for an older key of their row */
+	uint64_t	scans, gets;	/* see mot_index_count_use */
+} mot_index_stat;
+
+extern void mot_index_stats(const mot_index *index, mot_index_stat *stat);
+typedef struct mot_index_shape
+{
+	uint64_t	entries, border_nodes, interior_nodes, layers, suffix_bytes;
+} mot_index_shape;
+extern void mot_index_measure(mot_session *session, const mot_index *index, mot_index_shape *shape);	/* walks it all */
+
+/*
+ * An index entry can outlive its key.  When the index has such entries, the
+ * engine asks whether a version (of the row the entry leads to) has the
+ * entry's key: "matches" of this private handle.  It must not raise or call
+ * the engine.  Without handle->matches every entry is believed.
+ */
+typedef struct mot_index_handle
+{
+	mot_index  *index;
+	bool		(*matches) (void *arg, const mot_version *version, const void *key, size_t len);
+	void	   *arg;
+} mot_index_handle;
+
+/* --------------------------------------------------------------- reading */
+
+/* What a statement sees: commits up to "snapshot", and of its own transaction
+ * the changes of commands before "command" (PostgreSQL's curcid). */
+typedef struct mot_view
+{
+	mot_ts		snapshot;
+	uint32_t	command;
+} mot_view;
+
+#define MOT_COMMAND_MAX 0x7fffffffu /* as a view's command: sees all own changes */
+
+/* the version's row bytes (8-byte aligned), and the 13 bits the host stored with them */
+extern const void *mot_version_data(const mot_version *version);
+extern unsigned mot_version_host_bits(const mot_version *version);
+/* commit timestamp; 0 while its transaction has not committed */
+extern mot_ts mot_version_ts(const mot_version *version);
+#define MOT_HOST_BITS 13
+
+/*
+ * The version of a row this view sees, or NULL.  Registers the read with a
+ * SERIALIZABLE transaction (MOT_NO_PRIVATE_MEMORY is remembered and reported
+ * by mot_txn_prepare).  May wait some instructions for a commit that is just
+ * being installed.
+ */
+extern const mot_version *mot_row_visible(mot_session *session, const mot_view *view,
+										  mot_table *table, mot_row *row);
+
+/*
+ * The newest state of a row, own changes included, no matter what any
+ * snapshot sees: its version, or NULL when it is deleted or not committed.
+ */
+extern const mot_version *mot_row_newest(mot_session *session, mot_row *row);
+
+/*
+ * A row as a 47-bit number, for the host's row identifier, and back.  A
+ * number that no row of this table has gives NULL; the row may since have
+ * been deleted (or even freed and used for another one, if the caller's
+ * snapshot was not published all the time since it got the number).
+ */
+extern uint64_t mot_row_number(mot_session *session, const mot_row *row);
+extern mot_row *mot_row_by_number(mot_session *session, mot_table *table, uint64_t number);
+
+/* All rows of a table, in no particular order. */
+typedef struct mot_scan
+{
+	mot_table  *table;
+	mot_view	view;
+	_Atomic uint64_t *shared_next;	/* several scanners of one table share this counter; or NULL */
+	uint64_t	next_page, pages;
+	bool		in_page;
+	uint64_t	opaque[8];
+} mot_scan;
+
+extern void mot_scan_begin(mot_session *session, mot_scan *scan, mot_table *table,
+						   const mot_view *view, _Atomic uint64_t *shared_next);
+/* false at the end */
+extern bool mot_scan_next(mot_session *session, mot_scan *scan, mot_row **row,
+						  const mot_version **version);
+
+/*
+ * The row with this key in a unique index (a key added without MOT_KEY_DISTINCT),
+ * as the view sees it: MOT_OK or MOT_NOT_FOUND.
+ */
+extern mot_status mot_index_get(mot_session *session, const mot_view *view,
+								const mot_index_handle *handle,
+								const void *key, size_t len,
+								mot_row **row, const mot_version **version);
+
+/*
+ * Range of an index, in key order or backwards.  Bounds are prefixes of keys:
+ * see mot_bound in tree.h.  A private struct of mot_cursor_size() bytes.
+ */
+typedef enum mot_bound_kind
+{
+	MOT_BOUND_NONE, MOT_BOUND_INCLUSIVE, MOT_BOUND_EXCLUSIVE
+} mot_bound_kind;
+
+typedef struct mot_bound
+{
+	mot_bound_kind kind;
+	const void *key;
+	size_t		len;
+} mot_bound;
+
+typedef struct mot_cursor mot_cursor;
+
+extern size_t mot_cursor_size(void);
+extern mot_status mot_cursor_open(mot_session *session, mot_cursor *cursor, const mot_view *view,
+								  const mot_index_handle *handle,
+								  const mot_bound *lower, const mot_bound *upper, bool backward);
+extern bool mot_cursor_next(mot_cursor *cursor, mot_row **row, const mot_version **version);
+/* the current entry's key as the host gave it (until the next call) */
+extern const void *mot_cursor_key(mot_cursor *cursor, size_t *len);
+extern void mot_cursor_close(mot_cursor *cursor);
+
+/* ---------------------------------------------------------- transactions */
+
+typedef enum mot_isolation
+{
+	MOT_READ_COMMITTED,			/* locks rows when it touches them */
+	MOT_SNAPSHOT,				/* REPEATABLE READ: first committer wins; locks at commit */
+	MOT_SERIALIZABLE			/* and reads are validated at commit */
+} mot_isolation;
+
+/*
+ * One transaction a session at a time.  host_id: what a waiter is told of the
+ * holder of a row.  At MOT_SNAPSHOT and above, "snapshot" is the transaction's
+ * one snapshot, published all the time until its end.
+ */
+extern void mot_txn_begin(mot_session *session, mot_isolation isolation, mot_ts snapshot, uint64_t host_id);
+extern bool mot_txn_active(const mot_session *session);
+/* has it changed or locked anything? */
+extern bool mot_txn_has_work(const mot_session *session);
+extern bool mot_txn_has_writes(const mot_session *session);
+
+/*
+ * Commit in two steps.  prepare locks what is not locked yet, in address
+ * order, and validates; it may return MOT_BUSY (wait, call again) or a
+ * conflict (the host then aborts).  After MOT_OK only commit or abort may
+ * follow, and commit cannot fail.  An unprepared commit is allowed for
+ * transactions that have no deferred lock and nothing to validate
+ * (READ COMMITTED).  commit returns the commit timestamp (0: wrote nothing).
+ */
+extern mot_status mot_txn_prepare(mot_session *session);
+extern mot_ts mot_txn_commit(mot_session *session);
+extern void mot_txn_abort(mot_session *session);
+
+/* A savepoint is a position in the journal; rollback undoes all later changes
+ * and releases rows locked later.  Cannot fail. */
+typedef uint64_t mot_mark;
+extern mot_mark mot_txn_mark(mot_session *session);
+extern void mot_txn_rollback_to(mot_session *session, mot_mark mark);
+
+/* --------------------------------------------------------------- writing */
+
+/*
+ * A new row of "size" bytes; *data is where the host writes them, now, before
+ * it does anything else with the engine.  Nobody else sees the row before
+ * commit.  "command": the id of the command that does this (PostgreSQL's
+ * cid).  Then the host adds its index entries.  If one of them fails, or
+ * anything else raises, rolling back to a mark taken before undoes it.
+ */
+extern mot_status mot_row_insert(mot_session *session, mot_table *table, uint32_t command,
+								 unsigned host_bits, size_t size,
+								 mot_row **row, void **data);
+
+/*
+ * Get the right to change (or lock) a row found through "view" with version
+ * "seen".  MOT_OK: no newer version; go ahead.  MOT_CHANGED (READ COMMITTED
+ * only): it is ours now, but *newest is what it looks like now: re-check on
+ * that, then go ahead or mot_row_unlock.  MOT_DELETED (READ COMMITTED):
+ * somebody deleted it; nothing is held.  MOT_BUSY: wait for mot_session_holder,
+ * call again.  MOT_SELF_CHANGED: a command not before view->command already
+ * changed it (*newest: that version, NULL for a delete).  MOT_CONFLICT_*: as named.
+ * "now": lock at once whatever the isolation level (SELECT FOR UPDATE).
+ * Also MOT_NO_MEMORY, MOT_NO_PRIVATE_MEMORY.
+ */
+extern mot_status mot_row_lock(mot_session *session, const mot_view *view, mot_table *table,
+							   mot_row *row, const mot_version *seen, bool now,
+							   const mot_version **newest);
+/* take back the lock of the immediately preceding mot_row_lock, if that call acquired it */
+extern void mot_row_unlock(mot_session *session, mot_row *row);
+/* is it locked by another transaction just now? (NOWAIT, SKIP LOCKED, statistics) */
+extern bool mot_row_is_locked(mot_session *session, const mot_row *row);
+
+/*
+ * A new version of a row that mot_row_lock granted.  key_change: at least one
+ * index key differs from the previous version's; the host then calls
+ * mot_index_drop_entry with the old and mot_index_add with the new key, for
+ * those indexes, after this.  *data as with insert.
+ */
+extern mot_status mot_row_update(mot_session *session, mot_table *table, mot_row *row,
+								 uint32_t command, unsigned host_bits, size_t size,
+								 bool key_change, void **data);
+/* Delete a row that mot_row_lock granted; mot_index_drop_entry for every index follows. */
+extern mot_status mot_row_delete(mot_session *session, mot_table *table, mot_row *row,
+								 uint32_t command);
+
+/*
+ * Entry key -> row.  For a unique index this is the check, too: MOT_DUPLICATE
+ * with *other = the row that has the key (may be one of our own), MOT_BUSY
+ * while it depends on a transaction still running.  A key with
+ * MOT_KEY_DISTINCT (it holds a null) equals no other.  handle->matches is
+ * used to see whether an entry found still stands for its row's key.
+ */
+#define MOT_KEY_DISTINCT 1u
+extern mot_status mot_index_add(mot_session *session, const mot_index_handle *handle, mot_row *row,
+								const void *key, size_t len, unsigned flags, mot_row **other);
+/* The entry key -> row is to go when this transaction has committed and nobody can need it any more. */
+extern mot_status mot_index_drop_entry(mot_session *session, const mot_index_handle *handle, mot_row *row,
+									   const void *key, size_t len, unsigned flags);
+
+/*
+ * Index build (EXCLUSIVE against writers of the table; the index is not
+ * attached yet): walk all rows with mot_scan over mot_build_next, which gives
+ * each row's versions that anybody can need, newest first; add each version's
+ * key.  No concurrency control, no journal: a failed build is dropped whole.
+ * MOT_DUPLICATE names the other row.
+ */
+typedef struct mot_build mot_build;
+extern size_t mot_build_size(void);
+extern void mot_build_begin(mot_session *session, mot_build *build, mot_index *index);
+/* newest: this is the row's newest version; the others are superseded */
+extern bool mot_build_next(mot_build *build, mot_row **row, const mot_version **version, bool *newest);
+extern mot_status mot_build_add(mot_build *build, const mot_index_handle *handle,
+								const void *key, size_t len, unsigned flags, mot_row **other);
+
+/*
+ * Bulk load (EXCLUSIVE): a row that is committed at once, visible to every
+ * snapshot, as COPY FREEZE has it; its index entries are added without
+ * concurrency control.  The table must have been created (or emptied) by the
+ * calling transaction, which drops it when it aborts.
+ */
+extern mot_status mot_load_row(mot_session *session, mot_table *table, unsigned host_bits, size_t size,
+							   mot_row **row, void **data);
+extern mot_status mot_load_key(mot_session *session, const mot_index_handle *handle, mot_row *row,
+							   const void *key, size_t len, unsigned flags, mot_row **other);
+/* take back the last loaded row, whose keys loaded so far the host names by unload_key */
+extern void mot_unload_row(mot_session *session, mot_table *table, mot_row *row);
+extern void mot_unload_key(mot_session *session, const mot_index_handle *handle, mot_row *row,
+						   const void *key, size_t len, unsigned flags);
+
+/* ------------------------------------------------------------ statistics */
+
+typedef struct mot_memory_report
+{
+	unsigned	nodes;
+	uint64_t	max_bytes;		/* mot.max_memory */
+	uint64_t	used_bytes;		/* pages held by tables, indexes and the engine itself */
+	uint64_t	system_bytes;	/* touched */
+	uint64_t	engine_bytes;	/* of used: the engine's own (retire lists, tables' heads) */
+	uint64_t	descriptor_bytes;
+	uint64_t	retired_objects;	/* versions, rows, entries, nodes awaiting reclamation */
+	mot_ts		clock, horizon;
+} mot_memory_report;
+
+extern void mot_memory_report_get(mot_engine *engine, mot_memory_report *report);
+
+typedef struct mot_node_report
+{
+	uint64_t	chunk_bytes, page_bytes;
+} mot_node_report;
+extern void mot_node_report_get(mot_engine *engine, unsigned node, mot_node_report *report);
+
+/* counted per slot, summed here */
+typedef struct mot_txn_counts
+{
+	uint64_t	commits, aborts, waits;
+	uint64_t	conflict_changed, conflict_deleted, conflict_read, conflict_phantom;
+} mot_txn_counts;
+extern void mot_txn_counts_get(mot_engine *engine, mot_txn_counts *counts);
+
+#endif							/* MOT_ENGINE_H */

@@ -1,0 +1,135 @@
+/*-------------------------------------------------------------------------
+ *
+ * port.h
+ *	  The few machine primitives the engine stands on.
+ *
+ * The engine is plain C11: atomics come from <stdatomic.h>, and every place
+ * that orders memory says beside it why.  What is gathered here is what the
+ * language does not have: cache-line padding, a pause instruction, a small
+ * spinlock that works between processes, and named stop points.
+ *
+ * A spinlock holder never sleeps, never calls out of the engine and never
+ * raises an error, so a waiter spins briefly and then yields its processor
+ * (on a machine with fewer cores than backends the holder may be the one
+ * that is not running).  A process killed while holding one takes the whole
+ * server's shared memory with it: the postmaster re-initialises, as it does
+ * for its own spinlocks (src/backend/storage/lmgr/s_lock.c).
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MOT_PORT_H
+#define MOT_PORT_H
+
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <time.h>
+
+#define MOT_CACHE_LINE 64
+#define MOT_CACHE_ALIGNED _Alignas(MOT_CACHE_LINE)
+
+#define mot_likely(x)	__builtin_expect((x) != 0, 1)
+#define mot_unlikely(x) __builtin_expect((x) != 0, 0)
+#define mot_prefetch(p) __builtin_prefetch(p)
+
+#define MOT_ALIGN_UP(x, a)	(((x) + ((a) - 1)) & ~((size_t) (a) - 1))
+#define MOT_ALIGN_DOWN(x, a) ((x) & ~((size_t) (a) - 1))
+
+#ifdef MOT_ASSERT
+#include <stdio.h>
+#include <stdlib.h>
+#define mot_assert(c) \
+	((c) ? (void) 0 : \
+	 (fprintf(stderr, "%s:%d: engine assertion failed: %s\n", \
+			  __FILE__, __LINE__, #c), abort()))
+#else
+#define mot_assert(c) ((void) 0)
+#endif
+
+static inline void
+mot_pause(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ __volatile__("isb" ::: "memory");
+#endif
+}
+
+/*
+ * One step of waiting for another process that needs only a few instructions
+ * more: pause at first, then give the processor away, then sleep for a
+ * little.  "spins" is the caller's counter, starting at zero.
+ */
+static inline void
+mot_backoff(unsigned *spins)
+{
+	unsigned	n = (*spins)++;
+
+	if (n < 64)
+		mot_pause();
+	else if (n < 1024)
+		sched_yield();
+	else
+	{
+		struct timespec ts = {0, 50 * 1000};
+
+		nanosleep(&ts, NULL);
+	}
+}
+
+typedef struct mot_spinlock
+{
+	atomic_uint word;			/* 0 free, 1 held */
+} mot_spinlock;
+
+static inline void
+mot_spin_init(mot_spinlock *lock)
+{
+	atomic_init(&lock->word, 0);
+}
+
+static inline bool
+mot_spin_try(mot_spinlock *lock)
+{
+	/* acquire: what the last holder wrote is visible to us */
+	return atomic_load_explicit(&lock->word, memory_order_relaxed) == 0 &&
+		atomic_exchange_explicit(&lock->word, 1, memory_order_acquire) == 0;
+}
+
+static inline void
+mot_spin_lock(mot_spinlock *lock)
+{
+	unsigned	spins = 0;
+
+	while (!mot_spin_try(lock))
+		mot_backoff(&spins);
+}
+
+static inline void
+mot_spin_unlock(mot_spinlock *lock)
+{
+	/* release: the next holder sees what we wrote */
+	atomic_store_explicit(&lock->word, 0, memory_order_release);
+}
+
+/*
+ * Named stop points.  A test build (MOT_STOP_POINTS) calls the handler the
+ * test installed; any other build compiles them to nothing.  The handler may
+ * pause the caller, kill the process or schedule another thread.
+ */
+#ifdef MOT_STOP_POINTS
+extern void (*mot_stop_point_handler) (const char *name);
+#define MOT_STOP_POINT(name) \
+	do { \
+		if (mot_stop_point_handler) \
+			mot_stop_point_handler(name); \
+	} while (0)
+#else
+#define MOT_STOP_POINT(name) ((void) 0)
+#endif
+
+#endif							/* MOT_PORT_H */
