@@ -1,0 +1,56 @@
+/*-------------------------------------------------------------------------
+ *
+ * mot.h
+ *	  What every room on the PostgreSQL side shares: settings, the engine,
+ *	  this process's session.
+ *
+ * Layers, each using only those above it:
+ *
+ *	engine/		the storage engine (no PostgreSQL)
+ *	compat/		server version differences
+ *	mot.h		settings and the engine's handle
+ *	xact/		sessions, transactions, snapshots, waiting
+ *	relation/	row format, key codec, per-process relation cache,
+ *				transactional storage
+ *	ddl/ fdw/ monitor/ wal/		on top, side by side
+ *	mot.c		module entry; the only _PG_init
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MOT_H
+#define MOT_H
+
+#include "postgres.h"
+
+#include "engine/mot_engine.h"
+
+/* mot.default_engine */
+typedef enum MotDefaultEngine
+{
+	MOT_DEFAULT_HEAP, MOT_DEFAULT_MOT
+} MotDefaultEngine;
+
+extern int	mot_default_engine;
+extern int	mot_max_memory_mb;	/* mot.max_memory; 0 resolves to the default share */
+extern int	mot_huge_pages;		/* off, try, on */
+
+/*
+ * The engine, NULL when the module was not preloaded or could not reserve its
+ * memory; MotEngineRequired raises a clear error with a HINT then.
+ */
+extern mot_engine *MotEngine;
+extern mot_engine *MotEngineRequired(void);
+extern bool MotPreloaded(void);
+
+#define MOT_FDW_NAME "mot_fdw"
+#define MOT_SERVER_NAME "mot_server"
+#define MOT_AM_NAME "mot"
+
+/* xact/module hooks, called once by _PG_init */
+extern void MotXactInit(void);
+extern void MotRelationInit(void);
+extern void MotDdlInit(void);
+extern void MotFdwInit(void);
+extern void MotMonitorInit(void);
+
+#endif							/* MOT_H */

@@ -1,0 +1,121 @@
+/*-------------------------------------------------------------------------
+ *
+ * relation.h
+ *	  What a process knows of a MOT table: its engine table, its indexes,
+ *	  their key codecs; cached, and rebuilt when the catalogue changes.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MOT_RELATION_H
+#define MOT_RELATION_H
+
+#include "mot.h"
+#include "relation/keycodec.h"
+#include "relation/rowcodec.h"
+#include "utils/rel.h"
+
+typedef struct MotIndex
+{
+	Oid			indexoid;
+	bool		unique;
+	bool		primary;
+	mot_index_handle handle;	/* engine index and the key check (arg = this) */
+	MotKey	   *key;
+	struct MotRelation *relation;
+	Datum	   *check_values;	/* scratch of the key check */
+	bool	   *check_isnull;
+	MotKeyBuffer check_buffer;
+} MotIndex;
+
+typedef struct MotRelation
+{
+	Oid			relid;			/* hash key */
+	bool		valid;			/* false: rebuild at the next MotRelationGet */
+	mot_table  *table;
+	uint64		serial;			/* mot_table_serial when it was looked up */
+	TupleDesc	desc;			/* own copy */
+	AttrNumber	max_key_attnum; /* highest column any index uses */
+	Bitmapset  *key_attnums;	/* columns any index uses (attnum, no offset) */
+	int			nindexes;
+	MotIndex   *indexes;
+	MemoryContext cxt;
+} MotRelation;
+
+/* Is it a foreign table of server mot_server (any server of wrapper mot_fdw)? */
+extern bool MotIsMotRelation(Relation rel);
+extern bool MotIsMotTable(Oid relid);	/* by syscache; false for anything else, or a missing relation */
+extern Oid	MotServerOid(bool missing_ok);
+extern Oid	MotAmOid(bool missing_ok);
+
+/*
+ * The cache entry of an open MOT table (any lock).  If the engine has no
+ * table for it yet (after a restart), an empty one with its indexes is made
+ * and the log says so.  The pointer is good until the next call that may
+ * process invalidations; executor nodes look it up at Begin and keep it
+ * pinned by the lock on the table (an entry is only rebuilt in place by
+ * MotRelationGet, never freed while somebody can hold it).
+ */
+extern MotRelation *MotRelationGet(Relation rel);
+extern MotIndex *MotRelationIndex(MotRelation *mr, Oid indexoid);	/* NULL if there is none */
+
+/*
+ * Write paths shared by the wrapper's modify, COPY, direct modify and upsert.
+ * They lock, wait, keep indexes and raise errors (23505 with PostgreSQL's own
+ * message and DETAIL "Key (id)=(1) already exists.").
+ */
+typedef struct MotWriter MotWriter; /* per statement and target table; palloc'd */
+
+extern MotWriter *MotWriterBegin(Relation rel, Snapshot snapshot, CommandId cid);
+extern void MotWriterEnd(MotWriter *writer);
+
+/* insert values (natts of the table's descriptor); the row inserted, for RETURNING's ctid */
+extern mot_row *MotWriterInsert(MotWriter *writer, Datum *values, bool *isnull);
+/*
+ * As insert, but a duplicate key (of the index in "arbiters", a list of index
+ * oids; NIL: any) is not an error: returns NULL with *conflict the row that has
+ * the key (waits for running transactions first).
+ */
+extern mot_row *MotWriterInsertOrFind(MotWriter *writer, List *arbiters, Datum *values, bool *isnull,
+									  mot_row **conflict, MotIndex **index);
+
+typedef enum MotLockResult
+{
+	MOT_LOCKED,					/* unchanged since seen: go ahead */
+	MOT_LOCKED_NEWER,			/* locked, but *newest differs from seen: re-check */
+	MOT_LOCK_GONE,				/* deleted by somebody who committed: skip it */
+	MOT_LOCK_SELF,				/* changed by this transaction in this or a later command: skip it */
+	MOT_LOCK_WOULD_BLOCK		/* only with nowait/skip */
+} MotLockResult;
+
+typedef enum MotLockWait
+{
+	MOT_LOCK_WAIT, MOT_LOCK_NOWAIT_ERROR, MOT_LOCK_SKIP
+} MotLockWait;
+
+extern MotLockResult MotWriterLock(MotWriter *writer, mot_row *row, const mot_version *seen,
+								   bool for_update_clause, MotLockWait wait,
+								   const mot_version **newest);
+extern void MotWriterUnlock(MotWriter *writer, mot_row *row);
+/* old: the version the new values were computed from (locked) */
+extern void MotWriterUpdate(MotWriter *writer, mot_row *row, const mot_version *old,
+							Datum *values, bool *isnull);
+extern void MotWriterDelete(MotWriter *writer, mot_row *row, const mot_version *old);
+
+/* COPY FREEZE and loads into a table made by this transaction, under its exclusive lock */
+extern void MotWriterLoad(MotWriter *writer, Datum *values, bool *isnull);
+
+extern void MotRaiseDuplicate(Relation rel, MotIndex *index, Datum *values, bool *isnull) pg_attribute_noreturn();
+
+/*
+ * Transactional storage.  All take the table open with AccessExclusiveLock
+ * (create index: at least ShareLock).  What is created vanishes if the
+ * (sub)transaction aborts; what is dropped goes at commit.
+ */
+extern void MotStorageCreateTable(Relation rel);
+extern void MotStorageDropTable(Oid relid);
+extern void MotStorageTruncate(Relation rel);
+extern void MotStorageCreateIndex(Relation rel, Relation index);	/* builds it; raises 23505 "could not create unique index" */
+extern void MotStorageDropIndex(Oid relid, Oid indexoid);
+extern void MotStorageDropDatabase(Oid dbid);	/* at once; not transactional, as the server's */
+
+#endif							/* MOT_RELATION_H */

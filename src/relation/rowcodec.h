@@ -1,0 +1,42 @@
+/*-------------------------------------------------------------------------
+ *
+ * rowcodec.h
+ *	  A PostgreSQL tuple as an engine row, and back.
+ *
+ * A row is what a heap tuple has behind its header: the columns laid out by
+ * heap_fill_tuple, preceded (only if there are nulls) by the null bitmap,
+ * padded to 8 bytes.  The number of columns and "has nulls" are the version's
+ * host bits.  Values are never out of line; they may be compressed in line.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MOT_ROWCODEC_H
+#define MOT_ROWCODEC_H
+
+#include "mot.h"
+#include "access/tupdesc.h"
+
+#define MOT_ROW_NATTS_MASK 0x07ff
+#define MOT_ROW_HAS_NULLS 0x0800
+
+/*
+ * Prepare values for storing: fetches out-of-line values (replacing entries
+ * of values[]; new memory in CurrentMemoryContext), returns the row's size in
+ * bytes and its host bits.  Raises 54000 for a row over 1 GB.
+ */
+extern size_t MotRowMeasure(TupleDesc desc, Datum *values, const bool *isnull, unsigned *host_bits);
+extern void MotRowFill(TupleDesc desc, const Datum *values, const bool *isnull,
+					   unsigned host_bits, size_t size, void *data);
+
+/*
+ * Columns 1 .. natts of a version.  By-reference values point into the
+ * version.  Columns the row is too old to have are null (or the column's
+ * missing value).
+ */
+extern void MotRowDeform(TupleDesc desc, const mot_version *version, int natts,
+						 Datum *values, bool *isnull);
+
+/* bytes of the row data, found by walking the columns (WAL, checkpoints, copies) */
+extern size_t MotRowDataSize(TupleDesc desc, const mot_version *version);
+
+#endif							/* MOT_ROWCODEC_H */

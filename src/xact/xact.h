@@ -1,0 +1,80 @@
+/*-------------------------------------------------------------------------
+ *
+ * xact.h
+ *	  Where PostgreSQL's transactions meet the engine's.
+ *
+ * A process opens its engine session on first use (slot = its pgprocno) and
+ * closes it at exit.  Transaction, subtransaction and executor hooks drive
+ * the engine's transaction:
+ *
+ *	- A PostgreSQL snapshot is given an engine snapshot the first time a scan
+ *	  needs one, and keeps it as long as any query that runs with that
+ *	  snapshot (ExecutorStart .. ExecutorEnd).  So all scans of a statement,
+ *	  and the STABLE functions it calls, see one state; at REPEATABLE READ and
+ *	  SERIALIZABLE the whole transaction has one, taken with the
+ *	  transaction's first statement.
+ *	- The oldest snapshot still in use is what the session publishes.
+ *	- The engine transaction begins with the first write (at SERIALIZABLE:
+ *	  with the first read), is prepared in PRE_COMMIT, committed in COMMIT and
+ *	  undone by subtransaction.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MOT_XACT_H
+#define MOT_XACT_H
+
+#include "mot.h"
+#include "storage/itemptr.h"
+#include "utils/rel.h"
+#include "utils/snapshot.h"
+
+/* This process's session; opens it; raises if there is no engine. */
+extern mot_session *MotSession(void);
+
+/*
+ * The view of a query that runs with PostgreSQL snapshot "snapshot"
+ * (estate->es_snapshot); command comes from snapshot->curcid.  Begins the
+ * engine transaction at SERIALIZABLE.  Valid until the query's ExecutorEnd (or
+ * abort); memory seen through it stays until then.
+ */
+extern mot_view MotViewFor(Snapshot snapshot);
+
+/* A snapshot for work outside the executor (ANALYZE, COPY, index builds, index AM calls): released by
+ * MotLooseViewRelease or at transaction end */
+extern mot_view MotLooseView(void);
+extern void MotLooseViewRelease(void);
+
+/* Make sure an engine transaction is running; call before any engine write. */
+extern mot_session *MotBeginWrite(void);
+
+/*
+ * Wait until the transaction that made the engine return MOT_BUSY has ended:
+ * queue behind other waiters for that row (heavyweight tuple lock), then wait
+ * for the holder's virtual transaction id.  Deadlock detection, lock_timeout
+ * and cancel work as for heap rows; pg_locks shows both locks.  The caller
+ * then repeats the engine call; the tuple lock is dropped by
+ * MotWaitDone once that got an answer other than MOT_BUSY (and by an error).
+ */
+typedef struct MotWait
+{
+	bool		queued;
+	Oid			relid;
+	ItemPointerData tid;
+} MotWait;
+
+#define MOT_WAIT_INIT {false, InvalidOid}
+extern void MotWaitForHolder(Relation rel, MotWait *wait);
+extern void MotWaitDone(Relation rel, MotWait *wait);
+
+/*
+ * Raise the error that fits a status (53200, 40001, 54000 ...).  "rel" may be
+ * NULL.  MOT_OK returns.  Duplicate keys are not raised here: relation.h's
+ * MotRaiseDuplicate knows names and values.
+ */
+extern void MotRaiseStatus(mot_status status, Relation rel);
+
+/* row identifiers: a row's number as a ctid and back */
+extern void MotRowToTid(mot_session *session, const mot_row *row, ItemPointer tid);
+extern mot_row *MotTidToRow(mot_session *session, mot_table *table, ItemPointer tid);
+
+#endif							/* MOT_XACT_H */
