@@ -1,0 +1,38 @@
+# mot: memory-optimized tables for PostgreSQL
+#
+#   make            build mot.so for the server that PG_CONFIG names
+#   make install    install it there
+#   make deps       install the Debian packages that are missing (root)
+#   make check      all tests, on private servers; installs nothing
+#   make demo       deps, build, install, and a side-by-side run against heap
+#   make bench      figures against heap tables; bench-engine: the engine alone
+#   make indent     lay the sources out as PostgreSQL's are
+#
+# PG_CONFIG=...          another server than the one in PATH
+# MOT_STOP_POINTS=1      a test build: named points where a test can hold a backend
+# WERROR=                warnings are only warnings
+#
+# The module itself is built by module.mk, with PostgreSQL's PGXS.  It is a
+# file of its own because everything here has to work before there is a
+# pg_config, and because PGXS has a "check" target that only says no.
+
+SHELL = /bin/bash
+PG_CONFIG ?= pg_config
+WERROR ?= -Werror
+export PG_CONFIG WERROR MOT_STOP_POINTS
+
+.DEFAULT_GOAL := all
+
+MODULE_TARGETS = all install uninstall installdirs installcheck
+
+.PHONY: $(MODULE_TARGETS) clean distclean maintainer-clean
+
+$(MODULE_TARGETS):
+	@command -v $(PG_CONFIG) >/dev/null || { \
+		echo "pg_config not found: run \"make deps\", or name a server with PG_CONFIG=..." >&2; exit 1; }
+	@$(MAKE) --no-print-directory -f module.mk $@
+
+clean distclean maintainer-clean:
+	find src \( -name '*.o' -o -name '*.d' -o -name '*.bc' \) -delete
+	rm -f mot.so libmot.a .buildflags .objects
+	rm -rf build results output_iso tmp_check tmp_check_iso regression.diffs regression.out

@@ -1,0 +1,69 @@
+# The extension module, built with PGXS.  Use it through the Makefile.
+
+MODULE_big = mot
+EXTENSION = mot
+DATA = $(wildcard mot--*.sql)
+PGFILEDESC = "mot - memory-optimized tables"
+
+# The engine knows no PostgreSQL: it is compiled without the server's headers.
+ENGINE_OBJS = $(patsubst %.c,%.o,$(sort $(wildcard src/engine/*.c)))
+SERVER_OBJS = $(patsubst %.c,%.o,$(sort $(filter-out src/engine/%,$(wildcard src/*.c src/*/*.c))))
+OBJS = $(ENGINE_OBJS) $(SERVER_OBJS)
+
+# One test a file; each leaves the database as it found it.
+REGRESS = $(patsubst sql/%.sql,%,$(sort $(wildcard sql/*.sql)))
+REGRESS_OPTS = --load-extension=mot
+ISOLATION = $(patsubst specs/%.spec,%,$(sort $(wildcard specs/*.spec)))
+ISOLATION_OPTS = --load-extension=mot
+
+# Only what the server has to find is visible outside mot.so.  (PostgreSQL 15
+# has an empty PGDLLEXPORT on this platform; later ones set it themselves.)
+VISIBILITY = -fvisibility=hidden
+EXPORT = -DPGDLLEXPORT='__attribute__((visibility("default")))'
+
+# unused-parameter, sign-compare, missing-field-initializers and clobbered
+# are off because the server's own headers and macros trip over them.
+WARNINGS = -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare \
+	-Wno-missing-field-initializers -Wno-clobbered $(WERROR)
+
+TEST_BUILD = $(if $(MOT_STOP_POINTS),-DMOT_STOP_POINTS)
+
+PG_CPPFLAGS = -I$(srcdir)/src $(EXPORT) $(TEST_BUILD)
+PG_CFLAGS = $(VISIBILITY) $(WARNINGS)
+SHLIB_LINK = -lhwloc -lnuma -lpthread
+
+# No bitcode: nothing of ours can be inlined into the server's compiled
+# expressions, and so the build needs no clang.
+override with_llvm := no
+
+PG_CONFIG ?= pg_config
+PGXS := $(shell $(PG_CONFIG) --pgxs)
+include $(PGXS)
+
+# Our own rules: the server's know no header dependencies on Debian, and would
+# give the engine the server's include directories.
+ENGINE_COMPILE = $(CC) $(CFLAGS) -std=gnu11 -Wno-declaration-after-statement \
+	-D_GNU_SOURCE $(TEST_BUILD) -I$(srcdir)/src
+SERVER_COMPILE = $(CC) $(CFLAGS) $(CPPFLAGS)
+
+$(ENGINE_OBJS): %.o: %.c .buildflags
+	$(ENGINE_COMPILE) $(CFLAGS_SL) -MMD -MP -c -o $@ $<
+
+$(SERVER_OBJS): %.o: %.c .buildflags
+	$(SERVER_COMPILE) $(CFLAGS_SL) -MMD -MP -c -o $@ $<
+
+-include $(OBJS:.o=.d)
+
+# Changes when another server or other flags are asked for, and then
+# everything is compiled again.
+.PHONY: force
+.buildflags: force
+	@printf '%s\n' '$(subst ','\'',$(ENGINE_COMPILE) | $(SERVER_COMPILE))' \
+		'$(shell $(PG_CONFIG) --version)' >$@.new; \
+	if cmp -s $@.new $@; then rm -f $@.new; else mv -f $@.new $@; fi
+
+# A room that was added or removed changes what is linked.
+mot.so: .objects
+.objects: force
+	@echo '$(OBJS)' >$@.new; \
+	if cmp -s $@.new $@; then rm -f $@.new; else mv -f $@.new $@; fi
