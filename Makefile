@@ -36,3 +36,43 @@ clean distclean maintainer-clean:
 	find src \( -name '*.o' -o -name '*.d' -o -name '*.bc' \) -delete
 	rm -f mot.so libmot.a .buildflags .objects
 	rm -rf build results output_iso tmp_check tmp_check_iso regression.diffs regression.out
+
+# ------------------------------------------------------------------- tests
+
+CHECK_STAGES = engine asan tsan regress isolation server pgtap clients
+
+.PHONY: deps check $(CHECK_STAGES:%=check-%)
+
+deps:
+	@tools/deps
+
+check: all
+	@test/run
+
+check-engine check-asan check-tsan: check-%:
+	@test/run $*
+
+check-regress check-isolation check-server check-pgtap check-clients: check-%: all
+	@test/run $*
+
+# ----------------------------------------------------------------- figures
+
+.PHONY: demo bench bench-engine
+
+demo: deps
+	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory install >/dev/null
+	@bench/demo
+
+bench: all
+	@bench/run
+
+bench-engine:
+	@$(MAKE) --no-print-directory -C bench/engine run
+
+# ------------------------------------------------------------------ layout
+
+.PHONY: indent
+
+indent:
+	@tools/indent

@@ -1,0 +1,147 @@
+# sandbox.sh
+#	  Private servers for tests, the demo and benchmarks; source it.
+#
+# A sandbox is a directory under /tmp that belongs to an unprivileged user
+# (the server refuses to run as root, and a clone may lie where only root can
+# read).  It holds a copy of the server's own programs, which find their
+# libraries relative to themselves, with mot installed into the copy: the
+# server that PG_CONFIG names is read, never changed.  Clusters listen on a
+# socket in the sandbox only.  When the script ends, however it ends, the
+# clusters stop and the directory goes.
+
+SANDBOX=
+SANDBOX_USER=
+
+sandbox_die()
+{
+	echo "$(basename "$0"): $*" >&2
+	exit 1
+}
+
+# Who runs the servers: ourselves, or as root an ordinary account.
+sandbox_pick_user()
+{
+	if [ "$(id -u)" != 0 ]; then
+		SANDBOX_USER=$(id -un)
+		return
+	fi
+	for SANDBOX_USER in postgres mottest; do
+		! id "$SANDBOX_USER" >/dev/null 2>&1 || return 0
+	done
+	useradd --system --no-create-home --shell /bin/sh "$SANDBOX_USER"
+}
+
+# Run a command as that user, inside the sandbox.
+as_user()
+{
+	if [ "$(id -u)" != 0 ]; then
+		(cd "$SANDBOX" && HOME="$SANDBOX" "$@")
+	else
+		(cd "$SANDBOX" && HOME="$SANDBOX" runuser -u "$SANDBOX_USER" -- "$@")
+	fi
+}
+
+sandbox_stop_clusters()
+{
+	local pidfile
+	[ -n "$SANDBOX" ] || return 0
+	for pidfile in "$SANDBOX"/*/postmaster.pid; do
+		[ -f "$pidfile" ] || continue
+		as_user "$PGBIN/pg_ctl" -s -w -D "$(dirname "$pidfile")" -m immediate stop || true
+	done
+}
+
+sandbox_end()
+{
+	local status=$?
+	trap - EXIT INT TERM HUP
+	if [ -n "$SANDBOX" ]; then
+		sandbox_stop_clusters
+		rm -rf "$SANDBOX"
+	fi
+	exit "$status"
+}
+
+# sandbox_begin NAME: make the directory and see to its end
+sandbox_begin()
+{
+	sandbox_pick_user
+	trap sandbox_end EXIT
+	trap 'exit 130' INT
+	trap 'exit 143' TERM
+	trap 'exit 129' HUP
+	SANDBOX=$(mktemp -d "/tmp/mot-$1.XXXXXX")
+	mkdir "$SANDBOX/socket" "$SANDBOX/tmp"
+	chmod 755 "$SANDBOX"
+	[ "$(id -u)" != 0 ] || chown "$SANDBOX_USER:" "$SANDBOX" "$SANDBOX/socket" "$SANDBOX/tmp"
+
+	# nothing of the caller's surroundings reaches the servers and clients
+	local v
+	for v in $(compgen -v | grep -E '^PG[A-Z]*$' || true); do
+		case $v in PGBIN|PGLIB|PGSHARE) ;; *) unset "$v" ;; esac
+	done
+	export LC_ALL=C.UTF-8 TMPDIR="$SANDBOX/tmp"
+	export PGHOST="$SANDBOX/socket" PGPORT=5432 PGUSER=postgres PGDATABASE=postgres
+	umask 022
+}
+
+# Use a server where it is installed.
+sandbox_use_server()
+{
+	local pg_config=${PG_CONFIG:-pg_config}
+	command -v "$pg_config" >/dev/null || sandbox_die "pg_config not found: run \"make deps\" or set PG_CONFIG"
+	PGBIN=$("$pg_config" --bindir)
+	PGLIB=$("$pg_config" --pkglibdir)
+	PGSHARE=$("$pg_config" --sharedir)
+	PGXSDIR=$(dirname "$(dirname "$("$pg_config" --pgxs)")")
+	[ -x "$PGBIN/postgres" ] || sandbox_die "no PostgreSQL server in $PGBIN: run \"make deps\""
+	export PATH="$PGBIN:$PATH"
+}
+
+# Use a copy of it, with the mot of this tree (TOP) installed.
+sandbox_copy_server()
+{
+	sandbox_use_server
+	local root="$SANDBOX/server" dir
+	for dir in "$PGBIN" "$PGLIB" "$PGSHARE"; do
+		mkdir -p "$root$dir"
+		tar -C "$dir" --exclude=./bitcode --exclude=./man -cf - . | tar -C "$root$dir" --no-same-owner -xf -
+	done
+	PGBIN=$root$PGBIN
+	PGLIB=$root$PGLIB
+	PGSHARE=$root$PGSHARE
+	[ "$("$PGBIN/pg_config" --pkglibdir)" = "$PGLIB" ] ||
+		sandbox_die "the server in ${PGBIN#"$root"} does not work from a copy of its directories"
+	rm -f "$PGLIB"/mot.so "$PGSHARE"/extension/mot.control "$PGSHARE"/extension/mot--*.sql
+	install -m 755 "$TOP/mot.so" "$PGLIB/"
+	install -m 644 "$TOP/mot.control" "$TOP"/mot--*.sql "$PGSHARE/extension/"
+	export PATH="$PGBIN:$PATH"
+}
+
+# cluster_init NAME: a new cluster, not started; more settings on stdin
+cluster_init()
+{
+	local data="$SANDBOX/$1"
+	as_user "$PGBIN/initdb" -D "$data" -U postgres -A trust -N --encoding=UTF8 \
+		--locale="${CLUSTER_LOCALE:-C}" >"$SANDBOX/tmp/initdb.log" 2>&1 ||
+		{ cat "$SANDBOX/tmp/initdb.log" >&2; sandbox_die "initdb failed"; }
+	{
+		echo "listen_addresses = ''"
+		echo "unix_socket_directories = '$SANDBOX/socket'"
+		echo "port = $PGPORT"
+		echo "fsync = off"
+		echo "log_line_prefix = '%m [%p] %q%a '"
+		cat
+	} >>"$data/postgresql.conf"
+}
+
+cluster_start()
+{
+	as_user "$PGBIN/pg_ctl" -s -w -t 60 -D "$SANDBOX/$1" -l "$SANDBOX/$1.log" start ||
+		{ tail -n 30 "$SANDBOX/$1.log" >&2; sandbox_die "the server did not start"; }
+}
+
+cluster_stop()
+{
+	as_user "$PGBIN/pg_ctl" -s -w -D "$SANDBOX/$1" -m fast stop
+}
