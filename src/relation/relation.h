@@ -104,6 +104,13 @@ extern void MotWriterDelete(MotWriter *writer, mot_row *row, const mot_version *
 /* COPY FREEZE and loads into a table made by this transaction, under its exclusive lock */
 extern void MotWriterLoad(MotWriter *writer, Datum *values, bool *isnull);
 
+/*
+ * COPY FREEZE: the utility hook checks the rules (MotStorageIsNew among them),
+ * takes the option out and names the table here while that COPY runs; the
+ * wrapper then stores its rows with MotWriterLoad.  InvalidOid otherwise.
+ */
+extern Oid	MotLoadRelid;
+
 extern void MotRaiseDuplicate(Relation rel, MotIndex *index, Datum *values, bool *isnull) pg_attribute_noreturn();
 
 /*
@@ -116,6 +123,8 @@ extern void MotStorageDropTable(Oid relid);
 extern void MotStorageTruncate(Relation rel);
 extern void MotStorageCreateIndex(Relation rel, Relation index);	/* builds it; raises 23505 "could not create unique index" */
 extern void MotStorageDropIndex(Oid relid, Oid indexoid);
+/* did the current subtransaction (or a committed child of it) create or truncate the table? */
+extern bool MotStorageIsNew(Oid relid);
 extern void MotStorageDropDatabase(Oid dbid);	/* at once; not transactional, as the server's */
 
 #endif							/* MOT_RELATION_H */
