@@ -200,12 +200,17 @@ extern uint32_t mot_index_host_id(const mot_index *index);
 extern bool mot_index_is_unique(const mot_index *index);
 extern mot_table *mot_index_table(const mot_index *index);
 
+/*
+ * An index built later holds the rows as they were newest at that time; a
+ * snapshot older than this must not use it (it would miss older versions).
+ */
+extern mot_ts mot_index_valid_from(const mot_index *index);
+
 typedef struct mot_index_stat
 {
 	uint64_t	bytes;			/* pages held */
 	uint64_t	used_bytes;
 	int64_t		stale_entries;	/* entries that stand for an older key of their row */
-	uint64_t	scans, gets;	/* see mot_index_count_use */
 } mot_index_stat;
 
 extern void mot_index_stats(const mot_index *index, mot_index_stat *stat);
@@ -395,7 +400,9 @@ extern void mot_row_unlock(mot_session *session, mot_row *row);
 extern bool mot_row_is_locked(mot_session *session, const mot_row *row);
 
 /*
- * A new version of a row that mot_row_lock granted.  key_change: at least one
+ * A new version of a row that mot_row_lock granted.  May itself return
+ * MOT_BUSY or a conflict at MOT_SNAPSHOT and above with key_change (such a
+ * change takes the row's lock at once): wait and call again.  key_change: at least one
  * index key differs from the previous version's; the host then calls
  * mot_index_drop_entry with the old and mot_index_add with the new key, for
  * those indexes, after this.  *data as with insert.
@@ -423,18 +430,23 @@ extern mot_status mot_index_drop_entry(mot_session *session, const mot_index_han
 
 /*
  * Index build (EXCLUSIVE against writers of the table; the index is not
- * attached yet): walk all rows with mot_scan over mot_build_next, which gives
- * each row's versions that anybody can need, newest first; add each version's
- * key.  No concurrency control, no journal: a failed build is dropped whole.
+ * attached yet): walk the newest version of every live row (the calling
+ * transaction's own included) with mot_build_next, add each one's key, end.
+ * No concurrency control, no journal: a failed build is dropped whole.
  * MOT_DUPLICATE names the other row.
  */
-typedef struct mot_build mot_build;
-extern size_t mot_build_size(void);
+typedef struct mot_build
+{
+	mot_session *session;
+	mot_index  *index;
+	mot_scan	scan;
+} mot_build;
+
 extern void mot_build_begin(mot_session *session, mot_build *build, mot_index *index);
-/* newest: this is the row's newest version; the others are superseded */
-extern bool mot_build_next(mot_build *build, mot_row **row, const mot_version **version, bool *newest);
-extern mot_status mot_build_add(mot_build *build, const mot_index_handle *handle,
+extern bool mot_build_next(mot_build *build, mot_row **row, const mot_version **version);
+extern mot_status mot_build_add(mot_build *build, mot_row *row,
 								const void *key, size_t len, unsigned flags, mot_row **other);
+extern void mot_build_end(mot_build *build);	/* sets the index's valid_from */
 
 /*
  * Bulk load (EXCLUSIVE): a row that is committed at once, visible to every

@@ -1,0 +1,283 @@
+/*-------------------------------------------------------------------------
+ *
+ * engine.c
+ *	  The engine as a whole: creation, sessions, snapshots, reports.
+ *
+ * A snapshot is published before the clock is read the second time, and the
+ * second reading is what counts: reclamation reads the clock first and the
+ * published snapshots after, so either it finds ours or its horizon is not
+ * newer than what we read.  Both need the one total order of sequentially
+ * consistent operations.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include <stdlib.h>
+
+#include "internal.h"
+
+#ifdef MOT_STOP_POINTS
+void		(*mot_stop_point_handler) (const char *name);
+#endif
+
+static bool
+engine_init(mot_engine *e)
+{
+	atomic_store(&e->clock, TS_FIRST);
+	atomic_store(&e->horizon, TS_FIRST);
+	atomic_store(&e->next_serial, 1);
+	mot_spin_init(&e->directory_lock);
+	mot_spin_init(&e->dropped_lock);
+	e->pool = mot_pool_create(e->region, MOT_POOL_PLAIN, NULL);
+	return e->pool != NULL;
+}
+
+mot_engine *
+mot_engine_create(size_t max_memory, unsigned slots, unsigned flags,
+				  char *err, size_t errlen)
+{
+	mot_region *region;
+	mot_engine *e;
+	unsigned	rflags = 0;
+
+	if (flags & MOT_ENGINE_PRIVATE)
+		rflags |= MOT_REGION_PRIVATE;
+	if (flags & MOT_ENGINE_HUGE_TRY)
+		rflags |= MOT_REGION_HUGE_TRY;
+	if (flags & MOT_ENGINE_HUGE_ON)
+		rflags |= MOT_REGION_HUGE_ON;
+	region = mot_region_create(max_memory, slots,
+							   sizeof(mot_engine) + slots * sizeof(mot_slot),
+							   rflags, err, errlen);
+	if (region == NULL)
+		return NULL;
+	e = mot_region_header(region);
+	e->region = region;
+	e->slots = slots;
+	e->flags = flags;
+	if (!engine_init(e))
+	{
+		mot_region_destroy(region);
+		if (errlen > 0)
+		{
+			strncpy(err, "not enough memory for the engine's own pool", errlen - 1);
+			err[errlen - 1] = '\0';
+		}
+		return NULL;
+	}
+	return e;
+}
+
+void
+mot_engine_destroy(mot_engine *e)
+{
+	mot_region_destroy(e->region);
+}
+
+void
+mot_engine_reset(mot_engine *e)
+{
+	mot_region *region = e->region;
+	unsigned	slots = e->slots;
+	unsigned	flags = e->flags;
+
+	mot_region_reset(region);
+	e = mot_region_header(region);
+	memset(e, 0, sizeof(mot_engine) + slots * sizeof(mot_slot));
+	e->region = region;
+	e->slots = slots;
+	e->flags = flags;
+	(void) engine_init(e);		/* the region is empty: there is room */
+}
+
+mot_ts
+mot_engine_clock(const mot_engine *e)
+{
+	return atomic_load_explicit(&((mot_engine *) e)->clock, memory_order_acquire);
+}
+
+mot_ts
+mot_engine_horizon(mot_engine *e)
+{
+	/* seq_cst throughout: see the head of this file */
+	mot_ts		oldest = atomic_load(&e->clock);
+	uint32_t	n = atomic_load(&e->slots_used);
+	mot_ts		known;
+
+	for (uint32_t i = 0; i < n; i++)
+	{
+		mot_ts		ts = atomic_load(&e->slot[i].published);
+
+		/* a slot never opened has zero bytes there; open marks it */
+		if (ts < oldest && atomic_load_explicit(&e->slot[i].open, memory_order_relaxed))
+			oldest = ts;
+	}
+	known = atomic_load_explicit(&e->horizon, memory_order_relaxed);
+	while (known < oldest &&
+		   !atomic_compare_exchange_weak_explicit(&e->horizon, &known, oldest,
+												  memory_order_relaxed,
+												  memory_order_relaxed))
+		;
+	return oldest;
+}
+
+/* ---------------------------------------------------------------- sessions */
+
+mot_status
+mot_session_open(mot_engine *e, unsigned slot, mot_session **session)
+{
+	mot_session *s;
+	uint32_t	used;
+
+	mot_assert(slot < e->slots);
+	s = calloc(1, sizeof(mot_session));
+	if (s == NULL)
+		return MOT_NO_PRIVATE_MEMORY;
+	s->engine = e;
+	s->slot = &e->slot[slot];
+	s->cache = mot_region_cache(e->region, slot);
+	s->owner = slot + 1;
+	s->tree.cache = s->cache;
+	s->tree.region = e->region;
+	s->tree.retire = mot_owed_retire;
+	s->tree.retire_arg = s;
+	s->tree_exclusive = s->tree;
+	s->tree_exclusive.exclusive = true;
+	mot_read_init(s);
+
+	atomic_store(&s->slot->published, MOT_TS_NONE);
+	atomic_store(&s->slot->commit_state, COMMIT_NONE);
+	atomic_store(&s->slot->open, 1);
+	used = atomic_load(&e->slots_used);
+	while (used < slot + 1 &&
+		   !atomic_compare_exchange_weak(&e->slots_used, &used, slot + 1))
+		;
+	*session = s;
+	return MOT_OK;
+}
+
+void
+mot_session_close(mot_session *s)
+{
+	if (s->active)
+		mot_txn_abort(s);
+	(void) mot_reclaim(s, 0);
+	/* what is still owed stays in the slot's queue, promises unused are taken back */
+	mot_spin_lock(&s->slot->owed.lock);
+	s->slot->owed.promised -= s->credit;
+	mot_spin_unlock(&s->slot->owed.lock);
+	atomic_store_explicit(&s->slot->published, MOT_TS_NONE, memory_order_release);
+	mot_journal_free(s);
+	mot_read_free(s);
+	free(s);
+}
+
+mot_engine *
+mot_session_engine(mot_session *s)
+{
+	return s->engine;
+}
+
+mot_ts
+mot_snapshot_take(mot_session *s)
+{
+	mot_engine *e = s->engine;
+
+	if (atomic_load_explicit(&s->slot->published, memory_order_relaxed) == MOT_TS_NONE)
+	{
+		mot_ts		now = atomic_load_explicit(&e->clock, memory_order_relaxed);
+
+		/* exchange: a full barrier between publishing and reading the clock */
+		(void) atomic_exchange(&s->slot->published, now);
+	}
+	return atomic_load(&e->clock);
+}
+
+void
+mot_snapshot_hold(mot_session *s, mot_ts oldest)
+{
+	/* release: all our reads of the memory let go come before */
+	atomic_store_explicit(&s->slot->published, oldest, memory_order_release);
+}
+
+mot_ts
+mot_snapshot_held(const mot_session *s)
+{
+	return atomic_load_explicit(&s->slot->published, memory_order_relaxed);
+}
+
+mot_holder
+mot_session_holder(const mot_session *s)
+{
+	return s->holder;
+}
+
+/* ----------------------------------------------------------------- reports */
+
+const char *
+mot_status_name(mot_status status)
+{
+	static const char *const name[] = {
+		"ok", "not found", "no memory", "table full", "no private memory",
+		"duplicate", "busy", "changed", "deleted", "self changed",
+		"conflict: row changed", "conflict: row deleted",
+		"conflict: read changed", "conflict: phantom", "too large"
+	};
+
+	return (unsigned) status < sizeof(name) / sizeof(name[0]) ? name[status] : "unknown";
+}
+
+void
+mot_memory_report_get(mot_engine *e, mot_memory_report *r)
+{
+	mot_memory_stat stat;
+	uint64_t	objects;
+	uint32_t	n = atomic_load(&e->slots_used);
+
+	memset(r, 0, sizeof(*r));
+	r->nodes = mot_region_nodes(e->region);
+	r->max_bytes = mot_region_max(e->region);
+	r->used_bytes = mot_region_used(e->region);
+	for (unsigned i = 0; i < r->nodes; i++)
+	{
+		mot_memory_stats(e->region, i, &stat);
+		r->system_bytes += stat.system_bytes;
+		if (i == 0)
+			r->descriptor_bytes = stat.descriptor_bytes;
+	}
+	mot_pool_stats(e->pool, &r->engine_bytes, &objects);
+	for (uint32_t i = 0; i < n; i++)
+		r->retired_objects += atomic_load_explicit(&e->slot[i].owed.count, memory_order_relaxed);
+	r->clock = mot_engine_clock(e);
+	r->horizon = mot_engine_horizon(e);
+}
+
+void
+mot_node_report_get(mot_engine *e, unsigned node, mot_node_report *r)
+{
+	mot_memory_stat stat;
+
+	mot_memory_stats(e->region, node, &stat);
+	r->chunk_bytes = stat.chunk_bytes;
+	r->page_bytes = stat.page_bytes;
+}
+
+void
+mot_txn_counts_get(mot_engine *e, mot_txn_counts *c)
+{
+	uint32_t	n = atomic_load(&e->slots_used);
+
+	memset(c, 0, sizeof(*c));
+	for (uint32_t i = 0; i < n; i++)
+	{
+		mot_slot   *slot = &e->slot[i];
+
+		/* relaxed: statistics */
+		c->commits += atomic_load_explicit(&slot->commits, memory_order_relaxed);
+		c->aborts += atomic_load_explicit(&slot->aborts, memory_order_relaxed);
+		c->waits += atomic_load_explicit(&slot->waits, memory_order_relaxed);
+		c->conflict_changed += atomic_load_explicit(&slot->conflicts[0], memory_order_relaxed);
+		c->conflict_deleted += atomic_load_explicit(&slot->conflicts[1], memory_order_relaxed);
+		c->conflict_read += atomic_load_explicit(&slot->conflicts[2], memory_order_relaxed);
+		c->conflict_phantom += atomic_load_explicit(&slot->conflicts[3], memory_order_relaxed);
+	}
+}

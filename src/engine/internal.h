@@ -1,0 +1,519 @@
+/*-------------------------------------------------------------------------
+ *
+ * internal.h
+ *	  The shapes that the files of the engine share.
+ *
+ *	row		 one word, the head, and behind it room for one version:
+ *
+ *				head:  [ owner 16 | newest version 48 ]
+ *
+ *			 owner is the slot number + 1 of the transaction that holds the
+ *			 row's lock, 0 if nobody does.  Locking is one compare-and-swap on
+ *			 the head; a reader gets newest version and owner in one load.  A
+ *			 row never moves while it lives.
+ *
+ *	version	 two words and the row bytes:
+ *
+ *				ts:    commit timestamp, or UNCOMMITTED | command while its
+ *					   transaction runs
+ *				link:  [ previous version 48 | host bits 13 | engine bits 3 ]
+ *
+ *			 A version's bytes never change.  The row's own room is used
+ *			 first, again for every update that finds it free, and
+ *			 reclamation moves a version back into it when it is free and
+ *			 the row is quiet (Cicada's best-effort inlining): a look-up then
+ *			 costs one cache miss less, and an updated table no memory.
+ *
+ *	chain	 newest to oldest.  On top there may be versions of one
+ *			 transaction in progress, the owner's; below them timestamps
+ *			 fall.  A reader takes the first version not newer than its
+ *			 snapshot and never looks further, so what lies beneath may be
+ *			 freed when every snapshot is at least as new as the one above.
+ *
+ *	slot	 what a session shows to others: published snapshot, commit
+ *			 state, identity for waiters, and the queue of what its
+ *			 transactions left for reclamation.
+ *
+ * How a reader with snapshot S judges a version that is not committed yet,
+ * whose writer is not itself: it reads the writer's commit state.  "None": the
+ * writer will draw its timestamp later than now, so greater than S: the
+ * version is not visible.  "Drawing" or a timestamp up to S: the few
+ * instructions (or the log write) until it is installed are waited for.
+ * A timestamp greater than S: not visible.
+ *
+ * Lock order: journal and read set are private; slot queue lock -> memory's
+ * locks.  Tree node locks are never held together with a queue lock.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MOT_INTERNAL_H
+#define MOT_INTERNAL_H
+
+#include "mot_engine.h"
+#include "memory.h"
+#include "tree.h"
+
+#define PTR_MASK	((UINT64_C(1) << 48) - 1)
+#define OWNER_SHIFT 48
+
+struct mot_version
+{
+	_Atomic uint64_t ts;
+	_Atomic uint64_t link;
+	/* row bytes follow */
+};
+
+struct mot_row
+{
+	_Atomic uint64_t head;
+	mot_version inlined;		/* the room for one version; its bytes follow */
+};
+
+#define ROW_OVERHEAD	sizeof(mot_row)
+#define TS_UNCOMMITTED	(UINT64_C(1) << 63)
+#define TS_FREE			UINT64_MAX	/* inlined.ts: nobody uses the room */
+#define TS_LOADED		1		/* bulk-loaded: older than any snapshot */
+#define TS_FIRST		2		/* clock's first value */
+
+#define LINK_TOMBSTONE	1u		/* the row is deleted as of this version */
+#define LINK_FITS		2u		/* its bytes fit into the row's own room */
+#define LINK_HOST_SHIFT 3
+#define LINK_BITS		0xffffu
+
+static inline mot_version *
+head_version(uint64_t head)
+{
+	return (mot_version *) (uintptr_t) (head & PTR_MASK);
+}
+
+static inline unsigned
+head_owner(uint64_t head)
+{
+	return (unsigned) (head >> OWNER_SHIFT);
+}
+
+static inline uint64_t
+make_head(unsigned owner, const mot_version *version)
+{
+	return ((uint64_t) owner << OWNER_SHIFT) | (uint64_t) (uintptr_t) version;
+}
+
+static inline mot_version *
+link_previous(uint64_t link)
+{
+	return (mot_version *) (uintptr_t) (link >> 16);
+}
+
+static inline uint64_t
+make_link(const mot_version *previous, unsigned bits)
+{
+	return ((uint64_t) (uintptr_t) previous << 16) | bits;
+}
+
+/* relaxed: a version's link is set before the head or ts that makes it reachable is released */
+static inline uint64_t
+version_link(const mot_version *v)
+{
+	return atomic_load_explicit(&((mot_version *) v)->link, memory_order_relaxed);
+}
+
+static inline bool
+version_is_tombstone(const mot_version *v)
+{
+	return (version_link(v) & LINK_TOMBSTONE) != 0;
+}
+
+static inline mot_version *
+version_previous(const mot_version *v)
+{
+	return link_previous(version_link(v));
+}
+
+/* acquire: who sees a commit timestamp sees the version's bytes */
+static inline uint64_t
+version_ts(const mot_version *v)
+{
+	return atomic_load_explicit(&((mot_version *) v)->ts, memory_order_acquire);
+}
+
+static inline void *
+version_bytes(const mot_version *v)
+{
+	return (char *) v + sizeof(mot_version);
+}
+
+static inline uint64_t
+row_head(const mot_row *row)
+{
+	/* acquire: what the head points to was initialised before it was stored */
+	return atomic_load_explicit(&((mot_row *) row)->head, memory_order_acquire);
+}
+
+/* ------------------------------------------------------------ reclamation */
+
+/*
+ * One thing owed: an address with its kind in the low four bits (everything
+ * in the region is 16-byte aligned), and the clock value from which on nobody
+ * can be using it: it is due when the horizon has reached the stamp.
+ */
+typedef struct owed_item
+{
+	uint64_t	what;
+	mot_ts		stamp;
+} owed_item;
+
+typedef enum owed_kind
+{
+	OWED_OBJECT,				/* free it */
+	OWED_INLINE,				/* row: its inlined version was superseded (or undone) */
+	OWED_ROW,					/* row: deleted; unmark it, then OWED_ROW_MEMORY */
+	OWED_ROW_MEMORY,			/* row: unmarked long enough */
+	OWED_ENTRY,					/* index_drop: take its claim from the index, then OWED_ENTRY_DONE */
+	OWED_ENTRY_DONE				/* index_drop: nobody is looking at the entry any more */
+} owed_kind;
+
+#define OWED_BLOCK_ITEMS 254
+typedef struct owed_block
+{
+	struct owed_block *next;
+	uint32_t	first;			/* items [first, used) are in the queue */
+	uint32_t	used;
+	owed_item	item[OWED_BLOCK_ITEMS];
+} owed_block;
+
+/*
+ * A slot's queue.  Items are in order of their stamps.  Room for every item
+ * that may have to be queued is promised when the change that causes it is
+ * made, so neither commit nor rollback nor reclamation needs memory.
+ */
+typedef struct owed_queue
+{
+	mot_spinlock lock;
+	owed_block *head;			/* first block with items */
+	owed_block *tail;			/* block being filled; more, empty ones may follow */
+	uint64_t	room;			/* free places from tail on */
+	uint64_t	promised;		/* of them spoken for */
+	_Atomic uint64_t count;		/* items queued (read without the lock by statistics) */
+	_Atomic uint64_t lost;		/* objects given up because neither room nor memory was there */
+} owed_queue;
+
+#define OWED_RESERVE 128		/* places kept for tree nodes, which nobody promises */
+
+/* ------------------------------------------------------------------ slots */
+
+#define COMMIT_NONE		0
+#define COMMIT_DRAWING	1		/* else: the timestamp drawn */
+
+typedef struct mot_slot
+{
+	/* written by the owner only; read by everybody */
+	MOT_CACHE_ALIGNED _Atomic uint64_t published;
+	_Atomic uint64_t commit_state;
+	_Atomic uint64_t host_id;
+	_Atomic uint32_t open;
+	/* the owner's, and reclamation's */
+	MOT_CACHE_ALIGNED owed_queue owed;
+	/* counters: written by the owner, summed by statistics */
+	MOT_CACHE_ALIGNED _Atomic uint64_t commits;
+	_Atomic uint64_t aborts;
+	_Atomic uint64_t waits;
+	_Atomic uint64_t conflicts[4];	/* changed, deleted, read, phantom */
+} mot_slot;
+
+#define DIRECTORY_BUCKETS 1024
+
+struct mot_engine
+{
+	/* the clock alone on its line: every commit writes it, every statement reads it */
+	MOT_CACHE_ALIGNED _Atomic uint64_t clock;
+	MOT_CACHE_ALIGNED _Atomic uint64_t horizon;	/* last one computed; grows only */
+	_Atomic uint64_t next_serial;
+	_Atomic uint32_t slots_used;	/* slots ever opened: 0 .. slots_used - 1 */
+	_Atomic uint32_t dropped_count;
+	uint32_t	slots;
+	unsigned	flags;
+	mot_region *region;
+	mot_pool   *pool;			/* the engine's own objects */
+	mot_spinlock directory_lock;
+	mot_spinlock dropped_lock;
+	mot_table  *dropped_tables;
+	mot_index  *dropped_indexes;
+	mot_table  *bucket[DIRECTORY_BUCKETS];
+	mot_slot	slot[];
+};
+
+/* ------------------------------------------------------- tables, indexes */
+
+#define TABLE_SHARDS 16
+
+typedef struct table_shard
+{
+	MOT_CACHE_ALIGNED _Atomic int64_t rows;
+	_Atomic uint64_t inserts;
+	_Atomic uint64_t updates;
+	_Atomic uint64_t deletes;
+} table_shard;
+
+struct mot_table
+{
+	uint32_t	host_db;
+	uint32_t	host_id;
+	uint64_t	serial;
+	mot_engine *engine;
+	mot_pool   *rows;
+	mot_pool   *versions;
+	mot_pool_group group;
+	mot_table  *next;			/* directory bucket or list of dropped ones */
+	mot_ts		dropped_stamp;
+	bool		published;
+	mot_spinlock index_lock;
+	_Atomic uint32_t index_count;
+	_Atomic(mot_index *) index[MOT_MAX_INDEXES];
+	table_shard shard[TABLE_SHARDS];
+};
+
+struct mot_index
+{
+	mot_table  *table;
+	mot_tree   *tree;
+	mot_pool   *pool;
+	uint32_t	host_id;
+	unsigned	flags;
+	mot_index  *next;			/* list of dropped ones */
+	mot_ts		dropped_stamp;
+	mot_ts		valid_from;		/* built from rows as of this clock value */
+	_Atomic bool dropped;
+	/* entries whose row may have another key now: the key check is needed while this is not 0 */
+	_Atomic int64_t stale;
+};
+
+/*
+ * An index value: one row, or a bundle of rows that have (or had) this key.
+ * Low bits: BUNDLE, and TAIL if the key in the tree ends in the row's number
+ * (non-unique indexes, and keys with nulls).  A row's claims say how many
+ * times the entry was added less the times it was dropped: a row that takes
+ * a key back before the drop of its older entry is due has two.
+ */
+#define VALUE_BUNDLE	1u
+#define VALUE_TAIL		2u
+#define VALUE_BITS		15u
+#define KEY_TAIL		6
+
+typedef struct bundle_item
+{
+	_Atomic uint64_t row;		/* 0: empty place */
+	_Atomic uint32_t claims;
+} bundle_item;
+
+typedef struct mot_bundle
+{
+	_Atomic uint32_t changes;	/* bumped under the node lock by each change */
+	uint32_t	places;
+	_Atomic uint32_t used;		/* places [0, used) may be filled */
+	bundle_item item[];
+} mot_bundle;
+
+/* an index entry to be dropped once its transaction's commit is out of everybody's sight */
+typedef struct index_drop
+{
+	mot_index  *index;
+	mot_row    *row;
+	mot_bundle *bundle;			/* to be freed with this, or NULL */
+	uint32_t	len;
+	bool		stale;			/* counted in index->stale */
+	uint8_t		key[];			/* tail included */
+} index_drop;
+
+/* ---------------------------------------------------------------- journal */
+
+/*
+ * What a transaction did, in order: what commit has to install and rollback
+ * to undo.  Private memory, 32 bytes an entry, in chunks that never move.
+ */
+typedef enum journal_kind
+{
+	J_INSERT = 1,				/* row; a = table */
+	J_UPDATE,					/* row; a = table, b = new version */
+	J_DELETE,					/* row; a = table, b = tombstone */
+	J_LOCK,						/* row */
+	J_ADD,						/* row; a = index, b = key (up to 8 bytes inline), c = length, tail included */
+	J_DROP						/* row; a = index, b = index_drop */
+} journal_kind;
+
+#define JE_LOCKED_HERE	0x10u	/* this entry took the row's lock */
+#define JE_DEFERRED		0x20u	/* the version is not in the row's chain yet; c = previous entry of this row + 1 */
+#define JE_KIND			0x0fu
+
+typedef struct journal_entry
+{
+	uint64_t	what;			/* [ kind and flags 16 | row 48 ] */
+	uint64_t	a;
+	uint64_t	b;
+	uint64_t	c;
+} journal_entry;
+
+static inline mot_row *
+entry_row(const journal_entry *e)
+{
+	return (mot_row *) (uintptr_t) (e->what & PTR_MASK);
+}
+
+static inline unsigned
+entry_flags(const journal_entry *e)
+{
+	return (unsigned) (e->what >> 48);
+}
+
+static inline journal_kind
+entry_kind(const journal_entry *e)
+{
+	return (journal_kind) (entry_flags(e) & JE_KIND);
+}
+
+#define JOURNAL_CHUNK	2048	/* entries: 64 KB */
+
+typedef struct key_chunk
+{
+	struct key_chunk *previous;
+	size_t		used;
+	size_t		size;
+	uint8_t		bytes[];
+} key_chunk;
+
+/* open-addressing map from an address to a 64-bit value; value 0 means absent */
+typedef struct address_map
+{
+	uint64_t   *slot;			/* pairs */
+	uint64_t	size;			/* power of two, or 0 */
+	uint64_t	used;
+} address_map;
+
+typedef struct read_item
+{
+	mot_row    *row;
+	mot_ts		ts;				/* of the version seen; 0: none */
+} read_item;
+
+typedef struct page_item
+{
+	const mot_table *table;
+	uint32_t	page_no;
+	uint32_t	counter;
+} page_item;
+
+typedef struct pool_item
+{
+	const mot_table *table;
+	uint64_t	joins;
+} pool_item;
+
+struct mot_session
+{
+	mot_engine *engine;
+	mot_slot   *slot;
+	mot_cache  *cache;
+	unsigned	owner;			/* slot number + 1 */
+	uint64_t	credit;			/* promised places of the queue not yet used */
+	unsigned	since_reclaim;	/* commits */
+	mot_tree_context tree;
+	mot_tree_context tree_exclusive;
+	mot_holder	holder;
+
+	/* transaction */
+	bool		active;
+	bool		prepared;
+	bool		validate;		/* SERIALIZABLE: reads are recorded */
+	bool		out_of_memory;	/* a read could not be recorded */
+	mot_isolation isolation;
+	mot_ts		snapshot;
+	mot_ts		commit_ts;		/* drawn by prepare */
+	uint64_t	writes;			/* entries other than J_LOCK */
+	journal_entry **chunk;
+	uint64_t	chunks;			/* allocated */
+	uint64_t	chunk_slots;
+	uint64_t	entries;
+	key_chunk  *keys;
+	address_map deferred;		/* row -> its last deferred entry + 1 */
+	uint64_t	deferred_count;
+
+	/* SERIALIZABLE */
+	mot_observer observer;
+	read_item  *reads;
+	uint64_t	read_count;
+	uint64_t	read_size;
+	address_map nodes;			/* border node -> version as observed */
+	page_item  *pages;
+	uint64_t	page_count;
+	uint64_t	page_size;
+	pool_item  *pools;
+	uint64_t	pool_count;
+	uint64_t	pool_size;
+};
+
+static inline journal_entry *
+journal_at(const mot_session *s, uint64_t i)
+{
+	return &s->chunk[i / JOURNAL_CHUNK][i % JOURNAL_CHUNK];
+}
+
+/* reclaim.c */
+extern bool mot_owed_promise(mot_session *s, uint64_t items);
+extern void mot_owed_add(mot_session *s, owed_kind kind, void *object, mot_ts stamp);
+extern void mot_owed_add_batch_begin(mot_session *s);
+extern void mot_owed_add_locked(mot_session *s, owed_kind kind, void *object, mot_ts stamp);
+extern void mot_owed_add_batch_end(mot_session *s);
+extern mot_ts mot_owed_stamp(mot_session *s);
+extern void mot_owed_retire(void *session, void *object);
+extern void mot_owed_after_commit(mot_session *s);
+
+/* memory with a second try after reclamation; status says why not */
+extern void *mot_session_alloc(mot_session *s, mot_pool *pool, size_t size,
+							   mot_purpose purpose, mot_status *status);
+
+/* journal.c */
+extern journal_entry *mot_journal_add(mot_session *s);
+extern bool mot_journal_reserve(mot_session *s);
+extern const void *mot_journal_key(mot_session *s, const void *key, size_t len);
+extern void mot_journal_release_key(mot_session *s, const void *key);
+extern void mot_journal_clear(mot_session *s);
+extern void mot_journal_free(mot_session *s);
+extern bool mot_map_put(address_map *map, uint64_t key, uint64_t value);
+extern uint64_t mot_map_get(const address_map *map, uint64_t key);
+extern void mot_map_clear(address_map *map);
+extern void mot_map_free(address_map *map);
+
+/* row.c */
+extern const mot_version *mot_version_visible(mot_session *s, const mot_view *view, mot_row *row);
+extern mot_version *mot_own_newest(mot_session *s, mot_row *row, uint64_t head);
+extern mot_status mot_conflict(mot_session *s, mot_status status);
+
+/* write.c */
+extern mot_status mot_row_take(mot_session *s, mot_row *row, uint64_t *head);
+
+/* validate.c */
+extern void mot_read_record(mot_session *s, mot_row *row, mot_ts ts);
+extern void mot_read_page(mot_session *s, const mot_table *table, uint32_t page_no, uint32_t counter);
+extern void mot_read_pool(mot_session *s, const mot_table *table);
+extern void mot_read_own_insert(mot_session *s, const mot_table *table, const mot_row *row);
+extern mot_status mot_read_validate(mot_session *s);
+extern void mot_read_clear(mot_session *s);
+extern void mot_read_free(mot_session *s);
+extern void mot_read_init(mot_session *s);
+
+/* index.c */
+extern void mot_index_undo_add(mot_session *s, mot_index *index, mot_row *row,
+							   const void *key, size_t len);
+extern bool mot_index_take_claim(mot_session *s, mot_index *index, mot_row *row,
+								 const void *key, size_t len, mot_bundle **freed);
+
+/* table.c */
+extern void mot_dropped_destroy(mot_session *s, mot_ts horizon);
+
+/* the session's observer while its reads are recorded, else NULL */
+static inline const mot_observer *
+session_observer(const mot_session *s)
+{
+	return s->validate ? &s->observer : NULL;
+}
+
+#endif							/* MOT_INTERNAL_H */

@@ -1,0 +1,504 @@
+/*-------------------------------------------------------------------------
+ *
+ * reclaim.c
+ *	  Deferred reclamation: what a commit, a rollback or the index leaves
+ *	  behind is queued and freed when nobody can be using it.
+ *
+ * There is one clock and one horizon for both questions that memory raises:
+ *
+ *	- a version superseded by commit T is invisible to every snapshot >= T
+ *	- an object unlinked while the clock stood at R cannot be reached by
+ *	  anybody who published a snapshot after the clock moved to R + 1
+ *
+ * so an item is due when the horizon (the oldest published snapshot, or the
+ * clock) has reached its stamp: T, or R + 1.  If nobody commits, reclamation
+ * itself moves the clock on.  This is epoch-based reclamation with commit
+ * numbers for epochs.
+ *
+ * Every slot has a queue.  Its owner appends; the owner, or anybody else who
+ * takes its lock, works off the front: a maintenance worker does that for
+ * sessions that are idle or gone, and a session that runs out of memory does it
+ * for all.  Things that take two steps (a deleted row is unmarked first, so
+ * that no scan finds it any more, and freed after another round) put their second
+ * step into the queue the first came from, in the room promised for it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "internal.h"
+
+/* ------------------------------------------------------------------ queue */
+
+static bool
+queue_grow(mot_session *s, owed_queue *q)
+{
+	owed_block *b = mot_alloc(s->cache, s->engine->pool, sizeof(owed_block),
+							  MOT_FOR_CHANGE, NULL);
+	owed_block *last;
+
+	if (b == NULL)
+		return false;
+	b->next = NULL;
+	b->first = b->used = 0;
+	if (q->tail == NULL)
+		q->head = q->tail = b;
+	else
+	{
+		for (last = q->tail; last->next != NULL; last = last->next)
+			;
+		last->next = b;
+	}
+	q->room += OWED_BLOCK_ITEMS;
+	return true;
+}
+
+static void
+queue_append(owed_queue *q, uint64_t what, mot_ts stamp)
+{
+	owed_block *b = q->tail;
+
+	mot_assert(q->room > 0);
+	if (b->used == OWED_BLOCK_ITEMS)
+		b = q->tail = b->next;
+	b->item[b->used].what = what;
+	b->item[b->used].stamp = stamp;
+	b->used++;
+	q->room--;
+	/* relaxed: statistics */
+	atomic_fetch_add_explicit(&q->count, 1, memory_order_relaxed);
+}
+
+/* front item, or NULL; emptied blocks are passed on to *spare for freeing or re-use */
+static owed_item *
+queue_front(mot_session *s, owed_queue *q)
+{
+	while (q->head != NULL)
+	{
+		owed_block *b = q->head;
+
+		if (b->first < b->used)
+			return &b->item[b->first];
+		if (b == q->tail)
+			return NULL;
+		q->head = b->next;
+		if (q->room < q->promised + OWED_RESERVE)
+		{
+			/* room is short: the block goes to the end of the queue */
+			owed_block *last = q->tail;
+
+			while (last->next != NULL)
+				last = last->next;
+			last->next = b;
+			b->next = NULL;
+			b->first = b->used = 0;
+			q->room += OWED_BLOCK_ITEMS;
+		}
+		else
+			mot_free(s->cache, b);
+	}
+	return NULL;
+}
+
+bool
+mot_owed_promise(mot_session *s, uint64_t items)
+{
+	owed_queue *q = &s->slot->owed;
+	bool		ok = true;
+
+	if (mot_likely(s->credit >= items))
+	{
+		s->credit -= items;
+		return true;
+	}
+	mot_spin_lock(&q->lock);
+	items += 32;				/* some more at once, so that the lock is rarely taken */
+	while (q->room < q->promised + items + OWED_RESERVE)
+	{
+		if (!queue_grow(s, q))
+		{
+			ok = false;
+			break;
+		}
+	}
+	if (ok)
+		q->promised += items;
+	mot_spin_unlock(&q->lock);
+	if (ok)
+		s->credit += 32;
+	return ok;
+}
+
+mot_ts
+mot_owed_stamp(mot_session *s)
+{
+	/*
+	 * seq_cst: the unlinking stores come before this in the one order, so who
+	 * reads a later clock value finds the thing unlinked.
+	 */
+	return atomic_load(&s->engine->clock) + 1;
+}
+
+void
+mot_owed_add_batch_begin(mot_session *s)
+{
+	mot_spin_lock(&s->slot->owed.lock);
+}
+
+/* a place promised with mot_owed_promise is used; lock held */
+void
+mot_owed_add_locked(mot_session *s, owed_kind kind, void *object, mot_ts stamp)
+{
+	owed_queue *q = &s->slot->owed;
+
+	mot_assert(q->promised > 0);
+	q->promised--;
+	queue_append(q, (uint64_t) (uintptr_t) object | kind, stamp);
+}
+
+void
+mot_owed_add_batch_end(mot_session *s)
+{
+	mot_spin_unlock(&s->slot->owed.lock);
+}
+
+void
+mot_owed_add(mot_session *s, owed_kind kind, void *object, mot_ts stamp)
+{
+	mot_owed_add_batch_begin(s);
+	mot_owed_add_locked(s, kind, object, stamp);
+	mot_owed_add_batch_end(s);
+}
+
+/*
+ * Objects nobody promised room for: nodes that the tree unlinked.  They use
+ * the reserve, which every promise refills.
+ */
+void
+mot_owed_retire(void *session, void *object)
+{
+	mot_session *s = session;
+	owed_queue *q = &s->slot->owed;
+	mot_ts		stamp = mot_owed_stamp(s);
+
+	mot_spin_lock(&q->lock);
+	if (q->room > q->promised || queue_grow(s, q))
+		queue_append(q, (uint64_t) (uintptr_t) object | OWED_OBJECT, stamp);
+	else
+		atomic_fetch_add_explicit(&q->lost, 1, memory_order_relaxed);
+	mot_spin_unlock(&q->lock);
+}
+
+/* ------------------------------------------------------------------- items */
+
+/* the inlined version itself is current, or went with its row's deletion */
+static bool
+inline_is_part_of_deletion(const mot_row *row, const mot_version *newest)
+{
+	return newest == &row->inlined ||
+		(newest != NULL && version_previous(newest) == &row->inlined);
+}
+
+/*
+ * The row's own room is nobody's any more.  If the newest version lies
+ * elsewhere, is committed, unlocked and has been so since the change that
+ * vacated the room, it moves in; a row that changes often is left alone: its
+ * next version will use the room.  Returns the version moved from, or NULL.
+ */
+static mot_version *
+settle_inline(mot_session *s, mot_row *row, mot_ts stamp)
+{
+	uint64_t	head = row_head(row);
+	mot_version *v = head_version(head);
+	size_t		room,
+				need;
+
+	if (head_owner(head) == 0 && v != NULL && v != &row->inlined)
+	{
+		mot_ts		ts = version_ts(v);
+		uint64_t	link = version_link(v);
+
+		need = mot_usable_size(s->engine->region, v);
+		room = mot_usable_size(s->engine->region, row) - offsetof(mot_row, inlined);
+		if (ts <= stamp && (link & LINK_FITS))
+		{
+			atomic_store_explicit(&row->inlined.link, link, memory_order_relaxed);
+			memcpy(version_bytes(&row->inlined), version_bytes(v),
+				   (need < room ? need : room) - sizeof(mot_version));
+			/* relaxed, both: the release below publishes them */
+			atomic_store_explicit(&row->inlined.ts, ts, memory_order_relaxed);
+			if (atomic_compare_exchange_strong_explicit(&row->head, &head,
+														make_head(0, &row->inlined),
+														memory_order_release,
+														memory_order_relaxed))
+				return v;
+		}
+	}
+	/* release: a writer who finds the room free may overwrite it */
+	atomic_store_explicit(&row->inlined.ts, TS_FREE, memory_order_release);
+	return NULL;
+}
+
+/*
+ * Do what an item asks for.  Returns the item that follows it (second steps),
+ * or 0.  Called without the queue's lock: the item is off the queue, its
+ * place kept.
+ */
+static uint64_t
+item_perform(mot_session *s, uint64_t what, mot_ts stamp)
+{
+	owed_kind	kind = (owed_kind) (what & 15);
+	void	   *object = (void *) (uintptr_t) (what & ~UINT64_C(15));
+
+	switch (kind)
+	{
+		case OWED_OBJECT:
+			mot_free(s->cache, object);
+			return 0;
+
+		case OWED_INLINE:
+			{
+				mot_version *moved = settle_inline(s, object, stamp);
+
+				return moved ? (uint64_t) (uintptr_t) moved | OWED_OBJECT : 0;
+			}
+
+		case OWED_ROW:
+			MOT_STOP_POINT("reclaim-unmark-row");
+			mot_row_unmark(s->engine->region, object);
+			return (uint64_t) (uintptr_t) object | OWED_ROW_MEMORY;
+
+		case OWED_ROW_MEMORY:
+			{
+				mot_row    *row = object;
+				mot_version *newest = head_version(row_head(row));
+
+				/*
+				 * Another slot's queue may still hold an OWED_INLINE for this
+				 * row; it writes to the row, so the row waits for it.
+				 */
+				if (!inline_is_part_of_deletion(row, newest) &&
+					version_ts(&row->inlined) != TS_FREE)
+					return what;
+				if (newest != NULL && newest != &row->inlined)
+					mot_free(s->cache, newest);
+				mot_free(s->cache, row);
+				return 0;
+			}
+
+		case OWED_ENTRY:
+			{
+				index_drop *drop = object;
+
+				/* the index's memory is there until no queue can name it */
+				if (!atomic_load_explicit(&drop->index->dropped, memory_order_relaxed))
+					mot_index_take_claim(s, drop->index, drop->row, drop->key,
+										 drop->len, &drop->bundle);
+				return (uint64_t) (uintptr_t) drop | OWED_ENTRY_DONE;
+			}
+
+		case OWED_ENTRY_DONE:
+			{
+				index_drop *drop = object;
+
+				/* release: whoever finds the count at zero finds the entry gone */
+				if (drop->stale)
+					atomic_fetch_sub_explicit(&drop->index->stale, 1, memory_order_release);
+				if (drop->bundle != NULL)
+					mot_free(s->cache, drop->bundle);
+				mot_free(s->cache, drop);
+				return 0;
+			}
+	}
+	return 0;
+}
+
+static bool
+second_step_promised(uint64_t what)
+{
+	owed_kind	kind = (owed_kind) (what & 15);
+
+	return kind == OWED_ROW || kind == OWED_ENTRY;
+}
+
+/* move the clock to "stamp" if it stands just before it: items wait for it and nobody commits */
+static void
+clock_advance(mot_engine *e, mot_ts stamp)
+{
+	uint64_t	now = atomic_load(&e->clock);
+
+	if (now + 1 == stamp)
+		(void) atomic_compare_exchange_strong(&e->clock, &now, stamp);
+}
+
+/*
+ * Work off the front of a queue, up to "budget" items due by "horizon".
+ * Returns what is left in it.
+ */
+static uint64_t
+queue_work(mot_session *s, owed_queue *q, mot_ts horizon, unsigned budget)
+{
+	unsigned	done = 0;
+
+	if (atomic_load_explicit(&q->count, memory_order_relaxed) == 0)
+		return 0;
+	for (;;)
+	{
+		owed_item  *front;
+		owed_item	item[16];
+		unsigned	n = 0;
+
+		/* take some off the front, keeping their room spoken for */
+		mot_spin_lock(&q->lock);
+		while (n < 16 && (budget == 0 || done < budget) &&
+			   (front = queue_front(s, q)) != NULL && front->stamp <= horizon)
+		{
+			item[n++] = *front;
+			q->head->first++;
+			done++;
+		}
+		mot_spin_unlock(&q->lock);
+		if (n == 0)
+			break;
+		for (unsigned i = 0; i < n; i++)
+			mot_prefetch((void *) (uintptr_t) (item[i].what & ~UINT64_C(15)));
+		for (unsigned i = 0; i < n; i++)
+		{
+			uint64_t	next = item_perform(s, item[i].what, item[i].stamp);
+
+			if (next != 0)
+			{
+				mot_ts		stamp = mot_owed_stamp(s);
+
+				mot_spin_lock(&q->lock);
+				if (second_step_promised(item[i].what))
+				{
+					q->promised--;
+					queue_append(q, next, stamp);
+				}
+				else if (q->room > q->promised || queue_grow(s, q))
+					queue_append(q, next, stamp);
+				else
+					atomic_fetch_add_explicit(&q->lost, 1, memory_order_relaxed);
+				mot_spin_unlock(&q->lock);
+			}
+		}
+		atomic_fetch_sub_explicit(&q->count, n, memory_order_relaxed);
+	}
+	return atomic_load_explicit(&q->count, memory_order_relaxed);
+}
+
+static mot_ts
+queue_front_stamp(mot_session *s, owed_queue *q)
+{
+	owed_item  *front;
+	mot_ts		stamp = MOT_TS_NONE;
+
+	mot_spin_lock(&q->lock);
+	front = queue_front(s, q);
+	if (front != NULL)
+		stamp = front->stamp;
+	mot_spin_unlock(&q->lock);
+	return stamp;
+}
+
+/*
+ * Reclamation reads rows and trees as any reader does, so it needs a
+ * published snapshot while it works; if the session has none, it publishes
+ * the horizon's own clock reading for the while.
+ */
+static mot_ts
+work_begin(mot_session *s, bool *published)
+{
+	mot_engine *e = s->engine;
+
+	*published = false;
+	if (mot_snapshot_held(s) == MOT_TS_NONE)
+	{
+		(void) mot_snapshot_take(s);
+		*published = true;
+	}
+	return mot_engine_horizon(e);
+}
+
+uint64_t
+mot_reclaim(mot_session *s, unsigned budget)
+{
+	owed_queue *q = &s->slot->owed;
+	bool		published;
+	mot_ts		horizon;
+	uint64_t	left;
+
+	if (atomic_load_explicit(&q->count, memory_order_relaxed) == 0)
+		return 0;
+	clock_advance(s->engine, queue_front_stamp(s, q));
+	horizon = work_begin(s, &published);
+	left = queue_work(s, q, horizon, budget);
+	if (published)
+		mot_snapshot_hold(s, MOT_TS_NONE);
+	return left;
+}
+
+uint64_t
+mot_reclaim_all(mot_session *s)
+{
+	mot_engine *e = s->engine;
+	uint64_t	left = 0;
+
+	/* two rounds: the second does the second steps of the first */
+	for (int round = 0; round < 3; round++)
+	{
+		uint32_t	n = atomic_load(&e->slots_used);
+		bool		published;
+		mot_ts		horizon;
+
+		clock_advance(e, mot_engine_clock(e) + 1);
+		horizon = work_begin(s, &published);
+		left = 0;
+		for (uint32_t i = 0; i < n; i++)
+			left += queue_work(s, &e->slot[i].owed, horizon, 0);
+		if (published)
+			mot_snapshot_hold(s, MOT_TS_NONE);
+		if (atomic_load(&e->dropped_count) != 0)
+		{
+			/* no queue may name anything of a dropped table any more */
+			for (uint32_t i = 0; i < n; i++)
+			{
+				mot_ts		stamp = queue_front_stamp(s, &e->slot[i].owed);
+
+				if (stamp != MOT_TS_NONE && stamp <= horizon)
+					horizon = stamp - 1;
+			}
+			mot_dropped_destroy(s, horizon);
+		}
+		if (left == 0 && atomic_load(&e->dropped_count) == 0)
+			break;
+	}
+	return left;
+}
+
+/* now and then, after a commit; the first look costs a few instructions */
+void
+mot_owed_after_commit(mot_session *s)
+{
+	if (++s->since_reclaim < 32)
+		return;
+	s->since_reclaim = 0;
+	if (atomic_load_explicit(&s->slot->owed.count, memory_order_relaxed) > 32)
+		(void) mot_reclaim(s, 512);
+}
+
+void *
+mot_session_alloc(mot_session *s, mot_pool *pool, size_t size,
+				  mot_purpose purpose, mot_status *status)
+{
+	int			why = 0;
+	void	   *p = mot_alloc(s->cache, pool, size, purpose, &why);
+
+	if (mot_unlikely(p == NULL))
+	{
+		(void) mot_reclaim_all(s);
+		p = mot_alloc(s->cache, pool, size, purpose, &why);
+		if (p == NULL)
+			*status = why ? MOT_TABLE_FULL : MOT_NO_MEMORY;
+	}
+	return p;
+}

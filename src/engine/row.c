@@ -1,0 +1,258 @@
+/*-------------------------------------------------------------------------
+ *
+ * row.c
+ *	  Reading rows: which version a view sees.
+ *
+ * See internal.h for the shapes and for how a reader judges versions of
+ * transactions in progress.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "internal.h"
+
+const void *
+mot_version_data(const mot_version *v)
+{
+	return version_bytes(v);
+}
+
+unsigned
+mot_version_host_bits(const mot_version *v)
+{
+	return (unsigned) (version_link(v) & LINK_BITS) >> LINK_HOST_SHIFT;
+}
+
+mot_ts
+mot_version_ts(const mot_version *v)
+{
+	uint64_t	ts = version_ts(v);
+
+	return ts & TS_UNCOMMITTED ? 0 : ts;
+}
+
+/*
+ * Top of the row's chain as this transaction has it: its own newest version
+ * (in the row if it holds the lock, in the journal if its lock is deferred),
+ * or NULL if it has none.
+ */
+mot_version *
+mot_own_newest(mot_session *s, mot_row *row, uint64_t head)
+{
+	if (head_owner(head) == s->owner)
+	{
+		mot_version *v = head_version(head);
+
+		if (v != NULL && (version_ts(v) & TS_UNCOMMITTED))
+			return v;
+		return NULL;
+	}
+	if (mot_unlikely(s->deferred_count != 0))
+	{
+		uint64_t	last = mot_map_get(&s->deferred, (uint64_t) (uintptr_t) row);
+
+		if (last != 0)
+			return (mot_version *) (uintptr_t) journal_at(s, last - 1)->b;
+	}
+	return NULL;
+}
+
+/*
+ * The first committed version of a chain whose top may be another
+ * transaction's, as of "snapshot"; *retry if the top must be read again.
+ */
+static mot_version *
+skip_uncommitted(mot_session *s, mot_row *row, uint64_t head, mot_ts snapshot, bool *retry)
+{
+	mot_version *v = head_version(head);
+	mot_slot   *slot = &s->engine->slot[head_owner(head) - 1];
+	uint64_t	state;
+
+	*retry = false;
+
+	/*
+	 * seq_cst: we have read the clock (our snapshot) before; a writer stores
+	 * DRAWING before it adds to the clock.  So if we see NONE here, its
+	 * timestamp will be greater than our snapshot.
+	 */
+	state = atomic_load(&slot->commit_state);
+
+	/*
+	 * If the version is still uncommitted now, the state we read was that of
+	 * its own transaction: a slot runs one at a time.
+	 */
+	if (!(version_ts(v) & TS_UNCOMMITTED) || row_head(row) != head)
+	{
+		*retry = true;
+		return NULL;
+	}
+	if (state != COMMIT_NONE && state <= snapshot)
+	{
+		/* (DRAWING is less than any snapshot): it is being installed */
+		*retry = true;
+		return NULL;
+	}
+	while (v != NULL && (version_ts(v) & TS_UNCOMMITTED))
+		v = version_previous(v);
+	return v;
+}
+
+const mot_version *
+mot_version_visible(mot_session *s, const mot_view *view, mot_row *row)
+{
+	unsigned	spins = 0;
+	uint64_t	head;
+	mot_version *v;
+	uint64_t	ts;
+
+	for (;;)
+	{
+		head = row_head(row);
+		v = head_version(head);
+		if (mot_likely(head_owner(head) == 0 && s->deferred_count == 0))
+			break;
+		if (s->active)
+		{
+			mot_version *own = mot_own_newest(s, row, head);
+
+			if (own != NULL)
+			{
+				while (own != NULL && ((ts = version_ts(own)) & TS_UNCOMMITTED))
+				{
+					if ((ts & ~TS_UNCOMMITTED) < view->command)
+						return version_is_tombstone(own) ? NULL : own;
+					own = version_previous(own);
+				}
+				v = own;
+				break;
+			}
+			if (head_owner(head) == s->owner)
+				break;
+		}
+		if (head_owner(head) != 0 && v != NULL && (version_ts(v) & TS_UNCOMMITTED))
+		{
+			bool		retry;
+
+			v = skip_uncommitted(s, row, head, view->snapshot, &retry);
+			if (retry)
+			{
+				mot_backoff(&spins);
+				continue;
+			}
+		}
+		break;
+	}
+
+	/*
+	 * Timestamps fall along the chain.  What we pass is newer than our
+	 * snapshot, so what it superseded is still there (see reclaim.c).
+	 */
+	while (v != NULL && version_ts(v) > view->snapshot)
+	{
+		/*
+		 * A top that was committed when its head was read can only be
+		 * followed by committed ones; an own intermediate version of the
+		 * same commit carries the same timestamp and is passed, too.
+		 */
+		v = version_previous(v);
+	}
+	if (v == NULL || version_is_tombstone(v))
+		return NULL;
+	return v;
+}
+
+const mot_version *
+mot_row_visible(mot_session *s, const mot_view *view, mot_table *table, mot_row *row)
+{
+	const mot_version *v = mot_version_visible(s, view, row);
+
+	(void) table;
+	if (mot_unlikely(s->validate))
+		mot_read_record(s, row, v ? mot_version_ts(v) : 0);
+	return v;
+}
+
+const mot_version *
+mot_row_newest(mot_session *s, mot_row *row)
+{
+	uint64_t	head = row_head(row);
+	mot_version *v = s->active ? mot_own_newest(s, row, head) : NULL;
+
+	if (v == NULL)
+	{
+		v = head_version(head);
+		while (v != NULL && (version_ts(v) & TS_UNCOMMITTED))
+			v = version_previous(v);
+	}
+	return v == NULL || version_is_tombstone(v) ? NULL : v;
+}
+
+uint64_t
+mot_row_number(mot_session *s, const mot_row *row)
+{
+	return mot_region_offset(mot_region_base(s->engine->region), row) >> 4;
+}
+
+mot_row *
+mot_row_by_number(mot_session *s, mot_table *table, uint64_t number)
+{
+	mot_region *region = s->engine->region;
+	char	   *p = (char *) mot_region_base(region) + (number << 4);
+
+	if (!mot_row_marked(region, p) || mot_object_pool(region, p) != table->rows)
+		return NULL;
+	return (mot_row *) p;
+}
+
+/* -------------------------------------------------------- sequential scans */
+
+_Static_assert(sizeof(mot_page_view) <= sizeof(((mot_scan *) 0)->opaque),
+			   "mot_scan has no room for the page view");
+
+void
+mot_scan_begin(mot_session *s, mot_scan *scan, mot_table *table,
+			   const mot_view *view, _Atomic uint64_t *shared_next)
+{
+	scan->table = table;
+	scan->view = *view;
+	scan->shared_next = shared_next;
+	scan->next_page = 0;
+	scan->in_page = false;
+	if (s->validate)
+		mot_read_pool(s, table);
+	scan->pages = mot_pool_directory_size(table->rows);
+}
+
+bool
+mot_scan_next(mot_session *s, mot_scan *scan, mot_row **row,
+			  const mot_version **version)
+{
+	mot_page_view *page = (mot_page_view *) (void *) scan->opaque;
+	const mot_pool *pool = scan->table->rows;
+
+	for (;;)
+	{
+		if (!scan->in_page)
+		{
+			uint64_t	i;
+
+			/* relaxed: the counter only deals out numbers */
+			i = scan->shared_next ?
+				atomic_fetch_add_explicit(scan->shared_next, 1, memory_order_relaxed) :
+				scan->next_page++;
+			if (i >= scan->pages)
+				return false;
+			if (!mot_pool_page(pool, i, page))
+				continue;
+			scan->in_page = true;
+			if (mot_unlikely(s->validate))
+				mot_read_page(s, scan->table, page->page_no, page->insert_counter);
+		}
+		while ((*row = mot_page_next(pool, page)) != NULL)
+		{
+			*version = mot_row_visible(s, &scan->view, scan->table, *row);
+			if (*version != NULL)
+				return true;
+		}
+		scan->in_page = false;
+	}
+}

@@ -1,0 +1,449 @@
+/*-------------------------------------------------------------------------
+ *
+ * table.c
+ *	  Tables and indexes as objects: creation, directory, dropping.
+ *
+ * A table is two pools (rows, versions), an index one more, so dropping is
+ * giving back pools.  What is dropped waits on a list until the horizon has
+ * passed it and no queue holds anything older (items there may name its
+ * objects); then its pages go, all at once.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "internal.h"
+
+mot_status
+mot_table_create(mot_session *s, uint32_t host_db, uint32_t host_id, mot_table **table)
+{
+	mot_engine *e = s->engine;
+	mot_status	status = MOT_NO_MEMORY;
+	mot_table  *t;
+
+	t = mot_session_alloc(s, e->pool, sizeof(mot_table), MOT_FOR_NEW_ROW, &status);
+	if (t == NULL)
+		return status;
+	memset(t, 0, sizeof(*t));
+	t->host_db = host_db;
+	t->host_id = host_id;
+	t->engine = e;
+	/* relaxed: only uniqueness matters */
+	t->serial = atomic_fetch_add_explicit(&e->next_serial, 1, memory_order_relaxed);
+	mot_spin_init(&t->index_lock);
+	t->rows = mot_pool_create(e->region, MOT_POOL_ROWS, &t->group);
+	t->versions = mot_pool_create(e->region, MOT_POOL_PLAIN, &t->group);
+	if (t->rows == NULL || t->versions == NULL)
+	{
+		if (t->rows != NULL)
+			mot_pool_destroy(t->rows);
+		if (t->versions != NULL)
+			mot_pool_destroy(t->versions);
+		mot_free(s->cache, t);
+		return MOT_NO_MEMORY;
+	}
+	*table = t;
+	return MOT_OK;
+}
+
+void
+mot_table_drop(mot_session *s, mot_table *t)
+{
+	mot_engine *e = s->engine;
+	uint32_t	n = atomic_load(&t->index_count);
+
+	mot_table_unpublish(e, t);
+	for (uint32_t i = 0; i < n; i++)
+	{
+		mot_index  *index = atomic_load(&t->index[i]);
+
+		if (index != NULL)
+			atomic_store_explicit(&index->dropped, true, memory_order_relaxed);
+	}
+	mot_spin_lock(&e->dropped_lock);
+	t->dropped_stamp = mot_owed_stamp(s);
+	t->next = e->dropped_tables;
+	e->dropped_tables = t;
+	atomic_fetch_add(&e->dropped_count, 1);
+	mot_spin_unlock(&e->dropped_lock);
+}
+
+static void
+index_destroy(mot_session *s, mot_index *index)
+{
+	mot_pool_destroy(index->pool);
+	mot_free(s->cache, index);
+}
+
+static void
+table_destroy(mot_session *s, mot_table *t)
+{
+	uint32_t	n = atomic_load(&t->index_count);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (atomic_load(&t->index[i]) != NULL)
+			index_destroy(s, atomic_load(&t->index[i]));
+	mot_pool_destroy(t->versions);
+	mot_pool_destroy(t->rows);
+	mot_free(s->cache, t);
+}
+
+/* destroy what was dropped at or before "horizon"; the caller looked at the queues */
+void
+mot_dropped_destroy(mot_session *s, mot_ts horizon)
+{
+	mot_engine *e = s->engine;
+	mot_table **tp,
+			   *tables = NULL;
+	mot_index **ip,
+			   *indexes = NULL;
+
+	mot_spin_lock(&e->dropped_lock);
+	for (ip = &e->dropped_indexes; *ip != NULL;)
+	{
+		mot_index  *index = *ip;
+
+		if (index->dropped_stamp <= horizon)
+		{
+			*ip = index->next;
+			index->next = indexes;
+			indexes = index;
+			atomic_fetch_sub(&e->dropped_count, 1);
+		}
+		else
+			ip = &index->next;
+	}
+	for (tp = &e->dropped_tables; *tp != NULL;)
+	{
+		mot_table  *t = *tp;
+
+		if (t->dropped_stamp <= horizon)
+		{
+			*tp = t->next;
+			t->next = tables;
+			tables = t;
+			atomic_fetch_sub(&e->dropped_count, 1);
+		}
+		else
+			tp = &t->next;
+	}
+	mot_spin_unlock(&e->dropped_lock);
+
+	while (indexes != NULL)
+	{
+		mot_index  *index = indexes;
+
+		indexes = index->next;
+		index_destroy(s, index);
+	}
+	while (tables != NULL)
+	{
+		mot_table  *t = tables;
+
+		tables = t->next;
+		table_destroy(s, t);
+	}
+}
+
+/* --------------------------------------------------------------- directory */
+
+static mot_table **
+bucket_of(mot_engine *e, uint32_t host_db, uint32_t host_id)
+{
+	uint64_t	h = ((uint64_t) host_db << 32 | host_id) * UINT64_C(0x9e3779b97f4a7c15);
+
+	return &e->bucket[h >> 54];
+}
+
+_Static_assert(DIRECTORY_BUCKETS == 1 << 10, "bucket_of takes ten bits");
+
+mot_table *
+mot_table_find(mot_engine *e, uint32_t host_db, uint32_t host_id)
+{
+	mot_table  *t;
+
+	mot_spin_lock(&e->directory_lock);
+	for (t = *bucket_of(e, host_db, host_id); t != NULL; t = t->next)
+		if (t->host_db == host_db && t->host_id == host_id)
+			break;
+	mot_spin_unlock(&e->directory_lock);
+	return t;
+}
+
+static mot_table *
+directory_remove(mot_engine *e, uint32_t host_db, uint32_t host_id, const mot_table *only)
+{
+	mot_table **p = bucket_of(e, host_db, host_id);
+
+	for (; *p != NULL; p = &(*p)->next)
+	{
+		mot_table  *t = *p;
+
+		if (t->host_db == host_db && t->host_id == host_id && (only == NULL || t == only))
+		{
+			*p = t->next;
+			t->next = NULL;
+			t->published = false;
+			return t;
+		}
+	}
+	return NULL;
+}
+
+mot_table *
+mot_table_publish(mot_engine *e, mot_table *t)
+{
+	mot_table  *old;
+	mot_table **bucket = bucket_of(e, t->host_db, t->host_id);
+
+	mot_spin_lock(&e->directory_lock);
+	old = directory_remove(e, t->host_db, t->host_id, NULL);
+	t->next = *bucket;
+	t->published = true;
+	*bucket = t;
+	mot_spin_unlock(&e->directory_lock);
+	return old;
+}
+
+void
+mot_table_unpublish(mot_engine *e, mot_table *t)
+{
+	mot_spin_lock(&e->directory_lock);
+	(void) directory_remove(e, t->host_db, t->host_id, t);
+	mot_spin_unlock(&e->directory_lock);
+}
+
+void
+mot_table_each(mot_engine *e, void (*visit) (void *arg, mot_table *table), void *arg)
+{
+	mot_spin_lock(&e->directory_lock);
+	for (int i = 0; i < DIRECTORY_BUCKETS; i++)
+		for (mot_table *t = e->bucket[i]; t != NULL; t = t->next)
+			visit(arg, t);
+	mot_spin_unlock(&e->directory_lock);
+}
+
+uint32_t
+mot_table_host_db(const mot_table *t)
+{
+	return t->host_db;
+}
+
+uint32_t
+mot_table_host_id(const mot_table *t)
+{
+	return t->host_id;
+}
+
+uint64_t
+mot_table_serial(const mot_table *t)
+{
+	return t->serial;
+}
+
+void
+mot_table_set_limit(mot_table *t, uint64_t bytes)
+{
+	atomic_store(&t->group.limit, bytes);
+}
+
+void
+mot_table_stats(const mot_table *table, mot_table_stat *stat)
+{
+	mot_table  *t = (mot_table *) table;
+	uint64_t	pages,
+				used;
+
+	memset(stat, 0, sizeof(*stat));
+	for (int i = 0; i < TABLE_SHARDS; i++)
+	{
+		/* relaxed: statistics */
+		stat->rows += atomic_load_explicit(&t->shard[i].rows, memory_order_relaxed);
+		stat->inserts += atomic_load_explicit(&t->shard[i].inserts, memory_order_relaxed);
+		stat->updates += atomic_load_explicit(&t->shard[i].updates, memory_order_relaxed);
+		stat->deletes += atomic_load_explicit(&t->shard[i].deletes, memory_order_relaxed);
+	}
+	mot_pool_stats(t->rows, &pages, &used);
+	stat->row_bytes = pages;
+	stat->used_bytes = used;
+	mot_pool_stats(t->versions, &pages, &used);
+	stat->row_bytes += pages;
+	stat->used_bytes += used;
+	for (uint32_t i = 0, n = atomic_load(&t->index_count); i < n; i++)
+	{
+		mot_index  *index = atomic_load(&t->index[i]);
+
+		if (index != NULL)
+		{
+			mot_pool_stats(index->pool, &pages, &used);
+			stat->index_bytes += pages;
+		}
+	}
+}
+
+/* ----------------------------------------------------------------- indexes */
+
+mot_status
+mot_index_create(mot_session *s, mot_table *t, uint32_t host_id,
+				 unsigned flags, mot_index **result)
+{
+	mot_engine *e = s->engine;
+	mot_status	status = MOT_NO_MEMORY;
+	mot_index  *index;
+
+	if (mot_table_index_count(t) >= MOT_MAX_INDEXES)
+		return MOT_TOO_LARGE;
+	index = mot_session_alloc(s, e->pool, sizeof(mot_index), MOT_FOR_NEW_ROW, &status);
+	if (index == NULL)
+		return status;
+	memset(index, 0, sizeof(*index));
+	index->table = t;
+	index->host_id = host_id;
+	index->flags = flags;
+	index->valid_from = mot_engine_clock(e);
+	index->pool = mot_pool_create(e->region, MOT_POOL_PLAIN, &t->group);
+	if (index->pool != NULL)
+		index->tree = mot_tree_create(&s->tree, index->pool);
+	if (index->tree == NULL)
+	{
+		if (index->pool != NULL)
+			mot_pool_destroy(index->pool);
+		mot_free(s->cache, index);
+		return MOT_NO_MEMORY;
+	}
+	*result = index;
+	return MOT_OK;
+}
+
+void
+mot_index_attach(mot_index *index)
+{
+	mot_table  *t = index->table;
+	uint32_t	n,
+				i;
+
+	mot_spin_lock(&t->index_lock);
+	n = atomic_load(&t->index_count);
+	for (i = 0; i < n; i++)
+		if (atomic_load(&t->index[i]) == NULL)
+			break;
+	mot_assert(i < MOT_MAX_INDEXES);
+	/* seq_cst, both: the count covers an entry only when it is there */
+	atomic_store(&t->index[i], index);
+	if (i == n)
+		atomic_store(&t->index_count, n + 1);
+	mot_spin_unlock(&t->index_lock);
+}
+
+void
+mot_index_detach(mot_index *index)
+{
+	mot_table  *t = index->table;
+
+	mot_spin_lock(&t->index_lock);
+	for (uint32_t i = 0, n = atomic_load(&t->index_count); i < n; i++)
+		if (atomic_load(&t->index[i]) == index)
+			atomic_store(&t->index[i], NULL);
+	mot_spin_unlock(&t->index_lock);
+}
+
+void
+mot_index_drop(mot_session *s, mot_index *index)
+{
+	mot_engine *e = s->engine;
+
+	mot_index_detach(index);
+	atomic_store_explicit(&index->dropped, true, memory_order_relaxed);
+	mot_spin_lock(&e->dropped_lock);
+	index->dropped_stamp = mot_owed_stamp(s);
+	index->next = e->dropped_indexes;
+	e->dropped_indexes = index;
+	atomic_fetch_add(&e->dropped_count, 1);
+	mot_spin_unlock(&e->dropped_lock);
+}
+
+mot_index *
+mot_table_index(const mot_table *table, uint32_t host_id)
+{
+	mot_table  *t = (mot_table *) table;
+
+	for (uint32_t i = 0, n = atomic_load(&t->index_count); i < n; i++)
+	{
+		mot_index  *index = atomic_load(&t->index[i]);
+
+		if (index != NULL && index->host_id == host_id)
+			return index;
+	}
+	return NULL;
+}
+
+unsigned
+mot_table_index_count(const mot_table *table)
+{
+	mot_table  *t = (mot_table *) table;
+	unsigned	count = 0;
+
+	for (uint32_t i = 0, n = atomic_load(&t->index_count); i < n; i++)
+		if (atomic_load(&t->index[i]) != NULL)
+			count++;
+	return count;
+}
+
+mot_index *
+mot_table_index_at(const mot_table *table, unsigned nth)
+{
+	mot_table  *t = (mot_table *) table;
+
+	for (uint32_t i = 0, n = atomic_load(&t->index_count); i < n; i++)
+	{
+		mot_index  *index = atomic_load(&t->index[i]);
+
+		if (index != NULL && nth-- == 0)
+			return index;
+	}
+	return NULL;
+}
+
+uint32_t
+mot_index_host_id(const mot_index *index)
+{
+	return index->host_id;
+}
+
+bool
+mot_index_is_unique(const mot_index *index)
+{
+	return (index->flags & MOT_INDEX_UNIQUE) != 0;
+}
+
+mot_table *
+mot_index_table(const mot_index *index)
+{
+	return index->table;
+}
+
+mot_ts
+mot_index_valid_from(const mot_index *index)
+{
+	return index->valid_from;
+}
+
+void
+mot_index_stats(const mot_index *index, mot_index_stat *stat)
+{
+	memset(stat, 0, sizeof(*stat));
+	mot_pool_stats(index->pool, &stat->bytes, &stat->used_bytes);
+	stat->stale_entries = atomic_load_explicit(&((mot_index *) index)->stale, memory_order_relaxed);
+}
+
+void
+mot_index_measure(mot_session *s, const mot_index *index, mot_index_shape *shape)
+{
+	mot_tree_stat t;
+
+	(void) s;
+	mot_tree_stats(index->tree, &t);
+	shape->entries = t.keys;
+	shape->border_nodes = t.border_nodes;
+	shape->interior_nodes = t.interior_nodes;
+	shape->layers = t.layers;
+	shape->suffix_bytes = t.suffix_bytes;
+}

@@ -1,0 +1,237 @@
+/*-------------------------------------------------------------------------
+ *
+ * validate.c
+ *	  SERIALIZABLE: what a transaction read, and whether it still stands.
+ *
+ * Silo's validation, on versions.  With the write set locked and the commit
+ * timestamp T drawn, a transaction may commit at T if everything it read would
+ * read the same at T:
+ *
+ *	- every row it looked at still has the version it saw (or none, for a row
+ *	  it found invisible), and nobody who holds the row commits before T.  The
+ *	  holder's commit state tells: not drawn means later than T, so a plain
+ *	  row lock harms nobody
+ *	- every border node it took an answer from has the version it had, so
+ *	  no key has come to a range it read (own inserts are carried forward)
+ *	- every page a sequential scan went over has had no insert, and no page
+ *	  has joined the table
+ *
+ * Then all such transactions are serial in the order of their timestamps, and
+ * a snapshot, which sees the commits up to a timestamp, is a point in that
+ * order: transactions that only read need none of this.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include <stdlib.h>
+
+#include "internal.h"
+
+static bool
+array_room(mot_session *s, void **array, uint64_t *size, uint64_t count, size_t width)
+{
+	uint64_t	n;
+	void	   *p;
+
+	if (count < *size)
+		return true;
+	n = *size ? *size * 2 : 256;
+	p = realloc(*array, n * width);
+	if (p == NULL)
+	{
+		s->out_of_memory = true;
+		return false;
+	}
+	*array = p;
+	*size = n;
+	return true;
+}
+
+void
+mot_read_record(mot_session *s, mot_row *row, mot_ts ts)
+{
+	if (s->read_count > 0 && s->reads[s->read_count - 1].row == row)
+		return;
+	if (!array_room(s, (void **) &s->reads, &s->read_size, s->read_count, sizeof(read_item)))
+		return;
+	s->reads[s->read_count].row = row;
+	s->reads[s->read_count].ts = ts;
+	s->read_count++;
+}
+
+void
+mot_read_page(mot_session *s, const mot_table *table, uint32_t page_no, uint32_t counter)
+{
+	if (!array_room(s, (void **) &s->pages, &s->page_size, s->page_count, sizeof(page_item)))
+		return;
+	s->pages[s->page_count].table = table;
+	s->pages[s->page_count].page_no = page_no;
+	s->pages[s->page_count].counter = counter;
+	s->page_count++;
+}
+
+void
+mot_read_pool(mot_session *s, const mot_table *table)
+{
+	if (!array_room(s, (void **) &s->pools, &s->pool_size, s->pool_count, sizeof(pool_item)))
+		return;
+	s->pools[s->pool_count].table = table;
+	s->pools[s->pool_count].joins = mot_pool_joins(table->rows);
+	s->pool_count++;
+}
+
+/*
+ * Our own insert moved a page's counter: the observation moves along, if the
+ * counter is just one further (else somebody else inserted there, too, and
+ * validation is right to fail).
+ */
+void
+mot_read_own_insert(mot_session *s, const mot_table *table, const mot_row *row)
+{
+	uint32_t	page_no;
+	uint32_t	counter;
+
+	if (s->page_count == 0)
+		return;
+	page_no = mot_object_page(s->engine->region, row);
+	counter = mot_page_insert_counter(s->engine->region, page_no);
+	for (uint64_t i = 0; i < s->page_count; i++)
+	{
+		page_item  *p = &s->pages[i];
+
+		if (p->page_no == page_no && p->table == table && p->counter + 1 == counter)
+			p->counter = counter;
+	}
+}
+
+/* --------------------------------------------------------------- node set */
+
+/* the map's value: version + 1, so that 0 stays "absent"; NODE_SPOILT never validates */
+#define NODE_SPOILT UINT64_MAX
+
+static void
+observe_node(void *arg, const mot_node *node, uint64_t version)
+{
+	mot_session *s = arg;
+	uint64_t	key = (uint64_t) (uintptr_t) node;
+	uint64_t	known = mot_map_get(&s->nodes, key);
+
+	if (known == version + 1)
+		return;
+	if (!mot_map_put(&s->nodes, key, known == 0 ? version + 1 : NODE_SPOILT))
+		s->out_of_memory = true;
+}
+
+static void
+node_moved(void *arg, const mot_node *node, uint64_t from, uint64_t to,
+		   const mot_node *sibling, uint64_t sibling_version)
+{
+	mot_session *s = arg;
+	uint64_t	known = mot_map_get(&s->nodes, (uint64_t) (uintptr_t) node);
+
+	if (known == 0 || known != from + 1)
+		return;
+	if (!mot_map_put(&s->nodes, (uint64_t) (uintptr_t) node, to + 1))
+		s->out_of_memory = true;
+	if (sibling != NULL &&
+		!mot_map_put(&s->nodes, (uint64_t) (uintptr_t) sibling, sibling_version + 1))
+		s->out_of_memory = true;
+}
+
+void
+mot_read_init(mot_session *s)
+{
+	s->observer.observe = observe_node;
+	s->observer.moved = node_moved;
+	s->observer.arg = s;
+}
+
+/* -------------------------------------------------------------- validation */
+
+static bool
+read_stands(mot_session *s, const read_item *item)
+{
+	unsigned	spins = 0;
+
+	for (;;)
+	{
+		uint64_t	head = row_head(item->row);
+		unsigned	owner = head_owner(head);
+		mot_version *v = head_version(head);
+
+		if (owner != 0 && owner != s->owner)
+		{
+			/* seq_cst: ordered with the draw of our own timestamp */
+			uint64_t	state = atomic_load(&s->engine->slot[owner - 1].commit_state);
+
+			if (row_head(item->row) != head)
+				continue;
+			if (state == COMMIT_DRAWING)
+			{
+				mot_backoff(&spins);
+				continue;
+			}
+			if (state != COMMIT_NONE && state < s->commit_ts &&
+				v != NULL && (version_ts(v) & TS_UNCOMMITTED))
+				return false;
+		}
+		while (v != NULL && (version_ts(v) & TS_UNCOMMITTED))
+			v = version_previous(v);
+		if (v == NULL)
+			return item->ts == 0;
+
+		/*
+		 * A version seen as ours (0 and not committed) was ours: nobody else
+		 * can have changed the row.  A row found deleted or invisible was
+		 * recorded with 0: it must still be a tombstone, or not there.
+		 */
+		if (item->ts == 0)
+			return owner == s->owner || version_is_tombstone(v);
+		return version_ts(v) == item->ts;
+	}
+}
+
+mot_status
+mot_read_validate(mot_session *s)
+{
+	for (uint64_t i = 0; i < s->read_count; i++)
+		if (!read_stands(s, &s->reads[i]))
+			return MOT_CONFLICT_READ;
+	for (uint64_t i = 0; i < s->nodes.size; i++)
+	{
+		uint64_t	known = s->nodes.slot[2 * i + 1];
+
+		if (s->nodes.slot[2 * i] != 0 &&
+			mot_node_version((const mot_node *) (uintptr_t) s->nodes.slot[2 * i]) + 1 != known)
+			return MOT_CONFLICT_PHANTOM;
+	}
+	for (uint64_t i = 0; i < s->page_count; i++)
+		if (mot_page_insert_counter(s->engine->region, s->pages[i].page_no) != s->pages[i].counter)
+			return MOT_CONFLICT_PHANTOM;
+	for (uint64_t i = 0; i < s->pool_count; i++)
+		if (mot_pool_joins(s->pools[i].table->rows) != s->pools[i].joins)
+			return MOT_CONFLICT_PHANTOM;
+	return MOT_OK;
+}
+
+void
+mot_read_clear(mot_session *s)
+{
+	s->read_count = s->page_count = s->pool_count = 0;
+	mot_map_clear(&s->nodes);
+	if (s->read_size > 65536)
+	{
+		free(s->reads);
+		s->reads = NULL;
+		s->read_size = 0;
+	}
+}
+
+void
+mot_read_free(mot_session *s)
+{
+	mot_read_clear(s);
+	free(s->reads);
+	free(s->pages);
+	free(s->pools);
+	mot_map_free(&s->nodes);
+}
