@@ -15,12 +15,26 @@
  *	  0x00 0x00 (numeric, text and inet have their own forms of that)
  *	- DESC: every byte of the column's encoding is inverted
  *
- * Equality of encodings is equality by the type's default btree operator
- * class.  Order is the operator class's too, except for text-like columns of
- * a collation other than C/POSIX: there the raw bytes are encoded, so that
- * equality holds and order does not ("ordered" is false): such a column
- * serves = and IN, but no range and no ORDER BY.  (bpchar drops trailing
- * blanks.)
+ * What is encoded is what the column's operator class compares: its btree
+ * comparison function (support function 1) selects the encoding, so a varchar
+ * column is encoded as text, a cidr one as inet, a regclass one as oid.
+ *
+ * Equality of encodings is equality by the operator class.  Order is the
+ * operator class's too, except (then "ordered" is false):
+ *
+ *	- text, varchar, bpchar and name columns of a collation other than
+ *	  C/POSIX: the raw bytes are encoded (bpchar without trailing blanks).
+ *	  The *_pattern_ops operator classes compare bytes whatever the collation,
+ *	  and so are ordered.  Nondeterministic collations are refused.
+ *	- enums: encoded by the label's oid, because ALTER TYPE ... ADD VALUE can
+ *	  renumber the labels' sort positions (RenumberEnumType).
+ *
+ * A column that is not ordered serves = and IN, but no range and no ORDER BY:
+ * whoever plans with an index must leave <, <=, >= and > on such a column to
+ * a filter, may let bounds and path keys reach only the columns before it
+ * (equality on it lets them go on), and must not read its order into the
+ * index's.  The planner knows nothing of that: its index paths have to be
+ * cut down.
  *
  *-------------------------------------------------------------------------
  */
@@ -51,43 +65,60 @@ typedef void (*MotKeyAppend) (const struct MotKeyColumn *column, Datum value, Mo
 typedef struct MotKeyColumn
 {
 	AttrNumber	attnum;			/* of the table */
-	Oid			typid;			/* base type of the column (domains looked through) */
+	Oid			typid;			/* what is encoded: the operator class's input type (the base type
+								 * for an enum); other types of the column are binary coercible */
 	Oid			collation;
 	bool		nullable;		/* encodes the null byte */
 	bool		descending;
 	bool		nulls_first;
 	bool		ordered;		/* bytes order as the operator class does */
+	uint8		inline_kind;	/* private: integers are encoded in place */
 	MotKeyAppend append;		/* value's bytes, ascending, no null byte */
 	int16		width;			/* encoded width if fixed (without null byte), else -1 */
 } MotKeyColumn;
 
 typedef struct MotKey
 {
+	Oid			indexoid;		/* for messages */
 	int			ncolumns;
 	AttrNumber	max_attnum;		/* highest table column used */
 	int			width;			/* whole key's width if fixed, else -1 */
 	MotKeyColumn columns[FLEXIBLE_ARRAY_MEMBER];
 } MotKey;
 
-/* Is there an encoding for the type? (what CREATE INDEX asks; looks through domains; enums yes) */
+/*
+ * Is there an encoding for the type under its default operator class? (What
+ * CREATE INDEX asks, for columns without an explicit operator class; looks
+ * through domains; enums yes.)
+ */
 extern bool MotKeyTypeSupported(Oid typid);
 
 /*
  * The codec of an index on table "heap" (its catalogue row and indoption
- * decide columns, direction and nulls).  palloc'd in cxt.  Raises 0A000 with
- * a HINT for a type without an encoding.
+ * decide columns, direction and nulls).  palloc'd in cxt.  Raises 0A000 for
+ * an operator class without an encoding and for nondeterministic collations.
+ * Whether a column has a null byte comes from the table's attnotnull: an
+ * index must be built anew when that changes.
  */
 extern MotKey *MotKeyCreate(Relation heap, Relation index, MemoryContext cxt);
 
 /*
  * The key of a row: values and isnull are indexed by table attnum - 1 (at
  * least max_attnum of them).  Appends to buf.  *has_null: some key column is null.
+ * Raises 54000 for a key longer than MOT_MAX_KEY.
  */
 extern void MotKeyFromRow(const MotKey *key, const Datum *values, const bool *isnull,
 						  MotKeyBuffer *buf, bool *has_null);
 
-/* One column's bytes, null byte and direction included. */
+/* One column's bytes, null byte and direction included.  No limit on length: see MotKeyFitBound. */
 extern void MotKeyAppendColumn(const MotKeyColumn *column, Datum value, bool isnull, MotKeyBuffer *buf);
+
+/*
+ * A value to compare with can be longer than any key.  Cuts such a bound to
+ * MOT_MAX_KEY bytes and returns false: no key equals it or has it as a
+ * prefix, and keys sort against what is left as against the whole.
+ */
+extern bool MotKeyFitBound(MotKeyBuffer *buf);
 
 /* only the byte that says "not null" or "null" of a nullable column (bounds that exclude nulls); nothing for
  * a NOT NULL column: returns false */
@@ -98,7 +129,16 @@ extern bool MotKeyAppendNullByte(const MotKeyColumn *column, bool null, MotKeyBu
  * int4 column, timestamptz against a date ...): *result is a value of the
  * column's own type, so that "column <strategy> value" has the same answer as
  * "column <returned strategy> result"; or MOT_KEY_ALL / MOT_KEY_NONE when every non-null value or none
- * satisfies it.  strategy: BTLessStrategyNumber ...
+ * satisfies it.  strategy: BTLessStrategyNumber ...  May be changed.
+ *
+ * Where MotKeyConvertIsLossy(column type, value type) is true, the answer may
+ * admit values that do not satisfy the comparison (never the other way
+ * round), and the original clause must be checked again on the rows found.
+ * That is so for date and timestamp columns against timestamptz values: near
+ * a daylight-saving switch local time is no monotonic function of real time.
+ * "=" may then become MOT_KEY_ALL.
+ *
+ * Conversions depend on the session's time zone: convert at execution.
  */
 typedef enum MotKeyCompare
 {
@@ -107,5 +147,6 @@ typedef enum MotKeyCompare
 
 extern MotKeyCompare MotKeyConvert(const MotKeyColumn *column, Oid valuetype, Datum value,
 								   StrategyNumber *strategy, Datum *result);
+extern bool MotKeyConvertIsLossy(Oid columntype, Oid valuetype);
 
 #endif							/* MOT_KEYCODEC_H */

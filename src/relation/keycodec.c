@@ -1,0 +1,326 @@
+/*-------------------------------------------------------------------------
+ *
+ * keycodec.c
+ *	  Keys of rows: which encoding a column gets, and putting columns together.
+ *
+ * The encodings of the types are in keycodec_fixed.c, keycodec_varlena.c and
+ * keycodec_numeric.c; comparisons with other types in keycodec_convert.c.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/nbtree.h"
+#include "catalog/index.h"
+#include "catalog/pg_am_d.h"
+#include "catalog/pg_type.h"
+#include "commands/defrem.h"
+#include "relation/keycodec_types.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/pg_locale.h"
+
+/* MotKeyColumn.inline_kind */
+#define INLINE_NONE 0
+#define INLINE_INT4 1
+#define INLINE_INT8 2
+
+/* the byte before a nullable column's value; "nulls first" is meant whether or not values descend */
+#define NULL_FIRST 0x00
+#define NOT_NULL 0x80
+#define NULL_LAST 0xFF
+
+/* how a comparison function's type is encoded */
+typedef struct Encoding
+{
+	Oid			compare;		/* btree support function 1 */
+	Oid			typid;
+	MotKeyAppend append;
+	int16		width;
+	uint8		inline_kind;
+	enum
+	{
+		ORDERED, BY_COLLATION, UNORDERED
+	}			order;
+} Encoding;
+
+static const Encoding encodings[] = {
+	{F_BTBOOLCMP, BOOLOID, MotKeyAppendBool, 1},
+	{F_BTCHARCMP, CHAROID, MotKeyAppendChar, 1},
+	{F_BTINT2CMP, INT2OID, MotKeyAppendInt2, 2},
+	{F_BTINT4CMP, INT4OID, MotKeyAppendInt4, 4, INLINE_INT4},
+	{F_BTINT8CMP, INT8OID, MotKeyAppendInt8, 8, INLINE_INT8},
+	{F_BTOIDCMP, OIDOID, MotKeyAppendUInt4, 4},
+	{F_XID8CMP, XID8OID, MotKeyAppendUInt8, 8},
+	{F_PG_LSN_CMP, PG_LSNOID, MotKeyAppendUInt8, 8},
+	{F_BTTIDCMP, TIDOID, MotKeyAppendTid, 6},
+	{F_CASH_CMP, MONEYOID, MotKeyAppendInt8, 8, INLINE_INT8},
+	{F_BTFLOAT4CMP, FLOAT4OID, MotKeyAppendFloat4, 4},
+	{F_BTFLOAT8CMP, FLOAT8OID, MotKeyAppendFloat8, 8},
+	{F_NUMERIC_CMP, NUMERICOID, MotKeyAppendNumeric, -1},
+	{F_DATE_CMP, DATEOID, MotKeyAppendInt4, 4, INLINE_INT4},
+	{F_TIME_CMP, TIMEOID, MotKeyAppendInt8, 8, INLINE_INT8},
+	{F_TIMETZ_CMP, TIMETZOID, MotKeyAppendTimeTz, 12},
+	{F_TIMESTAMP_CMP, TIMESTAMPOID, MotKeyAppendInt8, 8, INLINE_INT8},
+	{F_TIMESTAMPTZ_CMP, TIMESTAMPTZOID, MotKeyAppendInt8, 8, INLINE_INT8},
+	{F_INTERVAL_CMP, INTERVALOID, MotKeyAppendInterval, 10},
+	{F_UUID_CMP, UUIDOID, MotKeyAppendUuid, 16},
+	{F_MACADDR_CMP, MACADDROID, MotKeyAppendMacaddr, 6},
+	{F_MACADDR8_CMP, MACADDR8OID, MotKeyAppendMacaddr8, 8},
+	{F_NETWORK_CMP, INETOID, MotKeyAppendInet, -1},
+	{F_BYTEACMP, BYTEAOID, MotKeyAppendBytea, -1},
+	{F_BITCMP, BITOID, MotKeyAppendBit, -1},
+	{F_VARBITCMP, VARBITOID, MotKeyAppendBit, -1},
+	{F_BTTEXTCMP, TEXTOID, MotKeyAppendText, -1, INLINE_NONE, BY_COLLATION},
+	{F_BTTEXT_PATTERN_CMP, TEXTOID, MotKeyAppendText, -1},
+	{F_BPCHARCMP, BPCHAROID, MotKeyAppendBpchar, -1, INLINE_NONE, BY_COLLATION},
+	{F_BTBPCHAR_PATTERN_CMP, BPCHAROID, MotKeyAppendBpchar, -1},
+	{F_BTNAMECMP, NAMEOID, MotKeyAppendName, -1, INLINE_NONE, BY_COLLATION},
+	{F_ENUM_CMP, ANYENUMOID, MotKeyAppendUInt4, 4, INLINE_NONE, UNORDERED},
+};
+
+static const Encoding *find_encoding(Oid compare);
+static void init_column(MotKeyColumn *column, Relation heap, Relation index, int i);
+static void raise_key_too_long(const MotKey *key) pg_attribute_noreturn();
+
+/* ---------------------------------------------------------------- buffers */
+
+void
+MotKeyBufferInit(MotKeyBuffer *buf, MemoryContext cxt)
+{
+	buf->data = buf->fixed;
+	buf->len = 0;
+	buf->size = sizeof(buf->fixed);
+	buf->cxt = cxt;
+}
+
+void
+MotKeyBufferReset(MotKeyBuffer *buf)
+{
+	buf->len = 0;
+}
+
+/* make room for "more" bytes behind len */
+void
+MotKeyBufferGrow(MotKeyBuffer *buf, size_t more)
+{
+	size_t		size = Max(2 * buf->size, buf->len + more);
+
+	if (buf->data == buf->fixed)
+	{
+		uint8	   *data = MemoryContextAlloc(buf->cxt ? buf->cxt : CurrentMemoryContext, size);
+
+		memcpy(data, buf->fixed, buf->len);
+		buf->data = data;
+	}
+	else
+		buf->data = repalloc(buf->data, size);
+	buf->size = size;
+}
+
+bool
+MotKeyFitBound(MotKeyBuffer *buf)
+{
+	if (likely(buf->len <= MOT_MAX_KEY))
+		return true;
+	buf->len = MOT_MAX_KEY;
+	return false;
+}
+
+/* -------------------------------------------------------- which encoding */
+
+static const Encoding *
+find_encoding(Oid compare)
+{
+	for (size_t i = 0; i < lengthof(encodings); i++)
+		if (encodings[i].compare == compare)
+			return &encodings[i];
+	return NULL;
+}
+
+/*
+ * The extension's default operator classes are those of btree, as far as
+ * there are encodings; so ask for btree's, which also answers for types that
+ * have none of their own, and for those that have one we do not know.
+ */
+bool
+MotKeyTypeSupported(Oid typid)
+{
+	Oid			opclass = GetDefaultOpClass(typid, BTREE_AM_OID);
+	Oid			input;
+
+	if (!OidIsValid(opclass))
+		return false;
+	input = get_opclass_input_type(opclass);
+	return find_encoding(get_opfamily_proc(get_opclass_family(opclass), input, input,
+										   BTORDER_PROC)) != NULL;
+}
+
+static void
+init_column(MotKeyColumn *column, Relation heap, Relation index, int i)
+{
+	Form_pg_attribute att;
+	const Encoding *encoding;
+	int16		option = index->rd_indoption[i];
+
+	column->attnum = index->rd_index->indkey.values[i];
+	if (column->attnum <= 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("index \"%s\" has a column that is not a plain table column",
+						RelationGetRelationName(index)),
+				 errdetail("Indexes of memory-optimized tables cannot hold expressions or system columns.")));
+
+	att = TupleDescAttr(RelationGetDescr(heap), column->attnum - 1);
+	encoding = find_encoding(index_getprocid(index, i + 1, BTORDER_PROC));
+	if (encoding == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("column \"%s\" of type %s cannot be an index column of a memory-optimized table",
+						NameStr(att->attname), format_type_be(att->atttypid)),
+				 errdetail("There is no key encoding for this type and operator class."),
+				 errhint("Index another column, or keep a column of an ordinary type that identifies the value.")));
+
+	column->typid = encoding->typid;
+	if (column->typid == ANYENUMOID)
+		column->typid = getBaseType(att->atttypid);
+	column->collation = index->rd_indcollation[i];
+	column->nullable = !att->attnotnull;
+	column->descending = (option & INDOPTION_DESC) != 0;
+	column->nulls_first = (option & INDOPTION_NULLS_FIRST) != 0;
+	column->append = encoding->append;
+	column->width = encoding->width;
+	column->inline_kind = encoding->inline_kind;
+
+	if (OidIsValid(column->collation) && !get_collation_isdeterministic(column->collation))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("column \"%s\" with nondeterministic collation \"%s\" cannot be an index column of a memory-optimized table",
+						NameStr(att->attname), get_collation_name(column->collation)),
+				 errhint("Give the column a deterministic collation.")));
+	column->ordered = encoding->order == ORDERED ||
+		(encoding->order == BY_COLLATION && lc_collate_is_c(column->collation));
+}
+
+MotKey *
+MotKeyCreate(Relation heap, Relation index, MemoryContext cxt)
+{
+	int			ncolumns = IndexRelationGetNumberOfKeyAttributes(index);
+	MotKey	   *key = MemoryContextAllocZero(cxt, offsetof(MotKey, columns) +
+											 ncolumns * sizeof(MotKeyColumn));
+
+	key->indexoid = RelationGetRelid(index);
+	key->ncolumns = ncolumns;
+	for (int i = 0; i < ncolumns; i++)
+	{
+		MotKeyColumn *column = &key->columns[i];
+
+		init_column(column, heap, index, i);
+		key->max_attnum = Max(key->max_attnum, column->attnum);
+
+		/* a null byte may stand without a value */
+		if (column->width < 0 || column->nullable)
+			key->width = -1;
+		else if (key->width >= 0)
+			key->width += column->width;
+	}
+	return key;
+}
+
+/* ---------------------------------------------------------------- columns */
+
+static inline uint8
+null_byte(const MotKeyColumn *column, bool null)
+{
+	if (!null)
+		return NOT_NULL;
+	return column->nulls_first ? NULL_FIRST : NULL_LAST;
+}
+
+static pg_attribute_always_inline void
+append_column(const MotKeyColumn *column, Datum value, bool isnull, MotKeyBuffer *buf)
+{
+	size_t		start;
+
+	if (column->nullable)
+	{
+		key_put8(buf, null_byte(column, isnull));
+		if (isnull)
+			return;
+	}
+	else if (unlikely(isnull))
+		elog(ERROR, "null value in key column %d, which is declared NOT NULL", column->attnum);
+
+	switch (column->inline_kind)
+	{
+		case INLINE_INT4:
+			{
+				uint32		number = key_flip32(DatumGetInt32(value));
+
+				key_put32(buf, column->descending ? ~number : number);
+				return;
+			}
+		case INLINE_INT8:
+			{
+				uint64		number = key_flip64(DatumGetInt64(value));
+
+				key_put64(buf, column->descending ? ~number : number);
+				return;
+			}
+	}
+
+	start = buf->len;
+	column->append(column, value, buf);
+	if (column->descending)
+		for (size_t i = start; i < buf->len; i++)
+			buf->data[i] = (uint8) ~buf->data[i];
+}
+
+void
+MotKeyAppendColumn(const MotKeyColumn *column, Datum value, bool isnull, MotKeyBuffer *buf)
+{
+	append_column(column, value, isnull, buf);
+}
+
+bool
+MotKeyAppendNullByte(const MotKeyColumn *column, bool null, MotKeyBuffer *buf)
+{
+	if (!column->nullable)
+		return false;
+	key_put8(buf, null_byte(column, null));
+	return true;
+}
+
+void
+MotKeyFromRow(const MotKey *key, const Datum *values, const bool *isnull,
+			  MotKeyBuffer *buf, bool *has_null)
+{
+	size_t		start = buf->len;
+	bool		any_null = false;
+
+	for (int i = 0; i < key->ncolumns; i++)
+	{
+		const MotKeyColumn *column = &key->columns[i];
+		int			att = column->attnum - 1;
+
+		any_null |= isnull[att];
+		append_column(column, values[att], isnull[att], buf);
+	}
+	if (unlikely(buf->len - start > MOT_MAX_KEY))
+		raise_key_too_long(key);
+	*has_null = any_null;
+}
+
+static void
+raise_key_too_long(const MotKey *key)
+{
+	char	   *name = get_rel_name(key->indexoid);
+
+	ereport(ERROR,
+			(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+			 errmsg("index row size exceeds maximum %d for index \"%s\"",
+					MOT_MAX_KEY, name ? name : ""),
+			 errhint("Values this long cannot be indexed.\n"
+					 "Consider indexing a column that holds a hash of the value.")));
+}
