@@ -86,7 +86,9 @@ extern mot_cache *mot_region_cache(mot_region *region, unsigned slot);
 /* what an allocation is for decides how near to full it may still succeed */
 typedef enum mot_purpose
 {
-	MOT_FOR_NEW_ROW,			/* refused above the high-water mark */
+	MOT_FOR_NEW_ROW,			/* gets no new page above the high-water mark (15/16 of the
+								 * region); free objects of pages the pool has already are
+								 * handed out all the same */
 	MOT_FOR_CHANGE				/* versions, index nodes, bookkeeping of updates and
 								 * deletes: may use the reserve above it */
 } mot_purpose;
@@ -168,6 +170,9 @@ typedef struct mot_page_view
 	unsigned	next;			/* walker's position */
 	uint32_t	insert_counter; /* page's insert counter when the walk entered */
 	uint32_t	page_no;		/* for mot_page_insert_counter */
+	uint64_t	tenure;			/* what the directory entry said on entering: the walk of
+								 * this page ends when it says otherwise */
+	const _Atomic uint64_t *entry;	/* the directory entry */
 } mot_page_view;
 
 /* number of directory entries now (grows only; entries may be holes) */
@@ -177,6 +182,17 @@ extern bool mot_pool_page(const mot_pool *pool, uint64_t i, mot_page_view *view)
 /* next marked object of the page, or NULL */
 extern void *mot_page_next(const mot_pool *pool, mot_page_view *view);
 extern uint32_t mot_page_insert_counter(const mot_region *region, uint32_t page_no);
+/* the page_no of the page an object lies in */
+extern uint32_t mot_object_page(const mot_region *region, const void *object);
+
+/*
+ * How many pages ever joined the pool.  A row inserted into a page that
+ * joined after a walk passed bumps no insert counter the walk has noted, but
+ * it comes after the change of this number: phantom validation reads it
+ * before the walk (or before the directory's size) and compares it at the
+ * end.
+ */
+extern uint64_t mot_pool_joins(const mot_pool *pool);
 
 typedef struct mot_memory_stat
 {
@@ -187,6 +203,7 @@ typedef struct mot_memory_stat
 	uint64_t	descriptor_bytes;	/* overhead outside the chunks (touched, estimate) */
 } mot_memory_stat;
 
+/* node >= mot_region_nodes(): of all nodes together, max_bytes included */
 extern void mot_memory_stats(const mot_region *region, unsigned node, mot_memory_stat *stat);
 /* bytes of pages held, and of them bytes in live objects (cached ones count as live) */
 extern void mot_pool_stats(const mot_pool *pool, uint64_t *page_bytes, uint64_t *object_bytes);

@@ -1,0 +1,350 @@
+/*-------------------------------------------------------------------------
+ *
+ * memory_internal.h
+ *	  What the files behind memory.h share.
+ *
+ *	topology.c	nodes of the machine, which cpu is on which, binding
+ *	region.c	the mapping and its layout, reset, giving back, statistics
+ *	pages.c		chunks of 2 MB, pages of 64 KB, runs of either
+ *	pool.c		pools: objects of size classes in pages, large objects
+ *	cache.c		magazines of free objects per process slot
+ *	rowmap.c	row bitmaps, page directories, walks
+ *
+ * The mapping consists of
+ *
+ *		mot_region		what creation decided; never changes
+ *		control			counters, descriptors, caches, pools: an area that is
+ *						valid when all zero, so creation and reset need not
+ *						write any of it
+ *		data			the chunks
+ *
+ * Numbers of chunks, pages, pools and directory entries that lie in the
+ * control area as links are stored plus one, so that zero means none.
+ *
+ * Locks, in the order in which they nest:
+ *
+ *		pool guard		pool exists (taken by who does not know: see cache.c)
+ *		class lock		one class of one pool on one node
+ *		list lock		a pool's page list and directory
+ *		(class and list lock of the system pool, which has no directory)
+ *		node lock		a node's chunk lists, its chunks' page bitmaps
+ *		chunk lock		which chunks are in use
+ *		pool slot lock	which pools are in use (a leaf)
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MOT_MEMORY_INTERNAL_H
+#define MOT_MEMORY_INTERNAL_H
+
+#include "memory.h"
+
+#define MOT_NO_PAGE UINT32_MAX
+#define MOT_NO_CHUNK UINT32_MAX
+
+/* new rows get no page that would bring the region above this share of it */
+#define MOT_HIGH_WATER(max) ((max) / 16 * 15)
+
+/*---- size classes (pool.c) ----*/
+
+/*
+ * 16-byte steps to 512 bytes, then the sizes of which 113, 102, 91, ... 2 fill
+ * a page, then runs of whole pages.
+ */
+#define MOT_CLASSES 64			/* 63 in use and the last for runs */
+#define MOT_CLASS_LARGE 63
+#define MOT_SMALL_STEP 16
+#define MOT_SMALL_MAX 512
+#define MOT_SMALL_CLASSES (MOT_SMALL_MAX / MOT_SMALL_STEP)
+#define MOT_CLASS_MAX_SIZE ((size_t) 32 << 10)
+#define MOT_CLASS_LOOKUP 64		/* step of the lookup table above 512 bytes */
+
+typedef struct mot_size_class
+{
+	uint32_t	size;			/* bytes of an object */
+	uint32_t	objects;		/* how many fill a page */
+	uint32_t	reciprocal;		/* of size / 16, scaled by 2^32, rounded up */
+	uint32_t	cached;			/* how many a magazine may hold; 0: not cached */
+} mot_size_class;
+
+/*---- topology (topology.c) ----*/
+
+#define MOT_MAX_CPUS 4096
+
+typedef struct mot_topology
+{
+	unsigned	nodes;			/* at least 1 */
+	unsigned	cpus;			/* entries of cpu_node that are filled */
+	bool		bind;			/* real nodes, more than one: bind memory */
+	uint16_t	os_node[MOT_MAX_NODES]; /* the system's number of our node */
+	uint8_t		cpu_node[MOT_MAX_CPUS];
+} mot_topology;
+
+extern void mot_topology_read(mot_topology *topology);
+extern unsigned mot_topology_node(const mot_topology *topology);
+extern void mot_topology_bind(const mot_topology *topology, unsigned node,
+							  void *start, size_t length);
+
+/*
+ * Tests run on machines smaller than the topology they pretend to have: a
+ * thread that sets this is taken to run on that cpu.  Negative: no pretence.
+ */
+extern _Thread_local int mot_topology_pretended_cpu;
+
+/*---- chunks and pages (pages.c) ----*/
+
+typedef struct mot_chunk
+{
+	uint32_t	free;			/* bit per page: belongs to nobody */
+	uint32_t	touched;		/* bit per page: may have memory behind it */
+	uint32_t	prev;			/* the shared list, or its pool's own list; in */
+	uint32_t	next;			/* either while some page is free */
+	uint32_t	owned_prev;		/* the node's list of pools' own chunks, while */
+	uint32_t	owned_next;		/* some page is free */
+	mot_pool   *owner;			/* the pool whose own chunk it is, or NULL */
+	uint32_t	node;
+} mot_chunk;
+
+/*
+ * A page's descriptor.  "shape" and "insert_counter" are read by walkers at
+ * any time; the rest belongs to the class lock, the list lock, or to nobody
+ * because it stays as it is while an object of the page is allocated.
+ */
+typedef struct mot_page
+{
+	_Atomic uint64_t shape;		/* object size, node, class; 0: in no pool */
+	mot_pool   *pool;			/* constant while in a pool */
+	uint64_t	pool_id;		/* likewise */
+	void	   *free;			/* class lock: list of freed objects */
+	uint16_t	free_count;		/* class lock: freed or never used */
+	uint16_t	carved;			/* class lock: objects handed out ever */
+	uint32_t	partial_prev;	/* class lock: pages with free objects */
+	uint32_t	partial_next;
+	uint32_t	list_prev;		/* list lock: all pages of the pool */
+	uint32_t	list_next;
+	uint32_t	entry;			/* list lock: directory entry */
+	_Atomic uint32_t insert_counter;	/* rows ever marked; never reset */
+} mot_page;
+
+#define MOT_SHAPE(size, node, class) \
+	((uint64_t) (size) << 16 | (uint64_t) (node) << 8 | (uint64_t) (class))
+#define MOT_SHAPE_SIZE(shape) ((size_t) ((shape) >> 16))
+#define MOT_SHAPE_NODE(shape) ((unsigned) ((shape) >> 8) & 0xff)
+#define MOT_SHAPE_CLASS(shape) ((unsigned) (shape) & 0xff)
+
+typedef struct mot_node
+{
+	MOT_CACHE_ALIGNED mot_spinlock lock;
+	uint32_t	shared;			/* chunks any pool takes pages of */
+	uint32_t	owned;			/* chunks that are some pool's own */
+	/* written under the lock, read by statistics without */
+	_Atomic uint64_t chunks;	/* handed out */
+	_Atomic uint64_t pages;		/* in pools */
+	_Atomic uint64_t touched;	/* may have memory behind them */
+	_Atomic uint64_t dirty;		/* of them, in no pool */
+	/* chunk lock */
+	MOT_CACHE_ALIGNED uint32_t span_hint;
+	uint32_t	span_free;		/* free chunks in the node's spans */
+} mot_node;
+
+extern uint32_t mot_pages_take(mot_region *region, mot_pool *pool,
+							   unsigned node, size_t count);
+extern void mot_pages_put(mot_region *region, mot_pool *pool, uint32_t page,
+						  size_t count, bool give_back);
+extern void mot_pages_put_mask(mot_region *region, mot_pool *pool,
+							   uint32_t chunk_no, uint32_t mask, bool give_back);
+
+/*---- the region (region.c) ----*/
+
+/* the zeroed control area begins with this */
+typedef struct mot_region_state
+{
+	_Atomic uint64_t used;		/* bytes of pages in pools */
+	_Atomic uint64_t row_pages; /* pages ever taken by pools of rows, about */
+	_Atomic uint32_t returning; /* times chunks left all lists to go back */
+	_Atomic uint32_t returned;	/* times they arrived */
+	_Atomic uint32_t kept;		/* empty pages that pools keep */
+
+	MOT_CACHE_ALIGNED mot_spinlock chunk_lock;
+	uint32_t	chunks_used;
+	uint32_t	span_hint;		/* no unassigned span below */
+	uint32_t	spans_assigned;
+	_Atomic uint32_t chunk_peak;	/* most chunks ever in use at a time */
+
+	MOT_CACHE_ALIGNED mot_spinlock pool_lock;
+	uint32_t	pool_free;		/* list of free slots */
+	uint64_t	last_pool_id;
+	_Atomic uint32_t pools_high;	/* slots ever used */
+
+	mot_node	nodes[MOT_MAX_NODES];
+} mot_region_state;
+
+typedef struct mot_class_node mot_class_node;
+
+struct mot_region
+{
+	void	   *mapping;		/* what to unmap */
+	size_t		mapping_size;
+	char	   *control;		/* the zeroed area */
+	size_t		control_size;
+	char	   *data;			/* the chunks */
+	size_t		max_bytes;		/* of data */
+	size_t		high_water;		/* limit for new rows */
+	uint32_t	chunk_count;
+	unsigned	flags;
+	bool		huge;			/* data is MAP_HUGETLB: nothing is given back */
+	unsigned	cache_count;
+	uint32_t	pool_count;		/* slots */
+	size_t		pool_stride;
+	unsigned	span_shift;		/* chunks of a span, as a power of two */
+	uint32_t	span_count;
+	size_t		dirty_pages;	/* free pages a node may keep touched */
+
+	/* parts of the control area */
+	mot_region_state *state;
+	char	   *header;
+	mot_class_node *system_classes;
+	uint64_t   *chunk_map;		/* bit per chunk: in use */
+	uint32_t   *span_used;		/* chunks in use of each span */
+	uint8_t    *span_node;		/* its node plus one, or 0 */
+	mot_cache  *caches;
+	char	   *pools;
+	mot_chunk  *chunks;
+	mot_page   *pages;
+	_Atomic uint64_t *row_bits; /* MOT_ROW_WORDS of each page */
+
+	mot_size_class classes[MOT_CLASSES];
+	uint8_t		class_of[(MOT_CLASS_MAX_SIZE / MOT_CLASS_LOOKUP) + 1];
+
+	mot_topology topology;
+};
+
+extern bool mot_region_give_back(mot_region *region, void *start, size_t length);
+
+static inline uint32_t
+mot_page_no(const mot_region *region, const void *address)
+{
+	return (uint32_t) ((size_t) ((const char *) address - region->data) / MOT_PAGE_SIZE);
+}
+
+static inline char *
+mot_page_address(const mot_region *region, uint32_t page_no)
+{
+	return region->data + (size_t) page_no * MOT_PAGE_SIZE;
+}
+
+static inline char *
+mot_chunk_address(const mot_region *region, uint32_t chunk_no)
+{
+	return region->data + (size_t) chunk_no * MOT_CHUNK_SIZE;
+}
+
+/*---- pools (pool.c) ----*/
+
+/* one class of one pool on one node */
+struct mot_class_node
+{
+	MOT_CACHE_ALIGNED mot_spinlock lock;
+	uint32_t	partial_head;	/* pages with free objects */
+	uint32_t	partial_tail;
+	uint32_t	empty;			/* the one of them that is kept though empty */
+	_Atomic uint64_t live;		/* objects handed out; written under the lock */
+};
+
+/* what a pool has on one node; node lock */
+typedef struct mot_pool_node
+{
+	uint32_t	own;			/* its own chunks that have free pages */
+	uint32_t	pages;
+} mot_pool_node;
+
+/* directory block k holds MOT_DIRECTORY_FIRST << k entries */
+#define MOT_DIRECTORY_FIRST 16
+#define MOT_DIRECTORY_BLOCKS 29
+
+typedef _Atomic uint64_t mot_directory_entry;
+
+/*
+ * A pool's slot is never used for anything else, so that its guard can be
+ * taken and its id looked at by someone who remembers a pool that may be gone.
+ */
+struct mot_pool
+{
+	MOT_CACHE_ALIGNED _Atomic uint64_t id;	/* 0: slot is free; never reused */
+	mot_region *region;
+	mot_pool_group *group;
+	mot_pool_kind kind;
+	uint32_t	min_size;
+	_Atomic uint64_t page_bytes;
+	_Atomic uint64_t large_bytes;
+	_Atomic uint32_t kept;		/* empty pages kept */
+	mot_spinlock guard;
+
+	MOT_CACHE_ALIGNED mot_spinlock list_lock;
+	uint32_t	first_page;		/* list of all pages */
+	uint32_t	hole;			/* list of directory entries to reuse */
+	uint32_t	next_free;		/* pool slot lock: list of free slots */
+	_Atomic uint64_t directory_size;
+	_Atomic uint64_t joins;
+
+	_Atomic(mot_class_node *) classes[MOT_CLASSES];
+	_Atomic(mot_directory_entry *) directory[MOT_DIRECTORY_BLOCKS];
+	mot_pool_node nodes[];		/* as many as the region has */
+};
+
+static inline mot_pool *
+mot_pool_slot(const mot_region *region, uint32_t slot)
+{
+	return (mot_pool *) (region->pools + (size_t) slot * region->pool_stride);
+}
+
+/* slot 0 is the engine's own: class blocks, directory blocks */
+#define MOT_SYSTEM_POOL 0
+
+/* the class an object of that size falls into, or MOT_CLASS_LARGE */
+static inline unsigned
+mot_class_of(const mot_region *region, size_t size)
+{
+	unsigned	class;
+
+	if (mot_likely(size <= MOT_SMALL_MAX))
+		return (unsigned) ((size + MOT_SMALL_STEP - 1) / MOT_SMALL_STEP) - (size != 0);
+	if (size > MOT_CLASS_MAX_SIZE)
+		return MOT_CLASS_LARGE;
+	/* the smallest class that holds the table step's first size, or the next */
+	class = region->class_of[(size - 1) / MOT_CLASS_LOOKUP];
+	while (region->classes[class].size < size)
+		class++;
+	return class;
+}
+
+extern void mot_classes_init(mot_region *region, size_t magazine_bytes);
+extern void mot_pool_start(mot_region *region);
+extern unsigned mot_pool_take(mot_pool *pool, unsigned class, unsigned node,
+							  mot_purpose purpose, void **out, unsigned want,
+							  int *why);
+extern void mot_pool_put(mot_pool *pool, unsigned class, void **objects,
+						 unsigned count);
+extern void *mot_pool_take_large(mot_pool *pool, size_t size, unsigned node,
+								 mot_purpose purpose, int *why);
+extern void mot_pool_put_large(mot_pool *pool, void *object);
+extern bool mot_pools_shrink(mot_region *region);
+
+/*---- caches (cache.c) ----*/
+
+extern size_t mot_cache_stride(void);
+extern size_t mot_cache_magazines(void);
+
+/*---- row maps (rowmap.c) ----*/
+
+#define MOT_ROW_WORDS (MOT_PAGE_SIZE / MOT_ROW_MIN_SIZE / 64)
+
+/* list lock held */
+extern bool mot_directory_join(mot_pool *pool, uint32_t page_no);
+extern void mot_directory_leave(mot_pool *pool, uint32_t page_no);
+
+/* nobody else uses the pool */
+extern void mot_directory_destroy(mot_pool *pool);
+extern void mot_row_bits_clear(mot_region *region, uint32_t page_no,
+							   unsigned objects);
+
+#endif							/* MOT_MEMORY_INTERNAL_H */
