@@ -27,5 +27,218 @@ CREATE ACCESS METHOD mot TYPE INDEX HANDLER mot_am_handler;
 
 -- ------------------------------------------------------- operator classes
 
+-- Those of btree, for the types that have a key encoding: same names, same
+-- operators under the same strategy numbers, so that DDL naming an operator
+-- class works unchanged and the planner finds the btree family whose order
+-- these have by their "<" operators.  Support function 1, btree's comparison
+-- function, selects the encoding (src/relation/keycodec.c).
+-- sql/operator_classes.sql checks that nothing of btree's is missing.
+
+CREATE OPERATOR FAMILY bit_ops USING mot;
+CREATE OPERATOR CLASS bit_ops DEFAULT FOR TYPE bit USING mot FAMILY bit_ops AS
+    OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
+    FUNCTION 1 bitcmp(bit, bit);
+
+CREATE OPERATOR FAMILY bool_ops USING mot;
+CREATE OPERATOR CLASS bool_ops DEFAULT FOR TYPE bool USING mot FAMILY bool_ops AS
+    OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
+    FUNCTION 1 btboolcmp(bool, bool);
+
+CREATE OPERATOR FAMILY bpchar_ops USING mot;
+CREATE OPERATOR CLASS bpchar_ops DEFAULT FOR TYPE bpchar USING mot FAMILY bpchar_ops AS
+    OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
+    FUNCTION 1 bpcharcmp(bpchar, bpchar);
+
+CREATE OPERATOR FAMILY bpchar_pattern_ops USING mot;
+CREATE OPERATOR CLASS bpchar_pattern_ops FOR TYPE bpchar USING mot FAMILY bpchar_pattern_ops AS
+    OPERATOR 1 ~<~, OPERATOR 2 ~<=~, OPERATOR 3 =, OPERATOR 4 ~>=~, OPERATOR 5 ~>~,
+    FUNCTION 1 btbpchar_pattern_cmp(bpchar, bpchar);
+
+CREATE OPERATOR FAMILY bytea_ops USING mot;
+CREATE OPERATOR CLASS bytea_ops DEFAULT FOR TYPE bytea USING mot FAMILY bytea_ops AS
+    OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
+    FUNCTION 1 byteacmp(bytea, bytea);
+
+CREATE OPERATOR FAMILY char_ops USING mot;
+CREATE OPERATOR CLASS char_ops DEFAULT FOR TYPE "char" USING mot FAMILY char_ops AS
+    OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
+    FUNCTION 1 btcharcmp("char", "char");
+
+CREATE OPERATOR FAMILY datetime_ops USING mot;
+CREATE OPERATOR CLASS date_ops DEFAULT FOR TYPE date USING mot FAMILY datetime_ops AS
+    OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
+    FUNCTION 1 date_cmp(date, date);
+CREATE OPERATOR CLASS timestamp_ops DEFAULT FOR TYPE timestamp USING mot FAMILY datetime_ops AS
+    OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
+    FUNCTION 1 timestamp_cmp(timestamp, timestamp);
+CREATE OPERATOR CLASS timestamptz_ops DEFAULT FOR TYPE timestamptz USING mot FAMILY datetime_ops AS
+    OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
+    FUNCTION 1 timestamptz_cmp(timestamptz, timestamptz);
+ALTER OPERATOR FAMILY datetime_ops USING mot ADD
+    OPERATOR 1 < (date, timestamp), OPERATOR 2 <= (date, timestamp), OPERATOR 3 = (date, timestamp),
+    OPERATOR 4 >= (date, timestamp), OPERATOR 5 > (date, timestamp),
+    FUNCTION 1 (date, timestamp) date_cmp_timestamp(date, timestamp),
+    OPERATOR 1 < (date, timestamptz), OPERATOR 2 <= (date, timestamptz), OPERATOR 3 = (date, timestamptz),
+    OPERATOR 4 >= (date, timestamptz), OPERATOR 5 > (date, timestamptz),
+    FUNCTION 1 (date, timestamptz) date_cmp_timestamptz(date, timestamptz),
+    OPERATOR 1 < (timestamp, date), OPERATOR 2 <= (timestamp, date), OPERATOR 3 = (timestamp, date),
+    OPERATOR 4 >= (timestamp, date), OPERATOR 5 > (timestamp, date),
+    FUNCTION 1 (timestamp, date) timestamp_cmp_date(timestamp, date),
+    OPERATOR 1 < (timestamp, timestamptz), OPERATOR 2 <= (timestamp, timestamptz), OPERATOR 3 = (timestamp, timestamptz),
+    OPERATOR 4 >= (timestamp, timestamptz), OPERATOR 5 > (timestamp, timestamptz),
+    FUNCTION 1 (timestamp, timestamptz) timestamp_cmp_timestamptz(timestamp, timestamptz),
+    OPERATOR 1 < (timestamptz, date), OPERATOR 2 <= (timestamptz, date), OPERATOR 3 = (timestamptz, date),
+    OPERATOR 4 >= (timestamptz, date), OPERATOR 5 > (timestamptz, date),
+    FUNCTION 1 (timestamptz, date) timestamptz_cmp_date(timestamptz, date),
+    OPERATOR 1 < (timestamptz, timestamp), OPERATOR 2 <= (timestamptz, timestamp), OPERATOR 3 = (timestamptz, timestamp),
+    OPERATOR 4 >= (timestamptz, timestamp), OPERATOR 5 > (timestamptz, timestamp),
+    FUNCTION 1 (timestamptz, timestamp) timestamptz_cmp_timestamp(timestamptz, timestamp);
+
+CREATE OPERATOR FAMILY enum_ops USING mot;
+CREATE OPERATOR CLASS enum_ops DEFAULT FOR TYPE anyenum USING mot FAMILY enum_ops AS
+    OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
+    FUNCTION 1 enum_cmp(anyenum, anyenum);
+
+CREATE OPERATOR FAMILY float_ops USING mot;
+CREATE OPERATOR CLASS float4_ops DEFAULT FOR TYPE float4 USING mot FAMILY float_ops AS
+    OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
+    FUNCTION 1 btfloat4cmp(float4, float4);
+CREATE OPERATOR CLASS float8_ops DEFAULT FOR TYPE float8 USING mot FAMILY float_ops AS
+    OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
+    FUNCTION 1 btfloat8cmp(float8, float8);
+ALTER OPERATOR FAMILY float_ops USING mot ADD
+    OPERATOR 1 < (float4, float8), OPERATOR 2 <= (float4, float8), OPERATOR 3 = (float4, float8),
+    OPERATOR 4 >= (float4, float8), OPERATOR 5 > (float4, float8),
+    FUNCTION 1 (float4, float8) btfloat48cmp(float4, float8),
+    OPERATOR 1 < (float8, float4), OPERATOR 2 <= (float8, float4), OPERATOR 3 = (float8, float4),
+    OPERATOR 4 >= (float8, float4), OPERATOR 5 > (float8, float4),
+    FUNCTION 1 (float8, float4) btfloat84cmp(float8, float4);
+
+CREATE OPERATOR FAMILY integer_ops USING mot;
+CREATE OPERATOR CLASS int2_ops DEFAULT FOR TYPE int2 USING mot FAMILY integer_ops AS
+    OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
+    FUNCTION 1 btint2cmp(int2, int2);
+CREATE OPERATOR CLASS int4_ops DEFAULT FOR TYPE int4 USING mot FAMILY integer_ops AS
+    OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
+    FUNCTION 1 btint4cmp(int4, int4);
+CREATE OPERATOR CLASS int8_ops DEFAULT FOR TYPE int8 USING mot FAMILY integer_ops AS
+    OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
+    FUNCTION 1 btint8cmp(int8, int8);
+ALTER OPERATOR FAMILY integer_ops USING mot ADD
+    OPERATOR 1 < (int2, int4), OPERATOR 2 <= (int2, int4), OPERATOR 3 = (int2, int4),
+    OPERATOR 4 >= (int2, int4), OPERATOR 5 > (int2, int4),
+    FUNCTION 1 (int2, int4) btint24cmp(int2, int4),
+    OPERATOR 1 < (int2, int8), OPERATOR 2 <= (int2, int8), OPERATOR 3 = (int2, int8),
+    OPERATOR 4 >= (int2, int8), OPERATOR 5 > (int2, int8),
+    FUNCTION 1 (int2, int8) btint28cmp(int2, int8),
+    OPERATOR 1 < (int4, int2), OPERATOR 2 <= (int4, int2), OPERATOR 3 = (int4, int2),
+    OPERATOR 4 >= (int4, int2), OPERATOR 5 > (int4, int2),
+    FUNCTION 1 (int4, int2) btint42cmp(int4, int2),
+    OPERATOR 1 < (int4, int8), OPERATOR 2 <= (int4, int8), OPERATOR 3 = (int4, int8),
+    OPERATOR 4 >= (int4, int8), OPERATOR 5 > (int4, int8),
+    FUNCTION 1 (int4, int8) btint48cmp(int4, int8),
+    OPERATOR 1 < (int8, int2), OPERATOR 2 <= (int8, int2), OPERATOR 3 = (int8, int2),
+    OPERATOR 4 >= (int8, int2), OPERATOR 5 > (int8, int2),
+    FUNCTION 1 (int8, int2) btint82cmp(int8, int2),
+    OPERATOR 1 < (int8, int4), OPERATOR 2 <= (int8, int4), OPERATOR 3 = (int8, int4),
+    OPERATOR 4 >= (int8, int4), OPERATOR 5 > (int8, int4),
+    FUNCTION 1 (int8, int4) btint84cmp(int8, int4);
+
+CREATE OPERATOR FAMILY interval_ops USING mot;
+CREATE OPERATOR CLASS interval_ops DEFAULT FOR TYPE interval USING mot FAMILY interval_ops AS
+    OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
+    FUNCTION 1 interval_cmp(interval, interval);
+
+CREATE OPERATOR FAMILY macaddr8_ops USING mot;
+CREATE OPERATOR CLASS macaddr8_ops DEFAULT FOR TYPE macaddr8 USING mot FAMILY macaddr8_ops AS
+    OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
+    FUNCTION 1 macaddr8_cmp(macaddr8, macaddr8);
+
+CREATE OPERATOR FAMILY macaddr_ops USING mot;
+CREATE OPERATOR CLASS macaddr_ops DEFAULT FOR TYPE macaddr USING mot FAMILY macaddr_ops AS
+    OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
+    FUNCTION 1 macaddr_cmp(macaddr, macaddr);
+
+CREATE OPERATOR FAMILY money_ops USING mot;
+CREATE OPERATOR CLASS money_ops DEFAULT FOR TYPE money USING mot FAMILY money_ops AS
+    OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
+    FUNCTION 1 cash_cmp(money, money);
+
+CREATE OPERATOR FAMILY network_ops USING mot;
+CREATE OPERATOR CLASS inet_ops DEFAULT FOR TYPE inet USING mot FAMILY network_ops AS
+    OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
+    FUNCTION 1 network_cmp(inet, inet);
+CREATE OPERATOR CLASS cidr_ops FOR TYPE inet USING mot FAMILY network_ops AS
+    STORAGE inet;
+
+CREATE OPERATOR FAMILY numeric_ops USING mot;
+CREATE OPERATOR CLASS numeric_ops DEFAULT FOR TYPE numeric USING mot FAMILY numeric_ops AS
+    OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
+    FUNCTION 1 numeric_cmp(numeric, numeric);
+
+CREATE OPERATOR FAMILY oid_ops USING mot;
+CREATE OPERATOR CLASS oid_ops DEFAULT FOR TYPE oid USING mot FAMILY oid_ops AS
+    OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
+    FUNCTION 1 btoidcmp(oid, oid);
+
+CREATE OPERATOR FAMILY pg_lsn_ops USING mot;
+CREATE OPERATOR CLASS pg_lsn_ops DEFAULT FOR TYPE pg_lsn USING mot FAMILY pg_lsn_ops AS
+    OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
+    FUNCTION 1 pg_lsn_cmp(pg_lsn, pg_lsn);
+
+CREATE OPERATOR FAMILY text_ops USING mot;
+CREATE OPERATOR CLASS name_ops DEFAULT FOR TYPE name USING mot FAMILY text_ops AS
+    OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
+    FUNCTION 1 btnamecmp(name, name);
+CREATE OPERATOR CLASS text_ops DEFAULT FOR TYPE text USING mot FAMILY text_ops AS
+    OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
+    FUNCTION 1 bttextcmp(text, text);
+CREATE OPERATOR CLASS varchar_ops FOR TYPE text USING mot FAMILY text_ops AS
+    STORAGE text;
+ALTER OPERATOR FAMILY text_ops USING mot ADD
+    OPERATOR 1 < (name, text), OPERATOR 2 <= (name, text), OPERATOR 3 = (name, text),
+    OPERATOR 4 >= (name, text), OPERATOR 5 > (name, text),
+    FUNCTION 1 (name, text) btnametextcmp(name, text),
+    OPERATOR 1 < (text, name), OPERATOR 2 <= (text, name), OPERATOR 3 = (text, name),
+    OPERATOR 4 >= (text, name), OPERATOR 5 > (text, name),
+    FUNCTION 1 (text, name) bttextnamecmp(text, name);
+
+CREATE OPERATOR FAMILY text_pattern_ops USING mot;
+CREATE OPERATOR CLASS text_pattern_ops FOR TYPE text USING mot FAMILY text_pattern_ops AS
+    OPERATOR 1 ~<~, OPERATOR 2 ~<=~, OPERATOR 3 =, OPERATOR 4 ~>=~, OPERATOR 5 ~>~,
+    FUNCTION 1 bttext_pattern_cmp(text, text);
+CREATE OPERATOR CLASS varchar_pattern_ops FOR TYPE text USING mot FAMILY text_pattern_ops AS
+    STORAGE text;
+
+CREATE OPERATOR FAMILY tid_ops USING mot;
+CREATE OPERATOR CLASS tid_ops DEFAULT FOR TYPE tid USING mot FAMILY tid_ops AS
+    OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
+    FUNCTION 1 bttidcmp(tid, tid);
+
+CREATE OPERATOR FAMILY time_ops USING mot;
+CREATE OPERATOR CLASS time_ops DEFAULT FOR TYPE time USING mot FAMILY time_ops AS
+    OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
+    FUNCTION 1 time_cmp(time, time);
+
+CREATE OPERATOR FAMILY timetz_ops USING mot;
+CREATE OPERATOR CLASS timetz_ops DEFAULT FOR TYPE timetz USING mot FAMILY timetz_ops AS
+    OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
+    FUNCTION 1 timetz_cmp(timetz, timetz);
+
+CREATE OPERATOR FAMILY uuid_ops USING mot;
+CREATE OPERATOR CLASS uuid_ops DEFAULT FOR TYPE uuid USING mot FAMILY uuid_ops AS
+    OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
+    FUNCTION 1 uuid_cmp(uuid, uuid);
+
+CREATE OPERATOR FAMILY varbit_ops USING mot;
+CREATE OPERATOR CLASS varbit_ops DEFAULT FOR TYPE varbit USING mot FAMILY varbit_ops AS
+    OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
+    FUNCTION 1 varbitcmp(varbit, varbit);
+
+CREATE OPERATOR FAMILY xid8_ops USING mot;
+CREATE OPERATOR CLASS xid8_ops DEFAULT FOR TYPE xid8 USING mot FAMILY xid8_ops AS
+    OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
+    FUNCTION 1 xid8cmp(xid8, xid8);
+
 -- ------------------------------------------------------------- monitoring
 
