@@ -43,7 +43,7 @@ include $(PGXS)
 # Our own rules: the server's know no header dependencies on Debian, and would
 # give the engine the server's include directories.
 ENGINE_COMPILE = $(CC) $(CFLAGS) -std=gnu11 -Wno-declaration-after-statement \
-	-D_GNU_SOURCE $(TEST_BUILD) -I$(srcdir)/src
+	$(TEST_BUILD) -I$(srcdir)/src
 SERVER_COMPILE = $(CC) $(CFLAGS) $(CPPFLAGS)
 
 $(ENGINE_OBJS): %.o: %.c .buildflags
