@@ -60,8 +60,9 @@ check-regress check-isolation check-server check-pgtap check-clients: check-%: a
 .PHONY: demo bench bench-engine
 
 demo: deps
-	@$(MAKE) --no-print-directory all
-	@$(MAKE) --no-print-directory install >/dev/null
+	@mkdir -p build
+	@echo "building and installing ..."
+	@$(MAKE) --no-print-directory install >build/demo.log 2>&1 || { cat build/demo.log >&2; exit 1; }
 	@bench/demo
 
 bench: all

@@ -110,19 +110,20 @@ median()
 		sort -g | awk '{v[NR] = $1} END {if (NR) print (v[int((NR + 1) / 2)] + v[int(NR / 2) + 1]) / 2}'
 }
 
-# table: from lines "work|unit|more or less is better|at least" on stdin
+# table: from lines "work|unit|more or less is better[|at least]" on stdin
 table()
 {
 	local work unit better aim heap mot
-	printf '\n%-34s %12s %12s  %-8s %7s %8s\n' "" heap mot unit ratio "at least"
+	printf '\n%-34s %12s %12s  %-8s %7s\n' "" heap mot unit ratio
 	while IFS='|' read -r work unit better aim; do
 		heap=$(median "$work" heap)
 		mot=$(median "$work" mot)
 		[ -n "$heap" ] && [ -n "$mot" ] || continue
 		awk -v work="$work" -v unit="$unit" -v better="$better" -v aim="$aim" -v heap="$heap" -v mot="$mot" 'BEGIN {
 			ratio = better == "more" ? mot / heap : heap / mot
-			printf "%-34s %12.*f %12.*f  %-8s %6.2fx %8s\n", work, heap < 1000 ? 2 : 0, heap,
-				heap < 1000 ? 2 : 0, mot, unit, ratio, aim == "" ? "" : aim "x"
+			printf "%-34s %12.*f %12.*f  %-8s %6.2fx%s\n", work, heap < 1000 ? 2 : 0, heap,
+				heap < 1000 ? 2 : 0, mot, unit, ratio,
+				aim == "" ? "" : sprintf("  (at least %sx: %s)", aim, ratio >= aim ? "yes" : "no")
 		}'
 	done
 }
