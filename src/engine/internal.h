@@ -52,6 +52,7 @@
 #include "mot_engine.h"
 #include "memory.h"
 #include "tree.h"
+#include "tree_cursor.h"
 
 #define PTR_MASK	((UINT64_C(1) << 48) - 1)
 #define OWNER_SHIFT 48
@@ -77,6 +78,7 @@ struct mot_row
 
 #define LINK_TOMBSTONE	1u		/* the row is deleted as of this version */
 #define LINK_FITS		2u		/* its bytes fit into the row's own room */
+#define LINK_KEYED		4u		/* this or an earlier version changed an index key of the row */
 #define LINK_HOST_SHIFT 3
 #define LINK_BITS		0xffffu
 
@@ -193,6 +195,7 @@ typedef struct owed_queue
 	owed_block *tail;			/* block being filled; more, empty ones may follow */
 	uint64_t	room;			/* free places from tail on */
 	uint64_t	promised;		/* of them spoken for */
+	bool		working;		/* somebody is performing items taken off the front */
 	_Atomic uint64_t count;		/* items queued (read without the lock by statistics) */
 	_Atomic uint64_t lost;		/* objects given up because neither room nor memory was there */
 } owed_queue;
@@ -432,6 +435,7 @@ struct mot_session
 	uint64_t	chunks;			/* allocated */
 	uint64_t	chunk_slots;
 	uint64_t	entries;
+	uint64_t	last_mark;		/* entries before this may not be merged with later ones */
 	key_chunk  *keys;
 	address_map deferred;		/* row -> its last deferred entry + 1 */
 	uint64_t	deferred_count;
@@ -500,6 +504,9 @@ extern void mot_read_clear(mot_session *s);
 extern void mot_read_free(mot_session *s);
 extern void mot_read_init(mot_session *s);
 
+/* txn.c */
+extern mot_status mot_txn_hang_in(mot_session *s, uint64_t last);
+
 /* index.c */
 extern void mot_index_undo_add(mot_session *s, mot_index *index, mot_row *row,
 							   const void *key, size_t len);
@@ -508,6 +515,18 @@ extern bool mot_index_take_claim(mot_session *s, mot_index *index, mot_row *row,
 
 /* table.c */
 extern void mot_dropped_destroy(mot_session *s, mot_ts horizon);
+
+struct mot_cursor
+{
+	mot_session *session;
+	mot_view	view;
+	mot_index_handle handle;
+	mot_bundle *bundle;			/* being gone through, or NULL */
+	uint32_t	place;
+	const void *key;			/* of the entry, tail taken off len */
+	size_t		len;
+	mot_tree_cursor tree;
+};
 
 /* the session's observer while its reads are recorded, else NULL */
 static inline const mot_observer *

@@ -67,7 +67,7 @@ queue_append(owed_queue *q, uint64_t what, mot_ts stamp)
 	atomic_fetch_add_explicit(&q->count, 1, memory_order_relaxed);
 }
 
-/* front item, or NULL; emptied blocks are passed on to *spare for freeing or re-use */
+/* front item, or NULL; emptied blocks are freed or used again */
 static owed_item *
 queue_front(mot_session *s, owed_queue *q)
 {
@@ -78,7 +78,12 @@ queue_front(mot_session *s, owed_queue *q)
 		if (b->first < b->used)
 			return &b->item[b->first];
 		if (b == q->tail)
+		{
+			/* all done: the block starts over */
+			q->room += b->used;
+			b->first = b->used = 0;
 			return NULL;
+		}
 		q->head = b->next;
 		if (q->room < q->promised + OWED_RESERVE)
 		{
@@ -187,6 +192,23 @@ mot_owed_retire(void *session, void *object)
 	mot_spin_unlock(&q->lock);
 }
 
+/* stamp of the oldest item not yet performed, MOT_TS_NONE if there is none */
+static mot_ts
+queue_front_stamp(mot_session *s, owed_queue *q)
+{
+	owed_item  *front;
+	mot_ts		stamp = MOT_TS_NONE;
+
+	mot_spin_lock(&q->lock);
+	front = queue_front(s, q);
+	if (q->working)
+		stamp = 0;
+	else if (front != NULL)
+		stamp = front->stamp;
+	mot_spin_unlock(&q->lock);
+	return stamp;
+}
+
 /* ------------------------------------------------------------------- items */
 
 /* the inlined version itself is current, or went with its row's deletion */
@@ -238,12 +260,29 @@ settle_inline(mot_session *s, mot_row *row, mot_ts stamp)
 }
 
 /*
+ * Has every other queue done what it owes up to "stamp"?  A row whose keys
+ * changed may have old index entries that wait in another slot's queue.
+ */
+static bool
+others_are_past(mot_session *s, const owed_queue *mine, mot_ts stamp)
+{
+	mot_engine *e = s->engine;
+	uint32_t	n = atomic_load(&e->slots_used);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (&e->slot[i].owed != mine &&
+			queue_front_stamp(s, &e->slot[i].owed) <= stamp)
+			return false;
+	return true;
+}
+
+/*
  * Do what an item asks for.  Returns the item that follows it (second steps),
  * or 0.  Called without the queue's lock: the item is off the queue, its
  * place kept.
  */
 static uint64_t
-item_perform(mot_session *s, uint64_t what, mot_ts stamp)
+item_perform(mot_session *s, const owed_queue *q, uint64_t what, mot_ts stamp)
 {
 	owed_kind	kind = (owed_kind) (what & 15);
 	void	   *object = (void *) (uintptr_t) (what & ~UINT64_C(15));
@@ -262,6 +301,13 @@ item_perform(mot_session *s, uint64_t what, mot_ts stamp)
 			}
 
 		case OWED_ROW:
+			{
+				const mot_version *tombstone = head_version(row_head(object));
+
+				if ((version_link(tombstone) & LINK_KEYED) &&
+					!others_are_past(s, q, stamp))
+					return what;
+			}
 			MOT_STOP_POINT("reclaim-unmark-row");
 			mot_row_unmark(s->engine->region, object);
 			return (uint64_t) (uintptr_t) object | OWED_ROW_MEMORY;
@@ -325,7 +371,7 @@ clock_advance(mot_engine *e, mot_ts stamp)
 {
 	uint64_t	now = atomic_load(&e->clock);
 
-	if (now + 1 == stamp)
+	if (stamp != MOT_TS_NONE && now + 1 == stamp)
 		(void) atomic_compare_exchange_strong(&e->clock, &now, stamp);
 }
 
@@ -336,10 +382,26 @@ clock_advance(mot_engine *e, mot_ts stamp)
 static uint64_t
 queue_work(mot_session *s, owed_queue *q, mot_ts horizon, unsigned budget)
 {
-	unsigned	done = 0;
+	uint64_t	done = 0;
+	uint64_t	most = atomic_load_explicit(&q->count, memory_order_relaxed);
+	bool		busy;
 
-	if (atomic_load_explicit(&q->count, memory_order_relaxed) == 0)
+	if (most == 0)
 		return 0;
+	/* what is put off is not looked at twice in a call */
+	if (budget != 0 && budget < most)
+		most = budget;
+
+	/*
+	 * One at a time: the order of a queue is the order in which its items
+	 * must be performed (a row's index entries go before the row).
+	 */
+	mot_spin_lock(&q->lock);
+	busy = q->working;
+	q->working = true;
+	mot_spin_unlock(&q->lock);
+	if (busy)
+		return atomic_load_explicit(&q->count, memory_order_relaxed);
 	for (;;)
 	{
 		owed_item  *front;
@@ -348,7 +410,7 @@ queue_work(mot_session *s, owed_queue *q, mot_ts horizon, unsigned budget)
 
 		/* take some off the front, keeping their room spoken for */
 		mot_spin_lock(&q->lock);
-		while (n < 16 && (budget == 0 || done < budget) &&
+		while (n < 16 && done < most &&
 			   (front = queue_front(s, q)) != NULL && front->stamp <= horizon)
 		{
 			item[n++] = *front;
@@ -362,14 +424,15 @@ queue_work(mot_session *s, owed_queue *q, mot_ts horizon, unsigned budget)
 			mot_prefetch((void *) (uintptr_t) (item[i].what & ~UINT64_C(15)));
 		for (unsigned i = 0; i < n; i++)
 		{
-			uint64_t	next = item_perform(s, item[i].what, item[i].stamp);
+			uint64_t	next = item_perform(s, q, item[i].what, item[i].stamp);
 
 			if (next != 0)
 			{
-				mot_ts		stamp = mot_owed_stamp(s);
+				/* a thing put off keeps its stamp */
+				mot_ts		stamp = next == item[i].what ? item[i].stamp : mot_owed_stamp(s);
 
 				mot_spin_lock(&q->lock);
-				if (second_step_promised(item[i].what))
+				if (next != item[i].what && second_step_promised(item[i].what))
 				{
 					q->promised--;
 					queue_append(q, next, stamp);
@@ -383,21 +446,10 @@ queue_work(mot_session *s, owed_queue *q, mot_ts horizon, unsigned budget)
 		}
 		atomic_fetch_sub_explicit(&q->count, n, memory_order_relaxed);
 	}
-	return atomic_load_explicit(&q->count, memory_order_relaxed);
-}
-
-static mot_ts
-queue_front_stamp(mot_session *s, owed_queue *q)
-{
-	owed_item  *front;
-	mot_ts		stamp = MOT_TS_NONE;
-
 	mot_spin_lock(&q->lock);
-	front = queue_front(s, q);
-	if (front != NULL)
-		stamp = front->stamp;
+	q->working = false;
 	mot_spin_unlock(&q->lock);
-	return stamp;
+	return atomic_load_explicit(&q->count, memory_order_relaxed);
 }
 
 /*
@@ -443,7 +495,7 @@ mot_reclaim_all(mot_session *s)
 	mot_engine *e = s->engine;
 	uint64_t	left = 0;
 
-	/* two rounds: the second does the second steps of the first */
+	/* later rounds do the second steps of the first */
 	for (int round = 0; round < 3; round++)
 	{
 		uint32_t	n = atomic_load(&e->slots_used);
@@ -464,8 +516,8 @@ mot_reclaim_all(mot_session *s)
 			{
 				mot_ts		stamp = queue_front_stamp(s, &e->slot[i].owed);
 
-				if (stamp != MOT_TS_NONE && stamp <= horizon)
-					horizon = stamp - 1;
+				if (stamp <= horizon)
+					horizon = stamp > 0 ? stamp - 1 : 0;
 			}
 			mot_dropped_destroy(s, horizon);
 		}

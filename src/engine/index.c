@@ -1,0 +1,681 @@
+/*-------------------------------------------------------------------------
+ *
+ * index.c
+ *	  Index entries: keys to rows, uniqueness, and entries that outlive
+ *	  their key.
+ *
+ * A unique index has one tree entry per key, a non-unique one a tree entry
+ * per key and row (the row's number follows the key).  Deleting a row, or
+ * changing its key, leaves the entry where it is, because older snapshots
+ * still find the row by it; it is dropped when nobody can need it.  So at any
+ * time several rows may stand under one unique key, at most one of them live
+ * for any snapshot: the entry's value then is a bundle of rows.
+ *
+ * Adding to a unique index looks at the rows already there.  A row that is
+ * live and has the key is a duplicate; one that another transaction is
+ * changing makes the caller wait; dead ones and those that moved to another key
+ * are passed over, and the new row joins them.  That looking happens without a
+ * lock; the join then happens under the tree's node lock, only if the entry is
+ * still as it was looked at (same value, and for a bundle the same change
+ * count).  Whoever could make one of the rows live again must itself join the
+ * entry first, and that changes it.
+ *
+ * Bundles are changed in place under the node lock, by atomic stores, since
+ * readers look at them without; a full one is replaced by a larger one.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "internal.h"
+
+static inline mot_bundle *
+value_bundle(uint64_t value)
+{
+	return (mot_bundle *) (uintptr_t) (value & ~(uint64_t) VALUE_BITS);
+}
+
+static inline mot_row *
+value_row(uint64_t value)
+{
+	return (mot_row *) (uintptr_t) (value & ~(uint64_t) VALUE_BITS);
+}
+
+/* acquire: a bundle's place is filled before it is counted, a row initialised before it is placed */
+static inline uint32_t
+bundle_used(mot_bundle *b)
+{
+	return atomic_load_explicit(&b->used, memory_order_acquire);
+}
+
+static inline mot_row *
+bundle_row(mot_bundle *b, uint32_t i)
+{
+	return (mot_row *) (uintptr_t) atomic_load_explicit(&b->item[i].row, memory_order_acquire);
+}
+
+/* the key as the tree has it: followed by the row's number where rows tell entries apart */
+static size_t
+tree_key(mot_session *s, const mot_index *index, mot_row *row, const void *key,
+		 size_t len, unsigned flags, uint8_t *buf, const void **result, unsigned *bits)
+{
+	uint64_t	number;
+
+	if ((index->flags & MOT_INDEX_UNIQUE) && !(flags & MOT_KEY_DISTINCT))
+	{
+		*result = key;
+		*bits = 0;
+		return len;
+	}
+	number = mot_row_number(s, row);
+	memcpy(buf, key, len);
+	for (int i = 0; i < KEY_TAIL; i++)
+		buf[len + i] = (uint8_t) (number >> (8 * (KEY_TAIL - 1 - i)));
+	*result = buf;
+	*bits = VALUE_TAIL;
+	return len + KEY_TAIL;
+}
+
+/* ------------------------------------------------------------------ reading */
+
+static inline bool
+entry_stands(const mot_index_handle *handle, const mot_version *version,
+			 const void *key, size_t len)
+{
+	/* acquire: see OWED_ENTRY_DONE in reclaim.c */
+	if (mot_likely(atomic_load_explicit(&handle->index->stale, memory_order_acquire) == 0) ||
+		handle->matches == NULL)
+		return true;
+	return handle->matches(handle->arg, version, key, len);
+}
+
+mot_status
+mot_index_get(mot_session *s, const mot_view *view, const mot_index_handle *handle,
+			  const void *key, size_t len, mot_row **row, const mot_version **version)
+{
+	mot_index  *index = handle->index;
+	uint64_t	value = mot_tree_get(index->tree, key, len, session_observer(s));
+	mot_bundle *b;
+
+	if (value == 0)
+		return MOT_NOT_FOUND;
+	if (mot_likely(!(value & VALUE_BUNDLE)))
+	{
+		mot_row    *r = value_row(value);
+		const mot_version *v = mot_row_visible(s, view, index->table, r);
+
+		if (v == NULL || !entry_stands(handle, v, key, len))
+			return MOT_NOT_FOUND;
+		*row = r;
+		*version = v;
+		return MOT_OK;
+	}
+	b = value_bundle(value);
+	for (uint32_t i = 0, n = bundle_used(b); i < n; i++)
+	{
+		mot_row    *r = bundle_row(b, i);
+		const mot_version *v;
+
+		if (r == NULL)
+			continue;
+		v = mot_row_visible(s, view, index->table, r);
+		if (v != NULL && entry_stands(handle, v, key, len))
+		{
+			*row = r;
+			*version = v;
+			return MOT_OK;
+		}
+	}
+	return MOT_NOT_FOUND;
+}
+
+mot_status
+mot_cursor_open(mot_session *s, mot_cursor *c, const mot_view *view,
+				const mot_index_handle *handle,
+				const mot_bound *lower, const mot_bound *upper, bool backward)
+{
+	c->session = s;
+	c->view = *view;
+	c->handle = *handle;
+	c->bundle = NULL;
+	c->key = NULL;
+	c->len = 0;
+	return mot_tree_cursor_open(&c->tree, handle->index->tree, lower, upper, backward,
+								session_observer(s)) ? MOT_OK : MOT_NO_PRIVATE_MEMORY;
+}
+
+bool
+mot_cursor_next(mot_cursor *c, mot_row **row, const mot_version **version)
+{
+	for (;;)
+	{
+		mot_row    *r;
+		const mot_version *v;
+
+		if (mot_unlikely(c->bundle != NULL))
+		{
+			if (c->place >= bundle_used(c->bundle))
+			{
+				c->bundle = NULL;
+				continue;
+			}
+			r = bundle_row(c->bundle, c->place++);
+			if (r == NULL)
+				continue;
+		}
+		else
+		{
+			uint64_t	value = mot_tree_cursor_next(&c->tree, &c->key, &c->len);
+
+			if (value == 0)
+				return false;
+			if (value & VALUE_TAIL)
+				c->len -= KEY_TAIL;
+			if (value & VALUE_BUNDLE)
+			{
+				c->bundle = value_bundle(value);
+				c->place = 0;
+				continue;
+			}
+			r = value_row(value);
+		}
+		v = mot_row_visible(c->session, &c->view, c->handle.index->table, r);
+		if (v != NULL && entry_stands(&c->handle, v, c->key, c->len))
+		{
+			*row = r;
+			*version = v;
+			return true;
+		}
+	}
+}
+
+const void *
+mot_cursor_key(mot_cursor *c, size_t *len)
+{
+	*len = c->len;
+	return c->key;
+}
+
+void
+mot_cursor_close(mot_cursor *c)
+{
+	mot_tree_cursor_close(&c->tree);
+}
+
+size_t
+mot_cursor_size(void)
+{
+	return sizeof(mot_cursor);
+}
+
+/* ------------------------------------------------- joining and leaving entries */
+
+typedef struct join_request
+{
+	uint64_t	expected;
+	uint32_t	changes;		/* of the expected bundle */
+	mot_row    *row;
+	mot_bundle *spare;			/* used if the value must become a (larger) bundle */
+	bool		spare_used;
+	bool		done;
+} join_request;
+
+static void
+bundle_put(mot_bundle *b, mot_row *row, uint32_t claims)
+{
+	uint32_t	used = atomic_load_explicit(&b->used, memory_order_relaxed);
+
+	for (uint32_t i = 0; i < used; i++)
+	{
+		uint64_t	r = atomic_load_explicit(&b->item[i].row, memory_order_relaxed);
+
+		if (r == (uint64_t) (uintptr_t) row)
+		{
+			atomic_fetch_add_explicit(&b->item[i].claims, claims, memory_order_relaxed);
+			return;
+		}
+	}
+	/* places given up are not filled again: a reader may stand on them */
+	atomic_store_explicit(&b->item[used].claims, claims, memory_order_relaxed);
+	atomic_store_explicit(&b->item[used].row, (uint64_t) (uintptr_t) row, memory_order_relaxed);
+	/* release: see bundle_used */
+	atomic_store_explicit(&b->used, used + 1, memory_order_release);
+}
+
+static bool
+bundle_has(mot_bundle *b, const mot_row *row)
+{
+	for (uint32_t i = 0, n = bundle_used(b); i < n; i++)
+		if (bundle_row(b, i) == row)
+			return true;
+	return false;
+}
+
+/* runs under the tree's node lock */
+static uint64_t
+join_entry(void *arg, uint64_t value)
+{
+	join_request *j = arg;
+
+	if (value != j->expected)
+		return value;
+	if (!(value & VALUE_BUNDLE))
+	{
+		bundle_put(j->spare, value_row(value), 1);
+		bundle_put(j->spare, j->row, 1);
+	}
+	else
+	{
+		mot_bundle *b = value_bundle(value);
+
+		if (atomic_load_explicit(&b->changes, memory_order_relaxed) != j->changes)
+			return value;
+		if (bundle_used(b) < b->places || bundle_has(b, j->row))
+		{
+			atomic_fetch_add_explicit(&b->changes, 1, memory_order_relaxed);
+			bundle_put(b, j->row, 1);
+			j->done = true;
+			return value;
+		}
+		for (uint32_t i = 0; i < b->places; i++)
+			if (bundle_row(b, i) != NULL)
+				bundle_put(j->spare, bundle_row(b, i),
+						   atomic_load_explicit(&b->item[i].claims, memory_order_relaxed));
+		bundle_put(j->spare, j->row, 1);
+	}
+	j->spare_used = j->done = true;
+	return (uint64_t) (uintptr_t) j->spare | VALUE_BUNDLE | (value & VALUE_TAIL);
+}
+
+typedef struct leave_request
+{
+	mot_row    *row;
+	mot_bundle *freed;			/* a bundle that is no longer the value */
+} leave_request;
+
+/* runs under the tree's node lock */
+static uint64_t
+leave_entry(void *arg, uint64_t value)
+{
+	leave_request *l = arg;
+	mot_bundle *b;
+	uint32_t	rows = 0;
+	uint32_t	single = 0;
+
+	if (!(value & VALUE_BUNDLE))
+		return value_row(value) == l->row ? 0 : value;
+	b = value_bundle(value);
+	atomic_fetch_add_explicit(&b->changes, 1, memory_order_relaxed);
+	for (uint32_t i = 0, n = bundle_used(b); i < n; i++)
+	{
+		mot_row    *r = bundle_row(b, i);
+
+		if (r == NULL)
+			continue;
+		/* relaxed: claims are only looked at under the node lock */
+		if (r == l->row &&
+			atomic_fetch_sub_explicit(&b->item[i].claims, 1, memory_order_relaxed) == 1)
+		{
+			atomic_store_explicit(&b->item[i].row, 0, memory_order_relaxed);
+			continue;
+		}
+		rows++;
+		single = i;
+	}
+	if (rows == 0)
+	{
+		l->freed = b;
+		return 0;
+	}
+	if (rows == 1 && atomic_load_explicit(&b->item[single].claims, memory_order_relaxed) == 1)
+	{
+		l->freed = b;
+		return (uint64_t) (uintptr_t) bundle_row(b, single) | (value & VALUE_TAIL);
+	}
+	return value;
+}
+
+/* take one claim of the row off an entry; *freed: a bundle to be freed after a grace period */
+bool
+mot_index_take_claim(mot_session *s, mot_index *index, mot_row *row,
+					 const void *key, size_t len, mot_bundle **freed)
+{
+	leave_request l = {row, NULL};
+	mot_tree_status st;
+
+	st = mot_tree_change(index->tree, &s->tree, key, len, leave_entry, &l);
+	*freed = l.freed;
+	return st == MOT_TREE_OK;
+}
+
+/* an add is undone: nobody but us ever saw the row under this key */
+void
+mot_index_undo_add(mot_session *s, mot_index *index, mot_row *row, const void *key, size_t len)
+{
+	mot_bundle *freed;
+
+	if (atomic_load_explicit(&index->dropped, memory_order_relaxed))
+		return;
+	(void) mot_index_take_claim(s, index, row, key, len, &freed);
+	if (freed != NULL)
+		mot_owed_retire(s, freed);
+}
+
+/* --------------------------------------------------------------- uniqueness */
+
+/* MOT_OK: this row does not stand in the way of another one with the key */
+static mot_status
+rival_check(mot_session *s, const mot_index_handle *handle, mot_row *r,
+			const void *key, size_t len)
+{
+	unsigned	spins = 0;
+
+	for (;;)
+	{
+		uint64_t	head = row_head(r);
+		unsigned	owner = head_owner(head);
+		mot_version *v = mot_own_newest(s, r, head);
+
+		if (v == NULL)
+		{
+			v = head_version(head);
+			if (v != NULL && owner != 0 && owner != s->owner &&
+				(version_ts(v) & TS_UNCOMMITTED))
+			{
+				uint64_t	host = atomic_load_explicit(&s->engine->slot[owner - 1].host_id,
+														memory_order_acquire);
+
+				if (row_head(r) != head)
+					continue;
+				/* seq_cst: as in skip_uncommitted; being installed is a matter of instructions */
+				if (spins < 1024 &&
+					atomic_load(&s->engine->slot[owner - 1].commit_state) != COMMIT_NONE)
+				{
+					mot_backoff(&spins);
+					continue;
+				}
+				s->holder.slot = owner - 1;
+				s->holder.host_id = host;
+				s->holder.row = r;
+				return MOT_BUSY;
+			}
+			/* what we read must have been the row's state, not one just left */
+			if (row_head(r) != head)
+				continue;
+		}
+		if (v == NULL || version_is_tombstone(v))
+			return MOT_OK;
+		return entry_stands(handle, v, key, len) ? MOT_DUPLICATE : MOT_OK;
+	}
+}
+
+static mot_status
+rivals_check(mot_session *s, const mot_index_handle *handle, uint64_t value, mot_row *row,
+			 const void *key, size_t len, mot_row **other)
+{
+	mot_bundle *b = value & VALUE_BUNDLE ? value_bundle(value) : NULL;
+	uint32_t	n = b ? bundle_used(b) : 1;
+
+	for (uint32_t i = 0; i < n; i++)
+	{
+		mot_row    *r = b ? bundle_row(b, i) : value_row(value);
+		mot_status	status;
+
+		if (r == NULL || r == row)
+			continue;
+		status = rival_check(s, handle, r, key, len);
+		if (status != MOT_OK)
+		{
+			*other = r;
+			return status;
+		}
+	}
+	return MOT_OK;
+}
+
+/* room for one more than the value has now, or NULL */
+static mot_bundle *
+bundle_new(mot_session *s, mot_index *index, uint64_t value, mot_status *status)
+{
+	uint32_t	places = value & VALUE_BUNDLE ? 2 * value_bundle(value)->places : 4;
+	size_t		size = offsetof(mot_bundle, item) + places * sizeof(bundle_item);
+	mot_bundle *b = mot_session_alloc(s, index->pool, size, MOT_FOR_CHANGE, status);
+
+	if (b != NULL)
+	{
+		memset(b, 0, size);
+		b->places = places;
+	}
+	return b;
+}
+
+/*
+ * Add key -> row to the tree; the journal is the caller's.  "unique": look at
+ * the rows that have the key.
+ */
+static mot_status
+entry_add(mot_session *s, const mot_index_handle *handle, mot_tree_context *ctx,
+		  mot_row *row, const void *key, size_t len, unsigned bits, bool unique,
+		  mot_row **other)
+{
+	mot_index  *index = handle->index;
+	uint64_t	plain = (uint64_t) (uintptr_t) row | bits;
+
+	for (;;)
+	{
+		join_request join = {0};
+		uint64_t	value = 0;
+		mot_status	status;
+		mot_tree_status st;
+
+		st = mot_tree_cas(index->tree, ctx, key, len, 0, plain, &value,
+						  MOT_FOR_NEW_ROW, session_observer(s));
+		if (st == MOT_TREE_OK)
+			return MOT_OK;
+		if (st == MOT_TREE_NO_MEMORY)
+		{
+			(void) mot_reclaim_all(s);
+			st = mot_tree_cas(index->tree, ctx, key, len, 0, plain, &value,
+							  MOT_FOR_NEW_ROW, session_observer(s));
+			if (st == MOT_TREE_OK)
+				return MOT_OK;
+			if (st == MOT_TREE_NO_MEMORY)
+				return MOT_NO_MEMORY;
+		}
+
+		/* the key is there */
+		join.expected = value;
+		join.row = row;
+		if (value & VALUE_BUNDLE)
+			join.changes = atomic_load_explicit(&value_bundle(value)->changes,
+												memory_order_acquire);
+		if (unique)
+		{
+			status = rivals_check(s, handle, value, row, key, len, other);
+			if (status != MOT_OK)
+				return status;
+		}
+		MOT_STOP_POINT("index-before-join");
+		join.spare = bundle_new(s, index, value, &status);
+		if (join.spare == NULL)
+			return status;
+		if (!mot_owed_promise(s, 1))
+		{
+			mot_free(s->cache, join.spare);
+			return MOT_NO_MEMORY;
+		}
+		(void) mot_tree_change(index->tree, ctx, key, len, join_entry, &join);
+		if (join.spare_used && (value & VALUE_BUNDLE))
+			mot_owed_add(s, OWED_OBJECT, value_bundle(value), mot_owed_stamp(s));
+		else
+			s->credit++;
+		if (!join.spare_used)
+			mot_free(s->cache, join.spare);
+		if (join.done)
+			return MOT_OK;
+	}
+}
+
+mot_status
+mot_index_add(mot_session *s, const mot_index_handle *handle, mot_row *row,
+			  const void *key, size_t len, unsigned flags, mot_row **other)
+{
+	mot_index  *index = handle->index;
+	uint8_t		buf[MOT_MAX_KEY + KEY_TAIL];
+	const void *tkey;
+	size_t		tlen;
+	unsigned	bits;
+	uint64_t	stored = 0;
+	mot_status	status;
+	journal_entry *e;
+
+	if (len > MOT_MAX_KEY)
+		return MOT_TOO_LARGE;
+	if (!mot_journal_reserve(s))
+		return MOT_NO_PRIVATE_MEMORY;
+	tlen = tree_key(s, index, row, key, len, flags, buf, &tkey, &bits);
+	if (tlen <= sizeof(stored))
+		memcpy(&stored, tkey, tlen);
+	else
+	{
+		const void *copy = mot_journal_key(s, tkey, tlen);
+
+		if (copy == NULL)
+			return MOT_NO_PRIVATE_MEMORY;
+		stored = (uint64_t) (uintptr_t) copy;
+	}
+	status = entry_add(s, handle, &s->tree, row, tkey, tlen, bits, bits == 0, other);
+	if (status != MOT_OK)
+	{
+		if (tlen > sizeof(stored))
+			mot_journal_release_key(s, (const void *) (uintptr_t) stored);
+		return status;
+	}
+	e = mot_journal_add(s);
+	e->what = (uint64_t) J_ADD << 48 | (uint64_t) (uintptr_t) row;
+	e->a = (uint64_t) (uintptr_t) index;
+	e->b = stored;
+	e->c = tlen;
+	s->writes++;
+	return MOT_OK;
+}
+
+mot_status
+mot_index_drop_entry(mot_session *s, const mot_index_handle *handle, mot_row *row,
+					 const void *key, size_t len, unsigned flags)
+{
+	mot_index  *index = handle->index;
+	uint8_t		buf[MOT_MAX_KEY + KEY_TAIL];
+	const void *tkey;
+	size_t		tlen;
+	unsigned	bits;
+	mot_status	status = MOT_NO_MEMORY;
+	mot_version *own = mot_own_newest(s, row, row_head(row));
+	index_drop *drop;
+	journal_entry *e;
+
+	if (len > MOT_MAX_KEY)
+		return MOT_TOO_LARGE;
+	if (!mot_journal_reserve(s))
+		return MOT_NO_PRIVATE_MEMORY;
+	if (!mot_owed_promise(s, 2))
+		return MOT_NO_MEMORY;
+	tlen = tree_key(s, index, row, key, len, flags, buf, &tkey, &bits);
+	drop = mot_session_alloc(s, s->engine->pool, sizeof(index_drop) + tlen,
+							 MOT_FOR_CHANGE, &status);
+	if (drop == NULL)
+	{
+		s->credit += 2;
+		return status;
+	}
+	drop->index = index;
+	drop->row = row;
+	drop->bundle = NULL;
+	drop->len = (uint32_t) tlen;
+	/* a deleted row's entries need no check: the row itself says it is deleted */
+	drop->stale = own != NULL && !version_is_tombstone(own);
+	memcpy(drop->key, tkey, tlen);
+	if (drop->stale)
+		/* seq_cst: counted before our new entry or our commit can be seen */
+		atomic_fetch_add(&index->stale, 1);
+	e = mot_journal_add(s);
+	e->what = (uint64_t) J_DROP << 48 | (uint64_t) (uintptr_t) row;
+	e->a = (uint64_t) (uintptr_t) index;
+	e->b = (uint64_t) (uintptr_t) drop;
+	e->c = 0;
+	s->writes++;
+	return MOT_OK;
+}
+
+/* -------------------------------------------------------------------- builds */
+
+void
+mot_build_begin(mot_session *s, mot_build *b, mot_index *index)
+{
+	mot_view	view = {mot_engine_clock(s->engine), MOT_COMMAND_MAX};
+	bool		validate = s->validate;
+
+	b->session = s;
+	b->index = index;
+	s->validate = false;		/* building an index reads nothing on the user's behalf */
+	mot_scan_begin(s, &b->scan, index->table, &view, NULL);
+	s->validate = validate;
+}
+
+bool
+mot_build_next(mot_build *b, mot_row **row, const mot_version **version)
+{
+	mot_session *s = b->session;
+	bool		validate = s->validate;
+	bool		more;
+
+	s->validate = false;
+	more = mot_scan_next(s, &b->scan, row, version);
+	s->validate = validate;
+	return more;
+}
+
+mot_status
+mot_build_add(mot_build *b, mot_row *row, const void *key, size_t len,
+			  unsigned flags, mot_row **other)
+{
+	mot_index_handle handle = {b->index, NULL, NULL};
+
+	return mot_load_key(b->session, &handle, row, key, len, flags, other);
+}
+
+void
+mot_build_end(mot_build *b)
+{
+	b->index->valid_from = mot_engine_clock(b->session->engine);
+}
+
+mot_status
+mot_load_key(mot_session *s, const mot_index_handle *handle, mot_row *row,
+			 const void *key, size_t len, unsigned flags, mot_row **other)
+{
+	mot_index  *index = handle->index;
+	uint8_t		buf[MOT_MAX_KEY + KEY_TAIL];
+	const void *tkey;
+	size_t		tlen;
+	unsigned	bits;
+
+	if (len > MOT_MAX_KEY)
+		return MOT_TOO_LARGE;
+	tlen = tree_key(s, index, row, key, len, flags, buf, &tkey, &bits);
+	return entry_add(s, handle, &s->tree_exclusive, row, tkey, tlen, bits, bits == 0, other);
+}
+
+void
+mot_unload_key(mot_session *s, const mot_index_handle *handle, mot_row *row,
+			   const void *key, size_t len, unsigned flags)
+{
+	uint8_t		buf[MOT_MAX_KEY + KEY_TAIL];
+	const void *tkey;
+	size_t		tlen;
+	unsigned	bits;
+	leave_request l = {row, NULL};
+
+	tlen = tree_key(s, handle->index, row, key, len, flags, buf, &tkey, &bits);
+	(void) mot_tree_change(handle->index->tree, &s->tree_exclusive, tkey, tlen, leave_entry, &l);
+	if (l.freed != NULL)
+		mot_free(s->cache, l.freed);
+}

@@ -1,0 +1,500 @@
+/*-------------------------------------------------------------------------
+ *
+ * txn.c
+ *	  Transactions: begin, savepoints, the commit protocol, rollback.
+ *
+ * Commit, after Silo (section 4.4), with versions:
+ *
+ *	1. lock the rows of deferred changes in the order of their addresses,
+ *	   each only if its newest version is still the one our snapshot saw
+ *	2. announce DRAWING, draw the timestamp T from the clock, announce T
+ *	3. (SERIALIZABLE) validate what was read, as of T
+ *	4. install: stamp every new version with T, take our name out of the heads
+ *	5. queue what was superseded; announce NONE
+ *
+ * The lock of every changed row is held before T is drawn and until the row
+ * has its version, so a reader whose snapshot includes T finds each such row
+ * either done or held by somebody past the draw, and waits for it: a commit
+ * is seen whole or not at all.  Steps 1 to 3 are prepare, which may fail;
+ * 4 and 5 are commit, which needs no memory and cannot.  Below SERIALIZABLE
+ * the draw is left to commit, so that the time between draw and install is as
+ * short as can be.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include <stdlib.h>
+
+#include "internal.h"
+
+void
+mot_txn_begin(mot_session *s, mot_isolation isolation, mot_ts snapshot, uint64_t host_id)
+{
+	mot_assert(!s->active);
+	s->active = true;
+	s->prepared = false;
+	s->isolation = isolation;
+	s->snapshot = snapshot;
+	s->commit_ts = 0;
+	s->writes = 0;
+	s->validate = isolation == MOT_SERIALIZABLE;
+	s->out_of_memory = false;
+	/* release: whoever finds us holding a row reads at least this name */
+	atomic_store_explicit(&s->slot->host_id, host_id, memory_order_release);
+}
+
+bool
+mot_txn_active(const mot_session *s)
+{
+	return s->active;
+}
+
+bool
+mot_txn_has_work(const mot_session *s)
+{
+	return s->entries > 0;
+}
+
+bool
+mot_txn_has_writes(const mot_session *s)
+{
+	return s->writes > 0;
+}
+
+static void
+txn_finish(mot_session *s)
+{
+	mot_journal_clear(s);
+	if (s->validate)
+		mot_read_clear(s);
+	s->active = false;
+	s->prepared = false;
+	s->validate = false;
+	s->writes = 0;
+	s->last_mark = 0;
+}
+
+/* one counter per slot, written by its owner alone */
+static inline void
+count(_Atomic uint64_t *counter)
+{
+	/* relaxed: statistics */
+	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + 1,
+						  memory_order_relaxed);
+}
+
+/* ---------------------------------------------------------------- deferred */
+
+/*
+ * Lock the row of a deferred change (its last journal entry is given) and
+ * hang the deferred versions into its chain.  The entries then are like any
+ * other's.
+ */
+mot_status
+mot_txn_hang_in(mot_session *s, uint64_t last)
+{
+	journal_entry *e = journal_at(s, last);
+	journal_entry *first = e;
+	mot_row    *row = entry_row(e);
+	mot_version *newest = (mot_version *) (uintptr_t) e->b;
+	mot_version *oldest;
+	mot_version *top;
+	uint64_t	head = row_head(row);
+	bool		locked = head_owner(head) == s->owner;
+
+	if (!locked)
+	{
+		mot_status	status = mot_row_take(s, row, &head);
+
+		if (status != MOT_OK)
+			return status;
+	}
+	top = head_version(head);
+	if (top == NULL || version_ts(top) > s->snapshot)
+	{
+		if (!locked)
+			atomic_store_explicit(&row->head, head & PTR_MASK, memory_order_release);
+		return mot_conflict(s, top == NULL || version_is_tombstone(top) ?
+							MOT_CONFLICT_DELETED : MOT_CONFLICT_CHANGED);
+	}
+	for (;;)
+	{
+		uint64_t	previous = first->c;
+
+		first->what &= ~((uint64_t) JE_DEFERRED << 48);
+		s->deferred_count--;
+		first->c = 0;
+		if (previous == 0)
+			break;
+		first = journal_at(s, previous - 1);
+	}
+	if (!locked)
+		first->what |= (uint64_t) JE_LOCKED_HERE << 48;
+	oldest = (mot_version *) (uintptr_t) first->b;
+	if (version_link(top) & LINK_KEYED)
+		for (mot_version *v = newest;; v = version_previous(v))
+		{
+			/* relaxed: still private */
+			atomic_fetch_or_explicit(&v->link, LINK_KEYED, memory_order_relaxed);
+			if (v == oldest)
+				break;
+		}
+	/* relaxed: the head publishes it */
+	atomic_store_explicit(&oldest->link,
+						  make_link(top, (unsigned) (version_link(oldest) & LINK_BITS)),
+						  memory_order_relaxed);
+	atomic_store_explicit(&row->head, make_head(s->owner, newest), memory_order_release);
+	(void) mot_map_put(&s->deferred, (uint64_t) (uintptr_t) row, 0);	/* it is there: no growth */
+	return MOT_OK;
+}
+
+static int
+by_address(const void *a, const void *b)
+{
+	uint64_t	x = *(const uint64_t *) a;
+	uint64_t	y = *(const uint64_t *) b;
+
+	return x < y ? -1 : x > y;
+}
+
+static mot_status
+lock_deferred(mot_session *s)
+{
+	uint64_t	n = 0;
+	uint64_t   *rows;
+	mot_status	status = MOT_OK;
+
+	rows = malloc(s->deferred.used * sizeof(uint64_t));
+	if (rows == NULL)
+		return MOT_NO_PRIVATE_MEMORY;
+	for (uint64_t i = 0; i < s->deferred.size; i++)
+		if (s->deferred.slot[2 * i + 1] != 0)
+			rows[n++] = s->deferred.slot[2 * i];
+	qsort(rows, n, sizeof(uint64_t), by_address);
+	for (uint64_t i = 0; i < n && status == MOT_OK; i++)
+		status = mot_txn_hang_in(s, mot_map_get(&s->deferred, rows[i]) - 1);
+	free(rows);
+	return status;
+}
+
+/* ------------------------------------------------------------------ commit */
+
+static void
+draw_timestamp(mot_session *s)
+{
+	/*
+	 * seq_cst: DRAWING is seen by whoever sees the clock moved; see
+	 * skip_uncommitted in row.c.
+	 */
+	atomic_store(&s->slot->commit_state, COMMIT_DRAWING);
+	s->commit_ts = atomic_fetch_add(&s->engine->clock, 1) + 1;
+	MOT_STOP_POINT("commit-drawn");
+	atomic_store(&s->slot->commit_state, s->commit_ts);
+}
+
+mot_status
+mot_txn_prepare(mot_session *s)
+{
+	mot_status	status;
+
+	if (s->out_of_memory)
+		return MOT_NO_PRIVATE_MEMORY;
+	if (s->deferred_count != 0)
+	{
+		status = lock_deferred(s);
+		if (status != MOT_OK)
+			return status;
+		mot_assert(s->deferred_count == 0);
+		mot_map_clear(&s->deferred);
+	}
+	MOT_STOP_POINT("commit-locked");
+	if (s->validate && s->writes > 0)
+	{
+		draw_timestamp(s);
+		status = mot_read_validate(s);
+		if (status != MOT_OK)
+		{
+			/* our locks are still held: nobody was told more than that we are drawing */
+			return mot_conflict(s, status);
+		}
+	}
+	s->prepared = true;
+	return MOT_OK;
+}
+
+typedef struct table_count
+{
+	mot_table  *table;
+	int64_t		inserts,
+				updates,
+				deletes;
+} table_count;
+
+static void
+count_rows(mot_session *s, const table_count *c)
+{
+	table_shard *shard;
+
+	if (c->table == NULL)
+		return;
+	shard = &c->table->shard[s->owner % TABLE_SHARDS];
+	/* relaxed: statistics; several slots share a shard */
+	if (c->inserts != c->deletes)
+		atomic_fetch_add_explicit(&shard->rows, c->inserts - c->deletes, memory_order_relaxed);
+	if (c->inserts != 0)
+		atomic_fetch_add_explicit(&shard->inserts, (uint64_t) c->inserts, memory_order_relaxed);
+	if (c->updates != 0)
+		atomic_fetch_add_explicit(&shard->updates, (uint64_t) c->updates, memory_order_relaxed);
+	if (c->deletes != 0)
+		atomic_fetch_add_explicit(&shard->deletes, (uint64_t) c->deletes, memory_order_relaxed);
+}
+
+static inline void
+count_for(mot_session *s, table_count *c, mot_table *table)
+{
+	if (c->table != table)
+	{
+		count_rows(s, c);
+		memset(c, 0, sizeof(*c));
+		c->table = table;
+	}
+}
+
+/* stamp a version and, if it is the row's top, let the row go */
+static inline void
+install(mot_row *row, mot_version *v, mot_ts ts)
+{
+	/* release: who sees the timestamp sees the version; then the same for the head */
+	atomic_store_explicit(&v->ts, ts, memory_order_release);
+	if (head_version(row_head(row)) == v)
+		atomic_store_explicit(&row->head, make_head(0, v), memory_order_release);
+}
+
+/* what a new version supersedes is owed from ts on */
+static inline void
+owe_superseded(mot_session *s, mot_row *row, mot_version *old, mot_ts ts)
+{
+	if (old == &row->inlined)
+		mot_owed_add_locked(s, OWED_INLINE, row, ts);
+	else
+		mot_owed_add_locked(s, OWED_OBJECT, old, ts);
+}
+
+mot_ts
+mot_txn_commit(mot_session *s)
+{
+	mot_ts		ts;
+	table_count c = {0};
+	bool		owing = false;
+	bool		deleting = false;
+
+	mot_assert(s->active && s->deferred_count == 0);
+	if (s->entries == 0)
+	{
+		txn_finish(s);
+		count(&s->slot->commits);
+		return 0;
+	}
+	if (s->writes > 0)
+	{
+		if (s->commit_ts == 0)
+			draw_timestamp(s);
+	}
+	ts = s->commit_ts;
+
+	for (uint64_t i = 0; i < s->entries; i++)
+	{
+		journal_entry *e = journal_at(s, i);
+		mot_row    *row = entry_row(e);
+		mot_version *v = (mot_version *) (uintptr_t) e->b;
+
+		switch (entry_kind(e))
+		{
+			case J_LOCK:
+				/* a row changed later is let go by that change */
+				if (!(version_ts(head_version(row_head(row))) & TS_UNCOMMITTED) &&
+					head_owner(row_head(row)) == s->owner)
+					atomic_store_explicit(&row->head, row_head(row) & PTR_MASK,
+										  memory_order_release);
+				break;
+			case J_INSERT:
+				install(row, &row->inlined, ts);
+				count_for(s, &c, (mot_table *) (uintptr_t) e->a);
+				c.inserts++;
+				break;
+			case J_UPDATE:
+				MOT_STOP_POINT("commit-install");
+				install(row, v, ts);
+				count_for(s, &c, (mot_table *) (uintptr_t) e->a);
+				c.updates++;
+				owing = true;
+				break;
+			case J_DELETE:
+				install(row, v, ts);
+				count_for(s, &c, (mot_table *) (uintptr_t) e->a);
+				c.deletes++;
+				owing = deleting = true;
+				break;
+			case J_ADD:
+				break;
+			case J_DROP:
+				owing = true;
+				break;
+		}
+	}
+	/* release: all is installed; and the name is free for our next transaction */
+	atomic_store_explicit(&s->slot->commit_state, COMMIT_NONE, memory_order_release);
+	count_rows(s, &c);
+
+	if (owing)
+		mot_owed_add_batch_begin(s);
+	for (uint64_t i = 0; i < s->entries; i++)
+	{
+		journal_entry *e = journal_at(s, i);
+		mot_row    *row = entry_row(e);
+		mot_version *old;
+
+		switch (entry_kind(e))
+		{
+			case J_LOCK:
+			case J_ADD:
+				break;
+			case J_INSERT:
+				s->credit++;	/* was for an undo */
+				break;
+			case J_UPDATE:
+				old = version_previous((mot_version *) (uintptr_t) e->b);
+				owe_superseded(s, row, old, ts);
+				break;
+			case J_DELETE:
+				old = version_previous((mot_version *) (uintptr_t) e->b);
+				/* the inlined version goes with the row */
+				if (old != &row->inlined)
+					owe_superseded(s, row, old, ts);
+				else
+					s->credit++;
+				break;
+			case J_DROP:
+				mot_owed_add_locked(s, OWED_ENTRY, (void *) (uintptr_t) e->b, ts);
+				break;
+		}
+	}
+	/* deleted rows last: their index entries must be gone before they are unmarked */
+	for (uint64_t i = 0; deleting && i < s->entries; i++)
+	{
+		journal_entry *e = journal_at(s, i);
+
+		if (entry_kind(e) == J_DELETE)
+			mot_owed_add_locked(s, OWED_ROW, entry_row(e), ts);
+	}
+	if (owing)
+		mot_owed_add_batch_end(s);
+	txn_finish(s);
+	count(&s->slot->commits);
+	mot_owed_after_commit(s);
+	return ts;
+}
+
+/* ---------------------------------------------------------------- rollback */
+
+/* undo the last journal entry */
+static void
+undo_last(mot_session *s)
+{
+	journal_entry *e = journal_at(s, s->entries - 1);
+	mot_row    *row = entry_row(e);
+	mot_version *v = (mot_version *) (uintptr_t) e->b;
+
+	switch (entry_kind(e))
+	{
+		case J_LOCK:
+			atomic_store_explicit(&row->head, row_head(row) & PTR_MASK, memory_order_release);
+			break;
+
+		case J_INSERT:
+			mot_row_unmark(s->engine->region, row);
+			/* release: a scan that still holds the row finds no version in it */
+			atomic_store_explicit(&row->head, 0, memory_order_release);
+			mot_owed_add(s, OWED_OBJECT, row, mot_owed_stamp(s));
+			s->writes--;
+			break;
+
+		case J_UPDATE:
+		case J_DELETE:
+			if (entry_kind(e) == J_DELETE)
+				s->credit += 2;
+			s->writes--;
+			if (entry_flags(e) & JE_DEFERRED)
+			{
+				/* never seen by anybody else */
+				(void) mot_map_put(&s->deferred, (uint64_t) (uintptr_t) row, e->c);
+				s->deferred_count--;
+				s->credit++;
+				mot_owed_retire(s, v);	/* our own scans may point to it */
+				break;
+			}
+			/* release: who takes the lock next sees the chain without v */
+			atomic_store_explicit(&row->head,
+								  make_head(entry_flags(e) & JE_LOCKED_HERE ? 0 : s->owner,
+											version_previous(v)),
+								  memory_order_release);
+			if (v == &row->inlined)
+				mot_owed_add(s, OWED_INLINE, row, mot_owed_stamp(s));
+			else
+				mot_owed_add(s, OWED_OBJECT, v, mot_owed_stamp(s));
+			break;
+
+		case J_ADD:
+			{
+				const void *key = e->c <= sizeof(e->b) ? (const void *) &e->b :
+					(const void *) (uintptr_t) e->b;
+
+				mot_index_undo_add(s, (mot_index *) (uintptr_t) e->a, row, key, e->c);
+				if (e->c > sizeof(e->b))
+					mot_journal_release_key(s, key);
+				s->writes--;
+				break;
+			}
+
+		case J_DROP:
+			/* the count of stale entries falls when nobody can be relying on it */
+			s->credit++;
+			mot_owed_add(s, OWED_ENTRY_DONE, (void *) (uintptr_t) e->b, mot_owed_stamp(s));
+			s->writes--;
+			break;
+	}
+	s->entries--;
+}
+
+mot_mark
+mot_txn_mark(mot_session *s)
+{
+	return s->last_mark = s->entries;
+}
+
+void
+mot_txn_rollback_to(mot_session *s, mot_mark mark)
+{
+	bool		published = mot_snapshot_held(s) == MOT_TS_NONE;
+
+	/* undoing looks at tree nodes as any call does */
+	if (published)
+		(void) mot_snapshot_take(s);
+	while (s->entries > mark)
+		undo_last(s);
+	if (s->last_mark > s->entries)
+		s->last_mark = s->entries;
+	if (published)
+		mot_snapshot_hold(s, MOT_TS_NONE);
+}
+
+void
+mot_txn_abort(mot_session *s)
+{
+	if (!s->active)
+		return;
+	mot_txn_rollback_to(s, 0);
+	/* release: everything is undone */
+	atomic_store_explicit(&s->slot->commit_state, COMMIT_NONE, memory_order_release);
+	txn_finish(s);
+	count(&s->slot->aborts);
+}
