@@ -43,11 +43,6 @@
 #define DIRTY_MAX_BYTES ((size_t) 8 << 20)
 #define DIRTY_SHARE 32
 
-#ifdef MOT_STOP_POINTS
-/* weak: a file that has more to do with stop points may define it */
-__attribute__((weak)) void (*mot_stop_point_handler) (const char *name) = NULL;
-#endif
-
 static size_t place(size_t *offset, size_t bytes);
 static void lay_out(mot_region *region, size_t header_size);
 static void set_limits(mot_region *region);
