@@ -10,16 +10,25 @@
  */
 #include "postgres.h"
 
+#ifdef __GLIBC__
+#include <gnu/libc-version.h>
+#endif
+
+#include "access/htup_details.h"
 #include "access/nbtree.h"
 #include "catalog/index.h"
 #include "catalog/pg_am_d.h"
+#include "catalog/pg_collation.h"
+#include "catalog/pg_database.h"
 #include "catalog/pg_type.h"
 #include "commands/defrem.h"
+#include "miscadmin.h"
 #include "relation/keycodec_types.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/pg_locale.h"
+#include "utils/syscache.h"
 
 /* MotKeyColumn.inline_kind */
 #define INLINE_NONE 0
@@ -81,6 +90,8 @@ static const Encoding encodings[] = {
 };
 
 static const Encoding *find_encoding(Oid compare);
+static bool locale_is_bytewise(const char *locale);
+static bool collation_is_bytewise(Oid collation);
 static void init_column(MotKeyColumn *column, Relation heap, Relation index, int i);
 static void raise_key_too_long(const MotKey *key) pg_attribute_noreturn();
 
@@ -157,6 +168,61 @@ MotKeyTypeSupported(Oid typid)
 										   BTORDER_PROC)) != NULL;
 }
 
+/*
+ * C.UTF-8 compares code points, whose order is that of their UTF-8 bytes:
+ * since version 2.35 glibc defines it to be strcmp's order.  (Before, it was
+ * up to distributions.)
+ */
+static bool
+locale_is_bytewise(const char *locale)
+{
+#ifdef __GLIBC__
+	int			major;
+	int			minor;
+
+	if (pg_strcasecmp(locale, "C.UTF-8") != 0 && pg_strcasecmp(locale, "C.utf8") != 0)
+		return false;
+	return sscanf(gnu_get_libc_version(), "%d.%d", &major, &minor) == 2 &&
+		(major > 2 || (major == 2 && minor >= 35));
+#else
+	return false;
+#endif
+}
+
+/* does the collation order strings as memcmp does? */
+static bool
+collation_is_bytewise(Oid collation)
+{
+	HeapTuple	tuple;
+	Datum		collate;
+	bool		isnull;
+	bool		libc;
+	bool		result;
+
+	if (lc_collate_is_c(collation))
+		return true;
+
+	if (collation == DEFAULT_COLLATION_OID)
+	{
+		tuple = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(MyDatabaseId));
+		if (!HeapTupleIsValid(tuple))
+			elog(ERROR, "cache lookup failed for database %u", MyDatabaseId);
+		libc = ((Form_pg_database) GETSTRUCT(tuple))->datlocprovider == COLLPROVIDER_LIBC;
+		collate = SysCacheGetAttr(DATABASEOID, tuple, Anum_pg_database_datcollate, &isnull);
+	}
+	else
+	{
+		tuple = SearchSysCache1(COLLOID, ObjectIdGetDatum(collation));
+		if (!HeapTupleIsValid(tuple))
+			elog(ERROR, "cache lookup failed for collation %u", collation);
+		libc = ((Form_pg_collation) GETSTRUCT(tuple))->collprovider == COLLPROVIDER_LIBC;
+		collate = SysCacheGetAttr(COLLOID, tuple, Anum_pg_collation_collcollate, &isnull);
+	}
+	result = libc && !isnull && locale_is_bytewise(TextDatumGetCString(collate));
+	ReleaseSysCache(tuple);
+	return result;
+}
+
 static void
 init_column(MotKeyColumn *column, Relation heap, Relation index, int i)
 {
@@ -200,7 +266,7 @@ init_column(MotKeyColumn *column, Relation heap, Relation index, int i)
 						NameStr(att->attname), get_collation_name(column->collation)),
 				 errhint("Give the column a deterministic collation.")));
 	column->ordered = encoding->order == ORDERED ||
-		(encoding->order == BY_COLLATION && lc_collate_is_c(column->collation));
+		(encoding->order == BY_COLLATION && collation_is_bytewise(column->collation));
 }
 
 MotKey *

@@ -22,8 +22,8 @@
  * Equality of encodings is equality by the operator class.  Order is the
  * operator class's too, except (then "ordered" is false):
  *
- *	- text, varchar, bpchar and name columns of a collation other than
- *	  C/POSIX: the raw bytes are encoded (bpchar without trailing blanks).
+ *	- text, varchar, bpchar and name columns of a collation other than C,
+ *	  POSIX and glibc's C.UTF-8: the raw bytes are encoded (bpchar without trailing blanks).
  *	  The *_pattern_ops operator classes compare bytes whatever the collation,
  *	  and so are ordered.  Nondeterministic collations are refused.
  *	- enums: encoded by the label's oid, because ALTER TYPE ... ADD VALUE can

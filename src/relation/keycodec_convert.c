@@ -268,7 +268,10 @@ convert_timestamptz_to_local(Oid typid, TimestampTz moment, StrategyNumber *stra
 	}
 
 	if (typid == DATEOID)
-		return date_against_local(time, strategy, result);
+	{
+		/* dates beyond timestamp's range are later than any moment, even where it is that date already */
+		return date_against_local(Min(time, END_TIMESTAMP - 1), strategy, result);
+	}
 	*result = TimestampGetDatum(time);
 	return MOT_KEY_USE;
 }
