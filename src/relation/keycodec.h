@@ -52,7 +52,8 @@ typedef struct MotKeyBuffer
 	uint8	   *data;
 	size_t		len;
 	size_t		size;
-	MemoryContext cxt;			/* for a longer one; NULL: CurrentMemoryContext */
+	MemoryContext cxt;			/* for a longer one; NULL:
+								 * CurrentMemoryContext */
 	uint8		fixed[256];
 } MotKeyBuffer;
 
@@ -65,8 +66,9 @@ typedef void (*MotKeyAppend) (const struct MotKeyColumn *column, Datum value, Mo
 typedef struct MotKeyColumn
 {
 	AttrNumber	attnum;			/* of the table */
-	Oid			typid;			/* what is encoded: the operator class's input type (the base type
-								 * for an enum); other types of the column are binary coercible */
+	Oid			typid;			/* what is encoded: the operator class's input
+								 * type (the base type for an enum); other
+								 * types of the column are binary coercible */
 	Oid			collation;
 	bool		nullable;		/* encodes the null byte */
 	bool		descending;
@@ -74,7 +76,8 @@ typedef struct MotKeyColumn
 	bool		ordered;		/* bytes order as the operator class does */
 	uint8		inline_kind;	/* private: integers are encoded in place */
 	MotKeyAppend append;		/* value's bytes, ascending, no null byte */
-	int16		width;			/* encoded width if fixed (without null byte), else -1 */
+	int16		width;			/* encoded width if fixed (without null byte),
+								 * else -1 */
 } MotKeyColumn;
 
 typedef struct MotKey

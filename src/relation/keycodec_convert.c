@@ -269,7 +269,10 @@ convert_timestamptz_to_local(Oid typid, TimestampTz moment, StrategyNumber *stra
 
 	if (typid == DATEOID)
 	{
-		/* dates beyond timestamp's range are later than any moment, even where it is that date already */
+		/*
+		 * dates beyond timestamp's range are later than any moment, even
+		 * where it is that date already
+		 */
 		return date_against_local(Min(time, END_TIMESTAMP - 1), strategy, result);
 	}
 	*result = TimestampGetDatum(time);
