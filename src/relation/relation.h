@@ -13,6 +13,7 @@
 #include "relation/keycodec.h"
 #include "relation/rowcodec.h"
 #include "utils/rel.h"
+#include "utils/snapshot.h"
 
 typedef struct MotIndex
 {

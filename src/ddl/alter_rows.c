@@ -1,0 +1,527 @@
+/*-------------------------------------------------------------------------
+ *
+ * alter_rows.c
+ *	  ALTER TABLE's effect on the rows and indexes of MOT tables.
+ *
+ * For a foreign table the server changes the catalogue and leaves the rows
+ * alone: they would be unreadable after ALTER COLUMN TYPE, without their
+ * default after ADD COLUMN, unchecked after SET NOT NULL or ADD CHECK.  Here
+ * the catalogue before and after is compared, and what the difference asks of
+ * the rows is done; so it does not matter by which command, or by recursion
+ * from which parent, a table was changed.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "ddl/ddl.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/dependency.h"
+#include "catalog/indexing.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_constraint.h"
+#include "catalog/pg_inherits.h"
+#include "catalog/pg_type.h"
+#include "commands/comment.h"
+#include "commands/tablecmds.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "parser/parse_coerce.h"
+#include "parser/parse_collate.h"
+#include "parser/parse_expr.h"
+#include "parser/parse_relation.h"
+#include "parser/parse_type.h"
+#include "parser/parse_utilcmd.h"
+#include "relation/relation.h"
+#include "rewrite/rewriteHandler.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+#include "utils/typcache.h"
+
+/* an index that had to go for ALTER COLUMN TYPE and comes back afterwards */
+typedef struct SavedIndex
+{
+	IndexStmt  *stmt;
+	char	   *constraint_comment;
+} SavedIndex;
+
+typedef struct AlteredRel
+{
+	Oid			relid;
+	TupleDesc	old;
+	List	   *checks;			/* oids of the check constraints that held before */
+	List	   *values;			/* MotNewValue for columns whose type changes */
+	bool		rewrite;		/* ... and not just by name */
+	List	   *saved;			/* SavedIndex */
+} AlteredRel;
+
+struct MotAlter
+{
+	List	   *rels;			/* AlteredRel */
+};
+
+static List *
+tree_of(Oid relid, LOCKMODE lockmode)
+{
+	return has_subclass(relid) ? find_all_inheritors(relid, lockmode, NULL) : list_make1_oid(relid);
+}
+
+bool
+MotAlterConcerns(Oid relid)
+{
+	ListCell   *lc;
+
+	if (MotIsMotTable(relid))
+		return true;
+	if (!OidIsValid(MotAmOid(true)) || !has_subclass(relid))
+		return false;
+	foreach(lc, find_all_inheritors(relid, NoLock, NULL))
+	{
+		if (MotIsMotTable(lfirst_oid(lc)))
+			return true;
+	}
+	return false;
+}
+
+/* oids of the validated check constraints of a table */
+static List *
+valid_checks(Oid relid)
+{
+	List	   *result = NIL;
+	Relation	pg_constraint = table_open(ConstraintRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	ScanKeyInit(&key, Anum_pg_constraint_conrelid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(relid));
+	scan = systable_beginscan(pg_constraint, ConstraintRelidTypidNameIndexId, true, NULL, 1, &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_constraint form = (Form_pg_constraint) GETSTRUCT(tuple);
+
+		if (form->contype == CONSTRAINT_CHECK && form->convalidated)
+			result = lappend_oid(result, form->oid);
+	}
+	systable_endscan(scan);
+	table_close(pg_constraint, AccessShareLock);
+	return result;
+}
+
+static MotRowCheck *
+check_of(Oid constraintoid)
+{
+	MotRowCheck *check = palloc0(sizeof(MotRowCheck));
+	HeapTuple	tuple = SearchSysCache1(CONSTROID, ObjectIdGetDatum(constraintoid));
+	Datum		datum;
+	bool		isnull;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for constraint %u", constraintoid);
+	datum = SysCacheGetAttr(CONSTROID, tuple, Anum_pg_constraint_conbin, &isnull);
+	if (isnull)
+		elog(ERROR, "null conbin for constraint %u", constraintoid);
+	check->name = pstrdup(NameStr(((Form_pg_constraint) GETSTRUCT(tuple))->conname));
+	check->expr = (Expr *) stringToNode(TextDatumGetCString(datum));
+	ReleaseSysCache(tuple);
+	return check;
+}
+
+/* --------------------------------------------------- ALTER COLUMN TYPE, before */
+
+/*
+ * As ATColumnChangeRequiresRewrite: false if the new type only looks at the
+ * same bytes with other eyes.
+ */
+static bool
+needs_rewrite(Node *expr, AttrNumber attnum)
+{
+	for (;;)
+	{
+		if (IsA(expr, Var) && ((Var *) expr)->varattno == attnum)
+			return false;
+		else if (IsA(expr, RelabelType))
+			expr = (Node *) ((RelabelType *) expr)->arg;
+		else if (IsA(expr, CoerceToDomain) &&
+				 !DomainHasConstraints(((CoerceToDomain *) expr)->resulttype))
+			expr = (Node *) ((CoerceToDomain *) expr)->arg;
+		else
+			return true;
+	}
+}
+
+/*
+ * The expression that computes the new value, as ATPrepAlterColumnType makes
+ * it for heap tables.  NULL: something is wrong that the server will complain
+ * about.
+ */
+static Expr *
+type_change(Relation rel, Form_pg_attribute att, ColumnDef *def, const char *query_string)
+{
+	ParseState *pstate = make_parsestate(NULL);
+	ParseNamespaceItem *nsitem;
+	Node	   *expr;
+	Oid			type;
+	int32		typmod;
+
+	pstate->p_sourcetext = query_string;
+	nsitem = addRangeTableEntryForRelation(pstate, rel, AccessShareLock, NULL, false, true);
+	addNSItemToQuery(pstate, nsitem, false, true, true);
+
+	if (def->raw_default && att->attgenerated)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_COLUMN_DEFINITION),
+				 errmsg("cannot specify USING when altering type of generated column"),
+				 errdetail("Column \"%s\" is a generated column.", NameStr(att->attname))));
+
+	typenameTypeIdAndMod(pstate, def->typeName, &type, &typmod);
+	if (def->raw_default)
+		expr = transformExpr(pstate, copyObject(def->raw_default), EXPR_KIND_ALTER_COL_TRANSFORM);
+	else
+		expr = (Node *) makeVar(1, att->attnum, att->atttypid, att->atttypmod,
+								att->attcollation, 0);
+	expr = coerce_to_target_type(pstate, expr, exprType(expr), type, typmod,
+								 COERCION_ASSIGNMENT, COERCE_IMPLICIT_CAST, -1);
+	if (expr == NULL)
+	{
+		if (def->raw_default)
+			ereport(ERROR,
+					(errcode(ERRCODE_DATATYPE_MISMATCH),
+					 errmsg("result of USING clause for column \"%s\" cannot be cast automatically to type %s",
+							NameStr(att->attname), format_type_be(type)),
+					 errhint("You might need to add an explicit cast.")));
+		else
+			ereport(ERROR,
+					(errcode(ERRCODE_DATATYPE_MISMATCH),
+					 errmsg("column \"%s\" cannot be cast automatically to type %s",
+							NameStr(att->attname), format_type_be(type)),
+					 !att->attgenerated ?
+					 errhint("You might need to specify \"USING %s::%s\".",
+							 quote_identifier(NameStr(att->attname)),
+							 format_type_with_typemod(type, typmod)) : 0));
+	}
+	assign_expr_collations(pstate, expr);
+	free_parsestate(pstate);
+	return expression_planner((Expr *) expr);
+}
+
+/* remember an index as a statement, and drop it */
+static SavedIndex *
+save_index(Relation rel, Oid indexoid)
+{
+	SavedIndex *saved = palloc0(sizeof(SavedIndex));
+	RangeVar   *name = makeRangeVar(get_namespace_name(RelationGetNamespace(rel)),
+									pstrdup(RelationGetRelationName(rel)), -1);
+	Relation	index = index_open(indexoid, AccessExclusiveLock);
+	Oid			constraintoid;
+	ObjectAddress address;
+	int			i = 0;
+	ListCell   *lc;
+
+	saved->stmt = generateClonedIndexStmt(name, index, NULL, &constraintoid);
+	saved->stmt->idxname = pstrdup(RelationGetRelationName(index));
+	saved->stmt->idxcomment = GetComment(indexoid, RelationRelationId, 0);
+
+	/* the column's own collation follows the column, as pg_get_indexdef has it */
+	foreach(lc, saved->stmt->indexParams)
+	{
+		IndexElem  *elem = lfirst_node(IndexElem, lc);
+		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel),
+											  index->rd_index->indkey.values[i] - 1);
+
+		if (index->rd_indcollation[i] == att->attcollation)
+			elem->collation = NIL;
+		i++;
+	}
+	index_close(index, NoLock);
+
+	if (OidIsValid(constraintoid))
+	{
+		saved->constraint_comment = GetComment(constraintoid, ConstraintRelationId, 0);
+		ObjectAddressSet(address, ConstraintRelationId, constraintoid);
+	}
+	else
+		ObjectAddressSet(address, RelationRelationId, indexoid);
+	performDeletion(&address, DROP_RESTRICT, PERFORM_DELETION_INTERNAL);
+	CommandCounterIncrement();
+	return saved;
+}
+
+static void
+prepare_type_change(AlteredRel *altered, Relation rel, AlterTableCmd *cmd,
+					const char *query_string)
+{
+	AttrNumber	attnum = get_attnum(altered->relid, cmd->name);
+	MotNewValue *value;
+	List	   *indexes;
+	ListCell   *lc;
+
+	if (attnum <= 0)
+		return;					/* the server's error is the right one */
+
+	value = palloc0(sizeof(MotNewValue));
+	value->attnum = attnum;
+	value->expr = type_change(rel, TupleDescAttr(altered->old, attnum - 1),
+							  castNode(ColumnDef, cmd->def), query_string);
+	altered->values = lappend(altered->values, value);
+	if (needs_rewrite((Node *) value->expr, attnum))
+		altered->rewrite = true;
+
+	/*
+	 * The server would try to make these indexes again by itself, and fail
+	 * because it is a foreign table.
+	 */
+	indexes = RelationGetIndexList(rel);
+	foreach(lc, indexes)
+	{
+		Oid			indexoid = lfirst_oid(lc);
+		HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(indexoid));
+		Form_pg_index form;
+		bool		uses = false;
+
+		if (!HeapTupleIsValid(tuple))
+			continue;
+		form = (Form_pg_index) GETSTRUCT(tuple);
+		for (int i = 0; i < form->indnatts; i++)
+			uses |= form->indkey.values[i] == attnum;
+		ReleaseSysCache(tuple);
+		if (uses)
+			altered->saved = lappend(altered->saved, save_index(rel, indexoid));
+	}
+	list_free(indexes);
+}
+
+/* a tree of MOT and other tables cannot share a USING expression that the server does not see */
+static void
+refuse_mixed_using(List *tree, List *cmds)
+{
+	bool		using = false;
+	ListCell   *lc;
+
+	foreach(lc, cmds)
+	{
+		AlterTableCmd *cmd = lfirst_node(AlterTableCmd, lc);
+
+		if (cmd->subtype == AT_AlterColumnType && castNode(ColumnDef, cmd->def)->raw_default)
+			using = true;
+	}
+	if (!using)
+		return;
+	foreach(lc, tree)
+	{
+		if (!MotIsMotTable(lfirst_oid(lc)))
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("ALTER COLUMN TYPE with USING is not supported where memory-optimized and other tables inherit from each other"),
+					 errhint("Use ALTER COLUMN TYPE without USING, or take the tables apart with NO INHERIT first.")));
+	}
+}
+
+MotAlter *
+MotAlterBegin(Oid relid, List *cmds, LOCKMODE lockmode, const char *query_string)
+{
+	MotAlter   *alter = palloc0(sizeof(MotAlter));
+	List	   *tree = tree_of(relid, lockmode);
+	ListCell   *lc;
+
+	refuse_mixed_using(tree, cmds);
+	foreach(lc, tree)
+	{
+		AlteredRel *altered;
+		Relation	rel;
+		ListCell   *lc2;
+
+		if (!MotIsMotTable(lfirst_oid(lc)))
+			continue;
+		altered = palloc0(sizeof(AlteredRel));
+		altered->relid = lfirst_oid(lc);
+		rel = table_open(altered->relid, NoLock);
+		altered->old = CreateTupleDescCopyConstr(RelationGetDescr(rel));
+		altered->checks = valid_checks(altered->relid);
+		foreach(lc2, cmds)
+		{
+			AlterTableCmd *cmd = lfirst_node(AlterTableCmd, lc2);
+
+			if (cmd->subtype == AT_AlterColumnType)
+				prepare_type_change(altered, rel, cmd, query_string);
+		}
+		table_close(rel, NoLock);
+		alter->rels = lappend(alter->rels, altered);
+	}
+	foreach(lc, cmds)
+	{
+		AlterTableCmd *cmd = lfirst_node(AlterTableCmd, lc);
+
+		if (cmd->subtype == AT_AlterColumnType)
+			castNode(ColumnDef, cmd->def)->raw_default = NULL;
+	}
+	return alter;
+}
+
+/* ----------------------------------------------------------------- after */
+
+/* the value an added column has in rows that were there, or NULL for null */
+static MotNewValue *
+added_value(Relation rel, Form_pg_attribute att)
+{
+	MotNewValue *value;
+	Node	   *expr = build_column_default(rel, att->attnum);
+
+	if (expr == NULL && DomainHasConstraints(att->atttypid))
+	{
+		/* let the domain say what it thinks of null */
+		int32		typmod = att->atttypmod;
+		Oid			base = getBaseTypeAndTypmod(att->atttypid, &typmod);
+
+		expr = coerce_to_target_type(NULL,
+									 (Node *) makeNullConst(base, typmod, get_typcollation(base)),
+									 base, att->atttypid, att->atttypmod,
+									 COERCION_ASSIGNMENT, COERCE_IMPLICIT_CAST, -1);
+	}
+	if (expr == NULL)
+		return NULL;
+	value = palloc0(sizeof(MotNewValue));
+	value->attnum = att->attnum;
+	value->expr = expression_planner((Expr *) expr);
+	value->generated = (att->attgenerated != '\0');
+	return value;
+}
+
+/* is this column part of the index? */
+static bool
+index_has_any(Oid indexoid, Bitmapset *attnums)
+{
+	HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(indexoid));
+	Form_pg_index form;
+	bool		result = false;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for index %u", indexoid);
+	form = (Form_pg_index) GETSTRUCT(tuple);
+	for (int i = 0; i < form->indnatts; i++)
+		result |= bms_is_member(form->indkey.values[i], attnums);
+	ReleaseSysCache(tuple);
+	return result;
+}
+
+static void
+finish_rows(AlteredRel *altered, Relation rel)
+{
+	TupleDesc	new = RelationGetDescr(rel);
+	List	   *values = NIL;
+	List	   *checks = NIL;
+	Bitmapset  *notnull = NULL; /* every NOT NULL column */
+	Bitmapset  *nullability = NULL; /* columns whose NOT NULL came or went */
+	bool		verify = false;
+	ListCell   *lc;
+
+	if (altered->rewrite)
+	{
+		foreach(lc, altered->values)
+		{
+			MotNewValue *value = (MotNewValue *) lfirst(lc);
+
+			if (!TupleDescAttr(new, value->attnum - 1)->attisdropped)
+				values = lappend(values, value);
+		}
+	}
+	for (int i = 0; i < new->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(new, i);
+		bool		was = i < altered->old->natts && TupleDescAttr(altered->old, i)->attnotnull;
+
+		if (att->attisdropped)
+			continue;
+		if (att->attnotnull)
+			notnull = bms_add_member(notnull, att->attnum);
+		if (att->attnotnull && !was)
+			verify = true;
+		if (i < altered->old->natts && att->attnotnull != was)
+			nullability = bms_add_member(nullability, att->attnum);
+		if (i >= altered->old->natts)
+		{
+			MotNewValue *value = added_value(rel, att);
+
+			if (value)
+				values = lappend(values, value);
+		}
+	}
+	foreach(lc, valid_checks(altered->relid))
+	{
+		if (!list_member_oid(altered->checks, lfirst_oid(lc)))
+			checks = lappend(checks, check_of(lfirst_oid(lc)));
+	}
+
+	if (values != NIL || checks != NIL || verify)
+		MotRewriteRows(rel, altered->old, values, notnull, checks);
+
+	/* the byte that says null or not is in the keys of nullable columns only */
+	if (nullability != NULL && values == NIL)
+	{
+		List	   *indexes = RelationGetIndexList(rel);
+
+		foreach(lc, indexes)
+		{
+			if (index_has_any(lfirst_oid(lc), nullability))
+				MotRebuildIndex(rel, lfirst_oid(lc));
+		}
+		list_free(indexes);
+	}
+}
+
+/* the server gives the indexes of a heap table to its new owner, not those of a foreign table */
+static void
+finish_owner(Relation rel)
+{
+	List	   *indexes = RelationGetIndexList(rel);
+	ListCell   *lc;
+
+	foreach(lc, indexes)
+	{
+		HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(lfirst_oid(lc)));
+		bool		other;
+
+		if (!HeapTupleIsValid(tuple))
+			continue;
+		other = ((Form_pg_class) GETSTRUCT(tuple))->relowner != rel->rd_rel->relowner;
+		ReleaseSysCache(tuple);
+		if (other)
+			ATExecChangeOwner(lfirst_oid(lc), rel->rd_rel->relowner, true, AccessExclusiveLock);
+	}
+	list_free(indexes);
+}
+
+void
+MotAlterFinish(MotAlter *alter)
+{
+	ListCell   *lc;
+
+	foreach(lc, alter->rels)
+	{
+		AlteredRel *altered = (AlteredRel *) lfirst(lc);
+		Relation	rel = table_open(altered->relid, NoLock);
+		ListCell   *lc2;
+
+		finish_rows(altered, rel);
+		finish_owner(rel);
+		table_close(rel, NoLock);
+		CommandCounterIncrement();
+
+		foreach(lc2, altered->saved)
+		{
+			SavedIndex *saved = (SavedIndex *) lfirst(lc2);
+			Oid			indexoid = MotDefineIndex(altered->relid, saved->stmt, true, false);
+
+			if (saved->constraint_comment)
+				CreateComments(get_index_constraint(indexoid), ConstraintRelationId, 0,
+							   saved->constraint_comment);
+			CommandCounterIncrement();
+		}
+	}
+}

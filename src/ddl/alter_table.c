@@ -1,0 +1,490 @@
+/*-------------------------------------------------------------------------
+ *
+ * alter_table.c
+ *	  ALTER TABLE and ALTER FOREIGN TABLE on MOT tables (and on tables that
+ *	  have MOT tables below them), ALTER DOMAIN and ALTER TYPE where rows of
+ *	  MOT tables depend on them, REASSIGN OWNED.
+ *
+ * Key constraints are taken out and made here; what means nothing to a table
+ * in memory is left out; the rest goes to the server, with alter_rows.c
+ * before and after it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "ddl/ddl.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/dependency.h"
+#include "catalog/indexing.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_depend.h"
+#include "catalog/pg_type.h"
+#include "commands/event_trigger.h"
+#include "commands/tablecmds.h"
+#include "commands/tablespace.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "parser/parse_type.h"
+#include "partitioning/partdesc.h"
+#include "relation/relation.h"
+#include "storage/lmgr.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/partcache.h"
+#include "utils/rel.h"
+
+/* ALTER TABLE taken apart */
+typedef struct AlterWork
+{
+	AlterTableStmt *stmt;		/* private copy */
+	bool		is_mot;
+	List	   *first;			/* up to ADD COLUMN in the server's order of passes */
+	List	   *second;			/* after that */
+	List	   *keys;			/* IndexStmt, or Constraint for USING INDEX */
+} AlterWork;
+
+/* -------------------------------------------------------- rows as values */
+
+/*
+ * A column that stores values of the type (or of one made from it) in a MOT
+ * table: the server looks only at tables with files when it decides whether a
+ * composite type may be altered.
+ */
+static void
+refuse_stored_type(Oid typeoid, const char *name)
+{
+	Relation	pg_depend = table_open(DependRelationId, AccessShareLock);
+	ScanKeyData keys[2];
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	check_stack_depth();
+	ScanKeyInit(&keys[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(TypeRelationId));
+	ScanKeyInit(&keys[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(typeoid));
+	scan = systable_beginscan(pg_depend, DependReferenceIndexId, true, NULL, 2, keys);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_depend form = (Form_pg_depend) GETSTRUCT(tuple);
+
+		if (form->classid == TypeRelationId)
+			refuse_stored_type(form->objid, name);
+		else if (form->classid == RelationRelationId && form->objsubid > 0)
+		{
+			if (MotIsMotTable(form->objid))
+				ereport(ERROR,
+						(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						 errmsg("cannot alter type \"%s\" because column \"%s.%s\" uses it",
+								name, get_rel_name(form->objid),
+								get_attname(form->objid, form->objsubid, false))));
+			else if (get_rel_relkind(form->objid) == RELKIND_COMPOSITE_TYPE)
+				refuse_stored_type(get_rel_type_id(form->objid), name);
+		}
+	}
+	systable_endscan(scan);
+	table_close(pg_depend, AccessShareLock);
+}
+
+/* would a command change how stored values of the row type have to be read? */
+static bool
+changes_row_type(AlterTableStmt *stmt)
+{
+	ListCell   *lc;
+
+	foreach(lc, stmt->cmds)
+	{
+		AlterTableCmd *cmd = lfirst_node(AlterTableCmd, lc);
+
+		if (cmd->subtype == AT_AlterColumnType)
+			return true;
+	}
+	return false;
+}
+
+/* ------------------------------------------------------------- sorting out */
+
+static void
+take_constraint(AlterWork *work, AlterTableCmd *cmd)
+{
+	Constraint *constraint = castNode(Constraint, cmd->def);
+	List	   *elements;
+
+	if ((constraint->contype == CONSTR_PRIMARY || constraint->contype == CONSTR_UNIQUE) &&
+		constraint->indexname != NULL)
+	{
+		work->keys = lappend(work->keys, constraint);
+		return;
+	}
+	elements = list_make1(constraint);
+	work->keys = list_concat(work->keys, MotTakeTableKeys(work->stmt->relation, &elements));
+	if (elements != NIL)
+		work->second = lappend(work->second, cmd);
+}
+
+static void
+take_column(AlterWork *work, Oid relid, AlterTableCmd *cmd)
+{
+	ColumnDef  *column = castNode(ColumnDef, cmd->def);
+	List	   *keys = MotTakeColumnKeys(work->stmt->relation, column);
+
+	/* IF NOT EXISTS: the column's keys come with the column or not at all */
+	if (!cmd->missing_ok || get_attnum(relid, column->colname) == InvalidAttrNumber)
+		work->keys = list_concat(work->keys, keys);
+	work->first = lappend(work->first, cmd);
+}
+
+static void
+notice_ignored(RangeVar *relation, const char *what)
+{
+	ereport(NOTICE,
+			(errmsg("%s has no effect on memory-optimized table \"%s\"",
+					what, relation->relname)));
+}
+
+static void
+take_commands(AlterWork *work, Oid relid)
+{
+	RangeVar   *relation = work->stmt->relation;
+	ListCell   *lc;
+
+	foreach(lc, work->stmt->cmds)
+	{
+		AlterTableCmd *cmd = lfirst_node(AlterTableCmd, lc);
+
+		switch (cmd->subtype)
+		{
+			case AT_AddConstraint:
+				take_constraint(work, cmd);
+				break;
+			case AT_AddColumn:
+				take_column(work, relid, cmd);
+				break;
+			case AT_DropColumn:
+			case AT_DropConstraint:
+			case AT_DropNotNull:
+			case AT_DropIdentity:
+			case AT_DropExpression:
+			case AT_AlterColumnType:
+				work->first = lappend(work->first, cmd);
+				break;
+			case AT_ColumnDefault:
+				if (cmd->def == NULL)
+					work->first = lappend(work->first, cmd);
+				else
+					work->second = lappend(work->second, cmd);
+				break;
+
+			case AT_SetRelOptions:
+			case AT_ResetRelOptions:
+			case AT_DropCluster:
+			case AT_SetLogged:
+				break;			/* nothing to do, nothing lost */
+			case AT_SetUnLogged:
+				notice_ignored(relation, "SET UNLOGGED");
+				break;
+			case AT_SetTableSpace:
+				(void) get_tablespace_oid(cmd->name, false);
+				notice_ignored(relation, "SET TABLESPACE");
+				break;
+			case AT_ReplicaIdentity:
+				if (castNode(ReplicaIdentityStmt, cmd->def)->identity_type != REPLICA_IDENTITY_DEFAULT)
+					ereport(ERROR,
+							(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+							 errmsg("REPLICA IDENTITY is not supported on memory-optimized table \"%s\"",
+									relation->relname),
+							 errdetail("Memory-optimized tables take no part in logical replication.")));
+				break;
+			case AT_ClusterOn:
+				ereport(ERROR,
+						(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						 errmsg("cannot cluster memory-optimized table \"%s\"", relation->relname),
+						 errdetail("Its rows have no order in memory to improve.")));
+				break;
+			default:
+				work->second = lappend(work->second, cmd);
+				break;
+		}
+	}
+}
+
+/* ---------------------------------------------------------------- running */
+
+static void
+run_commands(const MotUtility *u, AlterWork *work, Oid relid, List *cmds, LOCKMODE lockmode)
+{
+	AlterTableStmt *stmt;
+	MotAlter   *alter;
+
+	if (cmds == NIL)
+		return;
+	alter = MotAlterBegin(relid, cmds, lockmode, u->query_string);
+	stmt = makeNode(AlterTableStmt);
+	stmt->relation = copyObject(work->stmt->relation);
+	stmt->cmds = cmds;
+	stmt->objtype = work->stmt->objtype;
+	stmt->missing_ok = false;
+	MotUtilityStep(u, (Node *) stmt);
+	CommandCounterIncrement();
+	MotAlterFinish(alter);
+}
+
+static void
+run_key(const MotUtility *u, Oid relid, Node *key)
+{
+	EventTriggerAlterTableStart(u->pstmt->utilityStmt);
+	EventTriggerAlterTableRelid(relid);
+	if (IsA(key, Constraint))
+		MotAdoptIndex(relid, (Constraint *) key);
+	else
+	{
+		ObjectAddress address;
+
+		ObjectAddressSet(address, RelationRelationId,
+						 MotDefineIndex(relid, (IndexStmt *) key, true, true));
+		EventTriggerCollectSimpleCommand(address, InvalidObjectAddress, key);
+	}
+	EventTriggerAlterTableEnd();
+	CommandCounterIncrement();
+}
+
+/*
+ * The rows of a MOT table that has just become a partition: the server checks
+ * those of heap tables only.
+ */
+static void
+check_partition(Oid relid)
+{
+	Relation	rel = table_open(relid, AccessExclusiveLock);
+	List	   *qual = RelationGetPartitionQual(rel);
+
+	if (qual != NIL)
+	{
+		MotRowCheck *check = palloc0(sizeof(MotRowCheck));
+
+		check->expr = make_ands_explicit(copyObject(qual));
+		MotRewriteRows(rel, RelationGetDescr(rel), NIL, NULL, list_make1(check));
+	}
+	table_close(rel, NoLock);
+}
+
+static void
+alter_table_body(const MotUtility *u, void *arg)
+{
+	AlterWork  *work = (AlterWork *) arg;
+	LOCKMODE	lockmode = AlterTableGetLockLevel(work->stmt->cmds);
+	Oid			relid;
+	ListCell   *lc;
+
+	/* ADD CONSTRAINT by itself takes less, but a primary key changes columns */
+	foreach(lc, work->stmt->cmds)
+	{
+		if (lfirst_node(AlterTableCmd, lc)->subtype == AT_AddConstraint)
+			lockmode = AccessExclusiveLock;
+	}
+	relid = AlterTableLookupRelation(work->stmt, lockmode);
+	if (!OidIsValid(relid))
+	{
+		MotUtilityStep(u, (Node *) work->stmt);	/* says that it skips it */
+		return;
+	}
+
+	work->is_mot = MotIsMotTable(relid);
+	if (work->is_mot)
+		take_commands(work, relid);
+	else
+		work->second = work->stmt->cmds;
+
+	/*
+	 * One statement if possible.  But an added column is filled as ADD COLUMN
+	 * says, not as a SET DEFAULT in the same statement does.
+	 */
+	foreach(lc, work->second)
+	{
+		if (lfirst_node(AlterTableCmd, lc)->subtype == AT_ColumnDefault)
+			break;
+	}
+	if (lc != NULL && work->first != NIL)
+	{
+		run_commands(u, work, relid, work->first, lockmode);
+		run_commands(u, work, relid, work->second, lockmode);
+	}
+	else
+		run_commands(u, work, relid, list_concat(work->first, work->second), lockmode);
+
+	foreach(lc, work->keys)
+		run_key(u, relid, lfirst(lc));
+}
+
+static void
+attach_body(const MotUtility *u, void *arg)
+{
+	AlterTableStmt *stmt = (AlterTableStmt *) arg;
+	PartitionCmd *cmd = castNode(PartitionCmd, linitial_node(AlterTableCmd, stmt->cmds)->def);
+	Oid			relid = MotDdlLookup(cmd->name);
+
+	MotUtilityStep(u, (Node *) stmt);
+	CommandCounterIncrement();
+	if (OidIsValid(relid))
+		check_partition(relid);
+}
+
+bool
+MotAlterTable(const MotUtility *u, AlterTableStmt *stmt)
+{
+	Oid			relid;
+	AlterWork	work;
+	ListCell   *lc;
+
+	if (!OidIsValid(MotAmOid(true)) || stmt->objtype == OBJECT_INDEX ||
+		stmt->objtype == OBJECT_SEQUENCE || stmt->objtype == OBJECT_VIEW)
+		return false;
+	relid = MotDdlLookup(stmt->relation);
+	if (!OidIsValid(relid))
+		return false;
+	if (changes_row_type(stmt) && OidIsValid(get_rel_type_id(relid)))
+		refuse_stored_type(get_rel_type_id(relid), stmt->relation->relname);
+	if (stmt->objtype == OBJECT_TYPE)
+		return false;
+
+	foreach(lc, stmt->cmds)
+	{
+		AlterTableCmd *cmd = lfirst_node(AlterTableCmd, lc);
+
+		if (cmd->subtype == AT_AddConstraint || cmd->subtype == AT_AddColumn)
+			MotRefuseReferences(list_make1(cmd->def));
+		/* these come alone, by the grammar */
+		if (cmd->subtype == AT_DetachPartition || cmd->subtype == AT_DetachPartitionFinalize)
+			return false;
+		if (cmd->subtype == AT_AttachPartition)
+		{
+			if (!MotDdlNamesMotTable(castNode(PartitionCmd, cmd->def)->name))
+				return false;
+			MotUtilityWhole(u, attach_body, copyObject(stmt));
+			return true;
+		}
+	}
+	if (!MotAlterConcerns(relid))
+		return false;
+
+	memset(&work, 0, sizeof(work));
+	work.stmt = copyObject(stmt);
+	MotUtilityWhole(u, alter_table_body, &work);
+	return true;
+}
+
+/* ---------------------------------------------------------------- domains */
+
+/*
+ * Rows of MOT tables with columns of a domain that has just become stricter.
+ */
+static void
+check_domain_users(Oid domain)
+{
+	Relation	pg_depend = table_open(DependRelationId, AccessShareLock);
+	ScanKeyData keys[2];
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	check_stack_depth();
+	ScanKeyInit(&keys[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(TypeRelationId));
+	ScanKeyInit(&keys[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(domain));
+	scan = systable_beginscan(pg_depend, DependReferenceIndexId, true, NULL, 2, keys);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_depend form = (Form_pg_depend) GETSTRUCT(tuple);
+
+		if (form->classid == TypeRelationId)
+		{
+			if (get_typtype(form->objid) == TYPTYPE_DOMAIN)
+				check_domain_users(form->objid);
+			else
+				refuse_stored_type(form->objid, format_type_be(domain));
+		}
+		else if (form->classid == RelationRelationId && form->objsubid > 0 &&
+				 MotIsMotTable(form->objid))
+		{
+			Relation	rel = relation_open(form->objid, ShareLock);
+			Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), form->objsubid - 1);
+
+			if (!att->attisdropped && att->atttypid == domain)
+				MotCheckDomainRows(rel, form->objsubid, domain);
+			relation_close(rel, NoLock);
+		}
+	}
+	systable_endscan(scan);
+	table_close(pg_depend, AccessShareLock);
+}
+
+static void
+alter_domain_body(const MotUtility *u, void *arg)
+{
+	AlterDomainStmt *stmt = (AlterDomainStmt *) arg;
+	TypeName   *name = makeTypeNameFromNameList(copyObject(stmt->typeName));
+
+	MotUtilityStep(u, (Node *) stmt);
+	CommandCounterIncrement();
+	check_domain_users(typenameTypeId(NULL, name));
+}
+
+bool
+MotAlterDomain(const MotUtility *u, AlterDomainStmt *stmt)
+{
+	if (!OidIsValid(MotAmOid(true)))
+		return false;
+	switch (stmt->subtype)
+	{
+		case 'O':				/* SET NOT NULL */
+		case 'V':				/* VALIDATE CONSTRAINT */
+			break;
+		case 'C':				/* ADD CONSTRAINT */
+			if (castNode(Constraint, stmt->def)->skip_validation)
+				return false;
+			break;
+		default:
+			return false;
+	}
+	MotUtilityWhole(u, alter_domain_body, copyObject(stmt));
+	return true;
+}
+
+/* ---------------------------------------------------------- REASSIGN OWNED */
+
+bool
+MotReassignOwned(const MotUtility *u, ReassignOwnedStmt *stmt)
+{
+	ListCell   *lc;
+
+	if (!OidIsValid(MotAmOid(true)))
+		return false;
+	MotUtilityPass(u);
+
+	/* the indexes follow their tables */
+	foreach(lc, MotListTables())
+	{
+		Relation	rel = table_open(lfirst_oid(lc), AccessShareLock);
+		Oid			owner = rel->rd_rel->relowner;
+		List	   *indexes = RelationGetIndexList(rel);
+		ListCell   *lc2;
+
+		table_close(rel, AccessShareLock);
+		foreach(lc2, indexes)
+		{
+			Relation	index = relation_open(lfirst_oid(lc2), AccessShareLock);
+			bool		other = index->rd_rel->relowner != owner;
+
+			relation_close(index, AccessShareLock);
+			if (other)
+				ATExecChangeOwner(lfirst_oid(lc2), owner, true, AccessExclusiveLock);
+		}
+	}
+	CommandCounterIncrement();
+	return true;
+}

@@ -1,0 +1,346 @@
+/*-------------------------------------------------------------------------
+ *
+ * create_table.c
+ *	  CREATE FOREIGN TABLE ... SERVER mot_server, and plain CREATE TABLE where
+ *	  mot.default_engine (or USING mot) makes it one.
+ *
+ * The keys and LIKE clauses are taken out, the server creates the table, its
+ * storage is made, then the keys follow as indexes and what LIKE brings as
+ * statements of their own.
+ *
+ * With mot.default_engine = mot these stay ordinary tables: temporary tables,
+ * partitioned tables and partitions, inheritance children, typed tables,
+ * tables of an extension's script, and a table whose access method is named
+ * (USING heap).  WITH options, TABLESPACE and UNLOGGED mean nothing to a table
+ * in memory and are not kept.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "ddl/ddl.h"
+
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "access/table.h"
+#include "access/toast_compression.h"
+#include "access/xact.h"
+#include "catalog/dependency.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "commands/comment.h"
+#include "commands/event_trigger.h"
+#include "commands/extension.h"
+#include "commands/sequence.h"
+#include "commands/tablecmds.h"
+#include "foreign/foreign.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "parser/parse_utilcmd.h"
+#include "relation/relation.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+
+typedef struct CreateWork
+{
+	CreateForeignTableStmt *stmt;
+	List	   *keys;			/* IndexStmts */
+	List	   *likes;			/* TableLikeClauses to expand afterwards */
+	List	   *comments;		/* CommentStmts for columns that LIKE brought */
+} CreateWork;
+
+bool
+MotDefaultEngineTakes(const RangeVar *relation, OnCommitAction oncommit,
+					  const char *access_method)
+{
+	if (access_method != NULL)
+	{
+		if (strcmp(access_method, MOT_AM_NAME) != 0)
+			return false;
+	}
+	else if (mot_default_engine != MOT_DEFAULT_MOT)
+		return false;
+
+	if (relation->relpersistence == RELPERSISTENCE_TEMP ||
+		(relation->schemaname && strcmp(relation->schemaname, "pg_temp") == 0) ||
+		oncommit != ONCOMMIT_NOOP)
+	{
+		if (access_method != NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("a temporary table cannot be memory-optimized")));
+		return false;
+	}
+	if (IsBinaryUpgrade || IsBootstrapProcessingMode())
+		return false;
+	if (creating_extension && access_method == NULL)
+		return false;
+
+	if (!OidIsValid(MotServerOid(true)))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("server \"%s\" does not exist in this database", MOT_SERVER_NAME),
+				 errhint("Run CREATE EXTENSION mot, or SET mot.default_engine = heap.")));
+	return true;
+}
+
+CreateForeignTableStmt *
+MotMakeForeign(const CreateStmt *stmt)
+{
+	CreateForeignTableStmt *foreign = makeNode(CreateForeignTableStmt);
+	CreateStmt *copy = copyObject((CreateStmt *) stmt);
+
+	memcpy(&foreign->base, copy, sizeof(CreateStmt));
+	NodeSetTag(foreign, T_CreateForeignTableStmt);
+	foreign->base.options = NIL;
+	foreign->base.tablespacename = NULL;
+	foreign->base.accessMethod = NULL;
+	foreign->base.relation->relpersistence = RELPERSISTENCE_PERMANENT;
+	foreign->servername = GetForeignServer(MotServerOid(false))->servername;
+	foreign->options = NIL;
+	return foreign;
+}
+
+static bool
+is_mot_server(const char *name)
+{
+	ForeignServer *server = GetForeignServerByName(name, true);
+
+	return server != NULL &&
+		strcmp(GetForeignDataWrapper(server->fdwid)->fdwname, MOT_FDW_NAME) == 0;
+}
+
+/* ------------------------------------------------------------------- LIKE */
+
+/*
+ * The columns of a LIKE clause, as transformTableLikeClause makes them (which
+ * refuses foreign tables).  The rest of it is left to expandTableLikeClause.
+ */
+static List *
+like_columns(CreateWork *work, TableLikeClause *like)
+{
+	List	   *columns = NIL;
+	Relation	source = relation_openrv(like->relation, AccessShareLock);
+	RangeVar   *target = work->stmt->base.relation;
+	AclResult	aclresult;
+
+	switch (source->rd_rel->relkind)
+	{
+		case RELKIND_RELATION:
+		case RELKIND_VIEW:
+		case RELKIND_MATVIEW:
+		case RELKIND_COMPOSITE_TYPE:
+		case RELKIND_FOREIGN_TABLE:
+		case RELKIND_PARTITIONED_TABLE:
+			break;
+		default:
+			ereport(ERROR,
+					(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+					 errmsg("relation \"%s\" is invalid in LIKE clause",
+							RelationGetRelationName(source)),
+					 errdetail_relkind_not_supported(source->rd_rel->relkind)));
+	}
+	if (source->rd_rel->relkind == RELKIND_COMPOSITE_TYPE)
+	{
+		aclresult = pg_type_aclcheck(source->rd_rel->reltype, GetUserId(), ACL_USAGE);
+		if (aclresult != ACLCHECK_OK)
+			aclcheck_error(aclresult, OBJECT_TYPE, RelationGetRelationName(source));
+	}
+	else
+	{
+		aclresult = pg_class_aclcheck(RelationGetRelid(source), GetUserId(), ACL_SELECT);
+		if (aclresult != ACLCHECK_OK)
+			aclcheck_error(aclresult, get_relkind_objtype(source->rd_rel->relkind),
+						   RelationGetRelationName(source));
+	}
+
+	for (int i = 0; i < RelationGetDescr(source)->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(source), i);
+		ColumnDef  *column;
+		char	   *comment;
+
+		if (att->attisdropped)
+			continue;
+		column = makeColumnDef(NameStr(att->attname), att->atttypid, att->atttypmod,
+							   att->attcollation);
+		column->is_not_null = att->attnotnull;
+		if (att->atthasdef && att->attgenerated && (like->options & CREATE_TABLE_LIKE_GENERATED))
+			column->generated = att->attgenerated;
+		if (att->attidentity && (like->options & CREATE_TABLE_LIKE_IDENTITY))
+		{
+			Constraint *identity = makeNode(Constraint);
+
+			identity->contype = CONSTR_IDENTITY;
+			identity->generated_when = att->attidentity;
+			identity->options = sequence_options(getIdentitySequence(RelationGetRelid(source),
+																	 att->attnum, false));
+			identity->location = -1;
+			column->constraints = list_make1(identity);
+		}
+		if (like->options & CREATE_TABLE_LIKE_STORAGE)
+			column->storage = att->attstorage;
+		if ((like->options & CREATE_TABLE_LIKE_COMPRESSION) &&
+			CompressionMethodIsValid(att->attcompression))
+			column->compression = pstrdup(GetCompressionMethodName(att->attcompression));
+		if ((like->options & CREATE_TABLE_LIKE_COMMENTS) &&
+			(comment = GetComment(RelationGetRelid(source), RelationRelationId, att->attnum)) != NULL)
+		{
+			CommentStmt *stmt = makeNode(CommentStmt);
+
+			stmt->objtype = OBJECT_COLUMN;
+			stmt->object = (Node *) list_make2(makeString(pstrdup(target->relname)),
+											   makeString(pstrdup(column->colname)));
+			stmt->comment = comment;
+			work->comments = lappend(work->comments, stmt);
+		}
+		columns = lappend(columns, column);
+	}
+
+	if (like->options & (CREATE_TABLE_LIKE_DEFAULTS | CREATE_TABLE_LIKE_GENERATED |
+						 CREATE_TABLE_LIKE_CONSTRAINTS | CREATE_TABLE_LIKE_INDEXES |
+						 CREATE_TABLE_LIKE_STATISTICS))
+	{
+		like->relationOid = RelationGetRelid(source);
+		work->likes = lappend(work->likes, like);
+	}
+
+	/* keep the lock: nobody may change the source before the clause is done */
+	relation_close(source, NoLock);
+	return columns;
+}
+
+static void
+expand_likes(CreateWork *work)
+{
+	List	   *elements = NIL;
+	ListCell   *lc;
+
+	foreach(lc, work->stmt->base.tableElts)
+	{
+		Node	   *element = lfirst(lc);
+
+		if (IsA(element, TableLikeClause))
+			elements = list_concat(elements, like_columns(work, (TableLikeClause *) element));
+		else
+			elements = lappend(elements, element);
+	}
+	work->stmt->base.tableElts = elements;
+}
+
+/* ------------------------------------------------------------------ create */
+
+Oid
+MotCreateBareTable(const MotUtility *u, CreateForeignTableStmt *stmt)
+{
+	RangeVar   *relation = copyObject(stmt->base.relation);
+	bool		if_not_exists = stmt->base.if_not_exists;
+	Oid			existing = InvalidOid;
+	Oid			relid;
+	Relation	rel;
+	bool		created;
+
+	if (if_not_exists)
+		(void) RangeVarGetAndCheckCreationNamespace(relation, NoLock, &existing);
+
+	MotUtilityStep(u, (Node *) stmt);
+	if (OidIsValid(existing))
+		return InvalidOid;
+	CommandCounterIncrement();
+
+	/* parse analysis put the schema into the statement's own RangeVar */
+	relid = RangeVarGetRelid(stmt->base.relation, NoLock, false);
+	rel = table_open(relid, NoLock);
+
+	/* IF NOT EXISTS: somebody else may have made it in the meantime */
+	created = (rel->rd_createSubid != InvalidSubTransactionId);
+	if (created)
+		MotStorageCreateTable(rel);
+	table_close(rel, NoLock);
+	return created ? relid : InvalidOid;
+}
+
+static void
+create_body(const MotUtility *u, void *arg)
+{
+	CreateWork *work = (CreateWork *) arg;
+	RangeVar   *relation = work->stmt->base.relation;
+	Oid			relid = MotCreateBareTable(u, work->stmt);
+	ListCell   *lc;
+
+	if (!OidIsValid(relid))
+		return;
+
+	foreach(lc, work->keys)
+	{
+		IndexStmt  *index = lfirst_node(IndexStmt, lc);
+		Oid			indexoid;
+		ObjectAddress address;
+
+		index->relation = copyObject(relation);
+		EventTriggerAlterTableStart((Node *) index);
+		indexoid = MotDefineIndex(relid, index, false, true);
+		ObjectAddressSet(address, RelationRelationId, indexoid);
+		EventTriggerCollectSimpleCommand(address, InvalidObjectAddress, (Node *) index);
+		EventTriggerAlterTableEnd();
+		CommandCounterIncrement();
+	}
+
+	foreach(lc, work->likes)
+	{
+		List	   *stmts = expandTableLikeClause(relation, lfirst_node(TableLikeClause, lc));
+		ListCell   *lc2;
+
+		foreach(lc2, stmts)
+		{
+			MotUtilityNested(u, lfirst(lc2));
+			CommandCounterIncrement();
+		}
+	}
+	foreach(lc, work->comments)
+	{
+		CommentStmt *comment = lfirst_node(CommentStmt, lc);
+
+		/* now that the schema is known */
+		if (relation->schemaname)
+			comment->object = (Node *) lcons(makeString(pstrdup(relation->schemaname)),
+											 (List *) comment->object);
+		MotUtilityNested(u, (Node *) comment);
+	}
+}
+
+static void
+create_table(const MotUtility *u, CreateForeignTableStmt *stmt)
+{
+	CreateWork	work;
+
+	memset(&work, 0, sizeof(work));
+	work.stmt = stmt;
+	(void) MotEngineRequired();
+	work.keys = MotMergeKeys(MotTakeTableKeys(stmt->base.relation, &stmt->base.tableElts),
+							 stmt->base.relation);
+	expand_likes(&work);
+	MotUtilityWhole(u, create_body, &work);
+}
+
+bool
+MotCreateForeignTable(const MotUtility *u, CreateForeignTableStmt *stmt)
+{
+	if (!is_mot_server(stmt->servername))
+		return false;
+	create_table(u, copyObject(stmt));
+	return true;
+}
+
+bool
+MotCreateTable(const MotUtility *u, CreateStmt *stmt)
+{
+	if (stmt->partspec == NULL && stmt->partbound == NULL && stmt->inhRelations == NIL &&
+		stmt->ofTypename == NULL &&
+		MotDefaultEngineTakes(stmt->relation, stmt->oncommit, stmt->accessMethod))
+	{
+		create_table(u, MotMakeForeign(stmt));
+		return true;
+	}
+	MotRefuseReferences(stmt->tableElts);
+	return false;
+}

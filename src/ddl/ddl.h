@@ -1,0 +1,171 @@
+/*-------------------------------------------------------------------------
+ *
+ * ddl.h
+ *	  What the files of src/ddl share.
+ *
+ * A MOT table is a foreign table with real catalogue indexes on it.  The
+ * server knows how to create, alter and drop both, but not together: it
+ * refuses keys on foreign tables, and ALTER TABLE does not touch their rows.
+ * So one utility hook takes the statements that concern MOT tables apart,
+ * lets the server do what it can, and does the rest around that.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MOT_DDL_H
+#define MOT_DDL_H
+
+#include "mot.h"
+
+#include "nodes/execnodes.h"
+#include "nodes/parsenodes.h"
+#include "nodes/plannodes.h"
+#include "tcop/utility.h"
+#include "utils/rel.h"
+
+/* the arguments of the hook */
+typedef struct MotUtility
+{
+	PlannedStmt *pstmt;
+	const char *query_string;
+	bool		read_only_tree;
+	ProcessUtilityContext context;
+	ParamListInfo params;
+	QueryEnvironment *query_env;
+	DestReceiver *dest;
+	QueryCompletion *qc;
+} MotUtility;
+
+#define MotUtilityIsTopLevel(u) ((u)->context == PROCESS_UTILITY_TOPLEVEL)
+
+/* ---------------------------------------------------------------- utility.c */
+
+/* The statement as it came, or "stmt" (a private copy) in its place. */
+extern void MotUtilityPass(const MotUtility *u);
+extern void MotUtilityRun(const MotUtility *u, Node *stmt);
+
+/* "stmt" as one step of a statement that we take apart; straight to the server, or through all hooks again */
+extern void MotUtilityStep(const MotUtility *u, Node *stmt);
+extern void MotUtilityNested(const MotUtility *u, Node *stmt);
+
+/*
+ * Run "body" as the body of the whole statement: what standard_ProcessUtility
+ * does around a statement (read-only checks, event triggers, a command
+ * counter increment) is done here.
+ */
+typedef void (*MotUtilityBody) (const MotUtility *u, void *arg);
+extern void MotUtilityWhole(const MotUtility *u, MotUtilityBody body, void *arg);
+
+/* the relation a name means now, unlocked; InvalidOid if there is none */
+extern Oid	MotDdlLookup(const RangeVar *relation);
+extern bool MotDdlNamesMotTable(const RangeVar *relation);
+/* the same for an index: is it of the access method? */
+extern bool MotDdlIsMotIndex(Oid indexoid);
+
+/* ------------------------------------------------------- create_table.c etc. */
+
+/* Each returns false if the statement is none of ours. */
+extern bool MotCreateTable(const MotUtility *u, CreateStmt *stmt);
+extern bool MotCreateForeignTable(const MotUtility *u, CreateForeignTableStmt *stmt);
+extern bool MotCreateTableAs(const MotUtility *u, CreateTableAsStmt *stmt);
+extern bool MotCreateIndex(const MotUtility *u, IndexStmt *stmt);
+extern bool MotAlterTable(const MotUtility *u, AlterTableStmt *stmt);
+extern bool MotAlterDomain(const MotUtility *u, AlterDomainStmt *stmt);
+extern bool MotReassignOwned(const MotUtility *u, ReassignOwnedStmt *stmt);
+extern bool MotDrop(const MotUtility *u, DropStmt *stmt);
+extern bool MotDropDatabase(const MotUtility *u, DropdbStmt *stmt);
+extern bool MotCreateDatabase(const MotUtility *u, CreatedbStmt *stmt);
+extern bool MotVacuum(const MotUtility *u, VacuumStmt *stmt);
+extern bool MotReindex(const MotUtility *u, ReindexStmt *stmt);
+extern bool MotCluster(const MotUtility *u, ClusterStmt *stmt);
+extern bool MotLockTable(const MotUtility *u, LockStmt *stmt);
+extern bool MotCopy(const MotUtility *u, CopyStmt *stmt);
+
+/* will a plain CREATE TABLE or CREATE TABLE AS of this shape make a MOT table? */
+extern bool MotDefaultEngineTakes(const RangeVar *relation, OnCommitAction oncommit,
+								  const char *access_method);
+/* the table itself, no keys; "stmt" is used up.  InvalidOid if it existed (IF NOT EXISTS). */
+extern Oid	MotCreateBareTable(const MotUtility *u, CreateForeignTableStmt *stmt);
+extern CreateForeignTableStmt *MotMakeForeign(const CreateStmt *stmt);
+
+/* ------------------------------------------------------------------- keys.c */
+
+/*
+ * Take PRIMARY KEY and UNIQUE out of a column or out of a list of table
+ * elements; returns IndexStmts.  Raises for what a MOT table cannot have
+ * (FOREIGN KEY, EXCLUDE, deferrable keys).
+ */
+extern List *MotTakeColumnKeys(const RangeVar *relation, ColumnDef *column);
+extern List *MotTakeTableKeys(const RangeVar *relation, List **elements);
+extern IndexStmt *MotConstraintToIndex(const RangeVar *relation, Constraint *constraint);
+/* PRIMARY KEY first, duplicates merged as the server does */
+extern List *MotMergeKeys(List *keys, const RangeVar *relation);
+/* FOREIGN KEY of a heap table that points at a MOT table */
+extern void MotRefuseReferences(List *elements);
+extern void MotRefuseForeignKey(const RangeVar *relation);
+
+/* ----------------------------------------------------------- create_index.c */
+
+/*
+ * Catalogue entries and engine index for a (transformed) IndexStmt; the
+ * caller holds the lock.  InvalidOid if IF NOT EXISTS found one.
+ */
+extern Oid	MotDefineIndex(Oid relid, IndexStmt *stmt, bool is_alter_table, bool check_rights);
+/* ADD CONSTRAINT ... USING INDEX */
+extern void MotAdoptIndex(Oid relid, Constraint *constraint);
+/* empty the engine index and build it again, after something in its key's form changed */
+extern void MotRebuildIndex(Relation rel, Oid indexoid);
+
+/* ------------------------------------------------------- alter_rows.c */
+
+/*
+ * What an ALTER TABLE may change under the rows of MOT tables is found by
+ * comparing before and after: MotAlterBegin remembers the MOT tables of the
+ * inheritance tree (locked by the caller), and takes away indexes that ALTER
+ * COLUMN TYPE would trip over; MotAlterFinish rewrites or checks their rows
+ * and puts the indexes back.
+ */
+typedef struct MotAlter MotAlter;
+extern MotAlter *MotAlterBegin(Oid relid, List *cmds, LOCKMODE lockmode, const char *query_string);
+extern void MotAlterFinish(MotAlter *alter);
+extern bool MotAlterConcerns(Oid relid);	/* is it, or has it below it, a MOT table? */
+
+/* ---------------------------------------------------------------- rewrite.c */
+
+/* a new value for a column, from the old row (or, if generated, from the new one) */
+typedef struct MotNewValue
+{
+	AttrNumber	attnum;
+	Expr	   *expr;			/* planned */
+	bool		generated;
+	ExprState  *state;
+} MotNewValue;
+
+/* something every row has to satisfy */
+typedef struct MotRowCheck
+{
+	char	   *name;			/* of a check constraint; NULL: the partition's bound */
+	Expr	   *expr;
+	ExprState  *state;
+} MotRowCheck;
+
+/*
+ * Walk all rows of a MOT table, in the form "old" describes.  values: list of
+ * MotNewValue; if there are any, the rows are stored anew.  Afterwards every
+ * row has non-null values in the columns of notnull (attnum) and satisfies
+ * the checks (list of MotRowCheck), or an error was raised.
+ */
+extern void MotRewriteRows(Relation rel, TupleDesc old, List *values,
+						   Bitmapset *notnull, List *checks);
+/* every value of a column satisfies its domain type, or an error was raised */
+extern void MotCheckDomainRows(Relation rel, AttrNumber attnum, Oid domain);
+
+/* ------------------------------------------------------------ maintenance.c */
+
+/* all MOT tables of this database, as oids */
+extern List *MotListTables(void);
+
+/* ----------------------------------------------------------------- access.c */
+
+extern void MotAccessInit(void);
+
+#endif							/* MOT_DDL_H */

@@ -1,0 +1,245 @@
+/*-------------------------------------------------------------------------
+ *
+ * drop.c
+ *	  DROP TABLE on MOT tables, DROP INDEX CONCURRENTLY on their indexes, and
+ *	  databases that come and go.
+ *
+ * The server wants DROP FOREIGN TABLE to be said; a MOT table goes by DROP
+ * TABLE too, also in one list with ordinary tables.  The list is dropped in
+ * one piece, so that the tables in it may depend on each other.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "ddl/ddl.h"
+
+#include "access/htup_details.h"
+#include "access/xact.h"
+#include "catalog/catalog.h"
+#include "catalog/dependency.h"
+#include "catalog/namespace.h"
+#include "catalog/partition.h"
+#include "catalog/pg_class.h"
+#include "commands/dbcommands.h"
+#include "commands/defrem.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "relation/relation.h"
+#include "storage/lmgr.h"
+#include "utils/acl.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+/* ------------------------------------------------------------- DROP TABLE */
+
+typedef struct DropLookup
+{
+	bool		ours;			/* a table we can drop together with others */
+	Oid			partition_parent;	/* locked for it */
+} DropLookup;
+
+/* as RangeVarCallbackForDropRelation, for the two kinds of table */
+static void
+check_drop(const RangeVar *name, Oid relid, Oid old_relid, void *arg)
+{
+	DropLookup *lookup = (DropLookup *) arg;
+	HeapTuple	tuple;
+	Form_pg_class form;
+	bool		is_partition;
+
+	if (relid != old_relid && OidIsValid(lookup->partition_parent))
+	{
+		UnlockRelationOid(lookup->partition_parent, AccessExclusiveLock);
+		lookup->partition_parent = InvalidOid;
+	}
+	lookup->ours = false;
+	if (!OidIsValid(relid))
+		return;
+	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	if (!HeapTupleIsValid(tuple))
+		return;					/* just dropped */
+	form = (Form_pg_class) GETSTRUCT(tuple);
+	is_partition = form->relispartition;
+
+	lookup->ours = form->relkind == RELKIND_RELATION ||
+		form->relkind == RELKIND_PARTITIONED_TABLE ||
+		(form->relkind == RELKIND_FOREIGN_TABLE && MotIsMotTable(relid));
+	if (lookup->ours)
+	{
+		if (!pg_class_ownercheck(relid, GetUserId()) &&
+			!pg_namespace_ownercheck(form->relnamespace, GetUserId()))
+			aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(form->relkind), name->relname);
+		if (!allowSystemTableMods && IsSystemClass(relid, form))
+			ereport(ERROR,
+					(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+					 errmsg("permission denied: \"%s\" is a system catalog", name->relname)));
+	}
+	ReleaseSysCache(tuple);
+
+	if (lookup->ours && is_partition && relid != old_relid)
+	{
+		lookup->partition_parent = get_partition_parent(relid, true);
+		if (OidIsValid(lookup->partition_parent))
+			LockRelationOid(lookup->partition_parent, AccessExclusiveLock);
+	}
+}
+
+/* a name that is no table: the server says what has to be said */
+static void
+drop_by_server(const MotUtility *u, DropStmt *stmt, List *name)
+{
+	DropStmt   *one = makeNode(DropStmt);
+
+	one->objects = list_make1(copyObject(name));
+	one->removeType = stmt->removeType;
+	one->behavior = stmt->behavior;
+	one->missing_ok = stmt->missing_ok;
+	MotUtilityStep(u, (Node *) one);
+}
+
+static void
+drop_tables_body(const MotUtility *u, void *arg)
+{
+	DropStmt   *stmt = (DropStmt *) arg;
+	ObjectAddresses *objects = new_object_addresses();
+	ListCell   *lc;
+
+	foreach(lc, stmt->objects)
+	{
+		RangeVar   *name = makeRangeVarFromNameList((List *) lfirst(lc));
+		DropLookup	lookup = {false, InvalidOid};
+		ObjectAddress address;
+		Oid			relid;
+
+		/* before the lookup takes a lock: is it anything we should lock? */
+		AcceptInvalidationMessages();
+		relid = MotDdlLookup(name);
+		check_drop(name, relid, relid, &lookup);
+		if (!lookup.ours)
+		{
+			drop_by_server(u, stmt, (List *) lfirst(lc));
+			continue;
+		}
+		relid = RangeVarGetRelidExtended(name, AccessExclusiveLock, RVR_MISSING_OK,
+										 check_drop, &lookup);
+		if (!OidIsValid(relid) || !lookup.ours)
+		{
+			drop_by_server(u, stmt, (List *) lfirst(lc));
+			continue;
+		}
+		ObjectAddressSet(address, RelationRelationId, relid);
+		add_exact_object_address(&address, objects);
+	}
+	performMultipleDeletions(objects, stmt->behavior, 0);
+	free_object_addresses(objects);
+}
+
+bool
+MotDrop(const MotUtility *u, DropStmt *stmt)
+{
+	ListCell   *lc;
+
+	if (stmt->removeType == OBJECT_TABLE)
+	{
+		foreach(lc, stmt->objects)
+		{
+			if (MotDdlNamesMotTable(makeRangeVarFromNameList((List *) lfirst(lc))))
+			{
+				MotUtilityWhole(u, drop_tables_body, stmt);
+				return true;
+			}
+		}
+	}
+	else if (stmt->removeType == OBJECT_INDEX && stmt->concurrent &&
+			 list_length(stmt->objects) == 1 && stmt->behavior == DROP_RESTRICT)
+	{
+		Oid			indexoid = MotDdlLookup(makeRangeVarFromNameList((List *) linitial(stmt->objects)));
+
+		/*
+		 * The concurrent way commits in between, while others may still be
+		 * reading the index.  Dropping one in memory is quick; wait for the
+		 * lock instead.
+		 */
+		if (OidIsValid(indexoid) && MotDdlIsMotIndex(indexoid))
+		{
+			DropStmt   *copy = copyObject(stmt);
+
+			PreventInTransactionBlock(MotUtilityIsTopLevel(u), "DROP INDEX CONCURRENTLY");
+			copy->concurrent = false;
+			MotUtilityRun(u, (Node *) copy);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* --------------------------------------------------------------- databases */
+
+/*
+ * DROP DATABASE announces itself to OAT_DROP before it has checked that it
+ * may; so look at what became of it.  Its files are gone by now, too.
+ */
+bool
+MotDropDatabase(const MotUtility *u, DropdbStmt *stmt)
+{
+	Oid			dbid = MotEngine ? get_database_oid(stmt->dbname, true) : InvalidOid;
+
+	if (!OidIsValid(dbid))
+		return false;
+	MotUtilityPass(u);
+	if (!OidIsValid(get_database_oid(stmt->dbname, true)))
+		MotStorageDropDatabase(dbid);
+	return true;
+}
+
+typedef struct CountRows
+{
+	Oid			dbid;
+	int64		rows;
+} CountRows;
+
+static void
+count_rows(void *arg, mot_table *table)
+{
+	CountRows  *count = (CountRows *) arg;
+
+	if (mot_table_host_db(table) == count->dbid)
+	{
+		mot_table_stat stat;
+
+		mot_table_stats(table, &stat);
+		count->rows += Max(stat.rows, 0);
+	}
+}
+
+/*
+ * CREATE DATABASE copies files; rows in memory are not among them.
+ */
+bool
+MotCreateDatabase(const MotUtility *u, CreatedbStmt *stmt)
+{
+	const char *template = "template1";
+	CountRows	count = {InvalidOid, 0};
+	ListCell   *lc;
+
+	if (!MotEngine)
+		return false;
+	foreach(lc, stmt->options)
+	{
+		DefElem    *option = lfirst_node(DefElem, lc);
+
+		if (strcmp(option->defname, "template") == 0 && option->arg)
+			template = defGetString(option);
+	}
+	count.dbid = get_database_oid(template, true);
+	MotUtilityPass(u);
+	if (OidIsValid(count.dbid))
+		mot_table_each(MotEngine, count_rows, &count);
+	if (count.rows > 0)
+		ereport(WARNING,
+				(errmsg("rows of memory-optimized tables in database \"%s\" were not copied",
+						template),
+				 errhint("The new database has the tables, empty.  Use pg_dump --include-foreign-data=%s to copy the rows.",
+						 MOT_SERVER_NAME)));
+	return true;
+}

@@ -1,0 +1,283 @@
+/*-------------------------------------------------------------------------
+ *
+ * keys.c
+ *	  Keys as the grammar writes them, turned into index statements; and the
+ *	  constraints a MOT table cannot have.
+ *
+ * The server's parse analysis refuses PRIMARY KEY and UNIQUE on a foreign
+ * table, so they are taken out of the raw statement before it gets there.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "ddl/ddl.h"
+
+#include "catalog/index.h"
+#include "commands/defrem.h"
+#include "commands/tablespace.h"
+#include "nodes/makefuncs.h"
+#include "relation/relation.h"
+
+void
+MotRefuseForeignKey(const RangeVar *relation)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("foreign keys are not supported on memory-optimized table \"%s\"",
+					relation->relname),
+			 errhint("Remove the constraint, or use an ordinary table (SET mot.default_engine = heap).")));
+}
+
+static void
+refuse_deferrable(const RangeVar *relation)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("deferrable keys are not supported on memory-optimized table \"%s\"",
+					relation->relname),
+			 errhint("Declare the key without DEFERRABLE; it is then checked at once.")));
+}
+
+static void
+refuse_exclusion(const RangeVar *relation)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("exclusion constraints are not supported on memory-optimized table \"%s\"",
+					relation->relname),
+			 errhint("Use a UNIQUE constraint where equality is what must not repeat.")));
+}
+
+/*
+ * The IndexStmt that a PRIMARY KEY or UNIQUE constraint stands for, as
+ * transformIndexConstraint makes it.
+ */
+IndexStmt *
+MotConstraintToIndex(const RangeVar *relation, Constraint *constraint)
+{
+	IndexStmt  *index = makeNode(IndexStmt);
+	ListCell   *lc;
+
+	if (constraint->deferrable || constraint->initdeferred)
+		refuse_deferrable(relation);
+
+	index->unique = true;
+	index->primary = (constraint->contype == CONSTR_PRIMARY);
+	index->isconstraint = true;
+	index->nulls_not_distinct = constraint->nulls_not_distinct;
+	index->idxname = constraint->conname;
+	index->relation = copyObject((RangeVar *) relation);
+	index->accessMethod = pstrdup(MOT_AM_NAME);
+	index->options = constraint->options;
+	index->tableSpace = constraint->indexspace;
+
+	foreach(lc, constraint->keys)
+	{
+		char	   *key = strVal(lfirst(lc));
+		IndexElem  *elem;
+		ListCell   *lc2;
+
+		foreach(lc2, index->indexParams)
+		{
+			if (strcmp(((IndexElem *) lfirst(lc2))->name, key) == 0)
+				ereport(ERROR,
+						(errcode(ERRCODE_DUPLICATE_COLUMN),
+						 index->primary ?
+						 errmsg("column \"%s\" appears twice in primary key constraint", key) :
+						 errmsg("column \"%s\" appears twice in unique constraint", key)));
+		}
+		elem = makeNode(IndexElem);
+		elem->name = pstrdup(key);
+		elem->ordering = SORTBY_DEFAULT;
+		elem->nulls_ordering = SORTBY_NULLS_DEFAULT;
+		index->indexParams = lappend(index->indexParams, elem);
+	}
+	foreach(lc, constraint->including)
+	{
+		IndexElem  *elem = makeNode(IndexElem);
+
+		elem->name = pstrdup(strVal(lfirst(lc)));
+		index->indexIncludingParams = lappend(index->indexIncludingParams, elem);
+	}
+	return index;
+}
+
+List *
+MotTakeColumnKeys(const RangeVar *relation, ColumnDef *column)
+{
+	List	   *keys = NIL;
+	List	   *rest = NIL;
+	IndexStmt  *last = NULL;	/* what DEFERRABLE and the like after it belong to */
+	ListCell   *lc;
+
+	foreach(lc, column->constraints)
+	{
+		Constraint *constraint = lfirst_node(Constraint, lc);
+
+		switch (constraint->contype)
+		{
+			case CONSTR_PRIMARY:
+			case CONSTR_UNIQUE:
+				if (constraint->keys == NIL)
+					constraint->keys = list_make1(makeString(pstrdup(column->colname)));
+				last = MotConstraintToIndex(relation, constraint);
+				keys = lappend(keys, last);
+				break;
+			case CONSTR_FOREIGN:
+				MotRefuseForeignKey(relation);
+				break;
+			case CONSTR_EXCLUSION:
+				refuse_exclusion(relation);
+				break;
+			case CONSTR_ATTR_DEFERRABLE:
+			case CONSTR_ATTR_DEFERRED:
+				if (last)
+					refuse_deferrable(relation);
+				rest = lappend(rest, constraint);
+				break;
+			case CONSTR_ATTR_NOT_DEFERRABLE:
+			case CONSTR_ATTR_IMMEDIATE:
+				/* the default; the server would not find a key to attach it to */
+				if (!last)
+					rest = lappend(rest, constraint);
+				break;
+			default:
+				last = NULL;
+				rest = lappend(rest, constraint);
+				break;
+		}
+	}
+	column->constraints = rest;
+	return keys;
+}
+
+List *
+MotTakeTableKeys(const RangeVar *relation, List **elements)
+{
+	List	   *keys = NIL;
+	List	   *rest = NIL;
+	ListCell   *lc;
+
+	foreach(lc, *elements)
+	{
+		Node	   *element = lfirst(lc);
+
+		if (IsA(element, ColumnDef))
+			keys = list_concat(keys, MotTakeColumnKeys(relation, (ColumnDef *) element));
+		else if (IsA(element, Constraint))
+		{
+			Constraint *constraint = (Constraint *) element;
+
+			switch (constraint->contype)
+			{
+				case CONSTR_PRIMARY:
+				case CONSTR_UNIQUE:
+					if (constraint->indexname != NULL)
+						ereport(ERROR,
+								(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+								 errmsg("cannot use an existing index in CREATE TABLE")));
+					keys = lappend(keys, MotConstraintToIndex(relation, constraint));
+					continue;
+				case CONSTR_FOREIGN:
+					MotRefuseForeignKey(relation);
+					break;
+				case CONSTR_EXCLUSION:
+					refuse_exclusion(relation);
+					break;
+				default:
+					break;
+			}
+		}
+		rest = lappend(rest, element);
+	}
+	*elements = rest;
+	return keys;
+}
+
+/*
+ * The primary key goes first, and two keys on the same columns become one, as
+ * in transformIndexConstraints.
+ */
+List *
+MotMergeKeys(List *keys, const RangeVar *relation)
+{
+	List	   *result = NIL;
+	IndexStmt  *primary = NULL;
+	ListCell   *lc;
+
+	foreach(lc, keys)
+	{
+		IndexStmt  *index = lfirst_node(IndexStmt, lc);
+
+		if (!index->primary)
+			continue;
+		if (primary)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_TABLE_DEFINITION),
+					 errmsg("multiple primary keys for table \"%s\" are not allowed",
+							relation->relname)));
+		primary = index;
+		result = list_make1(index);
+	}
+
+	foreach(lc, keys)
+	{
+		IndexStmt  *index = lfirst_node(IndexStmt, lc);
+		bool		keep = true;
+		ListCell   *lc2;
+
+		if (index == primary)
+			continue;
+		foreach(lc2, result)
+		{
+			IndexStmt  *prior = lfirst_node(IndexStmt, lc2);
+
+			if (equal(index->indexParams, prior->indexParams) &&
+				equal(index->indexIncludingParams, prior->indexIncludingParams) &&
+				index->nulls_not_distinct == prior->nulls_not_distinct)
+			{
+				if (prior->idxname == NULL)
+					prior->idxname = index->idxname;
+				keep = false;
+				break;
+			}
+		}
+		if (keep)
+			result = lappend(result, index);
+	}
+	return result;
+}
+
+/* ---------------------------------------------- heap tables that point at us */
+
+static void
+refuse_reference(Constraint *constraint)
+{
+	if (constraint->contype == CONSTR_FOREIGN && constraint->pktable &&
+		MotDdlNamesMotTable(constraint->pktable))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("foreign keys that reference memory-optimized table \"%s\" are not supported",
+						constraint->pktable->relname),
+				 errhint("Remove the constraint, or make the referenced table an ordinary one.")));
+}
+
+void
+MotRefuseReferences(List *elements)
+{
+	ListCell   *lc;
+
+	foreach(lc, elements)
+	{
+		Node	   *element = lfirst(lc);
+
+		if (IsA(element, Constraint))
+			refuse_reference((Constraint *) element);
+		else if (IsA(element, ColumnDef))
+		{
+			ListCell   *lc2;
+
+			foreach(lc2, ((ColumnDef *) element)->constraints)
+				refuse_reference(lfirst_node(Constraint, lc2));
+		}
+	}
+}

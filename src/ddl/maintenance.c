@@ -1,0 +1,368 @@
+/*-------------------------------------------------------------------------
+ *
+ * maintenance.c
+ *	  VACUUM, ANALYZE, REINDEX, CLUSTER and LOCK TABLE on MOT tables.
+ *
+ * The engine reclaims by itself, so VACUUM has nothing to do but the ANALYZE
+ * it may be asked for.  The server leaves foreign tables out of statements
+ * that name no table; MOT tables are put back in.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "ddl/ddl.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/index.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_database.h"
+#include "catalog/pg_foreign_table.h"
+#include "catalog/pg_inherits.h"
+#include "commands/defrem.h"
+#include "commands/tablecmds.h"
+#include "commands/vacuum.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "relation/relation.h"
+#include "storage/lmgr.h"
+#include "utils/acl.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/syscache.h"
+
+List *
+MotListTables(void)
+{
+	List	   *result = NIL;
+	List	   *candidates = NIL;
+	Relation	rel = table_open(ForeignTableRelationId, AccessShareLock);
+	SysScanDesc scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
+	HeapTuple	tuple;
+	ListCell   *lc;
+
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+		candidates = lappend_oid(candidates, ((Form_pg_foreign_table) GETSTRUCT(tuple))->ftrelid);
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+
+	foreach(lc, candidates)
+	{
+		if (MotIsMotTable(lfirst_oid(lc)))
+			result = lappend_oid(result, lfirst_oid(lc));
+	}
+	return result;
+}
+
+/* --------------------------------------------------------- VACUUM, ANALYZE */
+
+static bool
+option_is_on(List *options, const char *name)
+{
+	bool		result = false;
+	ListCell   *lc;
+
+	foreach(lc, options)
+	{
+		DefElem    *option = lfirst_node(DefElem, lc);
+
+		if (strcmp(option->defname, name) == 0)
+			result = defGetBoolean(option);
+	}
+	return result;
+}
+
+/* those of the options of VACUUM that ANALYZE has, too */
+static List *
+analyze_options(List *options)
+{
+	List	   *result = NIL;
+	ListCell   *lc;
+
+	foreach(lc, options)
+	{
+		DefElem    *option = lfirst_node(DefElem, lc);
+
+		if (strcmp(option->defname, "verbose") == 0 ||
+			strcmp(option->defname, "skip_locked") == 0)
+			result = lappend(result, option);
+	}
+	return result;
+}
+
+/* may this user vacuum it?  Warns if not, as the server does. */
+static bool
+may_vacuum(Oid relid, bits32 options)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	bool		result;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	result = vacuum_is_relation_owner(relid, (Form_pg_class) GETSTRUCT(tuple), options);
+	ReleaseSysCache(tuple);
+	return result;
+}
+
+/* may the user, without a word if not: for statements that name no table */
+static bool
+owns_quietly(Oid relid)
+{
+	return pg_class_ownercheck(relid, GetUserId()) ||
+		pg_database_ownercheck(MyDatabaseId, GetUserId());
+}
+
+static VacuumRelation *
+vacuum_relation_of(Oid relid)
+{
+	return makeVacuumRelation(makeRangeVar(get_namespace_name(get_rel_namespace(relid)),
+										   get_rel_name(relid), -1),
+							  relid, NIL);
+}
+
+static void
+run_vacuum(const MotUtility *u, bool is_vacuum, List *options, List *rels)
+{
+	VacuumStmt *stmt = makeNode(VacuumStmt);
+
+	stmt->options = options;
+	stmt->rels = rels;
+	stmt->is_vacuumcmd = is_vacuum;
+	MotUtilityRun(u, (Node *) stmt);
+}
+
+bool
+MotVacuum(const MotUtility *u, VacuumStmt *stmt)
+{
+	bool		analyze = !stmt->is_vacuumcmd || option_is_on(stmt->options, "analyze");
+	List	   *ours = NIL;
+	List	   *others = NIL;
+	VacuumStmt *copy;
+	MemoryContext oldcxt;
+	ListCell   *lc;
+
+	if (!OidIsValid(MotAmOid(true)))
+		return false;
+	/* ANALYZE of a MOT table that is named works as for any foreign table */
+	if (!stmt->is_vacuumcmd && stmt->rels != NIL)
+		return false;
+	if (stmt->rels != NIL)
+	{
+		foreach(lc, stmt->rels)
+		{
+			VacuumRelation *vrel = lfirst_node(VacuumRelation, lc);
+
+			if (vrel->relation && MotDdlNamesMotTable(vrel->relation))
+				break;
+		}
+		if (lc == NULL)
+			return false;
+	}
+	else if (!analyze)
+		return false;			/* VACUUM of everything: nothing to add */
+
+	/* what has to live over the transactions that VACUUM starts and ends */
+	oldcxt = MemoryContextSwitchTo(PortalContext ? PortalContext : CurrentMemoryContext);
+	copy = copyObject(stmt);
+	if (copy->rels == NIL)
+	{
+		foreach(lc, MotListTables())
+		{
+			if (owns_quietly(lfirst_oid(lc)))
+				ours = lappend(ours, vacuum_relation_of(lfirst_oid(lc)));
+		}
+	}
+	else
+	{
+		PreventInTransactionBlock(MotUtilityIsTopLevel(u), "VACUUM");
+		foreach(lc, copy->rels)
+		{
+			VacuumRelation *vrel = lfirst_node(VacuumRelation, lc);
+
+			if (vrel->relation == NULL || !MotDdlNamesMotTable(vrel->relation))
+				others = lappend(others, vrel);
+			else if (vrel->va_cols != NIL && !analyze)
+				ereport(ERROR,
+						(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						 errmsg("ANALYZE option must be specified when a column list is provided")));
+			else if (may_vacuum(MotDdlLookup(vrel->relation), VACOPT_VACUUM) && analyze)
+				ours = lappend(ours, vrel);
+		}
+	}
+	MemoryContextSwitchTo(oldcxt);
+
+	if (copy->rels == NIL || others != NIL)
+		run_vacuum(u, copy->is_vacuumcmd, copy->options, others);
+	if (ours != NIL)
+	{
+		oldcxt = MemoryContextSwitchTo(PortalContext ? PortalContext : CurrentMemoryContext);
+		copy->options = analyze_options(copy->options);
+		MemoryContextSwitchTo(oldcxt);
+		run_vacuum(u, false, copy->options, ours);
+	}
+	return true;
+}
+
+/* ----------------------------------------------------------------- REINDEX */
+
+static void
+reindex_body(const MotUtility *u, void *arg)
+{
+	ReindexStmt *stmt = (ReindexStmt *) arg;
+	Oid			relid;
+	Oid			indexoid = InvalidOid;
+	Relation	rel;
+	List	   *indexes;
+	ListCell   *lc;
+
+	if (stmt->kind == REINDEX_OBJECT_INDEX)
+	{
+		indexoid = RangeVarGetRelidExtended(stmt->relation, NoLock, 0,
+											RangeVarCallbackOwnsRelation, NULL);
+		relid = IndexGetRelation(indexoid, false);
+		LockRelationOid(relid, AccessExclusiveLock);
+		LockRelationOid(indexoid, AccessExclusiveLock);
+	}
+	else
+		relid = RangeVarGetRelidExtended(stmt->relation, AccessExclusiveLock, 0,
+										 RangeVarCallbackOwnsRelation, NULL);
+
+	rel = table_open(relid, NoLock);
+	CheckTableNotInUse(rel, "REINDEX");
+	indexes = OidIsValid(indexoid) ? list_make1_oid(indexoid) : RelationGetIndexList(rel);
+	foreach(lc, indexes)
+		MotRebuildIndex(rel, lfirst_oid(lc));
+	table_close(rel, NoLock);
+}
+
+bool
+MotReindex(const MotUtility *u, ReindexStmt *stmt)
+{
+	Oid			oid;
+
+	if (stmt->relation == NULL || !OidIsValid(MotAmOid(true)))
+		return false;			/* SCHEMA, DATABASE and SYSTEM leave foreign tables out */
+	oid = MotDdlLookup(stmt->relation);
+	if (!OidIsValid(oid))
+		return false;
+	if (stmt->kind == REINDEX_OBJECT_INDEX ?
+		!MotDdlIsMotIndex(oid) || !MotIsMotTable(IndexGetRelation(oid, true)) :
+		stmt->kind != REINDEX_OBJECT_TABLE || !MotIsMotTable(oid))
+		return false;
+	MotUtilityWhole(u, reindex_body, stmt);
+	return true;
+}
+
+/* ----------------------------------------------------------------- CLUSTER */
+
+bool
+MotCluster(const MotUtility *u, ClusterStmt *stmt)
+{
+	if (stmt->relation != NULL && MotDdlNamesMotTable(stmt->relation))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot cluster memory-optimized table \"%s\"", stmt->relation->relname),
+				 errdetail("Its rows have no order in memory to improve.")));
+	return false;
+}
+
+/* -------------------------------------------------------------- LOCK TABLE */
+
+/* privileges as LockTableAclCheck wants them */
+static void
+check_lock(const RangeVar *name, Oid relid, Oid old_relid, void *arg)
+{
+	LOCKMODE	mode = *(LOCKMODE *) arg;
+	AclMode		mask;
+	AclResult	aclresult;
+
+	if (!OidIsValid(relid))
+		return;
+	if (!MotIsMotTable(relid))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("relation \"%s\" was replaced while LOCK TABLE waited for it",
+						name->relname),
+				 errhint("Run the statement again.")));
+	if (mode == AccessShareLock)
+		mask = ACL_SELECT;
+	else if (mode == RowExclusiveLock)
+		mask = ACL_INSERT | ACL_UPDATE | ACL_DELETE | ACL_TRUNCATE;
+	else
+		mask = ACL_UPDATE | ACL_DELETE | ACL_TRUNCATE;
+	aclresult = pg_class_aclcheck(relid, GetUserId(), mask);
+	if (aclresult != ACLCHECK_OK)
+		aclcheck_error(aclresult, OBJECT_TABLE, name->relname);
+}
+
+static void
+lock_children(Oid relid, LOCKMODE mode, bool nowait)
+{
+	ListCell   *lc;
+
+	foreach(lc, find_all_inheritors(relid, NoLock, NULL))
+	{
+		Oid			child = lfirst_oid(lc);
+
+		if (child == relid)
+			continue;
+		if (!nowait)
+			LockRelationOid(child, mode);
+		else if (!ConditionalLockRelationOid(child, mode))
+			ereport(ERROR,
+					(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+					 errmsg("could not obtain lock on relation \"%s\"", get_rel_name(child))));
+		if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(child)))
+			UnlockRelationOid(child, mode);
+	}
+}
+
+bool
+MotLockTable(const MotUtility *u, LockStmt *stmt)
+{
+	ListCell   *lc;
+
+	foreach(lc, stmt->relations)
+	{
+		if (MotDdlNamesMotTable((RangeVar *) lfirst(lc)))
+			break;
+	}
+	if (lc == NULL)
+		return false;
+
+	RequireTransactionBlock(MotUtilityIsTopLevel(u), "LOCK TABLE");
+	if (stmt->mode > RowExclusiveLock)
+	{
+		/* as ClassifyUtilityCommandAsReadOnly */
+		PreventCommandIfReadOnly("LOCK TABLE");
+		PreventCommandDuringRecovery("LOCK TABLE");
+	}
+
+	/* one after the other, in the order given */
+	foreach(lc, stmt->relations)
+	{
+		RangeVar   *name = (RangeVar *) lfirst(lc);
+
+		if (MotDdlNamesMotTable(name))
+		{
+			Oid			relid = RangeVarGetRelidExtended(name, stmt->mode,
+														 stmt->nowait ? RVR_NOWAIT : 0,
+														 check_lock, &stmt->mode);
+
+			if (name->inh && has_subclass(relid))
+				lock_children(relid, stmt->mode, stmt->nowait);
+		}
+		else
+		{
+			LockStmt   *one = makeNode(LockStmt);
+
+			one->relations = list_make1(copyObject(name));
+			one->mode = stmt->mode;
+			one->nowait = stmt->nowait;
+			MotUtilityRun(u, (Node *) one);
+		}
+	}
+	return true;
+}

@@ -1,0 +1,230 @@
+/*-------------------------------------------------------------------------
+ *
+ * rewrite.c
+ *	  What ALTER TABLE's third phase does for heap tables: walk the rows,
+ *	  check them, and store them anew where a column's form or value changed.
+ *
+ * The rows are put aside in a tuplestore, the table is emptied and loaded
+ * again.  All of that is undone with the transaction, since the storage is.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "ddl/ddl.h"
+
+#include "access/table.h"
+#include "access/xact.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "relation/relation.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+#include "utils/tuplestore.h"
+#include "xact/xact.h"
+
+typedef struct RowWalk
+{
+	mot_session *session;
+	mot_scan	scan;
+	mot_view	view;
+} RowWalk;
+
+static void
+walk_begin(RowWalk *walk, Relation rel)
+{
+	MotRelation *mr = MotRelationGet(rel);
+
+	walk->session = MotSession();
+	walk->view = MotLooseView();
+	/* this transaction's own rows count, whichever command wrote them */
+	walk->view.command = MOT_COMMAND_MAX;
+	mot_scan_begin(walk->session, &walk->scan, mr->table, &walk->view, NULL);
+}
+
+static const mot_version *
+walk_next(RowWalk *walk)
+{
+	mot_row    *row;
+	const mot_version *version;
+
+	CHECK_FOR_INTERRUPTS();
+	return mot_scan_next(walk->session, &walk->scan, &row, &version) ? version : NULL;
+}
+
+static void
+check_row(Relation rel, TupleTableSlot *slot, Bitmapset *notnull, List *checks,
+		  ExprContext *econtext)
+{
+	int			attnum = -1;
+	ListCell   *lc;
+
+	while ((attnum = bms_next_member(notnull, attnum)) >= 0)
+	{
+		if (slot->tts_isnull[attnum - 1])
+			ereport(ERROR,
+					(errcode(ERRCODE_NOT_NULL_VIOLATION),
+					 errmsg("column \"%s\" of relation \"%s\" contains null values",
+							NameStr(TupleDescAttr(slot->tts_tupleDescriptor, attnum - 1)->attname),
+							RelationGetRelationName(rel)),
+					 errtablecol(rel, attnum)));
+	}
+
+	econtext->ecxt_scantuple = slot;
+	foreach(lc, checks)
+	{
+		MotRowCheck *check = (MotRowCheck *) lfirst(lc);
+
+		if (ExecCheck(check->state, econtext))
+			continue;
+		if (check->name)
+			ereport(ERROR,
+					(errcode(ERRCODE_CHECK_VIOLATION),
+					 errmsg("check constraint \"%s\" of relation \"%s\" is violated by some row",
+							check->name, RelationGetRelationName(rel)),
+					 errtableconstraint(rel, check->name)));
+		else
+			ereport(ERROR,
+					(errcode(ERRCODE_CHECK_VIOLATION),
+					 errmsg("partition constraint of relation \"%s\" is violated by some row",
+							RelationGetRelationName(rel)),
+					 errtable(rel)));
+	}
+}
+
+static void
+eval_values(List *values, bool generated, TupleTableSlot *from, TupleTableSlot *to,
+			ExprContext *econtext)
+{
+	ListCell   *lc;
+
+	econtext->ecxt_scantuple = from;
+	foreach(lc, values)
+	{
+		MotNewValue *value = (MotNewValue *) lfirst(lc);
+
+		if (value->generated == generated)
+			to->tts_values[value->attnum - 1] =
+				ExecEvalExpr(value->state, econtext, &to->tts_isnull[value->attnum - 1]);
+	}
+}
+
+static void
+load_rows(Relation rel, Tuplestorestate *store, TupleDesc desc)
+{
+	TupleTableSlot *slot = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
+	MemoryContext rowcxt = AllocSetContextCreate(CurrentMemoryContext, "mot row",
+												 ALLOCSET_DEFAULT_SIZES);
+	MotWriter  *writer;
+
+	MotStorageTruncate(rel);
+	CommandCounterIncrement();
+	writer = MotWriterBegin(rel, GetActiveSnapshot(), GetCurrentCommandId(true));
+	while (tuplestore_gettupleslot(store, true, false, slot))
+	{
+		MemoryContext oldcxt = MemoryContextSwitchTo(rowcxt);
+
+		CHECK_FOR_INTERRUPTS();
+		slot_getallattrs(slot);
+		MotWriterLoad(writer, slot->tts_values, slot->tts_isnull);
+		MemoryContextSwitchTo(oldcxt);
+		MemoryContextReset(rowcxt);
+	}
+	MotWriterEnd(writer);
+	ExecDropSingleTupleTableSlot(slot);
+	MemoryContextDelete(rowcxt);
+}
+
+void
+MotRewriteRows(Relation rel, TupleDesc old, List *values, Bitmapset *notnull, List *checks)
+{
+	TupleDesc	desc = CreateTupleDescCopyConstr(RelationGetDescr(rel));
+	EState	   *estate = CreateExecutorState();
+	ExprContext *econtext = GetPerTupleExprContext(estate);
+	TupleTableSlot *oldslot = MakeSingleTupleTableSlot(old, &TTSOpsVirtual);
+	TupleTableSlot *newslot = MakeSingleTupleTableSlot(desc, &TTSOpsVirtual);
+	Tuplestorestate *store = NULL;
+	RowWalk		walk;
+	const mot_version *version;
+	ListCell   *lc;
+
+	foreach(lc, values)
+	{
+		MotNewValue *value = (MotNewValue *) lfirst(lc);
+
+		value->state = ExecInitExpr(value->expr, NULL);
+	}
+	foreach(lc, checks)
+	{
+		MotRowCheck *check = (MotRowCheck *) lfirst(lc);
+
+		check->state = ExecPrepareExpr(check->expr, estate);
+	}
+	if (values != NIL)
+		store = tuplestore_begin_heap(false, false, maintenance_work_mem);
+
+	walk_begin(&walk, rel);
+	while ((version = walk_next(&walk)) != NULL)
+	{
+		MemoryContext oldcxt = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
+
+		ExecClearTuple(oldslot);
+		MotRowDeform(old, version, old->natts, oldslot->tts_values, oldslot->tts_isnull);
+		oldslot->tts_tableOid = RelationGetRelid(rel);
+		ExecStoreVirtualTuple(oldslot);
+
+		ExecClearTuple(newslot);
+		memcpy(newslot->tts_values, oldslot->tts_values, old->natts * sizeof(Datum));
+		memcpy(newslot->tts_isnull, oldslot->tts_isnull, old->natts * sizeof(bool));
+		for (int i = 0; i < desc->natts; i++)
+		{
+			if (i >= old->natts || TupleDescAttr(desc, i)->attisdropped)
+			{
+				newslot->tts_values[i] = (Datum) 0;
+				newslot->tts_isnull[i] = true;
+			}
+		}
+		newslot->tts_tableOid = RelationGetRelid(rel);
+		eval_values(values, false, oldslot, newslot, econtext);
+		ExecStoreVirtualTuple(newslot);
+		eval_values(values, true, newslot, newslot, econtext);
+
+		check_row(rel, newslot, notnull, checks, econtext);
+		if (store)
+			tuplestore_puttupleslot(store, newslot);
+
+		MemoryContextSwitchTo(oldcxt);
+		ResetExprContext(econtext);
+	}
+	MotLooseViewRelease();
+
+	ExecDropSingleTupleTableSlot(oldslot);
+	ExecDropSingleTupleTableSlot(newslot);
+	FreeExecutorState(estate);
+
+	if (store)
+	{
+		load_rows(rel, store, desc);
+		tuplestore_end(store);
+	}
+}
+
+void
+MotCheckDomainRows(Relation rel, AttrNumber attnum, Oid domain)
+{
+	TupleDesc	desc = RelationGetDescr(rel);
+	Datum	   *values = (Datum *) palloc(desc->natts * sizeof(Datum));
+	bool	   *isnull = (bool *) palloc(desc->natts * sizeof(bool));
+	void	   *extra = NULL;
+	RowWalk		walk;
+	const mot_version *version;
+
+	walk_begin(&walk, rel);
+	while ((version = walk_next(&walk)) != NULL)
+	{
+		MotRowDeform(desc, version, attnum, values, isnull);
+		domain_check(values[attnum - 1], isnull[attnum - 1], domain, &extra, CurrentMemoryContext);
+	}
+	MotLooseViewRelease();
+	pfree(values);
+	pfree(isnull);
+}

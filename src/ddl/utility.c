@@ -1,0 +1,284 @@
+/*-------------------------------------------------------------------------
+ *
+ * utility.c
+ *	  The utility hook: sends statements that concern MOT tables to their
+ *	  files and everything else straight on.
+ *
+ * The first test of every kind of statement is cheap and says no for a
+ * database without MOT tables.  Statement trees can belong to cached plans,
+ * so whatever changes one works on a copy.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "ddl/ddl.h"
+
+#include "access/xact.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "commands/event_trigger.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "relation/relation.h"
+#include "tcop/cmdtag.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+static ProcessUtility_hook_type prev_process_utility = NULL;
+
+static void
+next_utility(PlannedStmt *pstmt, const char *query_string, bool read_only_tree,
+			 ProcessUtilityContext context, ParamListInfo params,
+			 QueryEnvironment *query_env, DestReceiver *dest, QueryCompletion *qc)
+{
+	(prev_process_utility ? prev_process_utility : standard_ProcessUtility)
+		(pstmt, query_string, read_only_tree, context, params, query_env, dest, qc);
+}
+
+void
+MotUtilityPass(const MotUtility *u)
+{
+	next_utility(u->pstmt, u->query_string, u->read_only_tree, u->context,
+				 u->params, u->query_env, u->dest, u->qc);
+}
+
+void
+MotUtilityRun(const MotUtility *u, Node *stmt)
+{
+	PlannedStmt *pstmt = makeNode(PlannedStmt);
+
+	memcpy(pstmt, u->pstmt, sizeof(PlannedStmt));
+	pstmt->utilityStmt = stmt;
+	next_utility(pstmt, u->query_string, false, u->context,
+				 u->params, u->query_env, u->dest, u->qc);
+}
+
+/* as ProcessUtilitySlow wraps the statements it makes itself */
+static PlannedStmt *
+wrap_step(const MotUtility *u, Node *stmt)
+{
+	PlannedStmt *pstmt = makeNode(PlannedStmt);
+
+	pstmt->commandType = CMD_UTILITY;
+	pstmt->canSetTag = false;
+	pstmt->utilityStmt = stmt;
+	pstmt->stmt_location = u->pstmt->stmt_location;
+	pstmt->stmt_len = u->pstmt->stmt_len;
+	return pstmt;
+}
+
+void
+MotUtilityStep(const MotUtility *u, Node *stmt)
+{
+	next_utility(wrap_step(u, stmt), u->query_string, false,
+				 PROCESS_UTILITY_SUBCOMMAND, u->params, NULL, None_Receiver, NULL);
+}
+
+void
+MotUtilityNested(const MotUtility *u, Node *stmt)
+{
+	ProcessUtility(wrap_step(u, stmt), u->query_string, false,
+				   PROCESS_UTILITY_SUBCOMMAND, u->params, NULL, None_Receiver, NULL);
+}
+
+void
+MotUtilityWhole(const MotUtility *u, MotUtilityBody body, void *arg)
+{
+	Node	   *stmt = u->pstmt->utilityStmt;
+	const char *tag = GetCommandTagName(CreateCommandTag(stmt));
+	bool		complete = (u->context != PROCESS_UTILITY_SUBCOMMAND);
+	bool		cleanup;
+
+	check_stack_depth();
+	PreventCommandIfReadOnly(tag);
+	PreventCommandIfParallelMode(tag);
+	PreventCommandDuringRecovery(tag);
+
+	cleanup = complete && EventTriggerBeginCompleteQuery();
+	PG_TRY();
+	{
+		if (complete)
+			EventTriggerDDLCommandStart(stmt);
+		body(u, arg);
+		if (complete)
+		{
+			EventTriggerSQLDrop(stmt);
+			EventTriggerDDLCommandEnd(stmt);
+		}
+	}
+	PG_FINALLY();
+	{
+		if (cleanup)
+			EventTriggerEndCompleteQuery();
+	}
+	PG_END_TRY();
+
+	CommandCounterIncrement();
+}
+
+Oid
+MotDdlLookup(const RangeVar *relation)
+{
+	return RangeVarGetRelid(relation, NoLock, true);
+}
+
+bool
+MotDdlNamesMotTable(const RangeVar *relation)
+{
+	Oid			relid = MotDdlLookup(relation);
+
+	return OidIsValid(relid) && MotIsMotTable(relid);
+}
+
+bool
+MotDdlIsMotIndex(Oid indexoid)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(indexoid));
+	bool		result = false;
+
+	if (HeapTupleIsValid(tuple))
+	{
+		Form_pg_class form = (Form_pg_class) GETSTRUCT(tuple);
+
+		result = form->relkind == RELKIND_INDEX &&
+			OidIsValid(form->relam) && form->relam == MotAmOid(true);
+		ReleaseSysCache(tuple);
+	}
+	return result;
+}
+
+/*
+ * COMMENT ON TABLE, SECURITY LABEL ON TABLE and ALTER EXTENSION ... ADD TABLE
+ * want FOREIGN TABLE to be said; a MOT table answers to TABLE too.
+ */
+static bool
+object_is_mot_table(ObjectType type, Node *object)
+{
+	return type == OBJECT_TABLE && IsA(object, List) &&
+		MotDdlNamesMotTable(makeRangeVarFromNameList((List *) object));
+}
+
+static bool
+retarget(const MotUtility *u)
+{
+	Node	   *stmt = u->pstmt->utilityStmt;
+
+	switch (nodeTag(stmt))
+	{
+		case T_CommentStmt:
+			if (object_is_mot_table(((CommentStmt *) stmt)->objtype,
+									((CommentStmt *) stmt)->object))
+			{
+				CommentStmt *copy = copyObject((CommentStmt *) stmt);
+
+				copy->objtype = OBJECT_FOREIGN_TABLE;
+				MotUtilityRun(u, (Node *) copy);
+				return true;
+			}
+			break;
+		case T_SecLabelStmt:
+			if (object_is_mot_table(((SecLabelStmt *) stmt)->objtype,
+									((SecLabelStmt *) stmt)->object))
+			{
+				SecLabelStmt *copy = copyObject((SecLabelStmt *) stmt);
+
+				copy->objtype = OBJECT_FOREIGN_TABLE;
+				MotUtilityRun(u, (Node *) copy);
+				return true;
+			}
+			break;
+		case T_AlterExtensionContentsStmt:
+			{
+				AlterExtensionContentsStmt *contents = (AlterExtensionContentsStmt *) stmt;
+
+				if (object_is_mot_table(contents->objtype, contents->object))
+				{
+					contents = copyObject(contents);
+					contents->objtype = OBJECT_FOREIGN_TABLE;
+					MotUtilityRun(u, (Node *) contents);
+					return true;
+				}
+			}
+			break;
+		default:
+			break;
+	}
+	return false;
+}
+
+static bool
+dispatch(const MotUtility *u)
+{
+	Node	   *stmt = u->pstmt->utilityStmt;
+
+	switch (nodeTag(stmt))
+	{
+		case T_CreateStmt:
+			return MotCreateTable(u, (CreateStmt *) stmt);
+		case T_CreateForeignTableStmt:
+			return MotCreateForeignTable(u, (CreateForeignTableStmt *) stmt);
+		case T_CreateTableAsStmt:
+			return MotCreateTableAs(u, (CreateTableAsStmt *) stmt);
+		case T_IndexStmt:
+			return MotCreateIndex(u, (IndexStmt *) stmt);
+		case T_AlterTableStmt:
+			return MotAlterTable(u, (AlterTableStmt *) stmt);
+		case T_AlterDomainStmt:
+			return MotAlterDomain(u, (AlterDomainStmt *) stmt);
+		case T_ReassignOwnedStmt:
+			return MotReassignOwned(u, (ReassignOwnedStmt *) stmt);
+		case T_DropStmt:
+			return MotDrop(u, (DropStmt *) stmt);
+		case T_DropdbStmt:
+			return MotDropDatabase(u, (DropdbStmt *) stmt);
+		case T_CreatedbStmt:
+			return MotCreateDatabase(u, (CreatedbStmt *) stmt);
+		case T_VacuumStmt:
+			return MotVacuum(u, (VacuumStmt *) stmt);
+		case T_ReindexStmt:
+			return MotReindex(u, (ReindexStmt *) stmt);
+		case T_ClusterStmt:
+			return MotCluster(u, (ClusterStmt *) stmt);
+		case T_LockStmt:
+			return MotLockTable(u, (LockStmt *) stmt);
+		case T_CopyStmt:
+			return MotCopy(u, (CopyStmt *) stmt);
+		case T_CommentStmt:
+		case T_SecLabelStmt:
+		case T_AlterExtensionContentsStmt:
+			return retarget(u);
+		default:
+			return false;
+	}
+}
+
+static void
+mot_process_utility(PlannedStmt *pstmt, const char *query_string, bool read_only_tree,
+					ProcessUtilityContext context, ParamListInfo params,
+					QueryEnvironment *query_env, DestReceiver *dest, QueryCompletion *qc)
+{
+	/* a failed transaction may not look at catalogues, and runs nothing of these */
+	if (IsTransactionState())
+	{
+		MotUtility	u;
+
+		u.pstmt = pstmt;
+		u.query_string = query_string;
+		u.read_only_tree = read_only_tree;
+		u.context = context;
+		u.params = params;
+		u.query_env = query_env;
+		u.dest = dest;
+		u.qc = qc;
+		if (dispatch(&u))
+			return;
+	}
+	next_utility(pstmt, query_string, read_only_tree, context, params, query_env, dest, qc);
+}
+
+void
+MotDdlInit(void)
+{
+	MotAccessInit();
+	prev_process_utility = ProcessUtility_hook;
+	ProcessUtility_hook = mot_process_utility;
+}
