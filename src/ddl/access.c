@@ -39,7 +39,10 @@ mot_object_access(ObjectAccessType access, Oid class_id, Oid object_id, int sub_
 			{
 				Oid			relid = IndexGetRelation(object_id, true);
 
-				/* an index of the access method can also be a failed one on a heap table */
+				/*
+				 * an index of the access method can also be a failed one on a
+				 * heap table
+				 */
 				if (OidIsValid(relid) && MotIsMotTable(relid))
 					MotStorageDropIndex(relid, object_id);
 			}

@@ -55,7 +55,8 @@ typedef struct AlteredRel
 {
 	Oid			relid;
 	TupleDesc	old;
-	List	   *checks;			/* oids of the check constraints that held before */
+	List	   *checks;			/* oids of the check constraints that held
+								 * before */
 	List	   *values;			/* MotNewValue for columns whose type changes */
 	bool		rewrite;		/* ... and not just by name */
 	List	   *saved;			/* SavedIndex */
@@ -228,7 +229,10 @@ save_index(Relation rel, Oid indexoid)
 	saved->stmt->idxname = pstrdup(RelationGetRelationName(index));
 	saved->stmt->idxcomment = GetComment(indexoid, RelationRelationId, 0);
 
-	/* the column's own collation follows the column, as pg_get_indexdef has it */
+	/*
+	 * the column's own collation follows the column, as pg_get_indexdef has
+	 * it
+	 */
 	foreach(lc, saved->stmt->indexParams)
 	{
 		IndexElem  *elem = lfirst_node(IndexElem, lc);
@@ -323,7 +327,7 @@ refuse_mixed_using(List *tree, List *cmds)
 	}
 }
 
-MotAlter *
+MotAlter   *
 MotAlterBegin(Oid relid, List *cmds, LOCKMODE lockmode, const char *query_string)
 {
 	MotAlter   *alter = palloc0(sizeof(MotAlter));

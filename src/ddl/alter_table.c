@@ -43,7 +43,8 @@ typedef struct AlterWork
 {
 	AlterTableStmt *stmt;		/* private copy */
 	bool		is_mot;
-	List	   *first;			/* up to ADD COLUMN in the server's order of passes */
+	List	   *first;			/* up to ADD COLUMN in the server's order of
+								 * passes */
 	List	   *second;			/* after that */
 	List	   *keys;			/* IndexStmt, or Constraint for USING INDEX */
 } AlterWork;
@@ -290,7 +291,7 @@ alter_table_body(const MotUtility *u, void *arg)
 	relid = AlterTableLookupRelation(work->stmt, lockmode);
 	if (!OidIsValid(relid))
 	{
-		MotUtilityStep(u, (Node *) work->stmt);	/* says that it skips it */
+		MotUtilityStep(u, (Node *) work->stmt); /* says that it skips it */
 		return;
 	}
 

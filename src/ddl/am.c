@@ -47,7 +47,7 @@
 PG_FUNCTION_INFO_V1(mot_am_handler);
 
 static void
-refuse(Relation index) pg_attribute_noreturn();
+			refuse(Relation index) pg_attribute_noreturn();
 
 static void
 refuse(Relation index)
@@ -176,7 +176,8 @@ mot_cost_estimate(PlannerInfo *root, IndexPath *path, double loop_count,
 	IndexOptInfo *index = path->indexinfo;
 	List	   *bound_quals = NIL;
 	int			column = 0;
-	bool		open_end = false;	/* a column without "=": later ones only filter */
+	bool		open_end = false;	/* a column without "=": later ones only
+									 * filter */
 	bool		unique_match = index->unique;
 	bool		equal_here = false;
 	double		descents = 1;

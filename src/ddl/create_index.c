@@ -334,7 +334,10 @@ MotDefineIndex(Oid relid, IndexStmt *stmt, bool is_alter_table, bool check_right
 
 	if (stmt->primary)
 	{
-		/* before the columns change: "multiple primary keys" is the better message */
+		/*
+		 * before the columns change: "multiple primary keys" is the better
+		 * message
+		 */
 		if (is_alter_table && OidIsValid(RelationGetPrimaryKeyIndex(rel)))
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_TABLE_DEFINITION),
@@ -463,7 +466,11 @@ MotAdoptIndex(Oid relid, Constraint *constraint)
 					(errcode(ERRCODE_INVALID_TABLE_DEFINITION),
 					 errmsg("multiple primary keys for table \"%s\" are not allowed",
 							RelationGetRelationName(rel))));
-		/* our own reference would look like a query still using the table's index */
+
+		/*
+		 * our own reference would look like a query still using the table's
+		 * index
+		 */
 		index_close(index, NoLock);
 		make_not_null(relid, info);
 		index = index_open(indexoid, NoLock);
@@ -486,7 +493,8 @@ static void
 create_index_body(const MotUtility *u, void *arg)
 {
 	IndexStmt  *stmt = (IndexStmt *) arg;
-	bool		is_alter_table = stmt->transformed; /* from LIKE, see ProcessUtilitySlow */
+	bool		is_alter_table = stmt->transformed; /* from LIKE, see
+													 * ProcessUtilitySlow */
 	Oid			relid;
 	Oid			indexoid;
 	ObjectAddress address;

@@ -58,6 +58,7 @@ extern void MotUtilityWhole(const MotUtility *u, MotUtilityBody body, void *arg)
 /* the relation a name means now, unlocked; InvalidOid if there is none */
 extern Oid	MotDdlLookup(const RangeVar *relation);
 extern bool MotDdlNamesMotTable(const RangeVar *relation);
+
 /* the same for an index: is it of the access method? */
 extern bool MotDdlIsMotIndex(Oid indexoid);
 
@@ -83,6 +84,7 @@ extern bool MotCopy(const MotUtility *u, CopyStmt *stmt);
 /* will a plain CREATE TABLE or CREATE TABLE AS of this shape make a MOT table? */
 extern bool MotDefaultEngineTakes(const RangeVar *relation, OnCommitAction oncommit,
 								  const char *access_method);
+
 /* the table itself, no keys; "stmt" is used up.  InvalidOid if it existed (IF NOT EXISTS). */
 extern Oid	MotCreateBareTable(const MotUtility *u, CreateForeignTableStmt *stmt);
 extern CreateForeignTableStmt *MotMakeForeign(const CreateStmt *stmt);
@@ -97,8 +99,10 @@ extern CreateForeignTableStmt *MotMakeForeign(const CreateStmt *stmt);
 extern List *MotTakeColumnKeys(const RangeVar *relation, ColumnDef *column);
 extern List *MotTakeTableKeys(const RangeVar *relation, List **elements);
 extern IndexStmt *MotConstraintToIndex(const RangeVar *relation, Constraint *constraint);
+
 /* PRIMARY KEY first, duplicates merged as the server does */
 extern List *MotMergeKeys(List *keys, const RangeVar *relation);
+
 /* FOREIGN KEY of a heap table that points at a MOT table */
 extern void MotRefuseReferences(List *elements);
 extern void MotRefuseForeignKey(const RangeVar *relation);
@@ -110,8 +114,10 @@ extern void MotRefuseForeignKey(const RangeVar *relation);
  * caller holds the lock.  InvalidOid if IF NOT EXISTS found one.
  */
 extern Oid	MotDefineIndex(Oid relid, IndexStmt *stmt, bool is_alter_table, bool check_rights);
+
 /* ADD CONSTRAINT ... USING INDEX */
 extern void MotAdoptIndex(Oid relid, Constraint *constraint);
+
 /* empty the engine index and build it again, after something in its key's form changed */
 extern void MotRebuildIndex(Relation rel, Oid indexoid);
 
@@ -127,7 +133,8 @@ extern void MotRebuildIndex(Relation rel, Oid indexoid);
 typedef struct MotAlter MotAlter;
 extern MotAlter *MotAlterBegin(Oid relid, List *cmds, LOCKMODE lockmode, const char *query_string);
 extern void MotAlterFinish(MotAlter *alter);
-extern bool MotAlterConcerns(Oid relid);	/* is it, or has it below it, a MOT table? */
+extern bool MotAlterConcerns(Oid relid);	/* is it, or has it below it, a
+											 * MOT table? */
 
 /* ---------------------------------------------------------------- rewrite.c */
 
@@ -143,7 +150,8 @@ typedef struct MotNewValue
 /* something every row has to satisfy */
 typedef struct MotRowCheck
 {
-	char	   *name;			/* of a check constraint; NULL: the partition's bound */
+	char	   *name;			/* of a check constraint; NULL: the
+								 * partition's bound */
 	Expr	   *expr;
 	ExprState  *state;
 } MotRowCheck;
@@ -156,6 +164,7 @@ typedef struct MotRowCheck
  */
 extern void MotRewriteRows(Relation rel, TupleDesc old, List *values,
 						   Bitmapset *notnull, List *checks);
+
 /* every value of a column satisfies its domain type, or an error was raised */
 extern void MotCheckDomainRows(Relation rel, AttrNumber attnum, Oid domain);
 

@@ -51,7 +51,7 @@ refuse_exclusion(const RangeVar *relation)
  * The IndexStmt that a PRIMARY KEY or UNIQUE constraint stands for, as
  * transformIndexConstraint makes it.
  */
-IndexStmt *
+IndexStmt  *
 MotConstraintToIndex(const RangeVar *relation, Constraint *constraint)
 {
 	IndexStmt  *index = makeNode(IndexStmt);
@@ -101,12 +101,13 @@ MotConstraintToIndex(const RangeVar *relation, Constraint *constraint)
 	return index;
 }
 
-List *
+List	   *
 MotTakeColumnKeys(const RangeVar *relation, ColumnDef *column)
 {
 	List	   *keys = NIL;
 	List	   *rest = NIL;
-	IndexStmt  *last = NULL;	/* what DEFERRABLE and the like after it belong to */
+	IndexStmt  *last = NULL;	/* what DEFERRABLE and the like after it
+								 * belong to */
 	ListCell   *lc;
 
 	foreach(lc, column->constraints)
@@ -136,7 +137,11 @@ MotTakeColumnKeys(const RangeVar *relation, ColumnDef *column)
 				break;
 			case CONSTR_ATTR_NOT_DEFERRABLE:
 			case CONSTR_ATTR_IMMEDIATE:
-				/* the default; the server would not find a key to attach it to */
+
+				/*
+				 * the default; the server would not find a key to attach it
+				 * to
+				 */
 				if (!last)
 					rest = lappend(rest, constraint);
 				break;
@@ -150,7 +155,7 @@ MotTakeColumnKeys(const RangeVar *relation, ColumnDef *column)
 	return keys;
 }
 
-List *
+List	   *
 MotTakeTableKeys(const RangeVar *relation, List **elements)
 {
 	List	   *keys = NIL;
@@ -197,7 +202,7 @@ MotTakeTableKeys(const RangeVar *relation, List **elements)
  * The primary key goes first, and two keys on the same columns become one, as
  * in transformIndexConstraints.
  */
-List *
+List	   *
 MotMergeKeys(List *keys, const RangeVar *relation)
 {
 	List	   *result = NIL;

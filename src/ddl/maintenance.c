@@ -33,7 +33,7 @@
 #include "utils/memutils.h"
 #include "utils/syscache.h"
 
-List *
+List	   *
 MotListTables(void)
 {
 	List	   *result = NIL;
@@ -243,7 +243,8 @@ MotReindex(const MotUtility *u, ReindexStmt *stmt)
 	Oid			oid;
 
 	if (stmt->relation == NULL || !OidIsValid(MotAmOid(true)))
-		return false;			/* SCHEMA, DATABASE and SYSTEM leave foreign tables out */
+		return false;			/* SCHEMA, DATABASE and SYSTEM leave foreign
+								 * tables out */
 	oid = MotDdlLookup(stmt->relation);
 	if (!OidIsValid(oid))
 		return false;

@@ -256,7 +256,10 @@ mot_process_utility(PlannedStmt *pstmt, const char *query_string, bool read_only
 					ProcessUtilityContext context, ParamListInfo params,
 					QueryEnvironment *query_env, DestReceiver *dest, QueryCompletion *qc)
 {
-	/* a failed transaction may not look at catalogues, and runs nothing of these */
+	/*
+	 * a failed transaction may not look at catalogues, and runs nothing of
+	 * these
+	 */
 	if (IsTransactionState())
 	{
 		MotUtility	u;
