@@ -3,6 +3,14 @@
 -- complain if script is sourced in psql, rather than via CREATE EXTENSION
 \echo Use "CREATE EXTENSION mot" to load this file. \quit
 
+-- A server that has not preloaded the module could not use what follows:
+-- this raises the error that says what to do about it.
+
+CREATE FUNCTION mot_require_preload() RETURNS void
+    AS 'MODULE_PATHNAME' LANGUAGE C;
+SELECT mot_require_preload();
+DROP FUNCTION mot_require_preload();
+
 -- ---------------------------------------------------------------- wrapper
 
 CREATE FUNCTION mot_fdw_handler() RETURNS fdw_handler
@@ -242,3 +250,69 @@ CREATE OPERATOR CLASS xid8_ops DEFAULT FOR TYPE xid8 USING mot FAMILY xid8_ops A
 
 -- ------------------------------------------------------------- monitoring
 
+
+CREATE FUNCTION mot_stat_get_tables(
+    OUT relid oid, OUT rows bigint, OUT row_bytes bigint, OUT used_bytes bigint,
+    OUT index_bytes bigint, OUT inserts bigint, OUT updates bigint, OUT deletes bigint)
+    RETURNS SETOF record
+    AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED ROWS 20;
+
+CREATE VIEW mot_stat_tables AS
+    SELECT n.nspname AS schemaname, c.relname, s.relid, s.rows,
+           s.row_bytes, s.used_bytes, s.index_bytes, s.row_bytes + s.index_bytes AS total_bytes,
+           s.inserts, s.updates, s.deletes
+    FROM mot_stat_get_tables() s
+         JOIN pg_class c ON c.oid = s.relid
+         LEFT JOIN pg_namespace n ON n.oid = c.relnamespace;
+
+COMMENT ON VIEW mot_stat_tables IS 'memory-optimized tables of this database: rows, memory, changes';
+
+CREATE FUNCTION mot_stat_get_indexes(
+    OUT relid oid, OUT indexrelid oid, OUT is_unique boolean, OUT bytes bigint,
+    OUT used_bytes bigint, OUT stale_entries bigint)
+    RETURNS SETOF record
+    AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED ROWS 40;
+
+CREATE VIEW mot_stat_indexes AS
+    SELECT n.nspname AS schemaname, c.relname, i.relname AS indexrelname, s.relid, s.indexrelid,
+           s.is_unique, s.bytes, s.used_bytes, s.stale_entries
+    FROM mot_stat_get_indexes() s
+         JOIN pg_class c ON c.oid = s.relid
+         JOIN pg_class i ON i.oid = s.indexrelid
+         LEFT JOIN pg_namespace n ON n.oid = c.relnamespace;
+
+COMMENT ON VIEW mot_stat_indexes IS 'indexes of memory-optimized tables of this database';
+
+CREATE FUNCTION mot_stat_get_memory(
+    OUT max_bytes bigint, OUT used_bytes bigint, OUT rows bigint, OUT row_bytes bigint,
+    OUT index_bytes bigint, OUT engine_bytes bigint, OUT descriptor_bytes bigint,
+    OUT system_bytes bigint, OUT node_bytes bigint[], OUT retired_objects bigint,
+    OUT clock bigint, OUT horizon bigint)
+    RETURNS SETOF record
+    AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED ROWS 1;
+
+CREATE VIEW mot_stat_memory AS SELECT * FROM mot_stat_get_memory();
+
+COMMENT ON VIEW mot_stat_memory IS 'memory of all memory-optimized tables of the server';
+
+CREATE FUNCTION mot_stat_get_nodes(
+    OUT node integer, OUT chunk_bytes bigint, OUT page_bytes bigint)
+    RETURNS SETOF record
+    AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED ROWS 2;
+
+CREATE VIEW mot_stat_nodes AS SELECT * FROM mot_stat_get_nodes();
+
+COMMENT ON VIEW mot_stat_nodes IS 'memory of memory-optimized tables by NUMA node';
+
+CREATE FUNCTION mot_stat_get_transactions(
+    OUT commits bigint, OUT aborts bigint, OUT waits bigint,
+    OUT conflict_changed bigint, OUT conflict_deleted bigint,
+    OUT conflict_read bigint, OUT conflict_phantom bigint)
+    RETURNS SETOF record
+    AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED ROWS 1;
+
+CREATE VIEW mot_stat_transactions AS SELECT * FROM mot_stat_get_transactions();
+
+COMMENT ON VIEW mot_stat_transactions IS 'transactions that used memory-optimized tables, since the server started';
+
+GRANT SELECT ON mot_stat_tables, mot_stat_indexes, mot_stat_memory, mot_stat_nodes, mot_stat_transactions TO PUBLIC;

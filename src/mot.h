@@ -23,6 +23,7 @@
 #include "postgres.h"
 
 #include "engine/mot_engine.h"
+#include "storage/lwlock.h"
 
 /* mot.default_engine */
 typedef enum MotDefaultEngine
@@ -30,9 +31,16 @@ typedef enum MotDefaultEngine
 	MOT_DEFAULT_HEAP, MOT_DEFAULT_MOT
 } MotDefaultEngine;
 
+/* mot.huge_pages */
+typedef enum MotHugePages
+{
+	MOT_HUGE_PAGES_OFF, MOT_HUGE_PAGES_TRY, MOT_HUGE_PAGES_ON
+} MotHugePages;
+
 extern int	mot_default_engine;
-extern int	mot_max_memory_mb;	/* mot.max_memory; 0 resolves to the default share */
-extern int	mot_huge_pages;		/* off, try, on */
+extern int	mot_max_memory_mb;	/* mot.max_memory; the default share once
+								 * resolved */
+extern int	mot_huge_pages;
 
 /*
  * The engine, NULL when the module was not preloaded or could not reserve its
@@ -41,6 +49,9 @@ extern int	mot_huge_pages;		/* off, try, on */
 extern mot_engine *MotEngine;
 extern mot_engine *MotEngineRequired(void);
 extern bool MotPreloaded(void);
+
+/* held while an empty table is made for a definition that has none */
+extern LWLock *MotDirectoryLock;
 
 #define MOT_FDW_NAME "mot_fdw"
 #define MOT_SERVER_NAME "mot_server"

@@ -32,6 +32,7 @@ typedef struct MotRelation
 {
 	Oid			relid;			/* hash key */
 	bool		valid;			/* false: rebuild at the next MotRelationGet */
+	bool		has_varlena;	/* some column may hold an out-of-line value */
 	mot_table  *table;
 	uint64		serial;			/* mot_table_serial when it was looked up */
 	TupleDesc	desc;			/* own copy */
@@ -39,12 +40,13 @@ typedef struct MotRelation
 	Bitmapset  *key_attnums;	/* columns any index uses (attnum, no offset) */
 	int			nindexes;
 	MotIndex   *indexes;
-	MemoryContext cxt;
+	MemoryContext cxt;			/* of everything above that is pointed to */
 } MotRelation;
 
 /* Is it a foreign table of server mot_server (any server of wrapper mot_fdw)? */
 extern bool MotIsMotRelation(Relation rel);
-extern bool MotIsMotTable(Oid relid);	/* by syscache; false for anything else, or a missing relation */
+extern bool MotIsMotTable(Oid relid);	/* by syscache; false for anything
+										 * else, or a missing relation */
 extern Oid	MotServerOid(bool missing_ok);
 extern Oid	MotAmOid(bool missing_ok);
 
@@ -54,7 +56,8 @@ extern Oid	MotAmOid(bool missing_ok);
  * and the log says so.  The pointer is good until the next call that may
  * process invalidations; executor nodes look it up at Begin and keep it
  * pinned by the lock on the table (an entry is only rebuilt in place by
- * MotRelationGet, never freed while somebody can hold it).
+ * MotRelationGet, never freed while somebody can hold it; what the rebuilding
+ * replaces, such as the array of indexes, stays until the transaction ends).
  */
 extern MotRelation *MotRelationGet(Relation rel);
 extern MotIndex *MotRelationIndex(MotRelation *mr, Oid indexoid);	/* NULL if there is none */
@@ -64,13 +67,15 @@ extern MotIndex *MotRelationIndex(MotRelation *mr, Oid indexoid);	/* NULL if the
  * They lock, wait, keep indexes and raise errors (23505 with PostgreSQL's own
  * message and DETAIL "Key (id)=(1) already exists.").
  */
-typedef struct MotWriter MotWriter; /* per statement and target table; palloc'd */
+typedef struct MotWriter MotWriter; /* per statement and target table;
+									 * palloc'd */
 
 extern MotWriter *MotWriterBegin(Relation rel, Snapshot snapshot, CommandId cid);
 extern void MotWriterEnd(MotWriter *writer);
 
 /* insert values (natts of the table's descriptor); the row inserted, for RETURNING's ctid */
 extern mot_row *MotWriterInsert(MotWriter *writer, Datum *values, bool *isnull);
+
 /*
  * As insert, but a duplicate key (of the index in "arbiters", a list of index
  * oids; NIL: any) is not an error: returns NULL with *conflict the row that has
@@ -82,9 +87,11 @@ extern mot_row *MotWriterInsertOrFind(MotWriter *writer, List *arbiters, Datum *
 typedef enum MotLockResult
 {
 	MOT_LOCKED,					/* unchanged since seen: go ahead */
-	MOT_LOCKED_NEWER,			/* locked, but *newest differs from seen: re-check */
+	MOT_LOCKED_NEWER,			/* locked, but *newest differs from seen:
+								 * re-check */
 	MOT_LOCK_GONE,				/* deleted by somebody who committed: skip it */
-	MOT_LOCK_SELF,				/* changed by this transaction in this or a later command: skip it */
+	MOT_LOCK_SELF,				/* changed by this transaction in this or a
+								 * later command: skip it */
 	MOT_LOCK_WOULD_BLOCK		/* only with nowait/skip */
 } MotLockResult;
 
@@ -97,6 +104,7 @@ extern MotLockResult MotWriterLock(MotWriter *writer, mot_row *row, const mot_ve
 								   bool for_update_clause, MotLockWait wait,
 								   const mot_version **newest);
 extern void MotWriterUnlock(MotWriter *writer, mot_row *row);
+
 /* old: the version the new values were computed from (locked) */
 extern void MotWriterUpdate(MotWriter *writer, mot_row *row, const mot_version *old,
 							Datum *values, bool *isnull);
@@ -122,10 +130,14 @@ extern void MotRaiseDuplicate(Relation rel, MotIndex *index, Datum *values, bool
 extern void MotStorageCreateTable(Relation rel);
 extern void MotStorageDropTable(Oid relid);
 extern void MotStorageTruncate(Relation rel);
-extern void MotStorageCreateIndex(Relation rel, Relation index);	/* builds it; raises 23505 "could not create unique index" */
+extern void MotStorageCreateIndex(Relation rel, Relation index);	/* builds it; raises
+																	 * 23505 "could not
+																	 * create unique index" */
 extern void MotStorageDropIndex(Oid relid, Oid indexoid);
+
 /* did the current subtransaction (or a committed child of it) create or truncate the table? */
 extern bool MotStorageIsNew(Oid relid);
-extern void MotStorageDropDatabase(Oid dbid);	/* at once; not transactional, as the server's */
+extern void MotStorageDropDatabase(Oid dbid);	/* at once; not transactional,
+												 * as the server's */
 
 #endif							/* MOT_RELATION_H */

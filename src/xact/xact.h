@@ -44,6 +44,15 @@ extern mot_view MotViewFor(Snapshot snapshot);
 extern mot_view MotLooseView(void);
 extern void MotLooseViewRelease(void);
 
+/* Is it the snapshot of a query between ExecutorStart and ExecutorEnd? */
+extern bool MotSnapshotRunning(Snapshot snapshot);
+
+/*
+ * At REPEATABLE READ and above: take the transaction's engine snapshot if it
+ * has none yet.  For utility statements that are to count as its first.
+ */
+extern void MotTransactionSnapshot(void);
+
 /* Make sure an engine transaction is running; call before any engine write. */
 extern mot_session *MotBeginWrite(void);
 
@@ -63,8 +72,26 @@ typedef struct MotWait
 } MotWait;
 
 #define MOT_WAIT_INIT {false, InvalidOid}
+/* without a relation only the transaction is waited for, as for a unique key */
 extern void MotWaitForHolder(Relation rel, MotWait *wait);
 extern void MotWaitDone(Relation rel, MotWait *wait);
+
+/*
+ * What else has to be done when a (sub)transaction ends, by the layer above
+ * (relation/storage.c).  The engine's transaction has been committed or rolled
+ * back when these are called, and snapshots are still held.  "level": the
+ * nesting level of the ending subtransaction.  None may raise.
+ */
+typedef struct MotXactParticipant
+{
+	void		(*commit) (void);
+	void		(*abort) (void);
+	void		(*sub_commit) (int level);
+	void		(*sub_abort) (int level);
+	bool		(*pending) (void);	/* is there anything to do at the end? */
+} MotXactParticipant;
+
+extern void MotXactSetParticipant(const MotXactParticipant *participant);
 
 /*
  * Raise the error that fits a status (53200, 40001, 54000 ...).  "rel" may be

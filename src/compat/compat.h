@@ -1,0 +1,68 @@
+/*-------------------------------------------------------------------------
+ *
+ * compat.h
+ *	  Where server versions differ.  PG_VERSION_NUM appears here and nowhere
+ *	  else.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MOT_COMPAT_H
+#define MOT_COMPAT_H
+
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "storage/backendid.h"
+#include "storage/lock.h"
+#include "storage/proc.h"
+#include "utils/guc.h"
+
+#if PG_VERSION_NUM < 150000
+#error "mot needs PostgreSQL 15 or later"
+#endif
+
+/* "no reserved name": settings of the prefix that nobody defined are errors */
+#define MotReserveSettings(prefix) MarkGUCPrefixReserved(prefix)
+
+/*
+ * How many processes can have a PGPROC at a time (prepared transactions'
+ * excepted, which have no process), and this process's number among them.
+ * Known from shmem_request_hook on.
+ */
+#define MotProcessSlots() (MaxBackends + NUM_AUXILIARY_PROCS)
+
+#if PG_VERSION_NUM >= 170000
+#define MotMySlot() ((unsigned) MyProcNumber)
+#else
+#define MotMySlot() ((unsigned) MyProc->pgprocno)
+#endif
+
+/*
+ * A virtual transaction id as one word, which the engine keeps with the
+ * transaction and gives to whoever waits for it.
+ */
+static inline uint64
+MotMyVirtualXact(void)
+{
+#if PG_VERSION_NUM >= 170000
+	return (uint64) MyProcNumber << 32 | MyProc->vxid.lxid;
+#else
+	return (uint64) (uint32) MyBackendId << 32 | MyProc->lxid;
+#endif
+}
+
+static inline VirtualTransactionId
+MotUnpackVirtualXact(uint64 word)
+{
+	VirtualTransactionId vxid;
+
+#if PG_VERSION_NUM >= 170000
+	vxid.procNumber = (ProcNumber) (word >> 32);
+#else
+	vxid.backendId = (BackendId) (word >> 32);
+#endif
+	vxid.localTransactionId = (LocalTransactionId) word;
+	return vxid;
+}
+
+#endif							/* MOT_COMPAT_H */

@@ -1,0 +1,94 @@
+/*-------------------------------------------------------------------------
+ *
+ * machine.c
+ *	  What the machine, or the container we are in, has to give.
+ *
+ * In a container the machine's memory is not ours: a control group's limit
+ * is what the kernel kills for.  A limit may be set at any level above our
+ * own group, so every level up to the root is asked.  Files that are not
+ * there or not readable count as "no limit".
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <unistd.h>
+
+#include "compat/machine.h"
+
+#define CGROUP_ROOT "/sys/fs/cgroup"
+
+static uint64 read_limit(const char *path);
+static uint64 group_limit(const char *root, const char *group, const char *file);
+
+uint64
+MotMachineMemory(void)
+{
+	uint64		memory = (uint64) sysconf(_SC_PHYS_PAGES) * (uint64) sysconf(_SC_PAGESIZE);
+	char		line[MAXPGPATH];
+	FILE	   *groups = fopen("/proc/self/cgroup", "r");
+
+	if (groups == NULL)
+		return memory;
+
+	/* hierarchy:controllers:path; version 2 has number 0 and no controllers */
+	while (fgets(line, sizeof(line), groups) != NULL)
+	{
+		char	   *controllers = strchr(line, ':');
+		char	   *group = controllers ? strchr(controllers + 1, ':') : NULL;
+		uint64		limit = PG_UINT64_MAX;
+
+		if (group == NULL)
+			continue;
+		*group++ = '\0';
+		controllers++;
+		group[strcspn(group, "\n")] = '\0';
+
+		if (controllers[0] == '\0')
+			limit = group_limit(CGROUP_ROOT, group, "memory.max");
+		else if (strstr(controllers, "memory") != NULL)
+			limit = group_limit(CGROUP_ROOT "/memory", group, "memory.limit_in_bytes");
+		memory = Min(memory, limit);
+	}
+	fclose(groups);
+	return memory;
+}
+
+/* the smallest limit of a group and of all groups above it */
+static uint64
+group_limit(const char *root, const char *group, const char *file)
+{
+	char		level[MAXPGPATH];
+	char		path[3 * MAXPGPATH];
+	uint64		limit = PG_UINT64_MAX;
+
+	strlcpy(level, group, sizeof(level));
+	for (;;)
+	{
+		char	   *slash;
+
+		snprintf(path, sizeof(path), "%s%s/%s", root, level, file);
+		limit = Min(limit, read_limit(path));
+		slash = strrchr(level, '/');
+		if (slash == NULL)
+			break;
+		*slash = '\0';
+	}
+	return limit;
+}
+
+/* "max" or a number of bytes */
+static uint64
+read_limit(const char *path)
+{
+	FILE	   *file = fopen(path, "r");
+	unsigned long long bytes;
+	uint64		limit = PG_UINT64_MAX;
+
+	if (file == NULL)
+		return limit;
+	if (fscanf(file, "%llu", &bytes) == 1)
+		limit = bytes;
+	fclose(file);
+	return limit;
+}

@@ -1,0 +1,271 @@
+/*-------------------------------------------------------------------------
+ *
+ * monitor.c
+ *	  What the views mot_stat_* show.
+ *
+ * The functions give numbers and oids; the views, in the extension's script,
+ * join them with the catalogue.  Only tables of the session's own database
+ * are shown, as the server's statistics views do.
+ *
+ * The engine's directory is walked under its lock, where nothing may be
+ * allocated; so the tables are counted first, and numbers are copied out.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "mot.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/tuplestore.h"
+
+PG_FUNCTION_INFO_V1(mot_stat_get_tables);
+PG_FUNCTION_INFO_V1(mot_stat_get_indexes);
+PG_FUNCTION_INFO_V1(mot_stat_get_memory);
+PG_FUNCTION_INFO_V1(mot_stat_get_nodes);
+PG_FUNCTION_INFO_V1(mot_stat_get_transactions);
+
+typedef struct TableStat
+{
+	Oid			relid;
+	mot_table_stat stat;
+} TableStat;
+
+typedef struct IndexStat
+{
+	Oid			relid;
+	Oid			indexrelid;
+	bool		unique;
+	mot_index_stat stat;
+} IndexStat;
+
+typedef struct Collected
+{
+	Oid			dbid;
+	int			ntables;
+	int			maxtables;
+	TableStat  *tables;			/* NULL: only count */
+	int			nindexes;
+	int			maxindexes;
+	IndexStat  *indexes;
+} Collected;
+
+static void collect(Collected *c);
+static void visit(void *arg, mot_table *table);
+static Datum bytes(uint64 n);
+
+void
+MotMonitorInit(void)
+{
+	/* nothing to be hooked: the functions are called by name */
+}
+
+static Datum
+bytes(uint64 n)
+{
+	return Int64GetDatum((int64) n);
+}
+
+static void
+collect(Collected *c)
+{
+	memset(c, 0, sizeof(Collected));
+	c->dbid = MyDatabaseId;
+	mot_table_each(MotEngineRequired(), visit, c);
+
+	/* tables and indexes that are made in between are not shown */
+	c->maxtables = c->ntables;
+	c->maxindexes = c->nindexes;
+	c->tables = palloc(Max(c->maxtables, 1) * sizeof(TableStat));
+	c->indexes = palloc(Max(c->maxindexes, 1) * sizeof(IndexStat));
+	c->ntables = c->nindexes = 0;
+	mot_table_each(MotEngine, visit, c);
+}
+
+static void
+visit(void *arg, mot_table *table)
+{
+	Collected  *c = arg;
+	unsigned	nindexes;
+
+	if (mot_table_host_db(table) != c->dbid)
+		return;
+
+	nindexes = mot_table_index_count(table);
+	if (c->tables == NULL)
+	{
+		c->ntables++;
+		c->nindexes += nindexes;
+		return;
+	}
+	if (c->ntables == c->maxtables)
+		return;
+
+	c->tables[c->ntables].relid = mot_table_host_id(table);
+	mot_table_stats(table, &c->tables[c->ntables].stat);
+	c->ntables++;
+
+	for (unsigned i = 0; i < nindexes && c->nindexes < c->maxindexes; i++)
+	{
+		mot_index  *index = mot_table_index_at(table, i);
+		IndexStat  *out = &c->indexes[c->nindexes++];
+
+		out->relid = mot_table_host_id(table);
+		out->indexrelid = mot_index_host_id(index);
+		out->unique = mot_index_is_unique(index);
+		mot_index_stats(index, &out->stat);
+	}
+}
+
+Datum
+mot_stat_get_tables(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	Collected	c;
+
+	InitMaterializedSRF(fcinfo, 0);
+	collect(&c);
+	for (int i = 0; i < c.ntables; i++)
+	{
+		mot_table_stat *stat = &c.tables[i].stat;
+		Datum		values[8];
+		bool		nulls[8] = {0};
+
+		values[0] = ObjectIdGetDatum(c.tables[i].relid);
+		values[1] = Int64GetDatum(stat->rows);
+		values[2] = bytes(stat->row_bytes);
+		values[3] = bytes(stat->used_bytes);
+		values[4] = bytes(stat->index_bytes);
+		values[5] = bytes(stat->inserts);
+		values[6] = bytes(stat->updates);
+		values[7] = bytes(stat->deletes);
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	}
+	return (Datum) 0;
+}
+
+Datum
+mot_stat_get_indexes(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	Collected	c;
+
+	InitMaterializedSRF(fcinfo, 0);
+	collect(&c);
+	for (int i = 0; i < c.nindexes; i++)
+	{
+		mot_index_stat *stat = &c.indexes[i].stat;
+		Datum		values[6];
+		bool		nulls[6] = {0};
+
+		values[0] = ObjectIdGetDatum(c.indexes[i].relid);
+		values[1] = ObjectIdGetDatum(c.indexes[i].indexrelid);
+		values[2] = BoolGetDatum(c.indexes[i].unique);
+		values[3] = bytes(stat->bytes);
+		values[4] = bytes(stat->used_bytes);
+		values[5] = Int64GetDatum(stat->stale_entries);
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	}
+	return (Datum) 0;
+}
+
+/* sums over all databases: how much of the region is rows, and how much indexes */
+static void
+add_table_bytes(void *arg, mot_table *table)
+{
+	mot_table_stat *sum = arg;
+	mot_table_stat stat;
+
+	mot_table_stats(table, &stat);
+	sum->rows += stat.rows;
+	sum->row_bytes += stat.row_bytes;
+	sum->index_bytes += stat.index_bytes;
+}
+
+Datum
+mot_stat_get_memory(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	mot_memory_report report;
+	mot_table_stat sum = {0};
+	Datum	   *nodes;
+	Datum		values[12];
+	bool		nulls[12] = {0};
+
+	InitMaterializedSRF(fcinfo, 0);
+	mot_memory_report_get(MotEngineRequired(), &report);
+	mot_table_each(MotEngine, add_table_bytes, &sum);
+
+	nodes = palloc(Max(report.nodes, 1) * sizeof(Datum));
+	for (unsigned i = 0; i < report.nodes; i++)
+	{
+		mot_node_report node;
+
+		mot_node_report_get(MotEngine, i, &node);
+		nodes[i] = bytes(node.page_bytes);
+	}
+
+	values[0] = bytes(report.max_bytes);
+	values[1] = bytes(report.used_bytes);
+	values[2] = Int64GetDatum(sum.rows);
+	values[3] = bytes(sum.row_bytes);
+	values[4] = bytes(sum.index_bytes);
+	values[5] = bytes(report.engine_bytes);
+	values[6] = bytes(report.descriptor_bytes);
+	values[7] = bytes(report.system_bytes);
+	values[8] = PointerGetDatum(construct_array(nodes, report.nodes, INT8OID, 8,
+												FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
+	values[9] = bytes(report.retired_objects);
+	values[10] = bytes(report.clock);
+	values[11] = bytes(report.horizon);
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	return (Datum) 0;
+}
+
+Datum
+mot_stat_get_nodes(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	mot_memory_report report;
+
+	InitMaterializedSRF(fcinfo, 0);
+	mot_memory_report_get(MotEngineRequired(), &report);
+	for (unsigned i = 0; i < report.nodes; i++)
+	{
+		mot_node_report node;
+		Datum		values[3];
+		bool		nulls[3] = {0};
+
+		mot_node_report_get(MotEngine, i, &node);
+		values[0] = Int32GetDatum(i);
+		values[1] = bytes(node.chunk_bytes);
+		values[2] = bytes(node.page_bytes);
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	}
+	return (Datum) 0;
+}
+
+Datum
+mot_stat_get_transactions(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	mot_txn_counts counts;
+	Datum		values[7];
+	bool		nulls[7] = {0};
+
+	InitMaterializedSRF(fcinfo, 0);
+	mot_txn_counts_get(MotEngineRequired(), &counts);
+	values[0] = bytes(counts.commits);
+	values[1] = bytes(counts.aborts);
+	values[2] = bytes(counts.waits);
+	values[3] = bytes(counts.conflict_changed);
+	values[4] = bytes(counts.conflict_deleted);
+	values[5] = bytes(counts.conflict_read);
+	values[6] = bytes(counts.conflict_phantom);
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	return (Datum) 0;
+}

@@ -1,0 +1,265 @@
+/*-------------------------------------------------------------------------
+ *
+ * mot.c
+ *	  Module entry: settings, the engine's memory, the hooks of all rooms.
+ *
+ * The engine's region has to be at the same address in every process, so it
+ * is reserved in the postmaster, before anything is forked; that needs
+ * shared_preload_libraries.  A module that was loaded otherwise has no engine
+ * and takes no hooks: its catalogue objects can be looked at and dropped, and
+ * everything else says what to add to postgresql.conf.
+ *
+ * An engine that cannot reserve its memory does not keep the server from
+ * starting; the log says why, and so does every statement that needs it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "commands/extension.h"
+#include "compat/compat.h"
+#include "compat/machine.h"
+#include "fmgr.h"
+#include "maintenance.h"
+#include "miscadmin.h"
+#include "mot.h"
+#include "storage/ipc.h"
+#include "storage/lwlock.h"
+#include "storage/shmem.h"
+#include "utils/guc.h"
+
+PG_MODULE_MAGIC;
+
+/* mot.max_memory's default: this share of the machine's or container's memory */
+#define DEFAULT_MEMORY_SHARE 4
+#define MIN_MEMORY_MB 64
+#define MAX_MEMORY_MB (16 * 1024 * 1024)
+
+int			mot_default_engine = MOT_DEFAULT_HEAP;
+int			mot_max_memory_mb = -1;
+int			mot_huge_pages = MOT_HUGE_PAGES_OFF;
+
+mot_engine *MotEngine = NULL;
+LWLock	   *MotDirectoryLock = NULL;
+
+static bool preloaded = false;
+static char reserve_error[256];
+
+static shmem_request_hook_type prev_shmem_request_hook = NULL;
+static shmem_startup_hook_type prev_shmem_startup_hook = NULL;
+
+static const struct config_enum_entry default_engine_options[] = {
+	{"heap", MOT_DEFAULT_HEAP, false},
+	{"mot", MOT_DEFAULT_MOT, false},
+	{NULL, 0, false}
+};
+
+static const struct config_enum_entry huge_pages_options[] = {
+	{"off", MOT_HUGE_PAGES_OFF, false},
+	{"try", MOT_HUGE_PAGES_TRY, false},
+	{"on", MOT_HUGE_PAGES_ON, false},
+	{"false", MOT_HUGE_PAGES_OFF, true},
+	{"no", MOT_HUGE_PAGES_OFF, true},
+	{"0", MOT_HUGE_PAGES_OFF, true},
+	{"true", MOT_HUGE_PAGES_ON, true},
+	{"yes", MOT_HUGE_PAGES_ON, true},
+	{"1", MOT_HUGE_PAGES_ON, true},
+	{NULL, 0, false}
+};
+
+PGDLLEXPORT void _PG_init(void);
+
+PG_FUNCTION_INFO_V1(mot_require_preload);
+
+static void define_settings(void);
+static void resolve_max_memory(void);
+static bool check_max_memory(int *newval, void **extra, GucSource source);
+static void request_shmem(void);
+static void startup_shmem(void);
+
+void
+_PG_init(void)
+{
+	preloaded = process_shared_preload_libraries_in_progress;
+
+	define_settings();
+
+	if (!preloaded)
+	{
+		/* CREATE EXTENSION raises the same as an error, from its script */
+		if (!creating_extension)
+			ereport(WARNING,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("mot was not loaded at server start, so memory-optimized tables cannot be used"),
+					 errhint("Add shared_preload_libraries = 'mot' to postgresql.conf and restart the server.")));
+		return;
+	}
+
+	resolve_max_memory();
+
+	prev_shmem_request_hook = shmem_request_hook;
+	shmem_request_hook = request_shmem;
+	prev_shmem_startup_hook = shmem_startup_hook;
+	shmem_startup_hook = startup_shmem;
+
+	MotXactInit();
+	MotRelationInit();
+	MotMonitorInit();
+	MotDdlInit();
+	MotFdwInit();
+	MotMaintenanceInit();
+}
+
+bool
+MotPreloaded(void)
+{
+	return preloaded;
+}
+
+mot_engine *
+MotEngineRequired(void)
+{
+	if (likely(MotEngine != NULL))
+		return MotEngine;
+
+	if (!preloaded)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("mot must be loaded at server start"),
+				 errhint("Add shared_preload_libraries = 'mot' to postgresql.conf and restart the server.")));
+
+	ereport(ERROR,
+			(errcode(ERRCODE_INSUFFICIENT_RESOURCES),
+			 errmsg("memory-optimized tables are not available: their memory could not be reserved at server start"),
+			 errdetail("%s.", reserve_error),
+			 errhint("Set mot.max_memory to less than %d MB, or give the server more memory, and restart it.",
+					 mot_max_memory_mb)));
+	return NULL;				/* not reached */
+}
+
+/*
+ * mot_require_preload() is called by the extension's script and then dropped:
+ * CREATE EXTENSION on a server that did not preload the module would make
+ * objects that nobody can use.
+ */
+Datum
+mot_require_preload(PG_FUNCTION_ARGS)
+{
+	if (!preloaded)
+		MotEngineRequired();
+	PG_RETURN_VOID();
+}
+
+/* --------------------------------------------------------------- settings */
+
+static void
+define_settings(void)
+{
+	DefineCustomIntVariable("mot.max_memory",
+							"Memory for the rows and indexes of memory-optimized tables.",
+							"-1 or 0 means a quarter of the memory of the machine or its control group.",
+							&mot_max_memory_mb,
+							-1, -1, MAX_MEMORY_MB,
+							PGC_POSTMASTER, GUC_UNIT_MB,
+							check_max_memory, NULL, NULL);
+
+	DefineCustomEnumVariable("mot.huge_pages",
+							 "Use of huge pages for memory-optimized tables.",
+							 NULL,
+							 &mot_huge_pages,
+							 MOT_HUGE_PAGES_OFF, huge_pages_options,
+							 PGC_POSTMASTER, 0,
+							 NULL, NULL, NULL);
+
+	DefineCustomEnumVariable("mot.default_engine",
+							 "Storage that a plain CREATE TABLE uses.",
+							 "With \"mot\", tables are memory-optimized unless the statement says otherwise.",
+							 &mot_default_engine,
+							 MOT_DEFAULT_HEAP, default_engine_options,
+							 PGC_USERSET, 0,
+							 NULL, NULL, NULL);
+
+	MotReserveSettings("mot");
+}
+
+static bool
+check_max_memory(int *newval, void **extra, GucSource source)
+{
+	if (*newval > 0 && *newval < MIN_MEMORY_MB)
+	{
+		GUC_check_errdetail("mot.max_memory must be at least %dMB.", MIN_MEMORY_MB);
+		return false;
+	}
+	return true;
+}
+
+/*
+ * Put the default share in the place of -1 and 0, as the server does for
+ * wal_buffers, so that SHOW tells what is in force.
+ */
+static void
+resolve_max_memory(void)
+{
+	char		value[32];
+	uint64		share;
+
+	if (mot_max_memory_mb > 0)
+		return;
+
+	share = MotMachineMemory() / DEFAULT_MEMORY_SHARE / (1024 * 1024);
+	share = Min(Max(share, MIN_MEMORY_MB), MAX_MEMORY_MB);
+	snprintf(value, sizeof(value), UINT64_FORMAT "MB", share);
+	SetConfigOption("mot.max_memory", value, PGC_POSTMASTER, PGC_S_DYNAMIC_DEFAULT);
+	if (mot_max_memory_mb <= 0)
+		SetConfigOption("mot.max_memory", value, PGC_POSTMASTER, PGC_S_OVERRIDE);
+}
+
+/* ----------------------------------------------------------------- memory */
+
+static void
+request_shmem(void)
+{
+	if (prev_shmem_request_hook)
+		prev_shmem_request_hook();
+	RequestNamedLWLockTranche("mot_directory", 1);
+}
+
+/*
+ * In the postmaster before it forks, and again when it starts over after a
+ * crash: the processes that had sessions are gone then, and a half-done
+ * change may be anywhere in the region, so it becomes empty.
+ */
+static void
+startup_shmem(void)
+{
+	if (prev_shmem_startup_hook)
+		prev_shmem_startup_hook();
+
+	MotDirectoryLock = &(GetNamedLWLockTranche("mot_directory"))->lock;
+
+	if (MotEngine != NULL)
+		mot_engine_reset(MotEngine);
+	else
+	{
+		unsigned	flags = 0;
+
+		if (mot_huge_pages == MOT_HUGE_PAGES_TRY)
+			flags |= MOT_ENGINE_HUGE_TRY;
+		else if (mot_huge_pages == MOT_HUGE_PAGES_ON)
+			flags |= MOT_ENGINE_HUGE_ON;
+
+		if (MotProcessSlots() > MOT_MAX_SLOTS)
+			snprintf(reserve_error, sizeof(reserve_error),
+					 "The engine serves at most %d processes, and the settings allow %d",
+					 MOT_MAX_SLOTS, MotProcessSlots());
+		else
+			MotEngine = mot_engine_create((size_t) mot_max_memory_mb * 1024 * 1024,
+										  MotProcessSlots(), flags,
+										  reserve_error, sizeof(reserve_error));
+		if (MotEngine == NULL)
+			ereport(LOG,
+					(errmsg("could not reserve %d MB for memory-optimized tables: the server starts without them",
+							mot_max_memory_mb),
+					 errdetail("%s.", reserve_error)));
+	}
+}

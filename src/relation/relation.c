@@ -1,0 +1,511 @@
+/*-------------------------------------------------------------------------
+ *
+ * relation.c
+ *	  What a process knows of a MOT table.
+ *
+ * The cache is keyed by the table's oid and lives as long as the process.
+ * Relcache invalidation marks an entry; MotRelationGet rebuilds it in place
+ * when somebody asks next.  The entry itself then stays where it is, and what
+ * it pointed to goes into a list that is freed when the transaction ends: a
+ * query further up the stack may have kept an index.  (It may do so only
+ * while it holds a lock on the table, so what it kept still describes the
+ * engine's objects: those go under an exclusive lock.)  Entries that are
+ * still invalid when the transaction ends are freed whole, which is how
+ * dropped tables leave.
+ *
+ * A definition without a table in the engine is what a restart leaves.
+ * Whoever asks first makes an empty one.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_foreign_server.h"
+#include "catalog/pg_foreign_table.h"
+#include "commands/defrem.h"
+#include "commands/dbcommands.h"
+#include "foreign/foreign.h"
+#include "miscadmin.h"
+#include "relation/internal.h"
+#include "utils/hsearch.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/syscache.h"
+#include "xact/xact.h"
+
+static HTAB *cache = NULL;
+static MotRelation *last_used = NULL;
+static bool any_invalid = false;
+
+/* contexts that entries have grown out of in this transaction */
+static List *outgrown = NIL;
+
+static void make_cache(void);
+static void relcache_callback(Datum arg, Oid relid);
+static void rebuild(MotRelation *mr, Relation rel);
+static bool unchanged(MotRelation *mr, Relation rel, mot_table *table, List *defs);
+static void describe(MotRelation *mr, Relation rel, mot_table *table, List *defs);
+static mot_table *find_table(Relation rel, List *defs);
+static mot_table *make_empty(Relation rel, List *defs);
+static bool key_matches(void *arg, const mot_version *version, const void *key, size_t len);
+static bool key_matches_fixed(void *arg, const mot_version *version, const void *key, size_t len);
+static bool compare_key(MotIndex *index, const mot_version *version, const void *key, size_t len);
+
+void
+MotRelationInit(void)
+{
+	MotStorageInit();
+}
+
+/* -------------------------------------------------------------- catalogue */
+
+bool
+MotIsMotRelation(Relation rel)
+{
+	return rel->rd_rel->relkind == RELKIND_FOREIGN_TABLE &&
+		MotIsMotTable(RelationGetRelid(rel));
+}
+
+bool
+MotIsMotTable(Oid relid)
+{
+	HeapTuple	tup;
+	Oid			serverid;
+	Oid			fdwid;
+
+	tup = SearchSysCache1(FOREIGNTABLEREL, ObjectIdGetDatum(relid));
+	if (!HeapTupleIsValid(tup))
+		return false;
+	serverid = ((Form_pg_foreign_table) GETSTRUCT(tup))->ftserver;
+	ReleaseSysCache(tup);
+
+	tup = SearchSysCache1(FOREIGNSERVEROID, ObjectIdGetDatum(serverid));
+	if (!HeapTupleIsValid(tup))
+		return false;
+	fdwid = ((Form_pg_foreign_server) GETSTRUCT(tup))->srvfdw;
+	ReleaseSysCache(tup);
+
+	return fdwid == get_foreign_data_wrapper_oid(MOT_FDW_NAME, true);
+}
+
+Oid
+MotServerOid(bool missing_ok)
+{
+	return get_foreign_server_oid(MOT_SERVER_NAME, missing_ok);
+}
+
+Oid
+MotAmOid(bool missing_ok)
+{
+	return get_index_am_oid(MOT_AM_NAME, missing_ok);
+}
+
+List	   *
+MotIndexDefs(Relation rel)
+{
+	List	   *oids = RelationGetIndexList(rel);
+	List	   *defs = NIL;
+	ListCell   *lc;
+
+	foreach(lc, oids)
+	{
+		/* the lock on the table keeps the index from going away */
+		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
+		MotIndexDef *def = palloc(sizeof(MotIndexDef));
+
+		def->oid = RelationGetRelid(index);
+		def->unique = index->rd_index->indisunique;
+		defs = lappend(defs, def);
+		index_close(index, AccessShareLock);
+	}
+	list_free(oids);
+	return defs;
+}
+
+/* ------------------------------------------------------------------ cache */
+
+MotRelation *
+MotRelationGet(Relation rel)
+{
+	Oid			relid = RelationGetRelid(rel);
+	MotRelation *mr;
+	bool		found;
+
+	if (likely(last_used != NULL && last_used->relid == relid && last_used->valid))
+		return last_used;
+
+	(void) MotSession();		/* raises if there is no engine */
+	if (cache == NULL)
+		make_cache();
+
+	mr = hash_search(cache, &relid, HASH_ENTER, &found);
+	if (!found)
+	{
+		memset(mr, 0, sizeof(MotRelation));
+		mr->relid = relid;
+	}
+	if (!mr->valid)
+		rebuild(mr, rel);
+	last_used = mr;
+	return mr;
+}
+
+MotIndex   *
+MotRelationIndex(MotRelation *mr, Oid indexoid)
+{
+	for (int i = 0; i < mr->nindexes; i++)
+		if (mr->indexes[i].indexoid == indexoid)
+			return &mr->indexes[i];
+	return NULL;
+}
+
+static void
+make_cache(void)
+{
+	HASHCTL		ctl;
+
+	ctl.keysize = sizeof(Oid);
+	ctl.entrysize = sizeof(MotRelation);
+	ctl.hcxt = TopMemoryContext;
+	cache = hash_create("MOT tables", 64, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	CacheRegisterRelcacheCallback(relcache_callback, (Datum) 0);
+}
+
+static void
+relcache_callback(Datum arg, Oid relid)
+{
+	MotRelation *mr;
+
+	if (OidIsValid(relid))
+	{
+		mr = hash_search(cache, &relid, HASH_FIND, NULL);
+		if (mr != NULL)
+		{
+			mr->valid = false;
+			any_invalid = true;
+		}
+	}
+	else
+	{
+		HASH_SEQ_STATUS status;
+
+		hash_seq_init(&status, cache);
+		while ((mr = hash_seq_search(&status)) != NULL)
+			mr->valid = false;
+		any_invalid = true;
+	}
+}
+
+void
+MotRelationForgetTable(Oid relid)
+{
+	if (cache != NULL)
+		relcache_callback((Datum) 0, relid);
+}
+
+/*
+ * At the end of a transaction no query is running that could have kept
+ * anything of an entry.
+ */
+void
+MotRelationEndXact(void)
+{
+	ListCell   *lc;
+
+	if (outgrown != NIL)
+	{
+		foreach(lc, outgrown)
+			MemoryContextDelete(lfirst(lc));
+		list_free(outgrown);
+		outgrown = NIL;
+	}
+
+	if (any_invalid)
+	{
+		HASH_SEQ_STATUS status;
+		MotRelation *mr;
+
+		hash_seq_init(&status, cache);
+		while ((mr = hash_seq_search(&status)) != NULL)
+		{
+			if (mr->valid)
+				continue;
+			if (mr->cxt != NULL)
+				MemoryContextDelete(mr->cxt);
+			(void) hash_search(cache, &mr->relid, HASH_REMOVE, NULL);
+		}
+		any_invalid = false;
+		last_used = NULL;
+	}
+}
+
+static void
+rebuild(MotRelation *mr, Relation rel)
+{
+	/* first, so that an invalidation that comes while we read is not lost */
+	mr->valid = true;
+
+	PG_TRY();
+	{
+		List	   *defs = MotIndexDefs(rel);
+		mot_table  *table = find_table(rel, defs);
+
+		if (!unchanged(mr, rel, table, defs))
+			describe(mr, rel, table, defs);
+		list_free_deep(defs);
+	}
+	PG_CATCH();
+	{
+		mr->valid = false;
+		any_invalid = true;
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+}
+
+/* Does the entry describe the table as it is? (most invalidations are about something else) */
+static bool
+unchanged(MotRelation *mr, Relation rel, mot_table *table, List *defs)
+{
+	int			n = 0;
+	ListCell   *lc;
+
+	if (mr->cxt == NULL || mr->table != table ||
+		mr->serial != mot_table_serial(table) ||
+		!equalTupleDescs(mr->desc, RelationGetDescr(rel)))
+		return false;
+
+	foreach(lc, defs)
+	{
+		MotIndexDef *def = lfirst(lc);
+		mot_index  *index = mot_table_index(table, def->oid);
+
+		if (index == NULL)
+			continue;
+		if (n >= mr->nindexes || mr->indexes[n].indexoid != def->oid ||
+			mr->indexes[n].handle.index != index)
+			return false;
+		n++;
+	}
+	return n == mr->nindexes;
+}
+
+static void
+describe(MotRelation *mr, Relation rel, mot_table *table, List *defs)
+{
+	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "MOT table",
+											  ALLOCSET_SMALL_SIZES);
+	MemoryContext oldcxt = MemoryContextSwitchTo(cxt);
+	MotRelation new;
+	ListCell   *lc;
+
+	new = *mr;
+	new.cxt = cxt;
+	new.table = table;
+	new.serial = mot_table_serial(table);
+	new.desc = CreateTupleDescCopyConstr(RelationGetDescr(rel));
+	new.has_varlena = false;
+	new.max_key_attnum = 0;
+	new.key_attnums = NULL;
+	new.nindexes = 0;
+	new.indexes = palloc0(Max(list_length(defs), 1) * sizeof(MotIndex));
+
+	for (int i = 0; i < new.desc->natts; i++)
+		if (TupleDescAttr(new.desc, i)->attlen == -1)
+			new.has_varlena = true;
+
+	foreach(lc, defs)
+	{
+		MotIndexDef *def = lfirst(lc);
+		mot_index  *engine_index = mot_table_index(table, def->oid);
+		MotIndex   *index;
+		Relation	indexrel;
+
+		/* in the catalogue, but not built yet: our own CREATE INDEX is at it */
+		if (engine_index == NULL)
+			continue;
+
+		index = &new.indexes[new.nindexes++];
+		indexrel = index_open(def->oid, AccessShareLock);
+		MotIndexDescribe(index, mr, rel, indexrel, engine_index, cxt);
+		index_close(indexrel, AccessShareLock);
+
+		new.max_key_attnum = Max(new.max_key_attnum, index->key->max_attnum);
+		for (int i = 0; i < index->key->ncolumns; i++)
+			new.key_attnums = bms_add_member(new.key_attnums, index->key->columns[i].attnum);
+	}
+
+	/* swap; whoever holds the old parts has them until the transaction ends */
+	MemoryContextSwitchTo(TopMemoryContext);
+	if (mr->cxt != NULL)
+		outgrown = lappend(outgrown, mr->cxt);
+	MemoryContextSetParent(cxt, TopMemoryContext);
+	new.valid = mr->valid;
+	*mr = new;
+	MemoryContextSwitchTo(oldcxt);
+}
+
+void
+MotIndexDescribe(MotIndex *index, MotRelation *mr, Relation rel, Relation indexrel,
+				 mot_index *engine_index, MemoryContext cxt)
+{
+	int			natts = RelationGetNumberOfAttributes(rel);
+
+	index->indexoid = RelationGetRelid(indexrel);
+	index->unique = indexrel->rd_index->indisunique;
+	index->primary = indexrel->rd_index->indisprimary;
+	index->key = MotKeyCreate(rel, indexrel, cxt);
+	index->relation = mr;
+	index->handle.index = engine_index;
+	index->handle.matches = index->key->width >= 0 ? key_matches_fixed : key_matches;
+	index->handle.arg = index;
+	index->check_values = MemoryContextAlloc(cxt, natts * sizeof(Datum));
+	index->check_isnull = MemoryContextAlloc(cxt, natts * sizeof(bool));
+	MotKeyBufferInit(&index->check_buffer, cxt);
+}
+
+/* -------------------------------------------------------- the engine's table */
+
+static mot_table *
+find_table(Relation rel, List *defs)
+{
+	mot_table  *table = mot_table_find(MotEngine, MyDatabaseId, RelationGetRelid(rel));
+
+	if (table != NULL)
+		return table;
+
+	/* a definition made in this transaction: its storage goes with it */
+	if (rel->rd_createSubid != InvalidSubTransactionId)
+	{
+		MotStorageCreateTable(rel);
+		return mot_table_find(MotEngine, MyDatabaseId, RelationGetRelid(rel));
+	}
+	return make_empty(rel, defs);
+}
+
+mot_status
+MotTableMake(Relation rel, List *indexes, mot_table **table)
+{
+	mot_session *session = MotSession();
+	mot_status	status;
+	ListCell   *lc;
+
+	status = mot_table_create(session, MyDatabaseId, RelationGetRelid(rel), table);
+	if (status != MOT_OK)
+		return status;
+
+	foreach(lc, indexes)
+	{
+		MotIndexDef *def = lfirst(lc);
+		mot_index  *index;
+
+		status = mot_index_create(session, *table, def->oid,
+								  def->unique ? MOT_INDEX_UNIQUE : 0, &index);
+		if (status != MOT_OK)
+		{
+			mot_table_drop(session, *table);
+			return status;
+		}
+		mot_index_attach(index);
+	}
+	return MOT_OK;
+}
+
+/* Any number of sessions may find the table missing; one makes it. */
+static mot_table *
+make_empty(Relation rel, List *defs)
+{
+	mot_table  *table;
+	mot_status	status = MOT_OK;
+	bool		made = false;
+
+	LWLockAcquire(MotDirectoryLock, LW_EXCLUSIVE);
+	table = mot_table_find(MotEngine, MyDatabaseId, RelationGetRelid(rel));
+	if (table == NULL)
+	{
+		status = MotTableMake(rel, defs, &table);
+		if (status == MOT_OK)
+		{
+			(void) mot_table_publish(MotEngine, table);
+			made = true;
+		}
+	}
+	LWLockRelease(MotDirectoryLock);
+
+	MotRaiseStatus(status, rel);
+	if (made)
+	{
+		char	   *nspname = get_namespace_name(RelationGetNamespace(rel));
+		char	   *dbname = get_database_name(MyDatabaseId);
+
+		ereport(LOG,
+				(errmsg("memory-optimized table \"%s\" is empty after the restart",
+						RelationGetRelationName(rel)),
+				 errdetail("It is in schema \"%s\" of database \"%s\".",
+						   nspname ? nspname : "?", dbname ? dbname : "?")));
+	}
+	return table;
+}
+
+/* --------------------------------------------------------------- key check */
+
+/*
+ * Called by the engine in the middle of its work, so nothing may be raised
+ * from here.  Keys of fixed width are made without allocating anything and
+ * cannot fail.
+ */
+static bool
+key_matches_fixed(void *arg, const mot_version *version, const void *key, size_t len)
+{
+	return compare_key(arg, version, key, len);
+}
+
+/*
+ * Keys of other types may have to be decompressed, and then an error is
+ * possible.  The query is cancelled as soon as it is out of the engine.
+ */
+static bool
+key_matches(void *arg, const mot_version *version, const void *key, size_t len)
+{
+	MemoryContext oldcxt = CurrentMemoryContext;
+	volatile bool result = true;
+
+	PG_TRY();
+	{
+		result = compare_key(arg, version, key, len);
+	}
+	PG_CATCH();
+	{
+		ErrorData  *edata;
+
+		MemoryContextSwitchTo(oldcxt);
+		edata = CopyErrorData();
+		FlushErrorState();
+		ereport(LOG,
+				(errcode(edata->sqlerrcode),
+				 errmsg("could not make an index key: %s", edata->message)));
+		QueryCancelPending = true;
+		InterruptPending = true;
+	}
+	PG_END_TRY();
+	return result;
+}
+
+static bool
+compare_key(MotIndex *index, const mot_version *version, const void *key, size_t len)
+{
+	bool		has_null;
+
+	MotRowDeform(index->relation->desc, version, index->key->max_attnum,
+				 index->check_values, index->check_isnull);
+	MotKeyBufferReset(&index->check_buffer);
+	MotKeyFromRow(index->key, index->check_values, index->check_isnull,
+				  &index->check_buffer, &has_null);
+	return index->check_buffer.len == len &&
+		memcmp(index->check_buffer.data, key, len) == 0;
+}

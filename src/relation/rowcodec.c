@@ -1,0 +1,274 @@
+/*-------------------------------------------------------------------------
+ *
+ * rowcodec.c
+ *	  A PostgreSQL tuple as an engine row, and back.
+ *
+ * The layout is heap's, so that offsets are found as fast and values that
+ * are passed by reference can be used where they lie.  The null bitmap is
+ * there only when a column is null, and the data behind it starts at a
+ * multiple of 8.
+ *
+ * Bytes between columns are zero: a reader tells from the next byte whether
+ * a variable-length value begins right there (with a short header, which is
+ * never zero) or at the next aligned place.
+ *
+ * Offsets that do not depend on the row are remembered in the descriptor's
+ * attcacheoff, as the server does it; the descriptor is the process's own.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/detoast.h"
+#include "access/htup_details.h"
+#include "access/tupmacs.h"
+#include "relation/rowcodec.h"
+#include "utils/memutils.h"
+
+#define BITMAP_SIZE(natts) MAXALIGN(BITMAPLEN(natts))
+
+/* may a value of this attribute get a short header? */
+#define PACKABLE(att) ((att)->attlen == -1 && (att)->attstorage != TYPSTORAGE_PLAIN)
+
+static size_t data_size(TupleDesc desc, const Datum *values, const bool *isnull);
+
+size_t
+MotRowMeasure(TupleDesc desc, Datum *values, const bool *isnull, unsigned *host_bits)
+{
+	int			natts = desc->natts;
+	bool		hasnull = false;
+	size_t		size;
+
+	for (int i = 0; i < natts; i++)
+	{
+		if (isnull[i])
+			hasnull = true;
+		else if (TupleDescAttr(desc, i)->attlen == -1 &&
+				 VARATT_IS_EXTERNAL(DatumGetPointer(values[i])))
+		{
+			/* of another table, or an expanded object: gets flat here */
+			values[i] = PointerGetDatum(detoast_external_attr((struct varlena *)
+															  DatumGetPointer(values[i])));
+		}
+	}
+
+	size = data_size(desc, values, isnull);
+	*host_bits = (unsigned) natts;
+	if (hasnull)
+	{
+		size += BITMAP_SIZE(natts);
+		*host_bits |= MOT_ROW_HAS_NULLS;
+	}
+	size = MAXALIGN(size);
+
+	if (size > MaxAllocSize)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("row is too big: size %zu, maximum size %zu",
+						size, (size_t) MaxAllocSize)));
+	return size;
+}
+
+/* what heap_compute_data_size does, for values that are not out of line */
+static size_t
+data_size(TupleDesc desc, const Datum *values, const bool *isnull)
+{
+	size_t		size = 0;
+
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+
+		if (isnull[i])
+			continue;
+		if (att->attlen > 0)
+			size = att_align_nominal(size, att->attalign) + att->attlen;
+		else if (PACKABLE(att) && VARATT_CAN_MAKE_SHORT(DatumGetPointer(values[i])))
+			size += VARATT_CONVERTED_SHORT_SIZE(DatumGetPointer(values[i]));
+		else
+		{
+			size = att_align_datum(size, att->attalign, att->attlen, values[i]);
+			size = att_addlength_datum(size, att->attlen, values[i]);
+		}
+	}
+	return size;
+}
+
+/* the next place for a value, the bytes up to it zeroed */
+static inline char *
+pad_to(char *p, char attalign)
+{
+	char	   *aligned = (char *) att_align_nominal(p, attalign);
+
+	while (p < aligned)
+		*p++ = 0;
+	return aligned;
+}
+
+void
+MotRowFill(TupleDesc desc, const Datum *values, const bool *isnull,
+		   unsigned host_bits, size_t size, void *data)
+{
+	int			natts = desc->natts;
+	bits8	   *bitmap = NULL;
+	char	   *p = data;
+	char	   *end = p + size;
+
+	if (host_bits & MOT_ROW_HAS_NULLS)
+	{
+		bitmap = data;
+		memset(bitmap, 0, BITMAP_SIZE(natts));
+		p += BITMAP_SIZE(natts);
+	}
+
+	for (int i = 0; i < natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+
+		if (isnull[i])
+			continue;
+		if (bitmap != NULL)
+			bitmap[i >> 3] |= 1 << (i & 7);
+
+		if (att->attbyval)
+		{
+			p = pad_to(p, att->attalign);
+			store_att_byval(p, values[i], att->attlen);
+			p += att->attlen;
+		}
+		else if (att->attlen > 0)
+		{
+			p = pad_to(p, att->attalign);
+			memcpy(p, DatumGetPointer(values[i]), att->attlen);
+			p += att->attlen;
+		}
+		else if (att->attlen == -1)
+		{
+			char	   *value = DatumGetPointer(values[i]);
+			size_t		len;
+
+			if (VARATT_IS_SHORT(value))
+			{
+				len = VARSIZE_SHORT(value);
+				memcpy(p, value, len);
+			}
+			else if (PACKABLE(att) && VARATT_CAN_MAKE_SHORT(value))
+			{
+				len = VARATT_CONVERTED_SHORT_SIZE(value);
+				SET_VARSIZE_SHORT(p, len);
+				memcpy(p + 1, VARDATA(value), len - 1);
+			}
+			else
+			{
+				p = pad_to(p, att->attalign);
+				len = VARSIZE(value);
+				memcpy(p, value, len);
+			}
+			p += len;
+		}
+		else
+		{
+			size_t		len = strlen(DatumGetCString(values[i])) + 1;
+
+			memcpy(p, DatumGetPointer(values[i]), len);
+			p += len;
+		}
+	}
+
+	Assert(p <= end);
+	memset(p, 0, end - p);
+}
+
+void
+MotRowDeform(TupleDesc desc, const mot_version *version, int natts,
+			 Datum *values, bool *isnull)
+{
+	unsigned	host_bits = mot_version_host_bits(version);
+	int			stored = host_bits & MOT_ROW_NATTS_MASK;
+	char	   *base = unconstify(void *, mot_version_data(version));
+	bits8	   *bitmap = NULL;
+	uint32		off = 0;
+	bool		slow = false;	/* offsets no longer depend on the descriptor
+								 * only */
+	int			upto = Min(stored, natts);
+	int			i;
+
+	if (host_bits & MOT_ROW_HAS_NULLS)
+	{
+		bitmap = (bits8 *) base;
+		base += BITMAP_SIZE(stored);
+	}
+
+	for (i = 0; i < upto; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+
+		if (bitmap != NULL && att_isnull(i, bitmap))
+		{
+			values[i] = (Datum) 0;
+			isnull[i] = true;
+			slow = true;
+			continue;
+		}
+
+		isnull[i] = false;
+		if (!slow && att->attcacheoff >= 0)
+			off = att->attcacheoff;
+		else if (att->attlen == -1)
+		{
+			/*
+			 * Where the offset is aligned already, a value lies here whatever
+			 * its header is.
+			 */
+			if (!slow && off == att_align_nominal(off, att->attalign))
+				att->attcacheoff = off;
+			else
+			{
+				off = att_align_pointer(off, att->attalign, -1, base + off);
+				slow = true;
+			}
+		}
+		else
+		{
+			off = att_align_nominal(off, att->attalign);
+			if (!slow)
+				att->attcacheoff = off;
+		}
+
+		values[i] = fetchatt(att, base + off);
+		off = att_addlength_pointer(off, att->attlen, base + off);
+		if (att->attlen <= 0)
+			slow = true;
+	}
+
+	for (; i < natts; i++)
+		values[i] = getmissingattr(desc, i + 1, &isnull[i]);
+}
+
+size_t
+MotRowDataSize(TupleDesc desc, const mot_version *version)
+{
+	unsigned	host_bits = mot_version_host_bits(version);
+	int			stored = host_bits & MOT_ROW_NATTS_MASK;
+	char	   *start = unconstify(void *, mot_version_data(version));
+	char	   *base = start;
+	bits8	   *bitmap = NULL;
+	size_t		off = 0;
+
+	if (host_bits & MOT_ROW_HAS_NULLS)
+	{
+		bitmap = (bits8 *) base;
+		base += BITMAP_SIZE(stored);
+	}
+
+	for (int i = 0; i < stored; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+
+		if (bitmap != NULL && att_isnull(i, bitmap))
+			continue;
+		off = att_align_pointer(off, att->attalign, att->attlen, base + off);
+		off = att_addlength_pointer(off, att->attlen, base + off);
+	}
+	return MAXALIGN(base - start + off);
+}

@@ -1,0 +1,539 @@
+/*-------------------------------------------------------------------------
+ *
+ * writer.c
+ *	  The write paths: insert, lock, update, delete, load.
+ *
+ * Shared by everything that changes rows of a MOT table.  What is raised from
+ * here leaves the change half done; the transaction or subtransaction aborts
+ * then and takes it back.
+ *
+ * A unique key is checked by adding the index entry: the engine answers that
+ * a live row has the key, or that it depends on a transaction still running.
+ * For that one we wait with our own row in place, as heap does; only
+ * INSERT ... ON CONFLICT takes its row back before it waits, so that two of
+ * them cannot deadlock over rows that neither would keep.
+ *
+ * Values are compared before keys are made: most updates change no key
+ * column, and then no index is touched.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "miscadmin.h"
+#include "relation/internal.h"
+#include "utils/datum.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "xact/xact.h"
+
+struct MotWriter
+{
+	Relation	rel;
+	MotRelation *mr;
+	mot_session *session;
+	mot_view	view;
+	uint32		command;
+	bool		loose;			/* the view is a loose one of ours */
+	Datum	   *flat;			/* values with out-of-line ones fetched */
+	MemoryContext flat_cxt;		/* where those are; reset with the next row */
+	Datum	   *old_values;		/* columns of the old version up to the last
+								 * key column */
+	bool	   *old_isnull;
+	MotKeyBuffer key;
+	MotKeyBuffer old_key;
+};
+
+static void locate(MotWriter *writer);
+static Datum *flatten(MotWriter *writer, Datum *values, const bool *isnull);
+static bool any_external(MotWriter *writer, const Datum *values, const bool *isnull);
+static mot_row *store_row(MotWriter *writer, Datum *values, const bool *isnull);
+static mot_status add_key(MotWriter *writer, MotIndex *index, mot_row *row,
+						  const Datum *values, const bool *isnull, mot_row **other);
+static void drop_key(MotWriter *writer, MotIndex *index, mot_row *row);
+static void deform_old(MotWriter *writer, const mot_version *old);
+static bool key_columns_changed(MotWriter *writer, MotIndex *index,
+								const Datum *values, const bool *isnull);
+static bool column_changed(MotWriter *writer, AttrNumber attnum,
+						   const Datum *values, const bool *isnull);
+static void add_key_or_raise(MotWriter *writer, MotIndex *index, mot_row *row,
+							 Datum *values, bool *isnull);
+
+MotWriter  *
+MotWriterBegin(Relation rel, Snapshot snapshot, CommandId cid)
+{
+	MotWriter  *writer = palloc0(sizeof(MotWriter));
+
+	writer->rel = rel;
+	writer->session = MotSession();
+	writer->loose = !MotSnapshotRunning(snapshot);
+	writer->view = writer->loose ? MotLooseView() : MotViewFor(snapshot);
+	writer->view.command = cid;
+	writer->command = cid;
+	MotKeyBufferInit(&writer->key, CurrentMemoryContext);
+	MotKeyBufferInit(&writer->old_key, CurrentMemoryContext);
+	writer->mr = MotRelationGet(rel);
+	writer->old_values = palloc(writer->mr->desc->natts * sizeof(Datum));
+	writer->old_isnull = palloc(writer->mr->desc->natts * sizeof(bool));
+	return writer;
+}
+
+void
+MotWriterEnd(MotWriter *writer)
+{
+	if (writer->loose)
+		MotLooseViewRelease();
+	if (writer->flat_cxt != NULL)
+		MemoryContextDelete(writer->flat_cxt);
+}
+
+/*
+ * Before each change: a trigger or function may have made an index in
+ * between, or emptied the table.
+ */
+static inline void
+locate(MotWriter *writer)
+{
+	writer->session = MotBeginWrite();
+	if (unlikely(!writer->mr->valid))
+		writer->mr = MotRelationGet(writer->rel);
+}
+
+/* ----------------------------------------------------------------- values */
+
+static bool
+any_external(MotWriter *writer, const Datum *values, const bool *isnull)
+{
+	TupleDesc	desc = writer->mr->desc;
+
+	for (int i = 0; i < desc->natts; i++)
+		if (TupleDescAttr(desc, i)->attlen == -1 && !isnull[i] &&
+			VARATT_IS_EXTERNAL(DatumGetPointer(values[i])))
+			return true;
+	return false;
+}
+
+/*
+ * The values with those that live elsewhere (another table's out-of-line
+ * storage, expanded objects) brought here.  The caller's array stays as it
+ * is: what we fetch goes with the next row.
+ */
+static Datum *
+flatten(MotWriter *writer, Datum *values, const bool *isnull)
+{
+	TupleDesc	desc = writer->mr->desc;
+
+	if (!writer->mr->has_varlena || !any_external(writer, values, isnull))
+		return values;
+
+	if (writer->flat_cxt == NULL)
+	{
+		MemoryContext owner = GetMemoryChunkContext(writer);
+
+		writer->flat_cxt = AllocSetContextCreate(owner, "MOT row", ALLOCSET_DEFAULT_SIZES);
+		writer->flat = MemoryContextAlloc(owner, desc->natts * sizeof(Datum));
+	}
+	MemoryContextReset(writer->flat_cxt);
+	memcpy(writer->flat, values, desc->natts * sizeof(Datum));
+	return writer->flat;
+}
+
+/* size of the row; out-of-line values are fetched into the writer's memory */
+static size_t
+measure(MotWriter *writer, Datum *values, const bool *isnull, unsigned *host_bits)
+{
+	MemoryContext oldcxt;
+	size_t		size;
+
+	if (values != writer->flat)
+		return MotRowMeasure(writer->mr->desc, values, isnull, host_bits);
+
+	oldcxt = MemoryContextSwitchTo(writer->flat_cxt);
+	size = MotRowMeasure(writer->mr->desc, values, isnull, host_bits);
+	MemoryContextSwitchTo(oldcxt);
+	return size;
+}
+
+/* ----------------------------------------------------------------- insert */
+
+mot_row    *
+MotWriterInsert(MotWriter *writer, Datum *values, bool *isnull)
+{
+	mot_row    *row;
+
+	locate(writer);
+	values = flatten(writer, values, isnull);
+	row = store_row(writer, values, isnull);
+	for (int i = 0; i < writer->mr->nindexes; i++)
+		add_key_or_raise(writer, &writer->mr->indexes[i], row, values, isnull);
+	return row;
+}
+
+/* the row without its index entries */
+static mot_row *
+store_row(MotWriter *writer, Datum *values, const bool *isnull)
+{
+	unsigned	host_bits;
+	size_t		size = measure(writer, values, isnull, &host_bits);
+	mot_row    *row;
+	void	   *data;
+	mot_status	status;
+
+	status = mot_row_insert(writer->session, writer->mr->table, writer->command,
+							host_bits, size, &row, &data);
+	if (unlikely(status != MOT_OK))
+		MotRaiseStatus(status, writer->rel);
+	MotRowFill(writer->mr->desc, values, isnull, host_bits, size, data);
+	return row;
+}
+
+static mot_status
+add_key(MotWriter *writer, MotIndex *index, mot_row *row,
+		const Datum *values, const bool *isnull, mot_row **other)
+{
+	bool		has_null;
+
+	MotKeyBufferReset(&writer->key);
+	MotKeyFromRow(index->key, values, isnull, &writer->key, &has_null);
+	return mot_index_add(writer->session, &index->handle, row,
+						 writer->key.data, writer->key.len,
+						 has_null ? MOT_KEY_DISTINCT : 0, other);
+}
+
+static void
+add_key_or_raise(MotWriter *writer, MotIndex *index, mot_row *row,
+				 Datum *values, bool *isnull)
+{
+	MotWait		wait = MOT_WAIT_INIT;
+	mot_row    *other;
+	mot_status	status;
+
+	while ((status = add_key(writer, index, row, values, isnull, &other)) == MOT_BUSY)
+		MotWaitForHolder(NULL, &wait);
+
+	if (status == MOT_DUPLICATE)
+		MotRaiseDuplicate(writer->rel, index, values, isnull);
+	if (unlikely(status != MOT_OK))
+		MotRaiseStatus(status, writer->rel);
+}
+
+mot_row    *
+MotWriterInsertOrFind(MotWriter *writer, List *arbiters, Datum *values, bool *isnull,
+					  mot_row **conflict, MotIndex **conflict_index)
+{
+	MotWait		wait = MOT_WAIT_INIT;
+
+	locate(writer);
+	values = flatten(writer, values, isnull);
+
+	for (;;)
+	{
+		MotRelation *mr = writer->mr;
+		mot_mark	mark = mot_txn_mark(writer->session);
+		mot_row    *row = store_row(writer, values, isnull);
+		mot_status	status = MOT_OK;
+
+		/*
+		 * the arbiters first: the others' violations count only if those have
+		 * none
+		 */
+		for (int pass = 0; pass < 2 && status == MOT_OK; pass++)
+		{
+			for (int i = 0; i < mr->nindexes && status == MOT_OK; i++)
+			{
+				MotIndex   *index = &mr->indexes[i];
+				bool		arbiter = index->unique &&
+				(arbiters == NIL || list_member_oid(arbiters, index->indexoid));
+
+				if (arbiter != (pass == 0))
+					continue;
+
+				*conflict_index = index;
+				status = add_key(writer, index, row, values, isnull, conflict);
+				if (status == MOT_DUPLICATE && !arbiter)
+					MotRaiseDuplicate(writer->rel, index, values, isnull);
+			}
+		}
+
+		if (status == MOT_OK)
+			return row;
+		if (status != MOT_DUPLICATE && status != MOT_BUSY)
+			MotRaiseStatus(status, writer->rel);
+
+		mot_txn_rollback_to(writer->session, mark);
+		if (status == MOT_DUPLICATE)
+			return NULL;
+
+		MotWaitForHolder(NULL, &wait);
+		locate(writer);
+	}
+}
+
+/* ------------------------------------------------------------------- lock */
+
+MotLockResult
+MotWriterLock(MotWriter *writer, mot_row *row, const mot_version *seen,
+			  bool for_update_clause, MotLockWait waiting,
+			  const mot_version **newest)
+{
+	MotWait		wait = MOT_WAIT_INIT;
+	mot_status	status;
+
+	writer->session = MotBeginWrite();
+	for (;;)
+	{
+		status = mot_row_lock(writer->session, &writer->view, writer->mr->table, row, seen,
+							  for_update_clause, newest);
+		if (likely(status != MOT_BUSY))
+			break;
+		if (waiting == MOT_LOCK_SKIP)
+			return MOT_LOCK_WOULD_BLOCK;
+		if (waiting == MOT_LOCK_NOWAIT_ERROR)
+			ereport(ERROR,
+					(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+					 errmsg("could not obtain lock on row in relation \"%s\"",
+							RelationGetRelationName(writer->rel))));
+		MotWaitForHolder(writer->rel, &wait);
+	}
+	MotWaitDone(writer->rel, &wait);
+
+	switch (status)
+	{
+		case MOT_OK:
+			return MOT_LOCKED;
+		case MOT_CHANGED:
+			return MOT_LOCKED_NEWER;
+		case MOT_DELETED:
+			return MOT_LOCK_GONE;
+		case MOT_SELF_CHANGED:
+			return MOT_LOCK_SELF;
+		default:
+			MotRaiseStatus(status, writer->rel);
+	}
+	return MOT_LOCKED;			/* not reached */
+}
+
+void
+MotWriterUnlock(MotWriter *writer, mot_row *row)
+{
+	mot_row_unlock(writer->session, row);
+}
+
+/* ------------------------------------------------------- update and delete */
+
+static void
+deform_old(MotWriter *writer, const mot_version *old)
+{
+	MotRowDeform(writer->mr->desc, old, writer->mr->max_key_attnum,
+				 writer->old_values, writer->old_isnull);
+}
+
+/*
+ * Bytes that differ may be equal to the operator class still (1.0 and 1.00);
+ * that is found out when the keys are made.
+ */
+static bool
+column_changed(MotWriter *writer, AttrNumber attnum, const Datum *values, const bool *isnull)
+{
+	int			i = attnum - 1;
+	Form_pg_attribute att = TupleDescAttr(writer->mr->desc, i);
+
+	if (isnull[i] || writer->old_isnull[i])
+		return isnull[i] != writer->old_isnull[i];
+	if (values[i] == writer->old_values[i])
+		return false;
+	if (att->attbyval)
+		return true;
+	return !datumIsEqual(values[i], writer->old_values[i], false, att->attlen);
+}
+
+static bool
+key_columns_changed(MotWriter *writer, MotIndex *index, const Datum *values, const bool *isnull)
+{
+	for (int i = 0; i < index->key->ncolumns; i++)
+		if (column_changed(writer, index->key->columns[i].attnum, values, isnull))
+			return true;
+	return false;
+}
+
+/* the entry of the version that deform_old took apart goes */
+static void
+drop_key(MotWriter *writer, MotIndex *index, mot_row *row)
+{
+	bool		has_null;
+	mot_status	status;
+
+	MotKeyBufferReset(&writer->old_key);
+	MotKeyFromRow(index->key, writer->old_values, writer->old_isnull,
+				  &writer->old_key, &has_null);
+	status = mot_index_drop_entry(writer->session, &index->handle, row,
+								  writer->old_key.data, writer->old_key.len,
+								  has_null ? MOT_KEY_DISTINCT : 0);
+	if (unlikely(status != MOT_OK))
+		MotRaiseStatus(status, writer->rel);
+}
+
+/* Do the old and the new values of an index's columns make different keys? */
+static bool
+keys_differ(MotWriter *writer, MotIndex *index, const Datum *values, const bool *isnull)
+{
+	bool		has_null;
+
+	if (!key_columns_changed(writer, index, values, isnull))
+		return false;
+
+	MotKeyBufferReset(&writer->key);
+	MotKeyFromRow(index->key, values, isnull, &writer->key, &has_null);
+	MotKeyBufferReset(&writer->old_key);
+	MotKeyFromRow(index->key, writer->old_values, writer->old_isnull,
+				  &writer->old_key, &has_null);
+	return writer->key.len != writer->old_key.len ||
+		memcmp(writer->key.data, writer->old_key.data, writer->key.len) != 0;
+}
+
+void
+MotWriterUpdate(MotWriter *writer, mot_row *row, const mot_version *old,
+				Datum *values, bool *isnull)
+{
+	MotWait		wait = MOT_WAIT_INIT;
+	MotRelation *mr;
+	uint64		changed = 0;	/* one bit for each index */
+	unsigned	host_bits;
+	size_t		size;
+	void	   *data;
+	mot_status	status;
+
+	locate(writer);
+	mr = writer->mr;
+	values = flatten(writer, values, isnull);
+	size = measure(writer, values, isnull, &host_bits);
+
+	if (mr->nindexes > 0)
+	{
+		int			attnum = -1;
+		bool		any = false;
+
+		deform_old(writer, old);
+		while (!any && (attnum = bms_next_member(mr->key_attnums, attnum)) >= 0)
+			any = column_changed(writer, attnum, values, isnull);
+		for (int i = 0; any && i < mr->nindexes; i++)
+			if (keys_differ(writer, &mr->indexes[i], values, isnull))
+				changed |= UINT64CONST(1) << i;
+	}
+
+	while ((status = mot_row_update(writer->session, mr->table, row, writer->command,
+									host_bits, size, changed != 0, &data)) == MOT_BUSY)
+		MotWaitForHolder(writer->rel, &wait);
+	MotWaitDone(writer->rel, &wait);
+	if (unlikely(status != MOT_OK))
+		MotRaiseStatus(status, writer->rel);
+	MotRowFill(mr->desc, values, isnull, host_bits, size, data);
+
+	for (int i = 0; changed != 0; i++, changed >>= 1)
+	{
+		if ((changed & 1) == 0)
+			continue;
+		drop_key(writer, &mr->indexes[i], row);
+		add_key_or_raise(writer, &mr->indexes[i], row, values, isnull);
+	}
+}
+
+void
+MotWriterDelete(MotWriter *writer, mot_row *row, const mot_version *old)
+{
+	MotRelation *mr;
+	mot_status	status;
+
+	locate(writer);
+	mr = writer->mr;
+	if (mr->nindexes > 0)
+		deform_old(writer, old);
+
+	status = mot_row_delete(writer->session, mr->table, row, writer->command);
+	if (unlikely(status != MOT_OK))
+		MotRaiseStatus(status, writer->rel);
+	for (int i = 0; i < mr->nindexes; i++)
+		drop_key(writer, &mr->indexes[i], row);
+}
+
+/* ------------------------------------------------------------------- load */
+
+void
+MotWriterLoad(MotWriter *writer, Datum *values, bool *isnull)
+{
+	MotRelation *mr;
+	unsigned	host_bits;
+	size_t		size;
+	mot_row    *row;
+	mot_row    *other;
+	void	   *data;
+	bool		has_null;
+	mot_status	status;
+
+	if (unlikely(!writer->mr->valid))
+		writer->mr = MotRelationGet(writer->rel);
+	mr = writer->mr;
+	values = flatten(writer, values, isnull);
+	size = measure(writer, values, isnull, &host_bits);
+
+	status = mot_load_row(writer->session, mr->table, host_bits, size, &row, &data);
+	if (unlikely(status != MOT_OK))
+		MotRaiseStatus(status, writer->rel);
+	MotRowFill(mr->desc, values, isnull, host_bits, size, data);
+
+	for (int i = 0; i < mr->nindexes; i++)
+	{
+		MotIndex   *index = &mr->indexes[i];
+
+		MotKeyBufferReset(&writer->key);
+		MotKeyFromRow(index->key, values, isnull, &writer->key, &has_null);
+		status = mot_load_key(writer->session, &index->handle, row,
+							  writer->key.data, writer->key.len,
+							  has_null ? MOT_KEY_DISTINCT : 0, &other);
+		if (likely(status == MOT_OK))
+			continue;
+
+		/* take the row back: it would stay if only a savepoint is rolled back */
+		for (int j = 0; j < i; j++)
+		{
+			MotKeyBufferReset(&writer->key);
+			MotKeyFromRow(mr->indexes[j].key, values, isnull, &writer->key, &has_null);
+			mot_unload_key(writer->session, &mr->indexes[j].handle, row,
+						   writer->key.data, writer->key.len,
+						   has_null ? MOT_KEY_DISTINCT : 0);
+		}
+		mot_unload_row(writer->session, mr->table, row);
+
+		if (status == MOT_DUPLICATE)
+			MotRaiseDuplicate(writer->rel, index, values, isnull);
+		MotRaiseStatus(status, writer->rel);
+	}
+}
+
+/* ----------------------------------------------------------------- errors */
+
+void
+MotRaiseDuplicate(Relation rel, MotIndex *index, Datum *values, bool *isnull)
+{
+	Relation	indexrel = index_open(index->indexoid, AccessShareLock);
+	Datum		key_values[INDEX_MAX_KEYS];
+	bool		key_isnull[INDEX_MAX_KEYS];
+	char	   *key;
+
+	for (int i = 0; i < index->key->ncolumns; i++)
+	{
+		key_values[i] = values[index->key->columns[i].attnum - 1];
+		key_isnull[i] = isnull[index->key->columns[i].attnum - 1];
+	}
+	/* NULL if the user may not see the values */
+	key = BuildIndexValueDescription(indexrel, key_values, key_isnull);
+
+	ereport(ERROR,
+			(errcode(ERRCODE_UNIQUE_VIOLATION),
+			 errmsg("duplicate key value violates unique constraint \"%s\"",
+					RelationGetRelationName(indexrel)),
+			 key ? errdetail("Key %s already exists.", key) : 0,
+			 errtableconstraint(rel, RelationGetRelationName(indexrel))));
+}

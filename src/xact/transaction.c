@@ -1,0 +1,220 @@
+/*-------------------------------------------------------------------------
+ *
+ * transaction.c
+ *	  The engine's transaction as part of PostgreSQL's.
+ *
+ * It begins with the first write (at SERIALIZABLE with the first read), is
+ * prepared in PRE_COMMIT, where it may still wait and fail, and is committed
+ * in COMMIT, after the server's commit record and before the locks go:
+ * whoever waits for our virtual transaction id then finds the rows decided.
+ * Storage that was dropped or replaced goes after the commit of the rows in
+ * it; at abort, the other way round, changes are undone while the storage
+ * that they were made in is still there.
+ *
+ * Savepoints: each subtransaction remembers the position of the engine's
+ * journal at its start.  One that was begun before the engine's transaction
+ * was has the position at which that began.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "compat/compat.h"
+#include "utils/memutils.h"
+#include "xact/internal.h"
+
+/* marks[level]: where the subtransaction of that nesting level began */
+static mot_mark *marks = NULL;
+static int	maxmarks = 0;
+
+static const MotXactParticipant *participant = NULL;
+
+static void xact_callback(XactEvent event, void *arg);
+static void subxact_callback(SubXactEvent event, SubTransactionId mySubid,
+							 SubTransactionId parentSubid, void *arg);
+static void set_mark(int level, mot_mark mark);
+static void prepare_commit(void);
+static void finish_commit(void);
+static void finish_abort(void);
+static bool has_changes(void);
+
+void
+MotXactInit(void)
+{
+	MotSnapshotInit();
+	RegisterXactCallback(xact_callback, NULL);
+	RegisterSubXactCallback(subxact_callback, NULL);
+}
+
+void
+MotXactSetParticipant(const MotXactParticipant *p)
+{
+	participant = p;
+}
+
+mot_session *
+MotBeginWrite(void)
+{
+	mot_session *session = MotSession();
+
+	if (unlikely(!mot_txn_active(session)))
+		MotTransactionBegin(session);
+	return session;
+}
+
+/* Begin the engine's transaction if there is none. */
+void
+MotTransactionBegin(mot_session *session)
+{
+	mot_isolation isolation;
+	mot_mark	start;
+
+	if (mot_txn_active(session))
+		return;
+
+	if (IsInParallelMode() && XactIsoLevel != XACT_SERIALIZABLE)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TRANSACTION_STATE),
+				 errmsg("cannot change memory-optimized tables during a parallel operation")));
+
+	if (XactIsoLevel == XACT_SERIALIZABLE)
+		isolation = MOT_SERIALIZABLE;
+	else if (IsolationUsesXactSnapshot())
+		isolation = MOT_SNAPSHOT;
+	else
+		isolation = MOT_READ_COMMITTED;
+
+	MotTransactionSnapshot();
+	mot_txn_begin(session, isolation, MotTransactionSnapshotTs(), MotMyVirtualXact());
+
+	start = mot_txn_mark(session);
+	for (int level = GetCurrentTransactionNestLevel(); level > 1; level--)
+		set_mark(level, start);
+}
+
+static void
+set_mark(int level, mot_mark mark)
+{
+	if (level >= maxmarks)
+	{
+		int			newmax = Max(16, 2 * level);
+		Size		size = newmax * sizeof(mot_mark);
+
+		marks = marks == NULL ?
+			MemoryContextAlloc(TopMemoryContext, size) : repalloc(marks, size);
+		maxmarks = newmax;
+	}
+	marks[level] = mark;
+}
+
+/* -------------------------------------------------------------- callbacks */
+
+static void
+xact_callback(XactEvent event, void *arg)
+{
+	switch (event)
+	{
+		case XACT_EVENT_PRE_COMMIT:
+			if (MotOpenSession != NULL && mot_txn_active(MotOpenSession))
+				prepare_commit();
+			break;
+
+		case XACT_EVENT_COMMIT:
+		case XACT_EVENT_PARALLEL_COMMIT:
+			finish_commit();
+			break;
+
+		case XACT_EVENT_ABORT:
+		case XACT_EVENT_PARALLEL_ABORT:
+			finish_abort();
+			break;
+
+		case XACT_EVENT_PRE_PREPARE:
+			if (has_changes())
+				ereport(ERROR,
+						(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						 errmsg("cannot PREPARE a transaction that has changed memory-optimized tables"),
+						 errhint("Use COMMIT, or change memory-optimized tables in a transaction of their own.")));
+			/* reads have to be valid now: there is no later occasion */
+			if (MotOpenSession != NULL && mot_txn_active(MotOpenSession))
+				prepare_commit();
+			break;
+
+		case XACT_EVENT_PREPARE:
+			finish_commit();
+			break;
+
+		case XACT_EVENT_PARALLEL_PRE_COMMIT:
+			break;
+	}
+}
+
+static void
+subxact_callback(SubXactEvent event, SubTransactionId mySubid,
+				 SubTransactionId parentSubid, void *arg)
+{
+	int			level = GetCurrentTransactionNestLevel();
+
+	switch (event)
+	{
+		case SUBXACT_EVENT_START_SUB:
+			if (MotOpenSession != NULL && mot_txn_active(MotOpenSession))
+				set_mark(level, mot_txn_mark(MotOpenSession));
+			break;
+
+		case SUBXACT_EVENT_ABORT_SUB:
+			if (MotOpenSession != NULL && mot_txn_active(MotOpenSession))
+				mot_txn_rollback_to(MotOpenSession, marks[level]);
+			participant->sub_abort(level);
+			MotSnapshotSubAbort(level);
+			break;
+
+		case SUBXACT_EVENT_COMMIT_SUB:
+			participant->sub_commit(level);
+			MotSnapshotSubCommit(level);
+			break;
+
+		case SUBXACT_EVENT_PRE_COMMIT_SUB:
+			break;
+	}
+}
+
+/* ------------------------------------------------------------------- ends */
+
+/* Lock and validate.  Everything that can fail fails here. */
+static void
+prepare_commit(void)
+{
+	MotWait		wait = MOT_WAIT_INIT;
+	mot_status	status;
+
+	while ((status = mot_txn_prepare(MotOpenSession)) == MOT_BUSY)
+		MotWaitForHolder(NULL, &wait);
+	MotRaiseStatus(status, NULL);
+}
+
+static void
+finish_commit(void)
+{
+	if (MotOpenSession != NULL && mot_txn_active(MotOpenSession))
+		(void) mot_txn_commit(MotOpenSession);
+	participant->commit();
+	MotSnapshotEndXact(true);
+}
+
+static void
+finish_abort(void)
+{
+	if (MotOpenSession != NULL && mot_txn_active(MotOpenSession))
+		mot_txn_abort(MotOpenSession);
+	participant->abort();
+	MotSnapshotEndXact(false);
+}
+
+static bool
+has_changes(void)
+{
+	return participant->pending() ||
+		(MotOpenSession != NULL && mot_txn_has_work(MotOpenSession));
+}

@@ -1,0 +1,133 @@
+/*-------------------------------------------------------------------------
+ *
+ * wait.c
+ *	  Waiting for another transaction; errors for the engine's answers.
+ *
+ * The engine names the transaction that holds a row by the virtual
+ * transaction id that we gave it when that transaction began.  Waiting is
+ * waiting for that id's lock, as CREATE INDEX CONCURRENTLY does: the deadlock
+ * detector, lock_timeout, cancellation, pg_locks and pg_stat_activity know
+ * about it.  If the id's transaction has ended meanwhile there is no wait,
+ * and the caller's next attempt finds what has become of the row.
+ *
+ * When the holder ends all its waiters wake up, and whoever tries first gets
+ * the row.  So that waiters of one row are served in the order in which they
+ * came, they queue for the row's heavyweight tuple lock first, as heap's do:
+ * its owner is the only one that waits for the transaction.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "compat/compat.h"
+#include "storage/lmgr.h"
+#include "xact/internal.h"
+
+void
+MotWaitForHolder(Relation rel, MotWait *wait)
+{
+	mot_session *session = MotSession();
+	mot_holder	holder = mot_session_holder(session);
+
+	if (rel != NULL)
+	{
+		ItemPointerData tid;
+
+		MotRowToTid(session, holder.row, &tid);
+		if (wait->queued && !ItemPointerEquals(&tid, &wait->tid))
+			MotWaitDone(rel, wait);
+		if (!wait->queued)
+		{
+			LockTuple(rel, &tid, ExclusiveLock);
+			wait->queued = true;
+			wait->relid = RelationGetRelid(rel);
+			wait->tid = tid;
+		}
+	}
+
+	(void) VirtualXactLock(MotUnpackVirtualXact(holder.host_id), true);
+	CHECK_FOR_INTERRUPTS();
+}
+
+void
+MotWaitDone(Relation rel, MotWait *wait)
+{
+	if (wait->queued)
+	{
+		UnlockTuple(rel, &wait->tid, ExclusiveLock);
+		wait->queued = false;
+	}
+}
+
+void
+MotRaiseStatus(mot_status status, Relation rel)
+{
+	const char *name = rel != NULL ? RelationGetRelationName(rel) : NULL;
+
+	switch (status)
+	{
+		case MOT_OK:
+			return;
+
+		case MOT_NO_MEMORY:
+			ereport(ERROR,
+					(errcode(ERRCODE_OUT_OF_MEMORY),
+					 errmsg("out of memory for memory-optimized tables"),
+					 errdetail("mot.max_memory is %d MB.", mot_max_memory_mb),
+					 errhint("Delete rows, truncate or drop tables, or raise mot.max_memory and restart the server.")));
+			break;
+
+		case MOT_TABLE_FULL:
+			ereport(ERROR,
+					(errcode(ERRCODE_OUT_OF_MEMORY),
+					 name != NULL ?
+					 errmsg("memory limit of memory-optimized table \"%s\" exceeded", name) :
+					 errmsg("memory limit of a memory-optimized table exceeded"),
+					 errhint("Delete rows, or raise the table's limit.")));
+			break;
+
+		case MOT_NO_PRIVATE_MEMORY:
+			ereport(ERROR,
+					(errcode(ERRCODE_OUT_OF_MEMORY),
+					 errmsg("out of memory"),
+					 errdetail("Failed on a request of the engine of memory-optimized tables.")));
+			break;
+
+		case MOT_CONFLICT_CHANGED:
+			ereport(ERROR,
+					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+					 errmsg("could not serialize access due to concurrent update")));
+			break;
+
+		case MOT_CONFLICT_DELETED:
+			ereport(ERROR,
+					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+					 errmsg("could not serialize access due to concurrent delete")));
+			break;
+
+		case MOT_CONFLICT_READ:
+		case MOT_CONFLICT_PHANTOM:
+			ereport(ERROR,
+					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+					 errmsg("could not serialize access due to read/write dependencies among transactions"),
+					 status == MOT_CONFLICT_READ ?
+					 errdetail("A row that this transaction has read was changed by a concurrent transaction.") :
+					 errdetail("A row was added to a range that this transaction has read."),
+					 errhint("The transaction might succeed if retried.")));
+			break;
+
+		case MOT_TOO_LARGE:
+			if (name != NULL)
+				ereport(ERROR,
+						(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+						 errmsg("row or key is too large for memory-optimized table \"%s\"", name)));
+			ereport(ERROR,
+					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+					 errmsg("row or key is too large for a memory-optimized table")));
+			break;
+
+		default:
+			break;
+	}
+	elog(ERROR, "unexpected answer of the engine: %s", mot_status_name(status));
+}
