@@ -22,6 +22,7 @@
 
 #include "postgres.h"
 
+#include "compat/export.h"
 #include "engine/mot_engine.h"
 #include "storage/lwlock.h"
 
