@@ -1,5 +1,5 @@
 /* A sorted array under one lock: holds the place of the Masstree until its files land. */
-#if !__has_include("tree_node.h")
+#if !__has_include("tree_cursor.c")
 #include "tree.h"
 #include "tree_cursor.h"
 #include <stdio.h>

@@ -1,0 +1,381 @@
+/*-------------------------------------------------------------------------
+ *
+ * stress_txn.c
+ *	  Concurrent transactions on one table, checked by what must always hold.
+ *
+ *	  movers	 move money between accounts at every isolation level, and rows
+ *				 between keys; the sum over all accounts never changes
+ *	  churners	 delete a row and insert its key again
+ *	  watchers	 sum up by the sequential scan and by either index, forward and
+ *				 backward, in one snapshot: every way must give the one sum and
+ *				 the same number of rows
+ *	  pairs		 at SERIALIZABLE, withdraw from either of two accounts whose
+ *				 sum may not fall below zero (write skew)
+ *	  sweeper	 reclaims for everybody
+ *
+ * Seconds as the argument (default 3).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include <pthread.h>
+
+#include "txn_util.h"
+
+#define ACCOUNTS 200
+#define PAIRS 20				/* ids from PAIR_BASE, two each */
+#define PAIR_BASE 100000
+#define START 1000
+
+static store st;
+static atomic_bool stop;
+static atomic_ullong commits,
+			conflicts,
+			sums;
+
+static void
+nap(void)
+{
+	sched_yield();
+}
+
+static void
+give_up(mot_session *s, mot_status status)
+{
+	mot_txn_abort(s);
+	mot_snapshot_hold(s, MOT_TS_NONE);
+	if (status != MOT_BUSY)
+		atomic_fetch_add(&conflicts, 1);
+	nap();
+}
+
+/* end a transaction whose work succeeded */
+static bool
+end_txn(mot_session *s)
+{
+	mot_status	status;
+	int			tries = 0;
+
+	while ((status = mot_txn_prepare(s)) == MOT_BUSY && tries++ < 100)
+		nap();
+	if (status != MOT_OK)
+	{
+		give_up(s, status);
+		return false;
+	}
+	mot_txn_commit(s);
+	mot_snapshot_hold(s, MOT_TS_NONE);
+	atomic_fetch_add(&commits, 1);
+	return true;
+}
+
+/* change an account by "amount" relative to its newest value */
+static mot_status
+add_to(mot_session *s, const mot_view *view, uint32_t command, uint64_t id, int64_t amount)
+{
+	mot_mark	mark = mot_txn_mark(s);
+	mot_row    *row,
+			   *other;
+	const mot_version *seen,
+			   *newest;
+	record		old;
+	void	   *data;
+	uint8_t		key[8];
+	mot_status	status;
+
+	if (get(&st, s, view, id, &row, &seen) == NULL)
+		return MOT_NOT_FOUND;
+	status = mot_row_lock(s, view, st.table, row, seen, false, &newest);
+	if (status != MOT_OK && status != MOT_CHANGED)
+		return status;
+	old = *(const record *) mot_version_data(newest);
+	if (old.id != id)			/* moved away meanwhile */
+	{
+		mot_row_unlock(s, row);
+		return MOT_NOT_FOUND;
+	}
+	status = mot_row_update(s, st.table, row, command, 5, sizeof(record), true, &data);
+	if (status == MOT_OK)
+	{
+		memcpy(data, &old, sizeof(record));
+		((record *) data)->value += amount;
+		put_key(key, (uint64_t) old.value);
+		status = mot_index_drop_entry(s, &st.by_value, row, key, 8, 0);
+	}
+	if (status == MOT_OK)
+	{
+		put_key(key, (uint64_t) (old.value + amount));
+		status = mot_index_add(s, &st.by_value, row, key, 8, 0, &other);
+	}
+	if (status != MOT_OK)
+		mot_txn_rollback_to(s, mark);
+	return status;
+}
+
+static void *
+mover(void *arg)
+{
+	unsigned	slot = (unsigned) (uintptr_t) arg;
+	mot_session *s = open_session(st.engine, slot);
+	uint64_t	random = test_seed + slot;
+
+	while (!atomic_load(&stop))
+	{
+		mot_isolation level = (mot_isolation) (test_random_from(&random) % 3);
+		uint64_t	from = 1 + test_random_from(&random) % ACCOUNTS;
+		uint64_t	to = 1 + test_random_from(&random) % ACCOUNTS;
+		mot_view	v = {mot_snapshot_take(s), 1};
+		mot_status	status;
+
+		if (from == to)
+		{
+			mot_snapshot_hold(s, MOT_TS_NONE);
+			continue;
+		}
+		mot_txn_begin(s, level, v.snapshot, slot);
+		status = add_to(s, &v, 1, from, -3);
+		if (status == MOT_OK && test_random_from(&random) % 8 == 0)
+		{
+			mot_mark	mark = mot_txn_mark(s);
+
+			v.command = 2;
+			(void) add_to(s, &v, 2, to, 12345);
+			mot_txn_rollback_to(s, mark);
+		}
+		v.command = 3;
+		if (level == MOT_READ_COMMITTED)
+			v.snapshot = mot_snapshot_take(s);
+		if (status == MOT_OK)
+			status = add_to(s, &v, 3, to, 3);
+		if (status != MOT_OK)
+			give_up(s, status);
+		else if (test_random_from(&random) % 16 == 0)
+			give_up(s, MOT_BUSY);
+		else
+			(void) end_txn(s);
+	}
+	mot_session_close(s);
+	return NULL;
+}
+
+/* moves rows to other keys and back, deletes and re-inserts keys */
+static void *
+churner(void *arg)
+{
+	unsigned	slot = (unsigned) (uintptr_t) arg;
+	mot_session *s = open_session(st.engine, slot);
+	uint64_t	random = test_seed + slot;
+
+	while (!atomic_load(&stop))
+	{
+		uint64_t	id = 1 + test_random_from(&random) % ACCOUNTS;
+		mot_view	v = {mot_snapshot_take(s), 1};
+		mot_row    *row;
+		const mot_version *seen;
+		mot_status	status = MOT_NOT_FOUND;
+
+		mot_txn_begin(s, (mot_isolation) (test_random_from(&random) % 2), v.snapshot, slot);
+		if (get(&st, s, &v, id, &row, &seen) != NULL)
+		{
+			record		r = *(const record *) mot_version_data(seen);
+			const mot_version *newest;
+
+			status = mot_row_lock(s, &v, st.table, row, seen, true, &newest);
+			if (status == MOT_OK)
+			{
+				if (test_random_from(&random) % 2)
+				{
+					status = delete_id(&st, s, &v, 1, id);
+					if (status == MOT_OK)
+						status = insert(&st, s, 2, id, r.value);
+				}
+				else
+				{
+					/* to a far key, and back within the transaction or never (undone) */
+					status = update_row(&st, s, &v, 1, row, seen, id + 1000, r.value);
+					v.command = 2;
+					if (status == MOT_OK && get(&st, s, &v, id + 1000, &row, &seen) != NULL)
+						status = update_row(&st, s, &v, 2, row, seen, id, r.value);
+					else if (status == MOT_OK)
+						CHECK(!"own moved row not found");
+				}
+			}
+		}
+		if (status != MOT_OK)
+			give_up(s, status);
+		else
+			(void) end_txn(s);
+	}
+	mot_session_close(s);
+	return NULL;
+}
+
+static void *
+pair_worker(void *arg)
+{
+	unsigned	slot = (unsigned) (uintptr_t) arg;
+	mot_session *s = open_session(st.engine, slot);
+	uint64_t	random = test_seed + slot;
+
+	while (!atomic_load(&stop))
+	{
+		uint64_t	id = PAIR_BASE + 2 * (test_random_from(&random) % PAIRS);
+		uint64_t	side = test_random_from(&random) % 2;
+		mot_view	v = {mot_snapshot_take(s), 1};
+		const record *x,
+				   *y;
+		mot_status	status = MOT_OK;
+
+		mot_txn_begin(s, MOT_SERIALIZABLE, v.snapshot, slot);
+		x = get(&st, s, &v, id, NULL, NULL);
+		y = get(&st, s, &v, id + 1, NULL, NULL);
+		REQUIRE(x != NULL && y != NULL);
+		CHECK(x->value + y->value >= 0);
+		if (x->value + y->value >= 1)
+			status = update(&st, s, &v, 1, id + side, (side ? y : x)->value - 1);
+		else
+			status = update(&st, s, &v, 1, id + side, (side ? y : x)->value + 5);
+		if (status != MOT_OK)
+			give_up(s, status);
+		else
+			(void) end_txn(s);
+	}
+	mot_session_close(s);
+	return NULL;
+}
+
+static void *
+watcher(void *arg)
+{
+	unsigned	slot = (unsigned) (uintptr_t) arg;
+	mot_session *s = open_session(st.engine, slot);
+
+	while (!atomic_load(&stop))
+	{
+		mot_view	v = {mot_snapshot_take(s), 1};
+		uint64_t	n0,
+					n;
+		int64_t		sum = 0;
+		mot_scan	scan;
+		mot_row    *row;
+		const mot_version *version;
+
+		n0 = 0;
+		mot_scan_begin(s, &scan, st.table, &v, NULL);
+		while (mot_scan_next(s, &scan, &row, &version))
+		{
+			const record *r = mot_version_data(version);
+
+			if (r->id < PAIR_BASE)
+			{
+				sum += r->value;
+				CHECK(r->id >= 1 && r->id <= ACCOUNTS);
+			}
+			n0++;
+		}
+		CHECK(sum == (int64_t) ACCOUNTS * START);
+		CHECK(n0 == ACCOUNTS + 2 * PAIRS);
+		(void) sum_index(s, &v, &st.by_id, false, &n);
+		CHECK(n == n0);
+		(void) sum_index(s, &v, &st.by_id, true, &n);
+		CHECK(n == n0);
+		(void) sum_index(s, &v, &st.by_value, false, &n);
+		CHECK(n == n0);
+		(void) sum_index(s, &v, &st.by_value, true, &n);
+		CHECK(n == n0);
+		for (uint64_t id = 1; id <= ACCOUNTS; id += 7)
+			CHECK(get(&st, s, &v, id, NULL, NULL) != NULL);
+		mot_snapshot_hold(s, MOT_TS_NONE);
+		atomic_fetch_add(&sums, 1);
+		nap();
+	}
+	mot_session_close(s);
+	return NULL;
+}
+
+static void *
+sweeper(void *arg)
+{
+	mot_session *s = open_session(st.engine, (unsigned) (uintptr_t) arg);
+
+	while (!atomic_load(&stop))
+	{
+		(void) mot_reclaim_all(s);
+		usleep(2000);
+	}
+	mot_session_close(s);
+	return NULL;
+}
+
+static double seconds = 3;
+
+static void
+everything_at_once(void)
+{
+	void	   *(*const work[]) (void *) = {mover, mover, churner, churner, pair_worker, pair_worker, watcher, sweeper};
+	pthread_t	thread[8];
+	mot_session *s;
+	mot_memory_report r;
+	mot_view	v;
+	uint64_t	n;
+
+	store_create(&st, 256 << 20, 16, MOT_ENGINE_PRIVATE, true);
+	s = open_session(st.engine, 1);
+	v.snapshot = mot_snapshot_take(s);
+	mot_txn_begin(s, MOT_READ_COMMITTED, v.snapshot, 1);
+	for (uint64_t i = 1; i <= ACCOUNTS; i++)
+		REQUIRE(insert(&st, s, 0, i, START) == MOT_OK);
+	for (uint64_t i = 0; i < 2 * PAIRS; i++)
+		REQUIRE(insert(&st, s, 0, PAIR_BASE + i, 10) == MOT_OK);
+	mot_txn_commit(s);
+	mot_snapshot_hold(s, MOT_TS_NONE);
+
+	for (unsigned i = 0; i < 8; i++)
+		REQUIRE(pthread_create(&thread[i], NULL, work[i], (void *) (uintptr_t) (i + 2)) == 0);
+	usleep((useconds_t) (seconds * 1e6));
+	atomic_store(&stop, true);
+	for (int i = 0; i < 8; i++)
+		pthread_join(thread[i], NULL);
+	printf("# %llu commits, %llu conflicts, %llu sums\n",
+		   (unsigned long long) commits, (unsigned long long) conflicts, (unsigned long long) sums);
+	CHECK(commits > 100 && sums > 0);
+
+	/* at rest: nothing owed, nothing stale, nothing lost, one version a row */
+	drain(&st, s);
+	mot_memory_report_get(st.engine, &r);
+	CHECK(r.retired_objects == 0);
+	CHECK(st.by_id.index->stale == 0);
+	CHECK(st.by_value.index->stale == 0);
+	for (unsigned i = 0; i < 16; i++)
+		CHECK(atomic_load(&st.engine->slot[i].owed.lost) == 0);
+	{
+		mot_index_shape shape;
+		char		err[200];
+
+		mot_index_measure(s, st.by_id.index, &shape);
+		CHECK(shape.entries == ACCOUNTS + 2 * PAIRS);
+		mot_index_measure(s, st.by_value.index, &shape);
+		CHECK(shape.entries == ACCOUNTS + 2 * PAIRS);
+		if (!mot_tree_check(st.by_id.index->tree, err, sizeof(err)) ||
+			!mot_tree_check(st.by_value.index->tree, err, sizeof(err)))
+		{
+			printf("# %s\n", err);
+			CHECK(!"a tree is damaged");
+		}
+	}
+	v.snapshot = mot_snapshot_take(s);
+	(void) sum_scan(&st, s, &v, &n);
+	CHECK(n == ACCOUNTS + 2 * PAIRS);
+	mot_snapshot_hold(s, MOT_TS_NONE);
+	mot_session_close(s);
+	mot_engine_destroy(st.engine);
+}
+
+int
+main(int argc, char **argv)
+{
+	test_begin(argc, argv);
+	if (argc > 1)
+		seconds = atof(argv[1]);
+	RUN(everything_at_once);
+	return test_end();
+}

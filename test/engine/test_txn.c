@@ -1,0 +1,712 @@
+/*-------------------------------------------------------------------------
+ *
+ * test_txn.c
+ *	  Units of the engine's transactions, single-threaded: several sessions
+ *	  take turns, so every interleaving here is exact.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "txn_util.h"
+
+static store st;
+static mot_session *a,
+		   *b,
+		   *c;
+
+static void
+setup(bool value_index)
+{
+	store_create(&st, 64 << 20, 8, MOT_ENGINE_PRIVATE, value_index);
+	a = open_session(st.engine, 1);
+	b = open_session(st.engine, 2);
+	c = open_session(st.engine, 3);
+}
+
+static void
+teardown(void)
+{
+	uint64_t	rows;
+	mot_view	v;
+	mot_memory_report r;
+
+	v = begin_view(c, MOT_COMMAND_MAX);
+	(void) sum_scan(&st, c, &v, &rows);
+	{
+		uint64_t	by_id;
+
+		(void) sum_index(c, &v, &st.by_id, false, &by_id);
+		CHECK(by_id == rows);
+		if (st.has_value_index)
+		{
+			(void) sum_index(c, &v, &st.by_value, true, &by_id);
+			CHECK(by_id == rows);
+		}
+	}
+	end_view(c);
+	mot_session_close(a);
+	mot_session_close(b);
+	drain(&st, c);
+	mot_memory_report_get(st.engine, &r);
+	CHECK(r.retired_objects == 0);
+	CHECK(st.by_id.index->stale == 0);
+	mot_session_close(c);
+	mot_engine_destroy(st.engine);
+}
+
+/* begin at a level with a fresh snapshot for SNAPSHOT and above */
+static mot_view
+start(mot_session *s, mot_isolation level)
+{
+	mot_view	v = begin_view(s, 1);
+
+	mot_txn_begin(s, level, v.snapshot, 7);
+	return v;
+}
+
+static mot_ts
+finish(mot_session *s)
+{
+	mot_ts		ts;
+
+	REQUIRE(mot_txn_prepare(s) == MOT_OK);
+	ts = mot_txn_commit(s);
+	end_view(s);
+	return ts;
+}
+
+static void
+fill(uint64_t n)
+{
+	(void) start(a, MOT_READ_COMMITTED);
+	for (uint64_t i = 1; i <= n; i++)
+		REQUIRE(insert(&st, a, 0, i, (int64_t) i * 10) == MOT_OK);
+	finish(a);
+}
+
+static int64_t
+value_of(mot_session *s, uint64_t id)
+{
+	mot_view	v = begin_view(s, MOT_COMMAND_MAX);
+	const record *r = get(&st, s, &v, id, NULL, NULL);
+	int64_t		value = r ? r->value : -1;
+
+	if (!mot_txn_active(s))
+		end_view(s);
+	return value;
+}
+
+static void
+own_changes_by_command(void)
+{
+	mot_view	v;
+
+	setup(true);
+	v = start(a, MOT_READ_COMMITTED);
+	CHECK(insert(&st, a, 1, 1, 10) == MOT_OK);
+	v.command = 1;
+	CHECK(get(&st, a, &v, 1, NULL, NULL) == NULL);	/* this command's own insert */
+	v.command = 2;
+	CHECK(get(&st, a, &v, 1, NULL, NULL) != NULL);
+	CHECK(update(&st, a, &v, 2, 1, 20) == MOT_OK);
+	CHECK(get(&st, a, &v, 1, NULL, NULL)->value == 10);
+	CHECK(update(&st, a, &v, 2, 1, 30) == MOT_SELF_CHANGED);
+	v.command = 3;
+	CHECK(get(&st, a, &v, 1, NULL, NULL)->value == 20);
+	CHECK(value_of(b, 1) == -1);
+	CHECK(delete_id(&st, a, &v, 3, 1) == MOT_OK);
+	v.command = 4;
+	CHECK(get(&st, a, &v, 1, NULL, NULL) == NULL);
+	CHECK(insert(&st, a, 4, 1, 50) == MOT_OK);
+	finish(a);
+	CHECK(value_of(b, 1) == 50);
+	teardown();
+}
+
+static void
+snapshots_see_one_state(void)
+{
+	mot_view	v,
+				w;
+
+	setup(true);
+	fill(10);
+	v = begin_view(b, 0);
+	w = start(a, MOT_READ_COMMITTED);
+	CHECK(update(&st, a, &w, 1, 3, 1000) == MOT_OK);
+	CHECK(delete_id(&st, a, &w, 1, 4) == MOT_OK);
+	CHECK(insert(&st, a, 1, 11, 5) == MOT_OK);
+	CHECK(get(&st, b, &v, 3, NULL, NULL)->value == 30);
+	finish(a);
+	drain(&st, c);
+	CHECK(get(&st, b, &v, 3, NULL, NULL)->value == 30);
+	CHECK(get(&st, b, &v, 4, NULL, NULL)->value == 40);
+	CHECK(get(&st, b, &v, 11, NULL, NULL) == NULL);
+	{
+		uint64_t	n;
+
+		CHECK(sum_scan(&st, b, &v, &n) == 550 && n == 10);
+		CHECK(sum_index(b, &v, &st.by_id, false, &n) == 550 && n == 10);
+		CHECK(sum_index(b, &v, &st.by_value, true, &n) == 550 && n == 10);
+	}
+	end_view(b);
+	CHECK(value_of(b, 3) == 1000);
+	CHECK(value_of(b, 4) == -1);
+	CHECK(value_of(b, 11) == 5);
+	teardown();
+}
+
+static void
+read_committed_waits_and_rechecks(void)
+{
+	mot_view	v,
+				w;
+	mot_row    *row;
+	const mot_version *seen,
+			   *newest;
+
+	setup(false);
+	fill(3);
+	v = start(a, MOT_READ_COMMITTED);
+	w = start(b, MOT_READ_COMMITTED);
+	CHECK(update(&st, a, &v, 1, 1, 11) == MOT_OK);
+	CHECK(get(&st, b, &w, 1, &row, &seen)->value == 10);
+	CHECK(mot_row_lock(b, &w, st.table, row, seen, false, &newest) == MOT_BUSY);
+	CHECK(mot_session_holder(b).slot == 1 && mot_session_holder(b).host_id == 7);
+	finish(a);
+	CHECK(mot_row_lock(b, &w, st.table, row, seen, false, &newest) == MOT_CHANGED);
+	CHECK(((const record *) mot_version_data(newest))->value == 11);
+	mot_row_unlock(b, row);
+	CHECK(!mot_txn_has_work(b));
+	v = start(a, MOT_READ_COMMITTED);
+	CHECK(delete_id(&st, a, &v, 1, 1) == MOT_OK);
+	finish(a);
+	CHECK(mot_row_lock(b, &w, st.table, row, seen, false, &newest) == MOT_DELETED);
+	finish(b);
+	teardown();
+}
+
+static void
+first_committer_wins(void)
+{
+	mot_view	v,
+				w;
+
+	setup(false);
+	fill(3);
+	for (int level = MOT_SNAPSHOT; level <= MOT_SERIALIZABLE; level++)
+	{
+		v = start(a, (mot_isolation) level);
+		w = start(b, (mot_isolation) level);
+		/* neither waits for the other's client */
+		CHECK(update(&st, a, &v, 1, 1, 100 + level) == MOT_OK);
+		CHECK(update(&st, b, &w, 1, 1, 200) == MOT_OK);
+		finish(a);
+		CHECK(mot_txn_prepare(b) == MOT_CONFLICT_CHANGED);
+		mot_txn_abort(b);
+		end_view(b);
+		CHECK(value_of(c, 1) == 100 + level);
+		w = start(b, (mot_isolation) level);
+		v = start(a, MOT_READ_COMMITTED);
+		CHECK(update(&st, a, &v, 1, 2, 5) == MOT_OK);
+		finish(a);
+		CHECK(update(&st, b, &w, 1, 2, 6) == MOT_CONFLICT_CHANGED);
+		mot_txn_abort(b);
+		end_view(b);
+	}
+	/* own deferred changes, several commands, savepoint in between */
+	v = start(a, MOT_SNAPSHOT);
+	CHECK(update(&st, a, &v, 1, 3, 301) == MOT_OK);
+	v.command = 2;
+	CHECK(get(&st, a, &v, 3, NULL, NULL)->value == 301);
+	{
+		mot_mark	mark = mot_txn_mark(a);
+
+		CHECK(update(&st, a, &v, 2, 3, 302) == MOT_OK);
+		v.command = 3;
+		CHECK(get(&st, a, &v, 3, NULL, NULL)->value == 302);
+		mot_txn_rollback_to(a, mark);
+	}
+	CHECK(get(&st, a, &v, 3, NULL, NULL)->value == 301);
+	CHECK(update(&st, a, &v, 3, 3, 303) == MOT_OK);
+	CHECK(value_of(b, 3) == 30);
+	finish(a);
+	CHECK(value_of(b, 3) == 303);
+	teardown();
+}
+
+static void
+write_skew_fails(void)
+{
+	mot_view	v,
+				w;
+	mot_status	x,
+				y;
+
+	setup(false);
+	fill(2);
+	v = start(a, MOT_SERIALIZABLE);
+	w = start(b, MOT_SERIALIZABLE);
+	CHECK(get(&st, a, &v, 1, NULL, NULL)->value + get(&st, a, &v, 2, NULL, NULL)->value == 30);
+	CHECK(get(&st, b, &w, 1, NULL, NULL)->value + get(&st, b, &w, 2, NULL, NULL)->value == 30);
+	CHECK(update(&st, a, &v, 1, 1, 0) == MOT_OK);
+	CHECK(update(&st, b, &w, 1, 2, 0) == MOT_OK);
+	x = mot_txn_prepare(a);
+	CHECK(x == MOT_OK);
+	y = mot_txn_prepare(b);		/* a has drawn an earlier timestamp and holds row 1 */
+	CHECK(y == MOT_CONFLICT_READ);
+	mot_txn_abort(b);
+	end_view(b);
+	(void) mot_txn_commit(a);
+	end_view(a);
+	/* a plain row lock of another transaction does not spoil a read */
+	v = start(a, MOT_SERIALIZABLE);
+	CHECK(get(&st, a, &v, 2, NULL, NULL) != NULL);
+	CHECK(update(&st, a, &v, 1, 1, 77) == MOT_OK);
+	w = start(b, MOT_READ_COMMITTED);
+	CHECK(update(&st, b, &w, 1, 2, 88) == MOT_OK);
+	CHECK(mot_txn_prepare(a) == MOT_OK);
+	(void) mot_txn_commit(a);
+	end_view(a);
+	finish(b);
+	teardown();
+}
+
+static void
+phantoms_fail(void)
+{
+	mot_view	v,
+				w;
+	uint64_t	n;
+
+	setup(true);
+	fill(5);
+	for (int how = 0; how < 3; how++)
+	{
+		v = start(a, MOT_SERIALIZABLE);
+		if (how == 0)
+			(void) sum_index(a, &v, &st.by_value, false, &n);
+		else if (how == 1)
+			CHECK(get(&st, a, &v, (uint64_t) (50 + how), NULL, NULL) == NULL);
+		else
+			(void) sum_scan(&st, a, &v, &n);
+		CHECK(insert(&st, a, 1, (uint64_t) (100 + how), 1) == MOT_OK);
+		w = start(b, MOT_READ_COMMITTED);
+		(void) w;
+		CHECK(insert(&st, b, 1, (uint64_t) (50 + how), 500) == MOT_OK);
+		finish(b);
+		CHECK(mot_txn_prepare(a) == MOT_CONFLICT_PHANTOM);
+		mot_txn_abort(a);
+		end_view(a);
+	}
+	/* its own inserts do not spoil its reads */
+	v = start(a, MOT_SERIALIZABLE);
+	(void) sum_index(a, &v, &st.by_id, false, &n);
+	for (uint64_t i = 0; i < 200; i++)
+		CHECK(insert(&st, a, 1, 1000 + i, 3) == MOT_OK);
+	finish(a);
+	/* a read-only one never fails */
+	v = start(a, MOT_SERIALIZABLE);
+	(void) sum_scan(&st, a, &v, &n);
+	(void) start(b, MOT_READ_COMMITTED);
+	CHECK(insert(&st, b, 1, 5000, 1) == MOT_OK);
+	finish(b);
+	finish(a);
+	teardown();
+}
+
+static void
+unique_keys(void)
+{
+	mot_view	v;
+
+	setup(true);
+	fill(3);
+	(void) start(a, MOT_READ_COMMITTED);
+	CHECK(insert(&st, a, 1, 2, 5) == MOT_DUPLICATE);
+	CHECK(insert(&st, a, 1, 9, 5) == MOT_OK);
+	(void) start(b, MOT_READ_COMMITTED);
+	CHECK(insert(&st, b, 1, 9, 6) == MOT_BUSY);
+	finish(a);
+	CHECK(insert(&st, b, 1, 9, 6) == MOT_DUPLICATE);
+	finish(b);
+	/* deleted and inserted again while an old snapshot looks on */
+	v = begin_view(c, 0);
+	for (int i = 0; i < 10; i++)
+	{
+		mot_view	w = start(a, MOT_READ_COMMITTED);
+
+		CHECK(delete_id(&st, a, &w, 1, 9) == MOT_OK);
+		finish(a);
+		(void) start(b, MOT_READ_COMMITTED);
+		CHECK(insert(&st, b, 1, 9, 100 + i) == MOT_OK);
+		CHECK(insert(&st, b, 1, 9, 100 + i) == MOT_DUPLICATE);
+		finish(b);
+		CHECK(get(&st, c, &v, 9, NULL, NULL)->value == 5);
+		CHECK(value_of(b, 9) == 100 + i);
+	}
+	end_view(c);
+	drain(&st, c);
+	CHECK(value_of(b, 9) == 109);
+	teardown();
+}
+
+static void
+keys_that_move(void)
+{
+	mot_view	v,
+				old;
+	mot_row    *row;
+	const mot_version *seen;
+
+	setup(true);
+	fill(3);
+	old = begin_view(c, 0);
+	/* 1 -> 7, and back, with claims of the same row piling up on key 1 */
+	for (int i = 0; i < 5; i++)
+	{
+		v = start(a, MOT_READ_COMMITTED);
+		CHECK(get(&st, a, &v, 1, &row, &seen) != NULL);
+		CHECK(update_row(&st, a, &v, 1, row, seen, 7, 10) == MOT_OK);
+		v.command = 2;
+		CHECK(get(&st, a, &v, 1, NULL, NULL) == NULL);
+		CHECK(get(&st, a, &v, 7, NULL, NULL) != NULL);
+		finish(a);
+		v = start(b, MOT_SNAPSHOT);
+		CHECK(get(&st, b, &v, 7, &row, &seen) != NULL);
+		CHECK(get(&st, b, &v, 1, NULL, NULL) == NULL);
+		CHECK(update_row(&st, b, &v, 1, row, seen, 1, 10) == MOT_OK);
+		finish(b);
+		CHECK(get(&st, c, &old, 1, NULL, NULL) != NULL);
+		CHECK(get(&st, c, &old, 7, NULL, NULL) == NULL);
+	}
+	/* another row takes a key that was left */
+	v = start(a, MOT_READ_COMMITTED);
+	CHECK(get(&st, a, &v, 1, &row, &seen) != NULL);
+	CHECK(update_row(&st, a, &v, 1, row, seen, 8, 10) == MOT_OK);
+	(void) start(b, MOT_READ_COMMITTED);
+	CHECK(insert(&st, b, 1, 1, 4) == MOT_BUSY);
+	finish(a);
+	CHECK(insert(&st, b, 1, 1, 4) == MOT_OK);
+	finish(b);
+	CHECK(value_of(a, 1) == 4);
+	CHECK(value_of(a, 8) == 10);
+	CHECK(get(&st, c, &old, 1, NULL, NULL)->value == 10);
+	/* undone moves leave nothing behind */
+	v = start(a, MOT_READ_COMMITTED);
+	CHECK(get(&st, a, &v, 2, &row, &seen) != NULL);
+	CHECK(update_row(&st, a, &v, 1, row, seen, 20, 21) == MOT_OK);
+	mot_txn_abort(a);
+	end_view(a);
+	CHECK(value_of(a, 2) == 20);
+	CHECK(value_of(a, 20) == -1);
+	/* a moved row deleted while its mover idles: no entry may dangle */
+	v = start(b, MOT_READ_COMMITTED);
+	CHECK(delete_id(&st, b, &v, 1, 8) == MOT_OK);
+	finish(b);
+	end_view(c);
+	(void) mot_reclaim(b, 0);
+	(void) mot_reclaim(b, 0);
+	{
+		uint64_t	n;
+
+		v = begin_view(c, 0);
+		(void) sum_index(c, &v, &st.by_id, false, &n);
+		CHECK(n == 3);
+		end_view(c);
+	}
+	teardown();
+}
+
+static void
+savepoints(void)
+{
+	mot_view	v;
+	mot_mark	m1,
+				m2;
+	mot_row    *row;
+	const mot_version *seen,
+			   *newest;
+
+	setup(true);
+	fill(5);
+	v = start(a, MOT_READ_COMMITTED);
+	CHECK(get(&st, a, &v, 1, &row, &seen) != NULL);
+	CHECK(mot_row_lock(a, &v, st.table, row, seen, true, &newest) == MOT_OK);
+	m1 = mot_txn_mark(a);
+	CHECK(update(&st, a, &v, 1, 1, 111) == MOT_OK);
+	CHECK(update(&st, a, &v, 1, 2, 222) == MOT_OK);
+	m2 = mot_txn_mark(a);
+	v.command = 2;
+	CHECK(update(&st, a, &v, 2, 1, 112) == MOT_OK);
+	CHECK(delete_id(&st, a, &v, 2, 2) == MOT_OK);
+	CHECK(insert(&st, a, 2, 77, 1) == MOT_OK);
+	mot_txn_rollback_to(a, m2);
+	CHECK(get(&st, a, &v, 1, NULL, NULL)->value == 111);
+	CHECK(get(&st, a, &v, 2, NULL, NULL)->value == 222);
+	CHECK(get(&st, a, &v, 77, NULL, NULL) == NULL);
+	mot_txn_rollback_to(a, m1);
+	CHECK(get(&st, a, &v, 1, NULL, NULL)->value == 10);
+	/* row 2's lock went with the savepoint, row 1's was taken before it */
+	{
+		mot_view	w = start(b, MOT_READ_COMMITTED);
+
+		CHECK(update(&st, b, &w, 1, 1, 5) == MOT_BUSY);
+		CHECK(update(&st, b, &w, 1, 2, 5) == MOT_OK);
+		finish(b);
+	}
+	finish(a);
+	CHECK(value_of(a, 1) == 10);
+	CHECK(value_of(a, 2) == 5);
+	teardown();
+}
+
+static void
+versions_move_back_inline(void)
+{
+	mot_view	v;
+	mot_row    *row = NULL;
+	const mot_version *seen = NULL;
+
+	setup(false);
+	fill(1);
+	v = start(a, MOT_READ_COMMITTED);
+	CHECK(update(&st, a, &v, 1, 1, 11) == MOT_OK);
+	finish(a);
+	v = begin_view(b, 0);
+	CHECK(get(&st, b, &v, 1, &row, &seen)->value == 11);
+	CHECK(seen != &row->inlined);
+	end_view(b);
+	drain(&st, c);
+	v = begin_view(b, 0);
+	CHECK(get(&st, b, &v, 1, &row, &seen)->value == 11);
+	CHECK(seen == &row->inlined);
+	CHECK(mot_version_host_bits(seen) == 5);
+	end_view(b);
+	teardown();
+}
+
+static void
+memory_runs_out_and_comes_back(void)
+{
+	mot_view	v;
+	mot_status	status = MOT_OK;
+	uint64_t	n = 0,
+				rows;
+	mot_memory_report r;
+
+	setup(true);
+	(void) start(a, MOT_READ_COMMITTED);
+	while (n < 10000000 && (status = insert(&st, a, 1, n + 1, (int64_t) n)) == MOT_OK)
+		n++;
+	CHECK(status == MOT_NO_MEMORY);
+	printf("# %llu rows fit into 64 MB\n", (unsigned long long) n);
+	/* the transaction that met the limit goes on; so do updates and deletes of others */
+	finish(a);
+	v = start(b, MOT_READ_COMMITTED);
+	for (uint64_t i = 1; i <= 1000; i++)
+		CHECK(update(&st, b, &v, 1, i, (int64_t) i - 1) == MOT_OK);
+	for (uint64_t i = 1001; i <= 2000; i++)
+		CHECK(delete_id(&st, b, &v, 1, i) == MOT_OK);
+	finish(b);
+	v = begin_view(b, 0);
+	(void) sum_scan(&st, b, &v, &rows);
+	CHECK(rows == n - 1000);
+	end_view(b);
+	for (uint64_t from = 2001; from <= n; from += 10000)
+	{
+		v = start(b, MOT_READ_COMMITTED);
+		for (uint64_t i = from; i < from + 10000 && i <= n; i++)
+			CHECK(delete_id(&st, b, &v, 1, i) == MOT_OK);
+		finish(b);
+		drain(&st, c);
+	}
+	drain(&st, c);
+	mot_memory_report_get(st.engine, &r);
+	printf("# after deleting all but 1000: %llu bytes used\n", (unsigned long long) r.used_bytes);
+	CHECK(r.used_bytes < (16u << 20));
+	(void) start(a, MOT_READ_COMMITTED);
+	for (uint64_t i = 0; i < n / 2; i++)
+		if (insert(&st, a, 1, 100000000 + i, 1) != MOT_OK)
+		{
+			CHECK(!"no room again");
+			break;
+		}
+	mot_txn_abort(a);
+	end_view(a);
+	teardown();
+}
+
+static void
+dropped_tables_give_their_memory_back(void)
+{
+	mot_view	v;
+	mot_memory_report r0,
+				r1;
+	uint64_t	rows;
+
+	setup(true);
+	drain(&st, c);
+	mot_memory_report_get(st.engine, &r0);
+	for (int round = 0; round < 3; round++)
+	{
+		store		other = st;
+
+		REQUIRE(mot_table_create(a, 1, 200, &other.table) == MOT_OK);
+		REQUIRE(mot_index_create(a, other.table, 201, MOT_INDEX_UNIQUE, &other.by_id.index) == MOT_OK);
+		mot_index_attach(other.by_id.index);
+		other.has_value_index = false;
+		(void) mot_table_publish(st.engine, other.table);
+		CHECK(mot_table_find(st.engine, 1, 200) == other.table);
+		CHECK(mot_table_index(other.table, 201) == other.by_id.index);
+		(void) start(a, MOT_READ_COMMITTED);
+		for (uint64_t i = 0; i < 20000; i++)
+			CHECK(insert(&other, a, 1, i, 1) == MOT_OK);
+		finish(a);
+		v = start(b, MOT_READ_COMMITTED);
+		for (uint64_t i = 0; i < 20000; i += 2)
+			CHECK(i % 3 ? update(&other, b, &v, 1, i, 2) == MOT_OK :
+				  delete_id(&other, b, &v, 1, i) == MOT_OK);
+		finish(b);
+		v = begin_view(c, 0);
+		(void) sum_scan(&other, c, &v, &rows);
+		CHECK(rows == 20000 - 3334);
+		/* dropped while queues still name its objects, and a snapshot looks on */
+		mot_table_drop(a, other.table);
+		CHECK(mot_table_find(st.engine, 1, 200) == NULL);
+		(void) mot_reclaim_all(b);
+		(void) sum_scan(&other, c, &v, &rows);
+		CHECK(rows == 20000 - 3334);
+		end_view(c);
+		drain(&st, b);
+	}
+	mot_memory_report_get(st.engine, &r1);
+	CHECK(r1.used_bytes <= r0.used_bytes + (512 << 10));
+	CHECK(atomic_load(&st.engine->dropped_count) == 0);
+	teardown();
+}
+
+static void
+bulk_load_and_build(void)
+{
+	mot_row    *row,
+			   *other;
+	void	   *data;
+	const mot_version *v;
+	uint8_t		key[8];
+	mot_view	view;
+	mot_build	build;
+	mot_index  *index;
+	uint64_t	n,
+				rows;
+
+	setup(false);
+	(void) begin_view(a, 0);
+	for (uint64_t i = 1; i <= 5000; i++)
+	{
+		REQUIRE(mot_load_row(a, st.table, 5, sizeof(record), &row, &data) == MOT_OK);
+		memset(data, 0, sizeof(record));
+		((record *) data)->id = i;
+		((record *) data)->value = (int64_t) (i % 100);
+		put_key(key, i);
+		CHECK(mot_load_key(a, &st.by_id, row, key, 8, 0, &other) == MOT_OK);
+	}
+	REQUIRE(mot_load_row(a, st.table, 5, sizeof(record), &row, &data) == MOT_OK);
+	put_key(key, 17);
+	CHECK(mot_load_key(a, &st.by_id, row, key, 8, 0, &other) == MOT_DUPLICATE);
+	mot_unload_row(a, st.table, row);
+	REQUIRE(mot_index_create(a, st.table, 102, 0, &index) == MOT_OK);
+	mot_build_begin(a, &build, index);
+	for (n = 0; mot_build_next(&build, &row, &v); n++)
+	{
+		put_key(key, (uint64_t) ((const record *) mot_version_data(v))->value);
+		CHECK(mot_build_add(&build, row, key, 8, 0, &other) == MOT_OK);
+	}
+	mot_build_end(&build);
+	CHECK(n == 5000);
+	mot_index_attach(index);
+	st.by_value.index = index;
+	st.by_value.matches = value_matches;
+	st.has_value_index = true;
+	end_view(a);
+	view = begin_view(b, 0);
+	CHECK(mot_index_valid_from(index) <= view.snapshot);
+	CHECK(sum_index(b, &view, &st.by_value, false, &rows) == 5000 / 100 * 4950 && rows == 5000);
+	end_view(b);
+	{
+		mot_table_stat stat;
+
+		mot_table_stats(st.table, &stat);
+		CHECK(stat.rows == 5000);
+	}
+	teardown();
+}
+
+static void
+row_numbers(void)
+{
+	mot_view	v;
+	mot_row    *row = NULL;
+
+	setup(false);
+	fill(100);
+	v = begin_view(a, 0);
+	CHECK(get(&st, a, &v, 50, &row, NULL) != NULL);
+	CHECK(mot_row_by_number(a, st.table, mot_row_number(a, row)) == row);
+	CHECK(mot_row_by_number(a, st.table, mot_row_number(a, row) + 1) == NULL);
+	CHECK(mot_row_by_number(a, st.table, 0) == NULL);
+	CHECK(mot_row_by_number(a, st.table, (UINT64_C(1) << 47) - 1) == NULL);
+	end_view(a);
+	teardown();
+}
+
+static void
+large_rows(void)
+{
+	mot_row    *row;
+	void	   *data;
+	size_t		size = 9u << 20;
+	uint64_t	sum = 0;
+	mot_scan	scan;
+	mot_view	v;
+	const mot_version *version;
+
+	setup(false);
+	(void) start(a, MOT_READ_COMMITTED);
+	for (int i = 0; i < 3; i++)
+	{
+		REQUIRE(mot_row_insert(a, st.table, 1, 0, size, &row, &data) == MOT_OK);
+		memset(data, i + 1, size);
+	}
+	finish(a);
+	v = begin_view(b, 0);
+	mot_scan_begin(b, &scan, st.table, &v, NULL);
+	while (mot_scan_next(b, &scan, &row, &version))
+		sum += ((const uint8_t *) mot_version_data(version))[size - 1];
+	CHECK(sum == 6);
+	mot_session_close(a);
+	mot_session_close(b);
+	mot_session_close(c);
+	mot_engine_destroy(st.engine);
+}
+
+int
+main(int argc, char **argv)
+{
+	test_begin(argc, argv);
+	RUN(own_changes_by_command);
+	RUN(snapshots_see_one_state);
+	RUN(read_committed_waits_and_rechecks);
+	RUN(first_committer_wins);
+	RUN(write_skew_fails);
+	RUN(phantoms_fail);
+	RUN(unique_keys);
+	RUN(keys_that_move);
+	RUN(savepoints);
+	RUN(versions_move_back_inline);
+	RUN(memory_runs_out_and_comes_back);
+	RUN(dropped_tables_give_their_memory_back);
+	RUN(bulk_load_and_build);
+	RUN(row_numbers);
+	RUN(large_rows);
+	return test_end();
+}
