@@ -93,6 +93,7 @@ static const Encoding *find_encoding(Oid compare);
 static bool locale_is_bytewise(const char *locale);
 static bool collation_is_bytewise(Oid collation);
 static void init_column(MotKeyColumn *column, Relation heap, Relation index, int i);
+static void raise_null(const MotKeyColumn *column) pg_attribute_noreturn();
 static void raise_key_too_long(const MotKey *key) pg_attribute_noreturn();
 
 /* ---------------------------------------------------------------- buffers */
@@ -278,12 +279,15 @@ MotKeyCreate(Relation heap, Relation index, MemoryContext cxt)
 
 	key->indexoid = RelationGetRelid(index);
 	key->ncolumns = ncolumns;
+	key->all_inline = true;
 	for (int i = 0; i < ncolumns; i++)
 	{
 		MotKeyColumn *column = &key->columns[i];
 
 		init_column(column, heap, index, i);
 		key->max_attnum = Max(key->max_attnum, column->attnum);
+
+		key->all_inline &= column->inline_kind != INLINE_NONE && !column->nullable;
 
 		/* a null byte may stand without a value */
 		if (column->width < 0 || column->nullable)
@@ -316,7 +320,7 @@ append_column(const MotKeyColumn *column, Datum value, bool isnull, MotKeyBuffer
 			return;
 	}
 	else if (unlikely(isnull))
-		elog(ERROR, "null value in key column %d, which is declared NOT NULL", column->attnum);
+		raise_null(column);
 
 	switch (column->inline_kind)
 	{
@@ -358,12 +362,52 @@ MotKeyAppendNullByte(const MotKeyColumn *column, bool null, MotKeyBuffer *buf)
 	return true;
 }
 
+/* the key of a row when it is nothing but integers: the most frequent kind */
+static void
+integers_from_row(const MotKey *key, const Datum *values, const bool *isnull, MotKeyBuffer *buf)
+{
+	uint8	   *to = key_room(buf, key->width);
+
+	for (int i = 0; i < key->ncolumns; i++)
+	{
+		const MotKeyColumn *column = &key->columns[i];
+		int			att = column->attnum - 1;
+
+		if (unlikely(isnull[att]))
+			raise_null(column);
+		if (column->inline_kind == INLINE_INT4)
+		{
+			uint32		number = key_flip32(DatumGetInt32(values[att]));
+
+			number = pg_hton32(column->descending ? ~number : number);
+			memcpy(to, &number, sizeof(number));
+			to += sizeof(number);
+		}
+		else
+		{
+			uint64		number = key_flip64(DatumGetInt64(values[att]));
+
+			number = pg_hton64(column->descending ? ~number : number);
+			memcpy(to, &number, sizeof(number));
+			to += sizeof(number);
+		}
+	}
+	buf->len += key->width;
+}
+
 void
 MotKeyFromRow(const MotKey *key, const Datum *values, const bool *isnull,
 			  MotKeyBuffer *buf, bool *has_null)
 {
 	size_t		start = buf->len;
 	bool		any_null = false;
+
+	if (key->all_inline)
+	{
+		integers_from_row(key, values, isnull, buf);
+		*has_null = false;
+		return;
+	}
 
 	for (int i = 0; i < key->ncolumns; i++)
 	{
@@ -376,6 +420,12 @@ MotKeyFromRow(const MotKey *key, const Datum *values, const bool *isnull,
 	if (unlikely(buf->len - start > MOT_MAX_KEY))
 		raise_key_too_long(key);
 	*has_null = any_null;
+}
+
+static void
+raise_null(const MotKeyColumn *column)
+{
+	elog(ERROR, "null value in key column %d, which is declared NOT NULL", column->attnum);
 }
 
 static void

@@ -86,6 +86,8 @@ typedef struct MotKey
 	int			ncolumns;
 	AttrNumber	max_attnum;		/* highest table column used */
 	int			width;			/* whole key's width if fixed, else -1 */
+	bool		all_inline;		/* private: nothing but integers, none
+								 * nullable */
 	MotKeyColumn columns[FLEXIBLE_ARRAY_MEMBER];
 } MotKey;
 
