@@ -31,13 +31,13 @@
 #define WAYS 4
 #define MAGAZINE_OBJECTS 30
 
-typedef struct magazine
+typedef struct mot_magazine
 {
 	mot_pool   *pool;
 	uint32_t	count;
 	uint32_t	limit;			/* most it may hold, by its class */
 	void	   *objects[MAGAZINE_OBJECTS];
-} magazine;
+} mot_magazine;
 
 struct mot_cache
 {
@@ -46,7 +46,7 @@ struct mot_cache
 	uint32_t	node;			/* ours when last looked */
 	uint32_t	victim;			/* which way goes next */
 	uint64_t	keys[SETS][WAYS];	/* 0: magazine not in use */
-	magazine	magazines[SETS][WAYS];
+	mot_magazine magazines[SETS][WAYS];
 };
 
 /* pool ids are below 2^52 for as long as anybody can count */
@@ -61,9 +61,9 @@ static void *refill(mot_cache *cache, mot_pool *pool, unsigned class,
 					mot_purpose purpose, int *why);
 static void free_slow(mot_cache *cache, mot_page *page, unsigned class,
 					  uint64_t key, void *object);
-static magazine *new_magazine(mot_cache *cache, mot_pool *pool, uint64_t key,
-							  unsigned limit);
-static void empty_magazine(magazine *mag, uint64_t key);
+static mot_magazine *new_magazine(mot_cache *cache, mot_pool *pool, uint64_t key,
+								  unsigned limit);
+static void empty_magazine(mot_magazine *mag, uint64_t key);
 
 size_t
 mot_cache_stride(void)
@@ -77,7 +77,7 @@ mot_cache_magazines(void)
 	return SETS * WAYS;
 }
 
-mot_cache *
+mot_cache  *
 mot_region_cache(mot_region *region, unsigned slot)
 {
 	mot_cache  *cache;
@@ -95,7 +95,7 @@ set_of(uint64_t key)
 	return (unsigned) ((key * UINT64_C(0x9e3779b97f4a7c15)) >> 59) % SETS;
 }
 
-static inline magazine *
+static inline mot_magazine *
 find_magazine(mot_cache *cache, uint64_t key)
 {
 	unsigned	set = set_of(key);
@@ -106,12 +106,12 @@ find_magazine(mot_cache *cache, uint64_t key)
 	return NULL;
 }
 
-void *
+void	   *
 mot_alloc(mot_cache *cache, mot_pool *pool, size_t size, mot_purpose purpose,
 		  int *why)
 {
 	unsigned	class;
-	magazine   *mag;
+	mot_magazine *mag;
 
 	if (size < pool->min_size)
 		size = pool->min_size;
@@ -134,7 +134,7 @@ mot_free(mot_cache *cache, void *object)
 	uint64_t	shape = atomic_load_explicit(&page->shape, memory_order_relaxed);
 	unsigned	class = MOT_SHAPE_CLASS(shape);
 	uint64_t	key = KEY(page->pool_id, class, MOT_SHAPE_NODE(shape));
-	magazine   *mag = find_magazine(cache, key);
+	mot_magazine *mag = find_magazine(cache, key);
 
 	mot_assert(shape != 0);
 	mot_assert(page->pool->kind != MOT_POOL_ROWS || !mot_row_marked(region, object));
@@ -160,7 +160,7 @@ mot_usable_size(const mot_region *region, const void *object)
 											   memory_order_relaxed));
 }
 
-mot_pool *
+mot_pool   *
 mot_object_pool(const mot_region *region, const void *object)
 {
 	return region->pages[mot_page_no(region, object)].pool;
@@ -198,7 +198,7 @@ refill(mot_cache *cache, mot_pool *pool, unsigned class, mot_purpose purpose,
 	unsigned	node = mot_topology_node(&region->topology);
 	void	   *object;
 	uint64_t	key;
-	magazine   *mag;
+	mot_magazine *mag;
 
 	if (limit == 0)
 	{
@@ -224,7 +224,7 @@ free_slow(mot_cache *cache, mot_page *page, unsigned class, uint64_t key,
 		  void *object)
 {
 	mot_pool   *pool = page->pool;
-	magazine   *mag;
+	mot_magazine *mag;
 	unsigned	half;
 
 	if (class == MOT_CLASS_LARGE)
@@ -253,12 +253,12 @@ free_slow(mot_cache *cache, mot_page *page, unsigned class, uint64_t key,
 }
 
 /* a magazine for that key: one not in use, an empty one, or whoever's turn it is */
-static magazine *
+static mot_magazine *
 new_magazine(mot_cache *cache, mot_pool *pool, uint64_t key, unsigned limit)
 {
 	unsigned	set = set_of(key);
 	unsigned	way;
-	magazine   *mag;
+	mot_magazine *mag;
 
 	for (way = 0; way < WAYS; way++)
 		if (cache->magazines[set][way].count == 0)
@@ -276,13 +276,14 @@ new_magazine(mot_cache *cache, mot_pool *pool, uint64_t key, unsigned limit)
 
 /* its objects go back to the pool they are of, if that still exists */
 static void
-empty_magazine(magazine *mag, uint64_t key)
+empty_magazine(mot_magazine *mag, uint64_t key)
 {
 	mot_pool   *pool = mag->pool;
 
 	if (mag->count == 0)
 		return;
 	mot_spin_lock(&pool->guard);
+	MOT_STOP_POINT("magazine-returning");
 	/* relaxed: it is changed under the guard */
 	if (atomic_load_explicit(&pool->id, memory_order_relaxed) == KEY_POOL(key))
 		mot_pool_put(pool, KEY_CLASS(key), mag->objects, mag->count);

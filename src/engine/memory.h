@@ -47,8 +47,9 @@ typedef struct mot_pool mot_pool;	/* in the region */
 typedef struct mot_cache mot_cache; /* in the region, one per process slot */
 
 /* mot_region_create flags */
-#define MOT_REGION_PRIVATE	1u	/* threads of one process only (tests, benchmarks): lets the
-								 * kernel use transparent huge pages */
+#define MOT_REGION_PRIVATE	1u	/* threads of one process only (tests,
+								 * benchmarks): lets the kernel use
+								 * transparent huge pages */
 #define MOT_REGION_HUGE_TRY 2u	/* MAP_HUGETLB if it can be had */
 #define MOT_REGION_HUGE_ON	4u	/* MAP_HUGETLB or fail */
 
@@ -80,17 +81,20 @@ mot_region_offset(const void *base, const void *p)
 }
 
 extern unsigned mot_region_nodes(const mot_region *region);
-extern unsigned mot_region_current_node(const mot_region *region);	/* of the calling thread's cpu */
+extern unsigned mot_region_current_node(const mot_region *region);	/* of the calling
+																	 * thread's cpu */
 extern mot_cache *mot_region_cache(mot_region *region, unsigned slot);
 
 /* what an allocation is for decides how near to full it may still succeed */
 typedef enum mot_purpose
 {
-	MOT_FOR_NEW_ROW,			/* gets no new page above the high-water mark (15/16 of the
-								 * region); free objects of pages the pool has already are
-								 * handed out all the same */
-	MOT_FOR_CHANGE				/* versions, index nodes, bookkeeping of updates and
-								 * deletes: may use the reserve above it */
+	MOT_FOR_NEW_ROW,			/* gets no new page above the high-water mark
+								 * (15/16 of the region); free objects of
+								 * pages the pool has already are handed out
+								 * all the same */
+	MOT_FOR_CHANGE				/* versions, index nodes, bookkeeping of
+								 * updates and deletes: may use the reserve
+								 * above it */
 } mot_purpose;
 
 typedef enum mot_pool_kind
@@ -162,26 +166,34 @@ extern bool mot_row_marked(mot_region *region, const void *object);
  * Pages are claimed by number, so several walkers can share the work: each
  * takes page_index values from a counter of the caller's.
  */
+typedef _Atomic uint64_t mot_directory_entry;
+
 typedef struct mot_page_view
 {
-	void	   *page;			/* address of the page or large object's first page */
-	size_t		object_size;	/* distance of objects (whole run for a large row) */
+	void	   *page;			/* address of the page or large object's first
+								 * page */
+	size_t		object_size;	/* distance of objects (whole run for a large
+								 * row) */
 	unsigned	objects;		/* how many fit */
 	unsigned	next;			/* walker's position */
 	uint32_t	insert_counter; /* page's insert counter when the walk entered */
 	uint32_t	page_no;		/* for mot_page_insert_counter */
-	uint64_t	tenure;			/* what the directory entry said on entering: the walk of
-								 * this page ends when it says otherwise */
-	const _Atomic uint64_t *entry;	/* the directory entry */
+	uint64_t	tenure;			/* what the directory entry said on entering:
+								 * the walk of this page ends when it says
+								 * otherwise */
+	const mot_directory_entry *entry;
 } mot_page_view;
 
 /* number of directory entries now (grows only; entries may be holes) */
 extern uint64_t mot_pool_directory_size(const mot_pool *pool);
+
 /* enter directory entry i; false: a hole */
 extern bool mot_pool_page(const mot_pool *pool, uint64_t i, mot_page_view *view);
+
 /* next marked object of the page, or NULL */
 extern void *mot_page_next(const mot_pool *pool, mot_page_view *view);
 extern uint32_t mot_page_insert_counter(const mot_region *region, uint32_t page_no);
+
 /* the page_no of the page an object lies in */
 extern uint32_t mot_object_page(const mot_region *region, const void *object);
 
@@ -196,15 +208,19 @@ extern uint64_t mot_pool_joins(const mot_pool *pool);
 
 typedef struct mot_memory_stat
 {
-	uint64_t	max_bytes;		/* chunks' share of the region, this node: 0 = not split */
+	uint64_t	max_bytes;		/* chunks' share of the region, this node: 0 =
+								 * not split */
 	uint64_t	chunk_bytes;	/* in chunks handed out */
 	uint64_t	page_bytes;		/* in pages owned by pools */
-	uint64_t	system_bytes;	/* touched and not given back to the system (at most) */
-	uint64_t	descriptor_bytes;	/* overhead outside the chunks (touched, estimate) */
+	uint64_t	system_bytes;	/* touched and not given back to the system
+								 * (at most) */
+	uint64_t	descriptor_bytes;	/* overhead outside the chunks (touched,
+									 * estimate) */
 } mot_memory_stat;
 
 /* node >= mot_region_nodes(): of all nodes together, max_bytes included */
 extern void mot_memory_stats(const mot_region *region, unsigned node, mot_memory_stat *stat);
+
 /* bytes of pages held, and of them bytes in live objects (cached ones count as live) */
 extern void mot_pool_stats(const mot_pool *pool, uint64_t *page_bytes, uint64_t *object_bytes);
 extern uint64_t mot_region_max(const mot_region *region);

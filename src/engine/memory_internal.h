@@ -261,8 +261,6 @@ typedef struct mot_pool_node
 #define MOT_DIRECTORY_FIRST 16
 #define MOT_DIRECTORY_BLOCKS 29
 
-typedef _Atomic uint64_t mot_directory_entry;
-
 /*
  * A pool's slot is never used for anything else, so that its guard can be
  * taken and its id looked at by someone who remembers a pool that may be gone.
@@ -286,8 +284,8 @@ struct mot_pool
 	_Atomic uint64_t directory_size;
 	_Atomic uint64_t joins;
 
-	_Atomic(mot_class_node *) classes[MOT_CLASSES];
-	_Atomic(mot_directory_entry *) directory[MOT_DIRECTORY_BLOCKS];
+				_Atomic(mot_class_node *) classes[MOT_CLASSES];
+				_Atomic(mot_directory_entry *) directory[MOT_DIRECTORY_BLOCKS];
 	mot_pool_node nodes[];		/* as many as the region has */
 };
 

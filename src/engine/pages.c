@@ -93,14 +93,14 @@ mot_pages_take(mot_region *region, mot_pool *pool, unsigned node, size_t count)
 
 	for (;;)
 	{
+		uint32_t	page = MOT_NO_PAGE;
+		uint32_t	returned;
+
 		/*
 		 * Read before looking.  acquire: a chunk that is counted as returned
 		 * is in the map for us.
 		 */
-		uint32_t	returned =
-			atomic_load_explicit(&region->state->returned, memory_order_acquire);
-		uint32_t	page = MOT_NO_PAGE;
-
+		returned = atomic_load_explicit(&region->state->returned, memory_order_acquire);
 		if (count > MOT_PAGES_PER_CHUNK)
 			page = take_run(region, pool, node, count);
 		else

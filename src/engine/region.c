@@ -149,14 +149,14 @@ mot_region_reset(mot_region *region)
 	mot_pool_start(region);
 }
 
-void *
+void	   *
 mot_region_header(mot_region *region)
 {
 	return region->header;
 }
 
 /* chunks never lie at the base, so no object has the offset zero */
-void *
+void	   *
 mot_region_base(const mot_region *region)
 {
 	return (void *) region;
@@ -236,14 +236,13 @@ mot_memory_stats(const mot_region *region, unsigned node, mot_memory_stat *stat)
 bool
 mot_region_give_back(mot_region *region, void *start, size_t length)
 {
-	int			advice = (region->flags & MOT_REGION_PRIVATE) ?
-		MADV_DONTNEED : MADV_REMOVE;
+	bool		alone = (region->flags & MOT_REGION_PRIVATE) != 0;
 	int			save_errno = errno;
 	bool		given;
 
 	if (region->huge)
 		return false;
-	given = madvise(start, length, advice) == 0;
+	given = madvise(start, length, alone ? MADV_DONTNEED : MADV_REMOVE) == 0;
 	errno = save_errno;
 	return given;
 }

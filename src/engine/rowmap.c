@@ -170,7 +170,7 @@ mot_directory_join(mot_pool *pool, uint32_t page_no)
 		uint64_t	within;
 		unsigned	block = block_of(size, &within);
 		mot_directory_entry *entries =
-			atomic_load_explicit(&pool->directory[block], memory_order_relaxed);
+		atomic_load_explicit(&pool->directory[block], memory_order_relaxed);
 
 		if (entries == NULL)
 			entries = add_block(pool, block);
@@ -234,6 +234,7 @@ find_entry(const mot_pool *pool, uint64_t i)
 	uint64_t	within;
 	unsigned	block = block_of(i, &within);
 
+	mot_assert(i < mot_pool_directory_size(pool));
 	/* acquire: the block was zeroed before it was hung up here */
 	return atomic_load_explicit(&pool->directory[block], memory_order_acquire) + within;
 }
@@ -267,7 +268,11 @@ mot_pool_page(const mot_pool *pool, uint64_t i, mot_page_view *view)
 {
 	const mot_region *region = pool->region;
 	mot_directory_entry *entry = find_entry(pool, i);
-	/* acquire: the page's shape as it was set before the page joined, or later */
+
+	/*
+	 * acquire: the page's shape as it was set before the page joined, or
+	 * later
+	 */
 	uint64_t	tenure = atomic_load_explicit(entry, memory_order_acquire);
 	uint32_t	page_no = ENTRY_LINK(tenure) - 1;
 	const mot_page *page;
@@ -298,14 +303,17 @@ mot_pool_page(const mot_pool *pool, uint64_t i, mot_page_view *view)
 	return true;
 }
 
-void *
+void	   *
 mot_page_next(const mot_pool *pool, mot_page_view *view)
 {
 	_Atomic uint64_t *bits = row_bits(pool->region, view->page_no);
 
 	while (view->next < view->objects)
 	{
-		/* acquire: a marked row's header, and the entry as it was then or later */
+		/*
+		 * acquire: a marked row's header, and the entry as it was then or
+		 * later
+		 */
 		uint64_t	word = atomic_load_explicit(&bits[view->next / 64], memory_order_acquire);
 		unsigned	index;
 

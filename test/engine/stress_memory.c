@@ -34,20 +34,20 @@
 #define MAGIC UINT64_C(0x6d6f742d6f626a21)
 
 /* the head of every object; walkers read rows while they change */
-typedef struct object
+typedef struct stress_object
 {
 	_Atomic uint64_t magic;		/* MAGIC ^ address, 0 when freed */
 	_Atomic uint64_t pool;
 	_Atomic uint32_t size;
 	_Atomic uint32_t permanent; /* its number plus one */
 	_Atomic uint32_t shown[WALKERS];	/* last walk it was shown in */
-} object;
+} stress_object;
 
-typedef struct limbo
+typedef struct limbo_row
 {
-	object	   *row;
+	stress_object *row;
 	uint64_t	since;
-} limbo;
+} limbo_row;
 
 static mot_region *region;
 static mot_pool *row_pools[ROW_POOLS];
@@ -63,24 +63,24 @@ static _Atomic uint64_t epoch = 1;
 static _Atomic uint64_t walking[WALKERS];
 
 /* objects given by one worker to any other */
-static _Atomic(object *) exchange[EXCHANGE];
+static _Atomic(stress_object *) exchange[EXCHANGE];
 
 /* a pool that comes and goes: users hold the lock shared */
 static pthread_rwlock_t temporary_lock = PTHREAD_RWLOCK_INITIALIZER;
 static mot_pool *temporary;
 static atomic_uint temporary_used;
 
-static object *
+static stress_object *
 make(mot_cache *cache, mot_pool *pool, size_t size, uint32_t permanent)
 {
-	object	   *o = mot_alloc(cache, pool, size, MOT_FOR_CHANGE, NULL);
+	stress_object *o = mot_alloc(cache, pool, size, MOT_FOR_CHANGE, NULL);
 
 	if (o == NULL)
 	{
 		atomic_fetch_add(&refusals, 1);
 		return NULL;
 	}
-	memset((char *) o + sizeof(object), (int) size, size - sizeof(object));
+	memset((char *) o + sizeof(stress_object), (int) size, size - sizeof(stress_object));
 	atomic_store_explicit(&o->magic, MAGIC ^ (uintptr_t) o, memory_order_relaxed);
 	atomic_store_explicit(&o->pool, (uintptr_t) pool, memory_order_relaxed);
 	atomic_store_explicit(&o->size, (uint32_t) size, memory_order_relaxed);
@@ -91,7 +91,7 @@ make(mot_cache *cache, mot_pool *pool, size_t size, uint32_t permanent)
 }
 
 static void
-check(object *o, mot_pool *pool)
+check(stress_object *o, mot_pool *pool)
 {
 	uint32_t	size = atomic_load_explicit(&o->size, memory_order_relaxed);
 	unsigned char *bytes = (unsigned char *) o;
@@ -100,13 +100,13 @@ check(object *o, mot_pool *pool)
 	CHECK(mot_usable_size(region, o) >= size);
 	CHECK(mot_object_pool(region, o) == (mot_pool *) (uintptr_t) o->pool);
 	CHECK(pool == NULL || mot_object_pool(region, o) == pool);
-	for (size_t i = sizeof(object); i < size; i += 64)
+	for (size_t i = sizeof(stress_object); i < size; i += 64)
 		CHECK(bytes[i] == (unsigned char) size);
-	CHECK(size == sizeof(object) || bytes[size - 1] == (unsigned char) size);
+	CHECK(size == sizeof(stress_object) || bytes[size - 1] == (unsigned char) size);
 }
 
 static void
-discard(mot_cache *cache, object *o)
+discard(mot_cache *cache, stress_object *o)
 {
 	check(o, NULL);
 	atomic_store_explicit(&o->magic, 0, memory_order_relaxed);
@@ -121,13 +121,13 @@ some_size(uint64_t *rng)
 	if (r % 1000 == 0)
 		return 32768 + (r >> 20) % (3 << 20);
 	if (r % 50 == 0)
-		return sizeof(object) + (r >> 20) % 30000;
-	return sizeof(object) + (r >> 20) % 400;
+		return sizeof(stress_object) + (r >> 20) % 30000;
+	return sizeof(stress_object) + (r >> 20) % 400;
 }
 
 /* rows deleted before every walk that still goes on began */
 static void
-reclaim(mot_cache *cache, limbo *queue, unsigned *count)
+reclaim(mot_cache *cache, limbo_row *queue, unsigned *count)
 {
 	uint64_t	oldest = UINT64_MAX;
 	unsigned	kept = 0;
@@ -152,7 +152,7 @@ reclaim(mot_cache *cache, limbo *queue, unsigned *count)
 static void
 use_temporary(mot_cache *cache, uint64_t *rng)
 {
-	object	   *some[40];
+	stress_object *some[40];
 	int			count = 0;
 
 	if (test_random_from(rng) % 20 == 0)
@@ -168,7 +168,7 @@ use_temporary(mot_cache *cache, uint64_t *rng)
 	pthread_rwlock_rdlock(&temporary_lock);
 	for (int i = 0; i < 40; i++)
 	{
-		some[count] = make(cache, temporary, sizeof(object) + (size_t) (i % 5) * 64, 0);
+		some[count] = make(cache, temporary, sizeof(stress_object) + (size_t) (i % 5) * 64, 0);
 		if (some[count])
 			count++;
 	}
@@ -184,9 +184,9 @@ worker(void *arg)
 {
 	unsigned	self = (unsigned) (uintptr_t) arg;
 	mot_cache  *cache = mot_region_cache(region, self);
-	object	  **held = calloc(HELD, sizeof(*held));
-	object	  **rows = calloc(HELD, sizeof(*rows));
-	limbo	   *queue = calloc(HELD * 4, sizeof(*queue));
+	stress_object **held = calloc(HELD, sizeof(*held));
+	stress_object **rows = calloc(HELD, sizeof(*rows));
+	limbo_row  *queue = calloc(HELD * 4, sizeof(*queue));
 	unsigned	waiting = 0;
 	uint64_t	rng = test_seed + self;
 	uint64_t	done = 0;
@@ -254,7 +254,11 @@ worker(void *arg)
 						break;
 					mot_row_unmark(region, rows[i]);
 					queue[waiting].row = rows[i];
-					/* after the unmark: a walk that begins later does not see it */
+
+					/*
+					 * after the unmark: a walk that begins later does not see
+					 * it
+					 */
 					queue[waiting++].since = atomic_fetch_add(&epoch, 1);
 					rows[i] = NULL;
 					if (waiting % 256 == 0)
@@ -332,7 +336,7 @@ walker(void *arg)
 		size = mot_pool_directory_size(pool);
 		for (uint64_t i = 0; i < size; i++)
 		{
-			object	   *row;
+			stress_object *row;
 
 			if (!mot_pool_page(pool, i, &view))
 				continue;
@@ -392,8 +396,8 @@ memory_under_threads(void)
 	for (int p = 0; p < ROW_POOLS; p++)
 		for (uint32_t i = 0; i < PERMANENT; i++)
 		{
-			object	   *row = make(cache, row_pools[p],
-								   sizeof(object) + test_random_from(&rng) % 400, i + 1);
+			stress_object *row = make(cache, row_pools[p],
+									  sizeof(stress_object) + test_random_from(&rng) % 400, i + 1);
 
 			REQUIRE(row != NULL);
 			mot_row_mark(region, row);

@@ -18,6 +18,11 @@
 #define MB ((size_t) 1 << 20)
 #define ALL_NODES UINT32_MAX
 
+#define POOLS 100				/* small ones */
+#define CACHES 20
+#define CHILDREN 4
+#define EACH 20000				/* rows a child makes */
+
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define SANITIZED 1
 #elif defined(__has_feature)
@@ -320,9 +325,6 @@ small_pools_cost_little(void)
 {
 	mot_region *region = make_region(256 * MB, 1, 0);
 	mot_cache  *cache = mot_region_cache(region, 0);
-	enum
-	{
-	POOLS = 100};
 	mot_pool   *pools[POOLS];
 	uint64_t	nothing = stats(region).page_bytes;
 
@@ -451,7 +453,8 @@ pools_come_and_go(void)
 		mot_pool_destroy(pool);
 	}
 	CHECK(bad == 0);
-	CHECK(atomic_load(&region->state->pools_high) == 3);	/* system, first, and one more */
+	CHECK(atomic_load(&region->state->pools_high) == 3);	/* system, first, and
+															 * one more */
 	CHECK(page_bytes(first) == 0);
 	CHECK(stats(region).page_bytes <= 4 * MOT_PAGE_SIZE);
 	CHECK(stats(region).chunk_bytes <= MOT_CHUNK_SIZE);
@@ -543,7 +546,10 @@ exhaustion_and_recovery(void)
 		again++;
 	CHECK(again * 1000 > 28 * MB);
 
-	/* a freed object is the next one's, page or no page, though above the mark */
+	/*
+	 * a freed object is the next one's, page or no page, though above the
+	 * mark
+	 */
 	mot_free(cache, objects[count - 1]);
 	mot_cache_flush(cache);
 	CHECK(mot_alloc(cache, rows, 128, MOT_FOR_NEW_ROW, NULL) == objects[count - 1]);
@@ -580,6 +586,31 @@ kept_pages_serve_when_short(void)
 	CHECK(pages * MOT_PAGE_SIZE + system >= 64 * MB - MOT_PAGE_SIZE);
 	for (int p = 0; p < 40; p++)
 		CHECK(page_bytes(pools[p]) == 0);
+	mot_region_destroy(region);
+}
+
+/* a page of which some objects lie in the caller's own cache */
+static void
+cached_objects_serve_when_short(void)
+{
+	mot_region *region = make_region(64 * MB, 1, 0);
+	mot_cache  *cache = mot_region_cache(region, 0);
+	mot_pool   *pool = make_pool(region, MOT_POOL_PLAIN);
+	mot_pool   *other = make_pool(region, MOT_POOL_PLAIN);
+	size_t		count = 0;
+	int			freed = 0;
+
+	while ((objects[count] = mot_alloc(cache, pool, 4096, MOT_FOR_CHANGE, NULL)) != NULL)
+		count++;
+	CHECK(mot_alloc(cache, other, MOT_PAGE_SIZE, MOT_FOR_CHANGE, NULL) == NULL);
+	for (size_t i = 0; i < count; i++)
+		if (mot_object_page(region, objects[i]) == mot_object_page(region, objects[count / 2]) &&
+			++freed > 0)
+			objects[freed - 1] = objects[i];
+	CHECK(freed == 16);
+	for (int i = 0; i < freed; i++)
+		mot_free(cache, objects[i]);
+	CHECK(mot_alloc(cache, other, MOT_PAGE_SIZE, MOT_FOR_CHANGE, NULL) != NULL);
 	mot_region_destroy(region);
 }
 
@@ -624,9 +655,6 @@ group_limit(void)
 static void
 many_caches_leave_memory(void)
 {
-	enum
-	{
-	CACHES = 20};
 	mot_region *region = make_region(64 * MB, CACHES, 0);
 	mot_pool   *pools[10];
 	mot_pool   *last;
@@ -702,7 +730,10 @@ regions_of_all_sizes(void)
 	CHECK(err[0] != '\0');
 	CHECK(mot_region_create(SIZE_MAX, 1, 0, 0, err, sizeof(err)) == NULL);
 
-	/* no huge pages, as on most machines: one fails with a reason, one goes without */
+	/*
+	 * no huge pages, as on most machines: one fails with a reason, one goes
+	 * without
+	 */
 	err[0] = '\0';
 	region = mot_region_create(64 * MB, 1, 0, MOT_REGION_HUGE_ON, err, sizeof(err));
 	if (region)
@@ -784,7 +815,7 @@ rows_are_walked_once(void)
 	for (size_t i = 0; i < count; i++)
 	{
 		size_t		size = i % 1000 == 0 ? 40000 + test_random() % 200000 :
-			8 + test_random() % 900;
+		8 + test_random() % 900;
 
 		objects[i] = mot_alloc(cache, pool, size, MOT_FOR_NEW_ROW, NULL);
 		REQUIRE(objects[i] != NULL);
@@ -908,6 +939,224 @@ walker_notices_a_page_gone(void)
 	mot_region_destroy(region);
 }
 
+/* rows that were never unmarked are not the next pool's */
+static void
+dropped_rows_leave_no_marks(void)
+{
+	mot_region *region = make_region(64 * MB, 1, 0);
+	mot_cache  *cache = mot_region_cache(region, 0);
+
+	for (int round = 0; round < 4; round++)
+	{
+		mot_pool   *pool = make_pool(region, MOT_POOL_ROWS);
+		int			count = 100000;
+		int			marked = 0;
+
+		for (int i = 0; i < count; i++)
+			objects[i] = mot_alloc(cache, pool, 64 + 32 * (size_t) round, MOT_FOR_NEW_ROW, NULL);
+		CHECK(count_rows(pool) == 0);
+		for (int i = 0; i < count; i++)
+			if (mot_row_marked(region, objects[i]))
+				marked++;
+			else
+				mot_row_mark(region, objects[i]);
+		CHECK(marked == 0);
+		CHECK(count_rows(pool) == (uint64_t) count);
+		mot_pool_destroy(pool);
+	}
+	mot_region_destroy(region);
+}
+
+/*---- orders of events that are rare ----*/
+
+#ifdef MOT_STOP_POINTS
+
+/*
+ * A thread of the test's that reaches the named point stops there until it
+ * is let go; the test's own thread passes.
+ */
+static const char *stop_at;
+static pthread_t stop_not;
+static atomic_bool stopped;
+static atomic_bool let_go;
+static atomic_bool finished;
+
+static void
+stop_here(const char *name)
+{
+	if (stop_at == NULL || strcmp(name, stop_at) != 0 ||
+		pthread_equal(pthread_self(), stop_not))
+		return;
+	atomic_store(&stopped, true);
+	while (!atomic_load(&let_go))
+		usleep(100);
+}
+
+static pthread_t
+start_and_stop(const char *name, void *(*function) (void *), void *arg)
+{
+	pthread_t	thread;
+
+	atomic_store(&stopped, false);
+	atomic_store(&let_go, false);
+	atomic_store(&finished, false);
+	stop_at = name;
+	stop_not = pthread_self();
+	mot_stop_point_handler = stop_here;
+	REQUIRE(pthread_create(&thread, NULL, function, arg) == 0);
+	while (!atomic_load(&stopped))
+		usleep(100);
+	return thread;
+}
+
+static void *
+free_and_tell(void *object)
+{
+	mot_region *region = ((mot_region **) object)[0];
+
+	mot_free(mot_region_cache(region, 1), ((void **) object)[1]);
+	atomic_store(&finished, true);
+	return NULL;
+}
+
+static void *
+flush_and_tell(void *region)
+{
+	mot_cache_flush(mot_region_cache(region, 1));
+	atomic_store(&finished, true);
+	return NULL;
+}
+
+static void *
+destroy_and_tell(void *pool)
+{
+	mot_pool_destroy(pool);
+	atomic_store(&finished, true);
+	return NULL;
+}
+
+static void *
+let_go_soon(void *arg)
+{
+	usleep(50 * 1000);
+	atomic_store(&let_go, true);
+	return arg;
+}
+
+/* the only free chunk is on its way back: who needs it gets it all the same */
+static void
+returning_chunk_is_waited_for(void)
+{
+	mot_region *region = make_region(64 * MB, 2, 0);
+	mot_cache  *cache = mot_region_cache(region, 0);
+	mot_pool   *pool = make_pool(region, MOT_POOL_PLAIN);
+	pthread_t	threads[2];
+	void	   *args[2];
+	size_t		count = 0;
+
+	/* 31 pages of it are free and not charged, but in no list while it goes */
+	while ((objects[count] = mot_alloc(cache, pool, MOT_PAGE_SIZE, MOT_FOR_CHANGE, NULL)) != NULL)
+		count++;
+	CHECK(count == 32 * 32);
+	args[0] = region;
+	args[1] = objects[500];
+	for (size_t i = 0; i < count; i++)
+		if (i != 500 && mot_object_page(region, objects[i]) / 32 ==
+			mot_object_page(region, objects[500]) / 32)
+			mot_free(cache, objects[i]);
+	threads[0] = start_and_stop("chunk-returning", free_and_tell, args);
+	CHECK(mot_region_used(region) <= 63 * MB);
+	REQUIRE(pthread_create(&threads[1], NULL, let_go_soon, NULL) == 0);
+	CHECK(mot_alloc(cache, pool, MOT_PAGE_SIZE, MOT_FOR_CHANGE, NULL) != NULL);
+	CHECK(atomic_load(&let_go));
+	for (int t = 0; t < 2; t++)
+		pthread_join(threads[t], NULL);
+	mot_stop_point_handler = NULL;
+	mot_region_destroy(region);
+}
+
+/* a pool does not go while another process puts its cached objects back */
+static void
+destroy_waits_for_a_flush(void)
+{
+	mot_region *region = make_region(64 * MB, 2, 0);
+	mot_pool   *pool = make_pool(region, MOT_POOL_PLAIN);
+	mot_cache  *cache = mot_region_cache(region, 1);
+	pthread_t	flusher,
+				destroyer;
+
+	mot_free(cache, mot_alloc(cache, pool, 64, MOT_FOR_CHANGE, NULL));
+	flusher = start_and_stop("magazine-returning", flush_and_tell, region);
+	REQUIRE(pthread_create(&destroyer, NULL, destroy_and_tell, pool) == 0);
+	usleep(50 * 1000);
+	CHECK(page_bytes(pool) == MOT_PAGE_SIZE);
+	CHECK(!atomic_load(&finished));
+	atomic_store(&let_go, true);
+	pthread_join(flusher, NULL);
+	pthread_join(destroyer, NULL);
+	mot_stop_point_handler = NULL;
+	CHECK(mot_region_used(region) <= 2 * MOT_PAGE_SIZE);
+	mot_region_destroy(region);
+}
+
+/* and a flush that comes while it goes leaves its objects alone */
+static void
+flush_forgets_a_pool_that_goes(void)
+{
+	mot_region *region = make_region(64 * MB, 2, 0);
+	mot_pool   *pool = make_pool(region, MOT_POOL_PLAIN);
+	mot_cache  *cache = mot_region_cache(region, 0);
+	pthread_t	destroyer;
+
+	mot_free(cache, mot_alloc(cache, pool, 64, MOT_FOR_CHANGE, NULL));
+	destroyer = start_and_stop("pool-destroy", destroy_and_tell, pool);
+	CHECK(live_bytes(pool) > 0);
+	mot_cache_flush(cache);
+	CHECK(live_bytes(pool) > 0);
+	CHECK(page_bytes(pool) == MOT_PAGE_SIZE);
+	atomic_store(&let_go, true);
+	pthread_join(destroyer, NULL);
+	mot_stop_point_handler = NULL;
+	CHECK(mot_region_used(region) <= 2 * MOT_PAGE_SIZE);
+	mot_region_destroy(region);
+}
+
+/* a row marked, its page's counter not yet: the scan that missed it will know */
+static void *
+mark_and_tell(void *args)
+{
+	mot_row_mark(((mot_region **) args)[0], ((void **) args)[1]);
+	atomic_store(&finished, true);
+	return NULL;
+}
+
+static void
+mark_comes_before_its_counter(void)
+{
+	mot_region *region = make_region(64 * MB, 2, 0);
+	mot_pool   *pool = make_pool(region, MOT_POOL_ROWS);
+	mot_page_view before,
+				between;
+	void	   *args[2];
+	pthread_t	marker;
+
+	args[0] = region;
+	args[1] = mot_alloc(mot_region_cache(region, 0), pool, 64, MOT_FOR_NEW_ROW, NULL);
+	CHECK(mot_pool_page(pool, 0, &before));
+	CHECK(mot_page_next(pool, &before) == NULL);
+	marker = start_and_stop("row-marked", mark_and_tell, args);
+	CHECK(mot_pool_page(pool, 0, &between));
+	CHECK(mot_page_next(pool, &between) == args[1]);
+	CHECK(between.insert_counter == before.insert_counter);
+	atomic_store(&let_go, true);
+	pthread_join(marker, NULL);
+	mot_stop_point_handler = NULL;
+	CHECK(mot_page_insert_counter(region, before.page_no) == before.insert_counter + 1);
+	mot_region_destroy(region);
+}
+
+#endif							/* MOT_STOP_POINTS */
+
 /*---- nodes ----*/
 
 static void
@@ -981,7 +1230,8 @@ eight_nodes(void)
 		count++;
 	CHECK(count * 4096 > 56 * MB);
 	mot_pool_destroy(pool);
-	CHECK(stats(region).page_bytes <= 24 * MOT_PAGE_SIZE);	/* the engine's, of any node */
+	CHECK(stats(region).page_bytes <= 24 * MOT_PAGE_SIZE);	/* the engine's, of any
+															 * node */
 	mot_topology_pretended_cpu = -1;
 	mot_region_destroy(region);
 }
@@ -1024,12 +1274,9 @@ spans_of_chunks(void)
 static void
 processes_share(void)
 {
-	enum
-	{
-	CHILDREN = 4, EACH = 20000};
 	mot_region *region = make_region(128 * MB, CHILDREN + 1, 0);
 	mot_pool   *pool = make_pool(region, MOT_POOL_ROWS);
-	uint64_t	**lists = mot_region_header(region);
+	uint64_t  **lists = mot_region_header(region);
 	uint64_t	seen[CHILDREN] = {0};
 	pid_t		children[CHILDREN];
 	mot_page_view view;
@@ -1215,6 +1462,7 @@ main(int argc, char **argv)
 	RUN(destroyed_pool_in_other_caches);
 	RUN(exhaustion_and_recovery);
 	RUN(kept_pages_serve_when_short);
+	RUN(cached_objects_serve_when_short);
 	RUN(group_limit);
 	RUN(many_caches_leave_memory);
 	RUN(regions_of_all_sizes);
@@ -1222,6 +1470,13 @@ main(int argc, char **argv)
 	RUN(offsets_name_objects);
 	RUN(rows_are_walked_once);
 	RUN(walker_notices_a_page_gone);
+	RUN(dropped_rows_leave_no_marks);
+#ifdef MOT_STOP_POINTS
+	RUN(returning_chunk_is_waited_for);
+	RUN(destroy_waits_for_a_flush);
+	RUN(flush_forgets_a_pool_that_goes);
+	RUN(mark_comes_before_its_counter);
+#endif
 	RUN(eight_nodes);
 	RUN(spans_of_chunks);
 	RUN(processes_share);
