@@ -19,6 +19,10 @@
 void		(*mot_stop_point_handler) (const char *name);
 #endif
 
+#ifdef MOT_COUNT_SHARED
+_Thread_local uint64_t mot_shared_writes;
+#endif
+
 static bool
 engine_init(mot_engine *e)
 {

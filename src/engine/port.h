@@ -132,4 +132,15 @@ extern void (*mot_stop_point_handler) (const char *name);
 #define MOT_STOP_POINT(name) ((void) 0)
 #endif
 
+/*
+ * Writes to cache lines that other processors write or read, too: a benchmark
+ * build (MOT_COUNT_SHARED) counts them, any other build does not.
+ */
+#ifdef MOT_COUNT_SHARED
+extern _Thread_local uint64_t mot_shared_writes;
+#define mot_count_shared(n) (mot_shared_writes += (n))
+#else
+#define mot_count_shared(n) ((void) 0)
+#endif
+
 #endif							/* MOT_PORT_H */

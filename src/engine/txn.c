@@ -129,6 +129,7 @@ mot_txn_hang_in(mot_session *s, uint64_t last)
 	}
 	if (!locked)
 		first->what |= (uint64_t) JE_LOCKED_HERE << 48;
+	mot_count_shared(1);
 	oldest = (mot_version *) (uintptr_t) first->b;
 	if (version_link(top) & LINK_KEYED)
 		for (mot_version *v = newest;; v = version_previous(v))
@@ -187,6 +188,7 @@ draw_timestamp(mot_session *s)
 	 */
 	atomic_store(&s->slot->commit_state, COMMIT_DRAWING);
 	s->commit_ts = atomic_fetch_add(&s->engine->clock, 1) + 1;
+	mot_count_shared(1);
 	MOT_STOP_POINT("commit-drawn");
 	atomic_store(&s->slot->commit_state, s->commit_ts);
 }
@@ -237,6 +239,8 @@ count_rows(mot_session *s, const table_count *c)
 	if (c->table == NULL)
 		return;
 	shard = &c->table->shard[s->owner % TABLE_SHARDS];
+	mot_count_shared((c->inserts != c->deletes) + (c->inserts != 0) +
+					 (c->updates != 0) + (c->deletes != 0));
 	/* relaxed: statistics; several slots share a shard */
 	if (c->inserts != c->deletes)
 		atomic_fetch_add_explicit(&shard->rows, c->inserts - c->deletes, memory_order_relaxed);
@@ -265,6 +269,7 @@ install(mot_row *row, mot_version *v, mot_ts ts)
 {
 	/* release: who sees the timestamp sees the version; then the same for the head */
 	atomic_store_explicit(&v->ts, ts, memory_order_release);
+	mot_count_shared(2);
 	if (head_version(row_head(row)) == v)
 		atomic_store_explicit(&row->head, make_head(0, v), memory_order_release);
 }

@@ -54,6 +54,7 @@ mot_row_take(mot_session *s, mot_row *row, uint64_t *head)
 													  memory_order_acq_rel,
 													  memory_order_relaxed))
 			{
+				mot_count_shared(1);
 				*head = h;
 				return MOT_OK;
 			}

@@ -1,0 +1,278 @@
+/*-------------------------------------------------------------------------
+ *
+ * bench_txn.c
+ *	  Transactions in the engine alone: 10 reads and 2 read-modify-writes over
+ *	  a million rows of 100 bytes by an 8-byte key, uniform and Zipf 0.99, with
+ *	  one thread and with two, at SERIALIZABLE (Silo's validation) and READ
+ *	  COMMITTED; read-only transactions; bytes per row and per index entry;
+ *	  and how many writes to shared cache lines a transaction makes.
+ *
+ *	  bench_txn [rows [seconds a figure]]
+ *
+ *-------------------------------------------------------------------------
+ */
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "internal.h"
+
+#define ROW_BYTES 100
+#define READS 10
+#define WRITES 2
+#define MAX_THREADS 2
+
+static mot_engine *engine;
+static mot_table *table;
+static mot_index_handle by_key;
+static uint64_t rows = 1000000;
+static double seconds = 2;
+static atomic_bool stop;
+
+typedef struct work
+{
+	pthread_t	thread;
+	unsigned	slot;
+	bool		zipf;
+	bool		read_only;
+	mot_isolation level;
+	uint64_t	commits;
+	uint64_t	aborts;
+	uint64_t	shared_writes;
+} work;
+
+static double zipf_zetan,
+			zipf_eta,
+			zipf_alpha,
+			zipf_half;
+
+/* Gray et al., "Quickly generating billion-record synthetic databases", SIGMOD 1994 */
+static void
+zipf_init(double theta)
+{
+	double		zeta2 = 1 + pow(0.5, theta);
+
+	for (uint64_t i = 1; i <= rows; i++)
+		zipf_zetan += pow(1.0 / (double) i, theta);
+	zipf_alpha = 1 / (1 - theta);
+	zipf_eta = (1 - pow(2.0 / (double) rows, 1 - theta)) / (1 - zeta2 / zipf_zetan);
+	zipf_half = 1 + pow(0.5, theta);
+}
+
+static inline uint64_t
+next_random(uint64_t *state)
+{
+	uint64_t	z = (*state += UINT64_C(0x9e3779b97f4a7c15));
+
+	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+	return z ^ (z >> 31);
+}
+
+static uint64_t
+pick(const work *w, uint64_t *random)
+{
+	double		u,
+				uz;
+	uint64_t	rank;
+
+	if (!w->zipf)
+		return next_random(random) % rows;
+	u = (double) (next_random(random) >> 11) / 9007199254740992.0;
+	uz = u * zipf_zetan;
+	if (uz < 1)
+		rank = 0;
+	else if (uz < zipf_half)
+		rank = 1;
+	else
+		rank = (uint64_t) ((double) rows * pow(zipf_eta * u - zipf_eta + 1, zipf_alpha));
+	/* popular keys lie apart */
+	return (rank * UINT64_C(0x9e3779b97f4a7c15)) % rows;
+}
+
+static void
+put_key(uint8_t *key, uint64_t n)
+{
+	for (int i = 0; i < 8; i++)
+		key[i] = (uint8_t) (n >> (56 - 8 * i));
+}
+
+static bool
+transaction(mot_session *s, work *w, uint64_t *random)
+{
+	mot_view	view;
+	uint8_t		key[8];
+	mot_row    *row;
+	const mot_version *version,
+			   *newest;
+	uint64_t	sum = 0;
+	mot_status	status = MOT_OK;
+
+	view.snapshot = mot_snapshot_take(s);
+	view.command = 1;
+	mot_txn_begin(s, w->level, view.snapshot, w->slot);
+	for (int i = 0; i < READS; i++)
+	{
+		put_key(key, pick(w, random));
+		if (mot_index_get(s, &view, &by_key, key, 8, &row, &version) == MOT_OK)
+			sum += *(const uint64_t *) mot_version_data(version);
+	}
+	for (int i = 0; !w->read_only && i < WRITES && status == MOT_OK; i++)
+	{
+		void	   *data;
+
+		put_key(key, pick(w, random));
+		if (mot_index_get(s, &view, &by_key, key, 8, &row, &version) != MOT_OK)
+			abort();
+		status = mot_row_lock(s, &view, table, row, version, false, &newest);
+		if (status == MOT_SELF_CHANGED)
+		{
+			status = MOT_OK;
+			continue;
+		}
+		if (status == MOT_CHANGED)
+			status = MOT_OK;
+		if (status == MOT_OK)
+			status = mot_row_update(s, table, row, 1, 0, ROW_BYTES, false, &data);
+		if (status == MOT_OK)
+		{
+			memcpy(data, mot_version_data(newest), ROW_BYTES);
+			*(uint64_t *) data += sum + 1;
+		}
+	}
+	if (status == MOT_OK)
+		status = mot_txn_prepare(s);
+	if (status == MOT_OK)
+		(void) mot_txn_commit(s);
+	else
+		mot_txn_abort(s);
+	mot_snapshot_hold(s, MOT_TS_NONE);
+	return status == MOT_OK;
+}
+
+static void *
+run(void *arg)
+{
+	work	   *w = arg;
+	uint64_t	random = 42 + w->slot;
+	mot_session *s;
+
+	if (mot_session_open(engine, w->slot, &s) != MOT_OK)
+		abort();
+#ifdef MOT_COUNT_SHARED
+	mot_shared_writes = 0;
+#endif
+	while (!atomic_load_explicit(&stop, memory_order_relaxed))
+	{
+		if (transaction(s, w, &random))
+			w->commits++;
+		else
+			w->aborts++;
+	}
+#ifdef MOT_COUNT_SHARED
+	w->shared_writes = mot_shared_writes;
+#endif
+	mot_session_close(s);
+	return NULL;
+}
+
+static void
+measure(const char *name, mot_isolation level, bool zipf, bool read_only, unsigned threads)
+{
+	work		w[MAX_THREADS];
+	uint64_t	commits = 0,
+				aborts = 0;
+
+	memset(w, 0, sizeof(w));
+	atomic_store(&stop, false);
+	for (unsigned i = 0; i < threads; i++)
+	{
+		w[i].slot = i + 1;
+		w[i].zipf = zipf;
+		w[i].level = level;
+		w[i].read_only = read_only;
+		pthread_create(&w[i].thread, NULL, run, &w[i]);
+	}
+	usleep((useconds_t) (seconds * 1e6));
+	atomic_store(&stop, true);
+	for (unsigned i = 0; i < threads; i++)
+	{
+		pthread_join(w[i].thread, NULL);
+		commits += w[i].commits;
+		aborts += w[i].aborts;
+	}
+	printf("%-28s %-8s %u thread%s  %.3f M/s  aborts %.2f %%", name, zipf ? "zipf" : "uniform",
+		   threads, threads == 1 ? " " : "s", (double) commits / seconds / 1e6,
+		   100.0 * (double) aborts / (double) (commits + aborts + 1));
+#ifdef MOT_COUNT_SHARED
+	printf("  shared-line writes/txn %.2f",
+		   (double) (w[0].shared_writes) / (double) (w[0].commits + w[0].aborts));
+#endif
+	printf("\n");
+	fflush(stdout);
+}
+
+static void
+load(void)
+{
+	mot_session *s;
+	mot_table_stat ts;
+	mot_index_stat is;
+	mot_row    *row,
+			   *other;
+	void	   *data;
+	uint8_t		key[8];
+
+	if (mot_session_open(engine, 0, &s) != MOT_OK ||
+		mot_table_create(s, 1, 1, &table) != MOT_OK ||
+		mot_index_create(s, table, 2, MOT_INDEX_UNIQUE, &by_key.index) != MOT_OK)
+		abort();
+	mot_index_attach(by_key.index);
+	(void) mot_snapshot_take(s);
+	for (uint64_t i = 0; i < rows; i++)
+	{
+		put_key(key, i);
+		if (mot_load_row(s, table, 0, ROW_BYTES, &row, &data) != MOT_OK)
+			abort();
+		memset(data, 0, ROW_BYTES);
+		if (mot_load_key(s, &by_key, row, key, 8, 0, &other) != MOT_OK)
+			abort();
+	}
+	mot_snapshot_hold(s, MOT_TS_NONE);
+	mot_table_stats(table, &ts);
+	mot_index_stats(by_key.index, &is);
+	printf("%llu rows of %d bytes: %.1f bytes a row, %.1f bytes an index entry\n",
+		   (unsigned long long) rows, ROW_BYTES,
+		   (double) ts.row_bytes / (double) rows, (double) is.bytes / (double) rows);
+	mot_session_close(s);
+}
+
+int
+main(int argc, char **argv)
+{
+	char		err[200];
+
+	if (argc > 1)
+		rows = strtoull(argv[1], NULL, 10);
+	if (argc > 2)
+		seconds = atof(argv[2]);
+	engine = mot_engine_create((size_t) 4 << 30, 8, MOT_ENGINE_PRIVATE, err, sizeof(err));
+	if (engine == NULL)
+	{
+		fprintf(stderr, "%s\n", err);
+		return 1;
+	}
+	load();
+	zipf_init(0.99);
+	printf("%d reads + %d read-modify-writes a transaction\n", READS, WRITES);
+	for (int zipf = 0; zipf < 2; zipf++)
+		for (unsigned threads = 1; threads <= MAX_THREADS; threads++)
+		{
+			measure("serializable", MOT_SERIALIZABLE, zipf, false, threads);
+			measure("read committed", MOT_READ_COMMITTED, zipf, false, threads);
+			measure("read-only, serializable", MOT_SERIALIZABLE, zipf, true, threads);
+		}
+	return 0;
+}
