@@ -415,6 +415,13 @@ mot_pool_put(mot_pool *pool, unsigned class, void **objects, unsigned count)
 	/* acquire: as in mot_pool_stats; it is there since something was taken */
 	nodes = atomic_load_explicit(&pool->classes[class], memory_order_acquire);
 
+	/* what will be written, so that it is not waited for with the lock held */
+	for (unsigned i = 0; i < count; i++)
+	{
+		__builtin_prefetch(&region->pages[mot_page_no(region, objects[i])], 1);
+		__builtin_prefetch(objects[i], 1);
+	}
+
 	for (unsigned i = 0; i < count; i++)
 	{
 		uint32_t	page_no = mot_page_no(region, objects[i]);

@@ -198,6 +198,7 @@ mot_memory_stats(const mot_region *region, unsigned node, mot_memory_stat *stat)
 	if (node >= region->topology.nodes)
 	{
 		uint64_t	chunks;
+		uint64_t	row_pages;
 
 		first = 0;
 		last = region->topology.nodes - 1;
@@ -205,14 +206,17 @@ mot_memory_stats(const mot_region *region, unsigned node, mot_memory_stat *stat)
 
 		/*
 		 * Descriptors stay touched once they were: those of the most chunks
-		 * ever in use, and the bitmaps of pages of rows.
+		 * ever in use, and the bitmaps of pages of rows, of which we count
+		 * how many were ever taken.
 		 */
 		chunks = atomic_load_explicit(&state->chunk_peak, memory_order_relaxed);
+		row_pages = atomic_load_explicit(&state->row_pages, memory_order_relaxed);
+		if (row_pages > chunks * MOT_PAGES_PER_CHUNK)
+			row_pages = chunks * MOT_PAGES_PER_CHUNK;
 		stat->descriptor_bytes = sizeof(mot_region) + sizeof(mot_region_state) +
-			chunks * (sizeof(mot_chunk) + MOT_PAGES_PER_CHUNK * sizeof(mot_page)) +
 			atomic_load_explicit(&state->pools_high, memory_order_relaxed) * region->pool_stride +
-			atomic_load_explicit(&state->row_pages, memory_order_relaxed) *
-			MOT_ROW_WORDS * sizeof(uint64_t);
+			chunks * (sizeof(mot_chunk) + MOT_PAGES_PER_CHUNK * sizeof(mot_page)) +
+			row_pages * MOT_ROW_WORDS * sizeof(uint64_t);
 	}
 
 	/* relaxed all: figures that need not belong to one moment */
