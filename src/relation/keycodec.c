@@ -131,6 +131,12 @@ MotKeyBufferGrow(MotKeyBuffer *buf, size_t more)
 	buf->size = size;
 }
 
+void
+MotKeyBufferAppend(MotKeyBuffer *buf, const void *bytes, size_t len)
+{
+	key_put_bytes(buf, bytes, len);
+}
+
 bool
 MotKeyFitBound(MotKeyBuffer *buf)
 {

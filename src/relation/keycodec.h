@@ -58,6 +58,7 @@ typedef struct MotKeyBuffer
 } MotKeyBuffer;
 
 extern void MotKeyBufferInit(MotKeyBuffer *buf, MemoryContext cxt);
+extern void MotKeyBufferAppend(MotKeyBuffer *buf, const void *bytes, size_t len);
 extern void MotKeyBufferReset(MotKeyBuffer *buf);	/* keeps the memory */
 
 struct MotKeyColumn;

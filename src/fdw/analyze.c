@@ -1,0 +1,127 @@
+/*-------------------------------------------------------------------------
+ *
+ * analyze.c
+ *	  ANALYZE and TRUNCATE.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "commands/vacuum.h"
+#include "fdw/fdw.h"
+#include "miscadmin.h"
+#include "utils/sampling.h"
+
+typedef struct MotSample
+{
+	double		position;		/* in the scan: physical order */
+	HeapTuple	tuple;
+} MotSample;
+
+static int
+compare_positions(const void *a, const void *b)
+{
+	double		pa = ((const MotSample *) a)->position;
+	double		pb = ((const MotSample *) b)->position;
+
+	return pa < pb ? -1 : pa > pb;
+}
+
+static HeapTuple
+sample_tuple(Relation rel, const mot_version *version, Datum *values, bool *isnull)
+{
+	HeapTuple	tuple;
+
+	MotRowDeform(RelationGetDescr(rel), version, RelationGetDescr(rel)->natts, values, isnull);
+	tuple = heap_form_tuple(RelationGetDescr(rel), values, isnull);
+	tuple->t_tableOid = RelationGetRelid(rel);
+	return tuple;
+}
+
+/*
+ * A sample of "targrows" rows (Vitter's reservoir, as the server takes its
+ * own), in physical order.  All rows are counted on the way.
+ */
+static int
+acquire_sample(Relation rel, int elevel, HeapTuple *rows, int targrows,
+			   double *totalrows, double *totaldeadrows)
+{
+	TupleDesc	desc = RelationGetDescr(rel);
+	mot_session *session = MotSession();
+	MotRelation *relation = MotRelationGet(rel);
+	mot_view	view = MotLooseView();
+	Datum	   *values = palloc(desc->natts * sizeof(Datum));
+	bool	   *isnull = palloc(desc->natts * sizeof(bool));
+	MotSample  *samples = palloc(targrows * sizeof(MotSample));
+	ReservoirStateData reservoir;
+	mot_scan	scan;
+	mot_row    *row;
+	const mot_version *version;
+	double		nrows = 0;
+	double		toskip = -1;
+	int			nsamples = 0;
+	int			i;
+
+	reservoir_init_selection_state(&reservoir, targrows);
+	mot_scan_begin(session, &scan, relation->table, &view, NULL);
+	while (mot_scan_next(session, &scan, &row, &version))
+	{
+		vacuum_delay_point();
+		if (nsamples < targrows)
+			i = nsamples++;
+		else
+		{
+			if (toskip < 0)
+				toskip = reservoir_get_next_S(&reservoir, nrows, targrows);
+			if (toskip <= 0)
+			{
+				i = (int) (targrows * sampler_random_fract(&reservoir.randstate));
+				heap_freetuple(samples[i].tuple);
+			}
+			else
+				i = -1;
+			toskip -= 1;
+		}
+		if (i >= 0)
+		{
+			samples[i].position = nrows;
+			samples[i].tuple = sample_tuple(rel, version, values, isnull);
+		}
+		nrows += 1;
+	}
+	MotLooseViewRelease();
+
+	qsort(samples, nsamples, sizeof(MotSample), compare_positions);
+	for (i = 0; i < nsamples; i++)
+		rows[i] = samples[i].tuple;
+
+	*totalrows = nrows;
+	*totaldeadrows = 0;
+	ereport(elevel,
+			(errmsg("\"%s\": scanned %.0f rows in memory; %d rows in sample",
+					RelationGetRelationName(rel), nrows, nsamples)));
+	return nsamples;
+}
+
+bool
+MotAnalyzeForeignTable(Relation rel, AcquireSampleRowsFunc *func, BlockNumber *totalpages)
+{
+	mot_table_stat stat;
+	uint64		pages;
+
+	mot_table_stats(MotRelationGet(rel)->table, &stat);
+	pages = (stat.row_bytes + BLCKSZ - 1) / BLCKSZ;
+	*totalpages = (BlockNumber) Max(1, Min(pages, (uint64) MaxBlockNumber));
+	*func = acquire_sample;
+	return true;
+}
+
+void
+MotExecForeignTruncate(List *rels, DropBehavior behavior, bool restart_seqs)
+{
+	ListCell   *lc;
+
+	foreach(lc, rels)
+		MotStorageTruncate((Relation) lfirst(lc));
+}

@@ -1,0 +1,184 @@
+/*-------------------------------------------------------------------------
+ *
+ * conflict.c
+ *	  INSERT ... ON CONFLICT.
+ *
+ * The server plans and prepares the clause as for a heap table, but its
+ * executor leaves the whole of an insert into a foreign table to the wrapper.
+ * So what ExecInsert and ExecOnConflictUpdate do is done here: insert unless
+ * an arbiter index has the key; else lock the row that has it and update it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/xact.h"
+#include "commands/trigger.h"
+#include "executor/executor.h"
+#include "executor/instrument.h"
+#include "executor/nodeModifyTable.h"
+#include "fdw/fdw.h"
+#include "miscadmin.h"
+
+/*
+ * A transaction with one snapshot must not act on a row that this does not
+ * show it (unless it is its own).
+ */
+static void
+check_visible(MotModify *modify, EState *estate, mot_row *row, const mot_version *version)
+{
+	mot_view	view;
+
+	if (!IsolationUsesXactSnapshot() || version == NULL || mot_version_ts(version) == 0)
+		return;
+	view = MotViewFor(estate->es_snapshot);
+	if (mot_row_visible(modify->session, &view, modify->relation->table, row) != version)
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("could not serialize access due to concurrent update")));
+}
+
+static void
+refuse_second_time(void)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_CARDINALITY_VIOLATION),
+			 errmsg("%s command cannot affect row a second time", "ON CONFLICT DO UPDATE"),
+			 errhint("Ensure that no rows proposed for insertion within the same command have duplicate constrained values.")));
+}
+
+/*
+ * DO UPDATE of a locked row whose newest version is "current".  The result is
+ * what ExecForeignInsert returns.
+ */
+static TupleTableSlot *
+update_existing(MotModify *modify, EState *estate, ResultRelInfo *rinfo,
+				mot_row *row, const mot_version *current, TupleTableSlot *excluded)
+{
+	ModifyTableState *mtstate = modify->mtstate;
+	ExprContext *econtext = mtstate->ps.ps_ExprContext;
+	OnConflictSetState *onconfl = rinfo->ri_onConflict;
+	TupleTableSlot *existing = onconfl->oc_Existing;
+	TupleTableSlot *slot = onconfl->oc_ProjSlot;
+	TriggerDesc *triggers = modify->triggers;
+	HeapTuple	oldtuple = NULL;
+	MemoryContext oldcxt;
+
+	MotSlotStore(existing, current);
+	existing->tts_tableOid = modify->relation->relid;
+	MotRowToTid(modify->session, row, &existing->tts_tid);
+
+	econtext->ecxt_scantuple = existing;
+	econtext->ecxt_innertuple = excluded;
+	econtext->ecxt_outertuple = NULL;
+	if (!ExecQual(onconfl->oc_WhereClause, econtext))
+	{
+		InstrCountFiltered1(&mtstate->ps, 1);
+		return NULL;
+	}
+	if (rinfo->ri_WithCheckOptions != NIL)
+		ExecWithCheckOptions(WCO_RLS_CONFLICT_CHECK, rinfo, existing, estate);
+	ExecProject(onconfl->oc_ProjInfo);
+	slot->tts_tableOid = modify->relation->relid;
+
+	oldcxt = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
+	if (triggers && (triggers->trig_update_before_row || triggers->trig_update_after_row))
+	{
+		oldtuple = ExecCopySlotHeapTuple(existing);
+		oldtuple->t_tableOid = modify->relation->relid;
+	}
+	if (triggers && triggers->trig_update_before_row)
+	{
+		const mot_version *newest;
+
+		MemoryContextSwitchTo(oldcxt);
+		ExecMaterializeSlot(slot);
+		if (!ExecBRUpdateTriggers(estate, &mtstate->mt_epqstate, rinfo, NULL,
+								  oldtuple, slot, NULL))
+			return NULL;
+		if (MotWriterLock(modify->writer, row, current, false, MOT_LOCK_WAIT,
+						  &newest) != MOT_LOCKED)
+			ereport(ERROR,
+					(errcode(ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION),
+					 errmsg("tuple to be updated was already modified by an operation triggered by the current command"),
+					 errhint("Consider using an AFTER trigger instead of a BEFORE trigger to propagate changes to other rows.")));
+		MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
+	}
+
+	if (rinfo->ri_RelationDesc->rd_att->constr &&
+		rinfo->ri_RelationDesc->rd_att->constr->has_generated_stored)
+		ExecComputeStoredGenerated(rinfo, estate, slot, CMD_UPDATE);
+	MotCheckRow(rinfo, slot, estate);
+	slot_getallattrs(slot);
+	MotWriterUpdate(modify->writer, row, current, slot->tts_values, slot->tts_isnull);
+	MotRowToTid(modify->session, row, &slot->tts_tid);
+	MemoryContextSwitchTo(oldcxt);
+
+	/* the caller would now fire the INSERT triggers */
+	if (triggers)
+	{
+		if (triggers->trig_update_after_row)
+			ExecARUpdateTriggers(estate, rinfo, NULL, NULL, NULL, oldtuple, slot, NIL,
+								 mtstate->mt_oc_transition_capture, false);
+		MotHideAfterTriggers(modify, rinfo, true);
+	}
+	return slot;
+}
+
+TupleTableSlot *
+MotInsertOnConflict(MotModify *modify, EState *estate, ResultRelInfo *rinfo,
+					TupleTableSlot *slot, TupleTableSlot *planSlot)
+{
+	MemoryContext oldcxt;
+	mot_row    *row;
+	mot_row    *conflict;
+	MotIndex   *index;
+	const mot_version *current;
+	const mot_version *newest;
+
+	for (;;)
+	{
+		CHECK_FOR_INTERRUPTS();
+
+		oldcxt = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
+		slot_getallattrs(slot);
+		row = MotWriterInsertOrFind(modify->writer, rinfo->ri_onConflictArbiterIndexes,
+									slot->tts_values, slot->tts_isnull, &conflict, &index);
+		MemoryContextSwitchTo(oldcxt);
+		if (row != NULL)
+		{
+			MotRowToTid(modify->session, row, &slot->tts_tid);
+			return slot;
+		}
+
+		current = mot_row_newest(modify->session, conflict);
+		if (modify->conflict == ONCONFLICT_NOTHING)
+		{
+			check_visible(modify, estate, conflict, current);
+			InstrCountTuples2(&modify->mtstate->ps, 1);
+			return NULL;
+		}
+		if (current == NULL)
+			continue;			/* deleted meanwhile */
+
+		switch (MotWriterLock(modify->writer, conflict, current, false, MOT_LOCK_WAIT, &newest))
+		{
+			case MOT_LOCKED:
+				check_visible(modify, estate, conflict, current);
+				slot = update_existing(modify, estate, rinfo, conflict, current, slot);
+				InstrCountTuples2(&modify->mtstate->ps, 1);
+				return slot;
+			case MOT_LOCKED_NEWER:
+				/* the newer version may have another key: begin anew */
+				MotWriterUnlock(modify->writer, conflict);
+				break;
+			case MOT_LOCK_SELF:
+				refuse_second_time();
+				break;
+			case MOT_LOCK_GONE:
+			case MOT_LOCK_WOULD_BLOCK:
+				break;
+		}
+	}
+}

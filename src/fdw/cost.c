@@ -1,0 +1,164 @@
+/*-------------------------------------------------------------------------
+ *
+ * cost.c
+ *	  What reading a MOT table costs, in the planner's units.
+ *
+ * Nothing is read from disk, so there are no page costs: the table has zero
+ * pages for the planner, and cost_index then adds processor costs only.
+ *
+ * The planner sees the catalogue's indexes through IndexOptInfo.  A hook makes
+ * them look as our scans can use them: with the btree operator families their
+ * operators belong to (so that equivalence classes, boolean columns, LIKE
+ * prefixes and proofs of uniqueness match), arrays and nulls searchable, and
+ * prices from here.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "access/amapi.h"
+#include "fdw/fdw.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/plancat.h"
+#include "utils/index_selfuncs.h"
+#include "utils/selfuncs.h"
+
+/*
+ * A descent compares about once a level of a binary tree, in memory.  A row
+ * reached through an index is a cache miss that a sequential scan would not
+ * have had: charged as an operator.
+ */
+#define DESCENT_COST(tuples) (cpu_operator_cost * (1.0 + log((tuples) + 1.0) / log(2.0)))
+#define ROW_FETCH_COST cpu_operator_cost
+
+static get_relation_info_hook_type previous_relation_info_hook;
+
+static void adjust_relation_info(PlannerInfo *root, Oid relid, bool inhparent, RelOptInfo *rel);
+static void index_cost(PlannerInfo *root, IndexPath *path, double loop_count,
+					   Cost *startup, Cost *total, Selectivity *selectivity,
+					   double *correlation, double *pages);
+
+void
+MotCostInit(void)
+{
+	previous_relation_info_hook = get_relation_info_hook;
+	get_relation_info_hook = adjust_relation_info;
+}
+
+static void
+adjust_relation_info(PlannerInfo *root, Oid relid, bool inhparent, RelOptInfo *rel)
+{
+	MotPlanTable *table;
+	ListCell   *lc;
+
+	if (previous_relation_info_hook)
+		previous_relation_info_hook(root, relid, inhparent, rel);
+
+	if (rel->fdwroutine == NULL || rel->fdwroutine->GetForeignRelSize != MotGetForeignRelSize)
+		return;
+
+	table = palloc0(sizeof(MotPlanTable));
+	rel->fdw_private = table;
+
+	foreach(lc, rel->indexlist)
+	{
+		IndexOptInfo *index = lfirst_node(IndexOptInfo, lc);
+		MotPlanIndex *pindex = palloc0(sizeof(MotPlanIndex));
+		int			i;
+
+		pindex->indexoid = index->indexoid;
+		pindex->ncolumns = index->nkeycolumns;
+		memcpy(pindex->opfamily, index->opfamily, index->nkeycolumns * sizeof(Oid));
+		table->families = lappend(table->families, pindex);
+
+		if (index->sortopfamily)
+			memcpy(index->opfamily, index->sortopfamily, index->nkeycolumns * sizeof(Oid));
+		index->amcanorderbyop = false;
+		index->amoptionalkey = true;
+		index->amsearcharray = true;
+		index->amsearchnulls = true;
+		index->amhasgettuple = true;
+		index->amhasgetbitmap = false;
+		index->amcanparallel = false;
+		index->amcanmarkpos = false;
+		index->amcostestimate = index_cost;
+		for (i = 0; i < index->ncolumns; i++)
+			index->canreturn[i] = false;
+	}
+}
+
+void
+MotCostSequential(PlannerInfo *root, RelOptInfo *rel, Cost *startup, Cost *total)
+{
+	*startup = rel->baserestrictcost.startup + rel->reltarget->cost.startup;
+	if (!enable_seqscan)
+		*startup += disable_cost;
+	*total = *startup +
+		rel->tuples * (cpu_tuple_cost + rel->baserestrictcost.per_tuple) +
+		rel->rows * rel->reltarget->cost.per_tuple;
+}
+
+/* How many different values, at most, the scan looks up one by one. */
+static double
+count_lookups(MotMatch *match)
+{
+	double		lookups = 1;
+	ListCell   *lc;
+
+	foreach(lc, match->conditions)
+	{
+		MotCondition *condition = (MotCondition *) lfirst(lc);
+
+		if (condition->kind == MOT_CONDITION_ARRAY)
+			lookups *= Max(1, estimate_array_length(linitial(condition->values)));
+	}
+	return lookups;
+}
+
+/*
+ * amcostestimate.  The caller (cost_index) adds cpu_tuple_cost for each row
+ * fetched and the cost of the clauses that are not index clauses.
+ */
+static void
+index_cost(PlannerInfo *root, IndexPath *path, double loop_count,
+		   Cost *startup, Cost *total, Selectivity *selectivity,
+		   double *correlation, double *pages)
+{
+	IndexOptInfo *index = path->indexinfo;
+	RelOptInfo *rel = index->rel;
+	MotMatch	match;
+	double		lookups;
+	double		rows;
+	List	   *quals = NIL;
+	ListCell   *lc;
+	QualCost	filter;
+
+	MotMatchClauses(root, rel, index, path->indexclauses, &match);
+	foreach(lc, match.conditions)
+		quals = lappend(quals, ((MotCondition *) lfirst(lc))->source);
+
+	lookups = count_lookups(&match);
+	if (index->unique && match.single)
+		rows = Min(1.0, rel->tuples);
+	else
+	{
+		rows = rel->tuples * clauselist_selectivity(root, quals, rel->relid, JOIN_INNER, NULL);
+		if (rows < 1.0)
+			rows = 1.0;
+		else
+			rows = rint(rows);
+	}
+
+	/* more lookups than rows find nothing, but have to look */
+	cost_qual_eval(&filter, match.leftover, root);
+	*startup = DESCENT_COST(rel->tuples) + filter.startup;
+	*total = *startup + (lookups - 1) * DESCENT_COST(rel->tuples) +
+		rows * (cpu_index_tuple_cost + ROW_FETCH_COST + filter.per_tuple);
+	*selectivity = rel->tuples > 0 ? Min(1.0, rows / rel->tuples) : 1.0;
+	*correlation = 1.0;			/* no pages to jump between */
+	*pages = 0;
+}

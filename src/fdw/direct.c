@@ -1,0 +1,243 @@
+/*-------------------------------------------------------------------------
+ *
+ * direct.c
+ *	  UPDATE and DELETE of one table in a single node.
+ *
+ * When the rows to change come straight from a scan of ours and no trigger
+ * wants to see them, the scan changes them itself: find, filter, lock, check
+ * again if somebody was faster, compute, write.  That saves carrying whole
+ * rows through the plan, a second look-up of each, and the machinery for
+ * re-checks: with one table, evaluating the conditions on the newest version
+ * is all there is to that.
+ *
+ * The plan's lists (see fdw.h) go on for these plans.  fdw_private ends with
+ *	... column numbers assigned, their count, 1 if the command counts rows
+ * and fdw_exprs, after the conditions' values, has three lists: the filter,
+ * the conditions as expressions, the new values (TargetEntries).  They are
+ * there and not in the plan's own fields so that the executor prepares them
+ * only if they are needed.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/sysattr.h"
+#include "catalog/pg_type.h"
+#include "executor/executor.h"
+#include "executor/instrument.h"
+#include "fdw/fdw.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+
+typedef struct MotDirect
+{
+	MotScan		scan;			/* must be first */
+	ExprState  *filter;
+	ProjectionInfo *project;	/* UPDATE: the new row */
+	bool		has_checks;
+	bool		counts;			/* in the command's tag */
+} MotDirect;
+
+static bool
+has_multiexpr(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, SubPlan) && ((SubPlan *) node)->subLinkType == MULTIEXPR_SUBLINK)
+		return true;
+	return expression_tree_walker(node, has_multiexpr, context);
+}
+
+static bool
+uses_system_columns(Index relid, List *exprs)
+{
+	Bitmapset  *attnums = NULL;
+	int			first;
+
+	pull_varattnos((Node *) exprs, relid, &attnums);
+	first = bms_next_member(attnums, -1);
+	return first >= 0 && first + FirstLowInvalidHeapAttributeNumber < 0;
+}
+
+bool
+MotPlanDirectModify(PlannerInfo *root, ModifyTable *plan,
+					Index resultRelation, int subplan_index)
+{
+	ForeignScan *scan;
+	bool		topmost;
+	List	   *colnos = NIL;
+	List	   *values = NIL;
+	List	   *lists;
+	ListCell   *lc;
+
+	if (plan->operation != CMD_UPDATE && plan->operation != CMD_DELETE)
+		return false;
+	scan = MotFindTargetScan(plan, resultRelation, subplan_index, &topmost);
+	if (scan == NULL)
+		return false;
+
+	/* an Append hands rows up that say which table they are of; ours would not */
+	if (plan->returningLists && !topmost)
+		return false;
+
+	if (plan->operation == CMD_UPDATE)
+	{
+		int			i;
+
+		colnos = (List *) list_nth(plan->updateColnosLists, subplan_index);
+		if (list_length(scan->scan.plan.targetlist) < list_length(colnos) ||
+			has_multiexpr((Node *) scan->scan.plan.targetlist, NULL))
+			return false;
+
+		/* the assigned columns come first, in the same order */
+		for (i = 0; i < list_length(colnos); i++)
+		{
+			TargetEntry *tle = list_nth_node(TargetEntry, scan->scan.plan.targetlist, i);
+
+			values = lappend(values, makeTargetEntry(tle->expr, i + 1, NULL, false));
+		}
+	}
+
+	lists = list_make3(scan->scan.plan.qual, scan->fdw_recheck_quals, values);
+	scan->fsSystemCol = uses_system_columns(resultRelation, lists);
+	scan->fdw_exprs = list_concat_copy(scan->fdw_exprs, lists);
+	scan->fdw_private = list_concat_copy(scan->fdw_private, colnos);
+	scan->fdw_private = lappend_int(scan->fdw_private, list_length(colnos));
+	scan->fdw_private = lappend_int(scan->fdw_private, plan->canSetTag);
+	scan->operation = plan->operation;
+	scan->resultRelation = resultRelation;
+	scan->scan.plan.qual = NIL;
+	scan->fdw_recheck_quals = NIL;
+
+	/*
+	 * Nothing of the row is needed above.  The executor insists on a column
+	 * "wholerow" for UPDATE, but not on what it is.
+	 */
+	if (topmost)
+	{
+		scan->scan.plan.targetlist = NIL;
+		if (plan->operation == CMD_UPDATE)
+			scan->scan.plan.targetlist =
+				list_make1(makeTargetEntry((Expr *) makeNullConst(INT4OID, -1, InvalidOid),
+										   1, pstrdup("wholerow"), true));
+	}
+	else
+	{
+		/* the Append's rows have this shape, but there will be none */
+		foreach(lc, scan->scan.plan.targetlist)
+		{
+			TargetEntry *tle = lfirst_node(TargetEntry, lc);
+
+			if (!IsA(tle->expr, Var) && !IsA(tle->expr, Const))
+				tle->expr = (Expr *) makeNullConst(exprType((Node *) tle->expr),
+												   exprTypmod((Node *) tle->expr),
+												   exprCollation((Node *) tle->expr));
+		}
+	}
+	return true;
+}
+
+void
+MotBeginDirectModify(ForeignScanState *node, int eflags)
+{
+	ForeignScan *plan = (ForeignScan *) node->ss.ps.plan;
+	EState	   *estate = node->ss.ps.state;
+	Relation	rel = node->ss.ss_currentRelation;
+	int			nprivate = list_length(plan->fdw_private);
+	int			nexprs = list_length(plan->fdw_exprs);
+	MotDirect  *direct;
+
+	if (eflags & EXEC_FLAG_EXPLAIN_ONLY)
+		return;
+
+	direct = palloc(sizeof(MotDirect));
+	MotScanInit(&direct->scan, node, (List *) list_nth(plan->fdw_exprs, nexprs - 2));
+	direct->scan.writer = MotWriterBegin(rel, estate->es_snapshot, estate->es_output_cid);
+	direct->scan.operation = plan->operation;
+	direct->filter = ExecInitQual((List *) list_nth(plan->fdw_exprs, nexprs - 3), &node->ss.ps);
+	direct->project = NULL;
+	direct->has_checks = rel->rd_att->constr != NULL || rel->rd_rel->relispartition;
+	direct->counts = list_nth_int(plan->fdw_private, nprivate - 1) != 0;
+	node->fdw_state = direct;
+	MotSlotAdopt(node->ss.ss_ScanTupleSlot);
+
+	if (plan->operation == CMD_UPDATE)
+	{
+		int			ncolumns = list_nth_int(plan->fdw_private, nprivate - 2);
+		List	   *colnos = list_copy_tail(plan->fdw_private, nprivate - 2 - ncolumns);
+		TupleTableSlot *slot;
+
+		colnos = list_truncate(colnos, ncolumns);
+		slot = ExecInitExtraTupleSlot(estate, RelationGetDescr(rel), &TTSOpsVirtual);
+		direct->project = ExecBuildUpdateProjection((List *) llast(plan->fdw_exprs), true, colnos,
+													RelationGetDescr(rel),
+													node->ss.ps.ps_ExprContext,
+													slot, &node->ss.ps);
+	}
+}
+
+TupleTableSlot *
+MotIterateDirectModify(ForeignScanState *node)
+{
+	MotDirect  *direct = (MotDirect *) node->fdw_state;
+	MotScan    *scan = &direct->scan;
+	EState	   *estate = node->ss.ps.state;
+	ResultRelInfo *rinfo = node->resultRelInfo;
+	ExprContext *econtext = node->ss.ps.ps_ExprContext;
+	TupleTableSlot *slot = node->ss.ss_ScanTupleSlot;
+	TupleTableSlot *result = slot;
+
+	while (MotScanNext(scan, econtext))
+	{
+		MotSlotShow(slot, scan->version);
+		if (scan->want_tid)
+		{
+			MotRowToTid(scan->session, scan->row, &slot->tts_tid);
+			slot->tts_tableOid = scan->relation->relid;
+		}
+		econtext->ecxt_scantuple = slot;
+
+		if (!ExecQual(direct->filter, econtext))
+			InstrCountFiltered1(node, 1);
+		else if (MotScanLockRow(scan, econtext, direct->filter))
+		{
+			if (direct->project)
+			{
+				result = ExecProject(direct->project);
+				result->tts_tableOid = scan->relation->relid;
+				if (direct->has_checks)
+					MotCheckRow(rinfo, result, estate);
+				MotWriterUpdate(scan->writer, scan->row, scan->version,
+								result->tts_values, result->tts_isnull);
+			}
+			else
+				MotWriterDelete(scan->writer, scan->row, scan->version);
+
+			if (direct->counts)
+				estate->es_processed++;
+			if (rinfo->ri_projectReturning)
+			{
+				result->tts_tableOid = scan->relation->relid;
+				MotRowToTid(scan->session, scan->row, &result->tts_tid);
+				rinfo->ri_projectReturning->pi_exprContext->ecxt_scantuple = result;
+				return result;
+			}
+			if (node->ss.ps.instrument)
+				node->ss.ps.instrument->tuplecount += 1;
+		}
+		CHECK_FOR_INTERRUPTS();
+		ResetExprContext(econtext);
+	}
+	return ExecClearTuple(slot);
+}
+
+void
+MotEndDirectModify(ForeignScanState *node)
+{
+	MotDirect  *direct = (MotDirect *) node->fdw_state;
+
+	if (direct != NULL)
+		MotScanEnd(&direct->scan);
+}

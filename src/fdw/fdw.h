@@ -1,0 +1,303 @@
+/*-------------------------------------------------------------------------
+ *
+ * fdw.h
+ *	  What the files of the foreign data wrapper share.
+ *
+ * Planning: plan.c turns the planner's own index paths into foreign paths;
+ * cost.c prices them; quals.c says which clauses bound an index.  Execution:
+ * keys.c makes bounds from values; scan.c reads; modify.c, conflict.c and
+ * direct.c write; rowlock.c locks rows for SELECT ... FOR UPDATE and fetches
+ * them again for re-checks; slot.c shows rows without copying them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MOT_FDW_H
+#define MOT_FDW_H
+
+#include "mot.h"
+#include "access/sdir.h"
+#include "commands/explain.h"
+#include "executor/tuptable.h"
+#include "foreign/fdwapi.h"
+#include "nodes/execnodes.h"
+#include "nodes/pathnodes.h"
+#include "nodes/plannodes.h"
+#include "relation/relation.h"
+#include "xact/xact.h"
+
+/* ------------------------------------------------------------- planning */
+
+/*
+ * What planning knows of a table; RelOptInfo->fdw_private.
+ *
+ * derived/origin: a row comparison is not an index clause to the planner
+ * unless the index is a btree, so its first column's comparison is added as a
+ * clause of its own; "origin" has the RestrictInfo each one stands for.
+ */
+typedef struct MotPlanTable
+{
+	List	   *families;		/* one MotPlanIndex for each index */
+	List	   *derived;
+	List	   *origin;
+} MotPlanTable;
+
+typedef struct MotPlanIndex
+{
+	Oid			indexoid;
+	int			ncolumns;
+	Oid			opfamily[INDEX_MAX_KEYS];	/* the index's own */
+	bool		known;			/* the rest is filled in */
+	Oid			typid[INDEX_MAX_KEYS];	/* what is encoded */
+	bool		ordered[INDEX_MAX_KEYS];
+	bool		nullable[INDEX_MAX_KEYS];
+	bool		descending[INDEX_MAX_KEYS];
+} MotPlanIndex;
+
+/* How a condition bounds an index. */
+typedef enum MotConditionKind
+{
+	MOT_CONDITION_COMPARE,		/* column <strategy> value */
+	MOT_CONDITION_ARRAY,		/* column = ANY (array) */
+	MOT_CONDITION_NULL,			/* column IS NULL */
+	MOT_CONDITION_NOT_NULL,
+	MOT_CONDITION_ROW			/* (column, next column ...) <strategy> (values) */
+} MotConditionKind;
+
+typedef struct MotCondition
+{
+	MotConditionKind kind;
+	int			column;			/* of the index, from 0 */
+	int			strategy;
+	List	   *valuetypes;		/* one for each value */
+	List	   *values;			/* expressions */
+	Node	   *clause;			/* as EXPLAIN shows it and re-checks use it */
+	RestrictInfo *source;		/* the index clause it was made from */
+	bool		point;			/* fixes the column to single values */
+	bool		lossy;			/* may let rows through that the clause would not */
+} MotCondition;
+
+typedef struct MotMatch
+{
+	List	   *conditions;		/* those that bound the scan, by column */
+	List	   *enforced;		/* index clauses that need no filter */
+	List	   *leftover;		/* index clauses (RestrictInfos) that bound nothing */
+	int			points;			/* leading columns with a single value or several */
+	bool		single;			/* all columns have exactly one non-null value */
+	Bitmapset  *constant;		/* columns compared by equality with one value */
+	Bitmapset  *inexact;		/* columns with such a comparison that is lossy */
+} MotMatch;
+
+extern void MotMatchClauses(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index,
+							List *indexclauses, MotMatch *match);
+extern void MotDeriveRowClauses(PlannerInfo *root, RelOptInfo *rel);
+extern MotPlanIndex *MotPlanIndexFor(RelOptInfo *rel, IndexOptInfo *index);
+
+extern void MotCostInit(void);
+extern void MotCostSequential(PlannerInfo *root, RelOptInfo *rel, Cost *startup, Cost *total);
+
+/* plan.c */
+extern void MotGetForeignRelSize(PlannerInfo *root, RelOptInfo *baserel, Oid relid);
+extern void MotGetForeignPaths(PlannerInfo *root, RelOptInfo *baserel, Oid relid);
+extern ForeignScan *MotGetForeignPlan(PlannerInfo *root, RelOptInfo *baserel, Oid relid,
+									  ForeignPath *best_path, List *tlist, List *scan_clauses,
+									  Plan *outer_plan);
+extern List *MotReparameterize(PlannerInfo *root, List *fdw_private, RelOptInfo *child_rel);
+
+/*
+ * A plan's private list (ForeignScan->fdw_private) is integers:
+ *
+ *	MOT_PLAN_INDEX		oid of the index, 0: sequential
+ *	MOT_PLAN_BACKWARD	read the index backwards
+ *	MOT_PLAN_LOCK		lock rows as they are found, for this CmdType; or 0
+ *	MOT_PLAN_NCONDITIONS
+ *	and for each condition: kind, column, strategy, number of values, their types
+ *
+ * fdw_exprs are the conditions' values in the same order; a direct modify
+ * has lists behind them (see direct.c).
+ */
+#define MOT_PLAN_INDEX 0
+#define MOT_PLAN_BACKWARD 1
+#define MOT_PLAN_LOCK 2
+#define MOT_PLAN_NCONDITIONS 3
+#define MOT_PLAN_CONDITIONS 4
+
+/* ------------------------------------------------------------ execution */
+
+/* A comparison value: constants and parameters are read without an expression. */
+typedef enum MotOperandKind
+{
+	MOT_OPERAND_CONST, MOT_OPERAND_EXTERN, MOT_OPERAND_EXEC, MOT_OPERAND_EXPR
+} MotOperandKind;
+
+typedef struct MotOperand
+{
+	MotOperandKind kind;
+	Oid			valuetype;		/* the operator's type for it */
+	int			paramid;
+	Oid			paramtype;
+	bool		isnull;
+	Datum		value;			/* as evaluated last; of a constant, always */
+	ExprState  *expr;
+} MotOperand;
+
+/* encoded elements of an IN list, sorted and without duplicates */
+typedef struct MotPoint
+{
+	uint8	   *data;
+	size_t		len;
+} MotPoint;
+
+typedef struct MotPointList
+{
+	int			npoints;
+	int			position;
+	MotPoint   *points;
+} MotPointList;
+
+typedef struct MotKeyCondition
+{
+	MotConditionKind kind;
+	int			column;
+	StrategyNumber strategy;
+	int			first;			/* its operands */
+	int			noperands;
+	MotPointList list;			/* MOT_CONDITION_ARRAY */
+} MotKeyCondition;
+
+typedef struct MotKeys
+{
+	MotIndex   *index;
+	int			nconditions;
+	int			noperands;
+	MotKeyCondition *conditions;
+	MotOperand *operands;
+	int			npoints;		/* the first conditions, which fix columns to points */
+	bool		get;			/* every column of a unique index has values: lookups */
+	bool		backward;
+	MemoryContext list_cxt;		/* not NULL if there are IN lists; holds their elements */
+	MotKeyBuffer lower;
+	MotKeyBuffer upper;
+	mot_bound	lower_bound;
+	mot_bound	upper_bound;
+} MotKeys;
+
+extern void MotKeysInit(MotKeys *keys, MotIndex *index, ForeignScan *plan, PlanState *parent);
+extern int	MotKeysCompare(const void *a, size_t alen, const void *b, size_t blen);
+extern bool MotKeysFirst(MotKeys *keys, ExprContext *econtext);
+extern bool MotKeysNext(MotKeys *keys, ExprContext *econtext);
+
+typedef enum MotScanPhase
+{
+	MOT_SCAN_START, MOT_SCAN_RUNNING, MOT_SCAN_DONE
+} MotScanPhase;
+
+/* A scan: ForeignScanState->fdw_state, or the first part of it. */
+typedef struct MotScan
+{
+	MotRelation *relation;
+	mot_session *session;
+	mot_view	view;
+	MotScanPhase phase;
+	bool		want_tid;
+	bool		cursor_open;
+	MotKeys    *keys;			/* NULL: sequential */
+	mot_cursor *cursor;
+	struct MotSorted *sorted;	/* instead of the cursor: see sorted.c */
+	mot_row    *row;			/* current */
+	const mot_version *version;
+
+	ForeignScanState *node;
+	List	   *recheck_quals;	/* what the bounds enforce, as expressions */
+	ExprState  *recheck;		/* made of them when first needed */
+	MotWriter  *writer;			/* if rows are locked as they are found ... */
+	CmdType		operation;		/* ... for this */
+	MemoryContextCallback cleanup;
+	mot_scan	table_scan;
+} MotScan;
+
+extern void MotScanInit(MotScan *scan, ForeignScanState *node, List *recheck_quals);
+extern bool MotScanNext(MotScan *scan, ExprContext *econtext);
+extern void MotScanEnd(MotScan *scan);
+extern ExprState *MotScanRecheck(MotScan *scan);
+extern bool MotScanLockRow(MotScan *scan, ExprContext *econtext, ExprState *filter);
+
+extern void MotSortedFill(MotScan *scan, ExprContext *econtext);
+extern bool MotSortedNext(MotScan *scan);
+
+extern void MotBeginForeignScan(ForeignScanState *node, int eflags);
+extern TupleTableSlot *MotIterateForeignScan(ForeignScanState *node);
+extern void MotReScanForeignScan(ForeignScanState *node);
+extern void MotEndForeignScan(ForeignScanState *node);
+
+/* slot.c */
+extern void MotSlotAdopt(TupleTableSlot *slot);
+extern void MotSlotShow(TupleTableSlot *slot, const mot_version *version);
+extern void MotSlotStore(TupleTableSlot *slot, const mot_version *version);
+
+/* What a modification of one table needs; ResultRelInfo->ri_FdwState. */
+typedef struct MotModify
+{
+	MotRelation *relation;
+	mot_session *session;
+	MotWriter  *writer;
+	ModifyTableState *mtstate;	/* NULL: COPY */
+	mot_view	view;
+	AttrNumber	ctid_attno;		/* in the subplan's rows */
+	bool		locked;			/* rows come locked, in their newest version */
+	bool		has_checks;		/* constraints */
+	bool		check_partition;
+	OnConflictAction conflict;
+	TriggerDesc *triggers;		/* all of them */
+	TriggerDesc *no_after;		/* the same without AFTER ROW triggers */
+	int			users;			/* Begin calls not yet ended */
+} MotModify;
+
+extern void MotAddForeignUpdateTargets(PlannerInfo *root, Index rtindex,
+									   RangeTblEntry *target_rte, Relation target_relation);
+extern List *MotPlanForeignModify(PlannerInfo *root, ModifyTable *plan,
+								  Index resultRelation, int subplan_index);
+extern void MotBeginForeignModify(ModifyTableState *mtstate, ResultRelInfo *rinfo,
+								  List *fdw_private, int subplan_index, int eflags);
+extern TupleTableSlot *MotExecForeignInsert(EState *estate, ResultRelInfo *rinfo,
+											TupleTableSlot *slot, TupleTableSlot *planSlot);
+extern TupleTableSlot *MotExecForeignUpdate(EState *estate, ResultRelInfo *rinfo,
+											TupleTableSlot *slot, TupleTableSlot *planSlot);
+extern TupleTableSlot *MotExecForeignDelete(EState *estate, ResultRelInfo *rinfo,
+											TupleTableSlot *slot, TupleTableSlot *planSlot);
+extern void MotEndForeignModify(EState *estate, ResultRelInfo *rinfo);
+extern void MotBeginForeignInsert(ModifyTableState *mtstate, ResultRelInfo *rinfo);
+extern void MotEndForeignInsert(EState *estate, ResultRelInfo *rinfo);
+extern int	MotIsForeignRelUpdatable(Relation rel);
+extern void MotCheckRow(ResultRelInfo *rinfo, TupleTableSlot *slot, EState *estate);
+extern void MotRefuseOwnChange(mot_session *session, const mot_view *view, mot_table *table,
+							   mot_row *row, CmdType operation);
+extern void MotHideAfterTriggers(MotModify *modify, ResultRelInfo *rinfo, bool hide);
+extern ForeignScan *MotFindTargetScan(ModifyTable *plan, Index resultRelation, int subplan_index,
+									  bool *topmost);
+
+/* conflict.c */
+extern TupleTableSlot *MotInsertOnConflict(MotModify *modify, EState *estate, ResultRelInfo *rinfo,
+										   TupleTableSlot *slot, TupleTableSlot *planSlot);
+
+/* direct.c */
+extern bool MotPlanDirectModify(PlannerInfo *root, ModifyTable *plan,
+								Index resultRelation, int subplan_index);
+extern void MotBeginDirectModify(ForeignScanState *node, int eflags);
+extern TupleTableSlot *MotIterateDirectModify(ForeignScanState *node);
+extern void MotEndDirectModify(ForeignScanState *node);
+
+/* rowlock.c */
+extern RowMarkType MotGetForeignRowMarkType(RangeTblEntry *rte, LockClauseStrength strength);
+extern void MotRefetchForeignRow(EState *estate, ExecRowMark *erm, Datum rowid,
+								 TupleTableSlot *slot, bool *updated);
+
+/* explain.c */
+extern void MotExplainForeignScan(ForeignScanState *node, ExplainState *es);
+extern void MotExplainDirectModify(ForeignScanState *node, ExplainState *es);
+
+/* analyze.c */
+extern bool MotAnalyzeForeignTable(Relation rel, AcquireSampleRowsFunc *func,
+								   BlockNumber *totalpages);
+extern void MotExecForeignTruncate(List *rels, DropBehavior behavior, bool restart_seqs);
+
+#endif							/* MOT_FDW_H */

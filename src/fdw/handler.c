@@ -1,0 +1,122 @@
+/*-------------------------------------------------------------------------
+ *
+ * handler.c
+ *	  The foreign data wrapper's entry points: its handler, and the validator
+ *	  of its options.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/reloptions.h"
+#include "catalog/pg_foreign_table.h"
+#include "commands/defrem.h"
+#include "fdw/fdw.h"
+#include "fmgr.h"
+#include "nodes/makefuncs.h"
+#include "utils/guc.h"
+
+PG_FUNCTION_INFO_V1(mot_fdw_handler);
+PG_FUNCTION_INFO_V1(mot_fdw_validator);
+
+PGDLLEXPORT Datum mot_fdw_handler(PG_FUNCTION_ARGS);
+PGDLLEXPORT Datum mot_fdw_validator(PG_FUNCTION_ARGS);
+
+void
+MotFdwInit(void)
+{
+	MotCostInit();
+}
+
+/*
+ * Several processes would scan one table through a shared counter
+ * (mot_scan_begin has room for one), but workers do not see the leader's
+ * uncommitted rows: no parallel scans.
+ */
+static bool
+is_parallel_safe(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
+{
+	return false;
+}
+
+Datum
+mot_fdw_handler(PG_FUNCTION_ARGS)
+{
+	FdwRoutine *routine = makeNode(FdwRoutine);
+
+	routine->GetForeignRelSize = MotGetForeignRelSize;
+	routine->GetForeignPaths = MotGetForeignPaths;
+	routine->GetForeignPlan = MotGetForeignPlan;
+	routine->ReparameterizeForeignPathByChild = MotReparameterize;
+	routine->IsForeignScanParallelSafe = is_parallel_safe;
+
+	routine->BeginForeignScan = MotBeginForeignScan;
+	routine->IterateForeignScan = MotIterateForeignScan;
+	routine->ReScanForeignScan = MotReScanForeignScan;
+	routine->EndForeignScan = MotEndForeignScan;
+
+	routine->AddForeignUpdateTargets = MotAddForeignUpdateTargets;
+	routine->PlanForeignModify = MotPlanForeignModify;
+	routine->BeginForeignModify = MotBeginForeignModify;
+	routine->ExecForeignInsert = MotExecForeignInsert;
+	routine->ExecForeignUpdate = MotExecForeignUpdate;
+	routine->ExecForeignDelete = MotExecForeignDelete;
+	routine->EndForeignModify = MotEndForeignModify;
+	routine->BeginForeignInsert = MotBeginForeignInsert;
+	routine->EndForeignInsert = MotEndForeignInsert;
+	routine->IsForeignRelUpdatable = MotIsForeignRelUpdatable;
+
+	routine->PlanDirectModify = MotPlanDirectModify;
+	routine->BeginDirectModify = MotBeginDirectModify;
+	routine->IterateDirectModify = MotIterateDirectModify;
+	routine->EndDirectModify = MotEndDirectModify;
+
+	routine->GetForeignRowMarkType = MotGetForeignRowMarkType;
+	routine->RefetchForeignRow = MotRefetchForeignRow;
+
+	routine->ExplainForeignScan = MotExplainForeignScan;
+	routine->ExplainDirectModify = MotExplainDirectModify;
+
+	routine->AnalyzeForeignTable = MotAnalyzeForeignTable;
+	routine->ExecForeignTruncate = MotExecForeignTruncate;
+
+	PG_RETURN_POINTER(routine);
+}
+
+/*
+ * Options.  The only one is a table's max_size: an amount of memory, "512MB",
+ * that its rows and indexes may take.
+ */
+Datum
+mot_fdw_validator(PG_FUNCTION_ARGS)
+{
+	List	   *options = untransformRelOptions(PG_GETARG_DATUM(0));
+	Oid			catalog = PG_GETARG_OID(1);
+	ListCell   *lc;
+
+	foreach(lc, options)
+	{
+		DefElem    *def = (DefElem *) lfirst(lc);
+
+		if (catalog == ForeignTableRelationId && strcmp(def->defname, "max_size") == 0)
+		{
+			const char *hint = NULL;
+			double		bytes;
+
+			if (!parse_real(defGetString(def), &bytes, GUC_UNIT_BYTE, &hint) || bytes < 0)
+				ereport(ERROR,
+						(errcode(ERRCODE_FDW_INVALID_ATTRIBUTE_VALUE),
+						 errmsg("invalid value for option \"%s\": \"%s\"",
+								def->defname, defGetString(def)),
+						 hint ? errhint("%s", hint) : 0));
+			continue;
+		}
+		ereport(ERROR,
+				(errcode(ERRCODE_FDW_INVALID_OPTION_NAME),
+				 errmsg("invalid option \"%s\"", def->defname),
+				 catalog == ForeignTableRelationId ?
+				 errhint("Valid options in this context are: %s", "max_size") :
+				 errhint("There are no valid options in this context.")));
+	}
+	PG_RETURN_VOID();
+}

@@ -1,0 +1,524 @@
+/*-------------------------------------------------------------------------
+ *
+ * keys.c
+ *	  From a scan's conditions and their values to bounds of the index.
+ *
+ * A scan is a list of ranges, mostly one: the columns with an IN list give one
+ * range for each combination of their elements, in key order, so that the
+ * rows of all ranges together are in key order, too.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/stratnum.h"
+#include "catalog/pg_type.h"
+#include "executor/executor.h"
+#include "executor/nodeSubplan.h"
+#include "fdw/fdw.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+
+static void init_operand(MotOperand *operand, Expr *expr, Oid valuetype, PlanState *parent);
+static void eval_operand(MotOperand *operand, ExprContext *econtext);
+static bool encode_list(MotKeys *keys, MotKeyCondition *condition);
+static bool make_bounds(MotKeys *keys);
+
+/*
+ * Read a plan's conditions.  Everything is allocated in the current (the
+ * query's) memory context.
+ */
+void
+MotKeysInit(MotKeys *keys, MotIndex *index, ForeignScan *plan, PlanState *parent)
+{
+	List	   *private = plan->fdw_private;
+	int			at = MOT_PLAN_CONDITIONS;
+	int			i;
+
+	keys->index = index;
+	keys->backward = list_nth_int(private, MOT_PLAN_BACKWARD) != 0;
+	keys->nconditions = list_nth_int(private, MOT_PLAN_NCONDITIONS);
+	keys->conditions = palloc(Max(1, keys->nconditions) * sizeof(MotKeyCondition));
+	keys->operands = palloc((list_length(private) + 1) * sizeof(MotOperand));
+	keys->noperands = 0;
+	keys->npoints = 0;
+	keys->list_cxt = NULL;
+	keys->get = index->unique;
+	MotKeyBufferInit(&keys->lower, CurrentMemoryContext);
+	MotKeyBufferInit(&keys->upper, CurrentMemoryContext);
+
+	for (i = 0; i < keys->nconditions; i++)
+	{
+		MotKeyCondition *condition = &keys->conditions[i];
+		int			n;
+
+		condition->kind = list_nth_int(private, at++);
+		condition->column = list_nth_int(private, at++);
+		condition->strategy = list_nth_int(private, at++);
+		condition->noperands = list_nth_int(private, at++);
+		condition->first = keys->noperands;
+		for (n = 0; n < condition->noperands; n++)
+		{
+			init_operand(&keys->operands[keys->noperands],
+						 list_nth(plan->fdw_exprs, keys->noperands),
+						 (Oid) list_nth_int(private, at++), parent);
+			keys->noperands++;
+		}
+
+		if (condition->kind == MOT_CONDITION_NULL ||
+			condition->kind == MOT_CONDITION_ARRAY ||
+			(condition->kind == MOT_CONDITION_COMPARE &&
+			 condition->strategy == BTEqualStrategyNumber &&
+			 !MotKeyConvertIsLossy(index->key->columns[condition->column].typid,
+								   keys->operands[condition->first].valuetype)))
+			keys->npoints++;
+		if (condition->kind == MOT_CONDITION_NULL)
+			keys->get = false;
+		if (condition->kind == MOT_CONDITION_ARRAY && keys->list_cxt == NULL)
+			keys->list_cxt = AllocSetContextCreate(CurrentMemoryContext,
+												   "mot index array keys",
+												   ALLOCSET_SMALL_SIZES);
+	}
+	if (keys->npoints < index->key->ncolumns)
+		keys->get = false;
+}
+
+static void
+init_operand(MotOperand *operand, Expr *expr, Oid valuetype, PlanState *parent)
+{
+	operand->valuetype = valuetype;
+	operand->expr = NULL;
+	if (IsA(expr, Const))
+	{
+		Const	   *con = (Const *) expr;
+
+		operand->kind = MOT_OPERAND_CONST;
+		operand->value = con->constvalue;
+		operand->isnull = con->constisnull;
+		return;
+	}
+	if (IsA(expr, Param))
+	{
+		Param	   *param = (Param *) expr;
+
+		operand->paramid = param->paramid;
+		operand->paramtype = param->paramtype;
+		if (param->paramkind == PARAM_EXTERN)
+		{
+			operand->kind = MOT_OPERAND_EXTERN;
+			return;
+		}
+		if (param->paramkind == PARAM_EXEC)
+		{
+			operand->kind = MOT_OPERAND_EXEC;
+			return;
+		}
+	}
+	operand->kind = MOT_OPERAND_EXPR;
+	operand->expr = ExecInitExpr(expr, parent);
+}
+
+static void
+eval_operand(MotOperand *operand, ExprContext *econtext)
+{
+	switch (operand->kind)
+	{
+		case MOT_OPERAND_CONST:
+			break;
+		case MOT_OPERAND_EXTERN:
+			{
+				ParamListInfo params = econtext->ecxt_param_list_info;
+				ParamExternData *prm;
+				ParamExternData workspace;
+
+				if (params == NULL || operand->paramid <= 0 || operand->paramid > params->numParams)
+					prm = NULL;
+				else if (params->paramFetch != NULL)
+					prm = params->paramFetch(params, operand->paramid, false, &workspace);
+				else
+					prm = &params->params[operand->paramid - 1];
+				if (prm == NULL || !OidIsValid(prm->ptype))
+					ereport(ERROR,
+							(errcode(ERRCODE_UNDEFINED_OBJECT),
+							 errmsg("no value found for parameter %d", operand->paramid)));
+				if (prm->ptype != operand->paramtype)
+					ereport(ERROR,
+							(errcode(ERRCODE_DATATYPE_MISMATCH),
+							 errmsg("type of parameter %d (%s) does not match that when preparing the plan (%s)",
+									operand->paramid,
+									format_type_be(prm->ptype),
+									format_type_be(operand->paramtype))));
+				operand->value = prm->value;
+				operand->isnull = prm->isnull;
+				break;
+			}
+		case MOT_OPERAND_EXEC:
+			{
+				ParamExecData *prm = &econtext->ecxt_param_exec_vals[operand->paramid];
+
+				if (unlikely(prm->execPlan != NULL))
+					ExecSetParamPlan(prm->execPlan, econtext);
+				operand->value = prm->value;
+				operand->isnull = prm->isnull;
+				break;
+			}
+		case MOT_OPERAND_EXPR:
+			operand->value = ExecEvalExpr(operand->expr, econtext, &operand->isnull);
+			break;
+	}
+}
+
+/*
+ * Make the comparison value one of the column's type.  The strategy may
+ * change with it (a < 1.5 is a <= 1 for an integer).
+ */
+static inline MotKeyCompare
+convert(const MotKeyColumn *column, Oid valuetype, Datum value,
+		StrategyNumber *strategy, Datum *result)
+{
+	if (valuetype == column->typid)
+	{
+		*result = value;
+		return MOT_KEY_USE;
+	}
+	return MotKeyConvert(column, valuetype, value, strategy, result);
+}
+
+/* as the index orders keys */
+int
+MotKeysCompare(const void *a, size_t alen, const void *b, size_t blen)
+{
+	int			cmp = memcmp(a, b, Min(alen, blen));
+
+	if (cmp != 0)
+		return cmp;
+	return alen < blen ? -1 : alen > blen;
+}
+
+static int
+compare_points(const void *a, const void *b)
+{
+	const MotPoint *pa = (const MotPoint *) a;
+	const MotPoint *pb = (const MotPoint *) b;
+
+	return MotKeysCompare(pa->data, pa->len, pb->data, pb->len);
+}
+
+/* Encode an IN list's elements; false if there is none. */
+static bool
+encode_list(MotKeys *keys, MotKeyCondition *condition)
+{
+	MotOperand *operand = &keys->operands[condition->first];
+	const MotKeyColumn *column = &keys->index->key->columns[condition->column];
+	MotPointList *list = &condition->list;
+	ArrayType  *array;
+	int16		typlen;
+	bool		typbyval;
+	char		typalign;
+	Datum	   *elements;
+	bool	   *nulls;
+	int			nelements;
+	int			n = 0;
+	int			i;
+	MotKeyBuffer buf;
+
+	if (operand->isnull)
+		return false;
+	array = DatumGetArrayTypeP(operand->value);
+	get_typlenbyvalalign(ARR_ELEMTYPE(array), &typlen, &typbyval, &typalign);
+	deconstruct_array(array, ARR_ELEMTYPE(array), typlen, typbyval, typalign,
+					  &elements, &nulls, &nelements);
+
+	list->points = palloc(Max(1, nelements) * sizeof(MotPoint));
+	MotKeyBufferInit(&buf, CurrentMemoryContext);
+	for (i = 0; i < nelements; i++)
+	{
+		StrategyNumber strategy = BTEqualStrategyNumber;
+		Datum		value;
+
+		if (nulls[i])
+			continue;
+		if (convert(column, operand->valuetype, elements[i], &strategy, &value) != MOT_KEY_USE)
+			continue;
+		MotKeyBufferReset(&buf);
+		MotKeyAppendColumn(column, value, false, &buf);
+		list->points[n].len = buf.len;
+		list->points[n].data = palloc(Max(1, buf.len));
+		memcpy(list->points[n].data, buf.data, buf.len);
+		n++;
+	}
+	if (n == 0)
+		return false;
+
+	qsort(list->points, n, sizeof(MotPoint), compare_points);
+	list->npoints = 1;
+	for (i = 1; i < n; i++)
+	{
+		if (compare_points(&list->points[list->npoints - 1], &list->points[i]) != 0)
+			list->points[list->npoints++] = list->points[i];
+	}
+	list->position = keys->backward ? list->npoints - 1 : 0;
+	return true;
+}
+
+/* Evaluate the conditions' values; false if no row can satisfy them. */
+bool
+MotKeysFirst(MotKeys *keys, ExprContext *econtext)
+{
+	MemoryContext oldcxt = CurrentMemoryContext;
+	bool		possible = true;
+	int			i;
+
+	/* the values are needed for more than one range: keep them */
+	if (keys->list_cxt)
+	{
+		MemoryContextReset(keys->list_cxt);
+		MemoryContextSwitchTo(keys->list_cxt);
+	}
+	for (i = 0; i < keys->noperands; i++)
+		eval_operand(&keys->operands[i], econtext);
+	if (keys->list_cxt)
+	{
+		for (i = 0; i < keys->nconditions && possible; i++)
+		{
+			if (keys->conditions[i].kind == MOT_CONDITION_ARRAY)
+				possible = encode_list(keys, &keys->conditions[i]);
+		}
+	}
+	possible = possible && make_bounds(keys);
+	MemoryContextSwitchTo(oldcxt);
+	return possible;
+}
+
+/* The next range, if there is one. */
+bool
+MotKeysNext(MotKeys *keys, ExprContext *econtext)
+{
+	int			i;
+
+	if (keys->list_cxt == NULL)
+		return false;
+
+	/* like an odometer: the last column turns fastest */
+	for (i = keys->npoints - 1; i >= 0; i--)
+	{
+		MotPointList *list = &keys->conditions[i].list;
+
+		if (keys->conditions[i].kind != MOT_CONDITION_ARRAY)
+			continue;
+		if (keys->backward)
+		{
+			if (--list->position >= 0)
+				break;
+			list->position = list->npoints - 1;
+		}
+		else
+		{
+			if (++list->position < list->npoints)
+				break;
+			list->position = 0;
+		}
+	}
+	if (i < 0)
+		return false;
+	return make_bounds(keys);
+}
+
+/*
+ * Is (data, len, kind) a tighter lower (upper) bound than "bound"?  Both are
+ * prefixes of keys and may have different numbers of columns.
+ */
+static bool
+is_tighter(const mot_bound *bound, const MotKeyBuffer *buf, mot_bound_kind kind, bool lower)
+{
+	size_t		common;
+	int			cmp;
+
+	if (bound->kind == MOT_BOUND_NONE)
+		return true;
+	common = Min(bound->len, buf->len);
+	cmp = memcmp(buf->data, bound->key, common);
+	if (cmp != 0)
+		return lower ? cmp > 0 : cmp < 0;
+	if (buf->len == bound->len)
+		return kind == MOT_BOUND_EXCLUSIVE;
+	if (buf->len > bound->len)
+		return bound->kind != MOT_BOUND_EXCLUSIVE;
+	return kind == MOT_BOUND_EXCLUSIVE;
+}
+
+static void
+set_bound(mot_bound *bound, MotKeyBuffer *target, const MotKeyBuffer *buf, mot_bound_kind kind)
+{
+	MotKeyBufferReset(target);
+	MotKeyBufferAppend(target, buf->data, buf->len);
+	bound->kind = kind;
+	bound->key = target->data;
+	bound->len = target->len;
+}
+
+/* Add one column's conditions behind the points; false: no row satisfies them. */
+static bool
+make_range(MotKeys *keys)
+{
+	const MotKey *key = keys->index->key;
+	const MotKeyColumn *column = &key->columns[keys->conditions[keys->npoints].column];
+	size_t		prefix = keys->lower.len;
+	MotKeyBuffer buf;
+	int			i;
+
+	/* all values that are not null */
+	MotKeyBufferInit(&buf, CurrentMemoryContext);
+	MotKeyBufferAppend(&buf, keys->lower.data, prefix);
+	if (MotKeyAppendNullByte(column, false, &buf) || prefix > 0)
+	{
+		set_bound(&keys->lower_bound, &keys->lower, &buf, MOT_BOUND_INCLUSIVE);
+		set_bound(&keys->upper_bound, &keys->upper, &buf, MOT_BOUND_INCLUSIVE);
+	}
+	else
+		keys->lower_bound.kind = keys->upper_bound.kind = MOT_BOUND_NONE;
+
+	for (i = keys->npoints; i < keys->nconditions; i++)
+	{
+		const MotKeyCondition *condition = &keys->conditions[i];
+		StrategyNumber strategy = condition->strategy;
+		bool		greater;
+		bool		complete = true;
+		mot_bound_kind kind;
+		int			n;
+
+		if (condition->kind == MOT_CONDITION_NOT_NULL)
+			continue;
+
+		buf.len = prefix;
+		for (n = 0; n < condition->noperands; n++)
+		{
+			const MotOperand *operand = &keys->operands[condition->first + n];
+			StrategyNumber converted = condition->strategy;
+			MotKeyCompare compare;
+			Datum		value;
+
+			if (operand->isnull)
+			{
+				if (n == 0)
+					return false;
+				complete = false;
+				break;
+			}
+			compare = convert(&key->columns[condition->column + n], operand->valuetype,
+							  operand->value, &converted, &value);
+			if (n == 0)
+			{
+				if (compare == MOT_KEY_NONE)
+					return false;
+				if (compare == MOT_KEY_ALL)
+				{
+					complete = false;
+					break;
+				}
+				strategy = converted;
+			}
+			else if (compare != MOT_KEY_USE || converted != condition->strategy)
+			{
+				complete = false;
+				break;
+			}
+			MotKeyAppendColumn(&key->columns[condition->column + n], value, false, &buf);
+			if (converted != condition->strategy && condition->noperands > 1)
+			{
+				/* the value fell between two of the column's: the rest cannot matter */
+				n++;
+				break;
+			}
+		}
+		if (n == 0)
+			continue;			/* every value satisfies it */
+
+		MotKeyFitBound(&buf);
+		if (strategy == BTEqualStrategyNumber)
+		{
+			/* an equality that is checked again: a range from value to value */
+			if (is_tighter(&keys->lower_bound, &buf, MOT_BOUND_INCLUSIVE, true))
+				set_bound(&keys->lower_bound, &keys->lower, &buf, MOT_BOUND_INCLUSIVE);
+			if (is_tighter(&keys->upper_bound, &buf, MOT_BOUND_INCLUSIVE, false))
+				set_bound(&keys->upper_bound, &keys->upper, &buf, MOT_BOUND_INCLUSIVE);
+			continue;
+		}
+		greater = (strategy == BTGreaterStrategyNumber || strategy == BTGreaterEqualStrategyNumber);
+		kind = (complete && (strategy == BTLessStrategyNumber || strategy == BTGreaterStrategyNumber)) ?
+			MOT_BOUND_EXCLUSIVE : MOT_BOUND_INCLUSIVE;
+		if (greater != column->descending)
+		{
+			if (is_tighter(&keys->lower_bound, &buf, kind, true))
+				set_bound(&keys->lower_bound, &keys->lower, &buf, kind);
+		}
+		else
+		{
+			if (is_tighter(&keys->upper_bound, &buf, kind, false))
+				set_bound(&keys->upper_bound, &keys->upper, &buf, kind);
+		}
+	}
+	return true;
+}
+
+/* Make the bounds of the present range; false if it is surely empty. */
+static bool
+make_bounds(MotKeys *keys)
+{
+	const MotKey *key = keys->index->key;
+	int			i;
+
+	MotKeyBufferReset(&keys->lower);
+	for (i = 0; i < keys->npoints; i++)
+	{
+		const MotKeyCondition *condition = &keys->conditions[i];
+		const MotKeyColumn *column = &key->columns[condition->column];
+
+		switch (condition->kind)
+		{
+			case MOT_CONDITION_COMPARE:
+				{
+					const MotOperand *operand = &keys->operands[condition->first];
+					StrategyNumber strategy = BTEqualStrategyNumber;
+					Datum		value;
+
+					if (operand->isnull ||
+						convert(column, operand->valuetype, operand->value,
+								&strategy, &value) != MOT_KEY_USE)
+						return false;
+					MotKeyAppendColumn(column, value, false, &keys->lower);
+					break;
+				}
+			case MOT_CONDITION_NULL:
+				if (!column->nullable)
+					return false;
+				MotKeyAppendColumn(column, (Datum) 0, true, &keys->lower);
+				break;
+			case MOT_CONDITION_ARRAY:
+				{
+					const MotPoint *point = &condition->list.points[condition->list.position];
+
+					MotKeyBufferAppend(&keys->lower, point->data, point->len);
+					break;
+				}
+			default:
+				elog(ERROR, "condition of kind %d is no point", condition->kind);
+		}
+	}
+
+	/* a value longer than any key */
+	if (!MotKeyFitBound(&keys->lower))
+		return false;
+
+	if (keys->npoints < keys->nconditions)
+		return make_range(keys);
+
+	/* a prefix: both bounds are the same bytes */
+	keys->lower_bound.kind = keys->lower.len > 0 ? MOT_BOUND_INCLUSIVE : MOT_BOUND_NONE;
+	keys->lower_bound.key = keys->lower.data;
+	keys->lower_bound.len = keys->lower.len;
+	keys->upper_bound = keys->lower_bound;
+	return true;
+}

@@ -1,0 +1,494 @@
+/*-------------------------------------------------------------------------
+ *
+ * modify.c
+ *	  INSERT, UPDATE and DELETE row by row, below the server's ModifyTable.
+ *
+ * The server computes new rows and fires triggers; rows are locked, checked
+ * and written here.  A row that somebody else changed after our snapshot is
+ * checked again on its newest version, as the server does for heap tables:
+ * EvalPlanQual runs the plan once more with that version in the row's place.
+ *
+ * Row triggers need one thing more: they must see the newest version, and run
+ * once.  So when an UPDATE or DELETE with row triggers has no join, its scan
+ * locks the rows as it finds them (MOT_PLAN_LOCK).  With a join, the triggers
+ * have already run on the old version when the newer one is discovered; BEFORE
+ * triggers then run again on the newest, and AFTER triggers are queued for it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/sysattr.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/pg_type.h"
+#include "commands/trigger.h"
+#include "executor/executor.h"
+#include "executor/nodeModifyTable.h"
+#include "fdw/fdw.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/appendinfo.h"
+#include "optimizer/optimizer.h"
+#include "parser/parsetree.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+static MotModify *begin_modify(ResultRelInfo *rinfo, ModifyTableState *mtstate,
+							   Snapshot snapshot, CommandId cid);
+static mot_row *planned_row(MotModify *modify, ResultRelInfo *rinfo, TupleTableSlot *planSlot);
+static TupleTableSlot *check_newest(MotModify *modify, ResultRelInfo *rinfo,
+									mot_row *row, const mot_version *newest);
+static HeapTuple form_tuple(ResultRelInfo *rinfo, const mot_version *version);
+
+void
+MotAddForeignUpdateTargets(PlannerInfo *root, Index rtindex,
+						   RangeTblEntry *target_rte, Relation target_relation)
+{
+	Var		   *var = makeVar(rtindex, SelfItemPointerAttributeNumber,
+							  TIDOID, -1, InvalidOid, 0);
+
+	add_row_identity_var(root, var, rtindex, "ctid");
+}
+
+/*
+ * The scan that finds the rows of this target, if it is directly below the
+ * ModifyTable (then *topmost) or an Append there.
+ */
+ForeignScan *
+MotFindTargetScan(ModifyTable *plan, Index resultRelation, int subplan_index, bool *topmost)
+{
+	Plan	   *subplan = outerPlan(plan);
+
+	*topmost = true;
+	if (IsA(subplan, Append))
+	{
+		Append	   *append = (Append *) subplan;
+
+		if (subplan_index >= list_length(append->appendplans))
+			return NULL;
+		*topmost = false;
+		subplan = (Plan *) list_nth(append->appendplans, subplan_index);
+	}
+	if (!IsA(subplan, ForeignScan) ||
+		((ForeignScan *) subplan)->scan.scanrelid != resultRelation)
+		return NULL;
+	return (ForeignScan *) subplan;
+}
+
+/* fdw_private of the target: whether its rows come locked. */
+List *
+MotPlanForeignModify(PlannerInfo *root, ModifyTable *plan,
+					 Index resultRelation, int subplan_index)
+{
+	ForeignScan *scan;
+	Relation	rel;
+	TriggerDesc *triggers;
+	bool		lock;
+	bool		topmost;
+
+	if (plan->operation != CMD_UPDATE && plan->operation != CMD_DELETE)
+		return list_make1_int(0);
+
+	rel = table_open(planner_rt_fetch(resultRelation, root)->relid, NoLock);
+	triggers = rel->trigdesc;
+	if (triggers == NULL)
+		lock = false;
+	else if (plan->operation == CMD_UPDATE)
+		lock = triggers->trig_update_before_row || triggers->trig_update_after_row;
+	else
+		lock = triggers->trig_delete_before_row || triggers->trig_delete_after_row;
+	table_close(rel, NoLock);
+
+	scan = lock ? MotFindTargetScan(plan, resultRelation, subplan_index, &topmost) : NULL;
+	if (scan == NULL || contain_volatile_functions((Node *) scan->scan.plan.qual))
+		return list_make1_int(0);
+
+	scan->fdw_private = list_copy(scan->fdw_private);
+	lfirst_int(list_nth_cell(scan->fdw_private, MOT_PLAN_LOCK)) = plan->operation;
+	return list_make1_int(1);
+}
+
+static MotModify *
+begin_modify(ResultRelInfo *rinfo, ModifyTableState *mtstate, Snapshot snapshot, CommandId cid)
+{
+	Relation	rel = rinfo->ri_RelationDesc;
+	MotModify  *modify = palloc0(sizeof(MotModify));
+
+	modify->session = MotSession();
+	modify->relation = MotRelationGet(rel);
+	modify->writer = MotWriterBegin(rel, snapshot, cid);
+	modify->mtstate = mtstate;
+	modify->has_checks = rel->rd_att->constr != NULL;
+	modify->check_partition = rel->rd_rel->relispartition;
+	modify->triggers = rinfo->ri_TrigDesc;
+	modify->users = 1;
+	rinfo->ri_FdwState = modify;
+
+	/*
+	 * The executor would open our indexes to put entries into them.  With an
+	 * empty list it thinks that it has.
+	 */
+	if (rinfo->ri_IndexRelationDescs == NULL)
+	{
+		rinfo->ri_NumIndices = 0;
+		rinfo->ri_IndexRelationDescs = (RelationPtr) palloc0(sizeof(Relation));
+	}
+	return modify;
+}
+
+void
+MotBeginForeignModify(ModifyTableState *mtstate, ResultRelInfo *rinfo,
+					  List *fdw_private, int subplan_index, int eflags)
+{
+	EState	   *estate = mtstate->ps.state;
+	MotModify  *modify;
+
+	if (eflags & EXEC_FLAG_EXPLAIN_ONLY)
+		return;
+
+	modify = begin_modify(rinfo, mtstate, estate->es_snapshot, estate->es_output_cid);
+	modify->locked = linitial_int(fdw_private) != 0;
+	if (mtstate->operation == CMD_INSERT)
+		modify->conflict = ((ModifyTable *) mtstate->ps.plan)->onConflictAction;
+	else
+	{
+		modify->view = MotViewFor(estate->es_snapshot);
+		modify->ctid_attno = ExecFindJunkAttributeInTlist(outerPlan(mtstate->ps.plan)->targetlist,
+														  "ctid");
+		if (!AttributeNumberIsValid(modify->ctid_attno))
+			elog(ERROR, "could not find junk ctid column");
+	}
+}
+
+void
+MotEndForeignModify(EState *estate, ResultRelInfo *rinfo)
+{
+	MotModify  *modify = (MotModify *) rinfo->ri_FdwState;
+
+	if (modify == NULL)
+		return;
+	MotHideAfterTriggers(modify, rinfo, false);
+	if (--modify->users == 0)
+	{
+		MotWriterEnd(modify->writer);
+		rinfo->ri_FdwState = NULL;
+	}
+}
+
+/* COPY, and rows routed to a partition */
+void
+MotBeginForeignInsert(ModifyTableState *mtstate, ResultRelInfo *rinfo)
+{
+	EState	   *estate = mtstate->ps.state;
+	ModifyTable *plan = (ModifyTable *) mtstate->ps.plan;
+	MotModify  *modify = (MotModify *) rinfo->ri_FdwState;
+
+	if (modify != NULL)
+	{
+		/* also the target of the UPDATE that moves rows here */
+		modify->users++;
+		return;
+	}
+	if (plan == NULL)
+		modify = begin_modify(rinfo, NULL, GetActiveSnapshot(), GetCurrentCommandId(true));
+	else
+	{
+		modify = begin_modify(rinfo, mtstate, estate->es_snapshot, estate->es_output_cid);
+		if (plan->operation == CMD_INSERT)
+			modify->conflict = plan->onConflictAction;
+	}
+}
+
+void
+MotEndForeignInsert(EState *estate, ResultRelInfo *rinfo)
+{
+	MotEndForeignModify(estate, rinfo);
+}
+
+int
+MotIsForeignRelUpdatable(Relation rel)
+{
+	return (1 << CMD_INSERT) | (1 << CMD_UPDATE) | (1 << CMD_DELETE);
+}
+
+/* NOT NULL, CHECK and partition constraints: the server leaves them to the wrapper. */
+void
+MotCheckRow(ResultRelInfo *rinfo, TupleTableSlot *slot, EState *estate)
+{
+	Relation	rel = rinfo->ri_RelationDesc;
+
+	if (rel->rd_att->constr)
+		ExecConstraints(rinfo, slot, estate);
+	if (rel->rd_rel->relispartition)
+		ExecPartitionCheck(rinfo, slot, estate, true);
+}
+
+/*
+ * Let the server believe, until the next row, that there are no AFTER ROW
+ * triggers: they have been seen to.
+ */
+void
+MotHideAfterTriggers(MotModify *modify, ResultRelInfo *rinfo, bool hide)
+{
+	if (likely(modify->triggers == NULL))
+		return;
+	if (hide && modify->no_after == NULL)
+	{
+		modify->no_after = MemoryContextAlloc(GetMemoryChunkContext(modify), sizeof(TriggerDesc));
+		*modify->no_after = *modify->triggers;
+		modify->no_after->trig_insert_after_row = false;
+		modify->no_after->trig_update_after_row = false;
+		modify->no_after->trig_delete_after_row = false;
+	}
+	rinfo->ri_TrigDesc = hide ? modify->no_after : modify->triggers;
+}
+
+TupleTableSlot *
+MotExecForeignInsert(EState *estate, ResultRelInfo *rinfo,
+					 TupleTableSlot *slot, TupleTableSlot *planSlot)
+{
+	MotModify  *modify = (MotModify *) rinfo->ri_FdwState;
+	MemoryContext oldcxt;
+	mot_row    *row;
+
+	MotHideAfterTriggers(modify, rinfo, false);
+	if (modify->has_checks || modify->check_partition)
+		MotCheckRow(rinfo, slot, estate);
+	if (modify->conflict != ONCONFLICT_NONE)
+		return MotInsertOnConflict(modify, estate, rinfo, slot, planSlot);
+
+	/* values that are fetched to be stored go with the row */
+	oldcxt = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
+	slot_getallattrs(slot);
+	if (unlikely(MotLoadRelid == modify->relation->relid))
+		MotWriterLoad(modify->writer, slot->tts_values, slot->tts_isnull);
+	else
+	{
+		row = MotWriterInsert(modify->writer, slot->tts_values, slot->tts_isnull);
+		MotRowToTid(modify->session, row, &slot->tts_tid);
+	}
+	MemoryContextSwitchTo(oldcxt);
+	return slot;
+}
+
+/* The row that the subplan's row stands for. */
+static mot_row *
+planned_row(MotModify *modify, ResultRelInfo *rinfo, TupleTableSlot *planSlot)
+{
+	bool		isnull;
+	Datum		datum = ExecGetJunkAttribute(planSlot, modify->ctid_attno, &isnull);
+	mot_row    *row;
+
+	if (isnull)
+		elog(ERROR, "ctid is NULL");
+	row = MotTidToRow(modify->session, modify->relation->table,
+					  (ItemPointer) DatumGetPointer(datum));
+	if (row == NULL)
+		elog(ERROR, "row to be changed of table \"%s\" does not exist",
+			 RelationGetRelationName(rinfo->ri_RelationDesc));
+	return row;
+}
+
+/*
+ * A row that this transaction changed after the snapshot: if this very
+ * command did (a join found the row twice), the row is skipped; if a later
+ * one did (a trigger or function), what to do is anybody's guess.
+ */
+void
+MotRefuseOwnChange(mot_session *session, const mot_view *view, mot_table *table,
+				   mot_row *row, CmdType operation)
+{
+	mot_view	later = *view;
+
+	later.command++;
+	if (mot_row_visible(session, &later, table, row) !=
+		mot_row_visible(session, view, table, row))
+		return;
+	if (operation == CMD_DELETE)
+		ereport(ERROR,
+				(errcode(ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION),
+				 errmsg("tuple to be deleted was already modified by an operation triggered by the current command"),
+				 errhint("Consider using an AFTER trigger instead of a BEFORE trigger to propagate changes to other rows.")));
+	ereport(ERROR,
+			(errcode(ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION),
+			 errmsg("tuple to be updated was already modified by an operation triggered by the current command"),
+			 errhint("Consider using an AFTER trigger instead of a BEFORE trigger to propagate changes to other rows.")));
+}
+
+/* The plan's row for the newest version, or NULL if the plan has none. */
+static TupleTableSlot *
+check_newest(MotModify *modify, ResultRelInfo *rinfo, mot_row *row, const mot_version *newest)
+{
+	EPQState   *epqstate = &modify->mtstate->mt_epqstate;
+	TupleTableSlot *slot = EvalPlanQualSlot(epqstate, rinfo->ri_RelationDesc,
+											rinfo->ri_RangeTableIndex);
+
+	MotSlotStore(slot, newest);
+	slot->tts_tableOid = RelationGetRelid(rinfo->ri_RelationDesc);
+	MotRowToTid(modify->session, row, &slot->tts_tid);
+	slot = EvalPlanQual(epqstate, rinfo->ri_RelationDesc, rinfo->ri_RangeTableIndex, slot);
+	return TupIsNull(slot) ? NULL : slot;
+}
+
+static HeapTuple
+form_tuple(ResultRelInfo *rinfo, const mot_version *version)
+{
+	TupleDesc	desc = RelationGetDescr(rinfo->ri_RelationDesc);
+	Datum	   *values = palloc(desc->natts * sizeof(Datum));
+	bool	   *isnull = palloc(desc->natts * sizeof(bool));
+	HeapTuple	tuple;
+
+	MotRowDeform(desc, version, desc->natts, values, isnull);
+	tuple = heap_form_tuple(desc, values, isnull);
+	tuple->t_tableOid = RelationGetRelid(rinfo->ri_RelationDesc);
+	return tuple;
+}
+
+/*
+ * Lock the planned row for an UPDATE or DELETE.  False: skip it.  *newer is
+ * the plan's row for a version newer than the planned one, else NULL.
+ */
+static bool
+lock_planned_row(MotModify *modify, ResultRelInfo *rinfo, TupleTableSlot *planSlot,
+				 mot_row **row, const mot_version **current, TupleTableSlot **newer)
+{
+	const mot_version *seen;
+	const mot_version *newest;
+
+	*newer = NULL;
+	*row = planned_row(modify, rinfo, planSlot);
+	if (modify->locked)
+		seen = mot_row_newest(modify->session, *row);
+	else
+		seen = mot_row_visible(modify->session, &modify->view, modify->relation->table, *row);
+	if (seen == NULL)
+	{
+		/* a trigger has deleted it */
+		MotRefuseOwnChange(modify->session, &modify->view, modify->relation->table,
+						   *row, modify->mtstate->operation);
+		return false;
+	}
+
+	switch (MotWriterLock(modify->writer, *row, seen, false, MOT_LOCK_WAIT, &newest))
+	{
+		case MOT_LOCKED:
+			*current = seen;
+			return true;
+		case MOT_LOCKED_NEWER:
+			*current = newest;
+			*newer = check_newest(modify, rinfo, *row, newest);
+			return *newer != NULL;
+		case MOT_LOCK_SELF:
+			MotRefuseOwnChange(modify->session, &modify->view, modify->relation->table,
+							   *row, modify->mtstate->operation);
+			return false;
+		case MOT_LOCK_GONE:
+		case MOT_LOCK_WOULD_BLOCK:
+			return false;
+	}
+	return false;
+}
+
+TupleTableSlot *
+MotExecForeignUpdate(EState *estate, ResultRelInfo *rinfo,
+					 TupleTableSlot *slot, TupleTableSlot *planSlot)
+{
+	MotModify  *modify = (MotModify *) rinfo->ri_FdwState;
+	MemoryContext oldcxt;
+	mot_row    *row;
+	const mot_version *current;
+	TupleTableSlot *newer;
+	HeapTuple	oldtuple = NULL;
+
+	MotHideAfterTriggers(modify, rinfo, false);
+	if (!lock_planned_row(modify, rinfo, planSlot, &row, &current, &newer))
+		return NULL;
+
+	oldcxt = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
+	if (unlikely(newer != NULL))
+	{
+		TupleTableSlot *oldslot = rinfo->ri_oldTupleSlot;
+
+		/* the new row once more, from the newest version */
+		MotSlotStore(oldslot, current);
+		slot = ExecGetUpdateNewTuple(rinfo, newer, oldslot);
+		slot->tts_tableOid = modify->relation->relid;
+		if (modify->triggers)
+		{
+			oldtuple = form_tuple(rinfo, current);
+			MemoryContextSwitchTo(oldcxt);
+			if (modify->triggers->trig_update_before_row &&
+				!ExecBRUpdateTriggers(estate, &modify->mtstate->mt_epqstate, rinfo, NULL,
+									  oldtuple, slot, NULL))
+				return NULL;
+			MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
+		}
+		if (rinfo->ri_RelationDesc->rd_att->constr &&
+			rinfo->ri_RelationDesc->rd_att->constr->has_generated_stored)
+			ExecComputeStoredGenerated(rinfo, estate, slot, CMD_UPDATE);
+	}
+	if (modify->has_checks || modify->check_partition)
+		MotCheckRow(rinfo, slot, estate);
+
+	slot_getallattrs(slot);
+	MotWriterUpdate(modify->writer, row, current, slot->tts_values, slot->tts_isnull);
+	MotRowToTid(modify->session, row, &slot->tts_tid);
+	MemoryContextSwitchTo(oldcxt);
+
+	if (unlikely(oldtuple != NULL) && modify->triggers->trig_update_after_row)
+	{
+		ExecARUpdateTriggers(estate, rinfo, NULL, NULL, NULL, oldtuple, slot, NIL,
+							 modify->mtstate->mt_transition_capture, false);
+		MotHideAfterTriggers(modify, rinfo, true);
+	}
+	return slot;
+}
+
+TupleTableSlot *
+MotExecForeignDelete(EState *estate, ResultRelInfo *rinfo,
+					 TupleTableSlot *slot, TupleTableSlot *planSlot)
+{
+	MotModify  *modify = (MotModify *) rinfo->ri_FdwState;
+	mot_row    *row;
+	const mot_version *current;
+	TupleTableSlot *newer;
+	HeapTuple	oldtuple = NULL;
+
+	MotHideAfterTriggers(modify, rinfo, false);
+	if (!lock_planned_row(modify, rinfo, planSlot, &row, &current, &newer))
+		return NULL;
+
+	if (unlikely(newer != NULL) && modify->triggers)
+	{
+		MemoryContext oldcxt = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
+
+		oldtuple = form_tuple(rinfo, current);
+		MemoryContextSwitchTo(oldcxt);
+		if (modify->triggers->trig_delete_before_row)
+		{
+			TupleTableSlot *epqslot = NULL;
+
+			if (!ExecBRDeleteTriggers(estate, &modify->mtstate->mt_epqstate, rinfo, NULL,
+									  oldtuple, &epqslot))
+				return NULL;
+		}
+	}
+
+	/* RETURNING may want the row */
+	if (rinfo->ri_projectReturning)
+	{
+		MotSlotStore(slot, current);
+		MotRowToTid(modify->session, row, &slot->tts_tid);
+	}
+	MotWriterDelete(modify->writer, row, current);
+
+	if (unlikely(oldtuple != NULL) && modify->triggers->trig_delete_after_row)
+	{
+		ExecARDeleteTriggers(estate, rinfo, NULL, oldtuple,
+							 modify->mtstate->mt_transition_capture, false);
+		MotHideAfterTriggers(modify, rinfo, true);
+	}
+	return slot;
+}

@@ -1,0 +1,283 @@
+/*-------------------------------------------------------------------------
+ *
+ * plan.c
+ *	  From the planner's index paths to foreign scans.
+ *
+ * Indexes of MOT tables are real catalogue indexes, so the planner's own
+ * create_index_paths finds what can be done with them: clauses, join
+ * parameterisation, sort orders, directions.  It leaves IndexPaths in the
+ * relation's path list; they are taken out again and come back as
+ * ForeignPaths, for the executor must never open our indexes as its own.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "access/table.h"
+#include "fdw/fdw.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/appendinfo.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
+#include "optimizer/plancat.h"
+#include "optimizer/planmain.h"
+#include "optimizer/restrictinfo.h"
+#include "utils/rel.h"
+
+/*
+ * A table that was never analyzed is planned as if it had at least as many
+ * rows as the server assumes for such a heap table: plans made while it is
+ * empty are cached and used when it no longer is.
+ */
+#define UNKNOWN_TABLE_PAGES 10
+
+/* ForeignPath->fdw_private of an index path */
+#define PATH_INDEX 0
+#define PATH_BACKWARD 1
+#define PATH_CLAUSES 2
+
+static void
+learn_indexes(RelOptInfo *baserel, MotRelation *mr)
+{
+	MotPlanTable *table = (MotPlanTable *) baserel->fdw_private;
+	ListCell   *lc;
+
+	foreach(lc, table->families)
+	{
+		MotPlanIndex *pindex = (MotPlanIndex *) lfirst(lc);
+		MotIndex   *index = MotRelationIndex(mr, pindex->indexoid);
+		int			i;
+
+		if (index == NULL)
+			continue;
+		pindex->known = true;
+		for (i = 0; i < pindex->ncolumns; i++)
+		{
+			pindex->typid[i] = index->key->columns[i].typid;
+			pindex->ordered[i] = index->key->columns[i].ordered;
+			pindex->nullable[i] = index->key->columns[i].nullable;
+			pindex->descending[i] = index->key->columns[i].descending;
+		}
+	}
+}
+
+void
+MotGetForeignRelSize(PlannerInfo *root, RelOptInfo *baserel, Oid relid)
+{
+	Relation	rel;
+	MotRelation *mr;
+	mot_table_stat stat;
+	double		tuples;
+
+	MotEngineRequired();
+
+	rel = table_open(relid, NoLock);
+	mr = MotRelationGet(rel);
+	learn_indexes(baserel, mr);
+	mot_table_stats(mr->table, &stat);
+	tuples = Max(stat.rows, 0);
+	if (rel->rd_rel->reltuples < 0)
+	{
+		int32		width = get_relation_data_width(relid, NULL) + 28;
+
+		tuples = Max(tuples, rint((double) UNKNOWN_TABLE_PAGES * BLCKSZ / width));
+	}
+	table_close(rel, NoLock);
+
+	baserel->tuples = tuples;
+	baserel->pages = 0;			/* nothing is read from disk */
+	set_baserel_size_estimates(root, baserel);
+}
+
+/*
+ * As much of an index path's sort order as the index keeps: up to its first
+ * column whose encoding has no order (unless that has one value), or that the
+ * planner takes for constant and the scan does not.
+ */
+static List *
+kept_pathkeys(PlannerInfo *root, RelOptInfo *rel, IndexPath *ipath, MotMatch *match)
+{
+	MotPlanIndex *pindex = MotPlanIndexFor(rel, ipath->indexinfo);
+	IndexOptInfo shortened = *ipath->indexinfo;
+	List	   *possible;
+	List	   *kept = NIL;
+	ListCell   *lc1,
+			   *lc2;
+	int			column;
+
+	for (column = 0; column < pindex->ncolumns; column++)
+	{
+		if (bms_is_member(column, match->inexact) ||
+			(!pindex->ordered[column] && !bms_is_member(column, match->constant)))
+			break;
+	}
+	if (column == pindex->ncolumns)
+		return ipath->path.pathkeys;
+
+	shortened.nkeycolumns = column;
+	possible = build_index_pathkeys(root, &shortened, ipath->indexscandir);
+	forboth(lc1, ipath->path.pathkeys, lc2, possible)
+	{
+		if (lfirst(lc1) != lfirst(lc2))
+			break;
+		kept = lappend(kept, lfirst(lc1));
+	}
+	return kept;
+}
+
+static void
+add_index_path(PlannerInfo *root, RelOptInfo *rel, IndexPath *ipath)
+{
+	MotMatch	match;
+	List	   *pathkeys;
+	List	   *private;
+
+	if (!MotPlanIndexFor(rel, ipath->indexinfo)->known)
+		return;
+
+	MotMatchClauses(root, rel, ipath->indexinfo, ipath->indexclauses, &match);
+	pathkeys = kept_pathkeys(root, rel, ipath, &match);
+	if (match.conditions == NIL && pathkeys == NIL)
+		return;					/* no better than reading it all */
+
+	private = list_make3(makeInteger((int) ipath->indexinfo->indexoid),
+						 makeInteger(ScanDirectionIsBackward(ipath->indexscandir)),
+						 ipath->indexclauses);
+	add_path(rel, (Path *)
+			 create_foreignscan_path(root, rel, NULL,
+									 ipath->path.rows,
+									 ipath->path.startup_cost,
+									 ipath->path.total_cost,
+									 pathkeys,
+									 PATH_REQ_OUTER(&ipath->path),
+									 NULL,
+									 private));
+}
+
+void
+MotGetForeignPaths(PlannerInfo *root, RelOptInfo *baserel, Oid relid)
+{
+	MotPlanTable *table = (MotPlanTable *) baserel->fdw_private;
+	List	   *others = baserel->pathlist;
+	List	   *index_paths;
+	Cost		startup,
+				total;
+	ListCell   *lc;
+
+	/* what the server does itself for a plain table */
+	check_index_predicates(root, baserel);
+
+	MotDeriveRowClauses(root, baserel);
+	if (table->derived != NIL)
+	{
+		foreach(lc, baserel->indexlist)
+		{
+			IndexOptInfo *index = lfirst_node(IndexOptInfo, lc);
+
+			index->indrestrictinfo = list_concat_copy(index->indrestrictinfo, table->derived);
+		}
+	}
+
+	baserel->pathlist = NIL;
+	create_index_paths(root, baserel);
+	index_paths = baserel->pathlist;
+	baserel->pathlist = others;
+	baserel->partial_pathlist = NIL;
+
+	MotCostSequential(root, baserel, &startup, &total);
+	add_path(baserel, (Path *)
+			 create_foreignscan_path(root, baserel, NULL, baserel->rows,
+									 startup, total, NIL,
+									 baserel->lateral_relids, NULL, NIL));
+	foreach(lc, index_paths)
+	{
+		if (IsA(lfirst(lc), IndexPath))
+			add_index_path(root, baserel, (IndexPath *) lfirst(lc));
+	}
+}
+
+/* A path of a partitioned join: its clauses speak of the child from now on. */
+List *
+MotReparameterize(PlannerInfo *root, List *fdw_private, RelOptInfo *child_rel)
+{
+	if (fdw_private == NIL)
+		return NIL;
+	return list_make3(list_nth(fdw_private, PATH_INDEX),
+					  list_nth(fdw_private, PATH_BACKWARD),
+					  adjust_appendrel_attrs_multilevel(root,
+														(Node *) list_nth(fdw_private, PATH_CLAUSES),
+														child_rel->relids,
+														child_rel->top_parent_relids));
+}
+
+ForeignScan *
+MotGetForeignPlan(PlannerInfo *root, RelOptInfo *baserel, Oid relid,
+				  ForeignPath *best_path, List *tlist, List *scan_clauses,
+				  Plan *outer_plan)
+{
+	List	   *private = best_path->fdw_private;
+	List	   *plan_private;
+	List	   *values = NIL;
+	List	   *recheck = NIL;
+	List	   *filter = NIL;
+	IndexOptInfo *index = NULL;
+	Oid			indexoid;
+	MotMatch	match;
+	ListCell   *lc;
+
+	if (private == NIL)
+		return make_foreignscan(tlist, extract_actual_clauses(scan_clauses, false),
+								baserel->relid, NIL,
+								list_make4_int(0, 0, 0, 0),
+								NIL, NIL, NULL);
+
+	indexoid = (Oid) intVal(list_nth(private, PATH_INDEX));
+	foreach(lc, baserel->indexlist)
+	{
+		index = lfirst_node(IndexOptInfo, lc);
+		if (index->indexoid == indexoid)
+			break;
+	}
+	Assert(index && index->indexoid == indexoid);
+
+	MotMatchClauses(root, baserel, index, (List *) list_nth(private, PATH_CLAUSES), &match);
+
+	plan_private = list_make4_int((int) indexoid,
+								  intVal(list_nth(private, PATH_BACKWARD)),
+								  0,
+								  list_length(match.conditions));
+	foreach(lc, match.conditions)
+	{
+		MotCondition *condition = (MotCondition *) lfirst(lc);
+		ListCell   *lc2;
+
+		plan_private = lappend_int(plan_private, condition->kind);
+		plan_private = lappend_int(plan_private, condition->column);
+		plan_private = lappend_int(plan_private, condition->strategy);
+		plan_private = lappend_int(plan_private, list_length(condition->values));
+		foreach(lc2, condition->valuetypes)
+			plan_private = lappend_int(plan_private, (int) lfirst_oid(lc2));
+		values = list_concat(values, copyObject(condition->values));
+		recheck = lappend(recheck, copyObject(condition->clause));
+	}
+
+	/* what the bounds do not see to is left for the executor to check */
+	foreach(lc, scan_clauses)
+	{
+		RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
+
+		if (rinfo->pseudoconstant)
+			continue;
+		if (is_redundant_with_indexclauses(rinfo, match.enforced))
+			continue;
+		filter = lappend(filter, rinfo->clause);
+	}
+
+	return make_foreignscan(tlist, filter, baserel->relid, values, plan_private,
+							NIL, recheck, NULL);
+}

@@ -1,0 +1,344 @@
+/*-------------------------------------------------------------------------
+ *
+ * quals.c
+ *	  Which of a query's clauses bound an index, and how.
+ *
+ * The planner's create_index_paths matches clauses to index columns as it
+ * does for a btree.  What a scan of ours makes of them is decided here, once,
+ * for costs, plans and EXPLAIN alike:
+ *
+ *	- leading columns that have one value (=, IS NULL) or several (IN): points
+ *	- behind them, one column that has a range (<, <=, >=, >, IS NOT NULL, row
+ *	  comparison); none if the column's encoding has no order
+ *	- all else is a filter
+ *
+ * Bounds are exact (the key codec compares as the operators do), except those
+ * of a row comparison and of some comparisons between types (see
+ * MotKeyConvertIsLossy): these are checked again.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "fdw/fdw.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/paths.h"
+#include "optimizer/restrictinfo.h"
+#include "utils/lsyscache.h"
+
+static MotCondition *make_condition(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index,
+									MotPlanIndex *pindex, int column, RestrictInfo *rinfo);
+static MotCondition *make_row_condition(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index,
+										MotPlanIndex *pindex, int column, RestrictInfo *origin);
+
+MotPlanIndex *
+MotPlanIndexFor(RelOptInfo *rel, IndexOptInfo *index)
+{
+	MotPlanTable *table = (MotPlanTable *) rel->fdw_private;
+	ListCell   *lc;
+
+	foreach(lc, table->families)
+	{
+		MotPlanIndex *pindex = (MotPlanIndex *) lfirst(lc);
+
+		if (pindex->indexoid == index->indexoid)
+			return pindex;
+	}
+	elog(ERROR, "no planning data for index %u", index->indexoid);
+	return NULL;				/* keep compiler quiet */
+}
+
+/* The type a comparison value has: the operator's, unless that is "any". */
+static Oid
+value_type(Oid declared, Node *column)
+{
+	Oid			type = declared;
+
+	if (IsPolymorphicType(type))
+		type = exprType(column);
+	return getBaseType(type);
+}
+
+/* One clause on one column as a condition; NULL if it cannot bound a scan. */
+static MotCondition *
+make_condition(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index,
+			   MotPlanIndex *pindex, int column, RestrictInfo *rinfo)
+{
+	MotPlanTable *table = (MotPlanTable *) rel->fdw_private;
+	MotCondition *condition;
+	Node	   *clause = (Node *) rinfo->clause;
+	ListCell   *lc1,
+			   *lc2;
+
+	forboth(lc1, table->derived, lc2, table->origin)
+	{
+		if (lfirst(lc1) == rinfo)
+			return make_row_condition(root, rel, index, pindex, column,
+									  (RestrictInfo *) lfirst(lc2));
+	}
+
+	condition = palloc0(sizeof(MotCondition));
+	condition->column = column;
+	condition->clause = clause;
+	condition->source = rinfo;
+
+	if (IsA(clause, OpExpr))
+	{
+		OpExpr	   *op = (OpExpr *) clause;
+		Oid			left,
+					right;
+
+		condition->kind = MOT_CONDITION_COMPARE;
+		condition->strategy = get_op_opfamily_strategy(op->opno, pindex->opfamily[column]);
+		if (condition->strategy == 0 || list_length(op->args) != 2)
+			return NULL;
+		op_input_types(op->opno, &left, &right);
+		condition->valuetypes = list_make1_oid(value_type(right, linitial(op->args)));
+		condition->values = list_make1(lsecond(op->args));
+		condition->lossy = MotKeyConvertIsLossy(pindex->typid[column],
+												linitial_oid(condition->valuetypes));
+		condition->point = (condition->strategy == BTEqualStrategyNumber && !condition->lossy);
+		return condition;
+	}
+	if (IsA(clause, ScalarArrayOpExpr))
+	{
+		ScalarArrayOpExpr *op = (ScalarArrayOpExpr *) clause;
+		Oid			left,
+					right;
+
+		condition->kind = MOT_CONDITION_ARRAY;
+		condition->strategy = get_op_opfamily_strategy(op->opno, pindex->opfamily[column]);
+		if (condition->strategy != BTEqualStrategyNumber || !op->useOr)
+			return NULL;
+		op_input_types(op->opno, &left, &right);
+		condition->valuetypes = list_make1_oid(value_type(right, linitial(op->args)));
+		condition->values = list_make1(lsecond(op->args));
+		condition->point = true;
+		if (MotKeyConvertIsLossy(pindex->typid[column], linitial_oid(condition->valuetypes)))
+			return NULL;
+		return condition;
+	}
+	if (IsA(clause, NullTest))
+	{
+		NullTest   *test = (NullTest *) clause;
+
+		condition->kind = test->nulltesttype == IS_NULL ?
+			MOT_CONDITION_NULL : MOT_CONDITION_NOT_NULL;
+		condition->point = (test->nulltesttype == IS_NULL);
+		return condition;
+	}
+	return NULL;
+}
+
+/*
+ * A row comparison whose first column is the index's "column": it can bound
+ * the index as far as its columns are the index's in order, compared in one
+ * direction of the key's bytes.
+ */
+static MotCondition *
+make_row_condition(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index,
+				   MotPlanIndex *pindex, int column, RestrictInfo *origin)
+{
+	RowCompareExpr *row = (RowCompareExpr *) origin->clause;
+	MotCondition *condition = palloc0(sizeof(MotCondition));
+	bool		var_on_left = match_index_to_operand(linitial(row->largs), column, index);
+	List	   *vars = var_on_left ? row->largs : row->rargs;
+	List	   *values = var_on_left ? row->rargs : row->largs;
+	int			i;
+
+	condition->kind = MOT_CONDITION_ROW;
+	condition->lossy = true;
+	condition->column = column;
+	condition->clause = (Node *) row;
+	condition->source = origin;
+
+	for (i = 0; i < list_length(vars) && column + i < pindex->ncolumns; i++)
+	{
+		Oid			opno = list_nth_oid(row->opnos, i);
+		Node	   *value = list_nth(values, i);
+		Oid			left,
+					right;
+		int			strategy;
+
+		if (!var_on_left)
+			opno = get_commutator(opno);
+		if (!OidIsValid(opno) ||
+			!match_index_to_operand(list_nth(vars, i), column + i, index) ||
+			!pindex->ordered[column + i] ||
+			pindex->descending[column + i] != pindex->descending[column] ||
+			bms_is_member(rel->relid, pull_varnos(root, value)) ||
+			contain_volatile_functions(value))
+			break;
+		if (OidIsValid(index->indexcollations[column + i]) &&
+			index->indexcollations[column + i] != list_nth_oid(row->inputcollids, i))
+			break;
+		strategy = get_op_opfamily_strategy(opno, pindex->opfamily[column + i]);
+		if (strategy == 0 || strategy == BTEqualStrategyNumber ||
+			(i > 0 && strategy != condition->strategy))
+			break;
+		condition->strategy = strategy;
+		op_input_types(opno, &left, &right);
+		condition->valuetypes = lappend_oid(condition->valuetypes,
+											value_type(right, list_nth(vars, i)));
+		condition->values = lappend(condition->values, value);
+	}
+	if (condition->values == NIL)
+		return NULL;
+
+	/* a comparison of fewer columns cannot tell about rows equal in these */
+	if (list_length(condition->values) < list_length(vars))
+	{
+		if (condition->strategy == BTLessStrategyNumber)
+			condition->strategy = BTLessEqualStrategyNumber;
+		else if (condition->strategy == BTGreaterStrategyNumber)
+			condition->strategy = BTGreaterEqualStrategyNumber;
+	}
+	return condition;
+}
+
+void
+MotMatchClauses(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index,
+				List *indexclauses, MotMatch *match)
+{
+	MotPlanTable *table = (MotPlanTable *) rel->fdw_private;
+	MotPlanIndex *pindex = MotPlanIndexFor(rel, index);
+	List	   *bounding[INDEX_MAX_KEYS] = {NIL};
+	List	   *used = NIL;		/* RestrictInfos whose bounds are exact */
+	int			column;
+	bool		all_single = true;
+	ListCell   *lc;
+
+	memset(match, 0, sizeof(MotMatch));
+
+	foreach(lc, indexclauses)
+	{
+		IndexClause *ic = lfirst_node(IndexClause, lc);
+		ListCell   *lc2;
+
+		foreach(lc2, ic->indexquals)
+		{
+			MotCondition *condition = make_condition(root, rel, index, pindex, ic->indexcol,
+													 lfirst_node(RestrictInfo, lc2));
+
+			if (condition)
+				bounding[ic->indexcol] = lappend(bounding[ic->indexcol], condition);
+		}
+	}
+
+	for (column = 0; column < pindex->ncolumns; column++)
+	{
+		MotCondition *point = NULL;
+
+		/* one value is better than several */
+		foreach(lc, bounding[column])
+		{
+			MotCondition *condition = (MotCondition *) lfirst(lc);
+
+			if (condition->point &&
+				(point == NULL ||
+				 (point->kind == MOT_CONDITION_ARRAY && condition->kind != MOT_CONDITION_ARRAY)))
+				point = condition;
+		}
+		if (point == NULL)
+			break;
+		match->points++;
+		match->conditions = lappend(match->conditions, point);
+		used = lappend(used, point->source);
+		if (point->kind == MOT_CONDITION_COMPARE)
+			match->constant = bms_add_member(match->constant, column);
+		else
+			all_single = false;
+	}
+	match->single = all_single && match->points == pindex->ncolumns;
+
+	if (column < pindex->ncolumns)
+	{
+		foreach(lc, bounding[column])
+		{
+			MotCondition *condition = (MotCondition *) lfirst(lc);
+
+			if (condition->kind != MOT_CONDITION_NOT_NULL && !pindex->ordered[column])
+				continue;
+			match->conditions = lappend(match->conditions, condition);
+			if (!condition->lossy)
+				used = lappend(used, condition->source);
+			else if (condition->strategy == BTEqualStrategyNumber)
+				match->inexact = bms_add_member(match->inexact, column);
+		}
+	}
+
+	foreach(lc, indexclauses)
+	{
+		IndexClause *ic = lfirst_node(IndexClause, lc);
+
+		if (!ic->lossy && list_difference_ptr(ic->indexquals, used) == NIL)
+			match->enforced = lappend(match->enforced, ic);
+		else if (!list_member_ptr(table->derived, ic->rinfo))
+			match->leftover = lappend(match->leftover, ic->rinfo);
+	}
+}
+
+/*
+ * For every restriction that is a row comparison on this table, add the
+ * comparison of its first column, which it implies: (a, b) > (1, 2) gives
+ * a >= 1.  create_index_paths then considers the indexes it can use; which
+ * restriction it came from is in MotPlanTable.
+ */
+void
+MotDeriveRowClauses(PlannerInfo *root, RelOptInfo *rel)
+{
+	MotPlanTable *table = (MotPlanTable *) rel->fdw_private;
+	ListCell   *lc;
+
+	foreach(lc, rel->baserestrictinfo)
+	{
+		RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
+		RowCompareExpr *row = (RowCompareExpr *) rinfo->clause;
+		int			strategy;
+		Oid			opfamily,
+					left,
+					right,
+					opno;
+		Expr	   *clause;
+
+		if (!IsA(row, RowCompareExpr) || rinfo->pseudoconstant)
+			continue;
+		opfamily = linitial_oid(row->opfamilies);
+		get_op_opfamily_properties(linitial_oid(row->opnos), opfamily, false,
+								   &strategy, &left, &right);
+		switch (strategy)
+		{
+			case BTLessStrategyNumber:
+				strategy = BTLessEqualStrategyNumber;
+				break;
+			case BTGreaterStrategyNumber:
+				strategy = BTGreaterEqualStrategyNumber;
+				break;
+			case BTLessEqualStrategyNumber:
+			case BTGreaterEqualStrategyNumber:
+				break;
+			default:
+				continue;
+		}
+		opno = get_opfamily_member(opfamily, left, right, strategy);
+		if (!OidIsValid(opno))
+			continue;
+		clause = make_opclause(opno, BOOLOID, false,
+							   copyObject(linitial(row->largs)),
+							   copyObject(linitial(row->rargs)),
+							   InvalidOid, linitial_oid(row->inputcollids));
+		table->derived = lappend(table->derived,
+								 make_restrictinfo(root, clause,
+												   rinfo->is_pushed_down,
+												   rinfo->outerjoin_delayed,
+												   false,
+												   rinfo->security_level,
+												   rinfo->required_relids,
+												   rinfo->outer_relids,
+												   rinfo->nullable_relids));
+		table->origin = lappend(table->origin, rinfo);
+	}
+}

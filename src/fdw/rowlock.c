@@ -1,0 +1,105 @@
+/*-------------------------------------------------------------------------
+ *
+ * rowlock.c
+ *	  SELECT ... FOR UPDATE and its kin, and rows fetched again by number.
+ *
+ * The server's LockRows node asks for each row to be locked when it comes out
+ * of the plan.  A row that has changed since our snapshot is returned in its
+ * newest version, and the server checks it again.
+ *
+ * There is one kind of row lock: FOR SHARE, FOR KEY SHARE and FOR NO KEY UPDATE
+ * exclude each other as FOR UPDATE does.  That is stricter than needed, never
+ * less.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "executor/executor.h"
+#include "fdw/fdw.h"
+
+RowMarkType
+MotGetForeignRowMarkType(RangeTblEntry *rte, LockClauseStrength strength)
+{
+	switch (strength)
+	{
+		case LCS_NONE:
+			/* re-checks need the same row again: its number will do */
+			return ROW_MARK_REFERENCE;
+		case LCS_FORKEYSHARE:
+			return ROW_MARK_KEYSHARE;
+		case LCS_FORSHARE:
+			return ROW_MARK_SHARE;
+		case LCS_FORNOKEYUPDATE:
+			return ROW_MARK_NOKEYEXCLUSIVE;
+		case LCS_FORUPDATE:
+			return ROW_MARK_EXCLUSIVE;
+	}
+	return ROW_MARK_COPY;		/* keep compiler quiet */
+}
+
+void
+MotRefetchForeignRow(EState *estate, ExecRowMark *erm, Datum rowid,
+					 TupleTableSlot *slot, bool *updated)
+{
+	mot_session *session = MotSession();
+	mot_view	view = MotViewFor(estate->es_snapshot);
+	MotRelation *relation = MotRelationGet(erm->relation);
+	ItemPointer tid = (ItemPointer) DatumGetPointer(rowid);
+	mot_row    *row;
+	const mot_version *version = NULL;
+	const mot_version *newest;
+	MotWriter  *writer;
+	MotLockWait wait = MOT_LOCK_WAIT;
+
+	*updated = false;
+	ExecClearTuple(slot);
+
+	row = MotTidToRow(session, relation->table, tid);
+	if (row != NULL)
+		version = mot_row_visible(session, &view, relation->table, row);
+	if (version == NULL)
+		return;
+
+	if (RowMarkRequiresRowShareLock(erm->markType))
+	{
+		writer = (MotWriter *) erm->ermExtra;
+		if (writer == NULL)
+		{
+			MemoryContext oldcxt = MemoryContextSwitchTo(estate->es_query_cxt);
+
+			writer = MotWriterBegin(erm->relation, estate->es_snapshot, estate->es_output_cid);
+			erm->ermExtra = writer;
+			MemoryContextSwitchTo(oldcxt);
+		}
+		switch (erm->waitPolicy)
+		{
+			case LockWaitBlock:
+				wait = MOT_LOCK_WAIT;
+				break;
+			case LockWaitSkip:
+				wait = MOT_LOCK_SKIP;
+				break;
+			case LockWaitError:
+				wait = MOT_LOCK_NOWAIT_ERROR;
+				break;
+		}
+		switch (MotWriterLock(writer, row, version, true, wait, &newest))
+		{
+			case MOT_LOCKED:
+				break;
+			case MOT_LOCKED_NEWER:
+				version = newest;
+				*updated = true;
+				break;
+			case MOT_LOCK_GONE:
+			case MOT_LOCK_SELF:
+			case MOT_LOCK_WOULD_BLOCK:
+				return;
+		}
+	}
+
+	MotSlotStore(slot, version);
+	slot->tts_tableOid = erm->relid;
+	MotRowToTid(session, row, &slot->tts_tid);
+}

@@ -1,0 +1,296 @@
+/*-------------------------------------------------------------------------
+ *
+ * scan.c
+ *	  Reading: the whole table, ranges of an index, single keys.
+ *
+ * Starting a scan must cost next to nothing, for most are lookups of one row:
+ * what the catalogue knows comes from the relation cache, keys are not made
+ * before the first row is asked for, and there is one allocation.
+ *
+ * Rows are shown in place (slot.c).  What a view sees stays in memory until
+ * the executor ends.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "executor/executor.h"
+#include "executor/instrument.h"
+#include "fdw/fdw.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+static void open_cursor(MotScan *scan);
+static void close_cursor(void *arg);
+
+/* Fill in a scan of "node"'s table; recheck_quals: see MotScan. */
+void
+MotScanInit(MotScan *scan, ForeignScanState *node, List *recheck_quals)
+{
+	ForeignScan *plan = (ForeignScan *) node->ss.ps.plan;
+	EState	   *estate = node->ss.ps.state;
+	Relation	rel = node->ss.ss_currentRelation;
+	Oid			indexoid = (Oid) list_nth_int(plan->fdw_private, MOT_PLAN_INDEX);
+
+	scan->session = MotSession();
+	scan->relation = MotRelationGet(rel);
+	scan->view = MotViewFor(estate->es_snapshot);
+	scan->phase = MOT_SCAN_START;
+	scan->want_tid = plan->fsSystemCol;
+	scan->cursor_open = false;
+	scan->keys = NULL;
+	scan->cursor = NULL;
+	scan->sorted = NULL;
+	scan->node = node;
+	scan->recheck_quals = recheck_quals;
+	scan->recheck = NULL;
+	scan->writer = NULL;
+
+	if (OidIsValid(indexoid))
+	{
+		MotIndex   *index = MotRelationIndex(scan->relation, indexoid);
+
+		if (index == NULL)
+			elog(ERROR, "index %u of table \"%s\" is not there",
+				 indexoid, RelationGetRelationName(rel));
+		scan->keys = palloc(sizeof(MotKeys));
+		MotKeysInit(scan->keys, index, plan, &node->ss.ps);
+	}
+}
+
+void
+MotScanEnd(MotScan *scan)
+{
+	if (scan->cursor_open)
+		close_cursor(scan);
+	if (scan->writer)
+		MotWriterEnd(scan->writer);
+}
+
+static void
+close_cursor(void *arg)
+{
+	MotScan    *scan = (MotScan *) arg;
+
+	if (scan->cursor_open)
+	{
+		scan->cursor_open = false;
+		mot_cursor_close(scan->cursor);
+	}
+}
+
+static void
+open_cursor(MotScan *scan)
+{
+	MotKeys    *keys = scan->keys;
+	mot_status	status;
+
+	if (scan->cursor == NULL)
+	{
+		MemoryContext cxt = scan->node->ss.ps.state->es_query_cxt;
+
+		/* a cursor can own memory that is not the server's: give it back whatever happens */
+		scan->cursor = MemoryContextAlloc(cxt, mot_cursor_size());
+		scan->cleanup.func = close_cursor;
+		scan->cleanup.arg = scan;
+		MemoryContextRegisterResetCallback(cxt, &scan->cleanup);
+	}
+	status = mot_cursor_open(scan->session, scan->cursor, &scan->view,
+							 &keys->index->handle,
+							 &keys->lower_bound, &keys->upper_bound, keys->backward);
+	if (unlikely(status != MOT_OK))
+		MotRaiseStatus(status, scan->node->ss.ss_currentRelation);
+	scan->cursor_open = true;
+}
+
+/* The next row into scan->row and scan->version. */
+bool
+MotScanNext(MotScan *scan, ExprContext *econtext)
+{
+	MotKeys    *keys = scan->keys;
+
+	if (keys == NULL)
+	{
+		if (scan->phase == MOT_SCAN_DONE)
+			return false;
+		if (scan->phase == MOT_SCAN_START)
+		{
+			mot_scan_begin(scan->session, &scan->table_scan, scan->relation->table,
+						   &scan->view, NULL);
+			scan->phase = MOT_SCAN_RUNNING;
+		}
+		if (mot_scan_next(scan->session, &scan->table_scan, &scan->row, &scan->version))
+			return true;
+		scan->phase = MOT_SCAN_DONE;
+		return false;
+	}
+
+	if (scan->phase == MOT_SCAN_START)
+	{
+		if (!MotKeysFirst(keys, econtext))
+		{
+			scan->phase = MOT_SCAN_DONE;
+			return false;
+		}
+		scan->phase = MOT_SCAN_RUNNING;
+		if (unlikely(scan->view.snapshot < mot_index_valid_from(keys->index->handle.index)))
+			MotSortedFill(scan, econtext);
+		else if (!keys->get)
+			open_cursor(scan);
+	}
+	if (unlikely(scan->sorted != NULL))
+		return MotSortedNext(scan);
+
+	while (scan->phase == MOT_SCAN_RUNNING)
+	{
+		if (keys->get)
+		{
+			mot_status	status;
+
+			status = mot_index_get(scan->session, &scan->view, &keys->index->handle,
+								   keys->lower.data, keys->lower.len,
+								   &scan->row, &scan->version);
+			if (!MotKeysNext(keys, econtext))
+				scan->phase = MOT_SCAN_DONE;
+			if (status == MOT_OK)
+				return true;
+			if (unlikely(status != MOT_NOT_FOUND))
+				MotRaiseStatus(status, scan->node->ss.ss_currentRelation);
+		}
+		else
+		{
+			if (mot_cursor_next(scan->cursor, &scan->row, &scan->version))
+				return true;
+			close_cursor(scan);
+			if (!MotKeysNext(keys, econtext))
+				scan->phase = MOT_SCAN_DONE;
+			else
+				open_cursor(scan);
+		}
+		CHECK_FOR_INTERRUPTS();
+	}
+	return false;
+}
+
+/* What the bounds enforce, as an expression, for rows not found through them. */
+ExprState *
+MotScanRecheck(MotScan *scan)
+{
+	if (scan->recheck == NULL && scan->recheck_quals != NIL)
+	{
+		MemoryContext oldcxt = MemoryContextSwitchTo(scan->node->ss.ps.state->es_query_cxt);
+
+		scan->recheck = ExecInitQual(scan->recheck_quals, &scan->node->ss.ps);
+		MemoryContextSwitchTo(oldcxt);
+	}
+	return scan->recheck;
+}
+
+/*
+ * Lock the current row, which the scan's slot shows and which has passed the
+ * filter.  If somebody has committed a newer version meanwhile, that is what
+ * counts: it has to satisfy everything, and is then what the slot shows.
+ * False: the row is not to be touched.
+ */
+bool
+MotScanLockRow(MotScan *scan, ExprContext *econtext, ExprState *filter)
+{
+	TupleTableSlot *slot = scan->node->ss.ss_ScanTupleSlot;
+	const mot_version *newest;
+
+	switch (MotWriterLock(scan->writer, scan->row, scan->version, false, MOT_LOCK_WAIT, &newest))
+	{
+		case MOT_LOCKED:
+			return true;
+		case MOT_LOCKED_NEWER:
+			scan->version = newest;
+			MotSlotShow(slot, newest);
+			econtext->ecxt_scantuple = slot;
+			return ExecQual(filter, econtext) && ExecQual(MotScanRecheck(scan), econtext);
+		case MOT_LOCK_SELF:
+			MotRefuseOwnChange(scan->session, &scan->view, scan->relation->table,
+							   scan->row, scan->operation);
+			return false;
+		case MOT_LOCK_GONE:
+		case MOT_LOCK_WOULD_BLOCK:
+			return false;
+	}
+	return false;
+}
+
+/* ------------------------------------------------- the executor's callbacks */
+
+void
+MotBeginForeignScan(ForeignScanState *node, int eflags)
+{
+	ForeignScan *plan = (ForeignScan *) node->ss.ps.plan;
+	MotScan    *scan;
+
+	if (eflags & EXEC_FLAG_EXPLAIN_ONLY)
+		return;
+
+	scan = palloc(sizeof(MotScan));
+	MotScanInit(scan, node, plan->fdw_recheck_quals);
+	node->fdw_state = scan;
+	MotSlotAdopt(node->ss.ss_ScanTupleSlot);
+
+	scan->operation = list_nth_int(plan->fdw_private, MOT_PLAN_LOCK);
+	if (scan->operation != 0 && node->ss.ps.state->es_epq_active == NULL)
+		scan->writer = MotWriterBegin(node->ss.ss_currentRelation,
+									  node->ss.ps.state->es_snapshot,
+									  node->ss.ps.state->es_output_cid);
+}
+
+TupleTableSlot *
+MotIterateForeignScan(ForeignScanState *node)
+{
+	MotScan    *scan = (MotScan *) node->fdw_state;
+	ExprContext *econtext = node->ss.ps.ps_ExprContext;
+	TupleTableSlot *slot = node->ss.ss_ScanTupleSlot;
+
+	for (;;)
+	{
+		if (!MotScanNext(scan, econtext))
+			return ExecClearTuple(slot);
+		MotSlotShow(slot, scan->version);
+		if (scan->want_tid)
+			MotRowToTid(scan->session, scan->row, &slot->tts_tid);
+		if (likely(scan->writer == NULL))
+			return slot;
+
+		/*
+		 * The rows of an UPDATE or DELETE with row triggers: these must see
+		 * the newest version, so it is locked before they run.  The caller
+		 * evaluates the filter again, to no harm.
+		 */
+		econtext->ecxt_scantuple = slot;
+		if (!ExecQual(node->ss.ps.qual, econtext))
+			InstrCountFiltered1(node, 1);
+		else if (MotScanLockRow(scan, econtext, node->ss.ps.qual))
+			return slot;
+		CHECK_FOR_INTERRUPTS();
+		ResetExprContext(econtext);
+	}
+}
+
+void
+MotReScanForeignScan(ForeignScanState *node)
+{
+	MotScan    *scan = (MotScan *) node->fdw_state;
+
+	if (scan == NULL)
+		return;
+	if (scan->cursor_open)
+		close_cursor(scan);
+	scan->sorted = NULL;
+	scan->phase = MOT_SCAN_START;
+}
+
+void
+MotEndForeignScan(ForeignScanState *node)
+{
+	MotScan    *scan = (MotScan *) node->fdw_state;
+
+	if (scan != NULL)
+		MotScanEnd(scan);
+}

@@ -1,0 +1,191 @@
+/*-------------------------------------------------------------------------
+ *
+ * slot.c
+ *	  A tuple slot that shows a row version in place.
+ *
+ * The server gives a foreign scan a slot for heap tuples.  Ours are not heap
+ * tuples, and forming one per row would cost more than finding the row.  So
+ * BeginForeignScan gives the slot these operations instead (the struct fits
+ * in the one it replaces): it points at the version, in shared memory, and
+ * columns are taken out of it when an expression asks for them, as many as it
+ * asks for.  A version stays where it is until the executor ends, so nothing
+ * is copied unless somebody materializes the slot.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "executor/tuptable.h"
+#include "fdw/fdw.h"
+#include "relation/rowcodec.h"
+
+typedef struct MotTupleSlot
+{
+	TupleTableSlot base;
+	const mot_version *version; /* NULL: the columns are in the slot itself */
+	HeapTuple	tuple;			/* what materialized columns point into */
+} MotTupleSlot;
+
+StaticAssertDecl(sizeof(MotTupleSlot) <= sizeof(HeapTupleTableSlot),
+				 "a MOT slot must fit in the slot it replaces");
+
+static void
+mot_slot_init(TupleTableSlot *slot)
+{
+	MotTupleSlot *mslot = (MotTupleSlot *) slot;
+
+	mslot->version = NULL;
+	mslot->tuple = NULL;
+}
+
+static void
+mot_slot_release(TupleTableSlot *slot)
+{
+}
+
+static void
+mot_slot_clear(TupleTableSlot *slot)
+{
+	MotTupleSlot *mslot = (MotTupleSlot *) slot;
+
+	if (unlikely(TTS_SHOULDFREE(slot)))
+	{
+		heap_freetuple(mslot->tuple);
+		mslot->tuple = NULL;
+		slot->tts_flags &= ~TTS_FLAG_SHOULDFREE;
+	}
+	mslot->version = NULL;
+	slot->tts_nvalid = 0;
+	slot->tts_flags |= TTS_FLAG_EMPTY;
+	ItemPointerSetInvalid(&slot->tts_tid);
+}
+
+static void
+mot_slot_getsomeattrs(TupleTableSlot *slot, int natts)
+{
+	MotTupleSlot *mslot = (MotTupleSlot *) slot;
+
+	Assert(!TTS_EMPTY(slot));
+	MotRowDeform(slot->tts_tupleDescriptor, mslot->version, natts,
+				 slot->tts_values, slot->tts_isnull);
+	slot->tts_nvalid = natts;
+}
+
+static Datum
+mot_slot_getsysattr(TupleTableSlot *slot, int attnum, bool *isnull)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("memory-optimized tables have no system columns but ctid and tableoid")));
+	return 0;					/* keep compiler quiet */
+}
+
+/* Cut the slot's contents off from the version: a tuple keeps the columns. */
+static void
+mot_slot_materialize(TupleTableSlot *slot)
+{
+	MotTupleSlot *mslot = (MotTupleSlot *) slot;
+	MemoryContext oldcxt;
+
+	Assert(!TTS_EMPTY(slot));
+	if (TTS_SHOULDFREE(slot))
+		return;
+	slot_getallattrs(slot);
+	oldcxt = MemoryContextSwitchTo(slot->tts_mcxt);
+	mslot->tuple = heap_form_tuple(slot->tts_tupleDescriptor,
+								   slot->tts_values, slot->tts_isnull);
+	MemoryContextSwitchTo(oldcxt);
+	slot->tts_flags |= TTS_FLAG_SHOULDFREE;
+	heap_deform_tuple(mslot->tuple, slot->tts_tupleDescriptor,
+					  slot->tts_values, slot->tts_isnull);
+	mslot->version = NULL;
+}
+
+static HeapTuple
+mot_slot_copy_heap_tuple(TupleTableSlot *slot)
+{
+	HeapTuple	tuple;
+
+	Assert(!TTS_EMPTY(slot));
+	slot_getallattrs(slot);
+	tuple = heap_form_tuple(slot->tts_tupleDescriptor,
+							slot->tts_values, slot->tts_isnull);
+	tuple->t_self = slot->tts_tid;
+	tuple->t_tableOid = slot->tts_tableOid;
+	return tuple;
+}
+
+static MinimalTuple
+mot_slot_copy_minimal_tuple(TupleTableSlot *slot)
+{
+	Assert(!TTS_EMPTY(slot));
+	slot_getallattrs(slot);
+	return heap_form_minimal_tuple(slot->tts_tupleDescriptor,
+								   slot->tts_values, slot->tts_isnull);
+}
+
+static void
+mot_slot_copyslot(TupleTableSlot *dstslot, TupleTableSlot *srcslot)
+{
+	int			natts = srcslot->tts_tupleDescriptor->natts;
+
+	mot_slot_clear(dstslot);
+	slot_getallattrs(srcslot);
+	memcpy(dstslot->tts_values, srcslot->tts_values, natts * sizeof(Datum));
+	memcpy(dstslot->tts_isnull, srcslot->tts_isnull, natts * sizeof(bool));
+	dstslot->tts_nvalid = natts;
+	dstslot->tts_flags &= ~TTS_FLAG_EMPTY;
+	mot_slot_materialize(dstslot);
+}
+
+static const TupleTableSlotOps mot_slot_ops = {
+	.base_slot_size = sizeof(MotTupleSlot),
+	.init = mot_slot_init,
+	.release = mot_slot_release,
+	.clear = mot_slot_clear,
+	.getsomeattrs = mot_slot_getsomeattrs,
+	.getsysattr = mot_slot_getsysattr,
+	.materialize = mot_slot_materialize,
+	.copyslot = mot_slot_copyslot,
+	.get_heap_tuple = NULL,
+	.get_minimal_tuple = NULL,
+	.copy_heap_tuple = mot_slot_copy_heap_tuple,
+	.copy_minimal_tuple = mot_slot_copy_minimal_tuple
+};
+
+/* Turn the (empty) heap tuple slot the server made into one of ours. */
+void
+MotSlotAdopt(TupleTableSlot *slot)
+{
+	Assert(TTS_EMPTY(slot));
+	Assert(slot->tts_ops == &TTSOpsHeapTuple);
+	*((const TupleTableSlotOps **) &slot->tts_ops) = &mot_slot_ops;
+	mot_slot_init(slot);
+}
+
+/* Show a version in an adopted slot. */
+void
+MotSlotShow(TupleTableSlot *slot, const mot_version *version)
+{
+	Assert(slot->tts_ops == &mot_slot_ops);
+	if (unlikely(TTS_SHOULDFREE(slot)))
+		mot_slot_clear(slot);
+	((MotTupleSlot *) slot)->version = version;
+	slot->tts_nvalid = 0;
+	slot->tts_flags &= ~TTS_FLAG_EMPTY;
+}
+
+/*
+ * Put a version into a slot of any kind that is described by the table's row
+ * type: its columns point into the version.
+ */
+void
+MotSlotStore(TupleTableSlot *slot, const mot_version *version)
+{
+	ExecClearTuple(slot);
+	MotRowDeform(slot->tts_tupleDescriptor, version,
+				 slot->tts_tupleDescriptor->natts,
+				 slot->tts_values, slot->tts_isnull);
+	ExecStoreVirtualTuple(slot);
+}
