@@ -46,8 +46,7 @@
 
 PG_FUNCTION_INFO_V1(mot_am_handler);
 
-static void
-			refuse(Relation index) pg_attribute_noreturn();
+static void refuse(Relation index) pg_attribute_noreturn();
 
 static void
 refuse(Relation index)
