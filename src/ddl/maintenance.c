@@ -31,6 +31,7 @@
 #include "utils/acl.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
 List	   *
@@ -197,10 +198,21 @@ MotVacuum(const MotUtility *u, VacuumStmt *stmt)
 		run_vacuum(u, copy->is_vacuumcmd, copy->options, others);
 	if (ours != NIL)
 	{
+		bool		pushed = false;
+
 		oldcxt = MemoryContextSwitchTo(PortalContext ? PortalContext : CurrentMemoryContext);
 		copy->options = analyze_options(copy->options);
 		MemoryContextSwitchTo(oldcxt);
+
+		/* the statement's snapshot ended with the transactions of VACUUM */
+		if (!ActiveSnapshotSet())
+		{
+			PushActiveSnapshot(GetTransactionSnapshot());
+			pushed = true;
+		}
 		run_vacuum(u, false, copy->options, ours);
+		if (pushed && ActiveSnapshotSet())
+			PopActiveSnapshot();
 	}
 	return true;
 }
@@ -208,9 +220,8 @@ MotVacuum(const MotUtility *u, VacuumStmt *stmt)
 /* ----------------------------------------------------------------- REINDEX */
 
 static void
-reindex_body(const MotUtility *u, void *arg)
+reindex(ReindexStmt *stmt)
 {
-	ReindexStmt *stmt = (ReindexStmt *) arg;
 	Oid			relid;
 	Oid			indexoid = InvalidOid;
 	Relation	rel;
@@ -252,7 +263,13 @@ MotReindex(const MotUtility *u, ReindexStmt *stmt)
 		!MotDdlIsMotIndex(oid) || !MotIsMotTable(IndexGetRelation(oid, true)) :
 		stmt->kind != REINDEX_OBJECT_TABLE || !MotIsMotTable(oid))
 		return false;
-	MotUtilityWhole(u, reindex_body, stmt);
+
+	/* event triggers take no part in REINDEX */
+	PreventCommandIfReadOnly("REINDEX");
+	PreventCommandIfParallelMode("REINDEX");
+	PreventCommandDuringRecovery("REINDEX");
+	reindex(stmt);
+	CommandCounterIncrement();
 	return true;
 }
 
