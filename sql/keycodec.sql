@@ -140,7 +140,7 @@ CREATE FUNCTION check_equality(type text, query text, OUT wrong bigint) LANGUAGE
 BEGIN
     EXECUTE format('CREATE TABLE keycodec_table (v %s)', type);
     EXECUTE format('INSERT INTO keycodec_table %s', query);
-    CREATE INDEX keycodec_index ON keycodec_table (v);
+    CREATE INDEX keycodec_index ON keycodec_table (v) WHERE false;
     EXECUTE $q$
         WITH keys AS MATERIALIZED (SELECT v, mot_key_bytes('keycodec_index', whole) AS key FROM keycodec_table whole)
         SELECT count(DISTINCT (v, key)) - count(DISTINCT v) + count(DISTINCT (v, key)) - count(DISTINCT key) FROM keys
