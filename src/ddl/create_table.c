@@ -191,7 +191,7 @@ like_columns(CreateWork *work, TableLikeClause *like)
 			stmt->object = (Node *) list_make2(makeString(pstrdup(target->relname)),
 											   makeString(pstrdup(column->colname)));
 			stmt->comment = comment;
-			work->comments = lappend(work->comments, stmt);
+			work	  ->comments = lappend(work->comments, stmt);
 		}
 		columns = lappend(columns, column);
 	}
@@ -201,7 +201,7 @@ like_columns(CreateWork *work, TableLikeClause *like)
 						 CREATE_TABLE_LIKE_STATISTICS))
 	{
 		like->relationOid = RelationGetRelid(source);
-		work->likes = lappend(work->likes, like);
+		work	  ->likes = lappend(work->likes, like);
 	}
 
 	/* keep the lock: nobody may change the source before the clause is done */
@@ -224,7 +224,7 @@ expand_likes(CreateWork *work)
 		else
 			elements = lappend(elements, element);
 	}
-	work->stmt->base.tableElts = elements;
+	work	  ->stmt->base.tableElts = elements;
 }
 
 /* ------------------------------------------------------------------ create */
@@ -308,17 +308,59 @@ create_body(const MotUtility *u, void *arg)
 	}
 }
 
+/*
+ * The primary key's columns are NOT NULL from the start where they are in the
+ * statement; others (inherited ones) change when the key is made.
+ */
+static void
+mark_primary(CreateWork *work)
+{
+	ListCell   *lc;
+	ListCell   *lc2;
+	ListCell   *lc3;
+
+	foreach(lc, work->keys)
+	{
+		IndexStmt  *index = lfirst_node(IndexStmt, lc);
+
+		if (!index->primary)
+			continue;
+		foreach(lc2, index->indexParams)
+		{
+			foreach(lc3, work->stmt->base.tableElts)
+			{
+				ColumnDef  *column = (ColumnDef *) lfirst(lc3);
+				ListCell   *lc4;
+
+				if (!IsA(column, ColumnDef) ||
+					strcmp(column->colname, lfirst_node(IndexElem, lc2)->name) != 0)
+					continue;
+				column->is_not_null = true;
+				/* NULL PRIMARY KEY is not taken for a contradiction */
+				foreach(lc4, column->constraints)
+				{
+					if (lfirst_node(Constraint, lc4)->contype == CONSTR_NULL)
+						column->constraints = foreach_delete_current(column->constraints, lc4);
+				}
+			}
+		}
+	}
+}
+
 static void
 create_table(const MotUtility *u, CreateForeignTableStmt *stmt)
 {
-	CreateWork	work;
+	CreateWork work;
 
 	memset(&work, 0, sizeof(work));
-	work.stmt = stmt;
+	work.		stmt = stmt;
+
 	(void) MotEngineRequired();
-	work.keys = MotMergeKeys(MotTakeTableKeys(stmt->base.relation, &stmt->base.tableElts),
-							 stmt->base.relation);
+	work.		keys = MotMergeKeys(MotTakeTableKeys(stmt->base.relation, &stmt->base.tableElts),
+									stmt->base.relation);
+
 	expand_likes(&work);
+	mark_primary(&work);
 	MotUtilityWhole(u, create_body, &work);
 }
 

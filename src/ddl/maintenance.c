@@ -312,7 +312,7 @@ check_lock(const RangeVar *name, Oid relid, Oid old_relid, void *arg)
 		mask = ACL_UPDATE | ACL_DELETE | ACL_TRUNCATE;
 	aclresult = pg_class_aclcheck(relid, GetUserId(), mask);
 	if (aclresult != ACLCHECK_OK)
-		aclcheck_error(aclresult, OBJECT_TABLE, name->relname);
+		aclcheck_error(aclresult, OBJECT_FOREIGN_TABLE, name->relname);
 }
 
 static void

@@ -1,0 +1,193 @@
+--
+-- ALTER TABLE and ALTER FOREIGN TABLE
+--
+CREATE FOREIGN TABLE ddl_a (id int, a int, b text) SERVER mot_server;
+INSERT INTO ddl_a SELECT i, i * 10, 'b' || i FROM generate_series(1, 5) i;
+
+-- keys
+ALTER TABLE ddl_a ADD PRIMARY KEY (id);
+ALTER FOREIGN TABLE ddl_a ADD CONSTRAINT ddl_a_b UNIQUE (b), ADD UNIQUE (a, id);
+ALTER TABLE ONLY ddl_a ADD CONSTRAINT again PRIMARY KEY (a);
+\d ddl_a
+INSERT INTO ddl_a VALUES (1, 1, 'x');
+INSERT INTO ddl_a VALUES (6, 1, 'b1');
+ALTER TABLE ddl_a DROP CONSTRAINT ddl_a_pkey, DROP CONSTRAINT IF EXISTS nothing;
+DROP INDEX ddl_a_b;
+ALTER TABLE ddl_a DROP CONSTRAINT ddl_a_b;
+INSERT INTO ddl_a VALUES (1, 1, 'b1');
+ALTER TABLE ddl_a ADD PRIMARY KEY (id);
+ALTER TABLE ddl_a ADD UNIQUE (id) DEFERRABLE;
+ALTER TABLE ddl_a ADD EXCLUDE (id WITH =);
+DELETE FROM ddl_a WHERE a = 1;
+INSERT INTO ddl_a VALUES (NULL, 7, 'b7');
+ALTER TABLE ddl_a ADD PRIMARY KEY (id);
+DELETE FROM ddl_a WHERE id IS NULL;
+CREATE UNIQUE INDEX ddl_a_u ON ddl_a (id);
+CREATE INDEX ddl_a_n ON ddl_a (id DESC);
+ALTER TABLE ddl_a ADD CONSTRAINT ddl_a_key PRIMARY KEY USING INDEX ddl_a_n;
+ALTER TABLE ddl_a ADD CONSTRAINT ddl_a_key PRIMARY KEY USING INDEX nothing;
+ALTER TABLE ddl_a ADD CONSTRAINT ddl_a_key PRIMARY KEY USING INDEX ddl_a_u;
+ALTER TABLE ddl_a ADD CONSTRAINT ddl_a_key2 UNIQUE USING INDEX ddl_a_key;
+\d ddl_a
+INSERT INTO ddl_a VALUES (2, 7, 'b7');
+INSERT INTO ddl_a VALUES (NULL, 7, 'b7');
+
+-- ADD COLUMN: the rows that were there get the value, too
+ALTER TABLE ddl_a ADD COLUMN n int;
+ALTER TABLE ddl_a ADD COLUMN c int DEFAULT 7;
+ALTER TABLE ddl_a ADD COLUMN s serial, ADD COLUMN g text GENERATED ALWAYS AS (b || '!') STORED;
+ALTER TABLE ddl_a ADD COLUMN i int GENERATED ALWAYS AS IDENTITY (START 10);
+ALTER TABLE ddl_a ADD COLUMN u uuid DEFAULT gen_random_uuid();
+SELECT id, a, b, n, c, s, g, i FROM ddl_a ORDER BY id;
+SELECT count(DISTINCT u) FROM ddl_a;
+ALTER TABLE ddl_a ADD COLUMN z int DEFAULT 1, ALTER COLUMN z SET DEFAULT 2;
+INSERT INTO ddl_a (id, a, b) VALUES (20, 200, 'b20');
+SELECT id, c, s, g, i, z FROM ddl_a ORDER BY id;
+ALTER TABLE ddl_a ADD COLUMN x int NOT NULL;
+ALTER TABLE ddl_a ADD COLUMN x int PRIMARY KEY DEFAULT 1;
+ALTER TABLE ddl_a ADD COLUMN x int DEFAULT 1 UNIQUE;
+ALTER TABLE ddl_a ADD COLUMN x int CHECK (x > 1) DEFAULT 1;
+ALTER TABLE ddl_a ADD COLUMN x int NOT NULL DEFAULT 1 CHECK (x > 0);
+ALTER TABLE ddl_a ADD COLUMN IF NOT EXISTS x int UNIQUE;
+ALTER TABLE ddl_a ADD COLUMN y int UNIQUE;
+ALTER TABLE IF EXISTS ddl_nothing ADD COLUMN y int UNIQUE;
+\d ddl_a
+ALTER TABLE ddl_a DROP COLUMN y, DROP COLUMN x, DROP COLUMN z, DROP COLUMN u, DROP COLUMN s;
+-- a dropped column takes its indexes along
+ALTER TABLE ddl_a DROP COLUMN id;
+\d ddl_a
+SELECT * FROM ddl_a ORDER BY a;
+DROP TABLE ddl_a;
+
+-- NOT NULL and CHECK look at the rows
+CREATE FOREIGN TABLE ddl_a (id int PRIMARY KEY, a int, b int) SERVER mot_server;
+INSERT INTO ddl_a VALUES (1, 1, 1), (2, NULL, 2);
+CREATE INDEX ddl_a_ab ON ddl_a (a, b);
+ALTER TABLE ddl_a ALTER a SET NOT NULL;
+ALTER TABLE ddl_a ADD CONSTRAINT ck CHECK (b < 2);
+ALTER TABLE ddl_a ADD CONSTRAINT ck CHECK (b < 2) NOT VALID;
+ALTER TABLE ddl_a VALIDATE CONSTRAINT ck;
+INSERT INTO ddl_a VALUES (3, 3, 3);
+UPDATE ddl_a SET a = 2, b = 0 WHERE id = 2;
+ALTER TABLE ddl_a VALIDATE CONSTRAINT ck;
+ALTER TABLE ddl_a ALTER a SET NOT NULL;
+INSERT INTO ddl_a VALUES (4, NULL, 1);
+-- the index changed its form, and serves on
+INSERT INTO ddl_a VALUES (5, 1, 1), (6, 3, 1);
+SELECT id FROM ddl_a WHERE a = 1 ORDER BY id;
+SELECT id FROM ddl_a WHERE a > 1 ORDER BY a;
+BEGIN;
+ALTER TABLE ddl_a ALTER a DROP NOT NULL;
+INSERT INTO ddl_a VALUES (7, NULL, 1), (8, 9, 1);
+SELECT id FROM ddl_a WHERE a IS NULL;
+SELECT id FROM ddl_a WHERE a > 1 ORDER BY a;
+ROLLBACK;
+SELECT id FROM ddl_a WHERE a > 1 ORDER BY a;
+BEGIN;
+INSERT INTO ddl_a VALUES (9, 10, 1);
+DELETE FROM ddl_a WHERE id = 1;
+ALTER TABLE ddl_a ALTER a DROP NOT NULL;
+UPDATE ddl_a SET a = NULL WHERE id = 5;
+COMMIT;
+SELECT id, a FROM ddl_a WHERE a >= 1 ORDER BY a;
+SELECT id FROM ddl_a WHERE a IS NULL;
+DROP TABLE ddl_a;
+
+-- ALTER COLUMN TYPE stores the rows anew
+CREATE FOREIGN TABLE ddl_a (id int PRIMARY KEY, a text COLLATE "C", b varchar(10), c int, d numeric) SERVER mot_server;
+INSERT INTO ddl_a SELECT i, i::text, 'b' || i, i, i / 4.0 FROM generate_series(1, 12) i;
+CREATE INDEX ddl_a_a ON ddl_a (a DESC);
+CREATE UNIQUE INDEX ddl_a_bc ON ddl_a (b, c);
+ALTER TABLE ddl_a ADD CONSTRAINT ddl_a_d UNIQUE (d), ADD CONSTRAINT ddl_a_pos CHECK (c > 0);
+COMMENT ON INDEX ddl_a_a IS 'index on a';
+COMMENT ON CONSTRAINT ddl_a_d ON ddl_a IS 'unique d';
+ALTER TABLE ddl_a ALTER id TYPE bigint;
+ALTER TABLE ddl_a ALTER a TYPE int;
+ALTER TABLE ddl_a ALTER a TYPE int USING a::int + id::int;
+ALTER TABLE ddl_a ALTER b TYPE text, ALTER c TYPE text USING 'c' || c;
+ALTER TABLE ddl_a DROP CONSTRAINT ddl_a_pos, ALTER b TYPE text, ALTER c TYPE text USING 'c' || c,
+    ALTER d TYPE float8, ADD COLUMN e int DEFAULT 4, ADD UNIQUE (c);
+\d ddl_a
+SELECT obj_description('ddl_a_a'::regclass), obj_description(oid) FROM pg_constraint WHERE conname = 'ddl_a_d';
+SELECT * FROM ddl_a ORDER BY id;
+SELECT id FROM ddl_a WHERE a BETWEEN 8 AND 12 ORDER BY a DESC;
+INSERT INTO ddl_a VALUES (2, 100, 'b100', 'c100', 100);
+INSERT INTO ddl_a VALUES (100, 100, 'b100', 'c100', 0.5);
+ALTER TABLE ddl_a ALTER d TYPE int;
+SELECT id, d FROM ddl_a ORDER BY id LIMIT 2;
+ALTER TABLE ddl_a ALTER nothing TYPE int;
+ALTER TABLE ddl_a ALTER a TYPE json USING to_json(a);
+SELECT id, a FROM ddl_a WHERE id = 3;
+BEGIN;
+ALTER TABLE ddl_a ALTER id TYPE text;
+INSERT INTO ddl_a (id) VALUES ('x');
+SELECT id FROM ddl_a WHERE id IN ('1', 'x') ORDER BY id;
+SAVEPOINT s;
+ALTER TABLE ddl_a ALTER id TYPE int USING ascii(id) * 100 + length(id);
+SELECT id FROM ddl_a ORDER BY id;
+ROLLBACK TO s;
+ALTER TABLE ddl_a ALTER a TYPE bigint USING -a;
+SELECT id, a FROM ddl_a ORDER BY a LIMIT 2;
+ROLLBACK;
+SELECT id, a FROM ddl_a ORDER BY a LIMIT 2;
+ALTER TABLE ddl_a ADD COLUMN g int GENERATED ALWAYS AS (a + 1) STORED;
+ALTER TABLE ddl_a ALTER a TYPE bigint;
+ALTER TABLE ddl_a ALTER g TYPE bigint USING 1;
+ALTER TABLE ddl_a ALTER g TYPE bigint;
+SELECT id, g FROM ddl_a WHERE id = 3;
+-- not while our own query uses the table
+BEGIN;
+DECLARE cur CURSOR FOR SELECT id FROM ddl_a;
+FETCH cur;
+ALTER TABLE ddl_a ALTER d TYPE text;
+ROLLBACK;
+DROP TABLE ddl_a;
+
+-- what means nothing to a table in memory, and what is refused
+CREATE FOREIGN TABLE ddl_a (id int PRIMARY KEY, a int) SERVER mot_server;
+ALTER TABLE ddl_a SET (fillfactor = 70);
+ALTER TABLE ddl_a RESET (fillfactor);
+ALTER TABLE ddl_a SET TABLESPACE pg_default;
+ALTER TABLE ddl_a SET TABLESPACE nowhere;
+ALTER TABLE ddl_a SET LOGGED;
+ALTER TABLE ddl_a SET UNLOGGED;
+ALTER TABLE ddl_a SET WITHOUT CLUSTER;
+ALTER TABLE ddl_a CLUSTER ON ddl_a_pkey;
+ALTER TABLE ddl_a REPLICA IDENTITY DEFAULT;
+ALTER TABLE ddl_a REPLICA IDENTITY FULL;
+ALTER TABLE ddl_a ALTER a SET STATISTICS 200;
+ALTER TABLE ddl_a ENABLE ROW LEVEL SECURITY;
+
+-- names, schema, owner, comments
+CREATE ROLE regress_ddl_one;
+CREATE ROLE regress_ddl_two;
+CREATE SCHEMA ddl_s;
+GRANT ALL ON SCHEMA ddl_s TO regress_ddl_one, regress_ddl_two;
+ALTER TABLE ddl_a ADD COLUMN s serial;
+COMMENT ON TABLE ddl_a IS 'a table';
+COMMENT ON COLUMN ddl_a.a IS 'a column';
+SELECT obj_description('ddl_a'::regclass), col_description('ddl_a'::regclass, 2);
+INSERT INTO ddl_a VALUES (1, 1);
+ALTER TABLE ddl_a RENAME TO ddl_r;
+ALTER TABLE ddl_r RENAME COLUMN a TO r;
+ALTER TABLE ddl_r RENAME CONSTRAINT ddl_a_pkey TO ddl_r_key;
+ALTER TABLE ddl_r SET SCHEMA ddl_s;
+ALTER TABLE ddl_s.ddl_r OWNER TO regress_ddl_one;
+SELECT relname, relnamespace::regnamespace, relowner::regrole FROM pg_class
+    WHERE relname IN ('ddl_r', 'ddl_r_key', 'ddl_a_s_seq') ORDER BY relname;
+REASSIGN OWNED BY regress_ddl_one TO regress_ddl_two;
+SELECT relname, relowner::regrole FROM pg_class
+    WHERE relname IN ('ddl_r', 'ddl_r_key', 'ddl_a_s_seq') ORDER BY relname;
+INSERT INTO ddl_s.ddl_r VALUES (1, 1);
+SELECT * FROM ddl_s.ddl_r;
+SET ROLE regress_ddl_one;
+ALTER TABLE ddl_s.ddl_r ADD UNIQUE (r);
+ALTER TABLE ddl_s.ddl_r ADD COLUMN q int DEFAULT 1;
+CREATE INDEX ON ddl_s.ddl_r (r);
+REINDEX TABLE ddl_s.ddl_r;
+DROP TABLE ddl_s.ddl_r;
+RESET ROLE;
+DROP OWNED BY regress_ddl_one, regress_ddl_two;
+SELECT count(*) FROM mot_stat_tables;
+DROP SCHEMA ddl_s;
+DROP ROLE regress_ddl_one, regress_ddl_two;
