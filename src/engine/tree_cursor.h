@@ -1,5 +1,72 @@
+/*-------------------------------------------------------------------------
+ *
+ * tree_cursor.h
+ *	  The range cursor of the Masstree, for callers that embed it.
+ *
+ * A cursor works on a copy of one border node's entries, taken at one
+ * version, in the order of the scan and cut at the bound where the scan ends.
+ * Of suffixes it has addresses: their bytes never change, and blocks that are
+ * replaced are only retired.  (So a cursor must not be used again after its
+ * own process changed the tree as an exclusive caller, which frees at once.)
+ *
+ * Its position is that of the last entry it took from a copy: the bytes above
+ * the layer are in the key buffer, slice and rank beside it.
+ *
+ *-------------------------------------------------------------------------
+ */
 #ifndef MOT_TREE_CURSOR_H
 #define MOT_TREE_CURSOR_H
+
 #include "tree.h"
-struct mot_tree_cursor { const mot_tree *tree; mot_bound lo, hi; uint8_t lob[8200], hib[8200], key[8200]; size_t klen; bool started, back; };
-#endif
+
+#define MOT_CURSOR_ENTRIES 15	/* of a border node */
+#define MOT_CURSOR_LEVELS 8		/* of layers above to which it can go back directly */
+#define MOT_CURSOR_BYTES 384	/* key and bounds; more are allocated */
+
+struct mot_tree_cursor
+{
+	const mot_tree *tree;
+	const mot_observer *observer;
+	bool		backward;
+	bool		positioned;		/* there is a copy */
+	bool		started;		/* the position is that of an entry, not yet of a bound */
+	bool		last;			/* the bound lies in the copied node */
+	bool		done;
+
+	/* the copy */
+	int			index;			/* next entry to take */
+	int			count;
+	mot_node   *node;
+	uint64_t	version;
+	uint64_t	slice[MOT_CURSOR_ENTRIES];
+	uint64_t	value[MOT_CURSOR_ENTRIES];
+	uint8_t		keylenx[MOT_CURSOR_ENTRIES];
+	uint16_t	suffix_len[MOT_CURSOR_ENTRIES];
+	const unsigned char *suffix[MOT_CURSOR_ENTRIES];
+
+	/* the position */
+	size_t		offset;			/* of the layer's slices in the key */
+	uint64_t	at_slice;
+	int			at_rank;
+
+	struct
+	{
+		mot_node   *node;
+		uint64_t	version;
+	}			level[MOT_CURSOR_LEVELS];
+
+	mot_node   *observed_node;	/* not to say the same again and again */
+	uint64_t	observed_version;
+
+	/* keys from low to below high; a missing high is none */
+	const unsigned char *low;
+	size_t		low_len;
+	const unsigned char *high;
+	size_t		high_len;
+	unsigned char *key;
+	size_t		key_capacity;
+	void	   *allocated;
+	unsigned char bytes[MOT_CURSOR_BYTES];
+};
+
+#endif							/* MOT_TREE_CURSOR_H */

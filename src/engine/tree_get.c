@@ -1,0 +1,296 @@
+/*-------------------------------------------------------------------------
+ *
+ * tree_get.c
+ *	  Finding a key in the Masstree: for a reader, and for a writer that
+ *	  wants the border node locked.  See tree_node.h.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "tree_node.h"
+
+uint64_t
+mot_node_version(const mot_node *node)
+{
+	/*
+	 * Acquire: a committing transaction that finds the version unchanged must
+	 * not have its later loads before this one.
+	 */
+	return mot_observed_version(mot_read(node->version));
+}
+
+uint64_t
+mot_tree_get(const mot_tree *tree, const void *key, size_t len, const mot_observer *observer)
+{
+	const unsigned char *k = key;
+	size_t		left;
+	unsigned	spins = 0;
+	mot_node   *root;
+
+top:
+	k = key;
+	left = len;
+	root = mot_read(tree->root);
+	for (;;)
+	{
+		uint64_t	slice = mot_slice(k, left);
+		int			rank = mot_rank(left);
+		mot_border *b;
+		uint64_t	v;
+		uint64_t	value;
+		int			slot;
+		int			keylenx;
+
+descend:
+		b = mot_descend(&root, slice, &v);
+		if (mot_unlikely(b == NULL))
+		{
+			mot_backoff(&spins);
+			goto top;
+		}
+search:
+		value = 0;
+		keylenx = 0;
+		mot_border_search(b, mot_read(b->permutation), slice, rank, &slot);
+		if (slot >= 0)
+		{
+			value = mot_read(b->value[slot]);
+			if (rank == MOT_KEY_SUFFIX)
+			{
+				keylenx = mot_read(b->keylenx[slot]);
+				if (keylenx == MOT_KEY_SUFFIX)
+				{
+					size_t		suffix_len;
+					const unsigned char *suffix = mot_border_suffix(b, slot, &suffix_len);
+
+					if (suffix_len != left - 8 || memcmp(suffix, k + 8, suffix_len) != 0)
+						value = 0;
+				}
+			}
+		}
+		MOT_STOP_POINT("tree-get-read");
+		if (mot_unlikely(mot_has_changed(&b->n, v)))
+		{
+			uint64_t	now = mot_stable_version(&b->n);
+
+			if (mot_has_split(v, now))
+				goto descend;
+			v = now;
+			goto search;
+		}
+		if (keylenx != MOT_KEY_LAYER)
+		{
+			if (observer)
+				observer->observe(observer->arg, &b->n, mot_observed_version(v));
+			return value;
+		}
+		root = (mot_node *) (uintptr_t) value;
+		mot_prefetch_node(root);
+		k += 8;
+		left -= 8;
+	}
+}
+
+/*
+ * A link says "from", but the root of its layer has become "to".  It may be
+ * that this is no more the newest: then the next writer comes along.
+ */
+static void
+mend_link(mot_tree *tree, const mot_tree_context *ctx, mot_border *upper, uint64_t version,
+		  int slot, mot_node *from, mot_node *to)
+{
+	if (upper == NULL)
+	{
+		/* release: readers of the new root see its contents */
+		atomic_compare_exchange_strong_explicit(&tree->root, &from, to,
+												memory_order_release, memory_order_relaxed);
+		return;
+	}
+
+	/*
+	 * The slot still has the link if nothing was inserted, and if it was
+	 * removed since, then nobody looks at it.  Readers may go either way, so
+	 * the version stays.
+	 */
+	if (mot_lock_node(&upper->n, ctx->exclusive) == (version & ~MOT_V_LOCK))
+		mot_publish(upper->value[slot], (uint64_t) (uintptr_t) to);
+	mot_unlock_node(&upper->n);
+}
+
+/*
+ * The common part of the two functions below: "target" is the offset of the
+ * layer at which to stop at a link, or beyond the key to stop at none.
+ */
+static inline void
+locate(mot_tree *tree, const mot_tree_context *ctx, const unsigned char *key, size_t len,
+	   size_t target, mot_place *place)
+{
+	unsigned	spins = 0;
+	mot_border *upper;
+	uint64_t	upper_version;
+	int			upper_slot;
+	mot_node   *root;
+
+top:
+	place->offset = 0;
+	upper = NULL;
+	upper_version = 0;
+	upper_slot = 0;
+	root = mot_read(tree->root);
+	for (;;)
+	{
+		const unsigned char *k = key + place->offset;
+		size_t		left = len - place->offset;
+		mot_node   *link = root;
+		mot_border *b;
+		uint64_t	v;
+		uint64_t	perm;
+		int			slot;
+
+		place->slice = mot_slice(k, left);
+		place->rank = place->offset == target ? MOT_KEY_SUFFIX : mot_rank(left);
+descend:
+		b = mot_descend(&root, place->slice, &v);
+		if (mot_unlikely(b == NULL))
+		{
+			mot_backoff(&spins);
+			goto top;
+		}
+		if (mot_unlikely(link != root))
+		{
+			mend_link(tree, ctx, upper, upper_version, upper_slot, link, root);
+			link = root;
+		}
+
+		perm = mot_read(b->permutation);
+		place->position = mot_border_search(b, perm, place->slice, place->rank, &slot);
+		if (slot >= 0 && place->rank == MOT_KEY_SUFFIX && place->offset != target &&
+			mot_read(b->keylenx[slot]) == MOT_KEY_LAYER)
+		{
+			/* down a layer, if that was true */
+			mot_node   *below = (mot_node *) (uintptr_t) mot_read(b->value[slot]);
+
+			if (mot_has_changed(&b->n, v))
+				goto descend;
+			upper = b;
+			upper_version = v;
+			upper_slot = slot;
+			root = below;
+			place->offset += 8;
+			continue;
+		}
+
+		place->node = b;
+		place->version = mot_lock_node(&b->n, ctx->exclusive);
+		if (mot_unlikely(mot_has_split(v, place->version)))
+		{
+			mot_unlock_node(&b->n);
+			goto descend;
+		}
+		place->perm = mot_get(b->permutation);
+		if (((place->version ^ v) & ~MOT_V_LOCK) != 0 || place->perm != perm)
+			place->position = mot_border_search(b, place->perm, place->slice, place->rank, &slot);
+		place->slot = slot;
+		place->found = slot >= 0;
+		if (slot >= 0 && place->rank == MOT_KEY_SUFFIX)
+		{
+			if (mot_get(b->keylenx[slot]) == MOT_KEY_LAYER)
+			{
+				if (place->offset == target)
+					return;
+				/* it has become a layer since we looked */
+				mot_unlock_node(&b->n);
+				goto descend;
+			}
+			else if (place->offset == target)
+				place->found = false;
+			else
+			{
+				size_t		suffix_len;
+				const unsigned char *suffix = mot_border_suffix(b, slot, &suffix_len);
+
+				place->found = suffix_len == left - 8 &&
+					memcmp(suffix, k + 8, suffix_len) == 0;
+			}
+		}
+		return;
+	}
+}
+
+void
+mot_tree_locate(mot_tree *tree, const mot_tree_context *ctx,
+				const unsigned char *key, size_t len, mot_place *place)
+{
+	locate(tree, ctx, key, len, SIZE_MAX, place);
+}
+
+bool
+mot_tree_locate_link(mot_tree *tree, const mot_tree_context *ctx,
+					 const unsigned char *key, size_t offset, mot_place *place)
+{
+	locate(tree, ctx, key, offset + 8, offset, place);
+	if (place->offset == offset && place->found)
+		return true;
+	mot_unlock_node(&place->node->n);
+	return false;
+}
+
+mot_tree_status
+mot_tree_cas(mot_tree *tree, mot_tree_context *ctx, const void *key, size_t len,
+			 uint64_t expected, uint64_t desired, uint64_t *actual, mot_purpose purpose,
+			 const mot_observer *observer)
+{
+	mot_place	place;
+	mot_border *b;
+
+	mot_assert(len <= MOT_KEY_MAX);
+	mot_tree_locate(tree, ctx, key, len, &place);
+	b = place.node;
+	*actual = place.found ? mot_get(b->value[place.slot]) : 0;
+	if (*actual != expected || expected == desired)
+	{
+		mot_unlock_node(&b->n);
+		return *actual == expected ? MOT_TREE_OK : MOT_TREE_MISMATCH;
+	}
+	if (expected == 0)
+		return mot_tree_add(tree, ctx, &place, key, len, desired, purpose, observer);
+	if (desired == 0)
+	{
+		mot_tree_take_out(tree, ctx, &place, key);
+		return MOT_TREE_OK;
+	}
+	/* release: who gets the value sees what the caller put behind it */
+	mot_publish(b->value[place.slot], desired);
+	mot_unlock_node(&b->n);
+	return MOT_TREE_OK;
+}
+
+mot_tree_status
+mot_tree_change(mot_tree *tree, mot_tree_context *ctx, const void *key, size_t len,
+				uint64_t (*change) (void *arg, uint64_t value), void *arg)
+{
+	mot_place	place;
+	mot_border *b;
+	uint64_t	before;
+	uint64_t	after;
+
+	if (len > MOT_KEY_MAX)
+		return MOT_TREE_MISMATCH;
+	mot_tree_locate(tree, ctx, key, len, &place);
+	b = place.node;
+	if (!place.found)
+	{
+		mot_unlock_node(&b->n);
+		return MOT_TREE_MISMATCH;
+	}
+	before = mot_get(b->value[place.slot]);
+	after = change(arg, before);
+	if (after == 0)
+	{
+		mot_tree_take_out(tree, ctx, &place, key);
+		return MOT_TREE_OK;
+	}
+	if (after != before)
+		mot_publish(b->value[place.slot], after);	/* release: as above */
+	mot_unlock_node(&b->n);
+	return MOT_TREE_OK;
+}

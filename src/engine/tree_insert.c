@@ -1,0 +1,373 @@
+/*-------------------------------------------------------------------------
+ *
+ * tree_insert.c
+ *	  Adding a key to the Masstree: to a node with room, or by making a layer
+ *	  of two keys that share a slice.  (By splitting a full one: tree_split.c.)
+ *
+ * Each way first locks and allocates all it needs, then changes the tree and
+ * cannot fail.  See tree_node.h.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "tree_insert.h"
+
+/* ------------------------------------------------------------------ nodes */
+
+/*
+ * New nodes are filled with relaxed stores: nobody sees them before a release
+ * store of a pointer to them.
+ */
+mot_border *
+mot_new_border(mot_tree *tree, mot_tree_context *ctx, mot_purpose purpose)
+{
+	mot_border *b = mot_alloc(ctx->cache, tree->pool, sizeof(mot_border), purpose, NULL);
+
+	if (b == NULL)
+		return NULL;
+	memset((void *) b, 0, sizeof(mot_border));
+	mot_set(b->n.version, MOT_V_BORDER);
+	mot_set(b->permutation, MOT_PERMUTATION_EMPTY);
+	return b;
+}
+
+mot_interior *
+mot_new_interior(mot_tree *tree, mot_tree_context *ctx, mot_purpose purpose)
+{
+	mot_interior *in = mot_alloc(ctx->cache, tree->pool, sizeof(mot_interior), purpose, NULL);
+
+	if (in)
+		memset((void *) in, 0, sizeof(mot_interior));
+	return in;
+}
+
+mot_tree *
+mot_tree_create(mot_tree_context *ctx, mot_pool *pool)
+{
+	mot_tree   *tree = mot_alloc(ctx->cache, pool, sizeof(mot_tree), MOT_FOR_CHANGE, NULL);
+	mot_border *b;
+
+	if (tree == NULL)
+		return NULL;
+	tree->pool = pool;
+	b = mot_new_border(tree, ctx, MOT_FOR_CHANGE);
+	if (b == NULL)
+	{
+		mot_free(ctx->cache, tree);
+		return NULL;
+	}
+	mot_set(b->n.version, MOT_V_BORDER | MOT_V_ROOT);
+	mot_set(tree->longest, 0);
+	mot_publish(tree->root, &b->n); /* release: the root is ready */
+	return tree;
+}
+
+/* --------------------------------------------------------------- suffixes */
+
+/*
+ * A block for "count" suffixes of "bytes" in all.  It gets room for as many
+ * more of the same length as the node may get, within reason.
+ */
+mot_suffixes *
+mot_new_suffixes(mot_tree *tree, mot_tree_context *ctx, int count, size_t bytes, bool exact,
+			 mot_purpose purpose)
+{
+	size_t		spare = 0;
+	mot_suffixes *block;
+
+	if (!exact)
+	{
+		size_t		limit = bytes / 2 > 1024 ? bytes / 2 : 1024;
+
+		spare = bytes / (size_t) count * (size_t) (MOT_BORDER_WIDTH - count);
+		if (spare > limit)
+			spare = limit;
+	}
+	block = mot_alloc(ctx->cache, tree->pool, sizeof(mot_suffixes) + bytes + spare, purpose, NULL);
+	if (block == NULL && spare > 0)
+	{
+		spare = 0;
+		block = mot_alloc(ctx->cache, tree->pool, sizeof(mot_suffixes) + bytes, purpose, NULL);
+	}
+	if (block == NULL)
+		return NULL;
+	block->capacity = (uint32_t) (mot_usable_size(ctx->region, block) - sizeof(mot_suffixes));
+	if (block->capacity > (UINT32_C(1) << 18) - 1)
+		block->capacity = (UINT32_C(1) << 18) - 1;
+	block->used = 0;
+	for (int i = 0; i < MOT_BORDER_WIDTH; i++)
+		mot_set(block->at[i], 0);
+	return block;
+}
+
+void
+mot_put_suffix(mot_suffixes *block, int slot, const unsigned char *suffix, size_t len)
+{
+	mot_assert(len <= block->capacity - block->used);
+	memcpy(block->data + block->used, suffix, len);
+	/* release: who sees the length sees the bytes */
+	mot_publish(block->at[slot], block->used << MOT_SUFFIX_LEN_BITS | (uint32_t) len);
+	block->used += (uint32_t) len;
+}
+
+bool
+mot_suffix_fits(const mot_border *b, size_t len)
+{
+	const mot_suffixes *block = mot_get(b->suffixes);
+
+	return block && len <= block->capacity - block->used;
+}
+
+/* a block with what keys first..last-1 of a node have, and room for "len" bytes more */
+mot_suffixes *
+mot_copy_suffixes(mot_tree *tree, mot_tree_context *ctx, const mot_border *b, uint64_t perm,
+			  int first, int last, size_t len, mot_purpose purpose)
+{
+	size_t		bytes = len;
+	int			count = 1;
+	mot_suffixes *block;
+
+	for (int i = first; i < last; i++)
+	{
+		int			s = mot_perm_slot(perm, i);
+		size_t		n;
+
+		if (mot_get(b->keylenx[s]) == MOT_KEY_SUFFIX)
+		{
+			mot_border_suffix(b, s, &n);
+			bytes += n;
+			count++;
+		}
+	}
+	block = mot_new_suffixes(tree, ctx, count, bytes, false, purpose);
+	if (block == NULL)
+		return NULL;
+	for (int i = first; i < last; i++)
+	{
+		int			s = mot_perm_slot(perm, i);
+
+		if (mot_get(b->keylenx[s]) == MOT_KEY_SUFFIX)
+		{
+			size_t		n;
+			const unsigned char *suffix = mot_border_suffix(b, s, &n);
+
+			mot_put_suffix(block, s, suffix, n);
+		}
+	}
+	return block;
+}
+
+/* ------------------------------------------------------------- with room */
+
+/*
+ * Fill a slot that no key has.  Release: the reader of any of it sees that
+ * the node is dirty (see tree_node.h), and of the value, what is behind it.
+ */
+static void
+fill_slot(mot_border *b, int slot, uint64_t slice, int keylenx, uint64_t value)
+{
+	mot_publish(b->slice[slot], slice);
+	mot_publish(b->keylenx[slot], (uint8_t) keylenx);
+	mot_publish(b->value[slot], value);
+}
+
+/* the node is locked and marked, "block" is its new suffix block or NULL */
+void
+mot_add_here(mot_border *b, uint64_t perm, int position, uint64_t slice, int rank,
+		 const unsigned char *suffix, size_t suffix_len, mot_suffixes *block, uint64_t value)
+{
+	int			slot = mot_perm_slot(perm, mot_perm_size(perm));
+
+	if (rank == MOT_KEY_SUFFIX)
+	{
+		mot_put_suffix(block ? block : mot_get(b->suffixes), slot, suffix, suffix_len);
+		if (block)
+			mot_publish(b->suffixes, block);	/* release: the block is filled */
+	}
+	fill_slot(b, slot, slice, rank, value);
+	/* release: the slot is filled */
+	mot_publish(b->permutation, mot_perm_insert(perm, position));
+}
+
+static mot_tree_status
+add_with_room(mot_tree *tree, mot_tree_context *ctx, mot_place *place,
+			  const unsigned char *suffix, size_t suffix_len, uint64_t value,
+			  mot_purpose purpose, const mot_observer *observer)
+{
+	mot_border *b = place->node;
+	mot_suffixes *old = NULL;
+	mot_suffixes *block = NULL;
+	uint64_t	version;
+
+	if (place->rank == MOT_KEY_SUFFIX && !mot_suffix_fits(b, suffix_len))
+	{
+		old = mot_get(b->suffixes);
+		block = mot_copy_suffixes(tree, ctx, b, place->perm, 0, mot_perm_size(place->perm),
+							  suffix_len, purpose);
+		if (block == NULL)
+		{
+			mot_unlock_node(&b->n);
+			return MOT_TREE_NO_MEMORY;
+		}
+	}
+	mot_mark_node(&b->n, MOT_V_INSERTING);
+	MOT_STOP_POINT("tree-insert-marked");
+	mot_add_here(b, place->perm, place->position, place->slice, place->rank, suffix, suffix_len,
+			 block, value);
+	version = mot_unlock_node(&b->n);
+	if (old)
+		mot_retire_object(ctx, old);
+	if (observer)
+		observer->moved(observer->arg, &b->n, mot_observed_version(place->version),
+						mot_observed_version(version), NULL, 0);
+	return MOT_TREE_OK;
+}
+
+/* ----------------------------------------------------------------- layers */
+
+/* as deep as two keys can be alike */
+#define MOT_MAX_LAYERS (MOT_KEY_MAX / 8 + 1)
+
+/*
+ * Layers for two different keys, as deep as they are alike, one border node
+ * each, which are put into "made".  The suffix block is as small as can be:
+ * most such layers never get a third key.  Returns their number; 0: no memory.
+ */
+static int
+make_layers(mot_tree *tree, mot_tree_context *ctx,
+			const unsigned char *key0, size_t left0, uint64_t value0,
+			const unsigned char *key1, size_t left1, uint64_t value1, mot_border **made,
+			mot_purpose purpose)
+{
+	int			count = 0;
+
+	for (;;)
+	{
+		mot_border *b = mot_new_border(tree, ctx, purpose);
+		uint64_t	slice0 = mot_slice(key0, left0);
+		uint64_t	slice1 = mot_slice(key1, left1);
+		int			rank0 = mot_rank(left0);
+		int			rank1 = mot_rank(left1);
+		size_t		bytes = 0;
+
+		if (b == NULL)
+			break;
+		mot_set(b->n.version, MOT_V_BORDER | MOT_V_ROOT);
+		if (count > 0)
+			mot_set(made[count - 1]->value[0], (uint64_t) (uintptr_t) b);
+		made[count++] = b;
+		if (slice0 == slice1 && rank0 == MOT_KEY_SUFFIX && rank1 == MOT_KEY_SUFFIX)
+		{
+			fill_slot(b, 0, slice0, MOT_KEY_LAYER, 0);
+			mot_set(b->permutation, mot_perm_insert(MOT_PERMUTATION_EMPTY, 0));
+			key0 += 8;
+			left0 -= 8;
+			key1 += 8;
+			left1 -= 8;
+			continue;
+		}
+		if (rank0 == MOT_KEY_SUFFIX)
+			bytes += left0 - 8;
+		if (rank1 == MOT_KEY_SUFFIX)
+			bytes += left1 - 8;
+		if (bytes > 0)
+		{
+			mot_suffixes *block = mot_new_suffixes(tree, ctx, 2, bytes, true, purpose);
+
+			if (block == NULL)
+				break;
+			if (rank0 == MOT_KEY_SUFFIX)
+				mot_put_suffix(block, 0, key0 + 8, left0 - 8);
+			if (rank1 == MOT_KEY_SUFFIX)
+				mot_put_suffix(block, 1, key1 + 8, left1 - 8);
+			mot_set(b->suffixes, block);
+		}
+		fill_slot(b, 0, slice0, rank0, value0);
+		fill_slot(b, 1, slice1, rank1, value1);
+		mot_set(b->permutation,
+				mot_perm_insert(mot_perm_insert(MOT_PERMUTATION_EMPTY, 0),
+								slice0 < slice1 || (slice0 == slice1 && rank0 < rank1) ? 1 : 0));
+		return count;
+	}
+	while (count > 0)
+		mot_free(ctx->cache, made[--count]);
+	return 0;
+}
+
+
+/*
+ * The place's entry is a key with another suffix: both go into a new layer,
+ * or several, and the entry becomes a link.
+ */
+static mot_tree_status
+add_in_layer(mot_tree *tree, mot_tree_context *ctx, mot_place *place,
+			 const unsigned char *suffix, size_t suffix_len, uint64_t value,
+			 mot_purpose purpose, const mot_observer *observer)
+{
+	mot_border *b = place->node;
+	int			slot = place->slot;
+	mot_border *made[MOT_MAX_LAYERS];
+	int			count;
+	size_t		other_len;
+	const unsigned char *other = mot_border_suffix(b, slot, &other_len);
+	uint64_t	version;
+
+	count = make_layers(tree, ctx, other, other_len, mot_get(b->value[slot]),
+						suffix, suffix_len, value, made, purpose);
+	if (count == 0)
+	{
+		mot_unlock_node(&b->n);
+		return MOT_TREE_NO_MEMORY;
+	}
+
+	/*
+	 * Nobody believes what value and keylenx say together while the node is
+	 * dirty.  Release: also what the new nodes contain.
+	 */
+	mot_mark_node(&b->n, MOT_V_INSERTING);
+	mot_publish(b->value[slot], (uint64_t) (uintptr_t) made[0]);
+	MOT_STOP_POINT("tree-layer-linked");
+	mot_publish(b->keylenx[slot], MOT_KEY_LAYER);
+	version = mot_unlock_node(&b->n);
+
+	if (observer)
+	{
+		/* whoever observed a node now has to observe the one below it too */
+		observer->moved(observer->arg, &b->n, mot_observed_version(place->version),
+						mot_observed_version(version), &made[0]->n, MOT_V_BORDER);
+		for (int i = 1; i < count; i++)
+			observer->moved(observer->arg, &made[i - 1]->n, MOT_V_BORDER, MOT_V_BORDER,
+							&made[i]->n, MOT_V_BORDER);
+	}
+	return MOT_TREE_OK;
+}
+
+mot_tree_status
+mot_tree_add(mot_tree *tree, mot_tree_context *ctx, mot_place *place,
+			 const unsigned char *key, size_t len, uint64_t value,
+			 mot_purpose purpose, const mot_observer *observer)
+{
+	const unsigned char *suffix = NULL;
+	size_t		suffix_len = 0;
+	uint64_t	longest = mot_get(tree->longest);
+
+	if (place->rank == MOT_KEY_SUFFIX)
+	{
+		suffix = key + place->offset + 8;
+		suffix_len = len - place->offset - 8;
+	}
+
+	/*
+	 * Relaxed: a cursor opened after this insert has heard of it by some other
+	 * way, which orders this too; for any other it does not matter.
+	 */
+	while (mot_unlikely(longest < len) &&
+		   !atomic_compare_exchange_weak_explicit(&tree->longest, &longest, len,
+												  memory_order_relaxed, memory_order_relaxed))
+		;
+
+	if (place->slot >= 0)
+		return add_in_layer(tree, ctx, place, suffix, suffix_len, value, purpose, observer);
+	if (mot_perm_size(place->perm) < MOT_BORDER_WIDTH)
+		return add_with_room(tree, ctx, place, suffix, suffix_len, value, purpose, observer);
+	return mot_tree_add_by_split(tree, ctx, place, suffix, suffix_len, value, purpose, observer);
+}

@@ -1,0 +1,584 @@
+/*-------------------------------------------------------------------------
+ *
+ * tree_node.h
+ *	  Nodes of the Masstree, and what readers and writers do to one node.
+ *
+ * A tree is a trie of layers.  A layer is a B+-tree whose keys are the next
+ * eight bytes of the key (a "slice", big-endian, padded with zeros) and, for
+ * equal slices, the number of bytes that are left: 0 to 8, or "more", which
+ * is rank 9.  An entry of rank 9 either has the rest of its one key in the
+ * node's suffix block or links to a layer for all keys with these first
+ * bytes.  Entries of one slice are always in one border node, so a node's
+ * range is a range of slices.  No node stores its range: the separators in
+ * its ancestors say it.
+ *
+ * Readers.  A node's version word has a counter of inserts, one of splits,
+ * and "dirty" bits a writer sets before it changes what readers look at.  A
+ * reader takes a version without dirty bits, reads, and takes the version
+ * again: unless it is the same, what was read counts for nothing.  Going
+ * from a parent to a child it takes the child's version before it checks the
+ * parent's again, so at some moment both were true.  A border node reached
+ * that way answers for the key as long as it has neither split nor been
+ * deleted: a range only ever shrinks by splitting.  A reader that finds a
+ * deleted node starts again from the top; whoever deleted it is about to
+ * take it off its parent.
+ *
+ * Ordering of memory.  Writers store data with release, after the (relaxed)
+ * store of the dirty bit; readers load data with acquire, before the
+ * (relaxed) second load of the version.  Hence a reader that sees any new
+ * data sees the dirty bit or a later version too.  There are no fences:
+ * thread sanitizers do not understand them, and on x86 these loads and stores
+ * are plain moves.
+ *
+ * What a slot of a border node holds never changes while the permutation has
+ * the slot, but for the value; and an empty slot is filled only under
+ * INSERTING.  So a removal is one store of the permutation and changes no
+ * version: a reader that has the old one was just before it.  Suffix bytes
+ * are appended to the block, and never changed; a block without room is
+ * replaced by a copy.  They may therefore be read without any lock, even by
+ * a cursor that left the node long ago: the block is retired, not freed.
+ *
+ * Writers lock a border node, and its ancestors as far as a split or deletion
+ * goes, from the bottom up.  All nodes of one split are held until the end:
+ * then everything needed can be allocated before anything changes.
+ *
+ * What protects a field: the node's own lock protects everything in it but
+ * "parent" (the parent's lock; a root's: its own), and "prev" (the lock of
+ * the node it points to).  So a split need not lock the children it moves,
+ * nor its right neighbour.
+ *
+ * Removal.  A border node that becomes empty is marked DELETED, leaves the
+ * list of its siblings (this takes the left neighbour's lock), and leaves its
+ * parent; a neighbour takes over its range, as the separator beside it goes.
+ * A parent without children goes the same way.  But the leftmost border node
+ * of a layer and all nodes above it, the "spine", stay as long as the layer:
+ * a link to a layer may therefore point to any of them.  It points to the
+ * root if it can: when the root splits it lags behind, readers climb by
+ * "parent", and the next writer that comes along stores the root in it.
+ *
+ * When only an empty spine is left of a layer (not of the first one, which is
+ * the tree), the link is taken out of the border node above and the spine is
+ * marked DELETED and retired.  This is tried by whoever emptied the leftmost
+ * node or took off the last other one, after giving up all locks: starting
+ * from the top again it locks the upper border node and then the spine from
+ * the bottom, and looks whether it is still empty.
+ *
+ * Lock order: border node of an upper layer; border node of a layer; its left
+ * neighbours, going left; their ancestors, going up.
+ *
+ * An exclusive caller (mot_tree_context) goes through the same code, except
+ * that locking is no atomic exchange and what it unlinks is freed at once.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MOT_TREE_NODE_H
+#define MOT_TREE_NODE_H
+
+#include "tree.h"
+
+#define MOT_BORDER_WIDTH	15	/* a permutation has room for so many */
+#define MOT_INTERIOR_WIDTH	30	/* keys; fills 512 bytes */
+
+/*
+ * The version word.  The counter of inserts lies below that of splits and
+ * carries into it: once in 2^26 inserts readers think the node has split.
+ */
+#define MOT_V_LOCK		UINT64_C(0x01)
+#define MOT_V_INSERTING UINT64_C(0x02)
+#define MOT_V_SPLITTING UINT64_C(0x04)	/* or being deleted */
+#define MOT_V_DELETED	UINT64_C(0x08)
+#define MOT_V_ROOT		UINT64_C(0x10)	/* of its layer */
+#define MOT_V_BORDER	UINT64_C(0x20)
+#define MOT_V_DIRTY		(MOT_V_INSERTING | MOT_V_SPLITTING)
+#define MOT_V_ONE_INSERT (UINT64_C(1) << 6)
+#define MOT_V_ONE_SPLIT (UINT64_C(1) << 32)
+
+/* what observers are told: neither lock nor a change of root matters to them */
+#define mot_observed_version(v) ((v) & ~(MOT_V_LOCK | MOT_V_ROOT))
+
+/* keylenx of a border node's slot: 0 to 8 bytes of the slice, or */
+#define MOT_KEY_SUFFIX	9		/* the rest is in the suffix block */
+#define MOT_KEY_LAYER	10		/* the value is a node of the layer's spine */
+
+#define mot_keylenx_rank(k) ((k) > MOT_KEY_SUFFIX ? MOT_KEY_SUFFIX : (k))
+
+struct mot_node
+{
+	_Atomic uint64_t version;
+	_Atomic(struct mot_interior *) parent;	/* NULL: a root that never split */
+};
+
+/*
+ * Suffixes of one border node's slots: "at" has offset and length in one
+ * word, so that a reader never combines those of two keys.
+ */
+typedef struct mot_suffixes
+{
+	uint32_t	capacity;		/* bytes in data */
+	uint32_t	used;			/* lock holder's */
+	_Atomic uint32_t at[MOT_BORDER_WIDTH];
+	unsigned char data[];
+} mot_suffixes;
+
+#define MOT_SUFFIX_LEN_BITS 13	/* MOT_KEY_MAX < 2^13; 15 such keys < 2^18 */
+#define mot_suffix_offset(at) ((at) >> MOT_SUFFIX_LEN_BITS)
+#define mot_suffix_len(at)	((at) & ((1u << MOT_SUFFIX_LEN_BITS) - 1))
+
+typedef struct mot_border
+{
+	struct mot_node n;
+	_Atomic uint64_t permutation;
+	_Atomic uint8_t keylenx[16];	/* the last one only pads */
+	_Atomic uint64_t slice[MOT_BORDER_WIDTH];
+	_Atomic uint64_t value[MOT_BORDER_WIDTH];
+	_Atomic(struct mot_border *) next;
+	_Atomic(struct mot_border *) prev;
+	_Atomic(mot_suffixes *) suffixes;
+} mot_border;
+
+typedef struct mot_interior
+{
+	struct mot_node n;
+	_Atomic uint32_t keys;
+	uint32_t	unused;
+	_Atomic uint64_t key[MOT_INTERIOR_WIDTH];	/* child[i + 1] has slices >= key[i] */
+	_Atomic(mot_node *) child[MOT_INTERIOR_WIDTH + 1];
+} mot_interior;
+
+_Static_assert(sizeof(mot_border) == 304, "a border node fills its size class");
+_Static_assert(sizeof(mot_interior) == 512, "an interior node fills its size class");
+
+struct mot_tree
+{
+	mot_pool   *pool;
+	_Atomic(mot_node *) root;	/* of the spine of the first layer: may lag behind */
+	_Atomic uint64_t longest;	/* no key ever inserted was longer */
+};
+
+/* relaxed for fields the caller's lock protects; acquire and release: see above */
+#define mot_get(field) atomic_load_explicit(&(field), memory_order_relaxed)
+#define mot_read(field) atomic_load_explicit(&(field), memory_order_acquire)
+#define mot_set(field, x) atomic_store_explicit(&(field), (x), memory_order_relaxed)
+#define mot_publish(field, x) atomic_store_explicit(&(field), (x), memory_order_release)
+
+/* ------------------------------------------------------------ permutation */
+
+/*
+ * Bits 0-3: number of keys; then 15 slot numbers of four bits: first those of
+ * the keys, in order, then the free ones.
+ */
+#define MOT_PERMUTATION_EMPTY UINT64_C(0xEDCBA98765432100)
+
+static inline int
+mot_perm_size(uint64_t perm)
+{
+	return (int) (perm & 15);
+}
+
+static inline int
+mot_perm_slot(uint64_t perm, int i)
+{
+	return (int) (perm >> (4 * i + 4)) & 15;
+}
+
+/* take the first free slot in as key number i */
+static inline uint64_t
+mot_perm_insert(uint64_t perm, int i)
+{
+	int			size = mot_perm_size(perm);
+	uint64_t	slot = (uint64_t) mot_perm_slot(perm, size);
+	int			low = 4 * i + 4;	/* bits below stay */
+	uint64_t	below = perm & ((UINT64_C(1) << low) - 1);
+	uint64_t	middle = perm & ((UINT64_C(1) << (4 * size + 4)) - 1) & ~((UINT64_C(1) << low) - 1);
+	uint64_t	above = 0;
+
+	/* size is at most 14 here; 4 * size + 8 can be 64 */
+	if (size < MOT_BORDER_WIDTH - 1)
+		above = perm & ~((UINT64_C(1) << (4 * size + 8)) - 1);
+	return (below | slot << low | middle << 4 | above) + 1;
+}
+
+/* make key number i's slot the first free one */
+static inline uint64_t
+mot_perm_remove(uint64_t perm, int i)
+{
+	int			size = mot_perm_size(perm);
+	uint64_t	slot = (uint64_t) mot_perm_slot(perm, i);
+	int			low = 4 * i + 4;
+	int			high = 4 * size;	/* where the last key's slot is */
+	uint64_t	below = perm & ((UINT64_C(1) << low) - 1);
+	uint64_t	middle = 0;
+	uint64_t	above = 0;
+
+	if (high > low)
+		middle = (perm >> 4) & ((UINT64_C(1) << high) - 1) & ~((UINT64_C(1) << low) - 1);
+	if (size < MOT_BORDER_WIDTH)
+		above = perm & ~((UINT64_C(1) << (high + 4)) - 1);
+	return (below | middle | slot << high | above) - 1;
+}
+
+/* keep the first "size" keys */
+static inline uint64_t
+mot_perm_truncate(uint64_t perm, int size)
+{
+	return (perm & ~UINT64_C(15)) | (uint64_t) size;
+}
+
+/* ------------------------------------------------------------------- keys */
+
+static inline uint64_t
+mot_load_be64(const unsigned char *p)
+{
+	uint64_t	x;
+
+	memcpy(&x, p, 8);
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	x = __builtin_bswap64(x);
+#endif
+	return x;
+}
+
+static inline uint64_t
+mot_load_be32(const unsigned char *p)
+{
+	uint32_t	x;
+
+	memcpy(&x, p, 4);
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	x = __builtin_bswap32(x);
+#endif
+	return x;
+}
+
+static inline void
+mot_store_be64(unsigned char *p, uint64_t x)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	x = __builtin_bswap64(x);
+#endif
+	memcpy(p, &x, 8);
+}
+
+/* the first eight of "left" bytes; loads overlap instead of looping */
+static inline uint64_t
+mot_slice(const unsigned char *p, size_t left)
+{
+	if (mot_likely(left >= 8))
+		return mot_load_be64(p);
+	if (left >= 4)
+		return mot_load_be32(p) << 32 | mot_load_be32(p + left - 4) << (8 * (8 - left));
+	if (left == 0)
+		return 0;
+	return (uint64_t) p[0] << 56 |
+		(uint64_t) p[left / 2] << (56 - 8 * (left / 2)) |
+		(uint64_t) p[left - 1] << (56 - 8 * (left - 1));
+}
+
+static inline int
+mot_rank(size_t left)
+{
+	return left > 8 ? MOT_KEY_SUFFIX : (int) left;
+}
+
+/* memcmp order, the shorter first */
+static inline int
+mot_compare_bytes(const void *a, size_t alen, const void *b, size_t blen)
+{
+	size_t		n = alen < blen ? alen : blen;
+	int			c = n ? memcmp(a, b, n) : 0;
+
+	return c ? c : (alen > blen) - (alen < blen);
+}
+
+/* --------------------------------------------------------------- versions */
+
+static inline bool
+mot_is_border(uint64_t version)
+{
+	return (version & MOT_V_BORDER) != 0;
+}
+
+/* has the node's range shrunk between version "from" and version "to"? */
+static inline bool
+mot_has_split(uint64_t from, uint64_t to)
+{
+	return (from >> 32) != (to >> 32) || (to & MOT_V_DELETED) != 0;
+}
+
+static inline uint64_t
+mot_stable_version(const mot_node *node)
+{
+	/* acquire: what is read next was written before or at this version */
+	uint64_t	v = mot_read(node->version);
+	unsigned	spins = 0;
+
+	while (mot_unlikely(v & MOT_V_DIRTY))
+	{
+		mot_backoff(&spins);
+		v = mot_read(node->version);
+	}
+	return v;
+}
+
+/* did the node change since version "v"?  A lock alone does not matter. */
+static inline bool
+mot_has_changed(const mot_node *node, uint64_t v)
+{
+	/* relaxed: the acquire loads of the data are before it */
+	return ((mot_get(node->version) ^ v) & ~MOT_V_LOCK) != 0;
+}
+
+/* returns the version without the lock bit; it cannot be dirty */
+static inline uint64_t
+mot_lock_node(mot_node *node, bool exclusive)
+{
+	unsigned	spins = 0;
+	uint64_t	v;
+
+	if (exclusive)
+	{
+		v = mot_get(node->version);
+		mot_set(node->version, v | MOT_V_LOCK);
+		return v;
+	}
+	for (;;)
+	{
+		v = mot_get(node->version);
+		/* acquire: we see all that the last holder did */
+		if (!(v & MOT_V_LOCK) &&
+			atomic_compare_exchange_weak_explicit(&node->version, &v, v | MOT_V_LOCK,
+												  memory_order_acquire,
+												  memory_order_relaxed))
+			return v;
+		mot_backoff(&spins);
+	}
+}
+
+/*
+ * The holder of the lock is about to change what readers look at.  Relaxed:
+ * each of the changes is a release store.
+ */
+static inline void
+mot_mark_node(mot_node *node, uint64_t bits)
+{
+	mot_set(node->version, mot_get(node->version) | bits);
+}
+
+/* count what was marked; returns the new version */
+static inline uint64_t
+mot_unlock_node(mot_node *node)
+{
+	uint64_t	v = mot_get(node->version);
+
+	if (v & MOT_V_SPLITTING)
+		v += MOT_V_ONE_SPLIT;
+	else if (v & MOT_V_INSERTING)
+		v += MOT_V_ONE_INSERT;
+	v &= ~(MOT_V_LOCK | MOT_V_DIRTY);
+	/* release: whoever sees this version sees what was done to the node */
+	mot_publish(node->version, v);
+	return v;
+}
+
+/* lock the parent of a node whose lock is held; NULL if it is a root */
+static inline mot_interior *
+mot_lock_parent(mot_node *node, bool exclusive)
+{
+	if (mot_get(node->version) & MOT_V_ROOT)
+		return NULL;
+	for (;;)
+	{
+		mot_interior *parent = mot_read(node->parent);
+
+		mot_lock_node(&parent->n, exclusive);
+		/* a split of the parent may have moved us meanwhile */
+		if (mot_read(node->parent) == parent)
+			return parent;
+		mot_unlock_node(&parent->n);
+	}
+}
+
+/* --------------------------------------------------------------- descents */
+
+/* start loading a node before its version says what it is */
+static inline void
+mot_prefetch_node(const mot_node *node)
+{
+	const char *p = (const char *) node;
+
+	mot_prefetch(p);
+	mot_prefetch(p + 64);
+	mot_prefetch(p + 128);
+	mot_prefetch(p + 192);
+	mot_prefetch(p + 256);
+}
+
+/* which child of an interior node has slices like this one */
+static inline unsigned
+mot_interior_search(const mot_interior *in, uint64_t slice)
+{
+	unsigned	low = 0;
+	unsigned	n = mot_read(in->keys);
+
+	/* number of keys that are not greater, by halving; compiles to a cmov */
+	while (n > 0)
+	{
+		unsigned	half = (n + 1) / 2;
+
+		low = mot_read(in->key[low + half - 1]) <= slice ? low + half : low;
+		n -= half;
+	}
+	return low;
+}
+
+/*
+ * From a node of a layer's spine to the border node responsible for "slice".
+ * Sets *root to the layer's root and *version to a version of the border node
+ * at which it was responsible.  NULL: the layer or the node has been deleted,
+ * and the caller starts from the top again.
+ */
+static inline mot_border *
+mot_descend(mot_node **root, uint64_t slice, uint64_t *version)
+{
+	mot_node   *n;
+	uint64_t	v;
+
+again:
+	n = *root;
+	for (;;)
+	{
+		v = mot_stable_version(n);
+		if (mot_unlikely(v & MOT_V_DELETED))
+			return NULL;
+		if (mot_likely(v & MOT_V_ROOT))
+			break;
+		n = (mot_node *) mot_read(n->parent);
+	}
+	*root = n;
+
+	while (!mot_is_border(v))
+	{
+		mot_interior *in = (mot_interior *) n;
+		mot_node   *child = mot_read(in->child[mot_interior_search(in, slice)]);
+		uint64_t	cv;
+
+		mot_prefetch_node(child);
+		cv = mot_stable_version(child);
+		if (mot_unlikely(mot_has_changed(n, v)))
+		{
+			uint64_t	now = mot_stable_version(n);
+
+			if (mot_has_split(v, now))
+				goto again;
+			v = now;
+			continue;
+		}
+		n = child;
+		v = cv;
+	}
+	if (mot_unlikely(v & MOT_V_DELETED))
+		return NULL;
+	*version = v;
+	return (mot_border *) n;
+}
+
+/*
+ * Position of (slice, rank) among the keys of a border node: the number of
+ * smaller ones.  *slot is the slot of an equal one, or -1.
+ */
+static inline int
+mot_border_search(const mot_border *b, uint64_t perm, uint64_t slice, int rank, int *slot)
+{
+	int			n = mot_perm_size(perm);
+	int			i;
+
+	for (i = 0; i < n; i++)
+	{
+		int			s = mot_perm_slot(perm, i);
+		uint64_t	there = mot_read(b->slice[s]);
+
+		if (there < slice)
+			continue;
+		if (there == slice)
+		{
+			int			len = mot_read(b->keylenx[s]);
+			int			r = mot_keylenx_rank(len);
+
+			if (r < rank)
+				continue;
+			if (r == rank)
+			{
+				*slot = s;
+				return i;
+			}
+		}
+		break;
+	}
+	*slot = -1;
+	return i;
+}
+
+/*
+ * The suffix of a slot, which a reader must not believe before it has checked
+ * the node's version (but may look at: the bytes are there).
+ */
+static inline const unsigned char *
+mot_border_suffix(const mot_border *b, int slot, size_t *len)
+{
+	const mot_suffixes *block = mot_read(b->suffixes);
+	uint32_t	at;
+
+	if (mot_unlikely(block == NULL))
+	{
+		*len = 0;
+		return NULL;
+	}
+	at = mot_read(block->at[slot]);
+	*len = mot_suffix_len(at);
+	return block->data + mot_suffix_offset(at);
+}
+
+/* ---------------------------------------------------- behind more than one */
+
+/* a key's place, its border node locked: see mot_tree_locate */
+typedef struct mot_place
+{
+	mot_border *node;
+	uint64_t	version;		/* when it was locked, without the lock */
+	uint64_t	perm;
+	uint64_t	slice;
+	int			rank;
+	int			position;		/* in the permutation: where it is or would go */
+	int			slot;			/* of an entry with this slice and rank, or -1 */
+	bool		found;			/* that entry is the key (else its suffix differs) */
+	size_t		offset;			/* of the slice in the key: 8 for each layer above */
+} mot_place;
+
+/* lock the border node where the key is or would be (tree_get.c) */
+extern void mot_tree_locate(mot_tree *tree, const mot_tree_context *ctx,
+							const unsigned char *key, size_t len, mot_place *place);
+/*
+ * Likewise the border node that links to the layer of keys that begin with
+ * the first "offset" + 8 bytes of key.  False, and no lock: no such link.
+ */
+extern bool mot_tree_locate_link(mot_tree *tree, const mot_tree_context *ctx,
+								 const unsigned char *key, size_t offset, mot_place *place);
+
+/* add the key at a place where it is not; unlocks the node (tree_insert.c) */
+extern mot_tree_status mot_tree_add(mot_tree *tree, mot_tree_context *ctx, mot_place *place,
+									const unsigned char *key, size_t len, uint64_t value,
+									mot_purpose purpose, const mot_observer *observer);
+/* take the key out of its place; unlocks the node (tree_remove.c) */
+extern void mot_tree_take_out(mot_tree *tree, mot_tree_context *ctx, mot_place *place,
+							  const unsigned char *key);
+
+static inline void
+mot_retire_object(mot_tree_context *ctx, void *object)
+{
+	if (ctx->exclusive)
+		mot_free(ctx->cache, object);
+	else
+		ctx->retire(ctx->retire_arg, object);
+}
+
+#endif							/* MOT_TREE_NODE_H */
