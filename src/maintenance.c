@@ -43,9 +43,8 @@
 #include "utils/wait_event.h"
 #include "xact/xact.h"
 
-/* milliseconds between two rounds: while something is owed, and when nothing was for long */
+/* milliseconds between two rounds; one with nothing to free looks at a counter for each slot */
 #define ROUND_MS 1000
-#define IDLE_ROUND_MS 5000
 
 PGDLLEXPORT void MotMaintenanceMain(Datum arg);
 PGDLLEXPORT void MotAnnounceMain(Datum arg);
@@ -78,7 +77,6 @@ void
 MotMaintenanceMain(Datum arg)
 {
 	mot_session *session;
-	long		timeout = ROUND_MS;
 
 	/* no engine, nothing to do: exit code 0 means "do not start me again" */
 	if (MotEngine == NULL)
@@ -101,13 +99,9 @@ MotMaintenanceMain(Datum arg)
 			ProcessConfigFile(PGC_SIGHUP);
 		}
 
-		if (mot_reclaim_all(session) > 0)
-			timeout = ROUND_MS;
-		else
-			timeout = Min(timeout + ROUND_MS, IDLE_ROUND_MS);
-
+		(void) mot_reclaim_all(session);
 		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-						 timeout, PG_WAIT_EXTENSION);
+						 ROUND_MS, PG_WAIT_EXTENSION);
 		ResetLatch(MyLatch);
 	}
 

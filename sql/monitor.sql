@@ -1,0 +1,85 @@
+-- What the views show.
+
+CREATE FOREIGN TABLE mon (id int PRIMARY KEY, t text) SERVER mot_server;
+CREATE INDEX mon_t ON mon (t);
+
+SELECT schemaname, relname, relid = 'mon'::regclass AS relid, rows, row_bytes, used_bytes, inserts, updates, deletes
+FROM mot_stat_tables WHERE relname = 'mon';
+
+INSERT INTO mon SELECT i, 'row ' || i FROM generate_series(1, 10000) i;
+UPDATE mon SET t = 'changed' WHERE id <= 100;
+DELETE FROM mon WHERE id > 9990;
+BEGIN;
+INSERT INTO mon VALUES (0, 'never');
+UPDATE mon SET t = 'never';
+ROLLBACK;
+SELECT rows, inserts, updates, deletes, row_bytes > 500000 AS rows_use, used_bytes BETWEEN 1 AND row_bytes AS used,
+       index_bytes > 200000 AS indexes_use, total_bytes = row_bytes + index_bytes AS total
+FROM mot_stat_tables WHERE relname = 'mon';
+SELECT schemaname, relname, indexrelname, relid = 'mon'::regclass AS relid, indexrelid = indexrelname::regclass AS indexrelid,
+       is_unique, bytes > 100000 AS bytes, used_bytes BETWEEN 1 AND bytes AS used, stale_entries >= 0 AS stale
+FROM mot_stat_indexes WHERE relname = 'mon' ORDER BY indexrelname;
+SELECT sum(bytes) = (SELECT index_bytes FROM mot_stat_tables WHERE relname = 'mon') AS sum_of_indexes
+FROM mot_stat_indexes WHERE relname = 'mon';
+
+SELECT max_bytes = pg_size_bytes(current_setting('mot.max_memory')) AS max,
+       used_bytes BETWEEN 1000000 AND max_bytes AS used,
+       rows >= 9990 AS rows, row_bytes > 500000 AS row_bytes, index_bytes > 200000 AS index_bytes,
+       row_bytes + index_bytes + engine_bytes <= used_bytes AS parts,
+       system_bytes > 0 AS system,
+       cardinality(node_bytes) >= 1 AS nodes, clock >= horizon AS horizon, retired_objects >= 0 AS retired
+FROM mot_stat_memory;
+SELECT count(*) = (SELECT cardinality(node_bytes) FROM mot_stat_memory) AS nodes,
+       sum(chunk_bytes) >= sum(page_bytes) AS chunks
+FROM mot_stat_nodes;
+
+-- transactions are counted
+CREATE TEMP TABLE mon_before AS SELECT * FROM mot_stat_transactions;
+DO $$ BEGIN FOR i IN 1..10 LOOP UPDATE mon SET t = 'again' WHERE id = i; COMMIT; END LOOP; END $$;
+BEGIN;
+DELETE FROM mon WHERE id = 1;
+ROLLBACK;
+SELECT t.commits >= b.commits + 10 AS commits, t.aborts > b.aborts AS aborts, t.waits >= b.waits AS waits
+FROM mot_stat_transactions t, mon_before b;
+
+-- what is superseded is reclaimed, memory comes back
+CREATE FUNCTION mon_wait(condition text) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    ok boolean;
+BEGIN
+    FOR i IN 1..300 LOOP
+        EXECUTE 'SELECT ' || condition INTO ok;
+        EXIT WHEN ok;
+        PERFORM pg_sleep(0.1);
+    END LOOP;
+    RETURN ok;
+END
+$$;
+UPDATE mon SET t = 'all';
+SELECT mon_wait('(SELECT sum(stale_entries) = 0 FROM mot_stat_indexes WHERE relname = ''mon'')') AS stale_gone;
+TRUNCATE mon;
+SELECT rows FROM mot_stat_tables WHERE relname = 'mon';
+SELECT mon_wait('(SELECT row_bytes < 500000 AND total_bytes < 1000000 FROM mot_stat_tables WHERE relname = ''mon'')') AS truncated;
+
+-- visible to all; only this database's tables
+CREATE ROLE mon_user;
+SET ROLE mon_user;
+SELECT count(*) FROM mot_stat_tables WHERE relname = 'mon';
+SELECT count(*) FROM mot_stat_indexes WHERE relname = 'mon';
+SELECT count(*) FROM mot_stat_memory;
+SELECT count(*) > 0 AS nodes FROM mot_stat_nodes;
+SELECT count(*) FROM mot_stat_transactions;
+RESET ROLE;
+DROP ROLE mon_user;
+
+DROP FOREIGN TABLE mon;
+SELECT count(*) FROM mot_stat_tables WHERE relname = 'mon';
+DROP FUNCTION mon_wait;
+
+-- settings
+SHOW mot.default_engine;
+SET mot.default_engine = 'row';
+SET mot.max_memory = '1GB';
+SET mot.no_such_setting = 1;
+SELECT name, setting, unit, context, vartype, min_val FROM pg_settings
+WHERE name IN ('mot.default_engine', 'mot.huge_pages') ORDER BY name;

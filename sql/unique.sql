@@ -1,0 +1,124 @@
+-- Unique keys: messages, nulls, multi-row statements, keys freed and taken again.
+
+CREATE FOREIGN TABLE uniq (
+    id int PRIMARY KEY,
+    a int,
+    b text,
+    c numeric UNIQUE,
+    CONSTRAINT uniq_ab UNIQUE (a, b)
+) SERVER mot_server;
+
+INSERT INTO uniq VALUES (1, 1, 'one', 1.0), (2, 2, 'two', 2.0);
+
+-- PostgreSQL's own message, constraint name and detail
+INSERT INTO uniq VALUES (1, 3, 'three', 3.0);
+\echo :LAST_ERROR_SQLSTATE
+INSERT INTO uniq VALUES (3, 2, 'two', 3.0);
+-- equal by the operator class, not by bytes
+INSERT INTO uniq VALUES (3, 3, 'three', 2.000);
+DO $$
+DECLARE
+    con text; tab text; sch text;
+BEGIN
+    INSERT INTO uniq VALUES (3, 1, 'one', 3.0);
+EXCEPTION WHEN unique_violation THEN
+    GET STACKED DIAGNOSTICS con = CONSTRAINT_NAME, tab = TABLE_NAME, sch = SCHEMA_NAME;
+    RAISE NOTICE '% % %', sch, tab, con;
+END
+$$;
+
+-- nulls are distinct
+INSERT INTO uniq VALUES (3, NULL, 'x', NULL), (4, NULL, 'x', NULL), (5, 5, NULL, NULL), (6, 5, NULL, NULL);
+SELECT * FROM uniq ORDER BY id;
+
+-- a failed statement leaves nothing, whatever it did before it failed
+INSERT INTO uniq SELECT i, i, 'n' || i, i FROM generate_series(15, 1, -1) i;
+SELECT count(*) FROM uniq;
+INSERT INTO uniq VALUES (10, 10, 'ten', 10), (11, 10, 'ten', 11);
+SELECT count(*) FROM uniq;
+
+-- keys change
+UPDATE uniq SET id = 2 WHERE id = 1;
+UPDATE uniq SET id = 20 WHERE id = 2;
+INSERT INTO uniq VALUES (2, 2, 'zwei', 2.5);
+INSERT INTO uniq VALUES (21, 2, 'two', 21);
+UPDATE uniq SET b = 'TWO' WHERE id = 20;
+INSERT INTO uniq VALUES (21, 2, 'two', 21);
+-- to itself, and to a value that is equal with other bytes
+UPDATE uniq SET id = id, c = c + 0.00 WHERE id = 20;
+UPDATE uniq SET a = NULL WHERE id = 21;
+INSERT INTO uniq VALUES (22, 2, 'two', 22);
+UPDATE uniq SET a = 2 WHERE id = 21;
+SELECT * FROM uniq ORDER BY id;
+
+-- deleted and inserted again, in one transaction and over several
+BEGIN;
+DELETE FROM uniq WHERE id = 1;
+INSERT INTO uniq VALUES (1, 1, 'one', 1);
+DELETE FROM uniq WHERE id = 1;
+INSERT INTO uniq VALUES (1, 1, 'eins', 1);
+INSERT INTO uniq VALUES (1, 1, 'eins', 1);
+ROLLBACK;
+DELETE FROM uniq WHERE id = 1;
+INSERT INTO uniq VALUES (1, 1, 'eins', 1);
+SELECT * FROM uniq WHERE id = 1;
+SELECT * FROM uniq WHERE c = 1;
+DO $$
+BEGIN
+    FOR i IN 1..100 LOOP
+        DELETE FROM uniq WHERE id = 1;
+        INSERT INTO uniq VALUES (1, 1, 'round ' || i, 1);
+    END LOOP;
+END
+$$;
+SELECT * FROM uniq WHERE id = 1;
+
+-- the key moves to and fro between two rows
+BEGIN;
+UPDATE uniq SET id = -1 WHERE id = 1;
+UPDATE uniq SET id = 1 WHERE id = 2;
+UPDATE uniq SET id = 2 WHERE id = -1;
+SELECT id, b FROM uniq WHERE id IN (1, 2) ORDER BY id;
+COMMIT;
+SELECT id, b FROM uniq WHERE id IN (1, 2) ORDER BY id;
+SELECT id, b FROM uniq WHERE id = -1;
+
+-- savepoints give keys back
+BEGIN;
+SAVEPOINT s;
+INSERT INTO uniq VALUES (30, 30, 'thirty', 30);
+ROLLBACK TO s;
+INSERT INTO uniq VALUES (30, 30, 'thirty again', 30);
+SAVEPOINT s2;
+DELETE FROM uniq WHERE id = 30;
+INSERT INTO uniq VALUES (30, 30, 'thirty, third', 30);
+ROLLBACK TO s2;
+SAVEPOINT s3;
+INSERT INTO uniq VALUES (30, 31, 'thirty, fourth', 31);
+ROLLBACK TO s3;
+COMMIT;
+SELECT * FROM uniq WHERE id = 30;
+
+-- the values are shown only to those who may see them
+CREATE ROLE uniq_user;
+GRANT INSERT ON uniq TO uniq_user;
+SET ROLE uniq_user;
+INSERT INTO uniq VALUES (30, 99, 'secret', 99);
+RESET ROLE;
+GRANT SELECT (id) ON uniq TO uniq_user;
+SET ROLE uniq_user;
+INSERT INTO uniq VALUES (30, 99, 'secret', 99);
+RESET ROLE;
+DROP OWNED BY uniq_user;
+DROP ROLE uniq_user;
+
+-- an index on rows that are there
+CREATE UNIQUE INDEX uniq_b ON uniq (b);
+DELETE FROM uniq WHERE b IS NULL;
+CREATE UNIQUE INDEX uniq_b ON uniq (b);
+DELETE FROM uniq WHERE id IN (4, 22);
+CREATE UNIQUE INDEX uniq_b ON uniq (b);
+INSERT INTO uniq VALUES (40, 40, 'TWO', 40);
+SELECT id, b FROM uniq WHERE b = 'TWO';
+
+DROP FOREIGN TABLE uniq;
