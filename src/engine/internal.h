@@ -268,7 +268,7 @@ struct mot_table
 	mot_pool_group group;
 	mot_table  *next;			/* directory bucket or list of dropped ones */
 	mot_ts		dropped_stamp;
-	bool		published;
+	void	   *memory;			/* what to free: the table is aligned in it */
 	mot_spinlock index_lock;
 	_Atomic uint32_t index_count;
 	_Atomic(mot_index *) index[MOT_MAX_INDEXES];

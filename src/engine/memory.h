@@ -157,6 +157,8 @@ extern void mot_cache_flush(mot_cache *cache);
 extern void mot_row_mark(mot_region *region, void *object);
 extern void mot_row_unmark(mot_region *region, void *object);
 extern bool mot_row_marked(mot_region *region, const void *object);
+/* the marked row of this pool that begins at that offset from mot_region_base, or NULL; any number will do */
+extern void *mot_row_find(const mot_pool *pool, uint64_t offset);
 
 /*
  * Walk over all marked rows, page by page in the order the pages came to the

@@ -195,12 +195,10 @@ mot_row_number(mot_session *s, const mot_row *row)
 mot_row *
 mot_row_by_number(mot_session *s, mot_table *table, uint64_t number)
 {
-	mot_region *region = s->engine->region;
-	char	   *p = (char *) mot_region_base(region) + (number << 4);
-
-	if (!mot_row_marked(region, p) || mot_object_pool(region, p) != table->rows)
+	(void) s;
+	if (number >> 47 != 0)
 		return NULL;
-	return (mot_row *) p;
+	return mot_row_find(table->rows, number << 4);
 }
 
 /* -------------------------------------------------------- sequential scans */

@@ -121,6 +121,34 @@ mot_row_marked(mot_region *region, const void *object)
 	return (atomic_load_explicit(word, memory_order_acquire) & bit) != 0;
 }
 
+/*
+ * The address may be anything: it comes from a number that a user may have
+ * made up.  Shape and bit are read from descriptors that are always there.
+ */
+void *
+mot_row_find(const mot_pool *pool, uint64_t offset)
+{
+	mot_region *region = pool->region;
+	uint64_t	data = (uint64_t) (region->data - (const char *) mot_region_base(region));
+	char	   *object;
+	uint64_t	shape;
+	size_t		size;
+
+	if (offset < data || offset - data >= (uint64_t) region->chunk_count * MOT_CHUNK_SIZE)
+		return NULL;
+	object = region->data + (offset - data);
+	/* acquire: the pool was set before the shape */
+	shape = atomic_load_explicit(&region->pages[mot_page_no(region, object)].shape,
+								 memory_order_acquire);
+	size = MOT_SHAPE_SIZE(shape);
+	if (shape == 0 || region->pages[mot_page_no(region, object)].pool != pool)
+		return NULL;
+	if (((uintptr_t) object & (MOT_PAGE_SIZE - 1)) %
+		(MOT_SHAPE_CLASS(shape) == MOT_CLASS_LARGE ? MOT_PAGE_SIZE : size) != 0)
+		return NULL;
+	return mot_row_marked(region, object) ? object : NULL;
+}
+
 void
 mot_row_bits_clear(mot_region *region, uint32_t page_no, unsigned objects)
 {

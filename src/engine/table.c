@@ -18,11 +18,15 @@ mot_table_create(mot_session *s, uint32_t host_db, uint32_t host_id, mot_table *
 	mot_engine *e = s->engine;
 	mot_status	status = MOT_NO_MEMORY;
 	mot_table  *t;
+	void	   *memory;
 
-	t = mot_session_alloc(s, e->pool, sizeof(mot_table), MOT_FOR_NEW_ROW, &status);
-	if (t == NULL)
+	memory = mot_session_alloc(s, e->pool, sizeof(mot_table) + MOT_CACHE_LINE,
+							   MOT_FOR_NEW_ROW, &status);
+	if (memory == NULL)
 		return status;
+	t = (mot_table *) MOT_ALIGN_UP((uintptr_t) memory, MOT_CACHE_LINE);
 	memset(t, 0, sizeof(*t));
+	t->memory = memory;
 	t->host_db = host_db;
 	t->host_id = host_id;
 	t->engine = e;
@@ -37,7 +41,7 @@ mot_table_create(mot_session *s, uint32_t host_db, uint32_t host_id, mot_table *
 			mot_pool_destroy(t->rows);
 		if (t->versions != NULL)
 			mot_pool_destroy(t->versions);
-		mot_free(s->cache, t);
+		mot_free(s->cache, memory);
 		return MOT_NO_MEMORY;
 	}
 	*table = t;
@@ -83,7 +87,7 @@ table_destroy(mot_session *s, mot_table *t)
 			index_destroy(s, atomic_load(&t->index[i]));
 	mot_pool_destroy(t->versions);
 	mot_pool_destroy(t->rows);
-	mot_free(s->cache, t);
+	mot_free(s->cache, t->memory);
 }
 
 /* destroy what was dropped at or before "horizon"; the caller looked at the queues */
@@ -181,7 +185,6 @@ directory_remove(mot_engine *e, uint32_t host_db, uint32_t host_id, const mot_ta
 		{
 			*p = t->next;
 			t->next = NULL;
-			t->published = false;
 			return t;
 		}
 	}
@@ -197,7 +200,6 @@ mot_table_publish(mot_engine *e, mot_table *t)
 	mot_spin_lock(&e->directory_lock);
 	old = directory_remove(e, t->host_db, t->host_id, NULL);
 	t->next = *bucket;
-	t->published = true;
 	*bucket = t;
 	mot_spin_unlock(&e->directory_lock);
 	return old;

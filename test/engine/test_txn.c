@@ -547,7 +547,7 @@ dropped_tables_give_their_memory_back(void)
 	setup(true);
 	drain(&st, c);
 	mot_memory_report_get(st.engine, &r0);
-	for (int round = 0; round < 3; round++)
+	for (int round = 0; round < 4; round++)
 	{
 		store		other = st;
 
@@ -578,9 +578,11 @@ dropped_tables_give_their_memory_back(void)
 		CHECK(rows == 20000 - 3334);
 		end_view(c);
 		drain(&st, b);
+		/* the engine keeps some empty pages of its own, but not more each time */
+		mot_memory_report_get(st.engine, round == 0 ? &r0 : &r1);
 	}
-	mot_memory_report_get(st.engine, &r1);
-	CHECK(r1.used_bytes <= r0.used_bytes + (512 << 10));
+	CHECK(r0.used_bytes < (2 << 20));
+	CHECK(r1.used_bytes <= r0.used_bytes);
 	CHECK(atomic_load(&st.engine->dropped_count) == 0);
 	teardown();
 }
