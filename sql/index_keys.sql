@@ -108,6 +108,12 @@ EXPLAIN (COSTS OFF) SELECT DISTINCT t FROM opclasses WHERE t ~>=~ 'a';
 SELECT DISTINCT t COLLATE "C" FROM opclasses WHERE t ~>=~ 'a' ORDER BY 1;
 SELECT DISTINCT t COLLATE "C" FROM opclasses WHERE t >= 'a' ORDER BY 1;
 SELECT count(*) FROM opclasses WHERE v = 'B' AND i = 2;
+-- btree's are meant by their names, wherever ours are
+SET search_path = '';
+CREATE INDEX opclasses_b ON index_keys.opclasses USING btree (t text_pattern_ops, i pg_catalog.int4_ops, v varchar_ops);
+CREATE INDEX opclasses_no ON index_keys.opclasses USING btree (t jsonb_ops);
+CREATE INDEX opclasses_no ON index_keys.opclasses USING btree (t no_such_ops);
+SET search_path = index_keys, public;
 SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = 'opclasses'::regclass ORDER BY 1;
 
 SET client_min_messages = warning;

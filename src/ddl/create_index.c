@@ -24,6 +24,7 @@
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_opclass.h"
+#include "catalog/pg_type.h"
 #include "commands/comment.h"
 #include "commands/defrem.h"
 #include "commands/event_trigger.h"
@@ -169,6 +170,39 @@ choose_name(Relation rel, IndexStmt *stmt, List *colnames)
 							  RelationGetNamespace(rel), stmt->isconstraint);
 }
 
+/*
+ * DDL written for ordinary tables names btree's operator classes, which are
+ * always in the search path.  Ours of the same names are in the extension's
+ * schema, which need not be (pg_dump's scripts have an empty one).
+ */
+static List *
+own_opclass(List *name, Oid am)
+{
+	Oid			theirs;
+	HeapTuple	tuple;
+	List	   *ours;
+
+	if (name == NIL || OidIsValid(get_opclass_oid(am, name, true)))
+		return name;
+	theirs = get_opclass_oid(BTREE_AM_OID, name, true);
+	if (!OidIsValid(theirs))
+		return name;
+
+	tuple = SearchSysCache1(CLAOID, ObjectIdGetDatum(GetDefaultOpClass(INT4OID, am)));
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "access method %s has no operator class for integer", MOT_AM_NAME);
+	ours = list_make1(makeString(get_namespace_name(((Form_pg_opclass) GETSTRUCT(tuple))->opcnamespace)));
+	ReleaseSysCache(tuple);
+
+	tuple = SearchSysCache1(CLAOID, ObjectIdGetDatum(theirs));
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for opclass %u", theirs);
+	ours = lappend(ours, makeString(pstrdup(NameStr(((Form_pg_opclass) GETSTRUCT(tuple))->opcname))));
+	ReleaseSysCache(tuple);
+
+	return OidIsValid(get_opclass_oid(am, ours, true)) ? ours : name;
+}
+
 /* ------------------------------------------------------------ columns */
 
 static void
@@ -243,8 +277,8 @@ resolve_columns(Relation rel, IndexStmt *stmt, IndexInfo *info,
 					 errmsg("collations are not supported by type %s",
 							format_type_be(att->atttypid))));
 
-		classes[i] = ResolveOpClass(elem->opclass, att->atttypid, MOT_AM_NAME,
-									info->ii_Am);
+		classes[i] = ResolveOpClass(own_opclass(elem->opclass, info->ii_Am),
+									att->atttypid, MOT_AM_NAME, info->ii_Am);
 		if (elem->opclassopts)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
