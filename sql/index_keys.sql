@@ -1,6 +1,7 @@
 -- Keys by their types' equality: what is a duplicate, and what is found.
 CREATE SCHEMA index_keys;
 SET search_path = index_keys, public;
+SET intervalstyle = postgres;
 CREATE TYPE mood AS ENUM ('sad', 'happy');
 
 CREATE FOREIGN TABLE k (id serial, n numeric UNIQUE, f float8 UNIQUE, c char(4) UNIQUE, t text COLLATE "und-x-icu" UNIQUE, i interval UNIQUE, a inet UNIQUE,
