@@ -122,10 +122,14 @@ mot_version_visible(mot_session *s, const mot_view *view, mot_row *row)
 						return version_is_tombstone(own) ? NULL : own;
 					own = version_previous(own);
 				}
-				v = own;
-				break;
+				if (own != NULL || head_owner(head) == s->owner)
+				{
+					v = own;
+					break;
+				}
+				/* deferred, and all of it by this command or later: the row as others see it */
 			}
-			if (head_owner(head) == s->owner)
+			else if (head_owner(head) == s->owner)
 				break;
 		}
 		if (head_owner(head) != 0 && v != NULL && (version_ts(v) & TS_UNCOMMITTED))

@@ -216,6 +216,7 @@ first_committer_wins(void)
 	/* own deferred changes, several commands, savepoint in between */
 	v = start(a, MOT_SNAPSHOT);
 	CHECK(update(&st, a, &v, 1, 3, 301) == MOT_OK);
+	CHECK(get(&st, a, &v, 3, NULL, NULL)->value == 30);	/* this command's own change */
 	v.command = 2;
 	CHECK(get(&st, a, &v, 3, NULL, NULL)->value == 301);
 	{
