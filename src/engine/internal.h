@@ -268,6 +268,7 @@ struct mot_table
 	mot_pool_group group;
 	mot_table  *next;			/* directory bucket or list of dropped ones */
 	mot_ts		dropped_stamp;
+	bool		still_owed;		/* dropped, and some queue names an object of it */
 	void	   *memory;			/* what to free: the table is aligned in it */
 	mot_spinlock index_lock;
 	_Atomic uint32_t index_count;
@@ -284,6 +285,7 @@ struct mot_index
 	unsigned	flags;
 	mot_index  *next;			/* list of dropped ones */
 	mot_ts		dropped_stamp;
+	bool		still_owed;		/* as with tables */
 	mot_ts		valid_from;		/* built from rows as of this clock value */
 	_Atomic bool dropped;
 	/* entries whose row may have another key now: the key check is needed while this is not 0 */
@@ -469,6 +471,8 @@ extern void mot_owed_add_batch_end(mot_session *s);
 extern mot_ts mot_owed_stamp(mot_session *s);
 extern void mot_owed_retire(void *session, void *object);
 extern void mot_owed_after_commit(mot_session *s);
+extern bool mot_owed_visit(mot_session *s,
+						   void (*visit) (void *arg, owed_kind kind, void *object), void *arg);
 
 /* memory with a second try after reclamation; status says why not */
 extern void *mot_session_alloc(mot_session *s, mot_pool *pool, size_t size,

@@ -510,21 +510,37 @@ mot_reclaim_all(mot_session *s)
 		if (published)
 			mot_snapshot_hold(s, MOT_TS_NONE);
 		if (atomic_load(&e->dropped_count) != 0)
-		{
-			/* no queue may name anything of a dropped table any more */
-			for (uint32_t i = 0; i < n; i++)
-			{
-				mot_ts		stamp = queue_front_stamp(s, &e->slot[i].owed);
-
-				if (stamp <= horizon)
-					horizon = stamp > 0 ? stamp - 1 : 0;
-			}
 			mot_dropped_destroy(s, horizon);
-		}
 		if (left == 0 && atomic_load(&e->dropped_count) == 0)
 			break;
 	}
 	return left;
+}
+
+/*
+ * Show "visit" everything that any queue has.  False if some queue is being
+ * worked off at the moment: then there are items that cannot be seen.
+ */
+bool
+mot_owed_visit(mot_session *s, void (*visit) (void *arg, owed_kind kind, void *object), void *arg)
+{
+	mot_engine *e = s->engine;
+	uint32_t	n = atomic_load(&e->slots_used);
+	bool		complete = true;
+
+	for (uint32_t i = 0; i < n && complete; i++)
+	{
+		owed_queue *q = &e->slot[i].owed;
+
+		mot_spin_lock(&q->lock);
+		complete = !q->working;
+		for (owed_block *b = q->head; complete && b != NULL; b = b->next)
+			for (uint32_t j = b->first; j < b->used; j++)
+				visit(arg, (owed_kind) (b->item[j].what & 15),
+					  (void *) (uintptr_t) (b->item[j].what & ~UINT64_C(15)));
+		mot_spin_unlock(&q->lock);
+	}
+	return complete;
 }
 
 /* now and then, after a commit; the first look costs a few instructions */

@@ -90,60 +90,141 @@ table_destroy(mot_session *s, mot_table *t)
 	mot_free(s->cache, t->memory);
 }
 
-/* destroy what was dropped at or before "horizon"; the caller looked at the queues */
+/* ----------------------------------------------------------------- dropped */
+
+typedef struct dropped_set
+{
+	const mot_engine *engine;
+	mot_table  *tables;
+	mot_index  *indexes;
+} dropped_set;
+
+static void
+mark_still_owed(void *arg, owed_kind kind, void *object)
+{
+	dropped_set *set = arg;
+	const mot_index *index = NULL;
+	const mot_pool *pool = NULL;
+
+	if (kind == OWED_ENTRY || kind == OWED_ENTRY_DONE)
+		index = ((index_drop *) object)->index;
+	else
+		pool = mot_object_pool(set->engine->region, object);
+	for (mot_table *t = set->tables; t != NULL; t = t->next)
+	{
+		if (pool == t->rows || pool == t->versions || (index != NULL && index->table == t))
+			t->still_owed = true;
+		for (uint32_t i = 0, n = atomic_load(&t->index_count); i < n; i++)
+		{
+			mot_index  *mine = atomic_load(&t->index[i]);
+
+			if (mine != NULL && pool == mine->pool)
+				t->still_owed = true;
+		}
+	}
+	for (mot_index *i = set->indexes; i != NULL; i = i->next)
+		if (i == index || i->pool == pool)
+			i->still_owed = true;
+}
+
+/* take the list's members due by "horizon" off it */
+static void
+take_due(mot_engine *e, mot_ts horizon, dropped_set *set)
+{
+	memset(set, 0, sizeof(*set));
+	set->engine = e;
+	mot_spin_lock(&e->dropped_lock);
+	for (mot_index **p = &e->dropped_indexes; *p != NULL;)
+	{
+		mot_index  *index = *p;
+
+		if (index->dropped_stamp <= horizon)
+		{
+			*p = index->next;
+			index->next = set->indexes;
+			set->indexes = index;
+			index->still_owed = false;
+		}
+		else
+			p = &index->next;
+	}
+	for (mot_table **p = &e->dropped_tables; *p != NULL;)
+	{
+		mot_table  *t = *p;
+
+		if (t->dropped_stamp <= horizon)
+		{
+			*p = t->next;
+			t->next = set->tables;
+			set->tables = t;
+			t->still_owed = false;
+		}
+		else
+			p = &t->next;
+	}
+	mot_spin_unlock(&e->dropped_lock);
+}
+
+/* Is an index of the table dropped by itself, and still there? */
+static bool
+has_dropped_index(mot_engine *e, const mot_table *t)
+{
+	bool		found = false;
+
+	mot_spin_lock(&e->dropped_lock);
+	for (const mot_index *i = e->dropped_indexes; i != NULL; i = i->next)
+		if (i->table == t)
+			found = true;
+	mot_spin_unlock(&e->dropped_lock);
+	return found;
+}
+
+/*
+ * Destroy what was dropped before "horizon" and is named by no queue.  Second
+ * steps have later stamps than their first ones, so the stamps alone do not
+ * tell.  A table waits for its indexes that were dropped before: their pools
+ * count their bytes in it.
+ */
 void
 mot_dropped_destroy(mot_session *s, mot_ts horizon)
 {
 	mot_engine *e = s->engine;
-	mot_table **tp,
-			   *tables = NULL;
-	mot_index **ip,
-			   *indexes = NULL;
+	dropped_set set;
+	bool		complete;
+	mot_index  *index;
+	mot_table  *t;
 
-	mot_spin_lock(&e->dropped_lock);
-	for (ip = &e->dropped_indexes; *ip != NULL;)
+	take_due(e, horizon, &set);
+	if (set.tables == NULL && set.indexes == NULL)
+		return;
+	complete = mot_owed_visit(s, mark_still_owed, &set);
+	while ((index = set.indexes) != NULL)
 	{
-		mot_index  *index = *ip;
-
-		if (index->dropped_stamp <= horizon)
+		set.indexes = index->next;
+		if (complete && !index->still_owed)
 		{
-			*ip = index->next;
-			index->next = indexes;
-			indexes = index;
+			index_destroy(s, index);
 			atomic_fetch_sub(&e->dropped_count, 1);
+			continue;
 		}
-		else
-			ip = &index->next;
+		mot_spin_lock(&e->dropped_lock);
+		index->next = e->dropped_indexes;
+		e->dropped_indexes = index;
+		mot_spin_unlock(&e->dropped_lock);
 	}
-	for (tp = &e->dropped_tables; *tp != NULL;)
+	while ((t = set.tables) != NULL)
 	{
-		mot_table  *t = *tp;
-
-		if (t->dropped_stamp <= horizon)
+		set.tables = t->next;
+		if (complete && !t->still_owed && !has_dropped_index(e, t))
 		{
-			*tp = t->next;
-			t->next = tables;
-			tables = t;
+			table_destroy(s, t);
 			atomic_fetch_sub(&e->dropped_count, 1);
+			continue;
 		}
-		else
-			tp = &t->next;
-	}
-	mot_spin_unlock(&e->dropped_lock);
-
-	while (indexes != NULL)
-	{
-		mot_index  *index = indexes;
-
-		indexes = index->next;
-		index_destroy(s, index);
-	}
-	while (tables != NULL)
-	{
-		mot_table  *t = tables;
-
-		tables = t->next;
-		table_destroy(s, t);
+		mot_spin_lock(&e->dropped_lock);
+		t->next = e->dropped_tables;
+		e->dropped_tables = t;
+		mot_spin_unlock(&e->dropped_lock);
 	}
 }
 

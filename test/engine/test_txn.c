@@ -588,6 +588,43 @@ dropped_tables_give_their_memory_back(void)
 	teardown();
 }
 
+/*
+ * A row deleted just before its table is dropped: the second step of freeing
+ * it has a later stamp than the table.
+ */
+static void
+second_steps_before_dropped_tables(void)
+{
+	mot_memory_report r;
+
+	setup(true);
+	for (int n = 1; n <= 40; n++)
+	{
+		store		other = st;
+		mot_view	v;
+
+		REQUIRE(mot_table_create(a, 1, 200, &other.table) == MOT_OK);
+		REQUIRE(mot_index_create(a, other.table, 201, MOT_INDEX_UNIQUE, &other.by_id.index) == MOT_OK);
+		mot_index_attach(other.by_id.index);
+		other.has_value_index = false;
+		(void) start(a, MOT_READ_COMMITTED);
+		for (uint64_t i = 0; i < (uint64_t) n; i++)
+			CHECK(insert(&other, a, 1, i, 1) == MOT_OK);
+		finish(a);
+		v = start(b, MOT_READ_COMMITTED);
+		for (uint64_t i = 0; i < (uint64_t) n; i++)
+			CHECK(delete_id(&other, b, &v, 1, i) == MOT_OK);
+		(void) mot_txn_commit(b);
+		mot_table_drop(a, other.table);
+		end_view(b);
+		drain(&st, c);
+		CHECK(atomic_load(&st.engine->dropped_count) == 0);
+		mot_memory_report_get(st.engine, &r);
+		CHECK(r.retired_objects == 0);
+	}
+	teardown();
+}
+
 static void
 bulk_load_and_build(void)
 {
@@ -708,6 +745,7 @@ main(int argc, char **argv)
 	RUN(versions_move_back_inline);
 	RUN(memory_runs_out_and_comes_back);
 	RUN(dropped_tables_give_their_memory_back);
+	RUN(second_steps_before_dropped_tables);
 	RUN(bulk_load_and_build);
 	RUN(row_numbers);
 	RUN(large_rows);
