@@ -52,7 +52,7 @@ ROLLBACK;
 VACUUM ANALYZE ddl_m;
 ANALYZE ddl_m;
 COPY ddl_m TO STDOUT;
-COPY ddl_m FROM STDIN;
+\copy ddl_m FROM '/dev/null'
 TRUNCATE ddl_m;
 RESET ROLE;
 GRANT SELECT ON ddl_m TO regress_ddl_user;
@@ -112,8 +112,8 @@ SELECT * FROM ddl_serial;
 DROP TABLE ddl_serial;
 
 -- COPY FREEZE has the heap's rules
-COPY ddl_m FROM STDIN WITH (FREEZE);
-COPY ddl_m FROM STDIN WITH (FREEZE, FREEZE off);
+\copy ddl_m FROM '/dev/null' WITH (FREEZE)
+\copy ddl_m FROM '/dev/null' WITH (FREEZE, FREEZE off)
 BEGIN;
 TRUNCATE ddl_m;
 COPY ddl_m FROM STDIN WITH (FREEZE);
@@ -127,7 +127,7 @@ SELECT * FROM ddl_m ORDER BY id;
 BEGIN;
 TRUNCATE ddl_m;
 SAVEPOINT s;
-COPY ddl_m FROM STDIN WITH (FREEZE);
+\copy ddl_m FROM '/dev/null' WITH (FREEZE)
 ROLLBACK;
 BEGIN;
 SAVEPOINT s;
@@ -141,7 +141,7 @@ ROLLBACK;
 BEGIN;
 TRUNCATE ddl_m;
 DECLARE c CURSOR FOR SELECT * FROM ddl_m;
-COPY ddl_m FROM STDIN WITH (FREEZE);
+\copy ddl_m FROM '/dev/null' WITH (FREEZE)
 ROLLBACK;
 BEGIN;
 CREATE FOREIGN TABLE ddl_new (id int PRIMARY KEY, a int CHECK (a > 0)) SERVER mot_server;
