@@ -193,6 +193,7 @@ typedef struct owed_queue
 	mot_spinlock lock;
 	owed_block *head;			/* first block with items */
 	owed_block *tail;			/* block being filled; more, empty ones may follow */
+	owed_block *last;			/* the last of those */
 	uint64_t	room;			/* free places from tail on */
 	uint64_t	promised;		/* of them spoken for */
 	bool		working;		/* somebody is performing items taken off the front */

@@ -33,7 +33,6 @@ queue_grow(mot_session *s, owed_queue *q)
 {
 	owed_block *b = mot_alloc(s->cache, s->engine->pool, sizeof(owed_block),
 							  MOT_FOR_CHANGE, NULL);
-	owed_block *last;
 
 	if (b == NULL)
 		return false;
@@ -42,11 +41,8 @@ queue_grow(mot_session *s, owed_queue *q)
 	if (q->tail == NULL)
 		q->head = q->tail = b;
 	else
-	{
-		for (last = q->tail; last->next != NULL; last = last->next)
-			;
-		last->next = b;
-	}
+		q->last->next = b;
+	q->last = b;
 	q->room += OWED_BLOCK_ITEMS;
 	return true;
 }
@@ -88,11 +84,8 @@ queue_front(mot_session *s, owed_queue *q)
 		if (q->room < q->promised + OWED_RESERVE)
 		{
 			/* room is short: the block goes to the end of the queue */
-			owed_block *last = q->tail;
-
-			while (last->next != NULL)
-				last = last->next;
-			last->next = b;
+			q->last->next = b;
+			q->last = b;
 			b->next = NULL;
 			b->first = b->used = 0;
 			q->room += OWED_BLOCK_ITEMS;
@@ -115,7 +108,8 @@ mot_owed_promise(mot_session *s, uint64_t items)
 		return true;
 	}
 	mot_spin_lock(&q->lock);
-	items += 32;				/* some more at once, so that the lock is rarely taken */
+	items += 32;				/* some more at once, so that the lock is
+								 * rarely taken */
 	while (q->room < q->promised + items + OWED_RESERVE)
 	{
 		if (!queue_grow(s, q))
@@ -345,7 +339,10 @@ item_perform(mot_session *s, const owed_queue *q, uint64_t what, mot_ts stamp)
 			{
 				index_drop *drop = object;
 
-				/* release: whoever finds the count at zero finds the entry gone */
+				/*
+				 * release: whoever finds the count at zero finds the entry
+				 * gone
+				 */
 				if (drop->stale)
 					atomic_fetch_sub_explicit(&drop->index->stale, 1, memory_order_release);
 				if (drop->bundle != NULL)
@@ -554,7 +551,7 @@ mot_owed_after_commit(mot_session *s)
 		(void) mot_reclaim(s, 512);
 }
 
-void *
+void	   *
 mot_session_alloc(mot_session *s, mot_pool *pool, size_t size,
 				  mot_purpose purpose, mot_status *status)
 {
