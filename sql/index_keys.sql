@@ -117,5 +117,15 @@ CREATE INDEX opclasses_no ON index_keys.opclasses USING btree (t no_such_ops);
 SET search_path = index_keys, public;
 SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = 'opclasses'::regclass ORDER BY 1;
 
+-- plans for rows that only this transaction sees, once it has counted them
+BEGIN;
+CREATE FOREIGN TABLE own (a int, b int) SERVER mot_server;
+CREATE INDEX own_a ON own (a);
+INSERT INTO own SELECT i, i FROM generate_series(1, 1000) i;
+ANALYZE own;
+EXPLAIN (COSTS OFF) SELECT b FROM own WHERE a = 5;
+SELECT b FROM own WHERE a = 5;
+ROLLBACK;
+
 SET client_min_messages = warning;
 DROP SCHEMA index_keys CASCADE;

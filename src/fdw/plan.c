@@ -87,6 +87,11 @@ MotGetForeignRelSize(PlannerInfo *root, RelOptInfo *baserel, Oid relid)
 
 		tuples = Max(tuples, rint((double) UNKNOWN_TABLE_PAGES * BLCKSZ / width));
 	}
+	else if (mot_txn_has_writes(MotSession()))
+	{
+		/* the count is of committed rows; ANALYZE may have seen this transaction's own */
+		tuples = Max(tuples, rel->rd_rel->reltuples);
+	}
 	table_close(rel, NoLock);
 
 	baserel->tuples = tuples;
