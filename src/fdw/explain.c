@@ -73,7 +73,7 @@ find_ancestors(PlannedStmt *stmt, Plan *plan, Plan *target, List *ancestors)
 	if (plan == target)
 		return list_make1(ancestors);
 
-	below = lcons(plan, ancestors);
+	below = lcons(plan, list_copy(ancestors));	/* lcons changes its list */
 	if ((found = find_ancestors(stmt, plan->lefttree, target, below)) != NIL ||
 		(found = find_ancestors(stmt, plan->righttree, target, below)) != NIL)
 		return found;
@@ -108,7 +108,8 @@ find_ancestors(PlannedStmt *stmt, Plan *plan, Plan *target, List *ancestors)
 			!find_subplan((Node *) plan->targetlist, &search) &&
 			!find_subplan((Node *) plan->qual, &search))
 			continue;
-		found = find_ancestors(stmt, (Plan *) lfirst(lc), target, lcons(search.found, below));
+		found = find_ancestors(stmt, (Plan *) lfirst(lc), target,
+							   lcons(search.found, list_copy(below)));
 		if (found)
 			return found;
 	}
