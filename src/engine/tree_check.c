@@ -235,6 +235,8 @@ check_node(check *c, mot_node *n, const mot_interior *parent, int height,
 	if (height == 0)
 		return check_border(c, (const mot_border *) n, low, high, high_open);
 
+	if (in->height != (uint32_t) height - 1)
+		return fail(c, n, "says it is %u above the border nodes, not %d", in->height + 1, height);
 	keys = mot_read(in->keys);
 	if (keys > MOT_INTERIOR_WIDTH)
 		return fail(c, n, "%u keys", keys);

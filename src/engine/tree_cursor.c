@@ -17,7 +17,7 @@ _Static_assert(MOT_CURSOR_ENTRIES == MOT_BORDER_WIDTH, "a copy has room for a no
 #define FIRST_RANK (-1)
 #define LAST_RANK (MOT_KEY_SUFFIX + 1)
 
-static bool seek(mot_tree_cursor *c);
+static void seek(mot_tree_cursor *c);
 static bool find_again(mot_tree_cursor *c);
 
 /* ------------------------------------------------------------------ bounds */
@@ -90,6 +90,12 @@ beyond_limit(const mot_tree_cursor *c, const limit *l, uint64_t slice, int keyle
 
 /* ------------------------------------------------------------------ copies */
 
+static inline mot_tree_copy *
+copy_at(mot_tree_cursor *c, size_t offset)
+{
+	return &c->copies[offset / 8 % 2];
+}
+
 /*
  * Copy what a border node has beyond the position.  False if it has split or
  * been deleted since version "v", at which the caller knows its range.
@@ -97,9 +103,13 @@ beyond_limit(const mot_tree_cursor *c, const limit *l, uint64_t slice, int keyle
 static bool
 copy_node(mot_tree_cursor *c, mot_border *b, uint64_t v)
 {
+	mot_tree_copy *copy = copy_at(c, c->offset);
 	limit		l = {LIMIT_NONE, 0, 0, NULL, 0};
 	uint64_t	now;
 
+	/* the scan may need it soon; a prefetch of NULL does no harm */
+	mot_prefetch_border(c->backward ? mot_read(b->prev) : mot_read(b->next));
+	copy->offset = SIZE_MAX;
 	limit_of_layer(c, &l);
 	for (;;)
 	{
@@ -112,8 +122,8 @@ copy_node(mot_tree_cursor *c, mot_border *b, uint64_t v)
 			return false;
 		perm = mot_read(b->permutation);
 		size = mot_perm_size(perm);
-		c->last = l.kind == LIMIT_ALL;
-		for (int i = 0; i < size && !c->last; i++)
+		copy->last = l.kind == LIMIT_ALL;
+		for (int i = 0; i < size && !copy->last; i++)
 		{
 			int			slot = mot_perm_slot(perm, c->backward ? size - 1 - i : i);
 			uint64_t	slice = mot_read(b->slice[slot]);
@@ -134,32 +144,36 @@ copy_node(mot_tree_cursor *c, mot_border *b, uint64_t v)
 				suffix = mot_border_suffix(b, slot, &suffix_len);
 			if (beyond_limit(c, &l, slice, keylenx, suffix, suffix_len))
 			{
-				c->last = true;
+				copy->last = true;
 				break;
 			}
-			c->slice[count] = slice;
-			c->keylenx[count] = (uint8_t) keylenx;
-			c->value[count] = mot_read(b->value[slot]);
-			c->suffix[count] = suffix;
-			c->suffix_len[count] = (uint16_t) suffix_len;
+			copy->slice[count] = slice;
+			copy->keylenx[count] = (uint8_t) keylenx;
+			copy->value[count] = mot_read(b->value[slot]);
+			if (keylenx == MOT_KEY_LAYER)
+				mot_prefetch_border((void *) (uintptr_t) copy->value[count]);
+			copy->suffix[count] = suffix;
+			copy->suffix_len[count] = (uint16_t) suffix_len;
 			count++;
 		}
 		if (mot_likely(!mot_has_changed(&b->n, now)))
 		{
-			c->count = count;
+			copy->count = count;
 			break;
 		}
 	}
-	c->index = 0;
-	c->node = &b->n;
-	c->version = now;
+	copy->offset = c->offset;
+	copy->index = 0;
+	copy->node = &b->n;
+	copy->version = now;
+	c->copy = copy;
 	if (c->observer)
 	{
 		uint64_t	observed = mot_observed_version(now);
 
-		if (c->observed_node != c->node || c->observed_version != observed)
-			c->observer->observe(c->observer->arg, c->node, observed);
-		c->observed_node = c->node;
+		if (c->observed_node != &b->n || c->observed_version != observed)
+			c->observer->observe(c->observer->arg, &b->n, observed);
+		c->observed_node = &b->n;
 		c->observed_version = observed;
 	}
 	MOT_STOP_POINT("tree-cursor-copied");
@@ -173,16 +187,16 @@ position_at_start(mot_tree_cursor *c)
 	c->at_rank = c->backward ? LAST_RANK : FIRST_RANK;
 }
 
-/* note where the layer below an entry of the copy hangs, and go below it */
+/* note where a layer hangs, and go down to it */
 static inline void
-push_layer(mot_tree_cursor *c, uint64_t slice)
+push_layer(mot_tree_cursor *c, uint64_t slice, mot_node *node, uint64_t version)
 {
 	size_t		level = c->offset / 8;
 
 	if (level < MOT_CURSOR_LEVELS)
 	{
-		c->level[level].node = c->node;
-		c->level[level].version = c->version;
+		c->level[level].node = node;
+		c->level[level].version = version;
 	}
 	mot_store_be64(c->key + c->offset, slice);
 	c->offset += 8;
@@ -193,6 +207,7 @@ static bool
 pop_layer(mot_tree_cursor *c)
 {
 	size_t		level;
+	mot_tree_copy *copy;
 
 	if (c->offset == 0)
 		return false;
@@ -200,6 +215,12 @@ pop_layer(mot_tree_cursor *c)
 	c->at_slice = mot_load_be64(c->key + c->offset);
 	c->at_rank = MOT_KEY_SUFFIX;
 	c->started = true;
+	copy = copy_at(c, c->offset);
+	if (copy->offset == c->offset)
+	{
+		c->copy = copy;
+		return true;
+	}
 	level = c->offset / 8;
 	if (level < MOT_CURSOR_LEVELS &&
 		copy_node(c, (mot_border *) c->level[level].node, c->level[level].version))
@@ -214,7 +235,7 @@ enter_layer(mot_tree_cursor *c, uint64_t slice, uint64_t value)
 	mot_node   *root = (mot_node *) (uintptr_t) value;
 	unsigned	spins = 0;
 
-	push_layer(c, slice);
+	push_layer(c, slice, c->copy->node, c->copy->version);
 	position_at_start(c);
 	for (;;)
 	{
@@ -249,7 +270,10 @@ find_again(mot_tree_cursor *c)
 	size_t		target;
 
 	if (!c->started)
-		return seek(c);
+	{
+		seek(c);
+		return true;
+	}
 	target = c->offset;
 top:
 	c->offset = 0;
@@ -288,9 +312,7 @@ top:
 			c->at_rank = MOT_KEY_SUFFIX;
 			continue;
 		}
-		c->node = &b->n;
-		c->version = v;
-		push_layer(c, slice);
+		push_layer(c, slice, &b->n, v);
 		root = (mot_node *) (uintptr_t) value;
 	}
 }
@@ -299,7 +321,7 @@ top:
  * The first place of a scan: its lower bound, if forward, the end of the key
  * range below the upper one, if backward.
  */
-static bool
+static void
 seek(mot_tree_cursor *c)
 {
 	const unsigned char *bound = c->backward ? c->high : c->low;
@@ -338,25 +360,26 @@ top:
 		}
 		if (!copy_node(c, b, v))
 			continue;
-		if (bound == NULL || rank != MOT_KEY_SUFFIX || c->count == 0 ||
-			c->slice[0] != c->at_slice || mot_keylenx_rank(c->keylenx[0]) != rank)
-			return true;
+		if (bound == NULL || rank != MOT_KEY_SUFFIX || c->copy->count == 0 ||
+			c->copy->slice[0] != c->at_slice || mot_keylenx_rank(c->copy->keylenx[0]) != rank)
+			return;
 
 		/* the bound and this entry differ, if at all, behind the slice */
-		if (c->keylenx[0] == MOT_KEY_LAYER)
+		if (c->copy->keylenx[0] == MOT_KEY_LAYER)
 		{
-			root = (mot_node *) (uintptr_t) c->value[0];
-			push_layer(c, c->at_slice);
+			root = (mot_node *) (uintptr_t) c->copy->value[0];
+			c->copy->index = 1;
+			push_layer(c, c->at_slice, c->copy->node, c->copy->version);
 			continue;
 		}
-		cmp = mot_compare_bytes(c->suffix[0], c->suffix_len[0], bound + c->offset + 8, left - 8);
+		cmp = mot_compare_bytes(c->copy->suffix[0], c->copy->suffix_len[0], bound + c->offset + 8, left - 8);
 		if (c->backward ? cmp >= 0 : cmp < 0)
 		{
 			c->at_rank = MOT_KEY_SUFFIX;
 			c->started = true;
-			c->index = 1;
+			c->copy->index = 1;
 		}
-		return true;
+		return;
 	}
 }
 
@@ -368,13 +391,13 @@ move_forward(mot_tree_cursor *c)
 
 	for (;;)
 	{
-		mot_border *b = (mot_border *) c->node;
+		mot_border *b = (mot_border *) c->copy->node;
 		uint64_t	v = mot_stable_version(&b->n);
 		mot_border *next;
 		uint64_t	next_v;
 
 		/* part of what it had may be in other nodes */
-		if (mot_has_split(c->version, v))
+		if (mot_has_split(c->copy->version, v))
 			return find_again(c);
 		next = mot_read(b->next);
 		if (next == NULL)
@@ -394,7 +417,7 @@ move_backward(mot_tree_cursor *c)
 
 	for (;;)
 	{
-		mot_border *b = (mot_border *) c->node;
+		mot_border *b = (mot_border *) c->copy->node;
 		mot_border *prev;
 		uint64_t	prev_v;
 
@@ -453,7 +476,7 @@ mot_tree_cursor_open(mot_tree_cursor *c, const mot_tree *tree,
 		capacity = low_len;
 	if (capacity < high_len)
 		capacity = high_len;
-	capacity += 16;
+	capacity += 24;
 
 	c->allocated = NULL;
 	if (capacity + low_len + high_len > MOT_CURSOR_BYTES)
@@ -469,9 +492,9 @@ mot_tree_cursor_open(mot_tree_cursor *c, const mot_tree *tree,
 	c->tree = tree;
 	c->observer = observer;
 	c->backward = backward;
-	c->positioned = c->started = c->last = c->done = false;
-	c->index = c->count = 0;
-	c->node = NULL;
+	c->positioned = c->started = c->done = false;
+	c->copy = NULL;
+	c->copies[0].offset = c->copies[1].offset = SIZE_MAX;
 	c->offset = 0;
 	c->observed_node = NULL;
 	c->observed_version = 0;
@@ -520,38 +543,41 @@ mot_tree_cursor_next(mot_tree_cursor *c, const void **key, size_t *len)
 	if (!c->positioned)
 	{
 		c->positioned = true;
-		if (!seek(c))
-			c->index = c->count = 0;
+		seek(c);
 	}
 	for (;;)
 	{
-		while (c->index < c->count)
+		mot_tree_copy *copy = c->copy;
+
+		while (copy->index < copy->count)
 		{
-			int			i = c->index++;
-			uint64_t	slice = c->slice[i];
-			int			keylenx = c->keylenx[i];
+			int			i = copy->index++;
+			uint64_t	slice = copy->slice[i];
+			int			keylenx = copy->keylenx[i];
 			size_t		n = c->offset;
 
 			c->at_slice = slice;
 			c->at_rank = mot_keylenx_rank(keylenx);
 			c->started = true;
-			if (mot_unlikely(n + 16 > c->key_capacity))
+			/* too long for a cursor that was opened before there were such keys? */
+			if (mot_unlikely(n + 24 > c->key_capacity))
 				continue;
 			if (keylenx == MOT_KEY_LAYER)
 			{
-				if (n + 24 > c->key_capacity)
-					continue;
-				if (!enter_layer(c, slice, c->value[i]))
+				if (!enter_layer(c, slice, copy->value[i]))
 					goto end;
+				copy = c->copy;
 				continue;
 			}
 			mot_store_be64(c->key + n, slice);
 			if (keylenx == MOT_KEY_SUFFIX)
 			{
-				if (mot_unlikely(n + 8 + c->suffix_len[i] > c->key_capacity))
+				size_t		suffix_len = copy->suffix_len[i];
+
+				if (mot_unlikely(n + 8 + suffix_len > c->key_capacity))
 					continue;
-				memcpy(c->key + n + 8, c->suffix[i], c->suffix_len[i]);
-				n += 8 + c->suffix_len[i];
+				memcpy(c->key + n + 8, copy->suffix[i], suffix_len);
+				n += 8 + suffix_len;
 			}
 			else
 				n += (size_t) keylenx;
@@ -559,9 +585,9 @@ mot_tree_cursor_next(mot_tree_cursor *c, const void **key, size_t *len)
 				*key = c->key;
 			if (len)
 				*len = n;
-			return c->value[i];
+			return copy->value[i];
 		}
-		if (c->last || !(c->backward ? move_backward(c) : move_forward(c)))
+		if (copy->last || !(c->backward ? move_backward(c) : move_forward(c)))
 			break;
 	}
 end:

@@ -8,6 +8,8 @@
  * Of suffixes it has addresses: their bytes never change, and blocks that are
  * replaced are only retired.  (So a cursor must not be used again after its
  * own process changed the tree as an exclusive caller, which frees at once.)
+ * There are two copies, for layers at even and at odd depth: on the way back
+ * from a layer, the copy above it is usually still there.
  *
  * Its position is that of the last entry it took from a copy: the bytes above
  * the layer are in the key buffer, slice and rank beside it.
@@ -23,19 +25,12 @@
 #define MOT_CURSOR_LEVELS 8		/* of layers above to which it can go back directly */
 #define MOT_CURSOR_BYTES 384	/* key and bounds; more are allocated */
 
-struct mot_tree_cursor
+typedef struct mot_tree_copy
 {
-	const mot_tree *tree;
-	const mot_observer *observer;
-	bool		backward;
-	bool		positioned;		/* there is a copy */
-	bool		started;		/* the position is that of an entry, not yet of a bound */
-	bool		last;			/* the bound lies in the copied node */
-	bool		done;
-
-	/* the copy */
+	size_t		offset;			/* of the layer's slices in the key; SIZE_MAX: no copy */
 	int			index;			/* next entry to take */
 	int			count;
+	bool		last;			/* the bound lies in this node: nothing behind it */
 	mot_node   *node;
 	uint64_t	version;
 	uint64_t	slice[MOT_CURSOR_ENTRIES];
@@ -43,6 +38,19 @@ struct mot_tree_cursor
 	uint8_t		keylenx[MOT_CURSOR_ENTRIES];
 	uint16_t	suffix_len[MOT_CURSOR_ENTRIES];
 	const unsigned char *suffix[MOT_CURSOR_ENTRIES];
+} mot_tree_copy;
+
+struct mot_tree_cursor
+{
+	const mot_tree *tree;
+	const mot_observer *observer;
+	bool		backward;
+	bool		positioned;		/* the scan has begun */
+	bool		started;		/* the position is that of an entry, not yet of a bound */
+	bool		done;
+
+	mot_tree_copy *copy;		/* the one in use, of the layer at "offset" */
+	mot_tree_copy copies[2];
 
 	/* the position */
 	size_t		offset;			/* of the layer's slices in the key */

@@ -84,7 +84,7 @@ search:
 			return value;
 		}
 		root = (mot_node *) (uintptr_t) value;
-		mot_prefetch_node(root);
+		mot_prefetch_border(root);	/* most layers have one node */
 		k += 8;
 		left -= 8;
 	}

@@ -140,7 +140,7 @@ typedef struct mot_interior
 {
 	struct mot_node n;
 	_Atomic uint32_t keys;
-	uint32_t	unused;
+	uint32_t	height;			/* above the children: 0: they are border nodes; never changes */
 	_Atomic uint64_t key[MOT_INTERIOR_WIDTH];	/* child[i + 1] has slices >= key[i] */
 	_Atomic(mot_node *) child[MOT_INTERIOR_WIDTH + 1];
 } mot_interior;
@@ -400,17 +400,27 @@ mot_lock_parent(mot_node *node, bool exclusive)
 
 /* --------------------------------------------------------------- descents */
 
-/* start loading a node before its version says what it is */
+/*
+ * Start loading the whole node at once: the lines of a border node, which may
+ * begin anywhere in the first, or the eight of an interior one.
+ */
 static inline void
-mot_prefetch_node(const mot_node *node)
+mot_prefetch_border(const void *node)
 {
-	const char *p = (const char *) node;
+	const char *p = node;
 
-	mot_prefetch(p);
-	mot_prefetch(p + 64);
-	mot_prefetch(p + 128);
-	mot_prefetch(p + 192);
-	mot_prefetch(p + 256);
+	for (size_t i = 0; i < sizeof(mot_border); i += MOT_CACHE_LINE)
+		mot_prefetch(p + i);
+	mot_prefetch(p + sizeof(mot_border) - 1);
+}
+
+static inline void
+mot_prefetch_interior(const void *node)
+{
+	const char *p = node;
+
+	for (size_t i = 0; i < sizeof(mot_interior); i += MOT_CACHE_LINE)
+		mot_prefetch(p + i);
 }
 
 /* which child of an interior node has slices like this one */
@@ -462,7 +472,10 @@ again:
 		mot_node   *child = mot_read(in->child[mot_interior_search(in, slice)]);
 		uint64_t	cv;
 
-		mot_prefetch_node(child);
+		if (in->height == 0)
+			mot_prefetch_border(child);
+		else
+			mot_prefetch_interior(child);
 		cv = mot_stable_version(child);
 		if (mot_unlikely(mot_has_changed(n, v)))
 		{

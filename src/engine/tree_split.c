@@ -185,6 +185,7 @@ allocate(mot_tree *tree, mot_tree_context *ctx, split *s, const entries *e, int 
 			return false;
 		/* its children find it before its own parent does */
 		mot_set(s->fresh[i]->n.version, MOT_V_LOCK);
+		s->fresh[i]->height = s->full[i]->height;
 	}
 	if (s->top == NULL)
 	{
@@ -192,6 +193,7 @@ allocate(mot_tree *tree, mot_tree_context *ctx, split *s, const entries *e, int 
 		if (s->root == NULL)
 			return false;
 		mot_set(s->root->n.version, MOT_V_ROOT);
+		s->root->height = s->fulls > 0 ? s->full[s->fulls - 1]->height + 1 : 0;
 	}
 	return true;
 }
