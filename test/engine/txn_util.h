@@ -113,12 +113,15 @@ get(store *st, mot_session *s, const mot_view *view, uint64_t id, mot_row **row,
 
 	put_key(key, id);
 	if (mot_index_get(s, view, &st->by_id, key, 8, &r, &v) != MOT_OK)
-		return NULL;
+	{
+		r = NULL;
+		v = NULL;
+	}
 	if (row != NULL)
 		*row = r;
 	if (version != NULL)
 		*version = v;
-	return mot_version_data(v);
+	return v != NULL ? mot_version_data(v) : NULL;
 }
 
 /* insert; on failure everything since is rolled back */

@@ -1,0 +1,164 @@
+/*-------------------------------------------------------------------------
+ *
+ * test_drop.c
+ *	  A dropped table or index stays in memory as long as a queue names
+ *	  anything of it, wherever in the queue that is.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "txn_util.h"
+
+static store st;				/* keeps the queues and the clock going */
+static store gone;				/* is dropped */
+static mot_session *a,
+		   *b,
+		   *c;
+
+static void
+begin(mot_session *s)
+{
+	mot_view	v = begin_view(s, 1);
+
+	mot_txn_begin(s, MOT_READ_COMMITTED, v.snapshot, 7);
+}
+
+static void
+commit(mot_session *s)
+{
+	REQUIRE(mot_txn_prepare(s) == MOT_OK);
+	(void) mot_txn_commit(s);
+	end_view(s);
+}
+
+/* one committed change of the table that stays, whose old version is owed by "s" */
+static void
+change(mot_session *s, uint64_t id, int64_t value)
+{
+	mot_view	v;
+
+	begin(s);
+	v = begin_view(s, 1);
+	CHECK(update(&st, s, &v, 1, id, value) == MOT_OK);
+	commit(s);
+}
+
+static void
+setup(void)
+{
+	store_create(&st, 64 << 20, 8, MOT_ENGINE_PRIVATE, false);
+	a = open_session(st.engine, 1);
+	b = open_session(st.engine, 2);
+	c = open_session(st.engine, 3);
+
+	memset(&gone, 0, sizeof(gone));
+	gone.engine = st.engine;
+	REQUIRE(mot_table_create(a, 1, 200, &gone.table) == MOT_OK);
+	REQUIRE(mot_index_create(a, gone.table, 201, MOT_INDEX_UNIQUE, &gone.by_id.index) == MOT_OK);
+	REQUIRE(mot_index_create(a, gone.table, 202, 0, &gone.by_value.index) == MOT_OK);
+	mot_index_attach(gone.by_id.index);
+	mot_index_attach(gone.by_value.index);
+	gone.by_id.matches = id_matches;
+	gone.by_value.matches = value_matches;
+	gone.has_value_index = true;
+	(void) mot_table_publish(st.engine, gone.table);
+
+	begin(a);
+	for (uint64_t i = 0; i < 10; i++)
+	{
+		CHECK(insert(&st, a, 1, i, 1) == MOT_OK);
+		CHECK(insert(&gone, a, 1, i, (int64_t) i) == MOT_OK);
+	}
+	commit(a);
+	drain(&st, c);
+}
+
+static void
+delete_all(mot_session *s)
+{
+	mot_view	v;
+
+	begin(s);
+	v = begin_view(s, 1);
+	for (uint64_t i = 0; i < 10; i++)
+		CHECK(delete_id(&gone, s, &v, 1, i) == MOT_OK);
+	commit(s);
+}
+
+/*
+ * Session a owes rows of the dropped table and, behind them, things that
+ * a's newer commits left; a snapshot lets the first go and not the second.
+ * What a then puts at the end of its queue is behind those.
+ */
+static void
+drop_and_check(void)
+{
+	mot_memory_report r;
+
+	change(a, 1, 2);
+	(void) begin_view(c, 0);
+	change(a, 1, 3);
+	(void) mot_reclaim(a, 0);
+	mot_memory_report_get(st.engine, &r);
+	CHECK(r.retired_objects > 0);
+	for (int i = 0; i < 3; i++)
+	{
+		(void) mot_reclaim_all(c);
+		CHECK(atomic_load(&st.engine->dropped_count) == 1);
+	}
+	end_view(c);
+	drain(&st, c);
+	CHECK(atomic_load(&st.engine->dropped_count) == 0);
+	mot_memory_report_get(st.engine, &r);
+	CHECK(r.retired_objects == 0);
+	mot_session_close(a);
+	mot_session_close(b);
+	mot_session_close(c);
+	mot_engine_destroy(st.engine);
+}
+
+/* a deleted row is freed in two steps, the second with a stamp of its own */
+static void
+second_steps_are_waited_for(void)
+{
+	setup();
+	delete_all(a);
+	mot_table_drop(a, gone.table);
+	drop_and_check();
+}
+
+/* a row whose keys changed waits for the old entries in another queue */
+static void
+rows_put_off_are_waited_for(void)
+{
+	mot_view	v;
+
+	setup();
+	begin(b);
+	v = begin_view(b, 1);
+	for (uint64_t i = 0; i < 10; i++)
+		CHECK(update(&gone, b, &v, 1, i, 100 + (int64_t) i) == MOT_OK);
+	commit(b);
+	delete_all(a);
+	mot_table_drop(a, gone.table);
+	drop_and_check();
+}
+
+/* the same for an index: entries that a queue still has to take from it */
+static void
+index_entries_are_waited_for(void)
+{
+	setup();
+	delete_all(a);
+	mot_index_drop(a, gone.by_value.index);
+	drop_and_check();
+}
+
+int
+main(int argc, char **argv)
+{
+	test_begin(argc, argv);
+	RUN(second_steps_are_waited_for);
+	RUN(rows_put_off_are_waited_for);
+	RUN(index_entries_are_waited_for);
+	return test_end();
+}
