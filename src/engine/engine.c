@@ -241,13 +241,9 @@ mot_memory_report_get(mot_engine *e, mot_memory_report *r)
 	r->nodes = mot_region_nodes(e->region);
 	r->max_bytes = mot_region_max(e->region);
 	r->used_bytes = mot_region_used(e->region);
-	for (unsigned i = 0; i < r->nodes; i++)
-	{
-		mot_memory_stats(e->region, i, &stat);
-		r->system_bytes += stat.system_bytes;
-		if (i == 0)
-			r->descriptor_bytes = stat.descriptor_bytes;
-	}
+	mot_memory_stats(e->region, r->nodes, &stat);	/* totals */
+	r->system_bytes = stat.system_bytes;
+	r->descriptor_bytes = stat.descriptor_bytes;
 	mot_pool_stats(e->pool, &r->engine_bytes, &objects);
 	for (uint32_t i = 0; i < n; i++)
 		r->retired_objects += atomic_load_explicit(&e->slot[i].owed.count, memory_order_relaxed);

@@ -160,8 +160,8 @@ read_committed_waits_and_rechecks(void)
 {
 	mot_view	v,
 				w;
-	mot_row    *row;
-	const mot_version *seen,
+	mot_row    *row = NULL;
+	const mot_version *seen = NULL,
 			   *newest;
 
 	setup(false);
@@ -356,8 +356,8 @@ keys_that_move(void)
 {
 	mot_view	v,
 				old;
-	mot_row    *row;
-	const mot_version *seen;
+	mot_row    *row = NULL;
+	const mot_version *seen = NULL;
 
 	setup(true);
 	fill(3);
@@ -424,8 +424,8 @@ savepoints(void)
 	mot_view	v;
 	mot_mark	m1,
 				m2;
-	mot_row    *row;
-	const mot_version *seen,
+	mot_row    *row = NULL;
+	const mot_version *seen = NULL,
 			   *newest;
 
 	setup(true);
