@@ -467,14 +467,14 @@ entry_add(mot_session *s, const mot_index_handle *handle, mot_tree_context *ctx,
 		mot_tree_status st;
 
 		st = mot_tree_cas(index->tree, ctx, key, len, 0, plain, &value,
-						  MOT_FOR_NEW_ROW, session_observer(s));
+						  MOT_FOR_NEW_KEY, session_observer(s));
 		if (st == MOT_TREE_OK)
 			return MOT_OK;
 		if (st == MOT_TREE_NO_MEMORY)
 		{
 			(void) mot_reclaim_all(s);
 			st = mot_tree_cas(index->tree, ctx, key, len, 0, plain, &value,
-							  MOT_FOR_NEW_ROW, session_observer(s));
+							  MOT_FOR_NEW_KEY, session_observer(s));
 			if (st == MOT_TREE_OK)
 				return MOT_OK;
 			if (st == MOT_TREE_NO_MEMORY)

@@ -92,9 +92,11 @@ typedef enum mot_purpose
 								 * (15/16 of the region); free objects of
 								 * pages the pool has already are handed out
 								 * all the same */
-	MOT_FOR_CHANGE				/* versions, index nodes, bookkeeping of
-								 * updates and deletes: may use the reserve
-								 * above it */
+	MOT_FOR_NEW_KEY,			/* index nodes: may use half of the reserve,
+								 * so that rows that find room in pages that
+								 * others have left find it in the index, too */
+	MOT_FOR_CHANGE				/* versions, bookkeeping of updates and
+								 * deletes: may use all of the reserve */
 } mot_purpose;
 
 typedef enum mot_pool_kind

@@ -777,7 +777,12 @@ charge(mot_pool *pool, uint64_t bytes, mot_purpose purpose, int *why)
 {
 	mot_region *region = pool->region;
 	mot_pool_group *group = pool->group;
-	uint64_t	limit = purpose == MOT_FOR_NEW_ROW ? region->high_water : region->max_bytes;
+	uint64_t	limit = region->max_bytes;
+
+	if (purpose == MOT_FOR_NEW_ROW)
+		limit = region->high_water;
+	else if (purpose == MOT_FOR_NEW_KEY)
+		limit -= (region->max_bytes - region->high_water) / 2;
 
 	if (!raise_to(&region->state->used, bytes, limit))
 	{
