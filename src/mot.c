@@ -155,21 +155,25 @@ mot_require_preload(PG_FUNCTION_ARGS)
 static void
 define_settings(void)
 {
-	DefineCustomIntVariable("mot.max_memory",
-							"Memory for the rows and indexes of memory-optimized tables.",
-							"-1 or 0 means a quarter of the memory of the machine or its control group.",
-							&mot_max_memory_mb,
-							-1, -1, MAX_MEMORY_MB,
-							PGC_POSTMASTER, GUC_UNIT_MB,
-							check_max_memory, NULL, NULL);
+	/* the server refuses these two when it has started already */
+	if (preloaded)
+	{
+		DefineCustomIntVariable("mot.max_memory",
+								"Memory for the rows and indexes of memory-optimized tables.",
+								"-1 or 0 means a quarter of the memory of the machine or its control group.",
+								&mot_max_memory_mb,
+								-1, -1, MAX_MEMORY_MB,
+								PGC_POSTMASTER, GUC_UNIT_MB,
+								check_max_memory, NULL, NULL);
 
-	DefineCustomEnumVariable("mot.huge_pages",
-							 "Use of huge pages for memory-optimized tables.",
-							 NULL,
-							 &mot_huge_pages,
-							 MOT_HUGE_PAGES_OFF, huge_pages_options,
-							 PGC_POSTMASTER, 0,
-							 NULL, NULL, NULL);
+		DefineCustomEnumVariable("mot.huge_pages",
+								 "Use of huge pages for memory-optimized tables.",
+								 NULL,
+								 &mot_huge_pages,
+								 MOT_HUGE_PAGES_OFF, huge_pages_options,
+								 PGC_POSTMASTER, 0,
+								 NULL, NULL, NULL);
+	}
 
 	DefineCustomEnumVariable("mot.default_engine",
 							 "Storage that a plain CREATE TABLE uses.",

@@ -23,4 +23,7 @@ extern mot_ts MotTransactionSnapshotTs(void);	/* MOT_TS_NONE: none yet */
 /* transaction.c */
 extern void MotTransactionBegin(mot_session *session);
 
+/* wait.c: MotRaiseStatus has reported that memory is out */
+extern bool MotMemoryWasShort;
+
 #endif							/* MOT_XACT_INTERNAL_H */

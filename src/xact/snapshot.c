@@ -62,9 +62,9 @@ static const char loose_tag,
  * Running queries and loose views, the youngest last.  The snapshot that the
  * executor was started with last is nearly always the one asked for.
  */
-static Entry *entries = NULL;
-static int	nentries = 0;
-static int	maxentries = 0;
+static Entry *running = NULL;
+static int	nrunning = 0;
+static int	maxrunning = 0;
 
 /* REPEATABLE READ and up: the transaction's snapshot */
 static mot_ts transaction_ts = MOT_TS_NONE;
@@ -120,9 +120,9 @@ executor_end(QueryDesc *query)
 	else
 		standard_ExecutorEnd(query);
 
-	for (int i = nentries - 1; i >= 0; i--)
+	for (int i = nrunning - 1; i >= 0; i--)
 	{
-		if (entries[i].query == query)
+		if (running[i].query == query)
 		{
 			remove_entry(i);
 			break;
@@ -136,26 +136,28 @@ add_entry(const void *query, Snapshot snapshot)
 	Entry	   *entry;
 	mot_ts		ts = MOT_TS_NONE;
 
-	if (unlikely(nentries == maxentries))
+	if (unlikely(nrunning == maxrunning))
 	{
-		int			newmax = maxentries == 0 ? INITIAL_ENTRIES : 2 * maxentries;
+		int			newmax = maxrunning == 0 ? INITIAL_ENTRIES : 2 * maxrunning;
 		Size		size = newmax * sizeof(Entry);
 
-		entries = entries == NULL ?
-			MemoryContextAlloc(TopMemoryContext, size) : repalloc(entries, size);
-		maxentries = newmax;
+		if (running == NULL)
+			running = MemoryContextAlloc(TopMemoryContext, size);
+		else
+			running = repalloc(running, size);
+		maxrunning = newmax;
 	}
 
 	/* a query that joins a snapshot in use sees what it has seen */
 	if (snapshot != NULL)
-		for (int i = nentries - 1; i >= 0; i--)
-			if (entries[i].snapshot == snapshot)
+		for (int i = nrunning - 1; i >= 0; i--)
+			if (running[i].snapshot == snapshot)
 			{
-				ts = entries[i].ts;
+				ts = running[i].ts;
 				break;
 			}
 
-	entry = &entries[nentries++];
+	entry = &running[nrunning++];
 	entry->query = query;
 	entry->snapshot = snapshot;
 	entry->ts = ts;
@@ -167,11 +169,11 @@ add_entry(const void *query, Snapshot snapshot)
 static void
 remove_entry(int i)
 {
-	Entry		gone = entries[i];
+	Entry		gone = running[i];
 
-	nentries--;
-	if (i < nentries)
-		memmove(&entries[i], &entries[i + 1], (nentries - i) * sizeof(Entry));
+	nrunning--;
+	if (i < nrunning)
+		memmove(&running[i], &running[i + 1], (nrunning - i) * sizeof(Entry));
 
 	if (gone.pinned)
 		UnregisterSnapshotFromOwner(gone.snapshot, TopTransactionResourceOwner);
@@ -185,8 +187,8 @@ publish_oldest(void)
 {
 	mot_ts		oldest = transaction_ts;
 
-	for (int i = 0; i < nentries; i++)
-		oldest = Min(oldest, entries[i].ts);	/* MOT_TS_NONE is the largest */
+	for (int i = 0; i < nrunning; i++)
+		oldest = Min(oldest, running[i].ts);	/* MOT_TS_NONE is the largest */
 	mot_snapshot_hold(MotOpenSession, oldest);
 }
 
@@ -222,13 +224,13 @@ MotViewFor(Snapshot snapshot)
 	}
 
 	view.command = snapshot != NULL ? snapshot->curcid : MOT_COMMAND_MAX;
-	for (int i = nentries - 1; i >= 0; i--)
+	for (int i = nrunning - 1; i >= 0; i--)
 	{
-		if (entries[i].snapshot != snapshot || snapshot == NULL)
+		if (running[i].snapshot != snapshot || snapshot == NULL)
 			continue;
-		if (entries[i].ts != MOT_TS_NONE)
+		if (running[i].ts != MOT_TS_NONE)
 		{
-			view.snapshot = entries[i].ts;
+			view.snapshot = running[i].ts;
 			return view;
 		}
 		found = true;
@@ -241,9 +243,9 @@ MotViewFor(Snapshot snapshot)
 		return view;
 	}
 	ts = take_snapshot(session);
-	for (int i = 0; i < nentries; i++)
-		if (entries[i].snapshot == snapshot)
-			entries[i].ts = ts;
+	for (int i = 0; i < nrunning; i++)
+		if (running[i].snapshot == snapshot)
+			running[i].ts = ts;
 	view.snapshot = ts;
 	return view;
 }
@@ -255,8 +257,8 @@ MotSnapshotRunning(Snapshot snapshot)
 		return false;
 	if (IsolationUsesXactSnapshot())
 		return true;
-	for (int i = nentries - 1; i >= 0; i--)
-		if (entries[i].snapshot == snapshot)
+	for (int i = nrunning - 1; i >= 0; i--)
+		if (running[i].snapshot == snapshot)
 			return true;
 	return false;
 }
@@ -287,8 +289,8 @@ MotLooseView(void)
 void
 MotLooseViewRelease(void)
 {
-	for (int i = nentries - 1; i >= 0; i--)
-		if (entries[i].query == &loose_tag)
+	for (int i = nrunning - 1; i >= 0; i--)
+		if (running[i].query == &loose_tag)
 		{
 			remove_entry(i);
 			break;
@@ -305,8 +307,8 @@ stray_snapshot(mot_session *session)
 	mot_ts		ts = take_snapshot(session);
 	Entry	   *entry;
 
-	for (int i = 0; i < nentries; i++)
-		if (entries[i].query == &stray_tag)
+	for (int i = 0; i < nrunning; i++)
+		if (running[i].query == &stray_tag)
 			return ts;
 
 	entry = add_entry(&stray_tag, NULL);
@@ -335,9 +337,9 @@ MotTransactionSnapshotTs(void)
 void
 MotSnapshotSubCommit(int level)
 {
-	for (int i = nentries - 1; i >= 0; i--)
-		if (entries[i].level >= level)
-			entries[i].level = level - 1;
+	for (int i = nrunning - 1; i >= 0; i--)
+		if (running[i].level >= level)
+			running[i].level = level - 1;
 }
 
 /*
@@ -348,15 +350,15 @@ MotSnapshotSubCommit(int level)
 void
 MotSnapshotSubAbort(int level)
 {
-	for (int i = nentries - 1; i >= 0; i--)
-		if (entries[i].level >= level)
+	for (int i = nrunning - 1; i >= 0; i--)
+		if (running[i].level >= level)
 			remove_entry(i);
 
-	for (int i = 0; i < nentries; i++)
-		if (entries[i].snapshot != NULL && !entries[i].pinned)
+	for (int i = 0; i < nrunning; i++)
+		if (running[i].snapshot != NULL && !running[i].pinned)
 		{
-			(void) RegisterSnapshotOnOwner(entries[i].snapshot, TopTransactionResourceOwner);
-			entries[i].pinned = true;
+			(void) RegisterSnapshotOnOwner(running[i].snapshot, TopTransactionResourceOwner);
+			running[i].pinned = true;
 		}
 }
 
@@ -369,14 +371,14 @@ MotSnapshotEndXact(bool commit)
 {
 	bool		held = transaction_ts != MOT_TS_NONE;
 
-	for (int i = 0; i < nentries; i++)
+	for (int i = 0; i < nrunning; i++)
 	{
-		if (commit && entries[i].pinned)
-			UnregisterSnapshotFromOwner(entries[i].snapshot, TopTransactionResourceOwner);
-		if (entries[i].ts != MOT_TS_NONE)
+		if (commit && running[i].pinned)
+			UnregisterSnapshotFromOwner(running[i].snapshot, TopTransactionResourceOwner);
+		if (running[i].ts != MOT_TS_NONE)
 			held = true;
 	}
-	nentries = 0;
+	nrunning = 0;
 	transaction_ts = MOT_TS_NONE;
 	if (held)
 		mot_snapshot_hold(MotOpenSession, MOT_TS_NONE);

@@ -37,6 +37,7 @@ static void set_mark(int level, mot_mark mark);
 static void prepare_commit(void);
 static void finish_commit(void);
 static void finish_abort(void);
+static void reclaim_undone(void);
 static bool has_changes(void);
 
 void
@@ -168,6 +169,7 @@ subxact_callback(SubXactEvent event, SubTransactionId mySubid,
 				mot_txn_rollback_to(MotOpenSession, marks[level]);
 			participant->sub_abort(level);
 			MotSnapshotSubAbort(level);
+			reclaim_undone();
 			break;
 
 		case SUBXACT_EVENT_COMMIT_SUB:
@@ -210,6 +212,23 @@ finish_abort(void)
 		mot_txn_abort(MotOpenSession);
 	participant->abort();
 	MotSnapshotEndXact(false);
+	reclaim_undone();
+}
+
+/*
+ * After a statement that ran out of memory: what it made is undone now, and
+ * the next one should find that room.  (Otherwise reclamation can wait for
+ * the maintenance worker.)
+ */
+static void
+reclaim_undone(void)
+{
+	if (MotMemoryWasShort)
+	{
+		MotMemoryWasShort = false;
+		if (MotOpenSession != NULL)
+			(void) mot_reclaim(MotOpenSession, 0);
+	}
 }
 
 static bool

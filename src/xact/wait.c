@@ -23,6 +23,8 @@
 #include "storage/lmgr.h"
 #include "xact/internal.h"
 
+bool		MotMemoryWasShort = false;
+
 void
 MotWaitForHolder(Relation rel, MotWait *wait)
 {
@@ -70,6 +72,7 @@ MotRaiseStatus(mot_status status, Relation rel)
 			return;
 
 		case MOT_NO_MEMORY:
+			MotMemoryWasShort = true;
 			ereport(ERROR,
 					(errcode(ERRCODE_OUT_OF_MEMORY),
 					 errmsg("out of memory for memory-optimized tables"),
@@ -78,6 +81,7 @@ MotRaiseStatus(mot_status status, Relation rel)
 			break;
 
 		case MOT_TABLE_FULL:
+			MotMemoryWasShort = true;
 			ereport(ERROR,
 					(errcode(ERRCODE_OUT_OF_MEMORY),
 					 name != NULL ?
