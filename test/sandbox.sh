@@ -56,6 +56,9 @@ sandbox_end()
 	local status=$?
 	trap - EXIT INT TERM HUP
 	if [ -n "$SANDBOX" ]; then
+		if [ "$status" != 0 ] && [ -n "${SANDBOX_SHOW_LOGS:-}" ]; then
+			tail -n 20 "$SANDBOX"/*.log >&2 2>/dev/null || true
+		fi
 		sandbox_stop_clusters
 		rm -rf "$SANDBOX"
 	fi
