@@ -200,9 +200,13 @@ MotVacuum(const MotUtility *u, VacuumStmt *stmt)
 	{
 		bool		pushed = false;
 
-		oldcxt = MemoryContextSwitchTo(PortalContext ? PortalContext : CurrentMemoryContext);
+		/*
+		 * The first half left us in the memory of its last transaction; what
+		 * the server allocates around the second must outlive that, too.
+		 */
+		if (PortalContext)
+			MemoryContextSwitchTo(PortalContext);
 		copy->options = analyze_options(copy->options);
-		MemoryContextSwitchTo(oldcxt);
 
 		/* the statement's snapshot ended with the transactions of VACUUM */
 		if (!ActiveSnapshotSet())

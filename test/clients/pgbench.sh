@@ -36,6 +36,11 @@ is "$(sql 'SELECT count(*), min(aid), max(aid) FROM pgbench_accounts')" "200000|
 ok "pgbench -i -s 1 over the old tables" pgbench -i -q -s 1
 is "$(kinds)" "$all_mot" "again MOT tables"
 
+# by way of vacuumdb, too, as after a restore
+ok "ANALYZE of everything" psql -X -q -v ON_ERROR_STOP=1 -c ANALYZE -c 'VACUUM ANALYZE'
+ok "vacuumdb --analyze" vacuumdb -q --analyze --jobs 2 bench
+is "$(sql "SELECT reltuples FROM pg_class WHERE relname = 'pgbench_accounts'")" 100000 "the rows were counted"
+
 # ----------------------------------------------------------------- running
 
 # what OPTION ...: run with 16 clients; no transaction may fail
