@@ -25,6 +25,7 @@ CREATE FUNCTION trig_run(name text, statement text) RETURNS text LANGUAGE plpgsq
 DECLARE
 	r record;
 	result text := '';
+	rows text;
 BEGIN
 	TRUNCATE trig_log;
 	BEGIN
@@ -38,8 +39,8 @@ BEGIN
 	EXCEPTION WHEN OTHERS THEN
 		result := SQLERRM;
 	END;
-	RETURN result || E'\n' || coalesce((SELECT string_agg(line, E'\n' ORDER BY n) FROM trig_log), '(no trigger)')
-		|| E'\n' || (SELECT coalesce(string_agg(x, ' '), '') FROM (SELECT query_to_xml('SELECT id, a, b FROM ' || name || ' ORDER BY id', true, true, '')::text x) q);
+	EXECUTE format('SELECT string_agg(concat_ws('' '', id, a, b), '', '' ORDER BY id) FROM %I', name) INTO rows;
+	RETURN concat_ws(E'\n', result, (SELECT string_agg(line, E'\n' ORDER BY n) FROM trig_log), rows);
 END $$;
 CREATE TABLE trig_heap (id int PRIMARY KEY, a int, b text, g int GENERATED ALWAYS AS (a + 1) STORED);
 CREATE FOREIGN TABLE trig_mot (id int PRIMARY KEY, a int, b text, g int GENERATED ALWAYS AS (a + 1) STORED) SERVER mot_server;
