@@ -12,10 +12,8 @@
  *
  * The plan's lists (see fdw.h) go on for these plans.  fdw_private ends with
  *	... column numbers assigned, their count, 1 if the command counts rows
- * and fdw_exprs, after the conditions' values, has three lists: the filter,
- * the conditions as expressions, the new values (TargetEntries).  They are
- * there and not in the plan's own fields so that the executor prepares them
- * only if they are needed.
+ * and fdw_exprs with two more lists: the filter, and the new values
+ * (TargetEntries).
  *
  *-------------------------------------------------------------------------
  */
@@ -100,16 +98,15 @@ MotPlanDirectModify(PlannerInfo *root, ModifyTable *plan,
 		}
 	}
 
-	lists = list_make3(scan->scan.plan.qual, scan->fdw_recheck_quals, values);
-	scan->fsSystemCol = uses_system_columns(resultRelation, lists);
+	lists = list_make2(scan->scan.plan.qual, values);
 	scan->fdw_exprs = list_concat_copy(scan->fdw_exprs, lists);
+	scan->fsSystemCol = uses_system_columns(resultRelation, scan->fdw_exprs);
 	scan->fdw_private = list_concat_copy(scan->fdw_private, colnos);
 	scan->fdw_private = lappend_int(scan->fdw_private, list_length(colnos));
 	scan->fdw_private = lappend_int(scan->fdw_private, plan->canSetTag);
 	scan->operation = plan->operation;
 	scan->resultRelation = resultRelation;
 	scan->scan.plan.qual = NIL;
-	scan->fdw_recheck_quals = NIL;
 
 	/*
 	 * Nothing of the row is needed above.  The executor insists on a column
@@ -146,17 +143,16 @@ MotBeginDirectModify(ForeignScanState *node, int eflags)
 	EState	   *estate = node->ss.ps.state;
 	Relation	rel = node->ss.ss_currentRelation;
 	int			nprivate = list_length(plan->fdw_private);
-	int			nexprs = list_length(plan->fdw_exprs);
 	MotDirect  *direct;
 
 	if (eflags & EXEC_FLAG_EXPLAIN_ONLY)
 		return;
 
 	direct = palloc(sizeof(MotDirect));
-	MotScanInit(&direct->scan, node, (List *) list_nth(plan->fdw_exprs, nexprs - 2));
+	MotScanInit(&direct->scan, node);
 	direct->scan.writer = MotWriterBegin(rel, estate->es_snapshot, estate->es_output_cid);
 	direct->scan.operation = plan->operation;
-	direct->filter = ExecInitQual((List *) list_nth(plan->fdw_exprs, nexprs - 3), &node->ss.ps);
+	direct->filter = ExecInitQual(MotPlanList(plan, MOT_LIST_FILTER), &node->ss.ps);
 	direct->project = NULL;
 	direct->has_checks = rel->rd_att->constr != NULL || rel->rd_rel->relispartition;
 	direct->counts = list_nth_int(plan->fdw_private, nprivate - 1) != 0;
@@ -171,7 +167,7 @@ MotBeginDirectModify(ForeignScanState *node, int eflags)
 
 		colnos = list_truncate(colnos, ncolumns);
 		slot = ExecInitExtraTupleSlot(estate, RelationGetDescr(rel), &TTSOpsVirtual);
-		direct->project = ExecBuildUpdateProjection((List *) llast(plan->fdw_exprs), true, colnos,
+		direct->project = ExecBuildUpdateProjection(MotPlanList(plan, MOT_LIST_VALUES), true, colnos,
 													RelationGetDescr(rel),
 													node->ss.ps.ps_ExprContext,
 													slot, &node->ss.ps);

@@ -162,17 +162,16 @@ MotExplainForeignScan(ForeignScanState *node, ExplainState *es)
 {
 	ForeignScan *plan = (ForeignScan *) node->ss.ps.plan;
 
-	show_index(node, es, plan->fdw_recheck_quals);
+	show_index(node, es, MotPlanList(plan, MOT_LIST_RECHECK));
 }
 
 void
 MotExplainDirectModify(ForeignScanState *node, ExplainState *es)
 {
 	ForeignScan *plan = (ForeignScan *) node->ss.ps.plan;
-	int			nexprs = list_length(plan->fdw_exprs);
-	List	   *filter = (List *) list_nth(plan->fdw_exprs, nexprs - 3);
+	List	   *filter = MotPlanList(plan, MOT_LIST_FILTER);
 
-	show_index(node, es, (List *) list_nth(plan->fdw_exprs, nexprs - 2));
+	show_index(node, es, MotPlanList(plan, MOT_LIST_RECHECK));
 	show_expression(node, es, "Filter", filter);
 	if (filter != NIL && es->analyze && node->ss.ps.instrument)
 	{

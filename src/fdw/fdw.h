@@ -109,17 +109,28 @@ extern List *MotReparameterize(PlannerInfo *root, List *fdw_private, RelOptInfo 
  *	MOT_PLAN_INDEX		oid of the index, 0: sequential
  *	MOT_PLAN_BACKWARD	read the index backwards
  *	MOT_PLAN_LOCK		lock rows as they are found, for this CmdType; or 0
+ *	MOT_PLAN_NVALUES	of all conditions together
  *	MOT_PLAN_NCONDITIONS
  *	and for each condition: kind, column, strategy, number of values, their types
  *
- * fdw_exprs are the conditions' values in the same order; a direct modify
- * has lists behind them (see direct.c).
+ * fdw_exprs are the conditions' values in the same order, and behind them a
+ * list of the conditions as expressions, for re-checks.  (It is not in
+ * fdw_recheck_quals, because the executor would prepare it for every scan.)
+ * A direct modify has more lists behind that (see direct.c).
  */
 #define MOT_PLAN_INDEX 0
 #define MOT_PLAN_BACKWARD 1
 #define MOT_PLAN_LOCK 2
-#define MOT_PLAN_NCONDITIONS 3
-#define MOT_PLAN_CONDITIONS 4
+#define MOT_PLAN_NVALUES 3
+#define MOT_PLAN_NCONDITIONS 4
+#define MOT_PLAN_CONDITIONS 5
+
+/* the lists of fdw_exprs */
+#define MotPlanList(plan, n) \
+	((List *) list_nth((plan)->fdw_exprs, list_nth_int((plan)->fdw_private, MOT_PLAN_NVALUES) + (n)))
+#define MOT_LIST_RECHECK 0
+#define MOT_LIST_FILTER 1
+#define MOT_LIST_VALUES 2
 
 /* ------------------------------------------------------------ execution */
 
@@ -169,19 +180,19 @@ typedef struct MotKeys
 	MotIndex   *index;
 	int			nconditions;
 	int			noperands;
-	MotKeyCondition *conditions;
-	MotOperand *operands;
 	int			npoints;		/* the first conditions, which fix columns to points */
 	bool		get;			/* every column of a unique index has values: lookups */
 	bool		backward;
 	MemoryContext list_cxt;		/* not NULL if there are IN lists; holds their elements */
-	MotKeyBuffer lower;
-	MotKeyBuffer upper;
+	MotKeyCondition *conditions;
+	MotOperand *operands;
 	mot_bound	lower_bound;
 	mot_bound	upper_bound;
+	MotKeyBuffer lower;
+	MotKeyBuffer upper;
 } MotKeys;
 
-extern void MotKeysInit(MotKeys *keys, MotIndex *index, ForeignScan *plan, PlanState *parent);
+extern MotKeys *MotKeysCreate(MotIndex *index, ForeignScan *plan, PlanState *parent);
 extern int	MotKeysCompare(const void *a, size_t alen, const void *b, size_t blen);
 extern bool MotKeysFirst(MotKeys *keys, ExprContext *econtext);
 extern bool MotKeysNext(MotKeys *keys, ExprContext *econtext);
@@ -207,15 +218,14 @@ typedef struct MotScan
 	const mot_version *version;
 
 	ForeignScanState *node;
-	List	   *recheck_quals;	/* what the bounds enforce, as expressions */
-	ExprState  *recheck;		/* made of them when first needed */
+	ExprState  *recheck;		/* what the bounds enforce, made when first needed */
 	MotWriter  *writer;			/* if rows are locked as they are found ... */
 	CmdType		operation;		/* ... for this */
 	MemoryContextCallback cleanup;
 	mot_scan	table_scan;
 } MotScan;
 
-extern void MotScanInit(MotScan *scan, ForeignScanState *node, List *recheck_quals);
+extern void MotScanInit(MotScan *scan, ForeignScanState *node);
 extern bool MotScanNext(MotScan *scan, ExprContext *econtext);
 extern void MotScanEnd(MotScan *scan);
 extern ExprState *MotScanRecheck(MotScan *scan);
@@ -226,6 +236,7 @@ extern bool MotSortedNext(MotScan *scan);
 
 extern void MotBeginForeignScan(ForeignScanState *node, int eflags);
 extern TupleTableSlot *MotIterateForeignScan(ForeignScanState *node);
+extern bool MotRecheckForeignScan(ForeignScanState *node, TupleTableSlot *slot);
 extern void MotReScanForeignScan(ForeignScanState *node);
 extern void MotEndForeignScan(ForeignScanState *node);
 

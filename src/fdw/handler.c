@@ -52,6 +52,7 @@ mot_fdw_handler(PG_FUNCTION_ARGS)
 
 	routine->BeginForeignScan = MotBeginForeignScan;
 	routine->IterateForeignScan = MotIterateForeignScan;
+	routine->RecheckForeignScan = MotRecheckForeignScan;
 	routine->ReScanForeignScan = MotReScanForeignScan;
 	routine->EndForeignScan = MotEndForeignScan;
 

@@ -26,22 +26,26 @@ static void eval_operand(MotOperand *operand, ExprContext *econtext);
 static bool encode_list(MotKeys *keys, MotKeyCondition *condition);
 static bool make_bounds(MotKeys *keys);
 
-/*
- * Read a plan's conditions.  Everything is allocated in the current (the
- * query's) memory context.
- */
-void
-MotKeysInit(MotKeys *keys, MotIndex *index, ForeignScan *plan, PlanState *parent)
+/* Read a plan's conditions.  All in one piece of memory: most scans are short. */
+MotKeys *
+MotKeysCreate(MotIndex *index, ForeignScan *plan, PlanState *parent)
 {
 	List	   *private = plan->fdw_private;
+	int			nconditions = list_nth_int(private, MOT_PLAN_NCONDITIONS);
+	int			nvalues = list_nth_int(private, MOT_PLAN_NVALUES);
 	int			at = MOT_PLAN_CONDITIONS;
+	MotKeys    *keys;
 	int			i;
 
+	keys = palloc(MAXALIGN(sizeof(MotKeys)) +
+				  MAXALIGN(nconditions * sizeof(MotKeyCondition)) +
+				  nvalues * sizeof(MotOperand));
 	keys->index = index;
 	keys->backward = list_nth_int(private, MOT_PLAN_BACKWARD) != 0;
-	keys->nconditions = list_nth_int(private, MOT_PLAN_NCONDITIONS);
-	keys->conditions = palloc(Max(1, keys->nconditions) * sizeof(MotKeyCondition));
-	keys->operands = palloc((list_length(private) + 1) * sizeof(MotOperand));
+	keys->nconditions = nconditions;
+	keys->conditions = (MotKeyCondition *) ((char *) keys + MAXALIGN(sizeof(MotKeys)));
+	keys->operands = (MotOperand *) ((char *) keys->conditions +
+									 MAXALIGN(nconditions * sizeof(MotKeyCondition)));
 	keys->noperands = 0;
 	keys->npoints = 0;
 	keys->list_cxt = NULL;
@@ -83,6 +87,7 @@ MotKeysInit(MotKeys *keys, MotIndex *index, ForeignScan *plan, PlanState *parent
 	}
 	if (keys->npoints < index->key->ncolumns)
 		keys->get = false;
+	return keys;
 }
 
 static void

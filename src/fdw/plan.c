@@ -237,8 +237,8 @@ MotGetForeignPlan(PlannerInfo *root, RelOptInfo *baserel, Oid relid,
 
 	if (private == NIL)
 		return make_foreignscan(tlist, extract_actual_clauses(scan_clauses, false),
-								baserel->relid, NIL,
-								list_make4_int(0, 0, 0, 0),
+								baserel->relid, list_make1(NIL),
+								list_make5_int(0, 0, 0, 0, 0),
 								NIL, NIL, NULL);
 
 	indexoid = (Oid) intVal(list_nth(private, PATH_INDEX));
@@ -252,9 +252,9 @@ MotGetForeignPlan(PlannerInfo *root, RelOptInfo *baserel, Oid relid,
 
 	MotMatchClauses(root, baserel, index, (List *) list_nth(private, PATH_CLAUSES), &match);
 
-	plan_private = list_make4_int((int) indexoid,
+	plan_private = list_make5_int((int) indexoid,
 								  intVal(list_nth(private, PATH_BACKWARD)),
-								  0,
+								  0, 0,
 								  list_length(match.conditions));
 	foreach(lc, match.conditions)
 	{
@@ -271,6 +271,9 @@ MotGetForeignPlan(PlannerInfo *root, RelOptInfo *baserel, Oid relid,
 		recheck = lappend(recheck, copyObject(condition->clause));
 	}
 
+	lfirst_int(list_nth_cell(plan_private, MOT_PLAN_NVALUES)) = list_length(values);
+	values = lappend(values, recheck);
+
 	/* what the bounds do not see to is left for the executor to check */
 	foreach(lc, scan_clauses)
 	{
@@ -284,5 +287,5 @@ MotGetForeignPlan(PlannerInfo *root, RelOptInfo *baserel, Oid relid,
 	}
 
 	return make_foreignscan(tlist, filter, baserel->relid, values, plan_private,
-							NIL, recheck, NULL);
+							NIL, NIL, NULL);
 }

@@ -23,9 +23,9 @@
 static void open_cursor(MotScan *scan);
 static void close_cursor(void *arg);
 
-/* Fill in a scan of "node"'s table; recheck_quals: see MotScan. */
+/* Fill in a scan of "node"'s table. */
 void
-MotScanInit(MotScan *scan, ForeignScanState *node, List *recheck_quals)
+MotScanInit(MotScan *scan, ForeignScanState *node)
 {
 	ForeignScan *plan = (ForeignScan *) node->ss.ps.plan;
 	EState	   *estate = node->ss.ps.state;
@@ -42,7 +42,6 @@ MotScanInit(MotScan *scan, ForeignScanState *node, List *recheck_quals)
 	scan->cursor = NULL;
 	scan->sorted = NULL;
 	scan->node = node;
-	scan->recheck_quals = recheck_quals;
 	scan->recheck = NULL;
 	scan->writer = NULL;
 
@@ -53,8 +52,7 @@ MotScanInit(MotScan *scan, ForeignScanState *node, List *recheck_quals)
 		if (index == NULL)
 			elog(ERROR, "index %u of table \"%s\" is not there",
 				 indexoid, RelationGetRelationName(rel));
-		scan->keys = palloc(sizeof(MotKeys));
-		MotKeysInit(scan->keys, index, plan, &node->ss.ps);
+		scan->keys = MotKeysCreate(index, plan, &node->ss.ps);
 	}
 }
 
@@ -176,11 +174,13 @@ MotScanNext(MotScan *scan, ExprContext *econtext)
 ExprState *
 MotScanRecheck(MotScan *scan)
 {
-	if (scan->recheck == NULL && scan->recheck_quals != NIL)
+	if (scan->recheck == NULL)
 	{
+		ForeignScan *plan = (ForeignScan *) scan->node->ss.ps.plan;
 		MemoryContext oldcxt = MemoryContextSwitchTo(scan->node->ss.ps.state->es_query_cxt);
 
-		scan->recheck = ExecInitQual(scan->recheck_quals, &scan->node->ss.ps);
+		/* NULL again if there are none */
+		scan->recheck = ExecInitQual(MotPlanList(plan, MOT_LIST_RECHECK), &scan->node->ss.ps);
 		MemoryContextSwitchTo(oldcxt);
 	}
 	return scan->recheck;
@@ -230,7 +230,7 @@ MotBeginForeignScan(ForeignScanState *node, int eflags)
 		return;
 
 	scan = palloc(sizeof(MotScan));
-	MotScanInit(scan, node, plan->fdw_recheck_quals);
+	MotScanInit(scan, node);
 	node->fdw_state = scan;
 	MotSlotAdopt(node->ss.ss_ScanTupleSlot);
 
@@ -271,6 +271,16 @@ MotIterateForeignScan(ForeignScanState *node)
 		CHECK_FOR_INTERRUPTS();
 		ResetExprContext(econtext);
 	}
+}
+
+/* EvalPlanQual put another version of the row into the slot: would the index have found it? */
+bool
+MotRecheckForeignScan(ForeignScanState *node, TupleTableSlot *slot)
+{
+	ExprContext *econtext = node->ss.ps.ps_ExprContext;
+
+	econtext->ecxt_scantuple = slot;
+	return ExecQual(MotScanRecheck((MotScan *) node->fdw_state), econtext);
 }
 
 void
