@@ -37,6 +37,7 @@
 
 static MotModify *begin_modify(ResultRelInfo *rinfo, ModifyTableState *mtstate,
 							   Snapshot snapshot, CommandId cid);
+static void keep_plan_rows(ModifyTableState *mtstate, ResultRelInfo *rinfo);
 static mot_row *planned_row(MotModify *modify, ResultRelInfo *rinfo, TupleTableSlot *planSlot);
 static TupleTableSlot *check_newest(MotModify *modify, ResultRelInfo *rinfo,
 									mot_row *row, const mot_version *newest);
@@ -151,7 +152,10 @@ MotBeginForeignModify(ModifyTableState *mtstate, ResultRelInfo *rinfo,
 	modify = begin_modify(rinfo, mtstate, estate->es_snapshot, estate->es_output_cid);
 	modify->locked = linitial_int(fdw_private) != 0;
 	if (mtstate->operation == CMD_INSERT)
+	{
 		modify->conflict = ((ModifyTable *) mtstate->ps.plan)->onConflictAction;
+		keep_plan_rows(mtstate, rinfo);
+	}
 	else
 	{
 		modify->view = MotViewFor(estate->es_snapshot);
@@ -160,6 +164,40 @@ MotBeginForeignModify(ModifyTableState *mtstate, ResultRelInfo *rinfo,
 		if (!AttributeNumberIsValid(modify->ctid_attno))
 			elog(ERROR, "could not find junk ctid column");
 	}
+}
+
+/*
+ * The executor copies the plan's rows into a slot for heap tuples, which forms
+ * a tuple that we would have to take apart again.  If nobody but us looks at
+ * the rows, and they are of the table's type to the letter, give it a slot
+ * into which it does not copy them.
+ */
+static void
+keep_plan_rows(ModifyTableState *mtstate, ResultRelInfo *rinfo)
+{
+	ModifyTable *plan = (ModifyTable *) mtstate->ps.plan;
+	TupleDesc	desc = RelationGetDescr(rinfo->ri_RelationDesc);
+	List	   *targetlist = outerPlan(plan)->targetlist;
+	ListCell   *lc;
+	int			i = 0;
+
+	if (rinfo->ri_TrigDesc || rinfo->ri_projectNewInfoValid ||
+		plan->returningLists || plan->withCheckOptionLists ||
+		plan->onConflictAction != ONCONFLICT_NONE ||
+		(desc->constr && desc->constr->has_generated_stored) ||
+		list_length(targetlist) != desc->natts)
+		return;
+	foreach(lc, targetlist)
+	{
+		TargetEntry *tle = lfirst_node(TargetEntry, lc);
+		Form_pg_attribute att = TupleDescAttr(desc, i++);
+
+		if (tle->resjunk || att->attisdropped || exprType((Node *) tle->expr) != att->atttypid)
+			return;
+	}
+	rinfo->ri_newTupleSlot = ExecInitExtraTupleSlot(mtstate->ps.state, desc, &TTSOpsVirtual);
+	rinfo->ri_projectNew = NULL;
+	rinfo->ri_projectNewInfoValid = true;
 }
 
 void
