@@ -471,6 +471,7 @@ extern void mot_owed_add_locked(mot_session *s, owed_kind kind, void *object, mo
 extern void mot_owed_add_batch_end(mot_session *s);
 extern mot_ts mot_owed_stamp(mot_session *s);
 extern void mot_owed_retire(void *session, void *object);
+extern void mot_owed_trim(mot_session *s);
 extern void mot_owed_after_commit(mot_session *s);
 extern bool mot_owed_visit(mot_session *s,
 						   void (*visit) (void *arg, owed_kind kind, void *object), void *arg);

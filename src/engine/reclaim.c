@@ -126,6 +126,46 @@ mot_owed_promise(mot_session *s, uint64_t items)
 	return ok;
 }
 
+/* promises a session keeps for its next transaction */
+#define CREDIT_KEPT 1024
+
+/*
+ * Give back the room that a large transaction was promised and turned out not
+ * to need: the promises, and the empty blocks that stood ready for them.
+ */
+void
+mot_owed_trim(mot_session *s)
+{
+	owed_queue *q = &s->slot->owed;
+	owed_block *b;
+	owed_block *rest;
+	uint64_t	room;
+
+	if (mot_likely(s->credit <= CREDIT_KEPT))
+		return;
+	mot_spin_lock(&q->lock);
+	q->promised -= s->credit - CREDIT_KEPT;
+	s->credit = CREDIT_KEPT;
+	b = q->tail;
+	room = OWED_BLOCK_ITEMS - b->used;
+	while (b->next != NULL && room < q->promised + OWED_RESERVE)
+	{
+		b = b->next;
+		room += OWED_BLOCK_ITEMS;
+	}
+	rest = b->next;
+	b->next = NULL;
+	q->last = b;
+	q->room = room;
+	mot_spin_unlock(&q->lock);
+	while (rest != NULL)
+	{
+		b = rest;
+		rest = b->next;
+		mot_free(s->cache, b);
+	}
+}
+
 mot_ts
 mot_owed_stamp(mot_session *s)
 {
@@ -544,6 +584,7 @@ mot_owed_visit(mot_session *s, void (*visit) (void *arg, owed_kind kind, void *o
 void
 mot_owed_after_commit(mot_session *s)
 {
+	mot_owed_trim(s);
 	if (++s->since_reclaim < 32)
 		return;
 	s->since_reclaim = 0;

@@ -502,4 +502,5 @@ mot_txn_abort(mot_session *s)
 	atomic_store_explicit(&s->slot->commit_state, COMMIT_NONE, memory_order_release);
 	txn_finish(s);
 	count(&s->slot->aborts);
+	mot_owed_trim(s);
 }

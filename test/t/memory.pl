@@ -111,6 +111,17 @@ is($node->safe_psql('postgres', "SELECT count(*) FROM mot_stat_indexes WHERE rel
 $node->safe_psql('postgres', 'DROP FOREIGN TABLE full_up');
 ok($node->poll_query_until('postgres', 'SELECT used_bytes < 8000000 FROM mot_stat_memory'), 'DROP gives memory back');
 
+# a large transaction's own bookkeeping goes with it
+$session->query('CREATE FOREIGN TABLE brief (id int) SERVER mot_server');
+$session->query('BEGIN');
+$session->query('INSERT INTO brief SELECT generate_series(1, 300000)');
+my $during = $session->query('SELECT engine_bytes FROM mot_stat_memory');
+$session->query('COMMIT');
+is($session->{stderr}, '', 'a large transaction');
+ok($node->poll_query_until('postgres', "SELECT engine_bytes < $during - 4000000 FROM mot_stat_memory"),
+	'... keeps nothing for itself');
+$session->query('DROP FOREIGN TABLE brief');
+
 # sessions that come and go leave nothing
 my $before = $node->safe_psql('postgres', 'SELECT used_bytes FROM mot_stat_memory');
 for (1 .. 30)
