@@ -19,7 +19,6 @@
  */
 #include "postgres.h"
 
-#include "access/sysattr.h"
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "executor/instrument.h"
@@ -46,17 +45,6 @@ has_multiexpr(Node *node, void *context)
 	if (IsA(node, SubPlan) && ((SubPlan *) node)->subLinkType == MULTIEXPR_SUBLINK)
 		return true;
 	return expression_tree_walker(node, has_multiexpr, context);
-}
-
-static bool
-uses_system_columns(Index relid, List *exprs)
-{
-	Bitmapset  *attnums = NULL;
-	int			first;
-
-	pull_varattnos((Node *) exprs, relid, &attnums);
-	first = bms_next_member(attnums, -1);
-	return first >= 0 && first + FirstLowInvalidHeapAttributeNumber < 0;
 }
 
 bool
@@ -100,7 +88,7 @@ MotPlanDirectModify(PlannerInfo *root, ModifyTable *plan,
 
 	lists = list_make2(scan->scan.plan.qual, values);
 	scan->fdw_exprs = list_concat_copy(scan->fdw_exprs, lists);
-	scan->fsSystemCol = uses_system_columns(resultRelation, scan->fdw_exprs);
+	scan->fsSystemCol = false;	/* the slot has them anyway */
 	scan->fdw_private = list_concat_copy(scan->fdw_private, colnos);
 	scan->fdw_private = lappend_int(scan->fdw_private, list_length(colnos));
 	scan->fdw_private = lappend_int(scan->fdw_private, plan->canSetTag);
@@ -188,11 +176,8 @@ MotIterateDirectModify(ForeignScanState *node)
 	while (MotScanNext(scan, econtext))
 	{
 		MotSlotShow(slot, scan->version);
-		if (scan->want_tid)
-		{
-			MotRowToTid(scan->session, scan->row, &slot->tts_tid);
-			slot->tts_tableOid = scan->relation->relid;
-		}
+		MotRowToTid(scan->session, scan->row, &slot->tts_tid);
+		slot->tts_tableOid = scan->relation->relid;
 		econtext->ecxt_scantuple = slot;
 
 		if (!ExecQual(direct->filter, econtext))

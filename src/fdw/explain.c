@@ -143,7 +143,12 @@ show_index(ForeignScanState *node, ExplainState *es, List *conditions)
 	char	   *name;
 
 	if (!OidIsValid(indexoid))
+	{
+		if (list_nth_int(plan->fdw_private, MOT_PLAN_NCONDITIONS) > 0)
+			show_expression(node, es, "TID Cond",
+							conditions ? conditions : list_make1(linitial(plan->fdw_exprs)));
 		return;
+	}
 	name = get_rel_name(indexoid);
 	if (name == NULL)
 		elog(ERROR, "cache lookup failed for index %u", indexoid);

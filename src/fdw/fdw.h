@@ -60,7 +60,8 @@ typedef enum MotConditionKind
 	MOT_CONDITION_ARRAY,		/* column = ANY (array) */
 	MOT_CONDITION_NULL,			/* column IS NULL */
 	MOT_CONDITION_NOT_NULL,
-	MOT_CONDITION_ROW			/* (column, next column ...) <strategy> (values) */
+	MOT_CONDITION_ROW,			/* (column, next column ...) <strategy> (values) */
+	MOT_CONDITION_TID			/* no index: ctid = value, = ANY (value) or CURRENT OF */
 } MotConditionKind;
 
 typedef struct MotCondition
@@ -106,7 +107,7 @@ extern List *MotReparameterize(PlannerInfo *root, List *fdw_private, RelOptInfo 
 /*
  * A plan's private list (ForeignScan->fdw_private) is integers:
  *
- *	MOT_PLAN_INDEX		oid of the index, 0: sequential
+ *	MOT_PLAN_INDEX		oid of the index, 0: sequential, or by ctid if there is a condition
  *	MOT_PLAN_BACKWARD	read the index backwards
  *	MOT_PLAN_LOCK		lock rows as they are found, for this CmdType; or 0
  *	MOT_PLAN_NVALUES	of all conditions together
@@ -209,11 +210,12 @@ typedef struct MotScan
 	mot_session *session;
 	mot_view	view;
 	MotScanPhase phase;
-	bool		want_tid;
 	bool		cursor_open;
 	MotKeys    *keys;			/* NULL: sequential */
 	mot_cursor *cursor;
 	struct MotSorted *sorted;	/* instead of the cursor: see sorted.c */
+	bool		by_tid;
+	struct MotTids *tids;		/* if by_tid: see tid.c */
 	mot_row    *row;			/* current */
 	const mot_version *version;
 
@@ -230,6 +232,11 @@ extern bool MotScanNext(MotScan *scan, ExprContext *econtext);
 extern void MotScanEnd(MotScan *scan);
 extern ExprState *MotScanRecheck(MotScan *scan);
 extern bool MotScanLockRow(MotScan *scan, ExprContext *econtext, ExprState *filter);
+
+extern Node *MotTidValue(PlannerInfo *root, RelOptInfo *rel, Expr *clause);
+extern RestrictInfo *MotTidRestriction(PlannerInfo *root, RelOptInfo *rel);
+extern void MotTidsFill(MotScan *scan, ExprContext *econtext);
+extern bool MotTidsNext(MotScan *scan);
 
 extern void MotSortedFill(MotScan *scan, ExprContext *econtext);
 extern bool MotSortedNext(MotScan *scan);

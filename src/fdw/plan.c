@@ -36,7 +36,7 @@
  */
 #define UNKNOWN_TABLE_PAGES 10
 
-/* ForeignPath->fdw_private of an index path */
+/* ForeignPath->fdw_private of an index path, or with index 0 one by ctid */
 #define PATH_INDEX 0
 #define PATH_BACKWARD 1
 #define PATH_CLAUSES 2
@@ -170,9 +170,25 @@ MotGetForeignPaths(PlannerInfo *root, RelOptInfo *baserel, Oid relid)
 	MotPlanTable *table = (MotPlanTable *) baserel->fdw_private;
 	List	   *others = baserel->pathlist;
 	List	   *index_paths;
+	RestrictInfo *by_tid;
 	Cost		startup,
 				total;
 	ListCell   *lc;
+
+	by_tid = MotTidRestriction(root, baserel);
+	if (by_tid)
+	{
+		/* nothing can be faster, and WHERE CURRENT OF is no expression to evaluate */
+		startup = baserel->baserestrictcost.startup;
+		total = startup + baserel->rows * (cpu_tuple_cost + baserel->baserestrictcost.per_tuple);
+		add_path(baserel, (Path *)
+				 create_foreignscan_path(root, baserel, NULL, baserel->rows,
+										 startup, total, NIL,
+										 baserel->lateral_relids, NULL,
+										 list_make3(makeInteger(0), makeInteger(0),
+													list_make1(by_tid))));
+		return;
+	}
 
 	/* what the server does itself for a plain table */
 	check_index_predicates(root, baserel);
@@ -220,6 +236,27 @@ MotReparameterize(PlannerInfo *root, List *fdw_private, RelOptInfo *child_rel)
 														child_rel->top_parent_relids));
 }
 
+/* A scan by ctid: the condition is the plan's one and only. */
+static ForeignScan *
+make_tid_plan(PlannerInfo *root, RelOptInfo *rel, List *tlist, List *scan_clauses,
+			  RestrictInfo *condition)
+{
+	Node	   *value = copyObject(MotTidValue(root, rel, condition->clause));
+	List	   *recheck = NIL;
+	List	   *private;
+
+	private = list_make5_int(0, 0, 0, 1, 1);
+	private = lappend_int(private, MOT_CONDITION_TID);
+
+	/* the row that the cursor is at stays the same row */
+	if (!IsA(condition->clause, CurrentOfExpr))
+		recheck = list_make1(copyObject(condition->clause));
+
+	scan_clauses = list_delete_ptr(list_copy(scan_clauses), condition);
+	return make_foreignscan(tlist, extract_actual_clauses(scan_clauses, false),
+							rel->relid, list_make2(value, recheck), private, NIL, NIL, NULL);
+}
+
 ForeignScan *
 MotGetForeignPlan(PlannerInfo *root, RelOptInfo *baserel, Oid relid,
 				  ForeignPath *best_path, List *tlist, List *scan_clauses,
@@ -242,6 +279,9 @@ MotGetForeignPlan(PlannerInfo *root, RelOptInfo *baserel, Oid relid,
 								NIL, NIL, NULL);
 
 	indexoid = (Oid) intVal(list_nth(private, PATH_INDEX));
+	if (!OidIsValid(indexoid))
+		return make_tid_plan(root, baserel, tlist, scan_clauses,
+							 linitial_node(RestrictInfo, list_nth(private, PATH_CLAUSES)));
 	foreach(lc, baserel->indexlist)
 	{
 		index = lfirst_node(IndexOptInfo, lc);

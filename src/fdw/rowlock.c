@@ -102,4 +102,5 @@ MotRefetchForeignRow(EState *estate, ExecRowMark *erm, Datum rowid,
 	MotSlotStore(slot, version);
 	slot->tts_tableOid = erm->relid;
 	MotRowToTid(session, row, &slot->tts_tid);
+	erm->curCtid = slot->tts_tid;	/* for WHERE CURRENT OF */
 }

@@ -36,11 +36,12 @@ MotScanInit(MotScan *scan, ForeignScanState *node)
 	scan->relation = MotRelationGet(rel);
 	scan->view = MotViewFor(estate->es_snapshot);
 	scan->phase = MOT_SCAN_START;
-	scan->want_tid = plan->fsSystemCol;
 	scan->cursor_open = false;
 	scan->keys = NULL;
 	scan->cursor = NULL;
 	scan->sorted = NULL;
+	scan->by_tid = false;
+	scan->tids = NULL;
 	scan->node = node;
 	scan->recheck = NULL;
 	scan->writer = NULL;
@@ -54,6 +55,8 @@ MotScanInit(MotScan *scan, ForeignScanState *node)
 				 indexoid, RelationGetRelationName(rel));
 		scan->keys = MotKeysCreate(index, plan, &node->ss.ps);
 	}
+	else if (list_nth_int(plan->fdw_private, MOT_PLAN_NCONDITIONS) > 0)
+		scan->by_tid = true;
 }
 
 void
@@ -107,6 +110,15 @@ MotScanNext(MotScan *scan, ExprContext *econtext)
 {
 	MotKeys    *keys = scan->keys;
 
+	if (scan->by_tid)
+	{
+		if (scan->phase == MOT_SCAN_START)
+		{
+			MotTidsFill(scan, econtext);
+			scan->phase = MOT_SCAN_RUNNING;
+		}
+		return scan->phase == MOT_SCAN_RUNNING && MotTidsNext(scan);
+	}
 	if (keys == NULL)
 	{
 		if (scan->phase == MOT_SCAN_DONE)
@@ -253,8 +265,8 @@ MotIterateForeignScan(ForeignScanState *node)
 		if (!MotScanNext(scan, econtext))
 			return ExecClearTuple(slot);
 		MotSlotShow(slot, scan->version);
-		if (scan->want_tid)
-			MotRowToTid(scan->session, scan->row, &slot->tts_tid);
+		MotRowToTid(scan->session, scan->row, &slot->tts_tid);
+		slot->tts_tableOid = scan->relation->relid;
 		if (likely(scan->writer == NULL))
 			return slot;
 

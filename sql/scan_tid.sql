@@ -1,0 +1,64 @@
+--
+-- Rows by their ctid: conditions on it, and WHERE CURRENT OF
+--
+create foreign table cu (id int primary key, v int) server mot_server;
+insert into cu select i, i from generate_series(1,5) i;
+begin;
+declare c cursor for select * from cu order by id;
+fetch 2 from c;
+explain (costs off) update cu set v = v * 100 where current of c;
+update cu set v = v * 100 where current of c returning *;
+fetch 1 from c;
+delete from cu where current of c returning *;
+select * from cu order by id;
+commit;
+begin;
+declare c cursor for select * from cu order by id for update;
+fetch 1 from c;
+update cu set v = -1 where current of c;
+update cu set v = -2 where current of c;
+fetch 1 from c;
+update cu set id = 22 where current of c;
+commit;
+select * from cu order by id;
+begin;
+declare c cursor for select id + 1 from cu;
+fetch 1 from c;
+update cu set v = 11 where current of c;
+select * from cu order by id;
+declare d cursor for select sum(id) from cu;
+fetch 1 from d;
+update cu set v = 11 where current of d;
+rollback;
+select id as i, ctid as t from cu where id = 5 \gset
+explain (costs off) select * from cu where ctid = '(1,2)';
+select * from cu where ctid = :'t';
+select * from cu where ctid = any (array[:'t', :'t', '(0,1)']::tid[]) and v > 0;
+select * from cu where ctid = null;
+select * from cu where ctid = '(4294967295,65535)';
+update cu set v = 555 where ctid = :'t' returning *;
+delete from cu a where ctid in (select max(ctid) from cu b group by v having count(*) > 5);
+do $$ declare r record; c cursor for select * from cu for update; begin for r in c loop update cu set v = v + 1 where current of c; end loop; end $$;
+select * from cu order by id;
+-- of a join, and of a partitioned table
+create table cu_other as select 1 as k, 7 as w;
+begin;
+declare c cursor for select * from cu order by id for update;
+fetch 1 from c;
+update cu set v = w from cu_other where k = cu.id returning *;
+update cu set v = w from cu_other where current of c returning *;
+rollback;
+create table cup (id int, v int) partition by list (id);
+create table cup1 partition of cup for values in (1);
+create foreign table cup2 partition of cup for values in (2) server mot_server;
+insert into cup values (1, 10), (2, 20);
+begin;
+declare c cursor for select * from cup for update;
+move 1 from c;
+update cup set v = v + 1 where current of c returning *;
+move 1 from c;
+update cup set v = v + 1 where current of c returning *;
+commit;
+select * from cup order by id;
+drop table cup, cu_other;
+drop foreign table cu;
