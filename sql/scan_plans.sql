@@ -104,3 +104,13 @@ ALTER SERVER mot_server OPTIONS (ADD host 'x');
 
 DROP TABLE plans_heap;
 DROP FOREIGN TABLE plans, plans_limit;
+
+-- a plan made while there is one row still serves when there are many
+CREATE FOREIGN TABLE few (id int PRIMARY KEY, a int) SERVER mot_server;
+INSERT INTO few VALUES (1, 1);
+ANALYZE few;
+EXPLAIN (COSTS OFF) SELECT * FROM few WHERE id = 1;
+TRUNCATE few;
+EXPLAIN (COSTS OFF) SELECT * FROM few WHERE id = 1;
+EXPLAIN (COSTS OFF) SELECT * FROM few WHERE a = 1;
+DROP FOREIGN TABLE few;

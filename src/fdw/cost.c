@@ -35,6 +35,13 @@
 #define DESCENT_COST(tuples) (cpu_operator_cost * (1.0 + log((tuples) + 1.0) / log(2.0)))
 #define ROW_FETCH_COST cpu_operator_cost
 
+/*
+ * A sequential scan is priced for this many rows at least.  A cached plan can
+ * outlive the few rows a table had when it was made; choosing the index when
+ * it makes no difference yet costs nothing.
+ */
+#define MIN_SEQUENTIAL_ROWS 200
+
 static get_relation_info_hook_type previous_relation_info_hook;
 
 static void adjust_relation_info(PlannerInfo *root, Oid relid, bool inhparent, RelOptInfo *rel);
@@ -98,7 +105,7 @@ MotCostSequential(PlannerInfo *root, RelOptInfo *rel, Cost *startup, Cost *total
 	if (!enable_seqscan)
 		*startup += disable_cost;
 	*total = *startup +
-		rel->tuples * (cpu_tuple_cost + rel->baserestrictcost.per_tuple) +
+		Max(rel->tuples, MIN_SEQUENTIAL_ROWS) * (cpu_tuple_cost + rel->baserestrictcost.per_tuple) +
 		rel->rows * rel->reltarget->cost.per_tuple;
 }
 
