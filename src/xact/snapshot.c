@@ -24,7 +24,8 @@
  * loose entry.
  *
  * At REPEATABLE READ and SERIALIZABLE the transaction has one engine
- * snapshot, taken when its first query starts.
+ * snapshot, taken when its first query starts, or its first utility statement
+ * that has a snapshot (COPY of a heap table, for one).
  *
  * What the session publishes is the oldest engine snapshot of all entries.
  *
@@ -35,6 +36,7 @@
 #include "access/parallel.h"
 #include "access/xact.h"
 #include "executor/executor.h"
+#include "tcop/utility.h"
 #include "utils/memutils.h"
 #include "utils/resowner.h"
 #include "utils/snapmgr.h"
@@ -71,9 +73,14 @@ static mot_ts transaction_ts = MOT_TS_NONE;
 
 static ExecutorStart_hook_type prev_ExecutorStart = NULL;
 static ExecutorEnd_hook_type prev_ExecutorEnd = NULL;
+static ProcessUtility_hook_type prev_ProcessUtility = NULL;
 
 static void executor_start(QueryDesc *query, int eflags);
 static void executor_end(QueryDesc *query);
+static void process_utility(PlannedStmt *pstmt, const char *query_string, bool read_only_tree,
+							ProcessUtilityContext context, ParamListInfo params,
+							QueryEnvironment *query_env, DestReceiver *dest,
+							QueryCompletion *qc);
 static Entry *add_entry(const void *query, Snapshot snapshot);
 static mot_ts stray_snapshot(mot_session *session);
 static void remove_entry(int i);
@@ -87,6 +94,8 @@ MotSnapshotInit(void)
 	ExecutorStart_hook = executor_start;
 	prev_ExecutorEnd = ExecutorEnd_hook;
 	ExecutorEnd_hook = executor_end;
+	prev_ProcessUtility = ProcessUtility_hook;
+	ProcessUtility_hook = process_utility;
 }
 
 /* ---------------------------------------------------------------- queries */
@@ -128,6 +137,24 @@ executor_end(QueryDesc *query)
 			break;
 		}
 	}
+}
+
+static void
+process_utility(PlannedStmt *pstmt, const char *query_string, bool read_only_tree,
+				ProcessUtilityContext context, ParamListInfo params,
+				QueryEnvironment *query_env, DestReceiver *dest, QueryCompletion *qc)
+{
+	/* not in a failed transaction, whose end we have been told of already */
+	if (IsolationUsesXactSnapshot() && FirstSnapshotSet && IsTransactionState() &&
+		MotEngine != NULL && !IsParallelWorker())
+		MotTransactionSnapshot();
+
+	if (prev_ProcessUtility)
+		prev_ProcessUtility(pstmt, query_string, read_only_tree, context, params,
+							query_env, dest, qc);
+	else
+		standard_ProcessUtility(pstmt, query_string, read_only_tree, context, params,
+								query_env, dest, qc);
 }
 
 static Entry *
