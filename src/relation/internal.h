@@ -24,6 +24,7 @@ typedef struct MotIndexDef
 {
 	Oid			oid;
 	bool		unique;
+	bool		is_new;			/* made in this transaction */
 } MotIndexDef;
 
 extern List *MotIndexDefs(Relation rel);
@@ -36,5 +37,6 @@ extern mot_status MotTableMake(Relation rel, List *indexes, mot_table **table);
 
 /* storage.c */
 extern void MotStorageInit(void);
+extern bool MotStorageIndexDropped(mot_table *table, Oid indexoid); /* in this transaction */
 
 #endif							/* MOT_RELATION_INTERNAL_H */

@@ -14,7 +14,9 @@
  * dropped tables leave.
  *
  * A definition without a table in the engine is what a restart leaves.
- * Whoever asks first makes an empty one.
+ * Whoever asks first makes an empty one.  (On a standby, where tables are
+ * empty, definitions come and change without us; an index that a table lacks
+ * then is made in the same way.)
  *
  *-------------------------------------------------------------------------
  */
@@ -52,6 +54,7 @@ static bool unchanged(MotRelation *mr, Relation rel, mot_table *table, List *def
 static void describe(MotRelation *mr, Relation rel, mot_table *table, List *defs);
 static mot_table *find_table(Relation rel, List *defs);
 static mot_table *make_empty(Relation rel, List *defs);
+static void add_missing_indexes(Relation rel, mot_table *table, List *defs);
 static bool key_matches(void *arg, const mot_version *version, const void *key, size_t len);
 static bool key_matches_fixed(void *arg, const mot_version *version, const void *key, size_t len);
 static bool compare_key(MotIndex *index, const mot_version *version, const void *key, size_t len);
@@ -120,6 +123,7 @@ MotIndexDefs(Relation rel)
 
 		def->oid = RelationGetRelid(index);
 		def->unique = index->rd_index->indisunique;
+		def->is_new = index->rd_createSubid != InvalidSubTransactionId;
 		defs = lappend(defs, def);
 		index_close(index, AccessShareLock);
 	}
@@ -255,6 +259,7 @@ rebuild(MotRelation *mr, Relation rel)
 		List	   *defs = MotIndexDefs(rel);
 		mot_table  *table = find_table(rel, defs);
 
+		add_missing_indexes(rel, table, defs);
 		if (!unchanged(mr, rel, table, defs))
 			describe(mr, rel, table, defs);
 		list_free_deep(defs);
@@ -450,6 +455,43 @@ make_empty(Relation rel, List *defs)
 						   nspname ? nspname : "?", dbname ? dbname : "?")));
 	}
 	return table;
+}
+
+/*
+ * Indexes that replay has brought to a table made before.  Neither those that
+ * this transaction is about to build, nor (which cannot be) those of a table
+ * that has rows.
+ */
+static void
+add_missing_indexes(Relation rel, mot_table *table, List *defs)
+{
+	ListCell   *lc;
+
+	foreach(lc, defs)
+	{
+		MotIndexDef *def = lfirst(lc);
+		mot_table_stat stat;
+		mot_index  *index;
+		mot_status	status = MOT_OK;
+
+		if (likely(mot_table_index(table, def->oid) != NULL) || def->is_new ||
+			MotStorageIndexDropped(table, def->oid))
+			continue;
+
+		mot_table_stats(table, &stat);
+		if (stat.rows != 0)
+			continue;
+		LWLockAcquire(MotDirectoryLock, LW_EXCLUSIVE);
+		if (mot_table_index(table, def->oid) == NULL)
+		{
+			status = mot_index_create(MotSession(), table, def->oid,
+									  def->unique ? MOT_INDEX_UNIQUE : 0, &index);
+			if (status == MOT_OK)
+				mot_index_attach(index);
+		}
+		LWLockRelease(MotDirectoryLock);
+		MotRaiseStatus(status, rel);
+	}
 }
 
 /* --------------------------------------------------------------- key check */

@@ -410,6 +410,16 @@ MotStorageDropIndex(Oid relid, Oid indexoid)
 	push_pending(p);
 }
 
+bool
+MotStorageIndexDropped(mot_table *table, Oid indexoid)
+{
+	for (Pending *p = pending; p != NULL; p = p->older)
+		if (p->kind == INDEX_DROPPED && mot_index_table(p->index) == table &&
+			mot_index_host_id(p->index) == indexoid)
+			return true;
+	return false;
+}
+
 /* -------------------------------------------------------------- databases */
 
 typedef struct DatabaseTables
