@@ -83,6 +83,9 @@ BEGIN
         FOR r IN SELECT * FROM pg_event_trigger_dropped_objects() WHERE object_type ~ 'table$|index' LOOP
             RAISE NOTICE '%: dropped % %', tg_tag, r.object_type, r.object_identity;
         END LOOP;
+    ELSIF tg_event = 'table_rewrite' THEN
+        RAISE NOTICE '%: rewrites % (%)', tg_tag, pg_event_trigger_table_rewrite_oid()::regclass,
+            pg_event_trigger_table_rewrite_reason();
     ELSE
         RAISE NOTICE '% %', tg_tag, tg_event;
     END IF;
@@ -90,6 +93,7 @@ END $$;
 CREATE EVENT TRIGGER ddl_start ON ddl_command_start EXECUTE FUNCTION ddl_event();
 CREATE EVENT TRIGGER ddl_end ON ddl_command_end EXECUTE FUNCTION ddl_event();
 CREATE EVENT TRIGGER ddl_drop ON sql_drop EXECUTE FUNCTION ddl_event();
+CREATE EVENT TRIGGER ddl_rewrite ON table_rewrite EXECUTE FUNCTION ddl_event();
 CREATE FOREIGN TABLE ddl_ev (id int PRIMARY KEY, a int UNIQUE) SERVER mot_server;
 CREATE INDEX ddl_ev_i ON ddl_ev (a, id);
 SET mot.default_engine = mot;
@@ -98,11 +102,14 @@ CREATE TABLE ddl_ev3 AS SELECT 1 AS one;
 RESET mot.default_engine;
 ALTER TABLE ddl_ev DROP CONSTRAINT ddl_ev_pkey;
 ALTER TABLE ddl_ev ADD PRIMARY KEY (a), ALTER id TYPE bigint;
+ALTER TABLE ddl_ev ADD COLUMN c int DEFAULT 1;
+ALTER TABLE ddl_ev ADD COLUMN d int;
 DROP INDEX ddl_ev_i;
 DROP TABLE ddl_ev, ddl_ev2, ddl_ev3;
 DROP EVENT TRIGGER ddl_start;
 DROP EVENT TRIGGER ddl_end;
 DROP EVENT TRIGGER ddl_drop;
+DROP EVENT TRIGGER ddl_rewrite;
 DROP FUNCTION ddl_event;
 SELECT count(*) FROM mot_stat_tables;
 SELECT count(*) FROM pg_class WHERE relam = (SELECT oid FROM pg_am WHERE amname = 'mot');

@@ -25,6 +25,7 @@
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_type.h"
 #include "commands/comment.h"
+#include "commands/event_trigger.h"
 #include "commands/tablecmds.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
@@ -128,8 +129,9 @@ check_of(Oid constraintoid)
 	datum = SysCacheGetAttr(CONSTROID, tuple, Anum_pg_constraint_conbin, &isnull);
 	if (isnull)
 		elog(ERROR, "null conbin for constraint %u", constraintoid);
-	check->name = pstrdup(NameStr(((Form_pg_constraint) GETSTRUCT(tuple))->conname));
-	check->expr = (Expr *) stringToNode(TextDatumGetCString(datum));
+	check	  ->name = pstrdup(NameStr(((Form_pg_constraint) GETSTRUCT(tuple))->conname));
+	check	  ->expr = (Expr *) stringToNode(TextDatumGetCString(datum));
+
 	ReleaseSysCache(tuple);
 	return check;
 }
@@ -415,7 +417,7 @@ index_has_any(Oid indexoid, Bitmapset *attnums)
 }
 
 static void
-finish_rows(AlteredRel *altered, Relation rel)
+finish_rows(AlteredRel *altered, Relation rel, Node *stmt)
 {
 	TupleDesc	new = RelationGetDescr(rel);
 	List	   *values = NIL;
@@ -462,6 +464,9 @@ finish_rows(AlteredRel *altered, Relation rel)
 			checks = lappend(checks, check_of(lfirst_oid(lc)));
 	}
 
+	if (values != NIL && stmt)
+		EventTriggerTableRewrite(stmt, altered->relid,
+								 altered->rewrite ? AT_REWRITE_COLUMN_REWRITE : AT_REWRITE_DEFAULT_VAL);
 	if (values != NIL || checks != NIL || verify)
 		MotRewriteRows(rel, altered->old, values, notnull, checks);
 
@@ -502,7 +507,7 @@ finish_owner(Relation rel)
 }
 
 void
-MotAlterFinish(MotAlter *alter)
+MotAlterFinish(MotAlter *alter, Node *stmt)
 {
 	ListCell   *lc;
 
@@ -512,7 +517,7 @@ MotAlterFinish(MotAlter *alter)
 		Relation	rel = table_open(altered->relid, NoLock);
 		ListCell   *lc2;
 
-		finish_rows(altered, rel);
+		finish_rows(altered, rel, stmt);
 		finish_owner(rel);
 		table_close(rel, NoLock);
 		CommandCounterIncrement();

@@ -239,7 +239,7 @@ run_commands(const MotUtility *u, AlterWork *work, Oid relid, List *cmds, LOCKMO
 	stmt->missing_ok = false;
 	MotUtilityStep(u, (Node *) stmt);
 	CommandCounterIncrement();
-	MotAlterFinish(alter);
+	MotAlterFinish(alter, u->pstmt->utilityStmt);
 }
 
 static void
@@ -275,7 +275,8 @@ check_partition(Oid relid)
 	{
 		MotRowCheck *check = palloc0(sizeof(MotRowCheck));
 
-		check->expr = make_ands_explicit(copyObject(qual));
+		check	  ->expr = make_ands_explicit(copyObject(qual));
+
 		MotRewriteRows(rel, RelationGetDescr(rel), NIL, NULL, list_make1(check));
 	}
 	table_close(rel, NoLock);

@@ -328,7 +328,7 @@ make_not_null(Oid relid, IndexInfo *info)
 	alter = MotAlterBegin(relid, cmds, AccessExclusiveLock, NULL);
 	AlterTableInternal(relid, cmds, true);
 	CommandCounterIncrement();
-	MotAlterFinish(alter);
+	MotAlterFinish(alter, NULL);
 }
 
 Oid

@@ -48,6 +48,17 @@ typedef struct CreateWork
 	List	   *comments;		/* CommentStmts for columns that LIKE brought */
 } CreateWork;
 
+static void
+refuse_without_extension(void)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_UNDEFINED_OBJECT),
+			 errmsg("server \"%s\" does not exist in this database", MOT_SERVER_NAME),
+			 mot_default_engine == MOT_DEFAULT_MOT ?
+			 errhint("Run CREATE EXTENSION mot, or SET mot.default_engine = heap.") :
+			 errhint("Run CREATE EXTENSION mot.")));
+}
+
 bool
 MotDefaultEngineTakes(const RangeVar *relation, OnCommitAction oncommit,
 					  const char *access_method)
@@ -76,10 +87,7 @@ MotDefaultEngineTakes(const RangeVar *relation, OnCommitAction oncommit,
 		return false;
 
 	if (!OidIsValid(MotServerOid(true)))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("server \"%s\" does not exist in this database", MOT_SERVER_NAME),
-				 errhint("Run CREATE EXTENSION mot, or SET mot.default_engine = heap.")));
+		refuse_without_extension();
 	return true;
 }
 
@@ -368,7 +376,12 @@ bool
 MotCreateForeignTable(const MotUtility *u, CreateForeignTableStmt *stmt)
 {
 	if (!is_mot_server(stmt->servername))
+	{
+		/* before the server complains of the keys */
+		if (strcmp(stmt->servername, MOT_SERVER_NAME) == 0 && !OidIsValid(MotServerOid(true)))
+			refuse_without_extension();
 		return false;
+	}
 	create_table(u, copyObject(stmt));
 	return true;
 }

@@ -132,7 +132,8 @@ extern void MotRebuildIndex(Relation rel, Oid indexoid);
  */
 typedef struct MotAlter MotAlter;
 extern MotAlter *MotAlterBegin(Oid relid, List *cmds, LOCKMODE lockmode, const char *query_string);
-extern void MotAlterFinish(MotAlter *alter);
+extern void MotAlterFinish(MotAlter *alter, Node *stmt);	/* the statement, for
+															 * event triggers */
 extern bool MotAlterConcerns(Oid relid);	/* is it, or has it below it, a
 											 * MOT table? */
 

@@ -1,0 +1,126 @@
+# Definitions and storage where databases and servers come and go.
+
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('databases');
+$node->init;
+$node->append_conf('postgresql.conf', <<'CONF');
+shared_preload_libraries = 'mot'
+mot.max_memory = '128MB'
+CONF
+$node->start;
+
+sub tables
+{
+	# seen by the server as a whole
+	return $node->safe_psql('postgres',
+		'SELECT count(*) FROM mot_stat_get_tables()');
+}
+
+# ------------------------------------------- a database without the extension
+
+my ($ret, $out, $err) = $node->psql('postgres',
+	q{SET mot.default_engine = mot; CREATE TABLE t (id int PRIMARY KEY)});
+isnt($ret, 0, 'default_engine = mot without the extension is an error');
+like($err, qr/server "mot_server" does not exist in this database/, 'that says why');
+like($err, qr/HINT:  Run CREATE EXTENSION mot/, 'and what to do');
+($ret, $out, $err) = $node->psql('postgres', 'CREATE FOREIGN TABLE t (id int PRIMARY KEY) SERVER mot_server');
+like($err, qr/server "mot_server" does not exist in this database/, 'as is CREATE FOREIGN TABLE');
+$node->safe_psql('postgres', 'CREATE TABLE h (id int PRIMARY KEY, r int REFERENCES h); CREATE INDEX ON h (r);
+	ALTER TABLE h ADD COLUMN x int DEFAULT 1; VACUUM; DROP TABLE h');
+pass('ordinary tables are as ever');
+
+$node->safe_psql('postgres', 'CREATE EXTENSION mot');
+
+# --------------------------------------------------------------- databases
+
+$node->safe_psql('postgres', 'CREATE DATABASE one');
+$node->safe_psql('one', <<'SQL');
+CREATE EXTENSION mot;
+CREATE FOREIGN TABLE t (id int PRIMARY KEY, v text) SERVER mot_server;
+CREATE INDEX t_v ON t (v DESC);
+INSERT INTO t SELECT i, 'v' || i FROM generate_series(1, 100) i;
+SQL
+
+my $session = $node->background_psql('one');
+$session->query_safe('SELECT 1');
+($ret, $out, $err) = $node->psql('postgres', 'DROP DATABASE one');
+like($err, qr/is being accessed by other users/, 'a database in use is not dropped');
+is($node->safe_psql('one', 'SELECT count(*) FROM t'), '100', 'and its rows are there');
+$session->quit;
+
+($ret, $out, $err) = $node->psql('postgres', 'CREATE DATABASE two TEMPLATE one');
+is($ret, 0, 'a database with MOT tables as a template');
+like($err, qr/WARNING:  rows of memory-optimized tables in database "one" were not copied/,
+	'with a warning that rows are not copied');
+is($node->safe_psql('two', 'SELECT count(*) FROM t'), '0', 'the tables are there, empty');
+is($node->safe_psql('two', "INSERT INTO t VALUES (1, 'x'); SELECT id FROM t WHERE v = 'x'"), '1',
+	'they have their own rows and indexes');
+is($node->safe_psql('one', 'SELECT count(*) FROM t'), '100', "and the template's are untouched");
+
+my $used = q{SELECT used_bytes FROM mot_stat_memory};
+$node->safe_psql('one', q{INSERT INTO t SELECT i, repeat('x', 1000) || i FROM generate_series(101, 20000) i});
+my $full = $node->safe_psql('postgres', $used);
+$node->safe_psql('postgres', 'ALTER DATABASE one RENAME TO uno');
+is($node->safe_psql('uno', 'SELECT count(*) FROM t'), '20000', 'a renamed database keeps its rows');
+$node->safe_psql('postgres', 'DROP DATABASE uno');
+ok($node->poll_query_until('postgres', "SELECT used_bytes < $full / 4 FROM mot_stat_memory"),
+	'a dropped database gives its memory back');
+$node->safe_psql('postgres', 'DROP DATABASE two');
+
+# ------------------------------------------------------------------ restart
+
+$node->safe_psql('postgres', <<'SQL');
+SET mot.default_engine = mot;
+CREATE TABLE r (id serial PRIMARY KEY, a int NOT NULL DEFAULT 3, b text UNIQUE CHECK (b <> ''));
+CREATE INDEX r_a ON r (a, b DESC);
+ALTER TABLE r ADD COLUMN c int DEFAULT 4, DROP COLUMN b;
+INSERT INTO r (a) SELECT i FROM generate_series(1, 10) i;
+SQL
+my $describe = '\d r';
+my $before = $node->safe_psql('postgres', $describe);
+for my $mode ('fast', 'immediate')
+{
+	$node->stop($mode);
+	$node->start;
+	is($node->safe_psql('postgres', $describe), $before, "the definition is there after a stop ($mode)");
+	is($node->safe_psql('postgres', 'SELECT count(*) FROM r'), '0', 'the table is empty');
+	is($node->safe_psql('postgres', 'INSERT INTO r (id, a) VALUES (1, 5), (2, 6); SELECT id, c FROM r WHERE a = 6'),
+		'2|4', 'and works, with its indexes');
+	($ret, $out, $err) = $node->psql('postgres', 'INSERT INTO r (id) VALUES (2)');
+	like($err, qr/duplicate key value violates unique constraint "r_pkey"/, 'and its keys');
+}
+
+# DDL is the first thing that touches a table after a restart
+$node->restart;
+$node->safe_psql('postgres', 'CREATE UNIQUE INDEX r_c ON r (c)');
+$node->restart;
+$node->safe_psql('postgres', 'ALTER TABLE r ALTER a TYPE text, ADD COLUMN d int DEFAULT 1');
+$node->restart;
+$node->safe_psql('postgres', 'DROP INDEX r_c');
+$node->restart;
+$node->safe_psql('postgres', 'BEGIN; TRUNCATE r; INSERT INTO r (a) VALUES (1); COMMIT');
+is($node->safe_psql('postgres', 'SELECT a, c, d FROM r'), '1|4|1', 'changed right after restarts');
+$node->restart;
+$node->safe_psql('postgres', 'DROP TABLE r');
+is(tables(), '0', 'and dropped');
+
+# a statement that fails, a transaction that is cut off
+$node->safe_psql('postgres', 'CREATE FOREIGN TABLE k (id int) SERVER mot_server; INSERT INTO k VALUES (1), (1)');
+my $cut = $node->background_psql('postgres');
+$cut->query_safe('BEGIN; TRUNCATE k; CREATE UNIQUE INDEX k_u ON k (id); ALTER TABLE k ADD COLUMN x int DEFAULT 1; DROP TABLE k');
+$node->safe_psql('postgres', q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE state = 'idle in transaction'});
+ok($node->poll_query_until('postgres', 'SELECT count(*) = 2 FROM k'), 'a terminated session leaves no trace');
+eval { $cut->quit; };
+$node->safe_psql('postgres', 'DROP EXTENSION mot CASCADE');
+is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_class WHERE relkind = 'f'}), '0', 'all gone with the extension');
+$node->safe_psql('postgres', 'CREATE EXTENSION mot');
+is(tables(), '0', 'also for the engine');
+
+$node->stop;
+done_testing();
