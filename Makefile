@@ -69,7 +69,7 @@ bench: all
 	@bench/run
 
 bench-engine:
-	@$(MAKE) --no-print-directory -C bench/engine run
+	@$(MAKE) -s -C bench/engine run
 
 # ------------------------------------------------------------------ layout
 
