@@ -396,8 +396,8 @@ move_forward(mot_tree_cursor *c)
 		mot_border *next;
 		uint64_t	next_v;
 
-		/* part of what it had may be in other nodes */
-		if (mot_has_split(c->copy->version, v))
+		/* if it has split, we go over what went right once more, behind our position */
+		if (v & MOT_V_DELETED)
 			return find_again(c);
 		next = mot_read(b->next);
 		if (next == NULL)

@@ -5,7 +5,8 @@
  *	  of two keys that share a slice.  (By splitting a full one: tree_split.c.)
  *
  * Each way first locks and allocates all it needs, then changes the tree and
- * cannot fail.  See tree_node.h.
+ * cannot fail.  While it allocates, the nodes are locked but not dirty:
+ * readers go on.  See tree_node.h.
  *
  *-------------------------------------------------------------------------
  */

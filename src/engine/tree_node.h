@@ -390,6 +390,7 @@ mot_lock_parent(mot_node *node, bool exclusive)
 	{
 		mot_interior *parent = mot_read(node->parent);
 
+		MOT_STOP_POINT("tree-parent-read");
 		mot_lock_node(&parent->n, exclusive);
 		/* a split of the parent may have moved us meanwhile */
 		if (mot_read(node->parent) == parent)

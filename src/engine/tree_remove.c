@@ -36,6 +36,7 @@ unlink_sibling(mot_border *b, bool exclusive)
 	{
 		mot_border *left = mot_read(b->prev);
 
+		MOT_STOP_POINT("tree-left-read");
 		mot_lock_node(&left->n, exclusive);
 		/* it may have split or been deleted while we waited */
 		if (mot_read(b->prev) == left)
@@ -140,10 +141,9 @@ border_emptied(mot_tree_context *ctx, mot_border *b)
 
 /*
  * If the layer below the slice of "key" at "offset" has no keys, remove it.
- * Returns the border node that linked to it, still locked, if that became
- * empty by this; else NULL.
+ * Returns whether by this the layer above it may have become empty.
  */
-static mot_border *
+static bool
 remove_layer(mot_tree *tree, mot_tree_context *ctx, const unsigned char *key, size_t offset)
 {
 	mot_place	place;
@@ -154,9 +154,10 @@ remove_layer(mot_tree *tree, mot_tree_context *ctx, const unsigned char *key, si
 	mot_interior *spine[MOT_MAX_HEIGHT];
 	int			height = 0;
 	bool		empty;
+	bool		more = false;
 
 	if (!mot_tree_locate_link(tree, ctx, key, offset, &place))
-		return NULL;
+		return false;
 	upper = place.node;
 
 	/* the first child of a node of the spine is always the same */
@@ -189,16 +190,19 @@ remove_layer(mot_tree *tree, mot_tree_context *ctx, const unsigned char *key, si
 	mot_unlock_node(&b->n);
 	for (int i = 0; i < height; i++)
 		mot_unlock_node(&spine[i]->n);
+	if (empty && mot_perm_size(place.perm) == 0)
+		more = border_emptied(ctx, upper);
+	else
+		mot_unlock_node(&upper->n);
+
+	/* no lock is held any more: retiring may take its time */
 	if (empty)
 	{
 		retire_border(ctx, b);
 		for (int i = 0; i < height; i++)
 			mot_retire_object(ctx, spine[i]);
-		if (mot_perm_size(place.perm) == 0)
-			return upper;
 	}
-	mot_unlock_node(&upper->n);
-	return NULL;
+	return more;
 }
 
 void
@@ -208,6 +212,7 @@ mot_tree_take_out(mot_tree *tree, mot_tree_context *ctx, mot_place *place,
 	mot_border *b = place->node;
 	size_t		offset = place->offset;
 	uint64_t	perm = mot_perm_remove(place->perm, place->position);
+	bool		more;
 
 	/* release: nothing is published by it, but readers load it with acquire */
 	mot_publish(b->permutation, perm);
@@ -217,9 +222,10 @@ mot_tree_take_out(mot_tree *tree, mot_tree_context *ctx, mot_place *place,
 		return;
 	}
 	/* layer by layer upwards, as long as they become empty */
-	while (b && border_emptied(ctx, b) && offset > 0)
+	more = border_emptied(ctx, b);
+	while (more && offset > 0)
 	{
 		offset -= 8;
-		b = remove_layer(tree, ctx, key, offset);
+		more = remove_layer(tree, ctx, key, offset);
 	}
 }

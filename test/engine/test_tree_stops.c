@@ -341,6 +341,73 @@ deletion_in_the_way(void)
 	end();
 }
 
+/* between finding a neighbour and locking it, that splits, or is deleted */
+static void
+neighbour_moves(void)
+{
+	for (int gone = 0; gone < 2; gone++)
+	{
+		actor		remover;
+		actor		scanner;
+
+		begin();
+		fill("", 0, 150, 1);	/* in sequence: 15 in each node */
+		empty("", 31, 45, 1);
+		actor_start(&remover, 1, "tree-left-read", act_remove, "030", 3, 0);
+		CHECK(atomic_load(&remover.state) == STOPPED);
+		if (gone)
+			empty("", 15, 30, 1);
+		else
+			CHECK(tree_insert(&f, "0225", 4, 500, NULL) == MOT_TREE_OK);
+		actor_finish(&remover);
+		CHECK(remover.status == MOT_TREE_OK);
+		CHECK(tree_is_sound(f.tree));
+		CHECK(mot_tree_get(f.tree, "0225", 4, NULL) == (gone ? 0 : 500));
+		actor_start(&scanner, 1, NULL, act_scan, "", 0, 1);
+		actor_finish(&scanner);
+		CHECK(scanner.keys_seen == (gone ? 120 : 136));
+		end();
+	}
+}
+
+/* between finding a parent and locking it, that splits, or gets another above it */
+static void
+parent_moves(void)
+{
+	for (int child = 0; child < 31; child += 10)
+		for (int removing = 0; removing < 2; removing++)
+		{
+			actor		other;
+			char		key[16];
+			int			nodes = 31; /* of 15 keys: the parent, and root, is full */
+
+			begin();
+			fill("", 0, nodes * 15, 1);
+			if (removing)
+			{
+				empty("", child * 15 + 1, child * 15 + 15, 1);
+				sprintf(key, "%03d", child * 15);
+			}
+			else
+				sprintf(key, "%03d5", child * 15);
+			if (removing && child == 0)
+			{
+				/* the leftmost node stays */
+				end();
+				continue;
+			}
+			actor_start(&other, 1, "tree-parent-read", removing ? act_remove : act_insert, key, strlen(key), 900);
+			CHECK(atomic_load(&other.state) == STOPPED);
+			CHECK(tree_insert(&f, "0755", 4, 901, NULL) == MOT_TREE_OK);
+			actor_finish(&other);
+			CHECK(other.status == MOT_TREE_OK);
+			CHECK(tree_is_sound(f.tree));
+			CHECK(mot_tree_get(f.tree, key, strlen(key), NULL) == (removing ? 0 : 900));
+			CHECK(mot_tree_get(f.tree, "0755", 4, NULL) == 901);
+			end();
+		}
+}
+
 /* scans pass a node that has left its siblings but not its parent */
 static void
 scan_past_deletion(void)
@@ -494,6 +561,8 @@ main(int argc, char **argv)
 	RUN(split_in_the_way);
 	RUN(reader_overtaken);
 	RUN(deletion_in_the_way);
+	RUN(neighbour_moves);
+	RUN(parent_moves);
 	RUN(scan_past_deletion);
 	RUN(scan_overtaken);
 	RUN(layer_in_the_way);
