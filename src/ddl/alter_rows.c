@@ -129,8 +129,8 @@ check_of(Oid constraintoid)
 	datum = SysCacheGetAttr(CONSTROID, tuple, Anum_pg_constraint_conbin, &isnull);
 	if (isnull)
 		elog(ERROR, "null conbin for constraint %u", constraintoid);
-	check	  ->name = pstrdup(NameStr(((Form_pg_constraint) GETSTRUCT(tuple))->conname));
-	check	  ->expr = (Expr *) stringToNode(TextDatumGetCString(datum));
+	check->name = pstrdup(NameStr(((Form_pg_constraint) GETSTRUCT(tuple))->conname));
+	check->expr = (Expr *) stringToNode(TextDatumGetCString(datum));
 
 	ReleaseSysCache(tuple);
 	return check;

@@ -119,15 +119,14 @@ take_constraint(AlterWork *work, AlterTableCmd *cmd)
 	if ((constraint->contype == CONSTR_PRIMARY || constraint->contype == CONSTR_UNIQUE) &&
 		constraint->indexname != NULL)
 	{
-		work	  ->keys = lappend(work->keys, constraint);
-
+		work->keys = lappend(work->keys, constraint);
 		return;
 	}
 	elements = list_make1(constraint);
-	work	  ->keys = list_concat(work->keys, MotTakeTableKeys(work->stmt->relation, &elements));
+	work->keys = list_concat(work->keys, MotTakeTableKeys(work->stmt->relation, &elements));
 
 	if (elements != NIL)
-		work	  ->second = lappend(work->second, cmd);
+		work->second = lappend(work->second, cmd);
 }
 
 static void
@@ -138,8 +137,8 @@ take_column(AlterWork *work, Oid relid, AlterTableCmd *cmd)
 
 	/* IF NOT EXISTS: the column's keys come with the column or not at all */
 	if (!cmd->missing_ok || get_attnum(relid, column->colname) == InvalidAttrNumber)
-		work	  ->keys = list_concat(work->keys, keys);
-	work	  ->first = lappend(work->first, cmd);
+		work->keys = list_concat(work->keys, keys);
+	work->first = lappend(work->first, cmd);
 }
 
 static void
@@ -174,16 +173,13 @@ take_commands(AlterWork *work, Oid relid)
 			case AT_DropIdentity:
 			case AT_DropExpression:
 			case AT_AlterColumnType:
-				work	  ->first = lappend(work->first, cmd);
-
+				work->first = lappend(work->first, cmd);
 				break;
 			case AT_ColumnDefault:
 				if (cmd->def == NULL)
-					work	  ->first = lappend(work->first, cmd);
-
+					work->first = lappend(work->first, cmd);
 				else
-					work	  ->second = lappend(work->second, cmd);
-
+					work->second = lappend(work->second, cmd);
 				break;
 
 			case AT_SetRelOptions:
@@ -213,8 +209,7 @@ take_commands(AlterWork *work, Oid relid)
 						 errdetail("Its rows have no order in memory to improve.")));
 				break;
 			default:
-				work	  ->second = lappend(work->second, cmd);
-
+				work->second = lappend(work->second, cmd);
 				break;
 		}
 	}
@@ -275,7 +270,7 @@ check_partition(Oid relid)
 	{
 		MotRowCheck *check = palloc0(sizeof(MotRowCheck));
 
-		check	  ->expr = make_ands_explicit(copyObject(qual));
+		check->expr = make_ands_explicit(copyObject(qual));
 
 		MotRewriteRows(rel, RelationGetDescr(rel), NIL, NULL, list_make1(check));
 	}
@@ -303,12 +298,12 @@ alter_table_body(const MotUtility *u, void *arg)
 		return;
 	}
 
-	work	  ->is_mot = MotIsMotTable(relid);
+	work->is_mot = MotIsMotTable(relid);
 
 	if (work->is_mot)
 		take_commands(work, relid);
 	else
-		work	  ->second = work->stmt->cmds;
+		work->second = work->stmt->cmds;
 
 	/*
 	 * One statement if possible.  But an added column is filled as ADD COLUMN
@@ -348,7 +343,7 @@ bool
 MotAlterTable(const MotUtility *u, AlterTableStmt *stmt)
 {
 	Oid			relid;
-	AlterWork work;
+	AlterWork	work;
 	ListCell   *lc;
 
 	if (!OidIsValid(MotAmOid(true)) || stmt->objtype == OBJECT_INDEX ||
@@ -383,7 +378,7 @@ MotAlterTable(const MotUtility *u, AlterTableStmt *stmt)
 		return false;
 
 	memset(&work, 0, sizeof(work));
-	work.		stmt = copyObject(stmt);
+	work.stmt = copyObject(stmt);
 
 	MotUtilityWhole(u, alter_table_body, &work);
 	return true;

@@ -180,7 +180,7 @@ mot_cost_estimate(PlannerInfo *root, IndexPath *path, double loop_count,
 	bool		unique_match = index->unique;
 	bool		equal_here = false;
 	double		descents = 1;
-	double entries;
+	double		entries;
 	double		rows = Max(index->rel->tuples, 1);
 	double		depth;
 	int			quals = 0;
@@ -228,7 +228,6 @@ mot_cost_estimate(PlannerInfo *root, IndexPath *path, double loop_count,
 	/* what part of the index is walked, and what part comes out */
 	if (unique_match)
 		entries = descents;
-
 	else
 	{
 		Selectivity walked = clauselist_selectivity(root, bound_quals,
@@ -239,12 +238,12 @@ mot_cost_estimate(PlannerInfo *root, IndexPath *path, double loop_count,
 	*selectivity = clauselist_selectivity(root, get_quals_from_indexclauses(path->indexclauses),
 										  index->rel->relid, JOIN_INNER, NULL);
 	if (unique_match)
-		*selectivity = Min(*selectivity, Max(entries /rows, 1.0e-10));
+		*selectivity = Min(*selectivity, Max(entries / rows, 1.0e-10));
 
 	depth = ceil(log(Max(rows, 2)) / log(NODE_FANOUT));
 	startup = depth * NODE_COMPARISONS * cpu_operator_cost;
 	total = startup * descents +
-		entries    *(cpu_index_tuple_cost + quals * cpu_operator_cost);
+		entries * (cpu_index_tuple_cost + quals * cpu_operator_cost);
 
 	*startup_cost = startup;
 	*total_cost = total;

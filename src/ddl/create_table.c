@@ -199,7 +199,7 @@ like_columns(CreateWork *work, TableLikeClause *like)
 			stmt->object = (Node *) list_make2(makeString(pstrdup(target->relname)),
 											   makeString(pstrdup(column->colname)));
 			stmt->comment = comment;
-			work	  ->comments = lappend(work->comments, stmt);
+			work->comments = lappend(work->comments, stmt);
 		}
 		columns = lappend(columns, column);
 	}
@@ -209,7 +209,7 @@ like_columns(CreateWork *work, TableLikeClause *like)
 						 CREATE_TABLE_LIKE_STATISTICS))
 	{
 		like->relationOid = RelationGetRelid(source);
-		work	  ->likes = lappend(work->likes, like);
+		work->likes = lappend(work->likes, like);
 	}
 
 	/* keep the lock: nobody may change the source before the clause is done */
@@ -232,7 +232,7 @@ expand_likes(CreateWork *work)
 		else
 			elements = lappend(elements, element);
 	}
-	work	  ->stmt->base.tableElts = elements;
+	work->stmt->base.tableElts = elements;
 }
 
 /* ------------------------------------------------------------------ create */
@@ -358,14 +358,14 @@ mark_primary(CreateWork *work)
 static void
 create_table(const MotUtility *u, CreateForeignTableStmt *stmt)
 {
-	CreateWork work;
+	CreateWork	work;
 
 	memset(&work, 0, sizeof(work));
-	work.		stmt = stmt;
+	work.stmt = stmt;
 
 	(void) MotEngineRequired();
-	work.		keys = MotMergeKeys(MotTakeTableKeys(stmt->base.relation, &stmt->base.tableElts),
-									stmt->base.relation);
+	work.keys = MotMergeKeys(MotTakeTableKeys(stmt->base.relation, &stmt->base.tableElts),
+							 stmt->base.relation);
 
 	expand_likes(&work);
 	mark_primary(&work);

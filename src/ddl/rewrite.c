@@ -157,7 +157,7 @@ MotRewriteRows(Relation rel, TupleDesc old, List *values, Bitmapset *notnull, Li
 	{
 		MotRowCheck *check = (MotRowCheck *) lfirst(lc);
 
-		check	  ->state = ExecPrepareExpr(check->expr, estate);
+		check->state = ExecPrepareExpr(check->expr, estate);
 	}
 	if (values != NIL)
 		store = tuplestore_begin_heap(false, false, maintenance_work_mem);
