@@ -79,9 +79,11 @@ INSERT INTO statements (statement) VALUES
 	('UPDATE {t} SET c = c + 1 WHERE a IS NULL'),
 	('UPDATE {t} SET c = c * 2 WHERE b LIKE ''b1%'''),
 	('UPDATE {t} SET c = c * 2'),
+	('UPDATE {t} SET c = c + 3 WHERE id = 9 OR a = 5 OR b = ''b9'''),
 	-- of key columns: found rows must not be met again
 	('UPDATE {t} SET a = a + 1 WHERE a = 3'),
 	('UPDATE {t} SET a = a + 100 WHERE a > 2'),
+	('UPDATE {t} SET a = a + 1 WHERE a = 5 OR a = 6 OR id = 90 RETURNING id, a'),
 	('UPDATE {t} SET id = id + 1000'),
 	('UPDATE {t} SET id = id - 1000 WHERE id > 0'),
 	('UPDATE {t} SET id = 500 WHERE id = 5'),

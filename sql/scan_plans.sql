@@ -33,6 +33,10 @@ EXPLAIN (COSTS OFF) SELECT * FROM plans WHERE ts < timestamptz '2024-01-01 05:00
 EXPLAIN (COSTS OFF) SELECT * FROM plans WHERE (a, b) > (48, 3);
 EXPLAIN (COSTS OFF) SELECT * FROM plans WHERE (ts, id) > ('2024-03-23', 3) AND id > 0;
 EXPLAIN (COSTS OFF) SELECT * FROM plans WHERE b = 3;
+EXPLAIN (COSTS OFF) SELECT * FROM plans WHERE id = 3 OR a = 5 AND b > 2 OR c = 'c7';
+EXPLAIN (COSTS OFF, FORMAT YAML) SELECT * FROM plans WHERE id = 3 OR a = 5;
+EXPLAIN (COSTS OFF) SELECT * FROM plans WHERE id = 3 OR b = 5;
+EXPLAIN (COSTS OFF) UPDATE plans SET b = 1 WHERE id = 3 OR a = 5;
 EXPLAIN (COSTS OFF) SELECT * FROM plans;
 
 -- order
@@ -59,6 +63,7 @@ EXPLAIN (COSTS OFF) SELECT * FROM plans_heap h JOIN plans p ON p.id = h.k;
 EXPLAIN (COSTS OFF) SELECT * FROM plans_heap h LEFT JOIN plans p ON p.a = h.k AND p.b < h.m;
 EXPLAIN (COSTS OFF) SELECT (SELECT max(p.b) FROM plans p WHERE p.a = h.k) FROM plans_heap h;
 EXPLAIN (COSTS OFF) SELECT * FROM plans_heap h, LATERAL (SELECT * FROM plans p WHERE p.a = h.m ORDER BY b LIMIT 2) l;
+EXPLAIN (COSTS OFF) SELECT * FROM plans_heap h JOIN plans p ON p.id = h.k OR p.id = h.m;
 -- a unique index makes a join removable
 EXPLAIN (COSTS OFF) SELECT h.* FROM plans_heap h LEFT JOIN plans p ON p.id = h.k;
 

@@ -79,7 +79,8 @@ INSERT INTO predicates VALUES
 	('(i, t) > (3, ''b'')'), ('(i, t) >= (3, ''b'')'), ('(i, t) < (3, ''b'')'), ('(i, t) <= (-5, ''c'')'), ('(3, ''b'') > (i, t)'), ('(i, t) > (3, NULL)'), ('(i, t) > (NULL, ''b'')'), ('(i, b) > (3, 4)'), ('(i, b) < (3, 4)'),
 	('(b, id) >= (3, 200)'), ('(b, n) <= (3, 2.5)'), ('(b, n) > (8, 2.5)'), ('(b, i, id) > (4, 2, 100) AND (b, i, id) < (6, 1, 1)'), ('(b, i) > (4::int, 2::bigint)'), ('(ts, id) > (''2024-01-05 00:00+00'', 300)'), ('(d, i) > (timestamp ''2024-01-03 12:00'', 3)'),
 	('(t, u) > (''b'', ''a'')'), ('(id, i) > (100, 2) AND id < 120'), ('i = 3 AND (t, u) > (''b'', ''a'')'), ('(i, id) = (3, 100)'), ('(i, t) IN ((1, ''b''), (2, ''bxb''))'),
-	('i = 3 OR id = 7'), ('id = (SELECT 5)'), ('id IN (SELECT x FROM generate_series(10, 15) x)'), ('i = (SELECT max(i) FROM twin_heap)'), ('id < random() * 0 + 5'),
+	('i = 3 OR id = 7'), ('i = 3 OR i = 4'), ('id < 20 OR id > 590 OR id = 10'), ('(i = 3 AND t > ''b'') OR b IS NULL'), ('(i = 2 OR n = 2.5) AND (b = 4 OR f = 0)'),
+	('id IN (1, 2) OR i IN (2, NULL) OR u = ''Z'''), ('i = 3 OR coalesce(b, 1) = 2'), ('(i = 3 AND o) OR (d = ''2024-01-03'' AND NOT o)'), ('(i, t) > (8, ''b'') OR id = 3'), ('i = NULL OR id = 9'), ('y = ''\x'' OR t LIKE ''cx%'''), ('id = (SELECT 5)'), ('id IN (SELECT x FROM generate_series(10, 15) x)'), ('i = (SELECT max(i) FROM twin_heap)'), ('id < random() * 0 + 5'),
 	('coalesce(i, 0) = 3'), ('id + 1 = 8'), ('id = 8 - 1'), ('t IS DISTINCT FROM ''b'' AND id < 60');
 
 CREATE TABLE orders (o text);
@@ -113,7 +114,7 @@ SELECT count(*), count(d), left(min(d), 900) FROM (
 	FROM (VALUES ('b.id = a.i'), ('b.id = a.b'), ('b.i = a.i AND b.t = a.t'), ('b.i = a.i AND b.t > a.t'), ('b.i = a.b AND b.b < a.i'),
 		('b.id > a.id AND b.id < a.id + 3'), ('b.u = a.u AND b.i = a.i'), ('b.n = a.n'), ('b.f = a.f'), ('b.f = a.i'), ('b.ts = a.ts'), ('b.d = a.ts'), ('b.ts = a.d'),
 		('b.o = a.o AND b.i = a.i'), ('b.id = ANY (ARRAY[a.i, a.b, NULL])'), ('b.y = a.y AND b.id < 50'), ('(b.b, b.id) > (a.b, 590)'),
-		('b.i IS NULL AND b.t = a.t'), ('b.id IN (a.id, a.id + 1)')) joins (j)) s;
+		('b.i IS NULL AND b.t = a.t'), ('b.id IN (a.id, a.id + 1)'), ('b.id = a.i OR b.id = a.b'), ('(b.i = a.i OR b.b = a.b) AND b.id < 100')) joins (j)) s;
 SET enable_hashjoin = off;
 SET enable_mergejoin = off;
 SET enable_material = off;
@@ -122,7 +123,7 @@ SELECT count(*), count(d), left(min(d), 900) FROM (
 	FROM (VALUES ('b.id = a.i'), ('b.id = a.b'), ('b.i = a.i AND b.t = a.t'), ('b.i = a.i AND b.t > a.t'), ('b.i = a.b AND b.b < a.i'),
 		('b.id > a.id AND b.id < a.id + 3'), ('b.u = a.u AND b.i = a.i'), ('b.n = a.n'), ('b.f = a.f'), ('b.f = a.i'), ('b.ts = a.ts'), ('b.d = a.ts'), ('b.ts = a.d'),
 		('b.o = a.o AND b.i = a.i'), ('b.id = ANY (ARRAY[a.i, a.b, NULL])'), ('b.y = a.y AND b.id < 50'), ('(b.b, b.id) > (a.b, 590)'),
-		('b.i IS NULL AND b.t = a.t'), ('b.id IN (a.id, a.id + 1)')) joins (j)) s;
+		('b.i IS NULL AND b.t = a.t'), ('b.id IN (a.id, a.id + 1)'), ('b.id = a.i OR b.id = a.b'), ('(b.i = a.i OR b.b = a.b) AND b.id < 100')) joins (j)) s;
 RESET enable_hashjoin;
 RESET enable_mergejoin;
 RESET enable_material;

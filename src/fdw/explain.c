@@ -135,24 +135,13 @@ show_expression(ForeignScanState *node, ExplainState *es, const char *label, Lis
 }
 
 static void
-show_index(ForeignScanState *node, ExplainState *es, List *conditions)
+show_one_index(ForeignScanState *node, ExplainState *es, Oid indexoid, bool backward,
+			   List *conditions)
 {
-	ForeignScan *plan = (ForeignScan *) node->ss.ps.plan;
-	Oid			indexoid = (Oid) list_nth_int(plan->fdw_private, MOT_PLAN_INDEX);
-	bool		backward = list_nth_int(plan->fdw_private, MOT_PLAN_BACKWARD) != 0;
-	char	   *name;
+	char	   *name = get_rel_name(indexoid);
 
-	if (!OidIsValid(indexoid))
-	{
-		if (list_nth_int(plan->fdw_private, MOT_PLAN_NCONDITIONS) > 0)
-			show_expression(node, es, "TID Cond",
-							conditions ? conditions : list_make1(linitial(plan->fdw_exprs)));
-		return;
-	}
-	name = get_rel_name(indexoid);
 	if (name == NULL)
 		elog(ERROR, "cache lookup failed for index %u", indexoid);
-
 	if (es->format == EXPLAIN_FORMAT_TEXT)
 		ExplainPropertyText("Index", quote_identifier(name), es);
 	else
@@ -162,12 +151,53 @@ show_index(ForeignScanState *node, ExplainState *es, List *conditions)
 	show_expression(node, es, "Index Cond", conditions);
 }
 
+/* where the next arm's index is, if "at" is where this arm's number of conditions is */
+static int
+skip_conditions(List *private, int at)
+{
+	int			n = list_nth_int(private, at++);
+
+	while (n-- > 0)
+		at += 4 + list_nth_int(private, at + 3);
+	return at;
+}
+
+static void
+show_index(ForeignScanState *node, ExplainState *es)
+{
+	ForeignScan *plan = (ForeignScan *) node->ss.ps.plan;
+	List	   *private = plan->fdw_private;
+	List	   *conditions = MotPlanList(plan, MOT_LIST_RECHECK);
+	Oid			indexoid = (Oid) list_nth_int(private, MOT_PLAN_INDEX);
+	int			at = MOT_PLAN_NCONDITIONS;
+	ListCell   *lc;
+
+	if (list_nth_int(private, MOT_PLAN_ARMS) > 1)
+	{
+		ExplainOpenGroup("Indexes", "Indexes", false, es);
+		foreach(lc, conditions)
+		{
+			ExplainOpenGroup("Index", NULL, true, es);
+			show_one_index(node, es, indexoid, false, (List *) lfirst(lc));
+			ExplainCloseGroup("Index", NULL, true, es);
+			at = skip_conditions(private, at);
+			if (lnext(conditions, lc))
+				indexoid = (Oid) list_nth_int(private, at++);
+		}
+		ExplainCloseGroup("Indexes", "Indexes", false, es);
+	}
+	else if (OidIsValid(indexoid))
+		show_one_index(node, es, indexoid, list_nth_int(private, MOT_PLAN_BACKWARD) != 0,
+					   conditions);
+	else if (list_nth_int(private, MOT_PLAN_NCONDITIONS) > 0)
+		show_expression(node, es, "TID Cond",
+						conditions ? conditions : list_make1(linitial(plan->fdw_exprs)));
+}
+
 void
 MotExplainForeignScan(ForeignScanState *node, ExplainState *es)
 {
-	ForeignScan *plan = (ForeignScan *) node->ss.ps.plan;
-
-	show_index(node, es, MotPlanList(plan, MOT_LIST_RECHECK));
+	show_index(node, es);
 }
 
 void
@@ -176,7 +206,7 @@ MotExplainDirectModify(ForeignScanState *node, ExplainState *es)
 	ForeignScan *plan = (ForeignScan *) node->ss.ps.plan;
 	List	   *filter = MotPlanList(plan, MOT_LIST_FILTER);
 
-	show_index(node, es, MotPlanList(plan, MOT_LIST_RECHECK));
+	show_index(node, es);
 	show_expression(node, es, "Filter", filter);
 	if (filter != NIL && es->analyze && node->ss.ps.instrument)
 	{

@@ -111,20 +111,24 @@ extern List *MotReparameterize(PlannerInfo *root, List *fdw_private, RelOptInfo 
  *	MOT_PLAN_BACKWARD	read the index backwards
  *	MOT_PLAN_LOCK		lock rows as they are found, for this CmdType; or 0
  *	MOT_PLAN_NVALUES	of all conditions together
+ *	MOT_PLAN_ARMS		how many index scans: more than one for OR (see union.c)
  *	MOT_PLAN_NCONDITIONS
  *	and for each condition: kind, column, strategy, number of values, their types
+ *	for each further arm: oid of its index, number of conditions, and these
  *
  * fdw_exprs are the conditions' values in the same order, and behind them a
- * list of the conditions as expressions, for re-checks.  (It is not in
- * fdw_recheck_quals, because the executor would prepare it for every scan.)
+ * list of the conditions as expressions, for re-checks (one such list for each
+ * arm, if there are several; then the filter is all there is to check).  It is
+ * not in fdw_recheck_quals, because the executor would prepare it for every scan.
  * A direct modify has more lists behind that (see direct.c).
  */
 #define MOT_PLAN_INDEX 0
 #define MOT_PLAN_BACKWARD 1
 #define MOT_PLAN_LOCK 2
 #define MOT_PLAN_NVALUES 3
-#define MOT_PLAN_NCONDITIONS 4
-#define MOT_PLAN_CONDITIONS 5
+#define MOT_PLAN_ARMS 4
+#define MOT_PLAN_NCONDITIONS 5
+#define MOT_PLAN_CONDITIONS 6
 
 /* the lists of fdw_exprs */
 #define MotPlanList(plan, n) \
@@ -193,7 +197,8 @@ typedef struct MotKeys
 	MotKeyBuffer upper;
 } MotKeys;
 
-extern MotKeys *MotKeysCreate(MotIndex *index, ForeignScan *plan, PlanState *parent);
+extern MotKeys *MotKeysCreate(MotIndex *index, ForeignScan *plan, PlanState *parent,
+							  int *at, int *value);
 extern int	MotKeysCompare(const void *a, size_t alen, const void *b, size_t blen);
 extern bool MotKeysFirst(MotKeys *keys, ExprContext *econtext);
 extern bool MotKeysNext(MotKeys *keys, ExprContext *econtext);
@@ -214,6 +219,7 @@ typedef struct MotScan
 	MotKeys    *keys;			/* NULL: sequential */
 	mot_cursor *cursor;
 	struct MotSorted *sorted;	/* instead of the cursor: see sorted.c */
+	struct MotUnion *u;			/* of several arms, whose current one is "keys": see union.c */
 	bool		by_tid;
 	struct MotTids *tids;		/* if by_tid: see tid.c */
 	mot_row    *row;			/* current */
@@ -232,6 +238,12 @@ extern bool MotScanNext(MotScan *scan, ExprContext *econtext);
 extern void MotScanEnd(MotScan *scan);
 extern ExprState *MotScanRecheck(MotScan *scan);
 extern bool MotScanLockRow(MotScan *scan, ExprContext *econtext, ExprState *filter);
+
+extern void MotAddUnionPaths(PlannerInfo *root, RelOptInfo *rel);
+extern void MotUnionInit(MotScan *scan, ForeignScan *plan);
+extern void MotUnionRestart(MotScan *scan);
+extern bool MotUnionNextArm(MotScan *scan);
+extern bool MotUnionIsNew(MotScan *scan);
 
 extern Node *MotTidValue(PlannerInfo *root, RelOptInfo *rel, Expr *clause);
 extern RestrictInfo *MotTidRestriction(PlannerInfo *root, RelOptInfo *rel);

@@ -26,14 +26,17 @@ static void eval_operand(MotOperand *operand, ExprContext *econtext);
 static bool encode_list(MotKeys *keys, MotKeyCondition *condition);
 static bool make_bounds(MotKeys *keys);
 
-/* Read a plan's conditions.  All in one piece of memory: most scans are short. */
+/*
+ * Read a plan's conditions, whose number is at *at, and whose first value is
+ * *value; both go on to what follows.  All in one piece of memory: most scans
+ * are short.
+ */
 MotKeys *
-MotKeysCreate(MotIndex *index, ForeignScan *plan, PlanState *parent)
+MotKeysCreate(MotIndex *index, ForeignScan *plan, PlanState *parent, int *at, int *value)
 {
 	List	   *private = plan->fdw_private;
-	int			nconditions = list_nth_int(private, MOT_PLAN_NCONDITIONS);
-	int			nvalues = list_nth_int(private, MOT_PLAN_NVALUES);
-	int			at = MOT_PLAN_CONDITIONS;
+	int			nconditions = list_nth_int(private, (*at)++);
+	int			nvalues = list_nth_int(private, MOT_PLAN_NVALUES) - *value;
 	MotKeys    *keys;
 	int			i;
 
@@ -58,16 +61,16 @@ MotKeysCreate(MotIndex *index, ForeignScan *plan, PlanState *parent)
 		MotKeyCondition *condition = &keys->conditions[i];
 		int			n;
 
-		condition->kind = list_nth_int(private, at++);
-		condition->column = list_nth_int(private, at++);
-		condition->strategy = list_nth_int(private, at++);
-		condition->noperands = list_nth_int(private, at++);
+		condition->kind = list_nth_int(private, (*at)++);
+		condition->column = list_nth_int(private, (*at)++);
+		condition->strategy = list_nth_int(private, (*at)++);
+		condition->noperands = list_nth_int(private, (*at)++);
 		condition->first = keys->noperands;
 		for (n = 0; n < condition->noperands; n++)
 		{
 			init_operand(&keys->operands[keys->noperands],
-						 list_nth(plan->fdw_exprs, keys->noperands),
-						 (Oid) list_nth_int(private, at++), parent);
+						 list_nth(plan->fdw_exprs, (*value)++),
+						 (Oid) list_nth_int(private, (*at)++), parent);
 			keys->noperands++;
 		}
 

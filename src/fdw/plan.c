@@ -36,7 +36,11 @@
  */
 #define UNKNOWN_TABLE_PAGES 10
 
-/* ForeignPath->fdw_private of an index path, or with index 0 one by ctid */
+/*
+ * ForeignPath->fdw_private of an index path.  Index 0: by ctid, and the
+ * clauses are one RestrictInfo; or the arms of an OR, and the "clauses" are
+ * lists of (index, clauses).
+ */
 #define PATH_INDEX 0
 #define PATH_BACKWARD 1
 #define PATH_CLAUSES 2
@@ -220,20 +224,92 @@ MotGetForeignPaths(PlannerInfo *root, RelOptInfo *baserel, Oid relid)
 		if (IsA(lfirst(lc), IndexPath))
 			add_index_path(root, baserel, (IndexPath *) lfirst(lc));
 	}
+	MotAddUnionPaths(root, baserel);
+}
+
+static List *
+translate_clauses(PlannerInfo *root, List *clauses, RelOptInfo *child_rel)
+{
+	return (List *) adjust_appendrel_attrs_multilevel(root, (Node *) clauses,
+													  child_rel->relids,
+													  child_rel->top_parent_relids);
 }
 
 /* A path of a partitioned join: its clauses speak of the child from now on. */
 List *
 MotReparameterize(PlannerInfo *root, List *fdw_private, RelOptInfo *child_rel)
 {
+	List	   *clauses;
+
 	if (fdw_private == NIL)
 		return NIL;
+	clauses = (List *) list_nth(fdw_private, PATH_CLAUSES);
+	if (clauses != NIL && IsA(linitial(clauses), List))
+	{
+		List	   *arms = NIL;
+		ListCell   *lc;
+
+		foreach(lc, clauses)
+		{
+			List	   *arm = (List *) lfirst(lc);
+
+			arms = lappend(arms, list_make2(linitial(arm),
+											translate_clauses(root, lsecond(arm), child_rel)));
+		}
+		clauses = arms;
+	}
+	else
+		clauses = translate_clauses(root, clauses, child_rel);
 	return list_make3(list_nth(fdw_private, PATH_INDEX),
 					  list_nth(fdw_private, PATH_BACKWARD),
-					  adjust_appendrel_attrs_multilevel(root,
-														(Node *) list_nth(fdw_private, PATH_CLAUSES),
-														child_rel->relids,
-														child_rel->top_parent_relids));
+					  clauses);
+}
+
+static IndexOptInfo *
+find_index(RelOptInfo *rel, Oid indexoid)
+{
+	ListCell   *lc;
+
+	foreach(lc, rel->indexlist)
+	{
+		IndexOptInfo *index = lfirst_node(IndexOptInfo, lc);
+
+		if (index->indexoid == indexoid)
+			return index;
+	}
+	elog(ERROR, "no planning data for index %u", indexoid);
+	return NULL;				/* keep compiler quiet */
+}
+
+/* A plan's private list up to the number of conditions. */
+static List *
+new_private(Oid indexoid, int backward, int nvalues, int narms)
+{
+	return list_make5_int((int) indexoid, backward, 0, nvalues, narms);
+}
+
+/* The conditions of one index scan; their values and the clauses they came from. */
+static List *
+add_conditions(List *private, MotMatch *match, List **values, List **clauses)
+{
+	ListCell   *lc;
+
+	private = lappend_int(private, list_length(match->conditions));
+	foreach(lc, match->conditions)
+	{
+		MotCondition *condition = (MotCondition *) lfirst(lc);
+		ListCell   *lc2;
+
+		private = lappend_int(private, condition->kind);
+		private = lappend_int(private, condition->column);
+		private = lappend_int(private, condition->strategy);
+		private = lappend_int(private, list_length(condition->values));
+		foreach(lc2, condition->valuetypes)
+			private = lappend_int(private, (int) lfirst_oid(lc2));
+		*values = list_concat(*values, copyObject(condition->values));
+		*clauses = lappend(*clauses, copyObject(condition->clause));
+	}
+	return private;
 }
 
 /* A scan by ctid: the condition is the plan's one and only. */
@@ -245,7 +321,7 @@ make_tid_plan(PlannerInfo *root, RelOptInfo *rel, List *tlist, List *scan_clause
 	List	   *recheck = NIL;
 	List	   *private;
 
-	private = list_make5_int(0, 0, 0, 1, 1);
+	private = lappend_int(new_private(InvalidOid, 0, 1, 1), 1);
 	private = lappend_int(private, MOT_CONDITION_TID);
 
 	/* the row that the cursor is at stays the same row */
@@ -263,11 +339,12 @@ MotGetForeignPlan(PlannerInfo *root, RelOptInfo *baserel, Oid relid,
 				  Plan *outer_plan)
 {
 	List	   *private = best_path->fdw_private;
-	List	   *plan_private;
+	List	   *clauses;
+	List	   *plan_private = NIL;
 	List	   *values = NIL;
 	List	   *recheck = NIL;
 	List	   *filter = NIL;
-	IndexOptInfo *index = NULL;
+	int			narms;
 	Oid			indexoid;
 	MotMatch	match;
 	ListCell   *lc;
@@ -275,42 +352,40 @@ MotGetForeignPlan(PlannerInfo *root, RelOptInfo *baserel, Oid relid,
 	if (private == NIL)
 		return make_foreignscan(tlist, extract_actual_clauses(scan_clauses, false),
 								baserel->relid, list_make1(NIL),
-								list_make5_int(0, 0, 0, 0, 0),
+								lappend_int(new_private(InvalidOid, 0, 0, 1), 0),
 								NIL, NIL, NULL);
 
 	indexoid = (Oid) intVal(list_nth(private, PATH_INDEX));
-	if (!OidIsValid(indexoid))
+	clauses = (List *) list_nth(private, PATH_CLAUSES);
+	if (!OidIsValid(indexoid) && IsA(linitial(clauses), RestrictInfo))
 		return make_tid_plan(root, baserel, tlist, scan_clauses,
-							 linitial_node(RestrictInfo, list_nth(private, PATH_CLAUSES)));
-	foreach(lc, baserel->indexlist)
+							 linitial_node(RestrictInfo, clauses));
+	if (!OidIsValid(indexoid))
 	{
-		index = lfirst_node(IndexOptInfo, lc);
-		if (index->indexoid == indexoid)
-			break;
+		narms = list_length(clauses);
+		foreach(lc, clauses)
+		{
+			List	   *arm = (List *) lfirst(lc);
+			List	   *conditions = NIL;
+
+			indexoid = (Oid) intVal(linitial(arm));
+			if (plan_private == NIL)
+				plan_private = new_private(indexoid, 0, 0, narms);
+			else
+				plan_private = lappend_int(plan_private, (int) indexoid);
+			MotMatchClauses(root, baserel, find_index(baserel, indexoid),
+							(List *) lsecond(arm), &match);
+			plan_private = add_conditions(plan_private, &match, &values, &conditions);
+			recheck = lappend(recheck, conditions);
+		}
+		match.enforced = NIL;	/* by no arm for all rows */
 	}
-	Assert(index && index->indexoid == indexoid);
-
-	MotMatchClauses(root, baserel, index, (List *) list_nth(private, PATH_CLAUSES), &match);
-
-	plan_private = list_make5_int((int) indexoid,
-								  intVal(list_nth(private, PATH_BACKWARD)),
-								  0, 0,
-								  list_length(match.conditions));
-	foreach(lc, match.conditions)
+	else
 	{
-		MotCondition *condition = (MotCondition *) lfirst(lc);
-		ListCell   *lc2;
-
-		plan_private = lappend_int(plan_private, condition->kind);
-		plan_private = lappend_int(plan_private, condition->column);
-		plan_private = lappend_int(plan_private, condition->strategy);
-		plan_private = lappend_int(plan_private, list_length(condition->values));
-		foreach(lc2, condition->valuetypes)
-			plan_private = lappend_int(plan_private, (int) lfirst_oid(lc2));
-		values = list_concat(values, copyObject(condition->values));
-		recheck = lappend(recheck, copyObject(condition->clause));
+		plan_private = new_private(indexoid, intVal(list_nth(private, PATH_BACKWARD)), 0, 1);
+		MotMatchClauses(root, baserel, find_index(baserel, indexoid), clauses, &match);
+		plan_private = add_conditions(plan_private, &match, &values, &recheck);
 	}
-
 	lfirst_int(list_nth_cell(plan_private, MOT_PLAN_NVALUES)) = list_length(values);
 	values = lappend(values, recheck);
 

@@ -20,6 +20,7 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
+static bool next_by_index(MotScan *scan, ExprContext *econtext);
 static void open_cursor(MotScan *scan);
 static void close_cursor(void *arg);
 
@@ -40,20 +41,25 @@ MotScanInit(MotScan *scan, ForeignScanState *node)
 	scan->keys = NULL;
 	scan->cursor = NULL;
 	scan->sorted = NULL;
+	scan->u = NULL;
 	scan->by_tid = false;
 	scan->tids = NULL;
 	scan->node = node;
 	scan->recheck = NULL;
 	scan->writer = NULL;
 
-	if (OidIsValid(indexoid))
+	if (unlikely(list_nth_int(plan->fdw_private, MOT_PLAN_ARMS) > 1))
+		MotUnionInit(scan, plan);
+	else if (OidIsValid(indexoid))
 	{
+		int			at = MOT_PLAN_NCONDITIONS;
+		int			value = 0;
 		MotIndex   *index = MotRelationIndex(scan->relation, indexoid);
 
 		if (index == NULL)
 			elog(ERROR, "index %u of table \"%s\" is not there",
 				 indexoid, RelationGetRelationName(rel));
-		scan->keys = MotKeysCreate(index, plan, &node->ss.ps);
+		scan->keys = MotKeysCreate(index, plan, &node->ss.ps, &at, &value);
 	}
 	else if (list_nth_int(plan->fdw_private, MOT_PLAN_NCONDITIONS) > 0)
 		scan->by_tid = true;
@@ -108,7 +114,23 @@ open_cursor(MotScan *scan)
 bool
 MotScanNext(MotScan *scan, ExprContext *econtext)
 {
-	MotKeys    *keys = scan->keys;
+	if (likely(scan->keys != NULL && scan->u == NULL))
+		return next_by_index(scan, econtext);
+
+	if (scan->u != NULL)
+	{
+		for (;;)
+		{
+			if (next_by_index(scan, econtext))
+			{
+				if (MotUnionIsNew(scan))
+					return true;
+			}
+			else if (!MotUnionNextArm(scan))
+				return false;
+			CHECK_FOR_INTERRUPTS();
+		}
+	}
 
 	if (scan->by_tid)
 	{
@@ -119,21 +141,25 @@ MotScanNext(MotScan *scan, ExprContext *econtext)
 		}
 		return scan->phase == MOT_SCAN_RUNNING && MotTidsNext(scan);
 	}
-	if (keys == NULL)
-	{
-		if (scan->phase == MOT_SCAN_DONE)
-			return false;
-		if (scan->phase == MOT_SCAN_START)
-		{
-			mot_scan_begin(scan->session, &scan->table_scan, scan->relation->table,
-						   &scan->view, NULL);
-			scan->phase = MOT_SCAN_RUNNING;
-		}
-		if (mot_scan_next(scan->session, &scan->table_scan, &scan->row, &scan->version))
-			return true;
-		scan->phase = MOT_SCAN_DONE;
+
+	if (scan->phase == MOT_SCAN_DONE)
 		return false;
+	if (scan->phase == MOT_SCAN_START)
+	{
+		mot_scan_begin(scan->session, &scan->table_scan, scan->relation->table,
+					   &scan->view, NULL);
+		scan->phase = MOT_SCAN_RUNNING;
 	}
+	if (mot_scan_next(scan->session, &scan->table_scan, &scan->row, &scan->version))
+		return true;
+	scan->phase = MOT_SCAN_DONE;
+	return false;
+}
+
+static bool
+next_by_index(MotScan *scan, ExprContext *econtext)
+{
+	MotKeys    *keys = scan->keys;
 
 	if (scan->phase == MOT_SCAN_START)
 	{
@@ -186,9 +212,10 @@ MotScanNext(MotScan *scan, ExprContext *econtext)
 ExprState *
 MotScanRecheck(MotScan *scan)
 {
-	if (scan->recheck == NULL)
+	ForeignScan *plan = (ForeignScan *) scan->node->ss.ps.plan;
+
+	if (scan->recheck == NULL && list_nth_int(plan->fdw_private, MOT_PLAN_ARMS) == 1)
 	{
-		ForeignScan *plan = (ForeignScan *) scan->node->ss.ps.plan;
 		MemoryContext oldcxt = MemoryContextSwitchTo(scan->node->ss.ps.state->es_query_cxt);
 
 		/* NULL again if there are none */
@@ -306,6 +333,8 @@ MotReScanForeignScan(ForeignScanState *node)
 		close_cursor(scan);
 	scan->sorted = NULL;
 	scan->phase = MOT_SCAN_START;
+	if (scan->u != NULL)
+		MotUnionRestart(scan);
 }
 
 void
