@@ -64,7 +64,10 @@ MotPlanDirectModify(PlannerInfo *root, ModifyTable *plan,
 	if (scan == NULL)
 		return false;
 
-	/* an Append hands rows up that say which table they are of; ours would not */
+	/*
+	 * an Append hands rows up that say which table they are of; ours would
+	 * not
+	 */
 	if (plan->returningLists && !topmost)
 		return false;
 

@@ -131,6 +131,7 @@ show_expression(ForeignScanState *node, ExplainState *es, const char *label, Lis
 									   found ? (List *) linitial(found) : NIL);
 	text = deparse_expression((Node *) make_ands_explicit(quals), context,
 							  list_length(es->rtable) > 1 || es->verbose, false);
+
 	ExplainPropertyText(label, text, es);
 }
 

@@ -5,8 +5,8 @@
  *
  * Planning: plan.c turns the planner's own index paths into foreign paths;
  * cost.c prices them; quals.c says which clauses bound an index.  Execution:
- * keys.c makes bounds from values; scan.c reads; modify.c, conflict.c and
- * direct.c write; rowlock.c locks rows for SELECT ... FOR UPDATE and fetches
+ * keys.c makes bounds from values; scan.c reads, with sorted.c, union.c and
+ * tid.c for rarer ways; modify.c, conflict.c and direct.c write; rowlock.c locks rows for SELECT ... FOR UPDATE and fetches
  * them again for re-checks; slot.c shows rows without copying them.
  *
  *-------------------------------------------------------------------------
@@ -49,7 +49,6 @@ typedef struct MotPlanIndex
 	bool		known;			/* the rest is filled in */
 	Oid			typid[INDEX_MAX_KEYS];	/* what is encoded */
 	bool		ordered[INDEX_MAX_KEYS];
-	bool		nullable[INDEX_MAX_KEYS];
 	bool		descending[INDEX_MAX_KEYS];
 } MotPlanIndex;
 
@@ -60,8 +59,10 @@ typedef enum MotConditionKind
 	MOT_CONDITION_ARRAY,		/* column = ANY (array) */
 	MOT_CONDITION_NULL,			/* column IS NULL */
 	MOT_CONDITION_NOT_NULL,
-	MOT_CONDITION_ROW,			/* (column, next column ...) <strategy> (values) */
-	MOT_CONDITION_TID			/* no index: ctid = value, = ANY (value) or CURRENT OF */
+	MOT_CONDITION_ROW,			/* (column, next column ...) <strategy>
+								 * (values) */
+	MOT_CONDITION_TID			/* no index: ctid = value, = ANY (value) or
+								 * CURRENT OF */
 } MotConditionKind;
 
 typedef struct MotCondition
@@ -74,18 +75,22 @@ typedef struct MotCondition
 	Node	   *clause;			/* as EXPLAIN shows it and re-checks use it */
 	RestrictInfo *source;		/* the index clause it was made from */
 	bool		point;			/* fixes the column to single values */
-	bool		lossy;			/* may let rows through that the clause would not */
+	bool		lossy;			/* may let rows through that the clause would
+								 * not */
 } MotCondition;
 
 typedef struct MotMatch
 {
 	List	   *conditions;		/* those that bound the scan, by column */
 	List	   *enforced;		/* index clauses that need no filter */
-	List	   *leftover;		/* index clauses (RestrictInfos) that bound nothing */
-	int			points;			/* leading columns with a single value or several */
+	List	   *leftover;		/* index clauses (RestrictInfos) that bound
+								 * nothing */
+	int			points;			/* leading columns with a single value or
+								 * several */
 	bool		single;			/* all columns have exactly one non-null value */
 	Bitmapset  *constant;		/* columns compared by equality with one value */
-	Bitmapset  *inexact;		/* columns with such a comparison that is lossy */
+	Bitmapset  *inexact;		/* columns with such a comparison that is
+								 * lossy */
 } MotMatch;
 
 extern void MotMatchClauses(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index,
@@ -185,10 +190,13 @@ typedef struct MotKeys
 	MotIndex   *index;
 	int			nconditions;
 	int			noperands;
-	int			npoints;		/* the first conditions, which fix columns to points */
-	bool		get;			/* every column of a unique index has values: lookups */
+	int			npoints;		/* the first conditions, which fix columns to
+								 * points */
+	bool		get;			/* every column of a unique index has values:
+								 * lookups */
 	bool		backward;
-	MemoryContext list_cxt;		/* not NULL if there are IN lists; holds their elements */
+	MemoryContext list_cxt;		/* not NULL if there are IN lists; holds their
+								 * elements */
 	MotKeyCondition *conditions;
 	MotOperand *operands;
 	mot_bound	lower_bound;
@@ -219,14 +227,16 @@ typedef struct MotScan
 	MotKeys    *keys;			/* NULL: sequential */
 	mot_cursor *cursor;
 	struct MotSorted *sorted;	/* instead of the cursor: see sorted.c */
-	struct MotUnion *u;			/* of several arms, whose current one is "keys": see union.c */
+	struct MotUnion *u;			/* of several arms, whose current one is
+								 * "keys": see union.c */
 	bool		by_tid;
 	struct MotTids *tids;		/* if by_tid: see tid.c */
 	mot_row    *row;			/* current */
 	const mot_version *version;
 
 	ForeignScanState *node;
-	ExprState  *recheck;		/* what the bounds enforce, made when first needed */
+	ExprState  *recheck;		/* what the bounds enforce, made when first
+								 * needed */
 	MotWriter  *writer;			/* if rows are locked as they are found ... */
 	CmdType		operation;		/* ... for this */
 	MemoryContextCallback cleanup;

@@ -31,7 +31,7 @@ static bool make_bounds(MotKeys *keys);
  * *value; both go on to what follows.  All in one piece of memory: most scans
  * are short.
  */
-MotKeys *
+MotKeys    *
 MotKeysCreate(MotIndex *index, ForeignScan *plan, PlanState *parent, int *at, int *value)
 {
 	List	   *private = plan->fdw_private;
@@ -436,7 +436,10 @@ make_range(MotKeys *keys)
 			MotKeyAppendColumn(&key->columns[condition->column + n], value, false, &buf);
 			if (converted != condition->strategy && condition->noperands > 1)
 			{
-				/* the value fell between two of the column's: the rest cannot matter */
+				/*
+				 * the value fell between two of the column's: the rest cannot
+				 * matter
+				 */
 				n++;
 				break;
 			}

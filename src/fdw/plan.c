@@ -64,7 +64,6 @@ learn_indexes(RelOptInfo *baserel, MotRelation *mr)
 		{
 			pindex->typid[i] = index->key->columns[i].typid;
 			pindex->ordered[i] = index->key->columns[i].ordered;
-			pindex->nullable[i] = index->key->columns[i].nullable;
 			pindex->descending[i] = index->key->columns[i].descending;
 		}
 	}
@@ -93,7 +92,10 @@ MotGetForeignRelSize(PlannerInfo *root, RelOptInfo *baserel, Oid relid)
 	}
 	else if (mot_txn_has_writes(MotSession()))
 	{
-		/* the count is of committed rows; ANALYZE may have seen this transaction's own */
+		/*
+		 * the count is of committed rows; ANALYZE may have seen this
+		 * transaction's own
+		 */
 		tuples = Max(tuples, rel->rd_rel->reltuples);
 	}
 	table_close(rel, NoLock);
@@ -182,7 +184,10 @@ MotGetForeignPaths(PlannerInfo *root, RelOptInfo *baserel, Oid relid)
 	by_tid = MotTidRestriction(root, baserel);
 	if (by_tid)
 	{
-		/* nothing can be faster, and WHERE CURRENT OF is no expression to evaluate */
+		/*
+		 * nothing can be faster, and WHERE CURRENT OF is no expression to
+		 * evaluate
+		 */
 		startup = baserel->baserestrictcost.startup;
 		total = startup + baserel->rows * (cpu_tuple_cost + baserel->baserestrictcost.per_tuple);
 		add_path(baserel, (Path *)
@@ -236,7 +241,7 @@ translate_clauses(PlannerInfo *root, List *clauses, RelOptInfo *child_rel)
 }
 
 /* A path of a partitioned join: its clauses speak of the child from now on. */
-List *
+List	   *
 MotReparameterize(PlannerInfo *root, List *fdw_private, RelOptInfo *child_rel)
 {
 	List	   *clauses;

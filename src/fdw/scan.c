@@ -96,7 +96,10 @@ open_cursor(MotScan *scan)
 	{
 		MemoryContext cxt = scan->node->ss.ps.state->es_query_cxt;
 
-		/* a cursor can own memory that is not the server's: give it back whatever happens */
+		/*
+		 * a cursor can own memory that is not the server's: give it back
+		 * whatever happens
+		 */
 		scan->cursor = MemoryContextAlloc(cxt, mot_cursor_size());
 		scan->cleanup.func = close_cursor;
 		scan->cleanup.arg = scan;
@@ -209,7 +212,7 @@ next_by_index(MotScan *scan, ExprContext *econtext)
 }
 
 /* What the bounds enforce, as an expression, for rows not found through them. */
-ExprState *
+ExprState  *
 MotScanRecheck(MotScan *scan)
 {
 	ForeignScan *plan = (ForeignScan *) scan->node->ss.ps.plan;
