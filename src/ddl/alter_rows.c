@@ -329,7 +329,7 @@ refuse_mixed_using(List *tree, List *cmds)
 	}
 }
 
-MotAlter   *
+MotAlter *
 MotAlterBegin(Oid relid, List *cmds, LOCKMODE lockmode, const char *query_string)
 {
 	MotAlter   *alter = palloc0(sizeof(MotAlter));

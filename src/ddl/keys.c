@@ -51,7 +51,7 @@ refuse_exclusion(const RangeVar *relation)
  * The IndexStmt that a PRIMARY KEY or UNIQUE constraint stands for, as
  * transformIndexConstraint makes it.
  */
-IndexStmt  *
+IndexStmt *
 MotConstraintToIndex(const RangeVar *relation, Constraint *constraint)
 {
 	IndexStmt  *index = makeNode(IndexStmt);
@@ -101,7 +101,7 @@ MotConstraintToIndex(const RangeVar *relation, Constraint *constraint)
 	return index;
 }
 
-List	   *
+List *
 MotTakeColumnKeys(const RangeVar *relation, ColumnDef *column)
 {
 	List	   *keys = NIL;
@@ -155,7 +155,7 @@ MotTakeColumnKeys(const RangeVar *relation, ColumnDef *column)
 	return keys;
 }
 
-List	   *
+List *
 MotTakeTableKeys(const RangeVar *relation, List **elements)
 {
 	List	   *keys = NIL;
@@ -202,7 +202,7 @@ MotTakeTableKeys(const RangeVar *relation, List **elements)
  * The primary key goes first, and two keys on the same columns become one, as
  * in transformIndexConstraints.
  */
-List	   *
+List *
 MotMergeKeys(List *keys, const RangeVar *relation)
 {
 	List	   *result = NIL;

@@ -34,7 +34,7 @@
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
-List	   *
+List *
 MotListTables(void)
 {
 	List	   *result = NIL;
