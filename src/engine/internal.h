@@ -78,7 +78,8 @@ struct mot_row
 
 #define LINK_TOMBSTONE	1u		/* the row is deleted as of this version */
 #define LINK_FITS		2u		/* its bytes fit into the row's own room */
-#define LINK_KEYED		4u		/* this or an earlier version changed an index key of the row */
+#define LINK_KEYED		4u		/* this or an earlier version changed an index
+								 * key of the row */
 #define LINK_HOST_SHIFT 3
 #define LINK_BITS		0xffffu
 
@@ -167,11 +168,15 @@ typedef struct owed_item
 typedef enum owed_kind
 {
 	OWED_OBJECT,				/* free it */
-	OWED_INLINE,				/* row: its inlined version was superseded (or undone) */
-	OWED_ROW,					/* row: deleted; unmark it, then OWED_ROW_MEMORY */
+	OWED_INLINE,				/* row: its inlined version was superseded (or
+								 * undone) */
+	OWED_ROW,					/* row: deleted; unmark it, then
+								 * OWED_ROW_MEMORY */
 	OWED_ROW_MEMORY,			/* row: unmarked long enough */
-	OWED_ENTRY,					/* index_drop: take its claim from the index, then OWED_ENTRY_DONE */
-	OWED_ENTRY_DONE				/* index_drop: nobody is looking at the entry any more */
+	OWED_ENTRY,					/* index_drop: take its claim from the index,
+								 * then OWED_ENTRY_DONE */
+	OWED_ENTRY_DONE				/* index_drop: nobody is looking at the entry
+								 * any more */
 } owed_kind;
 
 #define OWED_BLOCK_ITEMS 254
@@ -192,16 +197,21 @@ typedef struct owed_queue
 {
 	mot_spinlock lock;
 	owed_block *head;			/* first block with items */
-	owed_block *tail;			/* block being filled; more, empty ones may follow */
+	owed_block *tail;			/* block being filled; more, empty ones may
+								 * follow */
 	owed_block *last;			/* the last of those */
 	uint64_t	room;			/* free places from tail on */
 	uint64_t	promised;		/* of them spoken for */
-	bool		working;		/* somebody is performing items taken off the front */
-	_Atomic uint64_t count;		/* items queued (read without the lock by statistics) */
-	_Atomic uint64_t lost;		/* objects given up because neither room nor memory was there */
+	bool		working;		/* somebody is performing items taken off the
+								 * front */
+	_Atomic uint64_t count;		/* items queued (read without the lock by
+								 * statistics) */
+	_Atomic uint64_t lost;		/* objects given up because neither room nor
+								 * memory was there */
 } owed_queue;
 
-#define OWED_RESERVE 128		/* places kept for tree nodes, which nobody promises */
+#define OWED_RESERVE 128		/* places kept for tree nodes, which nobody
+								 * promises */
 
 /* ------------------------------------------------------------------ slots */
 
@@ -218,7 +228,7 @@ typedef struct mot_slot
 	/* the owner's, and reclamation's */
 	MOT_CACHE_ALIGNED owed_queue owed;
 	/* counters: written by the owner, summed by statistics */
-	MOT_CACHE_ALIGNED _Atomic uint64_t commits;
+				MOT_CACHE_ALIGNED _Atomic uint64_t commits;
 	_Atomic uint64_t aborts;
 	_Atomic uint64_t waits;
 	_Atomic uint64_t conflicts[4];	/* changed, deleted, read, phantom */
@@ -228,9 +238,13 @@ typedef struct mot_slot
 
 struct mot_engine
 {
-	/* the clock alone on its line: every commit writes it, every statement reads it */
+	/*
+	 * the clock alone on its line: every commit writes it, every statement
+	 * reads it
+	 */
 	MOT_CACHE_ALIGNED _Atomic uint64_t clock;
-	MOT_CACHE_ALIGNED _Atomic uint64_t horizon;	/* last one computed; grows only */
+				MOT_CACHE_ALIGNED _Atomic uint64_t horizon; /* last one computed;
+															 * grows only */
 	_Atomic uint64_t next_serial;
 	_Atomic uint32_t slots_used;	/* slots ever opened: 0 .. slots_used - 1 */
 	_Atomic uint32_t dropped_count;
@@ -269,11 +283,12 @@ struct mot_table
 	mot_pool_group group;
 	mot_table  *next;			/* directory bucket or list of dropped ones */
 	mot_ts		dropped_stamp;
-	bool		still_owed;		/* dropped, and some queue names an object of it */
+	bool		still_owed;		/* dropped, and some queue names an object of
+								 * it */
 	void	   *memory;			/* what to free: the table is aligned in it */
 	mot_spinlock index_lock;
 	_Atomic uint32_t index_count;
-	_Atomic(mot_index *) index[MOT_MAX_INDEXES];
+				_Atomic(mot_index *) index[MOT_MAX_INDEXES];
 	table_shard shard[TABLE_SHARDS];
 };
 
@@ -289,7 +304,11 @@ struct mot_index
 	bool		still_owed;		/* as with tables */
 	mot_ts		valid_from;		/* built from rows as of this clock value */
 	_Atomic bool dropped;
-	/* entries whose row may have another key now: the key check is needed while this is not 0 */
+
+	/*
+	 * entries whose row may have another key now: the key check is needed
+	 * while this is not 0
+	 */
 	_Atomic int64_t stale;
 };
 
@@ -342,12 +361,14 @@ typedef enum journal_kind
 	J_UPDATE,					/* row; a = table, b = new version */
 	J_DELETE,					/* row; a = table, b = tombstone */
 	J_LOCK,						/* row */
-	J_ADD,						/* row; a = index, b = key (up to 8 bytes inline), c = length, tail included */
+	J_ADD,						/* row; a = index, b = key (up to 8 bytes
+								 * inline), c = length, tail included */
 	J_DROP						/* row; a = index, b = index_drop */
 } journal_kind;
 
 #define JE_LOCKED_HERE	0x10u	/* this entry took the row's lock */
-#define JE_DEFERRED		0x20u	/* the version is not in the row's chain yet; c = previous entry of this row + 1 */
+#define JE_DEFERRED		0x20u	/* the version is not in the row's chain yet;
+								 * c = previous entry of this row + 1 */
 #define JE_KIND			0x0fu
 
 typedef struct journal_entry
@@ -437,8 +458,9 @@ struct mot_session
 	journal_entry **chunk;
 	uint64_t	chunks;			/* allocated */
 	uint64_t	chunk_slots;
-	uint64_t	entries;
-	uint64_t	last_mark;		/* entries before this may not be merged with later ones */
+	uint64_t entries;
+	uint64_t	last_mark;		/* entries before this may not be merged with
+								 * later ones */
 	key_chunk  *keys;
 	address_map deferred;		/* row -> its last deferred entry + 1 */
 	uint64_t	deferred_count;
@@ -470,6 +492,7 @@ extern void mot_owed_add_batch_begin(mot_session *s);
 extern void mot_owed_add_locked(mot_session *s, owed_kind kind, void *object, mot_ts stamp);
 extern void mot_owed_add_batch_end(mot_session *s);
 extern mot_ts mot_owed_stamp(mot_session *s);
+extern void mot_clock_advance(mot_engine *e, mot_ts stamp);
 extern void mot_owed_retire(void *session, void *object);
 extern void mot_owed_trim(mot_session *s);
 extern void mot_owed_after_commit(mot_session *s);

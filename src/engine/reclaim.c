@@ -403,8 +403,8 @@ second_step_promised(uint64_t what)
 }
 
 /* move the clock to "stamp" if it stands just before it: items wait for it and nobody commits */
-static void
-clock_advance(mot_engine *e, mot_ts stamp)
+void
+mot_clock_advance(mot_engine *e, mot_ts stamp)
 {
 	uint64_t	now = atomic_load(&e->clock);
 
@@ -518,7 +518,7 @@ mot_reclaim(mot_session *s, unsigned budget)
 
 	if (atomic_load_explicit(&q->count, memory_order_relaxed) == 0)
 		return 0;
-	clock_advance(s->engine, queue_front_stamp(s, q));
+	mot_clock_advance(s->engine, queue_front_stamp(s, q));
 	horizon = work_begin(s, &published);
 	left = queue_work(s, q, horizon, budget);
 	if (published)
@@ -539,7 +539,7 @@ mot_reclaim_all(mot_session *s)
 		bool		published;
 		mot_ts		horizon;
 
-		clock_advance(e, mot_engine_clock(e) + 1);
+		mot_clock_advance(e, mot_engine_clock(e) + 1);
 		horizon = work_begin(s, &published);
 		left = 0;
 		for (uint32_t i = 0; i < n; i++)

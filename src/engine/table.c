@@ -12,8 +12,8 @@
  */
 #include "internal.h"
 
-mot_status
-mot_table_create(mot_session *s, uint32_t host_db, uint32_t host_id, mot_table **table)
+static mot_status
+table_create(mot_session *s, uint32_t host_db, uint32_t host_id, mot_table **table)
 {
 	mot_engine *e = s->engine;
 	mot_status	status = MOT_NO_MEMORY;
@@ -48,11 +48,26 @@ mot_table_create(mot_session *s, uint32_t host_db, uint32_t host_id, mot_table *
 	return MOT_OK;
 }
 
+mot_status
+mot_table_create(mot_session *s, uint32_t host_db, uint32_t host_id, mot_table **table)
+{
+	mot_status	status = table_create(s, host_db, host_id, table);
+
+	/* what was dropped may only be waiting for somebody to look after it */
+	if (status == MOT_NO_MEMORY)
+	{
+		(void) mot_reclaim_all(s);
+		status = table_create(s, host_db, host_id, table);
+	}
+	return status;
+}
+
 void
 mot_table_drop(mot_session *s, mot_table *t)
 {
 	mot_engine *e = s->engine;
 	uint32_t	n = atomic_load(&t->index_count);
+	mot_ts		stamp;
 
 	mot_table_unpublish(e, t);
 	for (uint32_t i = 0; i < n; i++)
@@ -63,11 +78,17 @@ mot_table_drop(mot_session *s, mot_table *t)
 			atomic_store_explicit(&index->dropped, true, memory_order_relaxed);
 	}
 	mot_spin_lock(&e->dropped_lock);
-	t->dropped_stamp = mot_owed_stamp(s);
+	t->dropped_stamp = stamp = mot_owed_stamp(s);
 	t->next = e->dropped_tables;
 	e->dropped_tables = t;
 	atomic_fetch_add(&e->dropped_count, 1);
 	mot_spin_unlock(&e->dropped_lock);
+
+	/*
+	 * a session that only makes and drops tables commits nothing that moves
+	 * the clock
+	 */
+	mot_clock_advance(e, stamp);
 }
 
 static void
@@ -240,7 +261,7 @@ bucket_of(mot_engine *e, uint32_t host_db, uint32_t host_id)
 
 _Static_assert(DIRECTORY_BUCKETS == 1 << 10, "bucket_of takes ten bits");
 
-mot_table *
+mot_table  *
 mot_table_find(mot_engine *e, uint32_t host_db, uint32_t host_id)
 {
 	mot_table  *t;
@@ -272,7 +293,7 @@ directory_remove(mot_engine *e, uint32_t host_db, uint32_t host_id, const mot_ta
 	return NULL;
 }
 
-mot_table *
+mot_table  *
 mot_table_publish(mot_engine *e, mot_table *t)
 {
 	mot_table  *old;
@@ -364,9 +385,9 @@ mot_table_stats(const mot_table *table, mot_table_stat *stat)
 
 /* ----------------------------------------------------------------- indexes */
 
-mot_status
-mot_index_create(mot_session *s, mot_table *t, uint32_t host_id,
-				 unsigned flags, mot_index **result)
+static mot_status
+index_create(mot_session *s, mot_table *t, uint32_t host_id,
+			 unsigned flags, mot_index **result)
 {
 	mot_engine *e = s->engine;
 	mot_status	status = MOT_NO_MEMORY;
@@ -394,6 +415,20 @@ mot_index_create(mot_session *s, mot_table *t, uint32_t host_id,
 	}
 	*result = index;
 	return MOT_OK;
+}
+
+mot_status
+mot_index_create(mot_session *s, mot_table *t, uint32_t host_id,
+				 unsigned flags, mot_index **result)
+{
+	mot_status	status = index_create(s, t, host_id, flags, result);
+
+	if (status == MOT_NO_MEMORY)
+	{
+		(void) mot_reclaim_all(s);
+		status = index_create(s, t, host_id, flags, result);
+	}
+	return status;
 }
 
 void
@@ -432,18 +467,20 @@ void
 mot_index_drop(mot_session *s, mot_index *index)
 {
 	mot_engine *e = s->engine;
+	mot_ts		stamp;
 
 	mot_index_detach(index);
 	atomic_store_explicit(&index->dropped, true, memory_order_relaxed);
 	mot_spin_lock(&e->dropped_lock);
-	index->dropped_stamp = mot_owed_stamp(s);
+	index->dropped_stamp = stamp = mot_owed_stamp(s);
 	index->next = e->dropped_indexes;
 	e->dropped_indexes = index;
 	atomic_fetch_add(&e->dropped_count, 1);
 	mot_spin_unlock(&e->dropped_lock);
+	mot_clock_advance(e, stamp);
 }
 
-mot_index *
+mot_index  *
 mot_table_index(const mot_table *table, uint32_t host_id)
 {
 	mot_table  *t = (mot_table *) table;
@@ -470,7 +507,7 @@ mot_table_index_count(const mot_table *table)
 	return count;
 }
 
-mot_index *
+mot_index  *
 mot_table_index_at(const mot_table *table, unsigned nth)
 {
 	mot_table  *t = (mot_table *) table;
@@ -497,7 +534,7 @@ mot_index_is_unique(const mot_index *index)
 	return (index->flags & MOT_INDEX_UNIQUE) != 0;
 }
 
-mot_table *
+mot_table  *
 mot_index_table(const mot_index *index)
 {
 	return index->table;
@@ -524,9 +561,9 @@ mot_index_measure(mot_session *s, const mot_index *index, mot_index_shape *shape
 
 	(void) s;
 	mot_tree_stats(index->tree, &t);
-	shape->entries = t.keys;
-	shape->border_nodes = t.border_nodes;
-	shape->interior_nodes = t.interior_nodes;
-	shape->layers = t.layers;
-	shape->suffix_bytes = t.suffix_bytes;
+	shape	  ->entries = t.keys;
+	shape	  ->border_nodes = t.border_nodes;
+	shape	  ->interior_nodes = t.interior_nodes;
+	shape	  ->layers = t.layers;
+	shape	  ->suffix_bytes = t.suffix_bytes;
 }

@@ -153,6 +153,37 @@ index_entries_are_waited_for(void)
 	drop_and_check();
 }
 
+/* nothing commits and nobody reclaims but who is short of memory: there is always room for one more */
+static void
+tables_come_and_go_without_commits(void)
+{
+	store_create(&st, 64 << 20, 8, MOT_ENGINE_PRIVATE, false);
+	a = open_session(st.engine, 1);
+	for (int i = 0; i < 2000; i++)
+	{
+		mot_table  *table;
+		mot_index  *index[3];
+		mot_row    *row;
+		void	   *data;
+
+		(void) begin_view(a, 0);
+		REQUIRE(mot_table_create(a, 1, 200, &table) == MOT_OK);
+		for (int j = 0; j < 3; j++)
+		{
+			REQUIRE(mot_index_create(a, table, 201 + j, 0, &index[j]) == MOT_OK);
+			mot_index_attach(index[j]);
+		}
+		REQUIRE(mot_load_row(a, table, 0, 100, &row, &data) == MOT_OK);
+		memset(data, 0, 100);
+		if (i % 2)
+			mot_index_drop(a, index[1]);
+		mot_table_drop(a, table);
+		end_view(a);
+	}
+	mot_session_close(a);
+	mot_engine_destroy(st.engine);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -160,5 +191,6 @@ main(int argc, char **argv)
 	RUN(second_steps_are_waited_for);
 	RUN(rows_put_off_are_waited_for);
 	RUN(index_entries_are_waited_for);
+	RUN(tables_come_and_go_without_commits);
 	return test_end();
 }
