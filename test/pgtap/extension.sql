@@ -1,7 +1,7 @@
 -- What CREATE EXTENSION mot leaves in the catalogue, and what a MOT table
 -- looks like to tools that read it there.
 BEGIN;
-SELECT plan(40);
+SELECT plan(42);
 
 SELECT has_extension('mot');
 SELECT is(extversion, default_version, 'the installed version is the default one')
@@ -28,6 +28,8 @@ FROM unnest(ARRAY['bool', 'int2', 'int4', 'int8', 'float4', 'float8', 'numeric',
 SELECT has_view('mot_stat_tables');
 SELECT has_view('mot_stat_indexes');
 SELECT has_view('mot_stat_memory');
+SELECT has_view('mot_stat_nodes');
+SELECT has_view('mot_stat_transactions');
 
 -- a table, to tools
 CREATE FOREIGN TABLE tool (id int PRIMARY KEY, name text NOT NULL, part int, CONSTRAINT name_once UNIQUE (name, part))
