@@ -31,7 +31,7 @@ static bool make_bounds(MotKeys *keys);
  * *value; both go on to what follows.  All in one piece of memory: most scans
  * are short.
  */
-MotKeys    *
+MotKeys *
 MotKeysCreate(MotIndex *index, ForeignScan *plan, PlanState *parent, int *at, int *value)
 {
 	List	   *private = plan->fdw_private;

@@ -79,7 +79,7 @@ MotFindTargetScan(ModifyTable *plan, Index resultRelation, int subplan_index, bo
 }
 
 /* fdw_private of the target: whether its rows come locked. */
-List	   *
+List *
 MotPlanForeignModify(PlannerInfo *root, ModifyTable *plan,
 					 Index resultRelation, int subplan_index)
 {

@@ -241,7 +241,7 @@ translate_clauses(PlannerInfo *root, List *clauses, RelOptInfo *child_rel)
 }
 
 /* A path of a partitioned join: its clauses speak of the child from now on. */
-List	   *
+List *
 MotReparameterize(PlannerInfo *root, List *fdw_private, RelOptInfo *child_rel)
 {
 	List	   *clauses;

@@ -212,7 +212,7 @@ next_by_index(MotScan *scan, ExprContext *econtext)
 }
 
 /* What the bounds enforce, as an expression, for rows not found through them. */
-ExprState  *
+ExprState *
 MotScanRecheck(MotScan *scan)
 {
 	ForeignScan *plan = (ForeignScan *) scan->node->ss.ps.plan;

@@ -47,7 +47,7 @@ is_usable(PlannerInfo *root, RelOptInfo *rel, Node *value)
 }
 
 /* The value of a restriction on the row's ctid; NULL if it is none. */
-Node	   *
+Node *
 MotTidValue(PlannerInfo *root, RelOptInfo *rel, Expr *clause)
 {
 	if (IsA(clause, CurrentOfExpr) && ((CurrentOfExpr *) clause)->cvarno == rel->relid)

@@ -33,6 +33,7 @@
 #include "foreign/foreign.h"
 #include "miscadmin.h"
 #include "relation/internal.h"
+#include "utils/guc.h"
 #include "utils/hsearch.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
@@ -51,6 +52,7 @@ static void make_cache(void);
 static void relcache_callback(Datum arg, Oid relid);
 static void rebuild(MotRelation *mr, Relation rel);
 static bool unchanged(MotRelation *mr, Relation rel, mot_table *table, List *defs);
+static void apply_options(Relation rel, mot_table *table);
 static void describe(MotRelation *mr, Relation rel, mot_table *table, List *defs);
 static mot_table *find_table(Relation rel, List *defs);
 static mot_table *make_empty(Relation rel, List *defs);
@@ -108,7 +110,7 @@ MotAmOid(bool missing_ok)
 	return get_index_am_oid(MOT_AM_NAME, missing_ok);
 }
 
-List	   *
+List *
 MotIndexDefs(Relation rel)
 {
 	List	   *oids = RelationGetIndexList(rel);
@@ -159,7 +161,7 @@ MotRelationGet(Relation rel)
 	return mr;
 }
 
-MotIndex   *
+MotIndex *
 MotRelationIndex(MotRelation *mr, Oid indexoid)
 {
 	for (int i = 0; i < mr->nindexes; i++)
@@ -260,6 +262,7 @@ rebuild(MotRelation *mr, Relation rel)
 		mot_table  *table = find_table(rel, defs);
 
 		add_missing_indexes(rel, table, defs);
+		apply_options(rel, table);
 		if (!unchanged(mr, rel, table, defs))
 			describe(mr, rel, table, defs);
 		list_free_deep(defs);
@@ -271,6 +274,23 @@ rebuild(MotRelation *mr, Relation rel)
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
+}
+
+/* The table's options, as the wrapper's validator has let them through. */
+static void
+apply_options(Relation rel, mot_table *table)
+{
+	ListCell   *lc;
+	double		max_size = 0;
+
+	foreach(lc, GetForeignTable(RelationGetRelid(rel))->options)
+	{
+		DefElem    *def = lfirst_node(DefElem, lc);
+
+		if (strcmp(def->defname, "max_size") == 0)
+			(void) parse_real(defGetString(def), &max_size, GUC_UNIT_BYTE, NULL);
+	}
+	mot_table_set_limit(table, (uint64) max_size);
 }
 
 /* Does the entry describe the table as it is? (most invalidations are about something else) */
