@@ -23,6 +23,9 @@ CREATE TABLE ddl_bad (a int, FOREIGN KEY (a) REFERENCES ddl_e (id));
 CREATE UNLOGGED TABLE ddl_unlogged (a int);
 CREATE TEMP TABLE ddl_temp (a int PRIMARY KEY);
 CREATE TABLE pg_temp.ddl_temp2 (a int PRIMARY KEY);
+SET search_path = pg_temp, public;
+CREATE TABLE ddl_temp3 (a int PRIMARY KEY);
+RESET search_path;
 CREATE TABLE ddl_part (a int PRIMARY KEY) PARTITION BY RANGE (a);
 CREATE TABLE ddl_part1 PARTITION OF ddl_part FOR VALUES FROM (1) TO (9);
 CREATE TABLE ddl_child () INHERITS (ddl_unlogged);
@@ -35,7 +38,7 @@ CREATE TEMP TABLE ddl_bad (a int) USING mot;
 SELECT relname, relkind, relpersistence FROM pg_class
     WHERE relname ~ '^ddl_' AND relkind IN ('r', 'f', 'p', 'm') ORDER BY relname;
 DROP MATERIALIZED VIEW ddl_matview;
-DROP TABLE ddl_child, ddl_unlogged, ddl_temp, ddl_temp2, ddl_part, ddl_typed, ddl_explicit, ddl_e2;
+DROP TABLE ddl_child, ddl_unlogged, ddl_temp, ddl_temp2, ddl_temp3, ddl_part, ddl_typed, ddl_explicit, ddl_e2;
 DROP TYPE ddl_type;
 
 -- CREATE TABLE AS, SELECT INTO
@@ -96,4 +99,12 @@ CREATE TABLE ddl_using (a int PRIMARY KEY) USING mot;
 CREATE TABLE ddl_using_as USING mot AS SELECT 1 AS one;
 SELECT relname, relkind FROM pg_class WHERE relname ~ '^ddl_using(_as)?$' ORDER BY relname;
 DROP TABLE ddl_using, ddl_using_as;
+CREATE TABLE ddl_parts (a int, b text) PARTITION BY LIST (a);
+CREATE TABLE ddl_hot PARTITION OF ddl_parts (PRIMARY KEY (a)) FOR VALUES IN (1, 2) USING mot;
+CREATE TABLE ddl_cold PARTITION OF ddl_parts DEFAULT;
+INSERT INTO ddl_parts VALUES (1, 'hot'), (5, 'cold');
+SELECT tableoid::regclass, * FROM ddl_parts ORDER BY a;
+INSERT INTO ddl_hot VALUES (5, 'too cold');
+UPDATE ddl_hot SET a = 7;
+DROP TABLE ddl_parts;
 SELECT count(*) FROM mot_stat_tables;

@@ -11,7 +11,8 @@
  * With mot.default_engine = mot these stay ordinary tables: temporary tables,
  * partitioned tables and partitions, inheritance children, typed tables,
  * tables of an extension's script, and a table whose access method is named
- * (USING heap).  WITH options, TABLESPACE and UNLOGGED mean nothing to a table
+ * (USING heap).  USING mot makes a MOT table whatever the setting, also of a
+ * partition or an inheritance child.  WITH options, TABLESPACE and UNLOGGED mean nothing to a table
  * in memory and are not kept.
  *
  *-------------------------------------------------------------------------
@@ -71,9 +72,8 @@ MotDefaultEngineTakes(const RangeVar *relation, OnCommitAction oncommit,
 	else if (mot_default_engine != MOT_DEFAULT_MOT)
 		return false;
 
-	if (relation->relpersistence == RELPERSISTENCE_TEMP ||
-		(relation->schemaname && strcmp(relation->schemaname, "pg_temp") == 0) ||
-		oncommit != ONCOMMIT_NOOP)
+	if (relation->relpersistence == RELPERSISTENCE_TEMP || oncommit != ONCOMMIT_NOOP ||
+		isTempNamespace(RangeVarGetCreationNamespace(relation)))
 	{
 		if (access_method != NULL)
 			ereport(ERROR,
@@ -389,8 +389,12 @@ MotCreateForeignTable(const MotUtility *u, CreateForeignTableStmt *stmt)
 bool
 MotCreateTable(const MotUtility *u, CreateStmt *stmt)
 {
-	if (stmt->partspec == NULL && stmt->partbound == NULL && stmt->inhRelations == NIL &&
-		stmt->ofTypename == NULL &&
+	/*
+	 * a partition or a child is made one only when it is said for this very
+	 * table
+	 */
+	if (stmt->partspec == NULL && stmt->ofTypename == NULL &&
+		(stmt->accessMethod != NULL || (stmt->partbound == NULL && stmt->inhRelations == NIL)) &&
 		MotDefaultEngineTakes(stmt->relation, stmt->oncommit, stmt->accessMethod))
 	{
 		create_table(u, MotMakeForeign(stmt));
