@@ -97,7 +97,7 @@ INSERT INTO ddl_like (b) VALUES (1), (2);
 SELECT * FROM ddl_like ORDER BY id;
 CREATE FOREIGN TABLE ddl_like2 (LIKE ddl_source) SERVER mot_server;
 \d ddl_like2
-CREATE TABLE ddl_like3 (LIKE ddl_like INCLUDING DEFAULTS INCLUDING CONSTRAINTS);
+CREATE TABLE ddl_like3 (LIKE ddl_like INCLUDING ALL);
 \d ddl_like3
 CREATE INDEX ddl_source_part ON ddl_source (a) WHERE b > 3;
 CREATE FOREIGN TABLE ddl_like4 (LIKE ddl_source INCLUDING INDEXES) SERVER mot_server;

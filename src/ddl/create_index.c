@@ -559,7 +559,17 @@ bool
 MotCreateIndex(const MotUtility *u, IndexStmt *stmt)
 {
 	if (!MotDdlNamesMotTable(stmt->relation))
+	{
+		/* a heap table LIKE one of ours gets heap's kind of index */
+		if (stmt->transformed && strcmp(stmt->accessMethod, MOT_AM_NAME) == 0)
+		{
+			stmt = copyObject(stmt);
+			stmt->accessMethod = pstrdup(DEFAULT_INDEX_TYPE);
+			MotUtilityRun(u, (Node *) stmt);
+			return true;
+		}
 		return false;
+	}
 	if (stmt->concurrent)
 	{
 		PreventInTransactionBlock(MotUtilityIsTopLevel(u), "CREATE INDEX CONCURRENTLY");
