@@ -27,6 +27,7 @@
 #include "storage/lwlock.h"
 #include "storage/shmem.h"
 #include "utils/guc.h"
+#include "xact/xact.h"
 
 PG_MODULE_MAGIC;
 
@@ -226,6 +227,7 @@ request_shmem(void)
 	if (prev_shmem_request_hook)
 		prev_shmem_request_hook();
 	RequestNamedLWLockTranche("mot_directory", 1);
+	RequestAddinShmemSpace(MotXactShmemSize());
 }
 
 /*
@@ -240,6 +242,7 @@ startup_shmem(void)
 		prev_shmem_startup_hook();
 
 	MotDirectoryLock = &(GetNamedLWLockTranche("mot_directory"))->lock;
+	MotXactShmemInit();
 
 	if (MotEngine != NULL)
 		mot_engine_reset(MotEngine);

@@ -23,6 +23,13 @@ extern mot_ts MotTransactionSnapshotTs(void);	/* MOT_TS_NONE: none yet */
 /* transaction.c */
 extern void MotTransactionBegin(mot_session *session);
 
+/* mixed.c; at most one announced commit a process */
+extern void MotMixedAnnounce(TransactionId xid, bool drawing);
+extern void MotMixedDraw(void);
+extern void MotMixedDone(mot_ts ts);
+extern void MotMixedWithdraw(void);
+extern mot_ts MotMixedTake(mot_session *session, Snapshot snapshot, bool *stale);
+
 /* wait.c: MotRaiseStatus has reported that memory is out */
 extern bool MotMemoryWasShort;
 

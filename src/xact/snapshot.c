@@ -10,7 +10,8 @@
  * ExecutorStart and ExecutorEnd) and with which snapshot; the first scan that
  * asks has an engine snapshot taken, and every query with the same PostgreSQL
  * snapshot has it from then on.  It is let go of when the last of them ends.
- * A query that never asks costs an entry in a small array and nothing else.
+ * (A query whose plan names a foreign table asks when it starts.)  A query that
+ * never asks costs an entry in a small array and nothing else.
  *
  * Queries end in any order (cursors), and some never reach ExecutorEnd: those
  * that an error ends.  A subtransaction that aborts therefore takes the
@@ -35,7 +36,11 @@
 
 #include "access/parallel.h"
 #include "access/xact.h"
+#include "catalog/pg_class.h"
+#include "engine/port.h"
 #include "executor/executor.h"
+#include "miscadmin.h"
+#include "parser/analyze.h"
 #include "tcop/utility.h"
 #include "utils/memutils.h"
 #include "utils/resowner.h"
@@ -61,6 +66,13 @@ static const char loose_tag,
 #define INITIAL_ENTRIES 16
 
 /*
+ * How often a query's snapshot is renewed before half a commit is put up with.
+ * One or two times do, except while a SERIALIZABLE transaction writes its
+ * commit record; from some point on each time includes a short sleep.
+ */
+#define MAX_RENEWALS 100000
+
+/*
  * Running queries and loose views, the youngest last.  The snapshot that the
  * executor was started with last is nearly always the one asked for.
  */
@@ -68,12 +80,17 @@ static Entry *running = NULL;
 static int	nrunning = 0;
 static int	maxrunning = 0;
 
-/* REPEATABLE READ and up: the transaction's snapshot */
+/*
+ * REPEATABLE READ and up: the transaction's snapshot.  It is stale if it
+ * includes a commit that PostgreSQL's does not (see mixed.c).
+ */
 static mot_ts transaction_ts = MOT_TS_NONE;
+static bool transaction_stale = false;
 
 static ExecutorStart_hook_type prev_ExecutorStart = NULL;
 static ExecutorEnd_hook_type prev_ExecutorEnd = NULL;
 static ProcessUtility_hook_type prev_ProcessUtility = NULL;
+static post_parse_analyze_hook_type prev_post_parse_analyze = NULL;
 
 static void executor_start(QueryDesc *query, int eflags);
 static void executor_end(QueryDesc *query);
@@ -81,11 +98,16 @@ static void process_utility(PlannedStmt *pstmt, const char *query_string, bool r
 							ProcessUtilityContext context, ParamListInfo params,
 							QueryEnvironment *query_env, DestReceiver *dest,
 							QueryCompletion *qc);
+static void post_parse_analyze(ParseState *pstate, Query *query, JumbleState *jstate);
+static inline void follow_transaction_snapshot(void);
 static Entry *add_entry(const void *query, Snapshot snapshot);
 static mot_ts stray_snapshot(mot_session *session);
 static void remove_entry(int i);
 static void publish_oldest(void);
-static mot_ts take_snapshot(mot_session *session);
+static mot_ts take_snapshot(mot_session *session, Snapshot snapshot, bool *stale);
+static void take_with_query(QueryDesc *query, Entry *entry);
+static bool reads_foreign_table(const PlannedStmt *plan);
+static void check_transaction_snapshot(void);
 
 void
 MotSnapshotInit(void)
@@ -96,6 +118,8 @@ MotSnapshotInit(void)
 	ExecutorEnd_hook = executor_end;
 	prev_ProcessUtility = ProcessUtility_hook;
 	ProcessUtility_hook = process_utility;
+	prev_post_parse_analyze = post_parse_analyze_hook;
+	post_parse_analyze_hook = post_parse_analyze;
 }
 
 /* ---------------------------------------------------------------- queries */
@@ -112,13 +136,78 @@ executor_start(QueryDesc *query, int eflags)
 		if (IsolationUsesXactSnapshot())
 			MotTransactionSnapshot();
 		else
-			(void) add_entry(query, query->snapshot);
+		{
+			Entry	   *entry = add_entry(query, query->snapshot);
+
+			if (entry->ts == MOT_TS_NONE && !(eflags & EXEC_FLAG_EXPLAIN_ONLY) &&
+				reads_foreign_table(query->plannedstmt))
+				take_with_query(query, entry);
+		}
 	}
 
 	if (prev_ExecutorStart)
 		prev_ExecutorStart(query, eflags);
 	else
 		standard_ExecutorStart(query, eflags);
+}
+
+static bool
+reads_foreign_table(const PlannedStmt *plan)
+{
+	ListCell   *lc;
+
+	foreach(lc, plan->rtable)
+	{
+		RangeTblEntry *rte = lfirst_node(RangeTblEntry, lc);
+
+		if (rte->rtekind == RTE_RELATION && rte->relkind == RELKIND_FOREIGN_TABLE)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * A query that will read a memory-optimized table takes its engine snapshot
+ * right away, so that it is as old as the query's PostgreSQL snapshot.  If
+ * some transaction committed in between and only half of it would be seen,
+ * the query gets a newer PostgreSQL snapshot.  (The server itself takes a new
+ * one for execution, after planning.)  Not if the snapshot is not the query's
+ * own: a STABLE function keeps what its caller sees.
+ */
+static void
+take_with_query(QueryDesc *query, Entry *entry)
+{
+	mot_session *session = MotSession();
+	bool		own = query->snapshot != NULL &&
+	query->snapshot->snapshot_type == SNAPSHOT_MVCC &&
+	query->snapshot->curcid == GetCurrentCommandId(false);
+	unsigned	tries = 0;
+	bool		stale;
+
+	for (Entry *other = running; other < entry; other++)
+		if (other->snapshot == query->snapshot)
+			own = false;
+
+	for (;;)
+	{
+		Snapshot	newer;
+
+		entry->ts = take_snapshot(session, query->snapshot, &stale);
+		if (!stale || !own || tries > MAX_RENEWALS)
+			break;
+		CHECK_FOR_INTERRUPTS();
+		mot_backoff(&tries);
+
+		newer = RegisterSnapshot(GetTransactionSnapshot());
+		newer->curcid = query->snapshot->curcid;
+		UnregisterSnapshot(query->snapshot);
+		query->snapshot = newer;
+		entry->snapshot = newer;
+	}
+
+	for (Entry *other = running; other < entry; other++)
+		if (other->snapshot == entry->snapshot)
+			other->ts = entry->ts;
 }
 
 static void
@@ -139,15 +228,34 @@ executor_end(QueryDesc *query)
 	}
 }
 
+/*
+ * At REPEATABLE READ and up: if PostgreSQL has taken the transaction's
+ * snapshot, take ours, so that few commits come in between.  Not in a failed
+ * transaction, whose end we have been told of already.
+ */
+static inline void
+follow_transaction_snapshot(void)
+{
+	if (IsolationUsesXactSnapshot() && FirstSnapshotSet && IsTransactionState() &&
+		MotEngine != NULL && !IsParallelWorker())
+		MotTransactionSnapshot();
+}
+
+/* parse analysis is the first that has a snapshot */
+static void
+post_parse_analyze(ParseState *pstate, Query *query, JumbleState *jstate)
+{
+	follow_transaction_snapshot();
+	if (prev_post_parse_analyze)
+		prev_post_parse_analyze(pstate, query, jstate);
+}
+
 static void
 process_utility(PlannedStmt *pstmt, const char *query_string, bool read_only_tree,
 				ProcessUtilityContext context, ParamListInfo params,
 				QueryEnvironment *query_env, DestReceiver *dest, QueryCompletion *qc)
 {
-	/* not in a failed transaction, whose end we have been told of already */
-	if (IsolationUsesXactSnapshot() && FirstSnapshotSet && IsTransactionState() &&
-		MotEngine != NULL && !IsParallelWorker())
-		MotTransactionSnapshot();
+	follow_transaction_snapshot();
 
 	if (prev_ProcessUtility)
 		prev_ProcessUtility(pstmt, query_string, read_only_tree, context, params,
@@ -220,14 +328,17 @@ publish_oldest(void)
 }
 
 static mot_ts
-take_snapshot(mot_session *session)
+take_snapshot(mot_session *session, Snapshot snapshot, bool *stale)
 {
 	if (IsParallelWorker())
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("cannot access memory-optimized tables in a parallel worker"),
 				 errhint("Declare functions that use them PARALLEL RESTRICTED or PARALLEL UNSAFE.")));
-	return mot_snapshot_take(session);
+	*stale = false;
+	if (snapshot == NULL || snapshot->snapshot_type != SNAPSHOT_MVCC)
+		return mot_snapshot_take(session);
+	return MotMixedTake(session, snapshot, stale);
 }
 
 /* ------------------------------------------------------------------ views */
@@ -239,10 +350,12 @@ MotViewFor(Snapshot snapshot)
 	mot_view	view;
 	mot_ts		ts;
 	bool		found = false;
+	bool		stale;
 
 	if (IsolationUsesXactSnapshot())
 	{
 		MotTransactionSnapshot();
+		check_transaction_snapshot();
 		if (XactIsoLevel == XACT_SERIALIZABLE)
 			MotTransactionBegin(session);
 		view.snapshot = transaction_ts;
@@ -269,7 +382,7 @@ MotViewFor(Snapshot snapshot)
 		view.snapshot = stray_snapshot(session);
 		return view;
 	}
-	ts = take_snapshot(session);
+	ts = take_snapshot(session, snapshot, &stale);
 	for (int i = 0; i < nrunning; i++)
 		if (running[i].snapshot == snapshot)
 			running[i].ts = ts;
@@ -301,12 +414,17 @@ MotLooseView(void)
 	if (IsolationUsesXactSnapshot())
 	{
 		MotTransactionSnapshot();
+		check_transaction_snapshot();
 		if (XactIsoLevel == XACT_SERIALIZABLE)
 			MotTransactionBegin(session);
 		entry->ts = transaction_ts;
 	}
 	else
-		entry->ts = take_snapshot(session);
+	{
+		bool		stale;
+
+		entry->ts = take_snapshot(session, NULL, &stale);
+	}
 
 	view.snapshot = entry->ts;
 	view.command = MOT_COMMAND_MAX;
@@ -331,7 +449,8 @@ MotLooseViewRelease(void)
 static mot_ts
 stray_snapshot(mot_session *session)
 {
-	mot_ts		ts = take_snapshot(session);
+	bool		stale;
+	mot_ts		ts = take_snapshot(session, NULL, &stale);
 	Entry	   *entry;
 
 	for (int i = 0; i < nrunning; i++)
@@ -349,7 +468,22 @@ MotTransactionSnapshot(void)
 {
 	if (likely(transaction_ts != MOT_TS_NONE) || !IsolationUsesXactSnapshot())
 		return;
-	transaction_ts = take_snapshot(MotSession());
+	transaction_ts = take_snapshot(MotSession(), GetTransactionSnapshot(), &transaction_stale);
+}
+
+/*
+ * The transaction's PostgreSQL snapshot cannot be renewed.  But it is rare
+ * that a commit falls between the two.
+ */
+static void
+check_transaction_snapshot(void)
+{
+	if (unlikely(transaction_stale))
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("could not serialize access due to a concurrent commit"),
+				 errdetail("A transaction that changed both heap and memory-optimized tables committed while the snapshot was taken."),
+				 errhint("The transaction might succeed if retried.")));
 }
 
 mot_ts
@@ -407,6 +541,7 @@ MotSnapshotEndXact(bool commit)
 	}
 	nrunning = 0;
 	transaction_ts = MOT_TS_NONE;
+	transaction_stale = false;
 	if (held)
 		mot_snapshot_hold(MotOpenSession, MOT_TS_NONE);
 }

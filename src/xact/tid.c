@@ -25,7 +25,7 @@ MotRowToTid(mot_session *session, const mot_row *row, ItemPointer tid)
 				   (OffsetNumber) ((number & OFFSET_MASK) + 1));
 }
 
-mot_row    *
+mot_row *
 MotTidToRow(mot_session *session, mot_table *table, ItemPointer tid)
 {
 	OffsetNumber offset = ItemPointerGetOffsetNumberNoCheck(tid);

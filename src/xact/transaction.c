@@ -184,23 +184,41 @@ subxact_callback(SubXactEvent event, SubTransactionId mySubid,
 
 /* ------------------------------------------------------------------- ends */
 
-/* Lock and validate.  Everything that can fail fails here. */
+/*
+ * Lock and validate.  Everything that can fail fails here.  If the server is
+ * about to commit an xid along with our changes, mixed.c has to know.
+ */
 static void
 prepare_commit(void)
 {
+	TransactionId xid = GetTopTransactionIdIfAny();
+	bool		mixed = TransactionIdIsValid(xid) && mot_txn_has_writes(MotOpenSession);
 	MotWait		wait = MOT_WAIT_INIT;
 	mot_status	status;
 
-	while ((status = mot_txn_prepare(MotOpenSession)) == MOT_BUSY)
+	for (;;)
+	{
+		if (mixed)
+			MotMixedAnnounce(xid, XactIsoLevel == XACT_SERIALIZABLE);
+		status = mot_txn_prepare(MotOpenSession);
+		if (status == MOT_OK)
+			return;
+		if (mixed)
+			MotMixedWithdraw();
+		if (status != MOT_BUSY)
+			MotRaiseStatus(status, NULL);
 		MotWaitForHolder(NULL, &wait);
-	MotRaiseStatus(status, NULL);
+	}
 }
 
 static void
 finish_commit(void)
 {
 	if (MotOpenSession != NULL && mot_txn_active(MotOpenSession))
-		(void) mot_txn_commit(MotOpenSession);
+	{
+		MotMixedDraw();
+		MotMixedDone(mot_txn_commit(MotOpenSession));
+	}
 	participant->commit();
 	MotSnapshotEndXact(true);
 }
@@ -210,6 +228,7 @@ finish_abort(void)
 {
 	if (MotOpenSession != NULL && mot_txn_active(MotOpenSession))
 		mot_txn_abort(MotOpenSession);
+	MotMixedWithdraw();
 	participant->abort();
 	MotSnapshotEndXact(false);
 	reclaim_undone();

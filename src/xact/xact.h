@@ -28,6 +28,10 @@
 #include "utils/rel.h"
 #include "utils/snapshot.h"
 
+/* shared memory of this room, for the module's shmem hooks */
+extern Size MotXactShmemSize(void);
+extern void MotXactShmemInit(void);
+
 /* This process's session; opens it; raises if there is no engine. */
 extern mot_session *MotSession(void);
 

@@ -1,0 +1,284 @@
+/*-------------------------------------------------------------------------
+ *
+ * mixed.c
+ *	  Transactions that change both heap and memory-optimized tables become
+ *	  visible at once.
+ *
+ * The heap half of such a commit is visible to every PostgreSQL snapshot
+ * taken after the server has taken its xid off the list of running ones; the
+ * other half to every engine snapshot taken after its timestamp was drawn,
+ * some instructions later.  A statement has a snapshot of each kind, taken
+ * one after the other.  So a statement could see either half alone.
+ *
+ * Each process has a place in shared memory that says how far its latest
+ * mixed commit has come:
+ *
+ *	PREPARED	from PRE_COMMIT on: the xid is about to be committed
+ *	DRAWING		the timestamp is being drawn and the rows installed
+ *	DONE		all of it is visible from the timestamp given
+ *
+ * Who takes an engine snapshot to go with a PostgreSQL snapshot S first waits
+ * for commits that S sees and that are not DONE (that is a matter of
+ * instructions: the server has finished with them).  Then it takes the
+ * engine's snapshot E, and looks for commits that S does not see and whose
+ * timestamp E includes.  If it finds one, S is a little too old: the caller
+ * takes a newer one and tries again.  One that is found PREPARED after E was
+ * taken will draw a later timestamp.
+ *
+ * At SERIALIZABLE the timestamp is drawn during prepare, long before the
+ * commit record; such a commit counts as included until it is DONE.
+ *
+ * All that is only done when there are such commits.  For everybody else it
+ * costs one look at two words that hardly ever change.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/transam.h"
+#include "access/xact.h"
+#include "compat/compat.h"
+#include "engine/port.h"
+#include "port/atomics.h"
+#include "storage/ipc.h"
+#include "storage/lwlock.h"
+#include "storage/shmem.h"
+#include "utils/snapmgr.h"
+#include "xact/internal.h"
+
+/* low bits of a place's word; the xid is above them */
+#define STATE_DONE		0
+#define STATE_PREPARED	1
+#define STATE_DRAWING	2
+#define STATE_DRAWN		3		/* SERIALIZABLE: drawn, or about to be */
+#define STATE_MASK		3
+
+#define WORD(xid, state) ((uint64) (xid) << 2 | (state))
+#define WORD_XID(word) ((TransactionId) ((word) >> 2))
+#define WORD_STATE(word) ((word) & STATE_MASK)
+
+typedef struct Place
+{
+	pg_atomic_uint64 word;
+	pg_atomic_uint64 ts;		/* of the latest one that is DONE */
+	pg_atomic_uint32 previous;	/* xid of the one before */
+	char		pad[MOT_CACHE_LINE - 2 * sizeof(pg_atomic_uint64) - sizeof(pg_atomic_uint32)];
+} Place;
+
+typedef struct Shared
+{
+	pg_atomic_uint32 active;	/* commits between PRE_COMMIT and DONE */
+	pg_atomic_uint32 newest;	/* youngest xid that ever was one */
+	pg_atomic_uint32 used;		/* places ever used: 0 .. used - 1 */
+	char		pad[MOT_CACHE_LINE - 3 * sizeof(pg_atomic_uint32)];
+	Place		place[FLEXIBLE_ARRAY_MEMBER];
+} Shared;
+
+static Shared *shared = NULL;
+
+/* our place's word before the commit that is on its way; announced: there is one */
+static uint64 word_before;
+static bool announced = false;
+
+static void raise_to_xid(TransactionId xid);
+static void wait_for_visible(Snapshot snapshot);
+static bool includes_invisible(Snapshot snapshot, mot_ts ts);
+
+Size
+MotXactShmemSize(void)
+{
+	return add_size(offsetof(Shared, place), mul_size(MotProcessSlots(), sizeof(Place)));
+}
+
+void
+MotXactShmemInit(void)
+{
+	bool		found;
+
+	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+	shared = ShmemInitStruct("mot mixed commits", MotXactShmemSize(), &found);
+	if (!found)
+	{
+		pg_atomic_init_u32(&shared->active, 0);
+		pg_atomic_init_u32(&shared->newest, InvalidTransactionId);
+		pg_atomic_init_u32(&shared->used, 0);
+		for (int i = 0; i < MotProcessSlots(); i++)
+		{
+			pg_atomic_init_u64(&shared->place[i].word, WORD(InvalidTransactionId, STATE_DONE));
+			pg_atomic_init_u64(&shared->place[i].ts, 0);
+			pg_atomic_init_u32(&shared->place[i].previous, InvalidTransactionId);
+		}
+	}
+	LWLockRelease(AddinShmemInitLock);
+}
+
+/* ---------------------------------------------------------------- writers */
+
+/* In PRE_COMMIT.  "drawing": the timestamp may be drawn from now on. */
+void
+MotMixedAnnounce(TransactionId xid, bool drawing)
+{
+	Place	   *place = &shared->place[MotMySlot()];
+	uint32		used = pg_atomic_read_u32(&shared->used);
+
+	while (used <= MotMySlot() &&
+		   !pg_atomic_compare_exchange_u32(&shared->used, &used, MotMySlot() + 1))
+		;
+	raise_to_xid(xid);
+	pg_atomic_fetch_add_u32(&shared->active, 1);
+
+	word_before = pg_atomic_read_u64(&place->word);
+	pg_atomic_write_u32(&place->previous, WORD_XID(word_before));
+	pg_write_barrier();
+	/* exchange: a full barrier, before the timestamp is drawn */
+	pg_atomic_exchange_u64(&place->word, WORD(xid, drawing ? STATE_DRAWN : STATE_PREPARED));
+	announced = true;
+}
+
+static void
+raise_to_xid(TransactionId xid)
+{
+	uint32		newest = pg_atomic_read_u32(&shared->newest);
+
+	while ((newest == InvalidTransactionId || TransactionIdPrecedes(newest, xid)) &&
+		   !pg_atomic_compare_exchange_u32(&shared->newest, &newest, xid))
+		;
+}
+
+/* In COMMIT, before the engine's commit draws the timestamp. */
+void
+MotMixedDraw(void)
+{
+	Place	   *place;
+	uint64		word;
+
+	if (!announced)
+		return;
+	place = &shared->place[MotMySlot()];
+	word = pg_atomic_read_u64(&place->word);
+	if (WORD_STATE(word) == STATE_PREPARED)
+		/* exchange: a full barrier, as above */
+		pg_atomic_exchange_u64(&place->word, WORD(WORD_XID(word), STATE_DRAWING));
+}
+
+void
+MotMixedDone(mot_ts ts)
+{
+	Place	   *place;
+
+	if (!announced)
+		return;
+	place = &shared->place[MotMySlot()];
+	pg_atomic_write_u64(&place->ts, ts);
+	pg_write_barrier();
+	pg_atomic_write_u64(&place->word,
+						WORD(WORD_XID(pg_atomic_read_u64(&place->word)), STATE_DONE));
+	pg_atomic_fetch_sub_u32(&shared->active, 1);
+	announced = false;
+}
+
+/* The transaction aborts, or has to wait before it can prepare. */
+void
+MotMixedWithdraw(void)
+{
+	if (!announced)
+		return;
+	pg_atomic_write_u64(&shared->place[MotMySlot()].word, word_before);
+	pg_atomic_fetch_sub_u32(&shared->active, 1);
+	announced = false;
+}
+
+/* ---------------------------------------------------------------- readers */
+
+/*
+ * An engine snapshot to go with "snapshot".  *stale: it includes a commit that
+ * "snapshot" does not.
+ */
+mot_ts
+MotMixedTake(mot_session *session, Snapshot snapshot, bool *stale)
+{
+	mot_ts		ts;
+	TransactionId newest;
+
+	if (unlikely(pg_atomic_read_u32(&shared->active) != 0))
+		wait_for_visible(snapshot);
+
+	ts = mot_snapshot_take(session);
+
+	/* what we look at next must not be older than the clock's reading */
+	pg_read_barrier();
+	newest = pg_atomic_read_u32(&shared->newest);
+	*stale = newest != InvalidTransactionId &&
+		TransactionIdFollowsOrEquals(newest, snapshot->xmin) &&
+		includes_invisible(snapshot, ts);
+	return ts;
+}
+
+/* Commits that the server has finished with are about to be installed. */
+static void
+wait_for_visible(Snapshot snapshot)
+{
+	uint32		used = pg_atomic_read_u32(&shared->used);
+
+	for (uint32 i = 0; i < used; i++)
+	{
+		Place	   *place = &shared->place[i];
+		uint64		word = pg_atomic_read_u64(&place->word);
+		unsigned	spins = 0;
+
+		if (i == MotMySlot() || WORD_STATE(word) == STATE_DONE ||
+			XidInMVCCSnapshot(WORD_XID(word), snapshot))
+			continue;
+		while (WORD_XID(word) == WORD_XID(pg_atomic_read_u64(&place->word)) &&
+			   WORD_STATE(pg_atomic_read_u64(&place->word)) != STATE_DONE)
+			mot_backoff(&spins);
+	}
+}
+
+static bool
+includes_invisible(Snapshot snapshot, mot_ts ts)
+{
+	uint32		used = pg_atomic_read_u32(&shared->used);
+
+	for (uint32 i = 0; i < used; i++)
+	{
+		Place	   *place = &shared->place[i];
+		unsigned	spins = 0;
+
+		if (i == MotMySlot())
+			continue;
+		for (;;)
+		{
+			uint64		word = pg_atomic_read_u64(&place->word);
+			mot_ts		done_ts;
+			TransactionId previous;
+
+			if (WORD_XID(word) == InvalidTransactionId)
+				break;
+			if (WORD_STATE(word) == STATE_DRAWING)
+			{
+				mot_backoff(&spins);
+				continue;
+			}
+			pg_read_barrier();
+			done_ts = pg_atomic_read_u64(&place->ts);
+			previous = pg_atomic_read_u32(&place->previous);
+			pg_read_barrier();
+			if (pg_atomic_read_u64(&place->word) != word)
+				continue;
+
+			/*
+			 * Of a process that has done two since the snapshot was taken we
+			 * know too little.
+			 */
+			if (previous != InvalidTransactionId && XidInMVCCSnapshot(previous, snapshot))
+				return true;
+			if (XidInMVCCSnapshot(WORD_XID(word), snapshot) &&
+				(WORD_STATE(word) == STATE_DRAWN ||
+				 (WORD_STATE(word) == STATE_DONE && done_ts <= ts)))
+				return true;
+			break;
+		}
+	}
+	return false;
+}
