@@ -451,6 +451,7 @@ struct mot_session
 	bool		prepared;
 	bool		validate;		/* SERIALIZABLE: reads are recorded */
 	bool		out_of_memory;	/* a read could not be recorded */
+	bool		lock_to_return; /* the last mot_row_lock took the row's lock */
 	mot_isolation isolation;
 	mot_ts		snapshot;
 	mot_ts		commit_ts;		/* drawn by prepare */

@@ -32,15 +32,15 @@ typedef struct split
 } split;
 
 /* the keys of the full node and the new one, in order */
-typedef struct entries
+typedef struct split_entries
 {
 	const mot_border *b;
 	const mot_place *place;
-} entries;
+} split_entries;
 
 /* slot of entry i, or -1 for the new one */
 static inline int
-entry_slot(const entries *e, int i)
+entry_slot(const split_entries *e, int i)
 {
 	if (i == e->place->position)
 		return -1;
@@ -48,7 +48,7 @@ entry_slot(const entries *e, int i)
 }
 
 static inline uint64_t
-entry_slice(const entries *e, int i)
+entry_slice(const split_entries *e, int i)
 {
 	int			slot = entry_slot(e, i);
 
@@ -60,7 +60,7 @@ entry_slice(const entries *e, int i)
  * at most ten of them, so somewhere two neighbours differ.
  */
 static int
-split_point(const entries *e, split_kind *kind)
+split_point(const split_entries *e, split_kind *kind)
 {
 	int			position = e->place->position;
 	int			want = (MOT_BORDER_WIDTH + 1) / 2;
@@ -138,7 +138,7 @@ free_new(mot_tree_context *ctx, split *s)
 }
 
 static bool
-allocate(mot_tree *tree, mot_tree_context *ctx, split *s, const entries *e, int stay,
+allocate(mot_tree *tree, mot_tree_context *ctx, split *s, const split_entries *e, int stay,
 		 size_t suffix_len, mot_purpose purpose)
 {
 	size_t		bytes = 0;
@@ -282,7 +282,7 @@ split_interior(mot_interior *in, mot_interior *fresh, split_kind kind, const mot
 
 /* the new border node's entries; nobody else sees it yet */
 static void
-fill_right(split *s, const entries *e, int stay,
+fill_right(split *s, const split_entries *e, int stay,
 		   const unsigned char *suffix, size_t suffix_len, uint64_t value)
 {
 	mot_border *right = s->right;
@@ -353,7 +353,7 @@ mot_tree_add_by_split(mot_tree *tree, mot_tree_context *ctx, mot_place *place,
 					  mot_purpose purpose, const mot_observer *observer)
 {
 	mot_border *b = place->node;
-	entries		e = {b, place};
+	split_entries e = {b, place};
 	split		s;
 	int			stay;
 	uint64_t	kept;

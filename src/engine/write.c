@@ -118,6 +118,7 @@ mot_row_lock(mot_session *s, const mot_view *view, mot_table *table,
 
 	(void) table;
 	mot_assert(s->active);
+	s->lock_to_return = false;
 	if (!mot_journal_reserve(s))
 		return MOT_NO_PRIVATE_MEMORY;
 
@@ -179,7 +180,10 @@ mot_row_lock(mot_session *s, const mot_view *view, mot_table *table,
 	else
 		status = MOT_OK;
 	if (taken)
+	{
 		(void) journal_row(s, J_LOCK, JE_LOCKED_HERE, row);
+		s->lock_to_return = true;
+	}
 	*newest = v;
 	return status;
 }
@@ -189,8 +193,10 @@ mot_row_unlock(mot_session *s, mot_row *row)
 {
 	journal_entry *e;
 
-	if (s->entries == 0)
+	/* a lock that the transaction had before, it keeps */
+	if (!s->lock_to_return || s->entries == 0)
 		return;
+	s->lock_to_return = false;
 	e = journal_at(s, s->entries - 1);
 	if (entry_kind(e) == J_LOCK && entry_row(e) == row)
 	{

@@ -447,6 +447,10 @@ savepoints(void)
 	CHECK(get(&st, a, &v, 77, NULL, NULL) == NULL);
 	mot_txn_rollback_to(a, m1);
 	CHECK(get(&st, a, &v, 1, NULL, NULL)->value == 10);
+	/* a lock taken before stays when a later request is taken back */
+	CHECK(get(&st, a, &v, 1, &row, &seen) != NULL);
+	CHECK(mot_row_lock(a, &v, st.table, row, seen, true, &newest) == MOT_OK);
+	mot_row_unlock(a, row);
 	/* row 2's lock went with the savepoint, row 1's was taken before it */
 	{
 		mot_view	w = start(b, MOT_READ_COMMITTED);
