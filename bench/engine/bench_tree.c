@@ -37,7 +37,7 @@ static const char *const shape_name[] = {"8-byte integers, random order", "8-byt
 typedef struct worker
 {
 	int			number;
-	shape		shape;
+	shape shape;
 	int			phase;
 	pthread_t	thread;
 	mot_tree_context ctx;

@@ -77,7 +77,7 @@ mot_cache_magazines(void)
 	return SETS * WAYS;
 }
 
-mot_cache  *
+mot_cache *
 mot_region_cache(mot_region *region, unsigned slot)
 {
 	mot_cache  *cache;
@@ -106,7 +106,7 @@ find_magazine(mot_cache *cache, uint64_t key)
 	return NULL;
 }
 
-void	   *
+void *
 mot_alloc(mot_cache *cache, mot_pool *pool, size_t size, mot_purpose purpose,
 		  int *why)
 {
@@ -160,7 +160,7 @@ mot_usable_size(const mot_region *region, const void *object)
 											   memory_order_relaxed));
 }
 
-mot_pool   *
+mot_pool *
 mot_object_pool(const mot_region *region, const void *object)
 {
 	return region->pages[mot_page_no(region, object)].pool;

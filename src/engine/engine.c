@@ -165,7 +165,11 @@ mot_session_close(mot_session *s)
 	if (s->active)
 		mot_txn_abort(s);
 	(void) mot_reclaim(s, 0);
-	/* what is still owed stays in the slot's queue, promises unused are taken back */
+
+	/*
+	 * what is still owed stays in the slot's queue, promises unused are taken
+	 * back
+	 */
 	mot_spin_lock(&s->slot->owed.lock);
 	s->slot->owed.promised -= s->credit;
 	mot_spin_unlock(&s->slot->owed.lock);

@@ -213,7 +213,8 @@ typedef struct join_request
 	uint64_t	expected;
 	uint32_t	changes;		/* of the expected bundle */
 	mot_row    *row;
-	mot_bundle *spare;			/* used if the value must become a (larger) bundle */
+	mot_bundle *spare;			/* used if the value must become a (larger)
+								 * bundle */
 	bool		spare_used;
 	bool		done;
 } join_request;
@@ -385,7 +386,11 @@ rival_check(mot_session *s, const mot_index_handle *handle, mot_row *r,
 
 				if (row_head(r) != head)
 					continue;
-				/* seq_cst: as in skip_uncommitted; being installed is a matter of instructions */
+
+				/*
+				 * seq_cst: as in skip_uncommitted; being installed is a
+				 * matter of instructions
+				 */
 				if (spins < 1024 &&
 					atomic_load(&s->engine->slot[owner - 1].commit_state) != COMMIT_NONE)
 				{
@@ -590,7 +595,11 @@ mot_index_drop_entry(mot_session *s, const mot_index_handle *handle, mot_row *ro
 	drop->row = row;
 	drop->bundle = NULL;
 	drop->len = (uint32_t) tlen;
-	/* a deleted row's entries need no check: the row itself says it is deleted */
+
+	/*
+	 * a deleted row's entries need no check: the row itself says it is
+	 * deleted
+	 */
 	drop->stale = own != NULL && !version_is_tombstone(own);
 	memcpy(drop->key, tkey, tlen);
 	if (drop->stale)
@@ -615,7 +624,8 @@ mot_build_begin(mot_session *s, mot_build *b, mot_index *index)
 
 	b->session = s;
 	b->index = index;
-	s->validate = false;		/* building an index reads nothing on the user's behalf */
+	s->validate = false;		/* building an index reads nothing on the
+								 * user's behalf */
 	mot_scan_begin(s, &b->scan, index->table, &view, NULL);
 	s->validate = validate;
 }

@@ -459,7 +459,7 @@ struct mot_session
 	journal_entry **chunk;
 	uint64_t	chunks;			/* allocated */
 	uint64_t	chunk_slots;
-	uint64_t entries;
+	uint64_t	entries;
 	uint64_t	last_mark;		/* entries before this may not be merged with
 								 * later ones */
 	key_chunk  *keys;

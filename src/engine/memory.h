@@ -52,8 +52,9 @@ typedef struct mot_cache mot_cache; /* in the region, one per process slot */
 								 * transparent huge pages */
 #define MOT_REGION_HUGE_TRY 2u	/* MAP_HUGETLB if it can be had */
 #define MOT_REGION_HUGE_ON	4u	/* MAP_HUGETLB or fail */
-#define MOT_REGION_POPULATE 8u	/* have memory behind the pages of grown pools when they are taken,
-								 * not when they are touched: fewer page faults */
+#define MOT_REGION_POPULATE 8u	/* have memory behind the pages of grown pools
+								 * when they are taken, not when they are
+								 * touched: fewer page faults */
 
 /*
  * Reserve address space for "max_memory" bytes of chunks plus descriptors and
@@ -161,6 +162,7 @@ extern void mot_cache_flush(mot_cache *cache);
 extern void mot_row_mark(mot_region *region, void *object);
 extern void mot_row_unmark(mot_region *region, void *object);
 extern bool mot_row_marked(mot_region *region, const void *object);
+
 /* the marked row of this pool that begins at that offset from mot_region_base, or NULL; any number will do */
 extern void *mot_row_find(const mot_pool *pool, uint64_t offset);
 

@@ -58,15 +58,20 @@ typedef enum mot_status
 	MOT_TABLE_FULL,				/* the table's own limit */
 	MOT_NO_PRIVATE_MEMORY,		/* malloc failed */
 	MOT_DUPLICATE,				/* a live row has this unique key */
-	MOT_BUSY,					/* another transaction holds the row: mot_session_holder says which;
-								 * wait for its end, then call again */
-	MOT_CHANGED,				/* a newer committed version exists: re-check on it */
+	MOT_BUSY,					/* another transaction holds the row:
+								 * mot_session_holder says which; wait for its
+								 * end, then call again */
+	MOT_CHANGED,				/* a newer committed version exists: re-check
+								 * on it */
 	MOT_DELETED,				/* the row is gone */
-	MOT_SELF_CHANGED,			/* this transaction changed the row in this command or a later one */
-	MOT_CONFLICT_CHANGED,		/* 40001: somebody committed a change of a row we want to change */
+	MOT_SELF_CHANGED,			/* this transaction changed the row in this
+								 * command or a later one */
+	MOT_CONFLICT_CHANGED,		/* 40001: somebody committed a change of a row
+								 * we want to change */
 	MOT_CONFLICT_DELETED,		/* 40001: the same, a delete */
 	MOT_CONFLICT_READ,			/* 40001: a row we read changed (SERIALIZABLE) */
-	MOT_CONFLICT_PHANTOM,		/* 40001: a range we read has a new row (SERIALIZABLE) */
+	MOT_CONFLICT_PHANTOM,		/* 40001: a range we read has a new row
+								 * (SERIALIZABLE) */
 	MOT_TOO_LARGE				/* row or key larger than the engine's limits */
 } mot_status;
 
@@ -74,7 +79,8 @@ extern const char *mot_status_name(mot_status status);
 
 /* ---------------------------------------------------------------- engine */
 
-#define MOT_ENGINE_PRIVATE	1u	/* one process, threads only (tests, benchmarks) */
+#define MOT_ENGINE_PRIVATE	1u	/* one process, threads only (tests,
+								 * benchmarks) */
 #define MOT_ENGINE_HUGE_TRY 2u
 #define MOT_ENGINE_HUGE_ON	4u
 
@@ -87,10 +93,13 @@ extern const char *mot_status_name(mot_status status);
 extern mot_engine *mot_engine_create(size_t max_memory, unsigned slots, unsigned flags,
 									 char *err, size_t errlen);
 extern void mot_engine_destroy(mot_engine *engine);
+
 /* Empty again, as after create; no session may be open anywhere (EXCLUSIVE). */
 extern void mot_engine_reset(mot_engine *engine);
+
 /* clock's present value: number of the last commit drawn */
 extern mot_ts mot_engine_clock(const mot_engine *engine);
+
 /* Oldest snapshot anybody needs (the reclamation horizon), computed now. */
 extern mot_ts mot_engine_horizon(mot_engine *engine);
 
@@ -102,6 +111,7 @@ extern mot_ts mot_engine_horizon(mot_engine *engine);
  * over.  MOT_NO_PRIVATE_MEMORY is the only failure.
  */
 extern mot_status mot_session_open(mot_engine *engine, unsigned slot, mot_session **session);
+
 /* Leave the slot; an open transaction is aborted first. */
 extern void mot_session_close(mot_session *session);
 extern mot_engine *mot_session_engine(mot_session *session);
@@ -119,9 +129,11 @@ extern mot_ts mot_snapshot_held(const mot_session *session);
 typedef struct mot_holder
 {
 	unsigned	slot;
-	uint64_t	host_id;		/* what the holder gave mot_txn_begin; read before the row was
-								 * seen held the second time, so it names the holder or (if it has
-								 * just ended) somebody for whom waiting is harmless */
+	uint64_t	host_id;		/* what the holder gave mot_txn_begin; read
+								 * before the row was seen held the second
+								 * time, so it names the holder or (if it has
+								 * just ended) somebody for whom waiting is
+								 * harmless */
 	const mot_row *row;
 } mot_holder;
 
@@ -145,6 +157,7 @@ extern uint64_t mot_reclaim_all(mot_session *session);
  */
 extern mot_status mot_table_create(mot_session *session, uint32_t host_db, uint32_t host_id,
 								   mot_table **table);
+
 /*
  * The table and its indexes go: at once for the directory (if it is there),
  * and all its memory as soon as no published snapshot is old enough to be
@@ -156,11 +169,13 @@ extern void mot_table_drop(mot_session *session, mot_table *table);
 extern mot_table *mot_table_find(mot_engine *engine, uint32_t host_db, uint32_t host_id);
 extern mot_table *mot_table_publish(mot_engine *engine, mot_table *table);
 extern void mot_table_unpublish(mot_engine *engine, mot_table *table);
+
 /* walk the directory under its lock: visit(arg, table); must be short and must not call the engine's
  * directory functions */
 extern void mot_table_each(mot_engine *engine, void (*visit) (void *arg, mot_table *table), void *arg);
 extern uint32_t mot_table_host_db(const mot_table *table);
 extern uint32_t mot_table_host_id(const mot_table *table);
+
 /* never used for another table while the engine runs: tells a cache that its table pointer is stale */
 extern uint64_t mot_table_serial(const mot_table *table);
 extern void mot_table_set_limit(mot_table *table, uint64_t bytes);	/* 0: none */
@@ -171,7 +186,9 @@ typedef struct mot_table_stat
 	uint64_t	row_bytes;		/* pages of rows and versions */
 	uint64_t	used_bytes;		/* of them in live objects */
 	uint64_t	index_bytes;	/* pages of all its indexes */
-	uint64_t	inserts, updates, deletes;	/* committed */
+	uint64_t	inserts,
+				updates,
+				deletes;		/* committed */
 } mot_table_stat;
 
 extern void mot_table_stats(const mot_table *table, mot_table_stat *stat);
@@ -189,8 +206,9 @@ extern void mot_table_stats(const mot_table *table, mot_table_stat *stat);
 #define MOT_MAX_KEY 8160		/* bytes of a key the host may give */
 extern mot_status mot_index_create(mot_session *session, mot_table *table, uint32_t host_id,
 								   unsigned flags, mot_index **index);
-extern void mot_index_attach(mot_index *index);	/* mot_table_index finds it */
+extern void mot_index_attach(mot_index *index); /* mot_table_index finds it */
 extern void mot_index_detach(mot_index *index);
+
 /* Memory goes as with a table; detaches first.  EXCLUSIVE against writers and readers. */
 extern void mot_index_drop(mot_session *session, mot_index *index);
 extern mot_index *mot_table_index(const mot_table *table, uint32_t host_id);
@@ -210,13 +228,18 @@ typedef struct mot_index_stat
 {
 	uint64_t	bytes;			/* pages held */
 	uint64_t	used_bytes;
-	int64_t		stale_entries;	/* entries that stand for an older key of their row */
+	int64_t		stale_entries;	/* entries that stand for an older key of
+								 * their row */
 } mot_index_stat;
 
 extern void mot_index_stats(const mot_index *index, mot_index_stat *stat);
 typedef struct mot_index_shape
 {
-	uint64_t	entries, border_nodes, interior_nodes, layers, suffix_bytes;
+	uint64_t	entries,
+				border_nodes,
+				interior_nodes,
+				layers,
+				suffix_bytes;
 } mot_index_shape;
 extern void mot_index_measure(mot_session *session, const mot_index *index, mot_index_shape *shape);	/* walks it all */
 
@@ -243,11 +266,13 @@ typedef struct mot_view
 	uint32_t	command;
 } mot_view;
 
-#define MOT_COMMAND_MAX 0x7fffffffu /* as a view's command: sees all own changes */
+#define MOT_COMMAND_MAX 0x7fffffffu /* as a view's command: sees all own
+									 * changes */
 
 /* the version's row bytes (8-byte aligned), and the 13 bits the host stored with them */
 extern const void *mot_version_data(const mot_version *version);
 extern unsigned mot_version_host_bits(const mot_version *version);
+
 /* commit timestamp; 0 while its transaction has not committed */
 extern mot_ts mot_version_ts(const mot_version *version);
 #define MOT_HOST_BITS 13
@@ -281,14 +306,17 @@ typedef struct mot_scan
 {
 	mot_table  *table;
 	mot_view	view;
-	_Atomic uint64_t *shared_next;	/* several scanners of one table share this counter; or NULL */
-	uint64_t	next_page, pages;
+	_Atomic uint64_t *shared_next;	/* several scanners of one table share
+									 * this counter; or NULL */
+	uint64_t	next_page,
+				pages;
 	bool		in_page;
 	uint64_t	opaque[8];
 } mot_scan;
 
 extern void mot_scan_begin(mot_session *session, mot_scan *scan, mot_table *table,
 						   const mot_view *view, _Atomic uint64_t *shared_next);
+
 /* false at the end */
 extern bool mot_scan_next(mot_session *session, mot_scan *scan, mot_row **row,
 						  const mot_version **version);
@@ -325,6 +353,7 @@ extern mot_status mot_cursor_open(mot_session *session, mot_cursor *cursor, cons
 								  const mot_index_handle *handle,
 								  const mot_bound *lower, const mot_bound *upper, bool backward);
 extern bool mot_cursor_next(mot_cursor *cursor, mot_row **row, const mot_version **version);
+
 /* the current entry's key as the host gave it (until the next call) */
 extern const void *mot_cursor_key(mot_cursor *cursor, size_t *len);
 extern void mot_cursor_close(mot_cursor *cursor);
@@ -334,7 +363,8 @@ extern void mot_cursor_close(mot_cursor *cursor);
 typedef enum mot_isolation
 {
 	MOT_READ_COMMITTED,			/* locks rows when it touches them */
-	MOT_SNAPSHOT,				/* REPEATABLE READ: first committer wins; locks at commit */
+	MOT_SNAPSHOT,				/* REPEATABLE READ: first committer wins;
+								 * locks at commit */
 	MOT_SERIALIZABLE			/* and reads are validated at commit */
 } mot_isolation;
 
@@ -345,6 +375,7 @@ typedef enum mot_isolation
  */
 extern void mot_txn_begin(mot_session *session, mot_isolation isolation, mot_ts snapshot, uint64_t host_id);
 extern bool mot_txn_active(const mot_session *session);
+
 /* has it changed or locked anything? */
 extern bool mot_txn_has_work(const mot_session *session);
 extern bool mot_txn_has_writes(const mot_session *session);
@@ -394,8 +425,10 @@ extern mot_status mot_row_insert(mot_session *session, mot_table *table, uint32_
 extern mot_status mot_row_lock(mot_session *session, const mot_view *view, mot_table *table,
 							   mot_row *row, const mot_version *seen, bool now,
 							   const mot_version **newest);
+
 /* take back the lock of the immediately preceding mot_row_lock, if that call acquired it */
 extern void mot_row_unlock(mot_session *session, mot_row *row);
+
 /* is it locked by another transaction just now? (NOWAIT, SKIP LOCKED, statistics) */
 extern bool mot_row_is_locked(mot_session *session, const mot_row *row);
 
@@ -410,6 +443,7 @@ extern bool mot_row_is_locked(mot_session *session, const mot_row *row);
 extern mot_status mot_row_update(mot_session *session, mot_table *table, mot_row *row,
 								 uint32_t command, unsigned host_bits, size_t size,
 								 bool key_change, void **data);
+
 /* Delete a row that mot_row_lock granted; mot_index_drop_entry for every index follows. */
 extern mot_status mot_row_delete(mot_session *session, mot_table *table, mot_row *row,
 								 uint32_t command);
@@ -424,6 +458,7 @@ extern mot_status mot_row_delete(mot_session *session, mot_table *table, mot_row
 #define MOT_KEY_DISTINCT 1u
 extern mot_status mot_index_add(mot_session *session, const mot_index_handle *handle, mot_row *row,
 								const void *key, size_t len, unsigned flags, mot_row **other);
+
 /* The entry key -> row is to go when this transaction has committed and nobody can need it any more. */
 extern mot_status mot_index_drop_entry(mot_session *session, const mot_index_handle *handle, mot_row *row,
 									   const void *key, size_t len, unsigned flags);
@@ -458,6 +493,7 @@ extern mot_status mot_load_row(mot_session *session, mot_table *table, unsigned 
 							   mot_row **row, void **data);
 extern mot_status mot_load_key(mot_session *session, const mot_index_handle *handle, mot_row *row,
 							   const void *key, size_t len, unsigned flags, mot_row **other);
+
 /* take back the last loaded row, whose keys loaded so far the host names by unload_key */
 extern void mot_unload_row(mot_session *session, mot_table *table, mot_row *row);
 extern void mot_unload_key(mot_session *session, const mot_index_handle *handle, mot_row *row,
@@ -469,27 +505,37 @@ typedef struct mot_memory_report
 {
 	unsigned	nodes;
 	uint64_t	max_bytes;		/* mot.max_memory */
-	uint64_t	used_bytes;		/* pages held by tables, indexes and the engine itself */
+	uint64_t	used_bytes;		/* pages held by tables, indexes and the
+								 * engine itself */
 	uint64_t	system_bytes;	/* touched */
-	uint64_t	engine_bytes;	/* of used: the engine's own (retire lists, tables' heads) */
+	uint64_t	engine_bytes;	/* of used: the engine's own (retire lists,
+								 * tables' heads) */
 	uint64_t	descriptor_bytes;
-	uint64_t	retired_objects;	/* versions, rows, entries, nodes awaiting reclamation */
-	mot_ts		clock, horizon;
+	uint64_t	retired_objects;	/* versions, rows, entries, nodes awaiting
+									 * reclamation */
+	mot_ts		clock,
+				horizon;
 } mot_memory_report;
 
 extern void mot_memory_report_get(mot_engine *engine, mot_memory_report *report);
 
 typedef struct mot_node_report
 {
-	uint64_t	chunk_bytes, page_bytes;
+	uint64_t	chunk_bytes,
+				page_bytes;
 } mot_node_report;
 extern void mot_node_report_get(mot_engine *engine, unsigned node, mot_node_report *report);
 
 /* counted per slot, summed here */
 typedef struct mot_txn_counts
 {
-	uint64_t	commits, aborts, waits;
-	uint64_t	conflict_changed, conflict_deleted, conflict_read, conflict_phantom;
+	uint64_t	commits,
+				aborts,
+				waits;
+	uint64_t	conflict_changed,
+				conflict_deleted,
+				conflict_read,
+				conflict_phantom;
 } mot_txn_counts;
 extern void mot_txn_counts_get(mot_engine *engine, mot_txn_counts *counts);
 

@@ -133,7 +133,7 @@ mot_pool_start(mot_region *region)
 
 /*---- pools ----*/
 
-mot_pool   *
+mot_pool *
 mot_pool_create(mot_region *region, mot_pool_kind kind, mot_pool_group *group)
 {
 	mot_region_state *state = region->state;
@@ -472,7 +472,7 @@ mot_pool_put(mot_pool *pool, unsigned class, void **objects, unsigned count)
 	}
 }
 
-void	   *
+void *
 mot_pool_take_large(mot_pool *pool, size_t size, unsigned node,
 					mot_purpose purpose, int *why)
 {

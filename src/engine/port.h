@@ -55,7 +55,7 @@ mot_pause(void)
 #if defined(__x86_64__) || defined(__i386__)
 	__builtin_ia32_pause();
 #elif defined(__aarch64__)
-	__asm__ __volatile__("isb" ::: "memory");
+__asm__ __volatile__("isb":::"memory");
 #endif
 }
 

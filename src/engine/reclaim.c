@@ -592,7 +592,7 @@ mot_owed_after_commit(mot_session *s)
 		(void) mot_reclaim(s, 512);
 }
 
-void	   *
+void *
 mot_session_alloc(mot_session *s, mot_pool *pool, size_t size,
 				  mot_purpose purpose, mot_status *status)
 {

@@ -149,14 +149,14 @@ mot_region_reset(mot_region *region)
 	mot_pool_start(region);
 }
 
-void	   *
+void *
 mot_region_header(mot_region *region)
 {
 	return region->header;
 }
 
 /* chunks never lie at the base, so no object has the offset zero */
-void	   *
+void *
 mot_region_base(const mot_region *region)
 {
 	return (void *) region;

@@ -127,7 +127,11 @@ mot_version_visible(mot_session *s, const mot_view *view, mot_row *row)
 					v = own;
 					break;
 				}
-				/* deferred, and all of it by this command or later: the row as others see it */
+
+				/*
+				 * deferred, and all of it by this command or later: the row
+				 * as others see it
+				 */
 			}
 			else if (head_owner(head) == s->owner)
 				break;
@@ -154,8 +158,8 @@ mot_version_visible(mot_session *s, const mot_view *view, mot_row *row)
 	{
 		/*
 		 * A top that was committed when its head was read can only be
-		 * followed by committed ones; an own intermediate version of the
-		 * same commit carries the same timestamp and is passed, too.
+		 * followed by committed ones; an own intermediate version of the same
+		 * commit carries the same timestamp and is passed, too.
 		 */
 		v = version_previous(v);
 	}

@@ -331,7 +331,7 @@ mot_pool_page(const mot_pool *pool, uint64_t i, mot_page_view *view)
 	return true;
 }
 
-void	   *
+void *
 mot_page_next(const mot_pool *pool, mot_page_view *view)
 {
 	_Atomic uint64_t *bits = row_bits(pool->region, view->page_no);

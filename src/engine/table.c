@@ -261,7 +261,7 @@ bucket_of(mot_engine *e, uint32_t host_db, uint32_t host_id)
 
 _Static_assert(DIRECTORY_BUCKETS == 1 << 10, "bucket_of takes ten bits");
 
-mot_table  *
+mot_table *
 mot_table_find(mot_engine *e, uint32_t host_db, uint32_t host_id)
 {
 	mot_table  *t;
@@ -293,7 +293,7 @@ directory_remove(mot_engine *e, uint32_t host_db, uint32_t host_id, const mot_ta
 	return NULL;
 }
 
-mot_table  *
+mot_table *
 mot_table_publish(mot_engine *e, mot_table *t)
 {
 	mot_table  *old;
@@ -480,7 +480,7 @@ mot_index_drop(mot_session *s, mot_index *index)
 	mot_clock_advance(e, stamp);
 }
 
-mot_index  *
+mot_index *
 mot_table_index(const mot_table *table, uint32_t host_id)
 {
 	mot_table  *t = (mot_table *) table;
@@ -507,7 +507,7 @@ mot_table_index_count(const mot_table *table)
 	return count;
 }
 
-mot_index  *
+mot_index *
 mot_table_index_at(const mot_table *table, unsigned nth)
 {
 	mot_table  *t = (mot_table *) table;
@@ -534,7 +534,7 @@ mot_index_is_unique(const mot_index *index)
 	return (index->flags & MOT_INDEX_UNIQUE) != 0;
 }
 
-mot_table  *
+mot_table *
 mot_index_table(const mot_index *index)
 {
 	return index->table;
@@ -561,9 +561,9 @@ mot_index_measure(mot_session *s, const mot_index *index, mot_index_shape *shape
 
 	(void) s;
 	mot_tree_stats(index->tree, &t);
-	shape	  ->entries = t.keys;
-	shape	  ->border_nodes = t.border_nodes;
-	shape	  ->interior_nodes = t.interior_nodes;
-	shape	  ->layers = t.layers;
-	shape	  ->suffix_bytes = t.suffix_bytes;
+	shape->entries = t.keys;
+	shape->border_nodes = t.border_nodes;
+	shape->interior_nodes = t.interior_nodes;
+	shape->layers = t.layers;
+	shape->suffix_bytes = t.suffix_bytes;
 }

@@ -48,9 +48,11 @@ typedef struct mot_tree_context
 	mot_region *region;
 	void		(*retire) (void *arg, void *object);
 	void	   *retire_arg;
-	bool		exclusive;		/* the caller holds the whole tree exclusively: no reader, no
-								 * other writer (bulk load, index build, recovery): locks, version
-								 * bumps and fences are skipped, nodes are freed at once */
+	bool		exclusive;		/* the caller holds the whole tree
+								 * exclusively: no reader, no other writer
+								 * (bulk load, index build, recovery): locks,
+								 * version bumps and fences are skipped, nodes
+								 * are freed at once */
 } mot_tree_context;
 
 /* node observations: called for every border node an answer came from */
@@ -59,11 +61,12 @@ typedef struct mot_observer
 	void		(*observe) (void *arg, const mot_node *node, uint64_t version);
 	void		(*moved) (void *arg, const mot_node *node, uint64_t from, uint64_t to,
 						  const mot_node *sibling, uint64_t sibling_version);
+
 	/*
-	 * moved: our own insert took node from version "from" to "to"; if it split,
-	 * "sibling" (else NULL) is a new node that now holds part of what node
-	 * held, at "sibling_version": whoever had observed node at "from" now
-	 * replaces that by the two.
+	 * moved: our own insert took node from version "from" to "to"; if it
+	 * split, "sibling" (else NULL) is a new node that now holds part of what
+	 * node held, at "sibling_version": whoever had observed node at "from"
+	 * now replaces that by the two.
 	 */
 	void	   *arg;
 } mot_observer;
@@ -75,6 +78,7 @@ extern uint64_t mot_node_version(const mot_node *node);
 
 /* A new empty tree in "pool", or NULL when memory is out. */
 extern mot_tree *mot_tree_create(mot_tree_context *ctx, mot_pool *pool);
+
 /* Trees are dropped by destroying their pool: there is no destroy. */
 
 /* The value at key, or 0.  observer may be NULL. */
@@ -89,7 +93,8 @@ extern uint64_t mot_tree_get(const mot_tree *tree, const void *key, size_t len,
 typedef enum mot_tree_status
 {
 	MOT_TREE_OK,
-	MOT_TREE_MISMATCH,			/* *actual differs from expected; nothing changed */
+	MOT_TREE_MISMATCH,			/* *actual differs from expected; nothing
+								 * changed */
 	MOT_TREE_NO_MEMORY			/* nothing changed */
 } mot_tree_status;
 
@@ -124,20 +129,26 @@ extern mot_tree_status mot_tree_change(mot_tree *tree, mot_tree_context *ctx,
  * only frees the key buffer (malloc) if one was needed.
  */
 /* mot_bound: see mot_engine.h */
-typedef struct mot_tree_cursor mot_tree_cursor; /* sized by mot_tree_cursor_size(): opaque to callers
-												 * that need no inline access; tree_cursor.h has it */
+typedef struct mot_tree_cursor mot_tree_cursor; /* sized by
+												 * mot_tree_cursor_size():
+												 * opaque to callers that need
+												 * no inline access;
+												 * tree_cursor.h has it */
 extern size_t mot_tree_cursor_size(void);
+
 /* false: out of (private) memory */
 extern bool mot_tree_cursor_open(mot_tree_cursor *cursor, const mot_tree *tree,
 								 const mot_bound *lower, const mot_bound *upper,
 								 bool backward, const mot_observer *observer);
+
 /* next value, or 0 at the end.  *key, *len (may be NULL) point into the cursor, until the next call */
 extern uint64_t mot_tree_cursor_next(mot_tree_cursor *cursor, const void **key, size_t *len);
 extern void mot_tree_cursor_close(mot_tree_cursor *cursor);
 
 typedef struct mot_tree_stat
 {
-	uint64_t	keys;			/* sum over nodes, not a shared counter: walks the tree */
+	uint64_t	keys;			/* sum over nodes, not a shared counter: walks
+								 * the tree */
 	uint64_t	border_nodes;
 	uint64_t	interior_nodes;
 	uint64_t	layers;

@@ -293,7 +293,7 @@ check_layer(check *c, mot_node *link, size_t offset)
 bool
 mot_tree_check(const mot_tree *tree, char *err, size_t errlen)
 {
-	check		c = {.err = err, .errlen = errlen, .ok = true};
+	check		c = {.err = err,.errlen = errlen,.ok = true};
 
 	if (err && errlen > 0)
 		err[0] = '\0';

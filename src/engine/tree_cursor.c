@@ -61,7 +61,11 @@ limit_of_layer(const mot_tree_cursor *c, limit *l)
 		}
 		return;
 	}
-	/* equal and no longer: the layer's keys are greater than it (or equal, if it is empty) */
+
+	/*
+	 * equal and no longer: the layer's keys are greater than it (or equal, if
+	 * it is empty)
+	 */
 	if (c->backward ? cmp < 0 : cmp >= 0)
 		l->kind = LIMIT_ALL;
 }
@@ -244,7 +248,10 @@ enter_layer(mot_tree_cursor *c, uint64_t slice, uint64_t value)
 
 		if (b == NULL)
 		{
-			/* a layer that is deleted was empty at some time since we copied the link */
+			/*
+			 * a layer that is deleted was empty at some time since we copied
+			 * the link
+			 */
 			if (mot_read(root->version) & MOT_V_DELETED)
 				return pop_layer(c);
 			/* else a border node is about to leave its parent */
@@ -344,7 +351,10 @@ top:
 			position_at_start(c);
 		else
 		{
-			/* forward the position lies before an equal key, backward behind the layer */
+			/*
+			 * forward the position lies before an equal key, backward behind
+			 * the layer
+			 */
 			rank = mot_rank(left);
 			c->at_slice = mot_slice(bound + c->offset, left);
 			if (c->backward)
@@ -396,7 +406,10 @@ move_forward(mot_tree_cursor *c)
 		mot_border *next;
 		uint64_t	next_v;
 
-		/* if it has split, we go over what went right once more, behind our position */
+		/*
+		 * if it has split, we go over what went right once more, behind our
+		 * position
+		 */
 		if (v & MOT_V_DELETED)
 			return find_again(c);
 		next = mot_read(b->next);
@@ -559,7 +572,11 @@ mot_tree_cursor_next(mot_tree_cursor *c, const void **key, size_t *len)
 			c->at_slice = slice;
 			c->at_rank = mot_keylenx_rank(keylenx);
 			c->started = true;
-			/* too long for a cursor that was opened before there were such keys? */
+
+			/*
+			 * too long for a cursor that was opened before there were such
+			 * keys?
+			 */
 			if (mot_unlikely(n + 24 > c->key_capacity))
 				continue;
 			if (keylenx == MOT_KEY_LAYER)

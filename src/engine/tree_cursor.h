@@ -22,15 +22,18 @@
 #include "tree.h"
 
 #define MOT_CURSOR_ENTRIES 15	/* of a border node */
-#define MOT_CURSOR_LEVELS 8		/* of layers above to which it can go back directly */
+#define MOT_CURSOR_LEVELS 8		/* of layers above to which it can go back
+								 * directly */
 #define MOT_CURSOR_BYTES 384	/* key and bounds; more are allocated */
 
 typedef struct mot_tree_copy
 {
-	size_t		offset;			/* of the layer's slices in the key; SIZE_MAX: no copy */
+	size_t		offset;			/* of the layer's slices in the key; SIZE_MAX:
+								 * no copy */
 	int			index;			/* next entry to take */
 	int			count;
-	bool		last;			/* the bound lies in this node: nothing behind it */
+	bool		last;			/* the bound lies in this node: nothing behind
+								 * it */
 	mot_node   *node;
 	uint64_t	version;
 	uint64_t	slice[MOT_CURSOR_ENTRIES];
@@ -46,7 +49,8 @@ struct mot_tree_cursor
 	const mot_observer *observer;
 	bool		backward;
 	bool		positioned;		/* the scan has begun */
-	bool		started;		/* the position is that of an entry, not yet of a bound */
+	bool		started;		/* the position is that of an entry, not yet
+								 * of a bound */
 	bool		done;
 
 	mot_tree_copy *copy;		/* the one in use, of the layer at "offset" */

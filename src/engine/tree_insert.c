@@ -70,7 +70,7 @@ mot_tree_create(mot_tree_context *ctx, mot_pool *pool)
  */
 mot_suffixes *
 mot_new_suffixes(mot_tree *tree, mot_tree_context *ctx, int count, size_t bytes, bool exact,
-			 mot_purpose purpose)
+				 mot_purpose purpose)
 {
 	size_t		spare = 0;
 	mot_suffixes *block;
@@ -121,7 +121,7 @@ mot_suffix_fits(const mot_border *b, size_t len)
 /* a block with what keys first..last-1 of a node have, and room for "len" bytes more */
 mot_suffixes *
 mot_copy_suffixes(mot_tree *tree, mot_tree_context *ctx, const mot_border *b, uint64_t perm,
-			  int first, int last, size_t len, mot_purpose purpose)
+				  int first, int last, size_t len, mot_purpose purpose)
 {
 	size_t		bytes = len;
 	int			count = 1;
@@ -174,7 +174,7 @@ fill_slot(mot_border *b, int slot, uint64_t slice, int keylenx, uint64_t value)
 /* the node is locked and marked, "block" is its new suffix block or NULL */
 void
 mot_add_here(mot_border *b, uint64_t perm, int position, uint64_t slice, int rank,
-		 const unsigned char *suffix, size_t suffix_len, mot_suffixes *block, uint64_t value)
+			 const unsigned char *suffix, size_t suffix_len, mot_suffixes *block, uint64_t value)
 {
 	int			slot = mot_perm_slot(perm, mot_perm_size(perm));
 
@@ -182,7 +182,8 @@ mot_add_here(mot_border *b, uint64_t perm, int position, uint64_t slice, int ran
 	{
 		mot_put_suffix(block ? block : mot_get(b->suffixes), slot, suffix, suffix_len);
 		if (block)
-			mot_publish(b->suffixes, block);	/* release: the block is filled */
+			mot_publish(b->suffixes, block);	/* release: the block is
+												 * filled */
 	}
 	fill_slot(b, slot, slice, rank, value);
 	/* release: the slot is filled */
@@ -203,7 +204,7 @@ add_with_room(mot_tree *tree, mot_tree_context *ctx, mot_place *place,
 	{
 		old = mot_get(b->suffixes);
 		block = mot_copy_suffixes(tree, ctx, b, place->perm, 0, mot_perm_size(place->perm),
-							  suffix_len, purpose);
+								  suffix_len, purpose);
 		if (block == NULL)
 		{
 			mot_unlock_node(&b->n);
@@ -213,7 +214,7 @@ add_with_room(mot_tree *tree, mot_tree_context *ctx, mot_place *place,
 	mot_mark_node(&b->n, MOT_V_INSERTING);
 	MOT_STOP_POINT("tree-insert-marked");
 	mot_add_here(b, place->perm, place->position, place->slice, place->rank, suffix, suffix_len,
-			 block, value);
+				 block, value);
 	version = mot_unlock_node(&b->n);
 	if (old)
 		mot_retire_object(ctx, old);
@@ -358,8 +359,8 @@ mot_tree_add(mot_tree *tree, mot_tree_context *ctx, mot_place *place,
 	}
 
 	/*
-	 * Relaxed: a cursor opened after this insert has heard of it by some other
-	 * way, which orders this too; for any other it does not matter.
+	 * Relaxed: a cursor opened after this insert has heard of it by some
+	 * other way, which orders this too; for any other it does not matter.
 	 */
 	while (mot_unlikely(longest < len) &&
 		   !atomic_compare_exchange_weak_explicit(&tree->longest, &longest, len,

@@ -105,7 +105,8 @@
 struct mot_node
 {
 	_Atomic uint64_t version;
-	_Atomic(struct mot_interior *) parent;	/* NULL: a root that never split */
+				_Atomic(struct mot_interior *) parent;	/* NULL: a root that
+														 * never split */
 };
 
 /*
@@ -131,18 +132,20 @@ typedef struct mot_border
 	_Atomic uint8_t keylenx[16];	/* the last one only pads */
 	_Atomic uint64_t slice[MOT_BORDER_WIDTH];
 	_Atomic uint64_t value[MOT_BORDER_WIDTH];
-	_Atomic(struct mot_border *) next;
-	_Atomic(struct mot_border *) prev;
-	_Atomic(mot_suffixes *) suffixes;
+				_Atomic(struct mot_border *) next;
+				_Atomic(struct mot_border *) prev;
+				_Atomic(mot_suffixes *) suffixes;
 } mot_border;
 
 typedef struct mot_interior
 {
 	struct mot_node n;
 	_Atomic uint32_t keys;
-	uint32_t	height;			/* above the children: 0: they are border nodes; never changes */
-	_Atomic uint64_t key[MOT_INTERIOR_WIDTH];	/* child[i + 1] has slices >= key[i] */
-	_Atomic(mot_node *) child[MOT_INTERIOR_WIDTH + 1];
+	uint32_t	height;			/* above the children: 0: they are border
+								 * nodes; never changes */
+	_Atomic uint64_t key[MOT_INTERIOR_WIDTH];	/* child[i + 1] has slices >=
+												 * key[i] */
+				_Atomic(mot_node *) child[MOT_INTERIOR_WIDTH + 1];
 } mot_interior;
 
 _Static_assert(sizeof(mot_border) == 304, "a border node fills its size class");
@@ -151,7 +154,8 @@ _Static_assert(sizeof(mot_interior) == 512, "an interior node fills its size cla
 struct mot_tree
 {
 	mot_pool   *pool;
-	_Atomic(mot_node *) root;	/* of the spine of the first layer: may lag behind */
+				_Atomic(mot_node *) root;	/* of the spine of the first
+											 * layer: may lag behind */
 	_Atomic uint64_t longest;	/* no key ever inserted was longer */
 };
 
@@ -564,13 +568,16 @@ typedef struct mot_place
 	int			rank;
 	int			position;		/* in the permutation: where it is or would go */
 	int			slot;			/* of an entry with this slice and rank, or -1 */
-	bool		found;			/* that entry is the key (else its suffix differs) */
-	size_t		offset;			/* of the slice in the key: 8 for each layer above */
+	bool		found;			/* that entry is the key (else its suffix
+								 * differs) */
+	size_t		offset;			/* of the slice in the key: 8 for each layer
+								 * above */
 } mot_place;
 
 /* lock the border node where the key is or would be (tree_get.c) */
 extern void mot_tree_locate(mot_tree *tree, const mot_tree_context *ctx,
 							const unsigned char *key, size_t len, mot_place *place);
+
 /*
  * Likewise the border node that links to the layer of keys that begin with
  * the first "offset" + 8 bytes of key.  False, and no lock: no such link.
@@ -582,6 +589,7 @@ extern bool mot_tree_locate_link(mot_tree *tree, const mot_tree_context *ctx,
 extern mot_tree_status mot_tree_add(mot_tree *tree, mot_tree_context *ctx, mot_place *place,
 									const unsigned char *key, size_t len, uint64_t value,
 									mot_purpose purpose, const mot_observer *observer);
+
 /* take the key out of its place; unlocks the node (tree_remove.c) */
 extern void mot_tree_take_out(mot_tree *tree, mot_tree_context *ctx, mot_place *place,
 							  const unsigned char *key);

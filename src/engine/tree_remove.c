@@ -45,7 +45,8 @@ unlink_sibling(mot_border *b, bool exclusive)
 
 			/*
 			 * Our lock protects right->prev, that of the left neighbour
-			 * left->next.  Release: the neighbours' contents go with the links.
+			 * left->next.  Release: the neighbours' contents go with the
+			 * links.
 			 */
 			if (right)
 				mot_publish(right->prev, left);

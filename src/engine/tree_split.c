@@ -12,8 +12,10 @@
 typedef enum split_kind
 {
 	SPLIT_MIDDLE,
-	SPLIT_APPEND,				/* the new key is the layer's last: nothing else moves right */
-	SPLIT_PREPEND				/* it is the first: everything else moves right */
+	SPLIT_APPEND,				/* the new key is the layer's last: nothing
+								 * else moves right */
+	SPLIT_PREPEND				/* it is the first: everything else moves
+								 * right */
 } split_kind;
 
 typedef struct split
@@ -21,9 +23,11 @@ typedef struct split
 	split_kind	kind;
 	bool		exclusive;
 	int			fulls;
-	mot_interior *full[MOT_MAX_HEIGHT]; /* ancestors that split, from below, locked */
+	mot_interior *full[MOT_MAX_HEIGHT]; /* ancestors that split, from below,
+										 * locked */
 	mot_interior *fresh[MOT_MAX_HEIGHT];	/* their right halves */
-	mot_interior *top;			/* the ancestor with room, locked; NULL: the root splits */
+	mot_interior *top;			/* the ancestor with room, locked; NULL: the
+								 * root splits */
 	mot_interior *root;			/* then, the new root */
 	mot_border *right;
 	mot_suffixes *right_block;

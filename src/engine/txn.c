@@ -144,7 +144,8 @@ mot_txn_hang_in(mot_session *s, uint64_t last)
 						  make_link(top, (unsigned) (version_link(oldest) & LINK_BITS)),
 						  memory_order_relaxed);
 	atomic_store_explicit(&row->head, make_head(s->owner, newest), memory_order_release);
-	(void) mot_map_put(&s->deferred, (uint64_t) (uintptr_t) row, 0);	/* it is there: no growth */
+	(void) mot_map_put(&s->deferred, (uint64_t) (uintptr_t) row, 0);	/* it is there: no
+																		 * growth */
 	return MOT_OK;
 }
 
@@ -215,7 +216,10 @@ mot_txn_prepare(mot_session *s)
 		status = mot_read_validate(s);
 		if (status != MOT_OK)
 		{
-			/* our locks are still held: nobody was told more than that we are drawing */
+			/*
+			 * our locks are still held: nobody was told more than that we are
+			 * drawing
+			 */
 			return mot_conflict(s, status);
 		}
 	}
@@ -267,7 +271,10 @@ count_for(mot_session *s, table_count *c, mot_table *table)
 static inline void
 install(mot_row *row, mot_version *v, mot_ts ts)
 {
-	/* release: who sees the timestamp sees the version; then the same for the head */
+	/*
+	 * release: who sees the timestamp sees the version; then the same for the
+	 * head
+	 */
 	atomic_store_explicit(&v->ts, ts, memory_order_release);
 	mot_count_shared(2);
 	if (head_version(row_head(row)) == v)
@@ -346,7 +353,11 @@ mot_txn_commit(mot_session *s)
 				break;
 		}
 	}
-	/* release: all is installed; and the name is free for our next transaction */
+
+	/*
+	 * release: all is installed; and the name is free for our next
+	 * transaction
+	 */
 	atomic_store_explicit(&s->slot->commit_state, COMMIT_NONE, memory_order_release);
 	count_rows(s, &c);
 
@@ -383,7 +394,11 @@ mot_txn_commit(mot_session *s)
 				break;
 		}
 	}
-	/* deleted rows last: their index entries must be gone before they are unmarked */
+
+	/*
+	 * deleted rows last: their index entries must be gone before they are
+	 * unmarked
+	 */
 	for (uint64_t i = 0; deleting && i < s->entries; i++)
 	{
 		journal_entry *e = journal_at(s, i);
@@ -451,7 +466,7 @@ undo_last(mot_session *s)
 		case J_ADD:
 			{
 				const void *key = e->c <= sizeof(e->b) ? (const void *) &e->b :
-					(const void *) (uintptr_t) e->b;
+				(const void *) (uintptr_t) e->b;
 
 				mot_index_undo_add(s, (mot_index *) (uintptr_t) e->a, row, key, e->c);
 				if (e->c > sizeof(e->b))
@@ -461,7 +476,11 @@ undo_last(mot_session *s)
 			}
 
 		case J_DROP:
-			/* the count of stale entries falls when nobody can be relying on it */
+
+			/*
+			 * the count of stale entries falls when nobody can be relying on
+			 * it
+			 */
 			s->credit++;
 			mot_owed_add(s, OWED_ENTRY_DONE, (void *) (uintptr_t) e->b, mot_owed_stamp(s));
 			s->writes--;

@@ -91,7 +91,11 @@ row_release(mot_session *s, mot_row *row)
 
 	(void) s;
 	mot_assert(head_owner(h) == s->owner);
-	/* release: a version we took off again is not reachable for the next owner */
+
+	/*
+	 * release: a version we took off again is not reachable for the next
+	 * owner
+	 */
 	atomic_store_explicit(&row->head, h & PTR_MASK, memory_order_release);
 }
 
@@ -141,7 +145,10 @@ mot_row_lock(mot_session *s, const mot_view *view, mot_table *table,
 	{
 		if (s->isolation != MOT_READ_COMMITTED)
 		{
-			/* the first committer wins: no need to wait to find out that we lost */
+			/*
+			 * the first committer wins: no need to wait to find out that we
+			 * lost
+			 */
 			v = head_version(head);
 			if (v != NULL && !(version_ts(v) & TS_UNCOMMITTED) &&
 				version_ts(v) > view->snapshot)
@@ -409,7 +416,7 @@ version_push(mot_session *s, mot_table *table, mot_row *row, uint32_t command,
 	else
 	{
 		const mot_version *below = deferred != 0 ?
-			(mot_version *) (uintptr_t) journal_at(s, deferred - 1)->b : NULL;
+		(mot_version *) (uintptr_t) journal_at(s, deferred - 1)->b : NULL;
 
 		if (!mot_map_put(&s->deferred, (uint64_t) (uintptr_t) row, s->entries + 1))
 		{
@@ -420,7 +427,11 @@ version_push(mot_session *s, mot_table *table, mot_row *row, uint32_t command,
 		e = journal_row(s, kind, JE_DEFERRED, row);
 		e->c = deferred;
 		s->deferred_count++;
-		/* a first deferred version's link is completed by prepare, under the lock */
+
+		/*
+		 * a first deferred version's link is completed by prepare, under the
+		 * lock
+		 */
 		atomic_store_explicit(&v->link, make_link(below, bits), memory_order_relaxed);
 		atomic_store_explicit(&v->ts, TS_UNCOMMITTED | command, memory_order_relaxed);
 	}

@@ -276,7 +276,7 @@ init_column(MotKeyColumn *column, Relation heap, Relation index, int i)
 		(encoding->order == BY_COLLATION && collation_is_bytewise(column->collation));
 }
 
-MotKey	   *
+MotKey *
 MotKeyCreate(Relation heap, Relation index, MemoryContext cxt)
 {
 	int			ncolumns = IndexRelationGetNumberOfKeyAttributes(index);

@@ -61,7 +61,7 @@ static bool column_changed(MotWriter *writer, AttrNumber attnum,
 static void add_key_or_raise(MotWriter *writer, MotIndex *index, mot_row *row,
 							 Datum *values, bool *isnull);
 
-MotWriter  *
+MotWriter *
 MotWriterBegin(Relation rel, Snapshot snapshot, CommandId cid)
 {
 	MotWriter  *writer = palloc0(sizeof(MotWriter));
@@ -158,7 +158,7 @@ measure(MotWriter *writer, Datum *values, const bool *isnull, unsigned *host_bit
 
 /* ----------------------------------------------------------------- insert */
 
-mot_row    *
+mot_row *
 MotWriterInsert(MotWriter *writer, Datum *values, bool *isnull)
 {
 	mot_row    *row;
@@ -219,7 +219,7 @@ add_key_or_raise(MotWriter *writer, MotIndex *index, mot_row *row,
 		MotRaiseStatus(status, writer->rel);
 }
 
-mot_row    *
+mot_row *
 MotWriterInsertOrFind(MotWriter *writer, List *arbiters, Datum *values, bool *isnull,
 					  mot_row **conflict, MotIndex **conflict_index)
 {

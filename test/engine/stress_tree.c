@@ -31,7 +31,7 @@ static fixture f;
  * published a later one.  All seq_cst: this is not what is being tested.
  */
 static _Atomic uint64_t epoch;
-static _Atomic uint64_t published[MAX_THREADS];	/* 0: not at work */
+static _Atomic uint64_t published[MAX_THREADS]; /* 0: not at work */
 
 typedef struct worker
 {
@@ -45,7 +45,8 @@ typedef struct worker
 		int			count;
 		void	   *object[BATCH];
 	}			batch[BATCHES];
-	unsigned	first;			/* batches first..last - 1 are waiting, last is being filled */
+	unsigned	first;			/* batches first..last - 1 are waiting, last
+								 * is being filled */
 	unsigned	last;
 	uint64_t	done;
 } worker;
@@ -151,7 +152,10 @@ writer(void *arg)
 
 	while (!atomic_load(&stop))
 	{
-		/* bursts of inserting or removing in a part, so that nodes come and go */
+		/*
+		 * bursts of inserting or removing in a part, so that nodes come and
+		 * go
+		 */
 		size_t		from = (size_t) (test_random_from(&w->random) % key_count);
 		size_t		width = 1 + (size_t) (test_random_from(&w->random) % (window++ % 4 ? 300 : key_count));
 		bool		inserting = test_random_from(&w->random) % 2;

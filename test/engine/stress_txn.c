@@ -190,7 +190,10 @@ churner(void *arg)
 				}
 				else
 				{
-					/* to a far key, and back within the transaction or never (undone) */
+					/*
+					 * to a far key, and back within the transaction or never
+					 * (undone)
+					 */
 					status = update_row(&st, s, &v, 1, row, seen, id + 1000, r.value);
 					v.command = 2;
 					if (status == MOT_OK && get(&st, s, &v, id + 1000, &row, &seen) != NULL)

@@ -379,7 +379,8 @@ parent_moves(void)
 		{
 			actor		other;
 			char		key[16];
-			int			nodes = 31; /* of 15 keys: the parent, and root, is full */
+			int			nodes = 31; /* of 15 keys: the parent, and root, is
+									 * full */
 
 			begin();
 			fill("", 0, nodes * 15, 1);

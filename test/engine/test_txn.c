@@ -104,7 +104,8 @@ own_changes_by_command(void)
 	v = start(a, MOT_READ_COMMITTED);
 	CHECK(insert(&st, a, 1, 1, 10) == MOT_OK);
 	v.command = 1;
-	CHECK(get(&st, a, &v, 1, NULL, NULL) == NULL);	/* this command's own insert */
+	CHECK(get(&st, a, &v, 1, NULL, NULL) == NULL);	/* this command's own
+													 * insert */
 	v.command = 2;
 	CHECK(get(&st, a, &v, 1, NULL, NULL) != NULL);
 	CHECK(update(&st, a, &v, 2, 1, 20) == MOT_OK);
@@ -216,7 +217,8 @@ first_committer_wins(void)
 	/* own deferred changes, several commands, savepoint in between */
 	v = start(a, MOT_SNAPSHOT);
 	CHECK(update(&st, a, &v, 1, 3, 301) == MOT_OK);
-	CHECK(get(&st, a, &v, 3, NULL, NULL)->value == 30);	/* this command's own change */
+	CHECK(get(&st, a, &v, 3, NULL, NULL)->value == 30); /* this command's own
+														 * change */
 	v.command = 2;
 	CHECK(get(&st, a, &v, 3, NULL, NULL)->value == 301);
 	{
@@ -253,7 +255,8 @@ write_skew_fails(void)
 	CHECK(update(&st, b, &w, 1, 2, 0) == MOT_OK);
 	x = mot_txn_prepare(a);
 	CHECK(x == MOT_OK);
-	y = mot_txn_prepare(b);		/* a has drawn an earlier timestamp and holds row 1 */
+	y = mot_txn_prepare(b);		/* a has drawn an earlier timestamp and holds
+								 * row 1 */
 	CHECK(y == MOT_CONFLICT_READ);
 	mot_txn_abort(b);
 	end_view(b);
@@ -505,7 +508,11 @@ memory_runs_out_and_comes_back(void)
 		n++;
 	CHECK(status == MOT_NO_MEMORY);
 	printf("# %llu rows fit into 64 MB\n", (unsigned long long) n);
-	/* the transaction that met the limit goes on; so do updates and deletes of others */
+
+	/*
+	 * the transaction that met the limit goes on; so do updates and deletes
+	 * of others
+	 */
 	finish(a);
 	v = start(b, MOT_READ_COMMITTED);
 	for (uint64_t i = 1; i <= 1000; i++)
@@ -575,7 +582,11 @@ dropped_tables_give_their_memory_back(void)
 		v = begin_view(c, 0);
 		(void) sum_scan(&other, c, &v, &rows);
 		CHECK(rows == 20000 - 3334);
-		/* dropped while queues still name its objects, and a snapshot looks on */
+
+		/*
+		 * dropped while queues still name its objects, and a snapshot looks
+		 * on
+		 */
 		mot_table_drop(a, other.table);
 		CHECK(mot_table_find(st.engine, 1, 200) == NULL);
 		(void) mot_reclaim_all(b);
@@ -583,7 +594,11 @@ dropped_tables_give_their_memory_back(void)
 		CHECK(rows == 20000 - 3334);
 		end_view(c);
 		drain(&st, b);
-		/* the engine keeps some empty pages of its own, but not more each time */
+
+		/*
+		 * the engine keeps some empty pages of its own, but not more each
+		 * time
+		 */
 		mot_memory_report_get(st.engine, round == 0 ? &r0 : &r1);
 	}
 	CHECK(r0.used_bytes < (2 << 20));
