@@ -42,7 +42,7 @@ typedef struct mot_magazine
 struct mot_cache
 {
 	/* set by whoever asks for the cache, always to the same */
-	MOT_CACHE_ALIGNED _Atomic(mot_region *) region;
+	MOT_CACHE_ALIGNED mot_region *_Atomic region;
 	uint32_t	node;			/* ours when last looked */
 	uint32_t	victim;			/* which way goes next */
 	uint64_t	keys[SETS][WAYS];	/* 0: magazine not in use */

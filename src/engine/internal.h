@@ -288,7 +288,7 @@ struct mot_table
 	void	   *memory;			/* what to free: the table is aligned in it */
 	mot_spinlock index_lock;
 	_Atomic uint32_t index_count;
-				_Atomic(mot_index *) index[MOT_MAX_INDEXES];
+	mot_index  *_Atomic index[MOT_MAX_INDEXES];
 	table_shard shard[TABLE_SHARDS];
 };
 

@@ -285,8 +285,8 @@ struct mot_pool
 	_Atomic uint64_t directory_size;
 	_Atomic uint64_t joins;
 
-				_Atomic(mot_class_node *) classes[MOT_CLASSES];
-				_Atomic(mot_directory_entry *) directory[MOT_DIRECTORY_BLOCKS];
+	mot_class_node *_Atomic classes[MOT_CLASSES];
+	mot_directory_entry *_Atomic directory[MOT_DIRECTORY_BLOCKS];
 	mot_pool_node nodes[];		/* as many as the region has */
 };
 

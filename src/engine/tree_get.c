@@ -117,6 +117,35 @@ mend_link(mot_tree *tree, const mot_tree_context *ctx, mot_border *upper, uint64
 }
 
 /*
+ * Keys that ascend need no descent: if the slice is not below a key of the
+ * layer's last border node, it belongs there, for that node's range has no
+ * end.  NULL: the hint is of no use.
+ */
+static inline mot_border *
+try_rightmost(const mot_tree *tree, uint64_t slice, uint64_t *version)
+{
+	mot_border *b = mot_read(tree->rightmost);
+	uint64_t	v;
+	uint64_t	perm;
+	int			n;
+
+	if (b == NULL)
+		return NULL;
+	/* acquire: as in mot_stable_version, but a hint is not waited for */
+	v = mot_read(b->n.version);
+	if ((v & (MOT_V_DIRTY | MOT_V_DELETED)) || mot_read(b->next) != NULL)
+		return NULL;
+	perm = mot_read(b->permutation);
+	n = mot_perm_size(perm);
+	if (n == 0 || slice < mot_read(b->slice[mot_perm_slot(perm, n - 1)]))
+		return NULL;
+	if (mot_has_changed(&b->n, v))
+		return NULL;
+	*version = v;
+	return b;
+}
+
+/*
  * The common part of the two functions below: "target" is the offset of the
  * layer at which to stop at a link, or beyond the key to stop at none.
  */
@@ -148,6 +177,8 @@ top:
 
 		place->slice = mot_slice(k, left);
 		place->rank = place->offset == target ? MOT_KEY_SUFFIX : mot_rank(left);
+		if (place->offset == 0 && (b = try_rightmost(tree, place->slice, &v)) != NULL)
+			goto found;
 descend:
 		b = mot_descend(&root, place->slice, &v);
 		if (mot_unlikely(b == NULL))
@@ -161,6 +192,7 @@ descend:
 			link = root;
 		}
 
+found:
 		perm = mot_read(b->permutation);
 		place->position = mot_border_search(b, perm, place->slice, place->rank, &slot);
 		if (slot >= 0 && place->rank == MOT_KEY_SUFFIX && place->offset != target &&

@@ -58,6 +58,7 @@ mot_tree_create(mot_tree_context *ctx, mot_pool *pool)
 	}
 	mot_set(b->n.version, MOT_V_BORDER | MOT_V_ROOT);
 	mot_set(tree->longest, 0);
+	mot_set(tree->rightmost, NULL);
 	mot_publish(tree->root, &b->n); /* release: the root is ready */
 	return tree;
 }

@@ -105,8 +105,7 @@
 struct mot_node
 {
 	_Atomic uint64_t version;
-				_Atomic(struct mot_interior *) parent;	/* NULL: a root that
-														 * never split */
+	struct mot_interior *_Atomic parent;	/* NULL: a root that never split */
 };
 
 /*
@@ -132,9 +131,9 @@ typedef struct mot_border
 	_Atomic uint8_t keylenx[16];	/* the last one only pads */
 	_Atomic uint64_t slice[MOT_BORDER_WIDTH];
 	_Atomic uint64_t value[MOT_BORDER_WIDTH];
-				_Atomic(struct mot_border *) next;
-				_Atomic(struct mot_border *) prev;
-				_Atomic(mot_suffixes *) suffixes;
+	struct mot_border *_Atomic next;
+	struct mot_border *_Atomic prev;
+	mot_suffixes *_Atomic suffixes;
 } mot_border;
 
 typedef struct mot_interior
@@ -145,7 +144,7 @@ typedef struct mot_interior
 								 * nodes; never changes */
 	_Atomic uint64_t key[MOT_INTERIOR_WIDTH];	/* child[i + 1] has slices >=
 												 * key[i] */
-				_Atomic(mot_node *) child[MOT_INTERIOR_WIDTH + 1];
+	mot_node   *_Atomic child[MOT_INTERIOR_WIDTH + 1];
 } mot_interior;
 
 _Static_assert(sizeof(mot_border) == 304, "a border node fills its size class");
@@ -154,9 +153,15 @@ _Static_assert(sizeof(mot_interior) == 512, "an interior node fills its size cla
 struct mot_tree
 {
 	mot_pool   *pool;
-				_Atomic(mot_node *) root;	/* of the spine of the first
-											 * layer: may lag behind */
+	mot_node   *_Atomic root;	/* of the spine of the first layer: may lag
+								 * behind */
 	_Atomic uint64_t longest;	/* no key ever inserted was longer */
+
+	/*
+	 * The first layer's last border node, or one that was, or NULL: where
+	 * ascending keys go.  Whoever uses it checks that it is.
+	 */
+	mot_border *_Atomic rightmost;
 };
 
 /* relaxed for fields the caller's lock protects; acquire and release: see above */

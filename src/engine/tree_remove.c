@@ -16,9 +16,18 @@ mark_deleted(mot_node *node)
 }
 
 static void
-retire_border(mot_tree_context *ctx, mot_border *b)
+retire_border(mot_tree *tree, mot_tree_context *ctx, mot_border *b)
 {
 	mot_suffixes *block = mot_get(b->suffixes);
+	mot_border *hint = b;
+
+	/*
+	 * relaxed: it is set under the node's lock, which we have had since;
+	 * nobody takes it up after this
+	 */
+	if (mot_get(tree->rightmost) == b)
+		atomic_compare_exchange_strong_explicit(&tree->rightmost, &hint, NULL,
+												memory_order_relaxed, memory_order_relaxed);
 
 	if (block)
 		mot_retire_object(ctx, block);
@@ -88,7 +97,7 @@ remove_child(mot_interior *in, const mot_node *child)
  * it is its layer's leftmost.  Returns whether the layer may now be empty.
  */
 static bool
-border_emptied(mot_tree_context *ctx, mot_border *b)
+border_emptied(mot_tree *tree, mot_tree_context *ctx, mot_border *b)
 {
 	mot_border *left;
 	mot_node   *child = &b->n;
@@ -127,7 +136,7 @@ border_emptied(mot_tree_context *ctx, mot_border *b)
 		mot_assert(gones < MOT_MAX_HEIGHT);
 		gone[gones++] = parent;
 	}
-	retire_border(ctx, b);
+	retire_border(tree, ctx, b);
 	for (int i = 0; i < gones; i++)
 		mot_retire_object(ctx, gone[i]);
 
@@ -192,14 +201,14 @@ remove_layer(mot_tree *tree, mot_tree_context *ctx, const unsigned char *key, si
 	for (int i = 0; i < height; i++)
 		mot_unlock_node(&spine[i]->n);
 	if (empty && mot_perm_size(place.perm) == 0)
-		more = border_emptied(ctx, upper);
+		more = border_emptied(tree, ctx, upper);
 	else
 		mot_unlock_node(&upper->n);
 
 	/* no lock is held any more: retiring may take its time */
 	if (empty)
 	{
-		retire_border(ctx, b);
+		retire_border(tree, ctx, b);
 		for (int i = 0; i < height; i++)
 			mot_retire_object(ctx, spine[i]);
 	}
@@ -223,7 +232,7 @@ mot_tree_take_out(mot_tree *tree, mot_tree_context *ctx, mot_place *place,
 		return;
 	}
 	/* layer by layer upwards, as long as they become empty */
-	more = border_emptied(ctx, b);
+	more = border_emptied(tree, ctx, b);
 	while (more && offset > 0)
 	{
 		offset -= 8;

@@ -406,6 +406,12 @@ mot_tree_add_by_split(mot_tree *tree, mot_tree_context *ctx, mot_place *place,
 	else
 		mot_publish(b->permutation, mot_perm_truncate(place->perm, stay));
 
+	/*
+	 * While the new node is locked, so that who deletes it comes after.
+	 * Release: the node is ready.
+	 */
+	if (next == NULL && place->offset == 0)
+		mot_publish(tree->rightmost, s.right);
 	version = mot_unlock_node(&b->n);
 	mot_unlock_node(&s.right->n);
 	unlock_ancestors(&s);
