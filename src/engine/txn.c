@@ -333,6 +333,11 @@ mot_txn_commit(mot_session *s)
 				count_for(s, &c, (mot_table *) (uintptr_t) e->a);
 				c.inserts++;
 				break;
+			case J_INSERT_ADD:
+				install(row, &row->inlined, ts);
+				count_for(s, &c, ((mot_index *) (uintptr_t) e->a)->table);
+				c.inserts++;
+				break;
 			case J_UPDATE:
 				MOT_STOP_POINT("commit-install");
 				install(row, v, ts);
@@ -375,6 +380,7 @@ mot_txn_commit(mot_session *s)
 			case J_ADD:
 				break;
 			case J_INSERT:
+			case J_INSERT_ADD:
 				s->credit++;	/* was for an undo */
 				break;
 			case J_UPDATE:
@@ -429,6 +435,11 @@ undo_last(mot_session *s)
 		case J_LOCK:
 			atomic_store_explicit(&row->head, row_head(row) & PTR_MASK, memory_order_release);
 			break;
+
+		case J_INSERT_ADD:
+			mot_index_undo_add(s, (mot_index *) (uintptr_t) e->a, row, &e->b, e->c);
+			s->writes--;
+			/* FALLTHROUGH */
 
 		case J_INSERT:
 			mot_row_unmark(s->engine->region, row);
