@@ -364,8 +364,8 @@ typedef enum journal_kind
 	J_ADD,						/* row; a = index, b = key (up to 8 bytes
 								 * inline), c = length, tail included */
 	J_DROP,						/* row; a = index, b = index_drop */
-	J_INSERT_ADD				/* J_INSERT and its first J_ADD in one: row; a,
-								 * b, c of that, the key inline */
+	J_INSERT_ADD				/* J_INSERT and its first J_ADD in one: row;
+								 * a, b, c of that, the key inline */
 } journal_kind;
 
 #define JE_LOCKED_HERE	0x10u	/* this entry took the row's lock */
