@@ -41,7 +41,7 @@ mot_engine_create(size_t max_memory, unsigned slots, unsigned flags,
 {
 	mot_region *region;
 	mot_engine *e;
-	unsigned	rflags = 0;
+	unsigned	rflags = MOT_REGION_POPULATE;
 
 	if (flags & MOT_ENGINE_PRIVATE)
 		rflags |= MOT_REGION_PRIVATE;

@@ -52,6 +52,9 @@ typedef struct mot_cache mot_cache; /* in the region, one per process slot */
 								 * transparent huge pages */
 #define MOT_REGION_HUGE_TRY 2u	/* MAP_HUGETLB if it can be had */
 #define MOT_REGION_HUGE_ON	4u	/* MAP_HUGETLB or fail */
+#define MOT_REGION_POPULATE 8u	/* have memory behind the pages of grown pools
+								 * when they are taken, not when they are
+								 * touched: fewer page faults */
 
 /*
  * Reserve address space for "max_memory" bytes of chunks plus descriptors and

@@ -219,6 +219,7 @@ struct mot_region
 };
 
 extern bool mot_region_give_back(mot_region *region, void *start, size_t length);
+extern void mot_region_populate(mot_region *region, void *start, size_t length);
 
 static inline uint32_t
 mot_page_no(const mot_region *region, const void *address)

@@ -58,6 +58,12 @@ static uint32_t grab_chunks(mot_region *region, unsigned node, uint32_t count);
 static void release_chunks(mot_region *region, uint32_t first, uint32_t count);
 static bool give_back_mask(mot_region *region, uint32_t chunk_no, uint32_t mask);
 
+/*
+ * A pool that has this many pages will use the next one up: its memory is
+ * had with one call to the system, not with a page fault for every 4 KB.
+ */
+#define GROWN_POOL 32
+
 /* counters written only under a lock, read without one */
 static inline void
 add_to(_Atomic uint64_t *counter, int64_t n)
@@ -111,7 +117,12 @@ mot_pages_take(mot_region *region, mot_pool *pool, unsigned node, size_t count)
 				page = node_steal(region, pool, (node + n) % nodes, (unsigned) count);
 		}
 		if (page != MOT_NO_PAGE)
+		{
+			if (pool->nodes[node].pages >= GROWN_POOL && count <= MOT_PAGES_PER_CHUNK)
+				mot_region_populate(region, mot_page_address(region, page),
+									count * MOT_PAGE_SIZE);
 			return page;
+		}
 
 		/*
 		 * Nothing.  That holds unless a chunk was on its way back when we

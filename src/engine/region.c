@@ -251,6 +251,28 @@ mot_region_give_back(mot_region *region, void *start, size_t length)
 	return given;
 }
 
+/*
+ * Have memory behind these pages now.  Only a matter of speed: where the
+ * system cannot do it (Linux before 5.14), or has none, page faults will.
+ */
+void
+mot_region_populate(mot_region *region, void *start, size_t length)
+{
+#ifdef MADV_POPULATE_WRITE
+	int			save_errno = errno;
+
+	/* private memory comes in huge pages, by one fault each */
+	if (!region->huge && (region->flags & MOT_REGION_POPULATE) &&
+		!(region->flags & MOT_REGION_PRIVATE))
+		(void) madvise(start, length, MADV_POPULATE_WRITE);
+	errno = save_errno;
+#else
+	(void) region;
+	(void) start;
+	(void) length;
+#endif
+}
+
 /* sizes of caches, spans and so on, by the size of the region */
 static void
 set_limits(mot_region *region)
