@@ -255,7 +255,7 @@ struct mot_class_node
 typedef struct mot_pool_node
 {
 	uint32_t	own;			/* its own chunks that have free pages */
-	uint32_t	pages;
+	_Atomic uint32_t pages;		/* written under the lock, looked at without */
 } mot_pool_node;
 
 /* directory block k holds MOT_DIRECTORY_FIRST << k entries */

@@ -118,7 +118,9 @@ mot_pages_take(mot_region *region, mot_pool *pool, unsigned node, size_t count)
 		}
 		if (page != MOT_NO_PAGE)
 		{
-			if (pool->nodes[node].pages >= GROWN_POOL && count <= MOT_PAGES_PER_CHUNK)
+			/* relaxed: a few pages more or less do not matter */
+			if (count <= MOT_PAGES_PER_CHUNK &&
+				atomic_load_explicit(&pool->nodes[node].pages, memory_order_relaxed) >= GROWN_POOL)
 				mot_region_populate(region, mot_page_address(region, page),
 									count * MOT_PAGE_SIZE);
 			return page;
