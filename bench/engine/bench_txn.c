@@ -42,7 +42,11 @@ typedef struct work
 	uint64_t	aborts;
 	uint64_t	shared_writes;
 	double		cpu;			/* seconds of processor time */
+	uint32_t   *picks;			/* rows to touch, drawn beforehand */
+	uint32_t	next_pick;
 } work;
+
+#define PICKS (1u << 20)
 
 static double zipf_zetan,
 			zipf_eta,
@@ -93,6 +97,12 @@ pick(const work *w, uint64_t *random)
 	return (rank * UINT64_C(0x9e3779b97f4a7c15)) % rows;
 }
 
+static inline uint64_t
+next_pick(work *w)
+{
+	return w->picks[w->next_pick++ % PICKS];
+}
+
 static void
 put_key(uint8_t *key, uint64_t n)
 {
@@ -101,7 +111,7 @@ put_key(uint8_t *key, uint64_t n)
 }
 
 static bool
-transaction(mot_session *s, work *w, uint64_t *random)
+transaction(mot_session *s, work *w)
 {
 	mot_view	view;
 	uint8_t		key[8];
@@ -116,7 +126,7 @@ transaction(mot_session *s, work *w, uint64_t *random)
 	mot_txn_begin(s, w->level, view.snapshot, w->slot);
 	for (int i = 0; i < READS; i++)
 	{
-		put_key(key, pick(w, random));
+		put_key(key, next_pick(w));
 		if (mot_index_get(s, &view, &by_key, key, 8, &row, &version) == MOT_OK)
 			sum += *(const uint64_t *) mot_version_data(version);
 	}
@@ -124,7 +134,7 @@ transaction(mot_session *s, work *w, uint64_t *random)
 	{
 		void	   *data;
 
-		put_key(key, pick(w, random));
+		put_key(key, next_pick(w));
 		if (mot_index_get(s, &view, &by_key, key, 8, &row, &version) != MOT_OK)
 			abort();
 		status = mot_row_lock(s, &view, table, row, version, false, &newest);
@@ -172,12 +182,18 @@ run(void *arg)
 
 	if (mot_session_open(engine, w->slot, &s) != MOT_OK)
 		abort();
+	w->picks = malloc(PICKS * sizeof(*w->picks));
+	if (w->picks == NULL)
+		abort();
+	for (uint32_t i = 0; i < PICKS; i++)
+		w->picks[i] = (uint32_t) pick(w, &random);
+	w->cpu = processor_time();
 #ifdef MOT_COUNT_SHARED
 	mot_shared_writes = 0;
 #endif
 	while (!atomic_load_explicit(&stop, memory_order_relaxed))
 	{
-		if (transaction(s, w, &random))
+		if (transaction(s, w))
 			w->commits++;
 		else
 			w->aborts++;
@@ -185,7 +201,8 @@ run(void *arg)
 #ifdef MOT_COUNT_SHARED
 	w->shared_writes = mot_shared_writes;
 #endif
-	w->cpu = processor_time();
+	w->cpu = processor_time() - w->cpu;
+	free(w->picks);
 	mot_session_close(s);
 	return NULL;
 }
