@@ -180,6 +180,25 @@ extern uint32_t mot_table_host_id(const mot_table *table);
 extern uint64_t mot_table_serial(const mot_table *table);
 extern void mot_table_set_limit(mot_table *table, uint64_t bytes);	/* 0: none */
 
+/*
+ * The host's description of the table: bytes of its own making, copied into
+ * the region.  set replaces it (the old one goes when nobody can be reading
+ * it): MOT_NO_MEMORY leaves it as it was.  The pointer is good as long as the
+ * caller's snapshot is published.
+ */
+extern mot_status mot_table_set_definition(mot_session *session, mot_table *table,
+										   const void *bytes, size_t len);
+extern const void *mot_table_definition(const mot_table *table, size_t *len);
+
+/*
+ * A table made by a transaction that may still abort is unsettled; the one it
+ * took the place of in the directory (or NULL) is what everybody else would
+ * still have.  New tables are settled; the host says otherwise.
+ */
+extern void mot_table_set_unsettled(mot_table *table, mot_table *replaces);
+extern void mot_table_settle(mot_table *table);
+extern bool mot_table_is_settled(const mot_table *table, mot_table **replaces);
+
 typedef struct mot_table_stat
 {
 	int64_t		rows;			/* live rows as of the commits so far */
@@ -391,6 +410,41 @@ extern bool mot_txn_has_writes(const mot_session *session);
 extern mot_status mot_txn_prepare(mot_session *session);
 extern mot_ts mot_txn_commit(mot_session *session);
 extern void mot_txn_abort(mot_session *session);
+
+/*
+ * What the transaction changed, in order, for the host's log; after prepare
+ * (so that nothing is deferred) and before commit.  pos starts at 0.
+ * before: what the version replaces (updates and deletes); after: the new
+ * one (inserts and updates).
+ */
+typedef enum mot_change_kind
+{
+	MOT_CHANGE_INSERT, MOT_CHANGE_UPDATE, MOT_CHANGE_DELETE
+} mot_change_kind;
+
+typedef struct mot_change
+{
+	mot_change_kind kind;
+	mot_table  *table;
+	mot_row    *row;
+	const mot_version *before;
+	const mot_version *after;
+} mot_change;
+
+extern bool mot_txn_next_change(const mot_session *session, uint64_t *pos, mot_change *change);
+
+/*
+ * Durability after install.  The host may let a commit be seen before its log
+ * record is durable: announce (before commit; position: where the log has to be
+ * durable up to) and durable (when it is).  What a session's transaction has
+ * seen of such commits is remembered: needs says up to which position the log
+ * has to be durable before the host may report anything of it to a client (0:
+ * nothing to wait for), and forgets it.  Rows deleted by such a commit are
+ * not reclaimed before it is durable, so that their absence is noticed too.
+ */
+extern void mot_commit_announce(mot_session *session, uint64_t position);
+extern void mot_commit_durable(mot_session *session);
+extern uint64_t mot_session_needs(mot_session *session);
 
 /* A savepoint is a position in the journal; rollback undoes all later changes
  * and releases rows locked later.  Cannot fail. */

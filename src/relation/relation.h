@@ -137,6 +137,36 @@ extern void MotStorageDropIndex(Oid relid, Oid indexoid);
 
 /* did the current subtransaction (or a committed child of it) create or truncate the table? */
 extern bool MotStorageIsNew(Oid relid);
+
+/*
+ * What this transaction has done to tables, for the log: one call for each
+ * table touched, in the order of their first touch, as it is now.  created:
+ * its rows have to be logged whole (a new storage, also by TRUNCATE and
+ * rewriting); dropped: it goes; else the definition may have changed (indexes
+ * made or dropped, columns, options).
+ */
+typedef struct MotStorageChange
+{
+	Oid			relid;
+	Oid			dbid;			/* another database's, in CREATE DATABASE */
+	bool		created;
+	bool		dropped;
+	mot_table  *table;			/* as it is now; NULL if dropped */
+	List	   *new_indexes;	/* oids */
+} MotStorageChange;
+
+extern List *MotStorageChanges(void);	/* palloc'd */
+
+/* ALTER TABLE has changed columns or options without new storage */
+extern void MotStorageDefinitionChanged(Oid relid);
+
+/*
+ * Set by wal/: is the table still to come (recovery)?  Waits, or raises.
+ * MotRelationGet calls it when the engine has no table for a definition; if it
+ * returns false there is none, and that is an error.
+ */
+extern bool (*MotRelationAwait) (Oid dbid, Oid relid);
+
 extern void MotStorageDropDatabase(Oid dbid);	/* at once; not transactional,
 												 * as the server's */
 

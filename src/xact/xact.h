@@ -98,6 +98,35 @@ typedef struct MotXactParticipant
 extern void MotXactSetParticipant(const MotXactParticipant *participant);
 
 /*
+ * The log of changes, kept by the layer above (wal/).  In the order of a
+ * commit: writable (before a transaction's first change; may wait and raise),
+ * prepare (in PRE_COMMIT, the engine's transaction prepared; xid valid: the
+ * server's commit record will decide; may raise), insert (in COMMIT, before
+ * the engine installs; must not raise), installed (rows and storage are as
+ * committed), abort (at any time before, also when nothing was prepared).
+ * before_snapshot: an engine snapshot is about to be taken to go with a
+ * PostgreSQL snapshot (standbys: what that sees has to be applied).
+ */
+typedef struct MotXactLog
+{
+	void		(*writable) (void);
+	void		(*prepare) (mot_session *session, TransactionId xid);
+	void		(*insert) (mot_session *session);
+	void		(*installed) (mot_session *session);
+	void		(*abort) (void);
+	void		(*before_snapshot) (Snapshot snapshot);
+} MotXactLog;
+
+extern void MotXactSetLog(const MotXactLog *log);
+
+/*
+ * For the applier of a mixed transaction's record on a standby: as a writer
+ * announces it (see mixed.c); ts: what its commit returned.
+ */
+extern void MotMixedApplyBegin(TransactionId xid);
+extern void MotMixedApplyEnd(mot_ts ts);
+
+/*
  * Raise the error that fits a status (53200, 40001, 54000 ...).  "rel" may be
  * NULL.  MOT_OK returns.  Duplicate keys are not raised here: relation.h's
  * MotRaiseDuplicate knows names and values.

@@ -1,0 +1,74 @@
+/*-------------------------------------------------------------------------
+ *
+ * definition.h
+ *	  A table's definition as bytes: what replay, loading and logging need to
+ *	  know of it, without a catalogue.
+ *
+ * The bytes are kept with the engine's table (mot_table_definition), logged
+ * with DDL, and written into checkpoints.  Decoding needs no catalogue and no
+ * transaction: the columns' lengths and alignments, missing values, and for
+ * each index its columns with the encoding by number.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MOT_DEFINITION_H
+#define MOT_DEFINITION_H
+
+#include "mot.h"
+#include "relation/keycodec.h"
+#include "relation/rowcodec.h"
+#include "utils/rel.h"
+
+typedef struct MotDefinitionIndex
+{
+	Oid			indexoid;
+	bool		unique;
+	MotKey	   *key;
+} MotDefinitionIndex;
+
+typedef struct MotDefinition
+{
+	Oid			dbid;
+	Oid			relid;
+	char	   *name;			/* schema-qualified, for messages and the log
+								 * only */
+	TupleDesc	desc;			/* enough of it for MotRowDeform and
+								 * MotRowDataSize */
+	int			nindexes;
+	MotDefinitionIndex *indexes;
+	int			identity;		/* index by which rows are told apart: the
+								 * primary key, else the first unique index of
+								 * NOT NULL columns, else -1 */
+	uint64		max_size;		/* the table's own limit, 0: none */
+	MemoryContext cxt;
+} MotDefinition;
+
+/* From the catalogue as this transaction sees it; palloc'd. */
+extern void *MotDefinitionEncode(Relation rel, size_t *len);
+
+/* In a context of its own under "parent".  Raises XX001 for bytes that make no sense. */
+extern MotDefinition *MotDefinitionDecode(const void *bytes, size_t len, MemoryContext parent);
+extern void MotDefinitionFree(MotDefinition *def);
+
+/* an engine table (unpublished) with its indexes, as the definition has it */
+extern mot_status MotDefinitionMakeTable(mot_session *session, const MotDefinition *def,
+										 const void *bytes, size_t len, mot_table **table);
+
+/* all keys of a row from its bytes: one index's key into buf (reset first) */
+extern void MotDefinitionKey(const MotDefinition *def, int index, const Datum *values, const bool *isnull,
+							 MotKeyBuffer *buf, bool *has_null);
+
+/* is a version's key the entry's? for mot_index_handle.matches, arg a MotDefinitionMatch */
+typedef struct MotDefinitionMatch
+{
+	const MotDefinition *def;
+	int			index;
+	Datum	   *values;
+	bool	   *isnull;
+	MotKeyBuffer buffer;
+} MotDefinitionMatch;
+
+extern void MotDefinitionMatchInit(MotDefinitionMatch *match, const MotDefinition *def, int index);
+extern bool MotDefinitionMatches(void *arg, const mot_version *version, const void *key, size_t len);
+
+#endif							/* MOT_DEFINITION_H */

@@ -1,0 +1,229 @@
+/*-------------------------------------------------------------------------
+ *
+ * internal.h
+ *	  Between the files of wal/ only.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MOT_WAL_INTERNAL_H
+#define MOT_WAL_INTERNAL_H
+
+#include "wal/wal.h"
+#include "wal/record.h"
+#include "access/xlogreader.h"
+#include "relation/definition.h"
+#include "storage/condition_variable.h"
+#include "storage/lwlock.h"
+
+/* ------------------------------------------------------------------- gate.c
+ *
+ * Who is between inserting its record and installing its versions?  Each
+ * process has a word of its own for that; the gate is one word that is read
+ * by all and hardly ever written, so that a commit writes nothing shared.
+ *
+ *	enter(stream)	before the first record is inserted.  stream: there will
+ *					be pieces.  May wait (an instant for the checkpoint; a
+ *					stream also until no checkpoint is about to begin), so
+ *					not with the gate entered already.
+ *	logged(...)		mixed: the record is in the log from start to end; until
+ *					install the gate may be closed.  drawn: the commit
+ *					timestamp has been drawn (SERIALIZABLE): snapshots from
+ *					now on wait for it, so it is not "in doubt" to them.
+ *	install()		mixed: enter again, to install
+ *	leave()			installed, or aborted
+ *
+ * close: no stream is let in and those on their way are waited for; then
+ * nobody is let in, and who is in is waited for.  While it is closed every
+ * commit's record is either before *C and installed, or in the list of
+ * mixed ones in doubt, or not inserted.  The caller takes its snapshot and opens.
+ */
+typedef struct MotInDoubtRange
+{
+	TransactionId xid;
+	XLogRecPtr	start;			/* of its first record */
+	XLogRecPtr	end;			/* of its last one */
+} MotInDoubtRange;
+
+extern void MotGateEnter(bool stream);
+extern void MotGateLogged(TransactionId xid, XLogRecPtr start, XLogRecPtr end, bool drawn);
+extern void MotGateInstall(void);
+extern void MotGateLeave(void);
+extern XLogRecPtr MotGateClose(MotInDoubtRange **in_doubt, int *n); /* returns C */
+extern void MotGateOpen(void);
+extern Size MotGateShmemSize(void);
+extern void MotGateShmemInit(void);
+
+/* ------------------------------------------------------- logger.c, durable.c */
+extern void MotLoggerInit(void);	/* registers with xact/ */
+extern void MotDurableInit(void);	/* flush at AFTER_LOCKS */
+
+/* Make the log durable up to lsn as synchronous_commit (at least "level") asks for: flush, wait for standbys. */
+extern void MotMakeDurable(XLogRecPtr lsn);
+
+/* --------------------------------------------------- apply.c, indoubt.c, rmgr.c
+ *
+ * One applier at a time: MotApplyLock.  On a primary only recovery applies;
+ * on a standby the startup process, and sessions and the worker for
+ * transactions in doubt whose fate has become known.
+ */
+extern LWLock *MotApplyLock;	/* LW_EXCLUSIVE around apply and the list in
+								 * doubt */
+
+/*
+ * Apply the operations of one transaction (all its pieces put together, OP_LONG
+ * resolved) as one engine transaction.  xid valid: it is a mixed one, to be
+ * announced to xact/mixed.c so that its two halves are seen together.  Raises
+ * XX001 for damage, naming lsn; with mot.ignore_damaged, a table that does not
+ * fit is marked damaged and the rest is applied.
+ */
+extern void MotApply(const char *ops, size_t len, XLogRecPtr lsn, TransactionId xid);
+
+/*
+ * A record of ours from the log, by rm_redo or by our own reading.  start: its
+ * position.  Those before the checkpoint's C are passed over.
+ */
+extern void MotReplayRecord(XLogReaderState *record);
+extern void MotReplayEnd(void); /* end of recovery: settle what is in doubt,
+								 * forget streams */
+
+/*
+ * In doubt: records of mixed transactions whose fate is not known yet, in
+ * shared memory (the engine's region is theirs: they can be large).  Under MotApplyLock.
+ */
+extern void MotInDoubtAdd(TransactionId xid, XLogRecPtr lsn, const char *ops, size_t len);
+extern void MotInDoubtSettle(bool at_end);	/* apply those whose xid is known
+											 * committed, in order; drop
+											 * aborted ones (at_end: all
+											 * others) */
+extern uint32 MotInDoubtCount(void);	/* without a lock: anything to settle? */
+extern void MotInDoubtEach(void (*visit) (void *arg, TransactionId xid, XLogRecPtr lsn,
+										  const char *ops, size_t len), void *arg);
+
+/* position up to which every record of ours has been applied (or put in doubt); under MotApplyLock */
+extern XLogRecPtr MotReplayedUpTo(void);
+
+/* rmgr.c: MotRmgrInit registers; at rm_startup: MotLoad(); the module's settings for tables damaged */
+extern void MotRmgrInit(void);
+
+/* ----------------------------------------------------------------- reader.c */
+
+/*
+ * Our records of [from, to) in this server's pg_wal, in order; to may be the
+ * end of what is durable.  Waits for nothing.  Raises 58P01/XX001 naming file
+ * and position for log that is missing or damaged before "to".
+ */
+extern void MotReadLog(XLogRecPtr from, XLogRecPtr to, TimeLineID tli,
+					   void (*visit) (void *arg, XLogReaderState *record), void *arg);
+
+/* ------------------------------------------------------------------ state.c */
+extern bool mot_ignore_damaged;
+
+extern void MotStateInit(void); /* settings */
+extern Size MotStateShmemSize(void);
+extern void MotStateShmemInit(void);
+
+/* UNLOADED -> LOADING for one caller only; others wait until it is done: true for the one */
+extern bool MotStateClaimLoad(void);
+extern void MotStateLoadDone(MotWalState state);	/* READY or REFUSED; wakes
+													 * all */
+extern void MotStateRefuse(const char *message, const char *hint);	/* keeps the text */
+extern void MotStateTableLoaded(void);	/* wakes those who wait for a table */
+extern void MotStateDamage(Oid dbid, Oid relid, const char *why);	/* marks it; undone by
+																	 * DROP, TRUNCATE */
+extern bool MotStateIsDamaged(Oid dbid, Oid relid);
+extern void MotStateHeal(Oid dbid, Oid relid);
+extern void MotStateSetWritable(bool writable);
+extern void MotStateAskWorker(void);	/* wake the checkpoint worker */
+extern MotCheckpointStat *MotCheckpointShared(LWLock **lock);
+extern MotRecoveryStat *MotRecoveryShared(LWLock **lock);
+
+/* ------------------------------------ manifest.c, snapshotfile.c, checkpoint.c, load.c
+ *
+ * $PGDATA/mot/<timeline 8 hex><C 16 hex>/	a complete checkpoint
+ *		manifest							last written; names all others with their checksums
+ *		<dbid>.<relid>.<part>				rows
+ *	 the same with .tmp						on its way, or what a crash left
+ * $PGDATA/mot/open							this server has been writing since the
+ *											newest checkpoint: its log is needed
+ */
+#define MOT_DIRECTORY "mot"
+
+typedef struct MotManifestFile
+{
+	Oid			dbid,
+				relid;
+	uint32		part;
+	uint64		rows,
+				bytes;			/* of the file */
+	uint32		crc;			/* of the file */
+} MotManifestFile;
+
+typedef struct MotManifestTable
+{
+	Oid			dbid,
+				relid;
+	uint64		rows;
+	char	   *definition;
+	size_t		definition_len;
+	int			nfiles;
+	MotManifestFile *files;
+} MotManifestTable;
+
+typedef struct MotManifestInDoubt
+{
+	TransactionId xid;
+	XLogRecPtr	lsn;
+	char	   *ops;
+	size_t		len;
+} MotManifestInDoubt;
+
+typedef struct MotManifest
+{
+	uint64		system_identifier;
+	XLogRecPtr	lsn;			/* C */
+	TimeLineID	tli;
+	XLogRecPtr	redo;			/* the server's redo pointer at that time */
+	TimestampTz time;
+	bool		final;			/* written when nobody could write any more */
+	uint64		rows,
+				bytes;
+	int			ntables;
+	MotManifestTable *tables;
+	int			nindoubt;
+	MotManifestInDoubt *indoubt;
+} MotManifest;
+
+/* Newest complete checkpoint of this timeline's history; NULL: there never was one.  Raises for a damaged one. */
+extern MotManifest *MotManifestNewest(void);
+extern void MotManifestWrite(const char *dir, const MotManifest *manifest);
+extern void MotManifestRemoveOthers(XLogRecPtr keep_from);
+
+/* Row files: blocks with checksums. */
+typedef struct MotRowFileWriter MotRowFileWriter;
+typedef struct MotRowFileReader MotRowFileReader;
+
+extern MotRowFileWriter *MotRowFileCreate(const char *dir, Oid dbid, Oid relid, uint32 part);
+extern void MotRowFileAppend(MotRowFileWriter *w, unsigned host_bits, const void *row, size_t size);
+extern void MotRowFileClose(MotRowFileWriter *w, MotManifestFile *file);	/* fsync */
+extern void MotRowFileAbandon(MotRowFileWriter *w);
+extern MotRowFileReader *MotRowFileOpen(const char *dir, const MotManifestFile *file);
+extern bool MotRowFileNext(MotRowFileReader *r, unsigned *host_bits, const void **row, size_t *size);
+extern void MotRowFileReaderClose(MotRowFileReader *r);
+
+/*
+ * Load the newest checkpoint, with helpers, and bring it up to "upto" from the
+ * log.  In the startup process (rm_startup) or in the worker (clean start).
+ */
+extern void MotLoad(XLogRecPtr upto, TimeLineID tli);
+
+extern void MotCheckpointInit(void);	/* registers the worker */
+
+/* wait events: the server's PG_WAIT_EXTENSION with names where it has them */
+
+/*
+ * Named points at which a test build stops or kills itself: see
+ * faults.h.  Nothing in production builds.
+ */
+#include "wal/faults.h"
+
+#endif							/* MOT_WAL_INTERNAL_H */

@@ -1,0 +1,140 @@
+/*-------------------------------------------------------------------------
+ *
+ * record.h
+ *	  What is in a redo record.
+ *
+ * XLogInsert(MOT_RMGR_ID, info): info is one of the MOT_XLOG_ values, main
+ * data is a MotRecordHeader and operations.  A transaction whose operations
+ * fill more than MOT_PIECE_SIZE writes MOT_XLOG_PIECE records and a last one
+ * of another kind; operations do not straddle pieces except the bytes of one
+ * OP_LONG (below).  Everything is in the machine's byte order, as WAL is,
+ * unaligned.  "v" means a varint: 7 bits a byte, low ones first.
+ *
+ *	MOT_XLOG_COMMIT		MOT only: what it and its pieces say has happened
+ *	MOT_XLOG_MIXED		in doubt until header.xid's fate is known
+ *	MOT_XLOG_PIECE		one of a stream's earlier pieces
+ *	MOT_XLOG_FORGET		the stream was aborted
+ *	MOT_XLOG_START		a server has started to write: no stream of before
+ *						will go on, no xid in doubt of before is running
+ *
+ * A stream is named by the position at which its first piece starts.
+ *
+ * Operations, in the order in which they are applied (that of the journal,
+ * with definitions first and new indexes last):
+ *
+ *	OP_TABLE		dbid 4, relid 4: the table of the operations that follow
+ *	OP_CREATE		v length, definition (relation/definition.h): an empty table takes the
+ *					place of what is there; its rows follow as OP_INSERT
+ *	OP_DEFINE		v length, definition: columns as they are from now on; indexes that are not in
+ *					it go, indexes that are new in it are made by OP_INDEX
+ *	OP_INDEX		indexoid 4: the index of the current definition is built
+ *	OP_DROP			the table goes
+ *	OP_DROP_DATABASE dbid 4
+ *	OP_INSERT		v host bits, v size, row bytes
+ *	OP_UPDATE		identity, v host bits, v new size, segments:
+ *					{ v bytes kept from the old row at this place, v count, new bytes }
+ *					until the new size is reached (kept bytes are at the same
+ *					offset in both; see MotRecordDiff)
+ *	OP_DELETE		identity
+ *
+ * identity: how the row is found.  If the definition in force has an identity
+ * index (definition.h) that is not new in this transaction: v key length,
+ * key bytes as in that index.  Otherwise v 0, v host bits, v size, and the
+ * whole old row: any one row with these bytes will do, they are equal.
+ * Which of the two is told by the first varint, as no key is empty.
+ *
+ * An operation longer than a piece (a row of many megabytes): OP_LONG,
+ * v length, and the bytes of the operation going on through the following
+ * pieces, each of which then begins with them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MOT_WAL_RECORD_H
+#define MOT_WAL_RECORD_H
+
+#include "mot.h"
+#include "access/rmgr.h"
+#include "access/xlogdefs.h"
+#include "datatype/timestamp.h"
+#include "lib/stringinfo.h"
+
+#ifndef MOT_RMGR_ID
+#define MOT_RMGR_ID 128			/* RM_EXPERIMENTAL_ID; settable at build */
+#endif
+
+#define MOT_XLOG_COMMIT 0x10
+#define MOT_XLOG_MIXED	0x20
+#define MOT_XLOG_PIECE	0x30
+#define MOT_XLOG_FORGET 0x40
+#define MOT_XLOG_START	0x50
+#define MOT_XLOG_KIND	0xf0
+
+#define MOT_PIECE_SIZE (512 * 1024)
+
+/* at the start of COMMIT, MIXED, PIECE and FORGET; unaligned, so copy it */
+typedef struct MotRecordHeader
+{
+	XLogRecPtr	stream;			/* 0: no pieces before this one */
+	TimestampTz time;			/* COMMIT: for recovery_target_time */
+} MotRecordHeader;
+
+/* the xid of MIXED is the WAL record's own (XLogRecGetXid) */
+
+typedef enum MotOp
+{
+	MOT_OP_TABLE = 1,
+	MOT_OP_CREATE,
+	MOT_OP_DEFINE,
+	MOT_OP_INDEX,
+	MOT_OP_DROP,
+	MOT_OP_DROP_DATABASE,
+	MOT_OP_INSERT,
+	MOT_OP_UPDATE,
+	MOT_OP_DELETE,
+	MOT_OP_LONG
+} MotOp;
+
+/* one operation taken apart; pointers into the buffer given */
+typedef struct MotOpData
+{
+	MotOp		op;
+	Oid			dbid;			/* TABLE, DROP_DATABASE */
+	Oid			oid;			/* TABLE: relid, INDEX: indexoid */
+	const char *bytes;			/* CREATE, DEFINE: definition; INSERT: row */
+	size_t		len;
+	unsigned	host_bits;		/* INSERT, UPDATE: the new row's */
+	const char *key;			/* UPDATE, DELETE: identity by key, or NULL */
+	size_t		key_len;
+	unsigned	old_host_bits;	/* identity by content */
+	const char *old_bytes;
+	size_t		old_len;
+	const char *segments;		/* UPDATE */
+	size_t		segments_len;
+	size_t		new_len;
+} MotOpData;
+
+/*
+ * Take the next operation from *p (up to end).  false at the end.  Damage
+ * (lengths that run over the end, an unknown operation) sets *error and returns false.
+ */
+extern bool MotRecordNext(const char **p, const char *end, MotOpData *op, const char **error);
+
+/* write operations (record.c); buf grows by what is appended */
+extern void MotRecordTable(StringInfo buf, Oid dbid, Oid relid);
+extern void MotRecordDefinition(StringInfo buf, MotOp op, const void *def, size_t len);
+extern void MotRecordOid(StringInfo buf, MotOp op, Oid oid);	/* INDEX, DROP_DATABASE;
+																 * DROP with oid ignored */
+extern void MotRecordInsert(StringInfo buf, unsigned host_bits, const void *row, size_t size);
+extern void MotRecordUpdate(StringInfo buf, const void *key, size_t key_len,
+							unsigned old_host_bits, const void *old, size_t old_size,
+							unsigned host_bits, const void *row, size_t size);
+extern void MotRecordDelete(StringInfo buf, const void *key, size_t key_len,
+							unsigned old_host_bits, const void *old, size_t old_size);
+
+/*
+ * Rebuild the new row of an UPDATE from the old one: new_row has op->new_len
+ * bytes.  false: the segments don't fit together (damage).
+ */
+extern bool MotRecordPatch(const MotOpData *op, const void *old, size_t old_size, void *new_row);
+
+#endif							/* MOT_WAL_RECORD_H */
