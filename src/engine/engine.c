@@ -110,10 +110,14 @@ mot_engine_horizon(mot_engine *e)
 	for (uint32_t i = 0; i < n; i++)
 	{
 		mot_ts		ts = atomic_load(&e->slot[i].published);
+		mot_ts		undurable = atomic_load(&e->slot[i].undurable_ts);
 
 		/* a slot never opened has zero bytes there; open marks it */
 		if (ts < oldest && atomic_load_explicit(&e->slot[i].open, memory_order_relaxed))
 			oldest = ts;
+		/* what it deleted must still be found: see durable.c */
+		if (undurable != 0 && undurable - 1 < oldest)
+			oldest = undurable - 1;
 	}
 	known = atomic_load_explicit(&e->horizon, memory_order_relaxed);
 	while (known < oldest &&
@@ -164,6 +168,7 @@ mot_session_close(mot_session *s)
 {
 	if (s->active)
 		mot_txn_abort(s);
+	mot_commit_durable(s);
 	(void) mot_reclaim(s, 0);
 
 	/*

@@ -406,7 +406,10 @@ rival_check(mot_session *s, const mot_index_handle *handle, mot_row *r,
 			if (row_head(r) != head)
 				continue;
 		}
-		if (v == NULL || version_is_tombstone(v))
+		if (v == NULL)
+			return MOT_OK;
+		session_saw(s, version_ts(v));
+		if (version_is_tombstone(v))
 			return MOT_OK;
 		return entry_stands(handle, v, key, len) ? MOT_DUPLICATE : MOT_OK;
 	}

@@ -225,6 +225,15 @@ typedef struct mot_slot
 	_Atomic uint64_t commit_state;
 	_Atomic uint64_t host_id;
 	_Atomic uint32_t open;
+
+	/*
+	 * a commit of ours that can be seen and is not durable yet: a bound below
+	 * its timestamp (0: none), where the host's log has to be durable up to,
+	 * and the host's flags
+	 */
+	_Atomic uint64_t undurable_ts;
+	_Atomic uint64_t undurable_position;
+	_Atomic uint32_t undurable_flags;
 	/* the owner's, and reclamation's */
 	MOT_CACHE_ALIGNED owed_queue owed;
 	/* counters: written by the owner, summed by statistics */
@@ -245,7 +254,9 @@ struct mot_engine
 	MOT_CACHE_ALIGNED _Atomic uint64_t clock;
 				MOT_CACHE_ALIGNED _Atomic uint64_t horizon; /* last one computed;
 															 * grows only */
-	_Atomic uint64_t next_serial;
+	/* commits announced and not durable yet; each transaction's end reads it */
+				MOT_CACHE_ALIGNED _Atomic uint32_t undurable;
+				MOT_CACHE_ALIGNED _Atomic uint64_t next_serial;
 	_Atomic uint32_t slots_used;	/* slots ever opened: 0 .. slots_used - 1 */
 	_Atomic uint32_t dropped_count;
 	uint32_t	slots;
@@ -272,6 +283,12 @@ typedef struct table_shard
 	_Atomic uint64_t deletes;
 } table_shard;
 
+struct mot_definition
+{
+	size_t		len;
+	uint8_t		bytes[];
+};
+
 struct mot_table
 {
 	uint32_t	host_db;
@@ -286,6 +303,9 @@ struct mot_table
 	bool		still_owed;		/* dropped, and some queue names an object of
 								 * it */
 	void	   *memory;			/* what to free: the table is aligned in it */
+	_Atomic bool unsettled;		/* made by a transaction still running */
+	mot_table  *_Atomic replaces;	/* what it took the place of */
+	mot_definition *_Atomic definition; /* the host's */
 	mot_spinlock index_lock;
 	_Atomic uint32_t index_count;
 	mot_index  *_Atomic index[MOT_MAX_INDEXES];
@@ -448,6 +468,14 @@ struct mot_session
 	mot_tree_context tree_exclusive;
 	mot_holder	holder;
 
+	/*
+	 * newest commit that the transaction has seen anything of; kept to find
+	 * out at its end whether all that is durable
+	 */
+	mot_ts		seen;
+	bool		announced;		/* this commit's end is told by
+								 * mot_commit_durable */
+
 	/* transaction */
 	bool		active;
 	bool		prepared;
@@ -487,6 +515,18 @@ journal_at(const mot_session *s, uint64_t i)
 {
 	return &s->chunk[i / JOURNAL_CHUNK][i % JOURNAL_CHUNK];
 }
+
+/* remember that this transaction has seen (or missed, if it is a tombstone) a version */
+static inline void
+session_saw(mot_session *s, mot_ts ts)
+{
+	if (ts > s->seen && !(ts & TS_UNCOMMITTED))
+		s->seen = ts;
+}
+
+/* durable.c */
+extern void mot_undurable_bound(mot_session *s);
+extern void mot_undurable_forget(mot_session *s);
 
 /* reclaim.c */
 extern bool mot_owed_promise(mot_session *s, uint64_t items);

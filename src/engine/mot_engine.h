@@ -182,12 +182,19 @@ extern void mot_table_set_limit(mot_table *table, uint64_t bytes);	/* 0: none */
 
 /*
  * The host's description of the table: bytes of its own making, copied into
- * the region.  set replaces it (the old one goes when nobody can be reading
- * it): MOT_NO_MEMORY leaves it as it was.  The pointer is good as long as the
- * caller's snapshot is published.
+ * the region.  make may fail (MOT_NO_MEMORY), put cannot: it replaces what is
+ * there, which goes when nobody can be reading it any more.  A description
+ * that was not put is given back by discard.  The pointer that
+ * mot_table_definition returns (NULL: none) is good as long as the caller's
+ * snapshot is published.
  */
-extern mot_status mot_table_set_definition(mot_session *session, mot_table *table,
-										   const void *bytes, size_t len);
+typedef struct mot_definition mot_definition;
+
+extern mot_status mot_definition_make(mot_session *session, const void *bytes, size_t len,
+									  mot_definition **definition);
+extern void mot_definition_discard(mot_session *session, mot_definition *definition);
+extern void mot_table_put_definition(mot_session *session, mot_table *table,
+									 mot_definition *definition);
 extern const void *mot_table_definition(const mot_table *table, size_t *len);
 
 /*
@@ -435,16 +442,18 @@ extern bool mot_txn_next_change(const mot_session *session, uint64_t *pos, mot_c
 
 /*
  * Durability after install.  The host may let a commit be seen before its log
- * record is durable: announce (before commit; position: where the log has to be
- * durable up to) and durable (when it is).  What a session's transaction has
- * seen of such commits is remembered: needs says up to which position the log
- * has to be durable before the host may report anything of it to a client (0:
- * nothing to wait for), and forgets it.  Rows deleted by such a commit are
- * not reclaimed before it is durable, so that their absence is noticed too.
+ * record is durable: it announces that before the commit (position: where the
+ * log has to be durable up to; flags: the host's own), and says durable when
+ * it is.  What a session's transactions have seen of such commits is
+ * remembered: needs tells up to which position the log has to be durable
+ * before the host may report anything of it to a client (0: nothing to wait
+ * for; *flags: those of all that count, or'ed), and forgets it.  Rows deleted
+ * by such a commit are not reclaimed before it is durable, so that whoever
+ * misses them is told, too.
  */
-extern void mot_commit_announce(mot_session *session, uint64_t position);
+extern void mot_commit_announce(mot_session *session, uint64_t position, unsigned flags);
 extern void mot_commit_durable(mot_session *session);
-extern uint64_t mot_session_needs(mot_session *session);
+extern uint64_t mot_session_needs(mot_session *session, unsigned *flags);
 
 /* A savepoint is a position in the journal; rollback undoes all later changes
  * and releases rows locked later.  Cannot fail. */

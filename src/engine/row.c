@@ -163,9 +163,10 @@ mot_version_visible(mot_session *s, const mot_view *view, mot_row *row)
 		 */
 		v = version_previous(v);
 	}
-	if (v == NULL || version_is_tombstone(v))
+	if (v == NULL)
 		return NULL;
-	return v;
+	session_saw(s, version_ts(v));
+	return version_is_tombstone(v) ? NULL : v;
 }
 
 const mot_version *
@@ -191,6 +192,8 @@ mot_row_newest(mot_session *s, mot_row *row)
 		while (v != NULL && (version_ts(v) & TS_UNCOMMITTED))
 			v = version_previous(v);
 	}
+	if (v != NULL)
+		session_saw(s, version_ts(v));
 	return v == NULL || version_is_tombstone(v) ? NULL : v;
 }
 

@@ -108,6 +108,8 @@ table_destroy(mot_session *s, mot_table *t)
 			index_destroy(s, atomic_load(&t->index[i]));
 	mot_pool_destroy(t->versions);
 	mot_pool_destroy(t->rows);
+	if (atomic_load(&t->definition) != NULL)
+		mot_free(s->cache, atomic_load(&t->definition));
 	mot_free(s->cache, t->memory);
 }
 
@@ -341,6 +343,73 @@ uint64_t
 mot_table_serial(const mot_table *t)
 {
 	return t->serial;
+}
+
+/* ------------------------------------------------------------- definitions */
+
+mot_status
+mot_definition_make(mot_session *s, const void *bytes, size_t len, mot_definition **result)
+{
+	mot_status	status = MOT_NO_MEMORY;
+	mot_definition *d = mot_session_alloc(s, s->engine->pool, sizeof(mot_definition) + len,
+										  MOT_FOR_NEW_ROW, &status);
+
+	if (d == NULL)
+		return status;
+	d->len = len;
+	memcpy(d->bytes, bytes, len);
+	*result = d;
+	return MOT_OK;
+}
+
+void
+mot_definition_discard(mot_session *s, mot_definition *d)
+{
+	mot_free(s->cache, d);
+}
+
+void
+mot_table_put_definition(mot_session *s, mot_table *t, mot_definition *d)
+{
+	/* release: its bytes are there; acquire: for whoever frees the old one */
+	mot_definition *old = atomic_exchange_explicit(&t->definition, d, memory_order_acq_rel);
+
+	if (old != NULL)
+		mot_owed_retire(s, old);
+}
+
+const void *
+mot_table_definition(const mot_table *t, size_t *len)
+{
+	/* acquire: pairs with put */
+	mot_definition *d = atomic_load_explicit(&((mot_table *) t)->definition, memory_order_acquire);
+
+	*len = d != NULL ? d->len : 0;
+	return d != NULL ? d->bytes : NULL;
+}
+
+void
+mot_table_set_unsettled(mot_table *t, mot_table *replaces)
+{
+	atomic_store(&t->replaces, replaces);
+	/* seq_cst: whoever finds it unsettled finds what it replaces */
+	atomic_store(&t->unsettled, true);
+}
+
+void
+mot_table_settle(mot_table *t)
+{
+	atomic_store(&t->unsettled, false);
+	atomic_store(&t->replaces, NULL);
+}
+
+bool
+mot_table_is_settled(const mot_table *t, mot_table **replaces)
+{
+	if (!atomic_load(&((mot_table *) t)->unsettled))
+		return true;
+	*replaces = atomic_load(&((mot_table *) t)->replaces);
+	return false;
 }
 
 void

@@ -66,6 +66,7 @@ txn_finish(mot_session *s)
 	mot_journal_clear(s);
 	if (s->validate)
 		mot_read_clear(s);
+	mot_undurable_forget(s);
 	s->active = false;
 	s->prepared = false;
 	s->validate = false;
@@ -212,6 +213,7 @@ mot_txn_prepare(mot_session *s)
 	MOT_STOP_POINT("commit-locked");
 	if (s->validate && s->writes > 0)
 	{
+		mot_undurable_bound(s);
 		draw_timestamp(s);
 		status = mot_read_validate(s);
 		if (status != MOT_OK)
@@ -225,6 +227,42 @@ mot_txn_prepare(mot_session *s)
 	}
 	s->prepared = true;
 	return MOT_OK;
+}
+
+bool
+mot_txn_next_change(const mot_session *s, uint64_t *pos, mot_change *change)
+{
+	while (*pos < s->entries)
+	{
+		journal_entry *e = journal_at(s, (*pos)++);
+		mot_version *v = (mot_version *) (uintptr_t) e->b;
+
+		mot_assert(!(entry_flags(e) & JE_DEFERRED));
+		change->row = entry_row(e);
+		switch (entry_kind(e))
+		{
+			case J_INSERT:
+			case J_INSERT_ADD:
+				change->kind = MOT_CHANGE_INSERT;
+				change->table = entry_kind(e) == J_INSERT ? (mot_table *) (uintptr_t) e->a :
+					((mot_index *) (uintptr_t) e->a)->table;
+				change->before = NULL;
+				change->after = &change->row->inlined;
+				return true;
+			case J_UPDATE:
+			case J_DELETE:
+				change->table = (mot_table *) (uintptr_t) e->a;
+				change->before = version_previous(v);
+				change->kind = entry_kind(e) == J_UPDATE ? MOT_CHANGE_UPDATE : MOT_CHANGE_DELETE;
+				change->after = entry_kind(e) == J_UPDATE ? v : NULL;
+				return true;
+			case J_LOCK:
+			case J_ADD:
+			case J_DROP:
+				break;
+		}
+	}
+	return false;
 }
 
 typedef struct table_count

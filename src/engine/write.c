@@ -167,6 +167,8 @@ mot_row_lock(mot_session *s, const mot_view *view, mot_table *table,
 	}
 	MOT_STOP_POINT("row-locked");
 	v = head_version(head);
+	if (v != NULL)
+		session_saw(s, version_ts(v));
 	if (v == NULL || version_is_tombstone(v) || version_ts(v) != version_ts(seen))
 	{
 		bool		gone = v == NULL || version_is_tombstone(v);
