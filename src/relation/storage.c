@@ -85,6 +85,7 @@ new_pending(PendingKind kind, Oid relid)
 {
 	Pending    *p = MemoryContextAllocZero(TopTransactionContext, sizeof(Pending));
 
+	MotCheckWritable();
 	p->kind = kind;
 	p->relid = relid;
 	p->level = GetCurrentTransactionNestLevel();

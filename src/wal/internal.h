@@ -32,6 +32,10 @@
  *	install()		mixed: enter again, to install
  *	leave()			installed, or aborted
  *
+ * At SERIALIZABLE the timestamp is drawn in the engine's prepare, so the gate is
+ * entered before that: MotXactLog.enter and leave (a prepare that has to wait
+ * for another transaction leaves first).  enter does nothing for who is in.
+ *
  * close: no stream is let in and those on their way are waited for; then
  * nobody is let in, and who is in is waited for.  While it is closed every
  * commit's record is either before *C and installed, or in the list of
@@ -57,8 +61,8 @@ extern void MotGateShmemInit(void);
 extern void MotLoggerInit(void);	/* registers with xact/ */
 extern void MotDurableInit(void);	/* flush at AFTER_LOCKS */
 
-/* Make the log durable up to lsn as synchronous_commit (at least "level") asks for: flush, wait for standbys. */
-extern void MotMakeDurable(XLogRecPtr lsn);
+/* in COMMIT, after XLogInsert of a MOT-only transaction's (last) record, before the engine installs */
+extern void MotDurableNote(mot_session *session, XLogRecPtr lsn);
 
 /* --------------------------------------------------- apply.c, indoubt.c, rmgr.c
  *

@@ -34,6 +34,12 @@ MotSession(void)
 	return MotOpenSession;
 }
 
+mot_session *
+MotSessionOpened(void)
+{
+	return MotOpenSession;
+}
+
 static void
 open_session(void)
 {

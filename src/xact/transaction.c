@@ -29,6 +29,10 @@ static mot_mark *marks = NULL;
 static int	maxmarks = 0;
 
 static const MotXactParticipant *participant = NULL;
+static const MotXactLog *log = NULL;
+
+/* this transaction has been told that it may write */
+static bool writable = false;
 
 static void xact_callback(XactEvent event, void *arg);
 static void subxact_callback(SubXactEvent event, SubTransactionId mySubid,
@@ -54,11 +58,29 @@ MotXactSetParticipant(const MotXactParticipant *p)
 	participant = p;
 }
 
+void
+MotXactSetLog(const MotXactLog *l)
+{
+	log = l;
+}
+
+void
+MotCheckWritable(void)
+{
+	if (likely(writable))
+		return;
+	if (log != NULL)
+		log->writable();
+	writable = true;
+}
+
 mot_session *
 MotBeginWrite(void)
 {
 	mot_session *session = MotSession();
 
+	if (unlikely(!writable))
+		MotCheckWritable();
 	if (unlikely(!mot_txn_active(session)))
 		MotTransactionBegin(session);
 	return session;
@@ -119,6 +141,8 @@ xact_callback(XactEvent event, void *arg)
 		case XACT_EVENT_PRE_COMMIT:
 			if (MotOpenSession != NULL && mot_txn_active(MotOpenSession))
 				prepare_commit();
+			if (log != NULL && has_changes())
+				log->prepare(MotOpenSession, GetTopTransactionIdIfAny());
 			break;
 
 		case XACT_EVENT_COMMIT:
@@ -192,7 +216,9 @@ static void
 prepare_commit(void)
 {
 	TransactionId xid = GetTopTransactionIdIfAny();
-	bool		mixed = TransactionIdIsValid(xid) && mot_txn_has_writes(MotOpenSession);
+	bool		writes = mot_txn_has_writes(MotOpenSession);
+	bool		mixed = TransactionIdIsValid(xid) && writes;
+	bool		draws = XactIsoLevel == XACT_SERIALIZABLE && writes && log != NULL;
 	MotWait		wait = MOT_WAIT_INIT;
 	mot_status	status;
 
@@ -200,9 +226,13 @@ prepare_commit(void)
 	{
 		if (mixed)
 			MotMixedAnnounce(xid, XactIsoLevel == XACT_SERIALIZABLE);
+		if (draws)
+			log->enter();
 		status = mot_txn_prepare(MotOpenSession);
 		if (status == MOT_OK)
 			return;
+		if (draws)
+			log->leave();
 		if (mixed)
 			MotMixedWithdraw();
 		if (status != MOT_BUSY)
@@ -211,15 +241,26 @@ prepare_commit(void)
 	}
 }
 
+/*
+ * The log first, then the rows, then the storage; a checkpoint is kept from
+ * coming in between (see wal/gate.c).
+ */
 static void
 finish_commit(void)
 {
-	if (MotOpenSession != NULL && mot_txn_active(MotOpenSession))
+	mot_session *session = MotOpenSession;
+
+	if (log != NULL && session != NULL)
+		log->insert(session);
+	if (session != NULL && mot_txn_active(session))
 	{
 		MotMixedDraw();
-		MotMixedDone(mot_txn_commit(MotOpenSession));
+		MotMixedDone(mot_txn_commit(session));
 	}
 	participant->commit();
+	if (log != NULL && session != NULL)
+		log->installed(session);
+	writable = false;
 	MotSnapshotEndXact(true);
 }
 
@@ -230,6 +271,9 @@ finish_abort(void)
 		mot_txn_abort(MotOpenSession);
 	MotMixedWithdraw();
 	participant->abort();
+	if (log != NULL && MotOpenSession != NULL)
+		log->abort();
+	writable = false;
 	MotSnapshotEndXact(false);
 	reclaim_undone();
 }

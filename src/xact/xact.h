@@ -34,6 +34,7 @@ extern void MotXactShmemInit(void);
 
 /* This process's session; opens it; raises if there is no engine. */
 extern mot_session *MotSession(void);
+extern mot_session *MotSessionOpened(void); /* NULL if it is not open */
 
 /*
  * The view of a query that runs with PostgreSQL snapshot "snapshot"
@@ -110,6 +111,9 @@ extern void MotXactSetParticipant(const MotXactParticipant *participant);
 typedef struct MotXactLog
 {
 	void		(*writable) (void);
+	void		(*enter) (void);	/* SERIALIZABLE: before the engine's
+									 * prepare draws the timestamp */
+	void		(*leave) (void);	/* ... which failed, or has to wait */
 	void		(*prepare) (mot_session *session, TransactionId xid);
 	void		(*insert) (mot_session *session);
 	void		(*installed) (mot_session *session);
@@ -118,6 +122,9 @@ typedef struct MotXactLog
 } MotXactLog;
 
 extern void MotXactSetLog(const MotXactLog *log);
+
+/* before a change that does not go through MotBeginWrite (storage) */
+extern void MotCheckWritable(void);
 
 /*
  * For the applier of a mixed transaction's record on a standby: as a writer
