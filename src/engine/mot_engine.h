@@ -557,10 +557,27 @@ extern mot_status mot_load_row(mot_session *session, mot_table *table, unsigned 
 extern mot_status mot_load_key(mot_session *session, const mot_index_handle *handle, mot_row *row,
 							   const void *key, size_t len, unsigned flags, mot_row **other);
 
+/*
+ * A table whose rows were loaded, about to be published: from now on they are
+ * visible to snapshots not older than the number returned only, as if they
+ * had been inserted by a commit with that number (EXCLUSIVE).
+ */
+extern mot_ts mot_load_stamp(mot_session *session, mot_table *table);
+
 /* take back the last loaded row, whose keys loaded so far the host names by unload_key */
 extern void mot_unload_row(mot_session *session, mot_table *table, mot_row *row);
 extern void mot_unload_key(mot_session *session, const mot_index_handle *handle, mot_row *row,
 						   const void *key, size_t len, unsigned flags);
+
+/* ---------------------------------------------------------- host's bytes */
+
+/*
+ * Memory in the region for the host's own shared bookkeeping, bounded as all
+ * of it is by max_memory.  NULL: *status is MOT_NO_MEMORY.  Freed by any
+ * session, at once: the host knows that nobody is looking.
+ */
+extern void *mot_host_alloc(mot_session *session, size_t size, mot_status *status);
+extern void mot_host_free(mot_session *session, void *bytes);
 
 /* ------------------------------------------------------------ statistics */
 
