@@ -1,0 +1,32 @@
+#!/bin/bash
+#
+# Histories: what several clients saw, judged against what their isolation
+# level promises, on memory-optimized tables, on heap tables (the control), and
+# on both together.  The short form of test/history/long; first the checker
+# itself is tested.
+
+set -euo pipefail
+here=$(cd "$(dirname "$0")/.." && pwd)
+# shellcheck source=test/tap.sh
+. "$here/tap.sh"
+
+SECONDS_EACH=${SECONDS_EACH:-3}
+export PYTHONDONTWRITEBYTECODE=1
+python=/usr/bin/python3			# Debian's, which has psycopg2
+
+ok "the checker finds the anomalies of hand-written histories, and no others" \
+	"$python" "$here/history/test_checker.py"
+
+for place in heap mot mixed; do
+	for level in rc rr ser; do
+		# write skew over both kinds of tables is not noticed yet (issue 4)
+		[ "$place $level" != "mixed ser" ] || continue
+		history=$TMPDIR/history-$place-$level.json
+		ok "clients on $place tables at $level" "$python" "$here/history/workload.py" \
+			--level "$level" --place "$place" --seconds "$SECONDS_EACH" --clients 5 "$history"
+		sed 's/^/# /' "$TMPDIR/tap.out"
+		ok "what they saw is what $level allows" "$python" "$here/history/checker.py" "$history"
+	done
+done
+
+done_testing

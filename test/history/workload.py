@@ -1,0 +1,366 @@
+#!/usr/bin/python3
+"""workload.py: run clients against a server and record what they saw.
+
+    workload.py --level rc|rr|ser --place heap|mot|mixed [options] FILE
+
+The connection is libpq's (PGHOST, PGPORT, ...).  Clients run transactions of
+one to five operations on a few keys that all of them use: appends to lists,
+writes to registers (rows that count their versions), rows added to sets, and
+reads of all three, singly and several keys at once, with row locks, with
+savepoints that are rolled back, and some transactions that end in ROLLBACK.
+Keys that have grown are replaced by new ones.  At the end everything is read
+once more.  checker.py says what FILE means, and whether it may be so.
+
+mixed: keys with even numbers are in heap tables, the others in
+memory-optimized ones.
+
+Options: --seconds N, --clients N, --seed N
+    --standby DSN   two more clients that only read, there
+    --crash kill|immediate   now and then kill -9 a backend, so that the server
+                    starts its processes anew, or stop the server that way
+                    (PGDATA names its directory, pg_ctl is in the PATH)
+"""
+
+import argparse
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import psycopg2
+
+LEVELS = {"rc": "READ COMMITTED", "rr": "REPEATABLE READ", "ser": "SERIALIZABLE"}
+ACTIVE = 4                      # keys of each kind in use at a time
+GROWN = 40                      # changes after which a key is replaced
+RETRY = ("40001", "40P01")
+
+LOCKS = ["FOR UPDATE", "FOR NO KEY UPDATE"]
+
+SCHEMA = """
+CREATE TABLE history_list_heap (k int PRIMARY KEY, v int[]);
+CREATE TABLE history_register_heap (k int PRIMARY KEY, v int, version int);
+CREATE TABLE history_set_heap (k int, v int, PRIMARY KEY (k, v));
+CREATE FOREIGN TABLE history_list_mot (k int PRIMARY KEY, v int[]) SERVER mot_server;
+CREATE FOREIGN TABLE history_register_mot (k int PRIMARY KEY, v int, version int) SERVER mot_server;
+CREATE FOREIGN TABLE history_set_mot (k int, v int, PRIMARY KEY (k, v)) SERVER mot_server;
+CREATE VIEW history_list AS SELECT * FROM history_list_heap UNION ALL SELECT * FROM history_list_mot;
+CREATE VIEW history_register AS SELECT * FROM history_register_heap UNION ALL SELECT * FROM history_register_mot;
+CREATE VIEW history_set AS SELECT * FROM history_set_heap UNION ALL SELECT * FROM history_set_mot;
+"""
+CLEANUP = """
+DROP VIEW IF EXISTS history_list, history_register, history_set;
+DROP TABLE IF EXISTS history_list_heap, history_register_heap, history_set_heap;
+DROP FOREIGN TABLE IF EXISTS history_list_mot, history_register_mot, history_set_mot;
+"""
+
+
+class Keys:
+    """The keys in use; numbers are never used again."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.next_key = {kind: 0 for kind in ("list", "register", "set")}
+        self.next_value = 0
+        self.active = {kind: [self.new(kind) for _ in range(ACTIVE)] for kind in self.next_key}
+
+    def new(self, kind):
+        self.next_key[kind] += 1
+        return [self.next_key[kind], 0]
+
+    def pick(self, kind, rng, n=1):
+        with self.lock:
+            return sorted(k for k, _ in rng.sample(self.active[kind], n))
+
+    def change(self, kind, rng):
+        """a key to change and a value nobody has written"""
+        with self.lock:
+            keys = self.active[kind]
+            i = rng.randrange(len(keys))
+            keys[i][1] += 1
+            key = keys[i][0]
+            if keys[i][1] >= GROWN:
+                keys[i] = self.new(kind)
+            self.next_value += 1
+            return key, self.next_value
+
+
+class Client(threading.Thread):
+    def __init__(self, run, number, dsn="", standby=False):
+        super().__init__()
+        self.run_ = run
+        self.number = number
+        self.dsn = dsn
+        self.standby = standby
+        self.rng = random.Random(run.args.seed * 1000 + number)
+        self.history = []
+        self.problem = None
+        self.counts = {"ok": 0, "fail": 0, "info": 0}
+
+    # ------------------------------------------------------------ operations
+
+    def level(self):
+        """the server has no SERIALIZABLE on a standby"""
+        return "rr" if self.standby and self.run_.args.level == "ser" else self.run_.args.level
+
+    def table(self, kind, key):
+        place = self.run_.args.place
+        if place == "mixed":
+            place = "mot" if key % 2 else "heap"
+        return "history_%s_%s" % (kind, place)
+
+    def source(self, kind):
+        place = self.run_.args.place
+        return "history_" + kind + ("" if place == "mixed" else "_" + place)
+
+    def append(self, cur, ops):
+        key, value = self.run_.keys.change("list", self.rng)
+        t = self.table("list", key)
+        if self.rng.random() < 0.5:
+            cur.execute("UPDATE %s SET v = v || %d WHERE k = %d" % (t, value, key))
+            if cur.rowcount == 1:
+                ops.append(["append", key, value])
+                return
+        cur.execute("INSERT INTO {0} VALUES ({1}, ARRAY[{2}]) "
+                    "ON CONFLICT (k) DO UPDATE SET v = {0}.v || EXCLUDED.v".format(t, key, value))
+        ops.append(["append", key, value])
+
+    def write(self, cur, ops):
+        key, value = self.run_.keys.change("register", self.rng)
+        t = self.table("register", key)
+        cur.execute("INSERT INTO {0} VALUES ({1}, {2}, 1) ON CONFLICT (k) DO UPDATE "
+                    "SET v = EXCLUDED.v, version = {0}.version + 1 RETURNING version".format(t, key, value))
+        ops.append(["write", "r%d" % key, value, cur.fetchone()[0]])
+
+    def add(self, cur, ops):
+        key, value = self.run_.keys.change("set", self.rng)
+        cur.execute("INSERT INTO %s VALUES (%d, %d)" % (self.table("set", key), key, value))
+        ops.append(["add", "s%d" % key, value])
+
+    def read(self, cur, ops, n=1, lock=False):
+        kind = self.rng.choice(["list", "register", "set"])
+        keys = self.run_.keys.pick(kind, self.rng, n)
+        if n == 1:
+            source, where = self.table(kind, keys[0]), "k = %d" % keys[0]
+        elif self.rng.random() < 0.5:
+            source, where = self.source(kind), "k IN (%s)" % ", ".join(str(k) for k in keys)
+        else:
+            source, where = self.source(kind), "k BETWEEN %d AND %d" % (keys[0], keys[-1])
+            keys = list(range(keys[0], keys[-1] + 1))
+        suffix = " " + self.rng.choice(LOCKS) if lock and n == 1 and kind != "set" else ""
+        if suffix:
+            ops.append(["lock"])
+        self.read_keys(cur, ops, kind, source, where + suffix, keys)
+
+    def read_keys(self, cur, ops, kind, source, where, keys):
+        cur.execute("SELECT * FROM %s WHERE %s" % (source, where))
+        rows = cur.fetchall()
+        if kind == "list":
+            found = {k: v for k, v in rows}
+            ops.extend(["list", k, found.get(k, [])] for k in keys)
+        elif kind == "register":
+            found = {k: (v, version) for k, v, version in rows}
+            ops.extend(["register", "r%d" % k, *found.get(k, (0, 0))] for k in keys)
+        else:
+            for k in keys:
+                ops.append(["set", "s%d" % k, sorted(v for key, v in rows if key == k)])
+        if len(rows) != len(set(r[:2] for r in rows) if kind == "set" else {r[0] for r in rows}):
+            self.problem = "a key was returned twice: %s" % rows
+
+    def some_change(self, cur, ops):
+        self.rng.choice([self.append, self.append, self.write, self.add])(cur, ops)
+
+    # ---------------------------------------------------------- transactions
+
+    def statement(self, cur, txn):
+        """one statement, in a transaction of its own"""
+        txn["snap"] = True
+        self.read(cur, txn["ops"], n=self.rng.randint(2, ACTIVE))
+
+    def transaction(self, cur, txn):
+        rng, ops = self.rng, txn["ops"]
+        only_read = self.standby or rng.random() < 0.2
+        cur.execute("BEGIN ISOLATION LEVEL " + LEVELS[self.level()]
+                    + (" READ ONLY" if only_read and rng.random() < 0.5 else ""))
+        for _ in range(rng.randint(1, 5)):
+            what = rng.random()
+            if only_read or what < 0.4:
+                self.read(cur, ops, n=rng.choice([1, 1, 2, ACTIVE]))
+            elif what < 0.5:
+                self.read(cur, ops, lock=True)
+            elif what < 0.6:
+                cur.execute("SAVEPOINT s")
+                ops.append(["savepoint"])
+                for _ in range(rng.randint(1, 2)):
+                    self.some_change(cur, ops)
+                if rng.random() < 0.5:
+                    self.read(cur, ops)
+                if rng.random() < 0.5:
+                    cur.execute("ROLLBACK TO s")
+                    ops.append(["undo"])
+            else:
+                self.some_change(cur, ops)
+        if rng.random() < 0.1:
+            cur.execute("ROLLBACK")
+            txn["status"] = "fail"
+        else:
+            txn["committing"] = True
+            cur.execute("COMMIT")
+            txn["status"] = "ok"
+
+    def one(self, conn, what):
+        txn = {"id": "%d.%d" % (self.number, len(self.history)), "client": self.number,
+               "start": time.monotonic_ns(), "status": "info", "ops": []}
+        if self.standby:
+            txn["standby"] = True
+        cur = conn.cursor()
+        try:
+            what(cur, txn)
+            if txn["status"] == "info":
+                txn["status"] = "ok"
+        except psycopg2.Error as e:
+            if e.pgcode in RETRY:
+                txn["status"] = "fail"
+                if not conn.closed:
+                    cur.execute("ROLLBACK")
+            elif conn.closed or e.pgcode in ("57P01", "57P02", "57P03") or e.pgcode is None:
+                # only who had asked for the commit may have it
+                txn["status"] = "info" if txn.get("committing") else "fail"
+                if not self.run_.args.crash:
+                    self.problem = "lost the connection: %s" % e
+            else:
+                self.problem = "%s %s" % (e.pgcode, e)
+                txn["status"] = "fail"
+                if not conn.closed:
+                    cur.execute("ROLLBACK")
+        txn.pop("committing", None)
+        txn["end"] = time.monotonic_ns()
+        self.counts[txn["status"]] += 1
+        self.history.append(txn)
+
+    def connect(self):
+        for _ in range(600):
+            try:
+                conn = psycopg2.connect(self.dsn, application_name="history", options=(
+                    "-c deadlock_timeout=20ms -c default_transaction_isolation=" + LEVELS[self.level()].replace(" ", "\\ ")))
+                conn.autocommit = True
+                return conn
+            except psycopg2.OperationalError:
+                if not self.run_.args.crash:
+                    raise
+                time.sleep(0.1)
+        raise RuntimeError("the server does not come back")
+
+    def run(self):
+        try:
+            conn = self.connect()
+            while time.monotonic() < self.run_.until and self.problem is None:
+                if conn.closed:
+                    conn = self.connect()
+                self.one(conn, self.statement if self.rng.random() < 0.2 else self.transaction)
+            conn.close()
+        except Exception as e:  # a thread's exception would be lost
+            self.problem = "%s: %s" % (type(e).__name__, e)
+
+
+class Run:
+    def __init__(self, args):
+        self.args = args
+        self.keys = Keys()
+        self.until = 0
+
+    def final(self, number):
+        """read all there is, as a transaction that follows every other"""
+        reader = Client(self, number)
+        conn = reader.connect()
+
+        def read_all(cur, txn):
+            txn["snap"] = txn["final"] = True
+            cur.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+            for kind in ("list", "register", "set"):
+                keys = range(1, self.keys.next_key[kind] + 1)
+                reader.read_keys(cur, txn["ops"], kind, reader.source(kind), "true", keys)
+            cur.execute("COMMIT")
+            txn["status"] = "ok"
+
+        reader.one(conn, read_all)
+        return reader
+
+    def crash(self):
+        while time.monotonic() < self.until:
+            time.sleep(2 + random.random() * 2)
+            if time.monotonic() > self.until:
+                break
+            if self.args.crash == "kill":
+                try:
+                    conn = psycopg2.connect("")
+                    cur = conn.cursor()
+                    cur.execute("SELECT pid FROM pg_stat_activity WHERE application_name = 'history' "
+                                "ORDER BY random() LIMIT 1")
+                    for (pid,) in cur.fetchall():
+                        os.kill(pid, signal.SIGKILL)
+                    conn.close()
+                except psycopg2.Error:
+                    pass
+            else:
+                subprocess.run(["pg_ctl", "-s", "-w", "-m", "immediate", "restart", "-l", os.environ.get(
+                    "CLUSTER_LOG", os.path.join(os.environ["PGDATA"], "log"))], check=False)
+
+    def go(self):
+        conn = psycopg2.connect("")
+        conn.autocommit = True
+        conn.cursor().execute(CLEANUP + SCHEMA)
+        conn.close()
+        if self.args.standby:
+            time.sleep(1)
+        self.until = time.monotonic() + self.args.seconds
+        clients = [Client(self, n) for n in range(self.args.clients)]
+        if self.args.standby:
+            clients += [Client(self, self.args.clients + n, self.args.standby, True) for n in range(2)]
+        threads = list(clients)
+        if self.args.crash:
+            threads.append(threading.Thread(target=self.crash))
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        clients.append(self.final(len(clients)))
+        conn = psycopg2.connect("")
+        conn.autocommit = True
+        conn.cursor().execute(CLEANUP)
+        conn.close()
+        return clients
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--level", choices=LEVELS, required=True)
+    parser.add_argument("--place", choices=["heap", "mot", "mixed"], required=True)
+    parser.add_argument("--seconds", type=float, default=5)
+    parser.add_argument("--clients", type=int, default=4)
+    parser.add_argument("--seed", type=int, default=time.time_ns() % 1000000)
+    parser.add_argument("--standby")
+    parser.add_argument("--crash", choices=["kill", "immediate"])
+    parser.add_argument("file")
+    args = parser.parse_args()
+    random.seed(args.seed)
+    clients = Run(args).go()
+    with open(args.file, "w") as f:
+        f.write(json.dumps({"level": args.level, "strict": args.place == "mot", "place": args.place,
+                            "seed": args.seed}) + "\n")
+        for client in clients:
+            for txn in client.history:
+                f.write(json.dumps(txn) + "\n")
+    counts = {s: sum(c.counts[s] for c in clients) for s in ("ok", "fail", "info")}
+    print("seed %d: %d committed, %d rolled back, %d unknown"
+          % (args.seed, counts["ok"], counts["fail"], counts["info"]))
+    problems = {c.problem for c in clients if c.problem}
+    for problem in problems:
+        print("problem: " + problem.strip())
+    sys.exit(1 if problems or counts["ok"] < 10 else 0)
+
+
+main()
