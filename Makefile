@@ -10,6 +10,7 @@
 #
 # PG_CONFIG=...          another server than the one in PATH
 # MOT_STOP_POINTS=1      a test build: named points where a test can hold a backend
+# MOT_FAULTS=1           a test build: named points where mot.fault makes a process die
 # WERROR=                warnings are only warnings
 #
 # The module itself is built by module.mk, with PostgreSQL's PGXS.  It is a
@@ -19,7 +20,7 @@
 SHELL = /bin/bash
 PG_CONFIG ?= pg_config
 WERROR ?= -Werror
-export PG_CONFIG WERROR MOT_STOP_POINTS
+export PG_CONFIG WERROR MOT_STOP_POINTS MOT_FAULTS
 
 .DEFAULT_GOAL := all
 

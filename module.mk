@@ -26,7 +26,7 @@ EXPORT = -DPGDLLEXPORT='__attribute__((visibility("default")))'
 WARNINGS = -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare \
 	-Wno-missing-field-initializers -Wno-clobbered $(WERROR)
 
-TEST_BUILD = $(if $(MOT_STOP_POINTS),-DMOT_STOP_POINTS)
+TEST_BUILD = $(if $(MOT_STOP_POINTS),-DMOT_STOP_POINTS) $(if $(MOT_FAULTS),-DMOT_FAULTS)
 
 PG_CPPFLAGS = -I$(srcdir)/src $(EXPORT) $(TEST_BUILD)
 PG_CFLAGS = $(VISIBILITY) $(WARNINGS)

@@ -315,4 +315,13 @@ CREATE VIEW mot_stat_transactions AS SELECT * FROM mot_stat_get_transactions();
 
 COMMENT ON VIEW mot_stat_transactions IS 'transactions that used memory-optimized tables, since the server started';
 
+CREATE FUNCTION mot_verify(
+    tab regclass,
+    OUT object regclass, OUT entries bigint, OUT problems bigint, OUT first_problem text)
+    RETURNS SETOF record
+    AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE ROWS 3;
+
+COMMENT ON FUNCTION mot_verify(regclass) IS
+    'check that a memory-optimized table and its indexes agree; keeps writers out until the end of the transaction';
+
 GRANT SELECT ON mot_stat_tables, mot_stat_indexes, mot_stat_memory, mot_stat_nodes, mot_stat_transactions TO PUBLIC;

@@ -19,6 +19,7 @@
 #include "commands/extension.h"
 #include "compat/compat.h"
 #include "compat/machine.h"
+#include "faults.h"
 #include "fmgr.h"
 #include "maintenance.h"
 #include "miscadmin.h"
@@ -184,6 +185,7 @@ define_settings(void)
 							 PGC_USERSET, 0,
 							 NULL, NULL, NULL);
 
+	MotFaultInit();
 	MotReserveSettings("mot");
 }
 

@@ -116,9 +116,16 @@ sandbox_copy_server()
 	[ "$("$PGBIN/pg_config" --pkglibdir)" = "$PGLIB" ] ||
 		sandbox_die "the server in ${PGBIN#"$root"} does not work from a copy of its directories"
 	rm -f "$PGLIB"/mot.so "$PGSHARE"/extension/mot.control "$PGSHARE"/extension/mot--*.sql
-	install -m 755 "$TOP/mot.so" "$PGLIB/"
+	sandbox_install_module "$TOP/mot.so"
 	install -m 644 "$TOP/mot.control" "$TOP"/mot--*.sql "$PGSHARE/extension/"
 	export PATH="$PGBIN:$PATH"
+}
+
+# another build of the module in the copy
+sandbox_install_module()
+{
+	rm -f "$PGLIB/mot.so"
+	install -m 755 "$1" "$PGLIB/mot.so"
 }
 
 # cluster_init NAME: a new cluster, not started; more settings on stdin

@@ -631,14 +631,21 @@ mot_index_drop_entry(mot_session *s, const mot_index_handle *handle, mot_row *ro
 void
 mot_build_begin(mot_session *s, mot_build *b, mot_index *index)
 {
+	mot_build_rows(s, b, index->table);
+	b->index = index;
+}
+
+void
+mot_build_rows(mot_session *s, mot_build *b, mot_table *table)
+{
 	mot_view	view = {mot_engine_clock(s->engine), MOT_COMMAND_MAX};
 	bool		validate = s->validate;
 
 	b->session = s;
-	b->index = index;
+	b->index = NULL;
 	s->validate = false;		/* building an index reads nothing on the
 								 * user's behalf */
-	mot_scan_begin(s, &b->scan, index->table, &view, NULL);
+	mot_scan_begin(s, &b->scan, table, &view, NULL);
 	s->validate = validate;
 }
 

@@ -546,6 +546,9 @@ extern mot_status mot_build_add(mot_build *build, mot_row *row,
 								const void *key, size_t len, unsigned flags, mot_row **other);
 extern void mot_build_end(mot_build *build);	/* sets the index's valid_from */
 
+/* the same walk for other ends: mot_build_next only */
+extern void mot_build_rows(mot_session *session, mot_build *build, mot_table *table);
+
 /*
  * Bulk load (EXCLUSIVE): a row that is committed at once, visible to every
  * snapshot, as COPY FREEZE has it; its index entries are added without
@@ -578,6 +581,31 @@ extern void mot_unload_key(mot_session *session, const mot_index_handle *handle,
  */
 extern void *mot_host_alloc(mot_session *session, size_t size, mot_status *status);
 extern void mot_host_free(mot_session *session, void *bytes);
+
+/* ---------------------------------------------------------- verification
+ *
+ * For a host that wants to know whether a table and its indexes agree; nobody
+ * may be writing to it.  Reclamation goes on, and what is wrong at one look
+ * can be right at the next; what stays wrong is damage.
+ */
+
+/* is the tree sound? (false: err says what is not) */
+extern bool mot_index_check(const mot_index *index, char *err, size_t errlen);
+
+/* All entries of an index in key order, also those of dead rows and of older keys; close as other cursors. */
+typedef struct mot_entry
+{
+	const void *key;			/* as the host gave it, until the next call */
+	size_t		len;
+	mot_row    *row;			/* NULL: see fault */
+	const char *fault;			/* what is wrong with the entry itself, or
+								 * NULL */
+} mot_entry;
+
+extern mot_status mot_entries_open(mot_session *session, mot_cursor *cursor, const mot_index *index);
+extern bool mot_entries_next(mot_cursor *cursor, mot_entry *entry);
+extern bool mot_index_has_entry(mot_session *session, const mot_index *index, mot_row *row,
+								const void *key, size_t len, unsigned flags);
 
 /* ------------------------------------------------------------ statistics */
 

@@ -21,6 +21,7 @@
 #include "postgres.h"
 
 #include "access/genam.h"
+#include "faults.h"
 #include "miscadmin.h"
 #include "relation/internal.h"
 #include "utils/datum.h"
@@ -195,6 +196,8 @@ add_key(MotWriter *writer, MotIndex *index, mot_row *row,
 {
 	bool		has_null;
 
+	if (MOT_FAULT_SKIPS("damage-entry-missing"))
+		return MOT_OK;
 	MotKeyBufferReset(&writer->key);
 	MotKeyFromRow(index->key, values, isnull, &writer->key, &has_null);
 	return mot_index_add(writer->session, &index->handle, row,
@@ -365,6 +368,8 @@ drop_key(MotWriter *writer, MotIndex *index, mot_row *row)
 	bool		has_null;
 	mot_status	status;
 
+	if (MOT_FAULT_SKIPS("damage-entry-stays"))
+		return;
 	MotKeyBufferReset(&writer->old_key);
 	MotKeyFromRow(index->key, writer->old_values, writer->old_isnull,
 				  &writer->old_key, &has_null);

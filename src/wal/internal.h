@@ -228,6 +228,6 @@ extern void MotCheckpointInit(void);	/* registers the worker */
  * Named points at which a test build stops or kills itself: see
  * faults.h.  Nothing in production builds.
  */
-#include "wal/faults.h"
+#include "faults.h"
 
 #endif							/* MOT_WAL_INTERNAL_H */

@@ -1,0 +1,157 @@
+/*-------------------------------------------------------------------------
+ *
+ * verify.c
+ *	  What a host needs to verify a table: the structure of an index, its raw
+ *	  entries, and whether a row has a certain entry.
+ *
+ * Nobody may be writing to the table, but reclamation goes on, and takes
+ * entries of dead rows and old keys away while we look.  What is found wrong
+ * is therefore only believed when it is found again: see monitor/verify.c.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "internal.h"
+
+bool
+mot_index_check(const mot_index *index, char *err, size_t errlen)
+{
+	return mot_tree_check(index->tree, err, errlen);
+}
+
+mot_status
+mot_entries_open(mot_session *s, mot_cursor *c, const mot_index *index)
+{
+	static const mot_bound none = {MOT_BOUND_NONE, NULL, 0};
+
+	memset(c, 0, sizeof(*c));
+	c->session = s;
+	c->handle.index = (mot_index *) index;
+	return mot_tree_cursor_open(&c->tree, index->tree, &none, &none, false, NULL) ?
+		MOT_OK : MOT_NO_PRIVATE_MEMORY;
+}
+
+/* The row of an entry's value, if it is one of the table's. */
+static mot_row *
+own_row(const mot_index *index, uint64_t address)
+{
+	uint64_t	base = (uint64_t) (uintptr_t) mot_region_base(index->table->engine->region);
+
+	if (address < base)
+		return NULL;
+	return mot_row_find(index->table->rows, address - base);
+}
+
+/* what the tail of a tree key says the row's number is */
+static uint64_t
+tail_number(const void *tail)
+{
+	const uint8_t *bytes = tail;
+	uint64_t	number = 0;
+
+	for (int i = 0; i < KEY_TAIL; i++)
+		number = number << 8 | bytes[i];
+	return number;
+}
+
+bool
+mot_entries_next(mot_cursor *c, mot_entry *entry)
+{
+	const mot_index *index = c->handle.index;
+
+	entry->fault = NULL;
+	for (;;)
+	{
+		uint64_t	value;
+
+		if (c->bundle != NULL)
+		{
+			while (c->place < atomic_load_explicit(&c->bundle->used, memory_order_acquire))
+			{
+				uint64_t	address = atomic_load_explicit(&c->bundle->item[c->place++].row,
+														   memory_order_acquire);
+
+				if (address == 0)
+					continue;
+				entry->key = c->key;
+				entry->len = c->len;
+				entry->row = own_row(index, address);
+				if (entry->row == NULL)
+					entry->fault = "leads to something that is no row of the table";
+				return true;
+			}
+			c->bundle = NULL;
+		}
+
+		value = mot_tree_cursor_next(&c->tree, &c->key, &c->len);
+		if (value == 0)
+			return false;
+		entry->key = c->key;
+		entry->len = c->len;
+		entry->row = NULL;
+		if (value & VALUE_TAIL)
+		{
+			if (c->len < KEY_TAIL)
+			{
+				entry->fault = "has a key too short for a row number";
+				return true;
+			}
+			c->len -= KEY_TAIL;
+			entry->len = c->len;
+		}
+		else if (!(index->flags & MOT_INDEX_UNIQUE))
+		{
+			entry->fault = "has no row number in a non-unique index";
+			return true;
+		}
+		if (value & VALUE_BUNDLE)
+		{
+			c->bundle = (mot_bundle *) (uintptr_t) (value & ~(uint64_t) VALUE_BITS);
+			c->place = 0;
+			if (atomic_load_explicit(&c->bundle->used, memory_order_acquire) > c->bundle->places)
+			{
+				c->bundle = NULL;
+				entry->fault = "leads to a damaged list of rows";
+				return true;
+			}
+			continue;
+		}
+		entry->row = own_row(index, value & ~(uint64_t) VALUE_BITS);
+		if (entry->row == NULL)
+			entry->fault = "leads to something that is no row of the table";
+		else if ((value & VALUE_TAIL) &&
+				 tail_number((const char *) c->key + c->len) != mot_row_number(c->session, entry->row))
+			entry->fault = "has another row's number in its key";
+		return true;
+	}
+}
+
+bool
+mot_index_has_entry(mot_session *s, const mot_index *index, mot_row *row,
+					const void *key, size_t len, unsigned flags)
+{
+	uint8_t		buf[MOT_MAX_KEY + KEY_TAIL];
+	uint64_t	value;
+	mot_bundle *b;
+
+	if (len > MOT_MAX_KEY)
+		return false;
+	if (!(index->flags & MOT_INDEX_UNIQUE) || (flags & MOT_KEY_DISTINCT))
+	{
+		uint64_t	number = mot_row_number(s, row);
+
+		memcpy(buf, key, len);
+		for (int i = KEY_TAIL - 1; i >= 0; i--, number >>= 8)
+			buf[len + i] = (uint8_t) number;
+		key = buf;
+		len += KEY_TAIL;
+	}
+	value = mot_tree_get(index->tree, key, len, NULL);
+	if (!(value & VALUE_BUNDLE))
+		return (value & ~(uint64_t) VALUE_BITS) == (uint64_t) (uintptr_t) row;
+
+	b = (mot_bundle *) (uintptr_t) (value & ~(uint64_t) VALUE_BITS);
+	for (uint32_t i = 0, n = atomic_load_explicit(&b->used, memory_order_acquire); i < n; i++)
+		if (atomic_load_explicit(&b->item[i].row, memory_order_acquire) == (uint64_t) (uintptr_t) row)
+			return true;
+	return false;
+}
