@@ -117,6 +117,7 @@ extern List *MotReparameterize(PlannerInfo *root, List *fdw_private, RelOptInfo 
  *	MOT_PLAN_LOCK		lock rows as they are found, for this CmdType; or 0
  *	MOT_PLAN_NVALUES	of all conditions together
  *	MOT_PLAN_ARMS		how many index scans: more than one for OR (see union.c)
+ *	MOT_PLAN_SERIAL		another number for each time that something was planned (see keep.c)
  *	MOT_PLAN_NCONDITIONS
  *	and for each condition: kind, column, strategy, number of values, their types
  *	for each further arm: oid of its index, number of conditions, and these
@@ -132,8 +133,9 @@ extern List *MotReparameterize(PlannerInfo *root, List *fdw_private, RelOptInfo 
 #define MOT_PLAN_LOCK 2
 #define MOT_PLAN_NVALUES 3
 #define MOT_PLAN_ARMS 4
-#define MOT_PLAN_NCONDITIONS 5
-#define MOT_PLAN_CONDITIONS 6
+#define MOT_PLAN_SERIAL 5
+#define MOT_PLAN_NCONDITIONS 6
+#define MOT_PLAN_CONDITIONS 7
 
 /* the lists of fdw_exprs */
 #define MotPlanList(plan, n) \
@@ -216,10 +218,15 @@ typedef enum MotScanPhase
 	MOT_SCAN_START, MOT_SCAN_RUNNING, MOT_SCAN_DONE
 } MotScanPhase;
 
+/* INSERT's list (ModifyTable->fdwPrivLists): rows come locked, serial */
+#define MOT_MODIFY_LOCKED 0
+#define MOT_MODIFY_SERIAL 1
+
 /* A scan: ForeignScanState->fdw_state, or the first part of it. */
 typedef struct MotScan
 {
 	MotRelation *relation;
+	uint64		built;			/* the relation's, when we began */
 	mot_session *session;
 	mot_view	view;
 	MotScanPhase phase;
@@ -269,6 +276,10 @@ extern bool MotRecheckForeignScan(ForeignScanState *node, TupleTableSlot *slot);
 extern void MotReScanForeignScan(ForeignScanState *node);
 extern void MotEndForeignScan(ForeignScanState *node);
 
+/* keep.c: executor states are kept for the next execution of their plan */
+extern void MotKeepInit(void);
+extern int	MotPlanSerial(void);
+
 /* slot.c */
 extern void MotSlotAdopt(TupleTableSlot *slot);
 extern void MotSlotShow(TupleTableSlot *slot, const mot_version *version);
@@ -278,6 +289,7 @@ extern void MotSlotStore(TupleTableSlot *slot, const mot_version *version);
 typedef struct MotModify
 {
 	MotRelation *relation;
+	uint64		built;			/* the relation's, when we began */
 	mot_session *session;
 	MotWriter  *writer;
 	ModifyTableState *mtstate;	/* NULL: COPY */
@@ -291,6 +303,13 @@ typedef struct MotModify
 	TriggerDesc *no_after;		/* the same without AFTER ROW triggers */
 	int			users;			/* Begin calls not yet ended */
 } MotModify;
+
+extern bool MotScanIsCurrent(const MotScan *scan);
+extern void MotScanRevive(MotScan *scan);
+extern void MotScanPark(MotScan *scan);
+extern bool MotModifyIsCurrent(const MotModify *modify, Relation rel);
+extern void MotModifyRevive(MotModify *modify, ResultRelInfo *rinfo, EState *estate);
+extern void MotModifyPark(MotModify *modify);
 
 extern void MotAddForeignUpdateTargets(PlannerInfo *root, Index rtindex,
 									   RangeTblEntry *target_rte, Relation target_relation);

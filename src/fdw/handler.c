@@ -26,6 +26,7 @@ void
 MotFdwInit(void)
 {
 	MotCostInit();
+	MotKeepInit();
 }
 
 /*

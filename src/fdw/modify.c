@@ -90,7 +90,7 @@ MotPlanForeignModify(PlannerInfo *root, ModifyTable *plan,
 	bool		topmost;
 
 	if (plan->operation != CMD_UPDATE && plan->operation != CMD_DELETE)
-		return list_make1_int(0);
+		return list_make2_int(0, MotPlanSerial());
 
 	rel = table_open(planner_rt_fetch(resultRelation, root)->relid, NoLock);
 	triggers = rel->trigdesc;
@@ -104,11 +104,11 @@ MotPlanForeignModify(PlannerInfo *root, ModifyTable *plan,
 
 	scan = lock ? MotFindTargetScan(plan, resultRelation, subplan_index, &topmost) : NULL;
 	if (scan == NULL || contain_volatile_functions((Node *) scan->scan.plan.qual))
-		return list_make1_int(0);
+		return list_make2_int(0, MotPlanSerial());
 
 	scan->fdw_private = list_copy(scan->fdw_private);
 	lfirst_int(list_nth_cell(scan->fdw_private, MOT_PLAN_LOCK)) = plan->operation;
-	return list_make1_int(1);
+	return list_make2_int(1, MotPlanSerial());
 }
 
 static MotModify *
@@ -119,6 +119,7 @@ begin_modify(ResultRelInfo *rinfo, ModifyTableState *mtstate, Snapshot snapshot,
 
 	modify->session = MotSession();
 	modify->relation = MotRelationGet(rel);
+	modify->built = modify->relation->built;
 	modify->writer = MotWriterBegin(rel, snapshot, cid);
 	modify->mtstate = mtstate;
 	modify->has_checks = rel->rd_att->constr != NULL;
@@ -150,7 +151,7 @@ MotBeginForeignModify(ModifyTableState *mtstate, ResultRelInfo *rinfo,
 		return;
 
 	modify = begin_modify(rinfo, mtstate, estate->es_snapshot, estate->es_output_cid);
-	modify->locked = linitial_int(fdw_private) != 0;
+	modify->locked = list_nth_int(fdw_private, MOT_MODIFY_LOCKED) != 0;
 	if (mtstate->operation == CMD_INSERT)
 	{
 		modify->conflict = ((ModifyTable *) mtstate->ps.plan)->onConflictAction;
@@ -164,6 +165,31 @@ MotBeginForeignModify(ModifyTableState *mtstate, ResultRelInfo *rinfo,
 		if (!AttributeNumberIsValid(modify->ctid_attno))
 			elog(ERROR, "could not find junk ctid column");
 	}
+}
+
+/*
+ * Between two executions of a plan that is kept (keep.c): the writer rests,
+ * and then begins again for another snapshot, if the table is what it was.
+ */
+void
+MotModifyPark(MotModify *modify)
+{
+	MotWriterRest(modify->writer);
+}
+
+bool
+MotModifyIsCurrent(const MotModify *modify, Relation rel)
+{
+	MotRelation *mr = MotRelationGet(rel);
+
+	return mr == modify->relation && mr->built == modify->built;
+}
+
+void
+MotModifyRevive(MotModify *modify, ResultRelInfo *rinfo, EState *estate)
+{
+	MotWriterAgain(modify->writer, rinfo->ri_RelationDesc, estate->es_snapshot,
+				   estate->es_output_cid);
 }
 
 /*

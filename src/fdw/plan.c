@@ -290,7 +290,8 @@ find_index(RelOptInfo *rel, Oid indexoid)
 static List *
 new_private(Oid indexoid, int backward, int nvalues, int narms)
 {
-	return list_make5_int((int) indexoid, backward, 0, nvalues, narms);
+	return lappend_int(list_make5_int((int) indexoid, backward, 0, nvalues, narms),
+					   MotPlanSerial());
 }
 
 /* The conditions of one index scan; their values and the clauses they came from. */

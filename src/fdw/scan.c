@@ -35,6 +35,7 @@ MotScanInit(MotScan *scan, ForeignScanState *node)
 
 	scan->session = MotSession();
 	scan->relation = MotRelationGet(rel);
+	scan->built = scan->relation->built;
 	scan->view = MotViewFor(estate->es_snapshot);
 	scan->phase = MOT_SCAN_START;
 	scan->cursor_open = false;
@@ -72,6 +73,40 @@ MotScanEnd(MotScan *scan)
 		close_cursor(scan);
 	if (scan->writer)
 		MotWriterEnd(scan->writer);
+}
+
+/*
+ * Between two executions of a plan that is kept (keep.c): nothing of the last
+ * one stays, and then the next one's snapshot takes its place, if the table is
+ * what it was.
+ */
+void
+MotScanPark(MotScan *scan)
+{
+	if (scan->cursor_open)
+		close_cursor(scan);
+	scan->sorted = NULL;
+	if (scan->writer)
+		MotWriterRest(scan->writer);
+}
+
+bool
+MotScanIsCurrent(const MotScan *scan)
+{
+	MotRelation *mr = MotRelationGet(scan->node->ss.ss_currentRelation);
+
+	return mr == scan->relation && mr->built == scan->built;
+}
+
+void
+MotScanRevive(MotScan *scan)
+{
+	EState	   *estate = scan->node->ss.ps.state;
+
+	scan->view = MotViewFor(estate->es_snapshot);
+	if (scan->writer)
+		MotWriterAgain(scan->writer, scan->node->ss.ss_currentRelation, estate->es_snapshot,
+					   estate->es_output_cid);
 }
 
 static void

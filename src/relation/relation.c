@@ -57,6 +57,9 @@ static void describe(MotRelation *mr, Relation rel, mot_table *table, List *defs
 static mot_table *find_table(Relation rel, List *defs);
 static mot_table *make_empty(Relation rel, List *defs);
 static void add_missing_indexes(Relation rel, mot_table *table, List *defs);
+/* descriptions made so far: tells an old one from a new one at the same address */
+static uint64 times_built = 0;
+
 static bool key_matches(void *arg, const mot_version *version, const void *key, size_t len);
 static bool key_matches_fixed(void *arg, const mot_version *version, const void *key, size_t len);
 static bool compare_key(MotIndex *index, const mot_version *version, const void *key, size_t len);
@@ -333,6 +336,7 @@ describe(MotRelation *mr, Relation rel, mot_table *table, List *defs)
 	new.cxt = cxt;
 	new.table = table;
 	new.serial = mot_table_serial(table);
+	new.built = ++times_built;
 	new.desc = CreateTupleDescCopyConstr(RelationGetDescr(rel));
 	new.has_varlena = false;
 	new.max_key_attnum = 0;

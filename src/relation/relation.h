@@ -35,6 +35,8 @@ typedef struct MotRelation
 	bool		has_varlena;	/* some column may hold an out-of-line value */
 	mot_table  *table;
 	uint64		serial;			/* mot_table_serial when it was looked up */
+	uint64		built;			/* another number each time that what follows
+								 * was made anew */
 	TupleDesc	desc;			/* own copy */
 	AttrNumber	max_key_attnum; /* highest column any index uses */
 	Bitmapset  *key_attnums;	/* columns any index uses (attnum, no offset) */
@@ -72,6 +74,14 @@ typedef struct MotWriter MotWriter; /* per statement and target table;
 
 extern MotWriter *MotWriterBegin(Relation rel, Snapshot snapshot, CommandId cid);
 extern void MotWriterEnd(MotWriter *writer);
+
+/*
+ * A writer that is used for several statements, one after the other: rest
+ * instead of end, then again instead of begin.  The table must be as it was
+ * (MotRelation's "built" says so).
+ */
+extern void MotWriterRest(MotWriter *writer);
+extern void MotWriterAgain(MotWriter *writer, Relation rel, Snapshot snapshot, CommandId cid);
 
 /* insert values (natts of the table's descriptor); the row inserted, for RETURNING's ctid */
 extern mot_row *MotWriterInsert(MotWriter *writer, Datum *values, bool *isnull);

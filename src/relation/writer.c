@@ -82,6 +82,25 @@ MotWriterBegin(Relation rel, Snapshot snapshot, CommandId cid)
 }
 
 void
+MotWriterRest(MotWriter *writer)
+{
+	if (writer->loose)
+		MotLooseViewRelease();
+	writer->loose = false;
+	writer->rel = NULL;
+}
+
+void
+MotWriterAgain(MotWriter *writer, Relation rel, Snapshot snapshot, CommandId cid)
+{
+	writer->rel = rel;
+	writer->loose = !MotSnapshotRunning(snapshot);
+	writer->view = writer->loose ? MotLooseView() : MotViewFor(snapshot);
+	writer->view.command = cid;
+	writer->command = cid;
+}
+
+void
 MotWriterEnd(MotWriter *writer)
 {
 	if (writer->loose)

@@ -127,10 +127,18 @@ MotSnapshotInit(void)
 static void
 executor_start(QueryDesc *query, int eflags)
 {
-	/*
-	 * Before the plan's nodes are initialised: they may ask for the view. A
-	 * parallel worker never has one.
-	 */
+	/* before the plan's nodes are initialised: they may ask for the view */
+	MotQueryBegins(query, eflags);
+	if (prev_ExecutorStart)
+		prev_ExecutorStart(query, eflags);
+	else
+		standard_ExecutorStart(query, eflags);
+}
+
+/* A parallel worker never has a view. */
+void
+MotQueryBegins(QueryDesc *query, int eflags)
+{
 	if (MotEngine != NULL && !IsParallelWorker())
 	{
 		if (IsolationUsesXactSnapshot())
@@ -144,11 +152,6 @@ executor_start(QueryDesc *query, int eflags)
 				take_with_query(query, entry);
 		}
 	}
-
-	if (prev_ExecutorStart)
-		prev_ExecutorStart(query, eflags);
-	else
-		standard_ExecutorStart(query, eflags);
 }
 
 static bool
@@ -217,7 +220,12 @@ executor_end(QueryDesc *query)
 		prev_ExecutorEnd(query);
 	else
 		standard_ExecutorEnd(query);
+	MotQueryEnds(query);
+}
 
+void
+MotQueryEnds(QueryDesc *query)
+{
 	for (int i = nrunning - 1; i >= 0; i--)
 	{
 		if (running[i].query == query)
@@ -239,6 +247,13 @@ follow_transaction_snapshot(void)
 	if (IsolationUsesXactSnapshot() && FirstSnapshotSet && IsTransactionState() &&
 		MotEngine != NULL && !IsParallelWorker())
 		MotTransactionSnapshot();
+}
+
+/* Does the executor start and end with us, or are there other modules below? */
+bool
+MotExecutorIsOurs(void)
+{
+	return prev_ExecutorStart == NULL && prev_ExecutorEnd == NULL;
 }
 
 /* parse analysis is the first that has a snapshot */

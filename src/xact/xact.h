@@ -24,6 +24,7 @@
 #define MOT_XACT_H
 
 #include "mot.h"
+#include "executor/execdesc.h"
 #include "storage/itemptr.h"
 #include "utils/rel.h"
 #include "utils/snapshot.h"
@@ -48,6 +49,15 @@ extern mot_view MotViewFor(Snapshot snapshot);
  * MotLooseViewRelease or at transaction end */
 extern mot_view MotLooseView(void);
 extern void MotLooseViewRelease(void);
+
+/*
+ * What the hooks of ExecutorStart and ExecutorEnd do, for whoever takes the
+ * executor's place (query->snapshot may be replaced by a newer one); possible
+ * only if no other module's hooks are below ours.
+ */
+extern void MotQueryBegins(QueryDesc *query, int eflags);
+extern void MotQueryEnds(QueryDesc *query);
+extern bool MotExecutorIsOurs(void);
 
 /* Is it the snapshot of a query between ExecutorStart and ExecutorEnd? */
 extern bool MotSnapshotRunning(Snapshot snapshot);
