@@ -31,6 +31,8 @@
 #define PACKABLE(att) ((att)->attlen == -1 && (att)->attstorage != TYPSTORAGE_PLAIN)
 
 static size_t data_size(TupleDesc desc, const Datum *values, const bool *isnull);
+static void deform(TupleDesc desc, unsigned host_bits, const void *row, int natts,
+				   Datum *values, bool *isnull);
 
 size_t
 MotRowMeasure(TupleDesc desc, Datum *values, const bool *isnull, unsigned *host_bits)
@@ -183,9 +185,22 @@ void
 MotRowDeform(TupleDesc desc, const mot_version *version, int natts,
 			 Datum *values, bool *isnull)
 {
-	unsigned	host_bits = mot_version_host_bits(version);
+	deform(desc, mot_version_host_bits(version), mot_version_data(version), natts, values, isnull);
+}
+
+void
+MotRowDeformBytes(TupleDesc desc, unsigned host_bits, const void *row, int natts,
+				  Datum *values, bool *isnull)
+{
+	deform(desc, host_bits, row, natts, values, isnull);
+}
+
+static pg_attribute_always_inline void
+deform(TupleDesc desc, unsigned host_bits, const void *row, int natts,
+	   Datum *values, bool *isnull)
+{
 	int			stored = host_bits & MOT_ROW_NATTS_MASK;
-	char	   *base = unconstify(void *, mot_version_data(version));
+	char	   *base = unconstify(void *, row);
 	bits8	   *bitmap = NULL;
 	uint32		off = 0;
 	bool		slow = false;	/* offsets no longer depend on the descriptor

@@ -36,6 +36,10 @@ extern void MotRowFill(TupleDesc desc, const Datum *values, const bool *isnull,
 extern void MotRowDeform(TupleDesc desc, const mot_version *version, int natts,
 						 Datum *values, bool *isnull);
 
+/* the same of a row that is no version yet; the bytes are aligned as a version's are */
+extern void MotRowDeformBytes(TupleDesc desc, unsigned host_bits, const void *row, int natts,
+							  Datum *values, bool *isnull);
+
 /* bytes of the row data, found by walking the columns (WAL, checkpoints, copies) */
 extern size_t MotRowDataSize(TupleDesc desc, const mot_version *version);
 

@@ -14,6 +14,7 @@
 #include "relation/definition.h"
 #include "storage/condition_variable.h"
 #include "storage/lwlock.h"
+#include "utils/snapshot.h"
 
 /* ------------------------------------------------------------------- gate.c
  *
@@ -103,8 +104,26 @@ extern uint32 MotInDoubtCount(void);	/* without a lock: anything to settle? */
 extern void MotInDoubtEach(void (*visit) (void *arg, TransactionId xid, XLogRecPtr lsn,
 										  const char *ops, size_t len), void *arg);
 
-/* position up to which every record of ours has been applied (or put in doubt); under MotApplyLock */
+/*
+ * On a standby, by a session, with or without a snapshot: whatever a PostgreSQL
+ * snapshot taken before this can see as committed is applied when it returns.
+ * Costs one look at a word when nothing is in doubt.  BeforeSnapshot is for
+ * MotXactLog.
+ */
+extern void MotInDoubtCatchUp(void);
+extern void MotInDoubtBeforeSnapshot(Snapshot snapshot);
+
+/*
+ * Position up to which every record of ours has been applied (or put in
+ * doubt); under MotApplyLock.  InStream: the first pieces of some transaction
+ * lie before that position, and the rest does not; they are in the startup
+ * process's memory only, so a checkpoint with this position has to wait until
+ * that is over.
+ */
 extern XLogRecPtr MotReplayedUpTo(void);
+extern bool MotReplayInStream(void);
+extern Size MotReplayShmemSize(void);
+extern void MotReplayShmemInit(void);
 
 /* rmgr.c: MotRmgrInit registers; at rm_startup: MotLoad(); the module's settings for tables damaged */
 extern void MotRmgrInit(void);

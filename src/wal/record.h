@@ -67,7 +67,10 @@
 #define MOT_XLOG_PIECE	0x30
 #define MOT_XLOG_FORGET 0x40
 #define MOT_XLOG_START	0x50
-#define MOT_XLOG_KIND	0xf0
+#define MOT_XLOG_KIND	0x70
+
+/* with COMMIT: whoever committed may wait for a standby to have applied it (remote_apply) */
+#define MOT_XLOG_REPLY	0x80
 
 #define MOT_PIECE_SIZE (512 * 1024)
 

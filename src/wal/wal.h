@@ -46,6 +46,7 @@
 
 /* called by _PG_init: settings, resource manager, callbacks, workers */
 extern void MotWalInit(void);
+extern void MotWalShmemRequest(void);
 extern Size MotWalShmemSize(void);
 extern void MotWalShmemInit(void);
 

@@ -188,6 +188,24 @@ MotMixedWithdraw(void)
 	announced = false;
 }
 
+/*
+ * Replay: whoever applies the memory-optimized half of a commit whose heap
+ * half has been replayed is its writer here.  No session of a standby has
+ * commits of its own, so the process's place is free.
+ */
+void
+MotMixedApplyBegin(TransactionId xid)
+{
+	MotMixedAnnounce(xid, false);
+	MotMixedDraw();
+}
+
+void
+MotMixedApplyEnd(mot_ts ts)
+{
+	MotMixedDone(ts);
+}
+
 /* ---------------------------------------------------------------- readers */
 
 /*
@@ -226,7 +244,7 @@ wait_for_visible(Snapshot snapshot)
 		uint64		word = pg_atomic_read_u64(&place->word);
 		unsigned	spins = 0;
 
-		if (i == MotMySlot() || WORD_STATE(word) == STATE_DONE ||
+		if ((announced && i == MotMySlot()) || WORD_STATE(word) == STATE_DONE ||
 			XidInMVCCSnapshot(WORD_XID(word), snapshot))
 			continue;
 		while (WORD_XID(word) == WORD_XID(pg_atomic_read_u64(&place->word)) &&
@@ -245,7 +263,8 @@ includes_invisible(Snapshot snapshot, mot_ts ts)
 		Place	   *place = &shared->place[i];
 		unsigned	spins = 0;
 
-		if (i == MotMySlot())
+		/* our own, done: we applied it on a standby, perhaps just now */
+		if (announced && i == MotMySlot())
 			continue;
 		for (;;)
 		{
