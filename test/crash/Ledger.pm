@@ -1,0 +1,397 @@
+# Ledger.pm
+#	  What the crash tests share: the tables that their clients (ledger.c) work
+#	  on, the clients, ways to die, and what has to hold afterwards.
+#
+# All tables exist twice, on the engine under test (.._a) and on heap (.._b).
+# With ENGINE=heap the first are heap tables, too: that tests the tests.
+
+package Ledger;
+
+use strict;
+use warnings;
+
+use File::Basename qw(dirname);
+use POSIX qw(:sys_wait_h);
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(sleep time);
+
+my $program = dirname(__FILE__) . '/ledger';
+
+# numbers of a cycle's entries: from cycle * EPOCH
+use constant EPOCH => 1_000_000;
+
+sub new
+{
+	my ($class, %params) = @_;
+	my $node = PostgreSQL::Test::Cluster->new($params{name});
+	my $self = bless {
+		node => $node,
+		engine => $params{engine} // $ENV{ENGINE} // 'heap',
+		cycle => 0,
+		pids => [],
+		writers => $params{writers} // 5,
+		dir => "$PostgreSQL::Test::Utils::tmp_check/$params{name}_notes",
+	}, $class;
+	mkdir $self->{dir};
+	$node->init(allows_streaming => $params{allows_streaming} // 1);
+	$node->append_conf(
+		'postgresql.conf', q{
+shared_preload_libraries = 'mot'
+mot.max_memory = '512MB'
+max_connections = 40
+log_min_messages = fatal
+log_statement = none
+autovacuum = off
+shared_buffers = 32MB
+wal_writer_delay = 20ms
+restart_after_crash = on
+});
+	$node->append_conf('postgresql.conf', $params{conf}) if $params{conf};
+	return $self;
+}
+
+sub node { return $_[0]->{node} }
+
+# Start it and make the tables.
+sub begin
+{
+	my ($self) = @_;
+	my $e = $self->{engine};
+	my $sql = 'CREATE EXTENSION mot;';
+	for ([ 'a', $e ], [ 'b', 'heap' ])
+	{
+		my ($s, $engine) = @$_;
+		$sql .= qq{
+		CREATE TABLE ledger_$s (client int, n bigint, kind text, acc_from int, acc_to int, amount int,
+			payload text, sum text, PRIMARY KEY (client, n)) USING $engine;
+		CREATE INDEX ledger_${s}_from ON ledger_$s (acc_from, amount);
+		CREATE TABLE accounts_$s (id int PRIMARY KEY, balance bigint, base bigint) USING $engine;
+		INSERT INTO accounts_$s SELECT i, 1000, 1000 FROM generate_series(0, 19) i;
+		CREATE TABLE twin_$s (k int, variant int, v int, t text, PRIMARY KEY (k, variant)) USING $engine;
+		CREATE INDEX twin_${s}_v ON twin_$s (v);
+		};
+	}
+	$sql .= q{
+		CREATE TABLE ddl_state (name text PRIMARY KEY, n bigint, total numeric) USING heap;
+		CREATE TABLE noted (client int, n bigint, kind text, status text) USING heap;
+		CREATE TABLE shown (client int, n bigint) USING heap;
+	};
+	$self->{node}->start;
+	$self->{node}->safe_psql('postgres', $sql);
+	$self->{settled} = $self->entries_before(1);
+	return;
+}
+
+# ---------------------------------------------------------------- clients
+
+# synchronous_commit of a client: odd ones do not wait
+sub sync_of { return $_[1] % 2 ? 'off' : 'on' }
+
+sub start_clients
+{
+	my ($self, $seed) = @_;
+	my @roles = (map({ [ 'writer', $_ ] } 1 .. $self->{writers}), [ 'ddl', 20 ], [ 'reader', 30 ]);
+
+	unlink glob("$self->{dir}/*");
+	$self->{cycle}++;
+	$self->{pids} = [];
+	my $conninfo = $self->{node}->connstr('postgres');
+	for (@roles)
+	{
+		my ($role, $client) = @$_;
+		my $pid = fork;
+		die "fork: $!" unless defined $pid;
+		if ($pid == 0)
+		{
+			open(STDERR, '>>', "$self->{dir}/errors");
+			exec($program, $conninfo, $role, $client, $self->{cycle} * EPOCH, $seed, "$self->{dir}/$client",
+				$self->{engine}, $self->sync_of($client))
+			  or POSIX::_exit(127);
+		}
+		push @{ $self->{pids} }, $pid;
+	}
+	return;
+}
+
+# They end when they lose their connections; whoever is idle gets a push.
+sub wait_clients
+{
+	my ($self) = @_;
+	my $until = time + 20;
+	for my $pid (@{ $self->{pids} })
+	{
+		while (waitpid($pid, WNOHANG) == 0)
+		{
+			if (time > $until)
+			{
+				kill 'KILL', $pid;
+				waitpid($pid, 0);
+				last;
+			}
+			sleep 0.01;
+		}
+	}
+	$self->{pids} = [];
+	return;
+}
+
+sub stop_clients
+{
+	my ($self) = @_;
+	kill 'KILL', $_ for @{ $self->{pids} };
+	waitpid($_, 0) for @{ $self->{pids} };
+	$self->{pids} = [];
+	return;
+}
+
+sub committed
+{
+	my ($self) = @_;
+	my $n = 0;
+	for my $file (glob("$self->{dir}/[0-9]*"))
+	{
+		$n += grep { /^c / } split(/\n/, slurp_file($file));
+	}
+	return $n;
+}
+
+# ------------------------------------------------------------- ways to die
+
+sub children
+{
+	my ($pid) = @_;
+	my @found;
+	for my $stat (glob('/proc/[0-9]*/stat'))
+	{
+		open(my $fh, '<', $stat) or next;
+		my $line = <$fh> // next;
+		push @found, $1 if $line =~ /^(\d+) \(.*\) \S $pid /;
+	}
+	return @found;
+}
+
+sub postmaster
+{
+	my ($self) = @_;
+	open(my $fh, '<', $self->{node}->data_dir . '/postmaster.pid') or return;
+	my ($pid) = <$fh> =~ /^(\d+)/;
+	return $pid;
+}
+
+sub wait_gone
+{
+	my ($seconds, @pids) = @_;
+	my $until = time + $seconds;
+	while (time < $until)
+	{
+		@pids = grep { kill(0, $_) && slurp_state($_) ne 'Z' } @pids;
+		return 1 unless @pids;
+		sleep 0.01;
+	}
+	return 0;
+}
+
+# Where nobody collects dead processes, a server would take the postmaster's
+# number for a living one.
+sub forget_postmaster
+{
+	my ($self) = @_;
+	$self->{node}->{_pid} = undef;
+	unlink $self->{node}->data_dir . '/postmaster.pid', $self->{node}->host . '/.s.PGSQL.' . $self->{node}->port . '.lock';
+	return 1;
+}
+
+sub slurp_state
+{
+	my ($pid) = @_;
+	open(my $fh, '<', "/proc/$pid/stat") or return 'Z';
+	my $line = <$fh> // '';
+	return $line =~ /^\d+ \(.*\) (\S)/ ? $1 : 'Z';
+}
+
+# everything at once, as when the machine fails (what the system was given stays)
+sub kill_all
+{
+	my ($self) = @_;
+	my $pid = $self->postmaster or return 1;
+	kill 'STOP', $pid;
+	my @all = ($pid, children($pid));
+	kill 'KILL', @all;
+	return wait_gone(30, @all) && $self->forget_postmaster;
+}
+
+sub kill_postmaster
+{
+	my ($self) = @_;
+	my $pid = $self->postmaster or return 1;
+	my @all = ($pid, children($pid));
+	kill 'KILL', $pid;
+	if (!wait_gone(30, @all))
+	{
+		diag('processes outlive the postmaster');
+		kill 'KILL', @all;
+	}
+	return wait_gone(30, @all) && $self->forget_postmaster;
+}
+
+# the server has died, or is about to, without our doing
+sub wait_death
+{
+	my ($self, $seconds) = @_;
+	my $pid = $self->{node}->{_pid};
+	my @all = ($pid, children($pid));
+	return wait_gone($seconds, $pid) && wait_gone(30, @all) && $self->forget_postmaster;
+}
+
+# one process: by what it is, or any
+sub kill_one
+{
+	my ($self, $signal, $random) = @_;
+	my $pid = $self->postmaster;
+	my @all = children($pid);
+	my $victim = $all[ $random % @all ];
+	kill $signal, $victim;
+	return $victim;
+}
+
+# --------------------------------------------------------------- what holds
+
+# number and digest of the entries of the cycles before "cycle"
+sub entries_before
+{
+	my ($self, $cycle) = @_;
+	my $first = $cycle * EPOCH;
+	return $self->{node}->safe_psql(
+		'postgres', join(' UNION ALL ', map {
+				"SELECT count(*), md5(string_agg(client || ':' || n || ':' || sum, ',' ORDER BY client, n))
+				 FROM ledger_$_ WHERE n < $first" } ('a', 'b')));
+}
+
+# A list of what does not hold; empty when all is well.
+sub verify
+{
+	my ($self) = @_;
+	my $node = $self->{node};
+	my $first = $self->{cycle} * EPOCH;
+	my (@wrong, %status, %kind, %shown);
+
+	push @wrong, map { "a client says: $_" } split(/\n/, slurp_file("$self->{dir}/errors"))
+	  if -s "$self->{dir}/errors";
+
+	open(my $out, '>', "$self->{dir}/noted.copy") or die;
+	open(my $seen, '>', "$self->{dir}/shown.copy") or die;
+	for my $file (glob("$self->{dir}/[0-9]*"))
+	{
+		my ($client) = $file =~ m{(\d+)$};
+		my (%last, %kind);
+		open(my $in, '<', $file) or die;
+		while (<$in>)
+		{
+			chomp;
+			my ($what, $n, $more) = split / /;
+			if ($what eq 's') { $shown{$n} = $more if $more > ($shown{$n} // -1) && $more >= $first }
+			else { $last{$n} = $what; $kind{$n} = $more }
+		}
+		print $out "$client\t$_\t$kind{$_}\t$last{$_}\n" for keys %last;
+	}
+	print $seen "$_\t$shown{$_}\n" for keys %shown;
+	close $out;
+	close $seen;
+
+	my $check = sub {
+		my ($what, $sql) = @_;
+		my ($ret, $found, $err) = $node->psql('postgres', $sql);
+		my @lines = split /\n/, $ret ? $err : $found;
+		splice(@lines, 5) if @lines > 5;
+		push @wrong, "$what: " . join('; ', @lines) if $ret || @lines;
+	};
+
+	$check->('notes', qq{
+		TRUNCATE noted, shown;
+		\\copy noted FROM '$self->{dir}/noted.copy'
+		\\copy shown FROM '$self->{dir}/shown.copy'
+		ANALYZE noted;
+		CREATE TEMP VIEW present AS
+			SELECT client, n, kind, 'a' AS t FROM ledger_a WHERE n >= $first UNION ALL
+			SELECT client, n, kind, 'b' FROM ledger_b WHERE n >= $first;
+		CREATE TEMP TABLE missing AS
+			SELECT d.client, d.n, d.kind FROM noted d
+			WHERE d.status = 'c' AND
+				((d.kind IN ('a', 'x') AND NOT EXISTS (SELECT FROM ledger_a l WHERE l.client = d.client AND l.n = d.n)) OR
+				 (d.kind IN ('b', 'x') AND NOT EXISTS (SELECT FROM ledger_b l WHERE l.client = d.client AND l.n = d.n)));
+		SELECT 'acknowledged and missing: ', * FROM missing WHERE client % 2 = 0 ORDER BY 1, 2;
+		SELECT 'missing before one that is there: ', m.*, max(p.n) FROM missing m JOIN present p ON p.client = m.client AND p.n > m.n
+			GROUP BY m.client, m.n, m.kind;
+		SELECT 'rolled back, and there: ', p.* FROM present p JOIN noted d ON d.client = p.client AND d.n = p.n WHERE d.status = 'f';
+		SELECT 'there, and never tried: ', p.* FROM present p LEFT JOIN noted d ON d.client = p.client AND d.n = p.n
+			WHERE d.client IS NULL OR d.kind <> p.kind;
+		SELECT 'shown to a reader, and missing: ', s.* FROM shown s WHERE s.client % 2 = 0
+			AND NOT EXISTS (SELECT FROM present p WHERE p.client = s.client AND p.n = s.n);
+	});
+	$check->('halves', q{
+		SELECT 'only in ledger_a: ', client, n FROM ledger_a a WHERE kind = 'x' AND NOT EXISTS (SELECT FROM ledger_b b WHERE b.client = a.client AND b.n = a.n);
+		SELECT 'only in ledger_b: ', client, n FROM ledger_b b WHERE kind = 'x' AND NOT EXISTS (SELECT FROM ledger_a a WHERE a.client = b.client AND a.n = b.n);
+		SELECT 'of a savepoint rolled back: ', client, n FROM ledger_a WHERE n < 0 OR kind = 'j';
+		SELECT 'of a savepoint rolled back: ', client, n FROM ledger_b WHERE n < 0 OR kind = 'j';
+		SELECT 'payload: ', client, n FROM ledger_a WHERE md5(payload) <> sum;
+	});
+	$check->('balances', q{
+		WITH moved AS (
+			SELECT 'a' AS t, acc_from AS id, -amount AS amount FROM ledger_a WHERE kind IN ('a', 'x') UNION ALL
+			SELECT 'a', acc_to, amount FROM ledger_a WHERE kind = 'a' UNION ALL
+			SELECT 'b', acc_from, -amount FROM ledger_b WHERE kind = 'b' UNION ALL
+			SELECT 'b', acc_to, amount FROM ledger_b WHERE kind IN ('b', 'x')),
+		account AS (SELECT 'a' AS t, * FROM accounts_a UNION ALL SELECT 'b', * FROM accounts_b)
+		SELECT a.t, a.id, a.balance, a.base + coalesce(sum(m.amount), 0) FROM account a LEFT JOIN moved m ON m.t = a.t AND m.id = a.id
+		GROUP BY a.t, a.id, a.balance, a.base HAVING a.balance <> a.base + coalesce(sum(m.amount), 0);
+		SELECT 'accounts: ', count(*) FROM accounts_a HAVING count(*) <> 20;
+		SELECT 'sum: ', s FROM (SELECT (SELECT sum(balance) FROM accounts_a) + (SELECT sum(balance) FROM accounts_b) AS s) s WHERE s <> 40000;
+	});
+	$check->('twins', q{
+		SELECT 'only in twin_a: ', k, variant, v FROM (TABLE twin_a EXCEPT TABLE twin_b) d;
+		SELECT 'only in twin_b: ', k, variant, v FROM (TABLE twin_b EXCEPT TABLE twin_a) d;
+		SELECT 'by index: ', k, variant, v FROM (SELECT * FROM twin_a WHERE v >= 0 EXCEPT TABLE twin_b) d;
+	});
+	$check->('definitions', q{
+		SELECT 'there, and not known: ', relname FROM pg_class WHERE relname LIKE 'dt\_%' AND relkind IN ('r', 'f')
+			AND relname NOT IN (SELECT name FROM ddl_state);
+		SELECT 'known, and not there: ', name FROM ddl_state WHERE to_regclass(name) IS NULL;
+		SELECT name, n, total, x FROM (SELECT name, n, total,
+			query_to_xml(format('SELECT count(*) AS n, coalesce(sum(n), 0) AS s FROM %I', name), false, true, '')::text AS x
+			FROM ddl_state) d
+		WHERE x !~ format('<n>%s</n>\s*<s>%s</s>', n, total);
+	});
+	if ($self->{engine} eq 'mot')
+	{
+		$check->('mot_verify', q{
+			SELECT v.object, v.problems, v.first_problem FROM pg_foreign_table t, mot_verify(t.ftrelid) v WHERE v.problems > 0;
+			SELECT 'tables in memory and in the catalogue: ', m, c FROM
+				(SELECT count(*) AS m FROM mot_stat_get_tables()) m, (SELECT count(*) AS c FROM pg_foreign_table) c WHERE m <> c;
+		});
+	}
+	my $settled = $self->entries_before($self->{cycle});
+	push @wrong, "entries of earlier cycles: $settled, before $self->{settled}" if $settled ne $self->{settled};
+	return @wrong;
+}
+
+# What is there now is what has to be there from now on.  Now and then the
+# ledgers start anew.
+sub settle
+{
+	my ($self) = @_;
+	$self->{node}->safe_psql(
+		'postgres', q{
+		BEGIN;
+		UPDATE accounts_a SET base = balance;
+		UPDATE accounts_b SET base = balance;
+		TRUNCATE ledger_a;
+		TRUNCATE ledger_b;
+		COMMIT;
+	}) if $self->{cycle} % 4 == 0;
+	$self->{settled} = $self->entries_before($self->{cycle} + 1);
+	return;
+}
+
+1;
