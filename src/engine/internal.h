@@ -429,13 +429,28 @@ typedef struct key_chunk
 	uint8_t		bytes[];
 } key_chunk;
 
-/* open-addressing map from an address to a 64-bit value; value 0 means absent */
+/*
+ * Map from an address to a 64-bit value; value 0 means absent.  The items lie
+ * side by side in the order in which they came, so going through them and
+ * forgetting them costs by their number; the few of a small transaction are
+ * found by looking at all, more by a hash table of item numbers + 1.
+ */
+typedef struct map_item
+{
+	uint64_t	key;
+	uint64_t	value;
+} map_item;
+
 typedef struct address_map
 {
-	uint64_t   *slot;			/* pairs */
-	uint64_t	size;			/* power of two, or 0 */
+	map_item   *item;
+	uint32_t   *hash;			/* in use while there are more than MAP_SMALL */
 	uint64_t	used;
+	uint64_t	room;
+	uint64_t	hash_size;		/* power of two, at least twice "room"; or 0 */
 } address_map;
+
+#define MAP_SMALL 24
 
 typedef struct read_item
 {

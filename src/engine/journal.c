@@ -110,8 +110,7 @@ mot_journal_clear(mot_session *s)
 	}
 	if (s->keys != NULL)
 		s->keys->used = 0;
-	if (s->deferred_count != 0)
-		mot_map_clear(&s->deferred);
+	mot_map_clear(&s->deferred);
 	s->deferred_count = 0;
 }
 
@@ -136,19 +135,59 @@ map_hash(uint64_t key)
 	return key ^ (key >> 32);
 }
 
+/* where the key is in the hash table, or would be */
+static inline uint64_t
+map_place(const address_map *map, uint64_t key)
+{
+	uint64_t	i = map_hash(key) & (map->hash_size - 1);
+
+	while (map->hash[i] != 0 && map->item[map->hash[i] - 1].key != key)
+		i = (i + 1) & (map->hash_size - 1);
+	return i;
+}
+
+static map_item *
+map_find(const address_map *map, uint64_t key)
+{
+	uint32_t	n;
+
+	if (map->used <= MAP_SMALL)
+	{
+		for (uint64_t i = 0; i < map->used; i++)
+			if (map->item[i].key == key)
+				return &map->item[i];
+		return NULL;
+	}
+	n = map->hash[map_place(map, key)];
+	return n == 0 ? NULL : &map->item[n - 1];
+}
+
 static bool
 map_grow(address_map *map)
 {
-	address_map n = {NULL, map->size ? map->size * 2 : 256, 0};
+	uint64_t	room = map->room ? map->room * 2 : MAP_SMALL;
+	map_item   *item;
 
-	n.slot = calloc(n.size, 2 * sizeof(uint64_t));
-	if (n.slot == NULL)
+	if (room > UINT32_MAX / 4)
 		return false;
-	for (uint64_t i = 0; i < map->size; i++)
-		if (map->slot[2 * i] != 0)
-			(void) mot_map_put(&n, map->slot[2 * i], map->slot[2 * i + 1]);
-	free(map->slot);
-	*map = n;
+	item = realloc(map->item, room * sizeof(map_item));
+	if (item == NULL)
+		return false;
+	map->item = item;
+	if (room > MAP_SMALL)
+	{
+		uint64_t	size = map->hash_size ? map->hash_size * 2 : 128;
+		uint32_t   *hash = calloc(size, sizeof(uint32_t));
+
+		if (hash == NULL)
+			return false;
+		free(map->hash);
+		map->hash = hash;
+		map->hash_size = size;
+		for (uint64_t i = 0; i < map->used; i++)
+			map->hash[map_place(map, map->item[i].key)] = (uint32_t) (i + 1);
+	}
+	map->room = room;
 	return true;
 }
 
@@ -156,54 +195,49 @@ map_grow(address_map *map)
 bool
 mot_map_put(address_map *map, uint64_t key, uint64_t value)
 {
-	uint64_t	i;
+	map_item   *known = map_find(map, key);
 
-	if (map->used * 2 >= map->size && !map_grow(map))
-		return false;
-	for (i = map_hash(key) & (map->size - 1);; i = (i + 1) & (map->size - 1))
+	if (known != NULL)
 	{
-		if (map->slot[2 * i] == key)
-			break;
-		if (map->slot[2 * i] == 0)
-		{
-			map->slot[2 * i] = key;
-			map->used++;
-			break;
-		}
+		known->value = value;
+		return true;
 	}
-	map->slot[2 * i + 1] = value;
+	if (map->used == map->room && !map_grow(map))
+		return false;
+	map->item[map->used].key = key;
+	map->item[map->used].value = value;
+	map->used++;
+	if (mot_unlikely(map->used > MAP_SMALL))
+	{
+		/* the first one too many brings the others along */
+		for (uint64_t i = map->used == MAP_SMALL + 1 ? 0 : map->used - 1; i < map->used; i++)
+			map->hash[map_place(map, map->item[i].key)] = (uint32_t) (i + 1);
+	}
 	return true;
 }
 
 uint64_t
 mot_map_get(const address_map *map, uint64_t key)
 {
-	if (map->size == 0)
-		return 0;
-	for (uint64_t i = map_hash(key) & (map->size - 1);; i = (i + 1) & (map->size - 1))
-	{
-		if (map->slot[2 * i] == key)
-			return map->slot[2 * i + 1];
-		if (map->slot[2 * i] == 0)
-			return 0;
-	}
+	const map_item *known = map_find(map, key);
+
+	return known == NULL ? 0 : known->value;
 }
 
 void
 mot_map_clear(address_map *map)
 {
-	if (map->size > 4096)
+	if (map->hash_size > 8192)
 		mot_map_free(map);
-	else if (map->used > 0)
-	{
-		memset(map->slot, 0, map->size * 2 * sizeof(uint64_t));
-		map->used = 0;
-	}
+	else if (map->used > MAP_SMALL)
+		memset(map->hash, 0, map->hash_size * sizeof(uint32_t));
+	map->used = 0;
 }
 
 void
 mot_map_free(address_map *map)
 {
-	free(map->slot);
+	free(map->item);
+	free(map->hash);
 	memset(map, 0, sizeof(*map));
 }

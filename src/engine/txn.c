@@ -145,37 +145,58 @@ mot_txn_hang_in(mot_session *s, uint64_t last)
 						  make_link(top, (unsigned) (version_link(oldest) & LINK_BITS)),
 						  memory_order_relaxed);
 	atomic_store_explicit(&row->head, make_head(s->owner, newest), memory_order_release);
-	(void) mot_map_put(&s->deferred, (uint64_t) (uintptr_t) row, 0);	/* it is there: no
-																		 * growth */
+	/* it is there: this needs no memory */
+	(void) mot_map_put(&s->deferred, (uint64_t) (uintptr_t) row, 0);
 	return MOT_OK;
 }
 
 static int
 by_address(const void *a, const void *b)
 {
-	uint64_t	x = *(const uint64_t *) a;
-	uint64_t	y = *(const uint64_t *) b;
+	uint64_t	x = ((const map_item *) a)->key;
+	uint64_t	y = ((const map_item *) b)->key;
 
 	return x < y ? -1 : x > y;
 }
 
+#define FEW_ROWS 16
+
 static mot_status
 lock_deferred(mot_session *s)
 {
+	map_item	few[FEW_ROWS];
+	map_item   *rows = few;
 	uint64_t	n = 0;
-	uint64_t   *rows;
 	mot_status	status = MOT_OK;
 
-	rows = malloc(s->deferred.used * sizeof(uint64_t));
-	if (rows == NULL)
-		return MOT_NO_PRIVATE_MEMORY;
-	for (uint64_t i = 0; i < s->deferred.size; i++)
-		if (s->deferred.slot[2 * i + 1] != 0)
-			rows[n++] = s->deferred.slot[2 * i];
-	qsort(rows, n, sizeof(uint64_t), by_address);
+	if (s->deferred.used > FEW_ROWS)
+	{
+		rows = malloc(s->deferred.used * sizeof(map_item));
+		if (rows == NULL)
+			return MOT_NO_PRIVATE_MEMORY;
+	}
+	for (uint64_t i = 0; i < s->deferred.used; i++)
+	{
+		map_item	item = s->deferred.item[i];
+		uint64_t	at = n;
+
+		if (item.value == 0)
+			continue;
+		/* a few are sorted as they come */
+		while (rows == few && at > 0 && few[at - 1].key > item.key)
+		{
+			few[at] = few[at - 1];
+			at--;
+		}
+		rows[at] = item;
+		n++;
+	}
+	if (rows != few)
+		qsort(rows, n, sizeof(map_item), by_address);
 	for (uint64_t i = 0; i < n && status == MOT_OK; i++)
-		status = mot_txn_hang_in(s, mot_map_get(&s->deferred, rows[i]) - 1);
-	free(rows);
+		status = mot_txn_hang_in(s, rows[i].value - 1);
+	if (rows != few)
+		free(rows);
 	return status;
 }
 

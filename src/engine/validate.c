@@ -196,12 +196,11 @@ mot_read_validate(mot_session *s)
 	for (uint64_t i = 0; i < s->read_count; i++)
 		if (!read_stands(s, &s->reads[i]))
 			return MOT_CONFLICT_READ;
-	for (uint64_t i = 0; i < s->nodes.size; i++)
+	for (uint64_t i = 0; i < s->nodes.used; i++)
 	{
-		uint64_t	known = s->nodes.slot[2 * i + 1];
+		const map_item *known = &s->nodes.item[i];
 
-		if (s->nodes.slot[2 * i] != 0 &&
-			mot_node_version((const mot_node *) (uintptr_t) s->nodes.slot[2 * i]) + 1 != known)
+		if (mot_node_version((const mot_node *) (uintptr_t) known->key) + 1 != known->value)
 			return MOT_CONFLICT_PHANTOM;
 	}
 	for (uint64_t i = 0; i < s->page_count; i++)
