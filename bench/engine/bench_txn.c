@@ -129,11 +129,17 @@ next_pick(work *w)
 	return w->picks[w->next_pick++ % PICKS];
 }
 
-static void
+/*
+ * Big-endian, in one store: eight stores of a byte cannot be forwarded to the
+ * index's load of eight, which would wait for everything before them.
+ */
+static inline void
 put_key(uint8_t *key, uint64_t n)
 {
-	for (int i = 0; i < 8; i++)
-		key[i] = (uint8_t) (n >> (56 - 8 * i));
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	n = __builtin_bswap64(n);
+#endif
+	memcpy(key, &n, sizeof(n));
 }
 
 static bool

@@ -240,6 +240,9 @@ check_node(check *c, mot_node *n, const mot_interior *parent, int height,
 	keys = mot_read(in->keys);
 	if (keys > MOT_INTERIOR_WIDTH)
 		return fail(c, n, "%u keys", keys);
+	for (unsigned i = keys; i < MOT_INTERIOR_WIDTH; i++)
+		if (mot_read(in->key[i]) != MOT_NO_KEY)
+			return fail(c, n, "something is left at key %u of %u", i, keys);
 	for (unsigned i = 0; i <= keys; i++)
 	{
 		bool		first = i == 0;

@@ -18,6 +18,42 @@ mot_node_version(const mot_node *node)
 	return mot_observed_version(mot_read(node->version));
 }
 
+/*
+ * The slot of (slice, rank) alone, or -1.  Without a branch that depends on
+ * where it is: a mispredicted one would keep the processor from running ahead
+ * to the row, and to the next look-up, while the node's lines are on their way.
+ * (Not inline: the compiler would keep all the addresses in registers.)
+ */
+static __attribute__((noinline)) int
+border_find(const mot_border *b, uint64_t perm, uint64_t slice, int rank)
+{
+	const uint64_t ones = UINT64_C(0x1111111111111111);
+	uint32_t	equal = 0;
+	uint64_t	nibbles;
+	int			slot;
+
+#pragma GCC unroll 15
+	for (int i = MOT_BORDER_WIDTH - 1; i >= 0; i--)
+		equal = equal << 1 | (mot_read(b->slice[i]) == slice);
+	if (equal == 0)
+		return -1;
+	if (mot_unlikely((equal & (equal - 1)) != 0))
+	{
+		/* keys of several lengths, or what free slots were left with */
+		(void) mot_border_search(b, perm, slice, rank, &slot);
+		return slot;
+	}
+	slot = __builtin_ctz(equal);
+
+	/* the slot's place in the permutation: the lowest nibble to become zero */
+	nibbles = (perm >> 4) ^ ((uint64_t) slot * ones);
+	nibbles = (nibbles - ones) & ~nibbles & (ones << 3);
+	if (__builtin_ctzll(nibbles) / 4 >= mot_perm_size(perm) ||
+		mot_keylenx_rank(mot_read(b->keylenx[slot])) != rank)
+		return -1;
+	return slot;
+}
+
 uint64_t
 mot_tree_get(const mot_tree *tree, const void *key, size_t len, const mot_observer *observer)
 {
@@ -50,7 +86,7 @@ descend:
 search:
 		value = 0;
 		keylenx = 0;
-		mot_border_search(b, mot_read(b->permutation), slice, rank, &slot);
+		slot = border_find(b, mot_read(b->permutation), slice, rank);
 		if (slot >= 0)
 		{
 			value = mot_read(b->value[slot]);

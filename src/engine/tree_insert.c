@@ -36,8 +36,11 @@ mot_new_interior(mot_tree *tree, mot_tree_context *ctx, mot_purpose purpose)
 {
 	mot_interior *in = mot_alloc(ctx->cache, tree->pool, sizeof(mot_interior), purpose, NULL);
 
-	if (in)
-		memset((void *) in, 0, sizeof(mot_interior));
+	if (in == NULL)
+		return NULL;
+	memset((void *) in, 0, sizeof(mot_interior));
+	for (int i = 0; i < MOT_INTERIOR_WIDTH; i++)
+		mot_set(in->key[i], MOT_NO_KEY);
 	return in;
 }
 

@@ -143,12 +143,14 @@ typedef struct mot_interior
 	uint32_t	height;			/* above the children: 0: they are border
 								 * nodes; never changes */
 	_Atomic uint64_t key[MOT_INTERIOR_WIDTH];	/* child[i + 1] has slices >=
-												 * key[i] */
+												 * key[i]; those behind the
+												 * last are NO_KEY */
 	mot_node   *_Atomic child[MOT_INTERIOR_WIDTH + 1];
 } mot_interior;
 
 _Static_assert(sizeof(mot_border) == 304, "a border node fills its size class");
 _Static_assert(sizeof(mot_interior) == 512, "an interior node fills its size class");
+_Static_assert(MOT_INTERIOR_WIDTH == 30, "mot_interior_search is written for it");
 
 struct mot_tree
 {
@@ -163,6 +165,9 @@ struct mot_tree
 	 */
 	mot_border *_Atomic rightmost;
 };
+
+/* where an interior node has no key: nothing that counts smaller keys counts it */
+#define MOT_NO_KEY		UINT64_MAX
 
 /* relaxed for fields the caller's lock protects; acquire and release: see above */
 #define mot_get(field) atomic_load_explicit(&(field), memory_order_relaxed)
@@ -429,26 +434,44 @@ mot_prefetch_interior(const void *node)
 {
 	const char *p = node;
 
-	for (size_t i = 0; i < sizeof(mot_interior); i += MOT_CACHE_LINE)
-		mot_prefetch(p + i);
+	/* written out: a loop would take as many instructions again */
+	mot_prefetch(p);
+	mot_prefetch(p + 1 * MOT_CACHE_LINE);
+	mot_prefetch(p + 2 * MOT_CACHE_LINE);
+	mot_prefetch(p + 3 * MOT_CACHE_LINE);
+	mot_prefetch(p + 4 * MOT_CACHE_LINE);
+	mot_prefetch(p + 5 * MOT_CACHE_LINE);
+	mot_prefetch(p + 6 * MOT_CACHE_LINE);
+	mot_prefetch(p + 7 * MOT_CACHE_LINE);
 }
 
-/* which child of an interior node has slices like this one */
+/*
+ * Which child of an interior node has slices like this one: the number of
+ * keys that are not greater.  Counted in two steps without a branch, among
+ * the last keys of each sixth and then in one sixth: comparisons of a step do
+ * not wait for each other, and nothing depends on how many keys there are.
+ */
 static inline unsigned
 mot_interior_search(const mot_interior *in, uint64_t slice)
 {
-	unsigned	low = 0;
 	unsigned	n = mot_read(in->keys);
+	unsigned	at = 0;
+	const _Atomic uint64_t *key;
 
-	/* number of keys that are not greater, by halving; compiles to a cmov */
-	while (n > 0)
-	{
-		unsigned	half = (n + 1) / 2;
-
-		low = mot_read(in->key[low + half - 1]) <= slice ? low + half : low;
-		n -= half;
-	}
-	return low;
+	at += mot_read(in->key[5]) <= slice;
+	at += mot_read(in->key[11]) <= slice;
+	at += mot_read(in->key[17]) <= slice;
+	at += mot_read(in->key[23]) <= slice;
+	at *= 6;
+	key = &in->key[at];
+	at += mot_read(key[0]) <= slice;
+	at += mot_read(key[1]) <= slice;
+	at += mot_read(key[2]) <= slice;
+	at += mot_read(key[3]) <= slice;
+	at += mot_read(key[4]) <= slice;
+	at += mot_read(key[5]) <= slice;
+	/* only the greatest slice of all is not less than NO_KEY */
+	return at < n ? at : n;
 }
 
 /*

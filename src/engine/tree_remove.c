@@ -87,6 +87,7 @@ remove_child(mot_interior *in, const mot_node *child)
 	/* release: readers of any of it see that the node is dirty */
 	for (unsigned i = at ? at - 1 : 0; i + 1 < n; i++)
 		mot_publish(in->key[i], mot_get(in->key[i + 1]));
+	mot_publish(in->key[n - 1], MOT_NO_KEY);
 	for (unsigned i = at; i < n; i++)
 		mot_publish(in->child[i], mot_get(in->child[i + 1]));
 	mot_publish(in->keys, n - 1);

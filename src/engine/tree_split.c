@@ -280,6 +280,8 @@ split_interior(mot_interior *in, mot_interior *fresh, split_kind kind, const mot
 			mot_publish(in->key[i - 1], key[i - 1]);
 		}
 	}
+	for (i = stay; i < MOT_INTERIOR_WIDTH; i++)
+		mot_publish(in->key[i], MOT_NO_KEY);
 	mot_publish(in->keys, stay);
 	return key[stay];
 }
