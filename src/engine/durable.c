@@ -57,10 +57,13 @@ mot_undurable_bound(mot_session *s)
 		return;
 
 	/*
-	 * seq_cst: before the clock moves on, for mot_engine_horizon, which reads
-	 * the clock first; and so before the versions are installed.
+	 * Relaxed both: the clock may have moved on, this is a lower bound; and
+	 * drawing the timestamp releases the word, for mot_engine_horizon, which
+	 * reads the clock first, and so before the versions are installed.
 	 */
-	atomic_store(&slot->undurable_ts, atomic_load(&s->engine->clock) + 1);
+	atomic_store_explicit(&slot->undurable_ts,
+						  atomic_load_explicit(&s->engine->clock, memory_order_relaxed) + 1,
+						  memory_order_relaxed);
 }
 
 /* the transaction has ended, and nothing was announced */
@@ -68,7 +71,8 @@ void
 mot_undurable_forget(mot_session *s)
 {
 	if (!s->announced && atomic_load_explicit(&s->slot->undurable_ts, memory_order_relaxed) != 0)
-		atomic_store(&s->slot->undurable_ts, 0);
+		/* release: after everything the transaction did */
+		atomic_store_explicit(&s->slot->undurable_ts, 0, memory_order_release);
 }
 
 void

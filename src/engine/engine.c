@@ -3,8 +3,8 @@
  * engine.c
  *	  The engine as a whole: creation, sessions, snapshots, reports.
  *
- * A snapshot is published before the clock is read the second time, and the
- * second reading is what counts: reclamation reads the clock first and the
+ * A session publishes an old reading of the clock before it reads the clock
+ * for its snapshot, and then that: reclamation reads the clock first and the
  * published snapshots after, so either it finds ours or its horizon is not
  * newer than what we read.  Both need the one total order of sequentially
  * consistent operations.
@@ -151,6 +151,7 @@ mot_session_open(mot_engine *e, unsigned slot, mot_session **session)
 	s->tree_exclusive = s->tree;
 	s->tree_exclusive.exclusive = true;
 	mot_read_init(s);
+	s->clock_seen = mot_engine_clock(e);
 
 	atomic_store(&s->slot->published, MOT_TS_NONE);
 	atomic_store(&s->slot->commit_state, COMMIT_NONE);
@@ -194,15 +195,24 @@ mot_ts
 mot_snapshot_take(mot_session *s)
 {
 	mot_engine *e = s->engine;
+	_Atomic uint64_t *published = &s->slot->published;
+	mot_ts		now;
 
-	if (atomic_load_explicit(&s->slot->published, memory_order_relaxed) == MOT_TS_NONE)
-	{
-		mot_ts		now = atomic_load_explicit(&e->clock, memory_order_relaxed);
+	if (atomic_load_explicit(published, memory_order_relaxed) != MOT_TS_NONE)
+		return atomic_load(&e->clock);
 
-		/* exchange: a full barrier between publishing and reading the clock */
-		(void) atomic_exchange(&s->slot->published, now);
-	}
-	return atomic_load(&e->clock);
+	/*
+	 * Exchange: a full barrier between publishing and reading the clock.  What
+	 * is published first need only be some value that the clock has had; the
+	 * last one we know spares waiting for the clock's cache line before the
+	 * barrier, and what comes after does not wait.
+	 */
+	(void) atomic_exchange(published, s->clock_seen);
+	now = atomic_load(&e->clock);
+	s->clock_seen = now;
+	/* release: what we did under earlier snapshots comes before this one */
+	atomic_store_explicit(published, now, memory_order_release);
+	return now;
 }
 
 void

@@ -100,7 +100,7 @@ mot_index_get(mot_session *s, const mot_view *view, const mot_index_handle *hand
 	if (mot_likely(!(value & VALUE_BUNDLE)))
 	{
 		mot_row    *r = value_row(value);
-		const mot_version *v = mot_row_visible(s, view, index->table, r);
+		const mot_version *v = row_visible(s, view, r);
 
 		if (v == NULL || !entry_stands(handle, v, key, len))
 			return MOT_NOT_FOUND;
@@ -116,7 +116,7 @@ mot_index_get(mot_session *s, const mot_view *view, const mot_index_handle *hand
 
 		if (r == NULL)
 			continue;
-		v = mot_row_visible(s, view, index->table, r);
+		v = row_visible(s, view, r);
 		if (v != NULL && entry_stands(handle, v, key, len))
 		{
 			*row = r;
@@ -177,7 +177,7 @@ mot_cursor_next(mot_cursor *c, mot_row **row, const mot_version **version)
 			}
 			r = value_row(value);
 		}
-		v = mot_row_visible(c->session, &c->view, c->handle.index->table, r);
+		v = row_visible(c->session, &c->view, r);
 		if (v != NULL && entry_stands(&c->handle, v, c->key, c->len))
 		{
 			*row = r;
@@ -388,11 +388,12 @@ rival_check(mot_session *s, const mot_index_handle *handle, mot_row *r,
 					continue;
 
 				/*
-				 * seq_cst: as in skip_uncommitted; being installed is a
+				 * acquire: as in skip_uncommitted; being installed is a
 				 * matter of instructions
 				 */
 				if (spins < 1024 &&
-					atomic_load(&s->engine->slot[owner - 1].commit_state) != COMMIT_NONE)
+					atomic_load_explicit(&s->engine->slot[owner - 1].commit_state,
+										 memory_order_acquire) != COMMIT_NONE)
 				{
 					mot_backoff(&spins);
 					continue;

@@ -49,6 +49,18 @@
 #define mot_assert(c) ((void) 0)
 #endif
 
+/* fetch a line that is about to be written; takes it from other processors' caches */
+static inline void
+mot_prefetch_write(const void *p)
+{
+#if defined(__x86_64__)
+	/* compilers have it for newer models only; older ones take it as no-op */
+	__asm__ __volatile__("prefetchw %0" : : "m"(*(const char *) p));
+#else
+	__builtin_prefetch(p, 1);
+#endif
+}
+
 static inline void
 mot_pause(void)
 {

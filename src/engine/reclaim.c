@@ -47,6 +47,15 @@ queue_grow(mot_session *s, owed_queue *q)
 	return true;
 }
 
+/* under the lock, so that this need not be one atomic operation; relaxed: read as a hint, and by statistics */
+static inline void
+queue_count(owed_queue *q, int64_t change)
+{
+	atomic_store_explicit(&q->count,
+						  atomic_load_explicit(&q->count, memory_order_relaxed) + (uint64_t) change,
+						  memory_order_relaxed);
+}
+
 static void
 queue_append(owed_queue *q, uint64_t what, mot_ts stamp)
 {
@@ -59,8 +68,7 @@ queue_append(owed_queue *q, uint64_t what, mot_ts stamp)
 	b->item[b->used].stamp = stamp;
 	b->used++;
 	q->room--;
-	/* relaxed: statistics */
-	atomic_fetch_add_explicit(&q->count, 1, memory_order_relaxed);
+	queue_count(q, 1);
 }
 
 /* front item, or NULL; emptied blocks are freed or used again */
@@ -420,6 +428,7 @@ static uint64_t
 queue_work(mot_session *s, owed_queue *q, mot_ts horizon, unsigned budget)
 {
 	uint64_t	done = 0;
+	unsigned	n = 0;
 	uint64_t	most = atomic_load_explicit(&q->count, memory_order_relaxed);
 	bool		busy;
 
@@ -443,10 +452,11 @@ queue_work(mot_session *s, owed_queue *q, mot_ts horizon, unsigned budget)
 	{
 		owed_item  *front;
 		owed_item	item[16];
-		unsigned	n = 0;
 
 		/* take some off the front, keeping their room spoken for */
 		mot_spin_lock(&q->lock);
+		queue_count(q, -(int64_t) n);	/* the last ones are done */
+		n = 0;
 		while (n < 16 && done < most &&
 			   (front = queue_front(s, q)) != NULL && front->stamp <= horizon)
 		{
@@ -481,7 +491,6 @@ queue_work(mot_session *s, owed_queue *q, mot_ts horizon, unsigned budget)
 				mot_spin_unlock(&q->lock);
 			}
 		}
-		atomic_fetch_sub_explicit(&q->count, n, memory_order_relaxed);
 	}
 	mot_spin_lock(&q->lock);
 	q->working = false;

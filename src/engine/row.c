@@ -70,11 +70,12 @@ skip_uncommitted(mot_session *s, mot_row *row, uint64_t head, mot_ts snapshot, b
 	*retry = false;
 
 	/*
-	 * seq_cst: we have read the clock (our snapshot) before; a writer stores
-	 * DRAWING before it adds to the clock.  So if we see NONE here, its
-	 * timestamp will be greater than our snapshot.
+	 * We have read the clock (our snapshot) before, with acquire; a writer
+	 * stores DRAWING before it adds to the clock, which releases it.  So if we
+	 * see NONE here, its timestamp will be greater than our snapshot.
+	 * Acquire: what is read again below is read after this.
 	 */
-	state = atomic_load(&slot->commit_state);
+	state = atomic_load_explicit(&slot->commit_state, memory_order_acquire);
 
 	/*
 	 * If the version is still uncommitted now, the state we read was that of
@@ -172,12 +173,8 @@ mot_version_visible(mot_session *s, const mot_view *view, mot_row *row)
 const mot_version *
 mot_row_visible(mot_session *s, const mot_view *view, mot_table *table, mot_row *row)
 {
-	const mot_version *v = mot_version_visible(s, view, row);
-
 	(void) table;
-	if (mot_unlikely(s->validate))
-		mot_read_record(s, row, v ? mot_version_ts(v) : 0);
-	return v;
+	return row_visible(s, view, row);
 }
 
 const mot_version *
@@ -258,7 +255,7 @@ mot_scan_next(mot_session *s, mot_scan *scan, mot_row **row,
 		}
 		while ((*row = mot_page_next(pool, page)) != NULL)
 		{
-			*version = mot_row_visible(s, &scan->view, scan->table, *row);
+			*version = row_visible(s, &scan->view, *row);
 			if (*version != NULL)
 				return true;
 		}

@@ -206,14 +206,20 @@ static void
 draw_timestamp(mot_session *s)
 {
 	/*
-	 * seq_cst: DRAWING is seen by whoever sees the clock moved; see
-	 * skip_uncommitted in row.c.
+	 * Relaxed: the addition to the clock releases it, so DRAWING (or more) is
+	 * seen by whoever sees the clock moved; see skip_uncommitted in row.c.
 	 */
-	atomic_store(&s->slot->commit_state, COMMIT_DRAWING);
+	atomic_store_explicit(&s->slot->commit_state, COMMIT_DRAWING, memory_order_relaxed);
+
+	/*
+	 * seq_cst, so also release and acquire: of two that validate against each
+	 * other, the later one here sees the earlier one's DRAWING.
+	 */
 	s->commit_ts = atomic_fetch_add(&s->engine->clock, 1) + 1;
 	mot_count_shared(1);
 	MOT_STOP_POINT("commit-drawn");
-	atomic_store(&s->slot->commit_state, s->commit_ts);
+	/* release: not before DRAWING; who sees that waits for this */
+	atomic_store_explicit(&s->slot->commit_state, s->commit_ts, memory_order_release);
 }
 
 mot_status
@@ -223,6 +229,8 @@ mot_txn_prepare(mot_session *s)
 
 	if (s->out_of_memory)
 		return MOT_NO_PRIVATE_MEMORY;
+	if (s->validate && s->writes > 0)
+		mot_prefetch_write(&s->engine->clock);	/* arrives while rows are locked */
 	if (s->deferred_count != 0)
 	{
 		status = lock_deferred(s);

@@ -46,16 +46,12 @@ array_room(mot_session *s, void **array, uint64_t *size, uint64_t count, size_t 
 	return true;
 }
 
+/* mot_read_record without room in the array */
 void
-mot_read_record(mot_session *s, mot_row *row, mot_ts ts)
+mot_read_record_more(mot_session *s, mot_row *row, mot_ts ts)
 {
-	if (s->read_count > 0 && s->reads[s->read_count - 1].row == row)
-		return;
-	if (!array_room(s, (void **) &s->reads, &s->read_size, s->read_count, sizeof(read_item)))
-		return;
-	s->reads[s->read_count].row = row;
-	s->reads[s->read_count].ts = ts;
-	s->read_count++;
+	if (array_room(s, (void **) &s->reads, &s->read_size, s->read_count, sizeof(read_item)))
+		mot_read_record(s, row, ts);
 }
 
 void
@@ -160,8 +156,13 @@ read_stands(mot_session *s, const read_item *item)
 
 		if (owner != 0 && owner != s->owner)
 		{
-			/* seq_cst: ordered with the draw of our own timestamp */
-			uint64_t	state = atomic_load(&s->engine->slot[owner - 1].commit_state);
+			/*
+			 * After our own draw: if we see NONE, the holder's draw comes
+			 * later (see draw_timestamp).  Acquire: the head is read again
+			 * after it.
+			 */
+			uint64_t	state = atomic_load_explicit(&s->engine->slot[owner - 1].commit_state,
+													 memory_order_acquire);
 
 			if (row_head(item->row) != head)
 				continue;
