@@ -1,0 +1,733 @@
+/*-------------------------------------------------------------------------
+ *
+ * test_region.c
+ *	  The engine's memory region, one property at a time: its sizes and its
+ *	  reset, walking the rows in it, orders of events that are rare, several
+ *	  NUMA nodes, and several processes.
+ *
+ * Objects and pools are in test_memory.c.  Processes appear here only where
+ * their order does not matter; threads at random are for stress_memory.c.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include <pthread.h>
+
+#include "memory_util.h"
+
+#define CHILDREN 4
+#define EACH 20000				/* rows a child makes */
+
+/*---- the region ----*/
+
+static void
+regions_of_all_sizes(void)
+{
+#ifdef SANITIZED
+	size_t		largest = (size_t) 4 << 30;
+#else
+	size_t		largest = (size_t) 4 << 40;
+#endif
+	char		err[200] = "";
+	mot_region *region;
+	mot_pool   *pool;
+	double		start = test_seconds();
+	char	   *object;
+
+	region = make_region(largest, 5000, 0);
+	printf("# a region of %zu GB created in %.1f ms\n", largest >> 30,
+		   (test_seconds() - start) * 1e3);
+	CHECK(test_seconds() - start < 1.0);
+	CHECK(mot_region_max(region) == largest);
+	pool = make_pool(region, MOT_POOL_ROWS);
+	object = mot_alloc(mot_region_cache(region, 4999), pool, largest / 2, MOT_FOR_NEW_ROW, NULL);
+	CHECK(object != NULL);
+	object[0] = object[largest / 2 - 1] = 1;
+	mot_row_mark(region, object);
+	CHECK(count_rows(pool) == 1);
+	CHECK(mot_alloc(mot_region_cache(region, 7), pool, 10, MOT_FOR_NEW_ROW, NULL) != NULL);
+	mot_pool_destroy(pool);
+	start = test_seconds();
+	mot_region_reset(region);
+	CHECK(test_seconds() - start < 1.0);
+	mot_region_destroy(region);
+
+	CHECK(mot_region_create(0, 1, 0, 0, err, sizeof(err)) == NULL);
+	CHECK(err[0] != '\0');
+	CHECK(mot_region_create(SIZE_MAX, 1, 0, 0, err, sizeof(err)) == NULL);
+
+	/*
+	 * no huge pages, as on most machines: one fails with a reason, one goes
+	 * without
+	 */
+	err[0] = '\0';
+	region = mot_region_create(64 * MB, 1, 0, MOT_REGION_HUGE_ON, err, sizeof(err));
+	if (region)
+		mot_region_destroy(region);
+	else
+		CHECK(strstr(err, "huge pages") != NULL);
+	region = make_region(64 * MB, 1, MOT_REGION_HUGE_TRY);
+	pool = make_pool(region, MOT_POOL_PLAIN);
+	object = mot_alloc(mot_region_cache(region, 0), pool, 60 * MB, MOT_FOR_CHANGE, NULL);
+	REQUIRE(object != NULL);
+	memset(object, 1, 60 * MB);
+	mot_pool_destroy(pool);
+	mot_region_destroy(region);
+}
+
+static void
+reset_makes_new(void)
+{
+	mot_region *region = make_region(64 * MB, 4, 0);
+	char	   *header = mot_region_header(region);
+
+	for (int round = 0; round < 3; round++)
+	{
+		mot_pool   *pool;
+		size_t		count = 0;
+		void	   *object;
+
+		for (int i = 0; i < 1000; i++)
+			CHECK(header[i] == 0);
+		memset(header, 1, 1000);
+		CHECK(mot_region_used(region) == 0);
+		CHECK(stats(region).chunk_bytes == 0 && stats(region).system_bytes == 0);
+		CHECK(resident(region) == 0);
+
+		pool = make_pool(region, MOT_POOL_ROWS);
+		CHECK(mot_pool_directory_size(pool) == 0);
+		while ((object = mot_alloc(mot_region_cache(region, count % 4), pool, 200,
+								   MOT_FOR_NEW_ROW, NULL)) != NULL)
+		{
+			memset(object, 1, 200);
+			mot_row_mark(region, object);
+			count++;
+		}
+		CHECK(count * 208 > 58 * MB);
+		CHECK(count_rows(pool) == count);
+		mot_region_reset(region);
+	}
+	mot_region_destroy(region);
+}
+
+static void
+offsets_name_objects(void)
+{
+	mot_region *region = make_region(64 * MB, 1, 0);
+	mot_pool   *pool = make_pool(region, MOT_POOL_ROWS);
+	void	   *object = mot_alloc(mot_region_cache(region, 0), pool, 100, MOT_FOR_NEW_ROW, NULL);
+	uint64_t	offset = mot_region_offset(mot_region_base(region), object);
+
+	CHECK(offset != 0 && offset % 16 == 0);
+	CHECK((char *) mot_region_base(region) + offset == object);
+	mot_region_destroy(region);
+}
+
+/*---- rows ----*/
+
+static void
+rows_are_walked_once(void)
+{
+	mot_region *region = make_region(256 * MB, 1, 0);
+	mot_cache  *cache = mot_region_cache(region, 0);
+	mot_pool   *pool = make_pool(region, MOT_POOL_ROWS);
+	size_t		count = 60000;
+	mot_page_view view;
+	size_t		marked = 0;
+	uint64_t	directory;
+	int			bad = 0;
+
+	/* rows of all sizes, each beginning with a counter of visits */
+	for (size_t i = 0; i < count; i++)
+	{
+		size_t		size = i % 1000 == 0 ? 40000 + test_random() % 200000 :
+		8 + test_random() % 900;
+
+		objects[i] = mot_alloc(cache, pool, size, MOT_FOR_NEW_ROW, NULL);
+		REQUIRE(objects[i] != NULL);
+		*(uint64_t *) objects[i] = 0;
+		CHECK(mot_usable_size(region, objects[i]) >= 32);
+		if (i % 3 != 0 || i % 1000 == 0)
+		{
+			uint32_t	before = mot_page_insert_counter(region, mot_object_page(region, objects[i]));
+
+			mot_row_mark(region, objects[i]);
+			bad += mot_page_insert_counter(region, mot_object_page(region, objects[i])) != before + 1;
+		}
+	}
+	CHECK(bad == 0);
+	for (uint64_t i = 0; i < mot_pool_directory_size(pool); i++)
+		if (mot_pool_page(pool, i, &view))
+		{
+			uint64_t   *row;
+
+			CHECK(view.insert_counter == mot_page_insert_counter(region, view.page_no));
+			while ((row = mot_page_next(pool, &view)) != NULL)
+			{
+				bad += mot_object_page(region, row) != view.page_no;
+				(*row)++;
+			}
+		}
+	for (size_t i = 0; i < count; i++)
+	{
+		bool		is_row = i % 3 != 0 || i % 1000 == 0;
+
+		bad += *(uint64_t *) objects[i] != is_row;
+		bad += mot_row_marked(region, objects[i]) != is_row;
+		marked += is_row;
+	}
+	CHECK(bad == 0);
+	CHECK(count_rows(pool) == marked);
+
+	/* pages leave and others take their entries */
+	directory = mot_pool_directory_size(pool);
+	for (size_t i = 0; i < count; i++)
+	{
+		if (mot_row_marked(region, objects[i]))
+			mot_row_unmark(region, objects[i]);
+		mot_free(cache, objects[i]);
+	}
+	mot_cache_flush(cache);
+	CHECK(count_rows(pool) == 0);
+	CHECK(page_bytes(pool) <= 64 * MOT_PAGE_SIZE);
+	for (size_t i = 0; i < 20000; i++)
+	{
+		objects[i] = mot_alloc(cache, pool, 300, MOT_FOR_NEW_ROW, NULL);
+		mot_row_mark(region, objects[i]);
+	}
+	CHECK(count_rows(pool) == 20000);
+	CHECK(mot_pool_directory_size(pool) == directory);
+	CHECK(mot_pool_joins(pool) > directory);
+	mot_region_destroy(region);
+}
+
+/* a walker stands in a page while it leaves and comes back as another */
+static void
+walker_notices_a_page_gone(void)
+{
+	mot_region *region = make_region(64 * MB, 1, 0);
+	mot_cache  *cache = mot_region_cache(region, 0);
+	mot_pool   *pool = make_pool(region, MOT_POOL_ROWS);
+	mot_pool   *thief = make_pool(region, MOT_POOL_ROWS);
+	mot_page_view view,
+				later;
+	void	   *guard = mot_alloc(cache, pool, 64, MOT_FOR_NEW_ROW, NULL);
+	void	   *row;
+	bool		back = false;
+
+	/* two pages of one class, of which one can leave and one is kept */
+	for (int i = 0; i < 1024; i++)
+		objects[i] = mot_alloc(cache, pool, 128, MOT_FOR_NEW_ROW, NULL);
+	mot_cache_flush(cache);
+	row = objects[1023];
+	mot_row_mark(region, row);
+	for (uint64_t i = 0; i < mot_pool_directory_size(pool); i++)
+		if (mot_pool_page(pool, i, &view) &&
+			view.page_no == mot_object_page(region, row))
+			break;
+	CHECK(view.object_size == 128 && view.objects == 512);
+
+	mot_row_unmark(region, row);
+	for (int i = 0; i < 1024; i++)
+		mot_free(cache, objects[i]);
+	mot_cache_flush(cache);
+	(void) mot_pools_shrink(region);
+	CHECK(mot_usable_size(region, row) == 0);
+
+	/* another pool's rows in that page are none of the walker's */
+	for (int i = 0; i < 2000 && !back; i++)
+	{
+		void	   *other = mot_alloc(cache, thief, 48, MOT_FOR_NEW_ROW, NULL);
+
+		mot_row_mark(region, other);
+		back = mot_object_page(region, other) == view.page_no;
+	}
+	CHECK(back);
+	later = view;
+	CHECK(mot_page_next(pool, &later) == NULL);
+
+	/* nor its own pool's rows, of another size, once it has come back */
+	mot_pool_destroy(thief);
+	back = false;
+	for (int i = 0; i < 2000; i++)
+	{
+		void	   *other = mot_alloc(cache, pool, 48, MOT_FOR_NEW_ROW, NULL);
+
+		mot_row_mark(region, other);
+		back |= mot_object_page(region, other) == view.page_no;
+	}
+	CHECK(back);
+	later = view;
+	CHECK(mot_page_next(pool, &later) == NULL);
+	CHECK(count_rows(pool) == 2000);
+	mot_row_mark(region, guard);
+	CHECK(count_rows(pool) == 2001);
+	mot_region_destroy(region);
+}
+
+/* rows that were never unmarked are not the next pool's */
+static void
+dropped_rows_leave_no_marks(void)
+{
+	mot_region *region = make_region(64 * MB, 1, 0);
+	mot_cache  *cache = mot_region_cache(region, 0);
+
+	for (int round = 0; round < 4; round++)
+	{
+		mot_pool   *pool = make_pool(region, MOT_POOL_ROWS);
+		int			count = 100000;
+		int			marked = 0;
+
+		for (int i = 0; i < count; i++)
+			objects[i] = mot_alloc(cache, pool, 64 + 32 * (size_t) round, MOT_FOR_NEW_ROW, NULL);
+		CHECK(count_rows(pool) == 0);
+		for (int i = 0; i < count; i++)
+			if (mot_row_marked(region, objects[i]))
+				marked++;
+			else
+				mot_row_mark(region, objects[i]);
+		CHECK(marked == 0);
+		CHECK(count_rows(pool) == (uint64_t) count);
+		mot_pool_destroy(pool);
+	}
+	mot_region_destroy(region);
+}
+
+/*---- orders of events that are rare ----*/
+
+#ifdef MOT_STOP_POINTS
+
+/*
+ * A thread of the test's that reaches the named point stops there until it
+ * is let go; the test's own thread passes.
+ */
+static const char *stop_at;
+static pthread_t stop_not;
+static atomic_bool stopped;
+static atomic_bool let_go;
+static atomic_bool finished;
+
+static void
+stop_here(const char *name)
+{
+	if (stop_at == NULL || strcmp(name, stop_at) != 0 ||
+		pthread_equal(pthread_self(), stop_not))
+		return;
+	atomic_store(&stopped, true);
+	while (!atomic_load(&let_go))
+		usleep(100);
+}
+
+static pthread_t
+start_and_stop(const char *name, void *(*function) (void *), void *arg)
+{
+	pthread_t	thread;
+
+	atomic_store(&stopped, false);
+	atomic_store(&let_go, false);
+	atomic_store(&finished, false);
+	stop_at = name;
+	stop_not = pthread_self();
+	mot_stop_point_handler = stop_here;
+	REQUIRE(pthread_create(&thread, NULL, function, arg) == 0);
+	while (!atomic_load(&stopped))
+		usleep(100);
+	return thread;
+}
+
+static void *
+free_and_tell(void *object)
+{
+	mot_region *region = ((mot_region **) object)[0];
+
+	mot_free(mot_region_cache(region, 1), ((void **) object)[1]);
+	atomic_store(&finished, true);
+	return NULL;
+}
+
+static void *
+flush_and_tell(void *region)
+{
+	mot_cache_flush(mot_region_cache(region, 1));
+	atomic_store(&finished, true);
+	return NULL;
+}
+
+static void *
+destroy_and_tell(void *pool)
+{
+	mot_pool_destroy(pool);
+	atomic_store(&finished, true);
+	return NULL;
+}
+
+static void *
+let_go_soon(void *arg)
+{
+	usleep(50 * 1000);
+	atomic_store(&let_go, true);
+	return arg;
+}
+
+/* the only free chunk is on its way back: who needs it gets it all the same */
+static void
+returning_chunk_is_waited_for(void)
+{
+	mot_region *region = make_region(64 * MB, 2, 0);
+	mot_cache  *cache = mot_region_cache(region, 0);
+	mot_pool   *pool = make_pool(region, MOT_POOL_PLAIN);
+	pthread_t	threads[2];
+	void	   *args[2];
+	size_t		count = 0;
+
+	/* 31 pages of it are free and not charged, but in no list while it goes */
+	while ((objects[count] = mot_alloc(cache, pool, MOT_PAGE_SIZE, MOT_FOR_CHANGE, NULL)) != NULL)
+		count++;
+	CHECK(count == 32 * 32);
+	args[0] = region;
+	args[1] = objects[500];
+	for (size_t i = 0; i < count; i++)
+		if (i != 500 && mot_object_page(region, objects[i]) / 32 ==
+			mot_object_page(region, objects[500]) / 32)
+			mot_free(cache, objects[i]);
+	threads[0] = start_and_stop("chunk-returning", free_and_tell, args);
+	CHECK(mot_region_used(region) <= 63 * MB);
+	REQUIRE(pthread_create(&threads[1], NULL, let_go_soon, NULL) == 0);
+	CHECK(mot_alloc(cache, pool, MOT_PAGE_SIZE, MOT_FOR_CHANGE, NULL) != NULL);
+	CHECK(atomic_load(&let_go));
+	for (int t = 0; t < 2; t++)
+		pthread_join(threads[t], NULL);
+	mot_stop_point_handler = NULL;
+	mot_region_destroy(region);
+}
+
+/* a pool does not go while another process puts its cached objects back */
+static void
+destroy_waits_for_a_flush(void)
+{
+	mot_region *region = make_region(64 * MB, 2, 0);
+	mot_pool   *pool = make_pool(region, MOT_POOL_PLAIN);
+	mot_cache  *cache = mot_region_cache(region, 1);
+	pthread_t	flusher,
+				destroyer;
+
+	mot_free(cache, mot_alloc(cache, pool, 64, MOT_FOR_CHANGE, NULL));
+	flusher = start_and_stop("magazine-returning", flush_and_tell, region);
+	REQUIRE(pthread_create(&destroyer, NULL, destroy_and_tell, pool) == 0);
+	usleep(50 * 1000);
+	CHECK(page_bytes(pool) == MOT_PAGE_SIZE);
+	CHECK(!atomic_load(&finished));
+	atomic_store(&let_go, true);
+	pthread_join(flusher, NULL);
+	pthread_join(destroyer, NULL);
+	mot_stop_point_handler = NULL;
+	CHECK(mot_region_used(region) <= 2 * MOT_PAGE_SIZE);
+	mot_region_destroy(region);
+}
+
+/* and a flush that comes while it goes leaves its objects alone */
+static void
+flush_forgets_a_pool_that_goes(void)
+{
+	mot_region *region = make_region(64 * MB, 2, 0);
+	mot_pool   *pool = make_pool(region, MOT_POOL_PLAIN);
+	mot_cache  *cache = mot_region_cache(region, 0);
+	pthread_t	destroyer;
+
+	mot_free(cache, mot_alloc(cache, pool, 64, MOT_FOR_CHANGE, NULL));
+	destroyer = start_and_stop("pool-destroy", destroy_and_tell, pool);
+	CHECK(live_bytes(pool) > 0);
+	mot_cache_flush(cache);
+	CHECK(live_bytes(pool) > 0);
+	CHECK(page_bytes(pool) == MOT_PAGE_SIZE);
+	atomic_store(&let_go, true);
+	pthread_join(destroyer, NULL);
+	mot_stop_point_handler = NULL;
+	CHECK(mot_region_used(region) <= 2 * MOT_PAGE_SIZE);
+	mot_region_destroy(region);
+}
+
+/* a row marked, its page's counter not yet: the scan that missed it will know */
+static void *
+mark_and_tell(void *args)
+{
+	mot_row_mark(((mot_region **) args)[0], ((void **) args)[1]);
+	atomic_store(&finished, true);
+	return NULL;
+}
+
+static void
+mark_comes_before_its_counter(void)
+{
+	mot_region *region = make_region(64 * MB, 2, 0);
+	mot_pool   *pool = make_pool(region, MOT_POOL_ROWS);
+	mot_page_view before,
+				between;
+	void	   *args[2];
+	pthread_t	marker;
+
+	args[0] = region;
+	args[1] = mot_alloc(mot_region_cache(region, 0), pool, 64, MOT_FOR_NEW_ROW, NULL);
+	CHECK(mot_pool_page(pool, 0, &before));
+	CHECK(mot_page_next(pool, &before) == NULL);
+	marker = start_and_stop("row-marked", mark_and_tell, args);
+	CHECK(mot_pool_page(pool, 0, &between));
+	CHECK(mot_page_next(pool, &between) == args[1]);
+	CHECK(between.insert_counter == before.insert_counter);
+	atomic_store(&let_go, true);
+	pthread_join(marker, NULL);
+	mot_stop_point_handler = NULL;
+	CHECK(mot_page_insert_counter(region, before.page_no) == before.insert_counter + 1);
+	mot_region_destroy(region);
+}
+
+#endif							/* MOT_STOP_POINTS */
+
+/*---- nodes ----*/
+
+static void
+eight_nodes(void)
+{
+	mot_region *region;
+	mot_pool   *pool;
+	mot_memory_stat stat;
+	uint64_t	before[8];
+	mot_cache  *cache;
+	size_t		count = 0;
+	int			bad = 0;
+
+	setenv("HWLOC_SYNTHETIC", "node:8 core:2 pu:1", 1);
+	region = make_region(64 * MB, 16, 0);
+	unsetenv("HWLOC_SYNTHETIC");
+	CHECK(mot_region_nodes(region) == 8);
+	pool = make_pool(region, MOT_POOL_ROWS);
+
+	/* each allocates on its own node */
+	for (unsigned n = 0; n < 8; n++)
+	{
+		mot_topology_pretended_cpu = (int) (n * 2 + 1);
+		CHECK(mot_region_current_node(region) == n);
+		for (int i = 0; i < 1000; i++)
+		{
+			objects[count] = mot_alloc(mot_region_cache(region, n), pool, 256, MOT_FOR_NEW_ROW, NULL);
+			REQUIRE(objects[count] != NULL);
+			mot_row_mark(region, objects[count]);
+			bad += region->chunks[mot_object_page(region, objects[count]) / 32].node != n;
+			count++;
+		}
+		mot_memory_stats(region, n, &stat);
+		CHECK(stat.page_bytes >= 4 * MOT_PAGE_SIZE && stat.page_bytes <= 6 * MOT_PAGE_SIZE);
+		CHECK(stat.chunk_bytes == MOT_CHUNK_SIZE && stat.max_bytes == 0);
+		before[n] = stat.page_bytes;
+	}
+	CHECK(bad == 0);
+	CHECK(count_rows(pool) == 8000);
+
+	/* one frees them all: they go home */
+	mot_topology_pretended_cpu = 0;
+	cache = mot_region_cache(region, 9);
+	for (size_t i = 0; i < count; i++)
+	{
+		mot_row_unmark(region, objects[i]);
+		mot_free(cache, objects[i]);
+	}
+	for (unsigned n = 0; n < 16; n++)
+		mot_cache_flush(mot_region_cache(region, n));
+	CHECK(live_bytes(pool) == 0);
+	for (unsigned n = 0; n < 8; n++)
+	{
+		mot_memory_stats(region, n, &stat);
+		CHECK(stat.page_bytes == before[n] - 3 * MOT_PAGE_SIZE);
+	}
+
+	/* a process that moves takes memory where it is now */
+	for (unsigned n = 0; n < 8; n++)
+	{
+		mot_topology_pretended_cpu = (int) (n * 2);
+		for (int i = 0; i < 100; i++)
+			objects[i] = mot_alloc(cache, pool, 256, MOT_FOR_NEW_ROW, NULL);
+		CHECK(region->chunks[mot_object_page(region, objects[99]) / 32].node == n);
+	}
+
+	/* and one alone can use the memory of all */
+	mot_topology_pretended_cpu = 6;
+	count = 0;
+	while (mot_alloc(cache, pool, 4000, MOT_FOR_CHANGE, NULL))
+		count++;
+	CHECK(count * 4096 > 56 * MB);
+	mot_pool_destroy(pool);
+	CHECK(stats(region).page_bytes <= 24 * MOT_PAGE_SIZE);	/* the engine's, of any
+															 * node */
+	mot_topology_pretended_cpu = -1;
+	mot_region_destroy(region);
+}
+
+/* a large region's chunks belong to nodes by spans; all of them can be had */
+static void
+spans_of_chunks(void)
+{
+	mot_region *region;
+	mot_pool   *pool;
+	mot_cache  *cache;
+	size_t		chunks = 40000;
+	size_t		count = 0;
+
+	setenv("HWLOC_SYNTHETIC", "node:3 core:1 pu:1", 1);
+	region = make_region(chunks * MOT_CHUNK_SIZE, 1, 0);
+	unsetenv("HWLOC_SYNTHETIC");
+	CHECK(region->span_shift == 3);
+	pool = make_pool(region, MOT_POOL_PLAIN);
+	cache = mot_region_cache(region, 0);
+	for (;; count++)
+	{
+		mot_topology_pretended_cpu = (int) (count % 3);
+		objects[count] = mot_alloc(cache, pool, MOT_CHUNK_SIZE, MOT_FOR_CHANGE, NULL);
+		if (objects[count] == NULL)
+			break;
+	}
+	CHECK(count == chunks);
+	for (size_t i = 0; i < count; i++)
+		mot_free(cache, objects[i]);
+	CHECK(stats(region).chunk_bytes == 0);
+	CHECK(region->state->spans_assigned == 0);
+	CHECK(mot_alloc(cache, pool, chunks * MOT_CHUNK_SIZE, MOT_FOR_CHANGE, NULL) != NULL);
+	mot_topology_pretended_cpu = -1;
+	mot_region_destroy(region);
+}
+
+/*---- processes ----*/
+
+static void
+processes_share(void)
+{
+	mot_region *region = make_region(128 * MB, CHILDREN + 1, 0);
+	mot_pool   *pool = make_pool(region, MOT_POOL_ROWS);
+	uint64_t  **lists = mot_region_header(region);
+	uint64_t	seen[CHILDREN] = {0};
+	pid_t		children[CHILDREN];
+	mot_page_view view;
+	int			bad = 0;
+
+	fflush(stdout);
+	for (uint64_t c = 0; c < CHILDREN; c++)
+	{
+		children[c] = fork();
+		REQUIRE(children[c] >= 0);
+		if (children[c] == 0)
+		{
+			mot_cache  *cache = mot_region_cache(region, (unsigned) c);
+			uint64_t	rng = test_seed + c;
+
+			for (uint64_t i = 0; i < EACH; i++)
+			{
+				size_t		size = 24 + test_random_from(&rng) % 400;
+				uint64_t   *row = mot_alloc(cache, pool, size, MOT_FOR_NEW_ROW, NULL);
+
+				REQUIRE(row != NULL);
+				row[0] = c;
+				row[1] = size;
+				row[2] = (uint64_t) lists[c];	/* its rows, linked */
+				lists[c] = row;
+				mot_row_mark(region, row);
+			}
+			test_child_exit();
+		}
+	}
+	for (int c = 0; c < CHILDREN; c++)
+		CHECK(test_child_ok(children[c]));
+
+	CHECK(count_rows(pool) == CHILDREN * EACH);
+	for (uint64_t i = 0; i < mot_pool_directory_size(pool); i++)
+		if (mot_pool_page(pool, i, &view))
+		{
+			uint64_t   *row;
+
+			while ((row = mot_page_next(pool, &view)) != NULL)
+			{
+				bad += row[0] >= CHILDREN || row[1] > mot_usable_size(region, row);
+				seen[row[0] % CHILDREN]++;
+			}
+		}
+	CHECK(bad == 0);
+	for (int c = 0; c < CHILDREN; c++)
+		CHECK(seen[c] == EACH);
+
+	/* others free them, all at a time, each the next one's */
+	for (int c = 0; c < CHILDREN; c++)
+	{
+		children[c] = fork();
+		REQUIRE(children[c] >= 0);
+		if (children[c] == 0)
+		{
+			mot_cache  *cache = mot_region_cache(region, (unsigned) c);
+			uint64_t   *next;
+
+			for (uint64_t *row = lists[(c + 1) % CHILDREN]; row; row = next)
+			{
+				next = (uint64_t *) row[2];
+				mot_row_unmark(region, row);
+				mot_free(cache, row);
+			}
+			test_child_exit();
+		}
+	}
+	for (int c = 0; c < CHILDREN; c++)
+		CHECK(test_child_ok(children[c]));
+	for (unsigned c = 0; c < CHILDREN; c++)
+		mot_cache_flush(mot_region_cache(region, c));
+	CHECK(count_rows(pool) == 0);
+	CHECK(live_bytes(pool) == 0);
+	mot_pool_destroy(pool);
+	mot_region_destroy(region);
+}
+
+static void
+cache_outlives_its_process(void)
+{
+	mot_region *region = make_region(64 * MB, 2, 0);
+	mot_pool   *pool = make_pool(region, MOT_POOL_PLAIN);
+	void	  **left = mot_region_header(region);
+	pid_t		child;
+
+	fflush(stdout);
+	child = fork();
+	REQUIRE(child >= 0);
+	if (child == 0)
+	{
+		mot_cache  *cache = mot_region_cache(region, 1);
+
+		for (int i = 0; i < 5; i++)
+			left[i] = mot_alloc(cache, pool, 100, MOT_FOR_CHANGE, NULL);
+		for (int i = 0; i < 5; i++)
+			mot_free(cache, left[i]);
+		test_child_exit();
+	}
+	CHECK(test_child_ok(child));
+
+	/* the slot's next owner gets just those, last freed first */
+	for (int i = 4; i >= 0; i--)
+		CHECK(mot_alloc(mot_region_cache(region, 1), pool, 100, MOT_FOR_CHANGE, NULL) == left[i]);
+	mot_region_destroy(region);
+}
+
+int
+main(int argc, char **argv)
+{
+	test_begin(argc, argv);
+	RUN(regions_of_all_sizes);
+	RUN(reset_makes_new);
+	RUN(offsets_name_objects);
+	RUN(rows_are_walked_once);
+	RUN(walker_notices_a_page_gone);
+	RUN(dropped_rows_leave_no_marks);
+#ifdef MOT_STOP_POINTS
+	RUN(returning_chunk_is_waited_for);
+	RUN(destroy_waits_for_a_flush);
+	RUN(flush_forgets_a_pool_that_goes);
+	RUN(mark_comes_before_its_counter);
+#endif
+	RUN(eight_nodes);
+	RUN(spans_of_chunks);
+	RUN(processes_share);
+	RUN(cache_outlives_its_process);
+	return test_end();
+}
