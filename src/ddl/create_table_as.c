@@ -36,6 +36,7 @@ typedef struct IntoReceiver
 	IntoClause *into;
 	Relation	rel;			/* once it exists */
 	MotWriter  *writer;
+	MotBatch   *batch;
 	MemoryContext rowcxt;
 } IntoReceiver;
 
@@ -99,6 +100,7 @@ into_startup(DestReceiver *self, int operation, TupleDesc desc)
 	if (!into->into->skipData)
 	{
 		into->writer = MotWriterBegin(into->rel, GetActiveSnapshot(), GetCurrentCommandId(true));
+		into->batch = MotBatchBegin(into->writer, true, NULL);
 		into->rowcxt = AllocSetContextCreate(CurrentMemoryContext, "mot row",
 											 ALLOCSET_DEFAULT_SIZES);
 	}
@@ -112,15 +114,11 @@ into_receive(TupleTableSlot *slot, DestReceiver *self)
 	if (into->writer)
 	{
 		MemoryContext oldcxt = MemoryContextSwitchTo(into->rowcxt);
-		int			natts = slot->tts_tupleDescriptor->natts;
-		Datum	   *values = (Datum *) palloc(natts * sizeof(Datum));
-		bool	   *isnull = (bool *) palloc(natts * sizeof(bool));
 
-		/* the writer may replace values, and the slot is not ours */
+		/* at once: the query's functions may look at the table, as at heap's */
 		slot_getallattrs(slot);
-		memcpy(values, slot->tts_values, natts * sizeof(Datum));
-		memcpy(isnull, slot->tts_isnull, natts * sizeof(bool));
-		MotWriterLoad(into->writer, values, isnull);
+		MotBatchAdd(into->batch, slot->tts_values, slot->tts_isnull, 0);
+		MotBatchWrite(into->batch);
 		MemoryContextSwitchTo(oldcxt);
 		MemoryContextReset(into->rowcxt);
 	}
@@ -134,6 +132,7 @@ into_shutdown(DestReceiver *self)
 
 	if (into->writer)
 	{
+		MotBatchEnd(into->batch);
 		MotWriterEnd(into->writer);
 		MemoryContextDelete(into->rowcxt);
 		into->writer = NULL;

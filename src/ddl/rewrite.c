@@ -115,20 +115,26 @@ load_rows(Relation rel, Tuplestorestate *store, TupleDesc desc)
 	MemoryContext rowcxt = AllocSetContextCreate(CurrentMemoryContext, "mot row",
 												 ALLOCSET_DEFAULT_SIZES);
 	MotWriter  *writer;
+	MotBatch   *batch;
 
 	MotStorageTruncate(rel);
 	CommandCounterIncrement();
 	writer = MotWriterBegin(rel, GetActiveSnapshot(), GetCurrentCommandId(true));
+	batch = MotBatchBegin(writer, true, NULL);
 	while (tuplestore_gettupleslot(store, true, false, slot))
 	{
 		MemoryContext oldcxt = MemoryContextSwitchTo(rowcxt);
 
 		CHECK_FOR_INTERRUPTS();
 		slot_getallattrs(slot);
-		MotWriterLoad(writer, slot->tts_values, slot->tts_isnull);
+		MotBatchAdd(batch, slot->tts_values, slot->tts_isnull, 0);
+		if (MotBatchFull(batch))
+			MotBatchWrite(batch);
 		MemoryContextSwitchTo(oldcxt);
 		MemoryContextReset(rowcxt);
 	}
+	MotBatchWrite(batch);
+	MotBatchEnd(batch);
 	MotWriterEnd(writer);
 	ExecDropSingleTupleTableSlot(slot);
 	MemoryContextDelete(rowcxt);

@@ -302,6 +302,8 @@ typedef struct MotModify
 	TriggerDesc *triggers;		/* all of them */
 	TriggerDesc *no_after;		/* the same without AFTER ROW triggers */
 	int			users;			/* Begin calls not yet ended */
+	struct MotCopyIn *copy;		/* COPY that writes in batches, else NULL */
+	bool		copy_decided;	/* whether it does; true if it is no COPY */
 } MotModify;
 
 extern bool MotScanIsCurrent(const MotScan *scan);
@@ -333,6 +335,11 @@ extern void MotRefuseOwnChange(mot_session *session, const mot_view *view, mot_t
 extern void MotHideAfterTriggers(MotModify *modify, ResultRelInfo *rinfo, bool hide);
 extern ForeignScan *MotFindTargetScan(ModifyTable *plan, Index resultRelation, int subplan_index,
 									  bool *topmost);
+
+/* copy.c */
+extern void MotCopyBegin(MotModify *modify, ResultRelInfo *rinfo);
+extern void MotCopyRow(MotModify *modify, TupleTableSlot *slot);
+extern void MotCopyEnd(MotModify *modify);
 
 /* conflict.c */
 extern TupleTableSlot *MotInsertOnConflict(MotModify *modify, EState *estate, ResultRelInfo *rinfo,

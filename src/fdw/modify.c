@@ -126,6 +126,7 @@ begin_modify(ResultRelInfo *rinfo, ModifyTableState *mtstate, Snapshot snapshot,
 	modify->check_partition = rel->rd_rel->relispartition;
 	modify->triggers = rinfo->ri_TrigDesc;
 	modify->users = 1;
+	modify->copy_decided = true;
 	rinfo->ri_FdwState = modify;
 
 	/*
@@ -256,7 +257,12 @@ MotBeginForeignInsert(ModifyTableState *mtstate, ResultRelInfo *rinfo)
 		return;
 	}
 	if (plan == NULL)
+	{
 		modify = begin_modify(rinfo, NULL, GetActiveSnapshot(), GetCurrentCommandId(true));
+
+		/* may it write in batches?  Known with the first row. */
+		modify->copy_decided = mtstate->resultRelInfo != rinfo;
+	}
 	else
 	{
 		modify = begin_modify(rinfo, mtstate, estate->es_snapshot, estate->es_output_cid);
@@ -268,6 +274,10 @@ MotBeginForeignInsert(ModifyTableState *mtstate, ResultRelInfo *rinfo)
 void
 MotEndForeignInsert(EState *estate, ResultRelInfo *rinfo)
 {
+	MotModify  *modify = (MotModify *) rinfo->ri_FdwState;
+
+	if (modify != NULL && modify->copy != NULL)
+		MotCopyEnd(modify);
 	MotEndForeignModify(estate, rinfo);
 }
 
@@ -323,11 +333,14 @@ MotExecForeignInsert(EState *estate, ResultRelInfo *rinfo,
 	if (modify->conflict != ONCONFLICT_NONE)
 		return MotInsertOnConflict(modify, estate, rinfo, slot, planSlot);
 
+	if (unlikely(!modify->copy_decided))
+		MotCopyBegin(modify, rinfo);
+
 	/* values that are fetched to be stored go with the row */
 	oldcxt = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
 	slot_getallattrs(slot);
-	if (unlikely(MotLoadRelid == modify->relation->relid))
-		MotWriterLoad(modify->writer, slot->tts_values, slot->tts_isnull);
+	if (modify->copy != NULL)
+		MotCopyRow(modify, slot);
 	else
 	{
 		row = MotWriterInsert(modify->writer, slot->tts_values, slot->tts_isnull);

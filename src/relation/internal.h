@@ -39,4 +39,27 @@ extern mot_status MotTableMake(Relation rel, List *indexes, mot_table **table);
 extern void MotStorageInit(void);
 extern bool MotStorageIndexDropped(mot_table *table, Oid indexoid); /* in this transaction */
 
+/* writer.c; per statement and target table */
+struct MotWriter
+{
+	Relation	rel;
+	MotRelation *mr;
+	mot_session *session;
+	mot_view	view;
+	uint32		command;
+	bool		loose;			/* the view is a loose one of ours */
+	Datum	   *flat;			/* values with out-of-line ones fetched */
+	MemoryContext flat_cxt;		/* where those are; reset with the next row */
+	Datum	   *old_values;		/* columns of the old version up to the last
+								 * key column */
+	bool	   *old_isnull;
+	MotKeyBuffer key;
+	MotKeyBuffer old_key;
+};
+
+extern void MotWriterRefresh(MotWriter *writer);
+extern void MotWriterLocate(MotWriter *writer);
+extern Datum *MotWriterMeasure(MotWriter *writer, Datum *values, const bool *isnull,
+							   size_t *size, unsigned *host_bits);
+
 #endif							/* MOT_RELATION_INTERNAL_H */

@@ -338,15 +338,10 @@ describe(MotRelation *mr, Relation rel, mot_table *table, List *defs)
 	new.serial = mot_table_serial(table);
 	new.built = ++times_built;
 	new.desc = CreateTupleDescCopyConstr(RelationGetDescr(rel));
-	new.has_varlena = false;
 	new.max_key_attnum = 0;
 	new.key_attnums = NULL;
 	new.nindexes = 0;
 	new.indexes = palloc0(Max(list_length(defs), 1) * sizeof(MotIndex));
-
-	for (int i = 0; i < new.desc->natts; i++)
-		if (TupleDescAttr(new.desc, i)->attlen == -1)
-			new.has_varlena = true;
 
 	foreach(lc, defs)
 	{

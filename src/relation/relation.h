@@ -32,7 +32,6 @@ typedef struct MotRelation
 {
 	Oid			relid;			/* hash key */
 	bool		valid;			/* false: rebuild at the next MotRelationGet */
-	bool		has_varlena;	/* some column may hold an out-of-line value */
 	mot_table  *table;
 	uint64		serial;			/* mot_table_serial when it was looked up */
 	uint64		built;			/* another number each time that what follows
@@ -120,13 +119,27 @@ extern void MotWriterUpdate(MotWriter *writer, mot_row *row, const mot_version *
 							Datum *values, bool *isnull);
 extern void MotWriterDelete(MotWriter *writer, mot_row *row, const mot_version *old);
 
-/* COPY FREEZE and loads into a table made by this transaction, under its exclusive lock */
-extern void MotWriterLoad(MotWriter *writer, Datum *values, bool *isnull);
+/*
+ * Rows set aside, to be written together: see batch.c.  Each comes with a
+ * number of the caller's; while rows are written, *current (if not NULL) is
+ * the number of the one that an error is about.  "load": without concurrency
+ * control, into a table made by this transaction, under its exclusive lock.
+ */
+#define MOT_BATCH_ROWS 1000		/* at most; as heap's multi-insert */
+#define MOT_BATCH_BYTES 65535	/* full then; one row may be larger */
+typedef struct MotBatch MotBatch;	/* palloc'd */
+
+extern MotBatch *MotBatchBegin(MotWriter *writer, bool load, uint64 *current);
+extern size_t MotBatchAdd(MotBatch *batch, Datum *values, bool *isnull, uint64 number); /* the row's size */
+extern int	MotBatchRows(const MotBatch *batch);
+extern bool MotBatchFull(const MotBatch *batch);
+extern void MotBatchWrite(MotBatch *batch); /* and empty it */
+extern void MotBatchEnd(MotBatch *batch);
 
 /*
  * COPY FREEZE: the utility hook checks the rules (MotStorageIsNew among them),
  * takes the option out and names the table here while that COPY runs; the
- * wrapper then stores its rows with MotWriterLoad.  InvalidOid otherwise.
+ * wrapper then loads its rows.  InvalidOid otherwise.
  */
 extern Oid	MotLoadRelid;
 

@@ -30,70 +30,70 @@
 /* may a value of this attribute get a short header? */
 #define PACKABLE(att) ((att)->attlen == -1 && (att)->attstorage != TYPSTORAGE_PLAIN)
 
-static size_t data_size(TupleDesc desc, const Datum *values, const bool *isnull);
 static void deform(TupleDesc desc, unsigned host_bits, const void *row, int natts,
 				   Datum *values, bool *isnull);
 
-size_t
-MotRowMeasure(TupleDesc desc, Datum *values, const bool *isnull, unsigned *host_bits)
+/* one pass for everything: this runs for every row written */
+bool
+MotRowMeasure(TupleDesc desc, const Datum *values, const bool *isnull,
+			  size_t *size, unsigned *host_bits)
 {
 	int			natts = desc->natts;
-	bool		hasnull = false;
-	size_t		size;
+	unsigned	bits = (unsigned) natts;
+	size_t		off = 0;
 
 	for (int i = 0; i < natts; i++)
-	{
-		if (isnull[i])
-			hasnull = true;
-		else if (TupleDescAttr(desc, i)->attlen == -1 &&
-				 VARATT_IS_EXTERNAL(DatumGetPointer(values[i])))
-		{
-			/* of another table, or an expanded object: gets flat here */
-			values[i] = PointerGetDatum(detoast_external_attr((struct varlena *)
-															  DatumGetPointer(values[i])));
-		}
-	}
-
-	size = data_size(desc, values, isnull);
-	*host_bits = (unsigned) natts;
-	if (hasnull)
-	{
-		size += BITMAP_SIZE(natts);
-		*host_bits |= MOT_ROW_HAS_NULLS;
-	}
-	size = MAXALIGN(size);
-
-	if (size > MaxAllocSize)
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("row is too big: size %zu, maximum size %zu",
-						size, (size_t) MaxAllocSize)));
-	return size;
-}
-
-/* what heap_compute_data_size does, for values that are not out of line */
-static size_t
-data_size(TupleDesc desc, const Datum *values, const bool *isnull)
-{
-	size_t		size = 0;
-
-	for (int i = 0; i < desc->natts; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(desc, i);
 
 		if (isnull[i])
-			continue;
-		if (att->attlen > 0)
-			size = att_align_nominal(size, att->attalign) + att->attlen;
-		else if (PACKABLE(att) && VARATT_CAN_MAKE_SHORT(DatumGetPointer(values[i])))
-			size += VARATT_CONVERTED_SHORT_SIZE(DatumGetPointer(values[i]));
-		else
 		{
-			size = att_align_datum(size, att->attalign, att->attlen, values[i]);
-			size = att_addlength_datum(size, att->attlen, values[i]);
+			bits |= MOT_ROW_HAS_NULLS;
+			continue;
 		}
+		if (att->attlen > 0)
+			off = att_align_nominal(off, att->attalign) + att->attlen;
+		else if (att->attlen == -1)
+		{
+			struct varlena *value = (struct varlena *) DatumGetPointer(values[i]);
+
+			if (VARATT_IS_SHORT(value))
+			{
+				/* an external one looks like a short one that is empty */
+				if (unlikely(VARATT_IS_EXTERNAL(value)))
+					return false;
+				off += VARSIZE_SHORT(value);
+			}
+			else if (PACKABLE(att) && VARATT_CAN_MAKE_SHORT(value))
+				off += VARATT_CONVERTED_SHORT_SIZE(value);
+			else
+				off = att_align_nominal(off, att->attalign) + VARSIZE(value);
+		}
+		else
+			off += strlen(DatumGetCString(values[i])) + 1;
 	}
-	return size;
+
+	if (bits & MOT_ROW_HAS_NULLS)
+		off += BITMAP_SIZE(natts);
+	off = MAXALIGN(off);
+	if (off > MaxAllocSize)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("row is too big: size %zu, maximum size %zu",
+						off, (size_t) MaxAllocSize)));
+	*size = off;
+	*host_bits = bits;
+	return true;
+}
+
+void
+MotRowFetch(TupleDesc desc, Datum *values, const bool *isnull)
+{
+	for (int i = 0; i < desc->natts; i++)
+		if (!isnull[i] && TupleDescAttr(desc, i)->attlen == -1 &&
+			VARATT_IS_EXTERNAL(DatumGetPointer(values[i])))
+			values[i] = PointerGetDatum(detoast_external_attr((struct varlena *)
+															  DatumGetPointer(values[i])));
 }
 
 /* the next place for a value, the bytes up to it zeroed */

@@ -20,11 +20,16 @@
 #define MOT_ROW_HAS_NULLS 0x0800
 
 /*
- * Prepare values for storing: fetches out-of-line values (replacing entries
- * of values[]; new memory in CurrentMemoryContext), returns the row's size in
- * bytes and its host bits.  Raises 54000 for a row over 1 GB.
+ * The size of the row these values make, and its host bits.  False if one of
+ * them is out of line (of another table's storage, an expanded object).
+ * Raises 54000 for a row over 1 GB.
  */
-extern size_t MotRowMeasure(TupleDesc desc, Datum *values, const bool *isnull, unsigned *host_bits);
+extern bool MotRowMeasure(TupleDesc desc, const Datum *values, const bool *isnull,
+						  size_t *size, unsigned *host_bits);
+
+/* bring out-of-line values here (CurrentMemoryContext), replacing entries of values[] */
+extern void MotRowFetch(TupleDesc desc, Datum *values, const bool *isnull);
+
 extern void MotRowFill(TupleDesc desc, const Datum *values, const bool *isnull,
 					   unsigned host_bits, size_t size, void *data);
 

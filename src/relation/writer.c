@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * writer.c
- *	  The write paths: insert, lock, update, delete, load.
+ *	  The write paths: insert, lock, update, delete.
  *
  * Shared by everything that changes rows of a MOT table.  What is raised from
  * here leaves the change half done; the transaction or subtransaction aborts
@@ -30,37 +30,18 @@
 #include "utils/snapmgr.h"
 #include "xact/xact.h"
 
-struct MotWriter
-{
-	Relation	rel;
-	MotRelation *mr;
-	mot_session *session;
-	mot_view	view;
-	uint32		command;
-	bool		loose;			/* the view is a loose one of ours */
-	Datum	   *flat;			/* values with out-of-line ones fetched */
-	MemoryContext flat_cxt;		/* where those are; reset with the next row */
-	Datum	   *old_values;		/* columns of the old version up to the last
-								 * key column */
-	bool	   *old_isnull;
-	MotKeyBuffer key;
-	MotKeyBuffer old_key;
-};
-
-static void locate(MotWriter *writer);
-static Datum *flatten(MotWriter *writer, Datum *values, const bool *isnull);
-static bool any_external(MotWriter *writer, const Datum *values, const bool *isnull);
-static mot_row *store_row(MotWriter *writer, Datum *values, const bool *isnull);
+static mot_row *store_row(MotWriter *writer, const Datum *values, const bool *isnull,
+						  size_t size, unsigned host_bits);
 static mot_status add_key(MotWriter *writer, MotIndex *index, mot_row *row,
 						  const Datum *values, const bool *isnull, mot_row **other);
+static void add_key_or_raise(MotWriter *writer, MotIndex *index, mot_row *row,
+							 Datum *values, bool *isnull);
 static void drop_key(MotWriter *writer, MotIndex *index, mot_row *row);
 static void deform_old(MotWriter *writer, const mot_version *old);
 static bool key_columns_changed(MotWriter *writer, MotIndex *index,
 								const Datum *values, const bool *isnull);
 static bool column_changed(MotWriter *writer, AttrNumber attnum,
 						   const Datum *values, const bool *isnull);
-static void add_key_or_raise(MotWriter *writer, MotIndex *index, mot_row *row,
-							 Datum *values, bool *isnull);
 
 MotWriter *
 MotWriterBegin(Relation rel, Snapshot snapshot, CommandId cid)
@@ -113,39 +94,36 @@ MotWriterEnd(MotWriter *writer)
  * Before each change: a trigger or function may have made an index in
  * between, or emptied the table.
  */
-static inline void
-locate(MotWriter *writer)
+void
+MotWriterRefresh(MotWriter *writer)
 {
-	writer->session = MotBeginWrite();
 	if (unlikely(!writer->mr->valid))
 		writer->mr = MotRelationGet(writer->rel);
 }
 
-/* ----------------------------------------------------------------- values */
-
-static bool
-any_external(MotWriter *writer, const Datum *values, const bool *isnull)
+void
+MotWriterLocate(MotWriter *writer)
 {
-	TupleDesc	desc = writer->mr->desc;
-
-	for (int i = 0; i < desc->natts; i++)
-		if (TupleDescAttr(desc, i)->attlen == -1 && !isnull[i] &&
-			VARATT_IS_EXTERNAL(DatumGetPointer(values[i])))
-			return true;
-	return false;
+	writer->session = MotBeginWrite();
+	MotWriterRefresh(writer);
 }
 
+/* ----------------------------------------------------------------- values */
+
 /*
- * The values with those that live elsewhere (another table's out-of-line
- * storage, expanded objects) brought here.  The caller's array stays as it
- * is: what we fetch goes with the next row.
+ * The row's size and host bits.  Returns the values to store: the caller's,
+ * or a copy in which those that live elsewhere (another table's out-of-line
+ * storage, expanded objects) are brought here.  The caller's array stays as
+ * it is; what we fetch goes with the next row.
  */
-static Datum *
-flatten(MotWriter *writer, Datum *values, const bool *isnull)
+Datum *
+MotWriterMeasure(MotWriter *writer, Datum *values, const bool *isnull,
+				 size_t *size, unsigned *host_bits)
 {
 	TupleDesc	desc = writer->mr->desc;
+	MemoryContext oldcxt;
 
-	if (!writer->mr->has_varlena || !any_external(writer, values, isnull))
+	if (likely(MotRowMeasure(desc, values, isnull, size, host_bits)))
 		return values;
 
 	if (writer->flat_cxt == NULL)
@@ -157,23 +135,12 @@ flatten(MotWriter *writer, Datum *values, const bool *isnull)
 	}
 	MemoryContextReset(writer->flat_cxt);
 	memcpy(writer->flat, values, desc->natts * sizeof(Datum));
-	return writer->flat;
-}
-
-/* size of the row; out-of-line values are fetched into the writer's memory */
-static size_t
-measure(MotWriter *writer, Datum *values, const bool *isnull, unsigned *host_bits)
-{
-	MemoryContext oldcxt;
-	size_t		size;
-
-	if (values != writer->flat)
-		return MotRowMeasure(writer->mr->desc, values, isnull, host_bits);
 
 	oldcxt = MemoryContextSwitchTo(writer->flat_cxt);
-	size = MotRowMeasure(writer->mr->desc, values, isnull, host_bits);
+	MotRowFetch(desc, writer->flat, isnull);
 	MemoryContextSwitchTo(oldcxt);
-	return size;
+	(void) MotRowMeasure(desc, writer->flat, isnull, size, host_bits);
+	return writer->flat;
 }
 
 /* ----------------------------------------------------------------- insert */
@@ -181,11 +148,13 @@ measure(MotWriter *writer, Datum *values, const bool *isnull, unsigned *host_bit
 mot_row *
 MotWriterInsert(MotWriter *writer, Datum *values, bool *isnull)
 {
+	size_t		size;
+	unsigned	host_bits;
 	mot_row    *row;
 
-	locate(writer);
-	values = flatten(writer, values, isnull);
-	row = store_row(writer, values, isnull);
+	MotWriterLocate(writer);
+	values = MotWriterMeasure(writer, values, isnull, &size, &host_bits);
+	row = store_row(writer, values, isnull, size, host_bits);
 	for (int i = 0; i < writer->mr->nindexes; i++)
 		add_key_or_raise(writer, &writer->mr->indexes[i], row, values, isnull);
 	return row;
@@ -193,10 +162,9 @@ MotWriterInsert(MotWriter *writer, Datum *values, bool *isnull)
 
 /* the row without its index entries */
 static mot_row *
-store_row(MotWriter *writer, Datum *values, const bool *isnull)
+store_row(MotWriter *writer, const Datum *values, const bool *isnull,
+		  size_t size, unsigned host_bits)
 {
-	unsigned	host_bits;
-	size_t		size = measure(writer, values, isnull, &host_bits);
 	mot_row    *row;
 	void	   *data;
 	mot_status	status;
@@ -246,15 +214,17 @@ MotWriterInsertOrFind(MotWriter *writer, List *arbiters, Datum *values, bool *is
 					  mot_row **conflict, MotIndex **conflict_index)
 {
 	MotWait		wait = MOT_WAIT_INIT;
+	size_t		size;
+	unsigned	host_bits;
 
-	locate(writer);
-	values = flatten(writer, values, isnull);
+	MotWriterLocate(writer);
+	values = MotWriterMeasure(writer, values, isnull, &size, &host_bits);
 
 	for (;;)
 	{
 		MotRelation *mr = writer->mr;
 		mot_mark	mark = mot_txn_mark(writer->session);
-		mot_row    *row = store_row(writer, values, isnull);
+		mot_row    *row = store_row(writer, values, isnull, size, host_bits);
 		mot_status	status = MOT_OK;
 
 		/*
@@ -289,7 +259,7 @@ MotWriterInsertOrFind(MotWriter *writer, List *arbiters, Datum *values, bool *is
 			return NULL;
 
 		MotWaitForHolder(NULL, &wait);
-		locate(writer);
+		MotWriterLocate(writer);
 	}
 }
 
@@ -429,10 +399,9 @@ MotWriterUpdate(MotWriter *writer, mot_row *row, const mot_version *old,
 	void	   *data;
 	mot_status	status;
 
-	locate(writer);
+	MotWriterLocate(writer);
 	mr = writer->mr;
-	values = flatten(writer, values, isnull);
-	size = measure(writer, values, isnull, &host_bits);
+	values = MotWriterMeasure(writer, values, isnull, &size, &host_bits);
 
 	if (mr->nindexes > 0)
 	{
@@ -470,7 +439,7 @@ MotWriterDelete(MotWriter *writer, mot_row *row, const mot_version *old)
 	MotRelation *mr;
 	mot_status	status;
 
-	locate(writer);
+	MotWriterLocate(writer);
 	mr = writer->mr;
 	if (mr->nindexes > 0)
 		deform_old(writer, old);
@@ -480,60 +449,6 @@ MotWriterDelete(MotWriter *writer, mot_row *row, const mot_version *old)
 		MotRaiseStatus(status, writer->rel);
 	for (int i = 0; i < mr->nindexes; i++)
 		drop_key(writer, &mr->indexes[i], row);
-}
-
-/* ------------------------------------------------------------------- load */
-
-void
-MotWriterLoad(MotWriter *writer, Datum *values, bool *isnull)
-{
-	MotRelation *mr;
-	unsigned	host_bits;
-	size_t		size;
-	mot_row    *row;
-	mot_row    *other;
-	void	   *data;
-	bool		has_null;
-	mot_status	status;
-
-	if (unlikely(!writer->mr->valid))
-		writer->mr = MotRelationGet(writer->rel);
-	mr = writer->mr;
-	values = flatten(writer, values, isnull);
-	size = measure(writer, values, isnull, &host_bits);
-
-	status = mot_load_row(writer->session, mr->table, host_bits, size, &row, &data);
-	if (unlikely(status != MOT_OK))
-		MotRaiseStatus(status, writer->rel);
-	MotRowFill(mr->desc, values, isnull, host_bits, size, data);
-
-	for (int i = 0; i < mr->nindexes; i++)
-	{
-		MotIndex   *index = &mr->indexes[i];
-
-		MotKeyBufferReset(&writer->key);
-		MotKeyFromRow(index->key, values, isnull, &writer->key, &has_null);
-		status = mot_load_key(writer->session, &index->handle, row,
-							  writer->key.data, writer->key.len,
-							  has_null ? MOT_KEY_DISTINCT : 0, &other);
-		if (likely(status == MOT_OK))
-			continue;
-
-		/* take the row back: it would stay if only a savepoint is rolled back */
-		for (int j = 0; j < i; j++)
-		{
-			MotKeyBufferReset(&writer->key);
-			MotKeyFromRow(mr->indexes[j].key, values, isnull, &writer->key, &has_null);
-			mot_unload_key(writer->session, &mr->indexes[j].handle, row,
-						   writer->key.data, writer->key.len,
-						   has_null ? MOT_KEY_DISTINCT : 0);
-		}
-		mot_unload_row(writer->session, mr->table, row);
-
-		if (status == MOT_DUPLICATE)
-			MotRaiseDuplicate(writer->rel, index, values, isnull);
-		MotRaiseStatus(status, writer->rel);
-	}
 }
 
 /* ----------------------------------------------------------------- errors */

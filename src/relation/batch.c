@@ -1,0 +1,321 @@
+/*-------------------------------------------------------------------------
+ *
+ * batch.c
+ *	  Many new rows of one table, written together: inserted, or loaded.
+ *
+ * Rows set aside are in nobody's sight, as those in heap's multi-insert
+ * buffers: their bytes, in the form the engine stores, and their keys are in
+ * private memory, and the values they were made from may go.
+ *
+ * A batch is inserted in one pass for the rows with their first keys (the
+ * engine journals these two as one) and one pass for each further index, so
+ * that one tree at a time is in the processor's caches.  Yet the error is the
+ * one that row after row would have met: the first row in trouble, and its
+ * first index.  When a duplicate turns up, the remaining indexes are still
+ * tried for the rows before it.
+ *
+ * Loading is without concurrency control, into a table that the transaction
+ * made and would drop when it aborts.  Rows loaded are there at once, so each
+ * gets all its keys before the next.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "relation/internal.h"
+#include "utils/memutils.h"
+#include "xact/xact.h"
+
+/* memory for rows that is kept from one batch to the next */
+#define ROWS_KEPT (256 * 1024)
+
+typedef struct BatchRow
+{
+	size_t		offset;			/* of its bytes */
+	size_t		size;
+	unsigned	host_bits;
+	uint64		number;
+	mot_row    *row;			/* once stored */
+} BatchRow;
+
+/* keys of all rows for one index, one behind the other */
+typedef struct BatchKeys
+{
+	MotKeyBuffer bytes;
+	size_t		end[MOT_BATCH_ROWS];
+	unsigned	flags[MOT_BATCH_ROWS];
+} BatchKeys;
+
+struct MotBatch
+{
+	MotWriter  *writer;
+	bool		load;
+	uint64	   *current;
+	char	   *data;			/* the rows' bytes */
+	size_t		used;
+	size_t		size;
+	int			nrows;
+	int			nindexes;
+	BatchKeys  *keys;			/* of each index */
+	BatchRow	rows[MOT_BATCH_ROWS];
+};
+
+static void insert_rows(MotBatch *batch);
+
+MotBatch *
+MotBatchBegin(MotWriter *writer, bool load, uint64 *current)
+{
+	MotBatch   *batch = palloc(sizeof(MotBatch));
+
+	batch->writer = writer;
+	batch->load = load;
+	batch->current = current;
+
+	/* keys are made before anything is written */
+	MotWriterRefresh(writer);
+	batch->used = 0;
+	batch->size = 8192;
+	batch->data = palloc(batch->size);
+	batch->nrows = 0;
+	batch->nindexes = writer->mr->nindexes;
+	batch->keys = palloc(Max(batch->nindexes, 1) * sizeof(BatchKeys));
+	for (int i = 0; i < batch->nindexes; i++)
+		MotKeyBufferInit(&batch->keys[i].bytes, CurrentMemoryContext);
+	return batch;
+}
+
+void
+MotBatchEnd(MotBatch *batch)
+{
+	for (int i = 0; i < batch->nindexes; i++)
+		if (batch->keys[i].bytes.data != batch->keys[i].bytes.fixed)
+			pfree(batch->keys[i].bytes.data);
+	pfree(batch->keys);
+	pfree(batch->data);
+	pfree(batch);
+}
+
+int
+MotBatchRows(const MotBatch *batch)
+{
+	return batch->nrows;
+}
+
+bool
+MotBatchFull(const MotBatch *batch)
+{
+	return batch->nrows >= MOT_BATCH_ROWS || batch->used >= MOT_BATCH_BYTES;
+}
+
+/* room for a row's bytes */
+static char *
+reserve(MotBatch *batch, size_t size)
+{
+	if (unlikely(batch->size - batch->used < size))
+	{
+		batch->size = Max(2 * batch->size, batch->used + size);
+		batch->data = repalloc_huge(batch->data, batch->size);
+	}
+	return batch->data + batch->used;
+}
+
+size_t
+MotBatchAdd(MotBatch *batch, Datum *values, bool *isnull, uint64 number)
+{
+	MotWriter  *writer = batch->writer;
+	MotRelation *mr = writer->mr;
+	int			n = batch->nrows;
+	BatchRow   *r = &batch->rows[n];
+
+	Assert(n < MOT_BATCH_ROWS);
+	values = MotWriterMeasure(writer, values, isnull, &r->size, &r->host_bits);
+	MotRowFill(mr->desc, values, isnull, r->host_bits, r->size, reserve(batch, r->size));
+	for (int i = 0; i < batch->nindexes; i++)
+	{
+		BatchKeys  *keys = &batch->keys[i];
+		bool		has_null;
+
+		MotKeyFromRow(mr->indexes[i].key, values, isnull, &keys->bytes, &has_null);
+		keys->end[n] = keys->bytes.len;
+		keys->flags[n] = has_null ? MOT_KEY_DISTINCT : 0;
+	}
+	r->offset = batch->used;
+	r->number = number;
+	batch->used += r->size;
+	batch->nrows++;
+	return r->size;
+}
+
+static inline const void *
+key_of(const MotBatch *batch, int index, int n, size_t *len)
+{
+	const BatchKeys *keys = &batch->keys[index];
+	size_t		start = n == 0 ? 0 : keys->end[n - 1];
+
+	*len = keys->end[n] - start;
+	return keys->bytes.data + start;
+}
+
+static inline void
+set_current(MotBatch *batch, int n)
+{
+	if (batch->current != NULL)
+		*batch->current = batch->rows[n].number;
+}
+
+static void
+raise_duplicate(MotBatch *batch, int n, int index)
+{
+	MotRelation *mr = batch->writer->mr;
+	BatchRow   *r = &batch->rows[n];
+	Datum	   *values = palloc(mr->desc->natts * sizeof(Datum));
+	bool	   *isnull = palloc(mr->desc->natts * sizeof(bool));
+
+	set_current(batch, n);
+	MotRowDeformBytes(mr->desc, r->host_bits, batch->data + r->offset,
+					  mr->indexes[index].key->max_attnum, values, isnull);
+	MotRaiseDuplicate(batch->writer->rel, &mr->indexes[index], values, isnull);
+}
+
+/* ----------------------------------------------------------------- insert */
+
+/* false: a live row has the key */
+static inline bool
+insert_key(MotBatch *batch, int index, int n)
+{
+	MotWriter  *writer = batch->writer;
+	MotWait		wait = MOT_WAIT_INIT;
+	size_t		len;
+	const void *key = key_of(batch, index, n, &len);
+	mot_row    *other;
+	mot_status	status;
+
+	set_current(batch, n);
+	while ((status = mot_index_add(writer->session, &writer->mr->indexes[index].handle,
+								   batch->rows[n].row, key, len,
+								   batch->keys[index].flags[n], &other)) == MOT_BUSY)
+		MotWaitForHolder(NULL, &wait);
+	if (unlikely(status != MOT_OK && status != MOT_DUPLICATE))
+		MotRaiseStatus(status, writer->rel);
+	return status == MOT_OK;
+}
+
+static void
+insert_rows(MotBatch *batch)
+{
+	MotWriter  *writer = batch->writer;
+	int			violated = -1;	/* an index */
+	int			limit = batch->nrows;	/* rows that may still be the first in
+										 * trouble */
+
+	for (int n = 0; n < limit; n++)
+	{
+		BatchRow   *r = &batch->rows[n];
+		void	   *data;
+		mot_status	status;
+
+		status = mot_row_insert(writer->session, writer->mr->table, writer->command,
+								r->host_bits, r->size, &r->row, &data);
+		if (unlikely(status != MOT_OK))
+		{
+			set_current(batch, n);
+			MotRaiseStatus(status, writer->rel);
+		}
+		memcpy(data, batch->data + r->offset, r->size);
+		if (batch->nindexes > 0 && !insert_key(batch, 0, n))
+		{
+			violated = 0;
+			limit = n;
+		}
+	}
+	for (int i = 1; i < batch->nindexes; i++)
+	{
+		for (int n = 0; n < limit; n++)
+		{
+			if (!insert_key(batch, i, n))
+			{
+				violated = i;
+				limit = n;
+			}
+		}
+	}
+	if (violated >= 0)
+		raise_duplicate(batch, limit, violated);
+}
+
+/* ------------------------------------------------------------------- load */
+
+static void
+load_row(MotBatch *batch, int n)
+{
+	MotWriter  *writer = batch->writer;
+	MotRelation *mr = writer->mr;
+	BatchRow   *r = &batch->rows[n];
+	void	   *data;
+	mot_row    *other;
+	mot_status	status;
+
+	set_current(batch, n);
+	status = mot_load_row(writer->session, mr->table, r->host_bits, r->size, &r->row, &data);
+	if (unlikely(status != MOT_OK))
+		MotRaiseStatus(status, writer->rel);
+	memcpy(data, batch->data + r->offset, r->size);
+
+	for (int i = 0; i < batch->nindexes; i++)
+	{
+		size_t		len;
+		const void *key = key_of(batch, i, n, &len);
+
+		status = mot_load_key(writer->session, &mr->indexes[i].handle, r->row,
+							  key, len, batch->keys[i].flags[n], &other);
+		if (likely(status == MOT_OK))
+			continue;
+
+		/* take the row back: it would stay if only a savepoint is rolled back */
+		for (int j = 0; j < i; j++)
+		{
+			key = key_of(batch, j, n, &len);
+			mot_unload_key(writer->session, &mr->indexes[j].handle, r->row,
+						   key, len, batch->keys[j].flags[n]);
+		}
+		mot_unload_row(writer->session, mr->table, r->row);
+
+		if (status == MOT_DUPLICATE)
+			raise_duplicate(batch, n, i);
+		MotRaiseStatus(status, writer->rel);
+	}
+}
+
+/* The batch is empty afterwards. */
+void
+MotBatchWrite(MotBatch *batch)
+{
+	MotWriter  *writer = batch->writer;
+
+	if (batch->nrows == 0)
+		return;
+	if (batch->load)
+		MotWriterRefresh(writer);
+	else
+		MotWriterLocate(writer);
+	if (writer->mr->nindexes != batch->nindexes)
+		elog(ERROR, "indexes of table \"%s\" have changed", RelationGetRelationName(writer->rel));
+
+	if (!batch->load)
+		insert_rows(batch);
+	else
+	{
+		for (int n = 0; n < batch->nrows; n++)
+			load_row(batch, n);
+	}
+
+	batch->nrows = 0;
+	batch->used = 0;
+	for (int i = 0; i < batch->nindexes; i++)
+		MotKeyBufferReset(&batch->keys[i].bytes);
+	if (batch->size > ROWS_KEPT)
+	{
+		batch->size = ROWS_KEPT;
+		batch->data = repalloc_huge(batch->data, batch->size);
+	}
+}
