@@ -21,6 +21,12 @@ mot_host_free(mot_session *s, void *bytes)
 	mot_free(s->cache, bytes);
 }
 
+void
+mot_session_use_reserve(mot_session *s, bool use)
+{
+	s->use_reserve = use;
+}
+
 /*
  * The clock moves first: a snapshot taken from now on is entitled to the
  * rows, and whoever has an older one is not.

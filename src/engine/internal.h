@@ -483,6 +483,7 @@ struct mot_session
 	mot_tree_context tree;
 	mot_tree_context tree_exclusive;
 	mot_holder	holder;
+	bool		use_reserve;	/* everything is as urgent as a change */
 
 	/*
 	 * newest commit that the transaction has seen anything of; kept to find

@@ -117,6 +117,13 @@ extern void mot_session_close(mot_session *session);
 extern mot_engine *mot_session_engine(mot_session *session);
 
 /*
+ * Replay: what another server had room for has to find room here, so this
+ * session's new rows and keys may use the reserve that is otherwise kept for
+ * updates and deletes.
+ */
+extern void mot_session_use_reserve(mot_session *session, bool use);
+
+/*
  * Snapshots.  take: a snapshot of now; it is (or something older already was)
  * published when this returns.  hold: the oldest snapshot this session still
  * needs is "oldest"; MOT_TS_NONE when it needs none.

@@ -606,8 +606,11 @@ mot_session_alloc(mot_session *s, mot_pool *pool, size_t size,
 				  mot_purpose purpose, mot_status *status)
 {
 	int			why = 0;
-	void	   *p = mot_alloc(s->cache, pool, size, purpose, &why);
+	void	   *p;
 
+	if (mot_unlikely(s->use_reserve))
+		purpose = MOT_FOR_CHANGE;
+	p = mot_alloc(s->cache, pool, size, purpose, &why);
 	if (mot_unlikely(p == NULL))
 	{
 		(void) mot_reclaim_all(s);

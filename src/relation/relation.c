@@ -25,6 +25,7 @@
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/relation.h"
+#include "access/xlog.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_foreign_server.h"
 #include "catalog/pg_foreign_table.h"
@@ -40,6 +41,8 @@
 #include "utils/memutils.h"
 #include "utils/syscache.h"
 #include "xact/xact.h"
+
+void		(*MotRelationCatchUp) (void) = NULL;
 
 static HTAB *cache = NULL;
 static MotRelation *last_used = NULL;
@@ -259,6 +262,10 @@ rebuild(MotRelation *mr, Relation rel)
 	/* first, so that an invalidation that comes while we read is not lost */
 	mr->valid = true;
 
+	/* what the invalidation was about has been committed, but perhaps not been applied yet */
+	if (MotRelationCatchUp != NULL)
+		MotRelationCatchUp();
+
 	PG_TRY();
 	{
 		List	   *defs = MotIndexDefs(rel);
@@ -293,7 +300,10 @@ apply_options(Relation rel, mot_table *table)
 		if (strcmp(def->defname, "max_size") == 0)
 			(void) parse_real(defGetString(def), &max_size, GUC_UNIT_BYTE, NULL);
 	}
-	mot_table_set_limit(table, (uint64) max_size);
+
+	/* what replay brings has had room elsewhere; it sets the limit at its end */
+	if (!RecoveryInProgress())
+		mot_table_set_limit(table, (uint64) max_size);
 }
 
 /* Does the entry describe the table as it is? (most invalidations are about something else) */

@@ -190,6 +190,12 @@ extern void MotStorageDefinitionChanged(Oid relid);
  */
 extern bool (*MotRelationAwait) (Oid dbid, Oid relid);
 
+/*
+ * Set by wal/: on a standby, definitions that the catalogue shows have to be
+ * the engine's, too.  Called whenever an entry is about to be (re)built.
+ */
+extern void (*MotRelationCatchUp) (void);
+
 extern void MotStorageDropDatabase(Oid dbid);	/* at once; not transactional,
 												 * as the server's */
 

@@ -88,6 +88,38 @@ host_bytes_come_and_go(void)
 	CHECK(status == MOT_NO_MEMORY);
 }
 
+/* fill the region with rows, as far as it goes for this session */
+static uint64_t
+fill(mot_session *s)
+{
+	uint64_t	n = 0;
+
+	for (;;)
+	{
+		mot_row    *row;
+		void	   *data;
+		mot_status	status = mot_load_row(s, st.table, 0, 8000, &row, &data);
+
+		if (status != MOT_OK)
+		{
+			CHECK(status == MOT_NO_MEMORY);
+			return n;
+		}
+		n++;
+	}
+}
+
+static void
+replay_may_use_the_reserve(void)
+{
+	CHECK(fill(a) > 1000);
+	CHECK(fill(a) == 0);
+	mot_session_use_reserve(a, true);
+	CHECK(fill(a) > 100);
+	mot_session_use_reserve(a, false);
+	CHECK(fill(a) == 0);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -97,5 +129,6 @@ main(int argc, char **argv)
 	b = open_session(st.engine, 2);
 	RUN(a_stamped_load_is_seen_by_newer_snapshots_only);
 	RUN(host_bytes_come_and_go);
+	RUN(replay_may_use_the_reserve);
 	return test_end();
 }
