@@ -42,29 +42,35 @@
 typedef struct AlterWork
 {
 	AlterTableStmt *stmt;		/* private copy */
-	bool		is_mot;
 	List	   *first;			/* up to ADD COLUMN in the server's order of
 								 * passes */
 	List	   *second;			/* after that */
 	List	   *keys;			/* IndexStmt, or Constraint for USING INDEX */
 } AlterWork;
 
+static bool
+has_command(List *cmds, AlterTableType subtype)
+{
+	ListCell   *lc;
+
+	foreach(lc, cmds)
+		if (lfirst_node(AlterTableCmd, lc)->subtype == subtype)
+		return true;
+	return false;
+}
+
 /* -------------------------------------------------------- rows as values */
 
-/*
- * A column that stores values of the type (or of one made from it) in a MOT
- * table: the server looks only at tables with files when it decides whether a
- * composite type may be altered.
- */
-static void
-refuse_stored_type(Oid typeoid, const char *name)
+/* the types made from a type, and the columns that are of it: a list of ObjectAddress */
+static List *
+type_users(Oid typeoid)
 {
 	Relation	pg_depend = table_open(DependRelationId, AccessShareLock);
+	List	   *users = NIL;
 	ScanKeyData keys[2];
 	SysScanDesc scan;
 	HeapTuple	tuple;
 
-	check_stack_depth();
 	ScanKeyInit(&keys[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber, F_OIDEQ,
 				ObjectIdGetDatum(TypeRelationId));
 	ScanKeyInit(&keys[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber, F_OIDEQ,
@@ -74,38 +80,46 @@ refuse_stored_type(Oid typeoid, const char *name)
 	{
 		Form_pg_depend form = (Form_pg_depend) GETSTRUCT(tuple);
 
-		if (form->classid == TypeRelationId)
-			refuse_stored_type(form->objid, name);
-		else if (form->classid == RelationRelationId && form->objsubid > 0)
+		if (form->classid == TypeRelationId ||
+			(form->classid == RelationRelationId && form->objsubid > 0))
 		{
-			if (MotIsMotTable(form->objid))
-				ereport(ERROR,
-						(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						 errmsg("cannot alter type \"%s\" because column \"%s.%s\" uses it",
-								name, get_rel_name(form->objid),
-								get_attname(form->objid, form->objsubid, false))));
-			else if (get_rel_relkind(form->objid) == RELKIND_COMPOSITE_TYPE)
-				refuse_stored_type(get_rel_type_id(form->objid), name);
+			ObjectAddress *user = palloc(sizeof(ObjectAddress));
+
+			ObjectAddressSubSet(*user, form->classid, form->objid, form->objsubid);
+			users = lappend(users, user);
 		}
 	}
 	systable_endscan(scan);
 	table_close(pg_depend, AccessShareLock);
+	return users;
 }
 
-/* would a command change how stored values of the row type have to be read? */
-static bool
-changes_row_type(AlterTableStmt *stmt)
+/*
+ * A column that stores values of the type (or of one made from it) in a MOT
+ * table: the server looks only at tables with files when it decides whether a
+ * composite type may be altered.
+ */
+static void
+refuse_stored_type(Oid typeoid, const char *name)
 {
 	ListCell   *lc;
 
-	foreach(lc, stmt->cmds)
+	check_stack_depth();
+	foreach(lc, type_users(typeoid))
 	{
-		AlterTableCmd *cmd = lfirst_node(AlterTableCmd, lc);
+		ObjectAddress *user = lfirst(lc);
 
-		if (cmd->subtype == AT_AlterColumnType)
-			return true;
+		if (user->classId == TypeRelationId)
+			refuse_stored_type(user->objectId, name);
+		else if (MotIsMotTable(user->objectId))
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("cannot alter type \"%s\" because column \"%s.%s\" uses it",
+							name, get_rel_name(user->objectId),
+							get_attname(user->objectId, user->objectSubId, false))));
+		else if (get_rel_relkind(user->objectId) == RELKIND_COMPOSITE_TYPE)
+			refuse_stored_type(get_rel_type_id(user->objectId), name);
 	}
-	return false;
 }
 
 /* ------------------------------------------------------------- sorting out */
@@ -230,7 +244,6 @@ run_commands(const MotUtility *u, AlterWork *work, Oid relid, List *cmds, LOCKMO
 	stmt->relation = copyObject(work->stmt->relation);
 	stmt->cmds = cmds;
 	stmt->objtype = work->stmt->objtype;
-
 	stmt->missing_ok = false;
 	MotUtilityStep(u, (Node *) stmt);
 	CommandCounterIncrement();
@@ -271,7 +284,6 @@ check_partition(Oid relid)
 		MotRowCheck *check = palloc0(sizeof(MotRowCheck));
 
 		check->expr = make_ands_explicit(copyObject(qual));
-
 		MotRewriteRows(rel, RelationGetDescr(rel), NIL, NULL, list_make1(check));
 	}
 	table_close(rel, NoLock);
@@ -286,11 +298,8 @@ alter_table_body(const MotUtility *u, void *arg)
 	ListCell   *lc;
 
 	/* ADD CONSTRAINT by itself takes less, but a primary key changes columns */
-	foreach(lc, work->stmt->cmds)
-	{
-		if (lfirst_node(AlterTableCmd, lc)->subtype == AT_AddConstraint)
-			lockmode = AccessExclusiveLock;
-	}
+	if (has_command(work->stmt->cmds, AT_AddConstraint))
+		lockmode = AccessExclusiveLock;
 	relid = AlterTableLookupRelation(work->stmt, lockmode);
 	if (!OidIsValid(relid))
 	{
@@ -298,9 +307,7 @@ alter_table_body(const MotUtility *u, void *arg)
 		return;
 	}
 
-	work->is_mot = MotIsMotTable(relid);
-
-	if (work->is_mot)
+	if (MotIsMotTable(relid))
 		take_commands(work, relid);
 	else
 		work->second = work->stmt->cmds;
@@ -309,12 +316,7 @@ alter_table_body(const MotUtility *u, void *arg)
 	 * One statement if possible.  But an added column is filled as ADD COLUMN
 	 * says, not as a SET DEFAULT in the same statement does.
 	 */
-	foreach(lc, work->second)
-	{
-		if (lfirst_node(AlterTableCmd, lc)->subtype == AT_ColumnDefault)
-			break;
-	}
-	if (lc != NULL && work->first != NIL)
+	if (work->first != NIL && has_command(work->second, AT_ColumnDefault))
 	{
 		run_commands(u, work, relid, work->first, lockmode);
 		run_commands(u, work, relid, work->second, lockmode);
@@ -352,7 +354,8 @@ MotAlterTable(const MotUtility *u, AlterTableStmt *stmt)
 	relid = MotDdlLookup(stmt->relation);
 	if (!OidIsValid(relid))
 		return false;
-	if (changes_row_type(stmt) && OidIsValid(get_rel_type_id(relid)))
+	/* stored values of the table's row type would have to be read otherwise */
+	if (has_command(stmt->cmds, AT_AlterColumnType) && OidIsValid(get_rel_type_id(relid)))
 		refuse_stored_type(get_rel_type_id(relid), stmt->relation->relname);
 	if (stmt->objtype == OBJECT_TYPE)
 		return false;
@@ -392,41 +395,30 @@ MotAlterTable(const MotUtility *u, AlterTableStmt *stmt)
 static void
 check_domain_users(Oid domain)
 {
-	Relation	pg_depend = table_open(DependRelationId, AccessShareLock);
-	ScanKeyData keys[2];
-	SysScanDesc scan;
-	HeapTuple	tuple;
+	ListCell   *lc;
 
 	check_stack_depth();
-	ScanKeyInit(&keys[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber, F_OIDEQ,
-				ObjectIdGetDatum(TypeRelationId));
-	ScanKeyInit(&keys[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber, F_OIDEQ,
-				ObjectIdGetDatum(domain));
-	scan = systable_beginscan(pg_depend, DependReferenceIndexId, true, NULL, 2, keys);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	foreach(lc, type_users(domain))
 	{
-		Form_pg_depend form = (Form_pg_depend) GETSTRUCT(tuple);
+		ObjectAddress *user = lfirst(lc);
 
-		if (form->classid == TypeRelationId)
+		if (user->classId == TypeRelationId)
 		{
-			if (get_typtype(form->objid) == TYPTYPE_DOMAIN)
-				check_domain_users(form->objid);
+			if (get_typtype(user->objectId) == TYPTYPE_DOMAIN)
+				check_domain_users(user->objectId);
 			else
-				refuse_stored_type(form->objid, format_type_be(domain));
+				refuse_stored_type(user->objectId, format_type_be(domain));
 		}
-		else if (form->classid == RelationRelationId && form->objsubid > 0 &&
-				 MotIsMotTable(form->objid))
+		else if (MotIsMotTable(user->objectId))
 		{
-			Relation	rel = relation_open(form->objid, ShareLock);
-			Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), form->objsubid - 1);
+			Relation	rel = relation_open(user->objectId, ShareLock);
+			Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), user->objectSubId - 1);
 
 			if (!att->attisdropped && att->atttypid == domain)
-				MotCheckDomainRows(rel, form->objsubid, domain);
+				MotCheckDomainRows(rel, user->objectSubId, domain);
 			relation_close(rel, NoLock);
 		}
 	}
-	systable_endscan(scan);
-	table_close(pg_depend, AccessShareLock);
 }
 
 static void

@@ -44,9 +44,9 @@ is_parallel_safe(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
  * No ExecForeignBatchInsert.  For it the server copies each row twice, as the
  * table's and as the plan's, which costs more (by a fifth of INSERT ...
  * SELECT's instructions, into a table with one key) than batches save.  Nor
- * would it be right: a volatile function in the query has to see the rows
- * inserted before, and the server asks no more than the wrapper whether there
- * is one.  COPY has its own batches: see copy.c.
+ * would it be right: a volatile function anywhere in the query, or in a CHECK
+ * constraint, has to find the rows inserted before, as it does in a heap
+ * table.  COPY has its own batches: see copy.c.
  */
 Datum
 mot_fdw_handler(PG_FUNCTION_ARGS)

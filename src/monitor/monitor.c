@@ -57,6 +57,7 @@ typedef struct Collected
 static void collect(Collected *c);
 static void visit(void *arg, mot_table *table);
 static Datum bytes(uint64 n);
+static void put_row(FunctionCallInfo fcinfo, Datum *values);
 
 void
 MotMonitorInit(void)
@@ -68,6 +69,17 @@ static Datum
 bytes(uint64 n)
 {
 	return Int64GetDatum((int64) n);
+}
+
+/* a row of the result; no column of any is ever null */
+static void
+put_row(FunctionCallInfo fcinfo, Datum *values)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	bool		nulls[16] = {0};
+
+	Assert(rsinfo->setDesc->natts <= lengthof(nulls));
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 
 static void
@@ -124,7 +136,6 @@ visit(void *arg, mot_table *table)
 Datum
 mot_stat_get_tables(PG_FUNCTION_ARGS)
 {
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	Collected	c;
 
 	InitMaterializedSRF(fcinfo, 0);
@@ -133,7 +144,6 @@ mot_stat_get_tables(PG_FUNCTION_ARGS)
 	{
 		mot_table_stat *stat = &c.tables[i].stat;
 		Datum		values[8];
-		bool		nulls[8] = {0};
 
 		values[0] = ObjectIdGetDatum(c.tables[i].relid);
 		values[1] = Int64GetDatum(stat->rows);
@@ -143,7 +153,7 @@ mot_stat_get_tables(PG_FUNCTION_ARGS)
 		values[5] = bytes(stat->inserts);
 		values[6] = bytes(stat->updates);
 		values[7] = bytes(stat->deletes);
-		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+		put_row(fcinfo, values);
 	}
 	return (Datum) 0;
 }
@@ -151,7 +161,6 @@ mot_stat_get_tables(PG_FUNCTION_ARGS)
 Datum
 mot_stat_get_indexes(PG_FUNCTION_ARGS)
 {
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	Collected	c;
 
 	InitMaterializedSRF(fcinfo, 0);
@@ -160,7 +169,6 @@ mot_stat_get_indexes(PG_FUNCTION_ARGS)
 	{
 		mot_index_stat *stat = &c.indexes[i].stat;
 		Datum		values[6];
-		bool		nulls[6] = {0};
 
 		values[0] = ObjectIdGetDatum(c.indexes[i].relid);
 		values[1] = ObjectIdGetDatum(c.indexes[i].indexrelid);
@@ -168,7 +176,7 @@ mot_stat_get_indexes(PG_FUNCTION_ARGS)
 		values[3] = bytes(stat->bytes);
 		values[4] = bytes(stat->used_bytes);
 		values[5] = Int64GetDatum(stat->stale_entries);
-		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+		put_row(fcinfo, values);
 	}
 	return (Datum) 0;
 }
@@ -189,12 +197,10 @@ add_table_bytes(void *arg, mot_table *table)
 Datum
 mot_stat_get_memory(PG_FUNCTION_ARGS)
 {
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	mot_memory_report report;
 	mot_table_stat sum = {0};
 	Datum	   *nodes;
 	Datum		values[12];
-	bool		nulls[12] = {0};
 
 	InitMaterializedSRF(fcinfo, 0);
 	mot_memory_report_get(MotEngineRequired(), &report);
@@ -222,14 +228,13 @@ mot_stat_get_memory(PG_FUNCTION_ARGS)
 	values[9] = bytes(report.retired_objects);
 	values[10] = bytes(report.clock);
 	values[11] = bytes(report.horizon);
-	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	put_row(fcinfo, values);
 	return (Datum) 0;
 }
 
 Datum
 mot_stat_get_nodes(PG_FUNCTION_ARGS)
 {
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	mot_memory_report report;
 
 	InitMaterializedSRF(fcinfo, 0);
@@ -238,13 +243,12 @@ mot_stat_get_nodes(PG_FUNCTION_ARGS)
 	{
 		mot_node_report node;
 		Datum		values[3];
-		bool		nulls[3] = {0};
 
 		mot_node_report_get(MotEngine, i, &node);
 		values[0] = Int32GetDatum(i);
 		values[1] = bytes(node.chunk_bytes);
 		values[2] = bytes(node.page_bytes);
-		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+		put_row(fcinfo, values);
 	}
 	return (Datum) 0;
 }
@@ -252,10 +256,8 @@ mot_stat_get_nodes(PG_FUNCTION_ARGS)
 Datum
 mot_stat_get_transactions(PG_FUNCTION_ARGS)
 {
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	mot_txn_counts counts;
 	Datum		values[7];
-	bool		nulls[7] = {0};
 
 	InitMaterializedSRF(fcinfo, 0);
 	mot_txn_counts_get(MotEngineRequired(), &counts);
@@ -266,6 +268,6 @@ mot_stat_get_transactions(PG_FUNCTION_ARGS)
 	values[4] = bytes(counts.conflict_deleted);
 	values[5] = bytes(counts.conflict_read);
 	values[6] = bytes(counts.conflict_phantom);
-	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	put_row(fcinfo, values);
 	return (Datum) 0;
 }

@@ -39,6 +39,9 @@ extern mot_status MotTableMake(Relation rel, List *indexes, mot_table **table);
 extern void MotStorageInit(void);
 extern bool MotStorageIndexDropped(mot_table *table, Oid indexoid); /* in this transaction */
 
+/* duplicate.c */
+extern void MotRaiseNotUnique(Relation rel, MotIndex *index, Datum *values, bool *isnull) pg_attribute_noreturn();
+
 /* writer.c; per statement and target table */
 struct MotWriter
 {

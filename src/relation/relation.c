@@ -60,6 +60,7 @@ static void describe(MotRelation *mr, Relation rel, mot_table *table, List *defs
 static mot_table *find_table(Relation rel, List *defs);
 static mot_table *make_empty(Relation rel, List *defs);
 static void add_missing_indexes(Relation rel, mot_table *table, List *defs);
+
 /* descriptions made so far: tells an old one from a new one at the same address */
 static uint64 times_built = 0;
 

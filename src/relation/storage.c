@@ -17,7 +17,6 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
 #include "access/xact.h"
 #include "miscadmin.h"
 #include "relation/internal.h"
@@ -62,9 +61,7 @@ static Pending *new_pending(PendingKind kind, Oid relid);
 static void push_pending(Pending *p);
 static void undo(Pending *p);
 static mot_index *make_index(Relation rel, mot_table *table, Oid indexoid, bool unique);
-static void build_index(Relation rel, Relation indexrel, MotIndex *index);
-static void raise_not_unique(Relation rel, Relation indexrel, MotIndex *index,
-							 Datum *values, bool *isnull) pg_attribute_noreturn();
+static void build_index(Relation rel, MotIndex *index);
 static void collect_database(void *arg, mot_table *table);
 
 static const MotXactParticipant participant = {
@@ -284,7 +281,7 @@ MotStorageCreateIndex(Relation rel, Relation indexrel)
 	p->index = make_index(rel, mr->table, indexoid, index->unique);
 	push_pending(p);
 	index->handle.index = p->index;
-	build_index(rel, indexrel, index);
+	build_index(rel, index);
 
 	LWLockAcquire(MotDirectoryLock, LW_EXCLUSIVE);
 	mot_index_attach(p->index);
@@ -315,7 +312,7 @@ make_index(Relation rel, mot_table *table, Oid indexoid, bool unique)
 
 /* A key for every row as it is now; older snapshots do not use the index. */
 static void
-build_index(Relation rel, Relation indexrel, MotIndex *index)
+build_index(Relation rel, MotIndex *index)
 {
 	mot_session *session;
 	TupleDesc	desc = index->relation->desc;
@@ -348,7 +345,7 @@ build_index(Relation rel, Relation indexrel, MotIndex *index)
 		status = mot_build_add(&build, row, key.data, key.len,
 							   has_null ? MOT_KEY_DISTINCT : 0, &other);
 		if (status == MOT_DUPLICATE)
-			raise_not_unique(rel, indexrel, index, values, isnull);
+			MotRaiseNotUnique(rel, index, values, isnull);
 		if (unlikely(status != MOT_OK))
 			MotRaiseStatus(status, rel);
 
@@ -363,29 +360,6 @@ build_index(Relation rel, Relation indexrel, MotIndex *index)
 
 	MotLooseViewRelease();
 	MemoryContextDelete(cxt);
-}
-
-static void
-raise_not_unique(Relation rel, Relation indexrel, MotIndex *index, Datum *values, bool *isnull)
-{
-	Datum		key_values[INDEX_MAX_KEYS];
-	bool		key_isnull[INDEX_MAX_KEYS];
-	char	   *key;
-
-	for (int i = 0; i < index->key->ncolumns; i++)
-	{
-		key_values[i] = values[index->key->columns[i].attnum - 1];
-		key_isnull[i] = isnull[index->key->columns[i].attnum - 1];
-	}
-	key = BuildIndexValueDescription(indexrel, key_values, key_isnull);
-
-	ereport(ERROR,
-			(errcode(ERRCODE_UNIQUE_VIOLATION),
-			 errmsg("could not create unique index \"%s\"",
-					RelationGetRelationName(indexrel)),
-			 key ? errdetail("Key %s is duplicated.", key) :
-			 errdetail("Duplicate keys exist."),
-			 errtableconstraint(rel, RelationGetRelationName(indexrel))));
 }
 
 void

@@ -20,7 +20,6 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
 #include "faults.h"
 #include "miscadmin.h"
 #include "relation/internal.h"
@@ -449,30 +448,4 @@ MotWriterDelete(MotWriter *writer, mot_row *row, const mot_version *old)
 		MotRaiseStatus(status, writer->rel);
 	for (int i = 0; i < mr->nindexes; i++)
 		drop_key(writer, &mr->indexes[i], row);
-}
-
-/* ----------------------------------------------------------------- errors */
-
-void
-MotRaiseDuplicate(Relation rel, MotIndex *index, Datum *values, bool *isnull)
-{
-	Relation	indexrel = index_open(index->indexoid, AccessShareLock);
-	Datum		key_values[INDEX_MAX_KEYS];
-	bool		key_isnull[INDEX_MAX_KEYS];
-	char	   *key;
-
-	for (int i = 0; i < index->key->ncolumns; i++)
-	{
-		key_values[i] = values[index->key->columns[i].attnum - 1];
-		key_isnull[i] = isnull[index->key->columns[i].attnum - 1];
-	}
-	/* NULL if the user may not see the values */
-	key = BuildIndexValueDescription(indexrel, key_values, key_isnull);
-
-	ereport(ERROR,
-			(errcode(ERRCODE_UNIQUE_VIOLATION),
-			 errmsg("duplicate key value violates unique constraint \"%s\"",
-					RelationGetRelationName(indexrel)),
-			 key ? errdetail("Key %s already exists.", key) : 0,
-			 errtableconstraint(rel, RelationGetRelationName(indexrel))));
 }

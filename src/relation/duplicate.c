@@ -1,0 +1,56 @@
+/*-------------------------------------------------------------------------
+ *
+ * duplicate.c
+ *	  Errors about duplicate keys, in the server's own words.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "relation/internal.h"
+
+/* "(id)=(1)", or NULL if the user may not see the values */
+static char *
+describe_key(Relation indexrel, MotIndex *index, Datum *values, bool *isnull)
+{
+	Datum		key_values[INDEX_MAX_KEYS];
+	bool		key_isnull[INDEX_MAX_KEYS];
+
+	for (int i = 0; i < index->key->ncolumns; i++)
+	{
+		key_values[i] = values[index->key->columns[i].attnum - 1];
+		key_isnull[i] = isnull[index->key->columns[i].attnum - 1];
+	}
+	return BuildIndexValueDescription(indexrel, key_values, key_isnull);
+}
+
+void
+MotRaiseDuplicate(Relation rel, MotIndex *index, Datum *values, bool *isnull)
+{
+	Relation	indexrel = index_open(index->indexoid, AccessShareLock);
+	char	   *key = describe_key(indexrel, index, values, isnull);
+
+	ereport(ERROR,
+			(errcode(ERRCODE_UNIQUE_VIOLATION),
+			 errmsg("duplicate key value violates unique constraint \"%s\"",
+					RelationGetRelationName(indexrel)),
+			 key ? errdetail("Key %s already exists.", key) : 0,
+			 errtableconstraint(rel, RelationGetRelationName(indexrel))));
+}
+
+/* the same when an index is built */
+void
+MotRaiseNotUnique(Relation rel, MotIndex *index, Datum *values, bool *isnull)
+{
+	Relation	indexrel = index_open(index->indexoid, AccessShareLock);
+	char	   *key = describe_key(indexrel, index, values, isnull);
+
+	ereport(ERROR,
+			(errcode(ERRCODE_UNIQUE_VIOLATION),
+			 errmsg("could not create unique index \"%s\"",
+					RelationGetRelationName(indexrel)),
+			 key ? errdetail("Key %s is duplicated.", key) :
+			 errdetail("Duplicate keys exist."),
+			 errtableconstraint(rel, RelationGetRelationName(indexrel))));
+}
