@@ -49,6 +49,9 @@
 #define mot_assert(c) ((void) 0)
 #endif
 
+/* the compiler knows nothing of x's value from here on: where it would make a branch of what should be none */
+#define mot_opaque(x) __asm__("" : "+r"(x))
+
 /* fetch a line that is about to be written; takes it from other processors' caches */
 static inline void
 mot_prefetch_write(const void *p)
@@ -74,9 +77,10 @@ __asm__ __volatile__("isb":::"memory");
 /*
  * One step of waiting for another process that needs only a few instructions
  * more: pause at first, then give the processor away, then sleep for a
- * little.  "spins" is the caller's counter, starting at zero.
+ * little.  "spins" is the caller's counter, starting at zero.  Not inline:
+ * whoever may wait, but nearly never does, is to stay short.
  */
-static inline void
+static __attribute__((noinline, cold, unused)) void
 mot_backoff(unsigned *spins)
 {
 	unsigned	n = (*spins)++;

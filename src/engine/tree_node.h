@@ -150,7 +150,7 @@ typedef struct mot_interior
 
 _Static_assert(sizeof(mot_border) == 304, "a border node fills its size class");
 _Static_assert(sizeof(mot_interior) == 512, "an interior node fills its size class");
-_Static_assert(MOT_INTERIOR_WIDTH == 30, "mot_interior_search is written for it");
+_Static_assert(MOT_INTERIOR_WIDTH == 30, "mot_interior_child is written for it");
 
 struct mot_tree
 {
@@ -166,7 +166,10 @@ struct mot_tree
 	mot_border *_Atomic rightmost;
 };
 
-/* where an interior node has no key: nothing that counts smaller keys counts it */
+/*
+ * Where an interior node has no key.  Readers find their child by this, so the
+ * child behind a key is there before the key.
+ */
 #define MOT_NO_KEY		UINT64_MAX
 
 /* relaxed for fields the caller's lock protects; acquire and release: see above */
@@ -446,32 +449,42 @@ mot_prefetch_interior(const void *node)
 }
 
 /*
- * Which child of an interior node has slices like this one: the number of
- * keys that are not greater.  Counted in two steps without a branch, among
- * the last keys of each sixth and then in one sixth: comparisons of a step do
- * not wait for each other, and nothing depends on how many keys there are.
+ * The child of an interior node with slices like this one: that behind as many
+ * keys as are not greater, by halving the node's room for keys.  Nothing
+ * depends on how many keys there are, so there is no branch to mispredict; and
+ * a place is a number of bytes, from which a key and its child are one
+ * instruction away.  Of both there should be few: how far the processor runs
+ * ahead of a cache miss, so that the next one's wait begins, is a matter of
+ * how many instructions lie in between.
  */
-static inline unsigned
-mot_interior_search(const mot_interior *in, uint64_t slice)
+static inline mot_node *
+mot_interior_child(const mot_interior *in, uint64_t slice)
 {
-	unsigned	n = mot_read(in->keys);
-	unsigned	at = 0;
-	const _Atomic uint64_t *key;
+#define KEY_AT(byte) mot_read(*(const _Atomic uint64_t *) ((const char *) in + (byte)))
+	const size_t key = sizeof(uint64_t);
+	const size_t first = offsetof(mot_interior, key);
+	const size_t to_child = offsetof(mot_interior, child) - offsetof(mot_interior, key);
+	size_t		at = first;
+	size_t		last;
 
-	at += mot_read(in->key[5]) <= slice;
-	at += mot_read(in->key[11]) <= slice;
-	at += mot_read(in->key[17]) <= slice;
-	at += mot_read(in->key[23]) <= slice;
-	at *= 6;
-	key = &in->key[at];
-	at += mot_read(key[0]) <= slice;
-	at += mot_read(key[1]) <= slice;
-	at += mot_read(key[2]) <= slice;
-	at += mot_read(key[3]) <= slice;
-	at += mot_read(key[4]) <= slice;
-	at += mot_read(key[5]) <= slice;
+	mot_opaque(at);				/* or it would compute two places */
+	at = KEY_AT(at + 14 * key) <= slice ? at + 15 * key : at;
+	at = KEY_AT(at + 7 * key) <= slice ? at + 8 * key : at;
+	at = KEY_AT(at + 3 * key) <= slice ? at + 4 * key : at;
+	at = KEY_AT(at + 1 * key) <= slice ? at + 2 * key : at;
+	last = KEY_AT(at) <= slice;
+	mot_opaque(last);			/* or it would branch */
+	at += last * key;
+
 	/* only the greatest slice of all is not less than NO_KEY */
-	return at < n ? at : n;
+	if (mot_unlikely(slice == MOT_NO_KEY))
+	{
+		size_t		end = first + mot_read(in->keys) * key;
+
+		at = at < end ? at : end;
+	}
+	return (mot_node *) (uintptr_t) KEY_AT(at + to_child);
+#undef KEY_AT
 }
 
 /*
@@ -502,7 +515,7 @@ again:
 	while (!mot_is_border(v))
 	{
 		mot_interior *in = (mot_interior *) n;
-		mot_node   *child = mot_read(in->child[mot_interior_search(in, slice)]);
+		mot_node   *child = mot_interior_child(in, slice);
 		uint64_t	cv;
 
 		if (in->height == 0)

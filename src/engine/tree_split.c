@@ -225,14 +225,18 @@ insert_child(mot_interior *in, const mot_node *left, uint64_t separator, mot_nod
 	unsigned	at = child_index(in, left);
 
 	mot_publish(child->parent, in);
-	/* release: readers of any of it see that the node is dirty */
+
+	/*
+	 * Release: readers of any of it see that the node is dirty.  Each key
+	 * after the child behind it: who sees one more key finds a child there.
+	 */
 	for (unsigned i = n; i > at; i--)
 	{
-		mot_publish(in->key[i], mot_get(in->key[i - 1]));
 		mot_publish(in->child[i + 1], mot_get(in->child[i]));
+		mot_publish(in->key[i], mot_get(in->key[i - 1]));
 	}
-	mot_publish(in->key[at], separator);
 	mot_publish(in->child[at + 1], child);
+	mot_publish(in->key[at], separator);
 	mot_publish(in->keys, n + 1);
 }
 

@@ -104,16 +104,30 @@ mot_read_own_insert(mot_session *s, const mot_table *table, const mot_row *row)
 /* the map's value: version + 1, so that 0 stays "absent"; NODE_SPOILT never validates */
 #define NODE_SPOILT UINT64_MAX
 
+/*
+ * A small set is just written down, one node perhaps several times; a large
+ * one has each node but those first ones once.
+ */
 static void
 observe_node(void *arg, const mot_node *node, uint64_t version)
 {
 	mot_session *s = arg;
+	address_map *nodes = &s->nodes;
 	uint64_t	key = (uint64_t) (uintptr_t) node;
-	uint64_t	known = mot_map_get(&s->nodes, key);
+	uint64_t	known;
 
+	if (mot_likely(nodes->used < MAP_SMALL && nodes->used < nodes->room))
+	{
+		map_item   *item = &nodes->item[nodes->used++];
+
+		item->key = key;
+		item->value = version + 1;
+		return;
+	}
+	known = mot_map_get(nodes, key);
 	if (known == version + 1)
 		return;
-	if (!mot_map_put(&s->nodes, key, known == 0 ? version + 1 : NODE_SPOILT))
+	if (!mot_map_put(nodes, key, known == 0 ? version + 1 : NODE_SPOILT))
 		s->out_of_memory = true;
 }
 
@@ -122,14 +136,21 @@ node_moved(void *arg, const mot_node *node, uint64_t from, uint64_t to,
 		   const mot_node *sibling, uint64_t sibling_version)
 {
 	mot_session *s = arg;
-	uint64_t	known = mot_map_get(&s->nodes, (uint64_t) (uintptr_t) node);
+	address_map *nodes = &s->nodes;
+	uint64_t	key = (uint64_t) (uintptr_t) node;
+	bool		known = false;
 
-	if (known == 0 || known != from + 1)
-		return;
-	if (!mot_map_put(&s->nodes, (uint64_t) (uintptr_t) node, to + 1))
-		s->out_of_memory = true;
-	if (sibling != NULL &&
-		!mot_map_put(&s->nodes, (uint64_t) (uintptr_t) sibling, sibling_version + 1))
+	for (uint64_t i = 0; i < nodes->used && i < MAP_SMALL; i++)
+		if (nodes->item[i].key == key && nodes->item[i].value == from + 1)
+		{
+			nodes->item[i].value = to + 1;
+			known = true;
+		}
+	/* it is there: this needs no memory */
+	if (nodes->used > MAP_SMALL && mot_map_get(nodes, key) == from + 1)
+		known = mot_map_put(nodes, key, to + 1);
+	if (known && sibling != NULL &&
+		!mot_map_put(nodes, (uint64_t) (uintptr_t) sibling, sibling_version + 1))
 		s->out_of_memory = true;
 }
 
