@@ -58,7 +58,7 @@ mot_prefetch_write(const void *p)
 {
 #if defined(__x86_64__)
 	/* compilers have it for newer models only; older ones take it as no-op */
-	__asm__ __volatile__("prefetchw %0" : : "m"(*(const char *) p));
+__asm__ __volatile__("prefetchw %0"::"m"(*(const char *) p));
 #else
 	__builtin_prefetch(p, 1);
 #endif
@@ -80,7 +80,8 @@ __asm__ __volatile__("isb":::"memory");
  * little.  "spins" is the caller's counter, starting at zero.  Not inline:
  * whoever may wait, but nearly never does, is to stay short.
  */
-static __attribute__((noinline, cold, unused)) void
+static __attribute__((noinline, cold, unused))
+void
 mot_backoff(unsigned *spins)
 {
 	unsigned	n = (*spins)++;

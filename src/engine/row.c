@@ -71,8 +71,8 @@ skip_uncommitted(mot_session *s, mot_row *row, uint64_t head, mot_ts snapshot, b
 
 	/*
 	 * We have read the clock (our snapshot) before, with acquire; a writer
-	 * stores DRAWING before it adds to the clock, which releases it.  So if we
-	 * see NONE here, its timestamp will be greater than our snapshot.
+	 * stores DRAWING before it adds to the clock, which releases it.  So if
+	 * we see NONE here, its timestamp will be greater than our snapshot.
 	 * Acquire: what is read again below is read after this.
 	 */
 	state = atomic_load_explicit(&slot->commit_state, memory_order_acquire);

@@ -6,6 +6,11 @@
  *
  *-------------------------------------------------------------------------
  */
+#if defined(__SSE2__) && !defined(__SANITIZE_THREAD__)
+#include <emmintrin.h>
+#define COMPARE_VECTORS
+#endif
+
 #include "tree_node.h"
 
 uint64_t
@@ -18,23 +23,67 @@ mot_node_version(const mot_node *node)
 	return mot_observed_version(mot_read(node->version));
 }
 
+/* which slots hold this slice, every second bit; those of free slots may be among them */
+static inline uint32_t
+slots_of(const mot_border *b, uint64_t slice)
+{
+	uint32_t	equal = 0;
+
+#ifdef COMPARE_VECTORS
+
+	/*
+	 * Two at a time, so to the processor two loads of eight bytes, each as
+	 * good as the atomic one: a slice does not change while its slot is in
+	 * the permutation, and the caller checks the node's version.  (The last
+	 * pair's second half is a value.)  Halves of slices are compared, and
+	 * packed to a byte each; both must be equal.
+	 */
+	const		__m128i *pair = (const __m128i *) (const void *) b->slice;
+	const		__m128i key = _mm_set1_epi64x((long long) slice);
+	__m128i		low,
+				high;
+	uint32_t	halves;
+
+#define PAIR(i) _mm_cmpeq_epi32(_mm_loadu_si128(pair + (i)), key)
+	low = _mm_packs_epi16(_mm_packs_epi32(PAIR(0), PAIR(1)), _mm_packs_epi32(PAIR(2), PAIR(3)));
+	high = _mm_packs_epi16(_mm_packs_epi32(PAIR(4), PAIR(5)), _mm_packs_epi32(PAIR(6), PAIR(7)));
+#undef PAIR
+	halves = (uint32_t) _mm_movemask_epi8(low) | (uint32_t) _mm_movemask_epi8(high) << 16;
+
+	/*
+	 * the compiler must not load the version before these; this processor
+	 * does not
+	 */
+	atomic_signal_fence(memory_order_acquire);
+
+	/*
+	 * bits 0, 2, 4, ... of "equal" stand for slots; the last pair's second
+	 * half is none
+	 */
+	equal = halves & (halves >> 1) & 0x15555555;
+#else
+#pragma GCC unroll 15
+	for (int i = MOT_BORDER_WIDTH - 1; i >= 0; i--)
+		equal = equal << 2 | (mot_read(b->slice[i]) == slice);
+#endif
+	return equal;
+}
+
 /*
  * The slot of (slice, rank) alone, or -1.  Without a branch that depends on
  * where it is: a mispredicted one would keep the processor from running ahead
  * to the row, and to the next look-up, while the node's lines are on their way.
  * (Not inline: the compiler would keep all the addresses in registers.)
  */
-static __attribute__((noinline)) int
+static __attribute__((noinline))
+int
 border_find(const mot_border *b, uint64_t perm, uint64_t slice, int rank)
 {
 	const uint64_t ones = UINT64_C(0x1111111111111111);
-	uint32_t	equal = 0;
+	uint32_t	equal = slots_of(b, slice);
 	uint64_t	nibbles;
 	int			slot;
 
-#pragma GCC unroll 15
-	for (int i = MOT_BORDER_WIDTH - 1; i >= 0; i--)
-		equal = equal << 1 | (mot_read(b->slice[i]) == slice);
 	if (equal == 0)
 		return -1;
 	if (mot_unlikely((equal & (equal - 1)) != 0))
@@ -43,7 +92,7 @@ border_find(const mot_border *b, uint64_t perm, uint64_t slice, int rank)
 		(void) mot_border_search(b, perm, slice, rank, &slot);
 		return slot;
 	}
-	slot = __builtin_ctz(equal);
+	slot = __builtin_ctz(equal) / 2;
 
 	/* the slot's place in the permutation: the lowest nibble to become zero */
 	nibbles = (perm >> 4) ^ ((uint64_t) slot * ones);
@@ -54,8 +103,10 @@ border_find(const mot_border *b, uint64_t perm, uint64_t slice, int rank)
 	return slot;
 }
 
+/* mot_tree_get for any key, however often it has to look */
+static __attribute__((noinline))
 uint64_t
-mot_tree_get(const mot_tree *tree, const void *key, size_t len, const mot_observer *observer)
+get_patiently(const mot_tree *tree, const void *key, size_t len, const mot_observer *observer)
 {
 	const unsigned char *k = key;
 	size_t		left;
@@ -124,6 +175,34 @@ search:
 		k += 8;
 		left -= 8;
 	}
+}
+
+uint64_t
+mot_tree_get(const mot_tree *tree, const void *key, size_t len, const mot_observer *observer)
+{
+	/* the usual case: a short key, and nobody changes the node meanwhile */
+	if (mot_likely(len <= 8))
+	{
+		uint64_t	slice = mot_slice(key, len);
+		mot_node   *root = mot_read(tree->root);
+		uint64_t	v;
+		mot_border *b = mot_descend(&root, slice, &v);
+
+		if (mot_likely(b != NULL))
+		{
+			int			slot = border_find(b, mot_read(b->permutation), slice, (int) len);
+			uint64_t	value = slot >= 0 ? mot_read(b->value[slot]) : 0;
+
+			MOT_STOP_POINT("tree-get-read");
+			if (mot_likely(!mot_has_changed(&b->n, v)))
+			{
+				if (observer)
+					observer->observe(observer->arg, &b->n, mot_observed_version(v));
+				return value;
+			}
+		}
+	}
+	return get_patiently(tree, key, len, observer);
 }
 
 /*

@@ -150,6 +150,7 @@ typedef struct mot_interior
 
 _Static_assert(sizeof(mot_border) == 304, "a border node fills its size class");
 _Static_assert(sizeof(mot_interior) == 512, "an interior node fills its size class");
+_Static_assert(MOT_BORDER_WIDTH == 15, "the vectors of slots_of are for it");
 _Static_assert(MOT_INTERIOR_WIDTH == 30, "mot_interior_child is written for it");
 
 struct mot_tree

@@ -230,7 +230,8 @@ mot_txn_prepare(mot_session *s)
 	if (s->out_of_memory)
 		return MOT_NO_PRIVATE_MEMORY;
 	if (s->validate && s->writes > 0)
-		mot_prefetch_write(&s->engine->clock);	/* arrives while rows are locked */
+		mot_prefetch_write(&s->engine->clock);	/* arrives while rows are
+												 * locked */
 	if (s->deferred_count != 0)
 	{
 		status = lock_deferred(s);
