@@ -21,6 +21,7 @@
 
 #include "access/xact.h"
 #include "compat/compat.h"
+#include "faults.h"
 #include "utils/memutils.h"
 #include "xact/internal.h"
 
@@ -142,7 +143,13 @@ xact_callback(XactEvent event, void *arg)
 			if (MotOpenSession != NULL && mot_txn_active(MotOpenSession))
 				prepare_commit();
 			if (log != NULL && has_changes())
+			{
+				MOT_FAULT("commit-prepared");
 				log->prepare(MotOpenSession, GetTopTransactionIdIfAny());
+				MOT_FAULT("commit-ready");
+				if (TransactionIdIsValid(GetTopTransactionIdIfAny()))
+					MOT_FAULT("mixed-logged");
+			}
 			break;
 
 		case XACT_EVENT_COMMIT:
@@ -249,13 +256,16 @@ static void
 finish_commit(void)
 {
 	mot_session *session = MotOpenSession;
+	bool		changes = session != NULL && mot_txn_active(session);
 
 	if (log != NULL && session != NULL)
 		log->insert(session);
-	if (session != NULL && mot_txn_active(session))
+	if (changes)
 	{
+		MOT_FAULT("commit-inserted");
 		MotMixedDraw();
 		MotMixedDone(mot_txn_commit(session));
+		MOT_FAULT("commit-installed");
 	}
 	participant->commit();
 	if (log != NULL && session != NULL)

@@ -22,13 +22,15 @@ my $program = dirname(__FILE__) . '/ledger';
 # numbers of a cycle's entries: from cycle * EPOCH
 use constant EPOCH => 1_000_000;
 
+sub default_engine { return $ENV{ENGINE} // 'heap' }
+
 sub new
 {
 	my ($class, %params) = @_;
 	my $node = PostgreSQL::Test::Cluster->new($params{name});
 	my $self = bless {
 		node => $node,
-		engine => $params{engine} // $ENV{ENGINE} // 'heap',
+		engine => $params{engine} // default_engine(),
 		cycle => 0,
 		pids => [],
 		writers => $params{writers} // 5,
@@ -41,7 +43,7 @@ sub new
 shared_preload_libraries = 'mot'
 mot.max_memory = '512MB'
 max_connections = 40
-log_min_messages = fatal
+log_min_messages = log
 log_statement = none
 autovacuum = off
 shared_buffers = 32MB
@@ -273,12 +275,33 @@ sub entries_before
 sub verify
 {
 	my ($self) = @_;
-	my $node = $self->{node};
-	my $first = $self->{cycle} * EPOCH;
-	my (@wrong, %status, %kind, %shown);
+	my @wrong;
 
 	push @wrong, map { "a client says: $_" } split(/\n/, slurp_file("$self->{dir}/errors"))
 	  if -s "$self->{dir}/errors";
+	push @wrong, $self->verify_notes;
+	push @wrong, $self->verify_content;
+	my $settled = $self->entries_before($self->{cycle});
+	push @wrong, "entries of earlier cycles: $settled, before $self->{settled}" if $settled ne $self->{settled};
+	return @wrong;
+}
+
+# what a query finds wrong
+sub check
+{
+	my ($node, $what, $sql) = @_;
+	my ($ret, $found, $err) = $node->psql('postgres', $sql);
+	my @lines = split /\n/, $ret ? $err : $found;
+	splice(@lines, 5) if @lines > 5;
+	return $ret || @lines ? "$what: " . join('; ', @lines) : ();
+}
+
+# What clients noted against what is there.
+sub verify_notes
+{
+	my ($self) = @_;
+	my $first = $self->{cycle} * EPOCH;
+	my %shown;
 
 	open(my $out, '>', "$self->{dir}/noted.copy") or die;
 	open(my $seen, '>', "$self->{dir}/shown.copy") or die;
@@ -300,15 +323,7 @@ sub verify
 	close $out;
 	close $seen;
 
-	my $check = sub {
-		my ($what, $sql) = @_;
-		my ($ret, $found, $err) = $node->psql('postgres', $sql);
-		my @lines = split /\n/, $ret ? $err : $found;
-		splice(@lines, 5) if @lines > 5;
-		push @wrong, "$what: " . join('; ', @lines) if $ret || @lines;
-	};
-
-	$check->('notes', qq{
+	return check($self->{node}, 'notes', qq{
 		TRUNCATE noted, shown;
 		\\copy noted FROM '$self->{dir}/noted.copy'
 		\\copy shown FROM '$self->{dir}/shown.copy'
@@ -330,14 +345,23 @@ sub verify
 		SELECT 'shown to a reader, and missing: ', s.* FROM shown s WHERE s.client % 2 = 0
 			AND NOT EXISTS (SELECT FROM present p WHERE p.client = s.client AND p.n = s.n);
 	});
-	$check->('halves', q{
+}
+
+# What has to hold at any time, on any copy of the server.
+sub verify_content
+{
+	my ($self, $node) = @_;
+	$node //= $self->{node};
+	my @wrong;
+
+	push @wrong, check($node, 'halves', q{
 		SELECT 'only in ledger_a: ', client, n FROM ledger_a a WHERE kind = 'x' AND NOT EXISTS (SELECT FROM ledger_b b WHERE b.client = a.client AND b.n = a.n);
 		SELECT 'only in ledger_b: ', client, n FROM ledger_b b WHERE kind = 'x' AND NOT EXISTS (SELECT FROM ledger_a a WHERE a.client = b.client AND a.n = b.n);
 		SELECT 'of a savepoint rolled back: ', client, n FROM ledger_a WHERE n < 0 OR kind = 'j';
 		SELECT 'of a savepoint rolled back: ', client, n FROM ledger_b WHERE n < 0 OR kind = 'j';
 		SELECT 'payload: ', client, n FROM ledger_a WHERE md5(payload) <> sum;
 	});
-	$check->('balances', q{
+	push @wrong, check($node, 'balances', q{
 		WITH moved AS (
 			SELECT 'a' AS t, acc_from AS id, -amount AS amount FROM ledger_a WHERE kind IN ('a', 'x') UNION ALL
 			SELECT 'a', acc_to, amount FROM ledger_a WHERE kind = 'a' UNION ALL
@@ -349,12 +373,12 @@ sub verify
 		SELECT 'accounts: ', count(*) FROM accounts_a HAVING count(*) <> 20;
 		SELECT 'sum: ', s FROM (SELECT (SELECT sum(balance) FROM accounts_a) + (SELECT sum(balance) FROM accounts_b) AS s) s WHERE s <> 40000;
 	});
-	$check->('twins', q{
+	push @wrong, check($node, 'twins', q{
 		SELECT 'only in twin_a: ', k, variant, v FROM (TABLE twin_a EXCEPT TABLE twin_b) d;
 		SELECT 'only in twin_b: ', k, variant, v FROM (TABLE twin_b EXCEPT TABLE twin_a) d;
 		SELECT 'by index: ', k, variant, v FROM (SELECT * FROM twin_a WHERE v >= 0 EXCEPT TABLE twin_b) d;
 	});
-	$check->('definitions', q{
+	push @wrong, check($node, 'definitions', q{
 		SELECT 'there, and not known: ', relname FROM pg_class WHERE relname LIKE 'dt\_%' AND relkind IN ('r', 'f')
 			AND relname NOT IN (SELECT name FROM ddl_state);
 		SELECT 'known, and not there: ', name FROM ddl_state WHERE to_regclass(name) IS NULL;
@@ -363,17 +387,25 @@ sub verify
 			FROM ddl_state) d
 		WHERE x !~ format('<n>%s</n>\s*<s>%s</s>', n, total);
 	});
-	if ($self->{engine} eq 'mot')
-	{
-		$check->('mot_verify', q{
-			SELECT v.object, v.problems, v.first_problem FROM pg_foreign_table t, mot_verify(t.ftrelid) v WHERE v.problems > 0;
-			SELECT 'tables in memory and in the catalogue: ', m, c FROM
-				(SELECT count(*) AS m FROM mot_stat_get_tables()) m, (SELECT count(*) AS c FROM pg_foreign_table) c WHERE m <> c;
-		});
-	}
-	my $settled = $self->entries_before($self->{cycle});
-	push @wrong, "entries of earlier cycles: $settled, before $self->{settled}" if $settled ne $self->{settled};
+	push @wrong, check($node, 'mot_verify', q{
+		SELECT v.object, v.problems, v.first_problem FROM pg_foreign_table t, mot_verify(t.ftrelid) v WHERE v.problems > 0;
+		SELECT 'tables in memory and in the catalogue: ', m, c FROM
+			(SELECT count(*) AS m FROM mot_stat_get_tables()) m, (SELECT count(*) AS c FROM pg_foreign_table) c WHERE m <> c;
+	}) if $self->{engine} eq 'mot' && $node->safe_psql('postgres', 'SELECT pg_is_in_recovery()') eq 'f';
 	return @wrong;
+}
+
+# All that is in the tables of a database, a line for each table.
+sub content
+{
+	my ($node, $database) = @_;
+	return $node->safe_psql(
+		$database // 'postgres', q{
+		SELECT relname || ' ' || regexp_replace(query_to_xml(
+			format('SELECT count(*) AS n, md5(string_agg(t::text, chr(10) ORDER BY t::text COLLATE "C")) AS h FROM %s t', oid::regclass),
+			false, true, '')::text, '\s*<[^>]*>\s*', ' ', 'g')
+		FROM pg_class WHERE relkind IN ('r', 'f') AND relnamespace = 'public'::regnamespace ORDER BY 1;
+	});
 }
 
 # What is there now is what has to be there from now on.  Now and then the
