@@ -40,19 +40,41 @@ typedef struct MotDefinition
 								 * primary key, else the first unique index of
 								 * NOT NULL columns, else -1 */
 	uint64		max_size;		/* the table's own limit, 0: none */
+	uint64		stamp;			/* MotDefinitionStamp of the bytes */
+
+	/*
+	 * Where the columns of a row without nulls lie as long as they are of
+	 * fixed width: offset_behind[n] is where the first n end, for n up to
+	 * nfixed.  For MotDefinitionRowSize.
+	 */
+	int			nfixed;
+	uint32	   *offset_behind;
 	MemoryContext cxt;
 } MotDefinition;
 
 /* From the catalogue as this transaction sees it; palloc'd. */
 extern void *MotDefinitionEncode(Relation rel, size_t *len);
 
+/* the same bytes for the table of the same number in another database; palloc'd */
+extern void *MotDefinitionMove(const void *bytes, size_t len, Oid dbid);
+
+/* tells one definition from another: a hash that the bytes begin with */
+extern uint64 MotDefinitionStamp(const void *bytes);
+
 /* In a context of its own under "parent".  Raises XX001 for bytes that make no sense. */
 extern MotDefinition *MotDefinitionDecode(const void *bytes, size_t len, MemoryContext parent);
 extern void MotDefinitionFree(MotDefinition *def);
 
-/* an engine table (unpublished) with its indexes, as the definition has it */
+/*
+ * An engine table (unpublished) with its indexes, as the definition has it.
+ * Without its limit: what is loaded or replayed has had room before, and
+ * MotRelationGet sets it.
+ */
 extern mot_status MotDefinitionMakeTable(mot_session *session, const MotDefinition *def,
 										 const void *bytes, size_t len, mot_table **table);
+
+/* MotRowDataSize, faster */
+extern size_t MotDefinitionRowSize(const MotDefinition *def, const mot_version *version);
 
 /* all keys of a row from its bytes: one index's key into buf (reset first) */
 extern void MotDefinitionKey(const MotDefinition *def, int index, const Datum *values, const bool *isnull,

@@ -35,6 +35,9 @@ extern List *MotIndexDefs(Relation rel);
  */
 extern mot_status MotTableMake(Relation rel, List *indexes, mot_table **table);
 
+extern uint64 MotTableMaxSize(Relation rel);	/* the table's own limit, 0:
+												 * none */
+
 /* storage.c */
 extern void MotStorageInit(void);
 extern bool MotStorageIndexDropped(mot_table *table, Oid indexoid); /* in this transaction */

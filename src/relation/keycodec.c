@@ -16,6 +16,7 @@
 
 #include "access/htup_details.h"
 #include "access/nbtree.h"
+#include "access/xact.h"
 #include "catalog/index.h"
 #include "catalog/pg_am_d.h"
 #include "catalog/pg_collation.h"
@@ -87,6 +88,43 @@ static const Encoding encodings[] = {
 	{F_BTBPCHAR_PATTERN_CMP, BPCHAROID, MotKeyAppendBpchar, -1},
 	{F_BTNAMECMP, NAMEOID, MotKeyAppendName, -1, INLINE_NONE, BY_COLLATION},
 	{F_ENUM_CMP, ANYENUMOID, MotKeyAppendUInt4, 4, INLINE_NONE, UNORDERED},
+};
+
+/*
+ * The encodings by number, as definitions in the log and in checkpoints name
+ * them: a number is never given to another encoding.
+ */
+typedef struct Numbered
+{
+	uint8		number;
+	MotKeyAppend append;
+	int16		width;
+	uint8		inline_kind;
+} Numbered;
+
+static const Numbered numbered[] = {
+	{1, MotKeyAppendBool, 1},
+	{2, MotKeyAppendChar, 1},
+	{3, MotKeyAppendInt2, 2},
+	{4, MotKeyAppendInt4, 4, INLINE_INT4},
+	{5, MotKeyAppendInt8, 8, INLINE_INT8},
+	{6, MotKeyAppendUInt4, 4},
+	{7, MotKeyAppendUInt8, 8},
+	{8, MotKeyAppendTid, 6},
+	{9, MotKeyAppendFloat4, 4},
+	{10, MotKeyAppendFloat8, 8},
+	{11, MotKeyAppendNumeric, -1},
+	{12, MotKeyAppendTimeTz, 12},
+	{13, MotKeyAppendInterval, 10},
+	{14, MotKeyAppendUuid, 16},
+	{15, MotKeyAppendMacaddr, 6},
+	{16, MotKeyAppendMacaddr8, 8},
+	{17, MotKeyAppendInet, -1},
+	{18, MotKeyAppendBytea, -1},
+	{19, MotKeyAppendBit, -1},
+	{20, MotKeyAppendText, -1},
+	{21, MotKeyAppendBpchar, -1},
+	{22, MotKeyAppendName, -1},
 };
 
 static const Encoding *find_encoding(Oid compare);
@@ -285,14 +323,23 @@ MotKeyCreate(Relation heap, Relation index, MemoryContext cxt)
 
 	key->indexoid = RelationGetRelid(index);
 	key->ncolumns = ncolumns;
-	key->all_inline = true;
 	for (int i = 0; i < ncolumns; i++)
+		init_column(&key->columns[i], heap, index, i);
+	MotKeySummarize(key);
+	return key;
+}
+
+void
+MotKeySummarize(MotKey *key)
+{
+	key->max_attnum = 0;
+	key->width = 0;
+	key->all_inline = true;
+	for (int i = 0; i < key->ncolumns; i++)
 	{
 		MotKeyColumn *column = &key->columns[i];
 
-		init_column(column, heap, index, i);
 		key->max_attnum = Max(key->max_attnum, column->attnum);
-
 		key->all_inline &= column->inline_kind != INLINE_NONE && !column->nullable;
 
 		/* a null byte may stand without a value */
@@ -301,7 +348,30 @@ MotKeyCreate(Relation heap, Relation index, MemoryContext cxt)
 		else if (key->width >= 0)
 			key->width += column->width;
 	}
-	return key;
+}
+
+int
+MotKeyEncodingNumber(const MotKeyColumn *column)
+{
+	for (size_t i = 0; i < lengthof(numbered); i++)
+		if (numbered[i].append == column->append)
+			return numbered[i].number;
+	elog(ERROR, "key encoding of column %d has no number", column->attnum);
+}
+
+bool
+MotKeySetEncoding(MotKeyColumn *column, int number)
+{
+	for (size_t i = 0; i < lengthof(numbered); i++)
+	{
+		if (numbered[i].number != number)
+			continue;
+		column->append = numbered[i].append;
+		column->width = numbered[i].width;
+		column->inline_kind = numbered[i].inline_kind;
+		return true;
+	}
+	return false;
 }
 
 /* ---------------------------------------------------------------- columns */
@@ -437,7 +507,8 @@ raise_null(const MotKeyColumn *column)
 static void
 raise_key_too_long(const MotKey *key)
 {
-	char	   *name = get_rel_name(key->indexoid);
+	/* replay has no catalogue */
+	char	   *name = IsTransactionState() ? get_rel_name(key->indexoid) : NULL;
 
 	ereport(ERROR,
 			(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),

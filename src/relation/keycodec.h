@@ -109,6 +109,15 @@ extern bool MotKeyTypeSupported(Oid typid);
 extern MotKey *MotKeyCreate(Relation heap, Relation index, MemoryContext cxt);
 
 /*
+ * A key without a catalogue (definition.h): every encoding has a number that
+ * never changes.  Set is false for a number that is none; Summarize works out
+ * what depends on all columns.
+ */
+extern int	MotKeyEncodingNumber(const MotKeyColumn *column);
+extern bool MotKeySetEncoding(MotKeyColumn *column, int number);
+extern void MotKeySummarize(MotKey *key);
+
+/*
  * The key of a row: values and isnull are indexed by table attnum - 1 (at
  * least max_attnum of them).  Appends to buf.  *has_null: some key column is null.
  * Raises 54000 for a key longer than MOT_MAX_KEY.

@@ -55,7 +55,6 @@ static void make_cache(void);
 static void relcache_callback(Datum arg, Oid relid);
 static void rebuild(MotRelation *mr, Relation rel);
 static bool unchanged(MotRelation *mr, Relation rel, mot_table *table, List *defs);
-static void apply_options(Relation rel, mot_table *table);
 static void describe(MotRelation *mr, Relation rel, mot_table *table, List *defs);
 static mot_table *find_table(Relation rel, List *defs);
 static mot_table *make_empty(Relation rel, List *defs);
@@ -273,7 +272,9 @@ rebuild(MotRelation *mr, Relation rel)
 		mot_table  *table = find_table(rel, defs);
 
 		add_missing_indexes(rel, table, defs);
-		apply_options(rel, table);
+		/* what replay brings has had room elsewhere; it sets the limit at its end */
+		if (!RecoveryInProgress())
+			mot_table_set_limit(table, MotTableMaxSize(rel));
 		if (!unchanged(mr, rel, table, defs))
 			describe(mr, rel, table, defs);
 		list_free_deep(defs);
@@ -288,8 +289,8 @@ rebuild(MotRelation *mr, Relation rel)
 }
 
 /* The table's options, as the wrapper's validator has let them through. */
-static void
-apply_options(Relation rel, mot_table *table)
+uint64
+MotTableMaxSize(Relation rel)
 {
 	ListCell   *lc;
 	double		max_size = 0;
@@ -301,10 +302,7 @@ apply_options(Relation rel, mot_table *table)
 		if (strcmp(def->defname, "max_size") == 0)
 			(void) parse_real(defGetString(def), &max_size, GUC_UNIT_BYTE, NULL);
 	}
-
-	/* what replay brings has had room elsewhere; it sets the limit at its end */
-	if (!RecoveryInProgress())
-		mot_table_set_limit(table, (uint64) max_size);
+	return (uint64) max_size;
 }
 
 /* Does the entry describe the table as it is? (most invalidations are about something else) */

@@ -1,0 +1,581 @@
+/*-------------------------------------------------------------------------
+ *
+ * definition.c
+ *	  A table's definition as bytes.
+ *
+ * The bytes begin with a Header; then, without padding and in the machine's
+ * byte order (they are never read on another machine than the log is):
+ *
+ *	dbid 4, relid 4, maximum size 8, name (length 2, bytes)
+ *	columns 2; for each: type 4, attlen 2, attalign 1, attstorage 1, flags 1,
+ *		and if it has a missing value: length 4, bytes
+ *	indexes 2, identity 2; for each: oid 4, flags 1, columns 2; for each of
+ *		those: attnum 2, number of the encoding 1, flags 1, type 4, collation 4
+ *
+ * Whoever changes this gives the format another number.  Decoding believes
+ * nothing: the bytes may come from a damaged file.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/tupdesc_details.h"
+#include "access/tupmacs.h"
+#include "catalog/pg_index.h"
+#include "common/hashfn.h"
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "relation/definition.h"
+#include "relation/internal.h"
+#include "utils/builtins.h"
+#include "utils/datum.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+
+#define FORMAT 0x4d4f5401		/* "MOT", 1 */
+
+typedef struct Header
+{
+	uint32		format;
+	uint32		len;			/* of everything */
+	uint64		stamp;			/* hash of what follows */
+} Header;
+
+/* of a column */
+#define COLUMN_BYVAL	0x01
+#define COLUMN_DROPPED	0x02
+#define COLUMN_NOT_NULL 0x04
+#define COLUMN_MISSING	0x08	/* rows that are too short have a value there */
+
+/* of an index */
+#define INDEX_UNIQUE	0x01
+
+/* of an index's column */
+#define KEY_NULLABLE	0x01
+#define KEY_DESCENDING	0x02
+#define KEY_NULLS_FIRST 0x04
+
+/* bytes being taken apart */
+typedef struct Input
+{
+	const char *p;
+	const char *end;
+} Input;
+
+static void encode_column(StringInfo buf, TupleDesc desc, int i);
+static void encode_index(StringInfo buf, Relation rel, Relation index);
+static void seal(char *bytes, size_t len);
+static void raise_damaged(const char *what) pg_attribute_noreturn();
+static void get(Input *in, void *to, size_t len);
+static TupleDesc decode_columns(Input *in);
+static void decode_column(Input *in, TupleDesc desc, int i);
+static void decode_index(Input *in, const MotDefinition *def, MotDefinitionIndex *index);
+static void measure_fixed(MotDefinition *def);
+static bool compare_key(MotDefinitionMatch *match, const mot_version *version,
+						const void *key, size_t len);
+
+#define PUT(buf, type, value) \
+	do { \
+		type		put_ = (type) (value); \
+		appendBinaryStringInfo(buf, (char *) &put_, sizeof(put_)); \
+	} while (0)
+
+#define GET(in, variable) get(in, &(variable), sizeof(variable))
+
+/* ---------------------------------------------------------------- encoding */
+
+void *
+MotDefinitionEncode(Relation rel, size_t *len)
+{
+	TupleDesc	desc = RelationGetDescr(rel);
+	List	   *defs = MotIndexDefs(rel);
+	char	   *name = quote_qualified_identifier(get_namespace_name(RelationGetNamespace(rel)),
+												  RelationGetRelationName(rel));
+	StringInfoData buf;
+	Header		header = {FORMAT};
+	int			identity = -1;
+	bool		primary = false;
+	int			identity_at;
+	int16		identity_bytes;
+	ListCell   *lc;
+
+	initStringInfo(&buf);
+	appendBinaryStringInfo(&buf, (char *) &header, sizeof(header));
+	PUT(&buf, Oid, MyDatabaseId);
+	PUT(&buf, Oid, RelationGetRelid(rel));
+	PUT(&buf, uint64, MotTableMaxSize(rel));
+	PUT(&buf, uint16, strlen(name));
+	appendBinaryStringInfo(&buf, name, strlen(name));
+
+	PUT(&buf, uint16, desc->natts);
+	for (int i = 0; i < desc->natts; i++)
+		encode_column(&buf, desc, i);
+
+	PUT(&buf, uint16, list_length(defs));
+	identity_at = buf.len;
+	PUT(&buf, int16, -1);
+	foreach(lc, defs)
+	{
+		MotIndexDef *def = lfirst(lc);
+		Relation	index = index_open(def->oid, AccessShareLock);
+		bool		not_null = true;
+
+		for (int i = 0; i < index->rd_index->indnkeyatts; i++)
+		{
+			AttrNumber	attnum = index->rd_index->indkey.values[i];
+
+			if (attnum <= 0 || !TupleDescAttr(desc, attnum - 1)->attnotnull)
+				not_null = false;
+		}
+		if (def->unique && not_null && !primary &&
+			(identity < 0 || index->rd_index->indisprimary))
+		{
+			identity = foreach_current_index(lc);
+			primary = index->rd_index->indisprimary;
+		}
+		encode_index(&buf, rel, index);
+		index_close(index, AccessShareLock);
+	}
+	identity_bytes = (int16) identity;
+	memcpy(buf.data + identity_at, &identity_bytes, sizeof(identity_bytes));
+	list_free_deep(defs);
+	pfree(name);
+
+	seal(buf.data, buf.len);
+	*len = buf.len;
+	return buf.data;
+}
+
+static void
+encode_column(StringInfo buf, TupleDesc desc, int i)
+{
+	Form_pg_attribute att = TupleDescAttr(desc, i);
+	AttrMissing *missing = NULL;
+	uint8		flags = 0;
+
+	if (att->atthasmissing && desc->constr != NULL && desc->constr->missing != NULL &&
+		desc->constr->missing[i].am_present)
+		missing = &desc->constr->missing[i];
+
+	if (att->attbyval)
+		flags |= COLUMN_BYVAL;
+	if (att->attisdropped)
+		flags |= COLUMN_DROPPED;
+	if (att->attnotnull)
+		flags |= COLUMN_NOT_NULL;
+	if (missing != NULL)
+		flags |= COLUMN_MISSING;
+
+	PUT(buf, Oid, att->atttypid);
+	PUT(buf, int16, att->attlen);
+	PUT(buf, char, att->attalign);
+	PUT(buf, char, att->attstorage);
+	PUT(buf, uint8, flags);
+	if (missing == NULL)
+		return;
+	if (att->attbyval)
+	{
+		PUT(buf, uint32, sizeof(Datum));
+		PUT(buf, Datum, missing->am_value);
+	}
+	else
+	{
+		size_t		len = datumGetSize(missing->am_value, false, att->attlen);
+
+		PUT(buf, uint32, len);
+		appendBinaryStringInfo(buf, DatumGetPointer(missing->am_value), (int) len);
+	}
+}
+
+static void
+encode_index(StringInfo buf, Relation rel, Relation index)
+{
+	MotKey	   *key = MotKeyCreate(rel, index, CurrentMemoryContext);
+
+	PUT(buf, Oid, RelationGetRelid(index));
+	PUT(buf, uint8, index->rd_index->indisunique ? INDEX_UNIQUE : 0);
+	PUT(buf, uint16, key->ncolumns);
+	for (int i = 0; i < key->ncolumns; i++)
+	{
+		MotKeyColumn *column = &key->columns[i];
+		uint8		flags = 0;
+
+		if (column->nullable)
+			flags |= KEY_NULLABLE;
+		if (column->descending)
+			flags |= KEY_DESCENDING;
+		if (column->nulls_first)
+			flags |= KEY_NULLS_FIRST;
+		PUT(buf, int16, column->attnum);
+		PUT(buf, uint8, MotKeyEncodingNumber(column));
+		PUT(buf, uint8, flags);
+		PUT(buf, Oid, column->typid);
+		PUT(buf, Oid, column->collation);
+	}
+	pfree(key);
+}
+
+/* The header of complete bytes. */
+static void
+seal(char *bytes, size_t len)
+{
+	Header		header;
+
+	header.format = FORMAT;
+	header.len = (uint32) len;
+	header.stamp = hash_bytes_extended((unsigned char *) bytes + sizeof(header),
+									   (int) (len - sizeof(header)), FORMAT);
+	memcpy(bytes, &header, sizeof(header));
+}
+
+void *
+MotDefinitionMove(const void *bytes, size_t len, Oid dbid)
+{
+	char	   *copy = palloc(len);
+
+	Assert(len > sizeof(Header) + sizeof(Oid));
+	memcpy(copy, bytes, len);
+	memcpy(copy + sizeof(Header), &dbid, sizeof(Oid));
+	seal(copy, len);
+	return copy;
+}
+
+uint64
+MotDefinitionStamp(const void *bytes)
+{
+	uint64		stamp;
+
+	memcpy(&stamp, (const char *) bytes + offsetof(Header, stamp), sizeof(stamp));
+	return stamp;
+}
+
+/* ---------------------------------------------------------------- decoding */
+
+static void
+raise_damaged(const char *what)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_DATA_CORRUPTED),
+			 errmsg("definition of a memory-optimized table is damaged: %s", what)));
+}
+
+static void
+get(Input *in, void *to, size_t len)
+{
+	if (in->end - in->p < len)
+		raise_damaged("it is too short");
+	memcpy(to, in->p, len);
+	in->p += len;
+}
+
+MotDefinition *
+MotDefinitionDecode(const void *bytes, size_t len, MemoryContext parent)
+{
+	Input		in = {(const char *) bytes, (const char *) bytes + len};
+	MemoryContext cxt;
+	MemoryContext oldcxt;
+	MotDefinition *def;
+	Header		header;
+	uint16		n;
+	int16		identity;
+
+	GET(&in, header);
+	if (header.format != FORMAT)
+		raise_damaged("its format is unknown");
+	if (header.len != len)
+		raise_damaged("its length is wrong");
+	if (header.stamp != hash_bytes_extended((const unsigned char *) in.p,
+											(int) (len - sizeof(header)), FORMAT))
+		raise_damaged("its checksum is wrong");
+
+	cxt = AllocSetContextCreate(CurrentMemoryContext, "MOT definition", ALLOCSET_SMALL_SIZES);
+	oldcxt = MemoryContextSwitchTo(cxt);
+	def = palloc0(sizeof(MotDefinition));
+	def->cxt = cxt;
+	def->stamp = header.stamp;
+	GET(&in, def->dbid);
+	GET(&in, def->relid);
+	GET(&in, def->max_size);
+	GET(&in, n);
+	def->name = palloc0(n + 1);
+	get(&in, def->name, n);
+	def->desc = decode_columns(&in);
+
+	GET(&in, n);
+	GET(&in, identity);
+	if (n > MOT_MAX_INDEXES || identity < -1 || identity >= n)
+		raise_damaged("its number of indexes is wrong");
+	def->identity = identity;
+	def->nindexes = n;
+	def->indexes = palloc0(Max(n, 1) * sizeof(MotDefinitionIndex));
+	for (int i = 0; i < n; i++)
+		decode_index(&in, def, &def->indexes[i]);
+	if (in.p != in.end)
+		raise_damaged("it is too long");
+
+	measure_fixed(def);
+	MemoryContextSwitchTo(oldcxt);
+	/* only now: an error before takes it along with the caller's context */
+	MemoryContextSetParent(cxt, parent);
+	return def;
+}
+
+static TupleDesc
+decode_columns(Input *in)
+{
+	TupleDesc	desc;
+	uint16		natts;
+
+	GET(in, natts);
+	if (natts > MaxTupleAttributeNumber)
+		raise_damaged("its number of columns is wrong");
+	desc = CreateTemplateTupleDesc(natts);
+	for (int i = 0; i < natts; i++)
+		decode_column(in, desc, i);
+	return desc;
+}
+
+static void
+decode_column(Input *in, TupleDesc desc, int i)
+{
+	Form_pg_attribute att = TupleDescAttr(desc, i);
+	AttrMissing *missing;
+	uint8		flags;
+	uint32		len;
+
+	memset(att, 0, ATTRIBUTE_FIXED_PART_SIZE);
+	att->attnum = (AttrNumber) (i + 1);
+	att->attcacheoff = -1;
+	att->atttypmod = -1;
+	GET(in, att->atttypid);
+	GET(in, att->attlen);
+	GET(in, att->attalign);
+	GET(in, att->attstorage);
+	GET(in, flags);
+	att->attbyval = (flags & COLUMN_BYVAL) != 0;
+	att->attisdropped = (flags & COLUMN_DROPPED) != 0;
+	att->attnotnull = (flags & COLUMN_NOT_NULL) != 0;
+
+	if (att->attlen < -2 || att->attlen == 0 ||
+		(att->attalign != TYPALIGN_CHAR && att->attalign != TYPALIGN_SHORT &&
+		 att->attalign != TYPALIGN_INT && att->attalign != TYPALIGN_DOUBLE) ||
+		(att->attbyval && att->attlen != 1 && att->attlen != 2 && att->attlen != 4 &&
+		 att->attlen != sizeof(Datum)))
+		raise_damaged("a column makes no sense");
+
+	if ((flags & COLUMN_MISSING) == 0)
+		return;
+	att->atthasmissing = true;
+	if (desc->constr == NULL)
+	{
+		desc->constr = palloc0(sizeof(TupleConstr));
+		desc->constr->missing = palloc0(desc->natts * sizeof(AttrMissing));
+	}
+	missing = &desc->constr->missing[i];
+	missing->am_present = true;
+	GET(in, len);
+	if (len > in->end - in->p || (att->attbyval && len != sizeof(Datum)) ||
+		(!att->attbyval && att->attlen > 0 && len != att->attlen))
+		raise_damaged("a missing value makes no sense");
+	if (att->attbyval)
+		GET(in, missing->am_value);
+	else
+	{
+		char	   *value = palloc0(len + 1);
+
+		get(in, value, len);
+		if (att->attlen == -1 && (len < 1 || (!VARATT_IS_1B(value) && len < VARHDRSZ) ||
+								  VARATT_IS_EXTERNAL(value) || VARSIZE_ANY(value) != len))
+			raise_damaged("a missing value makes no sense");
+		missing->am_value = PointerGetDatum(value);
+	}
+}
+
+static void
+decode_index(Input *in, const MotDefinition *def, MotDefinitionIndex *index)
+{
+	uint8		flags;
+	uint16		ncolumns;
+	MotKey	   *key;
+
+	GET(in, index->indexoid);
+	GET(in, flags);
+	GET(in, ncolumns);
+	if (ncolumns == 0 || ncolumns > INDEX_MAX_KEYS)
+		raise_damaged("an index's number of columns is wrong");
+	index->unique = (flags & INDEX_UNIQUE) != 0;
+
+	key = palloc0(offsetof(MotKey, columns) + ncolumns * sizeof(MotKeyColumn));
+	key->indexoid = index->indexoid;
+	key->ncolumns = ncolumns;
+	for (int i = 0; i < ncolumns; i++)
+	{
+		MotKeyColumn *column = &key->columns[i];
+		uint8		encoding;
+
+		GET(in, column->attnum);
+		GET(in, encoding);
+		GET(in, flags);
+		GET(in, column->typid);
+		GET(in, column->collation);
+		if (column->attnum < 1 || column->attnum > def->desc->natts)
+			raise_damaged("an index's column is none of the table");
+		if (!MotKeySetEncoding(column, encoding))
+			raise_damaged("an index's column has an unknown encoding");
+		column->nullable = (flags & KEY_NULLABLE) != 0;
+		column->descending = (flags & KEY_DESCENDING) != 0;
+		column->nulls_first = (flags & KEY_NULLS_FIRST) != 0;
+	}
+	MotKeySummarize(key);
+	index->key = key;
+}
+
+void
+MotDefinitionFree(MotDefinition *def)
+{
+	MemoryContextDelete(def->cxt);
+}
+
+/* ------------------------------------------------------------------ tables */
+
+mot_status
+MotDefinitionMakeTable(mot_session *session, const MotDefinition *def,
+					   const void *bytes, size_t len, mot_table **table)
+{
+	mot_definition *definition;
+	mot_status	status = mot_table_create(session, def->dbid, def->relid, table);
+
+	if (status != MOT_OK)
+		return status;
+
+	for (int i = 0; i < def->nindexes && status == MOT_OK; i++)
+	{
+		mot_index  *index;
+
+		status = mot_index_create(session, *table, def->indexes[i].indexoid,
+								  def->indexes[i].unique ? MOT_INDEX_UNIQUE : 0, &index);
+		if (status == MOT_OK)
+			mot_index_attach(index);
+	}
+	if (status == MOT_OK)
+		status = mot_definition_make(session, bytes, len, &definition);
+	if (status != MOT_OK)
+	{
+		mot_table_drop(session, *table);
+		return status;
+	}
+	mot_table_put_definition(session, *table, definition);
+	return MOT_OK;
+}
+
+/* -------------------------------------------------------------------- rows */
+
+static void
+measure_fixed(MotDefinition *def)
+{
+	uint32		off = 0;
+
+	def->offset_behind = palloc0((def->desc->natts + 1) * sizeof(uint32));
+	for (int i = 0; i < def->desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(def->desc, i);
+
+		if (att->attlen <= 0)
+			break;
+		off = (uint32) att_align_nominal(off, att->attalign) + att->attlen;
+		def->offset_behind[++def->nfixed] = off;
+	}
+}
+
+size_t
+MotDefinitionRowSize(const MotDefinition *def, const mot_version *version)
+{
+	unsigned	host_bits = mot_version_host_bits(version);
+	int			stored = host_bits & MOT_ROW_NATTS_MASK;
+	const char *base = mot_version_data(version);
+	size_t		off;
+
+	if (unlikely((host_bits & MOT_ROW_HAS_NULLS) != 0))
+		return MotRowDataSize(def->desc, version);
+	if (stored <= def->nfixed)
+		return MAXALIGN(def->offset_behind[stored]);
+
+	off = def->offset_behind[def->nfixed];
+	for (int i = def->nfixed; i < stored; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(def->desc, i);
+
+		off = att_align_pointer(off, att->attalign, att->attlen, base + off);
+		off = att_addlength_pointer(off, att->attlen, base + off);
+	}
+	return MAXALIGN(off);
+}
+
+void
+MotDefinitionKey(const MotDefinition *def, int index, const Datum *values, const bool *isnull,
+				 MotKeyBuffer *buf, bool *has_null)
+{
+	MotKeyBufferReset(buf);
+	MotKeyFromRow(def->indexes[index].key, values, isnull, buf, has_null);
+}
+
+void
+MotDefinitionMatchInit(MotDefinitionMatch *match, const MotDefinition *def, int index)
+{
+	int			natts = Max(def->desc->natts, 1);
+
+	match->def = def;
+	match->index = index;
+	match->values = MemoryContextAlloc(def->cxt, natts * sizeof(Datum));
+	match->isnull = MemoryContextAlloc(def->cxt, natts * sizeof(bool));
+	MotKeyBufferInit(&match->buffer, def->cxt);
+}
+
+/*
+ * Called by the engine in the middle of its work, so nothing may be raised
+ * from here.  Keys of fixed width cannot fail.
+ */
+bool
+MotDefinitionMatches(void *arg, const mot_version *version, const void *key, size_t len)
+{
+	MotDefinitionMatch *match = arg;
+	MemoryContext oldcxt = CurrentMemoryContext;
+	volatile bool result = true;
+
+	if (likely(match->def->indexes[match->index].key->width >= 0))
+		return compare_key(match, version, key, len);
+
+	PG_TRY();
+	{
+		result = compare_key(match, version, key, len);
+	}
+	PG_CATCH();
+	{
+		ErrorData  *edata;
+
+		MemoryContextSwitchTo(oldcxt);
+		edata = CopyErrorData();
+		FlushErrorState();
+		ereport(LOG,
+				(errcode(edata->sqlerrcode),
+				 errmsg("could not make an index key of memory-optimized table %s: %s",
+						match->def->name, edata->message)));
+		FreeErrorData(edata);
+	}
+	PG_END_TRY();
+	return result;
+}
+
+static bool
+compare_key(MotDefinitionMatch *match, const mot_version *version, const void *key, size_t len)
+{
+	bool		has_null;
+
+	MotRowDeform(match->def->desc, version, match->def->indexes[match->index].key->max_attnum,
+				 match->values, match->isnull);
+	MotDefinitionKey(match->def, match->index, match->values, match->isnull,
+					 &match->buffer, &has_null);
+	return match->buffer.len == len && memcmp(match->buffer.data, key, len) == 0;
+}
