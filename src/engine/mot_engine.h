@@ -409,6 +409,9 @@ typedef enum mot_isolation
 extern void mot_txn_begin(mot_session *session, mot_isolation isolation, mot_ts snapshot, uint64_t host_id);
 extern bool mot_txn_active(const mot_session *session);
 
+/* from now on waiters are told this (a savepoint has something else to wait for) */
+extern void mot_txn_set_host_id(mot_session *session, uint64_t host_id);
+
 /* has it changed or locked anything? */
 extern bool mot_txn_has_work(const mot_session *session);
 extern bool mot_txn_has_writes(const mot_session *session);

@@ -42,6 +42,13 @@ mot_txn_begin(mot_session *s, mot_isolation isolation, mot_ts snapshot, uint64_t
 	atomic_store_explicit(&s->slot->host_id, host_id, memory_order_release);
 }
 
+void
+mot_txn_set_host_id(mot_session *s, uint64_t host_id)
+{
+	/* release: as in begin */
+	atomic_store_explicit(&s->slot->host_id, host_id, memory_order_release);
+}
+
 bool
 mot_txn_active(const mot_session *s)
 {

@@ -30,6 +30,12 @@ extern void MotMixedDone(mot_ts ts);
 extern void MotMixedWithdraw(void);
 extern mot_ts MotMixedTake(mot_session *session, Snapshot snapshot, bool *stale);
 
+/*
+ * wait.c: what waiters wait for.  Take: the lock that stands for what the
+ * current subtransaction does; released with it.
+ */
+extern uint64 MotTakeSubxactLock(void);
+
 /* wait.c: MotRaiseStatus has reported that memory is out */
 extern bool MotMemoryWasShort;
 

@@ -25,20 +25,31 @@
 #include "utils/memutils.h"
 #include "xact/internal.h"
 
-/* marks[level]: where the subtransaction of that nesting level began */
-static mot_mark *marks = NULL;
-static int	maxmarks = 0;
+/*
+ * levels[level]: where the subtransaction of that nesting level began, and
+ * what waits for the youngest that writes wait for (0: nothing of its own)
+ */
+typedef struct Level
+{
+	mot_mark	mark;
+	uint64		wait_id;
+} Level;
+
+static Level *levels = NULL;
+static int	maxlevels = 0;
 
 static const MotXactParticipant *participant = NULL;
 static const MotXactLog *log = NULL;
 
-/* this transaction has been told that it may write */
+/* this (sub)transaction has been told that it may write */
 static bool writable = false;
 
 static void xact_callback(XactEvent event, void *arg);
 static void subxact_callback(SubXactEvent event, SubTransactionId mySubid,
 							 SubTransactionId parentSubid, void *arg);
 static void set_mark(int level, mot_mark mark);
+static void take_subxact_lock(mot_session *session);
+static void restore_host_id(int level);
 static void prepare_commit(void);
 static void finish_commit(void);
 static void finish_abort(void);
@@ -72,7 +83,38 @@ MotCheckWritable(void)
 		return;
 	if (log != NULL)
 		log->writable();
+	if (GetCurrentTransactionNestLevel() > 1)
+	{
+		mot_session *session = MotSession();
+
+		if (!mot_txn_active(session))
+			MotTransactionBegin(session);
+		take_subxact_lock(session);
+	}
 	writable = true;
+}
+
+/* once for each subtransaction that writes; before it does */
+static void
+take_subxact_lock(mot_session *session)
+{
+	Level	   *level = &levels[GetCurrentTransactionNestLevel()];
+
+	if (level->wait_id != 0)
+		return;
+	level->wait_id = MotTakeSubxactLock();
+	mot_txn_set_host_id(session, level->wait_id);
+}
+
+/* a subtransaction has been rolled back: what is left is to be waited for as before */
+static void
+restore_host_id(int level)
+{
+	uint64		id = 0;
+
+	while (id == 0 && --level > 1)
+		id = levels[level].wait_id;
+	mot_txn_set_host_id(MotOpenSession, id != 0 ? id : MotMyVirtualXact());
 }
 
 mot_session *
@@ -120,16 +162,17 @@ MotTransactionBegin(mot_session *session)
 static void
 set_mark(int level, mot_mark mark)
 {
-	if (level >= maxmarks)
+	if (level >= maxlevels)
 	{
 		int			newmax = Max(16, 2 * level);
-		Size		size = newmax * sizeof(mot_mark);
+		Size		size = newmax * sizeof(Level);
 
-		marks = marks == NULL ?
-			MemoryContextAlloc(TopMemoryContext, size) : repalloc(marks, size);
-		maxmarks = newmax;
+		levels = levels == NULL ?
+			MemoryContextAlloc(TopMemoryContext, size) : repalloc(levels, size);
+		maxlevels = newmax;
 	}
-	marks[level] = mark;
+	levels[level].mark = mark;
+	levels[level].wait_id = 0;
 }
 
 /* -------------------------------------------------------------- callbacks */
@@ -193,17 +236,28 @@ subxact_callback(SubXactEvent event, SubTransactionId mySubid,
 		case SUBXACT_EVENT_START_SUB:
 			if (MotOpenSession != NULL && mot_txn_active(MotOpenSession))
 				set_mark(level, mot_txn_mark(MotOpenSession));
+			writable = false;
 			break;
 
 		case SUBXACT_EVENT_ABORT_SUB:
 			if (MotOpenSession != NULL && mot_txn_active(MotOpenSession))
-				mot_txn_rollback_to(MotOpenSession, marks[level]);
+			{
+				mot_txn_rollback_to(MotOpenSession, levels[level].mark);
+				if (levels[level].wait_id != 0)
+					restore_host_id(level);
+			}
+			writable = false;
 			participant->sub_abort(level);
 			MotSnapshotSubAbort(level);
 			reclaim_undone();
 			break;
 
 		case SUBXACT_EVENT_COMMIT_SUB:
+			/* the server hands the lock on to the parent */
+			if (MotOpenSession != NULL && mot_txn_active(MotOpenSession) &&
+				level > 2 && levels[level].wait_id != 0)
+				levels[level - 1].wait_id = levels[level].wait_id;
+			writable = false;
 			participant->sub_commit(level);
 			MotSnapshotSubCommit(level);
 			break;

@@ -10,6 +10,15 @@
  * about it.  If the id's transaction has ended meanwhile there is no wait,
  * and the caller's next attempt finds what has become of the row.
  *
+ * A subtransaction can end without its transaction, and lets go of the rows
+ * that it locked when it is rolled back.  So each one that writes takes a
+ * lock of its own, which the server releases with it (or hands on to the
+ * parent at its commit), and waiters wait for the youngest one there is: it
+ * covers, or is younger than, whatever took the row.  Heap's waiters wait for
+ * the subtransaction's xid.  The lock's tag is of the kind "speculative token",
+ * with a third field that the server's own do not have; pg_locks shows
+ * "spectoken".
+ *
  * When the holder ends all its waiters wake up, and whoever tries first gets
  * the row.  So that waiters of one row are served in the order in which they
  * came, they queue for the row's heavyweight tuple lock first, as heap's do:
@@ -24,6 +33,43 @@
 #include "xact/internal.h"
 
 bool		MotMemoryWasShort = false;
+
+#define SUBXACT_LOCK (UINT64CONST(1) << 63) /* a holder's id is one of these */
+
+static void
+subxact_lock_tag(uint64 id, LOCKTAG *tag)
+{
+	SET_LOCKTAG_SPECULATIVE_INSERTION(*tag, (uint32) ((id & ~SUBXACT_LOCK) >> 32), (uint32) id);
+	tag->locktag_field3 = 1;
+}
+
+uint64
+MotTakeSubxactLock(void)
+{
+	static uint32 counter = 0;
+	uint64		id = SUBXACT_LOCK | (uint64) MotMySlot() << 32 | ++counter;
+	LOCKTAG		tag;
+
+	subxact_lock_tag(id, &tag);
+	(void) LockAcquire(&tag, ExclusiveLock, false, false);
+	return id;
+}
+
+/* Wait until the holder's transaction, or subtransaction, has ended. */
+static void
+wait_for_id(uint64 id)
+{
+	LOCKTAG		tag;
+
+	if (!(id & SUBXACT_LOCK))
+	{
+		(void) VirtualXactLock(MotUnpackVirtualXact(id), true);
+		return;
+	}
+	subxact_lock_tag(id, &tag);
+	(void) LockAcquire(&tag, ShareLock, false, false);
+	LockRelease(&tag, ShareLock, false);
+}
 
 void
 MotWaitForHolder(Relation rel, MotWait *wait)
@@ -47,7 +93,7 @@ MotWaitForHolder(Relation rel, MotWait *wait)
 		}
 	}
 
-	(void) VirtualXactLock(MotUnpackVirtualXact(holder.host_id), true);
+	wait_for_id(holder.host_id);
 	CHECK_FOR_INTERRUPTS();
 }
 
