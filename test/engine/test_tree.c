@@ -125,6 +125,90 @@ key_lengths(void)
 }
 
 /*
+ * Slices around the least and the greatest there can be, in trees with
+ * interior nodes: readers find their child by what stands for "no key", and
+ * that is the greatest slice.  Half of the keys come and go again and again,
+ * so that interior nodes split, shrink and are filled again.
+ */
+static void
+ends_of_the_range(void)
+{
+	const size_t side = 2000;
+	size_t		n = 0;
+	model_key  *keys = calloc(2 * side + 40, sizeof(model_key));
+	fixture		f;
+
+	for (size_t i = 0; i < 2 * side + 36; i++)
+	{
+		model_key  *k = &keys[n++];
+
+		k->bytes = malloc(16);
+		if (i < 2 * side)
+		{
+			uint64_t	slice = i < side ? i : UINT64_MAX - (i - side);
+
+			k->len = 8;
+			for (int b = 0; b < 8; b++)
+				k->bytes[b] = (unsigned char) (slice >> (56 - 8 * b));
+			continue;
+		}
+		/* the same slices in other lengths */
+		k->len = (i - 2 * side) % 18;
+		if (k->len >= 8)
+			k->len++;			/* 8 is there */
+		if (k->len > 16)
+			k->len = 16;
+		memset(k->bytes, i < 2 * side + 18 ? 0 : 255, 16);
+	}
+	n = model_sort(keys, n);
+	for (int descending = 0; descending < 2; descending++)
+	{
+		fixture_begin(&f, REGION_BYTES, 1);
+		for (size_t i = 0; i < n; i++)
+		{
+			model_key  *k = &keys[descending ? n - 1 - i : i];
+
+			k->value = i + 1;
+			CHECK(tree_insert(&f, k->bytes, k->len, k->value, NULL) == MOT_TREE_OK);
+		}
+		CHECK(model_equal(&f, keys, n));
+		for (int round = 0; round < 6; round++)
+		{
+			uint64_t	less = test_random() % 3 + 2;
+
+			for (size_t i = 0; i < n; i++)
+			{
+				model_key  *k = &keys[i];
+
+				/* in runs, so that nodes become empty */
+				if ((i / 64 * UINT64_C(0x9e3779b97f4a7c15) >> 32) % less == 0 && k->value != 0)
+				{
+					CHECK(tree_remove(&f, k->bytes, k->len) == MOT_TREE_OK);
+					k->value = 0;
+				}
+			}
+			CHECK(model_equal(&f, keys, n));
+			for (size_t i = 0; i < n; i++)
+			{
+				model_key  *k = &keys[(i * 1597) % n];
+
+				if (k->value == 0)
+				{
+					k->value = (uint64_t) (k - keys) + 1;
+					CHECK(tree_insert(&f, k->bytes, k->len, k->value, NULL) == MOT_TREE_OK);
+				}
+			}
+			CHECK(model_equal(&f, keys, n));
+			fixture_drain(&f);
+		}
+		fixture_end(&f);
+		for (size_t i = 0; i < n; i++)
+			keys[i].value = 0;
+	}
+	model_free(keys, n);
+}
+
+/*
  * A node of 15 keys splits at each position, with every run of equal slices
  * in it: slices differ in one byte, equal ones in their lengths.
  */
@@ -522,6 +606,7 @@ main(int argc, char **argv)
 	RUN(random_model);
 	RUN(random_model_exclusive);
 	RUN(key_lengths);
+	RUN(ends_of_the_range);
 	RUN(split_positions);
 	RUN(sequences);
 	RUN(remove_to_empty);
