@@ -246,6 +246,7 @@ typedef struct MotScan
 								 * needed */
 	MotWriter  *writer;			/* if rows are locked as they are found ... */
 	CmdType		operation;		/* ... for this */
+	ExprState  *filter;			/* then the plan's, taken from the executor */
 	MemoryContextCallback cleanup;
 	mot_scan	table_scan;
 } MotScan;

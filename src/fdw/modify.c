@@ -103,7 +103,7 @@ MotPlanForeignModify(PlannerInfo *root, ModifyTable *plan,
 	table_close(rel, NoLock);
 
 	scan = lock ? MotFindTargetScan(plan, resultRelation, subplan_index, &topmost) : NULL;
-	if (scan == NULL || contain_volatile_functions((Node *) scan->scan.plan.qual))
+	if (scan == NULL)
 		return list_make2_int(0, MotPlanSerial());
 
 	scan->fdw_private = list_copy(scan->fdw_private);
@@ -372,17 +372,30 @@ planned_row(MotModify *modify, ResultRelInfo *rinfo, TupleTableSlot *planSlot)
  * A row that this transaction changed after the snapshot: if this very
  * command did (a join found the row twice), the row is skipped; if a later
  * one did (a trigger or function), what to do is anybody's guess.
+ *
+ * When this command did and a later one again, the server looks at the first
+ * change only, unless somebody else's change lies between the version that
+ * was found and ours: then it looks at the last.
  */
 void
 MotRefuseOwnChange(mot_session *session, const mot_view *view, mot_table *table,
 				   mot_row *row, CmdType operation)
 {
+	const mot_version *found = mot_row_visible(session, view, table, row);
+	const mot_version *before = found;
+	const mot_version *after;
 	mot_view	later = *view;
 
+	if (!IsolationUsesXactSnapshot())
+	{
+		later.snapshot = mot_engine_clock(MotEngine);
+		before = mot_row_visible(session, &later, table, row);
+	}
 	later.command++;
-	if (mot_row_visible(session, &later, table, row) !=
-		mot_row_visible(session, view, table, row))
+	after = mot_row_visible(session, &later, table, row);
+	if (before == found ? after != found : after == mot_row_newest(session, row))
 		return;
+
 	if (operation == CMD_DELETE)
 		ereport(ERROR,
 				(errcode(ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION),

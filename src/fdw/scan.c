@@ -313,9 +313,18 @@ MotBeginForeignScan(ForeignScanState *node, int eflags)
 
 	scan->operation = list_nth_int(plan->fdw_private, MOT_PLAN_LOCK);
 	if (scan->operation != 0 && node->ss.ps.state->es_epq_active == NULL)
+	{
 		scan->writer = MotWriterBegin(node->ss.ss_currentRelation,
 									  node->ss.ps.state->es_snapshot,
 									  node->ss.ps.state->es_output_cid);
+
+		/*
+		 * The filter comes before the lock, so it is ours; evaluated once for
+		 * a row, unless it has changed.
+		 */
+		scan->filter = node->ss.ps.qual;
+		node->ss.ps.qual = NULL;
+	}
 }
 
 TupleTableSlot *
@@ -337,13 +346,12 @@ MotIterateForeignScan(ForeignScanState *node)
 
 		/*
 		 * The rows of an UPDATE or DELETE with row triggers: these must see
-		 * the newest version, so it is locked before they run.  The caller
-		 * evaluates the filter again, to no harm.
+		 * the newest version, so it is locked before they run.
 		 */
 		econtext->ecxt_scantuple = slot;
-		if (!ExecQual(node->ss.ps.qual, econtext))
+		if (!ExecQual(scan->filter, econtext))
 			InstrCountFiltered1(node, 1);
-		else if (MotScanLockRow(scan, econtext, node->ss.ps.qual))
+		else if (MotScanLockRow(scan, econtext, scan->filter))
 			return slot;
 		CHECK_FOR_INTERRUPTS();
 		ResetExprContext(econtext);
