@@ -1,11 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * access.c
- *	  The object-access hook: storage goes when its catalogue entry goes.
+ *	  The object-access hook: storage goes when its catalogue entry goes, and
+ *	  the log hears of definitions that change.
  *
  * OAT_DROP sees every way a table or an index can be dropped: by name, with
  * its schema, owner, server or extension, by CASCADE, or with a column.  The
- * storage layer makes it happen at commit.
+ * storage layer makes it happen at commit.  Columns come by OAT_POST_CREATE
+ * and go by OAT_DROP; everything else about a table is OAT_POST_ALTER.
  *
  *-------------------------------------------------------------------------
  */
@@ -25,7 +27,15 @@ mot_object_access(ObjectAccessType access, Oid class_id, Oid object_id, int sub_
 	if (prev_object_access)
 		prev_object_access(access, class_id, object_id, sub_id, arg);
 
-	if (access != OAT_DROP || class_id != RelationRelationId || sub_id != 0)
+	if (class_id != RelationRelationId)
+		return;
+	if (access == OAT_POST_ALTER || (sub_id != 0 && (access == OAT_DROP || access == OAT_POST_CREATE)))
+	{
+		if (get_rel_relkind(object_id) == RELKIND_FOREIGN_TABLE && MotIsMotTable(object_id))
+			MotStorageDefinitionChanged(object_id);
+		return;
+	}
+	if (access != OAT_DROP)
 		return;
 
 	switch (get_rel_relkind(object_id))

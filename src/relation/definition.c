@@ -470,6 +470,24 @@ MotDefinitionMakeTable(mot_session *session, const MotDefinition *def,
 	return MOT_OK;
 }
 
+bool
+MotDefinitionSameIndex(const MotDefinitionIndex *a, const MotDefinitionIndex *b)
+{
+	if (a->unique != b->unique || a->key->ncolumns != b->key->ncolumns)
+		return false;
+	for (int i = 0; i < a->key->ncolumns; i++)
+	{
+		const MotKeyColumn *x = &a->key->columns[i];
+		const MotKeyColumn *y = &b->key->columns[i];
+
+		if (x->attnum != y->attnum || x->append != y->append ||
+			x->nullable != y->nullable || x->descending != y->descending ||
+			x->nulls_first != y->nulls_first)
+			return false;
+	}
+	return true;
+}
+
 /* -------------------------------------------------------------------- rows */
 
 static void

@@ -73,6 +73,9 @@ extern void MotDefinitionFree(MotDefinition *def);
 extern mot_status MotDefinitionMakeTable(mot_session *session, const MotDefinition *def,
 										 const void *bytes, size_t len, mot_table **table);
 
+/* do an index's keys look the same in both? (else it has been built anew) */
+extern bool MotDefinitionSameIndex(const MotDefinitionIndex *a, const MotDefinitionIndex *b);
+
 /* MotRowDataSize, faster */
 extern size_t MotDefinitionRowSize(const MotDefinition *def, const mot_version *version);
 

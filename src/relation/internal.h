@@ -40,6 +40,9 @@ extern uint64 MotTableMaxSize(Relation rel);	/* the table's own limit, 0:
 
 /* storage.c */
 extern void MotStorageInit(void);
+extern void MotStorageAddTable(mot_table *table);	/* a complete one, of any
+													 * database */
+extern void MotStorageDropTables(Oid dbid, mot_table **tables, int n);	/* a database's */
 extern bool MotStorageIndexDropped(mot_table *table, Oid indexoid); /* in this transaction */
 
 /* duplicate.c */

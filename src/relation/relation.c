@@ -44,6 +44,8 @@
 
 void		(*MotRelationCatchUp) (void) = NULL;
 
+bool		(*MotRelationAwait) (Oid dbid, Oid relid) = NULL;
+
 static HTAB *cache = NULL;
 static MotRelation *last_used = NULL;
 static bool any_invalid = false;

@@ -172,15 +172,21 @@ typedef struct MotStorageChange
 {
 	Oid			relid;
 	Oid			dbid;			/* another database's, in CREATE DATABASE */
+	bool		database;		/* the whole of it goes; no relid */
 	bool		created;
 	bool		dropped;
+	bool		fresh;			/* private */
 	mot_table  *table;			/* as it is now; NULL if dropped */
 	List	   *new_indexes;	/* oids */
+	List	   *gone;			/* storage (mot_table) that it had before:
+								 * changes of rows in that count no more */
+	const void *definition;		/* see definition.h; NULL if dropped */
+	size_t		definition_len;
 } MotStorageChange;
 
-extern List *MotStorageChanges(void);	/* palloc'd */
+extern List *MotStorageChanges(void);	/* palloc'd; once, at PRE_COMMIT */
 
-/* ALTER TABLE has changed columns or options without new storage */
+/* columns, options or the name have changed without new storage */
 extern void MotStorageDefinitionChanged(Oid relid);
 
 /*
@@ -196,7 +202,15 @@ extern bool (*MotRelationAwait) (Oid dbid, Oid relid);
  */
 extern void (*MotRelationCatchUp) (void);
 
-extern void MotStorageDropDatabase(Oid dbid);	/* at once; not transactional,
-												 * as the server's */
+extern void MotStorageDropDatabase(Oid dbid);
+
+/*
+ * All tables of a database for a new one, rows and all; nobody may be
+ * connected to either.  Check: are there any, and can they be copied?  Raises
+ * if some can't.
+ */
+extern bool MotStorageCheckDatabase(Oid dbid, const char *name);
+extern void MotStorageCopyDatabase(Oid from, Oid to);
+extern bool MotStorageHasTables(Oid dbid);	/* waits until recovery is done */
 
 #endif							/* MOT_RELATION_H */

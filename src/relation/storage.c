@@ -13,12 +13,18 @@
  * along).  At abort the list is undone from the youngest entry to the oldest,
  * so that each step finds what it left.
  *
+ * The log asks for the sum of it (MotStorageChanges) when the transaction is
+ * about to commit.  The tables' new definitions are made then, while memory
+ * may still be short, and put in place by the commit.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "access/relation.h"
 #include "access/xact.h"
 #include "miscadmin.h"
+#include "relation/definition.h"
 #include "relation/internal.h"
 #include "utils/inval.h"
 #include "utils/memutils.h"
@@ -32,22 +38,39 @@ typedef enum PendingKind
 	TABLE_REPLACED,				/* commit: old goes; abort: old comes back,
 								 * new goes */
 	INDEX_CREATED,				/* abort: goes */
-	INDEX_DROPPED				/* detached; commit: goes; abort: comes back */
+	INDEX_DROPPED,				/* detached; commit: goes; abort: comes back */
+	TABLE_DEFINED,				/* its definition in the catalogue has changed */
+	DATABASE_DROPPED			/* commit: all its tables go */
 } PendingKind;
 
 typedef struct Pending
 {
 	PendingKind kind;
+	Oid			dbid;
 	Oid			relid;
-	mot_table  *table;			/* the new one of TABLE_REPLACED */
+	bool		fresh;			/* of TABLE_CREATED: so is its definition */
+	mot_table  *table;			/* the new one of TABLE_REPLACED; NULL: there
+								 * was none to be dropped */
 	mot_table  *old_table;
 	mot_index  *index;
+	int			ntables;		/* of DATABASE_DROPPED */
+	mot_table **tables;
 	int			level;			/* transaction nesting level */
 	struct Pending *older;
 } Pending;
 
 /* youngest first; in TopTransactionContext */
 static Pending *pending = NULL;
+
+/* definitions made for the commit, in TopTransactionContext */
+typedef struct Defined
+{
+	mot_table  *table;
+	mot_definition *definition;
+	struct Defined *next;
+} Defined;
+
+static Defined *defined = NULL;
 
 /* rows between two looks for an interrupt, and resets of the build's memory */
 #define BUILD_BATCH 1024
@@ -57,12 +80,16 @@ static void storage_abort(void);
 static void storage_sub_commit(int level);
 static void storage_sub_abort(int level);
 static bool storage_pending(void);
+static void discard_definitions(void);
 static Pending *new_pending(PendingKind kind, Oid relid);
 static void push_pending(Pending *p);
+static void publish_pending(Pending *p);
 static void undo(Pending *p);
 static mot_index *make_index(Relation rel, mot_table *table, Oid indexoid, bool unique);
 static void build_index(Relation rel, MotIndex *index);
-static void collect_database(void *arg, mot_table *table);
+static void add_change(MotStorageChange *change, const Pending *p);
+static bool complete_change(MotStorageChange *change);
+static void make_definition(const MotStorageChange *change);
 
 static const MotXactParticipant participant = {
 	storage_commit, storage_abort, storage_sub_commit, storage_sub_abort, storage_pending
@@ -84,6 +111,7 @@ new_pending(PendingKind kind, Oid relid)
 
 	MotCheckWritable();
 	p->kind = kind;
+	p->dbid = MyDatabaseId;
 	p->relid = relid;
 	p->level = GetCurrentTransactionNestLevel();
 	return p;
@@ -111,15 +139,23 @@ storage_commit(void)
 		mot_session *session = MotSession();
 
 		LWLockAcquire(MotDirectoryLock, LW_EXCLUSIVE);
+		for (Defined *d = defined; d != NULL; d = d->next)
+			mot_table_put_definition(session, d->table, d->definition);
+		defined = NULL;
+		for (Pending *p = pending; p != NULL; p = p->older)
+			if (p->kind == TABLE_CREATED || p->kind == TABLE_REPLACED)
+				mot_table_settle(p->table);
 		for (Pending *p = pending; p != NULL; p = p->older)
 			if (p->kind == INDEX_DROPPED)
 				mot_index_drop(session, p->index);
 		for (Pending *p = pending; p != NULL; p = p->older)
 		{
-			if (p->kind == TABLE_DROPPED)
+			if (p->kind == TABLE_DROPPED && p->table != NULL)
 				mot_table_drop(session, p->table);
 			else if (p->kind == TABLE_REPLACED)
 				mot_table_drop(session, p->old_table);
+			for (int i = 0; i < p->ntables; i++)
+				mot_table_drop(session, p->tables[i]);
 		}
 		LWLockRelease(MotDirectoryLock);
 
@@ -133,6 +169,7 @@ storage_commit(void)
 static void
 storage_abort(void)
 {
+	discard_definitions();
 	storage_sub_abort(0);
 	MotRelationEndXact();
 }
@@ -171,6 +208,8 @@ undo(Pending *p)
 			mot_table_drop(session, p->table);
 			break;
 		case TABLE_DROPPED:
+		case TABLE_DEFINED:
+		case DATABASE_DROPPED:
 			break;
 		case TABLE_REPLACED:
 			(void) mot_table_publish(MotEngine, p->old_table);
@@ -196,20 +235,49 @@ replace_table(Relation rel)
 	Pending    *p = new_pending(TABLE_CREATED, relid);
 	mot_status	status;
 
+	p->fresh = rel->rd_createSubid != InvalidSubTransactionId;
 	(void) MotSession();
 	LWLockAcquire(MotDirectoryLock, LW_EXCLUSIVE);
 	status = MotTableMake(rel, defs, &p->table);
 	if (status == MOT_OK)
-	{
-		p->old_table = mot_table_publish(MotEngine, p->table);
-		if (p->old_table != NULL)
-			p->kind = TABLE_REPLACED;
-		push_pending(p);
-	}
+		publish_pending(p);
 	LWLockRelease(MotDirectoryLock);
 	list_free_deep(defs);
 
 	MotRaiseStatus(status, rel);
+}
+
+/*
+ * The new table can be found from now on, by us; to everybody else what was
+ * there before the transaction is still the table.
+ */
+static void
+publish_pending(Pending *p)
+{
+	mot_table  *settled;
+
+	p->old_table = mot_table_find(MotEngine, p->dbid, p->relid);
+	settled = p->old_table;
+	if (settled != NULL)
+		(void) mot_table_is_settled(p->old_table, &settled);
+	mot_table_set_unsettled(p->table, settled);
+	(void) mot_table_publish(MotEngine, p->table);
+	if (p->old_table != NULL)
+		p->kind = TABLE_REPLACED;
+	push_pending(p);
+}
+
+void
+MotStorageAddTable(mot_table *table)
+{
+	Pending    *p = new_pending(TABLE_CREATED, mot_table_host_id(table));
+
+	p->dbid = mot_table_host_db(table);
+	p->fresh = true;
+	p->table = table;
+	LWLockAcquire(MotDirectoryLock, LW_EXCLUSIVE);
+	publish_pending(p);
+	LWLockRelease(MotDirectoryLock);
 }
 
 void
@@ -226,22 +294,35 @@ MotStorageTruncate(Relation rel)
 	replace_table(rel);
 }
 
+/*
+ * A definition whose table recovery could not bring back is without one; but
+ * the log may have to be told that it goes.
+ */
 void
 MotStorageDropTable(Oid relid)
 {
-	mot_table  *table;
 	Pending    *p;
 
 	if (MotEngine == NULL)
 		return;
-	table = mot_table_find(MotEngine, MyDatabaseId, relid);
-	if (table == NULL)
-		return;					/* never touched since the restart */
-
 	(void) MotSession();
 	p = new_pending(TABLE_DROPPED, relid);
-	p->table = table;
+	p->table = mot_table_find(MotEngine, MyDatabaseId, relid);
 	push_pending(p);
+}
+
+void
+MotStorageDefinitionChanged(Oid relid)
+{
+	int			level = GetCurrentTransactionNestLevel();
+
+	if (MotEngine == NULL)
+		return;
+	for (Pending *p = pending; p != NULL && p->level >= level; p = p->older)
+		if (p->relid == relid && p->dbid == MyDatabaseId)
+			return;
+	(void) MotSession();
+	push_pending(new_pending(TABLE_DEFINED, relid));
 }
 
 bool
@@ -395,49 +476,164 @@ MotStorageIndexDropped(mot_table *table, Oid indexoid)
 	return false;
 }
 
-/* -------------------------------------------------------------- databases */
-
-typedef struct DatabaseTables
+void
+MotStorageDropTables(Oid dbid, mot_table **tables, int n)
 {
-	Oid			dbid;
-	int			n;
-	int			max;
-	mot_table **tables;
-} DatabaseTables;
+	Pending    *p = new_pending(DATABASE_DROPPED, InvalidOid);
 
-static void
-collect_database(void *arg, mot_table *table)
-{
-	DatabaseTables *db = arg;
-
-	if (mot_table_host_db(table) != db->dbid)
-		return;
-	if (db->n < db->max)
-		db->tables[db->n] = table;
-	db->n++;
+	p->dbid = dbid;
+	p->ntables = n;
+	p->tables = MemoryContextAlloc(TopTransactionContext, n * sizeof(mot_table *));
+	memcpy(p->tables, tables, n * sizeof(mot_table *));
+	push_pending(p);
 }
 
-void
-MotStorageDropDatabase(Oid dbid)
+/* ------------------------------------------------------------ for the log */
+
+/*
+ * Called once, when the transaction is about to commit and nothing more can
+ * happen to storage.
+ */
+List *
+MotStorageChanges(void)
 {
-	mot_session *session;
-	DatabaseTables db = {dbid, 0, 0, NULL};
+	List	   *oldest_first = NIL;
+	List	   *changes = NIL;
+	ListCell   *lc;
 
-	if (MotEngine == NULL)
+	for (Pending *p = pending; p != NULL; p = p->older)
+		oldest_first = lcons(p, oldest_first);
+
+	foreach(lc, oldest_first)
+	{
+		Pending    *p = lfirst(lc);
+		MotStorageChange *change = NULL;
+		ListCell   *lc2;
+
+		foreach(lc2, changes)
+		{
+			change = lfirst(lc2);
+			if (change->dbid == p->dbid && change->relid == p->relid)
+				break;
+			change = NULL;
+		}
+		if (change == NULL)
+		{
+			change = palloc0(sizeof(MotStorageChange));
+			change->dbid = p->dbid;
+			change->relid = p->relid;
+			changes = lappend(changes, change);
+		}
+		add_change(change, p);
+	}
+	list_free(oldest_first);
+
+	foreach(lc, changes)
+	{
+		MotStorageChange *change = lfirst(lc);
+
+		if (!complete_change(change))
+			changes = foreach_delete_current(changes, lc);
+		else if (change->definition != NULL)
+			make_definition(change);
+	}
+	return changes;
+}
+
+static void
+add_change(MotStorageChange *change, const Pending *p)
+{
+	switch (p->kind)
+	{
+		case TABLE_REPLACED:
+			change->gone = lappend(change->gone, p->old_table);
+			/* FALLTHROUGH */
+		case TABLE_CREATED:
+			change->created = true;
+			change->fresh |= p->fresh;
+			change->table = p->table;
+			list_free(change->new_indexes);
+			change->new_indexes = NIL;
+			break;
+		case TABLE_DROPPED:
+			if (p->table != NULL)
+				change->gone = lappend(change->gone, p->table);
+			change->created = false;
+			change->dropped = true;
+			change->table = NULL;
+			break;
+		case INDEX_CREATED:
+			if (!change->created)
+				change->new_indexes = list_append_unique_oid(change->new_indexes,
+															 mot_index_host_id(p->index));
+			break;
+		case INDEX_DROPPED:
+			change->new_indexes = list_delete_oid(change->new_indexes,
+												  mot_index_host_id(p->index));
+			break;
+		case TABLE_DEFINED:
+			break;
+		case DATABASE_DROPPED:
+			change->database = true;
+			change->dropped = true;
+			break;
+	}
+}
+
+/* What there is in the end; false: nothing that anybody has to be told. */
+static bool
+complete_change(MotStorageChange *change)
+{
+	const void *bytes;
+	size_t		len;
+
+	if (change->dropped)
+		return !change->fresh;
+
+	if (change->table == NULL)
+		change->table = mot_table_find(MotEngine, change->dbid, change->relid);
+	/* its rows are not there, so what the catalogue says of it is no matter */
+	if (change->table == NULL)
+		return false;
+
+	bytes = mot_table_definition(change->table, &len);
+	if (change->dbid != MyDatabaseId)
+	{
+		/* made from another definition, which it has already */
+		change->definition = bytes;
+		change->definition_len = len;
+	}
+	else
+	{
+		Relation	rel = relation_open(change->relid, AccessShareLock);
+
+		change->definition = MotDefinitionEncode(rel, &change->definition_len);
+		relation_close(rel, NoLock);
+	}
+	return change->created || change->new_indexes != NIL || bytes == NULL ||
+		MotDefinitionStamp(bytes) != MotDefinitionStamp(change->definition);
+}
+
+static void
+make_definition(const MotStorageChange *change)
+{
+	Defined    *d;
+	mot_status	status;
+
+	if (change->dbid != MyDatabaseId)
 		return;
-	session = MotSession();
+	d = MemoryContextAllocZero(TopTransactionContext, sizeof(Defined));
+	d->table = change->table;
+	status = mot_definition_make(MotSession(), change->definition, change->definition_len,
+								 &d->definition);
+	MotRaiseStatus(status, NULL);
+	d->next = defined;
+	defined = d;
+}
 
-	/* nothing can be allocated in the visit, so count first */
-	mot_table_each(MotEngine, collect_database, &db);
-	if (db.n == 0)
-		return;
-	db.max = db.n;
-	db.n = 0;
-	db.tables = palloc(db.max * sizeof(mot_table *));
-	mot_table_each(MotEngine, collect_database, &db);
-
-	/* nobody is connected to that database, so the number is the same */
-	for (int i = 0; i < Min(db.n, db.max); i++)
-		mot_table_drop(session, db.tables[i]);
-	pfree(db.tables);
+static void
+discard_definitions(void)
+{
+	for (; defined != NULL; defined = defined->next)
+		mot_definition_discard(MotSession(), defined->definition);
 }

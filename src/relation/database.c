@@ -1,0 +1,218 @@
+/*-------------------------------------------------------------------------
+ *
+ * database.c
+ *	  The tables of a whole database: they go with it, or are copied.
+ *
+ * A session sees the catalogue of its own database only, so what is done to
+ * the tables of another one is done by their definitions (definition.h).
+ * Both happen as part of the transaction that drops or makes the database,
+ * whose locks keep everybody else out of it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "relation/definition.h"
+#include "relation/internal.h"
+#include "utils/memutils.h"
+#include "xact/xact.h"
+
+/* rows between two looks for an interrupt, and resets of the copy's memory */
+#define COPY_BATCH 1024
+
+typedef struct DatabaseTables
+{
+	Oid			dbid;
+	int			n;
+	int			max;
+	mot_table **tables;
+} DatabaseTables;
+
+static void collect(void *arg, mot_table *table);
+static void find_tables(DatabaseTables *db, Oid dbid);
+static void await_recovery(Oid dbid);
+static void copy_table(mot_table *from, Oid dbid);
+static void copy_rows(mot_table *from, mot_table *to, const MotDefinition *def);
+
+static void
+collect(void *arg, mot_table *table)
+{
+	DatabaseTables *db = arg;
+
+	if (mot_table_host_db(table) != db->dbid)
+		return;
+	if (db->n < db->max)
+		db->tables[db->n] = table;
+	db->n++;
+}
+
+/* Nobody can be connected to that database, so the second time there are as many. */
+static void
+find_tables(DatabaseTables *db, Oid dbid)
+{
+	memset(db, 0, sizeof(*db));
+	db->dbid = dbid;
+
+	/* nothing can be allocated in the visit, so count first */
+	mot_table_each(MotEngine, collect, db);
+	db->max = db->n;
+	db->n = 0;
+	db->tables = palloc(Max(db->max, 1) * sizeof(mot_table *));
+	mot_table_each(MotEngine, collect, db);
+	db->n = Min(db->n, db->max);
+}
+
+/* it may still be bringing tables */
+static void
+await_recovery(Oid dbid)
+{
+	if (MotRelationAwait != NULL)
+		(void) MotRelationAwait(dbid, InvalidOid);
+}
+
+bool
+MotStorageHasTables(Oid dbid)
+{
+	DatabaseTables db;
+
+	if (MotEngine == NULL)
+		return false;
+	await_recovery(dbid);
+	find_tables(&db, dbid);
+	pfree(db.tables);
+	return db.n > 0;
+}
+
+void
+MotStorageDropDatabase(Oid dbid)
+{
+	DatabaseTables db;
+
+	if (MotEngine == NULL)
+		return;
+	find_tables(&db, dbid);
+	if (db.n > 0)
+	{
+		(void) MotSession();
+		MotStorageDropTables(dbid, db.tables, db.n);
+	}
+	pfree(db.tables);
+}
+
+bool
+MotStorageCheckDatabase(Oid dbid, const char *name)
+{
+	DatabaseTables db;
+
+	if (MotEngine == NULL)
+		return false;
+
+	await_recovery(dbid);
+	find_tables(&db, dbid);
+	for (int i = 0; i < db.n; i++)
+	{
+		size_t		len;
+
+		if (mot_table_definition(db.tables[i], &len) == NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("memory-optimized tables in database \"%s\" cannot be copied", name),
+					 errdetail("The table with OID %u has no definition outside of that database.",
+							   mot_table_host_id(db.tables[i])),
+					 errhint("Make it anew with TRUNCATE, or use another template.")));
+	}
+	pfree(db.tables);
+	return db.n > 0;
+}
+
+void
+MotStorageCopyDatabase(Oid from, Oid to)
+{
+	DatabaseTables db;
+
+	MotCheckWritable();
+	/* keeps the definitions, too */
+	(void) MotLooseView();
+	find_tables(&db, from);
+	for (int i = 0; i < db.n; i++)
+		copy_table(db.tables[i], to);
+	pfree(db.tables);
+	MotLooseViewRelease();
+}
+
+static void
+copy_table(mot_table *from, Oid dbid)
+{
+	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "MOT table copy",
+											  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext oldcxt = MemoryContextSwitchTo(cxt);
+	size_t		len;
+	const void *bytes = mot_table_definition(from, &len);
+	void	   *moved = MotDefinitionMove(bytes, len, dbid);
+	MotDefinition *def = MotDefinitionDecode(moved, len, cxt);
+	mot_table  *to;
+
+	MotRaiseStatus(MotDefinitionMakeTable(MotSession(), def, moved, len, &to), NULL);
+	MotStorageAddTable(to);
+	copy_rows(from, to, def);
+
+	MemoryContextSwitchTo(oldcxt);
+	MemoryContextDelete(cxt);
+}
+
+static void
+copy_rows(mot_table *from, mot_table *to, const MotDefinition *def)
+{
+	mot_session *session = MotSession();
+	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "MOT row copy",
+											  ALLOCSET_DEFAULT_SIZES);
+	mot_index_handle *handles = palloc0(Max(def->nindexes, 1) * sizeof(mot_index_handle));
+	Datum	   *values = palloc(Max(def->desc->natts, 1) * sizeof(Datum));
+	bool	   *isnull = palloc(Max(def->desc->natts, 1) * sizeof(bool));
+	MotKeyBuffer key;
+	AttrNumber	max_attnum = 0;
+	mot_build	build;
+	mot_row    *row;
+	const mot_version *version;
+	MemoryContext oldcxt;
+	uint64		n = 0;
+
+	MotKeyBufferInit(&key, CurrentMemoryContext);
+	for (int i = 0; i < def->nindexes; i++)
+	{
+		handles[i].index = mot_table_index(to, def->indexes[i].indexoid);
+		max_attnum = Max(max_attnum, def->indexes[i].key->max_attnum);
+	}
+
+	oldcxt = MemoryContextSwitchTo(cxt);
+	mot_build_rows(session, &build, from);
+	while (mot_build_next(&build, &row, &version))
+	{
+		size_t		size = MotDefinitionRowSize(def, version);
+		mot_row    *copy;
+		void	   *data;
+
+		MotRaiseStatus(mot_load_row(session, to, mot_version_host_bits(version), size,
+									&copy, &data), NULL);
+		memcpy(data, mot_version_data(version), size);
+
+		MotRowDeform(def->desc, version, max_attnum, values, isnull);
+		for (int i = 0; i < def->nindexes; i++)
+		{
+			mot_row    *other;
+			bool		has_null;
+
+			MotDefinitionKey(def, i, values, isnull, &key, &has_null);
+			MotRaiseStatus(mot_load_key(session, &handles[i], copy, key.data, key.len,
+										has_null ? MOT_KEY_DISTINCT : 0, &other), NULL);
+		}
+		if (++n % COPY_BATCH == 0)
+		{
+			MemoryContextReset(cxt);
+			CHECK_FOR_INTERRUPTS();
+		}
+	}
+	MemoryContextSwitchTo(oldcxt);
+	MemoryContextDelete(cxt);
+}
