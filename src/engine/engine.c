@@ -208,6 +208,7 @@ mot_snapshot_take(mot_session *s)
 	 * the barrier, and what comes after does not wait.
 	 */
 	(void) atomic_exchange(published, s->clock_seen);
+	MOT_STOP_POINT("snapshot-published");
 	now = atomic_load(&e->clock);
 	s->clock_seen = now;
 	/* release: what we did under earlier snapshots comes before this one */

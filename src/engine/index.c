@@ -95,6 +95,7 @@ mot_index_get(mot_session *s, const mot_view *view, const mot_index_handle *hand
 	uint64_t	value = mot_tree_get(index->tree, key, len, session_observer(s));
 	mot_bundle *b;
 
+	MOT_STOP_POINT("index-found");
 	if (value == 0)
 		return MOT_NOT_FOUND;
 	if (mot_likely(!(value & VALUE_BUNDLE)))
@@ -217,6 +218,9 @@ typedef struct join_request
 								 * bundle */
 	bool		spare_used;
 	bool		done;
+	bool		insert;			/* a row that was not there has joined: who
+								 * looked the key up before, or the range,
+								 * must notice */
 } join_request;
 
 static void
@@ -260,6 +264,7 @@ join_entry(void *arg, uint64_t value)
 		return value;
 	if (!(value & VALUE_BUNDLE))
 	{
+		j->insert = value_row(value) != j->row;
 		bundle_put(j->spare, value_row(value), 1);
 		bundle_put(j->spare, j->row, 1);
 	}
@@ -269,7 +274,8 @@ join_entry(void *arg, uint64_t value)
 
 		if (atomic_load_explicit(&b->changes, memory_order_relaxed) != j->changes)
 			return value;
-		if (bundle_used(b) < b->places || bundle_has(b, j->row))
+		j->insert = !bundle_has(b, j->row);
+		if (bundle_used(b) < b->places || !j->insert)
 		{
 			atomic_fetch_add_explicit(&b->changes, 1, memory_order_relaxed);
 			bundle_put(b, j->row, 1);
@@ -342,7 +348,7 @@ mot_index_take_claim(mot_session *s, mot_index *index, mot_row *row,
 	leave_request l = {row, NULL};
 	mot_tree_status st;
 
-	st = mot_tree_change(index->tree, &s->tree, key, len, leave_entry, &l);
+	st = mot_tree_change(index->tree, &s->tree, key, len, leave_entry, &l, NULL, NULL);
 	*freed = l.freed;
 	return st == MOT_TREE_OK;
 }
@@ -375,6 +381,7 @@ rival_check(mot_session *s, const mot_index_handle *handle, mot_row *r,
 		unsigned	owner = head_owner(head);
 		mot_version *v = mot_own_newest(s, r, head);
 
+		MOT_STOP_POINT("rival-seen");
 		if (v == NULL)
 		{
 			v = head_version(head);
@@ -511,7 +518,8 @@ entry_add(mot_session *s, const mot_index_handle *handle, mot_tree_context *ctx,
 			mot_free(s->cache, join.spare);
 			return MOT_NO_MEMORY;
 		}
-		(void) mot_tree_change(index->tree, ctx, key, len, join_entry, &join);
+		(void) mot_tree_change(index->tree, ctx, key, len, join_entry, &join, &join.insert,
+							   session_observer(s));
 		if (join.spare_used && (value & VALUE_BUNDLE))
 			mot_owed_add(s, OWED_OBJECT, value_bundle(value), mot_owed_stamp(s));
 		else
@@ -705,7 +713,7 @@ mot_unload_key(mot_session *s, const mot_index_handle *handle, mot_row *row,
 	leave_request l = {row, NULL};
 
 	tlen = tree_key(s, handle->index, row, key, len, flags, buf, &tkey, &bits);
-	(void) mot_tree_change(handle->index->tree, &s->tree_exclusive, tkey, tlen, leave_entry, &l);
+	(void) mot_tree_change(handle->index->tree, &s->tree_exclusive, tkey, tlen, leave_entry, &l, NULL, NULL);
 	if (l.freed != NULL)
 		mot_free(s->cache, l.freed);
 }

@@ -75,6 +75,22 @@ __asm__ __volatile__("isb":::"memory");
 }
 
 /*
+ * Named stop points.  A test build (MOT_STOP_POINTS) calls the handler the
+ * test installed; any other build compiles them to nothing.  The handler may
+ * pause the caller, kill the process or schedule another thread.
+ */
+#ifdef MOT_STOP_POINTS
+extern void (*mot_stop_point_handler) (const char *name);
+#define MOT_STOP_POINT(name) \
+	do { \
+		if (mot_stop_point_handler) \
+			mot_stop_point_handler(name); \
+	} while (0)
+#else
+#define MOT_STOP_POINT(name) ((void) 0)
+#endif
+
+/*
  * One step of waiting for another process that needs only a few instructions
  * more: pause at first, then give the processor away, then sleep for a
  * little.  "spins" is the caller's counter, starting at zero.  Not inline:
@@ -86,6 +102,7 @@ mot_backoff(unsigned *spins)
 {
 	unsigned	n = (*spins)++;
 
+	MOT_STOP_POINT("backoff");
 	if (n < 64)
 		mot_pause();
 	else if (n < 1024)
@@ -132,22 +149,6 @@ mot_spin_unlock(mot_spinlock *lock)
 	/* release: the next holder sees what we wrote */
 	atomic_store_explicit(&lock->word, 0, memory_order_release);
 }
-
-/*
- * Named stop points.  A test build (MOT_STOP_POINTS) calls the handler the
- * test installed; any other build compiles them to nothing.  The handler may
- * pause the caller, kill the process or schedule another thread.
- */
-#ifdef MOT_STOP_POINTS
-extern void (*mot_stop_point_handler) (const char *name);
-#define MOT_STOP_POINT(name) \
-	do { \
-		if (mot_stop_point_handler) \
-			mot_stop_point_handler(name); \
-	} while (0)
-#else
-#define MOT_STOP_POINT(name) ((void) 0)
-#endif
 
 /*
  * Writes to cache lines that other processors write or read, too: a benchmark

@@ -329,6 +329,7 @@ item_perform(mot_session *s, const owed_queue *q, uint64_t what, mot_ts stamp)
 	owed_kind	kind = (owed_kind) (what & 15);
 	void	   *object = (void *) (uintptr_t) (what & ~UINT64_C(15));
 
+	MOT_STOP_POINT("reclaim-item");
 	switch (kind)
 	{
 		case OWED_OBJECT:

@@ -108,6 +108,7 @@ mot_version_visible(mot_session *s, const mot_view *view, mot_row *row)
 	for (;;)
 	{
 		head = row_head(row);
+		MOT_STOP_POINT("row-seen");
 		v = head_version(head);
 		if (mot_likely(head_owner(head) == 0 && s->deferred_count == 0))
 			break;

@@ -109,11 +109,16 @@ extern mot_tree_status mot_tree_cas(mot_tree *tree, mot_tree_context *ctx,
  * returns the new value (the same: nothing happens; 0: the key is removed).
  * It runs under a spinlock: short, no call that waits or allocates.  An absent
  * key returns MOT_TREE_MISMATCH and change is not called.  Never needs memory.
+ *
+ * *insert (may be NULL) is looked at after change: if it is true, more can now
+ * be found under the key than before, which counts as an insert: the node's
+ * version moves on, and observer (may be NULL) is told of it.
  */
 extern mot_tree_status mot_tree_change(mot_tree *tree, mot_tree_context *ctx,
 									   const void *key, size_t len,
 									   uint64_t (*change) (void *arg, uint64_t value),
-									   void *arg);
+									   void *arg, const bool *insert,
+									   const mot_observer *observer);
 
 /*
  * Range cursor.  Bounds are prefixes: with a bound of n bytes, keys are

@@ -413,7 +413,8 @@ mot_tree_cas(mot_tree *tree, mot_tree_context *ctx, const void *key, size_t len,
 
 mot_tree_status
 mot_tree_change(mot_tree *tree, mot_tree_context *ctx, const void *key, size_t len,
-				uint64_t (*change) (void *arg, uint64_t value), void *arg)
+				uint64_t (*change) (void *arg, uint64_t value), void *arg,
+				const bool *insert, const mot_observer *observer)
 {
 	mot_place	place;
 	mot_border *b;
@@ -438,6 +439,21 @@ mot_tree_change(mot_tree *tree, mot_tree_context *ctx, const void *key, size_t l
 	}
 	if (after != before)
 		mot_publish(b->value[place.slot], after);	/* release: as above */
+	if (insert && *insert)
+	{
+		uint64_t	version;
+
+		/*
+		 * Marked only now: a reader that has just read the node at its old
+		 * version has observed that, whether it finds what is new or not.
+		 */
+		mot_mark_node(&b->n, MOT_V_INSERTING);
+		version = mot_unlock_node(&b->n);
+		if (observer)
+			observer->moved(observer->arg, &b->n, mot_observed_version(place.version),
+							mot_observed_version(version), NULL, 0);
+		return MOT_TREE_OK;
+	}
 	mot_unlock_node(&b->n);
 	return MOT_TREE_OK;
 }

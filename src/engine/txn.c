@@ -217,6 +217,7 @@ draw_timestamp(mot_session *s)
 	 * seen by whoever sees the clock moved; see skip_uncommitted in row.c.
 	 */
 	atomic_store_explicit(&s->slot->commit_state, COMMIT_DRAWING, memory_order_relaxed);
+	MOT_STOP_POINT("commit-drawing");
 
 	/*
 	 * seq_cst, so also release and acquire: of two that validate against each
@@ -434,6 +435,8 @@ mot_txn_commit(mot_session *s)
 		}
 	}
 
+	MOT_STOP_POINT("commit-installed");
+
 	/*
 	 * release: all is installed; and the name is free for our next
 	 * transaction
@@ -505,6 +508,7 @@ undo_last(mot_session *s)
 	mot_row    *row = entry_row(e);
 	mot_version *v = (mot_version *) (uintptr_t) e->b;
 
+	MOT_STOP_POINT("undo");
 	switch (entry_kind(e))
 	{
 		case J_LOCK:

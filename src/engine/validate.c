@@ -175,6 +175,7 @@ read_stands(mot_session *s, const read_item *item)
 		unsigned	owner = head_owner(head);
 		mot_version *v = head_version(head);
 
+		MOT_STOP_POINT("validate-row");
 		if (owner != 0 && owner != s->owner)
 		{
 			/*
@@ -218,6 +219,7 @@ mot_read_validate(mot_session *s)
 	for (uint64_t i = 0; i < s->read_count; i++)
 		if (!read_stands(s, &s->reads[i]))
 			return MOT_CONFLICT_READ;
+	MOT_STOP_POINT("validate-nodes");
 	for (uint64_t i = 0; i < s->nodes.used; i++)
 	{
 		const map_item *known = &s->nodes.item[i];

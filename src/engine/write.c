@@ -43,6 +43,7 @@ mot_row_take(mot_session *s, mot_row *row, uint64_t *head)
 		uint64_t	h = row_head(row);
 		unsigned	owner = head_owner(h);
 
+		MOT_STOP_POINT("row-take");
 		if (owner == 0)
 		{
 			/*

@@ -124,7 +124,7 @@ answer_zero(void *arg, uint64_t value)
 static inline mot_tree_status
 tree_remove(fixture *f, const void *key, size_t len)
 {
-	return mot_tree_change(f->tree, &f->ctx, key, len, answer_zero, NULL);
+	return mot_tree_change(f->tree, &f->ctx, key, len, answer_zero, NULL, NULL, NULL);
 }
 
 /* ------------------------------------------------------------------ model */

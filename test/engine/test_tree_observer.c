@@ -95,7 +95,7 @@ gets(void)
 	set_begin(&set);
 	CHECK(mot_tree_get(f.tree, "b", 1, &set.observer) == 1);
 	CHECK(set.count == 1 && set_valid(&set));
-	CHECK(mot_tree_change(f.tree, &f.ctx, "b", 1, answer_other, NULL) == MOT_TREE_OK);
+	CHECK(mot_tree_change(f.tree, &f.ctx, "b", 1, answer_other, NULL, NULL, NULL) == MOT_TREE_OK);
 	CHECK(set_valid(&set));
 	CHECK(tree_remove(&f, "b", 1) == MOT_TREE_OK);
 	CHECK(set_valid(&set));

@@ -120,7 +120,7 @@ act_insert(actor *a)
 static void
 act_remove(actor *a)
 {
-	a->status = mot_tree_change(f.tree, &a->ctx, a->key, a->len, answer_zero, NULL);
+	a->status = mot_tree_change(f.tree, &a->ctx, a->key, a->len, answer_zero, NULL, NULL, NULL);
 }
 
 /* values are numbers in the order of the keys; "value" says: backward */

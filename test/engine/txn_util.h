@@ -64,16 +64,12 @@ open_session(mot_engine *engine, unsigned slot)
 	return s;
 }
 
+/* the table and its indexes, in an empty engine */
 static inline void
-store_create(store *st, size_t memory, unsigned slots, unsigned flags, bool value_index)
+store_tables(store *st, bool value_index)
 {
-	char		err[200];
-	mot_session *s;
+	mot_session *s = open_session(st->engine, 0);
 
-	memset(st, 0, sizeof(*st));
-	st->engine = mot_engine_create(memory, slots, flags, err, sizeof(err));
-	REQUIRE(st->engine != NULL);
-	s = open_session(st->engine, 0);
 	REQUIRE(mot_table_create(s, 1, 100, &st->table) == MOT_OK);
 	REQUIRE(mot_index_create(s, st->table, 101, MOT_INDEX_UNIQUE, &st->by_id.index) == MOT_OK);
 	mot_index_attach(st->by_id.index);
@@ -87,6 +83,17 @@ store_create(store *st, size_t memory, unsigned slots, unsigned flags, bool valu
 	}
 	(void) mot_table_publish(st->engine, st->table);
 	mot_session_close(s);
+}
+
+static inline void
+store_create(store *st, size_t memory, unsigned slots, unsigned flags, bool value_index)
+{
+	char		err[200];
+
+	memset(st, 0, sizeof(*st));
+	st->engine = mot_engine_create(memory, slots, flags, err, sizeof(err));
+	REQUIRE(st->engine != NULL);
+	store_tables(st, value_index);
 }
 
 /* a statement: its view; end_view lets go of the snapshot */
