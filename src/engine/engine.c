@@ -202,10 +202,10 @@ mot_snapshot_take(mot_session *s)
 		return atomic_load(&e->clock);
 
 	/*
-	 * Exchange: a full barrier between publishing and reading the clock.
-	 * What is published first need only be some value that the clock has had;
-	 * the last one we know spares waiting for the clock's cache line before
-	 * the barrier, and what comes after does not wait.
+	 * Exchange: a full barrier between publishing and reading the clock. What
+	 * is published first need only be some value that the clock has had; the
+	 * last one we know spares waiting for the clock's cache line before the
+	 * barrier, and what comes after does not wait.
 	 */
 	(void) atomic_exchange(published, s->clock_seen);
 	MOT_STOP_POINT("snapshot-published");

@@ -264,7 +264,10 @@ rebuild(MotRelation *mr, Relation rel)
 	/* first, so that an invalidation that comes while we read is not lost */
 	mr->valid = true;
 
-	/* what the invalidation was about has been committed, but perhaps not been applied yet */
+	/*
+	 * what the invalidation was about has been committed, but perhaps not
+	 * been applied yet
+	 */
 	if (MotRelationCatchUp != NULL)
 		MotRelationCatchUp();
 
@@ -274,7 +277,11 @@ rebuild(MotRelation *mr, Relation rel)
 		mot_table  *table = find_table(rel, defs);
 
 		add_missing_indexes(rel, table, defs);
-		/* what replay brings has had room elsewhere; it sets the limit at its end */
+
+		/*
+		 * what replay brings has had room elsewhere; it sets the limit at its
+		 * end
+		 */
 		if (!RecoveryInProgress())
 			mot_table_set_limit(table, MotTableMaxSize(rel));
 		if (!unchanged(mr, rel, table, defs))

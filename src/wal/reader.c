@@ -39,8 +39,7 @@ typedef struct LogFile
 	int			fd;				/* -1: none */
 	XLogSegNo	segno;			/* of fd */
 	TimeLineID	tli;
-	bool		at_end;			/* more was asked for than there is up to
-								 * "to" */
+	bool		at_end;			/* more was asked for than there is up to "to" */
 } LogFile;
 
 /* where a restored segment is kept while it is read; the server's own is RECOVERYXLOG */
@@ -105,7 +104,10 @@ read_records(LogFile *log, XLogReaderState *reader, XLogRecPtr from,
 	XLogRecPtr	end;
 	uint64		n = 0;
 
-	/* "from" need not be the very place where a record begins: it can be that of a page's header before it */
+	/*
+	 * "from" need not be the very place where a record begins: it can be that
+	 * of a page's header before it
+	 */
 	end = XLogFindNextRecord(reader, from);
 	if (XLogRecPtrIsInvalid(end))
 	{

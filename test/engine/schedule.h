@@ -200,6 +200,19 @@ schedule_wait(bool (*condition) (void *arg), void *arg)
 	return true;
 }
 
+static inline void
+schedule_make_ready(ucontext_t * context, int actor)
+{
+	if (schedule.stack[actor] == NULL)
+		schedule.stack[actor] = malloc(SCHEDULE_STACK);
+	REQUIRE(schedule.stack[actor] != NULL && getcontext(context) == 0);
+	context->uc_stack.ss_sp = schedule.stack[actor];
+	context->uc_stack.ss_size = SCHEDULE_STACK;
+	context->uc_link = &schedule.explorer;
+	makecontext(context, schedule_body, 0);
+	schedule.state[actor] = ACTOR_READY;
+}
+
 /* one run with the choices given so far */
 static inline void
 schedule_run(void)
@@ -210,16 +223,7 @@ schedule_run(void)
 	schedule.steps = 0;
 	schedule.preemptions = 0;
 	for (int i = 0; i < schedule.actors; i++)
-	{
-		if (schedule.stack[i] == NULL)
-			schedule.stack[i] = malloc(SCHEDULE_STACK);
-		REQUIRE(schedule.stack[i] != NULL && getcontext(&schedule.context[i]) == 0);
-		schedule.context[i].uc_stack.ss_sp = schedule.stack[i];
-		schedule.context[i].uc_stack.ss_size = SCHEDULE_STACK;
-		schedule.context[i].uc_link = &schedule.explorer;
-		makecontext(&schedule.context[i], schedule_body, 0);
-		schedule.state[i] = ACTOR_READY;
-	}
+		schedule_make_ready(&schedule.context[i], i);
 	next = schedule_next("start", -1);
 	while (next >= 0)
 	{
