@@ -1,0 +1,805 @@
+/*-------------------------------------------------------------------------
+ *
+ * apply.c
+ *	  One transaction's redo, applied to the engine.
+ *
+ * A transaction of the log becomes one transaction of the engine, in the
+ * applier's own session, so that readers of a standby see all of it or
+ * nothing.  Rows are found by the key of their identity index, or by content
+ * (target.c), changed and indexed as relation/writer.c does it, in the order
+ * in which the log has the operations.
+ *
+ * Definitions: a new table is filled by loading, out of everybody's sight, and
+ * takes its place in the directory when the transaction commits; what it
+ * replaces, what was dropped, and indexes made or dropped change then, too.
+ * So up to there nothing has happened that an error would have to undo,
+ * except in the engine's transaction and in objects that nobody knows of.
+ *
+ * Something that does not fit (a row that is not there, a key that is there
+ * twice, a table that nobody has heard of) means that what was loaded and the
+ * log do not belong together.  That is reported, naming the position and the
+ * table, and recovery ends; unless mot.ignore_damaged says that such a table
+ * is to be given up, and the rest of the server to be started.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "compat/compat.h"
+#include "miscadmin.h"
+#include "postmaster/startup.h"
+#include "utils/memutils.h"
+#include "wal/apply.h"
+#include "wal/replay.h"
+#include "xact/xact.h"
+
+/* operations between two looks for an interrupt */
+#define BATCH 1024
+
+/* what is being applied */
+typedef struct Apply
+{
+	mot_session *session;
+	mot_view	view;
+	XLogRecPtr	lsn;
+	MotTarget  *target;			/* of the operations that come */
+	bool		definitions;	/* some definition changes */
+	MemoryContext row_cxt;		/* reset after each operation */
+	char	   *row;			/* an updated row is put together here */
+	size_t		row_size;
+	uint64		operations;
+} Apply;
+
+static Apply apply;
+
+static void apply_operations(const char *ops, size_t len);
+static void apply_one(const MotOpData *op);
+static void apply_insert(const MotOpData *op);
+static void load_row(const MotOpData *op);
+static void apply_update(const MotOpData *op);
+static void apply_delete(const MotOpData *op);
+static void apply_create(const MotOpData *op);
+static void apply_define(const MotOpData *op);
+static void apply_index(const MotOpData *op);
+static void apply_drop(void);
+static void drop_database(Oid dbid);
+static bool find_row(const MotOpData *op, mot_row **row, const mot_version **version);
+static void add_keys(mot_row *row, unsigned host_bits, const void *bytes, size_t size);
+static void define_target(MotTarget *target);
+static void stamp_target(MotTarget *target);
+static void change_target(MotTarget *target);
+static void undo_target(MotTarget *target);
+static void heal_target(MotTarget *target);
+static void look_for_interrupts(void);
+static bool check(mot_status status);
+static void damage(const char *fmt,...) pg_attribute_printf(1, 2);
+
+void
+MotApply(const char *ops, size_t len, XLogRecPtr lsn, TransactionId xid)
+{
+	mot_session *session = MotSession();
+	mot_ts		held = mot_snapshot_held(session);
+	MemoryContext cxt;
+	MemoryContext oldcxt;
+
+	cxt = AllocSetContextCreate(CurrentMemoryContext, "MOT replay", ALLOCSET_DEFAULT_SIZES);
+	oldcxt = MemoryContextSwitchTo(cxt);
+
+	memset(&apply, 0, sizeof(apply));
+	apply.session = session;
+	apply.lsn = lsn;
+	apply.row_cxt = AllocSetContextCreate(cxt, "MOT replayed row", ALLOCSET_DEFAULT_SIZES);
+	apply.view.snapshot = mot_snapshot_take(session);
+	apply.view.command = MOT_COMMAND_MAX;
+	mot_txn_begin(session, MOT_READ_COMMITTED, apply.view.snapshot, MotMyVirtualXact());
+
+	mot_session_use_reserve(session, true);
+	PG_TRY();
+	{
+		apply_operations(ops, len);
+		MotTargetsEach(define_target);
+	}
+	PG_CATCH();
+	{
+		mot_txn_abort(session);
+		MotTargetsEach(undo_target);
+		MotTargetsForget();
+		mot_session_use_reserve(session, false);
+		mot_snapshot_hold(session, held);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+
+	/* from here on nothing can fail */
+	if (apply.definitions)
+	{
+		LWLockAcquire(MotDirectoryLock, LW_EXCLUSIVE);
+		MotTargetsEach(stamp_target);
+	}
+	if (TransactionIdIsValid(xid))
+	{
+		MotMixedApplyBegin(xid);
+		MotMixedApplyEnd(mot_txn_commit(session));
+	}
+	else
+		(void) mot_txn_commit(session);
+	if (apply.definitions)
+	{
+		MotTargetsEach(change_target);
+		LWLockRelease(MotDirectoryLock);
+		MotTargetsEach(heal_target);
+	}
+	MotTargetsForget();
+	mot_session_use_reserve(session, false);
+	mot_snapshot_hold(session, held);
+
+	MemoryContextSwitchTo(oldcxt);
+	MemoryContextDelete(cxt);
+}
+
+static void
+apply_operations(const char *ops, size_t len)
+{
+	const char *p = ops;
+	const char *end = ops + len;
+	const char *error = NULL;
+	MotOpData	op;
+
+	MemoryContextSwitchTo(apply.row_cxt);
+	while (MotRecordNext(&p, end, &op, &error))
+	{
+		apply_one(&op);
+		MemoryContextReset(apply.row_cxt);
+		if (++apply.operations % BATCH == 0)
+			look_for_interrupts();
+	}
+	if (error != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("redo of memory-optimized tables at %X/%X is damaged: %s",
+						LSN_FORMAT_ARGS(apply.lsn), error),
+				 errhint("Restore the server from a backup.")));
+}
+
+/* recovery of a large transaction takes its time */
+static void
+look_for_interrupts(void)
+{
+	if (AmStartupProcess())
+		HandleStartupProcInterrupts();
+}
+
+static void
+apply_one(const MotOpData *op)
+{
+	switch (op->op)
+	{
+		case MOT_OP_TABLE:
+			apply.target = MotTargetGet(op->dbid, op->oid);
+			return;
+		case MOT_OP_DROP_DATABASE:
+			drop_database(op->dbid);
+			return;
+		default:
+			break;
+	}
+
+	if (apply.target == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("redo of memory-optimized tables at %X/%X is damaged: no table is named",
+						LSN_FORMAT_ARGS(apply.lsn))));
+
+	switch (op->op)
+	{
+		case MOT_OP_CREATE:
+			apply_create(op);
+			return;
+		case MOT_OP_DROP:
+			apply_drop();
+			return;
+		default:
+			break;
+	}
+
+	if (apply.target->damaged)
+		return;
+	if (apply.target->table == NULL)
+	{
+		damage("there is no such table");
+		return;
+	}
+	switch (op->op)
+	{
+		case MOT_OP_DEFINE:
+			apply_define(op);
+			break;
+		case MOT_OP_INDEX:
+			apply_index(op);
+			break;
+		case MOT_OP_INSERT:
+			if (apply.target->created)
+				load_row(op);
+			else
+				apply_insert(op);
+			break;
+		case MOT_OP_UPDATE:
+			apply_update(op);
+			break;
+		case MOT_OP_DELETE:
+			apply_delete(op);
+			break;
+		default:
+			ereport(ERROR,
+					(errcode(ERRCODE_DATA_CORRUPTED),
+					 errmsg("redo of memory-optimized tables at %X/%X is damaged: unexpected operation %d",
+							LSN_FORMAT_ARGS(apply.lsn), (int) op->op)));
+	}
+}
+
+/* --------------------------------------------------------------- failures */
+
+void
+MotApplyRaiseMemory(mot_status status, XLogRecPtr lsn, const char *table)
+{
+	if (status == MOT_NO_PRIVATE_MEMORY)
+		ereport(ERROR,
+				(errcode(ERRCODE_OUT_OF_MEMORY),
+				 errmsg("out of memory"),
+				 errdetail("Redo of memory-optimized tables at %X/%X could not be applied.",
+						   LSN_FORMAT_ARGS(lsn))));
+	ereport(ERROR,
+			(errcode(ERRCODE_OUT_OF_MEMORY),
+			 errmsg("memory for memory-optimized tables is full"),
+			 table != NULL ?
+			 errdetail("Redo at %X/%X for table \"%s\" could not be applied.",
+					   LSN_FORMAT_ARGS(lsn), table) :
+			 errdetail("Redo at %X/%X could not be applied.", LSN_FORMAT_ARGS(lsn)),
+			 errhint("Increase mot.max_memory, on a standby to at least what the primary has, and start the server again.")));
+}
+
+/* The table of the current operation and the log do not fit together. */
+static void
+damage(const char *fmt,...)
+{
+	char		why[256];
+	va_list		args;
+
+	va_start(args, fmt);
+	vsnprintf(why, sizeof(why), fmt, args);
+	va_end(args);
+
+	if (!mot_ignore_damaged)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("redo at %X/%X does not fit memory-optimized table \"%s\": %s",
+						LSN_FORMAT_ARGS(apply.lsn), MotTargetName(apply.target), why),
+				 errdetail("The table has number %u in database %u.",
+						   apply.target->key.relid, apply.target->key.dbid),
+				 errhint("Restore the server from a backup, or set mot.ignore_damaged = on to start it without this table.")));
+
+	ereport(WARNING,
+			(errcode(ERRCODE_DATA_CORRUPTED),
+			 errmsg("redo at %X/%X does not fit memory-optimized table \"%s\": %s",
+					LSN_FORMAT_ARGS(apply.lsn), MotTargetName(apply.target), why),
+			 errdetail("The table is given up, as mot.ignore_damaged asks for.")));
+	apply.target->damaged = true;
+	MotStateDamage(apply.target->key.dbid, apply.target->key.relid,
+				   psprintf("redo at %X/%X does not fit: %s", LSN_FORMAT_ARGS(apply.lsn), why));
+}
+
+/* Did the engine do it?  Otherwise there is an error, or the table is damaged. */
+static bool
+check(mot_status status)
+{
+	switch (status)
+	{
+		case MOT_OK:
+			return true;
+		case MOT_NO_MEMORY:
+		case MOT_NO_PRIVATE_MEMORY:
+			MotApplyRaiseMemory(status, apply.lsn, MotTargetName(apply.target));
+			break;
+		case MOT_TABLE_FULL:
+			ereport(ERROR,
+					(errcode(ERRCODE_OUT_OF_MEMORY),
+					 errmsg("memory-optimized table \"%s\" is full", MotTargetName(apply.target)),
+					 errdetail("Redo at %X/%X could not be applied.", LSN_FORMAT_ARGS(apply.lsn))));
+			break;
+		case MOT_DUPLICATE:
+			damage("a key is there already");
+			break;
+		case MOT_DELETED:
+		case MOT_NOT_FOUND:
+			damage("a row is not there");
+			break;
+		default:
+			damage("%s", mot_status_name(status));
+			break;
+	}
+	return false;
+}
+
+/* ------------------------------------------------------------------- rows */
+
+/*
+ * Finds the row that an operation is about and gets the right to change it.
+ * false: damage, reported.
+ */
+static bool
+find_row(const MotOpData *op, mot_row **row, const mot_version **version)
+{
+	MotTarget  *target = apply.target;
+	mot_status	status;
+
+	if (op->key != NULL)
+	{
+		int			identity = target->def->identity;
+
+		if (identity < 0 || target->indexes[identity].handle.index == NULL)
+		{
+			damage("the index by which rows are told apart is not there");
+			return false;
+		}
+		status = mot_index_get(apply.session, &apply.view, &target->indexes[identity].handle,
+							   op->key, op->key_len, row, version);
+		if (!check(status))
+			return false;
+	}
+	else
+	{
+		if (!check(MotContentPrepare(apply.session, target)))
+			return false;
+		if (!MotContentFind(apply.session, &apply.view, target, op->old_host_bits,
+							op->old_bytes, op->old_len, row, version))
+		{
+			damage("a row is not there");
+			return false;
+		}
+	}
+	return check(mot_row_lock(apply.session, &apply.view, target->table, *row, *version, true,
+							  version));
+}
+
+static void
+apply_insert(const MotOpData *op)
+{
+	mot_row    *row;
+	void	   *data;
+
+	if (!check(mot_row_insert(apply.session, apply.target->table, 0, op->host_bits, op->len,
+							  &row, &data)))
+		return;
+	memcpy(data, op->bytes, op->len);
+	add_keys(row, op->host_bits, data, op->len);
+}
+
+/* the keys of a new row; damage takes the row back */
+static void
+add_keys(mot_row *row, unsigned host_bits, const void *bytes, size_t size)
+{
+	MotTarget  *target = apply.target;
+	mot_row    *other;
+
+	if (target->nindexes > 0)
+		MotTargetDeform(target, host_bits, bytes, target->new_values, target->new_isnull);
+	for (int i = 0; i < target->nindexes; i++)
+	{
+		MotTargetIndex *index = &target->indexes[i];
+		bool		has_null;
+
+		if (index->handle.index == NULL)
+			continue;
+		MotKeyBufferReset(&target->new_key);
+		MotDefinitionKey(target->def, i, target->new_values, target->new_isnull,
+						 &target->new_key, &has_null);
+		if (!check(mot_index_add(apply.session, &index->handle, row,
+								 target->new_key.data, target->new_key.len,
+								 has_null ? MOT_KEY_DISTINCT : 0, &other)))
+			return;
+	}
+	(void) check(MotContentAdd(apply.session, target, row, host_bits, bytes, size));
+}
+
+/* a row of a table that nobody else knows of yet */
+static void
+load_row(const MotOpData *op)
+{
+	MotTarget  *target = apply.target;
+	mot_row    *row;
+	mot_row    *other;
+	void	   *data;
+
+	if (!check(mot_load_row(apply.session, target->table, op->host_bits, op->len, &row, &data)))
+		return;
+	memcpy(data, op->bytes, op->len);
+
+	if (target->nindexes > 0)
+		MotTargetDeform(target, op->host_bits, data, target->new_values, target->new_isnull);
+	for (int i = 0; i < target->nindexes; i++)
+	{
+		bool		has_null;
+
+		if (target->indexes[i].handle.index == NULL)
+			continue;
+		MotKeyBufferReset(&target->new_key);
+		MotDefinitionKey(target->def, i, target->new_values, target->new_isnull,
+						 &target->new_key, &has_null);
+		if (!check(mot_load_key(apply.session, &target->indexes[i].handle, row,
+								target->new_key.data, target->new_key.len,
+								has_null ? MOT_KEY_DISTINCT : 0, &other)))
+			return;
+	}
+}
+
+static void
+apply_update(const MotOpData *op)
+{
+	MotTarget  *target = apply.target;
+	mot_row    *row;
+	mot_row    *other;
+	const mot_version *old;
+	unsigned	old_host_bits;
+	size_t		old_size;
+	const void *old_bytes;
+	uint64		changed = 0;	/* one bit for each index */
+	void	   *data;
+
+	if (!find_row(op, &row, &old))
+		return;
+	old_bytes = mot_version_data(old);
+	old_host_bits = mot_version_host_bits(old);
+	old_size = MotRowDataSize(target->def->desc, old);
+
+	if (op->new_len > apply.row_size)
+	{
+		MemoryContext cxt = MemoryContextGetParent(apply.row_cxt);
+
+		if (apply.row != NULL)
+			pfree(apply.row);
+		apply.row_size = Max(2 * apply.row_size, MAXALIGN(op->new_len));
+		apply.row = MemoryContextAllocHuge(cxt, apply.row_size);
+	}
+	if (!MotRecordPatch(op, old_bytes, old_size, apply.row))
+	{
+		damage("a changed row does not go together with the row that is there");
+		return;
+	}
+
+	if (target->nindexes > 0)
+	{
+		MotTargetDeform(target, old_host_bits, old_bytes, target->old_values, target->old_isnull);
+		MotTargetDeform(target, op->host_bits, apply.row, target->new_values, target->new_isnull);
+		for (int i = 0; i < target->nindexes; i++)
+			if (target->indexes[i].handle.index != NULL && MotTargetKeysDiffer(target, i))
+				changed |= UINT64CONST(1) << i;
+	}
+
+	if (!check(mot_row_update(apply.session, target->table, row, 0, op->host_bits, op->new_len,
+							  changed != 0 || target->content.handle.index != NULL, &data)))
+		return;
+	memcpy(data, apply.row, op->new_len);
+
+	for (int i = 0; changed != 0; i++, changed >>= 1)
+	{
+		MotTargetIndex *index = &target->indexes[i];
+		bool		has_null;
+
+		if ((changed & 1) == 0)
+			continue;
+		MotKeyBufferReset(&target->old_key);
+		MotDefinitionKey(target->def, i, target->old_values, target->old_isnull,
+						 &target->old_key, &has_null);
+		if (!check(mot_index_drop_entry(apply.session, &index->handle, row,
+										target->old_key.data, target->old_key.len,
+										has_null ? MOT_KEY_DISTINCT : 0)))
+			return;
+		MotKeyBufferReset(&target->new_key);
+		MotDefinitionKey(target->def, i, target->new_values, target->new_isnull,
+						 &target->new_key, &has_null);
+		if (!check(mot_index_add(apply.session, &index->handle, row,
+								 target->new_key.data, target->new_key.len,
+								 has_null ? MOT_KEY_DISTINCT : 0, &other)))
+			return;
+	}
+	if (check(MotContentDrop(apply.session, target, row, old_host_bits, old_bytes, old_size)))
+		(void) check(MotContentAdd(apply.session, target, row, op->host_bits, data, op->new_len));
+}
+
+static void
+apply_delete(const MotOpData *op)
+{
+	MotTarget  *target = apply.target;
+	mot_row    *row;
+	const mot_version *old;
+
+	if (!find_row(op, &row, &old))
+		return;
+	if (!check(mot_row_delete(apply.session, target->table, row, 0)))
+		return;
+
+	if (target->nindexes > 0)
+		MotTargetDeform(target, mot_version_host_bits(old), mot_version_data(old),
+						target->old_values, target->old_isnull);
+	for (int i = 0; i < target->nindexes; i++)
+	{
+		bool		has_null;
+
+		if (target->indexes[i].handle.index == NULL)
+			continue;
+		MotKeyBufferReset(&target->old_key);
+		MotDefinitionKey(target->def, i, target->old_values, target->old_isnull,
+						 &target->old_key, &has_null);
+		if (!check(mot_index_drop_entry(apply.session, &target->indexes[i].handle, row,
+										target->old_key.data, target->old_key.len,
+										has_null ? MOT_KEY_DISTINCT : 0)))
+			return;
+	}
+	(void) check(MotContentDrop(apply.session, target, row, mot_version_host_bits(old),
+								mot_version_data(old), MotRowDataSize(target->def->desc, old)));
+}
+
+/* ------------------------------------------------------------- definitions */
+
+/* lists of a target live as long as the transaction */
+static List *
+append(List *list, void *item)
+{
+	MemoryContext oldcxt = MemoryContextSwitchTo(MemoryContextGetParent(apply.row_cxt));
+
+	list = lappend(list, item);
+	MemoryContextSwitchTo(oldcxt);
+	return list;
+}
+
+static void
+apply_create(const MotOpData *op)
+{
+	MotTarget  *target = apply.target;
+	mot_table  *table;
+
+	apply.definitions = true;
+	undo_target(target);		/* made and made again in one transaction */
+	target->damaged = false;
+	target->dropped = false;
+	MotTargetDefine(target, op->bytes, op->len);
+	if (!check(MotDefinitionMakeTable(apply.session, target->def, target->bytes, target->len, &table)))
+		return;
+	target->table = table;
+	target->created = true;
+	MotTargetResolve(target);
+}
+
+static void
+apply_drop(void)
+{
+	MotTarget  *target = apply.target;
+
+	apply.definitions = true;
+	undo_target(target);
+	target->table = NULL;
+	target->dropped = true;
+	target->damaged = false;
+}
+
+/*
+ * Rows that follow are already of the new definition; but its new indexes
+ * are built at the end.
+ */
+static void
+apply_define(const MotOpData *op)
+{
+	MotTarget  *target = apply.target;
+
+	apply.definitions = true;
+	MotTargetDefine(target, op->bytes, op->len);
+	MotTargetResolve(target);
+	target->defined = true;
+
+	for (unsigned i = 0; i < mot_table_index_count(target->table); i++)
+	{
+		mot_index  *index = mot_table_index_at(target->table, i);
+		bool		stays = false;
+
+		if (index == NULL || mot_index_host_id(index) == MOT_CONTENT_INDEX)
+			continue;
+		for (int j = 0; j < target->nindexes; j++)
+			if (target->indexes[j].handle.index == index)
+				stays = true;
+		if (!stays)
+			target->old_indexes = append(target->old_indexes, index);
+	}
+}
+
+/* Build an index of the definition; if there is one with this number, it is replaced. */
+static void
+apply_index(const MotOpData *op)
+{
+	MotTarget  *target = apply.target;
+	mot_index  *index;
+	mot_build	build;
+	mot_row    *row;
+	mot_row    *other;
+	const mot_version *version;
+	mot_status	status;
+	uint64		n = 0;
+	int			i;
+
+	for (i = 0; i < target->nindexes; i++)
+		if (target->def->indexes[i].indexoid == op->oid)
+			break;
+	if (i == target->nindexes)
+	{
+		damage("index %u is not in the definition", op->oid);
+		return;
+	}
+	if (target->created)
+		return;					/* made with the table */
+
+	apply.definitions = true;
+	LWLockAcquire(MotDirectoryLock, LW_EXCLUSIVE);
+	status = mot_index_create(apply.session, target->table, op->oid,
+							  target->def->indexes[i].unique ? MOT_INDEX_UNIQUE : 0, &index);
+	LWLockRelease(MotDirectoryLock);
+	if (!check(status))
+		return;
+
+	mot_build_begin(apply.session, &build, index);
+	while (mot_build_next(&build, &row, &version))
+	{
+		bool		has_null;
+
+		MotTargetDeform(target, mot_version_host_bits(version), mot_version_data(version),
+						target->new_values, target->new_isnull);
+		MotKeyBufferReset(&target->new_key);
+		MotDefinitionKey(target->def, i, target->new_values, target->new_isnull,
+						 &target->new_key, &has_null);
+		status = mot_build_add(&build, row, target->new_key.data, target->new_key.len,
+							   has_null ? MOT_KEY_DISTINCT : 0, &other);
+		if (status != MOT_OK)
+		{
+			mot_index_drop(apply.session, index);
+			(void) check(status);
+			return;
+		}
+		if (++n % BATCH == 0)
+		{
+			MemoryContextReset(apply.row_cxt);
+			look_for_interrupts();
+		}
+	}
+	mot_build_end(&build);
+
+	if (target->indexes[i].handle.index != NULL)
+		target->old_indexes = append(target->old_indexes, target->indexes[i].handle.index);
+	target->new_indexes = append(target->new_indexes, index);
+}
+
+typedef struct Database
+{
+	Oid			dbid;
+	int			n;
+	int			max;
+	Oid		   *relids;
+} Database;
+
+static void
+collect_database(void *arg, mot_table *table)
+{
+	Database   *db = arg;
+
+	if (mot_table_host_db(table) != db->dbid)
+		return;
+	if (db->n < db->max)
+		db->relids[db->n] = mot_table_host_id(table);
+	db->n++;
+}
+
+static void
+drop_database(Oid dbid)
+{
+	Database	db = {dbid, 0, 0, NULL};
+
+	/* nothing can be allocated in the visit, so count first; nobody else adds any */
+	mot_table_each(MotEngine, collect_database, &db);
+	db.max = db.n;
+	db.n = 0;
+	db.relids = palloc(Max(db.max, 1) * sizeof(Oid));
+	mot_table_each(MotEngine, collect_database, &db);
+	for (int i = 0; i < Min(db.n, db.max); i++)
+	{
+		apply.target = MotTargetGet(dbid, db.relids[i]);
+		apply_drop();
+	}
+	apply.target = NULL;
+}
+
+/* -------------------------------------------------------------------- end */
+
+/* before commit: the last thing that can fail */
+static void
+define_target(MotTarget *target)
+{
+	if (target->defined && !target->damaged && !target->created && !target->dropped)
+	{
+		mot_status	status = mot_definition_make(apply.session, target->bytes, target->len,
+												 &target->definition);
+
+		if (status != MOT_OK)
+			MotApplyRaiseMemory(status, apply.lsn, MotTargetName(target));
+	}
+}
+
+/*
+ * Rows loaded are as old as this commit: drawn before the commit's own number,
+ * and the table cannot be found yet.
+ */
+static void
+stamp_target(MotTarget *target)
+{
+	if (target->created && !target->damaged)
+		(void) mot_load_stamp(apply.session, target->table);
+}
+
+/* The commit is done; now definitions follow. */
+static void
+change_target(MotTarget *target)
+{
+	ListCell   *lc;
+
+	if (target->damaged)
+	{
+		undo_target(target);
+		return;
+	}
+	foreach(lc, target->old_indexes)
+		mot_index_drop(apply.session, lfirst(lc));
+	foreach(lc, target->new_indexes)
+		mot_index_attach(lfirst(lc));
+	if (target->definition != NULL)
+	{
+		mot_table_put_definition(apply.session, target->table, target->definition);
+		target->definition = NULL;
+	}
+
+	if (target->created)
+	{
+		mot_table  *old = mot_table_publish(MotEngine, target->table);
+
+		if (old != NULL)
+			mot_table_drop(apply.session, old);
+	}
+	else if (target->dropped)
+	{
+		mot_table  *old = mot_table_find(MotEngine, target->key.dbid, target->key.relid);
+
+		if (old != NULL)
+			mot_table_drop(apply.session, old);
+	}
+}
+
+/* What was made for it and nobody has seen goes. */
+static void
+undo_target(MotTarget *target)
+{
+	ListCell   *lc;
+
+	if (target->created)
+		mot_table_drop(apply.session, target->table);
+	else
+		foreach(lc, target->new_indexes)
+			mot_index_drop(apply.session, lfirst(lc));
+	if (target->definition != NULL)
+		mot_definition_discard(apply.session, target->definition);
+	target->definition = NULL;
+	target->created = false;
+	target->table = NULL;
+	target->new_indexes = target->old_indexes = NIL;
+}
+
+static void
+heal_target(MotTarget *target)
+{
+	if ((target->created || target->dropped) && !target->damaged)
+		MotStateHeal(target->key.dbid, target->key.relid);
+}

@@ -1,0 +1,103 @@
+/*-------------------------------------------------------------------------
+ *
+ * apply.h
+ *	  Between apply.c and target.c: a table as the applier sees it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MOT_WAL_APPLY_H
+#define MOT_WAL_APPLY_H
+
+#include "wal/internal.h"
+
+typedef struct MotTargetKey
+{
+	Oid			dbid;
+	Oid			relid;
+} MotTargetKey;
+
+typedef struct MotTargetIndex
+{
+	mot_index_handle handle;	/* index NULL: not built (yet) */
+	MotDefinitionMatch match;
+} MotTargetIndex;
+
+/*
+ * A row without identity is found by its content: by the hash of its bytes in
+ * an index of the engine's that no catalogue knows (MOT_CONTENT_INDEX as its
+ * number), made when it is first needed and dropped when replay ends.
+ */
+#define MOT_CONTENT_INDEX 0
+#define MOT_CONTENT_KEY sizeof(uint64)
+
+typedef struct MotContent
+{
+	mot_index_handle handle;	/* index NULL: none */
+	mot_cursor *cursor;			/* open on "key": equal rows follow each other */
+	bool		open;
+	uint8		key[MOT_CONTENT_KEY];
+} MotContent;
+
+/*
+ * Cached by the process.  What is of one transaction is set up by
+ * MotTargetBegin and holds until MotTargetsForget.
+ */
+typedef struct MotTarget
+{
+	MotTargetKey key;			/* hash key */
+	uint64		serial;			/* of the table that def is of */
+	const char *bytes;			/* the definition that def is of */
+	size_t		len;
+	MotDefinition *def;			/* NULL: nothing cached */
+	MemoryContext cxt;			/* of all that */
+	int			nindexes;
+	MotTargetIndex *indexes;
+	AttrNumber	max_attnum;		/* highest column of any index */
+	Datum	   *old_values;
+	bool	   *old_isnull;
+	Datum	   *new_values;
+	bool	   *new_isnull;
+	MotKeyBuffer old_key;
+	MotKeyBuffer new_key;
+
+	/* of this transaction */
+	bool		begun;
+	struct MotTarget *next_begun;
+	mot_table  *table;			/* NULL: there is none */
+	MotContent	content;
+	bool		damaged;		/* passed over */
+	bool		created;		/* table is new, not published */
+	bool		dropped;
+	bool		defined;		/* bytes are to be the table's definition */
+	mot_definition *definition; /* and this is it for the engine */
+	List	   *new_indexes;	/* mot_index, to be attached */
+	List	   *old_indexes;	/* mot_index, to be dropped */
+} MotTarget;
+
+extern MotTarget *MotTargetGet(Oid dbid, Oid relid);
+extern const char *MotTargetName(const MotTarget *target);
+extern void MotTargetDefine(MotTarget *target, const char *bytes, size_t len);
+extern void MotTargetResolve(MotTarget *target);	/* look indexes up again */
+
+/* all that were begun, in no order */
+extern void MotTargetsEach(void (*visit) (MotTarget *target));
+extern void MotTargetsForget(void); /* the transaction has ended */
+extern void MotTargetsEnd(mot_session *session);	/* replay has ended */
+
+/* keys of a row from its bytes; which: MotTarget.old_... or new_... */
+extern void MotTargetDeform(const MotTarget *target, unsigned host_bits, const void *row,
+							Datum *values, bool *isnull);
+extern bool MotTargetKeysDiffer(MotTarget *target, int index);
+
+/* rows without identity */
+extern mot_status MotContentPrepare(mot_session *session, MotTarget *target);
+extern uint64 MotContentHash(unsigned host_bits, const void *row, size_t size);
+extern bool MotContentFind(mot_session *session, const mot_view *view, MotTarget *target,
+						   unsigned host_bits, const void *old, size_t size,
+						   mot_row **row, const mot_version **version);
+extern mot_status MotContentAdd(mot_session *session, MotTarget *target, mot_row *row,
+								unsigned host_bits, const void *bytes, size_t size);
+extern mot_status MotContentDrop(mot_session *session, MotTarget *target, mot_row *row,
+								 unsigned host_bits, const void *bytes, size_t size);
+
+#endif							/* MOT_WAL_APPLY_H */

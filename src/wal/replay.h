@@ -1,0 +1,31 @@
+/*-------------------------------------------------------------------------
+ *
+ * replay.h
+ *	  Between the files that replay the log: rmgr.c, apply.c, indoubt.c.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MOT_WAL_REPLAY_H
+#define MOT_WAL_REPLAY_H
+
+#include "port/atomics.h"
+#include "wal/internal.h"
+
+struct InDoubt;
+
+/* in shared memory; under MotApplyLock, except that anybody may read the count */
+typedef struct MotReplayShared
+{
+	pg_atomic_uint32 in_doubt;	/* transactions in the list */
+	struct InDoubt *first;		/* in the engine's region */
+	struct InDoubt *last;
+	XLogRecPtr	upto;			/* end of the last record of ours dealt with */
+	uint32		streams;		/* begun, and neither complete nor forgotten */
+} MotReplayShared;
+
+extern MotReplayShared *MotReplay;
+
+/* no memory for what is being replayed: say what to do about it */
+extern void MotApplyRaiseMemory(mot_status status, XLogRecPtr lsn, const char *table) pg_attribute_noreturn();
+
+#endif							/* MOT_WAL_REPLAY_H */

@@ -1,0 +1,442 @@
+/*-------------------------------------------------------------------------
+ *
+ * rmgr.c
+ *	  Our resource manager: what the server calls when it replays our
+ *	  records, or shows them.
+ *
+ * Redo comes to the startup process of a crashed server, of one that recovers
+ * from an archive and of a standby alike; and from our own reading of what
+ * lies before the server's redo (reader.c).  Records before the checkpoint
+ * that was loaded are passed over.
+ *
+ * A large transaction comes in pieces.  They are kept, in this process's
+ * memory, until the last one tells what becomes of them.
+ *
+ * Recovery to a point in time: a record of ours that is a commit has its time,
+ * but the server does not look at it.  We do, and pass over what is later; the
+ * server stops at its own next commit (the checkpoint worker of a server on which
+ * only memory-optimized tables change sees to it that there is one).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/rmgr.h"
+#include "access/xlog_internal.h"
+#include "access/xlogrecovery.h"
+#include "miscadmin.h"
+#include "relation/relation.h"
+#include "utils/memutils.h"
+#include "wal/apply.h"
+#include "wal/replay.h"
+#include "xact/xact.h"
+
+/* a transaction of which the last piece is still to come */
+typedef struct Stream
+{
+	struct Stream *next;
+	XLogRecPtr	start;			/* of its first piece */
+	MemoryContext cxt;
+	char	   *ops;
+	size_t		len;
+	size_t		size;
+} Stream;
+
+static Stream *streams = NULL;
+
+static uint64 records = 0;
+
+/* a commit later than the recovery target has been seen */
+static bool past_target = false;
+
+/* operations that a description names before it only counts */
+#define DESCRIBED 6
+#define DESCRIBED_KEY 16
+
+/* records between two rounds of reclamation: nobody else does it while a standby starts */
+#define RECLAIM_EVERY 1024
+
+static void replay_redo(XLogReaderState *record);
+static void replay_desc(StringInfo buf, XLogReaderState *record);
+static const char *replay_identify(uint8 info);
+static void replay_startup(void);
+static void replay_cleanup(void);
+static void replay(XLogReaderState *record);
+static Stream *find_stream(XLogRecPtr start);
+static Stream *begin_stream(XLogRecPtr start);
+static void append_piece(Stream *stream, const char *ops, size_t len);
+static void end_stream(Stream *stream);
+static Stream *required_stream(XLogReaderState *record, XLogRecPtr start);
+static bool later_than_target(TimestampTz time);
+static void describe_operations(StringInfo buf, const char *ops, size_t len);
+static void describe_one(StringInfo buf, const MotOpData *op, Oid dbid, Oid relid);
+static void describe_identity(StringInfo buf, const MotOpData *op);
+
+static RmgrData rmgr = {
+	.rm_name = "mot",
+	.rm_redo = replay_redo,
+	.rm_desc = replay_desc,
+	.rm_identify = replay_identify,
+	.rm_startup = replay_startup,
+	.rm_cleanup = replay_cleanup
+};
+
+void
+MotRmgrInit(void)
+{
+	RegisterCustomRmgr(MOT_RMGR_ID, &rmgr);
+	MotRelationCatchUp = MotInDoubtCatchUp;
+}
+
+/* ------------------------------------------------------------------- redo */
+
+/* Recovery begins: what the newest checkpoint has, and what lies between it and here. */
+static void
+replay_startup(void)
+{
+	XLogRecPtr	start;
+	TimeLineID	tli;
+
+	past_target = false;
+	if (MotEngine == NULL)
+		return;					/* said in the log; a record for it will stop
+								 * us */
+	start = GetXLogReplayRecPtr(&tli);
+	MotLoad(start, tli);
+}
+
+static void
+replay_cleanup(void)
+{
+	if (MotEngine != NULL)
+		MotReplayEnd();
+}
+
+static void
+replay_redo(XLogReaderState *record)
+{
+	MotReplayRecord(record);
+}
+
+void
+MotReplayRecord(XLogReaderState *record)
+{
+	MotRecoveryStat *stat;
+	LWLock	   *stat_lock;
+
+	/* raises what there is to say if memory could not be reserved */
+	(void) MotEngineRequired();
+
+	stat = MotRecoveryShared(&stat_lock);
+	if (record->ReadRecPtr < stat->checkpoint_lsn)
+		return;
+
+	LWLockAcquire(MotApplyLock, LW_EXCLUSIVE);
+	replay(record);
+	MotReplay->upto = record->EndRecPtr;
+	LWLockRelease(MotApplyLock);
+
+	LWLockAcquire(stat_lock, LW_EXCLUSIVE);
+	stat->replayed_lsn = record->EndRecPtr;
+	stat->records_applied++;
+	stat->in_doubt = MotInDoubtCount();
+	LWLockRelease(stat_lock);
+
+	if (++records % RECLAIM_EVERY == 0)
+		(void) mot_reclaim_all(MotSession());
+}
+
+static void
+replay(XLogReaderState *record)
+{
+	uint8		kind = XLogRecGetInfo(record) & MOT_XLOG_KIND;
+	const char *ops = XLogRecGetData(record);
+	size_t		len = XLogRecGetDataLen(record);
+	XLogRecPtr	lsn = record->ReadRecPtr;
+	MotRecordHeader header = {InvalidXLogRecPtr, 0};
+	Stream	   *stream = NULL;
+
+	if (kind == MOT_XLOG_START)
+	{
+		while (streams != NULL)
+			end_stream(streams);
+		MotInDoubtSettle(true);
+		return;
+	}
+
+	if (len < sizeof(header))
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("redo of memory-optimized tables at %X/%X is damaged: %s",
+						LSN_FORMAT_ARGS(lsn), "too short")));
+	memcpy(&header, ops, sizeof(header));
+	ops += sizeof(header);
+	len -= sizeof(header);
+
+	MotInDoubtSettle(false);
+	switch (kind)
+	{
+		case MOT_XLOG_PIECE:
+			if (header.stream == InvalidXLogRecPtr)
+				stream = begin_stream(lsn);
+			else
+				stream = required_stream(record, header.stream);
+			append_piece(stream, ops, len);
+			return;
+
+		case MOT_XLOG_FORGET:
+			/* unknown: its pieces were before the checkpoint */
+			stream = find_stream(header.stream);
+			if (stream != NULL)
+				end_stream(stream);
+			return;
+
+		case MOT_XLOG_COMMIT:
+		case MOT_XLOG_MIXED:
+			if (header.stream != InvalidXLogRecPtr)
+			{
+				stream = required_stream(record, header.stream);
+				append_piece(stream, ops, len);
+				ops = stream->ops;
+				len = stream->len;
+			}
+			if (kind == MOT_XLOG_MIXED)
+				MotInDoubtAdd(XLogRecGetXid(record), lsn, ops, len);
+			else if (!later_than_target(header.time))
+			{
+				MotApply(ops, len, lsn, InvalidTransactionId);
+
+				/* whoever committed may be waiting for us to have done it */
+				if (AmStartupProcess() && (XLogRecGetInfo(record) & MOT_XLOG_REPLY))
+					XLogRequestWalReceiverReply();
+			}
+			if (stream != NULL)
+				end_stream(stream);
+			return;
+
+		default:
+			ereport(ERROR,
+					(errcode(ERRCODE_DATA_CORRUPTED),
+					 errmsg("redo of memory-optimized tables at %X/%X is damaged: unknown kind %u",
+							LSN_FORMAT_ARGS(lsn), kind)));
+	}
+}
+
+/* What is still in doubt will never be committed; whoever is let in can write. */
+void
+MotReplayEnd(void)
+{
+	LWLockAcquire(MotApplyLock, LW_EXCLUSIVE);
+	while (streams != NULL)
+		end_stream(streams);
+	MotInDoubtSettle(true);
+	MotTargetsEnd(MotSession());
+	LWLockRelease(MotApplyLock);
+}
+
+static bool
+later_than_target(TimestampTz time)
+{
+	if (!past_target && AmStartupProcess() && ArchiveRecoveryRequested &&
+		recoveryTarget == RECOVERY_TARGET_TIME &&
+		(recoveryTargetInclusive ? time > recoveryTargetTime : time >= recoveryTargetTime))
+		past_target = true;
+	return past_target;
+}
+
+/* ---------------------------------------------------------------- streams */
+
+static Stream *
+find_stream(XLogRecPtr start)
+{
+	Stream	   *stream = streams;
+
+	while (stream != NULL && stream->start != start)
+		stream = stream->next;
+	return stream;
+}
+
+static Stream *
+required_stream(XLogReaderState *record, XLogRecPtr start)
+{
+	Stream	   *stream = find_stream(start);
+
+	if (stream == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("redo of memory-optimized tables at %X/%X goes on what began at %X/%X, which was not read",
+						LSN_FORMAT_ARGS(record->ReadRecPtr), LSN_FORMAT_ARGS(start)),
+				 errhint("Restore the server from a backup.")));
+	return stream;
+}
+
+static Stream *
+begin_stream(XLogRecPtr start)
+{
+	MemoryContext cxt = AllocSetContextCreate(TopMemoryContext, "MOT transaction in pieces",
+											  ALLOCSET_DEFAULT_SIZES);
+	Stream	   *stream = MemoryContextAllocZero(cxt, sizeof(Stream));
+
+	stream->start = start;
+	stream->cxt = cxt;
+	stream->next = streams;
+	streams = stream;
+	MotReplay->streams++;
+	return stream;
+}
+
+/* One piece after the other: what OP_LONG announces then lies behind it. */
+static void
+append_piece(Stream *stream, const char *ops, size_t len)
+{
+	if (stream->len + len > stream->size)
+	{
+		size_t		size = Max(2 * stream->size, stream->len + Max(len, MOT_PIECE_SIZE));
+
+		if (stream->ops == NULL)
+			stream->ops = MemoryContextAllocHuge(stream->cxt, size);
+		else
+			stream->ops = repalloc_huge(stream->ops, size);
+		stream->size = size;
+	}
+	memcpy(stream->ops + stream->len, ops, len);
+	stream->len += len;
+}
+
+static void
+end_stream(Stream *stream)
+{
+	Stream	  **link = &streams;
+
+	while (*link != stream)
+		link = &(*link)->next;
+	*link = stream->next;
+	MemoryContextDelete(stream->cxt);
+	MotReplay->streams--;
+}
+
+/* ------------------------------------------------------------ descriptions */
+
+static const char *
+replay_identify(uint8 info)
+{
+	switch (info & MOT_XLOG_KIND)
+	{
+		case MOT_XLOG_COMMIT:
+			return "COMMIT";
+		case MOT_XLOG_MIXED:
+			return "MIXED";
+		case MOT_XLOG_PIECE:
+			return "PIECE";
+		case MOT_XLOG_FORGET:
+			return "FORGET";
+		case MOT_XLOG_START:
+			return "START";
+	}
+	return NULL;
+}
+
+static void
+replay_desc(StringInfo buf, XLogReaderState *record)
+{
+	uint8		kind = XLogRecGetInfo(record) & MOT_XLOG_KIND;
+	const char *data = XLogRecGetData(record);
+	size_t		len = XLogRecGetDataLen(record);
+	MotRecordHeader header;
+
+	if (kind == MOT_XLOG_START || len < sizeof(header))
+		return;
+	memcpy(&header, data, sizeof(header));
+	data += sizeof(header);
+	len -= sizeof(header);
+
+	appendStringInfo(buf, "stream %X/%X", LSN_FORMAT_ARGS(header.stream));
+	if (kind == MOT_XLOG_FORGET)
+		return;
+	/* a later piece may begin in the middle of an operation */
+	if (header.stream != InvalidXLogRecPtr)
+		appendStringInfo(buf, "; %zu bytes", len);
+	else
+		describe_operations(buf, data, len);
+}
+
+static void
+describe_operations(StringInfo buf, const char *ops, size_t len)
+{
+	const char *end = ops + len;
+	const char *error = NULL;
+	MotOpData	op;
+	Oid			dbid = InvalidOid;
+	Oid			relid = InvalidOid;
+	int			n = 0;
+
+	while (MotRecordNext(&ops, end, &op, &error))
+	{
+		if (op.op == MOT_OP_TABLE)
+		{
+			dbid = op.dbid;
+			relid = op.oid;
+			continue;
+		}
+		if (n++ < DESCRIBED)
+			describe_one(buf, &op, dbid, relid);
+	}
+	if (n > DESCRIBED)
+		appendStringInfo(buf, "; %d more", n - DESCRIBED);
+
+	/* the rest of a long operation is in the next piece */
+	if (error != NULL)
+		appendStringInfo(buf, "; %zu bytes of another", (size_t) (end - ops));
+}
+
+static void
+describe_one(StringInfo buf, const MotOpData *op, Oid dbid, Oid relid)
+{
+	switch (op->op)
+	{
+		case MOT_OP_CREATE:
+			appendStringInfo(buf, "; create %u/%u", dbid, relid);
+			break;
+		case MOT_OP_DEFINE:
+			appendStringInfo(buf, "; define %u/%u", dbid, relid);
+			break;
+		case MOT_OP_INDEX:
+			appendStringInfo(buf, "; index %u/%u %u", dbid, relid, op->oid);
+			break;
+		case MOT_OP_DROP:
+			appendStringInfo(buf, "; drop %u/%u", dbid, relid);
+			break;
+		case MOT_OP_DROP_DATABASE:
+			appendStringInfo(buf, "; drop database %u", op->dbid);
+			break;
+		case MOT_OP_INSERT:
+			appendStringInfo(buf, "; insert %u/%u, %zu bytes", dbid, relid, op->len);
+			break;
+		case MOT_OP_UPDATE:
+			appendStringInfo(buf, "; update %u/%u", dbid, relid);
+			describe_identity(buf, op);
+			appendStringInfo(buf, ", %zu bytes", op->segments_len);
+			break;
+		case MOT_OP_DELETE:
+			appendStringInfo(buf, "; delete %u/%u", dbid, relid);
+			describe_identity(buf, op);
+			break;
+		default:
+			break;
+	}
+}
+
+static void
+describe_identity(StringInfo buf, const MotOpData *op)
+{
+	if (op->key == NULL)
+	{
+		appendStringInfo(buf, " row of %zu bytes", op->old_len);
+		return;
+	}
+	appendStringInfoString(buf, " key \\x");
+	for (size_t i = 0; i < Min(op->key_len, DESCRIBED_KEY); i++)
+		appendStringInfo(buf, "%02x", (unsigned char) op->key[i]);
+	if (op->key_len > DESCRIBED_KEY)
+		appendStringInfoString(buf, "...");
+}
