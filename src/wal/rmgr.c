@@ -101,8 +101,12 @@ replay_startup(void)
 	if (MotEngine == NULL)
 		return;					/* said in the log; a record for it will stop
 								 * us */
+	if (!MotStateClaimLoad())
+		return;					/* the worker of a standby that was open for
+								 * reads already has done it */
 	start = GetXLogReplayRecPtr(&tli);
 	MotLoad(start, tli);
+	MotStateLoadDone(MOT_WAL_READY);
 }
 
 static void
