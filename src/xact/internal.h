@@ -21,6 +21,7 @@ extern void MotSnapshotEndXact(bool commit);
 extern mot_ts MotTransactionSnapshotTs(void);	/* MOT_TS_NONE: none yet */
 
 /* transaction.c */
+extern void MotBeforeSnapshot(Snapshot snapshot);
 extern void MotTransactionBegin(mot_session *session);
 
 /* mixed.c; at most one announced commit a process */

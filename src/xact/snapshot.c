@@ -350,6 +350,7 @@ take_snapshot(mot_session *session, Snapshot snapshot, bool *stale)
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("cannot access memory-optimized tables in a parallel worker"),
 				 errhint("Declare functions that use them PARALLEL RESTRICTED or PARALLEL UNSAFE.")));
+	MotBeforeSnapshot(snapshot);
 	*stale = false;
 	if (snapshot == NULL || snapshot->snapshot_type != SNAPSHOT_MVCC)
 		return mot_snapshot_take(session);

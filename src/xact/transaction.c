@@ -175,6 +175,14 @@ set_mark(int level, mot_mark mark)
 	levels[level].wait_id = 0;
 }
 
+/* An engine snapshot is about to be taken, to go with "snapshot" (or with none: of now). */
+void
+MotBeforeSnapshot(Snapshot snapshot)
+{
+	if (log != NULL && log->before_snapshot != NULL)
+		log->before_snapshot(snapshot);
+}
+
 /* -------------------------------------------------------------- callbacks */
 
 static void
