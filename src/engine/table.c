@@ -616,6 +616,18 @@ mot_index_valid_from(const mot_index *index)
 }
 
 void
+mot_load_done(mot_table *t)
+{
+	for (uint32_t i = 0, n = atomic_load(&t->index_count); i < n; i++)
+	{
+		mot_index  *index = atomic_load(&t->index[i]);
+
+		if (index != NULL)
+			index->valid_from = 0;
+	}
+}
+
+void
 mot_index_stats(const mot_index *index, mot_index_stat *stat)
 {
 	memset(stat, 0, sizeof(*stat));

@@ -42,6 +42,7 @@
 #include "utils/syscache.h"
 #include "xact/xact.h"
 
+bool		(*MotRelationAwait) (Oid dbid, Oid relid) = NULL;
 void		(*MotRelationCatchUp) (void) = NULL;
 
 bool		(*MotRelationAwait) (Oid dbid, Oid relid) = NULL;

@@ -216,8 +216,9 @@ typedef struct MotManifest
 	MotManifestInDoubt *indoubt;
 } MotManifest;
 
-/* Newest complete checkpoint of this timeline's history; NULL: there never was one.  Raises for a damaged one. */
-extern MotManifest *MotManifestNewest(void);
+/* Newest complete checkpoint of that timeline's history, and where it is; NULL: there never was one.
+ * Raises for a damaged one. */
+extern MotManifest *MotManifestNewest(TimeLineID tli, char **directory);
 extern void MotManifestWrite(const char *dir, const MotManifest *manifest);
 extern void MotManifestRemoveOthers(XLogRecPtr keep_from);
 
@@ -235,11 +236,15 @@ extern void MotRowFileReaderClose(MotRowFileReader *r);
 
 /*
  * Load the newest checkpoint, with helpers, and bring it up to "upto" from the
- * log.  In the startup process (rm_startup) or in the worker (clean start).
+ * log.  In the startup process (rm_startup) or in the worker (clean start);
+ * whichever comes second waits for the other and returns.
  */
 extern void MotLoad(XLogRecPtr upto, TimeLineID tli);
 
 extern void MotCheckpointInit(void);	/* registers the worker */
+
+/* in the startup process, after MotReplayEnd */
+extern void MotCheckpointRecoveryEnd(void);
 
 /* wait events: the server's PG_WAIT_EXTENSION with names where it has them */
 

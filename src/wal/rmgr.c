@@ -101,19 +101,17 @@ replay_startup(void)
 	if (MotEngine == NULL)
 		return;					/* said in the log; a record for it will stop
 								 * us */
-	if (!MotStateClaimLoad())
-		return;					/* the worker of a standby that was open for
-								 * reads already has done it */
 	start = GetXLogReplayRecPtr(&tli);
 	MotLoad(start, tli);
-	MotStateLoadDone(MOT_WAL_READY);
 }
 
 static void
 replay_cleanup(void)
 {
-	if (MotEngine != NULL)
-		MotReplayEnd();
+	if (MotEngine == NULL)
+		return;
+	MotReplayEnd();
+	MotCheckpointRecoveryEnd();
 }
 
 static void

@@ -8,14 +8,19 @@
 #include "postgres.h"
 
 #include "miscadmin.h"
-#include "storage/shmem.h"
+#include "storage/ipc.h"
 #include "storage/lwlock.h"
-#include "wal/internal.h"
+#include "storage/shmem.h"
+#include "wal/checkpoint.h"
 
 void
 MotWalInit(void)
 {
+	MotStateInit();
 	MotRmgrInit();
+	MotDurableInit();
+	MotBackupInit();
+	MotCheckpointInit();
 }
 
 /* in shmem_request_hook, once */
@@ -23,18 +28,20 @@ void
 MotWalShmemRequest(void)
 {
 	RequestNamedLWLockTranche("mot_apply", 1);
-	RequestAddinShmemSpace(MotWalShmemSize());
+	RequestNamedLWLockTranche("mot_checkpoint", 1);
+	RequestAddinShmemSpace(MotStateShmemSize());
+	RequestAddinShmemSpace(MotGateShmemSize());
+	RequestAddinShmemSpace(MotReplayShmemSize());
+	RequestAddinShmemSpace(MotBackupShmemSize());
 }
 
-Size
-MotWalShmemSize(void)
-{
-	return MotReplayShmemSize();
-}
-
+/* in shmem_startup_hook, and again after a crash */
 void
 MotWalShmemInit(void)
 {
 	MotApplyLock = &(GetNamedLWLockTranche("mot_apply"))->lock;
+	MotStateShmemInit();
+	MotGateShmemInit();
 	MotReplayShmemInit();
+	MotBackupShmemInit();
 }

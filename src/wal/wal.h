@@ -47,7 +47,6 @@
 /* called by _PG_init: settings, resource manager, callbacks, workers */
 extern void MotWalInit(void);
 extern void MotWalShmemRequest(void);
-extern Size MotWalShmemSize(void);
 extern void MotWalShmemInit(void);
 
 /* Where the module stands; in shared memory. */

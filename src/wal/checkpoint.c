@@ -1,0 +1,619 @@
+/*-------------------------------------------------------------------------
+ *
+ * checkpoint.c
+ *	  The worker that writes checkpoints, in step with the server's.
+ *
+ * The server has no hook for checkpoints.  What it has is a way for a process
+ * to keep one from being completed: a checkpoint that has written its buffers
+ * waits for every transaction (by virtual xid) that has
+ * DELAY_CHKPT_COMPLETE set at that time.  So the worker always sits in a
+ * transaction with that flag ("armed"), sees that a checkpoint has begun by
+ * the redo pointer, which moves at its start, writes one of ours, whose
+ * position is then not before the redo pointer, and lets go.
+ *
+ * Letting go is to go on to another transaction, armed again at once, because
+ * the next checkpoint may begin as soon as this one has ended.  But the server
+ * may not have come to its waiting yet, and would then wait for that other
+ * transaction; so we go on to another one every now and then, until the
+ * control file shows that the server's checkpoint is complete.
+ *
+ * Checkpoints at shutdown and at the end of recovery, and restartpoints on a
+ * standby, wait for nobody.  At shutdown the worker writes a last checkpoint
+ * when all sessions have ended, before it ends itself.  During recovery the
+ * slot (slot.c) keeps the log; without one, the startup process writes a
+ * checkpoint when it has replayed everything.
+ *
+ * A checkpoint of ours that fails keeps the server's waiting only if the log
+ * would otherwise be removed, that is, if there is no slot.
+ *
+ * As long as there is no memory-optimized table and never was one, the worker
+ * sleeps.  It also makes the server ready for the first change: see
+ * become_writable.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "access/xloginsert.h"
+#include "access/xlogrecovery.h"
+#include "catalog/pg_control.h"
+#include "common/controldata_utils.h"
+#include "compat/compat.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "postmaster/bgworker.h"
+#include "postmaster/interrupt.h"
+#include "replication/walsender.h"
+#include "replication/walsender_private.h"
+#include "storage/ipc.h"
+#include "storage/latch.h"
+#include "storage/proc.h"
+#include "storage/procarray.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+#include "utils/pidfile.h"
+#include "utils/resowner.h"
+#include "utils/timestamp.h"
+#include "utils/wait_event.h"
+#include "wal/checkpoint.h"
+#include "xact/xact.h"
+
+/* milliseconds between two looks at the redo pointer; while there is nothing to be done; after a failure */
+#define WATCH_MS	20
+#define SLEEP_MS	10000
+#define RETRY_MS	5000
+
+PGDLLEXPORT void MotCheckpointMain(Datum arg);
+
+static bool armed = false;
+static bool letting_go = false; /* the server's checkpoint is not complete yet */
+static bool behind = false;		/* the last attempt failed */
+static XLogRecPtr covered;		/* redo pointer up to which ours is in step */
+static TimestampTz retry_at = 0;
+static MemoryContext worker_cxt;
+
+static void worker_gone(int code, Datum arg);
+static void load_if_nobody_did(void);
+static long one_round(void);
+static long standby_round(void);
+static bool is_active(void);
+static void arm(void);
+static void disarm(void);
+static void go_on(void);
+static bool server_is_through(void);
+static bool try_checkpoint(bool final);
+static void note_failure(const ErrorData *edata);
+static void become_writable(void);
+static void log_start(void);
+static void shut_down(void);
+static bool server_is_stopping(void);
+static void wait_for_sessions(void);
+
+void
+MotCheckpointInit(void)
+{
+	BackgroundWorker worker;
+
+	/* pg_upgrade wants nobody else at its catalogues */
+	if (IsBinaryUpgrade)
+		return;
+	memset(&worker, 0, sizeof(worker));
+	strlcpy(worker.bgw_name, "mot checkpointer", BGW_MAXLEN);
+	strlcpy(worker.bgw_type, "mot checkpointer", BGW_MAXLEN);
+	strlcpy(worker.bgw_library_name, "mot", BGW_MAXLEN);
+	strlcpy(worker.bgw_function_name, "MotCheckpointMain", BGW_MAXLEN);
+	worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
+	worker.bgw_start_time = BgWorkerStart_ConsistentState;
+	worker.bgw_restart_time = 1;
+	RegisterBackgroundWorker(&worker);
+}
+
+void
+MotCheckpointMain(Datum arg)
+{
+	/* no engine, nothing to do: exit code 0 means "do not start me again" */
+	if (MotEngine == NULL)
+		proc_exit(0);
+
+	pqsignal(SIGHUP, SignalHandlerForConfigReload);
+	pqsignal(SIGTERM, SignalHandlerForShutdownRequest);
+	BackgroundWorkerUnblockSignals();
+	BackgroundWorkerInitializeConnection(NULL, NULL, 0);
+	worker_cxt = AllocSetContextCreate(TopMemoryContext, "MOT checkpointer", ALLOCSET_DEFAULT_SIZES);
+	MemoryContextSwitchTo(worker_cxt);
+
+	before_shmem_exit(worker_gone, (Datum) 0);
+	MotStateSetWorker(true);
+	(void) MotSession();
+	load_if_nobody_did();
+	if (MotDirectoryExists())
+		MotManifestRemoveOthers(InvalidXLogRecPtr);
+
+	for (;;)
+	{
+		long		nap = RETRY_MS;
+
+		if (ShutdownRequestPending)
+			shut_down();
+
+		PG_TRY();
+		{
+			CHECK_FOR_INTERRUPTS();
+			if (ConfigReloadPending)
+			{
+				ConfigReloadPending = false;
+				ProcessConfigFile(PGC_SIGHUP);
+			}
+			nap = RecoveryInProgress() ? standby_round() : one_round();
+		}
+		PG_CATCH();
+		{
+			ErrorData  *edata;
+
+			MemoryContextSwitchTo(worker_cxt);
+			edata = CopyErrorData();
+			EmitErrorReport();
+			FlushErrorState();
+			note_failure(edata);
+			AbortCurrentTransaction();
+			armed = false;
+			if (MotStateIsAsked())
+				MotStateWritableFailed(edata->message);
+			nap = 1000;
+		}
+		PG_END_TRY();
+
+		MemoryContextSwitchTo(worker_cxt);
+		MemoryContextReset(worker_cxt);
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, nap, PG_WAIT_EXTENSION);
+		ResetLatch(MyLatch);
+	}
+}
+
+static void
+worker_gone(int code, Datum arg)
+{
+	MotStateSetWritable(false);
+	MotStateSetWorker(false);
+}
+
+/* ----------------------------------------------------------------- loading */
+
+/* Nothing was replayed before we came: after a clean shutdown, or on a standby that has nothing to replay yet. */
+static void
+load_if_nobody_did(void)
+{
+	TimeLineID	tli;
+	XLogRecPtr	upto;
+
+	if (MotWalCurrentState() != MOT_WAL_UNLOADED)
+		return;
+	upto = RecoveryInProgress() ? GetXLogReplayRecPtr(&tli) : GetFlushRecPtr(&tli);
+
+	PG_TRY();
+	{
+		MotLoad(upto, tli);
+	}
+	PG_CATCH();
+	{
+		ErrorData  *edata;
+
+		MemoryContextSwitchTo(worker_cxt);
+		edata = CopyErrorData();
+		EmitErrorReport();
+		FlushErrorState();
+		LWLockReleaseAll();
+		mot_snapshot_hold(MotSession(), MOT_TS_NONE);
+		MotStateRefuse(edata->message, edata->hint);
+		MotStateLoadDone(MOT_WAL_REFUSED);
+	}
+	PG_END_TRY();
+}
+
+/* ----------------------------------------------------------------- in step */
+
+/* Is there anything that has to be kept? */
+static bool
+is_active(void)
+{
+	LWLock	   *lock;
+	MotCheckpointStat *checkpoint = MotCheckpointShared(&lock);
+	MotRecoveryStat *recovery = MotRecoveryShared(&lock);
+	bool		active;
+
+	LWLockAcquire(lock, LW_SHARED);
+	active = checkpoint->checkpoint_lsn != InvalidXLogRecPtr || recovery->records_applied > 0;
+	LWLockRelease(lock);
+	return active;
+}
+
+static XLogRecPtr
+newest_checkpoint(void)
+{
+	MotCheckpointStat stat;
+
+	MotCheckpointStatGet(&stat);
+	return stat.checkpoint_lsn;
+}
+
+static void
+arm(void)
+{
+	StartTransactionCommand();
+	MyProc->delayChkptFlags |= DELAY_CHKPT_COMPLETE;
+
+	/*
+	 * whoever begins a checkpoint after this sees it; who has begun has moved
+	 * the redo pointer
+	 */
+	pg_memory_barrier();
+	armed = true;
+}
+
+static void
+disarm(void)
+{
+	if (!armed)
+		return;
+	MyProc->delayChkptFlags &= ~DELAY_CHKPT_COMPLETE;
+	CommitTransactionCommand();
+	MemoryContextSwitchTo(worker_cxt);
+	armed = false;
+}
+
+/* To another transaction: who waits for this one need not any more. */
+static void
+go_on(void)
+{
+	disarm();
+	arm();
+}
+
+/* Does the control file show the checkpoint that began with redo pointer "covered"? */
+static bool
+server_is_through(void)
+{
+	bool		crc_ok;
+	ControlFileData *control = get_controlfile(DataDir, &crc_ok);
+	bool		through = crc_ok && control->checkPointCopy.redo >= covered;
+
+	pfree(control);
+	return through;
+}
+
+static long
+one_round(void)
+{
+	if (MotWalCurrentState() != MOT_WAL_READY)
+		return SLEEP_MS;
+	if (!is_active() && !MotStateIsAsked())
+		return SLEEP_MS;
+
+	if (!armed)
+	{
+		XLogRecPtr	newest = newest_checkpoint();
+
+		arm();
+		covered = GetRedoRecPtr();
+		letting_go = false;
+
+		/*
+		 * Checkpoints that did not wait for us have passed.  The slot has
+		 * kept the log; if there is none, be quick.
+		 */
+		behind = newest != InvalidXLogRecPtr && newest < covered && MotOpenMarkerExists() && !MotSlotUsable();
+		retry_at = 0;
+	}
+	if (MotStateIsAsked())
+		become_writable();
+
+	if (GetRedoRecPtr() != covered || behind)
+	{
+		XLogRecPtr	redo = GetRedoRecPtr();
+
+		if (retry_at != 0 && GetCurrentTimestamp() < retry_at)
+		{
+			/* failed a moment ago; the server's checkpoint waits, or not */
+			if (redo != covered && MotSlotUsable())
+			{
+				covered = redo;
+				letting_go = true;
+			}
+		}
+		else if (try_checkpoint(false))
+		{
+			letting_go |= redo != covered;
+			covered = redo;
+			behind = false;
+			retry_at = 0;
+		}
+		else
+		{
+			behind = true;
+			retry_at = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), RETRY_MS);
+			if (redo != covered && MotSlotUsable())
+			{
+				covered = redo;
+				letting_go = true;
+			}
+		}
+	}
+	if (letting_go && GetRedoRecPtr() == covered)
+	{
+		go_on();
+		letting_go = !server_is_through();
+	}
+	return WATCH_MS;
+}
+
+/*
+ * Restartpoints wait for nobody, and move the redo pointer when they begin as
+ * well.  Armed nevertheless, so that the first checkpoint after a promotion
+ * finds us ready.
+ */
+static long
+standby_round(void)
+{
+	XLogRecPtr	redo;
+
+	if (MotWalCurrentState() != MOT_WAL_READY || !is_active())
+		return 1000;
+	if (!armed)
+	{
+		arm();
+		covered = newest_checkpoint();
+		letting_go = false;
+		retry_at = 0;
+	}
+	redo = GetRedoRecPtr();
+	if (redo > covered && (retry_at == 0 || GetCurrentTimestamp() >= retry_at))
+	{
+		if (try_checkpoint(false))
+		{
+			covered = newest_checkpoint();
+			retry_at = 0;
+		}
+		else
+			retry_at = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), RETRY_MS);
+	}
+	return 100;
+}
+
+/*
+ * In a subtransaction, so that a failure leaves nothing behind but the
+ * transaction that the server may be waiting for.
+ */
+static bool
+try_checkpoint(bool final)
+{
+	ResourceOwner owner = CurrentResourceOwner;
+	volatile bool done = false;
+
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(worker_cxt);
+	PG_TRY();
+	{
+		(void) MotCheckpointWrite(final, !final);
+		ReleaseCurrentSubTransaction();
+		done = true;
+	}
+	PG_CATCH();
+	{
+		ErrorData  *edata;
+
+		MemoryContextSwitchTo(worker_cxt);
+		edata = CopyErrorData();
+		edata->elevel = LOG;
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+		note_failure(edata);
+		ereport(WARNING,
+				(errcode(edata->sqlerrcode),
+				 errmsg("checkpoint of memory-optimized tables failed: %s", edata->message),
+				 MotSlotUsable() ? errdetail("It will be tried again; the log back to the last good one is kept.") :
+				 errdetail("It will be tried again; checkpoints of the server wait until it succeeds.")));
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(worker_cxt);
+	CurrentResourceOwner = owner;
+	return done;
+}
+
+static void
+note_failure(const ErrorData *edata)
+{
+	LWLock	   *lock;
+	MotCheckpointStat *stat = MotCheckpointShared(&lock);
+
+	LWLockAcquire(lock, LW_EXCLUSIVE);
+	stat->failed++;
+	strlcpy(stat->last_error, edata->message ? edata->message : "", sizeof(stat->last_error));
+	LWLockRelease(lock);
+}
+
+/* ------------------------------------------------------------ first change */
+
+/*
+ * Somebody wants to make the first change since the server started.  What has
+ * to be there: a checkpoint behind which the log is kept, the mark that the log
+ * belongs to it, and in the log the place from which nothing of before goes
+ * on.  We are armed, so no checkpoint of the server can pass any more.
+ */
+static void
+become_writable(void)
+{
+	XLogRecPtr	newest = newest_checkpoint();
+
+	if (MotStateIsWritable())
+	{
+		MotStateSetWritable(true);	/* somebody asked at the last moment */
+		return;
+	}
+	MotDirectoryMake();
+
+	/* not when only this worker was away: transactions may be on their way */
+	if (MotStateFirstStart())
+		log_start();
+
+	/*
+	 * The log behind a final checkpoint has never been needed and may be
+	 * gone. Nothing has changed since, so a new one costs a few links.
+	 */
+	if (newest == InvalidXLogRecPtr || !MotOpenMarkerExists() ||
+		(newest < covered && !MotSlotUsable()))
+	{
+		if (!try_checkpoint(false))
+		{
+			MotCheckpointStat stat;
+
+			MotCheckpointStatGet(&stat);
+			MotStateWritableFailed(stat.last_error);
+			return;
+		}
+	}
+	else
+		MotSlotKeep(newest);
+	MotOpenMarkerSet();
+	MotStateSetStarted();
+	MotStateSetWritable(true);
+}
+
+static void
+log_start(void)
+{
+	MotRecordHeader header = {InvalidXLogRecPtr, GetCurrentTimestamp()};
+	XLogRecPtr	end;
+
+	XLogBeginInsert();
+	XLogRegisterData((char *) &header, sizeof(header));
+	end = XLogInsert(MOT_RMGR_ID, MOT_XLOG_START);
+	XLogFlush(end);
+}
+
+/* ---------------------------------------------------------------- shutdown */
+
+/* Returns if it was not the server that is to stop, and we had better go on. */
+static void
+shut_down(void)
+{
+	if (!server_is_stopping())
+	{
+		/*
+		 * Terminated by hand: we come back in a second.  Without a slot a
+		 * checkpoint could pass in that time.
+		 */
+		if (MotSlotUsable() || !is_active())
+			proc_exit(1);
+		ereport(LOG,
+				(errmsg("mot checkpointer was asked to terminate and goes on: without its replication slot it is needed until the server stops")));
+		ShutdownRequestPending = false;
+		return;
+	}
+
+	if (MotWalCurrentState() != MOT_WAL_READY || !is_active())
+		proc_exit(0);
+	if (!armed)
+		arm();
+
+	if (RecoveryInProgress())
+	{
+		/* with a slot the log of the last one is there */
+		if (!MotSlotUsable())
+			(void) try_checkpoint(false);
+		disarm();
+		proc_exit(0);
+	}
+
+	MotStateSetWritable(false);
+	wait_for_sessions();
+	if (!MotOpenMarkerExists())
+	{
+		disarm();
+		proc_exit(0);			/* nobody has written anything */
+	}
+
+	/* a position of its own, even if nothing was written since the last one */
+	log_start();
+	while (!try_checkpoint(true))
+	{
+		if (MotSlotUsable())
+		{
+			disarm();
+			proc_exit(0);		/* the next start reads the log */
+		}
+		(void) WaitLatch(MyLatch, WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, RETRY_MS, PG_WAIT_EXTENSION);
+	}
+	MOT_FAULT("shutdown-final");
+	MotOpenMarkerClear();
+	disarm();
+	proc_exit(0);
+}
+
+/* The postmaster notes in its file that it is stopping, before it tells anybody. */
+static bool
+server_is_stopping(void)
+{
+	FILE	   *file = AllocateFile("postmaster.pid", "r");
+	char		line[MAXPGPATH];
+	bool		stopping = false;
+
+	if (file == NULL)
+		return true;
+	for (int i = 1; fgets(line, sizeof(line), file) != NULL; i++)
+		if (i == LOCK_FILE_LINE_PM_STATUS)
+			stopping = strncmp(line, PM_STATUS_STOPPING, strlen(PM_STATUS_STOPPING)) == 0;
+	FreeFile(file);
+	return stopping;
+}
+
+/*
+ * All processes that are connected to a database end before the server goes on
+ * to its own checkpoint; only those that send the log stay, and they change
+ * nothing.
+ */
+static void
+wait_for_sessions(void)
+{
+	for (;;)
+	{
+		int			others = 0;
+
+		for (int i = 0; i < MotProcessSlots(); i++)
+		{
+			PGPROC	   *proc = GetPGProcByNumber(i);
+			bool		sender = false;
+
+			/*
+			 * what a process that has gone leaves behind stays till the next
+			 * one comes
+			 */
+			if (proc->pid == 0 || proc->pid == MyProcPid || !OidIsValid(proc->databaseId) ||
+				BackendPidGetProc(proc->pid) != proc)
+				continue;
+			for (int j = 0; j < max_wal_senders; j++)
+				sender |= WalSndCtl->walsnds[j].pid == proc->pid;
+			if (!sender)
+				others++;
+		}
+		if (others == 0)
+			return;
+		(void) WaitLatch(MyLatch, WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, 10, PG_WAIT_EXTENSION);
+	}
+}
+
+/* --------------------------------------------------------- end of recovery */
+
+/*
+ * In the startup process, when everything has been replayed: the server's
+ * checkpoint that follows waits for nobody, and the log that we would need
+ * after another crash may go with it.
+ */
+void
+MotCheckpointRecoveryEnd(void)
+{
+	if (MotWalCurrentState() != MOT_WAL_READY || !is_active() || MotSlotUsable())
+		return;
+	(void) MotCheckpointWrite(false, true);
+}

@@ -1,0 +1,116 @@
+/*-------------------------------------------------------------------------
+ *
+ * checkpoint.h
+ *	  Between state.c and the files that write and read checkpoints:
+ *	  checkpoint.c, checkpoint_write.c, align.c, slot.c, backup.c, helpers.c,
+ *	  manifest.c, snapshotfile.c, load.c.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MOT_WAL_CHECKPOINT_H
+#define MOT_WAL_CHECKPOINT_H
+
+#include "wal/internal.h"
+#include "port/atomics.h"
+#include "storage/dsm.h"
+#include "utils/timestamp.h"
+
+extern int	mot_load_workers;
+extern int	mot_checkpoint_workers;
+
+/* ------------------------------------------------------------------ state.c */
+extern void MotStateInSteps(bool in_steps);
+extern bool MotStateIsWritable(void);
+extern bool MotStateIsAsked(void);
+extern bool MotStateFirstStart(void);	/* nobody has written since shared
+										 * memory was made */
+extern void MotStateSetStarted(void);
+extern void MotStateRaiseRefusal(void) pg_attribute_noreturn();
+extern void MotStatePreserve(XLogRecPtr lsn);
+extern XLogRecPtr MotStatePreserved(void);
+extern void MotStateWritableFailed(const char *why);
+extern void MotStateSetWorker(bool here);
+
+/* --------------------------------------------------------------- manifest.c */
+extern char *MotCheckpointDirectory(TimeLineID tli, XLogRecPtr lsn, bool temporary);	/* path, palloc'd */
+extern bool MotDirectoryExists(void);
+extern void MotDirectoryMake(void);
+extern char *MotDirectoryBegin(TimeLineID tli, XLogRecPtr lsn); /* empty .tmp */
+extern void MotDirectoryFinish(TimeLineID tli, XLogRecPtr lsn); /* rename, durably */
+extern void MotDirectoryRemove(const char *path);
+extern bool MotOpenMarkerExists(void);
+extern void MotOpenMarkerSet(void);
+extern void MotOpenMarkerClear(void);
+
+/* -------------------------------------------------------------------- slot.c */
+extern bool MotSlotUsable(void);	/* it is there and nothing cuts it short */
+extern void MotSlotKeep(XLogRecPtr lsn);	/* make it (quietly not, if that
+											 * cannot be), move it to lsn */
+
+/* ------------------------------------------------------------------ backup.c */
+extern void MotBackupInit(void);
+extern Size MotBackupShmemSize(void);
+extern void MotBackupShmemInit(void);
+
+/*
+ * newest: C of the newest checkpoint, before another one is relied on.  Returns
+ * C of the oldest one that a running base backup may need (none: the highest
+ * position there is).
+ */
+extern XLogRecPtr MotBackupKeepFrom(XLogRecPtr newest);
+
+/* ----------------------------------------------------------------- helpers.c
+ *
+ * Work for several processes: a segment of shared memory with what is to be
+ * done, and background workers that do it along with the leader.
+ */
+typedef struct MotHelpers MotHelpers;	/* the leader's */
+
+typedef struct MotHelpersShared
+{
+	int			job;			/* which function: MOT_JOB_ */
+	uint32		nitems;
+	pg_atomic_uint32 next;		/* item */
+	pg_atomic_uint32 done;		/* items */
+	pg_atomic_uint32 failed;
+	pg_atomic_uint32 running;	/* helpers that have begun and not ended */
+	slock_t		mutex;
+	int			sqlerrcode;		/* of the first failure */
+	char		message[512];
+	char		hint[256];
+} MotHelpersShared;				/* each job's own struct begins with this */
+
+#define MOT_JOB_WRITE 1
+#define MOT_JOB_LOAD 2
+
+extern MotHelpers *MotHelpersBegin(MotHelpersShared *shared, dsm_segment *segment, int n);
+extern int	MotHelpersAsked(MotHelpers *helpers);
+extern int	MotHelpersRunning(MotHelpers *helpers);
+extern bool MotHelpersDone(MotHelpers *helpers);
+extern void MotHelpersEnd(MotHelpers *helpers); /* waits; raises the first
+												 * failure */
+extern void MotHelpersAbandon(MotHelpers *helpers); /* waits; for the leader's
+													 * own errors */
+
+/* by everybody at work */
+extern int	MotHelpersNext(MotHelpersShared *shared);
+extern void MotHelpersItemDone(MotHelpersShared *shared);
+extern bool MotHelpersStop(MotHelpersShared *shared);
+extern void MotHelpersFail(MotHelpersShared *shared, const ErrorData *edata);
+
+/* the jobs: take items until there are no more; a snapshot is published */
+extern void MotWriteItems(MotHelpersShared *shared);	/* checkpoint_write.c */
+extern void MotLoadItems(MotHelpersShared *shared); /* load.c */
+
+/* --------------------------------------------------------- checkpoint_write.c */
+
+/*
+ * Write a checkpoint; returns C.  final: nobody can write any more.  Raises,
+ * and leaves nothing behind then but what the next attempt removes.
+ */
+extern XLogRecPtr MotCheckpointWrite(bool final, bool helpers);
+
+/* just loaded, and nothing has changed: files for the next one */
+extern void MotCheckpointRemember(const MotManifest *manifest, const char *directory);
+
+#endif							/* MOT_WAL_CHECKPOINT_H */

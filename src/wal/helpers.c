@@ -1,0 +1,261 @@
+/*-------------------------------------------------------------------------
+ *
+ * helpers.c
+ *	  Background workers that help to load or to write a checkpoint.
+ *
+ * What is to be done lies in a segment of dynamic shared memory, as a list of
+ * items with a counter; who has nothing to do takes the next one.  There may be
+ * no place for a helper, or it may come too late: the leader goes on without.
+ * The first failure of anybody stops all and is raised by the leader.
+ *
+ * Helpers need no database and no transaction, so they can run while the
+ * server recovers.  They are told to end by a flag, not by a signal handler
+ * that would leave the engine in the middle of something.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <unistd.h>
+
+#include "miscadmin.h"
+#include "postmaster/bgworker.h"
+#include "postmaster/interrupt.h"
+#include "storage/ipc.h"
+#include "storage/latch.h"
+#include "storage/proc.h"
+#include "utils/memutils.h"
+#include "utils/wait_event.h"
+#include "wal/checkpoint.h"
+#include "xact/xact.h"
+
+/* a helper that writes leaves the processors to those who serve clients */
+#define WRITER_NICE 10
+
+struct MotHelpers
+{
+	MotHelpersShared *shared;
+	int			n;
+};
+
+PGDLLEXPORT void MotHelperMain(Datum arg);
+
+static void run_job(MotHelpersShared *shared);
+static void helper_ended(int code, Datum arg);
+static void pause_briefly(void);
+
+/*
+ * Shared's job, nitems and size are set by the caller; everything else of it
+ * here.  n: how many helpers to ask for.
+ */
+MotHelpers *
+MotHelpersBegin(MotHelpersShared *shared, dsm_segment *segment, int n)
+{
+	MotHelpers *helpers = palloc0(sizeof(MotHelpers));
+
+	pg_atomic_init_u32(&shared->next, 0);
+	pg_atomic_init_u32(&shared->done, 0);
+	pg_atomic_init_u32(&shared->failed, 0);
+	pg_atomic_init_u32(&shared->running, 0);
+	SpinLockInit(&shared->mutex);
+	shared->sqlerrcode = 0;
+	helpers->shared = shared;
+
+	for (int i = 0; i < Min(n, (int) shared->nitems); i++)
+	{
+		BackgroundWorker worker;
+
+		memset(&worker, 0, sizeof(worker));
+		strlcpy(worker.bgw_name, shared->job == MOT_JOB_LOAD ? "mot load helper" : "mot checkpoint helper",
+				BGW_MAXLEN);
+		strlcpy(worker.bgw_type, worker.bgw_name, BGW_MAXLEN);
+		strlcpy(worker.bgw_library_name, "mot", BGW_MAXLEN);
+		strlcpy(worker.bgw_function_name, "MotHelperMain", BGW_MAXLEN);
+		worker.bgw_flags = BGWORKER_SHMEM_ACCESS;
+		worker.bgw_start_time = BgWorkerStart_PostmasterStart;
+		worker.bgw_restart_time = BGW_NEVER_RESTART;
+		worker.bgw_main_arg = UInt32GetDatum(dsm_segment_handle(segment));
+		if (!RegisterDynamicBackgroundWorker(&worker, NULL))
+			break;
+		helpers->n++;
+	}
+	return helpers;
+}
+
+/* How many have been asked for; some may still be on their way, or never come. */
+int
+MotHelpersAsked(MotHelpers *helpers)
+{
+	return helpers->n;
+}
+
+bool
+MotHelpersDone(MotHelpers *helpers)
+{
+	MotHelpersShared *shared = helpers->shared;
+
+	return pg_atomic_read_u32(&shared->failed) != 0 ||
+		pg_atomic_read_u32(&shared->done) == shared->nitems;
+}
+
+int
+MotHelpersRunning(MotHelpers *helpers)
+{
+	return (int) pg_atomic_read_u32(&helpers->shared->running);
+}
+
+void
+MotHelpersEnd(MotHelpers *helpers)
+{
+	MotHelpersShared *shared = helpers->shared;
+	char		message[sizeof(shared->message)];
+	char		hint[sizeof(shared->hint)];
+	int			sqlerrcode;
+
+	while (!MotHelpersDone(helpers) && pg_atomic_read_u32(&shared->running) > 0)
+		pause_briefly();
+	MotHelpersAbandon(helpers);
+
+	SpinLockAcquire(&shared->mutex);
+	sqlerrcode = shared->sqlerrcode;
+	strlcpy(message, shared->message, sizeof(message));
+	strlcpy(hint, shared->hint, sizeof(hint));
+	SpinLockRelease(&shared->mutex);
+	if (sqlerrcode != 0)
+		ereport(ERROR,
+				(errcode(sqlerrcode),
+				 errmsg_internal("%s", message),
+				 hint[0] ? errhint("%s", hint) : 0));
+	if (pg_atomic_read_u32(&shared->done) != shared->nitems)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("a helper process of memory-optimized tables has ended before its work was done")));
+}
+
+/* No new items, and nobody at work any more. */
+void
+MotHelpersAbandon(MotHelpers *helpers)
+{
+	MotHelpersShared *shared = helpers->shared;
+
+	if (pg_atomic_read_u32(&shared->done) != shared->nitems)
+		pg_atomic_write_u32(&shared->failed, 1);
+	pg_atomic_write_u32(&shared->next, shared->nitems);
+	while (pg_atomic_read_u32(&shared->running) > 0)
+		pause_briefly();
+}
+
+static void
+pause_briefly(void)
+{
+	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, 5,
+					 PG_WAIT_EXTENSION);
+	ResetLatch(MyLatch);
+}
+
+/* The next item's number, or -1: no more. */
+int
+MotHelpersNext(MotHelpersShared *shared)
+{
+	uint32		i;
+
+	if (MotHelpersStop(shared) || pg_atomic_read_u32(&shared->next) >= shared->nitems)
+		return -1;
+	i = pg_atomic_fetch_add_u32(&shared->next, 1);
+	return i < shared->nitems ? (int) i : -1;
+}
+
+void
+MotHelpersItemDone(MotHelpersShared *shared)
+{
+	pg_atomic_fetch_add_u32(&shared->done, 1);
+}
+
+/* Has somebody failed?  To be asked often. */
+bool
+MotHelpersStop(MotHelpersShared *shared)
+{
+	return pg_atomic_read_u32(&shared->failed) != 0;
+}
+
+/* Remember the first failure, and have all others stop. */
+void
+MotHelpersFail(MotHelpersShared *shared, const ErrorData *edata)
+{
+	SpinLockAcquire(&shared->mutex);
+	if (shared->sqlerrcode == 0)
+	{
+		shared->sqlerrcode = edata->sqlerrcode != 0 ? edata->sqlerrcode : ERRCODE_INTERNAL_ERROR;
+		strlcpy(shared->message, edata->message ? edata->message : "", sizeof(shared->message));
+		strlcpy(shared->hint, edata->hint ? edata->hint : "", sizeof(shared->hint));
+	}
+	SpinLockRelease(&shared->mutex);
+	pg_atomic_write_u32(&shared->failed, 1);
+}
+
+/* ------------------------------------------------------------ helper process */
+
+void
+MotHelperMain(Datum arg)
+{
+	MotHelpersShared *shared;
+	dsm_segment *segment;
+	MemoryContext cxt;
+
+	pqsignal(SIGTERM, SignalHandlerForShutdownRequest);
+	BackgroundWorkerUnblockSignals();
+
+	/* the leader may have finished before we came */
+	if (MotEngine == NULL)
+		proc_exit(0);
+	segment = dsm_attach(DatumGetUInt32(arg));
+	if (segment == NULL)
+		proc_exit(0);
+	shared = dsm_segment_address(segment);
+	before_shmem_exit(helper_ended, PointerGetDatum(shared));
+	pg_atomic_fetch_add_u32(&shared->running, 1);
+
+	cxt = AllocSetContextCreate(TopMemoryContext, "MOT helper", ALLOCSET_DEFAULT_SIZES);
+	MemoryContextSwitchTo(cxt);
+	PG_TRY();
+	{
+		if (shared->job == MOT_JOB_WRITE && nice(WRITER_NICE) == -1)
+			elog(DEBUG1, "could not lower the priority: %m");
+		run_job(shared);
+	}
+	PG_CATCH();
+	{
+		ErrorData  *edata;
+
+		MemoryContextSwitchTo(cxt);
+		edata = CopyErrorData();
+		FlushErrorState();
+		MotHelpersFail(shared, edata);
+	}
+	PG_END_TRY();
+	proc_exit(0);
+}
+
+static void
+run_job(MotHelpersShared *shared)
+{
+	mot_session *session = MotSession();
+
+	(void) mot_snapshot_take(session);
+	if (shared->job == MOT_JOB_WRITE)
+		MotWriteItems(shared);
+	else
+		MotLoadItems(shared);
+	mot_snapshot_hold(session, MOT_TS_NONE);
+}
+
+static void
+helper_ended(int code, Datum arg)
+{
+	MotHelpersShared *shared = (MotHelpersShared *) DatumGetPointer(arg);
+
+	/* by no exit of ours: what it was at is not done */
+	if (code != 0)
+		pg_atomic_write_u32(&shared->failed, 1);
+	pg_atomic_fetch_sub_u32(&shared->running, 1);
+}

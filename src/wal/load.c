@@ -1,0 +1,655 @@
+/*-------------------------------------------------------------------------
+ *
+ * load.c
+ *	  The newest checkpoint back into memory.
+ *
+ * All tables are made first, out of their definitions.  Then this process and
+ * its helpers take the row files one after the other; a table with several
+ * files is filled by several processes at a time.  When the last file of a
+ * table is in, the table goes into the directory, and (if there is no log to
+ * be applied to it) who waits for it goes on.
+ *
+ * What follows is the log from the checkpoint's position to "upto": what the
+ * server's own redo is not going to show us.
+ *
+ * Damage is an error that names file and position.  With mot.ignore_damaged
+ * the table is marked and left out; should the log be incomplete, all of
+ * them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xlog.h"
+#include "access/xlogrecovery.h"
+#include "compat/compat.h"
+#include "miscadmin.h"
+#include "postmaster/interrupt.h"
+#include "postmaster/startup.h"
+#include "storage/ipc.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+#include "wal/checkpoint.h"
+#include "xact/xact.h"
+
+#define DAMAGE_HINT "Restore the server from a backup, or set mot.ignore_damaged to start without the damaged tables."
+
+/* rows between two looks whether to stop */
+#define LOAD_BATCH 512
+
+typedef struct LoadTable
+{
+	mot_table  *table;
+	Oid			dbid;
+	Oid			relid;
+	Size		definition;		/* offset in the segment */
+	Size		definition_len;
+	bool		shared;			/* several files */
+	pg_atomic_uint32 files_left;
+	pg_atomic_uint32 broken;
+	char		why[160];		/* by whoever set broken first */
+} LoadTable;
+
+typedef struct LoadItem
+{
+	uint32		table;
+	MotManifestFile file;
+} LoadItem;
+
+typedef struct LoadShared
+{
+	MotHelpersShared base;
+	char		directory[MAXPGPATH];
+	pg_atomic_uint64 rows;
+	pg_atomic_uint64 bytes;
+	pg_atomic_uint64 tables;
+	uint64		rows_total;
+	pid_t		leader_pid;
+	uint32		ntables;
+	Size		tables_at;		/* offsets */
+	Size		items_at;
+} LoadShared;
+
+#define SHARED_TABLE(shared, i) ((LoadTable *) ((char *) (shared) + (shared)->tables_at) + (i))
+#define SHARED_ITEM(shared, i) ((LoadItem *) ((char *) (shared) + (shared)->items_at) + (i))
+
+/* a process's idea of the table it is loading */
+typedef struct Loader
+{
+	uint32		number;
+	MotDefinition *def;
+	mot_index_handle *handles;
+	int			max_attnum;
+	Datum	   *values;
+	bool	   *isnull;
+	MotKeyBuffer key;
+	MemoryContext cxt;			/* of all that */
+	MemoryContext row_cxt;
+} Loader;
+
+/* progress, in the process that leads */
+static TimestampTz load_began;
+static TimestampTz next_report;
+
+static void load_checkpoint(MotManifest *m, const char *directory);
+static LoadShared *plan_load(MotManifest *m, const char *directory, dsm_segment **segment);
+static int	smaller_first(const void *a, const void *b);
+static void load_item(LoadShared *shared, LoadItem *item, Loader *loader);
+static void load_rows(LoadShared *shared, LoadItem *item, Loader *loader);
+static void prepare_loader(Loader *loader, LoadShared *shared, uint32 number);
+static void load_index(Loader *loader, LoadShared *shared, int i, mot_row *row, unsigned flags,
+					   mot_session *session);
+static void table_loaded(LoadShared *shared, LoadTable *table);
+static void report_progress(LoadShared *shared);
+static void ignore_broken(LoadShared *shared);
+static void read_log(MotManifest *m, XLogRecPtr upto, TimeLineID tli);
+static void replay_one(void *arg, XLogReaderState *record);
+static void give_up_all(const char *why);
+static void note_damaged(void *arg, mot_table *table);
+static void set_recovery(const MotManifest *m);
+static void load_newest(MotManifest *m, const char *directory, XLogRecPtr upto, TimeLineID tli);
+
+void
+MotLoad(XLogRecPtr upto, TimeLineID tli)
+{
+	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "MOT load",
+											  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext oldcxt = MemoryContextSwitchTo(cxt);
+	MotManifest *m;
+	char	   *directory = NULL;
+
+	if (!MotStateClaimLoad())
+	{
+		if (MotWalCurrentState() == MOT_WAL_REFUSED)
+			MotStateRaiseRefusal();
+		MemoryContextSwitchTo(oldcxt);
+		MemoryContextDelete(cxt);
+		return;
+	}
+
+	load_began = GetCurrentTimestamp();
+	MOT_FAULT("load-begin");
+	m = MotManifestNewest(AmStartupProcess() ? recoveryTargetTLI : tli, &directory);
+	set_recovery(m);
+	if (m != NULL)
+		load_newest(m, directory, upto, tli);
+	if (!AmStartupProcess() && !RecoveryInProgress())
+		MotReplayEnd();
+	MOT_FAULT("load-end");
+	MotStateLoadDone(MOT_WAL_READY);
+	MemoryContextSwitchTo(oldcxt);
+	MemoryContextDelete(cxt);
+}
+
+static void
+load_newest(MotManifest *m, const char *directory, XLogRecPtr upto, TimeLineID tli)
+{
+	mot_session *session = MotSession();
+	LWLock	   *lock;
+	MotRecoveryStat *stat = MotRecoveryShared(&lock);
+	bool		log_follows;
+	long		secs;
+	int			usecs;
+	uint64		rows;
+
+	/*
+	 * A final checkpoint, and nobody has written since: no log belongs to it.
+	 * The server may even have run without us in between.
+	 */
+	log_follows = !m->final || MotOpenMarkerExists();
+	MotStateInSteps(!log_follows && !AmStartupProcess());
+
+	ereport(LOG,
+			(errmsg("loading memory-optimized tables from checkpoint \"%s\"", directory)));
+	(void) mot_snapshot_take(session);
+	load_checkpoint(m, directory);
+	if (m->nindoubt > 0)
+	{
+		LWLockAcquire(MotApplyLock, LW_EXCLUSIVE);
+		for (int i = 0; i < m->nindoubt; i++)
+			MotInDoubtAdd(m->indoubt[i].xid, m->indoubt[i].lsn, m->indoubt[i].ops, m->indoubt[i].len);
+		LWLockRelease(MotApplyLock);
+	}
+	mot_snapshot_hold(session, MOT_TS_NONE);
+
+	if (log_follows && upto > m->lsn)
+		read_log(m, upto, tli);
+
+	if (!log_follows && !AmStartupProcess() && MotStatePreserved() == InvalidXLogRecPtr)
+		MotCheckpointRemember(m, directory);
+
+	TimestampDifference(load_began, GetCurrentTimestamp(), &secs, &usecs);
+	LWLockAcquire(lock, LW_EXCLUSIVE);
+	stat->load_seconds = secs + usecs / 1000000.0;
+	rows = stat->rows_loaded;
+	LWLockRelease(lock);
+	ereport(LOG,
+			(errmsg("loaded memory-optimized tables: %d tables, %llu rows, %ld.%03d s", m->ntables,
+					(unsigned long long) rows, secs, usecs / 1000)));
+}
+
+static void
+set_recovery(const MotManifest *m)
+{
+	LWLock	   *lock;
+	MotRecoveryStat *stat = MotRecoveryShared(&lock);
+	MotCheckpointStat *checkpoint = MotCheckpointShared(&lock);
+
+	LWLockAcquire(lock, LW_EXCLUSIVE);
+	memset(stat, 0, sizeof(*stat));
+	if (m != NULL)
+	{
+		stat->checkpoint_lsn = m->lsn;
+		stat->tables_total = m->ntables;
+		checkpoint->checkpoint_lsn = m->lsn;
+		checkpoint->redo_lsn = m->redo;
+		checkpoint->rows = m->rows;
+		checkpoint->bytes = m->bytes;
+		checkpoint->finished_at = m->time;
+	}
+	LWLockRelease(lock);
+}
+
+/* -------------------------------------------------------------- the leader */
+
+static void
+load_checkpoint(MotManifest *m, const char *directory)
+{
+	dsm_segment *segment;
+	LoadShared *shared = plan_load(m, directory, &segment);
+	MotHelpers *helpers;
+
+	helpers = MotHelpersBegin(&shared->base, segment, mot_load_workers);
+	if (AmStartupProcess())
+		begin_startup_progress_phase();
+	next_report = log_startup_progress_interval > 0 ?
+		TimestampTzPlusMilliseconds(load_began, log_startup_progress_interval) : DT_NOEND;
+
+	PG_TRY();
+	{
+		/* those without rows */
+		for (uint32 i = 0; i < shared->ntables; i++)
+			if (pg_atomic_read_u32(&SHARED_TABLE(shared, i)->files_left) == 0)
+				table_loaded(shared, SHARED_TABLE(shared, i));
+		MotLoadItems(&shared->base);
+		while (!MotHelpersDone(helpers) && MotHelpersRunning(helpers) > 0)
+		{
+			pg_usleep(5000);
+			CHECK_FOR_INTERRUPTS();
+			report_progress(shared);
+		}
+		MotHelpersEnd(helpers);
+		ignore_broken(shared);
+	}
+	PG_CATCH();
+	{
+		MotHelpersAbandon(helpers);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+
+	report_progress(shared);
+	dsm_detach(segment);
+}
+
+static int
+smaller_first(const void *a, const void *b)
+{
+	const MotManifestTable *x = *(MotManifestTable *const *) a;
+	const MotManifestTable *y = *(MotManifestTable *const *) b;
+
+	if (x->rows != y->rows)
+		return x->rows < y->rows ? -1 : 1;
+	return 0;
+}
+
+/*
+ * What is to be done, and the tables, empty.  Small tables come first: they are
+ * back at once, and the files of large ones are what can be shared out at
+ * the end.
+ */
+static LoadShared *
+plan_load(MotManifest *m, const char *directory, dsm_segment **segment)
+{
+	mot_session *session = MotSession();
+	MotManifestTable **order = palloc(Max(m->ntables, 1) * sizeof(MotManifestTable *));
+	LoadShared *shared;
+	Size		size = MAXALIGN(sizeof(LoadShared));
+	Size		definitions;
+	uint32		nitems = 0;
+
+	for (int i = 0; i < m->ntables; i++)
+	{
+		order[i] = &m->tables[i];
+		size += MAXALIGN(m->tables[i].definition_len);
+		nitems += m->tables[i].nfiles;
+	}
+	qsort(order, m->ntables, sizeof(MotManifestTable *), smaller_first);
+	definitions = MAXALIGN(sizeof(LoadShared));
+
+	*segment = dsm_create(size + MAXALIGN(m->ntables * sizeof(LoadTable)) +
+						  MAXALIGN(nitems * sizeof(LoadItem)), 0);
+	shared = dsm_segment_address(*segment);
+	memset(shared, 0, sizeof(LoadShared));
+	shared->base.job = MOT_JOB_LOAD;
+	shared->base.nitems = nitems;
+	strlcpy(shared->directory, directory, MAXPGPATH);
+	pg_atomic_init_u64(&shared->rows, 0);
+	pg_atomic_init_u64(&shared->bytes, 0);
+	pg_atomic_init_u64(&shared->tables, 0);
+	shared->leader_pid = MyProcPid;
+	shared->rows_total = m->rows;
+	shared->ntables = m->ntables;
+	shared->tables_at = size;
+	shared->items_at = size + MAXALIGN(m->ntables * sizeof(LoadTable));
+
+	nitems = 0;
+	for (int i = 0; i < m->ntables; i++)
+	{
+		MotManifestTable *from = order[i];
+		LoadTable  *to = SHARED_TABLE(shared, i);
+		MotDefinition *def;
+		mot_status	status;
+
+		memset(to, 0, sizeof(LoadTable));
+		to->dbid = from->dbid;
+		to->relid = from->relid;
+		to->definition = definitions;
+		to->definition_len = from->definition_len;
+		memcpy((char *) shared + definitions, from->definition, from->definition_len);
+		definitions += MAXALIGN(from->definition_len);
+		to->shared = from->nfiles > 1;
+		pg_atomic_init_u32(&to->files_left, from->nfiles);
+		pg_atomic_init_u32(&to->broken, 0);
+
+		def = MotDefinitionDecode(from->definition, from->definition_len, CurrentMemoryContext);
+		status = MotDefinitionMakeTable(session, def, from->definition, from->definition_len, &to->table);
+		if (status != MOT_OK)
+			MotRaiseStatus(status, NULL);
+		MotDefinitionFree(def);
+
+		for (int j = 0; j < from->nfiles; j++)
+		{
+			LoadItem   *item = SHARED_ITEM(shared, nitems++);
+
+			item->table = i;
+			item->file = from->files[j];
+		}
+	}
+	return shared;
+}
+
+/* Tables that were left out; only with mot.ignore_damaged. */
+static void
+ignore_broken(LoadShared *shared)
+{
+	mot_session *session = MotSession();
+
+	for (uint32 i = 0; i < shared->ntables; i++)
+	{
+		LoadTable  *table = SHARED_TABLE(shared, i);
+		LWLock	   *lock;
+		MotRecoveryStat *stat = MotRecoveryShared(&lock);
+
+		if (pg_atomic_read_u32(&table->broken) == 0)
+			continue;
+		ereport(WARNING,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("memory-optimized table with OID %u of database with OID %u is damaged and not available",
+						table->relid, table->dbid),
+				 errdetail("%s.", table->why)));
+		MotStateDamage(table->dbid, table->relid, table->why);
+		mot_table_drop(session, table->table);
+		LWLockAcquire(lock, LW_SHARED);
+		MotStatePreserve(stat->checkpoint_lsn);
+		LWLockRelease(lock);
+	}
+}
+
+static void
+report_progress(LoadShared *shared)
+{
+	unsigned long long rows = pg_atomic_read_u64(&shared->rows);
+	unsigned long long total = shared->rows_total;
+	LWLock	   *lock;
+	MotRecoveryStat *stat = MotRecoveryShared(&lock);
+
+	LWLockAcquire(lock, LW_EXCLUSIVE);
+	stat->rows_loaded = rows;
+	stat->bytes_loaded = pg_atomic_read_u64(&shared->bytes);
+	stat->tables_loaded = pg_atomic_read_u64(&shared->tables);
+	LWLockRelease(lock);
+
+	if (AmStartupProcess())
+	{
+		ereport_startup_progress("loading memory-optimized tables, elapsed time: %ld.%02d s, %llu of %llu rows",
+								 rows, total);
+	}
+	else if (GetCurrentTimestamp() >= next_report)
+	{
+		long		secs;
+		int			usecs;
+
+		TimestampDifference(load_began, GetCurrentTimestamp(), &secs, &usecs);
+		ereport(LOG,
+				(errmsg("loading memory-optimized tables, elapsed time: %ld.%02d s, %llu of %llu rows",
+						secs, usecs / 10000, rows, total)));
+		next_report = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), log_startup_progress_interval);
+	}
+}
+
+/* ------------------------------------------------------ everybody at work */
+
+void
+MotLoadItems(MotHelpersShared *base)
+{
+	LoadShared *shared = (LoadShared *) base;
+	Loader		loader = {.number = PG_UINT32_MAX};
+	int			i;
+
+	while ((i = MotHelpersNext(base)) >= 0)
+	{
+		load_item(shared, SHARED_ITEM(shared, i), &loader);
+		if (!MotHelpersStop(base))
+			MotHelpersItemDone(base);
+	}
+	if (loader.cxt != NULL)
+		MemoryContextDelete(loader.cxt);
+}
+
+static void
+load_item(LoadShared *shared, LoadItem *item, Loader *loader)
+{
+	LoadTable  *table = SHARED_TABLE(shared, item->table);
+	MemoryContext oldcxt = CurrentMemoryContext;
+
+	PG_TRY();
+	{
+		if (loader->number != item->table)
+			prepare_loader(loader, shared, item->table);
+		if (pg_atomic_read_u32(&table->broken) == 0)
+			load_rows(shared, item, loader);
+	}
+	PG_CATCH();
+	{
+		ErrorData  *edata;
+		uint32		expected = 0;
+
+		MemoryContextSwitchTo(oldcxt);
+		edata = CopyErrorData();
+		if (!mot_ignore_damaged || edata->sqlerrcode == ERRCODE_OUT_OF_MEMORY)
+		{
+			/* the leader raises it, with a hint that fits */
+			if (edata->hint == NULL)
+				edata->hint = DAMAGE_HINT;
+			FlushErrorState();
+			MotHelpersFail(&shared->base, edata);
+			return;
+		}
+		FlushErrorState();
+		if (pg_atomic_compare_exchange_u32(&table->broken, &expected, 1))
+			strlcpy(table->why, edata->message, sizeof(table->why));
+		FreeErrorData(edata);
+	}
+	PG_END_TRY();
+
+	if (!MotHelpersStop(&shared->base) &&
+		pg_atomic_sub_fetch_u32(&table->files_left, 1) == 0 &&
+		pg_atomic_read_u32(&table->broken) == 0)
+		table_loaded(shared, table);
+}
+
+static void
+table_loaded(LoadShared *shared, LoadTable *table)
+{
+	mot_load_done(table->table);
+	(void) mot_table_publish(MotEngine, table->table);
+	pg_atomic_fetch_add_u64(&shared->tables, 1);
+	MotStateTableLoaded();
+}
+
+static void
+prepare_loader(Loader *loader, LoadShared *shared, uint32 number)
+{
+	LoadTable  *table = SHARED_TABLE(shared, number);
+	MemoryContext oldcxt;
+
+	if (loader->cxt != NULL)
+		MemoryContextDelete(loader->cxt);
+	loader->number = PG_UINT32_MAX;
+	loader->cxt = AllocSetContextCreate(CurrentMemoryContext, "MOT loader", ALLOCSET_DEFAULT_SIZES);
+	oldcxt = MemoryContextSwitchTo(loader->cxt);
+	loader->row_cxt = AllocSetContextCreate(loader->cxt, "MOT loader row", ALLOCSET_DEFAULT_SIZES);
+	loader->def = MotDefinitionDecode((char *) shared + table->definition, table->definition_len,
+									  loader->cxt);
+	loader->values = palloc(Max(loader->def->desc->natts, 1) * sizeof(Datum));
+	loader->isnull = palloc(Max(loader->def->desc->natts, 1) * sizeof(bool));
+	loader->handles = palloc0(Max(loader->def->nindexes, 1) * sizeof(mot_index_handle));
+	MotKeyBufferInit(&loader->key, loader->cxt);
+	loader->max_attnum = 0;
+	for (int i = 0; i < loader->def->nindexes; i++)
+	{
+		MotDefinitionIndex *index = &loader->def->indexes[i];
+
+		/*
+		 * No key check: rows have one version, so every entry stands for its
+		 * row's key.
+		 */
+		loader->handles[i].index = mot_table_index(table->table, index->indexoid);
+		if (loader->handles[i].index == NULL)
+			elog(ERROR, "index %u of memory-optimized table %u was not made", index->indexoid, table->relid);
+		loader->max_attnum = Max(loader->max_attnum, index->key->max_attnum);
+	}
+	loader->number = number;
+	MemoryContextSwitchTo(oldcxt);
+}
+
+static void
+load_rows(LoadShared *shared, LoadItem *item, Loader *loader)
+{
+	LoadTable  *table = SHARED_TABLE(shared, item->table);
+	mot_session *session = MotSession();
+	unsigned	shared_flag = table->shared ? MOT_LOAD_SHARED : 0;
+	bool		leader = shared->leader_pid == MyProcPid;
+	MotRowFileReader *reader = MotRowFileOpen(shared->directory, &item->file);
+	MemoryContext oldcxt = MemoryContextSwitchTo(loader->row_cxt);
+	unsigned	host_bits;
+	const void *bytes;
+	size_t		size;
+	uint64		n = 0;
+	uint64		nbytes = 0;
+
+	while (MotRowFileNext(reader, &host_bits, &bytes, &size))
+	{
+		mot_row    *row;
+		void	   *data;
+		mot_status	status;
+
+		status = mot_load_row(session, table->table, host_bits, size, &row, &data);
+		if (unlikely(status != MOT_OK))
+			MotRaiseStatus(status, NULL);
+		memcpy(data, bytes, size);
+
+		if (loader->max_attnum > 0)
+			MotRowDeformBytes(loader->def->desc, host_bits, data, loader->max_attnum,
+							  loader->values, loader->isnull);
+		for (int i = 0; i < loader->def->nindexes; i++)
+			load_index(loader, shared, i, row, shared_flag, session);
+
+		nbytes += size;
+		if (++n % LOAD_BATCH == 0)
+		{
+			MemoryContextReset(loader->row_cxt);
+			pg_atomic_fetch_add_u64(&shared->rows, LOAD_BATCH);
+			if (leader)
+			{
+				CHECK_FOR_INTERRUPTS();
+				report_progress(shared);
+			}
+			if (MotHelpersStop(&shared->base))
+				break;
+		}
+	}
+	pg_atomic_fetch_add_u64(&shared->rows, n % LOAD_BATCH);
+	pg_atomic_fetch_add_u64(&shared->bytes, nbytes);
+	MemoryContextReset(loader->row_cxt);
+	MemoryContextSwitchTo(oldcxt);
+	MotRowFileReaderClose(reader);
+}
+
+static void
+load_index(Loader *loader, LoadShared *shared, int i, mot_row *row, unsigned flags,
+		   mot_session *session)
+{
+	mot_row    *other;
+	bool		has_null;
+	mot_status	status;
+
+	MotKeyBufferReset(&loader->key);
+	MotDefinitionKey(loader->def, i, loader->values, loader->isnull, &loader->key, &has_null);
+	status = mot_load_key(session, &loader->handles[i], row, loader->key.data, loader->key.len,
+						  flags | (has_null ? MOT_KEY_DISTINCT : 0), &other);
+	if (likely(status == MOT_OK))
+		return;
+	if (status == MOT_DUPLICATE)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("checkpoint \"%s\" has two rows of memory-optimized table \"%s\" with the same key of index with OID %u",
+						shared->directory, loader->def->name, loader->def->indexes[i].indexoid)));
+	MotRaiseStatus(status, NULL);
+}
+
+/* -------------------------------------------------------------------- log */
+
+static void
+replay_one(void *arg, XLogReaderState *record)
+{
+	MotReplayRecord(record);
+}
+
+static void
+read_log(MotManifest *m, XLogRecPtr upto, TimeLineID tli)
+{
+	MemoryContext oldcxt = CurrentMemoryContext;
+
+	PG_TRY();
+	{
+		MotReadLog(m->lsn, upto, tli, replay_one, NULL);
+	}
+	PG_CATCH();
+	{
+		ErrorData  *edata;
+
+		if (!mot_ignore_damaged)
+			PG_RE_THROW();
+		MemoryContextSwitchTo(oldcxt);
+		edata = CopyErrorData();
+		FlushErrorState();
+		LWLockReleaseAll();
+		ereport(WARNING,
+				(errcode(edata->sqlerrcode),
+				 errmsg("%s", edata->message),
+				 errdetail("Going on without any memory-optimized table, as mot.ignore_damaged says.")));
+		MotStatePreserve(m->lsn);
+		give_up_all(edata->message);
+	}
+	PG_END_TRY();
+}
+
+typedef struct AllTables
+{
+	int			n;
+	int			max;
+	mot_table **tables;
+} AllTables;
+
+static void
+note_damaged(void *arg, mot_table *table)
+{
+	AllTables  *all = arg;
+
+	if (all->n < all->max)
+		all->tables[all->n] = table;
+	all->n++;
+}
+
+/* The log has a gap: every table may lack changes. */
+static void
+give_up_all(const char *why)
+{
+	mot_session *session = MotSession();
+	AllTables	all = {0};
+
+	if (mot_txn_active(session))
+		mot_txn_abort(session);
+	mot_table_each(MotEngine, note_damaged, &all);
+	all.max = all.n;
+	all.n = 0;
+	all.tables = palloc(Max(all.max, 1) * sizeof(mot_table *));
+	mot_table_each(MotEngine, note_damaged, &all);
+	for (int i = 0; i < Min(all.n, all.max); i++)
+	{
+		MotStateDamage(mot_table_host_db(all.tables[i]), mot_table_host_id(all.tables[i]), why);
+		mot_table_drop(session, all.tables[i]);
+	}
+}

@@ -1,0 +1,736 @@
+/*-------------------------------------------------------------------------
+ *
+ * manifest.c
+ *	  What a checkpoint consists of, and the directory it lies in.
+ *
+ * A checkpoint is written into a directory with a temporary name; its manifest
+ * is the last file.  When all of them are on disk the directory gets its name,
+ * and that is on disk before anything is told to rely on it.  So whatever has
+ * a final name is complete, and what a crash leaves has a temporary one.  What
+ * is to go gets a temporary name first, for the same reason.  A directory with
+ * a final name in which files are missing is what a base backup copied while
+ * it was being removed; an older one is looked for then.
+ *
+ * The manifest is its fields one after the other, in the machine's byte
+ * order, between a magic number and a checksum of everything before it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "access/timeline.h"
+#include "access/xlog.h"
+#include "common/file_perm.h"
+#include "port/pg_crc32c.h"
+#include "storage/fd.h"
+#include "utils/memutils.h"
+#include "utils/wait_event.h"
+#include "wal/checkpoint.h"
+
+#define MANIFEST_MAGIC		UINT64CONST(0x31305446494e414d)
+#define MANIFEST_NAME		"manifest"
+#define OPEN_NAME			"open"
+#define TEMPORARY			".tmp"
+#define DAMAGED				".damaged"
+#define NAME_DIGITS			24
+
+typedef struct Output
+{
+	const char *path;
+	int			fd;
+	char	   *buffer;
+	Size		used;
+	pg_crc32c	crc;
+} Output;
+
+typedef struct Input
+{
+	const char *path;
+	const char *start;
+	const char *p;
+	const char *end;
+} Input;
+
+#define OUTPUT_SIZE (256 * 1024)
+
+/* a directory with a final name */
+typedef struct Candidate
+{
+	char		name[NAME_DIGITS + 1];
+	TimeLineID	tli;
+	XLogRecPtr	lsn;
+} Candidate;
+
+static void put(Output *out, const void *bytes, Size len);
+static void flush_output(Output *out);
+static void get(Input *in, void *bytes, Size len);
+static void *get_bytes(Input *in, Size len);
+static void damaged_manifest(Input *in, const char *what) pg_attribute_noreturn();
+static MotManifest *read_manifest(const char *dir, const Candidate *candidate, bool *incomplete);
+static MotManifest *read_manifest_or_ignore(const char *dir, const Candidate *candidate, bool *incomplete);
+static MotManifest *parse_manifest(Input *in);
+static bool file_size(const char *path, uint64 *size);
+static List *list_candidates(void);
+static bool in_history(const Candidate *candidate, List *history);
+static int	newer_first(const ListCell *a, const ListCell *b);
+static bool parse_name(const char *name, Candidate *candidate);
+
+/* ------------------------------------------------------------- directories */
+
+char *
+MotCheckpointDirectory(TimeLineID tli, XLogRecPtr lsn, bool temporary)
+{
+	return psprintf(MOT_DIRECTORY "/%08X%08X%08X%s", tli, LSN_FORMAT_ARGS(lsn),
+					temporary ? TEMPORARY : "");
+}
+
+bool
+MotDirectoryExists(void)
+{
+	struct stat st;
+
+	return stat(MOT_DIRECTORY, &st) == 0;
+}
+
+/* $PGDATA/mot */
+void
+MotDirectoryMake(void)
+{
+	if (MakePGDirectory(MOT_DIRECTORY) == 0)
+		fsync_fname(".", true);
+	else if (errno != EEXIST)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not create directory \"%s\": %m", MOT_DIRECTORY)));
+}
+
+/* A new directory with the temporary name; what an earlier attempt left there goes. */
+char *
+MotDirectoryBegin(TimeLineID tli, XLogRecPtr lsn)
+{
+	char	   *path = MotCheckpointDirectory(tli, lsn, true);
+
+	MotDirectoryMake();
+	if (MakePGDirectory(path) != 0)
+	{
+		if (errno == EEXIST)
+		{
+			MotDirectoryRemove(path);
+			errno = 0;
+		}
+		if (errno != 0 || MakePGDirectory(path) != 0)
+			ereport(ERROR,
+					(errcode_for_file_access(),
+					 errmsg("could not create directory \"%s\": %m", path)));
+	}
+	return path;
+}
+
+/* All its files are on disk: give the directory its name. */
+void
+MotDirectoryFinish(TimeLineID tli, XLogRecPtr lsn)
+{
+	char	   *from = MotCheckpointDirectory(tli, lsn, true);
+	char	   *to = MotCheckpointDirectory(tli, lsn, false);
+
+	fsync_fname(from, true);
+	if (rename(from, to) != 0)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not rename file \"%s\" to \"%s\": %m", from, to)));
+	fsync_fname(MOT_DIRECTORY, true);
+	pfree(from);
+	pfree(to);
+}
+
+/* It and the files in it; what cannot be removed is reported and left. */
+void
+MotDirectoryRemove(const char *path)
+{
+	DIR		   *dir = AllocateDir(path);
+	struct dirent *de;
+
+	while ((de = ReadDirExtended(dir, path, LOG)) != NULL)
+	{
+		char	   *file;
+
+		if (strcmp(de->d_name, ".") == 0 || strcmp(de->d_name, "..") == 0)
+			continue;
+		file = psprintf("%s/%s", path, de->d_name);
+		if (unlink(file) != 0)
+			ereport(LOG,
+					(errcode_for_file_access(),
+					 errmsg("could not remove file \"%s\": %m", file)));
+		pfree(file);
+	}
+	if (dir != NULL)
+		FreeDir(dir);
+	if (rmdir(path) != 0)
+		ereport(LOG,
+				(errcode_for_file_access(),
+				 errmsg("could not remove directory \"%s\": %m", path)));
+}
+
+/*
+ * Everything but the checkpoints from keep_from on.  (Only a server with a
+ * complete checkpoint at keep_from or later calls this.)
+ */
+void
+MotManifestRemoveOthers(XLogRecPtr keep_from)
+{
+	DIR		   *dir = AllocateDir(MOT_DIRECTORY);
+	struct dirent *de;
+
+	while ((de = ReadDirExtended(dir, MOT_DIRECTORY, LOG)) != NULL)
+	{
+		Candidate	candidate;
+		char	   *path;
+
+		if (parse_name(de->d_name, &candidate))
+		{
+			char	   *temporary;
+
+			if (candidate.lsn >= keep_from)
+				continue;
+			path = MotCheckpointDirectory(candidate.tli, candidate.lsn, false);
+			temporary = MotCheckpointDirectory(candidate.tli, candidate.lsn, true);
+			if (candidate.lsn == MotStatePreserved())
+			{
+				pfree(temporary);
+				temporary = psprintf("%s" DAMAGED, path);
+				if (rename(path, temporary) == 0)
+					ereport(LOG,
+							(errmsg("checkpoint with damaged memory-optimized tables was put aside as \"%s\"",
+									temporary)));
+			}
+			else if (rename(path, temporary) == 0)
+				MotDirectoryRemove(temporary);
+			else
+				ereport(LOG,
+						(errcode_for_file_access(),
+						 errmsg("could not rename file \"%s\" to \"%s\": %m", path, temporary)));
+		}
+		else if (strlen(de->d_name) == NAME_DIGITS + strlen(TEMPORARY) &&
+				 strcmp(de->d_name + NAME_DIGITS, TEMPORARY) == 0)
+		{
+			path = psprintf("%s/%s", MOT_DIRECTORY, de->d_name);
+			MotDirectoryRemove(path);
+		}
+	}
+	if (dir != NULL)
+		FreeDir(dir);
+}
+
+/* ------------------------------------------------------------- open marker */
+
+static char *const open_path = MOT_DIRECTORY "/" OPEN_NAME;
+
+bool
+MotOpenMarkerExists(void)
+{
+	uint64		size;
+
+	return file_size(open_path, &size);
+}
+
+void
+MotOpenMarkerSet(void)
+{
+	int			fd = OpenTransientFile(open_path, O_RDWR | O_CREAT | PG_BINARY);
+
+	if (fd < 0)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not create file \"%s\": %m", open_path)));
+	if (pg_fsync(fd) != 0)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not fsync file \"%s\": %m", open_path)));
+	if (CloseTransientFile(fd) != 0)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not close file \"%s\": %m", open_path)));
+	fsync_fname(MOT_DIRECTORY, true);
+}
+
+void
+MotOpenMarkerClear(void)
+{
+	(void) durable_unlink(open_path, LOG);
+}
+
+/* ----------------------------------------------------------------- writing */
+
+static void
+flush_output(Output *out)
+{
+	Size		done = 0;
+
+	while (done < out->used)
+	{
+		ssize_t		n;
+
+		errno = 0;
+		n = write(out->fd, out->buffer + done, out->used - done);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+		{
+			if (errno == 0)
+				errno = ENOSPC;
+			ereport(ERROR,
+					(errcode_for_file_access(),
+					 errmsg("could not write to file \"%s\": %m", out->path)));
+		}
+		done += n;
+	}
+	out->used = 0;
+}
+
+static void
+put(Output *out, const void *bytes, Size len)
+{
+	COMP_CRC32C(out->crc, bytes, len);
+	while (len > 0)
+	{
+		Size		n = Min(len, OUTPUT_SIZE - out->used);
+
+		memcpy(out->buffer + out->used, bytes, n);
+		out->used += n;
+		bytes = (const char *) bytes + n;
+		len -= n;
+		if (out->used == OUTPUT_SIZE)
+			flush_output(out);
+	}
+}
+
+#define PUT(out, value) put(out, &(value), sizeof(value))
+
+void
+MotManifestWrite(const char *dir, const MotManifest *m)
+{
+	Output		out = {0};
+	uint64		magic = MANIFEST_MAGIC;
+	pg_crc32c	crc;
+
+	out.path = psprintf("%s/%s", dir, MANIFEST_NAME);
+	out.buffer = palloc(OUTPUT_SIZE);
+	INIT_CRC32C(out.crc);
+	out.fd = OpenTransientFile(out.path, O_RDWR | O_CREAT | O_EXCL | PG_BINARY);
+	if (out.fd < 0)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not create file \"%s\": %m", out.path)));
+
+	PUT(&out, magic);
+	PUT(&out, m->system_identifier);
+	PUT(&out, m->lsn);
+	PUT(&out, m->tli);
+	PUT(&out, m->redo);
+	PUT(&out, m->time);
+	PUT(&out, m->final);
+	PUT(&out, m->rows);
+	PUT(&out, m->bytes);
+	PUT(&out, m->ntables);
+	for (int i = 0; i < m->ntables; i++)
+	{
+		const MotManifestTable *t = &m->tables[i];
+
+		PUT(&out, t->dbid);
+		PUT(&out, t->relid);
+		PUT(&out, t->rows);
+		PUT(&out, t->definition_len);
+		put(&out, t->definition, t->definition_len);
+		PUT(&out, t->nfiles);
+		for (int j = 0; j < t->nfiles; j++)
+		{
+			PUT(&out, t->files[j].part);
+			PUT(&out, t->files[j].rows);
+			PUT(&out, t->files[j].bytes);
+			PUT(&out, t->files[j].crc);
+		}
+	}
+	PUT(&out, m->nindoubt);
+	for (int i = 0; i < m->nindoubt; i++)
+	{
+		PUT(&out, m->indoubt[i].xid);
+		PUT(&out, m->indoubt[i].lsn);
+		PUT(&out, m->indoubt[i].len);
+		put(&out, m->indoubt[i].ops, m->indoubt[i].len);
+	}
+	PUT(&out, magic);
+	crc = out.crc;
+	FIN_CRC32C(crc);
+	PUT(&out, crc);
+	flush_output(&out);
+
+	if (pg_fsync(out.fd) != 0)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not fsync file \"%s\": %m", out.path)));
+	if (CloseTransientFile(out.fd) != 0)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not close file \"%s\": %m", out.path)));
+	pfree(out.buffer);
+}
+
+/* ----------------------------------------------------------------- reading */
+
+static void
+damaged_manifest(Input *in, const char *what)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_DATA_CORRUPTED),
+			 errmsg("checkpoint file \"%s\" is damaged at offset %llu: %s", in->path,
+					(unsigned long long) (in->p - in->start), what)));
+}
+
+static void *
+get_bytes(Input *in, Size len)
+{
+	const char *p = in->p;
+
+	if (len > (Size) (in->end - p))
+		damaged_manifest(in, "a length goes beyond the end");
+	in->p += len;
+	return unconstify(char *, p);
+}
+
+static void
+get(Input *in, void *bytes, Size len)
+{
+	memcpy(bytes, get_bytes(in, len), len);
+}
+
+#define GET(in, value) get(in, &(value), sizeof(value))
+
+/* how many elements, each of at least "size" bytes, may still follow */
+static void
+check_count(Input *in, int n, Size size)
+{
+	if (n < 0 || (Size) n > (Size) (in->end - in->p) / size)
+		damaged_manifest(in, "a count goes beyond the end");
+}
+
+static MotManifest *
+parse_manifest(Input *in)
+{
+	MotManifest *m = palloc0(sizeof(MotManifest));
+	uint64		magic;
+	pg_crc32c	crc;
+	pg_crc32c	stored;
+
+	if (in->end - in->p < (ptrdiff_t) (2 * sizeof(magic) + sizeof(crc)))
+		damaged_manifest(in, "the file ends here");
+	INIT_CRC32C(crc);
+	COMP_CRC32C(crc, in->start, in->end - in->start - sizeof(stored));
+	FIN_CRC32C(crc);
+	memcpy(&stored, in->end - sizeof(stored), sizeof(stored));
+	if (!EQ_CRC32C(crc, stored))
+		damaged_manifest(in, "checksum does not match");
+	in->end -= sizeof(stored);
+
+	GET(in, magic);
+	if (magic != MANIFEST_MAGIC)
+		damaged_manifest(in, "it is of another version of mot, or none");
+	GET(in, m->system_identifier);
+	GET(in, m->lsn);
+	GET(in, m->tli);
+	GET(in, m->redo);
+	GET(in, m->time);
+	GET(in, m->final);
+	GET(in, m->rows);
+	GET(in, m->bytes);
+	GET(in, m->ntables);
+	check_count(in, m->ntables, 2 * sizeof(Oid));
+	m->tables = palloc0(Max(m->ntables, 1) * sizeof(MotManifestTable));
+	for (int i = 0; i < m->ntables; i++)
+	{
+		MotManifestTable *t = &m->tables[i];
+
+		GET(in, t->dbid);
+		GET(in, t->relid);
+		GET(in, t->rows);
+		GET(in, t->definition_len);
+		t->definition = get_bytes(in, t->definition_len);
+		GET(in, t->nfiles);
+		check_count(in, t->nfiles, sizeof(uint32));
+		t->files = palloc0(Max(t->nfiles, 1) * sizeof(MotManifestFile));
+		for (int j = 0; j < t->nfiles; j++)
+		{
+			t->files[j].dbid = t->dbid;
+			t->files[j].relid = t->relid;
+			GET(in, t->files[j].part);
+			GET(in, t->files[j].rows);
+			GET(in, t->files[j].bytes);
+			GET(in, t->files[j].crc);
+		}
+	}
+	GET(in, m->nindoubt);
+	check_count(in, m->nindoubt, sizeof(TransactionId));
+	m->indoubt = palloc0(Max(m->nindoubt, 1) * sizeof(MotManifestInDoubt));
+	for (int i = 0; i < m->nindoubt; i++)
+	{
+		GET(in, m->indoubt[i].xid);
+		GET(in, m->indoubt[i].lsn);
+		GET(in, m->indoubt[i].len);
+		m->indoubt[i].ops = get_bytes(in, m->indoubt[i].len);
+	}
+	GET(in, magic);
+	if (magic != MANIFEST_MAGIC || in->p != in->end)
+		damaged_manifest(in, "the end is not where it should be");
+	return m;
+}
+
+static bool
+file_size(const char *path, uint64 *size)
+{
+	struct stat st;
+
+	if (stat(path, &st) != 0)
+	{
+		if (errno == ENOENT)
+			return false;
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not stat file \"%s\": %m", path)));
+	}
+	*size = st.st_size;
+	return true;
+}
+
+/* incomplete: NULL because files are missing (the caller looks for an older one); its name is in *missing */
+static MotManifest *
+read_manifest(const char *dir, const Candidate *candidate, bool *incomplete)
+{
+	Input		in = {0};
+	MotManifest *m;
+	char	   *buffer;
+	uint64		size;
+	uint64		done = 0;
+	int			fd;
+
+	*incomplete = false;
+	in.path = psprintf("%s/%s", dir, MANIFEST_NAME);
+	if (!file_size(in.path, &size))
+	{
+		*incomplete = true;
+		ereport(LOG,
+				(errmsg("checkpoint file \"%s\" is missing", in.path)));
+		return NULL;
+	}
+	fd = OpenTransientFile(in.path, O_RDONLY | PG_BINARY);
+	if (fd < 0)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not open file \"%s\": %m", in.path)));
+	buffer = MemoryContextAllocHuge(CurrentMemoryContext, size + 1);
+	while (done < size)
+	{
+		ssize_t		n = read(fd, buffer + done, size - done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			ereport(ERROR,
+					(errcode_for_file_access(),
+					 errmsg("could not read file \"%s\": %m", in.path)));
+		if (n == 0)
+			break;
+		done += n;
+	}
+	CloseTransientFile(fd);
+	in.start = in.p = buffer;
+	in.end = buffer + done;
+	m = parse_manifest(&in);
+
+	if (m->system_identifier != GetSystemIdentifier())
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("checkpoint file \"%s\" belongs to another database system", in.path),
+				 errdetail("Its system identifier is %llu, this server's is %llu.",
+						   (unsigned long long) m->system_identifier,
+						   (unsigned long long) GetSystemIdentifier())));
+	if (m->tli != candidate->tli || m->lsn != candidate->lsn)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("checkpoint file \"%s\" belongs to another checkpoint", in.path)));
+
+	for (int i = 0; i < m->ntables; i++)
+		for (int j = 0; j < m->tables[i].nfiles; j++)
+		{
+			MotManifestFile *f = &m->tables[i].files[j];
+			char	   *path = psprintf("%s/%u.%u.%u", dir, f->dbid, f->relid, f->part);
+
+			if (!file_size(path, &size))
+			{
+				*incomplete = true;
+				ereport(LOG,
+						(errmsg("checkpoint file \"%s\" is missing", path)));
+				return NULL;
+			}
+			pfree(path);
+		}
+	return m;
+}
+
+/* With mot.ignore_damaged, a damaged manifest counts as none: all its tables are missing then. */
+static MotManifest *
+read_manifest_or_ignore(const char *dir, const Candidate *candidate, bool *incomplete)
+{
+	MemoryContext oldcxt = CurrentMemoryContext;
+	MotManifest *volatile m = NULL;
+
+	if (!mot_ignore_damaged)
+		return read_manifest(dir, candidate, incomplete);
+
+	PG_TRY();
+	{
+		m = read_manifest(dir, candidate, incomplete);
+		if (*incomplete)
+		{
+			MotStatePreserve(candidate->lsn);
+			*incomplete = false;
+		}
+	}
+	PG_CATCH();
+	{
+		ErrorData  *edata;
+
+		MemoryContextSwitchTo(oldcxt);
+		edata = CopyErrorData();
+		FlushErrorState();
+		MotStatePreserve(candidate->lsn);
+		ereport(WARNING,
+				(errcode(edata->sqlerrcode),
+				 errmsg("%s", edata->message),
+				 errdetail("Going on without it, as mot.ignore_damaged says.")));
+		FreeErrorData(edata);
+		*incomplete = false;
+	}
+	PG_END_TRY();
+	return m;
+}
+
+/* ------------------------------------------------------------ which is newest */
+
+static bool
+parse_name(const char *name, Candidate *candidate)
+{
+	uint32		hi,
+				lo;
+
+	if (strlen(name) != NAME_DIGITS || strspn(name, "0123456789ABCDEF") != NAME_DIGITS ||
+		sscanf(name, "%08X%08X%08X", &candidate->tli, &hi, &lo) != 3)
+		return false;
+	strlcpy(candidate->name, name, sizeof(candidate->name));
+	candidate->lsn = (uint64) hi << 32 | lo;
+	return true;
+}
+
+static List *
+list_candidates(void)
+{
+	List	   *list = NIL;
+	DIR		   *dir = AllocateDir(MOT_DIRECTORY);
+	struct dirent *de;
+
+	if (dir == NULL && errno == ENOENT)
+		return NIL;
+	while ((de = ReadDir(dir, MOT_DIRECTORY)) != NULL)
+	{
+		Candidate	candidate;
+
+		if (parse_name(de->d_name, &candidate))
+		{
+			Candidate  *c = palloc(sizeof(Candidate));
+
+			*c = candidate;
+			list = lappend(list, c);
+		}
+	}
+	FreeDir(dir);
+	return list;
+}
+
+static int
+newer_first(const ListCell *a, const ListCell *b)
+{
+	const Candidate *x = lfirst(a);
+	const Candidate *y = lfirst(b);
+
+	if (x->lsn != y->lsn)
+		return x->lsn > y->lsn ? -1 : 1;
+	return x->tli == y->tli ? 0 : (x->tli > y->tli ? -1 : 1);
+}
+
+static bool
+in_history(const Candidate *candidate, List *history)
+{
+	ListCell   *lc;
+
+	foreach(lc, history)
+	{
+		TimeLineHistoryEntry *entry = lfirst(lc);
+
+		if (entry->tli == candidate->tli)
+			return XLogRecPtrIsInvalid(entry->end) || candidate->lsn <= entry->end;
+	}
+	return false;
+}
+
+/*
+ * The newest complete checkpoint that belongs to the history of timeline tli,
+ * with its directory in *directory; NULL: there never was one.  An incomplete
+ * one without an older one is damage as any other.
+ */
+MotManifest *
+MotManifestNewest(TimeLineID tli, char **directory)
+{
+	List	   *candidates = list_candidates();
+	List	   *history;
+	ListCell   *lc;
+	char	   *incomplete_dir = NULL;
+
+	if (candidates == NIL)
+		return NULL;
+	list_sort(candidates, newer_first);
+	history = readTimeLineHistory(tli);
+
+	foreach(lc, candidates)
+	{
+		Candidate  *candidate = lfirst(lc);
+		char	   *dir = MotCheckpointDirectory(candidate->tli, candidate->lsn, false);
+		MotManifest *m;
+		bool		incomplete;
+
+		if (!in_history(candidate, history))
+		{
+			ereport(LOG,
+					(errmsg("passed over checkpoint \"%s\" of memory-optimized tables: it is not in the history of timeline %u",
+							dir, tli)));
+			continue;
+		}
+		m = read_manifest_or_ignore(dir, candidate, &incomplete);
+		if (m != NULL)
+		{
+			*directory = dir;
+			return m;
+		}
+		if (incomplete_dir == NULL)
+			incomplete_dir = dir;
+	}
+	if (incomplete_dir != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("checkpoint \"%s\" of memory-optimized tables is incomplete, and there is no older one",
+						incomplete_dir),
+				 errdetail("The server's log names the file that is missing.")));
+	return NULL;
+}

@@ -1,0 +1,170 @@
+/*-------------------------------------------------------------------------
+ *
+ * slot.c
+ *	  The replication slot that keeps the log back to the newest checkpoint.
+ *
+ * Checkpoints of ours are in step with the server's, so that the log from
+ * ours on is there anyway.  What the slot adds: the server's checkpoints at
+ * shutdown and at the end of recovery, which wait for nobody, and the time
+ * while the worker is not there.  Where a slot cannot be had (wal_level =
+ * minimal, none free) or has been taken away by somebody who did not know it,
+ * everything works without; the server's checkpoints then wait for ours
+ * however long that takes.
+ *
+ * The slot is acquired only to be moved, so that it is nobody's in between
+ * and the worker is not the one to be terminated if it has to be invalidated.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xlog.h"
+#include "miscadmin.h"
+#include "replication/slot.h"
+#include "storage/lwlock.h"
+#include "utils/memutils.h"
+#include "wal/checkpoint.h"
+
+#define SLOT_NAME "mot"
+
+static bool complained = false;
+
+static void complain(const char *why);
+static bool create_slot(void);
+static void move_slot(XLogRecPtr lsn);
+
+/* once, until it works again */
+static void
+complain(const char *why)
+{
+	if (!complained)
+		ereport(LOG,
+				(errmsg("replication slot \"%s\" of memory-optimized tables is not available: %s",
+						SLOT_NAME, why),
+				 errdetail("Checkpoints of the server wait for those of memory-optimized tables, even if they fail.")));
+	complained = true;
+}
+
+bool
+MotSlotUsable(void)
+{
+	ReplicationSlot *slot;
+	bool		usable = false;
+
+	if (max_replication_slots == 0 || max_slot_wal_keep_size_mb >= 0)
+		return false;
+	LWLockAcquire(ReplicationSlotControlLock, LW_SHARED);
+	slot = SearchNamedReplicationSlot(SLOT_NAME, false);
+	if (slot != NULL)
+	{
+		SpinLockAcquire(&slot->mutex);
+		usable = !OidIsValid(slot->data.database) && slot->data.persistency == RS_PERSISTENT &&
+			!XLogRecPtrIsInvalid(slot->data.restart_lsn);
+		SpinLockRelease(&slot->mutex);
+	}
+	LWLockRelease(ReplicationSlotControlLock);
+	return usable;
+}
+
+static bool
+create_slot(void)
+{
+	int			used = 0;
+
+	if (wal_level < WAL_LEVEL_REPLICA)
+	{
+		complain("wal_level is \"minimal\"");
+		return false;
+	}
+	LWLockAcquire(ReplicationSlotControlLock, LW_SHARED);
+	for (int i = 0; i < max_replication_slots; i++)
+		if (ReplicationSlotCtl->replication_slots[i].in_use)
+			used++;
+	LWLockRelease(ReplicationSlotControlLock);
+	if (used == max_replication_slots)
+	{
+		complain("max_replication_slots are in use");
+		return false;
+	}
+	ReplicationSlotCreate(SLOT_NAME, false, RS_EPHEMERAL, false);
+	ReplicationSlotReserveWal();
+	ReplicationSlotMarkDirty();
+	ReplicationSlotPersist();
+	return true;
+}
+
+static void
+move_slot(XLogRecPtr lsn)
+{
+	ReplicationSlot *slot = MyReplicationSlot;
+
+	SpinLockAcquire(&slot->mutex);
+	slot->data.restart_lsn = lsn;
+	SpinLockRelease(&slot->mutex);
+	ReplicationSlotMarkDirty();
+	ReplicationSlotSave();
+	ReplicationSlotsComputeRequiredLSN();
+}
+
+/*
+ * The log is to be kept from lsn on.  Failing at that is no error: see above.
+ * The caller is in a transaction, or in none that matters: errors on the way
+ * (a full disk, a race for the last slot) are caught here.
+ */
+void
+MotSlotKeep(XLogRecPtr lsn)
+{
+	MemoryContext oldcxt = CurrentMemoryContext;
+
+	if (max_replication_slots == 0)
+	{
+		complain("max_replication_slots is 0");
+		return;
+	}
+	PG_TRY();
+	{
+		ReplicationSlot *slot = SearchNamedReplicationSlot(SLOT_NAME, true);
+		bool		ready = true;
+
+		if (slot != NULL && OidIsValid(slot->data.database))
+		{
+			complain("a logical slot has its name");
+			ready = false;
+		}
+		else if (slot != NULL && slot->active_pid != 0)
+		{
+			complain("another process uses it");
+			ready = false;
+		}
+		else if (slot != NULL && XLogRecPtrIsInvalid(slot->data.restart_lsn))
+		{
+			/* invalidated by max_slot_wal_keep_size: of no use any more */
+			ReplicationSlotDrop(SLOT_NAME, true);
+			slot = NULL;
+		}
+		if (ready && slot == NULL)
+			ready = create_slot();
+		else if (ready)
+			ReplicationSlotAcquire(SLOT_NAME, true);
+		if (ready)
+		{
+			move_slot(lsn);
+			ReplicationSlotRelease();
+			complained = false;
+		}
+	}
+	PG_CATCH();
+	{
+		ErrorData  *edata;
+
+		MemoryContextSwitchTo(oldcxt);
+		edata = CopyErrorData();
+		FlushErrorState();
+		LWLockReleaseAll();
+		if (MyReplicationSlot != NULL)
+			ReplicationSlotRelease();
+		complain(edata->message);
+		FreeErrorData(edata);
+	}
+	PG_END_TRY();
+}

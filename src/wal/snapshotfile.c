@@ -1,0 +1,414 @@
+/*-------------------------------------------------------------------------
+ *
+ * snapshotfile.c
+ *	  Row files of a checkpoint: blocks with checksums.
+ *
+ * A block is a header and rows; the header says to which table, part and
+ * place in the file the block belongs, so that a block of another file, or one
+ * that was written over an older one, is noticed as well as a changed bit.
+ * Its checksum covers header and rows.  The last block has no rows but the
+ * totals; a file that ends without it was cut short.
+ *
+ * A row is its size, the bits the engine keeps with it, and its bytes.
+ *
+ * The manifest has a checksum of each file: that of all its block headers,
+ * each of which has the checksum of its block in it.  So nothing has to be
+ * summed up twice, and a file cannot be mistaken for the same one of another
+ * checkpoint.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "common/file_perm.h"
+#include "port/pg_crc32c.h"
+#include "storage/fd.h"
+#include "utils/wait_event.h"
+#include "wal/checkpoint.h"
+
+#define ROWS_MAGIC	0x314d4f54	/* "TOM1" */
+#define END_MAGIC	0x454d4f54	/* "TOME" */
+#define BLOCK_SIZE	(256 * 1024)	/* of the rows in a block; a larger row
+									 * has one of its own */
+#define FLUSH_EVERY	(8 * 1024 * 1024)	/* hand to the disk as we go: the
+										 * fsync has less to wait for */
+
+typedef struct BlockHeader
+{
+	uint32		magic;
+	Oid			dbid;
+	Oid			relid;
+	uint32		part;
+	uint32		block;			/* number in the file */
+	uint32		rows;
+	uint32		length;			/* bytes behind this header */
+	pg_crc32c	crc;			/* of the header before it, and those bytes */
+} BlockHeader;
+
+typedef struct EndBlock
+{
+	uint64		rows;
+	uint64		bytes;			/* of the file before this block's header */
+} EndBlock;
+
+#define ROW_HEADER	(sizeof(uint32) + sizeof(uint16))
+
+struct MotRowFileWriter
+{
+	char	   *path;
+	int			fd;
+	char	   *buffer;			/* header and rows */
+	Size		size;			/* of the buffer */
+	Size		used;			/* header included */
+	BlockHeader header;
+	uint64		rows;
+	uint64		offset;
+	uint64		flushed;
+	pg_crc32c	crc;
+};
+
+struct MotRowFileReader
+{
+	char	   *path;
+	int			fd;
+	const MotManifestFile *file;
+	char	   *buffer;
+	Size		size;
+	uint32		block;
+	uint32		rows_left;
+	const char *next;			/* row, in the buffer */
+	const char *end;
+	uint64		rows;
+	uint64		offset;			/* of the next block */
+	uint64		block_offset;	/* of the present one */
+	bool		at_end;
+	pg_crc32c	crc;
+};
+
+static char *file_path(const char *dir, Oid dbid, Oid relid, uint32 part);
+static pg_crc32c block_crc(const BlockHeader *header, const char *bytes);
+static void write_block(MotRowFileWriter *w, uint32 magic);
+static bool read_block(MotRowFileReader *r);
+static void read_bytes(MotRowFileReader *r, void *bytes, Size len, uint64 offset);
+static void damaged(MotRowFileReader *r, uint64 offset, const char *what) pg_attribute_noreturn();
+
+static char *
+file_path(const char *dir, Oid dbid, Oid relid, uint32 part)
+{
+	return psprintf("%s/%u.%u.%u", dir, dbid, relid, part);
+}
+
+static pg_crc32c
+block_crc(const BlockHeader *header, const char *bytes)
+{
+	pg_crc32c	crc;
+
+	INIT_CRC32C(crc);
+	COMP_CRC32C(crc, header, offsetof(BlockHeader, crc));
+	COMP_CRC32C(crc, bytes, header->length);
+	FIN_CRC32C(crc);
+	return crc;
+}
+
+/* ----------------------------------------------------------------- writing */
+
+MotRowFileWriter *
+MotRowFileCreate(const char *dir, Oid dbid, Oid relid, uint32 part)
+{
+	MotRowFileWriter *w = palloc0(sizeof(MotRowFileWriter));
+
+	w->path = file_path(dir, dbid, relid, part);
+	w->size = sizeof(BlockHeader) + BLOCK_SIZE;
+	w->buffer = palloc(w->size);
+	w->used = sizeof(BlockHeader);
+	w->header.dbid = dbid;
+	w->header.relid = relid;
+	w->header.part = part;
+	INIT_CRC32C(w->crc);
+	w->fd = OpenTransientFile(w->path, O_RDWR | O_CREAT | O_EXCL | PG_BINARY);
+	if (w->fd < 0)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not create file \"%s\": %m", w->path)));
+	return w;
+}
+
+void
+MotRowFileAppend(MotRowFileWriter *w, unsigned host_bits, const void *row, size_t size)
+{
+	Size		needed = ROW_HEADER + size;
+	uint32		size32 = (uint32) size;
+	uint16		bits = (uint16) host_bits;
+	char	   *p;
+
+	if (unlikely(w->used + needed > w->size))
+	{
+		if (w->header.rows > 0)
+			write_block(w, ROWS_MAGIC);
+		if (unlikely(sizeof(BlockHeader) + needed > w->size))
+		{
+			pfree(w->buffer);
+			w->size = sizeof(BlockHeader) + needed;
+			w->buffer = MemoryContextAllocHuge(CurrentMemoryContext, w->size);
+		}
+	}
+	p = w->buffer + w->used;
+	memcpy(p, &size32, sizeof(size32));
+	memcpy(p + sizeof(size32), &bits, sizeof(bits));
+	memcpy(p + ROW_HEADER, row, size);
+	w->used += needed;
+	w->header.rows++;
+}
+
+static void
+write_block(MotRowFileWriter *w, uint32 magic)
+{
+	Size		done = 0;
+
+	w->header.magic = magic;
+	w->header.length = w->used - sizeof(BlockHeader);
+	w->header.crc = block_crc(&w->header, w->buffer + sizeof(BlockHeader));
+	memcpy(w->buffer, &w->header, sizeof(BlockHeader));
+	COMP_CRC32C(w->crc, &w->header, sizeof(BlockHeader));
+
+	while (done < w->used)
+	{
+		ssize_t		n;
+
+		errno = 0;
+		pgstat_report_wait_start(PG_WAIT_EXTENSION);
+		n = pg_pwrite(w->fd, w->buffer + done, w->used - done, w->offset + done);
+		pgstat_report_wait_end();
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+		{
+			/* a disk that takes nothing and says nothing is full */
+			if (errno == 0)
+				errno = ENOSPC;
+			ereport(ERROR,
+					(errcode_for_file_access(),
+					 errmsg("could not write to file \"%s\" at offset %llu: %m", w->path,
+							(unsigned long long) (w->offset + done))));
+		}
+		done += n;
+	}
+
+	w->offset += w->used;
+	w->rows += w->header.rows;
+	w->header.rows = 0;
+	w->header.block++;
+	w->used = sizeof(BlockHeader);
+	if (w->offset - w->flushed >= FLUSH_EVERY)
+	{
+		pg_flush_data(w->fd, w->flushed, w->offset - w->flushed);
+		w->flushed = w->offset;
+	}
+}
+
+void
+MotRowFileClose(MotRowFileWriter *w, MotManifestFile *file)
+{
+	EndBlock	end;
+
+	if (w->header.rows > 0)
+		write_block(w, ROWS_MAGIC);
+	end.rows = w->rows;
+	end.bytes = w->offset;
+	memcpy(w->buffer + sizeof(BlockHeader), &end, sizeof(end));
+	w->used = sizeof(BlockHeader) + sizeof(end);
+	write_block(w, END_MAGIC);
+
+	/*
+	 * No PANIC, as the server has it for files of its own: what may not have
+	 * reached the disk is not tried again but written anew.
+	 */
+	pgstat_report_wait_start(PG_WAIT_EXTENSION);
+	if (pg_fsync(w->fd) != 0)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not fsync file \"%s\": %m", w->path)));
+	pgstat_report_wait_end();
+	if (CloseTransientFile(w->fd) != 0)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not close file \"%s\": %m", w->path)));
+	FIN_CRC32C(w->crc);
+
+	file->dbid = w->header.dbid;
+	file->relid = w->header.relid;
+	file->part = w->header.part;
+	file->rows = w->rows;
+	file->bytes = w->offset;
+	file->crc = w->crc;
+	pfree(w->buffer);
+	pfree(w->path);
+	pfree(w);
+}
+
+void
+MotRowFileAbandon(MotRowFileWriter *w)
+{
+	(void) CloseTransientFile(w->fd);
+	(void) unlink(w->path);
+	pfree(w->buffer);
+	pfree(w->path);
+	pfree(w);
+}
+
+/* ----------------------------------------------------------------- reading */
+
+static void
+damaged(MotRowFileReader *r, uint64 offset, const char *what)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_DATA_CORRUPTED),
+			 errmsg("checkpoint file \"%s\" is damaged at offset %llu: %s", r->path,
+					(unsigned long long) offset, what)));
+}
+
+MotRowFileReader *
+MotRowFileOpen(const char *dir, const MotManifestFile *file)
+{
+	MotRowFileReader *r = palloc0(sizeof(MotRowFileReader));
+	struct stat st;
+
+	r->path = file_path(dir, file->dbid, file->relid, file->part);
+	r->file = file;
+	r->size = BLOCK_SIZE;
+	r->buffer = palloc(r->size);
+	INIT_CRC32C(r->crc);
+	r->fd = OpenTransientFile(r->path, O_RDONLY | PG_BINARY);
+	if (r->fd < 0 || fstat(r->fd, &st) != 0)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not open checkpoint file \"%s\": %m", r->path)));
+	if ((uint64) st.st_size < file->bytes)
+		damaged(r, (uint64) st.st_size, "the file ends here");
+	if ((uint64) st.st_size > file->bytes)
+		damaged(r, file->bytes, "the file should end here");
+#if defined(POSIX_FADV_SEQUENTIAL)
+	(void) posix_fadvise(r->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+#endif
+	return r;
+}
+
+static void
+read_bytes(MotRowFileReader *r, void *bytes, Size len, uint64 offset)
+{
+	Size		done = 0;
+
+	while (done < len)
+	{
+		ssize_t		n;
+
+		pgstat_report_wait_start(PG_WAIT_EXTENSION);
+		n = pg_pread(r->fd, (char *) bytes + done, len - done, offset + done);
+		pgstat_report_wait_end();
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			ereport(ERROR,
+					(errcode_for_file_access(),
+					 errmsg("could not read file \"%s\" at offset %llu: %m", r->path,
+							(unsigned long long) (offset + done))));
+		if (n == 0)
+			damaged(r, offset + done, "the file ends here");
+		done += n;
+	}
+}
+
+/* The next block into the buffer; false: it was the last one, and all is as it should be. */
+static bool
+read_block(MotRowFileReader *r)
+{
+	BlockHeader header;
+	uint64		offset = r->offset;
+	uint64		left;
+
+	if (offset + sizeof(header) > r->file->bytes)
+		damaged(r, offset, "the last block is missing");
+	read_bytes(r, &header, sizeof(header), offset);
+	left = r->file->bytes - offset - sizeof(header);
+	if ((header.magic != ROWS_MAGIC && header.magic != END_MAGIC) ||
+		header.dbid != r->file->dbid || header.relid != r->file->relid ||
+		header.part != r->file->part || header.block != r->block ||
+		header.length > left)
+		damaged(r, offset, "block header does not fit");
+	if (header.length > r->size)
+	{
+		pfree(r->buffer);
+		r->size = header.length;
+		r->buffer = MemoryContextAllocHuge(CurrentMemoryContext, r->size);
+	}
+	read_bytes(r, r->buffer, header.length, offset + sizeof(header));
+	if (!EQ_CRC32C(block_crc(&header, r->buffer), header.crc))
+		damaged(r, offset, "checksum of a block does not match");
+	COMP_CRC32C(r->crc, &header, sizeof(header));
+
+	r->block++;
+	r->block_offset = offset;
+	r->offset = offset + sizeof(header) + header.length;
+	r->rows += header.rows;
+	r->rows_left = header.rows;
+	r->next = r->buffer;
+	r->end = r->buffer + header.length;
+
+	if (header.magic == END_MAGIC)
+	{
+		EndBlock	end;
+		pg_crc32c	crc = r->crc;
+
+		if (header.length != sizeof(end))
+			damaged(r, offset, "block header does not fit");
+		memcpy(&end, r->buffer, sizeof(end));
+		FIN_CRC32C(crc);
+		if (end.rows != r->rows || end.rows != r->file->rows || end.bytes != offset ||
+			r->offset != r->file->bytes || !EQ_CRC32C(crc, r->file->crc))
+			damaged(r, offset, "the file is not the one that the manifest names");
+		r->at_end = true;
+		r->next = r->end;
+		return false;
+	}
+	return true;
+}
+
+bool
+MotRowFileNext(MotRowFileReader *r, unsigned *host_bits, const void **row, size_t *size)
+{
+	uint32		size32;
+	uint16		bits;
+
+	while (unlikely(r->rows_left == 0))
+	{
+		if (r->next != r->end)
+			damaged(r, r->block_offset, "more bytes than rows in a block");
+		if (r->at_end || !read_block(r))
+			return false;
+	}
+	if (unlikely((Size) (r->end - r->next) < ROW_HEADER))
+		damaged(r, r->block_offset, "fewer bytes than rows in a block");
+	memcpy(&size32, r->next, sizeof(size32));
+	memcpy(&bits, r->next + sizeof(size32), sizeof(bits));
+	r->next += ROW_HEADER;
+	if (unlikely((Size) (r->end - r->next) < size32))
+		damaged(r, r->block_offset, "fewer bytes than rows in a block");
+	*row = r->next;
+	*size = size32;
+	*host_bits = bits;
+	r->next += size32;
+	r->rows_left--;
+	return true;
+}
+
+void
+MotRowFileReaderClose(MotRowFileReader *r)
+{
+	(void) CloseTransientFile(r->fd);
+	pfree(r->buffer);
+	pfree(r->path);
+	pfree(r);
+}

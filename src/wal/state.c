@@ -1,0 +1,600 @@
+/*-------------------------------------------------------------------------
+ *
+ * state.c
+ *	  Where the module stands, for all processes to see and to wait for.
+ *
+ *	UNLOADED --claim--> LOADING --> READY
+ *								\-> REFUSED: damage; the text is kept here and
+ *											 every statement raises it
+ *
+ * Who loads is whoever claims it first: the startup process when there is
+ * log to be replayed, else the checkpoint worker.  Sessions wait for the table
+ * they need.
+ *
+ * A transaction's first change asks whether changes are recoverable at all.
+ * That is one look at a flag; only when it is not set is the worker asked for
+ * what is missing (a first checkpoint, the mark that the log is needed) and
+ * waited for.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xlog.h"
+#include "compat/compat.h"
+#include "miscadmin.h"
+#include "port/atomics.h"
+#include "relation/relation.h"
+#include "storage/ipc.h"
+#include "storage/latch.h"
+#include "storage/proc.h"
+#include "storage/shmem.h"
+#include "storage/spin.h"
+#include "utils/guc.h"
+#include "utils/timestamp.h"
+#include "utils/wait_event.h"
+#include "wal/checkpoint.h"
+
+/* how long a session waits for a worker that is not there */
+#define WORKER_PATIENCE_MS 10000
+
+#define MAX_DAMAGED 1024
+#define TEXT_SIZE 512
+#define WHY_SIZE 160
+
+typedef struct Damaged
+{
+	Oid			dbid;
+	Oid			relid;
+	char		why[WHY_SIZE];
+} Damaged;
+
+typedef struct Shared
+{
+	pg_atomic_uint32 state;		/* MotWalState */
+	pg_atomic_uint32 writable;	/* the fast path of MotWalCheckWritable */
+	pg_atomic_uint32 in_steps;	/* while LOADING: a table that is there may be
+								 * used */
+	pg_atomic_uint32 ndamaged;
+	pg_atomic_uint32 failures;	/* attempts to become writable that failed */
+	pg_atomic_uint32 asked;		/* somebody wants to write */
+	pg_atomic_uint32 started;	/* somebody could write */
+	ConditionVariable changed;
+
+	slock_t		mutex;			/* of all below */
+	char		message[TEXT_SIZE];
+	char		hint[TEXT_SIZE];
+	char		not_writable[TEXT_SIZE];	/* why the last attempt failed */
+	pid_t		worker_pid;
+	Latch	   *worker_latch;
+	XLogRecPtr	preserve;		/* the checkpoint in which damage was ignored:
+								 * its files are put aside, not removed */
+	bool		damaged_more;	/* there were more than have room here */
+	Damaged		damaged[MAX_DAMAGED];
+
+	/* under MotStatLock */
+	MotCheckpointStat checkpoint;
+	MotRecoveryStat recovery;
+} Shared;
+
+bool		mot_ignore_damaged = false;
+int			mot_load_workers = 2;
+int			mot_checkpoint_workers = 2;
+
+static LWLock *stat_lock = NULL;
+static Shared *shared = NULL;
+
+static void raise_no_worker(void) pg_attribute_noreturn();
+static void raise_damaged(Oid dbid, Oid relid) pg_attribute_noreturn();
+static bool worker_is_there(void);
+static void wait_for_change(TimestampTz *missing_since);
+static bool await_table(Oid dbid, Oid relid);
+
+/* ------------------------------------------------------------------ module */
+
+void
+MotStateInit(void)
+{
+	DefineCustomBoolVariable("mot.ignore_damaged",
+							 "Start in spite of damaged checkpoint files or log of memory-optimized tables.",
+							 "Damaged tables are marked and cannot be read; TRUNCATE and DROP work on them.",
+							 &mot_ignore_damaged,
+							 false,
+							 PGC_POSTMASTER, 0,
+							 NULL, NULL, NULL);
+	DefineCustomIntVariable("mot.load_workers",
+							"Processes that help to load memory-optimized tables at server start.",
+							NULL,
+							&mot_load_workers,
+							2, 0, 64,
+							PGC_SIGHUP, 0,
+							NULL, NULL, NULL);
+	DefineCustomIntVariable("mot.checkpoint_workers",
+							"Processes that write a checkpoint of memory-optimized tables.",
+							NULL,
+							&mot_checkpoint_workers,
+							2, 0, 64,
+							PGC_SIGHUP, 0,
+							NULL, NULL, NULL);
+	MotRelationAwait = await_table;
+}
+
+Size
+MotStateShmemSize(void)
+{
+	return MAXALIGN(sizeof(Shared));
+}
+
+void
+MotStateShmemInit(void)
+{
+	bool		found;
+
+	stat_lock = &(GetNamedLWLockTranche("mot_checkpoint"))->lock;
+	shared = ShmemInitStruct("mot state", MotStateShmemSize(), &found);
+	if (found)
+		return;
+	memset(shared, 0, sizeof(Shared));
+	pg_atomic_init_u32(&shared->state, MOT_WAL_UNLOADED);
+	pg_atomic_init_u32(&shared->writable, 0);
+	pg_atomic_init_u32(&shared->in_steps, 0);
+	pg_atomic_init_u32(&shared->ndamaged, 0);
+	pg_atomic_init_u32(&shared->failures, 0);
+	pg_atomic_init_u32(&shared->asked, 0);
+	pg_atomic_init_u32(&shared->started, 0);
+	ConditionVariableInit(&shared->changed);
+	SpinLockInit(&shared->mutex);
+}
+
+/* ----------------------------------------------------------------- loading */
+
+MotWalState
+MotWalCurrentState(void)
+{
+	return (MotWalState) pg_atomic_read_u32(&shared->state);
+}
+
+bool
+MotStateClaimLoad(void)
+{
+	uint32		expected = MOT_WAL_UNLOADED;
+
+	if (pg_atomic_compare_exchange_u32(&shared->state, &expected, MOT_WAL_LOADING))
+		return true;
+
+	ConditionVariablePrepareToSleep(&shared->changed);
+	while (MotWalCurrentState() == MOT_WAL_LOADING)
+		(void) ConditionVariableTimedSleep(&shared->changed, 1000, PG_WAIT_EXTENSION);
+	ConditionVariableCancelSleep();
+	return false;
+}
+
+void
+MotStateLoadDone(MotWalState state)
+{
+	/* what was loaded is there before it is said to be */
+	pg_write_barrier();
+	pg_atomic_write_u32(&shared->state, state);
+	ConditionVariableBroadcast(&shared->changed);
+}
+
+void
+MotStateRefuse(const char *message, const char *hint)
+{
+	SpinLockAcquire(&shared->mutex);
+	strlcpy(shared->message, message, TEXT_SIZE);
+	strlcpy(shared->hint, hint ? hint : "", TEXT_SIZE);
+	SpinLockRelease(&shared->mutex);
+}
+
+/* May sessions use a table as soon as it is there?  (Not when log has to be applied to it.) */
+void
+MotStateInSteps(bool in_steps)
+{
+	pg_atomic_write_u32(&shared->in_steps, in_steps);
+}
+
+void
+MotStateTableLoaded(void)
+{
+	ConditionVariableBroadcast(&shared->changed);
+}
+
+static bool
+await_table(Oid dbid, Oid relid)
+{
+	return MotWalWaitForTable(dbid, relid);
+}
+
+bool
+MotWalWaitForTable(Oid dbid, Oid relid)
+{
+	TimestampTz missing_since = 0;
+	bool		there = false;
+
+	/* pg_upgrade's server has no workers, and nothing to load */
+	if (unlikely(IsBinaryUpgrade))
+		return mot_table_find(MotEngine, dbid, relid) != NULL;
+	if (unlikely(pg_atomic_read_u32(&shared->ndamaged) > 0) && MotStateIsDamaged(dbid, relid))
+		raise_damaged(dbid, relid);
+	if (likely(MotWalCurrentState() == MOT_WAL_READY))
+	{
+		/* acquire, as to MotStateLoadDone */
+		pg_read_barrier();
+		return mot_table_find(MotEngine, dbid, relid) != NULL;
+	}
+
+	ConditionVariablePrepareToSleep(&shared->changed);
+	for (;;)
+	{
+		MotWalState state = MotWalCurrentState();
+
+		if (state == MOT_WAL_REFUSED)
+		{
+			ConditionVariableCancelSleep();
+			MotStateRaiseRefusal();
+		}
+		if (state == MOT_WAL_READY)
+			break;
+		if (state == MOT_WAL_LOADING && pg_atomic_read_u32(&shared->in_steps) &&
+			mot_table_find(MotEngine, dbid, relid) != NULL)
+		{
+			there = true;
+			break;
+		}
+		wait_for_change(&missing_since);
+	}
+	ConditionVariableCancelSleep();
+
+	if (!there)
+	{
+		pg_read_barrier();
+		there = mot_table_find(MotEngine, dbid, relid) != NULL;
+	}
+	if (pg_atomic_read_u32(&shared->ndamaged) > 0 && MotStateIsDamaged(dbid, relid))
+		raise_damaged(dbid, relid);
+	return there;
+}
+
+/*
+ * Prepared to sleep.  The startup process is always there when it is its
+ * turn; a worker may never come, for lack of a place for it.
+ */
+static void
+wait_for_change(TimestampTz *missing_since)
+{
+	if (!IsUnderPostmaster)
+	{
+		ConditionVariableCancelSleep();
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("memory-optimized tables cannot be used in single-user mode")));
+	}
+	if (worker_is_there() || MotWalCurrentState() == MOT_WAL_LOADING)
+		*missing_since = 0;
+	else if (*missing_since == 0)
+		*missing_since = GetCurrentTimestamp();
+	else if (TimestampDifferenceExceeds(*missing_since, GetCurrentTimestamp(), WORKER_PATIENCE_MS))
+	{
+		ConditionVariableCancelSleep();
+		raise_no_worker();
+	}
+	(void) ConditionVariableTimedSleep(&shared->changed, 500, PG_WAIT_EXTENSION);
+}
+
+void
+MotStateRaiseRefusal(void)
+{
+	char		message[TEXT_SIZE];
+	char		hint[TEXT_SIZE];
+
+	SpinLockAcquire(&shared->mutex);
+	strlcpy(message, shared->message, TEXT_SIZE);
+	strlcpy(hint, shared->hint, TEXT_SIZE);
+	SpinLockRelease(&shared->mutex);
+
+	ereport(ERROR,
+			(errcode(ERRCODE_DATA_CORRUPTED),
+			 errmsg("memory-optimized tables could not be recovered"),
+			 errdetail("%s.", message),
+			 hint[0] ? errhint("%s", hint) : 0));
+}
+
+static void
+raise_no_worker(void)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("memory-optimized tables are not available: the checkpoint worker is not running"),
+			 errhint("Increase max_worker_processes if the server's log says \"too many background workers\", and restart the server.")));
+}
+
+/* ----------------------------------------------------------------- writing */
+
+/*
+ * Before a transaction's first change.  On the way to writability the worker
+ * writes a checkpoint and marks the server as writing; if it fails at that, its
+ * reason is ours.
+ */
+void
+MotWalCheckWritable(void)
+{
+	TimestampTz missing_since = 0;
+	uint32		failures;
+
+	if (likely(pg_atomic_read_u32(&shared->writable)))
+		return;
+
+	/* pg_upgrade restores definitions in a server without workers */
+	if (IsBinaryUpgrade)
+		return;
+	if (RecoveryInProgress())
+		ereport(ERROR,
+				(errcode(ERRCODE_READ_ONLY_SQL_TRANSACTION),
+				 errmsg("cannot change memory-optimized tables during recovery")));
+
+	failures = pg_atomic_read_u32(&shared->failures);
+	ConditionVariablePrepareToSleep(&shared->changed);
+	while (!pg_atomic_read_u32(&shared->writable))
+	{
+		if (MotWalCurrentState() == MOT_WAL_REFUSED)
+		{
+			ConditionVariableCancelSleep();
+			MotStateRaiseRefusal();
+		}
+		if (pg_atomic_read_u32(&shared->failures) != failures)
+		{
+			char		why[TEXT_SIZE];
+
+			ConditionVariableCancelSleep();
+			SpinLockAcquire(&shared->mutex);
+			strlcpy(why, shared->not_writable, TEXT_SIZE);
+			SpinLockRelease(&shared->mutex);
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("memory-optimized tables cannot be changed: their changes would not be recoverable"),
+					 errdetail("%s.", why),
+					 errhint("Remove the cause; the next change tries again.")));
+		}
+		pg_atomic_write_u32(&shared->asked, 1);
+		MotStateAskWorker();
+		wait_for_change(&missing_since);
+	}
+	ConditionVariableCancelSleep();
+}
+
+void
+MotStateSetWritable(bool writable)
+{
+	if (writable)
+		pg_atomic_write_u32(&shared->asked, 0);
+	/* full barriers: the gate and what has to be in place before */
+	pg_memory_barrier();
+	pg_atomic_write_u32(&shared->writable, writable);
+	pg_memory_barrier();
+	ConditionVariableBroadcast(&shared->changed);
+}
+
+bool
+MotStateIsWritable(void)
+{
+	return pg_atomic_read_u32(&shared->writable) != 0;
+}
+
+/* Does anybody wait for it? */
+bool
+MotStateIsAsked(void)
+{
+	return pg_atomic_read_u32(&shared->asked) != 0;
+}
+
+bool
+MotStateFirstStart(void)
+{
+	return pg_atomic_read_u32(&shared->started) == 0;
+}
+
+void
+MotStateSetStarted(void)
+{
+	pg_atomic_write_u32(&shared->started, 1);
+}
+
+/* The attempt failed: those who wait raise this; who comes next asks again. */
+void
+MotStateWritableFailed(const char *why)
+{
+	SpinLockAcquire(&shared->mutex);
+	strlcpy(shared->not_writable, why, TEXT_SIZE);
+	SpinLockRelease(&shared->mutex);
+	pg_atomic_write_u32(&shared->asked, 0);
+	pg_atomic_fetch_add_u32(&shared->failures, 1);
+	ConditionVariableBroadcast(&shared->changed);
+}
+
+/* ------------------------------------------------------------------ worker */
+
+void
+MotStateSetWorker(bool here)
+{
+	SpinLockAcquire(&shared->mutex);
+	if (here)
+	{
+		shared->worker_pid = MyProcPid;
+		shared->worker_latch = MyLatch;
+	}
+	else if (shared->worker_pid == MyProcPid)
+	{
+		shared->worker_pid = 0;
+		shared->worker_latch = NULL;
+	}
+	SpinLockRelease(&shared->mutex);
+}
+
+static bool
+worker_is_there(void)
+{
+	bool		there;
+
+	SpinLockAcquire(&shared->mutex);
+	there = shared->worker_pid != 0;
+	SpinLockRelease(&shared->mutex);
+	return there;
+}
+
+void
+MotStateAskWorker(void)
+{
+	Latch	   *latch;
+
+	/* a PGPROC's latch: setting it after its process has gone does no harm */
+	SpinLockAcquire(&shared->mutex);
+	latch = shared->worker_latch;
+	SpinLockRelease(&shared->mutex);
+	if (latch != NULL)
+		SetLatch(latch);
+}
+
+/* ------------------------------------------------------------------ damage */
+
+static int
+find_damaged(Oid dbid, Oid relid)
+{
+	for (int i = 0; i < (int) pg_atomic_read_u32(&shared->ndamaged); i++)
+		if (shared->damaged[i].dbid == dbid && shared->damaged[i].relid == relid)
+			return i;
+	return -1;
+}
+
+void
+MotStateDamage(Oid dbid, Oid relid, const char *why)
+{
+	bool		more = false;
+	uint32		n;
+
+	SpinLockAcquire(&shared->mutex);
+	n = pg_atomic_read_u32(&shared->ndamaged);
+	if (find_damaged(dbid, relid) < 0)
+	{
+		if (n < MAX_DAMAGED)
+		{
+			shared->damaged[n].dbid = dbid;
+			shared->damaged[n].relid = relid;
+			strlcpy(shared->damaged[n].why, why, WHY_SIZE);
+			pg_atomic_write_u32(&shared->ndamaged, n + 1);
+		}
+		else
+			more = !shared->damaged_more;
+		shared->damaged_more |= n >= MAX_DAMAGED;
+	}
+	SpinLockRelease(&shared->mutex);
+
+	/* those have no table in the engine, which is an error as well */
+	if (more)
+		ereport(LOG,
+				(errmsg("more than %d memory-optimized tables are damaged", MAX_DAMAGED)));
+}
+
+bool
+MotStateIsDamaged(Oid dbid, Oid relid)
+{
+	bool		damaged;
+
+	if (pg_atomic_read_u32(&shared->ndamaged) == 0)
+		return false;
+	SpinLockAcquire(&shared->mutex);
+	damaged = find_damaged(dbid, relid) >= 0;
+	SpinLockRelease(&shared->mutex);
+	return damaged;
+}
+
+void
+MotStateHeal(Oid dbid, Oid relid)
+{
+	int			i;
+
+	if (pg_atomic_read_u32(&shared->ndamaged) == 0)
+		return;
+	SpinLockAcquire(&shared->mutex);
+	i = find_damaged(dbid, relid);
+	if (i >= 0)
+	{
+		uint32		last = pg_atomic_read_u32(&shared->ndamaged) - 1;
+
+		shared->damaged[i] = shared->damaged[last];
+		pg_atomic_write_u32(&shared->ndamaged, last);
+	}
+	SpinLockRelease(&shared->mutex);
+}
+
+static void
+raise_damaged(Oid dbid, Oid relid)
+{
+	char		why[WHY_SIZE] = "";
+	int			i;
+
+	SpinLockAcquire(&shared->mutex);
+	i = find_damaged(dbid, relid);
+	if (i >= 0)
+		strlcpy(why, shared->damaged[i].why, WHY_SIZE);
+	SpinLockRelease(&shared->mutex);
+
+	ereport(ERROR,
+			(errcode(ERRCODE_DATA_CORRUPTED),
+			 errmsg("memory-optimized table with OID %u is damaged", relid),
+			 errdetail("%s.", why),
+			 errhint("Restore it from a backup; TRUNCATE or DROP TABLE gives it up.")));
+}
+
+void
+MotStatePreserve(XLogRecPtr lsn)
+{
+	SpinLockAcquire(&shared->mutex);
+	shared->preserve = lsn;
+	SpinLockRelease(&shared->mutex);
+}
+
+XLogRecPtr
+MotStatePreserved(void)
+{
+	XLogRecPtr	lsn;
+
+	SpinLockAcquire(&shared->mutex);
+	lsn = shared->preserve;
+	SpinLockRelease(&shared->mutex);
+	return lsn;
+}
+
+/* -------------------------------------------------------------- statistics */
+
+MotCheckpointStat *
+MotCheckpointShared(LWLock **lock)
+{
+	*lock = stat_lock;
+	return &shared->checkpoint;
+}
+
+MotRecoveryStat *
+MotRecoveryShared(LWLock **lock)
+{
+	*lock = stat_lock;
+	return &shared->recovery;
+}
+
+void
+MotCheckpointStatGet(MotCheckpointStat *stat)
+{
+	LWLockAcquire(stat_lock, LW_SHARED);
+	*stat = shared->checkpoint;
+	LWLockRelease(stat_lock);
+}
+
+void
+MotRecoveryStatGet(MotRecoveryStat *stat)
+{
+	LWLockAcquire(stat_lock, LW_SHARED);
+	*stat = shared->recovery;
+	LWLockRelease(stat_lock);
+	stat->state = MotWalCurrentState();
+	stat->damaged_tables = pg_atomic_read_u32(&shared->ndamaged);
+}
