@@ -42,7 +42,6 @@
 #include "utils/syscache.h"
 #include "xact/xact.h"
 
-bool		(*MotRelationAwait) (Oid dbid, Oid relid) = NULL;
 void		(*MotRelationCatchUp) (void) = NULL;
 
 bool		(*MotRelationAwait) (Oid dbid, Oid relid) = NULL;
