@@ -169,7 +169,7 @@ transaction(mot_session *s, work *w)
 		put_key(key, next_pick(w));
 		if (mot_index_get(s, &view, &by_key, key, 8, &row, &version) != MOT_OK)
 			abort();
-		status = mot_row_lock(s, &view, table, row, version, false, &newest);
+		status = mot_row_lock(s, &view, table, row, version, MOT_MODE_CHANGE, &newest);
 		if (status == MOT_SELF_CHANGED)
 		{
 			status = MOT_OK;

@@ -31,6 +31,8 @@ engine_init(mot_engine *e)
 	atomic_store(&e->next_serial, 1);
 	mot_spin_init(&e->directory_lock);
 	mot_spin_init(&e->dropped_lock);
+	for (int i = 0; i < 1 << SHARE_BUCKET_BITS; i++)
+		mot_spin_init(&e->share[i].lock);
 	e->pool = mot_pool_create(e->region, MOT_POOL_PLAIN, NULL);
 	return e->pool != NULL;
 }

@@ -56,6 +56,8 @@
 
 #define PTR_MASK	((UINT64_C(1) << 48) - 1)
 #define OWNER_SHIFT 48
+#define HEAD_FULL	UINT64_C(1) /* the owner's lock has the strength "update" */
+#define HEAD_FLAGS	UINT64_C(7) /* versions are aligned to 8 bytes */
 
 struct mot_version
 {
@@ -86,7 +88,7 @@ struct mot_row
 static inline mot_version *
 head_version(uint64_t head)
 {
-	return (mot_version *) (uintptr_t) (head & PTR_MASK);
+	return (mot_version *) (uintptr_t) (head & PTR_MASK & ~HEAD_FLAGS);
 }
 
 static inline unsigned
@@ -245,6 +247,23 @@ typedef struct mot_slot
 
 #define DIRECTORY_BUCKETS 1024
 
+/* a row that a transaction shares; see share.c */
+typedef struct share
+{
+	struct share *next;
+	mot_row    *row;
+	uint32_t	owner;
+	bool		key_only;
+} share;
+
+typedef struct share_bucket
+{
+	mot_spinlock lock;
+	share	   *first;
+} share_bucket;
+
+#define SHARE_BUCKET_BITS 12
+
 struct mot_engine
 {
 	/*
@@ -268,6 +287,9 @@ struct mot_engine
 	mot_table  *dropped_tables;
 	mot_index  *dropped_indexes;
 	mot_table  *bucket[DIRECTORY_BUCKETS];
+	/* rows shared now: whoever locks a row reads it, alone on its line */
+				MOT_CACHE_ALIGNED _Atomic uint32_t shares;
+	MOT_CACHE_ALIGNED share_bucket share[1 << SHARE_BUCKET_BITS];
 	mot_slot	slot[];
 };
 
@@ -384,6 +406,8 @@ typedef enum journal_kind
 	J_ADD,						/* row; a = index, b = key (up to 8 bytes
 								 * inline), c = length, tail included */
 	J_DROP,						/* row; a = index, b = index_drop */
+	J_SHARE,					/* row; a = share, c = 1 if it was only made
+								 * stronger */
 	J_INSERT_ADD				/* J_INSERT and its first J_ADD in one: row;
 								 * a, b, c of that, the key inline */
 } journal_kind;
@@ -613,7 +637,12 @@ version_visible(mot_session *s, const mot_view *view, mot_row *row)
 }
 
 /* write.c */
-extern mot_status mot_row_take(mot_session *s, mot_row *row, uint64_t *head);
+extern mot_status mot_row_take(mot_session *s, mot_row *row, bool full, uint64_t *head);
+
+/* share.c */
+extern bool mot_share_conflicts(mot_session *s, mot_row *row, bool full);
+extern mot_status mot_share_take(mot_session *s, mot_row *row, bool key_only, bool *taken);
+extern void mot_share_drop(mot_session *s, const journal_entry *j, bool undo);
 
 /* validate.c */
 extern void mot_read_record_more(mot_session *s, mot_row *row, mot_ts ts);

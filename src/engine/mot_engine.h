@@ -485,6 +485,22 @@ extern mot_status mot_row_insert(mot_session *session, mot_table *table, uint32_
 								 mot_row **row, void **data);
 
 /*
+ * What a row is locked for.  CHANGE and DELETE wait until prepare above READ
+ * COMMITTED, the others lock at once at every level.  They exclude each other
+ * as PostgreSQL's row locks do: CHANGE is "no key update" (a change of a unique
+ * key strengthens it), DELETE is "update".
+ */
+typedef enum mot_row_mode
+{
+	MOT_MODE_CHANGE,
+	MOT_MODE_UPDATE,
+	MOT_MODE_NO_KEY_UPDATE,
+	MOT_MODE_SHARE,
+	MOT_MODE_KEY_SHARE,
+	MOT_MODE_DELETE
+} mot_row_mode;
+
+/*
  * Get the right to change (or lock) a row found through "view" with version
  * "seen".  MOT_OK: no newer version; go ahead.  MOT_CHANGED (READ COMMITTED
  * only): it is ours now, but *newest is what it looks like now: re-check on
@@ -492,30 +508,30 @@ extern mot_status mot_row_insert(mot_session *session, mot_table *table, uint32_
  * somebody deleted it; nothing is held.  MOT_BUSY: wait for mot_session_holder,
  * call again.  MOT_SELF_CHANGED: a command not before view->command already
  * changed it (*newest: that version, NULL for a delete).  MOT_CONFLICT_*: as named.
- * "now": lock at once whatever the isolation level (SELECT FOR UPDATE).
  * Also MOT_NO_MEMORY, MOT_NO_PRIVATE_MEMORY.
  */
 extern mot_status mot_row_lock(mot_session *session, const mot_view *view, mot_table *table,
-							   mot_row *row, const mot_version *seen, bool now,
+							   mot_row *row, const mot_version *seen, mot_row_mode mode,
 							   const mot_version **newest);
 
 /* take back the lock of the immediately preceding mot_row_lock, if that call acquired it */
 extern void mot_row_unlock(mot_session *session, mot_row *row);
 
-/* is it locked by another transaction just now? (NOWAIT, SKIP LOCKED, statistics) */
-extern bool mot_row_is_locked(mot_session *session, const mot_row *row);
-
 /*
  * A new version of a row that mot_row_lock granted.  May itself return
- * MOT_BUSY or a conflict at MOT_SNAPSHOT and above with key_change (such a
- * change takes the row's lock at once): wait and call again.  key_change: at least one
- * index key differs from the previous version's; the host then calls
+ * MOT_BUSY, or a conflict at MOT_SNAPSHOT and above if keys change (such a
+ * change takes the row's lock at once), and MOT_BUSY if a unique key changes that
+ * somebody shares: wait and call again.  changes: which index keys differ from
+ * the previous version's; the host then calls
  * mot_index_drop_entry with the old and mot_index_add with the new key, for
  * those indexes, after this.  *data as with insert.
  */
+#define MOT_KEYS_CHANGE 1u
+#define MOT_UNIQUE_KEYS_CHANGE 2u
+
 extern mot_status mot_row_update(mot_session *session, mot_table *table, mot_row *row,
 								 uint32_t command, unsigned host_bits, size_t size,
-								 bool key_change, void **data);
+								 unsigned changes, void **data);
 
 /* Delete a row that mot_row_lock granted; mot_index_drop_entry for every index follows. */
 extern mot_status mot_row_delete(mot_session *session, mot_table *table, mot_row *row,

@@ -111,7 +111,7 @@ mot_txn_hang_in(mot_session *s, uint64_t last)
 
 	if (!locked)
 	{
-		mot_status	status = mot_row_take(s, row, &head);
+		mot_status	status = mot_row_take(s, row, version_is_tombstone(newest), &head);
 
 		if (status != MOT_OK)
 			return status;
@@ -120,7 +120,7 @@ mot_txn_hang_in(mot_session *s, uint64_t last)
 	if (top == NULL || version_ts(top) > s->snapshot)
 	{
 		if (!locked)
-			atomic_store_explicit(&row->head, head & PTR_MASK, memory_order_release);
+			atomic_store_explicit(&row->head, make_head(0, top), memory_order_release);
 		return mot_conflict(s, top == NULL || version_is_tombstone(top) ?
 							MOT_CONFLICT_DELETED : MOT_CONFLICT_CHANGED);
 	}
@@ -151,7 +151,9 @@ mot_txn_hang_in(mot_session *s, uint64_t last)
 	atomic_store_explicit(&oldest->link,
 						  make_link(top, (unsigned) (version_link(oldest) & LINK_BITS)),
 						  memory_order_relaxed);
-	atomic_store_explicit(&row->head, make_head(s->owner, newest), memory_order_release);
+	atomic_store_explicit(&row->head,
+						  make_head(s->owner, newest) | (row_head(row) & HEAD_FULL),
+						  memory_order_release);
 	/* it is there: this needs no memory */
 	(void) mot_map_put(&s->deferred, (uint64_t) (uintptr_t) row, 0);
 	return MOT_OK;
@@ -295,6 +297,7 @@ mot_txn_next_change(const mot_session *s, uint64_t *pos, mot_change *change)
 				change->after = entry_kind(e) == J_UPDATE ? v : NULL;
 				return true;
 			case J_LOCK:
+			case J_SHARE:
 			case J_ADD:
 			case J_DROP:
 				break;
@@ -401,8 +404,11 @@ mot_txn_commit(mot_session *s)
 				/* a row changed later is let go by that change */
 				if (!(version_ts(head_version(row_head(row))) & TS_UNCOMMITTED) &&
 					head_owner(row_head(row)) == s->owner)
-					atomic_store_explicit(&row->head, row_head(row) & PTR_MASK,
+					atomic_store_explicit(&row->head, make_head(0, head_version(row_head(row))),
 										  memory_order_release);
+				break;
+			case J_SHARE:
+				mot_share_drop(s, e, false);
 				break;
 			case J_INSERT:
 				install(row, &row->inlined, ts);
@@ -455,6 +461,7 @@ mot_txn_commit(mot_session *s)
 		switch (entry_kind(e))
 		{
 			case J_LOCK:
+			case J_SHARE:
 			case J_ADD:
 				break;
 			case J_INSERT:
@@ -512,7 +519,12 @@ undo_last(mot_session *s)
 	switch (entry_kind(e))
 	{
 		case J_LOCK:
-			atomic_store_explicit(&row->head, row_head(row) & PTR_MASK, memory_order_release);
+			atomic_store_explicit(&row->head, make_head(0, head_version(row_head(row))),
+								  memory_order_release);
+			break;
+
+		case J_SHARE:
+			mot_share_drop(s, e, true);
 			break;
 
 		case J_INSERT_ADD:
@@ -544,8 +556,9 @@ undo_last(mot_session *s)
 			}
 			/* release: who takes the lock next sees the chain without v */
 			atomic_store_explicit(&row->head,
-								  make_head(entry_flags(e) & JE_LOCKED_HERE ? 0 : s->owner,
-											version_previous(v)),
+								  entry_flags(e) & JE_LOCKED_HERE ? make_head(0, version_previous(v)) :
+								  make_head(s->owner, version_previous(v)) |
+								  (row_head(row) & HEAD_FULL),
 								  memory_order_release);
 			if (v == &row->inlined)
 				mot_owed_add(s, OWED_INLINE, row, mot_owed_stamp(s));

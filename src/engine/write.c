@@ -30,11 +30,39 @@ mot_conflict(mot_session *s, mot_status status)
 }
 
 /*
+ * The row is held by the transaction that its head h named: who is it?
+ * MOT_OK: it has gone, or is just letting go; look again.
+ */
+static mot_status
+row_holder(mot_session *s, mot_row *row, uint64_t h, unsigned *spins)
+{
+	mot_slot   *slot = &s->engine->slot[head_owner(h) - 1];
+	uint64_t	host = atomic_load_explicit(&slot->host_id, memory_order_acquire);
+
+	/* the holder's name was read while it held the row */
+	if (row_head(row) != h)
+		return MOT_OK;
+	/* past its draw: it lets go in a moment */
+	if (*spins < 1024 && atomic_load(&slot->commit_state) != COMMIT_NONE)
+	{
+		mot_backoff(spins);
+		return MOT_OK;
+	}
+	s->holder.slot = head_owner(h) - 1;
+	s->holder.host_id = host;
+	s->holder.row = row;
+	/* relaxed: statistics */
+	atomic_fetch_add_explicit(&s->slot->waits, 1, memory_order_relaxed);
+	return MOT_BUSY;
+}
+
+/*
  * Take the lock of a row for this transaction.  MOT_OK: *head is the head
- * before (owner 0), the row is ours.  MOT_BUSY: held by another transaction.
+ * before (owner 0), the row is ours.  MOT_BUSY: held or shared by another
+ * transaction.  full: with strength "update", else "no key update".
  */
 mot_status
-mot_row_take(mot_session *s, mot_row *row, uint64_t *head)
+mot_row_take(mot_session *s, mot_row *row, bool full, uint64_t *head)
 {
 	unsigned	spins = 0;
 
@@ -46,43 +74,52 @@ mot_row_take(mot_session *s, mot_row *row, uint64_t *head)
 		MOT_STOP_POINT("row-take");
 		if (owner == 0)
 		{
+			/* (a look before, so as not to show up as owner in vain) */
+			if (mot_share_conflicts(s, row, full))
+				return MOT_BUSY;
+
 			/*
-			 * acquire: we see the version under the lock; release is not
-			 * needed, the version was published by whoever stored it.
+			 * seq_cst: we see the version under the lock, and sharers who did
+			 * not see us (see share.c)
 			 */
-			if (atomic_compare_exchange_weak_explicit(&row->head, &h,
-													  h | (uint64_t) s->owner << OWNER_SHIFT,
-													  memory_order_acq_rel,
-													  memory_order_relaxed))
+			if (atomic_compare_exchange_weak(&row->head, &h,
+											 h | (uint64_t) s->owner << OWNER_SHIFT |
+											 (full ? HEAD_FULL : 0)))
 			{
 				mot_count_shared(1);
 				*head = h;
+				if (mot_unlikely(mot_share_conflicts(s, row, full)))
+				{
+					atomic_store_explicit(&row->head, h, memory_order_release);
+					return MOT_BUSY;
+				}
 				return MOT_OK;
 			}
 			continue;
 		}
 		mot_assert(owner != s->owner);
-		{
-			mot_slot   *slot = &s->engine->slot[owner - 1];
-			uint64_t	host = atomic_load_explicit(&slot->host_id, memory_order_acquire);
-
-			/* the holder's name was read while it held the row */
-			if (row_head(row) != h)
-				continue;
-			/* past its draw: it lets go in a moment */
-			if (spins < 1024 && atomic_load(&slot->commit_state) != COMMIT_NONE)
-			{
-				mot_backoff(&spins);
-				continue;
-			}
-			s->holder.slot = owner - 1;
-			s->holder.host_id = host;
-			s->holder.row = row;
-			/* relaxed: statistics */
-			atomic_fetch_add_explicit(&s->slot->waits, 1, memory_order_relaxed);
+		if (row_holder(s, row, h, &spins) == MOT_BUSY)
 			return MOT_BUSY;
-		}
 	}
+}
+
+/*
+ * The row is ours, and is to be so with strength "update".  MOT_BUSY: sharers
+ * of its key are in the way, and nothing has changed.
+ */
+static mot_status
+row_strengthen(mot_session *s, mot_row *row)
+{
+	uint64_t	h = row_head(row);
+
+	if (h & HEAD_FULL)
+		return MOT_OK;
+	/* exchange: a full barrier before the look for sharers */
+	(void) atomic_exchange(&row->head, h | HEAD_FULL);
+	if (mot_likely(!mot_share_conflicts(s, row, true)))
+		return MOT_OK;
+	atomic_store_explicit(&row->head, h, memory_order_release);
+	return MOT_BUSY;
 }
 
 static void
@@ -97,7 +134,7 @@ row_release(mot_session *s, mot_row *row)
 	 * release: a version we took off again is not reachable for the next
 	 * owner
 	 */
-	atomic_store_explicit(&row->head, h & PTR_MASK, memory_order_release);
+	atomic_store_explicit(&row->head, make_head(0, head_version(h)), memory_order_release);
 }
 
 static journal_entry *
@@ -110,9 +147,60 @@ journal_row(mot_session *s, journal_kind kind, unsigned flags, const mot_row *ro
 	return e;
 }
 
+static inline bool
+mode_shares(mot_row_mode mode)
+{
+	return mode == MOT_MODE_SHARE || mode == MOT_MODE_KEY_SHARE;
+}
+
+/* Get the right that "mode" asks for.  *taken: there is an entry in the journal for it, or has to be one. */
+static mot_status
+row_acquire(mot_session *s, mot_row *row, mot_row_mode mode, bool *taken)
+{
+	bool		full = mode == MOT_MODE_UPDATE || mode == MOT_MODE_DELETE;
+	unsigned	spins = 0;
+	uint64_t	head;
+	mot_status	status;
+
+	*taken = false;
+	if (head_owner(row_head(row)) == s->owner)
+		return full ? row_strengthen(s, row) : MOT_OK;
+	if (!mode_shares(mode))
+	{
+		status = mot_row_take(s, row, full, &head);
+		*taken = status == MOT_OK;
+		return status;
+	}
+	for (;;)
+	{
+		status = mot_share_take(s, row, mode == MOT_MODE_KEY_SHARE, taken);
+		if (status != MOT_BUSY)
+			return status;
+		head = row_head(row);
+		if (head_owner(head) == 0)
+			continue;
+		status = row_holder(s, row, head, &spins);
+		if (status == MOT_BUSY)
+			return status;
+	}
+}
+
+/* give back what row_acquire took for this call */
+static void
+row_give_back(mot_session *s, mot_row *row, mot_row_mode mode)
+{
+	if (mode_shares(mode))
+	{
+		mot_share_drop(s, journal_at(s, s->entries - 1), true);
+		s->entries--;
+	}
+	else
+		row_release(s, row);
+}
+
 mot_status
 mot_row_lock(mot_session *s, const mot_view *view, mot_table *table,
-			 mot_row *row, const mot_version *seen, bool now,
+			 mot_row *row, const mot_version *seen, mot_row_mode mode,
 			 const mot_version **newest)
 {
 	uint64_t	head;
@@ -142,32 +230,29 @@ mot_row_lock(mot_session *s, const mot_view *view, mot_table *table,
 		return MOT_OK;
 	}
 
-	if (head_owner(head) != s->owner)
+	if (head_owner(head) != s->owner && s->isolation != MOT_READ_COMMITTED)
 	{
-		if (s->isolation != MOT_READ_COMMITTED)
+		/*
+		 * the first committer wins: no need to wait to find out that we lost
+		 */
+		v = head_version(head);
+		if (v != NULL && !(version_ts(v) & TS_UNCOMMITTED) && version_ts(v) > view->snapshot)
+			return mot_conflict(s, version_is_tombstone(v) ? MOT_CONFLICT_DELETED :
+								MOT_CONFLICT_CHANGED);
+		if (mode == MOT_MODE_CHANGE || mode == MOT_MODE_DELETE)
 		{
-			/*
-			 * the first committer wins: no need to wait to find out that we
-			 * lost
-			 */
-			v = head_version(head);
-			if (v != NULL && !(version_ts(v) & TS_UNCOMMITTED) &&
-				version_ts(v) > view->snapshot)
-				return mot_conflict(s, version_is_tombstone(v) ? MOT_CONFLICT_DELETED :
-									MOT_CONFLICT_CHANGED);
-			if (!now)
-			{
-				*newest = seen;
-				return MOT_OK;	/* locked by prepare */
-			}
+			*newest = seen;
+			return MOT_OK;		/* locked by prepare */
 		}
-		status = mot_row_take(s, row, &head);
-		if (status != MOT_OK)
-			return status;
-		taken = true;
 	}
+	status = row_acquire(s, row, mode, &taken);
+	if (status != MOT_OK)
+		return status;
 	MOT_STOP_POINT("row-locked");
-	v = head_version(head);
+	v = head_version(row_head(row));
+	/* who shares the key only may find the owner's change on top */
+	while (v != NULL && (version_ts(v) & TS_UNCOMMITTED))
+		v = version_previous(v);
 	if (v != NULL)
 		session_saw(s, version_ts(v));
 	if (v == NULL || version_is_tombstone(v) || version_ts(v) != version_ts(seen))
@@ -183,7 +268,7 @@ mot_row_lock(mot_session *s, const mot_view *view, mot_table *table,
 		if (status != MOT_CHANGED)
 		{
 			if (taken)
-				row_release(s, row);
+				row_give_back(s, row, mode);
 			return status;
 		}
 	}
@@ -191,7 +276,8 @@ mot_row_lock(mot_session *s, const mot_view *view, mot_table *table,
 		status = MOT_OK;
 	if (taken)
 	{
-		(void) journal_row(s, J_LOCK, JE_LOCKED_HERE, row);
+		if (!mode_shares(mode))
+			(void) journal_row(s, J_LOCK, JE_LOCKED_HERE, row);
 		s->lock_to_return = true;
 	}
 	*newest = v;
@@ -208,21 +294,14 @@ mot_row_unlock(mot_session *s, mot_row *row)
 		return;
 	s->lock_to_return = false;
 	e = journal_at(s, s->entries - 1);
-	if (entry_kind(e) == J_LOCK && entry_row(e) == row)
+	if ((entry_kind(e) == J_LOCK || entry_kind(e) == J_SHARE) && entry_row(e) == row)
 	{
-		row_release(s, row);
-		s->entries--;
+		row_give_back(s, row, entry_kind(e) == J_SHARE ? MOT_MODE_SHARE : MOT_MODE_CHANGE);
+		if (entry_kind(e) == J_LOCK)
+			s->entries--;
 		if (s->last_mark > s->entries)
 			s->last_mark = s->entries;
 	}
-}
-
-bool
-mot_row_is_locked(mot_session *s, const mot_row *row)
-{
-	unsigned	owner = head_owner(row_head(row));
-
-	return owner != 0 && owner != s->owner;
 }
 
 /* ----------------------------------------------------------------- inserts */
@@ -340,7 +419,7 @@ version_new(mot_session *s, mot_table *table, mot_row *row, bool locked,
 static mot_status
 version_push(mot_session *s, mot_table *table, mot_row *row, uint32_t command,
 			 unsigned bits, size_t size, journal_kind kind, bool lock_now,
-			 void **data)
+			 bool full, void **data)
 {
 	mot_status	status = MOT_NO_MEMORY;
 	uint64_t	head;
@@ -371,7 +450,7 @@ version_push(mot_session *s, mot_table *table, mot_row *row, uint32_t command,
 		{
 			mot_version *top;
 
-			status = mot_row_take(s, row, &head);
+			status = mot_row_take(s, row, full, &head);
 			if (status != MOT_OK)
 				return status;
 			took = true;
@@ -384,8 +463,14 @@ version_push(mot_session *s, mot_table *table, mot_row *row, uint32_t command,
 			}
 		}
 		locked = true;
-		status = MOT_NO_MEMORY;
 	}
+	if (locked && full && !took)
+	{
+		status = row_strengthen(s, row);
+		if (status != MOT_OK)
+			return status;
+	}
+	status = MOT_NO_MEMORY;
 	if (!mot_owed_promise(s, kind == J_DELETE ? 3 : 1))
 	{
 		if (took)
@@ -414,7 +499,8 @@ version_push(mot_session *s, mot_table *table, mot_row *row, uint32_t command,
 		/* relaxed: the store to the head publishes them */
 		atomic_store_explicit(&v->link, make_link(head_version(head), bits), memory_order_relaxed);
 		atomic_store_explicit(&v->ts, TS_UNCOMMITTED | command, memory_order_relaxed);
-		atomic_store_explicit(&row->head, make_head(s->owner, v), memory_order_release);
+		atomic_store_explicit(&row->head, make_head(s->owner, v) | (row_head(row) & HEAD_FULL),
+							  memory_order_release);
 	}
 	else
 	{
@@ -448,15 +534,17 @@ version_push(mot_session *s, mot_table *table, mot_row *row, uint32_t command,
 
 mot_status
 mot_row_update(mot_session *s, mot_table *table, mot_row *row, uint32_t command,
-			   unsigned host_bits, size_t size, bool key_change, void **data)
+			   unsigned host_bits, size_t size, unsigned changes, void **data)
 {
+	bool		keys = (changes & (MOT_KEYS_CHANGE | MOT_UNIQUE_KEYS_CHANGE)) != 0;
+
 	return version_push(s, table, row, command,
-						host_bits << LINK_HOST_SHIFT | (key_change ? LINK_KEYED : 0), size,
-						J_UPDATE, key_change, data);
+						host_bits << LINK_HOST_SHIFT | (keys ? LINK_KEYED : 0), size,
+						J_UPDATE, keys, (changes & MOT_UNIQUE_KEYS_CHANGE) != 0, data);
 }
 
 mot_status
 mot_row_delete(mot_session *s, mot_table *table, mot_row *row, uint32_t command)
 {
-	return version_push(s, table, row, command, LINK_TOMBSTONE, 0, J_DELETE, false, NULL);
+	return version_push(s, table, row, command, LINK_TOMBSTONE, 0, J_DELETE, false, true, NULL);
 }

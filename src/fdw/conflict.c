@@ -97,7 +97,7 @@ update_existing(MotModify *modify, EState *estate, ResultRelInfo *rinfo,
 		if (!ExecBRUpdateTriggers(estate, &mtstate->mt_epqstate, rinfo, NULL,
 								  oldtuple, slot, NULL))
 			return NULL;
-		if (MotWriterLock(modify->writer, row, current, false, MOT_LOCK_WAIT,
+		if (MotWriterLock(modify->writer, row, current, MOT_MODE_CHANGE, MOT_LOCK_WAIT,
 						  &newest) != MOT_LOCKED)
 			ereport(ERROR,
 					(errcode(ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION),
@@ -162,7 +162,7 @@ MotInsertOnConflict(MotModify *modify, EState *estate, ResultRelInfo *rinfo,
 		if (current == NULL)
 			continue;			/* deleted meanwhile */
 
-		switch (MotWriterLock(modify->writer, conflict, current, false, MOT_LOCK_WAIT, &newest))
+		switch (MotWriterLock(modify->writer, conflict, current, MOT_MODE_CHANGE, MOT_LOCK_WAIT, &newest))
 		{
 			case MOT_LOCKED:
 				check_visible(modify, estate, conflict, current);

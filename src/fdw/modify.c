@@ -461,7 +461,9 @@ lock_planned_row(MotModify *modify, ResultRelInfo *rinfo, TupleTableSlot *planSl
 		return false;
 	}
 
-	switch (MotWriterLock(modify->writer, *row, seen, false, MOT_LOCK_WAIT, &newest))
+	switch (MotWriterLock(modify->writer, *row, seen,
+						  modify->mtstate->operation == CMD_DELETE ? MOT_MODE_DELETE : MOT_MODE_CHANGE,
+						  MOT_LOCK_WAIT, &newest))
 	{
 		case MOT_LOCKED:
 			*current = seen;

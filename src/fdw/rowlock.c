@@ -7,9 +7,7 @@
  * of the plan.  A row that has changed since our snapshot is returned in its
  * newest version, and the server checks it again.
  *
- * There is one kind of row lock: FOR SHARE, FOR KEY SHARE and FOR NO KEY UPDATE
- * exclude each other as FOR UPDATE does.  That is stricter than needed, never
- * less.
+ * The strengths exclude each other as heap's do (see engine/share.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -36,6 +34,22 @@ MotGetForeignRowMarkType(RangeTblEntry *rte, LockClauseStrength strength)
 			return ROW_MARK_EXCLUSIVE;
 	}
 	return ROW_MARK_COPY;		/* keep compiler quiet */
+}
+
+static mot_row_mode
+lock_mode(RowMarkType type)
+{
+	switch (type)
+	{
+		case ROW_MARK_KEYSHARE:
+			return MOT_MODE_KEY_SHARE;
+		case ROW_MARK_SHARE:
+			return MOT_MODE_SHARE;
+		case ROW_MARK_NOKEYEXCLUSIVE:
+			return MOT_MODE_NO_KEY_UPDATE;
+		default:
+			return MOT_MODE_UPDATE;
+	}
 }
 
 void
@@ -84,7 +98,7 @@ MotRefetchForeignRow(EState *estate, ExecRowMark *erm, Datum rowid,
 				wait = MOT_LOCK_NOWAIT_ERROR;
 				break;
 		}
-		switch (MotWriterLock(writer, row, version, true, wait, &newest))
+		switch (MotWriterLock(writer, row, version, lock_mode(erm->markType), wait, &newest))
 		{
 			case MOT_LOCKED:
 				break;

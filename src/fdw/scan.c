@@ -275,7 +275,9 @@ MotScanLockRow(MotScan *scan, ExprContext *econtext, ExprState *filter)
 	TupleTableSlot *slot = scan->node->ss.ss_ScanTupleSlot;
 	const mot_version *newest;
 
-	switch (MotWriterLock(scan->writer, scan->row, scan->version, false, MOT_LOCK_WAIT, &newest))
+	switch (MotWriterLock(scan->writer, scan->row, scan->version,
+						  scan->operation == CMD_DELETE ? MOT_MODE_DELETE : MOT_MODE_CHANGE,
+						  MOT_LOCK_WAIT, &newest))
 	{
 		case MOT_LOCKED:
 			return true;

@@ -110,7 +110,7 @@ typedef enum MotLockWait
 } MotLockWait;
 
 extern MotLockResult MotWriterLock(MotWriter *writer, mot_row *row, const mot_version *seen,
-								   bool for_update_clause, MotLockWait wait,
+								   mot_row_mode mode, MotLockWait wait,
 								   const mot_version **newest);
 extern void MotWriterUnlock(MotWriter *writer, mot_row *row);
 

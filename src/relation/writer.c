@@ -266,7 +266,7 @@ MotWriterInsertOrFind(MotWriter *writer, List *arbiters, Datum *values, bool *is
 
 MotLockResult
 MotWriterLock(MotWriter *writer, mot_row *row, const mot_version *seen,
-			  bool for_update_clause, MotLockWait waiting,
+			  mot_row_mode mode, MotLockWait waiting,
 			  const mot_version **newest)
 {
 	MotWait		wait = MOT_WAIT_INIT;
@@ -276,7 +276,7 @@ MotWriterLock(MotWriter *writer, mot_row *row, const mot_version *seen,
 	for (;;)
 	{
 		status = mot_row_lock(writer->session, &writer->view, writer->mr->table, row, seen,
-							  for_update_clause, newest);
+							  mode, newest);
 		if (likely(status != MOT_BUSY))
 			break;
 		if (waiting == MOT_LOCK_SKIP)
@@ -393,6 +393,7 @@ MotWriterUpdate(MotWriter *writer, mot_row *row, const mot_version *old,
 	MotWait		wait = MOT_WAIT_INIT;
 	MotRelation *mr;
 	uint64		changed = 0;	/* one bit for each index */
+	unsigned	changes = 0;
 	unsigned	host_bits;
 	size_t		size;
 	void	   *data;
@@ -412,11 +413,14 @@ MotWriterUpdate(MotWriter *writer, mot_row *row, const mot_version *old,
 			any = column_changed(writer, attnum, values, isnull);
 		for (int i = 0; any && i < mr->nindexes; i++)
 			if (keys_differ(writer, &mr->indexes[i], values, isnull))
+			{
 				changed |= UINT64CONST(1) << i;
+				changes |= mr->indexes[i].unique ? MOT_UNIQUE_KEYS_CHANGE : MOT_KEYS_CHANGE;
+			}
 	}
 
 	while ((status = mot_row_update(writer->session, mr->table, row, writer->command,
-									host_bits, size, changed != 0, &data)) == MOT_BUSY)
+									host_bits, size, changes, &data)) == MOT_BUSY)
 		MotWaitForHolder(writer->rel, &wait);
 	MotWaitDone(writer->rel, &wait);
 	if (unlikely(status != MOT_OK))
@@ -435,6 +439,7 @@ MotWriterUpdate(MotWriter *writer, mot_row *row, const mot_version *old,
 void
 MotWriterDelete(MotWriter *writer, mot_row *row, const mot_version *old)
 {
+	MotWait		wait = MOT_WAIT_INIT;
 	MotRelation *mr;
 	mot_status	status;
 
@@ -443,7 +448,9 @@ MotWriterDelete(MotWriter *writer, mot_row *row, const mot_version *old)
 	if (mr->nindexes > 0)
 		deform_old(writer, old);
 
-	status = mot_row_delete(writer->session, mr->table, row, writer->command);
+	while ((status = mot_row_delete(writer->session, mr->table, row, writer->command)) == MOT_BUSY)
+		MotWaitForHolder(writer->rel, &wait);
+	MotWaitDone(writer->rel, &wait);
 	if (unlikely(status != MOT_OK))
 		MotRaiseStatus(status, writer->rel);
 	for (int i = 0; i < mr->nindexes; i++)

@@ -84,7 +84,7 @@ add_to(mot_session *s, const mot_view *view, uint32_t command, uint64_t id, int6
 
 	if (get(&st, s, view, id, &row, &seen) == NULL)
 		return MOT_NOT_FOUND;
-	status = mot_row_lock(s, view, st.table, row, seen, false, &newest);
+	status = mot_row_lock(s, view, st.table, row, seen, MOT_MODE_CHANGE, &newest);
 	if (status != MOT_OK && status != MOT_CHANGED)
 		return status;
 	old = *(const record *) mot_version_data(newest);
@@ -179,7 +179,7 @@ churner(void *arg)
 			record		r = *(const record *) mot_version_data(seen);
 			const mot_version *newest;
 
-			status = mot_row_lock(s, &v, st.table, row, seen, true, &newest);
+			status = mot_row_lock(s, &v, st.table, row, seen, MOT_MODE_UPDATE, &newest);
 			if (status == MOT_OK)
 			{
 				if (test_random_from(&random) % 2)

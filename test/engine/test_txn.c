@@ -171,17 +171,17 @@ read_committed_waits_and_rechecks(void)
 	w = start(b, MOT_READ_COMMITTED);
 	CHECK(update(&st, a, &v, 1, 1, 11) == MOT_OK);
 	CHECK(get(&st, b, &w, 1, &row, &seen)->value == 10);
-	CHECK(mot_row_lock(b, &w, st.table, row, seen, false, &newest) == MOT_BUSY);
+	CHECK(mot_row_lock(b, &w, st.table, row, seen, MOT_MODE_CHANGE, &newest) == MOT_BUSY);
 	CHECK(mot_session_holder(b).slot == 1 && mot_session_holder(b).host_id == 7);
 	finish(a);
-	CHECK(mot_row_lock(b, &w, st.table, row, seen, false, &newest) == MOT_CHANGED);
+	CHECK(mot_row_lock(b, &w, st.table, row, seen, MOT_MODE_CHANGE, &newest) == MOT_CHANGED);
 	CHECK(((const record *) mot_version_data(newest))->value == 11);
 	mot_row_unlock(b, row);
 	CHECK(!mot_txn_has_work(b));
 	v = start(a, MOT_READ_COMMITTED);
 	CHECK(delete_id(&st, a, &v, 1, 1) == MOT_OK);
 	finish(a);
-	CHECK(mot_row_lock(b, &w, st.table, row, seen, false, &newest) == MOT_DELETED);
+	CHECK(mot_row_lock(b, &w, st.table, row, seen, MOT_MODE_CHANGE, &newest) == MOT_DELETED);
 	finish(b);
 	teardown();
 }
@@ -435,7 +435,7 @@ savepoints(void)
 	fill(5);
 	v = start(a, MOT_READ_COMMITTED);
 	CHECK(get(&st, a, &v, 1, &row, &seen) != NULL);
-	CHECK(mot_row_lock(a, &v, st.table, row, seen, true, &newest) == MOT_OK);
+	CHECK(mot_row_lock(a, &v, st.table, row, seen, MOT_MODE_UPDATE, &newest) == MOT_OK);
 	m1 = mot_txn_mark(a);
 	CHECK(update(&st, a, &v, 1, 1, 111) == MOT_OK);
 	CHECK(update(&st, a, &v, 1, 2, 222) == MOT_OK);
@@ -452,7 +452,7 @@ savepoints(void)
 	CHECK(get(&st, a, &v, 1, NULL, NULL)->value == 10);
 	/* a lock taken before stays when a later request is taken back */
 	CHECK(get(&st, a, &v, 1, &row, &seen) != NULL);
-	CHECK(mot_row_lock(a, &v, st.table, row, seen, true, &newest) == MOT_OK);
+	CHECK(mot_row_lock(a, &v, st.table, row, seen, MOT_MODE_UPDATE, &newest) == MOT_OK);
 	mot_row_unlock(a, row);
 	/* row 2's lock went with the savepoint, row 1's was taken before it */
 	{

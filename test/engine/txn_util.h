@@ -172,7 +172,7 @@ update_row(store *st, mot_session *s, const mot_view *view, uint32_t command,
 	mot_row    *other;
 	bool		id_change,
 				value_change;
-	mot_status	status = mot_row_lock(s, view, st->table, row, seen, false, &newest);
+	mot_status	status = mot_row_lock(s, view, st->table, row, seen, MOT_MODE_CHANGE, &newest);
 
 	if (status != MOT_OK && status != MOT_CHANGED)
 		return status;
@@ -235,7 +235,7 @@ delete_id(store *st, mot_session *s, const mot_view *view, uint32_t command, uin
 
 	if (get(st, s, view, id, &row, &seen) == NULL)
 		return MOT_NOT_FOUND;
-	status = mot_row_lock(s, view, st->table, row, seen, false, &newest);
+	status = mot_row_lock(s, view, st->table, row, seen, MOT_MODE_CHANGE, &newest);
 	if (status != MOT_OK && status != MOT_CHANGED)
 		return status;
 	old = *(const record *) mot_version_data(newest);
