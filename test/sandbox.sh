@@ -60,6 +60,7 @@ sandbox_end()
 			tail -n 20 "$SANDBOX"/*.log >&2 2>/dev/null || true
 		fi
 		sandbox_stop_clusters
+		! mountpoint -q "$SANDBOX/small" || umount -l "$SANDBOX/small"
 		rm -rf "$SANDBOX"
 	fi
 	exit "$status"

@@ -37,7 +37,7 @@ sub new
 		dir => "$PostgreSQL::Test::Utils::tmp_check/$params{name}_notes",
 	}, $class;
 	mkdir $self->{dir};
-	$node->init(allows_streaming => $params{allows_streaming} // 1);
+	$node->init(allows_streaming => $params{allows_streaming} // 1, extra => $params{initdb} // []);
 	$node->append_conf(
 		'postgresql.conf', q{
 shared_preload_libraries = 'mot'
