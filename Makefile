@@ -5,7 +5,8 @@
 #   make deps       install the Debian packages that are missing (root)
 #   make check      all tests, on private servers; installs nothing
 #   make demo       deps, build, install, and a side-by-side run against heap
-#   make bench      figures against heap tables; bench-engine: the engine alone
+#   make bench      figures against heap tables; bench-durability: of logging,
+#                   checkpoints and loading; bench-engine: the engine alone
 #   make indent     lay the sources out as PostgreSQL's are
 #
 # PG_CONFIG=...          another server than the one in PATH
@@ -58,7 +59,7 @@ check-regress check-isolation check-server check-pgtap check-clients: check-%: a
 
 # ----------------------------------------------------------------- figures
 
-.PHONY: demo bench bench-engine
+.PHONY: demo bench bench-durability bench-engine
 
 demo: deps
 	@mkdir -p build
@@ -68,6 +69,9 @@ demo: deps
 
 bench: all
 	@bench/run
+
+bench-durability: all
+	@bench/durability
 
 bench-engine:
 	@$(MAKE) -s -C bench/engine run
