@@ -1,0 +1,649 @@
+/*-------------------------------------------------------------------------
+ *
+ * logger.c
+ *	  What a transaction has changed, written to the log.
+ *
+ * In PRE_COMMIT the engine's journal and what has become of storage are put
+ * into one buffer as operations (record.h); so everything that can fail does
+ * so before anything has been decided.  A MOT-only transaction's record is
+ * inserted in COMMIT: it is the commit.  A mixed one's is inserted at once,
+ * and the server's commit record makes it count.
+ *
+ * When there is more than a piece, pieces go to the log as they fill, and if
+ * the transaction then fails a last record says that they are for nothing.
+ *
+ * The gate (gate.c) is entered before the first record is inserted, so for a
+ * small MOT-only transaction as late as in COMMIT: between PRE_COMMIT and
+ * COMMIT the server may wait for others (NOTIFY does).
+ *
+ * The path of a small transaction allocates nothing and looks nothing up: the
+ * buffer and the tables' decoded definitions are kept by the process.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "access/xloginsert.h"
+#include "miscadmin.h"
+#include "relation/relation.h"
+#include "utils/hsearch.h"
+#include "utils/memutils.h"
+#include "wal/internal.h"
+#include "xact/xact.h"
+
+/* operations between two looks for an interrupt, and resets of row_cxt */
+#define BATCH 1024
+
+/* tables known; with more, all are forgotten */
+#define MAX_KNOWN 1024
+
+/* a buffer that has grown beyond this is not kept */
+#define KEEP_BUFFER (4 * MOT_PIECE_SIZE)
+
+/* what the process knows of a table */
+typedef struct Known
+{
+	uint64		serial;			/* hash key */
+	uint64		stamp;			/* of the definition's bytes */
+	MotDefinition *def;
+	Datum	   *values;			/* columns up to those of the identity index */
+	bool	   *isnull;
+} Known;
+
+/* the transaction that is being logged */
+typedef struct Logging
+{
+	bool		entered;		/* we are in the gate */
+	bool		ready;			/* insert() has a record to write */
+	bool		complete;		/* the last record has been inserted */
+	XLogRecPtr	start;			/* of the first record */
+	XLogRecPtr	stream;			/* of the first piece */
+	List	   *changes;		/* of storage, from MotStorageChanges */
+
+	/* the table of the last operation */
+	mot_table  *table;
+	bool		passed_over;	/* its rows are logged otherwise */
+	MotDefinition *def;
+	int			identity;		/* index, or -1: the whole row */
+	Datum	   *values;
+	bool	   *isnull;
+	Oid			dbid;			/* as the log has it */
+	Oid			relid;
+	uint64		operations;
+} Logging;
+
+static Logging logging;
+static StringInfoData buffer;
+static MotKeyBuffer key_buffer;
+static MemoryContext row_cxt = NULL;	/* for keys of compressed values */
+static HTAB *known_tables = NULL;
+static Known *last_known = NULL;
+
+static void logger_enter(void);
+static void logger_leave(void);
+static void logger_prepare(mot_session *session, TransactionId xid);
+static void logger_insert(mot_session *session);
+static void logger_installed(mot_session *session);
+static void logger_abort(void);
+static void make_memory(void);
+static void log_storage(mot_session *session);
+static void log_whole(mot_session *session, const MotStorageChange *change);
+static void log_new_indexes(void);
+static void log_rows(mot_session *session);
+static void name_table(Oid dbid, Oid relid);
+static void select_table(mot_table *table);
+static bool select_changed(mot_table *table);
+static Known *find_known(mot_table *table);
+static void forget_known(void);
+static void operation_done(int begin);
+static void write_long(void);
+static XLogRecPtr write_record(uint8 info, TimestampTz time, const char *prefix, int prefix_len,
+							   const char *ops, int len);
+static void write_piece(const char *prefix, int prefix_len, const char *ops, int len);
+static void drop_front(int n);
+static void forget_transaction(void);
+
+static const MotXactLog xact_log = {
+	.writable = MotWalCheckWritable,
+	.enter = logger_enter,
+	.leave = logger_leave,
+	.prepare = logger_prepare,
+	.insert = logger_insert,
+	.installed = logger_installed,
+	.abort = logger_abort,
+	.before_snapshot = MotInDoubtBeforeSnapshot
+};
+
+void
+MotLoggerInit(void)
+{
+	MotXactSetLog(&xact_log);
+}
+
+/* -------------------------------------------------------- the steps of a commit */
+
+static void
+logger_enter(void)
+{
+	MotGateEnter(false);
+	logging.entered = true;
+}
+
+static void
+logger_leave(void)
+{
+	MotGateLeave();
+	logging.entered = false;
+}
+
+static void
+logger_prepare(mot_session *session, TransactionId xid)
+{
+	if (unlikely(row_cxt == NULL))
+		make_memory();
+	resetStringInfo(&buffer);
+
+	logging.changes = MotStorageChanges();
+	if (unlikely(logging.changes != NIL))
+		log_storage(session);
+	if (session != NULL && mot_txn_has_writes(session))
+		log_rows(session);
+	if (unlikely(logging.changes != NIL))
+		log_new_indexes();
+
+	/* locks only, or everything was undone by a savepoint */
+	if (buffer.len == 0 && logging.stream == InvalidXLogRecPtr)
+		return;
+
+	if (TransactionIdIsValid(xid))
+	{
+		XLogRecPtr	end;
+
+		if (!logging.entered)
+			logger_enter();
+		end = write_record(MOT_XLOG_MIXED, 0, NULL, 0, buffer.data, buffer.len);
+		logging.complete = true;
+		MotGateLogged(xid, logging.start, end,
+					  XactIsoLevel == XACT_SERIALIZABLE && mot_txn_has_writes(session));
+	}
+	else
+		logging.ready = true;
+}
+
+/* The transaction is committed by this, or has been by the server's record. */
+static void
+logger_insert(mot_session *session)
+{
+	XLogRecPtr	end;
+	uint8		info = MOT_XLOG_COMMIT;
+
+	if (logging.complete)
+		MotGateInstall();
+	if (!logging.ready)
+		return;
+
+	if (!logging.entered)
+		logger_enter();
+	if (synchronous_commit >= SYNCHRONOUS_COMMIT_REMOTE_APPLY)
+		info |= MOT_XLOG_REPLY;
+
+	START_CRIT_SECTION();
+	end = write_record(info, GetCurrentTransactionStopTimestamp(), NULL, 0,
+					   buffer.data, buffer.len);
+	logging.complete = true;
+	MotDurableNote(session, end);
+	END_CRIT_SECTION();
+}
+
+static void
+logger_installed(mot_session *session)
+{
+	ListCell   *lc;
+
+	if (logging.entered)
+		logger_leave();
+
+	/* a table that could not be recovered may be whole again, being new */
+	foreach(lc, logging.changes)
+	{
+		MotStorageChange *change = lfirst(lc);
+
+		if ((change->created || change->dropped) && !change->database)
+			MotStateHeal(change->dbid, change->relid);
+	}
+	forget_transaction();
+}
+
+static void
+logger_abort(void)
+{
+	if (logging.stream != InvalidXLogRecPtr && !logging.complete)
+		(void) write_record(MOT_XLOG_FORGET, 0, NULL, 0, NULL, 0);
+	if (logging.entered)
+		logger_leave();
+	forget_transaction();
+}
+
+static void
+forget_transaction(void)
+{
+	memset(&logging, 0, sizeof(logging));
+	if (unlikely(buffer.maxlen > KEEP_BUFFER))
+	{
+		pfree(buffer.data);
+		buffer.data = NULL;
+		buffer.maxlen = 0;
+		MemoryContextDelete(row_cxt);
+		row_cxt = NULL;
+	}
+}
+
+static void
+make_memory(void)
+{
+	MemoryContext oldcxt = MemoryContextSwitchTo(TopMemoryContext);
+
+	if (buffer.data == NULL)
+		initStringInfo(&buffer);
+	if (key_buffer.data == NULL)
+		MotKeyBufferInit(&key_buffer, TopMemoryContext);
+	row_cxt = AllocSetContextCreate(TopMemoryContext, "MOT redo", ALLOCSET_DEFAULT_SIZES);
+	MemoryContextSwitchTo(oldcxt);
+}
+
+/* ----------------------------------------------------------------- storage */
+
+/* What goes, what is new with its rows, what is defined otherwise. */
+static void
+log_storage(mot_session *session)
+{
+	ListCell   *lc;
+	int			begin;
+
+	foreach(lc, logging.changes)
+	{
+		MotStorageChange *change = lfirst(lc);
+
+		if (!change->dropped)
+			continue;
+		if (!change->database)
+			name_table(change->dbid, change->relid);
+		begin = buffer.len;
+		if (change->database)
+			MotRecordOid(&buffer, MOT_OP_DROP_DATABASE, change->dbid);
+		else
+			MotRecordOid(&buffer, MOT_OP_DROP, InvalidOid);
+		operation_done(begin);
+	}
+
+	foreach(lc, logging.changes)
+	{
+		MotStorageChange *change = lfirst(lc);
+
+		if (change->created)
+			log_whole(session, change);
+	}
+
+	foreach(lc, logging.changes)
+	{
+		MotStorageChange *change = lfirst(lc);
+
+		if (change->dropped || change->created)
+			continue;
+		name_table(change->dbid, change->relid);
+		begin = buffer.len;
+		MotRecordDefinition(&buffer, MOT_OP_DEFINE, change->definition, change->definition_len);
+		operation_done(begin);
+	}
+}
+
+/* However its rows came to be what they are. */
+static void
+log_whole(mot_session *session, const MotStorageChange *change)
+{
+	MotDefinition *def = MotDefinitionDecode(change->definition, change->definition_len,
+											 CurrentMemoryContext);
+	mot_ts		held = mot_snapshot_held(session);
+	mot_build	build;
+	mot_row    *row;
+	const mot_version *version;
+	int			begin;
+
+	name_table(change->dbid, change->relid);
+	begin = buffer.len;
+	MotRecordDefinition(&buffer, MOT_OP_CREATE, change->definition, change->definition_len);
+	operation_done(begin);
+
+	/* versions stay while we look; an error ends the transaction, and its snapshots */
+	(void) mot_snapshot_take(session);
+	mot_build_rows(session, &build, change->table);
+	while (mot_build_next(&build, &row, &version))
+	{
+		begin = buffer.len;
+		MotRecordInsert(&buffer, mot_version_host_bits(version), mot_version_data(version),
+						MotDefinitionRowSize(def, version));
+		operation_done(begin);
+	}
+	mot_snapshot_hold(session, held);
+	MotDefinitionFree(def);
+}
+
+static void
+log_new_indexes(void)
+{
+	ListCell   *lc;
+
+	foreach(lc, logging.changes)
+	{
+		MotStorageChange *change = lfirst(lc);
+		ListCell   *lc2;
+
+		if (change->dropped || change->created)
+			continue;
+		foreach(lc2, change->new_indexes)
+		{
+			int			begin;
+
+			name_table(change->dbid, change->relid);
+			begin = buffer.len;
+			MotRecordOid(&buffer, MOT_OP_INDEX, lfirst_oid(lc2));
+			operation_done(begin);
+		}
+	}
+}
+
+/* -------------------------------------------------------------------- rows */
+
+static void
+log_rows(mot_session *session)
+{
+	MemoryContext oldcxt = MemoryContextSwitchTo(row_cxt);
+	uint64		pos = 0;
+	mot_change	change;
+
+	while (mot_txn_next_change(session, &pos, &change))
+	{
+		const mot_version *before = change.before;
+		const mot_version *after = change.after;
+		const MotDefinition *def;
+		const void *key = NULL;
+		size_t		key_len = 0;
+		int			begin;
+
+		if (change.table != logging.table)
+			select_table(change.table);
+		if (unlikely(logging.passed_over))
+			continue;
+		def = logging.def;
+
+		begin = buffer.len;
+		if (change.kind == MOT_CHANGE_INSERT)
+			MotRecordInsert(&buffer, mot_version_host_bits(after), mot_version_data(after),
+							MotDefinitionRowSize(def, after));
+		else
+		{
+			if (likely(logging.identity >= 0))
+			{
+				bool		has_null;
+
+				MotRowDeform(def->desc, before, def->indexes[logging.identity].key->max_attnum,
+							 logging.values, logging.isnull);
+				MotDefinitionKey(def, logging.identity, logging.values, logging.isnull,
+								 &key_buffer, &has_null);
+				key = key_buffer.data;
+				key_len = key_buffer.len;
+			}
+			if (change.kind == MOT_CHANGE_UPDATE)
+				MotRecordUpdate(&buffer, key, key_len,
+								mot_version_host_bits(before), mot_version_data(before),
+								MotDefinitionRowSize(def, before),
+								mot_version_host_bits(after), mot_version_data(after),
+								MotDefinitionRowSize(def, after));
+			else
+				MotRecordDelete(&buffer, key, key_len,
+								mot_version_host_bits(before), mot_version_data(before),
+								key != NULL ? 0 : MotDefinitionRowSize(def, before));
+		}
+		operation_done(begin);
+	}
+
+	MemoryContextSwitchTo(oldcxt);
+	MemoryContextReset(row_cxt);
+}
+
+/* ------------------------------------------------------------------ tables */
+
+static void
+name_table(Oid dbid, Oid relid)
+{
+	int			begin = buffer.len;
+
+	if (logging.dbid == dbid && logging.relid == relid)
+		return;
+	MotRecordTable(&buffer, dbid, relid);
+	operation_done(begin);
+	logging.dbid = dbid;
+	logging.relid = relid;
+}
+
+/* The changes that follow are of this table. */
+static void
+select_table(mot_table *table)
+{
+	logging.table = table;
+	logging.passed_over = false;
+	if (likely(logging.changes == NIL) || !select_changed(table))
+	{
+		Known	   *known = find_known(table);
+
+		logging.def = known->def;
+		logging.identity = known->def->identity;
+		logging.values = known->values;
+		logging.isnull = known->isnull;
+	}
+	if (!logging.passed_over)
+		name_table(mot_table_host_db(table), mot_table_host_id(table));
+}
+
+/*
+ * A table that this transaction has changed otherwise, too?  Rows of storage
+ * that is new have been logged; those of storage that goes need not be; in a
+ * table that has another definition now, that one is in force.
+ */
+static bool
+select_changed(mot_table *table)
+{
+	ListCell   *lc;
+
+	foreach(lc, logging.changes)
+	{
+		MotStorageChange *change = lfirst(lc);
+		MemoryContext oldcxt;
+		MotDefinition *def;
+		int			n;
+
+		if (list_member_ptr(change->gone, table) || (change->table == table && change->created))
+		{
+			logging.passed_over = true;
+			return true;
+		}
+		if (change->table != table)
+			continue;
+
+		/* decoded as often as the journal comes back to it: it is rare */
+		oldcxt = MemoryContextSwitchTo(TopTransactionContext);
+		def = MotDefinitionDecode(change->definition, change->definition_len,
+								  TopTransactionContext);
+		logging.def = def;
+		logging.identity = def->identity;
+		if (def->identity >= 0 &&
+			list_member_oid(change->new_indexes, def->indexes[def->identity].indexoid))
+			logging.identity = -1;
+		n = Max(def->desc->natts, 1);
+		logging.values = palloc(n * sizeof(Datum));
+		logging.isnull = palloc(n * sizeof(bool));
+		MemoryContextSwitchTo(oldcxt);
+		return true;
+	}
+	return false;
+}
+
+/*
+ * Our lock on the table keeps its definition as it is.  (The stamp tells
+ * whether it is the one we have seen; its address would not.)
+ */
+static Known *
+find_known(mot_table *table)
+{
+	uint64		serial = mot_table_serial(table);
+	size_t		len;
+	const void *bytes = mot_table_definition(table, &len);
+	Known	   *known;
+	MotDefinition *def;
+	bool		found;
+
+	if (unlikely(bytes == NULL))
+		elog(ERROR, "memory-optimized table %u has no definition", mot_table_host_id(table));
+
+	if (likely(last_known != NULL && last_known->serial == serial &&
+			   last_known->stamp == MotDefinitionStamp(bytes)))
+		return last_known;
+
+	if (known_tables == NULL)
+	{
+		HASHCTL		ctl;
+
+		ctl.keysize = sizeof(uint64);
+		ctl.entrysize = sizeof(Known);
+		ctl.hcxt = TopMemoryContext;
+		known_tables = hash_create("MOT tables logged", 64, &ctl,
+								   HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	}
+	known = hash_search(known_tables, &serial, HASH_FIND, NULL);
+	if (known != NULL && known->stamp == MotDefinitionStamp(bytes))
+	{
+		last_known = known;
+		return known;
+	}
+
+	if (known == NULL && hash_get_num_entries(known_tables) >= MAX_KNOWN)
+		forget_known();
+	def = MotDefinitionDecode(bytes, len, TopMemoryContext);
+	known = hash_search(known_tables, &serial, HASH_ENTER, &found);
+	if (found)
+		MotDefinitionFree(known->def);
+	known->stamp = def->stamp;
+	known->def = def;
+	known->values = MemoryContextAlloc(def->cxt, Max(def->desc->natts, 1) * sizeof(Datum));
+	known->isnull = MemoryContextAlloc(def->cxt, Max(def->desc->natts, 1) * sizeof(bool));
+	last_known = known;
+	return known;
+}
+
+static void
+forget_known(void)
+{
+	HASH_SEQ_STATUS status;
+	Known	   *known;
+
+	last_known = NULL;
+	hash_seq_init(&status, known_tables);
+	while ((known = hash_seq_search(&status)) != NULL)
+	{
+		MotDefinitionFree(known->def);
+		(void) hash_search(known_tables, &known->serial, HASH_REMOVE, NULL);
+	}
+}
+
+/* ------------------------------------------------------------------ pieces */
+
+/* An operation has been put into the buffer, from "begin" to its end. */
+static void
+operation_done(int begin)
+{
+	if (unlikely(buffer.len > MOT_PIECE_SIZE))
+	{
+		if (begin > 0)
+		{
+			write_piece(NULL, 0, buffer.data, begin);
+			drop_front(begin);
+		}
+		if (buffer.len > MOT_PIECE_SIZE)
+			write_long();
+	}
+	if (unlikely(++logging.operations % BATCH == 0))
+	{
+		MemoryContextReset(row_cxt);
+		CHECK_FOR_INTERRUPTS();
+	}
+}
+
+/* The buffer holds one operation that is larger than a piece; what is left of it stays. */
+static void
+write_long(void)
+{
+	char		prefix[16];
+	char	   *p = prefix;
+	uint32		len = (uint32) buffer.len;
+	int			prefix_len;
+	int			written;
+
+	*p++ = MOT_OP_LONG;
+	for (; len >= 0x80; len >>= 7)
+		*p++ = (char) (len | 0x80);
+	*p++ = (char) len;
+	prefix_len = (int) (p - prefix);
+
+	written = MOT_PIECE_SIZE - prefix_len;
+	write_piece(prefix, prefix_len, buffer.data, written);
+	while (buffer.len - written > MOT_PIECE_SIZE)
+	{
+		write_piece(NULL, 0, buffer.data + written, MOT_PIECE_SIZE);
+		written += MOT_PIECE_SIZE;
+		CHECK_FOR_INTERRUPTS();
+	}
+	drop_front(written);
+}
+
+static void
+drop_front(int n)
+{
+	buffer.len -= n;
+	memmove(buffer.data, buffer.data + n, buffer.len);
+}
+
+static void
+write_piece(const char *prefix, int prefix_len, const char *ops, int len)
+{
+	if (!logging.entered)
+	{
+		MotGateEnter(true);
+		logging.entered = true;
+	}
+	(void) write_record(MOT_XLOG_PIECE, 0, prefix, prefix_len, ops, len);
+	if (logging.stream == InvalidXLogRecPtr)
+		logging.stream = logging.start;
+}
+
+static XLogRecPtr
+write_record(uint8 info, TimestampTz time, const char *prefix, int prefix_len,
+			 const char *ops, int len)
+{
+	MotRecordHeader header;
+	XLogRecPtr	end;
+
+	header.stream = logging.stream;
+	header.time = time;
+	XLogBeginInsert();
+	XLogRegisterData((char *) &header, sizeof(header));
+	if (prefix_len > 0)
+		XLogRegisterData(unconstify(char *, prefix), prefix_len);
+	if (len > 0)
+		XLogRegisterData(unconstify(char *, ops), len);
+	end = XLogInsert(MOT_RMGR_ID, info);
+	if (logging.start == InvalidXLogRecPtr)
+		logging.start = ProcLastRecPtr;
+	return end;
+}

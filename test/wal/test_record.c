@@ -1,0 +1,430 @@
+/*-------------------------------------------------------------------------
+ *
+ * test_record.c
+ *	  Operations of redo records: what is written is what is read, and what is
+ *	  damaged is told, or at least read only where there is something.
+ *
+ * Bytes to be taken apart end where a page ends that is followed by one that
+ * cannot be read.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "wal/record.h"
+
+/* not the server's own */
+#undef printf
+#undef fprintf
+
+#define MAX_ROW 3000
+#define GUARDED (1024 * 1024)
+
+static int	tests = 0;
+static bool failed = false;
+static uint64 state = 88172645463325252;
+
+static char *guard;				/* the end of what can be read */
+
+static uint32
+next_random(uint32 n)
+{
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return (uint32) (state >> 16) % n;
+}
+
+static void
+ok(bool good, const char *what)
+{
+	tests++;
+	if (!good)
+		failed = true;
+	printf("%s %d - %s\n", good ? "ok" : "not ok", tests, what);
+}
+
+static void
+make_guard(void)
+{
+	long		page = sysconf(_SC_PAGESIZE);
+	char	   *p = mmap(NULL, GUARDED + page, PROT_READ | PROT_WRITE,
+						 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED || mprotect(p + GUARDED, page, PROT_NONE) != 0)
+	{
+		perror("mmap");
+		exit(1);
+	}
+	guard = p + GUARDED;
+}
+
+/* the bytes where nothing can be read behind them */
+static char *
+guarded(const char *bytes, size_t len)
+{
+	if (len > GUARDED)
+		abort();
+	return memcpy(guard - len, bytes, len);
+}
+
+static size_t
+random_row(char *row)
+{
+	size_t		size = next_random(10) == 0 ? next_random(MAX_ROW) : next_random(160);
+
+	for (size_t i = 0; i < size; i++)
+		row[i] = (char) next_random(next_random(2) ? 2 : 256);
+	return size;
+}
+
+/* what an update does to a row: single bytes, runs, another length, nothing, everything */
+static size_t
+changed_row(const char *old, size_t old_size, char *row)
+{
+	size_t		size = old_size;
+
+	memcpy(row, old, old_size);
+	switch (next_random(5))
+	{
+		case 0:
+			return random_row(row);
+		case 1:
+			return size;
+		case 2:
+			size = next_random(MAX_ROW);
+			for (size_t i = old_size; i < size; i++)
+				row[i] = (char) next_random(256);
+			break;
+	}
+	for (uint32 n = next_random(6); n > 0 && size > 0; n--)
+	{
+		size_t		at = next_random((uint32) size);
+		size_t		len = Min(1 + next_random(20), size - at);
+
+		for (size_t i = 0; i < len; i++)
+			row[at + i] = (char) next_random(256);
+	}
+	return size;
+}
+
+/* --------------------------------------------------------------- both ways */
+
+typedef struct Expected
+{
+	MotOp		op;
+	Oid			dbid,
+				oid;
+	unsigned	host_bits,
+				old_host_bits;
+	size_t		key_len;
+	char		key[64];
+	size_t		old_size,
+				size;
+	char		old[MAX_ROW];
+	char		row[MAX_ROW];
+} Expected;
+
+static void
+write_random(StringInfo buf, Expected *e)
+{
+	static const MotOp ops[] = {MOT_OP_TABLE, MOT_OP_CREATE, MOT_OP_DEFINE, MOT_OP_INDEX, MOT_OP_DROP,
+		MOT_OP_DROP_DATABASE, MOT_OP_INSERT, MOT_OP_UPDATE, MOT_OP_UPDATE, MOT_OP_UPDATE, MOT_OP_DELETE
+	};
+
+	memset(e, 0, offsetof(Expected, key));
+	e->op = ops[next_random(lengthof(ops))];
+	e->dbid = next_random(UINT32_MAX);
+	e->oid = next_random(UINT32_MAX);
+	e->host_bits = next_random(1 << MOT_HOST_BITS);
+	e->old_host_bits = next_random(1 << MOT_HOST_BITS);
+	e->key_len = next_random(2) ? 1 + next_random(sizeof(e->key) - 1) : 0;
+	for (size_t i = 0; i < e->key_len; i++)
+		e->key[i] = (char) next_random(256);
+	e->old_size = random_row(e->old);
+	e->size = changed_row(e->old, e->old_size, e->row);
+
+	switch (e->op)
+	{
+		case MOT_OP_TABLE:
+			MotRecordTable(buf, e->dbid, e->oid);
+			break;
+		case MOT_OP_CREATE:
+		case MOT_OP_DEFINE:
+			MotRecordDefinition(buf, e->op, e->row, e->size);
+			break;
+		case MOT_OP_INDEX:
+		case MOT_OP_DROP:
+			MotRecordOid(buf, e->op, e->oid);
+			break;
+		case MOT_OP_DROP_DATABASE:
+			MotRecordOid(buf, e->op, e->dbid);
+			break;
+		case MOT_OP_INSERT:
+			MotRecordInsert(buf, e->host_bits, e->row, e->size);
+			break;
+		case MOT_OP_UPDATE:
+			MotRecordUpdate(buf, e->key_len > 0 ? e->key : NULL, e->key_len, e->old_host_bits,
+							e->old, e->old_size, e->host_bits, e->row, e->size);
+			break;
+		default:
+			MotRecordDelete(buf, e->key_len > 0 ? e->key : NULL, e->key_len, e->old_host_bits,
+							e->old, e->old_size);
+			break;
+	}
+}
+
+static bool
+same_bytes(const char *a, size_t a_len, const char *b, size_t b_len)
+{
+	return a_len == b_len && memcmp(a, b, a_len) == 0;
+}
+
+static bool
+same_identity(const Expected *e, const MotOpData *op)
+{
+	if (e->key_len > 0)
+		return op->key != NULL && same_bytes(e->key, e->key_len, op->key, op->key_len);
+	return op->key == NULL && op->old_host_bits == e->old_host_bits &&
+		same_bytes(e->old, e->old_size, op->old_bytes, op->old_len);
+}
+
+static bool
+is_expected(const Expected *e, const MotOpData *op)
+{
+	char		row[MAX_ROW];
+
+	if (op->op != e->op)
+		return false;
+	switch (e->op)
+	{
+		case MOT_OP_TABLE:
+			return op->dbid == e->dbid && op->oid == e->oid;
+		case MOT_OP_CREATE:
+		case MOT_OP_DEFINE:
+			return same_bytes(e->row, e->size, op->bytes, op->len);
+		case MOT_OP_INDEX:
+			return op->oid == e->oid;
+		case MOT_OP_DROP:
+			return true;
+		case MOT_OP_DROP_DATABASE:
+			return op->dbid == e->dbid;
+		case MOT_OP_INSERT:
+			return op->host_bits == e->host_bits &&
+				same_bytes(e->row, e->size, op->bytes, op->len);
+		case MOT_OP_UPDATE:
+			return same_identity(e, op) && op->host_bits == e->host_bits &&
+				op->new_len == e->size &&
+				MotRecordPatch(op, e->old, e->old_size, row) &&
+				memcmp(row, e->row, e->size) == 0;
+		default:
+			return same_identity(e, op);
+	}
+}
+
+static void
+test_both_ways(void)
+{
+	static Expected expected[50];
+	bool		good = true;
+	bool		small = true;
+
+	for (int round = 0; round < 2000 && good; round++)
+	{
+		StringInfoData buf;
+		int			n = 1 + next_random(lengthof(expected));
+		const char *p;
+		const char *error;
+		MotOpData	op;
+
+		initStringInfo(&buf);
+		for (int i = 0; i < n; i++)
+		{
+			int			begin = buf.len;
+			Expected   *e = &expected[i];
+
+			write_random(&buf, e);
+			if (buf.len - begin > 64 + e->key_len + e->old_size + e->size + e->size / 64)
+				small = false;
+		}
+		p = guarded(buf.data, buf.len);
+		for (int i = 0; i < n && good; i++)
+			good = MotRecordNext(&p, guard, &op, &error) && is_expected(&expected[i], &op);
+		good = good && p == guard && !MotRecordNext(&p, guard, &op, &error) && error == NULL;
+		free(buf.data);
+	}
+	ok(good, "operations are read as they were written");
+	ok(small, "none is much larger than the row");
+}
+
+static void
+test_size_of_updates(void)
+{
+	char		old[96];
+	char		row[96];
+	StringInfoData buf;
+
+	for (int i = 0; i < 96; i++)
+		old[i] = (char) i;
+	memcpy(row, old, sizeof(row));
+	row[8] = 100;
+	row[9] = 101;
+	initStringInfo(&buf);
+	MotRecordUpdate(&buf, "\200\0\0\7", 4, 4, old, sizeof(old), 4, row, sizeof(row));
+	/* kind, key with length, host bits, size, what is kept, 2 bytes with length, what is kept, nothing */
+	ok(buf.len == 1 + 5 + 1 + 1 + 1 + 3 + 2, "a changed counter takes a few bytes");
+
+	buf.len = 0;
+	MotRecordUpdate(&buf, "\200\0\0\7", 4, 4, old, sizeof(old), 4, old, sizeof(old));
+	ok(buf.len == 1 + 5 + 1 + 1 + 2, "an update that changes nothing, too");
+	free(buf.data);
+}
+
+/* ------------------------------------------------------------------ damage */
+
+/* how often damage was noticed is of no interest; what is read is */
+static void
+read_all(const char *p)
+{
+	MotOpData	op;
+	const char *error;
+	char		old[MAX_ROW];
+
+	memset(old, 0, sizeof(old));
+	while (MotRecordNext(&p, guard, &op, &error))
+	{
+		volatile char sum = 0;
+
+		for (size_t i = 0; i < op.len; i++)
+			sum += op.bytes[i];
+		for (size_t i = 0; i < op.key_len; i++)
+			sum += op.key[i];
+		for (size_t i = 0; i < op.old_len; i++)
+			sum += op.old_bytes[i];
+		if (op.op == MOT_OP_UPDATE && op.new_len <= GUARDED)
+		{
+			char	   *row = malloc(op.new_len + 1);
+
+			(void) MotRecordPatch(&op, old, next_random(sizeof(old)), row);
+			free(row);
+		}
+		if (p > guard)
+			abort();
+	}
+}
+
+static void
+test_damage(void)
+{
+	static Expected expected;
+
+	for (int round = 0; round < 20000; round++)
+	{
+		StringInfoData buf;
+		char	   *p;
+		size_t		len;
+
+		initStringInfo(&buf);
+		for (int n = 1 + next_random(4); n > 0; n--)
+			write_random(&buf, &expected);
+		len = next_random(2) ? buf.len : next_random(buf.len + 1);
+		p = guarded(buf.data, len);
+		for (uint32 n = next_random(4); n > 0 && len > 0; n--)
+		{
+			/* rather where the lengths are */
+			size_t		within = next_random(2) && len > 16 ? 16 : len;
+
+			p[next_random((uint32) within)] = (char) next_random(256);
+		}
+		read_all(p);
+		free(buf.data);
+	}
+	for (int round = 0; round < 100000; round++)
+	{
+		char		bytes[64];
+		size_t		len = next_random(sizeof(bytes));
+
+		for (size_t i = 0; i < len; i++)
+			bytes[i] = (char) next_random(next_random(2) ? 16 : 256);
+		read_all(guarded(bytes, len));
+	}
+	ok(true, "damaged operations are not read beyond their end");
+}
+
+static void
+test_truncated(void)
+{
+	static Expected expected;
+	bool		good = true;
+
+	for (int round = 0; round < 3000 && good; round++)
+	{
+		StringInfoData buf;
+		const char *p;
+		const char *error;
+		MotOpData	op;
+
+		initStringInfo(&buf);
+		write_random(&buf, &expected);
+		p = guarded(buf.data, next_random(buf.len));
+		if (p < guard)
+			good = !MotRecordNext(&p, guard, &op, &error) && error != NULL;
+		free(buf.data);
+	}
+	ok(good, "an operation that is cut short is told");
+}
+
+static void
+test_long(void)
+{
+	static Expected expected;
+	StringInfoData buf;
+	StringInfoData all;
+	const char *p;
+	const char *begin;
+	const char *error;
+	MotOpData	op;
+	bool		good = true;
+
+	for (int round = 0; round < 3000 && good; round++)
+	{
+		uint32		len;
+
+		initStringInfo(&buf);
+		initStringInfo(&all);
+		write_random(&buf, &expected);
+		enlargeStringInfo(&all, buf.len + 16);
+		all.data[all.len++] = MOT_OP_LONG;
+		for (len = buf.len; len >= 0x80; len >>= 7)
+			all.data[all.len++] = (char) (len | 0x80);
+		all.data[all.len++] = (char) len;
+		memcpy(all.data + all.len, buf.data, buf.len);
+		all.len += buf.len;
+
+		p = guarded(all.data, all.len);
+		good = MotRecordNext(&p, guard, &op, &error) && is_expected(&expected, &op) && p == guard;
+
+		/* its first piece only */
+		p = begin = guarded(all.data, all.len - 1 - next_random(buf.len));
+		good = good && !MotRecordNext(&p, guard, &op, &error) && error != NULL && p == begin;
+		free(buf.data);
+		free(all.data);
+	}
+	ok(good, "a long operation is read when all of it is there");
+}
+
+int
+main(void)
+{
+	make_guard();
+	test_both_ways();
+	test_size_of_updates();
+	test_truncated();
+	test_damage();
+	test_long();
+	printf("1..%d\n", tests);
+	return failed ? 1 : 0;
+}
