@@ -1,0 +1,238 @@
+# Reads of a hot standby while replay goes on: statements see whole
+# transactions and a prefix of the commits; remote_apply means visible; a
+# standby that cannot keep up says why it stops.
+
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $primary = PostgreSQL::Test::Cluster->new('primary');
+$primary->init(allows_streaming => 1);
+$primary->append_conf(
+	'postgresql.conf', q{
+autovacuum = off
+fsync = off
+shared_preload_libraries = 'mot'
+mot.max_memory = '128MB'
+max_connections = 40
+wal_keep_size = '64MB'
+});
+$primary->start;
+$primary->safe_psql(
+	'postgres', q{
+	CREATE EXTENSION mot;
+	CREATE TABLE cold (id int PRIMARY KEY, v int);
+	CREATE FOREIGN TABLE hot (id int PRIMARY KEY, v int) SERVER mot_server;
+	CREATE FOREIGN TABLE log (n int) SERVER mot_server;
+	CREATE FOREIGN TABLE emptied (n int PRIMARY KEY) SERVER mot_server;
+	CREATE TABLE cold_emptied (n int PRIMARY KEY);
+	INSERT INTO cold SELECT i, 100 FROM generate_series(1, 20) i;
+	INSERT INTO hot SELECT i, 100 FROM generate_series(1, 20) i;
+	CREATE FUNCTION total() RETURNS bigint LANGUAGE plpgsql AS $$
+	BEGIN
+		RETURN (SELECT (SELECT sum(v) FROM cold) + (SELECT sum(v) FROM hot));
+	END $$;
+});
+$primary->backup('base');
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($primary, 'base', has_streaming => 1);
+$standby->start;
+
+# ------------------------------------------------------------- concurrent reads
+
+# Writers on the primary in the background, readers on the standby.
+my $scripts = $primary->basedir;
+append_to_file("$scripts/mixed.sql", q{
+\set x random(1, 20)
+\set y random(1, 20)
+BEGIN;
+UPDATE cold SET v = v - 1 WHERE id = :x;
+UPDATE hot SET v = v + 1 WHERE id = :y;
+COMMIT;
+});
+append_to_file("$scripts/hot.sql", q{
+\set x random(1, 10)
+\set y random(11, 20)
+BEGIN;
+UPDATE hot SET v = v - 5 WHERE id = :x;
+UPDATE hot SET v = v + 5 WHERE id = :y;
+INSERT INTO log VALUES (5), (-5);
+COMMIT;
+});
+append_to_file("$scripts/ddl.sql", q{
+BEGIN;
+TRUNCATE emptied, cold_emptied;
+INSERT INTO emptied SELECT generate_series(1, 50);
+INSERT INTO cold_emptied SELECT generate_series(1, 50);
+COMMIT;
+\sleep 20 ms
+});
+
+sub write_in_background
+{
+	my ($seconds) = @_;
+	return map {
+		my ($out, $err);
+		my $h = IPC::Run::start(
+			[ 'pgbench', '--no-vacuum', '--client=' . $_->[1], "--time=$seconds", '--max-tries=10', "--file=$scripts/$_->[0].sql", $primary->connstr('postgres') ],
+			'>', \$out, '2>', \$err);
+		[ $h, \$err ]
+	} ([ 'mixed', 3 ], [ 'hot', 2 ], [ 'ddl', 1 ]);
+}
+
+my $half = q{
+\if :half
+SELECT 'half of a transaction: ' || :s / 0;
+\endif
+};
+my %readers = (
+	'01_statement@4' => q{
+SELECT s, s <> 4000 AS half FROM (SELECT (SELECT sum(v) FROM cold) + (SELECT sum(v) FROM hot) AS s) q \gset
+} . $half,
+	'02_function@2' => q{
+SELECT s, s <> 4000 AS half FROM (SELECT total() AS s) q \gset
+} . $half,
+	'03_join@2' => q{
+SELECT sum(c.v + h.v) AS s, sum(c.v + h.v) <> 4000 AS half FROM cold c JOIN hot h USING (id) \gset
+} . $half,
+	'04_repeatable@2' => q{
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT sum(v) AS cold FROM cold \gset
+SELECT sum(v) + :cold AS s, sum(v) + :cold <> 4000 AS half FROM hot \gset
+COMMIT;
+} . $half,
+	'05_hot_only@2' => q{
+SELECT coalesce(sum(n), 0) AS s, coalesce(sum(n), 0) <> 0 AS half FROM log \gset
+} . $half,
+	'06_emptied@2' => q{
+SELECT s, s <> 0 AS half FROM (SELECT (SELECT count(*) FROM emptied) - (SELECT count(*) FROM cold_emptied) AS s) q \gset
+} . $half);
+
+for my $protocol ('simple', 'prepared')
+{
+	my @writers = write_in_background(6);
+	$standby->pgbench(
+		"--no-vacuum --client=6 --jobs=2 --time=4 --max-tries=100 --protocol=$protocol",
+		0,
+		[ qr{number of failed transactions: 0 } ],
+		[ qr{^$} ],
+		"reads of the standby, $protocol protocol",
+		{ map { ($protocol . $_ => $readers{$_}) } keys %readers });
+	foreach my $w (@writers)
+	{
+		$w->[0]->finish;
+		is(${ $w->[1] }, '', 'a writer had no trouble');
+	}
+}
+$primary->wait_for_catchup($standby, 'replay');
+my $sums = 'SELECT (SELECT sum(v) FROM cold), (SELECT md5(string_agg(h::text, \' \' ORDER BY id)) FROM hot h), (SELECT count(*) || \' \' || sum(n) FROM log)';
+is($standby->safe_psql('postgres', $sums), $primary->safe_psql('postgres', $sums), 'in the end both have the same');
+cmp_ok($standby->safe_psql('postgres', 'SELECT count(*) FROM log'), '>', 100, 'and something was done');
+
+# --------------------------------------------------- a snapshot stays what it is
+
+my $reader = IPC::Run::start(
+	[ 'psql', '-XAtq', '-d', $standby->connstr('postgres') ],
+	'<', \my $in, '>', \my $out, '2>', \my $err, IPC::Run::timeout(60));
+
+sub ask
+{
+	my ($sql) = @_;
+	$out = '';
+	$in .= "$sql; SELECT 'done';\n";
+	$reader->pump until $out =~ /done\n/;
+	return $out =~ s/done\n//r =~ s/\n$//r;
+}
+
+my $before = ask('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT sum(v), (SELECT count(*) FROM log) FROM hot');
+$primary->safe_psql('postgres', 'DELETE FROM hot WHERE id < 5; UPDATE hot SET v = 0; INSERT INTO log VALUES (1)') for 1 .. 3;
+$primary->safe_psql('postgres', 'DELETE FROM log');
+$primary->wait_for_catchup($standby, 'replay');
+is(ask('SELECT sum(v), (SELECT count(*) FROM log) FROM hot'), $before, 'REPEATABLE READ keeps its snapshot while replay goes on');
+ask('COMMIT');
+is(ask('SELECT sum(v), (SELECT count(*) FROM log) FROM hot'), '0|0', '... and then sees what was replayed');
+$in .= "\\q\n";
+$reader->finish;
+
+# -------------------------------------------------------------- a keyless table
+
+# finding rows of a large table without a key must not take a walk for each
+$primary->safe_psql('postgres', 'INSERT INTO log SELECT i % 20000 FROM generate_series(1, 60000) i');
+$primary->safe_psql('postgres', 'UPDATE log SET n = n + 1');
+$primary->safe_psql('postgres', 'DELETE FROM log WHERE n % 2 = 0');
+$primary->wait_for_catchup($standby, 'replay');
+is( $standby->safe_psql('postgres', 'SELECT count(*), sum(n), min(n), max(n) FROM log'),
+	$primary->safe_psql('postgres', 'SELECT count(*), sum(n), min(n), max(n) FROM log'),
+	'a large table without a key');
+$primary->safe_psql('postgres', 'TRUNCATE log; INSERT INTO log SELECT 7 FROM generate_series(1, 40000)');
+$primary->safe_psql('postgres', 'DELETE FROM log WHERE ctid IN (SELECT ctid FROM log LIMIT 30000)');
+$primary->wait_for_catchup($standby, 'replay');
+is($standby->safe_psql('postgres', 'SELECT count(*), sum(n) FROM log'), '10000|70000', '... of equal rows');
+
+# ------------------------------------------------------------------ remote_apply
+
+$primary->append_conf('postgresql.conf', "synchronous_standby_names = '*'\nsynchronous_commit = remote_apply\n");
+$primary->reload;
+$primary->poll_query_until('postgres', "SELECT sync_state = 'sync' FROM pg_stat_replication");
+my ($missed, $mixed_missed) = (0, 0);
+for my $i (1 .. 30)
+{
+	$primary->safe_psql('postgres', "INSERT INTO hot VALUES (1000 + $i, 0)");
+	$missed++ if $standby->safe_psql('postgres', "SELECT count(*) FROM hot WHERE id = 1000 + $i") != 1;
+	$primary->safe_psql('postgres', "BEGIN; INSERT INTO hot VALUES (2000 + $i, 0); INSERT INTO cold VALUES (2000 + $i, 0); COMMIT");
+	$mixed_missed++ if $standby->safe_psql('postgres', "SELECT count(*) FROM hot h JOIN cold c USING (id) WHERE id = 2000 + $i") != 1;
+}
+is($missed, 0, 'remote_apply: what was acknowledged is visible on the standby');
+is($mixed_missed, 0, '... also of transactions on both kinds of tables');
+$primary->append_conf('postgresql.conf', "synchronous_standby_names = ''\nsynchronous_commit = off\n");
+$primary->reload;
+
+# ------------------------------------------------- a standby with too little memory
+
+$standby->stop;
+$standby->append_conf('postgresql.conf', "mot.max_memory = '64MB'\n");
+$standby->start;
+my $seen = -s $standby->logfile;
+$primary->safe_psql('postgres', "CREATE FOREIGN TABLE large (id int PRIMARY KEY, t text) SERVER mot_server;
+	INSERT INTO large SELECT i, repeat('x', 1000) FROM generate_series(1, 80000) i");
+for (1 .. 300)
+{
+	last if slurp_file($standby->logfile, $seen) =~ /startup process.*exited/;
+	select(undef, undef, undef, 0.1);
+}
+like( slurp_file($standby->logfile, $seen),
+	qr/FATAL:  memory for memory-optimized tables is full.*HINT:  Increase mot\.max_memory, on a standby to at least what the primary has/s,
+	'a standby with too little memory stops and says why');
+$standby->_update_pid(-1);
+$standby->append_conf('postgresql.conf', "mot.max_memory = '128MB'\n");
+$standby->start;
+$primary->wait_for_catchup($standby, 'replay');
+is($standby->safe_psql('postgres', 'SELECT count(*), sum(length(t)) FROM large'), '80000|80000000', 'with more memory it goes on');
+
+# --------------------------------------------- a standby that does not preload mot
+
+$standby->stop;
+$standby->append_conf('postgresql.conf', "shared_preload_libraries = ''\n");
+$seen = -s $standby->logfile;
+$standby->start(fail_ok => 1);
+$primary->safe_psql('postgres', 'UPDATE hot SET v = v + 1');
+for (1 .. 300)
+{
+	last if slurp_file($standby->logfile, $seen) =~ /startup process.*exited/;
+	select(undef, undef, undef, 0.1);
+}
+like( slurp_file($standby->logfile, $seen), qr/HINT:  Include the extension module that implements this resource manager in shared_preload_libraries/,
+	'without the module a standby stops with an instruction');
+$standby->_update_pid(-1);
+$standby->append_conf('postgresql.conf', "shared_preload_libraries = 'mot'\n");
+$standby->start;
+$primary->wait_for_catchup($standby, 'replay');
+is($standby->safe_psql('postgres', $sums), $primary->safe_psql('postgres', $sums), '... and goes on when it is told to');
+
+unlike(slurp_file($_->logfile), qr/PANIC|TRAP|terminated by signal/, $_->name . "'s log is clean") foreach $primary, $standby;
+$standby->stop;
+$primary->stop;
+done_testing();
