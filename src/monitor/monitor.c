@@ -124,8 +124,12 @@ visit(void *arg, mot_table *table)
 	for (unsigned i = 0; i < nindexes && c->nindexes < c->maxindexes; i++)
 	{
 		mot_index  *index = mot_table_index_at(table, i);
-		IndexStat  *out = &c->indexes[c->nindexes++];
+		IndexStat  *out;
 
+		/* one that only replay knows of */
+		if (!OidIsValid(mot_index_host_id(index)))
+			continue;
+		out = &c->indexes[c->nindexes++];
 		out->relid = mot_table_host_id(table);
 		out->indexrelid = mot_index_host_id(index);
 		out->unique = mot_index_is_unique(index);

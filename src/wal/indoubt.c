@@ -22,6 +22,7 @@
 #include "postgres.h"
 
 #include "access/transam.h"
+#include "access/xlog.h"
 #include "access/xlogrecovery.h"
 #include "miscadmin.h"
 #include "port/atomics.h"
@@ -162,20 +163,24 @@ anything_decided(void)
 void
 MotInDoubtCatchUp(void)
 {
+	bool		at_end;
 	bool		decided;
 
 	if (likely(MotInDoubtCount() == 0))
 		return;
 
+	/* a standby may be promoted without having replayed a single record */
+	at_end = !RecoveryInProgress();
+
 	/* most of the time what is in doubt has not been decided */
 	LWLockAcquire(MotApplyLock, LW_SHARED);
-	decided = anything_decided();
+	decided = at_end || anything_decided();
 	LWLockRelease(MotApplyLock);
 	if (!decided)
 		return;
 
 	LWLockAcquire(MotApplyLock, LW_EXCLUSIVE);
-	MotInDoubtSettle(false);
+	MotInDoubtSettle(at_end);
 	LWLockRelease(MotApplyLock);
 }
 
