@@ -83,13 +83,11 @@ sub catch_up
 
 # The same statement on a table and on its twin: in one transaction (mixed),
 # and apart (the first then has no xid).
-my $seed = 0;
-
 sub both
 {
 	my ($t, $sql, $apart) = @_;
-	my $mot = $sql =~ s/TABLE/$t/gr;
-	my $heap = $sql =~ s/TABLE/heap_$t/gr;
+	my $mot = $sql =~ s/<t>/$t/gr;
+	my $heap = $sql =~ s/<t>/heap_$t/gr;
 	return $apart ? "$mot;\n$heap;\n" : "BEGIN;\n$mot;\n$heap;\nCOMMIT;\n";
 }
 
@@ -106,18 +104,18 @@ foreach my $apart (0, 1)
 			by_content => "i % 700, i % 10, CASE WHEN i % 5 = 0 THEN NULL ELSE (i % 4)::text END",
 			many => "i, i % 100, i::numeric / 7, md5(i::text)::uuid, DATE '2000-01-01' + i, repeat(md5(i::text), 100)"
 		}->{$t};
-		$load .= both($t, "INSERT INTO TABLE SELECT $new FROM generate_series($base + 1001, $base + 3000) i", $apart);
-		$load .= both($t, 'UPDATE TABLE SET t = \'new \' || v WHERE v % 7 = 1', $apart);
-		$load .= both($t, 'UPDATE TABLE SET v = -v WHERE v % 11 = 1', $apart);
-		$load .= both($t, 'UPDATE TABLE SET t = NULL WHERE v % 13 = 1', $apart);
-		$load .= both($t, "UPDATE TABLE SET id = id + 1000000 WHERE id % 17 = 1", $apart) unless $t eq 'by_text';
-		$load .= both($t, "UPDATE TABLE SET a = a || 'x' WHERE b % 17 = 1", $apart) if $t eq 'by_text';
-		$load .= both($t, 'DELETE FROM TABLE WHERE v % 19 = 1', $apart);
-		$load .= both($t, 'DELETE FROM TABLE WHERE v IN (SELECT max(v) FROM TABLE)', $apart);
-		$load .= "BEGIN;\n" . both($t, 'UPDATE TABLE SET v = v + 100000 WHERE v % 5 = 2', 1) . "SAVEPOINT s;\n"
-		  . both($t, 'DELETE FROM TABLE', 1) . "ROLLBACK TO s;\n" . both($t, 'UPDATE TABLE SET v = v + 1 WHERE v > 100000', 1) . "COMMIT;\n"
+		$load .= both($t, "INSERT INTO <t> SELECT $new FROM generate_series($base + 1001, $base + 3000) i", $apart);
+		$load .= both($t, 'UPDATE <t> SET t = \'new \' || v WHERE v % 7 = 1', $apart);
+		$load .= both($t, 'UPDATE <t> SET v = -v WHERE v % 11 = 1', $apart);
+		$load .= both($t, 'UPDATE <t> SET t = NULL WHERE v % 13 = 1', $apart);
+		$load .= both($t, "UPDATE <t> SET id = id + 1000000 WHERE id % 17 = 1", $apart) unless $t eq 'by_text';
+		$load .= both($t, "UPDATE <t> SET a = a || 'x' WHERE b % 17 = 1", $apart) if $t eq 'by_text';
+		$load .= both($t, 'DELETE FROM <t> WHERE v % 19 = 1', $apart);
+		$load .= both($t, 'DELETE FROM <t> WHERE v IN (SELECT max(v) FROM <t>)', $apart);
+		$load .= "BEGIN;\n" . both($t, 'UPDATE <t> SET v = v + 100000 WHERE v % 5 = 2', 1) . "SAVEPOINT s;\n"
+		  . both($t, 'DELETE FROM <t>', 1) . "ROLLBACK TO s;\n" . both($t, 'UPDATE <t> SET v = v + 1 WHERE v > 100000', 1) . "COMMIT;\n"
 		  unless $t eq 'by_unique';
-		$load .= "BEGIN;\n" . both($t, 'DELETE FROM TABLE', 1) . "ROLLBACK;\n";
+		$load .= "BEGIN;\n" . both($t, 'DELETE FROM <t>', 1) . "ROLLBACK;\n";
 	}
 }
 $primary->safe_psql('postgres', $load);
@@ -162,17 +160,15 @@ foreach my $case (
 
 # --------------------------------------------------------------- definitions
 
-my $reader = $standby->background_psql('postgres', on_error_stop => 0) if $standby->can('background_psql');
-
 $primary->safe_psql('postgres', join('', map { both($_->[0], $_->[1], 1) }
-		[ 'by_number', 'ALTER TABLE TABLE ADD COLUMN extra int DEFAULT 42' =~ s/ALTER TABLE TABLE/ALTER TABLE TABLE/r ],
-		[ 'by_number', "INSERT INTO TABLE VALUES (-5, -5, 'with it', 7)" ],
-		[ 'by_text', 'ALTER TABLE TABLE DROP COLUMN t' ],
-		[ 'by_text', "INSERT INTO TABLE VALUES ('after', 1, 1)" ],
-		[ 'by_unique', 'TRUNCATE TABLE' ],
-		[ 'by_unique', "INSERT INTO TABLE SELECT i, i, 'again' FROM generate_series(1, 300) i" ],
-		[ 'by_content', 'CREATE INDEX TABLE_v ON TABLE (v, id)' ],
-		[ 'by_content', 'UPDATE TABLE SET v = v + 1 WHERE id % 3 = 0' ]) =~ s/ALTER TABLE (?=by)/ALTER FOREIGN TABLE /gr =~ s/ALTER FOREIGN TABLE/ALTER TABLE/gr);
+		[ 'by_number', 'ALTER TABLE <t> ADD COLUMN extra int DEFAULT 42' ],
+		[ 'by_number', "INSERT INTO <t> VALUES (-5, -5, 'with it', 7)" ],
+		[ 'by_text', 'ALTER TABLE <t> DROP COLUMN t' ],
+		[ 'by_text', "INSERT INTO <t> VALUES ('after', 1, 1)" ],
+		[ 'by_unique', 'TRUNCATE <t>' ],
+		[ 'by_unique', "INSERT INTO <t> SELECT i, i, 'again' FROM generate_series(1, 300) i" ],
+		[ 'by_content', 'CREATE INDEX <t>_v ON <t> (v, id)' ],
+		[ 'by_content', 'UPDATE <t> SET v = v + 1 WHERE id % 3 = 0' ]));
 $primary->safe_psql('postgres', q{
 	ALTER TABLE many ALTER COLUMN v TYPE bigint; ALTER TABLE heap_many ALTER COLUMN v TYPE bigint;
 	BEGIN;
@@ -232,17 +228,17 @@ compare($standby, 'large transactions', 'late', 'by_number');
 # ---------------------------------------------------------- restart of a standby
 
 $standby->restart;
-$primary->safe_psql('postgres', both('late', 'UPDATE TABLE SET v = v + 3 WHERE id % 2 = 0', 1));
+$primary->safe_psql('postgres', both('late', 'UPDATE <t> SET v = v + 3 WHERE id % 2 = 0', 1));
 catch_up();
 compare($standby, 'standby restarted');
-$primary->safe_psql('postgres', 'CHECKPOINT; ' . both('late', 'UPDATE TABLE SET v = v + 5 WHERE id % 3 = 0', 1));
+$primary->safe_psql('postgres', 'CHECKPOINT; ' . both('late', 'UPDATE <t> SET v = v + 5 WHERE id % 3 = 0', 1));
 catch_up();
 $standby->safe_psql('postgres', 'CHECKPOINT');
-$primary->safe_psql('postgres', both('late', 'DELETE FROM TABLE WHERE id % 7 = 0', 1));
+$primary->safe_psql('postgres', both('late', 'DELETE FROM <t> WHERE id % 7 = 0', 1));
 catch_up();
 $standby->stop('immediate');
 $standby->start;
-$primary->safe_psql('postgres', both('late', 'UPDATE TABLE SET v = v + 7 WHERE id % 5 = 0', 0));
+$primary->safe_psql('postgres', both('late', 'UPDATE <t> SET v = v + 7 WHERE id % 5 = 0', 0));
 catch_up();
 compare($standby, 'standby restarted after a crash');
 
@@ -251,7 +247,7 @@ compare($standby, 'standby restarted after a crash');
 $primary->stop('fast');
 $primary->{_pid} = undef;
 $standby->promote;
-$standby->safe_psql('postgres', both('late', 'UPDATE TABLE SET v = v + 11 WHERE id % 5 = 0', 0) . both('by_unique', "INSERT INTO TABLE VALUES (-1, -1, 'promoted')", 1));
+$standby->safe_psql('postgres', both('late', 'UPDATE <t> SET v = v + 11 WHERE id % 5 = 0', 0) . both('by_unique', "INSERT INTO <t> VALUES (-1, -1, 'promoted')", 1));
 compare($standby, 'promoted');
 my ($ret, $out, $err) = $standby->psql('postgres', "INSERT INTO by_unique VALUES (-1, -2, 'again')");
 like($err, qr/duplicate key value violates unique constraint/, '... where keys are unique');
