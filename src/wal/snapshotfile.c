@@ -342,7 +342,7 @@ read_block(MotRowFileReader *r)
 	{
 		pfree(r->buffer);
 		r->size = header.length;
-		r->buffer = MemoryContextAllocHuge(CurrentMemoryContext, r->size);
+		r->buffer = MemoryContextAllocHuge(GetMemoryChunkContext(r), r->size);
 	}
 	read_bytes(r, r->buffer, header.length, offset + sizeof(header));
 	if (!EQ_CRC32C(block_crc(&header, r->buffer), header.crc))

@@ -150,7 +150,7 @@ foreach my $case (
 	[ 'UPDATE by_number SET v = 0', qr/cannot execute UPDATE in a read-only transaction/ ],
 	[ 'DELETE FROM by_number', qr/cannot execute DELETE in a read-only transaction/ ],
 	[ 'TRUNCATE by_number', qr/cannot execute TRUNCATE TABLE in a read-only transaction|cannot execute TRUNCATE/ ],
-	[ "COPY by_number FROM PROGRAM 'true'", qr/cannot execute COPY FROM in a read-only transaction/ ],
+	[ "COPY by_number FROM PROGRAM 'true'", qr/cannot execute COPY/ ],
 	[ 'CREATE INDEX ON by_number (t)', qr/cannot execute CREATE INDEX in a read-only transaction/ ],
 	[ 'BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT count(*) FROM by_number', qr/cannot use serializable mode in a hot standby/ ])
 {
