@@ -27,6 +27,7 @@
 #include "port/pg_crc32c.h"
 #include "storage/fd.h"
 #include "utils/wait_event.h"
+#include "utils/memutils.h"
 #include "wal/checkpoint.h"
 
 #define ROWS_MAGIC	0x314d4f54	/* "TOM1" */
@@ -152,7 +153,7 @@ MotRowFileAppend(MotRowFileWriter *w, unsigned host_bits, const void *row, size_
 		{
 			pfree(w->buffer);
 			w->size = sizeof(BlockHeader) + needed;
-			w->buffer = MemoryContextAllocHuge(CurrentMemoryContext, w->size);
+			w->buffer = MemoryContextAllocHuge(GetMemoryChunkContext(w), w->size);
 		}
 	}
 	p = w->buffer + w->used;
