@@ -584,17 +584,27 @@ apply_drop(void)
 
 /*
  * Rows that follow are already of the new definition; but its new indexes
- * are built at the end.
+ * are built at the end.  So is an index whose keys look otherwise now, as
+ * when a column has become NOT NULL: its number is the same.
  */
 static void
 apply_define(const MotOpData *op)
 {
 	MotTarget  *target = apply.target;
+	size_t		len;
+	const void *bytes = mot_table_definition(target->table, &len);
+	MotDefinition *old = MotDefinitionDecode(bytes, len, apply.row_cxt);
 
 	apply.definitions = true;
 	MotTargetDefine(target, op->bytes, op->len);
 	MotTargetResolve(target);
 	target->defined = true;
+
+	for (int i = 0; i < old->nindexes; i++)
+		for (int j = 0; j < target->nindexes; j++)
+			if (old->indexes[i].indexoid == target->def->indexes[j].indexoid &&
+				!MotDefinitionSameIndex(&old->indexes[i], &target->def->indexes[j]))
+				target->indexes[j].handle.index = NULL;
 
 	for (unsigned i = 0; i < mot_table_index_count(target->table); i++)
 	{
