@@ -23,6 +23,7 @@
 
 #include "access/relation.h"
 #include "access/xact.h"
+#include "faults.h"
 #include "miscadmin.h"
 #include "relation/definition.h"
 #include "relation/internal.h"
@@ -138,6 +139,7 @@ storage_commit(void)
 	{
 		mot_session *session = MotSession();
 
+		MOT_FAULT("ddl-commit");
 		LWLockAcquire(MotDirectoryLock, LW_EXCLUSIVE);
 		for (Defined *d = defined; d != NULL; d = d->next)
 			mot_table_put_definition(session, d->table, d->definition);
@@ -148,6 +150,7 @@ storage_commit(void)
 		for (Pending *p = pending; p != NULL; p = p->older)
 			if (p->kind == INDEX_DROPPED)
 				mot_index_drop(session, p->index);
+		MOT_FAULT("ddl-settled");
 		for (Pending *p = pending; p != NULL; p = p->older)
 		{
 			if (p->kind == TABLE_DROPPED && p->table != NULL)

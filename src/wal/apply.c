@@ -193,9 +193,11 @@ apply_one(const MotOpData *op)
 	switch (op->op)
 	{
 		case MOT_OP_CREATE:
+			MOT_FAULT("replay-create");
 			apply_create(op);
 			return;
 		case MOT_OP_DROP:
+			MOT_FAULT("replay-drop");
 			apply_drop();
 			return;
 		default:
@@ -212,21 +214,26 @@ apply_one(const MotOpData *op)
 	switch (op->op)
 	{
 		case MOT_OP_DEFINE:
+			MOT_FAULT("replay-define");
 			apply_define(op);
 			break;
 		case MOT_OP_INDEX:
+			MOT_FAULT("replay-index");
 			apply_index(op);
 			break;
 		case MOT_OP_INSERT:
+			MOT_FAULT("replay-insert");
 			if (apply.target->created)
 				load_row(op);
 			else
 				apply_insert(op);
 			break;
 		case MOT_OP_UPDATE:
+			MOT_FAULT("replay-update");
 			apply_update(op);
 			break;
 		case MOT_OP_DELETE:
+			MOT_FAULT("replay-delete");
 			apply_delete(op);
 			break;
 		default:

@@ -452,6 +452,7 @@ become_writable(void)
 		return;
 	}
 	MotDirectoryMake();
+	MOT_FAULT("writable-begin");
 
 	/* not when only this worker was away: transactions may be on their way */
 	if (MotStateFirstStart())
@@ -475,7 +476,9 @@ become_writable(void)
 	}
 	else
 		MotSlotKeep(newest);
+	MOT_FAULT("writable-marker");
 	MotOpenMarkerSet();
+	MOT_FAULT("writable-marked");
 	MotStateSetStarted();
 	MotStateSetWritable(true);
 }
@@ -547,6 +550,7 @@ shut_down(void)
 	}
 	MOT_FAULT("shutdown-final");
 	MotOpenMarkerClear();
+	MOT_FAULT("shutdown-closed");
 	disarm();
 	proc_exit(0);
 }

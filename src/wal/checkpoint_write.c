@@ -284,6 +284,7 @@ draw_line(MotManifest *m, Sources *sources, mot_ts *snapshot,
 		m->lsn = MotGateClose(ranges, nranges);
 		*snapshot = mot_snapshot_take(session);
 		collect(sources);
+		MOT_FAULT("checkpoint-gate");
 		MotGateOpen();
 	} while (sources->n > sources->max);
 	m->tli = GetWALInsertionTimeLine();

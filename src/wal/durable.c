@@ -100,6 +100,7 @@ settle(void)
 	START_CRIT_SECTION();
 	if (own != 0)
 	{
+		MOT_FAULT("commit-flush");
 		if (own_announced)
 			XLogFlush(own);
 		else
@@ -111,6 +112,7 @@ settle(void)
 		XLogFlush(seen);
 	END_CRIT_SECTION();
 
+	MOT_FAULT("commit-flushed");
 	if (own_announced)
 		SyncRepWaitForLSN(own, true);
 	if (seen != 0 && (flags & FLAG_REPLICATED))

@@ -95,6 +95,7 @@ MotInDoubtAdd(TransactionId xid, XLogRecPtr lsn, const char *ops, size_t len)
 	MotReplay->last = entry;
 	/* a full barrier: the commit record is replayed after this, so whoever sees the commit sees the count */
 	pg_atomic_fetch_add_u32(&MotReplay->in_doubt, 1);
+	MOT_FAULT("replay-doubt");
 }
 
 void
@@ -113,6 +114,7 @@ MotInDoubtSettle(bool at_end)
 			entry = entry->next;
 			continue;
 		}
+		MOT_FAULT("replay-settle");
 		if (committed)
 			MotApply(entry->ops, entry->len, entry->lsn, entry->xid);
 		entry = unlink_first(before, entry);

@@ -172,6 +172,7 @@ load_newest(MotManifest *m, const char *directory, XLogRecPtr upto, TimeLineID t
 	}
 	mot_snapshot_hold(session, MOT_TS_NONE);
 
+	MOT_FAULT("load-log");
 	if (log_follows && upto > m->lsn)
 		read_log(m, upto, tli);
 
@@ -462,6 +463,7 @@ load_item(LoadShared *shared, LoadItem *item, Loader *loader)
 static void
 table_loaded(LoadShared *shared, LoadTable *table)
 {
+	MOT_FAULT("load-table");
 	mot_load_done(table->table);
 	(void) mot_table_publish(MotEngine, table->table);
 	pg_atomic_fetch_add_u64(&shared->tables, 1);
@@ -511,7 +513,7 @@ load_rows(LoadShared *shared, LoadItem *item, Loader *loader)
 	mot_session *session = MotSession();
 	unsigned	shared_flag = table->shared ? MOT_LOAD_SHARED : 0;
 	bool		leader = shared->leader_pid == MyProcPid;
-	MotRowFileReader *reader = MotRowFileOpen(shared->directory, &item->file);
+	MotRowFileReader *reader;
 	MemoryContext oldcxt = MemoryContextSwitchTo(loader->row_cxt);
 	unsigned	host_bits;
 	const void *bytes;
@@ -519,6 +521,8 @@ load_rows(LoadShared *shared, LoadItem *item, Loader *loader)
 	uint64		n = 0;
 	uint64		nbytes = 0;
 
+	MOT_FAULT("load-file");
+	reader = MotRowFileOpen(shared->directory, &item->file);
 	while (MotRowFileNext(reader, &host_bits, &bytes, &size))
 	{
 		mot_row    *row;

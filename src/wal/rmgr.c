@@ -179,6 +179,7 @@ replay(XLogReaderState *record)
 	switch (kind)
 	{
 		case MOT_XLOG_PIECE:
+			MOT_FAULT("replay-piece");
 			if (header.stream == InvalidXLogRecPtr)
 				stream = begin_stream(lsn);
 			else
@@ -207,6 +208,7 @@ replay(XLogReaderState *record)
 			else if (!later_than_target(header.time))
 			{
 				MotApply(ops, len, lsn, InvalidTransactionId);
+				MOT_FAULT("replay-applied");
 
 				/* whoever committed may be waiting for us to have done it */
 				if (AmStartupProcess() && (XLogRecGetInfo(record) & MOT_XLOG_REPLY))
