@@ -426,6 +426,7 @@ load_item(LoadShared *shared, LoadItem *item, Loader *loader)
 
 	PG_TRY();
 	{
+		MOT_FAULT("load-file");
 		if (loader->number != item->table)
 			prepare_loader(loader, shared, item->table);
 		if (pg_atomic_read_u32(&table->broken) == 0)
@@ -513,7 +514,7 @@ load_rows(LoadShared *shared, LoadItem *item, Loader *loader)
 	mot_session *session = MotSession();
 	unsigned	shared_flag = table->shared ? MOT_LOAD_SHARED : 0;
 	bool		leader = shared->leader_pid == MyProcPid;
-	MotRowFileReader *reader;
+	MotRowFileReader *reader = MotRowFileOpen(shared->directory, &item->file);
 	MemoryContext oldcxt = MemoryContextSwitchTo(loader->row_cxt);
 	unsigned	host_bits;
 	const void *bytes;
@@ -521,8 +522,6 @@ load_rows(LoadShared *shared, LoadItem *item, Loader *loader)
 	uint64		n = 0;
 	uint64		nbytes = 0;
 
-	MOT_FAULT("load-file");
-	reader = MotRowFileOpen(shared->directory, &item->file);
 	while (MotRowFileNext(reader, &host_bits, &bytes, &size))
 	{
 		mot_row    *row;
