@@ -485,6 +485,7 @@ typedef struct read_item
 typedef struct page_item
 {
 	const mot_table *table;
+	uint64_t	index;			/* of its directory entry */
 	uint32_t	page_no;
 	uint32_t	counter;
 } page_item;
@@ -646,9 +647,8 @@ extern void mot_share_drop(mot_session *s, const journal_entry *j, bool undo);
 
 /* validate.c */
 extern void mot_read_record_more(mot_session *s, mot_row *row, mot_ts ts);
-extern void mot_read_page(mot_session *s, const mot_table *table, uint32_t page_no, uint32_t counter);
+extern void mot_read_page(mot_session *s, const mot_table *table, const mot_page_view *page);
 extern void mot_read_pool(mot_session *s, const mot_table *table);
-extern void mot_read_own_insert(mot_session *s, const mot_table *table, const mot_row *row);
 extern mot_status mot_read_validate(mot_session *s);
 extern void mot_read_clear(mot_session *s);
 extern void mot_read_free(mot_session *s);

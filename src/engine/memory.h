@@ -186,6 +186,7 @@ typedef struct mot_page_view
 	unsigned	next;			/* walker's position */
 	uint32_t	insert_counter; /* page's insert counter when the walk entered */
 	uint32_t	page_no;		/* for mot_page_insert_counter */
+	uint64_t	index;			/* the directory entry's number */
 	uint64_t	tenure;			/* what the directory entry said on entering:
 								 * the walk of this page ends when it says
 								 * otherwise */
@@ -213,6 +214,9 @@ extern uint32_t mot_object_page(const mot_region *region, const void *object);
  * end.
  */
 extern uint64_t mot_pool_joins(const mot_pool *pool);
+
+/* did the page join after the pool's number of joins was this? */
+extern bool mot_page_joined_after(const mot_page_view *view, uint64_t joins);
 
 typedef struct mot_memory_stat
 {

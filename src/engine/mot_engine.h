@@ -429,6 +429,13 @@ extern mot_ts mot_txn_commit(mot_session *session);
 extern void mot_txn_abort(mot_session *session);
 
 /*
+ * Would what the transaction has read so far stand, if it committed now?
+ * MOT_OK or a conflict; nothing is changed.  (A host about to report a
+ * duplicate key asks: the key may be there because others came first.)
+ */
+extern mot_status mot_txn_check_reads(mot_session *session);
+
+/*
  * What the transaction changed, in order, for the host's log; after prepare
  * (so that nothing is deferred) and before commit.  pos starts at 0.
  * before: what the version replaces (updates and deletes); after: the new

@@ -252,7 +252,7 @@ mot_scan_next(mot_session *s, mot_scan *scan, mot_row **row,
 				continue;
 			scan->in_page = true;
 			if (mot_unlikely(s->validate))
-				mot_read_page(s, scan->table, page->page_no, page->insert_counter);
+				mot_read_page(s, scan->table, page);
 		}
 		while ((*row = mot_page_next(pool, page)) != NULL)
 		{

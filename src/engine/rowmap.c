@@ -175,6 +175,13 @@ mot_pool_joins(const mot_pool *pool)
 	return atomic_load_explicit(&pool->joins, memory_order_acquire);
 }
 
+bool
+mot_page_joined_after(const mot_page_view *view, uint64_t joins)
+{
+	/* the difference, as the numbers in entries wrap around */
+	return (int32_t) ((uint32_t) (view->tenure >> 32) - (uint32_t) joins) > 0;
+}
+
 /* list lock held; false: no memory for the directory */
 bool
 mot_directory_join(mot_pool *pool, uint32_t page_no)
@@ -326,6 +333,7 @@ mot_pool_page(const mot_pool *pool, uint64_t i, mot_page_view *view)
 	view->objects = region->classes[MOT_SHAPE_CLASS(shape)].objects;
 	view->next = 0;
 	view->page_no = page_no;
+	view->index = i;
 	view->tenure = tenure;
 	view->entry = entry;
 	return true;

@@ -14,7 +14,8 @@
  *	- every border node it took an answer from has the version it had, so
  *	  no key has come to a range it read (own inserts are carried forward)
  *	- every page a sequential scan went over has had no insert, and no page
- *	  has joined the table
+ *	  has joined the table; or else what was inserted in those pages is not
+ *	  committed before T
  *
  * Then all such transactions are serial in the order of their timestamps, and
  * a snapshot, which sees the commits up to a timestamp, is a point in that
@@ -55,14 +56,17 @@ mot_read_record_more(mot_session *s, mot_row *row, mot_ts ts)
 }
 
 void
-mot_read_page(mot_session *s, const mot_table *table, uint32_t page_no, uint32_t counter)
+mot_read_page(mot_session *s, const mot_table *table, const mot_page_view *page)
 {
+	page_item  *item;
+
 	if (!array_room(s, (void **) &s->pages, &s->page_size, s->page_count, sizeof(page_item)))
 		return;
-	s->pages[s->page_count].table = table;
-	s->pages[s->page_count].page_no = page_no;
-	s->pages[s->page_count].counter = counter;
-	s->page_count++;
+	item = &s->pages[s->page_count++];
+	item->table = table;
+	item->index = page->index;
+	item->page_no = page->page_no;
+	item->counter = page->insert_counter;
 }
 
 void
@@ -73,30 +77,6 @@ mot_read_pool(mot_session *s, const mot_table *table)
 	s->pools[s->pool_count].table = table;
 	s->pools[s->pool_count].joins = mot_pool_joins(table->rows);
 	s->pool_count++;
-}
-
-/*
- * Our own insert moved a page's counter: the observation moves along, if the
- * counter is just one further (else somebody else inserted there, too, and
- * validation is right to fail).
- */
-void
-mot_read_own_insert(mot_session *s, const mot_table *table, const mot_row *row)
-{
-	uint32_t	page_no;
-	uint32_t	counter;
-
-	if (s->page_count == 0)
-		return;
-	page_no = mot_object_page(s->engine->region, row);
-	counter = mot_page_insert_counter(s->engine->region, page_no);
-	for (uint64_t i = 0; i < s->page_count; i++)
-	{
-		page_item  *p = &s->pages[i];
-
-		if (p->page_no == page_no && p->table == table && p->counter + 1 == counter)
-			p->counter = counter;
-	}
 }
 
 /* --------------------------------------------------------------- node set */
@@ -213,6 +193,72 @@ read_stands(mot_session *s, const read_item *item)
 	}
 }
 
+/*
+ * A page has had inserts since it was scanned.  Have any of them been
+ * committed before us, by somebody else?  Rows of transactions that may still
+ * fail, or come later, are no reason to fail; our own are none either.
+ */
+static bool
+page_stands(mot_session *s, const mot_table *table, mot_page_view *page)
+{
+	mot_view	view = {s->snapshot, 0};
+	mot_row    *row;
+
+	while ((row = mot_page_next(table->rows, page)) != NULL)
+	{
+		const mot_version *seen = mot_row_visible(s, &view, (mot_table *) (uintptr_t) table, row);
+		read_item	item = {row, seen != NULL ? version_ts(seen) : 0};
+
+		if (!read_stands(s, &item))
+			return false;
+	}
+	return true;
+}
+
+/* the pages that sequential scans went over, and those that joined behind their backs */
+static bool
+pages_stand(mot_session *s)
+{
+	const mot_region *region = s->engine->region;
+	address_map walked = {0};
+	bool		stands = true;
+	mot_page_view page;
+
+	for (uint64_t i = 0; i < s->page_count && stands; i++)
+	{
+		const page_item *item = &s->pages[i];
+		uint64_t	key = (uint64_t) item->page_no << 4;
+
+		if (mot_page_insert_counter(region, item->page_no) == item->counter ||
+			mot_map_get(&walked, key) != 0)
+			continue;
+
+		/*
+		 * A page that has left had no row that could matter to our snapshot;
+		 * what has come in its place has joined.  Without memory for the map
+		 * it is walked again.
+		 */
+		if (mot_pool_page(item->table->rows, item->index, &page) && page.page_no == item->page_no)
+			stands = page_stands(s, item->table, &page);
+		(void) mot_map_put(&walked, key, 1);
+	}
+	for (uint64_t i = 0; i < s->pool_count && stands; i++)
+	{
+		const pool_item *item = &s->pools[i];
+		const mot_pool *pool = item->table->rows;
+		uint64_t	entries;
+
+		if (mot_pool_joins(pool) == item->joins)
+			continue;
+		entries = mot_pool_directory_size(pool);
+		for (uint64_t n = 0; n < entries && stands; n++)
+			if (mot_pool_page(pool, n, &page) && mot_page_joined_after(&page, item->joins))
+				stands = page_stands(s, item->table, &page);
+	}
+	mot_map_free(&walked);
+	return stands;
+}
+
 mot_status
 mot_read_validate(mot_session *s)
 {
@@ -227,13 +273,32 @@ mot_read_validate(mot_session *s)
 		if (mot_node_version((const mot_node *) (uintptr_t) known->key) + 1 != known->value)
 			return MOT_CONFLICT_PHANTOM;
 	}
-	for (uint64_t i = 0; i < s->page_count; i++)
-		if (mot_page_insert_counter(s->engine->region, s->pages[i].page_no) != s->pages[i].counter)
+	if (s->pool_count > 0)
+	{
+		bool		stands;
+
+		s->validate = false;	/* looking again is no reading */
+		stands = pages_stand(s);
+		s->validate = true;
+		if (!stands)
 			return MOT_CONFLICT_PHANTOM;
-	for (uint64_t i = 0; i < s->pool_count; i++)
-		if (mot_pool_joins(s->pools[i].table->rows) != s->pools[i].joins)
-			return MOT_CONFLICT_PHANTOM;
+	}
 	return MOT_OK;
+}
+
+mot_status
+mot_txn_check_reads(mot_session *s)
+{
+	mot_ts		drawn = s->commit_ts;
+	mot_status	status;
+
+	if (!s->active || !s->validate)
+		return MOT_OK;
+	/* no timestamp yet: whoever is committing does so before us */
+	s->commit_ts = MOT_TS_NONE;
+	status = mot_read_validate(s);
+	s->commit_ts = drawn;
+	return status;
 }
 
 void

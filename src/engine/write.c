@@ -343,8 +343,6 @@ mot_row_insert(mot_session *s, mot_table *table, uint32_t command,
 	atomic_store_explicit(&row->inlined.ts, TS_UNCOMMITTED | command, memory_order_relaxed);
 	atomic_store_explicit(&row->head, make_head(s->owner, &row->inlined), memory_order_release);
 	mot_row_mark(s->engine->region, row);
-	if (s->validate)
-		mot_read_own_insert(s, table, row);
 
 	e = journal_row(s, J_INSERT, JE_LOCKED_HERE, row);
 	e->a = (uint64_t) (uintptr_t) table;

@@ -8,7 +8,9 @@
 #include "postgres.h"
 
 #include "access/genam.h"
+#include "access/xact.h"
 #include "relation/internal.h"
+#include "xact/xact.h"
 
 /* "(id)=(1)", or NULL if the user may not see the values */
 static char *
@@ -28,9 +30,23 @@ describe_key(Relation indexrel, MotIndex *index, Datum *values, bool *isnull)
 void
 MotRaiseDuplicate(Relation rel, MotIndex *index, Datum *values, bool *isnull)
 {
-	Relation	indexrel = index_open(index->indexoid, AccessShareLock);
-	char	   *key = describe_key(indexrel, index, values, isnull);
+	Relation	indexrel;
+	char	   *key;
 
+	/*
+	 * A transaction that looked for the key first has not made a mistake: it
+	 * came too late, and the server says so before it speaks of duplicates.
+	 */
+	if (IsolationIsSerializable())
+	{
+		mot_status	status = mot_txn_check_reads(MotSession());
+
+		if (status != MOT_OK)
+			MotRaiseStatus(status, rel);
+	}
+
+	indexrel = index_open(index->indexoid, AccessShareLock);
+	key = describe_key(indexrel, index, values, isnull);
 	ereport(ERROR,
 			(errcode(ERRCODE_UNIQUE_VIOLATION),
 			 errmsg("duplicate key value violates unique constraint \"%s\"",

@@ -308,6 +308,43 @@ phantoms_fail(void)
 	for (uint64_t i = 0; i < 200; i++)
 		CHECK(insert(&st, a, 1, 1000 + i, 3) == MOT_OK);
 	finish(a);
+	/* nor do those of others that have not committed, or never will */
+	v = start(a, MOT_SERIALIZABLE);
+	(void) sum_scan(&st, a, &v, &n);
+	(void) start(b, MOT_READ_COMMITTED);
+	CHECK(insert(&st, b, 1, 3000, 3) == MOT_OK);
+	mot_txn_abort(b);
+	end_view(b);
+	w = start(b, MOT_SERIALIZABLE);
+	(void) sum_scan(&st, b, &w, &n);
+	CHECK(insert(&st, b, 1, 3000, 3) == MOT_OK);
+	CHECK(insert(&st, a, 1, 3001, 3) == MOT_OK);
+	finish(a);
+	CHECK(mot_txn_prepare(b) == MOT_CONFLICT_PHANTOM);
+	mot_txn_abort(b);
+	end_view(b);
+	/* pages may join the table, unless others insert there */
+	for (int how = 0; how < 2; how++)
+	{
+		v = start(a, MOT_SERIALIZABLE);
+		(void) sum_scan(&st, a, &v, &n);
+		for (uint64_t i = 0; i < 2000; i++)
+			CHECK(insert(&st, a, 1, 10000 + (uint64_t) how * 10000 + i, 3) == MOT_OK);
+		CHECK(mot_txn_check_reads(a) == MOT_OK);
+		if (how == 1)
+		{
+			(void) start(b, MOT_READ_COMMITTED);
+			for (uint64_t i = 0; i < 2000; i++)
+				CHECK(insert(&st, b, 1, 30000 + i, 3) == MOT_OK);
+			finish(b);
+			CHECK(mot_txn_check_reads(a) == MOT_CONFLICT_PHANTOM);
+			CHECK(mot_txn_prepare(a) == MOT_CONFLICT_PHANTOM);
+			mot_txn_abort(a);
+			end_view(a);
+		}
+		else
+			finish(a);
+	}
 	/* a read-only one never fails */
 	v = start(a, MOT_SERIALIZABLE);
 	(void) sum_scan(&st, a, &v, &n);
