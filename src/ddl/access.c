@@ -7,7 +7,8 @@
  * OAT_DROP sees every way a table or an index can be dropped: by name, with
  * its schema, owner, server or extension, by CASCADE, or with a column.  The
  * storage layer makes it happen at commit.  Columns come by OAT_POST_CREATE
- * and go by OAT_DROP; everything else about a table is OAT_POST_ALTER.
+ * and go by OAT_DROP; everything else about a table is OAT_POST_ALTER (its
+ * options have a class of their own).
  *
  *-------------------------------------------------------------------------
  */
@@ -16,6 +17,7 @@
 #include "catalog/index.h"
 #include "catalog/objectaccess.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_foreign_table.h"
 #include "relation/relation.h"
 #include "utils/lsyscache.h"
 
@@ -27,7 +29,8 @@ mot_object_access(ObjectAccessType access, Oid class_id, Oid object_id, int sub_
 	if (prev_object_access)
 		prev_object_access(access, class_id, object_id, sub_id, arg);
 
-	if (class_id != RelationRelationId)
+	if (class_id != RelationRelationId &&
+		(class_id != ForeignTableRelationId || access != OAT_POST_ALTER))
 		return;
 	if (access == OAT_POST_ALTER || (sub_id != 0 && (access == OAT_DROP || access == OAT_POST_CREATE)))
 	{
