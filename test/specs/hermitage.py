@@ -116,10 +116,6 @@ def note(places, levels, anomalies, text):
 note("mot mot-heap", "rr ser", "G0 OTV", AT_ONCE)
 note("mot mot-heap", "rr ser", "P4 P4-add", AT_COMMIT)
 note("mot", "rr ser", "PMP-write G-single-write-wait", AT_COMMIT)
-note("mot heap-mot", "ser", "G2 G2-reverse",
-     "both fail, where heap lets one of them through. A row that is inserted stands in the table before its "
-     "transaction commits, where everybody else takes it for a phantom: the engine rather fails one "
-     "transaction too many than keeps a list of who inserted what.")
 note("mot", "ser", "G2-two-edges",
      "what was read is validated by the commit, so that is where the error comes, not the update.")
 
