@@ -226,6 +226,13 @@ mot_row_lock(mot_session *s, const mot_view *view, mot_table *table,
 		}
 		if (version_is_tombstone(own))
 			return MOT_DELETED;
+		/* a change of ours so far let others share the key */
+		if (mode == MOT_MODE_UPDATE && head_owner(head) == s->owner)
+		{
+			status = row_strengthen(s, row);
+			if (status != MOT_OK)
+				return status;
+		}
 		*newest = own;
 		return MOT_OK;
 	}

@@ -67,6 +67,7 @@ static struct
 	uint64_t	steps;
 	int			preemptions;
 	int			most_preemptions;
+	void		(*given_up) (void); /* says what the actors were doing */
 }			schedule;
 
 static inline void
@@ -107,13 +108,33 @@ schedule_options(schedule_choice *c, int current)
 	}
 }
 
+/* how the last run went, for a failure's report: its first choices */
+static inline void
+schedule_print(int most)
+{
+	for (int i = 0; i < schedule.made && i < most; i++)
+	{
+		const schedule_choice *c = &schedule.choice[i];
+
+		if (c->taken > 0 || !c->preempts)
+			printf("#   choice %d: %c at %s, then %c\n", i,
+				   c->who == SCHEDULE_ACTORS ? '-' : 'A' + c->who, c->where, 'A' + c->options[c->taken]);
+	}
+}
+
 /* the next one to run, or -1 when all are done */
 static inline int
 schedule_next(const char *where, int current)
 {
 	schedule_choice *c;
 
-	REQUIRE(schedule.made < SCHEDULE_MAX && schedule.steps < 1000000);
+	if (schedule.made >= SCHEDULE_MAX || schedule.steps > 1000000)
+	{
+		if (schedule.given_up)
+			schedule.given_up();
+		schedule_print(60);
+		REQUIRE(!"the actors do not come to an end");
+	}
 	c = &schedule.choice[schedule.made];
 	schedule_options(c, current);
 	if (c->count == 0)
@@ -254,20 +275,6 @@ schedule_advance(void)
 	return true;
 }
 
-/* how the last run went, for a failure's report */
-static inline void
-schedule_print(void)
-{
-	for (int i = 0; i < schedule.made; i++)
-	{
-		const schedule_choice *c = &schedule.choice[i];
-
-		if (c->taken > 0 || !c->preempts)
-			printf("#   choice %d: %c at %s, then %c\n", i,
-				   c->who == SCHEDULE_ACTORS ? '-' : 'A' + c->who, c->where, 'A' + c->options[c->taken]);
-	}
-}
-
 /*
  * Run all schedules of these actors (at most "limit"), each between prepare()
  * and verify(), which says whether all was well.  Returns how many there were.
@@ -292,7 +299,7 @@ schedule_explore(int actors, void (*act) (int me), int most_preemptions, uint64_
 		runs++;
 		if (!verify())
 		{
-			schedule_print();
+			schedule_print(SCHEDULE_MAX);
 			break;
 		}
 	} while (runs < limit && schedule_advance());

@@ -396,7 +396,7 @@ owner(void *arg)
 
 	while (!atomic_load(&stop))
 	{
-		unsigned	share = test_random_from(&w->random) % 3 ? 30 : 90;
+		unsigned share = test_random_from(&w->random) % 3 ? 30 : 90;
 
 		for (int n = 0; n < 100; n++)
 		{
@@ -410,6 +410,7 @@ owner(void *arg)
 				continue;
 			k = &keys[i];
 			desired = test_random_from(&w->random) % 100 < share ? VALUE(i, n) : 0;
+
 			enter(w);
 			CHECK(mot_tree_cas(f.tree, &w->ctx, k->bytes, k->len, k->value, desired, &actual,
 							   MOT_FOR_CHANGE, NULL) == MOT_TREE_OK);

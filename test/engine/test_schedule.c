@@ -52,8 +52,14 @@
 
 typedef enum op_kind
 {
-	GET, SCAN, SCAN_BY_ID, SCAN_BY_VALUE, LOCK,
-				INSERT,
+	GET,
+	SCAN,
+	SCAN_BY_ID,
+	SCAN_BY_VALUE,
+	LOCK	   ,				/* the first that locks */
+				SHARE,
+				KEY_SHARE,
+				INSERT,			/* the first that changes */
 				UPDATE,
 				ADD,
 				DELETE,
@@ -63,8 +69,8 @@ typedef enum op_kind
 } op_kind;
 
 static const char *const op_name[] = {
-	"get", "scan", "scan by id", "scan by value", "lock", "insert", "update", "add", "delete", "move",
-	"savepoint", "undo"
+	"get", "scan", "scan by id", "scan by value", "lock", "share", "share key", "insert", "update", "add",
+	"delete", "move", "savepoint", "undo"
 };
 
 typedef struct operation
@@ -255,6 +261,25 @@ do_insert(int me, const mot_view *view, const operation *op, result *r, uint32_t
 	return true;
 }
 
+static mot_row_mode
+mode_of(op_kind kind)
+{
+	switch (kind)
+	{
+			case LOCK:
+						return MOT_MODE_UPDATE;
+
+		case SHARE:
+			return MOT_MODE_SHARE;
+		case KEY_SHARE:
+			return MOT_MODE_KEY_SHARE;
+		case DELETE:
+			return MOT_MODE_DELETE;
+		default:
+			return MOT_MODE_CHANGE;
+	}
+}
+
 static bool
 do_change(int me, const mot_view *view, const operation *op, result *r, uint32_t command)
 {
@@ -275,7 +300,7 @@ do_change(int me, const mot_view *view, const operation *op, result *r, uint32_t
 		r->outcome = NONE;
 		return true;
 	}
-	CALL(mot_row_lock(s, view, st.table, row, seen, op->kind == LOCK, &newest));
+	CALL(mot_row_lock(s, view, st.table, row, seen, mode_of(op->kind), &newest));
 	if (status == MOT_DELETED)
 	{
 		r->outcome = NONE;
@@ -293,7 +318,7 @@ do_change(int me, const mot_view *view, const operation *op, result *r, uint32_t
 		return true;
 	}
 	r->seen.value[0] = old.value;
-	if (op->kind == LOCK)
+	if (op->kind < INSERT)
 		return true;
 	schedule_point("locked");
 	if (op->kind == DELETE)
@@ -495,16 +520,14 @@ returns(const operation *op, const result *r, const state *s)
 				return value != ABSENT && s->value[op->to] != ABSENT;
 			if (r->outcome == DONE && s->value[op->to] != ABSENT)
 				return false;
-			/* FALLTHROUGH */
-			case LOCK:
-			case		UPDATE:
-			case		ADD:
-			case		DELETE:
-						return r->outcome == NONE ? value == ABSENT : r->seen.value[0] == value;
-
-		default:
+			break;
+		case SAVEPOINT:
+		case UNDO:
 			return true;
+		default:
+			break;
 	}
+	return r->outcome == NONE ? value == ABSENT : r->seen.value[0] == value;
 }
 
 /*
@@ -929,7 +952,7 @@ explore(int most_preemptions, uint64_t most)
 static void
 parse(const char *text, program *p)
 {
-	static const char letters[] = "gSIVliuadmso";
+	static const char letters[] = "gSIVlhkiuadmso";
 
 	p->ops = 0;
 	for (; *text; text ++)
@@ -943,7 +966,7 @@ parse(const char *text, program *p)
 		op = &p->op[p->ops++];
 		op->kind = (op_kind) (found - letters);
 		op->key = op->to = 0;
-		if (strchr("gliuadm", *text))
+		if (strchr("glhkiuadm", *text))
 			op->key = *++text -'0';
 		if (op->kind == MOVE)
 			op->to = *++text -'0';
@@ -980,6 +1003,10 @@ lost_updates(void)
 	try("a0 a1", "a1 a0", NULL, false, 3);
 	try("a0", "a0", NULL, true, 3);
 	try("l0 a0", "l0 a0", NULL, false, 3);
+	try("h0 a0", "h0 a0", NULL, false, 2);
+	try("h0", "a0", "h0 g0", false, 2);
+	try("k0 a0", "k0 m02", NULL, false, 2);
+	try("k0 a0", "d0", "k0", false, 2);
 	try("a0", "a0", "a0", false, 2);
 	report_runs();
 }
@@ -1063,7 +1090,7 @@ static void
 any_transactions(void)
 {
 	static const char *const some[] = {
-		"g0", "g1", "g2", "S", "I", "V", "l0", "l1", "i0", "i2", "i3", "u0", "u1", "a0", "a1", "a2", "d0", "d1", "d2",
+		"g0", "g1", "g2", "S", "I", "V", "l0", "l1", "h0", "h1", "k0", "k1", "i0", "i2", "i3", "u0", "u1", "a0", "a1", "a2", "d0", "d1", "d2",
 		"m02", "m01", "m12", "m20", "s i2 o", "s a0 o", "s d0 o"
 	};
 	const char *seconds = getenv("MOT_SCHEDULE_SECONDS");
@@ -1119,6 +1146,7 @@ main(int argc, char **argv)
 	 * nothing
 	 */
 	(void) prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
+	schedule.given_up = print_transactions;
 	RUN(lost_updates);
 	RUN(dirty_reads_and_skew);
 	RUN(write_skew);

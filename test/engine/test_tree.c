@@ -22,7 +22,7 @@ random_changes(int shape, size_t n, int rounds, bool exclusive)
 	for (int round = 0; round < rounds; round++)
 	{
 		/* from mostly inserting to mostly removing */
-		unsigned	share = (unsigned) (test_random() % 101);
+		unsigned share = (unsigned) (test_random() % 101);
 
 		for (size_t i = 0; i < n; i++)
 		{
