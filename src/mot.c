@@ -88,6 +88,7 @@ _PG_init(void)
 
 	if (!preloaded)
 	{
+		MotReserveSettings("mot");
 		/* CREATE EXTENSION raises the same as an error, from its script */
 		if (!creating_extension)
 			ereport(WARNING,
@@ -110,6 +111,9 @@ _PG_init(void)
 	MotDdlInit();
 	MotFdwInit();
 	MotMaintenanceInit();
+
+	/* the rooms have defined theirs */
+	MotReserveSettings("mot");
 }
 
 bool
