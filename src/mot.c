@@ -89,6 +89,7 @@ _PG_init(void)
 	if (!preloaded)
 	{
 		MotReserveSettings("mot");
+
 		/* CREATE EXTENSION raises the same as an error, from its script */
 		if (!creating_extension)
 			ereport(WARNING,
@@ -190,7 +191,6 @@ define_settings(void)
 							 NULL, NULL, NULL);
 
 	MotFaultInit();
-	MotReserveSettings("mot");
 }
 
 static bool
