@@ -610,6 +610,7 @@ extern void mot_map_free(address_map *map);
 /* row.c */
 extern const mot_version *mot_version_visible(mot_session *s, const mot_view *view, mot_row *row);
 extern mot_version *mot_own_newest(mot_session *s, mot_row *row, uint64_t head);
+extern mot_version *mot_newest_committed(mot_session *s, mot_row *row);
 extern mot_status mot_conflict(mot_session *s, mot_status status);
 
 /*

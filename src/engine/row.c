@@ -178,18 +178,49 @@ mot_row_visible(mot_session *s, const mot_view *view, mot_table *table, mot_row 
 	return row_visible(s, view, row);
 }
 
+/*
+ * The newest committed version of a row, which another transaction may be
+ * changing.  A commit stamps its versions from the oldest to the newest, so
+ * while it is being installed one that never was anybody's newest looks like
+ * it; that is waited for.
+ */
+mot_version *
+mot_newest_committed(mot_session *s, mot_row *row)
+{
+	unsigned	spins = 0;
+
+	for (;;)
+	{
+		uint64_t	head = row_head(row);
+		unsigned	owner = head_owner(head);
+		mot_version *top = head_version(head);
+		mot_version *v = top;
+
+		while (v != NULL && (version_ts(v) & TS_UNCOMMITTED))
+			v = version_previous(v);
+		if (v == top || owner == 0 || owner == s->owner)
+			return v;
+
+		/*
+		 * acquire, and after the timestamps: if one that we saw was stamped
+		 * by this commit, we see DRAWING or more, or (it being over) the top
+		 * stamped, too
+		 */
+		if (atomic_load_explicit(&s->engine->slot[owner - 1].commit_state,
+								 memory_order_acquire) == COMMIT_NONE &&
+			(version_ts(top) & TS_UNCOMMITTED) && row_head(row) == head)
+			return v;
+		mot_backoff(&spins);
+	}
+}
+
 const mot_version *
 mot_row_newest(mot_session *s, mot_row *row)
 {
-	uint64_t	head = row_head(row);
-	mot_version *v = s->active ? mot_own_newest(s, row, head) : NULL;
+	mot_version *v = s->active ? mot_own_newest(s, row, row_head(row)) : NULL;
 
 	if (v == NULL)
-	{
-		v = head_version(head);
-		while (v != NULL && (version_ts(v) & TS_UNCOMMITTED))
-			v = version_previous(v);
-	}
+		v = mot_newest_committed(s, row);
 	if (v != NULL)
 		session_saw(s, version_ts(v));
 	return v == NULL || version_is_tombstone(v) ? NULL : v;

@@ -256,10 +256,8 @@ mot_row_lock(mot_session *s, const mot_view *view, mot_table *table,
 	if (status != MOT_OK)
 		return status;
 	MOT_STOP_POINT("row-locked");
-	v = head_version(row_head(row));
 	/* who shares the key only may find the owner's change on top */
-	while (v != NULL && (version_ts(v) & TS_UNCOMMITTED))
-		v = version_previous(v);
+	v = mot_newest_committed(s, row);
 	if (v != NULL)
 		session_saw(s, version_ts(v));
 	if (v == NULL || version_is_tombstone(v) || version_ts(v) != version_ts(seen))

@@ -30,6 +30,8 @@
 #define SCHEDULE_ACTORS 4
 #define SCHEDULE_STACK	(256 * 1024)
 #define SCHEDULE_MAX	4096	/* choices in a run */
+#define SCHEDULE_ROUND	4		/* stop points between two looks of a spinner,
+								 * at most */
 
 typedef enum actor_state
 {
@@ -55,6 +57,7 @@ static struct
 	bool		(*condition[SCHEDULE_ACTORS]) (void *arg);
 	void	   *condition_arg[SCHEDULE_ACTORS];
 	uint64_t	waiting_since[SCHEDULE_ACTORS];
+	unsigned	since_spin[SCHEDULE_ACTORS];	/* stop points since it span */
 	ucontext_t	context[SCHEDULE_ACTORS];
 	ucontext_t	explorer;
 	char	   *stack[SCHEDULE_ACTORS];
@@ -172,10 +175,17 @@ schedule_stop(const char *where)
 	int			next = schedule_next(where, me);
 
 	schedule.steps++;
-	/* somebody takes a step: spinners may look again after it */
-	for (int i = 0; i < schedule.actors; i++)
-		if (i != me && schedule.state[i] == ACTOR_SPINS)
-			schedule.state[i] = ACTOR_READY;
+
+	/*
+	 * Somebody got on: spinners may look again after it.  A spinner that goes
+	 * round has not got on, though there are stop points on its way.
+	 */
+	if (schedule.state[me] == ACTOR_SPINS)
+		schedule.since_spin[me] = 0;
+	else if (++schedule.since_spin[me] > SCHEDULE_ROUND)
+		for (int i = 0; i < schedule.actors; i++)
+			if (i != me && schedule.state[i] == ACTOR_SPINS)
+				schedule.state[i] = ACTOR_READY;
 	if (next == me)
 	{
 		if (schedule.state[me] == ACTOR_SPINS)
@@ -232,6 +242,7 @@ schedule_make_ready(ucontext_t * context, int actor)
 	context->uc_link = &schedule.explorer;
 	makecontext(context, schedule_body, 0);
 	schedule.state[actor] = ACTOR_READY;
+	schedule.since_spin[actor] = SCHEDULE_ROUND;
 }
 
 /* one run with the choices given so far */

@@ -1007,6 +1007,12 @@ lost_updates(void)
 	try("h0", "a0", "h0 g0", false, 2);
 	try("k0 a0", "k0 m02", NULL, false, 2);
 	try("k0 a0", "d0", "k0", false, 2);
+
+	/*
+	 * whoever shares the key must not be shown a change that its transaction
+	 * has changed again
+	 */
+	try("k0", "u0 u0", NULL, false, 2);
 	try("a0", "a0", "a0", false, 2);
 	report_runs();
 }
