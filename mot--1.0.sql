@@ -324,4 +324,26 @@ CREATE FUNCTION mot_verify(
 COMMENT ON FUNCTION mot_verify(regclass) IS
     'check that a memory-optimized table and its indexes agree; keeps writers out until the end of the transaction';
 
-GRANT SELECT ON mot_stat_tables, mot_stat_indexes, mot_stat_memory, mot_stat_nodes, mot_stat_transactions TO PUBLIC;
+CREATE FUNCTION mot_stat_get_checkpoint(
+    OUT checkpoint_lsn pg_lsn, OUT redo_lsn pg_lsn, OUT rows bigint, OUT bytes bigint,
+    OUT seconds double precision, OUT finished_at timestamptz,
+    OUT completed bigint, OUT failed bigint, OUT last_error text)
+    RETURNS SETOF record
+    AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED ROWS 1;
+
+CREATE VIEW mot_stat_checkpoint AS SELECT * FROM mot_stat_get_checkpoint();
+
+COMMENT ON VIEW mot_stat_checkpoint IS 'newest checkpoint of memory-optimized tables, and how many succeeded and failed since the server started';
+
+CREATE FUNCTION mot_stat_get_recovery(
+    OUT state text, OUT checkpoint_lsn pg_lsn, OUT replayed_lsn pg_lsn,
+    OUT tables_total bigint, OUT tables_loaded bigint, OUT rows_loaded bigint, OUT bytes_loaded bigint,
+    OUT load_seconds double precision, OUT records_applied bigint, OUT in_doubt bigint, OUT damaged_tables bigint)
+    RETURNS SETOF record
+    AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED ROWS 1;
+
+CREATE VIEW mot_stat_recovery AS SELECT * FROM mot_stat_get_recovery();
+
+COMMENT ON VIEW mot_stat_recovery IS 'loading of memory-optimized tables at server start, and replay';
+
+GRANT SELECT ON mot_stat_tables, mot_stat_indexes, mot_stat_memory, mot_stat_nodes, mot_stat_transactions, mot_stat_checkpoint, mot_stat_recovery TO PUBLIC;

@@ -1,45 +1,30 @@
 /*-------------------------------------------------------------------------
  *
  * maintenance.c
- *	  The module's background workers.
+ *	  A background worker for what nobody else gets around to.
  *
  * "mot maintenance" runs as long as the server does.  It frees what idle and
  * departed backends still owe to reclamation: a backend does that for itself
  * at commit, but one that sits idle, or is gone, has no next commit.
  *
- * When the server has started, it also sees to it that the log names every
- * memory-optimized table that came up empty.  Catalogues can only be read by
- * a process that is connected to their database, so it starts one short-lived
- * worker for each database in turn.  The tables are made there (empty), so
- * that each is reported once; a table that a session touches before the
- * worker gets to it is made and reported by that session.
+ * It also puts a place to stop into the log every second: see mark_time.
+ * (Checkpoints have a worker of their own, wal/checkpoint.c.)
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "access/genam.h"
-#include "access/heapam.h"
-#include "access/table.h"
-#include "access/tableam.h"
 #include "access/xact.h"
-#include "catalog/pg_database.h"
-#include "catalog/pg_foreign_table.h"
+#include "access/xlog.h"
 #include "maintenance.h"
 #include "miscadmin.h"
 #include "mot.h"
 #include "pgstat.h"
 #include "postmaster/bgworker.h"
 #include "postmaster/interrupt.h"
-#include "relation/relation.h"
 #include "storage/ipc.h"
 #include "storage/latch.h"
-#include "storage/lmgr.h"
-#include "tcop/tcopprot.h"
-#include "utils/builtins.h"
 #include "utils/guc.h"
-#include "utils/memutils.h"
-#include "utils/snapmgr.h"
 #include "utils/wait_event.h"
 #include "xact/xact.h"
 
@@ -47,11 +32,8 @@
 #define ROUND_MS 1000
 
 PGDLLEXPORT void MotMaintenanceMain(Datum arg);
-PGDLLEXPORT void MotAnnounceMain(Datum arg);
 
-static void announce_all(void);
-static List *list_databases(void);
-static void announce_database(Oid dbid);
+static void mark_time(void);
 
 void
 MotMaintenanceInit(void)
@@ -88,7 +70,6 @@ MotMaintenanceMain(Datum arg)
 	BackgroundWorkerInitializeConnection(NULL, NULL, 0);
 
 	session = MotSession();
-	announce_all();
 
 	while (!ShutdownRequestPending)
 	{
@@ -100,6 +81,7 @@ MotMaintenanceMain(Datum arg)
 		}
 
 		(void) mot_reclaim_all(session);
+		mark_time();
 		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
 						 ROUND_MS, PG_WAIT_EXTENSION);
 		ResetLatch(MyLatch);
@@ -109,128 +91,26 @@ MotMaintenanceMain(Datum arg)
 	proc_exit(1);
 }
 
-/* Start a worker in each database, one after the other, and wait for it. */
+/*
+ * Transactions that change nothing but memory-optimized tables have no xid, and
+ * their commits are no place for recovery to stop at.  When there were any, a
+ * commit record with the time comes once a round; recovery_target_time is met
+ * by that much.
+ */
 static void
-announce_all(void)
+mark_time(void)
 {
-	List	   *databases = list_databases();
-	ListCell   *lc;
+	static uint64 seen = PG_UINT64_MAX; /* replay's do not count */
+	mot_txn_counts counts;
 
-	foreach(lc, databases)
+	if (!XLogIsNeeded())
+		return;
+	mot_txn_counts_get(MotEngine, &counts);
+	if (counts.commits != seen && seen != PG_UINT64_MAX)
 	{
-		BackgroundWorker worker;
-		BackgroundWorkerHandle *handle;
-
-		memset(&worker, 0, sizeof(worker));
-		strlcpy(worker.bgw_name, "mot startup", BGW_MAXLEN);
-		strlcpy(worker.bgw_type, "mot startup", BGW_MAXLEN);
-		strlcpy(worker.bgw_library_name, "mot", BGW_MAXLEN);
-		strlcpy(worker.bgw_function_name, "MotAnnounceMain", BGW_MAXLEN);
-		worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
-		worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
-		worker.bgw_restart_time = BGW_NEVER_RESTART;
-		worker.bgw_main_arg = ObjectIdGetDatum(lfirst_oid(lc));
-		worker.bgw_notify_pid = MyProcPid;
-
-		/*
-		 * No free worker slot: the sessions that use the tables will report
-		 * them.
-		 */
-		if (!RegisterDynamicBackgroundWorker(&worker, &handle))
-			break;
-		if (WaitForBackgroundWorkerShutdown(handle) == BGWH_POSTMASTER_DIED)
-			proc_exit(1);
+		StartTransactionCommand();
+		(void) GetTopTransactionId();
+		CommitTransactionCommand();
 	}
-	list_free(databases);
-}
-
-static List *
-list_databases(void)
-{
-	List	   *databases = NIL;
-	MemoryContext cxt = CurrentMemoryContext;
-	Relation	rel;
-	TableScanDesc scan;
-	HeapTuple	tup;
-
-	StartTransactionCommand();
-	(void) GetTransactionSnapshot();
-
-	rel = table_open(DatabaseRelationId, AccessShareLock);
-	scan = table_beginscan_catalog(rel, 0, NULL);
-	while (HeapTupleIsValid(tup = heap_getnext(scan, ForwardScanDirection)))
-	{
-		Form_pg_database db = (Form_pg_database) GETSTRUCT(tup);
-		MemoryContext oldcxt;
-
-		/* a negative limit other than -1: a database half dropped */
-		if (!db->datallowconn || db->datconnlimit < -1)
-			continue;
-		oldcxt = MemoryContextSwitchTo(cxt);
-		databases = lappend_oid(databases, db->oid);
-		MemoryContextSwitchTo(oldcxt);
-	}
-	table_endscan(scan);
-	table_close(rel, AccessShareLock);
-
-	CommitTransactionCommand();
-	MemoryContextSwitchTo(cxt);
-	return databases;
-}
-
-void
-MotAnnounceMain(Datum arg)
-{
-	Oid			dbid = DatumGetObjectId(arg);
-
-	pqsignal(SIGTERM, die);
-	BackgroundWorkerUnblockSignals();
-	BackgroundWorkerInitializeConnectionByOid(dbid, InvalidOid, 0);
-	announce_database(dbid);
-	proc_exit(0);
-}
-
-/* Touch every memory-optimized table of this database. */
-static void
-announce_database(Oid dbid)
-{
-	List	   *tables = NIL;
-	ListCell   *lc;
-	Relation	rel;
-	SysScanDesc scan;
-	HeapTuple	tup;
-
-	StartTransactionCommand();
-	PushActiveSnapshot(GetTransactionSnapshot());
-
-	if (OidIsValid(MotServerOid(true)))
-	{
-		rel = table_open(ForeignTableRelationId, AccessShareLock);
-		scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
-		while (HeapTupleIsValid(tup = systable_getnext(scan)))
-			tables = lappend_oid(tables, ((Form_pg_foreign_table) GETSTRUCT(tup))->ftrelid);
-		systable_endscan(scan);
-		table_close(rel, AccessShareLock);
-	}
-
-	foreach(lc, tables)
-	{
-		Oid			relid = lfirst_oid(lc);
-
-		CHECK_FOR_INTERRUPTS();
-
-		/* who holds it exclusively now has found it empty, or made it */
-		if (!MotIsMotTable(relid) || !ConditionalLockRelationOid(relid, AccessShareLock))
-			continue;
-		rel = try_relation_open(relid, NoLock);
-		if (rel != NULL)
-		{
-			(void) MotRelationGet(rel);
-			relation_close(rel, NoLock);
-		}
-		UnlockRelationOid(relid, AccessShareLock);
-	}
-
-	PopActiveSnapshot();
-	CommitTransactionCommand();
+	seen = counts.commits;
 }

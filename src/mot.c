@@ -28,6 +28,7 @@
 #include "storage/lwlock.h"
 #include "storage/shmem.h"
 #include "utils/guc.h"
+#include "wal/wal.h"
 #include "xact/xact.h"
 
 PG_MODULE_MAGIC;
@@ -107,6 +108,7 @@ _PG_init(void)
 	shmem_startup_hook = startup_shmem;
 
 	MotXactInit();
+	MotWalInit();
 	MotRelationInit();
 	MotMonitorInit();
 	MotDdlInit();
@@ -234,6 +236,7 @@ request_shmem(void)
 		prev_shmem_request_hook();
 	RequestNamedLWLockTranche("mot_directory", 1);
 	RequestAddinShmemSpace(MotXactShmemSize());
+	MotWalShmemRequest();
 }
 
 /*
@@ -249,6 +252,7 @@ startup_shmem(void)
 
 	MotDirectoryLock = &(GetNamedLWLockTranche("mot_directory"))->lock;
 	MotXactShmemInit();
+	MotWalShmemInit();
 
 	if (MotEngine != NULL)
 		mot_engine_reset(MotEngine);

@@ -13,10 +13,8 @@
  * still invalid when the transaction ends are freed whole, which is how
  * dropped tables leave.
  *
- * A definition without a table in the engine is what a restart leaves.
- * Whoever asks first makes an empty one.  (On a standby, where tables are
- * empty, definitions come and change without us; an index that a table lacks
- * then is made in the same way.)
+ * After a restart, tables come back one after the other; who needs one waits
+ * for it.
  *
  *-------------------------------------------------------------------------
  */
@@ -30,7 +28,6 @@
 #include "catalog/pg_foreign_server.h"
 #include "catalog/pg_foreign_table.h"
 #include "commands/defrem.h"
-#include "commands/dbcommands.h"
 #include "foreign/foreign.h"
 #include "miscadmin.h"
 #include "relation/internal.h"
@@ -58,9 +55,7 @@ static void relcache_callback(Datum arg, Oid relid);
 static void rebuild(MotRelation *mr, Relation rel);
 static bool unchanged(MotRelation *mr, Relation rel, mot_table *table, List *defs);
 static void describe(MotRelation *mr, Relation rel, mot_table *table, List *defs);
-static mot_table *find_table(Relation rel, List *defs);
-static mot_table *make_empty(Relation rel, List *defs);
-static void add_missing_indexes(Relation rel, mot_table *table, List *defs);
+static mot_table *find_table(Relation rel);
 
 /* descriptions made so far: tells an old one from a new one at the same address */
 static uint64 times_built = 0;
@@ -274,9 +269,8 @@ rebuild(MotRelation *mr, Relation rel)
 	PG_TRY();
 	{
 		List	   *defs = MotIndexDefs(rel);
-		mot_table  *table = find_table(rel, defs);
+		mot_table  *table = find_table(rel);
 
-		add_missing_indexes(rel, table, defs);
 
 		/*
 		 * what replay brings has had room elsewhere; it sets the limit at its
@@ -413,21 +407,36 @@ MotIndexDescribe(MotIndex *index, MotRelation *mr, Relation rel, Relation indexr
 
 /* -------------------------------------------------------- the engine's table */
 
+/*
+ * Somebody else's definition: the table is there, or on its way (recovery), or
+ * lost, which is an error and never an empty table.
+ */
 static mot_table *
-find_table(Relation rel, List *defs)
+find_table(Relation rel)
 {
-	mot_table  *table = mot_table_find(MotEngine, MyDatabaseId, RelationGetRelid(rel));
+	Oid			relid = RelationGetRelid(rel);
+	mot_table  *table = mot_table_find(MotEngine, MyDatabaseId, relid);
+	mot_table  *replaces;
 
-	if (table != NULL)
+	/* made or emptied by this transaction, which holds the lock for that */
+	if (table != NULL && !mot_table_is_settled(table, &replaces))
 		return table;
 
 	/* a definition made in this transaction: its storage goes with it */
-	if (rel->rd_createSubid != InvalidSubTransactionId)
+	if (table == NULL && rel->rd_createSubid != InvalidSubTransactionId)
 	{
 		MotStorageCreateTable(rel);
-		return mot_table_find(MotEngine, MyDatabaseId, RelationGetRelid(rel));
+		return mot_table_find(MotEngine, MyDatabaseId, relid);
 	}
-	return make_empty(rel, defs);
+	if (MotRelationAwait == NULL || MotRelationAwait(MyDatabaseId, relid))
+		table = mot_table_find(MotEngine, MyDatabaseId, relid);
+	if (table == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("memory-optimized table \"%s\" has no storage", RelationGetRelationName(rel)),
+				 errdetail("Neither a checkpoint nor the log had its rows."),
+				 errhint("Restore it from a backup; TRUNCATE gives it empty storage, DROP TABLE removes it.")));
+	return table;
 }
 
 mot_status
@@ -456,79 +465,6 @@ MotTableMake(Relation rel, List *indexes, mot_table **table)
 		mot_index_attach(index);
 	}
 	return MOT_OK;
-}
-
-/* Any number of sessions may find the table missing; one makes it. */
-static mot_table *
-make_empty(Relation rel, List *defs)
-{
-	mot_table  *table;
-	mot_status	status = MOT_OK;
-	bool		made = false;
-
-	LWLockAcquire(MotDirectoryLock, LW_EXCLUSIVE);
-	table = mot_table_find(MotEngine, MyDatabaseId, RelationGetRelid(rel));
-	if (table == NULL)
-	{
-		status = MotTableMake(rel, defs, &table);
-		if (status == MOT_OK)
-		{
-			(void) mot_table_publish(MotEngine, table);
-			made = true;
-		}
-	}
-	LWLockRelease(MotDirectoryLock);
-
-	MotRaiseStatus(status, rel);
-	if (made)
-	{
-		char	   *nspname = get_namespace_name(RelationGetNamespace(rel));
-		char	   *dbname = get_database_name(MyDatabaseId);
-
-		ereport(LOG,
-				(errmsg("memory-optimized table \"%s\" is empty after the restart",
-						RelationGetRelationName(rel)),
-				 errdetail("It is in schema \"%s\" of database \"%s\".",
-						   nspname ? nspname : "?", dbname ? dbname : "?")));
-	}
-	return table;
-}
-
-/*
- * Indexes that replay has brought to a table made before.  Neither those that
- * this transaction is about to build, nor (which cannot be) those of a table
- * that has rows.
- */
-static void
-add_missing_indexes(Relation rel, mot_table *table, List *defs)
-{
-	ListCell   *lc;
-
-	foreach(lc, defs)
-	{
-		MotIndexDef *def = lfirst(lc);
-		mot_table_stat stat;
-		mot_index  *index;
-		mot_status	status = MOT_OK;
-
-		if (likely(mot_table_index(table, def->oid) != NULL) || def->is_new ||
-			MotStorageIndexDropped(table, def->oid))
-			continue;
-
-		mot_table_stats(table, &stat);
-		if (stat.rows != 0)
-			continue;
-		LWLockAcquire(MotDirectoryLock, LW_EXCLUSIVE);
-		if (mot_table_index(table, def->oid) == NULL)
-		{
-			status = mot_index_create(MotSession(), table, def->oid,
-									  def->unique ? MOT_INDEX_UNIQUE : 0, &index);
-			if (status == MOT_OK)
-				mot_index_attach(index);
-		}
-		LWLockRelease(MotDirectoryLock);
-		MotRaiseStatus(status, rel);
-	}
 }
 
 /* --------------------------------------------------------------- key check */

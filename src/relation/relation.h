@@ -53,8 +53,8 @@ extern Oid	MotAmOid(bool missing_ok);
 
 /*
  * The cache entry of an open MOT table (any lock).  If the engine has no
- * table for it yet (after a restart), an empty one with its indexes is made
- * and the log says so.  The pointer is good until the next call that may
+ * table for it yet (after a restart), it is waited for; one that recovery did
+ * not bring back is an error.  The pointer is good until the next call that may
  * process invalidations; executor nodes look it up at Begin and keep it
  * pinned by the lock on the table (an entry is only rebuilt in place by
  * MotRelationGet, never freed while somebody can hold it; what the rebuilding

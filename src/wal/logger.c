@@ -432,8 +432,17 @@ name_table(Oid dbid, Oid relid)
 static void
 select_table(mot_table *table)
 {
+	mot_table  *replaces;
+
 	logging.table = table;
 	logging.passed_over = false;
+
+	/* storage that this transaction has made: logged whole, or gone again */
+	if (!mot_table_is_settled(table, &replaces))
+	{
+		logging.passed_over = true;
+		return;
+	}
 	if (likely(logging.changes == NIL) || !select_changed(table))
 	{
 		Known	   *known = find_known(table);

@@ -18,6 +18,7 @@ MotWalInit(void)
 {
 	MotStateInit();
 	MotRmgrInit();
+	MotLoggerInit();
 	MotDurableInit();
 	MotBackupInit();
 	MotCheckpointInit();
