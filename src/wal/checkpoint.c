@@ -129,7 +129,12 @@ MotCheckpointMain(Datum arg)
 	(void) MotSession();
 	load_if_nobody_did();
 	if (MotDirectoryExists())
+	{
+		/* what a crash has left unfinished */
+		MotStateBeginCheckpoint();
 		MotManifestRemoveOthers(InvalidXLogRecPtr);
+		MotStateEndCheckpoint();
+	}
 
 	for (;;)
 	{
@@ -303,7 +308,7 @@ one_round(void)
 		 * Checkpoints that did not wait for us have passed.  The slot has
 		 * kept the log; if there is none, be quick.
 		 */
-		behind = newest != InvalidXLogRecPtr && newest < covered && MotOpenMarkerExists() && !MotSlotUsable();
+		behind = newest < covered && !MotStateIsComplete() && !MotSlotUsable();
 		retry_at = 0;
 	}
 	if (MotStateIsAsked())
@@ -350,33 +355,25 @@ one_round(void)
 
 /*
  * Restartpoints wait for nobody, and move the redo pointer when they begin as
- * well.  Armed nevertheless, so that the first checkpoint after a promotion
- * finds us ready.
+ * well.  Not armed: the checkpoint at the end of recovery would wait for us
+ * while we wait for the end of recovery.
  */
 static long
 standby_round(void)
 {
-	XLogRecPtr	redo;
+	XLogRecPtr	redo = GetRedoRecPtr();
 
 	if (MotWalCurrentState() != MOT_WAL_READY || !is_active())
 		return 1000;
-	if (!armed)
+	if (redo > newest_checkpoint() && (retry_at == 0 || GetCurrentTimestamp() >= retry_at))
 	{
-		arm();
-		covered = newest_checkpoint();
-		letting_go = false;
-		retry_at = 0;
-	}
-	redo = GetRedoRecPtr();
-	if (redo > covered && (retry_at == 0 || GetCurrentTimestamp() >= retry_at))
-	{
+		StartTransactionCommand();
 		if (try_checkpoint(false))
-		{
-			covered = newest_checkpoint();
 			retry_at = 0;
-		}
 		else
 			retry_at = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), RETRY_MS);
+		CommitTransactionCommand();
+		MemoryContextSwitchTo(worker_cxt);
 	}
 	return 100;
 }
@@ -462,7 +459,7 @@ become_writable(void)
 	 * The log behind a final checkpoint has never been needed and may be
 	 * gone. Nothing has changed since, so a new one costs a few links.
 	 */
-	if (newest == InvalidXLogRecPtr || !MotOpenMarkerExists() ||
+	if (newest == InvalidXLogRecPtr || MotStateIsComplete() ||
 		(newest < covered && !MotSlotUsable()))
 	{
 		if (!try_checkpoint(false))
@@ -517,21 +514,21 @@ shut_down(void)
 
 	if (MotWalCurrentState() != MOT_WAL_READY || !is_active())
 		proc_exit(0);
-	if (!armed)
-		arm();
-
 	if (RecoveryInProgress())
 	{
 		/* with a slot the log of the last one is there */
+		StartTransactionCommand();
 		if (!MotSlotUsable())
 			(void) try_checkpoint(false);
-		disarm();
+		CommitTransactionCommand();
 		proc_exit(0);
 	}
+	if (!armed)
+		arm();
 
 	MotStateSetWritable(false);
 	wait_for_sessions();
-	if (!MotOpenMarkerExists())
+	if (MotStateIsComplete() && !MotOpenMarkerExists())
 	{
 		disarm();
 		proc_exit(0);			/* nobody has written anything */
@@ -551,6 +548,7 @@ shut_down(void)
 	MOT_FAULT("shutdown-final");
 	MotOpenMarkerClear();
 	MOT_FAULT("shutdown-closed");
+	MotSlotDrop();
 	disarm();
 	proc_exit(0);
 }

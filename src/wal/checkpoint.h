@@ -30,6 +30,10 @@ extern void MotStatePreserve(XLogRecPtr lsn);
 extern XLogRecPtr MotStatePreserved(void);
 extern void MotStateWritableFailed(const char *why);
 extern void MotStateSetWorker(bool here);
+extern void MotStateBeginCheckpoint(void);
+extern void MotStateEndCheckpoint(void);
+extern void MotStateSetComplete(bool complete);
+extern bool MotStateIsComplete(void);
 
 /* --------------------------------------------------------------- manifest.c */
 extern char *MotCheckpointDirectory(TimeLineID tli, XLogRecPtr lsn, bool temporary);	/* path, palloc'd */
@@ -46,6 +50,8 @@ extern void MotOpenMarkerClear(void);
 extern bool MotSlotUsable(void);	/* it is there and nothing cuts it short */
 extern void MotSlotKeep(XLogRecPtr lsn);	/* make it (quietly not, if that
 											 * cannot be), move it to lsn */
+
+extern void MotSlotDrop(void);
 
 /* ------------------------------------------------------------------ backup.c */
 extern void MotBackupInit(void);

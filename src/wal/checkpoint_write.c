@@ -110,6 +110,7 @@ typedef struct Doubts
 	MotManifestInDoubt *out;
 } Doubts;
 
+static XLogRecPtr write_checkpoint(bool final, bool helpers);
 static void draw_line(MotManifest *m, Sources *sources, mot_ts *snapshot,
 					  MotInDoubtRange **ranges, int *nranges);
 static void draw_line_standby(MotManifest *m, Sources *sources, mot_ts *snapshot);
@@ -135,6 +136,26 @@ MotCheckpointWrite(bool final, bool helpers)
 	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "MOT checkpoint",
 											  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext oldcxt = MemoryContextSwitchTo(cxt);
+	volatile XLogRecPtr lsn = InvalidXLogRecPtr;
+
+	MotStateBeginCheckpoint();
+	PG_TRY();
+	{
+		lsn = write_checkpoint(final, helpers);
+	}
+	PG_FINALLY();
+	{
+		MotStateEndCheckpoint();
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(oldcxt);
+	MemoryContextDelete(cxt);
+	return lsn;
+}
+
+static XLogRecPtr
+write_checkpoint(bool final, bool helpers)
+{
 	mot_session *session = MotSession();
 	bool		standby = RecoveryInProgress();
 	TimestampTz began = GetCurrentTimestamp();
@@ -207,11 +228,9 @@ MotCheckpointWrite(bool final, bool helpers)
 			if (sources.source[i].reused)
 				nreused += sources.source[i].nfiles;
 		}
+		MotStateSetComplete(final);
 		note_done(&m, began, nfiles, nreused);
 	}
-
-	MemoryContextSwitchTo(oldcxt);
-	MemoryContextDelete(cxt);
 	return lsn;
 }
 

@@ -157,6 +157,7 @@ load_newest(MotManifest *m, const char *directory, XLogRecPtr upto, TimeLineID t
 	 * The server may even have run without us in between.
 	 */
 	log_follows = !m->final || MotOpenMarkerExists();
+	MotStateSetComplete(!log_follows);
 	MotStateInSteps(!log_follows && !AmStartupProcess());
 
 	ereport(LOG,

@@ -106,6 +106,28 @@ move_slot(XLogRecPtr lsn)
 	ReplicationSlotsComputeRequiredLSN();
 }
 
+/* After a final checkpoint no log is needed: the server may go on without us, or without slots. */
+void
+MotSlotDrop(void)
+{
+	MemoryContext oldcxt = CurrentMemoryContext;
+
+	if (!MotSlotUsable())
+		return;
+	PG_TRY();
+	{
+		ReplicationSlotDrop(SLOT_NAME, true);
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(oldcxt);
+		EmitErrorReport();
+		FlushErrorState();
+		LWLockReleaseAll();
+	}
+	PG_END_TRY();
+}
+
 /*
  * The log is to be kept from lsn on.  Failing at that is no error: see above.
  * The caller is in a transaction, or in none that matters: errors on the way

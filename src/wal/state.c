@@ -59,6 +59,8 @@ typedef struct Shared
 	pg_atomic_uint32 failures;	/* attempts to become writable that failed */
 	pg_atomic_uint32 asked;		/* somebody wants to write */
 	pg_atomic_uint32 started;	/* somebody could write */
+	pg_atomic_uint32 complete;	/* the newest checkpoint needs no log */
+	pg_atomic_uint32 writing;	/* a checkpoint is being written */
 	ConditionVariable changed;
 
 	slock_t		mutex;			/* of all below */
@@ -142,6 +144,8 @@ MotStateShmemInit(void)
 	pg_atomic_init_u32(&shared->failures, 0);
 	pg_atomic_init_u32(&shared->asked, 0);
 	pg_atomic_init_u32(&shared->started, 0);
+	pg_atomic_init_u32(&shared->complete, 0);
+	pg_atomic_init_u32(&shared->writing, 0);
 	ConditionVariableInit(&shared->changed);
 	SpinLockInit(&shared->mutex);
 }
@@ -410,6 +414,43 @@ MotStateWritableFailed(const char *why)
 	pg_atomic_write_u32(&shared->asked, 0);
 	pg_atomic_fetch_add_u32(&shared->failures, 1);
 	ConditionVariableBroadcast(&shared->changed);
+}
+
+/* ------------------------------------------------------------- checkpoints */
+
+/* One at a time: the worker's, and the startup process's at the end of recovery. */
+void
+MotStateBeginCheckpoint(void)
+{
+	uint32		expected = 0;
+
+	ConditionVariablePrepareToSleep(&shared->changed);
+	while (!pg_atomic_compare_exchange_u32(&shared->writing, &expected, 1))
+	{
+		expected = 0;
+		(void) ConditionVariableTimedSleep(&shared->changed, 100, PG_WAIT_EXTENSION);
+	}
+	ConditionVariableCancelSleep();
+}
+
+void
+MotStateEndCheckpoint(void)
+{
+	pg_atomic_write_u32(&shared->writing, 0);
+	ConditionVariableBroadcast(&shared->changed);
+}
+
+/* A final checkpoint, and nobody has written since: the log behind it is of no interest. */
+void
+MotStateSetComplete(bool complete)
+{
+	pg_atomic_write_u32(&shared->complete, complete);
+}
+
+bool
+MotStateIsComplete(void)
+{
+	return pg_atomic_read_u32(&shared->complete) != 0;
 }
 
 /* ------------------------------------------------------------------ worker */
