@@ -3,15 +3,36 @@
  * database.c
  *	  Databases with MOT tables in them come and go.
  *
+ * CREATE DATABASE copies the template's files; what is in memory is copied
+ * here, as part of the same transaction.  It is done before the server does
+ * its work, which it could not take back if there were no memory for the
+ * rows: for that the new database's OID is chosen beforehand, and given to
+ * the server as the statement's option.
+ *
  *-------------------------------------------------------------------------
  */
 #include "ddl/ddl.h"
 
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/catalog.h"
+#include "catalog/pg_authid.h"
+#include "catalog/pg_database.h"
 #include "commands/dbcommands.h"
 #include "commands/defrem.h"
 #include "miscadmin.h"
+#include "nodes/makefuncs.h"
 #include "relation/relation.h"
+#include "storage/lmgr.h"
+#include "storage/procarray.h"
+#include "utils/acl.h"
+#include "utils/syscache.h"
 #include "xact/xact.h"
+
+static bool may_copy(Oid dbid);
+static Oid	new_database_oid(void);
+static void keep_others_out(Oid dbid, const char *name);
 
 /*
  * DROP DATABASE announces itself to OAT_DROP before it has checked that it
@@ -32,34 +53,12 @@ MotDropDatabase(const MotUtility *u, DropdbStmt *stmt)
 	return true;
 }
 
-typedef struct CountRows
-{
-	Oid			dbid;
-	int64		rows;
-} CountRows;
-
-static void
-count_rows(void *arg, mot_table *table)
-{
-	CountRows  *count = (CountRows *) arg;
-
-	if (mot_table_host_db(table) == count->dbid)
-	{
-		mot_table_stat stat;
-
-		mot_table_stats(table, &stat);
-		count->rows += Max(stat.rows, 0);
-	}
-}
-
-/*
- * CREATE DATABASE copies files; rows in memory are not among them.
- */
 bool
 MotCreateDatabase(const MotUtility *u, CreatedbStmt *stmt)
 {
 	const char *template = "template1";
-	CountRows	count = {InvalidOid, 0};
+	Oid			from;
+	Oid			to = InvalidOid;
 	ListCell   *lc;
 
 	if (!MotEngine)
@@ -70,16 +69,82 @@ MotCreateDatabase(const MotUtility *u, CreatedbStmt *stmt)
 
 		if (strcmp(option->defname, "template") == 0 && option->arg)
 			template = defGetString(option);
+		else if (strcmp(option->defname, "oid") == 0)
+			to = defGetObjectId(option);
 	}
-	count.dbid = get_database_oid(template, true);
-	MotUtilityPass(u);
-	if (OidIsValid(count.dbid))
-		mot_table_each(MotEngine, count_rows, &count);
-	if (count.rows > 0)
-		ereport(WARNING,
-				(errmsg("rows of memory-optimized tables in database \"%s\" were not copied",
-						template),
-				 errhint("The new database has the tables, empty.  Use pg_dump --include-foreign-data=%s to copy the rows.",
-						 MOT_SERVER_NAME)));
+	from = get_database_oid(template, true);
+
+	/* what the server will refuse */
+	if (!OidIsValid(from) || !may_copy(from) ||
+		OidIsValid(get_database_oid(stmt->dbname, true)) ||
+		(OidIsValid(to) && get_database_name(to) != NULL))
+		return false;
+	if (!MotStorageCheckDatabase(from, template))
+		return false;
+
+	PreventInTransactionBlock(MotUtilityIsTopLevel(u), "CREATE DATABASE");
+	keep_others_out(from, template);
+	if (!OidIsValid(to))
+	{
+		stmt = copyObject(stmt);
+		to = new_database_oid();
+		stmt->options = lappend(stmt->options,
+								makeDefElem("oid", (Node *) makeFloat(psprintf("%u", to)), -1));
+	}
+	MotStorageCopyDatabase(from, to);
+	MotUtilityRun(u, (Node *) stmt);
 	return true;
+}
+
+/* as createdb asks */
+static bool
+may_copy(Oid dbid)
+{
+	bool		result = superuser();
+	HeapTuple	tuple;
+
+	if (result)
+		return true;
+	tuple = SearchSysCache1(AUTHOID, ObjectIdGetDatum(GetUserId()));
+	if (HeapTupleIsValid(tuple))
+	{
+		result = ((Form_pg_authid) GETSTRUCT(tuple))->rolcreatedb;
+		ReleaseSysCache(tuple);
+	}
+	if (!result)
+		return false;
+	tuple = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(dbid));
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	result = ((Form_pg_database) GETSTRUCT(tuple))->datistemplate ||
+		pg_database_ownercheck(dbid, GetUserId());
+	ReleaseSysCache(tuple);
+	return result;
+}
+
+static Oid
+new_database_oid(void)
+{
+	Relation	pg_database = table_open(DatabaseRelationId, RowExclusiveLock);
+	Oid			result = GetNewOidWithIndex(pg_database, DatabaseOidIndexId, Anum_pg_database_oid);
+
+	table_close(pg_database, RowExclusiveLock);
+	return result;
+}
+
+/* From now on nobody connects to the template; the server looks again, but only after we have copied. */
+static void
+keep_others_out(Oid dbid, const char *name)
+{
+	int			others;
+	int			prepared;
+
+	LockSharedObject(DatabaseRelationId, dbid, 0, ShareLock);
+	if (CountOtherDBBackends(dbid, &others, &prepared))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_IN_USE),
+				 errmsg("source database \"%s\" is being accessed by other users", name),
+				 errdetail_plural("There is %d other session or prepared transaction using the database.",
+								  "There are %d other sessions or prepared transactions using the database.",
+								  others + prepared, others + prepared)));
 }

@@ -56,12 +56,38 @@ $session->quit;
 
 ($ret, $out, $err) = $node->psql('postgres', 'CREATE DATABASE two TEMPLATE one');
 is($ret, 0, 'a database with MOT tables as a template');
-like($err, qr/WARNING:  rows of memory-optimized tables in database "one" were not copied/,
-	'with a warning that rows are not copied');
-is($node->safe_psql('two', 'SELECT count(*) FROM t'), '0', 'the tables are there, empty');
-is($node->safe_psql('two', "INSERT INTO t VALUES (1, 'x'); SELECT id FROM t WHERE v = 'x'"), '1',
-	'they have their own rows and indexes');
-is($node->safe_psql('one', 'SELECT count(*) FROM t'), '100', "and the template's are untouched");
+is($node->safe_psql('two', "SELECT count(*), sum(id), min(v), max(v) FROM t"), '100|5050|v1|v99', 'has its rows');
+is($node->safe_psql('two', "SELECT id FROM t WHERE v = 'v77'"), '77', 'and its indexes');
+($ret, $out, $err) = $node->psql('two', "INSERT INTO t VALUES (7, 'again')");
+like($err, qr/duplicate key value violates unique constraint "t_pkey"/, 'and its keys');
+$node->safe_psql('two', "INSERT INTO t VALUES (101, 'x'); DELETE FROM t WHERE id < 50");
+is($node->safe_psql('one', 'SELECT count(*) FROM t'), '100', "the template's rows are its own");
+
+# what cannot be made leaves nothing behind
+my $tables = tables();
+($ret, $out, $err) = $node->psql('postgres', 'CREATE DATABASE two TEMPLATE one');
+like($err, qr/database "two" already exists/, 'a name that is taken');
+($ret, $out, $err) = $node->psql('postgres', 'BEGIN; CREATE DATABASE three TEMPLATE one');
+like($err, qr/CREATE DATABASE cannot run inside a transaction block/, 'not in a transaction block');
+($ret, $out, $err) = $node->psql('postgres', "CREATE DATABASE three TEMPLATE one LC_COLLATE 'no_such_locale'");
+like($err, qr/invalid LC_COLLATE locale name|invalid locale name/, 'an option that the server refuses');
+$session = $node->background_psql('one');
+$session->query_safe('SELECT 1');
+($ret, $out, $err) = $node->psql('postgres', 'CREATE DATABASE three TEMPLATE one');
+like($err, qr/source database "one" is being accessed by other users/, 'a template in use');
+$session->quit;
+$node->safe_psql('postgres', 'CREATE ROLE plain LOGIN; CREATE ROLE maker LOGIN CREATEDB');
+for my $role ('plain', 'maker')
+{
+	($ret, $out, $err) = $node->psql('postgres', 'CREATE DATABASE three TEMPLATE one', extra_params => [ '-U', $role ]);
+	like($err, qr/permission denied to (create|copy) database/, "$role may not");
+}
+is(tables(), $tables, 'no tables are left of them');
+$node->safe_psql('postgres', 'CREATE DATABASE three TEMPLATE one OID 77777 STRATEGY file_copy');
+is($node->safe_psql('three', "SELECT count(*), d.oid FROM t, pg_database d WHERE datname = 'three' GROUP BY d.oid"),
+	'100|77777', 'with an OID that was asked for');
+$node->safe_psql('postgres', 'DROP DATABASE three');
+is(tables(), $tables, 'and DROP DATABASE takes them along');
 
 my $used = q{SELECT used_bytes FROM mot_stat_memory};
 $node->safe_psql('one', q{INSERT INTO t SELECT i, repeat('x', 1000) || i FROM generate_series(101, 20000) i});
