@@ -64,7 +64,8 @@ $node->safe_psql('two', "INSERT INTO t VALUES (101, 'x'); DELETE FROM t WHERE id
 is($node->safe_psql('one', 'SELECT count(*) FROM t'), '100', "the template's rows are its own");
 
 # what cannot be made leaves nothing behind
-my $tables = tables();
+my $all_rows = q{SELECT rows FROM mot_stat_memory};
+my $rows = $node->safe_psql('postgres', $all_rows);
 ($ret, $out, $err) = $node->psql('postgres', 'CREATE DATABASE two TEMPLATE one');
 like($err, qr/database "two" already exists/, 'a name that is taken');
 ($ret, $out, $err) = $node->psql('postgres', 'BEGIN; CREATE DATABASE three TEMPLATE one');
@@ -82,12 +83,12 @@ for my $role ('plain', 'maker')
 	($ret, $out, $err) = $node->psql('postgres', 'CREATE DATABASE three TEMPLATE one', extra_params => [ '-U', $role ]);
 	like($err, qr/permission denied to (create|copy) database/, "$role may not");
 }
-is(tables(), $tables, 'no tables are left of them');
+is($node->safe_psql('postgres', $all_rows), $rows, 'no tables are left of them');
 $node->safe_psql('postgres', 'CREATE DATABASE three TEMPLATE one OID 77777 STRATEGY file_copy');
 is($node->safe_psql('three', "SELECT count(*), d.oid FROM t, pg_database d WHERE datname = 'three' GROUP BY d.oid"),
 	'100|77777', 'with an OID that was asked for');
 $node->safe_psql('postgres', 'DROP DATABASE three');
-is(tables(), $tables, 'and DROP DATABASE takes them along');
+is($node->safe_psql('postgres', $all_rows), $rows, 'and DROP DATABASE takes them along');
 
 my $used = q{SELECT used_bytes FROM mot_stat_memory};
 $node->safe_psql('one', q{INSERT INTO t SELECT i, repeat('x', 1000) || i FROM generate_series(101, 20000) i});
