@@ -116,12 +116,13 @@ for my $mode ('fast', 'immediate')
 	$node->stop($mode);
 	$node->start;
 	is($node->safe_psql('postgres', $describe), $before, "the definition is there after a stop ($mode)");
-	is($node->safe_psql('postgres', 'SELECT count(*) FROM r'), '0', 'the table is empty');
-	is($node->safe_psql('postgres', 'INSERT INTO r (id, a) VALUES (1, 5), (2, 6); SELECT id, c FROM r WHERE a = 6'),
-		'2|4', 'and works, with its indexes');
-	($ret, $out, $err) = $node->psql('postgres', 'INSERT INTO r (id) VALUES (2)');
+	is($node->safe_psql('postgres', 'SELECT count(*), sum(id), sum(c) FROM r'), '10|55|40', 'and its rows');
+	is($node->safe_psql('postgres', 'BEGIN; INSERT INTO r (id, a) VALUES (11, 5), (12, 60); SELECT id, c FROM r WHERE a = 60; ROLLBACK'),
+		'12|4', 'and works, with its indexes');
+	($ret, $out, $err) = $node->psql('postgres', 'INSERT INTO r (id, a) VALUES (2, 1)');
 	like($err, qr/duplicate key value violates unique constraint "r_pkey"/, 'and its keys');
 }
+$node->safe_psql('postgres', 'DELETE FROM r WHERE id > 1');
 
 # DDL is the first thing that touches a table after a restart
 $node->restart;
