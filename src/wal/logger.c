@@ -316,7 +316,10 @@ log_whole(mot_session *session, const MotStorageChange *change)
 	MotRecordDefinition(&buffer, MOT_OP_CREATE, change->definition, change->definition_len);
 	operation_done(begin);
 
-	/* versions stay while we look; an error ends the transaction, and its snapshots */
+	/*
+	 * versions stay while we look; an error ends the transaction, and its
+	 * snapshots
+	 */
 	(void) mot_snapshot_take(session);
 	mot_build_rows(session, &build, change->table);
 	while (mot_build_next(&build, &row, &version))
