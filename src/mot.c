@@ -214,13 +214,14 @@ static void
 resolve_max_memory(void)
 {
 	char		value[32];
-	uint64		share;
+	uint64 share;
 
 	if (mot_max_memory_mb > 0)
 		return;
 
 	share = MotMachineMemory() / DEFAULT_MEMORY_SHARE / (1024 * 1024);
 	share = Min(Max(share, MIN_MEMORY_MB), MAX_MEMORY_MB);
+
 	snprintf(value, sizeof(value), UINT64_FORMAT "MB", share);
 	SetConfigOption("mot.max_memory", value, PGC_POSTMASTER, PGC_S_DYNAMIC_DEFAULT);
 	if (mot_max_memory_mb <= 0)

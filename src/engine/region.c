@@ -58,7 +58,7 @@ mot_region_create(size_t max_memory, unsigned caches, size_t header_size,
 	size_t		data_at;
 	char	   *mapping;
 	char	   *start;
-	int			share = (flags & MOT_REGION_PRIVATE) ? MAP_PRIVATE : MAP_SHARED;
+	int share = (flags & MOT_REGION_PRIVATE) ? MAP_PRIVATE : MAP_SHARED;
 
 	memset(&plan, 0, sizeof(plan));
 	plan.chunk_count = (uint32_t) (max_memory / MOT_CHUNK_SIZE);
@@ -91,7 +91,7 @@ mot_region_create(size_t max_memory, unsigned caches, size_t header_size,
 	start = (char *) MOT_ALIGN_UP((uintptr_t) mapping, MOT_CHUNK_SIZE);
 
 	if (mmap(start, fixed + plan.control_size, PROT_READ | PROT_WRITE,
-			 share | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED ||
+			 share |MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED ||
 		!map_data(&plan, start + data_at))
 	{
 		snprintf(err, errlen, "could not map %zu bytes of memory%s: %s",
@@ -341,13 +341,13 @@ place(size_t *offset, size_t bytes)
 static bool
 map_data(mot_region *region, char *at)
 {
-	int			share = (region->flags & MOT_REGION_PRIVATE) ? MAP_PRIVATE : MAP_SHARED;
+	int share = (region->flags & MOT_REGION_PRIVATE) ? MAP_PRIVATE : MAP_SHARED;
 
 	if (region->flags & (MOT_REGION_HUGE_TRY | MOT_REGION_HUGE_ON))
 	{
 		/* without MAP_NORESERVE: the pages are ours, or it fails here */
 		if (mmap(at, region->max_bytes, PROT_READ | PROT_WRITE,
-				 share | MAP_ANONYMOUS | MAP_HUGETLB | MAP_FIXED, -1, 0) != MAP_FAILED)
+				 share |MAP_ANONYMOUS | MAP_HUGETLB | MAP_FIXED, -1, 0) != MAP_FAILED)
 		{
 			region->huge = true;
 			return true;
@@ -356,7 +356,7 @@ map_data(mot_region *region, char *at)
 			return false;
 	}
 	if (mmap(at, region->max_bytes, PROT_READ | PROT_WRITE,
-			 share | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
+			 share |MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
 		return false;
 
 	/* shared memory takes the advice only where the administrator lets it */

@@ -717,7 +717,10 @@ drop_database(Oid dbid)
 {
 	Database	db = {dbid, 0, 0, NULL};
 
-	/* nothing can be allocated in the visit, so count first; nobody else adds any */
+	/*
+	 * nothing can be allocated in the visit, so count first; nobody else adds
+	 * any
+	 */
 	mot_table_each(MotEngine, collect_database, &db);
 	db.max = db.n;
 	db.n = 0;

@@ -93,7 +93,11 @@ MotInDoubtAdd(TransactionId xid, XLogRecPtr lsn, const char *ops, size_t len)
 	else
 		MotReplay->last->next = entry;
 	MotReplay->last = entry;
-	/* a full barrier: the commit record is replayed after this, so whoever sees the commit sees the count */
+
+	/*
+	 * a full barrier: the commit record is replayed after this, so whoever
+	 * sees the commit sees the count
+	 */
 	pg_atomic_fetch_add_u32(&MotReplay->in_doubt, 1);
 	MOT_FAULT("replay-doubt");
 }
@@ -195,7 +199,10 @@ MotInDoubtBeforeSnapshot(Snapshot snapshot)
 XLogRecPtr
 MotReplayedUpTo(void)
 {
-	/* the server's pointer moves when a record is done, ours when our part of it is */
+	/*
+	 * the server's pointer moves when a record is done, ours when our part of
+	 * it is
+	 */
 	return Max(MotReplay->upto, GetXLogReplayRecPtr(NULL));
 }
 

@@ -107,7 +107,10 @@ begin_target(MotTarget *target)
 	}
 	MotTargetResolve(target);
 
-	/* what fitted where it was done has to fit here; MotReplayEnd puts the limit back */
+	/*
+	 * what fitted where it was done has to fit here; MotReplayEnd puts the
+	 * limit back
+	 */
 	mot_table_set_limit(target->table, 0);
 }
 
@@ -455,7 +458,10 @@ MotTargetsEnd(mot_session *session)
 {
 	AllTables	all = {0, 0, NULL};
 
-	/* nothing can be allocated in the visit, so count first; nobody adds or drops any now */
+	/*
+	 * nothing can be allocated in the visit, so count first; nobody adds or
+	 * drops any now
+	 */
 	mot_table_each(MotEngine, collect_table, &all);
 	all.max = all.n;
 	all.n = 0;
