@@ -25,9 +25,12 @@
  */
 #include "postgres.h"
 
+#include "access/transam.h"
+#include "access/xlogrecovery.h"
 #include "compat/compat.h"
 #include "miscadmin.h"
 #include "postmaster/startup.h"
+#include "storage/standby.h"
 #include "utils/memutils.h"
 #include "wal/apply.h"
 #include "wal/replay.h"
@@ -52,6 +55,12 @@ typedef struct Apply
 
 static Apply apply;
 
+/* how often room was made for the transaction at hand */
+static int	rounds = 0;
+
+#define MAX_ROUNDS 20
+
+static bool readers_hold_memory(void);
 static void apply_operations(const char *ops, size_t len);
 static void apply_one(const MotOpData *op);
 static void apply_insert(const MotOpData *op);
@@ -74,13 +83,14 @@ static void look_for_interrupts(void);
 static bool check(mot_status status);
 static void damage(const char *fmt,...) pg_attribute_printf(1, 2);
 
-void
+bool
 MotApply(const char *ops, size_t len, XLogRecPtr lsn, TransactionId xid)
 {
 	mot_session *session = MotSession();
 	mot_ts		held = mot_snapshot_held(session);
 	MemoryContext cxt;
 	MemoryContext oldcxt;
+	volatile bool done = true;
 
 	cxt = AllocSetContextCreate(CurrentMemoryContext, "MOT replay", ALLOCSET_DEFAULT_SIZES);
 	oldcxt = MemoryContextSwitchTo(cxt);
@@ -106,9 +116,21 @@ MotApply(const char *ops, size_t len, XLogRecPtr lsn, TransactionId xid)
 		MotTargetsForget();
 		mot_session_use_reserve(session, false);
 		mot_snapshot_hold(session, held);
-		PG_RE_THROW();
+		if (geterrcode() != ERRCODE_OUT_OF_MEMORY || !readers_hold_memory())
+			PG_RE_THROW();
+		MemoryContextSwitchTo(cxt);
+		FlushErrorState();
+		done = false;
 	}
 	PG_END_TRY();
+
+	if (!done)
+	{
+		MemoryContextSwitchTo(oldcxt);
+		MemoryContextDelete(cxt);
+		return false;
+	}
+	rounds = 0;
 
 	/* from here on nothing can fail */
 	if (apply.definitions)
@@ -135,6 +157,42 @@ MotApply(const char *ops, size_t len, XLogRecPtr lsn, TransactionId xid)
 
 	MemoryContextSwitchTo(oldcxt);
 	MemoryContextDelete(cxt);
+	return true;
+}
+
+/* ------------------------------------------------------------------ readers */
+
+/*
+ * On a standby queries can be what keeps memory full, of versions that only
+ * they can see.  New ones come while we make room, so not for ever.
+ */
+static bool
+readers_hold_memory(void)
+{
+	return AmStartupProcess() && HotStandbyActive() && rounds < MAX_ROUNDS &&
+		mot_engine_horizon(MotEngine) < mot_engine_clock(MotEngine);
+}
+
+/*
+ * As for rows of heap tables that replay is about to remove: those who might
+ * still need them are waited for as long as max_standby_streaming_delay says,
+ * and then cancelled.
+ */
+void
+MotApplyMakeRoom(void)
+{
+	TransactionId xid = XidFromFullTransactionId(ReadNextFullTransactionId());
+	RelFileNode every_database = {InvalidOid, InvalidOid, InvalidOid};
+
+	if (rounds++ == 0)
+		ereport(LOG,
+				(errmsg("replay waits for memory that is full of old versions of memory-optimized rows"),
+				 errdetail("Queries on this standby may still need them.")));
+	/* no snapshot's xmin is younger than the next xid */
+	ResolveRecoveryConflictWithSnapshot(xid, every_database);
+	(void) mot_reclaim_all(MotSession());
+	(void) mot_reclaim_all(MotSession());
+	HandleStartupProcInterrupts();
 }
 
 static void

@@ -119,8 +119,16 @@ MotInDoubtSettle(bool at_end)
 			continue;
 		}
 		MOT_FAULT("replay-settle");
-		if (committed)
-			MotApply(entry->ops, entry->len, entry->lsn, entry->xid);
+		if (committed && !MotApply(entry->ops, entry->len, entry->lsn, entry->xid))
+		{
+			/* others may have the lock meanwhile, so from the start */
+			LWLockRelease(MotApplyLock);
+			MotApplyMakeRoom();
+			LWLockAcquire(MotApplyLock, LW_EXCLUSIVE);
+			before = NULL;
+			entry = MotReplay->first;
+			continue;
+		}
 		entry = unlink_first(before, entry);
 	}
 }

@@ -80,8 +80,13 @@ extern LWLock *MotApplyLock;	/* LW_EXCLUSIVE around apply and the list in
  * announced to xact/mixed.c so that its two halves are seen together.  Raises
  * XX001 for damage, naming lsn; with mot.ignore_damaged, a table that does not
  * fit is marked damaged and the rest is applied.
+ *
+ * false, in the startup process of a standby only: nothing was done, because
+ * memory is full of what the standby's readers may still see.  Then MakeRoom,
+ * without MotApplyLock, and once more.
  */
-extern void MotApply(const char *ops, size_t len, XLogRecPtr lsn, TransactionId xid);
+extern bool MotApply(const char *ops, size_t len, XLogRecPtr lsn, TransactionId xid);
+extern void MotApplyMakeRoom(void);
 
 /*
  * A record of ours from the log, by rm_redo or by our own reading.  start: its

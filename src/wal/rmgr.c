@@ -207,7 +207,13 @@ replay(XLogReaderState *record)
 				MotInDoubtAdd(XLogRecGetXid(record), lsn, ops, len);
 			else if (!later_than_target(header.time))
 			{
-				MotApply(ops, len, lsn, InvalidTransactionId);
+				while (!MotApply(ops, len, lsn, InvalidTransactionId))
+				{
+					LWLockRelease(MotApplyLock);
+					MotApplyMakeRoom();
+					LWLockAcquire(MotApplyLock, LW_EXCLUSIVE);
+					MotInDoubtSettle(false);
+				}
 				MOT_FAULT("replay-applied");
 
 				/* whoever committed may be waiting for us to have done it */

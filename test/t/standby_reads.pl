@@ -196,6 +196,26 @@ is($mixed_missed, 0, '... also of transactions on both kinds of tables');
 $primary->append_conf('postgresql.conf', "synchronous_standby_names = ''\nsynchronous_commit = off\n");
 $primary->reload;
 
+# ------------------------------------------------------ a reader that holds memory
+
+$standby->append_conf('postgresql.conf', "max_standby_streaming_delay = 1s\n");
+$standby->reload;
+$primary->safe_psql('postgres', "CREATE FOREIGN TABLE wide (id int PRIMARY KEY, v int, t text) SERVER mot_server;
+	INSERT INTO wide SELECT i, 0, repeat('x', 1000) FROM generate_series(1, 10000) i");
+$primary->wait_for_catchup($standby, 'replay');
+($out, $err, $in) = ('', '', '');
+$reader = IPC::Run::start(
+	[ 'psql', '-XAtq', '-d', $standby->connstr('postgres') ],
+	'<', \$in, '>', \$out, '2>', \$err, IPC::Run::timeout(60));
+is(ask('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT sum(v) FROM wide'), '0', 'a reader has a snapshot');
+$primary->safe_psql('postgres', 'UPDATE wide SET v = v + 1') for 1 .. 15;
+$primary->wait_for_catchup($standby, 'replay');
+is($standby->safe_psql('postgres', 'SELECT sum(v), sum(length(t)) FROM wide'), '150000|10000000', 'replay went on when the reader was in its way');
+$in .= "SELECT sum(v) FROM wide;\n\\q\n";
+$reader->finish;
+like($err, qr/due to conflict with recovery/, '... which was cancelled, as a reader of heap tables is');
+like(slurp_file($standby->logfile), qr/LOG:  replay waits for memory that is full of old versions/, '... and the log says so');
+
 # ------------------------------------------------- a standby with too little memory
 
 $standby->stop;
