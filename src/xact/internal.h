@@ -19,6 +19,7 @@ extern void MotSnapshotSubCommit(int level);
 extern void MotSnapshotSubAbort(int level);
 extern void MotSnapshotEndXact(bool commit);
 extern mot_ts MotTransactionSnapshotTs(void);	/* MOT_TS_NONE: none yet */
+extern bool MotSnapshotImported;	/* SET TRANSACTION SNAPSHOT */
 
 /* transaction.c */
 extern void MotBeforeSnapshot(Snapshot snapshot);
@@ -29,7 +30,11 @@ extern void MotMixedAnnounce(TransactionId xid, bool drawing);
 extern void MotMixedDraw(void);
 extern void MotMixedDone(mot_ts ts);
 extern void MotMixedWithdraw(void);
-extern mot_ts MotMixedTake(mot_session *session, Snapshot snapshot, bool *stale);
+extern mot_ts MotMixedTake(mot_session *session, Snapshot snapshot, bool one_moment, bool *stale);
+
+/* moment.c */
+extern mot_ts MotMomentQuery(mot_session *session, Snapshot snapshot);
+extern bool MotMomentTransaction(mot_session *session, Snapshot query_snapshot, mot_ts *ts);
 
 /*
  * wait.c: what waiters wait for.  Take: the lock that stands for what the

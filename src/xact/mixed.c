@@ -22,7 +22,8 @@
  * instructions: the server has finished with them).  Then it takes the
  * engine's snapshot E, and looks for commits that S does not see and whose
  * timestamp E includes.  If it finds one, S is a little too old: the caller
- * takes a newer one and tries again.  One that is found PREPARED after E was
+ * takes a newer one and tries again (moment.c, which is also about commits of
+ * one kind only).  One that is found PREPARED after E was
  * taken will draw a later timestamp.
  *
  * At SERIALIZABLE the timestamp is drawn during prepare, long before the
@@ -210,18 +211,30 @@ MotMixedApplyEnd(mot_ts ts)
 
 /*
  * An engine snapshot to go with "snapshot".  *stale: it includes a commit that
- * "snapshot" does not.
+ * "snapshot" does not; or, if they are to be of one moment, that has passed
+ * (see moment.c; "snapshot" is then one that was just computed).
  */
 mot_ts
-MotMixedTake(mot_session *session, Snapshot snapshot, bool *stale)
+MotMixedTake(mot_session *session, Snapshot snapshot, bool one_moment, bool *stale)
 {
 	mot_ts		ts;
 	TransactionId newest;
 
+	*stale = false;
 	if (unlikely(pg_atomic_read_u32(&shared->active) != 0))
 		wait_for_visible(snapshot);
 
-	ts = mot_snapshot_take(session);
+	if (one_moment)
+	{
+		LWLockAcquire(ProcArrayLock, LW_SHARED);
+		*stale = ShmemVariableCache->xactCompletionCount != snapshot->snapXactCompletionCount;
+		ts = mot_snapshot_take(session);
+		LWLockRelease(ProcArrayLock);
+		if (*stale)
+			return ts;
+	}
+	else
+		ts = mot_snapshot_take(session);
 
 	/* what we look at next must not be older than the clock's reading */
 	pg_read_barrier();

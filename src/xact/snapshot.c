@@ -10,8 +10,9 @@
  * ExecutorStart and ExecutorEnd) and with which snapshot; the first scan that
  * asks has an engine snapshot taken, and every query with the same PostgreSQL
  * snapshot has it from then on.  It is let go of when the last of them ends.
- * (A query whose plan names a foreign table asks when it starts.)  A query that
- * never asks costs an entry in a small array and nothing else.
+ * (A query whose plan names a foreign table asks when it starts; if it reads
+ * heap tables as well, moment.c has both snapshots be of one moment.)  A query
+ * that never asks costs an entry in a small array and nothing else.
  *
  * Queries end in any order (cursors), and some never reach ExecutorEnd: those
  * that an error ends.  A subtransaction that aborts therefore takes the
@@ -45,6 +46,7 @@
 #include "utils/memutils.h"
 #include "utils/resowner.h"
 #include "utils/snapmgr.h"
+#include "utils/syscache.h"
 #include "xact/internal.h"
 
 typedef struct Entry
@@ -66,13 +68,6 @@ static const char loose_tag,
 #define INITIAL_ENTRIES 16
 
 /*
- * How often a query's snapshot is renewed before half a commit is put up with.
- * One or two times do, except while a SERIALIZABLE transaction writes its
- * commit record; from some point on each time includes a short sleep.
- */
-#define MAX_RENEWALS 100000
-
-/*
  * Running queries and loose views, the youngest last.  The snapshot that the
  * executor was started with last is nearly always the one asked for.
  */
@@ -81,11 +76,17 @@ static int	nrunning = 0;
 static int	maxrunning = 0;
 
 /*
- * REPEATABLE READ and up: the transaction's snapshot.  It is stale if it
- * includes a commit that PostgreSQL's does not (see mixed.c).
+ * REPEATABLE READ and up: the transaction's snapshot.  It is stale if it is not
+ * of the moment of PostgreSQL's (see moment.c), and then the transaction may
+ * read one kind of tables only.
  */
 static mot_ts transaction_ts = MOT_TS_NONE;
 static bool transaction_stale = false;
+static bool stale_read_heap = false;
+static bool stale_read_mot = false;
+
+/* the transaction's PostgreSQL snapshot is another transaction's */
+bool		MotSnapshotImported = false;
 
 static ExecutorStart_hook_type prev_ExecutorStart = NULL;
 static ExecutorEnd_hook_type prev_ExecutorEnd = NULL;
@@ -104,10 +105,12 @@ static Entry *add_entry(const void *query, Snapshot snapshot);
 static mot_ts stray_snapshot(mot_session *session);
 static void remove_entry(int i);
 static void publish_oldest(void);
+static void before_snapshot(Snapshot snapshot);
 static mot_ts take_snapshot(mot_session *session, Snapshot snapshot, bool *stale);
-static void take_with_query(QueryDesc *query, Entry *entry);
-static bool reads_foreign_table(const PlannedStmt *plan);
-static void check_transaction_snapshot(void);
+static void take_with_query(QueryDesc *query, Entry *entry, bool both);
+static bool reads_foreign_table(const PlannedStmt *plan, bool *heap);
+static void take_transaction_snapshot(Snapshot query_snapshot);
+static void check_transaction_snapshot(bool heap, bool mot);
 
 void
 MotSnapshotInit(void)
@@ -139,74 +142,86 @@ executor_start(QueryDesc *query, int eflags)
 void
 MotQueryBegins(QueryDesc *query, int eflags)
 {
-	if (MotEngine != NULL && !IsParallelWorker())
-	{
-		if (IsolationUsesXactSnapshot())
-			MotTransactionSnapshot();
-		else
-		{
-			Entry	   *entry = add_entry(query, query->snapshot);
+	bool		heap;
 
-			if (entry->ts == MOT_TS_NONE && !(eflags & EXEC_FLAG_EXPLAIN_ONLY) &&
-				reads_foreign_table(query->plannedstmt))
-				take_with_query(query, entry);
+	if (MotEngine == NULL || IsParallelWorker())
+		return;
+	if (IsolationUsesXactSnapshot())
+	{
+		if (unlikely(transaction_ts == MOT_TS_NONE))
+			take_transaction_snapshot(query->snapshot);
+		if (unlikely(transaction_stale))
+		{
+			bool		foreign = reads_foreign_table(query->plannedstmt, &heap);
+
+			check_transaction_snapshot(heap, foreign);
 		}
+	}
+	else
+	{
+		Entry	   *entry = add_entry(query, query->snapshot);
+
+		if (entry->ts == MOT_TS_NONE && !(eflags & EXEC_FLAG_EXPLAIN_ONLY) &&
+			reads_foreign_table(query->plannedstmt, &heap))
+			take_with_query(query, entry, heap);
 	}
 }
 
+/*
+ * *heap: it reads a table of another kind, too; or functions that users have
+ * made may do so with its snapshot.
+ */
 static bool
-reads_foreign_table(const PlannedStmt *plan)
+reads_foreign_table(const PlannedStmt *plan, bool *heap)
 {
+	bool		foreign = false;
 	ListCell   *lc;
 
+	*heap = false;
 	foreach(lc, plan->rtable)
 	{
 		RangeTblEntry *rte = lfirst_node(RangeTblEntry, lc);
 
-		if (rte->rtekind == RTE_RELATION && rte->relkind == RELKIND_FOREIGN_TABLE)
-			return true;
+		if (rte->rtekind != RTE_RELATION)
+			continue;
+		if (rte->relkind == RELKIND_FOREIGN_TABLE)
+			foreign = true;
+		else
+			*heap = true;
 	}
-	return false;
+	if (!foreign || *heap)
+		return foreign;
+	foreach(lc, plan->invalItems)
+		if (lfirst_node(PlanInvalItem, lc)->cacheId == PROCOID)
+		*heap = true;
+	return foreign;
 }
 
 /*
- * A query that will read a memory-optimized table takes its engine snapshot
- * right away, so that it is as old as the query's PostgreSQL snapshot.  If
- * some transaction committed in between and only half of it would be seen,
- * the query gets a newer PostgreSQL snapshot.  (The server itself takes a new
- * one for execution, after planning.)  Not if the snapshot is not the query's
- * own: a STABLE function keeps what its caller sees.
+ * A query that will read both kinds of tables takes both snapshots when it
+ * starts, so that they are of one moment.  Not if PostgreSQL's is not the
+ * query's own: a STABLE function keeps what its caller sees.
  */
 static void
-take_with_query(QueryDesc *query, Entry *entry)
+take_with_query(QueryDesc *query, Entry *entry, bool both)
 {
 	mot_session *session = MotSession();
-	bool		own = query->snapshot != NULL &&
+	bool		own = both && query->snapshot != NULL &&
 	query->snapshot->snapshot_type == SNAPSHOT_MVCC &&
 	query->snapshot->curcid == GetCurrentCommandId(false);
-	unsigned	tries = 0;
 	bool		stale;
 
 	for (Entry *other = running; other < entry; other++)
 		if (other->snapshot == query->snapshot)
 			own = false;
 
-	for (;;)
+	if (own && !IsInParallelMode())
 	{
-		Snapshot	newer;
-
-		entry->ts = take_snapshot(session, query->snapshot, &stale);
-		if (!stale || !own || tries > MAX_RENEWALS)
-			break;
-		CHECK_FOR_INTERRUPTS();
-		mot_backoff(&tries);
-
-		newer = RegisterSnapshot(GetTransactionSnapshot());
-		newer->curcid = query->snapshot->curcid;
-		UnregisterSnapshot(query->snapshot);
-		query->snapshot = newer;
-		entry->snapshot = newer;
+		before_snapshot(query->snapshot);
+		entry->ts = MotMomentQuery(session, query->snapshot);
 	}
+	else
+		entry->ts = take_snapshot(session, query->snapshot, &stale);
 
 	for (Entry *other = running; other < entry; other++)
 		if (other->snapshot == entry->snapshot)
@@ -271,6 +286,13 @@ process_utility(PlannedStmt *pstmt, const char *query_string, bool read_only_tre
 				QueryEnvironment *query_env, DestReceiver *dest, QueryCompletion *qc)
 {
 	follow_transaction_snapshot();
+	if (IsA(pstmt->utilityStmt, VariableSetStmt) &&
+		castNode(VariableSetStmt, pstmt->utilityStmt)->kind == VAR_SET_MULTI &&
+		strcmp(castNode(VariableSetStmt, pstmt->utilityStmt)->name, "TRANSACTION SNAPSHOT") == 0)
+		MotSnapshotImported = true;
+	/* (COPY of a heap table) */
+	if (unlikely(transaction_stale) && IsA(pstmt->utilityStmt, CopyStmt))
+		check_transaction_snapshot(true, false);
 
 	if (prev_ProcessUtility)
 		prev_ProcessUtility(pstmt, query_string, read_only_tree, context, params,
@@ -342,8 +364,8 @@ publish_oldest(void)
 	mot_snapshot_hold(MotOpenSession, oldest);
 }
 
-static mot_ts
-take_snapshot(mot_session *session, Snapshot snapshot, bool *stale)
+static void
+before_snapshot(Snapshot snapshot)
 {
 	if (IsParallelWorker())
 		ereport(ERROR,
@@ -351,10 +373,16 @@ take_snapshot(mot_session *session, Snapshot snapshot, bool *stale)
 				 errmsg("cannot access memory-optimized tables in a parallel worker"),
 				 errhint("Declare functions that use them PARALLEL RESTRICTED or PARALLEL UNSAFE.")));
 	MotBeforeSnapshot(snapshot);
+}
+
+static mot_ts
+take_snapshot(mot_session *session, Snapshot snapshot, bool *stale)
+{
+	before_snapshot(snapshot);
 	*stale = false;
 	if (snapshot == NULL || snapshot->snapshot_type != SNAPSHOT_MVCC)
 		return mot_snapshot_take(session);
-	return MotMixedTake(session, snapshot, stale);
+	return MotMixedTake(session, snapshot, false, stale);
 }
 
 /* ------------------------------------------------------------------ views */
@@ -371,7 +399,8 @@ MotViewFor(Snapshot snapshot)
 	if (IsolationUsesXactSnapshot())
 	{
 		MotTransactionSnapshot();
-		check_transaction_snapshot();
+		if (unlikely(transaction_stale))
+			check_transaction_snapshot(false, true);
 		if (XactIsoLevel == XACT_SERIALIZABLE)
 			MotTransactionBegin(session);
 		view.snapshot = transaction_ts;
@@ -430,7 +459,8 @@ MotLooseView(void)
 	if (IsolationUsesXactSnapshot())
 	{
 		MotTransactionSnapshot();
-		check_transaction_snapshot();
+		if (unlikely(transaction_stale))
+			check_transaction_snapshot(false, true);
 		if (XactIsoLevel == XACT_SERIALIZABLE)
 			MotTransactionBegin(session);
 		entry->ts = transaction_ts;
@@ -484,21 +514,37 @@ MotTransactionSnapshot(void)
 {
 	if (likely(transaction_ts != MOT_TS_NONE) || !IsolationUsesXactSnapshot())
 		return;
-	transaction_ts = take_snapshot(MotSession(), GetTransactionSnapshot(), &transaction_stale);
+	take_transaction_snapshot(NULL);
+}
+
+/* query_snapshot: of the query that is the transaction's first, or NULL */
+static void
+take_transaction_snapshot(Snapshot query_snapshot)
+{
+	mot_session *session = MotSession();
+
+	before_snapshot(GetTransactionSnapshot());
+	transaction_stale = !MotMomentTransaction(session, query_snapshot, &transaction_ts) &&
+		!MotSnapshotImported;
 }
 
 /*
- * The transaction's PostgreSQL snapshot cannot be renewed.  But it is rare
- * that a commit falls between the two.
+ * The transaction's two snapshots are of different moments, and one of
+ * PostgreSQL's that others know of, or that is known to be safe, cannot be
+ * renewed.
  */
 static void
-check_transaction_snapshot(void)
+check_transaction_snapshot(bool heap, bool mot)
 {
-	if (unlikely(transaction_stale))
+	stale_read_heap |= heap;
+	stale_read_mot |= mot;
+	if (stale_read_heap && stale_read_mot)
 		ereport(ERROR,
 				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 				 errmsg("could not serialize access due to a concurrent commit"),
-				 errdetail("A transaction that changed both heap and memory-optimized tables committed while the snapshot was taken."),
+				 errdetail("A transaction committed while the snapshots of heap and memory-optimized tables were taken."),
+				 XactDeferrable ?
+				 errhint("Use a transaction that is not DEFERRABLE, or read one kind of tables only.") :
 				 errhint("The transaction might succeed if retried.")));
 }
 
@@ -557,7 +603,8 @@ MotSnapshotEndXact(bool commit)
 	}
 	nrunning = 0;
 	transaction_ts = MOT_TS_NONE;
-	transaction_stale = false;
+	transaction_stale = stale_read_heap = stale_read_mot = false;
+	MotSnapshotImported = false;
 	if (held)
 		mot_snapshot_hold(MotOpenSession, MOT_TS_NONE);
 }
