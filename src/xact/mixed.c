@@ -221,6 +221,9 @@ MotMixedTake(mot_session *session, Snapshot snapshot, bool one_moment, bool *sta
 	TransactionId newest;
 
 	*stale = false;
+
+	/* a standby: this very snapshot may see a commit that has not been applied */
+	MotBeforeSnapshot(snapshot);
 	if (unlikely(pg_atomic_read_u32(&shared->active) != 0))
 		wait_for_visible(snapshot);
 
