@@ -1,0 +1,96 @@
+/*-------------------------------------------------------------------------
+ *
+ * jit.h
+ *	  The seam between statements (here) and the compiler (jit/, a library of
+ *	  its own, loaded when the first statement has proved hot).
+ *
+ * What is compiled is a row program: does a row satisfy the conditions, and
+ * what comes out of it?  The statement's loop around it, its keys, locks and
+ * writes are ours in every tier, so a statement's tiers differ in nothing but
+ * the row function: by prepared expressions (tier 1) or by machine code
+ * (tier 2).
+ *
+ * The compiler may decline any program, and says why.  What it compiles must
+ * give the same answers and errors as the executor's expressions give.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MOT_JIT_H
+#define MOT_JIT_H
+
+#include "access/tupdesc.h"
+#include "nodes/pg_list.h"
+#include "relation/rowcodec.h"
+
+/*
+ * What a row function works with.  Parameters have the numbers of the request.
+ * CurrentMemoryContext is reset after every row.
+ */
+typedef struct MotRowContext
+{
+	const Datum *params;
+	const bool *params_isnull;
+	Datum	   *values;			/* outputs, one for each of the request's */
+	bool	   *isnull;
+	void	   *private;		/* of the compiler's */
+} MotRowContext;
+
+/*
+ * "row" and "host_bits" are mot_version_data and mot_version_host_bits of the
+ * version (see rowcodec.h).  False: the row does not satisfy the conditions,
+ * and the outputs are undefined.  By-reference outputs may point into the row
+ * and into CurrentMemoryContext.
+ */
+typedef bool (*MotRowFunction) (const char *row, unsigned host_bits, MotRowContext *context);
+
+/*
+ * A row program.  Expressions are the planner's, ready for execution: a Var of
+ * "varno" is a column of the row (attribute numbers from 1; whole rows and
+ * system columns do not occur), and every Param is one of "params" (equal in
+ * kind and id; the list position is its number in MotRowContext).  Values of
+ * parameters are there before the first row, without side effects: a
+ * statement whose parameters can't be had that way is not run by this.
+ * No sub-plans, aggregates or set-returning functions occur.
+ */
+typedef struct MotRowRequest
+{
+	TupleDesc	desc;			/* of the table; attcacheoff is not to be relied on */
+	Index		varno;
+	List	   *quals;			/* implicitly and-ed; only true passes */
+	List	   *outputs;		/* expressions */
+	List	   *params;			/* Params */
+	const char *statement;		/* its text, for mot_jit_dump; may be NULL */
+} MotRowRequest;
+
+typedef struct MotRowCode
+{
+	MotRowFunction function;
+	size_t		code_bytes;
+	double		compile_ms;		/* all of it: building, optimizing, emitting */
+	void	   *private;		/* goes into MotRowContext */
+} MotRowCode;
+
+/*
+ * The library's side.  compile: NULL and *why_not (a constant, or palloc'd in
+ * CurrentMemoryContext) if it declines; it may raise only when memory is
+ * short.  What it needs of the request after it returned it copies.  release
+ * may be called in an aborted transaction, and must not raise.  bytes: memory
+ * that all code of this session takes.  dump: the code's intermediate
+ * representation as text, palloc'd, or NULL.
+ */
+typedef struct MotJitProvider
+{
+	MotRowCode *(*compile) (const MotRowRequest *request, const char **why_not);
+	void		(*release) (MotRowCode *code);
+	size_t		(*bytes) (void);
+	char	   *(*dump) (const MotRowCode *code);
+} MotJitProvider;
+
+/*
+ * The library ("mot_jit" in $libdir) has this function, which fills in the provider.
+ */
+#define MOT_JIT_LIBRARY "$libdir/mot_jit"
+#define MOT_JIT_INIT_FUNCTION "mot_jit_provider_init"
+typedef void (*MotJitProviderInit) (MotJitProvider *provider);
+
+#endif							/* MOT_JIT_H */
