@@ -204,6 +204,8 @@ typedef struct owed_queue
 	owed_block *last;			/* the last of those */
 	uint64_t	room;			/* free places from tail on */
 	uint64_t	promised;		/* of them spoken for */
+	uint64_t	entries;		/* OWED_ENTRY items not yet performed */
+	mot_ts		entries_from;	/* none of them has a lower stamp */
 	bool		working;		/* somebody is performing items taken off the
 								 * front */
 	_Atomic uint64_t count;		/* items queued (read without the lock by
@@ -522,6 +524,7 @@ struct mot_session
 	bool		active;
 	bool		prepared;
 	bool		validate;		/* SERIALIZABLE: reads are recorded */
+	bool		published_by_commit;	/* the snapshot in our slot */
 	bool		out_of_memory;	/* a read could not be recorded */
 	bool		lock_to_return; /* the last mot_row_lock took the row's lock */
 	mot_isolation isolation;

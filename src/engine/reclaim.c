@@ -69,6 +69,8 @@ queue_append(owed_queue *q, uint64_t what, mot_ts stamp)
 	b->used++;
 	q->room--;
 	queue_count(q, 1);
+	if ((what & 15) == OWED_ENTRY && q->entries++ == 0)
+		q->entries_from = stamp;
 }
 
 /* front item, or NULL; emptied blocks are freed or used again */
@@ -302,20 +304,30 @@ settle_inline(mot_session *s, mot_row *row, mot_ts stamp)
 }
 
 /*
- * Has every other queue done what it owes up to "stamp"?  A row whose keys
- * changed may have old index entries that wait in another slot's queue.
+ * Has every other queue taken out the index entries that it owed up to
+ * "stamp"?  A row whose keys changed may have old ones that wait in another
+ * slot's queue.  The stamp at the front of a queue does not tell: second steps
+ * put in by others while a commit was being installed have later stamps than
+ * that commit's entries, which come behind them.
  */
 static bool
 others_are_past(mot_session *s, const owed_queue *mine, mot_ts stamp)
 {
 	mot_engine *e = s->engine;
 	uint32_t	n = atomic_load(&e->slots_used);
+	bool		past = true;
 
-	for (uint32_t i = 0; i < n; i++)
-		if (&e->slot[i].owed != mine &&
-			queue_front_stamp(s, &e->slot[i].owed) <= stamp)
-			return false;
-	return true;
+	for (uint32_t i = 0; i < n && past; i++)
+	{
+		owed_queue *q = &e->slot[i].owed;
+
+		if (q == mine)
+			continue;
+		mot_spin_lock(&q->lock);
+		past = q->entries == 0 || q->entries_from > stamp;
+		mot_spin_unlock(&q->lock);
+	}
+	return past;
 }
 
 /*
@@ -430,6 +442,8 @@ queue_work(mot_session *s, owed_queue *q, mot_ts horizon, unsigned budget)
 {
 	uint64_t	done = 0;
 	unsigned	n = 0;
+	uint64_t	entries = 0;
+	mot_ts		entries_upto = 0;
 	uint64_t	most = atomic_load_explicit(&q->count, memory_order_relaxed);
 	bool		busy;
 
@@ -458,6 +472,10 @@ queue_work(mot_session *s, owed_queue *q, mot_ts horizon, unsigned budget)
 		mot_spin_lock(&q->lock);
 		queue_count(q, -(int64_t) n);	/* the last ones are done */
 		n = 0;
+		q->entries -= entries;
+		if (entries != 0)		/* the owner puts them in in order */
+			q->entries_from = entries_upto;
+		entries = 0;
 		while (n < 16 && done < most &&
 			   (front = queue_front(s, q)) != NULL && front->stamp <= horizon)
 		{
@@ -474,6 +492,11 @@ queue_work(mot_session *s, owed_queue *q, mot_ts horizon, unsigned budget)
 		{
 			uint64_t	next = item_perform(s, q, item[i].what, item[i].stamp);
 
+			if ((item[i].what & 15) == OWED_ENTRY)
+			{
+				entries++;
+				entries_upto = item[i].stamp;
+			}
 			if (next != 0)
 			{
 				/* a thing put off keeps its stamp */

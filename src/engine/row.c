@@ -195,21 +195,40 @@ mot_newest_committed(mot_session *s, mot_row *row)
 		unsigned	owner = head_owner(head);
 		mot_version *top = head_version(head);
 		mot_version *v = top;
+		const		_Atomic uint64_t *state;
 
-		while (v != NULL && (version_ts(v) & TS_UNCOMMITTED))
-			v = version_previous(v);
-		if (v == top || owner == 0 || owner == s->owner)
+		if (owner == 0 || owner == s->owner)
+		{
+			while (v != NULL && (version_ts(v) & TS_UNCOMMITTED))
+				v = version_previous(v);
+			return v;
+		}
+		if (v == NULL || !(version_ts(v) & TS_UNCOMMITTED))
 			return v;
 
 		/*
-		 * acquire, and after the timestamps: if one that we saw was stamped
-		 * by this commit, we see DRAWING or more, or (it being over) the top
-		 * stamped, too
+		 * Below the top only while its transaction has not drawn: what a
+		 * commit supersedes is freed as of its timestamp, which may be older
+		 * than our snapshot.  As in skip_uncommitted, what is drawn after we
+		 * have seen NONE is not; and the state is that of this transaction if
+		 * the top is still uncommitted.  Acquire: both are read after it.
 		 */
-		if (atomic_load_explicit(&s->engine->slot[owner - 1].commit_state,
-								 memory_order_acquire) == COMMIT_NONE &&
+		state = &s->engine->slot[owner - 1].commit_state;
+		if (atomic_load_explicit(state, memory_order_acquire) == COMMIT_NONE &&
 			(version_ts(top) & TS_UNCOMMITTED) && row_head(row) == head)
-			return v;
+		{
+			while (v != NULL && (version_ts(v) & TS_UNCOMMITTED))
+				v = version_previous(v);
+
+			/*
+			 * acquire, and after the timestamps: if one that we saw was
+			 * stamped by this commit, we see DRAWING or more, or (it being
+			 * over) the top stamped, too
+			 */
+			if (atomic_load_explicit(state, memory_order_acquire) == COMMIT_NONE &&
+				(version_ts(top) & TS_UNCOMMITTED) && row_head(row) == head)
+				return v;
+		}
 		mot_backoff(&spins);
 	}
 }

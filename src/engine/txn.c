@@ -74,6 +74,9 @@ txn_finish(mot_session *s)
 	if (s->validate)
 		mot_read_clear(s);
 	mot_undurable_forget(s);
+	if (s->published_by_commit)
+		mot_snapshot_hold(s, MOT_TS_NONE);
+	s->published_by_commit = false;
 	s->active = false;
 	s->prepared = false;
 	s->validate = false;
@@ -214,6 +217,19 @@ lock_deferred(mot_session *s)
 static void
 draw_timestamp(mot_session *s)
 {
+	/*
+	 * Our versions stay reachable by us, and index entries that we make stale
+	 * keep their rows, until all that is owed has been queued: by a snapshot
+	 * older than our timestamp.  A host at READ COMMITTED may hold none
+	 * between its statements.  Exchange: a full barrier before the clock is
+	 * moved; see mot_snapshot_take.
+	 */
+	if (mot_snapshot_held(s) == MOT_TS_NONE)
+	{
+		(void) atomic_exchange(&s->slot->published, s->clock_seen);
+		s->published_by_commit = true;
+	}
+
 	/*
 	 * Relaxed: the addition to the clock releases it, so DRAWING (or more) is
 	 * seen by whoever sees the clock moved; see skip_uncommitted in row.c.

@@ -1,0 +1,203 @@
+/*-------------------------------------------------------------------------
+ *
+ * test_reclaim.c
+ *	  What a commit leaves behind, while it is being installed and after.
+ *
+ * The moment looked at is the one between a commit's versions being installed
+ * and its debts being queued: others already change the same rows, and
+ * reclamation works.  It is a named stop point, where the other sessions' parts
+ * are played; without stop points in the build there is nothing to be tested.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "txn_util.h"
+
+#ifdef MOT_STOP_POINTS
+
+static store st;
+static mot_session *a,
+		   *b,
+		   *c;
+static void (*meanwhile) (void);
+
+static void
+begin(mot_session *s)
+{
+	mot_view	v = begin_view(s, 1);
+
+	mot_txn_begin(s, MOT_READ_COMMITTED, v.snapshot, 7);
+}
+
+static void
+commit(mot_session *s)
+{
+	REQUIRE(mot_txn_prepare(s) == MOT_OK);
+	(void) mot_txn_commit(s);
+	end_view(s);
+}
+
+static void
+change(mot_session *s, uint64_t id, int64_t value)
+{
+	mot_view	v;
+
+	begin(s);
+	v = begin_view(s, 1);
+	CHECK(update(&st, s, &v, 1, id, value) == MOT_OK);
+	commit(s);
+}
+
+static void
+delete_one(mot_session *s, uint64_t id)
+{
+	mot_view	v;
+
+	begin(s);
+	v = begin_view(s, 1);
+	CHECK(delete_id(&st, s, &v, 1, id) == MOT_OK);
+	commit(s);
+}
+
+static uint64_t
+owed(void)
+{
+	mot_memory_report r;
+
+	mot_memory_report_get(st.engine, &r);
+	return r.retired_objects;
+}
+
+/* once */
+static void
+stop_here(const char *name)
+{
+	void		(*now) (void) = meanwhile;
+
+	if (now == NULL || strcmp(name, "commit-installed") != 0)
+		return;
+	meanwhile = NULL;
+	now();
+}
+
+static void
+setup(void)
+{
+	store_create(&st, 64 << 20, 8, MOT_ENGINE_PRIVATE, true);
+	a = open_session(st.engine, 1);
+	b = open_session(st.engine, 2);
+	c = open_session(st.engine, 3);
+	begin(a);
+	for (uint64_t i = 0; i < 10; i++)
+		CHECK(insert(&st, a, 1, i, (int64_t) i) == MOT_OK);
+	commit(a);
+	drain(&st, c);
+	CHECK(owed() == 0);
+	mot_stop_point_handler = stop_here;
+}
+
+static void
+teardown(void)
+{
+	CHECK(meanwhile == NULL);	/* it was reached */
+	mot_stop_point_handler = NULL;
+	drain(&st, c);
+	CHECK(owed() == 0);
+	mot_session_close(a);
+	mot_session_close(b);
+	mot_session_close(c);
+	mot_engine_destroy(st.engine);
+}
+
+static void
+supersede_and_reclaim(void)
+{
+	change(b, 1, 1001);
+	for (int i = 0; i < 4; i++)
+		(void) mot_reclaim_all(c);
+
+	/* the version that a is still about to look at */
+	CHECK(owed() > 0);
+}
+
+/* a READ COMMITTED transaction between its statements and its end, no snapshot published by the host */
+static void
+own_versions_stay_until_the_commit_is_over(void)
+{
+	mot_view	v;
+
+	setup();
+	begin(a);
+	v = begin_view(a, 1);
+	CHECK(update(&st, a, &v, 1, 1, 101) == MOT_OK);
+	end_view(a);
+	REQUIRE(mot_txn_prepare(a) == MOT_OK);
+	meanwhile = supersede_and_reclaim;
+	(void) mot_txn_commit(a);
+	CHECK(mot_snapshot_held(a) == MOT_TS_NONE);
+	teardown();
+}
+
+static void
+delete_and_do_first_steps(void)
+{
+	delete_one(b, 1);
+	(void) mot_reclaim_all(c);
+}
+
+/*
+ * a changes a key, b deletes the row, and what a owes for the old key comes to
+ * stand behind second steps with later stamps: b's row has to wait for it.
+ */
+static void
+rows_wait_for_old_keys_behind_later_stamps(void)
+{
+	mot_view	v;
+	mot_row    *row;
+	uint64_t	left = 0;
+
+	setup();
+	delete_one(a, 5);			/* has second steps */
+	begin(a);
+	v = begin_view(a, 1);
+	CHECK(get(&st, a, &v, 1, &row, NULL) != NULL);
+	CHECK(update(&st, a, &v, 1, 1, 101) == MOT_OK);
+	REQUIRE(mot_txn_prepare(a) == MOT_OK);
+	meanwhile = delete_and_do_first_steps;
+	(void) mot_txn_commit(a);
+	end_view(a);
+
+	for (int i = 0; i < 6; i++)
+		left = mot_reclaim(b, 0);
+	CHECK(left > 0);
+	(void) begin_view(c, 1);
+	CHECK(mot_row_by_number(c, st.table, mot_row_number(c, row)) == row);
+	end_view(c);
+
+	for (int i = 0; i < 6; i++)
+		(void) mot_reclaim(a, 0);
+	for (int i = 0; i < 6; i++)
+		left = mot_reclaim(b, 0);
+	CHECK(left == 0);
+	teardown();
+}
+
+int
+main(int argc, char **argv)
+{
+	test_begin(argc, argv);
+	RUN(own_versions_stay_until_the_commit_is_over);
+	RUN(rows_wait_for_old_keys_behind_later_stamps);
+	return test_end();
+}
+
+#else							/* !MOT_STOP_POINTS */
+
+int
+main(int argc, char **argv)
+{
+	test_begin(argc, argv);
+	printf("# without stop points\n");
+	return test_end();
+}
+
+#endif							/* MOT_STOP_POINTS */
