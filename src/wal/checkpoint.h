@@ -15,6 +15,9 @@
 #include "storage/dsm.h"
 #include "utils/timestamp.h"
 
+#define MOT_DAMAGE_HINT \
+	"Restore the server from a backup, or set mot.ignore_damaged to start without the damaged tables."
+
 extern int	mot_load_workers;
 extern int	mot_checkpoint_workers;
 

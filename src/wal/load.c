@@ -32,7 +32,6 @@
 #include "wal/checkpoint.h"
 #include "xact/xact.h"
 
-#define DAMAGE_HINT "Restore the server from a backup, or set mot.ignore_damaged to start without the damaged tables."
 
 /* rows between two looks whether to stop */
 #define LOAD_BATCH 512
@@ -444,7 +443,7 @@ load_item(LoadShared *shared, LoadItem *item, Loader *loader)
 		{
 			/* the leader raises it, with a hint that fits */
 			if (edata->hint == NULL)
-				edata->hint = DAMAGE_HINT;
+				edata->hint = MOT_DAMAGE_HINT;
 			FlushErrorState();
 			MotHelpersFail(&shared->base, edata);
 			return;

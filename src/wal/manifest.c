@@ -388,7 +388,8 @@ damaged_manifest(Input *in, const char *what)
 	ereport(ERROR,
 			(errcode(ERRCODE_DATA_CORRUPTED),
 			 errmsg("checkpoint file \"%s\" is damaged at offset %llu: %s", in->path,
-					(unsigned long long) (in->p - in->start), what)));
+					(unsigned long long) (in->p - in->start), what),
+			 errhint(MOT_DAMAGE_HINT)));
 }
 
 static void *
@@ -560,7 +561,8 @@ read_manifest(const char *dir, const Candidate *candidate, bool *incomplete)
 	if (m->tli != candidate->tli || m->lsn != candidate->lsn)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_CORRUPTED),
-				 errmsg("checkpoint file \"%s\" belongs to another checkpoint", in.path)));
+				 errmsg("checkpoint file \"%s\" belongs to another checkpoint", in.path),
+				 errhint(MOT_DAMAGE_HINT)));
 
 	for (int i = 0; i < m->ntables; i++)
 		for (int j = 0; j < m->tables[i].nfiles; j++)
@@ -731,6 +733,7 @@ MotManifestNewest(TimeLineID tli, char **directory)
 				(errcode(ERRCODE_DATA_CORRUPTED),
 				 errmsg("checkpoint \"%s\" of memory-optimized tables is incomplete, and there is no older one",
 						incomplete_dir),
-				 errdetail("The server's log names the file that is missing.")));
+				 errdetail("The server's log names the file that is missing."),
+				 errhint(MOT_DAMAGE_HINT)));
 	return NULL;
 }
