@@ -71,8 +71,8 @@ static void flush_output(Output *out);
 static void get(Input *in, void *bytes, Size len);
 static void *get_bytes(Input *in, Size len);
 static void damaged_manifest(Input *in, const char *what) pg_attribute_noreturn();
-static MotManifest *read_manifest(const char *dir, const Candidate *candidate, bool *incomplete);
-static MotManifest *read_manifest_or_ignore(const char *dir, const Candidate *candidate, bool *incomplete);
+static MotManifest *read_manifest(const char *dir, const Candidate *candidate, char **missing);
+static MotManifest *read_manifest_or_ignore(const char *dir, const Candidate *candidate, char **missing);
 static MotManifest *parse_manifest(Input *in);
 static bool file_size(const char *path, uint64 *size);
 static List *list_candidates(void);
@@ -506,9 +506,9 @@ file_size(const char *path, uint64 *size)
 	return true;
 }
 
-/* incomplete: NULL because files are missing (the caller looks for an older one); its name is in *missing */
+/* NULL: a file is missing, its name is in *missing (the caller looks for an older checkpoint) */
 static MotManifest *
-read_manifest(const char *dir, const Candidate *candidate, bool *incomplete)
+read_manifest(const char *dir, const Candidate *candidate, char **missing)
 {
 	Input		in = {0};
 	MotManifest *m;
@@ -517,11 +517,11 @@ read_manifest(const char *dir, const Candidate *candidate, bool *incomplete)
 	uint64		done = 0;
 	int			fd;
 
-	*incomplete = false;
+	*missing = NULL;
 	in.path = psprintf("%s/%s", dir, MANIFEST_NAME);
 	if (!file_size(in.path, &size))
 	{
-		*incomplete = true;
+		*missing = pstrdup(in.path);
 		ereport(LOG,
 				(errmsg("checkpoint file \"%s\" is missing", in.path)));
 		return NULL;
@@ -557,7 +557,8 @@ read_manifest(const char *dir, const Candidate *candidate, bool *incomplete)
 				 errmsg("checkpoint file \"%s\" belongs to another database system", in.path),
 				 errdetail("Its system identifier is %llu, this server's is %llu.",
 						   (unsigned long long) m->system_identifier,
-						   (unsigned long long) GetSystemIdentifier())));
+						   (unsigned long long) GetSystemIdentifier()),
+				 errhint(MOT_DAMAGE_HINT)));
 	if (m->tli != candidate->tli || m->lsn != candidate->lsn)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_CORRUPTED),
@@ -572,7 +573,7 @@ read_manifest(const char *dir, const Candidate *candidate, bool *incomplete)
 
 			if (!file_size(path, &size))
 			{
-				*incomplete = true;
+				*missing = path;
 				ereport(LOG,
 						(errmsg("checkpoint file \"%s\" is missing", path)));
 				return NULL;
@@ -584,22 +585,19 @@ read_manifest(const char *dir, const Candidate *candidate, bool *incomplete)
 
 /* With mot.ignore_damaged, a damaged manifest counts as none: all its tables are missing then. */
 static MotManifest *
-read_manifest_or_ignore(const char *dir, const Candidate *candidate, bool *incomplete)
+read_manifest_or_ignore(const char *dir, const Candidate *candidate, char **missing)
 {
 	MemoryContext oldcxt = CurrentMemoryContext;
 	MotManifest *volatile m = NULL;
 
 	if (!mot_ignore_damaged)
-		return read_manifest(dir, candidate, incomplete);
+		return read_manifest(dir, candidate, missing);
 
 	PG_TRY();
 	{
-		m = read_manifest(dir, candidate, incomplete);
-		if (*incomplete)
-		{
+		m = read_manifest(dir, candidate, missing);
+		if (m == NULL)
 			MotStatePreserve(candidate->lsn);
-			*incomplete = false;
-		}
 	}
 	PG_CATCH();
 	{
@@ -614,9 +612,9 @@ read_manifest_or_ignore(const char *dir, const Candidate *candidate, bool *incom
 				 errmsg("%s", edata->message),
 				 errdetail("Going on without it, as mot.ignore_damaged says.")));
 		FreeErrorData(edata);
-		*incomplete = false;
 	}
 	PG_END_TRY();
+	*missing = NULL;
 	return m;
 }
 
@@ -698,7 +696,8 @@ MotManifestNewest(TimeLineID tli, char **directory)
 	List	   *candidates = list_candidates();
 	List	   *history;
 	ListCell   *lc;
-	char	   *incomplete_dir = NULL;
+	char	   *first_missing = NULL;
+	bool		newest = true;
 
 	if (candidates == NIL)
 		return NULL;
@@ -710,7 +709,7 @@ MotManifestNewest(TimeLineID tli, char **directory)
 		Candidate  *candidate = lfirst(lc);
 		char	   *dir = MotCheckpointDirectory(candidate->tli, candidate->lsn, false);
 		MotManifest *m;
-		bool		incomplete;
+		char	   *missing;
 
 		if (!in_history(candidate, history))
 		{
@@ -719,21 +718,23 @@ MotManifestNewest(TimeLineID tli, char **directory)
 							dir, tli)));
 			continue;
 		}
-		m = read_manifest_or_ignore(dir, candidate, &incomplete);
+		m = read_manifest_or_ignore(dir, candidate, &missing);
 		if (m != NULL)
 		{
+			/* a newer one was written after it: what it was final for has gone on */
+			m->final &= newest;
 			*directory = dir;
 			return m;
 		}
-		if (incomplete_dir == NULL)
-			incomplete_dir = dir;
+		newest = false;
+		if (first_missing == NULL)
+			first_missing = missing;
 	}
-	if (incomplete_dir != NULL)
+	if (first_missing != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_CORRUPTED),
-				 errmsg("checkpoint \"%s\" of memory-optimized tables is incomplete, and there is no older one",
-						incomplete_dir),
-				 errdetail("The server's log names the file that is missing."),
+				 errmsg("checkpoint file \"%s\" is missing, and there is no older checkpoint of memory-optimized tables",
+						first_missing),
 				 errhint(MOT_DAMAGE_HINT)));
 	return NULL;
 }
