@@ -45,6 +45,8 @@ extern void MotDirectoryMake(void);
 extern char *MotDirectoryBegin(TimeLineID tli, XLogRecPtr lsn); /* empty .tmp */
 extern void MotDirectoryFinish(TimeLineID tli, XLogRecPtr lsn); /* rename, durably */
 extern void MotDirectoryRemove(const char *path);
+extern void MotDirectoryPutAside(const char *path, int elevel); /* damaged: kept, not
+																 * used */
 extern bool MotOpenMarkerExists(void);
 extern void MotOpenMarkerSet(void);
 extern void MotOpenMarkerClear(void);

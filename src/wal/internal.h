@@ -143,6 +143,9 @@ extern void MotRmgrInit(void);
 extern void MotReadLog(XLogRecPtr from, XLogRecPtr to, TimeLineID tli,
 					   void (*visit) (void *arg, XLogReaderState *record), void *arg);
 
+/* Is there no record between "end" (of one) and "to"?  Nothing but the header of a page, at most. */
+extern bool MotLogReaches(XLogRecPtr end, XLogRecPtr to);
+
 /* ------------------------------------------------------------------ state.c */
 extern bool mot_ignore_damaged;
 
@@ -245,6 +248,9 @@ extern void MotRowFileReaderClose(MotRowFileReader *r);
  * whichever comes second waits for the other and returns.
  */
 extern void MotLoad(XLogRecPtr upto, TimeLineID tli);
+
+/* in the startup process: all log there is has been replayed, up to "end" */
+extern void MotLoadCheckEnd(XLogRecPtr end);
 
 extern void MotCheckpointInit(void);	/* registers the worker */
 

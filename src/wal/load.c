@@ -86,7 +86,10 @@ typedef struct Loader
 	MemoryContext row_cxt;
 } Loader;
 
-/* progress, in the process that leads */
+/* what was loaded, in the process that leads */
+static char loaded_directory[MAXPGPATH];
+
+/* progress, there, too */
 static TimestampTz load_began;
 static TimestampTz next_report;
 
@@ -105,6 +108,7 @@ static void read_log(MotManifest *m, XLogRecPtr upto, TimeLineID tli);
 static void replay_one(void *arg, XLogReaderState *record);
 static void give_up_all(const char *why);
 static void note_damaged(void *arg, mot_table *table);
+static void log_too_short(XLogRecPtr end, XLogRecPtr lsn, const char *directory);
 static void set_recovery(const MotManifest *m);
 static void load_newest(MotManifest *m, const char *directory, XLogRecPtr upto, TimeLineID tli);
 
@@ -172,9 +176,12 @@ load_newest(MotManifest *m, const char *directory, XLogRecPtr upto, TimeLineID t
 	}
 	mot_snapshot_hold(session, MOT_TS_NONE);
 
+	strlcpy(loaded_directory, directory, MAXPGPATH);
 	MOT_FAULT("load-log");
 	if (log_follows && upto > m->lsn)
 		read_log(m, upto, tli);
+	if (!AmStartupProcess() && !RecoveryInProgress())
+		MotLoadCheckEnd(upto);
 
 	if (!log_follows && !AmStartupProcess() && MotStatePreserved() == InvalidXLogRecPtr)
 		MotCheckpointRemember(m, directory);
@@ -617,6 +624,48 @@ read_log(MotManifest *m, XLogRecPtr upto, TimeLineID tli)
 		give_up_all(edata->message);
 	}
 	PG_END_TRY();
+}
+
+/*
+ * A checkpoint is written when the log up to its position is durable.  Should
+ * the log end before, nevertheless, it is damaged, and what was loaded is
+ * ahead of all other tables.  What is logged from now on would be taken for
+ * older than the checkpoint, too.
+ */
+void
+MotLoadCheckEnd(XLogRecPtr end)
+{
+	LWLock	   *lock;
+	MotRecoveryStat *stat = MotRecoveryShared(&lock);
+	MotCheckpointStat *checkpoint = MotCheckpointShared(&lock);
+	XLogRecPtr	lsn = stat->checkpoint_lsn;
+
+	if (lsn == InvalidXLogRecPtr || MotLogReaches(end, lsn))
+		return;
+	log_too_short(end, lsn, loaded_directory);
+
+	MotDirectoryPutAside(loaded_directory, ERROR);
+	MotStateSetComplete(false);
+	LWLockAcquire(lock, LW_EXCLUSIVE);
+	stat->checkpoint_lsn = InvalidXLogRecPtr;
+	memset(checkpoint, 0, sizeof(*checkpoint));
+	LWLockRelease(lock);
+}
+
+static void
+log_too_short(XLogRecPtr end, XLogRecPtr lsn, const char *directory)
+{
+	char	   *message = psprintf("log ends at %X/%X, before checkpoint \"%s\" of memory-optimized tables at %X/%X",
+								   LSN_FORMAT_ARGS(end), directory, LSN_FORMAT_ARGS(lsn));
+
+	ereport(mot_ignore_damaged ? WARNING : ERROR,
+			(errcode(ERRCODE_DATA_CORRUPTED),
+			 errmsg("%s", message),
+			 mot_ignore_damaged ?
+			 errdetail("Going on without any memory-optimized table, as mot.ignore_damaged says.") :
+			 errdetail("The log is damaged or incomplete where it ends."),
+			 errhint("Restore the log from the archive, or the server from a backup; mot.ignore_damaged starts it without the tables.")));
+	give_up_all(message);
 }
 
 typedef struct AllTables

@@ -176,6 +176,26 @@ MotDirectoryRemove(const char *path)
 				 errmsg("could not remove directory \"%s\": %m", path)));
 }
 
+/* What was damaged, and ignored: not looked at any more, nor removed. */
+void
+MotDirectoryPutAside(const char *path, int elevel)
+{
+	char	   *aside = psprintf("%s" DAMAGED, path);
+
+	if (rename(path, aside) == 0)
+	{
+		fsync_fname(MOT_DIRECTORY, true);
+		ereport(LOG,
+				(errmsg("checkpoint with damaged memory-optimized tables was put aside as \"%s\"",
+						aside)));
+	}
+	else
+		ereport(elevel,
+				(errcode_for_file_access(),
+				 errmsg("could not rename file \"%s\" to \"%s\": %m", path, aside)));
+	pfree(aside);
+}
+
 /*
  * Everything but the checkpoints from keep_from on.  (Only a server with a
  * complete checkpoint at keep_from or later calls this.)
@@ -200,14 +220,7 @@ MotManifestRemoveOthers(XLogRecPtr keep_from)
 			path = MotCheckpointDirectory(candidate.tli, candidate.lsn, false);
 			temporary = MotCheckpointDirectory(candidate.tli, candidate.lsn, true);
 			if (candidate.lsn == MotStatePreserved())
-			{
-				pfree(temporary);
-				temporary = psprintf("%s" DAMAGED, path);
-				if (rename(path, temporary) == 0)
-					ereport(LOG,
-							(errmsg("checkpoint with damaged memory-optimized tables was put aside as \"%s\"",
-									temporary)));
-			}
+				MotDirectoryPutAside(path, LOG);
 			else if (rename(path, temporary) == 0)
 				MotDirectoryRemove(temporary);
 			else
@@ -721,7 +734,10 @@ MotManifestNewest(TimeLineID tli, char **directory)
 		m = read_manifest_or_ignore(dir, candidate, &missing);
 		if (m != NULL)
 		{
-			/* a newer one was written after it: what it was final for has gone on */
+			/*
+			 * a newer one was written after it: what it was final for has
+			 * gone on
+			 */
 			m->final &= newest;
 			*directory = dir;
 			return m;

@@ -45,6 +45,9 @@ typedef struct LogFile
 /* where a restored segment is kept while it is read; the server's own is RECOVERYXLOG */
 #define RESTORED_NAME "MOTXLOG"
 
+#define LOG_HINT \
+	"Restore the segment from the archive, or the server from a backup; mot.ignore_damaged starts it without the tables."
+
 /* records between two looks for an interrupt */
 #define BATCH 1024
 
@@ -56,7 +59,6 @@ static void close_segment(LogFile *log);
 static List *history_of(TimeLineID tli);
 static void read_records(LogFile *log, XLogReaderState *reader, XLogRecPtr from,
 						 void (*visit) (void *arg, XLogReaderState *record), void *arg);
-static bool reaches(XLogRecPtr end, XLogRecPtr to);
 static void refuse(LogFile *log, XLogRecPtr at, const char *why) pg_attribute_noreturn();
 
 void
@@ -111,7 +113,7 @@ read_records(LogFile *log, XLogReaderState *reader, XLogRecPtr from,
 	end = XLogFindNextRecord(reader, from);
 	if (XLogRecPtrIsInvalid(end))
 	{
-		if (log->at_end && reaches(from, log->to))
+		if (log->at_end && MotLogReaches(from, log->to))
 			return;
 		refuse(log, from, reader->errormsg_buf[0] != '\0' ? reader->errormsg_buf :
 			   "no record follows");
@@ -124,7 +126,7 @@ read_records(LogFile *log, XLogReaderState *reader, XLogRecPtr from,
 
 		if (XLogReadRecord(reader, &why) == NULL)
 		{
-			if (log->at_end && reaches(end, log->to))
+			if (log->at_end && MotLogReaches(end, log->to))
 				return;
 			refuse(log, end, why != NULL ? why : "the record goes on behind the end of the log");
 		}
@@ -143,9 +145,8 @@ read_records(LogFile *log, XLogReaderState *reader, XLogRecPtr from,
 	}
 }
 
-/* Is there nothing between the end of a record and "to" but the header of a page? */
-static bool
-reaches(XLogRecPtr end, XLogRecPtr to)
+bool
+MotLogReaches(XLogRecPtr end, XLogRecPtr to)
 {
 	return end >= to ||
 		(end % XLOG_BLCKSZ == 0 && to - end <= SizeOfXLogLongPHD);
@@ -190,7 +191,7 @@ read_page(XLogReaderState *reader, XLogRecPtr page, int wanted, XLogRecPtr targe
 				(errcode(ERRCODE_DATA_CORRUPTED),
 				 errmsg("could not read from log segment %s, offset %u: read %d of %d",
 						name, (unsigned) XLogSegmentOffset(page, wal_segment_size), (int) n, XLOG_BLCKSZ),
-				 errhint("Restore the segment from the archive or from a backup.")));
+				 errhint(LOG_HINT)));
 	}
 
 	reader->seg.ws_tli = log->tli;
@@ -251,7 +252,7 @@ open_segment(LogFile *log, XLogSegNo segno)
 			(errcode(ERRCODE_UNDEFINED_FILE),
 			 errmsg("log segment %s, which memory-optimized tables need for recovery, is missing", name),
 			 errdetail("The log is needed up to %X/%X.", LSN_FORMAT_ARGS(log->to)),
-			 errhint("Restore the segment from the archive to the directory \"%s\".", XLOGDIR)));
+			 errhint(LOG_HINT)));
 }
 
 static int
@@ -295,13 +296,20 @@ static void
 refuse(LogFile *log, XLogRecPtr at, const char *why)
 {
 	char		name[MAXFNAMELEN];
+	char		last[MAXFNAMELEN];
+	XLogSegNo	segno;
 
-	XLogFileName(name, log->fd >= 0 ? log->tli : 0,
-				 log->fd >= 0 ? log->segno : at / wal_segment_size, wal_segment_size);
+	/* that of the record's beginning, and the one that was being read */
+	XLByteToSeg(at, segno, wal_segment_size);
+	XLogFileName(name, tliOfPointInHistory(at, log->history), segno, wal_segment_size);
+	XLogFileName(last, log->tli, log->segno, wal_segment_size);
 	ereport(ERROR,
 			(errcode(ERRCODE_DATA_CORRUPTED),
 			 errmsg("log that memory-optimized tables need for recovery is damaged at %X/%X in segment %s",
 					LSN_FORMAT_ARGS(at), name),
+			 log->fd >= 0 && log->segno != segno ?
+			 errdetail("%s.  What begins there was read as far as segment %s.  The log is needed up to %X/%X.",
+					   why, last, LSN_FORMAT_ARGS(log->to)) :
 			 errdetail("%s.  The log is needed up to %X/%X.", why, LSN_FORMAT_ARGS(log->to)),
-			 errhint("Restore the segment from the archive or from a backup.")));
+			 errhint(LOG_HINT)));
 }

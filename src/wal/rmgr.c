@@ -108,8 +108,11 @@ replay_startup(void)
 static void
 replay_cleanup(void)
 {
+	TimeLineID	tli;
+
 	if (MotEngine == NULL)
 		return;
+	MotLoadCheckEnd(GetXLogReplayRecPtr(&tli));
 	MotReplayEnd();
 	MotCheckpointRecoveryEnd();
 }
