@@ -6,7 +6,8 @@
 #   make check      all tests, on private servers; installs nothing
 #   make demo       deps, build, install, and a side-by-side run against heap
 #   make bench      figures against heap tables; bench-durability: of logging,
-#                   checkpoints and loading; bench-engine: the engine alone
+#                   checkpoints and loading; bench-tpcc: TPC-C;
+#                   bench-engine: the engine alone
 #   make indent     lay the sources out as PostgreSQL's are
 #
 # PG_CONFIG=...          another server than the one in PATH
@@ -59,7 +60,7 @@ check-regress check-isolation check-server check-pgtap check-clients: check-%: a
 
 # ----------------------------------------------------------------- figures
 
-.PHONY: demo bench bench-durability bench-engine
+.PHONY: demo bench bench-durability bench-tpcc bench-engine
 
 demo: deps
 	@mkdir -p build
@@ -72,6 +73,9 @@ bench: all
 
 bench-durability: all
 	@bench/durability
+
+bench-tpcc: all
+	@bench/tpcc
 
 bench-engine:
 	@$(MAKE) -s -C bench/engine run

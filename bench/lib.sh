@@ -2,9 +2,10 @@
 #	  Twins of heap and MOT tables, measured in turns; source it after
 #	  test/sandbox.sh.
 #
-# The twins are two databases of one cluster, "heap" and "mot", filled by the
-# same client programs; the second one has mot.default_engine = mot.  Every
-# measurement is taken ROUNDS times, heap and MOT in turns, the first of a
+# The twins are databases of one cluster, "heap" and "mot", filled by the
+# same client programs; the second one has mot.default_engine = mot.  Some
+# works know a third, "unlogged": heap tables that write no log.  Every
+# measurement is taken ROUNDS times, the engines in turns, the first of a
 # round changing from round to round; medians are compared.
 
 ENGINES=(heap mot)
@@ -91,15 +92,15 @@ record()
 # rounds WORK ROUNDS FUNCTION [ARG ...]: call FUNCTION ENGINE ARG ... in turns
 rounds()
 {
-	local work=$1 n=$2 function=$3 round engine order value
+	local work=$1 n=$2 function=$3 round engine value
+	local -a order
 	shift 3
 	for ((round = 1; round <= n; round++)); do
-		order="heap mot"
-		((round % 2)) || order="mot heap"
-		for engine in $order; do
+		order=("${ENGINES[@]:(round - 1) % ${#ENGINES[@]}}" "${ENGINES[@]:0:(round - 1) % ${#ENGINES[@]}}")
+		for engine in "${order[@]}"; do
 			value=$("$function" "$engine" "$@")
 			record "$work" "$engine" "$value"
-			printf '  %-28s round %d of %d  %-4s %12.2f\n' "$work" "$round" "$n" "$engine" "$value"
+			printf '  %-28s round %d of %d  %-8s %12.2f\n' "$work" "$round" "$n" "$engine" "$value"
 		done
 	done
 }
@@ -110,20 +111,90 @@ median()
 		sort -g | awk '{v[NR] = $1} END {if (NR) print (v[int((NR + 1) / 2)] + v[int(NR / 2) + 1]) / 2}'
 }
 
-# table: from lines "work|unit|more or less is better[|at least]" on stdin
+# table: from lines "work|unit|more or less is better[|at least]" on stdin; the
+# ratio is that of MOT to heap
 table()
 {
-	local work unit better aim heap mot
-	printf '\n%-34s %12s %12s  %-8s %7s\n' "" heap mot unit ratio
+	local work unit better aim engine medians
+	printf '\n%-34s' ""
+	printf ' %12s' "${ENGINES[@]}"
+	printf '  %-8s %7s\n' unit ratio
 	while IFS='|' read -r work unit better aim; do
-		heap=$(median "$work" heap)
-		mot=$(median "$work" mot)
-		[ -n "$heap" ] && [ -n "$mot" ] || continue
-		awk -v work="$work" -v unit="$unit" -v better="$better" -v aim="$aim" -v heap="$heap" -v mot="$mot" 'BEGIN {
-			ratio = better == "more" ? mot / heap : heap / mot
-			printf "%-34s %12.*f %12.*f  %-8s %6.2fx%s\n", work, heap < 1000 ? 2 : 0, heap,
-				heap < 1000 ? 2 : 0, mot, unit, ratio,
-				aim == "" ? "" : sprintf("  (at least %sx: %s)", aim, ratio >= aim ? "yes" : "no")
+		medians=
+		for engine in "${ENGINES[@]}"; do
+			medians+=" $engine=$(median "$work" "$engine")"
+		done
+		[[ "$medians " =~ =[^\ ] ]] || continue
+		awk -v work="$work" -v unit="$unit" -v better="$better" -v aim="$aim" -v medians="$medians" 'BEGIN {
+			n = split(medians, m, " ")
+			printf "%-34s", work
+			for (i = 1; i <= n; i++) {
+				split(m[i], part, "=")
+				v[part[1]] = part[2]
+				if (part[2] == "")
+					printf " %12s", "-"
+				else
+					printf " %12.*f", part[2] < 1000 ? 2 : 0, part[2]
+			}
+			printf "  %-8s", unit
+			if (v["heap"] > 0 && v["mot"] > 0) {
+				ratio = better == "more" ? v["mot"] / v["heap"] : v["heap"] / v["mot"]
+				printf " %6.2fx", ratio
+				if (aim != "")
+					printf "  (at least %sx: %s)", aim, (ratio >= aim ? "yes" : "no")
+			}
+			printf "\n"
 		}'
 	done
+}
+
+# bench_json FILE [KEY VALUE ...]: all that was recorded, with its medians and
+# every single value, what it was measured on, and what else the caller says
+bench_json()
+{
+	local file=$1
+	shift
+	BENCH_DATE=$(date -u +%FT%TZ) BENCH_MACHINE=$(bench_machine) python3 - "$SANDBOX/tmp/results" "$@" >"$file" <<-'PYTHON'
+		import json, os, statistics, sys
+		works = {}
+		for line in open(sys.argv[1]):
+		    work, engine, value = line.rstrip("\n").split("\t")
+		    works.setdefault(work, {}).setdefault(engine, []).append(float(value))
+		out = {"date": os.environ["BENCH_DATE"]}
+		for line in os.environ["BENCH_MACHINE"].splitlines():
+		    key, _, value = line.partition(" ")
+		    out[key] = value.strip()
+		out.update(zip(sys.argv[2::2], sys.argv[3::2]))
+		out["works"] = {w: {e: {"median": statistics.median(v), "values": v} for e, v in engines.items()}
+		                for w, engines in works.items()}
+		print(json.dumps(out, indent=1))
+	PYTHON
+}
+
+# cluster_cpu NAME: seconds of processor time all processes of a running
+# cluster have taken so far; those that have ended count with the postmaster
+cluster_cpu()
+{
+	local postmaster
+	postmaster=$(head -1 "$SANDBOX/$1/postmaster.pid")
+	{
+		awk '{print $14 + $15 + $16 + $17}' "/proc/$postmaster/stat"
+		# shellcheck disable=SC2046
+		cat $(pgrep -P "$postmaster" | sed 's|.*|/proc/&/stat|') 2>/dev/null | awk '{print $14 + $15}'
+	} | awk -v hz="$(getconf CLK_TCK)" '{t += $1} END {print t / hz}'
+}
+
+# make_unlogged DB: heap tables that write no log, as an ordinary user would
+make_unlogged()
+{
+	in_db "$1" <<-'SQL'
+		DO $$
+		DECLARE
+			t regclass;
+		BEGIN
+			FOR t IN SELECT oid FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace LOOP
+				EXECUTE format('ALTER TABLE %s SET UNLOGGED', t);
+			END LOOP;
+		END $$;
+	SQL
 }
