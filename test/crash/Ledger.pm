@@ -10,6 +10,7 @@ package Ledger;
 use strict;
 use warnings;
 
+use Cwd ();
 use File::Basename qw(dirname);
 use POSIX qw(:sys_wait_h);
 use PostgreSQL::Test::Cluster;
@@ -174,6 +175,19 @@ sub children
 	return @found;
 }
 
+# all that work in the data directory, orphans included
+sub processes
+{
+	my ($self) = @_;
+	my $data = Cwd::abs_path($self->{node}->data_dir);
+	my @found;
+	for my $cwd (glob('/proc/[0-9]*/cwd'))
+	{
+		push @found, $1 if (readlink($cwd) // '') eq $data && $cwd =~ /(\d+)/;
+	}
+	return @found;
+}
+
 sub postmaster
 {
 	my ($self) = @_;
@@ -243,8 +257,7 @@ sub wait_death
 {
 	my ($self, $seconds) = @_;
 	my $pid = $self->{node}->{_pid};
-	my @all = ($pid, children($pid));
-	return wait_gone($seconds, $pid) && wait_gone(30, @all) && $self->forget_postmaster;
+	return wait_gone($seconds, $pid) && wait_gone(30, $self->processes) && $self->forget_postmaster;
 }
 
 # one process: by what it is, or any
