@@ -257,7 +257,14 @@ sub wait_death
 {
 	my ($self, $seconds) = @_;
 	my $pid = $self->{node}->{_pid};
-	return wait_gone($seconds, $pid) && wait_gone(30, $self->processes) && $self->forget_postmaster;
+	return 0 unless wait_gone($seconds, $pid);
+
+	# a checkpoint may be waiting for one who died with the postmaster
+	if (!wait_gone(1, $self->processes))
+	{
+		kill 'KILL', $self->processes;
+	}
+	return wait_gone(30, $self->processes) && $self->forget_postmaster;
 }
 
 # one process: by what it is, or any
