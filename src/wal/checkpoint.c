@@ -302,13 +302,14 @@ one_round(void)
 
 		arm();
 		covered = GetRedoRecPtr();
-		letting_go = false;
 
 		/*
-		 * Checkpoints that did not wait for us have passed.  The slot has
-		 * kept the log; if there is none, be quick.
+		 * A checkpoint that had begun before may have to wait for us
+		 * nevertheless.  Others, that did not, have passed: the slot has kept
+		 * the log; if there is none, be quick.
 		 */
-		behind = newest < covered && !MotStateIsComplete() && !MotSlotUsable();
+		letting_go = !server_is_through();
+		behind = newest < covered && (letting_go || (!MotStateIsComplete() && !MotSlotUsable()));
 		retry_at = 0;
 	}
 	if (MotStateIsAsked())
@@ -345,7 +346,7 @@ one_round(void)
 			}
 		}
 	}
-	if (letting_go && GetRedoRecPtr() == covered)
+	if (letting_go && GetRedoRecPtr() == covered && (!behind || MotSlotUsable()))
 	{
 		go_on();
 		letting_go = !server_is_through();

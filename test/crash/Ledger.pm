@@ -23,7 +23,7 @@ my $program = dirname(__FILE__) . '/ledger';
 # numbers of a cycle's entries: from cycle * EPOCH
 use constant EPOCH => 1_000_000;
 
-sub default_engine { return $ENV{ENGINE} // 'heap' }
+sub default_engine { return $ENV{ENGINE} // 'mot' }
 
 sub new
 {
