@@ -525,6 +525,8 @@ struct mot_session
 	bool		prepared;
 	bool		validate;		/* SERIALIZABLE: reads are recorded */
 	bool		published_by_commit;	/* the snapshot in our slot */
+	bool		validating;		/* ... just now: the host is not to be called */
+	bool		order_reads;	/* ... and validated in any case */
 	bool		out_of_memory;	/* a read could not be recorded */
 	bool		lock_to_return; /* the last mot_row_lock took the row's lock */
 	mot_isolation isolation;

@@ -422,11 +422,25 @@ extern bool mot_txn_has_writes(const mot_session *session);
  * conflict (the host then aborts).  After MOT_OK only commit or abort may
  * follow, and commit cannot fail.  An unprepared commit is allowed for
  * transactions that have no deferred lock and nothing to validate
- * (READ COMMITTED).  commit returns the commit timestamp (0: wrote nothing).
+ * (READ COMMITTED).  commit returns the commit timestamp (0: none was drawn).
  */
 extern mot_status mot_txn_prepare(mot_session *session);
+
+/*
+ * SERIALIZABLE: the transaction changes something outside the engine as of its
+ * commit, so prepare validates its reads (and draws a timestamp) even if it
+ * has changed nothing here.
+ */
+extern void mot_txn_order_reads(mot_session *session);
 extern mot_ts mot_txn_commit(mot_session *session);
 extern void mot_txn_abort(mot_session *session);
+
+/*
+ * A host that lets time pass between prepare and commit at SERIALIZABLE makes
+ * readers who are entitled to the commit wait for it.  They call this then,
+ * again and again; it may jump out of the engine's call, which holds nothing.
+ */
+extern void (*mot_row_wait_hook) (void);
 
 /*
  * Would what the transaction has read so far stand, if it committed now?

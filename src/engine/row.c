@@ -10,6 +10,21 @@
  */
 #include "internal.h"
 
+void		(*mot_row_wait_hook) (void) = NULL;
+
+/*
+ * One step of waiting for a commit to be installed.  That is a matter of
+ * instructions, unless its host has more to do between drawing and installing
+ * (SERIALIZABLE, with changes outside the engine).
+ */
+static void
+wait_for_install(const mot_session *s, unsigned *spins)
+{
+	mot_backoff(spins);
+	if (*spins > 1024 && mot_row_wait_hook != NULL && !s->validating)
+		mot_row_wait_hook();
+}
+
 const void *
 mot_version_data(const mot_version *v)
 {
@@ -145,7 +160,7 @@ mot_version_visible(mot_session *s, const mot_view *view, mot_row *row)
 			v = skip_uncommitted(s, row, head, view->snapshot, &retry);
 			if (retry)
 			{
-				mot_backoff(&spins);
+				wait_for_install(s, &spins);
 				continue;
 			}
 		}
@@ -229,7 +244,7 @@ mot_newest_committed(mot_session *s, mot_row *row)
 				(version_ts(top) & TS_UNCOMMITTED) && row_head(row) == head)
 				return v;
 		}
-		mot_backoff(&spins);
+		wait_for_install(s, &spins);
 	}
 }
 

@@ -37,6 +37,7 @@ mot_txn_begin(mot_session *s, mot_isolation isolation, mot_ts snapshot, uint64_t
 	s->commit_ts = 0;
 	s->writes = 0;
 	s->validate = isolation == MOT_SERIALIZABLE;
+	s->order_reads = false;
 	s->out_of_memory = false;
 	/* release: whoever finds us holding a row reads at least this name */
 	atomic_store_explicit(&s->slot->host_id, host_id, memory_order_release);
@@ -251,11 +252,12 @@ draw_timestamp(mot_session *s)
 mot_status
 mot_txn_prepare(mot_session *s)
 {
+	bool		draws = s->validate && (s->writes > 0 || s->order_reads);
 	mot_status	status;
 
 	if (s->out_of_memory)
 		return MOT_NO_PRIVATE_MEMORY;
-	if (s->validate && s->writes > 0)
+	if (draws)
 		mot_prefetch_write(&s->engine->clock);	/* arrives while rows are
 												 * locked */
 	if (s->deferred_count != 0)
@@ -267,9 +269,10 @@ mot_txn_prepare(mot_session *s)
 		mot_map_clear(&s->deferred);
 	}
 	MOT_STOP_POINT("commit-locked");
-	if (s->validate && s->writes > 0)
+	if (draws)
 	{
-		mot_undurable_bound(s);
+		if (s->writes > 0)
+			mot_undurable_bound(s);
 		draw_timestamp(s);
 		status = mot_read_validate(s);
 		if (status != MOT_OK)
@@ -283,6 +286,12 @@ mot_txn_prepare(mot_session *s)
 	}
 	s->prepared = true;
 	return MOT_OK;
+}
+
+void
+mot_txn_order_reads(mot_session *s)
+{
+	s->order_reads = true;
 }
 
 bool
@@ -397,9 +406,13 @@ mot_txn_commit(mot_session *s)
 	mot_assert(s->active && s->deferred_count == 0);
 	if (s->entries == 0)
 	{
+		ts = s->commit_ts;
+		if (ts != 0)
+			/* release: as below */
+			atomic_store_explicit(&s->slot->commit_state, COMMIT_NONE, memory_order_release);
 		txn_finish(s);
 		count(&s->slot->commits);
-		return 0;
+		return ts;
 	}
 	if (s->writes > 0)
 	{

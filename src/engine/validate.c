@@ -259,8 +259,8 @@ pages_stand(mot_session *s)
 	return stands;
 }
 
-mot_status
-mot_read_validate(mot_session *s)
+static mot_status
+all_stand(mot_session *s)
 {
 	for (uint64_t i = 0; i < s->read_count; i++)
 		if (!read_stands(s, &s->reads[i]))
@@ -284,6 +284,17 @@ mot_read_validate(mot_session *s)
 			return MOT_CONFLICT_PHANTOM;
 	}
 	return MOT_OK;
+}
+
+mot_status
+mot_read_validate(mot_session *s)
+{
+	mot_status	status;
+
+	s->validating = true;
+	status = all_stand(s);
+	s->validating = false;
+	return status;
 }
 
 mot_status

@@ -36,11 +36,20 @@ extern mot_ts MotMixedTake(mot_session *session, Snapshot snapshot, bool one_mom
 extern mot_ts MotMomentQuery(mot_session *session, Snapshot snapshot);
 extern bool MotMomentTransaction(mot_session *session, Snapshot query_snapshot, mot_ts *ts);
 
+/* serial.c: SERIALIZABLE over both kinds of tables */
+extern bool MotSerialTouchesHeap(void);
+extern void MotSerialEnter(void);
+extern void MotSerialLeave(void);
+extern bool MotSerialAllows(mot_session *session);
+extern bool MotSerialBecomesSafe(void);
+
 /*
  * wait.c: what waiters wait for.  Take: the lock that stands for what the
  * current subtransaction does; released with it.
  */
 extern uint64 MotTakeSubxactLock(void);
+
+extern void MotWaitInit(void);
 
 /* wait.c: MotRaiseStatus has reported that memory is out */
 extern bool MotMemoryWasShort;

@@ -27,7 +27,10 @@
  *
  * At SERIALIZABLE the server's conflict detection has a notion of its own
  * of when the snapshot was taken; for a newer one the transaction is
- * registered with it anew.
+ * registered with it anew.  If it is READ ONLY DEFERRABLE, the snapshot has to
+ * be safe as well, as the old one was: the server's wait for that happens
+ * between taking a snapshot and using it, so here it is done again, after the
+ * engine's has been taken, too.
  *
  *-------------------------------------------------------------------------
  */
@@ -35,6 +38,7 @@
 
 #include "access/transam.h"
 #include "access/xact.h"
+#include "commands/extension.h"
 #include "engine/port.h"
 #include "miscadmin.h"
 #include "replication/walsender.h"
@@ -55,6 +59,8 @@
 static bool same_contents(Snapshot a, Snapshot b);
 static void renew(Snapshot target, Snapshot now);
 static bool renewable(void);
+static bool deferrable(void);
+static Snapshot register_snapshot(Snapshot snapshot);
 
 static bool
 same_contents(Snapshot a, Snapshot b)
@@ -133,6 +139,7 @@ MotMomentTransaction(mot_session *session, Snapshot query_snapshot, mot_ts *ts)
 	static SnapshotData probe = {SNAPSHOT_MVCC};
 	Snapshot	first = GetTransactionSnapshot();
 	unsigned	tries = 0;
+	bool		safe = true;
 
 	for (;;)
 	{
@@ -145,14 +152,15 @@ MotMomentTransaction(mot_session *session, Snapshot query_snapshot, mot_ts *ts)
 		*ts = MotMixedTake(session, now, true, &stale);
 		if (!stale)
 		{
-			if (same_contents(first, now))
+			if (same_contents(first, now) && (safe || MotSerialBecomesSafe()))
 				return true;
 			if (!renewable())
 				return false;
 			if (IsolationIsSerializable())
 			{
 				ReleasePredicateLocks(false, false);
-				now = GetSerializableTransactionSnapshot(&probe);
+				now = register_snapshot(&probe);
+				safe = !deferrable();
 			}
 			if (query_snapshot != NULL && query_snapshot != first &&
 				same_contents(query_snapshot, first))
@@ -164,7 +172,7 @@ MotMomentTransaction(mot_session *session, Snapshot query_snapshot, mot_ts *ts)
 			if (!IsolationIsSerializable())
 				return true;
 		}
-		if (tries > MAX_TRIES)
+		if (tries > MAX_TRIES && safe)
 			return false;
 		CHECK_FOR_INTERRUPTS();
 		mot_backoff(&tries);
@@ -172,15 +180,40 @@ MotMomentTransaction(mot_session *session, Snapshot query_snapshot, mot_ts *ts)
 }
 
 /*
- * Not one that was imported or that replication uses; nor one that
- * the server has waited for because it is safe; nor when somebody could
- * already know us as a writer.
+ * Not one that was imported or that replication uses; nor when somebody could
+ * already know us as a writer; nor one that the server has waited for because
+ * it is safe, if there cannot be memory-optimized tables to be read.
  */
 static bool
 renewable(void)
 {
 	return !MotSnapshotImported && !am_walsender && !IsInParallelMode() &&
-		!(IsolationIsSerializable() && XactReadOnly && XactDeferrable) &&
 		!TransactionIdIsValid(GetTopTransactionIdIfAny()) &&
-		GetCurrentTransactionNestLevel() == 1;
+		GetCurrentTransactionNestLevel() == 1 &&
+		!(deferrable() && !OidIsValid(get_extension_oid("mot", true)));
+}
+
+static bool
+deferrable(void)
+{
+	return IsolationIsSerializable() && XactReadOnly && XactDeferrable;
+}
+
+/* GetSerializableTransactionSnapshot, but without waiting for a safe one */
+static Snapshot
+register_snapshot(Snapshot snapshot)
+{
+	bool		saved = XactDeferrable;
+
+	XactDeferrable = false;
+	PG_TRY();
+	{
+		snapshot = GetSerializableTransactionSnapshot(snapshot);
+	}
+	PG_FINALLY();
+	{
+		XactDeferrable = saved;
+	}
+	PG_END_TRY();
+	return snapshot;
 }

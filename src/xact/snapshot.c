@@ -525,7 +525,7 @@ take_transaction_snapshot(Snapshot query_snapshot)
 
 	before_snapshot(GetTransactionSnapshot());
 	transaction_stale = !MotMomentTransaction(session, query_snapshot, &transaction_ts) &&
-		!MotSnapshotImported;
+		(!MotSnapshotImported || XactIsoLevel == XACT_SERIALIZABLE);
 }
 
 /*
@@ -543,8 +543,8 @@ check_transaction_snapshot(bool heap, bool mot)
 				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 				 errmsg("could not serialize access due to a concurrent commit"),
 				 errdetail("A transaction committed while the snapshots of heap and memory-optimized tables were taken."),
-				 XactDeferrable ?
-				 errhint("Use a transaction that is not DEFERRABLE, or read one kind of tables only.") :
+				 MotSnapshotImported ?
+				 errhint("An imported snapshot is one of heap tables; use REPEATABLE READ, or read one kind of tables only.") :
 				 errhint("The transaction might succeed if retried.")));
 }
 

@@ -60,6 +60,7 @@ void
 MotXactInit(void)
 {
 	MotSnapshotInit();
+	MotWaitInit();
 	RegisterXactCallback(xact_callback, NULL);
 	RegisterSubXactCallback(subxact_callback, NULL);
 }
@@ -219,6 +220,12 @@ xact_callback(XactEvent event, void *arg)
 						(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						 errmsg("cannot PREPARE a transaction that has changed memory-optimized tables"),
 						 errhint("Use COMMIT, or change memory-optimized tables in a transaction of their own.")));
+			if (XactIsoLevel == XACT_SERIALIZABLE && MotOpenSession != NULL &&
+				mot_txn_active(MotOpenSession) && MotSerialTouchesHeap())
+				ereport(ERROR,
+						(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						 errmsg("cannot PREPARE a serializable transaction that has read memory-optimized tables and used others"),
+						 errhint("Use COMMIT, or another isolation level.")));
 			/* reads have to be valid now: there is no later occasion */
 			if (MotOpenSession != NULL && mot_txn_active(MotOpenSession))
 				prepare_commit();
@@ -279,33 +286,52 @@ subxact_callback(SubXactEvent event, SubTransactionId mySubid,
 
 /*
  * Lock and validate.  Everything that can fail fails here.  If the server is
- * about to commit an xid along with our changes, mixed.c has to know.
+ * about to commit an xid along with our changes, mixed.c has to know; and at
+ * SERIALIZABLE serial.c, if there have been heap tables in it at all.
  */
 static void
 prepare_commit(void)
 {
 	TransactionId xid = GetTopTransactionIdIfAny();
 	bool		writes = mot_txn_has_writes(MotOpenSession);
-	bool		mixed = TransactionIdIsValid(xid) && writes;
+	bool		serial = XactIsoLevel == XACT_SERIALIZABLE &&
+	(writes || TransactionIdIsValid(xid)) && MotSerialTouchesHeap();
+	bool		mixed = TransactionIdIsValid(xid) && (writes || serial);
 	bool		draws = XactIsoLevel == XACT_SERIALIZABLE && writes && log != NULL;
 	MotWait		wait = MOT_WAIT_INIT;
 	mot_status	status;
 
+	if (serial && !writes)
+		mot_txn_order_reads(MotOpenSession);
 	for (;;)
 	{
+		bool		allowed = true;
+
+		if (serial)
+			MotSerialEnter();
 		if (mixed)
 			MotMixedAnnounce(xid, XactIsoLevel == XACT_SERIALIZABLE);
 		if (draws)
 			log->enter();
 		status = mot_txn_prepare(MotOpenSession);
-		if (status == MOT_OK)
+		if (status == MOT_OK && serial)
+			allowed = MotSerialAllows(MotOpenSession);
+		if (status == MOT_OK && allowed)
 			return;
 		if (draws)
 			log->leave();
 		if (mixed)
 			MotMixedWithdraw();
+		if (!allowed)
+			ereport(ERROR,
+					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+					 errmsg("could not serialize access due to read/write dependencies among transactions"),
+					 errdetail("A heap row that this transaction has read was changed by a concurrent transaction, which comes after it in no order that fits memory-optimized tables, too."),
+					 errhint("The transaction might succeed if retried.")));
 		if (status != MOT_BUSY)
 			MotRaiseStatus(status, NULL);
+		if (serial)
+			MotSerialLeave();
 		MotWaitForHolder(NULL, &wait);
 	}
 }

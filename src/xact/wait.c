@@ -29,12 +29,28 @@
 #include "postgres.h"
 
 #include "compat/compat.h"
+#include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "xact/internal.h"
 
 bool		MotMemoryWasShort = false;
 
 #define SUBXACT_LOCK (UINT64CONST(1) << 63) /* a holder's id is one of these */
+
+static void row_wait_hook(void);
+
+void
+MotWaitInit(void)
+{
+	mot_row_wait_hook = row_wait_hook;
+}
+
+/* A reader waits for a commit that is waiting itself: for the disk, or a standby. */
+static void
+row_wait_hook(void)
+{
+	CHECK_FOR_INTERRUPTS();
+}
 
 static void
 subxact_lock_tag(uint64 id, LOCKTAG *tag)

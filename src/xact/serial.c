@@ -1,0 +1,221 @@
+/*-------------------------------------------------------------------------
+ *
+ * serial.c
+ *	  SERIALIZABLE transactions that touch both heap and memory-optimized
+ *	  tables.
+ *
+ * Each side keeps its own promise.  The engine's transactions are serial in
+ * the order of their timestamps: every dependency between two of them points
+ * forward.  The server's predicate locks (SSI) let a dependency point backward
+ * (a reader that missed what an earlier commit wrote), but not in a way that
+ * could close a circle of dependencies through heap tables.  A circle through
+ * both is what neither sees.  What keeps it away:
+ *
+ *	1. Transactions that touch both kinds and write something commit one at a
+ *	   time, from before the engine's timestamp is drawn until the server's
+ *	   locks go.  So the orders of the two sides agree about them.
+ *	2. Those that write heap tables only have what they read in the engine
+ *	   validated, too, at a timestamp of their own.
+ *	3. Such a transaction fails if it missed, in heap tables, what a
+ *	   transaction wrote that has committed (or is about to).
+ *	4. The two snapshots of a transaction are of one moment (see moment.c and
+ *	   mixed.c), so one that only reads has one place in the order of both
+ *	   sides.
+ *	5. The server has to know as a writer who writes in the engine alone.
+ *
+ * Why that is enough.  Give each transaction that touches heap tables a place:
+ * one that only reads, the moment of its snapshot; one that has an xid, that
+ * at which the server takes it off the list of running ones; one that writes
+ * in the engine alone, its draw.  By 1 and 4 the engine's timestamps of those
+ * that touch both kinds are in the order of their places (by 2 all of these
+ * have one, the snapshot's if they only read), and dependencies in the engine,
+ * also those over several transactions that touch nothing else, point forward.
+ *
+ * Look at a circle; let F be the first in it, and G -> F the dependency on it.
+ * This points backward, so it is one in heap tables: F overwrote what G read.
+ * They ran at the same time, and G is no reader, which would have its place
+ * before F.  Let P -> G be the dependency before.
+ *
+ *	- If G overwrote what P read in a heap table, P -> G -> F is what SSI looks
+ *	  for, F being the first to commit.  If P only reads, F came before its
+ *	  snapshot, which SSI asks for then; and 5 sees to it that it asks
+ *	  that only if P does.
+ *	- If it is another dependency in a heap table, P had ended when G's
+ *	  snapshot was taken, and that was before F ended: F was not the first.
+ *	- If it is one in the engine, G has touched both kinds, and 3 applies: F was
+ *	  prepared before G looked.  For P, or whoever of both kinds leads to it,
+ *	  is F or comes after F, and has either left the section before G came to
+ *	  it, or is a reader of a moment before G's draw.  G looks after both.
+ *
+ * The section is a lock of the server's, so its deadlock detector, lock_timeout
+ * and cancel know about it.  In the section nobody waits for a row: who would
+ * have to leaves it first, and comes back.
+ *
+ * Transactions of one kind, and those that only read, do none of this.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "storage/lwlock.h"
+#include "storage/predicate.h"
+#include "storage/predicate_internals.h"
+#include "storage/proc.h"
+#include "utils/rel.h"
+#include "utils/relcache.h"
+#include "utils/wait_event.h"
+#include "xact/internal.h"
+
+static void section_tag(LOCKTAG *tag);
+static bool missed_a_commit(SERIALIZABLEXACT *me);
+static void tell_server_of_writes(mot_session *session);
+
+/*
+ * Has this SERIALIZABLE transaction left traces in heap tables that others'
+ * order could depend on?
+ */
+bool
+MotSerialTouchesHeap(void)
+{
+	SERIALIZABLEXACT *me = ShareSerializableXact();
+	bool		touches;
+
+	/* without one it is read-only, and its snapshot known to be safe */
+	if (me == NULL)
+		return false;
+	if (TransactionIdIsValid(GetTopTransactionIdIfAny()))
+		return true;
+	LWLockAcquire(SerializablePredicateListLock, LW_SHARED);
+	LWLockAcquire(SerializableXactHashLock, LW_SHARED);
+	touches = !SHMQueueEmpty(&me->predicateLocks) || !SHMQueueEmpty(&me->outConflicts) ||
+		(me->flags & SXACT_FLAG_SUMMARY_CONFLICT_OUT) != 0;
+	LWLockRelease(SerializableXactHashLock);
+	LWLockRelease(SerializablePredicateListLock);
+	return touches;
+}
+
+/* as with subtransactions' locks (wait.c), a number that the server's own do not have */
+static void
+section_tag(LOCKTAG *tag)
+{
+	SET_LOCKTAG_SPECULATIVE_INSERTION(*tag, MyDatabaseId, 0);
+	tag->locktag_field3 = 2;
+}
+
+/* The section ends with the transaction. */
+void
+MotSerialEnter(void)
+{
+	LOCKTAG		tag;
+
+	section_tag(&tag);
+	(void) LockAcquire(&tag, ExclusiveLock, false, false);
+}
+
+/* ... or here: who has to wait for a row must not keep the section. */
+void
+MotSerialLeave(void)
+{
+	LOCKTAG		tag;
+
+	section_tag(&tag);
+	(void) LockRelease(&tag, ExclusiveLock, false);
+}
+
+/* In the section, the engine's transaction prepared.  May this one commit? */
+bool
+MotSerialAllows(mot_session *session)
+{
+	SERIALIZABLEXACT *me = ShareSerializableXact();
+
+	if (me == NULL)
+		return true;
+	tell_server_of_writes(session);
+	return !missed_a_commit(me);
+}
+
+static bool
+missed_a_commit(SERIALIZABLEXACT *me)
+{
+	RWConflict	conflict;
+	bool		missed;
+
+	LWLockAcquire(SerializableXactHashLock, LW_SHARED);
+	missed = (me->flags & (SXACT_FLAG_SUMMARY_CONFLICT_OUT | SXACT_FLAG_CONFLICT_OUT)) != 0;
+	conflict = (RWConflict) SHMQueueNext(&me->outConflicts, &me->outConflicts,
+										 offsetof(RWConflictData, outLink));
+	while (conflict != NULL && !missed)
+	{
+		uint32		flags = conflict->sxactIn->flags;
+
+		missed = (flags & (SXACT_FLAG_COMMITTED | SXACT_FLAG_PREPARED)) != 0 &&
+			(flags & SXACT_FLAG_ROLLED_BACK) == 0;
+		conflict = (RWConflict) SHMQueueNext(&me->outConflicts, &conflict->outLink,
+											 offsetof(RWConflictData, outLink));
+	}
+	LWLockRelease(SerializableXactHashLock);
+	return missed;
+}
+
+/*
+ * The server takes a transaction that has written no heap table for one that
+ * has only read, and lets these get away with more.
+ */
+static void
+tell_server_of_writes(mot_session *session)
+{
+	mot_change	change;
+	uint64_t	pos = 0;
+
+	while (mot_txn_next_change(session, &pos, &change))
+	{
+		Relation	rel = RelationIdGetRelation(mot_table_host_id(change.table));
+
+		/* not there: dropped by this very transaction, which has an xid then */
+		if (rel == NULL)
+			continue;
+		PG_TRY();
+		{
+			CheckForSerializableConflictIn(rel, NULL, InvalidBlockNumber);
+		}
+		PG_FINALLY();
+		{
+			RelationClose(rel);
+		}
+		PG_END_TRY();
+		break;
+	}
+}
+
+/*
+ * READ ONLY DEFERRABLE: wait until everybody has ended who could make our
+ * snapshot one that no serial order has, as the server does when it takes
+ * such a snapshot (GetSafeSnapshot, predicate.c).  False: somebody did.
+ */
+bool
+MotSerialBecomesSafe(void)
+{
+	SERIALIZABLEXACT *me = ShareSerializableXact();
+	bool		safe;
+
+	/* nobody was writing */
+	if (me == NULL)
+		return true;
+	LWLockAcquire(SerializableXactHashLock, LW_EXCLUSIVE);
+	me->flags |= SXACT_FLAG_DEFERRABLE_WAITING;
+	while (!SHMQueueEmpty(&me->possibleUnsafeConflicts) && (me->flags & SXACT_FLAG_RO_UNSAFE) == 0)
+	{
+		LWLockRelease(SerializableXactHashLock);
+		ProcWaitForSignal(WAIT_EVENT_SAFE_SNAPSHOT);
+		LWLockAcquire(SerializableXactHashLock, LW_EXCLUSIVE);
+	}
+	me->flags &= ~SXACT_FLAG_DEFERRABLE_WAITING;
+	safe = (me->flags & SXACT_FLAG_RO_UNSAFE) == 0;
+	LWLockRelease(SerializableXactHashLock);
+	if (safe)
+		ReleasePredicateLocks(false, true);
+	return safe;
+}

@@ -1,0 +1,192 @@
+# SERIALIZABLE over heap and memory-optimized tables: what specs/mixed-skew.spec
+# cannot show, because it takes many transactions, or a server that waits.
+
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('serializable');
+$node->init;
+$node->append_conf(
+	'postgresql.conf', q{
+autovacuum = off
+fsync = off
+max_connections = 20
+wal_level = replica
+max_wal_senders = 2
+max_worker_processes = 2
+shared_preload_libraries = 'mot'
+mot.max_memory = '128MB'
+});
+$node->start;
+$node->safe_psql(
+	'postgres', q{
+	CREATE EXTENSION mot;
+	CREATE TABLE cold (id int PRIMARY KEY, v int);
+	CREATE FOREIGN TABLE hot (id int PRIMARY KEY, v int) SERVER mot_server;
+	INSERT INTO cold SELECT i, 20 FROM generate_series(1, 20) i;
+	INSERT INTO hot SELECT i, 20 FROM generate_series(1, 20) i;
+	CREATE TABLE other (id int PRIMARY KEY, v int);
+	INSERT INTO other VALUES (1, 0);
+});
+
+sub session
+{
+	my ($level) = @_;
+	my $session = $node->background_psql('postgres', on_error_stop => 0);
+	$session->query_safe("BEGIN ISOLATION LEVEL $level") if $level;
+	return $session;
+}
+
+sub ends_with
+{
+	my ($session, $command) = @_;
+	my (undef, $stderr);
+	$session->{stderr} = '';
+	$session->query($command);
+	$stderr = $session->{stderr};
+	$session->{stderr} = '';
+	return $stderr =~ /ERROR:  (.*)/ ? $1 : '';
+}
+
+# without waiting for the answer
+sub start
+{
+	my ($session, $command) = @_;
+	$session->{stdin} .= "$command;\n";
+	$session->{run}->pump_nb();
+}
+
+# ------------------------------------------------------------ write skew
+
+# Who finds that both halves together have something takes it from one of
+# them.  Serially no sum falls below zero.
+my $take = q{
+\set id random(1, 20)
+BEGIN ISOLATION LEVEL SERIALIZABLE;
+SELECT (SELECT v FROM cold WHERE id = :id) + (SELECT v FROM hot WHERE id = :id) >= 1 AS some \gset
+\if :some
+UPDATE %s SET v = v - 1 WHERE id = :id;
+\endif
+COMMIT;
+};
+# and an auditor, who writes down what he saw
+$node->safe_psql('postgres', 'CREATE TABLE seen (id int, cold int, hot int)');
+my $audit = q{
+\set id random(1, 20)
+BEGIN ISOLATION LEVEL SERIALIZABLE;
+SELECT v AS h FROM cold WHERE id = :id \gset
+SELECT v AS m FROM hot WHERE id = :id \gset
+COMMIT;
+INSERT INTO seen VALUES (:id, :h, :m);
+};
+$node->pgbench(
+	'--no-vacuum --client=8 --jobs=2 --transactions=400 --max-tries=0 --latency-limit=100000 --protocol=prepared',
+	0,
+	[qr{number of failed transactions: 0 }],
+	[qr{^$}],
+	'taking from either half',
+	{
+		'041_from_heap@4' => sprintf($take, 'cold'),
+		'042_from_memory@4' => sprintf($take, 'hot'),
+		'043_audit@1' => $audit
+	});
+is($node->safe_psql('postgres', 'SELECT count(*), min(c.v + h.v) FROM cold c JOIN hot h USING (id) WHERE c.v + h.v <> 0'),
+	'0|', 'all was taken, and nothing twice');
+
+# What the auditor saw of one row falls on both sides: of two pictures one is
+# older in both halves.
+is( $node->safe_psql(
+		'postgres',
+		'SELECT count(*) FROM seen a JOIN seen b USING (id) WHERE a.cold < b.cold AND a.hot > b.hot'),
+	'0',
+	'all pictures fit one order');
+
+# ------------------------------------------------- summarised transactions
+
+# The server forgets details of committed transactions when there are many.
+my $reader = session('SERIALIZABLE');
+$reader->query_safe('SELECT v FROM cold WHERE id = 1; SELECT v FROM hot WHERE id = 1');
+my $writer = session('SERIALIZABLE');
+$writer->query_safe('UPDATE cold SET v = 1 WHERE id = 1; UPDATE hot SET v = 1 WHERE id = 2; COMMIT');
+$node->pgbench(
+	'--no-vacuum --client=1 --transactions=600',
+	0,
+	[qr{number of failed transactions: 0 }],
+	[qr{^$}],
+	'many serializable transactions',
+	{ '044_many' => "BEGIN ISOLATION LEVEL SERIALIZABLE; UPDATE other SET v = v + 1 WHERE id = 1; COMMIT;" });
+$reader->query_safe('UPDATE hot SET v = 2 WHERE id = 3');
+like(ends_with($reader, 'COMMIT;'), qr/could not serialize access/, 'a missed commit that the server has summarised');
+$reader->quit;
+$writer->quit;
+
+# ------------------------------------------------------------- DEFERRABLE
+
+# A deferrable transaction waits for its turn, and then never fails.
+$node->safe_psql('postgres', 'UPDATE cold SET v = 500; UPDATE hot SET v = 500');
+$node->pgbench(
+	'--no-vacuum --client=5 --jobs=2 --time=3 --max-tries=0 --latency-limit=100000',
+	0,
+	[qr{number of failed transactions: 0 }],
+	[qr{^$}],
+	'beside deferrable readers',
+	{
+		'045_from_heap@4' => sprintf($take, 'cold'),
+		'046_from_memory@4' => sprintf($take, 'hot'),
+		'047_deferrable@2' => q{
+BEGIN ISOLATION LEVEL SERIALIZABLE READ ONLY DEFERRABLE;
+SELECT sum(v) AS h FROM cold \gset
+SELECT sum(v) AS m FROM hot \gset
+COMMIT;
+}
+	});
+unlike(slurp_file($node->logfile), qr/snapshots of heap and memory-optimized tables were taken/,
+	'no deferrable transaction was refused');
+
+# -------------------------------------- a commit that is on its way for long
+
+# Its timestamp is drawn, and it waits for a standby that never comes.
+$node->safe_psql('postgres', 'UPDATE cold SET v = 0 WHERE id <= 2; UPDATE hot SET v = 0 WHERE id <= 2');
+$node->safe_psql('postgres', "ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
+$node->reload;
+$writer = session('SERIALIZABLE');
+$writer->query_safe('UPDATE cold SET v = 7 WHERE id = 1; UPDATE hot SET v = 7 WHERE id = 1');
+start($writer, 'COMMIT');
+$node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
+  or die 'no commit waits';
+
+$ENV{PGOPTIONS} = '-c statement_timeout=500';
+my %waits = (
+	'reading the row' => 'SELECT v FROM hot WHERE id = 1',
+	'scanning' => 'SELECT sum(v) FROM hot',
+	'changing it' => 'UPDATE hot SET v = 8 WHERE id = 1',
+	'a statement over both' => 'SELECT (SELECT v FROM cold WHERE id = 1) + (SELECT v FROM hot WHERE id = 1)',
+	'a reader of one snapshot' => 'BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT v FROM hot WHERE id = 1',
+	'a mixed commit behind it' => 'BEGIN ISOLATION LEVEL SERIALIZABLE; '
+	  . 'UPDATE cold SET v = 3 WHERE id = 2; UPDATE hot SET v = 3 WHERE id = 2; COMMIT');
+for my $what (sort keys %waits)
+{
+	my (undef, undef, $stderr) = $node->psql('postgres', $waits{$what});
+	like($stderr, qr/canceling statement due to statement timeout/, "$what can be interrupted");
+}
+delete $ENV{PGOPTIONS};
+is($node->safe_psql('postgres', 'SELECT v FROM cold WHERE id = 1'), 0, 'who reads heap tables does not wait');
+is($node->safe_psql('postgres', 'SELECT v FROM hot WHERE id = 2'), 0, 'nor who reads other rows');
+
+my $waiting = session('');
+start($waiting, 'SELECT v FROM hot WHERE id = 1');
+$node->safe_psql('postgres', 'ALTER SYSTEM RESET synchronous_standby_names');
+$node->reload;
+ok($node->poll_query_until('postgres', 'SELECT v = 7 FROM hot WHERE id = 1'), 'the commit has arrived');
+like($waiting->query('SELECT 1'), qr/7.*1/s, 'and who waited has read it');
+$waiting->quit;
+$writer->quit;
+
+unlike(slurp_file($node->logfile), qr/PANIC|TRAP|terminated by signal/, 'in peace');
+
+$node->stop;
+done_testing();
