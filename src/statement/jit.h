@@ -54,7 +54,8 @@ typedef bool (*MotRowFunction) (const char *row, unsigned host_bits, MotRowConte
  */
 typedef struct MotRowRequest
 {
-	TupleDesc	desc;			/* of the table; attcacheoff is not to be relied on */
+	TupleDesc	desc;			/* of the table; attcacheoff is not to be
+								 * relied on */
 	Index		varno;
 	List	   *quals;			/* implicitly and-ed; only true passes */
 	List	   *outputs;		/* expressions */

@@ -28,6 +28,7 @@
 #include "relation/relation.h"
 #include "utils/memutils.h"
 #include "wal/apply.h"
+#include "wal/checkpoint.h"
 #include "wal/replay.h"
 #include "xact/xact.h"
 
@@ -61,6 +62,7 @@ static void replay_desc(StringInfo buf, XLogReaderState *record);
 static const char *replay_identify(uint8 info);
 static void replay_startup(void);
 static void replay_cleanup(void);
+static void log_goes_on(void);
 static void replay(XLogReaderState *record);
 static Stream *find_stream(XLogRecPtr start);
 static Stream *begin_stream(XLogRecPtr start);
@@ -136,6 +138,9 @@ MotReplayRecord(XLogReaderState *record)
 	if (record->ReadRecPtr < stat->checkpoint_lsn)
 		return;
 
+	if ((XLogRecGetInfo(record) & MOT_XLOG_KIND) == MOT_XLOG_START && AmStartupProcess())
+		log_goes_on();
+
 	LWLockAcquire(MotApplyLock, LW_EXCLUSIVE);
 	replay(record);
 	MotReplay->upto = record->EndRecPtr;
@@ -149,6 +154,26 @@ MotReplayRecord(XLogReaderState *record)
 
 	if (++records % RECLAIM_EVERY == 0)
 		(void) mot_reclaim_all(MotSession());
+}
+
+/*
+ * A server begins to write.  Restartpoints wait for nobody: from here on, the
+ * log is needed back to the checkpoint that was loaded, even should that be a
+ * final one; where there is none, back to here.
+ */
+static void
+log_goes_on(void)
+{
+	LWLock	   *stat_lock;
+	MotRecoveryStat *stat = MotRecoveryShared(&stat_lock);
+
+	if (stat->checkpoint_lsn != InvalidXLogRecPtr)
+	{
+		MotOpenMarkerSet();
+		MotStateSetComplete(false);
+	}
+	else if (ArchiveRecoveryRequested)
+		(void) MotCheckpointWrite(false, false);
 }
 
 static void
