@@ -113,6 +113,7 @@ _PG_init(void)
 	MotMonitorInit();
 	MotDdlInit();
 	MotFdwInit();
+	MotStatementInit();
 	MotMaintenanceInit();
 
 	/* the rooms have defined theirs */

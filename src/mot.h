@@ -13,6 +13,7 @@
  *	relation/	row format, key codec, per-process relation cache,
  *				transactional storage
  *	ddl/ fdw/ monitor/ wal/		on top, side by side
+ *	statement/	statements without the executor, on top of fdw/
  *	mot.c		module entry; the only _PG_init
  *
  *-------------------------------------------------------------------------
@@ -63,6 +64,7 @@ extern void MotXactInit(void);
 extern void MotRelationInit(void);
 extern void MotDdlInit(void);
 extern void MotFdwInit(void);
+extern void MotStatementInit(void);
 extern void MotMonitorInit(void);
 
 #endif							/* MOT_H */

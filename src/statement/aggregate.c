@@ -1,0 +1,481 @@
+/*-------------------------------------------------------------------------
+ *
+ * aggregate.c
+ *	  Aggregates without grouping.
+ *
+ * The server's own transition and final functions do the work, as its Agg
+ * node has them do it; counts and sums of integers, whose functions are an
+ * addition, are added up here.  Only the server's own aggregates are taken:
+ * their functions ask their caller for a memory context and nothing else, so
+ * that an AggState with little in it is enough.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/transam.h"
+#include "catalog/objectaccess.h"
+#include "catalog/pg_aggregate.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "parser/parse_agg.h"
+#include "statement/statement.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/datum.h"
+#include "utils/expandeddatum.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/syscache.h"
+
+typedef enum TransitionKind
+{
+	TRANSITION_CALL,			/* the function is called */
+	TRANSITION_COUNT,			/* count(*), count(expression) */
+	TRANSITION_SUM				/* sum of int2 or int4 */
+} TransitionKind;
+
+typedef struct Transition
+{
+	TransitionKind kind;
+	int			nargs;
+	ExprState  *filter;
+	ExprState **args;
+	bool		strict;
+	bool		byval;
+	int16		len;
+	bool		arg_int2;		/* TRANSITION_SUM */
+	Datum		initial;
+	bool		initial_null;
+	FmgrInfo	finfo;
+	FunctionCallInfo fcinfo;
+
+	Datum		value;
+	bool		isnull;
+	bool		none;			/* no value yet, and the first is to be taken
+								 * as it is */
+} Transition;
+
+typedef struct Final
+{
+	int			transition;
+	bool		call;
+	FmgrInfo	finfo;
+	int			nargs;
+	Oid			collation;
+	bool		byval;
+	int16		len;
+} Final;
+
+typedef struct AggregateNode
+{
+	MotNode		node;
+	bool		done;
+	AggState   *aggstate;
+	ExprContext *input;			/* of each row from below */
+	ExprContext *memory;		/* of transition values */
+	int			ntransitions;
+	Transition *transitions;
+	int			nfinals;
+	Final	   *finals;
+} AggregateNode;
+
+static bool
+collect_aggrefs(Node *node, List **aggrefs)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Aggref))
+	{
+		*aggrefs = lappend(*aggrefs, node);
+		return false;
+	}
+	return expression_tree_walker(node, collect_aggrefs, aggrefs);
+}
+
+static const char *
+aggref_why_not(const Aggref *aggref)
+{
+	HeapTuple	tuple;
+	Form_pg_aggregate form;
+	const char *why_not = NULL;
+
+	if (aggref->aggfnoid >= FirstGenbkiObjectId)
+		return "an aggregate is not the server's own";
+	if (aggref->aggdistinct != NIL || aggref->aggorder != NIL || aggref->aggdirectargs != NIL ||
+		aggref->aggvariadic || aggref->aggkind != AGGKIND_NORMAL ||
+		aggref->aggsplit != AGGSPLIT_SIMPLE)
+		return "an aggregate has DISTINCT or ORDER BY, or is of another kind";
+
+	tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(aggref->aggfnoid));
+	if (!HeapTupleIsValid(tuple))
+		return "an aggregate is gone";
+	form = (Form_pg_aggregate) GETSTRUCT(tuple);
+	if (form->aggfinalextra || IsPolymorphicType(form->aggtranstype))
+		why_not = "an aggregate is polymorphic";
+	switch (form->aggtransfn)
+	{
+		case F_ARRAY_AGG_TRANSFN:
+		case F_ARRAY_AGG_ARRAY_TRANSFN:
+		case F_JSON_AGG_TRANSFN:
+		case F_JSONB_AGG_TRANSFN:
+		case F_JSON_OBJECT_AGG_TRANSFN:
+		case F_JSONB_OBJECT_AGG_TRANSFN:
+		case F_RANGE_AGG_TRANSFN:
+		case F_MULTIRANGE_AGG_TRANSFN:
+			why_not = "an aggregate makes arrays, ranges or JSON";
+			break;
+	}
+	ReleaseSysCache(tuple);
+	return why_not;
+}
+
+const char *
+MotAggregateWhyNot(const Agg *agg)
+{
+	List	   *aggrefs = NIL;
+	ListCell   *lc;
+
+	if (agg->aggstrategy != AGG_PLAIN || agg->numCols > 0 || agg->groupingSets != NIL ||
+		agg->chain != NIL)
+		return "rows are grouped";
+	if (agg->aggsplit != AGGSPLIT_SIMPLE)
+		return "aggregation is split";
+	(void) collect_aggrefs((Node *) agg->plan.targetlist, &aggrefs);
+	(void) collect_aggrefs((Node *) agg->plan.qual, &aggrefs);
+	foreach(lc, aggrefs)
+	{
+		const char *why_not = aggref_why_not(lfirst_node(Aggref, lc));
+
+		if (why_not != NULL)
+			return why_not;
+	}
+	return NULL;
+}
+
+/* --------------------------------------------------------------- execution */
+
+/* As nodeAgg.c's advance_transition_function. */
+static void
+call_transition(AggregateNode *agg, Transition *t)
+{
+	FunctionCallInfo fcinfo = t->fcinfo;
+	MemoryContext memory = agg->memory->ecxt_per_tuple_memory;
+	Datum		value;
+
+	if (t->strict)
+	{
+		for (int i = 1; i <= t->nargs; i++)
+			if (fcinfo->args[i].isnull)
+				return;
+		if (t->none)
+		{
+			MemoryContext oldcxt = MemoryContextSwitchTo(memory);
+
+			t->value = datumCopy(fcinfo->args[1].value, t->byval, t->len);
+			MemoryContextSwitchTo(oldcxt);
+			t->isnull = t->none = false;
+			return;
+		}
+		if (t->isnull)
+			return;
+	}
+
+	fcinfo->args[0].value = t->value;
+	fcinfo->args[0].isnull = t->isnull;
+	fcinfo->isnull = false;
+	value = FunctionCallInvoke(fcinfo);
+	if (!t->byval && DatumGetPointer(value) != DatumGetPointer(t->value))
+	{
+		/* what it made goes with the row: keep a copy */
+		if (!fcinfo->isnull)
+		{
+			MemoryContext oldcxt = MemoryContextSwitchTo(memory);
+
+			value = datumCopy(value, t->byval, t->len);
+			MemoryContextSwitchTo(oldcxt);
+		}
+		else
+			value = (Datum) 0;
+		if (!t->isnull)
+			pfree(DatumGetPointer(t->value));
+	}
+	t->value = value;
+	t->isnull = fcinfo->isnull;
+}
+
+static void
+advance(AggregateNode *agg, Transition *t)
+{
+	ExprContext *econtext = agg->input;
+
+	if (t->filter != NULL && !ExecQual(t->filter, econtext))
+		return;
+	if (t->kind == TRANSITION_CALL)
+	{
+		for (int i = 0; i < t->nargs; i++)
+			t->fcinfo->args[i + 1].value = ExecEvalExpr(t->args[i], econtext,
+														&t->fcinfo->args[i + 1].isnull);
+		call_transition(agg, t);
+	}
+	else
+	{
+		Datum		value = (Datum) 0;
+		int64		result;
+
+		if (t->nargs > 0)
+		{
+			bool		isnull;
+
+			value = ExecEvalExpr(t->args[0], econtext, &isnull);
+			if (isnull)
+				return;
+		}
+		if (t->kind == TRANSITION_COUNT)
+			t->value = Int64GetDatum(DatumGetInt64(t->value) + 1);
+		else
+		{
+			/* (it does not check either) */
+			result = t->arg_int2 ? DatumGetInt16(value) : DatumGetInt32(value);
+			if (!t->isnull)
+				result += DatumGetInt64(t->value);
+			t->value = Int64GetDatum(result);
+			t->isnull = false;
+		}
+	}
+}
+
+static Datum
+finish(AggregateNode *agg, Final *f, bool *isnull)
+{
+	Transition *t = &agg->transitions[f->transition];
+	LOCAL_FCINFO(fcinfo, FUNC_MAX_ARGS);
+	Datum		result;
+
+	if (!f->call)
+	{
+		*isnull = t->isnull;
+		return t->value;
+	}
+	InitFunctionCallInfoData(*fcinfo, &f->finfo, f->nargs, f->collation,
+							 (Node *) agg->aggstate, NULL);
+	fcinfo->args[0].value = MakeExpandedObjectReadOnly(t->value, t->isnull, t->len);
+	fcinfo->args[0].isnull = t->isnull;
+	if (f->finfo.fn_strict && t->isnull)
+	{
+		*isnull = true;
+		return (Datum) 0;
+	}
+	result = FunctionCallInvoke(fcinfo);
+	*isnull = fcinfo->isnull;
+	return result;
+}
+
+static TupleTableSlot *
+next_of_aggregate(MotNode *node)
+{
+	AggregateNode *agg = (AggregateNode *) node;
+	ExprContext *input = agg->input;
+	MemoryContext oldcxt;
+	TupleTableSlot *slot;
+
+	if (agg->done)
+		return NULL;
+	agg->done = true;
+
+	ReScanExprContext(agg->memory);
+	for (int i = 0; i < agg->ntransitions; i++)
+	{
+		Transition *t = &agg->transitions[i];
+
+		t->isnull = t->none = t->initial_null;
+		t->value = t->initial;
+		if (!t->initial_null && !t->byval)
+		{
+			oldcxt = MemoryContextSwitchTo(agg->memory->ecxt_per_tuple_memory);
+			t->value = datumCopy(t->initial, t->byval, t->len);
+			MemoryContextSwitchTo(oldcxt);
+		}
+	}
+
+	while ((slot = node->outer->next(node->outer)) != NULL)
+	{
+		ResetExprContext(input);
+		input->ecxt_outertuple = slot;
+		oldcxt = MemoryContextSwitchTo(input->ecxt_per_tuple_memory);
+		for (int i = 0; i < agg->ntransitions; i++)
+			advance(agg, &agg->transitions[i]);
+		MemoryContextSwitchTo(oldcxt);
+		CHECK_FOR_INTERRUPTS();
+	}
+
+	ResetExprContext(node->econtext);
+	node->econtext->ecxt_outertuple = NULL;
+	oldcxt = MemoryContextSwitchTo(node->econtext->ecxt_per_tuple_memory);
+	for (int i = 0; i < agg->nfinals; i++)
+		node->econtext->ecxt_aggvalues[i] = finish(agg, &agg->finals[i],
+												   &node->econtext->ecxt_aggnulls[i]);
+	MemoryContextSwitchTo(oldcxt);
+	if (node->qual != NULL && !ExecQual(node->qual, node->econtext))
+		return NULL;
+	return ExecProject(node->project);
+}
+
+static void
+restart_aggregate(MotNode *node)
+{
+	((AggregateNode *) node)->done = false;
+	node->outer->restart(node->outer);
+}
+
+/* ---------------------------------------------------------------- building */
+
+static void
+check_permission(Oid funcid, Oid userid)
+{
+	AclResult	result = pg_proc_aclcheck(funcid, userid, ACL_EXECUTE);
+
+	if (result != ACLCHECK_OK)
+		aclcheck_error(result, OBJECT_FUNCTION, get_func_name(funcid));
+	InvokeFunctionExecuteHook(funcid);
+}
+
+static Oid
+function_owner(Oid funcid)
+{
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(funcid));
+	Oid			owner;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for function %u", funcid);
+	owner = ((Form_pg_proc) GETSTRUCT(tuple))->proowner;
+	ReleaseSysCache(tuple);
+	return owner;
+}
+
+static void
+build_transition(AggregateNode *agg, Transition *t, Aggref *aggref, Form_pg_aggregate form,
+				 HeapTuple tuple)
+{
+	PlanState  *ps = agg->node.ps;
+	Datum		initial;
+	bool		isnull;
+	ListCell   *lc;
+	int			i = 0;
+
+	t->nargs = list_length(aggref->args);
+	t->args = palloc0(Max(1, t->nargs) * sizeof(ExprState *));
+	foreach(lc, aggref->args)
+		t->args[i++] = ExecInitExpr(lfirst_node(TargetEntry, lc)->expr, ps);
+	t->filter = aggref->aggfilter ? ExecInitQual(list_make1(aggref->aggfilter), ps) : NULL;
+	get_typlenbyval(aggref->aggtranstype, &t->len, &t->byval);
+
+	check_permission(form->aggtransfn, function_owner(aggref->aggfnoid));
+	fmgr_info(form->aggtransfn, &t->finfo);
+	t->strict = t->finfo.fn_strict;
+	t->fcinfo = palloc0(SizeForFunctionCallInfo(t->nargs + 1));
+	InitFunctionCallInfoData(*t->fcinfo, &t->finfo, t->nargs + 1, aggref->inputcollid,
+							 (Node *) agg->aggstate, NULL);
+
+	initial = SysCacheGetAttr(AGGFNOID, tuple, Anum_pg_aggregate_agginitval, &isnull);
+	t->initial_null = isnull;
+	if (!isnull)
+	{
+		Oid			typinput,
+					typioparam;
+		char	   *start = TextDatumGetCString(initial);
+
+		getTypeInputInfo(aggref->aggtranstype, &typinput, &typioparam);
+		t->initial = OidInputFunctionCall(typinput, start, typioparam, -1);
+	}
+
+	switch (form->aggtransfn)
+	{
+		case F_INT8INC:
+		case F_INT8INC_ANY:
+			t->kind = TRANSITION_COUNT;
+			break;
+		case F_INT2_SUM:
+		case F_INT4_SUM:
+			t->kind = TRANSITION_SUM;
+			t->arg_int2 = form->aggtransfn == F_INT2_SUM;
+			break;
+		default:
+			t->kind = TRANSITION_CALL;
+	}
+}
+
+static void
+build_final(AggregateNode *agg, Final *f, Aggref *aggref, Form_pg_aggregate form)
+{
+	f->transition = aggref->aggtransno;
+	f->call = OidIsValid(form->aggfinalfn);
+	f->nargs = 1;
+	f->collation = aggref->inputcollid;
+	get_typlenbyval(aggref->aggtype, &f->len, &f->byval);
+	if (f->call)
+	{
+		check_permission(form->aggfinalfn, function_owner(aggref->aggfnoid));
+		fmgr_info(form->aggfinalfn, &f->finfo);
+	}
+}
+
+MotNode *
+MotAggregateBuild(MotStatement *st, Agg *plan, MotNode *outer)
+{
+	AggregateNode *agg = palloc0(sizeof(AggregateNode));
+	MotNode    *node = &agg->node;
+	List	   *aggrefs = NIL;
+	ListCell   *lc;
+
+	node->statement = st;
+	node->next = next_of_aggregate;
+	node->restart = restart_aggregate;
+	node->outer = outer;
+	node->econtext = MotContextCreate(st);
+	node->ps = MotParentCreate(st, T_AggState, sizeof(AggState), (Plan *) plan, node->econtext);
+	agg->aggstate = (AggState *) node->ps;
+	agg->input = MotContextCreate(st);
+	agg->memory = MotContextCreate(st);
+	agg->aggstate->curaggcontext = agg->memory;
+	agg->aggstate->tmpcontext = agg->input;
+
+	(void) collect_aggrefs((Node *) plan->plan.targetlist, &aggrefs);
+	(void) collect_aggrefs((Node *) plan->plan.qual, &aggrefs);
+	foreach(lc, aggrefs)
+	{
+		Aggref	   *aggref = lfirst_node(Aggref, lc);
+
+		agg->nfinals = Max(agg->nfinals, aggref->aggno + 1);
+		agg->ntransitions = Max(agg->ntransitions, aggref->aggtransno + 1);
+	}
+	agg->finals = palloc0(Max(1, agg->nfinals) * sizeof(Final));
+	agg->transitions = palloc0(Max(1, agg->ntransitions) * sizeof(Transition));
+	node->econtext->ecxt_aggvalues = palloc0(Max(1, agg->nfinals) * sizeof(Datum));
+	node->econtext->ecxt_aggnulls = palloc0(Max(1, agg->nfinals) * sizeof(bool));
+
+	foreach(lc, aggrefs)
+	{
+		Aggref	   *aggref = lfirst_node(Aggref, lc);
+		HeapTuple	tuple;
+		Form_pg_aggregate form;
+
+		check_permission(aggref->aggfnoid, st->userid);
+		tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(aggref->aggfnoid));
+		if (!HeapTupleIsValid(tuple))
+			elog(ERROR, "cache lookup failed for aggregate %u", aggref->aggfnoid);
+		form = (Form_pg_aggregate) GETSTRUCT(tuple);
+		if (agg->transitions[aggref->aggtransno].args == NULL)
+			build_transition(agg, &agg->transitions[aggref->aggtransno], aggref, form, tuple);
+		build_final(agg, &agg->finals[aggref->aggno], aggref, form);
+		ReleaseSysCache(tuple);
+	}
+
+	node->qual = ExecInitQual(plan->plan.qual, node->ps);
+	MotNodeProject(node, (Plan *) plan);
+	return node;
+}

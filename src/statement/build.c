@@ -1,0 +1,173 @@
+/*-------------------------------------------------------------------------
+ *
+ * build.c
+ *	  The program of a plan.
+ *
+ * The program has an executor state of its own, because callers (SPI, portals,
+ * pg_stat_statements) look at queryDesc->estate, and expressions and
+ * constraints want one; but none of the server's nodes.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "parser/parsetree.h"
+#include "portability/instr_time.h"
+#include "statement/statement.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+static bool open_tables(MotStatement *st);
+static void build(MotStatement *st, QueryDesc *query);
+
+/*
+ * In st->cxt.  False: it can't be run (st->why_not), or an error is better
+ * left to the executor.
+ */
+bool
+MotProgramBuild(MotStatement *st, QueryDesc *query)
+{
+	MemoryContext oldcxt = MemoryContextSwitchTo(st->cxt);
+	instr_time	begin,
+				end;
+	ListCell   *lc;
+	bool		ok;
+
+	INSTR_TIME_SET_CURRENT(begin);
+	st->operation = query->operation;
+	st->userid = GetUserId();
+	st->params_compile = query->params ? query->params->paramCompile : NULL;
+	st->permitted = 0;
+	st->exec_cxt = AllocSetContextCreate(st->cxt, "MOT statement execution", ALLOCSET_SMALL_SIZES);
+
+	/* the first that the executor would raise */
+	(void) ExecCheckRTPerms(st->plan->rtable, true);
+	ok = open_tables(st);
+	if (ok)
+	{
+		MotQueryBegins(query, 0);
+		build(st, query);
+		foreach(lc, st->scans)
+			MotScanPark(((MotScanNode *) lfirst(lc))->scan);
+		if (st->change != NULL)
+			MotChangeRest(st);
+		MotQueryEnds(query);
+		for (int i = 0; i < st->ntables; i++)
+		{
+			relation_close(st->tables[i].rel, NoLock);
+			st->tables[i].rel = NULL;
+			st->estate->es_relations[st->tables[i].rti - 1] = NULL;
+		}
+		st->estate->es_range_table = NIL;
+		st->estate->es_param_list_info = NULL;
+	}
+	MemoryContextSwitchTo(oldcxt);
+	INSTR_TIME_SET_CURRENT(end);
+	INSTR_TIME_SUBTRACT(end, begin);
+	st->build_ms = INSTR_TIME_GET_MILLISEC(end);
+	return ok;
+}
+
+MotTable *
+MotStatementTable(MotStatement *st, Index rti)
+{
+	for (int i = 0; i < st->ntables; i++)
+		if (st->tables[i].rti == rti)
+			return &st->tables[i];
+	elog(ERROR, "no table for range table entry %u", rti);
+	return NULL;				/* keep compiler quiet */
+}
+
+/* which of the range table are read or written, and not only named */
+static void
+find_tables(Plan *plan, Bitmapset **rtis)
+{
+	if (plan == NULL)
+		return;
+	check_stack_depth();
+	if (IsA(plan, ForeignScan))
+		*rtis = bms_add_member(*rtis, ((ForeignScan *) plan)->scan.scanrelid);
+	else if (IsA(plan, ModifyTable))
+		*rtis = bms_add_member(*rtis, linitial_int(((ModifyTable *) plan)->resultRelations));
+	find_tables(outerPlan(plan), rtis);
+	find_tables(innerPlan(plan), rtis);
+}
+
+static bool
+open_tables(MotStatement *st)
+{
+	Bitmapset  *rtis = NULL;
+	int			rti = -1;
+
+	find_tables(st->plan->planTree, &rtis);
+	st->tables = palloc0(Max(1, bms_num_members(rtis)) * sizeof(MotTable));
+	st->ntables = 0;
+	while ((rti = bms_next_member(rtis, rti)) >= 0)
+	{
+		MotTable   *table = &st->tables[st->ntables];
+
+		table->rti = rti;
+		table->relid = rt_fetch(rti, st->plan->rtable)->relid;
+
+		/* locked by whoever got the plan out of its cache, or planned it */
+		table->rel = relation_open(table->relid, NoLock);
+		st->ntables++;
+		if (IsA(st->plan->planTree, ModifyTable) && st->why_not == NULL)
+			st->why_not = MotTargetWhyNot(table->rel, (ModifyTable *) st->plan->planTree);
+		table->mr = MotRelationGet(table->rel);
+		table->built = table->mr->built;
+	}
+	if (st->why_not == NULL)
+		return true;
+	for (int i = 0; i < st->ntables; i++)
+		relation_close(st->tables[i].rel, NoLock);
+	return false;
+}
+
+static void
+build(MotStatement *st, QueryDesc *query)
+{
+	Plan	   *plan = st->plan->planTree;
+	EState	   *estate = makeNode(EState);
+	ListCell   *lc;
+
+	st->estate = estate;
+	estate->es_direction = ForwardScanDirection;
+	estate->es_query_cxt = st->cxt;
+	estate->es_snapshot = query->snapshot;
+	estate->es_plannedstmt = unconstify(PlannedStmt *, st->plan);
+	estate->es_range_table = st->plan->rtable;
+	estate->es_range_table_size = list_length(st->plan->rtable);
+	estate->es_relations = palloc0(estate->es_range_table_size * sizeof(Relation));
+	for (int i = 0; i < st->ntables; i++)
+		estate->es_relations[st->tables[i].rti - 1] = st->tables[i].rel;
+	estate->es_param_list_info = query->params;
+	estate->es_sourceText = query->sourceText;
+	if (st->plan->paramExecTypes != NIL)
+		estate->es_param_exec_vals = palloc0(list_length(st->plan->paramExecTypes) *
+											 sizeof(ParamExecData));
+
+	if (IsA(plan, ModifyTable))
+	{
+		MotChangeBuild(st, (ModifyTable *) plan);
+		return;
+	}
+
+	st->root = MotNodeBuild(st, plan);
+	st->desc = ExecTypeFromTL(plan->targetlist);
+	foreach(lc, plan->targetlist)
+		if (lfirst_node(TargetEntry, lc)->resjunk)
+		{
+			st->junk = ExecInitJunkFilter(plan->targetlist,
+										  MakeTupleTableSlot(NULL, &TTSOpsVirtual));
+			st->desc = st->junk->jf_cleanTupType;
+			break;
+		}
+	if (IsA(plan, Limit))
+		plan = outerPlan(plan);
+	if (IsA(plan, ForeignScan))
+		st->cursor = (PlanState *) ((MotScanNode *) linitial(st->scans))->fss;
+}

@@ -1,0 +1,351 @@
+/*-------------------------------------------------------------------------
+ *
+ * change.c
+ *	  INSERT, UPDATE and DELETE.
+ *
+ * INSERT computes its rows, one or those of a VALUES list, right into a slot
+ * of the table's type.  UPDATE and DELETE are what fdw/direct.c does in one
+ * node of the executor: find, filter, lock, check again if somebody was
+ * faster, compute, write.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "executor/nodeModifyTable.h"
+#include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "parser/parsetree.h"
+#include "statement/statement.h"
+#include "utils/expandeddatum.h"
+#include "utils/memutils.h"
+
+typedef struct MotChange
+{
+	CmdType		operation;
+	bool		counts;			/* in the command's tag */
+	bool		has_checks;
+	bool		has_generated;	/* columns that INSERT computes from others */
+	MotTable   *table;
+	ResultRelInfo *rinfo;
+	MotWriter  *writer;
+	ExprContext *econtext;
+	ProjectionInfo *project;	/* the new row; NULL: DELETE */
+	TupleTableSlot *row;		/* that it makes */
+	ProjectionInfo *returning;
+
+	/* INSERT */
+	ExprState  *constant_qual;
+	int			nrows;
+	int			next;
+	TupleTableSlot *values;		/* of a VALUES list, or NULL */
+	ExprState ***lists;
+	ExprContext *values_context;
+
+	/* UPDATE and DELETE */
+	ForeignScanState *fss;
+	MotScan    *scan;
+	ExprState  *filter;
+} MotChange;
+
+static void build_insert(MotStatement *st, MotChange *change, ModifyTable *plan);
+static void build_values(MotStatement *st, MotChange *change, ValuesScan *plan);
+static void build_direct(MotStatement *st, MotChange *change, ForeignScan *plan);
+static TupleTableSlot *next_insert(MotStatement *st, MotChange *change);
+static TupleTableSlot *next_direct(MotStatement *st, MotChange *change);
+
+/* ---------------------------------------------------------------- building */
+
+void
+MotChangeBuild(MotStatement *st, ModifyTable *plan)
+{
+	MotChange  *change = palloc0(sizeof(MotChange));
+	Index		rti = linitial_int(plan->resultRelations);
+	Relation	rel;
+
+	change->operation = plan->operation;
+	change->counts = plan->canSetTag;
+	change->table = MotStatementTable(st, rti);
+	rel = change->table->rel;
+	change->has_checks = rel->rd_att->constr != NULL || rel->rd_rel->relispartition;
+	change->has_generated = rel->rd_att->constr != NULL && rel->rd_att->constr->has_generated_stored;
+	change->rinfo = makeNode(ResultRelInfo);
+	InitResultRelInfo(change->rinfo, rel, rti, NULL, 0);
+	change->writer = MotWriterBegin(rel, st->estate->es_snapshot, 0);
+	change->econtext = MotContextCreate(st);
+
+	if (plan->operation == CMD_INSERT)
+		build_insert(st, change, plan);
+	else
+		build_direct(st, change, (ForeignScan *) outerPlan(plan));
+
+	st->desc = ExecTypeFromTL(NIL);
+	if (plan->returningLists != NIL)
+	{
+		List	   *returning = (List *) linitial(plan->returningLists);
+		ExprContext *econtext = MotContextCreate(st);
+		PlanState  *ps = MotParentCreate(st, T_ModifyTableState, sizeof(ModifyTableState),
+										 (Plan *) plan, econtext);
+
+		st->desc = ExecTypeFromTL(returning);
+		change->returning = ExecBuildProjectionInfo(returning, econtext,
+													MakeTupleTableSlot(st->desc, &TTSOpsVirtual),
+													ps, change->row->tts_tupleDescriptor);
+	}
+	st->change = change;
+}
+
+static void
+build_insert(MotStatement *st, MotChange *change, ModifyTable *plan)
+{
+	Plan	   *child = outerPlan(plan);
+	TupleDesc	desc = CreateTupleDescCopyConstr(RelationGetDescr(change->table->rel));
+	PlanState  *ps;
+
+	change->row = MakeTupleTableSlot(desc, &TTSOpsVirtual);
+	change->row->tts_tableOid = change->table->relid;
+	ps = MotParentCreate(st, T_ResultState, sizeof(ResultState), child, change->econtext);
+	if (IsA(child, ValuesScan))
+		build_values(st, change, (ValuesScan *) child);
+	else
+	{
+		change->nrows = 1;
+		change->constant_qual = ExecInitQual((List *) ((Result *) child)->resconstantqual, ps);
+	}
+	change->project = ExecBuildProjectionInfo(child->targetlist, change->econtext, change->row, ps,
+											  change->values ? change->values->tts_tupleDescriptor : NULL);
+}
+
+static void
+build_values(MotStatement *st, MotChange *change, ValuesScan *plan)
+{
+	List	   *first = (List *) linitial(plan->values_lists);
+	int			ncolumns = list_length(first);
+	ListCell   *lc;
+	int			i = 0;
+
+	change->values_context = MotContextCreate(st);
+	change->values = MakeTupleTableSlot(ExecTypeFromExprList(first), &TTSOpsVirtual);
+	change->nrows = list_length(plan->values_lists);
+	change->lists = palloc(change->nrows * sizeof(ExprState **));
+	foreach(lc, plan->values_lists)
+	{
+		ListCell   *lc2;
+		int			column = 0;
+
+		change->lists[i] = palloc(ncolumns * sizeof(ExprState *));
+		foreach(lc2, (List *) lfirst(lc))
+			change->lists[i][column++] = ExecInitExpr((Expr *) lfirst(lc2), NULL);
+		i++;
+	}
+}
+
+static void
+build_direct(MotStatement *st, MotChange *change, ForeignScan *plan)
+{
+	int			nprivate = list_length(plan->fdw_private);
+	ForeignScanState *fss = MotScanStateCreate(st, plan, change->econtext);
+	TupleDesc	desc = fss->ss.ps.scandesc;
+
+	change->fss = fss;
+	change->scan = palloc0(sizeof(MotScan));
+	fss->fdw_state = change->scan;
+	MotScanInit(change->scan, fss);
+	change->scan->writer = change->writer;
+	change->scan->operation = change->operation;
+	change->filter = ExecInitQual(MotPlanList(plan, MOT_LIST_FILTER), &fss->ss.ps);
+	change->counts = list_nth_int(plan->fdw_private, nprivate - 1) != 0;
+	change->row = fss->ss.ss_ScanTupleSlot;
+	if (change->operation == CMD_UPDATE)
+	{
+		int			ncolumns = list_nth_int(plan->fdw_private, nprivate - 2);
+		List	   *colnos = list_copy_tail(plan->fdw_private, nprivate - 2 - ncolumns);
+
+		colnos = list_truncate(colnos, ncolumns);
+		change->row = MakeTupleTableSlot(desc, &TTSOpsVirtual);
+		change->row->tts_tableOid = change->table->relid;
+		change->project = ExecBuildUpdateProjection(MotPlanList(plan, MOT_LIST_VALUES), true,
+													colnos, desc, change->econtext, change->row,
+													&fss->ss.ps);
+	}
+}
+
+/* --------------------------------------------------------------- execution */
+
+void
+MotChangeStart(MotStatement *st)
+{
+	MotChange  *change = st->change;
+	EState	   *estate = st->estate;
+
+	change->rinfo->ri_RelationDesc = change->table->rel;
+	MotWriterAgain(change->writer, change->table->rel, estate->es_snapshot, estate->es_output_cid);
+	change->next = 0;
+	if (change->scan != NULL)
+	{
+		change->fss->ss.ss_currentRelation = change->table->rel;
+		change->scan->view = MotViewFor(estate->es_snapshot);
+		MotReScanForeignScan(change->fss);
+	}
+}
+
+void
+MotChangeRest(MotStatement *st)
+{
+	MotChange  *change = st->change;
+
+	ExecClearTuple(change->row);
+	if (change->scan != NULL)
+	{
+		ExecClearTuple(change->fss->ss.ss_ScanTupleSlot);
+		MotScanPark(change->scan);	/* and its writer */
+	}
+	else
+		MotWriterRest(change->writer);
+}
+
+/* The next row that RETURNING makes; NULL when all is done. */
+TupleTableSlot *
+MotChangeNext(MotStatement *st)
+{
+	MotChange  *change = st->change;
+
+	return change->operation == CMD_INSERT ? next_insert(st, change) : next_direct(st, change);
+}
+
+static TupleTableSlot *
+returning(MotChange *change, TupleTableSlot *row)
+{
+	ExprContext *econtext = change->returning->pi_exprContext;
+
+	ResetExprContext(econtext);
+	econtext->ecxt_scantuple = row;
+	return ExecProject(change->returning);
+}
+
+static void
+compute_values(MotChange *change, ExprState **expressions)
+{
+	ExprContext *econtext = change->values_context;
+	TupleTableSlot *slot = change->values;
+	int			ncolumns = slot->tts_tupleDescriptor->natts;
+	MemoryContext oldcxt;
+
+	ResetExprContext(econtext);
+	ExecClearTuple(slot);
+	oldcxt = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
+	for (int i = 0; i < ncolumns; i++)
+	{
+		Datum		value = ExecEvalExpr(expressions[i], econtext, &slot->tts_isnull[i]);
+
+		/* as the executor's node: it may be used more than once */
+		slot->tts_values[i] = MakeExpandedObjectReadOnly(value, slot->tts_isnull[i],
+														 TupleDescAttr(slot->tts_tupleDescriptor, i)->attlen);
+	}
+	MemoryContextSwitchTo(oldcxt);
+	ExecStoreVirtualTuple(slot);
+	change->econtext->ecxt_scantuple = slot;
+}
+
+static TupleTableSlot *
+next_insert(MotStatement *st, MotChange *change)
+{
+	EState	   *estate = st->estate;
+	TupleTableSlot *row = change->row;
+
+	if (change->next == 0 && change->constant_qual != NULL &&
+		!ExecQual(change->constant_qual, change->econtext))
+		change->next = change->nrows;
+
+	while (change->next < change->nrows)
+	{
+		MemoryContext oldcxt;
+		mot_row    *stored;
+
+		CHECK_FOR_INTERRUPTS();
+		ResetPerTupleExprContext(estate);
+		ResetExprContext(change->econtext);
+		if (change->lists != NULL)
+			compute_values(change, change->lists[change->next]);
+		change->next++;
+		ExecProject(change->project);
+		if (change->has_generated)
+			ExecComputeStoredGenerated(change->rinfo, estate, row, CMD_INSERT);
+		if (change->has_checks)
+			MotCheckRow(change->rinfo, row, estate);
+
+		oldcxt = MemoryContextSwitchTo(change->econtext->ecxt_per_tuple_memory);
+		stored = MotWriterInsert(change->writer, row->tts_values, row->tts_isnull);
+		MemoryContextSwitchTo(oldcxt);
+		if (change->counts)
+			estate->es_processed++;
+		if (change->returning)
+		{
+			MotRowToTid(MotSession(), stored, &row->tts_tid);
+			return returning(change, row);
+		}
+	}
+	return NULL;
+}
+
+static TupleTableSlot *
+next_direct(MotStatement *st, MotChange *change)
+{
+	EState	   *estate = st->estate;
+	MotScan    *scan = change->scan;
+	ExprContext *econtext = change->econtext;
+	TupleTableSlot *slot = change->fss->ss.ss_ScanTupleSlot;
+	TupleTableSlot *result = slot;
+
+	for (;;)
+	{
+		MemoryContext oldcxt;
+		bool		found;
+
+		ResetExprContext(econtext);
+		oldcxt = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
+		found = MotScanNext(scan, econtext);
+		MemoryContextSwitchTo(oldcxt);
+		if (!found)
+			return NULL;
+
+		MotSlotShow(slot, scan->version);
+		MotRowToTid(scan->session, scan->row, &slot->tts_tid);
+		econtext->ecxt_scantuple = slot;
+		if (change->filter != NULL && !ExecQual(change->filter, econtext))
+			;
+		else
+		{
+			bool		locked;
+
+			oldcxt = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
+			locked = MotScanLockRow(scan, econtext, change->filter);
+			if (locked && change->project != NULL)
+			{
+				result = ExecProject(change->project);
+				if (change->has_checks)
+				{
+					ResetPerTupleExprContext(estate);
+					MotCheckRow(change->rinfo, result, estate);
+				}
+				MotWriterUpdate(scan->writer, scan->row, scan->version,
+								result->tts_values, result->tts_isnull);
+			}
+			else if (locked)
+				MotWriterDelete(scan->writer, scan->row, scan->version);
+			MemoryContextSwitchTo(oldcxt);
+
+			if (locked)
+			{
+				if (change->counts)
+					estate->es_processed++;
+				if (change->returning)
+				{
+					MotRowToTid(scan->session, scan->row, &result->tts_tid);
+					return returning(change, result);
+				}
+			}
+		}
+		CHECK_FOR_INTERRUPTS();
+	}
+}

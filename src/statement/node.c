@@ -1,0 +1,483 @@
+/*-------------------------------------------------------------------------
+ *
+ * node.c
+ *	  Reading: scans, nested loops, LIMIT, single rows.
+ *
+ * As the executor's nodes do it, row for row, without what these do for cases
+ * that we leave to them.  A scan is the wrapper's (fdw/scan.c): it gets a
+ * ForeignScanState to look at, and needs no more of the executor than that.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "access/sysattr.h"
+#include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "statement/statement.h"
+#include "utils/memutils.h"
+
+typedef struct LimitNode
+{
+	MotNode		node;
+	ExprState  *offset_expr;
+	ExprState  *count_expr;
+	bool		computed;
+	bool		all;			/* no limit */
+	int64		offset;
+	int64		count;
+	int64		position;
+} LimitNode;
+
+typedef struct JoinNode
+{
+	MotNode		node;
+	JoinType	type;
+	bool		single_match;
+	bool		need_outer;
+	bool		matched;
+	ExprState  *joinqual;
+	TupleTableSlot *null_inner;
+	List	   *params;			/* NestLoopParams */
+} JoinNode;
+
+typedef struct ResultNode
+{
+	MotNode		node;
+	ExprState  *constant_qual;
+	bool		checked;
+	bool		done;
+} ResultNode;
+
+static MotNode *build_scan(MotStatement *st, ForeignScan *plan);
+static MotNode *build_join(MotStatement *st, NestLoop *plan);
+static MotNode *build_limit(MotStatement *st, Limit *plan);
+static MotNode *build_result(MotStatement *st, Result *plan);
+
+MotNode *
+MotNodeBuild(MotStatement *st, Plan *plan)
+{
+	switch (nodeTag(plan))
+	{
+		case T_ForeignScan:
+			return build_scan(st, (ForeignScan *) plan);
+		case T_NestLoop:
+			return build_join(st, (NestLoop *) plan);
+		case T_Agg:
+			return MotAggregateBuild(st, (Agg *) plan, MotNodeBuild(st, outerPlan(plan)));
+		case T_Limit:
+			return build_limit(st, (Limit *) plan);
+		case T_Result:
+			return build_result(st, (Result *) plan);
+		default:
+			elog(ERROR, "plan node of type %d cannot be run", (int) nodeTag(plan));
+	}
+	return NULL;				/* keep compiler quiet */
+}
+
+ExprContext *
+MotContextCreate(MotStatement *st)
+{
+	return CreateExprContext(st->estate);
+}
+
+/* What expressions take for the node they belong to. */
+PlanState *
+MotParentCreate(MotStatement *st, NodeTag tag, Size size, Plan *plan, ExprContext *econtext)
+{
+	PlanState  *ps = palloc0(size);
+
+	ps->type = tag;
+	ps->plan = plan;
+	ps->state = st->estate;
+	ps->ps_ExprContext = econtext;
+	return ps;
+}
+
+/* The node's target list, into a slot of its own. */
+void
+MotNodeProject(MotNode *node, Plan *plan)
+{
+	TupleTableSlot *slot = MakeTupleTableSlot(ExecTypeFromTL(plan->targetlist), &TTSOpsVirtual);
+
+	node->project = ExecBuildProjectionInfo(plan->targetlist, node->econtext, slot, node->ps,
+											node->ps->scandesc);
+}
+
+/* ------------------------------------------------------------------ scans */
+
+/*
+ * A scan's state for the wrapper, with a slot that shows rows in place.
+ */
+ForeignScanState *
+MotScanStateCreate(MotStatement *st, ForeignScan *plan, ExprContext *econtext)
+{
+	MotTable   *table = MotStatementTable(st, plan->scan.scanrelid);
+	ForeignScanState *fss = (ForeignScanState *)
+		MotParentCreate(st, T_ForeignScanState, sizeof(ForeignScanState), (Plan *) plan, econtext);
+	TupleDesc	desc = CreateTupleDescCopyConstr(RelationGetDescr(table->rel));
+
+	fss->ss.ss_currentRelation = table->rel;
+	fss->ss.ss_ScanTupleSlot = MakeTupleTableSlot(desc, &TTSOpsHeapTuple);
+	fss->ss.ss_ScanTupleSlot->tts_tableOid = table->relid;
+	MotSlotAdopt(fss->ss.ss_ScanTupleSlot);
+	fss->ss.ps.scandesc = desc;
+	return fss;
+}
+
+/* Are ctid or tableoid asked for? */
+static bool
+has_system_columns(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Var))
+		return ((Var *) node)->varattno < 0;
+	return expression_tree_walker(node, has_system_columns, context);
+}
+
+/* Is the target list the table's row as it is? */
+static bool
+is_whole_row(List *targetlist, Index varno, TupleDesc desc)
+{
+	ListCell   *lc;
+	int			i = 0;
+
+	if (list_length(targetlist) != desc->natts)
+		return false;
+	foreach(lc, targetlist)
+	{
+		Var		   *var = (Var *) lfirst_node(TargetEntry, lc)->expr;
+		Form_pg_attribute att = TupleDescAttr(desc, i++);
+
+		if (!IsA(var, Var) || var->varno != varno || var->varattno != i || att->attisdropped ||
+			var->vartype != att->atttypid ||
+			(var->vartypmod != att->atttypmod && var->vartypmod != -1))
+			return false;
+	}
+	return true;
+}
+
+static TupleTableSlot *
+next_of_scan(MotNode *node)
+{
+	MotScanNode *sn = (MotScanNode *) node;
+	MotScan    *scan = sn->scan;
+	ExprContext *econtext = node->econtext;
+	TupleTableSlot *slot = sn->fss->ss.ss_ScanTupleSlot;
+
+	ResetExprContext(econtext);
+	for (;;)
+	{
+		MemoryContext oldcxt = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
+		bool		found = MotScanNext(scan, econtext);
+
+		MemoryContextSwitchTo(oldcxt);
+		if (!found)
+		{
+			ExecClearTuple(slot);
+			return NULL;
+		}
+		MotSlotShow(slot, scan->version);
+		if (unlikely(sn->needs_tid))
+			MotRowToTid(scan->session, scan->row, &slot->tts_tid);
+		econtext->ecxt_scantuple = slot;
+		if (node->qual == NULL || ExecQual(node->qual, econtext))
+			return node->project ? ExecProject(node->project) : slot;
+		CHECK_FOR_INTERRUPTS();
+		ResetExprContext(econtext);
+	}
+}
+
+static void
+restart_scan(MotNode *node)
+{
+	MotReScanForeignScan(((MotScanNode *) node)->fss);
+}
+
+static MotNode *
+build_scan(MotStatement *st, ForeignScan *plan)
+{
+	MotScanNode *sn = palloc0(sizeof(MotScanNode));
+	MotNode    *node = &sn->node;
+	ForeignScanState *fss;
+
+	node->statement = st;
+	node->next = next_of_scan;
+	node->restart = restart_scan;
+	node->econtext = MotContextCreate(st);
+	sn->fss = fss = MotScanStateCreate(st, plan, node->econtext);
+	sn->table = MotStatementTable(st, plan->scan.scanrelid);
+	node->ps = &fss->ss.ps;
+	sn->needs_tid = has_system_columns((Node *) plan->scan.plan.targetlist, NULL) ||
+		has_system_columns((Node *) plan->scan.plan.qual, NULL);
+
+	sn->scan = palloc0(sizeof(MotScan));
+	fss->fdw_state = sn->scan;
+	MotScanInit(sn->scan, fss);
+	node->qual = ExecInitQual(plan->scan.plan.qual, node->ps);
+	if (!is_whole_row(plan->scan.plan.targetlist, plan->scan.scanrelid, fss->ss.ps.scandesc))
+		MotNodeProject(node, (Plan *) plan);
+	st->scans = lappend(st->scans, sn);
+	return node;
+}
+
+/* ------------------------------------------------------------------ joins */
+
+static TupleTableSlot *
+next_of_join(MotNode *node)
+{
+	JoinNode   *join = (JoinNode *) node;
+	ExprContext *econtext = node->econtext;
+
+	ResetExprContext(econtext);
+	for (;;)
+	{
+		TupleTableSlot *inner;
+
+		CHECK_FOR_INTERRUPTS();
+		if (join->need_outer)
+		{
+			TupleTableSlot *outer = node->outer->next(node->outer);
+			ListCell   *lc;
+
+			if (outer == NULL)
+				return NULL;
+			econtext->ecxt_outertuple = outer;
+			join->need_outer = false;
+			join->matched = false;
+			foreach(lc, join->params)
+			{
+				NestLoopParam *param = (NestLoopParam *) lfirst(lc);
+				ParamExecData *prm = &econtext->ecxt_param_exec_vals[param->paramno];
+
+				prm->value = slot_getattr(outer, param->paramval->varattno, &prm->isnull);
+			}
+			node->inner->restart(node->inner);
+		}
+
+		inner = node->inner->next(node->inner);
+		if (inner == NULL)
+		{
+			join->need_outer = true;
+			if (!join->matched && (join->type == JOIN_LEFT || join->type == JOIN_ANTI))
+			{
+				econtext->ecxt_innertuple = join->null_inner;
+				if (node->qual == NULL || ExecQual(node->qual, econtext))
+					return ExecProject(node->project);
+			}
+			continue;
+		}
+		econtext->ecxt_innertuple = inner;
+		if (join->joinqual == NULL || ExecQual(join->joinqual, econtext))
+		{
+			join->matched = true;
+			if (join->type == JOIN_ANTI)
+			{
+				join->need_outer = true;
+				continue;
+			}
+			if (join->single_match)
+				join->need_outer = true;
+			if (node->qual == NULL || ExecQual(node->qual, econtext))
+				return ExecProject(node->project);
+		}
+		ResetExprContext(econtext);
+	}
+}
+
+static void
+restart_join(MotNode *node)
+{
+	((JoinNode *) node)->need_outer = true;
+	((JoinNode *) node)->matched = false;
+	node->outer->restart(node->outer);
+}
+
+static MotNode *
+build_join(MotStatement *st, NestLoop *plan)
+{
+	JoinNode   *join = palloc0(sizeof(JoinNode));
+	MotNode    *node = &join->node;
+	ListCell   *lc;
+
+	node->statement = st;
+	node->next = next_of_join;
+	node->restart = restart_join;
+	node->outer = MotNodeBuild(st, outerPlan(plan));
+	node->inner = MotNodeBuild(st, innerPlan(plan));
+	node->econtext = MotContextCreate(st);
+	node->ps = MotParentCreate(st, T_NestLoopState, sizeof(NestLoopState), (Plan *) plan,
+							   node->econtext);
+	node->qual = ExecInitQual(plan->join.plan.qual, node->ps);
+	MotNodeProject(node, (Plan *) plan);
+	join->type = plan->join.jointype;
+	join->single_match = plan->join.inner_unique || plan->join.jointype == JOIN_SEMI;
+	join->joinqual = ExecInitQual(plan->join.joinqual, node->ps);
+	join->null_inner = MakeTupleTableSlot(ExecTypeFromTL(innerPlan(plan)->targetlist),
+										  &TTSOpsVirtual);
+	ExecStoreAllNullTuple(join->null_inner);
+	foreach(lc, plan->nestParams)
+		join->params = lappend(join->params, lfirst(lc));
+	return node;
+}
+
+/* ------------------------------------------------------------------ LIMIT */
+
+static void
+compute_limits(LimitNode *limit)
+{
+	ExprContext *econtext = limit->node.econtext;
+	bool		isnull;
+	Datum		value;
+
+	limit->offset = 0;
+	limit->count = 0;
+	limit->all = true;
+	limit->position = 0;
+	if (limit->offset_expr)
+	{
+		value = ExecEvalExprSwitchContext(limit->offset_expr, econtext, &isnull);
+		if (!isnull)
+		{
+			limit->offset = DatumGetInt64(value);
+			if (limit->offset < 0)
+				ereport(ERROR,
+						(errcode(ERRCODE_INVALID_ROW_COUNT_IN_RESULT_OFFSET_CLAUSE),
+						 errmsg("OFFSET must not be negative")));
+		}
+	}
+	if (limit->count_expr)
+	{
+		value = ExecEvalExprSwitchContext(limit->count_expr, econtext, &isnull);
+		if (!isnull)
+		{
+			limit->all = false;
+			limit->count = DatumGetInt64(value);
+			if (limit->count < 0)
+				ereport(ERROR,
+						(errcode(ERRCODE_INVALID_ROW_COUNT_IN_LIMIT_CLAUSE),
+						 errmsg("LIMIT must not be negative")));
+		}
+	}
+	limit->computed = true;
+}
+
+static TupleTableSlot *
+next_of_limit(MotNode *node)
+{
+	LimitNode  *limit = (LimitNode *) node;
+	TupleTableSlot *slot;
+
+	if (!limit->computed)
+	{
+		compute_limits(limit);
+		if (!limit->all && limit->count == 0)
+			return NULL;
+		while (limit->position < limit->offset)
+		{
+			CHECK_FOR_INTERRUPTS();
+			if (node->outer->next(node->outer) == NULL)
+			{
+				/* nothing more from below */
+				limit->all = false;
+				limit->count = 0;
+				return NULL;
+			}
+			limit->position++;
+		}
+	}
+	if (!limit->all && limit->position - limit->offset >= limit->count)
+		return NULL;
+	slot = node->outer->next(node->outer);
+	if (slot == NULL)
+	{
+		limit->all = false;
+		limit->count = 0;
+		return NULL;
+	}
+	limit->position++;
+	return slot;
+}
+
+static void
+restart_limit(MotNode *node)
+{
+	((LimitNode *) node)->computed = false;
+	node->outer->restart(node->outer);
+}
+
+static MotNode *
+build_limit(MotStatement *st, Limit *plan)
+{
+	LimitNode  *limit = palloc0(sizeof(LimitNode));
+	MotNode    *node = &limit->node;
+
+	node->statement = st;
+	node->next = next_of_limit;
+	node->restart = restart_limit;
+	node->outer = MotNodeBuild(st, outerPlan(plan));
+	node->econtext = MotContextCreate(st);
+	node->ps = MotParentCreate(st, T_LimitState, sizeof(LimitState), (Plan *) plan, node->econtext);
+	limit->offset_expr = ExecInitExpr((Expr *) plan->limitOffset, node->ps);
+	limit->count_expr = ExecInitExpr((Expr *) plan->limitCount, node->ps);
+	return node;
+}
+
+/* ------------------------------------------------------------ single rows */
+
+static TupleTableSlot *
+next_of_result(MotNode *node)
+{
+	ResultNode *result = (ResultNode *) node;
+
+	CHECK_FOR_INTERRUPTS();
+	if (!result->checked)
+	{
+		result->checked = true;
+		if (result->constant_qual != NULL && !ExecQual(result->constant_qual, node->econtext))
+			result->done = true;
+	}
+	ResetExprContext(node->econtext);
+	if (result->done)
+		return NULL;
+	if (node->outer != NULL)
+	{
+		node->econtext->ecxt_outertuple = node->outer->next(node->outer);
+		if (node->econtext->ecxt_outertuple == NULL)
+			return NULL;
+	}
+	else
+		result->done = true;
+	return ExecProject(node->project);
+}
+
+static void
+restart_result(MotNode *node)
+{
+	((ResultNode *) node)->checked = false;
+	((ResultNode *) node)->done = false;
+	if (node->outer != NULL)
+		node->outer->restart(node->outer);
+}
+
+static MotNode *
+build_result(MotStatement *st, Result *plan)
+{
+	ResultNode *result = palloc0(sizeof(ResultNode));
+	MotNode    *node = &result->node;
+
+	node->statement = st;
+	node->next = next_of_result;
+	node->restart = restart_result;
+	if (outerPlan(plan) != NULL)
+		node->outer = MotNodeBuild(st, outerPlan(plan));
+	node->econtext = MotContextCreate(st);
+	node->ps = MotParentCreate(st, T_ResultState, sizeof(ResultState), (Plan *) plan,
+							   node->econtext);
+	MotNodeProject(node, (Plan *) plan);
+	result->constant_qual = ExecInitQual((List *) plan->resconstantqual, node->ps);
+	return node;
+}

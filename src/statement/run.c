@@ -1,0 +1,323 @@
+/*-------------------------------------------------------------------------
+ *
+ * run.c
+ *	  The executor's hooks: a statement that is ready runs here.
+ *
+ * Callers see a QueryDesc as the executor would have left it: an executor
+ * state with es_processed in it, a row type, and, where WHERE CURRENT OF could
+ * look for it, a scan state.  What others who have hooks above ours allocate
+ * in es_query_cxt goes with the execution; while we run, es_query_cxt is the
+ * program's memory, for what the server's functions make once and keep.
+ *
+ * Modules above ours may want to look at plan states.  Of those we know,
+ * pg_stat_statements does not, and auto_explain says by its settings whether it
+ * may; with any other, every statement is left to the executor.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/parallel.h"
+#include "access/relation.h"
+#include "access/xact.h"
+#include "compat/modules.h"
+#include "executor/instrument.h"
+#include "miscadmin.h"
+#include "statement/statement.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+static ExecutorStart_hook_type prev_ExecutorStart = NULL;
+static ExecutorRun_hook_type prev_ExecutorRun = NULL;
+static ExecutorFinish_hook_type prev_ExecutorFinish = NULL;
+static ExecutorEnd_hook_type prev_ExecutorEnd = NULL;
+
+static void start(QueryDesc *query, int eflags);
+static void run(QueryDesc *query, ScanDirection direction, uint64 count, bool execute_once);
+static void finish(QueryDesc *query);
+static void end(QueryDesc *query);
+static bool start_statement(MotStatement *st, QueryDesc *query, int eflags);
+static void run_statement(MotStatement *st, QueryDesc *query, ScanDirection direction,
+						  uint64 count, bool execute_once);
+static void end_statement(MotStatement *st, QueryDesc *query);
+
+void
+MotStatementRunInit(void)
+{
+	/* a module below us would not be told of an execution that starts here */
+	if (!MotExecutorIsOurs() || ExecutorRun_hook != NULL || ExecutorFinish_hook != NULL)
+		return;
+	prev_ExecutorStart = ExecutorStart_hook;
+	ExecutorStart_hook = start;
+	prev_ExecutorRun = ExecutorRun_hook;
+	ExecutorRun_hook = run;
+	prev_ExecutorFinish = ExecutorFinish_hook;
+	ExecutorFinish_hook = finish;
+	prev_ExecutorEnd = ExecutorEnd_hook;
+	ExecutorEnd_hook = end;
+}
+
+void
+MotStatementInit(void)
+{
+	MotStatementTableInit();
+	MotStatementRunInit();
+}
+
+static inline MotStatement *
+running(QueryDesc *query)
+{
+	MotStatement *st = MotStatementRunning;
+
+	while (st != NULL && (st->query != query || st->estate != query->estate))
+		st = st->below;
+	return st;
+}
+
+/* ------------------------------------------------------------------ start */
+
+static void
+start(QueryDesc *query, int eflags)
+{
+	MotStatement *st;
+
+	if (mot_jit && mot_jit_prepare_above >= 0 && MotEngine != NULL &&
+		(eflags & ~EXEC_FLAG_SKIP_TRIGGERS) == 0 && query->instrument_options == 0 &&
+		query->crosscheck_snapshot == InvalidSnapshot && query->queryEnv == NULL &&
+		!IsParallelWorker() && !IsInParallelMode() &&
+		(query->operation == CMD_SELECT || !XactReadOnly) &&
+		!MotModulesLookAtPlans((const void *) start, (const void *) run, (const void *) finish,
+							   (const void *) end) &&
+		(st = MotStatementFor(query)) != NULL &&
+		start_statement(st, query, eflags))
+		return;
+	prev_ExecutorStart(query, eflags);
+}
+
+/*
+ * The tables, if they are what the program was made for.
+ */
+static bool
+open_tables(MotStatement *st)
+{
+	bool		same = true;
+
+	for (int i = 0; i < st->ntables; i++)
+	{
+		MotTable   *table = &st->tables[i];
+		MotRelation *mr;
+
+		/* locked by whoever got the plan out of its cache, or planned it */
+		table->rel = relation_open(table->relid, NoLock);
+		st->estate->es_relations[table->rti - 1] = table->rel;
+		mr = MotRelationGet(table->rel);
+		if (unlikely(mr != table->mr || mr->built != table->built))
+			same = false;
+	}
+	return same && !st->stale;
+}
+
+static void
+close_tables(MotStatement *st)
+{
+	for (int i = 0; i < st->ntables; i++)
+	{
+		MotTable   *table = &st->tables[i];
+
+		if (table->rel != NULL)
+			relation_close(table->rel, NoLock);
+		table->rel = NULL;
+		st->estate->es_relations[table->rti - 1] = NULL;
+	}
+}
+
+static bool
+start_statement(MotStatement *st, QueryDesc *query, int eflags)
+{
+	EState	   *estate = st->estate;
+	ListCell   *lc;
+
+	estate->es_range_table = query->plannedstmt->rtable;
+	if (!open_tables(st))
+	{
+		close_tables(st);
+		MotStatementDiscard(st);
+		return false;
+	}
+	MotStatementEnter(st, query);
+
+	if (ExecutorCheckPerms_hook != NULL || st->permitted != MotPermissionsTime)
+	{
+		(void) ExecCheckRTPerms(query->plannedstmt->rtable, true);
+		st->permitted = MotPermissionsTime;
+	}
+	MotQueryBegins(query, eflags);
+
+	estate->es_output_cid = query->operation != CMD_SELECT ? GetCurrentCommandId(true) : 0;
+	estate->es_snapshot = query->snapshot;
+	estate->es_top_eflags = eflags;
+	estate->es_sourceText = query->sourceText;
+	estate->es_param_list_info = query->params;
+	estate->es_processed = 0;
+	estate->es_finished = false;
+	foreach(lc, estate->es_exprcontexts)
+		((ExprContext *) lfirst(lc))->ecxt_param_list_info = query->params;
+
+	foreach(lc, st->scans)
+	{
+		MotScanNode *sn = (MotScanNode *) lfirst(lc);
+
+		sn->fss->ss.ss_currentRelation = sn->table->rel;
+		sn->scan->view = MotViewFor(query->snapshot);
+	}
+	if (st->change != NULL)
+		MotChangeStart(st);
+	else
+		st->root->restart(st->root);
+	st->started = st->ended = false;
+
+	estate->es_query_cxt = st->exec_cxt;
+	query->estate = estate;
+	query->planstate = st->cursor;
+	query->tupDesc = st->desc;
+	return true;
+}
+
+/* -------------------------------------------------------------------- run */
+
+static void
+run(QueryDesc *query, ScanDirection direction, uint64 count, bool execute_once)
+{
+	MotStatement *st = running(query);
+
+	if (st != NULL)
+		run_statement(st, query, direction, count, execute_once);
+	else if (prev_ExecutorRun)
+		prev_ExecutorRun(query, direction, count, execute_once);
+	else
+		standard_ExecutorRun(query, direction, count, execute_once);
+}
+
+static void
+run_statement(MotStatement *st, QueryDesc *query, ScanDirection direction,
+			  uint64 count, bool execute_once)
+{
+	EState	   *estate = st->estate;
+	DestReceiver *dest = query->dest;
+	bool		sends = st->operation == CMD_SELECT || st->plan->hasReturning;
+	MemoryContext oldcxt = MemoryContextSwitchTo(st->exec_cxt);
+	uint64		n = 0;
+
+	estate->es_query_cxt = st->cxt;
+	if (query->totaltime)
+		InstrStartNode(query->totaltime);
+	estate->es_processed = 0;
+	if (sends)
+		dest->rStartup(dest, st->operation, query->tupDesc);
+
+	if (!ScanDirectionIsNoMovement(direction))
+	{
+		if (execute_once && query->already_executed)
+			elog(ERROR, "can't re-execute query flagged for single execution");
+		query->already_executed = true;
+		Assert(ScanDirectionIsForward(direction));
+	}
+	while (!ScanDirectionIsNoMovement(direction) && !st->ended)
+	{
+		TupleTableSlot *slot = st->change != NULL ? MotChangeNext(st) : st->root->next(st->root);
+
+		if (slot == NULL)
+		{
+			st->ended = true;
+			break;
+		}
+		if (st->junk != NULL)
+			slot = ExecFilterJunk(st->junk, slot);
+		if (sends && !dest->receiveSlot(slot, dest))
+			break;
+		if (st->operation == CMD_SELECT)
+			estate->es_processed++;
+		if (++n == count)
+		{
+			/* there will be more: WHERE CURRENT OF may want to know where we are */
+			if (st->cursor != NULL)
+			{
+				MotScanNode *sn = (MotScanNode *) linitial(st->scans);
+
+				MotRowToTid(sn->scan->session, sn->scan->row,
+							&sn->fss->ss.ss_ScanTupleSlot->tts_tid);
+			}
+			break;
+		}
+	}
+
+	if (sends)
+		dest->rShutdown(dest);
+	if (query->totaltime)
+		InstrStopNode(query->totaltime, estate->es_processed);
+	estate->es_query_cxt = st->exec_cxt;
+	MemoryContextSwitchTo(oldcxt);
+}
+
+/* -------------------------------------------------------------------- end */
+
+static void
+finish(QueryDesc *query)
+{
+	MotStatement *st = running(query);
+
+	if (st != NULL)
+		st->estate->es_finished = true;
+	else if (prev_ExecutorFinish)
+		prev_ExecutorFinish(query);
+	else
+		standard_ExecutorFinish(query);
+}
+
+static void
+end(QueryDesc *query)
+{
+	MotStatement *st = query->estate != NULL ? running(query) : NULL;
+
+	if (st != NULL)
+		end_statement(st, query);
+	else
+		prev_ExecutorEnd(query);
+}
+
+static void
+end_statement(MotStatement *st, QueryDesc *query)
+{
+	EState	   *estate = st->estate;
+	ListCell   *lc;
+
+	foreach(lc, st->scans)
+	{
+		MotScanNode *sn = (MotScanNode *) lfirst(lc);
+
+		ExecClearTuple(sn->fss->ss.ss_ScanTupleSlot);
+		MotScanPark(sn->scan);
+	}
+	if (st->change != NULL)
+		MotChangeRest(st);
+	foreach(lc, estate->es_exprcontexts)
+	{
+		ExprContext *econtext = (ExprContext *) lfirst(lc);
+
+		ReScanExprContext(econtext);
+		econtext->ecxt_param_list_info = NULL;
+	}
+	close_tables(st);
+	estate->es_snapshot = NULL;
+	estate->es_param_list_info = NULL;
+	estate->es_sourceText = NULL;
+	estate->es_range_table = NIL;
+
+	query->tupDesc = NULL;
+	query->estate = NULL;
+	query->planstate = NULL;
+	query->totaltime = NULL;
+	MemoryContextReset(st->exec_cxt);
+	MotQueryEnds(query);
+	MotStatementLeave(st);
+}

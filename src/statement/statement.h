@@ -1,0 +1,171 @@
+/*-------------------------------------------------------------------------
+ *
+ * statement.h
+ *	  Whole statements on MOT tables, run without the server's executor.
+ *
+ * The server's executor needs longer to start and end than the engine needs
+ * to find a row.  A plan that is executed again and again, and is of a shape
+ * we know, is therefore made into a program of our own once, and from then on
+ * our hooks run that in the executor's place.
+ *
+ *	table.c		which plans are known; when a program is made, used, thrown
+ *				away; what happens to it when transactions end
+ *	shape.c		may a plan be run here, and if not, why not?
+ *	build.c		the program of a plan: nodes and prepared expressions
+ *	node.c		reading: scans, nested loops, LIMIT, single rows, VALUES
+ *	aggregate.c	aggregates without grouping
+ *	change.c	INSERT, UPDATE and DELETE
+ *	run.c		the executor's hooks
+ *	jit.h		the seam to the compiler, a library of its own
+ *
+ * Tiers.  A plan's first executions go through the server's executor (or that
+ * of fdw/keep.c, which starts the server's nodes over).  Then tier 1 runs the
+ * program with the server's prepared expressions.  Tier 2 is the same program
+ * with machine code for what is done with each row.
+ *
+ * The rule for all of it: the same answer, or the same error, as the ordinary
+ * path.  Whenever somebody could see the difference (EXPLAIN, instrumentation,
+ * modules that look at plan states, cursors that go backwards, triggers) the
+ * statement is left to that.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MOT_STATEMENT_H
+#define MOT_STATEMENT_H
+
+#include "mot.h"
+#include "executor/execdesc.h"
+#include "executor/executor.h"
+#include "fdw/fdw.h"
+#include "nodes/plannodes.h"
+
+typedef struct MotStatement MotStatement;
+typedef struct MotNode MotNode;
+
+/*
+ * Reading: each node hands out one row after the other, NULL when there are no more;
+ * what it hands out is good until it is asked again or restarted.
+ */
+struct MotNode
+{
+	MotStatement *statement;
+	TupleTableSlot *(*next) (MotNode *node);
+	void		(*restart) (MotNode *node);	/* parameters may have changed */
+	PlanState  *ps;				/* what expressions take for their node */
+	ExprContext *econtext;
+	ProjectionInfo *project;	/* NULL: rows are handed on as they are */
+	ExprState  *qual;
+	MotNode    *outer;
+	MotNode    *inner;
+};
+
+/* A scan; its fdw_state is the wrapper's. */
+typedef struct MotScanNode
+{
+	MotNode		node;
+	ForeignScanState *fss;
+	MotScan	   *scan;
+	struct MotTable *table;
+	bool		needs_tid;		/* expressions ask for ctid or tableoid */
+} MotScanNode;
+
+typedef enum MotStatementState
+{
+	MOT_STATEMENT_COUNTING,		/* left to the executor so far */
+	MOT_STATEMENT_UNFIT,		/* always; see why_not */
+	MOT_STATEMENT_READY,
+	MOT_STATEMENT_RUNNING
+} MotStatementState;
+
+typedef struct MotTable
+{
+	Index		rti;
+	Oid			relid;
+	Relation	rel;			/* while running */
+	MotRelation *mr;			/* when the program was made ... */
+	uint64		built;			/* ... and what it was then */
+} MotTable;
+
+struct MotStatement
+{
+	const PlannedStmt *plan;	/* hash key */
+	int			serial;
+	MotStatementState state;
+	const char *why_not;		/* UNFIT */
+	int			seen;			/* executions before the program was made */
+	uint64		executions;		/* of the program */
+	uint64		query_id;
+	char	   *text;
+	CmdType		operation;
+	double		build_ms;
+
+	/* the program */
+	MemoryContext cxt;			/* all of it; NULL: there is none */
+	MemoryContext exec_cxt;		/* of one execution */
+	bool		stale;			/* not to be used again */
+	bool		told;			/* plan_gone will be called */
+	bool		gone;			/* the plan has been freed while it ran */
+	Oid			userid;
+	ParamCompileHook params_compile;
+	bool		params_fetched;
+	uint64		permitted;		/* permissions were checked at this time */
+	int			ntables;
+	MotTable   *tables;
+	EState	   *estate;
+	TupleDesc	desc;
+	JunkFilter *junk;
+	MotNode    *root;
+	List	   *scans;			/* MotScanNodes */
+	struct MotChange *change;	/* not a SELECT */
+	PlanState  *cursor;			/* what WHERE CURRENT OF looks at */
+
+	/* running */
+	MotStatement *below;		/* the one that was running before */
+	QueryDesc  *query;
+	int			level;
+	bool		started;		/* fetched from */
+	bool		ended;			/* no more rows */
+};
+
+/* table.c */
+extern bool mot_jit;
+extern int	mot_jit_prepare_above;
+extern MotStatement *MotStatementRunning;	/* the youngest */
+
+extern void MotStatementTableInit(void);
+extern MotStatement *MotStatementFor(QueryDesc *query);
+extern void MotStatementEnter(MotStatement *st, QueryDesc *query);
+extern void MotStatementLeave(MotStatement *st);
+extern void MotStatementDiscard(MotStatement *st);
+extern void MotStatementEach(void (*visit) (MotStatement *st, void *arg), void *arg);
+extern uint64 MotPermissionsTime;	/* goes up when somebody's may have changed */
+
+/* shape.c */
+extern const char *MotWhyNot(const PlannedStmt *plan);
+extern const char *MotTargetWhyNot(Relation rel, const ModifyTable *plan);
+
+/* build.c */
+extern bool MotProgramBuild(MotStatement *st, QueryDesc *query);
+
+/* node.c */
+extern MotNode *MotNodeBuild(MotStatement *st, Plan *plan);
+extern ExprContext *MotContextCreate(MotStatement *st);
+extern PlanState *MotParentCreate(MotStatement *st, NodeTag tag, Size size, Plan *plan, ExprContext *econtext);
+extern ForeignScanState *MotScanStateCreate(MotStatement *st, ForeignScan *plan, ExprContext *econtext);
+extern void MotNodeProject(MotNode *node, Plan *plan);
+extern MotTable *MotStatementTable(MotStatement *st, Index rti);
+
+/* aggregate.c */
+extern const char *MotAggregateWhyNot(const Agg *agg);
+extern MotNode *MotAggregateBuild(MotStatement *st, Agg *agg, MotNode *outer);
+
+/* change.c */
+extern void MotChangeBuild(MotStatement *st, ModifyTable *plan);
+extern void MotChangeStart(MotStatement *st);
+extern void MotChangeRest(MotStatement *st);
+extern TupleTableSlot *MotChangeNext(MotStatement *st); /* RETURNING's next row */
+
+/* run.c */
+extern void MotStatementRunInit(void);
+
+#endif							/* MOT_STATEMENT_H */

@@ -1,0 +1,412 @@
+/*-------------------------------------------------------------------------
+ *
+ * table.c
+ *	  The statements of this session that are known, and what ends them.
+ *
+ * A statement is known by the address of its plan.  That is enough once the
+ * plan's memory tells us when it goes; before, the serial number that each of
+ * our nodes draws when it is planned says whether it is the plan it was.
+ *
+ * A program is thrown away when one of its tables changes, any function,
+ * operator or type does, roles' memberships do, another user comes or the plan is freed; and
+ * when an error leaves it in the middle.  What it holds between executions is
+ * its own memory and pointers into the plan, so throwing it away looks at
+ * nothing else.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "miscadmin.h"
+#include "statement/statement.h"
+#include "utils/guc.h"
+#include "utils/inval.h"
+#include "utils/memutils.h"
+#include "utils/syscache.h"
+
+#define MAX_STATEMENTS 1000		/* known at a time */
+#define MAX_PROGRAM_BYTES (1024 * 1024)
+#define CACHE_SIZE 1024			/* a power of two */
+
+bool		mot_jit = true;
+int			mot_jit_prepare_above = 3;
+MotStatement *MotStatementRunning = NULL;
+uint64		MotPermissionsTime = 1;
+
+typedef struct Entry
+{
+	const PlannedStmt *plan;
+	MotStatement *statement;
+} Entry;
+
+static HTAB *statements = NULL;
+static MemoryContext statements_cxt = NULL;
+static MotStatement *cache[CACHE_SIZE];
+
+static int	plan_serial(const PlannedStmt *plan);
+static MotStatement *find(const PlannedStmt *plan, int serial);
+static void forget(MotStatement *st);
+static void plan_gone(void *arg);
+static void leave_all(int level);
+static void xact_end(XactEvent event, void *arg);
+static void subxact_end(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg);
+static void relation_changed(Datum arg, Oid relid);
+static void catalog_changed(Datum arg, int cacheid, uint32 hash);
+
+void
+MotStatementTableInit(void)
+{
+	DefineCustomBoolVariable("mot.jit",
+							 "Runs statements on memory-optimized tables without the executor.",
+							 "Off leaves every statement to the server's executor.",
+							 &mot_jit, true, PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("mot.jit_prepare_above_executions",
+							"Executions of a plan after which it is run without the executor.",
+							"-1 never does.",
+							&mot_jit_prepare_above, 3, -1, INT_MAX, PGC_USERSET, 0, NULL, NULL, NULL);
+	RegisterXactCallback(xact_end, NULL);
+	RegisterSubXactCallback(subxact_end, NULL);
+}
+
+static void
+make_table(void)
+{
+	HASHCTL		ctl;
+
+	statements_cxt = AllocSetContextCreate(TopMemoryContext, "MOT statements",
+										   ALLOCSET_DEFAULT_SIZES);
+	ctl.keysize = sizeof(PlannedStmt *);
+	ctl.entrysize = sizeof(Entry);
+	ctl.hcxt = statements_cxt;
+	statements = hash_create("MOT statements", MAX_STATEMENTS, &ctl,
+							 HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	CacheRegisterRelcacheCallback(relation_changed, (Datum) 0);
+	CacheRegisterSyscacheCallback(PROCOID, catalog_changed, (Datum) 0);
+	CacheRegisterSyscacheCallback(TYPEOID, catalog_changed, (Datum) 0);
+	CacheRegisterSyscacheCallback(OPEROID, catalog_changed, (Datum) 0);
+	CacheRegisterSyscacheCallback(FOREIGNSERVEROID, catalog_changed, (Datum) 0);
+	CacheRegisterSyscacheCallback(AUTHOID, catalog_changed, (Datum) 0);
+	CacheRegisterSyscacheCallback(AUTHMEMROLEMEM, catalog_changed, (Datum) 0);
+}
+
+/* ------------------------------------------------------------------ plans */
+
+/* The serial of some node of ours; 0: this plan is none of ours. */
+static int
+plan_serial(const PlannedStmt *stmt)
+{
+	const Plan *plan = stmt->planTree;
+
+	while (plan != NULL)
+	{
+		List	   *private;
+
+		if (IsA(plan, ForeignScan))
+		{
+			private = ((const ForeignScan *) plan)->fdw_private;
+			return private != NIL && IsA(private, IntList) && list_length(private) > MOT_PLAN_SERIAL ?
+				list_nth_int(private, MOT_PLAN_SERIAL) : 0;
+		}
+		if (IsA(plan, ModifyTable) && ((const ModifyTable *) plan)->operation == CMD_INSERT)
+		{
+			List	   *lists = ((const ModifyTable *) plan)->fdwPrivLists;
+
+			private = lists != NIL ? linitial(lists) : NIL;
+			return private != NIL && IsA(private, IntList) && list_length(private) == 2 ?
+				list_nth_int(private, MOT_MODIFY_SERIAL) : 0;
+		}
+		plan = outerPlan(plan);
+	}
+	return 0;
+}
+
+static inline uint32
+cache_place(const PlannedStmt *plan)
+{
+	return (uint32) (((uintptr_t) plan * UINT64CONST(0x9E3779B97F4A7C15)) >> 40) & (CACHE_SIZE - 1);
+}
+
+static MotStatement *
+find(const PlannedStmt *plan, int serial)
+{
+	MotStatement *st;
+	Entry	   *entry;
+	bool		found;
+
+	if (statements == NULL)
+		make_table();
+	entry = hash_search(statements, &plan, HASH_FIND, NULL);
+	if (entry != NULL)
+	{
+		st = entry->statement;
+		if (st->serial == serial)
+			return st;
+		if (st->state == MOT_STATEMENT_RUNNING)
+			return NULL;
+		forget(st);				/* another plan where one was */
+	}
+
+	if (hash_get_num_entries(statements) >= MAX_STATEMENTS)
+	{
+		HASH_SEQ_STATUS status;
+
+		/* rare: start anew with all that are not running */
+		hash_seq_init(&status, statements);
+		while ((entry = hash_seq_search(&status)) != NULL)
+			if (entry->statement->state != MOT_STATEMENT_RUNNING)
+				forget(entry->statement);
+	}
+	st = MemoryContextAllocZero(statements_cxt, sizeof(MotStatement));
+	st->plan = plan;
+	st->serial = serial;
+	st->state = MOT_STATEMENT_COUNTING;
+	entry = hash_search(statements, &plan, HASH_ENTER, &found);
+	entry->statement = st;
+	return st;
+}
+
+/*
+ * The statement, ready to be run; NULL: it is left to the ordinary path.
+ */
+MotStatement *
+MotStatementFor(QueryDesc *query)
+{
+	const PlannedStmt *plan = query->plannedstmt;
+	uint32		place = cache_place(plan);
+	MotStatement *st = cache[place];
+	int			serial;
+
+	if (likely(st != NULL && st->plan == plan))
+	{
+		if (st->state == MOT_STATEMENT_RUNNING)
+			return NULL;
+		if (likely(!st->stale && st->userid == GetUserId() &&
+				   st->params_compile == (query->params ? query->params->paramCompile : NULL)))
+			return st;
+		MotStatementDiscard(st);
+	}
+	else if ((serial = plan_serial(plan)) == 0 || (st = find(plan, serial)) == NULL)
+		return NULL;
+
+	if (st->state == MOT_STATEMENT_UNFIT || st->state == MOT_STATEMENT_RUNNING)
+		return NULL;
+	if (st->state == MOT_STATEMENT_READY)
+	{
+		cache[place] = st;
+		return MotStatementFor(query);
+	}
+	if (st->seen < mot_jit_prepare_above)
+	{
+		st->seen++;
+		return NULL;
+	}
+
+	if (!st->told)
+	{
+		MemoryContext plan_cxt = GetMemoryChunkContext(unconstify(PlannedStmt *, plan));
+		MemoryContextCallback *callback = MemoryContextAlloc(plan_cxt, sizeof(MemoryContextCallback));
+
+		callback->func = plan_gone;
+		callback->arg = unconstify(PlannedStmt *, plan);
+		MemoryContextRegisterResetCallback(plan_cxt, callback);
+		st->told = true;
+	}
+	if (st->text == NULL && query->sourceText != NULL)
+		st->text = MemoryContextStrdup(statements_cxt, query->sourceText);
+	st->query_id = plan->queryId;
+	st->why_not = MotWhyNot(plan);
+	if (st->why_not != NULL)
+	{
+		st->state = MOT_STATEMENT_UNFIT;
+		return NULL;
+	}
+
+	if (st->cxt != NULL)
+		MotStatementDiscard(st);	/* an error ended the last attempt */
+	st->cxt = AllocSetContextCreate(statements_cxt, "MOT statement", ALLOCSET_SMALL_SIZES);
+	st->stale = false;
+	if (!MotProgramBuild(st, query))
+	{
+		MotStatementDiscard(st);
+		if (st->why_not != NULL)
+			st->state = MOT_STATEMENT_UNFIT;
+		return NULL;
+	}
+	st->state = MOT_STATEMENT_READY;
+	cache[place] = st;
+	return st;
+}
+
+/* -------------------------------------------------------------- execution */
+
+void
+MotStatementEnter(MotStatement *st, QueryDesc *query)
+{
+	st->state = MOT_STATEMENT_RUNNING;
+	st->query = query;
+	st->level = GetCurrentTransactionNestLevel();
+	st->below = MotStatementRunning;
+	MotStatementRunning = st;
+}
+
+void
+MotStatementLeave(MotStatement *st)
+{
+	MotStatement **place = &MotStatementRunning;
+
+	while (*place != st)
+		place = &(*place)->below;
+	*place = st->below;
+	st->state = MOT_STATEMENT_READY;
+	st->query = NULL;
+	st->executions++;
+	if (unlikely(st->gone))
+		forget(st);
+	else if (unlikely(st->stale) ||
+		(st->executions % 256 == 0 &&
+		 MemoryContextMemAllocated(st->cxt, true) > MAX_PROGRAM_BYTES))
+		MotStatementDiscard(st);
+}
+
+void
+MotStatementDiscard(MotStatement *st)
+{
+	MemoryContext cxt = st->cxt;
+	uint32		place = cache_place(st->plan);
+
+	if (cache[place] == st)
+		cache[place] = NULL;
+	if (st->state == MOT_STATEMENT_READY)
+		st->state = MOT_STATEMENT_COUNTING;
+	st->cxt = NULL;
+	st->estate = NULL;
+	st->root = NULL;
+	st->change = NULL;
+	st->junk = NULL;
+	st->scans = NIL;
+	st->ntables = 0;
+	if (cxt != NULL)
+		MemoryContextDelete(cxt);
+}
+
+static void
+forget(MotStatement *st)
+{
+	MotStatementDiscard(st);
+	(void) hash_search(statements, &st->plan, HASH_REMOVE, NULL);
+	if (st->text != NULL)
+		pfree(st->text);
+	pfree(st);
+}
+
+void
+MotStatementEach(void (*visit) (MotStatement *st, void *arg), void *arg)
+{
+	HASH_SEQ_STATUS status;
+	Entry	   *entry;
+
+	if (statements == NULL)
+		return;
+	hash_seq_init(&status, statements);
+	while ((entry = hash_seq_search(&status)) != NULL)
+		visit(entry->statement, arg);
+}
+
+/* ------------------------------------------------------------ what ends it */
+
+static void
+plan_gone(void *arg)
+{
+	const PlannedStmt *plan = arg;
+	Entry	   *entry = hash_search(statements, &plan, HASH_FIND, NULL);
+
+	if (entry == NULL)
+		return;
+	if (entry->statement->state == MOT_STATEMENT_RUNNING)
+		entry->statement->gone = true;	/* in an abort, whose end comes later */
+	else
+		forget(entry->statement);
+}
+
+/*
+ * Those that are still running, from nesting level "level" on: an error ended
+ * them.
+ */
+static void
+leave_all(int level)
+{
+	MotStatement **place = &MotStatementRunning;
+
+	while (*place != NULL)
+	{
+		MotStatement *st = *place;
+
+		if (st->level < level)
+		{
+			place = &st->below;
+			continue;
+		}
+		*place = st->below;
+		st->state = MOT_STATEMENT_READY;
+		st->query = NULL;
+		if (st->gone)
+			forget(st);
+		else
+			MotStatementDiscard(st);
+	}
+}
+
+/* Also at commit: a cursor that failed in a savepoint is never ended. */
+static void
+xact_end(XactEvent event, void *arg)
+{
+	if (MotStatementRunning != NULL &&
+		(event == XACT_EVENT_ABORT || event == XACT_EVENT_COMMIT || event == XACT_EVENT_PREPARE))
+		leave_all(0);
+}
+
+static void
+subxact_end(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg)
+{
+	int			level;
+
+	if (MotStatementRunning == NULL)
+		return;
+	level = GetCurrentTransactionNestLevel();
+	if (event == SUBXACT_EVENT_ABORT_SUB)
+		leave_all(level);
+	else if (event == SUBXACT_EVENT_COMMIT_SUB)
+		for (MotStatement *st = MotStatementRunning; st != NULL; st = st->below)
+			if (st->level >= level)
+				st->level = level - 1;
+}
+
+static void
+relation_changed(Datum arg, Oid relid)
+{
+	HASH_SEQ_STATUS status;
+	Entry	   *entry;
+
+	MotPermissionsTime++;
+	hash_seq_init(&status, statements);
+	while ((entry = hash_seq_search(&status)) != NULL)
+	{
+		MotStatement *st = entry->statement;
+
+		if (st->cxt == NULL || st->stale)
+			continue;
+		if (!OidIsValid(relid))
+			st->stale = true;
+		else
+			for (int i = 0; i < st->ntables; i++)
+				if (st->tables[i].relid == relid)
+					st->stale = true;
+	}
+}
+
+static void
+catalog_changed(Datum arg, int cacheid, uint32 hash)
+{
+	relation_changed(arg, InvalidOid);
+}
