@@ -4,6 +4,7 @@
 #   make install    install it there
 #   make deps       install the Debian packages that are missing (root)
 #   make check      all tests, on private servers; installs nothing
+#   make crash      crash cycles for longer: CYCLES=200 SEED=n TEST=crash_cycles
 #   make demo       deps, build, install, and a side-by-side run against heap
 #   make bench      figures against heap tables; bench-durability: of logging,
 #                   checkpoints and loading; bench-tpcc: TPC-C;
@@ -57,6 +58,11 @@ check-engine check-asan check-tsan: check-%:
 
 check-regress check-isolation check-server check-pgtap check-clients: check-%: all
 	@test/run $*
+
+.PHONY: crash
+
+crash: all
+	@test/crash/run
 
 # ----------------------------------------------------------------- figures
 

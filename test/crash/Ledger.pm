@@ -52,6 +52,7 @@ wal_writer_delay = 20ms
 restart_after_crash = on
 });
 	$node->append_conf('postgresql.conf', $params{conf}) if $params{conf};
+	$node->append_conf('postgresql.conf', "include_if_exists = 'cycle.conf'\n");
 	return $self;
 }
 
@@ -89,13 +90,14 @@ sub begin
 
 # ---------------------------------------------------------------- clients
 
-# synchronous_commit of a client: odd ones do not wait
-sub sync_of { return $_[1] % 2 ? 'off' : 'on' }
+# synchronous_commit of a client: odd ones do not wait; how the others do can be chosen
+sub sync_of { return $_[1] % 2 ? 'off' : $_[0]->{sync} // 'on' }
 
 sub start_clients
 {
 	my ($self, $seed) = @_;
 	my @roles = (map({ [ 'writer', $_ ] } 1 .. $self->{writers}), [ 'ddl', 20 ], [ 'reader', 30 ]);
+	push @roles, [ 'ddl', 21 ], [ 'nuisance', 31 ] if $self->{nuisance};
 
 	unlink glob("$self->{dir}/*");
 	$self->{cycle}++;
@@ -267,15 +269,106 @@ sub wait_death
 	return wait_gone(30, $self->processes) && $self->forget_postmaster;
 }
 
-# one process: by what it is, or any
+# one process: of those whose title matches, or of all
 sub kill_one
 {
-	my ($self, $signal, $random) = @_;
+	my ($self, $signal, $random, $title) = @_;
 	my $pid = $self->postmaster;
 	my @all = children($pid);
+	my @some = grep { title($_) =~ $title } @all if $title;
+	@all = @some if @some;
 	my $victim = $all[ $random % @all ];
 	kill $signal, $victim;
 	return $victim;
+}
+
+sub title
+{
+	my ($pid) = @_;
+	open(my $fh, '<', "/proc/$pid/cmdline") or return '';
+	return <$fh> // '';
+}
+
+# ------------------------------------------------------------- fault points
+
+# mot.fault and other settings of the moment are in a file of their own
+sub configure
+{
+	my ($self, %settings) = @_;
+	my $conf = $self->{node}->data_dir . '/cycle.conf';
+
+	$self->{settings} //= {};
+	%{ $self->{settings} } = (%{ $self->{settings} }, %settings);
+	open(my $fh, '>', "$conf.new") or die;
+	for (sort keys %{ $self->{settings} })
+	{
+		print $fh "$_ = '$self->{settings}{$_}'\n" if defined $self->{settings}{$_};
+	}
+	close $fh;
+	rename "$conf.new", $conf or die;
+	kill 'HUP', $self->{node}->{_pid} if $self->{node}->{_pid};
+	return;
+}
+
+sub reached
+{
+	my ($self, $from) = @_;
+	return slurp_file($self->{node}->logfile, $from) =~ /fault point "\S+" reached/;
+}
+
+sub in_background
+{
+	my ($self, @command) = @_;
+	my $pid = fork;
+	die "fork: $!" unless defined $pid;
+	if ($pid == 0)
+	{
+		open(STDOUT, '>', '/dev/null');
+		open(STDERR, '>', '/dev/null');
+		exec(@command) or POSIX::_exit(127);
+	}
+	push @{ $self->{pids} }, $pid;
+	return;
+}
+
+sub start_without_waiting
+{
+	my ($self) = @_;
+	my $node = $self->{node};
+	system_log('pg_ctl', '-W', '-D', $node->data_dir, '-l', $node->logfile, 'start');
+	for (1 .. 500) { last if $self->postmaster; sleep 0.01 }
+	$node->{_pid} = $self->postmaster;
+	return;
+}
+
+# (nothing is written to a psql that may have no connection)
+sub answers
+{
+	my ($self) = @_;
+	my ($out) = run_command([ 'psql', '-X', '-A', '-t', '-c', 'SELECT 1', $self->{node}->connstr('postgres') ]);
+	return $out eq '1';
+}
+
+# Whatever was done to it, it comes back.
+sub ensure_up
+{
+	my ($self) = @_;
+	my $node = $self->{node};
+	my $until = time + 60;
+
+	while (time < $until)
+	{
+		return 1 if $node->{_pid} && slurp_state($node->{_pid}) ne 'Z' && $self->answers;
+		if (!$node->{_pid} || slurp_state($node->{_pid}) eq 'Z')
+		{
+			kill 'KILL', $self->processes if !wait_gone(1, $self->processes);
+			wait_gone(30, $self->processes) or return 0;
+			$self->forget_postmaster;
+			$self->start_without_waiting;
+		}
+		sleep 0.02;
+	}
+	return 0;
 }
 
 # --------------------------------------------------------------- what holds

@@ -6,7 +6,8 @@
  *
  *	ledger CONNINFO ROLE CLIENT FIRST SEED NOTES ENGINE SYNC
  *
- * ROLE is writer, reader or ddl; FIRST the number of the first entry.  Every
+ * ROLE is writer, reader, ddl or nuisance (cancels what others are at);
+ * FIRST the number of the first entry.  Every
  * transaction of a writer adds entry number n to ledger_a (kind a: mot),
  * ledger_b (kind b: heap) or both (kind x: mixed), and moves an amount between
  * accounts.  NOTES gets a line for each step:
@@ -220,7 +221,7 @@ definition(long n)
 {
 	char	   *known = NULL;
 	int			t = draw(DDL_TABLES);
-	uint32_t	what = draw(12);
+	uint32_t	what = draw(17);
 	bool		exists;
 	bool		good = true;
 	char		table[32];
@@ -234,11 +235,11 @@ definition(long n)
 
 	if (!exists)
 	{
-		if (what < 6)
+		if (what < 8)
 			good = run(NULL, "CREATE TABLE %s (id int PRIMARY KEY, v text, n bigint) USING %s", table, engine) &&
 				run(NULL, "INSERT INTO %s SELECT i, 'v' || i %% 7, i * %u FROM generate_series(1, %u) i",
 					table, draw(100), draw(300));
-		else if (what < 9)
+		else if (what < 13)
 			good = run(NULL, "CREATE TABLE %s (id int, v text, n bigint) USING %s", table, engine) &&
 				run(NULL, "INSERT INTO %s SELECT i %% 5, NULL, i FROM generate_series(1, %u) i", table, draw(60)) &&
 				run(NULL, "DELETE FROM %s WHERE id = 2", table);
@@ -286,6 +287,24 @@ definition(long n)
 					run(NULL, "ROLLBACK TO s") &&
 					run(NULL, "UPDATE %s SET n = n + 1", table);
 				break;
+			case 11:
+				/* other rows under the old name, or the old ones after all */
+				good = run(NULL, "SAVEPOINT s") &&
+					run(NULL, "DROP TABLE %s", table) &&
+					run(NULL, "CREATE TABLE %s USING %s AS SELECT i AS id, 'anew'::text AS v, i::bigint AS n "
+						"FROM generate_series(1, %u) i", table, engine, draw(200)) &&
+					(draw(2) == 0 || run(NULL, "ROLLBACK TO s"));
+				break;
+			case 12:
+				/* rows are written anew */
+				good = run(NULL, "ALTER TABLE %s ALTER COLUMN n TYPE %s", table, draw(2) ? "bigint" : "numeric");
+				break;
+			case 13:
+				good = run(NULL, "ALTER TABLE %s DROP COLUMN IF EXISTS e%u", table, draw(3));
+				break;
+			case 14:
+				good = run(NULL, "REINDEX TABLE %s", table);
+				break;
 			default:
 				good = run(NULL, "UPDATE %s SET v = v || '.', n = n + %u", table, draw(10));
 		}
@@ -309,6 +328,15 @@ look(void)
 			note("s %s %s\n", PQgetvalue(res, i, 0), PQgetvalue(res, i, 1));
 	PQclear(res);
 	usleep(20000);
+}
+
+/* whatever is cancelled has happened or not, and says which */
+static void
+disturb(void)
+{
+	usleep(5000 + draw(60000));
+	(void) run(NULL, "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND state <> 'idle' "
+			   "AND backend_type = 'client backend' AND query !~ 'CHECKPOINT' ORDER BY random() LIMIT 1");
 }
 
 int
@@ -349,6 +377,11 @@ main(int argc, char **argv)
 		if (strcmp(role, "reader") == 0)
 		{
 			look();
+			continue;
+		}
+		if (strcmp(role, "nuisance") == 0)
+		{
+			disturb();
 			continue;
 		}
 		if (strcmp(role, "ddl") == 0)
