@@ -1,6 +1,7 @@
 # mot: memory-optimized tables for PostgreSQL
 #
-#   make            build mot.so for the server that PG_CONFIG names
+#   make            build mot.so for the server that PG_CONFIG names, and
+#                   mot_jit.so, which compiles statements with LLVM
 #   make install    install it there
 #   make deps       install the Debian packages that are missing (root)
 #   make check      all tests, on private servers; installs nothing
@@ -14,6 +15,8 @@
 # PG_CONFIG=...          another server than the one in PATH
 # MOT_STOP_POINTS=1      a test build: named points where a test can hold a backend
 # MOT_FAULTS=1           a test build: named points where mot.fault makes a process die
+# JIT=no                 without mot_jit.so (which is also left out, with a note,
+#                        where there is no LLVM to build with; JIT=yes: an error)
 # WERROR=                warnings are only warnings
 #
 # The module itself is built by module.mk, with PostgreSQL's PGXS.  It is a
@@ -35,10 +38,16 @@ $(MODULE_TARGETS):
 	@command -v $(PG_CONFIG) >/dev/null || { \
 		echo "pg_config not found: run \"make deps\", or name a server with PG_CONFIG=..." >&2; exit 1; }
 	@$(MAKE) --no-print-directory -f module.mk $@
+ifneq ($(JIT),no)
+	@why=$$(tools/jit why); \
+	if [ -z "$$why" ]; then $(MAKE) --no-print-directory -C jit -f module.mk $@ LLVM_CONFIG="$$(tools/jit config)"; \
+	elif [ "$(JIT)" = yes ]; then echo "mot_jit.so cannot be built: $$why" >&2; exit 1; \
+	else echo "note: without mot_jit.so: $$why"; fi
+endif
 
 clean distclean maintainer-clean:
-	find src \( -name '*.o' -o -name '*.d' -o -name '*.bc' \) -delete
-	rm -f mot.so libmot.a .buildflags .objects
+	find src jit \( -name '*.o' -o -name '*.d' -o -name '*.bc' -o -name '*.a' -o -name '*.so' \) -delete
+	rm -f mot.so libmot.a .buildflags .objects jit/.buildflags jit/.objects
 	rm -rf build results output_iso tmp_check tmp_check_iso regression.diffs regression.out
 
 # ------------------------------------------------------------------- tests

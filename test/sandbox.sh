@@ -116,8 +116,9 @@ sandbox_copy_server()
 	PGSHARE=$root$PGSHARE
 	[ "$("$PGBIN/pg_config" --pkglibdir)" = "$PGLIB" ] ||
 		sandbox_die "the server in ${PGBIN#"$root"} does not work from a copy of its directories"
-	rm -f "$PGLIB"/mot.so "$PGSHARE"/extension/mot.control "$PGSHARE"/extension/mot--*.sql
+	rm -f "$PGLIB"/mot.so "$PGLIB"/mot_jit.so "$PGSHARE"/extension/mot.control "$PGSHARE"/extension/mot--*.sql
 	sandbox_install_module "$TOP/mot.so"
+	[ ! -f "$TOP/jit/mot_jit.so" ] || install -m 755 "$TOP/jit/mot_jit.so" "$PGLIB/mot_jit.so"
 	install -m 644 "$TOP/mot.control" "$TOP"/mot--*.sql "$PGSHARE/extension/"
 	export PATH="$PGBIN:$PATH"
 }

@@ -1,0 +1,191 @@
+/*-------------------------------------------------------------------------
+ *
+ * call.c
+ *	  Calls of functions by their C entries.
+ *
+ * The arguments lie on the stack, so that a program may run again while a
+ * function that it called is running.  What a function keeps between calls
+ * (fn_extra) belongs to the program and lives as long.  Only functions whose
+ * code is in the server or in a library are called: those of other languages
+ * keep the state of a running call there.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "catalog/pg_language.h"
+#include "catalog/pg_proc.h"
+#include "emit.h"
+#include "fmgr.h"
+#include "nodes/nodeFuncs.h"
+#include "pgstat.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/syscache.h"
+
+static FmgrInfo *
+look_up(MotEmit * emit, Oid funcid, Expr *node)
+{
+	FmgrInfo   *flinfo = MemoryContextAllocZero(emit->cxt, sizeof(FmgrInfo));
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(funcid));
+	Form_pg_proc proc;
+	Oid			language;
+	char	   *name;
+
+	if (!HeapTupleIsValid(tuple))
+		MotDecline(emit, "function %u is gone", funcid);
+	proc = (Form_pg_proc) GETSTRUCT(tuple);
+	language = proc->prolang;
+	name = pstrdup(NameStr(proc->proname));
+	ReleaseSysCache(tuple);
+	if (language != INTERNALlanguageId && language != ClanguageId)
+		MotDecline(emit, "function %s is not written in C", name);
+
+	fmgr_info_cxt(funcid, flinfo, emit->cxt);
+	if (flinfo->fn_retset)
+		MotDecline(emit, "function %s returns a set", name);
+	if (node != NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(emit->cxt);
+
+		fmgr_info_set_expr((Node *) copyObject(node), flinfo);
+		MemoryContextSwitchTo(old);
+	}
+	return flinfo;
+}
+
+static void
+put(MotEmit * emit, LLVMValueRef room, size_t offset, LLVMValueRef value, size_t size)
+{
+	MotEmitStore(emit, value, room, MotEmitConst(emit, emit->int64, (int64) offset), size);
+}
+
+/*
+ * The call itself.  Arguments may be null only if the function is not strict,
+ * which the caller has seen to.
+ */
+static MotValue
+emit_call(MotEmit * emit, FmgrInfo *flinfo, Oid type, Oid collation, MotValue * args, int nargs)
+{
+	LLVMBuilderRef b = emit->builder;
+	LLVMValueRef room = MotEmitRoom(emit, SizeForFunctionCallInfo(nargs));
+	LLVMTypeRef call_type = LLVMFunctionType(emit->int64, &emit->pointer, 1, false);
+	const void *address = (const void *) flinfo->fn_addr;
+	char	   *name = get_func_name(flinfo->fn_oid);
+	LLVMValueRef datum;
+	LLVMValueRef isnull;
+
+	/* functions in libraries can be counted (track_functions) */
+	if (flinfo->fn_stats != TRACK_FUNC_ALL)
+		address = (const void *) MotCallTracked;
+
+#define member(name) offsetof(FunctionCallInfoBaseData, name)
+	put(emit, room, member(flinfo), MotEmitConst(emit, emit->int64, (int64) (uintptr_t) flinfo), 8);
+	put(emit, room, member(context), MotEmitConst(emit, emit->int64, 0), 8);
+	put(emit, room, member(resultinfo), MotEmitConst(emit, emit->int64, 0), 8);
+	put(emit, room, member(fncollation), MotEmitConst(emit, emit->int32, collation), 4);
+	put(emit, room, member(isnull), MotEmitConst(emit, emit->int8, 0), 1);
+	put(emit, room, member(nargs), MotEmitConst(emit, emit->int16, nargs), 2);
+	for (int i = 0; i < nargs; i++)
+	{
+		put(emit, room, member(args) + i * sizeof(NullableDatum) + offsetof(NullableDatum, value),
+			MotToDatum(emit, args[i]), 8);
+		put(emit, room, member(args) + i * sizeof(NullableDatum) + offsetof(NullableDatum, isnull),
+			LLVMBuildZExt(b, MotIsNull(emit, args[i]), emit->int8, ""), 1);
+	}
+	datum = MotEmitCallAddress(emit, address, call_type, &room, 1, name ? name : "function");
+	isnull = MotEmitLoad(emit, emit->int8, room, MotEmitConst(emit, emit->int64, member(isnull)), 1);
+#undef member
+	isnull = LLVMBuildICmp(b, LLVMIntNE, isnull, MotEmitConst(emit, emit->int8, 0), "");
+	return MotFromDatum(emit, datum, isnull, MotKindOf(type));
+}
+
+/*
+ * A function of values that are there; "node" (NULL: none) is what it may ask
+ * for its arguments' types.  If it is strict and one of them is
+ * null, the result is null.
+ */
+MotValue
+MotEmitCall(MotEmit * emit, Expr *node, Oid funcid, Oid type, Oid collation, MotValue * args, int nargs)
+{
+	LLVMBuilderRef b = emit->builder;
+	LLVMValueRef any_null = NULL;
+	LLVMBasicBlockRef blocks[2];
+	LLVMBasicBlockRef call;
+	LLVMBasicBlockRef joined;
+	LLVMValueRef values[2];
+	LLVMValueRef nulls[2];
+	FmgrInfo   *flinfo = NULL;
+	MotValue	result;
+	bool		inlined = MotCanInline(funcid, collation);
+	bool		strict = inlined;
+
+	if (nargs > FUNC_MAX_ARGS)
+		MotDecline(emit, "a function has more than %d arguments", FUNC_MAX_ARGS);
+	if (!inlined)
+	{
+		flinfo = look_up(emit, funcid, node);
+		strict = flinfo->fn_strict;
+	}
+	if (strict)
+		for (int i = 0; i < nargs; i++)
+			any_null = MotEmitOr(emit, any_null, args[i].isnull);
+
+	/* some may run on whatever a null has for a value */
+	if (inlined && (any_null == NULL || MotInlineIsSafe(funcid)))
+	{
+		result.value = MotEmitInline(emit, funcid, args, &result.kind);
+		result.isnull = any_null;
+		return MotConvert(emit, result, MotKindOf(type));
+	}
+	if (any_null == NULL)
+		return emit_call(emit, flinfo, type, collation, args, nargs);
+
+	call = MotEmitBlock(emit, "strict");
+	joined = MotEmitBlock(emit, "called");
+	blocks[0] = LLVMGetInsertBlock(b);
+	MotEmitBranchUnlikely(emit, any_null, joined, call);
+
+	LLVMPositionBuilderAtEnd(b, call);
+	if (inlined)
+	{
+		result.value = MotEmitInline(emit, funcid, args, &result.kind);
+		result.isnull = NULL;
+		result = MotConvert(emit, result, MotKindOf(type));
+	}
+	else
+	{
+		MotValue   *known = palloc(sizeof(MotValue) * nargs);
+
+		for (int i = 0; i < nargs; i++)
+		{
+			known[i] = args[i];
+			known[i].isnull = NULL;
+		}
+		result = emit_call(emit, flinfo, type, collation, known, nargs);
+	}
+	values[1] = result.value;
+	nulls[1] = MotIsNull(emit, result);
+	blocks[1] = LLVMGetInsertBlock(b);
+	LLVMBuildBr(b, joined);
+
+	LLVMPositionBuilderAtEnd(b, joined);
+	values[0] = LLVMConstNull(emit->kinds[result.kind]);
+	nulls[0] = MotEmitConst(emit, emit->bit, 1);
+	result.value = MotEmitPhi(emit, emit->kinds[result.kind], 2, values, blocks);
+	result.isnull = MotEmitPhi(emit, emit->bit, 2, nulls, blocks);
+	return result;
+}
+
+/* All arguments are evaluated, then the function is called. */
+MotValue
+MotEmitFunction(MotEmit * emit, Expr *node, Oid funcid, Oid type, Oid collation, List *args)
+{
+	MotValue   *values = palloc(sizeof(MotValue) * Max(list_length(args), 1));
+	ListCell   *lc;
+
+	foreach(lc, args)
+		values[foreach_current_index(lc)] = MotEmitExpr(emit, lfirst(lc));
+	return MotEmitCall(emit, node, funcid, type, collation, values, list_length(args));
+}
