@@ -443,11 +443,12 @@ extern void mot_txn_abort(mot_session *session);
 extern void (*mot_row_wait_hook) (void);
 
 /*
- * Would what the transaction has read so far stand, if it committed now?
- * MOT_OK or a conflict; nothing is changed.  (A host about to report a
- * duplicate key asks: the key may be there because others came first.)
+ * Would the transaction fail if it committed now, for rows it has changed but
+ * not locked, or (SERIALIZABLE) for what it has read?  MOT_OK or the
+ * conflict; nothing is changed.  (A host about to report a duplicate key asks:
+ * the key may be there because others came first.)
  */
-extern mot_status mot_txn_check_reads(mot_session *session);
+extern mot_status mot_txn_check(mot_session *session);
 
 /*
  * What the transaction changed, in order, for the host's log; after prepare

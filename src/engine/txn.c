@@ -288,6 +288,46 @@ mot_txn_prepare(mot_session *s)
 	return MOT_OK;
 }
 
+/* what a deferred change would find; without locking anything */
+static mot_status
+check_deferred(mot_session *s)
+{
+	for (uint64_t i = 0; i < s->deferred.used; i++)
+	{
+		const mot_version *v;
+
+		if (s->deferred.item[i].value == 0)
+			continue;
+		v = head_version(row_head((mot_row *) (uintptr_t) s->deferred.item[i].key));
+		while (v != NULL && (version_ts(v) & TS_UNCOMMITTED))
+			v = version_previous(v);
+		if (v == NULL || version_ts(v) > s->snapshot)
+			return v == NULL || version_is_tombstone(v) ? MOT_CONFLICT_DELETED : MOT_CONFLICT_CHANGED;
+	}
+	return MOT_OK;
+}
+
+mot_status
+mot_txn_check(mot_session *s)
+{
+	mot_status	status = MOT_OK;
+
+	if (!s->active)
+		return MOT_OK;
+	if (s->deferred_count != 0)
+		status = check_deferred(s);
+	if (status == MOT_OK && s->validate)
+	{
+		mot_ts		drawn = s->commit_ts;
+
+		/* no timestamp yet: whoever is committing does so before us */
+		s->commit_ts = MOT_TS_NONE;
+		status = mot_read_validate(s);
+		s->commit_ts = drawn;
+	}
+	return status == MOT_OK ? MOT_OK : mot_conflict(s, status);
+}
+
 void
 mot_txn_order_reads(mot_session *s)
 {

@@ -297,21 +297,6 @@ mot_read_validate(mot_session *s)
 	return status;
 }
 
-mot_status
-mot_txn_check_reads(mot_session *s)
-{
-	mot_ts		drawn = s->commit_ts;
-	mot_status	status;
-
-	if (!s->active || !s->validate)
-		return MOT_OK;
-	/* no timestamp yet: whoever is committing does so before us */
-	s->commit_ts = MOT_TS_NONE;
-	status = mot_read_validate(s);
-	s->commit_ts = drawn;
-	return status;
-}
-
 void
 mot_read_clear(mot_session *s)
 {

@@ -34,12 +34,13 @@ MotRaiseDuplicate(Relation rel, MotIndex *index, Datum *values, bool *isnull)
 	char	   *key;
 
 	/*
-	 * A transaction that looked for the key first has not made a mistake: it
-	 * came too late, and the server says so before it speaks of duplicates.
+	 * A transaction that looked for the key first, or took it from a counter
+	 * that somebody else has moved since, has not made a mistake: it came too
+	 * late, and the server says so before it speaks of duplicates.
 	 */
-	if (IsolationIsSerializable())
+	if (IsolationUsesXactSnapshot())
 	{
-		mot_status	status = mot_txn_check_reads(MotSession());
+		mot_status	status = mot_txn_check(MotSession());
 
 		if (status != MOT_OK)
 			MotRaiseStatus(status, rel);

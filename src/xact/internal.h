@@ -43,6 +43,9 @@ extern void MotSerialLeave(void);
 extern bool MotSerialAllows(mot_session *session);
 extern bool MotSerialBecomesSafe(void);
 
+/* late.c: a query at REPEATABLE READ or above has been started */
+extern void MotLateWatch(QueryDesc *query);
+
 /*
  * wait.c: what waiters wait for.  Take: the lock that stands for what the
  * current subtransaction does; released with it.

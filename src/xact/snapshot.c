@@ -136,6 +136,9 @@ executor_start(QueryDesc *query, int eflags)
 		prev_ExecutorStart(query, eflags);
 	else
 		standard_ExecutorStart(query, eflags);
+	if (unlikely(IsolationUsesXactSnapshot()) && query->operation != CMD_UTILITY &&
+		(query->operation != CMD_SELECT || query->plannedstmt->hasModifyingCTE))
+		MotLateWatch(query);
 }
 
 /* A parallel worker never has a view. */

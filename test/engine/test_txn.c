@@ -201,7 +201,9 @@ first_committer_wins(void)
 		/* neither waits for the other's client */
 		CHECK(update(&st, a, &v, 1, 1, 100 + level) == MOT_OK);
 		CHECK(update(&st, b, &w, 1, 1, 200) == MOT_OK);
+		CHECK(mot_txn_check(b) == MOT_OK);
 		finish(a);
+		CHECK(mot_txn_check(b) == MOT_CONFLICT_CHANGED);
 		CHECK(mot_txn_prepare(b) == MOT_CONFLICT_CHANGED);
 		mot_txn_abort(b);
 		end_view(b);
@@ -330,14 +332,14 @@ phantoms_fail(void)
 		(void) sum_scan(&st, a, &v, &n);
 		for (uint64_t i = 0; i < 2000; i++)
 			CHECK(insert(&st, a, 1, 10000 + (uint64_t) how * 10000 + i, 3) == MOT_OK);
-		CHECK(mot_txn_check_reads(a) == MOT_OK);
+		CHECK(mot_txn_check(a) == MOT_OK);
 		if (how == 1)
 		{
 			(void) start(b, MOT_READ_COMMITTED);
 			for (uint64_t i = 0; i < 2000; i++)
 				CHECK(insert(&st, b, 1, 30000 + i, 3) == MOT_OK);
 			finish(b);
-			CHECK(mot_txn_check_reads(a) == MOT_CONFLICT_PHANTOM);
+			CHECK(mot_txn_check(a) == MOT_CONFLICT_PHANTOM);
 			CHECK(mot_txn_prepare(a) == MOT_CONFLICT_PHANTOM);
 			mot_txn_abort(a);
 			end_view(a);
