@@ -112,11 +112,15 @@ MotSlotDrop(void)
 {
 	MemoryContext oldcxt = CurrentMemoryContext;
 
-	if (!MotSlotUsable())
+	if (max_replication_slots == 0)
 		return;
 	PG_TRY();
 	{
-		ReplicationSlotDrop(SLOT_NAME, true);
+		/* cut short or not, but ours */
+		ReplicationSlot *slot = SearchNamedReplicationSlot(SLOT_NAME, true);
+
+		if (slot != NULL && !OidIsValid(slot->data.database))
+			ReplicationSlotDrop(SLOT_NAME, true);
 	}
 	PG_CATCH();
 	{
