@@ -295,6 +295,17 @@ CREATE VIEW mot_stat_memory AS SELECT * FROM mot_stat_get_memory();
 
 COMMENT ON VIEW mot_stat_memory IS 'memory of all memory-optimized tables of the server';
 
+CREATE FUNCTION mot_stat_get_jit(
+    OUT query_id bigint, OUT query text, OUT tier integer, OUT shape text, OUT executions bigint,
+    OUT prepare_ms double precision, OUT compile_ms double precision, OUT code_bytes bigint,
+    OUT memory_bytes bigint, OUT why_not text, OUT why_not_compiled text)
+    RETURNS SETOF record
+    AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED ROWS 50;
+
+CREATE VIEW mot_stat_jit AS SELECT * FROM mot_stat_get_jit();
+
+COMMENT ON VIEW mot_stat_jit IS 'statements of this session on memory-optimized tables, and how they are run';
+
 CREATE FUNCTION mot_stat_get_nodes(
     OUT node integer, OUT chunk_bytes bigint, OUT page_bytes bigint)
     RETURNS SETOF record
@@ -346,4 +357,4 @@ CREATE VIEW mot_stat_recovery AS SELECT * FROM mot_stat_get_recovery();
 
 COMMENT ON VIEW mot_stat_recovery IS 'loading of memory-optimized tables at server start, and replay';
 
-GRANT SELECT ON mot_stat_tables, mot_stat_indexes, mot_stat_memory, mot_stat_nodes, mot_stat_transactions, mot_stat_checkpoint, mot_stat_recovery TO PUBLIC;
+GRANT SELECT ON mot_stat_tables, mot_stat_indexes, mot_stat_memory, mot_stat_jit, mot_stat_nodes, mot_stat_transactions, mot_stat_checkpoint, mot_stat_recovery TO PUBLIC;

@@ -16,6 +16,8 @@
 #include "utils/lsyscache.h"
 #include "utils/ruleutils.h"
 
+const char *(*MotExplainStatement) (const PlannedStmt *stmt) = NULL;
+
 typedef struct SubPlanSearch
 {
 	int			plan_id;
@@ -195,10 +197,26 @@ show_index(ForeignScanState *node, ExplainState *es)
 						conditions ? conditions : list_make1(linitial(plan->fdw_exprs)));
 }
 
+static void
+show_statement(ExplainState *es)
+{
+	if (es->verbose && MotExplainStatement != NULL && es->pstmt != NULL)
+		ExplainPropertyText("Statement", MotExplainStatement(es->pstmt), es);
+}
+
 void
 MotExplainForeignScan(ForeignScanState *node, ExplainState *es)
 {
 	show_index(node, es);
+	show_statement(es);
+}
+
+void
+MotExplainForeignModify(ModifyTableState *mtstate, ResultRelInfo *rinfo,
+						List *fdw_private, int subplan_index, ExplainState *es)
+{
+	if (mtstate->operation == CMD_INSERT)
+		show_statement(es);
 }
 
 void
@@ -218,4 +236,5 @@ MotExplainDirectModify(ForeignScanState *node, ExplainState *es)
 			ExplainPropertyFloat("Rows Removed by Filter", NULL,
 								 loops > 0 ? removed / loops : 0.0, 0, es);
 	}
+	show_statement(es);
 }

@@ -359,6 +359,14 @@ extern void MotRefetchForeignRow(EState *estate, ExecRowMark *erm, Datum rowid,
 								 TupleTableSlot *slot, bool *updated);
 
 /* explain.c */
+
+/*
+ * Set by statement/: how a statement is run when it is executed again and
+ * again.  For EXPLAIN (VERBOSE).
+ */
+extern const char *(*MotExplainStatement) (const PlannedStmt *stmt);
+extern void MotExplainForeignModify(ModifyTableState *mtstate, ResultRelInfo *rinfo,
+									List *fdw_private, int subplan_index, ExplainState *es);
 extern void MotExplainForeignScan(ForeignScanState *node, ExplainState *es);
 extern void MotExplainDirectModify(ForeignScanState *node, ExplainState *es);
 

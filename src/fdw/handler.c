@@ -86,6 +86,7 @@ mot_fdw_handler(PG_FUNCTION_ARGS)
 
 	routine->ExplainForeignScan = MotExplainForeignScan;
 	routine->ExplainDirectModify = MotExplainDirectModify;
+	routine->ExplainForeignModify = MotExplainForeignModify;
 
 	routine->AnalyzeForeignTable = MotAnalyzeForeignTable;
 	routine->ExecForeignTruncate = MotExecForeignTruncate;

@@ -62,6 +62,7 @@ MotStatementInit(void)
 {
 	MotStatementTableInit();
 	MotStatementRunInit();
+	MotStatementStatInit();
 }
 
 static inline MotStatement *

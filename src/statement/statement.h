@@ -16,6 +16,7 @@
  *	aggregate.c	aggregates without grouping
  *	change.c	INSERT, UPDATE and DELETE
  *	run.c		the executor's hooks
+ *	stat.c		what can be seen of it all
  *	jit.h		the seam to the compiler, a library of its own
  *
  * Tiers.  A plan's first executions go through the server's executor (or that
@@ -98,6 +99,7 @@ struct MotStatement
 	char	   *text;
 	CmdType		operation;
 	double		build_ms;
+	const char *why_not_compiled;	/* tier 2 */
 
 	/* the program */
 	MemoryContext cxt;			/* all of it; NULL: there is none */
@@ -167,5 +169,27 @@ extern TupleTableSlot *MotChangeNext(MotStatement *st); /* RETURNING's next row 
 
 /* run.c */
 extern void MotStatementRunInit(void);
+
+/* stat.c */
+extern void MotStatementStatInit(void);
+
+/* 0: left to the executor, 1: run here, 2: with machine code */
+static inline int
+MotStatementTier(const MotStatement *st)
+{
+	return st->cxt == NULL ? 0 : 1;
+}
+
+static inline double
+MotStatementCompileMs(const MotStatement *st)
+{
+	return 0;
+}
+
+static inline size_t
+MotStatementCodeBytes(const MotStatement *st)
+{
+	return 0;
+}
 
 #endif							/* MOT_STATEMENT_H */

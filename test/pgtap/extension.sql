@@ -1,7 +1,7 @@
 -- What CREATE EXTENSION mot leaves in the catalogue, and what a MOT table
 -- looks like to tools that read it there.
 BEGIN;
-SELECT plan(42);
+SELECT plan(43);
 
 SELECT has_extension('mot');
 SELECT is(extversion, default_version, 'the installed version is the default one')
@@ -29,6 +29,7 @@ SELECT has_view('mot_stat_tables');
 SELECT has_view('mot_stat_indexes');
 SELECT has_view('mot_stat_memory');
 SELECT has_view('mot_stat_nodes');
+SELECT has_view('mot_stat_jit');
 SELECT has_view('mot_stat_transactions');
 
 -- a table, to tools

@@ -1,0 +1,161 @@
+/*-------------------------------------------------------------------------
+ *
+ * stat.c
+ *	  What can be seen of statements: mot_stat_jit, and a line in EXPLAIN
+ *	  (VERBOSE).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "fmgr.h"
+#include "funcapi.h"
+#include "lib/stringinfo.h"
+#include "nodes/execnodes.h"
+#include "parser/parsetree.h"
+#include "statement/statement.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/tuplestore.h"
+
+PG_FUNCTION_INFO_V1(mot_stat_get_jit);
+PGDLLEXPORT Datum mot_stat_get_jit(PG_FUNCTION_ARGS);
+
+#define JIT_COLUMNS 11
+
+/* The plan's nodes, the outermost first. */
+static void
+add_shape(StringInfo buf, const Plan *plan, const PlannedStmt *stmt)
+{
+	if (plan == NULL)
+		return;
+	switch (nodeTag(plan))
+	{
+		case T_ForeignScan:
+			{
+				const ForeignScan *scan = (const ForeignScan *) plan;
+				Oid			indexoid = (Oid) list_nth_int(scan->fdw_private, MOT_PLAN_INDEX);
+				char	   *name = get_rel_name(rt_fetch(scan->scan.scanrelid, stmt->rtable)->relid);
+				char	   *index = OidIsValid(indexoid) ? get_rel_name(indexoid) : NULL;
+
+				appendStringInfo(buf, "scan %s", name ? name : "?");
+				if (index != NULL)
+					appendStringInfo(buf, " by %s", index);
+				return;
+			}
+		case T_NestLoop:
+			appendStringInfoString(buf, "join (");
+			add_shape(buf, outerPlan(plan), stmt);
+			appendStringInfoString(buf, ", ");
+			add_shape(buf, innerPlan(plan), stmt);
+			appendStringInfoChar(buf, ')');
+			return;
+		case T_Agg:
+			appendStringInfoString(buf, "aggregate");
+			break;
+		case T_Limit:
+			appendStringInfoString(buf, "limit");
+			break;
+		case T_Result:
+			appendStringInfoString(buf, "result");
+			break;
+		case T_ValuesScan:
+			appendStringInfoString(buf, "values");
+			break;
+		case T_ModifyTable:
+			switch (((const ModifyTable *) plan)->operation)
+			{
+				case CMD_INSERT:
+					appendStringInfoString(buf, "insert");
+					break;
+				case CMD_UPDATE:
+					appendStringInfoString(buf, "update");
+					break;
+				default:
+					appendStringInfoString(buf, "delete");
+			}
+			break;
+		default:
+			appendStringInfoString(buf, "?");
+			break;
+	}
+	if (outerPlan(plan) != NULL)
+	{
+		appendStringInfoString(buf, ", ");
+		add_shape(buf, outerPlan(plan), stmt);
+	}
+}
+
+static void
+put_statement(MotStatement *st, void *arg)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) arg;
+	Datum		values[JIT_COLUMNS] = {0};
+	bool		nulls[JIT_COLUMNS] = {0};
+	StringInfoData shape;
+
+	/* not looked at so far */
+	if (st->state == MOT_STATEMENT_COUNTING && st->cxt == NULL && st->executions == 0)
+		return;
+
+	values[0] = Int64GetDatum((int64) st->query_id);
+	nulls[0] = st->query_id == 0;
+	nulls[1] = st->text == NULL;
+	if (st->text != NULL)
+		values[1] = CStringGetTextDatum(st->text);
+	values[2] = Int32GetDatum(MotStatementTier(st));
+	initStringInfo(&shape);
+	if (st->state != MOT_STATEMENT_UNFIT)
+		add_shape(&shape, st->plan->planTree, st->plan);
+	nulls[3] = shape.len == 0;
+	values[3] = CStringGetTextDatum(shape.data);
+	values[4] = Int64GetDatum((int64) st->executions);
+	values[5] = Float8GetDatum(st->build_ms);
+	values[6] = Float8GetDatum(MotStatementCompileMs(st));
+	values[7] = Int64GetDatum((int64) MotStatementCodeBytes(st));
+	values[8] = Int64GetDatum(st->cxt != NULL ? (int64) MemoryContextMemAllocated(st->cxt, true) : 0);
+	nulls[9] = st->why_not == NULL;
+	if (st->why_not != NULL)
+		values[9] = CStringGetTextDatum(st->why_not);
+	nulls[10] = st->why_not_compiled == NULL;
+	if (st->why_not_compiled != NULL)
+		values[10] = CStringGetTextDatum(st->why_not_compiled);
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+}
+
+/* This session's statements. */
+Datum
+mot_stat_get_jit(PG_FUNCTION_ARGS)
+{
+	InitMaterializedSRF(fcinfo, 0);
+	MotStatementEach(put_statement, fcinfo->resultinfo);
+	return (Datum) 0;
+}
+
+/* For EXPLAIN: how the statement would be run when it is executed often. */
+static const char *
+explain_statement(const PlannedStmt *stmt)
+{
+	const char *why_not;
+
+	if (!mot_jit || mot_jit_prepare_above < 0)
+		return "by the executor (mot.jit is off)";
+	why_not = MotWhyNot(stmt);
+	if (why_not == NULL && IsA(stmt->planTree, ModifyTable))
+	{
+		const ModifyTable *plan = (const ModifyTable *) stmt->planTree;
+		Relation	rel = RelationIdGetRelation(rt_fetch(linitial_int(plan->resultRelations),
+														 stmt->rtable)->relid);
+
+		why_not = MotTargetWhyNot(rel, plan);
+		RelationClose(rel);
+	}
+	return why_not == NULL ? "without the executor" : psprintf("by the executor (%s)", why_not);
+}
+
+void
+MotStatementStatInit(void)
+{
+	MotExplainStatement = explain_statement;
+}

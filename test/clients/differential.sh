@@ -1,0 +1,20 @@
+#!/bin/bash
+#
+# Random statements on twins: heap tables, memory-optimized tables through the
+# server's executor, and without it from the first execution on.  A sample;
+# STATEMENTS and SEED ask for more or for the same again
+# (test/differential/long is a run of 100,000 by itself).
+
+set -euo pipefail
+here=$(cd "$(dirname "$0")/.." && pwd)
+# shellcheck source=test/tap.sh
+. "$here/tap.sh"
+
+export PYTHONDONTWRITEBYTECODE=1
+SEED=${SEED:-$RANDOM$RANDOM}
+
+ok "statements have the same answers on heap and memory-optimized tables, with and without the executor (seed $SEED)" \
+	/usr/bin/python3 "$here/differential/differential.py" --seed "$SEED" --statements "${STATEMENTS:-4000}"
+sed 's/^/# /' "$TMPDIR/tap.out"
+
+done_testing

@@ -1,0 +1,533 @@
+#!/usr/bin/python3
+"""differential.py: the same statements on twins of tables, and in all tiers.
+
+    differential.py [options]       (the connection is libpq's: PGHOST, ...)
+
+Makes random tables three times: heap tables, memory-optimized ones whose
+statements the server's executor runs (mot.jit = off), and memory-optimized
+ones whose statements run without it from their first execution on.  Then it
+prepares random statements and executes each with several sets of parameters
+on all of them.  The answers must be equal: rows, counts, errors with their
+messages.  In between, and at the end, the tables' contents are compared.
+
+    --seed N         to repeat a run (printed at its beginning)
+    --statements N   executions (default 3000); tables are made anew every 1500
+    --settings "name=value ..."   for the third kind, besides mot.jit
+    --verbose        print every statement
+
+One difference is right: heap and memory-optimized tables can have different
+plans, and so an expression that fails for some row may never be evaluated for
+it in one of them.  If exactly one of both fails, or both do in different ways,
+the change is rolled back everywhere and not counted as a difference; but the
+two kinds of memory-optimized tables have the same plans and must agree.
+"""
+
+import argparse
+import random
+import re
+import sys
+
+import psycopg2
+import psycopg2.extensions
+
+BASIC = {
+    'int2': ['0', '1', '-1', '2', '7', '100', '32767', '-32768'],
+    'int4': ['0', '1', '-1', '2', '3', '7', '42', '1000', '2147483647', '-2147483648'],
+    'int8': ['0', '1', '-1', '2', '3', '42', '9223372036854775807', '-9223372036854775808', '2147483648'],
+    'numeric': ['0', '0.0', '1', '1.10', '1.1', '-1', '2.5', '1e30', 'NaN', '0.00001', '-99999.99',
+                '123456789012345678901234567890.5'],
+    'numeric(6,2)': ['0', '1.1', '-1', '9999.99', '0.01', 'NaN'],
+    'float8': ['0', '-0', '1.5', '-2.25', 'NaN', 'Infinity', '-Infinity', '1e308', '1e-307'],
+    'float4': ['0', '-0', '1.5', '-2.25', 'NaN', 'Infinity', '1e38'],
+    'bool': ['t', 'f'],
+    'text': ['', 'a', 'A', 'b', 'aa', 'a ', 'ab', 'z', '\u00e4', '\u00c4', 'ab%c', 'x' * 300, '1', '-7'],
+    'varchar(8)': ['', 'a', 'A', 'b', 'ab', '\u00e4', 'abcdefgh'],
+    'char(4)': ['', 'a', 'A', 'b', 'ab', 'abcd'],
+    'date': ['2000-01-01', '1999-12-31', '2024-02-29', '2026-10-25', 'infinity', '-infinity'],
+    'timestamp': ['2000-01-01 00:00:00', '1999-12-31 23:59:59.999999', '2026-10-25 02:30:00', 'infinity'],
+    'timestamptz': ['2000-01-01 00:00:00+00', '2026-10-25 00:30:00+00', '2026-10-25 01:30:00+00', '-infinity'],
+    'time': ['00:00:00', '12:34:56.789', '23:59:59.999999'],
+    'uuid': ['00000000-0000-0000-0000-000000000000', 'ffffffff-ffff-ffff-ffff-ffffffffffff',
+             '12345678-9abc-def0-1234-56789abcdef0'],
+    'bytea': ['\\x', '\\x00', '\\x0001', '\\xff', '\\x616263'],
+}
+PLAIN = ['int4[]', 'interval', 'jsonb']         # not in keys
+EXTRA = {
+    'int4[]': ['{}', '{1}', '{1,2,3}', '{NULL}'],
+    'interval': ['0', '1 day', '-1 month', '25:00:00'],
+    'jsonb': ['{}', '[1, 2]', '"a"', 'null'],
+}
+VALUES = dict(BASIC, **EXTRA)
+INTS = ('int2', 'int4', 'int8')
+NUMBERS = INTS + ('numeric', 'numeric(6,2)', 'float8', 'float4')
+TEXTS = ('text', 'varchar(8)', 'char(4)')
+
+
+def quote(text):
+    return "'" + text.replace("'", "''") + "'"
+
+
+class Column:
+    def __init__(self, name, type_, notnull, collation):
+        self.name, self.type, self.notnull, self.collation = name, type_, notnull, collation
+
+
+class Table:
+    def __init__(self, rnd, name):
+        self.rnd, self.name = rnd, name
+        nkeys = rnd.choice([1, 1, 1, 2, 2, 3])
+        self.columns = []
+        for i in range(rnd.randint(nkeys + 2, nkeys + 6)):
+            key = i < nkeys
+            type_ = rnd.choice(['int4', 'int4', 'int8'] + list(BASIC)) if key or rnd.random() < 0.85 else rnd.choice(PLAIN)
+            collation = ''
+            if type_ in TEXTS and rnd.random() < 0.5:
+                collation = rnd.choice(['"C"', '"C"', '"en-x-icu"', '"default"'])
+            self.columns.append(Column('c%d' % i, type_, key or rnd.random() < 0.3, collation))
+        self.key = self.columns[:nkeys]
+        self.indexes = []
+        for _ in range(rnd.randint(0, 2)):
+            columns = rnd.sample([c for c in self.columns if c.type in BASIC],
+                                 k=min(rnd.randint(1, 2), len(self.key) + 1))
+            self.indexes.append(columns)
+
+    def definitions(self, mot):
+        columns = []
+        for c in self.columns:
+            columns.append('%s %s%s%s' % (c.name, c.type, ' COLLATE ' + c.collation if c.collation else '',
+                                          ' NOT NULL' if c.notnull else ''))
+            if c.type == 'int4' and c not in self.key and c.name == 'c3':
+                columns[-1] += ' CHECK (c3 <> 1000)'
+        columns.append('PRIMARY KEY (%s)' % ', '.join(c.name for c in self.key))
+        yield 'CREATE %sTABLE %s (%s)%s' % ('FOREIGN ' if mot else '', self.name, ', '.join(columns),
+                                            ' SERVER mot_server' if mot else '')
+        rnd = random.Random(repr(columns))
+        for i, columns in enumerate(self.indexes):
+            yield 'CREATE %sINDEX %s_i%d ON %s (%s)' % (
+                'UNIQUE ' if rnd.random() < 0.2 else '', self.name, i, self.name,
+                ', '.join(c.name + rnd.choice(['', '', ' DESC', ' NULLS FIRST', ' DESC NULLS LAST']) for c in columns))
+
+
+class Maker:
+    """One random statement."""
+
+    def __init__(self, rnd, tables):
+        self.rnd, self.tables = rnd, tables
+        self.params = []                # types
+        self.sources = []               # (alias, Table) that expressions may use
+
+    def param(self, type_):
+        same = [i for i, t in enumerate(self.params) if t == type_]
+        if same and self.rnd.random() < 0.3:
+            return '$%d' % (self.rnd.choice(same) + 1)
+        self.params.append(type_)
+        return '$%d' % len(self.params)
+
+    def literal(self, type_):
+        if self.rnd.random() < 0.08:
+            return 'NULL::' + type_
+        return '%s::%s' % (quote(self.rnd.choice(VALUES[type_])), type_)
+
+    def column(self, types):
+        found = [a + '.' + c.name for a, t in self.sources for c in t.columns if c.type in types]
+        return self.rnd.choice(found) if found else None
+
+    def leaf(self, type_):
+        r = self.rnd.random()
+        column = self.column((type_,))
+        if column and r < 0.6:
+            return column
+        return self.param(type_) if r < 0.85 else self.literal(type_)
+
+    def expression(self, type_, depth=2):
+        rnd = self.rnd
+        if depth <= 0 or rnd.random() < 0.35:
+            return self.leaf(type_)
+
+        def sub(t=type_):
+            return self.expression(t, depth - 1)
+        general = [
+            lambda: 'CASE WHEN %s THEN %s ELSE %s END' % (sub('bool'), sub(), sub()),
+            lambda: 'COALESCE(%s, %s)' % (sub(), sub()),
+        ]
+        if type_ in BASIC:
+            general += [lambda: 'NULLIF(%s, %s)' % (sub(), sub()),
+                        lambda: '%s(%s, %s)' % (rnd.choice(['GREATEST', 'LEAST']), sub(), sub())]
+        if type_ in NUMBERS:
+            general += [lambda: '(%s %s %s)::%s' % (sub(), rnd.choice('+-*'), sub(), type_)] * 3
+            general += [lambda: '(- %s)::%s' % (sub(), type_),
+                        lambda: 'abs(%s)::%s' % (sub(), type_),
+                        lambda: '(%s)::%s' % (sub(rnd.choice(NUMBERS)), type_)]
+            if rnd.random() < 0.4:
+                general += [lambda: '(%s / %s)::%s' % (sub(), sub(), type_)]
+            if type_ in INTS:
+                general += [lambda: '(%s %% 7::%s)' % (sub(), type_), lambda: 'length(%s)::%s' % (sub('text'), type_)]
+        elif type_ in TEXTS:
+            general += [lambda: '(%s || %s)::%s' % (sub(), sub('text'), type_),
+                        lambda: '%s(%s)::%s' % (rnd.choice(['upper', 'lower', 'btrim']), sub(), type_),
+                        lambda: 'substr(%s, 1, 3)::%s' % (sub(), type_),
+                        lambda: '(%s)::text::%s' % (sub(rnd.choice(NUMBERS)), type_)]
+        elif type_ == 'bool':
+            return self.condition(depth)
+        elif type_ == 'date':
+            general += [lambda: '(%s + %s)' % (sub(), sub('int4')), lambda: '(%s)::date' % sub('timestamp')]
+        elif type_ == 'timestamp':
+            general += [lambda: "(%s + '1 day 2 hours'::interval)" % sub(), lambda: "date_trunc('hour', %s)" % sub(),
+                        lambda: '(%s)::timestamp' % sub('timestamptz')]
+        elif type_ == 'timestamptz':
+            general += [lambda: "(%s - '1 month'::interval)" % sub(), lambda: '(%s)::timestamptz' % sub('date')]
+        return rnd.choice(general)()
+
+    def comparable(self):
+        """Two expressions that can be compared, the first a column if there is one."""
+        rnd = self.rnd
+        type_ = rnd.choice(list(BASIC))
+        column = self.column(tuple(BASIC))
+        if column and rnd.random() < 0.8:
+            alias, name = column.split('.')
+            type_ = next(c.type for a, t in self.sources if a == alias for c in t.columns if c.name == name)
+            other = type_
+            if type_ in INTS and rnd.random() < 0.25:
+                other = rnd.choice(INTS)
+            elif type_ in ('date', 'timestamp', 'timestamptz') and rnd.random() < 0.2:
+                other = rnd.choice(['date', 'timestamp', 'timestamptz'])
+            return type_, column, self.expression(other, 1)
+        return type_, self.expression(type_, 1), self.expression(type_, 1)
+
+    def condition(self, depth=2):
+        rnd = self.rnd
+        r = rnd.random()
+        if depth > 1 and r < 0.3:
+            return '(%s %s %s)' % (self.condition(depth - 1), rnd.choice(['AND', 'OR']), self.condition(depth - 1))
+        if depth > 1 and r < 0.36:
+            return '(NOT %s)' % self.condition(depth - 1)
+        type_, left, right = self.comparable()
+        if r < 0.5:
+            return '(%s = %s)' % (left, right)
+        if r < 0.7:
+            return '(%s %s %s)' % (left, rnd.choice(['<', '<=', '>', '>=', '<>']), right)
+        if r < 0.76:
+            return '(%s BETWEEN %s AND %s)' % (left, right, self.expression(type_, 0))
+        if r < 0.82:
+            return '(%s IS %sNULL)' % (left, rnd.choice(['', 'NOT ']))
+        if r < 0.86:
+            return '(%s IS %sDISTINCT FROM %s)' % (left, rnd.choice(['', 'NOT ']), right)
+        if r < 0.92:
+            return '(%s IN (%s))' % (left, ', '.join(self.leaf(type_) for _ in range(rnd.randint(1, 4))))
+        if r < 0.96 and '(' not in type_:
+            return '(%s = ANY (%s))' % (left, self.param(type_ + '[]'))
+        if r < 0.98:
+            return "(%s LIKE %s)" % (self.expression('text', 0), quote(rnd.choice(['a%', '%b', '_', '%', 'ab\\%c'])))
+        return '((%s) IS %s)' % (self.condition(1), rnd.choice(['TRUE', 'NOT TRUE', 'FALSE', 'UNKNOWN']))
+
+    def by_key(self, alias, table, columns=None):
+        """Equality with the key's first columns, perhaps a range of the next."""
+        rnd = self.rnd
+        columns = columns or rnd.choice([table.key] * 3 + table.indexes)
+        n = rnd.choice([len(columns)] * 3 + [rnd.randint(0, len(columns))])
+        conditions = []
+        for c in columns[:n]:
+            if rnd.random() < 0.1 and '(' not in c.type:
+                conditions.append('%s.%s = ANY (%s)' % (alias, c.name, self.param(c.type + '[]')))
+            else:
+                conditions.append('%s.%s = %s' % (alias, c.name, self.param(c.type) if rnd.random() < 0.8 else self.literal(c.type)))
+        if n < len(columns):
+            c = columns[n]
+            if rnd.random() < 0.6:
+                conditions.append('%s.%s %s %s' % (alias, c.name, rnd.choice(['<', '<=', '>', '>=']), self.param(c.type)))
+            if rnd.random() < 0.3:
+                conditions.append('%s.%s %s %s' % (alias, c.name, rnd.choice(['<', '>=']), self.param(c.type)))
+        if rnd.random() < 0.35:
+            conditions.append(self.condition(2))
+        return conditions
+
+    def where(self, conditions):
+        return ' WHERE ' + ' AND '.join(conditions) if conditions else ''
+
+    def outputs(self):
+        rnd = self.rnd
+        if rnd.random() < 0.2:
+            return ', '.join(a + '.*' for a, _ in self.sources)
+        return ', '.join(self.expression(rnd.choice(list(VALUES)), 2) for _ in range(rnd.randint(1, 4)))
+
+    # each returns the text, and whether rows come in an order that is the same everywhere
+
+    def select(self):
+        rnd = self.rnd
+        table = rnd.choice(self.tables)
+        self.sources = [('t', table)]
+        text = 'SELECT %s FROM %s t%s' % (self.outputs(), table.name, self.where(self.by_key('t', table)))
+        if rnd.random() < 0.35:
+            direction = rnd.choice(['', ' DESC'])
+            text += ' ORDER BY ' + ', '.join('t.' + c.name + direction for c in table.key)
+            if rnd.random() < 0.7:
+                text += ' LIMIT ' + rnd.choice(['1', '3', '0', 'NULL', self.param('int8')])
+            if rnd.random() < 0.3:
+                text += ' OFFSET ' + rnd.choice(['1', self.param('int8')])
+            return text, True
+        return text, False
+
+    def aggregate(self):
+        rnd = self.rnd
+        table = rnd.choice(self.tables)
+        self.sources = [('t', table)]
+
+        def one():
+            r = rnd.random()
+            type_ = rnd.choice(NUMBERS)
+            if r < 0.2:
+                return 'count(*)'
+            if r < 0.35:
+                text = 'count(%s)' % self.expression(rnd.choice(list(VALUES)), 1)
+            elif r < 0.6:
+                # the sum of floats depends on the order of rows
+                text = '%s(%s)' % (rnd.choice(['sum', 'avg']), self.expression(rnd.choice(INTS + ('numeric',)), 1))
+            elif r < 0.9:
+                type_ = rnd.choice([t for t in BASIC if t not in ('bool', 'uuid', 'bytea', 'float8', 'float4', 'numeric')])
+                text = '%s(%s)' % (rnd.choice(['min', 'max']), self.expression(type_, 1))
+            else:
+                text = '%s(%s)' % (rnd.choice(['bool_and', 'bool_or']), self.condition(1))
+            if rnd.random() < 0.15:
+                text += ' FILTER (WHERE %s)' % self.condition(1)
+            return text
+        text = 'SELECT %s FROM %s t%s' % (', '.join(one() for _ in range(rnd.randint(1, 4))), table.name,
+                                          self.where(self.by_key('t', table)))
+        if rnd.random() < 0.1:
+            text += ' HAVING count(*) > %s' % self.param('int8')
+        return text, True
+
+    def join(self):
+        rnd = self.rnd
+        first, second = rnd.choice(self.tables), rnd.choice(self.tables)
+        self.sources = [('t', first)]
+        conditions = self.by_key('t', first)
+        pairs = [(a, b) for a in first.columns for b in second.columns
+                 if b in second.key + [c for i in second.indexes for c in i] and
+                 (a.type == b.type or (a.type in INTS and b.type in INTS)) and a.collation == b.collation]
+        if not pairs:
+            return None, False
+        on = ' AND '.join('t.%s = u.%s' % (a.name, b.name) for a, b in rnd.sample(pairs, min(len(pairs), rnd.choice([1, 1, 2]))))
+        kind = rnd.choice(['JOIN', 'JOIN', 'LEFT JOIN', 'EXISTS', 'NOT EXISTS'])
+        if 'EXISTS' in kind:
+            self.sources.append(('u', second))
+            if rnd.random() < 0.3:
+                on += ' AND ' + self.condition(1)
+            self.sources.pop()
+            conditions.append('%s (SELECT FROM %s u WHERE %s)' % (kind, second.name, on))
+            return 'SELECT %s FROM %s t%s' % (self.outputs(), first.name, self.where(conditions)), False
+        self.sources.append(('u', second))
+        if rnd.random() < 0.3:
+            on += ' AND ' + self.condition(1)
+        if rnd.random() < 0.2:
+            conditions.append(self.condition(1))
+        what = 'count(*)' if rnd.random() < 0.2 else self.outputs()
+        return 'SELECT %s FROM %s t %s %s u ON %s%s' % (what, first.name, kind, second.name, on,
+                                                        self.where(conditions)), False
+
+    def returning(self, table):
+        if self.rnd.random() < 0.4:
+            self.sources = [(table.name, table)]
+            return ' RETURNING ' + (self.outputs() if self.rnd.random() < 0.7 else '*')
+        return ''
+
+    def insert(self):
+        rnd = self.rnd
+        table = rnd.choice(self.tables)
+        self.sources = []
+        columns = [c for c in table.columns if c in table.key or rnd.random() < 0.85]
+        rows = []
+        for _ in range(rnd.choice([1, 1, 1, 2, 4])):
+            rows.append('(%s)' % ', '.join(self.param(c.type) if c in table.key or rnd.random() < 0.6
+                                           else self.expression(c.type, 2) for c in columns))
+        return 'INSERT INTO %s (%s) VALUES %s%s' % (table.name, ', '.join(c.name for c in columns), ', '.join(rows),
+                                                    self.returning(table)), False
+
+    def update(self):
+        rnd = self.rnd
+        table = rnd.choice(self.tables)
+        self.sources = [(table.name, table)]
+        conditions = self.by_key(table.name, table)
+        assigned = [c for c in table.columns if rnd.random() < (0.08 if c in table.key else 0.4)] or [table.columns[-1]]
+        text = 'UPDATE %s SET %s%s' % (table.name, ', '.join('%s = %s' % (c.name, self.expression(c.type, 2)) for c in assigned),
+                                       self.where(conditions))
+        return text + self.returning(table), False
+
+    def delete(self):
+        table = self.rnd.choice(self.tables)
+        self.sources = [(table.name, table)]
+        text = 'DELETE FROM %s%s' % (table.name, self.where(self.by_key(table.name, table, table.key)))
+        return text + self.returning(table), False
+
+    def make(self):
+        kind = self.rnd.choices([self.select, self.aggregate, self.join, self.insert, self.update, self.delete],
+                                [8, 4, 4, 6, 5, 1])[0]
+        text, ordered = kind()
+        return text, ordered, kind in (self.insert, self.update, self.delete)
+
+    def arguments(self):
+        rnd = self.rnd
+        result = []
+        for type_ in self.params:
+            if rnd.random() < 0.06:
+                result.append('NULL')
+            elif type_.endswith('[]') and type_[:-2] in VALUES:
+                items = [rnd.choice(VALUES[type_[:-2]] + ['NULL']) for _ in range(rnd.randint(0, 4))]
+                result.append('ARRAY[%s]::%s' % (', '.join('NULL' if i == 'NULL' else quote(i) for i in items), type_))
+            elif type_ == 'int8' and rnd.random() < 0.5:
+                result.append(str(rnd.randint(-1, 12)))
+            elif type_ in INTS and rnd.random() < 0.4:
+                result.append('(%d)' % rnd.randint(-3, 40))
+            else:
+                result.append(quote(rnd.choice(VALUES[type_])))
+        return ', '.join(result)
+
+
+class Twin:
+    def __init__(self, name, settings):
+        self.name = name
+        self.connection = psycopg2.connect('dbname=' + (psycopg2.extensions.parse_dsn('').get('dbname') or 'postgres'))
+        self.connection.autocommit = True
+        # values as the server writes them
+        oids = (16, 17, 18, 20, 21, 23, 25, 114, 700, 701, 1000, 1005, 1007, 1009, 1016, 1021, 1022, 1042, 1043, 1082,
+                1083, 1114, 1115, 1184, 1185, 1186, 1231, 1266, 1700, 2950, 2951, 3802)
+        as_text = psycopg2.extensions.new_type(oids, 'AS_TEXT', lambda value, cursor: value)
+        psycopg2.extensions.register_type(as_text, self.connection)
+        self.run('DROP SCHEMA IF EXISTS %s CASCADE' % name)
+        self.run('CREATE SCHEMA %s' % name)
+        self.run('SET search_path = %s, public' % name)
+        self.run("SET timezone = 'Europe/Berlin'; SET plan_cache_mode = force_generic_plan;"
+                 'SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_material = off; SET enable_memoize = off;'
+                 'SET client_min_messages = error; SET jit = off')
+        for setting in settings:
+            self.run('SET ' + setting)
+
+    def run(self, text, ordered=False):
+        with self.connection.cursor() as cursor:
+            try:
+                cursor.execute(text)
+                rows = None
+                if cursor.description is not None:
+                    rows = cursor.fetchall()
+                    if not ordered:
+                        rows = sorted(rows, key=repr)
+                return ('ok', cursor.rowcount, rows)
+            except psycopg2.Error as error:
+                if error.pgcode is None or error.pgcode.startswith(('57', '58', 'XX')):
+                    print('not a statement\'s own error: %s' % error)
+                    sys.exit(2)
+                return ('error', error.pgcode, error.diag.message_primary, error.diag.message_detail)
+
+
+class Run:
+    def __init__(self, options):
+        self.options = options
+        self.rnd = random.Random(options.seed)
+        on = ['mot.jit = on', 'mot.jit_prepare_above_executions = 0'] + options.settings.split()
+        self.twins = [Twin('diff_heap', []), Twin('diff_off', ['mot.jit = off', 'mot.keep_executor_after = -1']),
+                      Twin('diff_on', on)]
+        self.executed = self.failed = self.tolerated = self.differences = 0
+
+    def all(self, text, ordered=False):
+        return [twin.run(text, ordered) for twin in self.twins]
+
+    def judge(self, text, arguments, results):
+        heap, off, on = results
+        if off != on or (heap != off and heap[0] == off[0] == 'ok'):
+            self.differences += 1
+            print('DIFFERENCE (seed %d)\n  %s\n  (%s)' % (self.options.seed, text, arguments))
+            for twin, result in zip(self.twins, results):
+                print('  %-10s %s' % (twin.name, result))
+            return False
+        if heap != off:
+            self.tolerated += 1
+            return False
+        if heap[0] == 'error':
+            self.failed += 1
+        return True
+
+    def make_tables(self):
+        rnd = self.rnd
+        tables = [Table(rnd, 't%d' % i) for i in range(3)]
+        for table in tables:
+            for twin in self.twins:
+                twin.run('DROP %sTABLE IF EXISTS %s' % ('' if twin is self.twins[0] else 'FOREIGN ', table.name))
+                for statement in table.definitions(twin is not self.twins[0]):
+                    result = twin.run(statement)
+                    if result[0] != 'ok':
+                        print('%s\n  %s' % (statement, result))
+                        sys.exit(2)
+            for _ in range(60):
+                values = []
+                for c in table.columns:
+                    if c.type in INTS and rnd.random() < 0.7:
+                        values.append(str(rnd.randint(0, 40)))
+                    else:
+                        values.append('NULL' if not c.notnull and rnd.random() < 0.2 else quote(rnd.choice(VALUES[c.type])))
+                text = 'INSERT INTO %s VALUES (%s)' % (table.name, ', '.join(values))
+                self.judge(text, '', self.all(text))
+        return tables
+
+    def compare(self, tables):
+        for table in tables:
+            text = 'SELECT * FROM ' + table.name
+            self.judge(text, '', self.all(text))
+
+    def one_statement(self, tables):
+        rnd = self.rnd
+        maker = Maker(rnd, tables)
+        text, ordered, changes = maker.make()
+        if text is None:
+            return
+        prepared = 'PREPARE p(%s) AS %s' % (', '.join(maker.params), text) if maker.params else 'PREPARE p AS ' + text
+        if self.options.verbose:
+            print(prepared, flush=True)
+        results = self.all(prepared)
+        if results[0][0] == 'error':
+            if not all(r[0] == 'error' for r in results):
+                self.judge(prepared, '', results)
+            self.all('DEALLOCATE ALL')
+            return
+        if changes:
+            self.all('BEGIN' if rnd.random() < 0.8 else
+                     'BEGIN ISOLATION LEVEL ' + rnd.choice(['REPEATABLE READ', 'SERIALIZABLE']))
+        for _ in range(rnd.choice([1, 3, 5, 5])):
+            arguments = maker.arguments()
+            if changes:
+                self.all('SAVEPOINT s')
+            results = self.all('EXECUTE p' + ('(%s)' % arguments if arguments else ''), ordered)
+            self.executed += 1
+            same = self.judge(text, arguments, results)
+            if changes and (not same or results[0][0] == 'error'):
+                self.all('ROLLBACK TO s')
+        if changes:
+            self.all('COMMIT' if rnd.random() < 0.8 else 'ROLLBACK')
+            if rnd.random() < 0.1:
+                self.compare(tables)
+        self.all('DEALLOCATE ALL')
+
+    def everything(self):
+        print('# seed %d' % self.options.seed, flush=True)
+        while self.executed < self.options.statements and self.differences < 10:
+            tables = self.make_tables()
+            until = min(self.executed + 1500, self.options.statements)
+            while self.executed < until and self.differences < 10:
+                self.one_statement(tables)
+            self.compare(tables)
+        for twin in self.twins:
+            twin.run('DROP SCHEMA %s CASCADE' % twin.name)
+        print('# %d executions, %d of them errors, %d tolerated, %d differences' %
+              (self.executed, self.failed, self.tolerated, self.differences))
+        return 1 if self.differences else 0
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument('--seed', type=int, default=random.SystemRandom().randint(1, 10 ** 9))
+    parser.add_argument('--statements', type=int, default=3000)
+    parser.add_argument('--settings', default='')
+    parser.add_argument('--verbose', action='store_true')
+    sys.exit(Run(parser.parse_args()).everything())
+
+
+if __name__ == '__main__':
+    main()
