@@ -316,9 +316,10 @@ CREATE VIEW mot_stat_nodes AS SELECT * FROM mot_stat_get_nodes();
 COMMENT ON VIEW mot_stat_nodes IS 'memory of memory-optimized tables by NUMA node';
 
 CREATE FUNCTION mot_stat_get_transactions(
-    OUT commits bigint, OUT aborts bigint, OUT waits bigint,
+    OUT commits bigint, OUT aborts bigint, OUT waits bigint, OUT deadlocks bigint,
     OUT conflict_changed bigint, OUT conflict_deleted bigint,
-    OUT conflict_read bigint, OUT conflict_phantom bigint)
+    OUT conflict_read bigint, OUT conflict_phantom bigint,
+    OUT conflict_mixed bigint, OUT conflict_held bigint, OUT conflict_snapshot bigint)
     RETURNS SETOF record
     AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED ROWS 1;
 

@@ -79,7 +79,8 @@ DROP FUNCTION mon_wait;
 -- settings
 SHOW mot.default_engine;
 SET mot.default_engine = 'row';
+SET mot.write_conflicts = 'hope';
 SET mot.max_memory = '1GB';
 SET mot.no_such_setting = 1;
 SELECT name, setting, unit, context, vartype, min_val FROM pg_settings
-WHERE name IN ('mot.default_engine', 'mot.huge_pages') ORDER BY name;
+WHERE name IN ('mot.default_engine', 'mot.huge_pages', 'mot.write_conflicts') ORDER BY name;

@@ -39,6 +39,7 @@ PG_MODULE_MAGIC;
 #define MAX_MEMORY_MB (16 * 1024 * 1024)
 
 int			mot_default_engine = MOT_DEFAULT_HEAP;
+int			mot_write_conflicts = MOT_WRITE_CONFLICTS_WAIT;
 int			mot_max_memory_mb = -1;
 int			mot_huge_pages = MOT_HUGE_PAGES_OFF;
 
@@ -54,6 +55,12 @@ static shmem_startup_hook_type prev_shmem_startup_hook = NULL;
 static const struct config_enum_entry default_engine_options[] = {
 	{"heap", MOT_DEFAULT_HEAP, false},
 	{"mot", MOT_DEFAULT_MOT, false},
+	{NULL, 0, false}
+};
+
+static const struct config_enum_entry write_conflicts_options[] = {
+	{"wait", MOT_WRITE_CONFLICTS_WAIT, false},
+	{"abort", MOT_WRITE_CONFLICTS_ABORT, false},
 	{NULL, 0, false}
 };
 
@@ -190,6 +197,14 @@ define_settings(void)
 							 "With \"mot\", tables are memory-optimized unless the statement says otherwise.",
 							 &mot_default_engine,
 							 MOT_DEFAULT_HEAP, default_engine_options,
+							 PGC_USERSET, 0,
+							 NULL, NULL, NULL);
+
+	DefineCustomEnumVariable("mot.write_conflicts",
+							 "What a transaction does that is to write or lock a row of a memory-optimized table which another one holds.",
+							 "It waits for the other transaction, or fails with a serialization error.",
+							 &mot_write_conflicts,
+							 MOT_WRITE_CONFLICTS_WAIT, write_conflicts_options,
 							 PGC_USERSET, 0,
 							 NULL, NULL, NULL);
 

@@ -39,7 +39,14 @@ typedef enum MotHugePages
 	MOT_HUGE_PAGES_OFF, MOT_HUGE_PAGES_TRY, MOT_HUGE_PAGES_ON
 } MotHugePages;
 
+/* mot.write_conflicts */
+typedef enum MotWriteConflicts
+{
+	MOT_WRITE_CONFLICTS_WAIT, MOT_WRITE_CONFLICTS_ABORT
+} MotWriteConflicts;
+
 extern int	mot_default_engine;
+extern int	mot_write_conflicts;
 extern int	mot_max_memory_mb;	/* mot.max_memory; the default share once
 								 * resolved */
 extern int	mot_huge_pages;

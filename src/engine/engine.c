@@ -284,6 +284,13 @@ mot_node_report_get(mot_engine *e, unsigned node, mot_node_report *r)
 }
 
 void
+mot_count_event(mot_session *s, mot_event event)
+{
+	/* relaxed: only we write it, statistics read it */
+	atomic_fetch_add_explicit(&s->slot->events[event], 1, memory_order_relaxed);
+}
+
+void
 mot_txn_counts_get(mot_engine *e, mot_txn_counts *c)
 {
 	uint32_t	n = atomic_load(&e->slots_used);
@@ -296,10 +303,7 @@ mot_txn_counts_get(mot_engine *e, mot_txn_counts *c)
 		/* relaxed: statistics */
 		c->commits += atomic_load_explicit(&slot->commits, memory_order_relaxed);
 		c->aborts += atomic_load_explicit(&slot->aborts, memory_order_relaxed);
-		c->waits += atomic_load_explicit(&slot->waits, memory_order_relaxed);
-		c->conflict_changed += atomic_load_explicit(&slot->conflicts[0], memory_order_relaxed);
-		c->conflict_deleted += atomic_load_explicit(&slot->conflicts[1], memory_order_relaxed);
-		c->conflict_read += atomic_load_explicit(&slot->conflicts[2], memory_order_relaxed);
-		c->conflict_phantom += atomic_load_explicit(&slot->conflicts[3], memory_order_relaxed);
+		for (int event = 0; event < MOT_EVENTS; event++)
+			c->events[event] += atomic_load_explicit(&slot->events[event], memory_order_relaxed);
 	}
 }

@@ -243,8 +243,7 @@ typedef struct mot_slot
 	/* counters: written by the owner, summed by statistics */
 				MOT_CACHE_ALIGNED _Atomic uint64_t commits;
 	_Atomic uint64_t aborts;
-	_Atomic uint64_t waits;
-	_Atomic uint64_t conflicts[4];	/* changed, deleted, read, phantom */
+	_Atomic uint64_t events[MOT_EVENTS];
 } mot_slot;
 
 #define DIRECTORY_BUCKETS 1024
@@ -616,7 +615,6 @@ extern void mot_map_free(address_map *map);
 extern const mot_version *mot_version_visible(mot_session *s, const mot_view *view, mot_row *row);
 extern mot_version *mot_own_newest(mot_session *s, mot_row *row, uint64_t head);
 extern mot_version *mot_newest_committed(mot_session *s, mot_row *row);
-extern mot_status mot_conflict(mot_session *s, mot_status status);
 
 /*
  * The usual case of mot_version_visible, small enough to be part of every

@@ -690,16 +690,32 @@ typedef struct mot_node_report
 } mot_node_report;
 extern void mot_node_report_get(mot_engine *engine, unsigned node, mot_node_report *report);
 
+/*
+ * What becomes of the engine's answers is known to the host, who has it
+ * counted: that a transaction waited, or what it failed for.
+ */
+typedef enum mot_event
+{
+	MOT_EVENT_WAIT,				/* for another transaction */
+	MOT_EVENT_DEADLOCK,			/* ... which waited for it */
+	MOT_EVENT_CHANGED,			/* as the conflicts among the answers */
+	MOT_EVENT_DELETED,
+	MOT_EVENT_READ,
+	MOT_EVENT_PHANTOM,
+	MOT_EVENT_MIXED,			/* a dependency through the host's tables, too */
+	MOT_EVENT_HELD,				/* it was not to wait */
+	MOT_EVENT_SNAPSHOT,			/* its snapshots were of different moments */
+	MOT_EVENTS
+} mot_event;
+
+extern void mot_count_event(mot_session *session, mot_event event);
+
 /* counted per slot, summed here */
 typedef struct mot_txn_counts
 {
 	uint64_t	commits,
-				aborts,
-				waits;
-	uint64_t	conflict_changed,
-				conflict_deleted,
-				conflict_read,
-				conflict_phantom;
+				aborts;
+	uint64_t	events[MOT_EVENTS];
 } mot_txn_counts;
 extern void mot_txn_counts_get(mot_engine *engine, mot_txn_counts *counts);
 

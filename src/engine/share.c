@@ -74,9 +74,6 @@ mot_share_conflicts(mot_session *s, mot_row *row, bool full)
 			s->holder.row = row;
 		}
 	mot_spin_unlock(&b->lock);
-	if (found)
-		/* relaxed: statistics */
-		atomic_fetch_add_explicit(&s->slot->waits, 1, memory_order_relaxed);
 	return found;
 }
 

@@ -125,8 +125,8 @@ mot_txn_hang_in(mot_session *s, uint64_t last)
 	{
 		if (!locked)
 			atomic_store_explicit(&row->head, make_head(0, top), memory_order_release);
-		return mot_conflict(s, top == NULL || version_is_tombstone(top) ?
-							MOT_CONFLICT_DELETED : MOT_CONFLICT_CHANGED);
+		return top == NULL || version_is_tombstone(top) ?
+			MOT_CONFLICT_DELETED : MOT_CONFLICT_CHANGED;
 	}
 	for (;;)
 	{
@@ -281,7 +281,7 @@ mot_txn_prepare(mot_session *s)
 			 * our locks are still held: nobody was told more than that we are
 			 * drawing
 			 */
-			return mot_conflict(s, status);
+			return status;
 		}
 	}
 	s->prepared = true;
@@ -325,7 +325,7 @@ mot_txn_check(mot_session *s)
 		status = mot_read_validate(s);
 		s->commit_ts = drawn;
 	}
-	return status == MOT_OK ? MOT_OK : mot_conflict(s, status);
+	return status;
 }
 
 void

@@ -19,16 +19,6 @@
  */
 #include "internal.h"
 
-mot_status
-mot_conflict(mot_session *s, mot_status status)
-{
-	int			i = (int) status - (int) MOT_CONFLICT_CHANGED;
-
-	/* relaxed: only we write it, statistics read it */
-	atomic_fetch_add_explicit(&s->slot->conflicts[i], 1, memory_order_relaxed);
-	return status;
-}
-
 /*
  * The row is held by the transaction that its head h named: who is it?
  * MOT_OK: it has gone, or is just letting go; look again.
@@ -51,8 +41,6 @@ row_holder(mot_session *s, mot_row *row, uint64_t h, unsigned *spins)
 	s->holder.slot = head_owner(h) - 1;
 	s->holder.host_id = host;
 	s->holder.row = row;
-	/* relaxed: statistics */
-	atomic_fetch_add_explicit(&s->slot->waits, 1, memory_order_relaxed);
 	return MOT_BUSY;
 }
 
@@ -244,8 +232,7 @@ mot_row_lock(mot_session *s, const mot_view *view, mot_table *table,
 		 */
 		v = head_version(head);
 		if (v != NULL && !(version_ts(v) & TS_UNCOMMITTED) && version_ts(v) > view->snapshot)
-			return mot_conflict(s, version_is_tombstone(v) ? MOT_CONFLICT_DELETED :
-								MOT_CONFLICT_CHANGED);
+			return version_is_tombstone(v) ? MOT_CONFLICT_DELETED : MOT_CONFLICT_CHANGED;
 		if (mode == MOT_MODE_CHANGE || mode == MOT_MODE_DELETE)
 		{
 			*newest = seen;
@@ -265,7 +252,7 @@ mot_row_lock(mot_session *s, const mot_view *view, mot_table *table,
 		bool		gone = v == NULL || version_is_tombstone(v);
 
 		if (s->isolation != MOT_READ_COMMITTED && v != NULL && version_ts(v) > view->snapshot)
-			status = mot_conflict(s, gone ? MOT_CONFLICT_DELETED : MOT_CONFLICT_CHANGED);
+			status = gone ? MOT_CONFLICT_DELETED : MOT_CONFLICT_CHANGED;
 		else if (gone)
 			status = MOT_DELETED;
 		else
@@ -461,8 +448,8 @@ version_push(mot_session *s, mot_table *table, mot_row *row, uint32_t command,
 			if (top == NULL || version_ts(top) > s->snapshot)
 			{
 				row_release(s, row);
-				return mot_conflict(s, top == NULL || version_is_tombstone(top) ?
-									MOT_CONFLICT_DELETED : MOT_CONFLICT_CHANGED);
+				return top == NULL || version_is_tombstone(top) ?
+					MOT_CONFLICT_DELETED : MOT_CONFLICT_CHANGED;
 			}
 		}
 		locked = true;

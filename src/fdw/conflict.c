@@ -34,9 +34,7 @@ check_visible(MotModify *modify, EState *estate, mot_row *row, const mot_version
 		return;
 	view = MotViewFor(estate->es_snapshot);
 	if (mot_row_visible(modify->session, &view, modify->relation->table, row) != version)
-		ereport(ERROR,
-				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-				 errmsg("could not serialize access due to concurrent update")));
+		MotRaiseStatus(MOT_CONFLICT_CHANGED, NULL);
 }
 
 static void

@@ -260,18 +260,20 @@ mot_stat_get_nodes(PG_FUNCTION_ARGS)
 Datum
 mot_stat_get_transactions(PG_FUNCTION_ARGS)
 {
+	/* in the order of the view's columns */
+	static const mot_event events[] = {
+		MOT_EVENT_WAIT, MOT_EVENT_DEADLOCK, MOT_EVENT_CHANGED, MOT_EVENT_DELETED, MOT_EVENT_READ,
+		MOT_EVENT_PHANTOM, MOT_EVENT_MIXED, MOT_EVENT_HELD, MOT_EVENT_SNAPSHOT
+	};
 	mot_txn_counts counts;
-	Datum		values[7];
+	Datum		values[2 + lengthof(events)];
 
 	InitMaterializedSRF(fcinfo, 0);
 	mot_txn_counts_get(MotEngineRequired(), &counts);
 	values[0] = bytes(counts.commits);
 	values[1] = bytes(counts.aborts);
-	values[2] = bytes(counts.waits);
-	values[3] = bytes(counts.conflict_changed);
-	values[4] = bytes(counts.conflict_deleted);
-	values[5] = bytes(counts.conflict_read);
-	values[6] = bytes(counts.conflict_phantom);
+	for (int i = 0; i < lengthof(events); i++)
+		values[2 + i] = bytes(counts.events[events[i]]);
 	put_row(fcinfo, values);
 	return (Datum) 0;
 }

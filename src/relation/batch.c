@@ -184,7 +184,6 @@ static inline bool
 insert_key(MotBatch *batch, int index, int n)
 {
 	MotWriter  *writer = batch->writer;
-	MotWait		wait = MOT_WAIT_INIT;
 	size_t		len;
 	const void *key = key_of(batch, index, n, &len);
 	mot_row    *other;
@@ -194,7 +193,7 @@ insert_key(MotBatch *batch, int index, int n)
 	while ((status = mot_index_add(writer->session, &writer->mr->indexes[index].handle,
 								   batch->rows[n].row, key, len,
 								   batch->keys[index].flags[n], &other)) == MOT_BUSY)
-		MotWaitForHolder(NULL, &wait);
+		MotWaitForKey(writer->rel);
 	if (unlikely(status != MOT_OK && status != MOT_DUPLICATE))
 		MotRaiseStatus(status, writer->rel);
 	return status == MOT_OK;

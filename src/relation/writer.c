@@ -195,12 +195,11 @@ static void
 add_key_or_raise(MotWriter *writer, MotIndex *index, mot_row *row,
 				 Datum *values, bool *isnull)
 {
-	MotWait		wait = MOT_WAIT_INIT;
 	mot_row    *other;
 	mot_status	status;
 
 	while ((status = add_key(writer, index, row, values, isnull, &other)) == MOT_BUSY)
-		MotWaitForHolder(NULL, &wait);
+		MotWaitForKey(writer->rel);
 
 	if (status == MOT_DUPLICATE)
 		MotRaiseDuplicate(writer->rel, index, values, isnull);
@@ -212,7 +211,6 @@ mot_row *
 MotWriterInsertOrFind(MotWriter *writer, List *arbiters, Datum *values, bool *isnull,
 					  mot_row **conflict, MotIndex **conflict_index)
 {
-	MotWait		wait = MOT_WAIT_INIT;
 	size_t		size;
 	unsigned	host_bits;
 
@@ -257,7 +255,7 @@ MotWriterInsertOrFind(MotWriter *writer, List *arbiters, Datum *values, bool *is
 		if (status == MOT_DUPLICATE)
 			return NULL;
 
-		MotWaitForHolder(NULL, &wait);
+		MotWaitForKey(writer->rel);
 		MotWriterLocate(writer);
 	}
 }

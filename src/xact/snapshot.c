@@ -542,6 +542,8 @@ check_transaction_snapshot(bool heap, bool mot)
 	stale_read_heap |= heap;
 	stale_read_mot |= mot;
 	if (stale_read_heap && stale_read_mot)
+	{
+		mot_count_event(MotSession(), MOT_EVENT_SNAPSHOT);
 		ereport(ERROR,
 				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 				 errmsg("could not serialize access due to a concurrent commit"),
@@ -549,6 +551,7 @@ check_transaction_snapshot(bool heap, bool mot)
 				 MotSnapshotImported ?
 				 errhint("An imported snapshot is one of heap tables; use REPEATABLE READ, or read one kind of tables only.") :
 				 errhint("The transaction might succeed if retried.")));
+	}
 }
 
 mot_ts

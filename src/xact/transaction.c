@@ -323,11 +323,14 @@ prepare_commit(void)
 		if (mixed)
 			MotMixedWithdraw();
 		if (!allowed)
+		{
+			mot_count_event(MotOpenSession, MOT_EVENT_MIXED);
 			ereport(ERROR,
 					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 					 errmsg("could not serialize access due to read/write dependencies among transactions"),
 					 errdetail("A heap row that this transaction has read was changed by a concurrent transaction, which comes after it in no order that fits memory-optimized tables, too."),
 					 errhint("The transaction might succeed if retried.")));
+		}
 		if (status != MOT_BUSY)
 			MotRaiseStatus(status, NULL);
 		if (serial)

@@ -87,30 +87,72 @@ wait_for_id(uint64 id)
 	LockRelease(&tag, ShareLock, false);
 }
 
-void
-MotWaitForHolder(Relation rel, MotWait *wait)
+/* Wait, and say so if that ends in a deadlock. */
+static void
+wait_for_holder(Relation rel, MotWait *wait)
 {
 	mot_session *session = MotSession();
 	mot_holder	holder = mot_session_holder(session);
 
-	if (rel != NULL)
+	mot_count_event(session, MOT_EVENT_WAIT);
+	PG_TRY();
 	{
-		ItemPointerData tid;
-
-		MotRowToTid(session, holder.row, &tid);
-		if (wait->queued && !ItemPointerEquals(&tid, &wait->tid))
-			MotWaitDone(rel, wait);
-		if (!wait->queued)
+		if (rel != NULL)
 		{
-			LockTuple(rel, &tid, ExclusiveLock);
-			wait->queued = true;
-			wait->relid = RelationGetRelid(rel);
-			wait->tid = tid;
-		}
-	}
+			ItemPointerData tid;
 
-	wait_for_id(holder.host_id);
+			MotRowToTid(session, holder.row, &tid);
+			if (wait->queued && !ItemPointerEquals(&tid, &wait->tid))
+				MotWaitDone(rel, wait);
+			if (!wait->queued)
+			{
+				LockTuple(rel, &tid, ExclusiveLock);
+				wait->queued = true;
+				wait->relid = RelationGetRelid(rel);
+				wait->tid = tid;
+			}
+		}
+		wait_for_id(holder.host_id);
+	}
+	PG_CATCH();
+	{
+		if (geterrcode() == ERRCODE_T_R_DEADLOCK_DETECTED)
+			mot_count_event(session, MOT_EVENT_DEADLOCK);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
 	CHECK_FOR_INTERRUPTS();
+}
+
+/* mot.write_conflicts = abort */
+static void
+refuse_to_wait(const char *detail, Relation rel)
+{
+	mot_count_event(MotSession(), MOT_EVENT_HELD);
+	ereport(ERROR,
+			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+			 errmsg("could not serialize access due to a row held by another transaction"),
+			 rel != NULL ? errdetail(detail, RelationGetRelationName(rel)) : errdetail("%s", detail),
+			 errhint("The transaction might succeed if retried. With mot.write_conflicts = wait it would wait.")));
+}
+
+void
+MotWaitForHolder(Relation rel, MotWait *wait)
+{
+	if (unlikely(mot_write_conflicts == MOT_WRITE_CONFLICTS_ABORT))
+		refuse_to_wait(rel != NULL ? "A row of \"%s\" that this transaction is to change or lock is held." :
+					   "A row that this transaction is to commit a change of is held.", rel);
+	wait_for_holder(rel, wait);
+}
+
+void
+MotWaitForKey(Relation rel)
+{
+	MotWait		wait = MOT_WAIT_INIT;
+
+	if (unlikely(mot_write_conflicts == MOT_WRITE_CONFLICTS_ABORT))
+		refuse_to_wait("A row of \"%s\" with a key that this transaction is to add is held.", rel);
+	wait_for_holder(NULL, &wait);
 }
 
 void
@@ -160,12 +202,14 @@ MotRaiseStatus(mot_status status, Relation rel)
 			break;
 
 		case MOT_CONFLICT_CHANGED:
+			mot_count_event(MotSession(), MOT_EVENT_CHANGED);
 			ereport(ERROR,
 					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 					 errmsg("could not serialize access due to concurrent update")));
 			break;
 
 		case MOT_CONFLICT_DELETED:
+			mot_count_event(MotSession(), MOT_EVENT_DELETED);
 			ereport(ERROR,
 					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 					 errmsg("could not serialize access due to concurrent delete")));
@@ -173,6 +217,7 @@ MotRaiseStatus(mot_status status, Relation rel)
 
 		case MOT_CONFLICT_READ:
 		case MOT_CONFLICT_PHANTOM:
+			mot_count_event(MotSession(), status == MOT_CONFLICT_READ ? MOT_EVENT_READ : MOT_EVENT_PHANTOM);
 			ereport(ERROR,
 					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 					 errmsg("could not serialize access due to read/write dependencies among transactions"),

@@ -76,6 +76,7 @@ extern mot_session *MotBeginWrite(void);
  * queue behind other waiters for that row (heavyweight tuple lock), then wait
  * for the holder's virtual transaction id.  Deadlock detection, lock_timeout
  * and cancel work as for heap rows; pg_locks shows both locks.  The caller
+ * With mot.write_conflicts = abort it raises 40001 instead.  The caller
  * then repeats the engine call; the tuple lock is dropped by
  * MotWaitDone once that got an answer other than MOT_BUSY (and by an error).
  */
@@ -87,8 +88,11 @@ typedef struct MotWait
 } MotWait;
 
 #define MOT_WAIT_INIT {false, InvalidOid}
-/* without a relation only the transaction is waited for, as for a unique key */
+/* without a relation, at commit, there is no queue */
 extern void MotWaitForHolder(Relation rel, MotWait *wait);
+
+/* The same for the transaction that a unique key depends on. */
+extern void MotWaitForKey(Relation rel);
 extern void MotWaitDone(Relation rel, MotWait *wait);
 
 /*

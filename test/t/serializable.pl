@@ -147,6 +147,62 @@ COMMIT;
 unlike(slurp_file($node->logfile), qr/snapshots of heap and memory-optimized tables were taken/,
 	'no deferrable transaction was refused');
 
+# ----------------------------------------------------- who only reads
+
+# While both kinds of tables change under them, and after retries of nobody's:
+# declared READ ONLY or not, at every level.
+my ($out, $err) = ('', '');
+my $load = $node->basedir . '/load.sql';
+append_to_file($load, sprintf($take, 'cold') . sprintf($take, 'hot') . q{
+BEGIN;
+UPDATE cold SET v = v + 1 WHERE id = :id;
+UPDATE hot SET v = v + 1 WHERE id = :id;
+COMMIT;
+DELETE FROM hot WHERE id = :id + 100;
+INSERT INTO hot VALUES (:id + 100, 0) ON CONFLICT DO NOTHING;
+});
+my $writers = IPC::Run::start(
+	[ 'pgbench', '-n', '-c', '4', '-T', '5', '--max-tries=0', '-f', $load, $node->connstr('postgres') ],
+	'>', \$out, '2>', \$err);
+my $only_reads = q{
+SELECT sum(v) FROM hot;
+SELECT v FROM hot WHERE id BETWEEN 1 AND 200;
+%s
+COMMIT;
+};
+my $too = 'SELECT sum(v) FROM cold; SELECT h.v, c.v FROM hot h JOIN cold c USING (id);';
+my %readers = (
+	'051_read_committed' => 'BEGIN;' . sprintf($only_reads, $too),
+	'052_repeatable_read' => 'BEGIN ISOLATION LEVEL REPEATABLE READ;' . sprintf($only_reads, $too),
+	'053_repeatable_read_declared' => 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;' . sprintf($only_reads, $too),
+	'054_serializable' => 'BEGIN ISOLATION LEVEL SERIALIZABLE;' . sprintf($only_reads, ''),
+	'055_serializable_declared' => 'BEGIN ISOLATION LEVEL SERIALIZABLE READ ONLY;' . sprintf($only_reads, ''),
+	'056_serializable_mixed' => 'BEGIN ISOLATION LEVEL SERIALIZABLE;' . sprintf($only_reads, $too),
+	'057_serializable_mixed_declared' => 'BEGIN ISOLATION LEVEL SERIALIZABLE READ ONLY;' . sprintf($only_reads, $too));
+$node->pgbench(
+	'--no-vacuum --client=4 --jobs=2 --time=3',
+	0,
+	[qr{number of failed transactions: 0 }],
+	[qr{^$}],
+	'readers never fail',
+	\%readers);
+$writers->finish;
+like($out, qr/number of failed transactions: 0 /, 'while others wrote') or diag($err);
+
+# ---------------------------------------------------- an imported snapshot
+
+# ... is one of heap tables: at SERIALIZABLE it cannot be used for both.
+my $exporter = session('SERIALIZABLE');
+my $snapshot = $exporter->query_safe('SELECT pg_export_snapshot()');
+$node->safe_psql('postgres', 'UPDATE cold SET v = 1000 WHERE id = 1; UPDATE hot SET v = 1000 WHERE id = 1');
+my $import = "BEGIN ISOLATION LEVEL SERIALIZABLE; SET TRANSACTION SNAPSHOT '$snapshot';";
+my (undef, undef, $refused) = $node->psql('postgres',
+	"$import SELECT v FROM cold WHERE id = 1; SELECT v FROM hot WHERE id = 1;");
+like($refused, qr/could not serialize access due to a concurrent commit/, 'not with an imported snapshot');
+is($node->safe_psql('postgres', "$import SELECT v FROM hot WHERE id = 1;"), 1000, 'but one kind of tables may be read');
+is($node->safe_psql('postgres', 'SELECT conflict_snapshot FROM mot_stat_transactions'), 1, 'that was counted');
+$exporter->quit;
+
 # -------------------------------------- a commit that is on its way for long
 
 # Its timestamp is drawn, and it waits for a standby that never comes.
