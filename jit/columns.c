@@ -5,17 +5,21 @@
  *
  * The format is that of relation/rowcodec.h.  A row in which all columns up to
  * the last one needed are present and not null, which is nearly every row, is
- * read by a path without any test per column: fixed-length columns lie at
- * offsets known now until the first one of variable length.  The other path
- * looks at the null bitmap for each column.
+ * read by code without any test per column: fixed-length columns lie at
+ * offsets known now until the first one of variable length.  Any other row is
+ * taken apart by a function, into room on the stack, so that programs stay
+ * small and are compiled fast.
  *
- *		  host_bits: no nulls, enough columns? --yes-------------> fast
- *			no |											       ^
- *			   v									               |
- *		  nulls, but not among these? ----yes----------------------+
+ *		  host_bits: no nulls, enough columns? --yes---------> fast
+ *			no |											   ^
+ *			   v											   |
+ *		  nulls, but not among these? -------yes---------------+
  *			no |
  *			   v
- *			general ----------------------------------> joined <- fast
+ *			take_apart
+ *
+ * The columns of the conditions are loaded first, the others when the row has
+ * passed; the walk over a fast row goes on where it stopped.
  *
  * The null bitmap is padded to 8 bytes, so it is read by words.
  *
@@ -26,6 +30,7 @@
 #include "access/htup_details.h"
 #include "access/sysattr.h"
 #include "access/tupdesc_details.h"
+#include "access/tupmacs.h"
 #include "catalog/pg_type_d.h"
 #include "emit.h"
 #include "nodes/bitmapset.h"
@@ -47,10 +52,25 @@ typedef struct Walk
 	int			aligned;		/* what divides it, if it is not known */
 } Walk;
 
-/* what is read of a row that is shorter than it ought to be */
-static const uint64 all_set[(MAX_COLUMNS + WORD_BITS - 1) / WORD_BITS] =
+/* what take_apart knows of a column */
+typedef struct Column
 {
-	~UINT64CONST(0), ~UINT64CONST(0), ~UINT64CONST(0), ~UINT64CONST(0)
+	int16		length;
+	uint8		align;
+	bool		byval;
+	bool		missing_isnull; /* of a row that is too old to have it */
+	Datum		missing;
+} Column;
+
+struct MotColumns
+{
+	int			last;			/* column that is needed */
+	Column	   *columns;
+	Walk		walk;			/* over a fast row */
+	int			next;			/* column it comes to */
+	LLVMValueRef is_fast;
+	LLVMValueRef datums;		/* room for take_apart */
+	LLVMValueRef nulls;
 };
 
 static int
@@ -232,27 +252,73 @@ walk_column(MotEmit * emit, Walk *walk, Form_pg_attribute att, LLVMValueRef * va
 		advance_over_cstring(emit, walk);
 }
 
-/* What a row has that is older than the column. */
-static MotValue
-missing_value(MotEmit * emit, int attnum)
+/* ------------------------------------------------------------- other rows */
+
+/* Columns 1 .. last of any row. */
+static void
+take_apart(const Column *columns, int last, const char *row, unsigned host_bits,
+		   Datum *values, bool *isnull)
+{
+	int			stored = host_bits & MOT_ROW_NATTS_MASK;
+	const bits8 *bitmap = NULL;
+	const char *base = row;
+	Size		offset = 0;
+
+	if (host_bits & MOT_ROW_HAS_NULLS)
+	{
+		bitmap = (const bits8 *) row;
+		base += MAXALIGN(BITMAPLEN(stored));
+	}
+	for (int i = 0; i < last; i++)
+	{
+		const Column *column = &columns[i];
+		const char *at;
+
+		if (i >= stored)
+		{
+			values[i] = column->missing;
+			isnull[i] = column->missing_isnull;
+			continue;
+		}
+		isnull[i] = bitmap != NULL && att_isnull(i, bitmap);
+		if (isnull[i])
+		{
+			values[i] = (Datum) 0;
+			continue;
+		}
+		/* a variable-length value begins here if this is no padding */
+		if (column->length != -1 || base[offset] == 0)
+			offset = TYPEALIGN(column->align, offset);
+		at = base + offset;
+		values[i] = fetch_att(at, column->byval, column->length);
+		offset = att_addlength_pointer(offset, column->length, at);
+	}
+}
+
+static Column *
+describe_columns(MotEmit * emit, int last)
 {
 	TupleDesc	desc = emit->request->desc;
-	Form_pg_attribute att = TupleDescAttr(desc, attnum - 1);
-	MotValue	result;
+	Column	   *columns = MemoryContextAllocZero(emit->cxt, sizeof(Column) * last);
 
-	result.kind = kind_of_column(att);
-	result.value = LLVMConstNull(emit->kinds[result.kind]);
-	result.isnull = MotEmitConst(emit, emit->bit, 1);
-	if (att->atthasmissing && desc->constr->missing[attnum - 1].am_present)
+	for (int i = 0; i < last; i++)
 	{
-		MemoryContext old = MemoryContextSwitchTo(emit->cxt);
-		Datum		datum = datumCopy(desc->constr->missing[attnum - 1].am_value, att->attbyval, att->attlen);
+		Form_pg_attribute att = TupleDescAttr(desc, i);
 
-		MemoryContextSwitchTo(old);
-		result = MotFromDatum(emit, MotEmitConst(emit, emit->int64, (int64) datum),
-							  MotEmitConst(emit, emit->bit, 0), result.kind);
+		columns[i].length = att->attlen;
+		columns[i].align = alignment(att);
+		columns[i].byval = att->attbyval;
+		columns[i].missing_isnull = true;
+		if (att->atthasmissing && desc->constr->missing[i].am_present)
+		{
+			MemoryContext old = MemoryContextSwitchTo(emit->cxt);
+
+			columns[i].missing = datumCopy(desc->constr->missing[i].am_value, att->attbyval, att->attlen);
+			columns[i].missing_isnull = false;
+			MemoryContextSwitchTo(old);
+		}
 	}
-	return result;
+	return columns;
 }
 
 /* -------------------------------------------------------------- two paths */
@@ -276,99 +342,85 @@ bitmap_word(MotEmit * emit, LLVMValueRef bitmap, int word)
 	return MotEmitLoad(emit, emit->int64, bitmap, MotEmitConst(emit, emit->int64, word * 8), 8);
 }
 
+/* At the beginning of a program: which kind of row is it? */
 static void
-fast_path(MotEmit * emit, LLVMValueRef base, int last, Bitmapset *wanted, MotValue * values)
-{
-	Walk		walk = {.base = base};
-
-	set_known(emit, &walk, 0);
-	for (int attnum = 1; attnum <= last; attnum++)
-	{
-		Form_pg_attribute att = TupleDescAttr(emit->request->desc, attnum - 1);
-
-		walk_column(emit, &walk, att, bms_is_member(attnum, wanted) ? &values[attnum - 1].value : NULL);
-		values[attnum - 1].isnull = NULL;
-	}
-}
-
-static void
-general_path(MotEmit * emit, LLVMValueRef stored, LLVMValueRef has_nulls, int last, Bitmapset *wanted,
-			 MotValue * values)
+begin_columns(MotEmit * emit, int last)
 {
 	LLVMBuilderRef b = emit->builder;
-	LLVMValueRef set = MotEmitAddress(emit, all_set, emit->pointer);
-	LLVMValueRef word = NULL;
-	Walk		walk;
+	MotColumns *columns = palloc0(sizeof(MotColumns));
+	LLVMBasicBlockRef has_nulls_block = MotEmitBlock(emit, "has_nulls");
+	LLVMBasicBlockRef test_block = MotEmitBlock(emit, "which_nulls");
+	LLVMBasicBlockRef other_block = MotEmitBlock(emit, "take_apart");
+	LLVMBasicBlockRef joined = MotEmitBlock(emit, "row_known");
+	LLVMBasicBlockRef ways[3];
+	LLVMValueRef bases[3];
+	LLVMValueRef fast[3];
+	LLVMValueRef stored;
+	LLVMValueRef has_nulls;
+	LLVMValueRef usual;
+	LLVMValueRef enough;
+	LLVMValueRef unset = NULL;
+	LLVMValueRef args[6];
+	LLVMTypeRef types[6];
 
-	walk.base = LLVMBuildSelect(b, has_nulls, behind_bitmap(emit, stored), emit->row, "");
-	set_known(emit, &walk, 0);
+	columns->last = last;
+	columns->columns = describe_columns(emit, last);
+	columns->datums = MotEmitRoom(emit, sizeof(Datum) * last);
+	columns->nulls = MotEmitRoom(emit, sizeof(bool) * last);
+	columns->next = 1;
 
-	for (int attnum = 1; attnum <= last; attnum++)
+	/* in one comparison: "has nulls" is the bit above the number of columns */
+	StaticAssertStmt(MOT_ROW_HAS_NULLS == MOT_ROW_NATTS_MASK + 1, "the flag is just above the number");
+	usual = LLVMBuildSub(b, emit->host_bits, MotEmitConst(emit, emit->int32, last), "");
+	usual = LLVMBuildICmp(b, LLVMIntULT, usual, MotEmitConst(emit, emit->int32, MOT_ROW_HAS_NULLS - last), "");
+	bases[0] = emit->row;
+	fast[0] = MotEmitConst(emit, emit->bit, 1);
+	ways[0] = LLVMGetInsertBlock(b);
+	LLVMBuildCondBr(b, usual, joined, has_nulls_block);
+
+	LLVMPositionBuilderAtEnd(b, has_nulls_block);
+	stored = LLVMBuildAnd(b, emit->host_bits, MotEmitConst(emit, emit->int32, MOT_ROW_NATTS_MASK), "stored");
+	has_nulls = LLVMBuildAnd(b, emit->host_bits, MotEmitConst(emit, emit->int32, MOT_ROW_HAS_NULLS), "");
+	has_nulls = LLVMBuildICmp(b, LLVMIntNE, has_nulls, MotEmitConst(emit, emit->int32, 0), "");
+	enough = LLVMBuildICmp(b, LLVMIntUGE, stored, MotEmitConst(emit, emit->int32, last), "");
+	LLVMBuildCondBr(b, LLVMBuildAnd(b, has_nulls, enough, ""), test_block, other_block);
+
+	LLVMPositionBuilderAtEnd(b, test_block);
+	for (int word = 0; word * WORD_BITS < last; word++)
 	{
-		Form_pg_attribute att = TupleDescAttr(emit->request->desc, attnum - 1);
-		MotValue	missing = missing_value(emit, attnum);
-		int			bit = (attnum - 1) % WORD_BITS;
-		bool		want = bms_is_member(attnum, wanted);
-		LLVMBasicBlockRef blocks[3];
-		LLVMBasicBlockRef looked = MotEmitBlock(emit, "stored");
-		LLVMBasicBlockRef present = MotEmitBlock(emit, "present");
-		LLVMBasicBlockRef joined = MotEmitBlock(emit, "next");
-		LLVMValueRef is_stored;
-		LLVMValueRef isnull;
-		LLVMValueRef found = NULL;
-		LLVMValueRef offsets[3];
-		Walk		before;
+		int			bits = Min(last - word * WORD_BITS, WORD_BITS);
+		uint64		mask = bits == WORD_BITS ? ~UINT64CONST(0) : (UINT64CONST(1) << bits) - 1;
+		LLVMValueRef off = LLVMBuildNot(b, bitmap_word(emit, emit->row, word), "");
 
-		is_stored = LLVMBuildICmp(b, LLVMIntUGE, stored, MotEmitConst(emit, emit->int32, attnum), "");
-		if (bit == 0)
-		{
-			LLVMValueRef has_word = LLVMBuildAnd(b, has_nulls, is_stored, "");
-
-			word = bitmap_word(emit, LLVMBuildSelect(b, has_word, emit->row, set, ""), (attnum - 1) / WORD_BITS);
-		}
-		offsets[0] = offsets[1] = walk.offset;
-		blocks[0] = LLVMGetInsertBlock(b);
-		LLVMBuildCondBr(b, is_stored, looked, joined);
-
-		LLVMPositionBuilderAtEnd(b, looked);
-		isnull = LLVMBuildAnd(b, word, MotEmitConst(emit, emit->int64, (int64) (UINT64CONST(1) << bit)), "");
-		isnull = LLVMBuildICmp(b, LLVMIntEQ, isnull, MotEmitConst(emit, emit->int64, 0), "");
-		blocks[1] = looked;
-		LLVMBuildCondBr(b, isnull, joined, present);
-
-		LLVMPositionBuilderAtEnd(b, present);
-		before = walk;
-		walk_column(emit, &walk, att, want ? &found : NULL);
-		offsets[2] = walk.offset;
-		blocks[2] = LLVMGetInsertBlock(b);
-		LLVMBuildBr(b, joined);
-
-		LLVMPositionBuilderAtEnd(b, joined);
-		if (want)
-		{
-			LLVMValueRef nulls[3];
-			LLVMValueRef found_values[3];
-
-			found_values[0] = missing.value;
-			nulls[0] = missing.isnull;
-			found_values[1] = LLVMConstNull(emit->kinds[missing.kind]);
-			nulls[1] = MotEmitConst(emit, emit->bit, 1);
-			found_values[2] = found;
-			nulls[2] = MotEmitConst(emit, emit->bit, 0);
-			values[attnum - 1].value = MotEmitPhi(emit, emit->kinds[missing.kind], 3, found_values, blocks);
-			values[attnum - 1].isnull = MotEmitPhi(emit, emit->bit, 3, nulls, blocks);
-		}
-		if (attnum < last)
-		{
-			/* what is known of both ways that lead here */
-			int			step = walk.known >= 0 ? (walk.known == 0 ? MAXIMUM_ALIGNOF : Min(walk.known & -walk.known, MAXIMUM_ALIGNOF)) : walk.aligned;
-			int			start = before.known >= 0 ? (before.known == 0 ? MAXIMUM_ALIGNOF : Min(before.known & -before.known, MAXIMUM_ALIGNOF)) : before.aligned;
-
-			walk.offset = MotEmitPhi(emit, emit->int64, 3, offsets, blocks);
-			walk.known = -1;
-			walk.aligned = Min(step, start);
-		}
+		unset = MotEmitOr(emit, unset, LLVMBuildAnd(b, off, MotEmitConst(emit, emit->int64, (int64) mask), ""));
 	}
+	unset = LLVMBuildICmp(b, LLVMIntNE, unset, MotEmitConst(emit, emit->int64, 0), "");
+	bases[1] = behind_bitmap(emit, stored);
+	fast[1] = fast[0];
+	ways[1] = test_block;
+	LLVMBuildCondBr(b, unset, other_block, joined);
+
+	LLVMPositionBuilderAtEnd(b, other_block);
+	args[0] = MotEmitAddress(emit, columns->columns, emit->pointer);
+	args[1] = MotEmitConst(emit, emit->int32, last);
+	args[2] = emit->row;
+	args[3] = emit->host_bits;
+	args[4] = columns->datums;
+	args[5] = columns->nulls;
+	for (int i = 0; i < 6; i++)
+		types[i] = LLVMTypeOf(args[i]);
+	MotEmitCallAddress(emit, take_apart, LLVMFunctionType(LLVMVoidTypeInContext(emit->context), types, 6, false),
+					   args, 6, "");
+	bases[2] = emit->row;
+	fast[2] = MotEmitConst(emit, emit->bit, 0);
+	ways[2] = other_block;
+	LLVMBuildBr(b, joined);
+
+	LLVMPositionBuilderAtEnd(b, joined);
+	columns->walk.base = MotEmitPhi(emit, emit->pointer, 3, bases, ways);
+	set_known(emit, &columns->walk, 0);
+	columns->is_fast = MotEmitPhi(emit, emit->bit, 3, fast, ways);
+	emit->walk = columns;
 }
 
 /* Those of the columns 1 .. last that are wanted and not there yet. */
@@ -376,104 +428,113 @@ static void
 load_columns(MotEmit * emit, int last, Bitmapset *wanted)
 {
 	LLVMBuilderRef b = emit->builder;
-	int			natts = emit->request->desc->natts;
-	MotValue   *fast = palloc0(sizeof(MotValue) * natts);
-	MotValue   *general = palloc0(sizeof(MotValue) * natts);
-	LLVMBasicBlockRef bitmap_block = MotEmitBlock(emit, "has_nulls");
-	LLVMBasicBlockRef test_block = MotEmitBlock(emit, "which_nulls");
+	MotColumns *columns = emit->walk;
+	Walk	   *walk = &columns->walk;
 	LLVMBasicBlockRef fast_block = MotEmitBlock(emit, "fast");
-	LLVMBasicBlockRef general_block = MotEmitBlock(emit, "general");
+	LLVMBasicBlockRef other_block = MotEmitBlock(emit, "other");
 	LLVMBasicBlockRef joined = MotEmitBlock(emit, "columns");
-	LLVMBasicBlockRef bases_from[2];
+	LLVMValueRef *values = palloc(sizeof(LLVMValueRef) * (last + 1));
 	LLVMBasicBlockRef ways[2];
-	LLVMValueRef bases[2];
-	LLVMValueRef stored;
-	LLVMValueRef has_nulls;
-	LLVMValueRef usual;
-	LLVMValueRef enough;
-	LLVMValueRef missing = NULL;
-	int			attnum;
+	LLVMValueRef offsets[2];
+	int			attnum = -1;
 
-	stored = LLVMBuildAnd(b, emit->host_bits, MotEmitConst(emit, emit->int32, MOT_ROW_NATTS_MASK), "stored");
-	has_nulls = LLVMBuildAnd(b, emit->host_bits, MotEmitConst(emit, emit->int32, MOT_ROW_HAS_NULLS), "");
-	has_nulls = LLVMBuildICmp(b, LLVMIntNE, has_nulls, MotEmitConst(emit, emit->int32, 0), "has_nulls");
-
-	/* in one comparison: "has nulls" is the bit above the number of columns */
-	StaticAssertStmt(MOT_ROW_HAS_NULLS == MOT_ROW_NATTS_MASK + 1, "the flag is just above the number");
-	usual = LLVMBuildSub(b, emit->host_bits, MotEmitConst(emit, emit->int32, last), "");
-	usual = LLVMBuildICmp(b, LLVMIntULT, usual, MotEmitConst(emit, emit->int32, MOT_ROW_HAS_NULLS - last), "");
-	bases[0] = emit->row;
-	bases_from[0] = LLVMGetInsertBlock(b);
-	LLVMBuildCondBr(b, usual, fast_block, bitmap_block);
-
-	LLVMPositionBuilderAtEnd(b, bitmap_block);
-	enough = LLVMBuildICmp(b, LLVMIntUGE, stored, MotEmitConst(emit, emit->int32, last), "");
-	LLVMBuildCondBr(b, LLVMBuildAnd(b, has_nulls, enough, ""), test_block, general_block);
-
-	LLVMPositionBuilderAtEnd(b, test_block);
-	for (int word = 0; word * WORD_BITS < last; word++)
+	/* what lies before the place that the walk has come to */
+	if (bms_next_member(wanted, -1) < columns->next)
 	{
-		int			bits = Min(last - word * WORD_BITS, WORD_BITS);
-		uint64		mask = bits == WORD_BITS ? ~UINT64CONST(0) : (UINT64CONST(1) << bits) - 1;
-		LLVMValueRef unset = LLVMBuildNot(b, bitmap_word(emit, emit->row, word), "");
-
-		missing = MotEmitOr(emit, missing, LLVMBuildAnd(b, unset, MotEmitConst(emit, emit->int64, (int64) mask), ""));
+		set_known(emit, walk, 0);
+		columns->next = 1;
 	}
-	missing = LLVMBuildICmp(b, LLVMIntNE, missing, MotEmitConst(emit, emit->int64, 0), "");
-	bases[1] = behind_bitmap(emit, stored);
-	bases_from[1] = test_block;
-	LLVMBuildCondBr(b, missing, general_block, fast_block);
 
+	LLVMBuildCondBr(b, columns->is_fast, fast_block, other_block);
 	LLVMPositionBuilderAtEnd(b, fast_block);
-	fast_path(emit, MotEmitPhi(emit, emit->pointer, 2, bases, bases_from), last, wanted, fast);
+	for (; columns->next <= last; columns->next++)
+		walk_column(emit, walk, TupleDescAttr(emit->request->desc, columns->next - 1),
+					bms_is_member(columns->next, wanted) ? &values[columns->next] : NULL);
 	ways[0] = LLVMGetInsertBlock(b);
 	LLVMBuildBr(b, joined);
 
-	LLVMPositionBuilderAtEnd(b, general_block);
-	general_path(emit, stored, has_nulls, last, wanted, general);
-	ways[1] = LLVMGetInsertBlock(b);
-	LLVMBuildBr(b, joined);
-
 	LLVMPositionBuilderAtEnd(b, joined);
-	attnum = -1;
+	if (walk->known < 0)
+	{
+		offsets[0] = walk->offset;
+		offsets[1] = MotEmitConst(emit, emit->int64, 0);
+		ways[1] = other_block;
+		walk->offset = MotEmitPhi(emit, emit->int64, 2, offsets, ways);
+	}
+
 	while ((attnum = bms_next_member(wanted, attnum)) >= 0)
 	{
 		Form_pg_attribute att = TupleDescAttr(emit->request->desc, attnum - 1);
+		MotKind		kind = kind_of_column(att);
 		MotValue   *column = &emit->columns[attnum - 1];
-		LLVMValueRef values[2] = {fast[attnum - 1].value, general[attnum - 1].value};
-		LLVMValueRef nulls[2] = {MotEmitConst(emit, emit->bit, 0), general[attnum - 1].isnull};
+		LLVMValueRef isnull;
+		MotValue	other;
 
-		column->kind = kind_of_column(att);
-		column->value = MotEmitPhi(emit, emit->kinds[column->kind], 2, values, ways);
-		column->isnull = MotEmitPhi(emit, emit->bit, 2, nulls, ways);
+		LLVMPositionBuilderAtEnd(b, other_block);
+		isnull = MotEmitLoad(emit, emit->int8, columns->nulls, MotEmitConst(emit, emit->int64, attnum - 1), 1);
+		isnull = LLVMBuildICmp(b, LLVMIntNE, isnull, MotEmitConst(emit, emit->int8, 0), "");
+		other = MotFromDatum(emit, MotEmitLoad(emit, emit->int64, columns->datums,
+											   MotEmitConst(emit, emit->int64, (attnum - 1) * sizeof(Datum)), 8),
+							 isnull, kind);
+
+		LLVMPositionBuilderAtEnd(b, joined);
+		*column = other;
+		{
+			LLVMValueRef choices[2] = {values[attnum], other.value};
+			LLVMValueRef nulls[2] = {MotEmitConst(emit, emit->bit, 0), other.isnull};
+
+			ways[1] = other_block;
+			column->value = MotEmitPhi(emit, emit->kinds[kind], 2, choices, ways);
+			column->isnull = MotEmitPhi(emit, emit->bit, 2, nulls, ways);
+		}
 		LLVMSetValueName(column->value, NameStr(att->attname));
 	}
+	LLVMPositionBuilderAtEnd(b, other_block);
+	LLVMBuildBr(b, joined);
+	LLVMPositionBuilderAtEnd(b, joined);
+}
+
+/* Columns that these expressions use, as numbers; *last is the last one. */
+static Bitmapset *
+columns_of(MotEmit * emit, List *expressions, int *last)
+{
+	Bitmapset  *used = NULL;
+	Bitmapset  *result = NULL;
+	int			offset = -1;
+
+	*last = 0;
+	pull_varattnos((Node *) expressions, emit->request->varno, &used);
+	while ((offset = bms_next_member(used, offset)) >= 0)
+	{
+		*last = offset + FirstLowInvalidHeapAttributeNumber;
+		if (*last <= 0)
+			MotDecline(emit, "it uses a system column or a whole row");
+		if (*last > emit->request->desc->natts)
+			MotDecline(emit, "column %d is unknown", *last);
+		if (*last > MAX_COLUMNS)
+			MotDecline(emit, "it uses columns behind the first %d", MAX_COLUMNS);
+		if (emit->columns[*last - 1].value == NULL)
+			result = bms_add_member(result, *last);
+	}
+	return result;
 }
 
 void
 MotEmitColumns(MotEmit * emit, List *expressions)
 {
-	Bitmapset  *used = NULL;
-	Bitmapset  *wanted = NULL;
-	int			last = 0;
-	int			offset = -1;
+	int			last;
+	Bitmapset  *wanted = columns_of(emit, expressions, &last);
 
-	pull_varattnos((Node *) expressions, emit->request->varno, &used);
-	while ((offset = bms_next_member(used, offset)) >= 0)
+	if (wanted == NULL)
+		return;
+	if (emit->walk == NULL)
 	{
-		int			attnum = offset + FirstLowInvalidHeapAttributeNumber;
+		int			last_of_quals;
+		int			last_of_outputs;
 
-		if (attnum <= 0)
-			MotDecline(emit, "it uses a system column or a whole row");
-		if (attnum > emit->request->desc->natts)
-			MotDecline(emit, "column %d is unknown", attnum);
-		if (emit->columns[attnum - 1].value != NULL)
-			continue;
-		wanted = bms_add_member(wanted, attnum);
-		last = attnum;
+		columns_of(emit, emit->request->quals, &last_of_quals);
+		columns_of(emit, emit->request->outputs, &last_of_outputs);
+		begin_columns(emit, Max(last_of_quals, last_of_outputs));
 	}
-	if (last > MAX_COLUMNS)
-		MotDecline(emit, "it uses columns behind the first %d", MAX_COLUMNS);
-	if (last > 0)
-		load_columns(emit, last, wanted);
+	load_columns(emit, bms_prev_member(wanted, -1), wanted);
 }

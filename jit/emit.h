@@ -61,6 +61,8 @@ MotMake(LLVMValueRef value, LLVMValueRef isnull, MotKind kind)
 	return result;
 }
 
+typedef struct MotColumns MotColumns;
+
 typedef struct MotEmit
 {
 	const MotRowRequest *request;
@@ -86,6 +88,7 @@ typedef struct MotEmit
 	LLVMValueRef values;
 	LLVMValueRef isnull;
 
+	struct MotColumns *walk;	/* over the row (columns.c) */
 	MotValue   *columns;		/* by attribute number - 1, once loaded */
 	const MotValue *case_value; /* of the innermost CASE */
 

@@ -11,7 +11,7 @@
 #include <llvm-c/Core.h>
 #include <llvm-c/TargetMachine.h>
 
-#define MOT_CODEGEN_LEVEL LLVMCodeGenLevelLess
+#define MOT_CODEGEN_LEVEL LLVMCodeGenLevelNone
 
 extern void MotSetTarget(LLVMModuleRef module, LLVMTargetMachineRef machine);
 extern void MotOptimize(LLVMModuleRef module, LLVMTargetMachineRef machine);

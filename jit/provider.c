@@ -40,7 +40,7 @@ typedef struct Code
 	MotRowCode	public;
 	MemoryContext cxt;
 	LLVMOrcResourceTrackerRef tracker;
-	size_t		machine_bytes;	/* pages of machine code and its constants */
+	size_t		bytes;			/* all of this, and pages of machine code */
 	char	   *text;			/* NULL: not kept */
 } Code;
 
@@ -48,7 +48,7 @@ static LLVMOrcLLJITRef lljit;
 static LLVMTargetMachineRef machine;	/* for making code; the instance has
 										 * its own */
 static uint64 programs;			/* for names */
-static size_t machine_bytes;	/* of all programs */
+static size_t bytes_used;		/* by all programs */
 static bool failed;				/* LLVM can't be used in this session */
 
 extern PGDLLEXPORT void mot_jit_provider_init(MotJitProvider *provider);
@@ -288,7 +288,7 @@ compile(const MotRowRequest *request, const char **why_not)
 	 * the sections of the object in pages of their own: code, constants,
 	 * unwinding
 	 */
-	code->machine_bytes = TYPEALIGN(4096, LLVMGetBufferSize(object)) + 2 * 4096;
+	code->bytes = TYPEALIGN(4096, LLVMGetBufferSize(object)) + 2 * 4096 + MemoryContextMemAllocated(cxt, true);
 	code->public.code_bytes = LLVMGetBufferSize(object);
 
 	code->tracker = LLVMOrcJITDylibCreateResourceTracker(LLVMOrcLLJITGetMainJITDylib(lljit));
@@ -305,7 +305,7 @@ compile(const MotRowRequest *request, const char **why_not)
 	}
 	mot_jit_leave();
 
-	machine_bytes += code->machine_bytes;
+	bytes_used += code->bytes;
 	code->public.function = (MotRowFunction) (uintptr_t) address;
 	code->public.private = code;
 	INSTR_TIME_SET_CURRENT(end);
@@ -329,14 +329,14 @@ release(MotRowCode *public)
 	/* names would stay otherwise */
 	LLVMOrcSymbolStringPoolClearDeadEntries(LLVMOrcExecutionSessionGetSymbolStringPool(LLVMOrcLLJITGetExecutionSession(lljit)));
 	mot_jit_leave();
-	machine_bytes -= code->machine_bytes;
+	bytes_used -= code->bytes;
 	MemoryContextDelete(code->cxt);
 }
 
 static size_t
 bytes(void)
 {
-	return machine_bytes;
+	return bytes_used;
 }
 
 static char *
