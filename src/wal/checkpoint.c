@@ -616,7 +616,17 @@ wait_for_sessions(void)
 void
 MotCheckpointRecoveryEnd(void)
 {
-	if (MotWalCurrentState() != MOT_WAL_READY || !is_active() || MotSlotUsable())
+	if (MotWalCurrentState() != MOT_WAL_READY || !is_active())
 		return;
-	(void) MotCheckpointWrite(false, true);
+	if (!IsUnderPostmaster)
+	{
+		/*
+		 * Single-user mode: nobody will change a memory-optimized table, and
+		 * nobody will see to it that log is kept.  So none is to be needed.
+		 */
+		(void) MotCheckpointWrite(true, false);
+		MotOpenMarkerClear();
+	}
+	else if (!MotSlotUsable())
+		(void) MotCheckpointWrite(false, true);
 }

@@ -187,7 +187,7 @@ write_checkpoint(bool final, bool helpers)
 		named = MotCheckpointDirectory(m.tli, m.lsn, false);
 
 		/* nothing was logged since the last one, so nothing has changed */
-		if (!final && access(named, F_OK) == 0)
+		if ((!final || standby) && access(named, F_OK) == 0)
 			lsn = InvalidXLogRecPtr;
 		else
 		{
