@@ -9,8 +9,8 @@
 #   make demo       deps, build, install, and a side-by-side run against heap
 #   make bench      figures against heap tables; bench-durability: of logging,
 #                   checkpoints and loading; bench-tpcc: TPC-C;
-#                   bench-isolation: long readers and contention;
-#                   bench-engine: the engine alone
+#                   bench-loads: TATP, YCSB, Redis; bench-isolation: long
+#                   readers and contention; bench-engine: the engine alone
 #   make indent     lay the sources out as PostgreSQL's are
 #
 # PG_CONFIG=...          another server than the one in PATH
@@ -76,7 +76,7 @@ crash: all
 
 # ----------------------------------------------------------------- figures
 
-.PHONY: demo bench bench-durability bench-tpcc bench-isolation bench-engine
+.PHONY: demo bench bench-durability bench-tpcc bench-loads bench-isolation bench-engine
 
 demo: deps
 	@mkdir -p build
@@ -92,6 +92,9 @@ bench-durability: all
 
 bench-tpcc: all
 	@bench/tpcc
+
+bench-loads: all
+	@bench/loads
 
 bench-isolation: all
 	@bench/isolation

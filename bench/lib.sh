@@ -125,6 +125,7 @@ table()
 			medians+=" $engine=$(median "$work" "$engine")"
 		done
 		[[ "$medians " =~ =[^\ ] ]] || continue
+		printf '%s\t%s\t%s\n' "$work" "$unit" "$better" >>"$SANDBOX/tmp/units"
 		awk -v work="$work" -v unit="$unit" -v better="$better" -v aim="$aim" -v medians="$medians" 'BEGIN {
 			n = split(medians, m, " ")
 			printf "%-34s", work
@@ -148,8 +149,9 @@ table()
 	done
 }
 
-# bench_json FILE [KEY VALUE ...]: all that was recorded, with its medians and
-# every single value, what it was measured on, and what else the caller says
+# bench_json FILE [KEY VALUE ...]: what was recorded, once table has printed it,
+# with its medians and every single value, what it was measured on, and what
+# else the caller says
 bench_json()
 {
 	local file=$1
@@ -165,8 +167,10 @@ bench_json()
 		    key, _, value = line.partition(" ")
 		    out[key] = value.strip()
 		out.update(zip(sys.argv[2::2], sys.argv[3::2]))
-		out["works"] = {w: {e: {"median": statistics.median(v), "values": v} for e, v in engines.items()}
-		                for w, engines in works.items()}
+		units = [line.rstrip("\n").split("\t") for line in open(sys.argv[1].replace("results", "units"))]
+		out["works"] = {w: {"unit": unit, "better": better,
+		                    "engines": {e: {"median": statistics.median(v), "values": v} for e, v in works[w].items()}}
+		                for w, unit, better in units}
 		print(json.dumps(out, indent=1))
 	PYTHON
 }
