@@ -15,34 +15,6 @@ static mot_session *a,
 		   *c;
 
 static void
-begin(mot_session *s)
-{
-	mot_view	v = begin_view(s, 1);
-
-	mot_txn_begin(s, MOT_READ_COMMITTED, v.snapshot, 7);
-}
-
-static void
-commit(mot_session *s)
-{
-	REQUIRE(mot_txn_prepare(s) == MOT_OK);
-	(void) mot_txn_commit(s);
-	end_view(s);
-}
-
-/* one committed change of the table that stays, whose old version is owed by "s" */
-static void
-change(mot_session *s, uint64_t id, int64_t value)
-{
-	mot_view	v;
-
-	begin(s);
-	v = begin_view(s, 1);
-	CHECK(update(&st, s, &v, 1, id, value) == MOT_OK);
-	commit(s);
-}
-
-static void
 setup(void)
 {
 	store_create(&st, 64 << 20, 8, MOT_ENGINE_PRIVATE, false);
@@ -94,9 +66,9 @@ drop_and_check(void)
 {
 	mot_memory_report r;
 
-	change(a, 1, 2);
+	change(&st, a, 1, 2);
 	(void) begin_view(c, 0);
-	change(a, 1, 3);
+	change(&st, a, 1, 3);
 	(void) mot_reclaim(a, 0);
 	mot_memory_report_get(st.engine, &r);
 	CHECK(r.retired_objects > 0);

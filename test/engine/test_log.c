@@ -14,7 +14,7 @@ static mot_session *a,
 		   *b;
 
 static mot_view
-begin(mot_session *s, mot_isolation level)
+begin_at(mot_session *s, mot_isolation level)
 {
 	mot_view	v = begin_view(s, 1);
 
@@ -70,7 +70,7 @@ changes_in_order(void)
 		mot_mark	mark;
 
 		setup();
-		v = begin(a, levels[i]);
+		v = begin_at(a, levels[i]);
 		CHECK(insert(&st, a, 1, 1, 10) == MOT_OK);
 		CHECK(insert(&st, a, 1, 2, 20) == MOT_OK);
 		v.command = 2;
@@ -85,7 +85,7 @@ changes_in_order(void)
 		(void) mot_txn_commit(a);
 		end_view(a);
 
-		v = begin(a, levels[i]);
+		v = begin_at(a, levels[i]);
 		CHECK(update(&st, a, &v, 1, 2, 20) == MOT_OK);	/* no key changes:
 														 * deferred */
 		CHECK(delete_id(&st, a, &v, 1, 1) == MOT_OK);
@@ -106,7 +106,7 @@ undurable_commits(void)
 	mot_view	v;
 
 	setup();
-	(void) begin(a, MOT_READ_COMMITTED);
+	(void) begin_at(a, MOT_READ_COMMITTED);
 	for (int id = 1; id <= 3; id++)
 		CHECK(insert(&st, a, 1, (uint64_t) id, id * 10) == MOT_OK);
 	CHECK(mot_txn_prepare(a) == MOT_OK);
@@ -116,7 +116,7 @@ undurable_commits(void)
 
 	for (int level = MOT_READ_COMMITTED; level <= MOT_SERIALIZABLE; level++)
 	{
-		v = begin(a, (mot_isolation) level);
+		v = begin_at(a, (mot_isolation) level);
 		CHECK(update(&st, a, &v, 1, 1, 100 + level) == MOT_OK);
 		CHECK(mot_txn_prepare(a) == MOT_OK);
 		mot_commit_announce(a, 5000, 1);
@@ -137,7 +137,7 @@ undurable_commits(void)
 	}
 
 	/* a row deleted, with its entry reclaimed as soon as may be */
-	v = begin(a, MOT_READ_COMMITTED);
+	v = begin_at(a, MOT_READ_COMMITTED);
 	CHECK(delete_id(&st, a, &v, 1, 3) == MOT_OK);
 	CHECK(mot_txn_prepare(a) == MOT_OK);
 	mot_commit_announce(a, 6000, 0);
@@ -160,13 +160,13 @@ undurable_commits(void)
 	}
 
 	/* a duplicate is something seen, too */
-	(void) begin(a, MOT_READ_COMMITTED);
+	(void) begin_at(a, MOT_READ_COMMITTED);
 	CHECK(insert(&st, a, 1, 9, 90) == MOT_OK);
 	CHECK(mot_txn_prepare(a) == MOT_OK);
 	mot_commit_announce(a, 7000, 0);
 	(void) mot_txn_commit(a);
 	end_view(a);
-	(void) begin(b, MOT_READ_COMMITTED);
+	(void) begin_at(b, MOT_READ_COMMITTED);
 	CHECK(insert(&st, b, 1, 9, 91) == MOT_DUPLICATE);
 	mot_txn_abort(b);
 	CHECK(mot_session_needs(b, &flags) == 7000);
@@ -174,7 +174,7 @@ undurable_commits(void)
 	mot_commit_durable(a);
 
 	/* nothing announced at SERIALIZABLE: nothing stays behind */
-	v = begin(a, MOT_SERIALIZABLE);
+	v = begin_at(a, MOT_SERIALIZABLE);
 	CHECK(update(&st, a, &v, 1, 1, 1) == MOT_OK);
 	CHECK(mot_txn_prepare(a) == MOT_OK);
 	(void) mot_txn_commit(a);

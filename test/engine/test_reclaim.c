@@ -21,33 +21,6 @@ static mot_session *a,
 static void (*meanwhile) (void);
 
 static void
-begin(mot_session *s)
-{
-	mot_view	v = begin_view(s, 1);
-
-	mot_txn_begin(s, MOT_READ_COMMITTED, v.snapshot, 7);
-}
-
-static void
-commit(mot_session *s)
-{
-	REQUIRE(mot_txn_prepare(s) == MOT_OK);
-	(void) mot_txn_commit(s);
-	end_view(s);
-}
-
-static void
-change(mot_session *s, uint64_t id, int64_t value)
-{
-	mot_view	v;
-
-	begin(s);
-	v = begin_view(s, 1);
-	CHECK(update(&st, s, &v, 1, id, value) == MOT_OK);
-	commit(s);
-}
-
-static void
 delete_one(mot_session *s, uint64_t id)
 {
 	mot_view	v;
@@ -111,7 +84,7 @@ teardown(void)
 static void
 supersede_and_reclaim(void)
 {
-	change(b, 1, 1001);
+	change(&st, b, 1, 1001);
 	for (int i = 0; i < 4; i++)
 		(void) mot_reclaim_all(c);
 

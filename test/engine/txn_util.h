@@ -293,6 +293,34 @@ sum_index(mot_session *s, const mot_view *view, const mot_index_handle *handle,
 	return sum;
 }
 
+/* a READ COMMITTED transaction, by itself and as one change */
+static inline void
+begin(mot_session *s)
+{
+	mot_view	v = begin_view(s, 1);
+
+	mot_txn_begin(s, MOT_READ_COMMITTED, v.snapshot, 7);
+}
+
+static inline void
+commit(mot_session *s)
+{
+	REQUIRE(mot_txn_prepare(s) == MOT_OK);
+	(void) mot_txn_commit(s);
+	end_view(s);
+}
+
+static inline void
+change(store *st, mot_session *s, uint64_t id, int64_t value)
+{
+	mot_view	v;
+
+	begin(s);
+	v = begin_view(s, 1);
+	CHECK(update(st, s, &v, 1, id, value) == MOT_OK);
+	commit(s);
+}
+
 /* everything owed is paid when nobody holds a snapshot */
 static inline void
 drain(store *st, mot_session *s)
