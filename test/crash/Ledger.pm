@@ -52,11 +52,19 @@ wal_writer_delay = 20ms
 restart_after_crash = on
 });
 	$node->append_conf('postgresql.conf', $params{conf}) if $params{conf};
+	$node->append_conf('postgresql.conf', "cluster_name = '$params{name}'\n");
 	$node->append_conf('postgresql.conf', "include_if_exists = 'cycle.conf'\n");
 	return $self;
 }
 
 sub node { return $_[0]->{node} }
+
+# the same tests, on another server of these tables
+sub on
+{
+	my ($self, $node) = @_;
+	return bless { %$self, node => $node }, ref($self);
+}
 
 # Start it and make the tables.
 sub begin
@@ -297,12 +305,12 @@ sub configure
 	my ($self, %settings) = @_;
 	my $conf = $self->{node}->data_dir . '/cycle.conf';
 
-	$self->{settings} //= {};
-	%{ $self->{settings} } = (%{ $self->{settings} }, %settings);
+	my $all = $self->{settings}{ $self->{node}->name } //= {};
+	$all->{$_} = $settings{$_} for keys %settings;
 	open(my $fh, '>', "$conf.new") or die;
-	for (sort keys %{ $self->{settings} })
+	for (sort keys %$all)
 	{
-		print $fh "$_ = '$self->{settings}{$_}'\n" if defined $self->{settings}{$_};
+		print $fh "$_ = '$all->{$_}'\n" if defined $all->{$_};
 	}
 	close $fh;
 	rename "$conf.new", $conf or die;
@@ -335,6 +343,9 @@ sub start_without_waiting
 {
 	my ($self) = @_;
 	my $node = $self->{node};
+
+	# as PostgreSQL::Test::Cluster: a standby's name is cluster_name
+	delete local $ENV{PGAPPNAME};
 	system_log('pg_ctl', '-W', '-D', $node->data_dir, '-l', $node->logfile, 'start');
 	for (1 .. 500) { last if $self->postmaster; sleep 0.01 }
 	$node->{_pid} = $self->postmaster;
@@ -391,7 +402,7 @@ sub verify
 	my @wrong;
 
 	# (the server's last words may come before a client is ready to ignore them)
-	push @wrong, map { "a client says: $_" } grep { !/^FATAL:/ } split(/\n/, slurp_file("$self->{dir}/errors"))
+	push @wrong, map { "a client says: $_" } grep { !/^(FATAL|WARNING|DETAIL|HINT):/ } split(/\n/, slurp_file("$self->{dir}/errors"))
 	  if -s "$self->{dir}/errors";
 	push @wrong, $self->verify_notes;
 	push @wrong, $self->verify_content;

@@ -159,7 +159,7 @@ for my $cycle (1 .. $cycles)
 		'',
 		sprintf('cycle %d (%s%s%s): %d commits, %s',
 			$cycle, $way, $checkpoint ? ', checkpoint' : '', $fault ? ", $fault" : '',
-			$committed, $ledger->{settings}{wal_level} // 'replica'));
+			$committed, $ledger->{settings}{cycles}{wal_level} // 'replica'));
 	if (@wrong)
 	{
 		diag("SEED=$seed, cycle $cycle");
