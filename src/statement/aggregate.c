@@ -43,6 +43,7 @@ typedef struct Transition
 {
 	TransitionKind kind;
 	int			nargs;
+	int			first_input;
 	ExprState  *filter;
 	ExprState **args;
 	bool		strict;
@@ -82,6 +83,12 @@ typedef struct AggregateNode
 	Transition *transitions;
 	int			nfinals;
 	Final	   *finals;
+
+	/* straight from a scan's rows, when compiled */
+	MotScanNode *scan;
+	MotRowProgram *program;		/* the scan's conditions, all arguments */
+	Datum	   *inputs;
+	bool	   *inputs_null;
 } AggregateNode;
 
 static bool
@@ -208,6 +215,24 @@ call_transition(AggregateNode *agg, Transition *t)
 	t->isnull = fcinfo->isnull;
 }
 
+/* Count or sum a value that is not null. */
+static inline void
+add(Transition *t, Datum value)
+{
+	if (t->kind == TRANSITION_COUNT)
+		t->value = Int64GetDatum(DatumGetInt64(t->value) + 1);
+	else
+	{
+		/* (the function does not check for overflow either) */
+		int64		result = t->arg_int2 ? DatumGetInt16(value) : DatumGetInt32(value);
+
+		if (!t->isnull)
+			result += DatumGetInt64(t->value);
+		t->value = Int64GetDatum(result);
+		t->isnull = false;
+	}
+}
+
 static void
 advance(AggregateNode *agg, Transition *t)
 {
@@ -225,27 +250,78 @@ advance(AggregateNode *agg, Transition *t)
 	else
 	{
 		Datum		value = (Datum) 0;
-		int64		result;
+		bool		isnull = false;
 
 		if (t->nargs > 0)
-		{
-			bool		isnull;
-
 			value = ExecEvalExpr(t->args[0], econtext, &isnull);
-			if (isnull)
-				return;
-		}
-		if (t->kind == TRANSITION_COUNT)
-			t->value = Int64GetDatum(DatumGetInt64(t->value) + 1);
-		else
+		if (!isnull)
+			add(t, value);
+	}
+}
+
+/* The same with arguments that a row program has evaluated. */
+static void
+advance_compiled(AggregateNode *agg, Transition *t)
+{
+	Datum	   *values = &agg->inputs[t->first_input];
+	bool	   *nulls = &agg->inputs_null[t->first_input];
+
+	if (t->kind == TRANSITION_CALL)
+	{
+		for (int i = 0; i < t->nargs; i++)
 		{
-			/* (it does not check either) */
-			result = t->arg_int2 ? DatumGetInt16(value) : DatumGetInt32(value);
-			if (!t->isnull)
-				result += DatumGetInt64(t->value);
-			t->value = Int64GetDatum(result);
-			t->isnull = false;
+			t->fcinfo->args[i + 1].value = values[i];
+			t->fcinfo->args[i + 1].isnull = nulls[i];
 		}
+		call_transition(agg, t);
+	}
+	else if (t->nargs == 0 || !nulls[0])
+		add(t, values[0]);
+}
+
+/* All rows from below, compiled.  False: not this time. */
+static bool
+aggregate_compiled(AggregateNode *agg)
+{
+	MotScan    *scan = agg->scan->scan;
+	MotRowProgram *program = agg->program;
+	MemoryContext oldcxt;
+
+	if (program->function == NULL || !MotRowProgramBegin(program))
+		return false;
+	oldcxt = MemoryContextSwitchTo(agg->input->ecxt_per_tuple_memory);
+	for (;;)
+	{
+		ResetExprContext(agg->input);
+		if (!MotScanNext(scan, program->econtext))
+			break;
+		if (MotRowProgramRun(program, scan->version))
+			for (int i = 0; i < agg->ntransitions; i++)
+				advance_compiled(agg, &agg->transitions[i]);
+		CHECK_FOR_INTERRUPTS();
+	}
+	MemoryContextSwitchTo(oldcxt);
+	return true;
+}
+
+static void
+aggregate_rows(AggregateNode *agg)
+{
+	MotNode    *outer = agg->node.outer;
+	ExprContext *input = agg->input;
+	TupleTableSlot *slot;
+
+	while ((slot = outer->next(outer)) != NULL)
+	{
+		MemoryContext oldcxt;
+
+		ResetExprContext(input);
+		input->ecxt_outertuple = slot;
+		oldcxt = MemoryContextSwitchTo(input->ecxt_per_tuple_memory);
+		for (int i = 0; i < agg->ntransitions; i++)
+			advance(agg, &agg->transitions[i]);
+		MemoryContextSwitchTo(oldcxt);
+		CHECK_FOR_INTERRUPTS();
 	}
 }
 
@@ -279,9 +355,7 @@ static TupleTableSlot *
 next_of_aggregate(MotNode *node)
 {
 	AggregateNode *agg = (AggregateNode *) node;
-	ExprContext *input = agg->input;
 	MemoryContext oldcxt;
-	TupleTableSlot *slot;
 
 	if (agg->done)
 		return NULL;
@@ -302,16 +376,8 @@ next_of_aggregate(MotNode *node)
 		}
 	}
 
-	while ((slot = node->outer->next(node->outer)) != NULL)
-	{
-		ResetExprContext(input);
-		input->ecxt_outertuple = slot;
-		oldcxt = MemoryContextSwitchTo(input->ecxt_per_tuple_memory);
-		for (int i = 0; i < agg->ntransitions; i++)
-			advance(agg, &agg->transitions[i]);
-		MemoryContextSwitchTo(oldcxt);
-		CHECK_FOR_INTERRUPTS();
-	}
+	if (agg->program == NULL || !aggregate_compiled(agg))
+		aggregate_rows(agg);
 
 	ResetExprContext(node->econtext);
 	node->econtext->ecxt_outertuple = NULL;
@@ -424,6 +490,68 @@ build_final(AggregateNode *agg, Final *f, Aggref *aggref, Form_pg_aggregate form
 	}
 }
 
+/* The scan's columns in the place of references to its output. */
+static Node *
+resolve_outer(Node *node, void *context)
+{
+	if (node == NULL)
+		return NULL;
+	if (IsA(node, Var) && ((Var *) node)->varno == OUTER_VAR)
+		return copyObject((Node *) list_nth_node(TargetEntry, (List *) context,
+												 ((Var *) node)->varattno - 1)->expr);
+	return expression_tree_mutator(node, resolve_outer, context);
+}
+
+/*
+ * A row program for the rows of a scan, if arguments may be evaluated all at
+ * once: with FILTER some would not be, and if a transition can fail, it has to
+ * be in its turn.
+ */
+static void
+build_program(MotStatement *st, AggregateNode *agg, List *aggrefs)
+{
+	MotScanNode *sn = (MotScanNode *) agg->node.outer;
+	List	   *outputs = NIL;
+	ListCell   *lc,
+			   *lc2;
+
+	if (!agg->node.outer->is_scan || sn->needs_tid)
+		return;
+	foreach(lc, aggrefs)
+	{
+		Aggref	   *aggref = lfirst_node(Aggref, lc);
+		Oid			type = aggref->aggtranstype;
+
+		if (aggref->aggfilter != NULL ||
+			(list_length(aggrefs) > 1 &&
+			 (type == FLOAT4OID || type == FLOAT8OID || type == FLOAT8ARRAYOID)))
+			return;
+	}
+	for (int i = 0; i < agg->ntransitions; i++)
+		foreach(lc, aggrefs)
+		{
+			Aggref	   *aggref = lfirst_node(Aggref, lc);
+
+			if (aggref->aggtransno != i)
+				continue;
+			agg->transitions[i].first_input = list_length(outputs);
+			foreach(lc2, aggref->args)
+				outputs = lappend(outputs, resolve_outer((Node *) lfirst_node(TargetEntry, lc2)->expr,
+														 sn->targetlist));
+			break;
+		}
+	agg->scan = sn;
+	agg->inputs = palloc0((list_length(outputs) + 1) * sizeof(Datum));
+	agg->inputs_null = palloc0((list_length(outputs) + 1) * sizeof(bool));
+	agg->program = MotRowProgramMake(st, ((Scan *) sn->fss->ss.ps.plan)->scanrelid,
+									 sn->fss->ss.ps.scandesc, sn->quals, outputs,
+									 agg->inputs, agg->inputs_null, sn->node.econtext);
+
+	/* (the scan does nothing by itself then) */
+	st->programs = list_delete_ptr(st->programs, sn->program);
+	sn->program = NULL;
+}
+
 MotNode *
 MotAggregateBuild(MotStatement *st, Agg *plan, MotNode *outer)
 {
@@ -477,5 +605,6 @@ MotAggregateBuild(MotStatement *st, Agg *plan, MotNode *outer)
 
 	node->qual = ExecInitQual(plan->plan.qual, node->ps);
 	MotNodeProject(node, (Plan *) plan);
+	build_program(st, agg, aggrefs);
 	return node;
 }

@@ -46,11 +46,20 @@ typedef struct MotChange
 	ForeignScanState *fss;
 	MotScan    *scan;
 	ExprState  *filter;
+	int			ncolumns;		/* assigned */
+	AttrNumber *columns;
+	Datum	   *new_values;
+	bool	   *new_isnull;
+	MotRowProgram *filter_program;
+	MotRowProgram *values_program;
+	bool		compiled_filter;	/* used in this execution */
+	bool		compiled_values;
 } MotChange;
 
 static void build_insert(MotStatement *st, MotChange *change, ModifyTable *plan);
 static void build_values(MotStatement *st, MotChange *change, ValuesScan *plan);
 static void build_direct(MotStatement *st, MotChange *change, ForeignScan *plan);
+static void build_values_program(MotStatement *st, MotChange *change, ForeignScan *plan, List *colnos);
 static TupleTableSlot *next_insert(MotStatement *st, MotChange *change);
 static TupleTableSlot *next_direct(MotStatement *st, MotChange *change);
 
@@ -156,6 +165,10 @@ build_direct(MotStatement *st, MotChange *change, ForeignScan *plan)
 	change->filter = ExecInitQual(MotPlanList(plan, MOT_LIST_FILTER), &fss->ss.ps);
 	change->counts = list_nth_int(plan->fdw_private, nprivate - 1) != 0;
 	change->row = fss->ss.ss_ScanTupleSlot;
+	if (change->filter != NULL)
+		change->filter_program = MotRowProgramMake(st, plan->scan.scanrelid, desc,
+												   MotPlanList(plan, MOT_LIST_FILTER), NIL,
+												   NULL, NULL, change->econtext);
 	if (change->operation == CMD_UPDATE)
 	{
 		int			ncolumns = list_nth_int(plan->fdw_private, nprivate - 2);
@@ -167,7 +180,36 @@ build_direct(MotStatement *st, MotChange *change, ForeignScan *plan)
 		change->project = ExecBuildUpdateProjection(MotPlanList(plan, MOT_LIST_VALUES), true,
 													colnos, desc, change->econtext, change->row,
 													&fss->ss.ps);
+		build_values_program(st, change, plan, colnos);
 	}
+}
+
+/* UPDATE's assignments, of rows that are locked and pass */
+static void
+build_values_program(MotStatement *st, MotChange *change, ForeignScan *plan, List *colnos)
+{
+	TupleDesc	desc = change->fss->ss.ps.scandesc;
+	List	   *outputs = NIL;
+	ListCell   *lc;
+	int			i = 0;
+
+	/* the server's projection makes dropped columns null */
+	for (i = 0; i < desc->natts; i++)
+		if (TupleDescAttr(desc, i)->attisdropped)
+			return;
+
+	i = 0;
+	change->ncolumns = list_length(colnos);
+	change->columns = palloc(change->ncolumns * sizeof(AttrNumber));
+	change->new_values = palloc0(change->ncolumns * sizeof(Datum));
+	change->new_isnull = palloc0(change->ncolumns * sizeof(bool));
+	foreach(lc, colnos)
+		change->columns[i++] = lfirst_int(lc);
+	foreach(lc, MotPlanList(plan, MOT_LIST_VALUES))
+		outputs = lappend(outputs, lfirst_node(TargetEntry, lc)->expr);
+	change->values_program = MotRowProgramMake(st, plan->scan.scanrelid, desc,
+											   NIL, outputs, change->new_values,
+											   change->new_isnull, change->econtext);
 }
 
 /* --------------------------------------------------------------- execution */
@@ -181,6 +223,7 @@ MotChangeStart(MotStatement *st)
 	change->rinfo->ri_RelationDesc = change->table->rel;
 	MotWriterAgain(change->writer, change->table->rel, estate->es_snapshot, estate->es_output_cid);
 	change->next = 0;
+	change->compiled_filter = change->compiled_values = false;
 	if (change->scan != NULL)
 	{
 		change->fss->ss.ss_currentRelation = change->table->rel;
@@ -288,6 +331,42 @@ next_insert(MotStatement *st, MotChange *change)
 	return NULL;
 }
 
+/* The new row of an UPDATE. */
+static TupleTableSlot *
+compute_update(MotChange *change)
+{
+	TupleTableSlot *row = change->row;
+	TupleDesc	desc = row->tts_tupleDescriptor;
+
+	if (!change->compiled_values)
+		return ExecProject(change->project);
+
+	/* what RETURNING had in it goes */
+	ExecClearTuple(row);
+	(void) MotRowProgramRun(change->values_program, change->scan->version);
+	MotRowDeform(desc, change->scan->version, desc->natts, row->tts_values, row->tts_isnull);
+	for (int i = 0; i < change->ncolumns; i++)
+	{
+		row->tts_values[change->columns[i] - 1] = change->new_values[i];
+		row->tts_isnull[change->columns[i] - 1] = change->new_isnull[i];
+	}
+	return ExecStoreVirtualTuple(row);
+}
+
+static inline bool
+passes(MotChange *change)
+{
+	if (change->compiled_filter)
+	{
+		MemoryContext oldcxt = MemoryContextSwitchTo(change->econtext->ecxt_per_tuple_memory);
+		bool		result = MotRowProgramRun(change->filter_program, change->scan->version);
+
+		MemoryContextSwitchTo(oldcxt);
+		return result;
+	}
+	return change->filter == NULL || ExecQual(change->filter, change->econtext);
+}
+
 static TupleTableSlot *
 next_direct(MotStatement *st, MotChange *change)
 {
@@ -297,6 +376,14 @@ next_direct(MotStatement *st, MotChange *change)
 	TupleTableSlot *slot = change->fss->ss.ss_ScanTupleSlot;
 	TupleTableSlot *result = slot;
 
+	if (!st->started)
+	{
+		st->started = true;
+		change->compiled_filter = change->filter_program != NULL &&
+			change->filter_program->function != NULL && MotRowProgramBegin(change->filter_program);
+		change->compiled_values = change->values_program != NULL &&
+			change->values_program->function != NULL && MotRowProgramBegin(change->values_program);
+	}
 	for (;;)
 	{
 		MemoryContext oldcxt;
@@ -312,9 +399,7 @@ next_direct(MotStatement *st, MotChange *change)
 		MotSlotShow(slot, scan->version);
 		MotRowToTid(scan->session, scan->row, &slot->tts_tid);
 		econtext->ecxt_scantuple = slot;
-		if (change->filter != NULL && !ExecQual(change->filter, econtext))
-			;
-		else
+		if (passes(change))
 		{
 			bool		locked;
 
@@ -322,7 +407,7 @@ next_direct(MotStatement *st, MotChange *change)
 			locked = MotScanLockRow(scan, econtext, change->filter);
 			if (locked && change->project != NULL)
 			{
-				result = ExecProject(change->project);
+				result = compute_update(change);
 				if (change->has_checks)
 				{
 					ResetPerTupleExprContext(estate);

@@ -161,12 +161,55 @@ is_whole_row(List *targetlist, Index varno, TupleDesc desc)
 }
 
 static TupleTableSlot *
+next_compiled(MotNode *node)
+{
+	MotScanNode *sn = (MotScanNode *) node;
+	MotScan    *scan = sn->scan;
+	ExprContext *econtext = node->econtext;
+	MemoryContext oldcxt = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
+	TupleTableSlot *slot = node->project != NULL ? node->project->pi_state.resultslot :
+	sn->fss->ss.ss_ScanTupleSlot;
+
+	ExecClearTuple(slot);
+	for (;;)
+	{
+		ResetExprContext(econtext);
+		if (!MotScanNext(scan, econtext))
+		{
+			ExecClearTuple(sn->fss->ss.ss_ScanTupleSlot);
+			slot = NULL;
+			break;
+		}
+		if (MotRowProgramRun(sn->program, scan->version))
+		{
+			if (node->project != NULL)
+				ExecStoreVirtualTuple(slot);
+			else
+				MotSlotShow(slot, scan->version);
+			break;
+		}
+		CHECK_FOR_INTERRUPTS();
+	}
+	MemoryContextSwitchTo(oldcxt);
+	return slot;
+}
+
+static TupleTableSlot *
 next_of_scan(MotNode *node)
 {
 	MotScanNode *sn = (MotScanNode *) node;
 	MotScan    *scan = sn->scan;
 	ExprContext *econtext = node->econtext;
 	TupleTableSlot *slot = sn->fss->ss.ss_ScanTupleSlot;
+
+	if (sn->first)
+	{
+		sn->first = false;
+		sn->compiled = sn->program != NULL && sn->program->function != NULL &&
+			MotRowProgramBegin(sn->program);
+	}
+	if (sn->compiled)
+		return next_compiled(node);
 
 	ResetExprContext(econtext);
 	for (;;)
@@ -194,7 +237,10 @@ next_of_scan(MotNode *node)
 static void
 restart_scan(MotNode *node)
 {
-	MotReScanForeignScan(((MotScanNode *) node)->fss);
+	MotScanNode *sn = (MotScanNode *) node;
+
+	sn->first = true;
+	MotReScanForeignScan(sn->fss);
 }
 
 static MotNode *
@@ -205,6 +251,7 @@ build_scan(MotStatement *st, ForeignScan *plan)
 	ForeignScanState *fss;
 
 	node->statement = st;
+	node->is_scan = true;
 	node->next = next_of_scan;
 	node->restart = restart_scan;
 	node->econtext = MotContextCreate(st);
@@ -214,12 +261,28 @@ build_scan(MotStatement *st, ForeignScan *plan)
 	sn->needs_tid = has_system_columns((Node *) plan->scan.plan.targetlist, NULL) ||
 		has_system_columns((Node *) plan->scan.plan.qual, NULL);
 
+	sn->targetlist = plan->scan.plan.targetlist;
+	sn->quals = plan->scan.plan.qual;
 	sn->scan = palloc0(sizeof(MotScan));
 	fss->fdw_state = sn->scan;
 	MotScanInit(sn->scan, fss);
 	node->qual = ExecInitQual(plan->scan.plan.qual, node->ps);
 	if (!is_whole_row(plan->scan.plan.targetlist, plan->scan.scanrelid, fss->ss.ps.scandesc))
 		MotNodeProject(node, (Plan *) plan);
+	if (!sn->needs_tid && (node->project != NULL || node->qual != NULL))
+	{
+		TupleTableSlot *slot = node->project != NULL ? node->project->pi_state.resultslot : NULL;
+		List	   *outputs = NIL;
+		ListCell   *lc;
+
+		if (slot != NULL)
+			foreach(lc, plan->scan.plan.targetlist)
+				outputs = lappend(outputs, lfirst_node(TargetEntry, lc)->expr);
+		sn->program = MotRowProgramMake(st, plan->scan.scanrelid, fss->ss.ps.scandesc,
+										plan->scan.plan.qual, outputs,
+										slot != NULL ? slot->tts_values : NULL,
+										slot != NULL ? slot->tts_isnull : NULL, node->econtext);
+	}
 	st->scans = lappend(st->scans, sn);
 	return node;
 }

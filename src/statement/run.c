@@ -61,6 +61,7 @@ void
 MotStatementInit(void)
 {
 	MotStatementTableInit();
+	MotCompiledInit();
 	MotStatementRunInit();
 	MotStatementStatInit();
 }
@@ -146,6 +147,8 @@ start_statement(MotStatement *st, QueryDesc *query, int eflags)
 		return false;
 	}
 	MotStatementEnter(st, query);
+	if (unlikely(!st->compile_tried) && mot_jit_above >= 0 && st->executions >= mot_jit_above)
+		MotStatementCompile(st);
 
 	if (ExecutorCheckPerms_hook != NULL || st->permitted != MotPermissionsTime)
 	{
@@ -245,6 +248,8 @@ run_statement(MotStatement *st, QueryDesc *query, ScanDirection direction,
 			{
 				MotScanNode *sn = (MotScanNode *) linitial(st->scans);
 
+				if (TTS_EMPTY(sn->fss->ss.ss_ScanTupleSlot))
+					MotSlotShow(sn->fss->ss.ss_ScanTupleSlot, sn->scan->version);
 				MotRowToTid(sn->scan->session, sn->scan->row,
 							&sn->fss->ss.ss_ScanTupleSlot->tts_tid);
 			}

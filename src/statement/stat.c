@@ -112,8 +112,8 @@ put_statement(MotStatement *st, void *arg)
 	values[3] = CStringGetTextDatum(shape.data);
 	values[4] = Int64GetDatum((int64) st->executions);
 	values[5] = Float8GetDatum(st->build_ms);
-	values[6] = Float8GetDatum(MotStatementCompileMs(st));
-	values[7] = Int64GetDatum((int64) MotStatementCodeBytes(st));
+	values[6] = Float8GetDatum(st->compile_ms);
+	values[7] = Int64GetDatum((int64) st->code_bytes);
 	values[8] = Int64GetDatum(st->cxt != NULL ? (int64) MemoryContextMemAllocated(st->cxt, true) : 0);
 	nulls[9] = st->why_not == NULL;
 	if (st->why_not != NULL)

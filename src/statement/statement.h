@@ -15,6 +15,7 @@
  *	node.c		reading: scans, nested loops, LIMIT, single rows, VALUES
  *	aggregate.c	aggregates without grouping
  *	change.c	INSERT, UPDATE and DELETE
+ *	compiled.c	what is evaluated for each row, as machine code
  *	run.c		the executor's hooks
  *	stat.c		what can be seen of it all
  *	jit.h		the seam to the compiler, a library of its own
@@ -39,6 +40,7 @@
 #include "executor/executor.h"
 #include "fdw/fdw.h"
 #include "nodes/plannodes.h"
+#include "statement/jit.h"
 
 typedef struct MotStatement MotStatement;
 typedef struct MotNode MotNode;
@@ -58,7 +60,23 @@ struct MotNode
 	ExprState  *qual;
 	MotNode    *outer;
 	MotNode    *inner;
+	bool		is_scan;		/* a MotScanNode */
 };
+
+/*
+ * What is evaluated for each row of one table; see compiled.c.  "function" is
+ * NULL if it is not compiled.
+ */
+typedef struct MotRowProgram
+{
+	MotRowFunction function;
+	MotRowContext context;
+	Datum	   *params;
+	bool	   *params_isnull;
+	ExprContext *econtext;		/* where parameters are */
+	MotRowCode *code;
+	MotRowRequest request;
+} MotRowProgram;
 
 /* A scan; its fdw_state is the wrapper's. */
 typedef struct MotScanNode
@@ -68,6 +86,11 @@ typedef struct MotScanNode
 	MotScan	   *scan;
 	struct MotTable *table;
 	bool		needs_tid;		/* expressions ask for ctid or tableoid */
+	MotRowProgram *program;		/* conditions and target list, or NULL */
+	bool		compiled;		/* it is used in this execution */
+	List	   *targetlist;
+	List	   *quals;
+	bool		first;			/* no row has been asked for since the restart */
 } MotScanNode;
 
 typedef enum MotStatementState
@@ -100,6 +123,11 @@ struct MotStatement
 	CmdType		operation;
 	double		build_ms;
 	const char *why_not_compiled;	/* tier 2 */
+	double		compile_ms;
+	size_t		code_bytes;
+	int			compiled;		/* row programs with machine code */
+	bool		compile_tried;
+	List	   *programs;		/* MotRowPrograms */
 
 	/* the program */
 	MemoryContext cxt;			/* all of it; NULL: there is none */
@@ -167,6 +195,25 @@ extern void MotChangeStart(MotStatement *st);
 extern void MotChangeRest(MotStatement *st);
 extern TupleTableSlot *MotChangeNext(MotStatement *st); /* RETURNING's next row */
 
+/* compiled.c */
+extern int	mot_jit_above;
+extern void MotCompiledInit(void);
+extern MotRowProgram *MotRowProgramMake(MotStatement *st, Index varno, TupleDesc desc, List *quals,
+										List *outputs, Datum *values, bool *isnull,
+										ExprContext *econtext);
+extern bool MotRowProgramBegin(MotRowProgram *program);
+extern void MotStatementCompile(MotStatement *st);
+extern void MotStatementRelease(MotStatement *st);
+extern char *MotStatementDump(MotStatement *st);
+
+/* does the row pass? */
+static inline bool
+MotRowProgramRun(MotRowProgram *program, const mot_version *version)
+{
+	return program->function((const char *) mot_version_data(version),
+							 mot_version_host_bits(version), &program->context);
+}
+
 /* run.c */
 extern void MotStatementRunInit(void);
 
@@ -177,19 +224,7 @@ extern void MotStatementStatInit(void);
 static inline int
 MotStatementTier(const MotStatement *st)
 {
-	return st->cxt == NULL ? 0 : 1;
-}
-
-static inline double
-MotStatementCompileMs(const MotStatement *st)
-{
-	return 0;
-}
-
-static inline size_t
-MotStatementCodeBytes(const MotStatement *st)
-{
-	return 0;
+	return st->cxt == NULL ? 0 : st->compiled > 0 ? 2 : 1;
 }
 
 #endif							/* MOT_STATEMENT_H */

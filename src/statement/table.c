@@ -279,6 +279,7 @@ MotStatementDiscard(MotStatement *st)
 		cache[place] = NULL;
 	if (st->state == MOT_STATEMENT_READY)
 		st->state = MOT_STATEMENT_COUNTING;
+	MotStatementRelease(st);
 	st->cxt = NULL;
 	st->estate = NULL;
 	st->root = NULL;

@@ -1,0 +1,265 @@
+/*-------------------------------------------------------------------------
+ *
+ * compiled.c
+ *	  Row programs: what a statement does with each row, as machine code once
+ *	  it has proved hot.
+ *
+ * A statement's nodes say what they evaluate for each row when the statement's
+ * program is made.  Nothing is done with that until the statement has been
+ * executed often; then the compiler's library is loaded, if there is one, and
+ * asked.  What it declines is evaluated by prepared expressions as before, and
+ * so is an execution whose parameters cannot be had beforehand without side
+ * effects or errors that the statement itself might not meet.
+ *
+ * The code belongs to the session, and goes with the program it is of.  If
+ * all code takes more than mot.jit_memory, nothing more is compiled until some
+ * of it has gone.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <unistd.h>
+
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "statement/statement.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+
+int			mot_jit_above = 1000;
+static int	jit_memory = 64 * 1024; /* kB */
+
+/* the library: not looked for, not there, or loaded */
+static enum
+{
+	LIBRARY_UNKNOWN, LIBRARY_MISSING, LIBRARY_LOADED
+}			library = LIBRARY_UNKNOWN;
+
+static MotJitProvider provider;
+
+void
+MotCompiledInit(void)
+{
+	DefineCustomIntVariable("mot.jit_above_executions",
+							"Executions without the executor after which a statement is compiled to machine code.",
+							"-1 never compiles.",
+							&mot_jit_above, 1000, -1, INT_MAX, PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("mot.jit_memory",
+							"Memory for the machine code of a session's statements.",
+							NULL,
+							&jit_memory, 64 * 1024, 0, MAX_KILOBYTES, PGC_USERSET, GUC_UNIT_KB, NULL, NULL, NULL);
+}
+
+/* -------------------------------------------------------------- requests */
+
+static bool
+collect_params(Node *node, List **params)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Param))
+	{
+		ListCell   *lc;
+
+		foreach(lc, *params)
+		{
+			Param	   *param = (Param *) lfirst(lc);
+
+			if (param->paramkind == ((Param *) node)->paramkind &&
+				param->paramid == ((Param *) node)->paramid)
+				return false;
+		}
+		*params = lappend(*params, node);
+		return false;
+	}
+	return expression_tree_walker(node, collect_params, params);
+}
+
+/*
+ * "values" and "isnull" are where the outputs go.  In the statement's memory.
+ */
+MotRowProgram *
+MotRowProgramMake(MotStatement *st, Index varno, TupleDesc desc, List *quals, List *outputs,
+				  Datum *values, bool *isnull, ExprContext *econtext)
+{
+	MotRowProgram *program = palloc0(sizeof(MotRowProgram));
+	MotRowRequest *request = &program->request;
+	int			nparams;
+
+	request->desc = desc;
+	request->varno = varno;
+	request->quals = quals;
+	request->outputs = outputs;
+	request->statement = st->text;
+	(void) collect_params((Node *) quals, &request->params);
+	(void) collect_params((Node *) outputs, &request->params);
+	nparams = list_length(request->params);
+	program->params = palloc0(Max(1, nparams) * sizeof(Datum));
+	program->params_isnull = palloc0(Max(1, nparams) * sizeof(bool));
+	program->context.params = program->params;
+	program->context.params_isnull = program->params_isnull;
+	program->context.values = values;
+	program->context.isnull = isnull;
+	program->econtext = econtext;
+	st->programs = lappend(st->programs, program);
+	return program;
+}
+
+/* -------------------------------------------------------------- compiling */
+
+static bool
+load_library(void)
+{
+	char		path[MAXPGPATH];
+
+	if (library != LIBRARY_UNKNOWN)
+		return library == LIBRARY_LOADED;
+	library = LIBRARY_MISSING;
+	snprintf(path, sizeof(path), "%s/mot_jit%s", pkglib_path, DLSUFFIX);
+	if (access(path, R_OK) != 0)
+		return false;
+	((MotJitProviderInit) load_external_function(MOT_JIT_LIBRARY, MOT_JIT_INIT_FUNCTION,
+												 true, NULL)) (&provider);
+	library = LIBRARY_LOADED;
+	return true;
+}
+
+/* The statement has been executed often. */
+void
+MotStatementCompile(MotStatement *st)
+{
+	MemoryContext oldcxt;
+	ListCell   *lc;
+
+	st->compile_tried = true;
+	st->why_not_compiled = NULL;
+	if (st->programs == NIL)
+	{
+		st->why_not_compiled = "nothing is computed from rows";
+		return;
+	}
+	if (!load_library())
+	{
+		st->why_not_compiled = "there is no compiler (mot_jit is not installed)";
+		return;
+	}
+
+	oldcxt = MemoryContextSwitchTo(st->cxt);
+	foreach(lc, st->programs)
+	{
+		MotRowProgram *program = (MotRowProgram *) lfirst(lc);
+		const char *why_not = NULL;
+
+		if (provider.bytes() / 1024 >= (size_t) jit_memory)
+		{
+			st->why_not_compiled = "there is enough code already (mot.jit_memory)";
+			break;
+		}
+		program->code = provider.compile(&program->request, &why_not);
+		if (program->code != NULL)
+		{
+			program->context.private = program->code->private;
+			program->function = program->code->function;
+			st->compile_ms += program->code->compile_ms;
+			st->code_bytes += program->code->code_bytes;
+			st->compiled++;
+		}
+		else if (st->why_not_compiled == NULL)
+			st->why_not_compiled = why_not != NULL ? why_not : "the compiler declined";
+	}
+	MemoryContextSwitchTo(oldcxt);
+}
+
+/* The statement's program goes. */
+void
+MotStatementRelease(MotStatement *st)
+{
+	ListCell   *lc;
+
+	foreach(lc, st->programs)
+	{
+		MotRowProgram *program = (MotRowProgram *) lfirst(lc);
+
+		if (program->code != NULL)
+			provider.release(program->code);
+		program->code = NULL;
+	}
+	st->programs = NIL;
+	st->compile_tried = false;
+	st->compiled = 0;
+	st->code_bytes = 0;
+	st->compile_ms = 0;
+	st->why_not_compiled = NULL;
+}
+
+/* The intermediate representation of what is compiled of a statement, or NULL. */
+char *
+MotStatementDump(MotStatement *st)
+{
+	StringInfoData buf;
+	ListCell   *lc;
+
+	if (st->compiled == 0)
+		return NULL;
+	initStringInfo(&buf);
+	foreach(lc, st->programs)
+	{
+		MotRowProgram *program = (MotRowProgram *) lfirst(lc);
+		char	   *text = program->code != NULL ? provider.dump(program->code) : NULL;
+
+		if (text != NULL)
+			appendStringInfoString(&buf, text);
+	}
+	return buf.data;
+}
+
+/* ------------------------------------------------------------- execution */
+
+/*
+ * Fetch the parameters.  False: not this time.  Called before the first row
+ * and whenever a join's parameters have changed.
+ */
+bool
+MotRowProgramBegin(MotRowProgram *program)
+{
+	ExprContext *econtext = program->econtext;
+	ParamListInfo params = econtext->ecxt_param_list_info;
+	ListCell   *lc;
+	int			i = 0;
+
+	foreach(lc, program->request.params)
+	{
+		Param	   *param = (Param *) lfirst(lc);
+
+		if (param->paramkind == PARAM_EXEC)
+		{
+			ParamExecData *prm = &econtext->ecxt_param_exec_vals[param->paramid];
+
+			if (unlikely(prm->execPlan != NULL))
+				return false;
+			program->params[i] = prm->value;
+			program->params_isnull[i] = prm->isnull;
+		}
+		else
+		{
+			ParamExternData *prm;
+			ParamExternData workspace;
+
+			if (param->paramkind != PARAM_EXTERN || params == NULL ||
+				param->paramid <= 0 || param->paramid > params->numParams)
+				return false;
+			if (params->paramFetch != NULL)
+				prm = params->paramFetch(params, param->paramid, true, &workspace);
+			else
+				prm = &params->params[param->paramid - 1];
+			if (prm == NULL || prm->ptype != param->paramtype)
+				return false;
+			program->params[i] = prm->value;
+			program->params_isnull[i] = prm->isnull;
+		}
+		i++;
+	}
+	return true;
+}
