@@ -1,6 +1,7 @@
 -- Statements without the executor: nothing but mot_stat_jit may show it.
 SET plan_cache_mode = force_generic_plan;
 SET mot.jit_prepare_above_executions = 0;
+SET mot.jit_above_executions = -1;
 SET enable_hashjoin = off;
 SET enable_mergejoin = off;
 SET enable_material = off;

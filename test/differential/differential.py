@@ -520,7 +520,7 @@ class Run:
     def count_tier(self):
         result = self.twins[2].run("SELECT tier, COALESCE(why_not, why_not_compiled, '') FROM mot_stat_jit"
                                    " WHERE query ^@ 'PREPARE p'")
-        for tier, why_not in result[2] or []:
+        for tier, why_not in result[2] if result[0] == 'ok' else []:
             # (of names and places there are many)
             self.tiers['tier %s %s' % (tier, why_not)] += 1
 
