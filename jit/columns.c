@@ -529,12 +529,12 @@ MotEmitColumns(MotEmit * emit, List *expressions)
 		return;
 	if (emit->walk == NULL)
 	{
-		int			last_of_quals;
-		int			last_of_outputs;
+		List	   *all = MotAggregateExpressions(emit->request);
+		int			last_of_all;
 
-		columns_of(emit, emit->request->quals, &last_of_quals);
-		columns_of(emit, emit->request->outputs, &last_of_outputs);
-		begin_columns(emit, Max(last_of_quals, last_of_outputs));
+		all = list_concat(list_concat(all, emit->request->quals), emit->request->outputs);
+		columns_of(emit, all, &last_of_all);
+		begin_columns(emit, last_of_all);
 	}
 	load_columns(emit, bms_prev_member(wanted, -1), wanted);
 }

@@ -7,6 +7,7 @@
  *	program.c	a whole row function: conditions, then outputs
  *	columns.c	columns of the row, straight from its bytes
  *	expr.c		expressions, node by node
+ *	aggregate.c	aggregates
  *	call.c		calls of functions by their C entries
  *	inline.c	functions that are a few machine instructions
  *	runtime.c	what compiled code calls: errors, comparisons of strings
@@ -87,6 +88,7 @@ typedef struct MotEmit
 	LLVMValueRef params_isnull;
 	LLVMValueRef values;
 	LLVMValueRef isnull;
+	LLVMValueRef states;
 
 	struct MotColumns *walk;	/* over the row (columns.c) */
 	MotValue   *columns;		/* by attribute number - 1, once loaded */
@@ -99,6 +101,7 @@ typedef struct MotEmit
 
 /* program.c */
 extern void MotEmitProgram(MotEmit *emit, const char *name);
+extern void MotEmitOutputs(MotEmit *emit, List *expressions, int first);
 extern void MotDecline(MotEmit *emit, const char *format,...) pg_attribute_printf(2, 3) pg_attribute_noreturn();
 
 /* small pieces (program.c) */
@@ -127,6 +130,12 @@ extern void MotEmitColumns(MotEmit *emit, List *expressions);
 
 /* expr.c */
 extern MotValue MotEmitExpr(MotEmit *emit, Expr *expr);
+
+extern LLVMValueRef MotIsTrue(MotEmit *emit, MotValue value);	/* and not null */
+
+/* aggregate.c */
+extern List *MotAggregateExpressions(const MotRowRequest *request);
+extern void MotEmitAggregates(MotEmit *emit);
 
 /* call.c */
 extern MotValue MotEmitFunction(MotEmit *emit, Expr *node, Oid funcid, Oid type, Oid collation, List *args);

@@ -113,8 +113,8 @@ bool_value(MotEmit * emit, bool value)
 }
 
 /* true, and not null */
-static LLVMValueRef
-is_true(MotEmit * emit, MotValue value)
+LLVMValueRef
+MotIsTrue(MotEmit * emit, MotValue value)
 {
 	if (value.isnull == NULL)
 		return value.value;
@@ -257,7 +257,7 @@ emit_and_or(MotEmit * emit, BoolExpr *expr)
 		if (last)
 		{
 			/* not ended: the last one, or null if one of the others was */
-			LLVMValueRef decided = is_and ? is_false(emit, value) : is_true(emit, value);
+			LLVMValueRef decided = is_and ? is_false(emit, value) : MotIsTrue(emit, value);
 
 			if (any_null)
 			{
@@ -269,7 +269,7 @@ emit_and_or(MotEmit * emit, BoolExpr *expr)
 			break;
 		}
 
-		ends = is_and ? is_false(emit, value) : is_true(emit, value);
+		ends = is_and ? is_false(emit, value) : MotIsTrue(emit, value);
 		any_null = MotEmitOr(emit, any_null, value.isnull);
 		next = MotEmitBlock(emit, is_and ? "and" : "or");
 		join_note(&join, bool_value(emit, !is_and));
@@ -294,7 +294,7 @@ emit_and_or_select(MotEmit * emit, BoolExpr *expr)
 	{
 		MotValue	value = MotEmitExpr(emit, lfirst(lc));
 
-		decided = MotEmitOr(emit, decided, is_and ? is_false(emit, value) : is_true(emit, value));
+		decided = MotEmitOr(emit, decided, is_and ? is_false(emit, value) : MotIsTrue(emit, value));
 		any_null = MotEmitOr(emit, any_null, value.isnull);
 	}
 	result.value = is_and ? LLVMBuildNot(b, decided, "") : decided;
@@ -350,10 +350,10 @@ emit_boolean_test(MotEmit * emit, BooleanTest *test)
 	switch (test->booltesttype)
 	{
 		case IS_TRUE:
-			result.value = is_true(emit, arg);
+			result.value = MotIsTrue(emit, arg);
 			break;
 		case IS_NOT_TRUE:
-			result.value = LLVMBuildNot(b, is_true(emit, arg), "");
+			result.value = LLVMBuildNot(b, MotIsTrue(emit, arg), "");
 			break;
 		case IS_FALSE:
 			result.value = is_false(emit, arg);
@@ -423,7 +423,7 @@ emit_case(MotEmit * emit, CaseExpr *expr)
 		condition = MotEmitExpr(emit, when->expr);
 		emit->case_value = outer;
 
-		LLVMBuildCondBr(b, is_true(emit, condition), then, otherwise);
+		LLVMBuildCondBr(b, MotIsTrue(emit, condition), then, otherwise);
 		LLVMPositionBuilderAtEnd(b, then);
 		join_from_here(&join, MotEmitExpr(emit, when->result));
 		LLVMPositionBuilderAtEnd(b, otherwise);
@@ -575,7 +575,7 @@ emit_nullif(MotEmit * emit, NullIfExpr *expr)
 	}
 	result = MotEmitCall(emit, (Expr *) expr, expr->opfuncid, BOOLOID, expr->inputcollid, known, 2);
 	join_note(&join, known[0]);
-	LLVMBuildCondBr(b, is_true(emit, result), equal, join.block);
+	LLVMBuildCondBr(b, MotIsTrue(emit, result), equal, join.block);
 
 	LLVMPositionBuilderAtEnd(b, equal);
 	join_from_here(&join, null_value(emit, kind));
@@ -650,7 +650,7 @@ emit_array_op(MotEmit * emit, ScalarArrayOpExpr *expr)
 		unknown = MotEmitOr(emit, unknown, result.isnull);
 		next = MotEmitBlock(emit, "element");
 		join_note(&join, bool_value(emit, expr->useOr));
-		LLVMBuildCondBr(b, expr->useOr ? is_true(emit, result) : is_false(emit, result), join.block, next);
+		LLVMBuildCondBr(b, expr->useOr ? MotIsTrue(emit, result) : is_false(emit, result), join.block, next);
 		LLVMPositionBuilderAtEnd(b, next);
 	}
 	if (some_null)

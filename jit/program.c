@@ -9,7 +9,7 @@
  *	entry:		room on the stack; members of the context
  *	then:		the columns that the conditions need, the conditions one by one,
  *				each leaving for "false" if it is not true
- *	then:		the other columns, the outputs, return true
+ *	then:		the other columns, the outputs, the aggregates, return true
  *
  *-------------------------------------------------------------------------
  */
@@ -49,7 +49,6 @@ MotEmitProgram(MotEmit * emit, const char *name)
 	LLVMBasicBlockRef start;
 	LLVMBasicBlockRef fail = NULL;
 	ListCell   *lc;
-	int			i = 0;
 
 	set_types(emit);
 	args[0] = emit->pointer;
@@ -73,6 +72,8 @@ MotEmitProgram(MotEmit * emit, const char *name)
 	emit->params_isnull = member(params_isnull);
 	emit->values = member(values);
 	emit->isnull = member(isnull);
+	if (request->aggregates != NIL)
+		emit->states = member(states);
 #undef member
 
 	LLVMPositionBuilderAtEnd(emit->builder, start);
@@ -82,27 +83,16 @@ MotEmitProgram(MotEmit * emit, const char *name)
 		fail = MotEmitBlock(emit, "fail");
 	foreach(lc, request->quals)
 	{
-		MotValue	qual = MotEmitExpr(emit, lfirst(lc));
+		LLVMValueRef is_true = MotIsTrue(emit, MotEmitExpr(emit, lfirst(lc)));
 		LLVMBasicBlockRef pass = MotEmitBlock(emit, "pass");
-		LLVMValueRef is_true = qual.value;
 
-		if (qual.isnull)
-			is_true = MotEmitAnd(emit, LLVMBuildNot(emit->builder, qual.isnull, ""), is_true);
 		LLVMBuildCondBr(emit->builder, is_true, pass, fail);
 		LLVMPositionBuilderAtEnd(emit->builder, pass);
 	}
 
-	MotEmitColumns(emit, request->outputs);
-	foreach(lc, request->outputs)
-	{
-		MotValue	output = MotEmitExpr(emit, lfirst(lc));
-
-		MotEmitStore(emit, MotToDatum(emit, output), emit->values,
-					 MotEmitConst(emit, emit->int64, i * sizeof(Datum)), sizeof(Datum));
-		MotEmitStore(emit, LLVMBuildZExt(emit->builder, MotIsNull(emit, output), emit->int8, ""),
-					 emit->isnull, MotEmitConst(emit, emit->int64, i), 1);
-		i++;
-	}
+	MotEmitColumns(emit, list_concat(MotAggregateExpressions(request), request->outputs));
+	MotEmitOutputs(emit, request->outputs, 0);
+	MotEmitAggregates(emit);
 	LLVMBuildRet(emit->builder, MotEmitConst(emit, emit->int8, 1));
 	if (fail)
 	{
@@ -112,6 +102,24 @@ MotEmitProgram(MotEmit * emit, const char *name)
 
 	LLVMPositionBuilderAtEnd(emit->builder, emit->entry);
 	LLVMBuildBr(emit->builder, start);
+}
+
+/* Expressions as outputs, from number "first" on. */
+void
+MotEmitOutputs(MotEmit * emit, List *expressions, int first)
+{
+	ListCell   *lc;
+
+	foreach(lc, expressions)
+	{
+		MotValue	output = MotEmitExpr(emit, lfirst(lc));
+		int64		i = first + foreach_current_index(lc);
+
+		MotEmitStore(emit, MotToDatum(emit, output), emit->values,
+					 MotEmitConst(emit, emit->int64, i * sizeof(Datum)), sizeof(Datum));
+		MotEmitStore(emit, LLVMBuildZExt(emit->builder, MotIsNull(emit, output), emit->int8, ""),
+					 emit->isnull, MotEmitConst(emit, emit->int64, i), 1);
+	}
 }
 
 /* Give up, for a reason that the user may read. */

@@ -19,8 +19,46 @@
 #define MOT_JIT_H
 
 #include "access/tupdesc.h"
-#include "nodes/pg_list.h"
+#include "nodes/primnodes.h"
 #include "relation/rowcodec.h"
+
+/*
+ * The state of an aggregate that compiled code advances by itself.  Of SUM_WIDE
+ * the sum has 128 bits ("value" its lower half) and "count" says of how many;
+ * all others keep to "value" and "isnull", as transition functions have them.
+ */
+typedef struct MotRowState
+{
+	Datum		value;
+	int64		high;
+	int64		count;
+	bool		isnull;
+} MotRowState;
+
+typedef enum MotRowAggregateKind
+{
+	MOT_AGGREGATE_CALL,			/* of the caller's transition */
+	MOT_AGGREGATE_COUNT,		/* of rows, or of an argument's values */
+	MOT_AGGREGATE_SUM,			/* of int2 or int4, in 64 bits */
+	MOT_AGGREGATE_SUM_WIDE,		/* of integers, and their number */
+	MOT_AGGREGATE_SUM_FLOAT,	/* of float4 in float4, of float8 in float8 */
+	MOT_AGGREGATE_MIN,			/* of integers, dates, times, floats */
+	MOT_AGGREGATE_MAX
+} MotRowAggregateKind;
+
+/*
+ * CALL: its arguments become outputs "first_value" and so on, then
+ * "call(arg)" is called.
+ */
+typedef struct MotRowAggregate
+{
+	MotRowAggregateKind kind;
+	List	   *args;			/* expressions */
+	Expr	   *filter;			/* NULL: none */
+	int			first_value;
+	void		(*call) (void *arg);
+	void	   *arg;
+} MotRowAggregate;
 
 /*
  * What a row function works with.  Parameters have the numbers of the request.
@@ -32,6 +70,7 @@ typedef struct MotRowContext
 	const bool *params_isnull;
 	Datum	   *values;			/* outputs, one for each of the request's */
 	bool	   *isnull;
+	MotRowState *states;		/* one for each of its aggregates */
 	void	   *private;		/* of the compiler's */
 } MotRowContext;
 
@@ -59,6 +98,7 @@ typedef struct MotRowRequest
 	Index		varno;
 	List	   *quals;			/* implicitly and-ed; only true passes */
 	List	   *outputs;		/* expressions */
+	List	   *aggregates;		/* MotRowAggregates, advanced in this order */
 	List	   *params;			/* Params */
 	const char *statement;		/* its text, for mot_jit_dump; may be NULL */
 } MotRowRequest;
