@@ -9,6 +9,10 @@
  * their functions ask their caller for a memory context and nothing else, so
  * that an AggState with little in it is enough.
  *
+ * When the rows are a scan's and the statement is compiled, the row program
+ * advances the aggregates: by itself those whose transition is an addition or
+ * a comparison, the others by calling back.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -30,6 +34,7 @@
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/numeric.h"
 #include "utils/syscache.h"
 
 typedef enum TransitionKind
@@ -39,9 +44,13 @@ typedef enum TransitionKind
 	TRANSITION_SUM				/* sum of int2 or int4 */
 } TransitionKind;
 
+typedef struct AggregateNode AggregateNode;
+
 typedef struct Transition
 {
+	AggregateNode *agg;
 	TransitionKind kind;
+	MotRowAggregateKind compiled_kind;
 	int			nargs;
 	int			first_input;
 	ExprState  *filter;
@@ -65,6 +74,8 @@ typedef struct Final
 {
 	int			transition;
 	bool		call;
+	bool		average;		/* of MOT_AGGREGATE_SUM_WIDE; otherwise the
+								 * sum */
 	FmgrInfo	finfo;
 	int			nargs;
 	Oid			collation;
@@ -72,7 +83,7 @@ typedef struct Final
 	int16		len;
 } Final;
 
-typedef struct AggregateNode
+struct AggregateNode
 {
 	MotNode		node;
 	bool		done;
@@ -89,7 +100,9 @@ typedef struct AggregateNode
 	MotRowProgram *program;		/* the scan's conditions, all arguments */
 	Datum	   *inputs;
 	bool	   *inputs_null;
-} AggregateNode;
+	MotRowState *states;
+	bool		compiled;		/* it has been run in this execution */
+};
 
 static bool
 collect_aggrefs(Node *node, List **aggrefs)
@@ -259,24 +272,48 @@ advance(AggregateNode *agg, Transition *t)
 	}
 }
 
-/* The same with arguments that a row program has evaluated. */
+/* A transition whose arguments a row program has evaluated. */
 static void
-advance_compiled(AggregateNode *agg, Transition *t)
+advance_compiled(void *arg)
 {
-	Datum	   *values = &agg->inputs[t->first_input];
-	bool	   *nulls = &agg->inputs_null[t->first_input];
+	Transition *t = (Transition *) arg;
+	AggregateNode *agg = t->agg;
 
-	if (t->kind == TRANSITION_CALL)
+	for (int i = 0; i < t->nargs; i++)
 	{
-		for (int i = 0; i < t->nargs; i++)
-		{
-			t->fcinfo->args[i + 1].value = values[i];
-			t->fcinfo->args[i + 1].isnull = nulls[i];
-		}
-		call_transition(agg, t);
+		t->fcinfo->args[i + 1].value = agg->inputs[t->first_input + i];
+		t->fcinfo->args[i + 1].isnull = agg->inputs_null[t->first_input + i];
 	}
-	else if (t->nargs == 0 || !nulls[0])
-		add(t, values[0]);
+	call_transition(agg, t);
+}
+
+static void
+begin_states(AggregateNode *agg)
+{
+	for (int i = 0; i < agg->ntransitions; i++)
+	{
+		Transition *t = &agg->transitions[i];
+		MotRowState *state = &agg->states[i];
+
+		memset(state, 0, sizeof(MotRowState));
+		state->isnull = t->isnull;
+		if (t->compiled_kind == MOT_AGGREGATE_COUNT)
+			state->value = t->value;
+	}
+}
+
+static void
+end_states(AggregateNode *agg)
+{
+	for (int i = 0; i < agg->ntransitions; i++)
+	{
+		Transition *t = &agg->transitions[i];
+
+		if (t->compiled_kind == MOT_AGGREGATE_CALL || t->compiled_kind == MOT_AGGREGATE_SUM_WIDE)
+			continue;
+		t->value = agg->states[i].value;
+		t->isnull = t->none = agg->states[i].isnull;
+	}
 }
 
 /* All rows from below, compiled.  False: not this time. */
@@ -289,18 +326,18 @@ aggregate_compiled(AggregateNode *agg)
 
 	if (program->function == NULL || !MotRowProgramBegin(program))
 		return false;
+	begin_states(agg);
 	oldcxt = MemoryContextSwitchTo(agg->input->ecxt_per_tuple_memory);
 	for (;;)
 	{
 		ResetExprContext(agg->input);
 		if (!MotScanNext(scan, program->econtext))
 			break;
-		if (MotRowProgramRun(program, scan->version))
-			for (int i = 0; i < agg->ntransitions; i++)
-				advance_compiled(agg, &agg->transitions[i]);
+		(void) MotRowProgramRun(program, scan->version);
 		CHECK_FOR_INTERRUPTS();
 	}
 	MemoryContextSwitchTo(oldcxt);
+	end_states(agg);
 	return true;
 }
 
@@ -325,13 +362,51 @@ aggregate_rows(AggregateNode *agg)
 	}
 }
 
+/* As int128_to_numericvar and its like, which are the server's own. */
+static Datum
+wide_to_numeric(const MotRowState *state)
+{
+	int64		low = DatumGetInt64(state->value);
+	Datum		base;
+	Datum		upper;
+	Datum		lower;
+
+	if (likely(state->high == low >> 63))
+		return NumericGetDatum(int64_to_numeric(low));
+
+	/* (high * 2^32 + upper half of low) * 2^32 + lower half of low */
+	base = NumericGetDatum(int64_to_numeric(INT64CONST(1) << 32));
+	upper = NumericGetDatum(int64_to_numeric((int64) ((uint64) low >> 32)));
+	lower = NumericGetDatum(int64_to_numeric((int64) ((uint64) low & PG_UINT32_MAX)));
+	upper = DirectFunctionCall2(numeric_add, upper,
+								DirectFunctionCall2(numeric_mul, base,
+													NumericGetDatum(int64_to_numeric(state->high))));
+	return DirectFunctionCall2(numeric_add, lower, DirectFunctionCall2(numeric_mul, base, upper));
+}
+
+/* As numeric_poly_sum, numeric_poly_avg and int8_avg. */
+static Datum
+finish_wide(const MotRowState *state, bool average, bool *isnull)
+{
+	*isnull = state->count == 0;
+	if (*isnull)
+		return (Datum) 0;
+	if (!average)
+		return wide_to_numeric(state);
+	return DirectFunctionCall2(numeric_div, wide_to_numeric(state),
+							   NumericGetDatum(int64_to_numeric(state->count)));
+}
+
 static Datum
 finish(AggregateNode *agg, Final *f, bool *isnull)
 {
 	Transition *t = &agg->transitions[f->transition];
+
 	LOCAL_FCINFO(fcinfo, FUNC_MAX_ARGS);
 	Datum		result;
 
+	if (agg->compiled && t->compiled_kind == MOT_AGGREGATE_SUM_WIDE)
+		return finish_wide(&agg->states[f->transition], f->average, isnull);
 	if (!f->call)
 	{
 		*isnull = t->isnull;
@@ -376,7 +451,8 @@ next_of_aggregate(MotNode *node)
 		}
 	}
 
-	if (agg->program == NULL || !aggregate_compiled(agg))
+	agg->compiled = agg->program != NULL && aggregate_compiled(agg);
+	if (!agg->compiled)
 		aggregate_rows(agg);
 
 	ResetExprContext(node->econtext);
@@ -421,6 +497,54 @@ function_owner(Oid funcid)
 	owner = ((Form_pg_proc) GETSTRUCT(tuple))->proowner;
 	ReleaseSysCache(tuple);
 	return owner;
+}
+
+/* What of a transition a row program can do by itself. */
+static MotRowAggregateKind
+compiled_kind(Oid transfn)
+{
+	switch (transfn)
+	{
+		case F_INT8INC:
+		case F_INT8INC_ANY:
+			return MOT_AGGREGATE_COUNT;
+		case F_INT2_SUM:
+		case F_INT4_SUM:
+			return MOT_AGGREGATE_SUM;
+		case F_INT2_AVG_ACCUM:
+		case F_INT4_AVG_ACCUM:
+		case F_INT8_AVG_ACCUM:
+			return MOT_AGGREGATE_SUM_WIDE;
+		case F_FLOAT4PL:
+		case F_FLOAT8PL:
+			return MOT_AGGREGATE_SUM_FLOAT;
+		case F_INT2LARGER:
+		case F_INT4LARGER:
+		case F_INT8LARGER:
+		case F_OIDLARGER:
+		case F_FLOAT4LARGER:
+		case F_FLOAT8LARGER:
+		case F_DATE_LARGER:
+		case F_TIME_LARGER:
+		case F_TIMESTAMP_LARGER:
+		case F_TIMESTAMPTZ_LARGER:
+		case F_CASHLARGER:
+			return MOT_AGGREGATE_MAX;
+		case F_INT2SMALLER:
+		case F_INT4SMALLER:
+		case F_INT8SMALLER:
+		case F_OIDSMALLER:
+		case F_FLOAT4SMALLER:
+		case F_FLOAT8SMALLER:
+		case F_DATE_SMALLER:
+		case F_TIME_SMALLER:
+		case F_TIMESTAMP_SMALLER:
+		case F_TIMESTAMPTZ_SMALLER:
+		case F_CASHSMALLER:
+			return MOT_AGGREGATE_MIN;
+		default:
+			return MOT_AGGREGATE_CALL;
+	}
 }
 
 static void
@@ -473,6 +597,8 @@ build_transition(AggregateNode *agg, Transition *t, Aggref *aggref, Form_pg_aggr
 		default:
 			t->kind = TRANSITION_CALL;
 	}
+	t->agg = agg;
+	t->compiled_kind = compiled_kind(form->aggtransfn);
 }
 
 static void
@@ -488,6 +614,19 @@ build_final(AggregateNode *agg, Final *f, Aggref *aggref, Form_pg_aggregate form
 		check_permission(form->aggfinalfn, function_owner(aggref->aggfnoid));
 		fmgr_info(form->aggfinalfn, &f->finfo);
 	}
+	switch (form->aggfinalfn)
+	{
+		case F_NUMERIC_POLY_SUM:
+			f->average = false;
+			break;
+		case F_NUMERIC_POLY_AVG:
+		case F_INT8_AVG:
+			f->average = true;
+			break;
+		default:
+			if (agg->transitions[f->transition].compiled_kind == MOT_AGGREGATE_SUM_WIDE)
+				agg->transitions[f->transition].compiled_kind = MOT_AGGREGATE_CALL;
+	}
 }
 
 /* The scan's columns in the place of references to its output. */
@@ -502,50 +641,50 @@ resolve_outer(Node *node, void *context)
 	return expression_tree_mutator(node, resolve_outer, context);
 }
 
-/*
- * A row program for the rows of a scan, if arguments may be evaluated all at
- * once: with FILTER some would not be, and if a transition can fail, it has to
- * be in its turn.
- */
+/* A row program that has the scan's conditions and advances the aggregates. */
 static void
 build_program(MotStatement *st, AggregateNode *agg, List *aggrefs)
 {
 	MotScanNode *sn = (MotScanNode *) agg->node.outer;
-	List	   *outputs = NIL;
+	List	   *aggregates = NIL;
+	int			ninputs = 0;
 	ListCell   *lc,
 			   *lc2;
 
 	if (!agg->node.outer->is_scan || sn->needs_tid)
 		return;
-	foreach(lc, aggrefs)
-	{
-		Aggref	   *aggref = lfirst_node(Aggref, lc);
-		Oid			type = aggref->aggtranstype;
-
-		if (aggref->aggfilter != NULL ||
-			(list_length(aggrefs) > 1 &&
-			 (type == FLOAT4OID || type == FLOAT8OID || type == FLOAT8ARRAYOID)))
-			return;
-	}
 	for (int i = 0; i < agg->ntransitions; i++)
+	{
+		MotRowAggregate *aggregate = palloc0(sizeof(MotRowAggregate));
+
 		foreach(lc, aggrefs)
 		{
 			Aggref	   *aggref = lfirst_node(Aggref, lc);
 
 			if (aggref->aggtransno != i)
 				continue;
-			agg->transitions[i].first_input = list_length(outputs);
 			foreach(lc2, aggref->args)
-				outputs = lappend(outputs, resolve_outer((Node *) lfirst_node(TargetEntry, lc2)->expr,
-														 sn->targetlist));
+				aggregate->args = lappend(aggregate->args,
+										  resolve_outer((Node *) lfirst_node(TargetEntry, lc2)->expr,
+														sn->targetlist));
+			aggregate->filter = (Expr *) resolve_outer((Node *) aggref->aggfilter, sn->targetlist);
 			break;
 		}
+		aggregate->kind = agg->transitions[i].compiled_kind;
+		aggregate->call = advance_compiled;
+		aggregate->arg = &agg->transitions[i];
+		aggregate->first_value = agg->transitions[i].first_input = ninputs;
+		ninputs += list_length(aggregate->args);
+		aggregates = lappend(aggregates, aggregate);
+	}
 	agg->scan = sn;
-	agg->inputs = palloc0((list_length(outputs) + 1) * sizeof(Datum));
-	agg->inputs_null = palloc0((list_length(outputs) + 1) * sizeof(bool));
+	agg->inputs = palloc0((ninputs + 1) * sizeof(Datum));
+	agg->inputs_null = palloc0((ninputs + 1) * sizeof(bool));
+	agg->states = palloc0((agg->ntransitions + 1) * sizeof(MotRowState));
 	agg->program = MotRowProgramMake(st, ((Scan *) sn->fss->ss.ps.plan)->scanrelid,
-									 sn->fss->ss.ps.scandesc, sn->quals, outputs,
+									 sn->fss->ss.ps.scandesc, sn->quals, NIL, aggregates,
 									 agg->inputs, agg->inputs_null, sn->node.econtext);
+	agg->program->context.states = agg->states;
 
 	/* (the scan does nothing by itself then) */
 	st->programs = list_delete_ptr(st->programs, sn->program);

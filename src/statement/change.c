@@ -168,7 +168,7 @@ build_direct(MotStatement *st, MotChange *change, ForeignScan *plan)
 	if (change->filter != NULL)
 		change->filter_program = MotRowProgramMake(st, plan->scan.scanrelid, desc,
 												   MotPlanList(plan, MOT_LIST_FILTER), NIL,
-												   NULL, NULL, change->econtext);
+												   NIL, NULL, NULL, change->econtext);
 	if (change->operation == CMD_UPDATE)
 	{
 		int			ncolumns = list_nth_int(plan->fdw_private, nprivate - 2);
@@ -208,7 +208,7 @@ build_values_program(MotStatement *st, MotChange *change, ForeignScan *plan, Lis
 	foreach(lc, MotPlanList(plan, MOT_LIST_VALUES))
 		outputs = lappend(outputs, lfirst_node(TargetEntry, lc)->expr);
 	change->values_program = MotRowProgramMake(st, plan->scan.scanrelid, desc,
-											   NIL, outputs, change->new_values,
+											   NIL, outputs, NIL, change->new_values,
 											   change->new_isnull, change->econtext);
 }
 

@@ -82,19 +82,28 @@ collect_params(Node *node, List **params)
  */
 MotRowProgram *
 MotRowProgramMake(MotStatement *st, Index varno, TupleDesc desc, List *quals, List *outputs,
-				  Datum *values, bool *isnull, ExprContext *econtext)
+				  List *aggregates, Datum *values, bool *isnull, ExprContext *econtext)
 {
 	MotRowProgram *program = palloc0(sizeof(MotRowProgram));
 	MotRowRequest *request = &program->request;
+	ListCell   *lc;
 	int			nparams;
 
 	request->desc = desc;
 	request->varno = varno;
 	request->quals = quals;
 	request->outputs = outputs;
+	request->aggregates = aggregates;
 	request->statement = st->text;
 	(void) collect_params((Node *) quals, &request->params);
 	(void) collect_params((Node *) outputs, &request->params);
+	foreach(lc, aggregates)
+	{
+		MotRowAggregate *aggregate = (MotRowAggregate *) lfirst(lc);
+
+		(void) collect_params((Node *) aggregate->args, &request->params);
+		(void) collect_params((Node *) aggregate->filter, &request->params);
+	}
 	nparams = list_length(request->params);
 	program->params = palloc0(Max(1, nparams) * sizeof(Datum));
 	program->params_isnull = palloc0(Max(1, nparams) * sizeof(bool));
@@ -209,7 +218,7 @@ MotStatementDump(MotStatement *st)
 		MotRowProgram *program = (MotRowProgram *) lfirst(lc);
 		char	   *text = program->code != NULL ? provider.dump(program->code) : NULL;
 
-		if (text != NULL)
+		if (text !=NULL)
 			appendStringInfoString(&buf, text);
 	}
 	return buf.data;

@@ -116,7 +116,7 @@ MotScanStateCreate(MotStatement *st, ForeignScan *plan, ExprContext *econtext)
 {
 	MotTable   *table = MotStatementTable(st, plan->scan.scanrelid);
 	ForeignScanState *fss = (ForeignScanState *)
-		MotParentCreate(st, T_ForeignScanState, sizeof(ForeignScanState), (Plan *) plan, econtext);
+	MotParentCreate(st, T_ForeignScanState, sizeof(ForeignScanState), (Plan *) plan, econtext);
 	TupleDesc	desc = CreateTupleDescCopyConstr(RelationGetDescr(table->rel));
 
 	fss->ss.ss_currentRelation = table->rel;
@@ -279,7 +279,7 @@ build_scan(MotStatement *st, ForeignScan *plan)
 			foreach(lc, plan->scan.plan.targetlist)
 				outputs = lappend(outputs, lfirst_node(TargetEntry, lc)->expr);
 		sn->program = MotRowProgramMake(st, plan->scan.scanrelid, fss->ss.ps.scandesc,
-										plan->scan.plan.qual, outputs,
+										plan->scan.plan.qual, outputs, NIL,
 										slot != NULL ? slot->tts_values : NULL,
 										slot != NULL ? slot->tts_isnull : NULL, node->econtext);
 	}

@@ -53,7 +53,7 @@ struct MotNode
 {
 	MotStatement *statement;
 	TupleTableSlot *(*next) (MotNode *node);
-	void		(*restart) (MotNode *node);	/* parameters may have changed */
+	void		(*restart) (MotNode *node); /* parameters may have changed */
 	PlanState  *ps;				/* what expressions take for their node */
 	ExprContext *econtext;
 	ProjectionInfo *project;	/* NULL: rows are handed on as they are */
@@ -83,7 +83,7 @@ typedef struct MotScanNode
 {
 	MotNode		node;
 	ForeignScanState *fss;
-	MotScan	   *scan;
+	MotScan    *scan;
 	struct MotTable *table;
 	bool		needs_tid;		/* expressions ask for ctid or tableoid */
 	MotRowProgram *program;		/* conditions and target list, or NULL */
@@ -168,7 +168,8 @@ extern void MotStatementEnter(MotStatement *st, QueryDesc *query);
 extern void MotStatementLeave(MotStatement *st);
 extern void MotStatementDiscard(MotStatement *st);
 extern void MotStatementEach(void (*visit) (MotStatement *st, void *arg), void *arg);
-extern uint64 MotPermissionsTime;	/* goes up when somebody's may have changed */
+extern uint64 MotPermissionsTime;	/* goes up when somebody's may have
+									 * changed */
 
 /* shape.c */
 extern const char *MotWhyNot(const PlannedStmt *plan);
@@ -199,8 +200,8 @@ extern TupleTableSlot *MotChangeNext(MotStatement *st); /* RETURNING's next row 
 extern int	mot_jit_above;
 extern void MotCompiledInit(void);
 extern MotRowProgram *MotRowProgramMake(MotStatement *st, Index varno, TupleDesc desc, List *quals,
-										List *outputs, Datum *values, bool *isnull,
-										ExprContext *econtext);
+										List *outputs, List *aggregates, Datum *values,
+										bool *isnull, ExprContext *econtext);
 extern bool MotRowProgramBegin(MotRowProgram *program);
 extern void MotStatementCompile(MotStatement *st);
 extern void MotStatementRelease(MotStatement *st);
