@@ -176,16 +176,23 @@ bench_json()
 }
 
 # cluster_cpu NAME: seconds of processor time all processes of a running
-# cluster have taken so far; those that have ended count with the postmaster
+# cluster have taken so far.  Those that have ended count with the postmaster;
+# one that ends while we look counts with nobody, and then we look again.
 cluster_cpu()
 {
-	local postmaster
+	local postmaster children ticks=
 	postmaster=$(head -1 "$SANDBOX/$1/postmaster.pid")
-	{
-		awk '{print $14 + $15 + $16 + $17}' "/proc/$postmaster/stat"
-		# shellcheck disable=SC2046
-		cat $(pgrep -P "$postmaster" | sed 's|.*|/proc/&/stat|') 2>/dev/null | awk '{print $14 + $15}'
-	} | awk -v hz="$(getconf CLK_TCK)" '{t += $1} END {print t / hz}'
+	until [ -n "$ticks" ]; do
+		children=$(pgrep -P "$postmaster")
+		ticks=$(
+			awk '{print $14 + $15 + $16 + $17}' "/proc/$postmaster/stat"
+			for pid in $children; do
+				awk '{print $14 + $15}' "/proc/$pid/stat" 2>/dev/null || true
+			done
+		)
+		[ "$children" = "$(pgrep -P "$postmaster")" ] || ticks=
+	done
+	awk -v hz="$(getconf CLK_TCK)" '{t += $1} END {print t / hz}' <<<"$ticks"
 }
 
 # make_unlogged DB: heap tables that write no log, as an ordinary user would
