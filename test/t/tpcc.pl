@@ -24,6 +24,12 @@ my @size = map { ('-D', "$_=$size{$_}") } sort keys %size;
 # which tables are heap tables
 my %databases = (mot => '', mixed => 'history|orders', halves => 'stock|customer|new_order|warehouse');
 
+# statements compile at once, after some executions as by default, and never
+my %settings = (
+	mot => '',
+	mixed => 'ALTER DATABASE mixed SET mot.jit_prepare_above_executions = 0; ALTER DATABASE mixed SET mot.jit_above_executions = 5;',
+	halves => 'ALTER DATABASE halves SET mot.jit = off;');
+
 my $node = PostgreSQL::Test::Cluster->new('tpcc');
 $node->init;
 $node->append_conf(
@@ -56,7 +62,7 @@ for my $db (sort keys %databases)
 	my $schema = slurp_file("$sql/schema.sql");
 	$schema =~ s/^(CREATE TABLE (?:$databases{$db}) .*?^\));/$1 USING heap;/gms if $databases{$db};
 	$node->safe_psql('postgres', "CREATE DATABASE $db");
-	$node->safe_psql($db, "CREATE EXTENSION mot; SET mot.default_engine = 'mot'; $schema");
+	$node->safe_psql($db, "CREATE EXTENSION mot; $settings{$db} SET mot.default_engine = 'mot'; $schema");
 	is($node->safe_psql($db, q{SELECT string_agg(relname, '|' ORDER BY relname) FROM pg_class
 		WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace}),
 		join('|', sort split(/\|/, $databases{$db})), "heap tables of $db");
