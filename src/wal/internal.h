@@ -143,8 +143,19 @@ extern void MotRmgrInit(void);
 extern void MotReadLog(XLogRecPtr from, XLogRecPtr to, TimeLineID tli,
 					   void (*visit) (void *arg, XLogReaderState *record), void *arg);
 
+/* Is the segment with that position in this server's pg_wal? */
+extern bool MotLogIsHere(XLogRecPtr at, TimeLineID tli);
+
 /* Is there no record between "end" (of one) and "to"?  Nothing but the header of a page, at most. */
 extern bool MotLogReaches(XLogRecPtr end, XLogRecPtr to);
+
+/* ------------------------------------------------------------------ trail.c */
+extern void MotTrailBegin(XLogRecPtr from);
+extern void MotTrailLoaded(void);
+extern void MotTrailNote(XLogReaderState *record);
+extern bool MotTrailRead(XLogRecPtr from, XLogRecPtr to,
+						 void (*visit) (void *arg, XLogReaderState *record), void *arg);
+extern void MotTrailRemove(XLogRecPtr keep_from);
 
 /* ------------------------------------------------------------------ state.c */
 extern bool mot_ignore_damaged;

@@ -21,6 +21,7 @@
 #include "postgres.h"
 
 #include "access/xlog.h"
+#include "access/xlog_internal.h"
 #include "access/xlogrecovery.h"
 #include "compat/compat.h"
 #include "miscadmin.h"
@@ -178,8 +179,10 @@ load_newest(MotManifest *m, const char *directory, XLogRecPtr upto, TimeLineID t
 
 	strlcpy(loaded_directory, directory, MAXPGPATH);
 	MOT_FAULT("load-log");
+	MotTrailBegin(m->lsn);
 	if (log_follows && upto > m->lsn)
 		read_log(m, upto, tli);
+	MotTrailLoaded();
 	if (!AmStartupProcess() && !RecoveryInProgress())
 		MotLoadCheckEnd(upto);
 
@@ -604,7 +607,10 @@ read_log(MotManifest *m, XLogRecPtr upto, TimeLineID tli)
 
 	PG_TRY();
 	{
-		MotReadLog(m->lsn, upto, tli, replay_one, NULL);
+		/* in a backup of a standby: trail.c */
+		if (!AmStartupProcess() || !ArchiveRecoveryRequested || MotLogIsHere(m->lsn, tli) ||
+			!MotTrailRead(m->lsn, upto, replay_one, NULL))
+			MotReadLog(m->lsn, upto, tli, replay_one, NULL);
 	}
 	PG_CATCH();
 	{

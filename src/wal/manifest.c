@@ -237,6 +237,7 @@ MotManifestRemoveOthers(XLogRecPtr keep_from)
 	}
 	if (dir != NULL)
 		FreeDir(dir);
+	MotTrailRemove(RecoveryInProgress() ? keep_from : PG_UINT64_MAX);
 }
 
 /* ------------------------------------------------------------- open marker */

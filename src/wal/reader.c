@@ -255,6 +255,25 @@ open_segment(LogFile *log, XLogSegNo segno)
 			 errhint(LOG_HINT)));
 }
 
+bool
+MotLogIsHere(XLogRecPtr at, TimeLineID tli)
+{
+	ListCell   *lc;
+	XLogSegNo	segno;
+
+	XLByteToSeg(at, segno, wal_segment_size);
+	foreach(lc, history_of(tli))
+	{
+		TimeLineHistoryEntry *entry = lfirst(lc);
+		char		path[MAXPGPATH];
+
+		XLogFilePath(path, entry->tli, segno, wal_segment_size);
+		if (access(path, F_OK) == 0)
+			return true;
+	}
+	return false;
+}
+
 static int
 open_file(const char *path)
 {

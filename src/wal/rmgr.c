@@ -140,6 +140,7 @@ MotReplayRecord(XLogReaderState *record)
 
 	if ((XLogRecGetInfo(record) & MOT_XLOG_KIND) == MOT_XLOG_START && AmStartupProcess())
 		log_goes_on();
+	MotTrailNote(record);
 
 	LWLockAcquire(MotApplyLock, LW_EXCLUSIVE);
 	replay(record);
@@ -173,7 +174,10 @@ log_goes_on(void)
 		MotStateSetComplete(false);
 	}
 	else if (ArchiveRecoveryRequested)
-		(void) MotCheckpointWrite(false, false);
+	{
+		MotTrailBegin(MotCheckpointWrite(false, false));
+		MotTrailLoaded();
+	}
 }
 
 static void
