@@ -2,8 +2,8 @@
  *
  * checkpoint.h
  *	  Between state.c and the files that write and read checkpoints:
- *	  checkpoint.c, checkpoint_write.c, align.c, slot.c, backup.c, helpers.c,
- *	  manifest.c, snapshotfile.c, load.c.
+ *	  checkpoint.c, checkpoint_write.c, slot.c, backup.c, helpers.c,
+ *	  manifest.c, snapshotfile.c, load.c, trail.c.
  *
  *-------------------------------------------------------------------------
  */

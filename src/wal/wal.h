@@ -33,7 +33,7 @@
  *
  * Files: gate.c durable.c record.c logger.c (writing redo), rmgr.c apply.c
  * indoubt.c (replay), checkpoint.c snapshotfile.c manifest.c (checkpoints),
- * load.c reader.c state.c (recovery).
+ * load.c reader.c state.c trail.c (recovery), slot.c backup.c helpers.c.
  *
  *-------------------------------------------------------------------------
  */
