@@ -214,6 +214,14 @@ mot_row_lock(mot_session *s, const mot_view *view, mot_table *table,
 		}
 		if (version_is_tombstone(own))
 			return MOT_DELETED;
+		/* a change whose lock was deferred so far gets it now */
+		if (mode != MOT_MODE_CHANGE && mode != MOT_MODE_DELETE && head_owner(head) != s->owner)
+		{
+			status = mot_txn_hang_in(s, mot_map_get(&s->deferred, (uint64_t) (uintptr_t) row) - 1);
+			if (status != MOT_OK)
+				return status;
+			head = row_head(row);
+		}
 		/* a change of ours so far let others share the key */
 		if (mode == MOT_MODE_UPDATE && head_owner(head) == s->owner)
 		{

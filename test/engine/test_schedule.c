@@ -57,9 +57,11 @@ typedef enum op_kind
 	SCAN_BY_ID,
 	SCAN_BY_VALUE,
 	LOCK	   ,				/* the first that locks */
+				NO_KEY_LOCK,
 				SHARE,
 				KEY_SHARE,
 				INSERT,			/* the first that changes */
+				UPSERT,			/* INSERT, or else ADD */
 				UPDATE,
 				ADD,
 				DELETE,
@@ -69,8 +71,8 @@ typedef enum op_kind
 } op_kind;
 
 static const char *const op_name[] = {
-	"get", "scan", "scan by id", "scan by value", "lock", "share", "share key", "insert", "update", "add",
-	"delete", "move", "savepoint", "undo"
+	"get", "scan", "scan by id", "scan by value", "lock", "lock no key", "share", "share key", "insert", "upsert",
+	"update", "add", "delete", "move", "savepoint", "undo"
 };
 
 typedef struct operation
@@ -102,6 +104,7 @@ typedef struct result
 	state		seen;			/* GET, LOCK: [0]; scans: all; changes: [0]
 								 * what they started from */
 	int64_t		made;			/* new value of INSERT, UPDATE, ADD */
+	mot_row    *other;			/* DUPLICATE: whose key it is */
 	bool		found_newer;	/* READ COMMITTED: worked on a newer version
 								 * than its snapshot's, or waited */
 	uint64_t	began,
@@ -121,7 +124,12 @@ typedef struct transaction
 	uint64_t	began,
 				snapshot_taken,
 				commit_began,
+				prepared,		/* so everything that it changes is locked */
+				release_began,	/* everything that it locked was locked until
+								 * then */
 				ended;
+	int			at;				/* operation that is going on; "done": the end */
+	bool		waited_for_nothing;
 } transaction;
 
 static store st;
@@ -151,6 +159,49 @@ has_ended(void *arg)
 	return !txn[w->actor].running || txn[w->actor].began != w->began;
 }
 
+/*
+ * Does the first operation need a lock, or a key, that the second has?  As in
+ * share.c; a change of a unique key or of none is no "update".  (Whose row it
+ * is is not looked at: keys wander.)
+ */
+static bool
+excludes(const operation *wants, const operation *has)
+{
+	static const int strength[] = {
+		[LOCK] = 4,[NO_KEY_LOCK] = 3,[SHARE] = 2,[KEY_SHARE] = 1,
+		[INSERT] = 4,[UPSERT] = 4,[UPDATE] = 3,[ADD] = 3,[DELETE] = 4,[MOVE] = 4,[UNDO] = 0
+	};
+
+	return strength[wants->kind] != 0 && strength[has->kind] != 0 &&
+		strength[wants->kind] + strength[has->kind] > 4;
+}
+
+/* the UNDO that took this operation back, or -1 */
+static int
+undone_by(const transaction *t, int n)
+{
+	int			savepoint = -1;
+
+	for (int i = 0; i < t->done; i++)
+		if (t->program.op[i].kind == SAVEPOINT)
+			savepoint = i;
+		else if (t->program.op[i].kind == UNDO && i > n && savepoint < n)
+			return i;
+	return -1;
+}
+
+static bool
+may_wait(const transaction *t, const transaction *other)
+{
+	/* with one snapshot it is only now that a change of before gets its lock */
+	for (int i = 0; i < t->program.ops && i <= t->at; i++)
+		for (int k = 0; k < other->program.ops && k <= other->at; k++)
+			if ((i == t->at || t->program.op[i].kind >= INSERT) &&undone_by(other, k) < 0 &&
+				excludes(&t->program.op[i], &other->program.op[k]))
+				return true;
+	return false;
+}
+
 /* as the host does on MOT_BUSY; false: a deadlock, and we are to give up */
 static bool
 wait_for_holder(int me)
@@ -158,6 +209,7 @@ wait_for_holder(int me)
 	mot_holder	holder = mot_session_holder(session[me]);
 	waiting_for w = {(int) holder.host_id, txn[holder.host_id].began};
 
+	txn[me].waited_for_nothing |= txn[holder.host_id].running && !may_wait(&txn[me], &txn[holder.host_id]);
 	return schedule_wait(has_ended, &w);
 }
 
@@ -215,7 +267,7 @@ add_entry(int me, result *r, const mot_index_handle *handle, mot_row *row, uint6
 {
 	transaction *t = &txn[me];
 	mot_status	status;
-	mot_row    *other;
+	mot_row    *other = NULL;
 	uint8_t		key[8];
 
 	put_key(key, n);
@@ -223,6 +275,7 @@ add_entry(int me, result *r, const mot_index_handle *handle, mot_row *row, uint6
 	if (status == MOT_DUPLICATE)
 	{
 		r->outcome = DUPLICATE;
+		r->other = other;
 		/* with one snapshot, what it does not show cannot be acted on */
 		if (level != MOT_READ_COMMITTED)
 		{
@@ -269,6 +322,8 @@ mode_of(op_kind kind)
 			case LOCK:
 						return MOT_MODE_UPDATE;
 
+		case NO_KEY_LOCK:
+			return MOT_MODE_NO_KEY_UPDATE;
 		case SHARE:
 			return MOT_MODE_SHARE;
 		case KEY_SHARE:
@@ -277,6 +332,70 @@ mode_of(op_kind kind)
 			return MOT_MODE_DELETE;
 		default:
 			return MOT_MODE_CHANGE;
+	}
+}
+
+/*
+ * INSERT ... ON CONFLICT DO UPDATE: the row that is in the way is changed in its
+ * newest version, seen by our snapshot or not (with one snapshot, add_entry
+ * has failed if not).
+ */
+static bool
+do_upsert(int me, const mot_view *view, const operation *op, result *r, uint32_t command)
+{
+	transaction *t = &txn[me];
+	mot_session *s = session[me];
+	int64_t		inserted = r->made;
+	mot_status	status;
+
+	for (;;)
+	{
+		const mot_version *seen,
+				   *newest;
+		record		old;
+		void	   *data;
+
+		r->outcome = DONE;
+		r->made = inserted;
+		if (!do_insert(me, view, op, r, command))
+			return false;
+		if (r->outcome == DONE)
+			return true;
+		r->outcome = DONE;
+		schedule_point("duplicate");
+		seen = mot_row_newest(s, r->other);
+		if (seen == NULL)
+			continue;
+		CALL(mot_row_lock(s, view, st.table, r->other, seen, MOT_MODE_CHANGE, &newest));
+		if (status == MOT_DELETED)
+			continue;
+		if (status != MOT_OK && status != MOT_CHANGED)
+			FAIL(status);
+		old = *(const record *) mot_version_data(newest);
+		if (old.id != (uint64_t) op->key)
+		{
+			mot_row_unlock(s, r->other);
+			continue;
+		}
+		r->seen.value[0] = old.value;
+		r->made = old.value + 1000;
+		schedule_point("locked");
+		CALL(mot_row_update(s, st.table, r->other, command, 0, sizeof(record),
+							value_index ? MOT_KEYS_CHANGE : 0, &data));
+		if (status != MOT_OK)
+			FAIL(status);
+		memset(data, 0, sizeof(record));
+		((record *) data)->id = old.id;
+		((record *) data)->value = r->made;
+		if (value_index)
+		{
+			uint8_t		key[8];
+
+			put_key(key, (uint64_t) old.value);
+			REQUIRE(mot_index_drop_entry(s, &st.by_value, r->other, key, 8, 0) == MOT_OK);
+			return add_entry(me, r, &st.by_value, r->other, (uint64_t) r->made, view);
+		}
+		return true;
 	}
 }
 
@@ -338,7 +457,8 @@ do_change(int me, const mot_view *view, const operation *op, result *r, uint32_t
 	else if (op->kind == MOVE)
 		r->made = old.value;
 	CALL(mot_row_update(s, st.table, row, command, 0, sizeof(record),
-						(value_index && r->made != old.value) || to != op->key, &data));
+						(value_index && r->made != old.value ? MOT_KEYS_CHANGE : 0) |
+						(to != op->key ? MOT_UNIQUE_KEYS_CHANGE : 0), &data));
 	if (status != MOT_OK)
 		FAIL(status);
 	memset(data, 0, sizeof(record));
@@ -384,6 +504,8 @@ do_operation(int me, const mot_view *view, const operation *op, result *r, uint3
 			return true;
 		case INSERT:
 			return do_insert(me, view, op, r, command);
+		case UPSERT:
+			return do_upsert(me, view, op, r, command);
 		default:
 			return do_change(me, view, op, r, command);
 	}
@@ -409,6 +531,7 @@ do_transaction(int me)
 		const operation *op = &t->program.op[i];
 
 		r = &t->result[i];
+		t->at = i;
 		schedule_point("operation");
 		r->began = ++now;
 		r->made = (me + 1) * 100 + i;
@@ -433,10 +556,13 @@ do_transaction(int me)
 	if (level == MOT_READ_COMMITTED)
 		(void) mot_snapshot_take(s);
 	t->commit_began = ++now;
+	t->at = t->program.ops;
 	CALL(mot_txn_prepare(s));
 	if (status != MOT_OK)
 		FAIL(status);
+	t->prepared = ++now;
 	schedule_point("prepared");
+	t->release_began = ++now;
 	t->ts = mot_txn_commit(s);
 	return true;
 }
@@ -460,6 +586,7 @@ act(int me)
 	if (!do_transaction(me))
 	{
 		schedule_point("operation");
+		t->release_began = ++now;
 		mot_txn_abort(session[me]);
 	}
 	mot_snapshot_hold(session[me], MOT_TS_NONE);
@@ -483,6 +610,7 @@ apply(const operation *op, const result *r, state *s)
 	switch (op->kind)
 	{
 		case INSERT:
+		case UPSERT:
 		case UPDATE:
 		case ADD:
 			s->value[op->key] = r->made;
@@ -497,6 +625,14 @@ apply(const operation *op, const result *r, state *s)
 		default:
 			break;
 	}
+}
+
+/* has it brought a new row? */
+static bool
+inserts(const operation *op, const result *r)
+{
+	return r->outcome == DONE &&
+		(op->kind == INSERT || (op->kind == UPSERT && r->seen.value[0] == ABSENT));
 }
 
 /* would the operation return this on that state? */
@@ -550,7 +686,7 @@ runs_on(const transaction *t, const state *before, bool snapshot)
 		else if (op->kind == UNDO)
 			s = saved;
 		else if (snapshot && t->result[i].outcome == DONE &&
-				 ((op->kind == INSERT && s.value[op->key] != ABSENT) ||
+				 ((inserts(op, &t->result[i]) && s.value[op->key] != ABSENT) ||
 				  (op->kind == MOVE && s.value[op->to] != ABSENT)))
 			return true;
 		else if (!returns(op, &t->result[i], &s))
@@ -591,7 +727,7 @@ changes(const transaction *t, bool *changed, state *s)
 		}
 		else if (op->kind >= INSERT && t->result[i].outcome == DONE)
 		{
-			if (op->kind == INSERT)
+			if (inserts(op, &t->result[i]))
 				own[op->key] = true;
 			else if (!own[op->key])
 				changed[op->key] = true;
@@ -620,7 +756,7 @@ keys_are_free(const transaction *t, const state *before)
 		else if (op->kind == UNDO)
 			s = saved;
 		else if (t->result[i].outcome == DONE &&
-				 ((op->kind == INSERT && s.value[op->key] != ABSENT) ||
+				 ((inserts(op, &t->result[i]) && s.value[op->key] != ABSENT) ||
 				  (op->kind == MOVE && s.value[op->to] != ABSENT)))
 			return false;
 		apply(op, &t->result[i], &s);
@@ -748,14 +884,45 @@ read_committed_is_right(const transaction *t)
 			return false;
 		if (op->kind >= INSERT && r->outcome == DONE)
 		{
-			/* what is changed is locked until commit */
-			if (commit >= 0 && !returns(op, r, &mine))
+			/* what is changed is locked until commit, or ROLLBACK TO */
+			if (commit >= 0 && undone_by(t, i) < 0 && !returns(op, r, &mine))
 				return false;
 			own[op->key] = true;
 			if (op->kind == MOVE)
 				own[op->to] = true;
 			apply(op, r, &mine);
 		}
+	}
+	return true;
+}
+
+/*
+ * What one transaction locks nobody else changes until it ends, or goes back
+ * to before.  Who changes rows has locked them when he is prepared.
+ */
+static bool
+locks_were_held(const transaction *t)
+{
+	for (int n = 0; n < t->done; n++)
+	{
+		const operation *op = &t->program.op[n];
+		int			undo = undone_by(t, n);
+		uint64_t	until = undo >= 0 ? t->result[undo].began : t->release_began;
+
+		if (op->kind < LOCK ||op->kind > KEY_SHARE || t->result[n].outcome !=DONE)
+			continue;
+		for (int i = 0; i < commit_count; i++)
+			for (int k = 0; commits[i] != t && k < commits[i]->done; k++)
+			{
+				const transaction *other = commits[i];
+				const operation *o = &other->program.op[k];
+
+				if (o->kind > INSERT && o->key == op->key && (op->kind != KEY_SHARE || o->kind >= DELETE) &&
+					o->kind <= MOVE && other->result[k].outcome == DONE && !inserts(o, &other->result[k]) &&
+					undone_by(other, k) < 0 &&
+					other->prepared > t->result[n].ended && other->prepared < until)
+					return false;
+			}
 	}
 	return true;
 }
@@ -886,6 +1053,16 @@ everything_is_right(void)
 			printf("# a transaction failed at READ COMMITTED\n");
 			return false;
 		}
+		if (txn[i].waited_for_nothing)
+		{
+			printf("# transaction %c waited where nothing was in its way\n", 'A' + i);
+			return false;
+		}
+		if (!locks_were_held(&txn[i]))
+		{
+			printf("# what transaction %c had locked was changed\n", 'A' + i);
+			return false;
+		}
 		if (txn[i].saw_twice && (level == MOT_READ_COMMITTED || (level == MOT_SERIALIZABLE && !txn[i].failed)))
 		{
 			printf("# transaction %c saw a key twice\n", 'A' + i);
@@ -952,7 +1129,7 @@ explore(int most_preemptions, uint64_t most)
 static void
 parse(const char *text, program *p)
 {
-	static const char letters[] = "gSIVlhkiuadmso";
+	static const char letters[] = "gSIVlnhkipuadmso";
 
 	p->ops = 0;
 	for (; *text; text ++)
@@ -966,7 +1143,7 @@ parse(const char *text, program *p)
 		op = &p->op[p->ops++];
 		op->kind = (op_kind) (found - letters);
 		op->key = op->to = 0;
-		if (strchr("glhkiuadm", *text))
+		if (strchr("glnhkipuadm", *text))
 			op->key = *++text -'0';
 		if (op->kind == MOVE)
 			op->to = *++text -'0';
@@ -1014,6 +1191,53 @@ lost_updates(void)
 	 */
 	try("k0", "u0 u0", NULL, false, 2);
 	try("a0", "a0", "a0", false, 2);
+	report_runs();
+}
+
+static void
+row_locks(void)
+{
+	/*
+	 * of all strengths, before a change and after it, alone and beside each
+	 * other
+	 */
+	try("n0 g0", "h0 g0", "k0", false, 2);
+	try("h0 a0", "k0 a0", NULL, false, 2);
+	try("h0 h0 a0", "h0 d0", NULL, false, 2);
+	try("k0 h0 l0", "k0 a0", NULL, false, 2);
+	try("n0 l0", "k0 g0", NULL, false, 2);
+	try("a0 l0 g0", "a0", NULL, false, 2);
+	try("a0 l0 g0", "k0 a0", NULL, true, 2);
+	try("a0 h0 g0", "d0", NULL, false, 2);
+	try("h0 a1", "h1 a0", NULL, false, 2);
+	try("h0 h1", "m02 m10", NULL, false, 2);
+	try("h0", "h0", "a0", false, 2);
+	report_runs();
+
+	/* let go of by ROLLBACK TO, but not what was held before */
+	try("s h0 o g1", "a0", NULL, false, 2);
+	try("h0 s l0 o", "h0 a0", NULL, false, 2);
+	try("k0 s h0 o", "a0", "d0", false, 1);
+	try("s a0 l0 o", "a0", NULL, false, 2);
+	try("a0 s l0 o", "a0", NULL, false, 2);
+	try("h0 s a0 o", "h0 a0", NULL, false, 2);
+	try("l0 s d0 o", "k0 a0", NULL, true, 1);
+	report_runs();
+}
+
+static void
+upserts(void)
+{
+	try("p2", "p2", NULL, false, 3);
+	try("p2 p2", "p2 g2", NULL, true, 2);
+	try("p0", "d0", NULL, false, 3);
+	try("p0", "d0 i0", NULL, false, 2);
+	try("p2", "m02", NULL, false, 2);
+	try("p0", "m02", NULL, true, 2);
+	try("s p2 o p2", "p2", NULL, false, 2);
+	try("p2 p3", "p3 p2", NULL, false, 2);
+	try("p2", "p2", "p2", false, 2);
+	try("p0", "k0 g0", "a0", false, 1);
 	report_runs();
 }
 
@@ -1096,8 +1320,8 @@ static void
 any_transactions(void)
 {
 	static const char *const some[] = {
-		"g0", "g1", "g2", "S", "I", "V", "l0", "l1", "h0", "h1", "k0", "k1", "i0", "i2", "i3", "u0", "u1", "a0", "a1", "a2", "d0", "d1", "d2",
-		"m02", "m01", "m12", "m20", "s i2 o", "s a0 o", "s d0 o"
+		"g0", "g1", "g2", "S", "I", "V", "l0", "l1", "n0", "h0", "h1", "k0", "k1", "i0", "i2", "i3", "p0", "p2", "p3", "u0", "u1", "a0", "a1", "a2", "d0", "d1", "d2",
+		"m02", "m01", "m12", "m20", "s i2 o", "s a0 o", "s d0 o", "s h0 o", "s l0 o", "s p2 o"
 	};
 	const char *seconds = getenv("MOT_SCHEDULE_SECONDS");
 	double		until = test_seconds() + (seconds ? atof(seconds) : 5);
@@ -1154,6 +1378,8 @@ main(int argc, char **argv)
 	(void) prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
 	schedule.given_up = print_transactions;
 	RUN(lost_updates);
+	RUN(row_locks);
+	RUN(upserts);
 	RUN(dirty_reads_and_skew);
 	RUN(write_skew);
 	RUN(unique_keys);
