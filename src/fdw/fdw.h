@@ -354,6 +354,7 @@ extern TupleTableSlot *MotIterateDirectModify(ForeignScanState *node);
 extern void MotEndDirectModify(ForeignScanState *node);
 
 /* rowlock.c */
+extern mot_row_mode MotRowMarkMode(RowMarkType type);
 extern RowMarkType MotGetForeignRowMarkType(RangeTblEntry *rte, LockClauseStrength strength);
 extern void MotRefetchForeignRow(EState *estate, ExecRowMark *erm, Datum rowid,
 								 TupleTableSlot *slot, bool *updated);

@@ -36,8 +36,8 @@ MotGetForeignRowMarkType(RangeTblEntry *rte, LockClauseStrength strength)
 	return ROW_MARK_COPY;		/* keep compiler quiet */
 }
 
-static mot_row_mode
-lock_mode(RowMarkType type)
+mot_row_mode
+MotRowMarkMode(RowMarkType type)
 {
 	switch (type)
 	{
@@ -98,7 +98,7 @@ MotRefetchForeignRow(EState *estate, ExecRowMark *erm, Datum rowid,
 				wait = MOT_LOCK_NOWAIT_ERROR;
 				break;
 		}
-		switch (MotWriterLock(writer, row, version, lock_mode(erm->markType), wait, &newest))
+		switch (MotWriterLock(writer, row, version, MotRowMarkMode(erm->markType), wait, &newest))
 		{
 			case MOT_LOCKED:
 				break;

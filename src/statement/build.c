@@ -54,6 +54,8 @@ MotProgramBuild(MotStatement *st, QueryDesc *query)
 			MotScanPark(((MotScanNode *) lfirst(lc))->scan);
 		if (st->change != NULL)
 			MotChangeRest(st);
+		if (st->lock != NULL)
+			MotLockRest(st);
 		MotQueryEnds(query);
 		for (int i = 0; i < st->ntables; i++)
 		{
@@ -127,6 +129,55 @@ open_tables(MotStatement *st)
 	return false;
 }
 
+/*
+ * A scan whose rows go up as they are need not compute columns that only the
+ * executor's nodes above would look at: ctid for LockRows, and what an index
+ * orders by.  The plan is the cache's: what changes is copied.
+ */
+static Plan *
+without_junk(Plan *plan)
+{
+	List	   *kept = NIL;
+	ListCell   *lc;
+	Plan	   *copy;
+	Size		size;
+
+	switch (nodeTag(plan))
+	{
+		case T_Limit:
+			size = sizeof(Limit);
+			break;
+		case T_LockRows:
+			size = sizeof(LockRows);
+			break;
+		case T_ForeignScan:
+			size = sizeof(ForeignScan);
+			break;
+		default:
+			return plan;
+	}
+	foreach(lc, plan->targetlist)
+	{
+		TargetEntry *tle = lfirst_node(TargetEntry, lc);
+
+		if (tle->resjunk)
+			continue;
+		kept = lappend(kept, tle);
+		if (tle->resno != list_length(kept))
+			return plan;		/* (junk is behind the rest) */
+	}
+	copy = palloc(size);
+	memcpy(copy, plan, size);
+	if (outerPlan(plan) != NULL)
+	{
+		copy->lefttree = without_junk(outerPlan(plan));
+		if (copy->lefttree == outerPlan(plan))
+			return plan;
+	}
+	copy->targetlist = kept;
+	return copy;
+}
+
 static void
 build(MotStatement *st, QueryDesc *query)
 {
@@ -156,6 +207,7 @@ build(MotStatement *st, QueryDesc *query)
 		return;
 	}
 
+	plan = without_junk(plan);
 	st->root = MotNodeBuild(st, plan);
 	st->desc = ExecTypeFromTL(plan->targetlist);
 	foreach(lc, plan->targetlist)
@@ -166,7 +218,7 @@ build(MotStatement *st, QueryDesc *query)
 			st->desc = st->junk->jf_cleanTupType;
 			break;
 		}
-	if (IsA(plan, Limit))
+	while (IsA(plan, Limit) || IsA(plan, LockRows))
 		plan = outerPlan(plan);
 	if (IsA(plan, ForeignScan))
 		st->cursor = (PlanState *) ((MotScanNode *) linitial(st->scans))->fss;

@@ -69,6 +69,10 @@ MotNodeBuild(MotStatement *st, Plan *plan)
 			return MotAggregateBuild(st, (Agg *) plan, MotNodeBuild(st, outerPlan(plan)));
 		case T_Limit:
 			return build_limit(st, (Limit *) plan);
+		case T_LockRows:
+			return MotLockBuild(st, (LockRows *) plan);
+		case T_Sort:
+			return MotSortBuild(st, (Sort *) plan);
 		case T_Result:
 			return build_result(st, (Result *) plan);
 		default:
@@ -232,6 +236,22 @@ next_of_scan(MotNode *node)
 		CHECK_FOR_INTERRUPTS();
 		ResetExprContext(econtext);
 	}
+}
+
+TupleTableSlot *
+MotScanNodeAgain(MotScanNode *sn)
+{
+	MotNode    *node = &sn->node;
+	ExprContext *econtext = node->econtext;
+	TupleTableSlot *slot = sn->fss->ss.ss_ScanTupleSlot;
+
+	MotSlotShow(slot, sn->scan->version);
+	MotRowToTid(sn->scan->session, sn->scan->row, &slot->tts_tid);
+	econtext->ecxt_scantuple = slot;
+	if ((node->qual != NULL && !ExecQual(node->qual, econtext)) ||
+		!ExecQual(MotScanRecheck(sn->scan), econtext))
+		return NULL;
+	return node->project ? ExecProject(node->project) : slot;
 }
 
 static void
@@ -426,6 +446,10 @@ compute_limits(LimitNode *limit)
 		}
 	}
 	limit->computed = true;
+	if (limit->node.outer->is_sort)
+		MotSortBound(limit->node.outer,
+					 limit->all || limit->count > PG_INT64_MAX - limit->offset ? 0 :
+					 limit->count + limit->offset);
 }
 
 static TupleTableSlot *

@@ -87,7 +87,7 @@ start(QueryDesc *query, int eflags)
 		(eflags & ~EXEC_FLAG_SKIP_TRIGGERS) == 0 && query->instrument_options == 0 &&
 		query->crosscheck_snapshot == InvalidSnapshot && query->queryEnv == NULL &&
 		!IsParallelWorker() && !IsInParallelMode() &&
-		(query->operation == CMD_SELECT || !XactReadOnly) &&
+		(!XactReadOnly || (query->operation == CMD_SELECT && query->plannedstmt->rowMarks == NIL)) &&
 		!MotModulesLookAtPlans((const void *) start, (const void *) run, (const void *) finish,
 							   (const void *) end) &&
 		(st = MotStatementFor(query)) != NULL &&
@@ -157,7 +157,8 @@ start_statement(MotStatement *st, QueryDesc *query, int eflags)
 	}
 	MotQueryBegins(query, eflags);
 
-	estate->es_output_cid = query->operation != CMD_SELECT ? GetCurrentCommandId(true) : 0;
+	estate->es_output_cid = query->operation != CMD_SELECT || st->lock != NULL ?
+		GetCurrentCommandId(true) : 0;
 	estate->es_snapshot = query->snapshot;
 	estate->es_top_eflags = eflags;
 	estate->es_sourceText = query->sourceText;
@@ -174,6 +175,8 @@ start_statement(MotStatement *st, QueryDesc *query, int eflags)
 		sn->fss->ss.ss_currentRelation = sn->table->rel;
 		sn->scan->view = MotViewFor(query->snapshot);
 	}
+	if (st->lock != NULL)
+		MotLockStart(st);
 	if (st->change != NULL)
 		MotChangeStart(st);
 	else
@@ -306,6 +309,10 @@ end_statement(MotStatement *st, QueryDesc *query)
 	}
 	if (st->change != NULL)
 		MotChangeRest(st);
+	if (st->lock != NULL)
+		MotLockRest(st);
+	if (st->sorts != NIL)
+		MotSortRest(st);
 	foreach(lc, estate->es_exprcontexts)
 	{
 		ExprContext *econtext = (ExprContext *) lfirst(lc);

@@ -46,8 +46,6 @@ MotWhyNot(const PlannedStmt *stmt)
 
 	if (stmt->hasModifyingCTE)
 		return "a WITH query changes data";
-	if (stmt->rowMarks != NIL)
-		return "rows are locked (FOR UPDATE or FOR SHARE)";
 	if (stmt->subplans != NIL)
 		return "there are sub-selects";
 	if (stmt->parallelModeNeeded)
@@ -80,6 +78,9 @@ MotWhyNot(const PlannedStmt *stmt)
 				return "there are functions or WITH queries in FROM";
 		}
 	}
+	if (stmt->rowMarks != NIL &&
+		!IsA(plan, LockRows) && !(IsA(plan, Limit) && IsA(outerPlan(plan), LockRows)))
+		return "rows are locked in another way";
 	if (IsA(plan, ModifyTable))
 		return modify_why_not((const ModifyTable *) plan, stmt);
 	if (stmt->commandType != CMD_SELECT)
@@ -129,6 +130,15 @@ node_why_not(const Plan *plan, const PlannedStmt *stmt)
 			}
 		case T_Agg:
 			why_not = MotAggregateWhyNot((const Agg *) plan);
+			break;
+		case T_LockRows:
+			if (plan->qual != NIL)
+				return "a plan node is of another kind";
+			why_not = MotLockWhyNot((const LockRows *) plan, stmt);
+			break;
+		case T_Sort:
+			if (plan->qual != NIL)
+				return "a plan node is of another kind";
 			break;
 		case T_Limit:
 			if (((const Limit *) plan)->limitOption != LIMIT_OPTION_COUNT)

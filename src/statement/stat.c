@@ -57,6 +57,12 @@ add_shape(StringInfo buf, const Plan *plan, const PlannedStmt *stmt)
 		case T_Limit:
 			appendStringInfoString(buf, "limit");
 			break;
+		case T_LockRows:
+			appendStringInfoString(buf, "lock");
+			break;
+		case T_Sort:
+			appendStringInfoString(buf, "sort");
+			break;
 		case T_Result:
 			appendStringInfoString(buf, "result");
 			break;

@@ -13,6 +13,8 @@
  *	shape.c		may a plan be run here, and if not, why not?
  *	build.c		the program of a plan: nodes and prepared expressions
  *	node.c		reading: scans, nested loops, LIMIT, single rows, VALUES
+ *	lock.c		FOR UPDATE and its like
+ *	sort.c		ORDER BY that no index gives
  *	aggregate.c	aggregates without grouping
  *	change.c	INSERT, UPDATE and DELETE
  *	compiled.c	what is evaluated for each row, as machine code
@@ -61,6 +63,7 @@ struct MotNode
 	MotNode    *outer;
 	MotNode    *inner;
 	bool		is_scan;		/* a MotScanNode */
+	bool		is_sort;
 };
 
 /*
@@ -147,6 +150,8 @@ struct MotStatement
 	MotNode    *root;
 	List	   *scans;			/* MotScanNodes */
 	struct MotChange *change;	/* not a SELECT */
+	MotNode    *lock;			/* FOR UPDATE and its like, or NULL */
+	List	   *sorts;
 	PlanState  *cursor;			/* what WHERE CURRENT OF looks at */
 
 	/* running */
@@ -185,6 +190,20 @@ extern PlanState *MotParentCreate(MotStatement *st, NodeTag tag, Size size, Plan
 extern ForeignScanState *MotScanStateCreate(MotStatement *st, ForeignScan *plan, ExprContext *econtext);
 extern void MotNodeProject(MotNode *node, Plan *plan);
 extern MotTable *MotStatementTable(MotStatement *st, Index rti);
+
+/* what the scan makes of the version that it has now; NULL: it does not pass any more */
+extern TupleTableSlot *MotScanNodeAgain(MotScanNode *sn);
+
+/* lock.c */
+extern const char *MotLockWhyNot(const LockRows *plan, const PlannedStmt *stmt);
+extern MotNode *MotLockBuild(MotStatement *st, LockRows *plan);
+extern void MotLockStart(MotStatement *st);
+extern void MotLockRest(MotStatement *st);
+
+/* sort.c */
+extern MotNode *MotSortBuild(MotStatement *st, Sort *plan);
+extern void MotSortBound(MotNode *node, int64 bound);
+extern void MotSortRest(MotStatement *st);
 
 /* aggregate.c */
 extern const char *MotAggregateWhyNot(const Agg *agg);

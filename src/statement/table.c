@@ -286,6 +286,8 @@ MotStatementDiscard(MotStatement *st)
 	st->change = NULL;
 	st->junk = NULL;
 	st->scans = NIL;
+	st->lock = NULL;
+	st->sorts = NIL;
 	st->ntables = 0;
 	if (cxt != NULL)
 		MemoryContextDelete(cxt);

@@ -257,15 +257,22 @@ class Maker:
         table = rnd.choice(self.tables)
         self.sources = [('t', table)]
         text = 'SELECT %s FROM %s t%s' % (self.outputs(), table.name, self.where(self.by_key('t', table)))
+        locks = ' FOR ' + rnd.choice(['UPDATE', 'NO KEY UPDATE', 'SHARE', 'KEY SHARE']) if rnd.random() < 0.2 else ''
+        locks += rnd.choice(['', '', ' NOWAIT', ' SKIP LOCKED']) if locks else ''
         if rnd.random() < 0.35:
             direction = rnd.choice(['', ' DESC'])
-            text += ' ORDER BY ' + ', '.join('t.' + c.name + direction for c in table.key)
+            text += ' ORDER BY '
+            if rnd.random() < 0.3:
+                # an order that no index gives
+                text += rnd.choice([c for c in table.columns if c.type in BASIC]).name.join(['t.', rnd.choice(
+                    [', ', ' DESC, ', ' NULLS FIRST, '])])
+            text += ', '.join('t.' + c.name + direction for c in table.key)
             if rnd.random() < 0.7:
                 text += ' LIMIT ' + rnd.choice(['1', '3', '0', 'NULL', self.param('int8')])
             if rnd.random() < 0.3:
                 text += ' OFFSET ' + rnd.choice(['1', self.param('int8')])
-            return text, True
-        return text, False
+            return text + locks, True
+        return text + locks, False
 
     def aggregate(self):
         rnd = self.rnd
