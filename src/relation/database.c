@@ -12,6 +12,7 @@
  */
 #include "postgres.h"
 
+#include "faults.h"
 #include "miscadmin.h"
 #include "relation/definition.h"
 #include "relation/internal.h"
@@ -91,6 +92,7 @@ MotStorageDropDatabase(Oid dbid)
 
 	if (MotEngine == NULL)
 		return;
+	MOT_FAULT("ddl-database-dropped");
 	find_tables(&db, dbid);
 	if (db.n > 0)
 	{
@@ -139,6 +141,7 @@ MotStorageCopyDatabase(Oid from, Oid to)
 		copy_table(db.tables[i], to);
 	pfree(db.tables);
 	MotLooseViewRelease();
+	MOT_FAULT("ddl-database-copied");
 }
 
 static void

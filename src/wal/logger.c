@@ -637,6 +637,7 @@ write_piece(const char *prefix, int prefix_len, const char *ops, int len)
 	(void) write_record(MOT_XLOG_PIECE, 0, prefix, prefix_len, ops, len);
 	if (logging.stream == InvalidXLogRecPtr)
 		logging.stream = logging.start;
+	MOT_FAULT("commit-piece");
 }
 
 static XLogRecPtr

@@ -114,9 +114,12 @@ replay_cleanup(void)
 
 	if (MotEngine == NULL)
 		return;
+	MOT_FAULT("replay-end");
 	MotLoadCheckEnd(GetXLogReplayRecPtr(&tli));
 	MotReplayEnd();
+	MOT_FAULT("replay-ended");
 	MotCheckpointRecoveryEnd();
+	MOT_FAULT("replay-over");
 }
 
 static void

@@ -19,6 +19,7 @@
 #include "postgres.h"
 
 #include "access/xlog.h"
+#include "faults.h"
 #include "miscadmin.h"
 #include "replication/slot.h"
 #include "storage/lwlock.h"
@@ -86,10 +87,12 @@ create_slot(void)
 		complain("max_replication_slots are in use");
 		return false;
 	}
+	MOT_FAULT("slot-create");
 	ReplicationSlotCreate(SLOT_NAME, false, RS_EPHEMERAL, false);
 	ReplicationSlotReserveWal();
 	ReplicationSlotMarkDirty();
 	ReplicationSlotPersist();
+	MOT_FAULT("slot-created");
 	return true;
 }
 
@@ -102,6 +105,7 @@ move_slot(XLogRecPtr lsn)
 	slot->data.restart_lsn = lsn;
 	SpinLockRelease(&slot->mutex);
 	ReplicationSlotMarkDirty();
+	MOT_FAULT("slot-move");
 	ReplicationSlotSave();
 	ReplicationSlotsComputeRequiredLSN();
 }

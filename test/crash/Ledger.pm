@@ -93,6 +93,17 @@ sub begin
 	$self->{node}->start;
 	$self->{node}->safe_psql('postgres', $sql);
 	$self->{settled} = $self->entries_before(1);
+	if ($self->{databases})
+	{
+		$self->{node}->safe_psql('postgres', 'CREATE DATABASE db_template');
+		$self->{node}->safe_psql(
+			'db_template', qq{
+			CREATE EXTENSION mot;
+			CREATE TABLE t (id int PRIMARY KEY, v text) USING $e;
+			CREATE INDEX t_v ON t (v);
+			INSERT INTO t SELECT i, md5(i::text) FROM generate_series(1, 500) i;
+		});
+	}
 	return;
 }
 
@@ -106,6 +117,7 @@ sub start_clients
 	my ($self, $seed) = @_;
 	my @roles = (map({ [ 'writer', $_ ] } 1 .. $self->{writers}), [ 'ddl', 20 ], [ 'reader', 30 ]);
 	push @roles, [ 'ddl', 21 ], [ 'nuisance', 31 ] if $self->{nuisance};
+	push @roles, [ 'database', 40 ] if $self->{databases};
 
 	unlink glob("$self->{dir}/*");
 	$self->{cycle}++;
@@ -243,7 +255,10 @@ sub kill_all
 	my ($self) = @_;
 	my $pid = $self->postmaster or return 1;
 	kill 'STOP', $pid;
-	my @all = ($pid, children($pid));
+
+	# the postmaster last: without it, whoever waits for a standby waits no longer
+	my @all = (children($pid), $pid);
+	kill 'STOP', @all;
 	kill 'KILL', @all;
 	return wait_gone(30, @all) && $self->forget_postmaster;
 }
@@ -512,11 +527,30 @@ sub verify_content
 			FROM ddl_state) d
 		WHERE x !~ format('<n>%s</n>\s*<s>%s</s>', n, total);
 	});
+	push @wrong, verify_copies($node) if $self->{databases};
 	push @wrong, check($node, 'mot_verify', q{
 		SELECT v.object, v.problems, v.first_problem FROM pg_foreign_table t, mot_verify(t.ftrelid) v WHERE v.problems > 0;
 		SELECT 'tables in memory and in the catalogue: ', m, c FROM
 			(SELECT count(*) AS m FROM mot_stat_get_tables()) m, (SELECT count(*) AS c FROM pg_foreign_table) c WHERE m <> c;
 	}) if $self->{engine} eq 'mot' && $node->safe_psql('postgres', 'SELECT pg_is_in_recovery()') eq 'f';
+	return @wrong;
+}
+
+# A copy of a database is whole, or it is not there; or it was being dropped.
+sub verify_copies
+{
+	my ($node) = @_;
+	my $content = content($node, 'db_template');
+	my @wrong;
+
+	push @wrong, "db_template: $content" if $content !~ /^t\s+500\s/;
+	for (split /\n/, $node->safe_psql('postgres', q{SELECT datname FROM pg_database WHERE datname ~ '^db_\d' AND datconnlimit <> -2}))
+	{
+		my $copy = content($node, $_);
+		push @wrong, "$_: $copy" if $copy ne $content;
+		push @wrong, map { "$_: $_" } split(/\n/, $node->safe_psql($_, q{SELECT v.* FROM mot_verify('t') v WHERE v.problems > 0}))
+		  if $content =~ /^t\s+500\s/ && default_engine() eq 'mot';
+	}
 	return @wrong;
 }
 

@@ -6,8 +6,9 @@
  *
  *	ledger CONNINFO ROLE CLIENT FIRST SEED NOTES ENGINE SYNC
  *
- * ROLE is writer, reader, ddl or nuisance (cancels what others are at);
- * FIRST the number of the first entry.  Every
+ * ROLE is writer, reader, ddl, database (makes copies of db_template, and drops
+ * them) or nuisance (cancels what others are at); FIRST the number of the
+ * first entry.  Every
  * transaction of a writer adds entry number n to ledger_a (kind a: mot),
  * ledger_b (kind b: heap) or both (kind x: mixed), and moves an amount between
  * accounts.  NOTES gets a line for each step:
@@ -330,6 +331,23 @@ look(void)
 	usleep(20000);
 }
 
+static void
+databases(void)
+{
+	char	   *known = NULL;
+	int			i = draw(3);
+
+	if (run(&known, "SELECT count(*) FROM pg_database WHERE datname = 'db_%d'", i))
+	{
+		if (strcmp(known, "1") == 0)
+			(void) run(NULL, "DROP DATABASE db_%d", i);
+		else
+			(void) run(NULL, "CREATE DATABASE db_%d TEMPLATE db_template STRATEGY %s", i, draw(2) ? "wal_log" : "file_copy");
+	}
+	free(known);
+	usleep(draw(100000));
+}
+
 /* whatever is cancelled has happened or not, and says which */
 static void
 disturb(void)
@@ -382,6 +400,11 @@ main(int argc, char **argv)
 		if (strcmp(role, "nuisance") == 0)
 		{
 			disturb();
+			continue;
+		}
+		if (strcmp(role, "database") == 0)
+		{
+			databases();
 			continue;
 		}
 		if (strcmp(role, "ddl") == 0)

@@ -25,6 +25,7 @@ diag("CYCLES=$cycles SEED=$seed");
 my $ledger = Ledger->new(name => 'cycles', initdb => [ '--wal-segsize=' . ($seed % 2 ? 1 : 16) ]);
 my $node = $ledger->node;
 $ledger->{nuisance} = 1;
+$ledger->{databases} = 1;
 $ledger->begin;
 
 # what happens: how often of 100, what
@@ -91,7 +92,7 @@ for my $cycle (1 .. $cycles)
 	if ($way eq 'point')
 	{
 		# the load, replay and end points come with other ways to die
-		$fault = one_of(grep { /^(commit|mixed|checkpoint|ddl|writable)/ } @points);
+		$fault = one_of(grep { /^(commit|mixed|checkpoint|ddl|writable|slot)/ } @points);
 		$fault .= ':' . one_of('kill', 'killall', 'crash') . ':' . one_of(1, 1, 1 + int(rand(60)));
 		sleep rand(0.5);
 		$ledger->configure('mot.fault' => $fault);

@@ -21,12 +21,20 @@ my $seed = $ENV{SEED} || 1;
 srand($seed);
 my $ledger = Ledger->new(name => 'points', writers => 3);
 my $node = $ledger->node;
+$ledger->{databases} = 1;
 $ledger->begin;
 
 sub reached
 {
 	my ($point, $from) = @_;
 	return slurp_file($node->logfile, $from) =~ /fault point "\Q$point\E" reached/;
+}
+
+# the first change after a start
+sub change
+{
+	my ($out) = run_command([ 'psql', '-X', '-c', 'UPDATE accounts_a SET balance = balance WHERE id = 0', $node->connstr('postgres') ]);
+	return $out =~ /UPDATE/;
 }
 
 # Where did it die?
@@ -36,11 +44,12 @@ sub die_at
 
 	# at work; a checkpoint in any case
 	my $nth = 1 + int(rand(3));
-	$ledger->configure('mot.fault' => "$point:killall" . ($point =~ /^(commit|mixed)/ ? ":$nth" : ''));
+	$ledger->configure('mot.fault' => "$point:killall" . ($point =~ /^(commit|mixed)-[^p]/ ? ":$nth" : ''));
 	$ledger->start_clients($seed++);
 	sleep 0.3;
 	$ledger->in_background('psql', '-X', '-q', '-c', 'CHECKPOINT', $node->connstr('postgres'));
-	for (1 .. 20)
+	# (those not reached at work need not be waited for, but some work for replay)
+	for (1 .. ($point =~ /^(load|shutdown)/ ? 3 : $point =~ /^replay/ ? 8 : 30))
 	{
 		last if reached($point, $from);
 		sleep 0.1;
@@ -59,9 +68,7 @@ sub die_at
 		last if reached($point, $from) || $ledger->answers;
 		sleep 0.1;
 	}
-	# the first change after a start
-	run_command([ 'psql', '-X', '-c', 'UPDATE accounts_a SET balance = balance WHERE id = 0', $node->connstr('postgres') ])
-	  unless reached($point, $from);
+	change() unless reached($point, $from);
 	sleep 0.3 unless reached($point, $from);
 	if (reached($point, $from))
 	{
@@ -80,7 +87,7 @@ sub die_at
 	$ledger->start_without_waiting;
 	for (1 .. 40)
 	{
-		last if reached($point, $from);
+		last if reached($point, $from) || change();
 		sleep 0.1;
 	}
 	if (reached($point, $from))
@@ -94,7 +101,16 @@ sub die_at
 for my $point (@points)
 {
 	my $from = -s $node->logfile;
-	my $where = die_at($point, $from);
+	my $where;
+
+	# what clients do is left to chance
+	for (1 .. 4)
+	{
+		last if defined($where = die_at($point, $from));
+		$ledger->kill_all or die 'processes do not die';
+		$ledger->wait_clients;
+		$node->start;
+	}
 	$ledger->wait_clients;
 	$ledger->configure('mot.fault' => undef);
 	if (!defined $where)
