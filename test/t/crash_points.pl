@@ -30,6 +30,18 @@ sub reached
 	return slurp_file($node->logfile, $from) =~ /fault point "\Q$point\E" reached/;
 }
 
+# a transaction in pieces, and definitions, for replay
+my $e = $ledger->{engine};
+my $rare = qq{
+	DROP TABLE IF EXISTS rare;
+	CREATE TABLE rare (i int PRIMARY KEY, t text) USING $e;
+	INSERT INTO rare SELECT i, repeat('x', 1000) FROM generate_series(1, 3000) i;
+	CREATE INDEX ON rare (t);
+	ALTER TABLE rare ADD COLUMN n int;
+	UPDATE rare SET n = 1 WHERE i < 10;
+	DELETE FROM rare WHERE i > 2000;
+	DROP TABLE IF EXISTS rare};
+
 # the first change after a start
 sub change
 {
@@ -54,6 +66,7 @@ sub die_at
 		last if reached($point, $from);
 		sleep 0.1;
 	}
+	run_command([ 'psql', '-X', (map { ('-c', $_) } split(/;/, $rare)), $node->connstr('postgres') ]) unless reached($point, $from);
 	if (reached($point, $from))
 	{
 		$ledger->wait_death(20) or return;
@@ -110,13 +123,15 @@ for my $point (@points)
 		$ledger->kill_all or die 'processes do not die';
 		$ledger->wait_clients;
 		$node->start;
+		die 'not in order' if $ledger->verify;
+		$ledger->settle;
 	}
 	$ledger->wait_clients;
 	$ledger->configure('mot.fault' => undef);
 	if (!defined $where)
 	{
 		fail("$point: never reached, or survived");
-		$ledger->kill_all;
+		next;
 	}
 	unlink $node->data_dir . '/mot.fault.go';
 	$node->start;
