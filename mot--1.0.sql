@@ -327,6 +327,15 @@ CREATE VIEW mot_stat_transactions AS SELECT * FROM mot_stat_get_transactions();
 
 COMMENT ON VIEW mot_stat_transactions IS 'transactions that used memory-optimized tables, since the server started';
 
+CREATE FUNCTION mot_stat_get_snapshots(
+    OUT pid integer, OUT snapshot bigint, OUT commits_since bigint)
+    RETURNS SETOF record
+    AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED ROWS 10;
+
+CREATE VIEW mot_stat_snapshots AS SELECT * FROM mot_stat_get_snapshots();
+
+COMMENT ON VIEW mot_stat_snapshots IS 'snapshots of memory-optimized tables that sessions hold; superseded rows are kept for the oldest one';
+
 CREATE FUNCTION mot_verify(
     tab regclass,
     OUT object regclass, OUT entries bigint, OUT problems bigint, OUT first_problem text)
@@ -358,4 +367,4 @@ CREATE VIEW mot_stat_recovery AS SELECT * FROM mot_stat_get_recovery();
 
 COMMENT ON VIEW mot_stat_recovery IS 'loading of memory-optimized tables at server start, and replay';
 
-GRANT SELECT ON mot_stat_tables, mot_stat_indexes, mot_stat_memory, mot_stat_jit, mot_stat_nodes, mot_stat_transactions, mot_stat_checkpoint, mot_stat_recovery TO PUBLIC;
+GRANT SELECT ON mot_stat_tables, mot_stat_indexes, mot_stat_memory, mot_stat_jit, mot_stat_nodes, mot_stat_transactions, mot_stat_snapshots, mot_stat_checkpoint, mot_stat_recovery TO PUBLIC;

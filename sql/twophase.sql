@@ -17,4 +17,13 @@ TRUNCATE tp;
 PREPARE TRANSACTION 'mot-truncated';
 SELECT v FROM tp;
 
+-- SERIALIZABLE: the order of what was read has to be known at the end
+CREATE TABLE tp_heap (id int PRIMARY KEY);
+BEGIN ISOLATION LEVEL SERIALIZABLE;
+SELECT v FROM tp;
+INSERT INTO tp_heap VALUES (1);
+PREPARE TRANSACTION 'mot-read';
+SELECT count(*) FROM tp_heap;
+
+DROP TABLE tp_heap;
 DROP FOREIGN TABLE tp;

@@ -283,6 +283,21 @@ mot_node_report_get(mot_engine *e, unsigned node, mot_node_report *r)
 	r->page_bytes = stat.page_bytes;
 }
 
+unsigned
+mot_slots_used(mot_engine *e)
+{
+	return atomic_load(&e->slots_used);
+}
+
+mot_ts
+mot_slot_snapshot(mot_engine *e, unsigned slot)
+{
+	/* relaxed: statistics.  (A slot never opened has zero bytes.) */
+	if (!atomic_load_explicit(&e->slot[slot].open, memory_order_relaxed))
+		return MOT_TS_NONE;
+	return atomic_load_explicit(&e->slot[slot].published, memory_order_relaxed);
+}
+
 void
 mot_count_event(mot_session *s, mot_event event)
 {

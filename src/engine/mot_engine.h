@@ -691,6 +691,14 @@ typedef struct mot_node_report
 extern void mot_node_report_get(mot_engine *engine, unsigned node, mot_node_report *report);
 
 /*
+ * The snapshot that the session of a slot holds just now, and nothing that it could
+ * see is freed; MOT_TS_NONE if it holds none.  slots_used: how many slots
+ * ever had a session.
+ */
+extern unsigned mot_slots_used(mot_engine *engine);
+extern mot_ts mot_slot_snapshot(mot_engine *engine, unsigned slot);
+
+/*
  * What becomes of the engine's answers is known to the host, who has it
  * counted: that a transaction waited, or what it failed for.
  */

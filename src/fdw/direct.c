@@ -87,6 +87,13 @@ MotPlanDirectModify(PlannerInfo *root, ModifyTable *plan,
 
 			values = lappend(values, makeTargetEntry(tle->expr, i + 1, NULL, false));
 		}
+
+		/*
+		 * New values are computed when the row is locked already; if one of
+		 * their functions changed the row, nobody would notice
+		 */
+		if (contain_volatile_functions((Node *) values))
+			return false;
 	}
 
 	lists = list_make2(scan->scan.plan.qual, values);

@@ -19,6 +19,7 @@
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "mot.h"
+#include "storage/proc.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/tuplestore.h"
@@ -28,6 +29,7 @@ PG_FUNCTION_INFO_V1(mot_stat_get_indexes);
 PG_FUNCTION_INFO_V1(mot_stat_get_memory);
 PG_FUNCTION_INFO_V1(mot_stat_get_nodes);
 PG_FUNCTION_INFO_V1(mot_stat_get_transactions);
+PG_FUNCTION_INFO_V1(mot_stat_get_snapshots);
 
 typedef struct TableStat
 {
@@ -275,5 +277,32 @@ mot_stat_get_transactions(PG_FUNCTION_ARGS)
 	for (int i = 0; i < lengthof(events); i++)
 		values[2 + i] = bytes(counts.events[events[i]]);
 	put_row(fcinfo, values);
+	return (Datum) 0;
+}
+
+Datum
+mot_stat_get_snapshots(PG_FUNCTION_ARGS)
+{
+	mot_memory_report report;
+	unsigned	n;
+
+	InitMaterializedSRF(fcinfo, 0);
+	n = Min(mot_slots_used(MotEngineRequired()), ProcGlobal->allProcCount);
+	mot_memory_report_get(MotEngine, &report);
+	for (unsigned i = 0; i < n; i++)
+	{
+		mot_ts		snapshot = mot_slot_snapshot(MotEngine, i);
+		int			pid = ProcGlobal->allProcs[i].pid;
+		Datum		values[3];
+
+		/* pid 0: it has just gone */
+		if (snapshot == MOT_TS_NONE || pid == 0)
+			continue;
+		values[0] = Int32GetDatum(pid);
+		values[1] = bytes(snapshot);
+		/* it may be one of now, taken after the clock was read */
+		values[2] = bytes(report.clock - Min(snapshot, report.clock));
+		put_row(fcinfo, values);
+	}
 	return (Datum) 0;
 }
