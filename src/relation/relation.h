@@ -117,6 +117,13 @@ extern void MotWriterUnlock(MotWriter *writer, mot_row *row);
 /* old: the version the new values were computed from (locked) */
 extern void MotWriterUpdate(MotWriter *writer, mot_row *row, const mot_version *old,
 							Datum *values, bool *isnull);
+
+/*
+ * The same for a few columns of which none is in an index: their new values.
+ * False: nothing has been done, and it has to be done in the ordinary way.
+ */
+extern bool MotWriterPatch(MotWriter *writer, mot_row *row, const mot_version *old,
+						   MotRowPatch *patch, const Datum *values, const bool *isnull);
 extern void MotWriterDelete(MotWriter *writer, mot_row *row, const mot_version *old);
 
 /*

@@ -48,4 +48,13 @@ extern void MotRowDeformBytes(TupleDesc desc, unsigned host_bits, const void *ro
 /* bytes of the row data, found by walking the columns (WAL, checkpoints, copies) */
 extern size_t MotRowDataSize(TupleDesc desc, const mot_version *version);
 
+/* A row made from another one by giving a few columns new values (rowpatch.c). */
+typedef struct MotRowPatch MotRowPatch;
+
+extern MotRowPatch *MotRowPatchMake(TupleDesc desc, int n, const AttrNumber *columns);
+extern bool MotRowPatchMeasure(MotRowPatch *patch, const mot_version *old,
+							   const Datum *values, const bool *isnull,
+							   size_t *size, unsigned *host_bits);
+extern void MotRowPatchFill(const MotRowPatch *patch, size_t size, void *data);
+
 #endif							/* MOT_ROWCODEC_H */

@@ -434,6 +434,29 @@ MotWriterUpdate(MotWriter *writer, mot_row *row, const mot_version *old,
 	}
 }
 
+bool
+MotWriterPatch(MotWriter *writer, mot_row *row, const mot_version *old,
+			   MotRowPatch *patch, const Datum *values, const bool *isnull)
+{
+	MotWait		wait = MOT_WAIT_INIT;
+	unsigned	host_bits;
+	size_t		size;
+	void	   *data;
+	mot_status	status;
+
+	MotWriterLocate(writer);
+	if (!MotRowPatchMeasure(patch, old, values, isnull, &size, &host_bits))
+		return false;
+	while ((status = mot_row_update(writer->session, writer->mr->table, row, writer->command,
+									host_bits, size, 0, &data)) == MOT_BUSY)
+		MotWaitForHolder(writer->rel, &wait);
+	MotWaitDone(writer->rel, &wait);
+	if (unlikely(status != MOT_OK))
+		MotRaiseStatus(status, writer->rel);
+	MotRowPatchFill(patch, size, data);
+	return true;
+}
+
 void
 MotWriterDelete(MotWriter *writer, mot_row *row, const mot_version *old)
 {

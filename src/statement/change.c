@@ -50,6 +50,8 @@ typedef struct MotChange
 	AttrNumber *columns;
 	Datum	   *new_values;
 	bool	   *new_isnull;
+	MotRowPatch *patch;			/* NULL: rows are made anew from all columns */
+	bool	   *not_null;		/* of the columns assigned */
 	MotRowProgram *filter_program;
 	MotRowProgram *values_program;
 	bool		compiled_filter;	/* used in this execution */
@@ -59,6 +61,7 @@ typedef struct MotChange
 static void build_insert(MotStatement *st, MotChange *change, ModifyTable *plan);
 static void build_values(MotStatement *st, MotChange *change, ValuesScan *plan);
 static void build_direct(MotStatement *st, MotChange *change, ForeignScan *plan);
+static void build_patch(MotChange *change);
 static void build_values_program(MotStatement *st, MotChange *change, ForeignScan *plan, List *colnos);
 static TupleTableSlot *next_insert(MotStatement *st, MotChange *change);
 static TupleTableSlot *next_direct(MotStatement *st, MotChange *change);
@@ -210,6 +213,30 @@ build_values_program(MotStatement *st, MotChange *change, ForeignScan *plan, Lis
 	change->values_program = MotRowProgramMake(st, plan->scan.scanrelid, desc,
 											   NIL, outputs, NIL, change->new_values,
 											   change->new_isnull, change->econtext);
+	build_patch(change);
+}
+
+/*
+ * The old row's bytes with new values in it, if no constraint but NOT NULL looks
+ * at the new row.
+ */
+static void
+build_patch(MotChange *change)
+{
+	Relation	rel = change->table->rel;
+	TupleDesc	desc = RelationGetDescr(rel);
+
+	if (rel->rd_rel->relispartition ||
+		(desc->constr != NULL && (desc->constr->num_check > 0 || desc->constr->has_generated_stored)))
+		return;
+	change->not_null = palloc(change->ncolumns * sizeof(bool));
+	for (int i = 0; i < change->ncolumns; i++)
+	{
+		if (bms_is_member(change->columns[i], change->table->mr->key_attnums))
+			return;
+		change->not_null[i] = TupleDescAttr(desc, change->columns[i] - 1)->attnotnull;
+	}
+	change->patch = MotRowPatchMake(desc, change->ncolumns, change->columns);
 }
 
 /* --------------------------------------------------------------- execution */
@@ -331,7 +358,22 @@ next_insert(MotStatement *st, MotChange *change)
 	return NULL;
 }
 
-/* The new row of an UPDATE. */
+/* Update the row in place of all that follows, if it is that simple. */
+static bool
+patch_row(MotChange *change)
+{
+	MotScan    *scan = change->scan;
+
+	if (change->patch == NULL || !change->compiled_values || change->returning != NULL)
+		return false;
+	for (int i = 0; i < change->ncolumns; i++)
+		if (change->new_isnull[i] && change->not_null[i])
+			return false;
+	return MotWriterPatch(scan->writer, scan->row, scan->version, change->patch,
+						  change->new_values, change->new_isnull);
+}
+
+/* The new row of an UPDATE; compiled values are there. */
 static TupleTableSlot *
 compute_update(MotChange *change)
 {
@@ -343,7 +385,6 @@ compute_update(MotChange *change)
 
 	/* what RETURNING had in it goes */
 	ExecClearTuple(row);
-	(void) MotRowProgramRun(change->values_program, change->scan->version);
 	MotRowDeform(desc, change->scan->version, desc->natts, row->tts_values, row->tts_isnull);
 	for (int i = 0; i < change->ncolumns; i++)
 	{
@@ -405,7 +446,11 @@ next_direct(MotStatement *st, MotChange *change)
 
 			oldcxt = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
 			locked = MotScanLockRow(scan, econtext, change->filter);
-			if (locked && change->project != NULL)
+			if (locked && change->compiled_values)
+				(void) MotRowProgramRun(change->values_program, scan->version);
+			if (locked && change->project != NULL && patch_row(change))
+				;
+			else if (locked && change->project != NULL)
 			{
 				result = compute_update(change);
 				if (change->has_checks)

@@ -1,0 +1,344 @@
+/*-------------------------------------------------------------------------
+ *
+ * rowpatch.c
+ *	  A row made from another one in which a few columns have new values.
+ *
+ * Most UPDATEs change a column or two.  Taking the whole row apart to put it
+ * together again costs a multiple of everything else that they do, in wide
+ * tables; here the row's bytes are walked over once, and what is not assigned
+ * is copied in as few pieces as possible: columns that keep their distance go
+ * together, with the padding between them.
+ *
+ * The result is the same, byte for byte, as MotRowFill makes of the columns.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/tupmacs.h"
+#include "relation/rowcodec.h"
+#include "utils/memutils.h"
+
+#define BITMAP_SIZE(natts) MAXALIGN(BITMAPLEN(natts))
+
+typedef struct PatchColumn
+{
+	int16		length;
+	uint8		align;
+	bool		byval;
+	bool		packable;		/* may get a short header */
+	int16		value;			/* its number among the new values; -1: stays */
+} PatchColumn;
+
+typedef struct Piece
+{
+	const char *from;
+	size_t		to;				/* behind the null bitmap */
+	size_t		length;
+} Piece;
+
+struct MotRowPatch
+{
+	int			natts;
+	PatchColumn *columns;
+
+	/* columns of fixed length before the first that is assigned */
+	int			prefix;
+	size_t		prefix_end;
+	int			tail;			/* behind the last that is assigned */
+
+	/* the row that was measured */
+	int			npieces;
+	Piece	   *pieces;			/* two a column at most */
+	char	   *headers;		/* short ones, by value */
+	Datum	   *datums;
+	size_t		bitmap_size;	/* 0: it has no nulls */
+	bits8	   *bitmap;
+};
+
+static uint8
+alignment(Form_pg_attribute att)
+{
+	switch (att->attalign)
+	{
+		case TYPALIGN_DOUBLE:
+			return ALIGNOF_DOUBLE;
+		case TYPALIGN_INT:
+			return ALIGNOF_INT;
+		case TYPALIGN_SHORT:
+			return ALIGNOF_SHORT;
+		default:
+			return 1;
+	}
+}
+
+/*
+ * For rows of this description; "columns" are the attribute numbers assigned
+ * to, each once.  In CurrentMemoryContext.  NULL: not for tables like this.
+ */
+MotRowPatch *
+MotRowPatchMake(TupleDesc desc, int n, const AttrNumber *columns)
+{
+	MotRowPatch *patch = palloc0(sizeof(MotRowPatch));
+	int			natts = desc->natts;
+
+	patch->natts = natts;
+	patch->columns = palloc0(natts * sizeof(PatchColumn));
+	patch->pieces = palloc(2 * natts * sizeof(Piece));
+	patch->headers = palloc(n + 1);
+	patch->datums = palloc((n + 1) * sizeof(Datum));
+	patch->bitmap = palloc(BITMAP_SIZE(natts));
+	for (int i = 0; i < natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+		PatchColumn *column = &patch->columns[i];
+
+		/* it becomes null when a row is written */
+		if (att->attisdropped)
+			return NULL;
+		column->length = att->attlen;
+		column->align = alignment(att);
+		column->byval = att->attbyval;
+		column->packable = att->attlen == -1 && att->attstorage != TYPSTORAGE_PLAIN;
+		column->value = -1;
+	}
+	for (int i = 0; i < n; i++)
+	{
+		patch->columns[columns[i] - 1].value = i;
+		patch->tail = Max(patch->tail, columns[i]);
+	}
+
+	for (; patch->prefix < natts; patch->prefix++)
+	{
+		PatchColumn *column = &patch->columns[patch->prefix];
+
+		if (column->length <= 0 || column->value >= 0)
+			break;
+		patch->prefix_end = TYPEALIGN(column->align, patch->prefix_end) + column->length;
+	}
+	return patch;
+}
+
+static inline void
+add_piece(MotRowPatch *patch, const char *from, size_t to, size_t length)
+{
+	Piece	   *piece = &patch->pieces[patch->npieces++];
+
+	piece->from = from;
+	piece->to = to;
+	piece->length = length;
+}
+
+/* The null bitmap of the new row.  False: it has none. */
+static bool
+make_bitmap(MotRowPatch *patch, const bits8 *old, const bool *isnull)
+{
+	bool		any = false;
+
+	memset(patch->bitmap, 0, BITMAP_SIZE(patch->natts));
+	for (int i = 0; i < patch->natts; i++)
+	{
+		int			value = patch->columns[i].value;
+
+		if (value >= 0 ? isnull[value] : old != NULL && att_isnull(i, old))
+			any = true;
+		else
+			patch->bitmap[i >> 3] |= 1 << (i & 7);
+	}
+	return any;
+}
+
+/* A new value at "to" at the earliest; where it ends.  0: it lies out of line. */
+static size_t
+add_value(MotRowPatch *patch, const PatchColumn *column, size_t to, Datum value)
+{
+	const char *from = DatumGetPointer(value);
+	size_t		length = column->length;
+
+	if (column->byval)
+	{
+		patch->datums[column->value] = value;
+		from = (const char *) &patch->datums[column->value];
+#ifdef WORDS_BIGENDIAN
+		from += sizeof(Datum) - length;
+#endif
+		to = TYPEALIGN(column->align, to);
+	}
+	else if (column->length > 0)
+		to = TYPEALIGN(column->align, to);
+	else if (column->length == -2)
+		length = strlen(from) + 1;
+	else if (VARATT_IS_EXTERNAL(from))
+		return 0;
+	else if (VARATT_IS_SHORT(from))
+		length = VARSIZE_SHORT(from);
+	else if (column->packable && VARATT_CAN_MAKE_SHORT(from))
+	{
+		length = VARATT_CONVERTED_SHORT_SIZE(from);
+		SET_VARSIZE_SHORT(&patch->headers[column->value], length);
+		add_piece(patch, &patch->headers[column->value], to, 1);
+		to++;
+		length--;
+		from = VARDATA(from);
+	}
+	else
+	{
+		to = TYPEALIGN(column->align, to);
+		length = VARSIZE(from);
+	}
+	add_piece(patch, from, to, length);
+	return to + length;
+}
+
+/* Where the columns from number i on end, which are all there. */
+static inline size_t
+walk_tail(const MotRowPatch *patch, const char *base, int i, size_t from)
+{
+	for (; i < patch->natts; i++)
+	{
+		const PatchColumn *column = &patch->columns[i];
+
+		if (column->length > 0)
+			from = TYPEALIGN(column->align, from) + column->length;
+		else if (column->length == -1)
+		{
+			if (base[from] == 0)
+				from = TYPEALIGN(column->align, from);
+			from += VARSIZE_ANY(base + from);
+		}
+		else
+			from += strlen(base + from) + 1;
+	}
+	return from;
+}
+
+/*
+ * The row that "old" becomes with these values (by number of the columns given
+ * to MotRowPatchMake): its size and host bits.  False, if it is to be made in
+ * the ordinary way: the old one is too short, or a value lies elsewhere.
+ */
+bool
+MotRowPatchMeasure(MotRowPatch *patch, const mot_version *old, const Datum *values, const bool *isnull,
+				   size_t *size, unsigned *host_bits)
+{
+	unsigned	bits = mot_version_host_bits(old);
+	const char *base = mot_version_data(old);
+	const bits8 *old_bitmap = NULL;
+	bool		new_nulls = (bits & MOT_ROW_HAS_NULLS) != 0;
+	bool		open = false;	/* the last piece is of the old row, and may
+								 * grow */
+	size_t		from = 0;
+	size_t		to = 0;
+	int			i = 0;
+
+	if ((int) (bits & MOT_ROW_NATTS_MASK) != patch->natts)
+		return false;
+	patch->npieces = 0;
+
+	if (new_nulls)
+	{
+		old_bitmap = (const bits8 *) base;
+		base += BITMAP_SIZE(patch->natts);
+	}
+	else if (patch->prefix > 0)
+	{
+		i = patch->prefix;
+		from = to = patch->prefix_end;
+		add_piece(patch, base, 0, to);
+		open = true;
+	}
+
+	for (; i < patch->natts; i++)
+	{
+		const PatchColumn *column = &patch->columns[i];
+		bool		there = old_bitmap == NULL || !att_isnull(i, old_bitmap);
+		bool		long_header = false;
+		size_t		length = 0;
+
+		/* what keeps its alignment goes in one piece */
+		if (i == patch->tail && (to - from) % MAXIMUM_ALIGNOF == 0 && old_bitmap == NULL)
+		{
+			size_t		end = walk_tail(patch, base, i, from);
+
+			add_piece(patch, base + from, to, end - from);
+			to += end - from;
+			break;
+		}
+		if (there)
+		{
+			if (column->length > 0)
+			{
+				from = TYPEALIGN(column->align, from);
+				length = column->length;
+			}
+			else if (column->length == -1)
+			{
+				if (base[from] == 0)
+					from = TYPEALIGN(column->align, from);
+				length = VARSIZE_ANY(base + from);
+				long_header = !VARATT_IS_SHORT(base + from);
+			}
+			else
+				length = strlen(base + from) + 1;
+		}
+
+		if (column->value >= 0)
+		{
+			if (!isnull[column->value])
+			{
+				to = add_value(patch, column, to, values[column->value]);
+				if (to == 0)
+					return false;
+			}
+			else
+				new_nulls = true;
+			open = false;
+		}
+		else if (there)
+		{
+			Piece	   *last = patch->npieces > 0 ? &patch->pieces[patch->npieces - 1] : NULL;
+
+			if (column->length > 0 || long_header)
+				to = TYPEALIGN(column->align, to);
+			if (open && base + from - last->from == (ptrdiff_t) (to - last->to))
+				last->length = to + length - last->to;
+			else
+				add_piece(patch, base + from, to, length);
+			to += length;
+			open = true;
+		}
+		from += length;
+	}
+
+	patch->bitmap_size = 0;
+	*host_bits = (unsigned) patch->natts;
+	if (new_nulls && make_bitmap(patch, old_bitmap, isnull))
+	{
+		patch->bitmap_size = BITMAP_SIZE(patch->natts);
+		*host_bits |= MOT_ROW_HAS_NULLS;
+	}
+	*size = MAXALIGN(patch->bitmap_size + to);
+	return *size <= MaxAllocSize;
+}
+
+void
+MotRowPatchFill(const MotRowPatch *patch, size_t size, void *data)
+{
+	char	   *base = (char *) data + patch->bitmap_size;
+	char	   *end = base;
+
+	if (patch->bitmap_size > 0)
+		memcpy(data, patch->bitmap, patch->bitmap_size);
+	for (int i = 0; i < patch->npieces; i++)
+	{
+		const Piece *piece = &patch->pieces[i];
+		char	   *to = base + piece->to;
+
+		while (end < to)
+			*end++ = 0;
+		memcpy(to, piece->from, piece->length);
+		end = to + piece->length;
+	}
+	memset(end, 0, (char *) data + size - end);
+}
