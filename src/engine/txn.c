@@ -255,7 +255,8 @@ mot_txn_prepare(mot_session *s)
 	bool		draws = s->validate && (s->writes > 0 || s->order_reads);
 	mot_status	status;
 
-	if (s->out_of_memory)
+	/* (who only reads is not validated) */
+	if (draws && s->out_of_memory)
 		return MOT_NO_PRIVATE_MEMORY;
 	if (draws)
 		mot_prefetch_write(&s->engine->clock);	/* arrives while rows are
