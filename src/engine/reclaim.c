@@ -24,6 +24,8 @@
  *
  *-------------------------------------------------------------------------
  */
+#include <time.h>
+
 #include "internal.h"
 
 /* ------------------------------------------------------------------ queue */
@@ -625,10 +627,36 @@ mot_owed_after_commit(mot_session *s)
 		(void) mot_reclaim(s, 512);
 }
 
+/* milliseconds that who is short of memory gives others to let go of some */
+#define PATIENCE_MS 50
+
+/*
+ * Memory is full, and some of it is owed.  Is there any use in waiting for it
+ * for a moment?  Not if it is our own snapshot that it is kept for.
+ */
+static bool
+others_hold_memory(mot_session *s)
+{
+	mot_engine *e = s->engine;
+	uint32_t	n = atomic_load(&e->slots_used);
+	bool		working = false;
+
+	for (uint32_t i = 0; i < n && !working; i++)
+	{
+		owed_queue *q = &e->slot[i].owed;
+
+		mot_spin_lock(&q->lock);
+		working = q->working;
+		mot_spin_unlock(&q->lock);
+	}
+	return working || mot_engine_horizon(e) < mot_snapshot_held(s);
+}
+
 void *
 mot_session_alloc(mot_session *s, mot_pool *pool, size_t size,
 				  mot_purpose purpose, mot_status *status)
 {
+	const struct timespec nap = {0, 1000 * 1000};
 	int			why = 0;
 	void	   *p;
 
@@ -637,8 +665,21 @@ mot_session_alloc(mot_session *s, mot_pool *pool, size_t size,
 	p = mot_alloc(s->cache, pool, size, purpose, &why);
 	if (mot_unlikely(p == NULL))
 	{
-		(void) mot_reclaim_all(s);
+		uint64_t	left = mot_reclaim_all(s);
+
 		p = mot_alloc(s->cache, pool, size, purpose, &why);
+
+		/*
+		 * Somebody may be about to end a statement, or reclamation itself be
+		 * interrupted with a snapshot published.  We do not fail for that.
+		 */
+		for (int ms = 0; p == NULL && left > 0 && ms < PATIENCE_MS && others_hold_memory(s); ms++)
+		{
+			MOT_STOP_POINT("memory-awaited");
+			nanosleep(&nap, NULL);
+			left = mot_reclaim_all(s);
+			p = mot_alloc(s->cache, pool, size, purpose, &why);
+		}
 		if (p == NULL)
 			*status = why ? MOT_TABLE_FULL : MOT_NO_MEMORY;
 	}

@@ -154,10 +154,59 @@ rows_wait_for_old_keys_behind_later_stamps(void)
 	teardown();
 }
 
+static void
+let_go(const char *name)
+{
+	if (strcmp(name, "memory-awaited") == 0)
+		end_view(c);
+}
+
+/* how many of so many rows find room */
+static uint64_t
+insert_more(uint64_t from, uint64_t most)
+{
+	uint64_t	n = 0;
+
+	begin(a);
+	while (n < most && insert(&st, a, 1, from + n, (int64_t) (from + n)) == MOT_OK)
+		n++;
+	commit(a);
+	return n;
+}
+
+/* memory is full; what makes room is kept for a snapshot that goes in a moment */
+static void
+room_that_is_about_to_come_is_waited_for(void)
+{
+	mot_view	v;
+	mot_status	status = MOT_OK;
+	uint64_t	n;
+
+	setup();
+	CHECK(insert_more(10, 1000000) > 4000);
+
+	(void) begin_view(c, 1);	/* keeps what is deleted */
+	begin(b);
+	v = begin_view(b, 1);
+	for (uint64_t i = 10; i < 4010 && status == MOT_OK; i++)
+		status = delete_id(&st, b, &v, 1, i);
+	CHECK(status == MOT_OK);
+	commit(b);
+
+	/* as long as it does not go, there is none */
+	n = insert_more(1000000, 100000);
+	CHECK(n < 100000);
+	mot_stop_point_handler = let_go;
+	CHECK(insert_more(1000000 + n, 100000) > 1000);
+	CHECK(mot_snapshot_held(c) == MOT_TS_NONE);
+	teardown();
+}
+
 int
 main(int argc, char **argv)
 {
 	test_begin(argc, argv);
+	RUN(room_that_is_about_to_come_is_waited_for);
 	RUN(own_versions_stay_until_the_commit_is_over);
 	RUN(rows_wait_for_old_keys_behind_later_stamps);
 	return test_end();
