@@ -203,6 +203,39 @@ is(started(), 'started', '... given up, they are needed no more');
 is(query('SELECT sum(id) FROM still; SELECT count(*) FROM new; SELECT damaged_tables FROM mot_stat_recovery'), "3\n0\n0", '... and work');
 $node->stop('immediate');
 
+# ---------------------------- read by a server that is up, after a clean stop
+
+# The last checkpoint cannot be written, so the log is left to the next start,
+# which has no redo of its own.
+reset_state();
+$node->start;
+query('CALL work(8201, 8300)');
+chmod 0500, "$data/mot" or die;
+$node->stop;
+chmod 0700, "$data/mot" or die;
+ok(-e "$data/mot/open", 'a clean stop without a checkpoint of ours');
+system_or_bail('cp', '-a', $data, "$data.stopped");
+
+sub told
+{
+	$node->start;
+	my ($ret, $out, $err) = $node->psql('postgres', "\\set VERBOSITY verbose\n$everything");
+	my $cold = query('SELECT count(*) FROM cold');
+	$node->stop;
+	system_or_bail('rm', '-rf', $data);
+	system_or_bail('cp', '-a', "$data.stopped", $data);
+	return $ret == 0 ? "no error: $out" : "$err, and $cold other rows";
+}
+
+my $place = $first_segment + 3 * PAGE + 1000;
+change($place + $_, sub { chr(ord($_[0]) ^ 16) }) for 0, 7;
+like(told(), qr{ERROR:  XX001: memory-optimized tables could not be recovered\nDETAIL:  log that memory-optimized tables need for recovery is damaged at [0-9A-F]+/[0-9A-F]+ in segment [0-9A-F]{24}.*\nHINT:  .*830 other rows}s,
+	'damaged log: a session is told where; heap tables can be used');
+unlink $in_gap or die;
+like(told(), qr{ERROR:  XX001: memory-optimized tables could not be recovered\nDETAIL:  log segment [0-9A-F]{24}, which memory-optimized tables need for recovery, is missing.*\nHINT:  }s, 'log that is gone: so it is');
+like(told(), qr/^no error: 8300\|/, 'undamaged: everything is there');
+system_or_bail('rm', '-rf', "$data.stopped");
+
 # -------------------------------------- log that ends before the checkpoint
 
 # The worker is stopped while the server's checkpoint begins, so that there is
