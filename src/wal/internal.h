@@ -133,6 +133,9 @@ extern void MotReplayShmemInit(void);
 /* rmgr.c: MotRmgrInit registers; at rm_startup: MotLoad(); the module's settings for tables damaged */
 extern void MotRmgrInit(void);
 
+/* log is missing, and that is ignored: what has come of transactions in pieces is of no use */
+extern void MotReplayForget(void);
+
 /* ----------------------------------------------------------------- reader.c */
 
 /*
@@ -262,6 +265,9 @@ extern void MotLoad(XLogRecPtr upto, TimeLineID tli);
 
 /* in the startup process: all log there is has been replayed, up to "end" */
 extern void MotLoadCheckEnd(XLogRecPtr end);
+
+/* with mot.ignore_damaged: every table may lack changes */
+extern void MotLoadGiveUp(const char *why);
 
 extern void MotCheckpointInit(void);	/* registers the worker */
 

@@ -107,7 +107,6 @@ static void report_progress(LoadShared *shared);
 static void ignore_broken(LoadShared *shared);
 static void read_log(MotManifest *m, XLogRecPtr upto, TimeLineID tli);
 static void replay_one(void *arg, XLogReaderState *record);
-static void give_up_all(const char *why);
 static void note_damaged(void *arg, mot_table *table);
 static void log_too_short(XLogRecPtr end, XLogRecPtr lsn, const char *directory);
 static void set_recovery(const MotManifest *m);
@@ -627,7 +626,8 @@ read_log(MotManifest *m, XLogRecPtr upto, TimeLineID tli)
 				 errmsg("%s", edata->message),
 				 errdetail("Going on without any memory-optimized table, as mot.ignore_damaged says.")));
 		MotStatePreserve(m->lsn);
-		give_up_all(edata->message);
+		MotReplayForget();
+		MotLoadGiveUp(edata->message);
 	}
 	PG_END_TRY();
 }
@@ -671,7 +671,7 @@ log_too_short(XLogRecPtr end, XLogRecPtr lsn, const char *directory)
 			 errdetail("Going on without any memory-optimized table, as mot.ignore_damaged says.") :
 			 errdetail("The log is damaged or incomplete where it ends."),
 			 errhint("Restore the log from the archive, or the server from a backup; mot.ignore_damaged starts it without the tables.")));
-	give_up_all(message);
+	MotLoadGiveUp(message);
 }
 
 typedef struct AllTables
@@ -692,8 +692,8 @@ note_damaged(void *arg, mot_table *table)
 }
 
 /* The log has a gap: every table may lack changes. */
-static void
-give_up_all(const char *why)
+void
+MotLoadGiveUp(const char *why)
 {
 	mot_session *session = MotSession();
 	AllTables	all = {0};

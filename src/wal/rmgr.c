@@ -219,7 +219,8 @@ replay(XLogReaderState *record)
 				stream = begin_stream(lsn);
 			else
 				stream = required_stream(record, header.stream);
-			append_piece(stream, ops, len);
+			if (stream != NULL)
+				append_piece(stream, ops, len);
 			return;
 
 		case MOT_XLOG_FORGET:
@@ -234,6 +235,8 @@ replay(XLogReaderState *record)
 			if (header.stream != InvalidXLogRecPtr)
 			{
 				stream = required_stream(record, header.stream);
+				if (stream == NULL)
+					return;
 				append_piece(stream, ops, len);
 				ops = stream->ops;
 				len = stream->len;
@@ -301,17 +304,34 @@ find_stream(XLogRecPtr start)
 	return stream;
 }
 
+/* NULL: it is missing, and that is ignored */
 static Stream *
 required_stream(XLogReaderState *record, XLogRecPtr start)
 {
 	Stream	   *stream = find_stream(start);
 
 	if (stream == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATA_CORRUPTED),
-				 errmsg("redo of memory-optimized tables at %X/%X goes on what began at %X/%X, which was not read",
-						LSN_FORMAT_ARGS(record->ReadRecPtr), LSN_FORMAT_ARGS(start)),
-				 errhint("Restore the server from a backup.")));
+	{
+		char	   *why = psprintf("redo of memory-optimized tables at %X/%X goes on what began at %X/%X, which was not read",
+								   LSN_FORMAT_ARGS(record->ReadRecPtr), LSN_FORMAT_ARGS(start));
+
+		if (!mot_ignore_damaged)
+			ereport(ERROR,
+					(errcode(ERRCODE_DATA_CORRUPTED),
+					 errmsg("%s", why),
+					 errhint(MOT_DAMAGE_HINT)));
+
+		/* whatever it changed, and of all that is there nobody knows what */
+		if ((XLogRecGetInfo(record) & MOT_XLOG_KIND) != MOT_XLOG_PIECE)
+		{
+			ereport(WARNING,
+					(errcode(ERRCODE_DATA_CORRUPTED),
+					 errmsg("%s", why),
+					 errdetail("Going on without any memory-optimized table, as mot.ignore_damaged says.")));
+			MotLoadGiveUp(why);
+		}
+		pfree(why);
+	}
 	return stream;
 }
 
@@ -346,6 +366,13 @@ append_piece(Stream *stream, const char *ops, size_t len)
 	}
 	memcpy(stream->ops + stream->len, ops, len);
 	stream->len += len;
+}
+
+void
+MotReplayForget(void)
+{
+	while (streams != NULL)
+		end_stream(streams);
 }
 
 static void
