@@ -53,7 +53,7 @@ clean distclean maintainer-clean:
 
 # ------------------------------------------------------------------- tests
 
-CHECK_STAGES = engine asan tsan regress isolation server pgtap clients
+CHECK_STAGES = engine asan tsan regress isolation jit server pgtap clients
 
 .PHONY: deps check $(CHECK_STAGES:%=check-%)
 
@@ -66,7 +66,7 @@ check: all
 check-engine check-asan check-tsan: check-%:
 	@test/run $*
 
-check-regress check-isolation check-server check-pgtap check-clients: check-%: all
+check-regress check-isolation check-jit check-server check-pgtap check-clients: check-%: all
 	@test/run $*
 
 .PHONY: crash

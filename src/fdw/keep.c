@@ -279,6 +279,8 @@ lookup(const PlannedStmt *stmt, int serial)
 		CacheRegisterSyscacheCallback(PROCOID, function_changed, (Datum) 0);
 		CacheRegisterSyscacheCallback(TYPEOID, function_changed, (Datum) 0);
 		CacheRegisterSyscacheCallback(FOREIGNSERVEROID, function_changed, (Datum) 0);
+		CacheRegisterSyscacheCallback(AUTHOID, function_changed, (Datum) 0);
+		CacheRegisterSyscacheCallback(AUTHMEMROLEMEM, function_changed, (Datum) 0);
 	}
 
 	kept = hash_search(kept_plans, &stmt, HASH_FIND, NULL);
@@ -547,7 +549,8 @@ keep_end(QueryDesc *query)
 	{
 		Kept	   *kept = hash_search(kept_plans, &query->plannedstmt, HASH_FIND, NULL);
 
-		if (kept != NULL && kept->state == KEPT_RUNNING && kept->query == query)
+		if (kept != NULL && kept->state == KEPT_RUNNING && kept->query == query &&
+			kept->estate == query->estate)
 		{
 			if (kept->stale || ++kept->uses > MAX_USES)
 			{
@@ -692,10 +695,11 @@ discard_running(int level)
 		}
 }
 
+/* Also at commit: a cursor that failed in a savepoint is never ended. */
 static void
 xact_end(XactEvent event, void *arg)
 {
-	if (event == XACT_EVENT_ABORT)
+	if (event == XACT_EVENT_ABORT || event == XACT_EVENT_COMMIT || event == XACT_EVENT_PREPARE)
 		discard_running(0);
 }
 
