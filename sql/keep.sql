@@ -38,6 +38,23 @@ EXECUTE one(1); EXECUTE upd(1, 1); EXECUTE one(1);
 ROLLBACK;
 EXECUTE one(1);
 
+-- a function in SQL whose table changes in the same transaction
+CREATE TABLE keep_h (a int, b int);
+INSERT INTO keep_h SELECT i, i FROM generate_series(1, 2000) i;
+CREATE INDEX keep_h_a ON keep_h (a);
+CREATE FUNCTION keep_sql(int) RETURNS bigint LANGUAGE sql VOLATILE AS 'SELECT count(*) FROM keep_h WHERE a = $1';
+SET mot.jit = off;
+PREPARE calls(int) AS SELECT keep_sql(id) FROM keep_t WHERE id = $1;
+BEGIN;
+SET LOCAL enable_seqscan = off;
+EXECUTE calls(1); EXECUTE calls(1); EXECUTE calls(1);
+DROP INDEX keep_h_a;
+EXECUTE calls(1);
+COMMIT;
+RESET mot.jit;
+DROP FUNCTION keep_sql;
+DROP TABLE keep_h;
+
 -- read only
 BEGIN READ ONLY; EXECUTE one(1); EXECUTE upd(1, 1); ROLLBACK;
 BEGIN ISOLATION LEVEL REPEATABLE READ; EXECUTE one(1); EXECUTE upd(1, 1); EXECUTE one(1); ROLLBACK;

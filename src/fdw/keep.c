@@ -34,9 +34,12 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "access/parallel.h"
 #include "access/relation.h"
 #include "access/xact.h"
+#include "catalog/pg_language.h"
+#include "catalog/pg_proc.h"
 #include "commands/trigger.h"
 #include "executor/execdesc.h"
 #include "executor/executor.h"
@@ -183,11 +186,58 @@ find_serial(const PlannedStmt *stmt)
 }
 
 static bool
+is_sql_function(Oid funcid, void *context)
+{
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(funcid));
+	bool		sql = !HeapTupleIsValid(tuple) ||
+	((Form_pg_proc) GETSTRUCT(tuple))->prolang == SQLlanguageId;
+
+	if (HeapTupleIsValid(tuple))
+		ReleaseSysCache(tuple);
+	return sql;
+}
+
+/*
+ * A function in SQL has plans of its own, good for one statement: nobody tells
+ * it when tables change that only it uses.
+ */
+static bool
+calls_sql(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (check_functions_in_node(node, is_sql_function, NULL))
+		return true;
+	return expression_tree_walker(node, calls_sql, context);
+}
+
+static bool
+node_calls_sql(const Plan *plan)
+{
+	if (calls_sql((Node *) plan->targetlist, NULL) || calls_sql((Node *) plan->qual, NULL))
+		return true;
+	switch (nodeTag(plan))
+	{
+		case T_ForeignScan:
+			return calls_sql((Node *) ((const ForeignScan *) plan)->fdw_exprs, NULL);
+		case T_NestLoop:
+			return calls_sql((Node *) ((const NestLoop *) plan)->join.joinqual, NULL);
+		case T_Limit:
+			return calls_sql(((const Limit *) plan)->limitCount, NULL) ||
+				calls_sql(((const Limit *) plan)->limitOffset, NULL);
+		case T_Result:
+			return calls_sql(((const Result *) plan)->resconstantqual, NULL);
+		default:
+			return false;
+	}
+}
+
+static bool
 node_is_fit(const Plan *plan)
 {
 	if (plan == NULL)
 		return true;
-	if (plan->initPlan != NIL)
+	if (plan->initPlan != NIL || node_calls_sql(plan))
 		return false;
 	switch (nodeTag(plan))
 	{
@@ -230,7 +280,8 @@ plan_is_fit(const PlannedStmt *stmt)
 		const Plan *child = outerPlan(plan);
 
 		if (list_length(mt->resultRelations) != 1 || mt->rootRelation != 0 || plan->initPlan != NIL ||
-			mt->onConflictAction != ONCONFLICT_NONE || mt->withCheckOptionLists != NIL)
+			mt->onConflictAction != ONCONFLICT_NONE || mt->withCheckOptionLists != NIL ||
+			calls_sql((Node *) mt->returningLists, NULL))
 			return false;
 		switch (mt->operation)
 		{
