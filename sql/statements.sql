@@ -26,6 +26,9 @@ PREPARE lock(int) AS SELECT t, v FROM st_t WHERE id > $1 ORDER BY id LIMIT 2 FOR
 PREPARE sorted(int) AS SELECT id, v % 30 AS m FROM st_t WHERE id < $1 ORDER BY v % 30 DESC, t LIMIT 5;
 PREPARE ins(int, int, text) AS INSERT INTO st_t VALUES ($1, $2, $3), ($1 + 1, $2, lower($3)) RETURNING id, t, tableoid::regclass;
 PREPARE gen(int, int) AS INSERT INTO st_u (id, tid) VALUES ($1, $2) RETURNING g;
+PREPARE nothing(int, int) AS INSERT INTO st_t VALUES ($1, $2, 'n'), ($1 + 1, $2, 'm') ON CONFLICT DO NOTHING RETURNING id;
+PREPARE upsert(int, int) AS INSERT INTO st_t AS s VALUES ($1, $2, 'new') ON CONFLICT (id) DO UPDATE SET v = s.v + excluded.v, t = 'upserted'
+	WHERE s.v < 500 RETURNING id, v, t;
 PREPARE upd(int, int) AS UPDATE st_t SET v = v + $2 WHERE id = $1;
 PREPARE ret(int) AS UPDATE st_t SET t = t || '!' WHERE id < $1 RETURNING id, t;
 PREPARE del(int) AS DELETE FROM st_t WHERE id >= $1 RETURNING id, t;
@@ -42,6 +45,8 @@ EXECUTE lock(18); EXECUTE lock(19); EXECUTE lock(20);
 EXECUTE sorted(20); EXECUTE sorted(3); EXECUTE sorted(0);
 EXECUTE ins(101, 1, 'A'); EXECUTE ins(101, 1, 'A'); EXECUTE ins(103, NULL, 'B'); EXECUTE ins(103, 1000, 'B'); EXECUTE ins(103, 3, NULL);
 EXECUTE gen(101, 7); EXECUTE gen(102, NULL);
+EXECUTE nothing(101, 5); EXECUTE nothing(103, 5); EXECUTE nothing(104, 5); EXECUTE nothing(106, 1000);
+EXECUTE upsert(103, 100); EXECUTE upsert(103, 600); EXECUTE upsert(103, 600); EXECUTE upsert(107, 7); EXECUTE upsert(108, NULL); EXECUTE upsert(104, 995);
 EXECUTE upd(101, 1); EXECUTE upd(101, 5000); EXECUTE upd(101, NULL); EXECUTE upd(999, 1); EXECUTE upd(102, 1);
 EXECUTE ret(3); EXECUTE ret(0);
 EXECUTE del(101); EXECUTE del(101);
@@ -53,10 +58,9 @@ PREPARE sub AS SELECT id, (SELECT count(*) FROM st_u) FROM st_t WHERE id = 1;
 PREPARE grp AS SELECT v % 3, count(*) FROM st_t GROUP BY 1;
 PREPARE lck AS SELECT u.id FROM st_u u JOIN st_t t ON t.id = u.tid WHERE u.id = 1 FOR UPDATE;
 PREPARE cls AS SELECT st_t.t, c.relname FROM st_t, pg_class c WHERE id = 1 AND c.oid = 'st_t'::regclass;
-PREPARE cnf AS INSERT INTO st_t VALUES (1, 1) ON CONFLICT DO NOTHING;
 PREPARE qry AS INSERT INTO st_t SELECT id + 500, v, t FROM st_t WHERE id = 1;
 PREPARE wrw AS SELECT st_t FROM st_t WHERE id = 1;
-EXECUTE sub; EXECUTE grp; EXECUTE lck; EXECUTE cls; EXECUTE cnf; EXECUTE wrw;
+EXECUTE sub; EXECUTE grp; EXECUTE lck; EXECUTE cls; EXECUTE wrw;
 SELECT substring(query FROM 'PREPARE (\w+)') AS name, tier, why_not FROM mot_stat_jit
 	WHERE query ~ '^PREPARE' AND tier = 0 ORDER BY name;
 EXPLAIN (VERBOSE, COSTS OFF) EXECUTE one(1);

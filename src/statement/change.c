@@ -38,6 +38,7 @@ typedef struct MotChange
 	ExprState  *constant_qual;
 	int			nrows;
 	int			next;
+	MotModify  *conflict;		/* ON CONFLICT is the wrapper's; or NULL */
 	TupleTableSlot *values;		/* of a VALUES list, or NULL */
 	ExprState ***lists;
 	ExprContext *values_context;
@@ -60,6 +61,7 @@ typedef struct MotChange
 
 static void build_insert(MotStatement *st, MotChange *change, ModifyTable *plan);
 static void build_values(MotStatement *st, MotChange *change, ValuesScan *plan);
+static void build_conflict(MotStatement *st, MotChange *change, ModifyTable *plan);
 static void build_direct(MotStatement *st, MotChange *change, ForeignScan *plan);
 static void build_patch(MotChange *change);
 static void build_values_program(MotStatement *st, MotChange *change, ForeignScan *plan, List *colnos);
@@ -124,8 +126,43 @@ build_insert(MotStatement *st, MotChange *change, ModifyTable *plan)
 		change->nrows = 1;
 		change->constant_qual = ExecInitQual((List *) ((Result *) child)->resconstantqual, ps);
 	}
+	if (plan->onConflictAction != ONCONFLICT_NONE)
+		build_conflict(st, change, plan);
 	change->project = ExecBuildProjectionInfo(child->targetlist, change->econtext, change->row, ps,
 											  change->values ? change->values->tts_tupleDescriptor : NULL);
+}
+
+/* What the wrapper's INSERT ... ON CONFLICT (fdw/conflict.c) looks at. */
+static void
+build_conflict(MotStatement *st, MotChange *change, ModifyTable *plan)
+{
+	MotModify  *modify = palloc0(sizeof(MotModify));
+	ResultRelInfo *rinfo = change->rinfo;
+	TupleDesc	desc = change->row->tts_tupleDescriptor;
+	ExprContext *econtext = MotContextCreate(st);
+	PlanState  *ps = MotParentCreate(st, T_ModifyTableState, sizeof(ModifyTableState),
+									 (Plan *) plan, econtext);
+
+	modify->relation = change->table->mr;
+	modify->session = MotSession();
+	modify->writer = change->writer;
+	modify->mtstate = (ModifyTableState *) ps;
+	modify->conflict = plan->onConflictAction;
+	modify->copy_decided = true;
+	rinfo->ri_onConflictArbiterIndexes = plan->arbiterIndexes;
+	if (plan->onConflictAction == ONCONFLICT_UPDATE)
+	{
+		OnConflictSetState *state = makeNode(OnConflictSetState);
+
+		rinfo->ri_onConflict = state;
+		state->oc_Existing = MakeTupleTableSlot(desc, &TTSOpsVirtual);
+		state->oc_ProjSlot = MakeTupleTableSlot(desc, &TTSOpsVirtual);
+		state->oc_ProjInfo = ExecBuildUpdateProjection(plan->onConflictSet, true,
+													   plan->onConflictCols, desc, econtext,
+													   state->oc_ProjSlot, ps);
+		state->oc_WhereClause = ExecInitQual((List *) plan->onConflictWhere, ps);
+	}
+	change->conflict = modify;
 }
 
 static void
@@ -343,6 +380,21 @@ next_insert(MotStatement *st, MotChange *change)
 			ExecComputeStoredGenerated(change->rinfo, estate, row, CMD_INSERT);
 		if (change->has_checks)
 			MotCheckRow(change->rinfo, row, estate);
+
+		if (change->conflict != NULL)
+		{
+			TupleTableSlot *result;
+
+			ResetExprContext(change->conflict->mtstate->ps.ps_ExprContext);
+			result = MotInsertOnConflict(change->conflict, estate, change->rinfo, row, NULL);
+			if (result == NULL)
+				continue;
+			if (change->counts)
+				estate->es_processed++;
+			if (change->returning)
+				return returning(change, result);
+			continue;
+		}
 
 		oldcxt = MemoryContextSwitchTo(change->econtext->ecxt_per_tuple_memory);
 		stored = MotWriterInsert(change->writer, row->tts_values, row->tts_isnull);

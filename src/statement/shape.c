@@ -71,6 +71,9 @@ MotWhyNot(const PlannedStmt *stmt)
 			case RTE_RELATION:
 				if (rte->relkind == RELKIND_VIEW)
 					break;		/* only its privileges are left */
+				if (IsA(plan, ModifyTable) && ((const ModifyTable *) plan)->exclRelRTI > 0 &&
+					rte == rt_fetch(((const ModifyTable *) plan)->exclRelRTI, stmt->rtable))
+					break;		/* ON CONFLICT's "excluded" */
 				if (rte->relkind != RELKIND_FOREIGN_TABLE || !MotIsMotTable(rte->relid))
 					return "there are other tables";
 				break;
@@ -172,8 +175,14 @@ modify_why_not(const ModifyTable *plan, const PlannedStmt *stmt)
 		return "the table has partitions or children";
 	if (plan->plan.initPlan != NIL)
 		return "there are sub-selects";
-	if (plan->onConflictAction != ONCONFLICT_NONE)
-		return "there is ON CONFLICT";
+	if (plan->onConflictAction == ONCONFLICT_UPDATE)
+	{
+		why_not = expressions_why_not((Node *) plan->onConflictSet, false);
+		if (why_not == NULL)
+			why_not = expressions_why_not(plan->onConflictWhere, false);
+		if (why_not != NULL)
+			return why_not;
+	}
 	if (plan->withCheckOptionLists != NIL)
 		return "there is a WITH CHECK OPTION";
 	why_not = expressions_why_not((Node *) plan->returningLists, false);
@@ -230,6 +239,9 @@ MotTargetWhyNot(Relation rel, const ModifyTable *plan)
 			why_not = expressions_why_not(stringToNode(constr->defval[i].adbin), false);
 	if (rel->rd_rel->relispartition)
 		why_not = "the table is a partition";
+	if (why_not == NULL && plan->onConflictAction == ONCONFLICT_UPDATE &&
+		constr != NULL && constr->has_generated_stored)
+		why_not = "ON CONFLICT updates generated columns";
 	if (why_not == NULL && plan->operation == CMD_INSERT)
 	{
 		List	   *targetlist = outerPlan(plan)->targetlist;

@@ -346,8 +346,20 @@ class Maker:
         for _ in range(rnd.choice([1, 1, 1, 2, 4])):
             rows.append('(%s)' % ', '.join(self.param(c.type) if c in table.key or rnd.random() < 0.6
                                            else self.expression(c.type, 2) for c in columns))
-        return 'INSERT INTO %s (%s) VALUES %s%s' % (table.name, ', '.join(c.name for c in columns), ', '.join(rows),
-                                                    self.returning(table)), False
+        text = 'INSERT INTO %s (%s) VALUES %s' % (table.name, ', '.join(c.name for c in columns), ', '.join(rows))
+        if rnd.random() < 0.35:
+            text += ' ON CONFLICT'
+            if rnd.random() < 0.8:
+                text += ' (%s)' % ', '.join(c.name for c in table.key)
+            if rnd.random() < 0.4 or text.endswith('CONFLICT'):
+                text += ' DO NOTHING'
+            else:
+                self.sources = [(table.name, table), ('excluded', table)]
+                assigned = rnd.sample(table.columns, rnd.randint(1, 2))
+                text += ' DO UPDATE SET ' + ', '.join('%s = %s' % (c.name, self.expression(c.type, 2)) for c in assigned)
+                if rnd.random() < 0.3:
+                    text += ' WHERE ' + self.condition(1)
+        return text + self.returning(table), False
 
     def update(self):
         rnd = self.rnd
