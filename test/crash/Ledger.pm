@@ -269,9 +269,11 @@ sub kill_postmaster
 	my $pid = $self->postmaster or return 1;
 	my @all = ($pid, children($pid));
 	kill 'KILL', $pid;
-	if (!wait_gone(30, @all))
+
+	# (who asks for a checkpoint when the checkpointer has gone asks for a minute)
+	if (!wait_gone(10, @all))
 	{
-		diag('processes outlive the postmaster');
+		diag(join("\n", 'processes outlive the postmaster:', map { "$_ " . title($_) } grep { slurp_state($_) ne 'Z' } @all));
 		kill 'KILL', @all;
 	}
 	return wait_gone(30, @all) && $self->forget_postmaster;

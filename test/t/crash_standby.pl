@@ -15,7 +15,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
-my $cycles = $ENV{CYCLES} || 6;
+my $cycles = $ENV{CYCLES} || 8;
 my $seed = int($ENV{SEED} || time % 1_000_000);
 my @points = grep { !/^damage-/ } split(' ', $ENV{MOT_FAULT_POINTS} // '');
 @points = () if Ledger::default_engine() eq 'heap';
@@ -76,6 +76,51 @@ sub compare
 	return @wrong;
 }
 
+# A paused standby keeps what it has while the primary goes on.
+sub compare_paused
+{
+	my ($seed) = @_;
+	my @wrong;
+
+	$ledger->stop_clients;
+	push @wrong, $ledger->verify;
+	$ledger->settle;
+	my $before = Ledger::content($primary);
+	$primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
+	$standby->safe_psql('postgres', 'SELECT pg_wal_replay_pause()');
+	$standby->poll_query_until('postgres', "SELECT pg_get_wal_replay_pause_state() = 'paused'") or die;
+	$ledger->start_clients($seed);
+	sleep 0.5;
+	my $paused = Ledger::content($standby);
+	push @wrong, "before:\n$before\npaused:\n$paused" if $paused ne $before;
+	push @wrong, map { "paused: $_" } $ledger->verify_content($standby);
+	$standby->safe_psql('postgres', 'SELECT pg_wal_replay_resume()');
+	$ledger->stop_clients;
+	push @wrong, $ledger->verify;
+	return @wrong;
+}
+
+# The two change places, in order: nothing needs to be rewound.
+sub switch_over
+{
+	my $old = $primary;
+	my $before;
+	my @wrong;
+
+	$ledger->stop_clients;
+	$before = Ledger::content($old);
+	$old->stop('fast');
+	$standby->promote;
+	$primary = $standby;
+	$ledger->{node} = $primary;
+	my $after = Ledger::content($primary);
+	push @wrong, "primary:\n$before\npromoted:\n$after" if $after ne $before;
+	push @wrong, $ledger->verify;
+	follow($old, $primary);
+	$standby = $old;
+	return @wrong;
+}
+
 # After the death of the primary the standby takes over.
 sub fail_over
 {
@@ -109,7 +154,7 @@ sub fail_over
 }
 
 # the standby's fate, and the primary's; a short run has each of them
-my @ways = ('standby dies', 'standby dies at a point', 'primary dies and comes back', 'both die', 'failover', 'failover, and again');
+my @ways = ('standby dies', 'standby dies at a point', 'primary dies and comes back', 'both die', 'paused', 'switchover', 'failover', 'failover, and again');
 @ways = grep { $_ !~ /point/ } @ways unless @points;
 my @planned = @ways;
 
@@ -167,6 +212,8 @@ for my $cycle (1 .. $cycles)
 		for (rand() < 0.5 ? ($ledger, $other) : ($other, $ledger)) { $_->ensure_up or push @wrong, 'it does not come back' }
 		push @wrong, $ledger->verify;
 	}
+	elsif ($way eq 'paused') { push @wrong, compare_paused($seed + 1000 * $cycle) }
+	elsif ($way eq 'switchover') { push @wrong, switch_over() }
 	else
 	{
 		$ledger->kill_all or die 'processes do not die';
