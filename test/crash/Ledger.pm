@@ -524,10 +524,8 @@ sub verify_content
 		SELECT 'there, and not known: ', relname FROM pg_class WHERE relname LIKE 'dt\_%' AND relkind IN ('r', 'f')
 			AND relname NOT IN (SELECT name FROM ddl_state);
 		SELECT 'known, and not there: ', name FROM ddl_state WHERE to_regclass(name) IS NULL;
-		SELECT name, n, total, x FROM (SELECT name, n, total,
-			query_to_xml(format('SELECT count(*) AS n, coalesce(sum(n), 0) AS s FROM %I', name), false, true, '')::text AS x
-			FROM ddl_state) d
-		WHERE x !~ format('<n>%s</n>\s*<s>%s</s>', n, total);
+		SELECT format('SELECT %L, %s, %s, count(*), sum(n) FROM %I HAVING count(*) <> %s OR coalesce(sum(n), 0) <> %s',
+			name, n, total, name, n, total) FROM ddl_state \gexec
 	});
 	push @wrong, verify_copies($node) if $self->{databases};
 	push @wrong, check($node, 'mot_verify', q{
@@ -545,13 +543,13 @@ sub verify_copies
 	my $content = content($node, 'db_template');
 	my @wrong;
 
-	push @wrong, "db_template: $content" if $content !~ /^t\s+500\s/;
+	push @wrong, "db_template: $content" if $content !~ /^t\|500\|/;
 	for (split /\n/, $node->safe_psql('postgres', q{SELECT datname FROM pg_database WHERE datname ~ '^db_\d' AND datconnlimit <> -2}))
 	{
 		my $copy = content($node, $_);
 		push @wrong, "$_: $copy" if $copy ne $content;
 		push @wrong, map { "$_: $_" } split(/\n/, $node->safe_psql($_, q{SELECT v.* FROM mot_verify('t') v WHERE v.problems > 0}))
-		  if $content =~ /^t\s+500\s/ && default_engine() eq 'mot';
+		  if $content =~ /^t\|500\|/ && default_engine() eq 'mot';
 	}
 	return @wrong;
 }
@@ -562,10 +560,8 @@ sub content
 	my ($node, $database) = @_;
 	return $node->safe_psql(
 		$database // 'postgres', q{
-		SELECT relname || ' ' || regexp_replace(query_to_xml(
-			format('SELECT count(*) AS n, md5(string_agg(t::text, chr(10) ORDER BY t::text COLLATE "C")) AS h FROM %s t', oid::regclass),
-			false, true, '')::text, '\s*<[^>]*>\s*', ' ', 'g')
-		FROM pg_class WHERE relkind IN ('r', 'f') AND relnamespace = 'public'::regnamespace ORDER BY 1;
+		SELECT format('SELECT %L, count(*), md5(string_agg(t::text, chr(10) ORDER BY t::text COLLATE "C")) FROM %s t', relname, oid::regclass)
+		FROM pg_class WHERE relkind IN ('r', 'f') AND relnamespace = 'public'::regnamespace ORDER BY relname \gexec
 	});
 }
 
