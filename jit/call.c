@@ -3,48 +3,27 @@
  * call.c
  *	  Calls of functions by their C entries.
  *
- * The arguments lie on the stack, so that a program may run again while a
- * function that it called is running.  What a function keeps between calls
- * (fn_extra) belongs to the program and lives as long.  Only functions whose
- * code is in the server or in a library are called: those of other languages
- * keep the state of a running call there.
+ * The arguments lie on the stack.  What a function keeps between calls
+ * (fn_extra) belongs to the program and lives as long.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
-#include "catalog/pg_language.h"
-#include "catalog/pg_proc.h"
 #include "emit.h"
 #include "fmgr.h"
-#include "nodes/nodeFuncs.h"
 #include "pgstat.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/syscache.h"
 
 static FmgrInfo *
 look_up(MotEmit * emit, Oid funcid, Expr *node)
 {
 	FmgrInfo   *flinfo = MemoryContextAllocZero(emit->cxt, sizeof(FmgrInfo));
-	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(funcid));
-	Form_pg_proc proc;
-	Oid			language;
-	char	   *name;
-
-	if (!HeapTupleIsValid(tuple))
-		MotDecline(emit, "function %u is gone", funcid);
-	proc = (Form_pg_proc) GETSTRUCT(tuple);
-	language = proc->prolang;
-	name = pstrdup(NameStr(proc->proname));
-	ReleaseSysCache(tuple);
-	if (language != INTERNALlanguageId && language != ClanguageId)
-		MotDecline(emit, "function %s is not written in C", name);
 
 	fmgr_info_cxt(funcid, flinfo, emit->cxt);
 	if (flinfo->fn_retset)
-		MotDecline(emit, "function %s returns a set", name);
+		MotDecline(emit, "function %s returns a set", get_func_name(funcid));
 	if (node != NULL)
 	{
 		MemoryContext old = MemoryContextSwitchTo(emit->cxt);

@@ -9,6 +9,7 @@
  *	expr.c		expressions, node by node
  *	aggregate.c	aggregates
  *	call.c		calls of functions by their C entries
+ *	interpret.c	what is left to the executor's interpreter
  *	inline.c	functions that are a few machine instructions
  *	runtime.c	what compiled code calls: errors, comparisons of strings
  *
@@ -140,6 +141,9 @@ extern void MotEmitAggregates(MotEmit *emit);
 /* call.c */
 extern MotValue MotEmitFunction(MotEmit *emit, Expr *node, Oid funcid, Oid type, Oid collation, List *args);
 extern MotValue MotEmitCall(MotEmit *emit, Expr *node, Oid funcid, Oid type, Oid collation, MotValue *args, int nargs);
+
+/* interpret.c */
+extern MotValue MotEmitInterpreted(MotEmit *emit, Expr *expr);
 
 /* inline.c: false if it is not one of those.  No argument may be null. */
 extern bool MotCanInline(Oid funcid, Oid collation);

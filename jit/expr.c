@@ -28,7 +28,7 @@
 /* nested deeper, an expression is not compiled: LLVM recurses, too */
 #define MAX_DEPTH 200
 
-/* ... = ANY of more constants is a call */
+/* ... = ANY of more constants is interpreted */
 #define MAX_UNROLLED 16
 
 /* --------------------------------------------------------------- joining */
@@ -332,7 +332,7 @@ emit_null_test(MotEmit * emit, NullTest *test)
 	MotValue	result = {NULL, NULL, MOT_BOOL};
 
 	if (test->argisrow)
-		MotDecline(emit, "it tests whether a row is null");
+		return MotEmitInterpreted(emit, (Expr *) test);
 	arg = MotEmitExpr(emit, test->arg);
 	result.value = MotIsNull(emit, arg);
 	if (test->nulltesttype == IS_NOT_NULL)
@@ -604,10 +604,14 @@ emit_array_op(MotEmit * emit, ScalarArrayOpExpr *expr)
 	MotValue	args[2];
 	Join		join;
 
-	if (!IsA(constant, Const))
-		MotDecline(emit, "it uses an operator over an array that is not constant");
-	if (!func_strict(expr->opfuncid))
-		MotDecline(emit, "it uses a non-strict operator over an array");
+	if (!IsA(constant, Const) || !func_strict(expr->opfuncid))
+		return MotEmitInterpreted(emit, (Expr *) expr);
+	if (!constant->constisnull)
+	{
+		array = DatumGetArrayTypeP(constant->constvalue);
+		if (ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array)) > MAX_UNROLLED)
+			return MotEmitInterpreted(emit, (Expr *) expr);
+	}
 
 	scalar = MotEmitExpr(emit, linitial(expr->args));
 	if (constant->constisnull)
@@ -619,8 +623,6 @@ emit_array_op(MotEmit * emit, ScalarArrayOpExpr *expr)
 	deconstruct_array(array, element, typlen, typbyval, typalign, &datums, &nulls, &n);
 	if (n == 0)
 		return bool_value(emit, !expr->useOr);
-	if (n > MAX_UNROLLED)
-		MotDecline(emit, "it uses an operator over an array of more than %d elements", MAX_UNROLLED);
 
 	join_begin(&join, emit, MOT_BOOL, n + 2);
 	have = MotEmitBlock(emit, "scalar");
@@ -759,6 +761,16 @@ MotEmitExpr(MotEmit * emit, Expr *expr)
 			if (emit->case_value == NULL)
 				MotDecline(emit, "a placeholder belongs to nothing");
 			result = MotConvert(emit, *emit->case_value, MotKindOf(((CaseTestExpr *) expr)->typeId));
+			break;
+		case T_ArrayExpr:
+		case T_ArrayCoerceExpr:
+		case T_RowExpr:
+		case T_RowCompareExpr:
+		case T_FieldSelect:
+		case T_SubscriptingRef:
+		case T_CoerceToDomain:
+		case T_SQLValueFunction:
+			result = MotEmitInterpreted(emit, expr);
 			break;
 		default:
 			MotDecline(emit, "it has an expression of a kind that is not compiled (%d)", (int) nodeTag(expr));

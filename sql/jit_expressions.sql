@@ -122,12 +122,25 @@ INSERT INTO jit_wide (c150) VALUES (1);
 SELECT 'INSERT INTO jit_wide VALUES (' || string_agg((ARRAY['12', '''text''', '3', 'true', '2.5'])[1 + i % 5], ', ') || ')' FROM generate_series(1, 150) i \gexec
 SELECT * FROM jit_each('jit_wide', 'c1', 'c64', 'c65', 'c66', 'c128', 'c129', 'c130, c1', 'c150, c149, c148', 'c63 and c128');
 
+-- arrays, rows, domains
+CREATE DOMAIN jit_positive AS integer CHECK (VALUE > 2);
+SELECT * FROM jit_each('jit_rest', 'array[id, 2]', 'array[[id], [o::int]]', 'ar[1] + id', 'ar[id]', 'ar[1:2]', 'ar::text[]', 'id = any (ar)', 'id <> all (ar)', 'id < any (array[1, id, null])', 'id in (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, null)',
+	'row(id, t)::text', '(id, t) < (3, ''b'')', '(id, t) = (1, v)', 'row(id, t) is not null', 'row(null, t) is null', 'id::jit_positive', 'coalesce(dom::jit_positive, 9)', 'case id when 1 then array[1] else array[2, id] end', 'current_user', 'current_date > d', 'greatest(array[id], ar)', 'string_to_array(t, '' '')',
+	'j #>> array[''a'']', 'jsonb_build_object(''id'', id, ''t'', t)', '$1 = any (ar)', 'array_append(ar, $1)');
+SELECT * FROM jit_where('jit_rest', 'id = any (ar)', 'id::jit_positive > 3', '(id, t) > (2, '''')', 'array[id] <@ ar');
+
+-- functions in other languages, with and without state
+CREATE FUNCTION jit_plpgsql(integer) RETURNS integer LANGUAGE plpgsql IMMUTABLE STRICT AS 'BEGIN IF $1 = 3 THEN RAISE ''three''; END IF; RETURN $1 * 2; END';
+CREATE FUNCTION jit_sql(integer, text) RETURNS text LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog AS 'SELECT $2 || count(*) FROM pg_class WHERE oid < $1';
+CREATE FUNCTION jit_poly(anyelement) RETURNS anyarray LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN ARRAY[$1, $1]; END';
+SELECT * FROM jit_each('jit_rest', 'jit_plpgsql(id)', 'jit_plpgsql(null)', 'jit_plpgsql(case when id <> 3 then id end)', 'jit_sql(id, v)', 'jit_poly(id)', 'jit_poly(t)', 'jit_poly((jit_poly(id))[1])');
+
 -- what is not compiled says so
-CREATE FUNCTION jit_sql(integer) RETURNS integer LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN $1; END';
-SELECT * FROM jit_each('jit_rest', 'jit_sql(id)', 'jit_rest', 'ctid');
+SELECT * FROM jit_each('jit_rest', 'jit_rest', 'ctid');
 
 DROP FOREIGN TABLE jit_int, jit_float, jit_rest, jit_wide;
 DROP DOMAIN jit_domain;
-DROP FUNCTION jit_sql(integer);
+DROP FUNCTION jit_sql(integer, text), jit_plpgsql(integer), jit_poly(anyelement);
+DROP DOMAIN jit_positive;
 DROP FUNCTION jit_each(text, text[]), jit_where(text, text[]), jit_operators(text, text, text, text[]);
 DROP FUNCTION mot_jit_compare(text, "any"), mot_jit_installed();
