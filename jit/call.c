@@ -10,17 +10,39 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
+#include "catalog/pg_language.h"
+#include "catalog/pg_proc.h"
 #include "emit.h"
 #include "fmgr.h"
 #include "pgstat.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/syscache.h"
+
+/*
+ * Functions in SQL have plans that are good for one statement: nobody tells
+ * them when tables change that only they use.
+ */
+bool
+MotIsSqlFunction(Oid funcid, void *context)
+{
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(funcid));
+	bool		result = !HeapTupleIsValid(tuple) ||
+	((Form_pg_proc) GETSTRUCT(tuple))->prolang == SQLlanguageId;
+
+	if (HeapTupleIsValid(tuple))
+		ReleaseSysCache(tuple);
+	return result;
+}
 
 static FmgrInfo *
 look_up(MotEmit * emit, Oid funcid, Expr *node)
 {
 	FmgrInfo   *flinfo = MemoryContextAllocZero(emit->cxt, sizeof(FmgrInfo));
 
+	if (MotIsSqlFunction(funcid, NULL))
+		MotDecline(emit, "function %s is in SQL", get_func_name(funcid));
 	fmgr_info_cxt(funcid, flinfo, emit->cxt);
 	if (flinfo->fn_retset)
 		MotDecline(emit, "function %s returns a set", get_func_name(funcid));

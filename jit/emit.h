@@ -139,6 +139,7 @@ extern List *MotAggregateExpressions(const MotRowRequest *request);
 extern void MotEmitAggregates(MotEmit *emit);
 
 /* call.c */
+extern bool MotIsSqlFunction(Oid funcid, void *context);
 extern MotValue MotEmitFunction(MotEmit *emit, Expr *node, Oid funcid, Oid type, Oid collation, List *args);
 extern MotValue MotEmitCall(MotEmit *emit, Expr *node, Oid funcid, Oid type, Oid collation, MotValue *args, int nargs);
 

@@ -44,6 +44,8 @@ replace_leaves(Node *node, void *context)
 
 	if (node == NULL)
 		return NULL;
+	if (check_functions_in_node(node, MotIsSqlFunction, NULL))
+		MotDecline(l->emit, "it calls a function in SQL");
 	switch (nodeTag(node))
 	{
 		case T_Var:

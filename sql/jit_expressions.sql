@@ -133,7 +133,7 @@ SELECT * FROM jit_where('jit_rest', 'id = any (ar)', 'id::jit_positive > 3', '(i
 CREATE FUNCTION jit_plpgsql(integer) RETURNS integer LANGUAGE plpgsql IMMUTABLE STRICT AS 'BEGIN IF $1 = 3 THEN RAISE ''three''; END IF; RETURN $1 * 2; END';
 CREATE FUNCTION jit_sql(integer, text) RETURNS text LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog AS 'SELECT $2 || count(*) FROM pg_class WHERE oid < $1';
 CREATE FUNCTION jit_poly(anyelement) RETURNS anyarray LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN ARRAY[$1, $1]; END';
-SELECT * FROM jit_each('jit_rest', 'jit_plpgsql(id)', 'jit_plpgsql(null)', 'jit_plpgsql(case when id <> 3 then id end)', 'jit_sql(id, v)', 'jit_poly(id)', 'jit_poly(t)', 'jit_poly((jit_poly(id))[1])');
+SELECT * FROM jit_each('jit_rest', 'jit_plpgsql(id)', 'jit_plpgsql(null)', 'jit_plpgsql(case when id <> 3 then id end)', 'jit_sql(id, v)', 'array[jit_sql(id, v)]', 'jit_poly(id)', 'jit_poly(t)', 'jit_poly((jit_poly(id))[1])');
 
 -- what is not compiled says so
 SELECT * FROM jit_each('jit_rest', 'jit_rest', 'ctid');
