@@ -304,6 +304,9 @@ CREATE FUNCTION mot_stat_get_jit(
 
 CREATE VIEW mot_stat_jit AS SELECT * FROM mot_stat_get_jit();
 
+CREATE FUNCTION mot_jit_dump(part_of_query text) RETURNS text
+    AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
+
 COMMENT ON VIEW mot_stat_jit IS 'statements of this session on memory-optimized tables, and how they are run';
 
 CREATE FUNCTION mot_stat_get_nodes(

@@ -20,7 +20,9 @@
 #include "utils/tuplestore.h"
 
 PG_FUNCTION_INFO_V1(mot_stat_get_jit);
+PG_FUNCTION_INFO_V1(mot_jit_dump);
 PGDLLEXPORT Datum mot_stat_get_jit(PG_FUNCTION_ARGS);
+PGDLLEXPORT Datum mot_jit_dump(PG_FUNCTION_ARGS);
 
 #define JIT_COLUMNS 11
 
@@ -137,6 +139,42 @@ mot_stat_get_jit(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, 0);
 	MotStatementEach(put_statement, fcinfo->resultinfo);
 	return (Datum) 0;
+}
+
+typedef struct Dump
+{
+	const char *part;
+	StringInfoData text;
+} Dump;
+
+static void
+dump_statement(MotStatement *st, void *arg)
+{
+	Dump	   *dump = (Dump *) arg;
+	char	   *text;
+
+	if (st->text == NULL || strstr(st->text, dump->part) == NULL ||
+		(text = MotStatementDump(st)) == NULL)
+		return;
+	appendStringInfoString(&dump->text, text);
+}
+
+/*
+ * For those who develop it: the intermediate representation of what is
+ * compiled of this session's statements whose text has a part; null if that
+ * is nothing.
+ */
+Datum
+mot_jit_dump(PG_FUNCTION_ARGS)
+{
+	Dump		dump;
+
+	dump.part = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	initStringInfo(&dump.text);
+	MotStatementEach(dump_statement, &dump);
+	if (dump.text.len == 0)
+		PG_RETURN_NULL();
+	PG_RETURN_TEXT_P(cstring_to_text_with_len(dump.text.data, dump.text.len));
 }
 
 /* For EXPLAIN: how the statement would be run when it is executed often. */
