@@ -1,0 +1,74 @@
+# Statements without the executor, and modules that watch executions: these
+# see what they would see otherwise.
+
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('modules');
+$node->init;
+$node->append_conf(
+	'postgresql.conf', q{
+shared_preload_libraries = 'mot, pg_stat_statements, auto_explain'
+mot.max_memory = '64MB'
+mot.jit_prepare_above_executions = 0
+mot.jit_above_executions = -1
+plan_cache_mode = force_generic_plan
+auto_explain.log_min_duration = -1
+});
+$node->start;
+$node->safe_psql(
+	'postgres', q{
+	CREATE EXTENSION mot;
+	CREATE EXTENSION pg_stat_statements;
+	CREATE FOREIGN TABLE t (id int PRIMARY KEY, v int) SERVER mot_server;
+	INSERT INTO t SELECT i, i FROM generate_series(1, 10) i;
+	SELECT pg_stat_statements_reset();
+});
+
+# the same statements with and without the executor
+my $statements = q{
+	PREPARE r(int) AS SELECT id AS watched_r FROM t WHERE id <= $1;
+	PREPARE w(int) AS UPDATE t AS watched_w SET v = v + 1 WHERE id <= $1;
+	EXECUTE r(1); EXECUTE r(2); EXECUTE r(3); EXECUTE r(4);
+	EXECUTE w(1); EXECUTE w(2); EXECUTE w(3); EXECUTE w(4);
+	DO $$ BEGIN FOR i IN 1..5 LOOP PERFORM v AS watched_p FROM t WHERE id <= i; END LOOP; END $$;
+};
+my $seen = q{
+	SELECT string_agg(concat_ws(' ', substring(query FROM 'watched_.'), calls, rows, total_exec_time > 0), ', ' ORDER BY query)
+	FROM pg_stat_statements WHERE query ~ 'watched_[rwp]' AND query !~ '^DO|pg_stat' AND calls > 1
+};
+my $nested = "SET pg_stat_statements.track = 'all';";
+my $tiers = $node->safe_psql('postgres',
+	"$nested $statements SELECT sum(executions), count(*) FROM mot_stat_jit WHERE query ~ 'watched_' AND tier = 1");
+# (those of the DO block are gone)
+like($tiers, qr/^8\|2$/m, 'the statements run without the executor');
+my $without = $node->safe_psql('postgres', $seen);
+$node->safe_psql('postgres', 'SELECT pg_stat_statements_reset()');
+$node->safe_psql('postgres', "$nested SET mot.jit = off; $statements");
+is($without, $node->safe_psql('postgres', $seen), 'pg_stat_statements counts calls and rows');
+like($without, qr/watched_r 4 10 t/, 'as they were');
+
+# auto_explain shows the plan when it is asked to
+my $offset = -s $node->logfile;
+$node->safe_psql('postgres', "SET auto_explain.log_min_duration = 0; SET auto_explain.log_analyze = on; $statements");
+my $log = slurp_file($node->logfile, $offset);
+my @plans = $log =~ /Index Cond: \(id <= \$1\)/g;
+is(scalar(@plans), 8, 'auto_explain logs the plan of each execution');
+like($log, qr/Foreign Scan on t .*actual time/, 'with what happened');
+$offset = -s $node->logfile;
+$node->safe_psql('postgres', "SET auto_explain.log_min_duration = 0; $statements");
+@plans = slurp_file($node->logfile, $offset) =~ /Index Cond: \(id <= \$1\)/g;
+is(scalar(@plans), 8, 'without ANALYZE, too');
+
+# behind a module whose hooks would miss it, nothing runs without the executor
+$node->append_conf('postgresql.conf', "shared_preload_libraries = 'pg_stat_statements, mot'");
+$node->restart;
+$tiers = $node->safe_psql('postgres', "$statements SELECT count(*) FROM mot_stat_jit");
+like($tiers, qr/^0$/m, 'a module below is not bypassed');
+
+$node->stop;
+done_testing();
