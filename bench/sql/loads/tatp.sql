@@ -19,7 +19,8 @@ CREATE TABLE access_info (
 );
 
 CREATE TABLE special_facility (
-	s_id integer NOT NULL, sf_type smallint NOT NULL, is_active smallint NOT NULL, error_cntrl smallint, data_a smallint, data_b char(5),
+	s_id integer NOT NULL, sf_type smallint NOT NULL, is_active smallint NOT NULL,
+	error_cntrl smallint, data_a smallint, data_b char(5),
 	PRIMARY KEY (s_id, sf_type)
 );
 
@@ -35,7 +36,8 @@ INSERT INTO subscriber
 SELECT i, lpad(i::text, 15, '0'),
 	b & 1, b >> 1 & 1, b >> 2 & 1, b >> 3 & 1, b >> 4 & 1, b >> 5 & 1, b >> 6 & 1, b >> 7 & 1, b >> 8 & 1, b >> 9 & 1,
 	b & 15, b >> 1 & 15, b >> 2 & 15, b >> 3 & 15, b >> 4 & 15, b >> 5 & 15, b >> 6 & 15, b >> 7 & 15, b >> 8 & 15, b >> 9 & 15,
-	b & 255, b >> 1 & 255, b >> 2 & 255, b >> 3 & 255, b >> 4 & 255, b >> 5 & 255, b >> 6 & 255, b >> 7 & 255, b >> 8 & 255, b >> 9 & 255,
+	b & 255, b >> 1 & 255, b >> 2 & 255, b >> 3 & 255, b >> 4 & 255,
+	b >> 5 & 255, b >> 6 & 255, b >> 7 & 255, b >> 8 & 255, b >> 9 & 255,
 	b, b + 1
 FROM (SELECT i, (random() * 2000000000)::integer AS b FROM generate_series(1, :subscribers) i) t;
 
@@ -45,7 +47,8 @@ SELECT i, n, i % 256, n * 17, 'ABC', 'ABCDE' FROM generate_series(1, :subscriber
 WHERE n <= 1 + i % 4;
 
 INSERT INTO special_facility
-SELECT i, n, CASE WHEN random() < 0.85 THEN 1 ELSE 0 END, n * 31, i % 256, 'ABCDE' FROM generate_series(1, :subscribers) i, generate_series(1, 4) n
+SELECT i, n, CASE WHEN random() < 0.85 THEN 1 ELSE 0 END, n * 31, i % 256, 'ABCDE'
+FROM generate_series(1, :subscribers) i, generate_series(1, 4) n
 WHERE n <= 1 + (i / 4) % 4;
 
 INSERT INTO call_forwarding
