@@ -222,8 +222,14 @@ SELECT st_many();
 CREATE FUNCTION st_sql(int) RETURNS SETOF text LANGUAGE sql AS 'SELECT t FROM st_t WHERE id > $1 ORDER BY id LIMIT 3';
 SELECT st_sql(3), st_sql(12);
 SELECT * FROM st_t WHERE id = 1 AND 1 / (id - 1) = 1;
-CREATE TABLE st_copy AS EXECUTE whole(3);
+PREPARE whole2(int) AS SELECT * FROM st_t WHERE id = $1;
+CREATE TABLE st_copy AS EXECUTE whole2(3);
 TABLE st_copy;
+PREPARE own AS SELECT * FROM st_t WHERE tableoid = 'st_t'::regclass AND id < 4;
+CREATE TABLE st_copy2 AS EXECUTE own;
+SELECT count(*) FROM st_copy2;
+CREATE TABLE st_copy3 AS EXECUTE own;
+SELECT count(*) FROM st_copy3;
 COPY (SELECT id, t FROM st_t WHERE id < 3 ORDER BY id) TO STDOUT;
 
 -- statement_timeout
@@ -240,7 +246,7 @@ RESET statement_timeout;
 
 DEALLOCATE ALL;
 DROP FUNCTION st_fail, st_walk, st_many, st_sql, st_timeout, st_f;
-DROP TABLE st_copy;
+DROP TABLE st_copy, st_copy2, st_copy3;
 DROP TABLE st_t, st_u;
 DROP FUNCTION st_trigger;
 DROP ROLE st_reader, st_group;

@@ -41,6 +41,7 @@ MotProgramBuild(MotStatement *st, QueryDesc *query)
 	st->userid = GetUserId();
 	st->params_compile = query->params ? query->params->paramCompile : NULL;
 	st->permitted = 0;
+	st->uses = 0;
 	st->exec_cxt = AllocSetContextCreate(st->cxt, "MOT statement execution", ALLOCSET_SMALL_SIZES);
 
 	/* the first that the executor would raise */

@@ -229,7 +229,11 @@ next_of_scan(MotNode *node)
 		}
 		MotSlotShow(slot, scan->version);
 		if (unlikely(sn->needs_tid))
+		{
+			/* (CREATE TABLE AS puts its own table into the slot) */
+			slot->tts_tableOid = sn->table->relid;
 			MotRowToTid(scan->session, scan->row, &slot->tts_tid);
+		}
 		econtext->ecxt_scantuple = slot;
 		if (node->qual == NULL || ExecQual(node->qual, econtext))
 			return node->project ? ExecProject(node->project) : slot;
@@ -246,6 +250,7 @@ MotScanNodeAgain(MotScanNode *sn)
 	TupleTableSlot *slot = sn->fss->ss.ss_ScanTupleSlot;
 
 	MotSlotShow(slot, sn->scan->version);
+	slot->tts_tableOid = sn->table->relid;
 	MotRowToTid(sn->scan->session, sn->scan->row, &slot->tts_tid);
 	econtext->ecxt_scantuple = slot;
 	if ((node->qual != NULL && !ExecQual(node->qual, econtext)) ||
@@ -420,6 +425,7 @@ compute_limits(LimitNode *limit)
 	limit->count = 0;
 	limit->all = true;
 	limit->position = 0;
+	ResetExprContext(econtext);
 	if (limit->offset_expr)
 	{
 		value = ExecEvalExprSwitchContext(limit->offset_expr, econtext, &isnull);

@@ -147,7 +147,7 @@ start_statement(MotStatement *st, QueryDesc *query, int eflags)
 		return false;
 	}
 	MotStatementEnter(st, query);
-	if (unlikely(!st->compile_tried) && mot_jit_above >= 0 && st->executions >= mot_jit_above)
+	if (unlikely(!st->compile_tried) && mot_jit_above >= 0 && st->uses >= mot_jit_above)
 		MotStatementCompile(st);
 
 	if (ExecutorCheckPerms_hook != NULL || st->permitted != MotPermissionsTime)
@@ -253,6 +253,7 @@ run_statement(MotStatement *st, QueryDesc *query, ScanDirection direction,
 
 				if (TTS_EMPTY(sn->fss->ss.ss_ScanTupleSlot))
 					MotSlotShow(sn->fss->ss.ss_ScanTupleSlot, sn->scan->version);
+				sn->fss->ss.ss_ScanTupleSlot->tts_tableOid = sn->table->relid;
 				MotRowToTid(sn->scan->session, sn->scan->row,
 							&sn->fss->ss.ss_ScanTupleSlot->tts_tid);
 			}

@@ -120,7 +120,8 @@ struct MotStatement
 	MotStatementState state;
 	const char *why_not;		/* UNFIT */
 	int			seen;			/* executions before the program was made */
-	uint64		executions;		/* of the program */
+	uint64		executions;		/* of its programs */
+	uint64		uses;			/* of the present one */
 	uint64		query_id;
 	char	   *text;
 	CmdType		operation;

@@ -261,10 +261,11 @@ MotStatementLeave(MotStatement *st)
 	st->state = MOT_STATEMENT_READY;
 	st->query = NULL;
 	st->executions++;
+	st->uses++;
 	if (unlikely(st->gone))
 		forget(st);
 	else if (unlikely(st->stale) ||
-		(st->executions % 256 == 0 &&
+		(st->uses % 256 == 0 &&
 		 MemoryContextMemAllocated(st->cxt, true) > MAX_PROGRAM_BYTES))
 		MotStatementDiscard(st);
 }
