@@ -57,6 +57,23 @@ for my $wal_level ('replica', 'minimal')
 		$node->backup('meanwhile');
 		ok(1, 'a backup begins while the worker is terminated');
 	}
+	if ($wal_level eq 'replica' && $ledger->{engine} eq 'mot')
+	{
+		# a checkpoint is under way, slowly, when the worker comes
+		my $worker = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'mot checkpointer'";
+		my $from = -s $node->logfile;
+		my $pid = $node->safe_psql('postgres', $worker);
+
+		$node->safe_psql('postgres', 'CHECKPOINT; CREATE TABLE much USING heap AS SELECT repeat($$x$$, 500) FROM generate_series(1, 30000)');
+		$ledger->in_background('psql', '-X', '-q', '-c', q{SELECT pg_backup_start('slow', false)}, $node->connstr('postgres'));
+		for (1 .. 100) { last if slurp_file($node->logfile, $from) =~ /checkpoint starting: force wait/; sleep 0.1 }
+		$node->safe_psql('postgres', "SELECT pg_terminate_backend($pid)");
+		$node->poll_query_until('postgres', "SELECT count(*) = 1 FROM ($worker) w WHERE pid <> $pid");
+		sleep 0.2;
+		unlike(slurp_file($node->logfile, $from), qr/checkpoint starting: force wait.*checkpoint complete: wrote/s, 'a slow checkpoint is under way');
+		my ($ret, $out, $err) = $node->psql('postgres', "SET statement_timeout = '30s'; CHECKPOINT");
+		is($err, '', '... and completes when the worker has come back meanwhile');
+	}
 	$ledger->kill_all or die 'processes do not die';
 	$ledger->wait_clients;
 	$node->start;
