@@ -10,7 +10,7 @@ here=$(cd "$(dirname "$0")/.." && pwd)
 # shellcheck source=test/tap.sh
 . "$here/tap.sh"
 
-SECONDS_EACH=${SECONDS_EACH:-3}
+SECONDS_EACH=${SECONDS_EACH:-2}
 export PYTHONDONTWRITEBYTECODE=1
 python=/usr/bin/python3			# Debian's, which has psycopg2
 

@@ -9,7 +9,8 @@ A history is a file of JSON objects, one a line.  The first describes the run:
 
 strict: SERIALIZABLE also keeps the order in which transactions followed one
 another on the clock (memory-optimized tables do, PostgreSQL's own SSI does
-not).  Each other line is a transaction as its client saw it:
+not).  "async": true: what was acknowledged may be lost by a crash, see below.
+Each other line is a transaction as its client saw it:
 
     id       any name; client: who ran it
     start    when its BEGIN was sent, end: when the answer to its COMMIT came
@@ -18,6 +19,7 @@ not).  Each other line is a transaction as its client saw it:
              connection broke)
     snap     true: one statement only, so even at READ COMMITTED one snapshot
     standby  true: read from a standby, which may be behind
+    era      how many crashes the server had behind it (async only)
     ops      what it did, in order:
              ["append", key, element]    to a list
              ["list", key, [elements]]   the list as read
@@ -45,6 +47,19 @@ READ COMMITTED forbids cycles of ww, wr and rt, and of rw from a statement
 that is a transaction of its own.  REPEATABLE READ is snapshot isolation:
 every cycle has two rw edges in a row, so all others are forbidden
 (a lost update is one).  SERIALIZABLE forbids all.
+
+A standby shows prefixes of the log, at every level.  The log has transactions
+in an order that keeps ww, wr and rt between those of the primary, but for two
+that do not know of each other it need not be the one in which the primary's
+readers came to see them.  So the readers of the standby are judged apart from
+those of the primary, with the primary's rw edges left out: then every cycle
+is forbidden.  What one of them has seen, those that begin later see, too.
+
+With asynchronous commits, a crash takes what was acknowledged last, but what
+is left is again a prefix of the log: whole transactions, none of which comes
+after a lost one by ww, wr and rt.  What happened up to a crash, with the lost
+transactions and on top of what had been left by the crashes before, is one
+history each, and keeps all rules; and what is left at the end is one.
 """
 
 import json
@@ -283,13 +298,15 @@ def build_edges(txns, v, level):
     return edges
 
 
-def time_edges(txns, first):
-    """Real-time order with few edges: through nodes that stand for moments."""
+def time_edges(txns, first, begins):
+    """Real-time order with few edges: through nodes that stand for moments.
+    begins: which ones come after what had ended before them"""
     events = []
     for i, txn in enumerate(txns):
-        if txn["status"] == "fail" or txn.get("standby"):
+        if txn["status"] == "fail":
             continue
-        events.append((txn["start"], 0, i))
+        if begins(txn):
+            events.append((txn["start"], 0, i))
         if txn["status"] == "ok":
             events.append((txn["end"], 1, i))
     # a start and an end of one moment are not in order: starts first
@@ -304,6 +321,17 @@ def time_edges(txns, first):
             yield ("rt", i, node)
         elif node is not None:
             yield ("rt", node, i)
+
+
+def with_time(txns, edges):
+    """the primary's transactions come after all that had ended, the standby's
+    after those of the standby"""
+    timed = dict(edges)
+    timed.update({e: None for e in time_edges(txns, len(txns), lambda txn: not txn.get("standby"))})
+    if any(txn.get("standby") for txn in txns):
+        only = [txn if txn.get("standby") else dict(txn, status="fail") for txn in txns]
+        timed.update({e: None for e in time_edges(only, 3 * len(txns), lambda txn: True)})
+    return timed
 
 
 def components(graph):
@@ -393,30 +421,34 @@ def find_cycles(txns, edges, adjacent):
         yield Anomaly(name, " ".join(steps) + str(txns[cycle[0][0]]["id"] if cycle[0][0] < len(txns) else ""))
 
 
-def decide_unknown(txns):
-    """A transaction of unknown outcome is one that committed if somebody saw
-    its changes; else it does not matter, and counts as failed."""
+def changed(txn):
+    """what it has left behind, if it committed"""
+    return {(op[1], op[2]) for op in kept_ops(txn) if op[0] in ("append", "write", "add")}
+
+
+def seen_by(txns):
+    """every element that one of these has read"""
     seen = set()
     for txn in txns:
-        if txn["status"] == "ok":
-            for op in txn["ops"]:
-                if op[0] in ("list", "set"):
-                    seen.update((op[1], e) for e in op[2])
-                elif op[0] == "register":
-                    seen.add((op[1], op[2]))
-    decided = []
-    for txn in txns:
-        if txn["status"] == "info" and not any(
-                (op[1], op[2]) in seen for op in kept_ops(txn) if op[0] in ("append", "write", "add")):
-            txn = dict(txn, status="fail")
-        decided.append(txn)
-    return decided
+        for op in txn["ops"] if txn["status"] == "ok" else ():
+            if op[0] in ("list", "set"):
+                seen.update((op[1], e) for e in op[2])
+            elif op[0] == "register":
+                seen.add((op[1], op[2]))
+    return seen
 
 
-def check(header, txns):
-    """all anomalies of a history"""
+def decide_unknown(txns, seen):
+    """A transaction of unknown outcome is one that committed if somebody saw
+    its changes; else it does not matter, and counts as failed."""
+    return [dict(txn, status="fail") if txn["status"] == "info" and not changed(txn) & seen else txn
+            for txn in txns]
+
+
+def check_history(header, txns):
+    """all anomalies of a history in which nothing was lost"""
     level = header["level"]
-    txns = decide_unknown(txns)
+    txns = decide_unknown(txns, seen_by(txns))
     found = []
     for txn in txns:
         if txn["status"] != "fail":
@@ -432,17 +464,81 @@ def check(header, txns):
     v.look_for_lost(txns)
     found += v.anomalies
 
+    standby = {i for i, txn in enumerate(txns) if txn.get("standby")}
     edges = build_edges(txns, v, level)
-    timed = dict(edges)
-    timed.update({e: None for e in time_edges(txns, len(txns))})
+    here = {e: why for e, why in edges.items() if not standby & set(e[1:])}
+    timed = with_time([dict(txn, status="fail") if txn.get("standby") else txn for txn in txns], here)
     if level == "rc":
         found += find_cycles(txns, timed, True)
     else:
         # SERIALIZABLE is snapshot isolation, too
         found += find_cycles(txns, timed, False)
         if level == "ser":
-            found += find_cycles(txns, timed if header.get("strict") else edges, True)
+            found += find_cycles(txns, timed if header.get("strict") else here, True)
+    if standby:
+        there = {e: why for e, why in edges.items() if e[0] != "rw" or e[1] in standby}
+        known = {str(a) for a in found}
+        found += [a for a in find_cycles(txns, with_time(txns, there), True) if str(a) not in known]
     return found
+
+
+def log_order(txns, header):
+    """who has to come after whom in the log: from -> [to]"""
+    v = Versions()
+    v.collect(txns)
+    v.seen = set()
+    v.order_lists(txns)
+    graph = defaultdict(list)
+    for _, a, b in with_time(txns, {e: None for e in build_edges(txns, v, header["level"]) if e[0] != "rw"}):
+        graph[a].append(b)
+    return graph
+
+
+def check_lossy(header, txns):
+    """a history of eras, each of which may have lost its last commits"""
+    found = []
+    final = [txn for txn in txns if txn.get("final")]
+    kept = seen_by(final)
+    survived = {}
+    for txn in txns:
+        changes = changed(txn) if txn["status"] != "fail" else set()
+        survived[txn["id"]] = changes <= kept
+        if changes & kept and not changes <= kept:
+            found.append(Anomaly("torn", "a crash left %s of transaction %s and took %s"
+                                 % (sorted(changes & kept), txn["id"], sorted(changes - kept))))
+    # what these have seen has to stay
+    standby = [txn for txn in txns if txn.get("standby")]
+    eras = sorted({txn["era"] for txn in txns if "era" in txn})
+    before = []
+    for era in eras:
+        these = [txn for txn in txns if txn.get("era") == era and not txn.get("final")]
+        these = decide_unknown(these, seen_by(these) | kept)
+        if era == eras[-1]:
+            before += these
+        else:
+            # lost ones of eras before count as failed, so whoever sees them sees too much
+            found += check_history(header, before + these)
+            graph = log_order(these, header)
+            lost = [i for i, txn in enumerate(these) if txn["status"] != "fail" and not survived[txn["id"]]]
+            gone = {change for i in lost for change in changed(these[i])}
+            because = {i: i for i in lost}
+            for i in lost:
+                for to in graph[i]:
+                    if to not in because:
+                        because[to] = because[i]
+                        lost.append(to)
+                if i < len(these) and i != because[i] and these[i]["status"] == "ok" and \
+                        survived[these[i]["id"]] and changed(these[i]):
+                    found.append(Anomaly("not-a-prefix", "transaction %s was lost and %s, which followed it, was not"
+                                         % (these[because[i]]["id"], these[i]["id"])))
+            before += [txn if txn["status"] != "ok" or survived[txn["id"]] and not seen_by([txn]) & gone
+                       else dict(txn, status="fail") for txn in these]
+    return found + check_history(header, before + standby + final)
+
+
+def check(header, txns):
+    """all anomalies of a history"""
+    return check_lossy(header, txns) if header.get("async") else check_history(header, txns)
 
 
 def load(path):

@@ -28,15 +28,15 @@ def T(name, ops, start=None, end=None, status="ok", **more):
                 status=status, ops=ops, **more)
 
 
-def kinds(level, txns, strict=False):
-    return sorted({a.kind for a in check({"level": level, "strict": strict}, txns)})
+def kinds(level, txns, strict=False, lossy=False):
+    return sorted({a.kind for a in check({"level": level, "strict": strict, "async": lossy}, txns)})
 
 
-def expect(what, txns, rc=(), rr=(), ser=(), strict=None):
+def expect(what, txns, rc=(), rr=(), ser=(), strict=None, lossy=False):
     """the kinds of anomalies that each level has to report; strict: if other than ser"""
     for level, want, is_strict in (("rc", rc, False), ("rr", rr, False), ("ser", ser, False),
                                    ("ser", ser if strict is None else strict, True)):
-        got = kinds(level, txns, is_strict)
+        got = kinds(level, txns, is_strict, lossy)
         ok(got == sorted(want), "%s, %s%s" % (what, level, " strict" if is_strict else ""),
            "found %s, expected %s" % (got, sorted(want)))
 
@@ -154,6 +154,29 @@ expect("the same on a standby is allowed", [
 expect("a standby that sees half a transaction", [
     T("t1", [a(1, 1), a(2, 2)], 0, 1), T("t2", [r(1), r(2, 2)], 2, 3, snap=True, standby=True),
     final(r(1, 1), r(2, 2))], **all_levels("G-single"))
+expect("a standby that does not show a prefix", [
+    T("t1", [a(1, 1)], 0, 1), T("t2", [a(2, 2)], 2, 3), T("r", [r(1), r(2, 2)], 0, 9, snap=True, standby=True),
+    final(r(1, 1), r(2, 2))], **all_levels("G-single-realtime"))
+expect("a standby that does not show what a transaction that it shows had read", [
+    T("t1", [a(1, 1)]), T("t2", [r(1, 1), a(2, 2)]), T("r", [r(1), r(2, 2)], snap=True, standby=True),
+    final(r(1, 1), r(2, 2))], **all_levels("G-single"))
+expect("a standby that shows less than before", [
+    T("t1", [a(1, 1)]), T("r1", [r(1, 1)], 0, 1, snap=True, standby=True), T("r2", [r(1)], 2, 3, snap=True, standby=True),
+    final(r(1, 1))], **all_levels("G-single-realtime"))
+expect("a standby that sees what nobody has begun", [
+    T("r1", [r(1, 1)], 0, 1, snap=True, standby=True), T("t1", [a(1, 1)], 2, 3), final(r(1, 1))],
+    **all_levels("G1c-realtime"))
+expect("two readers of a standby see two orders", [
+    T("w1", [a(1, 1)]), T("w2", [a(2, 2)]), T("r1", [r(1, 1), r(2)], snap=True, standby=True),
+    T("r2", [r(1), r(2, 2)], snap=True, standby=True), final(r(1, 1), r(2, 2))], **all_levels("G2"))
+expect("a standby's transaction that reads twice, with a commit in between", [
+    T("t1", [a(1, 1), a(2, 2)]), T("r1", [r(1), r(2, 2)], standby=True), final(r(1, 1), r(2, 2))], **snapshots("G-single"))
+expect("a standby's reader sees another order than the primary's", [
+    T("w1", [a(1, 1)]), T("w2", [a(2, 2)]), T("r1", [r(1, 1), r(2)], snap=True),
+    T("r2", [r(1), r(2, 2)], snap=True, standby=True), final(r(1, 1), r(2, 2))])
+expect("write skew seen halfway from a standby", [
+    T("t1", [r(1), r(2), a(1, 1)]), T("t2", [r(2), a(2, 2)]), T("t3", [r(1), r(2, 2)], standby=True),
+    final(r(1, 1), r(2, 2))])
 expect("serial, but not in the order of the clock", [
     T("t1", [r(2), a(1, 1)], 0, 10), T("t2", [a(2, 2)], 0, 2), T("t3", [r(1), r(3), a(4, 1)], 3, 10),
     final(r(1, 1), r(2, 2), r(4, 1))], strict=["G2-realtime"])
@@ -194,6 +217,54 @@ expect("a register's value and version do not belong together", [
     T("t1", [["write", "x", 1, 1]], 0, 1), T("t2", [["write", "x", 2, 2]], 2, 3),
     T("t3", [["register", "x", 1, 2]], 0, 9)], **all_levels("wrong-value"))
 
+
+# ------------------------------------------- crashes that lose what came last
+
+def crashed(what, txns, *found):
+    expect(what, txns, lossy=True, **all_levels(*found))
+
+
+def E(name, era, ops, start=None, end=None, **more):
+    """times follow the eras"""
+    return T(name, ops, 20 * era + (start or 0), 20 * era + (19 if end is None else end), era=era, **more)
+
+
+crashed("nothing was lost", [E("t1", 0, [a(1, 1)]), E("t2", 1, [r(1, 1), a(1, 2)]), final(r(1, 1, 2))])
+crashed("the last one was lost", [
+    E("t1", 0, [a(1, 1)], 0, 1), E("t2", 0, [r(1, 1), a(1, 2), a(2, 2)], 2, 3), E("t3", 0, [r(1, 1, 2), r(2, 2)], 4, 5),
+    E("t4", 1, [r(1, 1), r(2), a(1, 3)]), final(r(1, 1, 3), r(2))])
+crashed("an unknown one was lost after it had been seen", [
+    E("t1", 0, [a(1, 1)], status="info"), E("t2", 0, [r(1, 1)]), E("t3", 1, [r(1)]), final(r(1))])
+crashed("one that was kept had seen its own that it undid", [
+    E("t1", 0, [a(1, 1), ["savepoint"], a(1, 2), r(1, 1, 2), ["undo"]], 0, 1), E("t2", 0, [a(1, 3)], 2, 3),
+    E("t3", 1, [r(1, 1)]), final(r(1, 1))])
+crashed("an unknown one was kept", [
+    E("t1", 0, [a(1, 1)], status="info"), E("t2", 1, [r(1, 1)]), final(r(1, 1))])
+crashed("losses of two crashes", [
+    E("t1", 0, [a(1, 1)], 0, 1), E("t2", 0, [a(1, 2)], 2, 3), E("t3", 1, [a(1, 3)], 0, 1), E("t4", 1, [a(1, 4)], 2, 3),
+    E("t5", 2, [r(1, 1, 3)]), final(r(1, 1, 3))])
+crashed("half of a transaction was lost", [
+    E("t1", 0, [a(1, 1), a(2, 2)]), E("t2", 1, [r(2)]), final(r(1, 1), r(2))], "torn", "G1a")
+crashed("one was lost, and one that read it was not", [
+    E("t1", 0, [a(1, 1)]), E("t2", 0, [r(1, 1), a(2, 2)]), E("t3", 1, []), final(r(1), r(2, 2))],
+    "G1a", "not-a-prefix")
+crashed("one was lost, and one that wrote over it was not", [
+    E("t1", 0, [a(1, 1)]), E("t2", 0, [a(1, 2), a(2, 2)]), E("t0", 0, [r(1, 1, 2)]), E("t3", 1, []), final(r(1, 2), r(2, 2))],
+    "not-a-prefix")
+crashed("one was lost, and one that began later was not", [
+    E("t1", 0, [a(1, 1)], 0, 1), E("t2", 0, [a(2, 2)], 2, 3), E("t3", 1, []), final(r(1), r(2, 2))], "not-a-prefix")
+crashed("one was lost, and one that began after somebody had seen it was not", [
+    E("t1", 0, [a(1, 1)], 0, 10), E("r", 0, [r(1, 1)], 1, 2), E("t2", 0, [a(2, 2)], 3, 4), E("t3", 1, []),
+    final(r(1), r(2, 2))], "not-a-prefix")
+crashed("what was lost is seen after the crash", [
+    E("t1", 0, [a(1, 1)]), E("t2", 1, [r(1, 1)]), E("t3", 2, []), final(r(1))], "G1a")
+crashed("what was lost is seen in the last era", [
+    E("t1", 0, [a(1, 1)]), E("t2", 1, [r(1, 1)], 0, 1), final(r(1))], "G1a")
+crashed("what a standby has seen is lost", [
+    E("t1", 0, [a(1, 1)]), T("r", [r(1, 1)], 0, 9, standby=True), E("t2", 1, []), final(r(1))], "G1a")
+crashed("without a crash nothing is lost", [E("t1", 0, [a(1, 1)]), final(r(1))], "lost")
+crashed("lost ones had read each other", [
+    E("t1", 0, [a(1, 1), r(2, 2)]), E("t2", 0, [a(2, 2), r(1, 1)]), E("t3", 1, []), final(r(1), r(2))], "G1c")
 
 # --------------------------------------------- long histories, made and spoilt
 

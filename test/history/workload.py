@@ -16,9 +16,16 @@ memory-optimized ones.
 
 Options: --seconds N, --clients N, --seed N
     --standby DSN   two more clients that only read, there
-    --crash kill|immediate   now and then kill -9 a backend, so that the server
-                    starts its processes anew, or stop the server that way
-                    (PGDATA names its directory, pg_ctl is in the PATH)
+    --crash kill|immediate|server|any   now and then kill -9 a backend, so that
+                    the server starts its processes anew; or stop the server
+                    that way; or kill -9 all of it (PGDATA names its directory,
+                    CLUSTER_LOG its log, pg_ctl is in the PATH)
+    --async         synchronous_commit = off: what was acknowledged may be lost
+    --failover DSN  halfway the server is stopped at once, the standby in
+                    STANDBY_DATA is promoted, and all goes on there
+
+With --async or --failover there are no registers: the numbers of lost
+versions would be given again.
 """
 
 import argparse
@@ -99,6 +106,7 @@ class Client(threading.Thread):
         self.history = []
         self.problem = None
         self.counts = {"ok": 0, "fail": 0, "info": 0}
+        self.era = None
 
     # ------------------------------------------------------------ operations
 
@@ -141,7 +149,7 @@ class Client(threading.Thread):
         ops.append(["add", "s%d" % key, value])
 
     def read(self, cur, ops, n=1, lock=False):
-        kind = self.rng.choice(["list", "register", "set"])
+        kind = self.rng.choice(self.run_.kinds)
         keys = self.run_.keys.pick(kind, self.rng, n)
         if n == 1:
             source, where = self.table(kind, keys[0]), "k = %d" % keys[0]
@@ -174,7 +182,8 @@ class Client(threading.Thread):
             self.problem = "a key was returned twice: %s" % rows
 
     def some_change(self, cur, ops):
-        self.rng.choice([self.append, self.append, self.write, self.add])(cur, ops)
+        self.rng.choice([self.append, self.append, self.add]
+                        + [self.write] * ("register" in self.run_.kinds))(cur, ops)
 
     # ---------------------------------------------------------- transactions
 
@@ -219,6 +228,8 @@ class Client(threading.Thread):
                "start": time.monotonic_ns(), "status": "info", "ops": []}
         if self.standby:
             txn["standby"] = True
+        else:
+            txn["era"] = self.era
         cur = conn.cursor()
         try:
             what(cur, txn)
@@ -227,32 +238,45 @@ class Client(threading.Thread):
         except psycopg2.Error as e:
             if e.pgcode in RETRY:
                 txn["status"] = "fail"
-                if not conn.closed:
-                    cur.execute("ROLLBACK")
+                self.rollback(conn)
             elif conn.closed or e.pgcode in ("57P01", "57P02", "57P03") or e.pgcode is None:
                 # only who had asked for the commit may have it
                 txn["status"] = "info" if txn.get("committing") else "fail"
-                if not self.run_.args.crash:
+                if not self.run_.args.crash and not (self.standby and e.pgcode == "57P01"):
                     self.problem = "lost the connection: %s" % e
             else:
                 self.problem = "%s %s" % (e.pgcode, e)
                 txn["status"] = "fail"
-                if not conn.closed:
-                    cur.execute("ROLLBACK")
+                self.rollback(conn)
         txn.pop("committing", None)
         txn["end"] = time.monotonic_ns()
         self.counts[txn["status"]] += 1
         self.history.append(txn)
 
+    def rollback(self, conn):
+        try:
+            if not conn.closed:
+                conn.cursor().execute("ROLLBACK")
+        except psycopg2.Error:
+            if not self.run_.args.crash:
+                raise
+
     def connect(self):
+        args = self.run_.args
+        options = "-c deadlock_timeout=20ms -c default_transaction_isolation=" + LEVELS[self.level()].replace(" ", "\\ ")
+        if args.async_:
+            options += " -c synchronous_commit=off"
         for _ in range(600):
             try:
-                conn = psycopg2.connect(self.dsn, application_name="history", options=(
-                    "-c deadlock_timeout=20ms -c default_transaction_isolation=" + LEVELS[self.level()].replace(" ", "\\ ")))
+                conn = psycopg2.connect(self.dsn or self.run_.dsn, application_name="history", options=options)
                 conn.autocommit = True
+                # whoever talks to the same checkpointer talks to a server without a crash in between
+                cur = conn.cursor()
+                cur.execute("SELECT current_setting('port'), pid FROM pg_stat_activity WHERE backend_type = 'checkpointer'")
+                self.era = str(cur.fetchall())
                 return conn
-            except psycopg2.OperationalError:
-                if not self.run_.args.crash:
+            except psycopg2.Error:
+                if not args.crash:
                     raise
                 time.sleep(0.1)
         raise RuntimeError("the server does not come back")
@@ -274,6 +298,19 @@ class Run:
         self.args = args
         self.keys = Keys()
         self.until = 0
+        self.dsn = ""
+        self.kinds = ["list", "set"] if args.async_ else ["list", "register", "set"]
+
+    def wait_for_standby(self):
+        conn = psycopg2.connect(self.args.standby)
+        conn.autocommit = True
+        cur = conn.cursor()
+        for _ in range(600):
+            cur.execute("SELECT count(*) FROM pg_class WHERE relname LIKE 'history_set%'")
+            if cur.fetchone()[0] >= 3:
+                break
+            time.sleep(0.1)
+        conn.close()
 
     def final(self, number):
         """read all there is, as a transaction that follows every other"""
@@ -283,7 +320,7 @@ class Run:
         def read_all(cur, txn):
             txn["snap"] = txn["final"] = True
             cur.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
-            for kind in ("list", "register", "set"):
+            for kind in self.kinds:
                 keys = range(1, self.keys.next_key[kind] + 1)
                 reader.read_keys(cur, txn["ops"], kind, reader.source(kind), "true", keys)
             cur.execute("COMMIT")
@@ -294,10 +331,11 @@ class Run:
 
     def crash(self):
         while time.monotonic() < self.until:
-            time.sleep(2 + random.random() * 2)
+            time.sleep(1 + random.random() * 1.5)
             if time.monotonic() > self.until:
                 break
-            if self.args.crash == "kill":
+            how = self.args.crash if self.args.crash != "any" else random.choice(["kill", "immediate", "server"])
+            if how == "kill":
                 try:
                     conn = psycopg2.connect("")
                     cur = conn.cursor()
@@ -308,9 +346,38 @@ class Run:
                     conn.close()
                 except psycopg2.Error:
                     pass
+            elif how == "immediate":
+                self.pg_ctl("-m", "immediate", "stop")
+                self.start()
             else:
-                subprocess.run(["pg_ctl", "-s", "-w", "-m", "immediate", "restart", "-l", os.environ.get(
-                    "CLUSTER_LOG", os.path.join(os.environ["PGDATA"], "log"))], check=False)
+                # the postmaster first: it would tell the others to leave in order
+                with open(os.path.join(os.environ["PGDATA"], "postmaster.pid")) as f:
+                    postmaster = f.readline().strip()
+                children = subprocess.run(["pgrep", "-P", postmaster], stdout=subprocess.PIPE, check=False)
+                for pid in [postmaster] + children.stdout.decode().split():
+                    try:
+                        os.kill(int(pid), signal.SIGKILL)
+                    except ProcessLookupError:
+                        pass
+                self.start()
+
+    def pg_ctl(self, *args):
+        return subprocess.run(["pg_ctl", "-s", "-w", *args], check=False,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL).returncode
+
+    def start(self):
+        log = os.environ.get("CLUSTER_LOG", os.path.join(os.environ["PGDATA"], "log"))
+        for _ in range(60):
+            if self.pg_ctl("-l", log, "start") == 0:
+                return
+            time.sleep(0.5)     # processes that lived on hold the shared memory
+
+    def failover(self):
+        time.sleep(self.args.seconds / 2)
+        self.pg_ctl("-m", "immediate", "stop")
+        self.pg_ctl("-D", os.environ["STANDBY_DATA"], "promote")
+        self.dsn = self.args.failover
 
     def go(self):
         conn = psycopg2.connect("")
@@ -318,20 +385,22 @@ class Run:
         conn.cursor().execute(CLEANUP + SCHEMA)
         conn.close()
         if self.args.standby:
-            time.sleep(1)
+            self.wait_for_standby()
         self.until = time.monotonic() + self.args.seconds
         clients = [Client(self, n) for n in range(self.args.clients)]
         if self.args.standby:
             clients += [Client(self, self.args.clients + n, self.args.standby, True) for n in range(2)]
         threads = list(clients)
-        if self.args.crash:
+        if self.args.failover:
+            threads.append(threading.Thread(target=self.failover))
+        elif self.args.crash:
             threads.append(threading.Thread(target=self.crash))
         for t in threads:
             t.start()
         for t in threads:
             t.join()
         clients.append(self.final(len(clients)))
-        conn = psycopg2.connect("")
+        conn = psycopg2.connect(self.dsn)
         conn.autocommit = True
         conn.cursor().execute(CLEANUP)
         conn.close()
@@ -346,24 +415,33 @@ def main():
     parser.add_argument("--clients", type=int, default=4)
     parser.add_argument("--seed", type=int, default=time.time_ns() % 1000000)
     parser.add_argument("--standby")
-    parser.add_argument("--crash", choices=["kill", "immediate"])
+    parser.add_argument("--crash", choices=["kill", "immediate", "server", "any"])
+    parser.add_argument("--async", action="store_true", dest="async_")
+    parser.add_argument("--failover")
     parser.add_argument("file")
     args = parser.parse_args()
+    if args.failover:
+        args.crash = "failover"
+        args.async_ = True
     random.seed(args.seed)
     clients = Run(args).go()
+    txns = [txn for client in clients for txn in client.history]
+    eras = {}
+    for txn in sorted(txns, key=lambda txn: txn["start"]):
+        if "era" in txn:
+            txn["era"] = eras.setdefault(txn["era"], len(eras))
     with open(args.file, "w") as f:
         f.write(json.dumps({"level": args.level, "strict": args.place == "mot", "place": args.place,
-                            "seed": args.seed}) + "\n")
-        for client in clients:
-            for txn in client.history:
-                f.write(json.dumps(txn) + "\n")
+                            "seed": args.seed, "async": args.async_}) + "\n")
+        for txn in txns:
+            f.write(json.dumps(txn) + "\n")
     counts = {s: sum(c.counts[s] for c in clients) for s in ("ok", "fail", "info")}
-    print("seed %d: %d committed, %d rolled back, %d unknown"
-          % (args.seed, counts["ok"], counts["fail"], counts["info"]))
+    print("seed %d: %d committed, %d rolled back, %d unknown, %d crashes"
+          % (args.seed, counts["ok"], counts["fail"], counts["info"], len(eras) - 1))
     problems = {c.problem for c in clients if c.problem}
     for problem in problems:
         print("problem: " + problem.strip())
-    sys.exit(1 if problems or counts["ok"] < 10 else 0)
+    sys.exit(1 if problems or counts["ok"] < 10 or (args.crash and len(eras) < 2) else 0)
 
 
 main()
