@@ -213,12 +213,12 @@ build(MotStatement *st, QueryDesc *query)
 	st->desc = ExecTypeFromTL(plan->targetlist);
 	foreach(lc, plan->targetlist)
 		if (lfirst_node(TargetEntry, lc)->resjunk)
-		{
-			st->junk = ExecInitJunkFilter(plan->targetlist,
-										  MakeTupleTableSlot(NULL, &TTSOpsVirtual));
-			st->desc = st->junk->jf_cleanTupType;
-			break;
-		}
+	{
+		st->junk = ExecInitJunkFilter(plan->targetlist,
+									  MakeTupleTableSlot(NULL, &TTSOpsVirtual));
+		st->desc = st->junk->jf_cleanTupType;
+		break;
+	}
 	while (IsA(plan, Limit) || IsA(plan, LockRows))
 		plan = outerPlan(plan);
 	if (IsA(plan, ForeignScan))

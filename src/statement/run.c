@@ -246,7 +246,10 @@ run_statement(MotStatement *st, QueryDesc *query, ScanDirection direction,
 			estate->es_processed++;
 		if (++n == count)
 		{
-			/* there will be more: WHERE CURRENT OF may want to know where we are */
+			/*
+			 * there will be more: WHERE CURRENT OF may want to know where we
+			 * are
+			 */
 			if (st->cursor != NULL)
 			{
 				MotScanNode *sn = (MotScanNode *) linitial(st->scans);

@@ -110,7 +110,7 @@ put_statement(MotStatement *st, void *arg)
 	values[0] = Int64GetDatum((int64) st->query_id);
 	nulls[0] = st->query_id == 0;
 	nulls[1] = st->text == NULL;
-	if (st->text != NULL)
+	if (st->text !=NULL)
 		values[1] = CStringGetTextDatum(st->text);
 	values[2] = Int32GetDatum(MotStatementTier(st));
 	initStringInfo(&shape);

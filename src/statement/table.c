@@ -265,8 +265,8 @@ MotStatementLeave(MotStatement *st)
 	if (unlikely(st->gone))
 		forget(st);
 	else if (unlikely(st->stale) ||
-		(st->uses % 256 == 0 &&
-		 MemoryContextMemAllocated(st->cxt, true) > MAX_PROGRAM_BYTES))
+			 (st->uses % 256 == 0 &&
+			  MemoryContextMemAllocated(st->cxt, true) > MAX_PROGRAM_BYTES))
 		MotStatementDiscard(st);
 }
 
@@ -299,7 +299,7 @@ forget(MotStatement *st)
 {
 	MotStatementDiscard(st);
 	(void) hash_search(statements, &st->plan, HASH_REMOVE, NULL);
-	if (st->text != NULL)
+	if (st->text !=NULL)
 		pfree(st->text);
 	pfree(st);
 }
