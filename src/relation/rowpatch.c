@@ -46,6 +46,7 @@ struct MotRowPatch
 	/* columns of fixed length before the first that is assigned */
 	int			prefix;
 	size_t		prefix_end;
+	int			first;			/* that is assigned */
 	int			tail;			/* behind the last that is assigned */
 
 	/* the row that was measured */
@@ -103,9 +104,11 @@ MotRowPatchMake(TupleDesc desc, int n, const AttrNumber *columns)
 		column->packable = att->attlen == -1 && att->attstorage != TYPSTORAGE_PLAIN;
 		column->value = -1;
 	}
+	patch->first = natts;
 	for (int i = 0; i < n; i++)
 	{
 		patch->columns[columns[i] - 1].value = i;
+		patch->first = Min(patch->first, columns[i] - 1);
 		patch->tail = Max(patch->tail, columns[i]);
 	}
 
@@ -191,11 +194,11 @@ add_value(MotRowPatch *patch, const PatchColumn *column, size_t to, Datum value)
 	return to + length;
 }
 
-/* Where the columns from number i on end, which are all there. */
+/* Where the columns from number i on end, up to another, which are all there. */
 static inline size_t
-walk_tail(const MotRowPatch *patch, const char *base, int i, size_t from)
+walk(const MotRowPatch *patch, const char *base, int i, int upto, size_t from)
 {
-	for (; i < patch->natts; i++)
+	for (; i < upto; i++)
 	{
 		const PatchColumn *column = &patch->columns[i];
 
@@ -205,7 +208,7 @@ walk_tail(const MotRowPatch *patch, const char *base, int i, size_t from)
 		{
 			if (base[from] == 0)
 				from = TYPEALIGN(column->align, from);
-			from += VARSIZE_ANY(base + from);
+			from += VARATT_IS_SHORT(base + from) ? VARSIZE_SHORT(base + from) : VARSIZE(base + from);
 		}
 		else
 			from += strlen(base + from) + 1;
@@ -241,12 +244,11 @@ MotRowPatchMeasure(MotRowPatch *patch, const mot_version *old, const Datum *valu
 		old_bitmap = (const bits8 *) base;
 		base += BITMAP_SIZE(patch->natts);
 	}
-	else if (patch->prefix > 0)
+	else if (patch->first > 0)
 	{
-		i = patch->prefix;
-		from = to = patch->prefix_end;
+		i = patch->first;
+		from = to = walk(patch, base, patch->prefix, i, patch->prefix_end);
 		add_piece(patch, base, 0, to);
-		open = true;
 	}
 
 	for (; i < patch->natts; i++)
@@ -259,7 +261,7 @@ MotRowPatchMeasure(MotRowPatch *patch, const mot_version *old, const Datum *valu
 		/* what keeps its alignment goes in one piece */
 		if (i == patch->tail && (to - from) % MAXIMUM_ALIGNOF == 0 && old_bitmap == NULL)
 		{
-			size_t		end = walk_tail(patch, base, i, from);
+			size_t		end = walk(patch, base, i, patch->natts, from);
 
 			add_piece(patch, base + from, to, end - from);
 			to += end - from;
