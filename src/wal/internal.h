@@ -256,6 +256,9 @@ extern MotRowFileReader *MotRowFileOpen(const char *dir, const MotManifestFile *
 extern bool MotRowFileNext(MotRowFileReader *r, unsigned *host_bits, const void **row, size_t *size);
 extern void MotRowFileReaderClose(MotRowFileReader *r);
 
+/* the process that recovers: a server for a single user has no startup process */
+#define MotRecovers() (AmStartupProcess() || (!IsUnderPostmaster && InRecovery))
+
 /*
  * Load the newest checkpoint, with helpers, and bring it up to "upto" from the
  * log.  In the startup process (rm_startup) or in the worker (clean start);

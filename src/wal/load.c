@@ -23,6 +23,7 @@
 #include "access/xlog.h"
 #include "access/xlog_internal.h"
 #include "access/xlogrecovery.h"
+#include "access/xlogutils.h"
 #include "compat/compat.h"
 #include "miscadmin.h"
 #include "postmaster/interrupt.h"
@@ -132,7 +133,7 @@ MotLoad(XLogRecPtr upto, TimeLineID tli)
 
 	load_began = GetCurrentTimestamp();
 	MOT_FAULT("load-begin");
-	m = MotManifestNewest(AmStartupProcess() ? recoveryTargetTLI : tli, &directory);
+	m = MotManifestNewest(MotRecovers() ? recoveryTargetTLI : tli, &directory);
 	set_recovery(m);
 	if (m != NULL)
 		load_newest(m, directory, upto, tli);
@@ -161,7 +162,7 @@ load_newest(MotManifest *m, const char *directory, XLogRecPtr upto, TimeLineID t
 	 */
 	log_follows = !m->final || MotOpenMarkerExists();
 	MotStateSetComplete(!log_follows);
-	MotStateInSteps(!log_follows && !AmStartupProcess());
+	MotStateInSteps(!log_follows && !MotRecovers());
 
 	ereport(LOG,
 			(errmsg("loading memory-optimized tables from checkpoint \"%s\"", directory)));
@@ -185,7 +186,7 @@ load_newest(MotManifest *m, const char *directory, XLogRecPtr upto, TimeLineID t
 	if (!AmStartupProcess() && !RecoveryInProgress())
 		MotLoadCheckEnd(upto);
 
-	if (!log_follows && !AmStartupProcess() && MotStatePreserved() == InvalidXLogRecPtr)
+	if (!log_follows && !MotRecovers() && MotStatePreserved() == InvalidXLogRecPtr)
 		MotCheckpointRemember(m, directory);
 
 	TimestampDifference(load_began, GetCurrentTimestamp(), &secs, &usecs);

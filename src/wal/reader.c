@@ -25,6 +25,7 @@
 #include "access/xlog_internal.h"
 #include "access/xlogarchive.h"
 #include "access/xlogrecovery.h"
+#include "access/xlogutils.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "postmaster/startup.h"
@@ -301,7 +302,7 @@ close_segment(LogFile *log)
 static List *
 history_of(TimeLineID tli)
 {
-	if (AmStartupProcess() && recoveryTargetTLI > tli)
+	if (MotRecovers() && recoveryTargetTLI > tli)
 	{
 		List	   *history = readTimeLineHistory(recoveryTargetTLI);
 

@@ -24,6 +24,7 @@
 #include "access/rmgr.h"
 #include "access/xlog_internal.h"
 #include "access/xlogrecovery.h"
+#include "access/xlogutils.h"
 #include "miscadmin.h"
 #include "relation/relation.h"
 #include "utils/memutils.h"
@@ -141,7 +142,7 @@ MotReplayRecord(XLogReaderState *record)
 	if (record->ReadRecPtr < stat->checkpoint_lsn)
 		return;
 
-	if ((XLogRecGetInfo(record) & MOT_XLOG_KIND) == MOT_XLOG_START && AmStartupProcess())
+	if ((XLogRecGetInfo(record) & MOT_XLOG_KIND) == MOT_XLOG_START && MotRecovers())
 		log_goes_on();
 	MotTrailNote(record);
 
