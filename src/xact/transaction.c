@@ -381,7 +381,7 @@ finish_abort(void)
 
 /*
  * After a statement that ran out of memory: what it made is undone now, and
- * the next one should find that room.  (Otherwise reclamation can wait for
+ * the next one, whose snapshot must be newer than that, should find that room.  (Otherwise reclamation can wait for
  * the maintenance worker.)
  */
 static void
@@ -391,7 +391,7 @@ reclaim_undone(void)
 	{
 		MotMemoryWasShort = false;
 		if (MotOpenSession != NULL)
-			(void) mot_reclaim(MotOpenSession, 0);
+			(void) mot_reclaim_all(MotOpenSession);	/* which moves the clock past it */
 	}
 }
 
