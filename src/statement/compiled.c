@@ -45,7 +45,7 @@ MotCompiledInit(void)
 	DefineCustomIntVariable("mot.jit_above_executions",
 							"Executions without the executor after which a statement is compiled to machine code.",
 							"-1 never compiles.",
-							&mot_jit_above, 1000, -1, INT_MAX, PGC_USERSET, 0, NULL, NULL, NULL);
+							&mot_jit_above, 10000, -1, INT_MAX, PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomIntVariable("mot.jit_memory",
 							"Memory for the machine code of a session's statements.",
 							NULL,
