@@ -28,7 +28,7 @@
 #include "utils/guc.h"
 #include "utils/memutils.h"
 
-int			mot_jit_above = 1000;
+int			mot_jit_above = 10000;
 static int	jit_memory = 64 * 1024; /* kB */
 
 /* the library: not looked for, not there, or loaded */
