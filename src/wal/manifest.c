@@ -702,7 +702,8 @@ in_history(const Candidate *candidate, List *history)
 /*
  * The newest complete checkpoint that belongs to the history of timeline tli,
  * with its directory in *directory; NULL: there never was one.  An incomplete
- * one without an older one is damage as any other.
+ * one without an older one is damage as any other, and so is one of another
+ * history.
  */
 MotManifest *
 MotManifestNewest(TimeLineID tli, char **directory)
@@ -711,6 +712,7 @@ MotManifestNewest(TimeLineID tli, char **directory)
 	List	   *history;
 	ListCell   *lc;
 	char	   *first_missing = NULL;
+	char	   *elsewhere = NULL;
 	bool		newest = true;
 
 	if (candidates == NIL)
@@ -730,6 +732,8 @@ MotManifestNewest(TimeLineID tli, char **directory)
 			ereport(LOG,
 					(errmsg("passed over checkpoint \"%s\" of memory-optimized tables: it is not in the history of timeline %u",
 							dir, tli)));
+			if (elsewhere == NULL)
+				elsewhere = dir;
 			continue;
 		}
 		m = read_manifest_or_ignore(dir, candidate, &missing);
@@ -752,6 +756,18 @@ MotManifestNewest(TimeLineID tli, char **directory)
 				(errcode(ERRCODE_DATA_CORRUPTED),
 				 errmsg("checkpoint file \"%s\" is missing, and there is no older checkpoint of memory-optimized tables",
 						first_missing),
+				 errhint(MOT_DAMAGE_HINT)));
+
+	/*
+	 * Whatever brought the data directory here (a copy, a rewound primary)
+	 * comes with a checkpoint of its own history.  To go on as if there had
+	 * never been one would be to start without the tables.
+	 */
+	if (elsewhere != NULL && !mot_ignore_damaged)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("no checkpoint of memory-optimized tables is in the history of timeline %u", tli),
+				 errdetail("The newest one found is \"%s\".", elsewhere),
 				 errhint(MOT_DAMAGE_HINT)));
 	return NULL;
 }

@@ -221,6 +221,19 @@ SKIP:
 		}
 	}
 
+	# checkpoints of another timeline only: never as if there had been none
+	restore();
+	for my $dir (glob "$data/mot/????????????????????????")
+	{
+		(my $other = $dir) =~ s{/mot/.{8}}{/mot/00000009};
+		rename($dir, $other) or die "$dir: $!";
+	}
+	{
+		my ($started, $log) = try_start();
+		ok(!$started, 'checkpoints of another timeline are refused') or $ledger->kill_all;
+		like($log, qr/no checkpoint of memory-optimized tables is in the history of timeline 1/, '... and it is said why');
+	}
+
 	# the rest of the server can be started nevertheless
 	my ($victim) = grep { !/manifest/ } @files;
 	restore();
