@@ -220,11 +220,12 @@ xact_callback(XactEvent event, void *arg)
 						(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						 errmsg("cannot PREPARE a transaction that has changed memory-optimized tables"),
 						 errhint("Use COMMIT, or change memory-optimized tables in a transaction of their own.")));
+			/* the order of both kinds of tables is decided at COMMIT; and with an xid all are taken for writers */
 			if (XactIsoLevel == XACT_SERIALIZABLE && MotOpenSession != NULL &&
-				mot_txn_active(MotOpenSession) && MotSerialTouchesHeap())
+				mot_txn_active(MotOpenSession))
 				ereport(ERROR,
 						(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						 errmsg("cannot PREPARE a serializable transaction that has read memory-optimized tables and used others"),
+						 errmsg("cannot PREPARE a serializable transaction that has read memory-optimized tables"),
 						 errhint("Use COMMIT, or another isolation level.")));
 			/* reads have to be valid now: there is no later occasion */
 			if (MotOpenSession != NULL && mot_txn_active(MotOpenSession))

@@ -62,8 +62,12 @@ for my $wal_level ('replica', 'minimal')
 		# a checkpoint is under way, slowly, when the worker comes
 		my $worker = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'mot checkpointer'";
 		my $from = -s $node->logfile;
-		my $pid = $node->safe_psql('postgres', $worker);
+		my $pid;
 
+		# the one that was terminated above may still be on its way, out or in
+		sleep 1.5;
+		$node->poll_query_until('postgres', "SELECT count(*) = 1 FROM ($worker) w") or die;
+		$pid = $node->safe_psql('postgres', $worker);
 		$node->safe_psql('postgres', 'CHECKPOINT; CREATE TABLE much USING heap AS SELECT repeat($$x$$, 500) FROM generate_series(1, 30000)');
 		$ledger->in_background('psql', '-X', '-q', '-c', q{SELECT pg_backup_start('slow', false)}, $node->connstr('postgres'));
 		for (1 .. 100) { last if slurp_file($node->logfile, $from) =~ /checkpoint starting: force wait/; sleep 0.1 }
