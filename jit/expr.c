@@ -86,20 +86,20 @@ static MotValue
 join_end(Join *join)
 {
 	MotEmit    *emit = join->emit;
-	MotValue	result;
+	MotValue result;
 
 	LLVMPositionBuilderAtEnd(emit->builder, join->block);
-	result.kind = join->kind;
-	result.value = MotEmitPhi(emit, emit->kinds[join->kind], join->n, join->values, join->from);
-	result.isnull = join->nullable ?
-		MotEmitPhi(emit, emit->bit, join->n, join->nulls, join->from) : NULL;
+	result.		kind = join->kind;
+	result.		value = MotEmitPhi(emit, emit->kinds[join->kind], join->n, join->values, join->from);
+	result.		isnull = join->nullable ?
+	MotEmitPhi(emit, emit->bit, join->n, join->nulls, join->from) : NULL;
 	return result;
 }
 
 static MotValue
 null_value(MotEmit * emit, MotKind kind)
 {
-	MotValue	result = {LLVMConstNull(emit->kinds[kind]), MotEmitConst(emit, emit->bit, 1), kind};
+	MotValue result = {LLVMConstNull(emit->kinds[kind]), MotEmitConst(emit, emit->bit, 1), kind};
 
 	return result;
 }
@@ -107,7 +107,7 @@ null_value(MotEmit * emit, MotKind kind)
 static MotValue
 bool_value(MotEmit * emit, bool value)
 {
-	MotValue	result = {MotEmitConst(emit, emit->bit, value), NULL, MOT_BOOL};
+	MotValue result = {MotEmitConst(emit, emit->bit, value), NULL, MOT_BOOL};
 
 	return result;
 }
@@ -287,7 +287,7 @@ emit_and_or_select(MotEmit * emit, BoolExpr *expr)
 	bool		is_and = expr->boolop == AND_EXPR;
 	LLVMValueRef decided = NULL;
 	LLVMValueRef any_null = NULL;
-	MotValue	result = {NULL, NULL, MOT_BOOL};
+	MotValue result = {NULL, NULL, MOT_BOOL};
 	ListCell   *lc;
 
 	foreach(lc, expr->args)
@@ -297,9 +297,10 @@ emit_and_or_select(MotEmit * emit, BoolExpr *expr)
 		decided = MotEmitOr(emit, decided, is_and ? is_false(emit, value) : MotIsTrue(emit, value));
 		any_null = MotEmitOr(emit, any_null, value.isnull);
 	}
-	result.value = is_and ? LLVMBuildNot(b, decided, "") : decided;
+	result.		value = is_and ? LLVMBuildNot(b, decided, "") : decided;
+
 	if (any_null)
-		result.isnull = LLVMBuildAnd(b, any_null, LLVMBuildNot(b, decided, ""), "");
+		result.		isnull = LLVMBuildAnd(b, any_null, LLVMBuildNot(b, decided, ""), "");
 	return result;
 }
 
@@ -329,14 +330,15 @@ static MotValue
 emit_null_test(MotEmit * emit, NullTest *test)
 {
 	MotValue	arg;
-	MotValue	result = {NULL, NULL, MOT_BOOL};
+	MotValue result = {NULL, NULL, MOT_BOOL};
 
 	if (test->argisrow)
 		return MotEmitInterpreted(emit, (Expr *) test);
 	arg = MotEmitExpr(emit, test->arg);
-	result.value = MotIsNull(emit, arg);
+	result.		value = MotIsNull(emit, arg);
+
 	if (test->nulltesttype == IS_NOT_NULL)
-		result.value = LLVMBuildNot(emit->builder, result.value, "");
+		result.		value = LLVMBuildNot(emit->builder, result.value, "");
 	return result;
 }
 
@@ -344,28 +346,34 @@ static MotValue
 emit_boolean_test(MotEmit * emit, BooleanTest *test)
 {
 	MotValue	arg = MotEmitExpr(emit, test->arg);
-	MotValue	result = {NULL, NULL, MOT_BOOL};
+	MotValue result = {NULL, NULL, MOT_BOOL};
 	LLVMBuilderRef b = emit->builder;
 
 	switch (test->booltesttype)
 	{
 		case IS_TRUE:
-			result.value = MotIsTrue(emit, arg);
+			result.		value = MotIsTrue(emit, arg);
+
 			break;
 		case IS_NOT_TRUE:
-			result.value = LLVMBuildNot(b, MotIsTrue(emit, arg), "");
+			result.		value = LLVMBuildNot(b, MotIsTrue(emit, arg), "");
+
 			break;
 		case IS_FALSE:
-			result.value = is_false(emit, arg);
+			result.		value = is_false(emit, arg);
+
 			break;
 		case IS_NOT_FALSE:
-			result.value = LLVMBuildNot(b, is_false(emit, arg), "");
+			result.		value = LLVMBuildNot(b, is_false(emit, arg), "");
+
 			break;
 		case IS_UNKNOWN:
-			result.value = MotIsNull(emit, arg);
+			result.		value = MotIsNull(emit, arg);
+
 			break;
 		case IS_NOT_UNKNOWN:
-			result.value = LLVMBuildNot(b, MotIsNull(emit, arg), "");
+			result.		value = LLVMBuildNot(b, MotIsNull(emit, arg), "");
+
 			break;
 	}
 	return result;
@@ -403,7 +411,7 @@ emit_case(MotEmit * emit, CaseExpr *expr)
 
 	if (expr->arg)
 	{
-		/* placeholders belong to this CASE only inside its WHENs */
+		/* a CaseTestExpr means this CASE only inside its WHENs */
 		tested = MotEmitExpr(emit, expr->arg);
 		if (!IsA(expr->arg, Var) && !IsA(expr->arg, Const) &&
 			get_typlen(exprType((Node *) expr->arg)) == -1)
@@ -524,7 +532,7 @@ emit_distinct(MotEmit * emit, DistinctExpr *expr)
 	LLVMBasicBlockRef nulls = MotEmitBlock(emit, "nulls");
 	LLVMBasicBlockRef both = MotEmitBlock(emit, "both");
 	MotValue	args[2];
-	MotValue	result = {NULL, NULL, MOT_BOOL};
+	MotValue result = {NULL, NULL, MOT_BOOL};
 	LLVMValueRef null[2];
 	Join		join;
 
@@ -536,14 +544,16 @@ emit_distinct(MotEmit * emit, DistinctExpr *expr)
 	join_begin(&join, emit, MOT_BOOL, 2);
 	LLVMBuildCondBr(b, LLVMBuildOr(b, null[0], null[1], ""), nulls, both);
 	LLVMPositionBuilderAtEnd(b, nulls);
-	result.value = LLVMBuildXor(b, null[0], null[1], "");
+	result.		value = LLVMBuildXor(b, null[0], null[1], "");
+
 	join_from_here(&join, result);
 
 	LLVMPositionBuilderAtEnd(b, both);
 	args[0].isnull = NULL;
 	args[1].isnull = NULL;
 	result = MotEmitCall(emit, (Expr *) expr, expr->opfuncid, BOOLOID, expr->inputcollid, args, 2);
-	result.value = LLVMBuildNot(b, result.value, "");
+	result.		value = LLVMBuildNot(b, result.value, "");
+
 	join_from_here(&join, result);
 	return join_end(&join);
 }
@@ -558,7 +568,7 @@ emit_nullif(MotEmit * emit, NullIfExpr *expr)
 	LLVMBasicBlockRef equal = MotEmitBlock(emit, "equal");
 	MotValue	args[2];
 	MotValue	known[2];
-	MotValue	result;
+	MotValue result;
 	Join		join;
 
 	args[0] = MotEmitExpr(emit, linitial(expr->args));
@@ -574,6 +584,7 @@ emit_nullif(MotEmit * emit, NullIfExpr *expr)
 		known[i].isnull = NULL;
 	}
 	result = MotEmitCall(emit, (Expr *) expr, expr->opfuncid, BOOLOID, expr->inputcollid, known, 2);
+
 	join_note(&join, known[0]);
 	LLVMBuildCondBr(b, MotIsTrue(emit, result), equal, join.block);
 
@@ -636,7 +647,7 @@ emit_array_op(MotEmit * emit, ScalarArrayOpExpr *expr)
 	{
 		LLVMBasicBlockRef next;
 		MemoryContext old;
-		MotValue	result;
+		MotValue result;
 		Datum		datum;
 
 		if (nulls[i])
@@ -649,6 +660,7 @@ emit_array_op(MotEmit * emit, ScalarArrayOpExpr *expr)
 		MemoryContextSwitchTo(old);
 		args[1] = MotFromDatum(emit, MotEmitConst(emit, emit->int64, (int64) datum), NULL, kind);
 		result = MotEmitCall(emit, (Expr *) expr, expr->opfuncid, BOOLOID, expr->inputcollid, args, 2);
+
 		unknown = MotEmitOr(emit, unknown, result.isnull);
 		next = MotEmitBlock(emit, "element");
 		join_note(&join, bool_value(emit, expr->useOr));
@@ -687,7 +699,7 @@ emit_via_io(MotEmit * emit, CoerceViaIO *expr)
 MotValue
 MotEmitExpr(MotEmit * emit, Expr *expr)
 {
-	MotValue	result;
+	MotValue result;
 
 	check_stack_depth();
 	if (++emit->depth > MAX_DEPTH)
@@ -700,6 +712,7 @@ MotEmitExpr(MotEmit * emit, Expr *expr)
 				OpExpr	   *op = (OpExpr *) expr;
 
 				result = MotEmitFunction(emit, expr, op->opfuncid, op->opresulttype, op->inputcollid, op->args);
+
 				break;
 			}
 		case T_FuncExpr:
@@ -709,58 +722,74 @@ MotEmitExpr(MotEmit * emit, Expr *expr)
 				if (func->funcretset)
 					MotDecline(emit, "it calls a function that returns a set");
 				result = MotEmitFunction(emit, expr, func->funcid, func->funcresulttype, func->inputcollid, func->args);
+
 				break;
 			}
 		case T_BoolExpr:
 			result = emit_bool(emit, (BoolExpr *) expr);
+
 			break;
 		case T_NullTest:
 			result = emit_null_test(emit, (NullTest *) expr);
+
 			break;
 		case T_BooleanTest:
 			result = emit_boolean_test(emit, (BooleanTest *) expr);
+
 			break;
 		case T_CaseExpr:
 			result = emit_case(emit, (CaseExpr *) expr);
+
 			break;
 		case T_CoalesceExpr:
 			result = emit_coalesce(emit, (CoalesceExpr *) expr);
+
 			break;
 		case T_MinMaxExpr:
 			result = emit_min_max(emit, (MinMaxExpr *) expr);
+
 			break;
 		case T_DistinctExpr:
 			result = emit_distinct(emit, (DistinctExpr *) expr);
+
 			break;
 		case T_NullIfExpr:
 			result = emit_nullif(emit, (NullIfExpr *) expr);
+
 			break;
 		case T_ScalarArrayOpExpr:
 			result = emit_array_op(emit, (ScalarArrayOpExpr *) expr);
+
 			break;
 		case T_CoerceViaIO:
 			result = emit_via_io(emit, (CoerceViaIO *) expr);
+
 			break;
 		case T_RelabelType:
 			{
 				RelabelType *relabel = (RelabelType *) expr;
 
 				result = MotConvert(emit, MotEmitExpr(emit, relabel->arg), MotKindOf(relabel->resulttype));
+
 				break;
 			}
 		case T_Var:
 			result = emit_var(emit, (Var *) expr);
+
 			break;
 		case T_Const:
 			result = emit_const(emit, (Const *) expr);
+
 			break;
 		case T_Param:
 			result = emit_param(emit, (Param *) expr);
+
 			break;
 		case T_CaseTestExpr:
 			if (emit->case_value == NULL)
-				MotDecline(emit, "a placeholder belongs to nothing");
+				MotDecline(emit, "a tested value belongs to no CASE");
 			result = MotConvert(emit, *emit->case_value, MotKindOf(((CaseTestExpr *) expr)->typeId));
+
 			break;
 		case T_ArrayExpr:
 		case T_ArrayCoerceExpr:
@@ -771,6 +800,7 @@ MotEmitExpr(MotEmit * emit, Expr *expr)
 		case T_CoerceToDomain:
 		case T_SQLValueFunction:
 			result = MotEmitInterpreted(emit, expr);
+
 			break;
 		default:
 			MotDecline(emit, "it has an expression of a kind that is not compiled (%d)", (int) nodeTag(expr));

@@ -77,7 +77,7 @@ replace_leaves(Node *node, void *context)
 			}
 		case T_CaseTestExpr:
 			if (l->emit->case_value != NULL)
-				MotDecline(l->emit, "a placeholder of CASE is in an array or row");
+				MotDecline(l->emit, "the value that a CASE tests is in an array or row");
 			break;
 		case T_SubPlan:
 		case T_AlternativeSubPlan:

@@ -35,24 +35,34 @@ PGDLLEXPORT void MotMaintenanceMain(Datum arg);
 
 static void mark_time(void);
 
+/*
+ * Has a process of ours run "main" from "start" on, and again "restart"
+ * seconds after it has died.  To be called while shared_preload_libraries are
+ * loaded.
+ */
 void
-MotMaintenanceInit(void)
+MotRegisterWorker(const char *name, const char *main, BgWorkerStartTime start, int restart)
 {
 	BackgroundWorker worker;
 
 	/* pg_upgrade wants nobody else at its catalogues */
 	if (IsBinaryUpgrade)
 		return;
-
 	memset(&worker, 0, sizeof(worker));
-	strlcpy(worker.bgw_name, "mot maintenance", BGW_MAXLEN);
-	strlcpy(worker.bgw_type, "mot maintenance", BGW_MAXLEN);
+	strlcpy(worker.bgw_name, name, BGW_MAXLEN);
+	strlcpy(worker.bgw_type, name, BGW_MAXLEN);
 	strlcpy(worker.bgw_library_name, "mot", BGW_MAXLEN);
-	strlcpy(worker.bgw_function_name, "MotMaintenanceMain", BGW_MAXLEN);
+	strlcpy(worker.bgw_function_name, main, BGW_MAXLEN);
 	worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
-	worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
-	worker.bgw_restart_time = 5;
+	worker.bgw_start_time = start;
+	worker.bgw_restart_time = restart;
 	RegisterBackgroundWorker(&worker);
+}
+
+void
+MotMaintenanceInit(void)
+{
+	MotRegisterWorker("mot maintenance", "MotMaintenanceMain", BgWorkerStart_RecoveryFinished, 5);
 }
 
 void

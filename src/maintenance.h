@@ -8,6 +8,11 @@
 #ifndef MOT_MAINTENANCE_H
 #define MOT_MAINTENANCE_H
 
+#include "postmaster/bgworker.h"
+
+/* registers a worker that runs this function of the module */
+extern void MotRegisterWorker(const char *name, const char *main, BgWorkerStartTime start, int restart);
+
 /* registers the worker; called once by _PG_init */
 extern void MotMaintenanceInit(void);
 

@@ -51,7 +51,6 @@
 #include "pgstat.h"
 #include "storage/proc.h"
 #include "utils/backend_status.h"
-#include "utils/inval.h"
 #include "utils/memutils.h"
 #include "utils/guc.h"
 #include "utils/snapmgr.h"
@@ -326,12 +325,7 @@ lookup(const PlannedStmt *stmt, int serial)
 		ctl.hcxt = kept_cxt;
 		kept_plans = hash_create("MOT executor states", MAX_KEPT, &ctl,
 								 HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
-		CacheRegisterRelcacheCallback(relcache_changed, (Datum) 0);
-		CacheRegisterSyscacheCallback(PROCOID, function_changed, (Datum) 0);
-		CacheRegisterSyscacheCallback(TYPEOID, function_changed, (Datum) 0);
-		CacheRegisterSyscacheCallback(FOREIGNSERVEROID, function_changed, (Datum) 0);
-		CacheRegisterSyscacheCallback(AUTHOID, function_changed, (Datum) 0);
-		CacheRegisterSyscacheCallback(AUTHMEMROLEMEM, function_changed, (Datum) 0);
+		MotWatchPlans(relcache_changed, function_changed);
 	}
 
 	kept = hash_search(kept_plans, &stmt, HASH_FIND, NULL);

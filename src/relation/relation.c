@@ -33,7 +33,6 @@
 #include "relation/internal.h"
 #include "utils/guc.h"
 #include "utils/hsearch.h"
-#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/syscache.h"
@@ -183,6 +182,16 @@ make_cache(void)
 	ctl.hcxt = TopMemoryContext;
 	cache = hash_create("MOT tables", 64, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 	CacheRegisterRelcacheCallback(relcache_callback, (Datum) 0);
+}
+
+void
+MotWatchPlans(RelcacheCallbackFunction relation_changed, SyscacheCallbackFunction catalog_changed)
+{
+	static const int caches[] = {PROCOID, TYPEOID, OPEROID, FOREIGNSERVEROID, AUTHOID, AUTHMEMROLEMEM};
+
+	CacheRegisterRelcacheCallback(relation_changed, (Datum) 0);
+	for (int i = 0; i < (int) lengthof(caches); i++)
+		CacheRegisterSyscacheCallback(caches[i], catalog_changed, (Datum) 0);
 }
 
 static void

@@ -12,6 +12,7 @@
 #include "mot.h"
 #include "relation/keycodec.h"
 #include "relation/rowcodec.h"
+#include "utils/inval.h"
 #include "utils/rel.h"
 #include "utils/snapshot.h"
 
@@ -208,6 +209,13 @@ extern bool (*MotRelationAwait) (Oid dbid, Oid relid);
  * the engine's, too.  Called whenever an entry is about to be (re)built.
  */
 extern void (*MotRelationCatchUp) (void);
+
+/*
+ * Has whoever keeps something made from a plan told, for the session's life,
+ * of changes that may make it wrong: of one relation (InvalidOid: of any), and
+ * of functions, types, operators, servers and roles.
+ */
+extern void MotWatchPlans(RelcacheCallbackFunction relation_changed, SyscacheCallbackFunction catalog_changed);
 
 extern void MotStorageDropDatabase(Oid dbid);
 

@@ -21,9 +21,7 @@
 #include "miscadmin.h"
 #include "statement/statement.h"
 #include "utils/guc.h"
-#include "utils/inval.h"
 #include "utils/memutils.h"
-#include "utils/syscache.h"
 
 #define MAX_STATEMENTS 1000		/* known at a time */
 #define MAX_PROGRAM_BYTES (1024 * 1024)
@@ -81,13 +79,7 @@ make_table(void)
 	ctl.hcxt = statements_cxt;
 	statements = hash_create("MOT statements", MAX_STATEMENTS, &ctl,
 							 HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
-	CacheRegisterRelcacheCallback(relation_changed, (Datum) 0);
-	CacheRegisterSyscacheCallback(PROCOID, catalog_changed, (Datum) 0);
-	CacheRegisterSyscacheCallback(TYPEOID, catalog_changed, (Datum) 0);
-	CacheRegisterSyscacheCallback(OPEROID, catalog_changed, (Datum) 0);
-	CacheRegisterSyscacheCallback(FOREIGNSERVEROID, catalog_changed, (Datum) 0);
-	CacheRegisterSyscacheCallback(AUTHOID, catalog_changed, (Datum) 0);
-	CacheRegisterSyscacheCallback(AUTHMEMROLEMEM, catalog_changed, (Datum) 0);
+	MotWatchPlans(relation_changed, catalog_changed);
 }
 
 /* ------------------------------------------------------------------ plans */

@@ -439,28 +439,40 @@ apply_insert(const MotOpData *op)
 	add_keys(row, op->host_bits, data, op->len);
 }
 
+/* The row's entry in index i, by its new values.  false: damage, reported. */
+static bool
+add_entry(mot_row *row, int i)
+{
+	MotTarget  *target = apply.target;
+	unsigned	flags = MotTargetNewKey(target, i);
+	mot_row    *other;
+
+	return check(mot_index_add(apply.session, &target->indexes[i].handle, row,
+							   target->new_key.data, target->new_key.len, flags, &other));
+}
+
+/* likewise, takes out the one by its old values */
+static bool
+drop_entry(mot_row *row, int i)
+{
+	MotTarget  *target = apply.target;
+	unsigned	flags = MotTargetOldKey(target, i);
+
+	return check(mot_index_drop_entry(apply.session, &target->indexes[i].handle, row,
+									  target->old_key.data, target->old_key.len, flags));
+}
+
 /* the keys of a new row; damage takes the row back */
 static void
 add_keys(mot_row *row, unsigned host_bits, const void *bytes, size_t size)
 {
 	MotTarget  *target = apply.target;
-	mot_row    *other;
 
 	if (target->nindexes > 0)
 		MotTargetDeform(target, host_bits, bytes, target->new_values, target->new_isnull);
 	for (int i = 0; i < target->nindexes; i++)
 	{
-		MotTargetIndex *index = &target->indexes[i];
-		bool		has_null;
-
-		if (index->handle.index == NULL)
-			continue;
-		MotKeyBufferReset(&target->new_key);
-		MotDefinitionKey(target->def, i, target->new_values, target->new_isnull,
-						 &target->new_key, &has_null);
-		if (!check(mot_index_add(apply.session, &index->handle, row,
-								 target->new_key.data, target->new_key.len,
-								 has_null ? MOT_KEY_DISTINCT : 0, &other)))
+		if (target->indexes[i].handle.index != NULL && !add_entry(row, i))
 			return;
 	}
 	(void) check(MotContentAdd(apply.session, target, row, host_bits, bytes, size));
@@ -483,16 +495,14 @@ load_row(const MotOpData *op)
 		MotTargetDeform(target, op->host_bits, data, target->new_values, target->new_isnull);
 	for (int i = 0; i < target->nindexes; i++)
 	{
-		bool		has_null;
+		unsigned	flags;
 
 		if (target->indexes[i].handle.index == NULL)
 			continue;
-		MotKeyBufferReset(&target->new_key);
-		MotDefinitionKey(target->def, i, target->new_values, target->new_isnull,
-						 &target->new_key, &has_null);
+		flags = MotTargetNewKey(target, i);
 		if (!check(mot_load_key(apply.session, &target->indexes[i].handle, row,
 								target->new_key.data, target->new_key.len,
-								has_null ? MOT_KEY_DISTINCT : 0, &other)))
+								flags, &other)))
 			return;
 	}
 }
@@ -502,7 +512,6 @@ apply_update(const MotOpData *op)
 {
 	MotTarget  *target = apply.target;
 	mot_row    *row;
-	mot_row    *other;
 	const mot_version *old;
 	unsigned	old_host_bits;
 	size_t		old_size;
@@ -547,24 +556,7 @@ apply_update(const MotOpData *op)
 
 	for (int i = 0; changed != 0; i++, changed >>= 1)
 	{
-		MotTargetIndex *index = &target->indexes[i];
-		bool		has_null;
-
-		if ((changed & 1) == 0)
-			continue;
-		MotKeyBufferReset(&target->old_key);
-		MotDefinitionKey(target->def, i, target->old_values, target->old_isnull,
-						 &target->old_key, &has_null);
-		if (!check(mot_index_drop_entry(apply.session, &index->handle, row,
-										target->old_key.data, target->old_key.len,
-										has_null ? MOT_KEY_DISTINCT : 0)))
-			return;
-		MotKeyBufferReset(&target->new_key);
-		MotDefinitionKey(target->def, i, target->new_values, target->new_isnull,
-						 &target->new_key, &has_null);
-		if (!check(mot_index_add(apply.session, &index->handle, row,
-								 target->new_key.data, target->new_key.len,
-								 has_null ? MOT_KEY_DISTINCT : 0, &other)))
+		if ((changed & 1) != 0 && (!drop_entry(row, i) || !add_entry(row, i)))
 			return;
 	}
 	if (check(MotContentDrop(apply.session, target, row, old_host_bits, old_bytes, old_size)))
@@ -588,16 +580,7 @@ apply_delete(const MotOpData *op)
 						target->old_values, target->old_isnull);
 	for (int i = 0; i < target->nindexes; i++)
 	{
-		bool		has_null;
-
-		if (target->indexes[i].handle.index == NULL)
-			continue;
-		MotKeyBufferReset(&target->old_key);
-		MotDefinitionKey(target->def, i, target->old_values, target->old_isnull,
-						 &target->old_key, &has_null);
-		if (!check(mot_index_drop_entry(apply.session, &target->indexes[i].handle, row,
-										target->old_key.data, target->old_key.len,
-										has_null ? MOT_KEY_DISTINCT : 0)))
+		if (target->indexes[i].handle.index != NULL && !drop_entry(row, i))
 			return;
 	}
 	(void) check(MotContentDrop(apply.session, target, row, mot_version_host_bits(old),
@@ -722,15 +705,13 @@ apply_index(const MotOpData *op)
 	mot_build_begin(apply.session, &build, index);
 	while (mot_build_next(&build, &row, &version))
 	{
-		bool		has_null;
+		unsigned	flags;
 
 		MotTargetDeform(target, mot_version_host_bits(version), mot_version_data(version),
 						target->new_values, target->new_isnull);
-		MotKeyBufferReset(&target->new_key);
-		MotDefinitionKey(target->def, i, target->new_values, target->new_isnull,
-						 &target->new_key, &has_null);
+		flags = MotTargetNewKey(target, i);
 		status = mot_build_add(&build, row, target->new_key.data, target->new_key.len,
-							   has_null ? MOT_KEY_DISTINCT : 0, &other);
+							   flags, &other);
 		if (status != MOT_OK)
 		{
 			mot_index_drop(apply.session, index);

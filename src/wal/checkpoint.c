@@ -41,9 +41,9 @@
 #include "catalog/pg_control.h"
 #include "common/controldata_utils.h"
 #include "compat/compat.h"
+#include "maintenance.h"
 #include "miscadmin.h"
 #include "pgstat.h"
-#include "postmaster/bgworker.h"
 #include "postmaster/interrupt.h"
 #include "replication/walsender.h"
 #include "replication/walsender_private.h"
@@ -94,20 +94,7 @@ static void wait_for_sessions(void);
 void
 MotCheckpointInit(void)
 {
-	BackgroundWorker worker;
-
-	/* pg_upgrade wants nobody else at its catalogues */
-	if (IsBinaryUpgrade)
-		return;
-	memset(&worker, 0, sizeof(worker));
-	strlcpy(worker.bgw_name, "mot checkpointer", BGW_MAXLEN);
-	strlcpy(worker.bgw_type, "mot checkpointer", BGW_MAXLEN);
-	strlcpy(worker.bgw_library_name, "mot", BGW_MAXLEN);
-	strlcpy(worker.bgw_function_name, "MotCheckpointMain", BGW_MAXLEN);
-	worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
-	worker.bgw_start_time = BgWorkerStart_ConsistentState;
-	worker.bgw_restart_time = 1;
-	RegisterBackgroundWorker(&worker);
+	MotRegisterWorker("mot checkpointer", "MotCheckpointMain", BgWorkerStart_ConsistentState, 1);
 }
 
 void

@@ -224,6 +224,28 @@ MotTargetDeform(const MotTarget *target, unsigned host_bits, const void *row,
 	MotRowDeformBytes(target->def->desc, host_bits, row, target->max_attnum, values, isnull);
 }
 
+static unsigned
+encode_key(const MotTarget *target, int index, const Datum *values, const bool *isnull, MotKeyBuffer *key)
+{
+	bool		has_null;
+
+	MotKeyBufferReset(key);
+	MotDefinitionKey(target->def, index, values, isnull, key, &has_null);
+	return has_null ? MOT_KEY_DISTINCT : 0;
+}
+
+unsigned
+MotTargetOldKey(MotTarget *target, int index)
+{
+	return encode_key(target, index, target->old_values, target->old_isnull, &target->old_key);
+}
+
+unsigned
+MotTargetNewKey(MotTarget *target, int index)
+{
+	return encode_key(target, index, target->new_values, target->new_isnull, &target->new_key);
+}
+
 /*
  * Are the keys of the old and the new row (as deformed) different?  If so they
  * are in old_key and new_key.
@@ -233,7 +255,6 @@ MotTargetKeysDiffer(MotTarget *target, int index)
 {
 	const MotKey *key = target->def->indexes[index].key;
 	bool		differs = false;
-	bool		has_null;
 
 	for (int i = 0; i < key->ncolumns && !differs; i++)
 	{
@@ -249,12 +270,8 @@ MotTargetKeysDiffer(MotTarget *target, int index)
 	if (!differs)
 		return false;
 
-	MotKeyBufferReset(&target->old_key);
-	MotDefinitionKey(target->def, index, target->old_values, target->old_isnull,
-					 &target->old_key, &has_null);
-	MotKeyBufferReset(&target->new_key);
-	MotDefinitionKey(target->def, index, target->new_values, target->new_isnull,
-					 &target->new_key, &has_null);
+	(void) MotTargetOldKey(target, index);
+	(void) MotTargetNewKey(target, index);
 	return target->old_key.len != target->new_key.len ||
 		memcmp(target->old_key.data, target->new_key.data, target->old_key.len) != 0;
 }
