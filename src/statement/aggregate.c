@@ -684,6 +684,8 @@ build_program(MotStatement *st, AggregateNode *agg, List *aggrefs)
 	agg->program = MotRowProgramMake(st, ((Scan *) sn->fss->ss.ps.plan)->scanrelid,
 									 sn->fss->ss.ps.scandesc, sn->quals, NIL, aggregates,
 									 agg->inputs, agg->inputs_null, sn->node.econtext);
+	if (agg->program == NULL)
+		return;
 	agg->program->context.states = agg->states;
 
 	/* (the scan does nothing by itself then) */

@@ -104,8 +104,11 @@ open_tables(MotStatement *st)
 {
 	Bitmapset  *rtis = NULL;
 	int			rti = -1;
+	ListCell   *lc;
 
 	find_tables(st->plan->planTree, &rtis);
+	foreach(lc, st->plan->subplans)
+		find_tables((Plan *) lfirst(lc), &rtis);
 	st->tables = palloc0(Max(1, bms_num_members(rtis)) * sizeof(MotTable));
 	st->ntables = 0;
 	while ((rti = bms_next_member(rtis, rti)) >= 0)
@@ -118,7 +121,8 @@ open_tables(MotStatement *st)
 		/* locked by whoever got the plan out of its cache, or planned it */
 		table->rel = relation_open(table->relid, NoLock);
 		st->ntables++;
-		if (IsA(st->plan->planTree, ModifyTable) && st->why_not == NULL)
+		if (IsA(st->plan->planTree, ModifyTable) && st->why_not == NULL &&
+			rti == linitial_int(((ModifyTable *) st->plan->planTree)->resultRelations))
 			st->why_not = MotTargetWhyNot(table->rel, (ModifyTable *) st->plan->planTree);
 		table->mr = MotRelationGet(table->rel);
 		table->built = table->mr->built;
@@ -184,6 +188,7 @@ build(MotStatement *st, QueryDesc *query)
 {
 	Plan	   *plan = st->plan->planTree;
 	EState	   *estate = makeNode(EState);
+	MotNode    *node;
 	ListCell   *lc;
 
 	st->estate = estate;
@@ -201,6 +206,7 @@ build(MotStatement *st, QueryDesc *query)
 	if (st->plan->paramExecTypes != NIL)
 		estate->es_param_exec_vals = palloc0(list_length(st->plan->paramExecTypes) *
 											 sizeof(ParamExecData));
+	MotSubselectsBuild(st);
 
 	if (IsA(plan, ModifyTable))
 	{
@@ -219,8 +225,12 @@ build(MotStatement *st, QueryDesc *query)
 		st->desc = st->junk->jf_cleanTupType;
 		break;
 	}
+	node = st->root;
 	while (IsA(plan, Limit) || IsA(plan, LockRows))
+	{
 		plan = outerPlan(plan);
-	if (IsA(plan, ForeignScan))
-		st->cursor = (PlanState *) ((MotScanNode *) linitial(st->scans))->fss;
+		node = node->outer;
+	}
+	if (node->is_scan)
+		st->cursor = (MotScanNode *) node;
 }

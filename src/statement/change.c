@@ -60,7 +60,7 @@ typedef struct MotChange
 } MotChange;
 
 static void build_insert(MotStatement *st, MotChange *change, ModifyTable *plan);
-static void build_values(MotStatement *st, MotChange *change, ValuesScan *plan);
+static void build_values(MotStatement *st, MotChange *change, ValuesScan *plan, PlanState *ps);
 static void build_conflict(MotStatement *st, MotChange *change, ModifyTable *plan);
 static void build_direct(MotStatement *st, MotChange *change, ForeignScan *plan);
 static void build_patch(MotChange *change);
@@ -93,6 +93,11 @@ MotChangeBuild(MotStatement *st, ModifyTable *plan)
 	else
 		build_direct(st, change, (ForeignScan *) outerPlan(plan));
 
+	if (plan->plan.initPlan != NIL)
+		(void) MotInitPlansBuild(st, &plan->plan,
+								 MotParentCreate(st, T_ModifyTableState, sizeof(ModifyTableState),
+												 (Plan *) plan, change->econtext));
+
 	st->desc = ExecTypeFromTL(NIL);
 	if (plan->returningLists != NIL)
 	{
@@ -120,7 +125,7 @@ build_insert(MotStatement *st, MotChange *change, ModifyTable *plan)
 	change->row->tts_tableOid = change->table->relid;
 	ps = MotParentCreate(st, T_ResultState, sizeof(ResultState), child, change->econtext);
 	if (IsA(child, ValuesScan))
-		build_values(st, change, (ValuesScan *) child);
+		build_values(st, change, (ValuesScan *) child, ps);
 	else
 	{
 		change->nrows = 1;
@@ -166,7 +171,7 @@ build_conflict(MotStatement *st, MotChange *change, ModifyTable *plan)
 }
 
 static void
-build_values(MotStatement *st, MotChange *change, ValuesScan *plan)
+build_values(MotStatement *st, MotChange *change, ValuesScan *plan, PlanState *ps)
 {
 	List	   *first = (List *) linitial(plan->values_lists);
 	int			ncolumns = list_length(first);
@@ -184,7 +189,7 @@ build_values(MotStatement *st, MotChange *change, ValuesScan *plan)
 
 		change->lists[i] = palloc(ncolumns * sizeof(ExprState *));
 		foreach(lc2, (List *) lfirst(lc))
-			change->lists[i][column++] = ExecInitExpr((Expr *) lfirst(lc2), NULL);
+			change->lists[i][column++] = ExecInitExpr((Expr *) lfirst(lc2), ps);
 		i++;
 	}
 }

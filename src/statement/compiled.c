@@ -77,18 +77,46 @@ collect_params(Node *node, List **params)
 	return expression_tree_walker(node, collect_params, params);
 }
 
+static bool
+has_subselects(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, SubPlan))
+		return true;
+	return expression_tree_walker(node, has_subselects, context);
+}
+
 /*
  * "values" and "isnull" are where the outputs go.  In the statement's memory.
+ * NULL: there are sub-selects in it.
  */
 MotRowProgram *
 MotRowProgramMake(MotStatement *st, Index varno, TupleDesc desc, List *quals, List *outputs,
 				  List *aggregates, Datum *values, bool *isnull, ExprContext *econtext)
 {
-	MotRowProgram *program = palloc0(sizeof(MotRowProgram));
-	MotRowRequest *request = &program->request;
+	MotRowProgram *program;
+	MotRowRequest *request;
 	ListCell   *lc;
 	int			nparams;
+	bool		subselects = has_subselects((Node *) quals, NULL) ||
+	has_subselects((Node *) outputs, NULL);
 
+	foreach(lc, aggregates)
+	{
+		MotRowAggregate *aggregate = (MotRowAggregate *) lfirst(lc);
+
+		subselects |= has_subselects((Node *) aggregate->args, NULL) ||
+			has_subselects((Node *) aggregate->filter, NULL);
+	}
+	if (subselects)
+	{
+		st->row_subselects = true;
+		return NULL;
+	}
+
+	program = palloc0(sizeof(MotRowProgram));
+	request = &program->request;
 	request->desc = desc;
 	request->varno = varno;
 	request->quals = quals;
@@ -144,9 +172,12 @@ MotStatementCompile(MotStatement *st)
 
 	st->compile_tried = true;
 	st->why_not_compiled = NULL;
+	if (st->row_subselects)
+		st->why_not_compiled = "sub-selects are evaluated for each row";
 	if (st->programs == NIL)
 	{
-		st->why_not_compiled = "nothing is computed from rows";
+		if (!st->row_subselects)
+			st->why_not_compiled = "nothing is computed from rows";
 		return;
 	}
 	if (!load_library())
@@ -227,8 +258,9 @@ MotStatementDump(MotStatement *st)
 /* ------------------------------------------------------------- execution */
 
 /*
- * Fetch the parameters.  False: not this time.  Called before the first row
- * and whenever a join's parameters have changed.
+ * Fetch the parameters.  False: not this time, or not before the sub-select
+ * that one of them stands for has been evaluated (program->waits).  Called
+ * before the first row and whenever a join's parameters have changed.
  */
 bool
 MotRowProgramBegin(MotRowProgram *program)
@@ -238,6 +270,7 @@ MotRowProgramBegin(MotRowProgram *program)
 	ListCell   *lc;
 	int			i = 0;
 
+	program->waits = false;
 	foreach(lc, program->request.params)
 	{
 		Param	   *param = (Param *) lfirst(lc);
@@ -247,7 +280,10 @@ MotRowProgramBegin(MotRowProgram *program)
 			ParamExecData *prm = &econtext->ecxt_param_exec_vals[param->paramid];
 
 			if (unlikely(prm->execPlan != NULL))
+			{
+				program->waits = true;
 				return false;
+			}
 			program->params[i] = prm->value;
 			program->params_isnull[i] = prm->isnull;
 		}

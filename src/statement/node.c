@@ -56,8 +56,8 @@ static MotNode *build_join(MotStatement *st, NestLoop *plan);
 static MotNode *build_limit(MotStatement *st, Limit *plan);
 static MotNode *build_result(MotStatement *st, Result *plan);
 
-MotNode *
-MotNodeBuild(MotStatement *st, Plan *plan)
+static MotNode *
+build_node(MotStatement *st, Plan *plan)
 {
 	switch (nodeTag(plan))
 	{
@@ -79,6 +79,16 @@ MotNodeBuild(MotStatement *st, Plan *plan)
 			elog(ERROR, "plan node of type %d cannot be run", (int) nodeTag(plan));
 	}
 	return NULL;				/* keep compiler quiet */
+}
+
+MotNode *
+MotNodeBuild(MotStatement *st, Plan *plan)
+{
+	MotNode    *node = build_node(st, plan);
+
+	if (plan->initPlan != NIL)
+		MotNodeInitPlans(node, plan);
+	return node;
 }
 
 ExprContext *
@@ -208,9 +218,11 @@ next_of_scan(MotNode *node)
 
 	if (sn->first)
 	{
-		sn->first = false;
 		sn->compiled = sn->program != NULL && sn->program->function != NULL &&
 			MotRowProgramBegin(sn->program);
+
+		/* a sub-select may have been evaluated before the next row */
+		sn->first = sn->program != NULL && sn->program->waits;
 	}
 	if (sn->compiled)
 		return next_compiled(node);

@@ -175,6 +175,8 @@ start_statement(MotStatement *st, QueryDesc *query, int eflags)
 		sn->fss->ss.ss_currentRelation = sn->table->rel;
 		sn->scan->view = MotViewFor(query->snapshot);
 	}
+	if (st->initplans != NIL)
+		MotSubselectsStart(st);
 	if (st->lock != NULL)
 		MotLockStart(st);
 	if (st->change != NULL)
@@ -185,7 +187,7 @@ start_statement(MotStatement *st, QueryDesc *query, int eflags)
 
 	estate->es_query_cxt = st->exec_cxt;
 	query->estate = estate;
-	query->planstate = st->cursor;
+	query->planstate = st->cursor != NULL ? &st->cursor->fss->ss.ps : NULL;
 	query->tupDesc = st->desc;
 	return true;
 }
@@ -252,7 +254,7 @@ run_statement(MotStatement *st, QueryDesc *query, ScanDirection direction,
 			 */
 			if (st->cursor != NULL)
 			{
-				MotScanNode *sn = (MotScanNode *) linitial(st->scans);
+				MotScanNode *sn = st->cursor;
 
 				if (TTS_EMPTY(sn->fss->ss.ss_ScanTupleSlot))
 					MotSlotShow(sn->fss->ss.ss_ScanTupleSlot, sn->scan->version);

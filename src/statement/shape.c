@@ -5,10 +5,10 @@
  *
  * What is let in: reading MOT tables (by key, range or whole), nested loops
  * of that, LIMIT, aggregates without grouping, single rows; INSERT of VALUES,
- * and UPDATE and DELETE that the wrapper does in one node.  Expressions may
- * have anything that keeps no state between two executions that it must not:
- * no sub-plans, no composite values (their row types are looked up once), no
- * functions in SQL (these keep plans of their own).
+ * and UPDATE and DELETE that the wrapper does in one node; sub-selects of all
+ * that.  Expressions may have anything that keeps no state between two
+ * executions that it must not: no composite values (their row types are looked
+ * up once), no functions in SQL (these keep plans of their own).
  *
  *-------------------------------------------------------------------------
  */
@@ -46,8 +46,6 @@ MotWhyNot(const PlannedStmt *stmt)
 
 	if (stmt->hasModifyingCTE)
 		return "a WITH query changes data";
-	if (stmt->subplans != NIL)
-		return "there are sub-selects";
 	if (stmt->parallelModeNeeded)
 		return "the plan is parallel";
 	if (stmt->jitFlags & PGJIT_PERFORM)
@@ -84,6 +82,13 @@ MotWhyNot(const PlannedStmt *stmt)
 	if (stmt->rowMarks != NIL &&
 		!IsA(plan, LockRows) && !(IsA(plan, Limit) && IsA(outerPlan(plan), LockRows)))
 		return "rows are locked in another way";
+	foreach(lc, stmt->subplans)
+	{
+		const char *why_not = node_why_not((const Plan *) lfirst(lc), stmt);
+
+		if (why_not != NULL)
+			return why_not;
+	}
 	if (IsA(plan, ModifyTable))
 		return modify_why_not((const ModifyTable *) plan, stmt);
 	if (stmt->commandType != CMD_SELECT)
@@ -99,8 +104,9 @@ node_why_not(const Plan *plan, const PlannedStmt *stmt)
 	if (plan == NULL)
 		return NULL;
 	check_stack_depth();
-	if (plan->initPlan != NIL)
-		return "there are sub-selects";
+	why_not = expressions_why_not((Node *) plan->initPlan, false);
+	if (why_not != NULL)
+		return why_not;
 
 	switch (nodeTag(plan))
 	{
@@ -155,6 +161,21 @@ node_why_not(const Plan *plan, const PlannedStmt *stmt)
 				return "a plan node is of another kind";
 			why_not = expressions_why_not(((const Result *) plan)->resconstantqual, false);
 			break;
+		case T_HashJoin:
+			return "there is a hash join";
+		case T_MergeJoin:
+			return "there is a merge join";
+		case T_WindowAgg:
+			return "there are window functions";
+		case T_Append:
+		case T_MergeAppend:
+			return "there are partitions, children or UNION";
+		case T_Unique:
+		case T_Group:
+		case T_SetOp:
+			return "rows are grouped";
+		case T_ProjectSet:
+			return "a function returns a set";
 		default:
 			return "a plan node is of another kind";
 	}
@@ -173,8 +194,9 @@ modify_why_not(const ModifyTable *plan, const PlannedStmt *stmt)
 
 	if (list_length(plan->resultRelations) != 1 || plan->rootRelation != 0)
 		return "the table has partitions or children";
-	if (plan->plan.initPlan != NIL)
-		return "there are sub-selects";
+	why_not = expressions_why_not((Node *) plan->plan.initPlan, false);
+	if (why_not != NULL)
+		return why_not;
 	if (plan->onConflictAction == ONCONFLICT_UPDATE)
 	{
 		why_not = expressions_why_not((Node *) plan->onConflictSet, false);
@@ -197,7 +219,7 @@ modify_why_not(const ModifyTable *plan, const PlannedStmt *stmt)
 				const ValuesScan *values = (const ValuesScan *) child;
 
 				if (child->initPlan != NIL || child->qual != NIL)
-					return "there are sub-selects";
+					return "there are sub-selects in VALUES";
 				if (list_length(values->values_lists) *
 					list_length((List *) linitial(values->values_lists)) > MAX_VALUES)
 					return "the VALUES list is long";
@@ -205,7 +227,7 @@ modify_why_not(const ModifyTable *plan, const PlannedStmt *stmt)
 				return why_not != NULL ? why_not :
 					expressions_why_not((Node *) values->values_lists, false);
 			}
-			if (!IsA(child, Result) || outerPlan(child) != NULL)
+			if (!IsA(child, Result) || outerPlan(child) != NULL || child->initPlan != NIL)
 				return "rows come from a query";
 			return node_why_not(child, stmt);
 		case CMD_UPDATE:
@@ -357,8 +379,7 @@ walk_expression(Node *node, Walk *walk)
 		case T_SubscriptingRef:
 			break;
 		case T_SubPlan:
-		case T_AlternativeSubPlan:
-			walk->why_not = "there are sub-selects";
+			walk->why_not = MotSubselectWhyNot((const SubPlan *) node);
 			break;
 		case T_RowCompareExpr:
 			break;

@@ -26,9 +26,9 @@ PGDLLEXPORT Datum mot_jit_dump(PG_FUNCTION_ARGS);
 
 #define JIT_COLUMNS 11
 
-/* The plan's nodes, the outermost first. */
+/* A plan tree's nodes, the outermost first. */
 static void
-add_shape(StringInfo buf, const Plan *plan, const PlannedStmt *stmt)
+add_tree(StringInfo buf, const Plan *plan, const PlannedStmt *stmt)
 {
 	if (plan == NULL)
 		return;
@@ -48,9 +48,9 @@ add_shape(StringInfo buf, const Plan *plan, const PlannedStmt *stmt)
 			}
 		case T_NestLoop:
 			appendStringInfoString(buf, "join (");
-			add_shape(buf, outerPlan(plan), stmt);
+			add_tree(buf, outerPlan(plan), stmt);
 			appendStringInfoString(buf, ", ");
-			add_shape(buf, innerPlan(plan), stmt);
+			add_tree(buf, innerPlan(plan), stmt);
 			appendStringInfoChar(buf, ')');
 			return;
 		case T_Agg:
@@ -91,7 +91,22 @@ add_shape(StringInfo buf, const Plan *plan, const PlannedStmt *stmt)
 	if (outerPlan(plan) != NULL)
 	{
 		appendStringInfoString(buf, ", ");
-		add_shape(buf, outerPlan(plan), stmt);
+		add_tree(buf, outerPlan(plan), stmt);
+	}
+}
+
+static void
+add_shape(StringInfo buf, const PlannedStmt *stmt)
+{
+	ListCell   *lc;
+
+	add_tree(buf, stmt->planTree, stmt);
+	foreach(lc, stmt->subplans)
+	{
+		if (lfirst(lc) == NULL)
+			continue;
+		appendStringInfoString(buf, "; sub-select: ");
+		add_tree(buf, (const Plan *) lfirst(lc), stmt);
 	}
 }
 
@@ -115,7 +130,7 @@ put_statement(MotStatement *st, void *arg)
 	values[2] = Int32GetDatum(MotStatementTier(st));
 	initStringInfo(&shape);
 	if (st->state != MOT_STATEMENT_UNFIT)
-		add_shape(&shape, st->plan->planTree, st->plan);
+		add_shape(&shape, st->plan);
 	nulls[3] = shape.len == 0;
 	values[3] = CStringGetTextDatum(shape.data);
 	values[4] = Int64GetDatum((int64) st->executions);

@@ -14,6 +14,7 @@
  *	build.c		the program of a plan: nodes and prepared expressions
  *	node.c		reading: scans, nested loops, LIMIT, single rows, VALUES
  *	lock.c		FOR UPDATE and its like
+ *	subselect.c	EXISTS, scalar sub-selects and their like
  *	sort.c		ORDER BY that no index gives
  *	aggregate.c	aggregates without grouping
  *	change.c	INSERT, UPDATE and DELETE
@@ -64,6 +65,9 @@ struct MotNode
 	MotNode    *inner;
 	bool		is_scan;		/* a MotScanNode */
 	bool		is_sort;
+	List	   *initplans;		/* SubPlanStates; if there are any, "restart"
+								 * is that of subselect.c */
+	void		(*restart_itself) (MotNode *node);
 };
 
 /*
@@ -77,6 +81,7 @@ typedef struct MotRowProgram
 	Datum	   *params;
 	bool	   *params_isnull;
 	ExprContext *econtext;		/* where parameters are */
+	bool		waits;			/* could not begin: a sub-select comes first */
 	MotRowCode *code;
 	MotRowRequest request;
 } MotRowProgram;
@@ -127,6 +132,7 @@ struct MotStatement
 	CmdType		operation;
 	double		build_ms;
 	const char *why_not_compiled;	/* tier 2 */
+	bool		row_subselects; /* some are evaluated for each row */
 	double		compile_ms;
 	size_t		code_bytes;
 	int			compiled;		/* row programs with machine code */
@@ -153,7 +159,8 @@ struct MotStatement
 	struct MotChange *change;	/* not a SELECT */
 	MotNode    *lock;			/* FOR UPDATE and its like, or NULL */
 	List	   *sorts;
-	PlanState  *cursor;			/* what WHERE CURRENT OF looks at */
+	List	   *initplans;		/* SubPlanStates: evaluated once */
+	MotScanNode *cursor;		/* what WHERE CURRENT OF looks at, or NULL */
 
 	/* running */
 	MotStatement *below;		/* the one that was running before */
@@ -200,6 +207,13 @@ extern const char *MotLockWhyNot(const LockRows *plan, const PlannedStmt *stmt);
 extern MotNode *MotLockBuild(MotStatement *st, LockRows *plan);
 extern void MotLockStart(MotStatement *st);
 extern void MotLockRest(MotStatement *st);
+
+/* subselect.c */
+extern const char *MotSubselectWhyNot(const SubPlan *subplan);
+extern void MotSubselectsBuild(MotStatement *st);
+extern List *MotInitPlansBuild(MotStatement *st, Plan *plan, PlanState *ps);
+extern void MotNodeInitPlans(MotNode *node, Plan *plan);
+extern void MotSubselectsStart(MotStatement *st);
 
 /* sort.c */
 extern MotNode *MotSortBuild(MotStatement *st, Sort *plan);

@@ -84,12 +84,10 @@ make_table(void)
 
 /* ------------------------------------------------------------------ plans */
 
-/* The serial of some node of ours; 0: this plan is none of ours. */
+/* The serial of some node of ours; 0: there is none. */
 static int
-plan_serial(const PlannedStmt *stmt)
+tree_serial(const Plan *plan)
 {
-	const Plan *plan = stmt->planTree;
-
 	while (plan != NULL)
 	{
 		List	   *private;
@@ -111,6 +109,22 @@ plan_serial(const PlannedStmt *stmt)
 		plan = outerPlan(plan);
 	}
 	return 0;
+}
+
+/* That of a plan; 0: it is none of ours. */
+static int
+plan_serial(const PlannedStmt *stmt)
+{
+	int			serial = tree_serial(stmt->planTree);
+	ListCell   *lc;
+
+	foreach(lc, stmt->subplans)
+	{
+		if (serial != 0)
+			break;
+		serial = tree_serial((const Plan *) lfirst(lc));
+	}
+	return serial;
 }
 
 static inline uint32
@@ -280,7 +294,10 @@ MotStatementDiscard(MotStatement *st)
 	st->junk = NULL;
 	st->scans = NIL;
 	st->lock = NULL;
+	st->cursor = NULL;
 	st->sorts = NIL;
+	st->initplans = NIL;
+	st->row_subselects = false;
 	st->ntables = 0;
 	if (cxt != NULL)
 		MemoryContextDelete(cxt);

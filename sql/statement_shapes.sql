@@ -1,0 +1,123 @@
+-- Shapes of statements that are run without the executor: each is run by the executor,
+-- without it, and as machine code, and has to do the same.
+SET plan_cache_mode = force_generic_plan;
+SET mot.jit_prepare_above_executions = 0;
+SET enable_hashjoin = off;
+SET enable_mergejoin = off;
+CREATE FOREIGN TABLE sh_a (id int PRIMARY KEY, v int CHECK (v < 5000), t text) SERVER mot_server;
+CREATE FOREIGN TABLE sh_b (id int PRIMARY KEY, aid int, w int, n numeric) SERVER mot_server;
+CREATE INDEX sh_b_aid ON sh_b (aid);
+INSERT INTO sh_a SELECT i, i * 10, 'row ' || i FROM generate_series(1, 20) i;
+INSERT INTO sh_b SELECT i, i % 7, i * 3, i / 4.0 FROM generate_series(1, 40) i;
+
+-- the answers to all calls, then the tiers in which they were given
+CREATE FUNCTION sh_same(query text, types text, VARIADIC calls text[]) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	call text; r record; result text; first text; tiers text := ''; why text := '';
+BEGIN
+	FOR mode IN 0..2 LOOP
+		PERFORM set_config('mot.jit', (mode > 0)::text, false),
+			set_config('mot.jit_above_executions', CASE mode WHEN 1 THEN '-1' ELSE '0' END, false);
+		EXECUTE format('PREPARE sh_p%s AS %s', types, query);
+		result := '';
+		BEGIN
+			FOREACH call IN ARRAY calls LOOP
+				result := result || call || ':';
+				BEGIN
+					IF query ~ '^SELECT|RETURNING' THEN
+						FOR r IN EXECUTE 'EXECUTE sh_p' || call LOOP
+							result := result || ' ' || r::text;
+						END LOOP;
+					ELSE
+						EXECUTE 'EXECUTE sh_p' || call;
+					END IF;
+				EXCEPTION WHEN OTHERS THEN
+					result := result || ' ' || SQLERRM;
+				END;
+				result := result || E'\n';
+			END LOOP;
+			IF query !~ '^SELECT' THEN
+				PERFORM set_config('mot.jit', 'off', false);
+				SELECT result || md5(string_agg(a::text, ',' ORDER BY id)) INTO result FROM sh_a a;
+				SELECT result || md5(string_agg(b::text, ',' ORDER BY id)) || E'\n' INTO result FROM sh_b b;
+			END IF;
+			SELECT tiers || coalesce(max(tier), 0), coalesce(max(why_not), max(why_not_compiled), '') INTO tiers, why
+				FROM mot_stat_jit s WHERE s.query ~ '^PREPARE sh_p';
+			RAISE EXCEPTION 'undone';
+		EXCEPTION WHEN raise_exception THEN NULL;
+		END;
+		DEALLOCATE sh_p;
+		first := coalesce(first, result);
+		IF result <> first THEN
+			RETURN format(E'DIFFERENT in mode %s:\n%s%s', mode, first, result);
+		END IF;
+	END LOOP;
+	PERFORM set_config('mot.jit', 'on', false);
+	RETURN regexp_replace(first, '[0-9a-f]{64}\n', '') || format('tiers %s %s', tiers, why);
+END $$;
+\pset format unaligned
+\pset tuples_only on
+
+-- sub-selects that depend on nothing around them: evaluated once, if at all
+SELECT sh_same('SELECT id FROM sh_a WHERE v > (SELECT avg(v) FROM sh_a) AND id < $1 ORDER BY id', '(int)', '(14)', '(5)', '(12)');
+SELECT sh_same('SELECT t FROM sh_a WHERE id = (SELECT aid FROM sh_b WHERE id = $1)', '(int)', '(3)', '(7)', '(99)', '(NULL)');
+SELECT sh_same('SELECT t FROM sh_a WHERE id = (SELECT aid FROM sh_b WHERE aid = $1)', '(int)', '(3)', '(99)', '(3)');
+SELECT sh_same('SELECT id FROM sh_a WHERE id < $1 AND v = (SELECT aid FROM sh_b WHERE aid = 3)', '(int)', '(0)', '(3)', '(0)');
+SELECT sh_same('SELECT EXISTS (SELECT FROM sh_b WHERE aid = $1), (SELECT count(*) FROM sh_b WHERE aid = $1), ARRAY(SELECT id FROM sh_b WHERE aid = $1 ORDER BY w DESC)',
+	'(int)', '(3)', '(99)', '(0)', '(NULL)');
+SELECT sh_same('SELECT min(id), max(id), min(aid), max(aid) FROM sh_b WHERE aid > $1', '(int)', '(3)', '(99)', '(NULL)', '(-1)');
+SELECT sh_same('SELECT min(id), max(id) FROM sh_a', '', '', '');
+SELECT sh_same('SELECT count(*), sum(v) FROM sh_a WHERE v > (SELECT avg(w) FROM sh_b WHERE aid = $1)', '(int)', '(3)', '(99)', '(1)');
+SELECT sh_same('SELECT id, (SELECT n + $2 FROM sh_b WHERE id = $1) FROM sh_a WHERE id < 3 ORDER BY id', '(int, numeric)', '(3, 1)', '(99, 2)', '(4, NULL)');
+SELECT sh_same('SELECT id FROM sh_a WHERE (id, v) = (SELECT id, w FROM sh_b WHERE id = $1)', '(int)', '(3)', '(0)');
+SELECT sh_same('SELECT id FROM sh_a ORDER BY id LIMIT (SELECT aid FROM sh_b WHERE id = $1)', '(int)', '(3)', '(7)', '(99)');
+
+-- those that do
+SELECT sh_same('SELECT id, (SELECT t FROM sh_a x WHERE x.id = a.v / 10 + 1) FROM sh_a a WHERE id >= $1 ORDER BY id', '(int)', '(19)', '(20)', '(99)');
+SELECT sh_same('SELECT id, (SELECT min(id) FROM sh_b b WHERE b.aid = a.id), (SELECT max(w) FROM sh_b b WHERE b.aid = a.id) FROM sh_a a WHERE id <= $1 ORDER BY id',
+	'(int)', '(8)', '(1)');
+SELECT sh_same('SELECT id, (SELECT w FROM sh_b b WHERE b.aid = a.id) FROM sh_a a WHERE id = $1', '(int)', '(12)', '(1)', '(13)');
+SELECT sh_same('SELECT id, EXISTS (SELECT FROM sh_b b WHERE b.aid = a.id AND w > $1) FROM sh_a a WHERE id IN (2, 6, 12) ORDER BY id', '(int)', '(0)', '(118)');
+SELECT sh_same('SELECT id, ARRAY(SELECT w FROM sh_b b WHERE b.aid = a.id AND b.id < $1 ORDER BY n DESC) FROM sh_a a WHERE id < 4 ORDER BY id', '(int)', '(20)', '(2)');
+SELECT sh_same('SELECT id FROM sh_a a WHERE id < $1 OR v = (SELECT max(w) FROM sh_b b WHERE b.aid = a.id) ORDER BY id', '(int)', '(3)', '(0)');
+SELECT sh_same('SELECT id FROM sh_a a WHERE id < $1 AND v > ALL (SELECT w FROM sh_b b WHERE b.aid = a.id) ORDER BY id', '(int)', '(10)', '(6)');
+SELECT sh_same('SELECT id FROM sh_a a WHERE id < $1 AND v NOT IN (SELECT w + a.id FROM sh_b b WHERE b.aid = a.id) ORDER BY id', '(int)', '(10)', '(6)');
+SELECT sh_same('SELECT a.id, b.id, (SELECT t FROM sh_a x WHERE x.id = b.aid) FROM sh_a a JOIN sh_b b ON b.id = a.id WHERE a.id < $1 ORDER BY a.id', '(int)', '(4)', '(1)');
+SELECT sh_same('SELECT sum((SELECT count(*) FROM sh_b b WHERE b.aid = a.id)), count(*) FROM sh_a a WHERE id > $1', '(int)', '(3)', '(99)');
+SELECT sh_same('SELECT (SELECT (SELECT t FROM sh_a y WHERE y.id = b.aid AND y.id <> a.id) FROM sh_b b WHERE b.id = a.id) FROM sh_a a WHERE id < $1 ORDER BY id', '(int)', '(10)', '(2)');
+
+-- as joins
+SELECT sh_same('SELECT id FROM sh_a a WHERE id < $1 AND EXISTS (SELECT FROM sh_b b WHERE b.aid = a.id AND b.w > a.v) ORDER BY id', '(int)', '(10)', '(2)');
+SELECT sh_same('SELECT id FROM sh_a a WHERE id < $1 AND NOT EXISTS (SELECT FROM sh_b b WHERE b.aid = a.id) ORDER BY id', '(int)', '(10)', '(2)');
+
+-- in what changes rows
+SELECT sh_same('UPDATE sh_a a SET v = (SELECT max(w) FROM sh_b b WHERE b.aid = a.id), t = (SELECT t FROM sh_a x WHERE x.id = $1 + 1) WHERE id = $1 RETURNING *',
+	'(int)', '(3)', '(3)', '(8)', '(99)', '(20)');
+SELECT sh_same('UPDATE sh_a SET v = v + (SELECT max(v) FROM sh_a) WHERE id < $1', '(int)', '(3)', '(3)', '(20)');
+SELECT sh_same('UPDATE sh_a SET (v, t) = (SELECT max(w), ''x'' FROM sh_b WHERE aid = $1) WHERE id = $1 RETURNING *', '(int)', '(3)', '(99)', '(15)');
+SELECT sh_same('UPDATE sh_a a SET (v, t) = (SELECT max(w), ''x'' FROM sh_b b WHERE b.aid = a.id) WHERE id = $1 RETURNING *', '(int)', '(3)', '(15)');
+SELECT sh_same('UPDATE sh_a a SET v = 0 WHERE NOT EXISTS (SELECT FROM sh_b b WHERE b.aid = a.id OR $1 > 5)', '(int)', '(3)', '(6)');
+SELECT sh_same('DELETE FROM sh_a WHERE id = (SELECT max(id) FROM sh_a) AND id > $1 RETURNING *, (SELECT count(*) FROM sh_a)', '(int)', '(10)', '(10)', '(18)', '(17)');
+SELECT sh_same('DELETE FROM sh_a a WHERE v > (SELECT max(w) FROM sh_b b WHERE b.aid = a.id + $1)', '(int)', '(0)', '(-9)');
+SELECT sh_same('INSERT INTO sh_a VALUES ($1, (SELECT max(v) FROM sh_a), (SELECT t FROM sh_a WHERE id = $2)) RETURNING *', '(int, int)', '(30, 3)', '(30, 3)', '(31, 99)');
+SELECT sh_same('INSERT INTO sh_a VALUES ($1, (SELECT max(v) FROM sh_a), ''x''), ($1 + 1, (SELECT count(*) FROM sh_b WHERE aid = $1), ''y'') RETURNING *', '(int)', '(50)', '(4)', '(60)');
+SELECT sh_same('INSERT INTO sh_a VALUES ($1, 1, ''n'') ON CONFLICT (id) DO UPDATE SET v = (SELECT max(w) FROM sh_b b WHERE b.aid = sh_a.id), t = (SELECT ''c'' || count(*) FROM sh_b)
+	WHERE EXISTS (SELECT FROM sh_b b WHERE b.id = excluded.id) RETURNING *', '(int)', '(3)', '(70)', '(70)', '(20)');
+
+-- how volatile functions are called
+CREATE SEQUENCE sh_s;
+SELECT sh_same('SELECT id, (SELECT nextval(''sh_s'')) > 0 FROM sh_a WHERE id < $1 ORDER BY id', '(int)', '(4)');
+SELECT currval('sh_s');
+SELECT sh_same('SELECT id, (SELECT nextval(''sh_s'') + 0 * a.id) > 0 FROM sh_a a WHERE id < $1 ORDER BY id', '(int)', '(4)');
+SELECT currval('sh_s');
+
+-- what is not of these shapes says so
+RESET enable_hashjoin;
+SELECT sh_same('SELECT count(*) FROM sh_a a JOIN sh_b b ON a.v = b.w', '', '');
+SELECT sh_same('SELECT v % 2, count(*) FROM sh_a GROUP BY 1 ORDER BY 1', '', '');
+SELECT sh_same('SELECT id, id IN (SELECT aid FROM sh_b) FROM sh_a WHERE id < 4 ORDER BY id', '', '');
+SELECT sh_same('SELECT id, rank() OVER (ORDER BY v) FROM sh_a WHERE id < 4 ORDER BY id', '', '');
+
+DROP FUNCTION sh_same;
+DROP TABLE sh_a, sh_b;
+DROP SEQUENCE sh_s;
