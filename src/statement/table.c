@@ -88,27 +88,52 @@ make_table(void)
 static int
 tree_serial(const Plan *plan)
 {
-	while (plan != NULL)
+	int			serial = 0;
+	List	   *members = NIL;
+	ListCell   *lc;
+
+	if (plan == NULL)
+		return 0;
+	switch (nodeTag(plan))
 	{
-		List	   *private;
+		case T_ForeignScan:
+			{
+				List	   *private = ((const ForeignScan *) plan)->fdw_private;
 
-		if (IsA(plan, ForeignScan))
-		{
-			private = ((const ForeignScan *) plan)->fdw_private;
-			return private != NIL && IsA(private, IntList) && list_length(private) > MOT_PLAN_SERIAL ?
-				list_nth_int(private, MOT_PLAN_SERIAL) : 0;
-		}
-		if (IsA(plan, ModifyTable) && ((const ModifyTable *) plan)->operation == CMD_INSERT)
-		{
-			List	   *lists = ((const ModifyTable *) plan)->fdwPrivLists;
+				return private != NIL && IsA(private, IntList) && list_length(private) > MOT_PLAN_SERIAL ?
+					list_nth_int(private, MOT_PLAN_SERIAL) : 0;
+			}
+		case T_ModifyTable:
+			if (((const ModifyTable *) plan)->operation == CMD_INSERT)
+			{
+				List	   *lists = ((const ModifyTable *) plan)->fdwPrivLists;
+				List	   *private = lists != NIL ? linitial(lists) : NIL;
 
-			private = lists != NIL ? linitial(lists) : NIL;
-			return private != NIL && IsA(private, IntList) && list_length(private) == 2 ?
-				list_nth_int(private, MOT_MODIFY_SERIAL) : 0;
-		}
-		plan = outerPlan(plan);
+				return private != NIL && IsA(private, IntList) && list_length(private) == 2 ?
+					list_nth_int(private, MOT_MODIFY_SERIAL) : 0;
+			}
+			break;
+		case T_SubqueryScan:
+			return tree_serial(((const SubqueryScan *) plan)->subplan);
+		case T_Append:
+			members = ((const Append *) plan)->appendplans;
+			break;
+		case T_MergeAppend:
+			members = ((const MergeAppend *) plan)->mergeplans;
+			break;
+		default:
+			break;
 	}
-	return 0;
+	serial = tree_serial(outerPlan(plan));
+	if (serial == 0)
+		serial = tree_serial(innerPlan(plan));
+	foreach(lc, members)
+	{
+		if (serial != 0)
+			break;
+		serial = tree_serial((const Plan *) lfirst(lc));
+	}
+	return serial;
 }
 
 /* That of a plan; 0: it is none of ours. */
