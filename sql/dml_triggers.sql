@@ -76,6 +76,16 @@ INSERT INTO trig_statements (statement) VALUES
 	('DELETE FROM {t} WHERE id = 10 RETURNING id, a, b, g'),
 	('DELETE FROM {t} t USING (VALUES (3), (4)) x (k) WHERE t.id = k RETURNING t.id, k'),
 	('INSERT INTO {t} (id, a) VALUES (12, 1)'),
+	-- a join that finds a row several times: it is changed, and its triggers fire, once
+	('INSERT INTO {t} (id, a, b) SELECT i, i, ''j'' FROM generate_series(20, 23) i'),
+	('UPDATE {t} t SET a = t.a + 100, b = x.k::text FROM (VALUES (20), (21), (20), (20), (22)) x (k) WHERE t.id = k'),
+	('UPDATE {t} t SET b = ''skip'' FROM (VALUES (20), (21), (20)) x (k) WHERE t.id = k'),
+	('UPDATE {t} t SET b = ''double'' FROM generate_series(1, 3) i WHERE t.id = 21 RETURNING t.*'),
+	('UPDATE {t} t SET id = t.id + 30 FROM generate_series(1, 2) i WHERE t.id = 21 RETURNING t.*'),
+	('DELETE FROM {t} t USING (VALUES (20), (20), (51), (20)) x (k) WHERE t.id = k RETURNING t.id, k'),
+	('UPDATE {t} SET a = 99 FROM generate_series(1, 2) WHERE id = 22'),
+	('DELETE FROM {t} t USING (VALUES (22), (22)) x (k) WHERE t.id = k RETURNING t.id, k'),
+	('UPDATE {t} t SET a = t.a + 1 FROM {t} o WHERE t.id = 12 AND o.id >= t.id'),
 	('DELETE FROM {t} WHERE id = 777');
 SELECT n, statement FROM trig_statements
 WHERE replace(trig_run('trig_heap', statement), 'trig_heap', 'T') <> replace(trig_run('trig_mot', statement), 'trig_mot', 'T');
@@ -107,6 +117,8 @@ CREATE TRIGGER t BEFORE UPDATE ON meddle_mot FOR EACH ROW WHEN (NEW.b = 'gone') 
 UPDATE meddle_heap SET b = 'x' WHERE id = 1;
 UPDATE meddle_mot SET b = 'x' WHERE id = 1;
 UPDATE meddle_mot m SET b = 'x' FROM meddle_heap h WHERE h.id = m.id AND m.id = 1;
+DELETE FROM meddle_heap h USING meddle_mot m WHERE h.id = m.id AND h.id = 1;
+DELETE FROM meddle_mot m USING meddle_heap h WHERE h.id = m.id AND m.id = 1;
 DELETE FROM meddle_heap WHERE id = 1;
 DELETE FROM meddle_mot WHERE id = 1;
 UPDATE meddle_heap SET b = 'gone' WHERE id = 2;
@@ -130,6 +142,11 @@ UPDATE meddle_mot SET b = meddle_f('meddle_mot', 2) WHERE id = 1;
 SELECT * FROM meddle_heap ORDER BY id;
 SELECT * FROM meddle_mot ORDER BY id;
 
+CREATE FUNCTION trig_once() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO trig_log (line) VALUES (concat_ws(' ', TG_TABLE_NAME, TG_OP, OLD));
+	RETURN CASE WHEN TG_OP = 'DELETE' THEN OLD ELSE NEW END;
+END $$;
 -- partitions: routed rows, and constraints of a partition used directly
 CREATE TABLE parted (k int, v text) PARTITION BY RANGE (k);
 CREATE TABLE parted_cold PARTITION OF parted FOR VALUES FROM (0) TO (100);
@@ -148,6 +165,15 @@ UPDATE parted SET v = v || '!' WHERE k > 95;
 UPDATE parted SET v = v || '?' WHERE k BETWEEN 99 AND 101 RETURNING tableoid::regclass, *;
 SELECT tableoid::regclass, * FROM parted WHERE k BETWEEN 98 AND 101 ORDER BY k;
 UPDATE parted SET k = 120 WHERE k = 50 RETURNING tableoid::regclass, *;
+-- partitions of both kinds in a join that finds rows several times
+CREATE TRIGGER row_before BEFORE UPDATE OR DELETE ON parted_hot FOR EACH ROW EXECUTE FUNCTION trig_once();
+CREATE TRIGGER row_before BEFORE UPDATE OR DELETE ON parted_cold FOR EACH ROW EXECUTE FUNCTION trig_once();
+TRUNCATE trig_log;
+UPDATE parted p SET v = p.v || '.' FROM (VALUES (99), (100), (100), (99), (101)) x (n) WHERE k = n;
+SELECT line, count(*) FROM trig_log GROUP BY line ORDER BY line;
+TRUNCATE trig_log;
+DELETE FROM parted p USING (VALUES (99), (100), (100), (99), (101)) x (n) WHERE k = n;
+SELECT line, count(*) FROM trig_log GROUP BY line ORDER BY line;
 INSERT INTO parted_hot VALUES (10, 'wrong');
 UPDATE parted_hot SET k = 10 WHERE k = 150;
 DELETE FROM parted WHERE v LIKE '%!%' RETURNING k;
@@ -155,4 +181,4 @@ SELECT tableoid::regclass, count(*) FROM parted GROUP BY 1 ORDER BY 1;
 
 DROP TABLE parted, meddle_heap, trig_heap, trig_log, trig_statements;
 DROP FOREIGN TABLE meddle_mot, trig_mot;
-DROP FUNCTION trig_note(), trig_run(text, text), trig_meddle(), trig_take(), meddle_f(text, int);
+DROP FUNCTION trig_once(), trig_note(), trig_run(text, text), trig_meddle(), trig_take(), meddle_f(text, int);

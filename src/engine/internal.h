@@ -646,6 +646,7 @@ extern mot_status mot_row_take(mot_session *s, mot_row *row, bool full, uint64_t
 
 /* share.c */
 extern bool mot_share_conflicts(mot_session *s, mot_row *row, bool full);
+extern bool mot_share_mine(mot_session *s, const mot_row *row, bool *key_only);
 extern mot_status mot_share_take(mot_session *s, mot_row *row, bool key_only, bool *taken);
 extern void mot_share_drop(mot_session *s, const journal_entry *j, bool undo);
 

@@ -536,6 +536,9 @@ extern mot_status mot_row_lock(mot_session *session, const mot_view *view, mot_t
 							   mot_row *row, const mot_version *seen, mot_row_mode mode,
 							   const mot_version **newest);
 
+/* Does this transaction own or share the row?  Who wants more of it then need not queue behind others who wait. */
+extern bool mot_row_held(mot_session *session, const mot_row *row);
+
 /* take back the lock of the immediately preceding mot_row_lock, if that call acquired it */
 extern void mot_row_unlock(mot_session *session, mot_row *row);
 

@@ -77,6 +77,33 @@ mot_share_conflicts(mot_session *s, mot_row *row, bool full)
 	return found;
 }
 
+/* Has this transaction shared the row, and how? */
+bool
+mot_share_mine(mot_session *s, const mot_row *row, bool *key_only)
+{
+	share_bucket *b;
+	const share *x;
+
+	/* relaxed: our own entry has been counted by ourselves */
+	if (atomic_load_explicit(&s->engine->shares, memory_order_relaxed) == 0)
+		return false;
+	b = bucket_of(s->engine, row);
+	mot_spin_lock(&b->lock);
+	x = find_own(b, s, row);
+	if (x != NULL)
+		*key_only = x->key_only;
+	mot_spin_unlock(&b->lock);
+	return x != NULL;
+}
+
+bool
+mot_row_held(mot_session *s, const mot_row *row)
+{
+	bool		key_only;
+
+	return s->active && (head_owner(row_head(row)) == s->owner || mot_share_mine(s, row, &key_only));
+}
+
 /* Is the row's head owned by another transaction that excludes this sharer? */
 static bool
 owner_excludes(mot_session *s, mot_row *row, bool key_only)

@@ -28,10 +28,21 @@ row_holder(mot_session *s, mot_row *row, uint64_t h, unsigned *spins)
 {
 	mot_slot   *slot = &s->engine->slot[head_owner(h) - 1];
 	uint64_t	host = atomic_load_explicit(&slot->host_id, memory_order_acquire);
+	bool		key_only;
 
 	/* the holder's name was read while it held the row */
 	if (row_head(row) != h)
 		return MOT_OK;
+
+	/*
+	 * Nobody can own what we share, if that excludes him: he is about to find
+	 * our entry, gives way, and will wait for us.
+	 */
+	if (mot_share_mine(s, row, &key_only) && ((h & HEAD_FULL) || !key_only))
+	{
+		mot_backoff(spins);
+		return MOT_OK;
+	}
 	/* past its draw: it lets go in a moment */
 	if (*spins < 1024 && atomic_load(&slot->commit_state) != COMMIT_NONE)
 	{

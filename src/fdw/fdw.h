@@ -218,9 +218,13 @@ typedef enum MotScanPhase
 	MOT_SCAN_START, MOT_SCAN_RUNNING, MOT_SCAN_DONE
 } MotScanPhase;
 
-/* INSERT's list (ModifyTable->fdwPrivLists): rows come locked, serial */
+/* A target's list (ModifyTable->fdwPrivLists): by whom rows are locked, serial */
 #define MOT_MODIFY_LOCKED 0
 #define MOT_MODIFY_SERIAL 1
+
+#define MOT_LOCKED_LATER 0		/* when they are written: no row triggers */
+#define MOT_LOCKED_BY_SCAN 1	/* which finds them (MOT_PLAN_LOCK) */
+#define MOT_LOCKED_JOINED 2		/* as they come out of a join (joined.c) */
 
 /* A scan: ForeignScanState->fdw_state, or the first part of it. */
 typedef struct MotScan
@@ -297,6 +301,7 @@ typedef struct MotModify
 	mot_view	view;
 	AttrNumber	ctid_attno;		/* in the subplan's rows */
 	bool		locked;			/* rows come locked, in their newest version */
+	bool		lock_joined;	/* ... from MotLockJoinedRow */
 	bool		has_checks;		/* constraints */
 	bool		check_partition;
 	OnConflictAction conflict;
@@ -327,6 +332,11 @@ extern TupleTableSlot *MotExecForeignUpdate(EState *estate, ResultRelInfo *rinfo
 extern TupleTableSlot *MotExecForeignDelete(EState *estate, ResultRelInfo *rinfo,
 											TupleTableSlot *slot, TupleTableSlot *planSlot);
 extern void MotEndForeignModify(EState *estate, ResultRelInfo *rinfo);
+
+/* joined.c: rows of a join are locked before row triggers run */
+extern void MotWatchJoin(ModifyTableState *mtstate);
+extern TupleTableSlot *MotLockJoinedRow(ResultRelInfo *rinfo, TupleTableSlot *planSlot);
+
 extern void MotBeginForeignInsert(ModifyTableState *mtstate, ResultRelInfo *rinfo);
 extern void MotEndForeignInsert(EState *estate, ResultRelInfo *rinfo);
 extern int	MotIsForeignRelUpdatable(Relation rel);

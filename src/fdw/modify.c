@@ -10,9 +10,8 @@
  *
  * Row triggers need one thing more: they must see the newest version, and run
  * once.  So when an UPDATE or DELETE with row triggers has no join, its scan
- * locks the rows as it finds them (MOT_PLAN_LOCK).  With a join, the triggers
- * have already run on the old version when the newer one is discovered; BEFORE
- * triggers then run again on the newest, and AFTER triggers are queued for it.
+ * locks the rows as it finds them (MOT_PLAN_LOCK); with a join, they are locked
+ * as they come out of it (joined.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -41,7 +40,6 @@ static void keep_plan_rows(ModifyTableState *mtstate, ResultRelInfo *rinfo);
 static mot_row *planned_row(MotModify *modify, ResultRelInfo *rinfo, TupleTableSlot *planSlot);
 static TupleTableSlot *check_newest(MotModify *modify, ResultRelInfo *rinfo,
 									mot_row *row, const mot_version *newest);
-static HeapTuple form_tuple(ResultRelInfo *rinfo, const mot_version *version);
 
 void
 MotAddForeignUpdateTargets(PlannerInfo *root, Index rtindex,
@@ -78,7 +76,7 @@ MotFindTargetScan(ModifyTable *plan, Index resultRelation, int subplan_index, bo
 	return (ForeignScan *) subplan;
 }
 
-/* fdw_private of the target: whether its rows come locked. */
+/* fdw_private of the target: by whom its rows are locked before triggers run. */
 List *
 MotPlanForeignModify(PlannerInfo *root, ModifyTable *plan,
 					 Index resultRelation, int subplan_index)
@@ -90,7 +88,7 @@ MotPlanForeignModify(PlannerInfo *root, ModifyTable *plan,
 	bool		topmost;
 
 	if (plan->operation != CMD_UPDATE && plan->operation != CMD_DELETE)
-		return list_make2_int(0, MotPlanSerial());
+		return list_make2_int(MOT_LOCKED_LATER, MotPlanSerial());
 
 	rel = table_open(planner_rt_fetch(resultRelation, root)->relid, NoLock);
 	triggers = rel->trigdesc;
@@ -102,13 +100,15 @@ MotPlanForeignModify(PlannerInfo *root, ModifyTable *plan,
 		lock = triggers->trig_delete_before_row || triggers->trig_delete_after_row;
 	table_close(rel, NoLock);
 
-	scan = lock ? MotFindTargetScan(plan, resultRelation, subplan_index, &topmost) : NULL;
+	if (!lock)
+		return list_make2_int(MOT_LOCKED_LATER, MotPlanSerial());
+	scan = MotFindTargetScan(plan, resultRelation, subplan_index, &topmost);
 	if (scan == NULL)
-		return list_make2_int(0, MotPlanSerial());
+		return list_make2_int(MOT_LOCKED_JOINED, MotPlanSerial());
 
 	scan->fdw_private = list_copy(scan->fdw_private);
 	lfirst_int(list_nth_cell(scan->fdw_private, MOT_PLAN_LOCK)) = plan->operation;
-	return list_make2_int(1, MotPlanSerial());
+	return list_make2_int(MOT_LOCKED_BY_SCAN, MotPlanSerial());
 }
 
 static MotModify *
@@ -152,7 +152,8 @@ MotBeginForeignModify(ModifyTableState *mtstate, ResultRelInfo *rinfo,
 		return;
 
 	modify = begin_modify(rinfo, mtstate, estate->es_snapshot, estate->es_output_cid);
-	modify->locked = list_nth_int(fdw_private, MOT_MODIFY_LOCKED) != 0;
+	modify->lock_joined = list_nth_int(fdw_private, MOT_MODIFY_LOCKED) == MOT_LOCKED_JOINED;
+	modify->locked = list_nth_int(fdw_private, MOT_MODIFY_LOCKED) != MOT_LOCKED_LATER;
 	if (mtstate->operation == CMD_INSERT)
 	{
 		modify->conflict = ((ModifyTable *) mtstate->ps.plan)->onConflictAction;
@@ -165,6 +166,8 @@ MotBeginForeignModify(ModifyTableState *mtstate, ResultRelInfo *rinfo,
 														  "ctid");
 		if (!AttributeNumberIsValid(modify->ctid_attno))
 			elog(ERROR, "could not find junk ctid column");
+		if (modify->lock_joined)
+			MotWatchJoin(mtstate);
 	}
 }
 
@@ -422,26 +425,13 @@ check_newest(MotModify *modify, ResultRelInfo *rinfo, mot_row *row, const mot_ve
 	return TupIsNull(slot) ? NULL : slot;
 }
 
-static HeapTuple
-form_tuple(ResultRelInfo *rinfo, const mot_version *version)
-{
-	TupleDesc	desc = RelationGetDescr(rinfo->ri_RelationDesc);
-	Datum	   *values = palloc(desc->natts * sizeof(Datum));
-	bool	   *isnull = palloc(desc->natts * sizeof(bool));
-	HeapTuple	tuple;
-
-	MotRowDeform(desc, version, desc->natts, values, isnull);
-	tuple = heap_form_tuple(desc, values, isnull);
-	tuple->t_tableOid = RelationGetRelid(rinfo->ri_RelationDesc);
-	return tuple;
-}
-
 /*
- * Lock the planned row for an UPDATE or DELETE.  False: skip it.  *newer is
- * the plan's row for a version newer than the planned one, else NULL.
+ * Lock the planned row for an UPDATE or DELETE.  False: skip it.  locked: it
+ * has been before, and its newest version counts.  *newer is the plan's
+ * row for a version newer than the planned one, else NULL.
  */
 static bool
-lock_planned_row(MotModify *modify, ResultRelInfo *rinfo, TupleTableSlot *planSlot,
+lock_planned_row(MotModify *modify, ResultRelInfo *rinfo, TupleTableSlot *planSlot, bool locked,
 				 mot_row **row, const mot_version **current, TupleTableSlot **newer)
 {
 	const mot_version *seen;
@@ -449,7 +439,8 @@ lock_planned_row(MotModify *modify, ResultRelInfo *rinfo, TupleTableSlot *planSl
 
 	*newer = NULL;
 	*row = planned_row(modify, rinfo, planSlot);
-	if (modify->locked)
+	/* (above READ COMMITTED, locks are taken at commit) */
+	if (locked && !IsolationUsesXactSnapshot())
 		seen = mot_row_newest(modify->session, *row);
 	else
 		seen = mot_row_visible(modify->session, &modify->view, modify->relation->table, *row);
@@ -483,6 +474,23 @@ lock_planned_row(MotModify *modify, ResultRelInfo *rinfo, TupleTableSlot *planSl
 	return false;
 }
 
+/*
+ * Lock a row that a join has found, for triggers that are about to run for it.
+ * The plan's row to go on with, or NULL: skip it.
+ */
+TupleTableSlot *
+MotLockJoinedRow(ResultRelInfo *rinfo, TupleTableSlot *planSlot)
+{
+	MotModify  *modify = (MotModify *) rinfo->ri_FdwState;
+	mot_row    *row;
+	const mot_version *current;
+	TupleTableSlot *newer;
+
+	if (!lock_planned_row(modify, rinfo, planSlot, false, &row, &current, &newer))
+		return NULL;
+	return newer != NULL ? newer : planSlot;
+}
+
 TupleTableSlot *
 MotExecForeignUpdate(EState *estate, ResultRelInfo *rinfo,
 					 TupleTableSlot *slot, TupleTableSlot *planSlot)
@@ -492,10 +500,8 @@ MotExecForeignUpdate(EState *estate, ResultRelInfo *rinfo,
 	mot_row    *row;
 	const mot_version *current;
 	TupleTableSlot *newer;
-	HeapTuple	oldtuple = NULL;
 
-	MotHideAfterTriggers(modify, rinfo, false);
-	if (!lock_planned_row(modify, rinfo, planSlot, &row, &current, &newer))
+	if (!lock_planned_row(modify, rinfo, planSlot, modify->locked, &row, &current, &newer))
 		return NULL;
 
 	oldcxt = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
@@ -507,16 +513,6 @@ MotExecForeignUpdate(EState *estate, ResultRelInfo *rinfo,
 		MotSlotStore(oldslot, current);
 		slot = ExecGetUpdateNewTuple(rinfo, newer, oldslot);
 		slot->tts_tableOid = modify->relation->relid;
-		if (modify->triggers)
-		{
-			oldtuple = form_tuple(rinfo, current);
-			MemoryContextSwitchTo(oldcxt);
-			if (modify->triggers->trig_update_before_row &&
-				!ExecBRUpdateTriggers(estate, &modify->mtstate->mt_epqstate, rinfo, NULL,
-									  oldtuple, slot, NULL))
-				return NULL;
-			MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
-		}
 		if (rinfo->ri_RelationDesc->rd_att->constr &&
 			rinfo->ri_RelationDesc->rd_att->constr->has_generated_stored)
 			ExecComputeStoredGenerated(rinfo, estate, slot, CMD_UPDATE);
@@ -528,13 +524,6 @@ MotExecForeignUpdate(EState *estate, ResultRelInfo *rinfo,
 	MotWriterUpdate(modify->writer, row, current, slot->tts_values, slot->tts_isnull);
 	MotRowToTid(modify->session, row, &slot->tts_tid);
 	MemoryContextSwitchTo(oldcxt);
-
-	if (unlikely(oldtuple != NULL) && modify->triggers->trig_update_after_row)
-	{
-		ExecARUpdateTriggers(estate, rinfo, NULL, NULL, NULL, oldtuple, slot, NIL,
-							 modify->mtstate->mt_transition_capture, false);
-		MotHideAfterTriggers(modify, rinfo, true);
-	}
 	return slot;
 }
 
@@ -546,27 +535,9 @@ MotExecForeignDelete(EState *estate, ResultRelInfo *rinfo,
 	mot_row    *row;
 	const mot_version *current;
 	TupleTableSlot *newer;
-	HeapTuple	oldtuple = NULL;
 
-	MotHideAfterTriggers(modify, rinfo, false);
-	if (!lock_planned_row(modify, rinfo, planSlot, &row, &current, &newer))
+	if (!lock_planned_row(modify, rinfo, planSlot, modify->locked, &row, &current, &newer))
 		return NULL;
-
-	if (unlikely(newer != NULL) && modify->triggers)
-	{
-		MemoryContext oldcxt = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
-
-		oldtuple = form_tuple(rinfo, current);
-		MemoryContextSwitchTo(oldcxt);
-		if (modify->triggers->trig_delete_before_row)
-		{
-			TupleTableSlot *epqslot = NULL;
-
-			if (!ExecBRDeleteTriggers(estate, &modify->mtstate->mt_epqstate, rinfo, NULL,
-									  oldtuple, &epqslot))
-				return NULL;
-		}
-	}
 
 	/* RETURNING may want the row */
 	if (rinfo->ri_projectReturning)
@@ -575,12 +546,5 @@ MotExecForeignDelete(EState *estate, ResultRelInfo *rinfo,
 		MotRowToTid(modify->session, row, &slot->tts_tid);
 	}
 	MotWriterDelete(modify->writer, row, current);
-
-	if (unlikely(oldtuple != NULL) && modify->triggers->trig_delete_after_row)
-	{
-		ExecARDeleteTriggers(estate, rinfo, NULL, oldtuple,
-							 modify->mtstate->mt_transition_capture, false);
-		MotHideAfterTriggers(modify, rinfo, true);
-	}
 	return slot;
 }

@@ -222,7 +222,10 @@ MotMixedTake(mot_session *session, Snapshot snapshot, bool one_moment, bool *sta
 
 	*stale = false;
 
-	/* a standby: this very snapshot may see a commit that has not been applied */
+	/*
+	 * a standby: this very snapshot may see a commit that has not been
+	 * applied
+	 */
 	MotBeforeSnapshot(snapshot);
 	if (unlikely(pg_atomic_read_u32(&shared->active) != 0))
 		wait_for_visible(snapshot);

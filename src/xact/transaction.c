@@ -220,7 +220,11 @@ xact_callback(XactEvent event, void *arg)
 						(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						 errmsg("cannot PREPARE a transaction that has changed memory-optimized tables"),
 						 errhint("Use COMMIT, or change memory-optimized tables in a transaction of their own.")));
-			/* the order of both kinds of tables is decided at COMMIT; and with an xid all are taken for writers */
+
+			/*
+			 * the order of both kinds of tables is decided at COMMIT; and
+			 * with an xid all are taken for writers
+			 */
 			if (XactIsoLevel == XACT_SERIALIZABLE && MotOpenSession != NULL &&
 				mot_txn_active(MotOpenSession))
 				ereport(ERROR,
@@ -392,7 +396,8 @@ reclaim_undone(void)
 	{
 		MotMemoryWasShort = false;
 		if (MotOpenSession != NULL)
-			(void) mot_reclaim_all(MotOpenSession);	/* which moves the clock past it */
+			(void) mot_reclaim_all(MotOpenSession); /* which moves the clock
+													 * past it */
 	}
 }
 

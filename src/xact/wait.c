@@ -22,7 +22,8 @@
  * When the holder ends all its waiters wake up, and whoever tries first gets
  * the row.  So that waiters of one row are served in the order in which they
  * came, they queue for the row's heavyweight tuple lock first, as heap's do:
- * its owner is the only one that waits for the transaction.
+ * its owner is the only one that waits for the transaction.  But whoever has a
+ * weaker lock of the row already goes past them: they wait for him.
  *
  *-------------------------------------------------------------------------
  */
@@ -104,7 +105,12 @@ wait_for_holder(Relation rel, MotWait *wait)
 			MotRowToTid(session, holder.row, &tid);
 			if (wait->queued && !ItemPointerEquals(&tid, &wait->tid))
 				MotWaitDone(rel, wait);
-			if (!wait->queued)
+
+			/*
+			 * who holds the row already, less strongly, is what the others in
+			 * the queue wait for
+			 */
+			if (!wait->queued && !mot_row_held(session, holder.row))
 			{
 				LockTuple(rel, &tid, ExclusiveLock);
 				wait->queued = true;
