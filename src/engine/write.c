@@ -77,6 +77,8 @@ mot_row_take(mot_session *s, mot_row *row, bool full, uint64_t *head)
 			if (mot_share_conflicts(s, row, full))
 				return MOT_BUSY;
 
+			MOT_STOP_POINT("row-free");
+
 			/*
 			 * seq_cst: we see the version under the lock, and sharers who did
 			 * not see us (see share.c)
@@ -87,6 +89,7 @@ mot_row_take(mot_session *s, mot_row *row, bool full, uint64_t *head)
 			{
 				mot_count_shared(1);
 				*head = h;
+				MOT_STOP_POINT("row-taken");
 				if (mot_unlikely(mot_share_conflicts(s, row, full)))
 				{
 					atomic_store_explicit(&row->head, h, memory_order_release);

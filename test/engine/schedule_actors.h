@@ -106,6 +106,7 @@ static store st;
 static mot_session *session[SCHEDULE_ACTORS];
 static transaction txn[SCHEDULE_ACTORS];
 static int	txns;
+static bool no_deadlock;		/* these programs cannot have one */
 static bool reclaiming;			/* the actor after the last one reclaims */
 static mot_isolation level;
 static bool value_index;

@@ -172,6 +172,11 @@ everything_is_right(void)
 			printf("# a transaction failed at READ COMMITTED\n");
 			return false;
 		}
+		if (txn[i].failed && txn[i].why == MOT_BUSY && no_deadlock)
+		{
+			printf("# transaction %c was in a deadlock\n", 'A' + i);
+			return false;
+		}
 		if (txn[i].waited_for_nothing)
 		{
 			printf("# transaction %c waited where nothing was in its way\n", 'A' + i);
@@ -331,6 +336,22 @@ row_locks(void)
 	try("h0 a1", "h1 a0", NULL, false, 2);
 	try("h0 h1", "m02 m10", NULL, false, 2);
 	try("h0", "h0", "a0", false, 2);
+	report_runs();
+
+	/*
+	 * who shares a row and wants more of it never meets somebody who has just
+	 * taken it and is about to find the share (three preemptions bring that
+	 * about)
+	 */
+	no_deadlock = true;
+	limit *= 10;
+	try("h0 l0", "l0", NULL, false, 3);
+	try("h0 n0", "l0", NULL, false, 3);
+	try("k0 h0", "l0", NULL, false, 3);
+	limit /= 10;
+	try("k0 h0 n0 l0", "l0", NULL, false, 2);
+	try("h0 l0", "l0", "l0", false, 2);
+	no_deadlock = false;
 	report_runs();
 
 	/* let go of by ROLLBACK TO, but not what was held before */
