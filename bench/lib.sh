@@ -111,24 +111,25 @@ median()
 		sort -g | awk '{v[NR] = $1} END {if (NR) print (v[int((NR + 1) / 2)] + v[int(NR / 2) + 1]) / 2}'
 }
 
-# table: from lines "work|unit|more or less is better[|at least]" on stdin; the
-# ratio is that of MOT to heap
+# table: from lines "work|unit|more or less is better[|at least[|mot]]" on stdin;
+# the ratio is that of MOT to heap, and is what has to reach the aim, or MOT's
+# own value if the line ends in "mot"
 table()
 {
-	local work unit better aim engine medians
-	printf '\n%-34s' ""
+	local work unit better aim of engine medians
+	printf '\n%-42s' ""
 	printf ' %12s' "${ENGINES[@]}"
 	printf '  %-8s %7s\n' unit ratio
-	while IFS='|' read -r work unit better aim; do
+	while IFS='|' read -r work unit better aim of; do
 		medians=
 		for engine in "${ENGINES[@]}"; do
 			medians+=" $engine=$(median "$work" "$engine")"
 		done
 		[[ "$medians " =~ =[^\ ] ]] || continue
-		printf '%s\t%s\t%s\n' "$work" "$unit" "$better" >>"$SANDBOX/tmp/units"
-		awk -v work="$work" -v unit="$unit" -v better="$better" -v aim="$aim" -v medians="$medians" 'BEGIN {
+		printf '%s\t%s\t%s\t%s\t%s\n' "$work" "$unit" "$better" "$aim" "$of" >>"$SANDBOX/tmp/units"
+		awk -v work="$work" -v unit="$unit" -v better="$better" -v aim="$aim" -v of="$of" -v medians="$medians" 'BEGIN {
 			n = split(medians, m, " ")
-			printf "%-34s", work
+			printf "%-42s", work
 			for (i = 1; i <= n; i++) {
 				split(m[i], part, "=")
 				v[part[1]] = part[2]
@@ -141,7 +142,9 @@ table()
 			if (v["heap"] > 0 && v["mot"] > 0) {
 				ratio = better == "more" ? v["mot"] / v["heap"] : v["heap"] / v["mot"]
 				printf " %6.2fx", ratio
-				if (aim != "")
+				if (aim != "" && of == "mot")
+					printf "  (at least %s: %s)", aim, (v["mot"] >= aim ? "yes" : "no")
+				else if (aim != "")
 					printf "  (at least %sx: %s)", aim, (ratio >= aim ? "yes" : "no")
 			}
 			printf "\n"
@@ -168,9 +171,16 @@ bench_json()
 		    out[key] = value.strip()
 		out.update(zip(sys.argv[2::2], sys.argv[3::2]))
 		units = [line.rstrip("\n").split("\t") for line in open(sys.argv[1].replace("results", "units"))]
-		out["works"] = {w: {"unit": unit, "better": better,
-		                    "engines": {e: {"median": statistics.median(v), "values": v} for e, v in works[w].items()}}
-		                for w, unit, better in units}
+		out["works"] = {}
+		for w, unit, better, aim, of in units:
+		    engines = {e: {"median": statistics.median(v), "values": v} for e, v in works[w].items()}
+		    out["works"][w] = work = {"unit": unit, "better": better, "engines": engines}
+		    if "heap" in engines and "mot" in engines:
+		        a, b = engines["heap"]["median"], engines["mot"]["median"]
+		        work["ratio"] = b / a if better == "more" else a / b
+		        if aim:
+		            work["aim"] = float(aim)
+		            work["reached"] = (b if of == "mot" else work["ratio"]) >= work["aim"]
 		print(json.dumps(out, indent=1))
 	PYTHON
 }

@@ -42,3 +42,29 @@ BEGIN
 	END LOOP;
 	RETURN extract(epoch FROM clock_timestamp() - start) * 1e6 / loops;
 END $$;
+
+-- what bench_insert left
+CREATE FUNCTION bench_delete(loops int) RETURNS float8
+LANGUAGE plpgsql AS $$
+DECLARE
+	start timestamptz := clock_timestamp();
+BEGIN
+	FOR i IN 1 .. loops LOOP
+		DELETE FROM bench_insert_target WHERE id = i;
+	END LOOP;
+	RETURN extract(epoch FROM clock_timestamp() - start) * 1e6 / loops;
+END $$;
+
+CREATE FUNCTION bench_range(loops int, keys int) RETURNS float8
+LANGUAGE plpgsql AS $$
+DECLARE
+	start timestamptz := clock_timestamp();
+	key int := 0;
+	total bigint;
+BEGIN
+	FOR i IN 1 .. loops LOOP
+		key := (key + 7919) % (keys - 20);
+		SELECT sum(abalance) INTO total FROM pgbench_accounts WHERE aid BETWEEN key AND key + 19;
+	END LOOP;
+	RETURN extract(epoch FROM clock_timestamp() - start) * 1e6 / loops;
+END $$;
