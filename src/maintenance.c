@@ -7,7 +7,8 @@
  * departed backends still owe to reclamation: a backend does that for itself
  * at commit, but one that sits idle, or is gone, has no next commit.
  *
- * It also puts a place to stop into the log every second: see mark_time.
+ * It also puts a place to stop into the log every second: see mark_time; and
+ * under load it tells the server of commits that nobody waits for (wal/async.c).
  * (Checkpoints have a worker of their own, wal/checkpoint.c.)
  *
  *-------------------------------------------------------------------------
@@ -25,7 +26,9 @@
 #include "storage/ipc.h"
 #include "storage/latch.h"
 #include "utils/guc.h"
+#include "utils/timestamp.h"
 #include "utils/wait_event.h"
+#include "wal/wal.h"
 #include "xact/xact.h"
 
 /* milliseconds between two rounds; one with nothing to free looks at a counter for each slot */
@@ -33,7 +36,9 @@
 
 PGDLLEXPORT void MotMaintenanceMain(Datum arg);
 
-static void mark_time(void);
+static void leave(int code, Datum arg);
+static uint64 count_commits(void);
+static void mark_time(uint64 commits);
 
 /*
  * Has a process of ours run "main" from "start" on, and again "restart"
@@ -69,6 +74,9 @@ void
 MotMaintenanceMain(Datum arg)
 {
 	mot_session *session;
+	TimestampTz round = 0;		/* when the last one ended */
+	uint64		seen = 0;		/* commits there had been by then */
+	uint64		commits = 0;	/* in it */
 
 	/* no engine, nothing to do: exit code 0 means "do not start me again" */
 	if (MotEngine == NULL)
@@ -80,9 +88,13 @@ MotMaintenanceMain(Datum arg)
 	BackgroundWorkerInitializeConnection(NULL, NULL, 0);
 
 	session = MotSession();
+	before_shmem_exit(leave, (Datum) 0);
 
 	while (!ShutdownRequestPending)
 	{
+		long		remaining;
+		long		wait;
+
 		CHECK_FOR_INTERRUPTS();
 		if (ConfigReloadPending)
 		{
@@ -90,15 +102,42 @@ MotMaintenanceMain(Datum arg)
 			ProcessConfigFile(PGC_SIGHUP);
 		}
 
-		(void) mot_reclaim_all(session);
-		mark_time();
+		remaining = round == 0 ? 0 : ROUND_MS - TimestampDifferenceMilliseconds(round, GetCurrentTimestamp());
+		if (remaining <= 0)
+		{
+			uint64		before = seen;
+
+			MotAsyncLeave();
+			(void) mot_reclaim_all(session);
+			seen = count_commits();
+			commits = round == 0 ? 0 : seen - before;	/* (replay's do not count) */
+			mark_time(commits);
+			round = GetCurrentTimestamp();
+			remaining = ROUND_MS;
+		}
+		wait = MotAsyncServe(commits);
 		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-						 ROUND_MS, PG_WAIT_EXTENSION);
+						 wait < 0 ? remaining : Min(wait, remaining), PG_WAIT_EXTENSION);
 		ResetLatch(MyLatch);
 	}
 
 	/* not 0: whoever is terminated by hand comes back */
 	proc_exit(1);
+}
+
+static void
+leave(int code, Datum arg)
+{
+	MotAsyncLeave();
+}
+
+static uint64
+count_commits(void)
+{
+	mot_txn_counts counts;
+
+	mot_txn_counts_get(MotEngine, &counts);
+	return counts.commits;
 }
 
 /*
@@ -108,19 +147,11 @@ MotMaintenanceMain(Datum arg)
  * by that much.
  */
 static void
-mark_time(void)
+mark_time(uint64 commits)
 {
-	static uint64 seen = PG_UINT64_MAX; /* replay's do not count */
-	mot_txn_counts counts;
-
-	if (!XLogIsNeeded())
+	if (!XLogIsNeeded() || commits == 0)
 		return;
-	mot_txn_counts_get(MotEngine, &counts);
-	if (counts.commits != seen && seen != PG_UINT64_MAX)
-	{
-		StartTransactionCommand();
-		(void) GetTopTransactionId();
-		CommitTransactionCommand();
-	}
-	seen = counts.commits;
+	StartTransactionCommand();
+	(void) GetTopTransactionId();
+	CommitTransactionCommand();
 }

@@ -104,7 +104,7 @@ settle(void)
 		if (own_announced)
 			XLogFlush(own);
 		else
-			XLogSetAsyncXactLSN(own);
+			MotAsyncCommitted(own);
 		XactLastRecEnd = 0;
 		XactLastCommitEnd = own;
 	}

@@ -65,6 +65,11 @@ extern void MotDurableInit(void);	/* flush at AFTER_LOCKS */
 /* in COMMIT, after XLogInsert of a MOT-only transaction's (last) record, before the engine installs */
 extern void MotDurableNote(mot_session *session, XLogRecPtr lsn);
 
+/* async.c */
+extern Size MotAsyncShmemSize(void);
+extern void MotAsyncShmemInit(void);
+extern void MotAsyncCommitted(XLogRecPtr lsn);
+
 /* --------------------------------------------------- apply.c, indoubt.c, rmgr.c
  *
  * One applier at a time: MotApplyLock.  On a primary only recovery applies;

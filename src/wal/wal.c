@@ -32,6 +32,7 @@ MotWalShmemRequest(void)
 	RequestNamedLWLockTranche("mot_checkpoint", 1);
 	RequestAddinShmemSpace(MotStateShmemSize());
 	RequestAddinShmemSpace(MotGateShmemSize());
+	RequestAddinShmemSpace(MotAsyncShmemSize());
 	RequestAddinShmemSpace(MotReplayShmemSize());
 	RequestAddinShmemSpace(MotBackupShmemSize());
 }
@@ -43,6 +44,7 @@ MotWalShmemInit(void)
 	MotApplyLock = &(GetNamedLWLockTranche("mot_apply"))->lock;
 	MotStateShmemInit();
 	MotGateShmemInit();
+	MotAsyncShmemInit();
 	MotReplayShmemInit();
 	MotBackupShmemInit();
 }

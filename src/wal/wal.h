@@ -31,7 +31,7 @@
  * checkpoint worker loads in the running server; sessions wait for the table
  * they need.
  *
- * Files: gate.c durable.c record.c logger.c (writing redo), rmgr.c apply.c
+ * Files: gate.c durable.c async.c record.c logger.c (writing redo), rmgr.c apply.c
  * indoubt.c (replay), checkpoint.c snapshotfile.c manifest.c (checkpoints),
  * load.c reader.c state.c trail.c (recovery), slot.c backup.c helpers.c.
  *
@@ -75,6 +75,15 @@ extern bool MotWalWaitForTable(Oid dbid, Oid relid);
  * that where it is only a matter of time; raises 55000 with a HINT otherwise.
  */
 extern void MotWalCheckWritable(void);
+
+/*
+ * For the maintenance worker: tell the server of commits that nobody waits for,
+ * as long as there are many; called again after as many milliseconds as it
+ * returns, unless that is -1.  Leave: commits are to do it themselves; before
+ * anything that takes long, and at exit.  See async.c.
+ */
+extern long MotAsyncServe(uint64 commits);
+extern void MotAsyncLeave(void);
 
 /* statistics for the views */
 typedef struct MotCheckpointStat
