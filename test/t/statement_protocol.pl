@@ -1,0 +1,306 @@
+# The extended protocol on statements that run without the executor, and that
+# are machine code: portals fetched in pieces, several of one statement, binary
+# results, errors in the middle of a pipeline, cancel requests.  A heap table
+# says what a client has to get (by the same plans).
+
+use strict;
+use warnings;
+
+use IO::Socket::UNIX;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('protocol');
+$node->init;
+$node->append_conf(
+	'postgresql.conf', q{
+shared_preload_libraries = 'mot'
+mot.max_memory = '64MB'
+plan_cache_mode = force_generic_plan
+mot.jit_prepare_above_executions = 0
+jit = off
+enable_hashjoin = off
+enable_mergejoin = off
+enable_material = off
+enable_sort = off
+enable_seqscan = off
+});
+$node->start;
+$node->safe_psql(
+	'postgres', q{
+	CREATE EXTENSION mot;
+	CREATE FOREIGN TABLE mot_t (id int PRIMARY KEY, v int NOT NULL, t text) SERVER mot_server;
+	CREATE TABLE heap_t (id int PRIMARY KEY, v int NOT NULL, t text);
+	INSERT INTO mot_t SELECT i, i * 10, 'row ' || i FROM generate_series(1, 20) i;
+	INSERT INTO heap_t SELECT * FROM mot_t ORDER BY id;
+});
+
+# ------------------------------------------------- a client, as far as needed
+
+sub connect_raw
+{
+	my (%settings) = @_;
+	my $self = { socket => IO::Socket::UNIX->new(Peer => $node->host . '/.s.PGSQL.' . $node->port), transcript => '' };
+	my $user = $ENV{PGUSER} || getpwuid($<);
+	my $start = pack('N', 196608) . join('', map { "$_\0" } 'user', $user, 'database', 'postgres', %settings) . "\0";
+	$self->{socket}->print(pack('N', length($start) + 4) . $start);
+	$self->{socket}->flush;
+	until_ready($self);
+	$self->{transcript} = '';
+	return $self;
+}
+
+sub message
+{
+	my ($self, $type, $body) = @_;
+	$self->{out} .= $type . pack('N', length($body) + 4) . $body;
+	return;
+}
+
+sub flush_out
+{
+	my ($self) = @_;
+	$self->{socket}->print($self->{out} // '');
+	$self->{socket}->flush;
+	$self->{out} = '';
+	return;
+}
+
+sub take
+{
+	my ($self, $n) = @_;
+	my $bytes = '';
+	while (length($bytes) < $n)
+	{
+		$self->{socket}->read($bytes, $n - length($bytes), length($bytes)) or die 'the server closed the connection';
+	}
+	return $bytes;
+}
+
+# a message in words
+sub one_message
+{
+	my ($self) = @_;
+	my $type = take($self, 1);
+	my $body = take($self, unpack('N', take($self, 4)) - 4);
+	my $text = $type;
+
+	if ($type eq 'D')
+	{
+		my $n = unpack('n', substr($body, 0, 2, ''));
+		for (1 .. $n)
+		{
+			my $length = unpack('l>', substr($body, 0, 4, ''));
+			my $value = $length < 0 ? 'null' : substr($body, 0, $length, '');
+			$value = unpack('H*', $value) if $value =~ /[^\x20-\x7e]/;
+			$text .= " $value";
+		}
+	}
+	elsif ($type eq 'C')
+	{
+		$text .= ' ' . substr($body, 0, -1);
+	}
+	elsif ($type eq 'E')
+	{
+		my %fields = map { substr($_, 0, 1) => substr($_, 1) } grep { length } split(/\0/, $body);
+		$text .= " $fields{C} $fields{M}";
+	}
+	elsif ($type eq 'Z')
+	{
+		$text .= " $body";
+	}
+	elsif ($type eq 'T')
+	{
+		$text .= ' ' . unpack('n', $body);
+	}
+	elsif ($type eq 'K')
+	{
+		@{$self}{qw(pid key)} = unpack('NN', $body);
+	}
+	$self->{transcript} .= "$text\n";
+	return $type;
+}
+
+sub until_ready
+{
+	my ($self) = @_;
+	while (one_message($self) ne 'Z') { }
+	return;
+}
+
+sub parse { my ($self, $name, $query) = @_; return message($self, 'P', "$name\0$query\0" . pack('n', 0)); }
+
+sub bind_portal
+{
+	my ($self, $portal, $name, $format, @values) = @_;
+	return message($self, 'B',
+		"$portal\0$name\0" . pack('n', 0) . pack('n', scalar(@values))
+		  . join('', map { defined $_ ? pack('N', length $_) . $_ : pack('l>', -1) } @values)
+		  . pack('nn', 1, $format));
+}
+sub describe { my ($self, $what, $name) = @_; return message($self, 'D', "$what$name\0"); }
+sub execute { my ($self, $portal, $rows) = @_; return message($self, 'E', "$portal\0" . pack('N', $rows // 0)); }
+sub close_it { my ($self, $what, $name) = @_; return message($self, 'C', "$what$name\0"); }
+
+sub sync_it
+{
+	my ($self) = @_;
+	message($self, 'S', '');
+	flush_out($self);
+	return until_ready($self);
+}
+
+sub simple
+{
+	my ($self, $query) = @_;
+	message($self, 'Q', "$query\0");
+	flush_out($self);
+	return until_ready($self);
+}
+
+# ------------------------------------------------------------- conversations
+
+sub prepare_all
+{
+	my ($c, $table) = @_;
+	parse($c, 'range', "SELECT id, v * 2, t FROM $table WHERE id >= \$1::int4 AND v % 20 = 0 ORDER BY id");
+	parse($c, 'whole', "SELECT * FROM $table WHERE id = \$1::int4");
+	parse($c, 'pair', "SELECT a.id, b.v FROM $table a JOIN $table b ON b.id = a.id + 1 WHERE a.id > \$1::int4 ORDER BY a.id");
+	parse($c, 'fails', "SELECT 100 / (v - 120) FROM $table WHERE id > \$1::int4 ORDER BY id");
+	parse($c, 'sums', "SELECT sum(v), count(*), avg(v) FROM $table WHERE id < \$1::int4");
+	parse($c, 'change', "UPDATE $table SET v = v + \$2::int4 WHERE id <= \$1::int4");
+	parse($c, 'returns', "UPDATE $table SET t = t || '!' WHERE id < \$1::int4 RETURNING id, t");
+	parse($c, 'adds', "INSERT INTO $table VALUES (\$1::int4, 1, 'new') RETURNING id");
+	parse($c, 'locks', "SELECT id FROM $table WHERE id > \$1::int4 ORDER BY id LIMIT 4 FOR UPDATE");
+	sync_it($c);
+	return;
+}
+
+my %conversations = (
+	'everything at once' => sub {
+		my ($c) = @_;
+		for (1 .. 3)
+		{
+			bind_portal($c, '', 'range', 0, 15); describe($c, 'P', ''); execute($c, ''); sync_it($c);
+			bind_portal($c, '', 'whole', 1, 3); execute($c, ''); sync_it($c);
+			bind_portal($c, '', 'whole', 0, undef); execute($c, ''); sync_it($c);
+			bind_portal($c, '', 'sums', 1, 10); execute($c, ''); sync_it($c);
+		}
+	},
+	'in pieces, and once more after the end' => sub {
+		my ($c) = @_;
+		for my $rows (1, 2, 3, 5, 6)
+		{
+			bind_portal($c, 'p', 'range', 0, 9); execute($c, 'p', $rows); execute($c, 'p', $rows); execute($c, 'p', 100);
+			execute($c, 'p', 1); close_it($c, 'P', 'p'); sync_it($c);
+		}
+	},
+	'portals of one statement, in turns' => sub {
+		my ($c) = @_;
+		simple($c, 'BEGIN');
+		bind_portal($c, 'a', 'pair', 0, 14); bind_portal($c, 'b', 'pair', 0, 15); bind_portal($c, 'c', 'range', 0, 0); sync_it($c);
+		for (1 .. 3)
+		{
+			execute($c, 'a', 2); execute($c, 'b', 1); execute($c, 'c', 3); sync_it($c);
+		}
+		close_it($c, 'P', 'a'); bind_portal($c, 'a', 'pair', 0, 17); execute($c, 'a', 1); sync_it($c);
+		execute($c, 'b', 0); execute($c, 'a', 0); sync_it($c);
+		simple($c, 'COMMIT');
+		execute($c, 'c', 1); sync_it($c);
+	},
+	'changes while a portal is open' => sub {
+		my ($c) = @_;
+		simple($c, 'BEGIN');
+		bind_portal($c, 'a', 'range', 0, 1); execute($c, 'a', 2); sync_it($c);
+		bind_portal($c, '', 'change', 0, 20, 20); execute($c, ''); sync_it($c);
+		execute($c, 'a', 2); bind_portal($c, '', 'whole', 0, 6); execute($c, ''); execute($c, 'a'); sync_it($c);
+		bind_portal($c, 'l', 'locks', 0, 15); execute($c, 'l', 2); execute($c, 'l', 0); sync_it($c);
+		simple($c, 'ROLLBACK');
+		bind_portal($c, '', 'whole', 0, 6); execute($c, ''); sync_it($c);
+	},
+	'an error ends the pipeline, not the statement' => sub {
+		my ($c) = @_;
+		for (1 .. 2)
+		{
+			bind_portal($c, '', 'fails', 0, 12); execute($c, '', 2);
+			bind_portal($c, '', 'fails', 0, 9); execute($c, '', 2); execute($c, '', 2); execute($c, '', 2);
+			bind_portal($c, '', 'change', 0, 20, 1); execute($c, ''); sync_it($c);
+			bind_portal($c, '', 'adds', 0, 3); execute($c, ''); sync_it($c);
+			bind_portal($c, '', 'change', 0, 1, 2147483647); execute($c, ''); sync_it($c);
+			bind_portal($c, '', 'range', 0, 'x'); execute($c, ''); sync_it($c);
+			bind_portal($c, '', 'range', 0, 18); execute($c, ''); sync_it($c);
+		}
+	},
+	'pieces of what a change returns' => sub {
+		my ($c) = @_;
+		simple($c, 'BEGIN');
+		bind_portal($c, 'r', 'returns', 0, 5); execute($c, 'r', 1); execute($c, 'r', 2); sync_it($c);
+		bind_portal($c, '', 'whole', 0, 4); execute($c, ''); execute($c, 'r', 0); sync_it($c);
+		bind_portal($c, '', 'adds', 0, 77); execute($c, '', 1); sync_it($c);
+		simple($c, 'ROLLBACK');
+	},
+	'a pipeline of many' => sub {
+		my ($c) = @_;
+		for my $i (1 .. 30)
+		{
+			bind_portal($c, '', 'change', 0, $i % 5, 1); execute($c, '');
+			bind_portal($c, '', 'whole', 0, $i); describe($c, 'P', ''); execute($c, '');
+		}
+		sync_it($c);
+	});
+
+for my $name (sort keys %conversations)
+{
+	my %heard;
+	for my $kind ('heap', 'executor', 'tier 1', 'machine code')
+	{
+		my $table = $kind eq 'heap' ? 'heap_t' : 'mot_t';
+		my $c = connect_raw('mot.jit' => $kind eq 'executor' ? 'off' : 'on',
+			'mot.jit_above_executions' => $kind eq 'machine code' ? 0 : -1);
+		$node->safe_psql('postgres', "UPDATE $table SET v = id * 10, t = 'row ' || id");
+		prepare_all($c, $table);
+		$conversations{$name}->($c);
+		$heard{$kind} = $c->{transcript} =~ s/(heap|mot)_t/table/gr;
+		$c->{socket}->close;
+	}
+	is($heard{$_}, $heard{heap}, "$name: $_") for 'executor', 'tier 1', 'machine code';
+	like($heard{heap}, qr/^D /m, "$name: there are rows");
+}
+
+# --------------------------------------------------------------- cancellation
+
+$node->safe_psql('postgres', q{
+	CREATE FOREIGN TABLE many (id int PRIMARY KEY, v int) SERVER mot_server;
+	INSERT INTO many SELECT i, i FROM generate_series(1, 20000) i;
+	ANALYZE many;
+});
+my $c = connect_raw('mot.jit_above_executions' => 0);
+parse($c, 'long', 'SELECT count(*) FROM many a, many b WHERE a.v + b.v < $1::int4');
+parse($c, 'tier', "SELECT max(tier) FROM mot_stat_jit WHERE query ~ 'FROM many a'");
+sync_it($c);
+for (1 .. 2)
+{
+	bind_portal($c, '', 'long', 0, 0);
+	execute($c, '');
+	message($c, 'S', '');
+	flush_out($c);
+	$node->poll_query_until('postgres', "SELECT state = 'active' FROM pg_stat_activity WHERE pid = $c->{pid}");
+	# the same as a client library: a connection of its own
+	my $request = IO::Socket::UNIX->new(Peer => $node->host . '/.s.PGSQL.' . $node->port);
+	$request->print(pack('NNNN', 16, 80877102, $c->{pid}, $c->{key}));
+	$request->flush;
+	$c->{transcript} = '';
+	until_ready($c);
+	$request->close;
+	like($c->{transcript}, qr/^E 57014 canceling statement due to user request$/m, 'a cancel request reaches a loop of machine code');
+}
+$c->{transcript} = '';
+bind_portal($c, '', 'tier', 0);
+execute($c, '');
+sync_it($c);
+like($c->{transcript}, qr/^C SELECT 1$/m, 'and the session goes on');
+$c->{socket}->close;
+
+$node->stop;
+done_testing();
