@@ -116,6 +116,7 @@ class Maker:
         self.rnd, self.tables = rnd, tables
         self.params = []                # types
         self.sources = []               # (alias, Table) that expressions may use
+        self.subselects = 2             # that expressions may still have
 
     def param(self, type_):
         same = [i for i, t in enumerate(self.params) if t == type_]
@@ -133,7 +134,38 @@ class Maker:
         found = [a + '.' + c.name for a, t in self.sources for c in t.columns if c.type in types]
         return self.rnd.choice(found) if found else None
 
+    def subselect(self, type_):
+        """What is between its parentheses: a value of a type ('': only whether there are rows)."""
+        rnd = self.rnd
+        self.subselects -= 1
+        table, alias = rnd.choice(self.tables), 's%d' % self.subselects
+        outer = self.sources if rnd.random() < 0.7 else []
+        columns = rnd.choice([table.key] * 2 + table.indexes)
+        conditions = []
+        for c in columns[:rnd.choice([len(columns)] * 3 + [1])]:
+            found = [a + '.' + o.name for a, t in outer for o in t.columns
+                     if (o.type == c.type or (o.type in INTS and c.type in INTS)) and o.collation == c.collation]
+            conditions.append('%s.%s = %s' % (alias, c.name, rnd.choice(found) if found else self.param(c.type)))
+        before, self.sources = self.sources, outer + [(alias, table)]
+        if rnd.random() < 0.3:
+            conditions.append(self.condition(1))
+        text = ' FROM %s %s%s' % (table.name, alias, self.where(conditions))
+        if not type_:
+            what = ''
+        elif type_ == 'int8' and rnd.random() < 0.3:
+            what = 'count(*)'
+        elif rnd.random() < 0.5 and type_ in BASIC and type_ not in ('bool', 'uuid', 'bytea'):
+            what = '%s(%s)' % (rnd.choice(['min', 'max']), self.expression(type_, 1))
+        else:
+            what = self.expression(type_, 1)
+            if rnd.random() < 0.6:
+                text += ' ORDER BY ' + ', '.join(alias + '.' + c.name for c in table.key) + ' LIMIT 1'
+        self.sources = before
+        return 'SELECT ' + what + text
+
     def leaf(self, type_):
+        if self.subselects > 0 and self.rnd.random() < 0.03:
+            return '(%s)' % self.subselect(type_)
         r = self.rnd.random()
         column = self.column((type_,))
         if column and r < 0.6:
@@ -202,7 +234,11 @@ class Maker:
             return '(%s %s %s)' % (self.condition(depth - 1), rnd.choice(['AND', 'OR']), self.condition(depth - 1))
         if depth > 1 and r < 0.36:
             return '(NOT %s)' % self.condition(depth - 1)
+        if self.subselects > 0 and r < 0.4:
+            return '(%sEXISTS (%s))' % (rnd.choice(['', 'NOT ']), self.subselect(''))
         type_, left, right = self.comparable()
+        if self.subselects > 0 and r > 0.975:
+            return '(%s %s (%s))' % (left, rnd.choice(['IN', 'NOT IN', '= ANY', '<> ALL', '>= ALL']), self.subselect(type_))
         if r < 0.5:
             return '(%s = %s)' % (left, right)
         if r < 0.7:
