@@ -93,6 +93,8 @@ find_tables(Plan *plan, Bitmapset **rtis)
 	check_stack_depth();
 	if (IsA(plan, ForeignScan))
 		*rtis = bms_add_member(*rtis, ((ForeignScan *) plan)->scan.scanrelid);
+	else if (IsA(plan, SubqueryScan))
+		find_tables(((SubqueryScan *) plan)->subplan, rtis);
 	else if (IsA(plan, ModifyTable))
 		*rtis = bms_add_member(*rtis, linitial_int(((ModifyTable *) plan)->resultRelations));
 	find_tables(outerPlan(plan), rtis);

@@ -4,7 +4,7 @@
  *	  INSERT, UPDATE and DELETE.
  *
  * INSERT computes its rows, one or those of a VALUES list, right into a slot
- * of the table's type.  UPDATE and DELETE are what fdw/direct.c does in one
+ * of the table's type, or takes them from nodes that read.  UPDATE and DELETE are what fdw/direct.c does in one
  * node of the executor: find, filter, lock, check again if somebody was
  * faster, compute, write.
  *
@@ -39,6 +39,7 @@ typedef struct MotChange
 	int			nrows;
 	int			next;
 	MotModify  *conflict;		/* ON CONFLICT is the wrapper's; or NULL */
+	MotNode    *source;			/* a query's rows, or NULL */
 	TupleTableSlot *values;		/* of a VALUES list, or NULL */
 	ExprState ***lists;
 	ExprContext *values_context;
@@ -126,6 +127,8 @@ build_insert(MotStatement *st, MotChange *change, ModifyTable *plan)
 	ps = MotParentCreate(st, T_ResultState, sizeof(ResultState), child, change->econtext);
 	if (IsA(child, ValuesScan))
 		build_values(st, change, (ValuesScan *) child, ps);
+	else if (!IsA(child, Result) || outerPlan(child) != NULL || child->initPlan != NIL)
+		change->source = MotNodeBuild(st, child);
 	else
 	{
 		change->nrows = 1;
@@ -133,8 +136,9 @@ build_insert(MotStatement *st, MotChange *change, ModifyTable *plan)
 	}
 	if (plan->onConflictAction != ONCONFLICT_NONE)
 		build_conflict(st, change, plan);
-	change->project = ExecBuildProjectionInfo(child->targetlist, change->econtext, change->row, ps,
-											  change->values ? change->values->tts_tupleDescriptor : NULL);
+	if (change->source == NULL)
+		change->project = ExecBuildProjectionInfo(child->targetlist, change->econtext, change->row, ps,
+												  change->values ? change->values->tts_tupleDescriptor : NULL);
 }
 
 /* What the wrapper's INSERT ... ON CONFLICT (fdw/conflict.c) looks at. */
@@ -299,6 +303,8 @@ MotChangeStart(MotStatement *st)
 		change->scan->view = MotViewFor(estate->es_snapshot);
 		MotReScanForeignScan(change->fss);
 	}
+	if (change->source != NULL)
+		change->source->restart(change->source);
 }
 
 void
@@ -359,17 +365,46 @@ compute_values(MotChange *change, ExprState **expressions)
 	change->econtext->ecxt_scantuple = slot;
 }
 
+/* The next row to insert, into change->row; false: there are no more. */
+static inline bool
+compute_row(MotChange *change)
+{
+	TupleTableSlot *row = change->row;
+
+	if (change->source != NULL)
+	{
+		TupleTableSlot *slot = change->source->next(change->source);
+		int			natts = row->tts_tupleDescriptor->natts;
+
+		if (slot == NULL)
+			return false;
+		slot_getsomeattrs(slot, natts);
+		ExecClearTuple(row);
+		memcpy(row->tts_values, slot->tts_values, natts * sizeof(Datum));
+		memcpy(row->tts_isnull, slot->tts_isnull, natts * sizeof(bool));
+		ExecStoreVirtualTuple(row);
+		return true;
+	}
+
+	if (change->next == 0 && change->constant_qual != NULL &&
+		!ExecQual(change->constant_qual, change->econtext))
+		change->next = change->nrows;
+	if (change->next >= change->nrows)
+		return false;
+	if (change->lists != NULL)
+		compute_values(change, change->lists[change->next]);
+	change->next++;
+	ExecProject(change->project);
+	return true;
+}
+
 static TupleTableSlot *
 next_insert(MotStatement *st, MotChange *change)
 {
 	EState	   *estate = st->estate;
 	TupleTableSlot *row = change->row;
 
-	if (change->next == 0 && change->constant_qual != NULL &&
-		!ExecQual(change->constant_qual, change->econtext))
-		change->next = change->nrows;
-
-	while (change->next < change->nrows)
+	for (;;)
 	{
 		MemoryContext oldcxt;
 		mot_row    *stored;
@@ -377,10 +412,8 @@ next_insert(MotStatement *st, MotChange *change)
 		CHECK_FOR_INTERRUPTS();
 		ResetPerTupleExprContext(estate);
 		ResetExprContext(change->econtext);
-		if (change->lists != NULL)
-			compute_values(change, change->lists[change->next]);
-		change->next++;
-		ExecProject(change->project);
+		if (!compute_row(change))
+			return NULL;
 		if (change->has_generated)
 			ExecComputeStoredGenerated(change->rinfo, estate, row, CMD_INSERT);
 		if (change->has_checks)
@@ -412,7 +445,6 @@ next_insert(MotStatement *st, MotChange *change)
 			return returning(change, row);
 		}
 	}
-	return NULL;
 }
 
 /* Update the row in place of all that follows, if it is that simple. */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * node.c
- *	  Reading: scans, nested loops, LIMIT, single rows.
+ *	  Reading: scans, nested loops, LIMIT, single rows, sub-queries of FROM.
  *
  * As the executor's nodes do it, row for row, without what these do for cases
  * that we leave to them.  A scan is the wrapper's (fdw/scan.c): it gets a
@@ -55,6 +55,7 @@ static MotNode *build_scan(MotStatement *st, ForeignScan *plan);
 static MotNode *build_join(MotStatement *st, NestLoop *plan);
 static MotNode *build_limit(MotStatement *st, Limit *plan);
 static MotNode *build_result(MotStatement *st, Result *plan);
+static MotNode *build_subquery(MotStatement *st, SubqueryScan *plan);
 
 static MotNode *
 build_node(MotStatement *st, Plan *plan)
@@ -73,6 +74,13 @@ build_node(MotStatement *st, Plan *plan)
 			return MotLockBuild(st, (LockRows *) plan);
 		case T_Sort:
 			return MotSortBuild(st, (Sort *) plan);
+		case T_Material:
+			return MotMaterialBuild(st, (Material *) plan);
+		case T_Memoize:
+			/* what it would remember is here as soon */
+			return MotNodeBuild(st, outerPlan(plan));
+		case T_SubqueryScan:
+			return build_subquery(st, (SubqueryScan *) plan);
 		case T_Result:
 			return build_result(st, (Result *) plan);
 		default:
@@ -107,6 +115,8 @@ MotParentCreate(MotStatement *st, NodeTag tag, Size size, Plan *plan, ExprContex
 	ps->plan = plan;
 	ps->state = st->estate;
 	ps->ps_ExprContext = econtext;
+	if (st->plan->subplans != NIL)
+		st->parents = lappend(st->parents, ps);
 	return ps;
 }
 
@@ -584,5 +594,48 @@ build_result(MotStatement *st, Result *plan)
 							   node->econtext);
 	MotNodeProject(node, (Plan *) plan);
 	result->constant_qual = ExecInitQual((List *) plan->resconstantqual, node->ps);
+	return node;
+}
+
+/* ------------------------------------------------------- queries in FROM */
+
+static TupleTableSlot *
+next_of_subquery(MotNode *node)
+{
+	ExprContext *econtext = node->econtext;
+	TupleTableSlot *slot;
+
+	while ((slot = node->outer->next(node->outer)) != NULL)
+	{
+		CHECK_FOR_INTERRUPTS();
+		ResetExprContext(econtext);
+		econtext->ecxt_scantuple = slot;
+		if (node->qual == NULL || ExecQual(node->qual, econtext))
+			return ExecProject(node->project);
+	}
+	return NULL;
+}
+
+static void
+restart_subquery(MotNode *node)
+{
+	node->outer->restart(node->outer);
+}
+
+static MotNode *
+build_subquery(MotStatement *st, SubqueryScan *plan)
+{
+	MotNode    *node = palloc0(sizeof(MotNode));
+
+	node->statement = st;
+	node->next = next_of_subquery;
+	node->restart = restart_subquery;
+	node->outer = MotNodeBuild(st, plan->subplan);
+	node->econtext = MotContextCreate(st);
+	node->ps = MotParentCreate(st, T_SubqueryScanState, sizeof(SubqueryScanState), (Plan *) plan,
+							   node->econtext);
+	node->ps->scandesc = ExecTypeFromTL(plan->subplan->targetlist);
+	node->qual = ExecInitQual(plan->scan.plan.qual, node->ps);
+	MotNodeProject(node, (Plan *) plan);
 	return node;
 }

@@ -319,6 +319,8 @@ end_statement(MotStatement *st, QueryDesc *query)
 		MotLockRest(st);
 	if (st->sorts != NIL)
 		MotSortRest(st);
+	if (st->parents != NIL)
+		MotSubselectsRest(st);
 	foreach(lc, estate->es_exprcontexts)
 	{
 		ExprContext *econtext = (ExprContext *) lfirst(lc);

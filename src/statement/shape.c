@@ -4,7 +4,7 @@
  *	  May a plan be run without the executor?  If not, why not?
  *
  * What is let in: reading MOT tables (by key, range or whole), nested loops
- * of that, LIMIT, aggregates without grouping, single rows; INSERT of VALUES,
+ * of that, LIMIT, sorting, aggregates without grouping, single rows; INSERT,
  * and UPDATE and DELETE that the wrapper does in one node; sub-selects of all
  * that.  Expressions may have anything that keeps no state between two
  * executions that it must not: no composite values (their row types are looked
@@ -161,6 +161,14 @@ node_why_not(const Plan *plan, const PlannedStmt *stmt)
 				return "a plan node is of another kind";
 			why_not = expressions_why_not(((const Result *) plan)->resconstantqual, false);
 			break;
+		case T_Material:
+		case T_Memoize:
+			if (plan->qual != NIL)
+				return "a plan node is of another kind";
+			break;
+		case T_SubqueryScan:
+			why_not = node_why_not(((const SubqueryScan *) plan)->subplan, stmt);
+			break;
 		case T_HashJoin:
 			return "there is a hash join";
 		case T_MergeJoin:
@@ -227,8 +235,6 @@ modify_why_not(const ModifyTable *plan, const PlannedStmt *stmt)
 				return why_not != NULL ? why_not :
 					expressions_why_not((Node *) values->values_lists, false);
 			}
-			if (!IsA(child, Result) || outerPlan(child) != NULL || child->initPlan != NIL)
-				return "rows come from a query";
 			return node_why_not(child, stmt);
 		case CMD_UPDATE:
 		case CMD_DELETE:
@@ -270,13 +276,21 @@ MotTargetWhyNot(Relation rel, const ModifyTable *plan)
 		ListCell   *lc;
 		int			i = 0;
 
-		if (list_length(targetlist) != desc->natts)
+		/* (junk is behind the rest) */
+		if (list_length(targetlist) < desc->natts)
 			return "rows are not of the table's type";
 		foreach(lc, targetlist)
 		{
 			TargetEntry *tle = lfirst_node(TargetEntry, lc);
-			Form_pg_attribute att = TupleDescAttr(desc, i++);
+			Form_pg_attribute att;
 
+			if (i == desc->natts)
+			{
+				if (!tle->resjunk)
+					return "rows are not of the table's type";
+				continue;
+			}
+			att = TupleDescAttr(desc, i++);
 			if (tle->resjunk ||
 				(!att->attisdropped && exprType((Node *) tle->expr) != att->atttypid) ||
 				(att->attisdropped && (!IsA(tle->expr, Const) || !((Const *) tle->expr)->constisnull)))

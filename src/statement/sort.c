@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * sort.c
- *	  ORDER BY that no index gives, by the server's tuplesort.
+ *	  Rows that are kept: ORDER BY that no index gives, by the server's
+ *	  tuplesort, and what a join reads again and again, in its tuplestore.
  *
  *-------------------------------------------------------------------------
  */
@@ -11,6 +12,7 @@
 #include "statement/statement.h"
 #include "utils/memutils.h"
 #include "utils/tuplesort.h"
+#include "utils/tuplestore.h"
 
 typedef struct SortNode
 {
@@ -22,6 +24,17 @@ typedef struct SortNode
 	int64		bound;			/* no more rows than these will be asked for;
 								 * 0: all */
 } SortNode;
+
+typedef struct MaterialNode
+{
+	MotNode		node;
+	bool		depends;		/* on parameters: to be read anew */
+	bool		complete;		/* all rows are in the store */
+	Tuplestorestate *store;		/* of this execution */
+	TupleTableSlot *slot;
+} MaterialNode;
+
+static void end_material(MaterialNode *material);
 
 static void
 sort_rows(SortNode *sort)
@@ -75,13 +88,21 @@ MotSortBound(MotNode *node, int64 bound)
 	((SortNode *) node)->bound = bound;
 }
 
+/* The end of an execution: its memory goes. */
 void
 MotSortRest(MotStatement *st)
 {
 	ListCell   *lc;
 
 	foreach(lc, st->sorts)
-		end_sort((SortNode *) lfirst(lc));
+	{
+		MotNode    *node = (MotNode *) lfirst(lc);
+
+		if (node->is_sort)
+			end_sort((SortNode *) node);
+		else
+			end_material((MaterialNode *) node);
+	}
 }
 
 MotNode *
@@ -99,5 +120,75 @@ MotSortBuild(MotStatement *st, Sort *plan)
 	sort->desc = ExecTypeFromTL(outerPlan(plan)->targetlist);
 	sort->slot = MakeTupleTableSlot(ExecTypeFromTL(plan->plan.targetlist), &TTSOpsMinimalTuple);
 	st->sorts = lappend(st->sorts, sort);
+	return node;
+}
+
+/* --------------------------------------------------------------- material */
+
+static TupleTableSlot *
+next_of_material(MotNode *node)
+{
+	MaterialNode *material = (MaterialNode *) node;
+	TupleTableSlot *slot;
+
+	CHECK_FOR_INTERRUPTS();
+	if (material->store == NULL)
+	{
+		MemoryContext oldcxt = MemoryContextSwitchTo(node->statement->exec_cxt);
+
+		material->store = tuplestore_begin_heap(false, false, work_mem);
+		MemoryContextSwitchTo(oldcxt);
+		material->complete = false;
+	}
+	if (!tuplestore_ateof(material->store) &&
+		tuplestore_gettupleslot(material->store, true, false, material->slot))
+		return material->slot;
+	if (material->complete)
+		return NULL;
+	slot = node->outer->next(node->outer);
+	if (slot == NULL)
+		material->complete = true;
+	else
+		tuplestore_puttupleslot(material->store, slot);
+	return slot;
+}
+
+static void
+end_material(MaterialNode *material)
+{
+	ExecClearTuple(material->slot);
+	if (material->store != NULL)
+		tuplestore_end(material->store);
+	material->store = NULL;
+}
+
+static void
+restart_material(MotNode *node)
+{
+	MaterialNode *material = (MaterialNode *) node;
+
+	if (material->store != NULL && !material->depends)
+	{
+		ExecClearTuple(material->slot);
+		tuplestore_rescan(material->store);
+		return;
+	}
+	end_material(material);
+	node->outer->restart(node->outer);
+}
+
+MotNode *
+MotMaterialBuild(MotStatement *st, Material *plan)
+{
+	MaterialNode *material = palloc0(sizeof(MaterialNode));
+	MotNode    *node = &material->node;
+
+	node->statement = st;
+	node->next = next_of_material;
+	node->restart = restart_material;
+	node->outer = MotNodeBuild(st, outerPlan(plan));
+	material->depends = !bms_is_empty(plan->plan.extParam);
+	material->slot = MakeTupleTableSlot(ExecTypeFromTL(plan->plan.targetlist), &TTSOpsMinimalTuple);
+	st->sorts = lappend(st->sorts, node);
 	return node;
 }

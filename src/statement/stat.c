@@ -68,6 +68,16 @@ add_tree(StringInfo buf, const Plan *plan, const PlannedStmt *stmt)
 		case T_Result:
 			appendStringInfoString(buf, "result");
 			break;
+		case T_Material:
+			appendStringInfoString(buf, "keep");
+			break;
+		case T_Memoize:
+			add_tree(buf, outerPlan(plan), stmt);
+			return;
+		case T_SubqueryScan:
+			appendStringInfoString(buf, "query, ");
+			add_tree(buf, ((const SubqueryScan *) plan)->subplan, stmt);
+			return;
 		case T_ValuesScan:
 			appendStringInfoString(buf, "values");
 			break;

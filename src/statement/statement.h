@@ -12,10 +12,10 @@
  *				away; what happens to it when transactions end
  *	shape.c		may a plan be run here, and if not, why not?
  *	build.c		the program of a plan: nodes and prepared expressions
- *	node.c		reading: scans, nested loops, LIMIT, single rows, VALUES
+ *	node.c		reading: scans, nested loops, LIMIT, single rows
  *	lock.c		FOR UPDATE and its like
  *	subselect.c	EXISTS, scalar sub-selects and their like
- *	sort.c		ORDER BY that no index gives
+ *	sort.c		rows that are kept: ORDER BY that no index gives, inner sides of joins
  *	aggregate.c	aggregates without grouping
  *	change.c	INSERT, UPDATE and DELETE
  *	compiled.c	what is evaluated for each row, as machine code
@@ -158,7 +158,8 @@ struct MotStatement
 	List	   *scans;			/* MotScanNodes */
 	struct MotChange *change;	/* not a SELECT */
 	MotNode    *lock;			/* FOR UPDATE and its like, or NULL */
-	List	   *sorts;
+	List	   *sorts;			/* and materials: what keeps rows */
+	List	   *parents;		/* PlanStates, if there are sub-selects */
 	List	   *initplans;		/* SubPlanStates: evaluated once */
 	MotScanNode *cursor;		/* what WHERE CURRENT OF looks at, or NULL */
 
@@ -214,9 +215,11 @@ extern void MotSubselectsBuild(MotStatement *st);
 extern List *MotInitPlansBuild(MotStatement *st, Plan *plan, PlanState *ps);
 extern void MotNodeInitPlans(MotNode *node, Plan *plan);
 extern void MotSubselectsStart(MotStatement *st);
+extern void MotSubselectsRest(MotStatement *st);
 
 /* sort.c */
 extern MotNode *MotSortBuild(MotStatement *st, Sort *plan);
+extern MotNode *MotMaterialBuild(MotStatement *st, Material *plan);
 extern void MotSortBound(MotNode *node, int64 bound);
 extern void MotSortRest(MotStatement *st);
 

@@ -64,7 +64,16 @@ static const CustomExecMethods methods = {
 void
 MotSubselectsBuild(MotStatement *st)
 {
+	EState	   *estate;
 	ListCell   *lc;
+
+	if (st->plan->subplans == NIL)
+		return;
+
+	/* so that hash tables are made in the memory of an execution */
+	estate = makeNode(EState);
+	memcpy(estate, st->estate, sizeof(EState));
+	estate->es_query_cxt = st->exec_cxt;
 
 	foreach(lc, st->plan->subplans)
 	{
@@ -78,6 +87,7 @@ MotSubselectsBuild(MotStatement *st)
 
 			state = (SubselectState *)
 				MotParentCreate(st, T_CustomScanState, sizeof(SubselectState), plan, NULL);
+			state->css.ss.ps.state = estate;
 			state->css.methods = &methods;
 			state->css.ss.ps.ExecProcNode = next_of_subselect;
 			state->node = node;
@@ -149,6 +159,29 @@ MotSubselectsStart(MotStatement *st)
 		arm((SubPlanState *) lfirst(lc));
 }
 
+/*
+ * The hash tables of IN and its like go with the execution, whose memory they
+ * are in; the next one makes them anew.
+ */
+void
+MotSubselectsRest(MotStatement *st)
+{
+	ListCell   *lc,
+			   *lc2;
+
+	foreach(lc, st->parents)
+		foreach(lc2, ((PlanState *) lfirst(lc))->subPlan)
+	{
+		SubPlanState *subplan = lfirst_node(SubPlanState, lc2);
+
+		if (subplan->hashtablecxt == NULL)
+			continue;
+		subplan->hashtable = subplan->hashnulls = NULL;
+		MemoryContextReset(subplan->hashtablecxt);
+		MemoryContextReset(subplan->hashtempcxt);
+	}
+}
+
 /* What of a sub-select's use can't be done here. */
 const char *
 MotSubselectWhyNot(const SubPlan *subplan)
@@ -157,7 +190,5 @@ MotSubselectWhyNot(const SubPlan *subplan)
 		return "there are WITH queries";
 	if (subplan->subLinkType == MULTIEXPR_SUBLINK && subplan->parParam != NIL)
 		return "a sub-select gives several values";
-	if (subplan->useHashTable)
-		return "a sub-select is hashed";
 	return NULL;
 }
