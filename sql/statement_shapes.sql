@@ -137,6 +137,38 @@ SELECT sh_same('SELECT count(*), sum(a.id * b.id) FROM sh_a a, sh_b b WHERE a.id
 SELECT sh_same('SELECT b.id, (SELECT count(*) FROM sh_a x, sh_a y WHERE x.v <= b.w AND y.v > x.v) FROM sh_b b WHERE b.id < $1 ORDER BY 1', '(int)', '(5)', '(2)');
 SELECT sh_same('SELECT sum(a.v), count(*) FROM sh_b b JOIN sh_a a ON a.id = b.aid WHERE b.id <= $1', '(int)', '(40)', '(7)');
 
+-- ranges and LIMIT by parameters, as the server plans by itself: planned anew each time for want of values, they would never come here
+RESET plan_cache_mode;
+CREATE FOREIGN TABLE sh_big (id int PRIMARY KEY, v int) SERVER mot_server;
+INSERT INTO sh_big SELECT i, i % 1000 FROM generate_series(1, 100000) i;
+CREATE FUNCTION sh_ranges() RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	s bigint := 0; n bigint := 0; c bigint; r record;
+BEGIN
+	FOR i IN 1..20 LOOP
+		s := s + (SELECT sum(v) FROM sh_big WHERE id BETWEEN i AND i + 19);
+		SELECT s + coalesce(sum(a.v), 0) INTO s FROM sh_big b JOIN sh_a a ON a.id = b.v WHERE b.id >= i AND b.id < i + 10;
+		FOR r IN SELECT v FROM sh_big WHERE id > i ORDER BY id LIMIT i LOOP
+			n := n + r.v;
+		END LOOP;
+		UPDATE sh_big SET v = v + 1 WHERE id > i AND i + 5 > id;
+		GET DIAGNOSTICS c = ROW_COUNT;
+		n := n + 1000 * c;
+	END LOOP;
+	RETURN s || ' ' || n;
+END $$;
+SELECT sh_ranges();
+SELECT tier > 0, executions, shape FROM mot_stat_jit WHERE query ~ 'sh_big' AND query !~ 'FUNCTION|INSERT' ORDER BY shape;
+SET plan_cache_mode = force_generic_plan;
+PREPARE open_range(int, int) AS SELECT v FROM sh_big WHERE id > $1 AND v < $2;
+EXPLAIN EXECUTE open_range(1, 2);
+PREPARE closed_range(int, int) AS SELECT v FROM sh_big WHERE id > $1 AND $2 >= id;
+EXPLAIN EXECUTE closed_range(1, 2);
+PREPARE few(int, int) AS SELECT v FROM sh_big WHERE id > $1 ORDER BY id LIMIT $2;
+EXPLAIN EXECUTE few(1, 2);
+DROP FUNCTION sh_ranges;
+DROP TABLE sh_big;
+
 -- what is not of these shapes says so
 RESET enable_hashjoin;
 SELECT sh_same('SELECT count(*) FROM sh_a a JOIN sh_b b ON a.v = b.w', '', '');

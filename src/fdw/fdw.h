@@ -99,6 +99,9 @@ extern void MotDeriveRowClauses(PlannerInfo *root, RelOptInfo *rel);
 extern MotPlanIndex *MotPlanIndexFor(RelOptInfo *rel, IndexOptInfo *index);
 
 extern void MotCostInit(void);
+extern double MotCostUnknownRange(List *clauses, double rows);
+extern void MotGetForeignUpperPaths(PlannerInfo *root, UpperRelationKind stage,
+									RelOptInfo *input_rel, RelOptInfo *output_rel, void *extra);
 extern void MotCostSequential(PlannerInfo *root, RelOptInfo *rel, Cost *startup, Cost *total);
 
 /* plan.c */

@@ -56,6 +56,7 @@ mot_fdw_handler(PG_FUNCTION_ARGS)
 	routine->GetForeignRelSize = MotGetForeignRelSize;
 	routine->GetForeignPaths = MotGetForeignPaths;
 	routine->GetForeignPlan = MotGetForeignPlan;
+	routine->GetForeignUpperPaths = MotGetForeignUpperPaths;
 	routine->ReparameterizeForeignPathByChild = MotReparameterize;
 	routine->IsForeignScanParallelSafe = is_parallel_safe;
 

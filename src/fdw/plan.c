@@ -103,6 +103,7 @@ MotGetForeignRelSize(PlannerInfo *root, RelOptInfo *baserel, Oid relid)
 	baserel->tuples = tuples;
 	baserel->pages = 0;			/* nothing is read from disk */
 	set_baserel_size_estimates(root, baserel);
+	baserel->rows = MotCostUnknownRange(baserel->baserestrictinfo, baserel->rows);
 }
 
 /*
