@@ -2,7 +2,7 @@
  *
  * checkpoint.h
  *	  Between state.c and the files that write and read checkpoints:
- *	  checkpoint.c, checkpoint_write.c, slot.c, backup.c, helpers.c,
+ *	  checkpoint.c, checkpoint_write.c, pace.c, slot.c, backup.c, helpers.c,
  *	  manifest.c, snapshotfile.c, load.c, trail.c.
  *
  *-------------------------------------------------------------------------
@@ -20,6 +20,7 @@
 
 extern int	mot_load_workers;
 extern int	mot_checkpoint_workers;
+extern int	mot_checkpoint_cpu_limit;
 
 /* ------------------------------------------------------------------ state.c */
 extern void MotStateInSteps(bool in_steps);
@@ -112,6 +113,27 @@ extern void MotHelpersFail(MotHelpersShared *shared, const ErrorData *edata);
 /* the jobs: take items until there are no more; a snapshot is published */
 extern void MotWriteItems(MotHelpersShared *shared);	/* checkpoint_write.c */
 extern void MotLoadItems(MotHelpersShared *shared); /* load.c */
+
+/* -------------------------------------------------------------------- pace.c */
+typedef struct MotPace			/* times in microseconds */
+{
+	pg_atomic_uint32 hurry;
+	pg_atomic_uint64 written;	/* bytes */
+	uint64		expected;
+	double		share;			/* of a processor, for each writer */
+	int64		began;
+	XLogRecPtr	log_began;
+	uint64		memory_began;
+	double		time,			/* that the whole may take: by the clock, */
+				log,			/* bytes of log, */
+				memory;			/* bytes of old versions */
+} MotPace;
+
+extern void MotPaceLowerPriority(void);
+extern void MotPaceBegin(MotPace *pace, uint64 expected, int writers, bool hurry);
+extern void MotPaceHurry(MotPace *pace);
+extern void MotPaceJoin(MotPace *pace);
+extern void MotPacePause(MotPace *pace, uint64 bytes, bool wrote, MotHelpersShared *stop);
 
 /* --------------------------------------------------------- checkpoint_write.c */
 

@@ -36,7 +36,9 @@
 
 #define PART_BYTES	(64 * 1024 * 1024)	/* of rows in one file, more or less */
 #define MAX_PARTS	100000
-#define WRITE_BATCH 256			/* rows between two looks whether to stop */
+#define WRITE_BATCH 256			/* rows between two looks whether to stop, or
+								 * to pause */
+#define WRITE_BATCH_BYTES (256 * 1024)	/* the same */
 
 /* no helper has come by then: the leader does the work */
 #define HELPER_PATIENCE_MS 1000
@@ -83,6 +85,7 @@ typedef struct WriteItem
 typedef struct WriteShared
 {
 	MotHelpersShared base;
+	MotPace		pace;
 	char		directory[MAXPGPATH];
 	mot_ts		snapshot;
 	Size		items_at;
@@ -118,7 +121,7 @@ static void visit_table(void *arg, mot_table *table);
 static void collect(Sources *sources);
 static void make_room(Sources *sources);
 static void write_rows(MotManifest *m, Sources *sources, mot_ts snapshot, const char *directory,
-					   bool helpers);
+					   bool helpers, bool hurry);
 static bool reuse(Source *source, const char *directory);
 static WriteShared *plan_write(Sources *sources, mot_ts snapshot, const char *directory,
 							   dsm_segment **segment);
@@ -192,7 +195,8 @@ write_checkpoint(bool final, bool helpers)
 		else
 		{
 			directory = MotDirectoryBegin(m.tli, m.lsn);
-			write_rows(&m, &sources, snapshot, directory, helpers);
+			write_rows(&m, &sources, snapshot, directory, helpers,
+					   final || AmStartupProcess() || MotStateIsAsked());
 			if (nranges > 0)
 				read_doubt(&m, ranges, nranges);
 			flush_log(m.lsn);
@@ -367,11 +371,13 @@ copy_doubt(void *arg, TransactionId xid, XLogRecPtr lsn, const char *ops, size_t
 /* -------------------------------------------------------------------- rows */
 
 static void
-write_rows(MotManifest *m, Sources *sources, mot_ts snapshot, const char *directory, bool use_helpers)
+write_rows(MotManifest *m, Sources *sources, mot_ts snapshot, const char *directory, bool use_helpers,
+		   bool hurry)
 {
 	dsm_segment *segment;
 	WriteShared *shared;
 	MotHelpers *helpers;
+	uint64		bytes = 0;
 	TimestampTz asked = GetCurrentTimestamp();
 
 	for (int i = 0; i < sources->n; i++)
@@ -382,6 +388,9 @@ write_rows(MotManifest *m, Sources *sources, mot_ts snapshot, const char *direct
 	}
 
 	shared = plan_write(sources, snapshot, directory, &segment);
+	for (int i = 0; i < sources->n; i++)
+		bytes += sources->source[i].reused ? 0 : sources->source[i].row_bytes;
+	MotPaceBegin(&shared->pace, bytes, use_helpers ? Max(mot_checkpoint_workers, 1) : 1, hurry);
 	helpers = MotHelpersBegin(&shared->base, segment, use_helpers ? mot_checkpoint_workers : 0);
 	PG_TRY();
 	{
@@ -403,6 +412,8 @@ write_rows(MotManifest *m, Sources *sources, mot_ts snapshot, const char *direct
 							 PG_WAIT_EXTENSION);
 			ResetLatch(MyLatch);
 			CHECK_FOR_INTERRUPTS();
+			if (ShutdownRequestPending || MotStateIsAsked())
+				MotPaceHurry(&shared->pace);
 		}
 		MotHelpersEnd(helpers);
 	}
@@ -560,6 +571,7 @@ MotWriteItems(MotHelpersShared *base)
 
 	PG_TRY();
 	{
+		MotPaceJoin(&shared->pace);
 		while ((i = MotHelpersNext(base)) >= 0)
 		{
 			WriteItem  *item = SHARED_ITEM(shared, i);
@@ -604,6 +616,9 @@ write_item(WriteShared *shared, WriteItem *item, MotDefinition *def)
 	const mot_version *version;
 	mot_row    *row;
 	mot_scan	scan;
+	Size		size;
+	uint64		written = 0;	/* by the file */
+	uint64		bytes = 0;		/* since the last look */
 	uint64		n = 0;
 
 	PG_TRY();
@@ -615,10 +630,17 @@ write_item(WriteShared *shared, WriteItem *item, MotDefinition *def)
 		{
 			if (unlikely(w == NULL))
 				w = MotRowFileCreate(shared->directory, item->dbid, item->relid, item->part);
-			MotRowFileAppend(w, mot_version_host_bits(version), mot_version_data(version),
-							 MotRowDataSize(def->desc, version));
-			if (++n % WRITE_BATCH == 0 && MotHelpersStop(&shared->base))
-				break;
+			size = MotRowDataSize(def->desc, version);
+			MotRowFileAppend(w, mot_version_host_bits(version), mot_version_data(version), size);
+			bytes += size;
+			if (++n % WRITE_BATCH == 0 || bytes >= WRITE_BATCH_BYTES)
+			{
+				if (MotHelpersStop(&shared->base))
+					break;
+				MotPacePause(&shared->pace, bytes, MotRowFileWritten(w) != written, &shared->base);
+				written = MotRowFileWritten(w);
+				bytes = 0;
+			}
 		}
 		if (w != NULL)
 		{

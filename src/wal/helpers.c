@@ -16,8 +16,6 @@
  */
 #include "postgres.h"
 
-#include <unistd.h>
-
 #include "miscadmin.h"
 #include "postmaster/bgworker.h"
 #include "postmaster/interrupt.h"
@@ -28,9 +26,6 @@
 #include "utils/wait_event.h"
 #include "wal/checkpoint.h"
 #include "xact/xact.h"
-
-/* a helper that writes leaves the processors to those who serve clients */
-#define WRITER_NICE 10
 
 struct MotHelpers
 {
@@ -219,8 +214,8 @@ MotHelperMain(Datum arg)
 	MemoryContextSwitchTo(cxt);
 	PG_TRY();
 	{
-		if (shared->job == MOT_JOB_WRITE && nice(WRITER_NICE) == -1)
-			elog(DEBUG1, "could not lower the priority: %m");
+		if (shared->job == MOT_JOB_WRITE)
+			MotPaceLowerPriority();
 		run_job(shared);
 	}
 	PG_CATCH();

@@ -34,8 +34,9 @@
 #define END_MAGIC	0x454d4f54	/* "TOME" */
 #define BLOCK_SIZE	(256 * 1024)	/* of the rows in a block; a larger row
 									 * has one of its own */
-#define FLUSH_EVERY	(8 * 1024 * 1024)	/* hand to the disk as we go: the
-										 * fsync has less to wait for */
+#define FLUSH_EVERY	(1024 * 1024)	/* hand to the disk as we go: the fsync
+									 * has less to wait for, and flushes of
+									 * the log wait behind little */
 
 typedef struct BlockHeader
 {
@@ -162,6 +163,12 @@ MotRowFileAppend(MotRowFileWriter *w, unsigned host_bits, const void *row, size_
 	memcpy(p + ROW_HEADER, row, size);
 	w->used += needed;
 	w->header.rows++;
+}
+
+uint64
+MotRowFileWritten(const MotRowFileWriter *w)
+{
+	return w->offset;
 }
 
 static void

@@ -32,8 +32,9 @@
  * they need.
  *
  * Files: gate.c durable.c async.c record.c logger.c (writing redo), rmgr.c apply.c
- * indoubt.c (replay), checkpoint.c snapshotfile.c manifest.c (checkpoints),
- * load.c reader.c state.c trail.c (recovery), slot.c backup.c helpers.c.
+ * indoubt.c (replay), checkpoint.c checkpoint_write.c pace.c snapshotfile.c
+ * manifest.c (checkpoints), load.c reader.c state.c trail.c (recovery),
+ * slot.c backup.c helpers.c.
  *
  *-------------------------------------------------------------------------
  */
