@@ -13,6 +13,7 @@
 
 #include "miscadmin.h"
 #include "storage/backendid.h"
+#include "storage/latch.h"
 #include "storage/lock.h"
 #include "storage/proc.h"
 #include "utils/guc.h"
@@ -36,6 +37,19 @@
 #else
 #define MotMySlot() ((unsigned) MyProc->pgprocno)
 #endif
+
+/* the checkpointer's process id; 0: there is none */
+static inline int
+MotCheckpointerPid(void)
+{
+#if PG_VERSION_NUM >= 170000
+	ProcNumber	number = ProcGlobal->checkpointerProc;
+
+	return number == INVALID_PROC_NUMBER ? 0 : GetPGProcByNumber(number)->pid;
+#else
+	return ProcGlobal->checkpointerLatch == NULL ? 0 : ProcGlobal->checkpointerLatch->owner_pid;
+#endif
+}
 
 /*
  * A virtual transaction id as one word, which the engine keeps with the

@@ -23,6 +23,10 @@
  * slot (slot.c) keeps the log; without one, the startup process writes a
  * checkpoint when it has replayed everything.
  *
+ * When the postmaster dies every process ends by itself, the server's
+ * checkpointer not before it has completed the checkpoint it is at; so the worker
+ * ends it: see worker_gone.
+ *
  * A checkpoint of ours that fails keeps the server's waiting only if the log
  * would otherwise be removed, that is, if there is no slot.
  *
@@ -33,6 +37,9 @@
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
+
+#include <signal.h>
+#include <unistd.h>
 
 #include "access/xact.h"
 #include "access/xlog.h"
@@ -49,6 +56,7 @@
 #include "replication/walsender_private.h"
 #include "storage/ipc.h"
 #include "storage/latch.h"
+#include "storage/pmsignal.h"
 #include "storage/proc.h"
 #include "storage/procarray.h"
 #include "utils/guc.h"
@@ -167,6 +175,22 @@ MotCheckpointMain(Datum arg)
 static void
 worker_gone(int code, Datum arg)
 {
+	/*
+	 * The postmaster has died, so all others end, too, each when it notices.
+	 * The server's checkpointer notices after the checkpoint it is at, which
+	 * would no longer wait for us and, without a slot, remove the log that the
+	 * next start needs from our last checkpoint on.  It must not survive us:
+	 * it is told what the postmaster tells it at an immediate shutdown, and
+	 * we end as we would then, which leaves our transaction where it is.
+	 */
+	if (armed && !PostmasterIsAlive())
+	{
+		int			checkpointer = MotCheckpointerPid();
+
+		if (checkpointer != 0)
+			kill(checkpointer, SIGQUIT);
+		_exit(2);
+	}
 	MotStateSetWritable(false);
 	MotStateSetWorker(false);
 }

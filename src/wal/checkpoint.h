@@ -20,7 +20,7 @@
 
 extern int	mot_load_workers;
 extern int	mot_checkpoint_workers;
-extern int	mot_checkpoint_cpu_limit;
+extern int	mot_checkpoint_share;
 
 /* ------------------------------------------------------------------ state.c */
 extern void MotStateInSteps(bool in_steps);
@@ -120,7 +120,10 @@ typedef struct MotPace			/* times in microseconds */
 	pg_atomic_uint32 hurry;
 	pg_atomic_uint64 written;	/* bytes */
 	uint64		expected;
-	double		share;			/* of a processor, for each writer */
+	int			writers;
+	double		cpu,			/* shares of a processor and of the disk, for
+								 * each of them */
+				disk;
 	int64		began;
 	XLogRecPtr	log_began;
 	uint64		memory_began;
@@ -131,9 +134,10 @@ typedef struct MotPace			/* times in microseconds */
 
 extern void MotPaceLowerPriority(void);
 extern void MotPaceBegin(MotPace *pace, uint64 expected, int writers, bool hurry);
+extern void MotPaceAttend(MotPace *pace);
 extern void MotPaceHurry(MotPace *pace);
 extern void MotPaceJoin(MotPace *pace);
-extern void MotPacePause(MotPace *pace, uint64 bytes, bool wrote, MotHelpersShared *stop);
+extern void MotPacePause(MotPace *pace, uint64 bytes, MotHelpersShared *stop);
 
 /* --------------------------------------------------------- checkpoint_write.c */
 

@@ -390,7 +390,7 @@ write_rows(MotManifest *m, Sources *sources, mot_ts snapshot, const char *direct
 	shared = plan_write(sources, snapshot, directory, &segment);
 	for (int i = 0; i < sources->n; i++)
 		bytes += sources->source[i].reused ? 0 : sources->source[i].row_bytes;
-	MotPaceBegin(&shared->pace, bytes, use_helpers ? Max(mot_checkpoint_workers, 1) : 1, hurry);
+	MotPaceBegin(&shared->pace, bytes, use_helpers ? Min(mot_checkpoint_workers, shared->base.nitems) : 1, hurry);
 	helpers = MotHelpersBegin(&shared->base, segment, use_helpers ? mot_checkpoint_workers : 0);
 	PG_TRY();
 	{
@@ -412,8 +412,7 @@ write_rows(MotManifest *m, Sources *sources, mot_ts snapshot, const char *direct
 							 PG_WAIT_EXTENSION);
 			ResetLatch(MyLatch);
 			CHECK_FOR_INTERRUPTS();
-			if (ShutdownRequestPending || MotStateIsAsked())
-				MotPaceHurry(&shared->pace);
+			MotPaceAttend(&shared->pace);
 		}
 		MotHelpersEnd(helpers);
 	}
@@ -617,7 +616,6 @@ write_item(WriteShared *shared, WriteItem *item, MotDefinition *def)
 	mot_row    *row;
 	mot_scan	scan;
 	Size		size;
-	uint64		written = 0;	/* by the file */
 	uint64		bytes = 0;		/* since the last look */
 	uint64		n = 0;
 
@@ -637,8 +635,7 @@ write_item(WriteShared *shared, WriteItem *item, MotDefinition *def)
 			{
 				if (MotHelpersStop(&shared->base))
 					break;
-				MotPacePause(&shared->pace, bytes, MotRowFileWritten(w) != written, &shared->base);
-				written = MotRowFileWritten(w);
+				MotPacePause(&shared->pace, bytes, &shared->base);
 				bytes = 0;
 			}
 		}

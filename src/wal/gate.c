@@ -31,14 +31,20 @@
  */
 #include "postgres.h"
 
+#include <unistd.h>
+
 #include "access/xlog.h"
 #include "compat/compat.h"
 #include "engine/port.h"
 #include "miscadmin.h"
 #include "port/atomics.h"
+#include "storage/ipc.h"
+#include "storage/latch.h"
+#include "storage/pmsignal.h"
 #include "storage/shmem.h"
 #include "utils/wait_event.h"
 #include "wal/internal.h"
+#include "xact/xact.h"
 
 #define PLACE_OUT		0
 #define PLACE_IN		1
@@ -71,7 +77,7 @@ typedef struct Gate
 
 static Gate *gate = NULL;
 
-static void wait_opened(void);
+static void wait_opened(bool committed);
 static void enter(uint32 state, uint32 outside);
 
 Size
@@ -110,20 +116,33 @@ enter(uint32 state, uint32 outside)
 		if (likely(pg_atomic_read_u32(&gate->gate) < limit))
 			return;
 		pg_atomic_write_u32(&mine->state, outside);
-		wait_opened();
+		wait_opened(outside != PLACE_OUT);
 	}
 }
 
 /*
  * The gate is closed for an instant only, but "no streams" can last.  There
  * is nothing to be interrupted: at commit interrupts are held.
+ *
+ * When the postmaster has died we end here; not in order, though, if the
+ * transaction is committed, because it would be aborted then.
  */
 static void
-wait_opened(void)
+wait_opened(bool committed)
 {
+	if (committed && !PostmasterIsAlive())
+		_exit(2);
 	ConditionVariablePrepareToSleep(&gate->opened);
 	if (pg_atomic_read_u32(&gate->gate) != GATE_OPEN)
-		(void) ConditionVariableTimedSleep(&gate->opened, 10, PG_WAIT_EXTENSION);
+	{
+		if (!committed)
+			(void) ConditionVariableTimedSleep(&gate->opened, 10, PG_WAIT_EXTENSION);
+		else
+		{
+			(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_POSTMASTER_DEATH, 10, PG_WAIT_EXTENSION);
+			ResetLatch(MyLatch);
+		}
+	}
 	ConditionVariableCancelSleep();
 }
 
@@ -210,6 +229,8 @@ MotGateClose(MotInDoubtRange **in_doubt, int *n)
 			{
 				CHECK_FOR_INTERRUPTS();
 				pg_usleep(1000);
+				if (!PostmasterIsAlive())
+					proc_exit(1);
 			}
 	}
 	PG_CATCH();
@@ -229,7 +250,7 @@ MotGateClose(MotInDoubtRange **in_doubt, int *n)
 
 		while ((state = pg_atomic_read_u32(&gate->place[i].state)) == PLACE_IN ||
 			   state == PLACE_STREAM)
-			mot_backoff(&spins);
+			MotBackoff(&spins);
 	}
 
 	/* what they did is seen from here on */

@@ -255,7 +255,6 @@ typedef struct MotRowFileReader MotRowFileReader;
 
 extern MotRowFileWriter *MotRowFileCreate(const char *dir, Oid dbid, Oid relid, uint32 part);
 extern void MotRowFileAppend(MotRowFileWriter *w, unsigned host_bits, const void *row, size_t size);
-extern uint64 MotRowFileWritten(const MotRowFileWriter *w);	/* bytes so far */
 extern void MotRowFileClose(MotRowFileWriter *w, MotManifestFile *file);	/* fsync */
 extern void MotRowFileAbandon(MotRowFileWriter *w);
 extern MotRowFileReader *MotRowFileOpen(const char *dir, const MotManifestFile *file);

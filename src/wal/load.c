@@ -29,6 +29,7 @@
 #include "postmaster/interrupt.h"
 #include "postmaster/startup.h"
 #include "storage/ipc.h"
+#include "storage/pmsignal.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 #include "wal/checkpoint.h"
@@ -246,6 +247,8 @@ load_checkpoint(MotManifest *m, const char *directory)
 		while (!MotHelpersDone(helpers) && MotHelpersRunning(helpers) > 0)
 		{
 			pg_usleep(5000);
+			if (!PostmasterIsAlive())
+				proc_exit(1);
 			CHECK_FOR_INTERRUPTS();
 			report_progress(shared);
 		}

@@ -14,17 +14,19 @@
  *	  then on to its end.  Helpers look through a snapshot and write to files
  *	  of their own; the leader, which closes the gate, never lowers its own.
  *	- While clients are at work, all writers together take no more than
- *	  mot.checkpoint_cpu_limit percent of the machine's processors.  A writer
- *	  that has had its share sleeps, a few milliseconds at a time, with
- *	  nothing held but its snapshot and its file.  A share of the processors is
- *	  a share of the disk as well: so many bytes take so much time to write.
- *	- Files go to the disk in small pieces as they are written
- *	  (snapshotfile.c), so that a flush of the log finds a short queue, and the
- *	  fsync in the end little to do.
+ *	  mot.checkpoint_share percent of the machine's processors, and wait for
+ *	  the disk no more than that part of the time.  A writer that has had its
+ *	  share sleeps, a few milliseconds at a time, with nothing held but its
+ *	  snapshot and its file.
+ *	- Files go to the disk in small pieces as they are written, and only one is
+ *	  on its way while the next is made (snapshotfile.c).  So a flush of the
+ *	  log finds a short queue, the fsync in the end little to do, and we
+ *	  notice what the disk can take.
  *
- * Clients are at work if the log grows (on a standby: is replayed), or if we
- * wait for a processor.  On an idle server a checkpoint takes as long as the
- * rows need.
+ * Clients are at work if the log grows (on a standby: is replayed).  Those
+ * who only read have a claim to the processors, which priority sees to, and
+ * none to the disk.  On an idle server a checkpoint takes as long as the rows
+ * need.
  *
  * It must not take for ever, either.  As the server does with its buffers
  * (IsCheckpointOnSchedule), progress is compared with the time and with the log:
@@ -55,6 +57,7 @@
 #include "postmaster/bgwriter.h"
 #include "postmaster/interrupt.h"
 #include "storage/latch.h"
+#include "utils/guc.h"
 #include "utils/wait_event.h"
 #include "wal/checkpoint.h"
 
@@ -62,27 +65,28 @@
 #define BUSY_US 200000			/* clients are at work that long after the
 								 * last sign of it */
 #define MEMORY_US 100000		/* between two looks at the memory in use */
-#define CREDIT_US 5000			/* of processor time that may be saved up */
+#define CREDIT_US 20000			/* that may be saved up */
 #define NAP_MS 100				/* at most, between two looks around */
 
-int			mot_checkpoint_cpu_limit = 10;
+int			mot_checkpoint_share = 10;
 
 /* this process's account; times in microseconds */
 static struct
 {
 	int64		now;			/* at the last look */
 	int64		cpu;
+	int64		waits;			/* times we gave up the processor to wait */
 	XLogRecPtr	log;
-	uint64		written;
 	int64		busy_until;
 	int64		memory_at;		/* when that was last looked at */
 	double		memory;			/* used of what may be used up meanwhile */
-	double		credit;			/* processor time; below 0: to be slept off */
+	double		debt;			/* to be slept off; below 0: saved up */
 } mine;
 
 static int64 now_us(void);
-static int64 cpu_us(void);
+static void read_usage(int64 *cpu, int64 *waits);
 static XLogRecPtr log_position(void);
+static void set_share(MotPace *pace);
 static bool look_around(MotPace *pace);
 static bool is_behind(MotPace *pace);
 
@@ -95,14 +99,15 @@ now_us(void)
 	return (int64) INSTR_TIME_GET_MICROSEC(t);
 }
 
-static int64
-cpu_us(void)
+static void
+read_usage(int64 *cpu, int64 *waits)
 {
 	struct rusage usage;
 
 	getrusage(RUSAGE_SELF, &usage);
-	return (int64) (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 +
+	*cpu = (int64) (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 +
 		usage.ru_utime.tv_usec + usage.ru_stime.tv_usec;
+	*waits = usage.ru_nvcsw;
 }
 
 /* to a page, which costs commits nothing to know */
@@ -142,24 +147,49 @@ MotPaceLowerPriority(void)
 #endif
 }
 
+static void
+set_share(MotPace *pace)
+{
+	long		cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+	pace->disk = mot_checkpoint_share / 100.0 / pace->writers;
+	pace->cpu = Min(1.0, pace->disk * Max(cpus, 1));
+	if (mot_checkpoint_share == 100)
+		MotPaceHurry(pace);
+}
+
 /* By the leader.  expected: bytes to be written, more or less; writers: how many will share in it. */
 void
 MotPaceBegin(MotPace *pace, uint64 expected, int writers, bool hurry)
 {
 	mot_memory_report memory;
-	long		cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
 	mot_memory_report_get(MotEngine, &memory);
-	pg_atomic_init_u32(&pace->hurry, hurry || mot_checkpoint_cpu_limit == 100);
+	pg_atomic_init_u32(&pace->hurry, hurry);
 	pg_atomic_init_u64(&pace->written, 0);
 	pace->expected = Max(expected, 1);
-	pace->share = Min(1.0, mot_checkpoint_cpu_limit / 100.0 * Max(cpus, 1) / Max(writers, 1));
+	pace->writers = Max(writers, 1);
+	set_share(pace);
 	pace->began = now_us();
 	pace->time = CheckPointTimeout * 1000000.0 * CheckPointCompletionTarget;
 	pace->log_began = log_position();
 	pace->log = (double) CheckPointSegments * wal_segment_size * CheckPointCompletionTarget;
 	pace->memory_began = memory.used_bytes;
 	pace->memory = (memory.max_bytes - Min(memory.used_bytes, memory.max_bytes)) / 2.0;
+}
+
+/* By the leader while it waits for helpers: they are told of what they cannot see. */
+void
+MotPaceAttend(MotPace *pace)
+{
+	if (ConfigReloadPending)
+	{
+		ConfigReloadPending = false;
+		ProcessConfigFile(PGC_SIGHUP);
+		set_share(pace);
+	}
+	if (ShutdownRequestPending)
+		MotPaceHurry(pace);
 }
 
 /* Somebody waits: no more pauses, of anybody. */
@@ -175,51 +205,56 @@ MotPaceJoin(MotPace *pace)
 {
 	memset(&mine, 0, sizeof(mine));
 	mine.now = now_us();
-	mine.cpu = cpu_us();
+	read_usage(&mine.cpu, &mine.waits);
 	mine.log = log_position();
 }
 
 /*
- * By each writer, after every few rows: bytes of them; wrote: files were
- * written to meanwhile, which may have taken time without saying that the
- * processors are busy.  Sleeps if it has to.  stop: cut that short.
+ * By each writer, after every few rows: bytes of them.  Sleeps if it has to.
+ * stop: cut that short.
+ *
+ * If we have waited of our own accord since the last look, it was for the disk;
+ * if we have not, time in which we did not work was others' work.
  */
 void
-MotPacePause(MotPace *pace, uint64 bytes, bool wrote, MotHelpersShared *stop)
+MotPacePause(MotPace *pace, uint64 bytes, MotHelpersShared *stop)
 {
-	int64		last = mine.now;
-	int64		cpu;
+	int64		passed = -mine.now;
+	int64		used = -mine.cpu;
+	int64		waits = -mine.waits;
 
 	pg_atomic_fetch_add_u64(&pace->written, bytes);
-	if (pg_atomic_read_u32(&pace->hurry) || pace->share >= 1.0)
+	if (pg_atomic_read_u32(&pace->hurry))
 		return;
 
 	mine.now = now_us();
-	cpu = cpu_us() - mine.cpu;
-	mine.cpu += cpu;
-	if (!wrote && mine.now - last > 2 * cpu + 1000)
-		mine.busy_until = mine.now + BUSY_US;
-	mine.credit = Min(mine.credit + (mine.now - last) * pace->share, CREDIT_US) - cpu;
+	read_usage(&mine.cpu, &mine.waits);
+	passed += mine.now;
+	used += mine.cpu;
+	waits += mine.waits;
 	if (!look_around(pace))
 	{
-		mine.credit = Max(mine.credit, 0);
+		mine.debt = 0;
 		return;
 	}
+	mine.debt = Max(mine.debt - passed, -CREDIT_US) + used / pace->cpu;
+	if (waits > 0)
+		mine.debt += Max(passed - used, 0) / pace->disk;
 
-	while (mine.credit < 0 && !MotHelpersStop(stop))
+	while (mine.debt > 0 && !MotHelpersStop(stop))
 	{
-		long		nap = (long) Min(ceil(-mine.credit / pace->share / 1000), NAP_MS);
+		long		nap = (long) Min(ceil(mine.debt / 1000), NAP_MS);
 
 		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, nap, PG_WAIT_EXTENSION);
 		ResetLatch(MyLatch);
 		CHECK_FOR_INTERRUPTS();
-		last = mine.now;
+		mine.debt += mine.now;
 		mine.now = now_us();
-		mine.credit += (mine.now - last) * pace->share;
+		mine.debt -= mine.now;
 		if (!look_around(pace))
 			break;
 	}
-	mine.cpu = cpu_us();
+	read_usage(&mine.cpu, &mine.waits);
 }
 
 /* Is there any reason to sleep? */

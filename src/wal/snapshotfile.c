@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "common/file_perm.h"
+#include "miscadmin.h"
 #include "port/pg_crc32c.h"
 #include "storage/fd.h"
 #include "utils/wait_event.h"
@@ -34,9 +35,7 @@
 #define END_MAGIC	0x454d4f54	/* "TOME" */
 #define BLOCK_SIZE	(256 * 1024)	/* of the rows in a block; a larger row
 									 * has one of its own */
-#define FLUSH_EVERY	(1024 * 1024)	/* hand to the disk as we go: the fsync
-									 * has less to wait for, and flushes of
-									 * the log wait behind little */
+#define PIECE_SIZE	(1024 * 1024)	/* that is handed to the disk as we go */
 
 typedef struct BlockHeader
 {
@@ -68,7 +67,8 @@ struct MotRowFileWriter
 	BlockHeader header;
 	uint64		rows;
 	uint64		offset;
-	uint64		flushed;
+	uint64		flushed;		/* handed to the disk */
+	uint64		arrived;		/* there, too */
 	pg_crc32c	crc;
 };
 
@@ -93,6 +93,7 @@ struct MotRowFileReader
 static char *file_path(const char *dir, Oid dbid, Oid relid, uint32 part);
 static pg_crc32c block_crc(const BlockHeader *header, const char *bytes);
 static void write_block(MotRowFileWriter *w, uint32 magic);
+static void hand_over(MotRowFileWriter *w);
 static bool read_block(MotRowFileReader *r);
 static void read_bytes(MotRowFileReader *r, void *bytes, Size len, uint64 offset);
 static void damaged(MotRowFileReader *r, uint64 offset, const char *what) pg_attribute_noreturn();
@@ -165,12 +166,6 @@ MotRowFileAppend(MotRowFileWriter *w, unsigned host_bits, const void *row, size_
 	w->header.rows++;
 }
 
-uint64
-MotRowFileWritten(const MotRowFileWriter *w)
-{
-	return w->offset;
-}
-
 static void
 write_block(MotRowFileWriter *w, uint32 magic)
 {
@@ -210,11 +205,45 @@ write_block(MotRowFileWriter *w, uint32 magic)
 	w->header.rows = 0;
 	w->header.block++;
 	w->used = sizeof(BlockHeader);
-	if (w->offset - w->flushed >= FLUSH_EVERY)
-	{
-		pg_flush_data(w->fd, w->flushed, w->offset - w->flushed);
-		w->flushed = w->offset;
-	}
+	if (w->offset - w->flushed >= PIECE_SIZE)
+		hand_over(w);
+}
+
+/*
+ * The last piece begins its way to the disk, once the one before has arrived.
+ * So the disk has little of ours before it at a time, and the fsync in the end
+ * finds little to do.
+ *
+ * Waiting tells of a failure that fsync would then not tell of again, so it
+ * is one here.
+ */
+static void
+hand_over(MotRowFileWriter *w)
+{
+#ifdef HAVE_SYNC_FILE_RANGE
+	int			failed = 0;
+
+	if (!enableFsync)
+		return;
+	pgstat_report_wait_start(PG_WAIT_EXTENSION);
+	if (w->flushed > w->arrived)
+		failed = sync_file_range(w->fd, w->arrived, w->flushed - w->arrived,
+								 SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |
+								 SYNC_FILE_RANGE_WAIT_AFTER);
+	if (!failed)
+		failed = sync_file_range(w->fd, w->flushed, w->offset - w->flushed, SYNC_FILE_RANGE_WRITE);
+	pgstat_report_wait_end();
+
+	/* a file system, or an emulated kernel, that has no such thing: fsync does it all */
+	if (failed && errno != ENOSYS && errno != EINVAL && errno != ESPIPE)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not flush file \"%s\" to disk: %m", w->path)));
+#else
+	pg_flush_data(w->fd, w->flushed, w->offset - w->flushed);
+#endif
+	w->arrived = w->flushed;
+	w->flushed = w->offset;
 }
 
 void

@@ -118,10 +118,10 @@ MotStateInit(void)
 							2, 0, 64,
 							PGC_SIGHUP, 0,
 							NULL, NULL, NULL);
-	DefineCustomIntVariable("mot.checkpoint_cpu_limit",
-							"Part of the machine's processors that checkpoints of memory-optimized tables take beside clients, in percent.",
-							"As far as checkpoint_timeout and max_wal_size leave time; 100 is no limit.",
-							&mot_checkpoint_cpu_limit,
+	DefineCustomIntVariable("mot.checkpoint_share",
+							"Part of the machine that checkpoints of memory-optimized tables take beside clients, in percent.",
+							"Of its processors, and of the disk's time; as far as checkpoint_timeout and max_wal_size leave time.  100 is no limit.",
+							&mot_checkpoint_share,
 							10, 1, 100,
 							PGC_SIGHUP, 0,
 							NULL, NULL, NULL);

@@ -268,7 +268,7 @@ wait_for_visible(Snapshot snapshot)
 			continue;
 		while (WORD_XID(word) == WORD_XID(pg_atomic_read_u64(&place->word)) &&
 			   WORD_STATE(pg_atomic_read_u64(&place->word)) != STATE_DONE)
-			mot_backoff(&spins);
+			MotBackoff(&spins);
 	}
 }
 
@@ -295,7 +295,7 @@ includes_invisible(Snapshot snapshot, mot_ts ts)
 				break;
 			if (WORD_STATE(word) == STATE_DRAWING)
 			{
-				mot_backoff(&spins);
+				MotBackoff(&spins);
 				continue;
 			}
 			pg_read_barrier();

@@ -121,7 +121,7 @@ MotMomentQuery(mot_session *session, Snapshot snapshot)
 		if (!stale)
 			break;
 		CHECK_FOR_INTERRUPTS();
-		mot_backoff(&tries);
+		MotBackoff(&tries);
 	}
 	if (!same_contents(now, snapshot))
 		renew(snapshot, now);
@@ -175,7 +175,7 @@ MotMomentTransaction(mot_session *session, Snapshot query_snapshot, mot_ts *ts)
 		if (tries > MAX_TRIES && safe)
 			return false;
 		CHECK_FOR_INTERRUPTS();
-		mot_backoff(&tries);
+		MotBackoff(&tries);
 	}
 }
 

@@ -29,9 +29,14 @@
  */
 #include "postgres.h"
 
+#include <unistd.h>
+
 #include "compat/compat.h"
+#include "engine/port.h"
 #include "miscadmin.h"
+#include "storage/ipc.h"
 #include "storage/lmgr.h"
+#include "storage/pmsignal.h"
 #include "xact/internal.h"
 
 bool		MotMemoryWasShort = false;
@@ -50,7 +55,22 @@ MotWaitInit(void)
 static void
 row_wait_hook(void)
 {
+	if (!PostmasterIsAlive())
+		proc_exit(1);
 	CHECK_FOR_INTERRUPTS();
+}
+
+/*
+ * As mot_backoff, for instants that nobody interrupts.  One that lasts: whoever
+ * is waited for may have died with the postmaster, and then we end as at an
+ * immediate shutdown.
+ */
+void
+MotBackoff(unsigned *spins)
+{
+	mot_backoff(spins);
+	if (unlikely(*spins > 1024) && !PostmasterIsAlive())
+		_exit(2);
 }
 
 static void

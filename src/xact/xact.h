@@ -37,6 +37,9 @@ extern void MotXactShmemInit(void);
 extern mot_session *MotSession(void);
 extern mot_session *MotSessionOpened(void); /* NULL if it is not open */
 
+/* one step of waiting for what takes an instant */
+extern void MotBackoff(unsigned *spins);
+
 /*
  * The view of a query that runs with PostgreSQL snapshot "snapshot"
  * (estate->es_snapshot); command comes from snapshot->curcid.  Begins the

@@ -66,7 +66,8 @@ sub settings
 		max_wal_size => one_of('32MB', '1GB'),
 		checkpoint_timeout => one_of('30s', '5min'),
 		'mot.load_workers' => one_of(0, 1, 4),
-		'mot.checkpoint_workers' => one_of(0, 1, 4));
+		'mot.checkpoint_workers' => one_of(0, 1, 4),
+		'mot.checkpoint_share' => one_of(1, 10, 100));
 	if (Ledger::default_engine() eq 'heap') { delete $s{$_} for grep { /^mot/ } keys %s }
 	if ($clean)
 	{
