@@ -178,10 +178,10 @@ worker_gone(int code, Datum arg)
 	/*
 	 * The postmaster has died, so all others end, too, each when it notices.
 	 * The server's checkpointer notices after the checkpoint it is at, which
-	 * would no longer wait for us and, without a slot, remove the log that the
-	 * next start needs from our last checkpoint on.  It must not survive us:
-	 * it is told what the postmaster tells it at an immediate shutdown, and
-	 * we end as we would then, which leaves our transaction where it is.
+	 * would no longer wait for us and, without a slot, remove the log that
+	 * the next start needs from our last checkpoint on.  It must not survive
+	 * us: it is told what the postmaster tells it at an immediate shutdown,
+	 * and we end as we would then, which leaves our transaction where it is.
 	 */
 	if (armed && !PostmasterIsAlive())
 	{

@@ -81,7 +81,7 @@ static struct
 	int64		memory_at;		/* when that was last looked at */
 	double		memory;			/* used of what may be used up meanwhile */
 	double		debt;			/* to be slept off; below 0: saved up */
-} mine;
+}			mine;
 
 static int64 now_us(void);
 static void read_usage(int64 *cpu, int64 *waits);

@@ -234,7 +234,10 @@ hand_over(MotRowFileWriter *w)
 		failed = sync_file_range(w->fd, w->flushed, w->offset - w->flushed, SYNC_FILE_RANGE_WRITE);
 	pgstat_report_wait_end();
 
-	/* a file system, or an emulated kernel, that has no such thing: fsync does it all */
+	/*
+	 * a file system, or an emulated kernel, that has no such thing: fsync
+	 * does it all
+	 */
 	if (failed && errno != ENOSYS && errno != EINVAL && errno != ESPIPE)
 		ereport(ERROR,
 				(errcode_for_file_access(),
