@@ -71,7 +71,7 @@ query(q{
 	CREATE FOREIGN TABLE big (id int PRIMARY KEY, n int, t text) SERVER mot_server;
 	CREATE FOREIGN TABLE small (id int PRIMARY KEY, n int) SERVER mot_server;
 	INSERT INTO small VALUES (1, 0);
-	INSERT INTO big SELECT i, 0, repeat('x', 200) FROM generate_series(1, 1000000) i;
+	INSERT INTO big SELECT i, 0, repeat('x', 200) FROM generate_series(1, 600000) i;
 	ALTER SYSTEM SET synchronous_commit = off;
 	SELECT pg_reload_conf();
 });
@@ -168,7 +168,7 @@ $node->append_conf('postgresql.conf', "wal_level = minimal\nmax_wal_senders = 0\
 $node->restart;
 begin_load();
 query($change);
-query(q{CREATE TABLE filler AS SELECT repeat('x', 1000) FROM generate_series(1, 10000)});
+query('UPDATE big SET n = n + 1 WHERE id < 100000');
 $before = query($sums);
 my $oldest = (glob($node->data_dir . '/pg_wal/' . '[0-9A-F]' x 24))[0];
 $busy = IPC::Run::start([ 'psql', '-X', '-q', '-c', 'CHECKPOINT', $node->connstr('postgres') ], '>&', \$checkpoint);
