@@ -39,7 +39,6 @@
 #include "access/transam.h"
 #include "access/xact.h"
 #include "commands/extension.h"
-#include "engine/port.h"
 #include "miscadmin.h"
 #include "replication/walsender.h"
 #include "storage/predicate.h"
