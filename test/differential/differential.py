@@ -88,8 +88,8 @@ class Table:
         self.key = self.columns[:nkeys]
         self.indexes = []
         for _ in range(rnd.randint(0, 2)):
-            columns = rnd.sample([c for c in self.columns if c.type in BASIC],
-                                 k=min(rnd.randint(1, 2), len(self.key) + 1))
+            candidates = [c for c in self.columns if c.type in BASIC]
+            columns = rnd.sample(candidates, k=min(rnd.randint(1, 2), len(self.key) + 1, len(candidates)))
             self.indexes.append(columns)
 
     def definitions(self, mot):
