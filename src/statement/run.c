@@ -31,6 +31,7 @@ static ExecutorStart_hook_type prev_ExecutorStart = NULL;
 static ExecutorRun_hook_type prev_ExecutorRun = NULL;
 static ExecutorFinish_hook_type prev_ExecutorFinish = NULL;
 static ExecutorEnd_hook_type prev_ExecutorEnd = NULL;
+static bool hooked = false;
 
 static void start(QueryDesc *query, int eflags);
 static void run(QueryDesc *query, ScanDirection direction, uint64 count, bool execute_once);
@@ -47,6 +48,7 @@ MotStatementRunInit(void)
 	/* a module below us would not be told of an execution that starts here */
 	if (!MotExecutorIsOurs() || ExecutorRun_hook != NULL || ExecutorFinish_hook != NULL)
 		return;
+	hooked = true;
 	prev_ExecutorStart = ExecutorStart_hook;
 	ExecutorStart_hook = start;
 	prev_ExecutorRun = ExecutorRun_hook;
@@ -55,6 +57,26 @@ MotStatementRunInit(void)
 	ExecutorFinish_hook = finish;
 	prev_ExecutorEnd = ExecutorEnd_hook;
 	ExecutorEnd_hook = end;
+}
+
+static bool
+others_look_at_plans(void)
+{
+	return MotModulesLookAtPlans((const void *) start, (const void *) run, (const void *) finish,
+								 (const void *) end);
+}
+
+/* Why does no statement at all run here just now?  NULL: some do. */
+const char *
+MotStatementsWhyNot(void)
+{
+	if (!mot_jit || mot_jit_prepare_above < 0)
+		return "mot.jit is off";
+	if (!hooked)
+		return "a module with hooks in the executor is before mot in shared_preload_libraries";
+	if (others_look_at_plans())
+		return "a module may want to look at plans";
+	return NULL;
 }
 
 void
@@ -88,8 +110,7 @@ start(QueryDesc *query, int eflags)
 		query->crosscheck_snapshot == InvalidSnapshot && query->queryEnv == NULL &&
 		!IsParallelWorker() && !IsInParallelMode() &&
 		(!XactReadOnly || (query->operation == CMD_SELECT && query->plannedstmt->rowMarks == NIL)) &&
-		!MotModulesLookAtPlans((const void *) start, (const void *) run, (const void *) finish,
-							   (const void *) end) &&
+		!others_look_at_plans() &&
 		(st = MotStatementFor(query)) != NULL &&
 		start_statement(st, query, eflags))
 		return;

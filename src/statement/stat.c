@@ -206,11 +206,10 @@ mot_jit_dump(PG_FUNCTION_ARGS)
 static const char *
 explain_statement(const PlannedStmt *stmt)
 {
-	const char *why_not;
+	const char *why_not = MotStatementsWhyNot();
 
-	if (!mot_jit || mot_jit_prepare_above < 0)
-		return "by the executor (mot.jit is off)";
-	why_not = MotWhyNot(stmt);
+	if (why_not == NULL)
+		why_not = MotWhyNot(stmt);
 	if (why_not == NULL && IsA(stmt->planTree, ModifyTable))
 	{
 		const ModifyTable *plan = (const ModifyTable *) stmt->planTree;

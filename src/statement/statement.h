@@ -254,6 +254,7 @@ MotRowProgramRun(MotRowProgram *program, const mot_version *version)
 
 /* run.c */
 extern void MotStatementRunInit(void);
+extern const char *MotStatementsWhyNot(void);
 
 /* stat.c */
 extern void MotStatementStatInit(void);

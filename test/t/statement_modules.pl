@@ -63,12 +63,22 @@ $offset = -s $node->logfile;
 $node->safe_psql('postgres', "SET auto_explain.log_min_duration = 0; $statements");
 @plans = slurp_file($node->logfile, $offset) =~ /Index Cond: \(id <= \$1\)/g;
 is(scalar(@plans), 8, 'without ANALYZE, too');
+my $explain = 'EXPLAIN (VERBOSE, COSTS OFF) SELECT v FROM t WHERE id = 1';
+like($node->safe_psql('postgres', $explain), qr/without the executor/, 'EXPLAIN says that statements run without the executor');
+like(
+	$node->safe_psql('postgres', "SET auto_explain.log_min_duration = '1h'; $explain"),
+	qr/by the executor \(a module may want to look at plans\)/,
+	'or that they do not, while plans may be logged');
 
 # behind a module whose hooks would miss it, nothing runs without the executor
 $node->append_conf('postgresql.conf', "shared_preload_libraries = 'pg_stat_statements, mot'");
 $node->restart;
 $tiers = $node->safe_psql('postgres', "$statements SELECT count(*) FROM mot_stat_jit");
 like($tiers, qr/^0$/m, 'a module below is not bypassed');
+like(
+	$node->safe_psql('postgres', $explain),
+	qr/by the executor \(a module with hooks in the executor is before mot in shared_preload_libraries\)/,
+	'and EXPLAIN says so');
 
 $node->stop;
 done_testing();
