@@ -45,6 +45,7 @@ bool		(*MotRelationAwait) (Oid dbid, Oid relid) = NULL;
 static HTAB *cache = NULL;
 static MotRelation *last_used = NULL;
 static bool any_invalid = false;
+uint64		MotRelationGeneration = 1;
 
 /* contexts that entries have grown out of in this transaction */
 static List *outgrown = NIL;
@@ -199,6 +200,7 @@ relcache_callback(Datum arg, Oid relid)
 {
 	MotRelation *mr;
 
+	MotRelationGeneration++;
 	if (OidIsValid(relid))
 	{
 		mr = hash_search(cache, &relid, HASH_FIND, NULL);
@@ -295,6 +297,7 @@ rebuild(MotRelation *mr, Relation rel)
 	{
 		mr->valid = false;
 		any_invalid = true;
+		MotRelationGeneration++;
 		PG_RE_THROW();
 	}
 	PG_END_TRY();

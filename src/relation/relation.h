@@ -62,6 +62,16 @@ extern Oid	MotAmOid(bool missing_ok);
  * replaces, such as the array of indexes, stays until the transaction ends).
  */
 extern MotRelation *MotRelationGet(Relation rel);
+
+/*
+ * Goes up whenever what is known of any table may not be true any more.  As
+ * long as it has not, entries are where and what they were, and so are the
+ * relations of tables that have one: the server frees these only when it is
+ * told that they have changed, and tells us then, too, before anything else
+ * is done.
+ */
+extern uint64 MotRelationGeneration;
+
 extern MotIndex *MotRelationIndex(MotRelation *mr, Oid indexoid);	/* NULL if there is none */
 
 /*
@@ -82,6 +92,7 @@ extern void MotWriterEnd(MotWriter *writer);
  */
 extern void MotWriterRest(MotWriter *writer);
 extern void MotWriterAgain(MotWriter *writer, Relation rel, Snapshot snapshot, CommandId cid);
+extern void MotWriterStart(MotWriter *writer, Relation rel, const mot_view *view, CommandId cid);
 
 /* insert values (natts of the table's descriptor); the row inserted, for RETURNING's ctid */
 extern mot_row *MotWriterInsert(MotWriter *writer, Datum *values, bool *isnull);

@@ -80,6 +80,17 @@ MotWriterAgain(MotWriter *writer, Relation rel, Snapshot snapshot, CommandId cid
 	writer->command = cid;
 }
 
+/* MotWriterAgain for a query whose view is known */
+void
+MotWriterStart(MotWriter *writer, Relation rel, const mot_view *view, CommandId cid)
+{
+	writer->rel = rel;
+	writer->loose = false;
+	writer->view = *view;
+	writer->view.command = cid;
+	writer->command = cid;
+}
+
 void
 MotWriterEnd(MotWriter *writer)
 {

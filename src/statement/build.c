@@ -41,6 +41,8 @@ MotProgramBuild(MotStatement *st, QueryDesc *query)
 	st->userid = GetUserId();
 	st->params_compile = query->params ? query->params->paramCompile : NULL;
 	st->permitted = 0;
+	st->generation = 0;
+	st->reads_others = MotReadsOthers(st->plan);
 	st->uses = 0;
 	st->exec_cxt = AllocSetContextCreate(st->cxt, "MOT statement execution", ALLOCSET_SMALL_SIZES);
 

@@ -109,7 +109,7 @@ MotChangeBuild(MotStatement *st, ModifyTable *plan)
 
 		st->desc = ExecTypeFromTL(returning);
 		change->returning = ExecBuildProjectionInfo(returning, econtext,
-													MakeTupleTableSlot(st->desc, &TTSOpsVirtual),
+													MotResultSlot(st->desc),
 													ps, change->row->tts_tupleDescriptor);
 	}
 	st->change = change;
@@ -294,13 +294,13 @@ MotChangeStart(MotStatement *st)
 	EState	   *estate = st->estate;
 
 	change->rinfo->ri_RelationDesc = change->table->rel;
-	MotWriterAgain(change->writer, change->table->rel, estate->es_snapshot, estate->es_output_cid);
+	MotWriterStart(change->writer, change->table->rel, &st->view, estate->es_output_cid);
 	change->next = 0;
 	change->compiled_filter = change->compiled_values = false;
 	if (change->scan != NULL)
 	{
 		change->fss->ss.ss_currentRelation = change->table->rel;
-		change->scan->view = MotViewFor(estate->es_snapshot);
+		change->scan->view = st->view;
 		MotReScanForeignScan(change->fss);
 	}
 	if (change->source != NULL)

@@ -83,8 +83,7 @@ MotLockStart(MotStatement *st)
 {
 	LockNode   *lock = (LockNode *) st->lock;
 
-	MotWriterAgain(lock->writer, lock->table->rel, st->estate->es_snapshot,
-				   st->estate->es_output_cid);
+	MotWriterStart(lock->writer, lock->table->rel, &st->view, st->estate->es_output_cid);
 }
 
 void

@@ -124,7 +124,7 @@ MotParentCreate(MotStatement *st, NodeTag tag, Size size, Plan *plan, ExprContex
 void
 MotNodeProject(MotNode *node, Plan *plan)
 {
-	TupleTableSlot *slot = MakeTupleTableSlot(ExecTypeFromTL(plan->targetlist), &TTSOpsVirtual);
+	TupleTableSlot *slot = MotResultSlot(ExecTypeFromTL(plan->targetlist));
 
 	node->project = ExecBuildProjectionInfo(plan->targetlist, node->econtext, slot, node->ps,
 											node->ps->scandesc);

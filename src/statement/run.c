@@ -123,7 +123,21 @@ start(QueryDesc *query, int eflags)
 static bool
 open_tables(MotStatement *st)
 {
+	uint64		generation = MotRelationGeneration;
 	bool		same = true;
+
+	if (likely(st->generation == generation))
+	{
+		for (int i = 0; i < st->ntables; i++)
+		{
+			MotTable   *table = &st->tables[i];
+
+			RelationIncrementReferenceCount(table->known);
+			table->rel = table->known;
+			st->estate->es_relations[table->rti - 1] = table->rel;
+		}
+		return true;
+	}
 
 	for (int i = 0; i < st->ntables; i++)
 	{
@@ -133,10 +147,13 @@ open_tables(MotStatement *st)
 		/* locked by whoever got the plan out of its cache, or planned it */
 		table->rel = relation_open(table->relid, NoLock);
 		st->estate->es_relations[table->rti - 1] = table->rel;
+		table->known = table->rel;
 		mr = MotRelationGet(table->rel);
 		if (unlikely(mr != table->mr || mr->built != table->built))
 			same = false;
 	}
+	if (same)
+		st->generation = generation;
 	return same && !st->stale;
 }
 
@@ -148,7 +165,7 @@ close_tables(MotStatement *st)
 		MotTable   *table = &st->tables[i];
 
 		if (table->rel != NULL)
-			relation_close(table->rel, NoLock);
+			RelationClose(table->rel);
 		table->rel = NULL;
 		st->estate->es_relations[table->rti - 1] = NULL;
 	}
@@ -176,7 +193,7 @@ start_statement(MotStatement *st, QueryDesc *query, int eflags)
 		(void) ExecCheckRTPerms(query->plannedstmt->rtable, true);
 		st->permitted = MotPermissionsTime;
 	}
-	MotQueryBegins(query, eflags);
+	st->view = MotQueryBeginsKnown(query, st->reads_others);
 
 	estate->es_output_cid = query->operation != CMD_SELECT || st->lock != NULL ?
 		GetCurrentCommandId(true) : 0;
@@ -194,7 +211,7 @@ start_statement(MotStatement *st, QueryDesc *query, int eflags)
 		MotScanNode *sn = (MotScanNode *) lfirst(lc);
 
 		sn->fss->ss.ss_currentRelation = sn->table->rel;
-		sn->scan->view = MotViewFor(query->snapshot);
+		sn->scan->view = st->view;
 	}
 	if (st->initplans != NIL)
 		MotSubselectsStart(st);

@@ -13,6 +13,7 @@
  *	shape.c		may a plan be run here, and if not, why not?
  *	build.c		the program of a plan: nodes and prepared expressions
  *	node.c		reading: scans, nested loops, LIMIT, single rows
+ *	result.c	the slot for rows that a node computes
  *	lock.c		FOR UPDATE and its like
  *	subselect.c	EXISTS, scalar sub-selects and their like
  *	sort.c		rows that are kept: ORDER BY that no index gives, inner sides of joins
@@ -114,6 +115,7 @@ typedef struct MotTable
 	Index		rti;
 	Oid			relid;
 	Relation	rel;			/* while running */
+	Relation	known;			/* what it was at st->generation */
 	MotRelation *mr;			/* when the program was made ... */
 	uint64		built;			/* ... and what it was then */
 } MotTable;
@@ -148,7 +150,11 @@ struct MotStatement
 	Oid			userid;
 	ParamCompileHook params_compile;
 	bool		params_fetched;
+	bool		reads_others;	/* or may: not only memory-optimized tables */
+	mot_view	view;			/* of the present execution */
 	uint64		permitted;		/* permissions were checked at this time */
+	uint64		generation;		/* tables were as they were (see
+								 * MotRelationGeneration) */
 	int			ntables;
 	MotTable   *tables;
 	EState	   *estate;
@@ -202,6 +208,9 @@ extern MotTable *MotStatementTable(MotStatement *st, Index rti);
 
 /* what the scan makes of the version that it has now; NULL: it does not pass any more */
 extern TupleTableSlot *MotScanNodeAgain(MotScanNode *sn);
+
+/* result.c */
+extern TupleTableSlot *MotResultSlot(TupleDesc desc);
 
 /* lock.c */
 extern const char *MotLockWhyNot(const LockRows *plan, const PlannedStmt *stmt);

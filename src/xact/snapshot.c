@@ -106,6 +106,7 @@ static mot_ts stray_snapshot(mot_session *session);
 static void remove_entry(int i);
 static void publish_oldest(void);
 static void before_snapshot(Snapshot snapshot);
+static inline void refuse_worker(void);
 static mot_ts take_snapshot(mot_session *session, Snapshot snapshot, bool *stale);
 static void take_with_query(QueryDesc *query, Entry *entry, bool both);
 static bool reads_foreign_table(const PlannedStmt *plan, bool *heap);
@@ -168,6 +169,34 @@ MotQueryBegins(QueryDesc *query, int eflags)
 			reads_foreign_table(query->plannedstmt, &heap))
 			take_with_query(query, entry, heap);
 	}
+}
+
+mot_view
+MotQueryBeginsKnown(QueryDesc *query, bool others)
+{
+	mot_view	view;
+	Entry	   *entry;
+
+	if (unlikely(others || query->snapshot == NULL || IsolationUsesXactSnapshot()))
+	{
+		MotQueryBegins(query, 0);
+		return MotViewFor(query->snapshot);
+	}
+	entry = add_entry(query, query->snapshot);
+	if (likely(entry->ts == MOT_TS_NONE))
+		take_with_query(query, entry, false);
+	view.snapshot = entry->ts;
+	view.command = query->snapshot->curcid;
+	return view;
+}
+
+bool
+MotReadsOthers(const PlannedStmt *plan)
+{
+	bool		heap;
+
+	(void) reads_foreign_table(plan, &heap);
+	return heap;
 }
 
 /*
@@ -370,22 +399,31 @@ publish_oldest(void)
 static void
 before_snapshot(Snapshot snapshot)
 {
-	if (IsParallelWorker())
+	refuse_worker();
+	MotBeforeSnapshot(snapshot);
+}
+
+static inline void
+refuse_worker(void)
+{
+	if (unlikely(IsParallelWorker()))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("cannot access memory-optimized tables in a parallel worker"),
 				 errhint("Declare functions that use them PARALLEL RESTRICTED or PARALLEL UNSAFE.")));
-	MotBeforeSnapshot(snapshot);
 }
 
 static mot_ts
 take_snapshot(mot_session *session, Snapshot snapshot, bool *stale)
 {
-	before_snapshot(snapshot);
 	*stale = false;
-	if (snapshot == NULL || snapshot->snapshot_type != SNAPSHOT_MVCC)
-		return mot_snapshot_take(session);
-	return MotMixedTake(session, snapshot, false, stale);
+	if (likely(snapshot != NULL && snapshot->snapshot_type == SNAPSHOT_MVCC))
+	{
+		refuse_worker();
+		return MotMixedTake(session, snapshot, false, stale);
+	}
+	before_snapshot(snapshot);
+	return mot_snapshot_take(session);
 }
 
 /* ------------------------------------------------------------------ views */

@@ -60,6 +60,13 @@ extern void MotLooseViewRelease(void);
  */
 extern void MotQueryBegins(QueryDesc *query, int eflags);
 extern void MotQueryEnds(QueryDesc *query);
+
+/*
+ * The same for a query that is known to read memory-optimized tables; "others":
+ * and may read others, see MotReadsOthers.  Returns its view.
+ */
+extern mot_view MotQueryBeginsKnown(QueryDesc *query, bool others);
+extern bool MotReadsOthers(const PlannedStmt *plan);
 extern bool MotExecutorIsOurs(void);
 
 /* Is it the snapshot of a query between ExecutorStart and ExecutorEnd? */
