@@ -137,6 +137,37 @@ SELECT sh_same('SELECT count(*), sum(a.id * b.id) FROM sh_a a, sh_b b WHERE a.id
 SELECT sh_same('SELECT b.id, (SELECT count(*) FROM sh_a x, sh_a y WHERE x.v <= b.w AND y.v > x.v) FROM sh_b b WHERE b.id < $1 ORDER BY 1', '(int)', '(5)', '(2)');
 SELECT sh_same('SELECT sum(a.v), count(*) FROM sh_b b JOIN sh_a a ON a.id = b.aid WHERE b.id <= $1', '(int)', '(40)', '(7)');
 
+-- row locks of joins, and of rows that are sorted
+SELECT sh_same('SELECT a.id, b.id, b.w FROM sh_b b JOIN sh_a a ON a.id = b.aid WHERE b.id < $1 ORDER BY b.id FOR UPDATE', '(int)', '(5)', '(2)');
+SELECT sh_same('SELECT a.id, b.id FROM sh_b b LEFT JOIN sh_a a ON a.id = b.aid WHERE b.id < $1 ORDER BY b.w DESC FOR NO KEY UPDATE OF b SKIP LOCKED', '(int)', '(9)', '(2)');
+SELECT sh_same('SELECT a.t, b.w FROM sh_a a JOIN sh_b b ON b.aid = a.id WHERE a.id = $1 FOR SHARE OF a FOR UPDATE OF b', '(int)', '(5)', '(99)');
+SELECT sh_same('SELECT id, t FROM sh_a WHERE id > $1 ORDER BY v % 30, id LIMIT 4 FOR UPDATE', '(int)', '(5)', '(18)');
+SELECT sh_same('SELECT id FROM sh_a a WHERE id < $1 AND EXISTS (SELECT FROM sh_b b WHERE b.aid = a.id) ORDER BY id FOR KEY SHARE', '(int)', '(9)', '(3)');
+SELECT sh_same('SELECT id FROM sh_a a WHERE id < $1 AND NOT EXISTS (SELECT FROM sh_b b WHERE b.aid = a.id) ORDER BY id FOR UPDATE NOWAIT', '(int)', '(9)', '(3)');
+SELECT sh_same('SELECT id FROM sh_a a WHERE id < $1 AND false FOR UPDATE', '(int)', '(9)', '(3)');
+
+-- UPDATE and DELETE of rows that a join finds
+SELECT sh_same('UPDATE sh_a a SET v = b.w, t = a.t || b.n FROM sh_b b WHERE b.id = $1 AND a.id = b.aid', '(int)', '(3)', '(3)', '(7)', '(99)');
+SELECT sh_same('UPDATE sh_a a SET v = a.v + b.w FROM sh_b b WHERE b.aid = a.id AND a.id < $1 AND b.id < 8 RETURNING a.*, b.*', '(int)', '(5)', '(3)', '(0)');
+SELECT sh_same('UPDATE sh_b b SET w = a.v, aid = a.id + 1 FROM sh_a a WHERE b.aid = a.id AND b.id <= $1 RETURNING b.id, b.aid, a.t', '(int)', '(5)', '(5)', '(2)');
+SELECT sh_same('UPDATE sh_a a SET v = 9999 FROM sh_b b WHERE b.id = $1 AND a.id = b.aid RETURNING a.id', '(int)', '(3)', '(7)');
+SELECT sh_same('UPDATE sh_a a SET v = x.v FROM sh_a x WHERE x.id = a.id + 1 AND a.id <= $1 RETURNING a.id, a.v, x.id', '(int)', '(5)', '(5)', '(0)');
+SELECT sh_same('UPDATE sh_a a SET id = a.id + 100 FROM sh_b b LEFT JOIN sh_a x ON x.id = b.aid WHERE b.id = a.id AND a.id < $1 RETURNING a.id, x.t', '(int)', '(4)', '(4)');
+SELECT sh_same('UPDATE sh_a a SET v = 1 FROM (SELECT aid, w FROM sh_b WHERE id < $1 ORDER BY w DESC LIMIT 2) b WHERE b.aid = a.id RETURNING a.*, b.w', '(int)', '(9)', '(4)');
+SELECT sh_same('UPDATE sh_a SET v = v + random()::int * 0 WHERE id < $1 RETURNING *', '(int)', '(3)', '(3)', '(2)');
+SELECT sh_same('DELETE FROM sh_a a USING sh_b b WHERE b.aid = a.id AND b.id < $1 RETURNING a.*, b.n', '(int)', '(3)', '(4)', '(4)');
+SELECT sh_same('DELETE FROM sh_b b USING sh_a a WHERE b.aid = a.id AND a.id = $1', '(int)', '(3)', '(3)', '(5)');
+SELECT sh_same('DELETE FROM sh_a a WHERE id < $1 AND NOT EXISTS (SELECT FROM sh_b b WHERE b.aid = a.id) RETURNING id', '(int)', '(9)', '(9)', '(12)');
+SELECT sh_same('UPDATE sh_a a SET t = x::text FROM sh_a x WHERE x.id = a.id + 1 AND a.id <= $1 RETURNING a.id, a.t', '(int)', '(2)');
+
+-- lists
+SELECT sh_same('SELECT id FROM sh_a WHERE id = ANY ($1) ORDER BY id', '(int[])', '(''{3,1,1,NULL,99}'')', '(NULL)', '(''{}'')', '(''{2}'')');
+SELECT sh_same('SELECT id FROM sh_b WHERE aid IN ($1, 5, $2) AND w <> ALL ($3) ORDER BY id', '(int, int, int[])', '(1, 2, ''{3,6}'')', '(NULL, 3, ''{}'')', '(1, 2, NULL)');
+SELECT sh_same('SELECT id FROM sh_a WHERE t = ANY ($1) OR t IN (''row 3'', ''row 7'', ''x'') ORDER BY id', '(text[])', '(''{row 1,row 9}'')', '(''{}'')');
+SELECT sh_same('SELECT count(*), sum(n), min(n), max(w), avg(aid), min(aid) FROM sh_b WHERE n = ANY ($1) OR aid = ANY (ARRAY[$2, 4])', '(numeric[], int)', '(''{0.25,2.50,99}'', 3)', '(NULL, NULL)');
+SELECT sh_same('UPDATE sh_a SET v = -1 WHERE id = ANY ($1) RETURNING id', '(int[])', '(''{3,1,1,NULL,99}'')', '(''{4}'')');
+SELECT sh_same('DELETE FROM sh_a WHERE id IN ($1, $2) AND t <> ALL ($3) RETURNING id', '(int, int, text[])', '(3, 3, ''{row 2}'')', '(3, 2, ''{row 2}'')');
+
 -- ranges and LIMIT by parameters, as the server plans by itself: planned anew each time for want of values, they would never come here
 RESET plan_cache_mode;
 CREATE FOREIGN TABLE sh_big (id int PRIMARY KEY, v int) SERVER mot_server;

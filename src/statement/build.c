@@ -87,20 +87,20 @@ MotStatementTable(MotStatement *st, Index rti)
 }
 
 /* which of the range table are read or written, and not only named */
-static void
-find_tables(Plan *plan, Bitmapset **rtis)
+void
+MotPlanTables(const Plan *plan, Bitmapset **rtis)
 {
 	if (plan == NULL)
 		return;
 	check_stack_depth();
 	if (IsA(plan, ForeignScan))
-		*rtis = bms_add_member(*rtis, ((ForeignScan *) plan)->scan.scanrelid);
+		*rtis = bms_add_member(*rtis, ((const ForeignScan *) plan)->scan.scanrelid);
 	else if (IsA(plan, SubqueryScan))
-		find_tables(((SubqueryScan *) plan)->subplan, rtis);
+		MotPlanTables(((const SubqueryScan *) plan)->subplan, rtis);
 	else if (IsA(plan, ModifyTable))
-		*rtis = bms_add_member(*rtis, linitial_int(((ModifyTable *) plan)->resultRelations));
-	find_tables(outerPlan(plan), rtis);
-	find_tables(innerPlan(plan), rtis);
+		*rtis = bms_add_member(*rtis, linitial_int(((const ModifyTable *) plan)->resultRelations));
+	MotPlanTables(outerPlan(plan), rtis);
+	MotPlanTables(innerPlan(plan), rtis);
 }
 
 static bool
@@ -110,9 +110,9 @@ open_tables(MotStatement *st)
 	int			rti = -1;
 	ListCell   *lc;
 
-	find_tables(st->plan->planTree, &rtis);
+	MotPlanTables(st->plan->planTree, &rtis);
 	foreach(lc, st->plan->subplans)
-		find_tables((Plan *) lfirst(lc), &rtis);
+		MotPlanTables((Plan *) lfirst(lc), &rtis);
 	st->tables = palloc0(Max(1, bms_num_members(rtis)) * sizeof(MotTable));
 	st->ntables = 0;
 	while ((rti = bms_next_member(rtis, rti)) >= 0)
@@ -157,6 +157,8 @@ without_junk(Plan *plan)
 			size = sizeof(Limit);
 			break;
 		case T_LockRows:
+			if (!MotLocksScan((LockRows *) plan))
+				return plan;
 			size = sizeof(LockRows);
 			break;
 		case T_ForeignScan:

@@ -6,7 +6,7 @@
  * INSERT computes its rows, one or those of a VALUES list, right into a slot
  * of the table's type, or takes them from nodes that read.  UPDATE and DELETE are what fdw/direct.c does in one
  * node of the executor: find, filter, lock, check again if somebody was
- * faster, compute, write.
+ * faster, compute, write; or, of a join's rows, what joined.c does.
  *
  *-------------------------------------------------------------------------
  */
@@ -45,6 +45,7 @@ typedef struct MotChange
 	ExprContext *values_context;
 
 	/* UPDATE and DELETE */
+	MotJoined  *joined;			/* of a plan's rows, or NULL: of a scan's */
 	ForeignScanState *fss;
 	MotScan    *scan;
 	ExprState  *filter;
@@ -67,6 +68,7 @@ static void build_direct(MotStatement *st, MotChange *change, ForeignScan *plan)
 static void build_patch(MotChange *change);
 static void build_values_program(MotStatement *st, MotChange *change, ForeignScan *plan, List *colnos);
 static TupleTableSlot *next_insert(MotStatement *st, MotChange *change);
+static TupleTableSlot *next_joined(MotStatement *st, MotChange *change);
 static TupleTableSlot *next_direct(MotStatement *st, MotChange *change);
 
 /* ---------------------------------------------------------------- building */
@@ -91,6 +93,11 @@ MotChangeBuild(MotStatement *st, ModifyTable *plan)
 
 	if (plan->operation == CMD_INSERT)
 		build_insert(st, change, plan);
+	else if (bms_is_empty(plan->fdwDirectModifyPlans))
+	{
+		change->joined = MotJoinedBuild(st, plan, change->rinfo, change->writer);
+		change->row = MotJoinedRow(change->joined);
+	}
 	else
 		build_direct(st, change, (ForeignScan *) outerPlan(plan));
 
@@ -305,6 +312,8 @@ MotChangeStart(MotStatement *st)
 	}
 	if (change->source != NULL)
 		change->source->restart(change->source);
+	if (change->joined != NULL)
+		MotJoinedStart(change->joined);
 }
 
 void
@@ -320,6 +329,8 @@ MotChangeRest(MotStatement *st)
 	}
 	else
 		MotWriterRest(change->writer);
+	if (change->joined != NULL)
+		MotJoinedRest(change->joined);
 }
 
 /* The next row that RETURNING makes; NULL when all is done. */
@@ -328,7 +339,9 @@ MotChangeNext(MotStatement *st)
 {
 	MotChange  *change = st->change;
 
-	return change->operation == CMD_INSERT ? next_insert(st, change) : next_direct(st, change);
+	if (change->operation == CMD_INSERT)
+		return next_insert(st, change);
+	return change->joined != NULL ? next_joined(st, change) : next_direct(st, change);
 }
 
 static TupleTableSlot *
@@ -445,6 +458,24 @@ next_insert(MotStatement *st, MotChange *change)
 			return returning(change, row);
 		}
 	}
+}
+
+static TupleTableSlot *
+next_joined(MotStatement *st, MotChange *change)
+{
+	TupleTableSlot *planned;
+
+	while (MotJoinedNext(change->joined, &planned))
+	{
+		if (change->counts)
+			st->estate->es_processed++;
+		if (change->returning)
+		{
+			change->returning->pi_exprContext->ecxt_outertuple = planned;
+			return returning(change, change->row);
+		}
+	}
+	return NULL;
 }
 
 /* Update the row in place of all that follows, if it is that simple. */

@@ -1,12 +1,15 @@
 /*-------------------------------------------------------------------------
  *
  * lock.c
- *	  SELECT ... FOR UPDATE, FOR SHARE and their like, of one table's rows.
+ *	  SELECT ... FOR UPDATE, FOR SHARE and their like.
  *
- * The executor's LockRows fetches each row again by its ctid.  Ours has just
- * been found by the scan below, which still has it.  If somebody has committed
- * a newer version meanwhile, that is what counts at READ COMMITTED: it has to
- * satisfy everything, and is what is handed out.
+ * The executor's LockRows fetches each row again by its ctid.  If rows come
+ * straight from a scan, the one to be locked has just been found by it.  If
+ * somebody has committed a newer version meanwhile, that is what counts at READ
+ * COMMITTED: it has to satisfy everything, and is what is handed out.
+ *
+ * Rows of a join, or sorted ones, have the ctids of all their tables' rows.
+ * Newer versions are left to recheck.c.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,20 +18,36 @@
 #include "miscadmin.h"
 #include "statement/statement.h"
 
-typedef struct LockNode
+/* a table that is locked */
+typedef struct LockedTable
 {
-	MotNode		node;
-	MotScanNode *scan;
 	MotTable   *table;
 	MotWriter  *writer;
 	mot_row_mode mode;
 	MotLockWait wait;
+
+	/* of a join */
+	ExecAuxRowMark *mark;
+	mot_row    *row;
+	const mot_version *version;
+} LockedTable;
+
+typedef struct LockNode
+{
+	MotNode		node;
+	int			ntables;
+	LockedTable *tables;
+	MotScanNode *scan;			/* right below; or NULL */
+	MotRecheck *recheck;		/* otherwise */
 } LockNode;
 
+/* ------------------------------------------------------------- of a scan */
+
 static TupleTableSlot *
-next_of_lock(MotNode *node)
+next_of_scan_lock(MotNode *node)
 {
 	LockNode   *lock = (LockNode *) node;
+	LockedTable *table = lock->tables;
 	MotScan    *scan = lock->scan->scan;
 	TupleTableSlot *slot;
 
@@ -37,7 +56,8 @@ next_of_lock(MotNode *node)
 		const mot_version *newest;
 
 		CHECK_FOR_INTERRUPTS();
-		switch (MotWriterLock(lock->writer, scan->row, scan->version, lock->mode, lock->wait, &newest))
+		switch (MotWriterLock(table->writer, scan->row, scan->version, table->mode, table->wait,
+							  &newest))
 		{
 			case MOT_LOCKED:
 				return slot;
@@ -56,26 +76,98 @@ next_of_lock(MotNode *node)
 	return NULL;
 }
 
+/* ------------------------------------------------------------- of a join */
+
+/* One table's row of the plan's row; false: that is skipped. */
+static bool
+lock_row(MotStatement *st, LockedTable *table, TupleTableSlot *slot, bool *changed)
+{
+	ExecRowMark *erm = table->mark->rowmark;
+	mot_session *session = MotSession();
+	const mot_version *newest;
+	bool		isnull;
+	Datum		tid = slot_getattr(slot, table->mark->ctidAttNo, &isnull);
+
+	if (isnull)
+		elog(ERROR, "ctid is NULL");
+	erm->ermActive = true;
+	table->row = MotTidToRow(session, table->table->mr->table, (ItemPointer) DatumGetPointer(tid));
+	if (table->row == NULL)
+		return false;
+	table->version = mot_row_visible(session, &st->view, table->table->mr->table, table->row);
+	if (table->version == NULL)
+		return false;
+	switch (MotWriterLock(table->writer, table->row, table->version, table->mode, table->wait,
+						  &newest))
+	{
+		case MOT_LOCKED:
+			break;
+		case MOT_LOCKED_NEWER:
+			table->version = newest;
+			*changed = true;
+			break;
+		case MOT_LOCK_GONE:
+		case MOT_LOCK_SELF:
+		case MOT_LOCK_WOULD_BLOCK:
+			return false;
+	}
+
+	/* for WHERE CURRENT OF */
+	MotRowToTid(session, table->row, &erm->curCtid);
+	return true;
+}
+
+static TupleTableSlot *
+next_of_join_lock(MotNode *node)
+{
+	LockNode   *lock = (LockNode *) node;
+
+	for (;;)
+	{
+		TupleTableSlot *slot = node->outer->next(node->outer);
+		bool		changed = false;
+		int			i;
+
+		if (slot == NULL)
+			return NULL;
+		CHECK_FOR_INTERRUPTS();
+		for (i = 0; i < lock->ntables; i++)
+			if (!lock_row(node->statement, &lock->tables[i], slot, &changed))
+				break;
+		if (i < lock->ntables)
+			continue;
+		if (!changed)
+			return slot;
+
+		for (i = 0; i < lock->ntables; i++)
+		{
+			LockedTable *table = &lock->tables[i];
+			TupleTableSlot *newer = MotRecheckSlot(lock->recheck, table->table);
+
+			MotSlotStore(newer, table->version);
+			newer->tts_tableOid = table->table->relid;
+			MotRowToTid(MotSession(), table->row, &newer->tts_tid);
+		}
+		slot = MotRecheckRow(lock->recheck, slot);
+		if (slot != NULL)
+			return slot;
+	}
+}
+
+/* ----------------------------------------------------------------- shared */
+
 static void
 restart_lock(MotNode *node)
 {
 	node->outer->restart(node->outer);
 }
 
-/* Only a scan's rows, and each of them by one lock. */
 const char *
 MotLockWhyNot(const LockRows *plan, const PlannedStmt *stmt)
 {
-	PlanRowMark *mark;
-
-	if (list_length(plan->rowMarks) != 1 || list_length(stmt->rowMarks) != 1 ||
-		!IsA(outerPlan(plan), ForeignScan))
-		return "rows of a join are locked";
-	mark = linitial_node(PlanRowMark, plan->rowMarks);
-	if (mark->isParent || mark->rti != mark->prti || !RowMarkRequiresRowShareLock(mark->markType) ||
-		mark->rti != ((ForeignScan *) outerPlan(plan))->scan.scanrelid)
+	if (list_length(plan->rowMarks) != list_length(stmt->rowMarks))
 		return "rows are locked in another way";
-	return NULL;
+	return MotRecheckWhyNot(outerPlan(plan), plan->rowMarks);
 }
 
 void
@@ -83,13 +175,42 @@ MotLockStart(MotStatement *st)
 {
 	LockNode   *lock = (LockNode *) st->lock;
 
-	MotWriterStart(lock->writer, lock->table->rel, &st->view, st->estate->es_output_cid);
+	for (int i = 0; i < lock->ntables; i++)
+		MotWriterStart(lock->tables[i].writer, lock->tables[i].table->rel, &st->view,
+					   st->estate->es_output_cid);
+	if (lock->recheck != NULL)
+		MotRecheckStart(lock->recheck);
 }
 
 void
 MotLockRest(MotStatement *st)
 {
-	MotWriterRest(((LockNode *) st->lock)->writer);
+	LockNode   *lock = (LockNode *) st->lock;
+
+	for (int i = 0; i < lock->ntables; i++)
+		MotWriterRest(lock->tables[i].writer);
+	if (lock->recheck != NULL)
+		MotRecheckRest(lock->recheck);
+}
+
+static void
+build_table(MotStatement *st, LockedTable *table, Index rti, RowMarkType type, LockWaitPolicy wait)
+{
+	table->table = MotStatementTable(st, rti);
+	table->writer = MotWriterBegin(table->table->rel, st->estate->es_snapshot, 0);
+	table->mode = MotRowMarkMode(type);
+	table->wait = wait == LockWaitSkip ? MOT_LOCK_SKIP :
+		wait == LockWaitError ? MOT_LOCK_NOWAIT_ERROR : MOT_LOCK_WAIT;
+}
+
+/* Are the rows those of one scan, right below? */
+bool
+MotLocksScan(const LockRows *plan)
+{
+	return IsA(outerPlan(plan), ForeignScan) && list_length(plan->rowMarks) == 1 &&
+		RowMarkRequiresRowShareLock(linitial_node(PlanRowMark, plan->rowMarks)->markType) &&
+		linitial_node(PlanRowMark, plan->rowMarks)->rti ==
+		((ForeignScan *) outerPlan(plan))->scan.scanrelid;
 }
 
 MotNode *
@@ -97,18 +218,34 @@ MotLockBuild(MotStatement *st, LockRows *plan)
 {
 	LockNode   *lock = palloc0(sizeof(LockNode));
 	MotNode    *node = &lock->node;
-	PlanRowMark *mark = linitial_node(PlanRowMark, plan->rowMarks);
+	List	   *marks = NIL;
+	ListCell   *lc;
 
 	node->statement = st;
-	node->next = next_of_lock;
 	node->restart = restart_lock;
 	node->outer = MotNodeBuild(st, outerPlan(plan));
-	lock->scan = (MotScanNode *) node->outer;
-	lock->table = MotStatementTable(st, mark->rti);
-	lock->writer = MotWriterBegin(lock->table->rel, st->estate->es_snapshot, 0);
-	lock->mode = MotRowMarkMode(mark->markType);
-	lock->wait = mark->waitPolicy == LockWaitSkip ? MOT_LOCK_SKIP :
-		mark->waitPolicy == LockWaitError ? MOT_LOCK_NOWAIT_ERROR : MOT_LOCK_WAIT;
+	lock->tables = palloc0(list_length(plan->rowMarks) * sizeof(LockedTable));
+	if (MotLocksScan(plan))
+	{
+		PlanRowMark *mark = linitial_node(PlanRowMark, plan->rowMarks);
+
+		node->next = next_of_scan_lock;
+		lock->scan = (MotScanNode *) node->outer;
+		build_table(st, &lock->tables[lock->ntables++], mark->rti, mark->markType, mark->waitPolicy);
+	}
+	else
+	{
+		node->next = next_of_join_lock;
+		lock->recheck = MotRecheckMake(st, outerPlan(plan), plan->rowMarks, plan->epqParam, &marks);
+		foreach(lc, marks)
+		{
+			LockedTable *table = &lock->tables[lock->ntables++];
+
+			table->mark = (ExecAuxRowMark *) lfirst(lc);
+			build_table(st, table, table->mark->rowmark->rti, table->mark->rowmark->markType,
+						table->mark->rowmark->waitPolicy);
+		}
+	}
 	st->lock = node;
 	return node;
 }

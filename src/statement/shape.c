@@ -4,9 +4,8 @@
  *	  May a plan be run without the executor?  If not, why not?
  *
  * What is let in: reading MOT tables (by key, range or whole), nested loops
- * of that, LIMIT, sorting, aggregates without grouping, single rows; INSERT,
- * and UPDATE and DELETE that the wrapper does in one node; sub-selects of all
- * that.  Expressions may have anything that keeps no state between two
+ * of that, LIMIT, sorting, row locks, aggregates without grouping, single rows;
+ * INSERT, UPDATE and DELETE; sub-selects of all that.  Expressions may have anything that keeps no state between two
  * executions that it must not: no composite values (their row types are looked
  * up once), no functions in SQL (these keep plans of their own).
  *
@@ -79,8 +78,7 @@ MotWhyNot(const PlannedStmt *stmt)
 				return "there are functions or WITH queries in FROM";
 		}
 	}
-	if (stmt->rowMarks != NIL &&
-		!IsA(plan, LockRows) && !(IsA(plan, Limit) && IsA(outerPlan(plan), LockRows)))
+	if (stmt->rowMarks != NIL && !IsA(plan, ModifyTable) && !IsA(plan, LockRows) && !(IsA(plan, Limit) && IsA(outerPlan(plan), LockRows)))
 		return "rows are locked in another way";
 	foreach(lc, stmt->subplans)
 	{
@@ -222,6 +220,8 @@ modify_why_not(const ModifyTable *plan, const PlannedStmt *stmt)
 	switch (plan->operation)
 	{
 		case CMD_INSERT:
+			if (stmt->rowMarks != NIL)
+				return "rows are locked in another way";
 			if (IsA(child, ValuesScan))
 			{
 				const ValuesScan *values = (const ValuesScan *) child;
@@ -238,9 +238,13 @@ modify_why_not(const ModifyTable *plan, const PlannedStmt *stmt)
 			return node_why_not(child, stmt);
 		case CMD_UPDATE:
 		case CMD_DELETE:
-			if (bms_is_empty(plan->fdwDirectModifyPlans) || !IsA(child, ForeignScan) ||
-				child->initPlan != NIL)
-				return "rows come from a join, or there are triggers";
+			if (bms_is_empty(plan->fdwDirectModifyPlans))
+			{
+				why_not = MotJoinedWhyNot(plan, stmt);
+				return why_not != NULL ? why_not : node_why_not(MotJoinedPlan(plan), stmt);
+			}
+			if (!IsA(child, ForeignScan) || child->initPlan != NIL)
+				return "rows come from another kind of plan";
 			return expressions_why_not((Node *) ((const ForeignScan *) child)->fdw_exprs, false);
 		default:
 			return "the command is of another kind";
@@ -267,6 +271,9 @@ MotTargetWhyNot(Relation rel, const ModifyTable *plan)
 			why_not = expressions_why_not(stringToNode(constr->defval[i].adbin), false);
 	if (rel->rd_rel->relispartition)
 		why_not = "the table is a partition";
+	if (why_not == NULL && plan->operation == CMD_UPDATE && bms_is_empty(plan->fdwDirectModifyPlans) &&
+		constr != NULL && constr->has_generated_stored)
+		why_not = "generated columns are updated";
 	if (why_not == NULL && plan->onConflictAction == ONCONFLICT_UPDATE &&
 		constr != NULL && constr->has_generated_stored)
 		why_not = "ON CONFLICT updates generated columns";

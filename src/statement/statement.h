@@ -19,6 +19,8 @@
  *	sort.c		rows that are kept: ORDER BY that no index gives, inner sides of joins
  *	aggregate.c	aggregates without grouping
  *	change.c	INSERT, UPDATE and DELETE
+ *	joined.c	UPDATE and DELETE of rows that a join finds
+ *	recheck.c	rows of joins whose tables' rows have changed meanwhile
  *	compiled.c	what is evaluated for each row, as machine code
  *	run.c		the executor's hooks
  *	stat.c		what can be seen of it all
@@ -197,6 +199,7 @@ extern const char *MotTargetWhyNot(Relation rel, const ModifyTable *plan);
 
 /* build.c */
 extern bool MotProgramBuild(MotStatement *st, QueryDesc *query);
+extern void MotPlanTables(const Plan *plan, Bitmapset **rtis);
 
 /* node.c */
 extern MotNode *MotNodeBuild(MotStatement *st, Plan *plan);
@@ -214,6 +217,7 @@ extern TupleTableSlot *MotResultSlot(TupleDesc desc);
 
 /* lock.c */
 extern const char *MotLockWhyNot(const LockRows *plan, const PlannedStmt *stmt);
+extern bool MotLocksScan(const LockRows *plan);
 extern MotNode *MotLockBuild(MotStatement *st, LockRows *plan);
 extern void MotLockStart(MotStatement *st);
 extern void MotLockRest(MotStatement *st);
@@ -241,6 +245,27 @@ extern void MotChangeBuild(MotStatement *st, ModifyTable *plan);
 extern void MotChangeStart(MotStatement *st);
 extern void MotChangeRest(MotStatement *st);
 extern TupleTableSlot *MotChangeNext(MotStatement *st); /* RETURNING's next row */
+
+/* joined.c */
+typedef struct MotJoined MotJoined;
+extern Plan *MotJoinedPlan(const ModifyTable *plan);
+extern const char *MotJoinedWhyNot(const ModifyTable *plan, const PlannedStmt *stmt);
+extern MotJoined *MotJoinedBuild(MotStatement *st, ModifyTable *plan, ResultRelInfo *rinfo,
+								 MotWriter *writer);
+extern TupleTableSlot *MotJoinedRow(MotJoined *joined);
+extern void MotJoinedStart(MotJoined *joined);
+extern void MotJoinedRest(MotJoined *joined);
+extern bool MotJoinedNext(MotJoined *joined, TupleTableSlot **planned);
+
+/* recheck.c */
+typedef struct MotRecheck MotRecheck;
+extern MotRecheck *MotRecheckMake(MotStatement *st, Plan *plan, List *row_marks, int param,
+								  List **locked);
+extern const char *MotRecheckWhyNot(const Plan *plan, List *row_marks);
+extern void MotRecheckStart(MotRecheck *recheck);
+extern void MotRecheckRest(MotRecheck *recheck);
+extern TupleTableSlot *MotRecheckSlot(MotRecheck *recheck, MotTable *table);
+extern TupleTableSlot *MotRecheckRow(MotRecheck *recheck, TupleTableSlot *was);
 
 /* compiled.c */
 extern int	mot_jit_above;

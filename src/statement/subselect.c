@@ -188,7 +188,5 @@ MotSubselectWhyNot(const SubPlan *subplan)
 {
 	if (subplan->subLinkType == CTE_SUBLINK)
 		return "there are WITH queries";
-	if (subplan->subLinkType == MULTIEXPR_SUBLINK && subplan->parParam != NIL)
-		return "a sub-select gives several values";
 	return NULL;
 }

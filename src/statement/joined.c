@@ -1,0 +1,329 @@
+/*-------------------------------------------------------------------------
+ *
+ * joined.c
+ *	  UPDATE ... FROM and DELETE ... USING; and whatever else of UPDATE and
+ *	  DELETE the wrapper does not do in one node.
+ *
+ * The rows of a plan say by their ctid which row of the table is to be changed,
+ * and have the new values.  As the wrapper does below the server's ModifyTable
+ * (fdw/modify.c): the row is locked; if it has changed meanwhile, the plan is
+ * evaluated once more with its newest version (recheck.c); then it is changed.
+ *
+ * The server wants the whole old row from the plan, too, in a column that
+ * nobody here looks at: it is left out.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "statement/statement.h"
+#include "utils/memutils.h"
+
+struct MotJoined
+{
+	MotStatement *st;
+	CmdType		operation;
+	MotTable   *table;
+	ResultRelInfo *rinfo;
+	MotWriter  *writer;
+	MotNode    *source;
+	AttrNumber	ctid;
+	MotRecheck *recheck;
+	bool		has_checks;
+	TupleTableSlot *old;		/* the version that is changed */
+	TupleTableSlot *row;		/* the new one; DELETE: the same slot */
+	ExprContext *econtext;
+	ProjectionInfo *project;
+};
+
+/* ------------------------------------------------------------------ shape */
+
+static inline bool
+is_row(const TargetEntry *tle)
+{
+	return IsA(tle->expr, Var) && ((Var *) tle->expr)->vartype == RECORDOID;
+}
+
+/*
+ * The plan without the whole rows of its target, which are handed up as they
+ * are.  Only what scans and joins hand up is looked at: what is left elsewhere
+ * has not the shape of a statement that is run here.
+ */
+static Plan *
+strip_rows(Plan *plan, Index rti)
+{
+	List	   *targetlist = NIL;
+	ListCell   *lc;
+	Plan	   *copy;
+	Size		size;
+
+	if (plan == NULL)
+		return NULL;
+	switch (nodeTag(plan))
+	{
+		case T_ForeignScan:
+			if (((ForeignScan *) plan)->scan.scanrelid != rti)
+				return plan;
+			size = sizeof(ForeignScan);
+			break;
+		case T_NestLoop:
+			size = sizeof(NestLoop);
+			break;
+		case T_Material:
+			size = sizeof(Material);
+			break;
+		case T_Memoize:
+			size = sizeof(Memoize);
+			break;
+		case T_Sort:
+			size = sizeof(Sort);
+			break;
+		case T_Result:
+			size = sizeof(Result);
+			break;
+		default:
+			return plan;
+	}
+	copy = palloc(size);
+	memcpy(copy, plan, size);
+	copy->lefttree = strip_rows(plan->lefttree, rti);
+	copy->righttree = strip_rows(plan->righttree, rti);
+	foreach(lc, plan->targetlist)
+	{
+		TargetEntry *tle = lfirst_node(TargetEntry, lc);
+
+		if (is_row(tle))
+		{
+			tle = flatCopyTargetEntry(tle);
+			tle->expr = (Expr *) makeNullConst(RECORDOID, -1, InvalidOid);
+		}
+		targetlist = lappend(targetlist, tle);
+	}
+	copy->targetlist = targetlist;
+	return copy;
+}
+
+/* What is to be built of an UPDATE's or DELETE's plan. */
+Plan *
+MotJoinedPlan(const ModifyTable *plan)
+{
+	return strip_rows(outerPlan(plan), linitial_int(plan->resultRelations));
+}
+
+static bool
+uses_row(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Var))
+		return ((Var *) node)->vartype == RECORDOID;
+	return expression_tree_walker(node, uses_row, context);
+}
+
+/* Is anything done with such rows but handing one up? */
+static bool
+plan_uses_rows(const Plan *plan)
+{
+	ListCell   *lc;
+	int			rows = 0;
+
+	if (plan == NULL)
+		return false;
+	if (IsA(plan, NestLoop))
+	{
+		const NestLoop *join = (const NestLoop *) plan;
+
+		if (uses_row((Node *) join->join.joinqual, NULL))
+			return true;
+		foreach(lc, join->nestParams)
+			if (uses_row((Node *) lfirst_node(NestLoopParam, lc)->paramval, NULL))
+			return true;
+	}
+	foreach(lc, plan->targetlist)
+	{
+		TargetEntry *tle = lfirst_node(TargetEntry, lc);
+
+		if (is_row(tle) ? ++rows > 1 : uses_row((Node *) tle->expr, NULL))
+			return true;
+	}
+	return uses_row((Node *) plan->qual, NULL) ||
+		plan_uses_rows(outerPlan(plan)) || plan_uses_rows(innerPlan(plan));
+}
+
+const char *
+MotJoinedWhyNot(const ModifyTable *plan, const PlannedStmt *stmt)
+{
+	if (plan_uses_rows(outerPlan(plan)))
+		return "a whole row is used as a value";
+	if (list_length(plan->rowMarks) != list_length(stmt->rowMarks))
+		return "rows are locked in another way";
+	return MotRecheckWhyNot(outerPlan(plan), plan->rowMarks);
+}
+
+/* --------------------------------------------------------------- building */
+
+MotJoined *
+MotJoinedBuild(MotStatement *st, ModifyTable *plan, ResultRelInfo *rinfo, MotWriter *writer)
+{
+	MotJoined  *joined = palloc0(sizeof(MotJoined));
+	Plan	   *child = outerPlan(plan);
+	MotTable   *table = MotStatementTable(st, linitial_int(plan->resultRelations));
+	TupleDesc	desc = CreateTupleDescCopyConstr(RelationGetDescr(table->rel));
+	List	   *locked = NIL;
+
+	joined->st = st;
+	joined->operation = plan->operation;
+	joined->table = table;
+	joined->rinfo = rinfo;
+	joined->writer = writer;
+	joined->has_checks = table->rel->rd_att->constr != NULL || table->rel->rd_rel->relispartition;
+	joined->source = MotNodeBuild(st, MotJoinedPlan(plan));
+	joined->ctid = ExecFindJunkAttributeInTlist(child->targetlist, "ctid");
+	joined->recheck = MotRecheckMake(st, child, plan->rowMarks, plan->epqParam, &locked);
+	joined->old = joined->row = MakeTupleTableSlot(desc, &TTSOpsHeapTuple);
+	MotSlotAdopt(joined->old);
+	if (plan->operation == CMD_UPDATE)
+	{
+		PlanState  *ps;
+
+		joined->econtext = MotContextCreate(st);
+		ps = MotParentCreate(st, T_ModifyTableState, sizeof(ModifyTableState), (Plan *) plan,
+							 joined->econtext);
+		joined->row = MakeTupleTableSlot(desc, &TTSOpsVirtual);
+		joined->project = ExecBuildUpdateProjection(child->targetlist, false,
+													(List *) linitial(plan->updateColnosLists),
+													desc, joined->econtext, joined->row, ps);
+	}
+	return joined;
+}
+
+/* The slot that RETURNING looks at. */
+TupleTableSlot *
+MotJoinedRow(MotJoined *joined)
+{
+	return joined->row;
+}
+
+/* --------------------------------------------------------------- execution */
+
+void
+MotJoinedStart(MotJoined *joined)
+{
+	MotRecheckStart(joined->recheck);
+	joined->source->restart(joined->source);
+}
+
+void
+MotJoinedRest(MotJoined *joined)
+{
+	ExecClearTuple(joined->old);
+	ExecClearTuple(joined->row);
+	MotRecheckRest(joined->recheck);
+}
+
+/*
+ * Lock the row that the plan's row stands for; false: it is skipped.  If there
+ * is a newer version, the plan's row is the one for that.
+ */
+static bool
+lock_row(MotJoined *joined, TupleTableSlot **planned, mot_row **row, const mot_version **current)
+{
+	mot_session *session = MotSession();
+	mot_table  *table = joined->table->mr->table;
+	const mot_version *newest;
+	TupleTableSlot *slot;
+	bool		isnull;
+	Datum		tid = slot_getattr(*planned, joined->ctid, &isnull);
+
+	if (isnull)
+		elog(ERROR, "ctid is NULL");
+	*row = MotTidToRow(session, table, (ItemPointer) DatumGetPointer(tid));
+	if (*row == NULL)
+		elog(ERROR, "row to be changed of table \"%s\" does not exist",
+			 RelationGetRelationName(joined->table->rel));
+	*current = mot_row_visible(session, &joined->st->view, table, *row);
+	if (*current == NULL)
+	{
+		/* a function has deleted it */
+		MotRefuseOwnChange(session, &joined->st->view, table, *row, joined->operation);
+		return false;
+	}
+	switch (MotWriterLock(joined->writer, *row, *current,
+						  joined->operation == CMD_DELETE ? MOT_MODE_DELETE : MOT_MODE_CHANGE,
+						  MOT_LOCK_WAIT, &newest))
+	{
+		case MOT_LOCKED:
+			return true;
+		case MOT_LOCKED_NEWER:
+			*current = newest;
+			slot = MotRecheckSlot(joined->recheck, joined->table);
+			MotSlotStore(slot, newest);
+			slot->tts_tableOid = joined->table->relid;
+			MotRowToTid(session, *row, &slot->tts_tid);
+			*planned = MotRecheckRow(joined->recheck, *planned);
+			return *planned != NULL;
+		case MOT_LOCK_SELF:
+			MotRefuseOwnChange(session, &joined->st->view, table, *row, joined->operation);
+			return false;
+		case MOT_LOCK_GONE:
+		case MOT_LOCK_WOULD_BLOCK:
+			return false;
+	}
+	return false;
+}
+
+/*
+ * Change the next row.  False: all is done.  MotJoinedRow's slot shows the row
+ * as RETURNING wants it, *planned the plan's.
+ */
+bool
+MotJoinedNext(MotJoined *joined, TupleTableSlot **planned)
+{
+	EState	   *estate = joined->st->estate;
+	mot_row    *row;
+	const mot_version *current;
+
+	for (;;)
+	{
+		CHECK_FOR_INTERRUPTS();
+		ResetPerTupleExprContext(estate);
+		*planned = joined->source->next(joined->source);
+		if (*planned == NULL)
+			return false;
+		if (lock_row(joined, planned, &row, &current))
+			break;
+	}
+
+	MotSlotShow(joined->old, current);
+	joined->old->tts_tableOid = joined->table->relid;
+	MotRowToTid(MotSession(), row, &joined->old->tts_tid);
+	if (joined->operation == CMD_UPDATE)
+	{
+		MemoryContext oldcxt;
+
+		ResetExprContext(joined->econtext);
+		joined->econtext->ecxt_outertuple = *planned;
+		joined->econtext->ecxt_scantuple = joined->old;
+		ExecProject(joined->project);
+		joined->row->tts_tableOid = joined->table->relid;
+		if (joined->has_checks)
+			MotCheckRow(joined->rinfo, joined->row, estate);
+		oldcxt = MemoryContextSwitchTo(joined->econtext->ecxt_per_tuple_memory);
+		MotWriterUpdate(joined->writer, row, current, joined->row->tts_values,
+						joined->row->tts_isnull);
+		MemoryContextSwitchTo(oldcxt);
+		joined->row->tts_tid = joined->old->tts_tid;
+	}
+	else
+	{
+		MemoryContext oldcxt = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
+
+		MotWriterDelete(joined->writer, row, current);
+		MemoryContextSwitchTo(oldcxt);
+	}
+	return true;
+}
