@@ -200,6 +200,81 @@ EXPLAIN EXECUTE few(1, 2);
 DROP FUNCTION sh_ranges;
 DROP TABLE sh_big;
 
+-- privileges of tables in sub-selects and joins, and tables that change
+CREATE ROLE sh_reader;
+GRANT SELECT ON sh_a TO sh_reader;
+GRANT UPDATE (t) ON sh_a TO sh_reader;
+PREPARE pr(int) AS SELECT id, (SELECT max(w) FROM sh_b b WHERE b.aid = a.id) FROM sh_a a WHERE id = $1;
+PREPARE up(int) AS UPDATE sh_a a SET t = b.n::text FROM sh_b b WHERE b.id = $1 AND a.id = b.aid RETURNING a.t;
+PREPARE lo(int) AS SELECT a.id FROM sh_b b JOIN sh_a a ON a.id = b.aid WHERE b.id = $1 FOR UPDATE;
+EXECUTE pr(1); EXECUTE up(1); EXECUTE lo(1);
+SET ROLE sh_reader;
+EXECUTE pr(1); EXECUTE up(1); EXECUTE lo(1);
+RESET ROLE;
+GRANT SELECT (id, aid, n, w) ON sh_b TO sh_reader;
+SET ROLE sh_reader;
+EXECUTE pr(1); EXECUTE up(1); EXECUTE lo(1);
+RESET ROLE;
+REVOKE SELECT (n) ON sh_b FROM sh_reader;
+REVOKE UPDATE (t) ON sh_a FROM sh_reader;
+SET ROLE sh_reader;
+EXECUTE pr(1); EXECUTE up(1); EXECUTE lo(1);
+RESET ROLE;
+ALTER TABLE sh_b ADD COLUMN extra int DEFAULT 3;
+EXECUTE pr(1); EXECUTE up(1); EXECUTE lo(1);
+DROP INDEX sh_b_aid;
+EXECUTE pr(1); EXECUTE up(1); EXECUTE lo(1);
+CREATE INDEX sh_b_aid ON sh_b (aid);
+EXECUTE pr(1); EXECUTE up(1); EXECUTE lo(1);
+ALTER TABLE sh_b DROP COLUMN extra;
+CREATE FUNCTION sh_trigger() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.t := ''by trigger''; RETURN NEW; END';
+CREATE TRIGGER sh_before BEFORE UPDATE ON sh_a FOR EACH ROW EXECUTE FUNCTION sh_trigger();
+EXECUTE up(1); EXECUTE pr(2);
+EXPLAIN (VERBOSE, COSTS OFF) EXECUTE up(1);
+DROP TRIGGER sh_before ON sh_a;
+EXPLAIN (VERBOSE, COSTS OFF) EXECUTE up(1);
+EXPLAIN (VERBOSE, COSTS OFF) EXECUTE pr(1);
+EXECUTE up(1);
+
+-- own changes are seen by the next execution, taken back ones are not
+BEGIN;
+UPDATE sh_b SET w = 7000 WHERE id = 8;
+EXECUTE pr(1);
+SAVEPOINT s;
+DELETE FROM sh_b WHERE aid = 1;
+EXECUTE pr(1); EXECUTE up(1);
+ROLLBACK TO s;
+EXECUTE pr(1); EXECUTE up(1);
+ROLLBACK;
+EXECUTE pr(1);
+
+-- cursors
+BEGIN;
+DECLARE c CURSOR FOR SELECT a.id, b.id FROM sh_b b JOIN sh_a a ON a.id = b.aid WHERE b.id < 5 ORDER BY b.id FOR UPDATE OF a;
+FETCH 2 FROM c;
+UPDATE sh_a SET t = 'current' WHERE CURRENT OF c RETURNING id;
+UPDATE sh_b SET w = 1 WHERE CURRENT OF c RETURNING id;
+ROLLBACK;
+BEGIN;
+DECLARE c CURSOR FOR SELECT id, (SELECT max(w) FROM sh_b b WHERE b.aid = a.id) FROM sh_a a WHERE id > 4;
+FETCH 2 FROM c;
+DELETE FROM sh_a WHERE CURRENT OF c RETURNING id;
+DECLARE d CURSOR FOR SELECT id, id IN (SELECT aid FROM sh_b) FROM sh_a WHERE id > 4;
+FETCH 1 FROM d; FETCH 1 FROM c; FETCH 2 FROM d;
+ROLLBACK;
+
+-- a function in a sub-select runs the same statement
+CREATE FUNCTION sh_depth(depth int) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE r int;
+BEGIN
+	IF depth = 0 THEN RETURN 0; END IF;
+	SELECT sum((SELECT count(*) + sh_depth(depth - 1) FROM sh_b b WHERE b.aid = a.id)) INTO r FROM sh_a a WHERE id <= depth;
+	RETURN r;
+END $$;
+SELECT sh_depth(1), sh_depth(2), sh_depth(3), sh_depth(4);
+DROP FUNCTION sh_depth;
+DROP FUNCTION sh_trigger;
+
 -- what is not of these shapes says so
 RESET enable_hashjoin;
 SELECT sh_same('SELECT count(*) FROM sh_a a JOIN sh_b b ON a.v = b.w', '', '');
@@ -209,3 +284,4 @@ SELECT sh_same('SELECT id, rank() OVER (ORDER BY v) FROM sh_a WHERE id < 4 ORDER
 DROP FUNCTION sh_same;
 DROP TABLE sh_a, sh_b;
 DROP SEQUENCE sh_s;
+DROP ROLE sh_reader;

@@ -364,13 +364,32 @@ class Maker:
             on += ' AND ' + self.condition(1)
         if rnd.random() < 0.2:
             conditions.append(self.condition(1))
-        what = 'count(*)' if rnd.random() < 0.2 else self.outputs()
-        return 'SELECT %s FROM %s t %s %s u ON %s%s' % (what, first.name, kind, second.name, on,
-                                                        self.where(conditions)), False
+        what, locks = 'count(*)', ''
+        if rnd.random() < 0.8:
+            what = self.outputs()
+            if rnd.random() < 0.3:
+                locks = ' FOR %s%s' % (rnd.choice(['UPDATE', 'NO KEY UPDATE', 'SHARE', 'KEY SHARE']),
+                                       ' OF t' if kind == 'LEFT JOIN' else rnd.choice(['', ' OF t', ' OF u']))
+        return 'SELECT %s FROM %s t %s %s u ON %s%s%s' % (what, first.name, kind, second.name, on,
+                                                          self.where(conditions), locks), False
+
+    def other(self, table):
+        """Another table to change rows by, with one row at most for each of them."""
+        rnd = self.rnd
+        if rnd.random() > 0.3:
+            return '', []
+        other = rnd.choice(self.tables)
+        conditions = []
+        for c in other.key:
+            found = [table.name + '.' + o.name for o in table.columns
+                     if (o.type == c.type or (o.type in INTS and c.type in INTS)) and o.collation == c.collation]
+            conditions.append('u.%s = %s' % (c.name, rnd.choice(found) if found else self.param(c.type)))
+        self.sources.append(('u', other))
+        return other.name + ' u', conditions
 
     def returning(self, table):
         if self.rnd.random() < 0.4:
-            self.sources = [(table.name, table)]
+            self.sources = [(table.name, table)] + [s for s in self.sources if s[0] == 'u']
             return ' RETURNING ' + (self.outputs() if self.rnd.random() < 0.7 else '*')
         return ''
 
@@ -414,16 +433,20 @@ class Maker:
         rnd = self.rnd
         table = rnd.choice(self.tables)
         self.sources = [(table.name, table)]
-        conditions = self.by_key(table.name, table)
+        other, on = self.other(table)
+        conditions = self.by_key(table.name, table) + on
         assigned = [c for c in table.columns if rnd.random() < (0.08 if c in table.key else 0.4)] or [table.columns[-1]]
-        text = 'UPDATE %s SET %s%s' % (table.name, ', '.join('%s = %s' % (c.name, self.expression(c.type, 2)) for c in assigned),
-                                       self.where(conditions))
+        text = 'UPDATE %s SET %s%s%s' % (
+            table.name, ', '.join('%s = %s' % (c.name, self.expression(c.type, 2)) for c in assigned),
+            ' FROM ' + other if other else '', self.where(conditions))
         return text + self.returning(table), False
 
     def delete(self):
         table = self.rnd.choice(self.tables)
         self.sources = [(table.name, table)]
-        text = 'DELETE FROM %s%s' % (table.name, self.where(self.by_key(table.name, table, table.key)))
+        other, on = self.other(table)
+        text = 'DELETE FROM %s%s%s' % (table.name, ' USING ' + other if other else '',
+                                       self.where(self.by_key(table.name, table, table.key) + on))
         return text + self.returning(table), False
 
     def make(self):
