@@ -277,6 +277,7 @@ extern bool MotTidsNext(MotScan *scan);
 
 extern void MotSortedFill(MotScan *scan, ExprContext *econtext);
 extern bool MotSortedNext(MotScan *scan);
+extern void MotSortedDrop(MotScan *scan);
 
 extern void MotBeginForeignScan(ForeignScanState *node, int eflags);
 extern TupleTableSlot *MotIterateForeignScan(ForeignScanState *node);

@@ -85,7 +85,7 @@ MotScanPark(MotScan *scan)
 {
 	if (scan->cursor_open)
 		close_cursor(scan);
-	scan->sorted = NULL;
+	MotSortedDrop(scan);
 	if (scan->writer)
 		MotWriterRest(scan->writer);
 }
@@ -379,7 +379,7 @@ MotReScanForeignScan(ForeignScanState *node)
 		return;
 	if (scan->cursor_open)
 		close_cursor(scan);
-	scan->sorted = NULL;
+	MotSortedDrop(scan);
 	scan->phase = MOT_SCAN_START;
 	if (scan->u != NULL)
 		MotUnionRestart(scan);

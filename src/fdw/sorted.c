@@ -28,6 +28,7 @@ typedef struct MotSortedRow
 
 typedef struct MotSorted
 {
+	MemoryContext cxt;			/* all of it */
 	size_t		nrows;
 	size_t		size;
 	size_t		next;
@@ -49,13 +50,15 @@ MotSortedFill(MotScan *scan, ExprContext *econtext)
 	const MotKey *key = scan->keys->index->key;
 	TupleTableSlot *slot = scan->node->ss.ss_ScanTupleSlot;
 	ExprState  *quals = MotScanRecheck(scan);
-	MemoryContext cxt = scan->node->ss.ps.state->es_query_cxt;
+	MemoryContext cxt = AllocSetContextCreate(scan->node->ss.ps.state->es_query_cxt,
+											  "mot sorted rows", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext oldcxt;
 	MotSorted  *sorted;
 	MotKeyBuffer buf;
 
 	oldcxt = MemoryContextSwitchTo(cxt);
 	sorted = palloc(sizeof(MotSorted));
+	sorted->cxt = cxt;
 	sorted->nrows = 0;
 	sorted->size = 64;
 	sorted->rows = palloc(sorted->size * sizeof(MotSortedRow));
@@ -111,4 +114,13 @@ MotSortedNext(MotScan *scan)
 	scan->row = row->row;
 	scan->version = row->version;
 	return true;
+}
+
+/* The scan starts over, or its plan rests. */
+void
+MotSortedDrop(MotScan *scan)
+{
+	if (unlikely(scan->sorted != NULL))
+		MemoryContextDelete(scan->sorted->cxt);
+	scan->sorted = NULL;
 }

@@ -182,6 +182,8 @@ node_why_not(const Plan *plan, const PlannedStmt *stmt)
 			return "rows are grouped";
 		case T_ProjectSet:
 			return "a function returns a set";
+		case T_IncrementalSort:
+			return "rows are sorted in steps";
 		default:
 			return "a plan node is of another kind";
 	}
