@@ -56,11 +56,11 @@ SELECT query ~ '^PREPARE' AS prepared, substring(query FROM 'PREPARE (\w+)') AS 
 -- what is not, and why
 PREPARE uni AS SELECT id FROM st_t WHERE id = 1 UNION ALL SELECT id FROM st_u WHERE id = 1;
 PREPARE grp AS SELECT v % 3, count(*) FROM st_t GROUP BY 1;
-PREPARE lck AS SELECT u.id FROM st_u u JOIN st_t t ON t.id = u.tid WHERE u.id = 1 FOR UPDATE;
+PREPARE wth AS WITH q AS MATERIALIZED (SELECT id FROM st_u WHERE id = 1) SELECT id FROM q;
 PREPARE cls AS SELECT st_t.t, c.relname FROM st_t, pg_class c WHERE id = 1 AND c.oid = 'st_t'::regclass;
 PREPARE qry AS INSERT INTO st_t SELECT id + 500, v, t FROM st_t WHERE id = 1;
 PREPARE wrw AS SELECT st_t FROM st_t WHERE id = 1;
-EXECUTE uni; EXECUTE grp; EXECUTE lck; EXECUTE cls; EXECUTE wrw;
+EXECUTE uni; EXECUTE grp; EXECUTE wth; EXECUTE cls; EXECUTE wrw;
 SELECT substring(query FROM 'PREPARE (\w+)') AS name, tier, why_not FROM mot_stat_jit
 	WHERE query ~ '^PREPARE' AND tier = 0 ORDER BY name;
 EXPLAIN (VERBOSE, COSTS OFF) EXECUTE one(1);
