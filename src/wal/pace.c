@@ -66,6 +66,8 @@
 								 * last sign of it */
 #define MEMORY_US 100000		/* between two looks at the memory in use */
 #define CREDIT_US 20000			/* that may be saved up */
+#define SESSION_US	150000		/* between two attempts to lower the
+								 * session's priority */
 #define NAP_MS 100				/* at most, between two looks around */
 
 int			mot_checkpoint_share = 10;
@@ -83,9 +85,12 @@ static struct
 	double		debt;			/* to be slept off; below 0: saved up */
 }			mine;
 
+static int64 session_at = 0;	/* when to try again to lower its priority */
+
 static int64 now_us(void);
 static void read_usage(int64 *cpu, int64 *waits);
 static XLogRecPtr log_position(void);
+static void lower_session(void);
 static void set_share(MotPace *pace);
 static bool look_around(MotPace *pace);
 static bool is_behind(MotPace *pace);
@@ -130,6 +135,14 @@ MotPaceLowerPriority(void)
 {
 	if (nice(WRITER_NICE) == -1)
 		elog(DEBUG1, "could not lower the priority: %m");
+	lower_session();
+}
+
+/* The kernel may want us to come again: it allows ten such changes a second, of all processes together. */
+static void
+lower_session(void)
+{
+	session_at = 0;
 #ifdef __linux__
 	{
 		int			fd = open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC);
@@ -137,12 +150,16 @@ MotPaceLowerPriority(void)
 		int			len = snprintf(value, sizeof(value), "%d", WRITER_NICE);
 
 		/* it is not there if the kernel does not do such things */
-		if (fd >= 0)
+		if (fd < 0)
+			return;
+		if (write(fd, value, len) != len)
 		{
-			if (write(fd, value, len) != len)
+			if (errno == EAGAIN)
+				session_at = now_us() + SESSION_US;
+			else
 				elog(DEBUG1, "could not lower the priority of the session: %m");
-			close(fd);
 		}
+		close(fd);
 	}
 #endif
 }
@@ -228,6 +245,8 @@ MotPacePause(MotPace *pace, uint64 bytes, MotHelpersShared *stop)
 		return;
 
 	mine.now = now_us();
+	if (unlikely(session_at != 0) && mine.now > session_at)
+		lower_session();
 	read_usage(&mine.cpu, &mine.waits);
 	passed += mine.now;
 	used += mine.cpu;

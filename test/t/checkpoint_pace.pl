@@ -95,6 +95,17 @@ my $busy = IPC::Run::start([ 'psql', '-X', '-q', '-c', 'CHECKPOINT', $node->conn
 sleep $idle + 2;
 is(query('SELECT completed FROM mot_stat_checkpoint'), $completed, 'beside a client it takes its time');
 
+# helpers give way to everybody else, also where each session has its own part of the processors
+my ($pm) = slurp_file($node->data_dir . '/postmaster.pid') =~ /^(\d+)/;
+my @helpers = split ' ', `pgrep -P $pm -f 'mot checkpoint helper'`;
+is(scalar(@helpers), 2, 'helpers are at it');
+is(join(' ', map { my $nice = `ps -o ni= -p $_`; $nice =~ s/\s//gr } @helpers), '10 10', '... with lowered priority');
+SKIP:
+{
+	skip 'the kernel does not group by sessions', 1 unless -e '/proc/self/autogroup';
+	is(join(' ', map { slurp_file("/proc/$_/autogroup") =~ /nice (\d+)/ } @helpers), '10 10', '... as sessions');
+}
+
 # whoever says so while it goes on
 cmp_ok(
 	seconds(sub {
