@@ -94,7 +94,7 @@ zipf_init(double theta)
 static inline uint64_t
 next_random(uint64_t *state)
 {
-	uint64_t	z = (*state += UINT64_C(0x9e3779b97f4a7c15));
+	uint64_t	z = (*state +=UINT64_C(0x9e3779b97f4a7c15));
 
 	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
 	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
@@ -143,7 +143,7 @@ put_key(uint8_t *key, uint64_t n)
 }
 
 static bool
-transaction(mot_session *s, work *w)
+transaction (mot_session *s, work *w)
 {
 	mot_view	view;
 	uint8_t		key[8];
@@ -237,7 +237,7 @@ run(void *arg)
 	{
 		uint32_t	first = w->next_pick;
 
-		if (transaction(s, w))
+		if (transaction (s, w))
 			w->commits++;
 		else
 		{

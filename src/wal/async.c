@@ -38,7 +38,8 @@
 #define MIN_TICK_MS 10
 #define IDLE_TICKS 20			/* without news, and the worker stops */
 #define MIN_COMMITS 100			/* in a round of the worker, for it to begin */
-#define MAX_BEHIND (256 * 1024) /* bytes of log that the server has not been told of */
+#define MAX_BEHIND (256 * 1024) /* bytes of log that the server has not been
+								 * told of */
 
 typedef struct Place
 {
@@ -97,7 +98,10 @@ MotAsyncCommitted(XLogRecPtr lsn)
 {
 	uint64		behind = Min(MAX_BEHIND, (uint64) XLOGbuffers * XLOG_BLCKSZ / 8);
 
-	/* exchange: a full barrier between the position and the look at the worker's word */
+	/*
+	 * exchange: a full barrier between the position and the look at the
+	 * worker's word
+	 */
 	pg_atomic_exchange_u64(&shared->place[MotMySlot()].lsn, lsn);
 	if (pg_atomic_read_u32(&shared->served) == 0)
 		XLogSetAsyncXactLSN(lsn);

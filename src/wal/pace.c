@@ -64,10 +64,11 @@
 #define WRITER_NICE 10
 #define BUSY_US 200000			/* clients are at work that long after the
 								 * last sign of it */
+#define LOG_US		1000		/* between two looks at the log */
 #define MEMORY_US 100000		/* between two looks at the memory in use */
 #define CREDIT_US 20000			/* that may be saved up */
-#define SESSION_US	150000		/* between two attempts to lower the
-								 * session's priority */
+#define SESSION_US	150000		/* between two attempts to lower the session's
+								 * priority */
 #define NAP_MS 100				/* at most, between two looks around */
 
 int			mot_checkpoint_share = 10;
@@ -79,6 +80,7 @@ static struct
 	int64		cpu;
 	int64		waits;			/* times we gave up the processor to wait */
 	XLogRecPtr	log;
+	int64		log_at;			/* when that was last looked at */
 	int64		busy_until;
 	int64		memory_at;		/* when that was last looked at */
 	double		memory;			/* used of what may be used up meanwhile */
@@ -115,11 +117,10 @@ read_usage(int64 *cpu, int64 *waits)
 	*waits = usage.ru_nvcsw;
 }
 
-/* to a page, which costs commits nothing to know */
 static XLogRecPtr
 log_position(void)
 {
-	return RecoveryInProgress() ? GetXLogReplayRecPtr(NULL) : GetInsertRecPtr();
+	return RecoveryInProgress() ? GetXLogReplayRecPtr(NULL) : GetXLogInsertRecPtr();
 }
 
 /*
@@ -280,11 +281,16 @@ MotPacePause(MotPace *pace, uint64 bytes, MotHelpersShared *stop)
 static bool
 look_around(MotPace *pace)
 {
-	XLogRecPtr	log = log_position();
+	/* commits have to share the lock that this takes */
+	if (mine.now - mine.log_at > LOG_US)
+	{
+		XLogRecPtr	log = log_position();
 
-	if (log != mine.log)
-		mine.busy_until = mine.now + BUSY_US;
-	mine.log = log;
+		if (log != mine.log)
+			mine.busy_until = mine.now + BUSY_US;
+		mine.log = log;
+		mine.log_at = mine.now;
+	}
 	if (ShutdownRequestPending || MotStateIsAsked())
 		MotPaceHurry(pace);
 	return !pg_atomic_read_u32(&pace->hurry) && mine.now < mine.busy_until && !is_behind(pace);
