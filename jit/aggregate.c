@@ -262,6 +262,7 @@ MotAggregateExpressions(const MotRowRequest *request)
 		const MotRowAggregate *aggregate = lfirst(lc);
 
 		result = list_concat(result, aggregate->args);
+
 		if (aggregate->filter)
 			result = lappend(result, aggregate->filter);
 	}
@@ -276,7 +277,7 @@ MotEmitAggregates(MotEmit * emit)
 	foreach(lc, emit->request->aggregates)
 	{
 		const MotRowAggregate *aggregate = lfirst(lc);
-		State		state = {emit->states, foreach_current_index(lc) * (int64) sizeof(MotRowState)};
+		State state = {emit->states, foreach_current_index(lc) * (int64) sizeof(MotRowState)};
 
 		if (aggregate->filter)
 		{

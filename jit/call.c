@@ -28,7 +28,7 @@ bool
 MotIsSqlFunction(Oid funcid, void *context)
 {
 	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(funcid));
-	bool		result = !HeapTupleIsValid(tuple) ||
+	bool result = !HeapTupleIsValid(tuple) ||
 	((Form_pg_proc) GETSTRUCT(tuple))->prolang == SQLlanguageId;
 
 	if (HeapTupleIsValid(tuple))
@@ -118,7 +118,7 @@ MotEmitCall(MotEmit * emit, Expr *node, Oid funcid, Oid type, Oid collation, Mot
 	LLVMValueRef values[2];
 	LLVMValueRef nulls[2];
 	FmgrInfo   *flinfo = NULL;
-	MotValue	result;
+	MotValue result;
 	bool		inlined = MotCanInline(funcid, collation);
 	bool		strict = inlined;
 
@@ -136,8 +136,9 @@ MotEmitCall(MotEmit * emit, Expr *node, Oid funcid, Oid type, Oid collation, Mot
 	/* some may run on whatever a null has for a value */
 	if (inlined && (any_null == NULL || MotInlineIsSafe(funcid)))
 	{
-		result.value = MotEmitInline(emit, funcid, args, &result.kind);
-		result.isnull = any_null;
+		result.		value = MotEmitInline(emit, funcid, args, &result.kind);
+		result.		isnull = any_null;
+
 		return MotConvert(emit, result, MotKindOf(type));
 	}
 	if (any_null == NULL)
@@ -151,8 +152,8 @@ MotEmitCall(MotEmit * emit, Expr *node, Oid funcid, Oid type, Oid collation, Mot
 	LLVMPositionBuilderAtEnd(b, call);
 	if (inlined)
 	{
-		result.value = MotEmitInline(emit, funcid, args, &result.kind);
-		result.isnull = NULL;
+		result.		value = MotEmitInline(emit, funcid, args, &result.kind);
+		result.		isnull = NULL;
 		result = MotConvert(emit, result, MotKindOf(type));
 	}
 	else
@@ -167,6 +168,7 @@ MotEmitCall(MotEmit * emit, Expr *node, Oid funcid, Oid type, Oid collation, Mot
 		result = emit_call(emit, flinfo, type, collation, known, nargs);
 	}
 	values[1] = result.value;
+
 	nulls[1] = MotIsNull(emit, result);
 	blocks[1] = LLVMGetInsertBlock(b);
 	LLVMBuildBr(b, joined);
@@ -174,8 +176,8 @@ MotEmitCall(MotEmit * emit, Expr *node, Oid funcid, Oid type, Oid collation, Mot
 	LLVMPositionBuilderAtEnd(b, joined);
 	values[0] = LLVMConstNull(emit->kinds[result.kind]);
 	nulls[0] = MotEmitConst(emit, emit->bit, 1);
-	result.value = MotEmitPhi(emit, emit->kinds[result.kind], 2, values, blocks);
-	result.isnull = MotEmitPhi(emit, emit->bit, 2, nulls, blocks);
+	result.		value = MotEmitPhi(emit, emit->kinds[result.kind], 2, values, blocks);
+	result.		isnull = MotEmitPhi(emit, emit->bit, 2, nulls, blocks);
 	return result;
 }
 

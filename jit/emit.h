@@ -58,7 +58,7 @@ typedef struct MotValue
 static inline MotValue
 MotMake(LLVMValueRef value, LLVMValueRef isnull, MotKind kind)
 {
-	MotValue	result = {value, isnull, kind};
+	MotValue result = {value, isnull, kind};
 
 	return result;
 }
@@ -96,6 +96,7 @@ typedef struct MotEmit
 	const MotValue *case_value; /* of the innermost CASE */
 
 	int			depth;			/* of expressions */
+	int			nodes;			/* of expressions so far */
 	const char *why_not;
 	sigjmp_buf	declined;
 } MotEmit;

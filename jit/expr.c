@@ -28,6 +28,9 @@
 /* nested deeper, an expression is not compiled: LLVM recurses, too */
 #define MAX_DEPTH 200
 
+/* a bound for the time that compiling takes: a node is 20 to 30 microseconds */
+#define MAX_NODES 200
+
 /* ... = ANY of more constants is interpreted */
 #define MAX_UNROLLED 16
 
@@ -704,6 +707,8 @@ MotEmitExpr(MotEmit * emit, Expr *expr)
 	check_stack_depth();
 	if (++emit->depth > MAX_DEPTH)
 		MotDecline(emit, "an expression is nested deeper than %d", MAX_DEPTH);
+	if (++emit->nodes > MAX_NODES)
+		MotDecline(emit, "its expressions have more than %d nodes", MAX_NODES);
 
 	switch (nodeTag(expr))
 	{

@@ -29,10 +29,10 @@ typedef enum Operation
 typedef struct Inline
 {
 	Oid			funcid;
-	uint8		operation;
+	uint8 operation;
 	uint8		left;			/* MotKind of the arguments */
 	uint8		right;
-	uint8		result;			/* of arithmetic and casts: also what it is
+	uint8 result;				/* of arithmetic and casts: also what it is
 								 * done in */
 	bool		is_unsigned;
 } Inline;
@@ -170,7 +170,7 @@ MotCanInline(Oid funcid, Oid collation)
 
 	if (function == NULL)
 		return false;
-	if (function->operation < TEXT_EQ)
+	if (function->operation <TEXT_EQ)
 		return true;
 
 	/*
@@ -191,12 +191,12 @@ MotInlineIsSafe(Oid funcid)
 
 	if (function == NULL)
 		return false;
-	if (function->operation >= EQ && function->operation <= CMP)
+	if (function->operation >=EQ && function->operation <=CMP)
 		return true;
 	if (function->operation == CAST)
-		return function->result >= MOT_FLOAT || function->result > function->left;
+		return function->result >=MOT_FLOAT || function->result >function->left;
 	if (function->operation == NEG)
-		return function->result >= MOT_FLOAT;
+		return function->result >=MOT_FLOAT;
 	return false;
 }
 
@@ -344,22 +344,26 @@ float_arithmetic(MotEmit * emit, const Inline *function, LLVMValueRef x, LLVMVal
 	{
 		case ADD:
 			result = LLVMBuildFAdd(b, x, y, "");
+
 			break;
 		case SUB:
 			result = LLVMBuildFSub(b, x, y, "");
+
 			break;
 		case MUL:
 			result = LLVMBuildFMul(b, x, y, "");
+
 			break;
 		default:
 			raise_if(emit, LLVMBuildAnd(b, is_zero(emit, y, kind), LLVMBuildNot(b, is_nan(emit, x), ""), ""),
 					 float_zero_divide_error, NULL);
 			result = LLVMBuildFDiv(b, x, y, "");
+
 			break;
 	}
 
 	overflow = LLVMBuildAnd(b, emit_is_infinite(emit, result, kind), LLVMBuildNot(b, emit_is_infinite(emit, x, kind), ""), "");
-	if (function->operation != DIV)
+	if (function->operation !=DIV)
 		overflow = LLVMBuildAnd(b, overflow, LLVMBuildNot(b, emit_is_infinite(emit, y, kind), ""), "");
 	raise_if(emit, overflow, float_overflow_error, NULL);
 
@@ -396,7 +400,7 @@ conversion(MotEmit * emit, const Inline *function, LLVMValueRef x)
 	LLVMBuilderRef b = emit->builder;
 	LLVMValueRef narrow;
 
-	if (is_float(function->result) || function->result > function->left)
+	if (is_float(function->result) || function->result >function->left)
 		return widen(emit, x, function->left, function->result);
 	narrow = LLVMBuildTrunc(b, x, emit->kinds[function->result], "");
 	raise_overflow_if(emit, LLVMBuildICmp(b, LLVMIntNE, widen(emit, narrow, function->result, function->left), x, ""),
@@ -494,7 +498,7 @@ MotEmitInline(MotEmit * emit, Oid funcid, MotValue * args, MotKind * kind)
 {
 	const Inline *function = find(funcid);
 	bool		unary = function->operation == CAST || function->operation == NEG;
-	bool		is_comparison = function->operation >= EQ && function->operation <= CMP;
+	bool		is_comparison = function->operation >=EQ && function->operation <=CMP;
 	MotKind		in = function->result;
 	LLVMValueRef values[2];
 
@@ -506,7 +510,7 @@ MotEmitInline(MotEmit * emit, Oid funcid, MotValue * args, MotKind * kind)
 		return conversion(emit, function, values[0]);
 	if (function->operation == NEG)
 		return negation(emit, function, values[0]);
-	if (function->operation >= TEXT_EQ)
+	if (function->operation >=TEXT_EQ)
 		return equal_bytes(emit, function, values);
 
 	/* what it is done in */

@@ -328,25 +328,29 @@ MotValue
 MotFromDatum(MotEmit * emit, LLVMValueRef datum, LLVMValueRef isnull, MotKind kind)
 {
 	LLVMBuilderRef b = emit->builder;
-	MotValue	result = {datum, isnull, kind};
+	MotValue result = {datum, isnull, kind};
 
 	switch (kind)
 	{
 		case MOT_BOOL:
-			result.value = LLVMBuildICmp(b, LLVMIntNE, datum, MotEmitConst(emit, emit->int64, 0), "");
+			result.		value = LLVMBuildICmp(b, LLVMIntNE, datum, MotEmitConst(emit, emit->int64, 0), "");
+
 			break;
 		case MOT_INT8:
 		case MOT_INT16:
 		case MOT_INT32:
-			result.value = LLVMBuildTrunc(b, datum, emit->kinds[kind], "");
+			result.		value = LLVMBuildTrunc(b, datum, emit->kinds[kind], "");
+
 			break;
 		case MOT_WORD:
 			break;
 		case MOT_FLOAT:
-			result.value = LLVMBuildBitCast(b, LLVMBuildTrunc(b, datum, emit->int32, ""), emit->kinds[kind], "");
+			result.		value = LLVMBuildBitCast(b, LLVMBuildTrunc(b, datum, emit->int32, ""), emit->kinds[kind], "");
+
 			break;
 		case MOT_DOUBLE:
-			result.value = LLVMBuildBitCast(b, datum, emit->kinds[kind], "");
+			result.		value = LLVMBuildBitCast(b, datum, emit->kinds[kind], "");
+
 			break;
 	}
 	return result;

@@ -115,6 +115,7 @@ make_machine(void)
 		result = LLVMCreateTargetMachine(target, triple, cpu, features,
 										 MOT_CODEGEN_LEVEL, LLVMRelocPIC,
 										 LLVMCodeModelJITDefault);
+
 	LLVMDisposeMessage(triple);
 	LLVMDisposeMessage(cpu);
 	LLVMDisposeMessage(features);
@@ -289,7 +290,7 @@ compile(const MotRowRequest *request, const char **why_not)
 	 * unwinding
 	 */
 	code->bytes = TYPEALIGN(4096, LLVMGetBufferSize(object)) + 2 * 4096 + MemoryContextMemAllocated(cxt, true);
-	code->public.code_bytes = LLVMGetBufferSize(object);
+	code->public.code_bytes = code->bytes;
 
 	code->tracker = LLVMOrcJITDylibCreateResourceTracker(LLVMOrcLLJITGetMainJITDylib(lljit));
 	error = LLVMOrcLLJITAddObjectFileWithRT(lljit, code->tracker, object);

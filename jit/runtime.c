@@ -72,12 +72,13 @@ Datum
 MotCallTracked(FunctionCallInfo fcinfo)
 {
 	PgStat_FunctionCallUsage usage;
-	Datum		result;
+	Datum result;
 
 	if (likely(pgstat_track_functions <= fcinfo->flinfo->fn_stats))
 		return FunctionCallInvoke(fcinfo);
 	pgstat_init_function_usage(fcinfo, &usage);
 	result = FunctionCallInvoke(fcinfo);
+
 	pgstat_end_function_usage(&usage, true);
 	return result;
 }

@@ -110,7 +110,8 @@ MotMaintenanceMain(Datum arg)
 			MotAsyncLeave();
 			(void) mot_reclaim_all(session);
 			seen = count_commits();
-			commits = round == 0 ? 0 : seen - before;	/* (replay's do not count) */
+			commits = round == 0 ? 0 : seen - before;	/* (replay's do not
+														 * count) */
 			mark_time(commits);
 			round = GetCurrentTimestamp();
 			remaining = ROUND_MS;

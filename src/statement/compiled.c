@@ -13,7 +13,10 @@
  *
  * The code belongs to the session, and goes with the program it is of.  If
  * all code takes more than mot.jit_memory, nothing more is compiled until some
- * of it has gone.
+ * of it has gone.  Compiling makes the execution that it happens in wait: a
+ * row program takes a few milliseconds at most, because the compiler declines
+ * long ones, and of several programs of a statement those that would make it
+ * longer are left to the executions after it.
  *
  *-------------------------------------------------------------------------
  */
@@ -27,6 +30,11 @@
 #include "statement/statement.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
+
+/* milliseconds of compiling after which an execution is to begin (unless all is to be compiled at once) */
+#define MAX_PAUSE_MS 3.0
+
+static const char enough[] = "there is enough code already (mot.jit_memory)";
 
 int			mot_jit_above = 10000;
 static int	jit_memory = 64 * 1024; /* kB */
@@ -169,6 +177,7 @@ MotStatementCompile(MotStatement *st)
 {
 	MemoryContext oldcxt;
 	ListCell   *lc;
+	double		spent = 0;
 
 	st->compile_tried = true;
 	st->why_not_compiled = NULL;
@@ -192,23 +201,36 @@ MotStatementCompile(MotStatement *st)
 		MotRowProgram *program = (MotRowProgram *) lfirst(lc);
 		const char *why_not = NULL;
 
-		if (provider.bytes() / 1024 >= (size_t) jit_memory)
+		if (program->tried)
+			continue;
+		if (spent > MAX_PAUSE_MS && mot_jit_above > 0)
 		{
-			st->why_not_compiled = "there is enough code already (mot.jit_memory)";
+			/* the rest in the next execution */
+			st->compile_tried = false;
 			break;
 		}
+		if (provider.bytes() / 1024 >= (size_t) jit_memory)
+		{
+			/* a look now and then whether there is less */
+			st->why_not_compiled = enough;
+			st->compile_tried = false;
+			st->compile_after = st->uses + 1000;
+			break;
+		}
+		program->tried = true;
 		program->code = provider.compile(&program->request, &why_not);
 		if (program->code != NULL)
 		{
 			program->context.private = program->code->private;
 			program->function = program->code->function;
-			st->compile_ms += program->code->compile_ms;
+			spent += program->code->compile_ms;
 			st->code_bytes += program->code->code_bytes;
 			st->compiled++;
 		}
 		else if (st->why_not_compiled == NULL)
 			st->why_not_compiled = why_not != NULL ? why_not : "the compiler declined";
 	}
+	st->compile_ms += spent;
 	MemoryContextSwitchTo(oldcxt);
 }
 
@@ -228,6 +250,7 @@ MotStatementRelease(MotStatement *st)
 	}
 	st->programs = NIL;
 	st->compile_tried = false;
+	st->compile_after = 0;
 	st->compiled = 0;
 	st->code_bytes = 0;
 	st->compile_ms = 0;

@@ -106,7 +106,7 @@ typedef struct MotRowRequest
 typedef struct MotRowCode
 {
 	MotRowFunction function;
-	size_t		code_bytes;
+	size_t		code_bytes;		/* its part of bytes() */
 	double		compile_ms;		/* all of it: building, optimizing, emitting */
 	void	   *private;		/* goes into MotRowContext */
 } MotRowCode;

@@ -86,6 +86,7 @@ typedef struct MotRowProgram
 	ExprContext *econtext;		/* where parameters are */
 	bool		waits;			/* could not begin: a sub-select comes first */
 	MotRowCode *code;
+	bool		tried;			/* to compile it */
 	MotRowRequest request;
 } MotRowProgram;
 
@@ -140,7 +141,8 @@ struct MotStatement
 	double		compile_ms;
 	size_t		code_bytes;
 	int			compiled;		/* row programs with machine code */
-	bool		compile_tried;
+	bool		compile_tried;	/* all of it */
+	uint64		compile_after;	/* so many uses, if not */
 	List	   *programs;		/* MotRowPrograms */
 
 	/* the program */

@@ -37,7 +37,7 @@ typedef struct actor
 
 	mot_tree_context ctx;
 	pthread_t	thread;
-	atomic_int	state;			/* RUNNING, ... */
+	atomic_int state;			/* RUNNING, ... */
 } actor;
 
 enum
