@@ -524,8 +524,8 @@ typedef enum mot_row_mode
 
 /*
  * Get the right to change (or lock) a row found through "view" with version
- * "seen".  MOT_OK: no newer version; go ahead.  MOT_CHANGED (READ COMMITTED
- * only): it is ours now, but *newest is what it looks like now: re-check on
+ * "seen".  MOT_OK: no newer version; go ahead.  MOT_CHANGED (READ COMMITTED,
+ * and KEY_SHARE, whose caller sees whether the key has changed): it is ours now, but *newest is what it looks like now: re-check on
  * that, then go ahead or mot_row_unlock.  MOT_DELETED (READ COMMITTED):
  * somebody deleted it; nothing is held.  MOT_BUSY: wait for mot_session_holder,
  * call again.  MOT_SELF_CHANGED: a command not before view->command already

@@ -254,7 +254,13 @@ mot_row_lock(mot_session *s, const mot_view *view, mot_table *table,
 		 */
 		v = head_version(head);
 		if (v != NULL && !(version_ts(v) & TS_UNCOMMITTED) && version_ts(v) > view->snapshot)
-			return version_is_tombstone(v) ? MOT_CONFLICT_DELETED : MOT_CONFLICT_CHANGED;
+		{
+			if (version_is_tombstone(v))
+				return MOT_CONFLICT_DELETED;
+			/* (what is wanted of the key only is the caller's to judge) */
+			if (mode != MOT_MODE_KEY_SHARE)
+				return MOT_CONFLICT_CHANGED;
+		}
 		if (mode == MOT_MODE_CHANGE || mode == MOT_MODE_DELETE)
 		{
 			*newest = seen;
@@ -273,7 +279,8 @@ mot_row_lock(mot_session *s, const mot_view *view, mot_table *table,
 	{
 		bool		gone = v == NULL || version_is_tombstone(v);
 
-		if (s->isolation != MOT_READ_COMMITTED && v != NULL && version_ts(v) > view->snapshot)
+		if (s->isolation != MOT_READ_COMMITTED && v != NULL && version_ts(v) > view->snapshot &&
+			(gone || mode != MOT_MODE_KEY_SHARE))
 			status = gone ? MOT_CONFLICT_DELETED : MOT_CONFLICT_CHANGED;
 		else if (gone)
 			status = MOT_DELETED;

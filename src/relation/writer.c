@@ -20,6 +20,7 @@
  */
 #include "postgres.h"
 
+#include "access/xact.h"
 #include "faults.h"
 #include "miscadmin.h"
 #include "relation/internal.h"
@@ -37,6 +38,7 @@ static void add_key_or_raise(MotWriter *writer, MotIndex *index, mot_row *row,
 							 Datum *values, bool *isnull);
 static void drop_key(MotWriter *writer, MotIndex *index, mot_row *row);
 static void deform_old(MotWriter *writer, const mot_version *old);
+static bool keys_differ(MotWriter *writer, MotIndex *index, const Datum *values, const bool *isnull);
 static bool key_columns_changed(MotWriter *writer, MotIndex *index,
 								const Datum *values, const bool *isnull);
 static bool column_changed(MotWriter *writer, AttrNumber attnum,
@@ -273,6 +275,27 @@ MotWriterInsertOrFind(MotWriter *writer, List *arbiters, Datum *values, bool *is
 
 /* ------------------------------------------------------------------- lock */
 
+/*
+ * FOR KEY SHARE of a row that has changed since our snapshot is about its
+ * unique keys; as long as these are the same the snapshot's version will do.
+ */
+static bool
+same_unique_keys(MotWriter *writer, const mot_version *seen, const mot_version *newest)
+{
+	MotRelation *mr = writer->mr;
+	Datum	   *values = palloc(mr->desc->natts * sizeof(Datum));
+	bool	   *isnull = palloc(mr->desc->natts * sizeof(bool));
+	bool		same = true;
+
+	deform_old(writer, seen);
+	MotRowDeform(mr->desc, newest, mr->max_key_attnum, values, isnull);
+	for (int i = 0; i < mr->nindexes && same; i++)
+		same = !mr->indexes[i].unique || !keys_differ(writer, &mr->indexes[i], values, isnull);
+	pfree(values);
+	pfree(isnull);
+	return same;
+}
+
 MotLockResult
 MotWriterLock(MotWriter *writer, mot_row *row, const mot_version *seen,
 			  mot_row_mode mode, MotLockWait waiting,
@@ -304,6 +327,13 @@ MotWriterLock(MotWriter *writer, mot_row *row, const mot_version *seen,
 		case MOT_OK:
 			return MOT_LOCKED;
 		case MOT_CHANGED:
+			if (mode == MOT_MODE_KEY_SHARE)
+			{
+				if (same_unique_keys(writer, seen, *newest))
+					return MOT_LOCKED;
+				if (IsolationUsesXactSnapshot())
+					MotRaiseStatus(MOT_CONFLICT_CHANGED, writer->rel);
+			}
 			return MOT_LOCKED_NEWER;
 		case MOT_DELETED:
 			return MOT_LOCK_GONE;

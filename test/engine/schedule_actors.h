@@ -396,6 +396,14 @@ do_change(int me, const mot_view *view, const operation *op, result *r, uint32_t
 	}
 	if (status != MOT_OK && status != MOT_CHANGED)
 		FAIL(status);
+	if (status == MOT_CHANGED && op->kind == KEY_SHARE && level != MOT_READ_COMMITTED)
+	{
+		/* as the host does: only the key matters */
+		if (((const record *) mot_version_data(newest))->id != ((const record *) mot_version_data(seen))->id)
+			FAIL(MOT_CONFLICT_CHANGED);
+		newest = seen;
+		status = MOT_OK;
+	}
 	old = *(const record *) mot_version_data(newest);
 	r->found_newer |= status == MOT_CHANGED;
 	if (old.id != (uint64_t) op->key)

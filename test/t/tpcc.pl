@@ -17,7 +17,7 @@ use Time::HiRes qw(sleep);
 my $bench = "$FindBin::Bin/../../bench";
 my $sql = "$bench/sql/tpcc";
 my $seconds = $ENV{SECONDS_EACH} || 2;
-my $crashes = $ENV{CRASHES} || 2;
+my $crashes = $ENV{CRASHES} || 3;
 my %size = (warehouses => $ENV{WAREHOUSES} || 2, items => 3000, customers => 60);
 my @size = map { ('-D', "$_=$size{$_}") } sort keys %size;
 
@@ -103,11 +103,14 @@ for my $db (sort keys %databases)
 	}
 }
 
-# everything dies under load, with or without a checkpoint before, and comes back
+# everything dies under load, at each level, with or without a checkpoint before, and comes back
 my $server = bless { node => $node }, 'Ledger';
 for my $crash (1 .. $crashes)
 {
 	my @clients;
+	my $level = ('read committed', 'repeatable read', 'serializable')[($crash - 1) % 3];
+	local $ENV{PGOPTIONS} = '-c default_transaction_isolation=' . ($level =~ s/ /\\ /r);
+	my %before = map { $_ => orders($_) } keys %databases;
 	for my $db (sort keys %databases)
 	{
 		my $pid = fork;
@@ -121,13 +124,23 @@ for my $crash (1 .. $crashes)
 		}
 		push @clients, $pid;
 	}
-	sleep 1 + rand(1);
+	# (until all of them are at work)
+	for (1 .. 600)
+	{
+		last unless grep { orders($_) <= $before{$_} } keys %databases;
+		sleep 0.1;
+	}
+	sleep rand(1);
 	$node->safe_psql('postgres', 'CHECKPOINT') if $crash % 2;
 	sleep rand(0.5) if $crash % 2;
 	$server->kill_all or die 'processes do not die';
 	waitpid($_, 0) for @clients;
 	$node->start;
-	is(wrong($_), '', "crash $crash: $_ is consistent") for sort keys %databases;
+	for my $db (sort keys %databases)
+	{
+		is(wrong($db), '', "crash $crash at $level: $db is consistent");
+		cmp_ok(orders($db), '>', $before{$db}, "crash $crash at $level: $db kept what was ordered");
+	}
 }
 
 unlike(slurp_file($node->logfile), qr/PANIC|TRAP|terminated by signal/, 'no process failed by itself');
