@@ -21,7 +21,8 @@
  *
  * A snapshot that is to be used with the result is renewed in place, all
  * copies that the server has made of it, which is possible as long as nothing
- * has been read with it.  Its xmin remains as it was: that is the oldest xid
+ * has been read with it.  (It is the whole transaction's, also if its first
+ * statement comes after a savepoint.)  Its xmin remains as it was: that is the oldest xid
  * that has to be looked for in its list, so an older one does no harm, and
  * the server keeps registered snapshots in order of it.
  *
@@ -188,7 +189,6 @@ renewable(void)
 {
 	return !MotSnapshotImported && !am_walsender && !IsInParallelMode() &&
 		!TransactionIdIsValid(GetTopTransactionIdIfAny()) &&
-		GetCurrentTransactionNestLevel() == 1 &&
 		!(deferrable() && !OidIsValid(get_extension_oid("mot", true)));
 }
 
