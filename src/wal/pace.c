@@ -64,23 +64,23 @@
 #define WRITER_NICE 10
 #define BUSY_US 200000			/* clients are at work that long after the
 								 * last sign of it */
-#define LOG_US		1000		/* between two looks at the log */
+#define LOOK_US		500			/* between two looks around */
 #define MEMORY_US 100000		/* between two looks at the memory in use */
 #define CREDIT_US 20000			/* that may be saved up */
 #define SESSION_US	150000		/* between two attempts to lower the session's
 								 * priority */
 #define NAP_MS 100				/* at most, between two looks around */
 
-int			mot_checkpoint_share = 10;
+int			mot_checkpoint_share = 5;
 
 /* this process's account; times in microseconds */
 static struct
 {
 	int64		now;			/* at the last look */
 	int64		cpu;
+	int64		queued;			/* waited for a processor, as far as known */
 	int64		waits;			/* times we gave up the processor to wait */
 	XLogRecPtr	log;
-	int64		log_at;			/* when that was last looked at */
 	int64		busy_until;
 	int64		memory_at;		/* when that was last looked at */
 	double		memory;			/* used of what may be used up meanwhile */
@@ -90,7 +90,7 @@ static struct
 static int64 session_at = 0;	/* when to try again to lower its priority */
 
 static int64 now_us(void);
-static void read_usage(int64 *cpu, int64 *waits);
+static void read_usage(void);
 static XLogRecPtr log_position(void);
 static void lower_session(void);
 static void set_share(MotPace *pace);
@@ -107,14 +107,32 @@ now_us(void)
 }
 
 static void
-read_usage(int64 *cpu, int64 *waits)
+read_usage(void)
 {
 	struct rusage usage;
 
 	getrusage(RUSAGE_SELF, &usage);
-	*cpu = (int64) (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 +
+	mine.cpu = (int64) (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 +
 		usage.ru_utime.tv_usec + usage.ru_stime.tv_usec;
-	*waits = usage.ru_nvcsw;
+	mine.waits = usage.ru_nvcsw;
+#ifdef __linux__
+	{
+		static int	fd = -2;
+		char		text[64];
+		ssize_t		len;
+		unsigned long long cpu,
+					queued;
+
+		if (fd == -2)
+			fd = open("/proc/self/schedstat", O_RDONLY | O_CLOEXEC);
+		if (fd >= 0 && (len = pread(fd, text, sizeof(text) - 1, 0)) > 0)
+		{
+			text[len] = '\0';
+			if (sscanf(text, "%llu %llu", &cpu, &queued) == 2)
+				mine.queued = (int64) (queued / 1000);
+		}
+	}
+#endif
 }
 
 static XLogRecPtr
@@ -223,7 +241,7 @@ MotPaceJoin(MotPace *pace)
 {
 	memset(&mine, 0, sizeof(mine));
 	mine.now = now_us();
-	read_usage(&mine.cpu, &mine.waits);
+	read_usage();
 	mine.log = log_position();
 }
 
@@ -231,26 +249,32 @@ MotPaceJoin(MotPace *pace)
  * By each writer, after every few rows: bytes of them.  Sleeps if it has to.
  * stop: cut that short.
  *
- * If we have waited of our own accord since the last look, it was for the disk;
- * if we have not, time in which we did not work was others' work.
+ * If we have waited of our own accord since the last look, it was for the
+ * disk, and then perhaps for a processor.
  */
 void
 MotPacePause(MotPace *pace, uint64 bytes, MotHelpersShared *stop)
 {
-	int64		passed = -mine.now;
+	int64		now;
+	int64		passed;
 	int64		used = -mine.cpu;
+	int64		queued = -mine.queued;
 	int64		waits = -mine.waits;
 
 	pg_atomic_fetch_add_u64(&pace->written, bytes);
 	if (pg_atomic_read_u32(&pace->hurry))
 		return;
 
-	mine.now = now_us();
+	now = now_us();
+	passed = now - mine.now;
+	if (passed < LOOK_US)
+		return;
+	mine.now = now;
 	if (unlikely(session_at != 0) && mine.now > session_at)
 		lower_session();
-	read_usage(&mine.cpu, &mine.waits);
-	passed += mine.now;
+	read_usage();
 	used += mine.cpu;
+	queued += mine.queued;
 	waits += mine.waits;
 	if (!look_around(pace))
 	{
@@ -259,7 +283,7 @@ MotPacePause(MotPace *pace, uint64 bytes, MotHelpersShared *stop)
 	}
 	mine.debt = Max(mine.debt - passed, -CREDIT_US) + used / pace->cpu;
 	if (waits > 0)
-		mine.debt += Max(passed - used, 0) / pace->disk;
+		mine.debt += Max(passed - used - queued, 0) / pace->disk;
 
 	while (mine.debt > 0 && !MotHelpersStop(stop))
 	{
@@ -274,23 +298,18 @@ MotPacePause(MotPace *pace, uint64 bytes, MotHelpersShared *stop)
 		if (!look_around(pace))
 			break;
 	}
-	read_usage(&mine.cpu, &mine.waits);
+	read_usage();
 }
 
 /* Is there any reason to sleep? */
 static bool
 look_around(MotPace *pace)
 {
-	/* commits have to share the lock that this takes */
-	if (mine.now - mine.log_at > LOG_US)
-	{
-		XLogRecPtr	log = log_position();
+	XLogRecPtr	log = log_position();
 
-		if (log != mine.log)
-			mine.busy_until = mine.now + BUSY_US;
-		mine.log = log;
-		mine.log_at = mine.now;
-	}
+	if (log != mine.log)
+		mine.busy_until = mine.now + BUSY_US;
+	mine.log = log;
 	if (ShutdownRequestPending || MotStateIsAsked())
 		MotPaceHurry(pace);
 	return !pg_atomic_read_u32(&pace->hurry) && mine.now < mine.busy_until && !is_behind(pace);

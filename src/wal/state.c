@@ -122,7 +122,7 @@ MotStateInit(void)
 							"Part of the machine that checkpoints of memory-optimized tables take beside clients, in percent.",
 							"Of its processors, and of the disk's time; as far as checkpoint_timeout and max_wal_size leave time.  100 is no limit.",
 							&mot_checkpoint_share,
-							10, 1, 100,
+							5, 1, 100,
 							PGC_SIGHUP, 0,
 							NULL, NULL, NULL);
 	MotRelationAwait = await_table;

@@ -67,7 +67,7 @@ sub settings
 		checkpoint_timeout => one_of('30s', '5min'),
 		'mot.load_workers' => one_of(0, 1, 4),
 		'mot.checkpoint_workers' => one_of(0, 1, 4),
-		'mot.checkpoint_share' => one_of(1, 10, 100));
+		'mot.checkpoint_share' => one_of(1, 5, 100));
 	if (Ledger::default_engine() eq 'heap') { delete $s{$_} for grep { /^mot/ } keys %s }
 	if ($clean)
 	{
