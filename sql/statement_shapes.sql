@@ -168,6 +168,13 @@ SELECT sh_same('SELECT count(*), sum(n), min(n), max(w), avg(aid), min(aid) FROM
 SELECT sh_same('UPDATE sh_a SET v = -1 WHERE id = ANY ($1) RETURNING id', '(int[])', '(''{3,1,1,NULL,99}'')', '(''{4}'')');
 SELECT sh_same('DELETE FROM sh_a WHERE id IN ($1, $2) AND t <> ALL ($3) RETURNING id', '(int, int, text[])', '(3, 3, ''{row 2}'')', '(3, 2, ''{row 2}'')');
 
+-- DISTINCT in aggregates
+SELECT sh_same('SELECT count(DISTINCT aid), sum(DISTINCT aid), avg(DISTINCT aid), count(*), max(DISTINCT n), sum(DISTINCT n) FROM sh_b WHERE id <= $1', '(int)', '(40)', '(3)', '(0)');
+SELECT sh_same('SELECT count(DISTINCT nullif(aid, $1)), string_agg(DISTINCT left(t, 5), ''x'') FROM sh_b JOIN sh_a a ON a.id = aid', '(int)', '(3)', '(NULL)');
+SELECT sh_same('SELECT count(DISTINCT left(t, 5)) FILTER (WHERE id <> $1), count(DISTINCT t COLLATE "C"), min(id) FROM sh_a', '(int)', '(3)', '(99)');
+SELECT sh_same('SELECT id, (SELECT count(DISTINCT w / 50) FROM sh_b b WHERE b.aid = a.id) FROM sh_a a WHERE id < $1 ORDER BY id', '(int)', '(4)', '(99)');
+SELECT sh_same('SELECT sum(DISTINCT 100 / (aid - $1)) FROM sh_b', '(int)', '(3)', '(99)');
+
 -- ranges and LIMIT by parameters, as the server plans by itself: planned anew each time for want of values, they would never come here
 RESET plan_cache_mode;
 CREATE FOREIGN TABLE sh_big (id int PRIMARY KEY, v int) SERVER mot_server;

@@ -7,7 +7,8 @@
  * node has them do it; counts and sums of integers, whose functions are an
  * addition, are added up here.  Only the server's own aggregates are taken:
  * their functions ask their caller for a memory context and nothing else, so
- * that an AggState with little in it is enough.
+ * that an AggState with little in it is enough.  With DISTINCT, values are
+ * sorted first and then taken without repetition, as there.
  *
  * When the rows are a scan's and the statement is compiled, the row program
  * advances the aggregates: by itself those whose transition is an addition or
@@ -36,6 +37,7 @@
 #include "utils/memutils.h"
 #include "utils/numeric.h"
 #include "utils/syscache.h"
+#include "utils/tuplesort.h"
 
 typedef enum TransitionKind
 {
@@ -63,6 +65,16 @@ typedef struct Transition
 	bool		initial_null;
 	FmgrInfo	finfo;
 	FunctionCallInfo fcinfo;
+
+	/* DISTINCT, of one argument */
+	bool		distinct;
+	Oid			sort_type;
+	Oid			sort_operator;
+	Oid			sort_collation;
+	bool		nulls_first;
+	FmgrInfo	equal;
+	bool		sort_byval;
+	Tuplesortstate *sort;
 
 	Datum		value;
 	bool		isnull;
@@ -94,6 +106,7 @@ struct AggregateNode
 	Transition *transitions;
 	int			nfinals;
 	Final	   *finals;
+	bool		distinct;		/* some transition is */
 
 	/* straight from a scan's rows, when compiled */
 	MotScanNode *scan;
@@ -126,10 +139,11 @@ aggref_why_not(const Aggref *aggref)
 
 	if (aggref->aggfnoid >= FirstGenbkiObjectId)
 		return "an aggregate is not the server's own";
-	if (aggref->aggdistinct != NIL || aggref->aggorder != NIL || aggref->aggdirectargs != NIL ||
-		aggref->aggvariadic || aggref->aggkind != AGGKIND_NORMAL ||
+	if (aggref->aggorder != NIL || (aggref->aggdistinct != NIL && list_length(aggref->args) != 1))
+		return "an aggregate has ORDER BY, or DISTINCT of several values";
+	if (aggref->aggdirectargs != NIL || aggref->aggvariadic || aggref->aggkind != AGGKIND_NORMAL ||
 		aggref->aggsplit != AGGSPLIT_SIMPLE)
-		return "an aggregate has DISTINCT or ORDER BY, or is of another kind";
+		return "an aggregate is of another kind";
 
 	tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(aggref->aggfnoid));
 	if (!HeapTupleIsValid(tuple))
@@ -246,6 +260,85 @@ add(Transition *t, Datum value)
 	}
 }
 
+/* A value for DISTINCT; null is none to functions that want no nulls. */
+static inline void
+keep_distinct(Transition *t, Datum value, bool isnull)
+{
+	if (!isnull || !t->strict)
+		tuplesort_putdatum(t->sort, value, isnull);
+}
+
+static void
+begin_distinct(AggregateNode *agg)
+{
+	MemoryContext oldcxt = MemoryContextSwitchTo(agg->node.statement->exec_cxt);
+
+	for (int i = 0; i < agg->ntransitions; i++)
+	{
+		Transition *t = &agg->transitions[i];
+
+		if (t->distinct)
+			t->sort = tuplesort_begin_datum(t->sort_type, t->sort_operator, t->sort_collation,
+											t->nulls_first, work_mem, NULL, TUPLESORT_NONE);
+	}
+	MemoryContextSwitchTo(oldcxt);
+}
+
+/* As nodeAgg.c's process_ordered_aggregate_single. */
+static void
+take_distinct(AggregateNode *agg, Transition *t)
+{
+	MemoryContext input = agg->input->ecxt_per_tuple_memory;
+	Datum		value;
+	Datum		abbreviated = (Datum) 0;
+	Datum		last = (Datum) 0;
+	Datum		last_abbreviated = (Datum) 0;
+	bool		isnull;
+	bool		last_isnull = false;
+	bool		any = false;
+
+	tuplesort_performsort(t->sort);
+	while (tuplesort_getdatum(t->sort, true, &value, &isnull, &abbreviated))
+	{
+		MemoryContext oldcxt;
+		bool		same;
+
+		CHECK_FOR_INTERRUPTS();
+		ResetExprContext(agg->input);
+		oldcxt = MemoryContextSwitchTo(input);
+		same = any && isnull == last_isnull &&
+			(isnull || (abbreviated == last_abbreviated &&
+						DatumGetBool(FunctionCall2Coll(&t->equal, t->fcinfo->fncollation, last, value))));
+		if (!same && t->kind == TRANSITION_CALL)
+		{
+			t->fcinfo->args[1].value = value;
+			t->fcinfo->args[1].isnull = isnull;
+			call_transition(agg, t);
+		}
+		else if (!same && !isnull)
+			add(t, value);
+		MemoryContextSwitchTo(oldcxt);
+
+		/* by-reference values are ours */
+		if (same)
+		{
+			if (!t->sort_byval && !isnull)
+				pfree(DatumGetPointer(value));
+			continue;
+		}
+		if (any && !t->sort_byval && !last_isnull)
+			pfree(DatumGetPointer(last));
+		last = value;
+		last_abbreviated = abbreviated;
+		last_isnull = isnull;
+		any = true;
+	}
+	if (any && !t->sort_byval && !last_isnull)
+		pfree(DatumGetPointer(last));
+	tuplesort_end(t->sort);
+	t->sort = NULL;
+}
+
 static void
 advance(AggregateNode *agg, Transition *t)
 {
@@ -253,7 +346,14 @@ advance(AggregateNode *agg, Transition *t)
 
 	if (t->filter != NULL && !ExecQual(t->filter, econtext))
 		return;
-	if (t->kind == TRANSITION_CALL)
+	if (t->distinct)
+	{
+		bool		isnull;
+		Datum		value = ExecEvalExpr(t->args[0], econtext, &isnull);
+
+		keep_distinct(t, value, isnull);
+	}
+	else if (t->kind == TRANSITION_CALL)
 	{
 		for (int i = 0; i < t->nargs; i++)
 			t->fcinfo->args[i + 1].value = ExecEvalExpr(t->args[i], econtext,
@@ -279,6 +379,11 @@ advance_compiled(void *arg)
 	Transition *t = (Transition *) arg;
 	AggregateNode *agg = t->agg;
 
+	if (t->distinct)
+	{
+		keep_distinct(t, agg->inputs[t->first_input], agg->inputs_null[t->first_input]);
+		return;
+	}
 	for (int i = 0; i < t->nargs; i++)
 	{
 		t->fcinfo->args[i + 1].value = agg->inputs[t->first_input + i];
@@ -451,9 +556,14 @@ next_of_aggregate(MotNode *node)
 		}
 	}
 
+	if (agg->distinct)
+		begin_distinct(agg);
 	agg->compiled = agg->program != NULL && aggregate_compiled(agg);
 	if (!agg->compiled)
 		aggregate_rows(agg);
+	for (int i = 0; agg->distinct && i < agg->ntransitions; i++)
+		if (agg->transitions[i].distinct)
+			take_distinct(agg, &agg->transitions[i]);
 
 	ResetExprContext(node->econtext);
 	node->econtext->ecxt_outertuple = NULL;
@@ -548,6 +658,23 @@ compiled_kind(Oid transfn)
 }
 
 static void
+build_distinct(AggregateNode *agg, Transition *t, Aggref *aggref)
+{
+	SortGroupClause *clause = linitial_node(SortGroupClause, aggref->aggdistinct);
+	Node	   *arg = (Node *) linitial_node(TargetEntry, aggref->args)->expr;
+	int16		len;
+
+	t->distinct = agg->distinct = true;
+	t->compiled_kind = MOT_AGGREGATE_CALL;
+	t->sort_type = exprType(arg);
+	t->sort_operator = clause->sortop;
+	t->sort_collation = exprCollation(arg);
+	t->nulls_first = clause->nulls_first;
+	fmgr_info(get_opcode(clause->eqop), &t->equal);
+	get_typlenbyval(t->sort_type, &len, &t->sort_byval);
+}
+
+static void
 build_transition(AggregateNode *agg, Transition *t, Aggref *aggref, Form_pg_aggregate form,
 				 HeapTuple tuple)
 {
@@ -599,6 +726,8 @@ build_transition(AggregateNode *agg, Transition *t, Aggref *aggref, Form_pg_aggr
 	}
 	t->agg = agg;
 	t->compiled_kind = compiled_kind(form->aggtransfn);
+	if (aggref->aggdistinct != NIL)
+		build_distinct(agg, t, aggref);
 }
 
 static void

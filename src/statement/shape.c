@@ -399,6 +399,7 @@ walk_expression(Node *node, Walk *walk)
 		case T_SQLValueFunction:
 		case T_NextValueExpr:
 		case T_CollateExpr:
+		case T_SortGroupClause:
 		case T_SubscriptingRef:
 			break;
 		case T_SubPlan:

@@ -322,10 +322,11 @@ class Maker:
             if r < 0.2:
                 return 'count(*)'
             if r < 0.35:
-                text = 'count(%s)' % self.expression(rnd.choice(list(VALUES)), 1)
+                text = 'count(%s%s)' % (rnd.choice(['', 'DISTINCT ']), self.expression(rnd.choice(list(VALUES)), 1))
             elif r < 0.6:
                 # the sum of floats depends on the order of rows
-                text = '%s(%s)' % (rnd.choice(['sum', 'avg']), self.expression(rnd.choice(INTS + ('numeric',)), 1))
+                text = '%s(%s%s)' % (rnd.choice(['sum', 'avg']), rnd.choice(['', '', 'DISTINCT ']),
+                                     self.expression(rnd.choice(INTS + ('numeric',)), 1))
             elif r < 0.9:
                 type_ = rnd.choice([t for t in BASIC if t not in ('bool', 'uuid', 'bytea', 'float8', 'float4', 'numeric')])
                 text = '%s(%s)' % (rnd.choice(['min', 'max']), self.expression(type_, 1))
