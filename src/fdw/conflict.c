@@ -97,10 +97,7 @@ update_existing(MotModify *modify, EState *estate, ResultRelInfo *rinfo,
 			return NULL;
 		if (MotWriterLock(modify->writer, row, current, MOT_MODE_CHANGE, MOT_LOCK_WAIT,
 						  &newest) != MOT_LOCKED)
-			ereport(ERROR,
-					(errcode(ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION),
-					 errmsg("tuple to be updated was already modified by an operation triggered by the current command"),
-					 errhint("Consider using an AFTER trigger instead of a BEFORE trigger to propagate changes to other rows.")));
+			MotRaiseOwnChange(false);
 		MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
 	}
 

@@ -399,15 +399,7 @@ MotRefuseOwnChange(mot_session *session, const mot_view *view, mot_table *table,
 	if (before == found ? after != found : after == mot_row_newest(session, row))
 		return;
 
-	if (operation == CMD_DELETE)
-		ereport(ERROR,
-				(errcode(ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION),
-				 errmsg("tuple to be deleted was already modified by an operation triggered by the current command"),
-				 errhint("Consider using an AFTER trigger instead of a BEFORE trigger to propagate changes to other rows.")));
-	ereport(ERROR,
-			(errcode(ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION),
-			 errmsg("tuple to be updated was already modified by an operation triggered by the current command"),
-			 errhint("Consider using an AFTER trigger instead of a BEFORE trigger to propagate changes to other rows.")));
+	MotRaiseOwnChange(operation == CMD_DELETE);
 }
 
 /* The plan's row for the newest version, or NULL if the plan has none. */

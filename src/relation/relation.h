@@ -126,6 +126,8 @@ extern MotLockResult MotWriterLock(MotWriter *writer, mot_row *row, const mot_ve
 								   const mot_version **newest);
 extern void MotWriterUnlock(MotWriter *writer, mot_row *row);
 
+extern void MotRaiseOwnChange(bool deletion) pg_attribute_noreturn();
+
 /* old: the version the new values were computed from (locked) */
 extern void MotWriterUpdate(MotWriter *writer, mot_row *row, const mot_version *old,
 							Datum *values, bool *isnull);

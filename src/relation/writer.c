@@ -426,6 +426,49 @@ keys_differ(MotWriter *writer, MotIndex *index, const Datum *values, const bool 
 }
 
 void
+MotRaiseOwnChange(bool deletion)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION),
+			 deletion ?
+			 errmsg("tuple to be deleted was already modified by an operation triggered by the current command") :
+			 errmsg("tuple to be updated was already modified by an operation triggered by the current command"),
+			 errhint("Consider using an AFTER trigger instead of a BEFORE trigger to propagate changes to other rows.")));
+}
+
+/*
+ * The new values of a row are computed after "old" was found to be its newest
+ * version.  A function that changes the same row meanwhile (one that only says
+ * that it changes nothing, or one in a constraint) would have its change lost, and
+ * the entries of its keys left behind, for ever.
+ */
+static void
+refuse_own_change(MotWriter *writer, mot_row *row, const mot_version *old, bool deletion)
+{
+	const mot_version *newest;
+
+	/* of a row not yet locked, others may commit newer versions */
+	if (IsolationUsesXactSnapshot())
+	{
+		mot_view	later = writer->view;
+
+		later.command = PG_UINT32_MAX;
+		newest = mot_row_visible(writer->session, &later, writer->mr->table, row);
+	}
+	else
+		newest = mot_row_newest(writer->session, row);
+	if (newest != old)
+		MotRaiseOwnChange(deletion);
+}
+
+/* has anything been changed since our command began? */
+static inline bool
+commands_between(const MotWriter *writer)
+{
+	return unlikely(GetCurrentCommandId(false) != writer->command);
+}
+
+void
 MotWriterUpdate(MotWriter *writer, mot_row *row, const mot_version *old,
 				Datum *values, bool *isnull)
 {
@@ -440,6 +483,8 @@ MotWriterUpdate(MotWriter *writer, mot_row *row, const mot_version *old,
 
 	MotWriterLocate(writer);
 	mr = writer->mr;
+	if (commands_between(writer))
+		refuse_own_change(writer, row, old, false);
 	values = MotWriterMeasure(writer, values, isnull, &size, &host_bits);
 
 	if (mr->nindexes > 0)
@@ -486,6 +531,8 @@ MotWriterPatch(MotWriter *writer, mot_row *row, const mot_version *old,
 	mot_status	status;
 
 	MotWriterLocate(writer);
+	if (commands_between(writer))
+		refuse_own_change(writer, row, old, false);
 	if (!MotRowPatchMeasure(patch, old, values, isnull, &size, &host_bits))
 		return false;
 	while ((status = mot_row_update(writer->session, writer->mr->table, row, writer->command,
@@ -507,6 +554,8 @@ MotWriterDelete(MotWriter *writer, mot_row *row, const mot_version *old)
 
 	MotWriterLocate(writer);
 	mr = writer->mr;
+	if (commands_between(writer))
+		refuse_own_change(writer, row, old, true);
 	if (mr->nindexes > 0)
 		deform_old(writer, old);
 
