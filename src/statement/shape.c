@@ -78,7 +78,8 @@ MotWhyNot(const PlannedStmt *stmt)
 				return "there are functions or WITH queries in FROM";
 		}
 	}
-	if (stmt->rowMarks != NIL && !IsA(plan, ModifyTable) && !IsA(plan, LockRows) && !(IsA(plan, Limit) && IsA(outerPlan(plan), LockRows)))
+	if (stmt->rowMarks != NIL && !IsA(plan, ModifyTable) && !IsA(plan, LockRows) &&
+		!(IsA(plan, Limit) && IsA(outerPlan(plan), LockRows)))
 		return "rows are locked in another way";
 	foreach(lc, stmt->subplans)
 	{
