@@ -191,3 +191,22 @@ DROP OWNED BY regress_ddl_one, regress_ddl_two;
 SELECT count(*) FROM mot_stat_tables;
 DROP SCHEMA ddl_s;
 DROP ROLE regress_ddl_one, regress_ddl_two;
+
+-- functions called for each row cannot have the table while it is rewritten: its rows are not yet what the catalogue says
+CREATE FOREIGN TABLE alter_busy (id int PRIMARY KEY, v int) SERVER mot_server;
+CREATE INDEX alter_busy_v ON alter_busy (v);
+INSERT INTO alter_busy SELECT i, i FROM generate_series(1, 3) i;
+CREATE FUNCTION alter_reads(k int) RETURNS bigint LANGUAGE plpgsql AS $$ BEGIN RETURN (SELECT sum(v) FROM alter_busy); END $$;
+CREATE FUNCTION alter_writes(k int) RETURNS bigint LANGUAGE plpgsql AS $$ BEGIN UPDATE alter_busy SET v = v + 100 WHERE id = k; RETURN k; END $$;
+CREATE FUNCTION alter_tries(k int) RETURNS bigint LANGUAGE plpgsql AS $$ BEGIN RETURN alter_writes(k); EXCEPTION WHEN object_in_use THEN RETURN -k; END $$;
+SELECT alter_reads(1), alter_writes(1);
+ALTER TABLE alter_busy ALTER v TYPE bigint USING alter_reads(id);
+ALTER TABLE alter_busy ADD n bigint DEFAULT alter_writes(2);
+SELECT * FROM alter_busy ORDER BY id;
+ALTER TABLE alter_busy ALTER v TYPE bigint USING alter_tries(id);
+SELECT * FROM alter_busy WHERE v < 0 ORDER BY id;
+ALTER TABLE alter_busy ADD CHECK (alter_reads(id) < 0);
+INSERT INTO alter_busy VALUES (4, -4);
+SELECT alter_reads(1), object, problems FROM mot_verify('alter_busy') WHERE problems > 0;
+DROP FOREIGN TABLE alter_busy;
+DROP FUNCTION alter_reads, alter_writes, alter_tries;

@@ -6,6 +6,8 @@
  *
  * The rows are put aside in a tuplestore, the table is emptied and loaded
  * again.  All of that is undone with the transaction, since the storage is.
+ * The catalogue describes the rows as they will be, so functions called
+ * meanwhile must not look at them.
  *
  *-------------------------------------------------------------------------
  */
@@ -151,6 +153,7 @@ MotRewriteRows(Relation rel, TupleDesc old, List *values, Bitmapset *notnull, Li
 	Tuplestorestate *store = NULL;
 	RowWalk		walk;
 	const mot_version *version;
+	Oid			rewriting = InvalidOid;
 	ListCell   *lc;
 
 	foreach(lc, values)
@@ -169,38 +172,49 @@ MotRewriteRows(Relation rel, TupleDesc old, List *values, Bitmapset *notnull, Li
 		store = tuplestore_begin_heap(false, false, maintenance_work_mem);
 
 	walk_begin(&walk, rel);
-	while ((version = walk_next(&walk)) != NULL)
+	if (values != NIL)
+		rewriting = MotRelationRewriting(RelationGetRelid(rel));
+	PG_TRY();
 	{
-		MemoryContext oldcxt = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
-
-		ExecClearTuple(oldslot);
-		MotRowDeform(old, version, old->natts, oldslot->tts_values, oldslot->tts_isnull);
-		oldslot->tts_tableOid = RelationGetRelid(rel);
-		ExecStoreVirtualTuple(oldslot);
-
-		ExecClearTuple(newslot);
-		memcpy(newslot->tts_values, oldslot->tts_values, old->natts * sizeof(Datum));
-		memcpy(newslot->tts_isnull, oldslot->tts_isnull, old->natts * sizeof(bool));
-		for (int i = 0; i < desc->natts; i++)
+		while ((version = walk_next(&walk)) != NULL)
 		{
-			if (i >= old->natts || TupleDescAttr(desc, i)->attisdropped)
+			MemoryContext oldcxt = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
+
+			ExecClearTuple(oldslot);
+			MotRowDeform(old, version, old->natts, oldslot->tts_values, oldslot->tts_isnull);
+			oldslot->tts_tableOid = RelationGetRelid(rel);
+			ExecStoreVirtualTuple(oldslot);
+
+			ExecClearTuple(newslot);
+			memcpy(newslot->tts_values, oldslot->tts_values, old->natts * sizeof(Datum));
+			memcpy(newslot->tts_isnull, oldslot->tts_isnull, old->natts * sizeof(bool));
+			for (int i = 0; i < desc->natts; i++)
 			{
-				newslot->tts_values[i] = (Datum) 0;
-				newslot->tts_isnull[i] = true;
+				if (i >= old->natts || TupleDescAttr(desc, i)->attisdropped)
+				{
+					newslot->tts_values[i] = (Datum) 0;
+					newslot->tts_isnull[i] = true;
+				}
 			}
+			newslot->tts_tableOid = RelationGetRelid(rel);
+			eval_values(values, false, oldslot, newslot, econtext);
+			ExecStoreVirtualTuple(newslot);
+			eval_values(values, true, newslot, newslot, econtext);
+
+			check_row(rel, newslot, notnull, checks, econtext);
+			if (store)
+				tuplestore_puttupleslot(store, newslot);
+
+			MemoryContextSwitchTo(oldcxt);
+			ResetExprContext(econtext);
 		}
-		newslot->tts_tableOid = RelationGetRelid(rel);
-		eval_values(values, false, oldslot, newslot, econtext);
-		ExecStoreVirtualTuple(newslot);
-		eval_values(values, true, newslot, newslot, econtext);
-
-		check_row(rel, newslot, notnull, checks, econtext);
-		if (store)
-			tuplestore_puttupleslot(store, newslot);
-
-		MemoryContextSwitchTo(oldcxt);
-		ResetExprContext(econtext);
 	}
+	PG_FINALLY();
+	{
+		if (values != NIL)
+			(void) MotRelationRewriting(rewriting);
+	}
+	PG_END_TRY();
 	MotLooseViewRelease();
 
 	ExecDropSingleTupleTableSlot(oldslot);

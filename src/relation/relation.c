@@ -45,6 +45,9 @@ bool		(*MotRelationAwait) (Oid dbid, Oid relid) = NULL;
 static HTAB *cache = NULL;
 static MotRelation *last_used = NULL;
 static bool any_invalid = false;
+
+/* the table whose rows are being written anew, in another form than they have */
+static Oid	rewriting = InvalidOid;
 uint64		MotRelationGeneration = 1;
 
 /* contexts that entries have grown out of in this transaction */
@@ -164,6 +167,25 @@ MotRelationGet(Relation rel)
 	return mr;
 }
 
+/*
+ * From now on nobody (no function that the rewriting calls) can have the table;
+ * InvalidOid: again.  Returns what it was before.
+ */
+Oid
+MotRelationRewriting(Oid relid)
+{
+	Oid			before = rewriting;
+	MotRelation *mr = OidIsValid(relid) ? hash_search(cache, &relid, HASH_FIND, NULL) : NULL;
+
+	rewriting = relid;
+	if (mr != NULL)
+	{
+		mr->valid = false;
+		any_invalid = true;
+	}
+	return before;
+}
+
 MotIndex *
 MotRelationIndex(MotRelation *mr, Oid indexoid)
 {
@@ -267,6 +289,12 @@ MotRelationEndXact(void)
 static void
 rebuild(MotRelation *mr, Relation rel)
 {
+	if (unlikely(mr->relid == rewriting))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_IN_USE),
+				 errmsg("cannot access table \"%s\" while its rows are being rewritten",
+						RelationGetRelationName(rel))));
+
 	/* first, so that an invalidation that comes while we read is not lost */
 	mr->valid = true;
 

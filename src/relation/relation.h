@@ -62,6 +62,7 @@ extern Oid	MotAmOid(bool missing_ok);
  * replaces, such as the array of indexes, stays until the transaction ends).
  */
 extern MotRelation *MotRelationGet(Relation rel);
+extern Oid	MotRelationRewriting(Oid relid);
 
 /*
  * Goes up whenever what is known of any table may not be true any more.  As

@@ -70,6 +70,34 @@ like(
 	qr/by the executor \(a module may want to look at plans\)/,
 	'or that they do not, while plans may be logged');
 
+# what the server itself counts and logs: calls of functions, durations, parameters
+$node->safe_psql(
+	'postgres', q{
+	CREATE FUNCTION counted(int) RETURNS int LANGUAGE plpgsql AS 'BEGIN RETURN $1; END';
+	CREATE VIEW counts AS SELECT calls FROM pg_stat_user_functions WHERE funcname = 'counted';
+});
+my @seen;
+for my $settings ('SET mot.jit = off', 'SET mot.jit_above_executions = -1', 'SET mot.jit_above_executions = 0')
+{
+	$offset = -s $node->logfile;
+	$node->safe_psql('postgres', 'SELECT pg_stat_reset()');
+	$node->safe_psql(
+		'postgres', qq{
+		$settings;
+		SET track_functions = 'pl';
+		SET log_min_duration_statement = 0;
+		PREPARE c(int) AS SELECT counted(v) FROM t WHERE id <= \$1 AND counted(id) > 1;
+		EXECUTE c(3); EXECUTE c(5); EXECUTE c(0);
+		EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) EXECUTE c(4);
+	});
+	$node->poll_query_until('postgres', 'SELECT count(*) > 0 FROM counts');
+	my @logged = slurp_file($node->logfile, $offset) =~ /duration: [0-9.]+ ms/g;
+	push @seen, $node->safe_psql('postgres', 'TABLE counts') . ' calls, ' . scalar(@logged) . ' durations';
+}
+is($seen[0], '21 calls, 6 durations', 'track_functions counts, durations are logged');
+is($seen[1], $seen[0], 'without the executor, too');
+is($seen[2], $seen[0], 'and as machine code');
+
 # behind a module whose hooks would miss it, nothing runs without the executor
 $node->append_conf('postgresql.conf', "shared_preload_libraries = 'pg_stat_statements, mot'");
 $node->restart;
