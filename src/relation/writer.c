@@ -452,7 +452,7 @@ refuse_own_change(MotWriter *writer, mot_row *row, const mot_version *old, bool 
 	{
 		mot_view	later = writer->view;
 
-		later.command = PG_UINT32_MAX;
+		later.command = MOT_COMMAND_MAX;
 		newest = mot_row_visible(writer->session, &later, writer->mr->table, row);
 	}
 	else
