@@ -38,6 +38,7 @@ static XLogRecPtr own_record = 0;
 static bool own_announced = false;
 
 static void release_callback(ResourceReleasePhase phase, bool isCommit, bool isTopLevel, void *arg);
+static pg_noinline void transaction_released(bool isCommit);
 static void settle(void);
 static void wait_for_standbys(XLogRecPtr lsn);
 
@@ -62,14 +63,19 @@ MotDurableNote(mot_session *session, XLogRecPtr lsn)
 	}
 }
 
+/* called some ten times for every transaction: most have to cost nothing */
 static void
 release_callback(ResourceReleasePhase phase, bool isCommit, bool isTopLevel, void *arg)
 {
-	mot_session *session;
+	if (phase == RESOURCE_RELEASE_AFTER_LOCKS && isTopLevel)
+		transaction_released(isCommit);
+}
 
-	if (phase != RESOURCE_RELEASE_AFTER_LOCKS || !isTopLevel)
-		return;
-	session = MotSessionOpened();
+static pg_noinline void
+transaction_released(bool isCommit)
+{
+	mot_session *session = MotSessionOpened();
+
 	if (session == NULL)
 		return;
 	if (isCommit)
