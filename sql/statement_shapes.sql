@@ -282,6 +282,14 @@ SELECT sh_depth(1), sh_depth(2), sh_depth(3), sh_depth(4);
 DROP FUNCTION sh_depth;
 DROP FUNCTION sh_trigger;
 
+-- a hash table inside a sub-select that depends on the row around it
+PREPARE nested(int) AS SELECT a.id, (SELECT true FROM sh_b s WHERE a.v IN (SELECT max(b.w) * 0 + $1 FROM sh_b b WHERE b.aid = a.id) LIMIT 1) FROM sh_a a WHERE a.id < 9 ORDER BY a.id;
+EXECUTE nested(70);
+SET mot.jit = off;
+EXECUTE nested(70);
+RESET mot.jit;
+DEALLOCATE nested;
+
 -- what is not of these shapes says so
 RESET enable_hashjoin;
 SELECT sh_same('SELECT count(*) FROM sh_a a JOIN sh_b b ON a.v = b.w', '', '');

@@ -68,6 +68,8 @@ MotProgramBuild(MotStatement *st, QueryDesc *query)
 		}
 		st->estate->es_range_table = NIL;
 		st->estate->es_param_list_info = NULL;
+		st->why_not = MotSubselectsWhyNot(st);
+		ok = st->why_not == NULL;
 	}
 	MemoryContextSwitchTo(oldcxt);
 	INSTR_TIME_SET_CURRENT(end);

@@ -226,6 +226,7 @@ extern void MotLockRest(MotStatement *st);
 
 /* subselect.c */
 extern const char *MotSubselectWhyNot(const SubPlan *subplan);
+extern const char *MotSubselectsWhyNot(const MotStatement *st);
 extern void MotSubselectsBuild(MotStatement *st);
 extern List *MotInitPlansBuild(MotStatement *st, Plan *plan, PlanState *ps);
 extern void MotNodeInitPlans(MotNode *node, Plan *plan);

@@ -190,3 +190,25 @@ MotSubselectWhyNot(const SubPlan *subplan)
 		return "there are WITH queries";
 	return NULL;
 }
+
+/*
+ * What turns out when all is built.  A hash table of what depends on parameters from
+ * further out would have to be made anew with each of their values, which nobody
+ * tells it.
+ */
+const char *
+MotSubselectsWhyNot(const MotStatement *st)
+{
+	ListCell   *lc,
+			   *lc2;
+
+	foreach(lc, st->parents)
+		foreach(lc2, ((PlanState *) lfirst(lc))->subPlan)
+	{
+		const SubPlanState *subplan = lfirst_node(SubPlanState, lc2);
+
+		if (subplan->subplan->useHashTable && !bms_is_empty(subplan->planstate->plan->extParam))
+			return "a hashed sub-select depends on what is around another one";
+	}
+	return NULL;
+}
