@@ -303,6 +303,7 @@ MotWriterLock(MotWriter *writer, mot_row *row, const mot_version *seen,
 {
 	MotWait		wait = MOT_WAIT_INIT;
 	mot_status	status;
+	bool		waited = false;
 
 	writer->session = MotBeginWrite();
 	for (;;)
@@ -319,6 +320,7 @@ MotWriterLock(MotWriter *writer, mot_row *row, const mot_version *seen,
 					 errmsg("could not obtain lock on row in relation \"%s\"",
 							RelationGetRelationName(writer->rel))));
 		MotWaitForHolder(writer->rel, &wait);
+		waited = true;
 	}
 	MotWaitDone(writer->rel, &wait);
 
@@ -329,7 +331,8 @@ MotWriterLock(MotWriter *writer, mot_row *row, const mot_version *seen,
 		case MOT_CHANGED:
 			if (mode == MOT_MODE_KEY_SHARE)
 			{
-				if (same_unique_keys(writer, seen, *newest))
+				/* who has waited goes on with what came of it, as on heap tables */
+				if (!waited && same_unique_keys(writer, seen, *newest))
 					return MOT_LOCKED;
 				if (IsolationUsesXactSnapshot())
 					MotRaiseStatus(MOT_CONFLICT_CHANGED, writer->rel);
