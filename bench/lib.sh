@@ -7,7 +7,11 @@
 # works know a third, "unlogged": heap tables that write no log.  Every
 # measurement is taken ROUNDS times, the engines in turns, the first of a
 # round changing from round to round; medians are compared.
+#
+# HUGE_PAGES=yes gives both engines' memory huge pages, which are reserved for
+# the run (that takes root, unless enough of them are free).
 
+HUGE_PAGES=${HUGE_PAGES:-no}
 ENGINES=(heap mot)
 
 # bench_settings: the cluster's settings, for people and for cluster_init
@@ -23,6 +27,17 @@ bench_settings()
 		checkpoint_timeout = '1h'
 		synchronous_commit = off
 	CONF
+	[ "$HUGE_PAGES" = no ] || printf '%s = on\n' huge_pages mot.huge_pages
+}
+
+# sandbox.sh calls it: have the huge pages that the cluster asks for
+cluster_before_start()
+{
+	local conf="$SANDBOX/$1/postgresql.conf" server mot_mb
+	grep -q '^mot.huge_pages = on' "$conf" || return 0
+	server=$(as_user "$PGBIN/postgres" -D "$SANDBOX/$1" -C shared_memory_size_in_huge_pages)
+	mot_mb=$(sed -n "s/^mot.max_memory = '\([0-9]*\)MB'.*/\1/p" "$conf" | tail -1)
+	sandbox_huge_pages "$((server + mot_mb / 2))"
 }
 
 bench_machine()

@@ -11,6 +11,7 @@
 
 SANDBOX=
 SANDBOX_USER=
+HUGE_PAGES_BEFORE=
 
 sandbox_die()
 {
@@ -60,6 +61,7 @@ sandbox_end()
 			tail -n 20 "$SANDBOX"/*.log >&2 2>/dev/null || true
 		fi
 		sandbox_stop_clusters
+		[ -z "$HUGE_PAGES_BEFORE" ] || echo "$HUGE_PAGES_BEFORE" >/proc/sys/vm/nr_hugepages
 		! mountpoint -q "$SANDBOX/small" || umount -l "$SANDBOX/small"
 		rm -rf "$SANDBOX"
 	fi
@@ -147,8 +149,23 @@ cluster_init()
 	} >>"$data/postgresql.conf"
 }
 
+# have so many free huge pages of 2 MB until the sandbox ends
+sandbox_huge_pages()
+{
+	local need=$1 total free kept
+	read -r total free kept < <(awk '/^HugePages_(Total|Free|Rsvd)/ {printf "%d ", $2} END {print ""}' /proc/meminfo)
+	if [ "$((free - kept))" -lt "$need" ]; then
+		[ "$(id -u)" = 0 ] || sandbox_die "$need huge pages are needed: vm.nr_hugepages = $((total - free + kept + need))"
+		HUGE_PAGES_BEFORE=${HUGE_PAGES_BEFORE:-$(cat /proc/sys/vm/nr_hugepages)}
+		echo "$((total - free + kept + need))" >/proc/sys/vm/nr_hugepages
+		read -r free kept < <(awk '/^HugePages_(Free|Rsvd)/ {printf "%d ", $2} END {print ""}' /proc/meminfo)
+		[ "$((free - kept))" -ge "$need" ] || sandbox_die "the system has no room for $need huge pages"
+	fi
+}
+
 cluster_start()
 {
+	! declare -F cluster_before_start >/dev/null || cluster_before_start "$1"
 	as_user "$PGBIN/pg_ctl" -s -w -t 60 -D "$SANDBOX/$1" -l "$SANDBOX/$1.log" start ||
 		{ tail -n 30 "$SANDBOX/$1.log" >&2; sandbox_die "the server did not start"; }
 }
