@@ -282,13 +282,22 @@ SELECT sh_depth(1), sh_depth(2), sh_depth(3), sh_depth(4);
 DROP FUNCTION sh_depth;
 DROP FUNCTION sh_trigger;
 
--- a hash table inside a sub-select that depends on the row around it
-PREPARE nested(int) AS SELECT a.id, (SELECT true FROM sh_b s WHERE a.v IN (SELECT max(b.w) * 0 + $1 FROM sh_b b WHERE b.aid = a.id) LIMIT 1) FROM sh_a a WHERE a.id < 9 ORDER BY a.id;
-EXECUTE nested(70);
-SET mot.jit = off;
-EXECUTE nested(70);
-RESET mot.jit;
-DEALLOCATE nested;
+-- hash tables of what depends on rows further out are made anew for each of them
+SELECT sh_same('SELECT a.id, (SELECT true FROM sh_b s WHERE a.v IN (SELECT max(b.w) * 0 + $1 FROM sh_b b WHERE b.aid = a.id) LIMIT 1) FROM sh_a a WHERE a.id < 9 ORDER BY a.id',
+	'(int)', '(70)', '(20)', '(70)');
+SELECT sh_same('SELECT a.id, (SELECT count(*) FROM sh_b s WHERE s.id IN (SELECT b.aid + a.id FROM sh_b b WHERE b.w > a.v AND b.id <> $1) IS TRUE) FROM sh_a a WHERE a.id < 15 ORDER BY a.id',
+	'(int)', '(0)', '(9)', '(40)');
+SELECT sh_same('SELECT a.id, (SELECT count(*) * 1000 + sum(s.id) FROM sh_b s WHERE s.id NOT IN (SELECT nullif(b.w / 3, $1) FROM sh_b b WHERE b.aid < a.id)) FROM sh_a a WHERE a.id < 12 ORDER BY a.id DESC',
+	'(int)', '(0)', '(15)', '(17)');
+SELECT sh_same('SELECT a.id, s.* FROM sh_a a, LATERAL (SELECT count(*), sum(c.id) FROM sh_b c WHERE c.aid IN (SELECT b.w / 10 FROM sh_b b WHERE b.id < a.id) IS TRUE OFFSET 0) s WHERE a.id > $1 ORDER BY a.id',
+	'(int)', '(3)', '(15)');
+SELECT sh_same('SELECT a.id, (SELECT sum(x.id) FROM sh_a x WHERE x.id IN (SELECT b.aid FROM sh_b b WHERE b.w > a.v AND b.id IN (SELECT c.id + a.id FROM sh_b c WHERE c.aid = $1) IS TRUE) IS TRUE) FROM sh_a a WHERE a.id < 9 ORDER BY a.id',
+	'(int)', '(1)', '(5)');
+SELECT sh_same('SELECT a.id, (SELECT (SELECT count(*) FROM sh_b s WHERE s.id IN (SELECT b.id FROM sh_b b WHERE b.aid = a.id) IS TRUE) + $1 FROM sh_a o WHERE o.id = a.id) FROM sh_a a ORDER BY a.id',
+	'(int)', '(0)', '(2)');
+SELECT sh_same('UPDATE sh_a a SET v = (SELECT count(*) FROM sh_b s WHERE s.w IN (SELECT b.w FROM sh_b b WHERE b.aid = a.id AND b.id > $1) IS TRUE) RETURNING id, v', '(int)', '(0)', '(20)');
+SELECT sh_same('SELECT a.id, (SELECT count(*) FROM sh_b s WHERE s.id IN (SELECT 100 / (a.id - $1) FROM sh_b b) IS TRUE) FROM sh_a a ORDER BY a.id', '(int)', '(0)', '(6)', '(30)');
+EXPLAIN (VERBOSE, COSTS OFF) SELECT a.id, (SELECT count(*) FROM sh_b s WHERE s.id IN (SELECT b.aid + a.id FROM sh_b b WHERE b.w > a.v) IS TRUE) FROM sh_a a WHERE a.id < 15;
 
 -- what is not of these shapes says so
 RESET enable_hashjoin;

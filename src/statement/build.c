@@ -53,6 +53,7 @@ MotProgramBuild(MotStatement *st, QueryDesc *query)
 	{
 		MotQueryBegins(query, 0);
 		build(st, query);
+		MotSubselectsBuilt(st);
 		foreach(lc, st->scans)
 			MotScanPark(((MotScanNode *) lfirst(lc))->scan);
 		if (st->change != NULL)
@@ -68,8 +69,6 @@ MotProgramBuild(MotStatement *st, QueryDesc *query)
 		}
 		st->estate->es_range_table = NIL;
 		st->estate->es_param_list_info = NULL;
-		st->why_not = MotSubselectsWhyNot(st);
-		ok = st->why_not == NULL;
 	}
 	MemoryContextSwitchTo(oldcxt);
 	INSTR_TIME_SET_CURRENT(end);

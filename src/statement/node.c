@@ -364,6 +364,8 @@ next_of_join(MotNode *node)
 				ParamExecData *prm = &econtext->ecxt_param_exec_vals[param->paramno];
 
 				prm->value = slot_getattr(outer, param->paramval->varattno, &prm->isnull);
+				if (unlikely(node->statement->hashed != NIL))
+					MotParamChanged(node->statement, param->paramno);
 			}
 			node->inner->restart(node->inner);
 		}

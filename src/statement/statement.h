@@ -171,6 +171,8 @@ struct MotStatement
 	List	   *sorts;			/* and materials: what keeps rows */
 	List	   *parents;		/* PlanStates, if there are sub-selects */
 	List	   *initplans;		/* SubPlanStates: evaluated once */
+	List	   *hashed;			/* SubPlanStates whose hash tables depend on
+								 * parameters */
 	MotScanNode *cursor;		/* what WHERE CURRENT OF looks at, or NULL */
 
 	/* running */
@@ -226,8 +228,9 @@ extern void MotLockRest(MotStatement *st);
 
 /* subselect.c */
 extern const char *MotSubselectWhyNot(const SubPlan *subplan);
-extern const char *MotSubselectsWhyNot(const MotStatement *st);
 extern void MotSubselectsBuild(MotStatement *st);
+extern void MotSubselectsBuilt(MotStatement *st);
+extern void MotParamChanged(MotStatement *st, int param);
 extern List *MotInitPlansBuild(MotStatement *st, Plan *plan, PlanState *ps);
 extern void MotNodeInitPlans(MotNode *node, Plan *plan);
 extern void MotSubselectsStart(MotStatement *st);

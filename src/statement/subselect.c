@@ -50,9 +50,47 @@ next_of_subselect(PlanState *ps)
 }
 
 static void
+forget_hash_table(SubPlanState *subplan)
+{
+	subplan->hashtable = subplan->hashnulls = NULL;
+	MemoryContextReset(subplan->hashtablecxt);
+	MemoryContextReset(subplan->hashtempcxt);
+}
+
+/*
+ * A parameter has another value: a hash table of what depends on it is not good any
+ * more.  In the executor the nodes tell each other when they start over; we know all
+ * that can depend on anything.  The table goes, instead of being marked, because how
+ * that is done differs between the server's minor versions.
+ */
+void
+MotParamChanged(MotStatement *st, int param)
+{
+	ListCell   *lc;
+
+	foreach(lc, st->hashed)
+	{
+		SubPlanState *subplan = lfirst_node(SubPlanState, lc);
+
+		if (subplan->hashtable == NULL ||
+			!bms_is_member(param, subplan->planstate->plan->extParam))
+			continue;
+		forget_hash_table(subplan);
+		MemoryContextReset(subplan->planstate->state->es_query_cxt);
+	}
+}
+
+static void
 restart_subselect(CustomScanState *css)
 {
-	((SubselectState *) css)->started = false;
+	SubselectState *state = (SubselectState *) css;
+	MotStatement *st = state->node->statement;
+	int			param = -1;
+
+	if (st->hashed != NIL)
+		while ((param = bms_next_member(css->ss.ps.chgParam, param)) >= 0)
+			MotParamChanged(st, param);
+	state->started = false;
 }
 
 static const CustomExecMethods methods = {
@@ -103,7 +141,10 @@ arm(SubPlanState *initplan)
 	ListCell   *lc;
 
 	foreach(lc, initplan->subplan->setParam)
+	{
 		params[lfirst_int(lc)].execPlan = initplan;
+		MotParamChanged(((SubselectState *) initplan->planstate)->node->statement, lfirst_int(lc));
+	}
 	((SubselectState *) initplan->planstate)->started = false;
 }
 
@@ -149,6 +190,36 @@ MotNodeInitPlans(MotNode *node, Plan *plan)
 	node->restart = restart_with_initplans;
 }
 
+/* When all is built: hash tables of what depends on parameters. */
+void
+MotSubselectsBuilt(MotStatement *st)
+{
+	ListCell   *lc,
+			   *lc2;
+
+	foreach(lc, st->parents)
+		foreach(lc2, ((PlanState *) lfirst(lc))->subPlan)
+	{
+		SubPlanState *subplan = lfirst_node(SubPlanState, lc2);
+
+		PlanState  *ps = subplan->planstate;
+		EState	   *estate;
+
+		if (!subplan->subplan->useHashTable || bms_is_empty(ps->plan->extParam))
+			continue;
+		st->hashed = lappend(st->hashed, subplan);
+
+		/* memory that goes with the table */
+		if (ps->state->es_query_cxt != st->exec_cxt)
+			continue;			/* two expressions have the same sub-select */
+		estate = makeNode(EState);
+		memcpy(estate, ps->state, sizeof(EState));
+		estate->es_query_cxt = AllocSetContextCreate(st->cxt, "MOT sub-select's hash table",
+													 ALLOCSET_SMALL_SIZES);
+		ps->state = estate;
+	}
+}
+
 /* A new execution. */
 void
 MotSubselectsStart(MotStatement *st)
@@ -174,12 +245,11 @@ MotSubselectsRest(MotStatement *st)
 	{
 		SubPlanState *subplan = lfirst_node(SubPlanState, lc2);
 
-		if (subplan->hashtablecxt == NULL)
-			continue;
-		subplan->hashtable = subplan->hashnulls = NULL;
-		MemoryContextReset(subplan->hashtablecxt);
-		MemoryContextReset(subplan->hashtempcxt);
+		if (subplan->hashtablecxt != NULL)
+			forget_hash_table(subplan);
 	}
+	foreach(lc, st->hashed)
+		MemoryContextReset(lfirst_node(SubPlanState, lc)->planstate->state->es_query_cxt);
 }
 
 /* What of a sub-select's use can't be done here. */
@@ -188,27 +258,5 @@ MotSubselectWhyNot(const SubPlan *subplan)
 {
 	if (subplan->subLinkType == CTE_SUBLINK)
 		return "there are WITH queries";
-	return NULL;
-}
-
-/*
- * What turns out when all is built.  A hash table of what depends on parameters from
- * further out would have to be made anew with each of their values, which nobody
- * tells it.
- */
-const char *
-MotSubselectsWhyNot(const MotStatement *st)
-{
-	ListCell   *lc,
-			   *lc2;
-
-	foreach(lc, st->parents)
-		foreach(lc2, ((PlanState *) lfirst(lc))->subPlan)
-	{
-		const SubPlanState *subplan = lfirst_node(SubPlanState, lc2);
-
-		if (subplan->subplan->useHashTable && !bms_is_empty(subplan->planstate->plan->extParam))
-			return "a hashed sub-select depends on what is around another one";
-	}
 	return NULL;
 }

@@ -322,6 +322,7 @@ MotStatementDiscard(MotStatement *st)
 	st->cursor = NULL;
 	st->sorts = NIL;
 	st->initplans = NIL;
+	st->hashed = NIL;
 	st->parents = NIL;
 	st->row_subselects = false;
 	st->ntables = 0;
