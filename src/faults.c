@@ -40,7 +40,7 @@ static char *mot_fault = NULL;
 static Fault fault[MAX_FAULTS];
 static int	nfaults = 0;
 
-static const char *const actions[] = {"kill", "killall", "crash", "error", "sleep", "wait", "log", "skip"};
+static const char *const actions[] = {"kill", "killall", "crash", "error", "fatal", "sleep", "wait", "log", "skip"};
 
 static bool parse(const char *list, Fault *into, int *n);
 static bool check_fault(char **newval, void **extra, GucSource source);
@@ -146,8 +146,8 @@ act(Fault *f)
 	}
 	else if (strcmp(f->action, "crash") == 0)
 		raise(SIGSEGV);
-	else if (strcmp(f->action, "error") == 0)
-		ereport(ERROR,
+	else if (strcmp(f->action, "error") == 0 || strcmp(f->action, "fatal") == 0)
+		ereport(strcmp(f->action, "error") == 0 ? ERROR : FATAL,
 				(errcode(ERRCODE_INTERNAL_ERROR),
 				 errmsg("fault point \"%s\"", f->point)));
 	else if (strcmp(f->action, "sleep") == 0)

@@ -6,7 +6,7 @@
  *
  * Only in builds with -DMOT_FAULTS.  The setting mot.fault (superuser) is a
  * list "point:action[:nth]", separated by commas; action one of kill (SIGKILL
- * to itself), killall (to the postmaster first), crash (SIGSEGV), error, sleep
+ * to itself), killall (to the postmaster first), crash (SIGSEGV), error, fatal, sleep
  * (a second), wait (until the file $PGDATA/mot.fault.go exists), log (only
  * tell), skip (MOT_FAULT_SKIPS: leave out what stands there); nth: only the nth
  * time it is reached in this process.

@@ -28,7 +28,9 @@
  * ends it: see worker_gone.
  *
  * A checkpoint of ours that fails keeps the server's waiting only if the log
- * would otherwise be removed, that is, if there is no slot.
+ * would otherwise be removed, that is, if there is no slot.  Then no other error
+ * lets the server's go on either: the worker stays in its transaction, and if it
+ * has to end (FATAL), all other processes end with it, as when one of them crashes.
  *
  * As long as there is no memory-optimized table and never was one, the worker
  * sleeps.  It also makes the server ready for the first change: see
@@ -83,6 +85,7 @@ static TimestampTz retry_at = 0;
 static MemoryContext worker_cxt;
 
 static void worker_gone(int code, Datum arg);
+static bool is_needed(void);
 static void load_if_nobody_did(void);
 static long one_round(void);
 static long standby_round(void);
@@ -157,8 +160,19 @@ MotCheckpointMain(Datum arg)
 			EmitErrorReport();
 			FlushErrorState();
 			note_failure(edata);
-			AbortCurrentTransaction();
-			armed = false;
+			LWLockReleaseAll();
+			if (armed && is_needed())
+			{
+				/* a checkpoint of the server may be waiting for this transaction */
+				while (IsSubTransaction())
+					RollbackAndReleaseCurrentSubTransaction();
+				CurrentResourceOwner = TopTransactionResourceOwner;
+			}
+			else
+			{
+				AbortCurrentTransaction();
+				armed = false;
+			}
 			if (MotStateIsAsked())
 				MotStateWritableFailed(edata->message);
 			nap = 1000;
@@ -191,8 +205,29 @@ worker_gone(int code, Datum arg)
 			kill(checkpointer, SIGQUIT);
 		_exit(2);
 	}
+
+	/*
+	 * FATAL: a second passes until we come back, in which the server's
+	 * checkpoint would complete.  So we leave our transaction where it is, here
+	 * too, and the postmaster starts everything anew.
+	 */
+	LWLockReleaseAll();
+	if (code != 0 && is_needed())
+	{
+		ereport(LOG,
+				(errmsg("mot checkpointer ends by an error: without its replication slot the server has to start over")));
+		_exit(2);
+	}
 	MotStateSetWritable(false);
 	MotStateSetWorker(false);
+}
+
+/* Would log be removed that we need, if a checkpoint of the server did not wait for us? */
+static bool
+is_needed(void)
+{
+	return MotWalCurrentState() == MOT_WAL_READY && !RecoveryInProgress() && is_active() &&
+		!MotStateIsComplete() && !MotSlotUsable();
 }
 
 /* ----------------------------------------------------------------- loading */
@@ -274,9 +309,9 @@ disarm(void)
 	if (!armed)
 		return;
 	MyProc->delayChkptFlags &= ~DELAY_CHKPT_COMPLETE;
+	armed = false;
 	CommitTransactionCommand();
 	MemoryContextSwitchTo(worker_cxt);
-	armed = false;
 }
 
 /* To another transaction: who waits for this one need not any more. */
@@ -323,6 +358,7 @@ one_round(void)
 		behind = newest < covered && (letting_go || (!MotStateIsComplete() && !MotSlotUsable()));
 		retry_at = 0;
 	}
+	MOT_FAULT("checkpoint-watch");
 	if (MotStateIsAsked())
 		become_writable();
 

@@ -1,0 +1,88 @@
+# The checkpoint worker fails, or ends, in the middle of its work, on a server
+# without a slot for it: no checkpoint of the server passes meanwhile, so that
+# ours is never behind it, and the log that we need is there.
+
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+plan skip_all => 'not a build with fault points' unless $ENV{MOT_FAULT_POINTS};
+
+my $node = PostgreSQL::Test::Cluster->new('worker');
+$node->init;
+$node->append_conf('postgresql.conf', qq{
+autovacuum = off
+shared_preload_libraries = 'mot'
+mot.max_memory = '256MB'
+wal_level = minimal
+max_wal_senders = 0
+max_replication_slots = 0
+restart_after_crash = on
+});
+$node->start;
+
+sub query { return $node->safe_psql('postgres', $_[0]) }
+
+my $in_step = 'SELECT checkpoint_lsn >= (pg_control_checkpoint()).redo_lsn FROM mot_stat_checkpoint';
+
+query('CREATE EXTENSION mot; CREATE FOREIGN TABLE a (id int PRIMARY KEY) SERVER mot_server; INSERT INTO a VALUES (0); CHECKPOINT');
+is(query('SELECT count(*) FROM pg_replication_slots'), '0', 'there is no slot');
+
+my $from = 0;
+
+# the worker does this from now on
+sub fault
+{
+	$from = -s $node->logfile;
+	$node->append_conf('postgresql.conf', "mot.fault = '$_[0]'");
+	$node->reload;
+	return;
+}
+
+sub wait_for_log
+{
+	my ($what) = @_;
+	for (1 .. 1800)
+	{
+		return 1 if slurp_file($node->logfile, $from) =~ $what;
+		select(undef, undef, undef, 0.1);
+	}
+	return 0;
+}
+
+sub redo_lsn { return query('SELECT redo_lsn FROM pg_control_checkpoint()') }
+
+# an error where there is no checkpoint of ours to fail
+my $before = redo_lsn();
+fault('checkpoint-watch:error');
+ok(wait_for_log(qr/fault point "checkpoint-watch" reached: error/), 'the worker fails');
+query('INSERT INTO a VALUES (1)');
+my ($ret, $out, $err) = $node->psql('postgres', "SET statement_timeout = '3s'; CHECKPOINT");
+like($err, qr/statement timeout/, '... and a checkpoint of the server waits');
+is(redo_lsn(), $before, '... which does not complete');
+fault('');
+is(query("CHECKPOINT; $in_step"), 't', '... until the worker goes on');
+unlike(slurp_file($node->logfile), qr/was terminated|exited with|PANIC|WARNING:  .*leak/, '... as if nothing had been');
+
+# the end, in a checkpoint and between two
+my $id = 2;
+for my $point ('checkpoint-begin', 'checkpoint-line', 'checkpoint-renamed', 'checkpoint-watch')
+{
+	query("INSERT INTO a VALUES ($id)");
+	fault("$point:fatal");
+	($ret, $out, $err) = $node->psql('postgres', "CHECKPOINT; $in_step");
+	ok(wait_for_log(qr/fault point "$point" reached: fatal/), "$point: the worker ends");
+	ok($out ne 'f', '... no checkpoint of the server has passed');
+	ok(wait_for_log(qr/mot checkpointer ends by an error: without its replication slot the server has to start over/), '... but the server starts over');
+	fault('');
+	$node->poll_query_until('postgres', 'SELECT true') or die;
+	is(query("SELECT count(*) FROM a"), $id + 1, '... and nothing is lost');
+	is(query("CHECKPOINT; $in_step"), 't', '... and checkpoints are in step');
+	$id++;
+}
+
+$node->stop;
+done_testing();
