@@ -26,6 +26,7 @@
 #include "mot.h"
 #include "storage/ipc.h"
 #include "storage/lwlock.h"
+#include "storage/pg_shmem.h"
 #include "storage/shmem.h"
 #include "utils/guc.h"
 #include "wal/wal.h"
@@ -41,13 +42,17 @@ PG_MODULE_MAGIC;
 int			mot_default_engine = MOT_DEFAULT_HEAP;
 int			mot_write_conflicts = MOT_WRITE_CONFLICTS_WAIT;
 int			mot_max_memory_mb = -1;
-int			mot_huge_pages = MOT_HUGE_PAGES_OFF;
+int			mot_huge_pages = MOT_HUGE_PAGES_TRY;
 
 mot_engine *MotEngine = NULL;
 LWLock	   *MotDirectoryLock = NULL;
 
 static bool preloaded = false;
 static char reserve_error[256];
+
+/* what the two settings that only tell something show */
+static int	memory_in_huge_pages = 0;
+static char *huge_pages_status = NULL;
 
 static shmem_request_hook_type prev_shmem_request_hook = NULL;
 static shmem_startup_hook_type prev_shmem_startup_hook = NULL;
@@ -84,8 +89,12 @@ PG_FUNCTION_INFO_V1(mot_require_preload);
 static void define_settings(void);
 static void resolve_max_memory(void);
 static bool check_max_memory(int *newval, void **extra, GucSource source);
+static void show(const char *name, const char *value);
 static void request_shmem(void);
 static void startup_shmem(void);
+static void create_engine(void);
+static uint64 server_huge_pages(void);
+static bool huge_pages_allowed(void);
 
 void
 _PG_init(void)
@@ -108,6 +117,8 @@ _PG_init(void)
 	}
 
 	resolve_max_memory();
+	show("mot.memory_in_huge_pages",
+		 psprintf("%d", (int) ((size_t) mot_max_memory_mb * 1024 * 1024 / MOT_HUGE_PAGE_SIZE)));
 
 	prev_shmem_request_hook = shmem_request_hook;
 	shmem_request_hook = request_shmem;
@@ -187,9 +198,25 @@ define_settings(void)
 								 "Use of huge pages for memory-optimized tables.",
 								 NULL,
 								 &mot_huge_pages,
-								 MOT_HUGE_PAGES_OFF, huge_pages_options,
+								 MOT_HUGE_PAGES_TRY, huge_pages_options,
 								 PGC_POSTMASTER, 0,
 								 NULL, NULL, NULL);
+
+		DefineCustomIntVariable("mot.memory_in_huge_pages",
+								"Shows the number of huge pages of 2 MB that mot.max_memory takes.",
+								"The server's shared memory takes shared_memory_size_in_huge_pages beside them.",
+								&memory_in_huge_pages,
+								0, 0, INT_MAX,
+								PGC_INTERNAL, GUC_NOT_IN_SAMPLE | GUC_DISALLOW_IN_FILE,
+								NULL, NULL, NULL);
+
+		DefineCustomStringVariable("mot.huge_pages_status",
+								   "Shows whether memory-optimized tables are in reserved huge pages.",
+								   NULL,
+								   &huge_pages_status,
+								   "off",
+								   PGC_INTERNAL, GUC_NOT_IN_SAMPLE | GUC_DISALLOW_IN_FILE,
+								   NULL, NULL, NULL);
 	}
 
 	DefineCustomEnumVariable("mot.default_engine",
@@ -244,6 +271,12 @@ resolve_max_memory(void)
 		SetConfigOption("mot.max_memory", value, PGC_POSTMASTER, PGC_S_OVERRIDE);
 }
 
+static void
+show(const char *name, const char *value)
+{
+	SetConfigOption(name, value, PGC_INTERNAL, PGC_S_DYNAMIC_DEFAULT);
+}
+
 /* ----------------------------------------------------------------- memory */
 
 static void
@@ -274,26 +307,57 @@ startup_shmem(void)
 	if (MotEngine != NULL)
 		mot_engine_reset(MotEngine);
 	else
-	{
-		unsigned	flags = 0;
+		create_engine();
+}
 
-		if (mot_huge_pages == MOT_HUGE_PAGES_TRY)
-			flags |= MOT_ENGINE_HUGE_TRY;
-		else if (mot_huge_pages == MOT_HUGE_PAGES_ON)
-			flags |= MOT_ENGINE_HUGE_ON;
+static void
+create_engine(void)
+{
+	bool		allowed = mot_huge_pages != MOT_HUGE_PAGES_OFF && huge_pages_allowed();
+	unsigned	flags = 0;
 
-		if (MotProcessSlots() > MOT_MAX_SLOTS)
-			snprintf(reserve_error, sizeof(reserve_error),
-					 "The engine serves at most %d processes, and the settings allow %d",
-					 MOT_MAX_SLOTS, MotProcessSlots());
-		else
-			MotEngine = mot_engine_create((size_t) mot_max_memory_mb * 1024 * 1024,
-										  MotProcessSlots(), flags,
-										  reserve_error, sizeof(reserve_error));
-		if (MotEngine == NULL)
-			ereport(LOG,
-					(errmsg("could not reserve %d MB for memory-optimized tables: the server starts without them",
-							mot_max_memory_mb),
-					 errdetail("%s.", reserve_error)));
-	}
+	if (allowed)
+		flags = mot_huge_pages == MOT_HUGE_PAGES_ON ? MOT_ENGINE_HUGE_ON : MOT_ENGINE_HUGE_TRY;
+
+	if (MotProcessSlots() > MOT_MAX_SLOTS)
+		snprintf(reserve_error, sizeof(reserve_error),
+				 "The engine serves at most %d processes, and the settings allow %d",
+				 MOT_MAX_SLOTS, MotProcessSlots());
+	else if (mot_huge_pages == MOT_HUGE_PAGES_ON && !allowed)
+		snprintf(reserve_error, sizeof(reserve_error),
+				 "The control group does not allow %d huge pages", memory_in_huge_pages);
+	else
+		MotEngine = mot_engine_create((size_t) mot_max_memory_mb * 1024 * 1024,
+									  MotProcessSlots(), flags,
+									  reserve_error, sizeof(reserve_error));
+
+	if (MotEngine == NULL)
+		ereport(LOG,
+				(errmsg("could not reserve %d MB for memory-optimized tables: the server starts without them",
+						mot_max_memory_mb),
+				 errdetail("%s.", reserve_error)));
+	else if (mot_engine_huge(MotEngine))
+		show("mot.huge_pages_status", "on");
+	else if (mot_huge_pages == MOT_HUGE_PAGES_TRY)
+		ereport(LOG,
+				(errmsg("memory-optimized tables go without huge pages: %s",
+						allowed ? reserve_error : "the control group does not allow so many"),
+				 errhint("They take %d huge pages, so with the server's own vm.nr_hugepages has to be at least " UINT64_FORMAT ".",
+						 memory_in_huge_pages, memory_in_huge_pages + server_huge_pages())));
+}
+
+/* number of huge pages that the server's own shared memory may have */
+static uint64
+server_huge_pages(void)
+{
+	const char *pages = GetConfigOption("shared_memory_size_in_huge_pages", true, false);
+
+	return huge_pages == HUGE_PAGES_OFF || pages == NULL ? 0 : Max(atoi(pages), 0);
+}
+
+/* does the control group let us have so many, if there are any? */
+static bool
+huge_pages_allowed(void)
+{
+	return (memory_in_huge_pages + server_huge_pages()) * MOT_HUGE_PAGE_SIZE <= MotMachineHugePages();
 }

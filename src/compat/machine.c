@@ -18,25 +18,48 @@
 
 #define CGROUP_ROOT "/sys/fs/cgroup"
 
+static uint64 control_limit(const char *controller, const char *file2, const char *file1);
 static uint64 read_limit(const char *path);
 static uint64 group_limit(const char *root, const char *group, const char *file);
 
+/* the memory there is, for all processes of our control group */
 uint64
 MotMachineMemory(void)
 {
 	uint64		memory = (uint64) sysconf(_SC_PHYS_PAGES) * (uint64) sysconf(_SC_PAGESIZE);
+
+	return Min(memory, control_limit("memory", "memory.max", "memory.limit_in_bytes"));
+}
+
+/*
+ * Bytes in huge pages of 2 MB that our control group may have; what there is
+ * of them is another matter.  Who touches one beyond that is killed, though
+ * it was mapped without complaint.
+ */
+uint64
+MotMachineHugePages(void)
+{
+	return control_limit("hugetlb", "hugetlb.2MB.max", "hugetlb.2MB.limit_in_bytes");
+}
+
+/* a limit of our control group, by its names in version 2 and in version 1 */
+static uint64
+control_limit(const char *controller, const char *file2, const char *file1)
+{
+	uint64		limit = PG_UINT64_MAX;
 	char		line[MAXPGPATH];
+	char		root[64];
 	FILE	   *groups = fopen("/proc/self/cgroup", "r");
 
 	if (groups == NULL)
-		return memory;
+		return limit;
+	snprintf(root, sizeof(root), "%s/%s", CGROUP_ROOT, controller);
 
 	/* hierarchy:controllers:path; version 2 has number 0 and no controllers */
 	while (fgets(line, sizeof(line), groups) != NULL)
 	{
 		char	   *controllers = strchr(line, ':');
 		char	   *group = controllers ? strchr(controllers + 1, ':') : NULL;
-		uint64		limit = PG_UINT64_MAX;
 
 		if (group == NULL)
 			continue;
@@ -45,13 +68,12 @@ MotMachineMemory(void)
 		group[strcspn(group, "\n")] = '\0';
 
 		if (controllers[0] == '\0')
-			limit = group_limit(CGROUP_ROOT, group, "memory.max");
-		else if (strstr(controllers, "memory") != NULL)
-			limit = group_limit(CGROUP_ROOT "/memory", group, "memory.limit_in_bytes");
-		memory = Min(memory, limit);
+			limit = Min(limit, group_limit(CGROUP_ROOT, group, file2));
+		else if (strstr(controllers, controller) != NULL)
+			limit = Min(limit, group_limit(root, group, file1));
 	}
 	fclose(groups);
-	return memory;
+	return limit;
 }
 
 /* the smallest limit of a group and of all groups above it */

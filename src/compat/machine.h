@@ -12,5 +12,6 @@
 
 /* bytes of memory: the smaller of what is installed and what the control groups allow */
 extern uint64 MotMachineMemory(void);
+extern uint64 MotMachineHugePages(void);
 
 #endif							/* MOT_MACHINE_H */

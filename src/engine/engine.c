@@ -73,6 +73,12 @@ mot_engine_create(size_t max_memory, unsigned slots, unsigned flags,
 	return e;
 }
 
+bool
+mot_engine_huge(const mot_engine *e)
+{
+	return mot_region_huge(e->region);
+}
+
 void
 mot_engine_destroy(mot_engine *e)
 {

@@ -59,14 +59,16 @@ typedef struct mot_cache mot_cache; /* in the region, one per process slot */
 /*
  * Reserve address space for "max_memory" bytes of chunks plus descriptors and
  * "caches" caches, and "header_size" bytes for the caller behind the region's
- * own header (mot_region_header; zeroed).  Commits nothing.  Returns NULL and
- * a message when the system refuses.  The topology (nodes, which cpu is on
+ * own header (mot_region_header; zeroed).  Commits nothing, but huge pages.
+ * Returns NULL and a message when the system refuses; a region without the
+ * huge pages that were to be tried, and the reason as message.  The topology (nodes, which cpu is on
  * which) is read with hwloc; HWLOC_SYNTHETIC makes it anything.
  */
 extern mot_region *mot_region_create(size_t max_memory, unsigned caches,
 									 size_t header_size, unsigned flags,
 									 char *err, size_t errlen);
 extern void mot_region_destroy(mot_region *region);
+extern bool mot_region_huge(const mot_region *region);
 
 /*
  * Back to the state mot_region_create left, memory returned to the system.

@@ -192,6 +192,8 @@ struct mot_region
 	uint32_t	chunk_count;
 	unsigned	flags;
 	bool		huge;			/* data is MAP_HUGETLB: nothing is given back */
+	bool		whole_chunks;	/* a chunk has memory behind all of it, or
+								 * none: huge pages of either kind */
 	unsigned	cache_count;
 	uint32_t	pool_count;		/* slots */
 	size_t		pool_stride;
@@ -217,6 +219,10 @@ struct mot_region
 
 	mot_topology topology;
 };
+
+/* hugepages.c */
+extern bool mot_huge_map(char *at, size_t length, int share);
+extern bool mot_huge_transparent(void);
 
 extern bool mot_region_give_back(mot_region *region, void *start, size_t length);
 extern void mot_region_populate(mot_region *region, void *start, size_t length);

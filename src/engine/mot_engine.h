@@ -81,18 +81,23 @@ extern const char *mot_status_name(mot_status status);
 
 #define MOT_ENGINE_PRIVATE	1u	/* one process, threads only (tests,
 								 * benchmarks) */
-#define MOT_ENGINE_HUGE_TRY 2u
-#define MOT_ENGINE_HUGE_ON	4u
+#define MOT_ENGINE_HUGE_TRY 2u	/* reserved huge pages, if they can be had */
+#define MOT_ENGINE_HUGE_ON	4u	/* ... or fail */
 
 /*
  * Reserve the region (call before forking).  max_memory: bytes for rows and
  * indexes, at least 64 MB.  slots: how many sessions can be open at a time,
- * at most MOT_MAX_SLOTS.  NULL and a message on failure.
+ * at most MOT_MAX_SLOTS.  NULL and a message on failure; also a message if
+ * there is an engine but not the huge pages that were to be tried.
  */
 #define MOT_MAX_SLOTS 65000
 extern mot_engine *mot_engine_create(size_t max_memory, unsigned slots, unsigned flags,
 									 char *err, size_t errlen);
 extern void mot_engine_destroy(mot_engine *engine);
+
+/* how much memory one huge page is, and whether the engine's is in such pages */
+#define MOT_HUGE_PAGE_SIZE ((size_t) 2 << 20)
+extern bool mot_engine_huge(const mot_engine *engine);
 
 /* Empty again, as after create; no session may be open anywhere (EXCLUSIVE). */
 extern void mot_engine_reset(mot_engine *engine);

@@ -24,6 +24,7 @@
  * page is given back before it is put on a list, so nobody can have taken it;
  * a whole empty chunk is in no list while it is given back, and is counted
  * as returning: who finds nothing else looks again when it is there.
+ * With huge pages memory goes back with whole chunks only, or not at all.
  *
  *-------------------------------------------------------------------------
  */
@@ -49,6 +50,8 @@ static uint32_t use_pages(mot_region *region, mot_pool *pool, uint32_t chunk_no,
 						  int bit, unsigned count);
 static void link_chunk(mot_region *region, uint32_t chunk_no);
 static void unlink_chunk(mot_region *region, uint32_t chunk_no);
+static void start_chunk(mot_region *region, uint32_t chunk_no, mot_pool *owner,
+						unsigned node);
 static uint32_t take_run(mot_region *region, mot_pool *pool, unsigned node,
 						 size_t count);
 static void put_run(mot_region *region, mot_pool *pool, uint32_t page,
@@ -313,18 +316,31 @@ static uint32_t
 new_chunk(mot_region *region, mot_pool *owner, unsigned node)
 {
 	uint32_t	chunk_no = grab_chunk(region, node);
-	mot_chunk  *chunk;
 
 	if (chunk_no == MOT_NO_CHUNK)
 		return MOT_NO_CHUNK;
-	chunk = &region->chunks[chunk_no];
+	add_to(&region->state->nodes[node].chunks, 1);
+	start_chunk(region, chunk_no, owner, node);
+	return chunk_no;
+}
+
+/* node lock held; a chunk just taken, of free pages, into its list */
+static void
+start_chunk(mot_region *region, uint32_t chunk_no, mot_pool *owner, unsigned node)
+{
+	mot_chunk  *chunk = &region->chunks[chunk_no];
+
 	chunk->free = ALL_PAGES;
 	chunk->touched = 0;
 	chunk->owner = owner;
 	chunk->node = node;
-	add_to(&region->state->nodes[node].chunks, 1);
+	if (region->whole_chunks)
+	{
+		chunk->touched = ALL_PAGES;
+		add_to(&region->state->nodes[node].touched, MOT_PAGES_PER_CHUNK);
+		add_to(&region->state->nodes[node].dirty, MOT_PAGES_PER_CHUNK);
+	}
 	link_chunk(region, chunk_no);
-	return chunk_no;
 }
 
 /* node lock held; take these pages of a chunk that is in its list */
@@ -428,13 +444,7 @@ take_run(mot_region *region, mot_pool *pool, unsigned node, size_t count)
 	pool->nodes[node].pages += whole * (uint32_t) MOT_PAGES_PER_CHUNK;
 	if (rest != 0)
 	{
-		mot_chunk  *chunk = &region->chunks[first + whole];
-
-		chunk->free = ALL_PAGES;
-		chunk->touched = 0;
-		chunk->owner = NULL;
-		chunk->node = node;
-		link_chunk(region, first + whole);
+		start_chunk(region, first + whole, NULL, node);
 		(void) use_pages(region, pool, first + whole, 0, rest);
 	}
 	mot_spin_unlock(&nd->lock);

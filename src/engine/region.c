@@ -11,8 +11,8 @@
  * is what untouched memory reads as, so a terabyte is created as fast as a
  * megabyte, and reset is dropping the memory behind the control area.
  *
- * Huge pages (MAP_HUGETLB) are the exception: they are reserved when mapped,
- * since touching one that cannot be had is a signal, and never given back.
+ * Reserved huge pages are the exception: they are taken when mapped and never
+ * given back.  See hugepages.c.
  *
  *-------------------------------------------------------------------------
  */
@@ -46,7 +46,7 @@
 static size_t place(size_t *offset, size_t bytes);
 static void lay_out(mot_region *region, size_t header_size);
 static void set_limits(mot_region *region);
-static bool map_data(mot_region *region, char *at);
+static bool map_data(mot_region *region, char *at, char *err, size_t errlen);
 
 mot_region *
 mot_region_create(size_t max_memory, unsigned caches, size_t header_size,
@@ -60,6 +60,8 @@ mot_region_create(size_t max_memory, unsigned caches, size_t header_size,
 	char	   *start;
 	int share = (flags & MOT_REGION_PRIVATE) ? MAP_PRIVATE : MAP_SHARED;
 
+	if (errlen > 0)
+		err[0] = '\0';
 	memset(&plan, 0, sizeof(plan));
 	plan.chunk_count = (uint32_t) (max_memory / MOT_CHUNK_SIZE);
 	if (max_memory < MOT_CHUNK_SIZE ||
@@ -92,7 +94,7 @@ mot_region_create(size_t max_memory, unsigned caches, size_t header_size,
 
 	if (mmap(start, fixed + plan.control_size, PROT_READ | PROT_WRITE,
 			 share |MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED ||
-		!map_data(&plan, start + data_at))
+		!map_data(&plan, start + data_at, err, errlen))
 	{
 		snprintf(err, errlen, "could not map %zu bytes of memory%s: %s",
 				 plan.max_bytes,
@@ -231,6 +233,15 @@ mot_memory_stats(const mot_region *region, unsigned node, mot_memory_stat *stat)
 		stat->system_bytes += MOT_PAGE_SIZE *
 			atomic_load_explicit(&nd->touched, memory_order_relaxed);
 	}
+	if (region->huge && stat->max_bytes != 0)
+		stat->system_bytes = region->max_bytes;
+}
+
+/* is memory in huge pages reserved for it? */
+bool
+mot_region_huge(const mot_region *region)
+{
+	return region->huge;
 }
 
 /*
@@ -244,7 +255,7 @@ mot_region_give_back(mot_region *region, void *start, size_t length)
 	int			save_errno = errno;
 	bool		given;
 
-	if (region->huge)
+	if (region->huge || (region->whole_chunks && length % MOT_CHUNK_SIZE != 0))
 		return false;
 	given = madvise(start, length, alone ? MADV_DONTNEED : MADV_REMOVE) == 0;
 	errno = save_errno;
@@ -339,27 +350,28 @@ place(size_t *offset, size_t bytes)
 }
 
 static bool
-map_data(mot_region *region, char *at)
+map_data(mot_region *region, char *at, char *err, size_t errlen)
 {
 	int share = (region->flags & MOT_REGION_PRIVATE) ? MAP_PRIVATE : MAP_SHARED;
 
 	if (region->flags & (MOT_REGION_HUGE_TRY | MOT_REGION_HUGE_ON))
 	{
-		/* without MAP_NORESERVE: the pages are ours, or it fails here */
-		if (mmap(at, region->max_bytes, PROT_READ | PROT_WRITE,
-				 share |MAP_ANONYMOUS | MAP_HUGETLB | MAP_FIXED, -1, 0) != MAP_FAILED)
+		if (mot_huge_map(at, region->max_bytes, share))
 		{
 			region->huge = true;
+			region->whole_chunks = true;
 			return true;
 		}
 		if (region->flags & MOT_REGION_HUGE_ON)
 			return false;
+		snprintf(err, errlen, "%s", strerror(errno));
 	}
 	if (mmap(at, region->max_bytes, PROT_READ | PROT_WRITE,
 			 share |MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
 		return false;
 
 	/* shared memory takes the advice only where the administrator lets it */
-	(void) madvise(at, region->max_bytes, MADV_HUGEPAGE);
+	region->whole_chunks = madvise(at, region->max_bytes, MADV_HUGEPAGE) == 0 &&
+		!(region->flags & MOT_REGION_PRIVATE) && mot_huge_transparent();
 	return true;
 }

@@ -11,6 +11,8 @@
  *-------------------------------------------------------------------------
  */
 #include <pthread.h>
+#include <fcntl.h>
+#include <sys/file.h>
 
 #include "memory_util.h"
 
@@ -54,23 +56,171 @@ regions_of_all_sizes(void)
 	CHECK(mot_region_create(0, 1, 0, 0, err, sizeof(err)) == NULL);
 	CHECK(err[0] != '\0');
 	CHECK(mot_region_create(SIZE_MAX, 1, 0, 0, err, sizeof(err)) == NULL);
+}
 
-	/*
-	 * no huge pages, as on most machines: one fails with a reason, one goes
-	 * without
-	 */
-	err[0] = '\0';
-	region = mot_region_create(64 * MB, 1, 0, MOT_REGION_HUGE_ON, err, sizeof(err));
-	if (region)
-		mot_region_destroy(region);
-	else
-		CHECK(strstr(err, "huge pages") != NULL);
-	region = make_region(64 * MB, 1, MOT_REGION_HUGE_TRY);
-	pool = make_pool(region, MOT_POOL_PLAIN);
-	object = mot_alloc(mot_region_cache(region, 0), pool, 60 * MB, MOT_FOR_CHANGE, NULL);
+/* fill most of a region, in objects of two sizes; give it all back */
+static void
+use_region(mot_region *region)
+{
+	mot_cache  *cache = mot_region_cache(region, 0);
+	mot_pool   *pool = make_pool(region, MOT_POOL_ROWS);
+	mot_pool   *other = make_pool(region, MOT_POOL_PLAIN);
+	size_t		count = 0;
+	char	   *object = mot_alloc(cache, other, 20 * MB, MOT_FOR_CHANGE, NULL);
+
 	REQUIRE(object != NULL);
-	memset(object, 1, 60 * MB);
+	memset(object, 1, 20 * MB);
+	while (count < sizeof(objects) / sizeof(objects[0]) && (objects[count] = mot_alloc(cache, pool, 300, MOT_FOR_NEW_ROW, NULL)) != NULL)
+	{
+		fill(objects[count], 300, count);
+		mot_row_mark(region, objects[count]);
+		count++;
+	}
+	REQUIRE(count * 300 > 20 * MB);
+	CHECK(count_rows(pool) == count);
+	mot_free(cache, object);
+	for (size_t i = 0; i < count; i++)
+	{
+		CHECK(filled(objects[i], 300, i));
+		mot_row_unmark(region, objects[i]);
+		/* of the first, one in a thousand stays and holds its page */
+		if (i % 1000 != 0 || i > 20000)
+			mot_free(cache, objects[i]);
+	}
+	mot_cache_flush(cache);
+	object = mot_alloc(cache, other, 30 * MB, MOT_FOR_CHANGE, NULL);
+	REQUIRE(object != NULL);
+	memset(object, 2, 30 * MB);
+	for (size_t i = 0; i <= 20000; i += 1000)
+		CHECK(filled(objects[i], 300, i));
 	mot_pool_destroy(pool);
+	mot_pool_destroy(other);
+	/* what is left is the engine's own, in two chunks */
+	CHECK(mot_region_used(region) < MOT_CHUNK_SIZE / 2);
+	CHECK(stats(region).chunk_bytes <= 2 * MOT_CHUNK_SIZE);
+}
+
+/* more than the machine has memory: one fails with a reason, one goes without and says why */
+static void
+huge_pages_that_are_not_there(void)
+{
+	size_t		much = (size_t) sysconf(_SC_PHYS_PAGES) * (size_t) sysconf(_SC_PAGESIZE) * 2;
+	char		err[200] = "";
+	mot_region *region;
+
+	CHECK(mot_region_create(much, 1, 0, MOT_REGION_HUGE_ON, err, sizeof(err)) == NULL);
+	CHECK(strstr(err, "in huge pages") != NULL);
+	err[0] = '\0';
+	region = mot_region_create(much, 1, 0, MOT_REGION_HUGE_TRY, err, sizeof(err));
+	REQUIRE(region != NULL);
+	CHECK(err[0] != '\0');
+	CHECK(!mot_region_huge(region));
+	mot_region_destroy(region);
+
+	strcpy(err, "before");
+	region = mot_region_create(64 * MB, 1, 0, 0, err, sizeof(err));
+	REQUIRE(region != NULL);
+	CHECK(err[0] == '\0');
+	use_region(region);
+	CHECK(stats(region).system_bytes <= 2 * MOT_CHUNK_SIZE);
+	mot_region_destroy(region);
+}
+
+#define NR_HUGEPAGES "/proc/sys/vm/nr_hugepages"
+
+/* the number of huge pages the system has, made so many more if we may; -1: we may not */
+static int
+change_huge_pages(int more)
+{
+	FILE	   *file = fopen(NR_HUGEPAGES, "r+");
+	int			there = -1;
+
+	if (file == NULL)
+		return -1;
+	if (fscanf(file, "%d", &there) == 1)
+	{
+		rewind(file);
+		fprintf(file, "%d\n", there + more);
+	}
+	fclose(file);
+	return there;
+}
+
+static void
+huge_pages_that_are(void)
+{
+	char		err[200] = "";
+	mot_region *region;
+	int			lock = open(NR_HUGEPAGES, O_RDONLY);
+	bool		added;
+
+	/* others who test this add and take away one after another */
+	if (lock >= 0)
+		(void) flock(lock, LOCK_EX);
+	added = change_huge_pages(40) >= 0;
+	region = mot_region_create(64 * MB, 2, 0, MOT_REGION_HUGE_TRY, err, sizeof(err));
+	REQUIRE(region != NULL);
+	if (added)
+		(void) change_huge_pages(-40);
+	if (lock >= 0)
+		close(lock);
+	if (!mot_region_huge(region))
+	{
+		printf("# skipped: no 32 huge pages of 2 MB (vm.nr_hugepages): %s\n", err);
+		mot_region_destroy(region);
+		return;
+	}
+	CHECK(err[0] == '\0');
+	CHECK((uintptr_t) region->data % (2 * MB) == 0);
+	for (int round = 0; round < 3; round++)
+	{
+		CHECK(stats(region).system_bytes == 64 * MB);
+		use_region(region);
+		/* all of it is ours as long as the region stands */
+		CHECK(stats(region).system_bytes == 64 * MB);
+		if (round == 1)
+			mot_region_reset(region);
+	}
+	mot_region_destroy(region);
+}
+
+/* memory goes back by whole chunks where the kernel makes huge pages of it */
+static void
+chunks_stay_whole(void)
+{
+	mot_region *region = make_region(64 * MB, 2, 0);
+	mot_cache  *cache = mot_region_cache(region, 0);
+	mot_pool   *pool = make_pool(region, MOT_POOL_PLAIN);
+	void	   *object[3 * MOT_PAGES_PER_CHUNK];
+	unsigned	objects_there = 3 * MOT_PAGES_PER_CHUNK;
+
+	if (!region->whole_chunks)
+		printf("# the kernel makes no huge pages of shared memory: pretending that it does\n");
+	region->whole_chunks = true;
+
+	for (unsigned i = 0; i < objects_there; i++)
+	{
+		object[i] = mot_alloc(cache, pool, MOT_PAGE_SIZE, MOT_FOR_CHANGE, NULL);
+		REQUIRE(object[i] != NULL);
+		memset(object[i], 1, MOT_PAGE_SIZE);
+	}
+	CHECK(stats(region).system_bytes == stats(region).chunk_bytes);
+	CHECK(resident(region) >= stats(region).page_bytes);
+
+	/* of the chunks that become empty the memory goes, of others nothing */
+	for (unsigned i = 0; i < objects_there; i += 2)
+		mot_free(cache, object[i]);
+	mot_cache_flush(cache);
+	CHECK(stats(region).system_bytes == stats(region).chunk_bytes);
+	CHECK(resident(region) >= 3 * MOT_CHUNK_SIZE);
+	for (unsigned i = 1; i < objects_there; i += 2)
+		mot_free(cache, object[i]);
+	mot_pool_destroy(pool);
+	CHECK(stats(region).chunk_bytes == 0);
+	CHECK(stats(region).system_bytes == 0);
+	CHECK(resident(region) == 0);
+	use_region(region);
+	CHECK(resident(region) <= 2 * MOT_CHUNK_SIZE);
 	mot_region_destroy(region);
 }
 
@@ -714,6 +864,9 @@ main(int argc, char **argv)
 {
 	test_begin(argc, argv);
 	RUN(regions_of_all_sizes);
+	RUN(huge_pages_that_are_not_there);
+	RUN(huge_pages_that_are);
+	RUN(chunks_stay_whole);
 	RUN(reset_makes_new);
 	RUN(offsets_name_objects);
 	RUN(rows_are_walked_once);
