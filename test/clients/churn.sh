@@ -6,4 +6,4 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
 
-PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 "$here/churn/churn.py" --clients "${CLIENTS:-70}" --seconds "${SECONDS_EACH:-6}"
+PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 "$here/churn/churn.py" --clients "${CLIENTS:-70}" --seconds "${SECONDS_EACH:-6}" --seed "${SEED:-1}"

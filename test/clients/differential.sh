@@ -1,8 +1,8 @@
 #!/bin/bash
 #
 # Random statements on twins: heap tables, memory-optimized tables through the
-# server's executor, and without it from the first execution on.  A sample;
-# STATEMENTS and SEED ask for more or for the same again
+# server's executor, and without it from the first execution on.  A sample, the
+# same each time; STATEMENTS and SEED ask for more or for others
 # (test/differential/long is a run of 100,000 by itself).
 
 set -euo pipefail
@@ -11,7 +11,7 @@ here=$(cd "$(dirname "$0")/.." && pwd)
 . "$here/tap.sh"
 
 export PYTHONDONTWRITEBYTECODE=1
-SEED=${SEED:-$RANDOM$RANDOM}
+SEED=${SEED:-1}
 
 ok "statements have the same answers on heap and memory-optimized tables, with and without the executor (seed $SEED)" \
 	/usr/bin/python3 "$here/differential/differential.py" --seed "$SEED" --statements "${STATEMENTS:-4000}"

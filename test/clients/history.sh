@@ -21,7 +21,7 @@ for place in heap mot mixed; do
 	for level in rc rr ser; do
 		history=$TMPDIR/history-$place-$level.json
 		ok "clients on $place tables at $level" "$python" "$here/history/workload.py" \
-			--level "$level" --place "$place" --seconds "$SECONDS_EACH" --clients 5 "$history"
+			--level "$level" --place "$place" --seconds "$SECONDS_EACH" --clients 5 --seed "${SEED:-1}" "$history"
 		sed 's/^/# /' "$TMPDIR/tap.out"
 		ok "what they saw is what $level allows" "$python" "$here/history/checker.py" "$history"
 	done

@@ -13,6 +13,8 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep);
 
+srand(int($ENV{SEED} || 1));
+
 my $ledger = Ledger->new(name => 'primary', writers => 3, initdb => ['--wal-segsize=1'], conf => "max_wal_size = '1GB'\n");
 my $primary = $ledger->node;
 $primary->enable_archiving;

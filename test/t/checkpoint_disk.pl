@@ -13,6 +13,8 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
+srand(int($ENV{SEED} || 1));
+
 my $small = $ENV{MOT_SMALL_DISK};
 plan skip_all => 'no small disk: only root, with the right to mount, gets one' unless $small;
 

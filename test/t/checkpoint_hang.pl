@@ -13,7 +13,7 @@ use Test::More;
 use Time::HiRes qw(sleep time);
 
 my $rounds = $ENV{ROUNDS} || 12;
-my $seed = int($ENV{SEED} || time % 1_000_000);
+my $seed = int($ENV{SEED} || 1);
 srand($seed);
 diag("ROUNDS=$rounds SEED=$seed");
 

@@ -39,7 +39,7 @@ sub history
 	local $ENV{PGDATABASE} = 'postgres';
 	my ($out, $err);
 	my $ran = IPC::Run::run(
-		[ $python, "$scripts/workload.py", '--place', $place, '--level', $level, '--seconds', $seconds, '--clients', 5, @options, $file ],
+		[ $python, "$scripts/workload.py", '--place', $place, '--level', $level, '--seconds', $seconds, '--clients', 5, '--seed', int($ENV{SEED} || 1), @options, $file ],
 		'>', \$out, '2>&1');
 	diag("$what: $out");
 	ok($ran, "$what: clients on $place tables at $level");

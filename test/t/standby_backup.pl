@@ -14,6 +14,8 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep);
 
+srand(int($ENV{SEED} || 1));
+
 my $primary = PostgreSQL::Test::Cluster->new('primary');
 $primary->init(allows_streaming => 1, extra => ['--wal-segsize=1']);
 $primary->append_conf('postgresql.conf', qq{

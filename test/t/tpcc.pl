@@ -14,6 +14,8 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep);
 
+srand(int($ENV{SEED} || 1));
+
 my $bench = "$FindBin::Bin/../../bench";
 my $sql = "$bench/sql/tpcc";
 my $seconds = $ENV{SECONDS_EACH} || 2;
