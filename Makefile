@@ -10,7 +10,8 @@
 #   make bench      figures against heap tables; bench-durability: of logging,
 #                   checkpoints and loading; bench-tpcc: TPC-C;
 #                   bench-loads: TATP, YCSB, Redis; bench-isolation: long
-#                   readers and contention; bench-engine: the engine alone
+#                   readers and contention; bench-engine: the engine alone;
+#                   bench-compile: how long compiling takes
 #   make indent     lay the sources out as PostgreSQL's are
 #
 # PG_CONFIG=...          another server than the one in PATH
@@ -76,7 +77,7 @@ crash: all
 
 # ----------------------------------------------------------------- figures
 
-.PHONY: demo bench bench-durability bench-tpcc bench-loads bench-isolation bench-engine
+.PHONY: demo bench bench-durability bench-tpcc bench-loads bench-isolation bench-engine bench-compile
 
 demo: deps
 	@mkdir -p build
@@ -101,6 +102,9 @@ bench-isolation: all
 
 bench-engine:
 	@$(MAKE) -s -C bench/engine run
+
+bench-compile: all
+	@bench/compile
 
 # ------------------------------------------------------------------ layout
 

@@ -99,6 +99,28 @@ BEGIN
 END $$;
 SELECT jit_mem_long(60), jit_mem_long(70);
 
+-- the first executions wait for nothing: neither for the program that is run without the executor, nor for machine code
+CREATE FUNCTION jit_mem_tiers(n int) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE r int; result text := '';
+BEGIN
+	EXECUTE 'PREPARE jit_mem_tiers(int) AS SELECT v * 2 FROM jit_mem WHERE id = $1';
+	FOR i IN 1 .. n LOOP
+		EXECUTE 'EXECUTE jit_mem_tiers(2)' INTO r;
+		result := result || (SELECT coalesce(max(tier), 0) || CASE WHEN max(prepare_ms) > 0 THEN 'p' ELSE '' END
+			|| CASE WHEN max(compile_ms) > 0 THEN 'c' ELSE '' END || ' ' FROM mot_stat_jit WHERE query ~ 'PREPARE jit_mem_tiers');
+	END LOOP;
+	DEALLOCATE jit_mem_tiers;
+	RETURN result;
+END $$;
+SELECT jit_mem_tiers(2);
+SET mot.jit_prepare_above_executions = 3;
+SET mot.jit_above_executions = 4;
+SELECT jit_mem_tiers(10);
+SET mot.jit_above_executions = -1;
+SELECT jit_mem_tiers(10);
+SET mot.jit_prepare_above_executions = 0;
+SET mot.jit_above_executions = 0;
+
 -- no execution waits for more than one or two programs, unless all are to be compiled at once
 SELECT 'PREPARE parts(int) AS SELECT j1.v FROM ' || string_agg(format('jit_mem j%s', i), ', ') || ' WHERE j1.id = $1'
 	|| string_agg(format(' AND j%s.v * 3 - 1 <> 7 AND j%s.v %% 100 < 99 AND j%s.t <> ''x'' AND j%s.t < ''z'' AND length(j%s.t) < 100', i, i, i, i, i), '')
@@ -124,4 +146,4 @@ DEALLOCATE parts;
 
 DROP VIEW jit_mem_code;
 DROP FOREIGN TABLE jit_mem;
-DROP FUNCTION jit_mem_prepare, jit_mem_used, jit_mem_churn, jit_mem_long, jit_mem_parts;
+DROP FUNCTION jit_mem_prepare, jit_mem_used, jit_mem_churn, jit_mem_long, jit_mem_tiers, jit_mem_parts;
