@@ -27,6 +27,7 @@
 #include "common/hashfn.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
+#include "port/pg_bitutils.h"
 #include "relation/definition.h"
 #include "relation/internal.h"
 #include "utils/builtins.h"
@@ -493,18 +494,56 @@ MotDefinitionSameIndex(const MotDefinitionIndex *a, const MotDefinitionIndex *b)
 static void
 measure_fixed(MotDefinition *def)
 {
+	int			natts = def->desc->natts;
 	uint32		off = 0;
 
-	def->offset_behind = palloc0((def->desc->natts + 1) * sizeof(uint32));
-	for (int i = 0; i < def->desc->natts; i++)
+	def->offset_behind = palloc0((natts + 1) * sizeof(uint32));
+	def->shapes = palloc0(Max(natts, 1) * sizeof(MotColumnShape));
+	for (int i = 0; i < natts; i++)
+		MotColumnShapeInit(&def->shapes[i], TupleDescAttr(def->desc, i));
+	for (int i = 0; i < natts && def->shapes[i].length > 0; i++)
 	{
-		Form_pg_attribute att = TupleDescAttr(def->desc, i);
-
-		if (att->attlen <= 0)
-			break;
-		off = (uint32) att_align_nominal(off, att->attalign) + att->attlen;
+		off = (uint32) TYPEALIGN(def->shapes[i].align, off) + def->shapes[i].length;
 		def->offset_behind[++def->nfixed] = off;
 	}
+
+	for (int i = 0; i < def->nindexes; i++)
+	{
+		MotDefinitionIndex *index = &def->indexes[i];
+
+		if (!index->key->all_inline || index->key->max_attnum > def->nfixed)
+			continue;
+		index->offsets = palloc(index->key->ncolumns * sizeof(uint32));
+		for (int j = 0; j < index->key->ncolumns; j++)
+		{
+			int			att = index->key->columns[j].attnum;
+
+			index->offsets[j] = def->offset_behind[att] - def->shapes[att - 1].length;
+		}
+	}
+}
+
+/* How many columns are there before the first that is null? */
+static inline int
+count_not_null(const bits8 *bitmap, int natts)
+{
+	int			i = 0;
+
+	while (i < natts && bitmap[i >> 3] == 0xFF)
+		i += 8;
+	if (i < natts)
+		i += pg_rightmost_one_pos32(~(uint32) bitmap[i >> 3]);
+	return Min(i, natts);
+}
+
+/* Where columns i up to another end, the first of which is at "off". */
+static inline size_t
+walk(const MotDefinition *def, const char *base, const bits8 *bitmap, int i, int upto, size_t off)
+{
+	for (; i < upto; i++)
+		if (bitmap == NULL || !att_isnull(i, bitmap))
+			off = MotColumnBehind(&def->shapes[i], base, off);
+	return off;
 }
 
 size_t
@@ -513,22 +552,73 @@ MotDefinitionRowSize(const MotDefinition *def, const mot_version *version)
 	unsigned	host_bits = mot_version_host_bits(version);
 	int			stored = host_bits & MOT_ROW_NATTS_MASK;
 	const char *base = mot_version_data(version);
-	size_t		off;
+	const bits8 *bitmap = NULL;
+	size_t		bitmap_size = 0;
+	int			there = Min(stored, def->nfixed);
 
-	if (unlikely((host_bits & MOT_ROW_HAS_NULLS) != 0))
-		return MotRowDataSize(def->desc, version);
-	if (stored <= def->nfixed)
-		return MAXALIGN(def->offset_behind[stored]);
-
-	off = def->offset_behind[def->nfixed];
-	for (int i = def->nfixed; i < stored; i++)
+	if ((host_bits & MOT_ROW_HAS_NULLS) != 0)
 	{
-		Form_pg_attribute att = TupleDescAttr(def->desc, i);
-
-		off = att_align_pointer(off, att->attalign, att->attlen, base + off);
-		off = att_addlength_pointer(off, att->attlen, base + off);
+		bitmap = (const bits8 *) base;
+		bitmap_size = MAXALIGN(BITMAPLEN(stored));
+		base += bitmap_size;
+		there = Min(there, count_not_null(bitmap, stored));
 	}
-	return MAXALIGN(off);
+	return bitmap_size + MAXALIGN(walk(def, base, bitmap, there, stored, def->offset_behind[there]));
+}
+
+void
+MotDefinitionRowSizes(const MotDefinition *def, const mot_version *a, const mot_version *b,
+					  size_t *size_a, size_t *size_b)
+{
+	unsigned	host_bits = mot_version_host_bits(a);
+	int			stored = host_bits & MOT_ROW_NATTS_MASK;
+	const char *base_a = mot_version_data(a);
+	const char *base_b = mot_version_data(b);
+	size_t		off;
+	int			i = def->nfixed;
+
+	if (host_bits != mot_version_host_bits(b) || (host_bits & MOT_ROW_HAS_NULLS) != 0 || stored <= i)
+	{
+		*size_a = MotDefinitionRowSize(def, a);
+		*size_b = MotDefinitionRowSize(def, b);
+		return;
+	}
+
+	/* together as long as their columns lie at the same places */
+	off = def->offset_behind[i];
+	for (; i < stored; i++)
+	{
+		size_t		behind = MotColumnBehind(&def->shapes[i], base_a, off);
+
+		if (def->shapes[i].length <= 0 &&
+			MotColumnBehind(&def->shapes[i], base_b, off) != behind)
+			break;
+		off = behind;
+	}
+	*size_a = MAXALIGN(walk(def, base_a, NULL, i, stored, off));
+	*size_b = i == stored ? *size_a : MAXALIGN(walk(def, base_b, NULL, i, stored, off));
+}
+
+bool
+MotDefinitionFixedKey(const MotDefinition *def, int index, const mot_version *version,
+					  MotKeyBuffer *buf)
+{
+	const MotKey *key = def->indexes[index].key;
+	unsigned	host_bits = mot_version_host_bits(version);
+	int			stored = host_bits & MOT_ROW_NATTS_MASK;
+	const char *base = mot_version_data(version);
+
+	if (def->indexes[index].offsets == NULL || stored < key->max_attnum)
+		return false;
+	if ((host_bits & MOT_ROW_HAS_NULLS) != 0)
+	{
+		if (count_not_null((const bits8 *) base, stored) < key->max_attnum)
+			return false;
+		base += MAXALIGN(BITMAPLEN(stored));
+	}
+	MotKeyBufferReset(buf);
+	MotKeyFromFixed(key, base, def->indexes[index].offsets, buf);
+	return true;
 }
 
 void

@@ -24,6 +24,9 @@ typedef struct MotDefinitionIndex
 	Oid			indexoid;
 	bool		unique;
 	MotKey	   *key;
+	uint32	   *offsets;		/* of its columns, if they are integers that
+								 * none of variable length lies before; else
+								 * NULL */
 } MotDefinitionIndex;
 
 typedef struct MotDefinition
@@ -49,6 +52,7 @@ typedef struct MotDefinition
 	 */
 	int			nfixed;
 	uint32	   *offset_behind;
+	MotColumnShape *shapes;		/* of all columns */
 	MemoryContext cxt;
 } MotDefinition;
 
@@ -76,12 +80,21 @@ extern mot_status MotDefinitionMakeTable(mot_session *session, const MotDefiniti
 /* do an index's keys look the same in both? (else it has been built anew) */
 extern bool MotDefinitionSameIndex(const MotDefinitionIndex *a, const MotDefinitionIndex *b);
 
-/* MotRowDataSize, faster */
+/* MotRowDataSize, faster; of two versions at once, which mostly have much in common */
 extern size_t MotDefinitionRowSize(const MotDefinition *def, const mot_version *version);
+extern void MotDefinitionRowSizes(const MotDefinition *def, const mot_version *a, const mot_version *b,
+								  size_t *size_a, size_t *size_b);
 
 /* all keys of a row from its bytes: one index's key into buf (reset first) */
 extern void MotDefinitionKey(const MotDefinition *def, int index, const Datum *values, const bool *isnull,
 							 MotKeyBuffer *buf, bool *has_null);
+
+/*
+ * The same from a version, if the index's columns lie where they lie in every
+ * row (buf is reset only then); false: they do not.
+ */
+extern bool MotDefinitionFixedKey(const MotDefinition *def, int index, const mot_version *version,
+								  MotKeyBuffer *buf);
 
 /* is a version's key the entry's? for mot_index_handle.matches, arg a MotDefinitionMatch */
 typedef struct MotDefinitionMatch

@@ -438,6 +438,27 @@ MotKeyAppendNullByte(const MotKeyColumn *column, bool null, MotKeyBuffer *buf)
 	return true;
 }
 
+/* an integer's bytes; where the next ones go */
+static inline uint8 *
+put_int4(uint8 *to, const MotKeyColumn *column, int32 value)
+{
+	uint32		number = key_flip32(value);
+
+	number = pg_hton32(column->descending ? ~number : number);
+	memcpy(to, &number, sizeof(number));
+	return to + sizeof(number);
+}
+
+static inline uint8 *
+put_int8(uint8 *to, const MotKeyColumn *column, int64 value)
+{
+	uint64		number = key_flip64(value);
+
+	number = pg_hton64(column->descending ? ~number : number);
+	memcpy(to, &number, sizeof(number));
+	return to + sizeof(number);
+}
+
 /* the key of a row when it is nothing but integers: the most frequent kind */
 static void
 integers_from_row(const MotKey *key, const Datum *values, const bool *isnull, MotKeyBuffer *buf)
@@ -452,21 +473,27 @@ integers_from_row(const MotKey *key, const Datum *values, const bool *isnull, Mo
 		if (unlikely(isnull[att]))
 			raise_null(column);
 		if (column->inline_kind == INLINE_INT4)
-		{
-			uint32		number = key_flip32(DatumGetInt32(values[att]));
-
-			number = pg_hton32(column->descending ? ~number : number);
-			memcpy(to, &number, sizeof(number));
-			to += sizeof(number);
-		}
+			to = put_int4(to, column, DatumGetInt32(values[att]));
 		else
-		{
-			uint64		number = key_flip64(DatumGetInt64(values[att]));
+			to = put_int8(to, column, DatumGetInt64(values[att]));
+	}
+	buf->len += key->width;
+}
 
-			number = pg_hton64(column->descending ? ~number : number);
-			memcpy(to, &number, sizeof(number));
-			to += sizeof(number);
-		}
+void
+MotKeyFromFixed(const MotKey *key, const char *base, const uint32 *offsets, MotKeyBuffer *buf)
+{
+	uint8	   *to = key_room(buf, key->width);
+
+	Assert(key->all_inline);
+	for (int i = 0; i < key->ncolumns; i++)
+	{
+		const MotKeyColumn *column = &key->columns[i];
+
+		if (column->inline_kind == INLINE_INT4)
+			to = put_int4(to, column, *(const int32 *) (base + offsets[i]));
+		else
+			to = put_int8(to, column, *(const int64 *) (base + offsets[i]));
 	}
 	buf->len += key->width;
 }

@@ -87,8 +87,7 @@ typedef struct MotKey
 	int			ncolumns;
 	AttrNumber	max_attnum;		/* highest table column used */
 	int			width;			/* whole key's width if fixed, else -1 */
-	bool		all_inline;		/* private: nothing but integers, none
-								 * nullable */
+	bool		all_inline;		/* nothing but integers, none nullable */
 	MotKeyColumn columns[FLEXIBLE_ARRAY_MEMBER];
 } MotKey;
 
@@ -124,6 +123,9 @@ extern void MotKeySummarize(MotKey *key);
  */
 extern void MotKeyFromRow(const MotKey *key, const Datum *values, const bool *isnull,
 						  MotKeyBuffer *buf, bool *has_null);
+
+/* The same of a row whose key columns lie at these offsets, if the key is "all_inline". */
+extern void MotKeyFromFixed(const MotKey *key, const char *base, const uint32 *offsets, MotKeyBuffer *buf);
 
 /* One column's bytes, null byte and direction included.  No limit on length: see MotKeyFitBound. */
 extern void MotKeyAppendColumn(const MotKeyColumn *column, Datum value, bool isnull, MotKeyBuffer *buf);

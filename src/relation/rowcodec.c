@@ -33,6 +33,26 @@
 static void deform(TupleDesc desc, unsigned host_bits, const void *row, int natts,
 				   Datum *values, bool *isnull);
 
+void
+MotColumnShapeInit(MotColumnShape *shape, Form_pg_attribute att)
+{
+	shape->length = att->attlen;
+	switch (att->attalign)
+	{
+		case TYPALIGN_DOUBLE:
+			shape->align = ALIGNOF_DOUBLE;
+			break;
+		case TYPALIGN_INT:
+			shape->align = ALIGNOF_INT;
+			break;
+		case TYPALIGN_SHORT:
+			shape->align = ALIGNOF_SHORT;
+			break;
+		default:
+			shape->align = 1;
+	}
+}
+
 /* one pass for everything: this runs for every row written */
 bool
 MotRowMeasure(TupleDesc desc, const Datum *values, const bool *isnull,

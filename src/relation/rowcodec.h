@@ -48,6 +48,30 @@ extern void MotRowDeformBytes(TupleDesc desc, unsigned host_bits, const void *ro
 /* bytes of the row data, found by walking the columns (WAL, checkpoints, copies) */
 extern size_t MotRowDataSize(TupleDesc desc, const mot_version *version);
 
+/* What finding one column behind another takes to know, in little memory. */
+typedef struct MotColumnShape
+{
+	int16		length;			/* attlen */
+	uint8		align;			/* in bytes */
+} MotColumnShape;
+
+extern void MotColumnShapeInit(MotColumnShape *shape, Form_pg_attribute att);
+
+/* Where the value that is at "off" or at the next aligned place ends. */
+static inline size_t
+MotColumnBehind(const MotColumnShape *shape, const char *base, size_t off)
+{
+	if (shape->length > 0)
+		return TYPEALIGN(shape->align, off) + shape->length;
+	if (shape->length == -1)
+	{
+		if (base[off] == 0)
+			off = TYPEALIGN(shape->align, off);
+		return off + (VARATT_IS_SHORT(base + off) ? VARSIZE_SHORT(base + off) : VARSIZE(base + off));
+	}
+	return off + strlen(base + off) + 1;
+}
+
 /* A row made from another one by giving a few columns new values (rowpatch.c). */
 typedef struct MotRowPatch MotRowPatch;
 

@@ -7,7 +7,8 @@
  * together again costs a multiple of everything else that they do, in wide
  * tables; here the row's bytes are walked over once, and what is not assigned
  * is copied in as few pieces as possible: columns that keep their distance go
- * together, with the padding between them.
+ * together, with the padding between them.  If the new values are as long as
+ * the old ones, the row is copied in one piece and they are put over it.
  *
  * The result is the same, byte for byte, as MotRowFill makes of the columns.
  *
@@ -29,6 +30,7 @@ typedef struct PatchColumn
 	bool		byval;
 	bool		packable;		/* may get a short header */
 	int16		value;			/* its number among the new values; -1: stays */
+	int16		run;			/* the next one that is assigned, from here on */
 } PatchColumn;
 
 typedef struct Piece
@@ -47,9 +49,11 @@ struct MotRowPatch
 	int			prefix;
 	size_t		prefix_end;
 	int			first;			/* that is assigned */
-	int			tail;			/* behind the last that is assigned */
+	bits8	   *no_nulls;		/* bitmap */
 
 	/* the row that was measured */
+	bool		in_place;		/* the first piece is all of it, others go
+								 * over it */
 	int			npieces;
 	Piece	   *pieces;			/* two a column at most */
 	char	   *headers;		/* short ones, by value */
@@ -90,6 +94,7 @@ MotRowPatchMake(TupleDesc desc, int n, const AttrNumber *columns)
 	patch->headers = palloc(n + 1);
 	patch->datums = palloc((n + 1) * sizeof(Datum));
 	patch->bitmap = palloc(BITMAP_SIZE(natts));
+	patch->no_nulls = palloc0(BITMAP_SIZE(natts));
 	for (int i = 0; i < natts; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(desc, i);
@@ -103,13 +108,19 @@ MotRowPatchMake(TupleDesc desc, int n, const AttrNumber *columns)
 		column->byval = att->attbyval;
 		column->packable = att->attlen == -1 && att->attstorage != TYPSTORAGE_PLAIN;
 		column->value = -1;
+		patch->no_nulls[i >> 3] |= 1 << (i & 7);
 	}
 	patch->first = natts;
 	for (int i = 0; i < n; i++)
 	{
 		patch->columns[columns[i] - 1].value = i;
 		patch->first = Min(patch->first, columns[i] - 1);
-		patch->tail = Max(patch->tail, columns[i]);
+	}
+	for (int i = natts - 1, next = natts; i >= 0; i--)
+	{
+		if (patch->columns[i].value >= 0)
+			next = i;
+		patch->columns[i].run = next;
 	}
 
 	for (; patch->prefix < natts; patch->prefix++)
@@ -137,19 +148,18 @@ add_piece(MotRowPatch *patch, const char *from, size_t to, size_t length)
 static bool
 make_bitmap(MotRowPatch *patch, const bits8 *old, const bool *isnull)
 {
-	bool		any = false;
+	size_t		size = BITMAPLEN(patch->natts);
 
 	memset(patch->bitmap, 0, BITMAP_SIZE(patch->natts));
-	for (int i = 0; i < patch->natts; i++)
+	memcpy(patch->bitmap, old != NULL ? old : patch->no_nulls, size);
+	for (int i = patch->first; i < patch->natts; i = i + 1 < patch->natts ? patch->columns[i + 1].run : i + 1)
 	{
-		int			value = patch->columns[i].value;
-
-		if (value >= 0 ? isnull[value] : old != NULL && att_isnull(i, old))
-			any = true;
+		if (isnull[patch->columns[i].value])
+			patch->bitmap[i >> 3] &= ~(1 << (i & 7));
 		else
 			patch->bitmap[i >> 3] |= 1 << (i & 7);
 	}
-	return any;
+	return memcmp(patch->bitmap, patch->no_nulls, size) != 0;
 }
 
 /* A new value at "to" at the earliest; where it ends.  0: it lies out of line. */
@@ -194,14 +204,16 @@ add_value(MotRowPatch *patch, const PatchColumn *column, size_t to, Datum value)
 	return to + length;
 }
 
-/* Where the columns from number i on end, up to another, which are all there. */
-static inline size_t
-walk(const MotRowPatch *patch, const char *base, int i, int upto, size_t from)
+/* Where the columns from number i on end, up to another. */
+static pg_attribute_always_inline size_t
+walk(const MotRowPatch *patch, const char *base, const bits8 *bitmap, int i, int upto, size_t from)
 {
 	for (; i < upto; i++)
 	{
 		const PatchColumn *column = &patch->columns[i];
 
+		if (bitmap != NULL && att_isnull(i, bitmap))
+			continue;
 		if (column->length > 0)
 			from = TYPEALIGN(column->align, from) + column->length;
 		else if (column->length == -1)
@@ -217,6 +229,77 @@ walk(const MotRowPatch *patch, const char *base, int i, int upto, size_t from)
 }
 
 /*
+ * A row without nulls whose new values are as long as the old ones: the whole
+ * row is the first piece.  False: it is not like that.
+ */
+static bool
+measure_in_place(MotRowPatch *patch, const char *base, const Datum *values, const bool *isnull, size_t *end)
+{
+	int			i = patch->first;
+	size_t		off = walk(patch, base, NULL, patch->prefix, i, patch->prefix_end);
+
+	patch->npieces = 1;
+	while (i < patch->natts)
+	{
+		const PatchColumn *column = &patch->columns[i];
+		Datum		value = values[column->value];
+
+		if (isnull[column->value])
+			return false;
+		if (column->length > 0)
+		{
+			off = TYPEALIGN(column->align, off);
+			if (column->byval)
+			{
+				patch->datums[column->value] = value;
+				value = PointerGetDatum(&patch->datums[column->value]);
+#ifdef WORDS_BIGENDIAN
+				value += sizeof(Datum) - column->length;
+#endif
+			}
+			add_piece(patch, DatumGetPointer(value), off, column->length);
+			off += column->length;
+		}
+		else
+		{
+			const char *to = DatumGetPointer(value);
+			size_t		length;
+
+			/* short headers only: these are never aligned */
+			if (column->length != -1 || !VARATT_IS_SHORT(base + off) || VARATT_IS_EXTERNAL(base + off))
+				return false;
+			length = VARSIZE_SHORT(base + off);
+			if (VARATT_IS_SHORT(to))
+			{
+				if (VARATT_IS_EXTERNAL(to) || VARSIZE_SHORT(to) != length)
+					return false;
+				add_piece(patch, to, off, length);
+			}
+			else
+			{
+				if (!column->packable || !VARATT_CAN_MAKE_SHORT(to) ||
+					VARATT_CONVERTED_SHORT_SIZE(to) != length)
+					return false;
+				add_piece(patch, VARDATA(to), off + 1, length - 1);
+			}
+			off += length;
+		}
+		if (++i < patch->natts)
+		{
+			int			next = patch->columns[i].run;
+
+			off = walk(patch, base, NULL, i, next, off);
+			i = next;
+		}
+	}
+	*end = off;
+	patch->pieces[0].from = base;
+	patch->pieces[0].to = 0;
+	patch->pieces[0].length = off;
+	return true;
+}
+
+/*
  * The row that "old" becomes with these values (by number of the columns given
  * to MotRowPatchMake): its size and host bits.  False, if it is to be made in
  * the ordinary way: the old one is too short, or a value lies elsewhere.
@@ -229,16 +312,24 @@ MotRowPatchMeasure(MotRowPatch *patch, const mot_version *old, const Datum *valu
 	const char *base = mot_version_data(old);
 	const bits8 *old_bitmap = NULL;
 	bool		new_nulls = (bits & MOT_ROW_HAS_NULLS) != 0;
-	bool		open = false;	/* the last piece is of the old row, and may
-								 * grow */
 	size_t		from = 0;
 	size_t		to = 0;
 	int			i = 0;
 
 	if ((int) (bits & MOT_ROW_NATTS_MASK) != patch->natts)
 		return false;
-	patch->npieces = 0;
 
+	patch->in_place = !new_nulls && measure_in_place(patch, base, values, isnull, &to);
+	if (patch->in_place)
+	{
+		patch->bitmap_size = 0;
+		*host_bits = bits;
+		*size = MAXALIGN(to);
+		return true;
+	}
+
+	patch->npieces = 0;
+	from = to = 0;
 	if (new_nulls)
 	{
 		old_bitmap = (const bits8 *) base;
@@ -247,43 +338,45 @@ MotRowPatchMeasure(MotRowPatch *patch, const mot_version *old, const Datum *valu
 	else if (patch->first > 0)
 	{
 		i = patch->first;
-		from = to = walk(patch, base, patch->prefix, i, patch->prefix_end);
+		from = to = walk(patch, base, NULL, patch->prefix, i, patch->prefix_end);
 		add_piece(patch, base, 0, to);
 	}
 
-	for (; i < patch->natts; i++)
+	while (i < patch->natts)
 	{
 		const PatchColumn *column = &patch->columns[i];
-		bool		there = old_bitmap == NULL || !att_isnull(i, old_bitmap);
-		bool		long_header = false;
 		size_t		length = 0;
+		bool		long_header = false;
 
 		/* what keeps its alignment goes in one piece */
-		if (i == patch->tail && (to - from) % MAXIMUM_ALIGNOF == 0 && old_bitmap == NULL)
+		if (column->value < 0 && (to - from) % MAXIMUM_ALIGNOF == 0)
 		{
-			size_t		end = walk(patch, base, i, patch->natts, from);
+			size_t		end = walk(patch, base, old_bitmap, i, column->run, from);
 
-			add_piece(patch, base + from, to, end - from);
+			if (end > from)
+				add_piece(patch, base + from, to, end - from);
 			to += end - from;
-			break;
+			from = end;
+			i = column->run;
+			continue;
 		}
-		if (there)
+
+		if (old_bitmap != NULL && att_isnull(i, old_bitmap))
+			;
+		else if (column->length > 0)
 		{
-			if (column->length > 0)
-			{
-				from = TYPEALIGN(column->align, from);
-				length = column->length;
-			}
-			else if (column->length == -1)
-			{
-				if (base[from] == 0)
-					from = TYPEALIGN(column->align, from);
-				length = VARSIZE_ANY(base + from);
-				long_header = !VARATT_IS_SHORT(base + from);
-			}
-			else
-				length = strlen(base + from) + 1;
+			from = TYPEALIGN(column->align, from);
+			length = column->length;
 		}
+		else if (column->length == -1)
+		{
+			if (base[from] == 0)
+				from = TYPEALIGN(column->align, from);
+			length = VARSIZE_ANY(base + from);
+			long_header = !VARATT_IS_SHORT(base + from);
+		}
+		else
+			length = strlen(base + from) + 1;
 
 		if (column->value >= 0)
 		{
@@ -295,22 +388,16 @@ MotRowPatchMeasure(MotRowPatch *patch, const mot_version *old, const Datum *valu
 			}
 			else
 				new_nulls = true;
-			open = false;
 		}
-		else if (there)
+		else if (length > 0)
 		{
-			Piece	   *last = patch->npieces > 0 ? &patch->pieces[patch->npieces - 1] : NULL;
-
 			if (column->length > 0 || long_header)
 				to = TYPEALIGN(column->align, to);
-			if (open && base + from - last->from == (ptrdiff_t) (to - last->to))
-				last->length = to + length - last->to;
-			else
-				add_piece(patch, base + from, to, length);
+			add_piece(patch, base + from, to, length);
 			to += length;
-			open = true;
 		}
 		from += length;
+		i++;
 	}
 
 	patch->bitmap_size = 0;
@@ -329,6 +416,22 @@ MotRowPatchFill(const MotRowPatch *patch, size_t size, void *data)
 {
 	char	   *base = (char *) data + patch->bitmap_size;
 	char	   *end = base;
+
+	if (patch->in_place)
+	{
+		memcpy(base, patch->pieces[0].from, patch->pieces[0].length);
+		memset(base + patch->pieces[0].length, 0, size - patch->pieces[0].length);
+		for (int i = 1; i < patch->npieces; i++)
+		{
+			const Piece *piece = &patch->pieces[i];
+
+			if (piece->length == sizeof(int32))
+				memcpy(base + piece->to, piece->from, sizeof(int32));
+			else
+				memcpy(base + piece->to, piece->from, piece->length);
+		}
+		return;
+	}
 
 	if (patch->bitmap_size > 0)
 		memcpy(data, patch->bitmap, patch->bitmap_size);

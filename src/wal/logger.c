@@ -389,21 +389,28 @@ log_rows(mot_session *session)
 		{
 			if (likely(logging.identity >= 0))
 			{
-				bool		has_null;
+				if (!MotDefinitionFixedKey(def, logging.identity, before, &key_buffer))
+				{
+					bool		has_null;
 
-				MotRowDeform(def->desc, before, def->indexes[logging.identity].key->max_attnum,
-							 logging.values, logging.isnull);
-				MotDefinitionKey(def, logging.identity, logging.values, logging.isnull,
-								 &key_buffer, &has_null);
+					MotRowDeform(def->desc, before, def->indexes[logging.identity].key->max_attnum,
+								 logging.values, logging.isnull);
+					MotDefinitionKey(def, logging.identity, logging.values, logging.isnull,
+									 &key_buffer, &has_null);
+				}
 				key = key_buffer.data;
 				key_len = key_buffer.len;
 			}
 			if (change.kind == MOT_CHANGE_UPDATE)
+			{
+				size_t		size_before;
+				size_t		size_after;
+
+				MotDefinitionRowSizes(def, before, after, &size_before, &size_after);
 				MotRecordUpdate(&buffer, key, key_len,
-								mot_version_host_bits(before), mot_version_data(before),
-								MotDefinitionRowSize(def, before),
-								mot_version_host_bits(after), mot_version_data(after),
-								MotDefinitionRowSize(def, after));
+								mot_version_host_bits(before), mot_version_data(before), size_before,
+								mot_version_host_bits(after), mot_version_data(after), size_after);
+			}
 			else
 				MotRecordDelete(&buffer, key, key_len,
 								mot_version_host_bits(before), mot_version_data(before),

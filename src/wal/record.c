@@ -297,6 +297,15 @@ put_segments(StringInfo buf, const char *old, size_t old_size,
 		size_t		first;
 		size_t		last;
 
+		/* most of a row is as it was */
+		while (common - i >= 4 * sizeof(uint64) &&
+			   ((load_word(old + i) ^ load_word(row + i)) |
+				(load_word(old + i + 8) ^ load_word(row + i + 8)) |
+				(load_word(old + i + 16) ^ load_word(row + i + 16)) |
+				(load_word(old + i + 24) ^ load_word(row + i + 24))) == 0)
+			i += 4 * sizeof(uint64);
+		if (i >= common)
+			break;
 		if (likely(common - i >= sizeof(uint64)))
 			difference = load_word(old + i) ^ load_word(row + i);
 		else
