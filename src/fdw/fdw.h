@@ -162,6 +162,7 @@ typedef struct MotOperand
 	int			paramid;
 	Oid			paramtype;
 	bool		isnull;
+	bool		held;			/* see MotKeysHold */
 	Datum		value;			/* as evaluated last; of a constant, always */
 	ExprState  *expr;
 } MotOperand;
@@ -206,12 +207,20 @@ typedef struct MotKeys
 	MotOperand *operands;
 	mot_bound	lower_bound;
 	mot_bound	upper_bound;
+	const uint64 *execution;	/* its number changes with each; or NULL */
+	uint64		held_in;		/* execution whose held operands are there */
 	MotKeyBuffer lower;
 	MotKeyBuffer upper;
 } MotKeys;
 
 extern MotKeys *MotKeysCreate(MotIndex *index, ForeignScan *plan, PlanState *parent,
 							  int *at, int *value);
+
+/*
+ * The statement's parameters stay as they are for an execution, however often
+ * the scan starts anew: fetch those that are passed by value once.
+ */
+extern void MotKeysHold(MotKeys *keys, const uint64 *execution);
 extern int	MotKeysCompare(const void *a, size_t alen, const void *b, size_t blen);
 extern bool MotKeysFirst(MotKeys *keys, ExprContext *econtext);
 extern bool MotKeysNext(MotKeys *keys, ExprContext *econtext);

@@ -53,6 +53,7 @@ MotKeysCreate(MotIndex *index, ForeignScan *plan, PlanState *parent, int *at, in
 	keys->npoints = 0;
 	keys->list_cxt = NULL;
 	keys->get = index->unique;
+	keys->execution = NULL;
 	MotKeyBufferInit(&keys->lower, CurrentMemoryContext);
 	MotKeyBufferInit(&keys->upper, CurrentMemoryContext);
 
@@ -97,6 +98,7 @@ static void
 init_operand(MotOperand *operand, Expr *expr, Oid valuetype, PlanState *parent)
 {
 	operand->valuetype = valuetype;
+	operand->held = false;
 	operand->expr = NULL;
 	if (IsA(expr, Const))
 	{
@@ -126,6 +128,16 @@ init_operand(MotOperand *operand, Expr *expr, Oid valuetype, PlanState *parent)
 	}
 	operand->kind = MOT_OPERAND_EXPR;
 	operand->expr = ExecInitExpr(expr, parent);
+}
+
+void
+MotKeysHold(MotKeys *keys, const uint64 *execution)
+{
+	for (int i = 0; i < keys->noperands; i++)
+		keys->operands[i].held = keys->operands[i].kind == MOT_OPERAND_EXTERN &&
+			get_typbyval(keys->operands[i].paramtype);
+	keys->execution = execution;
+	keys->held_in = ~UINT64CONST(0);
 }
 
 static void
@@ -277,6 +289,7 @@ MotKeysFirst(MotKeys *keys, ExprContext *econtext)
 {
 	MemoryContext oldcxt = CurrentMemoryContext;
 	bool		possible = true;
+	bool		held = keys->execution != NULL && keys->held_in == *keys->execution;
 	int			i;
 
 	/* the values are needed for more than one range: keep them */
@@ -286,7 +299,10 @@ MotKeysFirst(MotKeys *keys, ExprContext *econtext)
 		MemoryContextSwitchTo(keys->list_cxt);
 	}
 	for (i = 0; i < keys->noperands; i++)
-		eval_operand(&keys->operands[i], econtext);
+		if (!held || !keys->operands[i].held)
+			eval_operand(&keys->operands[i], econtext);
+	if (keys->execution != NULL)
+		keys->held_in = *keys->execution;
 	if (keys->list_cxt)
 	{
 		for (i = 0; i < keys->nconditions && possible; i++)

@@ -234,7 +234,27 @@ deform(TupleDesc desc, unsigned host_bits, const void *row, int natts,
 		base += BITMAP_SIZE(stored);
 	}
 
-	for (i = 0; i < upto; i++)
+	/* those whose places are known */
+	i = 0;
+	if (bitmap == NULL)
+	{
+		Form_pg_attribute att = NULL;
+
+		for (; i < upto && TupleDescAttr(desc, i)->attcacheoff >= 0; i++)
+		{
+			att = TupleDescAttr(desc, i);
+			values[i] = fetchatt(att, base + att->attcacheoff);
+			isnull[i] = false;
+		}
+		if (att != NULL)
+		{
+			off = att->attcacheoff;
+			off = att_addlength_pointer(off, att->attlen, base + off);
+			slow = att->attlen <= 0;
+		}
+	}
+
+	for (; i < upto; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(desc, i);
 

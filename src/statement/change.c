@@ -25,6 +25,8 @@ typedef struct MotChange
 	CmdType		operation;
 	bool		counts;			/* in the command's tag */
 	bool		has_checks;
+	int			nrequired;		/* -1: there are more checks than NOT NULL */
+	AttrNumber *required;		/* NOT NULL columns */
 	bool		has_generated;	/* columns that INSERT computes from others */
 	MotTable   *table;
 	ResultRelInfo *rinfo;
@@ -61,6 +63,7 @@ typedef struct MotChange
 	bool		compiled_values;
 } MotChange;
 
+static void build_checks(MotChange *change, Relation rel);
 static void build_insert(MotStatement *st, MotChange *change, ModifyTable *plan);
 static void build_values(MotStatement *st, MotChange *change, ValuesScan *plan, PlanState *ps);
 static void build_conflict(MotStatement *st, MotChange *change, ModifyTable *plan);
@@ -84,7 +87,7 @@ MotChangeBuild(MotStatement *st, ModifyTable *plan)
 	change->counts = plan->canSetTag;
 	change->table = MotStatementTable(st, rti);
 	rel = change->table->rel;
-	change->has_checks = rel->rd_att->constr != NULL || rel->rd_rel->relispartition;
+	build_checks(change, rel);
 	change->has_generated = rel->rd_att->constr != NULL && rel->rd_att->constr->has_generated_stored;
 	change->rinfo = makeNode(ResultRelInfo);
 	InitResultRelInfo(change->rinfo, rel, rti, NULL, 0);
@@ -120,6 +123,22 @@ MotChangeBuild(MotStatement *st, ModifyTable *plan)
 													ps, change->row->tts_tupleDescriptor);
 	}
 	st->change = change;
+}
+
+static void
+build_checks(MotChange *change, Relation rel)
+{
+	TupleDesc	desc = RelationGetDescr(rel);
+
+	change->has_checks = desc->constr != NULL || rel->rd_rel->relispartition;
+	change->nrequired = -1;
+	if (rel->rd_rel->relispartition || desc->constr == NULL || desc->constr->num_check > 0)
+		return;
+	change->nrequired = 0;
+	change->required = palloc(Max(desc->natts, 1) * sizeof(AttrNumber));
+	for (int i = 0; i < desc->natts; i++)
+		if (TupleDescAttr(desc, i)->attnotnull)
+			change->required[change->nrequired++] = i + 1;
 }
 
 static void
@@ -333,6 +352,19 @@ MotChangeRest(MotStatement *st)
 		MotJoinedRest(change->joined);
 }
 
+/* "row" has all its columns in place */
+static inline void
+check_row(MotChange *change, TupleTableSlot *row, EState *estate)
+{
+	int			n = change->nrequired;
+
+	for (int i = 0; i < n; i++)
+		if (unlikely(row->tts_isnull[change->required[i] - 1]))
+			n = -1;
+	if (unlikely(n < 0))
+		MotCheckRow(change->rinfo, row, estate);
+}
+
 /* The next row that RETURNING makes; NULL when all is done. */
 TupleTableSlot *
 MotChangeNext(MotStatement *st)
@@ -430,7 +462,7 @@ next_insert(MotStatement *st, MotChange *change)
 		if (change->has_generated)
 			ExecComputeStoredGenerated(change->rinfo, estate, row, CMD_INSERT);
 		if (change->has_checks)
-			MotCheckRow(change->rinfo, row, estate);
+			check_row(change, row, estate);
 
 		if (change->conflict != NULL)
 		{
@@ -576,7 +608,7 @@ next_direct(MotStatement *st, MotChange *change)
 				if (change->has_checks)
 				{
 					ResetPerTupleExprContext(estate);
-					MotCheckRow(change->rinfo, result, estate);
+					check_row(change, result, estate);
 				}
 				MotWriterUpdate(scan->writer, scan->row, scan->version,
 								result->tts_values, result->tts_isnull);

@@ -29,6 +29,7 @@
 #include "nodes/nodeFuncs.h"
 #include "statement/statement.h"
 #include "utils/guc.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
 /* milliseconds of compiling after which an execution is to begin (unless all is to be compiled at once) */
@@ -143,6 +144,17 @@ MotRowProgramMake(MotStatement *st, Index varno, TupleDesc desc, List *quals, Li
 	nparams = list_length(request->params);
 	program->params = palloc0(Max(1, nparams) * sizeof(Datum));
 	program->params_isnull = palloc0(Max(1, nparams) * sizeof(bool));
+	program->params_held = palloc0(Max(1, nparams) * sizeof(bool));
+	nparams = 0;
+	foreach(lc, request->params)
+	{
+		Param	   *param = (Param *) lfirst(lc);
+
+		program->params_held[nparams++] = param->paramkind == PARAM_EXTERN &&
+			get_typbyval(param->paramtype);
+	}
+	program->execution = &st->executions;
+	program->held_in = ~UINT64CONST(0);
 	program->context.params = program->params;
 	program->context.params_isnull = program->params_isnull;
 	program->context.values = values;
@@ -281,7 +293,8 @@ MotStatementDump(MotStatement *st)
 /* ------------------------------------------------------------- execution */
 
 /*
- * Fetch the parameters.  False: not this time, or not before the sub-select
+ * Fetch the parameters: those of the statement that are passed by value once an
+ * execution, for they stay as they are.  False: not this time, or not before the sub-select
  * that one of them stands for has been evaluated (program->waits).  Called
  * before the first row and whenever a join's parameters have changed.
  */
@@ -291,6 +304,7 @@ MotRowProgramBegin(MotRowProgram *program)
 	ExprContext *econtext = program->econtext;
 	ParamListInfo params = econtext->ecxt_param_list_info;
 	ListCell   *lc;
+	bool		held = program->held_in == *program->execution;
 	int			i = 0;
 
 	program->waits = false;
@@ -298,6 +312,11 @@ MotRowProgramBegin(MotRowProgram *program)
 	{
 		Param	   *param = (Param *) lfirst(lc);
 
+		if (held && program->params_held[i])
+		{
+			i++;
+			continue;
+		}
 		if (param->paramkind == PARAM_EXEC)
 		{
 			ParamExecData *prm = &econtext->ecxt_param_exec_vals[param->paramid];
@@ -329,5 +348,6 @@ MotRowProgramBegin(MotRowProgram *program)
 		}
 		i++;
 	}
+	program->held_in = *program->execution;
 	return true;
 }

@@ -313,6 +313,8 @@ build_scan(MotStatement *st, ForeignScan *plan)
 	sn->scan = palloc0(sizeof(MotScan));
 	fss->fdw_state = sn->scan;
 	MotScanInit(sn->scan, fss);
+	if (sn->scan->keys != NULL && sn->scan->u == NULL)
+		MotKeysHold(sn->scan->keys, &st->executions);
 	node->qual = ExecInitQual(plan->scan.plan.qual, node->ps);
 	if (!is_whole_row(plan->scan.plan.targetlist, plan->scan.scanrelid, fss->ss.ps.scandesc))
 		MotNodeProject(node, (Plan *) plan);

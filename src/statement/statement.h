@@ -83,6 +83,9 @@ typedef struct MotRowProgram
 	MotRowContext context;
 	Datum	   *params;
 	bool	   *params_isnull;
+	bool	   *params_held;	/* do not change within an execution */
+	const uint64 *execution;	/* of the statement: its number */
+	uint64		held_in;		/* that in which they were fetched */
 	ExprContext *econtext;		/* where parameters are */
 	bool		waits;			/* could not begin: a sub-select comes first */
 	MotRowCode *code;

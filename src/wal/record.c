@@ -297,15 +297,6 @@ put_segments(StringInfo buf, const char *old, size_t old_size,
 		size_t		first;
 		size_t		last;
 
-		/* most of a row is as it was */
-		while (common - i >= 4 * sizeof(uint64) &&
-			   ((load_word(old + i) ^ load_word(row + i)) |
-				(load_word(old + i + 8) ^ load_word(row + i + 8)) |
-				(load_word(old + i + 16) ^ load_word(row + i + 16)) |
-				(load_word(old + i + 24) ^ load_word(row + i + 24))) == 0)
-			i += 4 * sizeof(uint64);
-		if (i >= common)
-			break;
 		if (likely(common - i >= sizeof(uint64)))
 			difference = load_word(old + i) ^ load_word(row + i);
 		else
@@ -318,7 +309,16 @@ put_segments(StringInfo buf, const char *old, size_t old_size,
 			difference = a ^ b;
 		}
 		if (difference == 0)
+		{
+			/* most of a row is as it was: go on faster */
+			while (common - i >= 5 * sizeof(uint64) &&
+				   ((load_word(old + i + 8) ^ load_word(row + i + 8)) |
+					(load_word(old + i + 16) ^ load_word(row + i + 16)) |
+					(load_word(old + i + 24) ^ load_word(row + i + 24)) |
+					(load_word(old + i + 32) ^ load_word(row + i + 32))) == 0)
+				i += 4 * sizeof(uint64);
 			continue;
+		}
 		first = i + first_byte(difference);
 		last = i + last_byte(difference);
 		if (to > from && first - to >= MIN_KEPT)
