@@ -40,13 +40,14 @@ cluster_before_start()
 	sandbox_huge_pages "$((server + mot_mb / 2))"
 }
 
+# BENCH_SETTINGS: the function that prints a caller's settings, if they are others
 bench_machine()
 {
 	echo "commit    $(git -c safe.directory='*' -C "$TOP" describe --always --dirty 2>/dev/null || echo unknown)"
 	echo "server    $("$PGBIN/postgres" --version)"
 	echo "machine   $(nproc) processors, $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1)," \
 		"$(awk '/^MemTotal/ {printf "%.0f GB", $2 / 1048576}' /proc/meminfo)"
-	echo "settings  $(bench_settings | tr '\n' ',' | sed 's/,$//; s/,/, /g')"
+	echo "settings  $("${BENCH_SETTINGS:-bench_settings}" | tr '\n' ',' | sed 's/,$//; s/,/, /g')"
 }
 
 in_db()

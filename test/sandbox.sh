@@ -7,7 +7,8 @@
 # libraries relative to themselves, with mot installed into the copy: the
 # server that PG_CONFIG names is read, never changed.  Clusters listen on a
 # socket in the sandbox only.  When the script ends, however it ends, the
-# clusters stop and the directory goes.
+# clusters stop and the directory goes; before that the function that
+# SANDBOX_AT_END names is called, which stops what the script has started.
 
 SANDBOX=
 SANDBOX_USER=
@@ -60,6 +61,7 @@ sandbox_end()
 		if [ "$status" != 0 ] && [ -n "${SANDBOX_SHOW_LOGS:-}" ]; then
 			tail -n 20 "$SANDBOX"/*.log >&2 2>/dev/null || true
 		fi
+		[ -z "${SANDBOX_AT_END:-}" ] || "$SANDBOX_AT_END" || true
 		sandbox_stop_clusters
 		[ -z "$HUGE_PAGES_BEFORE" ] || echo "$HUGE_PAGES_BEFORE" >/proc/sys/vm/nr_hugepages
 		! mountpoint -q "$SANDBOX/small" || umount -l "$SANDBOX/small"

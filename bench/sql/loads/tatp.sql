@@ -51,9 +51,32 @@ SELECT i, n, CASE WHEN random() < 0.85 THEN 1 ELSE 0 END, n * 31, i % 256, 'ABCD
 FROM generate_series(1, :subscribers) i, generate_series(1, 4) n
 WHERE n <= 1 + (i / 4) % 4;
 
+-- none to three of each facility, as often each, beginning at 0, 8 or 16 and
+-- lasting one to eight hours
 INSERT INTO call_forwarding
-SELECT s_id, sf_type, t * 8, t * 8 + 1 + (random() * 7)::integer, lpad((random() * 1000000)::integer::text, 15, '0')
-FROM special_facility, generate_series(0, 2) t
-WHERE random() < 0.5;
+SELECT s_id, sf_type, t * 8, t * 8 + 1 + floor(random() * 8)::integer, lpad((random() * 1000000)::integer::text, 15, '0')
+FROM (SELECT s_id, sf_type, floor(random() * 4)::integer AS rows, floor(random() * 3)::integer AS first FROM special_facility) f,
+	generate_series(0, 2) t
+WHERE (t + first) % 3 < rows;
+
+CREATE TABLE tatp_loaded (subscribers bigint, accesses bigint, facilities bigint);
+INSERT INTO tatp_loaded SELECT (SELECT count(*) FROM subscriber), (SELECT count(*) FROM access_info),
+	(SELECT count(*) FROM special_facility);
+
+-- what has to hold at any moment, and how often it does not
+CREATE FUNCTION tatp_check() RETURNS TABLE (what text, violations bigint)
+LANGUAGE sql STABLE AS $$
+SELECT 'subscribers, accesses and facilities are those loaded', count(*) FROM tatp_loaded
+	WHERE (subscribers, accesses, facilities) IS DISTINCT FROM ((SELECT count(*) FROM subscriber),
+		(SELECT count(*) FROM access_info), (SELECT count(*) FROM special_facility))
+UNION ALL SELECT 'a number is that of its subscriber', count(*) FROM subscriber WHERE sub_nbr <> lpad(s_id::text, 15, '0')
+UNION ALL SELECT 'what is changed stays in its range', count(*) FROM subscriber
+	WHERE bit_1 NOT IN (0, 1) OR vlr_location < 0
+UNION ALL SELECT 'data stays in its range', count(*) FROM special_facility WHERE data_a NOT BETWEEN 0 AND 255
+UNION ALL SELECT 'a call is forwarded by a facility that is there', count(*)
+	FROM call_forwarding c LEFT JOIN special_facility f USING (s_id, sf_type) WHERE f.s_id IS NULL
+UNION ALL SELECT 'a call is forwarded at a time that there is', count(*) FROM call_forwarding
+	WHERE start_time NOT IN (0, 8, 16) OR end_time NOT BETWEEN 1 AND 24 OR length(numberx) <> 15
+$$;
 
 ANALYZE;
