@@ -77,6 +77,17 @@ bench_twins()
 	in_db postgres -c CHECKPOINT
 }
 
+# copy_rows FROM TO: what the tables of one database hold into those of another,
+# of the same names
+copy_rows()
+{
+	local from=$1 to=$2 t
+	for t in $(in_db "$from" -c "SELECT relname FROM pg_class WHERE relkind IN ('r', 'f')
+		AND relnamespace = 'public'::regnamespace ORDER BY relname"); do
+		in_db "$from" -c "COPY (SELECT * FROM $t) TO STDOUT" | in_db "$to" -c "COPY $t FROM STDIN"
+	done
+}
+
 # ------------------------------------------------------------ measurements
 #
 # measure_X ENGINE prints one number.
@@ -105,18 +116,25 @@ record()
 	printf '%s\t%s\t%s\n' "$@" >>"$SANDBOX/tmp/results"
 }
 
-# rounds WORK ROUNDS FUNCTION [ARG ...]: call FUNCTION ENGINE ARG ... in turns
+# rounds WORK ROUNDS FUNCTION [ARG ...]: call FUNCTION ENGINE ARG ... in turns.
+# With TIME_LIMIT, no round but the first begins that would not be over so many
+# seconds after the script began.
 rounds()
 {
-	local work=$1 n=$2 function=$3 round engine value
+	local work=$1 n=$2 function=$3 round engine value began
 	local -a order
 	shift 3
 	for ((round = 1; round <= n; round++)); do
+		if [ "$round" -gt 1 ] && [ -n "${TIME_LIMIT:-}" ] && [ $((2 * SECONDS - began)) -gt "$TIME_LIMIT" ]; then
+			echo "  $work: $((round - 1)) of $n rounds, for want of time"
+			break
+		fi
+		began=$SECONDS
 		order=("${ENGINES[@]:(round - 1) % ${#ENGINES[@]}}" "${ENGINES[@]:0:(round - 1) % ${#ENGINES[@]}}")
 		for engine in "${order[@]}"; do
 			value=$("$function" "$engine" "$@")
 			record "$work" "$engine" "$value"
-			printf '  %-28s round %d of %d  %-8s %12.2f\n' "$work" "$round" "$n" "$engine" "$value"
+			printf '  %-42s round %d of %d  %-10s %12.2f\n' "$work" "$round" "$n" "$engine" "$value"
 		done
 	done
 }
@@ -133,7 +151,7 @@ median()
 table()
 {
 	local work unit better aim of engine medians
-	printf '\n%-42s' ""
+	printf '\n%-57s' ""
 	printf ' %12s' "${ENGINES[@]}"
 	printf '  %-8s %7s\n' unit ratio
 	while IFS='|' read -r work unit better aim of; do
@@ -145,7 +163,7 @@ table()
 		printf '%s\t%s\t%s\t%s\t%s\n' "$work" "$unit" "$better" "$aim" "$of" >>"$SANDBOX/tmp/units"
 		awk -v work="$work" -v unit="$unit" -v better="$better" -v aim="$aim" -v of="$of" -v medians="$medians" 'BEGIN {
 			n = split(medians, m, " ")
-			printf "%-42s", work
+			printf "%-57s", work
 			for (i = 1; i <= n; i++) {
 				split(m[i], part, "=")
 				v[part[1]] = part[2]
@@ -193,8 +211,9 @@ bench_json()
 		    out["works"][w] = work = {"unit": unit, "better": better, "engines": engines}
 		    if "heap" in engines and "mot" in engines:
 		        a, b = engines["heap"]["median"], engines["mot"]["median"]
-		        work["ratio"] = b / a if better == "more" else a / b
-		        if aim:
+		        if a > 0 and b > 0:
+		            work["ratio"] = b / a if better == "more" else a / b
+		        if aim and "ratio" in work:
 		            work["aim"] = float(aim)
 		            work["reached"] = (b if of == "mot" else work["ratio"]) >= work["aim"]
 		print(json.dumps(out, indent=1))

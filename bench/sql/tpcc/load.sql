@@ -51,6 +51,11 @@ LANGUAGE sql VOLATILE PARALLEL RESTRICTED AS $$
 	FROM (SELECT tpcc_text(26, 50) AS d) t
 $$;
 
+-- for a database that gets the rows of another one
+\if :{?only_functions}
+\q
+\endif
+
 INSERT INTO loaded VALUES (:warehouses, :items, :customers, :customers * 7 / 10);
 
 INSERT INTO item
