@@ -7,11 +7,13 @@
 #   make check      all tests, on private servers; installs nothing
 #   make crash      crash cycles for longer: CYCLES=200 SEED=n TEST=crash_cycles
 #   make demo       deps, build, install, and a side-by-side run against heap
-#   make bench      figures against heap tables; bench-durability: of logging,
-#                   checkpoints and loading; bench-tpcc: TPC-C;
-#                   bench-loads: TATP, YCSB, Redis; bench-isolation: long
-#                   readers and contention; bench-engine: the engine alone;
-#                   bench-compile: how long compiling takes
+#   make bench      all figures, against heap tables, unlogged ones and Redis,
+#                   with plots: QUICK=yes PARTS="tatp ycsb"; its parts alone:
+#                   bench-statements, bench-tpcc, bench-loads (TATP, YCSB, Redis);
+#                   others: bench-durability (log, checkpoints, loading),
+#                   bench-isolation (long readers), bench-engine (no server),
+#                   bench-compile (how long compiling takes)
+#   make figures    what make bench has measured into README.md and docs/
 #   make indent     lay the sources out as PostgreSQL's are
 #
 # PG_CONFIG=...          another server than the one in PATH
@@ -77,7 +79,7 @@ crash: all
 
 # ----------------------------------------------------------------- figures
 
-.PHONY: demo bench bench-durability bench-tpcc bench-loads bench-isolation bench-engine bench-compile
+.PHONY: demo bench bench-statements bench-durability bench-tpcc bench-loads bench-isolation bench-engine bench-compile figures
 
 demo: deps
 	@mkdir -p build
@@ -86,7 +88,13 @@ demo: deps
 	@bench/demo
 
 bench: all
+	@bench/all
+
+bench-statements: all
 	@bench/run
+
+figures:
+	@bench/figures
 
 bench-durability: all
 	@bench/durability

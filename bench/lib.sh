@@ -215,6 +215,7 @@ bench_json()
 		            work["ratio"] = b / a if better == "more" else a / b
 		        if aim and "ratio" in work:
 		            work["aim"] = float(aim)
+		            work["aim_of"] = of or "ratio"
 		            work["reached"] = (b if of == "mot" else work["ratio"]) >= work["aim"]
 		print(json.dumps(out, indent=1))
 	PYTHON
