@@ -232,6 +232,7 @@ build(MotStatement *st, QueryDesc *query)
 		st->desc = st->junk->jf_cleanTupType;
 		break;
 	}
+	st->sender = MotSenderMake(st->desc);
 	node = st->root;
 	while (IsA(plan, Limit) || IsA(plan, LockRows))
 	{

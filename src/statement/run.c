@@ -252,7 +252,8 @@ run_statement(MotStatement *st, QueryDesc *query, ScanDirection direction,
 {
 	EState	   *estate = st->estate;
 	DestReceiver *dest = query->dest;
-	bool		sends = st->operation == CMD_SELECT || st->plan->hasReturning;
+	bool		direct = st->sender != NULL && MotSenderBegins(st->sender, query);
+	bool		sends = !direct && (st->operation == CMD_SELECT || st->plan->hasReturning);
 	MemoryContext oldcxt = MemoryContextSwitchTo(st->exec_cxt);
 	uint64		n = 0;
 
@@ -281,7 +282,9 @@ run_statement(MotStatement *st, QueryDesc *query, ScanDirection direction,
 		}
 		if (st->junk != NULL)
 			slot = ExecFilterJunk(st->junk, slot);
-		if (sends && !dest->receiveSlot(slot, dest))
+		if (direct)
+			MotSenderRow(st->sender, slot);
+		else if (sends && !dest->receiveSlot(slot, dest))
 			break;
 		if (st->operation == CMD_SELECT)
 			estate->es_processed++;
@@ -305,7 +308,9 @@ run_statement(MotStatement *st, QueryDesc *query, ScanDirection direction,
 		}
 	}
 
-	if (sends)
+	if (direct)
+		MotSenderEnds();
+	else if (sends)
 		dest->rShutdown(dest);
 	if (query->totaltime)
 		InstrStopNode(query->totaltime, estate->es_processed);

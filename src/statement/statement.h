@@ -22,6 +22,7 @@
  *	joined.c	UPDATE and DELETE of rows that a join finds
  *	recheck.c	rows of joins whose tables' rows have changed meanwhile
  *	compiled.c	what is evaluated for each row, as machine code
+ *	send.c		rows to the client
  *	run.c		the executor's hooks
  *	stat.c		what can be seen of it all
  *	jit.h		the seam to the compiler, a library of its own
@@ -168,6 +169,8 @@ struct MotStatement
 	TupleDesc	desc;
 	JunkFilter *junk;
 	MotNode    *root;
+	struct MotSender *sender;	/* NULL: rows to a client go through the
+								 * server's receiver */
 	List	   *scans;			/* MotScanNodes */
 	struct MotChange *change;	/* not a SELECT */
 	MotNode    *lock;			/* FOR UPDATE and its like, or NULL */
@@ -294,6 +297,13 @@ MotRowProgramRun(MotRowProgram *program, const mot_version *version)
 	return program->function((const char *) mot_version_data(version),
 							 mot_version_host_bits(version), &program->context);
 }
+
+/* send.c */
+typedef struct MotSender MotSender;
+extern MotSender *MotSenderMake(TupleDesc desc);
+extern bool MotSenderBegins(MotSender *sender, QueryDesc *query);
+extern void MotSenderRow(MotSender *sender, TupleTableSlot *slot);
+extern void MotSenderEnds(void);
 
 /* run.c */
 extern void MotStatementRunInit(void);

@@ -315,6 +315,7 @@ MotStatementDiscard(MotStatement *st)
 	st->cxt = NULL;
 	st->estate = NULL;
 	st->root = NULL;
+	st->sender = NULL;
 	st->change = NULL;
 	st->junk = NULL;
 	st->scans = NIL;

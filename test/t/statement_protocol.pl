@@ -34,6 +34,26 @@ $node->safe_psql(
 	CREATE TABLE heap_t (id int PRIMARY KEY, v int NOT NULL, t text);
 	INSERT INTO mot_t SELECT i, i * 10, 'row ' || i FROM generate_series(1, 20) i;
 	INSERT INTO heap_t SELECT * FROM mot_t ORDER BY id;
+	CREATE DOMAIN small AS int CHECK (VALUE < 100);
+	CREATE TYPE mood AS ENUM ('calm', 'cross');
+	CREATE TYPE pair AS (a int, b text);
+	CREATE TABLE heap_types (id int PRIMARY KEY, i2 int2, i8 int8, b bool, n numeric, f4 float4, f8 float8, c char(7), vc varchar(9),
+		ch "char", na name, d date, ts timestamp, tz timestamptz, iv interval, u uuid, by bytea, j jsonb, o oid, bits varbit, long text);
+	INSERT INTO heap_types VALUES
+		(1, -32768, -9223372036854775808, false, 'NaN', '-Infinity', 1e-300, 'ab', '', 'x', 'name', '-infinity', '2026-11-21 1:2:3.4',
+			'2026-11-21 1:2:3.4+05', '-1 year 3 days', '7d444840-9dc0-11d1-b245-5ffdce74fad2', '\x00ff', '{"a": [1, null]}', 4294967295, '1010', repeat('e', 100000)),
+		(2, 32767, 9223372036854775807, true, -0.00012300, 0.1, 0.1, '', E'\u00e4\u00f6', '', '', '4713-01-01 BC', 'infinity',
+			'1900-01-01', '0', '00000000-0000-0000-0000-000000000000', '', '"x"', 0, '', E'\u00fcber');
+	INSERT INTO heap_types (id) VALUES (2147483647), (-2147483648);
+	INSERT INTO heap_types (id, i2, i8, n, vc) SELECT i, i, i::int8 * i * 1000000, i / 7.0, 'v' || i FROM generate_series(10, 60) i;
+	CREATE FOREIGN TABLE mot_types (LIKE heap_types) SERVER mot_server;
+	ALTER FOREIGN TABLE mot_types ADD PRIMARY KEY (id);
+	INSERT INTO mot_types SELECT * FROM heap_types;
+	CREATE TABLE heap_made (id int PRIMARY KEY, s small, m mood, a int[], p pair);
+	INSERT INTO heap_made VALUES (1, 5, 'cross', '{1,NULL}', '(1,x)'), (2, NULL, NULL, NULL, NULL);
+	CREATE FOREIGN TABLE mot_made (LIKE heap_made) SERVER mot_server;
+	ALTER FOREIGN TABLE mot_made ADD PRIMARY KEY (id);
+	INSERT INTO mot_made SELECT * FROM heap_made;
 });
 
 # ------------------------------------------------- a client, as far as needed
@@ -137,7 +157,7 @@ sub bind_portal
 	return message($self, 'B',
 		"$portal\0$name\0" . pack('n', 0) . pack('n', scalar(@values))
 		  . join('', map { defined $_ ? pack('N', length $_) . $_ : pack('l>', -1) } @values)
-		  . pack('nn', 1, $format));
+		  . (ref $format ? pack('n*', scalar(@$format), @$format) : pack('nn', 1, $format)));
 }
 sub describe { my ($self, $what, $name) = @_; return message($self, 'D', "$what$name\0"); }
 sub execute { my ($self, $portal, $rows) = @_; return message($self, 'E', "$portal\0" . pack('N', $rows // 0)); }
@@ -172,6 +192,12 @@ sub prepare_all
 	parse($c, 'change', "UPDATE $table SET v = v + \$2::int4 WHERE id <= \$1::int4");
 	parse($c, 'returns', "UPDATE $table SET t = t || '!' WHERE id < \$1::int4 RETURNING id, t");
 	parse($c, 'adds', "INSERT INTO $table VALUES (\$1::int4, 1, 'new') RETURNING id");
+	(my $types = $table) =~ s/_t/_types/;
+	(my $made = $table) =~ s/_t/_made/;
+	parse($c, 'types', "SELECT * FROM $types WHERE id <= \$1::int4 ORDER BY id");
+	parse($c, 'few', "SELECT i8, i2, id, vc, n FROM $types WHERE id >= \$1::int4 ORDER BY id");
+	parse($c, 'none', "SELECT FROM $types WHERE id < \$1::int4 ORDER BY id");
+	parse($c, 'made', "SELECT * FROM $made WHERE id <= \$1::int4 ORDER BY id");
 	parse($c, 'locks', "SELECT id FROM $table WHERE id > \$1::int4 ORDER BY id LIMIT 4 FOR UPDATE");
 	sync_it($c);
 	return;
@@ -232,6 +258,41 @@ my %conversations = (
 			bind_portal($c, '', 'range', 0, 18); execute($c, ''); sync_it($c);
 		}
 	},
+	'columns of many types, as text and binary' => sub {
+		my ($c) = @_;
+		for my $format (0, 1, [ map { $_ % 2 } 1 .. 21 ], 1, 0)
+		{
+			bind_portal($c, '', 'types', $format, 2); execute($c, ''); sync_it($c);
+			bind_portal($c, '', 'types', $format, 2147483647); execute($c, '', 5); execute($c, '', 70); sync_it($c);
+		}
+		for my $format (0, [ 1, 0, 1, 0, 1 ], [ 0, 1, 0, 1, 0 ], 1)
+		{
+			bind_portal($c, '', 'few', $format, -2147483648); execute($c, ''); sync_it($c);
+		}
+		bind_portal($c, '', 'none', 0, 12); execute($c, ''); sync_it($c);
+		bind_portal($c, '', 'made', $_, 2), execute($c, ''), sync_it($c) for 0, 1;
+	},
+	'a format there is not, for one row and for none' => sub {
+		my ($c) = @_;
+		bind_portal($c, '', 'whole', $_, 3), execute($c, ''), sync_it($c) for 2, [ 0, 1, 7 ], 0, [ 0, 1 ], 1;
+		bind_portal($c, '', 'whole', 2, 300); execute($c, ''); sync_it($c);
+	},
+	'another encoding, other styles' => sub {
+		my ($c) = @_;
+		for my $set ("client_encoding = 'LATIN1'", "datestyle = 'German, DMY'", "bytea_output = 'escape'", 'extra_float_digits = -3', "timezone = 'Asia/Tokyo'")
+		{
+			simple($c, "SET $set");
+			bind_portal($c, '', 'types', $_, 2), execute($c, ''), sync_it($c) for 0, 1;
+		}
+		simple($c, "SET client_encoding = 'SJIS'");
+		bind_portal($c, '', 'types', 0, 1), execute($c, ''), sync_it($c);
+		bind_portal($c, '', 'types', 0, 2), execute($c, ''), sync_it($c);
+		simple($c, "UPDATE " . $c->{types} . " SET vc = E'\\u1234' WHERE id = 1");
+		simple($c, "SET client_encoding = 'LATIN1'");
+		bind_portal($c, '', 'types', 0, 2), execute($c, ''), sync_it($c);
+		simple($c, "UPDATE " . $c->{types} . " SET vc = '' WHERE id = 1");
+		bind_portal($c, '', 'types', 0, 2), execute($c, ''), sync_it($c);
+	},
 	'pieces of what a change returns' => sub {
 		my ($c) = @_;
 		simple($c, 'BEGIN');
@@ -259,9 +320,10 @@ for my $name (sort keys %conversations)
 		my $c = connect_raw('mot.jit' => $kind eq 'executor' ? 'off' : 'on',
 			'mot.jit_above_executions' => $kind eq 'machine code' ? 0 : -1);
 		$node->safe_psql('postgres', "UPDATE $table SET v = id * 10, t = 'row ' || id");
+		$c->{types} = $table =~ s/_t/_types/r;
 		prepare_all($c, $table);
 		$conversations{$name}->($c);
-		$heard{$kind} = $c->{transcript} =~ s/(heap|mot)_t/table/gr;
+		$heard{$kind} = $c->{transcript} =~ s/(heap|mot)_(t|types)\b/table/gr;
 		$c->{socket}->close;
 	}
 	is($heard{$_}, $heard{heap}, "$name: $_") for 'executor', 'tier 1', 'machine code';
