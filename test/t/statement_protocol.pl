@@ -323,7 +323,7 @@ for my $name (sort keys %conversations)
 		$c->{types} = $table =~ s/_t/_types/r;
 		prepare_all($c, $table);
 		$conversations{$name}->($c);
-		$heard{$kind} = $c->{transcript} =~ s/(heap|mot)_(t|types)\b/table/gr;
+		$heard{$kind} = $c->{transcript} =~ s/(heap|mot)_(types|t)/table/gr;
 		$c->{socket}->close;
 	}
 	is($heard{$_}, $heard{heap}, "$name: $_") for 'executor', 'tier 1', 'machine code';
