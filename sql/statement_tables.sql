@@ -139,6 +139,57 @@ CREATE TEMP TABLE st_copy2 USING heap AS EXECUTE st_c(13);
 SELECT *, pg_column_size(st_copy.*) FROM st_copy;
 SELECT *, pg_column_size(st_copy2.*) FROM st_copy2;
 
+-- references to a table: a cursor keeps it from being altered while it is
+-- open, not any more when it has failed; and one that a savepoint outlives
+CREATE FOREIGN TABLE st_u (id int PRIMARY KEY, a int NOT NULL) SERVER mot_server;
+INSERT INTO st_u SELECT i, i * 10 FROM generate_series(1, 20) i;
+BEGIN;
+DECLARE c CURSOR FOR SELECT 100 / (a - 100) FROM st_u ORDER BY id;
+FETCH 2 FROM c;
+SAVEPOINT s;
+ALTER TABLE st_u ADD COLUMN b int;
+ROLLBACK TO s;
+FETCH 2 FROM c;
+ROLLBACK TO s;
+FETCH ALL FROM c;
+ROLLBACK TO s;
+FETCH 1 FROM c;
+ROLLBACK TO s;
+ALTER TABLE st_u ADD COLUMN b int;
+COMMIT;
+SELECT * FROM st_u WHERE id = 1;
+BEGIN;
+SAVEPOINT s;
+DECLARE c CURSOR FOR SELECT id FROM st_u ORDER BY id;
+FETCH 1 FROM c;
+RELEASE s;
+SAVEPOINT s;
+FETCH 1 FROM c;
+ALTER TABLE st_u DROP COLUMN b;
+ROLLBACK TO s;
+FETCH 1 FROM c;
+CLOSE c;
+ALTER TABLE st_u DROP COLUMN b;
+COMMIT;
+CREATE FUNCTION st_fails(k int) RETURNS int LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM 1 / (a - 100) FROM st_u WHERE id = k;
+	RETURN 1;
+EXCEPTION WHEN division_by_zero THEN
+	RETURN 0;
+END $$;
+SELECT i, st_fails(i) FROM generate_series(8, 12) i;
+BEGIN;
+SELECT sum(st_fails(id)) FROM st_u;
+ALTER TABLE st_u ADD COLUMN c text;
+SELECT sum(st_fails(id)) FROM st_u;
+ROLLBACK;
+SELECT st_fails(id) FROM st_u WHERE id = 10;
+ALTER TABLE st_u ADD COLUMN c text;
+SELECT * FROM st_u WHERE id = 10;
+DROP FUNCTION st_fails(int);
+DROP FOREIGN TABLE st_u;
+
 DROP TABLE st_copy, st_copy2, st_t, st_r;
 DROP FUNCTION st_get, st_set, st_hold, st_rows, st_query;
 DROP TYPE st_pair;

@@ -119,6 +119,10 @@ start(QueryDesc *query, int eflags)
 
 /*
  * The tables, if they are what the program was made for.
+ *
+ * The references are counted in the relations only and not with the resource
+ * owner, which would make room for them and drop it again in each execution:
+ * whatever ends a statement closes its tables.
  */
 static bool
 open_tables(MotStatement *st)
@@ -132,8 +136,8 @@ open_tables(MotStatement *st)
 		{
 			MotTable   *table = &st->tables[i];
 
-			RelationIncrementReferenceCount(table->known);
 			table->rel = table->known;
+			table->rel->rd_refcnt++;
 			st->estate->es_relations[table->rti - 1] = table->rel;
 		}
 		return true;
@@ -152,20 +156,28 @@ open_tables(MotStatement *st)
 		if (unlikely(mr != table->mr || mr->built != table->built))
 			same = false;
 	}
+	/* nothing can fail from here on until the statement is entered */
+	for (int i = 0; i < st->ntables; i++)
+	{
+		st->tables[i].rel->rd_refcnt++;
+		RelationClose(st->tables[i].rel);
+	}
 	if (same)
 		st->generation = generation;
 	return same && !st->stale;
 }
 
-static void
-close_tables(MotStatement *st)
+void
+MotStatementCloseTables(MotStatement *st)
 {
 	for (int i = 0; i < st->ntables; i++)
 	{
 		MotTable   *table = &st->tables[i];
 
-		if (table->rel != NULL)
-			RelationClose(table->rel);
+		if (table->rel == NULL)
+			continue;
+		Assert(table->rel->rd_refcnt > 0);
+		table->rel->rd_refcnt--;
 		table->rel = NULL;
 		st->estate->es_relations[table->rti - 1] = NULL;
 	}
@@ -180,7 +192,7 @@ start_statement(MotStatement *st, QueryDesc *query, int eflags)
 	estate->es_range_table = query->plannedstmt->rtable;
 	if (!open_tables(st))
 	{
-		close_tables(st);
+		MotStatementCloseTables(st);
 		MotStatementDiscard(st);
 		return false;
 	}
@@ -257,6 +269,7 @@ run_statement(MotStatement *st, QueryDesc *query, ScanDirection direction,
 	MemoryContext oldcxt = MemoryContextSwitchTo(st->exec_cxt);
 	uint64		n = 0;
 
+	st->run_level = GetCurrentTransactionNestLevel();
 	estate->es_query_cxt = st->cxt;
 	if (query->totaltime)
 		InstrStartNode(query->totaltime);
@@ -315,6 +328,7 @@ run_statement(MotStatement *st, QueryDesc *query, ScanDirection direction,
 	if (query->totaltime)
 		InstrStopNode(query->totaltime, estate->es_processed);
 	estate->es_query_cxt = st->exec_cxt;
+	st->run_level = 0;
 	MemoryContextSwitchTo(oldcxt);
 }
 
@@ -372,7 +386,7 @@ end_statement(MotStatement *st, QueryDesc *query)
 		ReScanExprContext(econtext);
 		econtext->ecxt_param_list_info = NULL;
 	}
-	close_tables(st);
+	MotStatementCloseTables(st);
 	estate->es_snapshot = NULL;
 	estate->es_param_list_info = NULL;
 	estate->es_sourceText = NULL;

@@ -121,7 +121,7 @@ typedef struct MotTable
 {
 	Index		rti;
 	Oid			relid;
-	Relation	rel;			/* while running */
+	Relation	rel;			/* while running; the reference is ours, see run.c */
 	Relation	known;			/* what it was at st->generation */
 	MotRelation *mr;			/* when the program was made ... */
 	uint64		built;			/* ... and what it was then */
@@ -185,6 +185,7 @@ struct MotStatement
 	MotStatement *below;		/* the one that was running before */
 	QueryDesc  *query;
 	int			level;
+	int			run_level;		/* of the ExecutorRun we are in; 0: in none */
 	bool		started;		/* fetched from */
 	bool		ended;			/* no more rows */
 };
@@ -307,6 +308,7 @@ extern void MotSenderEnds(void);
 
 /* run.c */
 extern void MotStatementRunInit(void);
+extern void MotStatementCloseTables(MotStatement *st);
 extern const char *MotStatementsWhyNot(void);
 
 /* stat.c */

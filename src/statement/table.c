@@ -389,6 +389,8 @@ leave_all(int level)
 			continue;
 		}
 		*place = st->below;
+		MotStatementCloseTables(st);
+		st->run_level = 0;
 		st->state = MOT_STATEMENT_READY;
 		st->query = NULL;
 		if (st->gone)
@@ -416,7 +418,13 @@ subxact_end(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, 
 		return;
 	level = GetCurrentTransactionNestLevel();
 	if (event == SUBXACT_EVENT_ABORT_SUB)
+	{
 		leave_all(level);
+		/* a cursor that failed in it: its table may be altered from now on */
+		for (MotStatement *st = MotStatementRunning; st != NULL; st = st->below)
+			if (st->run_level >= level)
+				MotStatementCloseTables(st);
+	}
 	else if (event == SUBXACT_EVENT_COMMIT_SUB)
 		for (MotStatement *st = MotStatementRunning; st != NULL; st = st->below)
 			if (st->level >= level)
