@@ -12,12 +12,16 @@
  */
 #include "postgres.h"
 
+#include "access/transam.h"
 #include "executor/nodeModifyTable.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
 #include "statement/statement.h"
 #include "utils/expandeddatum.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
 typedef struct MotChange
@@ -55,6 +59,9 @@ typedef struct MotChange
 	AttrNumber *columns;
 	Datum	   *new_values;
 	bool	   *new_isnull;
+	int			nfixed;			/* the last so many are the same for each row */
+	ExprState **fixed;
+	bool		fixed_known;	/* in this execution */
 	MotRowPatch *patch;			/* NULL: rows are made anew from all columns */
 	bool	   *not_null;		/* of the columns assigned */
 	MotRowProgram *filter_program;
@@ -259,32 +266,75 @@ build_direct(MotStatement *st, MotChange *change, ForeignScan *plan)
 	}
 }
 
-/* UPDATE's assignments, of rows that are locked and pass */
+static bool
+is_not_of_server(Oid funcid, void *context)
+{
+	return funcid >= FirstNormalObjectId;
+}
+
+static bool
+calls_others(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, CoerceToDomain) || check_functions_in_node(node, is_not_of_server, context))
+		return true;
+	return expression_tree_walker(node, calls_others, context);
+}
+
+/*
+ * Is an assignment the same for every row, like the time of day, and worth
+ * computing once?  (Functions of others may show how often they are called.)
+ */
+static bool
+is_fixed(Expr *expr)
+{
+	return get_typbyval(exprType((Node *) expr)) &&
+		contain_mutable_functions((Node *) expr) &&
+		!contain_var_clause((Node *) expr) &&
+		!contain_subplans((Node *) expr) &&
+		!calls_others((Node *) expr, NULL);
+}
+
+/* UPDATE's assignments, of rows that are locked and pass; fixed ones come last */
 static void
 build_values_program(MotStatement *st, MotChange *change, ForeignScan *plan, List *colnos)
 {
 	TupleDesc	desc = change->fss->ss.ps.scandesc;
 	List	   *outputs = NIL;
 	ListCell   *lc;
-	int			i = 0;
+	ListCell   *lc2;
+	int			n = 0;
 
 	/* the server's projection makes dropped columns null */
-	for (i = 0; i < desc->natts; i++)
+	for (int i = 0; i < desc->natts; i++)
 		if (TupleDescAttr(desc, i)->attisdropped)
 			return;
 
-	i = 0;
 	change->ncolumns = list_length(colnos);
 	change->columns = palloc(change->ncolumns * sizeof(AttrNumber));
 	change->new_values = palloc0(change->ncolumns * sizeof(Datum));
 	change->new_isnull = palloc0(change->ncolumns * sizeof(bool));
-	foreach(lc, colnos)
-		change->columns[i++] = lfirst_int(lc);
-	foreach(lc, MotPlanList(plan, MOT_LIST_VALUES))
-		outputs = lappend(outputs, lfirst_node(TargetEntry, lc)->expr);
-	change->values_program = MotRowProgramMake(st, plan->scan.scanrelid, desc,
-											   NIL, outputs, NIL, change->new_values,
-											   change->new_isnull, change->econtext);
+	change->fixed = palloc(change->ncolumns * sizeof(ExprState *));
+	forboth(lc, colnos, lc2, MotPlanList(plan, MOT_LIST_VALUES))
+	{
+		Expr	   *expr = lfirst_node(TargetEntry, lc2)->expr;
+
+		if (is_fixed(expr))
+		{
+			int			place = change->ncolumns - ++change->nfixed;
+
+			change->columns[place] = lfirst_int(lc);
+			change->fixed[change->nfixed - 1] = ExecInitExpr(expr, &change->fss->ss.ps);
+			continue;
+		}
+		change->columns[n++] = lfirst_int(lc);
+		outputs = lappend(outputs, expr);
+	}
+	if (outputs != NIL)
+		change->values_program = MotRowProgramMake(st, plan->scan.scanrelid, desc,
+												   NIL, outputs, NIL, change->new_values,
+												   change->new_isnull, change->econtext);
 	build_patch(change);
 }
 
@@ -322,7 +372,7 @@ MotChangeStart(MotStatement *st)
 	change->rinfo->ri_RelationDesc = change->table->rel;
 	MotWriterStart(change->writer, change->table->rel, &st->view, estate->es_output_cid);
 	change->next = 0;
-	change->compiled_filter = change->compiled_values = false;
+	change->compiled_filter = change->compiled_values = change->fixed_known = false;
 	if (change->scan != NULL)
 	{
 		change->fss->ss.ss_currentRelation = change->table->rel;
@@ -525,6 +575,24 @@ patch_row(MotChange *change)
 						  change->new_values, change->new_isnull);
 }
 
+/* The new values of the locked row, if they are compiled. */
+static void
+compute_new_values(MotChange *change)
+{
+	if (change->values_program != NULL)
+		(void) MotRowProgramRun(change->values_program, change->scan->version);
+	if (likely(change->nfixed == 0 || change->fixed_known))
+		return;
+	for (int i = 0; i < change->nfixed; i++)
+	{
+		int			place = change->ncolumns - 1 - i;
+
+		change->new_values[place] = ExecEvalExpr(change->fixed[i], change->econtext,
+												 &change->new_isnull[place]);
+	}
+	change->fixed_known = true;
+}
+
 /* The new row of an UPDATE; compiled values are there. */
 static TupleTableSlot *
 compute_update(MotChange *change)
@@ -574,8 +642,11 @@ next_direct(MotStatement *st, MotChange *change)
 		st->started = true;
 		change->compiled_filter = change->filter_program != NULL &&
 			change->filter_program->function != NULL && MotRowProgramBegin(change->filter_program);
-		change->compiled_values = change->values_program != NULL &&
-			change->values_program->function != NULL && MotRowProgramBegin(change->values_program);
+		if (change->values_program != NULL)
+			change->compiled_values = change->values_program->function != NULL &&
+				MotRowProgramBegin(change->values_program);
+		else
+			change->compiled_values = change->ncolumns > 0 && change->nfixed == change->ncolumns;
 	}
 	for (;;)
 	{
@@ -599,7 +670,7 @@ next_direct(MotStatement *st, MotChange *change)
 			oldcxt = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
 			locked = MotScanLockRow(scan, econtext, change->filter);
 			if (locked && change->compiled_values)
-				(void) MotRowProgramRun(change->values_program, scan->version);
+				compute_new_values(change);
 			if (locked && change->project != NULL && patch_row(change))
 				;
 			else if (locked && change->project != NULL)
