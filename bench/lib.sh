@@ -14,6 +14,10 @@
 HUGE_PAGES=${HUGE_PAGES:-no}
 ENGINES=(heap mot)
 
+# as it is when the bench begins
+BENCH_COMMIT=${BENCH_COMMIT:-$(git -c safe.directory='*' -C "$TOP" describe --always --dirty 2>/dev/null || echo unknown)}
+export BENCH_COMMIT
+
 # bench_settings: the cluster's settings, for people and for cluster_init
 bench_settings()
 {
@@ -43,7 +47,7 @@ cluster_before_start()
 # BENCH_SETTINGS: the function that prints a caller's settings, if they are others
 bench_machine()
 {
-	echo "commit    $(git -c safe.directory='*' -C "$TOP" describe --always --dirty 2>/dev/null || echo unknown)"
+	echo "commit    $BENCH_COMMIT"
 	echo "server    $("$PGBIN/postgres" --version)"
 	echo "machine   $(nproc) processors, $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1)," \
 		"$(awk '/^MemTotal/ {printf "%.0f GB", $2 / 1048576}' /proc/meminfo)"
