@@ -307,6 +307,42 @@ sequences(void)
 	}
 }
 
+/* so do many that grow side by side, and keys in no order fill them as ever */
+static void
+runs_side_by_side(void)
+{
+	for (int shape = 0; shape < 3; shape++)
+	{
+		fixture		f;
+		uint64_t	n = 200000;
+		uint64_t	groups = shape == 1 ? 10 : 1000;
+		mot_tree_stat stat;
+		double		fill;
+
+		fixture_begin(&f, REGION_BYTES, 1);
+		for (uint64_t i = 0; i < n; i++)
+		{
+			uint64_t	x = (i % groups) << 32 | (i / groups);
+
+			/* the groups in any order, in order, or none */
+			if (shape == 0)
+				x = (i * UINT64_C(7919) % groups) << 32 | (i / groups);
+			else if (shape == 2)
+				x = test_random();
+			x = __builtin_bswap64(x);
+			CHECK(tree_insert(&f, &x, 8, i + 1, NULL) == MOT_TREE_OK);
+		}
+		mot_tree_stats(f.tree, &stat);
+		fill = (double) stat.keys / (double) stat.border_nodes;
+		printf("# %s: %.2f keys a border node\n",
+			   shape == 2 ? "no order" : shape == 1 ? "10 runs" : "1000 runs", fill);
+		CHECK(stat.keys == n);
+		CHECK(fill >= (shape == 2 ? 10.0 : shape == 1 ? 14.9 : 13.0));
+		CHECK(tree_is_sound(f.tree));
+		fixture_end(&f);
+	}
+}
+
 /* fill, and remove in many orders down to nothing: only a spine is left */
 static void
 remove_to_empty(void)
@@ -609,6 +645,7 @@ main(int argc, char **argv)
 	RUN(ends_of_the_range);
 	RUN(split_positions);
 	RUN(sequences);
+	RUN(runs_side_by_side);
 	RUN(remove_to_empty);
 	RUN(bounds);
 	RUN(scans_while_changing);
