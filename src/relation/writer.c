@@ -331,7 +331,10 @@ MotWriterLock(MotWriter *writer, mot_row *row, const mot_version *seen,
 		case MOT_CHANGED:
 			if (mode == MOT_MODE_KEY_SHARE)
 			{
-				/* who has waited goes on with what came of it, as on heap tables */
+				/*
+				 * who has waited goes on with what came of it, as on heap
+				 * tables
+				 */
 				if (!waited && same_unique_keys(writer, seen, *newest))
 					return MOT_LOCKED;
 				if (IsolationUsesXactSnapshot())

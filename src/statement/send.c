@@ -36,14 +36,16 @@ typedef enum ColumnKind
 	INTEGER_2,
 	INTEGER_4,
 	INTEGER_8,
-	STRING,						/* text and its like, which are sent as they are */
+	STRING,						/* text and its like, which are sent as they
+								 * are */
 	TEXT,						/* by its output function */
 	BINARY						/* by its send function */
 } ColumnKind;
 
 typedef struct Column
 {
-	int16		format;			/* that "kind" and "function" are for; -1: none yet */
+	int16		format;			/* that "kind" and "function" are for; -1:
+								 * none yet */
 	ColumnKind	kind;
 	FmgrInfo	function;
 } Column;

@@ -121,7 +121,8 @@ typedef struct MotTable
 {
 	Index		rti;
 	Oid			relid;
-	Relation	rel;			/* while running; the reference is ours, see run.c */
+	Relation	rel;			/* while running; the reference is ours, see
+								 * run.c */
 	Relation	known;			/* what it was at st->generation */
 	MotRelation *mr;			/* when the program was made ... */
 	uint64		built;			/* ... and what it was then */

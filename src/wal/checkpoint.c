@@ -163,7 +163,10 @@ MotCheckpointMain(Datum arg)
 			LWLockReleaseAll();
 			if (armed && is_needed())
 			{
-				/* a checkpoint of the server may be waiting for this transaction */
+				/*
+				 * a checkpoint of the server may be waiting for this
+				 * transaction
+				 */
 				while (IsSubTransaction())
 					RollbackAndReleaseCurrentSubTransaction();
 				CurrentResourceOwner = TopTransactionResourceOwner;
@@ -208,8 +211,8 @@ worker_gone(int code, Datum arg)
 
 	/*
 	 * FATAL: a second passes until we come back, in which the server's
-	 * checkpoint would complete.  So we leave our transaction where it is, here
-	 * too, and the postmaster starts everything anew.
+	 * checkpoint would complete.  So we leave our transaction where it is,
+	 * here too, and the postmaster starts everything anew.
 	 */
 	LWLockReleaseAll();
 	if (code != 0 && is_needed())

@@ -118,17 +118,17 @@ read_usage(void)
 #ifdef __linux__
 	{
 		static int	fd = -2;
-		char		text[64];
+		char		line[64];
 		ssize_t		len;
 		unsigned long long cpu,
 					queued;
 
 		if (fd == -2)
 			fd = open("/proc/self/schedstat", O_RDONLY | O_CLOEXEC);
-		if (fd >= 0 && (len = pread(fd, text, sizeof(text) - 1, 0)) > 0)
+		if (fd >= 0 && (len = pread(fd, line, sizeof(line) - 1, 0)) > 0)
 		{
-			text[len] = '\0';
-			if (sscanf(text, "%llu %llu", &cpu, &queued) == 2)
+			line[len] = '\0';
+			if (sscanf(line, "%llu %llu", &cpu, &queued) == 2)
 				mine.queued = (int64) (queued / 1000);
 		}
 	}
