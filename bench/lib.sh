@@ -149,6 +149,38 @@ median()
 		sort -g | awk '{v[NR] = $1} END {if (NR) print (v[int((NR + 1) / 2)] + v[int(NR / 2) + 1]) / 2}'
 }
 
+# ratio WORK ENGINE OVER BETTER: how much better, "more" or "less", ENGINE is: the
+# median of the rounds' ratios, since what the machine does besides changes from
+# round to round and less within one; of medians, if a round is not whole
+ratio()
+{
+	awk -F '\t' -v work="$1" -v engine="$2" -v over="$3" -v better="$4" '
+		function middle(v, n,    i, j, t) {
+			for (i = 2; i <= n; i++)
+				for (j = i; j > 1 && v[j] < v[j - 1]; j--) {
+					t = v[j]; v[j] = v[j - 1]; v[j - 1] = t
+				}
+			return (v[int((n + 1) / 2)] + v[int(n / 2) + 1]) / 2
+		}
+		$1 == work && $2 == engine {a[++na] = $3}
+		$1 == work && $2 == over {b[++nb] = $3}
+		END {
+			for (i = 1; i <= na && i <= nb; i++) {
+				if (a[i] <= 0 || b[i] <= 0)
+					exit
+				r[i] = better == "more" ? a[i] / b[i] : b[i] / a[i]
+			}
+			if (na == 0 || nb == 0)
+				exit
+			if (na == nb)
+				print middle(r, na)
+			else {
+				x = middle(a, na); y = middle(b, nb)
+				print better == "more" ? x / y : y / x
+			}
+		}' "$SANDBOX/tmp/results"
+}
+
 # table: from lines "work|unit|more or less is better[|at least[|mot]]" on stdin;
 # the ratio is that of MOT to heap, and is what has to reach the aim, or MOT's
 # own value if the line ends in "mot"
@@ -165,7 +197,8 @@ table()
 		done
 		[[ "$medians " =~ =[^\ ] ]] || continue
 		printf '%s\t%s\t%s\t%s\t%s\n' "$work" "$unit" "$better" "$aim" "$of" >>"$SANDBOX/tmp/units"
-		awk -v work="$work" -v unit="$unit" -v better="$better" -v aim="$aim" -v of="$of" -v medians="$medians" 'BEGIN {
+		awk -v work="$work" -v unit="$unit" -v ratio="$(ratio "$work" mot heap "$better")" \
+			-v aim="$aim" -v of="$of" -v medians="$medians" 'BEGIN {
 			n = split(medians, m, " ")
 			printf "%-57s", work
 			for (i = 1; i <= n; i++) {
@@ -177,8 +210,7 @@ table()
 					printf " %12.*f", part[2] < 1000 ? 2 : 0, part[2]
 			}
 			printf "  %-8s", unit
-			if (v["heap"] > 0 && v["mot"] > 0) {
-				ratio = better == "more" ? v["mot"] / v["heap"] : v["heap"] / v["mot"]
+			if (ratio != "") {
 				printf " %6.2fx", ratio
 				if (aim != "" && of == "mot")
 					printf "  (at least %s: %s)", aim, (v["mot"] >= aim ? "yes" : "no")
@@ -197,8 +229,11 @@ bench_json()
 {
 	local file=$1
 	shift
-	BENCH_DATE=$(date -u +%FT%TZ) BENCH_MACHINE=$(bench_machine) python3 - "$SANDBOX/tmp/results" "$@" >"$file" <<-'PYTHON'
+	BENCH_LIB=$TOP/bench BENCH_DATE=$(date -u +%FT%TZ) BENCH_MACHINE=$(bench_machine) python3 - "$SANDBOX/tmp/results" "$@" >"$file" <<-'PYTHON'
 		import json, os, statistics, sys
+		sys.dont_write_bytecode = True
+		sys.path.insert(0, os.environ["BENCH_LIB"])
+		import results
 		works = {}
 		for line in open(sys.argv[1]):
 		    work, engine, value = line.rstrip("\n").split("\t")
@@ -213,14 +248,13 @@ bench_json()
 		for w, unit, better, aim, of in units:
 		    engines = {e: {"median": statistics.median(v), "values": v} for e, v in works[w].items()}
 		    out["works"][w] = work = {"unit": unit, "better": better, "engines": engines}
-		    if "heap" in engines and "mot" in engines:
-		        a, b = engines["heap"]["median"], engines["mot"]["median"]
-		        if a > 0 and b > 0:
-		            work["ratio"] = b / a if better == "more" else a / b
-		        if aim and "ratio" in work:
+		    ratio = results.ratio(work)
+		    if ratio:
+		        work["ratio"] = ratio
+		        if aim:
 		            work["aim"] = float(aim)
 		            work["aim_of"] = of or "ratio"
-		            work["reached"] = (b if of == "mot" else work["ratio"]) >= work["aim"]
+		            work["reached"] = (engines["mot"]["median"] if of == "mot" else ratio) >= work["aim"]
 		print(json.dumps(out, indent=1))
 	PYTHON
 }

@@ -3,6 +3,7 @@ benchmarks write, and how what is in them is called.
 """
 
 import json
+import statistics
 
 # in the order in which they are shown
 ENGINES = {"heap": "heap", "unlogged": "unlogged heap", "mot": "MOT", "mixed": "mixed", "uncompiled": "MOT, not compiled",
@@ -34,11 +35,17 @@ def engines(datas):
 
 
 def ratio(data, of="mot", to="heap"):
+    """How much better: the median of the rounds' ratios (of medians, if a round
+    is not whole), as lib.sh's ratio has it."""
     values = data["engines"]
-    if of not in values or to not in values or not values[of]["median"] or not values[to]["median"]:
+    if of not in values or to not in values:
         return None
-    r = values[of]["median"] / values[to]["median"]
-    return r if data["better"] == "more" else 1 / r
+    a, b = values[of]["values"], values[to]["values"]
+    if min(a + b) <= 0:
+        return None
+    if len(a) != len(b):
+        a, b = [statistics.median(a)], [statistics.median(b)]
+    return statistics.median(x / y if data["better"] == "more" else y / x for x, y in zip(a, b))
 
 
 def rounds(run):
