@@ -599,9 +599,9 @@ MotDefinitionRowSizes(const MotDefinition *def, const mot_version *a, const mot_
 	*size_b = i == stored ? *size_a : MAXALIGN(walk(def, base_b, NULL, i, stored, off));
 }
 
-bool
-MotDefinitionFixedKey(const MotDefinition *def, int index, const mot_version *version,
-					  MotKeyBuffer *buf)
+/* If the key's columns lie where they lie in every row; false: they do not. */
+static bool
+fixed_key(const MotDefinition *def, int index, const mot_version *version, MotKeyBuffer *buf)
 {
 	const MotKey *key = def->indexes[index].key;
 	unsigned	host_bits = mot_version_host_bits(version);
@@ -619,6 +619,18 @@ MotDefinitionFixedKey(const MotDefinition *def, int index, const mot_version *ve
 	MotKeyBufferReset(buf);
 	MotKeyFromFixed(key, base, def->indexes[index].offsets, buf);
 	return true;
+}
+
+void
+MotDefinitionVersionKey(const MotDefinition *def, int index, const mot_version *version,
+						Datum *values, bool *isnull, MotKeyBuffer *buf)
+{
+	bool		has_null;
+
+	if (fixed_key(def, index, version, buf))
+		return;
+	MotRowDeform(def->desc, version, def->indexes[index].key->max_attnum, values, isnull);
+	MotDefinitionKey(def, index, values, isnull, buf, &has_null);
 }
 
 void
@@ -679,11 +691,7 @@ MotDefinitionMatches(void *arg, const mot_version *version, const void *key, siz
 static bool
 compare_key(MotDefinitionMatch *match, const mot_version *version, const void *key, size_t len)
 {
-	bool		has_null;
-
-	MotRowDeform(match->def->desc, version, match->def->indexes[match->index].key->max_attnum,
-				 match->values, match->isnull);
-	MotDefinitionKey(match->def, match->index, match->values, match->isnull,
-					 &match->buffer, &has_null);
+	MotDefinitionVersionKey(match->def, match->index, version, match->values, match->isnull,
+							&match->buffer);
 	return match->buffer.len == len && memcmp(match->buffer.data, key, len) == 0;
 }

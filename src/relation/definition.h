@@ -89,12 +89,9 @@ extern void MotDefinitionRowSizes(const MotDefinition *def, const mot_version *a
 extern void MotDefinitionKey(const MotDefinition *def, int index, const Datum *values, const bool *isnull,
 							 MotKeyBuffer *buf, bool *has_null);
 
-/*
- * The same from a version, if the index's columns lie where they lie in every
- * row (buf is reset only then); false: they do not.
- */
-extern bool MotDefinitionFixedKey(const MotDefinition *def, int index, const mot_version *version,
-								  MotKeyBuffer *buf);
+/* the same from a version, whose columns go into values and isnull only if that takes them */
+extern void MotDefinitionVersionKey(const MotDefinition *def, int index, const mot_version *version,
+									Datum *values, bool *isnull, MotKeyBuffer *buf);
 
 /* is a version's key the entry's? for mot_index_handle.matches, arg a MotDefinitionMatch */
 typedef struct MotDefinitionMatch

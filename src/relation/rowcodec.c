@@ -37,6 +37,8 @@ void
 MotColumnShapeInit(MotColumnShape *shape, Form_pg_attribute att)
 {
 	shape->length = att->attlen;
+	shape->byval = att->attbyval;
+	shape->packable = att->attlen == -1 && att->attstorage != TYPSTORAGE_PLAIN;
 	switch (att->attalign)
 	{
 		case TYPALIGN_DOUBLE:

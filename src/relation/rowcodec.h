@@ -48,11 +48,13 @@ extern void MotRowDeformBytes(TupleDesc desc, unsigned host_bits, const void *ro
 /* bytes of the row data, found by walking the columns (WAL, checkpoints, copies) */
 extern size_t MotRowDataSize(TupleDesc desc, const mot_version *version);
 
-/* What finding one column behind another takes to know, in little memory. */
+/* What finding and writing one column behind another takes to know, in little memory. */
 typedef struct MotColumnShape
 {
 	int16		length;			/* attlen */
 	uint8		align;			/* in bytes */
+	bool		byval;
+	bool		packable;		/* may get a short header */
 } MotColumnShape;
 
 extern void MotColumnShapeInit(MotColumnShape *shape, Form_pg_attribute att);

@@ -25,10 +25,7 @@
 
 typedef struct PatchColumn
 {
-	int16		length;
-	uint8		align;
-	bool		byval;
-	bool		packable;		/* may get a short header */
+	MotColumnShape shape;
 	int16		value;			/* its number among the new values; -1: stays */
 	int16		run;			/* the next one that is assigned, from here on */
 } PatchColumn;
@@ -62,22 +59,6 @@ struct MotRowPatch
 	bits8	   *bitmap;
 };
 
-static uint8
-alignment(Form_pg_attribute att)
-{
-	switch (att->attalign)
-	{
-		case TYPALIGN_DOUBLE:
-			return ALIGNOF_DOUBLE;
-		case TYPALIGN_INT:
-			return ALIGNOF_INT;
-		case TYPALIGN_SHORT:
-			return ALIGNOF_SHORT;
-		default:
-			return 1;
-	}
-}
-
 /*
  * For rows of this description; "columns" are the attribute numbers assigned
  * to, each once.  In CurrentMemoryContext.  NULL: not for tables like this.
@@ -103,10 +84,7 @@ MotRowPatchMake(TupleDesc desc, int n, const AttrNumber *columns)
 		/* it becomes null when a row is written */
 		if (att->attisdropped)
 			return NULL;
-		column->length = att->attlen;
-		column->align = alignment(att);
-		column->byval = att->attbyval;
-		column->packable = att->attlen == -1 && att->attstorage != TYPSTORAGE_PLAIN;
+		MotColumnShapeInit(&column->shape, att);
 		column->value = -1;
 		patch->no_nulls[i >> 3] |= 1 << (i & 7);
 	}
@@ -127,9 +105,9 @@ MotRowPatchMake(TupleDesc desc, int n, const AttrNumber *columns)
 	{
 		PatchColumn *column = &patch->columns[patch->prefix];
 
-		if (column->length <= 0 || column->value >= 0)
+		if (column->shape.length <= 0 || column->value >= 0)
 			break;
-		patch->prefix_end = TYPEALIGN(column->align, patch->prefix_end) + column->length;
+		patch->prefix_end = TYPEALIGN(column->shape.align, patch->prefix_end) + column->shape.length;
 	}
 	return patch;
 }
@@ -167,26 +145,26 @@ static size_t
 add_value(MotRowPatch *patch, const PatchColumn *column, size_t to, Datum value)
 {
 	const char *from = DatumGetPointer(value);
-	size_t		length = column->length;
+	size_t		length = column->shape.length;
 
-	if (column->byval)
+	if (column->shape.byval)
 	{
 		patch->datums[column->value] = value;
 		from = (const char *) &patch->datums[column->value];
 #ifdef WORDS_BIGENDIAN
 		from += sizeof(Datum) - length;
 #endif
-		to = TYPEALIGN(column->align, to);
+		to = TYPEALIGN(column->shape.align, to);
 	}
-	else if (column->length > 0)
-		to = TYPEALIGN(column->align, to);
-	else if (column->length == -2)
+	else if (column->shape.length > 0)
+		to = TYPEALIGN(column->shape.align, to);
+	else if (column->shape.length == -2)
 		length = strlen(from) + 1;
 	else if (VARATT_IS_EXTERNAL(from))
 		return 0;
 	else if (VARATT_IS_SHORT(from))
 		length = VARSIZE_SHORT(from);
-	else if (column->packable && VARATT_CAN_MAKE_SHORT(from))
+	else if (column->shape.packable && VARATT_CAN_MAKE_SHORT(from))
 	{
 		length = VARATT_CONVERTED_SHORT_SIZE(from);
 		SET_VARSIZE_SHORT(&patch->headers[column->value], length);
@@ -197,7 +175,7 @@ add_value(MotRowPatch *patch, const PatchColumn *column, size_t to, Datum value)
 	}
 	else
 	{
-		to = TYPEALIGN(column->align, to);
+		to = TYPEALIGN(column->shape.align, to);
 		length = VARSIZE(from);
 	}
 	add_piece(patch, from, to, length);
@@ -209,22 +187,8 @@ static pg_attribute_always_inline size_t
 walk(const MotRowPatch *patch, const char *base, const bits8 *bitmap, int i, int upto, size_t from)
 {
 	for (; i < upto; i++)
-	{
-		const PatchColumn *column = &patch->columns[i];
-
-		if (bitmap != NULL && att_isnull(i, bitmap))
-			continue;
-		if (column->length > 0)
-			from = TYPEALIGN(column->align, from) + column->length;
-		else if (column->length == -1)
-		{
-			if (base[from] == 0)
-				from = TYPEALIGN(column->align, from);
-			from += VARATT_IS_SHORT(base + from) ? VARSIZE_SHORT(base + from) : VARSIZE(base + from);
-		}
-		else
-			from += strlen(base + from) + 1;
-	}
+		if (bitmap == NULL || !att_isnull(i, bitmap))
+			from = MotColumnBehind(&patch->columns[i].shape, base, from);
 	return from;
 }
 
@@ -246,19 +210,19 @@ measure_in_place(MotRowPatch *patch, const char *base, const Datum *values, cons
 
 		if (isnull[column->value])
 			return false;
-		if (column->length > 0)
+		if (column->shape.length > 0)
 		{
-			off = TYPEALIGN(column->align, off);
-			if (column->byval)
+			off = TYPEALIGN(column->shape.align, off);
+			if (column->shape.byval)
 			{
 				patch->datums[column->value] = value;
 				value = PointerGetDatum(&patch->datums[column->value]);
 #ifdef WORDS_BIGENDIAN
-				value += sizeof(Datum) - column->length;
+				value += sizeof(Datum) - column->shape.length;
 #endif
 			}
-			add_piece(patch, DatumGetPointer(value), off, column->length);
-			off += column->length;
+			add_piece(patch, DatumGetPointer(value), off, column->shape.length);
+			off += column->shape.length;
 		}
 		else
 		{
@@ -266,7 +230,7 @@ measure_in_place(MotRowPatch *patch, const char *base, const Datum *values, cons
 			size_t		length;
 
 			/* short headers only: these are never aligned */
-			if (column->length != -1 || !VARATT_IS_SHORT(base + off) || VARATT_IS_EXTERNAL(base + off))
+			if (column->shape.length != -1 || !VARATT_IS_SHORT(base + off) || VARATT_IS_EXTERNAL(base + off))
 				return false;
 			length = VARSIZE_SHORT(base + off);
 			if (VARATT_IS_SHORT(to))
@@ -277,7 +241,7 @@ measure_in_place(MotRowPatch *patch, const char *base, const Datum *values, cons
 			}
 			else
 			{
-				if (!column->packable || !VARATT_CAN_MAKE_SHORT(to) ||
+				if (!column->shape.packable || !VARATT_CAN_MAKE_SHORT(to) ||
 					VARATT_CONVERTED_SHORT_SIZE(to) != length)
 					return false;
 				add_piece(patch, VARDATA(to), off + 1, length - 1);
@@ -363,15 +327,15 @@ MotRowPatchMeasure(MotRowPatch *patch, const mot_version *old, const Datum *valu
 
 		if (old_bitmap != NULL && att_isnull(i, old_bitmap))
 			;
-		else if (column->length > 0)
+		else if (column->shape.length > 0)
 		{
-			from = TYPEALIGN(column->align, from);
-			length = column->length;
+			from = TYPEALIGN(column->shape.align, from);
+			length = column->shape.length;
 		}
-		else if (column->length == -1)
+		else if (column->shape.length == -1)
 		{
 			if (base[from] == 0)
-				from = TYPEALIGN(column->align, from);
+				from = TYPEALIGN(column->shape.align, from);
 			length = VARSIZE_ANY(base + from);
 			long_header = !VARATT_IS_SHORT(base + from);
 		}
@@ -391,8 +355,8 @@ MotRowPatchMeasure(MotRowPatch *patch, const mot_version *old, const Datum *valu
 		}
 		else if (length > 0)
 		{
-			if (column->length > 0 || long_header)
-				to = TYPEALIGN(column->align, to);
+			if (column->shape.length > 0 || long_header)
+				to = TYPEALIGN(column->shape.align, to);
 			add_piece(patch, base + from, to, length);
 			to += length;
 		}

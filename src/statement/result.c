@@ -21,10 +21,7 @@
 typedef struct ResultColumn
 {
 	uint32		offset;			/* if it is before all of variable length */
-	int16		length;
-	uint8		align;
-	bool		byval;
-	bool		packable;		/* may get a short header */
+	MotColumnShape shape;
 } ResultColumn;
 
 typedef struct ResultSlot
@@ -51,16 +48,11 @@ make_pattern(ResultSlot *result, HeapTuple tuple)
 	{
 		Form_pg_attribute att = TupleDescAttr(desc, i);
 		ResultColumn *column = &result->columns[i];
-		MotColumnShape shape;
 
-		MotColumnShapeInit(&shape, att);
-		column->length = att->attlen;
-		column->align = shape.align;
-		column->byval = att->attbyval;
-		column->packable = att->attlen == -1 && att->attstorage != TYPSTORAGE_PLAIN;
+		MotColumnShapeInit(&column->shape, att);
 		if (att->attbyval && result->nfixed == i)
 		{
-			column->offset = TYPEALIGN(column->align, result->behind);
+			column->offset = TYPEALIGN(column->shape.align, result->behind);
 			result->behind = column->offset + att->attlen;
 			result->nfixed++;
 		}
@@ -79,9 +71,9 @@ measure(const ResultSlot *result, int natts, const Datum *values)
 	{
 		const ResultColumn *column = &result->columns[i];
 
-		if (column->length > 0)
-			off = TYPEALIGN(column->align, off) + column->length;
-		else if (column->length == -1)
+		if (column->shape.length > 0)
+			off = TYPEALIGN(column->shape.align, off) + column->shape.length;
+		else if (column->shape.length == -1)
 		{
 			const char *value = DatumGetPointer(values[i]);
 
@@ -91,10 +83,10 @@ measure(const ResultSlot *result, int natts, const Datum *values)
 					return 0;
 				off += VARSIZE_SHORT(value);
 			}
-			else if (column->packable && VARATT_CAN_MAKE_SHORT(value))
+			else if (column->shape.packable && VARATT_CAN_MAKE_SHORT(value))
 				off += VARATT_CONVERTED_SHORT_SIZE(value);
 			else
-				off = TYPEALIGN(column->align, off) + VARSIZE(value);
+				off = TYPEALIGN(column->shape.align, off) + VARSIZE(value);
 		}
 		else
 			off += strlen(DatumGetCString(values[i])) + 1;
@@ -108,7 +100,7 @@ measure(const ResultSlot *result, int natts, const Datum *values)
 static inline char *
 pad_to(char *p, const ResultColumn *column)
 {
-	char	   *aligned = (char *) TYPEALIGN(column->align, p);
+	char	   *aligned = (char *) TYPEALIGN(column->shape.align, p);
 
 	while (p < aligned)
 		*p++ = 0;
@@ -125,23 +117,23 @@ fill(const ResultSlot *result, int natts, const Datum *values, char *p)
 		const char *value = DatumGetPointer(values[i]);
 		Size		length;
 
-		if (column->byval)
+		if (column->shape.byval)
 		{
 			p = pad_to(p, column);
-			store_att_byval(p, values[i], column->length);
-			p += column->length;
+			store_att_byval(p, values[i], column->shape.length);
+			p += column->shape.length;
 			continue;
 		}
-		if (column->length > 0)
+		if (column->shape.length > 0)
 		{
 			p = pad_to(p, column);
-			length = column->length;
+			length = column->shape.length;
 		}
-		else if (column->length == -2)
+		else if (column->shape.length == -2)
 			length = strlen(value) + 1;
 		else if (VARATT_IS_SHORT(value))
 			length = VARSIZE_SHORT(value);
-		else if (column->packable && VARATT_CAN_MAKE_SHORT(value))
+		else if (column->shape.packable && VARATT_CAN_MAKE_SHORT(value))
 		{
 			length = VARATT_CONVERTED_SHORT_SIZE(value);
 			SET_VARSIZE_SHORT(p, length);
@@ -195,7 +187,7 @@ copy_heap_tuple(TupleTableSlot *slot)
 	{
 		const ResultColumn *column = &result->columns[i];
 
-		store_att_byval((char *) tuple->t_data + column->offset, slot->tts_values[i], column->length);
+		store_att_byval((char *) tuple->t_data + column->offset, slot->tts_values[i], column->shape.length);
 	}
 	fill(result, natts, slot->tts_values, (char *) tuple->t_data + result->behind);
 	return tuple;

@@ -201,7 +201,6 @@ MotSubselectsBuilt(MotStatement *st)
 		foreach(lc2, ((PlanState *) lfirst(lc))->subPlan)
 	{
 		SubPlanState *subplan = lfirst_node(SubPlanState, lc2);
-
 		PlanState  *ps = subplan->planstate;
 		EState	   *estate;
 

@@ -389,15 +389,8 @@ log_rows(mot_session *session)
 		{
 			if (likely(logging.identity >= 0))
 			{
-				if (!MotDefinitionFixedKey(def, logging.identity, before, &key_buffer))
-				{
-					bool		has_null;
-
-					MotRowDeform(def->desc, before, def->indexes[logging.identity].key->max_attnum,
-								 logging.values, logging.isnull);
-					MotDefinitionKey(def, logging.identity, logging.values, logging.isnull,
-									 &key_buffer, &has_null);
-				}
+				MotDefinitionVersionKey(def, logging.identity, before, logging.values, logging.isnull,
+										&key_buffer);
 				key = key_buffer.data;
 				key_len = key_buffer.len;
 			}
