@@ -116,6 +116,8 @@ SELECT jit_mem_tiers(2);
 SET mot.jit_prepare_above_executions = 3;
 SET mot.jit_above_executions = 4;
 SELECT jit_mem_tiers(10);
+SET mot.jit_above_rows = 0;
+SELECT jit_mem_tiers(10);
 SET mot.jit_above_executions = -1;
 SELECT jit_mem_tiers(10);
 SET mot.jit_prepare_above_executions = 0;
@@ -135,6 +137,7 @@ EXECUTE parts(1);
 SELECT jit_mem_parts() AS all_parts \gset
 DISCARD PLANS;
 SET mot.jit_above_executions = 1;
+SET mot.jit_above_rows = 0;
 EXECUTE parts(1);
 SELECT jit_mem_parts() AS no_parts \gset
 EXECUTE parts(2);

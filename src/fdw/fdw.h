@@ -256,6 +256,7 @@ typedef struct MotScan
 	struct MotTids *tids;		/* if by_tid: see tid.c */
 	mot_row    *row;			/* current */
 	const mot_version *version;
+	uint64		rows;			/* found, in all executions */
 
 	ForeignScanState *node;
 	ExprState  *recheck;		/* what the bounds enforce, made when first

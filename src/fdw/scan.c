@@ -148,9 +148,8 @@ open_cursor(MotScan *scan)
 	scan->cursor_open = true;
 }
 
-/* The next row into scan->row and scan->version. */
-bool
-MotScanNext(MotScan *scan, ExprContext *econtext)
+static bool
+next_row(MotScan *scan, ExprContext *econtext)
 {
 	if (likely(scan->keys != NULL && scan->u == NULL))
 		return next_by_index(scan, econtext);
@@ -192,6 +191,16 @@ MotScanNext(MotScan *scan, ExprContext *econtext)
 		return true;
 	scan->phase = MOT_SCAN_DONE;
 	return false;
+}
+
+/* The next row into scan->row and scan->version. */
+bool
+MotScanNext(MotScan *scan, ExprContext *econtext)
+{
+	bool		found = next_row(scan, econtext);
+
+	scan->rows += found;
+	return found;
 }
 
 static bool

@@ -385,6 +385,13 @@ MotChangeStart(MotStatement *st)
 		MotJoinedStart(change->joined);
 }
 
+/* rows gone through in all executions; "change" may be NULL */
+uint64
+MotChangeRows(const MotChange *change)
+{
+	return change != NULL && change->scan != NULL ? change->scan->rows : 0;
+}
+
 void
 MotChangeRest(MotStatement *st)
 {

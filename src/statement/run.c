@@ -199,7 +199,7 @@ start_statement(MotStatement *st, QueryDesc *query, int eflags)
 	MotStatementEnter(st, query);
 	if (unlikely(!st->compile_tried) && mot_jit_above >= 0 && st->uses >= mot_jit_above &&
 		st->uses >= st->compile_after)
-		MotStatementCompile(st);
+		MotStatementCompile(st, query);
 
 	if (ExecutorCheckPerms_hook != NULL || st->permitted != MotPermissionsTime)
 	{

@@ -258,6 +258,7 @@ extern MotNode *MotAggregateBuild(MotStatement *st, Agg *agg, MotNode *outer);
 extern void MotChangeBuild(MotStatement *st, ModifyTable *plan);
 extern void MotChangeStart(MotStatement *st);
 extern void MotChangeRest(MotStatement *st);
+extern uint64 MotChangeRows(const struct MotChange *change);
 extern TupleTableSlot *MotChangeNext(MotStatement *st); /* RETURNING's next row */
 
 /* joined.c */
@@ -288,7 +289,7 @@ extern MotRowProgram *MotRowProgramMake(MotStatement *st, Index varno, TupleDesc
 										List *outputs, List *aggregates, Datum *values,
 										bool *isnull, ExprContext *econtext);
 extern bool MotRowProgramBegin(MotRowProgram *program);
-extern void MotStatementCompile(MotStatement *st);
+extern void MotStatementCompile(MotStatement *st, const QueryDesc *query);
 extern void MotStatementRelease(MotStatement *st);
 extern char *MotStatementDump(MotStatement *st);
 
