@@ -15,6 +15,7 @@
 #include "access/transam.h"
 #include "executor/nodeModifyTable.h"
 #include "miscadmin.h"
+#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
@@ -28,19 +29,22 @@ typedef struct MotChange
 {
 	CmdType		operation;
 	bool		counts;			/* in the command's tag */
-	bool		has_checks;
-	int			nrequired;		/* -1: there are more checks than NOT NULL */
+	int			nrequired;		/* 0: nothing to check; -1: there are more
+								 * checks than NOT NULL */
 	AttrNumber *required;		/* NOT NULL columns */
 	bool		has_generated;	/* columns that INSERT computes from others */
 	MotTable   *table;
 	ResultRelInfo *rinfo;
 	MotWriter  *writer;
 	ExprContext *econtext;
-	ProjectionInfo *project;	/* the new row; NULL: DELETE */
-	TupleTableSlot *row;		/* that it makes */
+	TupleTableSlot *row;		/* the new row; of DELETE the old one */
 	ProjectionInfo *returning;
 
+	/* RETURNING of a version where it lies, or NULL */
+	MotRowProgram *returning_program;
+
 	/* INSERT */
+	ProjectionInfo *project;	/* the new row */
 	ExprState  *constant_qual;
 	int			nrows;
 	int			next;
@@ -57,17 +61,20 @@ typedef struct MotChange
 	ExprState  *filter;
 	int			ncolumns;		/* assigned */
 	AttrNumber *columns;
-	Datum	   *new_values;
+	ProjectionInfo *assign;		/* but those that are fixed; or NULL */
+	Datum	   *new_values;		/* of its slot */
 	bool	   *new_isnull;
+	Bitmapset  *dropped;		/* columns, which become null */
 	int			nfixed;			/* the last so many are the same for each row */
 	ExprState **fixed;
 	bool		fixed_known;	/* in this execution */
 	MotRowPatch *patch;			/* NULL: rows are made anew from all columns */
 	bool	   *not_null;		/* of the columns assigned */
 	MotRowProgram *filter_program;
-	MotRowProgram *values_program;
+	MotRowProgram *assign_program;
 	bool		compiled_filter;	/* used in this execution */
-	bool		compiled_values;
+	bool		compiled_assign;
+	bool		compiled_returning;
 } MotChange;
 
 static void build_checks(MotChange *change, Relation rel);
@@ -76,7 +83,8 @@ static void build_values(MotStatement *st, MotChange *change, ValuesScan *plan, 
 static void build_conflict(MotStatement *st, MotChange *change, ModifyTable *plan);
 static void build_direct(MotStatement *st, MotChange *change, ForeignScan *plan);
 static void build_patch(MotChange *change);
-static void build_values_program(MotStatement *st, MotChange *change, ForeignScan *plan, List *colnos);
+static void build_assignments(MotStatement *st, MotChange *change, ForeignScan *plan, List *colnos);
+static void build_returning(MotStatement *st, MotChange *change, ModifyTable *plan);
 static TupleTableSlot *next_insert(MotStatement *st, MotChange *change);
 static TupleTableSlot *next_joined(MotStatement *st, MotChange *change);
 static TupleTableSlot *next_direct(MotStatement *st, MotChange *change);
@@ -118,18 +126,33 @@ MotChangeBuild(MotStatement *st, ModifyTable *plan)
 
 	st->desc = ExecTypeFromTL(NIL);
 	if (plan->returningLists != NIL)
-	{
-		List	   *returning = (List *) linitial(plan->returningLists);
-		ExprContext *econtext = MotContextCreate(st);
-		PlanState  *ps = MotParentCreate(st, T_ModifyTableState, sizeof(ModifyTableState),
-										 (Plan *) plan, econtext);
-
-		st->desc = ExecTypeFromTL(returning);
-		change->returning = ExecBuildProjectionInfo(returning, econtext,
-													MotResultSlot(st->desc),
-													ps, change->row->tts_tupleDescriptor);
-	}
+		build_returning(st, change, plan);
 	st->change = change;
+}
+
+static void
+build_returning(MotStatement *st, MotChange *change, ModifyTable *plan)
+{
+	List	   *list = (List *) linitial(plan->returningLists);
+	ExprContext *econtext = MotContextCreate(st);
+	PlanState  *ps = MotParentCreate(st, T_ModifyTableState, sizeof(ModifyTableState),
+									 (Plan *) plan, econtext);
+	TupleTableSlot *slot;
+	List	   *outputs = NIL;
+	ListCell   *lc;
+
+	st->desc = ExecTypeFromTL(list);
+	slot = MotResultSlot(st->desc);
+	change->returning = ExecBuildProjectionInfo(list, econtext, slot, ps,
+												change->row->tts_tupleDescriptor);
+	if (change->scan == NULL)
+		return;
+	foreach(lc, list)
+		outputs = lappend(outputs, lfirst_node(TargetEntry, lc)->expr);
+	change->returning_program = MotRowProgramMake(st, linitial_int(plan->resultRelations),
+												  change->row->tts_tupleDescriptor,
+												  NIL, outputs, NIL, slot->tts_values,
+												  slot->tts_isnull, econtext);
 }
 
 static void
@@ -137,11 +160,13 @@ build_checks(MotChange *change, Relation rel)
 {
 	TupleDesc	desc = RelationGetDescr(rel);
 
-	change->has_checks = desc->constr != NULL || rel->rd_rel->relispartition;
-	change->nrequired = -1;
-	if (rel->rd_rel->relispartition || desc->constr == NULL || desc->constr->num_check > 0)
+	if (rel->rd_rel->relispartition || (desc->constr != NULL && desc->constr->num_check > 0))
+	{
+		change->nrequired = -1;
 		return;
-	change->nrequired = 0;
+	}
+	if (desc->constr == NULL)
+		return;
 	change->required = palloc(Max(desc->natts, 1) * sizeof(AttrNumber));
 	for (int i = 0; i < desc->natts; i++)
 		if (TupleDescAttr(desc, i)->attnotnull)
@@ -259,10 +284,8 @@ build_direct(MotStatement *st, MotChange *change, ForeignScan *plan)
 		colnos = list_truncate(colnos, ncolumns);
 		change->row = MakeTupleTableSlot(desc, &TTSOpsVirtual);
 		change->row->tts_tableOid = change->table->relid;
-		change->project = ExecBuildUpdateProjection(MotPlanList(plan, MOT_LIST_VALUES), true,
-													colnos, desc, change->econtext, change->row,
-													&fss->ss.ps);
-		build_values_program(st, change, plan, colnos);
+		build_assignments(st, change, plan, colnos);
+		build_patch(change);
 	}
 }
 
@@ -298,23 +321,24 @@ is_fixed(Expr *expr)
 
 /* UPDATE's assignments, of rows that are locked and pass; fixed ones come last */
 static void
-build_values_program(MotStatement *st, MotChange *change, ForeignScan *plan, List *colnos)
+build_assignments(MotStatement *st, MotChange *change, ForeignScan *plan, List *colnos)
 {
-	TupleDesc	desc = change->fss->ss.ps.scandesc;
+	PlanState  *ps = &change->fss->ss.ps;
+	TupleDesc	desc = ps->scandesc;
+	TupleTableSlot *slot;
 	List	   *outputs = NIL;
+	List	   *targets = NIL;
+	List	   *fixed = NIL;
 	ListCell   *lc;
 	ListCell   *lc2;
 	int			n = 0;
 
-	/* the server's projection makes dropped columns null */
 	for (int i = 0; i < desc->natts; i++)
 		if (TupleDescAttr(desc, i)->attisdropped)
-			return;
+			change->dropped = bms_add_member(change->dropped, i);
 
 	change->ncolumns = list_length(colnos);
 	change->columns = palloc(change->ncolumns * sizeof(AttrNumber));
-	change->new_values = palloc0(change->ncolumns * sizeof(Datum));
-	change->new_isnull = palloc0(change->ncolumns * sizeof(bool));
 	change->fixed = palloc(change->ncolumns * sizeof(ExprState *));
 	forboth(lc, colnos, lc2, MotPlanList(plan, MOT_LIST_VALUES))
 	{
@@ -322,20 +346,24 @@ build_values_program(MotStatement *st, MotChange *change, ForeignScan *plan, Lis
 
 		if (is_fixed(expr))
 		{
-			int			place = change->ncolumns - ++change->nfixed;
-
-			change->columns[place] = lfirst_int(lc);
-			change->fixed[change->nfixed - 1] = ExecInitExpr(expr, &change->fss->ss.ps);
+			change->columns[change->ncolumns - ++change->nfixed] = lfirst_int(lc);
+			change->fixed[change->nfixed - 1] = ExecInitExpr(expr, ps);
+			fixed = lcons(expr, fixed);
 			continue;
 		}
 		change->columns[n++] = lfirst_int(lc);
 		outputs = lappend(outputs, expr);
+		targets = lappend(targets, makeTargetEntry(expr, n, NULL, false));
 	}
-	if (outputs != NIL)
-		change->values_program = MotRowProgramMake(st, plan->scan.scanrelid, desc,
-												   NIL, outputs, NIL, change->new_values,
-												   change->new_isnull, change->econtext);
-	build_patch(change);
+
+	slot = MakeTupleTableSlot(ExecTypeFromExprList(list_concat_copy(outputs, fixed)), &TTSOpsVirtual);
+	change->new_values = slot->tts_values;
+	change->new_isnull = slot->tts_isnull;
+	if (outputs == NIL)
+		return;
+	change->assign = ExecBuildProjectionInfo(targets, change->econtext, slot, ps, desc);
+	change->assign_program = MotRowProgramMake(st, plan->scan.scanrelid, desc, NIL, outputs, NIL,
+											   change->new_values, change->new_isnull, change->econtext);
 }
 
 /*
@@ -372,7 +400,8 @@ MotChangeStart(MotStatement *st)
 	change->rinfo->ri_RelationDesc = change->table->rel;
 	MotWriterStart(change->writer, change->table->rel, &st->view, estate->es_output_cid);
 	change->next = 0;
-	change->compiled_filter = change->compiled_values = change->fixed_known = false;
+	change->compiled_filter = change->compiled_assign = change->compiled_returning = false;
+	change->fixed_known = false;
 	if (change->scan != NULL)
 	{
 		change->fss->ss.ss_currentRelation = change->table->rel;
@@ -433,6 +462,7 @@ MotChangeNext(MotStatement *st)
 	return change->joined != NULL ? next_joined(st, change) : next_direct(st, change);
 }
 
+/* RETURNING's row of one that a slot has. */
 static TupleTableSlot *
 returning(MotChange *change, TupleTableSlot *row)
 {
@@ -441,6 +471,22 @@ returning(MotChange *change, TupleTableSlot *row)
 	ResetExprContext(econtext);
 	econtext->ecxt_scantuple = row;
 	return ExecProject(change->returning);
+}
+
+/* RETURNING's row of a version, compiled. */
+static TupleTableSlot *
+returning_compiled(MotChange *change, const mot_version *version)
+{
+	MemoryContext cxt = change->returning->pi_exprContext->ecxt_per_tuple_memory;
+	TupleTableSlot *slot = change->returning->pi_state.resultslot;
+	MemoryContext oldcxt;
+
+	MemoryContextReset(cxt);
+	ExecClearTuple(slot);
+	oldcxt = MemoryContextSwitchTo(cxt);
+	(void) MotRowProgramRun(change->returning_program, version);
+	MemoryContextSwitchTo(oldcxt);
+	return ExecStoreVirtualTuple(slot);
 }
 
 static void
@@ -518,7 +564,7 @@ next_insert(MotStatement *st, MotChange *change)
 			return NULL;
 		if (change->has_generated)
 			ExecComputeStoredGenerated(change->rinfo, estate, row, CMD_INSERT);
-		if (change->has_checks)
+		if (change->nrequired != 0)
 			check_row(change, row, estate);
 
 		if (change->conflict != NULL)
@@ -567,27 +613,19 @@ next_joined(MotStatement *st, MotChange *change)
 	return NULL;
 }
 
-/* Update the row in place of all that follows, if it is that simple. */
-static bool
-patch_row(MotChange *change)
-{
-	MotScan    *scan = change->scan;
-
-	if (change->patch == NULL || !change->compiled_values || change->returning != NULL)
-		return false;
-	for (int i = 0; i < change->ncolumns; i++)
-		if (change->new_isnull[i] && change->not_null[i])
-			return false;
-	return MotWriterPatch(scan->writer, scan->row, scan->version, change->patch,
-						  change->new_values, change->new_isnull);
-}
-
-/* The new values of the locked row, if they are compiled. */
+/* The new values of the locked row. */
 static void
 compute_new_values(MotChange *change)
 {
-	if (change->values_program != NULL)
-		(void) MotRowProgramRun(change->values_program, change->scan->version);
+	if (change->compiled_assign)
+		(void) MotRowProgramRun(change->assign_program, change->scan->version);
+	else if (change->assign != NULL)
+	{
+		/* all at once, if the rest will be asked for */
+		if (change->patch == NULL)
+			slot_getallattrs(change->fss->ss.ss_ScanTupleSlot);
+		(void) ExecProject(change->assign);
+	}
 	if (likely(change->nfixed == 0 || change->fixed_known))
 		return;
 	for (int i = 0; i < change->nfixed; i++)
@@ -600,25 +638,68 @@ compute_new_values(MotChange *change)
 	change->fixed_known = true;
 }
 
-/* The new row of an UPDATE; compiled values are there. */
+/* Write the new values over a copy of the row, if it is that simple. */
+static bool
+patch_row(MotChange *change)
+{
+	MotScan    *scan = change->scan;
+
+	if (change->patch == NULL)
+		return false;
+	for (int i = 0; i < change->ncolumns; i++)
+		if (change->new_isnull[i] && change->not_null[i])
+			return false;
+	return MotWriterPatch(scan->writer, scan->row, scan->version, change->patch,
+						  change->new_values, change->new_isnull);
+}
+
+/* All columns of the new row. */
 static TupleTableSlot *
 compute_update(MotChange *change)
 {
+	TupleTableSlot *old = change->fss->ss.ss_ScanTupleSlot;
 	TupleTableSlot *row = change->row;
-	TupleDesc	desc = row->tts_tupleDescriptor;
-
-	if (!change->compiled_values)
-		return ExecProject(change->project);
+	int			natts = row->tts_tupleDescriptor->natts;
+	int			i = -1;
 
 	/* what RETURNING had in it goes */
 	ExecClearTuple(row);
-	MotRowDeform(desc, change->scan->version, desc->natts, row->tts_values, row->tts_isnull);
-	for (int i = 0; i < change->ncolumns; i++)
+	if (old->tts_nvalid == natts)
+	{
+		memcpy(row->tts_values, old->tts_values, natts * sizeof(Datum));
+		memcpy(row->tts_isnull, old->tts_isnull, natts * sizeof(bool));
+	}
+	else
+		MotRowDeform(row->tts_tupleDescriptor, change->scan->version, natts,
+					 row->tts_values, row->tts_isnull);
+	while ((i = bms_next_member(change->dropped, i)) >= 0)
+		row->tts_isnull[i] = true;
+	for (i = 0; i < change->ncolumns; i++)
 	{
 		row->tts_values[change->columns[i] - 1] = change->new_values[i];
 		row->tts_isnull[change->columns[i] - 1] = change->new_isnull[i];
 	}
 	return ExecStoreVirtualTuple(row);
+}
+
+/* Update the locked row; what RETURNING looks at: a version, or (NULL) change->row */
+static const mot_version *
+update_row(MotChange *change, EState *estate)
+{
+	MotScan    *scan = change->scan;
+	TupleTableSlot *row;
+
+	compute_new_values(change);
+	if (patch_row(change))
+		return change->returning ? mot_row_newest(scan->session, scan->row) : NULL;
+	row = compute_update(change);
+	if (change->nrequired != 0)
+	{
+		ResetPerTupleExprContext(estate);
+		check_row(change, row, estate);
+	}
+	MotWriterUpdate(scan->writer, scan->row, scan->version, row->tts_values, row->tts_isnull);
+	return NULL;
 }
 
 static inline bool
@@ -635,6 +716,29 @@ passes(MotChange *change)
 	return change->filter == NULL || ExecQual(change->filter, change->econtext);
 }
 
+static inline bool
+begin_program(MotRowProgram *program)
+{
+	return program != NULL && program->function != NULL && MotRowProgramBegin(program);
+}
+
+/* RETURNING's row of the row just changed: of a version, or else of change->row. */
+static TupleTableSlot *
+returning_changed(MotChange *change, const mot_version *version)
+{
+	TupleTableSlot *slot = change->row;
+
+	if (version != NULL)
+	{
+		if (change->compiled_returning)
+			return returning_compiled(change, version);
+		slot = change->fss->ss.ss_ScanTupleSlot;
+		MotSlotShow(slot, version);
+	}
+	MotRowToTid(change->scan->session, change->scan->row, &slot->tts_tid);
+	return returning(change, slot);
+}
+
 static TupleTableSlot *
 next_direct(MotStatement *st, MotChange *change)
 {
@@ -642,23 +746,20 @@ next_direct(MotStatement *st, MotChange *change)
 	MotScan    *scan = change->scan;
 	ExprContext *econtext = change->econtext;
 	TupleTableSlot *slot = change->fss->ss.ss_ScanTupleSlot;
-	TupleTableSlot *result = slot;
 
 	if (!st->started)
 	{
 		st->started = true;
-		change->compiled_filter = change->filter_program != NULL &&
-			change->filter_program->function != NULL && MotRowProgramBegin(change->filter_program);
-		if (change->values_program != NULL)
-			change->compiled_values = change->values_program->function != NULL &&
-				MotRowProgramBegin(change->values_program);
-		else
-			change->compiled_values = change->ncolumns > 0 && change->nfixed == change->ncolumns;
+		change->compiled_filter = begin_program(change->filter_program);
+		change->compiled_assign = begin_program(change->assign_program);
+		change->compiled_returning = begin_program(change->returning_program);
 	}
 	for (;;)
 	{
+		const mot_version *version = NULL;
 		MemoryContext oldcxt;
 		bool		found;
+		bool		locked;
 
 		ResetExprContext(econtext);
 		oldcxt = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
@@ -672,27 +773,12 @@ next_direct(MotStatement *st, MotChange *change)
 		econtext->ecxt_scantuple = slot;
 		if (passes(change))
 		{
-			bool		locked;
-
 			oldcxt = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
 			locked = MotScanLockRow(scan, econtext, change->filter);
-			if (locked && change->compiled_values)
-				compute_new_values(change);
-			if (locked && change->project != NULL && patch_row(change))
-				;
-			else if (locked && change->project != NULL)
-			{
-				result = compute_update(change);
-				if (change->has_checks)
-				{
-					ResetPerTupleExprContext(estate);
-					check_row(change, result, estate);
-				}
-				MotWriterUpdate(scan->writer, scan->row, scan->version,
-								result->tts_values, result->tts_isnull);
-			}
+			if (locked && change->operation == CMD_UPDATE)
+				version = update_row(change, estate);
 			else if (locked)
-				MotWriterDelete(scan->writer, scan->row, scan->version);
+				MotWriterDelete(scan->writer, scan->row, version = scan->version);
 			MemoryContextSwitchTo(oldcxt);
 
 			if (locked)
@@ -700,10 +786,7 @@ next_direct(MotStatement *st, MotChange *change)
 				if (change->counts)
 					estate->es_processed++;
 				if (change->returning)
-				{
-					MotRowToTid(scan->session, scan->row, &result->tts_tid);
-					return returning(change, result);
-				}
+					return returning_changed(change, version);
 			}
 		}
 		CHECK_FOR_INTERRUPTS();
