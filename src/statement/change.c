@@ -12,6 +12,7 @@
  */
 #include "postgres.h"
 
+#include "access/sysattr.h"
 #include "access/transam.h"
 #include "executor/nodeModifyTable.h"
 #include "miscadmin.h"
@@ -130,10 +131,26 @@ MotChangeBuild(MotStatement *st, ModifyTable *plan)
 	st->change = change;
 }
 
+/* Are there system columns that no row has?  (The error is that of a row computed.) */
+static bool
+asks_for_more(List *list, Index rti)
+{
+	Bitmapset  *columns = NULL;
+	int			first;
+	int			known[] = {SelfItemPointerAttributeNumber, TableOidAttributeNumber};
+
+	pull_varattnos((Node *) list, rti, &columns);
+	for (int i = 0; i < lengthof(known); i++)
+		columns = bms_del_member(columns, known[i] - FirstLowInvalidHeapAttributeNumber);
+	first = bms_next_member(columns, -1);
+	return first >= 0 && first + FirstLowInvalidHeapAttributeNumber < 0;
+}
+
 static void
 build_returning(MotStatement *st, MotChange *change, ModifyTable *plan)
 {
 	List	   *list = (List *) linitial(plan->returningLists);
+	Index		rti = linitial_int(plan->resultRelations);
 	ExprContext *econtext = MotContextCreate(st);
 	PlanState  *ps = MotParentCreate(st, T_ModifyTableState, sizeof(ModifyTableState),
 									 (Plan *) plan, econtext);
@@ -147,9 +164,11 @@ build_returning(MotStatement *st, MotChange *change, ModifyTable *plan)
 												change->row->tts_tupleDescriptor);
 	if (change->scan == NULL)
 		return;
+	if (asks_for_more(list, rti))
+		change->patch = NULL;
 	foreach(lc, list)
 		outputs = lappend(outputs, lfirst_node(TargetEntry, lc)->expr);
-	change->returning_program = MotRowProgramMake(st, linitial_int(plan->resultRelations),
+	change->returning_program = MotRowProgramMake(st, rti,
 												  change->row->tts_tupleDescriptor,
 												  NIL, outputs, NIL, slot->tts_values,
 												  slot->tts_isnull, econtext);
