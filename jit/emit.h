@@ -133,6 +133,7 @@ extern void MotEmitColumns(MotEmit *emit, List *expressions);
 /* expr.c */
 extern MotValue MotEmitExpr(MotEmit *emit, Expr *expr);
 
+extern MotValue MotReadOnly(MotEmit *emit, MotValue value);
 extern LLVMValueRef MotIsTrue(MotEmit *emit, MotValue value);	/* and not null */
 
 /* aggregate.c */

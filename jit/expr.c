@@ -384,9 +384,9 @@ emit_boolean_test(MotEmit * emit, BooleanTest *test)
 
 /* ------------------------------------------------------------------ choice */
 
-/* A value that may be an expanded object, which a WHEN must not change. */
-static MotValue
-read_only(MotEmit * emit, MotValue value)
+/* A value that may be an expanded object, and is used more than once: functions must not change it. */
+MotValue
+MotReadOnly(MotEmit * emit, MotValue value)
 {
 	LLVMTypeRef type = LLVMFunctionType(emit->int64, &emit->int64, 1, false);
 	LLVMBasicBlockRef object = MotEmitBlock(emit, "object");
@@ -418,7 +418,7 @@ emit_case(MotEmit * emit, CaseExpr *expr)
 		tested = MotEmitExpr(emit, expr->arg);
 		if (!IsA(expr->arg, Var) && !IsA(expr->arg, Const) &&
 			get_typlen(exprType((Node *) expr->arg)) == -1)
-			tested = read_only(emit, tested);
+			tested = MotReadOnly(emit, tested);
 	}
 
 	join_begin(&join, emit, kind, list_length(expr->args) + 1);

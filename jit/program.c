@@ -15,7 +15,8 @@
  */
 #include "postgres.h"
 
-#include "catalog/pg_type_d.h"
+#include "access/transam.h"
+#include "catalog/pg_type.h"
 #include "emit.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/lsyscache.h"
@@ -104,6 +105,17 @@ MotEmitProgram(MotEmit * emit, const char *name)
 	LLVMBuildBr(emit->builder, start);
 }
 
+/* May an expression's value be an object that functions change in place?  (Of the server's types arrays and rows.) */
+static bool
+may_be_expanded(Node *expr)
+{
+	Oid			type = exprType(expr);
+
+	if (IsA(expr, Var) || IsA(expr, Const) || get_typlen(type) != -1)
+		return false;
+	return type >= FirstNormalObjectId || get_typtype(type) != TYPTYPE_BASE || OidIsValid(get_element_type(type));
+}
+
 /* Expressions as outputs, from number "first" on. */
 void
 MotEmitOutputs(MotEmit * emit, List *expressions, int first)
@@ -115,6 +127,9 @@ MotEmitOutputs(MotEmit * emit, List *expressions, int first)
 		MotValue	output = MotEmitExpr(emit, lfirst(lc));
 		int64		i = first + foreach_current_index(lc);
 
+		/* outputs are used more than once */
+		if (may_be_expanded(lfirst(lc)))
+			output = MotReadOnly(emit, output);
 		MotEmitStore(emit, MotToDatum(emit, output), emit->values,
 					 MotEmitConst(emit, emit->int64, i * sizeof(Datum)), sizeof(Datum));
 		MotEmitStore(emit, LLVMBuildZExt(emit->builder, MotIsNull(emit, output), emit->int8, ""),

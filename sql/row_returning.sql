@@ -193,6 +193,25 @@ EXECUTE ret_delete_all (15);
 EXECUTE ret_delete_all (15);
 SELECT count(*) FROM mot_verify('ret_mot') WHERE problems > 0;
 
+-- an array that functions extend in place, if it is theirs alone
+CREATE FOREIGN TABLE ret_array (id integer PRIMARY KEY, m integer[], checked integer CHECK (checked > 0)) SERVER mot_server;
+CREATE FOREIGN TABLE ret_array2 (id integer PRIMARY KEY, m integer[]) SERVER mot_server;
+PREPARE ret_insert (integer, integer[]) AS INSERT INTO ret_array VALUES ($1, $2 || 1, 1) RETURNING m || 2 AS more, m;
+PREPARE ret_insert2 (integer, integer[]) AS INSERT INTO ret_array2 VALUES ($1, $2 || 1), ($1 + 1, $2 || 1) RETURNING m || 2 AS more, m;
+PREPARE ret_extend (integer) AS UPDATE ret_array SET m = m || 3 WHERE id <= $1 RETURNING m || 4 AS more, m || 5 AS other, m;
+PREPARE ret_extend2 (integer) AS UPDATE ret_array2 SET m = m || 3 WHERE id <= $1 RETURNING m || 4 AS more, m || 5 AS other, m;
+EXECUTE ret_insert (1, '{0}');
+EXECUTE ret_insert (2, '{0}');
+EXECUTE ret_insert2 (1, '{0}');
+EXECUTE ret_insert2 (3, '{0}');
+EXECUTE ret_extend (1);
+EXECUTE ret_extend (2);
+EXECUTE ret_extend2 (1);
+EXECUTE ret_extend2 (2);
+SELECT * FROM ret_array ORDER BY id;
+SELECT * FROM ret_array2 ORDER BY id;
+DROP FOREIGN TABLE ret_array, ret_array2;
+
 -- checks, generated columns, triggers, views
 CREATE FOREIGN TABLE ret_more (id integer PRIMARY KEY, a integer CHECK (a < 100), t text, twice integer GENERATED ALWAYS AS (a * 2) STORED) SERVER mot_server;
 INSERT INTO ret_more SELECT i, i, 't' || i FROM generate_series(1, 5) i;
