@@ -152,6 +152,31 @@ mot_cache_flush(mot_cache *cache)
 			empty_magazine(&cache->magazines[set][way], cache->keys[set][way]);
 }
 
+/*
+ * Bytes of objects that the cache holds, of pools that still exist.  Others'
+ * caches may be looked at, at any time; the sum is right while their owners rest.
+ */
+uint64_t
+mot_cache_bytes(const mot_cache *cache)
+{
+	/* relaxed: set by whoever got the cache; none so far, and it is empty */
+	const mot_region *region = atomic_load_explicit(&((mot_cache *) cache)->region,
+													memory_order_relaxed);
+	uint64_t	bytes = 0;
+
+	for (unsigned i = 0; region && i < SETS * WAYS; i++)
+	{
+		const mot_magazine *mag = &cache->magazines[i / WAYS][i % WAYS];
+		uint64_t	key = cache->keys[i / WAYS][i % WAYS];
+
+		/* relaxed: of those that rest it does not change */
+		if (mag->count > 0 &&
+			atomic_load_explicit(&mag->pool->id, memory_order_relaxed) == KEY_POOL(key))
+			bytes += (uint64_t) mag->count * region->classes[KEY_CLASS(key)].size;
+	}
+	return bytes;
+}
+
 size_t
 mot_usable_size(const mot_region *region, const void *object)
 {

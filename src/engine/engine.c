@@ -279,6 +279,27 @@ mot_memory_report_get(mot_engine *e, mot_memory_report *r)
 	r->horizon = mot_engine_horizon(e);
 }
 
+uint64_t
+mot_object_bytes(mot_engine *e)
+{
+	uint64_t	bytes = mot_region_object_bytes(e->region);
+
+	for (unsigned i = 0; i < e->slots; i++)
+	{
+		owed_queue *q = &e->slot[i].owed;
+		uint64_t	blocks = 0;
+
+		mot_spin_lock(&q->lock);
+		for (owed_block *b = q->head; b != NULL; b = b->next)
+			blocks++;
+		mot_spin_unlock(&q->lock);
+		if (blocks > 0)
+			bytes -= blocks * mot_usable_size(e->region, q->last);
+		bytes -= mot_cache_bytes(mot_region_cache(e->region, i));
+	}
+	return bytes;
+}
+
 void
 mot_node_report_get(mot_engine *e, unsigned node, mot_node_report *r)
 {

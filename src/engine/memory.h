@@ -154,6 +154,9 @@ extern mot_pool *mot_object_pool(const mot_region *region, const void *object);
 /* all cached objects back to their pools (memory is short, or the server idle) */
 extern void mot_cache_flush(mot_cache *cache);
 
+/* bytes of the objects in it; of others' caches exact while their owners rest */
+extern uint64_t mot_cache_bytes(const mot_cache *cache);
+
 /*
  * Rows of a MOT_POOL_ROWS pool.  mot_row_mark says that an object now is a
  * row (release: whoever sees the mark sees the row's initialised header);
@@ -237,6 +240,9 @@ extern void mot_memory_stats(const mot_region *region, unsigned node, mot_memory
 
 /* bytes of pages held, and of them bytes in live objects (cached ones count as live) */
 extern void mot_pool_stats(const mot_pool *pool, uint64_t *page_bytes, uint64_t *object_bytes);
+
+/* the second of all pools, but for the one of the memory's own blocks */
+extern uint64_t mot_region_object_bytes(const mot_region *region);
 extern uint64_t mot_region_max(const mot_region *region);
 extern uint64_t mot_region_used(const mot_region *region);	/* page bytes in pools */
 

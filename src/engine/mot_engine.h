@@ -691,6 +691,13 @@ typedef struct mot_memory_report
 
 extern void mot_memory_report_get(mot_engine *engine, mot_memory_report *report);
 
+/*
+ * Bytes of objects that are in use: what sessions keep ready for later (in
+ * caches, in queues of what is owed) does not count.  For tests: exact while
+ * nobody changes anything and nothing is owed.
+ */
+extern uint64_t mot_object_bytes(mot_engine *engine);
+
 typedef struct mot_node_report
 {
 	uint64_t	chunk_bytes,

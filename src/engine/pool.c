@@ -290,6 +290,26 @@ mot_pool_stats(const mot_pool *pool, uint64_t *page_bytes, uint64_t *object_byte
 	}
 }
 
+uint64_t
+mot_region_object_bytes(const mot_region *region)
+{
+	uint64_t	sum = 0;
+	uint64_t	pages;
+	uint64_t	objects;
+
+	/* relaxed both: figures; a slot that was a pool once may be looked at */
+	for (uint32_t i = 0; i < atomic_load_explicit(&region->state->pools_high, memory_order_relaxed); i++)
+	{
+		const mot_pool *pool = mot_pool_slot(region, i);
+
+		if (i == MOT_SYSTEM_POOL || atomic_load_explicit(&pool->id, memory_order_relaxed) == 0)
+			continue;
+		mot_pool_stats(pool, &pages, &objects);
+		sum += objects;
+	}
+	return sum;
+}
+
 /*---- objects ----*/
 
 /*

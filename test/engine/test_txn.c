@@ -787,6 +787,55 @@ large_rows(void)
 	mot_engine_destroy(st.engine);
 }
 
+/* Insert, change, roll back and delete; then nothing is left of it, to the byte. */
+static uint64_t
+come_and_go(uint64_t from)
+{
+	mot_mark	mark;
+	mot_view	v = start(a, MOT_READ_COMMITTED);
+
+	for (uint64_t i = 0; i < 500; i++)
+		CHECK(insert(&st, a, 1, from + i * 7 % 500, (int64_t) i) == MOT_OK);
+	finish(a);
+	v = start(b, MOT_READ_COMMITTED);
+	for (uint64_t i = 0; i < 500; i += 3)
+		CHECK(update(&st, b, &v, 1, from + i, (int64_t) (i + from)) == MOT_OK);
+	mark = mot_txn_mark(b);
+	CHECK(insert(&st, b, 1, from + 1000, 1) == MOT_OK);
+	CHECK(update(&st, b, &v, 1, from + 1, -1) == MOT_OK);
+	mot_txn_rollback_to(b, mark);
+	finish(b);
+	v = start(a, MOT_READ_COMMITTED);
+	for (uint64_t i = 0; i < 500; i += 5)
+		CHECK(delete_id(&st, a, &v, 1, from + i) == MOT_OK);
+	end_view(a);
+	mot_txn_abort(a);
+	v = start(c, MOT_READ_COMMITTED);
+	for (uint64_t i = 0; i < 500; i++)
+		CHECK(delete_id(&st, c, &v, 1, from + i) == MOT_OK);
+	CHECK(mot_object_bytes(st.engine) > 500 * sizeof(record));
+	finish(c);
+	drain(&st, b);
+	return mot_object_bytes(st.engine);
+}
+
+static void
+nothing_is_left(void)
+{
+	uint64_t	before;
+	void	   *kept;
+
+	setup(true);
+	before = come_and_go(0);	/* trees keep a root of a certain height */
+	for (uint64_t i = 0; i < 20; i++)
+		CHECK(come_and_go(i * 100) == before);
+	kept = mot_alloc(a->cache, st.engine->pool, 100, MOT_FOR_CHANGE, NULL);
+	CHECK(mot_object_bytes(st.engine) == before + mot_usable_size(st.engine->region, kept));
+	mot_free(a->cache, kept);
+	CHECK(mot_object_bytes(st.engine) == before);
+	teardown();
+}
+
 int
 main(int argc, char **argv)
 {
@@ -807,5 +856,6 @@ main(int argc, char **argv)
 	RUN(bulk_load_and_build);
 	RUN(row_numbers);
 	RUN(large_rows);
+	RUN(nothing_is_left);
 	return test_end();
 }
