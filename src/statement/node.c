@@ -226,6 +226,8 @@ next_of_scan(MotNode *node)
 	ExprContext *econtext = node->econtext;
 	TupleTableSlot *slot = sn->fss->ss.ss_ScanTupleSlot;
 
+	/* whoever asks for rows, one after another, has this for all of them */
+	CHECK_FOR_INTERRUPTS();
 	if (sn->first)
 	{
 		sn->compiled = sn->program != NULL && sn->program->function != NULL &&

@@ -278,3 +278,12 @@ MotSenderEnds(void)
 		message.maxlen = 0;
 	}
 }
+
+/* An error ended an execution, perhaps in the middle of a row. */
+void
+MotSenderFails(void)
+{
+	if (row_cxt != NULL)
+		MemoryContextReset(row_cxt);
+	MotSenderEnds();
+}

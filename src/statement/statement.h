@@ -307,6 +307,7 @@ extern MotSender *MotSenderMake(TupleDesc desc);
 extern bool MotSenderBegins(MotSender *sender, QueryDesc *query);
 extern void MotSenderRow(MotSender *sender, TupleTableSlot *slot);
 extern void MotSenderEnds(void);
+extern void MotSenderFails(void);
 
 /* run.c */
 extern void MotStatementRunInit(void);

@@ -406,7 +406,10 @@ xact_end(XactEvent event, void *arg)
 {
 	if (MotStatementRunning != NULL &&
 		(event == XACT_EVENT_ABORT || event == XACT_EVENT_COMMIT || event == XACT_EVENT_PREPARE))
+	{
 		leave_all(0);
+		MotSenderFails();
+	}
 }
 
 static void
@@ -420,6 +423,7 @@ subxact_end(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, 
 	if (event == SUBXACT_EVENT_ABORT_SUB)
 	{
 		leave_all(level);
+		MotSenderFails();
 		/* a cursor that failed in it: its table may be altered from now on */
 		for (MotStatement *st = MotStatementRunning; st != NULL; st = st->below)
 			if (st->run_level >= level)

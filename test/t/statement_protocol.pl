@@ -301,6 +301,34 @@ my %conversations = (
 		bind_portal($c, '', 'adds', 0, 77); execute($c, '', 1); sync_it($c);
 		simple($c, 'ROLLBACK');
 	},
+	'large rows of several portals, in turns' => sub {
+		my ($c) = @_;
+		simple($c, 'BEGIN');
+		bind_portal($c, 'a', 'types', 0, 60); bind_portal($c, 'b', 'types', 1, 60); bind_portal($c, 'c', 'few', [ 0, 1, 0, 1, 1 ], 0);
+		for my $rows (2, 1, 3, 0)
+		{
+			execute($c, 'a', $rows); execute($c, 'c', 1); execute($c, 'b', $rows); execute($c, 'c', $rows); sync_it($c);
+		}
+		simple($c, 'COMMIT');
+	},
+	'settings and definitions change between pieces' => sub {
+		my ($c) = @_;
+		simple($c, 'BEGIN');
+		bind_portal($c, 'a', 'types', 0, 60); bind_portal($c, 'b', 'range', 0, 0); execute($c, 'a', 2); execute($c, 'b', 1); sync_it($c);
+		for my $set ("client_encoding = 'LATIN1'", "datestyle = 'German, DMY'", "bytea_output = 'escape'", 'extra_float_digits = -3', "timezone = 'Asia/Tokyo'")
+		{
+			simple($c, "SET $set");
+			execute($c, 'a', 1); bind_portal($c, '', 'types', 0, 2); execute($c, ''); sync_it($c);
+		}
+		$node->safe_psql('postgres', 'CREATE FUNCTION f() RETURNS int LANGUAGE sql AS $$SELECT 1$$; DROP FUNCTION f(); ANALYZE heap_t, mot_t');
+		bind_portal($c, '', 'range', 0, 15); execute($c, ''); execute($c, 'b', 2); sync_it($c);
+		simple($c, 'SAVEPOINT s');
+		execute($c, 'b', 1); bind_portal($c, '', 'fails', 0, 0); execute($c, ''); sync_it($c);
+		simple($c, 'ROLLBACK TO s');
+		execute($c, 'a', 3); execute($c, 'a', 0); sync_it($c);
+		execute($c, 'b', 1); sync_it($c);
+		simple($c, 'ROLLBACK');
+	},
 	'a pipeline of many' => sub {
 		my ($c) = @_;
 		for my $i (1 .. 30)
@@ -333,28 +361,51 @@ for my $name (sort keys %conversations)
 # --------------------------------------------------------------- cancellation
 
 $node->safe_psql('postgres', q{
-	CREATE FOREIGN TABLE many (id int PRIMARY KEY, v int) SERVER mot_server;
-	INSERT INTO many SELECT i, i FROM generate_series(1, 20000) i;
+	CREATE FOREIGN TABLE many (id int PRIMARY KEY, v int, t text) SERVER mot_server;
+	INSERT INTO many SELECT i, i, repeat('0123456789', 40) FROM generate_series(1, 20000) i;
 	ANALYZE many;
 });
-my $c = connect_raw('mot.jit_above_executions' => 0);
-parse($c, 'long', 'SELECT count(*) FROM many a, many b WHERE a.v + b.v < $1::int4');
-parse($c, 'tier', "SELECT max(tier) FROM mot_stat_jit WHERE query ~ 'FROM many a'");
-sync_it($c);
-for (1 .. 2)
+
+# the same as a client library: by a connection of its own
+sub cancel
 {
-	bind_portal($c, '', 'long', 0, 0);
-	execute($c, '');
-	message($c, 'S', '');
-	flush_out($c);
-	$node->poll_query_until('postgres', "SELECT state = 'active' FROM pg_stat_activity WHERE pid = $c->{pid}");
-	# the same as a client library: a connection of its own
+	my ($c) = @_;
 	my $request = IO::Socket::UNIX->new(Peer => $node->host . '/.s.PGSQL.' . $node->port);
 	$request->print(pack('NNNN', 16, 80877102, $c->{pid}, $c->{key}));
 	$request->flush;
-	$c->{transcript} = '';
-	until_ready($c);
+	# it is over when the server closes it
+	$request->read(my $nothing, 1);
 	$request->close;
+	return;
+}
+
+sub begin_execution
+{
+	my ($c, $name, @values) = @_;
+	$c->{transcript} = '';
+	bind_portal($c, '', $name, 0, @values);
+	execute($c, '');
+	message($c, 'S', '');
+	flush_out($c);
+	return;
+}
+
+my $c = connect_raw('mot.jit_above_executions' => 0);
+parse($c, 'long', 'SELECT count(*) FROM many a, many b WHERE a.v + b.v < $1::int4');
+parse($c, 'tier', "SELECT max(tier) FROM mot_stat_jit WHERE query ~ 'FROM many a'");
+parse($c, 'rows', 'SELECT id, t, id * 2 FROM many WHERE id > $1::int4 ORDER BY id');
+parse($c, 'large', "SELECT id, repeat(t, \$1::int4), E'\\u1234' || repeat(t, \$1::int4) FROM many WHERE id > 19998 ORDER BY id");
+parse($c, 'memory', q{
+	SELECT name, total_bytes < 150000 FROM pg_backend_memory_contexts WHERE name = 'MOT rows sent'
+	UNION ALL SELECT name, total_bytes - $1::int8 < 150000 FROM pg_backend_memory_contexts WHERE name = 'TopMemoryContext'});
+parse($c, 'top', "SELECT total_bytes FROM pg_backend_memory_contexts WHERE name = 'TopMemoryContext'");
+sync_it($c);
+for (1 .. 2)
+{
+	begin_execution($c, 'long', 0);
+	$node->poll_query_until('postgres', "SELECT state = 'active' FROM pg_stat_activity WHERE pid = $c->{pid}");
+	cancel($c);
+	until_ready($c);
 	like($c->{transcript}, qr/^E 57014 canceling statement due to user request$/m, 'a cancel request reaches a loop of machine code');
 }
 $c->{transcript} = '';
@@ -362,7 +413,82 @@ bind_portal($c, '', 'tier', 0);
 execute($c, '');
 sync_it($c);
 like($c->{transcript}, qr/^C SELECT 1$/m, 'and the session goes on');
+
+# The client does not read, so that the server cannot go on sending.  Whole
+# messages have come when it does: the first so many rows, and the error.
+sub stopped_rows
+{
+	my ($c, $error, $what) = @_;
+	my @lines = split(/\n/, $c->{transcript});
+	my $t = '0123456789' x 40;
+	my ($n, $wrong) = (0, '');
+
+	is(shift @lines, '2', "$what: bound");
+	while (@lines && $lines[0] =~ /^D/)
+	{
+		my $line = shift @lines;
+		$n++;
+		$wrong ||= $line if $line ne "D $n $t " . 2 * $n;
+	}
+	is($wrong, '', "$what: rows are whole, and in order");
+	cmp_ok($n, '<', 20000, "$what: not all of them");
+	like(join("\n", @lines), qr/^E $error.*\nZ I$/, "$what: then the error, and nothing else");
+	return;
+}
+
+my $blocked = 'SELECT wait_event = \'ClientWrite\' FROM pg_stat_activity WHERE pid = ';
+for my $execution (1 .. 2)
+{
+	begin_execution($c, 'rows', 0);
+	ok($node->poll_query_until('postgres', $blocked . $c->{pid}), 'the server waits for its client');
+	cancel($c);
+	until_ready($c);
+	stopped_rows($c, '57014 canceling statement due to user request', "cancelled among its rows, $execution");
+	simple($c, "SET statement_timeout = '100ms'");
+	begin_execution($c, 'rows', 0);
+	$node->poll_query_until('postgres', "SELECT now() - query_start > interval '200ms' AND wait_event = 'ClientWrite' FROM pg_stat_activity WHERE pid = $c->{pid}");
+	until_ready($c);
+	stopped_rows($c, '57014 canceling statement due to statement timeout', "out of time among its rows, $execution");
+	simple($c, 'SET statement_timeout = 0');
+	$c->{transcript} = '';
+	bind_portal($c, '', 'rows', 0, 19998);
+	execute($c, '');
+	sync_it($c);
+	my $t = '0123456789' x 40;
+	is($c->{transcript}, "2\nD 19999 $t 39998\nD 20000 $t 40000\nC SELECT 2\nZ I\n", 'and all rows come the next time');
+}
+is($node->safe_psql('postgres', "SELECT count(*) FROM mot_stat_snapshots WHERE pid = $c->{pid}"), '0', 'no snapshot is held');
+
+# what an error leaves of a row goes with it
+simple($c, "SET client_encoding = 'LATIN1'");
+bind_portal($c, '', 'large', 0, 1); execute($c, ''); sync_it($c);
+$c->{transcript} = '';
+bind_portal($c, '', 'top', 0); execute($c, ''); sync_it($c);
+my ($top) = $c->{transcript} =~ /^D (\d+)$/m;
+$c->{transcript} = '';
+bind_portal($c, '', 'large', 0, 10000); execute($c, ''); sync_it($c);
+like($c->{transcript}, qr/^2\nE 22P05 .*\nZ I$/, 'a row that cannot be converted');
+$c->{transcript} = '';
+bind_portal($c, '', 'memory', 0, $top); execute($c, ''); sync_it($c);
+is($c->{transcript}, "2\nD MOT rows sent t\nD TopMemoryContext t\nC SELECT 2\nZ I\n", 'leaves no memory');
+
+# who is terminated then
+begin_execution($c, 'rows', 0);
+ok($node->poll_query_until('postgres', $blocked . $c->{pid}), 'the server waits for its client once more');
+$node->safe_psql('postgres', "SELECT pg_terminate_backend($c->{pid})");
+ok($node->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $c->{pid}"), 'and can be terminated');
+is($node->safe_psql('postgres', "SELECT count(*) FROM mot_stat_snapshots WHERE pid = $c->{pid}"), '0', 'with its snapshot');
 $c->{socket}->close;
+
+# and who just goes away
+$c = connect_raw();
+parse($c, 'rows', 'SELECT id, t, id * 2 FROM many WHERE id > $1::int4 ORDER BY id');
+sync_it($c);
+begin_execution($c, 'rows', 0);
+$node->poll_query_until('postgres', $blocked . $c->{pid});
+$c->{socket}->close;
+ok($node->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $c->{pid}"), 'a client may leave among its rows');
+is($node->safe_psql('postgres', "SELECT (SELECT count(*) FROM many), (SELECT count(*) FROM mot_stat_snapshots WHERE pid = $c->{pid})"), '20000|0', 'and nothing is left of it');
 
 $node->stop;
 done_testing();
