@@ -780,6 +780,7 @@ next_direct(MotStatement *st, MotChange *change)
 		bool		found;
 		bool		locked;
 
+		CHECK_FOR_INTERRUPTS();
 		ResetExprContext(econtext);
 		oldcxt = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
 		found = MotScanNext(scan, econtext);
@@ -808,6 +809,5 @@ next_direct(MotStatement *st, MotChange *change)
 					return returning_changed(change, version);
 			}
 		}
-		CHECK_FOR_INTERRUPTS();
 	}
 }
