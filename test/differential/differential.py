@@ -327,9 +327,14 @@ class Maker:
             if r < 0.35:
                 text = 'count(%s%s)' % (rnd.choice(['', 'DISTINCT ']), self.expression(rnd.choice(list(VALUES)), 1))
             elif r < 0.6:
-                # the sum of floats depends on the order of rows
-                text = '%s(%s%s)' % (rnd.choice(['sum', 'avg']), rnd.choice(['', '', 'DISTINCT ']),
-                                     self.expression(rnd.choice(INTS + ('numeric',)), 1))
+                # the sum of floats depends on the order of rows, and so does which of
+                # several equal numbers of different scales is the one that counts
+                name, distinct = rnd.choice(['sum', 'avg']), rnd.choice(['', '', 'DISTINCT '])
+                type_ = rnd.choice(INTS + ('numeric',))
+                value = self.expression(type_, 1)
+                if distinct and type_ == 'numeric':
+                    value = 'trim_scale(%s)' % value
+                text = '%s(%s%s)' % (name, distinct, value)
             elif r < 0.9:
                 type_ = rnd.choice([t for t in BASIC if t not in ('bool', 'uuid', 'bytea', 'float8', 'float4', 'numeric')])
                 text = '%s(%s)' % (rnd.choice(['min', 'max']), self.expression(type_, 1))
