@@ -10,9 +10,6 @@
 
 #include "xact/xact.h"
 
-/* session.c: the session if it is open, else NULL */
-extern mot_session *MotOpenSession;
-
 /* snapshot.c */
 extern void MotSnapshotInit(void);
 extern void MotSnapshotSubCommit(int level);
@@ -30,7 +27,8 @@ extern void MotMixedAnnounce(TransactionId xid, bool drawing);
 extern void MotMixedDraw(void);
 extern void MotMixedDone(mot_ts ts);
 extern void MotMixedWithdraw(void);
-extern mot_ts MotMixedTake(mot_session *session, Snapshot snapshot, bool one_moment, bool *stale);
+extern mot_ts MotMixedTake(mot_session *session, Snapshot snapshot);
+extern mot_ts MotMixedTakeMoment(mot_session *session, Snapshot snapshot, bool *stale);
 
 /* moment.c */
 extern mot_ts MotMomentQuery(mot_session *session, Snapshot snapshot);

@@ -82,7 +82,7 @@ static uint64 word_before;
 static bool announced = false;
 
 static void raise_to_xid(TransactionId xid);
-static void wait_for_visible(Snapshot snapshot);
+static pg_noinline void wait_for_visible(Snapshot snapshot);
 static bool includes_invisible(Snapshot snapshot, mot_ts ts);
 
 Size
@@ -210,18 +210,12 @@ MotMixedApplyEnd(mot_ts ts)
 /* ---------------------------------------------------------------- readers */
 
 /*
- * An engine snapshot to go with "snapshot".  *stale: it includes a commit that
- * "snapshot" does not; or, if they are to be of one moment, that has passed
- * (see moment.c; "snapshot" is then one that was just computed).
+ * An engine snapshot that includes at least what "snapshot" does.  (Who reads
+ * tables of one kind only need not know whether it includes more.)
  */
 mot_ts
-MotMixedTake(mot_session *session, Snapshot snapshot, bool one_moment, bool *stale)
+MotMixedTake(mot_session *session, Snapshot snapshot)
 {
-	mot_ts		ts;
-	TransactionId newest;
-
-	*stale = false;
-
 	/*
 	 * a standby: this very snapshot may see a commit that has not been
 	 * applied
@@ -229,18 +223,30 @@ MotMixedTake(mot_session *session, Snapshot snapshot, bool one_moment, bool *sta
 	MotBeforeSnapshot(snapshot);
 	if (unlikely(pg_atomic_read_u32(&shared->active) != 0))
 		wait_for_visible(snapshot);
+	return mot_snapshot_take(session);
+}
 
-	if (one_moment)
-	{
-		LWLockAcquire(ProcArrayLock, LW_SHARED);
-		*stale = ShmemVariableCache->xactCompletionCount != snapshot->snapXactCompletionCount;
-		ts = mot_snapshot_take(session);
-		LWLockRelease(ProcArrayLock);
-		if (*stale)
-			return ts;
-	}
-	else
-		ts = mot_snapshot_take(session);
+/*
+ * One that is to be of the same moment as "snapshot", which was just computed
+ * (see moment.c).  *stale: that moment has passed, or the engine's snapshot
+ * includes a commit that "snapshot" does not.
+ */
+mot_ts
+MotMixedTakeMoment(mot_session *session, Snapshot snapshot, bool *stale)
+{
+	mot_ts		ts;
+	TransactionId newest;
+
+	MotBeforeSnapshot(snapshot);
+	if (unlikely(pg_atomic_read_u32(&shared->active) != 0))
+		wait_for_visible(snapshot);
+
+	LWLockAcquire(ProcArrayLock, LW_SHARED);
+	*stale = ShmemVariableCache->xactCompletionCount != snapshot->snapXactCompletionCount;
+	ts = mot_snapshot_take(session);
+	LWLockRelease(ProcArrayLock);
+	if (*stale)
+		return ts;
 
 	/* what we look at next must not be older than the clock's reading */
 	pg_read_barrier();
@@ -252,7 +258,7 @@ MotMixedTake(mot_session *session, Snapshot snapshot, bool one_moment, bool *sta
 }
 
 /* Commits that the server has finished with are about to be installed. */
-static void
+static pg_noinline void
 wait_for_visible(Snapshot snapshot)
 {
 	uint32		used = pg_atomic_read_u32(&shared->used);

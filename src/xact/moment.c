@@ -117,7 +117,7 @@ MotMomentQuery(mot_session *session, Snapshot snapshot)
 	for (;;)
 	{
 		now = GetTransactionSnapshot();
-		ts = MotMixedTake(session, now, true, &stale);
+		ts = MotMixedTakeMoment(session, now, &stale);
 		if (!stale)
 			break;
 		CHECK_FOR_INTERRUPTS();
@@ -149,7 +149,7 @@ MotMomentTransaction(mot_session *session, Snapshot query_snapshot, mot_ts *ts)
 
 		InvalidateCatalogSnapshot();
 		now = GetSnapshotData(&probe);
-		*ts = MotMixedTake(session, now, true, &stale);
+		*ts = MotMixedTakeMoment(session, now, &stale);
 		if (!stale)
 		{
 			if (same_contents(first, now) && (safe || MotSerialBecomesSafe()))

@@ -23,25 +23,10 @@ mot_session *MotOpenSession = NULL;
 
 static bool exit_registered = false;
 
-static void open_session(void);
 static void close_session(int code, Datum arg);
 
 mot_session *
-MotSession(void)
-{
-	if (unlikely(MotOpenSession == NULL))
-		open_session();
-	return MotOpenSession;
-}
-
-mot_session *
-MotSessionOpened(void)
-{
-	return MotOpenSession;
-}
-
-static void
-open_session(void)
+MotSessionOpen(void)
 {
 	mot_engine *engine = MotEngineRequired();
 	mot_session *session;
@@ -62,6 +47,7 @@ open_session(void)
 				 errmsg("out of memory"),
 				 errdetail("Could not open a session with the engine of memory-optimized tables.")));
 	MotOpenSession = session;
+	return session;
 }
 
 static void

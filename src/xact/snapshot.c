@@ -101,13 +101,14 @@ static void process_utility(PlannedStmt *pstmt, const char *query_string, bool r
 							QueryCompletion *qc);
 static void post_parse_analyze(ParseState *pstate, Query *query, JumbleState *jstate);
 static inline void follow_transaction_snapshot(void);
+static inline void set_entry(Entry *entry, const void *query, Snapshot snapshot, mot_ts ts);
 static Entry *add_entry(const void *query, Snapshot snapshot);
 static mot_ts stray_snapshot(mot_session *session);
 static void remove_entry(int i);
 static void publish_oldest(void);
 static void before_snapshot(Snapshot snapshot);
 static inline void refuse_worker(void);
-static mot_ts take_snapshot(mot_session *session, Snapshot snapshot, bool *stale);
+static mot_ts take_snapshot(mot_session *session, Snapshot snapshot);
 static void take_with_query(QueryDesc *query, Entry *entry, bool both);
 static bool reads_foreign_table(const PlannedStmt *plan, bool *heap);
 static void take_transaction_snapshot(Snapshot query_snapshot);
@@ -182,11 +183,18 @@ MotQueryBeginsKnown(QueryDesc *query, bool others)
 		MotQueryBegins(query, 0);
 		return MotViewFor(query->snapshot);
 	}
+	view.command = query->snapshot->curcid;
+	if (likely(nrunning == 0 && maxrunning > 0))
+	{
+		/* there is no other whose snapshot this could be */
+		view.snapshot = take_snapshot(MotSession(), query->snapshot);
+		set_entry(&running[nrunning++], query, query->snapshot, view.snapshot);
+		return view;
+	}
 	entry = add_entry(query, query->snapshot);
 	if (likely(entry->ts == MOT_TS_NONE))
 		take_with_query(query, entry, false);
 	view.snapshot = entry->ts;
-	view.command = query->snapshot->curcid;
 	return view;
 }
 
@@ -241,7 +249,6 @@ take_with_query(QueryDesc *query, Entry *entry, bool both)
 	bool		own = both && query->snapshot != NULL &&
 	query->snapshot->snapshot_type == SNAPSHOT_MVCC &&
 	query->snapshot->curcid == GetCurrentCommandId(false);
-	bool		stale;
 
 	for (Entry *other = running; other < entry; other++)
 		if (other->snapshot == query->snapshot)
@@ -253,7 +260,7 @@ take_with_query(QueryDesc *query, Entry *entry, bool both)
 		entry->ts = MotMomentQuery(session, query->snapshot);
 	}
 	else
-		entry->ts = take_snapshot(session, query->snapshot, &stale);
+		entry->ts = take_snapshot(session, query->snapshot);
 
 	for (Entry *other = running; other < entry; other++)
 		if (other->snapshot == entry->snapshot)
@@ -334,6 +341,16 @@ process_utility(PlannedStmt *pstmt, const char *query_string, bool read_only_tre
 								query_env, dest, qc);
 }
 
+static inline void
+set_entry(Entry *entry, const void *query, Snapshot snapshot, mot_ts ts)
+{
+	entry->query = query;
+	entry->snapshot = snapshot;
+	entry->ts = ts;
+	entry->level = GetCurrentTransactionNestLevel();
+	entry->pinned = false;
+}
+
 static Entry *
 add_entry(const void *query, Snapshot snapshot)
 {
@@ -362,26 +379,23 @@ add_entry(const void *query, Snapshot snapshot)
 			}
 
 	entry = &running[nrunning++];
-	entry->query = query;
-	entry->snapshot = snapshot;
-	entry->ts = ts;
-	entry->level = GetCurrentTransactionNestLevel();
-	entry->pinned = false;
+	set_entry(entry, query, snapshot, ts);
 	return entry;
 }
 
 static void
 remove_entry(int i)
 {
-	Entry		gone = running[i];
+	Snapshot	pinned = running[i].pinned ? running[i].snapshot : NULL;
+	bool		had_ts = running[i].ts != MOT_TS_NONE;
 
 	nrunning--;
 	if (i < nrunning)
 		memmove(&running[i], &running[i + 1], (nrunning - i) * sizeof(Entry));
 
-	if (gone.pinned)
-		UnregisterSnapshotFromOwner(gone.snapshot, TopTransactionResourceOwner);
-	if (gone.ts != MOT_TS_NONE)
+	if (unlikely(pinned != NULL))
+		UnregisterSnapshotFromOwner(pinned, TopTransactionResourceOwner);
+	if (had_ts)
 		publish_oldest();
 }
 
@@ -414,13 +428,12 @@ refuse_worker(void)
 }
 
 static mot_ts
-take_snapshot(mot_session *session, Snapshot snapshot, bool *stale)
+take_snapshot(mot_session *session, Snapshot snapshot)
 {
-	*stale = false;
 	if (likely(snapshot != NULL && snapshot->snapshot_type == SNAPSHOT_MVCC))
 	{
 		refuse_worker();
-		return MotMixedTake(session, snapshot, false, stale);
+		return MotMixedTake(session, snapshot);
 	}
 	before_snapshot(snapshot);
 	return mot_snapshot_take(session);
@@ -435,7 +448,6 @@ MotViewFor(Snapshot snapshot)
 	mot_view	view;
 	mot_ts		ts;
 	bool		found = false;
-	bool		stale;
 
 	if (IsolationUsesXactSnapshot())
 	{
@@ -468,7 +480,7 @@ MotViewFor(Snapshot snapshot)
 		view.snapshot = stray_snapshot(session);
 		return view;
 	}
-	ts = take_snapshot(session, snapshot, &stale);
+	ts = take_snapshot(session, snapshot);
 	for (int i = 0; i < nrunning; i++)
 		if (running[i].snapshot == snapshot)
 			running[i].ts = ts;
@@ -507,11 +519,7 @@ MotLooseView(void)
 		entry->ts = transaction_ts;
 	}
 	else
-	{
-		bool		stale;
-
-		entry->ts = take_snapshot(session, NULL, &stale);
-	}
+		entry->ts = take_snapshot(session, NULL);
 
 	view.snapshot = entry->ts;
 	view.command = MOT_COMMAND_MAX;
@@ -536,8 +544,7 @@ MotLooseViewRelease(void)
 static mot_ts
 stray_snapshot(mot_session *session)
 {
-	bool		stale;
-	mot_ts		ts = take_snapshot(session, NULL, &stale);
+	mot_ts		ts = take_snapshot(session, NULL);
 	Entry	   *entry;
 
 	for (int i = 0; i < nrunning; i++)

@@ -33,9 +33,22 @@
 extern Size MotXactShmemSize(void);
 extern void MotXactShmemInit(void);
 
+extern mot_session *MotOpenSession; /* NULL if it is not open */
+extern mot_session *MotSessionOpen(void);
+
 /* This process's session; opens it; raises if there is no engine. */
-extern mot_session *MotSession(void);
-extern mot_session *MotSessionOpened(void); /* NULL if it is not open */
+static inline mot_session *
+MotSession(void)
+{
+	return likely(MotOpenSession != NULL) ? MotOpenSession : MotSessionOpen();
+}
+
+/* NULL if it is not open */
+static inline mot_session *
+MotSessionOpened(void)
+{
+	return MotOpenSession;
+}
 
 /* one step of waiting for what takes an instant */
 extern void MotBackoff(unsigned *spins);
