@@ -39,7 +39,7 @@ static bool own_announced = false;
 
 static void release_callback(ResourceReleasePhase phase, bool isCommit, bool isTopLevel, void *arg);
 static pg_noinline void transaction_released(bool isCommit);
-static void settle(void);
+static pg_noinline void settle(XLogRecPtr own, XLogRecPtr seen, unsigned flags);
 static void wait_for_standbys(XLogRecPtr lsn);
 
 void
@@ -75,33 +75,24 @@ static pg_noinline void
 transaction_released(bool isCommit)
 {
 	mot_session *session = MotSessionOpened();
-
-	if (session == NULL)
-		return;
-	if (isCommit)
-		settle();
-	else
-	{
-		unsigned	flags;
-
-		/* a failure tells nothing of what was seen */
-		(void) mot_session_needs(session, &flags);
-	}
-}
-
-static void
-settle(void)
-{
-	mot_session *session = MotSessionOpened();
 	XLogRecPtr	own = own_record;
 	XLogRecPtr	seen;
 	unsigned	flags;
 
-	own_record = 0;
-	seen = mot_session_needs(session, &flags);
-	if (likely(own == 0 && seen == 0))
+	if (session == NULL)
 		return;
+	seen = mot_session_needs(session, &flags);
+	/* a failure tells nothing of what was seen */
+	if (!isCommit)
+		return;
+	own_record = 0;
+	if (own != 0 || seen != 0)
+		settle(own, seen, flags);
+}
 
+static pg_noinline void
+settle(XLogRecPtr own, XLogRecPtr seen, unsigned flags)
+{
 	/* as the server: what is lost here would have to be taken back */
 	START_CRIT_SECTION();
 	if (own != 0)
@@ -124,7 +115,7 @@ settle(void)
 	if (seen != 0 && (flags & FLAG_REPLICATED))
 		wait_for_standbys(seen);
 	if (own_announced)
-		mot_commit_durable(session);
+		mot_commit_durable(MotSessionOpened());
 	own_announced = false;
 }
 

@@ -39,6 +39,9 @@
 /* tables known; with more, all are forgotten */
 #define MAX_KNOWN 1024
 
+/* those among them that are found without the hash table: a power of two */
+#define RECENTLY_KNOWN 16
+
 /* a buffer that has grown beyond this is not kept */
 #define KEEP_BUFFER (4 * MOT_PIECE_SIZE)
 
@@ -79,7 +82,7 @@ static StringInfoData buffer;
 static MotKeyBuffer key_buffer;
 static MemoryContext row_cxt = NULL;	/* for keys of compressed values */
 static HTAB *known_tables = NULL;
-static Known *last_known = NULL;
+static Known *recently_known[RECENTLY_KNOWN];	/* by serial */
 
 static void logger_enter(void);
 static void logger_leave(void);
@@ -97,7 +100,8 @@ static void select_table(mot_table *table);
 static bool select_changed(mot_table *table);
 static Known *find_known(mot_table *table);
 static void forget_known(void);
-static void operation_done(int begin);
+static inline void operation_done(int begin);
+static pg_noinline void look_after_operations(int begin);
 static void write_long(void);
 static XLogRecPtr write_record(uint8 info, TimestampTz time, const char *prefix, int prefix_len,
 							   const char *ops, int len);
@@ -512,16 +516,17 @@ find_known(mot_table *table)
 	uint64		serial = mot_table_serial(table);
 	size_t		len;
 	const void *bytes = mot_table_definition(table, &len);
-	Known	   *known;
+	Known	  **recent = &recently_known[serial % RECENTLY_KNOWN];
+	Known	   *known = *recent;
 	MotDefinition *def;
 	bool		found;
 
 	if (unlikely(bytes == NULL))
 		elog(ERROR, "memory-optimized table %u has no definition", mot_table_host_id(table));
 
-	if (likely(last_known != NULL && last_known->serial == serial &&
-			   last_known->stamp == MotDefinitionStamp(bytes)))
-		return last_known;
+	if (likely(known != NULL && known->serial == serial &&
+			   known->stamp == MotDefinitionStamp(bytes)))
+		return known;
 
 	if (known_tables == NULL)
 	{
@@ -536,7 +541,7 @@ find_known(mot_table *table)
 	known = hash_search(known_tables, &serial, HASH_FIND, NULL);
 	if (known != NULL && known->stamp == MotDefinitionStamp(bytes))
 	{
-		last_known = known;
+		*recent = known;
 		return known;
 	}
 
@@ -550,7 +555,7 @@ find_known(mot_table *table)
 	known->def = def;
 	known->values = MemoryContextAlloc(def->cxt, Max(def->desc->natts, 1) * sizeof(Datum));
 	known->isnull = MemoryContextAlloc(def->cxt, Max(def->desc->natts, 1) * sizeof(bool));
-	last_known = known;
+	*recent = known;
 	return known;
 }
 
@@ -560,7 +565,7 @@ forget_known(void)
 	HASH_SEQ_STATUS status;
 	Known	   *known;
 
-	last_known = NULL;
+	memset(recently_known, 0, sizeof(recently_known));
 	hash_seq_init(&status, known_tables);
 	while ((known = hash_seq_search(&status)) != NULL)
 	{
@@ -572,10 +577,18 @@ forget_known(void)
 /* ------------------------------------------------------------------ pieces */
 
 /* An operation has been put into the buffer, from "begin" to its end. */
-static void
+static inline void
 operation_done(int begin)
 {
-	if (unlikely(buffer.len > MOT_PIECE_SIZE))
+	logging.operations++;
+	if (unlikely(buffer.len > MOT_PIECE_SIZE || logging.operations % BATCH == 0))
+		look_after_operations(begin);
+}
+
+static pg_noinline void
+look_after_operations(int begin)
+{
+	if (buffer.len > MOT_PIECE_SIZE)
 	{
 		if (begin > 0)
 		{
@@ -585,7 +598,7 @@ operation_done(int begin)
 		if (buffer.len > MOT_PIECE_SIZE)
 			write_long();
 	}
-	if (unlikely(++logging.operations % BATCH == 0))
+	if (logging.operations % BATCH == 0)
 	{
 		MemoryContextReset(row_cxt);
 		CHECK_FOR_INTERRUPTS();

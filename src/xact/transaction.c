@@ -41,6 +41,9 @@ static int	maxlevels = 0;
 static const MotXactParticipant *participant = NULL;
 static const MotXactLog *log = NULL;
 
+/* the log has been told of something in this transaction */
+static bool logged = false;
+
 /* this (sub)transaction has been told that it may write */
 static bool writable = false;
 
@@ -197,6 +200,7 @@ xact_callback(XactEvent event, void *arg)
 			if (log != NULL && has_changes())
 			{
 				MOT_FAULT("commit-prepared");
+				logged = true;
 				log->prepare(MotOpenSession, GetTopTransactionIdIfAny());
 				MOT_FAULT("commit-ready");
 				if (TransactionIdIsValid(GetTopTransactionIdIfAny()))
@@ -317,7 +321,10 @@ prepare_commit(void)
 		if (mixed)
 			MotMixedAnnounce(xid, XactIsoLevel == XACT_SERIALIZABLE);
 		if (draws)
+		{
+			logged = true;
 			log->enter();
+		}
 		status = mot_txn_prepare(MotOpenSession);
 		if (status == MOT_OK && serial)
 			allowed = MotSerialAllows(MotOpenSession);
@@ -354,7 +361,7 @@ finish_commit(void)
 	mot_session *session = MotOpenSession;
 	bool		changes = session != NULL && mot_txn_active(session);
 
-	if (log != NULL && session != NULL)
+	if (logged && session != NULL)
 		log->insert(session);
 	if (changes)
 	{
@@ -364,8 +371,9 @@ finish_commit(void)
 		MOT_FAULT("commit-installed");
 	}
 	participant->commit();
-	if (log != NULL && session != NULL)
+	if (logged && session != NULL)
 		log->installed(session);
+	logged = false;
 	writable = false;
 	MotSnapshotEndXact(true);
 }
@@ -379,6 +387,7 @@ finish_abort(void)
 	participant->abort();
 	if (log != NULL && MotOpenSession != NULL)
 		log->abort();
+	logged = false;
 	writable = false;
 	MotSnapshotEndXact(false);
 	reclaim_undone();
