@@ -645,7 +645,20 @@ version_visible(mot_session *s, const mot_view *view, mot_row *row)
 extern mot_status mot_row_take(mot_session *s, mot_row *row, bool full, uint64_t *head);
 
 /* share.c */
-extern bool mot_share_conflicts(mot_session *s, mot_row *row, bool full);
+extern bool mot_share_found(mot_session *s, mot_row *row, bool full);
+
+/*
+ * Does another transaction share the row in a way that an owner of this
+ * strength has to wait for?  Then the session's holder names it.  (Inline
+ * because hardly ever anything is shared.)
+ */
+static inline bool
+mot_share_conflicts(mot_session *s, mot_row *row, bool full)
+{
+	/* seq_cst: after our store to the head; see the head of share.c */
+	return mot_unlikely(atomic_load(&s->engine->shares) != 0) && mot_share_found(s, row, full);
+}
+
 extern bool mot_share_mine(mot_session *s, const mot_row *row, bool *key_only);
 extern mot_status mot_share_take(mot_session *s, mot_row *row, bool key_only, bool *taken);
 extern void mot_share_drop(mot_session *s, const journal_entry *j, bool undo);

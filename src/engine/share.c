@@ -47,21 +47,14 @@ find_own(const share_bucket *b, const mot_session *s, const mot_row *row)
 	return NULL;
 }
 
-/*
- * Does another transaction share the row in a way that an owner of this
- * strength has to wait for?  Then the session's holder names it.
- */
+/* mot_share_conflicts where rows are shared */
 bool
-mot_share_conflicts(mot_session *s, mot_row *row, bool full)
+mot_share_found(mot_session *s, mot_row *row, bool full)
 {
 	mot_engine *e = s->engine;
-	share_bucket *b;
+	share_bucket *b = bucket_of(e, row);
 	bool		found = false;
 
-	/* seq_cst: after our store to the head; see the head of this file */
-	if (mot_likely(atomic_load(&e->shares) == 0))
-		return false;
-	b = bucket_of(e, row);
 	mot_spin_lock(&b->lock);
 	for (share *x = b->first; x != NULL && !found; x = x->next)
 		if (x->row == row && x->owner != s->owner && (full || !x->key_only))
