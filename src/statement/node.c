@@ -19,6 +19,20 @@
 #include "statement/statement.h"
 #include "utils/memutils.h"
 
+typedef struct MotPlainColumn
+{
+	int			offset;			/* behind a row's beginning */
+	int16		length;
+	bool		byval;
+} MotPlainColumn;
+
+struct MotPlain
+{
+	int			upto;			/* columns that a row has to have */
+	int			ncolumns;
+	MotPlainColumn columns[FLEXIBLE_ARRAY_MEMBER];
+};
+
 typedef struct LimitNode
 {
 	MotNode		node;
@@ -218,6 +232,88 @@ next_compiled(MotNode *node)
 	return slot;
 }
 
+/*
+ * The outputs of a scan without a filter, if they are nothing but columns that
+ * lie at the same place in all rows without nulls.
+ */
+static MotPlain *
+make_plain(List *targetlist, Index varno, TupleDesc desc)
+{
+	MotPlain   *plain = palloc(offsetof(MotPlain, columns) +
+							   list_length(targetlist) * sizeof(MotPlainColumn));
+	ListCell   *lc;
+
+	plain->ncolumns = plain->upto = 0;
+	foreach(lc, targetlist)
+	{
+		Var		   *var = (Var *) lfirst_node(TargetEntry, lc)->expr;
+		MotPlainColumn *column = &plain->columns[plain->ncolumns++];
+		Form_pg_attribute att = NULL;
+		size_t		off = 0;
+
+		if (!IsA(var, Var) || var->varno != varno || var->varattno <= 0)
+			return NULL;
+		for (int i = 0; i < var->varattno; i++)
+		{
+			att = TupleDescAttr(desc, i);
+			if (att->attlen <= 0 || att->attisdropped)
+				return NULL;
+			off = att_align_nominal(off, att->attalign);
+			column->offset = off;
+			off += att->attlen;
+		}
+		if (var->vartype != att->atttypid)
+			return NULL;
+		column->length = att->attlen;
+		column->byval = att->attbyval;
+		plain->upto = Max(plain->upto, var->varattno);
+	}
+	return plain;
+}
+
+/* The next row, its columns taken from where they lie. */
+static TupleTableSlot *
+next_plain(MotNode *node)
+{
+	MotScanNode *sn = (MotScanNode *) node;
+	const MotPlain *plain = sn->plain;
+	MotScan    *scan = sn->scan;
+	ExprContext *econtext = node->econtext;
+	TupleTableSlot *slot = sn->fss->ss.ss_ScanTupleSlot;
+	TupleTableSlot *result = node->project->pi_state.resultslot;
+	MemoryContext oldcxt;
+	unsigned	host_bits;
+	bool		found;
+
+	ResetExprContext(econtext);
+	oldcxt = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
+	found = MotScanNext(scan, econtext);
+	MemoryContextSwitchTo(oldcxt);
+	if (!TTS_EMPTY(slot))
+		ExecClearTuple(slot);
+	if (!found)
+		return NULL;
+
+	host_bits = mot_version_host_bits(scan->version);
+	if (unlikely((host_bits & MOT_ROW_HAS_NULLS) != 0 ||
+				 (host_bits & MOT_ROW_NATTS_MASK) < plain->upto))
+	{
+		MotSlotShow(slot, scan->version);
+		econtext->ecxt_scantuple = slot;
+		return ExecProject(node->project);
+	}
+	ExecClearTuple(result);
+	for (int i = 0; i < plain->ncolumns; i++)
+	{
+		const MotPlainColumn *column = &plain->columns[i];
+
+		result->tts_values[i] = fetch_att((const char *) mot_version_data(scan->version) + column->offset,
+										  column->byval, column->length);
+		result->tts_isnull[i] = false;
+	}
+	return ExecStoreVirtualTuple(result);
+}
+
 static TupleTableSlot *
 next_of_scan(MotNode *node)
 {
@@ -238,6 +334,8 @@ next_of_scan(MotNode *node)
 	}
 	if (sn->compiled)
 		return next_compiled(node);
+	if (sn->plain != NULL)
+		return next_plain(node);
 
 	ResetExprContext(econtext);
 	for (;;)
@@ -320,6 +418,8 @@ build_scan(MotStatement *st, ForeignScan *plan)
 	node->qual = ExecInitQual(plan->scan.plan.qual, node->ps);
 	if (!is_whole_row(plan->scan.plan.targetlist, plan->scan.scanrelid, fss->ss.ps.scandesc))
 		MotNodeProject(node, (Plan *) plan);
+	if (!sn->needs_tid && node->project != NULL && node->qual == NULL)
+		sn->plain = make_plain(plan->scan.plan.targetlist, plan->scan.scanrelid, fss->ss.ps.scandesc);
 	if (!sn->needs_tid && (node->project != NULL || node->qual != NULL))
 	{
 		TupleTableSlot *slot = node->project != NULL ? node->project->pi_state.resultslot : NULL;

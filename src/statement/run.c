@@ -62,6 +62,10 @@ MotStatementRunInit(void)
 static bool
 others_look_at_plans(void)
 {
+	/* nearly always there is nobody above us */
+	if (likely(ExecutorStart_hook == start && ExecutorRun_hook == run &&
+			   ExecutorFinish_hook == finish && ExecutorEnd_hook == end))
+		return false;
 	return MotModulesLookAtPlans((const void *) start, (const void *) run, (const void *) finish,
 								 (const void *) end);
 }

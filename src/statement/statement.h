@@ -94,6 +94,9 @@ typedef struct MotRowProgram
 	MotRowRequest request;
 } MotRowProgram;
 
+/* Outputs that are plain columns of a row; see node.c. */
+typedef struct MotPlain MotPlain;
+
 /* A scan; its fdw_state is the wrapper's. */
 typedef struct MotScanNode
 {
@@ -104,6 +107,7 @@ typedef struct MotScanNode
 	bool		needs_tid;		/* expressions ask for ctid or tableoid */
 	MotRowProgram *program;		/* conditions and target list, or NULL */
 	bool		compiled;		/* it is used in this execution */
+	MotPlain   *plain;			/* otherwise; or NULL */
 	List	   *targetlist;
 	List	   *quals;
 	bool		first;			/* no row has been asked for since the restart */

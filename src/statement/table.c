@@ -44,6 +44,7 @@ static MotStatement *cache[CACHE_SIZE];
 
 static int	plan_serial(const PlannedStmt *plan);
 static MotStatement *find(const PlannedStmt *plan, int serial);
+static pg_noinline MotStatement *find_or_make(QueryDesc *query, uint32 place);
 static void forget(MotStatement *st);
 static void plan_gone(void *arg);
 static void leave_all(int level);
@@ -206,7 +207,6 @@ MotStatementFor(QueryDesc *query)
 	const PlannedStmt *plan = query->plannedstmt;
 	uint32		place = cache_place(plan);
 	MotStatement *st = cache[place];
-	int			serial;
 
 	if (likely(st != NULL && st->plan == plan))
 	{
@@ -215,8 +215,19 @@ MotStatementFor(QueryDesc *query)
 		if (likely(!st->stale && st->userid == GetUserId() &&
 				   st->params_compile == (query->params ? query->params->paramCompile : NULL)))
 			return st;
-		MotStatementDiscard(st);
 	}
+	return find_or_make(query, place);
+}
+
+static pg_noinline MotStatement *
+find_or_make(QueryDesc *query, uint32 place)
+{
+	const PlannedStmt *plan = query->plannedstmt;
+	MotStatement *st = cache[place];
+	int			serial;
+
+	if (st != NULL && st->plan == plan)
+		MotStatementDiscard(st);
 	else if ((serial = plan_serial(plan)) == 0 || (st = find(plan, serial)) == NULL)
 		return NULL;
 
