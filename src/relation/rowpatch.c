@@ -8,7 +8,8 @@
  * tables; here the row's bytes are walked over once, and what is not assigned
  * is copied in as few pieces as possible: columns that keep their distance go
  * together, with the padding between them.  If the new values are as long as
- * the old ones, the row is copied in one piece and they are put over it.
+ * the old ones, the row is copied in one piece, nulls and all, and they are put
+ * over it.
  *
  * The result is the same, byte for byte, as MotRowFill makes of the columns.
  *
@@ -33,7 +34,7 @@ typedef struct PatchColumn
 typedef struct Piece
 {
 	const char *from;
-	size_t		to;				/* behind the null bitmap */
+	size_t		to;				/* behind the null bitmap, but for a whole row */
 	size_t		length;
 } Piece;
 
@@ -193,14 +194,17 @@ walk(const MotRowPatch *patch, const char *base, const bits8 *bitmap, int i, int
 }
 
 /*
- * A row without nulls whose new values are as long as the old ones: the whole
- * row is the first piece.  False: it is not like that.
+ * A row whose new values are as long as the old ones, and that has nulls only where
+ * it stays as it is: the whole row is the first piece.  False: it is not like
+ * that.
  */
-static bool
-measure_in_place(MotRowPatch *patch, const char *base, const Datum *values, const bool *isnull, size_t *end)
+static pg_attribute_always_inline bool
+measure_in_place(MotRowPatch *patch, const char *base, const bits8 *bitmap,
+				 const Datum *values, const bool *isnull, size_t *end)
 {
 	int			i = patch->first;
-	size_t		off = walk(patch, base, NULL, patch->prefix, i, patch->prefix_end);
+	size_t		off = bitmap == NULL ? walk(patch, base, NULL, patch->prefix, i, patch->prefix_end) :
+	walk(patch, base, bitmap, 0, i, 0);
 
 	patch->npieces = 1;
 	while (i < patch->natts)
@@ -208,7 +212,7 @@ measure_in_place(MotRowPatch *patch, const char *base, const Datum *values, cons
 		const PatchColumn *column = &patch->columns[i];
 		Datum		value = values[column->value];
 
-		if (isnull[column->value])
+		if (isnull[column->value] || (bitmap != NULL && att_isnull(i, bitmap)))
 			return false;
 		if (column->shape.length > 0)
 		{
@@ -252,14 +256,11 @@ measure_in_place(MotRowPatch *patch, const char *base, const Datum *values, cons
 		{
 			int			next = patch->columns[i].run;
 
-			off = walk(patch, base, NULL, i, next, off);
+			off = walk(patch, base, bitmap, i, next, off);
 			i = next;
 		}
 	}
 	*end = off;
-	patch->pieces[0].from = base;
-	patch->pieces[0].to = 0;
-	patch->pieces[0].length = off;
 	return true;
 }
 
@@ -283,10 +284,22 @@ MotRowPatchMeasure(MotRowPatch *patch, const mot_version *old, const Datum *valu
 	if ((int) (bits & MOT_ROW_NATTS_MASK) != patch->natts)
 		return false;
 
-	patch->in_place = !new_nulls && measure_in_place(patch, base, values, isnull, &to);
+	patch->bitmap_size = 0;
+	if (new_nulls)
+	{
+		old_bitmap = (const bits8 *) base;
+		patch->bitmap_size = BITMAP_SIZE(patch->natts);
+		base += patch->bitmap_size;
+		patch->in_place = measure_in_place(patch, base, old_bitmap, values, isnull, &to);
+	}
+	else
+		patch->in_place = measure_in_place(patch, base, NULL, values, isnull, &to);
 	if (patch->in_place)
 	{
-		patch->bitmap_size = 0;
+		to += patch->bitmap_size;
+		patch->pieces[0].from = mot_version_data(old);
+		patch->pieces[0].to = 0;
+		patch->pieces[0].length = to;
 		*host_bits = bits;
 		*size = MAXALIGN(to);
 		return true;
@@ -294,12 +307,7 @@ MotRowPatchMeasure(MotRowPatch *patch, const mot_version *old, const Datum *valu
 
 	patch->npieces = 0;
 	from = to = 0;
-	if (new_nulls)
-	{
-		old_bitmap = (const bits8 *) base;
-		base += BITMAP_SIZE(patch->natts);
-	}
-	else if (patch->first > 0)
+	if (old_bitmap == NULL && patch->first > 0)
 	{
 		i = patch->first;
 		from = to = walk(patch, base, NULL, patch->prefix, i, patch->prefix_end);
@@ -383,8 +391,9 @@ MotRowPatchFill(const MotRowPatch *patch, size_t size, void *data)
 
 	if (patch->in_place)
 	{
-		memcpy(base, patch->pieces[0].from, patch->pieces[0].length);
-		memset(base + patch->pieces[0].length, 0, size - patch->pieces[0].length);
+		/* with its bitmap, which the other pieces lie behind */
+		memcpy(data, patch->pieces[0].from, patch->pieces[0].length);
+		memset((char *) data + patch->pieces[0].length, 0, size - patch->pieces[0].length);
 		for (int i = 1; i < patch->npieces; i++)
 		{
 			const Piece *piece = &patch->pieces[i];
