@@ -125,7 +125,7 @@ measure(store *s, kind what, uint64_t *sum)
 		if (what == AFTER)
 			random += *sum & 1;
 		put_key(key, (uint32_t) (((random >> 32) * s->rows) >> 32));
-		if (mot_index_get(s->session, &view, &s->by_key, key, 4, &row, &version) != MOT_OK)
+		if (mot_index_get(s->session, &view, &s->by_key, key, 4, NULL, &row, &version) != MOT_OK)
 			die("not found");
 		*sum += ((const uint32_t *) mot_version_data(version))[2];
 		if (what == BETWEEN)

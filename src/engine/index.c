@@ -89,10 +89,12 @@ entry_stands(const mot_index_handle *handle, const mot_version *version,
 
 mot_status
 mot_index_get(mot_session *s, const mot_view *view, const mot_index_handle *handle,
-			  const void *key, size_t len, mot_row **row, const mot_version **version)
+			  const void *key, size_t len, const mot_ahead *ahead,
+			  mot_row **row, const mot_version **version)
 {
 	mot_index  *index = handle->index;
-	uint64_t	value = mot_tree_get(index->tree, key, len, session_observer(s));
+	uint64_t	value = ahead == NULL ? mot_tree_get(index->tree, key, len, session_observer(s)) :
+	mot_tree_get_finish(index->tree, key, len, ahead, session_observer(s));
 	mot_bundle *b;
 
 	MOT_STOP_POINT("index-found");
@@ -126,6 +128,29 @@ mot_index_get(mot_session *s, const mot_view *view, const mot_index_handle *hand
 		}
 	}
 	return MOT_NOT_FOUND;
+}
+
+void
+mot_index_ahead(const mot_index_handle *handle, const void *key, size_t len, mot_ahead *ahead)
+{
+	mot_tree_get_begin(handle->index->tree, key, len, ahead);
+}
+
+void
+mot_index_ahead_row(const void *key, size_t len, mot_ahead *ahead)
+{
+	uint64_t	value = mot_tree_get_peek(key, len, ahead);
+	const char *row = (const char *) value_row(value);
+
+	/*
+	 * the row and, if it has not been changed lately, its version; a bundle's
+	 * places
+	 */
+	if (value != 0)
+	{
+		mot_prefetch(row);
+		mot_prefetch(row + MOT_CACHE_LINE);
+	}
 }
 
 mot_status

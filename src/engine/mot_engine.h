@@ -359,14 +359,37 @@ extern void mot_scan_begin(mot_session *session, mot_scan *scan, mot_table *tabl
 extern bool mot_scan_next(mot_session *session, mot_scan *scan, mot_row **row,
 						  const mot_version **version);
 
+/* How far a look-up has come ahead of its time; opaque. */
+typedef struct mot_ahead
+{
+	const void *parent;			/* of "border", whose lines are on their way;
+								 * NULL: has been read */
+	uint64_t	parent_version;
+	const void *border;			/* NULL: nothing is known ahead */
+	uint64_t	version;
+} mot_ahead;
+
 /*
  * The row with this key in a unique index (a key added without MOT_KEY_DISTINCT),
  * as the view sees it: MOT_OK or MOT_NOT_FOUND.
  */
 extern mot_status mot_index_get(mot_session *session, const mot_view *view,
 								const mot_index_handle *handle,
-								const void *key, size_t len,
+								const void *key, size_t len, const mot_ahead *ahead,
 								mot_row **row, const mot_version **version);
+
+/*
+ * Ahead of mot_index_get, whoever knows the key some time before the row is
+ * needed can have the processor fetch what is in no cache meanwhile, without
+ * waiting for it: first mot_index_ahead, for the index's nodes, then, a few
+ * hundred instructions later, mot_index_ahead_row, for the row.  mot_index_get
+ * of the same key then begins where they have come to, if "ahead" is not NULL;
+ * its answer does not depend on it.  From the first to the last the session's
+ * snapshot stays published.
+ */
+extern void mot_index_ahead(const mot_index_handle *handle, const void *key, size_t len,
+							mot_ahead *ahead);
+extern void mot_index_ahead_row(const void *key, size_t len, mot_ahead *ahead);
 
 /*
  * Range of an index, in key order or backwards.  Bounds are prefixes of keys:

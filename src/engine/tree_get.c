@@ -205,6 +205,106 @@ mot_tree_get(const mot_tree *tree, const void *key, size_t len, const mot_observ
 	return get_patiently(tree, key, len, observer);
 }
 
+void
+mot_tree_get_begin(const mot_tree *tree, const void *key, size_t len, mot_ahead *ahead)
+{
+	mot_node   *n = mot_read(tree->root);
+	uint64_t	slice;
+	uint64_t	v;
+
+	ahead->border = NULL;
+	if (len > 8)
+		return;
+	slice = mot_slice(key, len);
+	/* (the tree may not know its newest root; "border" is NULL until the end) */
+	while (mot_unlikely(!((v = mot_stable_version(n)) & MOT_V_ROOT)))
+	{
+		if (v & MOT_V_DELETED)
+			return;
+		n = (mot_node *) mot_read(n->parent);
+	}
+	ahead->parent = NULL;
+	while (!mot_is_border(v))
+	{
+		mot_interior *in = (mot_interior *) n;
+		mot_node   *child = mot_interior_child(in, slice);
+		uint64_t	cv;
+
+		if (in->height == 0)
+		{
+			/* _peek will see whether the parent has changed meanwhile */
+			mot_prefetch_border(child);
+			ahead->parent = n;
+			ahead->parent_version = v;
+			ahead->border = child;
+			return;
+		}
+		mot_prefetch_interior(child);
+		cv = mot_stable_version(child);
+		if (mot_unlikely(mot_has_changed(n, v)))
+			return;
+		n = child;
+		v = cv;
+	}
+	mot_prefetch_border(n);
+	ahead->border = n;
+	ahead->version = v;
+}
+
+uint64_t
+mot_tree_get_peek(const void *key, size_t len, mot_ahead *ahead)
+{
+	const mot_border *b = ahead->border;
+	int			slot;
+
+	if (b == NULL)
+		return 0;
+	if (ahead->parent != NULL)
+	{
+		/*
+		 * as mot_descend: the parent as it was led to the child as it is now
+		 */
+		uint64_t	v = mot_read(b->n.version);
+
+		if (mot_unlikely((v & (MOT_V_DIRTY | MOT_V_DELETED)) ||
+						 mot_has_changed(ahead->parent, ahead->parent_version)))
+		{
+			ahead->border = NULL;
+			return 0;
+		}
+		ahead->parent = NULL;
+		ahead->version = v;
+	}
+	slot = border_find(b, mot_read(b->permutation), mot_slice(key, len), (int) len);
+	return slot >= 0 ? mot_read(b->value[slot]) : 0;
+}
+
+uint64_t
+mot_tree_get_finish(const mot_tree *tree, const void *key, size_t len,
+					const mot_ahead *ahead, const mot_observer *observer)
+{
+	const mot_border *b = ahead->border;
+
+	if (mot_likely(b != NULL && ahead->parent == NULL))
+	{
+		/*
+		 * A node's keys are those it was responsible for until it is split or
+		 * deleted, and its version says so.
+		 */
+		int			slot = border_find(b, mot_read(b->permutation), mot_slice(key, len), (int) len);
+		uint64_t	value = slot >= 0 ? mot_read(b->value[slot]) : 0;
+
+		MOT_STOP_POINT("tree-get-read");
+		if (mot_likely(!mot_has_changed(&b->n, ahead->version)))
+		{
+			if (observer)
+				observer->observe(observer->arg, &b->n, mot_observed_version(ahead->version));
+			return value;
+		}
+	}
+	return mot_tree_get(tree, key, len, observer);
+}
+
 /*
  * A link says "from", but the root of its layer has become "to".  It may be
  * that this is no more the newest: then the next writer comes along.

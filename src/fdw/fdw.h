@@ -201,6 +201,8 @@ typedef struct MotKeys
 	bool		get;			/* every column of a unique index has values:
 								 * lookups */
 	bool		backward;
+	bool		known;			/* all values can be had as an execution
+								 * starts, at no risk: a single look-up */
 	MemoryContext list_cxt;		/* not NULL if there are IN lists; holds their
 								 * elements */
 	MotKeyCondition *conditions;
@@ -227,7 +229,9 @@ extern bool MotKeysNext(MotKeys *keys, ExprContext *econtext);
 
 typedef enum MotScanPhase
 {
-	MOT_SCAN_START, MOT_SCAN_RUNNING, MOT_SCAN_DONE
+	MOT_SCAN_START,
+	MOT_SCAN_AHEAD,				/* the key is made, see MotScanAhead */
+	MOT_SCAN_RUNNING, MOT_SCAN_DONE
 } MotScanPhase;
 
 /* A target's list (ModifyTable->fdwPrivLists): by whom rows are locked, serial */
@@ -257,6 +261,7 @@ typedef struct MotScan
 	mot_row    *row;			/* current */
 	const mot_version *version;
 	uint64		rows;			/* found, in all executions */
+	mot_ahead	ahead;			/* if phase is MOT_SCAN_AHEAD */
 
 	ForeignScanState *node;
 	ExprState  *recheck;		/* what the bounds enforce, made when first
@@ -269,6 +274,7 @@ typedef struct MotScan
 } MotScan;
 
 extern void MotScanInit(MotScan *scan, ForeignScanState *node);
+extern void MotScanAhead(MotScan *scan, ExprContext *econtext);
 extern bool MotScanNext(MotScan *scan, ExprContext *econtext);
 extern void MotScanEnd(MotScan *scan);
 extern ExprState *MotScanRecheck(MotScan *scan);
@@ -298,6 +304,14 @@ extern void MotEndForeignScan(ForeignScanState *node);
 /* keep.c: executor states are kept for the next execution of their plan */
 extern void MotKeepInit(void);
 extern int	MotPlanSerial(void);
+
+/* The execution is about to ask for the row. */
+static inline void
+MotScanAheadRow(MotScan *scan)
+{
+	if (scan->phase == MOT_SCAN_AHEAD)
+		mot_index_ahead_row(scan->keys->lower.data, scan->keys->lower.len, &scan->ahead);
+}
 
 /* slot.c */
 extern void MotSlotAdopt(TupleTableSlot *slot);

@@ -54,6 +54,7 @@ MotKeysCreate(MotIndex *index, ForeignScan *plan, PlanState *parent, int *at, in
 	keys->list_cxt = NULL;
 	keys->get = index->unique;
 	keys->execution = NULL;
+	keys->known = false;
 	MotKeyBufferInit(&keys->lower, CurrentMemoryContext);
 	MotKeyBufferInit(&keys->upper, CurrentMemoryContext);
 
@@ -133,9 +134,14 @@ init_operand(MotOperand *operand, Expr *expr, Oid valuetype, PlanState *parent)
 void
 MotKeysHold(MotKeys *keys, const uint64 *execution)
 {
+	keys->known = keys->get && keys->list_cxt == NULL;
 	for (int i = 0; i < keys->noperands; i++)
-		keys->operands[i].held = keys->operands[i].kind == MOT_OPERAND_EXTERN &&
-			get_typbyval(keys->operands[i].paramtype);
+	{
+		MotOperand *operand = &keys->operands[i];
+
+		operand->held = operand->kind == MOT_OPERAND_EXTERN && get_typbyval(operand->paramtype);
+		keys->known &= operand->held || operand->kind == MOT_OPERAND_CONST;
+	}
 	keys->execution = execution;
 	keys->held_in = ~UINT64CONST(0);
 }

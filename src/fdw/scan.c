@@ -148,6 +148,29 @@ open_cursor(MotScan *scan)
 	scan->cursor_open = true;
 }
 
+/*
+ * An execution has started that will look up a row, but not at once (a client's
+ * parameters come with one message, and the rows are asked for by another):
+ * begin to fetch what no cache has.  Of a scan whose keys are "known".
+ */
+void
+MotScanAhead(MotScan *scan, ExprContext *econtext)
+{
+	MotKeys    *keys = scan->keys;
+	MemoryContext oldcxt;
+
+	if (scan->phase != MOT_SCAN_START ||
+		scan->view.snapshot < mot_index_valid_from(keys->index->handle.index))
+		return;
+	oldcxt = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
+	if (MotKeysFirst(keys, econtext))
+	{
+		mot_index_ahead(&keys->index->handle, keys->lower.data, keys->lower.len, &scan->ahead);
+		scan->phase = MOT_SCAN_AHEAD;
+	}
+	MemoryContextSwitchTo(oldcxt);
+}
+
 static bool
 next_row(MotScan *scan, ExprContext *econtext)
 {
@@ -207,8 +230,14 @@ static bool
 next_by_index(MotScan *scan, ExprContext *econtext)
 {
 	MotKeys    *keys = scan->keys;
+	const mot_ahead *ahead = NULL;
 
-	if (scan->phase == MOT_SCAN_START)
+	if (scan->phase == MOT_SCAN_AHEAD)
+	{
+		scan->phase = MOT_SCAN_RUNNING;
+		ahead = &scan->ahead;
+	}
+	else if (scan->phase == MOT_SCAN_START)
 	{
 		if (!MotKeysFirst(keys, econtext))
 		{
@@ -231,7 +260,7 @@ next_by_index(MotScan *scan, ExprContext *econtext)
 			mot_status	status;
 
 			status = mot_index_get(scan->session, &scan->view, &keys->index->handle,
-								   keys->lower.data, keys->lower.len,
+								   keys->lower.data, keys->lower.len, ahead,
 								   &scan->row, &scan->version);
 			if (!MotKeysNext(keys, econtext))
 				scan->phase = MOT_SCAN_DONE;

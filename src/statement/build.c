@@ -44,6 +44,7 @@ MotProgramBuild(MotStatement *st, QueryDesc *query)
 	st->generation = 0;
 	st->reads_others = MotReadsOthers(st->plan);
 	st->uses = 0;
+	st->ahead = NULL;
 	st->exec_cxt = AllocSetContextCreate(st->cxt, "MOT statement execution", ALLOCSET_SMALL_SIZES);
 
 	/* the first that the executor would raise */
@@ -75,6 +76,17 @@ MotProgramBuild(MotStatement *st, QueryDesc *query)
 	INSTR_TIME_SUBTRACT(end, begin);
 	st->build_ms = INSTR_TIME_GET_MILLISEC(end);
 	return ok;
+}
+
+/* If an execution looks up a single row by parameters, it is what it waits for. */
+void
+MotStatementAhead(MotStatement *st, MotScan *scan, ExprContext *econtext)
+{
+	if (scan->keys != NULL && scan->u == NULL && scan->keys->known)
+	{
+		st->ahead = scan;
+		st->ahead_econtext = econtext;
+	}
 }
 
 MotTable *
@@ -240,5 +252,8 @@ build(MotStatement *st, QueryDesc *query)
 		node = node->outer;
 	}
 	if (node->is_scan)
+	{
 		st->cursor = (MotScanNode *) node;
+		MotStatementAhead(st, st->cursor->scan, node->econtext);
+	}
 }

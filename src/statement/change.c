@@ -288,6 +288,9 @@ build_direct(MotStatement *st, MotChange *change, ForeignScan *plan)
 	MotScanInit(change->scan, fss);
 	change->scan->writer = change->writer;
 	change->scan->operation = change->operation;
+	if (change->scan->keys != NULL && change->scan->u == NULL)
+		MotKeysHold(change->scan->keys, &st->executions);
+	MotStatementAhead(st, change->scan, change->econtext);
 	change->filter = ExecInitQual(MotPlanList(plan, MOT_LIST_FILTER), &fss->ss.ps);
 	change->counts = list_nth_int(plan->fdw_private, nprivate - 1) != 0;
 	change->row = fss->ss.ss_ScanTupleSlot;

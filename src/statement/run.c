@@ -238,6 +238,8 @@ start_statement(MotStatement *st, QueryDesc *query, int eflags)
 		MotChangeStart(st);
 	else
 		st->root->restart(st->root);
+	if (st->ahead != NULL)
+		MotScanAhead(st->ahead, st->ahead_econtext);
 	st->started = st->ended = false;
 
 	estate->es_query_cxt = st->exec_cxt;
@@ -268,11 +270,16 @@ run_statement(MotStatement *st, QueryDesc *query, ScanDirection direction,
 {
 	EState	   *estate = st->estate;
 	DestReceiver *dest = query->dest;
-	bool		direct = st->sender != NULL && MotSenderBegins(st->sender, query);
-	bool		sends = !direct && (st->operation == CMD_SELECT || st->plan->hasReturning);
-	MemoryContext oldcxt = MemoryContextSwitchTo(st->exec_cxt);
+	bool		direct;
+	bool		sends;
+	MemoryContext oldcxt;
 	uint64		n = 0;
 
+	if (st->ahead != NULL)
+		MotScanAheadRow(st->ahead);
+	direct = st->sender != NULL && MotSenderBegins(st->sender, query);
+	sends = !direct && (st->operation == CMD_SELECT || st->plan->hasReturning);
+	oldcxt = MemoryContextSwitchTo(st->exec_cxt);
 	st->run_level = GetCurrentTransactionNestLevel();
 	estate->es_query_cxt = st->cxt;
 	if (query->totaltime)

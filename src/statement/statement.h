@@ -176,6 +176,8 @@ struct MotStatement
 	MotNode    *root;
 	struct MotSender *sender;	/* NULL: rows to a client go through the
 								 * server's receiver */
+	MotScan    *ahead;			/* whose row is fetched ahead, or NULL */
+	ExprContext *ahead_econtext;
 	List	   *scans;			/* MotScanNodes */
 	struct MotChange *change;	/* not a SELECT */
 	MotNode    *lock;			/* FOR UPDATE and its like, or NULL */
@@ -223,6 +225,7 @@ extern ExprContext *MotContextCreate(MotStatement *st);
 extern PlanState *MotParentCreate(MotStatement *st, NodeTag tag, Size size, Plan *plan, ExprContext *econtext);
 extern ForeignScanState *MotScanStateCreate(MotStatement *st, ForeignScan *plan, ExprContext *econtext);
 extern void MotNodeProject(MotNode *node, Plan *plan);
+extern void MotStatementAhead(MotStatement *st, MotScan *scan, ExprContext *econtext);
 extern MotTable *MotStatementTable(MotStatement *st, Index rti);
 
 /* what the scan makes of the version that it has now; NULL: it does not pass any more */

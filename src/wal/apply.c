@@ -407,7 +407,7 @@ find_row(const MotOpData *op, mot_row **row, const mot_version **version)
 			return false;
 		}
 		status = mot_index_get(apply.session, &apply.view, &target->indexes[identity].handle,
-							   op->key, op->key_len, row, version);
+							   op->key, op->key_len, NULL, row, version);
 		if (!check(status))
 			return false;
 	}

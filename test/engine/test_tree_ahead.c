@@ -1,0 +1,146 @@
+/*-------------------------------------------------------------------------
+ *
+ * test_tree_ahead.c
+ *	  Look-ups in the Masstree that begin ahead of their time: whatever
+ *	  happens to the tree between the three steps, the answer is that of the
+ *	  last one's moment, and so is the node that observers are told.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "test_tree.h"
+
+#define REGION_BYTES ((size_t) 64 << 20)
+
+static void
+put(fixture *f, model_key *k, uint64_t value)
+{
+	CHECK(tree_insert(f, k->bytes, k->len, value, NULL) == MOT_TREE_OK);
+	k->value = value;
+}
+
+static void
+drop(fixture *f, model_key *k)
+{
+	CHECK(tree_remove(f, k->bytes, k->len) == MOT_TREE_OK);
+	k->value = 0;
+}
+
+/* some changes, near the key in most cases, so that its nodes split and go */
+static void
+disturb(fixture *f, model_key *keys, size_t n, size_t at)
+{
+	uint64_t	changes = test_random() % 4 == 0 ? test_random() % 100 : test_random() % 3;
+	bool		inserting = test_random() % 2;
+
+	while (changes-- > 0)
+	{
+		size_t		i = test_random() % 4 == 0 ? test_random() % n : (at + test_random() % 40) % n;
+
+		if (keys[i].value == 0 && inserting)
+			put(f, &keys[i], 1 + test_random() % 1000);
+		else if (keys[i].value != 0 && !inserting)
+			drop(f, &keys[i]);
+	}
+}
+
+typedef struct seen
+{
+	const mot_node *node;
+	uint64_t	version;
+	int			count;
+} seen;
+
+static void
+see(void *arg, const mot_node *node, uint64_t version)
+{
+	seen	   *s = arg;
+
+	s->node = node;
+	s->version = version;
+	s->count++;
+}
+
+static void
+steps(int shape, size_t n, int rounds)
+{
+	fixture		f;
+	model_key  *keys = random_keys(&test_random_state, n, shape);
+	size_t		kept = 0,
+				known = 0;
+
+	n = model_sort(keys, n);
+	fixture_begin(&f, REGION_BYTES, 1);
+	for (size_t i = 0; i < n; i++)
+	{
+		keys[i].value = 0;
+		if (test_random() % 2)
+			put(&f, &keys[i], i + 1);
+	}
+	for (int round = 0; round < rounds; round++)
+	{
+		size_t		i = test_random() % n;
+		model_key  *k = &keys[i];
+		bool		disturbed = test_random() % 2;
+		mot_ahead	ahead;
+		uint64_t	value;
+		seen		mine = {NULL, 0, 0};
+		seen		now = {NULL, 0, 0};
+		mot_observer my_observer = {see, NULL, &mine};
+		mot_observer observer = {see, NULL, &now};
+
+		mot_tree_get_begin(f.tree, k->bytes, k->len, &ahead);
+		if (disturbed)
+			disturb(&f, keys, n, i);
+		if (test_random() % 8)
+		{
+			bool		changed = disturbed && test_random() % 2;
+			uint64_t	there = mot_tree_get_peek(k->bytes, k->len, &ahead);
+
+			/* with nothing in between it is the value */
+			CHECK(disturbed || k->len > 8 || there == k->value);
+			known += ahead.border != NULL && there == k->value;
+			if (changed)
+				disturb(&f, keys, n, i);
+		}
+		value = mot_tree_get_finish(f.tree, k->bytes, k->len, &ahead, &my_observer);
+		CHECK(value == k->value);
+		CHECK(mot_tree_get(f.tree, k->bytes, k->len, &observer) == value);
+		CHECK(mine.count == 1 && mine.node == now.node && mine.version == now.version);
+		kept += ahead.border != NULL && ahead.parent == NULL;
+		if (round % 64 == 0)
+			fixture_drain(&f);
+	}
+	CHECK(model_equal(&f, keys, n));
+	if (shape == 1)
+	{
+		/* (keys of up to eight bytes:) or it is of no use */
+		CHECK(known > (size_t) rounds / 3);
+		CHECK(kept > (size_t) rounds / 2);
+	}
+	fixture_end(&f);
+	model_free(keys, n);
+}
+
+/* most of the time a border node is all there is */
+static void
+small(void)
+{
+	for (int shape = 0; shape < KEY_SHAPES; shape++)
+		steps(shape, 12, 3000);
+}
+
+static void
+large(void)
+{
+	for (int shape = 0; shape < KEY_SHAPES; shape++)
+		steps(shape, 3000, 20000);
+}
+
+int
+main(int argc, char **argv)
+{
+	test_begin(argc, argv);
+	RUN(small);
+	RUN(large);
+	return test_end();
+}
