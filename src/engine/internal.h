@@ -667,6 +667,7 @@ extern void mot_share_drop(mot_session *s, const journal_entry *j, bool undo);
 extern void mot_read_record_more(mot_session *s, mot_row *row, mot_ts ts);
 extern void mot_read_page(mot_session *s, const mot_table *table, const mot_page_view *page);
 extern void mot_read_pool(mot_session *s, const mot_table *table);
+extern mot_ts mot_read_base(mot_session *s, const mot_view *view, mot_row *row);
 extern mot_status mot_read_validate(mot_session *s);
 extern void mot_read_clear(mot_session *s);
 extern void mot_read_free(mot_session *s);
@@ -721,7 +722,10 @@ row_visible(mot_session *s, const mot_view *view, mot_row *row)
 	{
 		uint64_t	ts = v ? version_ts(v) : 0;
 
-		mot_read_record(s, row, ts & TS_UNCOMMITTED ? 0 : ts);
+		/* its own version, or perhaps its own tombstone */
+		if (v == NULL || (ts & TS_UNCOMMITTED))
+			ts = mot_read_base(s, view, row);
+		mot_read_record(s, row, ts);
 	}
 	return v;
 }

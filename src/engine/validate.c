@@ -55,6 +55,28 @@ mot_read_record_more(mot_session *s, mot_row *row, mot_ts ts)
 		mot_read_record(s, row, ts);
 }
 
+/*
+ * What has a transaction read of others' that looked at a row which it has
+ * changed itself, or which is invisible?  The version that its own is made
+ * from; it may yet take its own back (a savepoint), and have read that version
+ * none the less.  That is what its snapshot shows, since of a row that somebody
+ * has changed behind it nobody makes a version.  0: there is none, or the row is
+ * invisible.
+ */
+mot_ts
+mot_read_base(mot_session *s, const mot_view *view, mot_row *row)
+{
+	uint64_t	head = row_head(row);
+	const mot_version *v;
+
+	if (mot_own_newest(s, row, head) == NULL)
+		return 0;
+	v = head_version(head);
+	while (v != NULL && version_ts(v) > view->snapshot)
+		v = version_previous(v);
+	return v != NULL && !version_is_tombstone(v) ? version_ts(v) : 0;
+}
+
 void
 mot_read_page(mot_session *s, const mot_table *table, const mot_page_view *page)
 {
@@ -183,12 +205,12 @@ read_stands(mot_session *s, const read_item *item)
 			return item->ts == 0;
 
 		/*
-		 * A version seen as ours (0 and not committed) was ours: nobody else
-		 * can have changed the row.  A row found deleted or invisible was
-		 * recorded with 0: it must still be a tombstone, or not there.
+		 * A row found deleted or invisible was recorded with 0: it must still
+		 * be a tombstone, or not there.  (Of what we have written ourselves
+		 * the version below was recorded, see mot_read_base.)
 		 */
 		if (item->ts == 0)
-			return owner == s->owner || version_is_tombstone(v);
+			return version_is_tombstone(v);
 		return version_ts(v) == item->ts;
 	}
 }

@@ -507,6 +507,80 @@ savepoints(void)
 	teardown();
 }
 
+/*
+ * SERIALIZABLE: to read what one has written oneself is to read the version
+ * that it was made from, whatever becomes of the writing.
+ */
+static void
+own_versions_read(void)
+{
+	mot_view	v,
+				w;
+	mot_mark	m;
+
+	for (int how = 0; how < 4; how++)
+		for (int change = 0; change < 3; change++)
+			for (int other = 0; other < 3; other++)
+			{
+				bool		back = how & 1;
+				bool		at_once = how & 2;	/* a change of keys locks */
+				bool		deleted = change == 1;
+				bool		changed = false;
+
+				setup(at_once);
+				fill(5);
+				v = start(a, MOT_SERIALIZABLE);
+				m = mot_txn_mark(a);
+				CHECK(deleted ? delete_id(&st, a, &v, 1, 1) == MOT_OK :
+					  update(&st, a, &v, 1, 1, 111) == MOT_OK);
+				if (change == 2)
+					CHECK(insert(&st, a, 1, 9, 99) == MOT_OK);
+				v.command = 2;
+				/* another row in between: only two reads in a row are one */
+				CHECK(get(&st, a, &v, 3, NULL, NULL)->value == 30);
+				CHECK((get(&st, a, &v, 1, NULL, NULL) == NULL) == deleted);
+				if (change == 2)
+					CHECK(get(&st, a, &v, 9, NULL, NULL)->value == 99);
+				CHECK(get(&st, a, &v, 3, NULL, NULL)->value == 30);
+				CHECK(mot_txn_check(a) == MOT_OK);
+				if (back)
+				{
+					mot_txn_rollback_to(a, m);
+					CHECK(get(&st, a, &v, 1, NULL, NULL)->value == 10);
+					CHECK(get(&st, a, &v, 9, NULL, NULL) == NULL);
+					CHECK(mot_txn_check(a) == MOT_OK);
+				}
+				CHECK(update(&st, a, &v, 2, 4, 44) == MOT_OK);
+				if (other != 0)
+				{
+					mot_status	status;
+
+					/* somebody else changes that row, or a third one */
+					w = start(b, MOT_READ_COMMITTED);
+					status = update(&st, b, &w, 1, other == 1 ? 1 : 5, 1000);
+					CHECK(status == (at_once && !deleted && !back && other == 1 ? MOT_BUSY : MOT_OK));
+					finish(b);
+					changed = other == 1 && status == MOT_OK;
+				}
+				if (!changed)
+				{
+					CHECK(mot_txn_check(a) == MOT_OK);
+					finish(a);
+					CHECK(value_of(b, 4) == 44);
+				}
+				else
+				{
+					mot_status	status = back ? MOT_CONFLICT_READ : MOT_CONFLICT_CHANGED;
+
+					CHECK(mot_txn_check(a) == status);
+					CHECK(mot_txn_prepare(a) == status);
+					mot_txn_abort(a);
+					end_view(a);
+				}
+				teardown();
+			}
+}
+
 static void
 versions_move_back_inline(void)
 {
@@ -849,6 +923,7 @@ main(int argc, char **argv)
 	RUN(unique_keys);
 	RUN(keys_that_move);
 	RUN(savepoints);
+	RUN(own_versions_read);
 	RUN(versions_move_back_inline);
 	RUN(memory_runs_out_and_comes_back);
 	RUN(dropped_tables_give_their_memory_back);
