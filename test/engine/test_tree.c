@@ -210,64 +210,83 @@ ends_of_the_range(void)
 
 /*
  * A node of 15 keys splits at each position, with every run of equal slices
- * in it: slices differ in one byte, equal ones in their lengths.
+ * in it: slices differ in one byte, equal ones in their lengths.  "Run": the
+ * last three keys that came before are those just below, in order.
  */
+static void
+split_at(fixture *f, int first_equal, int equal, int position, bool run, bool alone)
+{
+	model_key	keys[64];
+	size_t		n = 0;
+	size_t		order[16];
+
+	f->tree = mot_tree_create(&f->ctx, f->pool);
+	REQUIRE(f->tree != NULL);
+	for (int i = 0; i < 16; i++)
+	{
+		bool		is_equal = i >= first_equal && i < first_equal + equal;
+		unsigned char *k = calloc(1, 16);
+
+		k[0] = (unsigned char) (100 + (is_equal ? first_equal : i));
+		keys[n].bytes = k;
+		keys[n].len = is_equal && equal > 1 ? (size_t) (i - first_equal) + 1 : 4;
+		keys[n].value = 0;
+		n++;
+	}
+	/* neighbours on both sides, or the only node */
+	for (int i = 0; i < 24 && !alone; i++)
+	{
+		keys[n].bytes = calloc(1, 16);
+		keys[n].bytes[0] = (unsigned char) (i < 12 ? i : 200 + i);
+		keys[n].len = 3;
+		keys[n].value = 0;
+		n++;
+	}
+	/* the neighbours first, then all but one */
+	for (size_t i = 16; i < n; i++)
+	{
+		keys[i].value = i + 1;
+		tree_insert(f, keys[i].bytes, keys[i].len, i + 1, NULL);
+	}
+	for (int i = 0, at = 0, behind = run ? 12 : 15; i < 16; i++)
+	{
+		if (i == position)
+			order[15] = (size_t) i;
+		else if (run && i >= position - 3 && i < position)
+			order[behind++] = (size_t) i;
+		else
+			order[at++] = (size_t) i;
+	}
+	for (size_t i = 0; i < 16; i++)
+	{
+		size_t		j = order[i];
+
+		keys[j].value = j + 1;
+		CHECK(tree_insert(f, keys[j].bytes, keys[j].len, j + 1, NULL) == MOT_TREE_OK);
+	}
+	CHECK(tree_is_sound(f->tree));
+	n = model_sort(keys, n);
+	CHECK(model_equal(f, keys, n));
+	for (size_t i = 0; i < n; i++)
+		free(keys[i].bytes);
+}
+
 static void
 split_positions(void)
 {
-	for (int run = 1; run <= 10; run++)
-		for (int start = 0; start + run <= 16; start++)
-			for (int skipped = 0; skipped < 16; skipped++)
-			{
-				/* neighbours on both sides, or the only node */
+	fixture		f;
+
+	fixture_begin(&f, REGION_BYTES, 1);
+	for (int equal = 1; equal <= 10; equal++)
+		for (int first = 0; first + equal <= 16; first++)
+			for (int position = 0; position < 16; position++)
 				for (int alone = 0; alone < 2; alone++)
 				{
-					model_key	keys[64];
-					size_t		n = 0;
-					fixture		f;
-
-					fixture_begin(&f, 4 << 20, 1);
-					for (int i = 0; i < 16; i++)
-					{
-						bool		in_run = i >= start && i < start + run;
-						unsigned char *k = calloc(1, 16);
-
-						k[0] = (unsigned char) (100 + (in_run ? start : i));
-						keys[n].bytes = k;
-						keys[n].len = in_run && run > 1 ? (size_t) (i - start) + 1 : 4;
-						keys[n].value = 0;
-						n++;
-					}
-					for (int i = 0; i < 24 && !alone; i++)
-					{
-						keys[n].bytes = calloc(1, 16);
-						keys[n].bytes[0] = (unsigned char) (i < 12 ? i : 200 + i);
-						keys[n].len = 3;
-						keys[n].value = 0;
-						n++;
-					}
-					/* the neighbours first, then all but one */
-					for (size_t i = 16; i < n; i++)
-					{
-						keys[i].value = i + 1;
-						tree_insert(&f, keys[i].bytes, keys[i].len, i + 1, NULL);
-					}
-					for (size_t i = 0; i < 17; i++)
-					{
-						size_t		j = i < 16 ? i : (size_t) skipped;
-
-						if ((i < 16) == (j == (size_t) skipped))
-							continue;
-						keys[j].value = j + 1;
-						CHECK(tree_insert(&f, keys[j].bytes, keys[j].len, j + 1, NULL) == MOT_TREE_OK);
-					}
-					n = model_sort(keys, n);
-					CHECK(model_equal(&f, keys, n));
-					for (size_t i = 0; i < n; i++)
-						free(keys[i].bytes);
-					fixture_end(&f);
+					split_at(&f, first, equal, position, false, alone);
+					if (position >= 3 && position < 15)
+						split_at(&f, first, equal, position, true, alone);
 				}
-			}
+	fixture_end(&f);
 }
 
 /* a sequence of integers fills its nodes */
