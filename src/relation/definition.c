@@ -574,10 +574,18 @@ MotDefinitionRowSizes(const MotDefinition *def, const mot_version *a, const mot_
 	int			stored = host_bits & MOT_ROW_NATTS_MASK;
 	const char *base_a = mot_version_data(a);
 	const char *base_b = mot_version_data(b);
+	const bits8 *bitmap = NULL;
+	size_t		bitmap_size = 0;
 	size_t		off;
-	int			i = def->nfixed;
+	int			i = Min(stored, def->nfixed);
 
-	if (host_bits != mot_version_host_bits(b) || (host_bits & MOT_ROW_HAS_NULLS) != 0 || stored <= i)
+	if ((host_bits & MOT_ROW_HAS_NULLS) != 0)
+	{
+		bitmap = (const bits8 *) base_a;
+		bitmap_size = MAXALIGN(BITMAPLEN(stored));
+		i = Min(i, count_not_null(bitmap, stored));
+	}
+	if (host_bits != mot_version_host_bits(b) || memcmp(base_a, base_b, bitmap_size) != 0)
 	{
 		*size_a = MotDefinitionRowSize(def, a);
 		*size_b = MotDefinitionRowSize(def, b);
@@ -585,18 +593,23 @@ MotDefinitionRowSizes(const MotDefinition *def, const mot_version *a, const mot_
 	}
 
 	/* together as long as their columns lie at the same places */
+	base_a += bitmap_size;
+	base_b += bitmap_size;
 	off = def->offset_behind[i];
 	for (; i < stored; i++)
 	{
-		size_t		behind = MotColumnBehind(&def->shapes[i], base_a, off);
+		size_t		behind;
 
+		if (bitmap != NULL && att_isnull(i, bitmap))
+			continue;
+		behind = MotColumnBehind(&def->shapes[i], base_a, off);
 		if (def->shapes[i].length <= 0 &&
 			MotColumnBehind(&def->shapes[i], base_b, off) != behind)
 			break;
 		off = behind;
 	}
-	*size_a = MAXALIGN(walk(def, base_a, NULL, i, stored, off));
-	*size_b = i == stored ? *size_a : MAXALIGN(walk(def, base_b, NULL, i, stored, off));
+	*size_a = bitmap_size + MAXALIGN(walk(def, base_a, bitmap, i, stored, off));
+	*size_b = i == stored ? *size_a : bitmap_size + MAXALIGN(walk(def, base_b, bitmap, i, stored, off));
 }
 
 /* If the key's columns lie where they lie in every row; false: they do not. */
