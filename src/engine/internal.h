@@ -483,6 +483,16 @@ typedef struct read_item
 	mot_ts		ts;				/* of the version seen; 0: none */
 } read_item;
 
+/* an insert of our own took a node from one version to the next, see mot_observer */
+typedef struct move_item
+{
+	const mot_node *node;
+	uint64_t	from;
+	uint64_t	to;
+	const mot_node *sibling;
+	uint64_t	sibling_version;
+} move_item;
+
 typedef struct page_item
 {
 	const mot_table *table;
@@ -548,6 +558,9 @@ struct mot_session
 	uint64_t	read_count;
 	uint64_t	read_size;
 	address_map nodes;			/* border node -> version as observed */
+	move_item  *moves;
+	uint64_t	move_count;
+	uint64_t	move_size;
 	page_item  *pages;
 	uint64_t	page_count;
 	uint64_t	page_size;

@@ -12,7 +12,9 @@
  *	  holder's commit state tells: not drawn means later than T, so a plain
  *	  row lock harms nobody
  *	- every border node it took an answer from has the version it had, so
- *	  no key has come to a range it read (own inserts are carried forward)
+ *	  no key has come to a range it read (own inserts are carried forward);
+ *	  or it was deleted, as one is that has become empty, and the node that
+ *	  took over its range has the version that it had before
  *	- every page a sequential scan went over has had no insert, and no page
  *	  has joined the table; or else what was inserted in those pages is not
  *	  committed before T
@@ -103,6 +105,10 @@ mot_read_pool(mot_session *s, const mot_table *table)
 
 /* --------------------------------------------------------------- node set */
 
+/* how much is looked at for nodes that were deleted; beyond it a transaction fails, needlessly perhaps */
+#define MOVES_MAX 4096
+#define VISITS_MAX 1000
+
 /* the map's value: version + 1, so that 0 stays "absent"; NODE_SPOILT never validates */
 #define NODE_SPOILT UINT64_MAX
 
@@ -141,6 +147,26 @@ node_moved(void *arg, const mot_node *node, uint64_t from, uint64_t to,
 	address_map *nodes = &s->nodes;
 	uint64_t	key = (uint64_t) (uintptr_t) node;
 	bool		known = false;
+	move_item  *last = s->move_count > 0 ? &s->moves[s->move_count - 1] : NULL;
+
+	/*
+	 * They are kept: the node may be, or become, the heir of one that was
+	 * observed.  Keys often come in order, so one after the other goes to the
+	 * same node.  Of a transaction that fills a table some are forgotten; at
+	 * worst it fails though it need not.
+	 */
+	if (last != NULL && last->node == node && last->to == from && last->sibling == NULL)
+	{
+		last->to = to;
+		last->sibling = sibling;
+		last->sibling_version = sibling_version;
+	}
+	else if (s->move_count < MOVES_MAX &&
+			 array_room(s, (void **) &s->moves, &s->move_size, s->move_count, sizeof(move_item)))
+		s->moves[s->move_count++] = (move_item)
+	{
+		node, from, to, sibling, sibling_version
+	};
 
 	for (uint64_t i = 0; i < nodes->used && i < MAP_SMALL; i++)
 		if (nodes->item[i].key == key && nodes->item[i].value == from + 1)
@@ -281,9 +307,50 @@ pages_stand(mot_session *s)
 	return stands;
 }
 
+/*
+ * Has nobody but ourselves inserted into a node since it had that version, or
+ * into its heirs?  "made": the version is that of a node which we have made.
+ * "visits" bounds the work, since nodes can be met again and again.
+ */
+static bool
+node_stands(mot_session *s, const mot_node *node, uint64_t version, bool made, int *visits)
+{
+	for (;;)
+	{
+		if (--*visits < 0)
+			return false;
+		for (uint64_t i = 0; i < s->move_count; i++)
+		{
+			const move_item *move = &s->moves[i];
+
+			if (move->node != node)
+				continue;
+
+			/*
+			 * The version may be one of several that were passed in a row, or
+			 * that of a layer which was made with another one below it; that
+			 * is gone if the node became the other's heir at this version.
+			 */
+			if (move->from == move->to ? version != move->from || !made :
+				version < move->from || version >= move->to)
+				continue;
+			version = move->to;
+			if (move->sibling != NULL && !node_stands(s, move->sibling, move->sibling_version, true, visits))
+				return false;
+		}
+		if (mot_node_version(node) == version)
+			return true;
+		if (!mot_node_heir(node, version, &node, &version))
+			return false;
+		made = false;
+	}
+}
+
 static mot_status
 all_stand(mot_session *s)
 {
+	int			visits = VISITS_MAX;
+
 	for (uint64_t i = 0; i < s->read_count; i++)
 		if (!read_stands(s, &s->reads[i]))
 			return MOT_CONFLICT_READ;
@@ -292,7 +359,18 @@ all_stand(mot_session *s)
 	{
 		const map_item *known = &s->nodes.item[i];
 
-		if (mot_node_version((const mot_node *) (uintptr_t) known->key) + 1 != known->value)
+		const mot_node *node = (const mot_node *) (uintptr_t) known->key;
+		uint64_t	version;
+
+		if (mot_node_version(node) + 1 == known->value)
+			continue;
+
+		/*
+		 * Deleted, by whoever reclaimed what it had last?  Then what comes to
+		 * its range comes to its heir.
+		 */
+		if (!mot_node_heir(node, known->value - 1, &node, &version) ||
+			!node_stands(s, node, version, false, &visits))
 			return MOT_CONFLICT_PHANTOM;
 	}
 	if (s->pool_count > 0)
@@ -322,7 +400,7 @@ mot_read_validate(mot_session *s)
 void
 mot_read_clear(mot_session *s)
 {
-	s->read_count = s->page_count = s->pool_count = 0;
+	s->read_count = s->move_count = s->page_count = s->pool_count = 0;
 	mot_map_clear(&s->nodes);
 	if (s->read_size > 65536)
 	{
@@ -337,6 +415,7 @@ mot_read_free(mot_session *s)
 {
 	mot_read_clear(s);
 	free(s->reads);
+	free(s->moves);
 	free(s->pages);
 	free(s->pools);
 	mot_map_free(&s->nodes);

@@ -7,6 +7,7 @@
  *
  *-------------------------------------------------------------------------
  */
+#include "internal.h"
 #include "test_tree.h"
 
 #define REGION_BYTES ((size_t) 64 << 20)
@@ -287,6 +288,108 @@ deletions(void)
 	}
 }
 
+/*
+ * Nodes that become empty and are deleted under a transaction that has read
+ * them, by whoever reclaims what was deleted long ago: with its own inserts
+ * before and after nothing has come to what it read.  Then one key of another's
+ * does.  This is the node set of the engine's transactions.
+ */
+static void
+reclaimed(void)
+{
+	int			needless = 0;
+
+	for (int round = 0; round < 2000; round++)
+	{
+		int			shape = round % (KEY_SHAPES + 1) - 1;
+		size_t		n = 5 + (size_t) (test_random() % (round % 2 ? 60 : 400));
+		model_key  *keys = random_keys(&test_random_state, n, shape);
+		bool	   *read = calloc(n, sizeof(bool));
+		int			steps = (int) (test_random() % 400);
+		bool		emptied = test_random() % 2;
+		size_t		reads = 0;
+		static mot_session s;
+		fixture		f;
+
+		n = model_sort(keys, n);
+		fixture_begin(&f, 4 << 20, 1);
+		memset(&s, 0, sizeof(s));
+		mot_read_init(&s);
+		for (size_t i = 0; i < n; i++)
+			if (test_random() % 4 != 0)
+			{
+				keys[i].value = i + 1;
+				CHECK(tree_insert(&f, keys[i].bytes, keys[i].len, i + 1, NULL) == MOT_TREE_OK);
+			}
+		for (int i = 0; i < steps; i++)
+		{
+			size_t		k = (size_t) (test_random() % n);
+
+			if (i % 40 == 0)
+			{
+				model_key  *other = &keys[test_random() % n];
+				mot_bound	low = {MOT_BOUND_INCLUSIVE, keys[k].bytes, keys[k].len};
+				mot_bound	high = {MOT_BOUND_INCLUSIVE, other->bytes, other->len};
+				mot_tree_cursor c;
+
+				REQUIRE(mot_tree_cursor_open(&c, f.tree, &low, &high, test_random() % 2, &s.observer));
+				while (mot_tree_cursor_next(&c, NULL, NULL))
+					;
+				mot_tree_cursor_close(&c);
+				for (size_t j = 0; j < n; j++)
+					if (model_in_range(&keys[j], &low, &high))
+						read[j] = true;
+			}
+			else if (i % 10 == 0)
+			{
+				CHECK(mot_tree_get(f.tree, keys[k].bytes, keys[k].len, &s.observer) == keys[k].value);
+				read[k] = true;
+			}
+			else if (keys[k].value)
+			{
+				CHECK(tree_remove(&f, keys[k].bytes, keys[k].len) == MOT_TREE_OK);
+				keys[k].value = 0;
+			}
+			else if (!emptied || i % 8 == 0)
+			{
+				keys[k].value = k + 1;
+				CHECK(tree_insert(&f, keys[k].bytes, keys[k].len, k + 1, &s.observer) == MOT_TREE_OK);
+			}
+		}
+		needless += mot_read_validate(&s) != MOT_OK;
+
+		for (size_t i = 0; i < n; i++)
+			reads += read[i] && keys[i].value == 0;
+		if (reads > 0)
+		{
+			size_t		k = (size_t) (test_random() % n);
+
+			while (!read[k] || keys[k].value)
+				k = (k + 1) % n;
+			CHECK(tree_insert(&f, keys[k].bytes, keys[k].len, k + 1, NULL) == MOT_TREE_OK);
+			if (round % 3 == 0)
+				CHECK(tree_remove(&f, keys[k].bytes, keys[k].len) == MOT_TREE_OK);
+			/* ours come after it: they carry nothing forward */
+			for (int i = 0; i < 5; i++)
+			{
+				k = (size_t) (test_random() % n);
+				(void) tree_insert(&f, keys[k].bytes, keys[k].len, k + 1, &s.observer);
+			}
+			CHECK(mot_read_validate(&s) == MOT_CONFLICT_PHANTOM);
+		}
+		mot_read_free(&s);
+		fixture_end(&f);
+		free(read);
+		model_free(keys, n);
+	}
+
+	/*
+	 * (ever so many deletions are not followed; all would be needless without
+	 * any being)
+	 */
+	CHECK(needless < 100);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -295,5 +398,6 @@ main(int argc, char **argv)
 	RUN(layers);
 	RUN(transactions);
 	RUN(deletions);
+	RUN(reclaimed);
 	return test_end();
 }
