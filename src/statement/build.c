@@ -44,6 +44,8 @@ MotProgramBuild(MotStatement *st, QueryDesc *query)
 	st->generation = 0;
 	st->reads_others = MotReadsOthers(st->plan);
 	st->uses = 0;
+	st->messages = 0;
+	st->last_message = 0;
 	st->ahead = NULL;
 	st->exec_cxt = AllocSetContextCreate(st->cxt, "MOT statement execution", ALLOCSET_SMALL_SIZES);
 

@@ -201,9 +201,15 @@ start_statement(MotStatement *st, QueryDesc *query, int eflags)
 		return false;
 	}
 	MotStatementEnter(st, query);
-	if (unlikely(!st->compile_tried) && mot_jit_above >= 0 && st->uses >= mot_jit_above &&
-		st->uses >= st->compile_after)
-		MotStatementCompile(st, query);
+	if (!st->compile_tried && mot_jit_above >= 0)
+	{
+		TimestampTz message = GetCurrentStatementStartTimestamp();
+
+		st->messages += message != st->last_message;
+		st->last_message = message;
+		if (st->uses >= mot_jit_above && st->uses >= st->compile_after)
+			MotStatementCompile(st);
+	}
 
 	if (ExecutorCheckPerms_hook != NULL || st->permitted != MotPermissionsTime)
 	{

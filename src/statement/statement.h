@@ -141,6 +141,9 @@ struct MotStatement
 	int			seen;			/* executions before the program was made */
 	uint64		executions;		/* of its programs */
 	uint64		uses;			/* of the present one */
+	uint64		messages;		/* of the client for which it was used, until
+								 * it is compiled */
+	TimestampTz last_message;
 	uint64		query_id;
 	char	   *text;
 	CmdType		operation;
@@ -296,7 +299,7 @@ extern MotRowProgram *MotRowProgramMake(MotStatement *st, Index varno, TupleDesc
 										List *outputs, List *aggregates, Datum *values,
 										bool *isnull, ExprContext *econtext);
 extern bool MotRowProgramBegin(MotRowProgram *program);
-extern void MotStatementCompile(MotStatement *st, const QueryDesc *query);
+extern void MotStatementCompile(MotStatement *st);
 extern void MotStatementRelease(MotStatement *st);
 extern char *MotStatementDump(MotStatement *st);
 
