@@ -39,7 +39,6 @@
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/portal.h"
 
 /* milliseconds of compiling after which an execution is to begin (unless all is to be compiled at once) */
 #define MAX_PAUSE_MS 3.0
