@@ -41,7 +41,7 @@ cluster_before_start()
 	grep -q '^mot.huge_pages = on' "$conf" || return 0
 	server=$(as_user "$PGBIN/postgres" -D "$SANDBOX/$1" -C shared_memory_size_in_huge_pages)
 	mot_mb=$(sed -n "s/^mot.max_memory = '\([0-9]*\)MB'.*/\1/p" "$conf" | tail -1)
-	sandbox_huge_pages "$((server + mot_mb / 2))"
+	sandbox_huge_pages "$((server + mot_mb / 2 + mot_mb / 128 + 1))" # and the hints
 }
 
 # BENCH_SETTINGS: the function that prints a caller's settings, if they are others

@@ -118,7 +118,7 @@ _PG_init(void)
 
 	resolve_max_memory();
 	show("mot.memory_in_huge_pages",
-		 psprintf("%d", (int) ((size_t) mot_max_memory_mb * 1024 * 1024 / MOT_HUGE_PAGE_SIZE)));
+		 psprintf("%d", (int) mot_engine_huge_pages((size_t) mot_max_memory_mb * 1024 * 1024)));
 
 	prev_shmem_request_hook = shmem_request_hook;
 	shmem_request_hook = request_shmem;

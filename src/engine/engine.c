@@ -73,6 +73,12 @@ mot_engine_create(size_t max_memory, unsigned slots, unsigned flags,
 	return e;
 }
 
+size_t
+mot_engine_huge_pages(size_t max_memory)
+{
+	return mot_region_chunk_bytes(max_memory) / MOT_HUGE_PAGE_SIZE;
+}
+
 bool
 mot_engine_huge(const mot_engine *e)
 {

@@ -93,13 +93,21 @@ mot_index_get(mot_session *s, const mot_view *view, const mot_index_handle *hand
 			  mot_row **row, const mot_version **version)
 {
 	mot_index  *index = handle->index;
-	uint64_t	value = ahead == NULL ? mot_tree_get(index->tree, key, len, session_observer(s)) :
-	mot_tree_get_finish(index->tree, key, len, ahead, session_observer(s));
+	_Atomic uint32_t *hint = mot_hint(&index->hints, key, len);
+	uint64_t	value;
 	mot_bundle *b;
 
+	if (ahead == NULL)
+	{
+		mot_hint_fetch(&index->hints, hint);
+		value = mot_tree_get(index->tree, key, len, session_observer(s));
+	}
+	else
+		value = mot_tree_get_finish(index->tree, key, len, ahead, session_observer(s));
 	MOT_STOP_POINT("index-found");
 	if (value == 0)
 		return MOT_NOT_FOUND;
+	mot_hint_keep(&index->hints, hint, value_row(value));	/* or bundle */
 	if (mot_likely(!(value & VALUE_BUNDLE)))
 	{
 		mot_row    *r = value_row(value);
@@ -133,24 +141,19 @@ mot_index_get(mot_session *s, const mot_view *view, const mot_index_handle *hand
 void
 mot_index_ahead(const mot_index_handle *handle, const void *key, size_t len, mot_ahead *ahead)
 {
-	mot_tree_get_begin(handle->index->tree, key, len, ahead);
-}
+	const mot_index *index = handle->index;
 
-void
-mot_index_ahead_row(const void *key, size_t len, mot_ahead *ahead)
-{
-	uint64_t	value = mot_tree_get_peek(key, len, ahead);
-	const char *row = (const char *) value_row(value);
+	_Atomic uint32_t *hint = mot_hint(&index->hints, key, len);
 
 	/*
-	 * the row and, if it has not been changed lately, its version; a bundle's
-	 * places
+	 * What a fetch has to wait for even so is its address, if the processor
+	 * does not know where the page is; but two find out at the same time.
+	 * So the hint's line comes along with the nodes, and the row's with the
+	 * border node's.
 	 */
-	if (value != 0)
-	{
-		mot_prefetch(row);
-		mot_prefetch(row + MOT_CACHE_LINE);
-	}
+	mot_prefetch(hint);
+	mot_tree_get_begin(index->tree, key, len, ahead);
+	mot_hint_fetch(&index->hints, hint);
 }
 
 mot_status
@@ -510,7 +513,12 @@ entry_add(mot_session *s, const mot_index_handle *handle, mot_tree_context *ctx,
 		st = mot_tree_cas(index->tree, ctx, key, len, 0, plain, &value,
 						  MOT_FOR_NEW_KEY, session_observer(s));
 		if (st == MOT_TREE_OK)
+		{
+			/* only whole keys are looked up alone */
+			if (bits == 0)
+				mot_hint_keep(&index->hints, mot_hint(&index->hints, key, len), row);
 			return MOT_OK;
+		}
 		if (st == MOT_TREE_NO_MEMORY)
 		{
 			(void) mot_reclaim_all(s);

@@ -53,6 +53,7 @@
 #include "memory.h"
 #include "tree.h"
 #include "tree_cursor.h"
+#include "hint.h"
 
 #define PTR_MASK	((UINT64_C(1) << 48) - 1)
 #define OWNER_SHIFT 48
@@ -339,6 +340,7 @@ struct mot_index
 {
 	mot_table  *table;
 	mot_tree   *tree;
+	mot_hints	hints;
 	mot_pool   *pool;
 	uint32_t	host_id;
 	unsigned	flags;

@@ -70,6 +70,9 @@ extern mot_region *mot_region_create(size_t max_memory, unsigned caches,
 extern void mot_region_destroy(mot_region *region);
 extern bool mot_region_huge(const mot_region *region);
 
+/* bytes that are in huge pages, if there are: the chunks and hints */
+extern size_t mot_region_chunk_bytes(size_t max_memory);
+
 /*
  * Back to the state mot_region_create left, memory returned to the system.
  * Nobody else may be using the region (the postmaster's restart after a crash).
@@ -77,6 +80,7 @@ extern bool mot_region_huge(const mot_region *region);
 extern void mot_region_reset(mot_region *region);
 extern void *mot_region_header(mot_region *region);
 extern void *mot_region_base(const mot_region *region);
+extern _Atomic uint32_t *mot_region_hints(const mot_region *region, uint32_t *entries);
 
 /* smallest alignment-16 offset view of an address, for row identities */
 static inline uint64_t

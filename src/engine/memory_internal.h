@@ -16,7 +16,8 @@
  *		control			counters, descriptors, caches, pools: an area that is
  *						valid when all zero, so creation and reset need not
  *						write any of it
- *		data			the chunks
+ *		data			the chunks, and behind them the hints: in huge pages,
+ *						too, if there are some
  *
  * Numbers of chunks, pages, pools and directory entries that lie in the
  * control area as links are stored plus one, so that zero means none.
@@ -213,6 +214,9 @@ struct mot_region
 	mot_chunk  *chunks;
 	mot_page   *pages;
 	_Atomic uint64_t *row_bits; /* MOT_ROW_WORDS of each page */
+	_Atomic uint32_t *hints;	/* see hint.h */
+	uint32_t	hint_count;		/* a power of two */
+	size_t		hint_bytes;		/* of the mapping, whole chunks */
 
 	mot_size_class classes[MOT_CLASSES];
 	uint8_t		class_of[(MOT_CLASS_MAX_SIZE / MOT_CLASS_LOOKUP) + 1];

@@ -98,6 +98,7 @@ extern void mot_engine_destroy(mot_engine *engine);
 /* how much memory one huge page is, and whether the engine's is in such pages */
 #define MOT_HUGE_PAGE_SIZE ((size_t) 2 << 20)
 extern bool mot_engine_huge(const mot_engine *engine);
+extern size_t mot_engine_huge_pages(size_t max_memory); /* how many it takes */
 
 /* Empty again, as after create; no session may be open anywhere (EXCLUSIVE). */
 extern void mot_engine_reset(mot_engine *engine);
@@ -362,11 +363,10 @@ extern bool mot_scan_next(mot_session *session, mot_scan *scan, mot_row **row,
 /* How far a look-up has come ahead of its time; opaque. */
 typedef struct mot_ahead
 {
-	const void *parent;			/* of "border", whose lines are on their way;
-								 * NULL: has been read */
+	const void *parent;			/* of "border", and when that was so */
 	uint64_t	parent_version;
-	const void *border;			/* NULL: nothing is known ahead */
-	uint64_t	version;
+	const void *border;			/* whose lines are on their way; NULL: nothing
+								 * is known ahead */
 } mot_ahead;
 
 /*
@@ -380,16 +380,13 @@ extern mot_status mot_index_get(mot_session *session, const mot_view *view,
 
 /*
  * Ahead of mot_index_get, whoever knows the key some time before the row is
- * needed can have the processor fetch what is in no cache meanwhile, without
- * waiting for it: first mot_index_ahead, for the index's nodes, then, a few
- * hundred instructions later, mot_index_ahead_row, for the row.  mot_index_get
- * of the same key then begins where they have come to, if "ahead" is not NULL;
- * its answer does not depend on it.  From the first to the last the session's
- * snapshot stays published.
+ * needed can have the processor fetch what is in no cache meanwhile.
+ * mot_index_get of the same key then begins where this came to, if "ahead" is not
+ * NULL; its answer does not depend on it.  From the first to the last the
+ * session's snapshot stays published.
  */
 extern void mot_index_ahead(const mot_index_handle *handle, const void *key, size_t len,
 							mot_ahead *ahead);
-extern void mot_index_ahead_row(const void *key, size_t len, mot_ahead *ahead);
 
 /*
  * Range of an index, in key order or backwards.  Bounds are prefixes of keys:

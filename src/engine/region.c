@@ -39,11 +39,16 @@
 #define MAGAZINE_MIN_BYTES (2 * 1024)
 #define CACHES_SHARE 8
 
+/* entries of the table of hints: one for so many bytes of chunks, or up to twice as many */
+#define HINT_SHARE 256
+#define HINT_MAX (UINT32_C(1) << 31)
+
 /* free pages a node keeps memory behind, in bytes: at most, and share */
 #define DIRTY_MAX_BYTES ((size_t) 8 << 20)
 #define DIRTY_SHARE 32
 
 static size_t place(size_t *offset, size_t bytes);
+static uint32_t hint_count(size_t bytes);
 static void lay_out(mot_region *region, size_t header_size);
 static void set_limits(mot_region *region);
 static bool map_data(mot_region *region, char *at, char *err, size_t errlen);
@@ -80,7 +85,7 @@ mot_region_create(size_t max_memory, unsigned caches, size_t header_size,
 
 	/* address space for everything, with room to align the chunks */
 	data_at = MOT_ALIGN_UP(fixed + plan.control_size, MOT_CHUNK_SIZE);
-	plan.mapping_size = data_at + plan.max_bytes + MOT_CHUNK_SIZE;
+	plan.mapping_size = data_at + plan.max_bytes + plan.hint_bytes + MOT_CHUNK_SIZE;
 	mapping = mmap(NULL, plan.mapping_size, PROT_NONE,
 				   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (mapping == MAP_FAILED)
@@ -97,7 +102,7 @@ mot_region_create(size_t max_memory, unsigned caches, size_t header_size,
 		!map_data(&plan, start + data_at, err, errlen))
 	{
 		snprintf(err, errlen, "could not map %zu bytes of memory%s: %s",
-				 plan.max_bytes,
+				 plan.max_bytes + plan.hint_bytes,
 				 (flags & MOT_REGION_HUGE_ON) ? " in huge pages" : "",
 				 strerror(errno));
 		munmap(mapping, plan.mapping_size);
@@ -110,6 +115,7 @@ mot_region_create(size_t max_memory, unsigned caches, size_t header_size,
 	/* the plan's parts are offsets so far */
 	region->control = start + fixed;
 	region->data = start + data_at;
+	region->hints = (void *) (region->data + region->max_bytes);
 #define LOCATE(part) \
 	region->part = (void *) (region->control + (uintptr_t) region->part)
 	LOCATE(state);
@@ -138,7 +144,7 @@ mot_region_destroy(mot_region *region)
 void
 mot_region_reset(mot_region *region)
 {
-	mot_region_give_back(region, region->data, region->max_bytes);
+	mot_region_give_back(region, region->data, region->max_bytes + region->hint_bytes);
 
 	/*
 	 * Memory that the system does not take (it may be locked) is zeroed by
@@ -162,6 +168,14 @@ void *
 mot_region_base(const mot_region *region)
 {
 	return (void *) region;
+}
+
+/* the table of hints, and how many entries it has: a power of two */
+_Atomic uint32_t *
+mot_region_hints(const mot_region *region, uint32_t *entries)
+{
+	*entries = region->hint_count;
+	return region->hints;
 }
 
 unsigned
@@ -209,7 +223,8 @@ mot_memory_stats(const mot_region *region, unsigned node, mot_memory_stat *stat)
 		/*
 		 * Descriptors stay touched once they were: those of the most chunks
 		 * ever in use, and the bitmaps of pages of rows, of which we count
-		 * how many were ever taken.
+		 * how many were ever taken.  Of the hints we take the share of those
+		 * chunks to be in use.
 		 */
 		chunks = atomic_load_explicit(&state->chunk_peak, memory_order_relaxed);
 		row_pages = atomic_load_explicit(&state->row_pages, memory_order_relaxed);
@@ -218,7 +233,8 @@ mot_memory_stats(const mot_region *region, unsigned node, mot_memory_stat *stat)
 		stat->descriptor_bytes = sizeof(mot_region) + sizeof(mot_region_state) +
 			atomic_load_explicit(&state->pools_high, memory_order_relaxed) * region->pool_stride +
 			chunks * (sizeof(mot_chunk) + MOT_PAGES_PER_CHUNK * sizeof(mot_page)) +
-			row_pages * MOT_ROW_WORDS * sizeof(uint64_t);
+			row_pages * MOT_ROW_WORDS * sizeof(uint64_t) +
+			chunks * region->hint_count / region->chunk_count * sizeof(uint32_t);
 	}
 
 	/* relaxed all: figures that need not belong to one moment */
@@ -284,6 +300,24 @@ mot_region_populate(mot_region *region, void *start, size_t length)
 #endif
 }
 
+static uint32_t
+hint_count(size_t bytes)
+{
+	uint32_t	count = 1;
+
+	while (count <= bytes / HINT_SHARE / 2 && count < HINT_MAX)
+		count *= 2;
+	return count;
+}
+
+size_t
+mot_region_chunk_bytes(size_t max_memory)
+{
+	size_t		bytes = MOT_ALIGN_DOWN(max_memory, MOT_CHUNK_SIZE);
+
+	return bytes + MOT_ALIGN_UP(hint_count(bytes) * sizeof(uint32_t), MOT_CHUNK_SIZE);
+}
+
 /* sizes of caches, spans and so on, by the size of the region */
 static void
 set_limits(mot_region *region)
@@ -297,6 +331,9 @@ set_limits(mot_region *region)
 									   MOT_CACHE_LINE);
 	region->pool_count = (uint32_t) (pages < MIN_POOLS ? MIN_POOLS :
 									 pages > MAX_POOLS ? MAX_POOLS : pages);
+
+	region->hint_count = hint_count(region->max_bytes);
+	region->hint_bytes = MOT_ALIGN_UP(region->hint_count * sizeof(uint32_t), MOT_CHUNK_SIZE);
 
 	while (((size_t) region->chunk_count >> region->span_shift) > MAX_SPANS)
 		region->span_shift++;
@@ -353,10 +390,11 @@ static bool
 map_data(mot_region *region, char *at, char *err, size_t errlen)
 {
 	int share = (region->flags & MOT_REGION_PRIVATE) ? MAP_PRIVATE : MAP_SHARED;
+	size_t		bytes = region->max_bytes + region->hint_bytes;
 
 	if (region->flags & (MOT_REGION_HUGE_TRY | MOT_REGION_HUGE_ON))
 	{
-		if (mot_huge_map(at, region->max_bytes, share))
+		if (mot_huge_map(at, bytes, share))
 		{
 			region->huge = true;
 			region->whole_chunks = true;
@@ -366,12 +404,12 @@ map_data(mot_region *region, char *at, char *err, size_t errlen)
 			return false;
 		snprintf(err, errlen, "%s", strerror(errno));
 	}
-	if (mmap(at, region->max_bytes, PROT_READ | PROT_WRITE,
+	if (mmap(at, bytes, PROT_READ | PROT_WRITE,
 			 share |MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
 		return false;
 
 	/* shared memory takes the advice only where the administrator lets it */
-	region->whole_chunks = madvise(at, region->max_bytes, MADV_HUGEPAGE) == 0 &&
+	region->whole_chunks = madvise(at, bytes, MADV_HUGEPAGE) == 0 &&
 		!(region->flags & MOT_REGION_PRIVATE) && mot_huge_transparent();
 	return true;
 }

@@ -473,6 +473,7 @@ index_create(mot_session *s, mot_table *t, uint32_t host_id,
 	index->flags = flags;
 	index->valid_from = mot_engine_clock(e);
 	index->pool = mot_pool_create(e->region, MOT_POOL_PLAIN, &t->group);
+	mot_hints_begin(&index->hints, e->region, host_id);
 	if (index->pool != NULL)
 		index->tree = mot_tree_create(&s->tree, index->pool);
 	if (index->tree == NULL)

@@ -231,15 +231,16 @@ mot_tree_get_begin(const mot_tree *tree, const void *key, size_t len, mot_ahead 
 	if (len > 8)
 		return;
 	slice = mot_slice(key, len);
-	/* (the tree may not know its newest root; "border" is NULL until the end) */
+	/* (the tree may not know its newest root) */
 	while (mot_unlikely(!((v = mot_stable_version(n)) & MOT_V_ROOT)))
 	{
 		if (v & MOT_V_DELETED)
 			return;
 		n = (mot_node *) mot_read(n->parent);
 	}
-	ahead->parent = NULL;
-	while (!mot_is_border(v))
+	if (mot_is_border(v))
+		return;					/* which is all there is */
+	for (;;)
 	{
 		mot_interior *in = (mot_interior *) n;
 		mot_node   *child = mot_interior_child(in, slice);
@@ -247,7 +248,6 @@ mot_tree_get_begin(const mot_tree *tree, const void *key, size_t len, mot_ahead 
 
 		if (in->height == 0)
 		{
-			/* _peek will see whether the parent has changed meanwhile */
 			mot_prefetch_border(child);
 			ahead->parent = n;
 			ahead->parent_version = v;
@@ -261,37 +261,6 @@ mot_tree_get_begin(const mot_tree *tree, const void *key, size_t len, mot_ahead 
 		n = child;
 		v = cv;
 	}
-	mot_prefetch_border(n);
-	ahead->border = n;
-	ahead->version = v;
-}
-
-uint64_t
-mot_tree_get_peek(const void *key, size_t len, mot_ahead *ahead)
-{
-	const mot_border *b = ahead->border;
-	int			slot;
-
-	if (b == NULL)
-		return 0;
-	if (ahead->parent != NULL)
-	{
-		/*
-		 * as mot_descend: the parent as it was led to the child as it is now
-		 */
-		uint64_t	v = mot_read(b->n.version);
-
-		if (mot_unlikely((v & (MOT_V_DIRTY | MOT_V_DELETED)) ||
-						 mot_has_changed(ahead->parent, ahead->parent_version)))
-		{
-			ahead->border = NULL;
-			return 0;
-		}
-		ahead->parent = NULL;
-		ahead->version = v;
-	}
-	slot = border_find(b, mot_read(b->permutation), mot_slice(key, len), (int) len);
-	return slot >= 0 ? mot_read(b->value[slot]) : 0;
 }
 
 uint64_t
@@ -300,21 +269,26 @@ mot_tree_get_finish(const mot_tree *tree, const void *key, size_t len,
 {
 	const mot_border *b = ahead->border;
 
-	if (mot_likely(b != NULL && ahead->parent == NULL))
+	if (mot_likely(b != NULL))
 	{
-		/*
-		 * A node's keys are those it was responsible for until it is split or
-		 * deleted, and its version says so.
-		 */
-		int			slot = border_find(b, mot_read(b->permutation), mot_slice(key, len), (int) len);
-		uint64_t	value = slot >= 0 ? mot_read(b->value[slot]) : 0;
+		uint64_t	v = mot_read(b->n.version);
 
-		MOT_STOP_POINT("tree-get-read");
-		if (mot_likely(!mot_has_changed(&b->n, ahead->version)))
+		/*
+		 * as mot_descend: the parent as it was led to the child as it is now
+		 */
+		if (mot_likely(!(v & (MOT_V_DIRTY | MOT_V_DELETED)) &&
+					   !mot_has_changed(ahead->parent, ahead->parent_version)))
 		{
-			if (observer)
-				observer->observe(observer->arg, &b->n, mot_observed_version(ahead->version));
-			return value;
+			int			slot = border_find(b, mot_read(b->permutation), mot_slice(key, len), (int) len);
+			uint64_t	value = slot >= 0 ? mot_read(b->value[slot]) : 0;
+
+			MOT_STOP_POINT("tree-get-read");
+			if (mot_likely(!mot_has_changed(&b->n, v)))
+			{
+				if (observer)
+					observer->observe(observer->arg, &b->n, mot_observed_version(v));
+				return value;
+			}
 		}
 	}
 	return mot_tree_get(tree, key, len, observer);

@@ -305,14 +305,6 @@ extern void MotEndForeignScan(ForeignScanState *node);
 extern void MotKeepInit(void);
 extern int	MotPlanSerial(void);
 
-/* The execution is about to ask for the row. */
-static inline void
-MotScanAheadRow(MotScan *scan)
-{
-	if (scan->phase == MOT_SCAN_AHEAD)
-		mot_index_ahead_row(scan->keys->lower.data, scan->keys->lower.len, &scan->ahead);
-}
-
 /* slot.c */
 extern void MotSlotAdopt(TupleTableSlot *slot);
 extern void MotSlotShow(TupleTableSlot *slot, const mot_version *version);

@@ -281,8 +281,6 @@ run_statement(MotStatement *st, QueryDesc *query, ScanDirection direction,
 	MemoryContext oldcxt;
 	uint64		n = 0;
 
-	if (st->ahead != NULL)
-		MotScanAheadRow(st->ahead);
 	direct = st->sender != NULL && MotSenderBegins(st->sender, query);
 	sends = !direct && (st->operation == CMD_SELECT || st->plan->hasReturning);
 	oldcxt = MemoryContextSwitchTo(st->exec_cxt);

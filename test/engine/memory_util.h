@@ -95,7 +95,7 @@ resident(mot_region *region)
 
 		if (sscanf(line, "%lx-%lx ", &from, &to) == 2)
 			inside = from >= (unsigned long) region->data &&
-				to <= (unsigned long) region->data + region->max_bytes;
+				to <= (unsigned long) region->data + region->max_bytes + region->hint_bytes;
 		else if (inside && sscanf(line, "Rss: %lu kB", &kb) == 1)
 			total += kb * 1024;
 	}

@@ -286,8 +286,6 @@ look_up(worker *w, const model_key *key)
 
 		(void) mot_tree_get(f.tree, other->bytes, other->len, NULL);
 	}
-	if (test_random_from(&w->random) % 8)
-		(void) mot_tree_get_peek(key->bytes, key->len, &ahead);
 	return mot_tree_get_finish(f.tree, key->bytes, key->len, &ahead, NULL);
 }
 
