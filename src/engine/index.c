@@ -142,7 +142,6 @@ void
 mot_index_ahead(const mot_index_handle *handle, const void *key, size_t len, mot_ahead *ahead)
 {
 	const mot_index *index = handle->index;
-
 	_Atomic uint32_t *hint = mot_hint(&index->hints, key, len);
 
 	/*

@@ -192,6 +192,22 @@ search:
 	}
 }
 
+/* The value of a short key in the border node that is responsible for it at version v; false: changed. */
+static inline bool
+get_here(const mot_border *b, uint64_t v, uint64_t slice, size_t len,
+		 const mot_observer *observer, uint64_t *value)
+{
+	int			slot = border_find(b, mot_read(b->permutation), slice, (int) len);
+
+	*value = slot >= 0 ? mot_read(b->value[slot]) : 0;
+	MOT_STOP_POINT("tree-get-read");
+	if (mot_unlikely(mot_has_changed(&b->n, v)))
+		return false;
+	if (observer)
+		observer->observe(observer->arg, &b->n, mot_observed_version(v));
+	return true;
+}
+
 uint64_t
 mot_tree_get(const mot_tree *tree, const void *key, size_t len, const mot_observer *observer)
 {
@@ -203,19 +219,10 @@ mot_tree_get(const mot_tree *tree, const void *key, size_t len, const mot_observ
 		uint64_t	v;
 		mot_border *b = mot_descend(&root, slice, &v);
 
-		if (mot_likely(b != NULL))
-		{
-			int			slot = border_find(b, mot_read(b->permutation), slice, (int) len);
-			uint64_t	value = slot >= 0 ? mot_read(b->value[slot]) : 0;
+		uint64_t	value;
 
-			MOT_STOP_POINT("tree-get-read");
-			if (mot_likely(!mot_has_changed(&b->n, v)))
-			{
-				if (observer)
-					observer->observe(observer->arg, &b->n, mot_observed_version(v));
-				return value;
-			}
-		}
+		if (mot_likely(b != NULL && get_here(b, v, slice, len, observer, &value)))
+			return value;
 	}
 	return get_patiently(tree, key, len, observer);
 }
@@ -272,24 +279,15 @@ mot_tree_get_finish(const mot_tree *tree, const void *key, size_t len,
 	if (mot_likely(b != NULL))
 	{
 		uint64_t	v = mot_read(b->n.version);
+		uint64_t	value;
 
 		/*
 		 * as mot_descend: the parent as it was led to the child as it is now
 		 */
 		if (mot_likely(!(v & (MOT_V_DIRTY | MOT_V_DELETED)) &&
-					   !mot_has_changed(ahead->parent, ahead->parent_version)))
-		{
-			int			slot = border_find(b, mot_read(b->permutation), mot_slice(key, len), (int) len);
-			uint64_t	value = slot >= 0 ? mot_read(b->value[slot]) : 0;
-
-			MOT_STOP_POINT("tree-get-read");
-			if (mot_likely(!mot_has_changed(&b->n, v)))
-			{
-				if (observer)
-					observer->observe(observer->arg, &b->n, mot_observed_version(v));
-				return value;
-			}
-		}
+					   !mot_has_changed(ahead->parent, ahead->parent_version) &&
+					   get_here(b, v, mot_slice(key, len), len, observer, &value)))
+			return value;
 	}
 	return mot_tree_get(tree, key, len, observer);
 }

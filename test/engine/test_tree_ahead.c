@@ -8,6 +8,7 @@
  *-------------------------------------------------------------------------
  */
 #include "test_tree.h"
+#include "tree_node.h"
 
 #define REGION_BYTES ((size_t) 64 << 20)
 
@@ -83,6 +84,7 @@ steps(int shape, size_t n, int rounds)
 		mot_ahead	ahead;
 		uint64_t	value;
 		const mot_node *b;
+		mot_node   *root;
 		seen		mine = {NULL, 0, 0};
 		seen		now = {NULL, 0, 0};
 		mot_observer my_observer = {see, NULL, &mine};
@@ -91,7 +93,13 @@ steps(int shape, size_t n, int rounds)
 		mot_tree_get_begin(f.tree, k->bytes, k->len, &ahead);
 		if (disturbed)
 			disturb(&f, keys, n, i);
+
+		/* where nothing has changed it must not begin at the root again */
+		root = atomic_load(&f.tree->root);
+		if (!disturbed && ahead.border != NULL)
+			atomic_store(&f.tree->root, NULL);
 		value = mot_tree_get_finish(f.tree, k->bytes, k->len, &ahead, &my_observer);
+		atomic_store(&f.tree->root, root);
 		CHECK(value == k->value);
 		CHECK(mot_tree_get(f.tree, k->bytes, k->len, &observer) == value);
 		CHECK(mine.count == 1 && mine.node == now.node && mine.version == now.version);
