@@ -74,6 +74,14 @@ put_key(uint8_t *key, uint32_t n)
 }
 
 static bool
+has_key(void *arg, const mot_version *version, const void *key, size_t len)
+{
+	(void) arg;
+	(void) len;
+	return memcmp(mot_version_data(version), key, 4) == 0;
+}
+
+static bool
 load(store *s, uint64_t rows, unsigned flags)
 {
 	char		err[200];
@@ -91,6 +99,8 @@ load(store *s, uint64_t rows, unsigned flags)
 		mot_index_create(s->session, s->table, 2, MOT_INDEX_UNIQUE, &s->by_key.index) != MOT_OK)
 		die("no table");
 	mot_index_attach(s->by_key.index);
+	s->by_key.matches = has_key;
+	s->by_key.exact = true;
 	(void) mot_snapshot_take(s->session);
 	for (uint64_t i = 0; i < rows; i++)
 	{
@@ -98,6 +108,7 @@ load(store *s, uint64_t rows, unsigned flags)
 		if (mot_load_row(s->session, s->table, 0, ROW_BYTES, &row, &data) != MOT_OK)
 			die("no row");
 		memset(data, 1, ROW_BYTES);
+		memcpy(data, key, sizeof(key));
 		if (mot_load_key(s->session, &s->by_key, row, key, 4, 0, &other) != MOT_OK)
 			die("no key");
 	}
@@ -107,9 +118,9 @@ load(store *s, uint64_t rows, unsigned flags)
 
 /* some of what a statement touches; each line depends on the one before */
 static inline void
-work(uint64_t *sum, uint64_t random)
+work(uint64_t *sum, uint64_t random, int from, int until)
 {
-	for (int line = 0; line < BETWEEN_LINES; line++)
+	for (int line = from; line < until; line++)
 		*sum += between[(*sum * 64 + (unsigned) line * 1216 + (random >> 40)) % BETWEEN_BYTES]++;
 }
 
@@ -137,11 +148,13 @@ measure(store *s, kind what, uint64_t *sum)
 		put_key(key, (uint32_t) (((random >> 32) * s->rows) >> 32));
 		if (what == AHEAD)
 		{
-			mot_index_ahead(&s->by_key, key, 4, &ahead);
-			work(sum, random);
+			mot_index_ahead(s->session, &s->by_key, key, 4, &ahead);
+			work(sum, random, 0, BETWEEN_LINES / 3);
+			mot_index_ahead_more(&s->by_key, key, 4, &ahead);
+			work(sum, random, BETWEEN_LINES / 3, BETWEEN_LINES);
 		}
 		else if (what == BETWEEN)
-			work(sum, random);
+			work(sum, random, 0, BETWEEN_LINES);
 		if (mot_index_get(s->session, &view, &s->by_key, key, 4, what == AHEAD ? &ahead : NULL,
 						  &row, &version) != MOT_OK)
 			die("not found");

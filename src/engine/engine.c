@@ -165,6 +165,7 @@ mot_session_open(mot_engine *e, unsigned slot, mot_session **session)
 	s->tree_exclusive = s->tree;
 	s->tree_exclusive.exclusive = true;
 	mot_read_init(s);
+	memset(s->hint_trust, HINT_TRUST_MAX, sizeof(s->hint_trust));
 	s->clock_seen = mot_engine_clock(e);
 
 	atomic_store(&s->slot->published, MOT_TS_NONE);

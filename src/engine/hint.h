@@ -7,13 +7,22 @@
  * A look-up in a large index waits for memory again and again, because each
  * node says where the next one is, and the last one where the row is.  So
  * there is one table beside all trees: at a place that only index and key
- * decide stands the line of memory where the key's row was found last.  The
+ * decide stands the line of memory where the key's row was found last.
+ *
+ * It may be another key's, or of a row that is gone.  Hence nobody has to keep
+ * the table right; its entries are stored without any lock by whoever has found
+ * or added a row, it never grows, and no place in it belongs to anybody.
+ *
+ * A hint is used in two ways (index.c).  Where a row's key is cheaply told from
+ * the row, the row is looked at first: if a row of the table is there at all
+ * (rowmap.c), is visible and has the key, then it is the one, because a unique
+ * key has one visible row; and nothing of the tree has been read.  Otherwise the
  * row is asked for while the nodes are on their way.
  *
- * Nothing else is done with a hint.  It may be another key's, or of a row that
- * is gone: then a line is fetched in vain.  Hence nobody has to keep the table
- * right; its entries are stored without any lock by whoever has found or added
- * a row, it never grows, and no place in it belongs to anybody.
+ * A wrong hint costs the wait for a row in vain.  So each session counts, for
+ * each index, how many of the last were right, and looks at rows first only
+ * while most are: a table with more rows than the hints have room for, or whose
+ * keys are mostly looked for in vain, is better searched at once.
  *
  * Places of keys that follow one another do so, too, as long as they are
  * numbers: sixteen entries share a line, which ascending keys fill one after
@@ -37,7 +46,22 @@ typedef struct mot_hints
 	const char *base;
 	uint32_t	mask;			/* there are so many entries and one */
 	uint32_t	salt;			/* where the index's keys begin */
+	unsigned	trust;			/* which of the session's counts is the index's */
 } mot_hints;
+
+/* of a session: shares of right ones, in 256ths */
+#define HINT_TRUSTS 64			/* indexes with the same count do no harm */
+#define HINT_TRUST_MAX 240
+#define HINT_TRUST_HALF 128
+
+/* over the last sixteen or so; ends at 15 and at HINT_TRUST_MAX */
+static inline void
+mot_hint_judge(uint8_t *trust, bool right)
+{
+	unsigned	t = *trust;
+
+	*trust = (uint8_t) (right ? t + ((255 - t) >> 4) : t - (t >> 4));
+}
 
 static inline void
 mot_hints_begin(mot_hints *hints, const mot_region *region, uint64_t index_number)
@@ -48,6 +72,7 @@ mot_hints_begin(mot_hints *hints, const mot_region *region, uint64_t index_numbe
 	hints->base = mot_region_base(region);
 	hints->mask = entries - 1;
 	hints->salt = (uint32_t) (index_number * HINT_SCATTER >> 32);
+	hints->trust = index_number % HINT_TRUSTS;
 }
 
 /* four bytes of a key, as its order has them */
@@ -93,12 +118,17 @@ mot_hint(const mot_hints *hints, const void *key, size_t len)
 	return &hints->entry[(low + hints->salt) & hints->mask];
 }
 
+/* relaxed: a hint says nothing about other memory */
+static inline uint32_t
+mot_hint_line(const _Atomic uint32_t *hint)
+{
+	return atomic_load_explicit(hint, memory_order_relaxed);
+}
+
 /* ask for the lines the hint says: enough for the row and a short version of it */
 static inline void
-mot_hint_fetch(const mot_hints *hints, const _Atomic uint32_t *hint)
+mot_hint_fetch(const mot_hints *hints, uint32_t line)
 {
-	/* relaxed: see above */
-	uint32_t	line = atomic_load_explicit(hint, memory_order_relaxed);
 	const char *p = hints->base + (size_t) line * MOT_CACHE_LINE;
 
 	if (line != 0)
@@ -108,14 +138,21 @@ mot_hint_fetch(const mot_hints *hints, const _Atomic uint32_t *hint)
 	}
 }
 
+/* where a row is, as hints have it */
+static inline uint32_t
+mot_hint_of(const mot_hints *hints, const void *row)
+{
+	return (uint32_t) ((size_t) ((const char *) row - hints->base) / MOT_CACHE_LINE);
+}
+
 /* (In a region of more than 256 GB lines have the same number: a hint that is wrong.) */
 static inline void
 mot_hint_keep(const mot_hints *hints, _Atomic uint32_t *hint, const void *row)
 {
-	uint32_t	line = (uint32_t) ((size_t) ((const char *) row - hints->base) / MOT_CACHE_LINE);
+	uint32_t	line = mot_hint_of(hints, row);
 
 	/* stored only if it is new, lest the line wander between processors */
-	if (atomic_load_explicit(hint, memory_order_relaxed) != line)
+	if (mot_hint_line(hint) != line)
 		atomic_store_explicit(hint, line, memory_order_relaxed);
 }
 

@@ -20,6 +20,8 @@
  * count).  Whoever could make one of the rows live again must itself join the
  * entry first, and that changes it.
  *
+ * A look-up by a whole unique key does not have to begin in the tree: see hint.h.
+ *
  * Bundles are changed in place under the node lock, by atomic stores, since
  * readers look at them without; a full one is replaced by a larger one.
  *
@@ -87,6 +89,62 @@ entry_stands(const mot_index_handle *handle, const mot_version *version,
 	return handle->matches(handle->arg, version, key, len);
 }
 
+/*
+ * The hinted row, if it is the one with the key: a row of the table, which the
+ * view sees, with that key, for there is no other such one.  Of the one that is,
+ * SERIALIZABLE needs no node (as long as the row has this version, the key leads
+ * to it).  One that is not must leave no trace: nothing is recorded of it, and
+ * nothing waited for.  So rows that somebody holds, or has changed after the
+ * snapshot, are left to the way by the tree.
+ */
+typedef enum hint_found
+{
+	HINT_RIGHT, HINT_WRONG, HINT_UNDECIDED
+} hint_found;
+
+static inline hint_found
+hinted(mot_session *s, const mot_view *view, const mot_index_handle *handle, uint32_t line,
+	   const void *key, size_t len, mot_row **row, const mot_version **version)
+{
+	const mot_pool *rows = handle->index->table->rows;
+	uint64_t	from = (uint64_t) line * MOT_CACHE_LINE;
+	uint64_t	end = from + MOT_CACHE_LINE;
+	hint_found	result = HINT_WRONG;
+
+	/* two small ones may begin in a line */
+	while (from < end)
+	{
+		mot_row    *r = mot_row_find_between(rows, from, end - from);
+		uint64_t	head;
+		mot_version *v;
+
+		if (mot_unlikely(r == NULL))
+			break;
+		head = row_head(r);
+		v = head_version(head);
+		if (mot_unlikely(head_owner(head) != 0 || v == NULL || version_ts(v) > view->snapshot))
+			result = HINT_UNDECIDED;
+		else if (mot_likely(!version_is_tombstone(v) &&
+							handle->matches(handle->arg, v, key, len)))
+		{
+			session_saw_commit(s, version_ts(v));
+			row_was_read(s, view, r, v);
+			*row = r;
+			*version = v;
+			return HINT_RIGHT;
+		}
+		from = mot_region_offset(handle->index->hints.base, r) + MOT_ROW_MIN_SIZE;
+	}
+	return result;
+}
+
+/* Are rows of this index looked at before its tree? */
+static inline bool
+trusts_hints(const mot_session *s, const mot_index_handle *handle)
+{
+	return handle->exact && s->hint_trust[handle->index->hints.trust] >= HINT_TRUST_HALF;
+}
+
 mot_status
 mot_index_get(mot_session *s, const mot_view *view, const mot_index_handle *handle,
 			  const void *key, size_t len, const mot_ahead *ahead,
@@ -94,35 +152,41 @@ mot_index_get(mot_session *s, const mot_view *view, const mot_index_handle *hand
 {
 	mot_index  *index = handle->index;
 	_Atomic uint32_t *hint = mot_hint(&index->hints, key, len);
+	uint32_t	line = mot_hint_line(hint);
+	uint8_t    *trust = &s->hint_trust[index->hints.trust];
+	bool		judged = false;
 	uint64_t	value;
-	mot_bundle *b;
+	mot_bundle *b = NULL;
+	uint32_t	n = 1;
 
-	if (ahead == NULL)
+	if (ahead == NULL || ahead->by_hint)
+		mot_hint_fetch(&index->hints, line);
+	/* (deferred changes are known by their rows only) */
+	if (mot_likely(line != 0 && trusts_hints(s, handle) && s->deferred_count == 0))
 	{
-		mot_hint_fetch(&index->hints, hint);
-		value = mot_tree_get(index->tree, key, len, session_observer(s));
+		hint_found	found = hinted(s, view, handle, line, key, len, row, version);
+
+		judged = found != HINT_UNDECIDED;
+		if (mot_likely(judged))
+			mot_hint_judge(trust, found == HINT_RIGHT);
+		if (mot_likely(found == HINT_RIGHT))
+			return MOT_OK;
 	}
+	if (ahead == NULL || ahead->by_hint)
+		value = mot_tree_get(index->tree, key, len, session_observer(s));
 	else
 		value = mot_tree_get_finish(index->tree, key, len, ahead, session_observer(s));
 	MOT_STOP_POINT("index-found");
 	if (value == 0)
 		return MOT_NOT_FOUND;
-	mot_hint_keep(&index->hints, hint, value_row(value));	/* or bundle */
-	if (mot_likely(!(value & VALUE_BUNDLE)))
+	if (mot_unlikely(value & VALUE_BUNDLE))
 	{
-		mot_row    *r = value_row(value);
-		const mot_version *v = row_visible(s, view, r);
-
-		if (v == NULL || !entry_stands(handle, v, key, len))
-			return MOT_NOT_FOUND;
-		*row = r;
-		*version = v;
-		return MOT_OK;
+		b = value_bundle(value);
+		n = bundle_used(b);
 	}
-	b = value_bundle(value);
-	for (uint32_t i = 0, n = bundle_used(b); i < n; i++)
+	for (uint32_t i = 0; i < n; i++)
 	{
-		mot_row    *r = bundle_row(b, i);
+		mot_row    *r = b == NULL ? value_row(value) : bundle_row(b, i);
 		const mot_version *v;
 
 		if (r == NULL)
@@ -130,6 +194,9 @@ mot_index_get(mot_session *s, const mot_view *view, const mot_index_handle *hand
 		v = row_visible(s, view, r);
 		if (v != NULL && entry_stands(handle, v, key, len))
 		{
+			if (!judged && line != 0)
+				mot_hint_judge(trust, line == mot_hint_of(&index->hints, r));
+			mot_hint_keep(&index->hints, hint, r);
 			*row = r;
 			*version = v;
 			return MOT_OK;
@@ -139,20 +206,43 @@ mot_index_get(mot_session *s, const mot_view *view, const mot_index_handle *hand
 }
 
 void
-mot_index_ahead(const mot_index_handle *handle, const void *key, size_t len, mot_ahead *ahead)
+mot_index_ahead_hint(const mot_index_handle *handle, const void *key, size_t len)
+{
+	mot_prefetch(mot_hint(&handle->index->hints, key, len));
+}
+
+/*
+ * What a fetch has to wait for even so is its address, if the processor does not
+ * know where the page is; but several find out at the same time.  So the hint's
+ * line comes along with the nodes, and the row's with the border node's, or
+ * with what tells that it is a row.
+ */
+void
+mot_index_ahead(mot_session *s, const mot_index_handle *handle, const void *key, size_t len,
+				mot_ahead *ahead)
 {
 	const mot_index *index = handle->index;
 	_Atomic uint32_t *hint = mot_hint(&index->hints, key, len);
 
-	/*
-	 * What a fetch has to wait for even so is its address, if the processor
-	 * does not know where the page is; but two find out at the same time.
-	 * So the hint's line comes along with the nodes, and the row's with the
-	 * border node's.
-	 */
 	mot_prefetch(hint);
+	ahead->by_hint = trusts_hints(s, handle);
+	if (ahead->by_hint)
+		return;
 	mot_tree_get_begin(index->tree, key, len, ahead);
-	mot_hint_fetch(&index->hints, hint);
+	mot_hint_fetch(&index->hints, mot_hint_line(hint));
+}
+
+void
+mot_index_ahead_more(const mot_index_handle *handle, const void *key, size_t len, mot_ahead *ahead)
+{
+	const mot_index *index = handle->index;
+	uint32_t	line;
+
+	if (!ahead->by_hint)
+		return;
+	line = mot_hint_line(mot_hint(&index->hints, key, len));
+	mot_hint_fetch(&index->hints, line);
+	mot_row_find_ahead(index->table->rows, (uint64_t) line * MOT_CACHE_LINE);
 }
 
 mot_status
@@ -707,7 +797,7 @@ mot_status
 mot_build_add(mot_build *b, mot_row *row, const void *key, size_t len,
 			  unsigned flags, mot_row **other)
 {
-	mot_index_handle handle = {b->index, NULL, NULL};
+	mot_index_handle handle = {b->index, NULL, NULL, false};
 
 	return mot_load_key(b->session, &handle, row, key, len, flags, other);
 }

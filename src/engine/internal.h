@@ -522,6 +522,7 @@ struct mot_session
 	mot_tree_context tree_exclusive;
 	mot_holder	holder;
 	bool		use_reserve;	/* everything is as urgent as a change */
+	uint8_t		hint_trust[HINT_TRUSTS];	/* see hint.h */
 
 	/*
 	 * newest commit that the transaction has seen anything of; kept to find
@@ -727,12 +728,10 @@ mot_read_record(mot_session *s, mot_row *row, mot_ts ts)
 		mot_read_record_more(s, row, ts);
 }
 
-/* mot_row_visible, as part of a look-up */
-static inline const mot_version *
-row_visible(mot_session *s, const mot_view *view, mot_row *row)
+/* the same for whoever has just looked at the row and has seen this, or NULL */
+static inline void
+row_was_read(mot_session *s, const mot_view *view, mot_row *row, const mot_version *v)
 {
-	const mot_version *v = version_visible(s, view, row);
-
 	if (mot_unlikely(s->validate))
 	{
 		uint64_t	ts = v ? version_ts(v) : 0;
@@ -742,6 +741,15 @@ row_visible(mot_session *s, const mot_view *view, mot_row *row)
 			ts = mot_read_base(s, view, row);
 		mot_read_record(s, row, ts);
 	}
+}
+
+/* mot_row_visible, as part of a look-up */
+static inline const mot_version *
+row_visible(mot_session *s, const mot_view *view, mot_row *row)
+{
+	const mot_version *v = version_visible(s, view, row);
+
+	row_was_read(s, view, row, v);
 	return v;
 }
 

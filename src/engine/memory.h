@@ -172,8 +172,17 @@ extern void mot_row_mark(mot_region *region, void *object);
 extern void mot_row_unmark(mot_region *region, void *object);
 extern bool mot_row_marked(mot_region *region, const void *object);
 
-/* the marked row of this pool that begins at that offset from mot_region_base, or NULL; any number will do */
+/*
+ * The marked row of this pool that begins at that offset from mot_region_base,
+ * or NULL; or the first one that begins in so many bytes, if it is what is first
+ * in them.  Any number will do.  Who has
+ * published a snapshot before has the row for as long as that is published.
+ */
 extern void *mot_row_find(const mot_pool *pool, uint64_t offset);
+extern void *mot_row_find_between(const mot_pool *pool, uint64_t offset, size_t width);
+
+/* ask for what mot_row_find_between will look at, besides the row */
+extern void mot_row_find_ahead(const mot_pool *pool, uint64_t offset);
 
 /*
  * Walk over all marked rows, page by page in the order the pages came to the

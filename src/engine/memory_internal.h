@@ -113,7 +113,7 @@ typedef struct mot_chunk
 typedef struct mot_page
 {
 	_Atomic uint64_t shape;		/* object size, node, class; 0: in no pool */
-	mot_pool   *pool;			/* constant while in a pool */
+	mot_pool   *_Atomic pool;	/* constant while in a pool */
 	uint64_t	pool_id;		/* likewise */
 	void	   *free;			/* class lock: list of freed objects */
 	uint16_t	free_count;		/* class lock: freed or never used */

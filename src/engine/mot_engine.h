@@ -287,12 +287,16 @@ extern void mot_index_measure(mot_session *session, const mot_index *index, mot_
  * engine asks whether a version (of the row the entry leads to) has the
  * entry's key: "matches" of this private handle.  It must not raise or call
  * the engine.  Without handle->matches every entry is believed.
+ *
+ * If it is cheap, "exact" says that the engine may as well ask it whether a row
+ * that it found without the index has the key.
  */
 typedef struct mot_index_handle
 {
 	mot_index  *index;
 	bool		(*matches) (void *arg, const mot_version *version, const void *key, size_t len);
 	void	   *arg;
+	bool		exact;
 } mot_index_handle;
 
 /* --------------------------------------------------------------- reading */
@@ -367,6 +371,7 @@ typedef struct mot_ahead
 	uint64_t	parent_version;
 	const void *border;			/* whose lines are on their way; NULL: nothing
 								 * is known ahead */
+	bool		by_hint;		/* only the hint was asked for */
 } mot_ahead;
 
 /*
@@ -385,8 +390,18 @@ extern mot_status mot_index_get(mot_session *session, const mot_view *view,
  * NULL; its answer does not depend on it.  From the first to the last the
  * session's snapshot stays published.
  */
-extern void mot_index_ahead(const mot_index_handle *handle, const void *key, size_t len,
-							mot_ahead *ahead);
+extern void mot_index_ahead(mot_session *session, const mot_index_handle *handle,
+							const void *key, size_t len, mot_ahead *ahead);
+
+/* Before that, even without a snapshot: the first thing it will need. */
+extern void mot_index_ahead_hint(const mot_index_handle *handle, const void *key, size_t len);
+
+/*
+ * Where the row is may itself have to be fetched first.  So who has an occasion
+ * in between should call this, too; it loses nothing if there is none.
+ */
+extern void mot_index_ahead_more(const mot_index_handle *handle, const void *key, size_t len,
+								 mot_ahead *ahead);
 
 /*
  * Range of an index, in key order or backwards.  Bounds are prefixes of keys:

@@ -580,7 +580,8 @@ acquire_page(mot_pool *pool, unsigned class, unsigned node, size_t size,
 	}
 
 	page = &region->pages[page_no];
-	page->pool = pool;
+	/* relaxed: the shape publishes it */
+	atomic_store_explicit(&page->pool, pool, memory_order_relaxed);
 	/* relaxed: it does not change while the pool is in use */
 	page->pool_id = atomic_load_explicit(&pool->id, memory_order_relaxed);
 	page->free = NULL;
@@ -624,7 +625,8 @@ release_page(mot_pool *pool, uint32_t page_no, bool give_back)
 	MOT_STOP_POINT("page-left-pool");
 	/* release: comes after the directory entry's end, as in acquire_page */
 	atomic_store_explicit(&page->shape, 0, memory_order_release);
-	page->pool = NULL;
+	/* relaxed: without a shape there is no pool */
+	atomic_store_explicit(&page->pool, NULL, memory_order_relaxed);
 	mot_pages_put(region, pool, page_no, count, give_back);
 	uncharge(pool, count * MOT_PAGE_SIZE);
 }

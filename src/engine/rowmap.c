@@ -121,32 +121,99 @@ mot_row_marked(mot_region *region, const void *object)
 	return (atomic_load_explicit(word, memory_order_acquire) & bit) != 0;
 }
 
+/* "offset" from the region's base to one from its pages; false: it is none of a page */
+static inline bool
+offset_of_page(const mot_region *region, uint64_t *offset)
+{
+	*offset -= (uint64_t) (region->data - (const char *) mot_region_base(region));
+	return *offset < (uint64_t) region->chunk_count * MOT_CHUNK_SIZE;
+}
+
 /*
- * The address may be anything: it comes from a number that a user may have
- * made up.  Shape and bit are read from descriptors that are always there.
+ * The first row that begins in "width" bytes at an offset that may be anything:
+ * it comes from a number that a user may have made up, or from a hint.  Shape
+ * and bit are read from descriptors that are always there.
+ *
+ * The page can leave the pool after its shape was read and get another one's
+ * rows.  Each row's mark is followed by the page's insert counter, which is
+ * never reset: if that has not moved, and the page is the pool's still, then
+ * so was the bit.  (And the row stays from there on: it was marked when the
+ * caller's snapshot was published.)
  */
+static inline void *
+find_row(const mot_pool *pool, uint64_t offset, size_t width)
+{
+	const mot_region *region = pool->region;
+	size_t		from;
+	uint32_t	page_no;
+	const mot_page *page;
+
+	if (!offset_of_page(region, &offset))
+		return NULL;
+	from = offset & (MOT_PAGE_SIZE - 1);
+	page_no = (uint32_t) (offset / MOT_PAGE_SIZE);
+	page = &region->pages[page_no];
+	for (;;)
+	{
+		/* acquire: read before the shape and the bit are */
+		uint32_t	counter = atomic_load_explicit(&page->insert_counter, memory_order_acquire);
+
+		/* acquire: the pool was set before the shape */
+		uint64_t	shape = atomic_load_explicit(&page->shape, memory_order_acquire);
+		const mot_size_class *sc = &region->classes[MOT_SHAPE_CLASS(shape)];
+		size_t		size = MOT_SHAPE_SIZE(shape);
+		size_t		index;
+		uint64_t	word;
+
+		if (shape == 0 ||
+			atomic_load_explicit(&page->pool, memory_order_relaxed) != pool)
+			return NULL;
+		MOT_STOP_POINT("row-page-seen");
+
+		/* (a large object's reciprocal makes it the first) */
+		index = ((from + size - 1) / MOT_SMALL_STEP * sc->reciprocal) >> 32;
+		if (index * size < from || index * size >= from + width)
+			return NULL;
+		/* acquire: as a walk would see it, and read before what follows */
+		word = atomic_load_explicit(&row_bits(region, page_no)[index / 64], memory_order_acquire);
+		if (!(word >> index % 64 & 1))
+			return NULL;
+
+		MOT_STOP_POINT("row-bit-seen");
+
+		/* acquire: the row is read after this */
+		if (mot_likely(atomic_load_explicit(&page->insert_counter, memory_order_acquire) == counter &&
+					   atomic_load_explicit(&page->shape, memory_order_acquire) == shape &&
+					   atomic_load_explicit(&page->pool, memory_order_acquire) == pool))
+			return mot_page_address(region, page_no) + index * size;
+	}
+}
+
 void *
 mot_row_find(const mot_pool *pool, uint64_t offset)
 {
-	mot_region *region = pool->region;
-	uint64_t	data = (uint64_t) (region->data - (const char *) mot_region_base(region));
-	char	   *object;
-	uint64_t	shape;
-	size_t		size;
+	return find_row(pool, offset, 1);
+}
 
-	if (offset < data || offset - data >= (uint64_t) region->chunk_count * MOT_CHUNK_SIZE)
-		return NULL;
-	object = region->data + (offset - data);
-	/* acquire: the pool was set before the shape */
-	shape = atomic_load_explicit(&region->pages[mot_page_no(region, object)].shape,
-								 memory_order_acquire);
-	size = MOT_SHAPE_SIZE(shape);
-	if (shape == 0 || region->pages[mot_page_no(region, object)].pool != pool)
-		return NULL;
-	if (((uintptr_t) object & (MOT_PAGE_SIZE - 1)) %
-		(MOT_SHAPE_CLASS(shape) == MOT_CLASS_LARGE ? MOT_PAGE_SIZE : size) != 0)
-		return NULL;
-	return mot_row_marked(region, object) ? object : NULL;
+void *
+mot_row_find_between(const mot_pool *pool, uint64_t offset, size_t width)
+{
+	return find_row(pool, offset, width);
+}
+
+void
+mot_row_find_ahead(const mot_pool *pool, uint64_t offset)
+{
+	const mot_region *region = pool->region;
+
+	if (offset_of_page(region, &offset))
+	{
+		uint32_t	page_no = (uint32_t) (offset / MOT_PAGE_SIZE);
+
+		mot_prefetch(&region->pages[page_no]);
+		/* rows of 128 bytes and more have all their bits in the first line */
+		mot_prefetch(row_bits(region, page_no));
+	}
 }
 
 void

@@ -203,6 +203,8 @@ typedef struct MotKeys
 	bool		backward;
 	bool		known;			/* all values can be had as an execution
 								 * starts, at no risk: a single look-up */
+	bool		integers;		/* nothing but values of an integer key's
+								 * columns, each of its type */
 	MemoryContext list_cxt;		/* not NULL if there are IN lists; holds their
 								 * elements */
 	MotKeyCondition *conditions;
@@ -211,6 +213,7 @@ typedef struct MotKeys
 	mot_bound	upper_bound;
 	const uint64 *execution;	/* its number changes with each; or NULL */
 	uint64		held_in;		/* execution whose held operands are there */
+	uint64		made_in;		/* if "known": execution whose key is there */
 	MotKeyBuffer lower;
 	MotKeyBuffer upper;
 } MotKeys;
@@ -274,7 +277,9 @@ typedef struct MotScan
 } MotScan;
 
 extern void MotScanInit(MotScan *scan, ForeignScanState *node);
+extern void MotScanAheadHint(MotScan *scan, ExprContext *econtext);
 extern void MotScanAhead(MotScan *scan, ExprContext *econtext);
+extern void MotScanAheadMore(MotScan *scan);
 extern bool MotScanNext(MotScan *scan, ExprContext *econtext);
 extern void MotScanEnd(MotScan *scan);
 extern ExprState *MotScanRecheck(MotScan *scan);

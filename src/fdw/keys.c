@@ -55,6 +55,7 @@ MotKeysCreate(MotIndex *index, ForeignScan *plan, PlanState *parent, int *at, in
 	keys->get = index->unique;
 	keys->execution = NULL;
 	keys->known = false;
+	keys->integers = index->key->all_inline;
 	MotKeyBufferInit(&keys->lower, CurrentMemoryContext);
 	MotKeyBufferInit(&keys->upper, CurrentMemoryContext);
 
@@ -85,6 +86,9 @@ MotKeysCreate(MotIndex *index, ForeignScan *plan, PlanState *parent, int *at, in
 			keys->npoints++;
 		if (condition->kind == MOT_CONDITION_NULL)
 			keys->get = false;
+		keys->integers &= condition->kind == MOT_CONDITION_COMPARE &&
+			condition->strategy == BTEqualStrategyNumber && condition->noperands == 1 &&
+			keys->operands[condition->first].valuetype == index->key->columns[condition->column].typid;
 		if (condition->kind == MOT_CONDITION_ARRAY && keys->list_cxt == NULL)
 			keys->list_cxt = AllocSetContextCreate(CurrentMemoryContext,
 												   "mot index array keys",
@@ -143,7 +147,7 @@ MotKeysHold(MotKeys *keys, const uint64 *execution)
 		keys->known &= operand->held || operand->kind == MOT_OPERAND_CONST;
 	}
 	keys->execution = execution;
-	keys->held_in = ~UINT64CONST(0);
+	keys->held_in = keys->made_in = ~UINT64CONST(0);
 }
 
 static void
@@ -298,6 +302,9 @@ MotKeysFirst(MotKeys *keys, ExprContext *econtext)
 	bool		held = keys->execution != NULL && keys->held_in == *keys->execution;
 	int			i;
 
+	if (keys->known && keys->made_in == *keys->execution)
+		return keys->lower.len > 0;
+
 	/* the values are needed for more than one range: keep them */
 	if (keys->list_cxt)
 	{
@@ -319,6 +326,12 @@ MotKeysFirst(MotKeys *keys, ExprContext *econtext)
 	}
 	possible = possible && make_bounds(keys);
 	MemoryContextSwitchTo(oldcxt);
+	if (keys->known)
+	{
+		keys->made_in = *keys->execution;
+		if (!possible)
+			MotKeyBufferReset(&keys->lower);
+	}
 	return possible;
 }
 
@@ -496,12 +509,39 @@ make_range(MotKeys *keys)
 	return true;
 }
 
+/* The values one after the other; false if one is null. */
+static bool
+put_integers(MotKeys *keys)
+{
+	const MotKeyColumn *columns = keys->index->key->columns;
+	uint8	   *to = keys->lower.data;
+
+	for (int i = 0; i < keys->npoints; i++)
+	{
+		const MotKeyCondition *condition = &keys->conditions[i];
+		const MotOperand *operand = &keys->operands[condition->first];
+
+		if (operand->isnull)
+			return false;
+		to = MotKeyPutInteger(&columns[condition->column], operand->value, to);
+	}
+	keys->lower.len = to - keys->lower.data;
+	return true;
+}
+
 /* Make the bounds of the present range; false if it is surely empty. */
 static bool
 make_bounds(MotKeys *keys)
 {
 	const MotKey *key = keys->index->key;
 	int			i;
+
+	if (likely(keys->integers))
+	{
+		if (!put_integers(keys))
+			return false;
+		goto made;
+	}
 
 	MotKeyBufferReset(&keys->lower);
 	for (i = 0; i < keys->npoints; i++)
@@ -548,6 +588,7 @@ make_bounds(MotKeys *keys)
 	if (keys->npoints < keys->nconditions)
 		return make_range(keys);
 
+made:
 	/* a prefix: both bounds are the same bytes */
 	keys->lower_bound.kind = keys->lower.len > 0 ? MOT_BOUND_INCLUSIVE : MOT_BOUND_NONE;
 	keys->lower_bound.key = keys->lower.data;

@@ -148,6 +148,18 @@ open_cursor(MotScan *scan)
 	scan->cursor_open = true;
 }
 
+/* What can be asked for as soon as there are parameters: see mot_index_ahead_hint. */
+void
+MotScanAheadHint(MotScan *scan, ExprContext *econtext)
+{
+	MotKeys    *keys = scan->keys;
+	MemoryContext oldcxt = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
+
+	if (MotKeysFirst(keys, econtext))
+		mot_index_ahead_hint(&keys->index->handle, keys->lower.data, keys->lower.len);
+	MemoryContextSwitchTo(oldcxt);
+}
+
 /*
  * An execution has started that will look up a row, but not at once (a client's
  * parameters come with one message, and the rows are asked for by another):
@@ -165,10 +177,22 @@ MotScanAhead(MotScan *scan, ExprContext *econtext)
 	oldcxt = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
 	if (MotKeysFirst(keys, econtext))
 	{
-		mot_index_ahead(&keys->index->handle, keys->lower.data, keys->lower.len, &scan->ahead);
+		mot_index_ahead(scan->session, &keys->index->handle, keys->lower.data, keys->lower.len,
+						&scan->ahead);
 		scan->phase = MOT_SCAN_AHEAD;
 	}
 	MemoryContextSwitchTo(oldcxt);
+}
+
+/* Some time later, but before the row is asked for: see mot_index_ahead_more. */
+void
+MotScanAheadMore(MotScan *scan)
+{
+	MotKeys    *keys = scan->keys;
+
+	if (scan->phase == MOT_SCAN_AHEAD)
+		mot_index_ahead_more(&keys->index->handle, keys->lower.data, keys->lower.len,
+							 &scan->ahead);
 }
 
 static bool

@@ -459,6 +459,14 @@ put_int8(uint8 *to, const MotKeyColumn *column, int64 value)
 	return to + sizeof(number);
 }
 
+uint8 *
+MotKeyPutInteger(const MotKeyColumn *column, Datum value, uint8 *to)
+{
+	if (column->inline_kind == INLINE_INT4)
+		return put_int4(to, column, DatumGetInt32(value));
+	return put_int8(to, column, DatumGetInt64(value));
+}
+
 /* the key of a row when it is nothing but integers: the most frequent kind */
 static void
 integers_from_row(const MotKey *key, const Datum *values, const bool *isnull, MotKeyBuffer *buf)
@@ -496,6 +504,33 @@ MotKeyFromFixed(const MotKey *key, const char *base, const uint32 *offsets, MotK
 			to = put_int8(to, column, *(const int64 *) (base + offsets[i]));
 	}
 	buf->len += key->width;
+}
+
+bool
+MotKeyIsOfFixed(const MotKey *key, const char *base, const uint32 *offsets, const uint8 *bytes)
+{
+	Assert(key->all_inline);
+	for (int i = 0; i < key->ncolumns; i++)
+	{
+		const MotKeyColumn *column = &key->columns[i];
+		uint8		one[sizeof(int64)];
+
+		if (column->inline_kind == INLINE_INT4)
+		{
+			(void) put_int4(one, column, *(const int32 *) (base + offsets[i]));
+			if (memcmp(one, bytes, sizeof(int32)) != 0)
+				return false;
+			bytes += sizeof(int32);
+		}
+		else
+		{
+			(void) put_int8(one, column, *(const int64 *) (base + offsets[i]));
+			if (memcmp(one, bytes, sizeof(int64)) != 0)
+				return false;
+			bytes += sizeof(int64);
+		}
+	}
+	return true;
 }
 
 void

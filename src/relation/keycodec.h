@@ -124,10 +124,16 @@ extern void MotKeySummarize(MotKey *key);
 extern void MotKeyFromRow(const MotKey *key, const Datum *values, const bool *isnull,
 						  MotKeyBuffer *buf, bool *has_null);
 
-/* The same of a row whose key columns lie at these offsets, if the key is "all_inline". */
+/*
+ * The same of a row whose key columns lie at these offsets, if the key is
+ * "all_inline"; and whether it is this key, of key->width bytes.
+ */
 extern void MotKeyFromFixed(const MotKey *key, const char *base, const uint32 *offsets, MotKeyBuffer *buf);
+extern bool MotKeyIsOfFixed(const MotKey *key, const char *base, const uint32 *offsets, const uint8 *bytes);
 
 /* One column's bytes, null byte and direction included.  No limit on length: see MotKeyFitBound. */
+/* one column of an "all_inline" key; where the next one's bytes go */
+extern uint8 *MotKeyPutInteger(const MotKeyColumn *column, Datum value, uint8 *to);
 extern void MotKeyAppendColumn(const MotKeyColumn *column, Datum value, bool isnull, MotKeyBuffer *buf);
 
 /*

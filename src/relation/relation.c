@@ -65,6 +65,8 @@ static uint64 times_built = 0;
 
 static bool key_matches(void *arg, const mot_version *version, const void *key, size_t len);
 static bool key_matches_fixed(void *arg, const mot_version *version, const void *key, size_t len);
+static bool key_matches_integers(void *arg, const mot_version *version, const void *key, size_t len);
+static uint32 *offsets_of(const MotKey *key, TupleDesc desc, MemoryContext cxt);
 static bool compare_key(MotIndex *index, const mot_version *version, const void *key, size_t len);
 
 void
@@ -438,7 +440,11 @@ MotIndexDescribe(MotIndex *index, MotRelation *mr, Relation rel, Relation indexr
 	index->key = MotKeyCreate(rel, indexrel, cxt);
 	index->relation = mr;
 	index->handle.index = engine_index;
-	index->handle.matches = index->key->width >= 0 ? key_matches_fixed : key_matches;
+	index->offsets = offsets_of(index->key, RelationGetDescr(rel), cxt);
+	index->handle.matches = index->offsets != NULL ? key_matches_integers :
+		index->key->width >= 0 ? key_matches_fixed : key_matches;
+	/* cheap, and it cannot fail */
+	index->handle.exact = index->key->width >= 0;
 	index->handle.arg = index;
 	index->check_values = MemoryContextAlloc(cxt, natts * sizeof(Datum));
 	index->check_isnull = MemoryContextAlloc(cxt, natts * sizeof(bool));
@@ -518,6 +524,51 @@ static bool
 key_matches_fixed(void *arg, const mot_version *version, const void *key, size_t len)
 {
 	return compare_key(arg, version, key, len);
+}
+
+/* integers, of which rows without nulls have each in its place */
+static bool
+key_matches_integers(void *arg, const mot_version *version, const void *key, size_t len)
+{
+	const MotIndex *index = arg;
+	unsigned	host_bits = mot_version_host_bits(version);
+
+	/* (a row that was stored before a column was added does not have it) */
+	if (unlikely((host_bits & MOT_ROW_HAS_NULLS) != 0 ||
+				 (int) (host_bits & MOT_ROW_NATTS_MASK) < index->key->max_attnum))
+		return compare_key(arg, version, key, len);
+	return len == (size_t) index->key->width &&
+		MotKeyIsOfFixed(index->key, mot_version_data(version), index->offsets, key);
+}
+
+static uint32 *
+offsets_of(const MotKey *key, TupleDesc desc, MemoryContext cxt)
+{
+	uint32	   *offsets;
+	uint32	   *at;
+	uint32		off = 0;
+
+	if (!key->all_inline)
+		return NULL;
+	at = palloc(key->max_attnum * sizeof(uint32));
+	for (int i = 0; i < key->max_attnum; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+
+		if (att->attlen <= 0)
+		{
+			pfree(at);
+			return NULL;
+		}
+		off = att_align_nominal(off, att->attalign);
+		at[i] = off;
+		off += att->attlen;
+	}
+	offsets = MemoryContextAlloc(cxt, key->ncolumns * sizeof(uint32));
+	for (int i = 0; i < key->ncolumns; i++)
+		offsets[i] = at[key->columns[i].attnum - 1];
+	pfree(at);
+	return offsets;
 }
 
 /*

@@ -24,6 +24,8 @@ typedef struct MotIndex
 	mot_index_handle handle;	/* engine index and the key check (arg = this) */
 	MotKey	   *key;
 	struct MotRelation *relation;
+	uint32	   *offsets;		/* of the key's columns in rows without nulls,
+								 * if all are integers; or NULL */
 	Datum	   *check_values;	/* scratch of the key check */
 	bool	   *check_isnull;
 	MotKeyBuffer check_buffer;

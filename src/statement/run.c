@@ -24,7 +24,9 @@
 #include "executor/instrument.h"
 #include "miscadmin.h"
 #include "statement/statement.h"
+#include "tcop/pquery.h"
 #include "utils/memutils.h"
+#include "utils/portal.h"
 #include "utils/snapmgr.h"
 
 static ExecutorStart_hook_type prev_ExecutorStart = NULL;
@@ -32,6 +34,9 @@ static ExecutorRun_hook_type prev_ExecutorRun = NULL;
 static ExecutorFinish_hook_type prev_ExecutorFinish = NULL;
 static ExecutorEnd_hook_type prev_ExecutorEnd = NULL;
 static bool hooked = false;
+
+/* the context lives as long as the process: registered if "func" is set */
+static MemoryContextCallback message_end;
 
 static void start(QueryDesc *query, int eflags);
 static void run(QueryDesc *query, ScanDirection direction, uint64 count, bool execute_once);
@@ -187,6 +192,38 @@ MotStatementCloseTables(MotStatement *st)
 	}
 }
 
+/*
+ * A client's message has ended: what was asked for when the youngest statement
+ * started has come, perhaps, and the row can be asked for.  (A statement that
+ * failed is not there any more.)
+ */
+static void
+message_has_ended(void *arg)
+{
+	MotStatement *st = MotStatementRunning;
+
+	message_end.func = NULL;
+	if (st != NULL && st->ahead != NULL)
+		MotScanAheadMore(st->ahead);
+}
+
+/*
+ * An execution that starts with one of a client's messages (Bind) asks for rows
+ * with another (Execute), and we want to be called in between: what belongs to a
+ * message is in MessageContext, which is reset before the next one is read.
+ * (Background workers have none.)
+ */
+static inline void
+await_message_end(void)
+{
+	if (message_end.func == NULL && MessageContext != NULL && ActivePortal != NULL &&
+		ActivePortal->status == PORTAL_DEFINED && ActivePortal->visible)
+	{
+		message_end.func = message_has_ended;
+		MemoryContextRegisterResetCallback(MessageContext, &message_end);
+	}
+}
+
 static bool
 start_statement(MotStatement *st, QueryDesc *query, int eflags)
 {
@@ -201,6 +238,14 @@ start_statement(MotStatement *st, QueryDesc *query, int eflags)
 		return false;
 	}
 	MotStatementEnter(st, query);
+	foreach(lc, estate->es_exprcontexts)
+		((ExprContext *) lfirst(lc))->ecxt_param_list_info = query->params;
+	if (st->ahead != NULL)
+	{
+		/* as long before it is needed as can be */
+		MotScanAheadHint(st->ahead, st->ahead_econtext);
+		await_message_end();
+	}
 	if (!st->compile_tried && mot_jit_above >= 0)
 	{
 		TimestampTz message = GetCurrentStatementStartTimestamp();
@@ -226,9 +271,6 @@ start_statement(MotStatement *st, QueryDesc *query, int eflags)
 	estate->es_param_list_info = query->params;
 	estate->es_processed = 0;
 	estate->es_finished = false;
-	foreach(lc, estate->es_exprcontexts)
-		((ExprContext *) lfirst(lc))->ecxt_param_list_info = query->params;
-
 	foreach(lc, st->scans)
 	{
 		MotScanNode *sn = (MotScanNode *) lfirst(lc);

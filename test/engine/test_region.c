@@ -351,6 +351,74 @@ rows_are_walked_once(void)
 }
 
 /* a walker stands in a page while it leaves and comes back as another */
+/* by any offset: what begins there, or in that line, if it is a row of the pool */
+static void
+rows_are_found_where_they_begin(void)
+{
+	mot_region *region = make_region(64 * MB, 1, 0);
+	mot_cache  *cache = mot_region_cache(region, 0);
+	mot_pool   *pools[2] = {make_pool(region, MOT_POOL_ROWS), make_pool(region, MOT_POOL_ROWS)};
+	char	   *base = mot_region_base(region);
+	size_t		span = 40 * MB;
+	void	  **first[2] = {calloc(span / 64, sizeof(void *)), calloc(span / 64, sizeof(void *))};
+	char	   *lowest = NULL;
+	size_t		count = 20000;
+	uint64_t	bad = 0;
+
+	for (size_t i = 0; i < count; i++)
+	{
+		size_t		size = i % 500 == 0 ? 40000 + test_random() % 200000 : 8 + test_random() % 900;
+
+		objects[i] = mot_alloc(cache, pools[i % 2], size, MOT_FOR_NEW_ROW, NULL);
+		REQUIRE(objects[i] != NULL);
+		if (lowest == NULL || (char *) objects[i] < lowest)
+			lowest = objects[i];
+	}
+	lowest -= (uintptr_t) lowest % MOT_CHUNK_SIZE;
+	for (size_t i = 0; i < count; i++)
+	{
+		size_t		line = (size_t) ((char *) objects[i] - lowest) / 64;
+
+		REQUIRE(line < span / 64);
+		if (i % 3 != 0)
+			mot_row_mark(region, objects[i]);
+		/* what begins first in the line, row or not */
+		if (first[i % 2][line] == NULL || objects[i] < first[i % 2][line])
+			first[i % 2][line] = objects[i];
+	}
+	for (int p = 0; p < 2; p++)
+	{
+		for (size_t line = 0; line < span / 64; line++)
+		{
+			void	   *there = first[p][line];
+			void	   *found = mot_row_find_between(pools[p], (uint64_t) (lowest - base) + line * 64, 64);
+
+			bad += found != (there != NULL && mot_row_marked(region, there) ? there : NULL);
+		}
+		for (size_t i = 0; i < count; i++)
+		{
+			uint64_t	offset = (uint64_t) ((char *) objects[i] - base);
+
+			bad += mot_row_find(pools[p], offset) != (i % 2 == (size_t) p && i % 3 != 0 ? objects[i] : NULL);
+			bad += mot_row_find(pools[p], offset + 16) != NULL;
+		}
+	}
+	for (size_t i = 0; i < 1000000; i++)
+	{
+		uint64_t	any = test_random() >> test_random() % 64;
+		void	   *row = mot_row_find(pools[0], any);
+		void	   *in_line = mot_row_find_between(pools[1], any & ~(uint64_t) 63, 64);
+
+		bad += row != NULL && (row != base + any || !mot_row_marked(region, row));
+		bad += in_line != NULL && !mot_row_marked(region, in_line);
+		mot_row_find_ahead(pools[0], any);
+	}
+	CHECK(bad == 0);
+	free(first[0]);
+	free(first[1]);
+	mot_region_destroy(region);
+}
+
 static void
 walker_notices_a_page_gone(void)
 {
@@ -630,6 +698,90 @@ mark_comes_before_its_counter(void)
 	mot_region_destroy(region);
 }
 
+/*
+ * Somebody looks whether there is a row, and the page goes: to another pool,
+ * which has a row at that place, and then back again, without one.
+ */
+static atomic_int arrivals;
+static atomic_int admitted;
+
+static void
+stop_finder(const char *name)
+{
+	int			n;
+
+	if (pthread_equal(pthread_self(), stop_not) ||
+		(strcmp(name, "row-page-seen") != 0 && strcmp(name, "row-bit-seen") != 0))
+		return;
+	n = atomic_fetch_add(&arrivals, 1) + 1;
+	while (atomic_load(&admitted) < n)
+		usleep(100);
+}
+
+static void
+wait_for_arrival(int n)
+{
+	while (atomic_load(&arrivals) < n)
+		usleep(100);
+}
+
+typedef struct finder
+{
+	mot_pool   *pool;
+	uint64_t	offset;
+	void	   *found;
+} finder;
+
+static void *
+find_in_line(void *arg)
+{
+	finder	   *f = arg;
+
+	f->found = mot_row_find_between(f->pool, f->offset, 64);
+	return NULL;
+}
+
+static void
+finder_notices_a_page_gone(void)
+{
+	for (int back = 0; back < 2; back++)
+	{
+		mot_region *region = make_region(64 * MB, 2, 0);
+		mot_cache  *cache = mot_region_cache(region, 0);
+		mot_pool   *pool = make_pool(region, MOT_POOL_ROWS);
+		mot_pool   *other = make_pool(region, MOT_POOL_ROWS);
+		void	   *row = mot_alloc(cache, pool, 200, MOT_FOR_NEW_ROW, NULL);
+		finder		f = {pool, mot_region_offset(mot_region_base(region), row) & ~(uint64_t) 63, NULL};
+		pthread_t	thread;
+
+		mot_row_mark(region, row);
+		CHECK(mot_row_find_between(pool, f.offset, 64) == row);
+		atomic_store(&arrivals, 0);
+		atomic_store(&admitted, 0);
+		stop_not = pthread_self();
+		mot_stop_point_handler = stop_finder;
+		REQUIRE(pthread_create(&thread, NULL, find_in_line, &f) == 0);
+		wait_for_arrival(1);
+		mot_pool_destroy(pool);
+		REQUIRE(mot_alloc(cache, other, 200, MOT_FOR_NEW_ROW, NULL) == row);
+		mot_row_mark(region, row);
+		atomic_store(&admitted, 1);
+		wait_for_arrival(2);
+		if (back)
+		{
+			mot_pool_destroy(other);
+			while (make_pool(region, MOT_POOL_ROWS) != pool)
+				;
+			REQUIRE(mot_alloc(cache, pool, 200, MOT_FOR_NEW_ROW, NULL) == row);
+		}
+		atomic_store(&admitted, 100);
+		pthread_join(thread, NULL);
+		mot_stop_point_handler = NULL;
+		CHECK(f.found == NULL);
+		mot_region_destroy(region);
+	}
+}
+
 #endif							/* MOT_STOP_POINTS */
 
 /*---- nodes ----*/
@@ -870,6 +1022,7 @@ main(int argc, char **argv)
 	RUN(reset_makes_new);
 	RUN(offsets_name_objects);
 	RUN(rows_are_walked_once);
+	RUN(rows_are_found_where_they_begin);
 	RUN(walker_notices_a_page_gone);
 	RUN(dropped_rows_leave_no_marks);
 #ifdef MOT_STOP_POINTS
@@ -877,6 +1030,7 @@ main(int argc, char **argv)
 	RUN(destroy_waits_for_a_flush);
 	RUN(flush_forgets_a_pool_that_goes);
 	RUN(mark_comes_before_its_counter);
+	RUN(finder_notices_a_page_gone);
 #endif
 	RUN(eight_nodes);
 	RUN(spans_of_chunks);

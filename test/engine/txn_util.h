@@ -74,6 +74,7 @@ store_tables(store *st, bool value_index)
 	REQUIRE(mot_index_create(s, st->table, 101, MOT_INDEX_UNIQUE, &st->by_id.index) == MOT_OK);
 	mot_index_attach(st->by_id.index);
 	st->by_id.matches = id_matches;
+	st->by_id.exact = true;
 	st->has_value_index = value_index;
 	if (value_index)
 	{
