@@ -267,14 +267,14 @@ cluster_cpu()
 	local postmaster children ticks=
 	postmaster=$(head -1 "$SANDBOX/$1/postmaster.pid")
 	until [ -n "$ticks" ]; do
-		children=$(pgrep -P "$postmaster")
+		children=$(children_of "$postmaster")
 		ticks=$(
 			awk '{print $14 + $15 + $16 + $17}' "/proc/$postmaster/stat"
 			for pid in $children; do
 				awk '{print $14 + $15}' "/proc/$pid/stat" 2>/dev/null || true
 			done
 		)
-		[ "$children" = "$(pgrep -P "$postmaster")" ] || ticks=
+		[ "$children" = "$(children_of "$postmaster")" ] || ticks=
 	done
 	awk -v hz="$(getconf CLK_TCK)" '{t += $1} END {print t / hz}' <<<"$ticks"
 }

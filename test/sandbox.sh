@@ -43,6 +43,18 @@ as_user()
 	fi
 }
 
+# children_of PID: numbers of its child processes, a line each (a bare system has no pgrep)
+children_of()
+{
+	local stat line ppid
+	for stat in /proc/[0-9]*/stat; do
+		{ read -r line <"$stat"; } 2>/dev/null || continue
+		# the name may hold anything, parentheses and blanks, too
+		read -r _ ppid _ <<<"${line##*) }"
+		[ "$ppid" != "$1" ] || echo "${line%% *}"
+	done
+}
+
 sandbox_stop_clusters()
 {
 	local pidfile
@@ -88,7 +100,9 @@ sandbox_begin()
 	for v in $(compgen -v | grep -E '^PG[A-Z]*$' || true); do
 		case $v in PGBIN|PGLIB|PGSHARE) ;; *) unset "$v" ;; esac
 	done
-	export LC_ALL=C.UTF-8 TMPDIR="$SANDBOX/tmp"
+	# (the server's test modules take LC_ALL away, and initdb then looks at LANG)
+	for v in $(compgen -v LC_); do unset "$v"; done
+	export LC_ALL=C.UTF-8 LANG=C.UTF-8 TMPDIR="$SANDBOX/tmp"
 	export PGHOST="$SANDBOX/socket" PGPORT=5432 PGUSER=postgres PGDATABASE=postgres
 	umask 022
 }

@@ -65,6 +65,20 @@ DROP FOREIGN TABLE IF EXISTS history_list_mot, history_register_mot, history_set
 """
 
 
+def children(postmaster):
+    """The numbers of a process's children (a bare system has no pgrep)."""
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/stat" % name, errors="replace") as f:
+                # the name, in parentheses, may hold anything
+                if f.read().rpartition(") ")[2].split()[1] == postmaster:
+                    found.append(name)
+        except OSError:
+            pass
+    return found
+
+
 class Keys:
     """The keys in use; numbers are never used again."""
 
@@ -353,8 +367,7 @@ class Run:
                 # the postmaster first: it would tell the others to leave in order
                 with open(os.path.join(os.environ["PGDATA"], "postmaster.pid")) as f:
                     postmaster = f.readline().strip()
-                children = subprocess.run(["pgrep", "-P", postmaster], stdout=subprocess.PIPE, check=False)
-                for pid in [postmaster] + children.stdout.decode().split():
+                for pid in [postmaster] + children(postmaster):
                     try:
                         os.kill(int(pid), signal.SIGKILL)
                     except ProcessLookupError:

@@ -42,7 +42,15 @@ my $done = 0;
 sub burst
 {
 	my ($n) = @_;
-	my $lsn = $node->safe_psql('postgres', "CALL burst($n); SELECT pg_current_wal_insert_lsn()");
+
+	# after a record that ends with its page the next one's place is told, behind
+	# that page's header; nothing of the page has to be flushed for the record
+	my $lsn = $node->safe_psql('postgres', "CALL burst($n);" . q{
+		SELECT CASE WHEN (l - '0/0') % size = 40 THEN l - 40
+			WHEN (l - '0/0') % 8192 = 24 THEN l - 24
+			ELSE l END
+		FROM pg_current_wal_insert_lsn() l,
+			(SELECT setting::numeric FROM pg_settings WHERE name = 'wal_segment_size') s(size)});
 	my $start = time;
 	$done += $n;
 	until ($node->safe_psql('postgres', "SELECT pg_current_wal_flush_lsn() >= '$lsn'") eq 't')

@@ -5,6 +5,9 @@
 use strict;
 use warnings;
 
+use FindBin;
+use lib "$FindBin::Bin/../crash";
+use Ledger;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -36,16 +39,12 @@ sub seconds
 	return time - $began;
 }
 
-# as ps shows it; Z: dead
-sub slurp_state
+# the 19th field of what the system says of a process
+sub niceness
 {
 	my ($pid) = @_;
-	open(my $fh, '<', "/proc/$pid/stat") or return 'Z';
-	my $line = <$fh> // '';
-	return $line =~ /^\d+ \(.*\) (\S)/ ? $1 : 'Z';
+	return (split ' ', slurp_file("/proc/$pid/stat") =~ s/.*\) //sr)[16];
 }
-
-sub niceness { my $nice = `ps -o ni= -p $_[0]`; return $nice =~ s/\s//gr }
 
 my $change = 'UPDATE big SET n = n + 1 WHERE id = 1';
 my $worker = q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'mot checkpointer'};
@@ -99,7 +98,7 @@ is(query('SELECT completed FROM mot_stat_checkpoint'), $completed, 'beside a cli
 
 # helpers give way to everybody else, also where each session has its own part of the processors
 my ($pm) = slurp_file($node->data_dir . '/postmaster.pid') =~ /^(\d+)/;
-my @helpers = split ' ', `pgrep -P $pm -f 'mot checkpoint helper'`;
+my @helpers = grep { Ledger::title($_) =~ /mot checkpoint helper/ } Ledger::children($pm);
 is(scalar(@helpers), 2, 'helpers are at it');
 is(scalar(grep { niceness($_) > niceness($pm) } @helpers), 2, '... with lowered priority');
 SKIP:
@@ -187,11 +186,11 @@ my $oldest = (glob($node->data_dir . '/pg_wal/' . '[0-9A-F]' x 24))[0];
 $busy = IPC::Run::start([ 'psql', '-X', '-q', '-c', 'CHECKPOINT', $node->connstr('postgres') ], '>&', \$checkpoint);
 sleep 1;
 my ($postmaster) = slurp_file($node->data_dir . '/postmaster.pid') =~ /^(\d+)/;
-my @all = ($postmaster, split ' ', `pgrep -P $postmaster`);
+my @all = ($postmaster, Ledger::children($postmaster));
 kill 'KILL', $postmaster;
 my $until = time + 20;
-sleep 0.02 while time < $until && grep { slurp_state($_) ne 'Z' } @all;
-is(join(' ', grep { slurp_state($_) ne 'Z' } @all), '', 'without the postmaster everybody ends');
+sleep 0.02 while time < $until && grep { Ledger::slurp_state($_) ne 'Z' } @all;
+is(join(' ', grep { Ledger::slurp_state($_) ne 'Z' } @all), '', 'without the postmaster everybody ends');
 ok(-e $oldest, '... and the log stays');
 $_->finish for $busy, $load;
 
