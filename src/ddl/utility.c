@@ -12,12 +12,15 @@
  */
 #include "ddl/ddl.h"
 
+#include "access/sysattr.h"
 #include "access/xact.h"
+#include "catalog/heap.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "commands/event_trigger.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
 #include "relation/relation.h"
 #include "tcop/cmdtag.h"
 #include "utils/lsyscache.h"
@@ -205,6 +208,32 @@ retarget(const MotUtility *u)
 	return false;
 }
 
+/* OLD.xmin and its like, also ctid, which rows handed to triggers have not */
+static bool
+names_system_column(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, ColumnRef))
+	{
+		Node	   *last = llast(((ColumnRef *) node)->fields);
+		const		FormData_pg_attribute *att = IsA(last, String) ? SystemAttributeByName(strVal(last)) : NULL;
+
+		return att != NULL && att->attnum != TableOidAttributeNumber;
+	}
+	return raw_expression_tree_walker(node, names_system_column, context);
+}
+
+static void
+check_trigger(const CreateTrigStmt *stmt)
+{
+	if (stmt->whenClause != NULL && names_system_column(stmt->whenClause, NULL) &&
+		MotDdlNamesMotTable(stmt->relation))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("trigger's WHEN condition cannot reference system columns of a memory-optimized table")));
+}
+
 static bool
 dispatch(const MotUtility *u)
 {
@@ -222,6 +251,9 @@ dispatch(const MotUtility *u)
 			return MotCreateIndex(u, (IndexStmt *) stmt);
 		case T_AlterTableStmt:
 			return MotAlterTable(u, (AlterTableStmt *) stmt);
+		case T_CreateTrigStmt:
+			check_trigger((CreateTrigStmt *) stmt);
+			return false;
 		case T_AlterDomainStmt:
 			return MotAlterDomain(u, (AlterDomainStmt *) stmt);
 		case T_ReassignOwnedStmt:

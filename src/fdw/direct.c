@@ -35,6 +35,8 @@ typedef struct MotDirect
 	ProjectionInfo *project;	/* UPDATE: the new row */
 	bool		has_checks;
 	bool		counts;			/* in the command's tag */
+	TupleTableSlot *returned;	/* RETURNING asks for system columns, else
+								 * NULL */
 } MotDirect;
 
 static bool
@@ -98,7 +100,9 @@ MotPlanDirectModify(PlannerInfo *root, ModifyTable *plan,
 
 	lists = list_make2(scan->scan.plan.qual, values);
 	scan->fdw_exprs = list_concat_copy(scan->fdw_exprs, lists);
-	scan->fsSystemCol = false;	/* the slot has them anyway */
+
+	/* our slots need nothing done for system columns; but see MotSlotReturn */
+	scan->fsSystemCol = MotAsksSystem(plan->returningLists);
 	scan->fdw_private = list_concat_copy(scan->fdw_private, colnos);
 	scan->fdw_private = lappend_int(scan->fdw_private, list_length(colnos));
 	scan->fdw_private = lappend_int(scan->fdw_private, plan->canSetTag);
@@ -154,6 +158,7 @@ MotBeginDirectModify(ForeignScanState *node, int eflags)
 	direct->project = NULL;
 	direct->has_checks = rel->rd_att->constr != NULL || rel->rd_rel->relispartition;
 	direct->counts = list_nth_int(plan->fdw_private, nprivate - 1) != 0;
+	direct->returned = plan->fsSystemCol ? MotSlotReturned(estate, rel) : NULL;
 	node->fdw_state = direct;
 	MotSlotAdopt(node->ss.ss_ScanTupleSlot);
 
@@ -212,6 +217,8 @@ MotIterateDirectModify(ForeignScanState *node)
 			{
 				result->tts_tableOid = scan->relation->relid;
 				MotRowToTid(scan->session, scan->row, &result->tts_tid);
+				if (unlikely(direct->returned != NULL))
+					result = MotSlotReturn(direct->returned, result, direct->project == NULL);
 				rinfo->ri_projectReturning->pi_exprContext->ecxt_scantuple = result;
 				return result;
 			}

@@ -314,6 +314,9 @@ extern int	MotPlanSerial(void);
 extern void MotSlotAdopt(TupleTableSlot *slot);
 extern void MotSlotShow(TupleTableSlot *slot, const mot_version *version);
 extern void MotSlotStore(TupleTableSlot *slot, const mot_version *version);
+extern bool MotAsksSystem(List *expressions);
+extern TupleTableSlot *MotSlotReturned(EState *estate, Relation rel);
+extern TupleTableSlot *MotSlotReturn(TupleTableSlot *returned, TupleTableSlot *slot, bool ended);
 
 /* What a modification of one table needs; ResultRelInfo->ri_FdwState. */
 typedef struct MotModify
@@ -333,6 +336,8 @@ typedef struct MotModify
 	TriggerDesc *triggers;		/* all of them */
 	TriggerDesc *no_after;		/* the same without AFTER ROW triggers */
 	int			users;			/* Begin calls not yet ended */
+	TupleTableSlot *returned;	/* RETURNING asks for system columns, else
+								 * NULL */
 	struct MotCopyIn *copy;		/* COPY that writes in batches, else NULL */
 	bool		copy_decided;	/* whether it does; true if it is no COPY */
 } MotModify;

@@ -128,6 +128,14 @@ begin_modify(ResultRelInfo *rinfo, ModifyTableState *mtstate, Snapshot snapshot,
 	modify->users = 1;
 	modify->copy_decided = true;
 	rinfo->ri_FdwState = modify;
+	if (mtstate != NULL)
+	{
+		const ModifyTable *plan = (const ModifyTable *) mtstate->ps.plan;
+
+		/* (so may the checks of views, which come after the change, too) */
+		if (MotAsksSystem(plan->returningLists) || MotAsksSystem(plan->withCheckOptionLists))
+			modify->returned = MotSlotReturned(mtstate->ps.state, rel);
+	}
 
 	/*
 	 * The executor would open our indexes to put entries into them.  With an
@@ -322,6 +330,15 @@ MotHideAfterTriggers(MotModify *modify, ResultRelInfo *rinfo, bool hide)
 	rinfo->ri_TrigDesc = hide ? modify->no_after : modify->triggers;
 }
 
+/* What the executor goes on with: a changed row; see MotSlotReturn. */
+static inline TupleTableSlot *
+changed_row(MotModify *modify, TupleTableSlot *slot, bool ended)
+{
+	if (likely(modify->returned == NULL) || slot == NULL)
+		return slot;
+	return MotSlotReturn(modify->returned, slot, ended);
+}
+
 TupleTableSlot *
 MotExecForeignInsert(EState *estate, ResultRelInfo *rinfo,
 					 TupleTableSlot *slot, TupleTableSlot *planSlot)
@@ -334,7 +351,11 @@ MotExecForeignInsert(EState *estate, ResultRelInfo *rinfo,
 	if (modify->has_checks || modify->check_partition)
 		MotCheckRow(rinfo, slot, estate);
 	if (modify->conflict != ONCONFLICT_NONE)
-		return MotInsertOnConflict(modify, estate, rinfo, slot, planSlot);
+	{
+		TupleTableSlot *result = MotInsertOnConflict(modify, estate, rinfo, slot, planSlot);
+
+		return changed_row(modify, result, result != slot);
+	}
 
 	if (unlikely(!modify->copy_decided))
 		MotCopyBegin(modify, rinfo);
@@ -350,7 +371,7 @@ MotExecForeignInsert(EState *estate, ResultRelInfo *rinfo,
 		MotRowToTid(modify->session, row, &slot->tts_tid);
 	}
 	MemoryContextSwitchTo(oldcxt);
-	return slot;
+	return changed_row(modify, slot, false);
 }
 
 /* The row that the subplan's row stands for. */
@@ -516,7 +537,7 @@ MotExecForeignUpdate(EState *estate, ResultRelInfo *rinfo,
 	MotWriterUpdate(modify->writer, row, current, slot->tts_values, slot->tts_isnull);
 	MotRowToTid(modify->session, row, &slot->tts_tid);
 	MemoryContextSwitchTo(oldcxt);
-	return slot;
+	return changed_row(modify, slot, false);
 }
 
 TupleTableSlot *
@@ -538,5 +559,5 @@ MotExecForeignDelete(EState *estate, ResultRelInfo *rinfo,
 		MotRowToTid(modify->session, row, &slot->tts_tid);
 	}
 	MotWriterDelete(modify->writer, row, current);
-	return slot;
+	return rinfo->ri_projectReturning ? changed_row(modify, slot, true) : slot;
 }

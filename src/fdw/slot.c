@@ -11,13 +11,23 @@
  * asks for.  A version stays where it is until the executor ends, so nothing
  * is copied unless somebody materializes the slot.
  *
+ * Rows have no xmin, cmin and cmax, since their transactions are not the
+ * server's.  The server's own slots for heap tuples would show what happens to
+ * lie where heap tuples have them; so if RETURNING asks for one, it gets a slot
+ * of ours, which refuses.  It knows xmax, because by that INSERT ... ON
+ * CONFLICT is asked what it did: 0 for a new row, as on heap tables.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "access/sysattr.h"
+#include "access/transam.h"
+#include "access/xact.h"
 #include "executor/tuptable.h"
 #include "fdw/fdw.h"
+#include "nodes/nodeFuncs.h"
 #include "relation/rowcodec.h"
 
 typedef struct MotTupleSlot
@@ -25,6 +35,8 @@ typedef struct MotTupleSlot
 	TupleTableSlot base;
 	const mot_version *version; /* NULL: the columns are in the slot itself */
 	HeapTuple	tuple;			/* what materialized columns point into */
+	bool		has_xmax;
+	TransactionId xmax;
 } MotTupleSlot;
 
 StaticAssertDecl(sizeof(MotTupleSlot) <= sizeof(HeapTupleTableSlot),
@@ -37,6 +49,7 @@ mot_slot_init(TupleTableSlot *slot)
 
 	mslot->version = NULL;
 	mslot->tuple = NULL;
+	mslot->has_xmax = false;
 }
 
 static void
@@ -75,9 +88,18 @@ mot_slot_getsomeattrs(TupleTableSlot *slot, int natts)
 static Datum
 mot_slot_getsysattr(TupleTableSlot *slot, int attnum, bool *isnull)
 {
+	MotTupleSlot *mslot = (MotTupleSlot *) slot;
+
+	if (attnum == MaxTransactionIdAttributeNumber && mslot->has_xmax)
+	{
+		*isnull = false;
+		return TransactionIdGetDatum(mslot->xmax);
+	}
 	ereport(ERROR,
 			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			 errmsg("memory-optimized tables have no system columns but ctid and tableoid")));
+			 errmsg("memory-optimized tables have no system columns but ctid and tableoid"),
+			 mslot->has_xmax ?
+			 errdetail("RETURNING knows xmax, too: it is not 0 for a row that ON CONFLICT updated or that was deleted.") : 0));
 	return 0;					/* keep compiler quiet */
 }
 
@@ -188,4 +210,62 @@ MotSlotStore(TupleTableSlot *slot, const mot_version *version)
 				 slot->tts_tupleDescriptor->natts,
 				 slot->tts_values, slot->tts_isnull);
 	ExecStoreVirtualTuple(slot);
+}
+
+/* Do expressions ask the tables' own rows for more than ctid and tableoid? */
+static bool
+asks_system(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Var))
+	{
+		const Var  *var = (const Var *) node;
+
+		return var->varattno < 0 && !IS_SPECIAL_VARNO(var->varno) &&
+			var->varattno != SelfItemPointerAttributeNumber &&
+			var->varattno != TableOidAttributeNumber;
+	}
+	return expression_tree_walker(node, asks_system, context);
+}
+
+bool
+MotAsksSystem(List *expressions)
+{
+	return asks_system((Node *) expressions, NULL);
+}
+
+TupleTableSlot *
+MotSlotReturned(EState *estate, Relation rel)
+{
+	TupleTableSlot *slot = ExecInitExtraTupleSlot(estate, RelationGetDescr(rel), &TTSOpsHeapTuple);
+
+	MotSlotAdopt(slot);
+	return slot;
+}
+
+/*
+ * Show RETURNING, which asks for system columns, a changed row in a slot of
+ * ours.  "ended": a version that was there has been locked and replaced by ON
+ * CONFLICT, or deleted.  A heap table's xmax is then the transaction's number;
+ * transactions that change only our tables have none.
+ */
+TupleTableSlot *
+MotSlotReturn(TupleTableSlot *returned, TupleTableSlot *slot, bool ended)
+{
+	MotTupleSlot *mslot = (MotTupleSlot *) returned;
+
+	Assert(returned->tts_ops == &mot_slot_ops);
+	ExecCopySlot(returned, slot);
+	returned->tts_tid = slot->tts_tid;
+	returned->tts_tableOid = slot->tts_tableOid;
+	mslot->has_xmax = true;
+	mslot->xmax = InvalidTransactionId;
+	if (ended)
+	{
+		mslot->xmax = GetCurrentTransactionIdIfAny();
+		if (!TransactionIdIsValid(mslot->xmax))
+			mslot->xmax = FrozenTransactionId;
+	}
+	return returned;
 }

@@ -40,6 +40,7 @@ typedef struct MotChange
 	ExprContext *econtext;
 	TupleTableSlot *row;		/* the new row; of DELETE the old one */
 	ProjectionInfo *returning;
+	TupleTableSlot *returned;	/* it asks for system columns, else NULL */
 
 	/* RETURNING of a version where it lies, or NULL */
 	MotRowProgram *returning_program;
@@ -131,21 +132,6 @@ MotChangeBuild(MotStatement *st, ModifyTable *plan)
 	st->change = change;
 }
 
-/* Are there system columns that no row has?  (The error is that of a row computed.) */
-static bool
-asks_for_more(List *list, Index rti)
-{
-	Bitmapset  *columns = NULL;
-	int			first;
-	int			known[] = {SelfItemPointerAttributeNumber, TableOidAttributeNumber};
-
-	pull_varattnos((Node *) list, rti, &columns);
-	for (int i = 0; i < lengthof(known); i++)
-		columns = bms_del_member(columns, known[i] - FirstLowInvalidHeapAttributeNumber);
-	first = bms_next_member(columns, -1);
-	return first >= 0 && first + FirstLowInvalidHeapAttributeNumber < 0;
-}
-
 static void
 build_returning(MotStatement *st, MotChange *change, ModifyTable *plan)
 {
@@ -162,10 +148,14 @@ build_returning(MotStatement *st, MotChange *change, ModifyTable *plan)
 	slot = MotResultSlot(st->desc);
 	change->returning = ExecBuildProjectionInfo(list, econtext, slot, ps,
 												change->row->tts_tupleDescriptor);
+	if (MotAsksSystem(list))
+	{
+		change->returned = MakeTupleTableSlot(change->row->tts_tupleDescriptor, &TTSOpsHeapTuple);
+		MotSlotAdopt(change->returned);
+		return;
+	}
 	if (change->scan == NULL)
 		return;
-	if (asks_for_more(list, rti))
-		change->patch = NULL;
 	foreach(lc, list)
 		outputs = lappend(outputs, lfirst_node(TargetEntry, lc)->expr);
 	change->returning_program = MotRowProgramMake(st, rti,
@@ -449,6 +439,8 @@ MotChangeRest(MotStatement *st)
 	MotChange  *change = st->change;
 
 	ExecClearTuple(change->row);
+	if (change->returned != NULL)
+		ExecClearTuple(change->returned);
 	if (change->scan != NULL)
 	{
 		ExecClearTuple(change->fss->ss.ss_ScanTupleSlot);
@@ -484,13 +476,15 @@ MotChangeNext(MotStatement *st)
 	return change->joined != NULL ? next_joined(st, change) : next_direct(st, change);
 }
 
-/* RETURNING's row of one that a slot has. */
+/* RETURNING's row of one that a slot has; "ended": see MotSlotReturn. */
 static TupleTableSlot *
-returning(MotChange *change, TupleTableSlot *row)
+returning(MotChange *change, TupleTableSlot *row, bool ended)
 {
 	ExprContext *econtext = change->returning->pi_exprContext;
 
 	ResetExprContext(econtext);
+	if (unlikely(change->returned != NULL))
+		row = MotSlotReturn(change->returned, row, ended);
 	econtext->ecxt_scantuple = row;
 	return ExecProject(change->returning);
 }
@@ -600,7 +594,7 @@ next_insert(MotStatement *st, MotChange *change)
 			if (change->counts)
 				estate->es_processed++;
 			if (change->returning)
-				return returning(change, result);
+				return returning(change, result, result != row);
 			continue;
 		}
 
@@ -612,7 +606,7 @@ next_insert(MotStatement *st, MotChange *change)
 		if (change->returning)
 		{
 			MotRowToTid(MotSession(), stored, &row->tts_tid);
-			return returning(change, row);
+			return returning(change, row, false);
 		}
 	}
 }
@@ -629,7 +623,7 @@ next_joined(MotStatement *st, MotChange *change)
 		if (change->returning)
 		{
 			change->returning->pi_exprContext->ecxt_outertuple = planned;
-			return returning(change, change->row);
+			return returning(change, change->row, change->operation == CMD_DELETE);
 		}
 	}
 	return NULL;
@@ -758,7 +752,7 @@ returning_changed(MotChange *change, const mot_version *version)
 		MotSlotShow(slot, version);
 	}
 	MotRowToTid(change->scan->session, change->scan->row, &slot->tts_tid);
-	return returning(change, slot);
+	return returning(change, slot, change->operation == CMD_DELETE);
 }
 
 static TupleTableSlot *

@@ -30,11 +30,13 @@ typedef struct Walk
 {
 	const char *why_not;
 	bool		aggregates;		/* allowed at this place */
+	bool		system;			/* columns, too */
 } Walk;
 
 static const char *node_why_not(const Plan *plan, const PlannedStmt *stmt);
 static const char *modify_why_not(const ModifyTable *plan, const PlannedStmt *stmt);
 static const char *expressions_why_not(Node *node, bool aggregates);
+static const char *returning_why_not(List *returning);
 static bool walk_expression(Node *node, Walk *walk);
 
 const char *
@@ -216,7 +218,7 @@ modify_why_not(const ModifyTable *plan, const PlannedStmt *stmt)
 	}
 	if (plan->withCheckOptionLists != NIL)
 		return "there is a WITH CHECK OPTION";
-	why_not = expressions_why_not((Node *) plan->returningLists, false);
+	why_not = returning_why_not(plan->returningLists);
 	if (why_not != NULL)
 		return why_not;
 
@@ -315,9 +317,18 @@ MotTargetWhyNot(Relation rel, const ModifyTable *plan)
 static const char *
 expressions_why_not(Node *node, bool aggregates)
 {
-	Walk		walk = {NULL, aggregates};
+	Walk		walk = {NULL, aggregates, false};
 
 	(void) walk_expression(node, &walk);
+	return walk.why_not;
+}
+
+static const char *
+returning_why_not(List *returning)
+{
+	Walk		walk = {NULL, false, true};
+
+	(void) walk_expression((Node *) returning, &walk);
 	return walk.why_not;
 }
 
@@ -362,7 +373,7 @@ walk_expression(Node *node, Walk *walk)
 
 				if (var->varattno == 0)
 					walk->why_not = "a whole row is used as a value";
-				else if (var->varattno < 0 && var->varattno != SelfItemPointerAttributeNumber &&
+				else if (var->varattno < 0 && !walk->system && var->varattno != SelfItemPointerAttributeNumber &&
 						 var->varattno != TableOidAttributeNumber)
 					walk->why_not = "there are system columns";
 				break;
