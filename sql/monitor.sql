@@ -69,7 +69,20 @@ SELECT count(*) FROM mot_stat_indexes WHERE relname = 'mon';
 SELECT count(*) FROM mot_stat_memory;
 SELECT count(*) > 0 AS nodes FROM mot_stat_nodes;
 SELECT count(*) FROM mot_stat_transactions;
+-- but whose snapshots are held only to whom it may concern
 RESET ROLE;
+GRANT SELECT ON mon TO mon_user;
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT count(*) FROM mon;
+SET ROLE mon_user;
+SELECT count(*) > 0 AS snapshots, count(pid) AS of_whom FROM mot_stat_snapshots;
+RESET ROLE;
+GRANT pg_monitor TO mon_user;
+SET ROLE mon_user;
+SELECT count(*) > 0 AS ours FROM mot_stat_snapshots WHERE pid = pg_backend_pid();
+COMMIT;
+RESET ROLE;
+DROP OWNED BY mon_user;
 DROP ROLE mon_user;
 
 DROP FOREIGN TABLE mon;

@@ -46,7 +46,8 @@ typedef struct mot_hints
 	const char *base;
 	uint32_t	mask;			/* there are so many entries and one */
 	uint32_t	salt;			/* where the index's keys begin */
-	unsigned	trust;			/* which of the session's counts is the index's */
+	unsigned	trust;			/* which of the session's counts is the
+								 * index's */
 } mot_hints;
 
 /* of a session: shares of right ones, in 256ths */

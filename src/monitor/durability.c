@@ -7,9 +7,12 @@
  */
 #include "postgres.h"
 
+#include "catalog/pg_authid.h"
 #include "fmgr.h"
 #include "funcapi.h"
+#include "miscadmin.h"
 #include "mot.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/pg_lsn.h"
 #include "utils/timestamp.h"
@@ -50,8 +53,10 @@ mot_stat_get_checkpoint(PG_FUNCTION_ARGS)
 	values[6] = Int64GetDatum((int64) stat.completed);
 	values[7] = Int64GetDatum((int64) stat.failed);
 	nulls[8] = stat.last_error[0] == '\0';
+	/* it names files and tables of any database */
 	if (!nulls[8])
-		values[8] = CStringGetTextDatum(stat.last_error);
+		values[8] = CStringGetTextDatum(has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS) ?
+										stat.last_error : "<insufficient privilege>");
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 	return (Datum) 0;
 }

@@ -14,12 +14,14 @@
  */
 #include "postgres.h"
 
+#include "catalog/pg_authid.h"
 #include "catalog/pg_type.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "mot.h"
 #include "storage/proc.h"
+#include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/tuplestore.h"
@@ -76,7 +78,7 @@ bytes(uint64 n)
 	return Int64GetDatum((int64) n);
 }
 
-/* a row of the result; no column of any is ever null */
+/* a row of the result that has no nulls */
 static void
 put_row(FunctionCallInfo fcinfo, Datum *values)
 {
@@ -286,6 +288,7 @@ mot_stat_get_transactions(PG_FUNCTION_ARGS)
 Datum
 mot_stat_get_snapshots(PG_FUNCTION_ARGS)
 {
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	mot_memory_report report;
 	unsigned	n;
 
@@ -295,8 +298,11 @@ mot_stat_get_snapshots(PG_FUNCTION_ARGS)
 	for (unsigned i = 0; i < n; i++)
 	{
 		mot_ts		snapshot = mot_slot_snapshot(MotEngine, i);
-		int			pid = ProcGlobal->allProcs[i].pid;
+		PGPROC	   *proc = &ProcGlobal->allProcs[i];
+		int			pid = proc->pid;
+		Oid			role = proc->roleId;
 		Datum		values[3];
+		bool		nulls[3] = {0};
 
 		/* pid 0: it has just gone */
 		if (snapshot == MOT_TS_NONE || pid == 0)
@@ -305,7 +311,14 @@ mot_stat_get_snapshots(PG_FUNCTION_ARGS)
 		values[1] = bytes(snapshot);
 		/* it may be one of now, taken after the clock was read */
 		values[2] = bytes(report.clock - Min(snapshot, report.clock));
-		put_row(fcinfo, values);
+
+		/*
+		 * whose snapshot it is, is for those who see others in
+		 * pg_stat_activity
+		 */
+		nulls[0] = !has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS) &&
+			!(OidIsValid(role) && has_privs_of_role(GetUserId(), role));
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 	}
 	return (Datum) 0;
 }

@@ -15,12 +15,16 @@
  * can look damaged.  So when something is found, we give it time and look
  * again, and report what was wrong every time.
  *
+ * A standby's only writer is replay, which asks for no lock.  There a look that
+ * finds something counts only if no transaction was replayed meanwhile.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "access/relation.h"
 #include "access/table.h"
+#include "access/xlog.h"
 #include "catalog/objectaddress.h"
 #include "catalog/pg_class.h"
 #include "fmgr.h"
@@ -34,6 +38,7 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/tuplestore.h"
+#include "wal/wal.h"
 #include "xact/xact.h"
 
 PG_FUNCTION_INFO_V1(mot_verify);
@@ -84,29 +89,42 @@ static void problem(Verification *v, Finding *f, int64 count, const char *format
 			pg_attribute_printf(4, 5);
 static const char *row_name(Verification *v, const mot_row *row);
 static Verification *begin(Relation rel);
-static Relation open_table(Oid relid);
+static Relation open_table(Oid relid, bool standby);
+static uint64 replayed_so_far(void);
 
 Datum
 mot_verify(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	bool		standby = RecoveryInProgress();
 	Relation	rel;
 	Verification *v;
 
 	InitMaterializedSRF(fcinfo, 0);
 	(void) MotEngineRequired();
-	rel = open_table(PG_GETARG_OID(0));
+	rel = open_table(PG_GETARG_OID(0), standby);
 	v = begin(rel);
 
 	for (int i = 1;; i++)
 	{
+		uint64		replayed = standby ? replayed_so_far() : 0;
 		bool		clean = true;
 
 		look(v);
 		for (int j = 0; j < v->n; j++)
 			clean = clean && v->found[j].problems == 0;
-		if (clean || i == LOOKS)
+		if (clean)
 			break;
+		if (i >= LOOKS)
+		{
+			if (!standby || replayed_so_far() == replayed)
+				break;
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_IN_USE),
+					 errmsg("cannot verify \"%s\" while changes are being replayed",
+							RelationGetRelationName(rel)),
+					 errhint("Stop replay with pg_wal_replay_pause() meanwhile, or verify the table on the primary.")));
+		}
 		pg_usleep(LOOK_PAUSE);
 		CHECK_FOR_INTERRUPTS();
 	}
@@ -130,9 +148,27 @@ mot_verify(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
-/* The lock stays until the end of the transaction: the answer holds until then. */
+/*
+ * A number that is another one when a transaction has been replayed, or
+ * begun to be, since it was asked for before.
+ */
+static uint64
+replayed_so_far(void)
+{
+	mot_memory_report report;
+
+	MotReplayAwait();
+	mot_memory_report_get(MotEngine, &report);
+	return report.clock;
+}
+
+/*
+ * The lock stays until the end of the transaction: the answer holds until then.
+ * On a standby one may have no stronger one than readers; it keeps the table from
+ * being dropped.
+ */
 static Relation
-open_table(Oid relid)
+open_table(Oid relid, bool standby)
 {
 	Relation	rel;
 
@@ -140,7 +176,7 @@ open_table(Oid relid)
 	if (!pg_class_ownercheck(relid, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(get_rel_relkind(relid)),
 					   get_rel_name(relid));
-	rel = relation_open(relid, ShareLock);
+	rel = relation_open(relid, standby ? AccessShareLock : ShareLock);
 	if (!MotIsMotRelation(rel))
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),

@@ -199,6 +199,13 @@ MotInDoubtCatchUp(void)
 }
 
 void
+MotReplayAwait(void)
+{
+	LWLockAcquire(MotApplyLock, LW_SHARED);
+	LWLockRelease(MotApplyLock);
+}
+
+void
 MotInDoubtBeforeSnapshot(Snapshot snapshot)
 {
 	MotInDoubtCatchUp();

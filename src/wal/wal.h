@@ -77,6 +77,9 @@ extern bool MotWalWaitForTable(Oid dbid, Oid relid);
  */
 extern void MotWalCheckWritable(void);
 
+/* Returns when no transaction is just being replayed. */
+extern void MotReplayAwait(void);
+
 /*
  * For the maintenance worker: tell the server of commits that nobody waits for,
  * as long as there are many; called again after as many milliseconds as it

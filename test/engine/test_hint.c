@@ -62,7 +62,7 @@ static void
 numbers_lie_side_by_side(void)
 {
 	uint32_t	n;
-	const _Atomic uint32_t *first = mot_region_hints(st.engine->region, &n);
+	const		_Atomic uint32_t *first = mot_region_hints(st.engine->region, &n);
 
 	CHECK(hints()->mask == n - 1 && (n & (n - 1)) == 0);
 	for (uint64_t id = 1; id < 3 * (uint64_t) n; id += 1 + test_random() % 5)
@@ -219,7 +219,11 @@ hints_of_changed_rows(void)
 					REQUIRE(update_row(&st, s, &view, 1, mine, seen, id + 1, -1) == MOT_OK);
 				}
 		}
-		/* the new one's is as wrong for the old snapshot as the old one's is for the new */
+
+		/*
+		 * the new one's is as wrong for the old snapshot as the old one's is
+		 * for the new
+		 */
 		for (int look = 0; look < 4; look++)
 		{
 			atomic_store(hint_of(id), line_of(row));

@@ -178,6 +178,23 @@ $primary->safe_psql('postgres', 'DELETE FROM log WHERE ctid IN (SELECT ctid FROM
 $primary->wait_for_catchup($standby, 'replay');
 is($standby->safe_psql('postgres', 'SELECT count(*), sum(n) FROM log'), '10000|70000', '... of equal rows');
 
+# --------------------------------------------------------------------- verifying
+
+my $verify = q{SELECT object, entries, problems, first_problem FROM unnest('{hot,pairs,log}'::regclass[]) t, mot_verify(t)};
+is($standby->safe_psql('postgres', $verify), $primary->safe_psql('postgres', $verify), 'mot_verify on a standby');
+my @verified_writers = write_in_background(1);
+$standby->pgbench(
+	'--no-vacuum --client=1 --time=1', 0, [ qr{number of failed transactions: 0 } ], [ qr{^$} ],
+	'... beside replay', { '10_verify' => q{
+SELECT sum(problems) AS n, sum(problems) <> 0 AS half FROM mot_verify('hot') \gset
+\if :half
+SELECT 'problems: ' || :n / 0;
+\endif
+} });
+$_->[0]->finish foreach @verified_writers;
+is(${ $_->[1] }, '', 'a writer had no trouble') foreach @verified_writers;
+$primary->wait_for_catchup($standby, 'replay');
+
 # ------------------------------------------------------------------ remote_apply
 
 $primary->append_conf('postgresql.conf', "synchronous_standby_names = '*'\nsynchronous_commit = remote_apply\n");
