@@ -792,5 +792,6 @@ relcache_changed(Datum arg, Oid relid)
 static void
 function_changed(Datum arg, int cacheid, uint32 hash)
 {
-	relcache_changed(arg, InvalidOid);
+	if (!MotIsOtherDatabase(cacheid, hash))
+		relcache_changed(arg, InvalidOid);
 }

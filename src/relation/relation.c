@@ -45,6 +45,7 @@ bool		(*MotRelationAwait) (Oid dbid, Oid relid) = NULL;
 static HTAB *cache = NULL;
 static MotRelation *last_used = NULL;
 static bool any_invalid = false;
+static uint32 database_hash;	/* of pg_database's row of ours */
 
 /* the table whose rows are being written anew, in another form than they have */
 static Oid	rewriting = InvalidOid;
@@ -209,14 +210,27 @@ make_cache(void)
 	CacheRegisterRelcacheCallback(relcache_callback, (Datum) 0);
 }
 
+/*
+ * What plans and privileges depend on, besides tables: pg_database because its
+ * owner is the member of pg_database_owner.
+ */
 void
 MotWatchPlans(RelcacheCallbackFunction relation_changed, SyscacheCallbackFunction catalog_changed)
 {
-	static const int caches[] = {PROCOID, TYPEOID, OPEROID, FOREIGNSERVEROID, AUTHOID, AUTHMEMROLEMEM};
+	static const int caches[] = {PROCOID, TYPEOID, OPEROID, FOREIGNSERVEROID, AUTHOID, AUTHMEMROLEMEM,
+	DATABASEOID};
 
+	database_hash = GetSysCacheHashValue1(DATABASEOID, ObjectIdGetDatum(MyDatabaseId));
 	CacheRegisterRelcacheCallback(relation_changed, (Datum) 0);
 	for (int i = 0; i < (int) lengthof(caches); i++)
 		CacheRegisterSyscacheCallback(caches[i], catalog_changed, (Datum) 0);
+}
+
+/* for "catalog_changed": is it about another database's row? */
+bool
+MotIsOtherDatabase(int cacheid, uint32 hash)
+{
+	return cacheid == DATABASEOID && hash != 0 && hash != database_hash;
 }
 
 static void

@@ -229,9 +229,10 @@ extern void (*MotRelationCatchUp) (void);
 /*
  * Has whoever keeps something made from a plan told, for the session's life,
  * of changes that may make it wrong: of one relation (InvalidOid: of any), and
- * of functions, types, operators, servers and roles.
+ * of functions, types, operators, servers, roles and databases.
  */
 extern void MotWatchPlans(RelcacheCallbackFunction relation_changed, SyscacheCallbackFunction catalog_changed);
+extern bool MotIsOtherDatabase(int cacheid, uint32 hash);
 
 extern void MotStorageDropDatabase(Oid dbid);
 

@@ -472,5 +472,6 @@ relation_changed(Datum arg, Oid relid)
 static void
 catalog_changed(Datum arg, int cacheid, uint32 hash)
 {
-	relation_changed(arg, InvalidOid);
+	if (!MotIsOtherDatabase(cacheid, hash))
+		relation_changed(arg, InvalidOid);
 }
