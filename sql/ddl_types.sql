@@ -93,3 +93,19 @@ ALTER TABLE ddl_p DETACH PARTITION ddl_p2;
 DROP TABLE ddl_p2;
 DROP TABLE ddl_p;
 SELECT count(*) FROM mot_stat_tables;
+
+-- a new constraint of a domain is looked at alone, in domains made from it, too
+CREATE DOMAIN ddl_base AS int;
+CREATE DOMAIN ddl_derived AS ddl_base;
+CREATE FOREIGN TABLE ddl_t (x ddl_derived, y ddl_base) SERVER mot_server;
+INSERT INTO ddl_t VALUES (1, 2), (NULL, 3);
+ALTER DOMAIN ddl_base ADD CONSTRAINT later CHECK (VALUE > 2) NOT VALID;
+ALTER DOMAIN ddl_base ADD CHECK (VALUE < 10);
+ALTER DOMAIN ddl_base SET NOT NULL;
+ALTER DOMAIN ddl_base ADD CHECK (VALUE > 1);
+ALTER DOMAIN ddl_base VALIDATE CONSTRAINT later;
+DELETE FROM ddl_t WHERE x = 1;
+ALTER DOMAIN ddl_base VALIDATE CONSTRAINT later;
+ALTER DOMAIN ddl_base VALIDATE CONSTRAINT later;
+DROP FOREIGN TABLE ddl_t;
+DROP DOMAIN ddl_derived, ddl_base;

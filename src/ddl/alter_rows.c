@@ -116,8 +116,8 @@ valid_checks(Oid relid)
 	return result;
 }
 
-static MotRowCheck *
-check_of(Oid constraintoid)
+MotRowCheck *
+MotConstraintCheck(Oid constraintoid)
 {
 	MotRowCheck *check = palloc0(sizeof(MotRowCheck));
 	HeapTuple	tuple = SearchSysCache1(CONSTROID, ObjectIdGetDatum(constraintoid));
@@ -461,7 +461,7 @@ finish_rows(AlteredRel *altered, Relation rel, Node *stmt)
 	foreach(lc, valid_checks(altered->relid))
 	{
 		if (!list_member_oid(altered->checks, lfirst_oid(lc)))
-			checks = lappend(checks, check_of(lfirst_oid(lc)));
+			checks = lappend(checks, MotConstraintCheck(lfirst_oid(lc)));
 	}
 
 	if (values != NIL && stmt)

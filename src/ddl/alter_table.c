@@ -21,6 +21,7 @@
 #include "catalog/dependency.h"
 #include "catalog/indexing.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_constraint.h"
 #include "catalog/pg_depend.h"
 #include "catalog/pg_type.h"
 #include "commands/event_trigger.h"
@@ -236,9 +237,16 @@ run_commands(const MotUtility *u, AlterWork *work, Oid relid, List *cmds, LOCKMO
 {
 	AlterTableStmt *stmt;
 	MotAlter   *alter;
+	Relation	rel;
 
 	if (cmds == NIL)
 		return;
+
+	/* as the server will, but before indexes are taken away */
+	rel = relation_open(relid, NoLock);
+	CheckTableNotInUse(rel, "ALTER TABLE");
+	relation_close(rel, NoLock);
+
 	alter = MotAlterBegin(relid, cmds, lockmode, u->query_string);
 	stmt = makeNode(AlterTableStmt);
 	stmt->relation = copyObject(work->stmt->relation);
@@ -389,11 +397,37 @@ MotAlterTable(const MotUtility *u, AlterTableStmt *stmt)
 
 /* ---------------------------------------------------------------- domains */
 
+/* oids of the validated constraints of a domain */
+static List *
+domain_checks(Oid domain)
+{
+	List	   *result = NIL;
+	Relation	pg_constraint = table_open(ConstraintRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	ScanKeyInit(&key, Anum_pg_constraint_contypid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(domain));
+	scan = systable_beginscan(pg_constraint, ConstraintTypidIndexId, true, NULL, 1, &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_constraint form = (Form_pg_constraint) GETSTRUCT(tuple);
+
+		if (form->contype == CONSTRAINT_CHECK && form->convalidated)
+			result = lappend_oid(result, form->oid);
+	}
+	systable_endscan(scan);
+	table_close(pg_constraint, AccessShareLock);
+	return result;
+}
+
 /*
- * Rows of MOT tables with columns of a domain that has just become stricter.
+ * Rows of MOT tables with columns of a domain (or of one made from it) that
+ * has just become stricter.
  */
 static void
-check_domain_users(Oid domain)
+check_domain_users(Oid domain, List *checks, bool notnull)
 {
 	ListCell   *lc;
 
@@ -405,7 +439,7 @@ check_domain_users(Oid domain)
 		if (user->classId == TypeRelationId)
 		{
 			if (get_typtype(user->objectId) == TYPTYPE_DOMAIN)
-				check_domain_users(user->objectId);
+				check_domain_users(user->objectId, checks, notnull);
 			else
 				refuse_stored_type(user->objectId, format_type_be(domain));
 		}
@@ -415,7 +449,7 @@ check_domain_users(Oid domain)
 			Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), user->objectSubId - 1);
 
 			if (!att->attisdropped && att->atttypid == domain)
-				MotCheckDomainRows(rel, user->objectSubId, domain);
+				MotCheckDomainRows(rel, user->objectSubId, checks, notnull);
 			relation_close(rel, NoLock);
 		}
 	}
@@ -426,10 +460,20 @@ alter_domain_body(const MotUtility *u, void *arg)
 {
 	AlterDomainStmt *stmt = (AlterDomainStmt *) arg;
 	TypeName   *name = makeTypeNameFromNameList(copyObject(stmt->typeName));
+	Oid			domain = typenameTypeId(NULL, name);
+	List	   *before = domain_checks(domain);
+	List	   *checks = NIL;
+	ListCell   *lc;
 
 	MotUtilityStep(u, (Node *) stmt);
 	CommandCounterIncrement();
-	check_domain_users(typenameTypeId(NULL, name));
+	foreach(lc, domain_checks(domain))
+	{
+		if (!list_member_oid(before, lfirst_oid(lc)))
+			checks = lappend(checks, MotConstraintCheck(lfirst_oid(lc)));
+	}
+	if (checks != NIL || stmt->subtype == 'O')
+		check_domain_users(domain, checks, stmt->subtype == 'O');
 }
 
 bool

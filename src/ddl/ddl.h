@@ -152,10 +152,13 @@ typedef struct MotNewValue
 typedef struct MotRowCheck
 {
 	char	   *name;			/* of a check constraint; NULL: the
-								 * partition's bound */
+								 * partition's bound, or a domain's */
 	Expr	   *expr;
 	ExprState  *state;
 } MotRowCheck;
+
+/* the condition of a table's or domain's check constraint (alter_rows.c) */
+extern MotRowCheck *MotConstraintCheck(Oid constraintoid);
 
 /*
  * Walk all rows of a MOT table, in the form "old" describes.  values: list of
@@ -166,8 +169,11 @@ typedef struct MotRowCheck
 extern void MotRewriteRows(Relation rel, TupleDesc old, List *values,
 						   Bitmapset *notnull, List *checks);
 
-/* every value of a column satisfies its domain type, or an error was raised */
-extern void MotCheckDomainRows(Relation rel, AttrNumber attnum, Oid domain);
+/*
+ * Every value of a column satisfies what a domain asks for now: constraints
+ * (list of MotRowCheck), and not to be null; or an error was raised.
+ */
+extern void MotCheckDomainRows(Relation rel, AttrNumber attnum, List *checks, bool notnull);
 
 /* ------------------------------------------------------------ maintenance.c */
 

@@ -4,7 +4,11 @@
  *	  What ALTER TABLE's third phase does for heap tables: walk the rows,
  *	  check them, and store them anew where a column's form or value changed.
  *
- * The rows are put aside in a tuplestore, the table is emptied and loaded
+ * The rows are the newest ones, whatever snapshot the transaction has: the
+ * lock that it holds came later than that.  And looking at them is no reading
+ * of the transaction's, to be validated at SERIALIZABLE.
+ *
+ * They are put aside in a tuplestore, the table is emptied and loaded
  * again.  All of that is undone with the transaction, since the storage is.
  * The catalogue describes the rows as they will be, so functions called
  * meanwhile must not look at them.
@@ -20,37 +24,27 @@
 #include "relation/relation.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
-#include "utils/snapmgr.h"
 #include "utils/tuplestore.h"
 #include "xact/xact.h"
 
-typedef struct RowWalk
-{
-	mot_session *session;
-	mot_scan	scan;
-	mot_view	view;
-} RowWalk;
-
 static void
-walk_begin(RowWalk *walk, Relation rel)
+walk_begin(mot_build *walk, Relation rel)
 {
 	MotRelation *mr = MotRelationGet(rel);
 
-	walk->session = MotSession();
-	walk->view = MotLooseView();
-	/* this transaction's own rows count, whichever command wrote them */
-	walk->view.command = MOT_COMMAND_MAX;
-	mot_scan_begin(walk->session, &walk->scan, mr->table, &walk->view, NULL);
+	/* only to have the rows stay where they are */
+	(void) MotLooseView();
+	mot_build_rows(MotSession(), walk, mr->table);
 }
 
 static const mot_version *
-walk_next(RowWalk *walk)
+walk_next(mot_build *walk)
 {
 	mot_row    *row;
 	const mot_version *version;
 
 	CHECK_FOR_INTERRUPTS();
-	return mot_scan_next(walk->session, &walk->scan, &row, &version) ? version : NULL;
+	return mot_build_next(walk, &row, &version) ? version : NULL;
 }
 
 static void
@@ -121,7 +115,7 @@ load_rows(Relation rel, Tuplestorestate *store, TupleDesc desc)
 
 	MotStorageTruncate(rel);
 	CommandCounterIncrement();
-	writer = MotWriterBegin(rel, GetActiveSnapshot(), GetCurrentCommandId(true));
+	writer = MotWriterBegin(rel, NULL, GetCurrentCommandId(true));
 	batch = MotBatchBegin(writer, true, NULL);
 	while (tuplestore_gettupleslot(store, true, false, slot))
 	{
@@ -151,7 +145,7 @@ MotRewriteRows(Relation rel, TupleDesc old, List *values, Bitmapset *notnull, Li
 	TupleTableSlot *oldslot = MakeSingleTupleTableSlot(old, &TTSOpsVirtual);
 	TupleTableSlot *newslot = MakeSingleTupleTableSlot(desc, &TTSOpsVirtual);
 	Tuplestorestate *store = NULL;
-	RowWalk		walk;
+	mot_build	walk;
 	const mot_version *version;
 	Oid			rewriting = InvalidOid;
 	ListCell   *lc;
@@ -229,22 +223,52 @@ MotRewriteRows(Relation rel, TupleDesc old, List *values, Bitmapset *notnull, Li
 }
 
 void
-MotCheckDomainRows(Relation rel, AttrNumber attnum, Oid domain)
+MotCheckDomainRows(Relation rel, AttrNumber attnum, List *checks, bool notnull)
 {
 	TupleDesc	desc = RelationGetDescr(rel);
+	const char *column = NameStr(TupleDescAttr(desc, attnum - 1)->attname);
 	Datum	   *values = (Datum *) palloc(desc->natts * sizeof(Datum));
 	bool	   *isnull = (bool *) palloc(desc->natts * sizeof(bool));
-	void	   *extra = NULL;
-	RowWalk		walk;
+	EState	   *estate = CreateExecutorState();
+	ExprContext *econtext = GetPerTupleExprContext(estate);
+	mot_build	walk;
 	const mot_version *version;
+	ListCell   *lc;
 
+	foreach(lc, checks)
+	{
+		MotRowCheck *check = (MotRowCheck *) lfirst(lc);
+
+		check->state = ExecPrepareExpr(check->expr, estate);
+	}
 	walk_begin(&walk, rel);
 	while ((version = walk_next(&walk)) != NULL)
 	{
 		MotRowDeform(desc, version, attnum, values, isnull);
-		domain_check(values[attnum - 1], isnull[attnum - 1], domain, &extra, CurrentMemoryContext);
+		if (notnull && isnull[attnum - 1])
+			ereport(ERROR,
+					(errcode(ERRCODE_NOT_NULL_VIOLATION),
+					 errmsg("column \"%s\" of table \"%s\" contains null values",
+							column, RelationGetRelationName(rel)),
+					 errtablecol(rel, attnum)));
+
+		econtext->domainValue_datum = values[attnum - 1];
+		econtext->domainValue_isNull = isnull[attnum - 1];
+		foreach(lc, checks)
+		{
+			MotRowCheck *check = (MotRowCheck *) lfirst(lc);
+
+			if (!ExecCheck(check->state, econtext))
+				ereport(ERROR,
+						(errcode(ERRCODE_CHECK_VIOLATION),
+						 errmsg("column \"%s\" of table \"%s\" contains values that violate the new constraint",
+								column, RelationGetRelationName(rel)),
+						 errtablecol(rel, attnum)));
+		}
+		ResetExprContext(econtext);
 	}
 	MotLooseViewRelease();
+	FreeExecutorState(estate);
 	pfree(values);
 	pfree(isnull);
 }

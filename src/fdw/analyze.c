@@ -41,7 +41,8 @@ sample_tuple(Relation rel, const mot_version *version, Datum *values, bool *isnu
 
 /*
  * A sample of "targrows" rows (Vitter's reservoir, as the server takes its
- * own), in physical order.  All rows are counted on the way.
+ * own), in physical order, of those that are there now, whatever snapshot the
+ * transaction has.  All rows are counted on the way.
  */
 static int
 acquire_sample(Relation rel, int elevel, HeapTuple *rows, int targrows,
@@ -50,12 +51,11 @@ acquire_sample(Relation rel, int elevel, HeapTuple *rows, int targrows,
 	TupleDesc	desc = RelationGetDescr(rel);
 	mot_session *session = MotSession();
 	MotRelation *relation = MotRelationGet(rel);
-	mot_view	view = MotLooseView();
 	Datum	   *values = palloc(desc->natts * sizeof(Datum));
 	bool	   *isnull = palloc(desc->natts * sizeof(bool));
 	MotSample  *samples = palloc(targrows * sizeof(MotSample));
 	ReservoirStateData reservoir;
-	mot_scan	scan;
+	mot_build	scan;
 	mot_row    *row;
 	const mot_version *version;
 	double		nrows = 0;
@@ -64,8 +64,9 @@ acquire_sample(Relation rel, int elevel, HeapTuple *rows, int targrows,
 	int			i;
 
 	reservoir_init_selection_state(&reservoir, targrows);
-	mot_scan_begin(session, &scan, relation->table, &view, NULL);
-	while (mot_scan_next(session, &scan, &row, &version))
+	(void) MotLooseView();
+	mot_build_rows(session, &scan, relation->table);
+	while (mot_build_next(&scan, &row, &version))
 	{
 		vacuum_delay_point();
 		if (nsamples < targrows)

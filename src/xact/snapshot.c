@@ -22,12 +22,17 @@
  * mistaken for it: so after an aborted subtransaction the surviving entries
  * pin their snapshots.
  *
- * Work that runs outside the executor (COPY, ANALYZE, an index build) makes a
- * loose entry.
- *
  * At REPEATABLE READ and SERIALIZABLE the transaction has one engine
  * snapshot, taken when its first query starts, or its first utility statement
  * that has a snapshot (COPY of a heap table, for one).
+ *
+ * Work that is no query (what ALTER TABLE does to rows, an index build,
+ * ANALYZE) makes a loose entry.  It holds a lock that says what may change
+ * meanwhile, and is about what is in the table now: at every level it sees
+ * what has been committed by now, and never what the transaction's snapshot
+ * shows of the past.  What others have committed since that was taken would
+ * be undone by whoever stores the rows anew, and not be checked by whoever
+ * checks them.
  *
  * What the session publishes is the oldest engine snapshot of all entries.
  *
@@ -505,22 +510,10 @@ mot_view
 MotLooseView(void)
 {
 	mot_session *session = MotSession();
+	Entry	   *entry = add_entry(&loose_tag, NULL);
 	mot_view	view;
-	Entry	   *entry;
 
-	entry = add_entry(&loose_tag, NULL);
-	if (IsolationUsesXactSnapshot())
-	{
-		MotTransactionSnapshot();
-		if (unlikely(transaction_stale))
-			check_transaction_snapshot(false, true);
-		if (XactIsoLevel == XACT_SERIALIZABLE)
-			MotTransactionBegin(session);
-		entry->ts = transaction_ts;
-	}
-	else
-		entry->ts = take_snapshot(session, NULL);
-
+	entry->ts = take_snapshot(session, NULL);
 	view.snapshot = entry->ts;
 	view.command = MOT_COMMAND_MAX;
 	return view;

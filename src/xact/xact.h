@@ -61,8 +61,11 @@ extern void MotBackoff(unsigned *spins);
  */
 extern mot_view MotViewFor(Snapshot snapshot);
 
-/* A snapshot for work outside the executor (ANALYZE, COPY, index builds, index AM calls): released by
- * MotLooseViewRelease or at transaction end */
+/*
+ * For work that is no query (DDL, index builds, ANALYZE): what has been
+ * committed by now and all that this transaction has done, whatever snapshot
+ * the transaction has.  Released by MotLooseViewRelease or at transaction end.
+ */
 extern mot_view MotLooseView(void);
 extern void MotLooseViewRelease(void);
 
