@@ -55,9 +55,9 @@ bundle_row(mot_bundle *b, uint32_t i)
 }
 
 /* the key as the tree has it: followed by the row's number where rows tell entries apart */
-static size_t
-tree_key(mot_session *s, const mot_index *index, mot_row *row, const void *key,
-		 size_t len, unsigned flags, uint8_t *buf, const void **result, unsigned *bits)
+size_t
+mot_index_tree_key(mot_session *s, const mot_index *index, mot_row *row, const void *key,
+				   size_t len, unsigned flags, uint8_t *buf, const void **result, unsigned *bits)
 {
 	uint64_t	number;
 
@@ -670,7 +670,7 @@ mot_index_add(mot_session *s, const mot_index_handle *handle, mot_row *row,
 		return MOT_TOO_LARGE;
 	if (!mot_journal_reserve(s))
 		return MOT_NO_PRIVATE_MEMORY;
-	tlen = tree_key(s, index, row, key, len, flags, buf, &tkey, &bits);
+	tlen = mot_index_tree_key(s, index, row, key, len, flags, buf, &tkey, &bits);
 	if (tlen <= sizeof(stored))
 		memcpy(&stored, tkey, tlen);
 	else
@@ -726,7 +726,7 @@ mot_index_drop_entry(mot_session *s, const mot_index_handle *handle, mot_row *ro
 		return MOT_NO_PRIVATE_MEMORY;
 	if (!mot_owed_promise(s, 2))
 		return MOT_NO_MEMORY;
-	tlen = tree_key(s, index, row, key, len, flags, buf, &tkey, &bits);
+	tlen = mot_index_tree_key(s, index, row, key, len, flags, buf, &tkey, &bits);
 	drop = mot_session_alloc(s, s->engine->pool, sizeof(index_drop) + tlen,
 							 MOT_FOR_CHANGE, &status);
 	if (drop == NULL)
@@ -757,56 +757,7 @@ mot_index_drop_entry(mot_session *s, const mot_index_handle *handle, mot_row *ro
 	return MOT_OK;
 }
 
-/* -------------------------------------------------------------------- builds */
-
-void
-mot_build_begin(mot_session *s, mot_build *b, mot_index *index)
-{
-	mot_build_rows(s, b, index->table);
-	b->index = index;
-}
-
-void
-mot_build_rows(mot_session *s, mot_build *b, mot_table *table)
-{
-	mot_view	view = {mot_engine_clock(s->engine), MOT_COMMAND_MAX};
-	bool		validate = s->validate;
-
-	b->session = s;
-	b->index = NULL;
-	s->validate = false;		/* building an index reads nothing on the
-								 * user's behalf */
-	mot_scan_begin(s, &b->scan, table, &view, NULL);
-	s->validate = validate;
-}
-
-bool
-mot_build_next(mot_build *b, mot_row **row, const mot_version **version)
-{
-	mot_session *s = b->session;
-	bool		validate = s->validate;
-	bool		more;
-
-	s->validate = false;
-	more = mot_scan_next(s, &b->scan, row, version);
-	s->validate = validate;
-	return more;
-}
-
-mot_status
-mot_build_add(mot_build *b, mot_row *row, const void *key, size_t len,
-			  unsigned flags, mot_row **other)
-{
-	mot_index_handle handle = {b->index, NULL, NULL, false};
-
-	return mot_load_key(b->session, &handle, row, key, len, flags, other);
-}
-
-void
-mot_build_end(mot_build *b)
-{
-	b->index->valid_from = mot_engine_clock(b->session->engine);
-}
+/* --------------------------------------------------------------------- loads */
 
 mot_status
 mot_load_key(mot_session *s, const mot_index_handle *handle, mot_row *row,
@@ -820,7 +771,7 @@ mot_load_key(mot_session *s, const mot_index_handle *handle, mot_row *row,
 
 	if (len > MOT_MAX_KEY)
 		return MOT_TOO_LARGE;
-	tlen = tree_key(s, index, row, key, len, flags, buf, &tkey, &bits);
+	tlen = mot_index_tree_key(s, index, row, key, len, flags, buf, &tkey, &bits);
 	return entry_add(s, handle, flags & MOT_LOAD_SHARED ? &s->tree : &s->tree_exclusive,
 					 row, tkey, tlen, bits, bits == 0, other);
 }
@@ -835,7 +786,7 @@ mot_unload_key(mot_session *s, const mot_index_handle *handle, mot_row *row,
 	unsigned	bits;
 	leave_request l = {row, NULL};
 
-	tlen = tree_key(s, handle->index, row, key, len, flags, buf, &tkey, &bits);
+	tlen = mot_index_tree_key(s, handle->index, row, key, len, flags, buf, &tkey, &bits);
 	(void) mot_tree_change(handle->index->tree, &s->tree_exclusive, tkey, tlen, leave_entry, &l, NULL, NULL);
 	if (l.freed != NULL)
 		mot_free(s->cache, l.freed);

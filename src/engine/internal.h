@@ -693,6 +693,9 @@ extern void mot_read_init(mot_session *s);
 extern mot_status mot_txn_hang_in(mot_session *s, uint64_t last);
 
 /* index.c */
+extern size_t mot_index_tree_key(mot_session *s, const mot_index *index, mot_row *row,
+								 const void *key, size_t len, unsigned flags, uint8_t *buf,
+								 const void **result, unsigned *bits);
 extern void mot_index_undo_add(mot_session *s, mot_index *index, mot_row *row,
 							   const void *key, size_t len);
 extern bool mot_index_take_claim(mot_session *s, mot_index *index, mot_row *row,

@@ -641,6 +641,42 @@ extern void mot_build_end(mot_build *build);	/* sets the index's valid_from */
 extern void mot_build_rows(mot_session *session, mot_build *build, mot_table *table);
 
 /*
+ * The quicker way, for an index that has no entries yet (EXCLUSIVE as above):
+ * form gives a row's entry as bytes and a value, the host collects them all,
+ * sorts them by the bytes (as memcmp has it, and what is a beginning of
+ * another is before it), and adds them in that order.  "bytes" is the key
+ * itself or in "buffer", which has MOT_ENTRY_MAX bytes; the value fits into 48
+ * bits.
+ *
+ * A mot_fill is private memory of mot_fill_size() bytes.  "full": the index
+ * gets as small as it can be, otherwise with room for a key here and there
+ * (what is brought back must not need more than it did).  add: MOT_DUPLICATE if
+ * the entry is not greater than the one before, which led to *other.  An index
+ * whose fill was not ended is empty, holds memory all the same, and is dropped.
+ */
+#define MOT_ENTRY_MAX (MOT_MAX_KEY + 8)
+
+typedef struct mot_sorted_entry
+{
+	const void *bytes;
+	size_t		len;
+	uint64_t	value;
+} mot_sorted_entry;
+
+typedef struct mot_fill mot_fill;
+
+extern mot_status mot_entry_form(mot_session *session, const mot_index *index, mot_row *row,
+								 const void *key, size_t len, unsigned flags, void *buffer,
+								 mot_sorted_entry *entry);
+extern size_t mot_fill_size(void);
+extern mot_status mot_fill_begin(mot_session *session, mot_fill *fill, mot_index *index, bool full);
+extern mot_status mot_fill_add(mot_fill *fill, const mot_sorted_entry *entry, mot_row **other);
+extern mot_status mot_fill_end(mot_fill *fill);
+
+/* the row that a sorted entry's value says */
+extern mot_row *mot_entry_row(uint64_t value);
+
+/*
  * Bulk load (EXCLUSIVE): a row that is committed at once, visible to every
  * snapshot, as COPY FREEZE has it; its index entries are added without
  * concurrency control.  The table must have been created (or emptied) by the

@@ -142,6 +142,26 @@ extern mot_tree_status mot_tree_change(mot_tree *tree, mot_tree_context *ctx,
 									   const mot_observer *observer);
 
 /*
+ * Building an empty tree that nobody else has from its keys in ascending order
+ * (tree_build.c), in private memory of mot_tree_build_size() bytes.  "full": all
+ * nodes are filled; otherwise with a little room.  more_memory is called when
+ * memory is out: true means that it may be tried again.
+ *
+ * add: MOT_TREE_MISMATCH if the key is not greater than the one before, whose
+ * value *before gets; nothing has happened then.  After MOT_TREE_NO_MEMORY the
+ * tree is still empty, and its pool is to be given back.  end: now the tree has
+ * the keys.
+ */
+typedef struct mot_tree_build mot_tree_build;
+
+extern size_t mot_tree_build_size(void);
+extern bool mot_tree_build_begin(mot_tree_build *build, mot_tree *tree, mot_tree_context *ctx,
+								 bool full, bool (*more_memory) (void *arg), void *arg);
+extern mot_tree_status mot_tree_build_add(mot_tree_build *build, const void *key, size_t len,
+										  uint64_t value, uint64_t *before);
+extern mot_tree_status mot_tree_build_end(mot_tree_build *build);
+
+/*
  * Range cursor.  Bounds are prefixes: with a bound of n bytes, keys are
  * compared by their first n bytes only (a shorter key by all it has, and then
  * less than the bound).  MOT_BOUND_NONE: no bound on that side.  INCLUSIVE:

@@ -230,9 +230,6 @@ add_with_room(mot_tree *tree, mot_tree_context *ctx, mot_place *place,
 
 /* ----------------------------------------------------------------- layers */
 
-/* as deep as two keys can be alike */
-#define MOT_MAX_LAYERS (MOT_KEY_MAX / 8 + 1)
-
 /*
  * Layers for two different keys, as deep as they are alike, one border node
  * each, which are put into "made".  The suffix block is as small as can be:

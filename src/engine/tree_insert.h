@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * tree_insert.h
- *	  What tree_insert.c and tree_split.c share.
+ *	  What tree_insert.c, tree_split.c and tree_build.c share.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,6 +12,9 @@
 
 /* a full interior node has 31 children, and a tree less than 2^64 nodes */
 #define MOT_MAX_HEIGHT 20
+
+/* as deep as two keys can be alike */
+#define MOT_MAX_LAYERS (MOT_KEY_MAX / 8 + 1)
 
 extern mot_border *mot_new_border(mot_tree *tree, mot_tree_context *ctx, mot_purpose purpose);
 extern mot_interior *mot_new_interior(mot_tree *tree, mot_tree_context *ctx, mot_purpose purpose);

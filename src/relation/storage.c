@@ -27,6 +27,7 @@
 #include "miscadmin.h"
 #include "relation/definition.h"
 #include "relation/internal.h"
+#include "relation/keysort.h"
 #include "utils/inval.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -394,7 +395,22 @@ make_index(Relation rel, mot_table *table, Oid indexoid, bool unique)
 	return index;
 }
 
-/* A key for every row as it is now; older snapshots do not use the index. */
+/* two rows have the same key */
+static void
+raise_not_unique(Relation rel, MotIndex *index, mot_row *row, Datum *values, bool *isnull)
+{
+	const mot_version *version = mot_row_newest(MotSession(), row);
+
+	if (version == NULL)
+		elog(ERROR, "a row of table \"%s\" is gone while an index is built", RelationGetRelationName(rel));
+	MotRowDeform(index->relation->desc, version, index->key->max_attnum, values, isnull);
+	MotRaiseNotUnique(rel, index, values, isnull);
+}
+
+/*
+ * A key for every row as it is now; older snapshots do not use the index.  The
+ * keys are sorted first: see keysort.c.
+ */
 static void
 build_index(Relation rel, MotIndex *index)
 {
@@ -406,30 +422,29 @@ build_index(Relation rel, MotIndex *index)
 	Datum	   *values = palloc(desc->natts * sizeof(Datum));
 	bool	   *isnull = palloc(desc->natts * sizeof(bool));
 	mot_build	build;
+	MotKeySort *sort;
 	MotKeyBuffer key;
 	mot_row    *row;
 	mot_row    *other;
 	const mot_version *version;
+	mot_status	status;
 	uint64		n = 0;
 
 	MotKeyBufferInit(&key, CurrentMemoryContext);
 	(void) MotLooseView();
 	session = MotSession();
 	mot_build_begin(session, &build, index->handle.index);
+	sort = MotKeySortBegin(session, index->handle.index, maintenance_work_mem);
 
 	oldcxt = MemoryContextSwitchTo(cxt);
 	while (mot_build_next(&build, &row, &version))
 	{
 		bool		has_null;
-		mot_status	status;
 
 		MotRowDeform(desc, version, index->key->max_attnum, values, isnull);
 		MotKeyBufferReset(&key);
 		MotKeyFromRow(index->key, values, isnull, &key, &has_null);
-		status = mot_build_add(&build, row, key.data, key.len,
-							   has_null ? MOT_KEY_DISTINCT : 0, &other);
-		if (status == MOT_DUPLICATE)
-			MotRaiseNotUnique(rel, index, values, isnull);
+		status = MotKeySortAdd(sort, row, key.data, key.len, has_null ? MOT_KEY_DISTINCT : 0);
 		if (unlikely(status != MOT_OK))
 			MotRaiseStatus(status, rel);
 
@@ -440,6 +455,11 @@ build_index(Relation rel, MotIndex *index)
 		}
 	}
 	MemoryContextSwitchTo(oldcxt);
+	status = MotKeySortBuild(sort, false, MotKeySortInterrupts, NULL, &other, &row);
+	if (status == MOT_DUPLICATE)
+		raise_not_unique(rel, index, row, values, isnull);
+	MotRaiseStatus(status, rel);
+	MotKeySortEnd(sort);
 	mot_build_end(&build);
 
 	MotLooseViewRelease();

@@ -30,6 +30,7 @@
 #include "compat/compat.h"
 #include "miscadmin.h"
 #include "postmaster/startup.h"
+#include "relation/keysort.h"
 #include "storage/standby.h"
 #include "utils/memutils.h"
 #include "wal/apply.h"
@@ -669,18 +670,62 @@ apply_define(const MotOpData *op)
 	}
 }
 
+static bool
+look_while_building(void *arg)
+{
+	look_for_interrupts();
+	return false;
+}
+
+/*
+ * The index's keys for all rows, in order.  What the sort takes is private
+ * memory, as much as the primary's took.
+ */
+static mot_status
+build_index(MotTarget *target, int i, mot_index *index)
+{
+	mot_session *session = apply.session;
+	MemoryContext oldcxt = MemoryContextSwitchTo(MemoryContextGetParent(apply.row_cxt));
+	MotKeySort *sort = MotKeySortBegin(session, index, maintenance_work_mem);
+	mot_build	build;
+	mot_row    *row;
+	mot_row    *other;
+	const mot_version *version;
+	mot_status	status = MOT_OK;
+	uint64		n = 0;
+
+	MemoryContextSwitchTo(apply.row_cxt);
+	mot_build_begin(session, &build, index);
+	while (status == MOT_OK && mot_build_next(&build, &row, &version))
+	{
+		unsigned	flags;
+
+		MotTargetDeform(target, mot_version_host_bits(version), mot_version_data(version),
+						target->new_values, target->new_isnull);
+		flags = MotTargetNewKey(target, i);
+		status = MotKeySortAdd(sort, row, target->new_key.data, target->new_key.len, flags);
+		if (++n % BATCH == 0)
+		{
+			MemoryContextReset(apply.row_cxt);
+			look_for_interrupts();
+		}
+	}
+	if (status == MOT_OK)
+		status = MotKeySortBuild(sort, false, look_while_building, NULL, &other, &row);
+	MotKeySortEnd(sort);
+	if (status == MOT_OK)
+		mot_build_end(&build);
+	MemoryContextSwitchTo(oldcxt);
+	return status;
+}
+
 /* Build an index of the definition; if there is one with this number, it is replaced. */
 static void
 apply_index(const MotOpData *op)
 {
 	MotTarget  *target = apply.target;
 	mot_index  *index;
-	mot_build	build;
-	mot_row    *row;
-	mot_row    *other;
-	const mot_version *version;
 	mot_status	status;
-	uint64		n = 0;
 	int			i;
 
 	for (i = 0; i < target->nindexes; i++)
@@ -702,29 +747,13 @@ apply_index(const MotOpData *op)
 	if (!check(status))
 		return;
 
-	mot_build_begin(apply.session, &build, index);
-	while (mot_build_next(&build, &row, &version))
+	status = build_index(target, i, index);
+	if (status != MOT_OK)
 	{
-		unsigned	flags;
-
-		MotTargetDeform(target, mot_version_host_bits(version), mot_version_data(version),
-						target->new_values, target->new_isnull);
-		flags = MotTargetNewKey(target, i);
-		status = mot_build_add(&build, row, target->new_key.data, target->new_key.len,
-							   flags, &other);
-		if (status != MOT_OK)
-		{
-			mot_index_drop(apply.session, index);
-			(void) check(status);
-			return;
-		}
-		if (++n % BATCH == 0)
-		{
-			MemoryContextReset(apply.row_cxt);
-			look_for_interrupts();
-		}
+		mot_index_drop(apply.session, index);
+		(void) check(status);
+		return;
 	}
-	mot_build_end(&build);
 
 	if (target->indexes[i].handle.index != NULL)
 		target->old_indexes = append(target->old_indexes, target->indexes[i].handle.index);

@@ -1,0 +1,150 @@
+/*-------------------------------------------------------------------------
+ *
+ * build.c
+ *	  Indexes for rows that are there already: the walk over the rows, and
+ *	  entries that come in order.
+ *
+ * Entries in no order are looked for a place one after the other, which in a
+ * large index waits for memory each time.  So the host sorts them, in private
+ * memory and files, neither of which is known here: it is given each entry as
+ * the tree will have it, bytes and a value, and gives them back in the bytes'
+ * order.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "internal.h"
+
+/* ----------------------------------------------------------------- the walk */
+
+void
+mot_build_begin(mot_session *s, mot_build *b, mot_index *index)
+{
+	mot_build_rows(s, b, index->table);
+	b->index = index;
+}
+
+void
+mot_build_rows(mot_session *s, mot_build *b, mot_table *table)
+{
+	mot_view	view = {mot_engine_clock(s->engine), MOT_COMMAND_MAX};
+	bool		validate = s->validate;
+
+	b->session = s;
+	b->index = NULL;
+	s->validate = false;		/* building an index reads nothing on the
+								 * user's behalf */
+	mot_scan_begin(s, &b->scan, table, &view, NULL);
+	s->validate = validate;
+}
+
+bool
+mot_build_next(mot_build *b, mot_row **row, const mot_version **version)
+{
+	mot_session *s = b->session;
+	bool		validate = s->validate;
+	bool		more;
+
+	s->validate = false;
+	more = mot_scan_next(s, &b->scan, row, version);
+	s->validate = validate;
+	return more;
+}
+
+mot_status
+mot_build_add(mot_build *b, mot_row *row, const void *key, size_t len,
+			  unsigned flags, mot_row **other)
+{
+	mot_index_handle handle = {b->index, NULL, NULL, false};
+
+	return mot_load_key(b->session, &handle, row, key, len, flags, other);
+}
+
+void
+mot_build_end(mot_build *b)
+{
+	b->index->valid_from = mot_engine_clock(b->session->engine);
+}
+
+/* ------------------------------------------------------------ sorted entries */
+
+_Static_assert(MOT_ENTRY_MAX >= MOT_MAX_KEY + KEY_TAIL, "an entry is a key and its tail");
+
+mot_status
+mot_entry_form(mot_session *s, const mot_index *index, mot_row *row, const void *key, size_t len,
+			   unsigned flags, void *buffer, mot_sorted_entry *entry)
+{
+	unsigned	bits;
+
+	if (len > MOT_MAX_KEY)
+		return MOT_TOO_LARGE;
+	entry->len = mot_index_tree_key(s, index, row, key, len, flags, buffer, &entry->bytes, &bits);
+	entry->value = (uint64_t) (uintptr_t) row | bits;
+	return MOT_OK;
+}
+
+mot_row *
+mot_entry_row(uint64_t value)
+{
+	return (mot_row *) (uintptr_t) (value & ~(uint64_t) VALUE_BITS);
+}
+
+struct mot_fill
+{
+	mot_session *session;
+	mot_index  *index;
+	mot_tree_build *tree;
+};
+
+#define FILL_SIZE MOT_ALIGN_UP(sizeof(mot_fill), 16)
+
+size_t
+mot_fill_size(void)
+{
+	return FILL_SIZE + mot_tree_build_size();
+}
+
+static bool
+make_room(void *arg)
+{
+	(void) mot_reclaim_all(arg);
+	return true;
+}
+
+mot_status
+mot_fill_begin(mot_session *s, mot_fill *fill, mot_index *index, bool full)
+{
+	fill->session = s;
+	fill->index = index;
+	fill->tree = (mot_tree_build *) ((char *) fill + FILL_SIZE);
+	return mot_tree_build_begin(fill->tree, index->tree, &s->tree_exclusive, full, make_room, s) ?
+		MOT_OK : MOT_NO_MEMORY;
+}
+
+mot_status
+mot_fill_add(mot_fill *fill, const mot_sorted_entry *entry, mot_row **other)
+{
+	mot_index  *index = fill->index;
+	uint64_t	before;
+
+	switch (mot_tree_build_add(fill->tree, entry->bytes, entry->len, entry->value, &before))
+	{
+		case MOT_TREE_OK:
+			break;
+		case MOT_TREE_MISMATCH:
+			*other = mot_entry_row(before);
+			return MOT_DUPLICATE;
+		case MOT_TREE_NO_MEMORY:
+			return MOT_NO_MEMORY;
+	}
+	/* only whole keys are looked up alone */
+	if (!(entry->value & VALUE_TAIL))
+		mot_hint_keep(&index->hints, mot_hint(&index->hints, entry->bytes, entry->len),
+					  mot_entry_row(entry->value));
+	return MOT_OK;
+}
+
+mot_status
+mot_fill_end(mot_fill *fill)
+{
+	return mot_tree_build_end(fill->tree) == MOT_TREE_OK ? MOT_OK : MOT_NO_MEMORY;
+}
