@@ -5,7 +5,8 @@
  *
  * "mot maintenance" runs as long as the server does.  It frees what idle and
  * departed backends still owe to reclamation: a backend does that for itself
- * at commit, but one that sits idle, or is gone, has no next commit.
+ * at commit, but one that sits idle, or is gone, has no next commit.  Nor has
+ * the startup process of a standby whose primary is idle.
  *
  * It also puts a place to stop into the log every second: see mark_time; and
  * under load it tells the server of commits that nobody waits for (wal/async.c).
@@ -67,7 +68,7 @@ MotRegisterWorker(const char *name, const char *main, BgWorkerStartTime start, i
 void
 MotMaintenanceInit(void)
 {
-	MotRegisterWorker("mot maintenance", "MotMaintenanceMain", BgWorkerStart_RecoveryFinished, 5);
+	MotRegisterWorker("mot maintenance", "MotMaintenanceMain", BgWorkerStart_ConsistentState, 5);
 }
 
 void
@@ -110,8 +111,8 @@ MotMaintenanceMain(Datum arg)
 			MotAsyncLeave();
 			(void) mot_reclaim_all(session);
 			seen = count_commits();
-			commits = round == 0 ? 0 : seen - before;	/* (replay's do not
-														 * count) */
+			/* (replay's do not count) */
+			commits = round == 0 || RecoveryInProgress() ? 0 : seen - before;
 			mark_time(commits);
 			round = GetCurrentTimestamp();
 			remaining = ROUND_MS;

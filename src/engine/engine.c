@@ -270,7 +270,6 @@ mot_memory_report_get(mot_engine *e, mot_memory_report *r)
 {
 	mot_memory_stat stat;
 	uint64_t	objects;
-	uint32_t	n = atomic_load(&e->slots_used);
 
 	memset(r, 0, sizeof(*r));
 	r->nodes = mot_region_nodes(e->region);
@@ -280,10 +279,29 @@ mot_memory_report_get(mot_engine *e, mot_memory_report *r)
 	r->system_bytes = stat.system_bytes;
 	r->descriptor_bytes = stat.descriptor_bytes;
 	mot_pool_stats(e->pool, &r->engine_bytes, &objects);
-	for (uint32_t i = 0; i < n; i++)
-		r->retired_objects += atomic_load_explicit(&e->slot[i].owed.count, memory_order_relaxed);
+	r->retired_objects = mot_owed_items(e);
 	r->clock = mot_engine_clock(e);
 	r->horizon = mot_engine_horizon(e);
+}
+
+bool
+mot_memory_is_short(const mot_engine *e)
+{
+	uint64_t	max = mot_region_max(e->region);
+
+	return mot_region_used(e->region) > max - max / 4;
+}
+
+uint64_t
+mot_owed_items(mot_engine *e)
+{
+	uint32_t	n = atomic_load(&e->slots_used);
+	uint64_t	items = 0;
+
+	/* relaxed: a figure */
+	for (uint32_t i = 0; i < n; i++)
+		items += atomic_load_explicit(&e->slot[i].owed.count, memory_order_relaxed);
+	return items;
 }
 
 uint64_t

@@ -27,6 +27,12 @@ mot_session_use_reserve(mot_session *s, bool use)
 	s->use_reserve = use;
 }
 
+void
+mot_session_flush(mot_session *s)
+{
+	mot_cache_flush(s->cache);
+}
+
 /*
  * The clock moves first: a snapshot taken from now on is entitled to the
  * rows, and whoever has an older one is not.

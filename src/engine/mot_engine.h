@@ -129,6 +129,9 @@ extern mot_engine *mot_session_engine(mot_session *session);
  */
 extern void mot_session_use_reserve(mot_session *session, bool use);
 
+/* What the session keeps ready for itself goes back, as when it is about to end or has done much. */
+extern void mot_session_flush(mot_session *session);
+
 /*
  * Snapshots.  take: a snapshot of now; it is (or something older already was)
  * published when this returns.  hold: the oldest snapshot this session still
@@ -761,6 +764,10 @@ typedef struct mot_memory_report
 } mot_memory_report;
 
 extern void mot_memory_report_get(mot_engine *engine, mot_memory_report *report);
+
+/* The same cheaply: more than 3/4 of the memory is in use; how much is owed to reclamation. */
+extern bool mot_memory_is_short(const mot_engine *engine);
+extern uint64_t mot_owed_items(mot_engine *engine);
 
 /*
  * Bytes of objects that are in use: what sessions keep ready for later (in

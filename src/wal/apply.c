@@ -48,6 +48,7 @@ typedef struct Apply
 	XLogRecPtr	lsn;
 	MotTarget  *target;			/* of the operations that come */
 	bool		definitions;	/* some definition changes */
+	bool		full;			/* the engine's memory is */
 	MemoryContext row_cxt;		/* reset after each operation */
 	char	   *row;			/* an updated row is put together here */
 	size_t		row_size;
@@ -61,6 +62,12 @@ static int	rounds = 0;
 
 #define MAX_ROUNDS 20
 
+/* items that come to be owed between two rounds of reclamation, and what the last one left */
+#define RECLAIM_ITEMS 1024
+static uint64 owed = 0;
+
+static bool try_apply(const char *ops, size_t len, XLogRecPtr lsn, TransactionId xid);
+static bool reclaim(void);
 static bool readers_hold_memory(void);
 static void apply_operations(const char *ops, size_t len);
 static void apply_one(const MotOpData *op);
@@ -86,6 +93,49 @@ static void damage(const char *fmt,...) pg_attribute_printf(1, 2);
 
 bool
 MotApply(const char *ops, size_t len, XLogRecPtr lsn, TransactionId xid)
+{
+	bool		again = false;
+
+	/* as the maintenance worker and commits do it on a primary */
+	if (mot_owed_items(MotEngine) >= owed + RECLAIM_ITEMS)
+		(void) reclaim();
+
+	while (!try_apply(ops, len, lsn, xid))
+	{
+		/*
+		 * What was owed could not all be freed while the transaction had its
+		 * snapshot.
+		 */
+		if (!again)
+		{
+			again = true;
+			if (reclaim())
+				continue;
+		}
+		if (readers_hold_memory())
+			return false;
+		MotApplyRaiseMemory(MOT_NO_MEMORY, lsn, NULL);
+	}
+	rounds = 0;
+	return true;
+}
+
+/* Free all that can be freed, and what that leaves to be freed in turn.  Was there any? */
+static bool
+reclaim(void)
+{
+	uint64		before = mot_owed_items(MotEngine);
+	uint64		left = before;
+
+	for (int i = 0; i < 4 && left > 0; i++)
+		left = mot_reclaim_all(MotSession());
+	owed = left;
+	return left < before;
+}
+
+/* false: memory is full, and nothing was done */
+static bool
+try_apply(const char *ops, size_t len, XLogRecPtr lsn, TransactionId xid)
 {
 	mot_session *session = MotSession();
 	mot_ts		held = mot_snapshot_held(session);
@@ -117,7 +167,7 @@ MotApply(const char *ops, size_t len, XLogRecPtr lsn, TransactionId xid)
 		MotTargetsForget();
 		mot_session_use_reserve(session, false);
 		mot_snapshot_hold(session, held);
-		if (geterrcode() != ERRCODE_OUT_OF_MEMORY || !readers_hold_memory())
+		if (geterrcode() != ERRCODE_OUT_OF_MEMORY || !apply.full)
 			PG_RE_THROW();
 		MemoryContextSwitchTo(cxt);
 		FlushErrorState();
@@ -131,7 +181,6 @@ MotApply(const char *ops, size_t len, XLogRecPtr lsn, TransactionId xid)
 		MemoryContextDelete(cxt);
 		return false;
 	}
-	rounds = 0;
 
 	/* from here on nothing can fail */
 	if (apply.definitions)
@@ -191,8 +240,7 @@ MotApplyMakeRoom(void)
 				 errdetail("Queries on this standby may still need them.")));
 	/* no snapshot's xmin is younger than the next xid */
 	ResolveRecoveryConflictWithSnapshot(xid, every_database);
-	(void) mot_reclaim_all(MotSession());
-	(void) mot_reclaim_all(MotSession());
+	(void) reclaim();
 	HandleStartupProcInterrupts();
 }
 
@@ -363,6 +411,8 @@ check(mot_status status)
 		case MOT_OK:
 			return true;
 		case MOT_NO_MEMORY:
+			apply.full = true;
+			/* FALLTHROUGH */
 		case MOT_NO_PRIVATE_MEMORY:
 			MotApplyRaiseMemory(status, apply.lsn, MotTargetName(apply.target));
 			break;
@@ -414,8 +464,7 @@ find_row(const MotOpData *op, mot_row **row, const mot_version **version)
 	}
 	else
 	{
-		if (!check(MotContentPrepare(apply.session, target)))
-			return false;
+		MotContentPrepare(apply.session, target);
 		if (!MotContentFind(apply.session, &apply.view, target, op->old_host_bits,
 							op->old_bytes, op->old_len, row, version))
 		{
@@ -476,7 +525,7 @@ add_keys(mot_row *row, unsigned host_bits, const void *bytes, size_t size)
 		if (target->indexes[i].handle.index != NULL && !add_entry(row, i))
 			return;
 	}
-	(void) check(MotContentAdd(apply.session, target, row, host_bits, bytes, size));
+	MotContentAdd(apply.session, target, row, host_bits, bytes, size);
 }
 
 /* a row of a table that nobody else knows of yet */
@@ -551,7 +600,7 @@ apply_update(const MotOpData *op)
 	}
 
 	if (!check(mot_row_update(apply.session, target->table, row, 0, op->host_bits, op->new_len,
-							  changed != 0 || target->content.handle.index != NULL, &data)))
+							  changed != 0, &data)))
 		return;
 	memcpy(data, apply.row, op->new_len);
 
@@ -560,8 +609,8 @@ apply_update(const MotOpData *op)
 		if ((changed & 1) != 0 && (!drop_entry(row, i) || !add_entry(row, i)))
 			return;
 	}
-	if (check(MotContentDrop(apply.session, target, row, old_host_bits, old_bytes, old_size)))
-		(void) check(MotContentAdd(apply.session, target, row, op->host_bits, data, op->new_len));
+	MotContentDrop(apply.session, target, row, old_host_bits, old_bytes, old_size);
+	MotContentAdd(apply.session, target, row, op->host_bits, data, op->new_len);
 }
 
 static void
@@ -584,8 +633,8 @@ apply_delete(const MotOpData *op)
 		if (target->indexes[i].handle.index != NULL && !drop_entry(row, i))
 			return;
 	}
-	(void) check(MotContentDrop(apply.session, target, row, mot_version_host_bits(old),
-								mot_version_data(old), MotRowDataSize(target->def->desc, old)));
+	MotContentDrop(apply.session, target, row, mot_version_host_bits(old),
+				   mot_version_data(old), MotRowDataSize(target->def->desc, old));
 }
 
 /* ------------------------------------------------------------- definitions */
@@ -660,7 +709,7 @@ apply_define(const MotOpData *op)
 		mot_index  *index = mot_table_index_at(target->table, i);
 		bool		stays = false;
 
-		if (index == NULL || mot_index_host_id(index) == MOT_CONTENT_INDEX)
+		if (index == NULL)
 			continue;
 		for (int j = 0; j < target->nindexes; j++)
 			if (target->indexes[j].handle.index == index)
@@ -814,7 +863,10 @@ define_target(MotTarget *target)
 												 &target->definition);
 
 		if (status != MOT_OK)
+		{
+			apply.full = status == MOT_NO_MEMORY;
 			MotApplyRaiseMemory(status, apply.lsn, MotTargetName(target));
+		}
 	}
 }
 
@@ -883,6 +935,7 @@ undo_target(MotTarget *target)
 	target->created = false;
 	target->table = NULL;
 	target->new_indexes = target->old_indexes = NIL;
+	MotContentLeave(target, true);
 }
 
 static void

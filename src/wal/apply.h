@@ -22,20 +22,13 @@ typedef struct MotTargetIndex
 	MotDefinitionMatch match;
 } MotTargetIndex;
 
-/*
- * A row without identity is found by its content: by the hash of its bytes in
- * an index of the engine's that no catalogue knows (MOT_CONTENT_INDEX as its
- * number), made when it is first needed and dropped when replay ends.
- */
-#define MOT_CONTENT_INDEX 0
-#define MOT_CONTENT_KEY sizeof(uint64)
-
+/* where the rows of a table are, by their content: see content.c */
 typedef struct MotContent
 {
-	mot_index_handle handle;	/* index NULL: none */
-	mot_cursor *cursor;			/* open on "key": equal rows follow each other */
-	bool		open;
-	uint8		key[MOT_CONTENT_KEY];
+	struct MotContentMap *map;	/* NULL: not there, or not looked at */
+	Size		size;			/* of the mapping */
+	bool		unusable;		/* no file can be had: rows are looked for one
+								 * by one */
 } MotContent;
 
 /*
@@ -93,15 +86,21 @@ extern unsigned MotTargetOldKey(MotTarget *target, int index);
 extern unsigned MotTargetNewKey(MotTarget *target, int index);
 extern bool MotTargetKeysDiffer(MotTarget *target, int index);
 
-/* rows without identity */
-extern mot_status MotContentPrepare(mot_session *session, MotTarget *target);
+/* ---------------------------------------------------------------- content.c */
+extern void MotContentBegin(MotTarget *target); /* the target has a table */
+extern void MotContentPrepare(mot_session *session, MotTarget *target);
 extern uint64 MotContentHash(unsigned host_bits, const void *row, size_t size);
 extern bool MotContentFind(mot_session *session, const mot_view *view, MotTarget *target,
 						   unsigned host_bits, const void *old, size_t size,
 						   mot_row **row, const mot_version **version);
-extern mot_status MotContentAdd(mot_session *session, MotTarget *target, mot_row *row,
-								unsigned host_bits, const void *bytes, size_t size);
-extern mot_status MotContentDrop(mot_session *session, MotTarget *target, mot_row *row,
-								 unsigned host_bits, const void *bytes, size_t size);
+
+/* a row has this content now, or no longer */
+extern void MotContentAdd(mot_session *session, MotTarget *target, mot_row *row,
+						  unsigned host_bits, const void *bytes, size_t size);
+extern void MotContentDrop(mot_session *session, MotTarget *target, mot_row *row,
+						   unsigned host_bits, const void *bytes, size_t size);
+
+/* the transaction has ended; gone: the table, or replay, or the changes noted were undone */
+extern void MotContentLeave(MotTarget *target, bool gone);
 
 #endif							/* MOT_WAL_APPLY_H */

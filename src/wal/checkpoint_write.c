@@ -32,6 +32,7 @@
 #include "utils/memutils.h"
 #include "utils/wait_event.h"
 #include "wal/checkpoint.h"
+#include "wal/spill.h"
 #include "xact/xact.h"
 
 #define PART_BYTES	(64 * 1024 * 1024)	/* of rows in one file, more or less */
@@ -103,7 +104,7 @@ typedef struct Doubt
 {
 	MotInDoubtRange range;
 	MotManifestInDoubt *out;
-	Size		size;
+	char	   *path;			/* where they are put together */
 } Doubt;
 
 typedef struct Doubts
@@ -128,7 +129,7 @@ static WriteShared *plan_write(Sources *sources, mot_ts snapshot, const char *di
 static void write_item(WriteShared *shared, WriteItem *item, MotDefinition *def);
 static void read_doubt(MotManifest *m, MotInDoubtRange *ranges, int nranges);
 static void visit_doubt(void *arg, XLogReaderState *record);
-static void copy_doubt(void *arg, TransactionId xid, XLogRecPtr lsn, const char *ops, size_t len);
+static void copy_doubt(void *arg, TransactionId xid, XLogRecPtr lsn, const char *ops, size_t len, bool mapped);
 static void flush_log(XLogRecPtr lsn);
 static void remember(const Sources *sources, const char *directory);
 static void note_done(const MotManifest *m, TimestampTz began, int nfiles, int nreused);
@@ -353,7 +354,7 @@ draw_line_standby(MotManifest *m, Sources *sources, mot_ts *snapshot)
 }
 
 static void
-copy_doubt(void *arg, TransactionId xid, XLogRecPtr lsn, const char *ops, size_t len)
+copy_doubt(void *arg, TransactionId xid, XLogRecPtr lsn, const char *ops, size_t len, bool mapped)
 {
 	Doubts	   *doubts = arg;
 	MotManifestInDoubt *out;
@@ -364,8 +365,13 @@ copy_doubt(void *arg, TransactionId xid, XLogRecPtr lsn, const char *ops, size_t
 	out->xid = xid;
 	out->lsn = lsn;
 	out->len = len;
-	out->ops = MemoryContextAllocHuge(CurrentMemoryContext, Max(len, 1));
-	memcpy(out->ops, ops, len);
+	if (mapped)
+	{
+		out->ops = unconstify(char *, ops);
+		MotSpillUnmapLater(CurrentMemoryContext, ops, len);
+	}
+	else
+		out->ops = memcpy(palloc(Max(len, 1)), ops, len);
 }
 
 /* -------------------------------------------------------------------- rows */
@@ -665,6 +671,10 @@ read_doubt(MotManifest *m, MotInDoubtRange *ranges, int nranges)
 	{
 		Doubt		doubt = {.range = ranges[i],.out = &m->indoubt[i]};
 
+		char		name[64];
+
+		snprintf(name, sizeof(name), "%08X%08X.line", LSN_FORMAT_ARGS(ranges[i].start));
+		doubt.path = MotSpillPath(name);
 		doubt.out->xid = ranges[i].xid;
 		flush_log(ranges[i].end);
 		MotReadLog(ranges[i].start, ranges[i].end, m->tli, visit_doubt, &doubt);
@@ -673,6 +683,13 @@ read_doubt(MotManifest *m, MotInDoubtRange *ranges, int nranges)
 					(errcode(ERRCODE_DATA_CORRUPTED),
 					 errmsg("redo of memory-optimized tables was not found at %X/%X",
 							LSN_FORMAT_ARGS(ranges[i].start))));
+		if (doubt.out->len > 0)
+		{
+			doubt.out->ops = MotSpillMap(doubt.path, doubt.out->len);
+			MotSpillUnmapLater(CurrentMemoryContext, doubt.out->ops, doubt.out->len);
+			MotSpillRemove(doubt.path);
+		}
+		pfree(doubt.path);
 	}
 	m->nindoubt = nranges;
 }
@@ -693,13 +710,7 @@ visit_doubt(void *arg, XLogReaderState *record)
 	if (record->ReadRecPtr != doubt->range.start && header.stream != doubt->range.start)
 		return;
 	len -= sizeof(header);
-	if (out->len + len > doubt->size)
-	{
-		doubt->size = Max(2 * doubt->size, out->len + len);
-		out->ops = out->ops == NULL ? MemoryContextAllocHuge(CurrentMemoryContext, doubt->size) :
-			repalloc_huge(out->ops, doubt->size);
-	}
-	memcpy(out->ops + out->len, XLogRecGetData(record) + sizeof(header), len);
+	MotSpillWrite(doubt->path, out->len, XLogRecGetData(record) + sizeof(header), len);
 	out->len += len;
 	if (kind == MOT_XLOG_MIXED)
 		out->lsn = record->ReadRecPtr;

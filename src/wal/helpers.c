@@ -242,6 +242,7 @@ run_job(MotHelpersShared *shared)
 	else
 		MotLoadItems(shared);
 	mot_snapshot_hold(session, MOT_TS_NONE);
+	mot_session_flush(session);
 }
 
 static void

@@ -4,9 +4,10 @@
  *	  Changes of mixed transactions whose fate replay does not know yet.
  *
  * The record of a transaction that has an xid comes before the server's commit
- * record, and counts only if that follows.  Until then it lies here, in the
- * engine's region (so that it is bounded as everything is, and every process
- * finds it at the same address).
+ * record, and counts only if that follows.  Until then it lies here: a small
+ * one in the engine's region, where every process finds it at the same address
+ * (and it takes less there than its changes did on the server that made
+ * them); any other in a file (spill.c).
  *
  * The server tells nobody that it has replayed a commit record.  So we look:
  * before each record of ours that is applied, and on a standby before each
@@ -29,7 +30,11 @@
 #include "storage/shmem.h"
 #include "wal/internal.h"
 #include "wal/replay.h"
+#include "wal/spill.h"
 #include "xact/xact.h"
+
+/* more than so many bytes lie in a file */
+#define SMALL_SIZE 8192
 
 typedef struct InDoubt
 {
@@ -37,12 +42,18 @@ typedef struct InDoubt
 	TransactionId xid;
 	XLogRecPtr	lsn;
 	size_t		len;
+	bool		in_file;
 	char		ops[];
 } InDoubt;
 
 MotReplayShared *MotReplay = NULL;
 LWLock	   *MotApplyLock = NULL;
 
+static void add_entry(TransactionId xid, XLogRecPtr lsn, const char *ops, size_t len);
+static char *file_of(XLogRecPtr lsn);
+static const char *entry_ops(const InDoubt *entry);
+static void entry_ops_done(const InDoubt *entry, const char *ops);
+static bool apply_entry(const InDoubt *entry);
 static bool anything_decided(void);
 static InDoubt *unlink_first(InDoubt *before, InDoubt *entry);
 
@@ -73,20 +84,60 @@ MotInDoubtCount(void)
 	return MotReplay == NULL ? 0 : pg_atomic_read_u32(&MotReplay->in_doubt);
 }
 
+static char *
+file_of(XLogRecPtr lsn)
+{
+	char		name[64];
+
+	snprintf(name, sizeof(name), "%08X%08X.doubt", LSN_FORMAT_ARGS(lsn));
+	return MotSpillPath(name);
+}
+
 void
 MotInDoubtAdd(TransactionId xid, XLogRecPtr lsn, const char *ops, size_t len)
 {
+	if (len > SMALL_SIZE)
+	{
+		char	   *path = file_of(lsn);
+
+		MotSpillWrite(path, 0, ops, len);
+		pfree(path);
+		ops = NULL;
+	}
+	add_entry(xid, lsn, ops, len);
+}
+
+/* They are in this file, which is ours now. */
+void
+MotInDoubtAddFile(TransactionId xid, XLogRecPtr lsn, const char *path, size_t len)
+{
+	char	   *to = file_of(lsn);
+
+	MotSpillRename(path, to);
+	pfree(to);
+	add_entry(xid, lsn, NULL, len);
+}
+
+/* ops NULL: they are in the file */
+static void
+add_entry(TransactionId xid, XLogRecPtr lsn, const char *ops, size_t len)
+{
 	mot_session *session = MotSession();
 	mot_status	status;
-	InDoubt    *entry = mot_host_alloc(session, offsetof(InDoubt, ops) + len, &status);
+	InDoubt    *entry;
 
+	mot_session_use_reserve(session, true);
+	entry = mot_host_alloc(session, offsetof(InDoubt, ops) + (ops != NULL ? len : 0), &status);
+	mot_session_use_reserve(session, false);
 	if (entry == NULL)
 		MotApplyRaiseMemory(status, lsn, NULL);
 	entry->next = NULL;
 	entry->xid = xid;
 	entry->lsn = lsn;
 	entry->len = len;
-	memcpy(entry->ops, ops, len);
+	entry->in_file = ops == NULL && len > 0;
+	if (ops != NULL)
+		memcpy(entry->ops, ops, len);
 
 	if (MotReplay->last == NULL)
 		MotReplay->first = entry;
@@ -100,6 +151,37 @@ MotInDoubtAdd(TransactionId xid, XLogRecPtr lsn, const char *ops, size_t len)
 	 */
 	pg_atomic_fetch_add_u32(&MotReplay->in_doubt, 1);
 	MOT_FAULT("replay-doubt");
+}
+
+static const char *
+entry_ops(const InDoubt *entry)
+{
+	const char *ops;
+	char	   *path;
+
+	if (!entry->in_file)
+		return entry->ops;
+	path = file_of(entry->lsn);
+	ops = MotSpillMap(path, entry->len);
+	pfree(path);
+	return ops;
+}
+
+static void
+entry_ops_done(const InDoubt *entry, const char *ops)
+{
+	if (entry->in_file)
+		MotSpillUnmap(ops, entry->len);
+}
+
+static bool
+apply_entry(const InDoubt *entry)
+{
+	const char *ops = entry_ops(entry);
+	bool		done = MotApply(ops, entry->len, entry->lsn, entry->xid);
+
+	entry_ops_done(entry, ops);
+	return done;
 }
 
 void
@@ -119,7 +201,7 @@ MotInDoubtSettle(bool at_end)
 			continue;
 		}
 		MOT_FAULT("replay-settle");
-		if (committed && !MotApply(entry->ops, entry->len, entry->lsn, entry->xid))
+		if (committed && !apply_entry(entry))
 		{
 			/* others may have the lock meanwhile, so from the start */
 			LWLockRelease(MotApplyLock);
@@ -145,6 +227,13 @@ unlink_first(InDoubt *before, InDoubt *entry)
 		before->next = next;
 	if (MotReplay->last == entry)
 		MotReplay->last = before;
+	if (entry->in_file)
+	{
+		char	   *path = file_of(entry->lsn);
+
+		MotSpillRemove(path);
+		pfree(path);
+	}
 	mot_host_free(MotSession(), entry);
 	/* after it was applied: who does not see the count sees the rows */
 	pg_atomic_fetch_sub_u32(&MotReplay->in_doubt, 1);
@@ -153,10 +242,10 @@ unlink_first(InDoubt *before, InDoubt *entry)
 
 void
 MotInDoubtEach(void (*visit) (void *arg, TransactionId xid, XLogRecPtr lsn,
-							  const char *ops, size_t len), void *arg)
+							  const char *ops, size_t len, bool mapped), void *arg)
 {
 	for (InDoubt *entry = MotReplay->first; entry != NULL; entry = entry->next)
-		visit(arg, entry->xid, entry->lsn, entry->ops, entry->len);
+		visit(arg, entry->xid, entry->lsn, entry_ops(entry), entry->len, entry->in_file);
 }
 
 /* ---------------------------------------------------------------- sessions */

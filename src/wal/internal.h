@@ -102,17 +102,20 @@ extern void MotReplayEnd(void); /* end of recovery: settle what is in doubt,
 								 * forget streams */
 
 /*
- * In doubt: records of mixed transactions whose fate is not known yet, in
- * shared memory (the engine's region is theirs: they can be large).  Under MotApplyLock.
+ * In doubt: records of mixed transactions whose fate is not known yet, for all
+ * processes to see.  Under MotApplyLock.  AddFile: what to apply is in this file
+ * of spill.c's, which gets another name.  Each: mapped says that what is visited
+ * is a mapping, of which the visitor disposes (MotSpillUnmap).
  */
 extern void MotInDoubtAdd(TransactionId xid, XLogRecPtr lsn, const char *ops, size_t len);
+extern void MotInDoubtAddFile(TransactionId xid, XLogRecPtr lsn, const char *path, size_t len);
 extern void MotInDoubtSettle(bool at_end);	/* apply those whose xid is known
 											 * committed, in order; drop
 											 * aborted ones (at_end: all
 											 * others) */
 extern uint32 MotInDoubtCount(void);	/* without a lock: anything to settle? */
 extern void MotInDoubtEach(void (*visit) (void *arg, TransactionId xid, XLogRecPtr lsn,
-										  const char *ops, size_t len), void *arg);
+										  const char *ops, size_t len, bool mapped), void *arg);
 
 /*
  * On a standby, by a session, with or without a snapshot: whatever a PostgreSQL
@@ -126,9 +129,9 @@ extern void MotInDoubtBeforeSnapshot(Snapshot snapshot);
 /*
  * Position up to which every record of ours has been applied (or put in
  * doubt); under MotApplyLock.  InStream: the first pieces of some transaction
- * lie before that position, and the rest does not; they are in the startup
- * process's memory only, so a checkpoint with this position has to wait until
- * that is over.
+ * lie before that position, and the rest does not; only the startup process
+ * knows of them, so a checkpoint with this position has to wait until that is
+ * over.
  */
 extern XLogRecPtr MotReplayedUpTo(void);
 extern bool MotReplayInStream(void);
@@ -223,7 +226,8 @@ typedef struct MotManifestInDoubt
 {
 	TransactionId xid;
 	XLogRecPtr	lsn;
-	char	   *ops;
+	char	   *ops;			/* may be a mapping (spill.c), until memory is
+								 * reset */
 	size_t		len;
 } MotManifestInDoubt;
 

@@ -33,8 +33,8 @@
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 #include "wal/checkpoint.h"
+#include "wal/spill.h"
 #include "xact/xact.h"
-
 
 /* rows between two looks whether to stop */
 #define LOAD_BATCH 512
@@ -133,6 +133,7 @@ MotLoad(XLogRecPtr upto, TimeLineID tli)
 	}
 
 	load_began = GetCurrentTimestamp();
+	MotSpillBegin();
 	MOT_FAULT("load-begin");
 	m = MotManifestNewest(MotRecovers() ? recoveryTargetTLI : tli, &directory);
 	set_recovery(m);
@@ -421,12 +422,15 @@ MotLoadItems(MotHelpersShared *base)
 	Loader		loader = {.number = PG_UINT32_MAX};
 	int			i;
 
+	/* what another server, or we before, had in all of the memory */
+	mot_session_use_reserve(MotSession(), true);
 	while ((i = MotHelpersNext(base)) >= 0)
 	{
 		load_item(shared, SHARED_ITEM(shared, i), &loader);
 		if (!MotHelpersStop(base))
 			MotHelpersItemDone(base);
 	}
+	mot_session_use_reserve(MotSession(), false);
 	if (loader.cxt != NULL)
 		MemoryContextDelete(loader.cxt);
 }

@@ -31,6 +31,7 @@
 #include "utils/memutils.h"
 #include "utils/wait_event.h"
 #include "wal/checkpoint.h"
+#include "wal/spill.h"
 
 #define MANIFEST_MAGIC		UINT64CONST(0x31305446494e414d)
 #define MANIFEST_NAME		"manifest"
@@ -526,10 +527,7 @@ read_manifest(const char *dir, const Candidate *candidate, char **missing)
 {
 	Input		in = {0};
 	MotManifest *m;
-	char	   *buffer;
 	uint64		size;
-	uint64		done = 0;
-	int			fd;
 
 	*missing = NULL;
 	in.path = psprintf("%s/%s", dir, MANIFEST_NAME);
@@ -540,29 +538,13 @@ read_manifest(const char *dir, const Candidate *candidate, char **missing)
 				(errmsg("checkpoint file \"%s\" is missing", in.path)));
 		return NULL;
 	}
-	fd = OpenTransientFile(in.path, O_RDONLY | PG_BINARY);
-	if (fd < 0)
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not open file \"%s\": %m", in.path)));
-	buffer = MemoryContextAllocHuge(CurrentMemoryContext, size + 1);
-	while (done < size)
+	/* redo in doubt can be more than one would have in memory */
+	if (size > 0)
 	{
-		ssize_t		n = read(fd, buffer + done, size - done);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			ereport(ERROR,
-					(errcode_for_file_access(),
-					 errmsg("could not read file \"%s\": %m", in.path)));
-		if (n == 0)
-			break;
-		done += n;
+		in.start = in.p = MotSpillMap(in.path, size);
+		MotSpillUnmapLater(CurrentMemoryContext, in.start, size);
+		in.end = in.start + size;
 	}
-	CloseTransientFile(fd);
-	in.start = in.p = buffer;
-	in.end = buffer + done;
 	m = parse_manifest(&in);
 
 	if (m->system_identifier != GetSystemIdentifier())

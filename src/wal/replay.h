@@ -21,6 +21,7 @@ typedef struct MotReplayShared
 	struct InDoubt *last;
 	XLogRecPtr	upto;			/* end of the last record of ours dealt with */
 	uint32		streams;		/* begun, and neither complete nor forgotten */
+	uint32		contents;		/* files of content.c */
 } MotReplayShared;
 
 extern MotReplayShared *MotReplay;

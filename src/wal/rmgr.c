@@ -9,8 +9,8 @@
  * lies before the server's redo (reader.c).  Records before the checkpoint
  * that was loaded are passed over.
  *
- * A large transaction comes in pieces.  They are kept, in this process's
- * memory, until the last one tells what becomes of them.
+ * A large transaction comes in pieces.  They are kept in a file (spill.c), one
+ * behind the other, until the last one tells what becomes of them.
  *
  * Recovery to a point in time: a record of ours that is a commit has its time,
  * but the server does not look at it.  We do, and pass over what is later; the
@@ -31,6 +31,7 @@
 #include "wal/apply.h"
 #include "wal/checkpoint.h"
 #include "wal/replay.h"
+#include "wal/spill.h"
 #include "xact/xact.h"
 
 /* a transaction of which the last piece is still to come */
@@ -38,15 +39,11 @@ typedef struct Stream
 {
 	struct Stream *next;
 	XLogRecPtr	start;			/* of its first piece */
-	MemoryContext cxt;
-	char	   *ops;
 	size_t		len;
-	size_t		size;
+	char	   *path;
 } Stream;
 
 static Stream *streams = NULL;
-
-static uint64 records = 0;
 
 /* a commit later than the recovery target has been seen */
 static bool past_target = false;
@@ -54,9 +51,6 @@ static bool past_target = false;
 /* operations that a description names before it only counts */
 #define DESCRIBED 6
 #define DESCRIBED_KEY 16
-
-/* records between two rounds of reclamation: nobody else does it while a standby starts */
-#define RECLAIM_EVERY 1024
 
 static void replay_redo(XLogReaderState *record);
 static void replay_desc(StringInfo buf, XLogReaderState *record);
@@ -156,9 +150,6 @@ MotReplayRecord(XLogReaderState *record)
 	stat->records_applied++;
 	stat->in_doubt = MotInDoubtCount();
 	LWLockRelease(stat_lock);
-
-	if (++records % RECLAIM_EVERY == 0)
-		(void) mot_reclaim_all(MotSession());
 }
 
 /*
@@ -193,6 +184,7 @@ replay(XLogReaderState *record)
 	XLogRecPtr	lsn = record->ReadRecPtr;
 	MotRecordHeader header = {InvalidXLogRecPtr, 0};
 	Stream	   *stream = NULL;
+	const char *mapped = NULL;
 
 	if (kind == MOT_XLOG_START)
 	{
@@ -239,10 +231,13 @@ replay(XLogReaderState *record)
 				if (stream == NULL)
 					return;
 				append_piece(stream, ops, len);
-				ops = stream->ops;
 				len = stream->len;
+				if (kind == MOT_XLOG_COMMIT && len > 0)
+					ops = mapped = MotSpillMap(stream->path, len);
 			}
-			if (kind == MOT_XLOG_MIXED)
+			if (kind == MOT_XLOG_MIXED && stream != NULL)
+				MotInDoubtAddFile(XLogRecGetXid(record), lsn, stream->path, len);
+			else if (kind == MOT_XLOG_MIXED)
 				MotInDoubtAdd(XLogRecGetXid(record), lsn, ops, len);
 			else if (!later_than_target(header.time))
 			{
@@ -259,6 +254,8 @@ replay(XLogReaderState *record)
 				if (AmStartupProcess() && (XLogRecGetInfo(record) & MOT_XLOG_REPLY))
 					XLogRequestWalReceiverReply();
 			}
+			if (mapped != NULL)
+				MotSpillUnmap(mapped, len);
 			if (stream != NULL)
 				end_stream(stream);
 			return;
@@ -280,6 +277,9 @@ MotReplayEnd(void)
 		end_stream(streams);
 	MotInDoubtSettle(true);
 	MotTargetsEnd(MotSession());
+	MotSpillBegin();
+	MotReplay->contents = 0;
+	mot_session_flush(MotSession());
 	LWLockRelease(MotApplyLock);
 }
 
@@ -339,12 +339,14 @@ required_stream(XLogReaderState *record, XLogRecPtr start)
 static Stream *
 begin_stream(XLogRecPtr start)
 {
-	MemoryContext cxt = AllocSetContextCreate(TopMemoryContext, "MOT transaction in pieces",
-											  ALLOCSET_DEFAULT_SIZES);
-	Stream	   *stream = MemoryContextAllocZero(cxt, sizeof(Stream));
+	MemoryContext oldcxt = MemoryContextSwitchTo(TopMemoryContext);
+	Stream	   *stream = palloc0(sizeof(Stream));
+	char		name[64];
 
+	snprintf(name, sizeof(name), "%08X%08X.pieces", LSN_FORMAT_ARGS(start));
+	stream->path = MotSpillPath(name);
+	MemoryContextSwitchTo(oldcxt);
 	stream->start = start;
-	stream->cxt = cxt;
 	stream->next = streams;
 	streams = stream;
 	MotReplay->streams++;
@@ -355,17 +357,7 @@ begin_stream(XLogRecPtr start)
 static void
 append_piece(Stream *stream, const char *ops, size_t len)
 {
-	if (stream->len + len > stream->size)
-	{
-		size_t		size = Max(2 * stream->size, stream->len + Max(len, MOT_PIECE_SIZE));
-
-		if (stream->ops == NULL)
-			stream->ops = MemoryContextAllocHuge(stream->cxt, size);
-		else
-			stream->ops = repalloc_huge(stream->ops, size);
-		stream->size = size;
-	}
-	memcpy(stream->ops + stream->len, ops, len);
+	MotSpillWrite(stream->path, stream->len, ops, len);
 	stream->len += len;
 }
 
@@ -376,6 +368,7 @@ MotReplayForget(void)
 		end_stream(streams);
 }
 
+/* (in doubt, the file has another name by now) */
 static void
 end_stream(Stream *stream)
 {
@@ -384,7 +377,9 @@ end_stream(Stream *stream)
 	while (*link != stream)
 		link = &(*link)->next;
 	*link = stream->next;
-	MemoryContextDelete(stream->cxt);
+	MotSpillRemove(stream->path);
+	pfree(stream->path);
+	pfree(stream);
 	MotReplay->streams--;
 }
 

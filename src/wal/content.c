@@ -1,0 +1,408 @@
+/*-------------------------------------------------------------------------
+ *
+ * content.c
+ *	  Where the rows of a table without a key are, by their content.
+ *
+ * The log names such a row by all its bytes.  So that finding one is not a
+ * walk over the table, replay has a hash table of the rows' contents, made when
+ * it is first needed and removed when replay ends.  It lies in a file (see
+ * spill.c), because memory may hold just the rows and nothing else; all who
+ * apply redo map it, under MotApplyLock, and keep it up to date.
+ *
+ * An entry is a row's number and a few bits of its hash.  What an entry
+ * leads to is compared, so one that leads nowhere does no harm.  But each row
+ * has its entry: if a transaction is undone, or has grown out of the file, the file
+ * goes, and the next who needs it makes another one.  Equal rows are found at
+ * the front of their chain, and taken out there, however many there are.
+ *
+ * Without a file (the disk may be full), rows are looked for one by one.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/hashfn.h"
+#include "miscadmin.h"
+#include "port/pg_bitutils.h"
+#include "storage/fd.h"
+#include "wal/apply.h"
+#include "wal/replay.h"
+#include "wal/spill.h"
+
+/* a table with fewer rows is walked over */
+#define SMALL_TABLE 64
+
+#define NUMBER_BITS 47
+#define NUMBER_MASK ((UINT64CONST(1) << NUMBER_BITS) - 1)
+
+typedef struct Entry
+{
+	uint64		what;			/* the row's number, and above it bits of the
+								 * hash */
+	uint32		next;			/* in the chain, or free: number + 1 */
+	uint32		unused;
+} Entry;
+
+typedef struct MotContentMap
+{
+	uint64		serial;			/* of the table */
+	uint32		buckets;		/* a power of two */
+	uint32		size;			/* entries there is room for */
+	uint32		used;			/* that were ever in use */
+	uint32		free;			/* of them; number + 1 */
+	uint32		changing;		/* in a transaction that has not ended */
+	uint32		gone;			/* there is another file by now, or none */
+	uint32		heads[];		/* of chains: number + 1; then the entries */
+} MotContentMap;
+
+static char *map_path(const MotTarget *target);
+static void open_map(MotTarget *target);
+static void close_map(MotTarget *target);
+static void remove_map(MotTarget *target);
+static bool make_map(MotTarget *target, uint64 rows);
+static void build_map(mot_session *session, MotTarget *target);
+static bool insert(MotContentMap *map, uint64 number, uint64 hash);
+static bool is_this(const MotTarget *target, const mot_version *version,
+					unsigned host_bits, const void *old, size_t size);
+
+static inline Entry *
+entries(MotContentMap *map)
+{
+	return (Entry *) &map->heads[map->buckets];
+}
+
+static inline uint64
+describe(uint64 number, uint64 hash)
+{
+	return number | (hash & ~NUMBER_MASK);
+}
+
+uint64
+MotContentHash(unsigned host_bits, const void *row, size_t size)
+{
+	return hash_bytes_extended(row, (int) size, host_bits);
+}
+
+/* ------------------------------------------------------------------- files */
+
+static char *
+map_path(const MotTarget *target)
+{
+	char		name[64];
+
+	snprintf(name, sizeof(name), "%u.%u.content", target->key.dbid, target->key.relid);
+	return MotSpillPath(name);
+}
+
+static void
+open_map(MotTarget *target)
+{
+	MotContent *content = &target->content;
+	char	   *path = map_path(target);
+	int			fd = BasicOpenFile(path, O_RDWR | PG_BINARY);
+	struct stat st;
+	void	   *p;
+
+	pfree(path);
+	if (fd < 0)
+		return;
+	if (fstat(fd, &st) == 0 && st.st_size >= (off_t) sizeof(MotContentMap))
+	{
+		p = mmap(NULL, st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		if (p != MAP_FAILED)
+		{
+			content->map = p;
+			content->size = st.st_size;
+		}
+	}
+	(void) close(fd);
+}
+
+static void
+close_map(MotTarget *target)
+{
+	if (target->content.map != NULL)
+		(void) munmap(target->content.map, target->content.size);
+	target->content.map = NULL;
+}
+
+static void
+remove_map(MotTarget *target)
+{
+	char	   *path = map_path(target);
+
+	target->content.map->gone = 1;
+	close_map(target);
+	MotSpillRemove(path);
+	pfree(path);
+	if (MotReplay->contents > 0)
+		MotReplay->contents--;
+}
+
+/* Room for so many rows, and then some; false: there is none. */
+static bool
+make_map(MotTarget *target, uint64 rows)
+{
+	MotContent *content = &target->content;
+	uint64		size = Max(rows + rows / 4, 1024);
+	uint32		buckets;
+	Size		bytes;
+	char	   *path;
+	int			fd;
+	int			error = 0;
+	void	   *p = MAP_FAILED;
+
+	if (size >= PG_UINT32_MAX / 2)
+		return false;
+	buckets = pg_nextpower2_32((uint32) size);
+	bytes = offsetof(MotContentMap, heads) + buckets * sizeof(uint32) + size * sizeof(Entry);
+
+	MotSpillDirectory();
+	path = map_path(target);
+	fd = BasicOpenFile(path, O_RDWR | O_CREAT | O_TRUNC | PG_BINARY);
+	if (fd < 0)
+		error = errno;
+	else
+	{
+		/* what is touched has to be there: a full disk would be a signal */
+		error = posix_fallocate(fd, 0, bytes);
+		if (error == 0)
+		{
+			p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+			if (p == MAP_FAILED)
+				error = errno;
+		}
+		(void) close(fd);
+	}
+	if (error != 0)
+	{
+		(void) unlink(path);
+		errno = error;
+		ereport(LOG,
+				(errcode_for_file_access(),
+				 errmsg("could not make file \"%s\": %m", path),
+				 errdetail("Replay looks for rows of memory-optimized table \"%s\", which has no key, one by one.",
+						   MotTargetName(target))));
+		pfree(path);
+		return false;
+	}
+	pfree(path);
+
+	content->map = p;
+	content->size = bytes;
+	content->map->serial = mot_table_serial(target->table);
+	content->map->buckets = buckets;
+	content->map->size = (uint32) size;
+	MotReplay->contents++;
+	return true;
+}
+
+/* ------------------------------------------------------------ transactions */
+
+/* A transaction comes to the table; what others have left of the file, or of the table, may be of no use. */
+void
+MotContentBegin(MotTarget *target)
+{
+	MotContent *content = &target->content;
+
+	if (content->map != NULL && content->map->gone)
+		close_map(target);
+	if (MotReplay->contents == 0)
+		return;
+	if (content->map == NULL)
+		open_map(target);
+	if (content->map != NULL &&
+		(content->map->changing || content->map->serial != mot_table_serial(target->table)))
+		remove_map(target);
+}
+
+void
+MotContentLeave(MotTarget *target, bool gone)
+{
+	MotContent *content = &target->content;
+
+	content->unusable = false;
+	if (gone && content->map == NULL && MotReplay->contents > 0)
+		open_map(target);
+	if (content->map == NULL)
+		return;
+	if (gone && !content->map->gone)
+		remove_map(target);
+	else
+	{
+		content->map->changing = 0;
+
+		/* sessions do this once in a while only */
+		if (gone || (IsUnderPostmaster && !AmStartupProcess() && !IsBackgroundWorker))
+			close_map(target);
+	}
+}
+
+/* -------------------------------------------------------------------- rows */
+
+/* Before a row is looked for: make the file if there is none and the table is not small. */
+void
+MotContentPrepare(mot_session *session, MotTarget *target)
+{
+	mot_table_stat stat;
+
+	if (target->content.map != NULL || target->content.unusable)
+		return;
+	mot_table_stats(target->table, &stat);
+	if (stat.rows >= SMALL_TABLE)
+		build_map(session, target);
+}
+
+/* The rows as they are now, changes of the transaction at hand included. */
+static void
+build_map(mot_session *session, MotTarget *target)
+{
+	MotContent *content = &target->content;
+	uint64		room = 0;
+	bool		all;
+
+	do
+	{
+		mot_table_stat stat;
+		mot_build	build;
+		mot_row    *row;
+		const mot_version *version;
+
+		if (content->map != NULL)
+			remove_map(target);
+		mot_table_stats(target->table, &stat);
+		room = Max(2 * room, stat.rows > 0 ? (uint64) stat.rows : 0);
+		if (!make_map(target, room))
+		{
+			content->unusable = true;
+			return;
+		}
+		content->map->changing = 1;
+		all = true;
+		mot_build_rows(session, &build, target->table);
+		while (all && mot_build_next(&build, &row, &version))
+			all = insert(content->map, mot_row_number(session, row),
+						 MotContentHash(mot_version_host_bits(version), mot_version_data(version),
+										MotRowDataSize(target->def->desc, version)));
+	} while (!all);
+}
+
+static bool
+insert(MotContentMap *map, uint64 number, uint64 hash)
+{
+	uint32	   *head = &map->heads[hash & (map->buckets - 1)];
+	Entry	   *entry;
+	uint32		i;
+
+	if (map->free != 0)
+	{
+		i = map->free - 1;
+		map->free = entries(map)[i].next;
+	}
+	else if (map->used < map->size)
+		i = map->used++;
+	else
+		return false;
+
+	entry = &entries(map)[i];
+	entry->what = describe(number, hash);
+	entry->next = *head;
+	*head = i + 1;
+	return true;
+}
+
+static bool
+is_this(const MotTarget *target, const mot_version *version,
+		unsigned host_bits, const void *old, size_t size)
+{
+	return mot_version_host_bits(version) == host_bits &&
+		MotRowDataSize(target->def->desc, version) == size &&
+		memcmp(mot_version_data(version), old, size) == 0;
+}
+
+/* Any row with this content. */
+bool
+MotContentFind(mot_session *session, const mot_view *view, MotTarget *target,
+			   unsigned host_bits, const void *old, size_t size,
+			   mot_row **row, const mot_version **version)
+{
+	MotContentMap *map = target->content.map;
+	mot_scan	scan;
+
+	if (map != NULL)
+	{
+		uint64		hash = MotContentHash(host_bits, old, size);
+		uint32		next = map->heads[hash & (map->buckets - 1)];
+
+		while (next != 0)
+		{
+			Entry	   *entry = &entries(map)[next - 1];
+
+			next = entry->next;
+			if (entry->what != describe(entry->what & NUMBER_MASK, hash))
+				continue;
+			*row = mot_row_by_number(session, target->table, entry->what & NUMBER_MASK);
+			if (*row == NULL)
+				continue;
+			*version = mot_row_visible(session, view, target->table, *row);
+			if (*version != NULL && is_this(target, *version, host_bits, old, size))
+				return true;
+		}
+		return false;
+	}
+
+	mot_scan_begin(session, &scan, target->table, view, NULL);
+	while (mot_scan_next(session, &scan, row, version))
+		if (is_this(target, *version, host_bits, old, size))
+			return true;
+	return false;
+}
+
+void
+MotContentAdd(mot_session *session, MotTarget *target, mot_row *row,
+			  unsigned host_bits, const void *bytes, size_t size)
+{
+	MotContentMap *map = target->content.map;
+
+	if (map == NULL)
+		return;
+	map->changing = 1;
+	if (!insert(map, mot_row_number(session, row), MotContentHash(host_bits, bytes, size)))
+		build_map(session, target); /* with this row */
+}
+
+void
+MotContentDrop(mot_session *session, MotTarget *target, mot_row *row,
+			   unsigned host_bits, const void *bytes, size_t size)
+{
+	MotContentMap *map = target->content.map;
+	uint64		hash;
+	uint64		what;
+	uint32	   *link;
+
+	if (map == NULL)
+		return;
+	map->changing = 1;
+	hash = MotContentHash(host_bits, bytes, size);
+	what = describe(mot_row_number(session, row), hash);
+	link = &map->heads[hash & (map->buckets - 1)];
+	while (*link != 0)
+	{
+		uint32		i = *link - 1;
+		Entry	   *entry = &entries(map)[i];
+
+		if (entry->what == what)
+		{
+			*link = entry->next;
+			entry->next = map->free;
+			map->free = i + 1;
+			return;
+		}
+		link = &entry->next;
+	}
+}

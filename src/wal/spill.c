@@ -1,0 +1,173 @@
+/*-------------------------------------------------------------------------
+ *
+ * spill.c
+ *	  Files for what replay needs beside the tables.
+ *
+ * What a server held within mot.max_memory has to come back within it.  So
+ * whatever only replay needs (the redo of a large transaction until its fate is
+ * known, where the rows of a table without a key are) lies in files, which the
+ * kernel keeps in memory as far as there is some.  They are read and written
+ * through mappings, so those who apply redo need not know.
+ *
+ * They are of use to the processes of one recovery only: nothing is flushed,
+ * the next one removes what it finds before it begins.  The directory's name is
+ * the server's for temporary files, so base backups leave it out.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/file_perm.h"
+#include "storage/fd.h"
+#include "wal/checkpoint.h"
+#include "wal/spill.h"
+
+static int	open_spill(const char *path, int flags);
+
+char *
+MotSpillPath(const char *name)
+{
+	return psprintf("%s/%s", MOT_SPILL_DIRECTORY, name);
+}
+
+/* Recovery begins: nothing of an earlier one is there. */
+void
+MotSpillBegin(void)
+{
+	struct stat st;
+
+	if (stat(MOT_SPILL_DIRECTORY, &st) == 0)
+		MotDirectoryRemove(MOT_SPILL_DIRECTORY);
+}
+
+/* To be called by who makes a file there. */
+void
+MotSpillDirectory(void)
+{
+	MotDirectoryMake();
+	if (MakePGDirectory(MOT_SPILL_DIRECTORY) != 0 && errno != EEXIST)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not create directory \"%s\": %m", MOT_SPILL_DIRECTORY)));
+}
+
+static int
+open_spill(const char *path, int flags)
+{
+	int			fd = BasicOpenFile(path, flags | PG_BINARY);
+
+	if (fd < 0)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not open file \"%s\": %m", path)));
+	return fd;
+}
+
+/* Write at this place of the file, which is made at place 0. */
+void
+MotSpillWrite(const char *path, uint64 offset, const void *bytes, Size len)
+{
+	Size		done = 0;
+	int			fd;
+
+	if (offset == 0)
+		MotSpillDirectory();
+	fd = open_spill(path, offset == 0 ? O_RDWR | O_CREAT | O_TRUNC : O_RDWR);
+	while (done < len)
+	{
+		ssize_t		n;
+
+		errno = 0;
+		n = pg_pwrite(fd, (const char *) bytes + done, len - done, offset + done);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+		{
+			int			save_errno = errno ? errno : ENOSPC;
+
+			(void) close(fd);
+			errno = save_errno;
+			ereport(ERROR,
+					(errcode_for_file_access(),
+					 errmsg("could not write to file \"%s\": %m", path)));
+		}
+		done += n;
+	}
+	(void) close(fd);
+}
+
+/* The first len bytes (not 0) of the file; the mapping outlives the file's name. */
+void *
+MotSpillMap(const char *path, Size len)
+{
+	int			fd = open_spill(path, O_RDONLY);
+	void	   *p = mmap(NULL, len, PROT_READ, MAP_SHARED, fd, 0);
+	int			save_errno = errno;
+
+	(void) close(fd);
+	if (p == MAP_FAILED)
+	{
+		errno = save_errno;
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not map file \"%s\": %m", path)));
+	}
+	return p;
+}
+
+void
+MotSpillUnmap(const void *p, Size len)
+{
+	(void) munmap(unconstify(void *, p), len);
+}
+
+typedef struct Mapping
+{
+	MemoryContextCallback callback;
+	const void *p;
+	Size		len;
+} Mapping;
+
+static void
+unmap_mapping(void *arg)
+{
+	Mapping    *mapping = arg;
+
+	MotSpillUnmap(mapping->p, mapping->len);
+}
+
+/* when this memory goes */
+void
+MotSpillUnmapLater(MemoryContext cxt, const void *p, Size len)
+{
+	Mapping    *mapping = MemoryContextAlloc(cxt, sizeof(Mapping));
+
+	mapping->p = p;
+	mapping->len = len;
+	mapping->callback.func = unmap_mapping;
+	mapping->callback.arg = mapping;
+	MemoryContextRegisterResetCallback(cxt, &mapping->callback);
+}
+
+void
+MotSpillRename(const char *from, const char *to)
+{
+	if (rename(from, to) != 0)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not rename file \"%s\" to \"%s\": %m", from, to)));
+}
+
+void
+MotSpillRemove(const char *path)
+{
+	if (unlink(path) != 0 && errno != ENOENT)
+		ereport(LOG,
+				(errcode_for_file_access(),
+				 errmsg("could not remove file \"%s\": %m", path)));
+}

@@ -1,0 +1,25 @@
+/*-------------------------------------------------------------------------
+ *
+ * spill.h
+ *	  Files for what replay needs beside the tables (spill.c).
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MOT_WAL_SPILL_H
+#define MOT_WAL_SPILL_H
+
+#include "wal/internal.h"
+
+#define MOT_SPILL_DIRECTORY MOT_DIRECTORY "/" PG_TEMP_FILE_PREFIX
+
+extern char *MotSpillPath(const char *name);	/* palloc'd */
+extern void MotSpillBegin(void);
+extern void MotSpillDirectory(void);
+extern void MotSpillWrite(const char *path, uint64 offset, const void *bytes, Size len);
+extern void *MotSpillMap(const char *path, Size len);
+extern void MotSpillUnmap(const void *p, Size len);
+extern void MotSpillUnmapLater(MemoryContext cxt, const void *p, Size len);
+extern void MotSpillRename(const char *from, const char *to);
+extern void MotSpillRemove(const char *path);
+
+#endif							/* MOT_WAL_SPILL_H */
