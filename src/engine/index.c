@@ -29,31 +29,6 @@
  */
 #include "internal.h"
 
-static inline mot_bundle *
-value_bundle(uint64_t value)
-{
-	return (mot_bundle *) (uintptr_t) (value & ~(uint64_t) VALUE_BITS);
-}
-
-static inline mot_row *
-value_row(uint64_t value)
-{
-	return (mot_row *) (uintptr_t) (value & ~(uint64_t) VALUE_BITS);
-}
-
-/* acquire: a bundle's place is filled before it is counted, a row initialised before it is placed */
-static inline uint32_t
-bundle_used(mot_bundle *b)
-{
-	return atomic_load_explicit(&b->used, memory_order_acquire);
-}
-
-static inline mot_row *
-bundle_row(mot_bundle *b, uint32_t i)
-{
-	return (mot_row *) (uintptr_t) atomic_load_explicit(&b->item[i].row, memory_order_acquire);
-}
-
 /* the key as the tree has it: followed by the row's number where rows tell entries apart */
 size_t
 mot_index_tree_key(mot_session *s, const mot_index *index, mot_row *row, const void *key,
@@ -173,12 +148,12 @@ mot_index_get(mot_session *s, const mot_view *view, const mot_index_handle *hand
 			return MOT_OK;
 	}
 	if (ahead == NULL || ahead->by_hint)
-		value = mot_tree_get(index->tree, key, len, session_observer(s));
+		value = mot_tree_get(index->tree, key, len, session_noter(s));
 	else
-		value = mot_tree_get_finish(index->tree, key, len, ahead, session_observer(s));
+		value = mot_tree_get_finish(index->tree, key, len, ahead, session_noter(s));
 	MOT_STOP_POINT("index-found");
 	if (value == 0)
-		return MOT_NOT_FOUND;
+		goto absent;
 	if (mot_unlikely(value & VALUE_BUNDLE))
 	{
 		b = value_bundle(value);
@@ -202,6 +177,10 @@ mot_index_get(mot_session *s, const mot_view *view, const mot_index_handle *hand
 			return MOT_OK;
 		}
 	}
+absent:
+	/* (of one that is there the row's version is enough) */
+	if (mot_unlikely(s->validate))
+		mot_read_absent(s, index, key, len);
 	return MOT_NOT_FOUND;
 }
 
@@ -256,6 +235,8 @@ mot_cursor_open(mot_session *s, mot_cursor *c, const mot_view *view,
 	c->bundle = NULL;
 	c->key = NULL;
 	c->len = 0;
+	c->range = mot_unlikely(s->validate) ?
+		mot_range_open(s, handle->index, lower, upper, backward) : 0;
 	return mot_tree_cursor_open(&c->tree, handle->index->tree, lower, upper, backward,
 								session_observer(s)) ? MOT_OK : MOT_NO_PRIVATE_MEMORY;
 }
@@ -284,7 +265,13 @@ mot_cursor_next(mot_cursor *c, mot_row **row, const mot_version **version)
 			uint64_t	value = mot_tree_cursor_next(&c->tree, &c->key, &c->len);
 
 			if (value == 0)
+			{
+				if (c->range != 0)
+					mot_range_ended(c->session, c->range);
 				return false;
+			}
+			if (mot_unlikely(c->range != 0))
+				mot_range_reached(c->session, c->range, c->key, c->len);
 			if (value & VALUE_TAIL)
 				c->len -= KEY_TAIL;
 			if (value & VALUE_BUNDLE)

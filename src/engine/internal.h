@@ -228,6 +228,7 @@ typedef struct mot_slot
 	/* written by the owner only; read by everybody */
 	MOT_CACHE_ALIGNED _Atomic uint64_t published;
 	_Atomic uint64_t commit_state;
+	_Atomic bool judging;		/* drawn, and may still fail its validation */
 	_Atomic uint64_t host_id;
 	_Atomic uint32_t open;
 
@@ -383,6 +384,31 @@ typedef struct mot_bundle
 	bundle_item item[];
 } mot_bundle;
 
+static inline mot_bundle *
+value_bundle(uint64_t value)
+{
+	return (mot_bundle *) (uintptr_t) (value & ~(uint64_t) VALUE_BITS);
+}
+
+static inline mot_row *
+value_row(uint64_t value)
+{
+	return (mot_row *) (uintptr_t) (value & ~(uint64_t) VALUE_BITS);
+}
+
+/* acquire: a bundle's place is filled before it is counted, a row initialised before it is placed */
+static inline uint32_t
+bundle_used(mot_bundle *b)
+{
+	return atomic_load_explicit(&b->used, memory_order_acquire);
+}
+
+static inline mot_row *
+bundle_row(mot_bundle *b, uint32_t i)
+{
+	return (mot_row *) (uintptr_t) atomic_load_explicit(&b->item[i].row, memory_order_acquire);
+}
+
 /* an index entry to be dropped once its transaction's commit is out of everybody's sight */
 typedef struct index_drop
 {
@@ -485,15 +511,37 @@ typedef struct read_item
 	mot_ts		ts;				/* of the version seen; 0: none */
 } read_item;
 
-/* an insert of our own took a node from one version to the next, see mot_observer */
-typedef struct move_item
+/* what was looked for in an index; see ranges.c */
+typedef enum range_kind
 {
-	const mot_node *node;
-	uint64_t	from;
-	uint64_t	to;
-	const mot_node *sibling;
-	uint64_t	sibling_version;
-} move_item;
+	RANGE_KEY,					/* a whole key that is not there: low */
+	RANGE_FORWARD,
+	RANGE_BACKWARD
+} range_kind;
+
+typedef struct range_key
+{
+	uint32_t	at;				/* in range_bytes */
+	uint32_t	len;
+} range_key;
+
+typedef struct range_item
+{
+	mot_index  *index;
+	range_kind	kind;
+	enum
+	{
+		RANGE_NOWHERE,			/* nothing was asked for yet */
+		RANGE_SOMEWHERE,		/* up to "reached", from where the scan began */
+		RANGE_ENDED				/* all of it */
+	}			come;
+	mot_bound_kind low_kind;
+	mot_bound_kind high_kind;
+	range_key	low;
+	range_key	high;
+	range_key	reached;
+	uint32_t	room;			/* for the bytes of "reached" */
+} range_item;
 
 typedef struct page_item
 {
@@ -537,7 +585,6 @@ struct mot_session
 	bool		prepared;
 	bool		validate;		/* SERIALIZABLE: reads are recorded */
 	bool		published_by_commit;	/* the snapshot in our slot */
-	bool		validating;		/* ... just now: the host is not to be called */
 	bool		order_reads;	/* ... and validated in any case */
 	bool		out_of_memory;	/* a read could not be recorded */
 	bool		lock_to_return; /* the last mot_row_lock took the row's lock */
@@ -561,9 +608,20 @@ struct mot_session
 	uint64_t	read_count;
 	uint64_t	read_size;
 	address_map nodes;			/* border node -> version as observed */
-	move_item  *moves;
-	uint64_t	move_count;
-	uint64_t	move_size;
+	mot_observer noter;			/* of look-ups, which note one node: */
+	const mot_node *noted;
+	uint64_t	noted_version;
+	range_item *ranges;
+	uint64_t	range_count;
+	uint64_t	range_size;
+	uint64_t	range_base;		/* how many earlier transactions had */
+	uint8_t    *range_bytes;	/* their keys */
+	uint64_t	range_bytes_used;
+	uint64_t	range_bytes_size;
+	mot_index **whole;			/* indexes of which all counts */
+	uint64_t	whole_count;
+	uint64_t	whole_size;
+	mot_ts		valid_at;		/* validation: as of a commit with this number */
 	page_item  *pages;
 	uint64_t	page_count;
 	uint64_t	page_size;
@@ -684,10 +742,24 @@ extern void mot_read_record_more(mot_session *s, mot_row *row, mot_ts ts);
 extern void mot_read_page(mot_session *s, const mot_table *table, const mot_page_view *page);
 extern void mot_read_pool(mot_session *s, const mot_table *table);
 extern mot_ts mot_read_base(mot_session *s, const mot_view *view, mot_row *row);
-extern mot_status mot_read_validate(mot_session *s);
+extern void mot_read_absent(mot_session *s, mot_index *index, const void *key, size_t len);
+extern bool mot_read_nodes_stand(mot_session *s);
+extern bool mot_read_node_is(const mot_session *s, const mot_node *node, uint64_t version);
+extern bool mot_row_stands(mot_session *s, mot_row *row);
+extern mot_status mot_read_validate(mot_session *s, mot_ts ts);
 extern void mot_read_clear(mot_session *s);
 extern void mot_read_free(mot_session *s);
 extern void mot_read_init(mot_session *s);
+
+/* ranges.c */
+extern void mot_range_absent(mot_session *s, mot_index *index, const void *key, size_t len);
+extern uint64_t mot_range_open(mot_session *s, mot_index *index, const mot_bound *lower,
+							   const mot_bound *upper, bool backward);
+extern void mot_range_reached(mot_session *s, uint64_t range, const void *key, size_t len);
+extern void mot_range_ended(mot_session *s, uint64_t range);
+extern mot_status mot_ranges_stand(mot_session *s);
+extern void mot_ranges_clear(mot_session *s);
+extern void mot_ranges_free(mot_session *s);
 
 /* txn.c */
 extern mot_status mot_txn_hang_in(mot_session *s, uint64_t last);
@@ -711,6 +783,8 @@ struct mot_cursor
 	mot_index_handle handle;
 	mot_bundle *bundle;			/* being gone through, or NULL */
 	uint32_t	place;
+	uint64_t	range;			/* SERIALIZABLE: where it is told how far we
+								 * are, or 0 */
 	const void *key;			/* of the entry, tail taken off len */
 	size_t		len;
 	mot_tree_cursor tree;
@@ -761,6 +835,13 @@ static inline const mot_observer *
 session_observer(const mot_session *s)
 {
 	return s->validate ? &s->observer : NULL;
+}
+
+/* the same for looking up a whole key: mot_read_absent follows if it is not there */
+static inline const mot_observer *
+session_noter(const mot_session *s)
+{
+	return s->validate ? &s->noter : NULL;
 }
 
 #endif							/* MOT_INTERNAL_H */

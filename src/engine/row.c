@@ -18,10 +18,10 @@ void		(*mot_row_wait_hook) (void) = NULL;
  * (SERIALIZABLE, with changes outside the engine).
  */
 static void
-wait_for_install(const mot_session *s, unsigned *spins)
+wait_for_install(unsigned *spins)
 {
 	mot_backoff(spins);
-	if (*spins > 1024 && mot_row_wait_hook != NULL && !s->validating)
+	if (*spins > 1024 && mot_row_wait_hook != NULL)
 		mot_row_wait_hook();
 }
 
@@ -160,7 +160,7 @@ mot_version_visible(mot_session *s, const mot_view *view, mot_row *row)
 			v = skip_uncommitted(s, row, head, view->snapshot, &retry);
 			if (retry)
 			{
-				wait_for_install(s, &spins);
+				wait_for_install(&spins);
 				continue;
 			}
 		}
@@ -244,7 +244,7 @@ mot_newest_committed(mot_session *s, mot_row *row)
 				(version_ts(top) & TS_UNCOMMITTED) && row_head(row) == head)
 				return v;
 		}
-		wait_for_install(s, &spins);
+		wait_for_install(&spins);
 	}
 }
 

@@ -22,9 +22,9 @@
  * insert reports how its own changes moved the versions of nodes, so that a
  * transaction can carry its own inserts forward in its node set.  Inserting
  * a key into a node, splitting it and deleting it change the version;
- * removing a key and changing a value do not.  A node is deleted when it has
- * been empty, by whoever reclaims its last key, so that says nothing against
- * its readers: see mot_node_heir.
+ * removing a key and changing a value do not.  So a version that has changed
+ * is no more than a reason to look again: a node is deleted by whoever reclaims
+ * its last key, and an insert may be one that is never committed.
  *
  *-------------------------------------------------------------------------
  */
@@ -77,15 +77,6 @@ typedef struct mot_observer
  * returns a value that equals no observed one.  "mine": nodes this caller has
  * locked do not occur (no lock outlives a call). */
 extern uint64_t mot_node_version(const mot_node *node);
-
-/*
- * Has a node that was observed at "version" been deleted since, and nothing
- * been inserted before?  Then *heir is the node that took over its range, and
- * *heir_version the version that had, before it did: as long as it stands
- * nothing has come to that range.  False also if the heir is not known.
- */
-extern bool mot_node_heir(const mot_node *node, uint64_t version,
-						  const mot_node **heir, uint64_t *heir_version);
 
 /* A new empty tree in "pool", or NULL when memory is out. */
 extern mot_tree *mot_tree_create(mot_tree_context *ctx, mot_pool *pool);

@@ -23,21 +23,6 @@ mot_node_version(const mot_node *node)
 	return mot_observed_version(mot_read(node->version));
 }
 
-bool
-mot_node_heir(const mot_node *node, uint64_t version, const mot_node **heir, uint64_t *heir_version)
-{
-	const mot_border *b = (const mot_border *) node;
-
-	/* not while it is dirty: who deletes it is at it for a moment */
-	uint64_t	now = mot_observed_version(mot_stable_version(node));
-
-	if (now != ((version + MOT_V_ONE_SPLIT) | MOT_V_DELETED))
-		return false;
-	*heir = (const mot_node *) (uintptr_t) mot_read(b->value[MOT_HEIR]);
-	*heir_version = mot_read(b->value[MOT_HEIR_VERSION]);
-	return *heir != NULL;
-}
-
 /* which slots hold this slice, every second bit; those of free slots may be among them */
 static inline uint32_t
 slots_of(const mot_border *b, uint64_t slice)

@@ -56,9 +56,6 @@
  * root if it can: when the root splits it lags behind, readers climb by
  * "parent", and the next writer that comes along stores the root in it.
  *
- * A deleted border node says which node took over its range, and the version
- * that had before: for who has read that there was nothing in it (validate.c).
- *
  * When only an empty spine is left of a layer (not of the first one, which is
  * the tree), the link is taken out of the border node above and the spine is
  * marked DELETED and retired.  This is tried by whoever emptied the leftmost
@@ -138,10 +135,6 @@ typedef struct mot_border
 	struct mot_border *_Atomic prev;
 	mot_suffixes *_Atomic suffixes;
 } mot_border;
-
-/* a deleted border node has no keys: in these slots is who took over its range, or NULL */
-#define MOT_HEIR		0
-#define MOT_HEIR_VERSION 1
 
 typedef struct mot_interior
 {

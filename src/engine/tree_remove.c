@@ -15,28 +15,6 @@ mark_deleted(mot_node *node)
 	mot_mark_node(node, MOT_V_SPLITTING | MOT_V_DELETED);
 }
 
-/*
- * A locked border node that is marked deleted is about to leave its range to
- * another.  That one's version is read before, so an insert into the range that
- * comes after changes it; and if it is being changed or deleted itself then
- * nobody is told of it.
- */
-static void
-set_heir(mot_border *b, const mot_node *heir)
-{
-	uint64_t	version = heir ? mot_node_version(heir) : 0;
-
-	if (version & (MOT_V_DIRTY | MOT_V_DELETED))
-		heir = NULL;
-
-	/*
-	 * release: the nodes are what they were found to be; they are read behind
-	 * b's version
-	 */
-	mot_publish(b->value[MOT_HEIR], (uint64_t) (uintptr_t) heir);
-	mot_publish(b->value[MOT_HEIR_VERSION], version);
-}
-
 static void
 retire_border(mot_tree *tree, mot_tree_context *ctx, mot_border *b)
 {
@@ -89,20 +67,10 @@ unlink_sibling(mot_border *b, bool exclusive)
 	}
 }
 
-static mot_node *
-heir_of(mot_interior *in, const mot_node *child)
-{
-	unsigned	at = 0;
-
-	while (mot_get(in->child[at]) != child)
-		at++;
-	return mot_get(in->child[at ? at - 1 : 1]);
-}
-
 /*
  * Take a child out of a locked interior node that has others.  The separator
  * that goes with it is that on its left, or on its right if it is the first:
- * so the neighbour on that side takes its range over (see heir_of).
+ * so the neighbour on that side takes its range over.
  */
 static void
 remove_child(mot_interior *in, const mot_node *child)
@@ -146,7 +114,6 @@ border_emptied(mot_tree *tree, mot_tree_context *ctx, mot_border *b)
 	}
 
 	mark_deleted(&b->n);
-	set_heir(b, NULL);
 	MOT_STOP_POINT("tree-remove-marked");
 	left = unlink_sibling(b, ctx->exclusive);
 	MOT_STOP_POINT("tree-remove-unlinked");
@@ -158,9 +125,6 @@ border_emptied(mot_tree *tree, mot_tree_context *ctx, mot_border *b)
 		mot_assert(parent != NULL);
 		if (mot_get(parent->keys) > 0)
 		{
-			/* (who takes over from several levels at once is not looked for) */
-			if (child == &b->n)
-				set_heir(b, heir_of(parent, child));
 			remove_child(parent, child);
 			mot_unlock_node(child);
 			mot_unlock_node(&parent->n);
@@ -228,7 +192,6 @@ remove_layer(mot_tree *tree, mot_tree_context *ctx, const unsigned char *key, si
 	{
 		/* readers that still have the link find the nodes deleted */
 		mark_deleted(&b->n);
-		set_heir(b, &upper->n);
 		for (int i = 0; i < height; i++)
 			mark_deleted(&spine[i]->n);
 		MOT_STOP_POINT("tree-layer-marked");

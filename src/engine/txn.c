@@ -234,7 +234,9 @@ draw_timestamp(mot_session *s)
 	/*
 	 * Relaxed: the addition to the clock releases it, so DRAWING (or more) is
 	 * seen by whoever sees the clock moved; see skip_uncommitted in row.c.
+	 * (The timestamp below releases "judging".)
 	 */
+	atomic_store_explicit(&s->slot->judging, s->validate, memory_order_relaxed);
 	atomic_store_explicit(&s->slot->commit_state, COMMIT_DRAWING, memory_order_relaxed);
 	MOT_STOP_POINT("commit-drawing");
 
@@ -275,15 +277,20 @@ mot_txn_prepare(mot_session *s)
 		if (s->writes > 0)
 			mot_undurable_bound(s);
 		draw_timestamp(s);
-		status = mot_read_validate(s);
+		status = mot_read_validate(s, s->commit_ts);
 		if (status != MOT_OK)
 		{
 			/*
-			 * our locks are still held: nobody was told more than that we are
-			 * drawing
+			 * Our locks are still held; but nobody waits any more for what
+			 * will never be installed, or fails because of it.  Release:
+			 * nothing of the validation comes after it.
 			 */
+			atomic_store_explicit(&s->slot->commit_state, COMMIT_NONE, memory_order_release);
+			s->commit_ts = 0;
 			return status;
 		}
+		/* release: as above */
+		atomic_store_explicit(&s->slot->judging, false, memory_order_release);
 	}
 	s->prepared = true;
 	return MOT_OK;
@@ -317,15 +324,9 @@ mot_txn_check(mot_session *s)
 		return MOT_OK;
 	if (s->deferred_count != 0)
 		status = check_deferred(s);
+	/* no timestamp yet: whoever is committing does so before us */
 	if (status == MOT_OK && s->validate)
-	{
-		mot_ts		drawn = s->commit_ts;
-
-		/* no timestamp yet: whoever is committing does so before us */
-		s->commit_ts = MOT_TS_NONE;
-		status = mot_read_validate(s);
-		s->commit_ts = drawn;
-	}
+		status = mot_read_validate(s, MOT_TS_NONE);
 	return status;
 }
 

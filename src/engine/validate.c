@@ -7,21 +7,40 @@
  * timestamp T drawn, a transaction may commit at T if everything it read would
  * read the same at T:
  *
- *	- every row it looked at still has the version it saw (or none, for a row
- *	  it found invisible), and nobody who holds the row commits before T.  The
- *	  holder's commit state tells: not drawn means later than T, so a plain
- *	  row lock harms nobody
- *	- every border node it took an answer from has the version it had, so
- *	  no key has come to a range it read (own inserts are carried forward);
- *	  or it was deleted, as one is that has become empty, and the node that
- *	  took over its range has the version that it had before
- *	- every page a sequential scan went over has had no insert, and no page
- *	  has joined the table; or else what was inserted in those pages is not
- *	  committed before T
+ *	- every row it looked at has, just before T, the version it saw (or none,
+ *	  for a row it found invisible)
+ *	- no row that has come to a range it read, or to a key it did not find,
+ *	  would be found there at T.  Border nodes tell cheaply that nothing has
+ *	  come (own inserts are carried forward); if one has changed, the ranges
+ *	  are read again (ranges.c)
+ *	- the same for pages that a sequential scan went over and that have had
+ *	  inserts, and for those that have joined the table
+ *
+ * What counts in a row just before T is what has been committed with a smaller
+ * number, or is about to be: its holder's commit state tells.  Nothing else does.
+ * Not drawn means later than T, so neither a lock nor an uncommitted insert harms
+ * anybody, let alone one that was rolled back; and a greater number means later,
+ * too, installed or not.
  *
  * Then all such transactions are serial in the order of their timestamps, and
  * a snapshot, which sees the commits up to a timestamp, is a point in that
- * order: transactions that only read need none of this.
+ * order: transactions that only read need none of this.  For let W have written
+ * what R read another version of, or would have found.
+ *
+ *	- T(W) < T(R): W held the row, and its entries were in the indexes, before it
+ *	  announced DRAWING, which came before it drew, which came before R drew
+ *	  (one counter), and R looks after that.  So R finds the node changed, and
+ *	  the entry; and the row either has W's version, or W as its holder, DRAWING
+ *	  or drawn.  R fails.
+ *	- T(R) < T(W): R comes before W and need not see it.  If W has read what R
+ *	  writes, W fails, by the same argument.
+ *
+ * So of two that exclude each other, the one with the greater number fails, never
+ * both.  R waits for the number of one who is DRAWING (instructions), and for
+ * the judgement of one with a smaller number, rather than fail because of one
+ * that fails itself.  Such waits lead to smaller numbers only, so they end; and
+ * whoever has the smallest of all fails only because of what is committed.  So
+ * in each circle one gets through, and whoever is alone always does.
  *
  *-------------------------------------------------------------------------
  */
@@ -105,11 +124,7 @@ mot_read_pool(mot_session *s, const mot_table *table)
 
 /* --------------------------------------------------------------- node set */
 
-/* how much is looked at for nodes that were deleted; beyond it a transaction fails, needlessly perhaps */
-#define MOVES_MAX 4096
-#define VISITS_MAX 1000
-
-/* the map's value: version + 1, so that 0 stays "absent"; NODE_SPOILT never validates */
+/* the map's value: version + 1, so that 0 stays "absent"; NODE_SPOILT never is a node's */
 #define NODE_SPOILT UINT64_MAX
 
 /*
@@ -139,6 +154,24 @@ observe_node(void *arg, const mot_node *node, uint64_t version)
 		s->out_of_memory = true;
 }
 
+/* a look-up of one key has come to this node; what becomes of that is not known yet */
+static void
+note_node(void *arg, const mot_node *node, uint64_t version)
+{
+	mot_session *s = arg;
+
+	s->noted = node;
+	s->noted_version = version;
+}
+
+/* the key that was looked up last is not in the index */
+void
+mot_read_absent(mot_session *s, mot_index *index, const void *key, size_t len)
+{
+	observe_node(s, s->noted, s->noted_version);
+	mot_range_absent(s, index, key, len);
+}
+
 static void
 node_moved(void *arg, const mot_node *node, uint64_t from, uint64_t to,
 		   const mot_node *sibling, uint64_t sibling_version)
@@ -147,26 +180,6 @@ node_moved(void *arg, const mot_node *node, uint64_t from, uint64_t to,
 	address_map *nodes = &s->nodes;
 	uint64_t	key = (uint64_t) (uintptr_t) node;
 	bool		known = false;
-	move_item  *last = s->move_count > 0 ? &s->moves[s->move_count - 1] : NULL;
-
-	/*
-	 * They are kept: the node may be, or become, the heir of one that was
-	 * observed.  Keys often come in order, so one after the other goes to the
-	 * same node.  Of a transaction that fills a table some are forgotten; at
-	 * worst it fails though it need not.
-	 */
-	if (last != NULL && last->node == node && last->to == from && last->sibling == NULL)
-	{
-		last->to = to;
-		last->sibling = sibling;
-		last->sibling_version = sibling_version;
-	}
-	else if (s->move_count < MOVES_MAX &&
-			 array_room(s, (void **) &s->moves, &s->move_size, s->move_count, sizeof(move_item)))
-		s->moves[s->move_count++] = (move_item)
-	{
-		node, from, to, sibling, sibling_version
-	};
 
 	for (uint64_t i = 0; i < nodes->used && i < MAP_SMALL; i++)
 		if (nodes->item[i].key == key && nodes->item[i].value == from + 1)
@@ -188,78 +201,138 @@ mot_read_init(mot_session *s)
 	s->observer.observe = observe_node;
 	s->observer.moved = node_moved;
 	s->observer.arg = s;
+	s->noter.observe = note_node;
+	s->noter.arg = s;
+}
+
+/* Has nobody but ourselves put a key into a node that was read? */
+bool
+mot_read_nodes_stand(mot_session *s)
+{
+	for (uint64_t i = 0; i < s->nodes.used; i++)
+	{
+		const map_item *known = &s->nodes.item[i];
+
+		if (mot_node_version((const mot_node *) (uintptr_t) known->key) + 1 != known->value)
+			return false;
+	}
+	return true;
+}
+
+/* Was the node read at this version, and never at an earlier one?  (The first one noted is the oldest.) */
+bool
+mot_read_node_is(const mot_session *s, const mot_node *node, uint64_t version)
+{
+	return mot_map_get(&s->nodes, (uint64_t) (uintptr_t) node) == version + 1;
 }
 
 /* -------------------------------------------------------------- validation */
 
-static bool
-read_stands(mot_session *s, const read_item *item)
+/*
+ * The version that a row has just before our commit: that of whoever commits
+ * earlier, installed or not, or NULL if there is none.  Of our own changes it is
+ * what lies below.  *shown: that which our snapshot shows.
+ */
+static const mot_version *
+version_before(mot_session *s, mot_row *row, const mot_version **shown)
 {
+	const mot_version *seen;
 	unsigned	spins = 0;
 
 	for (;;)
 	{
-		uint64_t	head = row_head(item->row);
+		uint64_t	head = row_head(row);
 		unsigned	owner = head_owner(head);
-		mot_version *v = head_version(head);
+		const mot_version *v = head_version(head);
 
 		MOT_STOP_POINT("validate-row");
-		if (owner != 0 && owner != s->owner)
+		if (owner != 0 && owner != s->owner && v != NULL && (version_ts(v) & TS_UNCOMMITTED))
 		{
+			mot_slot   *slot = &s->engine->slot[owner - 1];
+
 			/*
 			 * After our own draw: if we see NONE, the holder's draw comes
-			 * later (see draw_timestamp).  Acquire: the head is read again
-			 * after it.
+			 * later (see draw_timestamp), or it never commits.  Acquire,
+			 * both: what follows is read after it.
 			 */
-			uint64_t	state = atomic_load_explicit(&s->engine->slot[owner - 1].commit_state,
-													 memory_order_acquire);
+			uint64_t	state = atomic_load_explicit(&slot->commit_state, memory_order_acquire);
+			bool		judging = atomic_load_explicit(&slot->judging, memory_order_acquire);
 
-			if (row_head(item->row) != head)
+			/* the one that holds the row has said this */
+			if (row_head(row) != head)
 				continue;
-			if (state == COMMIT_DRAWING)
+			if (state != COMMIT_NONE && state < s->valid_at)
 			{
-				mot_backoff(&spins);
-				continue;
+				/* (DRAWING is less than any timestamp) */
+				if (state == COMMIT_DRAWING || judging)
+				{
+					mot_backoff(&spins);
+					continue;
+				}
+				if (state <= s->snapshot)
+				{
+					*shown = v;
+					return v;
+				}
+				seen = v;
+				while (seen != NULL && version_ts(seen) > s->snapshot)
+					seen = version_previous(seen);
+				*shown = seen;
+				return v;
 			}
-			if (state != COMMIT_NONE && state < s->commit_ts &&
-				v != NULL && (version_ts(v) & TS_UNCOMMITTED))
-				return false;
 		}
-		while (v != NULL && (version_ts(v) & TS_UNCOMMITTED))
-			v = version_previous(v);
-		if (v == NULL)
-			return item->ts == 0;
 
 		/*
-		 * A row found deleted or invisible was recorded with 0: it must still
-		 * be a tombstone, or not there.  (Of what we have written ourselves
-		 * the version below was recorded, see mot_read_base.)
+		 * Whoever commits later may be done already.  What it superseded is
+		 * there: our snapshot is published.
 		 */
-		if (item->ts == 0)
-			return version_is_tombstone(v);
-		return version_ts(v) == item->ts;
+		while (v != NULL && ((version_ts(v) & TS_UNCOMMITTED) || version_ts(v) > s->valid_at))
+			v = version_previous(v);
+		seen = v;
+		while (seen != NULL && version_ts(seen) > s->snapshot)
+			seen = version_previous(seen);
+		*shown = seen;
+		return v;
 	}
 }
 
-/*
- * A page has had inserts since it was scanned.  Have any of them been
- * committed before us, by somebody else?  Rows of transactions that may still
- * fail, or come later, are no reason to fail; our own are none either.
- */
+static bool
+read_stands(mot_session *s, const read_item *item)
+{
+	const mot_version *shown;
+	const mot_version *v = version_before(s, item->row, &shown);
+
+	/*
+	 * A row found deleted or invisible was recorded with 0: it must still be
+	 * a tombstone, or not there.  (Of what we have written ourselves the
+	 * version below was recorded, see mot_read_base.)
+	 */
+	if (item->ts == 0)
+		return v == NULL || version_is_tombstone(v);
+	return v != NULL && version_ts(v) == item->ts;
+}
+
+/* Is a row, which we may not have known of, what it is in our snapshot? */
+bool
+mot_row_stands(mot_session *s, mot_row *row)
+{
+	const mot_version *shown;
+	const mot_version *v = version_before(s, row, &shown);
+
+	/* (it may have come and gone) */
+	return v == shown ||
+		(version_is_tombstone(v) && (shown == NULL || version_is_tombstone(shown)));
+}
+
+/* A page has had inserts since it was scanned. */
 static bool
 page_stands(mot_session *s, const mot_table *table, mot_page_view *page)
 {
-	mot_view	view = {s->snapshot, 0};
 	mot_row    *row;
 
 	while ((row = mot_page_next(table->rows, page)) != NULL)
-	{
-		const mot_version *seen = mot_row_visible(s, &view, (mot_table *) (uintptr_t) table, row);
-		read_item	item = {row, seen != NULL ? version_ts(seen) : 0};
-
-		if (!read_stands(s, &item))
+		if (!mot_row_stands(s, row))
 			return false;
-	}
 	return true;
 }
 
@@ -307,101 +380,38 @@ pages_stand(mot_session *s)
 	return stands;
 }
 
-/*
- * Has nobody but ourselves inserted into a node since it had that version, or
- * into its heirs?  "made": the version is that of a node which we have made.
- * "visits" bounds the work, since nodes can be met again and again.
- */
-static bool
-node_stands(mot_session *s, const mot_node *node, uint64_t version, bool made, int *visits)
-{
-	for (;;)
-	{
-		if (--*visits < 0)
-			return false;
-		for (uint64_t i = 0; i < s->move_count; i++)
-		{
-			const move_item *move = &s->moves[i];
-
-			if (move->node != node)
-				continue;
-
-			/*
-			 * The version may be one of several that were passed in a row, or
-			 * that of a layer which was made with another one below it; that
-			 * is gone if the node became the other's heir at this version.
-			 */
-			if (move->from == move->to ? version != move->from || !made :
-				version < move->from || version >= move->to)
-				continue;
-			version = move->to;
-			if (move->sibling != NULL && !node_stands(s, move->sibling, move->sibling_version, true, visits))
-				return false;
-		}
-		if (mot_node_version(node) == version)
-			return true;
-		if (!mot_node_heir(node, version, &node, &version))
-			return false;
-		made = false;
-	}
-}
-
 static mot_status
 all_stand(mot_session *s)
 {
-	int			visits = VISITS_MAX;
-
 	for (uint64_t i = 0; i < s->read_count; i++)
 		if (!read_stands(s, &s->reads[i]))
 			return MOT_CONFLICT_READ;
 	MOT_STOP_POINT("validate-nodes");
-	for (uint64_t i = 0; i < s->nodes.used; i++)
+	if (!mot_read_nodes_stand(s))
 	{
-		const map_item *known = &s->nodes.item[i];
+		mot_status	status = mot_ranges_stand(s);
 
-		const mot_node *node = (const mot_node *) (uintptr_t) known->key;
-		uint64_t	version;
-
-		if (mot_node_version(node) + 1 == known->value)
-			continue;
-
-		/*
-		 * Deleted, by whoever reclaimed what it had last?  Then what comes to
-		 * its range comes to its heir.
-		 */
-		if (!mot_node_heir(node, known->value - 1, &node, &version) ||
-			!node_stands(s, node, version, false, &visits))
-			return MOT_CONFLICT_PHANTOM;
+		if (status != MOT_OK)
+			return status;
 	}
-	if (s->pool_count > 0)
-	{
-		bool		stands;
-
-		s->validate = false;	/* looking again is no reading */
-		stands = pages_stand(s);
-		s->validate = true;
-		if (!stands)
-			return MOT_CONFLICT_PHANTOM;
-	}
-	return MOT_OK;
+	return pages_stand(s) ? MOT_OK : MOT_CONFLICT_PHANTOM;
 }
 
+/* Does what was read stand, as of a commit with this number? */
 mot_status
-mot_read_validate(mot_session *s)
+mot_read_validate(mot_session *s, mot_ts ts)
 {
-	mot_status	status;
-
-	s->validating = true;
-	status = all_stand(s);
-	s->validating = false;
-	return status;
+	mot_assert(s->validate);
+	s->valid_at = ts;
+	return all_stand(s);
 }
 
 void
 mot_read_clear(mot_session *s)
 {
-	s->read_count = s->move_count = s->page_count = s->pool_count = 0;
+	s->read_count = s->page_count = s->pool_count = 0;
 	mot_map_clear(&s->nodes);
+	mot_ranges_clear(s);
 	if (s->read_size > 65536)
 	{
 		free(s->reads);
@@ -415,7 +425,7 @@ mot_read_free(mot_session *s)
 {
 	mot_read_clear(s);
 	free(s->reads);
-	free(s->moves);
+	mot_ranges_free(s);
 	free(s->pages);
 	free(s->pools);
 	mot_map_free(&s->nodes);
