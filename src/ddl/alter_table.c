@@ -30,13 +30,11 @@
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "parser/parse_type.h"
-#include "partitioning/partdesc.h"
 #include "relation/relation.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
-#include "utils/partcache.h"
 #include "utils/rel.h"
 
 /* ALTER TABLE taken apart */
@@ -277,26 +275,6 @@ run_key(const MotUtility *u, Oid relid, Node *key)
 	CommandCounterIncrement();
 }
 
-/*
- * The rows of a MOT table that has just become a partition: the server checks
- * those of heap tables only.
- */
-static void
-check_partition(Oid relid)
-{
-	Relation	rel = table_open(relid, AccessExclusiveLock);
-	List	   *qual = RelationGetPartitionQual(rel);
-
-	if (qual != NIL)
-	{
-		MotRowCheck *check = palloc0(sizeof(MotRowCheck));
-
-		check->expr = make_ands_explicit(copyObject(qual));
-		MotRewriteRows(rel, RelationGetDescr(rel), NIL, NULL, list_make1(check));
-	}
-	table_close(rel, NoLock);
-}
-
 static void
 alter_table_body(const MotUtility *u, void *arg)
 {
@@ -341,12 +319,11 @@ attach_body(const MotUtility *u, void *arg)
 {
 	AlterTableStmt *stmt = (AlterTableStmt *) arg;
 	PartitionCmd *cmd = castNode(PartitionCmd, linitial_node(AlterTableCmd, stmt->cmds)->def);
-	Oid			relid = MotDdlLookup(cmd->name);
+	Oid			parent = MotDdlLookup(stmt->relation);
+	Oid			partition = MotDdlLookup(cmd->name);
 
 	MotUtilityStep(u, (Node *) stmt);
-	CommandCounterIncrement();
-	if (OidIsValid(relid))
-		check_partition(relid);
+	MotPartitionCheck(parent, partition);
 }
 
 bool
@@ -379,7 +356,7 @@ MotAlterTable(const MotUtility *u, AlterTableStmt *stmt)
 			return false;
 		if (cmd->subtype == AT_AttachPartition)
 		{
-			if (!MotDdlNamesMotTable(castNode(PartitionCmd, cmd->def)->name))
+			if (!MotPartitionConcerns(relid, MotDdlLookup(castNode(PartitionCmd, cmd->def)->name)))
 				return false;
 			MotUtilityWhole(u, attach_body, copyObject(stmt));
 			return true;

@@ -108,6 +108,34 @@ MotMakeForeign(const CreateStmt *stmt)
 	return foreign;
 }
 
+/*
+ * CREATE TABLE ... PARTITION OF a table whose default partition has MOT tables:
+ * that table
+ */
+static Oid
+narrowed_parent(const CreateStmt *stmt)
+{
+	Oid			parent;
+
+	if (stmt->partbound == NULL || stmt->partbound->is_default || stmt->inhRelations == NIL)
+		return InvalidOid;
+	parent = MotDdlLookup(linitial_node(RangeVar, stmt->inhRelations));
+	return MotPartitionConcerns(parent, InvalidOid) ? parent : InvalidOid;
+}
+
+/* another kind of table, as a partition beside a default one that has MOT tables */
+static bool
+create_partition(const MotUtility *u, const CreateStmt *stmt)
+{
+	Oid			parent = OidIsValid(MotAmOid(true)) ? narrowed_parent(stmt) : InvalidOid;
+
+	if (!OidIsValid(parent))
+		return false;
+	MotUtilityPass(u);
+	MotPartitionCheck(parent, InvalidOid);
+	return true;
+}
+
 static bool
 is_mot_server(const char *name)
 {
@@ -272,11 +300,14 @@ create_body(const MotUtility *u, void *arg)
 {
 	CreateWork *work = (CreateWork *) arg;
 	RangeVar   *relation = work->stmt->base.relation;
+	Oid			parent = narrowed_parent(&work->stmt->base);
 	Oid			relid = MotCreateBareTable(u, work->stmt);
 	ListCell   *lc;
 
 	if (!OidIsValid(relid))
 		return;
+	if (OidIsValid(parent))
+		MotPartitionCheck(parent, InvalidOid);
 
 	foreach(lc, work->keys)
 	{
@@ -380,7 +411,7 @@ MotCreateForeignTable(const MotUtility *u, CreateForeignTableStmt *stmt)
 		/* before the server complains of the keys */
 		if (strcmp(stmt->servername, MOT_SERVER_NAME) == 0 && !OidIsValid(MotServerOid(true)))
 			refuse_without_extension();
-		return false;
+		return create_partition(u, &stmt->base);
 	}
 	create_table(u, copyObject(stmt));
 	return true;
@@ -401,5 +432,5 @@ MotCreateTable(const MotUtility *u, CreateStmt *stmt)
 		return true;
 	}
 	MotRefuseReferences(stmt->tableElts);
-	return false;
+	return create_partition(u, stmt);
 }

@@ -153,6 +153,7 @@ typedef struct MotRowCheck
 {
 	char	   *name;			/* of a check constraint; NULL: the
 								 * partition's bound, or a domain's */
+	char	   *default_partition;	/* ... which has become narrower: its name */
 	Expr	   *expr;
 	ExprState  *state;
 } MotRowCheck;
@@ -174,6 +175,16 @@ extern void MotRewriteRows(Relation rel, TupleDesc old, List *values,
  * (list of MotRowCheck), and not to be null; or an error was raised.
  */
 extern void MotCheckDomainRows(Relation rel, AttrNumber attnum, List *checks, bool notnull);
+
+/* -------------------------------------------------------------- partition.c */
+
+/*
+ * A partitioned table gets a partition: are there MOT tables whose rows have to
+ * be looked at then, below the partition (InvalidOid: it has no rows) or the
+ * default partition?  And after the server has done it, do that.
+ */
+extern bool MotPartitionConcerns(Oid parent, Oid partition);
+extern void MotPartitionCheck(Oid parent, Oid partition);
 
 /* ------------------------------------------------------------ maintenance.c */
 

@@ -78,6 +78,12 @@ check_row(Relation rel, TupleTableSlot *slot, Bitmapset *notnull, List *checks,
 					 errmsg("check constraint \"%s\" of relation \"%s\" is violated by some row",
 							check->name, RelationGetRelationName(rel)),
 					 errtableconstraint(rel, check->name)));
+		else if (check->default_partition)
+			ereport(ERROR,
+					(errcode(ERRCODE_CHECK_VIOLATION),
+					 errmsg("updated partition constraint for default partition \"%s\" would be violated by some row",
+							check->default_partition),
+					 errtable(rel)));
 		else
 			ereport(ERROR,
 					(errcode(ERRCODE_CHECK_VIOLATION),

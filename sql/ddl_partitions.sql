@@ -1,0 +1,81 @@
+--
+-- Rows of memory-optimized tables that a new partition concerns: those that
+-- it brings along, and those of the default partition
+--
+CREATE FUNCTION pg_temp.try(stmt text) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+	EXECUTE stmt;
+	RETURN 'done';
+EXCEPTION WHEN OTHERS THEN
+	RETURN sqlstate || ' ' || sqlerrm;
+END $$;
+SET client_min_messages = error;
+
+-- what is made of "kind" differs, what happens does not
+CREATE FUNCTION pg_temp.story(kind text) RETURNS TABLE (step text, result text) LANGUAGE plpgsql AS $$
+DECLARE
+	make text := CASE kind WHEN 'heap' THEN 'CREATE TABLE ' ELSE 'CREATE FOREIGN TABLE ' END;
+	server text := CASE kind WHEN 'heap' THEN '' ELSE ' SERVER mot_server' END;
+	stmt text;
+BEGIN
+	CREATE TABLE part (a int, b int) PARTITION BY RANGE (a);
+	EXECUTE make || 'rest PARTITION OF part DEFAULT' || server;
+	INSERT INTO part VALUES (1, 1), (50, 50), (NULL, 3);
+	FOREACH stmt IN ARRAY ARRAY[
+		'CREATE TABLE one PARTITION OF part FOR VALUES FROM (0) TO (10)',
+		make || 'one PARTITION OF part FOR VALUES FROM (0) TO (10)' || server,
+		make || 'one PARTITION OF part FOR VALUES FROM (10) TO (20)' || server,
+		'CREATE TABLE two (a int, b int)',
+		'ALTER TABLE part ATTACH PARTITION two FOR VALUES FROM (40) TO (60)',
+		'DELETE FROM part WHERE a = 50',
+		'ALTER TABLE part ATTACH PARTITION two FOR VALUES FROM (40) TO (60)',
+		'INSERT INTO part VALUES (50, 51)',
+		'ALTER TABLE part DETACH PARTITION rest',
+		'INSERT INTO rest VALUES (15, 1)',
+		'ALTER TABLE part ATTACH PARTITION rest DEFAULT',
+		'DELETE FROM rest WHERE a = 15',
+		'ALTER TABLE part ATTACH PARTITION rest DEFAULT',
+		-- a default partition that has partitions
+		'ALTER TABLE part DETACH PARTITION rest',
+		'DROP TABLE rest',
+		'CREATE TABLE rest PARTITION OF part DEFAULT PARTITION BY LIST (b)',
+		make || 'rest_1 PARTITION OF rest FOR VALUES IN (1)' || server,
+		make || 'rest_n (b int, a int)' || server,
+		'ALTER TABLE rest ATTACH PARTITION rest_n DEFAULT',
+		'INSERT INTO part VALUES (1, 1), (2, 2)',
+		'CREATE TABLE three PARTITION OF part FOR VALUES FROM (1) TO (2)',
+		'CREATE TABLE three PARTITION OF part FOR VALUES FROM (2) TO (3)',
+		'CREATE TABLE three PARTITION OF part FOR VALUES FROM (3) TO (4)',
+		'CREATE TABLE four (b int, a int)',
+		'ALTER TABLE part ATTACH PARTITION four FOR VALUES FROM (2) TO (3)',
+		'CREATE TABLE rest_2 PARTITION OF rest FOR VALUES IN (2)',
+		-- a partition that has partitions
+		'CREATE TABLE tree (a int, b int) PARTITION BY RANGE (b)',
+		make || 'tree_1 (b int, gone int, a int)' || server,
+		'ALTER TABLE tree_1 DROP COLUMN gone',
+		'ALTER TABLE tree ATTACH PARTITION tree_1 FOR VALUES FROM (0) TO (1000)',
+		'INSERT INTO tree VALUES (500, 5)',
+		'ALTER TABLE part ATTACH PARTITION tree FOR VALUES FROM (100) TO (200)',
+		'UPDATE tree SET a = 150',
+		'ALTER TABLE part ATTACH PARTITION tree FOR VALUES FROM (100) TO (200)'
+	] LOOP
+		step := replace(replace(stmt, server, ''), 'FOREIGN ', '');
+		IF kind <> 'heap' AND stmt LIKE 'DROP TABLE rest' THEN
+			stmt := 'DROP FOREIGN TABLE rest';
+		END IF;
+		result := pg_temp.try(stmt);
+		RETURN NEXT;
+	END LOOP;
+	step := 'rows';
+	SELECT string_agg(tableoid::regclass || ' ' || p::text, ', ' ORDER BY p::text) INTO result FROM part p;
+	RETURN NEXT;
+	DROP TABLE part, four;
+END $$;
+
+CREATE TEMP TABLE heap AS SELECT row_number() OVER () AS n, * FROM pg_temp.story('heap');
+CREATE TEMP TABLE mot AS SELECT row_number() OVER () AS n, * FROM pg_temp.story('mot');
+SELECT step, result FROM mot ORDER BY n;
+SELECT h.step, h.result AS heap, m.result AS mot FROM heap h FULL JOIN mot m USING (n)
+	WHERE h.result IS DISTINCT FROM m.result OR h.step IS DISTINCT FROM m.step;
+DROP TABLE heap, mot;
+SELECT count(*) FROM mot_stat_tables;

@@ -1,0 +1,81 @@
+/*-------------------------------------------------------------------------
+ *
+ * partition.c
+ *	  Rows of MOT tables that a new partition concerns.
+ *
+ * When a partitioned table gets a partition, by ATTACH or by CREATE TABLE ...
+ * PARTITION OF, the rows of two tables have to be looked at: those that come
+ * along must be within the partition's bounds, and those of the default
+ * partition must not be.  A row that is where it does not belong is found by
+ * no query that names its key.  The server looks at heap tables; foreign
+ * tables it passes over, wherever they are below the two.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "ddl/ddl.h"
+
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/partition.h"
+#include "catalog/pg_inherits.h"
+#include "nodes/makefuncs.h"
+#include "relation/relation.h"
+#include "utils/lsyscache.h"
+#include "utils/partcache.h"
+#include "utils/rel.h"
+
+bool
+MotPartitionConcerns(Oid parent, Oid partition)
+{
+	Oid			others;
+
+	if (!OidIsValid(parent) || get_rel_relkind(parent) != RELKIND_PARTITIONED_TABLE)
+		return false;
+	others = get_default_partition_oid(parent);
+	return (OidIsValid(partition) && MotAlterConcerns(partition)) ||
+		(OidIsValid(others) && MotAlterConcerns(others));
+}
+
+/*
+ * Every row below a table has to satisfy what the partitioned table asks of it
+ * now.  (What the relation cache knows of the tables below may be older.)
+ */
+static void
+check_tree(Oid relid, bool is_default, bool attached)
+{
+	Relation	root = table_open(relid, AccessExclusiveLock);
+	List	   *qual = RelationGetPartitionQual(root);
+	ListCell   *lc;
+
+	/* (the server has locked them all) */
+	foreach(lc, find_all_inheritors(relid, AccessExclusiveLock, NULL))
+	{
+		Relation	rel;
+		MotRowCheck *check;
+
+		if (qual == NIL || !MotIsMotTable(lfirst_oid(lc)))
+			continue;
+		rel = table_open(lfirst_oid(lc), NoLock);
+		check = palloc0(sizeof(MotRowCheck));
+		check->expr = make_ands_explicit(map_partition_varattnos(copyObject(qual), 1, rel, root));
+		if (is_default)
+			check->default_partition = pstrdup(RelationGetRelationName(attached ? rel : root));
+		MotRewriteRows(rel, RelationGetDescr(rel), NIL, NULL, list_make1(check));
+		table_close(rel, NoLock);
+	}
+	table_close(root, NoLock);
+}
+
+void
+MotPartitionCheck(Oid parent, Oid partition)
+{
+	bool		attached = OidIsValid(partition);
+	Oid			others;
+
+	CommandCounterIncrement();
+	others = get_default_partition_oid(parent);
+	if (attached)
+		check_tree(partition, false, true);
+	if (OidIsValid(others) && others != partition)
+		check_tree(others, true, attached);
+}
