@@ -62,7 +62,7 @@ mot_build_add(mot_build *b, mot_row *row, const void *key, size_t len,
 void
 mot_build_end(mot_build *b)
 {
-	b->index->valid_from = mot_engine_clock(b->session->engine);
+	mot_index_set_valid_from(b->index, mot_engine_clock(b->session->engine));
 }
 
 /* ------------------------------------------------------------ sorted entries */

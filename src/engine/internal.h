@@ -348,7 +348,7 @@ struct mot_index
 	mot_index  *next;			/* list of dropped ones */
 	mot_ts		dropped_stamp;
 	bool		still_owed;		/* as with tables */
-	mot_ts		valid_from;		/* built from rows as of this clock value */
+	_Atomic mot_ts valid_from;	/* older snapshots do not find all here */
 	_Atomic bool dropped;
 
 	/*

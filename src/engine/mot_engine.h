@@ -263,8 +263,12 @@ extern mot_table *mot_index_table(const mot_index *index);
 /*
  * An index built later holds the rows as they were newest at that time; a
  * snapshot older than this must not use it (it would miss older versions).
+ * Rows that the building transaction itself has changed are in it as that has
+ * left them, so for others it is valid from that transaction's commit only:
+ * the host sets that, and MOT_TS_NONE before others can come to the index.
  */
 extern mot_ts mot_index_valid_from(const mot_index *index);
+extern void mot_index_set_valid_from(mot_index *index, mot_ts ts);
 
 typedef struct mot_index_stat
 {

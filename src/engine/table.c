@@ -471,7 +471,7 @@ index_create(mot_session *s, mot_table *t, uint32_t host_id,
 	index->table = t;
 	index->host_id = host_id;
 	index->flags = flags;
-	index->valid_from = mot_engine_clock(e);
+	atomic_init(&index->valid_from, mot_engine_clock(e));
 	index->pool = mot_pool_create(e->region, MOT_POOL_PLAIN, &t->group);
 	mot_hints_begin(&index->hints, e->region, host_id);
 	if (index->pool != NULL)
@@ -613,7 +613,15 @@ mot_index_table(const mot_index *index)
 mot_ts
 mot_index_valid_from(const mot_index *index)
 {
-	return index->valid_from;
+	/* relaxed: whoever may use the index has been told of it otherwise */
+	return atomic_load_explicit(&((mot_index *) index)->valid_from, memory_order_relaxed);
+}
+
+void
+mot_index_set_valid_from(mot_index *index, mot_ts ts)
+{
+	/* relaxed: as above; and in between either value is true */
+	atomic_store_explicit(&index->valid_from, ts, memory_order_relaxed);
 }
 
 void
@@ -624,7 +632,7 @@ mot_load_done(mot_table *t)
 		mot_index  *index = atomic_load(&t->index[i]);
 
 		if (index != NULL)
-			index->valid_from = 0;
+			mot_index_set_valid_from(index, 0);
 	}
 }
 

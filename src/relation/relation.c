@@ -524,6 +524,8 @@ MotTableMake(Relation rel, List *indexes, mot_table **table)
 		}
 		mot_index_attach(index);
 	}
+	/* nothing is missing in them */
+	mot_load_done(*table);
 	return MOT_OK;
 }
 

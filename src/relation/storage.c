@@ -55,6 +55,7 @@ typedef struct Pending
 								 * was none to be dropped */
 	mot_table  *old_table;
 	mot_index  *index;
+	bool		built;			/* of INDEX_CREATED: from rows */
 	int			ntables;		/* of DATABASE_DROPPED */
 	mot_table **tables;
 	int			level;			/* transaction nesting level */
@@ -77,6 +78,7 @@ static Defined *defined = NULL;
 /* rows between two looks for an interrupt, and resets of the build's memory */
 #define BUILD_BATCH 1024
 
+static void storage_prepare(void);
 static void storage_commit(void);
 static void storage_abort(void);
 static void storage_sub_commit(int level);
@@ -94,7 +96,7 @@ static bool complete_change(MotStorageChange *change);
 static void make_definition(const MotStorageChange *change);
 
 static const MotXactParticipant participant = {
-	storage_commit, storage_abort, storage_sub_commit, storage_sub_abort, storage_pending
+	storage_prepare, storage_commit, storage_abort, storage_sub_commit, storage_sub_abort, storage_pending
 };
 
 void
@@ -133,6 +135,19 @@ storage_pending(void)
 	return pending != NULL;
 }
 
+/*
+ * A transaction that builds an index uses it at once.  Others may come to it
+ * when the server has committed, some instructions before the transaction's
+ * rows and all this: until then it serves no snapshot.
+ */
+static void
+storage_prepare(void)
+{
+	for (Pending *p = pending; p != NULL; p = p->older)
+		if (p->kind == INDEX_CREATED && p->built)
+			mot_index_set_valid_from(p->index, MOT_TS_NONE);
+}
+
 static void
 storage_commit(void)
 {
@@ -148,6 +163,9 @@ storage_commit(void)
 		for (Pending *p = pending; p != NULL; p = p->older)
 			if (p->kind == TABLE_CREATED || p->kind == TABLE_REPLACED)
 				mot_table_settle(p->table);
+		for (Pending *p = pending; p != NULL; p = p->older)
+			if (p->kind == INDEX_CREATED && p->built)
+				mot_index_set_valid_from(p->index, mot_engine_clock(MotEngine));
 		for (Pending *p = pending; p != NULL; p = p->older)
 			if (p->kind == INDEX_DROPPED)
 				mot_index_drop(session, p->index);
@@ -350,6 +368,7 @@ MotStorageCreateIndex(Relation rel, Relation indexrel)
 	Oid			indexoid = RelationGetRelid(indexrel);
 	Pending    *p = new_pending(INDEX_CREATED, RelationGetRelid(rel));
 	MotIndex   *index;
+	mot_table  *settled;
 
 	/* before anything is made: refuses types without an encoding */
 	index = palloc0(sizeof(MotIndex));
@@ -364,9 +383,14 @@ MotStorageCreateIndex(Relation rel, Relation indexrel)
 	}
 
 	p->index = make_index(rel, mr->table, indexoid, index->unique);
+	p->built = true;
 	push_pending(p);
 	index->handle.index = p->index;
 	build_index(rel, index);
+
+	/* all that anybody could see in a table of our own is in it */
+	if (!mot_table_is_settled(mr->table, &settled))
+		mot_index_set_valid_from(p->index, 0);
 
 	LWLockAcquire(MotDirectoryLock, LW_EXCLUSIVE);
 	mot_index_attach(p->index);

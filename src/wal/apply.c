@@ -895,7 +895,11 @@ change_target(MotTarget *target)
 	foreach(lc, target->old_indexes)
 		mot_index_drop(apply.session, lfirst(lc));
 	foreach(lc, target->new_indexes)
+	{
+		/* rows that the same transaction has changed are in it as of now */
+		mot_index_set_valid_from(lfirst(lc), mot_engine_clock(MotEngine));
 		mot_index_attach(lfirst(lc));
+	}
 	if (target->definition != NULL)
 	{
 		mot_table_put_definition(apply.session, target->table, target->definition);

@@ -197,6 +197,7 @@ xact_callback(XactEvent event, void *arg)
 		case XACT_EVENT_PRE_COMMIT:
 			if (MotOpenSession != NULL && mot_txn_active(MotOpenSession))
 				prepare_commit();
+			participant->prepare();
 			if (log != NULL && has_changes())
 			{
 				MOT_FAULT("commit-prepared");

@@ -129,6 +129,7 @@ extern void MotWaitDone(Relation rel, MotWait *wait);
  */
 typedef struct MotXactParticipant
 {
+	void		(*prepare) (void);	/* in PRE_COMMIT; it may still abort */
 	void		(*commit) (void);
 	void		(*abort) (void);
 	void		(*sub_commit) (int level);
