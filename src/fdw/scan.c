@@ -263,16 +263,16 @@ next_by_index(MotScan *scan, ExprContext *econtext)
 	}
 	else if (scan->phase == MOT_SCAN_START)
 	{
-		if (!MotKeysFirst(keys, econtext))
+		if (unlikely(scan->view.snapshot < mot_index_valid_from(keys->index->handle.index)))
+			MotSortedFill(scan, econtext);
+		else if (!MotKeysFirst(keys, econtext))
 		{
 			scan->phase = MOT_SCAN_DONE;
 			return false;
 		}
-		scan->phase = MOT_SCAN_RUNNING;
-		if (unlikely(scan->view.snapshot < mot_index_valid_from(keys->index->handle.index)))
-			MotSortedFill(scan, econtext);
 		else if (!keys->get)
 			open_cursor(scan);
+		scan->phase = MOT_SCAN_RUNNING;
 	}
 	if (unlikely(scan->sorted != NULL))
 		return MotSortedNext(scan);

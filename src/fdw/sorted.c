@@ -7,7 +7,8 @@
  * snapshot has no entries for the older versions that transaction sees.  Its
  * plans may use the index all the same, and rely on its order.  Then the
  * whole table is read, and the rows that satisfy the conditions are sorted by
- * the keys they have in that snapshot.
+ * the keys they have in that snapshot.  Among them can be nulls in columns that
+ * have become NOT NULL since, of which index and bounds know nothing.
  *
  *-------------------------------------------------------------------------
  */
@@ -35,6 +36,20 @@ typedef struct MotSorted
 	MotSortedRow *rows;
 } MotSorted;
 
+/* the index's key, but with nulls in every column */
+static MotKey *
+nullable_key(const MotKey *key)
+{
+	Size		size = offsetof(MotKey, columns) + key->ncolumns * sizeof(MotKeyColumn);
+	MotKey	   *result = memcpy(palloc(size), key, size);
+
+	result->width = -1;
+	result->all_inline = false;
+	for (int i = 0; i < key->ncolumns; i++)
+		result->columns[i].nullable = true;
+	return result;
+}
+
 static int
 compare_rows(const void *a, const void *b)
 {
@@ -47,7 +62,7 @@ compare_rows(const void *a, const void *b)
 void
 MotSortedFill(MotScan *scan, ExprContext *econtext)
 {
-	const MotKey *key = scan->keys->index->key;
+	const MotKey *key;
 	TupleTableSlot *slot = scan->node->ss.ss_ScanTupleSlot;
 	ExprState  *quals = MotScanRecheck(scan);
 	MemoryContext cxt = AllocSetContextCreate(scan->node->ss.ps.state->es_query_cxt,
@@ -63,6 +78,7 @@ MotSortedFill(MotScan *scan, ExprContext *econtext)
 	sorted->size = 64;
 	sorted->rows = palloc(sorted->size * sizeof(MotSortedRow));
 	MotKeyBufferInit(&buf, cxt);
+	key = nullable_key(scan->keys->index->key);
 	MemoryContextSwitchTo(oldcxt);
 
 	mot_scan_begin(scan->session, &scan->table_scan, scan->relation->table, &scan->view, NULL);
