@@ -10,6 +10,7 @@
  *
  * It also puts a place to stop into the log every second: see mark_time; and
  * under load it tells the server of commits that nobody waits for (wal/async.c).
+ * Once it has tables looked for that no catalogue knows (relation/orphans.c).
  * (Checkpoints have a worker of their own, wal/checkpoint.c.)
  *
  *-------------------------------------------------------------------------
@@ -24,6 +25,7 @@
 #include "pgstat.h"
 #include "postmaster/bgworker.h"
 #include "postmaster/interrupt.h"
+#include "relation/relation.h"
 #include "storage/ipc.h"
 #include "storage/latch.h"
 #include "utils/guc.h"
@@ -54,15 +56,22 @@ MotRegisterWorker(const char *name, const char *main, BgWorkerStartTime start, i
 	/* pg_upgrade wants nobody else at its catalogues */
 	if (IsBinaryUpgrade)
 		return;
-	memset(&worker, 0, sizeof(worker));
-	strlcpy(worker.bgw_name, name, BGW_MAXLEN);
-	strlcpy(worker.bgw_type, name, BGW_MAXLEN);
-	strlcpy(worker.bgw_library_name, "mot", BGW_MAXLEN);
-	strlcpy(worker.bgw_function_name, main, BGW_MAXLEN);
-	worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
-	worker.bgw_start_time = start;
-	worker.bgw_restart_time = restart;
+	MotDescribeWorker(&worker, name, main, start, restart);
 	RegisterBackgroundWorker(&worker);
+}
+
+void
+MotDescribeWorker(BackgroundWorker *worker, const char *name, const char *main,
+				  BgWorkerStartTime start, int restart)
+{
+	memset(worker, 0, sizeof(*worker));
+	strlcpy(worker->bgw_name, name, BGW_MAXLEN);
+	strlcpy(worker->bgw_type, name, BGW_MAXLEN);
+	strlcpy(worker->bgw_library_name, "mot", BGW_MAXLEN);
+	strlcpy(worker->bgw_function_name, main, BGW_MAXLEN);
+	worker->bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
+	worker->bgw_start_time = start;
+	worker->bgw_restart_time = restart;
 }
 
 void
@@ -78,6 +87,7 @@ MotMaintenanceMain(Datum arg)
 	TimestampTz round = 0;		/* when the last one ended */
 	uint64		seen = 0;		/* commits there had been by then */
 	uint64		commits = 0;	/* in it */
+	bool		looked = false; /* for orphans */
 
 	/* no engine, nothing to do: exit code 0 means "do not start me again" */
 	if (MotEngine == NULL)
@@ -103,6 +113,8 @@ MotMaintenanceMain(Datum arg)
 			ProcessConfigFile(PGC_SIGHUP);
 		}
 
+		if (!looked && MotWalCurrentState() == MOT_WAL_READY)
+			looked = MotOrphansLook();
 		remaining = round == 0 ? 0 : ROUND_MS - TimestampDifferenceMilliseconds(round, GetCurrentTimestamp());
 		if (remaining <= 0)
 		{

@@ -10,6 +10,10 @@
 
 #include "postmaster/bgworker.h"
 
+/* a worker that runs this function of the module */
+extern void MotDescribeWorker(BackgroundWorker *worker, const char *name, const char *main,
+							  BgWorkerStartTime start, int restart);
+
 /* registers a worker that runs this function of the module */
 extern void MotRegisterWorker(const char *name, const char *main, BgWorkerStartTime start, int restart);
 

@@ -246,6 +246,8 @@ reindex(ReindexStmt *stmt)
 
 	rel = table_open(relid, NoLock);
 	CheckTableNotInUse(rel, "REINDEX");
+	if (!OidIsValid(indexoid))
+		MotDefinitionTakeOver(rel);
 	indexes = OidIsValid(indexoid) ? list_make1_oid(indexoid) : RelationGetIndexList(rel);
 	foreach(lc, indexes)
 		MotRebuildIndex(rel, lfirst_oid(lc));

@@ -38,8 +38,18 @@ extern mot_status MotTableMake(Relation rel, List *indexes, mot_table **table);
 extern uint64 MotTableMaxSize(Relation rel);	/* the table's own limit, 0:
 												 * none */
 
+/* relation.c: the engine's table, which has not been compared with the catalogue yet */
+extern mot_table *MotRelationTable(Relation rel);
+
+/* compare.c: raises if the table is not what the catalogue says */
+extern void MotDefinitionCheck(Relation rel, mot_table *table);
+
 /* storage.c */
 extern void MotStorageInit(void);
+extern bool MotStorageChangedHere(Oid relid);	/* table or definition, by
+												 * this transaction */
+extern void MotStorageDefinitionStale(Oid relid);	/* to be stored anew,
+													 * whatever it is now */
 extern void MotStorageAddTable(mot_table *table);	/* a complete one, of any
 													 * database */
 extern void MotStorageDropTables(Oid dbid, mot_table **tables, int n);	/* a database's */

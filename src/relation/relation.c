@@ -59,7 +59,6 @@ static void relcache_callback(Datum arg, Oid relid);
 static void rebuild(MotRelation *mr, Relation rel);
 static bool unchanged(MotRelation *mr, Relation rel, mot_table *table, List *defs);
 static void describe(MotRelation *mr, Relation rel, mot_table *table, List *defs);
-static mot_table *find_table(Relation rel);
 
 /* descriptions made so far: tells an old one from a new one at the same address */
 static uint64 times_built = 0;
@@ -324,7 +323,7 @@ rebuild(MotRelation *mr, Relation rel)
 	PG_TRY();
 	{
 		List	   *defs = MotIndexDefs(rel);
-		mot_table  *table = find_table(rel);
+		mot_table  *table = MotRelationTable(rel);
 
 
 		/*
@@ -334,7 +333,10 @@ rebuild(MotRelation *mr, Relation rel)
 		if (!RecoveryInProgress())
 			mot_table_set_limit(table, MotTableMaxSize(rel));
 		if (!unchanged(mr, rel, table, defs))
+		{
+			MotDefinitionCheck(rel, table);
 			describe(mr, rel, table, defs);
+		}
 		list_free_deep(defs);
 	}
 	PG_CATCH();
@@ -471,8 +473,8 @@ MotIndexDescribe(MotIndex *index, MotRelation *mr, Relation rel, Relation indexr
  * Somebody else's definition: the table is there, or on its way (recovery), or
  * lost, which is an error and never an empty table.
  */
-static mot_table *
-find_table(Relation rel)
+mot_table *
+MotRelationTable(Relation rel)
 {
 	Oid			relid = RelationGetRelid(rel);
 	mot_table  *table = mot_table_find(MotEngine, MyDatabaseId, relid);

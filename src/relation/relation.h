@@ -213,6 +213,9 @@ extern List *MotStorageChanges(void);	/* palloc'd; once, at PRE_COMMIT */
 /* columns, options or the name have changed without new storage */
 extern void MotStorageDefinitionChanged(Oid relid);
 
+/* what has been changed while mot was not loaded, where that can be; see compare.c */
+extern void MotDefinitionTakeOver(Relation rel);
+
 /*
  * Set by wal/: is the table still to come (recovery)?  Waits, or raises.
  * MotRelationGet calls it when the engine has no table for a definition; if it
@@ -235,6 +238,9 @@ extern void MotWatchPlans(RelcacheCallbackFunction relation_changed, SyscacheCal
 extern bool MotIsOtherDatabase(int cacheid, uint32 hash);
 
 extern void MotStorageDropDatabase(Oid dbid);
+
+/* orphans.c: tables that no catalogue knows; true: they have gone, do not ask again */
+extern bool MotOrphansLook(void);
 
 /*
  * All tables of a database for a new one, rows and all; nobody may be

@@ -333,16 +333,47 @@ MotStorageDropTable(Oid relid)
 	push_pending(p);
 }
 
+/* Is it noted, at this level of nesting or deeper, that the table's definition will be stored anew? */
+static bool
+will_be_stored(Oid relid, int level)
+{
+	for (Pending *p = pending; p != NULL && p->level >= level; p = p->older)
+		if (p->relid == relid && p->dbid == MyDatabaseId &&
+			(p->kind == TABLE_CREATED || p->kind == TABLE_REPLACED || p->kind == TABLE_DEFINED))
+			return true;
+	return false;
+}
+
+/* (indexes that come and go are known to compare.c) */
+bool
+MotStorageChangedHere(Oid relid)
+{
+	return will_be_stored(relid, 0);
+}
+
+/* The catalogue is just being changed, but what the server knows of it is not yet. */
 void
 MotStorageDefinitionChanged(Oid relid)
 {
-	int			level = GetCurrentTransactionNestLevel();
-
 	if (MotEngine == NULL)
 		return;
-	for (Pending *p = pending; p != NULL && p->level >= level; p = p->older)
-		if (p->relid == relid && p->dbid == MyDatabaseId)
-			return;
+	if (!MotStorageChangedHere(relid))
+	{
+		Relation	rel = relation_open(relid, NoLock);
+		mot_table  *table = mot_table_find(MotEngine, MyDatabaseId, relid);
+
+		if (table != NULL && rel->rd_createSubid == InvalidSubTransactionId)
+			MotDefinitionCheck(rel, table);
+		relation_close(rel, NoLock);
+	}
+	MotStorageDefinitionStale(relid);
+}
+
+void
+MotStorageDefinitionStale(Oid relid)
+{
+	if (will_be_stored(relid, GetCurrentTransactionNestLevel()))
+		return;
 	(void) MotSession();
 	push_pending(new_pending(TABLE_DEFINED, relid));
 }
@@ -654,6 +685,8 @@ complete_change(MotStorageChange *change)
 	{
 		Relation	rel = relation_open(change->relid, AccessShareLock);
 
+		/* what is stored now must not take over what nobody has looked at */
+		MotDefinitionCheck(rel, change->table);
 		change->definition = MotDefinitionEncode(rel, &change->definition_len);
 		relation_close(rel, NoLock);
 	}

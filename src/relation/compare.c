@@ -1,0 +1,246 @@
+/*-------------------------------------------------------------------------
+ *
+ * compare.c
+ *	  Is a table what its definition in the catalogue says?
+ *
+ * Rows are read by the catalogue's columns and found by its indexes.  But
+ * while mot was not loaded nobody kept ALTER from changing the definition, or
+ * DROP from removing an index, and the rows stayed as they were: a column that
+ * has become text would be read far beyond the row.  So a table's definition
+ * of its own, which is stored with it (definition.h), is compared with the
+ * catalogue's before rows are looked at, and a table that is something else is
+ * refused.
+ *
+ * Some differences can be lived with: a column more, of which the rows have
+ * nothing, or fewer, or an index fewer.  But log and checkpoints go by the
+ * stored definition, so that has to be brought up to date first, which REINDEX
+ * TABLE does.  TRUNCATE and DROP do not look at rows, and work on any.
+ *
+ * What a transaction has changed itself is stored when it commits; until then
+ * there is nothing to compare.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "relation/definition.h"
+#include "relation/internal.h"
+#include "storage/lwlock.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+
+typedef enum Difference
+{
+	NONE,
+	MINOR,						/* can be taken over */
+	WRONG						/* rows or keys are something else */
+} Difference;
+
+/* the worst so far, and what it is */
+typedef struct Findings
+{
+	Difference	difference;
+	char	   *detail;
+	List	   *dropped;		/* indexes that the catalogue has not any more */
+} Findings;
+
+static void note(Findings *findings, Difference difference, const char *format,...) pg_attribute_printf(3, 4);
+static void compare_columns(Findings *findings, TupleDesc stored, TupleDesc desc);
+static void compare_indexes(Findings *findings, const MotDefinition *stored, Relation rel, mot_table *table);
+
+static void
+note(Findings *findings, Difference difference, const char *format,...)
+{
+	StringInfoData buf;
+
+	if (difference <= findings->difference)
+		return;
+	findings->difference = difference;
+	initStringInfo(&buf);
+	for (;;)
+	{
+		va_list		args;
+		int			needed;
+
+		va_start(args, format);
+		needed = appendStringInfoVA(&buf, format, args);
+		va_end(args);
+		if (needed == 0)
+			break;
+		enlargeStringInfo(&buf, needed);
+	}
+	findings->detail = buf.data;
+}
+
+static void
+compare_columns(Findings *findings, TupleDesc stored, TupleDesc desc)
+{
+	if (stored->natts > desc->natts)
+		note(findings, WRONG, _("It has %d columns, its rows have been stored with %d."),
+			 desc->natts, stored->natts);
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute now = TupleDescAttr(desc, i);
+		Form_pg_attribute then = i < stored->natts ? TupleDescAttr(stored, i) : NULL;
+
+		if (then == NULL && !now->attisdropped)
+			note(findings, MINOR, _("Column \"%s\" has been added."), NameStr(now->attname));
+		if (then != NULL && now->attisdropped && !then->attisdropped)
+			note(findings, MINOR, _("Column %d has been dropped."), i + 1);
+		if (then != NULL &&
+			(now->attlen != then->attlen || now->attalign != then->attalign ||
+			 (!now->attisdropped &&
+			  (then->attisdropped || now->atttypid != then->atttypid || now->attbyval != then->attbyval))))
+			note(findings, WRONG, _("Column \"%s\" is of type %s, but its values have been stored as %s."),
+				 NameStr(now->attname), format_type_be(now->atttypid), format_type_be(then->atttypid));
+		if (now->attisdropped)
+			continue;
+		if (now->attnotnull && (then == NULL || !then->attnotnull))
+			note(findings, WRONG, _("Column \"%s\" is NOT NULL, but the rows have not been checked for that."),
+				 NameStr(now->attname));
+		if (!now->attnotnull && then != NULL && then->attnotnull)
+			note(findings, MINOR, _("Column \"%s\" is not NOT NULL any more."), NameStr(now->attname));
+	}
+}
+
+/*
+ * An index that only the catalogue has is being made, and will be in the
+ * definition when that has committed: without mot there can be none.
+ */
+static void
+compare_indexes(Findings *findings, const MotDefinition *stored, Relation rel, mot_table *table)
+{
+	List	   *defs = MotIndexDefs(rel);
+
+	for (int i = 0; i < stored->nindexes; i++)
+	{
+		MotDefinitionIndex now = {stored->indexes[i].indexoid};
+		Relation	indexrel;
+		ListCell   *lc;
+
+		foreach(lc, defs)
+			if (((MotIndexDef *) lfirst(lc))->oid == now.indexoid)
+			break;
+		if (lc == NULL && MotStorageIndexDropped(table, now.indexoid))
+			continue;
+		if (lc == NULL)
+		{
+			note(findings, MINOR, _("The index with OID %u has been dropped."), now.indexoid);
+			findings->dropped = lappend_oid(findings->dropped, now.indexoid);
+			continue;
+		}
+		indexrel = index_open(now.indexoid, AccessShareLock);
+		now.unique = indexrel->rd_index->indisunique;
+		now.key = MotKeyCreate(rel, indexrel, CurrentMemoryContext);
+		if (!MotDefinitionSameIndex(&stored->indexes[i], &now))
+			note(findings, WRONG, _("The keys of index \"%s\" are others now."),
+				 RelationGetRelationName(indexrel));
+		index_close(indexrel, AccessShareLock);
+	}
+	list_free_deep(defs);
+}
+
+/* the stored definition, copied: others may replace it as soon as the lock is gone */
+static void *
+copy_stored(mot_table *table, size_t *len)
+{
+	const void *bytes;
+	void	   *copy = NULL;
+
+	LWLockAcquire(MotDirectoryLock, LW_SHARED);
+	bytes = mot_table_definition(table, len);
+	if (bytes != NULL)
+	{
+		copy = palloc_extended(*len, MCXT_ALLOC_NO_OOM);
+		if (copy != NULL)
+			memcpy(copy, bytes, *len);
+	}
+	LWLockRelease(MotDirectoryLock);
+	if (bytes != NULL && copy == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OUT_OF_MEMORY),
+				 errmsg("out of memory")));
+	return copy;
+}
+
+static void
+compare(Findings *findings, Relation rel, mot_table *table)
+{
+	size_t		len;
+	void	   *bytes = copy_stored(table, &len);
+	size_t		now_len;
+	void	   *now;
+	MotDefinition *stored;
+
+	memset(findings, 0, sizeof(*findings));
+	/* made by this transaction, and not stored yet */
+	if (bytes == NULL)
+		return;
+
+	/* nearly always they are the same to the letter */
+	now = MotDefinitionEncode(rel, &now_len);
+	if (MotDefinitionStamp(bytes) == MotDefinitionStamp(now))
+		return;
+	stored = MotDefinitionDecode(bytes, len, CurrentMemoryContext);
+	compare_columns(findings, stored->desc, RelationGetDescr(rel));
+	compare_indexes(findings, stored, rel, table);
+}
+
+static void
+raise(Relation rel, const Findings *findings)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("definition of memory-optimized table \"%s\" has been changed while mot was not loaded",
+					RelationGetRelationName(rel)),
+			 errdetail_internal("%s", findings->detail),
+			 findings->difference == MINOR ?
+			 errhint("REINDEX TABLE takes the change over.") :
+			 errhint("Start the server without mot in shared_preload_libraries and change it back, or give the rows up with TRUNCATE or DROP TABLE.")));
+}
+
+/* Raises if the table is not what the catalogue says. */
+void
+MotDefinitionCheck(Relation rel, mot_table *table)
+{
+	MemoryContext cxt;
+	MemoryContext oldcxt;
+	Findings	findings;
+
+	if (MotStorageChangedHere(RelationGetRelid(rel)))
+		return;
+	cxt = AllocSetContextCreate(CurrentMemoryContext, "MOT definitions", ALLOCSET_SMALL_SIZES);
+	oldcxt = MemoryContextSwitchTo(cxt);
+	compare(&findings, rel, table);
+	if (findings.difference != NONE)
+		raise(rel, &findings);
+	MemoryContextSwitchTo(oldcxt);
+	MemoryContextDelete(cxt);
+}
+
+/*
+ * The caller has locked the table against everybody: let what can be taken
+ * over of the catalogue's definition be the table's.
+ */
+void
+MotDefinitionTakeOver(Relation rel)
+{
+	Oid			relid = RelationGetRelid(rel);
+	mot_table  *table;
+	Findings	findings;
+	ListCell   *lc;
+
+	if (MotStorageChangedHere(relid))
+		return;
+	table = MotRelationTable(rel);
+	compare(&findings, rel, table);
+	if (findings.difference == WRONG)
+		raise(rel, &findings);
+	if (findings.difference == NONE)
+		return;
+	foreach(lc, findings.dropped)
+		MotStorageDropIndex(relid, lfirst_oid(lc));
+	MotStorageDefinitionStale(relid);
+}
