@@ -11,11 +11,12 @@
 #include "postgres.h"
 
 /*
- * Could another module look at the plan states of a query that starts now?
- * The arguments are the caller's own hooks of ExecutorStart, Run, Finish and
- * End.
+ * Could another module keep something for a query in its memory, and wait for
+ * that to go?
  */
-extern bool MotModulesLookAtPlans(const void *start, const void *run, const void *finish,
-								  const void *end);
+extern bool MotModulesUnknown(void);
+
+/* Could one look at the plan states of a query that starts now? */
+extern bool MotModulesLookAtPlans(void);
 
 #endif							/* MOT_MODULES_H */

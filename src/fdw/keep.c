@@ -28,7 +28,8 @@
  * LIMIT, plain aggregates, INSERT of VALUES, and direct UPDATE and DELETE,
  * without sub-plans, row marks, triggers, EXPLAIN, instrumentation, cursors
  * that go backwards.  The server's own checks stay: privileges are checked
- * each time.
+ * each time.  And nothing is kept while a module that we do not know hooks the
+ * executor: it may wait for the query's memory to go.
  *
  *-------------------------------------------------------------------------
  */
@@ -41,6 +42,7 @@
 #include "catalog/pg_language.h"
 #include "catalog/pg_proc.h"
 #include "commands/trigger.h"
+#include "compat/modules.h"
 #include "executor/execdesc.h"
 #include "executor/executor.h"
 #include "fdw/fdw.h"
@@ -371,6 +373,7 @@ keep_start(QueryDesc *query, int eflags)
 		query->crosscheck_snapshot != InvalidSnapshot || query->queryEnv != NULL ||
 		IsParallelWorker() || IsInParallelMode() ||
 		(XactReadOnly && query->operation != CMD_SELECT) ||
+		MotModulesUnknown() ||
 		(serial = find_serial(stmt)) == 0 ||
 		(kept = lookup(stmt, serial)) == NULL ||
 		kept->state == KEPT_RUNNING || kept->state == KEPT_UNFIT)

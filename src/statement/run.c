@@ -71,8 +71,7 @@ others_look_at_plans(void)
 	if (likely(ExecutorStart_hook == start && ExecutorRun_hook == run &&
 			   ExecutorFinish_hook == finish && ExecutorEnd_hook == end))
 		return false;
-	return MotModulesLookAtPlans((const void *) start, (const void *) run, (const void *) finish,
-								 (const void *) end);
+	return MotModulesLookAtPlans();
 }
 
 /* Why does no statement at all run here just now?  NULL: some do. */
