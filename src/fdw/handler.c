@@ -27,6 +27,7 @@ MotFdwInit(void)
 {
 	MotCostInit();
 	MotKeepInit();
+	MotScrollInit();
 }
 
 /*

@@ -190,6 +190,9 @@ MotGetForeignPaths(PlannerInfo *root, RelOptInfo *baserel, Oid relid)
 		 * evaluate
 		 */
 		startup = baserel->baserestrictcost.startup;
+		/* with which the planner keeps others than us away from it */
+		if (IsA(by_tid->clause, CurrentOfExpr))
+			startup -= disable_cost;
 		total = startup + baserel->rows * (cpu_tuple_cost + baserel->baserestrictcost.per_tuple);
 		add_path(baserel, (Path *)
 				 create_foreignscan_path(root, baserel, NULL, baserel->rows,

@@ -127,8 +127,9 @@ MotTidsFill(MotScan *scan, ExprContext *econtext)
 	tids->next = 0;
 
 	if (tids->current_of)
-		tids->ntids = execCurrentOf(tids->current_of, econtext, scan->relation->relid,
-									&tids->tids[0]);
+		tids->ntids = MotScrolledCurrentOf(tids->current_of, econtext, scan->relation->relid,
+										   &tids->tids[0]) ||
+			execCurrentOf(tids->current_of, econtext, scan->relation->relid, &tids->tids[0]);
 	else
 	{
 		value = ExecEvalExprSwitchContext(tids->expr, econtext, &isnull);
