@@ -9,7 +9,9 @@
  *	page	 64 KB of a chunk; belongs to at most one pool at a time
  *	pool	 the memory of one table's rows, one table's versions, one
  *			 index, or the engine itself: pages cut into objects of one size
- *			 class each; large objects are runs of whole pages (or chunks)
+ *			 class each; large objects are runs of whole pages (or chunks).
+ *			 The first pages of a pool are lots, eighths of a page, so that
+ *			 small tables take little; to a pool these are pages, too
  *	cache	 per process slot, a few free objects of the classes it uses;
  *			 filled from and flushed to the pools in batches.  It lives in
  *			 the region, so it survives its process: the slot's next owner

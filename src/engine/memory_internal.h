@@ -6,6 +6,7 @@
  *	topology.c	nodes of the machine, which cpu is on which, binding
  *	region.c	the mapping and its layout, reset, giving back, statistics
  *	pages.c		chunks of 2 MB, pages of 64 KB, runs of either
+ *	lots.c		pages divided into eight, for small pools
  *	pool.c		pools: objects of size classes in pages, large objects
  *	cache.c		magazines of free objects per process slot
  *	rowmap.c	row bitmaps, page directories, walks
@@ -53,6 +54,7 @@
  */
 #define MOT_CLASSES 64			/* 63 in use and the last for runs */
 #define MOT_CLASS_LARGE 63
+#define MOT_CLASS_LOTS 64		/* of no object: the page is divided (lots.c) */
 #define MOT_SMALL_STEP 16
 #define MOT_SMALL_MAX 512
 #define MOT_SMALL_CLASSES (MOT_SMALL_MAX / MOT_SMALL_STEP)
@@ -63,6 +65,7 @@ typedef struct mot_size_class
 {
 	uint32_t	size;			/* bytes of an object */
 	uint32_t	objects;		/* how many fill a page */
+	uint32_t	lot_objects;	/* or a lot */
 	uint32_t	reciprocal;		/* of size / 16, scaled by 2^32, rounded up */
 	uint32_t	cached;			/* how many a magazine may hold; 0: not cached */
 } mot_size_class;
@@ -126,6 +129,16 @@ typedef struct mot_page
 	_Atomic uint32_t insert_counter;	/* rows ever marked; never reset */
 } mot_page;
 
+/*
+ * A lot is an eighth of a page, and in all else a page (lots.c).  The first
+ * pages of a pool are lots, until it has as much as a page, if their objects
+ * are so small that several fit.
+ */
+#define MOT_LOTS 8
+#define MOT_LOT_SIZE (MOT_PAGE_SIZE / MOT_LOTS)
+#define MOT_LOT_MAX_OBJECT (MOT_LOT_SIZE / 4)
+#define MOT_LOTS_MOST MOT_PAGE_SIZE
+
 #define MOT_SHAPE(size, node, class) \
 	((uint64_t) (size) << 16 | (uint64_t) (node) << 8 | (uint64_t) (class))
 #define MOT_SHAPE_SIZE(shape) ((size_t) ((shape) >> 16))
@@ -154,7 +167,19 @@ extern void mot_pages_put(mot_region *region, mot_pool *pool, uint32_t page,
 extern void mot_pages_put_mask(mot_region *region, mot_pool *pool,
 							   uint32_t chunk_no, uint32_t mask, bool give_back);
 
+/*---- lots (lots.c) ----*/
+
+extern uint32_t mot_take_lot(mot_pool *pool, unsigned node, mot_purpose purpose, int *why);
+extern void mot_put_lot(mot_pool *pool, uint32_t lot, bool give_back);
+
 /*---- the region (region.c) ----*/
+
+/* divided pages with free lots, of one node */
+typedef struct mot_lot_list
+{
+	MOT_CACHE_ALIGNED mot_spinlock lock;
+	uint32_t	first;
+} mot_lot_list;
 
 /* the zeroed control area begins with this */
 typedef struct mot_region_state
@@ -177,6 +202,8 @@ typedef struct mot_region_state
 	_Atomic uint32_t pools_high;	/* slots ever used */
 
 	mot_node	nodes[MOT_MAX_NODES];
+	mot_lot_list lots[MOT_MAX_NODES];
+	_Atomic uint64_t divided;	/* pages ever divided */
 } mot_region_state;
 
 typedef struct mot_class_node mot_class_node;
@@ -191,6 +218,7 @@ struct mot_region
 	size_t		max_bytes;		/* of data */
 	size_t		high_water;		/* limit for new rows */
 	uint32_t	chunk_count;
+	uint32_t	page_count;		/* numbers from there on are lots' */
 	unsigned	flags;
 	bool		huge;			/* data is MAP_HUGETLB: nothing is given back */
 	bool		whole_chunks;	/* a chunk has memory behind all of it, or
@@ -212,8 +240,9 @@ struct mot_region
 	mot_cache  *caches;
 	char	   *pools;
 	mot_chunk  *chunks;
-	mot_page   *pages;
-	_Atomic uint64_t *row_bits; /* MOT_ROW_WORDS of each page */
+	mot_page   *pages;			/* and lots, if any of these was ever used */
+	_Atomic uint64_t *row_bits; /* MOT_ROW_WORDS of each page, then of each
+								 * lot */
 	_Atomic uint32_t *hints;	/* see hint.h */
 	uint32_t	hint_count;		/* a power of two */
 	size_t		hint_bytes;		/* of the mapping, whole chunks */
@@ -231,16 +260,54 @@ extern bool mot_huge_transparent(void);
 extern bool mot_region_give_back(mot_region *region, void *start, size_t length);
 extern void mot_region_populate(mot_region *region, void *start, size_t length);
 
+/* numbers of lots, by their page's and back */
+static inline uint32_t
+mot_lot_no(const mot_region *region, uint32_t page_no, unsigned i)
+{
+	return region->page_count + page_no * MOT_LOTS + i;
+}
+
+static inline bool
+mot_is_lot(const mot_region *region, uint32_t page_no)
+{
+	return mot_unlikely(page_no >= region->page_count);
+}
+
+static inline uint32_t
+mot_lot_page(const mot_region *region, uint32_t lot)
+{
+	return (lot - region->page_count) / MOT_LOTS;
+}
+
+/* the number of the page, or lot, that an object is in */
 static inline uint32_t
 mot_page_no(const mot_region *region, const void *address)
 {
-	return (uint32_t) ((size_t) ((const char *) address - region->data) / MOT_PAGE_SIZE);
+	size_t		offset = (size_t) ((const char *) address - region->data);
+	uint32_t	page_no = (uint32_t) (offset / MOT_PAGE_SIZE);
+
+	/* relaxed: whoever has the object knows a page that is divided, or not */
+	if (mot_unlikely(MOT_SHAPE_CLASS(atomic_load_explicit(&region->pages[page_no].shape,
+														  memory_order_relaxed)) == MOT_CLASS_LOTS))
+		page_no = region->page_count + (uint32_t) (offset / MOT_LOT_SIZE);
+	return page_no;
 }
 
 static inline char *
 mot_page_address(const mot_region *region, uint32_t page_no)
 {
+	if (mot_is_lot(region, page_no))
+		return region->data + (size_t) (page_no - region->page_count) * MOT_LOT_SIZE;
 	return region->data + (size_t) page_no * MOT_PAGE_SIZE;
+}
+
+/* how many objects of a class fill it */
+static inline uint32_t
+mot_page_objects(const mot_region *region, uint32_t page_no, unsigned class)
+{
+	const mot_size_class *sc = &region->classes[class];
+
+	return mot_is_lot(region, page_no) ? sc->lot_objects : sc->objects;
 }
 
 static inline char *
@@ -337,6 +404,10 @@ extern void *mot_pool_take_large(mot_pool *pool, size_t size, unsigned node,
 								 mot_purpose purpose, int *why);
 extern void mot_pool_put_large(mot_pool *pool, void *object);
 extern bool mot_pools_shrink(mot_region *region);
+extern bool mot_charge(mot_pool *pool, uint64_t bytes, mot_purpose purpose, int *why);
+extern bool mot_charge_group(mot_pool *pool, uint64_t bytes, mot_purpose purpose, int *why);
+extern void mot_uncharge(mot_pool *pool, uint64_t bytes);
+extern void mot_uncharge_group(mot_pool *pool, uint64_t bytes);
 
 /*---- caches (cache.c) ----*/
 
@@ -346,6 +417,7 @@ extern size_t mot_cache_magazines(void);
 /*---- row maps (rowmap.c) ----*/
 
 #define MOT_ROW_WORDS (MOT_PAGE_SIZE / MOT_ROW_MIN_SIZE / 64)
+#define MOT_LOT_WORDS (MOT_ROW_WORDS / MOT_LOTS)
 
 /* list lock held */
 extern bool mot_directory_join(mot_pool *pool, uint32_t page_no);

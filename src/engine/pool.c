@@ -31,9 +31,7 @@ static const uint16_t objects_per_page[] = {
 	18, 16, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2
 };
 
-static bool charge(mot_pool *pool, uint64_t bytes, mot_purpose purpose, int *why);
 static bool raise_to(_Atomic uint64_t *counter, uint64_t bytes, uint64_t limit);
-static void uncharge(mot_pool *pool, uint64_t bytes);
 static mot_class_node *class_nodes(mot_pool *pool, unsigned class);
 static unsigned take_from_list(mot_region *region, mot_class_node *cn,
 							   unsigned class, void **out, unsigned want);
@@ -83,6 +81,7 @@ mot_classes_init(mot_region *region, size_t magazine_bytes)
 			sc->size = (uint32_t) MOT_ALIGN_DOWN(MOT_PAGE_SIZE / objects_per_page[class - MOT_SMALL_CLASSES],
 												 MOT_SMALL_STEP);
 		sc->objects = (uint32_t) (MOT_PAGE_SIZE / sc->size);
+		sc->lot_objects = (uint32_t) (MOT_LOT_SIZE / sc->size);
 
 		/*
 		 * An offset within a page, in 16 bytes, is less than 4096; times this
@@ -246,12 +245,18 @@ destroy_pages(mot_pool *pool)
 
 		link = page->list_next;
 		if (pool->kind == MOT_POOL_ROWS)
-			mot_row_bits_clear(region, page_no, region->classes[MOT_SHAPE_CLASS(shape)].objects);
+			mot_row_bits_clear(region, page_no,
+							   mot_page_objects(region, page_no, MOT_SHAPE_CLASS(shape)));
 		if (MOT_SHAPE_CLASS(shape) == MOT_CLASS_LARGE)
 			count = MOT_SHAPE_SIZE(shape) / MOT_PAGE_SIZE;
 		/* relaxed: the page's next taker orders it by the node lock */
 		atomic_store_explicit(&page->shape, 0, memory_order_relaxed);
 
+		if (mot_is_lot(region, page_no))
+		{
+			mot_put_lot(pool, page_no, true);
+			continue;
+		}
 		if (count > 1)
 		{
 			mot_pages_put(region, pool, page_no, count, true);
@@ -268,7 +273,7 @@ destroy_pages(mot_pool *pool)
 	}
 	if (mask != 0)
 		mot_pages_put_mask(region, pool, chunk_no, mask, true);
-	uncharge(pool, atomic_load_explicit(&pool->page_bytes, memory_order_relaxed));
+	mot_uncharge(pool, atomic_load_explicit(&pool->page_bytes, memory_order_relaxed));
 }
 
 void
@@ -427,7 +432,6 @@ void
 mot_pool_put(mot_pool *pool, unsigned class, void **objects, unsigned count)
 {
 	mot_region *region = pool->region;
-	const unsigned per_page = region->classes[class].objects;
 	mot_class_node *nodes;
 	mot_class_node *cn = NULL;
 	uint32_t	released = 0;
@@ -447,6 +451,7 @@ mot_pool_put(mot_pool *pool, unsigned class, void **objects, unsigned count)
 		uint32_t	page_no = mot_page_no(region, objects[i]);
 		mot_page   *page = &region->pages[page_no];
 		mot_class_node *home = &nodes[MOT_SHAPE_NODE(shape_of(page))];
+		unsigned	per_page = mot_page_objects(region, page_no, class);
 
 		mot_assert(page->pool == pool && MOT_SHAPE_CLASS(shape_of(page)) == class);
 		if (home != cn)
@@ -558,7 +563,49 @@ class_nodes(mot_pool *pool, unsigned class)
 
 /*---- pages of a pool ----*/
 
-/* a page, or for a large object a run of them, charged and joined */
+/*
+ * Where a pool's next page is a lot: pages of several classes are few objects
+ * in most small tables.
+ */
+static bool
+wants_lot(const mot_pool *pool, unsigned class, size_t size)
+{
+	/* relaxed: a little more or less does not matter */
+	return class != MOT_CLASS_LARGE && size <= MOT_LOT_MAX_OBJECT &&
+		atomic_load_explicit(&pool->page_bytes, memory_order_relaxed) < MOT_LOTS_MOST;
+}
+
+/* a page, for a large object a run of them, or a lot */
+static uint32_t
+take_pages(mot_pool *pool, unsigned node, size_t count, mot_purpose purpose, int *why)
+{
+	uint32_t	page_no;
+
+	if (!mot_charge(pool, count * MOT_PAGE_SIZE, purpose, why))
+		return MOT_NO_PAGE;
+	page_no = mot_pages_take(pool->region, pool, node, count);
+	if (page_no == MOT_NO_PAGE)
+	{
+		mot_uncharge(pool, count * MOT_PAGE_SIZE);
+		if (why)
+			*why = 0;
+	}
+	return page_no;
+}
+
+static void
+put_pages(mot_pool *pool, uint32_t page_no, size_t count, bool give_back)
+{
+	if (mot_is_lot(pool->region, page_no))
+	{
+		mot_put_lot(pool, page_no, give_back);
+		return;
+	}
+	mot_pages_put(pool->region, pool, page_no, count, give_back);
+	mot_uncharge(pool, count * MOT_PAGE_SIZE);
+}
+
+/* the same charged and joined */
 static mot_page *
 acquire_page(mot_pool *pool, unsigned class, unsigned node, size_t size,
 			 mot_purpose purpose, int *why)
@@ -566,18 +613,16 @@ acquire_page(mot_pool *pool, unsigned class, unsigned node, size_t size,
 	mot_region *region = pool->region;
 	size_t		count = class == MOT_CLASS_LARGE ? size / MOT_PAGE_SIZE : 1;
 	uint32_t	page_no;
+	uint32_t	whole;
 	mot_page   *page;
 
-	if (!charge(pool, count * MOT_PAGE_SIZE, purpose, why))
-		return NULL;
-	page_no = mot_pages_take(region, pool, node, count);
+	if (wants_lot(pool, class, size))
+		page_no = mot_take_lot(pool, node, purpose, why);
+	else
+		page_no = take_pages(pool, node, count, purpose, why);
 	if (page_no == MOT_NO_PAGE)
-	{
-		uncharge(pool, count * MOT_PAGE_SIZE);
-		if (why)
-			*why = 0;
 		return NULL;
-	}
+	whole = mot_is_lot(region, page_no) ? mot_lot_page(region, page_no) : page_no;
 
 	page = &region->pages[page_no];
 	/* relaxed: the shape publishes it */
@@ -585,7 +630,7 @@ acquire_page(mot_pool *pool, unsigned class, unsigned node, size_t size,
 	/* relaxed: it does not change while the pool is in use */
 	page->pool_id = atomic_load_explicit(&pool->id, memory_order_relaxed);
 	page->free = NULL;
-	page->free_count = (uint16_t) region->classes[class].objects;
+	page->free_count = (uint16_t) mot_page_objects(region, page_no, class);
 	page->carved = 0;
 
 	/*
@@ -593,15 +638,14 @@ acquire_page(mot_pool *pool, unsigned class, unsigned node, size_t size,
 	 * entry then also reads that the entry is outdated (mot_pool_page).
 	 */
 	atomic_store_explicit(&page->shape,
-						  MOT_SHAPE(size, region->chunks[page_no / MOT_PAGES_PER_CHUNK].node,
+						  MOT_SHAPE(size, region->chunks[whole / MOT_PAGES_PER_CHUNK].node,
 									class),
 						  memory_order_release);
 
 	if (!join_pool(pool, page_no))
 	{
 		atomic_store_explicit(&page->shape, 0, memory_order_release);
-		mot_pages_put(region, pool, page_no, count, false);
-		uncharge(pool, count * MOT_PAGE_SIZE);
+		put_pages(pool, page_no, count, false);
 		if (why)
 			*why = 0;
 		return NULL;
@@ -627,8 +671,7 @@ release_page(mot_pool *pool, uint32_t page_no, bool give_back)
 	atomic_store_explicit(&page->shape, 0, memory_order_release);
 	/* relaxed: without a shape there is no pool */
 	atomic_store_explicit(&page->pool, NULL, memory_order_relaxed);
-	mot_pages_put(region, pool, page_no, count, give_back);
-	uncharge(pool, count * MOT_PAGE_SIZE);
+	put_pages(pool, page_no, count, give_back);
 }
 
 static bool
@@ -794,11 +837,10 @@ pool_shrink(mot_pool *pool)
 /*---- limits ----*/
 
 /* count bytes of pages against the region and the group, or refuse */
-static bool
-charge(mot_pool *pool, uint64_t bytes, mot_purpose purpose, int *why)
+bool
+mot_charge(mot_pool *pool, uint64_t bytes, mot_purpose purpose, int *why)
 {
 	mot_region *region = pool->region;
-	mot_pool_group *group = pool->group;
 	uint64_t	limit = region->max_bytes;
 
 	if (purpose == MOT_FOR_NEW_ROW)
@@ -812,13 +854,28 @@ charge(mot_pool *pool, uint64_t bytes, mot_purpose purpose, int *why)
 			*why = 0;
 		return false;
 	}
+	if (!mot_charge_group(pool, bytes, purpose, why))
+	{
+		atomic_fetch_sub_explicit(&region->state->used, bytes, memory_order_relaxed);
+		return false;
+	}
+	return true;
+}
+
+/* against the group alone: the region has counted them before */
+bool
+mot_charge_group(mot_pool *pool, uint64_t bytes, mot_purpose purpose, int *why)
+{
+	mot_pool_group *group = pool->group;
+
+	(void) purpose;
 	if (group)
 	{
 		/* relaxed: a new limit holds for whoever sees it */
-		limit = atomic_load_explicit(&group->limit, memory_order_relaxed);
+		uint64_t	limit = atomic_load_explicit(&group->limit, memory_order_relaxed);
+
 		if (!raise_to(&group->bytes, bytes, limit ? limit : UINT64_MAX))
 		{
-			atomic_fetch_sub_explicit(&region->state->used, bytes, memory_order_relaxed);
 			if (why)
 				*why = 1;
 			return false;
@@ -845,12 +902,19 @@ raise_to(_Atomic uint64_t *counter, uint64_t bytes, uint64_t limit)
 	return true;
 }
 
-static void
-uncharge(mot_pool *pool, uint64_t bytes)
+void
+mot_uncharge(mot_pool *pool, uint64_t bytes)
 {
+	mot_uncharge_group(pool, bytes);
 	/* relaxed: as in raise_to; the pages are back already */
+	atomic_fetch_sub_explicit(&pool->region->state->used, bytes, memory_order_relaxed);
+}
+
+void
+mot_uncharge_group(mot_pool *pool, uint64_t bytes)
+{
+	/* relaxed: as in raise_to */
 	atomic_fetch_sub_explicit(&pool->page_bytes, bytes, memory_order_relaxed);
 	if (pool->group)
 		atomic_fetch_sub_explicit(&pool->group->bytes, bytes, memory_order_relaxed);
-	atomic_fetch_sub_explicit(&pool->region->state->used, bytes, memory_order_relaxed);
 }

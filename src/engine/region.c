@@ -70,13 +70,14 @@ mot_region_create(size_t max_memory, unsigned caches, size_t header_size,
 	memset(&plan, 0, sizeof(plan));
 	plan.chunk_count = (uint32_t) (max_memory / MOT_CHUNK_SIZE);
 	if (max_memory < MOT_CHUNK_SIZE ||
-		max_memory / MOT_PAGE_SIZE >= MOT_NO_PAGE - 1)
+		max_memory / MOT_PAGE_SIZE >= (MOT_NO_PAGE - 1) / (1 + MOT_LOTS))
 	{
 		snprintf(err, errlen, "%zu bytes are too few or too many for a memory region",
 				 max_memory);
 		return NULL;
 	}
 	plan.max_bytes = (size_t) plan.chunk_count * MOT_CHUNK_SIZE;
+	plan.page_count = plan.chunk_count * (uint32_t) MOT_PAGES_PER_CHUNK;
 	plan.flags = flags;
 	plan.cache_count = caches;
 	mot_topology_read(&plan.topology);
@@ -223,8 +224,8 @@ mot_memory_stats(const mot_region *region, unsigned node, mot_memory_stat *stat)
 		/*
 		 * Descriptors stay touched once they were: those of the most chunks
 		 * ever in use, and the bitmaps of pages of rows, of which we count
-		 * how many were ever taken.  Of the hints we take the share of those
-		 * chunks to be in use.
+		 * how many were ever taken; of pages ever divided those of their
+		 * lots.  Of the hints we take the share of those chunks to be in use.
 		 */
 		chunks = atomic_load_explicit(&state->chunk_peak, memory_order_relaxed);
 		row_pages = atomic_load_explicit(&state->row_pages, memory_order_relaxed);
@@ -234,6 +235,8 @@ mot_memory_stats(const mot_region *region, unsigned node, mot_memory_stat *stat)
 			atomic_load_explicit(&state->pools_high, memory_order_relaxed) * region->pool_stride +
 			chunks * (sizeof(mot_chunk) + MOT_PAGES_PER_CHUNK * sizeof(mot_page)) +
 			row_pages * MOT_ROW_WORDS * sizeof(uint64_t) +
+			atomic_load_explicit(&state->divided, memory_order_relaxed) *
+			(MOT_LOTS * sizeof(mot_page) + MOT_ROW_WORDS * sizeof(uint64_t)) +
 			chunks * region->hint_count / region->chunk_count * sizeof(uint32_t);
 	}
 
@@ -372,8 +375,9 @@ lay_out(mot_region *region, size_t header_size)
 	region->caches = (void *) place(&end, region->cache_count * mot_cache_stride());
 	region->pools = (void *) place(&end, region->pool_count * region->pool_stride);
 	region->chunks = (void *) place(&end, chunks * sizeof(mot_chunk));
-	region->pages = (void *) place(&end, pages * sizeof(mot_page));
-	region->row_bits = (void *) place(&end, pages * MOT_ROW_WORDS * sizeof(uint64_t));
+	/* those of lots are touched only where a page is divided */
+	region->pages = (void *) place(&end, pages * (1 + MOT_LOTS) * sizeof(mot_page));
+	region->row_bits = (void *) place(&end, 2 * pages * MOT_ROW_WORDS * sizeof(uint64_t));
 	region->control_size = end;
 }
 

@@ -58,6 +58,9 @@ block_size(unsigned block)
 static inline _Atomic uint64_t *
 row_bits(const mot_region *region, uint32_t page_no)
 {
+	if (mot_is_lot(region, page_no))
+		return region->row_bits + (size_t) region->page_count * MOT_ROW_WORDS +
+			(size_t) (page_no - region->page_count) * MOT_LOT_WORDS;
 	return region->row_bits + (size_t) page_no * MOT_ROW_WORDS;
 }
 
@@ -73,7 +76,8 @@ row_bit(const mot_region *region, const void *object, uint64_t *bit, mot_page **
 	*page = &region->pages[page_no];
 	/* relaxed: set before the object was handed out */
 	shape = atomic_load_explicit(&(*page)->shape, memory_order_relaxed);
-	offset = ((uintptr_t) object & (MOT_PAGE_SIZE - 1)) / MOT_SMALL_STEP;
+	offset = ((uintptr_t) object & (mot_is_lot(region, page_no) ? MOT_LOT_SIZE - 1 : MOT_PAGE_SIZE - 1)) /
+		MOT_SMALL_STEP;
 	index = (unsigned) ((offset * region->classes[MOT_SHAPE_CLASS(shape)].reciprocal) >> 32);
 	*bit = UINT64_C(1) << index % 64;
 	return row_bits(region, page_no) + index / 64;
@@ -144,27 +148,36 @@ static inline void *
 find_row(const mot_pool *pool, uint64_t offset, size_t width)
 {
 	const mot_region *region = pool->region;
-	size_t		from;
-	uint32_t	page_no;
-	const mot_page *page;
 
 	if (!offset_of_page(region, &offset))
 		return NULL;
-	from = offset & (MOT_PAGE_SIZE - 1);
-	page_no = (uint32_t) (offset / MOT_PAGE_SIZE);
-	page = &region->pages[page_no];
 	for (;;)
 	{
+		size_t		from = offset & (MOT_PAGE_SIZE - 1);
+		uint32_t	page_no = (uint32_t) (offset / MOT_PAGE_SIZE);
+		const mot_page *page = &region->pages[page_no];
+
 		/* acquire: read before the shape and the bit are */
 		uint32_t	counter = atomic_load_explicit(&page->insert_counter, memory_order_acquire);
 
 		/* acquire: the pool was set before the shape */
 		uint64_t	shape = atomic_load_explicit(&page->shape, memory_order_acquire);
-		const mot_size_class *sc = &region->classes[MOT_SHAPE_CLASS(shape)];
-		size_t		size = MOT_SHAPE_SIZE(shape);
+		const mot_size_class *sc;
+		size_t		size;
 		size_t		index;
 		uint64_t	word;
 
+		if (mot_unlikely(MOT_SHAPE_CLASS(shape) == MOT_CLASS_LOTS))
+		{
+			/* the lot's are what counts; acquire, both: as above */
+			from = offset & (MOT_LOT_SIZE - 1);
+			page_no = region->page_count + (uint32_t) (offset / MOT_LOT_SIZE);
+			page = &region->pages[page_no];
+			counter = atomic_load_explicit(&page->insert_counter, memory_order_acquire);
+			shape = atomic_load_explicit(&page->shape, memory_order_acquire);
+		}
+		sc = &region->classes[MOT_SHAPE_CLASS(shape)];
+		size = MOT_SHAPE_SIZE(shape);
 		if (shape == 0 ||
 			atomic_load_explicit(&page->pool, memory_order_relaxed) != pool)
 			return NULL;
@@ -397,7 +410,7 @@ mot_pool_page(const mot_pool *pool, uint64_t i, mot_page_view *view)
 
 	view->page = mot_page_address(region, page_no);
 	view->object_size = MOT_SHAPE_SIZE(shape);
-	view->objects = region->classes[MOT_SHAPE_CLASS(shape)].objects;
+	view->objects = mot_page_objects(region, page_no, MOT_SHAPE_CLASS(shape));
 	view->next = 0;
 	view->page_no = page_no;
 	view->index = i;

@@ -47,7 +47,11 @@ mot_new_interior(mot_tree *tree, mot_tree_context *ctx, mot_purpose purpose)
 mot_tree *
 mot_tree_create(mot_tree_context *ctx, mot_pool *pool)
 {
-	mot_tree   *tree = mot_alloc(ctx->cache, pool, sizeof(mot_tree), MOT_FOR_CHANGE, NULL);
+	/*
+	 * as large as a node: it is the only one of its kind, and would have a
+	 * page for itself
+	 */
+	mot_tree   *tree = mot_alloc(ctx->cache, pool, sizeof(mot_border), MOT_FOR_CHANGE, NULL);
 	mot_border *b;
 
 	if (tree == NULL)

@@ -129,6 +129,13 @@ filled(void *object, size_t size, uint64_t tag)
 	return true;
 }
 
+/* the node that an object's memory is of */
+static inline unsigned
+node_of(const mot_region *region, const void *object)
+{
+	return region->chunks[(size_t) ((const char *) object - region->data) / MOT_CHUNK_SIZE].node;
+}
+
 static inline uint64_t
 count_rows(mot_pool *pool)
 {
