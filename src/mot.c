@@ -285,7 +285,7 @@ request_shmem(void)
 	if (prev_shmem_request_hook)
 		prev_shmem_request_hook();
 	RequestNamedLWLockTranche("mot_directory", 1);
-	RequestAddinShmemSpace(MotXactShmemSize());
+	MotXactShmemRequest();
 	MotWalShmemRequest();
 }
 

@@ -586,6 +586,9 @@ extern mot_status mot_row_lock(mot_session *session, const mot_view *view, mot_t
 /* Does this transaction own or share the row?  Who wants more of it then need not queue behind others who wait. */
 extern bool mot_row_held(mot_session *session, const mot_row *row);
 
+/* Does the transaction of this slot?  For a host that wants to know who waits for whom. */
+extern bool mot_row_held_by(mot_engine *engine, const mot_row *row, unsigned slot);
+
 /* take back the lock of the immediately preceding mot_row_lock, if that call acquired it */
 extern void mot_row_unlock(mot_session *session, mot_row *row);
 

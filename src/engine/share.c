@@ -97,6 +97,25 @@ mot_row_held(mot_session *s, const mot_row *row)
 	return s->active && (head_owner(row_head(row)) == s->owner || mot_share_mine(s, row, &key_only));
 }
 
+bool
+mot_row_held_by(mot_engine *e, const mot_row *row, unsigned slot)
+{
+	share_bucket *b;
+	bool		shared = false;
+
+	if (head_owner(row_head(row)) == slot + 1)
+		return true;
+	/* seq_cst, as with the raise: an entry that was seen before is counted */
+	if (atomic_load(&e->shares) == 0)
+		return false;
+	b = bucket_of(e, row);
+	mot_spin_lock(&b->lock);
+	for (const share *x = b->first; x != NULL && !shared; x = x->next)
+		shared = x->row == row && x->owner == slot + 1;
+	mot_spin_unlock(&b->lock);
+	return shared;
+}
+
 /* Is the row's head owned by another transaction that excludes this sharer? */
 static bool
 owner_excludes(mot_session *s, mot_row *row, bool key_only)

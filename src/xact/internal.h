@@ -34,6 +34,12 @@ extern mot_ts MotMixedTakeMoment(mot_session *session, Snapshot snapshot, bool *
 extern mot_ts MotMomentQuery(mot_session *session, Snapshot snapshot);
 extern bool MotMomentTransaction(mot_session *session, Snapshot query_snapshot, mot_ts *ts);
 
+/* circle.c: who waits for whose rows */
+extern Size MotCircleShmemSize(void);
+extern void MotCircleShmemInit(void);
+extern bool MotCircleEnter(const mot_holder *holder);
+extern void MotCircleLeave(void);
+
 /* serial.c: SERIALIZABLE over both kinds of tables */
 extern bool MotSerialTouchesHeap(void);
 extern void MotSerialEnter(void);

@@ -92,9 +92,18 @@ MotXactShmemSize(void)
 }
 
 void
+MotXactShmemRequest(void)
+{
+	RequestNamedLWLockTranche("mot_circle", 1);
+	RequestAddinShmemSpace(add_size(MotXactShmemSize(), MotCircleShmemSize()));
+}
+
+void
 MotXactShmemInit(void)
 {
 	bool		found;
+
+	MotCircleShmemInit();
 
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
 	shared = ShmemInitStruct("mot mixed commits", MotXactShmemSize(), &found);

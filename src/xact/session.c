@@ -56,6 +56,8 @@ close_session(int code, Datum arg)
 	mot_session *session = MotOpenSession;
 
 	MotOpenSession = NULL;
+	/* a wait that the process's end has ended */
+	MotCircleLeave();
 	if (session != NULL)
 		mot_session_close(session);
 }

@@ -308,7 +308,6 @@ prepare_commit(void)
 	(writes || TransactionIdIsValid(xid)) && MotSerialTouchesHeap();
 	bool		mixed = TransactionIdIsValid(xid) && (writes || serial);
 	bool		draws = XactIsoLevel == XACT_SERIALIZABLE && writes && log != NULL;
-	MotWait		wait = MOT_WAIT_INIT;
 	mot_status	status;
 
 	if (serial && !writes)
@@ -348,7 +347,7 @@ prepare_commit(void)
 			MotRaiseStatus(status, NULL);
 		if (serial)
 			MotSerialLeave();
-		MotWaitForHolder(NULL, &wait);
+		MotWaitAtCommit();
 	}
 }
 

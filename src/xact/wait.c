@@ -25,21 +25,29 @@
  * its owner is the only one that waits for the transaction.  But whoever has a
  * weaker lock of the row already goes past them: they wait for him.
  *
+ * Circles of transactions above READ COMMITTED do not wait for the deadlock detector:
+ * see circle.c.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include <unistd.h>
 
+#include "access/xact.h"
 #include "compat/compat.h"
 #include "engine/port.h"
 #include "miscadmin.h"
 #include "storage/ipc.h"
 #include "storage/lmgr.h"
 #include "storage/pmsignal.h"
+#include "storage/proc.h"
 #include "xact/internal.h"
 
 bool		MotMemoryWasShort = false;
+
+/* ms: a COMMIT that waits has the server look for deadlocks after that, if not sooner (see circle.c) */
+#define COMMIT_DEADLOCK_TIMEOUT 20
 
 #define SUBXACT_LOCK (UINT64CONST(1) << 63) /* a holder's id is one of these */
 
@@ -108,16 +116,38 @@ wait_for_id(uint64 id)
 	LockRelease(&tag, ShareLock, false);
 }
 
-/* Wait, and say so if that ends in a deadlock. */
+/* Waiting would close a circle of transactions that wait for each other. */
 static void
-wait_for_holder(Relation rel, MotWait *wait)
+refuse_circle(void)
+{
+	mot_count_event(MotSession(), MOT_EVENT_DEADLOCK);
+	if (!IsolationUsesXactSnapshot())
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_DEADLOCK_DETECTED),
+				 errmsg("deadlock detected"),
+				 errdetail("The holder of a row that this transaction needs waits for this transaction.")));
+	ereport(ERROR,
+			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+			 errmsg("could not serialize access due to transactions that wait for each other"),
+			 errdetail("The holder of a row that this transaction needs waits for this transaction."),
+			 errhint("The transaction might succeed if retried.")));
+}
+
+/* Wait, and say so if that ends in a deadlock.  A relation: in its queue. */
+static void
+wait_for_holder(Relation rel, MotWait *wait, bool commits)
 {
 	mot_session *session = MotSession();
 	mot_holder	holder = mot_session_holder(session);
+	int			deadlock_timeout = DeadlockTimeout;
 
 	mot_count_event(session, MOT_EVENT_WAIT);
+	if (!MotCircleEnter(&holder))
+		refuse_circle();
 	PG_TRY();
 	{
+		if (commits)
+			DeadlockTimeout = Min(deadlock_timeout, COMMIT_DEADLOCK_TIMEOUT);
 		if (rel != NULL)
 		{
 			ItemPointerData tid;
@@ -142,11 +172,22 @@ wait_for_holder(Relation rel, MotWait *wait)
 	}
 	PG_CATCH();
 	{
+		DeadlockTimeout = deadlock_timeout;
+		MotCircleLeave();
 		if (geterrcode() == ERRCODE_T_R_DEADLOCK_DETECTED)
+		{
+			if (commits)
+			{
+				FlushErrorState();
+				refuse_circle();
+			}
 			mot_count_event(session, MOT_EVENT_DEADLOCK);
+		}
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
+	DeadlockTimeout = deadlock_timeout;
+	MotCircleLeave();
 	CHECK_FOR_INTERRUPTS();
 }
 
@@ -166,19 +207,24 @@ void
 MotWaitForHolder(Relation rel, MotWait *wait)
 {
 	if (unlikely(mot_write_conflicts == MOT_WRITE_CONFLICTS_ABORT))
-		refuse_to_wait(rel != NULL ? "A row of \"%s\" that this transaction is to change or lock is held." :
-					   "A row that this transaction is to commit a change of is held.", rel);
-	wait_for_holder(rel, wait);
+		refuse_to_wait("A row of \"%s\" that this transaction is to change or lock is held.", rel);
+	wait_for_holder(rel, wait, false);
+}
+
+void
+MotWaitAtCommit(void)
+{
+	if (unlikely(mot_write_conflicts == MOT_WRITE_CONFLICTS_ABORT))
+		refuse_to_wait("A row that this transaction is to commit a change of is held.", NULL);
+	wait_for_holder(NULL, NULL, true);
 }
 
 void
 MotWaitForKey(Relation rel)
 {
-	MotWait		wait = MOT_WAIT_INIT;
-
 	if (unlikely(mot_write_conflicts == MOT_WRITE_CONFLICTS_ABORT))
 		refuse_to_wait("A row of \"%s\" with a key that this transaction is to add is held.", rel);
-	wait_for_holder(NULL, &wait);
+	wait_for_holder(NULL, NULL, false);
 }
 
 void

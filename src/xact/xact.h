@@ -32,6 +32,7 @@
 /* shared memory of this room, for the module's shmem hooks */
 extern Size MotXactShmemSize(void);
 extern void MotXactShmemInit(void);
+extern void MotXactShmemRequest(void);
 
 extern mot_session *MotOpenSession; /* NULL if it is not open */
 extern mot_session *MotSessionOpen(void);
@@ -114,8 +115,10 @@ typedef struct MotWait
 } MotWait;
 
 #define MOT_WAIT_INIT {false, InvalidOid}
-/* without a relation, at commit, there is no queue */
 extern void MotWaitForHolder(Relation rel, MotWait *wait);
+
+/* The same at commit, where there is no queue, and no waiting in a circle (circle.c). */
+extern void MotWaitAtCommit(void);
 
 /* The same for the transaction that a unique key depends on. */
 extern void MotWaitForKey(Relation rel);
