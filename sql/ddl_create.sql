@@ -141,3 +141,9 @@ SELECT ddl_make(4);
 DROP FUNCTION ddl_make;
 DROP TABLE ddl_t;
 SELECT count(*) FROM mot_stat_tables;
+
+-- the schema of temporary tables takes none
+CREATE FOREIGN TABLE pg_temp.ddl_temp (a int PRIMARY KEY) SERVER mot_server;
+SET search_path = pg_temp;
+CREATE FOREIGN TABLE ddl_temp (a int) SERVER mot_server;
+RESET search_path;

@@ -6,7 +6,8 @@
  *
  * COPY FREEZE has the heap's rules: the table was created or truncated by
  * this very subtransaction, and no snapshot or cursor could see its rows too
- * early.  The rows are then loaded without concurrency control.
+ * early.  The rows are then loaded without concurrency control.  What cannot be
+ * is refused before the client is asked for the first row.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,6 +16,7 @@
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/namespace.h"
+#include "catalog/pg_class.h"
 #include "commands/copy.h"
 #include "commands/defrem.h"
 #include "nodes/makefuncs.h"
@@ -106,6 +108,26 @@ check_freeze(Relation rel)
 				 errmsg("cannot perform COPY FREEZE because the table was not created or truncated in the current subtransaction")));
 }
 
+/* of a partitioned table the server refuses it, but only then */
+static void
+refuse_freeze_below(const CopyStmt *stmt)
+{
+	Oid			relid;
+	CopyStmt   *copy;
+
+	if (stmt->options == NIL || !OidIsValid(MotAmOid(true)))
+		return;
+	relid = MotDdlLookup(stmt->relation);
+	if (!OidIsValid(relid) || get_rel_relkind(relid) != RELKIND_PARTITIONED_TABLE ||
+		!MotAlterConcerns(relid))
+		return;
+	copy = copyObject((CopyStmt *) stmt);
+	if (take_freeze(copy))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot perform COPY FREEZE on a partitioned table")));
+}
+
 static void
 copy_freeze(const MotUtility *u, CopyStmt *stmt)
 {
@@ -133,8 +155,14 @@ MotCopy(const MotUtility *u, CopyStmt *stmt)
 {
 	CopyStmt   *copy;
 
-	if (stmt->relation == NULL || !MotDdlNamesMotTable(stmt->relation))
+	if (stmt->relation == NULL)
 		return false;
+	if (!MotDdlNamesMotTable(stmt->relation))
+	{
+		if (stmt->is_from)
+			refuse_freeze_below(stmt);
+		return false;
+	}
 	copy = copyObject(stmt);
 	if (!copy->is_from)
 		copy_to(u, copy);

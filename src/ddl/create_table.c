@@ -60,6 +60,21 @@ refuse_without_extension(void)
 			 errhint("Run CREATE EXTENSION mot.")));
 }
 
+static bool
+is_temporary(const RangeVar *relation)
+{
+	return relation->relpersistence == RELPERSISTENCE_TEMP ||
+		isTempNamespace(RangeVarGetCreationNamespace(relation));
+}
+
+static void
+refuse_temporary(void)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("a temporary table cannot be memory-optimized")));
+}
+
 bool
 MotDefaultEngineTakes(const RangeVar *relation, OnCommitAction oncommit,
 					  const char *access_method)
@@ -72,13 +87,10 @@ MotDefaultEngineTakes(const RangeVar *relation, OnCommitAction oncommit,
 	else if (mot_default_engine != MOT_DEFAULT_MOT)
 		return false;
 
-	if (relation->relpersistence == RELPERSISTENCE_TEMP || oncommit != ONCOMMIT_NOOP ||
-		isTempNamespace(RangeVarGetCreationNamespace(relation)))
+	if (is_temporary(relation) || oncommit != ONCOMMIT_NOOP)
 	{
 		if (access_method != NULL)
-			ereport(ERROR,
-					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("a temporary table cannot be memory-optimized")));
+			refuse_temporary();
 		return false;
 	}
 	if (IsBinaryUpgrade || IsBootstrapProcessingMode())
@@ -394,6 +406,9 @@ create_table(const MotUtility *u, CreateForeignTableStmt *stmt)
 	memset(&work, 0, sizeof(work));
 	work.stmt = stmt;
 
+	/* (the schema says so: TEMPORARY is for ordinary tables) */
+	if (is_temporary(stmt->base.relation))
+		refuse_temporary();
 	(void) MotEngineRequired();
 	work.keys = MotMergeKeys(MotTakeTableKeys(stmt->base.relation, &stmt->base.tableElts),
 							 stmt->base.relation);

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * maintenance.c
- *	  VACUUM, ANALYZE, REINDEX, CLUSTER and LOCK TABLE on MOT tables.
+ *	  VACUUM, ANALYZE, REINDEX and CLUSTER on MOT tables.
  *
  * The engine reclaims by itself, so VACUUM has nothing to do but the ANALYZE
  * it may be asked for.  The server leaves foreign tables out of statements
@@ -20,7 +20,6 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_database.h"
 #include "catalog/pg_foreign_table.h"
-#include "catalog/pg_inherits.h"
 #include "commands/defrem.h"
 #include "commands/tablecmds.h"
 #include "commands/vacuum.h"
@@ -290,103 +289,4 @@ MotCluster(const MotUtility *u, ClusterStmt *stmt)
 				 errmsg("cannot cluster memory-optimized table \"%s\"", stmt->relation->relname),
 				 errdetail("Its rows have no order in memory to improve.")));
 	return false;
-}
-
-/* -------------------------------------------------------------- LOCK TABLE */
-
-/* privileges as LockTableAclCheck wants them */
-static void
-check_lock(const RangeVar *name, Oid relid, Oid old_relid, void *arg)
-{
-	LOCKMODE	mode = *(LOCKMODE *) arg;
-	AclMode		mask;
-	AclResult	aclresult;
-
-	if (!OidIsValid(relid))
-		return;
-	if (!MotIsMotTable(relid))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("relation \"%s\" was replaced while LOCK TABLE waited for it",
-						name->relname),
-				 errhint("Run the statement again.")));
-	if (mode == AccessShareLock)
-		mask = ACL_SELECT;
-	else if (mode == RowExclusiveLock)
-		mask = ACL_INSERT | ACL_UPDATE | ACL_DELETE | ACL_TRUNCATE;
-	else
-		mask = ACL_UPDATE | ACL_DELETE | ACL_TRUNCATE;
-	aclresult = pg_class_aclcheck(relid, GetUserId(), mask);
-	if (aclresult != ACLCHECK_OK)
-		aclcheck_error(aclresult, OBJECT_FOREIGN_TABLE, name->relname);
-}
-
-static void
-lock_children(Oid relid, LOCKMODE mode, bool nowait)
-{
-	ListCell   *lc;
-
-	foreach(lc, find_all_inheritors(relid, NoLock, NULL))
-	{
-		Oid			child = lfirst_oid(lc);
-
-		if (child == relid)
-			continue;
-		if (!nowait)
-			LockRelationOid(child, mode);
-		else if (!ConditionalLockRelationOid(child, mode))
-			ereport(ERROR,
-					(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-					 errmsg("could not obtain lock on relation \"%s\"", get_rel_name(child))));
-		if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(child)))
-			UnlockRelationOid(child, mode);
-	}
-}
-
-bool
-MotLockTable(const MotUtility *u, LockStmt *stmt)
-{
-	ListCell   *lc;
-
-	foreach(lc, stmt->relations)
-	{
-		if (MotDdlNamesMotTable((RangeVar *) lfirst(lc)))
-			break;
-	}
-	if (lc == NULL)
-		return false;
-
-	RequireTransactionBlock(MotUtilityIsTopLevel(u), "LOCK TABLE");
-	if (stmt->mode > RowExclusiveLock)
-	{
-		/* as ClassifyUtilityCommandAsReadOnly */
-		PreventCommandIfReadOnly("LOCK TABLE");
-		PreventCommandDuringRecovery("LOCK TABLE");
-	}
-
-	/* one after the other, in the order given */
-	foreach(lc, stmt->relations)
-	{
-		RangeVar   *name = (RangeVar *) lfirst(lc);
-
-		if (MotDdlNamesMotTable(name))
-		{
-			Oid			relid = RangeVarGetRelidExtended(name, stmt->mode,
-														 stmt->nowait ? RVR_NOWAIT : 0,
-														 check_lock, &stmt->mode);
-
-			if (name->inh && has_subclass(relid))
-				lock_children(relid, stmt->mode, stmt->nowait);
-		}
-		else
-		{
-			LockStmt   *one = makeNode(LockStmt);
-
-			one->relations = list_make1(copyObject(name));
-			one->mode = stmt->mode;
-			one->nowait = stmt->nowait;
-			MotUtilityRun(u, (Node *) one);
-		}
-	}
-	return true;
 }

@@ -490,5 +490,30 @@ $c->{socket}->close;
 ok($node->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $c->{pid}"), 'a client may leave among its rows');
 is($node->safe_psql('postgres', "SELECT (SELECT count(*) FROM many), (SELECT count(*) FROM mot_stat_snapshots WHERE pid = $c->{pid})"), '20000|0', 'and nothing is left of it');
 
+# COPY FREEZE that cannot be is refused before the client is asked for rows
+$node->safe_psql('postgres', q{
+	CREATE TABLE parts (id int, v int) PARTITION BY LIST (v);
+	CREATE FOREIGN TABLE part PARTITION OF parts DEFAULT SERVER mot_server;
+});
+$c = connect_raw();
+for my $table ('mot_t', 'part', 'parts')
+{
+	my $type = '';
+	$c->{transcript} = '';
+	simple($c, 'BEGIN');
+	message($c, 'Q', "COPY $table FROM STDIN (FREEZE)\0");
+	flush_out($c);
+	$type = one_message($c) while $type ne 'Z' && $type ne 'G';
+	is($type, 'Z', "COPY $table FREEZE is refused at once");
+	like($c->{transcript}, qr/^E (0A000|55000) cannot perform COPY FREEZE/m, 'and why');
+	if ($type eq 'G')
+	{
+		message($c, 'f', "no rows\0");
+		flush_out($c);
+		until_ready($c);
+	}
+	simple($c, 'ROLLBACK');
+}
+
 $node->stop;
 done_testing();

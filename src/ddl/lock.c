@@ -1,0 +1,219 @@
+/*-------------------------------------------------------------------------
+ *
+ * lock.c
+ *	  LOCK TABLE on MOT tables.
+ *
+ * The server refuses foreign tables, and below a view it passes over them.
+ * So those that are named are locked here, and of a view, once the server has
+ * locked what it knows of, those that it, or a view in it, is about.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "ddl/ddl.h"
+
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "relation/relation.h"
+#include "rewrite/rewriteHandler.h"
+#include "storage/lmgr.h"
+#include "utils/acl.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+
+/* a view being gone through */
+typedef struct LockView
+{
+	LOCKMODE	mode;
+	bool		nowait;
+	Oid			user;			/* whose privileges count */
+	List	   *views;			/* this one and those it is in */
+} LockView;
+
+static void lock_view(Oid viewoid, LOCKMODE mode, bool nowait, List *above);
+
+/* privileges as LockTableAclCheck wants them */
+static void
+check_privileges(Oid relid, LOCKMODE mode, Oid user, const char *name)
+{
+	AclMode		mask;
+	AclResult	aclresult;
+
+	if (mode == AccessShareLock)
+		mask = ACL_SELECT;
+	else if (mode == RowExclusiveLock)
+		mask = ACL_INSERT | ACL_UPDATE | ACL_DELETE | ACL_TRUNCATE;
+	else
+		mask = ACL_UPDATE | ACL_DELETE | ACL_TRUNCATE;
+	aclresult = pg_class_aclcheck(relid, user, mask);
+	if (aclresult != ACLCHECK_OK)
+		aclcheck_error(aclresult, OBJECT_FOREIGN_TABLE, name);
+}
+
+static void
+check_lock(const RangeVar *name, Oid relid, Oid old_relid, void *arg)
+{
+	if (!OidIsValid(relid))
+		return;
+	if (!MotIsMotTable(relid))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("relation \"%s\" was replaced while LOCK TABLE waited for it",
+						name->relname),
+				 errhint("Run the statement again.")));
+	check_privileges(relid, *(LOCKMODE *) arg, GetUserId(), name->relname);
+}
+
+static void
+lock_relation(Oid relid, LOCKMODE mode, bool nowait)
+{
+	if (!nowait)
+		LockRelationOid(relid, mode);
+	else if (!ConditionalLockRelationOid(relid, mode))
+		ereport(ERROR,
+				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+				 errmsg("could not obtain lock on relation \"%s\"", get_rel_name(relid))));
+}
+
+static void
+lock_children(Oid relid, LOCKMODE mode, bool nowait)
+{
+	ListCell   *lc;
+
+	foreach(lc, find_all_inheritors(relid, NoLock, NULL))
+	{
+		Oid			child = lfirst_oid(lc);
+
+		if (child == relid)
+			continue;
+		lock_relation(child, mode, nowait);
+		if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(child)))
+			UnlockRelationOid(child, mode);
+	}
+}
+
+/* ------------------------------------------------------------------- views */
+
+static bool
+lock_view_walker(Node *node, void *arg)
+{
+	LockView   *view = (LockView *) arg;
+	ListCell   *lc;
+
+	if (node == NULL)
+		return false;
+	if (!IsA(node, Query))
+		return expression_tree_walker(node, lock_view_walker, arg);
+
+	foreach(lc, ((Query *) node)->rtable)
+	{
+		RangeTblEntry *rte = lfirst_node(RangeTblEntry, lc);
+
+		if (rte->rtekind != RTE_RELATION)
+			continue;
+		if (rte->relkind == RELKIND_VIEW)
+		{
+			/* (a view's own entries are among them) */
+			if (!list_member_oid(view->views, rte->relid))
+				lock_view(rte->relid, view->mode, view->nowait, view->views);
+		}
+		else if (MotIsMotTable(rte->relid))
+		{
+			check_privileges(rte->relid, view->mode, view->user, get_rel_name(rte->relid));
+			lock_relation(rte->relid, view->mode, view->nowait);
+			if (rte->inh)
+				lock_children(rte->relid, view->mode, view->nowait);
+		}
+	}
+	return query_tree_walker((Query *) node, lock_view_walker, arg, QTW_IGNORE_JOINALIASES);
+}
+
+/* as the server's LockViewRecurse; it has locked the view, and those in it */
+static void
+lock_view(Oid viewoid, LOCKMODE mode, bool nowait, List *above)
+{
+	Relation	rel = table_open(viewoid, NoLock);
+	LockView	view;
+
+	check_stack_depth();
+	view.mode = mode;
+	view.nowait = nowait;
+	view.user = RelationHasSecurityInvoker(rel) ? GetUserId() : rel->rd_rel->relowner;
+	view.views = lappend_oid(list_copy(above), viewoid);
+	(void) lock_view_walker((Node *) get_view_query(rel), &view);
+	table_close(rel, NoLock);
+}
+
+/* --------------------------------------------------------------- statement */
+
+static bool
+is_view(Oid relid)
+{
+	return OidIsValid(relid) && get_rel_relkind(relid) == RELKIND_VIEW;
+}
+
+/* what the server can lock */
+static void
+lock_other(const MotUtility *u, const LockStmt *stmt, const RangeVar *name)
+{
+	LockStmt   *one = makeNode(LockStmt);
+	Oid			relid = MotDdlLookup(name);
+
+	one->relations = list_make1(copyObject((RangeVar *) name));
+	one->mode = stmt->mode;
+	one->nowait = stmt->nowait;
+	MotUtilityRun(u, (Node *) one);
+	if (is_view(relid))
+		lock_view(relid, stmt->mode, stmt->nowait, NIL);
+}
+
+bool
+MotLockTable(const MotUtility *u, LockStmt *stmt)
+{
+	ListCell   *lc;
+
+	if (!OidIsValid(MotAmOid(true)))
+		return false;
+	foreach(lc, stmt->relations)
+	{
+		Oid			relid = MotDdlLookup((RangeVar *) lfirst(lc));
+
+		if (OidIsValid(relid) && (MotIsMotTable(relid) || is_view(relid)))
+			break;
+	}
+	if (lc == NULL)
+		return false;
+
+	RequireTransactionBlock(MotUtilityIsTopLevel(u), "LOCK TABLE");
+	if (stmt->mode > RowExclusiveLock)
+	{
+		/* as ClassifyUtilityCommandAsReadOnly */
+		PreventCommandIfReadOnly("LOCK TABLE");
+		PreventCommandDuringRecovery("LOCK TABLE");
+	}
+
+	/* one after the other, in the order given */
+	foreach(lc, stmt->relations)
+	{
+		RangeVar   *name = (RangeVar *) lfirst(lc);
+
+		if (MotDdlNamesMotTable(name))
+		{
+			Oid			relid = RangeVarGetRelidExtended(name, stmt->mode,
+														 stmt->nowait ? RVR_NOWAIT : 0,
+														 check_lock, &stmt->mode);
+
+			if (name->inh && has_subclass(relid))
+				lock_children(relid, stmt->mode, stmt->nowait);
+		}
+		else
+			lock_other(u, stmt, name);
+	}
+	return true;
+}
