@@ -315,6 +315,20 @@ extern void MotEndForeignScan(ForeignScanState *node);
 extern void MotKeepInit(void);
 extern int	MotPlanSerial(void);
 
+/* watch.c: "gone" is called when the plan is freed, however often it was asked for; two can be */
+typedef void (*MotPlanGone) (const PlannedStmt *plan);
+extern void MotPlanWatch(const PlannedStmt *plan, MotPlanGone gone);
+
+/* how much a plan is used, among those for which something is kept */
+typedef struct MotPlanUse
+{
+	uint64		heat;
+	uint64		counted;
+} MotPlanUse;
+
+extern uint64 MotPlanHeat(MotPlanUse *use, uint64 total);
+extern uint64 MotPlanHeatLimit(uint64 *heats, int n, int go);
+
 /* slot.c */
 extern void MotSlotAdopt(TupleTableSlot *slot);
 extern void MotSlotShow(TupleTableSlot *slot, const mot_version *version);

@@ -73,6 +73,8 @@ typedef struct Kept
 	KeptState	state;
 	int			seen;			/* executions before it is kept */
 	int			uses;			/* executions since */
+	uint64		asked;			/* all of them, and of those that are not */
+	MotPlanUse	use;
 	bool		stale;			/* not to be used again */
 	bool		told;			/* plan_gone will be called */
 	bool		gone;			/* the plan has been freed */
@@ -97,6 +99,7 @@ typedef struct Kept
 static int	keep_after = 3;
 
 #define MAX_KEPT 256			/* plans known at a time */
+#define GO_AT_ONCE (MAX_KEPT / 16)	/* if there are more */
 #define MAX_USES 10000
 #define MAX_BYTES (1024 * 1024)
 
@@ -118,7 +121,8 @@ static bool start_again(Kept *kept, QueryDesc *query, int eflags);
 static void park(Kept *kept);
 static void discard(Kept *kept);
 static void forget(Kept *kept);
-static void plan_gone(void *arg);
+static void make_room(void);
+static void plan_gone(const PlannedStmt *plan);
 static void xact_end(XactEvent event, void *arg);
 static void subxact_end(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg);
 static void relcache_changed(Datum arg, Oid relid);
@@ -340,23 +344,52 @@ lookup(const PlannedStmt *stmt, int serial)
 		kept->seen = 0;
 	}
 	if (kept != NULL)
+	{
+		kept->asked++;
 		return kept->serial == serial ? kept : NULL;
+	}
 
 	if (hash_get_num_entries(kept_plans) >= MAX_KEPT)
-	{
-		HASH_SEQ_STATUS status;
-		Kept	   *old;
-
-		/* rare: start anew with all that are not running */
-		hash_seq_init(&status, kept_plans);
-		while ((old = hash_seq_search(&status)) != NULL)
-			if (old->state != KEPT_RUNNING)
-				forget(old);
-	}
+		make_room();
 	kept = hash_search(kept_plans, &stmt, HASH_ENTER, &found);
 	memset((char *) kept + offsetof(Kept, serial), 0, sizeof(Kept) - offsetof(Kept, serial));
 	kept->serial = serial;
 	return kept;
+}
+
+/* The least used that are not running go. */
+static void
+make_room(void)
+{
+	long		n = hash_get_num_entries(kept_plans);
+	uint64	   *heats = palloc(n * sizeof(uint64));
+	HASH_SEQ_STATUS status;
+	Kept	   *kept;
+	uint64		limit;
+	int			left = GO_AT_ONCE;
+	int			i = 0;
+
+	hash_seq_init(&status, kept_plans);
+	while ((kept = hash_seq_search(&status)) != NULL)
+		heats[i++] = MotPlanHeat(&kept->use, kept->asked);
+	limit = MotPlanHeatLimit(heats, i, GO_AT_ONCE);
+	pfree(heats);
+	hash_seq_init(&status, kept_plans);
+	while ((kept = hash_seq_search(&status)) != NULL)
+		if (kept->use.heat < limit && kept->state != KEPT_RUNNING)
+		{
+			forget(kept);
+			left--;
+		}
+	hash_seq_init(&status, kept_plans);
+	while (left > 0 && (kept = hash_seq_search(&status)) != NULL)
+		if (kept->use.heat == limit && kept->state != KEPT_RUNNING)
+		{
+			forget(kept);
+			left--;
+		}
+	if (left == 0)
+		hash_seq_term(&status);
 }
 
 /* ------------------------------------------------------------ start and end */
@@ -424,12 +457,7 @@ start_kept(Kept *kept, QueryDesc *query, int eflags)
 
 	if (!kept->told)
 	{
-		MemoryContext plan_cxt = GetMemoryChunkContext(query->plannedstmt);
-		MemoryContextCallback *callback = MemoryContextAlloc(plan_cxt, sizeof(MemoryContextCallback));
-
-		callback->func = plan_gone;
-		callback->arg = query->plannedstmt;
-		MemoryContextRegisterResetCallback(plan_cxt, callback);
+		MotPlanWatch(query->plannedstmt, plan_gone);
 		kept->told = true;
 	}
 	kept->cxt = AllocSetContextCreate(kept_cxt, "MOT executor state", ALLOCSET_SMALL_SIZES);
@@ -707,9 +735,8 @@ forget(Kept *kept)
 /* ------------------------------------------------------------ what ends it */
 
 static void
-plan_gone(void *arg)
+plan_gone(const PlannedStmt *plan)
 {
-	const PlannedStmt *plan = arg;
 	Kept	   *kept = hash_search(kept_plans, &plan, HASH_FIND, NULL);
 
 	if (kept == NULL)

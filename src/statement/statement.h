@@ -141,6 +141,9 @@ struct MotStatement
 	int			seen;			/* executions before the program was made */
 	uint64		executions;		/* of its programs */
 	uint64		uses;			/* of the present one */
+	uint64		asked;			/* executions, but not those of programs that
+								 * were at hand */
+	MotPlanUse	use;
 	uint64		messages;		/* of the client for which it was used, until
 								 * it is compiled */
 	TimestampTz last_message;

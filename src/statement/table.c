@@ -24,6 +24,7 @@
 #include "utils/memutils.h"
 
 #define MAX_STATEMENTS 1000		/* known at a time */
+#define GO_AT_ONCE (MAX_STATEMENTS / 16)	/* if there are more */
 #define MAX_PROGRAM_BYTES (1024 * 1024)
 #define CACHE_SIZE 1024			/* a power of two */
 
@@ -46,7 +47,8 @@ static int	plan_serial(const PlannedStmt *plan);
 static MotStatement *find(const PlannedStmt *plan, int serial);
 static pg_noinline MotStatement *find_or_make(QueryDesc *query, uint32 place);
 static void forget(MotStatement *st);
-static void plan_gone(void *arg);
+static void make_room(void);
+static void plan_gone(const PlannedStmt *plan);
 static void leave_all(int level);
 static void xact_end(XactEvent event, void *arg);
 static void subxact_end(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg);
@@ -180,15 +182,7 @@ find(const PlannedStmt *plan, int serial)
 	}
 
 	if (hash_get_num_entries(statements) >= MAX_STATEMENTS)
-	{
-		HASH_SEQ_STATUS status;
-
-		/* rare: start anew with all that are not running */
-		hash_seq_init(&status, statements);
-		while ((entry = hash_seq_search(&status)) != NULL)
-			if (entry->statement->state != MOT_STATEMENT_RUNNING)
-				forget(entry->statement);
-	}
+		make_room();
 	st = MemoryContextAllocZero(statements_cxt, sizeof(MotStatement));
 	st->plan = plan;
 	st->serial = serial;
@@ -196,6 +190,42 @@ find(const PlannedStmt *plan, int serial)
 	entry = hash_search(statements, &plan, HASH_ENTER, &found);
 	entry->statement = st;
 	return st;
+}
+
+/* The least used that are not running go. */
+static void
+make_room(void)
+{
+	long		n = hash_get_num_entries(statements);
+	uint64	   *heats = palloc(n * sizeof(uint64));
+	HASH_SEQ_STATUS status;
+	Entry	   *entry;
+	uint64		limit;
+	int			left = GO_AT_ONCE;
+	int			i = 0;
+
+	hash_seq_init(&status, statements);
+	while ((entry = hash_seq_search(&status)) != NULL)
+		heats[i++] = MotPlanHeat(&entry->statement->use,
+								 entry->statement->asked + entry->statement->executions);
+	limit = MotPlanHeatLimit(heats, i, GO_AT_ONCE);
+	pfree(heats);
+	hash_seq_init(&status, statements);
+	while ((entry = hash_seq_search(&status)) != NULL)
+		if (entry->statement->use.heat < limit && entry->statement->state != MOT_STATEMENT_RUNNING)
+		{
+			forget(entry->statement);
+			left--;
+		}
+	hash_seq_init(&status, statements);
+	while (left > 0 && (entry = hash_seq_search(&status)) != NULL)
+		if (entry->statement->use.heat == limit && entry->statement->state != MOT_STATEMENT_RUNNING)
+		{
+			forget(entry->statement);
+			left--;
+		}
+	if (left == 0)
+		hash_seq_term(&status);
 }
 
 /*
@@ -231,6 +261,7 @@ find_or_make(QueryDesc *query, uint32 place)
 	else if ((serial = plan_serial(plan)) == 0 || (st = find(plan, serial)) == NULL)
 		return NULL;
 
+	st->asked++;
 	if (st->state == MOT_STATEMENT_UNFIT || st->state == MOT_STATEMENT_RUNNING)
 		return NULL;
 	if (st->state == MOT_STATEMENT_READY)
@@ -246,12 +277,7 @@ find_or_make(QueryDesc *query, uint32 place)
 
 	if (!st->told)
 	{
-		MemoryContext plan_cxt = GetMemoryChunkContext(unconstify(PlannedStmt *, plan));
-		MemoryContextCallback *callback = MemoryContextAlloc(plan_cxt, sizeof(MemoryContextCallback));
-
-		callback->func = plan_gone;
-		callback->arg = unconstify(PlannedStmt *, plan);
-		MemoryContextRegisterResetCallback(plan_cxt, callback);
+		MotPlanWatch(plan, plan_gone);
 		st->told = true;
 	}
 	if (st->text == NULL && query->sourceText != NULL)
@@ -368,9 +394,8 @@ MotStatementEach(void (*visit) (MotStatement *st, void *arg), void *arg)
 /* ------------------------------------------------------------ what ends it */
 
 static void
-plan_gone(void *arg)
+plan_gone(const PlannedStmt *plan)
 {
-	const PlannedStmt *plan = arg;
 	Entry	   *entry = hash_search(statements, &plan, HASH_FIND, NULL);
 
 	if (entry == NULL)
