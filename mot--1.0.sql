@@ -370,4 +370,17 @@ CREATE VIEW mot_stat_recovery AS SELECT * FROM mot_stat_get_recovery();
 
 COMMENT ON VIEW mot_stat_recovery IS 'loading of memory-optimized tables at server start, and replay';
 
-GRANT SELECT ON mot_stat_tables, mot_stat_indexes, mot_stat_memory, mot_stat_jit, mot_stat_nodes, mot_stat_transactions, mot_stat_snapshots, mot_stat_checkpoint, mot_stat_recovery TO PUBLIC;
+CREATE FUNCTION mot_stat_get_left_out(
+    OUT datid oid, OUT relid oid, OUT rows bigint, OUT redo_bytes bigint, OUT needed_bytes bigint)
+    RETURNS SETOF record
+    AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED ROWS 1;
+
+CREATE VIEW mot_stat_left_out AS
+    SELECT d.datname, c.oid::regclass AS tab, l.* FROM mot_stat_get_left_out() l
+    LEFT JOIN pg_database d ON d.oid = l.datid
+    LEFT JOIN pg_class c ON c.oid = l.relid AND d.datname = current_database();
+
+COMMENT ON VIEW mot_stat_left_out IS
+    'memory-optimized tables that memory has no room for: they are kept in files, and brought back when there is room';
+
+GRANT SELECT ON mot_stat_left_out, mot_stat_tables, mot_stat_indexes, mot_stat_memory, mot_stat_jit, mot_stat_nodes, mot_stat_transactions, mot_stat_snapshots, mot_stat_checkpoint, mot_stat_recovery TO PUBLIC;

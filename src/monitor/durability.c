@@ -21,6 +21,7 @@
 
 PG_FUNCTION_INFO_V1(mot_stat_get_checkpoint);
 PG_FUNCTION_INFO_V1(mot_stat_get_recovery);
+PG_FUNCTION_INFO_V1(mot_stat_get_left_out);
 
 static void put_lsn(Datum *values, bool *nulls, int i, XLogRecPtr lsn);
 
@@ -85,5 +86,30 @@ mot_stat_get_recovery(PG_FUNCTION_ARGS)
 	values[9] = Int64GetDatum((int64) stat.in_doubt);
 	values[10] = Int64GetDatum((int64) stat.damaged_tables);
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	return (Datum) 0;
+}
+
+Datum
+mot_stat_get_left_out(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	MotLeftOutStat *stats;
+	int			n;
+
+	InitMaterializedSRF(fcinfo, 0);
+	(void) MotEngineRequired();
+	n = MotLeftOutStatGet(&stats);
+	for (int i = 0; i < n; i++)
+	{
+		Datum		values[5];
+		bool		nulls[5] = {0};
+
+		values[0] = ObjectIdGetDatum(stats[i].dbid);
+		values[1] = ObjectIdGetDatum(stats[i].relid);
+		values[2] = Int64GetDatum((int64) stats[i].rows);
+		values[3] = Int64GetDatum((int64) stats[i].redo_bytes);
+		values[4] = Int64GetDatum((int64) stats[i].needed);
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	}
 	return (Datum) 0;
 }

@@ -72,6 +72,13 @@ await_recovery(Oid dbid)
 		(void) MotRelationAwait(dbid, InvalidOid);
 }
 
+/* tables that are in files only: dropped with the others, but they cannot be copied */
+static bool
+any_left_out(Oid dbid)
+{
+	return MotRelationLeftOut != NULL && MotRelationLeftOut(dbid, InvalidOid);
+}
+
 bool
 MotStorageHasTables(Oid dbid)
 {
@@ -82,7 +89,7 @@ MotStorageHasTables(Oid dbid)
 	await_recovery(dbid);
 	find_tables(&db, dbid);
 	pfree(db.tables);
-	return db.n > 0;
+	return db.n > 0 || any_left_out(dbid);
 }
 
 void
@@ -94,7 +101,7 @@ MotStorageDropDatabase(Oid dbid)
 		return;
 	MOT_FAULT("ddl-database-dropped");
 	find_tables(&db, dbid);
-	if (db.n > 0)
+	if (db.n > 0 || any_left_out(dbid))
 	{
 		(void) MotSession();
 		MotStorageDropTables(dbid, db.tables, db.n);
@@ -111,6 +118,12 @@ MotStorageCheckDatabase(Oid dbid, const char *name)
 		return false;
 
 	await_recovery(dbid);
+	if (any_left_out(dbid))
+		ereport(ERROR,
+				(errcode(ERRCODE_OUT_OF_MEMORY),
+				 errmsg("memory-optimized tables in database \"%s\" cannot be copied", name),
+				 errdetail("Memory has no room for all of them: see mot_stat_left_out."),
+				 errhint("Raise mot.max_memory and restart the server, or use another template.")));
 	find_tables(&db, dbid);
 	for (int i = 0; i < db.n; i++)
 	{

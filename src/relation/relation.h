@@ -223,6 +223,9 @@ extern void MotDefinitionTakeOver(Relation rel);
  */
 extern bool (*MotRelationAwait) (Oid dbid, Oid relid);
 
+/* Is the table (relid invalid: any of the database) not there because memory has no room for it? */
+extern bool (*MotRelationLeftOut) (Oid dbid, Oid relid);
+
 /*
  * Set by wal/: on a standby, definitions that the catalogue shows have to be
  * the engine's, too.  Called whenever an entry is about to be (re)built.

@@ -365,6 +365,10 @@ MotStorageDefinitionChanged(Oid relid)
 		if (table != NULL && rel->rd_createSubid == InvalidSubTransactionId)
 			MotDefinitionCheck(rel, table);
 		relation_close(rel, NoLock);
+
+		/* what it is kept in has the definition that it had: raises */
+		if (table == NULL && MotRelationLeftOut != NULL && MotRelationLeftOut(MyDatabaseId, relid))
+			(void) MotRelationAwait(MyDatabaseId, relid);
 	}
 	MotStorageDefinitionStale(relid);
 }

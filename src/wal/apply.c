@@ -21,19 +21,21 @@
  * table, and recovery ends; unless mot.ignore_damaged says that such a table
  * is to be given up, and the rest of the server to be started.
  *
+ * When memory is full, the transaction is undone and tried once more after
+ * what is owed has been freed, then after readers have let go, and then without
+ * the largest table, which is left out (leftout.c): of such a table
+ * operations are not applied but kept.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "access/transam.h"
-#include "access/xlogrecovery.h"
 #include "compat/compat.h"
 #include "miscadmin.h"
 #include "postmaster/startup.h"
 #include "relation/keysort.h"
-#include "storage/standby.h"
 #include "utils/memutils.h"
-#include "wal/apply.h"
+#include "wal/leftout.h"
 #include "wal/replay.h"
 #include "xact/xact.h"
 
@@ -57,20 +59,9 @@ typedef struct Apply
 
 static Apply apply;
 
-/* how often room was made for the transaction at hand */
-static int	rounds = 0;
-
-#define MAX_ROUNDS 20
-
-/* items that come to be owed between two rounds of reclamation, and what the last one left */
-#define RECLAIM_ITEMS 1024
-static uint64 owed = 0;
-
-static bool try_apply(const char *ops, size_t len, XLogRecPtr lsn, TransactionId xid);
-static bool reclaim(void);
-static bool readers_hold_memory(void);
+static bool try_apply(const char *ops, size_t len, XLogRecPtr lsn, TransactionId xid, MotTarget *only);
 static void apply_operations(const char *ops, size_t len);
-static void apply_one(const MotOpData *op);
+static void apply_one(const MotOpData *op, const char *raw, size_t len);
 static void apply_insert(const MotOpData *op);
 static void load_row(const MotOpData *op);
 static void apply_update(const MotOpData *op);
@@ -85,6 +76,7 @@ static void add_keys(mot_row *row, unsigned host_bits, const void *bytes, size_t
 static void define_target(MotTarget *target);
 static void stamp_target(MotTarget *target);
 static void change_target(MotTarget *target);
+static void note_target(MotTarget *target);
 static void undo_target(MotTarget *target);
 static void heal_target(MotTarget *target);
 static void look_for_interrupts(void);
@@ -96,11 +88,8 @@ MotApply(const char *ops, size_t len, XLogRecPtr lsn, TransactionId xid)
 {
 	bool		again = false;
 
-	/* as the maintenance worker and commits do it on a primary */
-	if (mot_owed_items(MotEngine) >= owed + RECLAIM_ITEMS)
-		(void) reclaim();
-
-	while (!try_apply(ops, len, lsn, xid))
+	MotRoomBefore();
+	while (!try_apply(ops, len, lsn, xid, NULL))
 	{
 		/*
 		 * What was owed could not all be freed while the transaction had its
@@ -109,39 +98,49 @@ MotApply(const char *ops, size_t len, XLogRecPtr lsn, TransactionId xid)
 		if (!again)
 		{
 			again = true;
-			if (reclaim())
+			if (MotRoomReclaim())
 				continue;
 		}
-		if (readers_hold_memory())
+		if (MotRoomCanBeMade())
 			return false;
-		MotApplyRaiseMemory(MOT_NO_MEMORY, lsn, NULL);
+		if (!MotRoomDoWithout())
+			MotApplyRaiseMemory(MOT_NO_MEMORY, lsn, NULL);
 	}
-	rounds = 0;
+	MotRoomWasThere();
 	return true;
 }
 
-/* Free all that can be freed, and what that leaves to be freed in turn.  Was there any? */
-static bool
-reclaim(void)
+bool
+MotApplyTo(mot_table *table, Oid dbid, Oid relid, const char *ops, size_t len)
 {
-	uint64		before = mot_owed_items(MotEngine);
-	uint64		left = before;
+	volatile bool done = false;
 
-	for (int i = 0; i < 4 && left > 0; i++)
-		left = mot_reclaim_all(MotSession());
-	owed = left;
-	return left < before;
+	MotTargetPretend(dbid, relid, table);
+	PG_TRY();
+	{
+		MotRoomBefore();
+		done = try_apply(ops, len, InvalidXLogRecPtr, InvalidTransactionId, MotTargetGet(dbid, relid));
+		if (!done && MotRoomReclaim())
+			done = try_apply(ops, len, InvalidXLogRecPtr, InvalidTransactionId, MotTargetGet(dbid, relid));
+	}
+	PG_FINALLY();
+	{
+		MotTargetPretend(InvalidOid, InvalidOid, NULL);
+	}
+	PG_END_TRY();
+	return done;
 }
 
-/* false: memory is full, and nothing was done */
+/* false: memory is full, and nothing was done.  only: all operations are of this table. */
 static bool
-try_apply(const char *ops, size_t len, XLogRecPtr lsn, TransactionId xid)
+try_apply(const char *ops, size_t len, XLogRecPtr lsn, TransactionId xid, MotTarget *only)
 {
 	mot_session *session = MotSession();
 	mot_ts		held = mot_snapshot_held(session);
 	MemoryContext cxt;
 	MemoryContext oldcxt;
 	volatile bool done = true;
+	uint32		holdoff = InterruptHoldoffCount;
 
 	cxt = AllocSetContextCreate(CurrentMemoryContext, "MOT replay", ALLOCSET_DEFAULT_SIZES);
 	oldcxt = MemoryContextSwitchTo(cxt);
@@ -149,6 +148,8 @@ try_apply(const char *ops, size_t len, XLogRecPtr lsn, TransactionId xid)
 	memset(&apply, 0, sizeof(apply));
 	apply.session = session;
 	apply.lsn = lsn;
+	apply.target = only;
+	MotRoomTry();
 	apply.row_cxt = AllocSetContextCreate(cxt, "MOT replayed row", ALLOCSET_DEFAULT_SIZES);
 	apply.view.snapshot = mot_snapshot_take(session);
 	apply.view.command = MOT_COMMAND_MAX;
@@ -159,9 +160,12 @@ try_apply(const char *ops, size_t len, XLogRecPtr lsn, TransactionId xid)
 	{
 		apply_operations(ops, len);
 		MotTargetsEach(define_target);
+		MotTargetsEach(MotRoomKeepRest);
 	}
 	PG_CATCH();
 	{
+		if (apply.full)
+			MotTargetsEach(note_target);
 		mot_txn_abort(session);
 		MotTargetsEach(undo_target);
 		MotTargetsForget();
@@ -171,6 +175,9 @@ try_apply(const char *ops, size_t len, XLogRecPtr lsn, TransactionId xid)
 			PG_RE_THROW();
 		MemoryContextSwitchTo(cxt);
 		FlushErrorState();
+
+		/* MotApplyLock is held still, which an error has forgotten */
+		InterruptHoldoffCount = holdoff;
 		done = false;
 	}
 	PG_END_TRY();
@@ -201,6 +208,7 @@ try_apply(const char *ops, size_t len, XLogRecPtr lsn, TransactionId xid)
 		LWLockRelease(MotDirectoryLock);
 		MotTargetsEach(heal_target);
 	}
+	MotTargetsEach(MotRoomKeepDone);
 	MotTargetsForget();
 	mot_session_use_reserve(session, false);
 	mot_snapshot_hold(session, held);
@@ -208,40 +216,6 @@ try_apply(const char *ops, size_t len, XLogRecPtr lsn, TransactionId xid)
 	MemoryContextSwitchTo(oldcxt);
 	MemoryContextDelete(cxt);
 	return true;
-}
-
-/* ------------------------------------------------------------------ readers */
-
-/*
- * On a standby queries can be what keeps memory full, of versions that only
- * they can see.  New ones come while we make room, so not for ever.
- */
-static bool
-readers_hold_memory(void)
-{
-	return AmStartupProcess() && HotStandbyActive() && rounds < MAX_ROUNDS &&
-		mot_engine_horizon(MotEngine) < mot_engine_clock(MotEngine);
-}
-
-/*
- * As for rows of heap tables that replay is about to remove: those who might
- * still need them are waited for as long as max_standby_streaming_delay says,
- * and then cancelled.
- */
-void
-MotApplyMakeRoom(void)
-{
-	TransactionId xid = XidFromFullTransactionId(ReadNextFullTransactionId());
-	RelFileNode every_database = {InvalidOid, InvalidOid, InvalidOid};
-
-	if (rounds++ == 0)
-		ereport(LOG,
-				(errmsg("replay waits for memory that is full of old versions of memory-optimized rows"),
-				 errdetail("Queries on this standby may still need them.")));
-	/* no snapshot's xmin is younger than the next xid */
-	ResolveRecoveryConflictWithSnapshot(xid, every_database);
-	(void) reclaim();
-	HandleStartupProcInterrupts();
 }
 
 static void
@@ -253,9 +227,13 @@ apply_operations(const char *ops, size_t len)
 	MotOpData	op;
 
 	MemoryContextSwitchTo(apply.row_cxt);
-	while (MotRecordNext(&p, end, &op, &error))
+	for (;;)
 	{
-		apply_one(&op);
+		const char *raw = p;
+
+		if (!MotRecordNext(&p, end, &op, &error))
+			break;
+		apply_one(&op, raw, p - raw);
 		MemoryContextReset(apply.row_cxt);
 		if (++apply.operations % BATCH == 0)
 			look_for_interrupts();
@@ -277,7 +255,7 @@ look_for_interrupts(void)
 }
 
 static void
-apply_one(const MotOpData *op)
+apply_one(const MotOpData *op, const char *raw, size_t len)
 {
 	switch (op->op)
 	{
@@ -313,6 +291,11 @@ apply_one(const MotOpData *op)
 
 	if (apply.target->damaged)
 		return;
+	if (apply.target->left_out)
+	{
+		MotRoomKeep(apply.target, MemoryContextGetParent(apply.row_cxt), raw, len);
+		return;
+	}
 	if (apply.target->table == NULL)
 	{
 		damage("there is no such table");
@@ -660,6 +643,14 @@ apply_create(const MotOpData *op)
 	undo_target(target);		/* made and made again in one transaction */
 	target->damaged = false;
 	target->dropped = false;
+	target->redo = NULL;
+	target->left_out = target->emptied = MotRoomNotToMake(&target->key);
+	if (target->emptied)
+	{
+		target->files = MemoryContextAllocZero(MemoryContextGetParent(apply.row_cxt), sizeof(MotLeftOut));
+		MotLeftOutEmpty(target->files, target->key.dbid, target->key.relid, op->bytes, op->len);
+		return;
+	}
 	MotTargetDefine(target, op->bytes, op->len);
 	if (!check(MotDefinitionMakeTable(apply.session, target->def, target->bytes, target->len, &table)))
 		return;
@@ -677,7 +668,7 @@ apply_drop(void)
 	undo_target(target);
 	target->table = NULL;
 	target->dropped = true;
-	target->damaged = false;
+	target->damaged = target->left_out = target->emptied = false;
 }
 
 /*
@@ -833,6 +824,8 @@ static void
 drop_database(Oid dbid)
 {
 	Database	db = {dbid, 0, 0, NULL};
+	MotLeftOut *left;
+	int			nleft;
 
 	/*
 	 * nothing can be allocated in the visit, so count first; nobody else adds
@@ -846,6 +839,14 @@ drop_database(Oid dbid)
 	for (int i = 0; i < Min(db.n, db.max); i++)
 	{
 		apply.target = MotTargetGet(dbid, db.relids[i]);
+		apply_drop();
+	}
+	nleft = MotLeftOutList(&left);
+	for (int i = 0; i < nleft; i++)
+	{
+		if (left[i].dbid != dbid)
+			continue;
+		apply.target = MotTargetGet(dbid, left[i].relid);
 		apply_drop();
 	}
 	apply.target = NULL;
@@ -906,7 +907,14 @@ change_target(MotTarget *target)
 		target->definition = NULL;
 	}
 
-	if (target->created)
+	if (target->emptied)
+	{
+		mot_table  *old = mot_table_find(MotEngine, target->key.dbid, target->key.relid);
+
+		if (old != NULL)
+			mot_table_drop(apply.session, old);
+	}
+	else if (target->created)
 	{
 		mot_table  *old = mot_table_publish(MotEngine, target->table);
 
@@ -920,6 +928,14 @@ change_target(MotTarget *target)
 		if (old != NULL)
 			mot_table_drop(apply.session, old);
 	}
+}
+
+/* What is being undone for lack of memory may be the reason. */
+static void
+note_target(MotTarget *target)
+{
+	if (target->table != NULL)
+		MotRoomNote(&target->key, target->table, target->created);
 }
 
 /* What was made for it and nobody has seen goes. */
@@ -945,6 +961,9 @@ undo_target(MotTarget *target)
 static void
 heal_target(MotTarget *target)
 {
-	if ((target->created || target->dropped) && !target->damaged)
+	if ((target->created || target->dropped || target->emptied) && !target->damaged)
+	{
 		MotStateHeal(target->key.dbid, target->key.relid);
+		MotLeftOutForget(target->key.dbid, target->key.relid);
+	}
 }

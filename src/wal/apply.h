@@ -10,6 +10,9 @@
 
 #include "wal/internal.h"
 
+struct MotLeftOut;
+typedef struct MotLeftOut MotLeftOut;
+
 typedef struct MotTargetKey
 {
 	Oid			dbid;
@@ -65,9 +68,17 @@ typedef struct MotTarget
 	mot_definition *definition; /* and this is it for the engine */
 	List	   *new_indexes;	/* mot_index, to be attached */
 	List	   *old_indexes;	/* mot_index, to be dropped */
+	bool		left_out;		/* what is for it goes to files */
+	bool		emptied;		/* it is made, and left out at once */
+	MotLeftOut *files;			/* emptied: new ones; or those there are, when
+								 * something is written to them */
+	StringInfo	redo;			/* what is for it */
 } MotTarget;
 
 extern MotTarget *MotTargetGet(Oid dbid, Oid relid);
+
+/* until Forget, this is the table with that key (NULL: whatever the directory says) */
+extern void MotTargetPretend(Oid dbid, Oid relid, mot_table *table);
 extern const char *MotTargetName(const MotTarget *target);
 extern void MotTargetDefine(MotTarget *target, const char *bytes, size_t len);
 extern void MotTargetResolve(MotTarget *target);	/* look indexes up again */
@@ -85,6 +96,21 @@ extern void MotTargetDeform(const MotTarget *target, unsigned host_bits, const v
 extern unsigned MotTargetOldKey(MotTarget *target, int index);
 extern unsigned MotTargetNewKey(MotTarget *target, int index);
 extern bool MotTargetKeysDiffer(MotTarget *target, int index);
+
+/* ------------------------------------------------------------------- room.c */
+extern void MotRoomBefore(void);	/* a transaction */
+extern void MotRoomTry(void);	/* it begins, for the first time or again */
+extern void MotRoomNote(const MotTargetKey *key, mot_table *table, bool made);	/* and is about to be
+																				 * undone */
+extern void MotRoomWasThere(void);	/* it is done */
+extern bool MotRoomNotToMake(const MotTargetKey *key);
+extern bool MotRoomReclaim(void);	/* true: some was freed */
+extern bool MotRoomCanBeMade(void);
+extern bool MotRoomDoWithout(void);
+extern void MotRoomKeep(MotTarget *target, MemoryContext cxt, const char *raw, size_t len);
+extern void MotRoomKeepRest(MotTarget *target); /* before commit, too */
+extern void MotRoomKeepDone(MotTarget *target); /* it is committed, so this
+												 * counts */
 
 /* ---------------------------------------------------------------- content.c */
 extern void MotContentBegin(MotTarget *target); /* the target has a table */

@@ -67,7 +67,7 @@
 #include "utils/resowner.h"
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
-#include "wal/checkpoint.h"
+#include "wal/leftout.h"
 #include "xact/xact.h"
 
 /* milliseconds between two looks at the redo pointer; while there is nothing to be done; after a failure */
@@ -396,6 +396,9 @@ one_round(void)
 			}
 		}
 	}
+	/* not during a checkpoint: it is waited for */
+	if (!behind && !letting_go && MotLeftOutCount() > 0)
+		(void) MotLeftOutBringBack(false);
 	if (letting_go && GetRedoRecPtr() == covered && (!behind || MotSlotUsable()))
 	{
 		go_on();
@@ -426,6 +429,7 @@ standby_round(void)
 		CommitTransactionCommand();
 		MemoryContextSwitchTo(worker_cxt);
 	}
+	(void) MotLeftOutBringBack(false);
 	return 100;
 }
 

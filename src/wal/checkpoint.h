@@ -36,6 +36,7 @@ extern void MotStateWritableFailed(const char *why);
 extern void MotStateSetWorker(bool here);
 extern void MotStateBeginCheckpoint(void);
 extern void MotStateEndCheckpoint(void);
+extern bool MotStateIsCheckpointing(void);
 extern void MotStateSetComplete(bool complete);
 extern bool MotStateIsComplete(void);
 

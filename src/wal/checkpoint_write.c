@@ -31,7 +31,7 @@
 #include "storage/latch.h"
 #include "utils/memutils.h"
 #include "utils/wait_event.h"
-#include "wal/checkpoint.h"
+#include "wal/leftout.h"
 #include "wal/spill.h"
 #include "xact/xact.h"
 
@@ -66,6 +66,8 @@ typedef struct Sources
 	int			n;
 	int			max;
 	Source	   *source;
+	int			nleft;			/* tables left out */
+	MotLeftOut *left;
 } Sources;
 
 typedef struct WriteItem
@@ -282,6 +284,7 @@ collect(Sources *sources)
 {
 	sources->n = 0;
 	mot_table_each(MotEngine, visit_table, sources);
+	sources->nleft = MotLeftOutList(&sources->left);
 	for (int i = 0; i < Min(sources->n, sources->max); i++)
 	{
 		Source	   *s = &sources->source[i];
@@ -463,6 +466,7 @@ write_rows(MotManifest *m, Sources *sources, mot_ts snapshot, const char *direct
 		}
 		m->rows += t->rows;
 	}
+	MotLeftOutCheckpoint(m, sources->left, sources->nleft, directory);
 }
 
 /* The same table with the same rows as at the last checkpoint: its files will do. */
@@ -778,7 +782,7 @@ MotCheckpointRemember(const MotManifest *m, const char *directory)
 		mot_table  *table = mot_table_find(MotEngine, t->dbid, t->relid);
 		mot_table_stat stat;
 
-		if (table == NULL)
+		if (table == NULL || (t->nfiles > 0 && t->files[t->nfiles - 1].part == MOT_REDO_PART))
 			continue;
 		mot_table_stats(table, &stat);
 		s->serial = mot_table_serial(table);
@@ -820,6 +824,7 @@ note_done(const MotManifest *m, TimestampTz began, int nfiles, int nreused)
 	if (!AmStartupProcess())
 		MotSlotKeep(m->lsn);
 	MotManifestRemoveOthers(Min(m->lsn, MotBackupKeepFrom(previous != InvalidXLogRecPtr ? previous : m->lsn)));
+	MotLeftOutSweep();
 	MOT_FAULT("checkpoint-removed");
 
 	if (log_checkpoints)

@@ -126,11 +126,19 @@ add_entry(TransactionId xid, XLogRecPtr lsn, const char *ops, size_t len)
 	mot_status	status;
 	InDoubt    *entry;
 
-	mot_session_use_reserve(session, true);
-	entry = mot_host_alloc(session, offsetof(InDoubt, ops) + (ops != NULL ? len : 0), &status);
-	mot_session_use_reserve(session, false);
-	if (entry == NULL)
-		MotApplyRaiseMemory(status, lsn, NULL);
+	for (;;)
+	{
+		mot_session_use_reserve(session, true);
+		entry = mot_host_alloc(session, offsetof(InDoubt, ops) + (ops != NULL ? len : 0), &status);
+		mot_session_use_reserve(session, false);
+		if (entry != NULL)
+			break;
+		if (status != MOT_NO_MEMORY)
+			MotApplyRaiseMemory(status, lsn, NULL);
+		LWLockRelease(MotApplyLock);
+		MotApplyMakeRoom();
+		LWLockAcquire(MotApplyLock, LW_EXCLUSIVE);
+	}
 	entry->next = NULL;
 	entry->xid = xid;
 	entry->lsn = lsn;

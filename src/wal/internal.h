@@ -86,9 +86,10 @@ extern LWLock *MotApplyLock;	/* LW_EXCLUSIVE around apply and the list in
  * XX001 for damage, naming lsn; with mot.ignore_damaged, a table that does not
  * fit is marked damaged and the rest is applied.
  *
- * false, in the startup process of a standby only: nothing was done, because
- * memory is full of what the standby's readers may still see.  Then MakeRoom,
- * without MotApplyLock, and once more.
+ * false: nothing was done, because memory is full.  Then MakeRoom, without
+ * MotApplyLock, and once more: readers of a standby may keep it full of what they
+ * may still see, or some table has to be left out (leftout.c).  Only in a process
+ * that recovers or loads; in any other that is an error.
  */
 extern bool MotApply(const char *ops, size_t len, XLogRecPtr lsn, TransactionId xid);
 extern void MotApplyMakeRoom(void);
@@ -251,6 +252,7 @@ typedef struct MotManifest
  * Raises for a damaged one. */
 extern MotManifest *MotManifestNewest(TimeLineID tli, char **directory);
 extern void MotManifestWrite(const char *dir, const MotManifest *manifest);
+extern MotManifest *MotManifestRead(const char *dir);
 extern void MotManifestRemoveOthers(XLogRecPtr keep_from);
 
 /* Row files: blocks with checksums. */

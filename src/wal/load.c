@@ -32,12 +32,16 @@
 #include "storage/pmsignal.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
-#include "wal/checkpoint.h"
+#include "wal/leftout.h"
 #include "wal/spill.h"
 #include "xact/xact.h"
 
 /* rows between two looks whether to stop */
 #define LOAD_BATCH 512
+
+/* what may be the matter with a table */
+#define DAMAGED 1
+#define NO_ROOM 2
 
 typedef struct LoadTable
 {
@@ -47,6 +51,7 @@ typedef struct LoadTable
 	Size		definition;		/* offset in the segment */
 	Size		definition_len;
 	bool		shared;			/* several files */
+	MotManifestTable *source;	/* for the leader */
 	pg_atomic_uint32 files_left;
 	pg_atomic_uint32 broken;
 	char		why[160];		/* by whoever set broken first */
@@ -65,6 +70,7 @@ typedef struct LoadShared
 	pg_atomic_uint64 rows;
 	pg_atomic_uint64 bytes;
 	pg_atomic_uint64 tables;
+	pg_atomic_uint32 full;		/* there was no memory for some table */
 	uint64		rows_total;
 	pid_t		leader_pid;
 	uint32		ntables;
@@ -79,6 +85,7 @@ typedef struct LoadShared
 typedef struct Loader
 {
 	uint32		number;
+	MotRowFileReader *reader;	/* NULL: no file is open */
 	MotDefinition *def;
 	mot_index_handle *handles;
 	int			max_attnum;
@@ -100,6 +107,7 @@ static void load_checkpoint(MotManifest *m, const char *directory);
 static LoadShared *plan_load(MotManifest *m, const char *directory, dsm_segment **segment);
 static int	smaller_first(const void *a, const void *b);
 static void load_item(LoadShared *shared, LoadItem *item, Loader *loader);
+static void raise_status(LoadShared *shared, mot_status status) pg_attribute_noreturn();
 static void load_rows(LoadShared *shared, LoadItem *item, Loader *loader);
 static void prepare_loader(Loader *loader, LoadShared *shared, uint32 number);
 static void load_index(Loader *loader, LoadShared *shared, int i, mot_row *row, unsigned flags,
@@ -107,6 +115,7 @@ static void load_index(Loader *loader, LoadShared *shared, int i, mot_row *row, 
 static void table_loaded(LoadShared *shared, LoadTable *table);
 static void report_progress(LoadShared *shared);
 static void ignore_broken(LoadShared *shared);
+static void leave_out(LoadShared *shared);
 static void read_log(MotManifest *m, XLogRecPtr upto, TimeLineID tli);
 static void replay_one(void *arg, XLogReaderState *record);
 static void note_damaged(void *arg, mot_table *table);
@@ -134,6 +143,7 @@ MotLoad(XLogRecPtr upto, TimeLineID tli)
 
 	load_began = GetCurrentTimestamp();
 	MotSpillBegin();
+	MotLeftOutStart();
 	MOT_FAULT("load-begin");
 	m = MotManifestNewest(MotRecovers() ? recoveryTargetTLI : tli, &directory);
 	set_recovery(m);
@@ -255,6 +265,7 @@ load_checkpoint(MotManifest *m, const char *directory)
 		}
 		MotHelpersEnd(helpers);
 		ignore_broken(shared);
+		leave_out(shared);
 	}
 	PG_CATCH();
 	{
@@ -312,6 +323,7 @@ plan_load(MotManifest *m, const char *directory, dsm_segment **segment)
 	pg_atomic_init_u64(&shared->rows, 0);
 	pg_atomic_init_u64(&shared->bytes, 0);
 	pg_atomic_init_u64(&shared->tables, 0);
+	pg_atomic_init_u32(&shared->full, 0);
 	shared->leader_pid = MyProcPid;
 	shared->rows_total = m->rows;
 	shared->ntables = m->ntables;
@@ -334,14 +346,32 @@ plan_load(MotManifest *m, const char *directory, dsm_segment **segment)
 		memcpy((char *) shared + definitions, from->definition, from->definition_len);
 		definitions += MAXALIGN(from->definition_len);
 		to->shared = from->nfiles > 1;
+		to->source = from;
 		pg_atomic_init_u32(&to->files_left, from->nfiles);
 		pg_atomic_init_u32(&to->broken, 0);
 
+		/* left out by who wrote this */
+		if (from->nfiles > 0 && from->files[from->nfiles - 1].part == MOT_REDO_PART)
+		{
+			pg_atomic_write_u32(&to->broken, NO_ROOM);
+			pg_atomic_write_u32(&to->files_left, PG_UINT32_MAX);
+			continue;
+		}
+
 		def = MotDefinitionDecode(from->definition, from->definition_len, CurrentMemoryContext);
+		mot_session_use_reserve(session, true);
 		status = MotDefinitionMakeTable(session, def, from->definition, from->definition_len, &to->table);
+		mot_session_use_reserve(session, false);
+		MotDefinitionFree(def);
+		if (status == MOT_NO_MEMORY)
+		{
+			to->table = NULL;
+			pg_atomic_write_u32(&to->broken, NO_ROOM);
+			pg_atomic_write_u32(&to->files_left, PG_UINT32_MAX);
+			continue;
+		}
 		if (status != MOT_OK)
 			MotRaiseStatus(status, NULL);
-		MotDefinitionFree(def);
 
 		for (int j = 0; j < from->nfiles; j++)
 		{
@@ -351,10 +381,47 @@ plan_load(MotManifest *m, const char *directory, dsm_segment **segment)
 			item->file = from->files[j];
 		}
 	}
+	/* without those of tables that are left out */
+	shared->base.nitems = nitems;
 	return shared;
 }
 
-/* Tables that were left out; only with mot.ignore_damaged. */
+/* Tables there was no room for; perhaps there is now, for one or the other. */
+static void
+leave_out(LoadShared *shared)
+{
+	mot_session *session = MotSession();
+
+	for (uint32 i = 0; i < shared->ntables; i++)
+	{
+		LoadTable  *table = SHARED_TABLE(shared, i);
+		uint64		needed = 0;
+
+		if (pg_atomic_read_u32(&table->broken) != NO_ROOM)
+			continue;
+		for (int j = 0; j < table->source->nfiles; j++)
+			needed += table->source->files[j].bytes;
+		if (table->table != NULL)
+		{
+			mot_table_stat stat;
+
+			mot_table_stats(table->table, &stat);
+			needed = Max(needed, stat.row_bytes + stat.index_bytes);
+			mot_table_drop(session, table->table);
+		}
+		MotLeftOutLoad(shared->directory, table->source, needed);
+	}
+	if (MotLeftOutCount() > 0)
+	{
+		/* what has been loaded in vain is kept for nobody */
+		mot_snapshot_hold(session, MOT_TS_NONE);
+		(void) mot_reclaim_all(session);
+		(void) MotLeftOutBringBack(true);
+		MotLeftOutReport();
+	}
+}
+
+/* Tables that were damaged; only with mot.ignore_damaged. */
 static void
 ignore_broken(LoadShared *shared)
 {
@@ -366,7 +433,7 @@ ignore_broken(LoadShared *shared)
 		LWLock	   *lock;
 		MotRecoveryStat *stat = MotRecoveryShared(&lock);
 
-		if (pg_atomic_read_u32(&table->broken) == 0)
+		if (pg_atomic_read_u32(&table->broken) != DAMAGED)
 			continue;
 		ereport(WARNING,
 				(errcode(ERRCODE_DATA_CORRUPTED),
@@ -456,7 +523,12 @@ load_item(LoadShared *shared, LoadItem *item, Loader *loader)
 
 		MemoryContextSwitchTo(oldcxt);
 		edata = CopyErrorData();
-		if (!mot_ignore_damaged || edata->sqlerrcode == ERRCODE_OUT_OF_MEMORY)
+		if (loader->reader != NULL)
+			MotRowFileReaderClose(loader->reader);
+		loader->reader = NULL;
+		if (edata->sqlerrcode == ERRCODE_OUT_OF_MEMORY && pg_atomic_read_u32(&shared->full) != 0)
+			(void) pg_atomic_compare_exchange_u32(&table->broken, &expected, NO_ROOM);
+		else if (!mot_ignore_damaged || edata->sqlerrcode == ERRCODE_OUT_OF_MEMORY)
 		{
 			/* the leader raises it, with a hint that fits */
 			if (edata->hint == NULL)
@@ -465,9 +537,9 @@ load_item(LoadShared *shared, LoadItem *item, Loader *loader)
 			MotHelpersFail(&shared->base, edata);
 			return;
 		}
-		FlushErrorState();
-		if (pg_atomic_compare_exchange_u32(&table->broken, &expected, 1))
+		else if (pg_atomic_compare_exchange_u32(&table->broken, &expected, DAMAGED))
 			strlcpy(table->why, edata->message, sizeof(table->why));
+		FlushErrorState();
 		FreeErrorData(edata);
 	}
 	PG_END_TRY();
@@ -539,6 +611,7 @@ load_rows(LoadShared *shared, LoadItem *item, Loader *loader)
 	uint64		n = 0;
 	uint64		nbytes = 0;
 
+	loader->reader = reader;
 	while (MotRowFileNext(reader, &host_bits, &bytes, &size))
 	{
 		mot_row    *row;
@@ -547,7 +620,7 @@ load_rows(LoadShared *shared, LoadItem *item, Loader *loader)
 
 		status = mot_load_row(session, table->table, host_bits, size, &row, &data);
 		if (unlikely(status != MOT_OK))
-			MotRaiseStatus(status, NULL);
+			raise_status(shared, status);
 		memcpy(data, bytes, size);
 
 		if (loader->max_attnum > 0)
@@ -575,6 +648,7 @@ load_rows(LoadShared *shared, LoadItem *item, Loader *loader)
 	MemoryContextReset(loader->row_cxt);
 	MemoryContextSwitchTo(oldcxt);
 	MotRowFileReaderClose(reader);
+	loader->reader = NULL;
 }
 
 static void
@@ -596,7 +670,17 @@ load_index(Loader *loader, LoadShared *shared, int i, mot_row *row, unsigned fla
 				(errcode(ERRCODE_DATA_CORRUPTED),
 				 errmsg("checkpoint \"%s\" has two rows of memory-optimized table \"%s\" with the same key of index with OID %u",
 						shared->directory, loader->def->name, loader->def->indexes[i].indexoid)));
+	raise_status(shared, status);
+}
+
+/* memory that is full is not private memory that is */
+static void
+raise_status(LoadShared *shared, mot_status status)
+{
+	if (status == MOT_NO_MEMORY)
+		pg_atomic_write_u32(&shared->full, 1);
 	MotRaiseStatus(status, NULL);
+	pg_unreachable();
 }
 
 /* -------------------------------------------------------------------- log */
@@ -705,6 +789,8 @@ MotLoadGiveUp(const char *why)
 {
 	mot_session *session = MotSession();
 	AllTables	all = {0};
+	MotLeftOut *left;
+	int			nleft;
 
 	if (mot_txn_active(session))
 		mot_txn_abort(session);
@@ -717,5 +803,11 @@ MotLoadGiveUp(const char *why)
 	{
 		MotStateDamage(mot_table_host_db(all.tables[i]), mot_table_host_id(all.tables[i]), why);
 		mot_table_drop(session, all.tables[i]);
+	}
+	nleft = MotLeftOutList(&left);
+	for (int i = 0; i < nleft; i++)
+	{
+		MotStateDamage(left[i].dbid, left[i].relid, why);
+		MotLeftOutForget(left[i].dbid, left[i].relid);
 	}
 }

@@ -30,7 +30,7 @@
 #include "relation/relation.h"
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
-#include "wal/internal.h"
+#include "wal/leftout.h"
 #include "xact/xact.h"
 
 /* operations between two looks for an interrupt, and resets of row_cxt */
@@ -206,17 +206,22 @@ logger_installed(mot_session *session)
 {
 	ListCell   *lc;
 
-	if (logging.entered)
-		logger_leave();
-
-	/* a table that could not be recovered may be whole again, being new */
+	/*
+	 * A table that could not be recovered may be whole again, being new.
+	 * Inside the gate: a checkpoint has either it or the new one.
+	 */
 	foreach(lc, logging.changes)
 	{
 		MotStorageChange *change = lfirst(lc);
 
-		if ((change->created || change->dropped) && !change->database)
+		if (!change->created && !change->dropped)
+			continue;
+		if (!change->database)
 			MotStateHeal(change->dbid, change->relid);
+		MotLeftOutForget(change->dbid, change->database ? InvalidOid : change->relid);
 	}
+	if (logging.entered)
+		logger_leave();
 	forget_transaction();
 }
 

@@ -555,6 +555,8 @@ read_manifest(const char *dir, const Candidate *candidate, char **missing)
 						   (unsigned long long) m->system_identifier,
 						   (unsigned long long) GetSystemIdentifier()),
 				 errhint(MOT_DAMAGE_HINT)));
+	if (candidate == NULL)
+		return m;
 	if (m->tli != candidate->tli || m->lsn != candidate->lsn)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_CORRUPTED),
@@ -576,6 +578,21 @@ read_manifest(const char *dir, const Candidate *candidate, char **missing)
 			}
 			pfree(path);
 		}
+	return m;
+}
+
+/* Of a directory that is no checkpoint: leftout.c. */
+MotManifest *
+MotManifestRead(const char *dir)
+{
+	char	   *missing;
+	MotManifest *m = read_manifest(dir, NULL, &missing);
+
+	if (m == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("checkpoint file \"%s\" is missing", missing),
+				 errhint(MOT_DAMAGE_HINT)));
 	return m;
 }
 

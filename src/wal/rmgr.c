@@ -28,7 +28,7 @@
 #include "miscadmin.h"
 #include "relation/relation.h"
 #include "utils/memutils.h"
-#include "wal/apply.h"
+#include "wal/leftout.h"
 #include "wal/checkpoint.h"
 #include "wal/replay.h"
 #include "wal/spill.h"
@@ -277,6 +277,9 @@ MotReplayEnd(void)
 		end_stream(streams);
 	MotInDoubtSettle(true);
 	MotTargetsEnd(MotSession());
+	LWLockRelease(MotApplyLock);
+	(void) MotLeftOutBringBack(true);
+	LWLockAcquire(MotApplyLock, LW_EXCLUSIVE);
 	MotSpillBegin();
 	MotReplay->contents = 0;
 	mot_session_flush(MotSession());

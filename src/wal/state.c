@@ -33,7 +33,7 @@
 #include "utils/guc.h"
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
-#include "wal/checkpoint.h"
+#include "wal/leftout.h"
 
 /* how long a session waits for a worker that is not there */
 #define WORKER_PATIENCE_MS 10000
@@ -88,6 +88,8 @@ static Shared *shared = NULL;
 
 static void raise_no_worker(void) pg_attribute_noreturn();
 static void raise_damaged(Oid dbid, Oid relid) pg_attribute_noreturn();
+static bool is_left_out(Oid dbid, Oid relid);
+static void raise_if_left_out(Oid dbid, Oid relid);
 static bool worker_is_there(void);
 static void wait_for_change(TimestampTz *missing_since);
 static bool await_table(Oid dbid, Oid relid);
@@ -126,6 +128,7 @@ MotStateInit(void)
 							PGC_SIGHUP, 0,
 							NULL, NULL, NULL);
 	MotRelationAwait = await_table;
+	MotRelationLeftOut = is_left_out;
 }
 
 Size
@@ -232,6 +235,8 @@ MotWalWaitForTable(Oid dbid, Oid relid)
 	{
 		/* acquire, as to MotStateLoadDone */
 		pg_read_barrier();
+		if (unlikely(MotLeftOutCount() > 0))
+			raise_if_left_out(dbid, relid);
 		return mot_table_find(MotEngine, dbid, relid) != NULL;
 	}
 
@@ -264,6 +269,8 @@ MotWalWaitForTable(Oid dbid, Oid relid)
 	}
 	if (pg_atomic_read_u32(&shared->ndamaged) > 0 && MotStateIsDamaged(dbid, relid))
 		raise_damaged(dbid, relid);
+	if (!there)
+		raise_if_left_out(dbid, relid);
 	return there;
 }
 
@@ -447,6 +454,12 @@ MotStateEndCheckpoint(void)
 	ConditionVariableBroadcast(&shared->changed);
 }
 
+bool
+MotStateIsCheckpointing(void)
+{
+	return pg_atomic_read_u32(&shared->writing) != 0;
+}
+
 /* A final checkpoint, and nobody has written since: the log behind it is of no interest. */
 void
 MotStateSetComplete(bool complete)
@@ -592,6 +605,28 @@ raise_damaged(Oid dbid, Oid relid)
 			 errmsg("memory-optimized table with OID %u is damaged", relid),
 			 errdetail("%s.", why),
 			 errhint("Restore it from a backup; TRUNCATE or DROP TABLE gives it up.")));
+}
+
+static bool
+is_left_out(Oid dbid, Oid relid)
+{
+	MotLeftOut	entry;
+
+	return MotLeftOutFind(dbid, relid, &entry);
+}
+
+static void
+raise_if_left_out(Oid dbid, Oid relid)
+{
+	MotLeftOut	entry;
+
+	if (OidIsValid(relid) && MotLeftOutFind(dbid, relid, &entry))
+		ereport(ERROR,
+				(errcode(ERRCODE_OUT_OF_MEMORY),
+				 errmsg("memory-optimized table with OID %u is not in memory, which has no room for it", entry.relid),
+				 errdetail("It is kept in files, and needs about %llu MB of mot.max_memory.",
+						   (unsigned long long) (entry.needed / (1024 * 1024) + 1)),
+				 errhint("Raise mot.max_memory and restart the server, or make room in other tables; TRUNCATE or DROP TABLE gives it up.")));
 }
 
 void

@@ -17,12 +17,16 @@
 #include "utils/datum.h"
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
-#include "wal/apply.h"
+#include "wal/leftout.h"
 
 static HTAB *targets = NULL;
 
 /* those begun */
 static MotTarget *begun = NULL;
+
+/* see MotTargetPretend */
+static MotTargetKey pretended;
+static mot_table *pretended_table = NULL;
 
 static void begin_target(MotTarget *target);
 static void forget_definition(MotTarget *target);
@@ -63,14 +67,26 @@ begin_target(MotTarget *target)
 {
 	const void *bytes;
 	size_t		len;
+	MotLeftOut	entry;
 
-	target->table = mot_table_find(MotEngine, target->key.dbid, target->key.relid);
+	if (pretended_table != NULL && target->key.dbid == pretended.dbid && target->key.relid == pretended.relid)
+		target->table = pretended_table;
+	else
+	{
+		target->table = mot_table_find(MotEngine, target->key.dbid, target->key.relid);
+		target->left_out = MotLeftOutFind(target->key.dbid, target->key.relid, &entry);
+	}
 	target->damaged = target->created = target->dropped = target->defined = false;
 	target->definition = NULL;
 	target->new_indexes = target->old_indexes = NIL;
+	target->emptied = false;
+	target->files = NULL;
+	target->redo = NULL;
 	target->begun = true;
 	target->next_begun = begun;
 	begun = target;
+	if (target->left_out)
+		return;
 	if (MotStateIsDamaged(target->key.dbid, target->key.relid))
 	{
 		target->damaged = true;
@@ -99,6 +115,14 @@ begin_target(MotTarget *target)
 	 * limit back
 	 */
 	mot_table_set_limit(target->table, 0);
+}
+
+void
+MotTargetPretend(Oid dbid, Oid relid, mot_table *table)
+{
+	pretended.dbid = dbid;
+	pretended.relid = relid;
+	pretended_table = table;
 }
 
 /* From now on this is the definition; bytes are copied. */
@@ -182,12 +206,11 @@ MotTargetsForget(void)
 	while (begun != NULL)
 	{
 		MotTarget  *target = begun;
-
 		bool		gone = target->table == NULL || target->created || target->dropped ||
-		target->damaged;
+		target->damaged || target->left_out;
 
 		begun = target->next_begun;
-		target->begun = false;
+		target->begun = target->left_out = false;
 		MotContentLeave(target, gone);
 		if (gone || target->defined)
 		{

@@ -11,7 +11,7 @@
 #include "storage/ipc.h"
 #include "storage/lwlock.h"
 #include "storage/shmem.h"
-#include "wal/checkpoint.h"
+#include "wal/leftout.h"
 
 void
 MotWalInit(void)
@@ -34,6 +34,7 @@ MotWalShmemRequest(void)
 	RequestAddinShmemSpace(MotGateShmemSize());
 	RequestAddinShmemSpace(MotAsyncShmemSize());
 	RequestAddinShmemSpace(MotReplayShmemSize());
+	RequestAddinShmemSpace(MotLeftOutShmemSize());
 	RequestAddinShmemSpace(MotBackupShmemSize());
 }
 
@@ -46,5 +47,6 @@ MotWalShmemInit(void)
 	MotGateShmemInit();
 	MotAsyncShmemInit();
 	MotReplayShmemInit();
+	MotLeftOutShmemInit();
 	MotBackupShmemInit();
 }

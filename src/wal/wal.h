@@ -32,7 +32,8 @@
  * they need.
  *
  * Files: gate.c durable.c async.c record.c logger.c (writing redo), rmgr.c apply.c
- * indoubt.c (replay), checkpoint.c checkpoint_write.c pace.c snapshotfile.c
+ * indoubt.c content.c room.c spill.c
+ * leftout.c (replay), checkpoint.c checkpoint_write.c pace.c snapshotfile.c
  * manifest.c (checkpoints), load.c reader.c state.c trail.c (recovery),
  * slot.c backup.c helpers.c.
  *
@@ -121,5 +122,17 @@ typedef struct MotRecoveryStat
 } MotRecoveryStat;
 
 extern void MotRecoveryStatGet(MotRecoveryStat *stat);
+
+/* tables that memory has no room for; palloc'd */
+typedef struct MotLeftOutStat
+{
+	Oid			dbid;
+	Oid			relid;
+	uint64		rows;			/* in its files */
+	uint64		redo_bytes;		/* that have come since */
+	uint64		needed;			/* memory, about */
+} MotLeftOutStat;
+
+extern int	MotLeftOutStatGet(MotLeftOutStat **stats);
 
 #endif							/* MOT_WAL_H */

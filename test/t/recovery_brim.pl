@@ -156,7 +156,11 @@ sub standby_of
 	my $standby = standby_of($primary, 'standby');
 	$primary->safe_psql('postgres', 'CREATE FOREIGN TABLE f (id int PRIMARY KEY, v int, filler text) SERVER mot_server');
 	$primary->safe_psql('postgres', q{INSERT INTO f SELECT i, 0, repeat('x', 200) FROM generate_series(1, 30000) i});
-	$primary->safe_psql('postgres', 'UPDATE f SET v = v + 1') for 1 .. 40;
+	for my $n (1 .. 40)
+	{
+		$primary->safe_psql('postgres', 'UPDATE f SET v = v + 1');
+		$primary->safe_psql('postgres', 'CHECKPOINT') if $n % 15 == 0;
+	}
 	$primary->wait_for_catchup($standby);
 	is($standby->safe_psql('postgres', 'SELECT count(*), min(v), max(v) FROM f'), '30000|40|40', 'a standby goes on');
 	ok( $standby->poll_query_until('postgres', 'SELECT retired_objects = 0 FROM mot_stat_memory'),

@@ -1,0 +1,880 @@
+/*-------------------------------------------------------------------------
+ *
+ * leftout.c
+ *	  Tables that memory has no room for.
+ *
+ * A server may find less memory than the one that wrote what it loads or
+ * replays: mot.max_memory was lowered, a standby is smaller than its primary.
+ * Then the server goes on without the tables that do not fit.  Such a table is
+ * a directory of its own beside the checkpoints: its rows in files, as they were
+ * in a checkpoint or in memory when it was left out, and the redo that has
+ * come for it since, one transaction's after the other's.  Statements that need
+ * it fail; TRUNCATE and DROP give it up, and that is all that can change it.
+ *
+ * Each checkpoint takes the files and the redo along (as a part of its own
+ * number), so what lies before it is not needed for the table, neither log nor
+ * older checkpoints.  What a checkpoint has of redo stays as it is: there is
+ * only added to it.
+ *
+ * A table is brought back by loading its files and applying its redo, out of
+ * everybody's sight: when everything else has been loaded or replayed, and
+ * whenever there is as much room as it may need.  What had redo applied to it is
+ * written and loaded once more, so that all its rows are of one age: visible to
+ * every snapshot, as if it had never been away.
+ *
+ * The list is in shared memory, under a spinlock.  Who applies redo adds to it
+ * and to the files, with MotApplyLock; a commit takes from the list only, and the
+ * directory goes after the next checkpoint, which may be at it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "access/xact.h"
+#include "access/xlogrecovery.h"
+#include "access/xlogutils.h"
+#include "common/file_perm.h"
+#include "miscadmin.h"
+#include "port/atomics.h"
+#include "port/pg_crc32c.h"
+#include "storage/copydir.h"
+#include "storage/fd.h"
+#include "storage/lmgr.h"
+#include "storage/lock.h"
+#include "storage/shmem.h"
+#include "storage/sinval.h"
+#include "storage/spin.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+#include "wal/leftout.h"
+#include "wal/spill.h"
+#include "xact/xact.h"
+
+#define LEFT_OUT_DIRECTORY MOT_DIRECTORY "/" PG_TEMP_FILE_PREFIX "_left_out"
+#define MAX_LEFT_OUT 16384
+#define REDO_MAGIC 0x52544f4d
+
+/* between two attempts to bring a table back */
+#define RETRY_MS 5000
+
+/* rows between two looks for an interrupt */
+#define BATCH 1024
+
+typedef struct Shared
+{
+	pg_atomic_uint32 n;			/* written under the mutex */
+	slock_t		mutex;
+	uint32		last_number;	/* under MotApplyLock */
+	MotLeftOut	list[MAX_LEFT_OUT];
+} Shared;
+
+static Shared *shared = NULL;
+
+/* before the operations of a transaction */
+typedef struct RedoHeader
+{
+	uint32		magic;
+	pg_crc32c	crc;			/* of the operations */
+	uint64		len;
+} RedoHeader;
+
+static char *directory_of(const MotLeftOut *entry);
+static char *file_in(const char *directory, Oid dbid, Oid relid, uint32 part);
+static void take_file(const char *from, const char *to);
+static void write_base(MotLeftOut *entry, MotManifestTable *table);
+static void dump_table(MotLeftOut *entry, mot_table *table);
+static void new_entry(MotLeftOut *entry, Oid dbid, Oid relid);
+static void give_up(const MotLeftOut *entry);
+static bool bring_back(MotLeftOut *entry);
+static bool load_table(const char *directory, MotManifestTable *t, mot_table **table);
+static bool load_rows_of(const char *directory, MotManifestFile *file, MotDefinition *def, mot_table *table);
+static bool apply_redo(const MotLeftOut *entry, mot_table *table);
+static void forget_content(const MotLeftOut *entry, mot_table *table);
+static void tell_sessions(Oid dbid, Oid relid);
+static void report(const MotLeftOut *entry, const char *name);
+
+/* -------------------------------------------------------------------- list */
+
+Size
+MotLeftOutShmemSize(void)
+{
+	return MAXALIGN(sizeof(Shared));
+}
+
+void
+MotLeftOutShmemInit(void)
+{
+	bool		found;
+
+	shared = ShmemInitStruct("mot left out", MotLeftOutShmemSize(), &found);
+	if (found)
+		return;
+	memset(shared, 0, sizeof(Shared));
+	pg_atomic_init_u32(&shared->n, 0);
+	SpinLockInit(&shared->mutex);
+}
+
+/* Loading begins: what there was has been forgotten with the memory. */
+void
+MotLeftOutStart(void)
+{
+	struct stat st;
+
+	pg_atomic_write_u32(&shared->n, 0);
+	if (stat(LEFT_OUT_DIRECTORY, &st) == 0)
+		(void) rmtree(LEFT_OUT_DIRECTORY, true);
+}
+
+uint32
+MotLeftOutCount(void)
+{
+	return pg_atomic_read_u32(&shared->n);
+}
+
+/* with the mutex */
+static int
+find(Oid dbid, Oid relid)
+{
+	for (int i = 0; i < (int) pg_atomic_read_u32(&shared->n); i++)
+		if (shared->list[i].dbid == dbid && (shared->list[i].relid == relid || !OidIsValid(relid)))
+			return i;
+	return -1;
+}
+
+bool
+MotLeftOutFind(Oid dbid, Oid relid, MotLeftOut *entry)
+{
+	int			i;
+
+	if (likely(MotLeftOutCount() == 0))
+		return false;
+	SpinLockAcquire(&shared->mutex);
+	i = find(dbid, relid);
+	if (i >= 0)
+		*entry = shared->list[i];
+	SpinLockRelease(&shared->mutex);
+	return i >= 0;
+}
+
+/* All of them, palloc'd. */
+int
+MotLeftOutList(MotLeftOut **list)
+{
+	int			max = MotLeftOutCount();
+	int			n;
+
+	for (;;)
+	{
+		*list = palloc(Max(max, 1) * sizeof(MotLeftOut));
+		SpinLockAcquire(&shared->mutex);
+		n = pg_atomic_read_u32(&shared->n);
+		if (n <= max)
+			memcpy(*list, shared->list, n * sizeof(MotLeftOut));
+		SpinLockRelease(&shared->mutex);
+		if (n <= max)
+			return n;
+		pfree(*list);
+		max = n;
+	}
+}
+
+int
+MotLeftOutStatGet(MotLeftOutStat **stats)
+{
+	MotLeftOut *list;
+	int			n = MotLeftOutList(&list);
+
+	*stats = palloc(Max(n, 1) * sizeof(MotLeftOutStat));
+	for (int i = 0; i < n; i++)
+	{
+		(*stats)[i].dbid = list[i].dbid;
+		(*stats)[i].relid = list[i].relid;
+		(*stats)[i].rows = list[i].rows;
+		(*stats)[i].redo_bytes = list[i].redo_bytes;
+		(*stats)[i].needed = list[i].needed;
+	}
+	pfree(list);
+	return n;
+}
+
+/* It has been truncated or dropped, or is back. */
+void
+MotLeftOutForget(Oid dbid, Oid relid)
+{
+	int			i;
+
+	if (likely(MotLeftOutCount() == 0))
+		return;
+	SpinLockAcquire(&shared->mutex);
+	while ((i = find(dbid, relid)) >= 0)
+	{
+		uint32		last = pg_atomic_read_u32(&shared->n) - 1;
+
+		shared->list[i] = shared->list[last];
+		pg_atomic_write_u32(&shared->n, last);
+	}
+	SpinLockRelease(&shared->mutex);
+}
+
+/* New, or changed. */
+void
+MotLeftOutRegister(const MotLeftOut *entry)
+{
+	int			i;
+	bool		full = false;
+
+	SpinLockAcquire(&shared->mutex);
+	i = find(entry->dbid, entry->relid);
+	if (i < 0)
+	{
+		i = pg_atomic_read_u32(&shared->n);
+		full = i == MAX_LEFT_OUT;
+		if (!full)
+			pg_atomic_write_u32(&shared->n, i + 1);
+	}
+	if (!full)
+		shared->list[i] = *entry;
+	SpinLockRelease(&shared->mutex);
+	if (full)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("more than %d memory-optimized tables do not fit into memory", MAX_LEFT_OUT),
+				 errhint("Increase mot.max_memory, and start the server again.")));
+}
+
+/* ------------------------------------------------------------------- files */
+
+static char *
+directory_of(const MotLeftOut *entry)
+{
+	return psprintf("%s/%u", LEFT_OUT_DIRECTORY, entry->number);
+}
+
+static char *
+file_in(const char *directory, Oid dbid, Oid relid, uint32 part)
+{
+	return psprintf("%s/%u.%u.%u", directory, dbid, relid, part);
+}
+
+/* Files of rows are not written to once they are complete, so a second name will do where there can be one. */
+static void
+take_file(const char *from, const char *to)
+{
+	if (link(from, to) != 0)
+	{
+		copy_file(unconstify(char *, from), unconstify(char *, to));
+		fsync_fname(to, false);
+	}
+}
+
+/* Its directory, and the rest empty. */
+static void
+new_entry(MotLeftOut *entry, Oid dbid, Oid relid)
+{
+	char	   *directory;
+
+	memset(entry, 0, sizeof(*entry));
+	entry->dbid = dbid;
+	entry->relid = relid;
+	entry->number = ++shared->last_number;
+	INIT_CRC32C(entry->redo_crc);
+
+	MotDirectoryMake();
+	if (MakePGDirectory(LEFT_OUT_DIRECTORY) != 0 && errno != EEXIST)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not create directory \"%s\": %m", LEFT_OUT_DIRECTORY)));
+	directory = directory_of(entry);
+	if (MakePGDirectory(directory) != 0)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not create directory \"%s\": %m", directory)));
+	pfree(directory);
+}
+
+/* What the files are that have its rows. */
+static void
+write_base(MotLeftOut *entry, MotManifestTable *table)
+{
+	MotManifest m = {.system_identifier = GetSystemIdentifier(),.ntables = 1,.tables = table};
+	char	   *directory = directory_of(entry);
+
+	entry->rows = table->rows;
+	entry->least = 0;
+	for (int i = 0; i < table->nfiles; i++)
+		entry->least += table->files[i].bytes;
+	MotManifestWrite(directory, &m);
+	pfree(directory);
+}
+
+/* The rows of a table as they are now. */
+static void
+dump_table(MotLeftOut *entry, mot_table *table)
+{
+	mot_session *session = MotSession();
+	mot_ts		held = mot_snapshot_held(session);
+	mot_view	view = {mot_snapshot_take(session), 0};
+	char	   *directory = directory_of(entry);
+	MotManifestTable t = {.dbid = entry->dbid,.relid = entry->relid};
+	MotManifestFile file;
+	MotDefinition *def;
+	MotRowFileWriter *w;
+	mot_scan	scan;
+	mot_row    *row;
+	const mot_version *version;
+
+	t.definition = unconstify(char *, (const char *) mot_table_definition(table, &t.definition_len));
+	def = MotDefinitionDecode(t.definition, t.definition_len, CurrentMemoryContext);
+	w = MotRowFileCreate(directory, entry->dbid, entry->relid, 0);
+	mot_scan_begin(session, &scan, table, &view, NULL);
+	while (mot_scan_next(session, &scan, &row, &version))
+	{
+		MotRowFileAppend(w, mot_version_host_bits(version), mot_version_data(version),
+						 MotRowDataSize(def->desc, version));
+		t.rows++;
+	}
+	MotRowFileClose(w, &file);
+	t.nfiles = 1;
+	t.files = &file;
+	write_base(entry, &t);
+	MotDefinitionFree(def);
+	mot_snapshot_hold(session, held);
+	pfree(directory);
+}
+
+/* ----------------------------------------------------------------- leaving out */
+
+/* A table of a checkpoint that is being loaded. */
+void
+MotLeftOutLoad(const char *directory, const MotManifestTable *table, uint64 needed)
+{
+	MotManifestTable base = *table;
+	MotLeftOut	entry;
+	char	   *own;
+
+	LWLockAcquire(MotApplyLock, LW_EXCLUSIVE);
+	new_entry(&entry, table->dbid, table->relid);
+	own = directory_of(&entry);
+	base.nfiles = 0;
+	base.files = palloc(Max(table->nfiles, 1) * sizeof(MotManifestFile));
+	for (int i = 0; i < table->nfiles; i++)
+	{
+		const MotManifestFile *f = &table->files[i];
+		char	   *from = file_in(directory, f->dbid, f->relid, f->part);
+		char	   *to = file_in(own, f->dbid, f->relid, f->part);
+
+		if (f->part == MOT_REDO_PART)
+		{
+			/* there will be more, which is not this checkpoint's */
+			copy_file(from, to);
+			if (truncate(to, f->bytes) != 0)
+				ereport(ERROR,
+						(errcode_for_file_access(),
+						 errmsg("could not truncate file \"%s\": %m", to)));
+			entry.records = f->rows;
+			entry.redo_bytes = f->bytes;
+			entry.redo_crc = f->crc;
+		}
+		else
+		{
+			take_file(from, to);
+			base.files[base.nfiles++] = *f;
+		}
+	}
+	write_base(&entry, &base);
+	entry.needed = needed;
+	MotLeftOutRegister(&entry);
+	LWLockRelease(MotApplyLock);
+	pfree(base.files);
+	pfree(own);
+}
+
+/* A table that is there, of so many bytes: its rows to a file, and it goes. */
+void
+MotLeftOutTable(mot_table *table, uint64 bytes)
+{
+	mot_session *session = MotSession();
+	MotLeftOut	entry;
+	size_t		len;
+	const void *definition = mot_table_definition(table, &len);
+	MotDefinition *def = MotDefinitionDecode(definition, len, CurrentMemoryContext);
+
+	new_entry(&entry, mot_table_host_db(table), mot_table_host_id(table));
+	MOT_FAULT("left-out-table");
+	dump_table(&entry, table);
+	entry.needed = bytes;
+	MotLeftOutRegister(&entry);
+	LWLockAcquire(MotDirectoryLock, LW_EXCLUSIVE);
+	mot_table_drop(session, table);
+	LWLockRelease(MotDirectoryLock);
+	tell_sessions(entry.dbid, entry.relid);
+	report(&entry, def->name);
+	MotDefinitionFree(def);
+}
+
+/* Those that are left out when a checkpoint has been loaded. */
+void
+MotLeftOutReport(void)
+{
+	MotLeftOut *list;
+	int			n = MotLeftOutList(&list);
+
+	for (int i = 0; i < n; i++)
+	{
+		char	   *directory = directory_of(&list[i]);
+		MotManifestTable *t = &MotManifestRead(directory)->tables[0];
+		MotDefinition *def = MotDefinitionDecode(t->definition, t->definition_len, CurrentMemoryContext);
+
+		report(&list[i], def->name);
+		MotDefinitionFree(def);
+		pfree(directory);
+	}
+	pfree(list);
+}
+
+static void
+report(const MotLeftOut *entry, const char *name)
+{
+	ereport(LOG,
+			(errcode(ERRCODE_OUT_OF_MEMORY),
+			 errmsg("memory for memory-optimized tables is full: going on without table \"%s\"", name),
+			 errdetail("Its OID is %u, that of its database %u; it needs about %llu kB.", entry->relid, entry->dbid,
+					   (unsigned long long) (entry->needed / 1024)),
+			 errhint("Its rows and what is changed in them are kept in files, and it is brought back when there is room: increase mot.max_memory and restart the server.")));
+}
+
+/* A table that was to be made: empty so far, what follows is to be redo.  Not registered. */
+void
+MotLeftOutEmpty(MotLeftOut *entry, Oid dbid, Oid relid, const void *definition, size_t len)
+{
+	MotManifestTable t = {.dbid = dbid,.relid = relid};
+
+	new_entry(entry, dbid, relid);
+	t.definition = unconstify(char *, (const char *) definition);
+	t.definition_len = len;
+	write_base(entry, &t);
+}
+
+/* Operations of a transaction, about to commit; they count once the entry is registered. */
+void
+MotLeftOutWrite(MotLeftOut *entry, const char *ops, size_t len)
+{
+	RedoHeader	header = {REDO_MAGIC, 0, len};
+	char	   *directory = directory_of(entry);
+	char	   *path = file_in(directory, entry->dbid, entry->relid, MOT_REDO_PART);
+
+	INIT_CRC32C(header.crc);
+	COMP_CRC32C(header.crc, ops, len);
+	FIN_CRC32C(header.crc);
+	MotSpillWrite(path, entry->redo_bytes, &header, sizeof(header));
+	MotSpillWrite(path, entry->redo_bytes + sizeof(header), ops, len);
+	COMP_CRC32C(entry->redo_crc, &header, sizeof(header));
+	entry->redo_bytes += sizeof(header) + len;
+	entry->records++;
+	pfree(path);
+	pfree(directory);
+}
+
+/* Plans and caches that know the table forget it, as when it is truncated. */
+static void
+tell_sessions(Oid dbid, Oid relid)
+{
+	SharedInvalidationMessage message;
+
+	memset(&message, 0, sizeof(message));
+	message.rc.id = SHAREDINVALRELCACHE_ID;
+	message.rc.dbId = dbid;
+	message.rc.relId = relid;
+	SendSharedInvalidMessages(&message, 1);
+}
+
+/* ------------------------------------------------------------- checkpoints */
+
+/* They go along; the list is theirs as of the line. */
+void
+MotLeftOutCheckpoint(MotManifest *m, const MotLeftOut *list, int n, const char *directory)
+{
+	if (n == 0)
+		return;
+	m->tables = repalloc(m->tables, (m->ntables + n) * sizeof(MotManifestTable));
+	for (int i = 0; i < n; i++)
+	{
+		const MotLeftOut *entry = &list[i];
+		char	   *own = directory_of(entry);
+		MotManifest *base = MotManifestRead(own);
+		MotManifestTable *t = &m->tables[m->ntables++];
+		MotManifestFile *files = palloc((base->tables[0].nfiles + 1) * sizeof(MotManifestFile));
+
+		*t = base->tables[0];
+		memcpy(files, t->files, t->nfiles * sizeof(MotManifestFile));
+		t->files = files;
+		if (entry->records > 0)
+		{
+			MotManifestFile *f = &files[t->nfiles++];
+			char	   *path = file_in(own, entry->dbid, entry->relid, MOT_REDO_PART);
+
+			fsync_fname(path, false);
+			memset(f, 0, sizeof(*f));
+			f->dbid = entry->dbid;
+			f->relid = entry->relid;
+			f->part = MOT_REDO_PART;
+			f->rows = entry->records;
+			f->bytes = entry->redo_bytes;
+			f->crc = entry->redo_crc;
+		}
+		for (int j = 0; j < t->nfiles; j++)
+		{
+			take_file(file_in(own, entry->dbid, entry->relid, files[j].part),
+					  file_in(directory, entry->dbid, entry->relid, files[j].part));
+			m->bytes += files[j].bytes;
+		}
+		m->rows += t->rows;
+	}
+}
+
+/* Directories of tables that are not left out any more. */
+void
+MotLeftOutSweep(void)
+{
+	DIR		   *dir;
+	struct dirent *de;
+	struct stat st;
+
+	if (stat(LEFT_OUT_DIRECTORY, &st) != 0)
+		return;
+	LWLockAcquire(MotApplyLock, LW_EXCLUSIVE);
+	dir = AllocateDir(LEFT_OUT_DIRECTORY);
+	while ((de = ReadDirExtended(dir, LEFT_OUT_DIRECTORY, LOG)) != NULL)
+	{
+		uint32		number = strtoul(de->d_name, NULL, 10);
+		bool		needed = false;
+		char		path[MAXPGPATH];
+
+		if (number == 0)
+			continue;
+		SpinLockAcquire(&shared->mutex);
+		for (uint32 i = 0; i < pg_atomic_read_u32(&shared->n); i++)
+			needed |= shared->list[i].number == number;
+		SpinLockRelease(&shared->mutex);
+		if (needed)
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", LEFT_OUT_DIRECTORY, de->d_name);
+		(void) rmtree(path, true);
+	}
+	if (dir != NULL)
+		FreeDir(dir);
+	LWLockRelease(MotApplyLock);
+}
+
+/* ------------------------------------------------------------ bringing back */
+
+static int
+smaller_first(const void *a, const void *b)
+{
+	const MotLeftOut *x = a;
+	const MotLeftOut *y = b;
+
+	return x->needed < y->needed ? -1 : x->needed > y->needed;
+}
+
+/*
+ * Bring back what there is room for; all: whatever is known of what it needs.
+ * By the process that loads or that writes checkpoints.  Returns how many are back.
+ */
+int
+MotLeftOutBringBack(bool all)
+{
+	MemoryContext cxt;
+	MemoryContext oldcxt;
+	MotLeftOut *list;
+	int			n;
+	volatile int back = 0;
+
+	if (likely(MotLeftOutCount() == 0))
+		return 0;
+	cxt = AllocSetContextCreate(CurrentMemoryContext, "MOT left out", ALLOCSET_DEFAULT_SIZES);
+	oldcxt = MemoryContextSwitchTo(cxt);
+	n = MotLeftOutList(&list);
+	qsort(list, n, sizeof(MotLeftOut), smaller_first);
+	for (int i = 0; i < n; i++)
+	{
+		mot_memory_report report;
+		LOCKTAG		tag;
+		volatile bool lock = !MotRecovers() && MotWalCurrentState() == MOT_WAL_READY && !RecoveryInProgress();
+
+		mot_memory_report_get(MotEngine, &report);
+		if (report.used_bytes + list[i].least > report.max_bytes)
+			continue;
+		if (!all && (report.used_bytes + list[i].needed > report.max_bytes / 16 * 15 ||
+					 !TimestampDifferenceExceeds(list[i].tried, GetCurrentTimestamp(), RETRY_MS)))
+			continue;
+
+		/*
+		 * Somebody may be about to truncate or drop it; redo does that with
+		 * MotApplyLock.
+		 */
+		SET_LOCKTAG_RELATION(tag, list[i].dbid, list[i].relid);
+		if (lock && LockAcquire(&tag, ShareUpdateExclusiveLock, true, true) == LOCKACQUIRE_NOT_AVAIL)
+			continue;
+		PG_TRY();
+		{
+			LWLockAcquire(MotApplyLock, LW_EXCLUSIVE);
+			if (MotLeftOutFind(list[i].dbid, list[i].relid, &list[i]))
+				back += bring_back(&list[i]) ? 1 : 0;
+			LWLockRelease(MotApplyLock);
+		}
+		PG_CATCH();
+		{
+			LWLockReleaseAll();
+			if (lock)
+				LockRelease(&tag, ShareUpdateExclusiveLock, true);
+			mot_session_use_reserve(MotSession(), false);
+			mot_snapshot_hold(MotSession(), MOT_TS_NONE);
+			if (!mot_ignore_damaged || geterrcode() != ERRCODE_DATA_CORRUPTED)
+				PG_RE_THROW();
+			MemoryContextSwitchTo(cxt);
+			give_up(&list[i]);
+			lock = false;
+		}
+		PG_END_TRY();
+		if (lock)
+			LockRelease(&tag, ShareUpdateExclusiveLock, true);
+	}
+	MemoryContextSwitchTo(oldcxt);
+	MemoryContextDelete(cxt);
+	return back;
+}
+
+/* An error that says that its files are damaged, and mot.ignore_damaged is set. */
+static void
+give_up(const MotLeftOut *entry)
+{
+	ErrorData  *edata = CopyErrorData();
+
+	FlushErrorState();
+	ereport(WARNING,
+			(errcode(ERRCODE_DATA_CORRUPTED),
+			 errmsg("memory-optimized table with OID %u of database with OID %u is damaged and not available",
+					entry->relid, entry->dbid),
+			 errdetail("%s.", edata->message)));
+	MotStateDamage(entry->dbid, entry->relid, edata->message);
+	MotLeftOutForget(entry->dbid, entry->relid);
+}
+
+static bool
+bring_back(MotLeftOut *entry)
+{
+	mot_session *session = MotSession();
+	mot_ts		held = mot_snapshot_held(session);
+	char	   *directory = directory_of(entry);
+	MotManifestTable *t = &MotManifestRead(directory)->tables[0];
+	mot_table  *table = NULL;
+	bool		done;
+
+	entry->tried = GetCurrentTimestamp();
+	MotLeftOutRegister(entry);
+	(void) mot_reclaim_all(session);
+	MOT_FAULT("left-out-back");
+	(void) mot_snapshot_take(session);
+	mot_session_use_reserve(session, true);
+	done = load_table(directory, t, &table);
+	if (done && entry->records > 0)
+	{
+		MotLeftOut	whole;
+		char	   *own;
+
+		done = apply_redo(entry, table);
+		forget_content(entry, table);
+		if (done)
+		{
+			new_entry(&whole, entry->dbid, entry->relid);
+			dump_table(&whole, table);
+			whole.needed = entry->needed;
+			whole.tried = entry->tried;
+			*entry = whole;
+			MotLeftOutRegister(entry);
+		}
+		mot_table_drop(session, table);
+		mot_snapshot_hold(session, held);
+		(void) mot_reclaim_all(session);
+		if (done)
+		{
+			(void) mot_snapshot_take(session);
+			own = directory_of(entry);
+			done = load_table(own, &MotManifestRead(own)->tables[0], &table);
+		}
+	}
+	mot_session_use_reserve(session, false);
+	mot_snapshot_hold(session, held);
+	if (!done)
+	{
+		/* what there was room for was not enough */
+		entry->needed += entry->needed / 16;
+		MotLeftOutRegister(entry);
+		(void) mot_reclaim_all(session);
+		return false;
+	}
+
+	LWLockAcquire(MotDirectoryLock, LW_EXCLUSIVE);
+	(void) mot_table_publish(MotEngine, table);
+	LWLockRelease(MotDirectoryLock);
+	MotLeftOutForget(entry->dbid, entry->relid);
+	tell_sessions(entry->dbid, entry->relid);
+	MotStateTableLoaded();
+	ereport(LOG,
+			(errmsg("memory-optimized table with OID %u of database with OID %u is back in memory",
+					entry->relid, entry->dbid)));
+	return true;
+}
+
+/* false: memory is full, and what was made has gone */
+static bool
+load_table(const char *directory, MotManifestTable *t, mot_table **table)
+{
+	mot_session *session = MotSession();
+	MotDefinition *def = MotDefinitionDecode(t->definition, t->definition_len, CurrentMemoryContext);
+	mot_status	status = MotDefinitionMakeTable(session, def, t->definition, t->definition_len, table);
+	bool		done = true;
+
+	if (status == MOT_NO_MEMORY)
+		return false;
+	if (status != MOT_OK)
+		MotRaiseStatus(status, NULL);
+	for (int i = 0; i < t->nfiles && done; i++)
+		if (t->files[i].part != MOT_REDO_PART)
+			done = load_rows_of(directory, &t->files[i], def, *table);
+	if (done)
+	{
+		mot_load_done(*table);
+		mot_table_set_limit(*table, def->max_size);
+	}
+	else
+		mot_table_drop(session, *table);
+	MotDefinitionFree(def);
+	return done;
+}
+
+static bool
+load_rows_of(const char *directory, MotManifestFile *file, MotDefinition *def, mot_table *table)
+{
+	mot_session *session = MotSession();
+	MotRowFileReader *reader = MotRowFileOpen(directory, file);
+	MemoryContext row_cxt = AllocSetContextCreate(CurrentMemoryContext, "MOT left out row", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext oldcxt;
+	Datum	   *values = palloc(Max(def->desc->natts, 1) * sizeof(Datum));
+	bool	   *isnull = palloc(Max(def->desc->natts, 1) * sizeof(bool));
+	mot_index_handle *handles = palloc0(Max(def->nindexes, 1) * sizeof(mot_index_handle));
+	MotKeyBuffer key;
+	int			max_attnum = 0;
+	unsigned	host_bits;
+	const void *bytes;
+	size_t		size;
+	mot_status	status = MOT_OK;
+	uint64		n = 0;
+
+	MotKeyBufferInit(&key, CurrentMemoryContext);
+	for (int i = 0; i < def->nindexes; i++)
+	{
+		handles[i].index = mot_table_index(table, def->indexes[i].indexoid);
+		max_attnum = Max(max_attnum, def->indexes[i].key->max_attnum);
+	}
+	oldcxt = MemoryContextSwitchTo(row_cxt);
+	while (status == MOT_OK && MotRowFileNext(reader, &host_bits, &bytes, &size))
+	{
+		mot_row    *row;
+		mot_row    *other;
+		void	   *data;
+
+		status = mot_load_row(session, table, host_bits, size, &row, &data);
+		if (status != MOT_OK)
+			break;
+		memcpy(data, bytes, size);
+		if (max_attnum > 0)
+			MotRowDeformBytes(def->desc, host_bits, data, max_attnum, values, isnull);
+		for (int i = 0; i < def->nindexes && status == MOT_OK; i++)
+		{
+			bool		has_null;
+
+			MotKeyBufferReset(&key);
+			MotDefinitionKey(def, i, values, isnull, &key, &has_null);
+			status = mot_load_key(session, &handles[i], row, key.data, key.len,
+								  has_null ? MOT_KEY_DISTINCT : 0, &other);
+		}
+		if (++n % BATCH == 0)
+		{
+			MemoryContextReset(row_cxt);
+			CHECK_FOR_INTERRUPTS();
+		}
+	}
+	MemoryContextSwitchTo(oldcxt);
+	MemoryContextDelete(row_cxt);
+	MotRowFileReaderClose(reader);
+	pfree(handles);
+	pfree(values);
+	pfree(isnull);
+	if (status != MOT_OK && status != MOT_NO_MEMORY)
+		MotRaiseStatus(status, NULL);
+	return status == MOT_OK;
+}
+
+/* What its redo needed to find rows. */
+static void
+forget_content(const MotLeftOut *entry, mot_table *table)
+{
+	MotTargetPretend(entry->dbid, entry->relid, table);
+	MotContentLeave(MotTargetGet(entry->dbid, entry->relid), true);
+	MotTargetsForget();
+	MotTargetPretend(InvalidOid, InvalidOid, NULL);
+}
+
+static bool
+apply_redo(const MotLeftOut *entry, mot_table *table)
+{
+	char	   *directory = directory_of(entry);
+	char	   *path = file_in(directory, entry->dbid, entry->relid, MOT_REDO_PART);
+	const char *start = MotSpillMap(path, entry->redo_bytes);
+	const char *p = start;
+	const char *end = start + entry->redo_bytes;
+	pg_crc32c	total;
+	bool		done = true;
+
+	INIT_CRC32C(total);
+	for (uint64 i = 0; i < entry->records && done; i++)
+	{
+		RedoHeader	header = {0};
+		pg_crc32c	crc;
+
+		INIT_CRC32C(crc);
+		if ((size_t) (end - p) >= sizeof(header))
+			memcpy(&header, p, sizeof(header));
+		p += sizeof(header);
+		if (header.magic == REDO_MAGIC && p <= end && header.len <= (size_t) (end - p))
+		{
+			COMP_CRC32C(crc, p, header.len);
+			FIN_CRC32C(crc);
+		}
+		if (header.magic != REDO_MAGIC || !EQ_CRC32C(crc, header.crc))
+			ereport(ERROR,
+					(errcode(ERRCODE_DATA_CORRUPTED),
+					 errmsg("checkpoint file \"%s\" is damaged at offset %llu: redo does not match its checksum", path,
+							(unsigned long long) (p - start)),
+					 errhint(MOT_DAMAGE_HINT)));
+		COMP_CRC32C(total, &header, sizeof(header));
+		done = MotApplyTo(table, entry->dbid, entry->relid, p, header.len);
+		p += header.len;
+	}
+	if (done && (p != end || !EQ_CRC32C(total, entry->redo_crc)))
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("checkpoint file \"%s\" is damaged: it is not the one that the manifest names", path),
+				 errhint(MOT_DAMAGE_HINT)));
+	MotSpillUnmap(start, entry->redo_bytes);
+	pfree(path);
+	pfree(directory);
+	return done;
+}

@@ -1,0 +1,59 @@
+/*-------------------------------------------------------------------------
+ *
+ * leftout.h
+ *	  Tables that memory has no room for (leftout.c).
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MOT_WAL_LEFTOUT_H
+#define MOT_WAL_LEFTOUT_H
+
+#include "wal/apply.h"
+#include "wal/checkpoint.h"
+
+/* the part of a table in a checkpoint that is no rows but redo to be applied to them */
+#define MOT_REDO_PART PG_UINT32_MAX
+
+struct MotLeftOut
+{
+	Oid			dbid;
+	Oid			relid;
+	uint32		number;			/* of its directory; 0: not registered yet */
+	uint64		records;		/* of its redo */
+	uint64		redo_bytes;
+	pg_crc32c	redo_crc;		/* of their headers, not finished */
+	uint64		rows;			/* in its files */
+	uint64		least;			/* memory that its rows take in any case */
+	uint64		needed;			/* memory, as far as one knows */
+	TimestampTz tried;			/* to bring it back */
+};
+
+extern Size MotLeftOutShmemSize(void);
+extern void MotLeftOutShmemInit(void);
+extern void MotLeftOutStart(void);
+
+/* by anybody; relid invalid: any table of the database */
+extern uint32 MotLeftOutCount(void);
+extern bool MotLeftOutFind(Oid dbid, Oid relid, MotLeftOut *entry);
+extern int	MotLeftOutList(MotLeftOut **list);
+extern void MotLeftOutForget(Oid dbid, Oid relid);
+
+/* by who loads: the table as the checkpoint in that directory has it; and all of them */
+extern void MotLeftOutLoad(const char *directory, const MotManifestTable *table, uint64 needed);
+extern int	MotLeftOutBringBack(bool all);
+extern void MotLeftOutReport(void);
+
+/* by who applies redo, with MotApplyLock */
+extern void MotLeftOutTable(mot_table *table, uint64 bytes);
+extern void MotLeftOutEmpty(MotLeftOut *entry, Oid dbid, Oid relid, const void *definition, size_t len);
+extern void MotLeftOutRegister(const MotLeftOut *entry);
+extern void MotLeftOutWrite(MotLeftOut *entry, const char *ops, size_t len);
+
+/* by who writes a checkpoint: the list is of its line */
+extern void MotLeftOutCheckpoint(MotManifest *m, const MotLeftOut *list, int n, const char *directory);
+extern void MotLeftOutSweep(void);
+
+/* apply.c: redo of one table that nobody knows of yet; false: memory is full */
+extern bool MotApplyTo(mot_table *table, Oid dbid, Oid relid, const char *ops, size_t len);
+
+#endif							/* MOT_WAL_LEFTOUT_H */
