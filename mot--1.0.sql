@@ -257,13 +257,18 @@ CREATE FUNCTION mot_stat_get_tables(
     RETURNS SETOF record
     AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED ROWS 20;
 
+-- also those that are not in memory: still loading, damaged, or without storage
 CREATE VIEW mot_stat_tables AS
-    SELECT n.nspname AS schemaname, c.relname, s.relid, s.rows,
+    SELECT n.nspname AS schemaname, c.relname, c.oid AS relid, s.rows,
            s.row_bytes, s.used_bytes, s.index_bytes, s.row_bytes + s.index_bytes AS total_bytes,
-           s.inserts, s.updates, s.deletes
-    FROM mot_stat_get_tables() s
-         JOIN pg_class c ON c.oid = s.relid
-         LEFT JOIN pg_namespace n ON n.oid = c.relnamespace;
+           s.inserts, s.updates, s.deletes, s.relid IS NOT NULL AS loaded
+    FROM pg_foreign_data_wrapper w
+         JOIN pg_foreign_server v ON v.srvfdw = w.oid
+         JOIN pg_foreign_table f ON f.ftserver = v.oid
+         JOIN pg_class c ON c.oid = f.ftrelid
+         LEFT JOIN mot_stat_get_tables() s ON s.relid = c.oid
+         LEFT JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE w.fdwname = 'mot_fdw';
 
 COMMENT ON VIEW mot_stat_tables IS 'memory-optimized tables of this database: rows, memory, changes';
 

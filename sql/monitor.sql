@@ -97,3 +97,26 @@ SET mot.max_memory = '1GB';
 SET mot.no_such_setting = 1;
 SELECT name, setting, unit, context, vartype, min_val FROM pg_settings
 WHERE name IN ('mot.default_engine', 'mot.huge_pages', 'mot.write_conflicts') ORDER BY name;
+
+-- statements that fail each time are among those that are shown
+CREATE FOREIGN TABLE mon_fails (id integer PRIMARY KEY) SERVER mot_server;
+INSERT INTO mon_fails VALUES (1);
+PREPARE mon_fails (integer) AS SELECT 1 / (id - $1) FROM mon_fails;
+SET plan_cache_mode = force_generic_plan;
+DO $$
+BEGIN
+	FOR i IN 1 .. 8 LOOP
+		BEGIN
+			EXECUTE 'EXECUTE mon_fails (1)';
+		EXCEPTION WHEN division_by_zero THEN
+		END;
+	END LOOP;
+END
+$$;
+SELECT tier, shape, executions, why_not FROM mot_stat_jit WHERE query LIKE 'PREPARE mon_fails %';
+EXECUTE mon_fails (2);
+SELECT tier > 0 AS without, executions FROM mot_stat_jit WHERE query LIKE 'PREPARE mon_fails %';
+RESET plan_cache_mode;
+DEALLOCATE mon_fails;
+SELECT relname, rows, loaded FROM mot_stat_tables;
+DROP FOREIGN TABLE mon_fails;

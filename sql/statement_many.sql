@@ -3,6 +3,7 @@ CREATE FOREIGN TABLE many (id integer PRIMARY KEY, v integer) SERVER mot_server;
 INSERT INTO many SELECT g, g FROM generate_series(1, 10) g;
 SET plan_cache_mode = force_generic_plan;
 SET mot.jit_prepare_above_executions = 0;
+SET mot.jit_above_executions = -1;
 SET mot.keep_executor_after = 0;
 CREATE FUNCTION many_round(n integer) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
@@ -25,17 +26,17 @@ BEGIN
 END
 $$;
 -- a circle: most run without the executor all the time
-SELECT sum(many_round(1100)) FROM generate_series(1, 20);
+SELECT sum(many_round(1100)) FROM generate_series(1, 8);
 SELECT coalesce(sum(executions), 0) AS executions FROM mot_stat_jit WHERE query LIKE 'PREPARE many_%' \gset
 SELECT many_bytes() AS before \gset
-SELECT sum(many_round(1100)) FROM generate_series(1, 40);
-SELECT many_bytes() - :before < 1000000 AS flat, sum(executions) - :executions > 40 * 800 AS without, count(*) > 800 AS known
+SELECT sum(many_round(1100)) FROM generate_series(1, 20);
+SELECT many_bytes() - :before < 1000000 AS flat, sum(executions) - :executions > 20 * 800 AS without, count(*) > 800 AS known
 FROM mot_stat_jit WHERE query LIKE 'PREPARE many_%' AND tier > 0;
 -- the same for executor states
 SET mot.jit = off;
-SELECT sum(many_round(1100)) FROM generate_series(1, 10);
+SELECT sum(many_round(1100)) FROM generate_series(1, 5);
 SELECT many_bytes() AS before \gset
-SELECT sum(many_round(1100)) FROM generate_series(1, 40);
+SELECT sum(many_round(1100)) FROM generate_series(1, 20);
 SELECT many_bytes() - :before < 500000 AS flat;
 RESET mot.jit;
 -- what is asked once does not push out what is asked all the time
@@ -58,7 +59,7 @@ BEGIN
 	END LOOP;
 END
 $$;
-SELECT sum(many_round(900)) FROM generate_series(1, 20);
+SELECT sum(many_round(900)) FROM generate_series(1, 8);
 SELECT count(*) AS others FROM mot_stat_jit WHERE query LIKE '%AS other%' AND tier > 0;
 DEALLOCATE ALL;
 SELECT count(*) FROM mot_stat_jit WHERE query LIKE 'PREPARE many%';

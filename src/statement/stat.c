@@ -128,8 +128,11 @@ put_statement(MotStatement *st, void *arg)
 	bool		nulls[JIT_COLUMNS] = {0};
 	StringInfoData shape;
 
-	/* not looked at so far */
-	if (st->state == MOT_STATEMENT_COUNTING && st->cxt == NULL && st->executions == 0)
+	/*
+	 * not looked at so far (but one that fails each time has lost its program
+	 * and is shown)
+	 */
+	if (!st->told)
 		return;
 
 	values[0] = Int64GetDatum((int64) st->query_id);
