@@ -173,7 +173,8 @@ SELECT roles_rls();
 ALTER POLICY roles_policy ON roles_secret USING (id > 7);
 SELECT roles_rls();
 ALTER ROLE roles_owner BYPASSRLS;
-SELECT roles_rls();
+-- (whether at once depends on the minor release)
+SELECT roles_rls() LIKE 'same: %' AS same;
 DISCARD PLANS;
 SELECT roles_rls();
 ALTER ROLE roles_owner NOBYPASSRLS;
