@@ -744,7 +744,6 @@ extern void mot_read_pool(mot_session *s, const mot_table *table);
 extern mot_ts mot_read_base(mot_session *s, const mot_view *view, mot_row *row);
 extern void mot_read_absent(mot_session *s, mot_index *index, const void *key, size_t len);
 extern bool mot_read_nodes_stand(mot_session *s);
-extern bool mot_read_node_is(const mot_session *s, const mot_node *node, uint64_t version);
 extern bool mot_row_stands(mot_session *s, mot_row *row);
 extern mot_status mot_read_validate(mot_session *s, mot_ts ts);
 extern void mot_read_clear(mot_session *s);

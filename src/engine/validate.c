@@ -219,13 +219,6 @@ mot_read_nodes_stand(mot_session *s)
 	return true;
 }
 
-/* Was the node read at this version, and never at an earlier one?  (The first one noted is the oldest.) */
-bool
-mot_read_node_is(const mot_session *s, const mot_node *node, uint64_t version)
-{
-	return mot_map_get(&s->nodes, (uint64_t) (uintptr_t) node) == version + 1;
-}
-
 /* -------------------------------------------------------------- validation */
 
 /*
@@ -299,8 +292,14 @@ version_before(mot_session *s, mot_row *row, const mot_version **shown)
 static bool
 read_stands(mot_session *s, const read_item *item)
 {
+	uint64_t	head = row_head(item->row);
+	const mot_version *v = head_version(head);
 	const mot_version *shown;
-	const mot_version *v = version_before(s, item->row, &shown);
+
+	/* nobody has touched it, as nearly always */
+	if (mot_likely(head_owner(head) == 0 && v != NULL && version_ts(v) == item->ts))
+		return true;
+	v = version_before(s, item->row, &shown);
 
 	/*
 	 * A row found deleted or invisible was recorded with 0: it must still be

@@ -208,6 +208,40 @@ other_inserts(uint64_t id, bool and_stays)
 	}
 }
 
+/*
+ * What was read in one node may be in another when it is read again, and that
+ * one may have been read, too, at the version that it has: but for other keys.
+ */
+static void
+split_between_two_reads(void)
+{
+	static bool there[300200];
+
+	setup();
+	begin(session[0]);
+	for (uint64_t i = 1; i <= 3000; i++)
+		REQUIRE(insert(&st, session[0], 0, 10000 + (i * 1237) % 3001 * 100, 9) == MOT_OK);
+	commit(session[0]);
+	for (int round = 0; round < 3000; round++)
+	{
+		uint64_t	id = 10000 + test_random() % 3000 * 100 + 1 + test_random() % 99;
+		bool		stays = round % 8 != 0;
+
+		start(0);
+		(void) read_range(0, &st.by_id, id - 150, id, round % 2, 1000, NULL);
+		if (there[id - 10000])
+			stays = false;
+		else
+			other_inserts(id, stays);
+		there[id - 10000] |= stays;
+		(void) read_range(0, &st.by_id, id + 1, id + 900, round % 3, 1000, NULL);
+		(void) read_range(0, &st.by_id, id - 900, id - 151, round % 5, 1000, NULL);
+		CHECK(insert(&st, session[0], 0, 1000000 + (uint64_t) round, 900) == MOT_OK);
+		CHECK(try_commit(0) == !stays);
+	}
+	teardown();
+}
+
 /* a cursor that was left early has read up to there */
 static void
 parts_of_ranges(void)
@@ -398,6 +432,7 @@ main(int argc, char **argv)
 {
 	test_begin(argc, argv);
 	RUN(circles);
+	RUN(split_between_two_reads);
 	RUN(parts_of_ranges);
 	RUN(very_many);
 	RUN(nothing_more_and_nothing_less);
