@@ -119,9 +119,11 @@ MotMaintenanceMain(Datum arg)
 		if (remaining <= 0)
 		{
 			uint64		before = seen;
+			uint64		left;
 
 			MotAsyncLeave();
-			(void) mot_reclaim_all(session);
+			while (!ShutdownRequestPending && mot_reclaim_step(session, &left) && left > 0)
+				CHECK_FOR_INTERRUPTS();
 			seen = count_commits();
 			/* (replay's do not count) */
 			commits = round == 0 || RecoveryInProgress() ? 0 : seen - before;

@@ -215,6 +215,8 @@ mot_snapshot_take(mot_session *s)
 
 	if (atomic_load_explicit(published, memory_order_relaxed) != MOT_TS_NONE)
 		return atomic_load(&e->clock);
+	if (mot_unlikely(s->owes_much || s->was_short))
+		mot_relieve(s);
 
 	/*
 	 * Exchange: a full barrier between publishing and reading the clock. What

@@ -12,7 +12,7 @@ void *
 mot_host_alloc(mot_session *s, size_t size, mot_status *status)
 {
 	*status = MOT_OK;
-	return mot_session_alloc(s, s->engine->pool, size, MOT_FOR_CHANGE, status);
+	return mot_session_alloc(s, s->engine->pool, size, MOT_FOR_DELETE, status);
 }
 
 void

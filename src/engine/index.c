@@ -20,6 +20,10 @@
  * count).  Whoever could make one of the rows live again must itself join the
  * entry first, and that changes it.
  *
+ * The old key of a changed row is kept until its entry is dropped.  Those of a
+ * deleted row are not: it may have many, and is mostly not alone.  When it is
+ * out of everybody's sight they are made anew from its last version, by the host.
+ *
  * A look-up by a whole unique key does not have to begin in the tree: see hint.h.
  *
  * Bundles are changed in place under the node lock, by atomic stores, since
@@ -457,6 +461,62 @@ mot_index_take_claim(mot_session *s, mot_index *index, mot_row *row,
 	return st == MOT_TREE_OK;
 }
 
+bool		(*mot_index_key_hook) (const mot_index *index, const mot_version *version,
+								   void *key, size_t *len, unsigned *flags) = NULL;
+
+/*
+ * A row that was deleted as of "ts" leaves the table's indexes.  False: the keys
+ * cannot be made for now.  What has been taken out already is not found the next
+ * time, and that does no harm: the row has no other business there.
+ */
+bool
+mot_row_leave_indexes(mot_session *s, mot_table *table, mot_row *row, mot_ts ts)
+{
+	const mot_version *version = version_below(row, head_version(row_head(row)));
+	uint8_t		key[MOT_MAX_KEY];
+	uint8_t		buf[MOT_MAX_KEY + KEY_TAIL];
+
+	/*
+	 * acquire: an index is initialised before it is in the list.  One that
+	 * leaves it meanwhile is there as long as our snapshot is published.
+	 */
+	for (mot_index *index = atomic_load_explicit(&table->indexes, memory_order_acquire);
+		 index != NULL;
+		 index = atomic_load_explicit(&index->sibling, memory_order_acquire))
+	{
+		const void *tkey;
+		size_t		len;
+		unsigned	flags;
+		unsigned	bits;
+		mot_bundle *freed;
+
+		/* what is made later is made of rows that are there */
+		if (!(index->flags & MOT_INDEX_DERIVED) || index->made >= ts)
+			continue;
+
+		/*
+		 * The definition says how the keys of the indexes it knows are made.
+		 * When it is put, an index of the same name that it does not mean has
+		 * been dropped.  acquire, both: the first makes the definition be
+		 * seen that says how, the second is looked at after it was used.
+		 */
+		if (!atomic_load_explicit(&index->described, memory_order_acquire) ||
+			!mot_index_key_hook(index, version, key, &len, &flags))
+		{
+			if (atomic_load_explicit(&index->dropped, memory_order_acquire))
+				continue;
+			return false;
+		}
+		if (atomic_load_explicit(&index->dropped, memory_order_acquire))
+			continue;
+		len = mot_index_tree_key(s, index, row, key, len, flags, buf, &tkey, &bits);
+		(void) mot_index_take_claim(s, index, row, tkey, len, &freed);
+		if (freed != NULL)
+			mot_owed_retire(s, freed);
+	}
+	return true;
+}
+
 /* an add is undone: nobody but us ever saw the row under this key */
 void
 mot_index_undo_add(mot_session *s, mot_index *index, mot_row *row, const void *key, size_t len)
@@ -578,7 +638,14 @@ entry_add(mot_session *s, const mot_index_handle *handle, mot_tree_context *ctx,
 {
 	mot_index  *index = handle->index;
 	uint64_t	plain = (uint64_t) (uintptr_t) row | bits;
+	mot_version *own = head_version(row_head(row));
+	mot_purpose purpose = MOT_FOR_NEW_KEY;
+	unsigned	tries = 0;
 
+	if (mot_unlikely(s->use_reserve))
+		purpose = MOT_FOR_DELETE;
+	else if (own != NULL && (version_ts(own) & TS_UNCOMMITTED) && version_previous(own) != NULL)
+		purpose = MOT_FOR_CHANGE;	/* of a row that was there before */
 	for (;;)
 	{
 		join_request join = {0};
@@ -587,7 +654,7 @@ entry_add(mot_session *s, const mot_index_handle *handle, mot_tree_context *ctx,
 		mot_tree_status st;
 
 		st = mot_tree_cas(index->tree, ctx, key, len, 0, plain, &value,
-						  MOT_FOR_NEW_KEY, session_observer(s));
+						  purpose, session_observer(s));
 		if (st == MOT_TREE_OK)
 		{
 			/* only whole keys are looked up alone */
@@ -597,13 +664,11 @@ entry_add(mot_session *s, const mot_index_handle *handle, mot_tree_context *ctx,
 		}
 		if (st == MOT_TREE_NO_MEMORY)
 		{
-			(void) mot_reclaim_all(s);
-			st = mot_tree_cas(index->tree, ctx, key, len, 0, plain, &value,
-							  MOT_FOR_NEW_KEY, session_observer(s));
-			if (st == MOT_TREE_OK)
-				return MOT_OK;
-			if (st == MOT_TREE_NO_MEMORY)
-				return MOT_NO_MEMORY;
+			bool		limit = mot_pool_at_limit(index->pool, purpose);
+
+			if (mot_make_room(s, &tries))
+				continue;
+			return limit ? MOT_TABLE_FULL : MOT_NO_MEMORY;
 		}
 
 		/* the key is there */
@@ -711,14 +776,14 @@ mot_index_drop_entry(mot_session *s, const mot_index_handle *handle, mot_row *ro
 		return MOT_TOO_LARGE;
 	if (!mot_journal_reserve(s))
 		return MOT_NO_PRIVATE_MEMORY;
-	if (!mot_owed_promise(s, 2))
+	if (!mot_owed_promise(s, 1))
 		return MOT_NO_MEMORY;
 	tlen = mot_index_tree_key(s, index, row, key, len, flags, buf, &tkey, &bits);
 	drop = mot_session_alloc(s, s->engine->pool, sizeof(index_drop) + tlen,
 							 MOT_FOR_CHANGE, &status);
 	if (drop == NULL)
 	{
-		s->credit += 2;
+		s->credit++;
 		return status;
 	}
 	drop->index = index;

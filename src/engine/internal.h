@@ -83,6 +83,8 @@ struct mot_row
 #define LINK_FITS		2u		/* its bytes fit into the row's own room */
 #define LINK_KEYED		4u		/* this or an earlier version changed an index
 								 * key of the row */
+#define LINK_SHARED		8u		/* of a tombstone: several rows', see
+								 * mot_grave */
 #define LINK_HOST_SHIFT 3
 #define LINK_BITS		0xffffu
 
@@ -135,6 +137,55 @@ version_previous(const mot_version *v)
 	return link_previous(version_link(v));
 }
 
+/*
+ * A tombstone that several rows share.  A command that deletes many rows would
+ * need one for each, 16 bytes, and as much again in the queue of what is owed; a
+ * table that fills the memory could not be emptied.  So rows whose newest version
+ * lies in their own room, and is below everybody's snapshot, have one tombstone
+ * for many: what is below it is in the row, and what is in the queue is the
+ * tombstone.  Its rows are threaded through themselves when the commit is
+ * installed: nobody goes below a version that is below everybody's snapshot, so
+ * that version's link is free to lead to the next row.
+ */
+typedef struct mot_grave
+{
+	mot_version tombstone;
+	mot_table  *table;			/* of all its rows */
+	mot_row    *first;			/* once committed */
+	mot_row    *last;
+	uint32_t	rows;
+} mot_grave;
+
+#define GRAVE_ROWS 256			/* at most: reclamation's step */
+
+static inline bool
+version_is_shared(const mot_version *v)
+{
+	return (version_link(v) & (LINK_TOMBSTONE | LINK_SHARED)) == (LINK_TOMBSTONE | LINK_SHARED);
+}
+
+static inline mot_grave *
+version_grave(const mot_version *v)
+{
+	return (mot_grave *) (uintptr_t) v;
+}
+
+/* the version below one of the row's */
+static inline mot_version *
+version_below(const mot_row *row, const mot_version *v)
+{
+	if (mot_unlikely(version_is_shared(v)))
+		return (mot_version *) (uintptr_t) &row->inlined;
+	return version_previous(v);
+}
+
+/* has the row, which is deleted, had another index key? */
+static inline bool
+tombstone_is_keyed(const mot_row *row, const mot_version *v)
+{
+	return (version_link(version_is_shared(v) ? &row->inlined : v) & LINK_KEYED) != 0;
+}
+
 /* acquire: who sees a commit timestamp sees the version's bytes */
 static inline uint64_t
 version_ts(const mot_version *v)
@@ -173,9 +224,11 @@ typedef enum owed_kind
 	OWED_OBJECT,				/* free it */
 	OWED_INLINE,				/* row: its inlined version was superseded (or
 								 * undone) */
-	OWED_ROW,					/* row: deleted; unmark it, then
-								 * OWED_ROW_MEMORY */
+	OWED_ROW,					/* row: deleted; take it out of the indexes,
+								 * unmark it, then OWED_ROW_MEMORY */
 	OWED_ROW_MEMORY,			/* row: unmarked long enough */
+	OWED_GRAVE,					/* grave: the same for its rows, and itself */
+	OWED_GRAVE_MEMORY,
 	OWED_ENTRY,					/* index_drop: take its claim from the index,
 								 * then OWED_ENTRY_DONE */
 	OWED_ENTRY_DONE				/* index_drop: nobody is looking at the entry
@@ -194,7 +247,9 @@ typedef struct owed_block
 /*
  * A slot's queue.  Items are in order of their stamps.  Room for every item
  * that may have to be queued is promised when the change that causes it is
- * made, so neither commit nor rollback nor reclamation needs memory.
+ * made, so neither commit nor rollback nor reclamation needs memory.  (An
+ * item's second step takes its place, if need be at the front, where it holds
+ * the others up for a moment.)
  */
 typedef struct owed_queue
 {
@@ -209,8 +264,8 @@ typedef struct owed_queue
 	mot_ts		entries_from;	/* none of them has a lower stamp */
 	bool		working;		/* somebody is performing items taken off the
 								 * front */
-	_Atomic uint64_t count;		/* items queued (read without the lock by
-								 * statistics) */
+	_Atomic uint64_t count;		/* items queued, a grave's rows each (read
+								 * without the lock by statistics) */
 	_Atomic uint64_t lost;		/* objects given up because neither room nor
 								 * memory was there */
 } owed_queue;
@@ -334,6 +389,7 @@ struct mot_table
 	mot_spinlock index_lock;
 	_Atomic uint32_t index_count;
 	mot_index  *_Atomic index[MOT_MAX_INDEXES];
+	mot_index  *_Atomic indexes;	/* list of all, see mot_index.sibling */
 	table_shard shard[TABLE_SHARDS];
 };
 
@@ -345,6 +401,11 @@ struct mot_index
 	mot_pool   *pool;
 	uint32_t	host_id;
 	unsigned	flags;
+	mot_index  *_Atomic sibling;	/* the table's indexes, attached or not,
+									 * until dropped */
+	mot_ts		made;			/* clock when it was created: holds no row
+								 * deleted before */
+	_Atomic bool described;		/* the table's definition knows it */
 	mot_index  *next;			/* list of dropped ones */
 	mot_ts		dropped_stamp;
 	bool		still_owed;		/* as with tables */
@@ -570,6 +631,10 @@ struct mot_session
 	mot_tree_context tree_exclusive;
 	mot_holder	holder;
 	bool		use_reserve;	/* everything is as urgent as a change */
+	bool		owes_much;		/* a large transaction has ended since the
+								 * last snapshot, */
+	bool		was_short;		/* or something has failed for want of memory,
+								 * or been deleted to end that */
 	uint8_t		hint_trust[HINT_TRUSTS];	/* see hint.h */
 
 	/*
@@ -601,6 +666,15 @@ struct mot_session
 	key_chunk  *keys;
 	address_map deferred;		/* row -> its last deferred entry + 1 */
 	uint64_t	deferred_count;
+
+	/*
+	 * deletes of the command going on: its grave that is not full, or NULL if
+	 * it has deleted one row so far
+	 */
+	mot_table  *delete_table;
+	uint32_t	delete_command;
+	uint32_t	horizon_looks;
+	mot_grave  *grave;
 
 	/* SERIALIZABLE */
 	mot_observer observer;
@@ -665,9 +739,12 @@ extern mot_ts mot_owed_stamp(mot_session *s);
 extern void mot_clock_advance(mot_engine *e, mot_ts stamp);
 extern void mot_owed_retire(void *session, void *object);
 extern void mot_owed_trim(mot_session *s);
-extern void mot_owed_after_commit(mot_session *s);
+extern void mot_owed_after_commit(mot_session *s, uint64_t entries);
 extern bool mot_owed_visit(mot_session *s,
 						   void (*visit) (void *arg, owed_kind kind, void *object), void *arg);
+
+extern void mot_relieve(mot_session *s);
+extern bool mot_make_room(mot_session *s, unsigned *tries);
 
 /* memory with a second try after reclamation; status says why not */
 extern void *mot_session_alloc(mot_session *s, mot_pool *pool, size_t size,
@@ -769,10 +846,12 @@ extern size_t mot_index_tree_key(mot_session *s, const mot_index *index, mot_row
 								 const void **result, unsigned *bits);
 extern void mot_index_undo_add(mot_session *s, mot_index *index, mot_row *row,
 							   const void *key, size_t len);
+extern bool mot_row_leave_indexes(mot_session *s, mot_table *table, mot_row *row, mot_ts ts);
 extern bool mot_index_take_claim(mot_session *s, mot_index *index, mot_row *row,
 								 const void *key, size_t len, mot_bundle **freed);
 
 /* table.c */
+extern mot_table *mot_table_of_pool(const mot_pool *rows);
 extern void mot_dropped_destroy(mot_session *s, mot_ts horizon);
 
 struct mot_cursor

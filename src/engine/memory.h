@@ -96,18 +96,24 @@ extern unsigned mot_region_current_node(const mot_region *region);	/* of the cal
 																	 * thread's cpu */
 extern mot_cache *mot_region_cache(mot_region *region, unsigned slot);
 
-/* what an allocation is for decides how near to full it may still succeed */
+/*
+ * What an allocation is for decides how near to full it may still succeed: what
+ * makes room again must find room when nothing else does.  Free objects of pages
+ * that the pool has already are handed out to anybody.
+ *
+ * Of the region, and beyond the limit of a table (or 256 kB beyond, if that is
+ * more; deletes do not ask for it):
+ */
 typedef enum mot_purpose
 {
-	MOT_FOR_NEW_ROW,			/* gets no new page above the high-water mark
-								 * (15/16 of the region); free objects of
-								 * pages the pool has already are handed out
-								 * all the same */
-	MOT_FOR_NEW_KEY,			/* index nodes: may use half of the reserve,
-								 * so that rows that find room in pages that
-								 * others have left find it in the index, too */
-	MOT_FOR_CHANGE				/* versions, bookkeeping of updates and
-								 * deletes: may use all of the reserve */
+	MOT_FOR_NEW_ROW,			/* 15/16; nothing */
+	MOT_FOR_NEW_KEY,			/* 31/32; 1/32.  Index nodes: rows that find
+								 * room in pages that others have left find it
+								 * in the index, too */
+	MOT_FOR_CHANGE,				/* 63/64; 1/16.  Versions, their keys, and
+								 * what is kept of their older ones */
+	MOT_FOR_DELETE				/* all.  Tombstones, what is owed, and the
+								 * memory's own bookkeeping */
 } mot_purpose;
 
 typedef enum mot_pool_kind
@@ -129,6 +135,13 @@ typedef struct mot_pool_group
 
 extern mot_pool *mot_pool_create(mot_region *region, mot_pool_kind kind,
 								 mot_pool_group *group);
+extern mot_pool_group *mot_pool_group_of(const mot_pool *pool);
+
+/* is there less than a sixteenth left, of the region or the group, for new rows? */
+extern bool mot_pool_is_short(const mot_pool *pool);
+
+/* is it the group's limit that keeps the pool from having another page for that? */
+extern bool mot_pool_at_limit(const mot_pool *pool, mot_purpose purpose);
 
 /*
  * Give everything back: pages to the region and to the system, the pool

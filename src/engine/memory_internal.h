@@ -46,6 +46,9 @@
 /* new rows get no page that would bring the region above this share of it */
 #define MOT_HIGH_WATER(max) ((max) / 16 * 15)
 
+/* a group's changes may exceed its limit by at least so much */
+#define MOT_GROUP_RESERVE ((uint64_t) 256 << 10)
+
 /*---- size classes (pool.c) ----*/
 
 /*

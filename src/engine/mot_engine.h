@@ -159,11 +159,13 @@ extern mot_holder mot_session_holder(const mot_session *session);
  * Free what can be freed of what this session's slot owes, at most "budget"
  * objects (0: all).  Returns how many are still owed.  Called by commit now
  * and then by itself.  mot_reclaim_all works on every slot (a worker of the
- * host calls it every second or so for the idle and the departed; so does the
- * engine itself when memory is short).
+ * host calls it every second or so for the idle and the departed).  A step does
+ * part of that, some milliseconds long; false: nothing could be done.  (The
+ * engine itself does such steps when memory is short.)
  */
 extern uint64_t mot_reclaim(mot_session *session, unsigned budget);
 extern uint64_t mot_reclaim_all(mot_session *session);
+extern bool mot_reclaim_step(mot_session *session, uint64_t *left);
 
 /* ---------------------------------------------------------------- tables */
 
@@ -238,6 +240,7 @@ extern void mot_table_stats(const mot_table *table, mot_table_stat *stat);
 /* --------------------------------------------------------------- indexes */
 
 #define MOT_INDEX_UNIQUE 1u
+#define MOT_INDEX_DERIVED 2u	/* deleted rows leave it by themselves */
 
 /*
  * A new empty index of a table (EXCLUSIVE, or against concurrent readers
@@ -248,6 +251,26 @@ extern void mot_table_stats(const mot_table *table, mot_table_stat *stat);
 #define MOT_MAX_KEY 8160		/* bytes of a key the host may give */
 extern mot_status mot_index_create(mot_session *session, mot_table *table, uint32_t host_id,
 								   unsigned flags, mot_index **index);
+
+/*
+ * How deleted rows leave the indexes that were made with MOT_INDEX_DERIVED: when
+ * nobody can see them any more, whoever reclaims their memory asks the host
+ * for the key of their last version.  (Of other indexes mot_index_drop_entry has to
+ * say when the row is deleted.)  The key goes to "key", at most MOT_MAX_KEY bytes;
+ * flags as for mot_index_add.  False: not now; it is asked again later.
+ *
+ * This is asked in any session's process, of any table, at any time (at the end of a
+ * commit, too), so the host must know it from the table's definition alone: not
+ * before one has been put with the index attached, or the host has said
+ * mot_index_described.  It must not raise, and may call
+ * nothing of the engine but mot_version_*, mot_index_table, mot_index_host_id
+ * and mot_table_definition, serial, host_db and host_id.  A definition that means another
+ * index by the same host_id is put only after the older index was dropped.
+ */
+extern bool (*mot_index_key_hook) (const mot_index *index, const mot_version *version,
+								   void *key, size_t *len, unsigned *flags);
+
+extern void mot_index_described(mot_index *index);
 extern void mot_index_attach(mot_index *index); /* mot_table_index finds it */
 extern void mot_index_detach(mot_index *index);
 
@@ -608,7 +631,8 @@ extern mot_status mot_row_update(mot_session *session, mot_table *table, mot_row
 								 uint32_t command, unsigned host_bits, size_t size,
 								 unsigned changes, void **data);
 
-/* Delete a row that mot_row_lock granted; mot_index_drop_entry for every index follows. */
+/* Delete a row that mot_row_lock granted; mot_index_drop_entry follows for every index without
+ * MOT_INDEX_DERIVED. */
 extern mot_status mot_row_delete(mot_session *session, mot_table *table, mot_row *row,
 								 uint32_t command);
 

@@ -188,6 +188,12 @@ mot_pool_create(mot_region *region, mot_pool_kind kind, mot_pool_group *group)
 	return pool;
 }
 
+mot_pool_group *
+mot_pool_group_of(const mot_pool *pool)
+{
+	return pool->group;
+}
+
 void
 mot_pool_destroy(mot_pool *pool)
 {
@@ -548,7 +554,7 @@ class_nodes(mot_pool *pool, unsigned class)
 	if (mot_likely(nodes != NULL))
 		return nodes;
 
-	if (mot_pool_take(system, mot_class_of(region, size), 0, MOT_FOR_CHANGE,
+	if (mot_pool_take(system, mot_class_of(region, size), 0, MOT_FOR_DELETE,
 					  &block, 1, NULL) == 0)
 		return NULL;
 	memset(block, 0, size);
@@ -836,19 +842,70 @@ pool_shrink(mot_pool *pool)
 
 /*---- limits ----*/
 
+/* how many bytes of pages the region may have with another one for that purpose */
+static uint64_t
+region_limit(const mot_region *region, mot_purpose purpose)
+{
+	uint64_t	reserve = region->max_bytes - region->high_water;
+
+	switch (purpose)
+	{
+		case MOT_FOR_NEW_ROW:
+			return region->high_water;
+		case MOT_FOR_NEW_KEY:
+			return region->max_bytes - reserve / 2;
+		case MOT_FOR_CHANGE:
+			return region->max_bytes - reserve / 4;
+		case MOT_FOR_DELETE:
+			break;
+	}
+	return region->max_bytes;
+}
+
+static uint64_t
+group_limit(const mot_pool_group *group, mot_purpose purpose)
+{
+	/* relaxed: a new limit holds for whoever sees it */
+	uint64_t	limit = atomic_load_explicit(&((mot_pool_group *) group)->limit, memory_order_relaxed);
+	uint64_t	reserve = limit / 16 > MOT_GROUP_RESERVE ? limit / 16 : MOT_GROUP_RESERVE;
+
+	if (limit == 0 || purpose == MOT_FOR_DELETE)
+		return UINT64_MAX;
+	if (purpose == MOT_FOR_NEW_ROW)
+		return limit;
+	return limit + (purpose == MOT_FOR_NEW_KEY ? reserve / 2 : reserve);
+}
+
+bool
+mot_pool_is_short(const mot_pool *pool)
+{
+	/* relaxed, all: figures */
+	uint64_t	limit = pool->group ?
+	atomic_load_explicit(&pool->group->limit, memory_order_relaxed) : 0;
+
+	if (mot_region_used(pool->region) > MOT_HIGH_WATER(pool->region->high_water))
+		return true;
+	return limit != 0 &&
+		atomic_load_explicit(&pool->group->bytes, memory_order_relaxed) > MOT_HIGH_WATER(limit);
+}
+
+bool
+mot_pool_at_limit(const mot_pool *pool, mot_purpose purpose)
+{
+	uint64_t	limit = pool->group ? group_limit(pool->group, purpose) : UINT64_MAX;
+
+	/* relaxed: a figure */
+	return limit < UINT64_MAX &&
+		atomic_load_explicit(&pool->group->bytes, memory_order_relaxed) + MOT_PAGE_SIZE > limit;
+}
+
 /* count bytes of pages against the region and the group, or refuse */
 bool
 mot_charge(mot_pool *pool, uint64_t bytes, mot_purpose purpose, int *why)
 {
 	mot_region *region = pool->region;
-	uint64_t	limit = region->max_bytes;
 
-	if (purpose == MOT_FOR_NEW_ROW)
-		limit = region->high_water;
-	else if (purpose == MOT_FOR_NEW_KEY)
-		limit -= (region->max_bytes - region->high_water) / 2;
-
-	if (!raise_to(&region->state->used, bytes, limit))
+	if (!raise_to(&region->state->used, bytes, region_limit(region, purpose)))
 	{
 		if (why)
 			*why = 0;
@@ -868,13 +925,9 @@ mot_charge_group(mot_pool *pool, uint64_t bytes, mot_purpose purpose, int *why)
 {
 	mot_pool_group *group = pool->group;
 
-	(void) purpose;
 	if (group)
 	{
-		/* relaxed: a new limit holds for whoever sees it */
-		uint64_t	limit = atomic_load_explicit(&group->limit, memory_order_relaxed);
-
-		if (!raise_to(&group->bytes, bytes, limit ? limit : UINT64_MAX))
+		if (!raise_to(&group->bytes, bytes, group_limit(group, purpose)))
 		{
 			if (why)
 				*why = 1;

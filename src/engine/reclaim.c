@@ -18,9 +18,13 @@
  * Every slot has a queue.  Its owner appends; the owner, or anybody else who
  * takes its lock, works off the front: a maintenance worker does that for
  * sessions that are idle or gone, and a session that runs out of memory does it
- * for all.  Things that take two steps (a deleted row is unmarked first, so
- * that no scan finds it any more, and freed after another round) put their second
- * step into the queue the first came from, in the room promised for it.
+ * for all.  Things that take two steps (a deleted row first leaves the indexes and
+ * the scans, and is freed after another round) put their second step into the queue
+ * the first came from, in the room of that.
+ *
+ * The rows that a command deletes are owed many at a time, see mot_grave, and no
+ * key of theirs is kept: their last version has them, and the host makes them
+ * from that (mot_index_key_hook) when they are needed.
  *
  *-------------------------------------------------------------------------
  */
@@ -34,7 +38,7 @@ static bool
 queue_grow(mot_session *s, owed_queue *q)
 {
 	owed_block *b = mot_alloc(s->cache, s->engine->pool, sizeof(owed_block),
-							  MOT_FOR_CHANGE, NULL);
+							  MOT_FOR_DELETE, NULL);
 
 	if (b == NULL)
 		return false;
@@ -58,6 +62,17 @@ queue_count(owed_queue *q, int64_t change)
 						  memory_order_relaxed);
 }
 
+/* what an item counts for */
+static inline uint64_t
+item_weight(uint64_t what)
+{
+	owed_kind	kind = (owed_kind) (what & 15);
+
+	if (mot_likely(kind != OWED_GRAVE && kind != OWED_GRAVE_MEMORY))
+		return 1;
+	return ((const mot_grave *) (uintptr_t) (what & ~UINT64_C(15)))->rows;
+}
+
 static void
 queue_append(owed_queue *q, uint64_t what, mot_ts stamp)
 {
@@ -70,9 +85,34 @@ queue_append(owed_queue *q, uint64_t what, mot_ts stamp)
 	b->item[b->used].stamp = stamp;
 	b->used++;
 	q->room--;
-	queue_count(q, 1);
+	queue_count(q, (int64_t) item_weight(what));
 	if ((what & 15) == OWED_ENTRY && q->entries++ == 0)
 		q->entries_from = stamp;
+}
+
+/*
+ * An item that was taken off the front has a second step, or is put off.  Its
+ * place has come to the end of the queue with the rest of its block, if there
+ * is no room otherwise, or is still at the front.
+ */
+static void
+queue_return(mot_session *s, owed_queue *q, uint64_t what, mot_ts stamp)
+{
+	owed_block *b = q->head;
+
+	if (q->room > q->promised || queue_grow(s, q))
+		queue_append(q, what, stamp);
+	else if (b->first > 0)
+	{
+		b->item[--b->first] = (owed_item)
+		{
+			what, stamp
+		};
+		queue_count(q, (int64_t) item_weight(what));
+	}
+	else
+		/* relaxed: a figure */
+		atomic_fetch_add_explicit(&q->lost, 1, memory_order_relaxed);
 }
 
 /* front item, or NULL; emptied blocks are freed or used again */
@@ -108,34 +148,37 @@ queue_front(mot_session *s, owed_queue *q)
 	return NULL;
 }
 
-bool
-mot_owed_promise(mot_session *s, uint64_t items)
+static bool
+queue_promise(mot_session *s, uint64_t items)
 {
 	owed_queue *q = &s->slot->owed;
 	bool		ok = true;
+
+	mot_spin_lock(&q->lock);
+	while (ok && q->room < q->promised + items + OWED_RESERVE)
+		ok = queue_grow(s, q);
+	if (ok)
+		q->promised += items;
+	mot_spin_unlock(&q->lock);
+	return ok;
+}
+
+bool
+mot_owed_promise(mot_session *s, uint64_t items)
+{
+	unsigned	tries = 0;
 
 	if (mot_likely(s->credit >= items))
 	{
 		s->credit -= items;
 		return true;
 	}
-	mot_spin_lock(&q->lock);
-	items += 32;				/* some more at once, so that the lock is
-								 * rarely taken */
-	while (q->room < q->promised + items + OWED_RESERVE)
-	{
-		if (!queue_grow(s, q))
-		{
-			ok = false;
-			break;
-		}
-	}
-	if (ok)
-		q->promised += items;
-	mot_spin_unlock(&q->lock);
-	if (ok)
-		s->credit += 32;
-	return ok;
+	/* some more at once, so that the lock is rarely taken */
+	while (!queue_promise(s, items + 32))
+		if (!mot_make_room(s, &tries))
+			return false;
+	s->credit += 32;
+	return true;
 }
 
 /* promises a session keeps for its next transaction */
@@ -262,7 +305,7 @@ static bool
 inline_is_part_of_deletion(const mot_row *row, const mot_version *newest)
 {
 	return newest == &row->inlined ||
-		(newest != NULL && version_previous(newest) == &row->inlined);
+		(newest != NULL && version_below(row, newest) == &row->inlined);
 }
 
 /*
@@ -332,6 +375,12 @@ others_are_past(mot_session *s, const owed_queue *mine, mot_ts stamp)
 	return past;
 }
 
+static inline mot_row *
+next_in_grave(const mot_grave *grave, const mot_row *row)
+{
+	return row == grave->last ? NULL : (mot_row *) (uintptr_t) version_previous(&row->inlined);
+}
+
 /*
  * Do what an item asks for.  Returns the item that follows it (second steps),
  * or 0.  Called without the queue's lock: the item is off the queue, its
@@ -360,14 +409,54 @@ item_perform(mot_session *s, const owed_queue *q, uint64_t what, mot_ts stamp)
 		case OWED_ROW:
 			{
 				const mot_version *tombstone = head_version(row_head(object));
+				mot_table  *table = mot_table_of_pool(mot_object_pool(s->engine->region, object));
 
-				if ((version_link(tombstone) & LINK_KEYED) &&
-					!others_are_past(s, q, stamp))
+				if (tombstone_is_keyed(object, tombstone) && !others_are_past(s, q, stamp))
+					return what;
+				if (!mot_row_leave_indexes(s, table, object, stamp))
 					return what;
 			}
 			MOT_STOP_POINT("reclaim-unmark-row");
 			mot_row_unmark(s->engine->region, object);
 			return (uint64_t) (uintptr_t) object | OWED_ROW_MEMORY;
+
+		case OWED_GRAVE:
+			{
+				mot_grave  *grave = object;
+				bool		past = false;
+
+				/*
+				 * one put off is gone through again from its beginning, which
+				 * does no harm
+				 */
+				for (mot_row *row = grave->first; row != NULL; row = next_in_grave(grave, row))
+				{
+					if (!past && tombstone_is_keyed(row, &grave->tombstone))
+					{
+						if (!others_are_past(s, q, stamp))
+							return what;
+						past = true;
+					}
+					if (!mot_row_leave_indexes(s, grave->table, row, stamp))
+						return what;
+					mot_row_unmark(s->engine->region, row);
+				}
+				return (uint64_t) (uintptr_t) grave | OWED_GRAVE_MEMORY;
+			}
+
+		case OWED_GRAVE_MEMORY:
+			{
+				mot_grave  *grave = object;
+				mot_row    *next;
+
+				for (mot_row *row = grave->first; row != NULL; row = next)
+				{
+					next = next_in_grave(grave, row);
+					mot_free(s->cache, row);
+				}
+				mot_free(s->cache, grave);
+				return 0;
+			}
 
 		case OWED_ROW_MEMORY:
 			{
@@ -381,8 +470,15 @@ item_perform(mot_session *s, const owed_queue *q, uint64_t what, mot_ts stamp)
 				if (!inline_is_part_of_deletion(row, newest) &&
 					version_ts(&row->inlined) != TS_FREE)
 					return what;
-				if (newest != NULL && newest != &row->inlined)
-					mot_free(s->cache, newest);
+				if (newest != NULL)
+				{
+					mot_version *last = version_below(row, newest);
+
+					if (last != NULL && last != &row->inlined)
+						mot_free(s->cache, last);
+					if (newest != &row->inlined)
+						mot_free(s->cache, newest);
+				}
 				mot_free(s->cache, row);
 				return 0;
 			}
@@ -417,14 +513,6 @@ item_perform(mot_session *s, const owed_queue *q, uint64_t what, mot_ts stamp)
 	return 0;
 }
 
-static bool
-second_step_promised(uint64_t what)
-{
-	owed_kind	kind = (owed_kind) (what & 15);
-
-	return kind == OWED_ROW || kind == OWED_ENTRY;
-}
-
 /* move the clock to "stamp" if it stands just before it: items wait for it and nobody commits */
 void
 mot_clock_advance(mot_engine *e, mot_ts stamp)
@@ -437,12 +525,14 @@ mot_clock_advance(mot_engine *e, mot_ts stamp)
 
 /*
  * Work off the front of a queue, up to "budget" items due by "horizon".
- * Returns what is left in it.
+ * Returns what is left in it; adds to *performed (if not NULL) how many came
+ * further.
  */
 static uint64_t
-queue_work(mot_session *s, owed_queue *q, mot_ts horizon, unsigned budget)
+queue_work(mot_session *s, owed_queue *q, mot_ts horizon, unsigned budget, uint64_t *performed)
 {
 	uint64_t	done = 0;
+	uint64_t	weight = 0;		/* of the items at hand */
 	unsigned	n = 0;
 	uint64_t	entries = 0;
 	mot_ts		entries_upto = 0;
@@ -472,18 +562,22 @@ queue_work(mot_session *s, owed_queue *q, mot_ts horizon, unsigned budget)
 
 		/* take some off the front, keeping their room spoken for */
 		mot_spin_lock(&q->lock);
-		queue_count(q, -(int64_t) n);	/* the last ones are done */
+		queue_count(q, -(int64_t) weight);	/* the last ones are done */
 		n = 0;
+		weight = 0;
 		q->entries -= entries;
 		if (entries != 0)		/* the owner puts them in in order */
 			q->entries_from = entries_upto;
 		entries = 0;
-		while (n < 16 && done < most &&
+		while (n < 16 && weight < GRAVE_ROWS && done < most &&
 			   (front = queue_front(s, q)) != NULL && front->stamp <= horizon)
 		{
+			uint64_t	counts = item_weight(front->what);
+
 			item[n++] = *front;
 			q->head->first++;
-			done++;
+			done += counts;
+			weight += counts;
 		}
 		mot_spin_unlock(&q->lock);
 		if (n == 0)
@@ -494,6 +588,8 @@ queue_work(mot_session *s, owed_queue *q, mot_ts horizon, unsigned budget)
 		{
 			uint64_t	next = item_perform(s, q, item[i].what, item[i].stamp);
 
+			if (performed != NULL && next != item[i].what)
+				(*performed)++;
 			if ((item[i].what & 15) == OWED_ENTRY)
 			{
 				entries++;
@@ -505,15 +601,7 @@ queue_work(mot_session *s, owed_queue *q, mot_ts horizon, unsigned budget)
 				mot_ts		stamp = next == item[i].what ? item[i].stamp : mot_owed_stamp(s);
 
 				mot_spin_lock(&q->lock);
-				if (next != item[i].what && second_step_promised(item[i].what))
-				{
-					q->promised--;
-					queue_append(q, next, stamp);
-				}
-				else if (q->room > q->promised || queue_grow(s, q))
-					queue_append(q, next, stamp);
-				else
-					atomic_fetch_add_explicit(&q->lost, 1, memory_order_relaxed);
+				queue_return(s, q, next, stamp);
 				mot_spin_unlock(&q->lock);
 			}
 		}
@@ -555,35 +643,54 @@ mot_reclaim(mot_session *s, unsigned budget)
 		return 0;
 	mot_clock_advance(s->engine, queue_front_stamp(s, q));
 	horizon = work_begin(s, &published);
-	left = queue_work(s, q, horizon, budget);
+	left = queue_work(s, q, horizon, budget, NULL);
 	if (published)
 		mot_snapshot_hold(s, MOT_TS_NONE);
 	return left;
 }
 
+/* at most so many items of a queue in a step */
+#define STEP_ITEMS 16384
+
+bool
+mot_reclaim_step(mot_session *s, uint64_t *left)
+{
+	mot_engine *e = s->engine;
+	uint32_t	n = atomic_load(&e->slots_used);
+	uint32_t	dropped = atomic_load(&e->dropped_count);
+	uint64_t	performed = 0;
+	bool		published;
+	mot_ts		horizon;
+
+	mot_clock_advance(e, mot_engine_clock(e) + 1);
+	horizon = work_begin(s, &published);
+	*left = 0;
+	for (uint32_t i = 0; i < n; i++)
+		*left += queue_work(s, &e->slot[i].owed, horizon, STEP_ITEMS, &performed);
+	if (published)
+		mot_snapshot_hold(s, MOT_TS_NONE);
+	if (dropped != 0)
+		mot_dropped_destroy(s, horizon);
+	return performed > 0 || atomic_load(&e->dropped_count) < dropped;
+}
+
 uint64_t
 mot_reclaim_all(mot_session *s)
 {
-	mot_engine *e = s->engine;
 	uint64_t	left = 0;
+	uint64_t	steps = 3;
 
-	/* later rounds do the second steps of the first */
-	for (int round = 0; round < 3; round++)
+	/*
+	 * the next steps do the second parts of the first; and others go on
+	 * making work
+	 */
+	for (uint64_t step = 0; step < steps; step++)
 	{
-		uint32_t	n = atomic_load(&e->slots_used);
-		bool		published;
-		mot_ts		horizon;
+		bool		more = mot_reclaim_step(s, &left);
 
-		mot_clock_advance(e, mot_engine_clock(e) + 1);
-		horizon = work_begin(s, &published);
-		left = 0;
-		for (uint32_t i = 0; i < n; i++)
-			left += queue_work(s, &e->slot[i].owed, horizon, 0);
-		if (published)
-			mot_snapshot_hold(s, MOT_TS_NONE);
-		if (atomic_load(&e->dropped_count) != 0)
-			mot_dropped_destroy(s, horizon);
-		if (left == 0 && atomic_load(&e->dropped_count) == 0)
+		if (step == 0)
+			steps += 2 * (left / STEP_ITEMS);
+		if ((left == 0 && atomic_load(&s->engine->dropped_count) == 0) || (!more && step >= 2))
 			break;
 	}
 	return left;
@@ -615,11 +722,16 @@ mot_owed_visit(mot_session *s, void (*visit) (void *arg, owed_kind kind, void *o
 	return complete;
 }
 
+/* changes of a transaction whose leavings are worth a look before the next one */
+#define LARGE 1000
+
 /* now and then, after a commit; the first look costs a few instructions */
 void
-mot_owed_after_commit(mot_session *s)
+mot_owed_after_commit(mot_session *s, uint64_t entries)
 {
 	mot_owed_trim(s);
+	if (mot_unlikely(entries > LARGE))
+		s->owes_much = true;
 	if (++s->since_reclaim < 32)
 		return;
 	s->since_reclaim = 0;
@@ -652,36 +764,75 @@ others_hold_memory(mot_session *s)
 	return working || mot_engine_horizon(e) < mot_snapshot_held(s);
 }
 
+#define RELIEF_STEPS 64
+#define IS_SHORT(used, max) ((used) > (max) / 8 * 7)
+
+/*
+ * What a large transaction has left, or what a statement needed that failed, may
+ * be no more than two steps away; but of these two, one who already has a
+ * snapshot can do only the first.  So they are done before the next one is taken,
+ * if memory is short.
+ */
+void
+mot_relieve(mot_session *s)
+{
+	const mot_region *region = s->engine->region;
+	bool		failed = s->was_short;
+	uint64_t	left;
+
+	s->owes_much = s->was_short = false;
+	for (int step = 0; step < RELIEF_STEPS; step++)
+	{
+		if (!failed && !IS_SHORT(mot_region_used(region), mot_region_max(region)))
+			break;
+		if (!mot_reclaim_step(s, &left) || left == 0)
+			break;
+	}
+}
+
+/*
+ * Memory is full.  Has anything been done about it, so that one should try again?
+ * *tries: 0 the first time.
+ *
+ * Somebody may be about to end a statement, or reclamation itself be interrupted
+ * with a snapshot published.  We do not fail for that.
+ */
+bool
+mot_make_room(mot_session *s, unsigned *tries)
+{
+	const struct timespec nap = {0, 1000 * 1000};
+	uint64_t	left;
+
+	if (mot_reclaim_step(s, &left))
+		return true;
+	/* what the last step began may be due in the next */
+	if ((*tries)++ < 2)
+		return true;
+	if (left == 0 || *tries > PATIENCE_MS || !others_hold_memory(s))
+	{
+		s->was_short = left > 0;
+		return false;
+	}
+	MOT_STOP_POINT("memory-awaited");
+	nanosleep(&nap, NULL);
+	return true;
+}
+
 void *
 mot_session_alloc(mot_session *s, mot_pool *pool, size_t size,
 				  mot_purpose purpose, mot_status *status)
 {
-	const struct timespec nap = {0, 1000 * 1000};
+	unsigned	tries = 0;
 	int			why = 0;
 	void	   *p;
 
 	if (mot_unlikely(s->use_reserve))
-		purpose = MOT_FOR_CHANGE;
-	p = mot_alloc(s->cache, pool, size, purpose, &why);
-	if (mot_unlikely(p == NULL))
-	{
-		uint64_t	left = mot_reclaim_all(s);
-
-		p = mot_alloc(s->cache, pool, size, purpose, &why);
-
-		/*
-		 * Somebody may be about to end a statement, or reclamation itself be
-		 * interrupted with a snapshot published.  We do not fail for that.
-		 */
-		for (int ms = 0; p == NULL && left > 0 && ms < PATIENCE_MS && others_hold_memory(s); ms++)
+		purpose = MOT_FOR_DELETE;
+	while ((p = mot_alloc(s->cache, pool, size, purpose, &why)) == NULL)
+		if (!mot_make_room(s, &tries))
 		{
-			MOT_STOP_POINT("memory-awaited");
-			nanosleep(&nap, NULL);
-			left = mot_reclaim_all(s);
-			p = mot_alloc(s->cache, pool, size, purpose, &why);
-		}
-		if (p == NULL)
 			*status = why ? MOT_TABLE_FULL : MOT_NO_MEMORY;
-	}
+			break;
+		}
 	return p;
 }

@@ -108,7 +108,7 @@ skip_uncommitted(mot_session *s, mot_row *row, uint64_t head, mot_ts snapshot, b
 		return NULL;
 	}
 	while (v != NULL && (version_ts(v) & TS_UNCOMMITTED))
-		v = version_previous(v);
+		v = version_below(row, v);
 	return v;
 }
 
@@ -137,7 +137,7 @@ mot_version_visible(mot_session *s, const mot_view *view, mot_row *row)
 				{
 					if ((ts & ~TS_UNCOMMITTED) < view->command)
 						return version_is_tombstone(own) ? NULL : own;
-					own = version_previous(own);
+					own = version_below(row, own);
 				}
 				if (own != NULL || head_owner(head) == s->owner)
 				{
@@ -178,7 +178,7 @@ mot_version_visible(mot_session *s, const mot_view *view, mot_row *row)
 		 * followed by committed ones; an own intermediate version of the same
 		 * commit carries the same timestamp and is passed, too.
 		 */
-		v = version_previous(v);
+		v = version_below(row, v);
 	}
 	if (v == NULL)
 		return NULL;
@@ -215,7 +215,7 @@ mot_newest_committed(mot_session *s, mot_row *row)
 		if (owner == 0 || owner == s->owner)
 		{
 			while (v != NULL && (version_ts(v) & TS_UNCOMMITTED))
-				v = version_previous(v);
+				v = version_below(row, v);
 			return v;
 		}
 		if (v == NULL || !(version_ts(v) & TS_UNCOMMITTED))
@@ -233,7 +233,7 @@ mot_newest_committed(mot_session *s, mot_row *row)
 			(version_ts(top) & TS_UNCOMMITTED) && row_head(row) == head)
 		{
 			while (v != NULL && (version_ts(v) & TS_UNCOMMITTED))
-				v = version_previous(v);
+				v = version_below(row, v);
 
 			/*
 			 * acquire, and after the timestamps: if one that we saw was

@@ -365,9 +365,9 @@ add_block(mot_pool *pool, unsigned block)
 	void	   *entries = NULL;
 
 	if (class == MOT_CLASS_LARGE)
-		entries = mot_pool_take_large(system, size, node, MOT_FOR_CHANGE, NULL);
+		entries = mot_pool_take_large(system, size, node, MOT_FOR_DELETE, NULL);
 	else
-		(void) mot_pool_take(system, class, node, MOT_FOR_CHANGE, &entries, 1, NULL);
+		(void) mot_pool_take(system, class, node, MOT_FOR_DELETE, &entries, 1, NULL);
 	if (entries == NULL)
 		return NULL;
 	memset(entries, 0, size);

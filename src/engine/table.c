@@ -327,6 +327,13 @@ mot_table_each(mot_engine *e, void (*visit) (void *arg, mot_table *table), void 
 	mot_spin_unlock(&e->directory_lock);
 }
 
+/* the table that a pool of rows belongs to */
+mot_table *
+mot_table_of_pool(const mot_pool *rows)
+{
+	return (mot_table *) (uintptr_t) ((char *) mot_pool_group_of(rows) - offsetof(mot_table, group));
+}
+
 uint32_t
 mot_table_host_db(const mot_table *t)
 {
@@ -374,6 +381,13 @@ mot_table_put_definition(mot_session *s, mot_table *t, mot_definition *d)
 	/* release: its bytes are there; acquire: for whoever frees the old one */
 	mot_definition *old = atomic_exchange_explicit(&t->definition, d, memory_order_acq_rel);
 
+	for (uint32_t i = 0, n = atomic_load(&t->index_count); i < n; i++)
+	{
+		mot_index  *index = atomic_load(&t->index[i]);
+
+		if (index != NULL)
+			mot_index_described(index);
+	}
 	if (old != NULL)
 		mot_owed_retire(s, old);
 }
@@ -471,7 +485,8 @@ index_create(mot_session *s, mot_table *t, uint32_t host_id,
 	index->table = t;
 	index->host_id = host_id;
 	index->flags = flags;
-	atomic_init(&index->valid_from, mot_engine_clock(e));
+	index->made = mot_engine_clock(e);
+	atomic_init(&index->valid_from, index->made);
 	index->pool = mot_pool_create(e->region, MOT_POOL_PLAIN, &t->group);
 	mot_hints_begin(&index->hints, e->region, host_id);
 	if (index->pool != NULL)
@@ -483,8 +498,32 @@ index_create(mot_session *s, mot_table *t, uint32_t host_id,
 		mot_free(s->cache, index);
 		return MOT_NO_MEMORY;
 	}
+	mot_spin_lock(&t->index_lock);
+	/* relaxed: changed under the lock only; release: it is initialised */
+	atomic_store_explicit(&index->sibling,
+						  atomic_load_explicit(&t->indexes, memory_order_relaxed),
+						  memory_order_relaxed);
+	atomic_store_explicit(&t->indexes, index, memory_order_release);
+	mot_spin_unlock(&t->index_lock);
 	*result = index;
 	return MOT_OK;
+}
+
+/* out of the table's list; its own link goes on leading who stands on it to the rest */
+static void
+index_unlist(mot_index *index)
+{
+	mot_table  *t = index->table;
+	mot_index  *_Atomic * link = &t->indexes;
+	mot_index  *other;
+
+	mot_spin_lock(&t->index_lock);
+	/* relaxed: as above */
+	while ((other = atomic_load_explicit(link, memory_order_relaxed)) != index)
+		link = &other->sibling;
+	atomic_store_explicit(link, atomic_load_explicit(&index->sibling, memory_order_relaxed),
+						  memory_order_release);
+	mot_spin_unlock(&t->index_lock);
 }
 
 mot_status
@@ -499,6 +538,13 @@ mot_index_create(mot_session *s, mot_table *t, uint32_t host_id,
 		status = index_create(s, t, host_id, flags, result);
 	}
 	return status;
+}
+
+void
+mot_index_described(mot_index *index)
+{
+	/* release: not before the definition that does so */
+	atomic_store_explicit(&index->described, true, memory_order_release);
 }
 
 void
@@ -540,7 +586,13 @@ mot_index_drop(mot_session *s, mot_index *index)
 	mot_ts		stamp;
 
 	mot_index_detach(index);
-	atomic_store_explicit(&index->dropped, true, memory_order_relaxed);
+	index_unlist(index);
+
+	/*
+	 * release: who sees a definition that is put after this sees this, see
+	 * mot_row_leave_indexes
+	 */
+	atomic_store_explicit(&index->dropped, true, memory_order_release);
 	mot_spin_lock(&e->dropped_lock);
 	index->dropped_stamp = stamp = mot_owed_stamp(s);
 	index->next = e->dropped_indexes;

@@ -83,6 +83,8 @@ txn_finish(mot_session *s)
 	s->validate = false;
 	s->writes = 0;
 	s->last_mark = 0;
+	s->delete_table = NULL;
+	s->grave = NULL;
 }
 
 /* one counter per slot, written by its owner alone */
@@ -143,7 +145,7 @@ mot_txn_hang_in(mot_session *s, uint64_t last)
 		first->what |= (uint64_t) JE_LOCKED_HERE << 48;
 	mot_count_shared(1);
 	oldest = (mot_version *) (uintptr_t) first->b;
-	if (version_link(top) & LINK_KEYED)
+	if ((version_link(top) & LINK_KEYED) && !version_is_shared(newest))
 		for (mot_version *v = newest;; v = version_previous(v))
 		{
 			/* relaxed: still private */
@@ -152,9 +154,10 @@ mot_txn_hang_in(mot_session *s, uint64_t last)
 				break;
 		}
 	/* relaxed: the head publishes it */
-	atomic_store_explicit(&oldest->link,
-						  make_link(top, (unsigned) (version_link(oldest) & LINK_BITS)),
-						  memory_order_relaxed);
+	if (!version_is_shared(oldest))
+		atomic_store_explicit(&oldest->link,
+							  make_link(top, (unsigned) (version_link(oldest) & LINK_BITS)),
+							  memory_order_relaxed);
 	atomic_store_explicit(&row->head,
 						  make_head(s->owner, newest) | (row_head(row) & HEAD_FULL),
 						  memory_order_release);
@@ -302,13 +305,14 @@ check_deferred(mot_session *s)
 {
 	for (uint64_t i = 0; i < s->deferred.used; i++)
 	{
+		const mot_row *row = (mot_row *) (uintptr_t) s->deferred.item[i].key;
 		const mot_version *v;
 
 		if (s->deferred.item[i].value == 0)
 			continue;
-		v = head_version(row_head((mot_row *) (uintptr_t) s->deferred.item[i].key));
+		v = head_version(row_head(row));
 		while (v != NULL && (version_ts(v) & TS_UNCOMMITTED))
-			v = version_previous(v);
+			v = version_below(row, v);
 		if (v == NULL || version_ts(v) > s->snapshot)
 			return v == NULL || version_is_tombstone(v) ? MOT_CONFLICT_DELETED : MOT_CONFLICT_CHANGED;
 	}
@@ -359,7 +363,7 @@ mot_txn_next_change(const mot_session *s, uint64_t *pos, mot_change *change)
 			case J_UPDATE:
 			case J_DELETE:
 				change->table = (mot_table *) (uintptr_t) e->a;
-				change->before = version_previous(v);
+				change->before = version_below(change->row, v);
 				change->kind = entry_kind(e) == J_UPDATE ? MOT_CHANGE_UPDATE : MOT_CHANGE_DELETE;
 				change->after = entry_kind(e) == J_UPDATE ? v : NULL;
 				return true;
@@ -399,7 +403,10 @@ count_rows(mot_session *s, const table_count *c)
 	if (c->updates != 0)
 		atomic_fetch_add_explicit(&shard->updates, (uint64_t) c->updates, memory_order_relaxed);
 	if (c->deletes != 0)
+	{
 		atomic_fetch_add_explicit(&shard->deletes, (uint64_t) c->deletes, memory_order_relaxed);
+		s->was_short |= mot_pool_is_short(c->table->rows);
+	}
 }
 
 static inline void
@@ -437,6 +444,39 @@ owe_superseded(mot_session *s, mot_row *row, mot_version *old, mot_ts ts)
 		mot_owed_add_locked(s, OWED_OBJECT, old, ts);
 }
 
+/*
+ * A deleted row is owed, or joins its grave, which the first one brings into
+ * the queue; lock held, so nobody sees it there before the last one is in.
+ */
+static inline void
+owe_deleted(mot_session *s, mot_row *row, mot_version *tombstone, mot_ts ts)
+{
+	mot_grave  *grave;
+
+	if (!version_is_shared(tombstone))
+	{
+		mot_owed_add_locked(s, OWED_ROW, row, ts);
+		return;
+	}
+	grave = version_grave(tombstone);
+	if (grave->first == NULL)
+	{
+		grave->first = row;
+		mot_owed_add_locked(s, OWED_GRAVE, grave, ts);
+	}
+	else
+	{
+		mot_version *last = &grave->last->inlined;
+
+		/* relaxed: nobody goes below this version any more, see mot_grave */
+		atomic_store_explicit(&last->link,
+							  make_link((mot_version *) (uintptr_t) row,
+										(unsigned) (version_link(last) & LINK_BITS)),
+							  memory_order_relaxed);
+	}
+	grave->last = row;
+}
+
 mot_ts
 mot_txn_commit(mot_session *s)
 {
@@ -444,6 +484,7 @@ mot_txn_commit(mot_session *s)
 	table_count c = {0};
 	bool		owing = false;
 	bool		deleting = false;
+	uint64_t	entries;
 
 	mot_assert(s->active && s->deferred_count == 0);
 	if (s->entries == 0)
@@ -499,6 +540,7 @@ mot_txn_commit(mot_session *s)
 				owing = true;
 				break;
 			case J_DELETE:
+				/* (a shared tombstone is stamped once for each of its rows) */
 				install(row, v, ts);
 				count_for(s, &c, (mot_table *) (uintptr_t) e->a);
 				c.deletes++;
@@ -544,12 +586,7 @@ mot_txn_commit(mot_session *s)
 				owe_superseded(s, row, old, ts);
 				break;
 			case J_DELETE:
-				old = version_previous((mot_version *) (uintptr_t) e->b);
-				/* the inlined version goes with the row */
-				if (old != &row->inlined)
-					owe_superseded(s, row, old, ts);
-				else
-					s->credit++;
+				/* what it superseded has the row's keys, and goes with it */
 				break;
 			case J_DROP:
 				mot_owed_add_locked(s, OWED_ENTRY, (void *) (uintptr_t) e->b, ts);
@@ -566,17 +603,33 @@ mot_txn_commit(mot_session *s)
 		journal_entry *e = journal_at(s, i);
 
 		if (entry_kind(e) == J_DELETE)
-			mot_owed_add_locked(s, OWED_ROW, entry_row(e), ts);
+			owe_deleted(s, entry_row(e), (mot_version *) (uintptr_t) e->b, ts);
 	}
 	if (owing)
 		mot_owed_add_batch_end(s);
+	entries = s->entries;
 	txn_finish(s);
 	count(&s->slot->commits);
-	mot_owed_after_commit(s);
+	mot_owed_after_commit(s, entries);
 	return ts;
 }
 
 /* ---------------------------------------------------------------- rollback */
+
+/* a version that has been taken off again is freed when nobody can be standing on it */
+static void
+owe_undone(mot_session *s, mot_row *row, mot_version *v)
+{
+	if (version_is_shared(v))
+	{
+		if (--version_grave(v)->rows == 0)
+			mot_owed_add(s, OWED_OBJECT, v, mot_owed_stamp(s));
+	}
+	else if (v == &row->inlined)
+		mot_owed_add(s, OWED_INLINE, row, mot_owed_stamp(s));
+	else
+		mot_owed_add(s, OWED_OBJECT, v, mot_owed_stamp(s));
+}
 
 /* undo the last journal entry */
 static void
@@ -613,28 +666,23 @@ undo_last(mot_session *s)
 
 		case J_UPDATE:
 		case J_DELETE:
-			if (entry_kind(e) == J_DELETE)
-				s->credit += 2;
 			s->writes--;
 			if (entry_flags(e) & JE_DEFERRED)
 			{
 				/* never seen by anybody else */
 				(void) mot_map_put(&s->deferred, (uint64_t) (uintptr_t) row, e->c);
 				s->deferred_count--;
-				s->credit++;
-				mot_owed_retire(s, v);	/* our own scans may point to it */
+				owe_undone(s, row, v);	/* our own scans may point to it */
 				break;
 			}
 			/* release: who takes the lock next sees the chain without v */
 			atomic_store_explicit(&row->head,
-								  entry_flags(e) & JE_LOCKED_HERE ? make_head(0, version_previous(v)) :
-								  make_head(s->owner, version_previous(v)) |
+								  entry_flags(e) & JE_LOCKED_HERE ?
+								  make_head(0, version_below(row, v)) :
+								  make_head(s->owner, version_below(row, v)) |
 								  (row_head(row) & HEAD_FULL),
 								  memory_order_release);
-			if (v == &row->inlined)
-				mot_owed_add(s, OWED_INLINE, row, mot_owed_stamp(s));
-			else
-				mot_owed_add(s, OWED_OBJECT, v, mot_owed_stamp(s));
+			owe_undone(s, row, v);
 			break;
 
 		case J_ADD:
@@ -655,7 +703,6 @@ undo_last(mot_session *s)
 			 * the count of stale entries falls when nobody can be relying on
 			 * it
 			 */
-			s->credit++;
 			mot_owed_add(s, OWED_ENTRY_DONE, (void *) (uintptr_t) e->b, mot_owed_stamp(s));
 			s->writes--;
 			break;
@@ -677,6 +724,9 @@ mot_txn_rollback_to(mot_session *s, mot_mark mark)
 	/* undoing looks at tree nodes as any call does */
 	if (published)
 		(void) mot_snapshot_take(s);
+	/* (it may go, or have lost rows that the next would follow) */
+	s->delete_table = NULL;
+	s->grave = NULL;
 	while (s->entries > mark)
 		undo_last(s);
 	if (s->last_mark > s->entries)
@@ -690,6 +740,7 @@ mot_txn_abort(mot_session *s)
 {
 	if (!s->active)
 		return;
+	s->owes_much |= s->entries > 0;
 	mot_txn_rollback_to(s, 0);
 	/* release: everything is undone */
 	atomic_store_explicit(&s->slot->commit_state, COMMIT_NONE, memory_order_release);

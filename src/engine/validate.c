@@ -94,7 +94,7 @@ mot_read_base(mot_session *s, const mot_view *view, mot_row *row)
 		return 0;
 	v = head_version(head);
 	while (v != NULL && version_ts(v) > view->snapshot)
-		v = version_previous(v);
+		v = version_below(row, v);
 	return v != NULL && !version_is_tombstone(v) ? version_ts(v) : 0;
 }
 
@@ -269,7 +269,7 @@ version_before(mot_session *s, mot_row *row, const mot_version **shown)
 				}
 				seen = v;
 				while (seen != NULL && version_ts(seen) > s->snapshot)
-					seen = version_previous(seen);
+					seen = version_below(row, seen);
 				*shown = seen;
 				return v;
 			}
@@ -280,10 +280,10 @@ version_before(mot_session *s, mot_row *row, const mot_version **shown)
 		 * there: our snapshot is published.
 		 */
 		while (v != NULL && ((version_ts(v) & TS_UNCOMMITTED) || version_ts(v) > s->valid_at))
-			v = version_previous(v);
+			v = version_below(row, v);
 		seen = v;
 		while (seen != NULL && version_ts(seen) > s->snapshot)
-			seen = version_previous(seen);
+			seen = version_below(row, seen);
 		*shown = seen;
 		return v;
 	}

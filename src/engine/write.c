@@ -428,7 +428,63 @@ version_new(mot_session *s, mot_table *table, mot_row *row, bool locked,
 			return &row->inlined;
 	}
 	return mot_session_alloc(s, table->versions, sizeof(mot_version) + size,
-							 MOT_FOR_CHANGE, status);
+							 *bits & LINK_TOMBSTONE ? MOT_FOR_DELETE : MOT_FOR_CHANGE, status);
+}
+
+/* is everybody's snapshot at least that new?  Asked again and again, it looks now and then only. */
+static bool
+below_horizon(mot_session *s, mot_ts ts)
+{
+	/* relaxed: it only grows */
+	if (ts <= atomic_load_explicit(&s->engine->horizon, memory_order_relaxed))
+		return true;
+	return s->horizon_looks++ % 64 == 0 && ts <= mot_engine_horizon(s->engine);
+}
+
+/*
+ * The tombstone that this command's deletes of this table share, for a row whose
+ * newest version is "top", or NULL: it needs one for itself.  So does the
+ * first row of a command, which mostly is the only one.
+ */
+static mot_version *
+grave_join(mot_session *s, mot_table *table, const mot_row *row, const mot_version *top,
+		   uint32_t command)
+{
+	mot_grave  *grave = s->grave;
+	mot_status	status;
+
+	if (s->delete_table != table || s->delete_command != command)
+	{
+		s->delete_table = table;
+		s->delete_command = command;
+		s->horizon_looks = 0;
+		s->grave = NULL;
+		return NULL;
+	}
+	if (top != &row->inlined || (version_ts(top) & TS_UNCOMMITTED) ||
+		!below_horizon(s, version_ts(top)))
+		return NULL;
+	if (grave == NULL || grave->rows == GRAVE_ROWS)
+	{
+		if (!mot_owed_promise(s, 1))
+			return NULL;
+		grave = mot_session_alloc(s, table->versions, sizeof(mot_grave), MOT_FOR_DELETE, &status);
+		if (grave == NULL)
+		{
+			s->credit++;
+			return NULL;
+		}
+		/* relaxed: the store to a head publishes them */
+		atomic_store_explicit(&grave->tombstone.ts, TS_UNCOMMITTED | command, memory_order_relaxed);
+		atomic_store_explicit(&grave->tombstone.link, make_link(NULL, LINK_TOMBSTONE | LINK_SHARED),
+							  memory_order_relaxed);
+		grave->table = table;
+		grave->first = grave->last = NULL;
+		grave->rows = 0;
+		s->grave = grave;
+	}
+	grave->rows++;
+	return &grave->tombstone;
 }
 
 /*
@@ -445,7 +501,8 @@ version_push(mot_session *s, mot_table *table, mot_row *row, uint32_t command,
 	bool		locked;
 	bool		took = false;
 	uint64_t	deferred = 0;
-	mot_version *v;
+	mot_version *v = NULL;
+	bool		shared;
 	journal_entry *e;
 
 	mot_assert(s->active);
@@ -489,20 +546,24 @@ version_push(mot_session *s, mot_table *table, mot_row *row, uint32_t command,
 		if (status != MOT_OK)
 			return status;
 	}
-	status = MOT_NO_MEMORY;
-	if (!mot_owed_promise(s, kind == J_DELETE ? 3 : 1))
+	if (kind == J_DELETE && deferred == 0)
+		v = grave_join(s, table, row, head_version(head), command);
+	shared = v != NULL;
+	if (!shared)
 	{
-		if (took)
-			row_release(s, row);
-		return MOT_NO_MEMORY;
-	}
-	v = version_new(s, table, row, locked, size, &bits, &status);
-	if (v == NULL)
-	{
-		s->credit += kind == J_DELETE ? 3 : 1;
-		if (took)
-			row_release(s, row);
-		return status;
+		status = MOT_NO_MEMORY;
+		if (mot_owed_promise(s, 1))
+		{
+			v = version_new(s, table, row, locked, size, &bits, &status);
+			if (v == NULL)
+				s->credit++;
+		}
+		if (v == NULL)
+		{
+			if (took)
+				row_release(s, row);
+			return status;
+		}
 	}
 
 	if (locked)
@@ -514,10 +575,14 @@ version_push(mot_session *s, mot_table *table, mot_row *row, uint32_t command,
 		else
 			e->what = (uint64_t) ((unsigned) kind | JE_LOCKED_HERE) << 48 |
 				(uint64_t) (uintptr_t) row;
-		bits |= (unsigned) version_link(head_version(head)) & LINK_KEYED;
-		/* relaxed: the store to the head publishes them */
-		atomic_store_explicit(&v->link, make_link(head_version(head), bits), memory_order_relaxed);
-		atomic_store_explicit(&v->ts, TS_UNCOMMITTED | command, memory_order_relaxed);
+		if (!shared)
+		{
+			bits |= (unsigned) version_link(head_version(head)) & LINK_KEYED;
+			/* relaxed: the store to the head publishes them */
+			atomic_store_explicit(&v->link, make_link(head_version(head), bits),
+								  memory_order_relaxed);
+			atomic_store_explicit(&v->ts, TS_UNCOMMITTED | command, memory_order_relaxed);
+		}
 		atomic_store_explicit(&row->head, make_head(s->owner, v) | (row_head(row) & HEAD_FULL),
 							  memory_order_release);
 	}
@@ -528,8 +593,13 @@ version_push(mot_session *s, mot_table *table, mot_row *row, uint32_t command,
 
 		if (!mot_map_put(&s->deferred, (uint64_t) (uintptr_t) row, s->entries + 1))
 		{
-			s->credit += kind == J_DELETE ? 3 : 1;
-			mot_free(s->cache, v);
+			if (shared && --s->grave->rows == 0)
+				s->grave = NULL;
+			if (!shared || s->grave == NULL)
+			{
+				s->credit++;
+				mot_free(s->cache, v);
+			}
 			return MOT_NO_PRIVATE_MEMORY;
 		}
 		e = journal_row(s, kind, JE_DEFERRED, row);
@@ -540,8 +610,11 @@ version_push(mot_session *s, mot_table *table, mot_row *row, uint32_t command,
 		 * a first deferred version's link is completed by prepare, under the
 		 * lock
 		 */
-		atomic_store_explicit(&v->link, make_link(below, bits), memory_order_relaxed);
-		atomic_store_explicit(&v->ts, TS_UNCOMMITTED | command, memory_order_relaxed);
+		if (!shared)
+		{
+			atomic_store_explicit(&v->link, make_link(below, bits), memory_order_relaxed);
+			atomic_store_explicit(&v->ts, TS_UNCOMMITTED | command, memory_order_relaxed);
+		}
 	}
 	e->a = (uint64_t) (uintptr_t) table;
 	e->b = (uint64_t) (uintptr_t) v;

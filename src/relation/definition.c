@@ -456,7 +456,8 @@ MotDefinitionMakeTable(mot_session *session, const MotDefinition *def,
 		mot_index  *index;
 
 		status = mot_index_create(session, *table, def->indexes[i].indexoid,
-								  def->indexes[i].unique ? MOT_INDEX_UNIQUE : 0, &index);
+								  MOT_INDEX_DERIVED |
+								  (def->indexes[i].unique ? MOT_INDEX_UNIQUE : 0), &index);
 		if (status == MOT_OK)
 			mot_index_attach(index);
 	}
@@ -636,14 +637,13 @@ fixed_key(const MotDefinition *def, int index, const mot_version *version, MotKe
 
 void
 MotDefinitionVersionKey(const MotDefinition *def, int index, const mot_version *version,
-						Datum *values, bool *isnull, MotKeyBuffer *buf)
+						Datum *values, bool *isnull, MotKeyBuffer *buf, bool *has_null)
 {
-	bool		has_null;
-
+	*has_null = false;
 	if (fixed_key(def, index, version, buf))
 		return;
 	MotRowDeform(def->desc, version, def->indexes[index].key->max_attnum, values, isnull);
-	MotDefinitionKey(def, index, values, isnull, buf, &has_null);
+	MotDefinitionKey(def, index, values, isnull, buf, has_null);
 }
 
 void
@@ -704,7 +704,9 @@ MotDefinitionMatches(void *arg, const mot_version *version, const void *key, siz
 static bool
 compare_key(MotDefinitionMatch *match, const mot_version *version, const void *key, size_t len)
 {
+	bool		has_null;
+
 	MotDefinitionVersionKey(match->def, match->index, version, match->values, match->isnull,
-							&match->buffer);
+							&match->buffer, &has_null);
 	return match->buffer.len == len && memcmp(match->buffer.data, key, len) == 0;
 }

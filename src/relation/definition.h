@@ -91,7 +91,7 @@ extern void MotDefinitionKey(const MotDefinition *def, int index, const Datum *v
 
 /* the same from a version, whose columns go into values and isnull only if that takes them */
 extern void MotDefinitionVersionKey(const MotDefinition *def, int index, const mot_version *version,
-									Datum *values, bool *isnull, MotKeyBuffer *buf);
+									Datum *values, bool *isnull, MotKeyBuffer *buf, bool *has_null);
 
 /* is a version's key the entry's? for mot_index_handle.matches, arg a MotDefinitionMatch */
 typedef struct MotDefinitionMatch

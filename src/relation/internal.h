@@ -55,6 +55,9 @@ extern void MotStorageAddTable(mot_table *table);	/* a complete one, of any
 extern void MotStorageDropTables(Oid dbid, mot_table **tables, int n);	/* a database's */
 extern bool MotStorageIndexDropped(mot_table *table, Oid indexoid); /* in this transaction */
 
+/* derive.c */
+extern void MotDeriveInit(void);
+
 /* duplicate.c */
 extern void MotRaiseNotUnique(Relation rel, MotIndex *index, Datum *values, bool *isnull) pg_attribute_noreturn();
 

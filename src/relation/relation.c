@@ -74,6 +74,7 @@ void
 MotRelationInit(void)
 {
 	MotStorageInit();
+	MotDeriveInit();
 }
 
 /* -------------------------------------------------------------- catalogue */
@@ -519,7 +520,8 @@ MotTableMake(Relation rel, List *indexes, mot_table **table)
 		mot_index  *index;
 
 		status = mot_index_create(session, *table, def->oid,
-								  def->unique ? MOT_INDEX_UNIQUE : 0, &index);
+								  MOT_INDEX_DERIVED | (def->unique ? MOT_INDEX_UNIQUE : 0),
+								  &index);
 		if (status != MOT_OK)
 		{
 			mot_table_drop(session, *table);

@@ -154,21 +154,37 @@ storage_commit(void)
 	if (pending != NULL)
 	{
 		mot_session *session = MotSession();
+		bool		published = mot_snapshot_held(session) == MOT_TS_NONE;
 
 		MOT_FAULT("ddl-commit");
 		LWLockAcquire(MotDirectoryLock, LW_EXCLUSIVE);
+
+		/*
+		 * Before the definitions: who makes keys by those
+		 * (mot_index_key_hook) must not take an index that is gone for one
+		 * that has its name now. With a snapshot, so that none is destroyed
+		 * before the last look at it.
+		 */
+		if (published)
+			(void) mot_snapshot_take(session);
+		for (Pending *p = pending; p != NULL; p = p->older)
+			if (p->kind == INDEX_DROPPED)
+				mot_index_drop(session, p->index);
 		for (Defined *d = defined; d != NULL; d = d->next)
 			mot_table_put_definition(session, d->table, d->definition);
 		defined = NULL;
 		for (Pending *p = pending; p != NULL; p = p->older)
+			if (p->kind == INDEX_CREATED)
+			{
+				if (p->built)
+					mot_index_set_valid_from(p->index, mot_engine_clock(MotEngine));
+				mot_index_described(p->index);
+			}
+		if (published)
+			mot_snapshot_hold(session, MOT_TS_NONE);
+		for (Pending *p = pending; p != NULL; p = p->older)
 			if (p->kind == TABLE_CREATED || p->kind == TABLE_REPLACED)
 				mot_table_settle(p->table);
-		for (Pending *p = pending; p != NULL; p = p->older)
-			if (p->kind == INDEX_CREATED && p->built)
-				mot_index_set_valid_from(p->index, mot_engine_clock(MotEngine));
-		for (Pending *p = pending; p != NULL; p = p->older)
-			if (p->kind == INDEX_DROPPED)
-				mot_index_drop(session, p->index);
 		MOT_FAULT("ddl-settled");
 		for (Pending *p = pending; p != NULL; p = p->older)
 		{
@@ -442,7 +458,7 @@ make_index(Relation rel, mot_table *table, Oid indexoid, bool unique)
 
 	LWLockAcquire(MotDirectoryLock, LW_EXCLUSIVE);
 	status = mot_index_create(MotSession(), table, indexoid,
-							  unique ? MOT_INDEX_UNIQUE : 0, &index);
+							  MOT_INDEX_DERIVED | (unique ? MOT_INDEX_UNIQUE : 0), &index);
 	LWLockRelease(MotDirectoryLock);
 
 	if (status == MOT_TOO_LARGE)

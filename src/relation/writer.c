@@ -555,21 +555,16 @@ void
 MotWriterDelete(MotWriter *writer, mot_row *row, const mot_version *old)
 {
 	MotWait		wait = MOT_WAIT_INIT;
-	MotRelation *mr;
 	mot_status	status;
 
 	MotWriterLocate(writer);
-	mr = writer->mr;
 	if (commands_between(writer))
 		refuse_own_change(writer, row, old, true);
-	if (mr->nindexes > 0)
-		deform_old(writer, old);
 
-	while ((status = mot_row_delete(writer->session, mr->table, row, writer->command)) == MOT_BUSY)
+	/* it leaves the indexes by itself, see derive.c */
+	while ((status = mot_row_delete(writer->session, writer->mr->table, row, writer->command)) == MOT_BUSY)
 		MotWaitForHolder(writer->rel, &wait);
 	MotWaitDone(writer->rel, &wait);
 	if (unlikely(status != MOT_OK))
 		MotRaiseStatus(status, writer->rel);
-	for (int i = 0; i < mr->nindexes; i++)
-		drop_key(writer, &mr->indexes[i], row);
 }

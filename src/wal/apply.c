@@ -607,15 +607,6 @@ apply_delete(const MotOpData *op)
 		return;
 	if (!check(mot_row_delete(apply.session, target->table, row, 0)))
 		return;
-
-	if (target->nindexes > 0)
-		MotTargetDeform(target, mot_version_host_bits(old), mot_version_data(old),
-						target->old_values, target->old_isnull);
-	for (int i = 0; i < target->nindexes; i++)
-	{
-		if (target->indexes[i].handle.index != NULL && !drop_entry(row, i))
-			return;
-	}
 	MotContentDrop(apply.session, target, row, mot_version_host_bits(old),
 				   mot_version_data(old), MotRowDataSize(target->def->desc, old));
 }
@@ -782,7 +773,8 @@ apply_index(const MotOpData *op)
 	apply.definitions = true;
 	LWLockAcquire(MotDirectoryLock, LW_EXCLUSIVE);
 	status = mot_index_create(apply.session, target->table, op->oid,
-							  target->def->indexes[i].unique ? MOT_INDEX_UNIQUE : 0, &index);
+							  MOT_INDEX_DERIVED |
+							  (target->def->indexes[i].unique ? MOT_INDEX_UNIQUE : 0), &index);
 	LWLockRelease(MotDirectoryLock);
 	if (!check(status))
 		return;

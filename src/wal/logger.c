@@ -383,6 +383,7 @@ log_rows(mot_session *session)
 		const void *key = NULL;
 		size_t		key_len = 0;
 		int			begin;
+		bool		has_null;
 
 		if (change.table != logging.table)
 			select_table(change.table);
@@ -399,7 +400,7 @@ log_rows(mot_session *session)
 			if (likely(logging.identity >= 0))
 			{
 				MotDefinitionVersionKey(def, logging.identity, before, logging.values, logging.isnull,
-										&key_buffer);
+										&key_buffer, &has_null);
 				key = key_buffer.data;
 				key_len = key_buffer.len;
 			}

@@ -422,11 +422,6 @@ do_change(int me, const mot_view *view, const operation *op, result *r, uint32_t
 		CALL(mot_row_delete(s, st.table, row, command));
 		if (status != MOT_OK)
 			FAIL(status);
-		put_key(key, old.id);
-		REQUIRE(mot_index_drop_entry(s, &st.by_id, row, key, 8, 0) == MOT_OK);
-		put_key(key, (uint64_t) old.value);
-		if (value_index)
-			REQUIRE(mot_index_drop_entry(s, &st.by_value, row, key, 8, 0) == MOT_OK);
 		return true;
 	}
 	if (op->kind == ADD)

@@ -73,7 +73,7 @@ static atomic_uint temporary_used;
 static stress_object *
 make(mot_cache *cache, mot_pool *pool, size_t size, uint32_t permanent)
 {
-	stress_object *o = mot_alloc(cache, pool, size, MOT_FOR_CHANGE, NULL);
+	stress_object *o = mot_alloc(cache, pool, size, MOT_FOR_DELETE, NULL);
 
 	if (o == NULL)
 	{

@@ -121,7 +121,7 @@ any_size_any_order(void)
 		}
 		held[i].size = 1 + test_random() % ((size_t) 16 << test_random() % 14);
 		held[i].pool = pools[test_random() % 4];
-		held[i].object = mot_alloc(cache, held[i].pool, held[i].size, MOT_FOR_CHANGE, NULL);
+		held[i].object = mot_alloc(cache, held[i].pool, held[i].size, MOT_FOR_DELETE, NULL);
 		if (held[i].object)
 			fill(held[i].object, held[i].size, i);
 	}
@@ -157,7 +157,7 @@ large_objects(void)
 	{
 		for (size_t i = 0; i < count; i++)
 		{
-			objects[i] = mot_alloc(cache, pool, sizes[i], MOT_FOR_CHANGE, NULL);
+			objects[i] = mot_alloc(cache, pool, sizes[i], MOT_FOR_DELETE, NULL);
 			REQUIRE(objects[i] != NULL);
 			expected += MOT_ALIGN_UP(sizes[i], MOT_PAGE_SIZE);
 			CHECK(mot_usable_size(region, objects[i]) == MOT_ALIGN_UP(sizes[i], MOT_PAGE_SIZE));
@@ -177,13 +177,13 @@ large_objects(void)
 	}
 
 	/* one object as large as the region, and nothing beside it */
-	all = mot_alloc(cache, pool, 128 * MB, MOT_FOR_CHANGE, NULL);
+	all = mot_alloc(cache, pool, 128 * MB, MOT_FOR_DELETE, NULL);
 	CHECK(all != NULL);
-	CHECK(mot_alloc(cache, pool, 1, MOT_FOR_CHANGE, NULL) == NULL);
+	CHECK(mot_alloc(cache, pool, 1, MOT_FOR_DELETE, NULL) == NULL);
 	mot_free(cache, all);
-	CHECK(mot_alloc(cache, pool, 128 * MB + 1, MOT_FOR_CHANGE, NULL) == NULL);
-	CHECK(mot_alloc(cache, pool, SIZE_MAX - 100, MOT_FOR_CHANGE, NULL) == NULL);
-	CHECK(mot_alloc(cache, pool, 1, MOT_FOR_CHANGE, NULL) != NULL);
+	CHECK(mot_alloc(cache, pool, 128 * MB + 1, MOT_FOR_DELETE, NULL) == NULL);
+	CHECK(mot_alloc(cache, pool, SIZE_MAX - 100, MOT_FOR_DELETE, NULL) == NULL);
+	CHECK(mot_alloc(cache, pool, 1, MOT_FOR_DELETE, NULL) != NULL);
 	mot_region_destroy(region);
 }
 
@@ -238,7 +238,7 @@ dropped_pool_returns_chunks(unsigned flags)
 	for (size_t i = 0; i < 32 * MB / 512; i++)
 	{
 		void	   *x = mot_alloc(cache, a, 512, MOT_FOR_NEW_ROW, NULL);
-		void	   *y = mot_alloc(cache, b, 512, MOT_FOR_CHANGE, NULL);
+		void	   *y = mot_alloc(cache, b, 512, MOT_FOR_DELETE, NULL);
 
 		REQUIRE(x != NULL && y != NULL);
 		memset(x, 1, 512);
@@ -301,7 +301,7 @@ freed_rows_go_back(void)
 	CHECK(resident(region) <= 9 * MB);
 
 	/* and by another class of another pool they can be had */
-	CHECK(mot_alloc(cache, make_pool(region, MOT_POOL_PLAIN), 200 * MB, MOT_FOR_CHANGE, NULL) != NULL);
+	CHECK(mot_alloc(cache, make_pool(region, MOT_POOL_PLAIN), 200 * MB, MOT_FOR_DELETE, NULL) != NULL);
 	mot_region_destroy(region);
 }
 
@@ -322,7 +322,7 @@ pools_come_and_go(void)
 
 		bad += id <= last;
 		last = id;
-		object = mot_alloc(cache, pool, 1 + test_random() % 3000, MOT_FOR_CHANGE, NULL);
+		object = mot_alloc(cache, pool, 1 + test_random() % 3000, MOT_FOR_DELETE, NULL);
 		REQUIRE(object != NULL);
 		if (i % 3 == 0)
 			mot_free(cache, object);
@@ -351,7 +351,7 @@ destroyed_pool_in_other_caches(void)
 	{
 		caches[c] = mot_region_cache(region, c);
 		for (int i = 0; i < 8; i++)
-			objects[i] = mot_alloc(caches[c], gone, 64, MOT_FOR_CHANGE, NULL);
+			objects[i] = mot_alloc(caches[c], gone, 64, MOT_FOR_DELETE, NULL);
 		for (int i = 0; i < 8; i++)
 			mot_free(caches[c], objects[i]);
 	}
@@ -363,7 +363,7 @@ destroyed_pool_in_other_caches(void)
 	for (unsigned c = 0; c < 3; c++)
 		for (int i = 0; i < 1000; i++)
 		{
-			objects[count] = mot_alloc(caches[c], heir, 64, MOT_FOR_CHANGE, NULL);
+			objects[count] = mot_alloc(caches[c], heir, 64, MOT_FOR_DELETE, NULL);
 			REQUIRE(objects[count] != NULL);
 			fill(objects[count], 64, count);
 			count++;
@@ -407,7 +407,7 @@ exhaustion_and_recovery(void)
 	CHECK(mot_alloc(cache, rows, 128, MOT_FOR_NEW_ROW, NULL) == NULL);
 
 	/* changes up to the end */
-	while ((object = mot_alloc(cache, versions, 128, MOT_FOR_CHANGE, &why)) != NULL)
+	while ((object = mot_alloc(cache, versions, 128, MOT_FOR_DELETE, &why)) != NULL)
 		objects[count + more++] = object;
 	CHECK(why == 0);
 	CHECK(mot_region_used(region) == 64 * MB);
@@ -448,7 +448,7 @@ kept_pages_serve_when_short(void)
 		pools[p] = make_pool(region, MOT_POOL_PLAIN);
 		for (size_t size = 64; size <= 1024; size *= 2)
 		{
-			void	   *object = mot_alloc(cache, pools[p], size, MOT_FOR_CHANGE, NULL);
+			void	   *object = mot_alloc(cache, pools[p], size, MOT_FOR_DELETE, NULL);
 
 			REQUIRE(object != NULL);
 			mot_free(cache, object);
@@ -457,7 +457,7 @@ kept_pages_serve_when_short(void)
 		CHECK(page_bytes(pools[p]) == 5 * MOT_LOT_SIZE);
 	}
 	system = mot_region_used(region) - 40 * 5 * MOT_LOT_SIZE;
-	while (mot_alloc(cache, hungry, MOT_PAGE_SIZE, MOT_FOR_CHANGE, NULL))
+	while (mot_alloc(cache, hungry, MOT_PAGE_SIZE, MOT_FOR_DELETE, NULL))
 		pages++;
 	CHECK(pages * MOT_PAGE_SIZE + system >= 64 * MB - MOT_PAGE_SIZE);
 	for (int p = 0; p < 40; p++)
@@ -476,9 +476,9 @@ cached_objects_serve_when_short(void)
 	size_t		count = 0;
 	int			freed = 0;
 
-	while ((objects[count] = mot_alloc(cache, pool, 4096, MOT_FOR_CHANGE, NULL)) != NULL)
+	while ((objects[count] = mot_alloc(cache, pool, 4096, MOT_FOR_DELETE, NULL)) != NULL)
 		count++;
-	CHECK(mot_alloc(cache, other, MOT_PAGE_SIZE, MOT_FOR_CHANGE, NULL) == NULL);
+	CHECK(mot_alloc(cache, other, MOT_PAGE_SIZE, MOT_FOR_DELETE, NULL) == NULL);
 	for (size_t i = 0; i < count; i++)
 		if (mot_object_page(region, objects[i]) == mot_object_page(region, objects[count / 2]) &&
 			++freed > 0)
@@ -486,7 +486,7 @@ cached_objects_serve_when_short(void)
 	CHECK(freed == 16);
 	for (int i = 0; i < freed; i++)
 		mot_free(cache, objects[i]);
-	CHECK(mot_alloc(cache, other, MOT_PAGE_SIZE, MOT_FOR_CHANGE, NULL) != NULL);
+	CHECK(mot_alloc(cache, other, MOT_PAGE_SIZE, MOT_FOR_DELETE, NULL) != NULL);
 	mot_region_destroy(region);
 }
 
@@ -547,7 +547,7 @@ many_caches_leave_memory(void)
 			for (size_t size = 16; size <= 4096; size *= 2)
 			{
 				for (int i = 0; i < 40; i++)
-					objects[i] = mot_alloc(cache, pools[p], size, MOT_FOR_CHANGE, NULL);
+					objects[i] = mot_alloc(cache, pools[p], size, MOT_FOR_DELETE, NULL);
 				for (int i = 0; i < 40; i++)
 					if (objects[i])
 						mot_free(cache, objects[i]);
@@ -555,14 +555,14 @@ many_caches_leave_memory(void)
 	}
 	cache = mot_region_cache(region, 3);
 	last = make_pool(region, MOT_POOL_PLAIN);
-	while (mot_alloc(cache, last, 512, MOT_FOR_CHANGE, NULL))
+	while (mot_alloc(cache, last, 512, MOT_FOR_DELETE, NULL))
 		count++;
 	printf("# with %d full caches %zu of 64 MB can be used\n", CACHES, count * 512 / MB);
 	CHECK(count * 512 > 48 * MB);
 
 	for (unsigned c = 0; c < CACHES; c++)
 		mot_cache_flush(mot_region_cache(region, c));
-	while (mot_alloc(cache, last, 512, MOT_FOR_CHANGE, NULL))
+	while (mot_alloc(cache, last, 512, MOT_FOR_DELETE, NULL))
 		count++;
 	CHECK(count * 512 > 62 * MB);
 	mot_region_destroy(region);

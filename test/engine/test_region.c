@@ -66,7 +66,7 @@ use_region(mot_region *region)
 	mot_pool   *pool = make_pool(region, MOT_POOL_ROWS);
 	mot_pool   *other = make_pool(region, MOT_POOL_PLAIN);
 	size_t		count = 0;
-	char	   *object = mot_alloc(cache, other, 20 * MB, MOT_FOR_CHANGE, NULL);
+	char	   *object = mot_alloc(cache, other, 20 * MB, MOT_FOR_DELETE, NULL);
 
 	REQUIRE(object != NULL);
 	memset(object, 1, 20 * MB);
@@ -88,7 +88,7 @@ use_region(mot_region *region)
 			mot_free(cache, objects[i]);
 	}
 	mot_cache_flush(cache);
-	object = mot_alloc(cache, other, 30 * MB, MOT_FOR_CHANGE, NULL);
+	object = mot_alloc(cache, other, 30 * MB, MOT_FOR_DELETE, NULL);
 	REQUIRE(object != NULL);
 	memset(object, 2, 30 * MB);
 	for (size_t i = 0; i <= 20000; i += 1000)
@@ -200,7 +200,7 @@ chunks_stay_whole(void)
 
 	for (unsigned i = 0; i < objects_there; i++)
 	{
-		object[i] = mot_alloc(cache, pool, MOT_PAGE_SIZE, MOT_FOR_CHANGE, NULL);
+		object[i] = mot_alloc(cache, pool, MOT_PAGE_SIZE, MOT_FOR_DELETE, NULL);
 		REQUIRE(object[i] != NULL);
 		memset(object[i], 1, MOT_PAGE_SIZE);
 	}
@@ -598,7 +598,7 @@ returning_chunk_is_waited_for(void)
 	size_t		count = 0;
 
 	/* 31 pages of it are free and not charged, but in no list while it goes */
-	while ((objects[count] = mot_alloc(cache, pool, MOT_PAGE_SIZE, MOT_FOR_CHANGE, NULL)) != NULL)
+	while ((objects[count] = mot_alloc(cache, pool, MOT_PAGE_SIZE, MOT_FOR_DELETE, NULL)) != NULL)
 		count++;
 	CHECK(count == 32 * 32);
 	args[0] = region;
@@ -610,7 +610,7 @@ returning_chunk_is_waited_for(void)
 	threads[0] = start_and_stop("chunk-returning", free_and_tell, args);
 	CHECK(mot_region_used(region) <= 63 * MB);
 	REQUIRE(pthread_create(&threads[1], NULL, let_go_soon, NULL) == 0);
-	CHECK(mot_alloc(cache, pool, MOT_PAGE_SIZE, MOT_FOR_CHANGE, NULL) != NULL);
+	CHECK(mot_alloc(cache, pool, MOT_PAGE_SIZE, MOT_FOR_DELETE, NULL) != NULL);
 	CHECK(atomic_load(&let_go));
 	for (int t = 0; t < 2; t++)
 		pthread_join(threads[t], NULL);
@@ -628,7 +628,7 @@ destroy_waits_for_a_flush(void)
 	pthread_t	flusher,
 				destroyer;
 
-	mot_free(cache, mot_alloc(cache, pool, 64, MOT_FOR_CHANGE, NULL));
+	mot_free(cache, mot_alloc(cache, pool, 64, MOT_FOR_DELETE, NULL));
 	flusher = start_and_stop("magazine-returning", flush_and_tell, region);
 	REQUIRE(pthread_create(&destroyer, NULL, destroy_and_tell, pool) == 0);
 	usleep(50 * 1000);
@@ -651,7 +651,7 @@ flush_forgets_a_pool_that_goes(void)
 	mot_cache  *cache = mot_region_cache(region, 0);
 	pthread_t	destroyer;
 
-	mot_free(cache, mot_alloc(cache, pool, 64, MOT_FOR_CHANGE, NULL));
+	mot_free(cache, mot_alloc(cache, pool, 64, MOT_FOR_DELETE, NULL));
 	destroyer = start_and_stop("pool-destroy", destroy_and_tell, pool);
 	CHECK(live_bytes(pool) > 0);
 	mot_cache_flush(cache);
@@ -854,7 +854,7 @@ eight_nodes(void)
 	/* and one alone can use the memory of all */
 	mot_topology_pretended_cpu = 6;
 	count = 0;
-	while (mot_alloc(cache, pool, 4000, MOT_FOR_CHANGE, NULL))
+	while (mot_alloc(cache, pool, 4000, MOT_FOR_DELETE, NULL))
 		count++;
 	CHECK(count * 4096 > 56 * MB);
 	mot_pool_destroy(pool);
@@ -883,7 +883,7 @@ spans_of_chunks(void)
 	for (;; count++)
 	{
 		mot_topology_pretended_cpu = (int) (count % 3);
-		objects[count] = mot_alloc(cache, pool, MOT_CHUNK_SIZE, MOT_FOR_CHANGE, NULL);
+		objects[count] = mot_alloc(cache, pool, MOT_CHUNK_SIZE, MOT_FOR_DELETE, NULL);
 		if (objects[count] == NULL)
 			break;
 	}
@@ -892,7 +892,7 @@ spans_of_chunks(void)
 		mot_free(cache, objects[i]);
 	CHECK(stats(region).chunk_bytes == 0);
 	CHECK(region->state->spans_assigned == 0);
-	CHECK(mot_alloc(cache, pool, chunks * MOT_CHUNK_SIZE, MOT_FOR_CHANGE, NULL) != NULL);
+	CHECK(mot_alloc(cache, pool, chunks * MOT_CHUNK_SIZE, MOT_FOR_DELETE, NULL) != NULL);
 	mot_topology_pretended_cpu = -1;
 	mot_region_destroy(region);
 }
@@ -999,7 +999,7 @@ cache_outlives_its_process(void)
 		mot_cache  *cache = mot_region_cache(region, 1);
 
 		for (int i = 0; i < 5; i++)
-			left[i] = mot_alloc(cache, pool, 100, MOT_FOR_CHANGE, NULL);
+			left[i] = mot_alloc(cache, pool, 100, MOT_FOR_DELETE, NULL);
 		for (int i = 0; i < 5; i++)
 			mot_free(cache, left[i]);
 		test_child_exit();
@@ -1008,7 +1008,7 @@ cache_outlives_its_process(void)
 
 	/* the slot's next owner gets just those, last freed first */
 	for (int i = 4; i >= 0; i--)
-		CHECK(mot_alloc(mot_region_cache(region, 1), pool, 100, MOT_FOR_CHANGE, NULL) == left[i]);
+		CHECK(mot_alloc(mot_region_cache(region, 1), pool, 100, MOT_FOR_DELETE, NULL) == left[i]);
 	mot_region_destroy(region);
 }
 

@@ -55,6 +55,18 @@ value_matches(void *arg, const mot_version *version, const void *key, size_t len
 	return len == 8 && memcmp(mine, key, 8) == 0;
 }
 
+/* what reclamation asks for: indexes 1 (of a hundred) are by id, others by value */
+static inline bool
+record_key(const mot_index *index, const mot_version *version, void *key, size_t *len, unsigned *flags)
+{
+	const record *r = mot_version_data(version);
+
+	put_key(key, mot_index_host_id(index) % 100 == 1 ? r->id : (uint64_t) r->value);
+	*len = 8;
+	*flags = 0;
+	return true;
+}
+
 static inline mot_session *
 open_session(mot_engine *engine, unsigned slot)
 {
@@ -70,16 +82,20 @@ store_tables(store *st, bool value_index)
 {
 	mot_session *s = open_session(st->engine, 0);
 
+	mot_index_key_hook = record_key;
 	REQUIRE(mot_table_create(s, 1, 100, &st->table) == MOT_OK);
-	REQUIRE(mot_index_create(s, st->table, 101, MOT_INDEX_UNIQUE, &st->by_id.index) == MOT_OK);
+	REQUIRE(mot_index_create(s, st->table, 101, MOT_INDEX_UNIQUE | MOT_INDEX_DERIVED,
+							 &st->by_id.index) == MOT_OK);
 	mot_index_attach(st->by_id.index);
+	mot_index_described(st->by_id.index);
 	st->by_id.matches = id_matches;
 	st->by_id.exact = true;
 	st->has_value_index = value_index;
 	if (value_index)
 	{
-		REQUIRE(mot_index_create(s, st->table, 102, 0, &st->by_value.index) == MOT_OK);
+		REQUIRE(mot_index_create(s, st->table, 102, MOT_INDEX_DERIVED, &st->by_value.index) == MOT_OK);
 		mot_index_attach(st->by_value.index);
+		mot_index_described(st->by_value.index);
 		st->by_value.matches = value_matches;
 	}
 	(void) mot_table_publish(st->engine, st->table);
@@ -223,6 +239,13 @@ update(store *st, mot_session *s, const mot_view *view, uint32_t command,
 	return update_row(st, s, view, command, row, seen, id, value);
 }
 
+/* do deleted rows? */
+static inline bool
+leaves_by_itself(const mot_index_handle *handle)
+{
+	return (handle->index->flags & MOT_INDEX_DERIVED) != 0;
+}
+
 static inline mot_status
 delete_id(store *st, mot_session *s, const mot_view *view, uint32_t command, uint64_t id)
 {
@@ -242,9 +265,9 @@ delete_id(store *st, mot_session *s, const mot_view *view, uint32_t command, uin
 	old = *(const record *) mot_version_data(newest);
 	status = mot_row_delete(s, st->table, row, command);
 	put_key(key, old.id);
-	if (status == MOT_OK)
+	if (status == MOT_OK && !leaves_by_itself(&st->by_id))
 		status = mot_index_drop_entry(s, &st->by_id, row, key, 8, 0);
-	if (status == MOT_OK && st->has_value_index)
+	if (status == MOT_OK && st->has_value_index && !leaves_by_itself(&st->by_value))
 	{
 		put_key(key, (uint64_t) old.value);
 		status = mot_index_drop_entry(s, &st->by_value, row, key, 8, 0);

@@ -1,0 +1,441 @@
+/*-------------------------------------------------------------------------
+ *
+ * test_delete.c
+ *	  Deletes: what they take until they are reclaimed, that a full memory can be
+ *	  emptied, and that rows which share a tombstone come back as they were.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "txn_util.h"
+
+static store st;
+static mot_session *a,
+		   *b,
+		   *c;
+
+static void
+setup(size_t memory, bool value_index)
+{
+	store_create(&st, memory, 8, MOT_ENGINE_PRIVATE, value_index);
+	a = open_session(st.engine, 1);
+	b = open_session(st.engine, 2);
+	c = open_session(st.engine, 3);
+}
+
+static void
+teardown(void)
+{
+	mot_session_close(a);
+	mot_session_close(b);
+	mot_session_close(c);
+	mot_engine_destroy(st.engine);
+}
+
+static uint64_t
+used(void)
+{
+	mot_memory_report r;
+
+	mot_memory_report_get(st.engine, &r);
+	return r.used_bytes;
+}
+
+static uint64_t
+retired(void)
+{
+	mot_memory_report r;
+
+	mot_memory_report_get(st.engine, &r);
+	return r.retired_objects;
+}
+
+static void
+fill(uint64_t from, uint64_t to)
+{
+	begin(a);
+	for (uint64_t i = from; i < to; i++)
+		REQUIRE(insert(&st, a, 1, i, (int64_t) (i * 7)) == MOT_OK);
+	commit(a);
+}
+
+/* delete every row found by a scan of ours, so many by each command; how many */
+static uint64_t
+delete_all(mot_session *s, uint64_t each, mot_status *status)
+{
+	mot_view	v = begin_view(s, 1);
+	mot_scan	scan;
+	mot_row    *row;
+	const mot_version *seen,
+			   *newest;
+	uint64_t	n = 0;
+
+	mot_scan_begin(s, &scan, st.table, &v, NULL);
+	while (mot_scan_next(s, &scan, &row, &seen))
+	{
+		*status = mot_row_lock(s, &v, st.table, row, seen, MOT_MODE_DELETE, &newest);
+		if (*status == MOT_OK)
+			*status = mot_row_delete(s, st.table, row, (uint32_t) (1 + n / each));
+		if (*status != MOT_OK)
+			break;
+		n++;
+	}
+	return n;
+}
+
+static uint64_t
+visible(mot_session *s, const mot_view *v)
+{
+	uint64_t	by_scan,
+				by_id;
+
+	(void) sum_scan(&st, s, v, &by_scan);
+	(void) sum_index(s, v, &st.by_id, false, &by_id);
+	CHECK(by_scan == by_id);
+	if (st.has_value_index)
+	{
+		uint64_t	by_value;
+
+		(void) sum_index(s, v, &st.by_value, true, &by_value);
+		CHECK(by_value == by_id);
+	}
+	return by_scan;
+}
+
+static uint64_t
+entries(const mot_index_handle *handle)
+{
+	mot_index_shape shape;
+
+	memset(&shape, 0, sizeof(shape));
+	mot_index_measure(a, handle->index, &shape);
+	return shape.entries;
+}
+
+#define ROWS 100000
+
+/*
+ * Delete all rows while somebody holds a snapshot; what that takes, a row, at
+ * its most.  changed: the rows have been changed, and before that somebody has
+ * taken another snapshot, so that their newest versions lie elsewhere and are
+ * not below everybody's snapshot.
+ */
+static double
+delete_cost(bool changed, uint64_t each, mot_isolation level)
+{
+	mot_view	older = {0};
+	mot_view	v;
+	uint64_t	before,
+				most;
+	mot_status	status = MOT_OK;
+
+	setup(256 << 20, true);
+	fill(0, ROWS);
+	drain(&st, b);
+	if (changed)
+	{
+		older = begin_view(c, 1);
+		begin(a);
+		v = begin_view(a, 1);
+		for (uint64_t i = 0; i < ROWS; i++)
+			REQUIRE(update(&st, a, &v, 1, i, (int64_t) i * 11) == MOT_OK);
+		commit(a);
+	}
+	before = used();
+	v = begin_view(b, 1);
+	mot_txn_begin(a, level, mot_snapshot_take(a), 7);
+	CHECK(delete_all(a, each, &status) == ROWS);
+	CHECK(status == MOT_OK);
+	most = used();
+	commit(a);
+	if (used() > most)
+		most = used();
+	CHECK(retired() >= ROWS);
+
+	/* they are there for those who saw them, by every index, and then nowhere */
+	CHECK(visible(b, &v) == ROWS);
+	if (changed)
+	{
+		CHECK(visible(c, &older) == ROWS);
+		end_view(c);
+	}
+	(void) mot_reclaim_all(c);
+	CHECK(visible(b, &v) == ROWS);
+	end_view(b);
+	v = begin_view(c, 1);
+	CHECK(visible(c, &v) == 0);
+	end_view(c);
+	drain(&st, c);
+	CHECK(retired() == 0);
+	CHECK(entries(&st.by_id) == 0);
+	CHECK(entries(&st.by_value) == 0);
+	fill(0, 1000);
+	teardown();
+	return (double) (most - before) / ROWS;
+}
+
+static void
+a_delete_takes_little(void)
+{
+	double		many = delete_cost(false, ROWS, MOT_READ_COMMITTED);
+	double		deferred = delete_cost(false, ROWS, MOT_SNAPSHOT);
+	double		single = delete_cost(false, 1, MOT_READ_COMMITTED);
+	double		changed = delete_cost(true, ROWS, MOT_READ_COMMITTED);
+
+	printf("# bytes for each deleted row: %.1f by one command, %.1f if locked at commit, "
+		   "%.1f one by one, %.1f with older readers\n", many, deferred, single, changed);
+	CHECK(many <= 2);
+	CHECK(deferred <= 2);
+	CHECK(single <= 48);
+	CHECK(changed <= 48);
+}
+
+/* rolled back, whole or to a savepoint, all is as it was, and nothing is kept */
+static void
+deletes_are_taken_back(void)
+{
+	mot_view	v;
+	mot_mark	mark;
+	uint64_t	before;
+	mot_status	status;
+
+	setup(64 << 20, true);
+	fill(0, 2000);
+	drain(&st, b);
+	before = mot_object_bytes(st.engine);
+	for (int level = MOT_READ_COMMITTED; level <= MOT_SERIALIZABLE; level++)
+		for (int whole = 0; whole < 2; whole++)
+		{
+			mot_txn_begin(a, level, mot_snapshot_take(a), 7);
+			mark = mot_txn_mark(a);
+			CHECK(delete_all(a, 1000, &status) == 2000);
+			v = begin_view(a, 5);
+			CHECK(visible(a, &v) == 0);
+			v.command = 2;
+			CHECK(visible(a, &v) == 1000);
+			v.command = 1;
+			CHECK(visible(a, &v) == 2000);
+			if (whole)
+				mot_txn_abort(a);
+			else
+			{
+				mot_txn_rollback_to(a, mark);
+				v.command = 9;
+				CHECK(visible(a, &v) == 2000);
+				commit(a);
+			}
+			end_view(a);
+			v = begin_view(b, 1);
+			CHECK(visible(b, &v) == 2000);
+			end_view(b);
+			drain(&st, b);
+			CHECK(retired() == 0);
+			CHECK(mot_object_bytes(st.engine) == before);
+		}
+
+	/* of one command's rows some, then the command goes on */
+	begin(a);
+	v = begin_view(a, 1);
+	for (uint64_t i = 0; i < 600; i++)
+		CHECK(delete_id(&st, a, &v, 1, i) == MOT_OK);
+	mark = mot_txn_mark(a);
+	for (uint64_t i = 600; i < 1200; i++)
+		CHECK(delete_id(&st, a, &v, 1, i) == MOT_OK);
+	mot_txn_rollback_to(a, mark);
+	for (uint64_t i = 1000; i < 1500; i++)
+		CHECK(delete_id(&st, a, &v, 1, i) == MOT_OK);
+	commit(a);
+	v = begin_view(b, 1);
+	CHECK(visible(b, &v) == 900);
+	CHECK(get(&st, b, &v, 599, NULL, NULL) == NULL);
+	CHECK(get(&st, b, &v, 600, NULL, NULL) != NULL);
+	CHECK(get(&st, b, &v, 999, NULL, NULL) != NULL);
+	CHECK(get(&st, b, &v, 1499, NULL, NULL) == NULL);
+	end_view(b);
+	drain(&st, b);
+	CHECK(retired() == 0);
+	CHECK(entries(&st.by_id) == 900);
+	CHECK(entries(&st.by_value) == 900);
+	fill(0, 600);
+	teardown();
+}
+
+/* a row made, changed and deleted in one transaction, others changed before they are deleted */
+static void
+rows_of_many_shapes_are_deleted(void)
+{
+	mot_view	v;
+	uint64_t	before = 0;
+
+	setup(64 << 20, true);
+	for (int round = 0; round < 4; round++)
+	{
+		bool		again = round % 2 == 0;
+		mot_view	old;
+
+		if (again)
+			fill(0, 1000);
+		old = begin_view(b, 1);
+		begin(a);
+		v = begin_view(a, 1);
+		for (uint64_t i = 0; i < 1000; i += 3)
+			CHECK(update(&st, a, &v, 1, i, (int64_t) i + round) == MOT_OK);
+		for (uint64_t i = 5000; i < 5100; i++)
+			CHECK(insert(&st, a, 1, i, (int64_t) i) == MOT_OK);
+		v.command = 2;
+		for (uint64_t i = 5000; i < 5100; i += 2)
+			CHECK(update(&st, a, &v, 2, i, (int64_t) i * 2) == MOT_OK);
+		v.command = 3;
+		for (uint64_t i = 0; i < 1000; i++)
+			CHECK(delete_id(&st, a, &v, 3, i) == MOT_OK);
+		for (uint64_t i = 5000; i < 5100; i++)
+			CHECK(delete_id(&st, a, &v, 3, i) == MOT_OK);
+		v.command = 4;
+		CHECK(visible(a, &v) == 0);
+		/* the keys are free again */
+		if (again)
+			for (uint64_t i = 0; i < 1000; i++)
+				CHECK(insert(&st, a, 4, i, (int64_t) i) == MOT_OK);
+		commit(a);
+		CHECK(visible(b, &old) == 1000);
+		(void) mot_reclaim_all(c);
+		CHECK(visible(b, &old) == 1000);
+		end_view(b);
+		drain(&st, b);
+		CHECK(retired() == 0);
+		v = begin_view(c, 1);
+		CHECK(visible(c, &v) == (again ? 1000 : 0));
+		end_view(c);
+
+		/* (the trees keep some inner nodes) */
+		if (!again)
+		{
+			CHECK(entries(&st.by_id) == 0);
+			CHECK(entries(&st.by_value) == 0);
+			CHECK(before == 0 || mot_object_bytes(st.engine) == before);
+			before = mot_object_bytes(st.engine);
+		}
+	}
+	teardown();
+}
+
+static bool know;
+
+static bool
+record_key_if_known(const mot_index *index, const mot_version *version, void *key, size_t *len, unsigned *flags)
+{
+	return know && record_key(index, version, key, len, flags);
+}
+
+/* as long as keys cannot be made rows stay, and nothing else is held up */
+static void
+rows_wait_for_their_keys(void)
+{
+	mot_view	v;
+	mot_status	status;
+
+	setup(64 << 20, true);
+	fill(0, 1000);
+	drain(&st, b);
+	mot_index_key_hook = record_key_if_known;
+	know = false;
+	begin(a);
+	v = begin_view(a, 1);
+	CHECK(delete_id(&st, a, &v, 1, 0) == MOT_OK);
+	commit(a);
+	begin(a);
+	CHECK(delete_all(a, 1000, &status) == 999);
+	commit(a);
+	drain(&st, b);
+	CHECK(retired() == 1000);
+	CHECK(entries(&st.by_id) == 1000);
+
+	/* an index is dropped meanwhile, another made */
+	mot_index_drop(b, st.by_value.index);
+	st.has_value_index = false;
+	REQUIRE(mot_index_create(b, st.table, 103, MOT_INDEX_DERIVED, &st.by_value.index) == MOT_OK);
+	mot_index_attach(st.by_value.index);
+	drain(&st, b);
+	CHECK(retired() == 1000);
+	fill(0, 10);
+	know = true;
+	drain(&st, b);
+	CHECK(retired() == 0);
+	CHECK(entries(&st.by_id) == 10);
+	v = begin_view(b, 1);
+	CHECK(visible(b, &v) == 10);
+	end_view(b);
+	teardown();
+}
+
+/*
+ * Memory that is full, even of what changes may take, can be emptied by one
+ * transaction.
+ */
+static void
+full_memory_can_be_emptied(void)
+{
+	for (int limited = 0; limited < 2; limited++)
+		for (int level = MOT_READ_COMMITTED; level <= MOT_SERIALIZABLE; level++)
+		{
+			uint64_t	rows[2] = {0};
+
+			setup(64 << 20, true);
+			if (limited)
+				mot_table_set_limit(st.table, 16 << 20);
+			for (int round = 0; round < 2; round++)
+			{
+				mot_status	status = MOT_OK;
+				mot_view	v;
+				uint64_t	changed = 0;
+
+				while (status == MOT_OK)
+				{
+					begin(a);
+					for (int i = 0; i < 100 && status == MOT_OK; i++)
+					{
+						status = insert(&st, a, 1, rows[round], (int64_t) rows[round]);
+						rows[round] += status == MOT_OK;
+					}
+					commit(a);
+				}
+				CHECK(status == (limited ? MOT_TABLE_FULL : MOT_NO_MEMORY));
+				/* then changes, with somebody who sees the old versions */
+				v = begin_view(b, 1);
+				mot_txn_begin(a, MOT_READ_COMMITTED, mot_snapshot_take(a), 7);
+				v.snapshot = mot_snapshot_held(a);
+				for (status = MOT_OK; status == MOT_OK && changed < rows[round]; changed++)
+					status = update(&st, a, &v, 1, changed, -1);
+				CHECK(status == (limited ? MOT_TABLE_FULL : MOT_NO_MEMORY));
+				CHECK(changed > 1000);
+				commit(a);
+				end_view(b);
+				drain(&st, b);
+
+				mot_txn_begin(a, level, mot_snapshot_take(a), 7);
+				CHECK(delete_all(a, rows[round], &status) == rows[round]);
+				CHECK(status == MOT_OK);
+				commit(a);
+				/* whoever needs room makes it */
+				if (round == 0)
+					continue;
+				drain(&st, b);
+				CHECK(retired() == 0);
+				CHECK(used() < 4 << 20);
+			}
+			printf("# %lu rows, and %lu after they were deleted\n", rows[0], rows[1]);
+			CHECK(rows[1] > rows[0] / 10 * 9);
+			teardown();
+		}
+}
+
+int
+main(int argc, char **argv)
+{
+	test_begin(argc, argv);
+	RUN(a_delete_takes_little);
+	RUN(deletes_are_taken_back);
+	RUN(rows_of_many_shapes_are_deleted);
+	RUN(rows_wait_for_their_keys);
+	RUN(full_memory_can_be_emptied);
+	return test_end();
+}
