@@ -29,7 +29,7 @@
 #include "internal.h"
 
 void
-mot_commit_announce(mot_session *s, uint64_t position, unsigned flags)
+mot_commit_announce(mot_session *s, uint64_t position)
 {
 	mot_slot   *slot = s->slot;
 
@@ -37,7 +37,6 @@ mot_commit_announce(mot_session *s, uint64_t position, unsigned flags)
 		atomic_fetch_add(&s->engine->undurable, 1);
 	s->announced = true;
 	atomic_store_explicit(&slot->undurable_position, position, memory_order_relaxed);
-	atomic_store_explicit(&slot->undurable_flags, flags, memory_order_relaxed);
 
 	mot_undurable_bound(s);
 	mot_count_shared(2);
@@ -90,13 +89,12 @@ mot_commit_durable(mot_session *s)
 }
 
 uint64_t
-mot_session_needs(mot_session *s, unsigned *flags)
+mot_session_needs(mot_session *s)
 {
 	mot_engine *e = s->engine;
 	mot_ts		seen = s->seen;
 	uint64_t	position = 0;
 
-	*flags = 0;
 	s->seen = 0;
 
 	/*
@@ -117,7 +115,6 @@ mot_session_needs(mot_session *s, unsigned *flags)
 		p = atomic_load_explicit(&slot->undurable_position, memory_order_relaxed);
 		if (p > position)
 			position = p;
-		*flags |= atomic_load_explicit(&slot->undurable_flags, memory_order_relaxed);
 	}
 	return position;
 }

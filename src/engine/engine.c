@@ -240,6 +240,14 @@ mot_snapshot_hold(mot_session *s, mot_ts oldest)
 	atomic_store_explicit(&s->slot->published, oldest, memory_order_release);
 }
 
+void
+mot_session_look_beyond(mot_session *s, mot_ts upto, const mot_ts *without, unsigned n)
+{
+	s->beyond = n > 0 ? upto : 0;
+	s->without = without;
+	s->without_count = n;
+}
+
 mot_ts
 mot_snapshot_held(const mot_session *s)
 {

@@ -294,7 +294,6 @@ typedef struct mot_slot
 	 */
 	_Atomic uint64_t undurable_ts;
 	_Atomic uint64_t undurable_position;
-	_Atomic uint32_t undurable_flags;
 	/* the owner's, and reclamation's */
 	MOT_CACHE_ALIGNED owed_queue owed;
 	/* counters: written by the owner, summed by statistics */
@@ -627,6 +626,11 @@ struct mot_session
 	uint64_t	credit;			/* promised places of the queue not yet used */
 	unsigned	since_reclaim;	/* commits */
 	mot_ts		clock_seen;		/* a value the clock has had */
+
+	/* commits behind a view's snapshot that it sees: up to here, but for those */
+	mot_ts		beyond;
+	const mot_ts *without;
+	unsigned	without_count;
 	mot_tree_context tree;
 	mot_tree_context tree_exclusive;
 	mot_holder	holder;

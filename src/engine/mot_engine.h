@@ -141,6 +141,16 @@ extern mot_ts mot_snapshot_take(mot_session *session);
 extern void mot_snapshot_hold(mot_session *session, mot_ts oldest);
 extern mot_ts mot_snapshot_held(const mot_session *session);
 
+/*
+ * A snapshot that lacks some commits: those that had drawn their timestamps
+ * ("without") but not begun to install when "upto" was taken, everybody else
+ * up to there being through.  The views to read it with have as their number
+ * one below the least of these, which has to be held as well; what lies between
+ * it and "upto", and is not among them, is seen besides.  The array stays the
+ * host's; all views of the session are of this kind until n is 0.
+ */
+extern void mot_session_look_beyond(mot_session *session, mot_ts upto, const mot_ts *without, unsigned n);
+
 /* who holds the row that made the last call return MOT_BUSY */
 typedef struct mot_holder
 {
@@ -497,6 +507,15 @@ extern bool mot_txn_has_writes(const mot_session *session);
 extern mot_status mot_txn_prepare(mot_session *session);
 
 /*
+ * The steps of prepare, for a host that has something to do in between: lock
+ * may return MOT_BUSY or a conflict as prepare does; draw (at SERIALIZABLE, all
+ * locked) draws the timestamp and returns it, 0 if none is needed yet.  prepare
+ * then does what is left to do.
+ */
+extern mot_status mot_txn_lock(mot_session *session);
+extern mot_ts mot_txn_draw(mot_session *session);
+
+/*
  * SERIALIZABLE: the transaction changes something outside the engine as of its
  * commit, so prepare validates its reads (and draws a timestamp) even if it
  * has changed nothing here.
@@ -506,9 +525,10 @@ extern mot_ts mot_txn_commit(mot_session *session);
 extern void mot_txn_abort(mot_session *session);
 
 /*
- * A host that lets time pass between prepare and commit at SERIALIZABLE makes
+ * A host that lets time pass between draw and commit at SERIALIZABLE makes
  * readers who are entitled to the commit wait for it.  They call this then,
- * again and again; it may jump out of the engine's call, which holds nothing.
+ * again and again (it sleeps for an instant); it may jump out of the engine's
+ * call, which holds nothing.
  */
 extern void (*mot_row_wait_hook) (void);
 
@@ -545,17 +565,16 @@ extern bool mot_txn_next_change(const mot_session *session, uint64_t *pos, mot_c
 /*
  * Durability after install.  The host may let a commit be seen before its log
  * record is durable: it announces that before the commit (position: where the
- * log has to be durable up to; flags: the host's own), and says durable when
- * it is.  What a session's transactions have seen of such commits is
+ * log has to be durable up to), and says durable when it is.  What a session's transactions have seen of such commits is
  * remembered: needs tells up to which position the log has to be durable
  * before the host may report anything of it to a client (0: nothing to wait
- * for; *flags: those of all that count, or'ed), and forgets it.  Rows deleted
+ * for), and forgets it.  Rows deleted
  * by such a commit are not reclaimed before it is durable, so that whoever
  * misses them is told, too.
  */
-extern void mot_commit_announce(mot_session *session, uint64_t position, unsigned flags);
+extern void mot_commit_announce(mot_session *session, uint64_t position);
 extern void mot_commit_durable(mot_session *session);
-extern uint64_t mot_session_needs(mot_session *session, unsigned *flags);
+extern uint64_t mot_session_needs(mot_session *session);
 
 /* A savepoint is a position in the journal; rollback undoes all later changes
  * and releases rows locked later.  Cannot fail. */

@@ -20,9 +20,10 @@ void		(*mot_row_wait_hook) (void) = NULL;
 static void
 wait_for_install(unsigned *spins)
 {
-	mot_backoff(spins);
 	if (*spins > 1024 && mot_row_wait_hook != NULL)
 		mot_row_wait_hook();
+	else
+		mot_backoff(spins);
 }
 
 const void *
@@ -112,6 +113,18 @@ skip_uncommitted(mot_session *s, mot_row *row, uint64_t head, mot_ts snapshot, b
 	return v;
 }
 
+/* of a snapshot that lacks some commits: see mot_session_look_beyond */
+static inline bool
+sees_beyond(const mot_session *s, uint64_t ts)
+{
+	if (mot_likely(s->beyond == 0) || ts > s->beyond)
+		return false;
+	for (unsigned i = 0; i < s->without_count; i++)
+		if (s->without[i] == ts)
+			return false;
+	return true;
+}
+
 const mot_version *
 mot_version_visible(mot_session *s, const mot_view *view, mot_row *row)
 {
@@ -171,7 +184,7 @@ mot_version_visible(mot_session *s, const mot_view *view, mot_row *row)
 	 * Timestamps fall along the chain.  What we pass is newer than our
 	 * snapshot, so what it superseded is still there (see reclaim.c).
 	 */
-	while (v != NULL && version_ts(v) > view->snapshot)
+	while (v != NULL && version_ts(v) > view->snapshot && !sees_beyond(s, version_ts(v)))
 	{
 		/*
 		 * A top that was committed when its head was read can only be

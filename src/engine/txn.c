@@ -254,16 +254,21 @@ draw_timestamp(mot_session *s)
 	atomic_store_explicit(&s->slot->commit_state, s->commit_ts, memory_order_release);
 }
 
-mot_status
-mot_txn_prepare(mot_session *s)
+/* (who only reads is not validated) */
+static inline bool
+is_validated(const mot_session *s)
 {
-	bool		draws = s->validate && (s->writes > 0 || s->order_reads);
+	return s->validate && (s->writes > 0 || s->order_reads);
+}
+
+mot_status
+mot_txn_lock(mot_session *s)
+{
 	mot_status	status;
 
-	/* (who only reads is not validated) */
-	if (draws && s->out_of_memory)
+	if (is_validated(s) && s->out_of_memory)
 		return MOT_NO_PRIVATE_MEMORY;
-	if (draws)
+	if (is_validated(s))
 		mot_prefetch_write(&s->engine->clock);	/* arrives while rows are
 												 * locked */
 	if (s->deferred_count != 0)
@@ -275,11 +280,37 @@ mot_txn_prepare(mot_session *s)
 		mot_map_clear(&s->deferred);
 	}
 	MOT_STOP_POINT("commit-locked");
-	if (draws)
+	return MOT_OK;
+}
+
+mot_ts
+mot_txn_draw(mot_session *s)
+{
+	mot_assert(s->deferred_count == 0);
+	if (s->commit_ts == 0 && is_validated(s))
 	{
 		if (s->writes > 0)
 			mot_undurable_bound(s);
 		draw_timestamp(s);
+	}
+	return s->commit_ts;
+}
+
+mot_status
+mot_txn_prepare(mot_session *s)
+{
+	mot_status	status;
+
+	if (is_validated(s) && s->out_of_memory)
+		return MOT_NO_PRIVATE_MEMORY;
+	if (s->commit_ts == 0)
+	{
+		status = mot_txn_lock(s);
+		if (status != MOT_OK)
+			return status;
+	}
+	if (mot_txn_draw(s) != 0)
+	{
 		status = mot_read_validate(s, s->commit_ts);
 		if (status != MOT_OK)
 		{

@@ -70,6 +70,19 @@ typedef struct Sources
 	MotLeftOut *left;
 } Sources;
 
+/*
+ * S: the number to read with; and, if some had drawn their timestamps without
+ * having installed anything, what lies beyond it, up to "upto" but for these
+ * (see mot_session_look_beyond).
+ */
+typedef struct Cut
+{
+	mot_ts		snapshot;
+	mot_ts		upto;
+	uint32		nwithout;
+	mot_ts	   *without;
+} Cut;
+
 typedef struct WriteItem
 {
 	mot_table  *table;
@@ -91,6 +104,9 @@ typedef struct WriteShared
 	MotPace		pace;
 	char		directory[MAXPGPATH];
 	mot_ts		snapshot;
+	mot_ts		upto;
+	uint32		nwithout;
+	Size		without_at;
 	Size		items_at;
 } WriteShared;
 
@@ -117,16 +133,15 @@ typedef struct Doubts
 } Doubts;
 
 static XLogRecPtr write_checkpoint(bool final, bool helpers);
-static void draw_line(MotManifest *m, Sources *sources, mot_ts *snapshot,
-					  MotInDoubtRange **ranges, int *nranges);
-static void draw_line_standby(MotManifest *m, Sources *sources, mot_ts *snapshot);
+static void draw_line(MotManifest *m, Sources *sources, Cut *cut, MotGateLine *line);
+static void draw_line_standby(MotManifest *m, Sources *sources, Cut *cut);
 static void visit_table(void *arg, mot_table *table);
 static void collect(Sources *sources);
 static void make_room(Sources *sources);
-static void write_rows(MotManifest *m, Sources *sources, mot_ts snapshot, const char *directory,
+static void write_rows(MotManifest *m, Sources *sources, const Cut *cut, const char *directory,
 					   bool helpers, bool hurry);
 static bool reuse(Source *source, const char *directory);
-static WriteShared *plan_write(Sources *sources, mot_ts snapshot, const char *directory,
+static WriteShared *plan_write(Sources *sources, const Cut *cut, const char *directory,
 							   dsm_segment **segment);
 static void write_item(WriteShared *shared, WriteItem *item, MotDefinition *def);
 static void read_doubt(MotManifest *m, MotInDoubtRange *ranges, int nranges);
@@ -167,11 +182,10 @@ write_checkpoint(bool final, bool helpers)
 	TimestampTz began = GetCurrentTimestamp();
 	MotManifest m = {0};
 	Sources		sources = {0};
-	MotInDoubtRange *ranges = NULL;
-	int			nranges = 0;
+	MotGateLine line = {0};
+	Cut			cut = {0};
 	int			nfiles = 0;
 	int			nreused = 0;
-	mot_ts		snapshot;
 	char	   *volatile directory = NULL;
 	char	   *named;
 	volatile XLogRecPtr lsn;
@@ -181,9 +195,9 @@ write_checkpoint(bool final, bool helpers)
 	m.final = final;
 	m.time = began;
 	if (standby)
-		draw_line_standby(&m, &sources, &snapshot);
+		draw_line_standby(&m, &sources, &cut);
 	else
-		draw_line(&m, &sources, &snapshot, &ranges, &nranges);
+		draw_line(&m, &sources, &cut, &line);
 	m.redo = GetRedoRecPtr();
 	lsn = m.lsn;
 	MOT_FAULT("checkpoint-line");
@@ -198,10 +212,10 @@ write_checkpoint(bool final, bool helpers)
 		else
 		{
 			directory = MotDirectoryBegin(m.tli, m.lsn);
-			write_rows(&m, &sources, snapshot, directory, helpers,
+			write_rows(&m, &sources, &cut, directory, helpers,
 					   final || AmStartupProcess() || MotStateIsAsked());
-			if (nranges > 0)
-				read_doubt(&m, ranges, nranges);
+			if (line.nin_doubt > 0)
+				read_doubt(&m, line.in_doubt, line.nin_doubt);
 			flush_log(m.lsn);
 			MOT_FAULT("checkpoint-manifest");
 			MotManifestWrite(directory, &m);
@@ -300,16 +314,21 @@ collect(Sources *sources)
 }
 
 static void
-draw_line(MotManifest *m, Sources *sources, mot_ts *snapshot,
-		  MotInDoubtRange **ranges, int *nranges)
+draw_line(MotManifest *m, Sources *sources, Cut *cut, MotGateLine *line)
 {
 	mot_session *session = MotSession();
 
 	do
 	{
 		make_room(sources);
-		m->lsn = MotGateClose(ranges, nranges);
-		*snapshot = mot_snapshot_take(session);
+		MotGateClose(line);
+		m->lsn = line->lsn;
+		cut->upto = cut->snapshot = mot_snapshot_take(session);
+		cut->nwithout = line->ndrawn;
+		cut->without = line->drawn;
+		for (int i = 0; i < line->ndrawn; i++)
+			cut->snapshot = Min(cut->snapshot, line->drawn[i] - 1);
+		mot_snapshot_hold(session, cut->snapshot);
 		collect(sources);
 		MOT_FAULT("checkpoint-gate");
 		MotGateOpen();
@@ -322,7 +341,7 @@ draw_line(MotManifest *m, Sources *sources, mot_ts *snapshot,
  * records: the lock keeps the one who applies them from going on.
  */
 static void
-draw_line_standby(MotManifest *m, Sources *sources, mot_ts *snapshot)
+draw_line_standby(MotManifest *m, Sources *sources, Cut *cut)
 {
 	mot_session *session = MotSession();
 	XLogRecPtr	replayed;
@@ -345,7 +364,7 @@ draw_line_standby(MotManifest *m, Sources *sources, mot_ts *snapshot)
 		ResetLatch(MyLatch);
 		CHECK_FOR_INTERRUPTS();
 	}
-	*snapshot = mot_snapshot_take(session);
+	cut->snapshot = mot_snapshot_take(session);
 	replayed = GetXLogReplayRecPtr(&m->tli);
 	m->lsn = Max(replayed, MotReplayedUpTo());
 	doubts.max = MotInDoubtCount();
@@ -380,7 +399,7 @@ copy_doubt(void *arg, TransactionId xid, XLogRecPtr lsn, const char *ops, size_t
 /* -------------------------------------------------------------------- rows */
 
 static void
-write_rows(MotManifest *m, Sources *sources, mot_ts snapshot, const char *directory, bool use_helpers,
+write_rows(MotManifest *m, Sources *sources, const Cut *cut, const char *directory, bool use_helpers,
 		   bool hurry)
 {
 	dsm_segment *segment;
@@ -396,7 +415,7 @@ write_rows(MotManifest *m, Sources *sources, mot_ts snapshot, const char *direct
 		sources->source[i].reused = reuse(&sources->source[i], directory);
 	}
 
-	shared = plan_write(sources, snapshot, directory, &segment);
+	shared = plan_write(sources, cut, directory, &segment);
 	for (int i = 0; i < sources->n; i++)
 		bytes += sources->source[i].reused ? 0 : sources->source[i].row_bytes;
 	MotPaceBegin(&shared->pace, bytes, use_helpers ? Min(mot_checkpoint_workers, shared->base.nitems) : 1, hurry);
@@ -508,10 +527,10 @@ reuse(Source *source, const char *directory)
 
 /* A file for about PART_BYTES of pages: neighbours stay together, so what is in key order stays that. */
 static WriteShared *
-plan_write(Sources *sources, mot_ts snapshot, const char *directory, dsm_segment **segment)
+plan_write(Sources *sources, const Cut *cut, const char *directory, dsm_segment **segment)
 {
 	mot_session *session = MotSession();
-	mot_view	view = {snapshot, 0};
+	mot_view	view = {cut->snapshot, 0};
 	WriteShared *shared;
 	Size		size = MAXALIGN(sizeof(WriteShared));
 	Size		definition = size;
@@ -532,13 +551,18 @@ plan_write(Sources *sources, mot_ts snapshot, const char *directory, dsm_segment
 		nitems += parts[i];
 		size += MAXALIGN(s->definition_len);
 	}
-	*segment = dsm_create(size + MAXALIGN(nitems * sizeof(WriteItem)), 0);
+	*segment = dsm_create(size + MAXALIGN(nitems * sizeof(WriteItem)) + cut->nwithout * sizeof(mot_ts), 0);
 	shared = dsm_segment_address(*segment);
 	memset(shared, 0, size + nitems * sizeof(WriteItem));
 	shared->base.job = MOT_JOB_WRITE;
 	shared->base.nitems = nitems;
-	shared->snapshot = snapshot;
+	shared->snapshot = cut->snapshot;
 	shared->items_at = size;
+	shared->upto = cut->upto;
+	shared->nwithout = cut->nwithout;
+	shared->without_at = size + MAXALIGN(nitems * sizeof(WriteItem));
+	if (cut->nwithout > 0)
+		memcpy((char *) shared + shared->without_at, cut->without, cut->nwithout * sizeof(mot_ts));
 	strlcpy(shared->directory, directory, MAXPGPATH);
 
 	nitems = 0;
@@ -578,6 +602,8 @@ MotWriteItems(MotHelpersShared *base)
 	Size		definition = 0;
 	int			i;
 
+	mot_session_look_beyond(MotSession(), shared->upto,
+							(mot_ts *) ((char *) shared + shared->without_at), shared->nwithout);
 	PG_TRY();
 	{
 		MotPaceJoin(&shared->pace);
@@ -612,6 +638,7 @@ MotWriteItems(MotHelpersShared *base)
 		FreeErrorData(edata);
 	}
 	PG_END_TRY();
+	mot_session_look_beyond(MotSession(), 0, NULL, 0);
 	if (def != NULL)
 		MotDefinitionFree(def);
 }

@@ -11,9 +11,14 @@
  * record may even be flushed together with ours.
  *
  * Whoever read such a row in the meantime finds that out here, at the end of
- * its own transaction, and flushes as far as that commit; and waits for
- * standbys if that commit asked for it.  (The engine's durable.c keeps the
- * books.)
+ * its own transaction, and flushes as far as that commit.  (The engine's
+ * durable.c keeps the books.)
+ *
+ * A disk's flush is short and ends by itself.  A synchronous standby may be
+ * absent for days; what waits for one is neither shown to anybody nor are its
+ * locks released, as with heap tables.  Such a commit is given an xid, so it is
+ * the server's commit record that waits, before we install (xact/transaction.c).
+ * Only who found no standbys configured then, but does now, waits here.
  *
  * Everything else is as in RecordTransactionCommit and its callees (xact.c):
  * synchronous_commit, commit_delay (in XLogFlush), the WAL writer.
@@ -31,21 +36,24 @@
 #include "wal/internal.h"
 #include "xact/xact.h"
 
-#define FLAG_REPLICATED 1u		/* that commit waits for standbys, too */
-
 /* this transaction's own record; 0: none, or the server has flushed it */
 static XLogRecPtr own_record = 0;
 static bool own_announced = false;
 
 static void release_callback(ResourceReleasePhase phase, bool isCommit, bool isTopLevel, void *arg);
 static pg_noinline void transaction_released(bool isCommit);
-static pg_noinline void settle(XLogRecPtr own, XLogRecPtr seen, unsigned flags);
-static void wait_for_standbys(XLogRecPtr lsn);
+static pg_noinline void settle(XLogRecPtr own, XLogRecPtr seen);
 
 void
 MotDurableInit(void)
 {
 	RegisterResourceReleaseCallback(release_callback, NULL);
+}
+
+bool
+MotDurableWaits(void)
+{
+	return SyncRepRequested() && SyncRepStandbyNames != NULL && SyncRepStandbyNames[0] != '\0';
 }
 
 /*
@@ -58,7 +66,7 @@ MotDurableNote(mot_session *session, XLogRecPtr lsn)
 	own_record = lsn;
 	if (synchronous_commit > SYNCHRONOUS_COMMIT_OFF)
 	{
-		mot_commit_announce(session, lsn, SyncRepRequested() ? FLAG_REPLICATED : 0);
+		mot_commit_announce(session, lsn);
 		own_announced = true;
 	}
 }
@@ -77,21 +85,20 @@ transaction_released(bool isCommit)
 	mot_session *session = MotSessionOpened();
 	XLogRecPtr	own = own_record;
 	XLogRecPtr	seen;
-	unsigned	flags;
 
 	if (session == NULL)
 		return;
-	seen = mot_session_needs(session, &flags);
+	seen = mot_session_needs(session);
 	/* a failure tells nothing of what was seen */
 	if (!isCommit)
 		return;
 	own_record = 0;
 	if (own != 0 || seen != 0)
-		settle(own, seen, flags);
+		settle(own, seen);
 }
 
 static pg_noinline void
-settle(XLogRecPtr own, XLogRecPtr seen, unsigned flags)
+settle(XLogRecPtr own, XLogRecPtr seen)
 {
 	/* as the server: what is lost here would have to be taken back */
 	START_CRIT_SECTION();
@@ -111,32 +118,9 @@ settle(XLogRecPtr own, XLogRecPtr seen, unsigned flags)
 
 	MOT_FAULT("commit-flushed");
 	if (own_announced)
-		SyncRepWaitForLSN(own, true);
-	if (seen != 0 && (flags & FLAG_REPLICATED))
-		wait_for_standbys(seen);
-	if (own_announced)
+	{
 		mot_commit_durable(MotSessionOpened());
+		SyncRepWaitForLSN(own, true);
+	}
 	own_announced = false;
-}
-
-/*
- * Somebody else's commit: its wait is ours, whatever this session's setting
- * says of its own commits.
- */
-static void
-wait_for_standbys(XLogRecPtr lsn)
-{
-	int			saved = synchronous_commit;
-
-	if (synchronous_commit < SYNCHRONOUS_COMMIT_REMOTE_FLUSH)
-	{
-		synchronous_commit = SYNCHRONOUS_COMMIT_REMOTE_FLUSH;
-		assign_synchronous_commit(synchronous_commit, NULL);
-	}
-	SyncRepWaitForLSN(lsn, true);
-	if (synchronous_commit != saved)
-	{
-		synchronous_commit = saved;
-		assign_synchronous_commit(synchronous_commit, NULL);
-	}
 }

@@ -9,18 +9,35 @@
  *
  * Each process has a place in shared memory that says where it is:
  *
- *	OUT			not committing
- *	IN			between its first record and its versions
- *	STREAM		the same, and it may take long: there are many records
+ *	OUT			nothing is in the log, and there is no timestamp
+ *	DRAWN		its timestamp has been drawn (SERIALIZABLE, long before the
+ *				commit), nothing is in the log
  *	LOGGED		mixed: its record is in the log, the server's commit record
- *				will decide; it enters once more to install
- *	DRAWN		the same, but its timestamp has been drawn already
- *				(SERIALIZABLE): snapshots from now on include it, and whoever
- *				reads its rows waits for its fate.  It is not in doubt.
+ *				will decide; its timestamp may have been drawn, too
+ *
+ * and, besides, whether it is on its way from one of these to another:
+ *
+ *	IN			drawing; or inserting a record; or between the insertion and
+ *				the installation of its versions
+ *	STREAM		the same, and it may take long: there are many records
+ *
+ * The line is drawn when nobody is.  Who is LOGGED then is in doubt, and the
+ * checkpoint keeps its record; whoever has drawn is left out of S, though its
+ * number is not greater (mot_session_look_beyond).
+ *
+ * Nobody waits for anything while IN: not for a row, a lock, the disk or a
+ * standby.  Between PRE_COMMIT and COMMIT the server may (for NOTIFY's lock,
+ * SSI, other modules, its commit record's flush), so nobody is IN from the one
+ * to the other.  A stream of a transaction that has no xid is.  What is known to
+ * wait there it has done before (see xact/transaction.c), and a checkpoint does
+ * not keep others out of the gate for longer than its patience lasts, but lets
+ * in who has come and begins anew, more patiently.  So whomever the stream
+ * waits for gets on.
  *
  * Who enters stores IN and then reads the gate; who closes stores CLOSED and
  * then reads the places.  Both with a full barrier between, so at least one
  * sees the other: a commit that does not see the gate closed is waited for.
+ * (One that does says IN for a moment, and goes back to what it was.)
  * It costs a commit one exchange on a line of its own, and a read of a line
  * that is written by checkpoints only (compare the asymmetric locking of
  * RCU).  The gate is closed for as long as the commits on their way need.
@@ -42,28 +59,36 @@
 #include "storage/latch.h"
 #include "storage/pmsignal.h"
 #include "storage/shmem.h"
+#include "utils/timestamp.h"
 #include "utils/wait_event.h"
 #include "wal/internal.h"
 #include "xact/xact.h"
 
 #define PLACE_OUT		0
-#define PLACE_IN		1
-#define PLACE_STREAM	2
-#define PLACE_LOGGED	3
-#define PLACE_DRAWN		4
+#define PLACE_DRAWN		1
+#define PLACE_LOGGED	2
+#define PLACE_WHERE		3
+#define PLACE_IN		4
+#define PLACE_STREAM	8
+#define PLACE_MOVING	(PLACE_IN | PLACE_STREAM)
 
 #define GATE_OPEN		0
 #define GATE_NO_STREAMS 1
 #define GATE_CLOSED		2
 
+/* how long streams are waited for at first, and how long others are let in then */
+#define PATIENCE_MS 2000
+#define RESPITE_MS 50
+
 typedef struct Place
 {
 	pg_atomic_uint32 state;
-	TransactionId xid;			/* of LOGGED; written before the state */
+	TransactionId xid;			/* of LOGGED; all written before the state */
 	XLogRecPtr	start;
 	XLogRecPtr	end;
+	mot_ts		drawn;			/* 0: it is not */
 	char		pad[MOT_CACHE_LINE - sizeof(pg_atomic_uint32) - sizeof(TransactionId) -
-					2 * sizeof(XLogRecPtr)];
+					2 * sizeof(XLogRecPtr) - sizeof(mot_ts)];
 } Place;
 
 typedef struct Gate
@@ -78,7 +103,8 @@ typedef struct Gate
 static Gate *gate = NULL;
 
 static void wait_opened(bool committed);
-static void enter(uint32 state, uint32 outside);
+static void enter(uint32 moving, uint32 where);
+static void wait_streams(void);
 
 Size
 MotGateShmemSize(void)
@@ -104,25 +130,26 @@ MotGateShmemInit(void)
 /* ----------------------------------------------------------------- commits */
 
 static void
-enter(uint32 state, uint32 outside)
+enter(uint32 moving, uint32 where)
 {
 	Place	   *mine = &gate->place[MotMySlot()];
-	uint32		limit = state == PLACE_STREAM ? GATE_NO_STREAMS : GATE_CLOSED;
+	uint32		limit = moving == PLACE_STREAM ? GATE_NO_STREAMS : GATE_CLOSED;
 
 	for (;;)
 	{
 		/* exchange: a full barrier between our word and the gate's */
-		pg_atomic_exchange_u32(&mine->state, state);
+		pg_atomic_exchange_u32(&mine->state, where | moving);
 		if (likely(pg_atomic_read_u32(&gate->gate) < limit))
 			return;
-		pg_atomic_write_u32(&mine->state, outside);
-		wait_opened(outside != PLACE_OUT);
+		pg_atomic_write_u32(&mine->state, where);
+		wait_opened(where == PLACE_LOGGED);
 	}
 }
 
 /*
- * The gate is closed for an instant only, but "no streams" can last.  There
- * is nothing to be interrupted: at commit interrupts are held.
+ * The gate is closed for an instant only, but "no streams" can last.  In
+ * PRE_COMMIT whoever waits can be interrupted; later the server holds
+ * interrupts back.
  *
  * When the postmaster has died we end here; not in order, though, if the
  * transaction is committed, because it would be aborted then.
@@ -147,50 +174,56 @@ wait_opened(bool committed)
 }
 
 /*
- * Before a commit's first record is inserted, at SERIALIZABLE before its
- * timestamp is drawn.  stream: there will be pieces.  Nothing happens if we
- * are in already.
+ * Before a timestamp is drawn at SERIALIZABLE, before a record is inserted,
+ * and before what was logged or drawn is installed.  stream: there will be
+ * pieces.  Nothing happens if we are in already.
  */
 void
 MotGateEnter(bool stream)
 {
 	Place	   *mine = &gate->place[MotMySlot()];
+	uint32		state = pg_atomic_read_u32(&mine->state);
 	uint32		used;
 
-	if (pg_atomic_read_u32(&mine->state) != PLACE_OUT)
+	if (state & PLACE_MOVING)
 		return;
-	used = pg_atomic_read_u32(&gate->used);
-	while (used <= MotMySlot() &&
-		   !pg_atomic_compare_exchange_u32(&gate->used, &used, MotMySlot() + 1))
-		;
-	enter(stream ? PLACE_STREAM : PLACE_IN, PLACE_OUT);
+	if (state == PLACE_OUT)
+	{
+		mine->drawn = 0;
+		used = pg_atomic_read_u32(&gate->used);
+		while (used <= MotMySlot() &&
+			   !pg_atomic_compare_exchange_u32(&gate->used, &used, MotMySlot() + 1))
+			;
+	}
+	enter(stream ? PLACE_STREAM : PLACE_IN, state);
+}
+
+/* The timestamp has been drawn. */
+void
+MotGateDrawn(mot_ts ts)
+{
+	Place	   *mine = &gate->place[MotMySlot()];
+
+	Assert(pg_atomic_read_u32(&mine->state) == (PLACE_OUT | PLACE_IN));
+	mine->drawn = ts;
+	/* what it says is there before it says so */
+	pg_write_barrier();
+	pg_atomic_write_u32(&mine->state, PLACE_DRAWN);
 }
 
 /* The mixed transaction's redo is in the log, its first record at start, its last one up to end. */
 void
-MotGateLogged(TransactionId xid, XLogRecPtr start, XLogRecPtr end, bool drawn)
+MotGateLogged(TransactionId xid, XLogRecPtr start, XLogRecPtr end)
 {
 	Place	   *mine = &gate->place[MotMySlot()];
 
-	Assert(pg_atomic_read_u32(&mine->state) == PLACE_IN ||
-		   pg_atomic_read_u32(&mine->state) == PLACE_STREAM);
+	Assert(pg_atomic_read_u32(&mine->state) & PLACE_MOVING);
 	mine->xid = xid;
 	mine->start = start;
 	mine->end = end;
-	/* what it says is there before it says so */
+	/* as above */
 	pg_write_barrier();
-	pg_atomic_write_u32(&mine->state, drawn ? PLACE_DRAWN : PLACE_LOGGED);
-}
-
-/* The server has committed it: in again, to install. */
-void
-MotGateInstall(void)
-{
-	Place	   *mine = &gate->place[MotMySlot()];
-	uint32		state = pg_atomic_read_u32(&mine->state);
-
-	if (state == PLACE_LOGGED || state == PLACE_DRAWN)
-		enter(PLACE_IN, state);
+	pg_atomic_write_u32(&mine->state, PLACE_LOGGED);
 }
 
 /* Installed, or given up. */
@@ -206,32 +239,62 @@ MotGateLeave(void)
 
 /* -------------------------------------------------------------- checkpoints */
 
-/*
- * Close the gate; returns C.  in_doubt: palloc'd list of mixed transactions
- * whose records start before C and that are not installed.  Until the gate is
- * opened again (MotGateOpen) interrupts are held, and the caller must not do
- * more than take a snapshot and what fails in no way.
- */
-XLogRecPtr
-MotGateClose(MotInDoubtRange **in_doubt, int *n)
+static bool
+streams_on_their_way(void)
 {
-	MotInDoubtRange *list = palloc(MotProcessSlots() * sizeof(MotInDoubtRange));
-	XLogRecPtr	lsn;
-	uint32		used;
+	uint32		used = pg_atomic_read_u32(&gate->used);
+
+	for (uint32 i = 0; i < used; i++)
+		if (pg_atomic_read_u32(&gate->place[i].state) & PLACE_STREAM)
+			return true;
+	return false;
+}
+
+/* Let in no more of them, and wait for those that are. */
+static void
+wait_streams(void)
+{
+	long		patience = PATIENCE_MS;
+	TimestampTz began = GetCurrentTimestamp();
 
 	/* exchange, here and below: a full barrier between our word and theirs */
 	pg_atomic_exchange_u32(&gate->gate, GATE_NO_STREAMS);
+	while (streams_on_their_way())
+	{
+		long		nap = 1;
+
+		if (TimestampDifferenceExceeds(began, GetCurrentTimestamp(), patience))
+		{
+			MotGateOpen();
+			nap = RESPITE_MS;
+		}
+		(void) WaitLatch(NULL, WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, nap, PG_WAIT_EXTENSION);
+		CHECK_FOR_INTERRUPTS();
+		if (nap == RESPITE_MS)
+		{
+			patience *= 2;
+			began = GetCurrentTimestamp();
+			pg_atomic_exchange_u32(&gate->gate, GATE_NO_STREAMS);
+		}
+	}
+}
+
+/*
+ * Close the gate and tell what the line leaves out; the lists are palloc'd.
+ * Until the gate is opened again (MotGateOpen) interrupts are held, and the
+ * caller must not do more than take a snapshot and what fails in no way.
+ */
+void
+MotGateClose(MotGateLine *line)
+{
+	uint32		used;
+
+	line->in_doubt = palloc(MotProcessSlots() * sizeof(MotInDoubtRange));
+	line->drawn = palloc(MotProcessSlots() * sizeof(mot_ts));
+	line->nin_doubt = line->ndrawn = 0;
 	PG_TRY();
 	{
-		used = pg_atomic_read_u32(&gate->used);
-		for (uint32 i = 0; i < used; i++)
-			while (pg_atomic_read_u32(&gate->place[i].state) == PLACE_STREAM)
-			{
-				CHECK_FOR_INTERRUPTS();
-				pg_usleep(1000);
-				if (!PostmasterIsAlive())
-					proc_exit(1);
-			}
+		wait_streams();
 	}
 	PG_CATCH();
 	{
@@ -246,30 +309,32 @@ MotGateClose(MotInDoubtRange **in_doubt, int *n)
 	for (uint32 i = 0; i < used; i++)
 	{
 		unsigned	spins = 0;
-		uint32		state;
 
-		while ((state = pg_atomic_read_u32(&gate->place[i].state)) == PLACE_IN ||
-			   state == PLACE_STREAM)
+		while (pg_atomic_read_u32(&gate->place[i].state) & PLACE_MOVING)
 			MotBackoff(&spins);
 	}
 
 	/* what they did is seen from here on */
 	pg_memory_barrier();
-	*n = 0;
 	for (uint32 i = 0; i < used; i++)
 	{
 		Place	   *place = &gate->place[i];
 
-		if (pg_atomic_read_u32(&place->state) != PLACE_LOGGED)
-			continue;
-		list[*n].xid = place->xid;
-		list[*n].start = place->start;
-		list[*n].end = place->end;
-		(*n)++;
+		/* (moving, it is about to see that the gate is closed) */
+		uint32		where = pg_atomic_read_u32(&place->state) & PLACE_WHERE;
+
+		if (where == PLACE_LOGGED)
+		{
+			MotInDoubtRange *range = &line->in_doubt[line->nin_doubt++];
+
+			range->xid = place->xid;
+			range->start = place->start;
+			range->end = place->end;
+		}
+		if (where != PLACE_OUT && place->drawn != 0)
+			line->drawn[line->ndrawn++] = place->drawn;
 	}
-	lsn = GetXLogInsertRecPtr();
-	*in_doubt = list;
-	return lsn;
+	line->lsn = GetXLogInsertRecPtr();
 }
 
 void

@@ -22,25 +22,23 @@
  * process has a word of its own for that; the gate is one word that is read
  * by all and hardly ever written, so that a commit writes nothing shared.
  *
- *	enter(stream)	before the first record is inserted.  stream: there will
+ *	enter(stream)	before a timestamp is drawn long before the commit, before
+ *					a record is inserted, before anything logged or drawn is
+ *					installed; does nothing for who is in.  stream: there will
  *					be pieces.  May wait (an instant for the checkpoint; a
- *					stream also until no checkpoint is about to begin), so
- *					not with the gate entered already.
- *	logged(...)		mixed: the record is in the log from start to end; until
- *					install the gate may be closed.  drawn: the commit
- *					timestamp has been drawn (SERIALIZABLE): snapshots from
- *					now on wait for it, so it is not "in doubt" to them.
- *	install()		mixed: enter again, to install
+ *					stream also until no checkpoint is about to begin).
+ *	drawn(ts)		out again; SERIALIZABLE: this is the timestamp
+ *	logged(...)		out again; mixed: the record is in the log from start to end
  *	leave()			installed, or aborted
  *
- * At SERIALIZABLE the timestamp is drawn in the engine's prepare, so the gate is
- * entered before that: MotXactLog.enter and leave (a prepare that has to wait
- * for another transaction leaves first).  enter does nothing for who is in.
+ * Who is in must not wait for anybody.
  *
  * close: no stream is let in and those on their way are waited for; then
  * nobody is let in, and who is in is waited for.  While it is closed every
- * commit's record is either before *C and installed, or in the list of
- * mixed ones in doubt, or not inserted.  The caller takes its snapshot and opens.
+ * commit's record is either before "lsn" and installed, or in the list of
+ * mixed ones in doubt, or not inserted; and whoever of the latter two has
+ * drawn a timestamp is in the list of these.  The caller takes its snapshot
+ * and opens.
  */
 typedef struct MotInDoubtRange
 {
@@ -49,11 +47,20 @@ typedef struct MotInDoubtRange
 	XLogRecPtr	end;			/* of its last one */
 } MotInDoubtRange;
 
+typedef struct MotGateLine
+{
+	XLogRecPtr	lsn;			/* C */
+	int			nin_doubt;
+	MotInDoubtRange *in_doubt;
+	int			ndrawn;
+	mot_ts	   *drawn;			/* timestamps that S must leave out */
+} MotGateLine;
+
 extern void MotGateEnter(bool stream);
-extern void MotGateLogged(TransactionId xid, XLogRecPtr start, XLogRecPtr end, bool drawn);
-extern void MotGateInstall(void);
+extern void MotGateDrawn(mot_ts ts);
+extern void MotGateLogged(TransactionId xid, XLogRecPtr start, XLogRecPtr end);
 extern void MotGateLeave(void);
-extern XLogRecPtr MotGateClose(MotInDoubtRange **in_doubt, int *n); /* returns C */
+extern void MotGateClose(MotGateLine *line);
 extern void MotGateOpen(void);
 extern Size MotGateShmemSize(void);
 extern void MotGateShmemInit(void);
@@ -61,6 +68,9 @@ extern void MotGateShmemInit(void);
 /* ------------------------------------------------------- logger.c, durable.c */
 extern void MotLoggerInit(void);	/* registers with xact/ */
 extern void MotDurableInit(void);	/* flush at AFTER_LOCKS */
+
+/* will this session's commit have to wait for a synchronous standby? */
+extern bool MotDurableWaits(void);
 
 /* in COMMIT, after XLogInsert of a MOT-only transaction's (last) record, before the engine installs */
 extern void MotDurableNote(mot_session *session, XLogRecPtr lsn);

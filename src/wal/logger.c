@@ -12,7 +12,7 @@
  * When there is more than a piece, pieces go to the log as they fill, and if
  * the transaction then fails a last record says that they are for nothing.
  *
- * The gate (gate.c) is entered before the first record is inserted, so for a
+ * The gate (gate.c) is entered for the insertion of a record, so for a
  * small MOT-only transaction as late as in COMMIT: between PRE_COMMIT and
  * COMMIT the server may wait for others (NOTIFY does).
  *
@@ -58,7 +58,7 @@ typedef struct Known
 /* the transaction that is being logged */
 typedef struct Logging
 {
-	bool		entered;		/* we are in the gate */
+	bool		entered;		/* the gate has to be left in the end */
 	bool		ready;			/* insert() has a record to write */
 	bool		complete;		/* the last record has been inserted */
 	XLogRecPtr	start;			/* of the first record */
@@ -85,7 +85,7 @@ static HTAB *known_tables = NULL;
 static Known *recently_known[RECENTLY_KNOWN];	/* by serial */
 
 static void logger_enter(void);
-static void logger_leave(void);
+static void logger_drawn(mot_ts ts);
 static void logger_prepare(mot_session *session, TransactionId xid);
 static void logger_insert(mot_session *session);
 static void logger_installed(mot_session *session);
@@ -111,8 +111,9 @@ static void forget_transaction(void);
 
 static const MotXactLog xact_log = {
 	.writable = MotWalCheckWritable,
+	.waits = MotDurableWaits,
 	.enter = logger_enter,
-	.leave = logger_leave,
+	.drawn = logger_drawn,
 	.prepare = logger_prepare,
 	.insert = logger_insert,
 	.installed = logger_installed,
@@ -136,10 +137,9 @@ logger_enter(void)
 }
 
 static void
-logger_leave(void)
+logger_drawn(mot_ts ts)
 {
-	MotGateLeave();
-	logging.entered = false;
+	MotGateDrawn(ts);
 }
 
 static void
@@ -165,12 +165,10 @@ logger_prepare(mot_session *session, TransactionId xid)
 	{
 		XLogRecPtr	end;
 
-		if (!logging.entered)
-			logger_enter();
+		logger_enter();
 		end = write_record(MOT_XLOG_MIXED, 0, NULL, 0, buffer.data, buffer.len);
 		logging.complete = true;
-		MotGateLogged(xid, logging.start, end,
-					  XactIsoLevel == XACT_SERIALIZABLE && mot_txn_has_writes(session));
+		MotGateLogged(xid, logging.start, end);
 	}
 	else
 		logging.ready = true;
@@ -183,13 +181,11 @@ logger_insert(mot_session *session)
 	XLogRecPtr	end;
 	uint8		info = MOT_XLOG_COMMIT;
 
-	if (logging.complete)
-		MotGateInstall();
+	/* also for who has only drawn: a checkpoint is not to see half of it */
+	if (logging.entered || logging.ready)
+		logger_enter();
 	if (!logging.ready)
 		return;
-
-	if (!logging.entered)
-		logger_enter();
 	if (synchronous_commit >= SYNCHRONOUS_COMMIT_REMOTE_APPLY)
 		info |= MOT_XLOG_REPLY;
 
@@ -221,7 +217,7 @@ logger_installed(mot_session *session)
 		MotLeftOutForget(change->dbid, change->database ? InvalidOid : change->relid);
 	}
 	if (logging.entered)
-		logger_leave();
+		MotGateLeave();
 	forget_transaction();
 }
 
@@ -231,7 +227,7 @@ logger_abort(void)
 	if (logging.stream != InvalidXLogRecPtr && !logging.complete)
 		(void) write_record(MOT_XLOG_FORGET, 0, NULL, 0, NULL, 0);
 	if (logging.entered)
-		logger_leave();
+		MotGateLeave();
 	forget_transaction();
 }
 
@@ -648,11 +644,8 @@ drop_front(int n)
 static void
 write_piece(const char *prefix, int prefix_len, const char *ops, int len)
 {
-	if (!logging.entered)
-	{
-		MotGateEnter(true);
-		logging.entered = true;
-	}
+	MotGateEnter(true);
+	logging.entered = true;
 	(void) write_record(MOT_XLOG_PIECE, 0, prefix, prefix_len, ops, len);
 	if (logging.stream == InvalidXLogRecPtr)
 		logging.stream = logging.start;

@@ -12,14 +12,16 @@
  *	  flushed after the locks have gone (RESOURCE_RELEASE_AFTER_LOCKS): who
  *	  waited for our rows goes on at once, and its own flush covers ours.
  *	  Whoever read what is not durable yet makes it so before it reports
- *	  success: see mot_session_needs in the engine.
+ *	  success: see mot_session_needs in the engine.  (Not where a synchronous
+ *	  standby is configured: then there is an xid.)
  *	- mixed (with an xid): the record is inserted in PRE_COMMIT, tagged with
  *	  the xid, and the server's commit record decides.  Replay keeps it "in
  *	  doubt" until the commit log knows the xid's fate.
  *
  * Checkpoints.  A checkpoint is (C, S): a log position and a snapshot, so that
  * the commits in S are exactly those whose records start before C, except the
- * mixed ones in doubt at C, whose records are copied into it.  To get such a
+ * mixed ones in doubt at C, whose records are copied into it, and minus those
+ * that had drawn a timestamp without having been logged.  To get such a
  * pair the gate (gate.c) is closed for an instant: no commit is then between
  * the insertion of its record and its installation.  So replay from C applies
  * every record exactly once, and a row that is not there, or a duplicate key,

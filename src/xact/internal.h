@@ -43,7 +43,6 @@ extern void MotCircleLeave(void);
 /* serial.c: SERIALIZABLE over both kinds of tables */
 extern bool MotSerialTouchesHeap(void);
 extern void MotSerialEnter(void);
-extern void MotSerialLeave(void);
 extern bool MotSerialAllows(mot_session *session);
 extern bool MotSerialBecomesSafe(void);
 

@@ -48,8 +48,8 @@
  *	  it, or is a reader of a moment before G's draw.  G looks after both.
  *
  * The section is a lock of the server's, so its deadlock detector, lock_timeout
- * and cancel know about it.  In the section nobody waits for a row: who would
- * have to leaves it first, and comes back.
+ * and cancel know about it.  In the section nobody waits for a row or for
+ * NOTIFY's lock: these are taken before.
  *
  * Transactions of one kind, and those that only read, do none of this.
  *
@@ -113,16 +113,6 @@ MotSerialEnter(void)
 
 	section_tag(&tag);
 	(void) LockAcquire(&tag, ExclusiveLock, false, false);
-}
-
-/* ... or here: who has to wait for a row must not keep the section. */
-void
-MotSerialLeave(void)
-{
-	LOCKTAG		tag;
-
-	section_tag(&tag);
-	(void) LockRelease(&tag, ExclusiveLock, false);
 }
 
 /* In the section, the engine's transaction prepared.  May this one commit? */

@@ -7,6 +7,12 @@
  * prepared in PRE_COMMIT, where it may still wait and fail, and is committed
  * in COMMIT, after the server's commit record and before the locks go:
  * whoever waits for our virtual transaction id then finds the rows decided.
+ * Between the two the server goes on preparing its own commit, and may wait for
+ * other sessions.  Nobody must then have to wait for us who is in the way of
+ * those (the checkpoint's line; at SERIALIZABLE also readers, once the timestamp
+ * is drawn), so what can wait is done before that: rows are locked first, then
+ * come NOTIFY's lock and ON COMMIT actions, then serial.c's section, then the
+ * timestamp.
  * Storage that was dropped or replaced goes after the commit of the rows in
  * it; at abort, the other way round, changes are undone while the storage
  * that they were made in is still there.
@@ -20,8 +26,12 @@
 #include "postgres.h"
 
 #include "access/xact.h"
+#include "catalog/pg_database.h"
+#include "commands/async.h"
+#include "commands/tablecmds.h"
 #include "compat/compat.h"
 #include "faults.h"
+#include "storage/lmgr.h"
 #include "utils/memutils.h"
 #include "xact/internal.h"
 
@@ -53,7 +63,11 @@ static void subxact_callback(SubXactEvent event, SubTransactionId mySubid,
 static void set_mark(int level, mot_mark mark);
 static void take_subxact_lock(mot_session *session);
 static void restore_host_id(int level);
-static void prepare_commit(void);
+static void before_commit(void);
+static void lock_rows(void);
+static void wait_first(bool changes);
+static bool notifies(void);
+static void prepare_commit(bool serial);
 static void finish_commit(void);
 static void finish_abort(void);
 static void reclaim_undone(void);
@@ -195,18 +209,7 @@ xact_callback(XactEvent event, void *arg)
 	switch (event)
 	{
 		case XACT_EVENT_PRE_COMMIT:
-			if (MotOpenSession != NULL && mot_txn_active(MotOpenSession))
-				prepare_commit();
-			participant->prepare();
-			if (log != NULL && has_changes())
-			{
-				MOT_FAULT("commit-prepared");
-				logged = true;
-				log->prepare(MotOpenSession, GetTopTransactionIdIfAny());
-				MOT_FAULT("commit-ready");
-				if (TransactionIdIsValid(GetTopTransactionIdIfAny()))
-					MOT_FAULT("mixed-logged");
-			}
+			before_commit();
 			break;
 
 		case XACT_EVENT_COMMIT:
@@ -238,7 +241,10 @@ xact_callback(XactEvent event, void *arg)
 						 errhint("Use COMMIT, or another isolation level.")));
 			/* reads have to be valid now: there is no later occasion */
 			if (MotOpenSession != NULL && mot_txn_active(MotOpenSession))
-				prepare_commit();
+			{
+				lock_rows();
+				prepare_commit(false);
+			}
 			break;
 
 		case XACT_EVENT_PREPARE:
@@ -294,61 +300,145 @@ subxact_callback(SubXactEvent event, SubTransactionId mySubid,
 
 /* ------------------------------------------------------------------- ends */
 
+/* PRE_COMMIT: everything that can wait or fail does so here. */
+static void
+before_commit(void)
+{
+	bool		active = MotOpenSession != NULL && mot_txn_active(MotOpenSession);
+	bool		changes = has_changes();
+	bool		serial = false;
+
+	if (!active && !changes)
+	{
+		participant->prepare();
+		return;
+	}
+	if (active)
+	{
+		lock_rows();
+
+		/*
+		 * (an xid that the transaction gets later on tells nothing of heap
+		 * tables)
+		 */
+		serial = XactIsoLevel == XACT_SERIALIZABLE &&
+			(mot_txn_has_writes(MotOpenSession) || TransactionIdIsValid(GetTopTransactionIdIfAny())) &&
+			MotSerialTouchesHeap();
+	}
+	wait_first(changes);
+	if (active)
+		prepare_commit(serial);
+	participant->prepare();
+	if (log != NULL && changes)
+	{
+		MOT_FAULT("commit-prepared");
+		logged = true;
+		log->prepare(MotOpenSession, GetTopTransactionIdIfAny());
+		MOT_FAULT("commit-ready");
+		if (TransactionIdIsValid(GetTopTransactionIdIfAny()))
+			MOT_FAULT("mixed-logged");
+	}
+}
+
+/* of changes that have waited for it; others' rows are waited for here */
+static void
+lock_rows(void)
+{
+	mot_status	status;
+
+	while ((status = mot_txn_lock(MotOpenSession)) != MOT_OK)
+	{
+		if (status != MOT_BUSY)
+			MotRaiseStatus(status, NULL);
+		MotWaitAtCommit();
+	}
+}
+
 /*
- * Lock and validate.  Everything that can fail fails here.  If the server is
+ * What the server would wait for after PRE_COMMIT, or because of what it then
+ * does.  An xid that comes of it makes a commit mixed: it becomes visible when
+ * the server's own half does.
+ */
+static void
+wait_first(bool changes)
+{
+	/* a second time these find nothing to do */
+	if (XactIsoLevel == XACT_SERIALIZABLE && (MyXactFlags & XACT_FLAGS_ACCESSEDTEMPNAMESPACE) != 0)
+		PreCommit_on_commit_actions();
+
+	/* PreCommit_Notify takes the same lock; listeners go by the xid */
+	if (notifies())
+	{
+		(void) GetCurrentTransactionId();
+		LockSharedObject(DatabaseRelationId, InvalidOid, 0, AccessExclusiveLock);
+	}
+
+	/*
+	 * As in heap tables, nothing is seen and no lock is released before a
+	 * synchronous standby has it.
+	 */
+	if (changes && log != NULL && log->waits())
+		(void) GetCurrentTransactionId();
+}
+
+/* Only the server's refusal to PREPARE tells whether a NOTIFY is pending. */
+static bool
+notifies(void)
+{
+	MemoryContext cxt = CurrentMemoryContext;
+	volatile bool pending = false;
+
+	PG_TRY();
+	{
+		AtPrepare_Notify();
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(cxt);
+		FlushErrorState();
+		pending = true;
+	}
+	PG_END_TRY();
+	return pending;
+}
+
+/*
+ * Draw the timestamp where that is due already, and validate.  If the server is
  * about to commit an xid along with our changes, mixed.c has to know; and at
  * SERIALIZABLE serial.c, if there have been heap tables in it at all.
  */
 static void
-prepare_commit(void)
+prepare_commit(bool serial)
 {
 	TransactionId xid = GetTopTransactionIdIfAny();
 	bool		writes = mot_txn_has_writes(MotOpenSession);
-	bool		serial = XactIsoLevel == XACT_SERIALIZABLE &&
-	(writes || TransactionIdIsValid(xid)) && MotSerialTouchesHeap();
 	bool		mixed = TransactionIdIsValid(xid) && (writes || serial);
-	bool		draws = XactIsoLevel == XACT_SERIALIZABLE && writes && log != NULL;
 	mot_status	status;
 
 	if (serial && !writes)
 		mot_txn_order_reads(MotOpenSession);
-	for (;;)
+	if (serial)
+		MotSerialEnter();
+	if (mixed)
+		MotMixedAnnounce(xid, XactIsoLevel == XACT_SERIALIZABLE);
+	if (XactIsoLevel == XACT_SERIALIZABLE && writes && log != NULL)
 	{
-		bool		allowed = true;
-
-		if (serial)
-			MotSerialEnter();
-		if (mixed)
-			MotMixedAnnounce(xid, XactIsoLevel == XACT_SERIALIZABLE);
-		if (draws)
-		{
-			logged = true;
-			log->enter();
-		}
-		status = mot_txn_prepare(MotOpenSession);
-		if (status == MOT_OK && serial)
-			allowed = MotSerialAllows(MotOpenSession);
-		if (status == MOT_OK && allowed)
-			return;
-		if (draws)
-			log->leave();
-		if (mixed)
-			MotMixedWithdraw();
-		if (!allowed)
-		{
-			mot_count_event(MotOpenSession, MOT_EVENT_MIXED);
-			ereport(ERROR,
-					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-					 errmsg("could not serialize access due to read/write dependencies among transactions"),
-					 errdetail("A heap row that this transaction has read was changed by a concurrent transaction, which comes after it in no order that fits memory-optimized tables, too."),
-					 errhint("The transaction might succeed if retried.")));
-		}
-		if (status != MOT_BUSY)
-			MotRaiseStatus(status, NULL);
-		if (serial)
-			MotSerialLeave();
-		MotWaitAtCommit();
+		logged = true;
+		log->enter();
+		log->drawn(mot_txn_draw(MotOpenSession));
+		MOT_FAULT("commit-drawn");
 	}
+	status = mot_txn_prepare(MotOpenSession);
+	if (status == MOT_OK && serial && !MotSerialAllows(MotOpenSession))
+	{
+		mot_count_event(MotOpenSession, MOT_EVENT_MIXED);
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("could not serialize access due to read/write dependencies among transactions"),
+				 errdetail("A heap row that this transaction has read was changed by a concurrent transaction, which comes after it in no order that fits memory-optimized tables, too."),
+				 errhint("The transaction might succeed if retried.")));
+	}
+	MotRaiseStatus(status, NULL);
 }
 
 /*

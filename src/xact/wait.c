@@ -39,9 +39,11 @@
 #include "engine/port.h"
 #include "miscadmin.h"
 #include "storage/ipc.h"
+#include "storage/latch.h"
 #include "storage/lmgr.h"
 #include "storage/pmsignal.h"
 #include "storage/proc.h"
+#include "utils/wait_event.h"
 #include "xact/internal.h"
 
 bool		MotMemoryWasShort = false;
@@ -59,13 +61,15 @@ MotWaitInit(void)
 	mot_row_wait_hook = row_wait_hook;
 }
 
-/* A reader waits for a commit that is waiting itself: for the disk, or a standby. */
+/*
+ * A reader waits for a commit that is waiting itself: for the disk, or a
+ * standby (SERIALIZABLE, changes of both kinds of tables).
+ */
 static void
 row_wait_hook(void)
 {
-	if (!PostmasterIsAlive())
-		proc_exit(1);
 	CHECK_FOR_INTERRUPTS();
+	(void) WaitLatch(NULL, WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, 1, PG_WAIT_EXTENSION);
 }
 
 /*

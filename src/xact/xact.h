@@ -145,6 +145,7 @@ extern void MotXactSetParticipant(const MotXactParticipant *participant);
 /*
  * The log of changes, kept by the layer above (wal/).  In the order of a
  * commit: writable (before a transaction's first change; may wait and raise),
+ * waits (has this commit to wait for a standby? then it is given an xid), enter, drawn,
  * prepare (in PRE_COMMIT, the engine's transaction prepared; xid valid: the
  * server's commit record will decide; may raise), insert (in COMMIT, before
  * the engine installs; must not raise), installed (rows and storage are as
@@ -155,9 +156,11 @@ extern void MotXactSetParticipant(const MotXactParticipant *participant);
 typedef struct MotXactLog
 {
 	void		(*writable) (void);
-	void		(*enter) (void);	/* SERIALIZABLE: before the engine's
-									 * prepare draws the timestamp */
-	void		(*leave) (void);	/* ... which failed, or has to wait */
+	bool		(*waits) (void);	/* the server's commit record will have to
+									 * wait for a standby */
+	void		(*enter) (void);	/* SERIALIZABLE: before the timestamp is
+									 * drawn */
+	void		(*drawn) (mot_ts ts);	/* ... and at once after it */
 	void		(*prepare) (mot_session *session, TransactionId xid);
 	void		(*insert) (mot_session *session);
 	void		(*installed) (mot_session *session);

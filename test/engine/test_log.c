@@ -102,7 +102,6 @@ changes_in_order(void)
 static void
 undurable_commits(void)
 {
-	unsigned	flags;
 	mot_view	v;
 
 	setup();
@@ -112,42 +111,42 @@ undurable_commits(void)
 	CHECK(mot_txn_prepare(a) == MOT_OK);
 	(void) mot_txn_commit(a);
 	end_view(a);
-	(void) mot_session_needs(a, &flags);
+	(void) mot_session_needs(a);
 
 	for (int level = MOT_READ_COMMITTED; level <= MOT_SERIALIZABLE; level++)
 	{
 		v = begin_at(a, (mot_isolation) level);
 		CHECK(update(&st, a, &v, 1, 1, 100 + level) == MOT_OK);
 		CHECK(mot_txn_prepare(a) == MOT_OK);
-		mot_commit_announce(a, 5000, 1);
+		mot_commit_announce(a, 5000);
 		(void) mot_txn_commit(a);
 		end_view(a);
 
 		v = begin_view(b, 1);
 		CHECK(get(&st, b, &v, 2, NULL, NULL) != NULL);
-		CHECK(mot_session_needs(b, &flags) == 0);
+		CHECK(mot_session_needs(b) == 0);
 		CHECK(get(&st, b, &v, 1, NULL, NULL)->value == 100 + level);
-		CHECK(mot_session_needs(b, &flags) == 5000 && flags == 1);
-		CHECK(mot_session_needs(b, &flags) == 0 && flags == 0); /* forgotten */
+		CHECK(mot_session_needs(b) == 5000);
+		CHECK(mot_session_needs(b) == 0); /* forgotten */
 		CHECK(get(&st, b, &v, 1, NULL, NULL) != NULL);
 		end_view(b);
 		mot_commit_durable(a);
-		CHECK(mot_session_needs(b, &flags) == 0);
-		CHECK(mot_session_needs(a, &flags) == 0);
+		CHECK(mot_session_needs(b) == 0);
+		CHECK(mot_session_needs(a) == 0);
 	}
 
 	/* a row deleted, with its entry reclaimed as soon as may be */
 	v = begin_at(a, MOT_READ_COMMITTED);
 	CHECK(delete_id(&st, a, &v, 1, 3) == MOT_OK);
 	CHECK(mot_txn_prepare(a) == MOT_OK);
-	mot_commit_announce(a, 6000, 0);
+	mot_commit_announce(a, 6000);
 	(void) mot_txn_commit(a);
 	end_view(a);
 	for (int i = 0; i < 4; i++)
 		(void) mot_reclaim_all(b);
 	v = begin_view(b, 1);
 	CHECK(get(&st, b, &v, 3, NULL, NULL) == NULL);
-	CHECK(mot_session_needs(b, &flags) == 6000);
+	CHECK(mot_session_needs(b) == 6000);
 	end_view(b);
 	mot_commit_durable(a);
 	for (int i = 0; i < 4; i++)
@@ -163,13 +162,13 @@ undurable_commits(void)
 	(void) begin_at(a, MOT_READ_COMMITTED);
 	CHECK(insert(&st, a, 1, 9, 90) == MOT_OK);
 	CHECK(mot_txn_prepare(a) == MOT_OK);
-	mot_commit_announce(a, 7000, 0);
+	mot_commit_announce(a, 7000);
 	(void) mot_txn_commit(a);
 	end_view(a);
 	(void) begin_at(b, MOT_READ_COMMITTED);
 	CHECK(insert(&st, b, 1, 9, 91) == MOT_DUPLICATE);
 	mot_txn_abort(b);
-	CHECK(mot_session_needs(b, &flags) == 7000);
+	CHECK(mot_session_needs(b) == 7000);
 	end_view(b);
 	mot_commit_durable(a);
 

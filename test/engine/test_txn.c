@@ -239,6 +239,70 @@ first_committer_wins(void)
 	teardown();
 }
 
+/*
+ * A checkpoint's: a has drawn, b commits after it, c's snapshot has b's changes
+ * and not a's, whether a has installed them by then or not; nothing is
+ * reclaimed under it.
+ */
+static void
+snapshot_without_who_has_drawn(void)
+{
+	for (int installed = 0; installed <= 1; installed++)
+	{
+		mot_view	v,
+					w;
+		mot_ts		drawn,
+					upto;
+		uint64_t	rows;
+
+		setup(true);
+		fill(4);
+		v = start(a, MOT_SERIALIZABLE);
+		CHECK(update(&st, a, &v, 1, 1, 11) == MOT_OK);
+		CHECK(delete_id(&st, a, &v, 1, 2) == MOT_OK);
+		CHECK(insert(&st, a, 1, 5, 55) == MOT_OK);
+		REQUIRE(mot_txn_lock(a) == MOT_OK);
+		drawn = mot_txn_draw(a);
+		CHECK(drawn != 0 && mot_txn_draw(a) == drawn);
+		CHECK(mot_txn_prepare(a) == MOT_OK);
+
+		w = start(b, MOT_READ_COMMITTED);
+		CHECK(update(&st, b, &w, 1, 3, 33) == MOT_OK);
+		CHECK(delete_id(&st, b, &w, 1, 4) == MOT_OK);
+		CHECK(insert(&st, b, 1, 6, 66) == MOT_OK);
+		CHECK(finish(b) > drawn);
+
+		upto = mot_snapshot_take(c);
+		CHECK(upto > drawn);
+		mot_snapshot_hold(c, drawn - 1);
+		mot_session_look_beyond(c, upto, &drawn, 1);
+		v.snapshot = drawn - 1;
+		v.command = MOT_COMMAND_MAX;
+
+		if (installed)
+			CHECK(mot_txn_commit(a) == drawn);
+		/* later than the snapshot */
+		w = start(b, MOT_READ_COMMITTED);
+		CHECK(update(&st, b, &w, 1, 3, 333) == MOT_OK);
+		finish(b);
+		(void) mot_reclaim_all(b);
+
+		CHECK(sum_scan(&st, c, &v, &rows) == 10 + 20 + 33 + 66 && rows == 4);
+		CHECK(get(&st, c, &v, 1, NULL, NULL)->value == 10);
+		CHECK(get(&st, c, &v, 2, NULL, NULL)->value == 20);
+		CHECK(get(&st, c, &v, 3, NULL, NULL)->value == 33);
+		CHECK(get(&st, c, &v, 4, NULL, NULL) == NULL);
+		CHECK(get(&st, c, &v, 5, NULL, NULL) == NULL);
+		mot_session_look_beyond(c, 0, NULL, 0);
+		end_view(c);
+		if (!installed)
+			CHECK(mot_txn_commit(a) == drawn);
+		end_view(a);
+		CHECK(value_of(c, 1) == 11 && value_of(c, 3) == 333);
+		teardown();
+	}
+}
+
 static void
 write_skew_fails(void)
 {
@@ -918,6 +982,7 @@ main(int argc, char **argv)
 	RUN(snapshots_see_one_state);
 	RUN(read_committed_waits_and_rechecks);
 	RUN(first_committer_wins);
+	RUN(snapshot_without_who_has_drawn);
 	RUN(write_skew_fails);
 	RUN(phantoms_fail);
 	RUN(unique_keys);

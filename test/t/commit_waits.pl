@@ -1,0 +1,159 @@
+# Who waits for a commit that waits itself, for NOTIFY's lock, for a standby that
+# is not there, for another module: nobody who would not with heap tables, and no
+# checkpoint; whoever does wait can be interrupted.
+
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(sleep time);
+
+my $node = PostgreSQL::Test::Cluster->new('waits');
+$node->init(allows_streaming => 1);
+$node->append_conf(
+	'postgresql.conf', q{
+autovacuum = off
+fsync = off
+shared_preload_libraries = 'mot'
+mot.max_memory = '256MB'
+synchronous_standby_names = 'absent'
+synchronous_commit = local
+deadlock_timeout = 100ms
+});
+$node->start;
+my $go = $node->data_dir . '/mot.fault.go';
+$node->safe_psql('postgres', q{
+	CREATE EXTENSION mot;
+	CREATE FOREIGN TABLE m (id int PRIMARY KEY, v int) SERVER mot_server;
+	CREATE TABLE h (id int PRIMARY KEY, v int);
+	INSERT INTO m SELECT i, 0 FROM generate_series(1, 5) i;
+	INSERT INTO h SELECT i, 0 FROM generate_series(1, 5) i;
+	CHECKPOINT});
+
+my %session;
+
+sub session
+{
+	my ($name) = @_;
+	if (!$session{$name})
+	{
+		$session{$name} = $node->background_psql('postgres', on_error_stop => 0);
+		$session{$name}->query_safe("SET application_name = '$name'");
+	}
+	return $session{$name};
+}
+
+# begin what will wait
+sub begin
+{
+	my ($name, $sql) = @_;
+	session($name)->query_until(qr/begun/, "\\echo begun\n$sql;\n");
+	return;
+}
+
+# what has been begun has come to its end
+sub ended
+{
+	my ($name, $what) = @_;
+	my $s = session($name);
+	my ($ok) = eval { $s->query('SELECT 1'); 1 };
+	my $said = $s->{stderr};
+	$s->{stderr} = '';
+	ok($ok, $what);
+	return $said;
+}
+
+sub waits
+{
+	my ($name, $how) = @_;
+	my $is = $node->poll_query_until('postgres', "SELECT $how FROM pg_stat_activity WHERE application_name = '$name'");
+	ok($is, "$name waits: $how");
+	return;
+}
+
+sub cancel { return $node->safe_psql('postgres', "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE application_name = '$_[0]'") }
+
+my $standby = "wait_event = 'SyncRep'";
+my $notify = "wait_event_type = 'Lock' AND wait_event = 'object'";
+
+# does it answer soon?  Returns the answer, or what went wrong
+sub soon
+{
+	my ($sql) = @_;
+	my ($ret, $out, $err) = $node->psql('postgres', "SET statement_timeout = '10s'; $sql");
+	return $ret == 0 ? $out : $err;
+}
+
+# ------------------------------------------------ NOTIFY's lock and checkpoints
+
+# keeper has NOTIFY's lock and waits; the others wait for it
+for my $round ('SERIALIZABLE', 'READ COMMITTED')
+{
+	begin('keeper', q{SET synchronous_commit = on; BEGIN; UPDATE m SET v = v + 1 WHERE id = 1; NOTIFY c; COMMIT});
+	waits('keeper', $standby);
+	begin('second', "BEGIN ISOLATION LEVEL $round; UPDATE m SET v = v + 1 WHERE id = 2; NOTIFY c; COMMIT");
+	waits('second', $notify);
+	begin('third', "BEGIN ISOLATION LEVEL $round; SELECT v FROM h WHERE id = 3; UPDATE m SET v = v + 1 WHERE id = 3; UPDATE h SET v = v + 1 WHERE id = 3; NOTIFY c; COMMIT");
+	waits('third', $notify);
+	is(soon('SELECT sum(v) FROM m'), $round eq 'SERIALIZABLE' ? '0' : '2', "$round: what waits is not seen");
+	is(soon('BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT sum(v) FROM m; COMMIT'), $round eq 'SERIALIZABLE' ? '0' : '2', '... at SERIALIZABLE either');
+	is(soon('CHECKPOINT'), '', '... and keeps no checkpoint');
+	begin('checkpoint', 'CHECKPOINT');
+	cancel('second');
+	like(ended('second', 'who waits for the lock can be cancelled'), qr/canceling statement due to user request/, '... and is told so');
+	cancel('keeper');
+	like(ended('keeper', 'the lock is let go'), qr/canceling wait for synchronous replication/, '... with a warning');
+	ended('third', 'and the next one goes on');
+	ended('checkpoint', 'as does the checkpoint');
+}
+is(soon('SELECT string_agg(v::text, $$ $$ ORDER BY id) FROM m'), '2 0 2 0 0', 'what was committed is there');
+is(soon('SELECT v FROM h WHERE id = 3'), '2', '... of both kinds');
+
+SKIP:
+{
+	skip 'not a build with fault points', 12 unless $ENV{MOT_FAULT_POINTS};
+
+	# both at once, and the checkpoint's gate between them
+	begin('keeper', q{SET synchronous_commit = local; SET mot.fault = 'commit-drawn:wait'; BEGIN ISOLATION LEVEL SERIALIZABLE; UPDATE m SET v = v + 1 WHERE id = 4; COMMIT});
+	waits('keeper', "wait_event = 'PgSleep'") if 0;
+	ok($node->wait_for_log(qr/commit-drawn/), 'a timestamp has been drawn');
+	is(soon('CHECKPOINT'), '', 'a checkpoint does not wait for who has drawn');
+	is(soon('SELECT v FROM m WHERE id = 5'), '0', 'nor do readers of other rows');
+	my $began = time;
+	like(soon(q{SET statement_timeout = '200ms'; SELECT v FROM m WHERE id = 4}), qr/statement timeout/, 'who waits for it can be interrupted');
+	begin('reader', 'SELECT v FROM m WHERE id = 4');
+	waits('reader', "wait_event = 'Extension'");
+	append_to_file($go, '');
+	ended('keeper', 'it goes on');
+	unlink $go;
+	ended('reader', 'as does who waited for it');
+
+	# no listener is told of a row that it does not see yet
+	for my $half ('', 'UPDATE h SET v = 100 WHERE id = 5;')
+	{
+		my $what = $half ? 'mixed' : 'memory only';
+		session('listener')->query_safe('LISTEN c; BEGIN');
+		$node->safe_psql('postgres', q{NOTIFY c, 'earlier'});
+		my $from = -s $node->logfile;
+		begin('writer', qq{SET mot.fault = 'commit-inserted:wait'; BEGIN; UPDATE m SET v = 100 WHERE id = 5; $half NOTIFY c, 'told'; COMMIT});
+		ok($node->wait_for_log(qr/commit-inserted/, $from), "$what: committed, not installed");
+		my $told = session('listener')->query_until(qr/told/, "COMMIT;\n\\echo\nSELECT;\n");
+		like($told, qr/told/, '... the listener has been told');
+		session('listener')->query_until(qr/looks/, "\\echo looks\nSELECT 'sees ' || v FROM m WHERE id = 5;\n");
+		append_to_file($go, '');
+		like(session('listener')->query('SELECT 1'), qr/sees 100/, '... and sees the row');
+		ended('writer', '... of which it was told');
+		unlink $go;
+		session('writer')->query_safe(q{SET mot.fault = ''; UPDATE m SET v = 0 WHERE id = 5});
+	}
+}
+
+$_->quit for values %session;
+my $rows = $node->safe_psql('postgres', 'SELECT string_agg(v::text, $$ $$ ORDER BY id) FROM m');
+$node->stop('immediate');
+$node->start;
+is($node->safe_psql('postgres', 'SELECT string_agg(v::text, $$ $$ ORDER BY id) FROM m'), $rows, 'and so it is after a crash');
+$node->stop;
+done_testing();
