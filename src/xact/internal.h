@@ -51,9 +51,10 @@ extern void MotLateWatch(QueryDesc *query);
 
 /*
  * wait.c: what waiters wait for.  Take: the lock that stands for what the
- * current subtransaction does; released with it.
+ * current subtransaction does; released with it, or before it commits.
  */
 extern uint64 MotTakeSubxactLock(void);
+extern void MotReleaseSubxactLock(uint64 id);
 
 extern void MotWaitInit(void);
 

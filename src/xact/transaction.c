@@ -63,6 +63,7 @@ static void subxact_callback(SubXactEvent event, SubTransactionId mySubid,
 static void set_mark(int level, mot_mark mark);
 static void take_subxact_lock(mot_session *session);
 static void restore_host_id(int level);
+static void commit_subxact_lock(int level);
 static void before_commit(void);
 static void lock_rows(void);
 static void wait_first(bool changes);
@@ -124,7 +125,7 @@ take_subxact_lock(mot_session *session)
 	mot_txn_set_host_id(session, level->wait_id);
 }
 
-/* a subtransaction has been rolled back: what is left is to be waited for as before */
+/* a subtransaction has ended: what is left is to be waited for as before */
 static void
 restore_host_id(int level)
 {
@@ -133,6 +134,26 @@ restore_host_id(int level)
 	while (id == 0 && --level > 1)
 		id = levels[level].wait_id;
 	mot_txn_set_host_id(MotOpenSession, id != 0 ? id : MotMyVirtualXact());
+}
+
+/* a subtransaction commits: what it did is its parent's, and so is its lock, if need be */
+static void
+commit_subxact_lock(int level)
+{
+	uint64		id = levels[level].wait_id;
+
+	if (id == 0)
+		return;
+	levels[level].wait_id = 0;
+	if (level > 2 && levels[level - 1].wait_id == 0)
+	{
+		/* the server hands it on */
+		levels[level - 1].wait_id = id;
+		return;
+	}
+	/* first the name that waiters are to find when they have got the lock */
+	restore_host_id(level);
+	MotReleaseSubxactLock(id);
 }
 
 mot_session *
@@ -284,10 +305,8 @@ subxact_callback(SubXactEvent event, SubTransactionId mySubid,
 			break;
 
 		case SUBXACT_EVENT_COMMIT_SUB:
-			/* the server hands the lock on to the parent */
-			if (MotOpenSession != NULL && mot_txn_active(MotOpenSession) &&
-				level > 2 && levels[level].wait_id != 0)
-				levels[level - 1].wait_id = levels[level].wait_id;
+			if (MotOpenSession != NULL && mot_txn_active(MotOpenSession))
+				commit_subxact_lock(level);
 			writable = false;
 			participant->sub_commit(level);
 			MotSnapshotSubCommit(level);

@@ -12,10 +12,14 @@
  *
  * A subtransaction can end without its transaction, and lets go of the rows
  * that it locked when it is rolled back.  So each one that writes takes a
- * lock of its own, which the server releases with it (or hands on to the
- * parent at its commit), and waiters wait for the youngest one there is: it
- * covers, or is younger than, whatever took the row.  Heap's waiters wait for
- * the subtransaction's xid.  The lock's tag is of the kind "speculative token",
+ * lock of its own, and waiters wait for the youngest one there is: it
+ * covers, or is younger than, whatever took the row.  The server releases it at
+ * rollback.  At commit it stands for the parent if that is a subtransaction
+ * without a lock of its own; otherwise it is released, since the parent's lock,
+ * or the transaction's, covers what was done (whoever waits for it wakes up and
+ * finds that).  So there are never more of them than subtransactions that are
+ * open, one inside the other, as of heap's, whose waiters wait for the
+ * subtransaction's xid.  The lock's tag is of the kind "speculative token",
  * with a third field that the server's own do not have; pg_locks shows
  * "spectoken".
  *
@@ -43,6 +47,7 @@
 #include "storage/lmgr.h"
 #include "storage/pmsignal.h"
 #include "storage/proc.h"
+#include "utils/resowner.h"
 #include "utils/wait_event.h"
 #include "xact/internal.h"
 
@@ -92,16 +97,32 @@ subxact_lock_tag(uint64 id, LOCKTAG *tag)
 	tag->locktag_field3 = 1;
 }
 
+/* It belongs to the subtransaction, whatever the present owner of resources is. */
 uint64
 MotTakeSubxactLock(void)
 {
 	static uint32 counter = 0;
 	uint64		id = SUBXACT_LOCK | (uint64) MotMySlot() << 32 | ++counter;
+	ResourceOwner owner = CurrentResourceOwner;
 	LOCKTAG		tag;
 
 	subxact_lock_tag(id, &tag);
+	CurrentResourceOwner = CurTransactionResourceOwner;
 	(void) LockAcquire(&tag, ExclusiveLock, false, false);
+	CurrentResourceOwner = owner;
 	return id;
+}
+
+void
+MotReleaseSubxactLock(uint64 id)
+{
+	ResourceOwner owner = CurrentResourceOwner;
+	LOCKTAG		tag;
+
+	subxact_lock_tag(id, &tag);
+	CurrentResourceOwner = CurTransactionResourceOwner;
+	(void) LockRelease(&tag, ExclusiveLock, false);
+	CurrentResourceOwner = owner;
 }
 
 /* Wait until the holder's transaction, or subtransaction, has ended. */
