@@ -23,7 +23,7 @@ extern void MotBeforeSnapshot(Snapshot snapshot);
 extern void MotTransactionBegin(mot_session *session);
 
 /* mixed.c; at most one announced commit a process */
-extern void MotMixedAnnounce(TransactionId xid, bool drawing);
+extern void MotMixedAnnounce(bool drawing);
 extern void MotMixedDraw(void);
 extern void MotMixedDone(mot_ts ts);
 extern void MotMixedWithdraw(void);

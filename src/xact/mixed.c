@@ -32,6 +32,10 @@
  * All that is only done when there are such commits.  For everybody else it
  * costs one look at two words that hardly ever change.
  *
+ * A place keeps its latest commit's xid for as long as the server runs, so xids
+ * here are 64 bits wide: with 32, one of two thousand million transactions ago
+ * would be one of the future, which no snapshot ever sees.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -47,7 +51,7 @@
 #include "utils/snapmgr.h"
 #include "xact/internal.h"
 
-/* low bits of a place's word; the xid is above them */
+/* low bits of a place's word; the xid, with its epoch, is above them */
 #define STATE_DONE		0
 #define STATE_PREPARED	1
 #define STATE_DRAWING	2
@@ -55,23 +59,23 @@
 #define STATE_MASK		3
 
 #define WORD(xid, state) ((uint64) (xid) << 2 | (state))
-#define WORD_XID(word) ((TransactionId) ((word) >> 2))
+#define WORD_XID(word) ((word) >> 2)
 #define WORD_STATE(word) ((word) & STATE_MASK)
 
 typedef struct Place
 {
 	pg_atomic_uint64 word;
 	pg_atomic_uint64 ts;		/* of the latest one that is DONE */
-	pg_atomic_uint32 previous;	/* xid of the one before */
-	char		pad[MOT_CACHE_LINE - 2 * sizeof(pg_atomic_uint64) - sizeof(pg_atomic_uint32)];
+	pg_atomic_uint64 previous;	/* xid of the one before */
+	char		pad[MOT_CACHE_LINE - 3 * sizeof(pg_atomic_uint64)];
 } Place;
 
 typedef struct Shared
 {
+	pg_atomic_uint64 newest;	/* youngest xid that ever was one */
 	pg_atomic_uint32 active;	/* commits between PRE_COMMIT and DONE */
-	pg_atomic_uint32 newest;	/* youngest xid that ever was one */
 	pg_atomic_uint32 used;		/* places ever used: 0 .. used - 1 */
-	char		pad[MOT_CACHE_LINE - 3 * sizeof(pg_atomic_uint32)];
+	char		pad[MOT_CACHE_LINE - sizeof(pg_atomic_uint64) - 2 * sizeof(pg_atomic_uint32)];
 	Place		place[FLEXIBLE_ARRAY_MEMBER];
 } Shared;
 
@@ -81,9 +85,12 @@ static Shared *shared = NULL;
 static uint64 word_before;
 static bool announced = false;
 
-static void raise_to_xid(TransactionId xid);
+static void announce(uint64 xid, bool drawing);
+static void raise_to_xid(uint64 xid);
 static pg_noinline void wait_for_visible(Snapshot snapshot);
-static bool includes_invisible(Snapshot snapshot, mot_ts ts);
+static bool includes_invisible(Snapshot snapshot, uint64 xmin, mot_ts ts);
+static uint64 widen(TransactionId xid, uint64 near);
+static inline bool unseen(uint64 xid, Snapshot snapshot, uint64 xmin);
 
 Size
 MotXactShmemSize(void)
@@ -110,13 +117,13 @@ MotXactShmemInit(void)
 	if (!found)
 	{
 		pg_atomic_init_u32(&shared->active, 0);
-		pg_atomic_init_u32(&shared->newest, InvalidTransactionId);
+		pg_atomic_init_u64(&shared->newest, 0);
 		pg_atomic_init_u32(&shared->used, 0);
 		for (int i = 0; i < MotProcessSlots(); i++)
 		{
-			pg_atomic_init_u64(&shared->place[i].word, WORD(InvalidTransactionId, STATE_DONE));
+			pg_atomic_init_u64(&shared->place[i].word, WORD(0, STATE_DONE));
 			pg_atomic_init_u64(&shared->place[i].ts, 0);
-			pg_atomic_init_u32(&shared->place[i].previous, InvalidTransactionId);
+			pg_atomic_init_u64(&shared->place[i].previous, 0);
 		}
 	}
 	LWLockRelease(AddinShmemInitLock);
@@ -124,9 +131,15 @@ MotXactShmemInit(void)
 
 /* ---------------------------------------------------------------- writers */
 
-/* In PRE_COMMIT.  "drawing": the timestamp may be drawn from now on. */
+/* In PRE_COMMIT, with an xid.  "drawing": the timestamp may be drawn from now on. */
 void
-MotMixedAnnounce(TransactionId xid, bool drawing)
+MotMixedAnnounce(bool drawing)
+{
+	announce(U64FromFullTransactionId(GetTopFullTransactionId()), drawing);
+}
+
+static void
+announce(uint64 xid, bool drawing)
 {
 	Place	   *place = &shared->place[MotMySlot()];
 	uint32		used = pg_atomic_read_u32(&shared->used);
@@ -138,7 +151,7 @@ MotMixedAnnounce(TransactionId xid, bool drawing)
 	pg_atomic_fetch_add_u32(&shared->active, 1);
 
 	word_before = pg_atomic_read_u64(&place->word);
-	pg_atomic_write_u32(&place->previous, WORD_XID(word_before));
+	pg_atomic_write_u64(&place->previous, WORD_XID(word_before));
 	pg_write_barrier();
 	/* exchange: a full barrier, before the timestamp is drawn */
 	pg_atomic_exchange_u64(&place->word, WORD(xid, drawing ? STATE_DRAWN : STATE_PREPARED));
@@ -146,12 +159,11 @@ MotMixedAnnounce(TransactionId xid, bool drawing)
 }
 
 static void
-raise_to_xid(TransactionId xid)
+raise_to_xid(uint64 xid)
 {
-	uint32		newest = pg_atomic_read_u32(&shared->newest);
+	uint64		newest = pg_atomic_read_u64(&shared->newest);
 
-	while ((newest == InvalidTransactionId || TransactionIdPrecedes(newest, xid)) &&
-		   !pg_atomic_compare_exchange_u32(&shared->newest, &newest, xid))
+	while (newest < xid && !pg_atomic_compare_exchange_u64(&shared->newest, &newest, xid))
 		;
 }
 
@@ -206,7 +218,7 @@ MotMixedWithdraw(void)
 void
 MotMixedApplyBegin(TransactionId xid)
 {
-	MotMixedAnnounce(xid, false);
+	announce(widen(xid, U64FromFullTransactionId(ReadNextFullTransactionId())), false);
 	MotMixedDraw();
 }
 
@@ -244,7 +256,8 @@ mot_ts
 MotMixedTakeMoment(mot_session *session, Snapshot snapshot, bool *stale)
 {
 	mot_ts		ts;
-	TransactionId newest;
+	uint64		newest;
+	uint64		xmin;
 
 	MotBeforeSnapshot(snapshot);
 	if (unlikely(pg_atomic_read_u32(&shared->active) != 0))
@@ -253,17 +266,31 @@ MotMixedTakeMoment(mot_session *session, Snapshot snapshot, bool *stale)
 	LWLockAcquire(ProcArrayLock, LW_SHARED);
 	*stale = ShmemVariableCache->xactCompletionCount != snapshot->snapXactCompletionCount;
 	ts = mot_snapshot_take(session);
+	xmin = U64FromFullTransactionId(ShmemVariableCache->latestCompletedXid);
 	LWLockRelease(ProcArrayLock);
 	if (*stale)
 		return ts;
 
 	/* what we look at next must not be older than the clock's reading */
 	pg_read_barrier();
-	newest = pg_atomic_read_u32(&shared->newest);
-	*stale = newest != InvalidTransactionId &&
-		TransactionIdFollowsOrEquals(newest, snapshot->xmin) &&
-		includes_invisible(snapshot, ts);
+	newest = pg_atomic_read_u64(&shared->newest);
+	xmin = widen(snapshot->xmin, xmin);
+	*stale = newest >= xmin && includes_invisible(snapshot, xmin, ts);
 	return ts;
+}
+
+/* An xid's epoch, from that of one which is not far away: running or just completed ones. */
+static uint64
+widen(TransactionId xid, uint64 near)
+{
+	return near + (int64) (int32) (xid - (TransactionId) near);
+}
+
+/* xmin: the snapshot's */
+static inline bool
+unseen(uint64 xid, Snapshot snapshot, uint64 xmin)
+{
+	return xid >= xmin && XidInMVCCSnapshot((TransactionId) xid, snapshot);
 }
 
 /* Commits that the server has finished with are about to be installed. */
@@ -278,8 +305,9 @@ wait_for_visible(Snapshot snapshot)
 		uint64		word = pg_atomic_read_u64(&place->word);
 		unsigned	spins = 0;
 
+		/* (who is not done is running, or was a moment ago) */
 		if ((announced && i == MotMySlot()) || WORD_STATE(word) == STATE_DONE ||
-			XidInMVCCSnapshot(WORD_XID(word), snapshot))
+			XidInMVCCSnapshot((TransactionId) WORD_XID(word), snapshot))
 			continue;
 		while (WORD_XID(word) == WORD_XID(pg_atomic_read_u64(&place->word)) &&
 			   WORD_STATE(pg_atomic_read_u64(&place->word)) != STATE_DONE)
@@ -288,7 +316,7 @@ wait_for_visible(Snapshot snapshot)
 }
 
 static bool
-includes_invisible(Snapshot snapshot, mot_ts ts)
+includes_invisible(Snapshot snapshot, uint64 xmin, mot_ts ts)
 {
 	uint32		used = pg_atomic_read_u32(&shared->used);
 
@@ -304,9 +332,9 @@ includes_invisible(Snapshot snapshot, mot_ts ts)
 		{
 			uint64		word = pg_atomic_read_u64(&place->word);
 			mot_ts		done_ts;
-			TransactionId previous;
+			uint64		previous;
 
-			if (WORD_XID(word) == InvalidTransactionId)
+			if (WORD_XID(word) == 0)
 				break;
 			if (WORD_STATE(word) == STATE_DRAWING)
 			{
@@ -315,7 +343,7 @@ includes_invisible(Snapshot snapshot, mot_ts ts)
 			}
 			pg_read_barrier();
 			done_ts = pg_atomic_read_u64(&place->ts);
-			previous = pg_atomic_read_u32(&place->previous);
+			previous = pg_atomic_read_u64(&place->previous);
 			pg_read_barrier();
 			if (pg_atomic_read_u64(&place->word) != word)
 				continue;
@@ -324,9 +352,9 @@ includes_invisible(Snapshot snapshot, mot_ts ts)
 			 * Of a process that has done two since the snapshot was taken we
 			 * know too little.
 			 */
-			if (previous != InvalidTransactionId && XidInMVCCSnapshot(previous, snapshot))
+			if (unseen(previous, snapshot, xmin))
 				return true;
-			if (XidInMVCCSnapshot(WORD_XID(word), snapshot) &&
+			if (unseen(WORD_XID(word), snapshot, xmin) &&
 				(WORD_STATE(word) == STATE_DRAWN ||
 				 (WORD_STATE(word) == STATE_DONE && done_ts <= ts)))
 				return true;

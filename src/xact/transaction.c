@@ -429,9 +429,8 @@ notifies(void)
 static void
 prepare_commit(bool serial)
 {
-	TransactionId xid = GetTopTransactionIdIfAny();
 	bool		writes = mot_txn_has_writes(MotOpenSession);
-	bool		mixed = TransactionIdIsValid(xid) && (writes || serial);
+	bool		mixed = TransactionIdIsValid(GetTopTransactionIdIfAny()) && (writes || serial);
 	mot_status	status;
 
 	if (serial && !writes)
@@ -439,7 +438,7 @@ prepare_commit(bool serial)
 	if (serial)
 		MotSerialEnter();
 	if (mixed)
-		MotMixedAnnounce(xid, XactIsoLevel == XACT_SERIALIZABLE);
+		MotMixedAnnounce(XactIsoLevel == XACT_SERIALIZABLE);
 	if (XactIsoLevel == XACT_SERIALIZABLE && writes && log != NULL)
 	{
 		logged = true;
