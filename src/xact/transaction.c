@@ -328,10 +328,7 @@ before_commit(void)
 	bool		serial = false;
 
 	if (!active && !changes)
-	{
-		participant->prepare();
 		return;
-	}
 	if (active)
 	{
 		lock_rows();

@@ -1,0 +1,124 @@
+# A synchronous standby that is not there.  Who waits for it has changed nothing
+# that others see, and keeps its locks, in memory-optimized tables as in heap
+# tables: everything is done with a table of either kind, and compared.
+
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('absent');
+$node->init(allows_streaming => 1);
+$node->append_conf(
+	'postgresql.conf', q{
+autovacuum = off
+fsync = off
+shared_preload_libraries = 'mot'
+mot.max_memory = '256MB'
+synchronous_commit = local
+});
+$node->start;
+$node->safe_psql('postgres', q{
+	CREATE EXTENSION mot;
+	CREATE FOREIGN TABLE mot_t (id int PRIMARY KEY, v int, u int UNIQUE) SERVER mot_server;
+	CREATE TABLE heap_t (id int PRIMARY KEY, v int, u int UNIQUE)});
+
+# one session for everything that must not wait: at most 10 s, with the server's
+# default of synchronous_commit
+sub ask
+{
+	my ($table, $sql) = @_;
+	my ($ret, $out, $err) = $node->psql('postgres', "SET statement_timeout = '10s'; SET lock_timeout = '50ms'; SET synchronous_commit = on; " . $sql =~ s/\bT\b/$table/gr);
+	my $answer = $ret == 0 ? $out : $err =~ s/^(LINE|HINT|DETAIL|CONTEXT|\s+\^).*\n?//gmr;
+	return "$sql\n" . $answer =~ s/$table/T/gr . "\n";
+}
+
+my $name = 0;
+
+# what a commit that waits lets others do, and what becomes of it
+sub story
+{
+	my ($table, $level, $work, $end) = @_;
+	my $story = '';
+	my $writer;
+
+	$name++;
+	$node->safe_psql('postgres', "TRUNCATE $table; INSERT INTO $table SELECT i, 0, i FROM generate_series(1, 5) i");
+	$node->append_conf('postgresql.conf', "synchronous_standby_names = 'nobody'");
+	$node->reload;
+	$node->poll_query_until('postgres', q{SELECT setting = 'nobody' FROM pg_settings WHERE name = 'synchronous_standby_names'});
+	$writer = $node->background_psql('postgres', on_error_stop => 0);
+	$writer->query_safe("SET application_name = 'writer $name'; SET synchronous_commit = on");
+	$writer->query_until(qr/begun/, "\\echo begun\n" . "BEGIN ISOLATION LEVEL $level; $work COMMIT;\n" =~ s/\bT\b/$table/gr);
+	ok($node->poll_query_until('postgres', "SELECT wait_event = 'SyncRep' FROM pg_stat_activity WHERE application_name = 'writer $name'"),
+		"$table, $level: the commit waits");
+
+	for my $reader ('READ COMMITTED', 'REPEATABLE READ', 'SERIALIZABLE')
+	{
+		$story .= ask($table, "BEGIN ISOLATION LEVEL $reader; SELECT * FROM T ORDER BY id; SELECT sum(v) FROM T; SELECT * FROM T WHERE u = 100; COMMIT");
+	}
+	$story .= ask($table, 'SELECT id FROM T WHERE id = 1 FOR UPDATE NOWAIT');
+	$story .= ask($table, 'SELECT id FROM T ORDER BY id FOR SHARE SKIP LOCKED');
+	$story .= ask($table, 'UPDATE T SET v = 7 WHERE id = 1');
+	$story .= ask($table, 'DELETE FROM T WHERE id = 2');
+	$story .= ask($table, 'INSERT INTO T VALUES (100, 1, 7)');
+	$story .= ask($table, 'INSERT INTO T VALUES (7, 1, 100) ON CONFLICT (u) DO NOTHING');
+	$story .= ask($table, 'SET synchronous_commit = local; UPDATE T SET v = 70 WHERE id = 4; SELECT v FROM T WHERE id = 4');
+	$story .= ask($table, 'SET synchronous_commit = local; BEGIN ISOLATION LEVEL SERIALIZABLE; UPDATE T SET v = v + 1 WHERE id = 4; SELECT v FROM T WHERE id = 4; COMMIT');
+	$story .= ask($table, 'CHECKPOINT');
+
+	if ($end eq 'crash')
+	{
+		$node->stop('immediate');
+		eval { $writer->quit };
+		$node->append_conf('postgresql.conf', "synchronous_standby_names = ''");
+		$node->start;
+		return $story . ask($table, 'SELECT * FROM T ORDER BY id');
+	}
+	if ($end eq 'cancel')
+	{
+		$node->safe_psql('postgres', "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE application_name = 'writer $name'");
+	}
+	else
+	{
+		$node->append_conf('postgresql.conf', "synchronous_standby_names = ''");
+		$node->reload;
+	}
+	$writer->query('SELECT 1');
+	$story .= $writer->{stderr} =~ s/^(psql:\S+ |background_psql.*\n)//gmr;
+	$story .= ask($table, 'SELECT * FROM T ORDER BY id');
+	$writer->quit;
+	$node->append_conf('postgresql.conf', "synchronous_standby_names = ''");
+	$node->reload;
+	return $story;
+}
+
+my $changes = 'UPDATE T SET v = v + 1 WHERE id IN (1, 3); DELETE FROM T WHERE id = 2; INSERT INTO T VALUES (100, 100, 100);';
+for ([ 'READ COMMITTED', 'cancel' ], [ 'REPEATABLE READ', 'forgo' ], [ 'READ COMMITTED', 'crash' ])
+{
+	my ($level, $end) = @$_;
+	is(story('mot_t', $level, $changes, $end), story('heap_t', $level, $changes, $end), "$level, $end: as with heap tables");
+}
+
+# At SERIALIZABLE the place in the order of commits has been drawn, so readers of
+# what has changed wait, for as long as they want to; nobody else does.
+$node->append_conf('postgresql.conf', "synchronous_standby_names = 'nobody'");
+$node->reload;
+$node->poll_query_until('postgres', q{SELECT setting = 'nobody' FROM pg_settings WHERE name = 'synchronous_standby_names'});
+my $writer = $node->background_psql('postgres', on_error_stop => 0);
+$writer->query_safe(q{SET application_name = 'serializable'; SET synchronous_commit = on});
+$writer->query_until(qr/begun/, "\\echo begun\nBEGIN ISOLATION LEVEL SERIALIZABLE; UPDATE mot_t SET v = 9 WHERE id = 5; COMMIT;\n");
+ok($node->poll_query_until('postgres', q{SELECT wait_event = 'SyncRep' FROM pg_stat_activity WHERE application_name = 'serializable'}), 'SERIALIZABLE: the commit waits');
+like(ask('mot_t', q{SET statement_timeout = '100ms'; SELECT v FROM T WHERE id = 5}), qr/statement timeout/, '... and whoever reads its row, until statement_timeout');
+like(ask('mot_t', 'SELECT v FROM T WHERE id = 4'), qr/\n71\n$/, '... but no other');
+like(ask('mot_t', q{SET synchronous_commit = local; UPDATE T SET v = 72 WHERE id = 4; SELECT v FROM T WHERE id = 4}), qr/\n72\n$/, '... nor does who changes one');
+like(ask('mot_t', 'CHECKPOINT'), qr/^CHECKPOINT\n\n$/, '... nor a checkpoint');
+$node->stop('immediate');
+eval { $writer->quit };
+$node->append_conf('postgresql.conf', "synchronous_standby_names = ''");
+$node->start;
+like(ask('mot_t', 'SELECT v FROM T WHERE id IN (4, 5) ORDER BY id'), qr/\n72\n9\n$/, '... of which nothing is missing after a crash');
+$node->stop;
+done_testing();
