@@ -423,7 +423,7 @@ nothing_more_and_nothing_less(void)
 		CHECK(try_commit(0) == !hit);
 		fails += hit;
 	}
-	CHECK(fails > 150 && fails < 2700);
+	CHECK(fails > 50 && fails < 2700);
 	teardown();
 }
 
