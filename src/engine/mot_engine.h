@@ -755,7 +755,14 @@ extern void mot_load_done(mot_table *table);
  */
 extern mot_ts mot_load_stamp(mot_session *session, mot_table *table);
 
-/* take back the last loaded row, whose keys loaded so far the host names by unload_key */
+/*
+ * Other bytes for a loaded row of a table that nobody else can see: *data, to be
+ * written.  MOT_TOO_LARGE: they have no room where it is; load another one.
+ */
+extern mot_status mot_load_change(mot_session *session, mot_row *row, unsigned host_bits, size_t size,
+								  void **data);
+
+/* take a loaded row back, of which nobody else knows; its keys loaded so far the host names by unload_key */
 extern void mot_unload_row(mot_session *session, mot_table *table, mot_row *row);
 extern void mot_unload_key(mot_session *session, const mot_index_handle *handle, mot_row *row,
 						   const void *key, size_t len, unsigned flags);

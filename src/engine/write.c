@@ -396,6 +396,19 @@ mot_load_row(mot_session *s, mot_table *table, unsigned host_bits, size_t size,
 	return MOT_OK;
 }
 
+mot_status
+mot_load_change(mot_session *s, mot_row *row, unsigned host_bits, size_t size, void **data)
+{
+	mot_assert(head_version(row_head(row)) == &row->inlined);
+	if (size > mot_usable_size(s->engine->region, row) - ROW_OVERHEAD)
+		return MOT_TOO_LARGE;
+	/* relaxed: publishing the table makes it seen */
+	atomic_store_explicit(&row->inlined.link, make_link(NULL, host_bits << LINK_HOST_SHIFT | LINK_FITS),
+						  memory_order_relaxed);
+	*data = version_bytes(&row->inlined);
+	return MOT_OK;
+}
+
 void
 mot_unload_row(mot_session *s, mot_table *table, mot_row *row)
 {

@@ -82,6 +82,7 @@ extern void MotTargetPretend(Oid dbid, Oid relid, mot_table *table);
 extern const char *MotTargetName(const MotTarget *target);
 extern void MotTargetDefine(MotTarget *target, const char *bytes, size_t len);
 extern void MotTargetResolve(MotTarget *target);	/* look indexes up again */
+extern void MotTargetFree(MotTarget *target);
 
 /* all that were begun, in no order */
 extern void MotTargetsEach(void (*visit) (MotTarget *target));

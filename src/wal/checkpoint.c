@@ -20,8 +20,12 @@
  * Checkpoints at shutdown and at the end of recovery, and restartpoints on a
  * standby, wait for nobody.  At shutdown the worker writes a last checkpoint
  * when all sessions have ended, before it ends itself.  During recovery the
- * slot (slot.c) keeps the log; without one, the startup process writes a
+ * slot (slot.c) keeps the log; without one, the startup process loads, and writes a
  * checkpoint when it has replayed everything.
+ *
+ * While tables are loaded in the running server, also after a crash, the worker is
+ * armed, too.  There is nothing to be written yet, so it lets the server's checkpoints
+ * pass as long as the slot keeps the log, and holds them until it is done otherwise.
  *
  * When the postmaster dies every process ends by itself, the server's
  * checkpointer not before it has completed the checkpoint it is at; so the worker
@@ -78,6 +82,9 @@
 PGDLLEXPORT void MotCheckpointMain(Datum arg);
 
 static bool armed = false;
+static bool watching = false;	/* covered etc. are of the time since it was
+								 * armed */
+static bool loading = false;
 static bool letting_go = false; /* the server's checkpoint is not complete yet */
 static bool behind = false;		/* the last attempt failed */
 static XLogRecPtr covered;		/* redo pointer up to which ours is in step */
@@ -87,11 +94,14 @@ static MemoryContext worker_cxt;
 static void worker_gone(int code, Datum arg);
 static bool is_needed(void);
 static void load_if_nobody_did(void);
+static void load_failed(void);
 static long one_round(void);
 static long standby_round(void);
 static bool is_active(void);
+static XLogRecPtr newest_checkpoint(void);
 static void arm(void);
 static void disarm(void);
+static void begin_watch(void);
 static void go_on(void);
 static bool server_is_through(void);
 static bool try_checkpoint(bool final);
@@ -215,6 +225,11 @@ worker_gone(int code, Datum arg)
 	 * here too, and the postmaster starts everything anew.
 	 */
 	LWLockReleaseAll();
+	if (loading && MotWalCurrentState() == MOT_WAL_LOADING && !is_needed())
+	{
+		MotStateRefuse("the checkpoint worker has ended before they were loaded", "Restart the server.");
+		MotStateLoadDone(MOT_WAL_REFUSED);
+	}
 	if (code != 0 && is_needed())
 	{
 		ereport(LOG,
@@ -229,13 +244,18 @@ worker_gone(int code, Datum arg)
 static bool
 is_needed(void)
 {
-	return MotWalCurrentState() == MOT_WAL_READY && !RecoveryInProgress() && is_active() &&
+	return (MotWalCurrentState() == MOT_WAL_READY || loading) && !RecoveryInProgress() && is_active() &&
 		!MotStateIsComplete() && !MotSlotUsable();
 }
 
 /* ----------------------------------------------------------------- loading */
 
-/* Nothing was replayed before we came: after a clean shutdown, or on a standby that has nothing to replay yet. */
+/*
+ * After a shutdown, or a crash of which the server has recovered; or on a
+ * standby that has nothing to replay yet.  What is being loaded needs its log once
+ * more if we crash before there is another checkpoint of ours: so on a
+ * primary we are armed before that.
+ */
 static void
 load_if_nobody_did(void)
 {
@@ -244,7 +264,18 @@ load_if_nobody_did(void)
 
 	if (MotWalCurrentState() != MOT_WAL_UNLOADED)
 		return;
-	upto = RecoveryInProgress() ? GetXLogReplayRecPtr(&tli) : GetFlushRecPtr(&tli);
+	loading = true;
+	if (RecoveryInProgress())
+		upto = GetXLogReplayRecPtr(&tli);
+	else
+	{
+		upto = GetFlushRecPtr(&tli);
+		if (MotStateReplayEnd() != InvalidXLogRecPtr)
+			upto = MotStateReplayEnd();
+		arm();
+		begin_watch();
+	}
+	MemoryContextSwitchTo(worker_cxt);
 
 	PG_TRY();
 	{
@@ -252,18 +283,76 @@ load_if_nobody_did(void)
 	}
 	PG_CATCH();
 	{
-		ErrorData  *edata;
-
-		MemoryContextSwitchTo(worker_cxt);
-		edata = CopyErrorData();
-		EmitErrorReport();
-		FlushErrorState();
-		LWLockReleaseAll();
-		mot_snapshot_hold(MotSession(), MOT_TS_NONE);
-		MotStateRefuse(edata->message, edata->hint);
-		MotStateLoadDone(MOT_WAL_REFUSED);
+		load_failed();
 	}
 	PG_END_TRY();
+	loading = false;
+	MotSlotLetGo();
+}
+
+/* Nothing of what it was loaded from is touched; without a slot, though, its log may go. */
+static void
+load_failed(void)
+{
+	ErrorData  *edata;
+
+	MemoryContextSwitchTo(worker_cxt);
+	edata = CopyErrorData();
+	EmitErrorReport();
+	FlushErrorState();
+	LWLockReleaseAll();
+	mot_snapshot_hold(MotSession(), MOT_TS_NONE);
+	if (armed)
+	{
+		MyProc->delayChkptFlags &= ~DELAY_CHKPT_COMPLETE;
+		AbortCurrentTransaction();
+		armed = false;
+		MemoryContextSwitchTo(worker_cxt);
+	}
+	MotStateRefuse(edata->message, edata->hint);
+	MotStateLoadDone(MOT_WAL_REFUSED);
+}
+
+/* The server is to stop: the next start can begin anew, if its log is kept. */
+void
+MotCheckpointLook(void)
+{
+	if (loading && ShutdownRequestPending && (MotStateIsComplete() || MotSlotUsable()) &&
+		server_is_stopping())
+		ereport(ERROR,
+				(errcode(ERRCODE_ADMIN_SHUTDOWN),
+				 errmsg("memory-optimized tables were not loaded completely, because the server is to stop")));
+}
+
+/*
+ * A checkpoint of the server that has begun while we load need not wait for us
+ * if the slot keeps the log.  One that had begun before we were armed does not
+ * wait; until it is over nobody can drop the slot.  But a base backup that
+ * begins with that checkpoint has no log from before it: it waits until ours is
+ * as new.
+ */
+void
+MotCheckpointGiveWay(void)
+{
+	MemoryContext oldcxt = CurrentMemoryContext;
+
+	if (!loading || !armed)
+		return;
+	if (GetRedoRecPtr() != covered && (MotStateIsComplete() || MotSlotUsable()))
+	{
+		covered = GetRedoRecPtr();
+		letting_go = true;
+	}
+	if (!letting_go)
+	{
+		MotSlotLetGo();
+		return;
+	}
+	if (MotBackupKeepFrom(newest_checkpoint()) == PG_UINT64_MAX &&
+		(MotStateIsComplete() || MotSlotUsable()))
+		go_on();
+	letting_go = !server_is_through();
+	MemoryContextSwitchTo(oldcxt);
 }
 
 /* ----------------------------------------------------------------- in step */
@@ -304,6 +393,7 @@ arm(void)
 	 */
 	pg_memory_barrier();
 	armed = true;
+	watching = false;
 }
 
 static void
@@ -321,8 +411,11 @@ disarm(void)
 static void
 go_on(void)
 {
+	bool		was_watching = watching;
+
 	disarm();
 	arm();
+	watching = was_watching;
 }
 
 /* Does the control file show the checkpoint that began with redo pointer "covered"? */
@@ -337,30 +430,37 @@ server_is_through(void)
 	return through;
 }
 
+/*
+ * Armed just now, or tables have just been loaded.  A checkpoint that had begun
+ * before may have to wait for us nevertheless.  Others, that did not, have
+ * passed: the slot has kept the log; if there is none, be quick.
+ */
+static void
+begin_watch(void)
+{
+	covered = GetRedoRecPtr();
+	letting_go = !server_is_through();
+	behind = newest_checkpoint() < covered &&
+		(letting_go || (!MotStateIsComplete() && !MotSlotUsable()));
+	retry_at = 0;
+	watching = !loading;
+}
+
 static long
 one_round(void)
 {
 	if (MotWalCurrentState() != MOT_WAL_READY)
 		return SLEEP_MS;
 	if (!is_active() && !MotStateIsAsked())
+	{
+		disarm();
 		return SLEEP_MS;
+	}
 
 	if (!armed)
-	{
-		XLogRecPtr	newest = newest_checkpoint();
-
 		arm();
-		covered = GetRedoRecPtr();
-
-		/*
-		 * A checkpoint that had begun before may have to wait for us
-		 * nevertheless.  Others, that did not, have passed: the slot has kept
-		 * the log; if there is none, be quick.
-		 */
-		letting_go = !server_is_through();
-		behind = newest < covered && (letting_go || (!MotStateIsComplete() && !MotSlotUsable()));
-		retry_at = 0;
-	}
+	if (!watching)
+		begin_watch();
 	MOT_FAULT("checkpoint-watch");
 	if (MotStateIsAsked())
 		become_writable();
@@ -665,10 +765,10 @@ wait_for_sessions(void)
 /*
  * In the startup process, when everything has been replayed: the server's
  * checkpoint that follows waits for nobody, and the log that we would need
- * after another crash may go with it.
+ * after another crash may go with it, or has gone (needed).
  */
 void
-MotCheckpointRecoveryEnd(void)
+MotCheckpointRecoveryEnd(bool needed)
 {
 	if (MotWalCurrentState() != MOT_WAL_READY || !is_active())
 		return;
@@ -681,6 +781,6 @@ MotCheckpointRecoveryEnd(void)
 		(void) MotCheckpointWrite(true, false);
 		MotOpenMarkerClear();
 	}
-	else if (!MotSlotUsable())
+	else if (needed || !MotSlotUsable())
 		(void) MotCheckpointWrite(false, true);
 }

@@ -55,10 +55,28 @@ extern void MotOpenMarkerClear(void);
 
 /* -------------------------------------------------------------------- slot.c */
 extern bool MotSlotUsable(void);	/* it is there and nothing cuts it short */
+extern bool MotSlotKeeps(XLogRecPtr lsn);	/* and the log from there on is
+											 * kept */
 extern void MotSlotKeep(XLogRecPtr lsn);	/* make it (quietly not, if that
 											 * cannot be), move it to lsn */
 
 extern void MotSlotDrop(void);
+
+/*
+ * Hold: by the startup process; nobody can drop the slot, until the worker
+ * lets go of it.
+ */
+extern void MotSlotHold(void);
+extern void MotSlotLetGo(void);
+
+/* -------------------------------------------------------------- checkpoint.c
+ *
+ * By who loads, in the worker or not.  Look: now and then; raises an error if the
+ * server is to stop.  GiveWay: between two pieces of work; the transaction may
+ * be another one afterwards.
+ */
+extern void MotCheckpointLook(void);
+extern void MotCheckpointGiveWay(void);
 
 /* ------------------------------------------------------------------ backup.c */
 extern void MotBackupInit(void);

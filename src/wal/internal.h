@@ -109,6 +109,7 @@ extern void MotApplyMakeRoom(void);
  * position.  Those before the checkpoint's C are passed over.
  */
 extern void MotReplayRecord(XLogReaderState *record);
+extern void MotReplayInto(void (*visit) (const char *ops, size_t len, XLogRecPtr lsn));
 extern void MotReplayEnd(void); /* end of recovery: settle what is in doubt,
 								 * forget streams */
 
@@ -192,6 +193,14 @@ extern void MotStateLoadDone(MotWalState state);	/* READY or REFUSED; wakes
 													 * all */
 extern void MotStateRefuse(const char *message, const char *hint);	/* keeps the text */
 extern void MotStateTableLoaded(void);	/* wakes those who wait for a table */
+extern bool MotStateTakeAsked(Oid *dbid, Oid *relid);	/* a table that somebody
+														 * waits for; once */
+extern void MotStateSetReplayEnd(XLogRecPtr end);	/* of the server's
+													 * recovery after a crash */
+extern XLogRecPtr MotStateReplayEnd(void);
+extern pid_t MotStateReplayPid(void);	/* who called the first, until
+										 * forgotten */
+extern void MotStateForgetReplayPid(void);
 extern void MotStateDamage(Oid dbid, Oid relid, const char *why);	/* marks it; undone by
 																	 * DROP, TRUNCATE */
 extern bool MotStateIsDamaged(Oid dbid, Oid relid);
@@ -287,6 +296,16 @@ extern void MotRowFileReaderClose(MotRowFileReader *r);
  */
 extern void MotLoad(XLogRecPtr upto, TimeLineID tli);
 
+/*
+ * The startup process has come to the end of a crash's redo, which it began at
+ * redo_from; the last record of ours (except START) was at passed_by.  true: the
+ * worker may load after the checkpoint that follows, up to end.  false: it has to be done
+ * now, the log to be read from *from on (invalid: from the checkpoint on).
+ */
+extern bool MotLoadLater(XLogRecPtr redo_from, XLogRecPtr passed_by, XLogRecPtr end,
+						 XLogRecPtr *from);
+extern void MotLoadFrom(XLogRecPtr from, XLogRecPtr upto, TimeLineID tli);
+
 /* in the startup process: all log there is has been replayed, up to "end" */
 extern void MotLoadCheckEnd(XLogRecPtr end);
 
@@ -295,8 +314,11 @@ extern void MotLoadGiveUp(const char *why);
 
 extern void MotCheckpointInit(void);	/* registers the worker */
 
-/* in the startup process, after MotReplayEnd */
-extern void MotCheckpointRecoveryEnd(void);
+/*
+ * In the startup process, after MotReplayEnd.  needed: the log back to the
+ * checkpoint that was loaded is not there, whether or not there is a slot.
+ */
+extern void MotCheckpointRecoveryEnd(bool needed);
 
 /* wait events: the server's PG_WAIT_EXTENSION with names where it has them */
 

@@ -4,17 +4,14 @@
  *	  The newest checkpoint back into memory.
  *
  * All tables are made first, out of their definitions.  Then this process and
- * its helpers take the row files one after the other; a table with several
- * files is filled by several processes at a time.  When the last file of a
- * table is in, the table goes into the directory, and (if there is no log to
- * be applied to it) who waits for it goes on.
- *
- * What follows is the log from the checkpoint's position to "upto": what the
- * server's own redo is not going to show us.
+ * its helpers take the row files one after the other, those of tables that
+ * somebody waits for first; a table with several files is filled by several
+ * processes at a time.  When the last file of a table is in, this process
+ * applies the table's part of the log, if there is any (advance.c).  Then the
+ * table goes into the directory, and who waits for it goes on.
  *
  * Damage is an error that names file and position.  With mot.ignore_damaged
- * the table is marked and left out; should the log be incomplete, all of
- * them.
+ * the table is marked and left out.
  *
  *-------------------------------------------------------------------------
  */
@@ -28,11 +25,13 @@
 #include "miscadmin.h"
 #include "postmaster/interrupt.h"
 #include "postmaster/startup.h"
+#include "replication/slot.h"
 #include "storage/ipc.h"
 #include "storage/pmsignal.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 #include "wal/leftout.h"
+#include "wal/sort.h"
 #include "wal/spill.h"
 #include "xact/xact.h"
 
@@ -51,8 +50,12 @@ typedef struct LoadTable
 	Size		definition;		/* offset in the segment */
 	Size		definition_len;
 	bool		shared;			/* several files */
-	MotManifestTable *source;	/* for the leader */
+	bool		log_follows;	/* the leader applies it, then publishes */
+	uint32		first_item;
+	uint32		nitems;
+	pg_atomic_uint32 taken;		/* items */
 	pg_atomic_uint32 files_left;
+	pg_atomic_uint32 asked;		/* it is in the list */
 	pg_atomic_uint32 broken;
 	char		why[160];		/* by whoever set broken first */
 } LoadTable;
@@ -74,175 +77,101 @@ typedef struct LoadShared
 	uint64		rows_total;
 	pid_t		leader_pid;
 	uint32		ntables;
+	pg_atomic_uint32 first;		/* tables before it have no items left */
+	pg_atomic_uint32 waiting;	/* tables that have their rows, and wait for
+								 * the leader */
+	pg_atomic_uint32 nasked;	/* of the list of those that are waited for */
 	Size		tables_at;		/* offsets */
 	Size		items_at;
+	Size		asked_at;
 } LoadShared;
 
 #define SHARED_TABLE(shared, i) ((LoadTable *) ((char *) (shared) + (shared)->tables_at) + (i))
 #define SHARED_ITEM(shared, i) ((LoadItem *) ((char *) (shared) + (shared)->items_at) + (i))
+#define SHARED_ASKED(shared) ((uint32 *) ((char *) (shared) + (shared)->asked_at))
+
+/* a table to be loaded: of the checkpoint, or with changes in the log, or both */
+typedef struct PlannedTable
+{
+	Oid			dbid;
+	Oid			relid;
+	MotManifestTable *from;		/* NULL: nothing of it is needed */
+	MotSortedPart *part;		/* NULL: none */
+	uint64		weight;
+} PlannedTable;
+
+/* what only the leader knows */
+typedef struct Lead
+{
+	LoadShared *shared;
+	MotHelpers *helpers;
+	MotSorted  *sorted;			/* NULL: log follows later, or none does */
+	PlannedTable *planned;		/* by number */
+	bool	   *finished;		/* by number */
+	uint32		nfinished;		/* of those that wait for the leader */
+	uint32		first;			/* tables before it are finished, or do not
+								 * wait */
+} Lead;
 
 /* a process's idea of the table it is loading */
 typedef struct Loader
 {
 	uint32		number;
-	MotRowFileReader *reader;	/* NULL: no file is open */
 	MotDefinition *def;
 	mot_index_handle *handles;
 	int			max_attnum;
 	Datum	   *values;
 	bool	   *isnull;
 	MotKeyBuffer key;
+	MotRowFileReader *reader;	/* NULL: no file is open */
 	MemoryContext cxt;			/* of all that */
 	MemoryContext row_cxt;
 } Loader;
 
-/* what was loaded, in the process that leads */
-static char loaded_directory[MAXPGPATH];
-
-/* progress, there, too */
+/* progress, in the process that leads */
 static TimestampTz load_began;
 static TimestampTz next_report;
 
-static void load_checkpoint(MotManifest *m, const char *directory);
-static LoadShared *plan_load(MotManifest *m, const char *directory, dsm_segment **segment);
+static void plan_tables(Lead *lead, MotManifest *m, uint32 *ntables);
+static LoadShared *plan_load(Lead *lead, MotManifest *m, const char *directory, dsm_segment **segment);
 static int	smaller_first(const void *a, const void *b);
+static void lead_load(Lead *lead);
+static int	next_to_finish(Lead *lead);
+static void finish_table(Lead *lead, uint32 number);
+static void look(void *arg);
+static int	take_item(LoadShared *shared);
+static int	take_of(LoadShared *shared, uint32 number);
+static void note_asked(LoadShared *shared);
 static void load_item(LoadShared *shared, LoadItem *item, Loader *loader);
-static void raise_status(LoadShared *shared, mot_status status) pg_attribute_noreturn();
 static void load_rows(LoadShared *shared, LoadItem *item, Loader *loader);
 static void prepare_loader(Loader *loader, LoadShared *shared, uint32 number);
 static void load_index(Loader *loader, LoadShared *shared, int i, mot_row *row, unsigned flags,
 					   mot_session *session);
+static void rows_loaded(LoadShared *shared, LoadTable *table);
+static void load_one(LoadShared *shared, int i, Loader *loader);
 static void table_loaded(LoadShared *shared, LoadTable *table);
 static void report_progress(LoadShared *shared);
 static void ignore_broken(LoadShared *shared);
-static void leave_out(LoadShared *shared);
-static void read_log(MotManifest *m, XLogRecPtr upto, TimeLineID tli);
-static void replay_one(void *arg, XLogReaderState *record);
-static void note_damaged(void *arg, mot_table *table);
-static void log_too_short(XLogRecPtr end, XLogRecPtr lsn, const char *directory);
-static void set_recovery(const MotManifest *m);
-static void load_newest(MotManifest *m, const char *directory, XLogRecPtr upto, TimeLineID tli);
-
-void
-MotLoad(XLogRecPtr upto, TimeLineID tli)
-{
-	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "MOT load",
-											  ALLOCSET_DEFAULT_SIZES);
-	MemoryContext oldcxt = MemoryContextSwitchTo(cxt);
-	MotManifest *m;
-	char	   *directory = NULL;
-
-	if (!MotStateClaimLoad())
-	{
-		if (MotWalCurrentState() == MOT_WAL_REFUSED)
-			MotStateRaiseRefusal();
-		MemoryContextSwitchTo(oldcxt);
-		MemoryContextDelete(cxt);
-		return;
-	}
-
-	load_began = GetCurrentTimestamp();
-	MotSpillBegin();
-	MotLeftOutStart();
-	MOT_FAULT("load-begin");
-	m = MotManifestNewest(MotRecovers() ? recoveryTargetTLI : tli, &directory);
-	set_recovery(m);
-	if (m != NULL)
-		load_newest(m, directory, upto, tli);
-	if (!AmStartupProcess() && !RecoveryInProgress())
-		MotReplayEnd();
-	MOT_FAULT("load-end");
-	MotStateLoadDone(MOT_WAL_READY);
-	MemoryContextSwitchTo(oldcxt);
-	MemoryContextDelete(cxt);
-}
-
-static void
-load_newest(MotManifest *m, const char *directory, XLogRecPtr upto, TimeLineID tli)
-{
-	mot_session *session = MotSession();
-	LWLock	   *lock;
-	MotRecoveryStat *stat = MotRecoveryShared(&lock);
-	bool		log_follows;
-	long		secs;
-	int			usecs;
-	uint64		rows;
-
-	/*
-	 * A final checkpoint, and nobody has written since: no log belongs to it.
-	 * The server may even have run without us in between.
-	 */
-	log_follows = !m->final || MotOpenMarkerExists();
-	MotStateSetComplete(!log_follows);
-	MotStateInSteps(!log_follows && !MotRecovers());
-
-	ereport(LOG,
-			(errmsg("loading memory-optimized tables from checkpoint \"%s\"", directory)));
-	(void) mot_snapshot_take(session);
-	load_checkpoint(m, directory);
-	if (m->nindoubt > 0)
-	{
-		LWLockAcquire(MotApplyLock, LW_EXCLUSIVE);
-		for (int i = 0; i < m->nindoubt; i++)
-			MotInDoubtAdd(m->indoubt[i].xid, m->indoubt[i].lsn, m->indoubt[i].ops, m->indoubt[i].len);
-		LWLockRelease(MotApplyLock);
-	}
-	mot_snapshot_hold(session, MOT_TS_NONE);
-
-	strlcpy(loaded_directory, directory, MAXPGPATH);
-	MOT_FAULT("load-log");
-	MotTrailBegin(m->lsn);
-	if (log_follows && upto > m->lsn)
-		read_log(m, upto, tli);
-	MotTrailLoaded();
-	if (!AmStartupProcess() && !RecoveryInProgress())
-		MotLoadCheckEnd(upto);
-
-	if (!log_follows && !MotRecovers() && MotStatePreserved() == InvalidXLogRecPtr)
-		MotCheckpointRemember(m, directory);
-
-	TimestampDifference(load_began, GetCurrentTimestamp(), &secs, &usecs);
-	LWLockAcquire(lock, LW_EXCLUSIVE);
-	stat->load_seconds = secs + usecs / 1000000.0;
-	rows = stat->rows_loaded;
-	LWLockRelease(lock);
-	ereport(LOG,
-			(errmsg("loaded memory-optimized tables: %d tables, %llu rows, %ld.%03d s", m->ntables,
-					(unsigned long long) rows, secs, usecs / 1000)));
-}
-
-static void
-set_recovery(const MotManifest *m)
-{
-	LWLock	   *lock;
-	MotRecoveryStat *stat = MotRecoveryShared(&lock);
-	MotCheckpointStat *checkpoint = MotCheckpointShared(&lock);
-
-	LWLockAcquire(lock, LW_EXCLUSIVE);
-	memset(stat, 0, sizeof(*stat));
-	if (m != NULL)
-	{
-		stat->checkpoint_lsn = m->lsn;
-		stat->tables_total = m->ntables;
-		checkpoint->checkpoint_lsn = m->lsn;
-		checkpoint->redo_lsn = m->redo;
-		checkpoint->rows = m->rows;
-		checkpoint->bytes = m->bytes;
-		checkpoint->finished_at = m->time;
-	}
-	LWLockRelease(lock);
-}
+static void leave_out(Lead *lead);
+static void keep_run(void *arg, XLogRecPtr lsn, const char *ops, size_t len);
+static void raise_status(LoadShared *shared, mot_status status) pg_attribute_noreturn();
 
 /* -------------------------------------------------------------- the leader */
 
-static void
-load_checkpoint(MotManifest *m, const char *directory)
+void
+MotLoadCheckpoint(MotManifest *m, const char *directory, MotSorted *sorted)
 {
+	Lead		lead = {.sorted = sorted};
 	dsm_segment *segment;
-	LoadShared *shared = plan_load(m, directory, &segment);
+	LoadShared *shared;
 	MotHelpers *helpers;
 
-	helpers = MotHelpersBegin(&shared->base, segment, mot_load_workers);
+	load_began = GetCurrentTimestamp();
+	shared = lead.shared = plan_load(&lead, m, directory, &segment);
+
+	/* the worker goes from one transaction to the next (checkpoint.c) */
+	dsm_pin_mapping(segment);
+	helpers = lead.helpers = MotHelpersBegin(&shared->base, segment, mot_load_workers);
 	if (AmStartupProcess())
 		begin_startup_progress_phase();
 	next_report = log_startup_progress_interval > 0 ?
@@ -252,24 +181,18 @@ load_checkpoint(MotManifest *m, const char *directory)
 	{
 		/* those without rows */
 		for (uint32 i = 0; i < shared->ntables; i++)
-			if (pg_atomic_read_u32(&SHARED_TABLE(shared, i)->files_left) == 0)
-				table_loaded(shared, SHARED_TABLE(shared, i));
-		MotLoadItems(&shared->base);
-		while (!MotHelpersDone(helpers) && MotHelpersRunning(helpers) > 0)
-		{
-			pg_usleep(5000);
-			if (!PostmasterIsAlive())
-				proc_exit(1);
-			CHECK_FOR_INTERRUPTS();
-			report_progress(shared);
-		}
+			if (SHARED_TABLE(shared, i)->nitems == 0 &&
+				pg_atomic_read_u32(&SHARED_TABLE(shared, i)->broken) == 0)
+				rows_loaded(shared, SHARED_TABLE(shared, i));
+		lead_load(&lead);
 		MotHelpersEnd(helpers);
 		ignore_broken(shared);
-		leave_out(shared);
+		leave_out(&lead);
 	}
 	PG_CATCH();
 	{
 		MotHelpersAbandon(helpers);
+		dsm_detach(segment);
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
@@ -281,12 +204,61 @@ load_checkpoint(MotManifest *m, const char *directory)
 static int
 smaller_first(const void *a, const void *b)
 {
-	const MotManifestTable *x = *(MotManifestTable *const *) a;
-	const MotManifestTable *y = *(MotManifestTable *const *) b;
+	const PlannedTable *x = a;
+	const PlannedTable *y = b;
 
-	if (x->rows != y->rows)
-		return x->rows < y->rows ? -1 : 1;
+	if (x->weight != y->weight)
+		return x->weight < y->weight ? -1 : 1;
 	return 0;
+}
+
+/* The tables there are, or will be, in the order in which they are loaded. */
+static void
+plan_tables(Lead *lead, MotManifest *m, uint32 *ntables)
+{
+	MotSortedPart **parts = NULL;
+	int			nparts = 0;
+	uint32		n = 0;
+
+	if (lead->sorted != NULL)
+		parts = MotSortedParts(lead->sorted, &nparts);
+	lead->planned = palloc0((m->ntables + nparts + 1) * sizeof(PlannedTable));
+	for (int i = 0; i < m->ntables; i++)
+	{
+		MotManifestTable *from = &m->tables[i];
+		PlannedTable *p = &lead->planned[n++];
+
+		p->dbid = from->dbid;
+		p->relid = from->relid;
+		p->from = from;
+		if (nparts > 0)
+			p->part = MotSortedFind(lead->sorted, from->dbid, from->relid);
+		if (p->part != NULL)
+		{
+			p->part->planned = true;
+			p->weight = p->part->bytes;
+			if (p->part->anew)
+				p->from = NULL;
+		}
+		if (p->from != NULL)
+			for (int j = 0; j < from->nfiles; j++)
+				p->weight += from->files[j].bytes;
+	}
+	for (int i = 0; i < nparts; i++)
+	{
+		PlannedTable *p;
+
+		if (parts[i]->planned)
+			continue;
+		p = &lead->planned[n++];
+		p->dbid = parts[i]->dbid;
+		p->relid = parts[i]->relid;
+		p->part = parts[i];
+		p->weight = parts[i]->bytes;
+	}
+	qsort(lead->planned, n, sizeof(PlannedTable), smaller_first);
+	lead->finished = palloc0(Max(n, 1) * sizeof(bool));
+	*ntables = n;
 }
 
 /*
@@ -295,26 +267,26 @@ smaller_first(const void *a, const void *b)
  * the end.
  */
 static LoadShared *
-plan_load(MotManifest *m, const char *directory, dsm_segment **segment)
+plan_load(Lead *lead, MotManifest *m, const char *directory, dsm_segment **segment)
 {
 	mot_session *session = MotSession();
-	MotManifestTable **order = palloc(Max(m->ntables, 1) * sizeof(MotManifestTable *));
 	LoadShared *shared;
 	Size		size = MAXALIGN(sizeof(LoadShared));
-	Size		definitions;
+	Size		definitions = size;
+	uint32		ntables;
 	uint32		nitems = 0;
 
-	for (int i = 0; i < m->ntables; i++)
+	plan_tables(lead, m, &ntables);
+	for (uint32 i = 0; i < ntables; i++)
 	{
-		order[i] = &m->tables[i];
-		size += MAXALIGN(m->tables[i].definition_len);
-		nitems += m->tables[i].nfiles;
+		if (lead->planned[i].from == NULL)
+			continue;
+		size += MAXALIGN(lead->planned[i].from->definition_len);
+		nitems += lead->planned[i].from->nfiles;
 	}
-	qsort(order, m->ntables, sizeof(MotManifestTable *), smaller_first);
-	definitions = MAXALIGN(sizeof(LoadShared));
 
-	*segment = dsm_create(size + MAXALIGN(m->ntables * sizeof(LoadTable)) +
-						  MAXALIGN(nitems * sizeof(LoadItem)), 0);
+	*segment = dsm_create(size + MAXALIGN(ntables * sizeof(LoadTable)) +
+						  MAXALIGN(nitems * sizeof(LoadItem)) + MAXALIGN(ntables * sizeof(uint32)), 0);
 	shared = dsm_segment_address(*segment);
 	memset(shared, 0, sizeof(LoadShared));
 	shared->base.job = MOT_JOB_LOAD;
@@ -324,37 +296,49 @@ plan_load(MotManifest *m, const char *directory, dsm_segment **segment)
 	pg_atomic_init_u64(&shared->bytes, 0);
 	pg_atomic_init_u64(&shared->tables, 0);
 	pg_atomic_init_u32(&shared->full, 0);
+	pg_atomic_init_u32(&shared->first, 0);
+	pg_atomic_init_u32(&shared->waiting, 0);
+	pg_atomic_init_u32(&shared->nasked, 0);
 	shared->leader_pid = MyProcPid;
 	shared->rows_total = m->rows;
-	shared->ntables = m->ntables;
+	shared->ntables = ntables;
 	shared->tables_at = size;
-	shared->items_at = size + MAXALIGN(m->ntables * sizeof(LoadTable));
+	shared->items_at = size + MAXALIGN(ntables * sizeof(LoadTable));
+	shared->asked_at = shared->items_at + MAXALIGN(nitems * sizeof(LoadItem));
 
 	nitems = 0;
-	for (int i = 0; i < m->ntables; i++)
+	for (uint32 i = 0; i < ntables; i++)
 	{
-		MotManifestTable *from = order[i];
+		PlannedTable *planned = &lead->planned[i];
+		MotManifestTable *from = planned->from;
 		LoadTable  *to = SHARED_TABLE(shared, i);
 		MotDefinition *def;
 		mot_status	status;
 
 		memset(to, 0, sizeof(LoadTable));
-		to->dbid = from->dbid;
-		to->relid = from->relid;
+		to->dbid = planned->dbid;
+		to->relid = planned->relid;
+		to->log_follows = planned->part != NULL;
+		to->first_item = nitems;
+		to->nitems = from != NULL ? from->nfiles : 0;
+		to->shared = to->nitems > 1;
+		pg_atomic_init_u32(&to->taken, 0);
+		pg_atomic_init_u32(&to->files_left, to->nitems);
+		pg_atomic_init_u32(&to->asked, 0);
+		pg_atomic_init_u32(&to->broken, 0);
+		if (from == NULL)
+			continue;
+
 		to->definition = definitions;
 		to->definition_len = from->definition_len;
 		memcpy((char *) shared + definitions, from->definition, from->definition_len);
 		definitions += MAXALIGN(from->definition_len);
-		to->shared = from->nfiles > 1;
-		to->source = from;
-		pg_atomic_init_u32(&to->files_left, from->nfiles);
-		pg_atomic_init_u32(&to->broken, 0);
 
 		/* left out by who wrote this */
 		if (from->nfiles > 0 && from->files[from->nfiles - 1].part == MOT_REDO_PART)
 		{
 			pg_atomic_write_u32(&to->broken, NO_ROOM);
-			pg_atomic_write_u32(&to->files_left, PG_UINT32_MAX);
+			to->nitems = 0;
 			continue;
 		}
 
@@ -367,7 +351,7 @@ plan_load(MotManifest *m, const char *directory, dsm_segment **segment)
 		{
 			to->table = NULL;
 			pg_atomic_write_u32(&to->broken, NO_ROOM);
-			pg_atomic_write_u32(&to->files_left, PG_UINT32_MAX);
+			to->nitems = 0;
 			continue;
 		}
 		if (status != MOT_OK)
@@ -386,21 +370,129 @@ plan_load(MotManifest *m, const char *directory, dsm_segment **segment)
 	return shared;
 }
 
-/* Tables there was no room for; perhaps there is now, for one or the other. */
+/*
+ * The leader works as the helpers do, and in between finishes tables that wait
+ * for that.
+ */
 static void
-leave_out(LoadShared *shared)
+lead_load(Lead *lead)
 {
+	LoadShared *shared = lead->shared;
+	Loader		loader = {.number = PG_UINT32_MAX};
+
+	/* what another server, or we before, had in all of the memory */
+	mot_session_use_reserve(MotSession(), true);
+	while (!MotHelpersStop(&shared->base))
+	{
+		int			i;
+
+		look(lead);
+		MotCheckpointGiveWay();
+		if ((i = next_to_finish(lead)) >= 0)
+			finish_table(lead, i);
+		else if ((i = take_item(shared)) >= 0)
+			load_one(shared, i, &loader);
+		else if (MotHelpersDone(lead->helpers) && pg_atomic_read_u32(&shared->waiting) == lead->nfinished)
+			break;
+		else if (!MotHelpersDone(lead->helpers) && MotHelpersRunning(lead->helpers) == 0)
+			break;				/* somebody has gone: MotHelpersEnd says so */
+		else
+		{
+			pg_usleep(5000);
+			if (!PostmasterIsAlive())
+				proc_exit(1);
+		}
+	}
+	mot_session_use_reserve(MotSession(), false);
+	if (loader.cxt != NULL)
+		MemoryContextDelete(loader.cxt);
+}
+
+/* A table that has all its rows, and log that is still to be applied: one that is waited for, else the smallest; -1: none. */
+static int
+next_to_finish(Lead *lead)
+{
+	LoadShared *shared = lead->shared;
+	uint32		nasked;
+
+	if (pg_atomic_read_u32(&shared->waiting) == lead->nfinished)
+		return -1;
+	note_asked(shared);
+	nasked = pg_atomic_read_u32(&shared->nasked);
+	/* what the count covers was written before it */
+	pg_read_barrier();
+	for (uint32 i = 0; i < nasked; i++)
+	{
+		uint32		number = SHARED_ASKED(shared)[i];
+
+		if (!lead->finished[number] && SHARED_TABLE(shared, number)->log_follows &&
+			pg_atomic_read_u32(&SHARED_TABLE(shared, number)->files_left) == 0)
+			return number;
+	}
+	while (lead->first < shared->ntables &&
+		   (lead->finished[lead->first] || !SHARED_TABLE(shared, lead->first)->log_follows))
+		lead->first++;
+	for (uint32 number = lead->first; number < shared->ntables; number++)
+		if (!lead->finished[number] && SHARED_TABLE(shared, number)->log_follows &&
+			pg_atomic_read_u32(&SHARED_TABLE(shared, number)->files_left) == 0)
+			return number;
+	return -1;
+}
+
+static void
+finish_table(Lead *lead, uint32 number)
+{
+	LoadTable  *table = SHARED_TABLE(lead->shared, number);
+
+	/* acquire: all of its rows, whoever loaded them */
+	pg_read_barrier();
+	lead->finished[number] = true;
+	lead->nfinished++;
+	MOT_FAULT("load-advance");
+	if (MotAdvance(lead->sorted, lead->planned[number].part, &table->table, look, lead))
+	{
+		MOT_FAULT("load-advanced");
+		table_loaded(lead->shared, table);
+	}
+	else
+		pg_atomic_write_u32(&table->broken, NO_ROOM);
+}
+
+/* Every now and then: is there something else to be done? */
+static void
+look(void *arg)
+{
+	Lead	   *lead = arg;
+
+	if (AmStartupProcess())
+		HandleStartupProcInterrupts();
+	else
+		CHECK_FOR_INTERRUPTS();
+	MotCheckpointLook();
+	report_progress(lead->shared);
+}
+
+/*
+ * Tables there was no room for, with what the log has for them; perhaps there
+ * is now, for one or the other.
+ */
+static void
+leave_out(Lead *lead)
+{
+	LoadShared *shared = lead->shared;
 	mot_session *session = MotSession();
 
 	for (uint32 i = 0; i < shared->ntables; i++)
 	{
 		LoadTable  *table = SHARED_TABLE(shared, i);
+		PlannedTable *planned = &lead->planned[i];
 		uint64		needed = 0;
 
 		if (pg_atomic_read_u32(&table->broken) != NO_ROOM)
 			continue;
-		for (int j = 0; j < table->source->nfiles; j++)
-			needed += table->source->files[j].bytes;
+		if (planned->from != NULL)
+			for (int j = 0; j < planned->from->nfiles; j++)
+				needed += planned->from->files[j].bytes;
 		if (table->table != NULL)
 		{
 			mot_table_stat stat;
@@ -408,8 +500,12 @@ leave_out(LoadShared *shared)
 			mot_table_stats(table->table, &stat);
 			needed = Max(needed, stat.row_bytes + stat.index_bytes);
 			mot_table_drop(session, table->table);
+			table->table = NULL;
 		}
-		MotLeftOutLoad(shared->directory, table->source, needed);
+		if (planned->from != NULL)
+			MotLeftOutLoad(shared->directory, planned->from, needed);
+		if (planned->part != NULL)
+			MotSortedRead(lead->sorted, planned->part, keep_run, planned);
 	}
 	if (MotLeftOutCount() > 0)
 	{
@@ -419,6 +515,34 @@ leave_out(LoadShared *shared)
 		(void) MotLeftOutBringBack(true);
 		MotLeftOutReport();
 	}
+}
+
+static void
+keep_run(void *arg, XLogRecPtr lsn, const char *ops, size_t len)
+{
+	PlannedTable *planned = arg;
+	const char *p = ops;
+	const char *error = NULL;
+	MotLeftOut	entry;
+	MotOpData	op;
+
+	LWLockAcquire(MotApplyLock, LW_EXCLUSIVE);
+	/* it can be the first operation only */
+	if (MotRecordNext(&p, ops + len, &op, &error) && op.op == MOT_OP_CREATE)
+		MotLeftOutEmpty(&entry, planned->dbid, planned->relid, op.bytes, op.len);
+	else
+	{
+		p = ops;
+		if (!MotLeftOutFind(planned->dbid, planned->relid, &entry))
+			ereport(ERROR,
+					(errcode(ERRCODE_DATA_CORRUPTED),
+					 errmsg("redo at %X/%X is of a memory-optimized table that was not made", LSN_FORMAT_ARGS(lsn)),
+					 errhint(MOT_DAMAGE_HINT)));
+	}
+	if (p < ops + len)
+		MotLeftOutWrite(&entry, p, ops + len - p);
+	MotLeftOutRegister(&entry);
+	LWLockRelease(MotApplyLock);
 }
 
 /* Tables that were damaged; only with mot.ignore_damaged. */
@@ -491,15 +615,88 @@ MotLoadItems(MotHelpersShared *base)
 
 	/* what another server, or we before, had in all of the memory */
 	mot_session_use_reserve(MotSession(), true);
-	while ((i = MotHelpersNext(base)) >= 0)
-	{
-		load_item(shared, SHARED_ITEM(shared, i), &loader);
-		if (!MotHelpersStop(base))
-			MotHelpersItemDone(base);
-	}
+	while ((i = take_item(shared)) >= 0)
+		load_one(shared, i, &loader);
 	mot_session_use_reserve(MotSession(), false);
 	if (loader.cxt != NULL)
 		MemoryContextDelete(loader.cxt);
+}
+
+static void
+load_one(LoadShared *shared, int i, Loader *loader)
+{
+	load_item(shared, SHARED_ITEM(shared, i), loader);
+	if (!MotHelpersStop(&shared->base))
+		MotHelpersItemDone(&shared->base);
+}
+
+/* A row file that nobody has taken yet: of a table that is waited for, else of the smallest; -1: there is none. */
+static int
+take_item(LoadShared *shared)
+{
+	uint32		nasked;
+	uint32		first;
+	int			item;
+
+	if (MotHelpersStop(&shared->base))
+		return -1;
+	note_asked(shared);
+	nasked = pg_atomic_read_u32(&shared->nasked);
+	/* what the count covers was written before it */
+	pg_read_barrier();
+	for (uint32 i = 0; i < nasked; i++)
+		if ((item = take_of(shared, SHARED_ASKED(shared)[i])) >= 0)
+			return item;
+
+	while ((first = pg_atomic_read_u32(&shared->first)) < shared->ntables)
+	{
+		if ((item = take_of(shared, first)) >= 0)
+			return item;
+		(void) pg_atomic_compare_exchange_u32(&shared->first, &first, first + 1);
+	}
+	return -1;
+}
+
+static int
+take_of(LoadShared *shared, uint32 number)
+{
+	LoadTable  *table = SHARED_TABLE(shared, number);
+	uint32		n;
+
+	if (pg_atomic_read_u32(&table->taken) >= table->nitems)
+		return -1;
+	n = pg_atomic_fetch_add_u32(&table->taken, 1);
+	return n < table->nitems ? (int) (table->first_item + n) : -1;
+}
+
+/* Tables that sessions wait for go to the end of the list, each once. */
+static void
+note_asked(LoadShared *shared)
+{
+	Oid			dbid;
+	Oid			relid;
+
+	while (MotStateTakeAsked(&dbid, &relid))
+	{
+		for (uint32 i = 0; i < shared->ntables; i++)
+		{
+			LoadTable  *table = SHARED_TABLE(shared, i);
+			uint32		n;
+
+			if (table->relid != relid || table->dbid != dbid)
+				continue;
+			if (pg_atomic_exchange_u32(&table->asked, 1) != 0)
+				break;
+			SpinLockAcquire(&shared->base.mutex);
+			n = pg_atomic_read_u32(&shared->nasked);
+			SHARED_ASKED(shared)[n] = i;
+			/* before the count that covers it */
+			pg_write_barrier();
+			pg_atomic_write_u32(&shared->nasked, n + 1);
+			SpinLockRelease(&shared->base.mutex);
+			break;
+		}
+	}
 }
 
 static void
@@ -547,15 +744,32 @@ load_item(LoadShared *shared, LoadItem *item, Loader *loader)
 	if (!MotHelpersStop(&shared->base) &&
 		pg_atomic_sub_fetch_u32(&table->files_left, 1) == 0 &&
 		pg_atomic_read_u32(&table->broken) == 0)
+		rows_loaded(shared, table);
+}
+
+/* That was its last file. */
+static void
+rows_loaded(LoadShared *shared, LoadTable *table)
+{
+	if (table->log_follows)
+		pg_atomic_fetch_add_u32(&shared->waiting, 1);
+	else
 		table_loaded(shared, table);
 }
 
+/* It is complete (or dropped). */
 static void
 table_loaded(LoadShared *shared, LoadTable *table)
 {
 	MOT_FAULT("load-table");
-	mot_load_done(table->table);
-	(void) mot_table_publish(MotEngine, table->table);
+	ereport(DEBUG1,
+			(errmsg_internal("memory-optimized table with OID %u of database with OID %u is complete",
+							 table->relid, table->dbid)));
+	if (table->table != NULL)
+	{
+		mot_load_done(table->table);
+		(void) mot_table_publish(MotEngine, table->table);
+	}
 	pg_atomic_fetch_add_u64(&shared->tables, 1);
 	MotStateTableLoaded();
 }
@@ -637,6 +851,7 @@ load_rows(LoadShared *shared, LoadItem *item, Loader *loader)
 			if (leader)
 			{
 				CHECK_FOR_INTERRUPTS();
+				MotCheckpointLook();
 				report_progress(shared);
 			}
 			if (MotHelpersStop(&shared->base))
@@ -681,133 +896,4 @@ raise_status(LoadShared *shared, mot_status status)
 		pg_atomic_write_u32(&shared->full, 1);
 	MotRaiseStatus(status, NULL);
 	pg_unreachable();
-}
-
-/* -------------------------------------------------------------------- log */
-
-static void
-replay_one(void *arg, XLogReaderState *record)
-{
-	MotReplayRecord(record);
-}
-
-static void
-read_log(MotManifest *m, XLogRecPtr upto, TimeLineID tli)
-{
-	MemoryContext oldcxt = CurrentMemoryContext;
-
-	PG_TRY();
-	{
-		/* in a backup of a standby: trail.c */
-		if (!AmStartupProcess() || !ArchiveRecoveryRequested || MotLogIsHere(m->lsn, tli) ||
-			!MotTrailRead(m->lsn, upto, replay_one, NULL))
-			MotReadLog(m->lsn, upto, tli, replay_one, NULL);
-	}
-	PG_CATCH();
-	{
-		ErrorData  *edata;
-
-		if (!mot_ignore_damaged)
-			PG_RE_THROW();
-		MemoryContextSwitchTo(oldcxt);
-		edata = CopyErrorData();
-		FlushErrorState();
-		LWLockReleaseAll();
-		ereport(WARNING,
-				(errcode(edata->sqlerrcode),
-				 errmsg("%s", edata->message),
-				 errdetail("Going on without any memory-optimized table, as mot.ignore_damaged says.")));
-		MotStatePreserve(m->lsn);
-		MotReplayForget();
-		MotLoadGiveUp(edata->message);
-	}
-	PG_END_TRY();
-}
-
-/*
- * A checkpoint is written when the log up to its position is durable.  Should
- * the log end before, nevertheless, it is damaged, and what was loaded is
- * ahead of all other tables.  What is logged from now on would be taken for
- * older than the checkpoint, too.
- */
-void
-MotLoadCheckEnd(XLogRecPtr end)
-{
-	LWLock	   *lock;
-	MotRecoveryStat *stat = MotRecoveryShared(&lock);
-	MotCheckpointStat *checkpoint = MotCheckpointShared(&lock);
-	XLogRecPtr	lsn = stat->checkpoint_lsn;
-
-	if (lsn == InvalidXLogRecPtr || MotLogReaches(end, lsn))
-		return;
-	log_too_short(end, lsn, loaded_directory);
-
-	MotDirectoryPutAside(loaded_directory, ERROR);
-	MotStateSetComplete(false);
-	LWLockAcquire(lock, LW_EXCLUSIVE);
-	stat->checkpoint_lsn = InvalidXLogRecPtr;
-	memset(checkpoint, 0, sizeof(*checkpoint));
-	LWLockRelease(lock);
-}
-
-static void
-log_too_short(XLogRecPtr end, XLogRecPtr lsn, const char *directory)
-{
-	char	   *message = psprintf("log ends at %X/%X, before checkpoint \"%s\" of memory-optimized tables at %X/%X",
-								   LSN_FORMAT_ARGS(end), directory, LSN_FORMAT_ARGS(lsn));
-
-	ereport(mot_ignore_damaged ? WARNING : ERROR,
-			(errcode(ERRCODE_DATA_CORRUPTED),
-			 errmsg("%s", message),
-			 mot_ignore_damaged ?
-			 errdetail("Going on without any memory-optimized table, as mot.ignore_damaged says.") :
-			 errdetail("The log is damaged or incomplete where it ends."),
-			 errhint("Restore the log from the archive, or the server from a backup; mot.ignore_damaged starts it without the tables.")));
-	MotLoadGiveUp(message);
-}
-
-typedef struct AllTables
-{
-	int			n;
-	int			max;
-	mot_table **tables;
-} AllTables;
-
-static void
-note_damaged(void *arg, mot_table *table)
-{
-	AllTables  *all = arg;
-
-	if (all->n < all->max)
-		all->tables[all->n] = table;
-	all->n++;
-}
-
-/* The log has a gap: every table may lack changes. */
-void
-MotLoadGiveUp(const char *why)
-{
-	mot_session *session = MotSession();
-	AllTables	all = {0};
-	MotLeftOut *left;
-	int			nleft;
-
-	if (mot_txn_active(session))
-		mot_txn_abort(session);
-	mot_table_each(MotEngine, note_damaged, &all);
-	all.max = all.n;
-	all.n = 0;
-	all.tables = palloc(Max(all.max, 1) * sizeof(mot_table *));
-	mot_table_each(MotEngine, note_damaged, &all);
-	for (int i = 0; i < Min(all.n, all.max); i++)
-	{
-		MotStateDamage(mot_table_host_db(all.tables[i]), mot_table_host_id(all.tables[i]), why);
-		mot_table_drop(session, all.tables[i]);
-	}
-	nleft = MotLeftOutList(&left);
-	for (int i = 0; i < nleft; i++)
-	{
-		MotStateDamage(left[i].dbid, left[i].relid, why);
-		MotLeftOutForget(left[i].dbid, left[i].relid);
-	}
 }

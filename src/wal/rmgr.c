@@ -4,10 +4,13 @@
  *	  Our resource manager: what the server calls when it replays our
  *	  records, or shows them.
  *
- * Redo comes to the startup process of a crashed server, of one that recovers
- * from an archive and of a standby alike; and from our own reading of what
- * lies before the server's redo (reader.c).  Records before the checkpoint
- * that was loaded are passed over.
+ * After a crash the server shows us our records, and we pass them by: they are
+ * read again when the server serves heap tables, or at the end of its recovery
+ * if the log could be removed before (load.c).
+ *
+ * In recovery from an archive and on a standby they are applied as they come,
+ * after what we have read ourselves of what lies before the server's redo (reader.c).
+ * Records before the checkpoint that was loaded are passed over.
  *
  * A large transaction comes in pieces.  They are kept in a file (spill.c), one
  * behind the other, until the last one tells what becomes of them.
@@ -22,6 +25,7 @@
 #include "postgres.h"
 
 #include "access/rmgr.h"
+#include "access/transam.h"
 #include "access/xlog_internal.h"
 #include "access/xlogrecovery.h"
 #include "access/xlogutils.h"
@@ -45,6 +49,13 @@ typedef struct Stream
 
 static Stream *streams = NULL;
 
+/* where transactions go instead of being applied */
+static void (*into) (const char *ops, size_t len, XLogRecPtr lsn) = NULL;
+
+/* after a crash: where redo began, and the last record of ours that was passed by */
+static XLogRecPtr redo_from = InvalidXLogRecPtr;
+static XLogRecPtr passed_by = InvalidXLogRecPtr;
+
 /* a commit later than the recovery target has been seen */
 static bool past_target = false;
 
@@ -57,6 +68,7 @@ static void replay_desc(StringInfo buf, XLogReaderState *record);
 static const char *replay_identify(uint8 info);
 static void replay_startup(void);
 static void replay_cleanup(void);
+static void recover_later(void);
 static void log_goes_on(void);
 static void replay(XLogReaderState *record);
 static Stream *find_stream(XLogRecPtr start);
@@ -95,10 +107,16 @@ replay_startup(void)
 	TimeLineID	tli;
 
 	past_target = false;
+	start = GetXLogReplayRecPtr(&tli);
+	if (!ArchiveRecoveryRequested)
+	{
+		redo_from = start;
+		passed_by = InvalidXLogRecPtr;
+		return;
+	}
 	if (MotEngine == NULL)
 		return;					/* said in the log; a record for it will stop
 								 * us */
-	start = GetXLogReplayRecPtr(&tli);
 	MotLoad(start, tli);
 }
 
@@ -107,20 +125,62 @@ replay_cleanup(void)
 {
 	TimeLineID	tli;
 
+	if (!ArchiveRecoveryRequested)
+	{
+		recover_later();
+		return;
+	}
 	if (MotEngine == NULL)
 		return;
 	MOT_FAULT("replay-end");
 	MotLoadCheckEnd(GetXLogReplayRecPtr(&tli));
 	MotReplayEnd();
 	MOT_FAULT("replay-ended");
-	MotCheckpointRecoveryEnd();
+	MotCheckpointRecoveryEnd(false);
+	MOT_FAULT("replay-over");
+}
+
+/*
+ * The server has recovered from a crash.  The worker does the rest; but where
+ * nobody keeps the log for it (the server's checkpoint comes next), or there
+ * will be no worker, it is done now.
+ */
+static void
+recover_later(void)
+{
+	TimeLineID	tli;
+	XLogRecPtr	end = GetXLogReplayRecPtr(&tli);
+	XLogRecPtr	from;
+
+	MOT_FAULT("replay-end");
+	if (!MotLoadLater(redo_from, passed_by, end, &from))
+	{
+		if (MotEngine == NULL && passed_by == InvalidXLogRecPtr)
+			return;
+		(void) MotEngineRequired();
+		MotLoadFrom(from, end, tli);
+		MotLoadCheckEnd(end);
+		MotReplayEnd();
+		MotCheckpointRecoveryEnd(from != InvalidXLogRecPtr);
+	}
+	MOT_FAULT("replay-ended");
 	MOT_FAULT("replay-over");
 }
 
 static void
 replay_redo(XLogReaderState *record)
 {
-	MotReplayRecord(record);
+	if (ArchiveRecoveryRequested)
+		MotReplayRecord(record);
+	else if ((XLogRecGetInfo(record) & MOT_XLOG_KIND) != MOT_XLOG_START)
+		passed_by = record->ReadRecPtr;
+}
+
+/* Transactions that are committed go there, and no further; NULL: they are applied. */
+void
+MotReplayInto(void (*visit) (const char *ops, size_t len, XLogRecPtr lsn))
+{
+	into = visit;
 }
 
 void
@@ -232,10 +292,22 @@ replay(XLogReaderState *record)
 					return;
 				append_piece(stream, ops, len);
 				len = stream->len;
-				if (kind == MOT_XLOG_COMMIT && len > 0)
+				if ((kind == MOT_XLOG_COMMIT || into != NULL) && len > 0)
 					ops = mapped = MotSpillMap(stream->path, len);
 			}
-			if (kind == MOT_XLOG_MIXED && stream != NULL)
+			if (into != NULL)
+			{
+				if (kind == MOT_XLOG_MIXED)
+					MOT_FAULT("replay-doubt");
+				if (kind == MOT_XLOG_COMMIT || TransactionIdDidCommit(XLogRecGetXid(record)))
+				{
+					if (kind == MOT_XLOG_MIXED)
+						MOT_FAULT("replay-settle");
+					into(ops, len, lsn);
+					MOT_FAULT("replay-applied");
+				}
+			}
+			else if (kind == MOT_XLOG_MIXED && stream != NULL)
 				MotInDoubtAddFile(XLogRecGetXid(record), lsn, stream->path, len);
 			else if (kind == MOT_XLOG_MIXED)
 				MotInDoubtAdd(XLogRecGetXid(record), lsn, ops, len);

@@ -22,6 +22,7 @@
 #include "faults.h"
 #include "miscadmin.h"
 #include "replication/slot.h"
+#include "storage/ipc.h"
 #include "storage/lwlock.h"
 #include "utils/memutils.h"
 #include "wal/checkpoint.h"
@@ -33,6 +34,7 @@ static bool complained = false;
 static void complain(const char *why);
 static bool create_slot(void);
 static void move_slot(XLogRecPtr lsn);
+static void hold_slot(int code, Datum arg);
 
 /* once, until it works again */
 static void
@@ -49,6 +51,12 @@ complain(const char *why)
 bool
 MotSlotUsable(void)
 {
+	return MotSlotKeeps(PG_UINT64_MAX);
+}
+
+bool
+MotSlotKeeps(XLogRecPtr lsn)
+{
 	ReplicationSlot *slot;
 	bool		usable = false;
 
@@ -60,7 +68,7 @@ MotSlotUsable(void)
 	{
 		SpinLockAcquire(&slot->mutex);
 		usable = !OidIsValid(slot->data.database) && slot->data.persistency == RS_PERSISTENT &&
-			!XLogRecPtrIsInvalid(slot->data.restart_lsn);
+			!XLogRecPtrIsInvalid(slot->data.restart_lsn) && slot->data.restart_lsn <= lsn;
 		SpinLockRelease(&slot->mutex);
 	}
 	LWLockRelease(ReplicationSlotControlLock);
@@ -134,6 +142,51 @@ MotSlotDrop(void)
 		LWLockReleaseAll();
 	}
 	PG_END_TRY();
+}
+
+/*
+ * Between the end of the server's recovery and the moment when the worker is
+ * armed nothing but the slot keeps the log: it is marked as in use, by the
+ * process that has recovered, which is about to end.  As the very last that
+ * does: it drops all slots that it finds to be its own, before that.
+ */
+void
+MotSlotHold(void)
+{
+	on_shmem_exit(hold_slot, (Datum) 0);
+}
+
+static void
+hold_slot(int code, Datum arg)
+{
+	ReplicationSlot *slot = code == 0 ? SearchNamedReplicationSlot(SLOT_NAME, true) : NULL;
+
+	if (slot == NULL)
+		return;
+	SpinLockAcquire(&slot->mutex);
+	if (slot->active_pid == 0)
+		slot->active_pid = MyProcPid;
+	SpinLockRelease(&slot->mutex);
+}
+
+void
+MotSlotLetGo(void)
+{
+	pid_t		holder = MotStateReplayPid();
+	ReplicationSlot *slot;
+
+	if (holder == 0 || max_replication_slots == 0)
+		return;
+	slot = SearchNamedReplicationSlot(SLOT_NAME, true);
+	if (slot != NULL)
+	{
+		SpinLockAcquire(&slot->mutex);
+		if (slot->active_pid == holder)
+			slot->active_pid = 0;
+		SpinLockRelease(&slot->mutex);
+		ConditionVariableBroadcast(&slot->active_cv);
+	}
+	MotStateForgetReplayPid();
 }
 
 /*

@@ -7,9 +7,10 @@
  *								\-> REFUSED: damage; the text is kept here and
  *											 every statement raises it
  *
- * Who loads is whoever claims it first: the startup process when there is
- * log to be replayed, else the checkpoint worker.  Sessions wait for the table
- * they need.
+ * Who loads is whoever claims it first: the startup process in recovery from an
+ * archive and on a standby, and where nobody else would keep the log; else, also after
+ * a crash, the checkpoint worker.  Sessions wait for the table they need, and
+ * say so: it comes next.
  *
  * A transaction's first change asks whether changes are recoverable at all.
  * That is one look at a flag; only when it is not set is the worker asked for
@@ -39,6 +40,7 @@
 #define WORKER_PATIENCE_MS 10000
 
 #define MAX_DAMAGED 1024
+#define MAX_ASKED 256
 #define TEXT_SIZE 512
 #define WHY_SIZE 160
 
@@ -48,6 +50,12 @@ typedef struct Damaged
 	Oid			relid;
 	char		why[WHY_SIZE];
 } Damaged;
+
+typedef struct Asked
+{
+	Oid			dbid;
+	Oid			relid;
+} Asked;
 
 typedef struct Shared
 {
@@ -71,6 +79,13 @@ typedef struct Shared
 	Latch	   *worker_latch;
 	XLogRecPtr	preserve;		/* the checkpoint in which damage was ignored:
 								 * its files are put aside, not removed */
+	XLogRecPtr	replay_end;		/* of the server's recovery after a crash;
+								 * ours is still to come */
+	pid_t		replay_pid;		/* who has said so; it holds the slot */
+	uint32		asked_first;	/* a ring: tables that somebody waits for, not
+								 * taken yet by who loads */
+	uint32		asked_n;
+	Asked		asked_for[MAX_ASKED];
 	bool		damaged_more;	/* there were more than have room here */
 	Damaged		damaged[MAX_DAMAGED];
 
@@ -214,6 +229,91 @@ MotStateTableLoaded(void)
 	ConditionVariableBroadcast(&shared->changed);
 }
 
+/*
+ * Tables that somebody waits for come next.  false: there is no room to say
+ * so, try again later.
+ */
+static bool
+ask_for(Oid dbid, Oid relid)
+{
+	bool		there = false;
+
+	SpinLockAcquire(&shared->mutex);
+	for (uint32 i = 0; i < shared->asked_n && !there; i++)
+	{
+		Asked	   *a = &shared->asked_for[(shared->asked_first + i) % MAX_ASKED];
+
+		there = a->dbid == dbid && a->relid == relid;
+	}
+	if (!there && shared->asked_n < MAX_ASKED)
+	{
+		Asked	   *a = &shared->asked_for[(shared->asked_first + shared->asked_n++) % MAX_ASKED];
+
+		a->dbid = dbid;
+		a->relid = relid;
+		there = true;
+	}
+	SpinLockRelease(&shared->mutex);
+	return there;
+}
+
+bool
+MotStateTakeAsked(Oid *dbid, Oid *relid)
+{
+	bool		any;
+
+	SpinLockAcquire(&shared->mutex);
+	any = shared->asked_n > 0;
+	if (any)
+	{
+		*dbid = shared->asked_for[shared->asked_first].dbid;
+		*relid = shared->asked_for[shared->asked_first].relid;
+		shared->asked_first = (shared->asked_first + 1) % MAX_ASKED;
+		shared->asked_n--;
+	}
+	SpinLockRelease(&shared->mutex);
+	return any;
+}
+
+void
+MotStateSetReplayEnd(XLogRecPtr end)
+{
+	SpinLockAcquire(&shared->mutex);
+	shared->replay_end = end;
+	shared->replay_pid = MyProcPid;
+	SpinLockRelease(&shared->mutex);
+}
+
+pid_t
+MotStateReplayPid(void)
+{
+	pid_t		pid;
+
+	SpinLockAcquire(&shared->mutex);
+	pid = shared->replay_pid;
+	SpinLockRelease(&shared->mutex);
+	return pid;
+}
+
+void
+MotStateForgetReplayPid(void)
+{
+	SpinLockAcquire(&shared->mutex);
+	shared->replay_pid = 0;
+	SpinLockRelease(&shared->mutex);
+}
+
+XLogRecPtr
+MotStateReplayEnd(void)
+{
+	XLogRecPtr	end;
+
+	SpinLockAcquire(&shared->mutex);
+	end = shared->replay_end;
+	SpinLockRelease(&shared->mutex);
+	return end;
+}
+
 static bool
 await_table(Oid dbid, Oid relid)
 {
@@ -225,6 +325,7 @@ MotWalWaitForTable(Oid dbid, Oid relid)
 {
 	TimestampTz missing_since = 0;
 	bool		there = false;
+	bool		asked = !OidIsValid(relid);
 
 	/* pg_upgrade's server has no workers, and nothing to load */
 	if (unlikely(IsBinaryUpgrade))
@@ -258,6 +359,8 @@ MotWalWaitForTable(Oid dbid, Oid relid)
 			there = true;
 			break;
 		}
+		if (!asked)
+			asked = ask_for(dbid, relid);
 		wait_for_change(&missing_since);
 	}
 	ConditionVariableCancelSleep();

@@ -184,6 +184,13 @@ forget_definition(MotTarget *target)
 	target->nindexes = 0;
 }
 
+/* of one that is not cached here */
+void
+MotTargetFree(MotTarget *target)
+{
+	forget_definition(target);
+}
+
 const char *
 MotTargetName(const MotTarget *target)
 {

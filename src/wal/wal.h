@@ -27,17 +27,17 @@
  * every record exactly once, and a row that is not there, or a duplicate key,
  * is damage and is reported as such.
  *
- * Recovery.  Newest complete checkpoint, then the log from C: what lies before
- * the server's own redo is read by ourselves (reader.c), the rest comes
- * through rm_redo.  After a clean shutdown there is no redo, and the
- * checkpoint worker loads in the running server; sessions wait for the table
- * they need.
+ * Recovery.  Newest complete checkpoint, then the log from C.  After a clean
+ * shutdown and after a crash the checkpoint worker does that in the running
+ * server, table by table; sessions wait for the table they need (recover.c).  In
+ * recovery from an archive and on a standby all tables are loaded, what lies before
+ * the server's own redo is read by ourselves (reader.c), and the rest comes through
+ * rm_redo.
  *
  * Files: gate.c durable.c async.c record.c logger.c (writing redo), rmgr.c apply.c
- * indoubt.c content.c room.c spill.c
- * leftout.c (replay), checkpoint.c checkpoint_write.c pace.c snapshotfile.c
- * manifest.c (checkpoints), load.c reader.c state.c trail.c (recovery),
- * slot.c backup.c helpers.c.
+ * indoubt.c spill.c content.c room.c leftout.c (replay), checkpoint.c checkpoint_write.c pace.c
+ * snapshotfile.c manifest.c (checkpoints), recover.c load.c sort.c advance.c
+ * reader.c state.c trail.c (recovery), slot.c backup.c helpers.c.
  *
  *-------------------------------------------------------------------------
  */

@@ -61,13 +61,19 @@ sub new_log
 	return $log;
 }
 
-# start only: 'started', or what the startup process says
+# 'started', or what the log says if tables are refused: by a server that serves
+# others (and is stopped again), or that does not start
 sub started
 {
 	new_log();
-	return 'started' if $node->start(fail_ok => 1);
-	my ($fatal) = new_log() =~ /(FATAL:  .*(?:\n.*(?:DETAIL|HINT): .*)*)/;
-	return $fatal // 'no message';
+	if ($node->start(fail_ok => 1))
+	{
+		return 'started' if ($node->psql('postgres', 'SELECT count(*) FROM still'))[2] !~ /memory-optimized tables could not be recovered/;
+		return 'heap tables are not served' if query('SELECT count(*) > 0 FROM cold') ne 't';
+		$node->stop('immediate');
+	}
+	my ($refusal) = new_log() =~ /((?:FATAL|ERROR):  (?!memory-optimized tables could not).*(?:\n.*(?:DETAIL|HINT): .*)*)/;
+	return $refusal // 'no message';
 }
 
 sub change
@@ -121,7 +127,7 @@ my ($refused, $whole) = (0, 0);
 # try it; what was changed is put back
 sub try
 {
-	my ($what, $at, @more) = @_;
+	my ($what, $at) = @_;
 	my $answer = started();
 	if ($answer eq 'started')
 	{
@@ -135,13 +141,9 @@ sub try
 		$refused++;
 		my $segment = substr(wal_file($at), -24);
 		$wrong{$what} = $answer
-		  unless $answer =~ m{FATAL:  (?:.*log .*at [0-9A-F]+/[0-9A-F]+ in segment|.*log segment [0-9A-F]{24})} && $answer =~ /HINT:  /;
+		  unless $answer =~ m{ERROR:  (?:.*log .*at [0-9A-F]+/[0-9A-F]+ in segment|.*log segment [0-9A-F]{24})} && $answer =~ /HINT:  /;
 		$wrong{"$what, its segment"} = $answer unless $answer =~ /$segment/;
-		for my $lsn ($at, @more)
-		{
-			my $file = wal_file($lsn);
-			system_or_bail('cp', '-a', $file =~ s/^\Q$data\E/$data.kept/r, $file);
-		}
+		reset_state();
 	}
 	return;
 }
