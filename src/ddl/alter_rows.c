@@ -416,6 +416,25 @@ index_has_any(Oid indexoid, Bitmapset *attnums)
 	return result;
 }
 
+/* Would the server store the rows of a heap table anew?  As in ATExecAddColumn. */
+static bool
+heap_rewrites(const AlteredRel *altered, TupleDesc desc, List *values)
+{
+	ListCell   *lc;
+
+	if (altered->rewrite)
+		return true;
+	foreach(lc, values)
+	{
+		MotNewValue *value = (MotNewValue *) lfirst(lc);
+
+		if (value->generated || contain_volatile_functions((Node *) value->expr) ||
+			DomainHasConstraints(TupleDescAttr(desc, value->attnum - 1)->atttypid))
+			return true;
+	}
+	return false;
+}
+
 static void
 finish_rows(AlteredRel *altered, Relation rel, Node *stmt)
 {
@@ -468,7 +487,8 @@ finish_rows(AlteredRel *altered, Relation rel, Node *stmt)
 		EventTriggerTableRewrite(stmt, altered->relid,
 								 altered->rewrite ? AT_REWRITE_COLUMN_REWRITE : AT_REWRITE_DEFAULT_VAL);
 	if (values != NIL || checks != NIL || verify)
-		MotRewriteRows(rel, altered->old, values, notnull, checks);
+		MotRewriteRows(rel, altered->old, values, !heap_rewrites(altered, new, values), notnull,
+					   checks);
 
 	/* the byte that says null or not is in the keys of nullable columns only */
 	if (nullability != NULL && values == NIL)

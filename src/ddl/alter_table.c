@@ -439,14 +439,19 @@ alter_domain_body(const MotUtility *u, void *arg)
 	TypeName   *name = makeTypeNameFromNameList(copyObject(stmt->typeName));
 	Oid			domain = typenameTypeId(NULL, name);
 	List	   *before = domain_checks(domain);
+	Oid			named = InvalidOid;
 	List	   *checks = NIL;
 	ListCell   *lc;
 
 	MotUtilityStep(u, (Node *) stmt);
 	CommandCounterIncrement();
+
+	/* VALIDATE looks again at one that is valid, as the server does */
+	if (stmt->subtype == 'V')
+		named = get_domain_constraint_oid(domain, stmt->name, false);
 	foreach(lc, domain_checks(domain))
 	{
-		if (!list_member_oid(before, lfirst_oid(lc)))
+		if (lfirst_oid(lc) == named || !list_member_oid(before, lfirst_oid(lc)))
 			checks = lappend(checks, MotConstraintCheck(lfirst_oid(lc)));
 	}
 	if (checks != NIL || stmt->subtype == 'O')

@@ -163,11 +163,12 @@ extern MotRowCheck *MotConstraintCheck(Oid constraintoid);
 
 /*
  * Walk all rows of a MOT table, in the form "old" describes.  values: list of
- * MotNewValue; if there are any, the rows are stored anew.  Afterwards every
+ * MotNewValue; if there are any, the rows are stored anew (refuse_older: and
+ * whoever has an older snapshot is refused, see MotViewTable).  Afterwards every
  * row has non-null values in the columns of notnull (attnum) and satisfies
  * the checks (list of MotRowCheck), or an error was raised.
  */
-extern void MotRewriteRows(Relation rel, TupleDesc old, List *values,
+extern void MotRewriteRows(Relation rel, TupleDesc old, List *values, bool refuse_older,
 						   Bitmapset *notnull, List *checks);
 
 /*

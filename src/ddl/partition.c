@@ -60,7 +60,7 @@ check_tree(Oid relid, bool is_default, bool attached)
 		check->expr = make_ands_explicit(map_partition_varattnos(copyObject(qual), 1, rel, root));
 		if (is_default)
 			check->default_partition = pstrdup(RelationGetRelationName(attached ? rel : root));
-		MotRewriteRows(rel, RelationGetDescr(rel), NIL, NULL, list_make1(check));
+		MotRewriteRows(rel, RelationGetDescr(rel), NIL, false, NULL, list_make1(check));
 		table_close(rel, NoLock);
 	}
 	table_close(root, NoLock);

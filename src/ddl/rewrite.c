@@ -8,6 +8,9 @@
  * lock that it holds came later than that.  And looking at them is no reading
  * of the transaction's, to be validated at SERIALIZABLE.
  *
+ * Afterwards they are this transaction's own: it sees them all, and who has an
+ * older snapshot none, as after those of heap's commands that store rows anew.
+ *
  * They are put aside in a tuplestore, the table is emptied and loaded
  * again.  All of that is undone with the transaction, since the storage is.
  * The catalogue describes the rows as they will be, so functions called
@@ -111,7 +114,7 @@ eval_values(List *values, bool generated, TupleTableSlot *from, TupleTableSlot *
 }
 
 static void
-load_rows(Relation rel, Tuplestorestate *store, TupleDesc desc)
+load_rows(Relation rel, Tuplestorestate *store, TupleDesc desc, bool refuse_older)
 {
 	TupleTableSlot *slot = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
 	MemoryContext rowcxt = AllocSetContextCreate(CurrentMemoryContext, "mot row",
@@ -120,6 +123,7 @@ load_rows(Relation rel, Tuplestorestate *store, TupleDesc desc)
 	MotBatch   *batch;
 
 	MotStorageTruncate(rel);
+	MotStorageRewritten(RelationGetRelid(rel), refuse_older);
 	CommandCounterIncrement();
 	writer = MotWriterBegin(rel, NULL, GetCurrentCommandId(true));
 	batch = MotBatchBegin(writer, true, NULL);
@@ -143,7 +147,8 @@ load_rows(Relation rel, Tuplestorestate *store, TupleDesc desc)
 }
 
 void
-MotRewriteRows(Relation rel, TupleDesc old, List *values, Bitmapset *notnull, List *checks)
+MotRewriteRows(Relation rel, TupleDesc old, List *values, bool refuse_older, Bitmapset *notnull,
+			   List *checks)
 {
 	TupleDesc	desc = CreateTupleDescCopyConstr(RelationGetDescr(rel));
 	EState	   *estate = CreateExecutorState();
@@ -223,7 +228,7 @@ MotRewriteRows(Relation rel, TupleDesc old, List *values, Bitmapset *notnull, Li
 
 	if (store)
 	{
-		load_rows(rel, store, desc);
+		load_rows(rel, store, desc, refuse_older);
 		tuplestore_end(store);
 	}
 }

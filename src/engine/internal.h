@@ -382,6 +382,8 @@ struct mot_table
 	bool		still_owed;		/* dropped, and some queue names an object of
 								 * it */
 	void	   *memory;			/* what to free: the table is aligned in it */
+	_Atomic mot_ts born;		/* the host's, as below */
+	_Atomic bool refuse_older;
 	_Atomic bool unsettled;		/* made by a transaction still running */
 	mot_table  *_Atomic replaces;	/* what it took the place of */
 	mot_definition *_Atomic definition; /* the host's */

@@ -234,6 +234,16 @@ extern void mot_table_set_unsettled(mot_table *table, mot_table *replaces);
 extern void mot_table_settle(mot_table *table);
 extern bool mot_table_is_settled(const mot_table *table, mot_table **replaces);
 
+/*
+ * A commit that gives a table rows which it has loaded, not inserted: older
+ * snapshots must not see them.  The host keeps to that; the engine remembers
+ * the number, and whether whoever has one is to be refused.  draw: a number
+ * for that commit if it has drawn none itself.
+ */
+extern mot_ts mot_commit_draw(mot_session *session);
+extern void mot_table_set_born(mot_table *table, mot_ts ts, bool refuse_older);
+extern mot_ts mot_table_born(const mot_table *table, bool *refuse_older);
+
 typedef struct mot_table_stat
 {
 	int64_t		rows;			/* live rows as of the commits so far */

@@ -426,6 +426,26 @@ mot_table_is_settled(const mot_table *t, mot_table **replaces)
 	return false;
 }
 
+mot_ts
+mot_commit_draw(mot_session *s)
+{
+	return atomic_fetch_add(&s->engine->clock, 1) + 1;
+}
+
+void
+mot_table_set_born(mot_table *t, mot_ts ts, bool refuse_older)
+{
+	atomic_store(&t->refuse_older, refuse_older);
+	atomic_store(&t->born, ts);
+}
+
+mot_ts
+mot_table_born(const mot_table *t, bool *refuse_older)
+{
+	*refuse_older = atomic_load(&((mot_table *) t)->refuse_older);
+	return atomic_load(&((mot_table *) t)->born);
+}
+
 void
 mot_table_set_limit(mot_table *t, uint64_t bytes)
 {

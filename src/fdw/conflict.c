@@ -33,6 +33,7 @@ check_visible(MotModify *modify, EState *estate, mot_row *row, const mot_version
 	if (!IsolationUsesXactSnapshot() || version == NULL || mot_version_ts(version) == 0)
 		return;
 	view = MotViewFor(estate->es_snapshot);
+	MotViewTable(modify->relation, &view);
 	if (mot_row_visible(modify->session, &view, modify->relation->table, row) != version)
 		MotRaiseStatus(MOT_CONFLICT_CHANGED, NULL);
 }

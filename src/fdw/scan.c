@@ -37,6 +37,7 @@ MotScanInit(MotScan *scan, ForeignScanState *node)
 	scan->relation = MotRelationGet(rel);
 	scan->built = scan->relation->built;
 	scan->view = MotViewFor(estate->es_snapshot);
+	MotViewTable(scan->relation, &scan->view);
 	scan->phase = MOT_SCAN_START;
 	scan->cursor_open = false;
 	scan->keys = NULL;
@@ -104,6 +105,7 @@ MotScanRevive(MotScan *scan)
 	EState	   *estate = scan->node->ss.ps.state;
 
 	scan->view = MotViewFor(estate->es_snapshot);
+	MotViewTable(scan->relation, &scan->view);
 	if (scan->writer)
 		MotWriterAgain(scan->writer, scan->node->ss.ss_currentRelation, estate->es_snapshot,
 					   estate->es_output_cid);

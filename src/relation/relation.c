@@ -408,6 +408,7 @@ describe(MotRelation *mr, Relation rel, mot_table *table, List *defs)
 	new.cxt = cxt;
 	new.table = table;
 	new.serial = mot_table_serial(table);
+	new.born = mot_table_born(table, &new.refuse_older);
 	new.built = ++times_built;
 	new.desc = CreateTupleDescCopyConstr(RelationGetDescr(rel));
 	new.max_key_attnum = 0;
@@ -532,6 +533,22 @@ MotTableMake(Relation rel, List *indexes, mot_table **table)
 	/* nothing is missing in them */
 	mot_load_done(*table);
 	return MOT_OK;
+}
+
+void
+MotViewBeforeTable(const MotRelation *mr, mot_view *view)
+{
+	if (mr->refuse_older)
+	{
+		mot_count_event(MotSession(), MOT_EVENT_SNAPSHOT);
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("could not serialize access due to a concurrent ALTER TABLE"),
+				 errdetail("The rows of memory-optimized table \"%s\" have been stored anew since the transaction's snapshot was taken.",
+						   get_rel_name(mr->relid)),
+				 errhint("The transaction might succeed if retried.")));
+	}
+	view->snapshot = 0;
 }
 
 /* --------------------------------------------------------------- key check */

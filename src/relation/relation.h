@@ -37,6 +37,8 @@ typedef struct MotRelation
 	bool		valid;			/* false: rebuild at the next MotRelationGet */
 	mot_table  *table;
 	uint64		serial;			/* mot_table_serial when it was looked up */
+	mot_ts		born;			/* see MotViewTable */
+	bool		refuse_older;
 	uint64		built;			/* another number each time that what follows
 								 * was made anew */
 	TupleDesc	desc;			/* own copy */
@@ -74,6 +76,23 @@ extern Oid	MotRelationRewriting(Oid relid);
  * is done.
  */
 extern uint64 MotRelationGeneration;
+
+/*
+ * ALTER TABLE that stores rows anew does so as one who makes and fills a table:
+ * as on heap, whoever has an older snapshot finds it empty afterwards.  Where
+ * heap need not store them anew (ADD COLUMN with a constant default) its older
+ * snapshots see what they have seen; here they are refused (40001).  So a view
+ * has to be made one of the table before it is used to look for rows: then it
+ * sees nothing that has been committed.
+ */
+extern void MotViewBeforeTable(const MotRelation *mr, mot_view *view);
+
+static inline void
+MotViewTable(const MotRelation *mr, mot_view *view)
+{
+	if (unlikely(view->snapshot < mr->born))
+		MotViewBeforeTable(mr, view);
+}
 
 extern MotIndex *MotRelationIndex(MotRelation *mr, Oid indexoid);	/* NULL if there is none */
 
@@ -177,6 +196,9 @@ extern void MotRaiseDuplicate(Relation rel, MotIndex *index, Datum *values, bool
 extern void MotStorageCreateTable(Relation rel);
 extern void MotStorageDropTable(Oid relid);
 extern void MotStorageTruncate(Relation rel);
+
+/* it has just been emptied, and is loaded again; see MotViewTable */
+extern void MotStorageRewritten(Oid relid, bool refuse_older);
 extern void MotStorageCreateIndex(Relation rel, Relation index);	/* builds it; raises
 																	 * 23505 "could not
 																	 * create unique index" */

@@ -56,6 +56,9 @@ typedef struct Pending
 	mot_table  *old_table;
 	mot_index  *index;
 	bool		built;			/* of INDEX_CREATED: from rows */
+	bool		rewritten;		/* of the first and third: its rows were
+								 * loaded */
+	bool		refuse_older;
 	int			ntables;		/* of DATABASE_DROPPED */
 	mot_table **tables;
 	int			level;			/* transaction nesting level */
@@ -79,6 +82,8 @@ static Defined *defined = NULL;
 #define BUILD_BATCH 1024
 
 static void storage_prepare(void);
+static bool storage_loaded(void);
+static void storage_born(mot_ts ts);
 static void storage_commit(void);
 static void storage_abort(void);
 static void storage_sub_commit(int level);
@@ -96,7 +101,7 @@ static bool complete_change(MotStorageChange *change);
 static void make_definition(const MotStorageChange *change);
 
 static const MotXactParticipant participant = {
-	storage_prepare, storage_commit, storage_abort, storage_sub_commit, storage_sub_abort, storage_pending
+	storage_prepare, storage_loaded, storage_born, storage_commit, storage_abort, storage_sub_commit, storage_sub_abort, storage_pending
 };
 
 void
@@ -146,6 +151,23 @@ storage_prepare(void)
 	for (Pending *p = pending; p != NULL; p = p->older)
 		if (p->kind == INDEX_CREATED && p->built)
 			mot_index_set_valid_from(p->index, MOT_TS_NONE);
+}
+
+static bool
+storage_loaded(void)
+{
+	for (Pending *p = pending; p != NULL; p = p->older)
+		if (p->rewritten)
+			return true;
+	return false;
+}
+
+static void
+storage_born(mot_ts ts)
+{
+	for (Pending *p = pending; p != NULL; p = p->older)
+		if (p->rewritten)
+			mot_table_set_born(p->table, ts, p->refuse_older);
 }
 
 static void
@@ -396,6 +418,15 @@ MotStorageDefinitionStale(Oid relid)
 		return;
 	(void) MotSession();
 	push_pending(new_pending(TABLE_DEFINED, relid));
+}
+
+void
+MotStorageRewritten(Oid relid, bool refuse_older)
+{
+	Assert(pending != NULL && pending->relid == relid &&
+		   (pending->kind == TABLE_CREATED || pending->kind == TABLE_REPLACED));
+	pending->rewritten = true;
+	pending->refuse_older = refuse_older;
 }
 
 bool

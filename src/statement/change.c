@@ -418,6 +418,7 @@ MotChangeStart(MotStatement *st)
 	{
 		change->fss->ss.ss_currentRelation = change->table->rel;
 		change->scan->view = st->view;
+		MotViewTable(change->scan->relation, &change->scan->view);
 		MotReScanForeignScan(change->fss);
 	}
 	if (change->source != NULL)

@@ -276,6 +276,7 @@ start_statement(MotStatement *st, QueryDesc *query, int eflags)
 
 		sn->fss->ss.ss_currentRelation = sn->table->rel;
 		sn->scan->view = st->view;
+		MotViewTable(sn->scan->relation, &sn->scan->view);
 	}
 	if (st->initplans != NIL)
 		MotSubselectsStart(st);

@@ -24,6 +24,7 @@ extern void MotTransactionBegin(mot_session *session);
 
 /* mixed.c; at most one announced commit a process */
 extern void MotMixedAnnounce(bool drawing);
+extern bool MotMixedAnnounced(void);
 extern void MotMixedDraw(void);
 extern void MotMixedDone(mot_ts ts);
 extern void MotMixedWithdraw(void);

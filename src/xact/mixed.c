@@ -158,6 +158,12 @@ announce(uint64 xid, bool drawing)
 	announced = true;
 }
 
+bool
+MotMixedAnnounced(void)
+{
+	return announced;
+}
+
 static void
 raise_to_xid(uint64 xid)
 {

@@ -345,6 +345,9 @@ before_commit(void)
 	if (active)
 		prepare_commit(serial);
 	participant->prepare();
+	if (participant->loaded() && TransactionIdIsValid(GetTopTransactionIdIfAny()) &&
+		!MotMixedAnnounced())
+		MotMixedAnnounce(false);
 	if (log != NULL && changes)
 	{
 		MOT_FAULT("commit-prepared");
@@ -465,15 +468,28 @@ finish_commit(void)
 {
 	mot_session *session = MotOpenSession;
 	bool		changes = session != NULL && mot_txn_active(session);
+	bool		loaded = session != NULL && participant->loaded();
 
 	if (logged && session != NULL)
 		log->insert(session);
-	if (changes)
+	if (changes || loaded)
 	{
-		MOT_FAULT("commit-inserted");
+		mot_ts		ts = 0;
+
+		if (changes)
+			MOT_FAULT("commit-inserted");
 		MotMixedDraw();
-		MotMixedDone(mot_txn_commit(session));
-		MOT_FAULT("commit-installed");
+		if (changes)
+			ts = mot_txn_commit(session);
+		if (unlikely(loaded))
+		{
+			if (ts == 0)
+				ts = mot_commit_draw(session);
+			participant->born(ts);
+		}
+		MotMixedDone(ts);
+		if (changes)
+			MOT_FAULT("commit-installed");
 	}
 	participant->commit();
 	if (logged && session != NULL)

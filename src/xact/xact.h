@@ -133,6 +133,9 @@ extern void MotWaitDone(Relation rel, MotWait *wait);
 typedef struct MotXactParticipant
 {
 	void		(*prepare) (void);	/* in PRE_COMMIT; it may still abort */
+	bool		(*loaded) (void);	/* have rows come in without the engine's
+									 * transaction? */
+	void		(*born) (mot_ts ts);	/* ... which are as old as this */
 	void		(*commit) (void);
 	void		(*abort) (void);
 	void		(*sub_commit) (int level);
