@@ -1,16 +1,21 @@
 # Random statements, the same on a heap table and on its memory-optimized
 # twin: DDL and DML in transactions with savepoints.  Results and SQLSTATEs
-# have to be the same all the way.
+# have to be the same all the way.  Then several sessions, with old snapshots
+# at all levels (twins/snapshots.py).
 
 use strict;
 use warnings;
 
+use IPC::Run;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-# MOT_TWINS=first:last runs other seeds than the usual ones
+# MOT_TWINS=first:last runs other seeds than the usual ones, and
+# MOT_SNAPSHOT_TWINS the same with several sessions
 my ($first, $last) = split /:/, $ENV{MOT_TWINS} || '1:12';
+my $stories = $ENV{MOT_SNAPSHOT_TWINS} || '1:16';
+my $python = '/usr/bin/python3';    # Debian's, which has psycopg2
 my $statements = 300;
 
 my $node = PostgreSQL::Test::Cluster->new('twins');
@@ -139,6 +144,13 @@ for my $seed ($first .. $last)
 	$i++ while $heap[$i] eq $mot[$i];
 	diag(join "\n", "heap:", @heap[ ($i > 10 ? $i - 10 : 0) .. $i + 3 ], "mot:", @mot[ $i .. $i + 3 ]);
 }
+
+$ENV{PYTHONDONTWRITEBYTECODE} = 1;
+my $told = '';
+my $same = IPC::Run::run([ $python, 'twins/snapshots.py', '--dsn', $node->connstr('postgres'), '--seeds', $stories ],
+	'>', \$told, '2>&1');
+ok($same, "sessions with old snapshots, stories $stories");
+diag($told) unless $same;
 
 is($node->safe_psql('postgres', 'SELECT count(*) FROM mot_stat_get_tables()'), '0', 'no table is left');
 $node->stop;
