@@ -824,7 +824,7 @@ mot_load_key(mot_session *s, const mot_index_handle *handle, mot_row *row,
 	if (len > MOT_MAX_KEY)
 		return MOT_TOO_LARGE;
 	tlen = mot_index_tree_key(s, index, row, key, len, flags, buf, &tkey, &bits);
-	return entry_add(s, handle, flags & MOT_LOAD_SHARED ? &s->tree : &s->tree_exclusive,
+	return entry_add(s, handle, &s->tree_exclusive,
 					 row, tkey, tlen, bits, bits == 0, other);
 }
 

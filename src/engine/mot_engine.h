@@ -751,11 +751,10 @@ extern mot_status mot_load_key(mot_session *session, const mot_index_handle *han
 							   const void *key, size_t len, unsigned flags, mot_row **other);
 
 /*
- * Flag of mot_load_key: other sessions are loading into the same table.  (A
- * row needs no such flag.)  mot_load_done: all of them have finished; the
- * indexes then serve every snapshot.
+ * Several sessions may load rows into a table at a time (not keys), and fill one
+ * of its indexes each.  load_done: all of them have finished; the indexes then
+ * serve every snapshot.
  */
-#define MOT_LOAD_SHARED 2u
 extern void mot_load_done(mot_table *table);
 
 /*

@@ -131,6 +131,11 @@ extern void MotHelpersFail(MotHelpersShared *shared, const ErrorData *edata);
 
 /* the jobs: take items until there are no more; a snapshot is published */
 extern void MotWriteItems(MotHelpersShared *shared);	/* checkpoint_write.c */
+
+/* loadindex.c */
+extern mot_status MotLoadIndex(mot_table *table, const MotDefinition *def, int i, const char *directory,
+						 bool (*look) (void *arg), void *arg);
+
 extern void MotLoadItems(MotHelpersShared *shared); /* load.c */
 
 /* -------------------------------------------------------------------- pace.c */

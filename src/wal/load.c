@@ -6,7 +6,8 @@
  * All tables are made first, out of their definitions.  Then this process and
  * its helpers take the row files one after the other, those of tables that
  * somebody waits for first; a table with several files is filled by several
- * processes at a time.  When the last file of a table is in, this process
+ * processes at a time.  When the last file of a table is in, its indexes are
+ * items to be taken, too (loadindex.c).  When they are built, this process
  * applies the table's part of the log, if there is any (advance.c).  Then the
  * table goes into the directory, and who waits for it goes on.
  *
@@ -49,12 +50,13 @@ typedef struct LoadTable
 	Oid			relid;
 	Size		definition;		/* offset in the segment */
 	Size		definition_len;
-	bool		shared;			/* several files */
 	bool		log_follows;	/* the leader applies it, then publishes */
 	uint32		first_item;
+	uint32		nfiles;			/* the first items; the others are indexes */
 	uint32		nitems;
 	pg_atomic_uint32 taken;		/* items */
 	pg_atomic_uint32 files_left;
+	pg_atomic_uint32 items_left;
 	pg_atomic_uint32 asked;		/* it is in the list */
 	pg_atomic_uint32 broken;
 	char		why[160];		/* by whoever set broken first */
@@ -63,8 +65,13 @@ typedef struct LoadTable
 typedef struct LoadItem
 {
 	uint32		table;
+	int			index;			/* number in the definition; -1: a file */
 	MotManifestFile file;
 } LoadItem;
+
+/* instead of an item: there are no more, or none can be taken yet */
+#define NO_ITEM (-1)
+#define ITEM_LATER (-2)
 
 typedef struct LoadShared
 {
@@ -96,6 +103,7 @@ typedef struct PlannedTable
 	Oid			dbid;
 	Oid			relid;
 	MotManifestTable *from;		/* NULL: nothing of it is needed */
+	MotDefinition *def;			/* of that */
 	MotSortedPart *part;		/* NULL: none */
 	uint64		weight;
 } PlannedTable;
@@ -118,14 +126,8 @@ typedef struct Loader
 {
 	uint32		number;
 	MotDefinition *def;
-	mot_index_handle *handles;
-	int			max_attnum;
-	Datum	   *values;
-	bool	   *isnull;
-	MotKeyBuffer key;
 	MotRowFileReader *reader;	/* NULL: no file is open */
-	MemoryContext cxt;			/* of all that */
-	MemoryContext row_cxt;
+	MemoryContext cxt;			/* of def */
 } Loader;
 
 /* progress, in the process that leads */
@@ -141,12 +143,13 @@ static void finish_table(Lead *lead, uint32 number);
 static void look(void *arg);
 static int	take_item(LoadShared *shared);
 static int	take_of(LoadShared *shared, uint32 number);
+static bool helper_waits(LoadShared *shared);
 static void note_asked(LoadShared *shared);
 static void load_item(LoadShared *shared, LoadItem *item, Loader *loader);
 static void load_rows(LoadShared *shared, LoadItem *item, Loader *loader);
 static void prepare_loader(Loader *loader, LoadShared *shared, uint32 number);
-static void load_index(Loader *loader, LoadShared *shared, int i, mot_row *row, unsigned flags,
-					   mot_session *session);
+static void load_index(LoadShared *shared, LoadItem *item, Loader *loader);
+static bool look_while_building(void *arg);
 static void rows_loaded(LoadShared *shared, LoadTable *table);
 static void load_one(LoadShared *shared, int i, Loader *loader);
 static void table_loaded(LoadShared *shared, LoadTable *table);
@@ -279,10 +282,15 @@ plan_load(Lead *lead, MotManifest *m, const char *directory, dsm_segment **segme
 	plan_tables(lead, m, &ntables);
 	for (uint32 i = 0; i < ntables; i++)
 	{
-		if (lead->planned[i].from == NULL)
+		PlannedTable *planned = &lead->planned[i];
+
+		if (planned->from == NULL)
 			continue;
-		size += MAXALIGN(lead->planned[i].from->definition_len);
-		nitems += lead->planned[i].from->nfiles;
+		planned->def = MotDefinitionDecode(planned->from->definition, planned->from->definition_len,
+										   CurrentMemoryContext);
+		size += MAXALIGN(planned->from->definition_len);
+		if (planned->from->nfiles > 0)
+			nitems += planned->from->nfiles + planned->def->nindexes;
 	}
 
 	*segment = dsm_create(size + MAXALIGN(ntables * sizeof(LoadTable)) +
@@ -312,7 +320,6 @@ plan_load(Lead *lead, MotManifest *m, const char *directory, dsm_segment **segme
 		PlannedTable *planned = &lead->planned[i];
 		MotManifestTable *from = planned->from;
 		LoadTable  *to = SHARED_TABLE(shared, i);
-		MotDefinition *def;
 		mot_status	status;
 
 		memset(to, 0, sizeof(LoadTable));
@@ -320,10 +327,11 @@ plan_load(Lead *lead, MotManifest *m, const char *directory, dsm_segment **segme
 		to->relid = planned->relid;
 		to->log_follows = planned->part != NULL;
 		to->first_item = nitems;
-		to->nitems = from != NULL ? from->nfiles : 0;
-		to->shared = to->nitems > 1;
+		to->nfiles = from != NULL ? from->nfiles : 0;
+		to->nitems = to->nfiles > 0 ? to->nfiles + planned->def->nindexes : 0;
 		pg_atomic_init_u32(&to->taken, 0);
-		pg_atomic_init_u32(&to->files_left, to->nitems);
+		pg_atomic_init_u32(&to->files_left, to->nfiles);
+		pg_atomic_init_u32(&to->items_left, to->nitems);
 		pg_atomic_init_u32(&to->asked, 0);
 		pg_atomic_init_u32(&to->broken, 0);
 		if (from == NULL)
@@ -342,11 +350,11 @@ plan_load(Lead *lead, MotManifest *m, const char *directory, dsm_segment **segme
 			continue;
 		}
 
-		def = MotDefinitionDecode(from->definition, from->definition_len, CurrentMemoryContext);
 		mot_session_use_reserve(session, true);
-		status = MotDefinitionMakeTable(session, def, from->definition, from->definition_len, &to->table);
+		status = MotDefinitionMakeTable(session, planned->def, from->definition, from->definition_len,
+										&to->table);
 		mot_session_use_reserve(session, false);
-		MotDefinitionFree(def);
+		MotDefinitionFree(planned->def);
 		if (status == MOT_NO_MEMORY)
 		{
 			to->table = NULL;
@@ -357,12 +365,17 @@ plan_load(Lead *lead, MotManifest *m, const char *directory, dsm_segment **segme
 		if (status != MOT_OK)
 			MotRaiseStatus(status, NULL);
 
-		for (int j = 0; j < from->nfiles; j++)
+		for (uint32 j = 0; j < to->nitems; j++)
 		{
 			LoadItem   *item = SHARED_ITEM(shared, nitems++);
 
 			item->table = i;
-			item->file = from->files[j];
+			item->index = (int) j - (int) to->nfiles;
+			if (j < to->nfiles)
+			{
+				item->index = -1;
+				item->file = from->files[j];
+			}
 		}
 	}
 	/* without those of tables that are left out */
@@ -426,7 +439,7 @@ next_to_finish(Lead *lead)
 		uint32		number = SHARED_ASKED(shared)[i];
 
 		if (!lead->finished[number] && SHARED_TABLE(shared, number)->log_follows &&
-			pg_atomic_read_u32(&SHARED_TABLE(shared, number)->files_left) == 0)
+			pg_atomic_read_u32(&SHARED_TABLE(shared, number)->items_left) == 0)
 			return number;
 	}
 	while (lead->first < shared->ntables &&
@@ -434,7 +447,7 @@ next_to_finish(Lead *lead)
 		lead->first++;
 	for (uint32 number = lead->first; number < shared->ntables; number++)
 		if (!lead->finished[number] && SHARED_TABLE(shared, number)->log_follows &&
-			pg_atomic_read_u32(&SHARED_TABLE(shared, number)->files_left) == 0)
+			pg_atomic_read_u32(&SHARED_TABLE(shared, number)->items_left) == 0)
 			return number;
 	return -1;
 }
@@ -606,6 +619,19 @@ report_progress(LoadShared *shared)
 
 /* ------------------------------------------------------ everybody at work */
 
+/*
+ * Others are at the files of which a helper is to build the indexes.  False: it
+ * need not wait, since nobody is there to be helped.
+ */
+static bool
+helper_waits(LoadShared *shared)
+{
+	if (ShutdownRequestPending || !PostmasterIsAlive() || kill(shared->leader_pid, 0) != 0)
+		return false;
+	pg_usleep(1000);
+	return true;
+}
+
 void
 MotLoadItems(MotHelpersShared *base)
 {
@@ -615,8 +641,9 @@ MotLoadItems(MotHelpersShared *base)
 
 	/* what another server, or we before, had in all of the memory */
 	mot_session_use_reserve(MotSession(), true);
-	while ((i = take_item(shared)) >= 0)
-		load_one(shared, i, &loader);
+	while ((i = take_item(shared)) >= 0 || (i == ITEM_LATER && helper_waits(shared)))
+		if (i >= 0)
+			load_one(shared, i, &loader);
 	mot_session_use_reserve(MotSession(), false);
 	if (loader.cxt != NULL)
 		MemoryContextDelete(loader.cxt);
@@ -635,11 +662,11 @@ static int
 take_item(LoadShared *shared)
 {
 	uint32		nasked;
-	uint32		first;
 	int			item;
+	bool		later = false;
 
 	if (MotHelpersStop(&shared->base))
-		return -1;
+		return NO_ITEM;
 	note_asked(shared);
 	nasked = pg_atomic_read_u32(&shared->nasked);
 	/* what the count covers was written before it */
@@ -648,25 +675,36 @@ take_item(LoadShared *shared)
 		if ((item = take_of(shared, SHARED_ASKED(shared)[i])) >= 0)
 			return item;
 
-	while ((first = pg_atomic_read_u32(&shared->first)) < shared->ntables)
+	for (uint32 number = pg_atomic_read_u32(&shared->first); number < shared->ntables; number++)
 	{
-		if ((item = take_of(shared, first)) >= 0)
+		uint32		first = number;
+
+		item = take_of(shared, number);
+		if (item >= 0)
 			return item;
-		(void) pg_atomic_compare_exchange_u32(&shared->first, &first, first + 1);
+		if (item == ITEM_LATER)
+			later = true;
+		else
+			(void) pg_atomic_compare_exchange_u32(&shared->first, &first, number + 1);
 	}
-	return -1;
+	return later ? ITEM_LATER : NO_ITEM;
 }
 
 static int
 take_of(LoadShared *shared, uint32 number)
 {
 	LoadTable  *table = SHARED_TABLE(shared, number);
-	uint32		n;
+	uint32		n = pg_atomic_read_u32(&table->taken);
 
-	if (pg_atomic_read_u32(&table->taken) >= table->nitems)
-		return -1;
-	n = pg_atomic_fetch_add_u32(&table->taken, 1);
-	return n < table->nitems ? (int) (table->first_item + n) : -1;
+	do
+	{
+		if (n >= table->nitems)
+			return NO_ITEM;
+		/* the indexes are of all rows */
+		if (n >= table->nfiles && pg_atomic_read_u32(&table->files_left) > 0)
+			return ITEM_LATER;
+	} while (!pg_atomic_compare_exchange_u32(&table->taken, &n, n + 1));
+	return (int) (table->first_item + n);
 }
 
 /* Tables that sessions wait for go to the end of the list, each once. */
@@ -707,11 +745,18 @@ load_item(LoadShared *shared, LoadItem *item, Loader *loader)
 
 	PG_TRY();
 	{
-		MOT_FAULT("load-file");
+		if (item->index < 0)
+			MOT_FAULT("load-file");
+		else
+			MOT_FAULT("load-index");
 		if (loader->number != item->table)
 			prepare_loader(loader, shared, item->table);
-		if (pg_atomic_read_u32(&table->broken) == 0)
+		if (pg_atomic_read_u32(&table->broken) != 0)
+			;					/* the others of its items need not be done */
+		else if (item->index < 0)
 			load_rows(shared, item, loader);
+		else
+			load_index(shared, item, loader);
 	}
 	PG_CATCH();
 	{
@@ -741,8 +786,11 @@ load_item(LoadShared *shared, LoadItem *item, Loader *loader)
 	}
 	PG_END_TRY();
 
-	if (!MotHelpersStop(&shared->base) &&
-		pg_atomic_sub_fetch_u32(&table->files_left, 1) == 0 &&
+	if (MotHelpersStop(&shared->base))
+		return;
+	if (item->index < 0)
+		(void) pg_atomic_sub_fetch_u32(&table->files_left, 1);
+	if (pg_atomic_sub_fetch_u32(&table->items_left, 1) == 0 &&
 		pg_atomic_read_u32(&table->broken) == 0)
 		rows_loaded(shared, table);
 }
@@ -778,36 +826,14 @@ static void
 prepare_loader(Loader *loader, LoadShared *shared, uint32 number)
 {
 	LoadTable  *table = SHARED_TABLE(shared, number);
-	MemoryContext oldcxt;
 
 	if (loader->cxt != NULL)
 		MemoryContextDelete(loader->cxt);
 	loader->number = PG_UINT32_MAX;
 	loader->cxt = AllocSetContextCreate(CurrentMemoryContext, "MOT loader", ALLOCSET_DEFAULT_SIZES);
-	oldcxt = MemoryContextSwitchTo(loader->cxt);
-	loader->row_cxt = AllocSetContextCreate(loader->cxt, "MOT loader row", ALLOCSET_DEFAULT_SIZES);
 	loader->def = MotDefinitionDecode((char *) shared + table->definition, table->definition_len,
 									  loader->cxt);
-	loader->values = palloc(Max(loader->def->desc->natts, 1) * sizeof(Datum));
-	loader->isnull = palloc(Max(loader->def->desc->natts, 1) * sizeof(bool));
-	loader->handles = palloc0(Max(loader->def->nindexes, 1) * sizeof(mot_index_handle));
-	MotKeyBufferInit(&loader->key, loader->cxt);
-	loader->max_attnum = 0;
-	for (int i = 0; i < loader->def->nindexes; i++)
-	{
-		MotDefinitionIndex *index = &loader->def->indexes[i];
-
-		/*
-		 * No key check: rows have one version, so every entry stands for its
-		 * row's key.
-		 */
-		loader->handles[i].index = mot_table_index(table->table, index->indexoid);
-		if (loader->handles[i].index == NULL)
-			elog(ERROR, "index %u of memory-optimized table %u was not made", index->indexoid, table->relid);
-		loader->max_attnum = Max(loader->max_attnum, index->key->max_attnum);
-	}
 	loader->number = number;
-	MemoryContextSwitchTo(oldcxt);
 }
 
 static void
@@ -815,10 +841,8 @@ load_rows(LoadShared *shared, LoadItem *item, Loader *loader)
 {
 	LoadTable  *table = SHARED_TABLE(shared, item->table);
 	mot_session *session = MotSession();
-	unsigned	shared_flag = table->shared ? MOT_LOAD_SHARED : 0;
 	bool		leader = shared->leader_pid == MyProcPid;
 	MotRowFileReader *reader = MotRowFileOpen(shared->directory, &item->file);
-	MemoryContext oldcxt = MemoryContextSwitchTo(loader->row_cxt);
 	unsigned	host_bits;
 	const void *bytes;
 	size_t		size;
@@ -837,16 +861,9 @@ load_rows(LoadShared *shared, LoadItem *item, Loader *loader)
 			raise_status(shared, status);
 		memcpy(data, bytes, size);
 
-		if (loader->max_attnum > 0)
-			MotRowDeformBytes(loader->def->desc, host_bits, data, loader->max_attnum,
-							  loader->values, loader->isnull);
-		for (int i = 0; i < loader->def->nindexes; i++)
-			load_index(loader, shared, i, row, shared_flag, session);
-
 		nbytes += size;
 		if (++n % LOAD_BATCH == 0)
 		{
-			MemoryContextReset(loader->row_cxt);
 			pg_atomic_fetch_add_u64(&shared->rows, LOAD_BATCH);
 			if (leader)
 			{
@@ -860,32 +877,36 @@ load_rows(LoadShared *shared, LoadItem *item, Loader *loader)
 	}
 	pg_atomic_fetch_add_u64(&shared->rows, n % LOAD_BATCH);
 	pg_atomic_fetch_add_u64(&shared->bytes, nbytes);
-	MemoryContextReset(loader->row_cxt);
-	MemoryContextSwitchTo(oldcxt);
 	MotRowFileReaderClose(reader);
 	loader->reader = NULL;
 }
 
 static void
-load_index(Loader *loader, LoadShared *shared, int i, mot_row *row, unsigned flags,
-		   mot_session *session)
+load_index(LoadShared *shared, LoadItem *item, Loader *loader)
 {
-	mot_row    *other;
-	bool		has_null;
 	mot_status	status;
 
-	MotKeyBufferReset(&loader->key);
-	MotDefinitionKey(loader->def, i, loader->values, loader->isnull, &loader->key, &has_null);
-	status = mot_load_key(session, &loader->handles[i], row, loader->key.data, loader->key.len,
-						  flags | (has_null ? MOT_KEY_DISTINCT : 0), &other);
-	if (likely(status == MOT_OK))
-		return;
-	if (status == MOT_DUPLICATE)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATA_CORRUPTED),
-				 errmsg("checkpoint \"%s\" has two rows of memory-optimized table \"%s\" with the same key of index with OID %u",
-						shared->directory, loader->def->name, loader->def->indexes[i].indexoid)));
-	raise_status(shared, status);
+	/* acquire: all of its rows, whoever loaded them */
+	pg_read_barrier();
+	status = MotLoadIndex(SHARED_TABLE(shared, item->table)->table, loader->def, item->index,
+						  shared->directory, look_while_building, shared);
+	if (status != MOT_OK && status != MOT_NOT_FOUND)
+		raise_status(shared, status);
+}
+
+/* true: stop */
+static bool
+look_while_building(void *arg)
+{
+	LoadShared *shared = arg;
+
+	if (shared->leader_pid == MyProcPid)
+	{
+		CHECK_FOR_INTERRUPTS();
+		MotCheckpointLook();
+		report_progress(shared);
+	}
+	return MotHelpersStop(&shared->base);
 }
 
 /* memory that is full is not private memory that is */
