@@ -66,9 +66,9 @@ static void restore_host_id(int level);
 static void commit_subxact_lock(int level);
 static void before_commit(void);
 static void lock_rows(void);
-static void wait_first(bool changes);
+static bool wait_first(bool changes);
 static bool notifies(void);
-static void prepare_commit(bool serial);
+static void prepare_commit(bool serial, bool mixed);
 static void finish_commit(void);
 static void finish_abort(void);
 static void reclaim_undone(void);
@@ -264,7 +264,7 @@ xact_callback(XactEvent event, void *arg)
 			if (MotOpenSession != NULL && mot_txn_active(MotOpenSession))
 			{
 				lock_rows();
-				prepare_commit(false);
+				prepare_commit(false, TransactionIdIsValid(GetTopTransactionIdIfAny()));
 			}
 			break;
 
@@ -326,6 +326,7 @@ before_commit(void)
 	bool		active = MotOpenSession != NULL && mot_txn_active(MotOpenSession);
 	bool		changes = has_changes();
 	bool		serial = false;
+	bool		mixed;
 
 	if (!active && !changes)
 		return;
@@ -341,9 +342,9 @@ before_commit(void)
 			(mot_txn_has_writes(MotOpenSession) || TransactionIdIsValid(GetTopTransactionIdIfAny())) &&
 			MotSerialTouchesHeap();
 	}
-	wait_first(changes);
+	mixed = wait_first(changes);
 	if (active)
-		prepare_commit(serial);
+		prepare_commit(serial, mixed);
 	participant->prepare();
 	if (participant->loaded() && TransactionIdIsValid(GetTopTransactionIdIfAny()) &&
 		!MotMixedAnnounced())
@@ -375,12 +376,16 @@ lock_rows(void)
 
 /*
  * What the server would wait for after PRE_COMMIT, or because of what it then
- * does.  An xid that comes of it makes a commit mixed: it becomes visible when
- * the server's own half does.
+ * does.  Returns whether this commit is a mixed one: it has an xid, by which others
+ * go.  One that it gets for a standby's sake has no other half, in heap tables
+ * or with listeners, so nobody's snapshots have to agree about it; with a
+ * timestamp drawn they could not for as long as it waits.
  */
-static void
+static bool
 wait_first(bool changes)
 {
+	bool		mixed;
+
 	/* a second time these find nothing to do */
 	if (XactIsoLevel == XACT_SERIALIZABLE && (MyXactFlags & XACT_FLAGS_ACCESSEDTEMPNAMESPACE) != 0)
 		PreCommit_on_commit_actions();
@@ -392,12 +397,15 @@ wait_first(bool changes)
 		LockSharedObject(DatabaseRelationId, InvalidOid, 0, AccessExclusiveLock);
 	}
 
+	mixed = TransactionIdIsValid(GetTopTransactionIdIfAny());
+
 	/*
 	 * As in heap tables, nothing is seen and no lock is released before a
 	 * synchronous standby has it.
 	 */
 	if (changes && log != NULL && log->waits())
 		(void) GetCurrentTransactionId();
+	return mixed;
 }
 
 /* Only the server's refusal to PREPARE tells whether a NOTIFY is pending. */
@@ -423,21 +431,20 @@ notifies(void)
 
 /*
  * Draw the timestamp where that is due already, and validate.  If the server is
- * about to commit an xid along with our changes, mixed.c has to know; and at
- * SERIALIZABLE serial.c, if there have been heap tables in it at all.
+ * about to commit something of its own along with our changes, mixed.c has to
+ * know; and at SERIALIZABLE serial.c, if there have been heap tables in it at all.
  */
 static void
-prepare_commit(bool serial)
+prepare_commit(bool serial, bool mixed)
 {
 	bool		writes = mot_txn_has_writes(MotOpenSession);
-	bool		mixed = TransactionIdIsValid(GetTopTransactionIdIfAny()) && (writes || serial);
 	mot_status	status;
 
 	if (serial && !writes)
 		mot_txn_order_reads(MotOpenSession);
 	if (serial)
 		MotSerialEnter();
-	if (mixed)
+	if (mixed && (writes || serial))
 		MotMixedAnnounce(XactIsoLevel == XACT_SERIALIZABLE);
 	if (XactIsoLevel == XACT_SERIALIZABLE && writes && log != NULL)
 	{

@@ -112,7 +112,13 @@ $writer->query_safe(q{SET application_name = 'serializable'; SET synchronous_com
 $writer->query_until(qr/begun/, "\\echo begun\nBEGIN ISOLATION LEVEL SERIALIZABLE; UPDATE mot_t SET v = 9 WHERE id = 5; COMMIT;\n");
 ok($node->poll_query_until('postgres', q{SELECT wait_event = 'SyncRep' FROM pg_stat_activity WHERE application_name = 'serializable'}), 'SERIALIZABLE: the commit waits');
 like(ask('mot_t', q{SET statement_timeout = '100ms'; SELECT v FROM T WHERE id = 5}), qr/statement timeout/, '... and whoever reads its row, until statement_timeout');
-like(ask('mot_t', 'SELECT v FROM T WHERE id = 4'), qr/\n71\n$/, '... but no other');
+like(ask('mot_t', 'SELECT v FROM T WHERE id = 4'), qr/\n71\n$/, '... but nobody else');
+for my $level ('READ COMMITTED', 'REPEATABLE READ', 'SERIALIZABLE')
+{
+	my $begin = "BEGIN ISOLATION LEVEL $level;";
+	like(ask('mot_t', "$begin SELECT (SELECT v FROM T WHERE id = 4), count(*) FROM heap_t; COMMIT"), qr/\n71\|5\n$/, "... $level: in both kinds of tables");
+	like(ask('mot_t', "$begin SELECT count(*) FROM heap_t; COMMIT"), qr/\n5\n$/, '... and in heap tables');
+}
 like(ask('mot_t', q{SET synchronous_commit = local; UPDATE T SET v = 72 WHERE id = 4; SELECT v FROM T WHERE id = 4}), qr/\n72\n$/, '... nor does who changes one');
 like(ask('mot_t', 'CHECKPOINT'), qr/^CHECKPOINT\n\n$/, '... nor a checkpoint');
 $node->stop('immediate');
