@@ -100,9 +100,12 @@ MotInDoubtAdd(TransactionId xid, XLogRecPtr lsn, const char *ops, size_t len)
 	{
 		char	   *path = file_of(lsn);
 
-		MotSpillWrite(path, 0, ops, len);
+		/* where the disk is full, beside the tables */
+		if (MotSpillWriteIfRoom(path, 0, ops, len))
+			ops = NULL;
+		else
+			MotSpillRemove(path);
 		pfree(path);
-		ops = NULL;
 	}
 	add_entry(xid, lsn, ops, len);
 }

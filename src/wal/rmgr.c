@@ -45,6 +45,8 @@ typedef struct Stream
 	XLogRecPtr	start;			/* of its first piece */
 	size_t		len;
 	char	   *path;
+	char	   *kept;			/* the disk is full: in this process's memory */
+	size_t		size;			/* of that */
 } Stream;
 
 static Stream *streams = NULL;
@@ -74,6 +76,7 @@ static void replay(XLogReaderState *record);
 static Stream *find_stream(XLogRecPtr start);
 static Stream *begin_stream(XLogRecPtr start);
 static void append_piece(Stream *stream, const char *ops, size_t len);
+static void keep_piece(Stream *stream, const char *ops, size_t len);
 static void end_stream(Stream *stream);
 static Stream *required_stream(XLogReaderState *record, XLogRecPtr start);
 static bool later_than_target(TimestampTz time);
@@ -292,7 +295,9 @@ replay(XLogReaderState *record)
 					return;
 				append_piece(stream, ops, len);
 				len = stream->len;
-				if ((kind == MOT_XLOG_COMMIT || into != NULL) && len > 0)
+				if (stream->kept != NULL)
+					ops = stream->kept;
+				else if ((kind == MOT_XLOG_COMMIT || into != NULL) && len > 0)
 					ops = mapped = MotSpillMap(stream->path, len);
 			}
 			if (into != NULL)
@@ -307,7 +312,7 @@ replay(XLogReaderState *record)
 					MOT_FAULT("replay-applied");
 				}
 			}
-			else if (kind == MOT_XLOG_MIXED && stream != NULL)
+			else if (kind == MOT_XLOG_MIXED && stream != NULL && stream->kept == NULL)
 				MotInDoubtAddFile(XLogRecGetXid(record), lsn, stream->path, len);
 			else if (kind == MOT_XLOG_MIXED)
 				MotInDoubtAdd(XLogRecGetXid(record), lsn, ops, len);
@@ -432,8 +437,34 @@ begin_stream(XLogRecPtr start)
 static void
 append_piece(Stream *stream, const char *ops, size_t len)
 {
-	MotSpillWrite(stream->path, stream->len, ops, len);
+	if (stream->kept != NULL || !MotSpillWriteIfRoom(stream->path, stream->len, ops, len))
+		keep_piece(stream, ops, len);
 	stream->len += len;
+}
+
+/* A full disk is no reason to be without the tables, as long as there is memory. */
+static void
+keep_piece(Stream *stream, const char *ops, size_t len)
+{
+	if (stream->kept == NULL)
+	{
+		stream->size = Max(2 * (stream->len + len), 1024);
+		stream->kept = MemoryContextAllocHuge(TopMemoryContext, stream->size);
+		if (stream->len > 0)
+		{
+			const void *written = MotSpillMap(stream->path, stream->len);
+
+			memcpy(stream->kept, written, stream->len);
+			MotSpillUnmap(written, stream->len);
+		}
+		MotSpillRemove(stream->path);
+	}
+	else if (stream->len + len > stream->size)
+	{
+		stream->size = 2 * (stream->len + len);
+		stream->kept = repalloc_huge(stream->kept, stream->size);
+	}
+	memcpy(stream->kept + stream->len, ops, len);
 }
 
 void
@@ -452,7 +483,10 @@ end_stream(Stream *stream)
 	while (*link != stream)
 		link = &(*link)->next;
 	*link = stream->next;
-	MotSpillRemove(stream->path);
+	if (stream->kept != NULL)
+		pfree(stream->kept);
+	else
+		MotSpillRemove(stream->path);
 	pfree(stream->path);
 	pfree(stream);
 	MotReplay->streams--;

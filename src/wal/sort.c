@@ -18,13 +18,14 @@
  * that came before it void: it is forgotten, and need not even be loaded.
  *
  * Parts lie in one file, in extents, as buffers fill up.  The file has no name:
- * it goes with the process.
+ * it goes with the process.  Where the disk is full it is in memory.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "access/transam.h"
@@ -72,6 +73,7 @@ struct MotSorted
 	HTAB	   *parts;
 	const MotManifest *manifest;
 	int			fd;				/* -1: nothing written */
+	bool		in_memory;		/* the disk was full */
 	off_t		written;
 	size_t		buffered;
 	uint64		transactions;
@@ -89,6 +91,7 @@ static void add_run(MotSorted *sorted, MotSortedPart *part, XLogRecPtr lsn, cons
 static void add_bytes(MotSorted *sorted, MotSortedPart *part, const void *bytes, size_t len);
 static void flush_part(MotSorted *sorted, MotSortedPart *part);
 static void flush_all(MotSorted *sorted);
+static bool go_on_in_memory(MotSorted *sorted);
 static void write_extent(MotSorted *sorted, MotSortedPart *part, const char *bytes, size_t len);
 static void free_sorted(void *arg);
 
@@ -316,21 +319,67 @@ flush_all(MotSorted *sorted)
 	}
 }
 
+/*
+ * The disk is full (errno): what has been written, and what comes, is kept in a
+ * file that has none.  false: it is not for that, or there is no memory either;
+ * errno is as it was.
+ */
+static bool
+go_on_in_memory(MotSorted *sorted)
+{
+	int			save_errno = errno;
+	char	   *block;
+	off_t		at = 0;
+	int			fd;
+
+	if (sorted->in_memory || (errno != ENOSPC && errno != EDQUOT) ||
+		(fd = memfd_create("mot sorted log", MFD_CLOEXEC)) < 0)
+	{
+		errno = save_errno;
+		return false;
+	}
+	block = palloc(BUFFER_SIZE);
+	while (at < sorted->written)
+	{
+		ssize_t		n = pg_pread(sorted->fd, block, Min(BUFFER_SIZE, sorted->written - at), at);
+
+		if (n <= 0 || pg_pwrite(fd, block, n, at) != n)
+			break;
+		at += n;
+	}
+	pfree(block);
+	if (at < sorted->written)
+	{
+		(void) close(fd);
+		errno = save_errno;
+		return false;
+	}
+	if (sorted->fd >= 0)
+		(void) close(sorted->fd);
+	sorted->fd = fd;
+	sorted->in_memory = true;
+	ereport(LOG,
+			(errcode(ERRCODE_DISK_FULL),
+			 errmsg("the log of memory-optimized tables is sorted in memory, for want of room on the disk")));
+	return true;
+}
+
 static void
 write_extent(MotSorted *sorted, MotSortedPart *part, const char *bytes, size_t len)
 {
 	MotSortedExtent *last = part->nextents > 0 ? &part->extents[part->nextents - 1] : NULL;
 	size_t		done = 0;
 
-	if (sorted->fd < 0)
+	if (sorted->fd < 0 && !sorted->in_memory)
 	{
 		MotSpillDirectory();
 		sorted->fd = BasicOpenFile(FILE_NAME, O_RDWR | O_CREAT | O_TRUNC | PG_BINARY);
-		if (sorted->fd < 0)
+		if (sorted->fd >= 0)
+			(void) unlink(FILE_NAME);
+		else if (!go_on_in_memory(sorted))
 			ereport(ERROR,
 					(errcode_for_file_access(),
 					 errmsg("could not create file \"%s\": %m", FILE_NAME)));
-		(void) unlink(FILE_NAME);
 	}
 	while (done < len)
 	{
@@ -344,6 +393,11 @@ write_extent(MotSorted *sorted, MotSortedPart *part, const char *bytes, size_t l
 		{
 			if (errno == 0)
 				errno = ENOSPC;
+			if (go_on_in_memory(sorted))
+			{
+				done = 0;		/* of these nothing was taken along */
+				continue;
+			}
 			ereport(ERROR,
 					(errcode_for_file_access(),
 					 errmsg("could not write file \"%s\": %m", FILE_NAME),

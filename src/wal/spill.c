@@ -27,6 +27,8 @@
 #include "wal/checkpoint.h"
 #include "wal/spill.h"
 
+static bool is_full(int error);
+static void raise_write(const char *path) pg_attribute_noreturn();
 static int	open_spill(const char *path, int flags);
 
 char *
@@ -56,6 +58,20 @@ MotSpillDirectory(void)
 				 errmsg("could not create directory \"%s\": %m", MOT_SPILL_DIRECTORY)));
 }
 
+static bool
+is_full(int error)
+{
+	return error == ENOSPC || error == EDQUOT;
+}
+
+static void
+raise_write(const char *path)
+{
+	ereport(ERROR,
+			(errcode_for_file_access(),
+			 errmsg("could not write to file \"%s\": %m", path)));
+}
+
 static int
 open_spill(const char *path, int flags)
 {
@@ -68,16 +84,35 @@ open_spill(const char *path, int flags)
 	return fd;
 }
 
-/* Write at this place of the file, which is made at place 0. */
-void
-MotSpillWrite(const char *path, uint64 offset, const void *bytes, Size len)
+/*
+ * Write at this place of the file, which is made at place 0.  false: the disk is
+ * full (errno says how), and what lies before this place is as it was.
+ */
+bool
+MotSpillWriteIfRoom(const char *path, uint64 offset, const void *bytes, Size len)
 {
 	Size		done = 0;
 	int			fd;
 
 	if (offset == 0)
-		MotSpillDirectory();
-	fd = open_spill(path, offset == 0 ? O_RDWR | O_CREAT | O_TRUNC : O_RDWR);
+	{
+		MotDirectoryMake();
+		if (MakePGDirectory(MOT_SPILL_DIRECTORY) != 0 && errno != EEXIST)
+		{
+			if (is_full(errno))
+				return false;
+			raise_write(MOT_SPILL_DIRECTORY);
+		}
+		fd = BasicOpenFile(path, O_RDWR | O_CREAT | O_TRUNC | PG_BINARY);
+		if (fd < 0 && is_full(errno))
+			return false;
+		if (fd < 0)
+			ereport(ERROR,
+					(errcode_for_file_access(),
+					 errmsg("could not create file \"%s\": %m", path)));
+	}
+	else
+		fd = open_spill(path, O_RDWR);
 	while (done < len)
 	{
 		ssize_t		n;
@@ -92,13 +127,21 @@ MotSpillWrite(const char *path, uint64 offset, const void *bytes, Size len)
 
 			(void) close(fd);
 			errno = save_errno;
-			ereport(ERROR,
-					(errcode_for_file_access(),
-					 errmsg("could not write to file \"%s\": %m", path)));
+			if (is_full(errno))
+				return false;
+			raise_write(path);
 		}
 		done += n;
 	}
 	(void) close(fd);
+	return true;
+}
+
+void
+MotSpillWrite(const char *path, uint64 offset, const void *bytes, Size len)
+{
+	if (!MotSpillWriteIfRoom(path, offset, bytes, len))
+		raise_write(path);
 }
 
 /* The first len bytes (not 0) of the file; the mapping outlives the file's name. */

@@ -15,6 +15,7 @@
 extern char *MotSpillPath(const char *name);	/* palloc'd */
 extern void MotSpillBegin(void);
 extern void MotSpillDirectory(void);
+extern bool MotSpillWriteIfRoom(const char *path, uint64 offset, const void *bytes, Size len);
 extern void MotSpillWrite(const char *path, uint64 offset, const void *bytes, Size len);
 extern void *MotSpillMap(const char *path, Size len);
 extern void MotSpillUnmap(const void *p, Size len);

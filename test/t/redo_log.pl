@@ -73,8 +73,8 @@ for my $level ('READ COMMITTED', 'REPEATABLE READ', 'SERIALIZABLE')
 	is(logged("BEGIN ISOLATION LEVEL $level; INSERT INTO heap VALUES (2); UPDATE t SET a = a + 1 WHERE id = 9; COMMIT"),
 		'MIXED with xid: update table key \x80000009, 5 bytes', "at $level, with a heap table");
 }
-like(logged('BEGIN; NOTIFY n; UPDATE t SET a = 1 WHERE id = 10; COMMIT'), qr/^COMMIT[^\n]*: update table key \\x8000000a, 5 bytes$/,
-	'an xid that comes late');
+like(logged('BEGIN; NOTIFY n; UPDATE t SET a = 1 WHERE id = 10; COMMIT'), qr/^MIXED with xid[^\n]*: update table key \\x8000000a, 5 bytes$/,
+	'NOTIFY takes an xid, and before the commit begins');
 is($node->safe_psql('postgres',
 		'BEGIN; UPDATE t SET a = 0 WHERE id = 1; SELECT pg_current_xact_id_if_assigned() IS NULL; COMMIT'),
 	't', 'a change of memory-optimized tables takes no xid');
