@@ -48,7 +48,7 @@ $node->safe_psql(
 	CREATE TABLE heap (a int);
 	CREATE INDEX ON large (v);
 	INSERT INTO small SELECT i, i FROM generate_series(1, 1000) i;
-	INSERT INTO large SELECT i, i, repeat('x', 300) FROM generate_series(1, 110000) i;
+	INSERT INTO large SELECT i, i, repeat('x', 300) FROM generate_series(1, 130000) i;
 	INSERT INTO bare SELECT i % 20000, repeat('y', 300) FROM generate_series(1, 90000) i;
 	CHECKPOINT});
 change($node, 1);
@@ -186,7 +186,7 @@ $node->safe_psql(
 	'postgres', q{
 	BEGIN;
 	CREATE FOREIGN TABLE huge (id int PRIMARY KEY, filler text) SERVER mot_server;
-	INSERT INTO huge SELECT i, repeat('z', 1000) FROM generate_series(1, 70000) i;
+	INSERT INTO huge SELECT i, repeat('z', 1000) FROM generate_series(1, 60000) i;
 	COMMIT;
 	DELETE FROM huge WHERE id % 100 = 0});
 $before = sums($node, @all, 'huge');
