@@ -49,6 +49,10 @@ static char loaded_directory[MAXPGPATH];
 
 static TimestampTz load_began;
 
+/* where the server's own redo began, if it has passed our records by; what we have read */
+static XLogRecPtr redo_began = InvalidXLogRecPtr;
+static XLogRecPtr reached = InvalidXLogRecPtr;
+
 static void load_newest(MotManifest *m, const char *directory, XLogRecPtr from, XLogRecPtr upto,
 						TimeLineID tli);
 static void set_recovery(const MotManifest *m);
@@ -111,6 +115,7 @@ MotLoadLater(XLogRecPtr redo_from, XLogRecPtr passed_by, XLogRecPtr end, XLogRec
 	char	   *directory;
 
 	*from = InvalidXLogRecPtr;
+	redo_began = redo_from;
 	PG_TRY();
 	{
 		m = MotManifestNewest(recoveryTargetTLI, &directory);
@@ -268,13 +273,16 @@ static void
 replay_one(void *arg, XLogReaderState *record)
 {
 	MotReplayRecord(record);
+	reached = record->EndRecPtr;
 }
 
 static void
 read_log(MotManifest *m, XLogRecPtr from, XLogRecPtr upto, TimeLineID tli)
 {
 	MemoryContext oldcxt = CurrentMemoryContext;
+	volatile bool given_up = false;
 
+	reached = from;
 	PG_TRY();
 	{
 		/* in a backup of a standby: trail.c */
@@ -299,8 +307,16 @@ read_log(MotManifest *m, XLogRecPtr from, XLogRecPtr upto, TimeLineID tli)
 		MotStatePreserve(m->lsn);
 		MotReplayForget();
 		MotLoadGiveUp(edata->message);
+		given_up = true;
 	}
 	PG_END_TRY();
+
+	/*
+	 * What the server itself has replayed is there, and may tell of tables
+	 * that were given up, and made anew, before.
+	 */
+	if (given_up && reached < redo_began && redo_began < upto)
+		MotReadLog(redo_began, upto, tli, replay_one, NULL);
 }
 
 /*

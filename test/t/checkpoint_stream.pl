@@ -79,8 +79,15 @@ system_or_bail('cp', '-a', "$data.kept", $data);
 my ($hi, $lo) = map { hex } split m{/}, $piece;
 my $segment = sprintf('%08X%08X%08X', 1, $hi, $lo / SEGMENT);
 unlink "$data/pg_wal/$segment" or die;
-ok(!$node->start(fail_ok => 1), 'without its first part it is refused');
-like(slurp_file($node->logfile), qr/FATAL:  log segment $segment, which memory-optimized tables need for recovery, is missing/, '... with what is missing');
+ok($node->start(fail_ok => 1), 'without its first part heap tables are served');
+is(query('SELECT count(*) FROM cold'), '1', '... with all rows');
+for my $sql ('SELECT count(*) FROM large', 'SELECT count(*) FROM other', 'INSERT INTO other VALUES (3)')
+{
+	my ($ret, $out, $err) = $node->psql('postgres', $sql);
+	like($err, qr/ERROR:  memory-optimized tables could not be recovered\nDETAIL:  log segment $segment, which memory-optimized tables need for recovery, is missing/,
+		"... and ours are refused, with what is missing: $sql");
+}
+$node->stop('immediate');
 $node->append_conf('postgresql.conf', 'mot.ignore_damaged = on');
 my $seen = -s $node->logfile;
 ok($node->start(fail_ok => 1), 'with mot.ignore_damaged the server starts') or diag(slurp_file($node->logfile, $seen));
