@@ -91,9 +91,8 @@ MotAlterConcerns(Oid relid)
 	return false;
 }
 
-/* oids of the validated check constraints of a table */
-static List *
-valid_checks(Oid relid)
+List *
+MotValidChecks(Oid relid, Oid domain)
 {
 	List	   *result = NIL;
 	Relation	pg_constraint = table_open(ConstraintRelationId, AccessShareLock);
@@ -101,9 +100,11 @@ valid_checks(Oid relid)
 	SysScanDesc scan;
 	HeapTuple	tuple;
 
-	ScanKeyInit(&key, Anum_pg_constraint_conrelid, BTEqualStrategyNumber, F_OIDEQ,
-				ObjectIdGetDatum(relid));
-	scan = systable_beginscan(pg_constraint, ConstraintRelidTypidNameIndexId, true, NULL, 1, &key);
+	ScanKeyInit(&key, OidIsValid(domain) ? Anum_pg_constraint_contypid : Anum_pg_constraint_conrelid,
+				BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(OidIsValid(domain) ? domain : relid));
+	scan = systable_beginscan(pg_constraint,
+							  OidIsValid(domain) ? ConstraintTypidIndexId : ConstraintRelidTypidNameIndexId,
+							  true, NULL, 1, &key);
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
 		Form_pg_constraint form = (Form_pg_constraint) GETSTRUCT(tuple);
@@ -349,7 +350,7 @@ MotAlterBegin(Oid relid, List *cmds, LOCKMODE lockmode, const char *query_string
 		altered->relid = lfirst_oid(lc);
 		rel = table_open(altered->relid, NoLock);
 		altered->old = CreateTupleDescCopyConstr(RelationGetDescr(rel));
-		altered->checks = valid_checks(altered->relid);
+		altered->checks = MotValidChecks(altered->relid, InvalidOid);
 		foreach(lc2, cmds)
 		{
 			AlterTableCmd *cmd = lfirst_node(AlterTableCmd, lc2);
@@ -477,7 +478,7 @@ finish_rows(AlteredRel *altered, Relation rel, Node *stmt)
 				values = lappend(values, value);
 		}
 	}
-	foreach(lc, valid_checks(altered->relid))
+	foreach(lc, MotValidChecks(altered->relid, InvalidOid))
 	{
 		if (!list_member_oid(altered->checks, lfirst_oid(lc)))
 			checks = lappend(checks, MotConstraintCheck(lfirst_oid(lc)));

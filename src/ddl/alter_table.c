@@ -374,31 +374,6 @@ MotAlterTable(const MotUtility *u, AlterTableStmt *stmt)
 
 /* ---------------------------------------------------------------- domains */
 
-/* oids of the validated constraints of a domain */
-static List *
-domain_checks(Oid domain)
-{
-	List	   *result = NIL;
-	Relation	pg_constraint = table_open(ConstraintRelationId, AccessShareLock);
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
-
-	ScanKeyInit(&key, Anum_pg_constraint_contypid, BTEqualStrategyNumber, F_OIDEQ,
-				ObjectIdGetDatum(domain));
-	scan = systable_beginscan(pg_constraint, ConstraintTypidIndexId, true, NULL, 1, &key);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-	{
-		Form_pg_constraint form = (Form_pg_constraint) GETSTRUCT(tuple);
-
-		if (form->contype == CONSTRAINT_CHECK && form->convalidated)
-			result = lappend_oid(result, form->oid);
-	}
-	systable_endscan(scan);
-	table_close(pg_constraint, AccessShareLock);
-	return result;
-}
-
 /*
  * Rows of MOT tables with columns of a domain (or of one made from it) that
  * has just become stricter.
@@ -438,7 +413,7 @@ alter_domain_body(const MotUtility *u, void *arg)
 	AlterDomainStmt *stmt = (AlterDomainStmt *) arg;
 	TypeName   *name = makeTypeNameFromNameList(copyObject(stmt->typeName));
 	Oid			domain = typenameTypeId(NULL, name);
-	List	   *before = domain_checks(domain);
+	List	   *before = MotValidChecks(InvalidOid, domain);
 	Oid			named = InvalidOid;
 	List	   *checks = NIL;
 	ListCell   *lc;
@@ -449,7 +424,7 @@ alter_domain_body(const MotUtility *u, void *arg)
 	/* VALIDATE looks again at one that is valid, as the server does */
 	if (stmt->subtype == 'V')
 		named = get_domain_constraint_oid(domain, stmt->name, false);
-	foreach(lc, domain_checks(domain))
+	foreach(lc, MotValidChecks(InvalidOid, domain))
 	{
 		if (lfirst_oid(lc) == named || !list_member_oid(before, lfirst_oid(lc)))
 			checks = lappend(checks, MotConstraintCheck(lfirst_oid(lc)));

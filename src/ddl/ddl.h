@@ -158,6 +158,9 @@ typedef struct MotRowCheck
 	ExprState  *state;
 } MotRowCheck;
 
+/* oids of the validated check constraints of a table, or of a domain; the other is InvalidOid */
+extern List *MotValidChecks(Oid relid, Oid domain);
+
 /* the condition of a table's or domain's check constraint (alter_rows.c) */
 extern MotRowCheck *MotConstraintCheck(Oid constraintoid);
 
