@@ -63,13 +63,19 @@ sub problems
 }
 
 my $content = content();
-my $bytes = query("SELECT indexrelname, used_bytes FROM mot_stat_indexes WHERE relname = 'large' ORDER BY 1");
 $node->restart;
 is(content(), $content, 'all is there');
 is(problems(), '0', '... and rows and indexes agree');
-my %before = map { split /\|/ } split /\n/, $bytes;
-my %after = map { split /\|/ } split /\n/, query("SELECT indexrelname, used_bytes FROM mot_stat_indexes WHERE relname = 'large'");
-is(join(' ', grep { $after{$_} > $before{$_} * 1.02 } sort keys %before), '', '... and indexes take no more than before');
+# Compared with what CREATE INDEX makes of the same rows: numbers of rows, which
+# are part of keys, depend on which process has loaded what.
+query('CREATE INDEX again_r_idx ON large (r); CREATE INDEX again_few_word_idx ON large (few, word); CREATE INDEX again_path_idx ON large (path);
+	CREATE UNIQUE INDEX again_few_id_idx ON large (few, id)');
+my %bytes = map { split /\|/ } split /\n/, query("SELECT indexrelname, used_bytes FROM mot_stat_indexes WHERE relname = 'large'");
+for my $index (map { /^again_(.*)/ ? $1 : () } sort keys %bytes)
+{
+	cmp_ok($bytes{"large_$index"}, '<=', $bytes{"again_$index"}, "... $index takes no more than one that is created");
+}
+query('DROP INDEX again_r_idx, again_few_word_idx, again_path_idx, again_few_id_idx');
 cmp_ok(scalar(glob($node->data_dir . '/mot/*/*.1')) ? 1 : 0, '==', 1, 'the table is in several files');
 
 query('INSERT INTO large SELECT -i, i, i, i FROM generate_series(1, 1000) i; DELETE FROM large WHERE id % 5 = 0; UPDATE large SET path = word WHERE id % 5 = 1');
