@@ -122,3 +122,32 @@ INSERT INTO uniq VALUES (40, 40, 'TWO', 40);
 SELECT id, b FROM uniq WHERE b = 'TWO';
 
 DROP FOREIGN TABLE uniq;
+
+-- many keys changed and taken back, by statement, savepoint and transaction: they are free at once, and the old ones are not
+CREATE FOREIGN TABLE uniq_many (id int PRIMARY KEY, v text) SERVER mot_server;
+CREATE INDEX ON uniq_many (v);
+INSERT INTO uniq_many SELECT g, 'old' || g FROM generate_series(1, 3000) g;
+BEGIN;
+UPDATE uniq_many SET id = id + 10000, v = 'a longer new one ' || id;
+ROLLBACK;
+UPDATE uniq_many SET id = id / CASE id WHEN 2999 THEN 0 ELSE 1 END + 20000;
+BEGIN;
+UPDATE uniq_many SET v = v || '!' WHERE id <= 1000;
+SAVEPOINT s;
+UPDATE uniq_many SET id = id + 30000, v = 'new' || id;
+UPDATE uniq_many SET id = id + 10000, v = 'newer' || id WHERE id > 32000;
+ROLLBACK TO s;
+INSERT INTO uniq_many SELECT g, 'in its place' FROM generate_series(30001, 33000) g;
+COMMIT;
+INSERT INTO uniq_many SELECT g + d, 'in its place' FROM generate_series(1, 3000) g, (VALUES (10000), (20000)) d (d);
+INSERT INTO uniq_many SELECT g FROM generate_series(3000, 4000) g;
+SELECT count(*), count(DISTINCT id), count(*) FILTER (WHERE v LIKE 'old%!'), count(*) FILTER (WHERE v LIKE 'old%') FROM uniq_many;
+SET enable_seqscan = off;
+SELECT count(*), min(v), max(v) FROM uniq_many WHERE v >= 'a' AND v < 'o';
+SELECT * FROM uniq_many WHERE id IN (1, 1001, 10001, 30001, 33000, 42001) ORDER BY id;
+RESET enable_seqscan;
+DELETE FROM uniq_many;
+INSERT INTO uniq_many SELECT g + 30000, 'old' || g FROM generate_series(1, 3000) g;
+SELECT count(*), min(id), max(id) FROM uniq_many;
+SELECT * FROM mot_verify('uniq_many') WHERE problems <> 0;
+DROP FOREIGN TABLE uniq_many;

@@ -215,7 +215,7 @@ mot_snapshot_take(mot_session *s)
 
 	if (atomic_load_explicit(published, memory_order_relaxed) != MOT_TS_NONE)
 		return atomic_load(&e->clock);
-	if (mot_unlikely(s->owes_much || s->was_short))
+	if (mot_unlikely(s->relief != 0))
 		mot_relieve(s);
 
 	/*

@@ -627,6 +627,20 @@ bundle_new(mot_session *s, mot_index *index, uint64_t value, mot_status *status)
 	return b;
 }
 
+/* what a key of the row is for, when it comes to that */
+static mot_purpose
+key_purpose(const mot_session *s, const mot_row *row)
+{
+	const mot_version *own = head_version(row_head(row));
+
+	if (s->use_reserve)
+		return MOT_FOR_DELETE;
+	/* of a row that was there before */
+	if (own != NULL && (version_ts(own) & TS_UNCOMMITTED) && version_previous(own) != NULL)
+		return MOT_FOR_CHANGE;
+	return MOT_FOR_NEW_KEY;
+}
+
 /*
  * Add key -> row to the tree; the journal is the caller's.  "unique": look at
  * the rows that have the key.
@@ -638,14 +652,9 @@ entry_add(mot_session *s, const mot_index_handle *handle, mot_tree_context *ctx,
 {
 	mot_index  *index = handle->index;
 	uint64_t	plain = (uint64_t) (uintptr_t) row | bits;
-	mot_version *own = head_version(row_head(row));
 	mot_purpose purpose = MOT_FOR_NEW_KEY;
 	unsigned	tries = 0;
 
-	if (mot_unlikely(s->use_reserve))
-		purpose = MOT_FOR_DELETE;
-	else if (own != NULL && (version_ts(own) & TS_UNCOMMITTED) && version_previous(own) != NULL)
-		purpose = MOT_FOR_CHANGE;	/* of a row that was there before */
 	for (;;)
 	{
 		join_request join = {0};
@@ -664,8 +673,14 @@ entry_add(mot_session *s, const mot_index_handle *handle, mot_tree_context *ctx,
 		}
 		if (st == MOT_TREE_NO_MEMORY)
 		{
+			mot_purpose entitled = key_purpose(s, row);
 			bool		limit = mot_pool_at_limit(index->pool, purpose);
 
+			if (entitled != purpose)
+			{
+				purpose = entitled;
+				continue;
+			}
 			if (mot_make_room(s, &tries))
 				continue;
 			return limit ? MOT_TABLE_FULL : MOT_NO_MEMORY;
@@ -703,6 +718,28 @@ entry_add(mot_session *s, const mot_index_handle *handle, mot_tree_context *ctx,
 		if (join.done)
 			return MOT_OK;
 	}
+}
+
+/*
+ * The drop that has just been noted for the row's old key is to have room for
+ * the new one, should the change be taken back (see undo_key_change).  If it
+ * cannot have it, that goes through the index.
+ */
+static void
+keep_room(mot_session *s, journal_entry *e, const mot_index *index, const mot_row *row, size_t len)
+{
+	index_drop *drop = (index_drop *) (uintptr_t) e->b;
+	index_drop *wider;
+
+	if (drop->row != row || drop->index != index ||
+		mot_usable_size(s->engine->region, drop) >= sizeof(index_drop) + len)
+		return;
+	wider = mot_alloc(s->cache, s->engine->pool, sizeof(index_drop) + len, MOT_FOR_CHANGE, NULL);
+	if (wider == NULL)
+		return;
+	memcpy(wider, drop, sizeof(index_drop) + drop->len);
+	mot_free(s->cache, drop);
+	e->b = (uint64_t) (uintptr_t) wider;
 }
 
 mot_status
@@ -748,6 +785,8 @@ mot_index_add(mot_session *s, const mot_index_handle *handle, mot_row *row,
 		e->what = (uint64_t) (J_INSERT_ADD | JE_LOCKED_HERE) << 48 | (uint64_t) (uintptr_t) row;
 	else
 	{
+		if (e != NULL && entry_kind(e) == J_DROP)
+			keep_room(s, e, index, row, tlen);
 		e = mot_journal_add(s);
 		e->what = (uint64_t) J_ADD << 48 | (uint64_t) (uintptr_t) row;
 	}
@@ -789,6 +828,7 @@ mot_index_drop_entry(mot_session *s, const mot_index_handle *handle, mot_row *ro
 	drop->index = index;
 	drop->row = row;
 	drop->bundle = NULL;
+	drop->undone = false;
 	drop->len = (uint32_t) tlen;
 
 	/*

@@ -335,6 +335,7 @@ struct mot_engine
 				MOT_CACHE_ALIGNED _Atomic uint64_t next_serial;
 	_Atomic uint32_t slots_used;	/* slots ever opened: 0 .. slots_used - 1 */
 	_Atomic uint32_t dropped_count;
+	_Atomic uint64_t undone_entries;	/* in queues, see undo_key_change */
 	uint32_t	slots;
 	unsigned	flags;
 	mot_region *region;
@@ -479,6 +480,8 @@ typedef struct index_drop
 	mot_bundle *bundle;			/* to be freed with this, or NULL */
 	uint32_t	len;
 	bool		stale;			/* counted in index->stale */
+	bool		undone;			/* the new key of a change taken back; counted
+								 * in engine->undone_entries */
 	uint8_t		key[];			/* tail included */
 } index_drop;
 
@@ -619,6 +622,10 @@ typedef struct pool_item
 	uint64_t	joins;
 } pool_item;
 
+#define RELIEF_LARGE	1u		/* a large transaction has ended */
+#define RELIEF_SHORT	2u		/* something has failed for want of memory, or
+								 * been deleted to end that */
+
 struct mot_session
 {
 	mot_engine *engine;
@@ -629,7 +636,10 @@ struct mot_session
 	unsigned	since_reclaim;	/* commits */
 	mot_ts		clock_seen;		/* a value the clock has had */
 
-	/* commits behind a view's snapshot that it sees: up to here, but for those */
+	/*
+	 * commits behind a view's snapshot that it sees: up to here, but for
+	 * those
+	 */
 	mot_ts		beyond;
 	const mot_ts *without;
 	unsigned	without_count;
@@ -637,10 +647,8 @@ struct mot_session
 	mot_tree_context tree_exclusive;
 	mot_holder	holder;
 	bool		use_reserve;	/* everything is as urgent as a change */
-	bool		owes_much;		/* a large transaction has ended since the
-								 * last snapshot, */
-	bool		was_short;		/* or something has failed for want of memory,
-								 * or been deleted to end that */
+	unsigned	relief;			/* RELIEF_*: what is to be seen to before the
+								 * next snapshot */
 	uint8_t		hint_trust[HINT_TRUSTS];	/* see hint.h */
 
 	/*

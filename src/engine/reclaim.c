@@ -311,8 +311,12 @@ inline_is_part_of_deletion(const mot_row *row, const mot_version *newest)
 /*
  * The row's own room is nobody's any more.  If the newest version lies
  * elsewhere, is committed, unlocked and has been so since the change that
- * vacated the room, it moves in; a row that changes often is left alone: its
- * next version will use the room.  Returns the version moved from, or NULL.
+ * vacated the room, or is below everybody's snapshot, it moves in; a row that
+ * changes often is left alone: its next version will use the room.  Returns the
+ * version moved from, or NULL.
+ *
+ * (Rows that were changed time and again beside a long reader would each keep
+ * their last version elsewhere for good, and each such version a whole page.)
  */
 static mot_version *
 settle_inline(mot_session *s, mot_row *row, mot_ts stamp)
@@ -329,7 +333,10 @@ settle_inline(mot_session *s, mot_row *row, mot_ts stamp)
 
 		need = mot_usable_size(s->engine->region, v);
 		room = mot_usable_size(s->engine->region, row) - offsetof(mot_row, inlined);
-		if (ts <= stamp && (link & LINK_FITS))
+		/* relaxed: it only grows */
+		if ((link & LINK_FITS) &&
+			(ts <= stamp ||
+			 ts <= atomic_load_explicit(&s->engine->horizon, memory_order_relaxed)))
 		{
 			atomic_store_explicit(&row->inlined.link, link, memory_order_relaxed);
 			memcpy(version_bytes(&row->inlined), version_bytes(v),
@@ -375,6 +382,22 @@ others_are_past(mot_session *s, const owed_queue *mine, mot_ts stamp)
 	return past;
 }
 
+/*
+ * May other entries than those of its last version lead to a deleted row?  Of
+ * changes that were taken back its versions do not tell, but there are hardly
+ * ever any.
+ */
+static inline bool
+may_have_other_keys(const mot_session *s, const mot_row *row, const mot_version *tombstone)
+{
+	/*
+	 * It was raised before the row was let go for whoever has deleted it.
+	 * Acquire: who finds it lowered finds the entry gone.
+	 */
+	return tombstone_is_keyed(row, tombstone) ||
+		atomic_load_explicit(&s->engine->undone_entries, memory_order_acquire) != 0;
+}
+
 static inline mot_row *
 next_in_grave(const mot_grave *grave, const mot_row *row)
 {
@@ -411,7 +434,7 @@ item_perform(mot_session *s, const owed_queue *q, uint64_t what, mot_ts stamp)
 				const mot_version *tombstone = head_version(row_head(object));
 				mot_table  *table = mot_table_of_pool(mot_object_pool(s->engine->region, object));
 
-				if (tombstone_is_keyed(object, tombstone) && !others_are_past(s, q, stamp))
+				if (may_have_other_keys(s, object, tombstone) && !others_are_past(s, q, stamp))
 					return what;
 				if (!mot_row_leave_indexes(s, table, object, stamp))
 					return what;
@@ -431,7 +454,7 @@ item_perform(mot_session *s, const owed_queue *q, uint64_t what, mot_ts stamp)
 				 */
 				for (mot_row *row = grave->first; row != NULL; row = next_in_grave(grave, row))
 				{
-					if (!past && tombstone_is_keyed(row, &grave->tombstone))
+					if (!past && may_have_other_keys(s, row, &grave->tombstone))
 					{
 						if (!others_are_past(s, q, stamp))
 							return what;
@@ -491,6 +514,9 @@ item_perform(mot_session *s, const owed_queue *q, uint64_t what, mot_ts stamp)
 				if (!atomic_load_explicit(&drop->index->dropped, memory_order_relaxed))
 					mot_index_take_claim(s, drop->index, drop->row, drop->key,
 										 drop->len, &drop->bundle);
+				/* release: see may_have_other_keys */
+				if (drop->undone)
+					atomic_fetch_sub_explicit(&s->engine->undone_entries, 1, memory_order_release);
 				return (uint64_t) (uintptr_t) drop | OWED_ENTRY_DONE;
 			}
 
@@ -731,7 +757,7 @@ mot_owed_after_commit(mot_session *s, uint64_t entries)
 {
 	mot_owed_trim(s);
 	if (mot_unlikely(entries > LARGE))
-		s->owes_much = true;
+		s->relief |= RELIEF_LARGE;
 	if (++s->since_reclaim < 32)
 		return;
 	s->since_reclaim = 0;
@@ -777,10 +803,10 @@ void
 mot_relieve(mot_session *s)
 {
 	const mot_region *region = s->engine->region;
-	bool		failed = s->was_short;
+	bool		failed = (s->relief & RELIEF_SHORT) != 0;
 	uint64_t	left;
 
-	s->owes_much = s->was_short = false;
+	s->relief = 0;
 	for (int step = 0; step < RELIEF_STEPS; step++)
 	{
 		if (!failed && !IS_SHORT(mot_region_used(region), mot_region_max(region)))
@@ -810,7 +836,8 @@ mot_make_room(mot_session *s, unsigned *tries)
 		return true;
 	if (left == 0 || *tries > PATIENCE_MS || !others_hold_memory(s))
 	{
-		s->was_short = left > 0;
+		if (left > 0)
+			s->relief |= RELIEF_SHORT;
 		return false;
 	}
 	MOT_STOP_POINT("memory-awaited");

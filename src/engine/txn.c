@@ -436,7 +436,8 @@ count_rows(mot_session *s, const table_count *c)
 	if (c->deletes != 0)
 	{
 		atomic_fetch_add_explicit(&shard->deletes, (uint64_t) c->deletes, memory_order_relaxed);
-		s->was_short |= mot_pool_is_short(c->table->rows);
+		if (mot_pool_is_short(c->table->rows))
+			s->relief |= RELIEF_SHORT;
 	}
 }
 
@@ -741,6 +742,95 @@ undo_last(mot_session *s)
 	s->entries--;
 }
 
+/* a rollback of more than this leaves index entries to reclamation */
+#define MANY_ENTRIES 1000
+
+/* so many entries ahead the rows and versions are asked for */
+#define UNDO_AHEAD 8
+
+/*
+ * Undo the last two journal entries, if these are the old and the new key of a
+ * row that others have, without going down the index.  As after a commit both
+ * keys lead to the row for a while, and who comes by one of them asks the row;
+ * what was to drop the old one drops the new one.
+ *
+ * Nobody waits for a million changes to be taken back, then, as nobody waits
+ * for a million old keys to be dropped.  If the process dies the server starts
+ * anew, and with it the engine.
+ */
+static bool
+undo_key_change(mot_session *s, mot_mark mark)
+{
+	journal_entry *add = journal_at(s, s->entries - 1);
+	journal_entry *e;
+	mot_row    *row = entry_row(add);
+	index_drop *drop;
+	mot_version *v;
+
+	if (entry_kind(add) != J_ADD || s->entries < mark + 2)
+		return false;
+	e = journal_at(s, s->entries - 2);
+	drop = (index_drop *) (uintptr_t) e->b;
+	if (entry_kind(e) != J_DROP || entry_row(e) != row || e->a != add->a || !drop->stale ||
+		mot_usable_size(s->engine->region, drop) < sizeof(index_drop) + add->c)
+		return false;
+
+	/*
+	 * A row of our own goes at once, and must not be found by then.  One that
+	 * has a version of ours even when a savepoint has been rolled back to
+	 * would have others who want the key wait for us.
+	 */
+	v = version_below(row, head_version(row_head(row)));
+	while (mark == 0 && v != NULL && (version_ts(v) & TS_UNCOMMITTED))
+		v = version_below(row, v);
+	if (v == NULL || (version_ts(v) & TS_UNCOMMITTED))
+		return false;
+
+	drop->len = (uint32_t) add->c;
+	if (add->c <= sizeof(add->b))
+		memcpy(drop->key, &add->b, add->c);
+	else
+	{
+		const void *key = (const void *) (uintptr_t) add->b;
+
+		memcpy(drop->key, key, add->c);
+		mot_journal_release_key(s, key);
+	}
+	drop->undone = true;
+	/* relaxed: the row is let go after this, see may_have_other_keys */
+	atomic_fetch_add_explicit(&s->engine->undone_entries, 1, memory_order_relaxed);
+	mot_owed_add(s, OWED_ENTRY, drop, mot_owed_stamp(s));
+	s->writes -= 2;
+	s->entries -= 2;
+	return true;
+}
+
+static inline void
+fetch_undo(const mot_session *s, mot_mark mark)
+{
+	const journal_entry *e;
+
+	if (s->entries < mark + UNDO_AHEAD + 1)
+		return;
+	e = journal_at(s, s->entries - 1 - UNDO_AHEAD);
+	switch (entry_kind(e))
+	{
+		case J_UPDATE:
+		case J_DELETE:
+		case J_DROP:
+			mot_prefetch_write((void *) (uintptr_t) e->b);
+			/* FALLTHROUGH */
+		case J_INSERT:
+		case J_INSERT_ADD:
+		case J_LOCK:
+			mot_prefetch_write(entry_row(e));
+			break;
+		case J_ADD:
+		case J_SHARE:
+			break;
+	}
+}
+
 mot_mark
 mot_txn_mark(mot_session *s)
 {
@@ -758,6 +848,15 @@ mot_txn_rollback_to(mot_session *s, mot_mark mark)
 	/* (it may go, or have lost rows that the next would follow) */
 	s->delete_table = NULL;
 	s->grave = NULL;
+	if (s->entries > mark + MANY_ENTRIES)
+	{
+		while (s->entries > mark)
+		{
+			fetch_undo(s, mark);
+			if (!undo_key_change(s, mark))
+				undo_last(s);
+		}
+	}
 	while (s->entries > mark)
 		undo_last(s);
 	if (s->last_mark > s->entries)
@@ -771,7 +870,8 @@ mot_txn_abort(mot_session *s)
 {
 	if (!s->active)
 		return;
-	s->owes_much |= s->entries > 0;
+	if (s->entries > 0)
+		s->relief |= RELIEF_LARGE;
 	mot_txn_rollback_to(s, 0);
 	/* release: everything is undone */
 	atomic_store_explicit(&s->slot->commit_state, COMMIT_NONE, memory_order_release);

@@ -428,6 +428,223 @@ full_memory_can_be_emptied(void)
 		}
 }
 
+/* what comes while somebody reads goes when he has read: versions, and the pages that they were in */
+static void
+memory_of_a_long_reader_comes_back(void)
+{
+	mot_view	old;
+	uint64_t	before,
+				most;
+
+	setup(256 << 20, false);
+	fill(0, 20000);
+	drain(&st, b);
+	before = used();
+	old = begin_view(b, 1);
+	for (uint64_t n = 0; n < 200000; n++)
+		change(&st, a, test_random() % 20000, (int64_t) n);
+	most = used();
+	CHECK(visible(b, &old) == 20000);
+	CHECK(most > before + (12 << 20));
+	end_view(b);
+	drain(&st, b);
+	CHECK(retired() == 0);
+	printf("# %lu kB before, %lu kB with a reader, %lu kB after\n", before / 1024, most / 1024, used() / 1024);
+	/* (a page for each of some objects that sessions keep ready) */
+	mot_cache_flush(a->cache);
+	mot_cache_flush(b->cache);
+	CHECK(used() < before + (1 << 20));
+	teardown();
+}
+
+/* many changes of a key: taking them back does not go through the index */
+static void
+changes_of_keys_are_taken_back_at_once(void)
+{
+	const uint64_t rows = 100000;
+	mot_view	v;
+	uint64_t	before;
+	uint64_t	kept;
+	uint64_t	objects = 0;
+
+	setup(256 << 20, true);
+	fill(0, rows);
+	drain(&st, b);
+	kept = used();
+	for (int whole = 0; whole < 2; whole++)
+	{
+		clock_t		start;
+		mot_mark	mark;
+		mot_row    *row;
+
+		before = entries(&st.by_value);
+		CHECK(before == rows);
+		begin(a);
+		v = begin_view(a, 1);
+		mark = mot_txn_mark(a);
+		for (uint64_t i = 0; i < rows; i++)
+			REQUIRE(update(&st, a, &v, 1, i, (int64_t) (i * 7 + 1)) == MOT_OK);
+		/* some twice, some of new rows, some deleted */
+		v.command = 2;
+		for (uint64_t i = 0; i < 1000; i++)
+		{
+			REQUIRE(update(&st, a, &v, 2, i, (int64_t) (i * 7 + 2)) == MOT_OK);
+			REQUIRE(insert(&st, a, 1, rows + i, -1) == MOT_OK);
+			REQUIRE(update(&st, a, &v, 2, rows + i, -2) == MOT_OK);
+			REQUIRE(delete_id(&st, a, &v, 2, 2000 + i) == MOT_OK);
+		}
+		start = clock();
+		if (whole)
+			mot_txn_abort(a);
+		else
+			mot_txn_rollback_to(a, mark);
+		printf("# %.0f ns for each of %lu changes\n", (double) (clock() - start) / CLOCKS_PER_SEC * 1e9 / rows, rows);
+		v.command = 3;
+		CHECK(visible(a, &v) == rows);
+		CHECK(entries(&st.by_value) >= 2 * rows);
+		if (!whole)
+			commit(a);
+		end_view(a);
+
+		/* others change and delete the same rows, and take the keys */
+		v = begin_view(b, 1);
+		CHECK(visible(b, &v) == rows);
+		end_view(b);
+		begin(b);
+		v = begin_view(b, 1);
+		REQUIRE(get(&st, b, &v, 1, &row, NULL) != NULL);
+		for (uint64_t i = 0; i < 2000; i++)
+		{
+			CHECK(delete_id(&st, b, &v, 1, i) == MOT_OK);
+			CHECK(insert(&st, b, 1, i, (int64_t) (i * 7)) == MOT_OK);
+		}
+		for (uint64_t i = 3000; i < 4000; i++)
+		{
+			CHECK(update(&st, b, &v, 1, i, (int64_t) (i * 7 + 1)) == MOT_OK);
+			CHECK(update(&st, b, &v, 1, i, (int64_t) (i * 7)) == MOT_OK || true);
+		}
+		commit(b);
+		for (int i = 0; i < 4; i++)
+			(void) mot_reclaim(b, 0);	/* not what a owes */
+		CHECK(mot_row_marked(st.engine->region, row));
+		v = begin_view(c, 1);
+		CHECK(visible(c, &v) == rows);
+		end_view(c);
+		drain(&st, c);
+		CHECK(retired() == 0);
+		CHECK(entries(&st.by_value) == rows);
+		CHECK(entries(&st.by_id) == rows);
+
+		/*
+		 * (nodes of the index that were split for the new keys stay, half
+		 * full)
+		 */
+		CHECK(used() < kept + (16 << 20));
+		CHECK(objects == 0 || mot_object_bytes(st.engine) == objects);
+		objects = mot_object_bytes(st.engine);
+		v = begin_view(c, 1);
+		CHECK(visible(c, &v) == rows);
+		end_view(c);
+	}
+	teardown();
+}
+
+static void
+move_ids(mot_view *v, uint32_t command, uint64_t rows, uint64_t from, uint64_t to)
+{
+	v->command = command;
+	for (uint64_t i = 0; i < rows; i++)
+	{
+		mot_row    *row;
+		const mot_version *seen;
+
+		REQUIRE(get(&st, a, v, i + from, &row, &seen) != NULL);
+		REQUIRE(update_row(&st, a, v, command, row, seen, i + to, 5) == MOT_OK);
+	}
+}
+
+/* the same for unique keys, which others want before reclamation has got to their entries */
+static void
+unique_keys_are_taken_back_at_once(void)
+{
+	const uint64_t rows = 3000;
+
+	setup(64 << 20, false);
+	fill(0, rows);
+	for (int savepoint = 0; savepoint < 2; savepoint++)
+	{
+		mot_view	v;
+		mot_mark	mark = 0;
+		mot_row    *row;
+
+		/*
+		 * all get another key, some yet another; a third has been changed
+		 * before
+		 */
+		begin(a);
+		v = begin_view(a, 1);
+		for (uint64_t i = 0; savepoint && i < rows / 3; i++)
+			REQUIRE(update(&st, a, &v, 1, i, 5) == MOT_OK);
+		if (savepoint)
+			mark = mot_txn_mark(a);
+		move_ids(&v, 2, rows, 0, 10000);
+		move_ids(&v, 3, rows / 2, 10000, 20000);
+		if (savepoint)
+			mot_txn_rollback_to(a, mark);
+		else
+			mot_txn_abort(a);
+		end_view(a);
+		CHECK(entries(&st.by_id) > rows + rows / 2);
+
+		/* the keys are free, and those of before are not */
+		begin(b);
+		for (uint64_t i = 0; i < rows; i++)
+		{
+			CHECK(insert(&st, b, 1, i + 10000, 6) == MOT_OK);
+			if (i < rows / 2)
+				CHECK(insert(&st, b, 1, i + 20000, 6) == MOT_OK);
+			else
+				CHECK(insert(&st, b, 1, i, 6) == MOT_DUPLICATE);
+		}
+		commit(b);
+		if (savepoint)
+			commit(a);
+		v = begin_view(c, 1);
+		CHECK(visible(c, &v) == 2 * rows + rows / 2);
+		CHECK(get(&st, c, &v, 0, NULL, NULL)->value == (savepoint ? 5 : 0));
+		CHECK(get(&st, c, &v, 10000, NULL, NULL)->value == 6);
+		end_view(c);
+
+		/* rows under both go, but not before all that leads to them */
+		begin(b);
+		v = begin_view(b, 1);
+		REQUIRE(get(&st, b, &v, 1, &row, NULL) != NULL);
+		for (uint64_t i = 0; i < rows; i++)
+		{
+			CHECK(delete_id(&st, b, &v, 1, i) == MOT_OK);
+			CHECK(delete_id(&st, b, &v, 1, i + 10000) == MOT_OK);
+			if (i < rows / 2)
+				CHECK(delete_id(&st, b, &v, 1, i + 20000) == MOT_OK);
+		}
+		commit(b);
+		for (int i = 0; i < 4; i++)
+			(void) mot_reclaim(b, 0);	/* not what a owes */
+		CHECK(mot_row_marked(st.engine->region, row));
+		fill(0, rows);
+		v = begin_view(c, 1);
+		CHECK(visible(c, &v) == rows);
+		CHECK(get(&st, c, &v, 10001, NULL, NULL) == NULL);
+		end_view(c);
+		drain(&st, c);
+		CHECK(retired() == 0);
+		CHECK(entries(&st.by_id) == rows);
+		v = begin_view(c, 1);
+		CHECK(visible(c, &v) == rows);
+		end_view(c);
+	}
+	teardown();
+}
+
 int
 main(int argc, char **argv)
 {
@@ -437,5 +654,8 @@ main(int argc, char **argv)
 	RUN(rows_of_many_shapes_are_deleted);
 	RUN(rows_wait_for_their_keys);
 	RUN(full_memory_can_be_emptied);
+	RUN(memory_of_a_long_reader_comes_back);
+	RUN(changes_of_keys_are_taken_back_at_once);
+	RUN(unique_keys_are_taken_back_at_once);
 	return test_end();
 }
