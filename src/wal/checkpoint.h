@@ -100,6 +100,8 @@ typedef struct MotHelpers MotHelpers;	/* the leader's */
 typedef struct MotHelpersShared
 {
 	int			job;			/* which function: MOT_JOB_ */
+	bool		gently;			/* nobody waits for it: helpers lower their
+								 * priority */
 	uint32		nitems;
 	pg_atomic_uint32 next;		/* item */
 	pg_atomic_uint32 done;		/* items */

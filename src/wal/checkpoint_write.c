@@ -143,7 +143,8 @@ static void write_rows(MotManifest *m, Sources *sources, const Cut *cut, const c
 static bool reuse(Source *source, const char *directory);
 static WriteShared *plan_write(Sources *sources, const Cut *cut, const char *directory,
 							   dsm_segment **segment);
-static void write_item(WriteShared *shared, WriteItem *item, MotDefinition *def);
+static bool write_item(WriteShared *shared, WriteItem *item, MotDefinition *def);
+static void items_done(MotHelpersShared *base, int *n);
 static void read_doubt(MotManifest *m, MotInDoubtRange *ranges, int nranges);
 static void visit_doubt(void *arg, XLogReaderState *record);
 static void copy_doubt(void *arg, TransactionId xid, XLogRecPtr lsn, const char *ops, size_t len, bool mapped);
@@ -419,17 +420,19 @@ write_rows(MotManifest *m, Sources *sources, const Cut *cut, const char *directo
 	for (int i = 0; i < sources->n; i++)
 		bytes += sources->source[i].reused ? 0 : sources->source[i].row_bytes;
 	MotPaceBegin(&shared->pace, bytes, use_helpers ? Min(mot_checkpoint_workers, shared->base.nitems) : 1, hurry);
+	shared->base.gently = !hurry;
 	helpers = MotHelpersBegin(&shared->base, segment, use_helpers ? mot_checkpoint_workers : 0);
 	PG_TRY();
 	{
 		/*
 		 * Who closes the gate must not be of low priority, and a priority
 		 * cannot be raised again: so the leader leaves the work to helpers
-		 * that have lowered theirs, if they come.
+		 * that have lowered theirs, if they come.  If somebody waits, nobody
+		 * does that, and all do the work.
 		 */
 		while (!MotHelpersDone(helpers))
 		{
-			if (MotHelpersAsked(helpers) == 0 ||
+			if (hurry || MotHelpersAsked(helpers) == 0 ||
 				(MotHelpersRunning(helpers) == 0 &&
 				 TimestampDifferenceExceeds(asked, GetCurrentTimestamp(), HELPER_PATIENCE_MS)))
 			{
@@ -600,8 +603,11 @@ MotWriteItems(MotHelpersShared *base)
 	MemoryContext oldcxt = CurrentMemoryContext;
 	MotDefinition *def = NULL;
 	Size		definition = 0;
+	int			written = 0;	/* items, of which files may not be on the
+								 * disk yet */
 	int			i;
 
+	MOT_FAULT("checkpoint-items");
 	mot_session_look_beyond(MotSession(), shared->upto,
 							(mot_ts *) ((char *) shared + shared->without_at), shared->nwithout);
 	PG_TRY();
@@ -622,15 +628,17 @@ MotWriteItems(MotHelpersShared *base)
 				definition = item->definition;
 			}
 			MOT_FAULT("checkpoint-rows");
-			write_item(shared, item, def);
-			if (!MotHelpersStop(base))
-				MotHelpersItemDone(base);
+			written++;
+			if (!write_item(shared, item, def))
+				items_done(base, &written);
 		}
+		items_done(base, &written);
 	}
 	PG_CATCH();
 	{
 		ErrorData  *edata;
 
+		MotRowFilesForget();
 		MemoryContextSwitchTo(oldcxt);
 		edata = CopyErrorData();
 		FlushErrorState();
@@ -643,12 +651,24 @@ MotWriteItems(MotHelpersShared *base)
 		MotDefinitionFree(def);
 }
 
+/* Files are on the disk before their items count as done. */
 static void
+items_done(MotHelpersShared *base, int *n)
+{
+	MotRowFilesSync();
+	for (; *n > 0; (*n)--)
+		if (!MotHelpersStop(base))
+			MotHelpersItemDone(base);
+}
+
+/* false: enough of files that are not on the disk yet */
+static bool
 write_item(WriteShared *shared, WriteItem *item, MotDefinition *def)
 {
 	mot_session *session = MotSession();
 	mot_view	view = {shared->snapshot, 0};
 	MotRowFileWriter *volatile w = NULL;
+	volatile bool more = true;
 	const mot_version *version;
 	mot_row    *row;
 	mot_scan	scan;
@@ -678,7 +698,7 @@ write_item(WriteShared *shared, WriteItem *item, MotDefinition *def)
 		}
 		if (w != NULL)
 		{
-			MotRowFileClose(w, &item->file);
+			more = MotRowFileCloseLater(w, &item->file);
 			w = NULL;
 			item->written = true;
 		}
@@ -690,6 +710,7 @@ write_item(WriteShared *shared, WriteItem *item, MotDefinition *def)
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
+	return more;
 }
 
 /* ---------------------------------------------------------------- in doubt */

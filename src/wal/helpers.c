@@ -40,7 +40,7 @@ static void helper_ended(int code, Datum arg);
 static void pause_briefly(void);
 
 /*
- * Shared's job, nitems and size are set by the caller; everything else of it
+ * Shared's job, nitems, gently and size are set by the caller; everything else of it
  * here.  n: how many helpers to ask for.
  */
 MotHelpers *
@@ -214,7 +214,7 @@ MotHelperMain(Datum arg)
 	MemoryContextSwitchTo(cxt);
 	PG_TRY();
 	{
-		if (shared->job == MOT_JOB_WRITE)
+		if (shared->gently)
 			MotPaceLowerPriority();
 		run_job(shared);
 	}

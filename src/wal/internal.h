@@ -281,6 +281,10 @@ typedef struct MotRowFileReader MotRowFileReader;
 extern MotRowFileWriter *MotRowFileCreate(const char *dir, Oid dbid, Oid relid, uint32 part);
 extern void MotRowFileAppend(MotRowFileWriter *w, unsigned host_bits, const void *row, size_t size);
 extern void MotRowFileClose(MotRowFileWriter *w, MotManifestFile *file);	/* fsync */
+extern bool MotRowFileCloseLater(MotRowFileWriter *w, MotManifestFile *file);	/* no fsync yet; false:
+																				 * let it be */
+extern void MotRowFilesSync(void);	/* of those closed so */
+extern void MotRowFilesForget(void);
 extern void MotRowFileAbandon(MotRowFileWriter *w);
 extern MotRowFileReader *MotRowFileOpen(const char *dir, const MotManifestFile *file);
 extern bool MotRowFileNext(MotRowFileReader *r, unsigned *host_bits, const void **row, size_t *size);

@@ -90,8 +90,15 @@ struct MotRowFileReader
 	pg_crc32c	crc;
 };
 
+/* complete, not on the disk yet; of this process */
+#define MAX_UNSYNCED 64
+static MotRowFileWriter *unsynced[MAX_UNSYNCED];
+static int	nunsynced = 0;
+
 static char *file_path(const char *dir, Oid dbid, Oid relid, uint32 part);
 static pg_crc32c block_crc(const BlockHeader *header, const char *bytes);
+static void complete_file(MotRowFileWriter *w, MotManifestFile *file);
+static void sync_file(int fd, const char *path);
 static void write_block(MotRowFileWriter *w, uint32 magic);
 static void hand_over(MotRowFileWriter *w);
 static bool read_block(MotRowFileReader *r);
@@ -249,8 +256,9 @@ hand_over(MotRowFileWriter *w)
 	w->flushed = w->offset;
 }
 
-void
-MotRowFileClose(MotRowFileWriter *w, MotManifestFile *file)
+/* The rest of it, and what the manifest has to say of it. */
+static void
+complete_file(MotRowFileWriter *w, MotManifestFile *file)
 {
 	EndBlock	end;
 
@@ -261,21 +269,6 @@ MotRowFileClose(MotRowFileWriter *w, MotManifestFile *file)
 	memcpy(w->buffer + sizeof(BlockHeader), &end, sizeof(end));
 	w->used = sizeof(BlockHeader) + sizeof(end);
 	write_block(w, END_MAGIC);
-
-	/*
-	 * No PANIC, as the server has it for files of its own: what may not have
-	 * reached the disk is not tried again but written anew.
-	 */
-	pgstat_report_wait_start(PG_WAIT_EXTENSION);
-	if (pg_fsync(w->fd) != 0)
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not fsync file \"%s\": %m", w->path)));
-	pgstat_report_wait_end();
-	if (CloseTransientFile(w->fd) != 0)
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not close file \"%s\": %m", w->path)));
 	FIN_CRC32C(w->crc);
 
 	file->dbid = w->header.dbid;
@@ -284,9 +277,79 @@ MotRowFileClose(MotRowFileWriter *w, MotManifestFile *file)
 	file->rows = w->rows;
 	file->bytes = w->offset;
 	file->crc = w->crc;
+}
+
+/*
+ * No PANIC, as the server has it for files of its own: what may not have
+ * reached the disk is not tried again but written anew.
+ */
+static void
+sync_file(int fd, const char *path)
+{
+	int			failed;
+
+	pgstat_report_wait_start(PG_WAIT_EXTENSION);
+	failed = pg_fsync(fd);
+	pgstat_report_wait_end();
+	if (failed)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not fsync file \"%s\": %m", path)));
+	if (CloseTransientFile(fd) != 0)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not close file \"%s\": %m", path)));
+}
+
+void
+MotRowFileClose(MotRowFileWriter *w, MotManifestFile *file)
+{
+	complete_file(w, file);
+	sync_file(w->fd, w->path);
 	pfree(w->buffer);
 	pfree(w->path);
 	pfree(w);
+}
+
+/*
+ * The file is complete, and will be on the disk when MotRowFilesSync returns;
+ * false: time to call that.  Each fsync that finds its file not there yet has the file
+ * system write its own log; so the files of many small tables are given to the
+ * disk first, and waited for afterwards: the first one takes the others along.
+ */
+bool
+MotRowFileCloseLater(MotRowFileWriter *w, MotManifestFile *file)
+{
+	bool		large;
+
+	complete_file(w, file);
+	large = w->offset >= PIECE_SIZE;
+	if (!large)
+		hand_over(w);
+	pfree(w->buffer);
+	w->buffer = NULL;
+	unsynced[nunsynced++] = w;
+	return !large && nunsynced < Min(MAX_UNSYNCED, max_safe_fds / 8);
+}
+
+void
+MotRowFilesSync(void)
+{
+	while (nunsynced > 0)
+	{
+		MotRowFileWriter *w = unsynced[--nunsynced];
+
+		sync_file(w->fd, w->path);
+		pfree(w->path);
+		pfree(w);
+	}
+}
+
+/* An error: what they are of will be removed.  (Their memory, and the descriptors, go with the caller's.) */
+void
+MotRowFilesForget(void)
+{
+	nunsynced = 0;
 }
 
 void

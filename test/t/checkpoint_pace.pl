@@ -199,6 +199,29 @@ unlink $node->data_dir . '/postmaster.pid', $node->host . '/.s.PGSQL.' . $node->
 $node->{_pid} = undef;
 $node->start;
 is(query($sums), $before, '... so that all is there');
+
+# at the end of a recovery that no slot keeps the log for, all wait for a checkpoint: nobody gives way
+SKIP:
+{
+	skip 'not a build with fault points', 2 unless $ENV{MOT_FAULT_POINTS};
+	query($change);
+	$node->stop('immediate');
+	$node->append_conf('postgresql.conf', "mot.fault = 'checkpoint-items:wait'\n");
+	my $log = -s $node->logfile;
+	my $start = IPC::Run::start([ 'pg_ctl', '-D', $node->data_dir, '-l', $node->logfile, '-t', 120, 'start' ], '>&', \my $started);
+	for (1 .. 600)
+	{
+		last if (() = slurp_file($node->logfile, $log) =~ /"checkpoint-items" reached/g) == 3;
+		sleep 0.1;
+	}
+	($pm) = slurp_file($node->data_dir . '/postmaster.pid') =~ /^(\d+)/;
+	@helpers = grep { Ledger::title($_) =~ /mot checkpoint helper/ } Ledger::children($pm);
+	is(join(' ', map { niceness($_) - niceness($pm) } @helpers), '0 0', 'helpers keep their priority when all wait');
+	$node->append_conf('postgresql.conf', "mot.fault = ''\n");
+	open(my $go, '>', $node->data_dir . '/mot.fault.go') or die;
+	ok($start->finish, '... and the server starts');
+	$node->_update_pid(1);
+}
 $node->stop;
 
 done_testing();
