@@ -136,7 +136,7 @@ extern void MotWriteItems(MotHelpersShared *shared);	/* checkpoint_write.c */
 
 /* loadindex.c */
 extern mot_status MotLoadIndex(mot_table *table, const MotDefinition *def, int i, const char *directory,
-						 bool (*look) (void *arg), void *arg);
+							   bool (*look) (void *arg), void *arg);
 
 extern void MotLoadItems(MotHelpersShared *shared); /* load.c */
 

@@ -163,7 +163,11 @@ wait_opened(bool committed)
 	if (pg_atomic_read_u32(&gate->gate) != GATE_OPEN)
 	{
 		if (!committed)
+		{
+			MotTimeWait();
 			(void) ConditionVariableTimedSleep(&gate->opened, 10, PG_WAIT_EXTENSION);
+			MotTimeWaitOver();
+		}
 		else
 		{
 			(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_POSTMASTER_DEATH, 10, PG_WAIT_EXTENSION);

@@ -112,7 +112,11 @@ MotSerialEnter(void)
 	LOCKTAG		tag;
 
 	section_tag(&tag);
+	if (LockAcquire(&tag, ExclusiveLock, false, true) != LOCKACQUIRE_NOT_AVAIL)
+		return;
+	MotTimeWait();
 	(void) LockAcquire(&tag, ExclusiveLock, false, false);
+	MotTimeWaitOver();
 }
 
 /* In the section, the engine's transaction prepared.  May this one commit? */

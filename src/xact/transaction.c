@@ -292,6 +292,7 @@ subxact_callback(SubXactEvent event, SubTransactionId mySubid,
 			break;
 
 		case SUBXACT_EVENT_ABORT_SUB:
+			MotTimeWaitOver();
 			if (MotOpenSession != NULL && mot_txn_active(MotOpenSession))
 			{
 				mot_txn_rollback_to(MotOpenSession, levels[level].mark);
@@ -394,7 +395,9 @@ wait_first(bool changes)
 	if (notifies())
 	{
 		(void) GetCurrentTransactionId();
+		MotTimeWait();
 		LockSharedObject(DatabaseRelationId, InvalidOid, 0, AccessExclusiveLock);
+		MotTimeWaitOver();
 	}
 
 	mixed = TransactionIdIsValid(GetTopTransactionIdIfAny());
@@ -509,6 +512,7 @@ finish_commit(void)
 static void
 finish_abort(void)
 {
+	MotTimeWaitOver();
 	if (MotOpenSession != NULL && mot_txn_active(MotOpenSession))
 		mot_txn_abort(MotOpenSession);
 	MotMixedWithdraw();

@@ -32,6 +32,11 @@
  * Circles of transactions above READ COMMITTED do not wait for the deadlock detector:
  * see circle.c.
  *
+ * A row of a heap table is waited for by a statement, which has its time
+ * (statement_timeout).  Ours may be waited for by COMMIT, and the server takes a
+ * statement's time off before it begins to commit.  So while we wait it is put on
+ * again, up to the end that it had.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -48,6 +53,7 @@
 #include "storage/pmsignal.h"
 #include "storage/proc.h"
 #include "utils/resowner.h"
+#include "utils/timeout.h"
 #include "utils/wait_event.h"
 #include "xact/internal.h"
 
@@ -57,6 +63,9 @@ bool		MotMemoryWasShort = false;
 #define COMMIT_DEADLOCK_TIMEOUT 20
 
 #define SUBXACT_LOCK (UINT64CONST(1) << 63) /* a holder's id is one of these */
+
+/* statement_timeout is running because of us */
+static bool timing = false;
 
 static void row_wait_hook(void);
 
@@ -88,6 +97,36 @@ MotBackoff(unsigned *spins)
 	mot_backoff(spins);
 	if (unlikely(*spins > 1024) && !PostmasterIsAlive())
 		_exit(2);
+}
+
+/*
+ * While something is waited for the statement's time runs, at its end, too.
+ * Not in processes that nobody sends statements to: the server does not time
+ * what these do.
+ */
+void
+MotTimeWait(void)
+{
+	TimestampTz start;
+
+	if (StatementTimeout <= 0 || (MyBackendType != B_BACKEND && MyBackendType != B_WAL_SENDER) ||
+		get_timeout_active(STATEMENT_TIMEOUT))
+		return;
+
+	/* (the server may not have timed the statement that has set this) */
+	start = Max(get_timeout_start_time(STATEMENT_TIMEOUT), GetCurrentStatementStartTimestamp());
+	timing = true;
+	enable_timeout_at(STATEMENT_TIMEOUT, TimestampTzPlusMilliseconds(start, StatementTimeout));
+}
+
+/* The wait is over; or the (sub)transaction, because of an error in it. */
+void
+MotTimeWaitOver(void)
+{
+	if (likely(!timing))
+		return;
+	timing = false;
+	disable_timeout(STATEMENT_TIMEOUT, false);
 }
 
 static void
@@ -169,6 +208,7 @@ wait_for_holder(Relation rel, MotWait *wait, bool commits)
 	mot_count_event(session, MOT_EVENT_WAIT);
 	if (!MotCircleEnter(&holder))
 		refuse_circle();
+	MotTimeWait();
 	PG_TRY();
 	{
 		if (commits)
@@ -213,7 +253,9 @@ wait_for_holder(Relation rel, MotWait *wait, bool commits)
 	PG_END_TRY();
 	DeadlockTimeout = deadlock_timeout;
 	MotCircleLeave();
+	/* first this: it tells what has interrupted us */
 	CHECK_FOR_INTERRUPTS();
+	MotTimeWaitOver();
 }
 
 /* mot.write_conflicts = abort */

@@ -125,6 +125,13 @@ extern void MotWaitForKey(Relation rel);
 extern void MotWaitDone(Relation rel, MotWait *wait);
 
 /*
+ * statement_timeout ends waits at commit, too: these two stand around whatever
+ * may wait there.  An error ends the first by itself.
+ */
+extern void MotTimeWait(void);
+extern void MotTimeWaitOver(void);
+
+/*
  * What else has to be done when a (sub)transaction ends, by the layer above
  * (relation/storage.c).  The engine's transaction has been committed or rolled
  * back when these are called, and snapshots are still held.  "level": the

@@ -127,7 +127,7 @@ undurable_commits(void)
 		CHECK(mot_session_needs(b) == 0);
 		CHECK(get(&st, b, &v, 1, NULL, NULL)->value == 100 + level);
 		CHECK(mot_session_needs(b) == 5000);
-		CHECK(mot_session_needs(b) == 0); /* forgotten */
+		CHECK(mot_session_needs(b) == 0);	/* forgotten */
 		CHECK(get(&st, b, &v, 1, NULL, NULL) != NULL);
 		end_view(b);
 		mot_commit_durable(a);

@@ -632,7 +632,7 @@ destroy_waits_for_a_flush(void)
 	flusher = start_and_stop("magazine-returning", flush_and_tell, region);
 	REQUIRE(pthread_create(&destroyer, NULL, destroy_and_tell, pool) == 0);
 	usleep(50 * 1000);
-	CHECK(page_bytes(pool) == MOT_PAGE_SIZE / 8); /* a lot */
+	CHECK(page_bytes(pool) == MOT_PAGE_SIZE / 8);	/* a lot */
 	CHECK(!atomic_load(&finished));
 	atomic_store(&let_go, true);
 	pthread_join(flusher, NULL);

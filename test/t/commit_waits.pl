@@ -99,6 +99,8 @@ for my $round ('SERIALIZABLE', 'READ COMMITTED')
 	is(soon('SELECT sum(v) FROM m'), $round eq 'SERIALIZABLE' ? '0' : '2', "$round: what waits is not seen");
 	is(soon('BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT sum(v) FROM m; COMMIT'), $round eq 'SERIALIZABLE' ? '0' : '2', '... at SERIALIZABLE either');
 	is(soon('CHECKPOINT'), '', '... and keeps no checkpoint');
+	like(soon("SET statement_timeout = '100ms'; BEGIN ISOLATION LEVEL $round; UPDATE m SET v = v + 1 WHERE id = 4; NOTIFY c; COMMIT"),
+		qr/canceling statement due to statement timeout/, '... nor anybody for longer than statement_timeout');
 	begin('checkpoint', 'CHECKPOINT');
 	cancel('second');
 	like(ended('second', 'who waits for the lock can be cancelled'), qr/canceling statement due to user request/, '... and is told so');
@@ -107,6 +109,18 @@ for my $round ('SERIALIZABLE', 'READ COMMITTED')
 	ended('third', 'and the next one goes on');
 	ended('checkpoint', 'as does the checkpoint');
 }
+
+# those that are SERIALIZABLE over both kinds of tables commit one at a time
+my $both = 'BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT FROM h WHERE id = 5; UPDATE m SET v = v + 0 WHERE id =';
+begin('keeper', "SET synchronous_commit = on; $both 4; COMMIT");
+waits('keeper', $standby);
+like(soon("SET statement_timeout = '100ms'; $both 5; COMMIT"), qr/canceling statement due to statement timeout/, 'who waits for another commit over both kinds is timed');
+begin('second', "$both 5; COMMIT");
+waits('second', "wait_event_type = 'Lock' AND wait_event = 'spectoken'");
+cancel('second');
+like(ended('second', '... and can be cancelled'), qr/canceling statement due to user request/, '... and is told so');
+cancel('keeper');
+ended('keeper', 'the commit goes on');
 is(soon('SELECT string_agg(v::text, $$ $$ ORDER BY id) FROM m'), '2 0 2 0 0', 'what was committed is there');
 is(soon('SELECT v FROM h WHERE id = 3'), '2', '... of both kinds');
 
