@@ -128,10 +128,10 @@ mot_alloc(mot_cache *cache, mot_pool *pool, size_t size, mot_purpose purpose,
 void
 mot_free(mot_cache *cache, void *object)
 {
-	/* relaxed both: set before the cache and the object were ours */
+	/* relaxed: set before the cache was ours */
 	mot_region *region = atomic_load_explicit(&cache->region, memory_order_relaxed);
-	mot_page   *page = &region->pages[mot_page_no(region, object)];
-	uint64_t	shape = atomic_load_explicit(&page->shape, memory_order_relaxed);
+	uint64_t	shape;
+	mot_page   *page = mot_page_of(region, object, &shape);
 	unsigned	class = MOT_SHAPE_CLASS(shape);
 	uint64_t	key = KEY(page->pool_id, class, MOT_SHAPE_NODE(shape));
 	mot_magazine *mag = find_magazine(cache, key);
@@ -180,15 +180,18 @@ mot_cache_bytes(const mot_cache *cache)
 size_t
 mot_usable_size(const mot_region *region, const void *object)
 {
-	/* relaxed: set before the object was handed out */
-	return MOT_SHAPE_SIZE(atomic_load_explicit(&region->pages[mot_page_no(region, object)].shape,
-											   memory_order_relaxed));
+	uint64_t	shape;
+
+	(void) mot_page_of(region, object, &shape);
+	return MOT_SHAPE_SIZE(shape);
 }
 
 mot_pool *
 mot_object_pool(const mot_region *region, const void *object)
 {
-	return region->pages[mot_page_no(region, object)].pool;
+	uint64_t	shape;
+
+	return mot_page_of(region, object, &shape)->pool;
 }
 
 /* not in the magazine: from the pool, if need be after giving back what we hold */

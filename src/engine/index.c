@@ -674,7 +674,6 @@ entry_add(mot_session *s, const mot_index_handle *handle, mot_tree_context *ctx,
 		if (st == MOT_TREE_NO_MEMORY)
 		{
 			mot_purpose entitled = key_purpose(s, row);
-			bool		limit = mot_pool_at_limit(index->pool, purpose);
 
 			if (entitled != purpose)
 			{
@@ -683,7 +682,7 @@ entry_add(mot_session *s, const mot_index_handle *handle, mot_tree_context *ctx,
 			}
 			if (mot_make_room(s, &tries))
 				continue;
-			return limit ? MOT_TABLE_FULL : MOT_NO_MEMORY;
+			return ctx->why ? MOT_TABLE_FULL : MOT_NO_MEMORY;
 		}
 
 		/* the key is there */

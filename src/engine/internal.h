@@ -227,12 +227,13 @@ typedef enum owed_kind
 	OWED_ROW,					/* row: deleted; take it out of the indexes,
 								 * unmark it, then OWED_ROW_MEMORY */
 	OWED_ROW_MEMORY,			/* row: unmarked long enough */
-	OWED_GRAVE,					/* grave: the same for its rows, and itself */
-	OWED_GRAVE_MEMORY,
+	OWED_ENTRY_DONE,			/* index_drop: nobody is looking at the entry
+								 * any more */
+	/* those that count otherwise than by one, or besides, come last */
 	OWED_ENTRY,					/* index_drop: take its claim from the index,
 								 * then OWED_ENTRY_DONE */
-	OWED_ENTRY_DONE				/* index_drop: nobody is looking at the entry
-								 * any more */
+	OWED_GRAVE,					/* grave: as OWED_ROW for its rows, and itself */
+	OWED_GRAVE_MEMORY
 } owed_kind;
 
 #define OWED_BLOCK_ITEMS 254

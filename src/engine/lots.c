@@ -9,7 +9,7 @@
  * like any other, only smaller: it has a descriptor, row bits, a place in the
  * directory, and a number, which is beyond those of pages.  What finds a
  * descriptor by an address sees from the page's own that it is divided
- * (mot_page_no).
+ * (mot_page_of).
  *
  * The page belongs to the system pool while it is divided, and is whole again
  * when its last lot has come back.  Pages with free lots are in a list for
@@ -21,31 +21,6 @@
 
 #define ALL_LOTS ((1u << MOT_LOTS) - 1)
 
-static void
-link_page(mot_region *region, mot_lot_list *list, uint32_t page_no)
-{
-	mot_page   *page = &region->pages[page_no];
-
-	page->partial_prev = 0;
-	page->partial_next = list->first;
-	if (list->first != 0)
-		region->pages[list->first - 1].partial_prev = page_no + 1;
-	list->first = page_no + 1;
-}
-
-static void
-unlink_page(mot_region *region, mot_lot_list *list, uint32_t page_no)
-{
-	mot_page   *page = &region->pages[page_no];
-
-	if (page->partial_prev != 0)
-		region->pages[page->partial_prev - 1].partial_next = page->partial_next;
-	else
-		list->first = page->partial_next;
-	if (page->partial_next != 0)
-		region->pages[page->partial_next - 1].partial_prev = page->partial_prev;
-}
-
 /* a free lot on that node, or MOT_NO_PAGE: a page has to be divided */
 static uint32_t
 lot_take(mot_region *region, unsigned node)
@@ -54,15 +29,15 @@ lot_take(mot_region *region, unsigned node)
 	uint32_t	lot = MOT_NO_PAGE;
 
 	mot_spin_lock(&list->lock);
-	if (list->first != 0)
+	if (list->partial.head != 0)
 	{
-		uint32_t	page_no = list->first - 1;
+		uint32_t	page_no = list->partial.head - 1;
 		mot_page   *page = &region->pages[page_no];
 		unsigned	i = (unsigned) __builtin_ctz(page->free_count);
 
 		page->free_count &= (uint16_t) ~(1u << i);
 		if (page->free_count == 0)
-			unlink_page(region, list, page_no);
+			mot_partial_remove(region, &list->partial, page_no);
 		lot = mot_lot_no(region, page_no, i);
 	}
 	mot_spin_unlock(&list->lock);
@@ -89,7 +64,7 @@ lots_begin(mot_region *region, uint32_t page_no, unsigned node)
 	/* relaxed: a figure */
 	atomic_fetch_add_explicit(&region->state->divided, 1, memory_order_relaxed);
 	mot_spin_lock(&list->lock);
-	link_page(region, list, page_no);
+	mot_partial_push(region, &list->partial, page_no);
 	mot_spin_unlock(&list->lock);
 	return mot_lot_no(region, page_no, 0);
 }
@@ -111,12 +86,12 @@ lot_put(mot_region *region, uint32_t lot)
 
 	mot_spin_lock(&list->lock);
 	if (page->free_count == 0)
-		link_page(region, list, page_no);
+		mot_partial_push(region, &list->partial, page_no);
 	page->free_count |= (uint16_t) (1u << (lot - mot_lot_no(region, page_no, 0)));
 	whole = page->free_count == ALL_LOTS;
 	if (whole)
 	{
-		unlink_page(region, list, page_no);
+		mot_partial_remove(region, &list->partial, page_no);
 		/* release: as in release_page */
 		atomic_store_explicit(&page->shape, 0, memory_order_release);
 	}

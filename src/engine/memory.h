@@ -140,9 +140,6 @@ extern mot_pool_group *mot_pool_group_of(const mot_pool *pool);
 /* is there less than a sixteenth left, of the region or the group, for new rows? */
 extern bool mot_pool_is_short(const mot_pool *pool);
 
-/* is it the group's limit that keeps the pool from having another page for that? */
-extern bool mot_pool_at_limit(const mot_pool *pool, mot_purpose purpose);
-
 /*
  * Give everything back: pages to the region and to the system, the pool
  * itself too.  Nobody may use the pool or its objects any more (the caller

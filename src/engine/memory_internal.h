@@ -124,13 +124,20 @@ typedef struct mot_page
 	void	   *free;			/* class lock: list of freed objects */
 	uint16_t	free_count;		/* class lock: freed or never used */
 	uint16_t	carved;			/* class lock: objects handed out ever */
-	uint32_t	partial_prev;	/* class lock: pages with free objects */
-	uint32_t	partial_next;
+	uint32_t	partial_prev;	/* class lock: pages with free objects; or */
+	uint32_t	partial_next;	/* lots' lock: with free lots */
 	uint32_t	list_prev;		/* list lock: all pages of the pool */
 	uint32_t	list_next;
 	uint32_t	entry;			/* list lock: directory entry */
 	_Atomic uint32_t insert_counter;	/* rows ever marked; never reset */
 } mot_page;
+
+/* pages with something free, by number plus one */
+typedef struct mot_page_list
+{
+	uint32_t	head;
+	uint32_t	tail;
+} mot_page_list;
 
 /*
  * A lot is an eighth of a page, and in all else a page (lots.c).  The first
@@ -181,7 +188,7 @@ extern void mot_put_lot(mot_pool *pool, uint32_t lot, bool give_back);
 typedef struct mot_lot_list
 {
 	MOT_CACHE_ALIGNED mot_spinlock lock;
-	uint32_t	first;
+	mot_page_list partial;
 } mot_lot_list;
 
 /* the zeroed control area begins with this */
@@ -282,18 +289,21 @@ mot_lot_page(const mot_region *region, uint32_t lot)
 	return (lot - region->page_count) / MOT_LOTS;
 }
 
-/* the number of the page, or lot, that an object is in */
-static inline uint32_t
-mot_page_no(const mot_region *region, const void *address)
+/* the page, or lot, that an object is in, and its shape */
+static inline mot_page *
+mot_page_of(const mot_region *region, const void *address, uint64_t *shape)
 {
 	size_t		offset = (size_t) ((const char *) address - region->data);
-	uint32_t	page_no = (uint32_t) (offset / MOT_PAGE_SIZE);
+	mot_page   *page = &region->pages[offset / MOT_PAGE_SIZE];
 
-	/* relaxed: whoever has the object knows a page that is divided, or not */
-	if (mot_unlikely(MOT_SHAPE_CLASS(atomic_load_explicit(&region->pages[page_no].shape,
-														  memory_order_relaxed)) == MOT_CLASS_LOTS))
-		page_no = region->page_count + (uint32_t) (offset / MOT_LOT_SIZE);
-	return page_no;
+	/* relaxed, both: whoever has the object knows what its page is */
+	*shape = atomic_load_explicit(&page->shape, memory_order_relaxed);
+	if (mot_unlikely(MOT_SHAPE_CLASS(*shape) == MOT_CLASS_LOTS))
+	{
+		page = &region->pages[region->page_count + offset / MOT_LOT_SIZE];
+		*shape = atomic_load_explicit(&page->shape, memory_order_relaxed);
+	}
+	return page;
 }
 
 static inline char *
@@ -325,8 +335,7 @@ mot_chunk_address(const mot_region *region, uint32_t chunk_no)
 struct mot_class_node
 {
 	MOT_CACHE_ALIGNED mot_spinlock lock;
-	uint32_t	partial_head;	/* pages with free objects */
-	uint32_t	partial_tail;
+	mot_page_list partial;		/* pages with free objects */
 	uint32_t	empty;			/* the one of them that is kept though empty */
 	_Atomic uint64_t live;		/* objects handed out; written under the lock */
 };
@@ -407,6 +416,8 @@ extern void *mot_pool_take_large(mot_pool *pool, size_t size, unsigned node,
 								 mot_purpose purpose, int *why);
 extern void mot_pool_put_large(mot_pool *pool, void *object);
 extern bool mot_pools_shrink(mot_region *region);
+extern void mot_partial_push(mot_region *region, mot_page_list *list, uint32_t page_no);
+extern void mot_partial_remove(mot_region *region, mot_page_list *list, uint32_t page_no);
 extern bool mot_charge(mot_pool *pool, uint64_t bytes, mot_purpose purpose, int *why);
 extern bool mot_charge_group(mot_pool *pool, uint64_t bytes, mot_purpose purpose, int *why);
 extern void mot_uncharge(mot_pool *pool, uint64_t bytes);

@@ -40,9 +40,7 @@ static mot_page *acquire_page(mot_pool *pool, unsigned class, unsigned node,
 static void release_page(mot_pool *pool, uint32_t page_no, bool give_back);
 static bool join_pool(mot_pool *pool, uint32_t page_no);
 static void leave_pool(mot_pool *pool, uint32_t page_no);
-static void partial_push(mot_region *region, mot_class_node *cn, uint32_t page_no);
-static void partial_append(mot_region *region, mot_class_node *cn, uint32_t page_no);
-static void partial_remove(mot_region *region, mot_class_node *cn, uint32_t page_no);
+static void partial_append(mot_region *region, mot_page_list *list, uint32_t page_no);
 static void keep_page(mot_pool *pool, mot_class_node *cn, uint32_t page_no);
 static void unkeep_page(mot_pool *pool, mot_class_node *cn);
 static void pool_shrink(mot_pool *pool);
@@ -366,7 +364,7 @@ mot_pool_take(mot_pool *pool, unsigned class, unsigned node,
 			cn = &nodes[page_node];
 			mot_spin_lock(&cn->lock);
 		}
-		partial_push(region, cn, number_of(region, page));
+		mot_partial_push(region, &cn->partial, number_of(region, page));
 		got = take_from_list(region, cn, class, out, want);
 		mot_spin_unlock(&cn->lock);
 		return got;
@@ -392,9 +390,9 @@ take_from_list(mot_region *region, mot_class_node *cn, unsigned class,
 	const mot_size_class *sc = &region->classes[class];
 	unsigned	got = 0;
 
-	while (got < want && cn->partial_head != 0)
+	while (got < want && cn->partial.head != 0)
 	{
-		uint32_t	page_no = cn->partial_head - 1;
+		uint32_t	page_no = cn->partial.head - 1;
 		mot_page   *page = &region->pages[page_no];
 		char	   *start = mot_page_address(region, page_no);
 
@@ -415,7 +413,7 @@ take_from_list(mot_region *region, mot_class_node *cn, unsigned class,
 			page->free_count--;
 		}
 		if (page->free_count == 0)
-			partial_remove(region, cn, page_no);
+			mot_partial_remove(region, &cn->partial, page_no);
 	}
 
 	for (unsigned i = 0, j = got; i + 1 < j; i++)
@@ -448,18 +446,21 @@ mot_pool_put(mot_pool *pool, unsigned class, void **objects, unsigned count)
 	/* what will be written, so that it is not waited for with the lock held */
 	for (unsigned i = 0; i < count; i++)
 	{
-		__builtin_prefetch(&region->pages[mot_page_no(region, objects[i])], 1);
+		uint64_t	shape;
+
+		__builtin_prefetch(mot_page_of(region, objects[i], &shape), 1);
 		__builtin_prefetch(objects[i], 1);
 	}
 
 	for (unsigned i = 0; i < count; i++)
 	{
-		uint32_t	page_no = mot_page_no(region, objects[i]);
-		mot_page   *page = &region->pages[page_no];
-		mot_class_node *home = &nodes[MOT_SHAPE_NODE(shape_of(page))];
+		uint64_t	shape;
+		mot_page   *page = mot_page_of(region, objects[i], &shape);
+		uint32_t	page_no = number_of(region, page);
+		mot_class_node *home = &nodes[MOT_SHAPE_NODE(shape)];
 		unsigned	per_page = mot_page_objects(region, page_no, class);
 
-		mot_assert(page->pool == pool && MOT_SHAPE_CLASS(shape_of(page)) == class);
+		mot_assert(page->pool == pool && MOT_SHAPE_CLASS(shape) == class);
 		if (home != cn)
 		{
 			if (cn)
@@ -472,7 +473,7 @@ mot_pool_put(mot_pool *pool, unsigned class, void **objects, unsigned count)
 		page->free = objects[i];
 		mot_assert(page->free_count < per_page);
 		if (page->free_count++ == 0)
-			partial_push(region, cn, page_no);
+			mot_partial_push(region, &cn->partial, page_no);
 		/* relaxed: as in take_from_list */
 		atomic_store_explicit(&cn->live,
 							  atomic_load_explicit(&cn->live, memory_order_relaxed) - 1,
@@ -480,7 +481,7 @@ mot_pool_put(mot_pool *pool, unsigned class, void **objects, unsigned count)
 
 		if (page->free_count == per_page)
 		{
-			partial_remove(region, cn, page_no);
+			mot_partial_remove(region, &cn->partial, page_no);
 			if (cn->empty == 0)
 				keep_page(pool, cn, page_no);
 			else
@@ -530,12 +531,12 @@ void
 mot_pool_put_large(mot_pool *pool, void *object)
 {
 	mot_region *region = pool->region;
-	uint32_t	page_no = mot_page_no(region, object);
+	uint64_t	shape;
+	mot_page   *page = mot_page_of(region, object, &shape);
 
-	atomic_fetch_sub_explicit(&pool->large_bytes,
-							  MOT_SHAPE_SIZE(shape_of(&region->pages[page_no])),
-							  memory_order_relaxed);
-	release_page(pool, page_no, false);
+	/* relaxed: a figure */
+	atomic_fetch_sub_explicit(&pool->large_bytes, MOT_SHAPE_SIZE(shape), memory_order_relaxed);
+	release_page(pool, number_of(region, page), false);
 }
 
 /* the class's state on every node; made when first needed */
@@ -719,55 +720,56 @@ leave_pool(mot_pool *pool, uint32_t page_no)
 	mot_spin_unlock(&pool->list_lock);
 }
 
-/* class lock held, here and below */
-static void
-partial_push(mot_region *region, mot_class_node *cn, uint32_t page_no)
+/* the list's lock is held, here and below */
+void
+mot_partial_push(mot_region *region, mot_page_list *list, uint32_t page_no)
 {
 	mot_page   *page = &region->pages[page_no];
 
 	page->partial_prev = 0;
-	page->partial_next = cn->partial_head;
-	if (cn->partial_head != 0)
-		region->pages[cn->partial_head - 1].partial_prev = page_no + 1;
+	page->partial_next = list->head;
+	if (list->head != 0)
+		region->pages[list->head - 1].partial_prev = page_no + 1;
 	else
-		cn->partial_tail = page_no + 1;
-	cn->partial_head = page_no + 1;
+		list->tail = page_no + 1;
+	list->head = page_no + 1;
 }
 
 static void
-partial_append(mot_region *region, mot_class_node *cn, uint32_t page_no)
+partial_append(mot_region *region, mot_page_list *list, uint32_t page_no)
 {
 	mot_page   *page = &region->pages[page_no];
 
 	page->partial_next = 0;
-	page->partial_prev = cn->partial_tail;
-	if (cn->partial_tail != 0)
-		region->pages[cn->partial_tail - 1].partial_next = page_no + 1;
+	page->partial_prev = list->tail;
+	if (list->tail != 0)
+		region->pages[list->tail - 1].partial_next = page_no + 1;
 	else
-		cn->partial_head = page_no + 1;
-	cn->partial_tail = page_no + 1;
+		list->head = page_no + 1;
+	list->tail = page_no + 1;
 }
 
-static void
-partial_remove(mot_region *region, mot_class_node *cn, uint32_t page_no)
+void
+mot_partial_remove(mot_region *region, mot_page_list *list, uint32_t page_no)
 {
 	mot_page   *page = &region->pages[page_no];
 
 	if (page->partial_prev != 0)
 		region->pages[page->partial_prev - 1].partial_next = page->partial_next;
 	else
-		cn->partial_head = page->partial_next;
+		list->head = page->partial_next;
 	if (page->partial_next != 0)
 		region->pages[page->partial_next - 1].partial_prev = page->partial_prev;
 	else
-		cn->partial_tail = page->partial_prev;
+		list->tail = page->partial_prev;
 }
 
+/* (a class's, here and below) */
 /* an empty page stays, to be used when all others are full */
 static void
 keep_page(mot_pool *pool, mot_class_node *cn, uint32_t page_no)
 {
-	partial_append(pool->region, cn, page_no);
+	partial_append(pool->region, &cn->partial, page_no);
 	cn->empty = page_no + 1;
 	/* relaxed: hints for mot_pools_shrink, which looks under the lock */
 	atomic_fetch_add_explicit(&pool->kept, 1, memory_order_relaxed);
@@ -831,7 +833,7 @@ pool_shrink(mot_pool *pool)
 			if (link != 0)
 			{
 				unkeep_page(pool, cn);
-				partial_remove(region, cn, link - 1);
+				mot_partial_remove(region, &cn->partial, link - 1);
 			}
 			mot_spin_unlock(&cn->lock);
 			if (link != 0)
@@ -887,16 +889,6 @@ mot_pool_is_short(const mot_pool *pool)
 		return true;
 	return limit != 0 &&
 		atomic_load_explicit(&pool->group->bytes, memory_order_relaxed) > MOT_HIGH_WATER(limit);
-}
-
-bool
-mot_pool_at_limit(const mot_pool *pool, mot_purpose purpose)
-{
-	uint64_t	limit = pool->group ? group_limit(pool->group, purpose) : UINT64_MAX;
-
-	/* relaxed: a figure */
-	return limit < UINT64_MAX &&
-		atomic_load_explicit(&pool->group->bytes, memory_order_relaxed) + MOT_PAGE_SIZE > limit;
 }
 
 /* count bytes of pages against the region and the group, or refuse */

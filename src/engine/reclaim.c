@@ -66,9 +66,7 @@ queue_count(owed_queue *q, int64_t change)
 static inline uint64_t
 item_weight(uint64_t what)
 {
-	owed_kind	kind = (owed_kind) (what & 15);
-
-	if (mot_likely(kind != OWED_GRAVE && kind != OWED_GRAVE_MEMORY))
+	if (mot_likely((what & 15) < OWED_GRAVE))
 		return 1;
 	return ((const mot_grave *) (uintptr_t) (what & ~UINT64_C(15)))->rows;
 }
@@ -85,6 +83,11 @@ queue_append(owed_queue *q, uint64_t what, mot_ts stamp)
 	b->item[b->used].stamp = stamp;
 	b->used++;
 	q->room--;
+	if (mot_likely((what & 15) < OWED_ENTRY))
+	{
+		queue_count(q, 1);
+		return;
+	}
 	queue_count(q, (int64_t) item_weight(what));
 	if ((what & 15) == OWED_ENTRY && q->entries++ == 0)
 		q->entries_from = stamp;
@@ -323,21 +326,20 @@ settle_inline(mot_session *s, mot_row *row, mot_ts stamp)
 {
 	uint64_t	head = row_head(row);
 	mot_version *v = head_version(head);
-	size_t		room,
-				need;
 
 	if (head_owner(head) == 0 && v != NULL && v != &row->inlined)
 	{
 		mot_ts		ts = version_ts(v);
 		uint64_t	link = version_link(v);
 
-		need = mot_usable_size(s->engine->region, v);
-		room = mot_usable_size(s->engine->region, row) - offsetof(mot_row, inlined);
 		/* relaxed: it only grows */
 		if ((link & LINK_FITS) &&
 			(ts <= stamp ||
 			 ts <= atomic_load_explicit(&s->engine->horizon, memory_order_relaxed)))
 		{
+			size_t		need = mot_usable_size(s->engine->region, v);
+			size_t		room = mot_usable_size(s->engine->region, row) - offsetof(mot_row, inlined);
+
 			atomic_store_explicit(&row->inlined.link, link, memory_order_relaxed);
 			memcpy(version_bytes(&row->inlined), version_bytes(v),
 				   (need < room ? need : room) - sizeof(mot_version));
@@ -755,9 +757,11 @@ mot_owed_visit(mot_session *s, void (*visit) (void *arg, owed_kind kind, void *o
 void
 mot_owed_after_commit(mot_session *s, uint64_t entries)
 {
-	mot_owed_trim(s);
 	if (mot_unlikely(entries > LARGE))
+	{
+		mot_owed_trim(s);
 		s->relief |= RELIEF_LARGE;
+	}
 	if (++s->since_reclaim < 32)
 		return;
 	s->since_reclaim = 0;

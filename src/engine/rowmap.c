@@ -56,31 +56,49 @@ block_size(unsigned block)
 }
 
 static inline _Atomic uint64_t *
+page_bits(const mot_region *region, uint32_t page_no)
+{
+	return region->row_bits + (size_t) page_no * MOT_ROW_WORDS;
+}
+
+static inline _Atomic uint64_t *
+lot_bits(const mot_region *region, uint32_t lot)
+{
+	return page_bits(region, region->page_count) + (size_t) (lot - region->page_count) * MOT_LOT_WORDS;
+}
+
+static inline _Atomic uint64_t *
 row_bits(const mot_region *region, uint32_t page_no)
 {
-	if (mot_is_lot(region, page_no))
-		return region->row_bits + (size_t) region->page_count * MOT_ROW_WORDS +
-			(size_t) (page_no - region->page_count) * MOT_LOT_WORDS;
-	return region->row_bits + (size_t) page_no * MOT_ROW_WORDS;
+	return mot_is_lot(region, page_no) ? lot_bits(region, page_no) : page_bits(region, page_no);
 }
 
 /* which bit is an object's; its page's insert counter on the way */
 static inline _Atomic uint64_t *
 row_bit(const mot_region *region, const void *object, uint64_t *bit, mot_page **page)
 {
-	uint32_t	page_no = mot_page_no(region, object);
+	size_t		offset = (size_t) ((const char *) object - region->data);
+	uint32_t	page_no = (uint32_t) (offset / MOT_PAGE_SIZE);
+	size_t		within = offset & (MOT_PAGE_SIZE - 1);
+	_Atomic uint64_t *bits = page_bits(region, page_no);
 	uint64_t	shape;
-	size_t		offset;
 	unsigned	index;
 
+	/* relaxed, both: as in mot_page_of */
 	*page = &region->pages[page_no];
-	/* relaxed: set before the object was handed out */
 	shape = atomic_load_explicit(&(*page)->shape, memory_order_relaxed);
-	offset = ((uintptr_t) object & (mot_is_lot(region, page_no) ? MOT_LOT_SIZE - 1 : MOT_PAGE_SIZE - 1)) /
-		MOT_SMALL_STEP;
-	index = (unsigned) ((offset * region->classes[MOT_SHAPE_CLASS(shape)].reciprocal) >> 32);
+	if (mot_unlikely(MOT_SHAPE_CLASS(shape) == MOT_CLASS_LOTS))
+	{
+		page_no = region->page_count + (uint32_t) (offset / MOT_LOT_SIZE);
+		within = offset & (MOT_LOT_SIZE - 1);
+		bits = lot_bits(region, page_no);
+		*page = &region->pages[page_no];
+		shape = atomic_load_explicit(&(*page)->shape, memory_order_relaxed);
+	}
+	index = (unsigned) ((within / MOT_SMALL_STEP *
+						 region->classes[MOT_SHAPE_CLASS(shape)].reciprocal) >> 32);
 	*bit = UINT64_C(1) << index % 64;
-	return row_bits(region, page_no) + index / 64;
+	return bits + index / 64;
 }
 
 void
@@ -144,43 +162,35 @@ offset_of_page(const mot_region *region, uint64_t *offset)
  * so was the bit.  (And the row stays from there on: it was marked when the
  * caller's snapshot was published.)
  */
-static inline void *
-find_row(const mot_pool *pool, uint64_t offset, size_t width)
+static void *find_row_in_lot(const mot_pool *pool, uint64_t offset, size_t width);
+
+static inline __attribute__((always_inline))
+void *
+find_row_in(const mot_pool *pool, uint64_t offset, size_t width, bool lot)
 {
 	const mot_region *region = pool->region;
+	size_t		from = offset & ((lot ? MOT_LOT_SIZE : MOT_PAGE_SIZE) - 1);
+	uint32_t	page_no = lot ? region->page_count + (uint32_t) (offset / MOT_LOT_SIZE) :
+	(uint32_t) (offset / MOT_PAGE_SIZE);
+	const mot_page *page = &region->pages[page_no];
 
-	if (!offset_of_page(region, &offset))
-		return NULL;
 	for (;;)
 	{
-		size_t		from = offset & (MOT_PAGE_SIZE - 1);
-		uint32_t	page_no = (uint32_t) (offset / MOT_PAGE_SIZE);
-		const mot_page *page = &region->pages[page_no];
-
 		/* acquire: read before the shape and the bit are */
 		uint32_t	counter = atomic_load_explicit(&page->insert_counter, memory_order_acquire);
 
 		/* acquire: the pool was set before the shape */
 		uint64_t	shape = atomic_load_explicit(&page->shape, memory_order_acquire);
-		const mot_size_class *sc;
-		size_t		size;
+		const mot_size_class *sc = &region->classes[MOT_SHAPE_CLASS(shape)];
+		size_t		size = MOT_SHAPE_SIZE(shape);
 		size_t		index;
 		uint64_t	word;
 
-		if (mot_unlikely(MOT_SHAPE_CLASS(shape) == MOT_CLASS_LOTS))
-		{
-			/* the lot's are what counts; acquire, both: as above */
-			from = offset & (MOT_LOT_SIZE - 1);
-			page_no = region->page_count + (uint32_t) (offset / MOT_LOT_SIZE);
-			page = &region->pages[page_no];
-			counter = atomic_load_explicit(&page->insert_counter, memory_order_acquire);
-			shape = atomic_load_explicit(&page->shape, memory_order_acquire);
-		}
-		sc = &region->classes[MOT_SHAPE_CLASS(shape)];
-		size = MOT_SHAPE_SIZE(shape);
+		/* (no pool has a divided page) */
 		if (shape == 0 ||
 			atomic_load_explicit(&page->pool, memory_order_relaxed) != pool)
-			return NULL;
+			return !lot && MOT_SHAPE_CLASS(shape) == MOT_CLASS_LOTS ?
+				find_row_in_lot(pool, offset, width) : NULL;
 		MOT_STOP_POINT("row-page-seen");
 
 		/* (a large object's reciprocal makes it the first) */
@@ -188,7 +198,8 @@ find_row(const mot_pool *pool, uint64_t offset, size_t width)
 		if (index * size < from || index * size >= from + width)
 			return NULL;
 		/* acquire: as a walk would see it, and read before what follows */
-		word = atomic_load_explicit(&row_bits(region, page_no)[index / 64], memory_order_acquire);
+		word = atomic_load_explicit(&(lot ? lot_bits(region, page_no) :
+									  page_bits(region, page_no))[index / 64], memory_order_acquire);
 		if (!(word >> index % 64 & 1))
 			return NULL;
 
@@ -198,8 +209,24 @@ find_row(const mot_pool *pool, uint64_t offset, size_t width)
 		if (mot_likely(atomic_load_explicit(&page->insert_counter, memory_order_acquire) == counter &&
 					   atomic_load_explicit(&page->shape, memory_order_acquire) == shape &&
 					   atomic_load_explicit(&page->pool, memory_order_acquire) == pool))
-			return mot_page_address(region, page_no) + index * size;
+			return region->data + (offset - from) + index * size;
 	}
+}
+
+/* a row that stays is in the same lot, which stays one */
+static __attribute__((noinline))
+void *
+find_row_in_lot(const mot_pool *pool, uint64_t offset, size_t width)
+{
+	return find_row_in(pool, offset, width, true);
+}
+
+static inline void *
+find_row(const mot_pool *pool, uint64_t offset, size_t width)
+{
+	if (!offset_of_page(pool->region, &offset))
+		return NULL;
+	return find_row_in(pool, offset, width, false);
 }
 
 void *
@@ -462,5 +489,7 @@ mot_page_insert_counter(const mot_region *region, uint32_t page_no)
 uint32_t
 mot_object_page(const mot_region *region, const void *object)
 {
-	return mot_page_no(region, object);
+	uint64_t	shape;
+
+	return (uint32_t) (mot_page_of(region, object, &shape) - region->pages);
 }

@@ -50,6 +50,8 @@ typedef struct mot_tree_context
 	mot_region *region;
 	void		(*retire) (void *arg, void *object);
 	void	   *retire_arg;
+	int			why;			/* as mot_alloc says it, after
+								 * MOT_TREE_NO_MEMORY */
 	bool		exclusive;		/* the caller holds the whole tree
 								 * exclusively: no reader, no other writer
 								 * (bulk load, index build, recovery): locks,

@@ -21,7 +21,7 @@
 mot_border *
 mot_new_border(mot_tree *tree, mot_tree_context *ctx, mot_purpose purpose)
 {
-	mot_border *b = mot_alloc(ctx->cache, tree->pool, sizeof(mot_border), purpose, NULL);
+	mot_border *b = mot_alloc(ctx->cache, tree->pool, sizeof(mot_border), purpose, &ctx->why);
 
 	if (b == NULL)
 		return NULL;
@@ -34,7 +34,7 @@ mot_new_border(mot_tree *tree, mot_tree_context *ctx, mot_purpose purpose)
 mot_interior *
 mot_new_interior(mot_tree *tree, mot_tree_context *ctx, mot_purpose purpose)
 {
-	mot_interior *in = mot_alloc(ctx->cache, tree->pool, sizeof(mot_interior), purpose, NULL);
+	mot_interior *in = mot_alloc(ctx->cache, tree->pool, sizeof(mot_interior), purpose, &ctx->why);
 
 	if (in == NULL)
 		return NULL;
@@ -91,11 +91,12 @@ mot_new_suffixes(mot_tree *tree, mot_tree_context *ctx, int count, size_t bytes,
 		if (spare > limit)
 			spare = limit;
 	}
-	block = mot_alloc(ctx->cache, tree->pool, sizeof(mot_suffixes) + bytes + spare, purpose, NULL);
+	block = mot_alloc(ctx->cache, tree->pool, sizeof(mot_suffixes) + bytes + spare, purpose,
+					  &ctx->why);
 	if (block == NULL && spare > 0)
 	{
 		spare = 0;
-		block = mot_alloc(ctx->cache, tree->pool, sizeof(mot_suffixes) + bytes, purpose, NULL);
+		block = mot_alloc(ctx->cache, tree->pool, sizeof(mot_suffixes) + bytes, purpose, &ctx->why);
 	}
 	if (block == NULL)
 		return NULL;

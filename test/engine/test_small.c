@@ -142,11 +142,65 @@ it_grows_as_it_fills(void)
 	mot_engine_destroy(st[0].engine);
 }
 
+/* add keys to a row until that fails */
+static mot_status
+add_keys(store *t, mot_session *s, mot_row *row, uint64_t *n)
+{
+	mot_status	status;
+	mot_row    *other;
+	uint8_t		key[8];
+
+	do
+	{
+		put_key(key, ++*n);
+		status = mot_index_add(s, &t->by_id, row, key, 8, 0, &other);
+	} while (status == MOT_OK);
+	return status;
+}
+
+/* what keeps a table in lots from another one is said to be its limit only if it is */
+static void
+full_memory_is_no_full_table(void)
+{
+	mot_session *s;
+	mot_row    *row;
+	void	   *data;
+	mot_table_stat stat;
+	uint64_t	n = 1 << 20;
+	uint64_t	bytes;
+
+	memset(st, 0, sizeof(st));
+	store_create(&st[0], (size_t) 16 << 20, 4, MOT_ENGINE_PRIVATE, false);
+	s = open_session(st[0].engine, 0);
+	st[1].engine = st[0].engine;
+	make_table(&st[1], s, 1, 1);
+	begin(s);
+	/* (a limit has a reserve of its own, which takes that many rows) */
+	for (int i = 0; i < 3000; i++)
+		REQUIRE(mot_row_insert(s, st[1].table, 1, 5, sizeof(record), &row, &data) == MOT_OK);
+	for (uint64_t i = 0; insert(&st[0], s, 1, i, 0) == MOT_OK; i++)
+		;
+	CHECK(add_keys(&st[0], s, row, &n) == MOT_NO_MEMORY);
+	CHECK(add_keys(&st[1], s, row, &n) == MOT_NO_MEMORY);
+	mot_table_stats(st[1].table, &stat);
+	CHECK(stat.index_bytes < MOT_LOTS_MOST);
+	bytes = stat.row_bytes + stat.index_bytes;
+	mot_table_set_limit(st[1].table, bytes + MOT_PAGE_SIZE / 2 - MOT_GROUP_RESERVE / 2);
+	CHECK(add_keys(&st[1], s, row, &n) == MOT_NO_MEMORY);
+	mot_table_set_limit(st[1].table, bytes - MOT_GROUP_RESERVE / 2);
+	CHECK(add_keys(&st[1], s, row, &n) == MOT_TABLE_FULL);
+	mot_txn_abort(s);
+	end_view(s);
+	mot_session_close(s);
+	mot_engine_destroy(st[0].engine);
+}
+
 int
 main(int argc, char **argv)
 {
 	test_begin(argc, argv);
 	RUN(tables_of_one_row);
 	RUN(it_grows_as_it_fills);
+	RUN(full_memory_is_no_full_table);
 	return test_end();
 }
