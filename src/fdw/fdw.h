@@ -6,8 +6,10 @@
  * Planning: plan.c turns the planner's own index paths into foreign paths;
  * cost.c prices them; quals.c says which clauses bound an index.  Execution:
  * keys.c makes bounds from values; scan.c reads, with sorted.c, union.c and
- * tid.c and scroll.c for rarer ways; modify.c, conflict.c and direct.c write; rowlock.c locks rows for SELECT ... FOR UPDATE and fetches
- * them again for re-checks; slot.c shows rows without copying them.
+ * tid.c for rarer ways; scroll.c finds the rows of cursors that scroll;
+ * modify.c, conflict.c and direct.c write; rowlock.c locks rows for SELECT ...
+ * FOR UPDATE and fetches them again for re-checks; slot.c shows rows without
+ * copying them.
  *
  *-------------------------------------------------------------------------
  */
@@ -298,8 +300,6 @@ extern bool MotTidsNext(MotScan *scan);
 
 /* scroll.c */
 extern void MotScrollInit(void);
-extern bool MotScrolledCurrentOf(const CurrentOfExpr *expr, ExprContext *econtext, Oid relid,
-								 ItemPointer tid);
 
 extern void MotSortedFill(MotScan *scan, ExprContext *econtext);
 extern bool MotSortedNext(MotScan *scan);

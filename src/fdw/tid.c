@@ -127,9 +127,8 @@ MotTidsFill(MotScan *scan, ExprContext *econtext)
 	tids->next = 0;
 
 	if (tids->current_of)
-		tids->ntids = MotScrolledCurrentOf(tids->current_of, econtext, scan->relation->relid,
-										   &tids->tids[0]) ||
-			execCurrentOf(tids->current_of, econtext, scan->relation->relid, &tids->tids[0]);
+		tids->ntids = execCurrentOf(tids->current_of, econtext, scan->relation->relid,
+									&tids->tids[0]);
 	else
 	{
 		value = ExecEvalExprSwitchContext(tids->expr, econtext, &isnull);
