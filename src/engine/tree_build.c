@@ -11,12 +11,14 @@
  *
  * In which layer a key belongs depends on its neighbours: it is as deep as
  * the slices that it has in common with the one before or behind, whichever
- * are more.  So each key waits until the next one is known.  Layers are open
- * from the first one down to the one that the waiting key and its predecessor
- * have in common.  If the next key is alike for longer, layers are opened
- * below, a link and nothing else in each but the last; then the waiting key is
- * put into the innermost layer, and those that the next one does not belong to
- * are closed: a closed layer's root is what the link to it says.
+ * are more.  So each key waits until the next one is known.  Open are the
+ * layers where keys have parted, from the first one down to that where the
+ * waiting key parted from its predecessor.  If the next key is alike for
+ * longer, a layer is opened below, however far; then the waiting key is put
+ * into the innermost layer, and those that the next one does not belong to
+ * are closed.  The link to a closed layer is put into the one above, which it
+ * is the last entry of; only now it is known how much it skips, for if the
+ * two keys part in between, a layer is opened for them there at first.
  *
  * Entries of one slice have to be in one border node.  There may be ten: ranks
  * 0 to 9.  If a node is full when one more comes, those before it move along;
@@ -33,6 +35,7 @@
 /* of an open layer, its right edge */
 typedef struct build_layer
 {
+	size_t		offset;			/* of its slices in the keys */
 	mot_border *last;
 	int			size;			/* entries of that one */
 	int			height;			/* levels of interior nodes */
@@ -126,7 +129,7 @@ trim_suffixes(mot_tree_build *build, mot_border *b)
 		return;
 	for (int i = 0; i < size; i++)
 	{
-		if (mot_get(b->keylenx[i]) == MOT_KEY_SUFFIX)
+		if (mot_has_bytes(mot_get(b->keylenx[i])))
 		{
 			size_t		len;
 			const unsigned char *suffix = mot_border_suffix(b, i, &len);
@@ -184,10 +187,11 @@ add_child(mot_tree_build *build, build_layer *layer, uint64_t separator,
 /* -------------------------------------------------------------- the layers */
 
 static bool
-open_layer(mot_tree_build *build)
+open_layer(mot_tree_build *build, size_t offset)
 {
 	build_layer *layer = &build->layer[build->top + 1];
 
+	layer->offset = offset;
 	layer->last = new_border(build);
 	layer->size = 0;
 	layer->height = 0;
@@ -256,7 +260,7 @@ add_entry(mot_tree_build *build, build_layer *layer, uint64_t slice, int keylenx
 		b = layer->last;
 		size = layer->size;
 	}
-	if (keylenx == MOT_KEY_SUFFIX)
+	if (mot_has_bytes(keylenx))
 	{
 		if (!suffix_room(build, layer, suffix_len))
 			return false;
@@ -270,37 +274,41 @@ add_entry(mot_tree_build *build, build_layer *layer, uint64_t slice, int keylenx
 	return true;
 }
 
-/* The waiting key, whose successor has so many whole slices in common with it. */
+/* The waiting key, which parts from its successor in the slice at this offset. */
 static bool
-place(mot_tree_build *build, int alike)
+place(mot_tree_build *build, size_t alike)
 {
-	size_t		offset = 8 * (size_t) build->top;
+	build_layer *layer = &build->layer[build->top];
 	const unsigned char *p;
 	size_t		left;
 	int			rank;
 
-	while (build->top < alike)
+	if (layer->offset < alike)
 	{
-		if (!add_entry(build, &build->layer[build->top], mot_load_be64(build->key + offset),
-					   MOT_KEY_LAYER, 0, NULL, 0) ||
-			!open_layer(build))
+		if (!open_layer(build, alike))
 			return false;
-		offset += 8;
+		layer++;
 	}
-
-	p = build->key + offset;
-	left = build->len - offset;
+	p = build->key + layer->offset;
+	left = build->len - layer->offset;
 	rank = mot_rank(left);
-	if (!add_entry(build, &build->layer[build->top], mot_slice(p, left), rank, build->value,
+	if (!add_entry(build, layer, mot_slice(p, left), rank, build->value,
 				   rank == MOT_KEY_SUFFIX ? p + 8 : NULL, rank == MOT_KEY_SUFFIX ? left - 8 : 0))
 		return false;
 
-	while (build->top > alike)
+	while (layer->offset > alike)
 	{
+		size_t		below = layer->offset;
 		mot_node   *root = close_layer(build);
-		build_layer *above = &build->layer[build->top];
 
-		mot_set(above->last->value[above->size - 1], (uint64_t) (uintptr_t) root);
+		if (build->layer[build->top].offset < alike && !open_layer(build, alike))
+			return false;
+		layer = &build->layer[build->top];
+		p = build->key + layer->offset;
+		left = below - layer->offset;
+		if (!add_entry(build, layer, mot_load_be64(p), left > 8 ? MOT_KEY_SKIP : MOT_KEY_LAYER,
+					   (uint64_t) (uintptr_t) root, p + 8, left - 8))
+			return false;
 	}
 	return true;
 }
@@ -320,7 +328,7 @@ mot_tree_build_begin(mot_tree_build *build, mot_tree *tree, mot_tree_context *ct
 	build->waiting = false;
 	build->longest = 0;
 	build->top = -1;
-	return open_layer(build);
+	return open_layer(build, 0);
 }
 
 mot_tree_status
@@ -332,7 +340,7 @@ mot_tree_build_add(mot_tree_build *build, const void *key, size_t len, uint64_t 
 		const unsigned char *k = key;
 		size_t		n = build->len < len ? build->len : len;
 		size_t		same = 0;
-		int			alike;
+		size_t		alike;
 
 		while (same + 8 <= n && mot_load_be64(build->key + same) == mot_load_be64(k + same))
 			same += 8;
@@ -342,9 +350,7 @@ mot_tree_build_add(mot_tree_build *build, const void *key, size_t len, uint64_t 
 			return MOT_TREE_MISMATCH;
 		}
 		/* a slice that is either's last is no layer's */
-		alike = (int) (same / 8);
-		if (same == n && alike > 0)
-			alike--;
+		alike = same == n && same > 0 ? same - 8 : same;
 		if (!place(build, alike))
 			return MOT_TREE_NO_MEMORY;
 		memcpy(build->key + same, k + same, len - same);

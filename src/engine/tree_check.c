@@ -44,9 +44,9 @@ count_border(const mot_border *b, mot_tree_stat *stat)
 			int			keylenx = mot_read(b->keylenx[slot]);
 			size_t		len;
 
-			if (keylenx == MOT_KEY_LAYER)
+			if (mot_is_link(keylenx))
 				below[layers++] = (mot_node *) (uintptr_t) mot_read(b->value[slot]);
-			else if (keylenx == MOT_KEY_SUFFIX)
+			if (mot_has_bytes(keylenx))
 			{
 				mot_border_suffix(b, slot, &len);
 				bytes += len;
@@ -193,12 +193,14 @@ check_border(check *c, const mot_border *b, uint64_t low, uint64_t high, bool hi
 			return fail(c, b, "slice %016" PRIx64 " has more than %d bytes", slice, keylenx);
 		if (mot_read(b->value[slot]) == 0)
 			return fail(c, b, "slot %d has no value", slot);
-		if (keylenx == MOT_KEY_SUFFIX)
+		if (mot_has_bytes(keylenx))
 		{
 			uint32_t	at = block ? mot_read(block->at[slot]) : 0;
 
 			if (mot_suffix_len(at) == 0 || mot_suffix_offset(at) + mot_suffix_len(at) > block->used)
 				return fail(c, b, "slot %d has no suffix", slot);
+			if (keylenx == MOT_KEY_SKIP && mot_suffix_len(at) % 8 != 0)
+				return fail(c, b, "slot %d skips %u bytes", slot, mot_suffix_len(at));
 		}
 		before = slice;
 		before_rank = rank;
@@ -206,11 +208,16 @@ check_border(check *c, const mot_border *b, uint64_t low, uint64_t high, bool hi
 	for (int i = 0; i < size; i++)
 	{
 		int			slot = mot_perm_slot(perm, i);
+		int			keylenx = mot_read(b->keylenx[slot]);
 		check		saved = *c;
 
-		if (mot_read(b->keylenx[slot]) == MOT_KEY_LAYER)
+		if (mot_is_link(keylenx))
 		{
-			if (!check_layer(c, (mot_node *) (uintptr_t) mot_read(b->value[slot]), c->offset + 8))
+			size_t		skip = 0;
+
+			if (keylenx == MOT_KEY_SKIP)
+				mot_border_suffix(b, slot, &skip);
+			if (!check_layer(c, (mot_node *) (uintptr_t) mot_read(b->value[slot]), c->offset + 8 + skip))
 				return false;
 			*c = saved;
 		}

@@ -18,7 +18,7 @@ _Static_assert(MOT_CURSOR_ENTRIES == MOT_BORDER_WIDTH, "a copy has room for a no
 #define LAST_RANK (MOT_KEY_SUFFIX + 1)
 
 static void seek(mot_tree_cursor *c);
-static bool find_again(mot_tree_cursor *c);
+static bool find_again(mot_tree_cursor *c, size_t deepest);
 
 /* ------------------------------------------------------------------ bounds */
 
@@ -83,7 +83,7 @@ beyond_limit(const mot_tree_cursor *c, const limit *l, uint64_t slice, int keyle
 		cmp = slice < l->slice ? -1 : 1;
 	else if (rank != l->rank)
 		cmp = rank < l->rank ? -1 : 1;
-	else if (keylenx == MOT_KEY_LAYER)
+	else if (mot_is_link(keylenx))
 		return false;			/* the layer will see */
 	else if (keylenx == MOT_KEY_SUFFIX)
 		cmp = suffix ? mot_compare_bytes(suffix, suffix_len, l->rest, l->rest_len) : 0;
@@ -95,9 +95,9 @@ beyond_limit(const mot_tree_cursor *c, const limit *l, uint64_t slice, int keyle
 /* ------------------------------------------------------------------ copies */
 
 static inline mot_tree_copy *
-copy_at(mot_tree_cursor *c, size_t offset)
+copy_at(mot_tree_cursor *c, unsigned depth)
 {
-	return &c->copies[offset / 8 % 2];
+	return &c->copies[depth % 2];
 }
 
 /*
@@ -107,7 +107,7 @@ copy_at(mot_tree_cursor *c, size_t offset)
 static bool
 copy_node(mot_tree_cursor *c, mot_border *b, uint64_t v)
 {
-	mot_tree_copy *copy = copy_at(c, c->offset);
+	mot_tree_copy *copy = copy_at(c, c->depth);
 	limit		l = {LIMIT_NONE, 0, 0, NULL, 0};
 	uint64_t	now;
 
@@ -144,7 +144,7 @@ copy_node(mot_tree_cursor *c, mot_border *b, uint64_t v)
 			}
 			else if (c->backward ? slice > c->at_slice : slice < c->at_slice)
 				continue;
-			if (keylenx == MOT_KEY_SUFFIX)
+			if (mot_has_bytes(keylenx))
 				suffix = mot_border_suffix(b, slot, &suffix_len);
 			if (beyond_limit(c, &l, slice, keylenx, suffix, suffix_len))
 			{
@@ -154,7 +154,7 @@ copy_node(mot_tree_cursor *c, mot_border *b, uint64_t v)
 			copy->slice[count] = slice;
 			copy->keylenx[count] = (uint8_t) keylenx;
 			copy->value[count] = mot_read(b->value[slot]);
-			if (keylenx == MOT_KEY_LAYER)
+			if (mot_is_link(keylenx))
 				mot_prefetch_border((void *) (uintptr_t) copy->value[count]);
 			copy->suffix[count] = suffix;
 			copy->suffix_len[count] = (uint16_t) suffix_len;
@@ -191,55 +191,71 @@ position_at_start(mot_tree_cursor *c)
 	c->at_rank = c->backward ? LAST_RANK : FIRST_RANK;
 }
 
-/* note where a layer hangs, and go down to it */
+/* back to the top: of copies that were made on another way none is used */
 static inline void
-push_layer(mot_tree_cursor *c, uint64_t slice, mot_node *node, uint64_t version)
+to_first_layer(mot_tree_cursor *c)
 {
-	size_t		level = c->offset / 8;
+	c->offset = 0;
+	c->depth = 0;
+	c->copies[0].offset = c->copies[1].offset = SIZE_MAX;
+}
 
-	if (level < MOT_CURSOR_LEVELS)
+/* note where a layer hangs, and go down to it, by so many bytes of the key */
+static inline void
+push_layer(mot_tree_cursor *c, size_t step, mot_node *node, uint64_t version)
+{
+	if (c->depth < MOT_CURSOR_LEVELS)
 	{
-		c->level[level].node = node;
-		c->level[level].version = version;
+		c->level[c->depth].node = node;
+		c->level[c->depth].version = version;
+		c->level[c->depth].offset = c->offset;
 	}
-	mot_store_be64(c->key + c->offset, slice);
-	c->offset += 8;
+	c->depth++;
+	c->offset += step;
+}
+
+/* the position: behind the entry that leads on along the key, in the layer at "offset" */
+static inline void
+position_behind(mot_tree_cursor *c, size_t offset)
+{
+	c->offset = offset;
+	c->at_slice = mot_load_be64(c->key + offset);
+	c->at_rank = MOT_KEY_SUFFIX;
 }
 
 /* the layer is done: on behind the entry that links to it.  False: the end. */
 static bool
 pop_layer(mot_tree_cursor *c)
 {
-	size_t		level;
 	mot_tree_copy *copy;
 
-	if (c->offset == 0)
+	if (c->depth == 0)
 		return false;
-	c->offset -= 8;
-	c->at_slice = mot_load_be64(c->key + c->offset);
-	c->at_rank = MOT_KEY_SUFFIX;
+	c->depth--;
 	c->started = true;
-	copy = copy_at(c, c->offset);
-	if (copy->offset == c->offset)
+	copy = copy_at(c, c->depth);
+	/* (not one of a layer below: its offset is greater) */
+	if (copy->offset < c->offset)
 	{
+		position_behind(c, copy->offset);
 		c->copy = copy;
 		return true;
 	}
-	level = c->offset / 8;
-	if (level < MOT_CURSOR_LEVELS &&
-		copy_node(c, (mot_border *) c->level[level].node, c->level[level].version))
-		return true;
-	return find_again(c);
+	if (c->depth >= MOT_CURSOR_LEVELS)
+		return find_again(c, c->offset - 1);
+	position_behind(c, c->level[c->depth].offset);
+	return copy_node(c, (mot_border *) c->level[c->depth].node, c->level[c->depth].version) ||
+		find_again(c, c->offset);
 }
 
 /* into a layer, at its beginning (its end, if backward) */
 static bool
-enter_layer(mot_tree_cursor *c, uint64_t slice, uint64_t value)
+enter_layer(mot_tree_cursor *c, size_t step, uint64_t value)
 {
 	mot_node   *root = (mot_node *) (uintptr_t) value;
 	unsigned	spins = 0;
 
-	push_layer(c, slice, c->copy->node, c->copy->version);
+	push_layer(c, step, c->copy->node, c->copy->version);
 	position_at_start(c);
 	for (;;)
 	{
@@ -266,11 +282,13 @@ enter_layer(mot_tree_cursor *c, uint64_t slice, uint64_t value)
 
 /*
  * The border node for the position, from the top: its place in the tree is
- * not known any more.  If the layer is gone meanwhile, the position becomes
- * that behind the slot where it was.
+ * not known any more.  If the layer is gone meanwhile, or is deeper than asked
+ * for, the position becomes that behind the slot from which the key leads on.
+ * (If that has a link that leads elsewhere or too far, then what was there
+ * before was gone in between, and the layer below is new.)
  */
 static bool
-find_again(mot_tree_cursor *c)
+find_again(mot_tree_cursor *c, size_t deepest)
 {
 	unsigned	spins = 0;
 	mot_node   *root;
@@ -283,7 +301,7 @@ find_again(mot_tree_cursor *c)
 	}
 	target = c->offset;
 top:
-	c->offset = 0;
+	to_first_layer(c);
 	root = mot_read(c->tree->root);
 	for (;;)
 	{
@@ -292,12 +310,12 @@ top:
 		uint64_t	v;
 		mot_border *b;
 		int			slot;
+		size_t		step = 0;
 		uint64_t	value = 0;
 
 		b = mot_descend(&root, slice, &v);
 		if (b == NULL)
 		{
-			c->offset = target;
 			mot_backoff(&spins);
 			goto top;
 		}
@@ -308,18 +326,22 @@ top:
 			continue;
 		}
 		mot_border_search(b, mot_read(b->permutation), slice, MOT_KEY_SUFFIX, &slot);
-		if (slot >= 0 && mot_read(b->keylenx[slot]) == MOT_KEY_LAYER)
+		if (slot >= 0)
+		{
+			/* with one byte more no link is left out that ends there */
+			step = mot_link_length(b, slot, mot_read(b->keylenx[slot]), c->key + c->offset,
+								   deepest + 1 - c->offset);
 			value = mot_read(b->value[slot]);
+		}
 		if (mot_has_changed(&b->n, v))
 			continue;
-		if (value == 0)
+		if (step == 0 || c->offset + step > deepest)
 		{
-			target = c->offset;
-			c->at_slice = slice;
-			c->at_rank = MOT_KEY_SUFFIX;
+			target = deepest = c->offset;
+			position_behind(c, target);
 			continue;
 		}
-		push_layer(c, slice, &b->n, v);
+		push_layer(c, step, &b->n, v);
 		root = (mot_node *) (uintptr_t) value;
 	}
 }
@@ -337,11 +359,12 @@ seek(mot_tree_cursor *c)
 	mot_node   *root;
 
 top:
-	c->offset = 0;
+	to_first_layer(c);
 	root = mot_read(c->tree->root);
 	for (;;)
 	{
 		size_t		left = len - c->offset;
+		size_t		n;
 		int			rank = 0;
 		uint64_t	v;
 		mot_border *b;
@@ -375,14 +398,18 @@ top:
 			return;
 
 		/* the bound and this entry differ, if at all, behind the slice */
-		if (c->copy->keylenx[0] == MOT_KEY_LAYER)
+		n = c->copy->suffix_len[0];
+		if (mot_is_link(c->copy->keylenx[0]) && n <= left - 8 &&
+			(n == 0 || memcmp(c->copy->suffix[0], bound + c->offset + 8, n) == 0))
 		{
 			root = (mot_node *) (uintptr_t) c->copy->value[0];
 			c->copy->index = 1;
-			push_layer(c, c->at_slice, c->copy->node, c->copy->version);
+			memcpy(c->key + c->offset, bound + c->offset, 8 + n);
+			push_layer(c, 8 + n, c->copy->node, c->copy->version);
 			continue;
 		}
-		cmp = mot_compare_bytes(c->copy->suffix[0], c->copy->suffix_len[0], bound + c->offset + 8, left - 8);
+		/* all of a layer is on one side, if its skip differs or is longer */
+		cmp = mot_compare_bytes(c->copy->suffix[0], n, bound + c->offset + 8, left - 8);
 		if (c->backward ? cmp >= 0 : cmp < 0)
 		{
 			c->at_rank = MOT_KEY_SUFFIX;
@@ -411,7 +438,7 @@ move_forward(mot_tree_cursor *c)
 		 * position
 		 */
 		if (v & MOT_V_DELETED)
-			return find_again(c);
+			return find_again(c, c->offset);
 		next = mot_read(b->next);
 		if (next == NULL)
 			return pop_layer(c);
@@ -436,7 +463,7 @@ move_backward(mot_tree_cursor *c)
 
 		/* if it has split, we are done with what is in the new node */
 		if (mot_stable_version(&b->n) & MOT_V_DELETED)
-			return find_again(c);
+			return find_again(c, c->offset);
 		prev = mot_read(b->prev);
 		if (prev == NULL)
 			return pop_layer(c);
@@ -507,8 +534,6 @@ mot_tree_cursor_open(mot_tree_cursor *c, const mot_tree *tree,
 	c->backward = backward;
 	c->positioned = c->started = c->done = false;
 	c->copy = NULL;
-	c->copies[0].offset = c->copies[1].offset = SIZE_MAX;
-	c->offset = 0;
 	c->observed_node = NULL;
 	c->observed_version = 0;
 
@@ -579,22 +604,23 @@ mot_tree_cursor_next(mot_tree_cursor *c, const void **key, size_t *len)
 			 */
 			if (mot_unlikely(n + 24 > c->key_capacity))
 				continue;
-			if (keylenx == MOT_KEY_LAYER)
-			{
-				if (!enter_layer(c, slice, copy->value[i]))
-					goto end;
-				copy = c->copy;
-				continue;
-			}
 			mot_store_be64(c->key + n, slice);
-			if (keylenx == MOT_KEY_SUFFIX)
+			if (keylenx >= MOT_KEY_SUFFIX)
 			{
 				size_t		suffix_len = copy->suffix_len[i];
 
 				if (mot_unlikely(n + 8 + suffix_len > c->key_capacity))
 					continue;
-				memcpy(c->key + n + 8, copy->suffix[i], suffix_len);
+				if (suffix_len > 0)
+					memcpy(c->key + n + 8, copy->suffix[i], suffix_len);
 				n += 8 + suffix_len;
+				if (mot_is_link(keylenx))
+				{
+					if (!enter_layer(c, n - c->offset, copy->value[i]))
+						goto end;
+					copy = c->copy;
+					continue;
+				}
 			}
 			else
 				n += (size_t) keylenx;

@@ -5,11 +5,15 @@
  *
  * A cursor works on a copy of one border node's entries, taken at one
  * version, in the order of the scan and cut at the bound where the scan ends.
- * Of suffixes it has addresses: their bytes never change, and blocks that are
- * replaced are only retired.  (So a cursor must not be used again after its
- * own process changed the tree as an exclusive caller, which frees at once.)
+ * Of suffixes and skips it has addresses: their bytes never change, and blocks
+ * that are replaced are only retired.  (So a cursor must not be used again
+ * after its own process changed the tree as an exclusive caller, which frees
+ * at once.)
  * There are two copies, for layers at even and at odd depth: on the way back
  * from a layer, the copy above it is usually still there.
+ *
+ * If others put a layer in between, where somewhere above the cursor there was
+ * a skip, then all that is in it came after the cursor: it may be passed by.
  *
  * Its position is that of the last entry it took from a copy: the bytes above
  * the layer are in the key buffer, slice and rank beside it.
@@ -58,6 +62,7 @@ struct mot_tree_cursor
 
 	/* the position */
 	size_t		offset;			/* of the layer's slices in the key */
+	unsigned	depth;			/* layers above it */
 	uint64_t	at_slice;
 	int			at_rank;
 
@@ -65,6 +70,7 @@ struct mot_tree_cursor
 	{
 		mot_node   *node;
 		uint64_t	version;
+		size_t		offset;
 	}			level[MOT_CURSOR_LEVELS];
 
 	mot_node   *observed_node;	/* not to say the same again and again */

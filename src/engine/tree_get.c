@@ -124,8 +124,8 @@ top:
 		mot_border *b;
 		uint64_t	v;
 		uint64_t	value;
+		size_t		step;
 		int			slot;
-		int			keylenx;
 
 descend:
 		b = mot_descend(&root, slice, &v);
@@ -136,14 +136,15 @@ descend:
 		}
 search:
 		value = 0;
-		keylenx = 0;
+		step = 0;
 		slot = border_find(b, mot_read(b->permutation), slice, rank);
 		if (slot >= 0)
 		{
 			value = mot_read(b->value[slot]);
 			if (rank == MOT_KEY_SUFFIX)
 			{
-				keylenx = mot_read(b->keylenx[slot]);
+				int			keylenx = mot_read(b->keylenx[slot]);
+
 				if (keylenx == MOT_KEY_SUFFIX)
 				{
 					size_t		suffix_len;
@@ -152,6 +153,8 @@ search:
 					if (suffix_len != left - 8 || memcmp(suffix, k + 8, suffix_len) != 0)
 						value = 0;
 				}
+				else if ((step = mot_link_length(b, slot, keylenx, k, left)) == 0)
+					value = 0;
 			}
 		}
 		MOT_STOP_POINT("tree-get-read");
@@ -164,7 +167,7 @@ search:
 			v = now;
 			goto search;
 		}
-		if (keylenx != MOT_KEY_LAYER)
+		if (step == 0)
 		{
 			if (observer)
 				observer->observe(observer->arg, &b->n, mot_observed_version(v));
@@ -172,8 +175,8 @@ search:
 		}
 		root = (mot_node *) (uintptr_t) value;
 		mot_prefetch_border(root);	/* most layers have one node */
-		k += 8;
-		left -= 8;
+		k += step;
+		left -= step;
 	}
 }
 
@@ -334,7 +337,7 @@ try_rightmost(const mot_tree *tree, uint64_t slice, uint64_t *version)
 
 /*
  * The common part of the two functions below: "target" is the offset of the
- * layer at which to stop at a link, or beyond the key to stop at none.
+ * layer to whose link to go, or beyond the key to stop at none.
  */
 static inline void
 locate(mot_tree *tree, const mot_tree_context *ctx, const unsigned char *key, size_t len,
@@ -360,10 +363,11 @@ top:
 		mot_border *b;
 		uint64_t	v;
 		uint64_t	perm;
+		size_t		step;
 		int			slot;
 
 		place->slice = mot_slice(k, left);
-		place->rank = place->offset == target ? MOT_KEY_SUFFIX : mot_rank(left);
+		place->rank = mot_rank(left);
 		if (place->offset == 0 && (b = try_rightmost(tree, place->slice, &v)) != NULL)
 			goto found;
 descend:
@@ -382,8 +386,9 @@ descend:
 found:
 		perm = mot_read(b->permutation);
 		place->position = mot_border_search(b, perm, place->slice, place->rank, &slot);
-		if (slot >= 0 && place->rank == MOT_KEY_SUFFIX && place->offset != target &&
-			mot_read(b->keylenx[slot]) == MOT_KEY_LAYER)
+		if (slot >= 0 && place->rank == MOT_KEY_SUFFIX &&
+			(step = mot_link_length(b, slot, mot_read(b->keylenx[slot]), k, left)) != 0 &&
+			place->offset + step < target)
 		{
 			/* down a layer, if that was true */
 			mot_node   *below = (mot_node *) (uintptr_t) mot_read(b->value[slot]);
@@ -394,10 +399,11 @@ found:
 			upper_version = v;
 			upper_slot = slot;
 			root = below;
-			place->offset += 8;
+			place->offset += step;
 			continue;
 		}
 
+		MOT_STOP_POINT("tree-insert-located");
 		place->node = b;
 		place->version = mot_lock_node(&b->n, ctx->exclusive);
 		if (mot_unlikely(mot_has_split(v, place->version)))
@@ -412,22 +418,23 @@ found:
 		place->found = slot >= 0;
 		if (slot >= 0 && place->rank == MOT_KEY_SUFFIX)
 		{
-			if (mot_get(b->keylenx[slot]) == MOT_KEY_LAYER)
+			int			keylenx = mot_get(b->keylenx[slot]);
+			size_t		suffix_len;
+			const unsigned char *suffix;
+
+			step = mot_link_length(b, slot, keylenx, k, left);
+			if (step != 0 && place->offset + step < target)
 			{
-				if (place->offset == target)
-					return;
-				/* it has become a layer since we looked */
+				/* it has come to lead on since we looked */
 				mot_unlock_node(&b->n);
 				goto descend;
 			}
-			else if (place->offset == target)
-				place->found = false;
+			if (target != SIZE_MAX)
+				place->found = place->offset + step == target;
 			else
 			{
-				size_t		suffix_len;
-				const unsigned char *suffix = mot_border_suffix(b, slot, &suffix_len);
-
-				place->found = suffix_len == left - 8 &&
+				suffix = mot_border_suffix(b, slot, &suffix_len);
+				place->found = keylenx == MOT_KEY_SUFFIX && suffix_len == left - 8 &&
 					memcmp(suffix, k + 8, suffix_len) == 0;
 			}
 		}
@@ -446,8 +453,9 @@ bool
 mot_tree_locate_link(mot_tree *tree, const mot_tree_context *ctx,
 					 const unsigned char *key, size_t offset, mot_place *place)
 {
-	locate(tree, ctx, key, offset + 8, offset, place);
-	if (place->offset == offset && place->found)
+	/* (with one byte more there is no link that ends behind the target) */
+	locate(tree, ctx, key, offset + 1, offset, place);
+	if (place->found)
 		return true;
 	mot_unlock_node(&place->node->n);
 	return false;

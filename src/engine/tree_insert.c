@@ -2,7 +2,8 @@
  *
  * tree_insert.c
  *	  Adding a key to the Masstree: to a node with room, or by making a layer
- *	  of two keys that share a slice.  (By splitting a full one: tree_split.c.)
+ *	  where it parts from another, or from a link's skip.  (By splitting a full
+ *	  node: tree_split.c.)
  *
  * Each way first locks and allocates all it needs, then changes the tree and
  * cannot fail.  While it allocates, the nodes are locked but not dirty:
@@ -119,6 +120,17 @@ mot_put_suffix(mot_suffixes *block, int slot, const unsigned char *suffix, size_
 	block->used += (uint32_t) len;
 }
 
+/* what was a suffix or a skip becomes a skip: its first "len" bytes */
+static void
+shorten_suffix(mot_suffixes *block, int slot, size_t len)
+{
+	uint32_t	at = mot_get(block->at[slot]);
+
+	mot_assert(len <= mot_suffix_len(at));
+	/* release: as all that readers of the node look at */
+	mot_publish(block->at[slot], mot_suffix_offset(at) << MOT_SUFFIX_LEN_BITS | (uint32_t) len);
+}
+
 bool
 mot_suffix_fits(const mot_border *b, size_t len)
 {
@@ -141,7 +153,7 @@ mot_copy_suffixes(mot_tree *tree, mot_tree_context *ctx, const mot_border *b, ui
 		int			s = mot_perm_slot(perm, i);
 		size_t		n;
 
-		if (mot_get(b->keylenx[s]) == MOT_KEY_SUFFIX)
+		if (mot_has_bytes(mot_get(b->keylenx[s])))
 		{
 			mot_border_suffix(b, s, &n);
 			bytes += n;
@@ -155,7 +167,7 @@ mot_copy_suffixes(mot_tree *tree, mot_tree_context *ctx, const mot_border *b, ui
 	{
 		int			s = mot_perm_slot(perm, i);
 
-		if (mot_get(b->keylenx[s]) == MOT_KEY_SUFFIX)
+		if (mot_has_bytes(mot_get(b->keylenx[s])))
 		{
 			size_t		n;
 			const unsigned char *suffix = mot_border_suffix(b, s, &n);
@@ -235,76 +247,94 @@ add_with_room(mot_tree *tree, mot_tree_context *ctx, mot_place *place,
 
 /* ----------------------------------------------------------------- layers */
 
-/*
- * Layers for two different keys, as deep as they are alike, one border node
- * each, which are put into "made".  The suffix block is as small as can be:
- * most such layers never get a third key.  Returns their number; 0: no memory.
- */
-static int
-make_layers(mot_tree *tree, mot_tree_context *ctx,
-			const unsigned char *key0, size_t left0, uint64_t value0,
-			const unsigned char *key1, size_t left1, uint64_t value1, mot_border **made,
-			mot_purpose purpose)
+/* what is left of an entry behind its first slices: a key's rest, or a link's skip and what it links to */
+typedef struct rest
 {
-	int			count = 0;
+	const unsigned char *bytes;
+	size_t		len;
+	bool		link;
+	uint64_t	value;
+} rest;
 
-	for (;;)
-	{
-		mot_border *b = mot_new_border(tree, ctx, purpose);
-		uint64_t	slice0 = mot_slice(key0, left0);
-		uint64_t	slice1 = mot_slice(key1, left1);
-		int			rank0 = mot_rank(left0);
-		int			rank1 = mot_rank(left1);
-		size_t		bytes = 0;
-
-		if (b == NULL)
-			break;
-		mot_set(b->n.version, MOT_V_BORDER | MOT_V_ROOT);
-		if (count > 0)
-			mot_set(made[count - 1]->value[0], (uint64_t) (uintptr_t) b);
-		made[count++] = b;
-		if (slice0 == slice1 && rank0 == MOT_KEY_SUFFIX && rank1 == MOT_KEY_SUFFIX)
-		{
-			fill_slot(b, 0, slice0, MOT_KEY_LAYER, 0);
-			mot_set(b->permutation, mot_perm_insert(MOT_PERMUTATION_EMPTY, 0));
-			key0 += 8;
-			left0 -= 8;
-			key1 += 8;
-			left1 -= 8;
-			continue;
-		}
-		if (rank0 == MOT_KEY_SUFFIX)
-			bytes += left0 - 8;
-		if (rank1 == MOT_KEY_SUFFIX)
-			bytes += left1 - 8;
-		if (bytes > 0)
-		{
-			mot_suffixes *block = mot_new_suffixes(tree, ctx, 2, bytes, true, purpose);
-
-			if (block == NULL)
-				break;
-			if (rank0 == MOT_KEY_SUFFIX)
-				mot_put_suffix(block, 0, key0 + 8, left0 - 8);
-			if (rank1 == MOT_KEY_SUFFIX)
-				mot_put_suffix(block, 1, key1 + 8, left1 - 8);
-			mot_set(b->suffixes, block);
-		}
-		fill_slot(b, 0, slice0, rank0, value0);
-		fill_slot(b, 1, slice1, rank1, value1);
-		mot_set(b->permutation,
-				mot_perm_insert(mot_perm_insert(MOT_PERMUTATION_EMPTY, 0),
-								slice0 < slice1 || (slice0 == slice1 && rank0 < rank1) ? 1 : 0));
-		return count;
-	}
-	while (count > 0)
-		mot_free(ctx->cache, made[--count]);
-	return 0;
+/* A link's skip goes before more bytes, which are not known here. */
+static inline size_t
+left_behind(const rest *r, size_t offset)
+{
+	return r->len - offset + (r->link ? 1 : 0);
 }
 
+static void
+fill_layer_slot(mot_border *b, mot_suffixes *block, int slot, const rest *r, size_t offset)
+{
+	uint64_t	slice = mot_slice(r->bytes + offset, left_behind(r, offset));
+	int			keylenx = mot_rank(left_behind(r, offset));
+
+	/* the whole of a skip leads to the link, not here */
+	mot_assert(!r->link || r->len > offset);
+	if (r->link)
+		keylenx = r->len - offset > 8 ? MOT_KEY_SKIP : MOT_KEY_LAYER;
+	if (mot_has_bytes(keylenx))
+		mot_put_suffix(block, slot, r->bytes + offset + 8, r->len - offset - 8);
+	fill_slot(b, slot, slice, keylenx, r->value);
+}
 
 /*
- * The place's entry is a key with another suffix: both go into a new layer,
- * or several, and the entry becomes a link.
+ * A layer for two entries at the slice where they part; *skip is the length of
+ * what they have in common before.  The suffix block is as small as can be:
+ * most such layers never get a third key.  NULL: no memory.
+ */
+static mot_border *
+make_layer(mot_tree *tree, mot_tree_context *ctx, const rest *r0, const rest *r1, size_t *skip,
+		   mot_purpose purpose)
+{
+	size_t		offset = 0;
+	uint64_t	slice0;
+	uint64_t	slice1;
+	int			rank0;
+	int			rank1;
+	size_t		bytes = 0;
+	mot_suffixes *block = NULL;
+	mot_border *b = mot_new_border(tree, ctx, purpose);
+
+	if (b == NULL)
+		return NULL;
+	for (;; offset += 8)
+	{
+		slice0 = mot_slice(r0->bytes + offset, left_behind(r0, offset));
+		slice1 = mot_slice(r1->bytes + offset, left_behind(r1, offset));
+		rank0 = mot_rank(left_behind(r0, offset));
+		rank1 = mot_rank(left_behind(r1, offset));
+		if (slice0 != slice1 || rank0 != MOT_KEY_SUFFIX || rank1 != MOT_KEY_SUFFIX)
+			break;
+	}
+	if (rank0 == MOT_KEY_SUFFIX)
+		bytes += r0->len - offset - 8;
+	if (rank1 == MOT_KEY_SUFFIX)
+		bytes += r1->len - offset - 8;
+	if (bytes > 0)
+	{
+		block = mot_new_suffixes(tree, ctx, 2, bytes, true, purpose);
+		if (block == NULL)
+		{
+			mot_free(ctx->cache, b);
+			return NULL;
+		}
+	}
+	mot_set(b->n.version, MOT_V_BORDER | MOT_V_ROOT);
+	mot_set(b->suffixes, block);
+	fill_layer_slot(b, block, 0, r0, offset);
+	fill_layer_slot(b, block, 1, r1, offset);
+	mot_set(b->permutation,
+			mot_perm_insert(mot_perm_insert(MOT_PERMUTATION_EMPTY, 0),
+							slice0 < slice1 || (slice0 == slice1 && rank0 < rank1) ? 1 : 0));
+	*skip = offset;
+	return b;
+}
+
+/*
+ * The place's entry is a key with another suffix, or a link that skips other
+ * bytes: it goes into a new layer with the new key, and a link to that takes
+ * its place.
  */
 static mot_tree_status
 add_in_layer(mot_tree *tree, mot_tree_context *ctx, mot_place *place,
@@ -313,39 +343,37 @@ add_in_layer(mot_tree *tree, mot_tree_context *ctx, mot_place *place,
 {
 	mot_border *b = place->node;
 	int			slot = place->slot;
-	mot_border *made[MOT_MAX_LAYERS];
-	int			count;
-	size_t		other_len;
-	const unsigned char *other = mot_border_suffix(b, slot, &other_len);
+	rest		r0;
+	rest		r1 = {suffix, suffix_len, false, value};
+	mot_border *made;
+	size_t		skip;
 	uint64_t	version;
 
-	count = make_layers(tree, ctx, other, other_len, mot_get(b->value[slot]),
-						suffix, suffix_len, value, made, purpose);
-	if (count == 0)
+	r0.bytes = mot_border_suffix(b, slot, &r0.len);
+	r0.link = mot_get(b->keylenx[slot]) == MOT_KEY_SKIP;
+	r0.value = mot_get(b->value[slot]);
+	made = make_layer(tree, ctx, &r0, &r1, &skip, purpose);
+	if (made == NULL)
 	{
 		mot_unlock_node(&b->n);
 		return MOT_TREE_NO_MEMORY;
 	}
 
 	/*
-	 * Nobody believes what value and keylenx say together while the node is
-	 * dirty.  Release: also what the new nodes contain.
+	 * Nobody believes what value, keylenx and bytes say together while the
+	 * node is dirty.  Release: also what the new node contains.
 	 */
 	mot_mark_node(&b->n, MOT_V_INSERTING);
-	mot_publish(b->value[slot], (uint64_t) (uintptr_t) made[0]);
+	mot_publish(b->value[slot], (uint64_t) (uintptr_t) made);
 	MOT_STOP_POINT("tree-layer-linked");
-	mot_publish(b->keylenx[slot], MOT_KEY_LAYER);
+	shorten_suffix(mot_get(b->suffixes), slot, skip);
+	mot_publish(b->keylenx[slot], skip > 0 ? MOT_KEY_SKIP : MOT_KEY_LAYER);
 	version = mot_unlock_node(&b->n);
 
+	/* whoever observed a node now has to observe the one below it too */
 	if (observer)
-	{
-		/* whoever observed a node now has to observe the one below it too */
 		observer->moved(observer->arg, &b->n, mot_observed_version(place->version),
-						mot_observed_version(version), &made[0]->n, MOT_V_BORDER);
-		for (int i = 1; i < count; i++)
-			observer->moved(observer->arg, &made[i - 1]->n, MOT_V_BORDER, MOT_V_BORDER,
-							&made[i]->n, MOT_V_BORDER);
-	}
+						mot_observed_version(version), &made->n, MOT_V_BORDER);
 	return MOT_TREE_OK;
 }
 

@@ -12,6 +12,17 @@
  * range is a range of slices.  No node stores its range: the separators in
  * its ancestors say it.
  *
+ * There is a layer only where keys part.  Slices that all keys below a link
+ * have in common behind its own are its "skip": their bytes stand in the
+ * suffix block of the link's node, once, and the layer begins behind them.
+ * So long keys that are alike for long take one node, not one for each eight
+ * bytes.  A key that lacks bytes of the skip is none of the layer's, and one
+ * that comes parts from it at some slice of the skip: there a layer is put in
+ * between, with this key and a link with what is left of the skip behind.
+ * The layer below stays as it is, since no node knows how deep it lies; who
+ * is in it, or on the way, has compared the same bytes.  (Where keys go and a
+ * layer is left with one link in it, it stays too, until that is gone.)
+ *
  * Readers.  A node's version word has a counter of inserts, one of splits,
  * and "dirty" bits a writer sets before it changes what readers look at.  A
  * reader takes a version without dirty bits, reads, and takes the version
@@ -31,12 +42,14 @@
  * are plain moves.
  *
  * What a slot of a border node holds never changes while the permutation has
- * the slot, but for the value; and an empty slot is filled only under
- * INSERTING.  So a removal is one store of the permutation and changes no
- * version: a reader that has the old one was just before it.  Suffix bytes
- * are appended to the block, and never changed; a block without room is
- * replaced by a copy.  They may therefore be read without any lock, even by
- * a cursor that left the node long ago: the block is retired, not freed.
+ * the slot, but for the value; only under INSERTING is an empty slot filled, or
+ * does an entry with a suffix or a skip become a link that skips no more than
+ * the first of these bytes.  So a removal is one store of the permutation and
+ * changes no version: a reader that has the old one was just before it.  Bytes
+ * of suffixes and skips are appended to the block, and never changed; a block
+ * without room is replaced by a copy.  They may therefore be read without any
+ * lock, even by a cursor that left the node long ago: the block is retired, not
+ * freed.
  *
  * Writers lock a border node, and its ancestors as far as a split or deletion
  * goes, from the bottom up.  All nodes of one split are held until the end:
@@ -98,9 +111,13 @@
 
 /* keylenx of a border node's slot: 0 to 8 bytes of the slice, or */
 #define MOT_KEY_SUFFIX	9		/* the rest is in the suffix block */
-#define MOT_KEY_LAYER	10		/* the value is a node of the layer's spine */
+#define MOT_KEY_SKIP	10		/* a link: the value is a node of the layer's
+								 * spine, the skip in the suffix block */
+#define MOT_KEY_LAYER	11		/* a link without a skip */
 
 #define mot_keylenx_rank(k) ((k) > MOT_KEY_SUFFIX ? MOT_KEY_SUFFIX : (k))
+#define mot_is_link(k)		((k) >= MOT_KEY_SKIP)
+#define mot_has_bytes(k)	((k) == MOT_KEY_SUFFIX || (k) == MOT_KEY_SKIP)
 
 struct mot_node
 {
@@ -109,8 +126,8 @@ struct mot_node
 };
 
 /*
- * Suffixes of one border node's slots: "at" has offset and length in one
- * word, so that a reader never combines those of two keys.
+ * Suffixes and skips of one border node's slots: "at" has offset and length
+ * in one word, so that a reader never combines those of two keys.
  */
 typedef struct mot_suffixes
 {
@@ -598,6 +615,25 @@ mot_border_suffix(const mot_border *b, int slot, size_t *len)
 	return block->data + mot_suffix_offset(at);
 }
 
+/*
+ * By how many bytes an entry of rank 9 leads a key on whose first of "left"
+ * bytes are its slice: 0, if it is no link, or the key has not what it skips.
+ * A reader checks the version before it believes that.
+ */
+static inline size_t
+mot_link_length(const mot_border *b, int slot, int keylenx, const unsigned char *k, size_t left)
+{
+	const unsigned char *skip;
+	size_t		len;
+
+	if (mot_likely(keylenx == MOT_KEY_LAYER))
+		return 8;
+	if (keylenx != MOT_KEY_SKIP)
+		return 0;
+	skip = mot_border_suffix(b, slot, &len);
+	return len < left - 8 && memcmp(skip, k + 8, len) == 0 ? 8 + len : 0;
+}
+
 /* ---------------------------------------------------- behind more than one */
 
 /* a key's place, its border node locked: see mot_tree_locate */
@@ -610,10 +646,9 @@ typedef struct mot_place
 	int			rank;
 	int			position;		/* in the permutation: where it is or would go */
 	int			slot;			/* of an entry with this slice and rank, or -1 */
-	bool		found;			/* that entry is the key (else its suffix
-								 * differs) */
-	size_t		offset;			/* of the slice in the key: 8 for each layer
-								 * above */
+	bool		found;			/* that entry is the key (else its suffix or
+								 * skip differs) */
+	size_t		offset;			/* of the slice in the key */
 } mot_place;
 
 /* lock the border node where the key is or would be (tree_get.c) */
@@ -622,7 +657,8 @@ extern void mot_tree_locate(mot_tree *tree, const mot_tree_context *ctx,
 
 /*
  * Likewise the border node that links to the layer of keys that begin with
- * the first "offset" + 8 bytes of key.  False, and no lock: no such link.
+ * the first "offset" bytes of key, which is longer.  False, and no lock: no
+ * such link.
  */
 extern bool mot_tree_locate_link(mot_tree *tree, const mot_tree_context *ctx,
 								 const unsigned char *key, size_t offset, mot_place *place);

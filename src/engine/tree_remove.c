@@ -151,11 +151,12 @@ border_emptied(mot_tree *tree, mot_tree_context *ctx, mot_border *b)
 }
 
 /*
- * If the layer below the slice of "key" at "offset" has no keys, remove it.
- * Returns whether by this the layer above it may have become empty.
+ * If the layer of keys that begin with the first *offset bytes of "key" has
+ * none, remove it.  Returns whether by this the layer above it, that at the
+ * new *offset, may have become empty.
  */
 static bool
-remove_layer(mot_tree *tree, mot_tree_context *ctx, const unsigned char *key, size_t offset)
+remove_layer(mot_tree *tree, mot_tree_context *ctx, const unsigned char *key, size_t *offset)
 {
 	mot_place	place;
 	mot_border *upper;
@@ -167,8 +168,9 @@ remove_layer(mot_tree *tree, mot_tree_context *ctx, const unsigned char *key, si
 	bool		empty;
 	bool		more = false;
 
-	if (!mot_tree_locate_link(tree, ctx, key, offset, &place))
+	if (!mot_tree_locate_link(tree, ctx, key, *offset, &place))
 		return false;
+	*offset = place.offset;
 	upper = place.node;
 
 	/* the first child of a node of the spine is always the same */
@@ -236,7 +238,7 @@ mot_tree_take_out(mot_tree *tree, mot_tree_context *ctx, mot_place *place,
 	more = border_emptied(tree, ctx, b);
 	while (more && offset > 0)
 	{
-		offset -= 8;
-		more = remove_layer(tree, ctx, key, offset);
+		MOT_STOP_POINT("tree-layer-emptied");
+		more = remove_layer(tree, ctx, key, &offset);
 	}
 }

@@ -179,7 +179,7 @@ allocate(mot_tree *tree, mot_tree_context *ctx, split *s, const split_entries *e
 
 		if (slot >= 0)
 		{
-			if (mot_get(e->b->keylenx[slot]) != MOT_KEY_SUFFIX)
+			if (!mot_has_bytes(mot_get(e->b->keylenx[slot])))
 				continue;
 			mot_border_suffix(e->b, slot, &n);
 		}
@@ -337,11 +337,11 @@ fill_right(split *s, const split_entries *e, int stay,
 			keylenx = mot_get(e->b->keylenx[slot]);
 			mot_set(right->slice[n], mot_get(e->b->slice[slot]));
 			mot_set(right->value[n], mot_get(e->b->value[slot]));
-			if (keylenx == MOT_KEY_SUFFIX)
+			if (mot_has_bytes(keylenx))
 				bytes = mot_border_suffix(e->b, slot, &len);
 		}
 		mot_set(right->keylenx[n], (uint8_t) keylenx);
-		if (keylenx == MOT_KEY_SUFFIX)
+		if (mot_has_bytes(keylenx))
 			mot_put_suffix(s->right_block, n, bytes, len);
 	}
 	mot_set(right->permutation, mot_perm_truncate(MOT_PERMUTATION_EMPTY, n));

@@ -254,7 +254,7 @@ model_equal(fixture *f, const model_key *keys, size_t n)
 
 /* ------------------------------------------------------------------- keys */
 
-/* shapes that exercise slices, lengths, suffixes and layers; "shape" 0 to 7 */
+/* shapes that exercise slices, lengths, suffixes, layers and skips; "shape" 0 to 9 */
 static inline size_t
 random_key(uint64_t *state, int shape, unsigned char *key)
 {
@@ -294,15 +294,31 @@ random_key(uint64_t *state, int shape, unsigned char *key)
 			for (size_t i = 0; i < len; i++)
 				key[i] = (unsigned char) test_random_from(state);
 			return len;
-		default:				/* long suffixes */
+		case 7:					/* long suffixes */
 			len = 10 + r % 300;
 			memset(key, 0, len);
 			sprintf((char *) key, "%04d", (int) ((r >> 20) % 1000));
 			return len;
+		case 8:					/* alike but for one byte, anywhere, and their
+								 * ends */
+			len = 1 + r % 400;
+			memset(key, 'x', len);
+			if (r >> 32 & 3)
+				key[(r >> 34) % len] = (unsigned char) "\0wy\377"[test_random_from(state) % 4];
+			return len;
+		default:				/* groups, alike for longer or shorter, and
+								 * within them one or a few keys */
+			len = 8 + r % 40 * 9;
+			memset(key, 'g', len);
+			key[3] = (unsigned char) (r % 40);
+			if ((r >> 32) % 8 == 0)
+				key[(r >> 36) % len] ^= 1;
+			len += (size_t) sprintf((char *) key + len, "%d", (int) ((r >> 20) % 4));
+			return len;
 	}
 }
 
-#define KEY_SHAPES 8
+#define KEY_SHAPES 10
 
 static inline model_key *
 random_keys(uint64_t *state, size_t n, int shape)

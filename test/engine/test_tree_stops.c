@@ -24,11 +24,12 @@ typedef struct actor
 {
 	/* what it does */
 	void		(*act) (struct actor *self);
-	char		key[64];
+	char		key[100];
 	size_t		len;
 	uint64_t	value;
-	/* where it stops, if it does */
+	/* where it stops, if it does, and how often it passes there before */
 	const char *stop_at;
+	int			passes;
 	/* what came of it */
 	uint64_t	found;
 	mot_tree_status status;
@@ -46,6 +47,7 @@ enum
 };
 
 static _Thread_local actor *myself;
+static int	passes_before;		/* of the actor that is started next */
 
 static void
 stop_here(const char *name)
@@ -53,6 +55,8 @@ stop_here(const char *name)
 	actor	   *a = myself;
 
 	if (a == NULL || a->stop_at == NULL || strcmp(a->stop_at, name) != 0)
+		return;
+	if (a->passes-- > 0)
 		return;
 	a->stop_at = NULL;
 	atomic_store(&a->state, STOPPED);
@@ -76,6 +80,8 @@ actor_start(actor *a, unsigned number, const char *stop_at, void (*act) (actor *
 {
 	a->act = act;
 	a->stop_at = stop_at;
+	a->passes = passes_before;
+	passes_before = 0;
 	memcpy(a->key, key, len);
 	a->len = len;
 	a->value = value;
@@ -163,7 +169,7 @@ end(void)
 static void
 fill(const char *prefix, int from, int to, int step)
 {
-	char		key[64];
+	char		key[100];
 
 	for (int i = from; i < to; i += step)
 	{
@@ -176,7 +182,7 @@ fill(const char *prefix, int from, int to, int step)
 static void
 empty(const char *prefix, int from, int to, int step)
 {
-	char		key[64];
+	char		key[100];
 
 	for (int i = from; i < to; i += step)
 	{
@@ -554,6 +560,137 @@ layer_emptied_by_two(void)
 		}
 }
 
+#define SKIPPED "a beginning that all of them have in common and that is skipped "
+
+/* what parts from the skip, in its first slice, in the midst, in its last one; less and greater */
+static const char *const aside[] = {
+	"a beginninG", "a beginning that all of them", "a beginning that all of them have in common!", "a beginning that all of us",
+	"a beginning that all of them have in common and that is skipped", SKIPPED
+};
+
+/* a skip is being split: who goes through it waits, and finds what is below; so does who comes with a key */
+static void
+skip_in_the_way(void)
+{
+	for (size_t i = 0; i < sizeof(aside) / sizeof(aside[0]); i++)
+		for (int insert = 0; insert < 3; insert++)
+		{
+			actor		writer;
+			actor		other;
+			size_t		len = strlen(aside[i]);
+
+			begin();
+			fill(SKIPPED, 0, 40, 2);
+			actor_start(&writer, 1, "tree-layer-linked", act_insert, aside[i], len, 99);
+			CHECK(atomic_load(&writer.state) == STOPPED);
+			if (insert < 2)
+				actor_start(&other, 2, NULL, insert ? act_insert : act_get, SKIPPED "006",
+							strlen(SKIPPED) + 3, 200);
+			else
+				actor_start(&other, 2, NULL, act_insert, aside[i], len, 201);
+			CHECK(actor_waits(&other));
+			actor_finish(&writer);
+			actor_finish(&other);
+			CHECK(writer.status == MOT_TREE_OK);
+			CHECK(other.found == (insert < 2 ? 7 : 99));
+			CHECK(insert == 0 || other.status == MOT_TREE_MISMATCH);
+			CHECK(mot_tree_get(f.tree, aside[i], len, NULL) == 99);
+			end();
+		}
+}
+
+/* who has gone through a skip, or is about to, when it is split, once or often */
+static void
+skip_overtaken(void)
+{
+	for (int passes = 0; passes < 2; passes++)
+		for (int what = 0; what < 4; what++)
+			for (size_t times = 1; times <= 3; times++)
+			{
+				static const char *const point[] = {"tree-get-read", "tree-insert-located", "tree-cursor-copied", "tree-cursor-copied"};
+
+				/*
+				 * above the skip only who has no way through it is stopped
+				 * with an insert
+				 */
+				const char *key = what == 1 && passes == 0 ? aside[3] : SKIPPED "017";
+				actor		a;
+
+				begin();
+				fill(SKIPPED, 0, 40, 2);
+				passes_before = what == 1 ? 0 : passes;
+				actor_start(&a, 1, point[what], what == 0 ? act_get : what == 1 ? act_insert : act_scan,
+							key, strlen(key), what == 1 ? 18 : what == 3);
+				CHECK(atomic_load(&a.state) == STOPPED);
+				for (size_t i = 0; i < times; i++)
+					CHECK(tree_insert(&f, aside[i], strlen(aside[i]), 90 + i, NULL) == MOT_TREE_OK);
+				if (what == 0)
+					fill(SKIPPED, 17, 18, 1);
+				actor_finish(&a);
+				if (what == 0)
+					CHECK(a.found == 18);
+				else if (what == 1)
+				{
+					CHECK(a.status == MOT_TREE_OK);
+					CHECK(mot_tree_get(f.tree, key, strlen(key), NULL) == 18);
+				}
+				else
+					CHECK(a.keys_seen >= 20 && a.keys_seen <= 20 + (int) times);
+				end();
+			}
+}
+
+/*
+ * The last key below a skip has gone, and before the layer goes, the skip is
+ * split above it, once or often; or a key comes to the layer; or it is another
+ * removal that takes the layer away, and it comes again.
+ */
+static void
+skip_split_above_going_layer(void)
+{
+	for (int what = 0; what < 5; what++)
+	{
+		actor		remover;
+		mot_tree_stat stat;
+		uint64_t	left = 0;
+
+		begin();
+		fill(SKIPPED, 0, 2, 1);
+		empty(SKIPPED, 0, 1, 1);
+		actor_start(&remover, 1, "tree-layer-emptied", act_remove, SKIPPED "001", strlen(SKIPPED) + 3, 0);
+		CHECK(atomic_load(&remover.state) == STOPPED);
+		if (what < 3)
+			for (; left < (what == 0 ? 1 : 4); left++)
+				CHECK(tree_insert(&f, aside[left], strlen(aside[left]), 90 + left, NULL) == MOT_TREE_OK);
+		if (what == 2)
+			for (; left > 0; left--)
+				CHECK(tree_remove(&f, aside[left - 1], strlen(aside[left - 1])) == MOT_TREE_OK);
+		if (what >= 3)
+		{
+			fill(SKIPPED, 5, 6, 1);
+			left++;
+		}
+		if (what == 4)
+		{
+			empty(SKIPPED, 5, 6, 1);
+			CHECK(tree_insert(&f, SKIPPED "4", strlen(SKIPPED) + 1, 95, NULL) == MOT_TREE_OK);
+			CHECK(tree_insert(&f, SKIPPED "and behind", strlen(SKIPPED) + 10, 96, NULL) == MOT_TREE_OK);
+			left = 2;
+		}
+		actor_finish(&remover);
+		CHECK(remover.status == MOT_TREE_OK);
+		mot_tree_stats(f.tree, &stat);
+		CHECK(stat.keys == left);
+		if (left == 0)
+			CHECK(stat.layers == 1 && stat.border_nodes == 1);
+		for (uint64_t i = 0; i < left && what < 3; i++)
+			CHECK(mot_tree_get(f.tree, aside[i], strlen(aside[i]), NULL) == 90 + i);
+		if (what == 3)
+			CHECK(mot_tree_get(f.tree, SKIPPED "005", strlen(SKIPPED) + 3, NULL) == 6);
+		end();
+	}
+}
+
 int
 main(int argc, char **argv)
 {
@@ -569,6 +706,9 @@ main(int argc, char **argv)
 	RUN(layer_in_the_way);
 	RUN(insert_into_going_layer);
 	RUN(layer_emptied_by_two);
+	RUN(skip_in_the_way);
+	RUN(skip_overtaken);
+	RUN(skip_split_above_going_layer);
 	return test_end();
 }
 
