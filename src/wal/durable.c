@@ -29,6 +29,7 @@
 
 #include "access/xact.h"
 #include "access/xlog.h"
+#include "compat/syncrep.h"
 #include "miscadmin.h"
 #include "replication/syncrep.h"
 #include "replication/walsender.h"
@@ -50,10 +51,11 @@ MotDurableInit(void)
 	RegisterResourceReleaseCallback(release_callback, NULL);
 }
 
+/* Will the server's commit wait for a standby?  As SyncRepWaitForLSN finds out. */
 bool
 MotDurableWaits(void)
 {
-	return SyncRepRequested() && SyncRepStandbyNames != NULL && SyncRepStandbyNames[0] != '\0';
+	return SyncRepRequested() && MotSyncStandbysDefined();
 }
 
 /*

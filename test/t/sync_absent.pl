@@ -102,6 +102,37 @@ for ([ 'READ COMMITTED', 'cancel' ], [ 'REPEATABLE READ', 'forgo' ], [ 'READ COM
 	is(story('mot_t', $level, $changes, $end), story('heap_t', $level, $changes, $end), "$level, $end: as with heap tables");
 }
 
+# A procedure that commits again and again has begun before standbys were
+# configured: it hears of that as the server does, and not at its end.
+for my $table ('mot_t', 'heap_t')
+{
+	$node->safe_psql('postgres', qq{
+		CREATE OR REPLACE PROCEDURE work() LANGUAGE plpgsql AS \$\$
+		BEGIN
+			FOR i IN 1 .. 1000 LOOP
+				UPDATE $table SET v = v + 1 WHERE id = 5;
+				COMMIT;
+				PERFORM pg_sleep(0.01);
+			END LOOP;
+		END \$\$});
+	my $worker = $node->background_psql('postgres', on_error_stop => 0);
+	$worker->query_safe(qq{SET application_name = 'procedure $table'; SET synchronous_commit = on});
+	$worker->query_until(qr/begun/, "\\echo begun\nCALL work();\n");
+	my $before = $node->safe_psql('postgres', "SELECT v FROM $table WHERE id = 5");
+	ok($node->poll_query_until('postgres', "SELECT v > $before FROM $table WHERE id = 5"), "$table: a procedure commits");
+	$node->append_conf('postgresql.conf', "synchronous_standby_names = 'nobody'");
+	$node->reload;
+	ok($node->poll_query_until('postgres', "SELECT wait_event = 'SyncRep' FROM pg_stat_activity WHERE application_name = 'procedure $table'"), '... and then waits for the standby');
+	like(ask($table, 'SELECT id FROM T WHERE id = 5 FOR UPDATE NOWAIT'), qr/could not obtain lock/, '... with its locks');
+	my $seen = $node->safe_psql('postgres', "SELECT v FROM $table WHERE id = 5");
+	$node->append_conf('postgresql.conf', "synchronous_standby_names = ''");
+	$node->reload;
+	ok($node->poll_query_until('postgres', "SELECT v > $seen FROM $table WHERE id = 5"), '... which goes on when it is no longer wanted');
+	$node->safe_psql('postgres', "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'procedure $table'");
+	eval { $worker->quit };
+}
+$node->safe_psql('postgres', 'UPDATE mot_t SET v = 0 WHERE id = 5');
+
 # At SERIALIZABLE the place in the order of commits has been drawn, so readers of
 # what has changed wait, for as long as they want to; nobody else does.
 $node->append_conf('postgresql.conf', "synchronous_standby_names = 'nobody'");
