@@ -27,12 +27,11 @@
  *
  * Nobody waits for anything while IN: not for a row, a lock, the disk or a
  * standby.  Between PRE_COMMIT and COMMIT the server may (for NOTIFY's lock,
- * SSI, other modules, its commit record's flush), so nobody is IN from the one
- * to the other.  A stream of a transaction that has no xid is.  What is known to
- * wait there it has done before (see xact/transaction.c), and a checkpoint does
- * not keep others out of the gate for longer than its patience lasts, but lets
- * in who has come and begins anew, more patiently.  So whomever the stream
- * waits for gets on.
+ * temporary tables, SSI, other modules, its commit record's flush), so nobody
+ * is IN from the one to the other.  (What needs many records has an xid, and is
+ * LOGGED then.)  And a checkpoint that waits for streams does not keep others out
+ * of the gate for longer than its patience lasts, but lets in who has come and
+ * begins anew, more patiently.
  *
  * Who enters stores IN and then reads the gate; who closes stores CLOSED and
  * then reads the places.  Both with a full barrier between, so at least one

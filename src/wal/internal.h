@@ -28,7 +28,7 @@
  *					be pieces.  May wait (an instant for the checkpoint; a
  *					stream also until no checkpoint is about to begin).
  *	drawn(ts)		out again; SERIALIZABLE: this is the timestamp
- *	logged(...)		out again; mixed: the record is in the log from start to end
+ *	logged(...)		out again; with an xid: the record is in the log from start to end
  *	leave()			installed, or aborted
  *
  * Who is in must not wait for anybody.

@@ -11,6 +11,8 @@
  *
  * When there is more than a piece, pieces go to the log as they fill, and if
  * the transaction then fails a last record says that they are for nothing.
+ * Such a transaction is given an xid, if it has none: then it is complete in
+ * the log at the end of PRE_COMMIT, as a mixed one is, and has left the gate.
  *
  * The gate (gate.c) is entered for the insertion of a record, so for a
  * small MOT-only transaction as late as in COMMIT: between PRE_COMMIT and
@@ -86,7 +88,7 @@ static Known *recently_known[RECENTLY_KNOWN];	/* by serial */
 
 static void logger_enter(void);
 static void logger_drawn(mot_ts ts);
-static void logger_prepare(mot_session *session, TransactionId xid);
+static void logger_prepare(mot_session *session);
 static void logger_insert(mot_session *session);
 static void logger_installed(mot_session *session);
 static void logger_abort(void);
@@ -143,8 +145,10 @@ logger_drawn(mot_ts ts)
 }
 
 static void
-logger_prepare(mot_session *session, TransactionId xid)
+logger_prepare(mot_session *session)
 {
+	TransactionId xid;
+
 	if (unlikely(row_cxt == NULL))
 		make_memory();
 	resetStringInfo(&buffer);
@@ -161,6 +165,7 @@ logger_prepare(mot_session *session, TransactionId xid)
 	if (buffer.len == 0 && logging.stream == InvalidXLogRecPtr)
 		return;
 
+	xid = GetTopTransactionIdIfAny();
 	if (TransactionIdIsValid(xid))
 	{
 		XLogRecPtr	end;
@@ -644,6 +649,7 @@ drop_front(int n)
 static void
 write_piece(const char *prefix, int prefix_len, const char *ops, int len)
 {
+	(void) GetTopTransactionId();
 	MotGateEnter(true);
 	logging.entered = true;
 	(void) write_record(MOT_XLOG_PIECE, 0, prefix, prefix_len, ops, len);

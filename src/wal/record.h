@@ -5,12 +5,12 @@
  *
  * XLogInsert(MOT_RMGR_ID, info): info is one of the MOT_XLOG_ values, main
  * data is a MotRecordHeader and operations.  A transaction whose operations
- * fill more than MOT_PIECE_SIZE writes MOT_XLOG_PIECE records and a last one
- * of another kind; operations do not straddle pieces except the bytes of one
+ * fill more than MOT_PIECE_SIZE is given an xid, and writes MOT_XLOG_PIECE records
+ * and a MOT_XLOG_MIXED; operations do not straddle pieces except the bytes of one
  * OP_LONG (below).  Everything is in the machine's byte order, as WAL is,
  * unaligned.  "v" means a varint: 7 bits a byte, low ones first.
  *
- *	MOT_XLOG_COMMIT		MOT only: what it and its pieces say has happened
+ *	MOT_XLOG_COMMIT		MOT only: what it says has happened
  *	MOT_XLOG_MIXED		in doubt until header.xid's fate is known
  *	MOT_XLOG_PIECE		one of a stream's earlier pieces
  *	MOT_XLOG_FORGET		the stream was aborted

@@ -354,7 +354,7 @@ before_commit(void)
 	{
 		MOT_FAULT("commit-prepared");
 		logged = true;
-		log->prepare(MotOpenSession, GetTopTransactionIdIfAny());
+		log->prepare(MotOpenSession);
 		MOT_FAULT("commit-ready");
 		if (TransactionIdIsValid(GetTopTransactionIdIfAny()))
 			MOT_FAULT("mixed-logged");

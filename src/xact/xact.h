@@ -156,8 +156,8 @@ extern void MotXactSetParticipant(const MotXactParticipant *participant);
  * The log of changes, kept by the layer above (wal/).  In the order of a
  * commit: writable (before a transaction's first change; may wait and raise),
  * waits (has this commit to wait for a standby? then it is given an xid), enter, drawn,
- * prepare (in PRE_COMMIT, the engine's transaction prepared; xid valid: the
- * server's commit record will decide; may raise), insert (in COMMIT, before
+ * prepare (in PRE_COMMIT, the engine's transaction prepared; if there is an xid,
+ * or much to log, and then there is one: the server's commit record will decide; may raise), insert (in COMMIT, before
  * the engine installs; must not raise), installed (rows and storage are as
  * committed), abort (at any time before, also when nothing was prepared).
  * before_snapshot: an engine snapshot is about to be taken to go with a
@@ -171,7 +171,7 @@ typedef struct MotXactLog
 	void		(*enter) (void);	/* SERIALIZABLE: before the timestamp is
 									 * drawn */
 	void		(*drawn) (mot_ts ts);	/* ... and at once after it */
-	void		(*prepare) (mot_session *session, TransactionId xid);
+	void		(*prepare) (mot_session *session);
 	void		(*insert) (mot_session *session);
 	void		(*installed) (mot_session *session);
 	void		(*abort) (void);

@@ -56,8 +56,8 @@ SQL
 	$writer->query_safe('COMMIT');
 	$other->quit;
 	($redo, $piece, $commit) = split /\|/, query(qq{
-		SELECT redo_lsn, min(start_lsn) FILTER (WHERE record_type = 'PIECE'), max(start_lsn) FILTER (WHERE record_type = 'COMMIT'),
-			count(*) FILTER (WHERE record_type = 'PIECE' AND start_lsn < redo_lsn) > 2 AND max(start_lsn) FILTER (WHERE record_type = 'COMMIT') > redo_lsn
+		SELECT redo_lsn, min(start_lsn) FILTER (WHERE record_type = 'PIECE'), max(start_lsn) FILTER (WHERE record_type = 'MIXED'),
+			count(*) FILTER (WHERE record_type = 'PIECE' AND start_lsn < redo_lsn) > 2 AND max(start_lsn) FILTER (WHERE record_type = 'MIXED') > redo_lsn
 		FROM pg_control_checkpoint(), pg_get_wal_records_info('$from', pg_current_wal_flush_lsn())
 		WHERE resource_manager = 'mot' GROUP BY 1}) =~ /(.*)\|t$/ ? $1 : '';
 	last if $redo;

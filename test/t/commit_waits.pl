@@ -110,6 +110,43 @@ for my $round ('SERIALIZABLE', 'READ COMMITTED')
 	ended('checkpoint', 'as does the checkpoint');
 }
 
+# a large transaction, which is logged before the server comes to its temporary tables
+session('keeper')->query_safe('SET synchronous_commit = local; CREATE TEMP TABLE tt (id int) ON COMMIT DELETE ROWS');
+my $temporary = session('keeper')->query_safe('SELECT pg_my_temp_schema()::regnamespace') =~ s/\s//gr;
+session('second')->query_safe("BEGIN; LOCK TABLE $temporary.tt IN ACCESS SHARE MODE");
+begin('keeper', 'BEGIN; SELECT FROM tt; INSERT INTO m SELECT i, 0 FROM generate_series(1000, 90000) i; COMMIT');
+waits('keeper', "wait_event_type = 'Lock' AND wait_event = 'relation'");
+is(soon('CHECKPOINT'), '', 'a large commit that waits keeps no checkpoint');
+is(soon('INSERT INTO m SELECT i, 0 FROM generate_series(100000, 190000) i'), '', '... and no other large commit');
+is(soon('DELETE FROM m WHERE id >= 100000'), '', '... whose rows can be deleted');
+is(soon('SELECT count(*) FROM m WHERE id >= 1000'), '0', '... and is not seen');
+session('second')->query_safe('CHECKPOINT');
+pass('who is waited for can wait for a checkpoint');
+$node->stop('immediate');
+eval { $_->quit } for values %session;
+%session = ();
+$node->start;
+is(soon('SELECT count(*) FROM m WHERE id >= 1000'), '0', '... nor after a crash');
+for my $end ('cancelled', 'committed')
+{
+	session('keeper')->query_safe('SET synchronous_commit = local; CREATE TEMP TABLE tt (id int) ON COMMIT DELETE ROWS');
+	$temporary = session('keeper')->query_safe('SELECT pg_my_temp_schema()::regnamespace') =~ s/\s//gr;
+	session('second')->query_safe("BEGIN; LOCK TABLE $temporary.tt IN ACCESS SHARE MODE");
+	begin('keeper', 'BEGIN; SELECT FROM tt; INSERT INTO m SELECT i, 0 FROM generate_series(1000, 90000) i; COMMIT');
+	waits('keeper', "wait_event_type = 'Lock' AND wait_event = 'relation'");
+	is(soon('CHECKPOINT'), '', 'a checkpoint meanwhile');
+	cancel('keeper') if $end eq 'cancelled';
+	session('second')->query_safe('COMMIT') if $end eq 'committed';
+	my $said = ended('keeper', "the commit is $end");
+	is($said =~ /canceling statement due to user request/ ? 'cancelled' : 'committed', $end, '... as it says');
+	$node->stop('immediate');
+	eval { $_->quit } for values %session;
+	%session = ();
+	$node->start;
+	is(soon('SELECT count(*) FROM m WHERE id >= 1000'), $end eq 'cancelled' ? '0' : '89001', '... and so it is after a crash');
+}
+$node->safe_psql('postgres', 'DELETE FROM m WHERE id >= 1000');
+
 # those that are SERIALIZABLE over both kinds of tables commit one at a time
 my $both = 'BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT FROM h WHERE id = 5; UPDATE m SET v = v + 0 WHERE id =';
 begin('keeper', "SET synchronous_commit = on; $both 4; COMMIT");

@@ -99,11 +99,11 @@ is(logged('CREATE FOREIGN TABLE u (i int PRIMARY KEY) SERVER mot_server; DROP FO
 # ------------------------------------------------------------ large transactions
 
 like(logged(q{INSERT INTO t SELECT i, 0, '' FROM generate_series(1000, 15999) i}),
-	qr/^PIECE: [^\n]*\nPIECE: stream [^\n]*\nPIECE: stream [^\n]*\nCOMMIT: stream [^\n]*$/, 'a large transaction is written in pieces');
+	qr/^PIECE with xid: [^\n]*\nPIECE with xid: stream [^\n]*\nPIECE with xid: stream [^\n]*\nMIXED with xid: stream [^\n]*$/, 'a large transaction is written in pieces, with an xid');
 like(logged(q{BEGIN; INSERT INTO heap VALUES (3); DELETE FROM t WHERE id >= 1000; INSERT INTO t SELECT i, 0, '' FROM generate_series(20000, 25999) i; COMMIT}),
 	qr/^PIECE with xid: [^\n]*\nMIXED with xid: stream [^\n]*$/, 'with a heap table, too');
 like(logged(q{INSERT INTO nokey SELECT 3, string_agg(md5(i::text), '') FROM generate_series(1, 50000) i}),
-	qr/^(PIECE: [^\n]*\n)+COMMIT: stream [^\n]*$/, 'and a row larger than a piece');
+	qr/^(PIECE with xid: [^\n]*\n)+MIXED with xid: stream [^\n]*$/, 'and a row larger than a piece');
 
 # COMMIT of very many rows is interrupted when it has written some of them
 my $writer = $node->background_psql('postgres', on_error_stop => 0);
@@ -127,7 +127,7 @@ SQL
 	$taken_back = $node->safe_psql('postgres', <<SQL);
 SELECT string_agg(DISTINCT record_type, ' ' ORDER BY record_type) FROM pg_get_wal_records_info('$from', '$to') WHERE resource_manager = 'mot'
 SQL
-	last if $taken_back ne 'COMMIT PIECE';
+	last if $taken_back ne 'MIXED PIECE';
 	$writer->query_safe('DELETE FROM t WHERE id >= 100000');
 }
 $writer->quit;
