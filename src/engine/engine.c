@@ -116,19 +116,33 @@ mot_engine_clock(const mot_engine *e)
 mot_ts
 mot_engine_horizon(mot_engine *e)
 {
+	mot_ts		unlinked;
+
+	return mot_engine_horizons(e, &unlinked);
+}
+
+/* *unlinked: who holds a snapshot may have moved on since */
+mot_ts
+mot_engine_horizons(mot_engine *e, mot_ts *unlinked)
+{
 	/* seq_cst throughout: see the head of this file */
 	mot_ts		oldest = atomic_load(&e->clock);
 	uint32_t	n = atomic_load(&e->slots_used);
 	mot_ts		known;
 
+	*unlinked = oldest;
 	for (uint32_t i = 0; i < n; i++)
 	{
 		mot_ts		ts = atomic_load(&e->slot[i].published);
+		mot_ts		moved_on = atomic_load(&e->slot[i].moved_on);
 		mot_ts		undurable = atomic_load(&e->slot[i].undurable_ts);
 
 		/* a slot never opened has zero bytes there; open marks it */
 		if (ts < oldest && atomic_load_explicit(&e->slot[i].open, memory_order_relaxed))
 			oldest = ts;
+		if (ts < *unlinked && moved_on < *unlinked &&
+			atomic_load_explicit(&e->slot[i].open, memory_order_relaxed))
+			*unlinked = ts > moved_on ? ts : moved_on;
 		/* what it deleted must still be found: see durable.c */
 		if (undurable != 0 && undurable - 1 < oldest)
 			oldest = undurable - 1;
@@ -242,11 +256,45 @@ mot_snapshot_take(mot_session *s)
 	return now;
 }
 
+/* of cursors that an error has left open nothing is protected any more */
+static __attribute__((noinline))
+void
+forget_cursors(mot_session *s)
+{
+	s->open_cursors = 0;
+	s->cursor_generation++;
+}
+
 void
 mot_snapshot_hold(mot_session *s, mot_ts oldest)
 {
+	if (mot_unlikely(s->open_cursors != 0) && oldest == MOT_TS_NONE)
+		forget_cursors(s);
 	/* release: all our reads of the memory let go come before */
 	atomic_store_explicit(&s->slot->published, oldest, memory_order_release);
+}
+
+/*
+ * Nothing that was unlinked before now is waited for any more on our account (see
+ * reclaim.c), unless we have a cursor in an index, or keep what SERIALIZABLE has
+ * read.
+ *
+ * Acquire, by way of seq_cst: who reads a clock value finds unlinked what was so
+ * when it was that (mot_owed_stamp).  From then on that remains true, whatever
+ * the session does.
+ */
+void
+mot_session_move_on(mot_session *s)
+{
+	mot_ts		now;
+
+	if (mot_snapshot_held(s) == MOT_TS_NONE || s->open_cursors != 0 || s->validate)
+		return;
+	now = atomic_load(&s->engine->clock);
+	s->clock_seen = now;
+	s->moves++;
+	/* release: all our reads of what we leave behind come before */
+	atomic_store_explicit(&s->slot->moved_on, now, memory_order_release);
 }
 
 void
@@ -331,14 +379,19 @@ mot_object_bytes(mot_engine *e)
 	for (unsigned i = 0; i < e->slots; i++)
 	{
 		owed_queue *q = &e->slot[i].owed;
+		const owed_block *any = NULL;
 		uint64_t	blocks = 0;
 
 		mot_spin_lock(&q->lock);
-		for (owed_block *b = q->head; b != NULL; b = b->next)
-			blocks++;
-		mot_spin_unlock(&q->lock);
+		for (int l = 0; l < 2; l++)
+			for (owed_block *b = q->list[l].head; b != NULL; b = b->next)
+			{
+				blocks++;
+				any = b;
+			}
 		if (blocks > 0)
-			bytes -= blocks * mot_usable_size(e->region, q->last);
+			bytes -= blocks * mot_usable_size(e->region, any);
+		mot_spin_unlock(&q->lock);
 		bytes -= mot_cache_bytes(mot_region_cache(e->region, i));
 	}
 	return bytes;

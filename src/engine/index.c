@@ -151,7 +151,7 @@ mot_index_get(mot_session *s, const mot_view *view, const mot_index_handle *hand
 		if (mot_likely(found == HINT_RIGHT))
 			return MOT_OK;
 	}
-	if (ahead == NULL || ahead->by_hint)
+	if (ahead == NULL || ahead->by_hint || mot_unlikely(ahead->moves != s->moves))
 		value = mot_tree_get(index->tree, key, len, session_noter(s));
 	else
 		value = mot_tree_get_finish(index->tree, key, len, ahead, session_noter(s));
@@ -211,6 +211,7 @@ mot_index_ahead(mot_session *s, const mot_index_handle *handle, const void *key,
 	ahead->by_hint = trusts_hints(s, handle);
 	if (ahead->by_hint)
 		return;
+	ahead->moves = s->moves;
 	mot_tree_get_begin(index->tree, key, len, ahead);
 	mot_hint_fetch(&index->hints, mot_hint_line(hint));
 }
@@ -228,6 +229,13 @@ mot_index_ahead_more(const mot_index_handle *handle, const void *key, size_t len
 	mot_row_find_ahead(index->table->rows, (uint64_t) line * MOT_CACHE_LINE);
 }
 
+void
+mot_cursor_opened(mot_session *s, mot_cursor *c)
+{
+	c->generation = s->cursor_generation;
+	s->open_cursors++;
+}
+
 mot_status
 mot_cursor_open(mot_session *s, mot_cursor *c, const mot_view *view,
 				const mot_index_handle *handle,
@@ -241,8 +249,11 @@ mot_cursor_open(mot_session *s, mot_cursor *c, const mot_view *view,
 	c->len = 0;
 	c->range = mot_unlikely(s->validate) ?
 		mot_range_open(s, handle->index, lower, upper, backward) : 0;
-	return mot_tree_cursor_open(&c->tree, handle->index->tree, lower, upper, backward,
-								session_observer(s)) ? MOT_OK : MOT_NO_PRIVATE_MEMORY;
+	if (!mot_tree_cursor_open(&c->tree, handle->index->tree, lower, upper, backward,
+							  session_observer(s)))
+		return MOT_NO_PRIVATE_MEMORY;
+	mot_cursor_opened(s, c);
+	return MOT_OK;
 }
 
 bool
@@ -307,6 +318,8 @@ void
 mot_cursor_close(mot_cursor *c)
 {
 	mot_tree_cursor_close(&c->tree);
+	if (c->generation == c->session->cursor_generation)
+		c->session->open_cursors--;
 }
 
 size_t
@@ -680,7 +693,8 @@ entry_add(mot_session *s, const mot_index_handle *handle, mot_tree_context *ctx,
 				purpose = entitled;
 				continue;
 			}
-			if (mot_make_room(s, &tries))
+			/* nothing that we have found is kept */
+			if (mot_make_room(s, &tries, true))
 				continue;
 			return ctx->why ? MOT_TABLE_FULL : MOT_NO_MEMORY;
 		}
@@ -709,7 +723,7 @@ entry_add(mot_session *s, const mot_index_handle *handle, mot_tree_context *ctx,
 		(void) mot_tree_change(index->tree, ctx, key, len, join_entry, &join, &join.insert,
 							   session_observer(s));
 		if (join.spare_used && (value & VALUE_BUNDLE))
-			mot_owed_add(s, OWED_OBJECT, value_bundle(value), mot_owed_stamp(s));
+			mot_owed_undone(s, OWED_OBJECT, value_bundle(value));
 		else
 			s->credit++;
 		if (!join.spare_used)

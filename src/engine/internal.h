@@ -245,24 +245,38 @@ typedef struct owed_block
 	owed_item	item[OWED_BLOCK_ITEMS];
 } owed_block;
 
-/*
- * A slot's queue.  Items are in order of their stamps.  Room for every item
- * that may have to be queued is promised when the change that causes it is
- * made, so neither commit nor rollback nor reclamation needs memory.  (An
- * item's second step takes its place, if need be at the front, where it holds
- * the others up for a moment.)
- */
-typedef struct owed_queue
+/* items in order of their stamps */
+typedef struct owed_list
 {
-	mot_spinlock lock;
 	owed_block *head;			/* first block with items */
 	owed_block *tail;			/* block being filled; more, empty ones may
 								 * follow */
 	owed_block *last;			/* the last of those */
 	uint64_t	room;			/* free places from tail on */
-	uint64_t	promised;		/* of them spoken for */
 	uint64_t	entries;		/* OWED_ENTRY items not yet performed */
 	mot_ts		entries_from;	/* none of them has a lower stamp */
+} owed_list;
+
+/*
+ * A slot's queue: what snapshots may still see, and what they cannot, see the
+ * head of reclaim.c.  Room in the first for every item that may have to be
+ * queued is promised when the change that causes it is made, so neither commit
+ * nor rollback nor reclamation needs memory; what is undone, and an item's second
+ * step, goes into the other one, if there is room, for which the first gives
+ * blocks whose promises have been kept.  (Else it takes the item's own place, if
+ * need be at the front, where it holds the others up for a moment.)
+ */
+typedef enum owed_sight
+{
+	OWED_SEEN,
+	OWED_UNLINKED
+} owed_sight;
+
+typedef struct owed_queue
+{
+	mot_spinlock lock;
+	owed_list	list[2];		/* by owed_sight */
+	uint64_t	promised;		/* places of the first spoken for */
 	bool		working;		/* somebody is performing items taken off the
 								 * front */
 	_Atomic uint64_t count;		/* items queued, a grave's rows each (read
@@ -284,6 +298,9 @@ typedef struct mot_slot
 	/* written by the owner only; read by everybody */
 	MOT_CACHE_ALIGNED _Atomic uint64_t published;
 	_Atomic uint64_t commit_state;
+	_Atomic uint64_t moved_on;	/* clock when the session last led to nothing
+								 * but what its snapshot shows; may be older
+								 * than that */
 	_Atomic bool judging;		/* drawn, and may still fail its validation */
 	_Atomic uint64_t host_id;
 	_Atomic uint32_t open;
@@ -637,6 +654,11 @@ struct mot_session
 	unsigned	since_reclaim;	/* commits */
 	mot_ts		clock_seen;		/* a value the clock has had */
 
+	/* what keeps us from moving on, see mot_session_move_on */
+	uint32_t	open_cursors;	/* opened since the last snapshot was let go */
+	uint32_t	cursor_generation;
+	uint64_t	moves;
+
 	/*
 	 * commits behind a view's snapshot that it sees: up to here, but for
 	 * those
@@ -746,24 +768,32 @@ extern void mot_undurable_forget(mot_session *s);
 
 /* reclaim.c */
 extern bool mot_owed_promise(mot_session *s, uint64_t items);
-extern void mot_owed_add(mot_session *s, owed_kind kind, void *object, mot_ts stamp);
+extern void mot_owed_undone(mot_session *s, owed_kind kind, void *object);
 extern void mot_owed_add_batch_begin(mot_session *s);
 extern void mot_owed_add_locked(mot_session *s, owed_kind kind, void *object, mot_ts stamp);
 extern void mot_owed_add_batch_end(mot_session *s);
 extern mot_ts mot_owed_stamp(mot_session *s);
 extern void mot_clock_advance(mot_engine *e, mot_ts stamp);
 extern void mot_owed_retire(void *session, void *object);
+extern void mot_owed_retire_seen(mot_session *s, void *object);
 extern void mot_owed_trim(mot_session *s);
 extern void mot_owed_after_commit(mot_session *s, uint64_t entries);
 extern bool mot_owed_visit(mot_session *s,
 						   void (*visit) (void *arg, owed_kind kind, void *object), void *arg);
 
 extern void mot_relieve(mot_session *s);
-extern bool mot_make_room(mot_session *s, unsigned *tries);
+extern bool mot_make_room(mot_session *s, unsigned *tries, bool move_on);
 
 /* memory with a second try after reclamation; status says why not */
 extern void *mot_session_alloc(mot_session *s, mot_pool *pool, size_t size,
 							   mot_purpose purpose, mot_status *status);
+
+/* the same for a caller who knows nothing by address but what his snapshot shows or is his own */
+extern void *mot_session_alloc_freely(mot_session *s, mot_pool *pool, size_t size,
+									  mot_purpose purpose, mot_status *status);
+
+/* engine.c */
+extern mot_ts mot_engine_horizons(mot_engine *e, mot_ts *unlinked);
 
 /* journal.c */
 extern journal_entry *mot_journal_add(mot_session *s);
@@ -865,6 +895,9 @@ extern bool mot_row_leave_indexes(mot_session *s, mot_table *table, mot_row *row
 extern bool mot_index_take_claim(mot_session *s, mot_index *index, mot_row *row,
 								 const void *key, size_t len, mot_bundle **freed);
 
+/* index.c, for cursors on what is not seen, too */
+extern void mot_cursor_opened(mot_session *s, mot_cursor *c);
+
 /* table.c */
 extern mot_table *mot_table_of_pool(const mot_pool *rows);
 extern void mot_dropped_destroy(mot_session *s, mot_ts horizon);
@@ -876,6 +909,7 @@ struct mot_cursor
 	mot_index_handle handle;
 	mot_bundle *bundle;			/* being gone through, or NULL */
 	uint32_t	place;
+	uint32_t	generation;		/* of the session's cursors */
 	uint64_t	range;			/* SERIALIZABLE: where it is told how far we
 								 * are, or 0 */
 	const void *key;			/* of the entry, tail taken off len */

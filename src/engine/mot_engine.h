@@ -142,6 +142,15 @@ extern void mot_snapshot_hold(mot_session *session, mot_ts oldest);
 extern mot_ts mot_snapshot_held(const mot_session *session);
 
 /*
+ * The host is between two calls that look at anything, and what it knows by
+ * address is rows and versions that its snapshots show, that have been committed
+ * since, or that are its own.  Then what was rolled back before now is not kept
+ * on its account, however old the snapshot.  (Cursors in indexes are seen to; a
+ * scan does this by itself.)
+ */
+extern void mot_session_move_on(mot_session *session);
+
+/*
  * A snapshot that lacks some commits: those that had drawn their timestamps
  * ("without") but not begun to install when "upto" was taken, everybody else
  * up to there being through.  The views to read it with have as their number
@@ -421,6 +430,8 @@ typedef struct mot_ahead
 	uint64_t	parent_version;
 	const void *border;			/* whose lines are on their way; NULL: nothing
 								 * is known ahead */
+	uint64_t	moves;			/* the session's, which then leads nowhere by
+								 * what it has found before */
 	bool		by_hint;		/* only the hint was asked for */
 } mot_ahead;
 

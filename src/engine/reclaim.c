@@ -15,6 +15,14 @@
  * itself moves the clock on.  This is epoch-based reclamation with commit
  * numbers for epochs.
  *
+ * The second horizon may be ahead of the first.  A checkpoint, or a long query,
+ * keeps an old snapshot, but it only looks at rows one at a time: of what that
+ * snapshot does not show it knows nothing between two calls.  It says so
+ * (mot_session_move_on), and what is unlinked does not wait for its snapshot then.
+ * That is what was never committed, rolled back that is, and the memory of what
+ * nobody could see when it was unlinked.  So each slot has two lists, of what
+ * is or may be seen, and of what is unlinked.
+ *
  * Every slot has a queue.  Its owner appends; the owner, or anybody else who
  * takes its lock, works off the front: a maintenance worker does that for
  * sessions that are idle or gone, and a session that runs out of memory does it
@@ -34,23 +42,52 @@
 
 /* ------------------------------------------------------------------ queue */
 
+static void
+list_add_block(owed_list *l, owed_block *b)
+{
+	b->next = NULL;
+	b->first = b->used = 0;
+	if (l->tail == NULL)
+		l->head = l->tail = b;
+	else
+		l->last->next = b;
+	l->last = b;
+	l->room += OWED_BLOCK_ITEMS;
+}
+
 static bool
-queue_grow(mot_session *s, owed_queue *q)
+list_grow(mot_session *s, owed_list *l)
 {
 	owed_block *b = mot_alloc(s->cache, s->engine->pool, sizeof(owed_block),
 							  MOT_FOR_DELETE, NULL);
 
 	if (b == NULL)
 		return false;
-	b->next = NULL;
-	b->first = b->used = 0;
-	if (q->tail == NULL)
-		q->head = q->tail = b;
-	else
-		q->last->next = b;
-	q->last = b;
-	q->room += OWED_BLOCK_ITEMS;
+	list_add_block(l, b);
 	return true;
+}
+
+/* is there room for what is unlinked?  If need be a block that no promise needs any more */
+static bool
+unlinked_room(mot_session *s, owed_queue *q)
+{
+	owed_list  *l = &q->list[OWED_UNLINKED];
+	owed_list  *seen = &q->list[OWED_SEEN];
+
+	if (mot_likely(l->room > 0))
+		return true;
+	if (seen->room >= q->promised + OWED_RESERVE + OWED_BLOCK_ITEMS && seen->tail->next != NULL)
+	{
+		owed_block *b = seen->tail->next;
+
+		seen->tail->next = b->next;
+		if (seen->last == b)
+			seen->last = seen->tail;
+		seen->room -= OWED_BLOCK_ITEMS;
+		list_add_block(l, b);
+		return true;
+	}
+	return list_grow(s, l);
 }
 
 /* under the lock, so that this need not be one atomic operation; relaxed: read as a hint, and by statistics */
@@ -72,39 +109,44 @@ item_weight(uint64_t what)
 }
 
 static void
-queue_append(owed_queue *q, uint64_t what, mot_ts stamp)
+queue_append(owed_queue *q, owed_list *l, uint64_t what, mot_ts stamp)
 {
-	owed_block *b = q->tail;
+	owed_block *b = l->tail;
 
-	mot_assert(q->room > 0);
+	mot_assert(l->room > 0);
 	if (b->used == OWED_BLOCK_ITEMS)
-		b = q->tail = b->next;
+		b = l->tail = b->next;
 	b->item[b->used].what = what;
 	b->item[b->used].stamp = stamp;
 	b->used++;
-	q->room--;
+	l->room--;
 	if (mot_likely((what & 15) < OWED_ENTRY))
 	{
 		queue_count(q, 1);
 		return;
 	}
 	queue_count(q, (int64_t) item_weight(what));
-	if ((what & 15) == OWED_ENTRY && q->entries++ == 0)
-		q->entries_from = stamp;
+	if ((what & 15) == OWED_ENTRY && l->entries++ == 0)
+		l->entries_from = stamp;
 }
 
 /*
- * An item that was taken off the front has a second step, or is put off.  Its
- * place has come to the end of the queue with the rest of its block, if there
- * is no room otherwise, or is still at the front.
+ * An item that was taken off the front of a list has a second step, or is put
+ * off.  "to": where it belongs; what is unlinked may also stay with what is seen,
+ * and take longer.  Its place has come to the end of the list with the rest of
+ * its block, if there is no room otherwise, or is still at the front.
  */
 static void
-queue_return(mot_session *s, owed_queue *q, uint64_t what, mot_ts stamp)
+queue_return(mot_session *s, owed_queue *q, owed_list *from, owed_sight to,
+			 uint64_t what, mot_ts stamp)
 {
-	owed_block *b = q->head;
+	owed_block *b = from->head;
+	owed_list  *seen = &q->list[OWED_SEEN];
 
-	if (q->room > q->promised || queue_grow(s, q))
-		queue_append(q, what, stamp);
+	if (to == OWED_UNLINKED && unlinked_room(s, q))
+		queue_append(q, &q->list[OWED_UNLINKED], what, stamp);
+	else if (mot_likely(seen->room > q->promised) || list_grow(s, seen))
+		queue_append(q, seen, what, stamp);
 	else if (b->first > 0)
 	{
 		b->item[--b->first] = (owed_item)
@@ -120,31 +162,27 @@ queue_return(mot_session *s, owed_queue *q, uint64_t what, mot_ts stamp)
 
 /* front item, or NULL; emptied blocks are freed or used again */
 static owed_item *
-queue_front(mot_session *s, owed_queue *q)
+list_front(mot_session *s, owed_queue *q, owed_list *l)
 {
-	while (q->head != NULL)
+	owed_list  *seen = &q->list[OWED_SEEN];
+
+	while (l->head != NULL)
 	{
-		owed_block *b = q->head;
+		owed_block *b = l->head;
 
 		if (b->first < b->used)
 			return &b->item[b->first];
-		if (b == q->tail)
+		if (b == l->tail)
 		{
 			/* all done: the block starts over */
-			q->room += b->used;
+			l->room += b->used;
 			b->first = b->used = 0;
 			return NULL;
 		}
-		q->head = b->next;
-		if (q->room < q->promised + OWED_RESERVE)
-		{
-			/* room is short: the block goes to the end of the queue */
-			q->last->next = b;
-			q->last = b;
-			b->next = NULL;
-			b->first = b->used = 0;
-			q->room += OWED_BLOCK_ITEMS;
-		}
+		l->head = b->next;
+		/* if room for what is promised is short, the block is for that */
+		if (seen->room < q->promised + OWED_RESERVE)
+			list_add_block(seen, b);
 		else
 			mot_free(s->cache, b);
 	}
@@ -158,8 +196,8 @@ queue_promise(mot_session *s, uint64_t items)
 	bool		ok = true;
 
 	mot_spin_lock(&q->lock);
-	while (ok && q->room < q->promised + items + OWED_RESERVE)
-		ok = queue_grow(s, q);
+	while (ok && q->list[OWED_SEEN].room < q->promised + items + OWED_RESERVE)
+		ok = list_grow(s, &q->list[OWED_SEEN]);
 	if (ok)
 		q->promised += items;
 	mot_spin_unlock(&q->lock);
@@ -178,7 +216,7 @@ mot_owed_promise(mot_session *s, uint64_t items)
 	}
 	/* some more at once, so that the lock is rarely taken */
 	while (!queue_promise(s, items + 32))
-		if (!mot_make_room(s, &tries))
+		if (!mot_make_room(s, &tries, false))
 			return false;
 	s->credit += 32;
 	return true;
@@ -195,6 +233,7 @@ void
 mot_owed_trim(mot_session *s)
 {
 	owed_queue *q = &s->slot->owed;
+	owed_list  *l = &q->list[OWED_SEEN];
 	owed_block *b;
 	owed_block *rest;
 	uint64_t	room;
@@ -204,7 +243,7 @@ mot_owed_trim(mot_session *s)
 	mot_spin_lock(&q->lock);
 	q->promised -= s->credit - CREDIT_KEPT;
 	s->credit = CREDIT_KEPT;
-	b = q->tail;
+	b = l->tail;
 	room = OWED_BLOCK_ITEMS - b->used;
 	while (b->next != NULL && room < q->promised + OWED_RESERVE)
 	{
@@ -213,8 +252,8 @@ mot_owed_trim(mot_session *s)
 	}
 	rest = b->next;
 	b->next = NULL;
-	q->last = b;
-	q->room = room;
+	l->last = b;
+	l->room = room;
 	mot_spin_unlock(&q->lock);
 	while (rest != NULL)
 	{
@@ -248,7 +287,7 @@ mot_owed_add_locked(mot_session *s, owed_kind kind, void *object, mot_ts stamp)
 
 	mot_assert(q->promised > 0);
 	q->promised--;
-	queue_append(q, (uint64_t) (uintptr_t) object | kind, stamp);
+	queue_append(q, &q->list[OWED_SEEN], (uint64_t) (uintptr_t) object | kind, stamp);
 }
 
 void
@@ -257,46 +296,73 @@ mot_owed_add_batch_end(mot_session *s)
 	mot_spin_unlock(&s->slot->owed.lock);
 }
 
+/* what was unlinked just now, and is in no snapshot; of a place promised, too */
 void
-mot_owed_add(mot_session *s, owed_kind kind, void *object, mot_ts stamp)
+mot_owed_undone(mot_session *s, owed_kind kind, void *object)
 {
-	mot_owed_add_batch_begin(s);
-	mot_owed_add_locked(s, kind, object, stamp);
-	mot_owed_add_batch_end(s);
-}
-
-/*
- * Objects nobody promised room for: nodes that the tree unlinked.  They use
- * the reserve, which every promise refills.
- */
-void
-mot_owed_retire(void *session, void *object)
-{
-	mot_session *s = session;
 	owed_queue *q = &s->slot->owed;
 	mot_ts		stamp = mot_owed_stamp(s);
 
 	mot_spin_lock(&q->lock);
-	if (q->room > q->promised || queue_grow(s, q))
-		queue_append(q, (uint64_t) (uintptr_t) object | OWED_OBJECT, stamp);
+	mot_assert(q->promised > 0);
+	q->promised--;
+	queue_append(q, &q->list[unlinked_room(s, q) ? OWED_UNLINKED : OWED_SEEN],
+				 (uint64_t) (uintptr_t) object | kind, stamp);
+	mot_spin_unlock(&q->lock);
+}
+
+/*
+ * Objects nobody promised room for: nodes that the tree unlinked.  If need be
+ * they use the reserve, which every promise refills.
+ */
+static void
+retire(mot_session *s, owed_sight sight, void *object)
+{
+	owed_queue *q = &s->slot->owed;
+	owed_list  *seen = &q->list[OWED_SEEN];
+	uint64_t	what = (uint64_t) (uintptr_t) object | OWED_OBJECT;
+	mot_ts		stamp = mot_owed_stamp(s);
+
+	mot_spin_lock(&q->lock);
+	if (sight == OWED_UNLINKED && unlinked_room(s, q))
+		queue_append(q, &q->list[OWED_UNLINKED], what, stamp);
+	else if (seen->room > q->promised || list_grow(s, seen))
+		queue_append(q, seen, what, stamp);
 	else
+		/* relaxed: a figure */
 		atomic_fetch_add_explicit(&q->lost, 1, memory_order_relaxed);
 	mot_spin_unlock(&q->lock);
 }
 
-/* stamp of the oldest item not yet performed, MOT_TS_NONE if there is none */
+void
+mot_owed_retire(void *session, void *object)
+{
+	retire(session, OWED_UNLINKED, object);
+}
+
+/* others may keep it as long as their snapshot */
+void
+mot_owed_retire_seen(mot_session *s, void *object)
+{
+	retire(s, OWED_SEEN, object);
+}
+
+/* lowest stamp of the items not yet performed, MOT_TS_NONE if there are none */
 static mot_ts
 queue_front_stamp(mot_session *s, owed_queue *q)
 {
-	owed_item  *front;
 	mot_ts		stamp = MOT_TS_NONE;
 
 	mot_spin_lock(&q->lock);
-	front = queue_front(s, q);
+	for (int i = 0; i < 2; i++)
+	{
+		owed_item  *front = list_front(s, q, &q->list[i]);
+
+		if (front != NULL && front->stamp < stamp)
+			stamp = front->stamp;
+	}
 	if (q->working)
 		stamp = 0;
-	else if (front != NULL)
-		stamp = front->stamp;
 	mot_spin_unlock(&q->lock);
 	return stamp;
 }
@@ -358,14 +424,14 @@ settle_inline(mot_session *s, mot_row *row, mot_ts stamp)
 }
 
 /*
- * Has every other queue taken out the index entries that it owed up to
- * "stamp"?  A row whose keys changed may have old ones that wait in another
- * slot's queue.  The stamp at the front of a queue does not tell: second steps
- * put in by others while a commit was being installed have later stamps than
- * that commit's entries, which come behind them.
+ * Has every other list taken out the index entries that it owed up to "stamp"?
+ * A row whose keys changed may have old ones that wait in another slot's queue.
+ * The stamp at the front of a list does not tell: second steps put in by others
+ * while a commit was being installed have later stamps than that commit's
+ * entries, which come behind them.
  */
 static bool
-others_are_past(mot_session *s, const owed_queue *mine, mot_ts stamp)
+others_are_past(mot_session *s, const owed_list *mine, mot_ts stamp)
 {
 	mot_engine *e = s->engine;
 	uint32_t	n = atomic_load(&e->slots_used);
@@ -375,10 +441,14 @@ others_are_past(mot_session *s, const owed_queue *mine, mot_ts stamp)
 	{
 		owed_queue *q = &e->slot[i].owed;
 
-		if (q == mine)
-			continue;
 		mot_spin_lock(&q->lock);
-		past = q->entries == 0 || q->entries_from > stamp;
+		for (int j = 0; j < 2; j++)
+		{
+			const owed_list *l = &q->list[j];
+
+			if (l != mine && l->entries != 0 && l->entries_from <= stamp)
+				past = false;
+		}
 		mot_spin_unlock(&q->lock);
 	}
 	return past;
@@ -412,7 +482,7 @@ next_in_grave(const mot_grave *grave, const mot_row *row)
  * place kept.
  */
 static uint64_t
-item_perform(mot_session *s, const owed_queue *q, uint64_t what, mot_ts stamp)
+item_perform(mot_session *s, const owed_list *l, uint64_t what, mot_ts stamp)
 {
 	owed_kind	kind = (owed_kind) (what & 15);
 	void	   *object = (void *) (uintptr_t) (what & ~UINT64_C(15));
@@ -436,7 +506,7 @@ item_perform(mot_session *s, const owed_queue *q, uint64_t what, mot_ts stamp)
 				const mot_version *tombstone = head_version(row_head(object));
 				mot_table  *table = mot_table_of_pool(mot_object_pool(s->engine->region, object));
 
-				if (may_have_other_keys(s, object, tombstone) && !others_are_past(s, q, stamp))
+				if (may_have_other_keys(s, object, tombstone) && !others_are_past(s, l, stamp))
 					return what;
 				if (!mot_row_leave_indexes(s, table, object, stamp))
 					return what;
@@ -458,7 +528,7 @@ item_perform(mot_session *s, const owed_queue *q, uint64_t what, mot_ts stamp)
 				{
 					if (!past && may_have_other_keys(s, row, &grave->tombstone))
 					{
-						if (!others_are_past(s, q, stamp))
+						if (!others_are_past(s, l, stamp))
 							return what;
 						past = true;
 					}
@@ -552,37 +622,21 @@ mot_clock_advance(mot_engine *e, mot_ts stamp)
 }
 
 /*
- * Work off the front of a queue, up to "budget" items due by "horizon".
- * Returns what is left in it; adds to *performed (if not NULL) how many came
- * further.
+ * Work off the front of a list, up to "most" items due by "horizon"; returns
+ * how many came further.  Nobody else does; so the order of the list is that in
+ * which its items are performed (a row's index entries go before the row).
  */
 static uint64_t
-queue_work(mot_session *s, owed_queue *q, mot_ts horizon, unsigned budget, uint64_t *performed)
+list_work(mot_session *s, owed_queue *q, owed_sight sight, mot_ts horizon, uint64_t most)
 {
+	owed_list  *l = &q->list[sight];
+	uint64_t	came_further = 0;
 	uint64_t	done = 0;
 	uint64_t	weight = 0;		/* of the items at hand */
 	unsigned	n = 0;
 	uint64_t	entries = 0;
 	mot_ts		entries_upto = 0;
-	uint64_t	most = atomic_load_explicit(&q->count, memory_order_relaxed);
-	bool		busy;
 
-	if (most == 0)
-		return 0;
-	/* what is put off is not looked at twice in a call */
-	if (budget != 0 && budget < most)
-		most = budget;
-
-	/*
-	 * One at a time: the order of a queue is the order in which its items
-	 * must be performed (a row's index entries go before the row).
-	 */
-	mot_spin_lock(&q->lock);
-	busy = q->working;
-	q->working = true;
-	mot_spin_unlock(&q->lock);
-	if (busy)
-		return atomic_load_explicit(&q->count, memory_order_relaxed);
 	for (;;)
 	{
 		owed_item  *front;
@@ -593,17 +647,17 @@ queue_work(mot_session *s, owed_queue *q, mot_ts horizon, unsigned budget, uint6
 		queue_count(q, -(int64_t) weight);	/* the last ones are done */
 		n = 0;
 		weight = 0;
-		q->entries -= entries;
+		l->entries -= entries;
 		if (entries != 0)		/* the owner puts them in in order */
-			q->entries_from = entries_upto;
+			l->entries_from = entries_upto;
 		entries = 0;
 		while (n < 16 && weight < GRAVE_ROWS && done < most &&
-			   (front = queue_front(s, q)) != NULL && front->stamp <= horizon)
+			   (front = list_front(s, q, l)) != NULL && front->stamp <= horizon)
 		{
 			uint64_t	counts = item_weight(front->what);
 
 			item[n++] = *front;
-			q->head->first++;
+			l->head->first++;
 			done += counts;
 			weight += counts;
 		}
@@ -614,26 +668,64 @@ queue_work(mot_session *s, owed_queue *q, mot_ts horizon, unsigned budget, uint6
 			mot_prefetch((void *) (uintptr_t) (item[i].what & ~UINT64_C(15)));
 		for (unsigned i = 0; i < n; i++)
 		{
-			uint64_t	next = item_perform(s, q, item[i].what, item[i].stamp);
+			uint64_t	next = item_perform(s, l, item[i].what, item[i].stamp);
 
-			if (performed != NULL && next != item[i].what)
-				(*performed)++;
-			if ((item[i].what & 15) == OWED_ENTRY)
+			if (mot_unlikely((item[i].what & 15) == OWED_ENTRY))
 			{
 				entries++;
 				entries_upto = item[i].stamp;
 			}
-			if (next != 0)
+			if (next == 0)
 			{
-				/* a thing put off keeps its stamp */
-				mot_ts		stamp = next == item[i].what ? item[i].stamp : mot_owed_stamp(s);
-
-				mot_spin_lock(&q->lock);
-				queue_return(s, q, next, stamp);
-				mot_spin_unlock(&q->lock);
+				came_further++;
+				continue;
 			}
+			mot_spin_lock(&q->lock);
+			if (next == item[i].what)
+				/* a thing put off keeps its stamp */
+				queue_return(s, q, l, sight, next, item[i].stamp);
+			else
+			{
+				came_further++;
+
+				/*
+				 * (a version that has moved into its row was seen, by its
+				 * address)
+				 */
+				queue_return(s, q, l,
+							 (item[i].what & 15) == OWED_INLINE ? OWED_SEEN : OWED_UNLINKED,
+							 next, mot_owed_stamp(s));
+			}
+			mot_spin_unlock(&q->lock);
 		}
 	}
+	return came_further;
+}
+
+/*
+ * Work off a queue, up to "budget" items of either list (0: all that are due).
+ * Returns what is left in it; adds to *performed how many came further.
+ */
+static uint64_t
+queue_work(mot_session *s, owed_queue *q, const mot_ts *horizon, unsigned budget, uint64_t *performed)
+{
+	/* relaxed: a hint */
+	uint64_t	most = atomic_load_explicit(&q->count, memory_order_relaxed);
+	bool		busy;
+
+	if (most == 0)
+		return 0;
+	/* what is put off is not looked at twice in a call */
+	if (budget != 0 && budget < most)
+		most = budget;
+	mot_spin_lock(&q->lock);
+	busy = q->working;
+	q->working = true;
+	mot_spin_unlock(&q->lock);
+	if (busy)
+		return atomic_load_explicit(&q->count, memory_order_relaxed);
+	for (int i = 0; i < 2; i++)
+		*performed += list_work(s, q, (owed_sight) i, horizon[i], most);
 	mot_spin_lock(&q->lock);
 	q->working = false;
 	mot_spin_unlock(&q->lock);
@@ -643,20 +735,18 @@ queue_work(mot_session *s, owed_queue *q, mot_ts horizon, unsigned budget, uint6
 /*
  * Reclamation reads rows and trees as any reader does, so it needs a
  * published snapshot while it works; if the session has none, it publishes
- * the horizon's own clock reading for the while.
+ * the horizon's own clock reading for the while.  Returns whether; the horizons
+ * by owed_sight.
  */
-static mot_ts
-work_begin(mot_session *s, bool *published)
+static bool
+work_begin(mot_session *s, mot_ts *horizon)
 {
-	mot_engine *e = s->engine;
+	bool		published = mot_snapshot_held(s) == MOT_TS_NONE;
 
-	*published = false;
-	if (mot_snapshot_held(s) == MOT_TS_NONE)
-	{
+	if (published)
 		(void) mot_snapshot_take(s);
-		*published = true;
-	}
-	return mot_engine_horizon(e);
+	horizon[OWED_SEEN] = mot_engine_horizons(s->engine, &horizon[OWED_UNLINKED]);
+	return published;
 }
 
 uint64_t
@@ -664,42 +754,51 @@ mot_reclaim(mot_session *s, unsigned budget)
 {
 	owed_queue *q = &s->slot->owed;
 	bool		published;
-	mot_ts		horizon;
+	mot_ts		horizon[2];
+	uint64_t	performed = 0;
 	uint64_t	left;
 
 	if (atomic_load_explicit(&q->count, memory_order_relaxed) == 0)
 		return 0;
 	mot_clock_advance(s->engine, queue_front_stamp(s, q));
-	horizon = work_begin(s, &published);
-	left = queue_work(s, q, horizon, budget, NULL);
+	published = work_begin(s, horizon);
+	left = queue_work(s, q, horizon, budget, &performed);
 	if (published)
 		mot_snapshot_hold(s, MOT_TS_NONE);
 	return left;
 }
 
-/* at most so many items of a queue in a step */
+/* at most so many items of a list in a step */
 #define STEP_ITEMS 16384
 
-bool
-mot_reclaim_step(mot_session *s, uint64_t *left)
+static bool
+reclaim_step(mot_session *s, uint64_t *left, bool move_on)
 {
 	mot_engine *e = s->engine;
 	uint32_t	n = atomic_load(&e->slots_used);
 	uint32_t	dropped = atomic_load(&e->dropped_count);
 	uint64_t	performed = 0;
 	bool		published;
-	mot_ts		horizon;
+	mot_ts		horizon[2];
 
 	mot_clock_advance(e, mot_engine_clock(e) + 1);
-	horizon = work_begin(s, &published);
+	if (move_on)
+		mot_session_move_on(s);
+	published = work_begin(s, horizon);
 	*left = 0;
 	for (uint32_t i = 0; i < n; i++)
 		*left += queue_work(s, &e->slot[i].owed, horizon, STEP_ITEMS, &performed);
 	if (published)
 		mot_snapshot_hold(s, MOT_TS_NONE);
 	if (dropped != 0)
-		mot_dropped_destroy(s, horizon);
+		mot_dropped_destroy(s, horizon[OWED_SEEN]);
 	return performed > 0 || atomic_load(&e->dropped_count) < dropped;
+}
+
+bool
+mot_reclaim_step(mot_session *s, uint64_t *left)
+{
+	return reclaim_step(s, left, false);
 }
 
 uint64_t
@@ -741,10 +840,11 @@ mot_owed_visit(mot_session *s, void (*visit) (void *arg, owed_kind kind, void *o
 
 		mot_spin_lock(&q->lock);
 		complete = !q->working;
-		for (owed_block *b = q->head; complete && b != NULL; b = b->next)
-			for (uint32_t j = b->first; j < b->used; j++)
-				visit(arg, (owed_kind) (b->item[j].what & 15),
-					  (void *) (uintptr_t) (b->item[j].what & ~UINT64_C(15)));
+		for (int l = 0; complete && l < 2; l++)
+			for (owed_block *b = q->list[l].head; b != NULL; b = b->next)
+				for (uint32_t j = b->first; j < b->used; j++)
+					visit(arg, (owed_kind) (b->item[j].what & 15),
+						  (void *) (uintptr_t) (b->item[j].what & ~UINT64_C(15)));
 		mot_spin_unlock(&q->lock);
 	}
 	return complete;
@@ -822,18 +922,18 @@ mot_relieve(mot_session *s)
 
 /*
  * Memory is full.  Has anything been done about it, so that one should try again?
- * *tries: 0 the first time.
+ * *tries: 0 the first time.  move_on: as in mot_session_alloc_freely.
  *
  * Somebody may be about to end a statement, or reclamation itself be interrupted
  * with a snapshot published.  We do not fail for that.
  */
 bool
-mot_make_room(mot_session *s, unsigned *tries)
+mot_make_room(mot_session *s, unsigned *tries, bool move_on)
 {
 	const struct timespec nap = {0, 1000 * 1000};
 	uint64_t	left;
 
-	if (mot_reclaim_step(s, &left))
+	if (reclaim_step(s, &left, move_on))
 		return true;
 	/* what the last step began may be due in the next */
 	if ((*tries)++ < 2)
@@ -849,9 +949,9 @@ mot_make_room(mot_session *s, unsigned *tries)
 	return true;
 }
 
-void *
-mot_session_alloc(mot_session *s, mot_pool *pool, size_t size,
-				  mot_purpose purpose, mot_status *status)
+static inline void *
+alloc(mot_session *s, mot_pool *pool, size_t size, mot_purpose purpose, mot_status *status,
+	  bool move_on)
 {
 	unsigned	tries = 0;
 	int			why = 0;
@@ -860,10 +960,24 @@ mot_session_alloc(mot_session *s, mot_pool *pool, size_t size,
 	if (mot_unlikely(s->use_reserve))
 		purpose = MOT_FOR_DELETE;
 	while ((p = mot_alloc(s->cache, pool, size, purpose, &why)) == NULL)
-		if (!mot_make_room(s, &tries))
+		if (!mot_make_room(s, &tries, move_on))
 		{
 			*status = why ? MOT_TABLE_FULL : MOT_NO_MEMORY;
 			break;
 		}
 	return p;
+}
+
+void *
+mot_session_alloc(mot_session *s, mot_pool *pool, size_t size,
+				  mot_purpose purpose, mot_status *status)
+{
+	return alloc(s, pool, size, purpose, status, false);
+}
+
+void *
+mot_session_alloc_freely(mot_session *s, mot_pool *pool, size_t size,
+						 mot_purpose purpose, mot_status *status)
+{
+	return alloc(s, pool, size, purpose, status, true);
 }

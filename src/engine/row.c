@@ -326,6 +326,8 @@ mot_scan_next(mot_session *s, mot_scan *scan, mot_row **row,
 				scan->next_page++;
 			if (i >= scan->pages)
 				return false;
+			/* of the last page we know rows that we see, at most */
+			mot_session_move_on(s);
 			if (!mot_pool_page(pool, i, page))
 				continue;
 			scan->in_page = true;

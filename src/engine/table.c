@@ -389,7 +389,7 @@ mot_table_put_definition(mot_session *s, mot_table *t, mot_definition *d)
 			mot_index_described(index);
 	}
 	if (old != NULL)
-		mot_owed_retire(s, old);
+		mot_owed_retire_seen(s, old);
 }
 
 const void *

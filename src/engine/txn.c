@@ -670,12 +670,12 @@ owe_undone(mot_session *s, mot_row *row, mot_version *v)
 	if (version_is_shared(v))
 	{
 		if (--version_grave(v)->rows == 0)
-			mot_owed_add(s, OWED_OBJECT, v, mot_owed_stamp(s));
+			mot_owed_undone(s, OWED_OBJECT, v);
 	}
 	else if (v == &row->inlined)
-		mot_owed_add(s, OWED_INLINE, row, mot_owed_stamp(s));
+		mot_owed_undone(s, OWED_INLINE, row);
 	else
-		mot_owed_add(s, OWED_OBJECT, v, mot_owed_stamp(s));
+		mot_owed_undone(s, OWED_OBJECT, v);
 }
 
 /* undo the last journal entry */
@@ -707,7 +707,7 @@ undo_last(mot_session *s)
 			mot_row_unmark(s->engine->region, row);
 			/* release: a scan that still holds the row finds no version in it */
 			atomic_store_explicit(&row->head, 0, memory_order_release);
-			mot_owed_add(s, OWED_OBJECT, row, mot_owed_stamp(s));
+			mot_owed_undone(s, OWED_OBJECT, row);
 			s->writes--;
 			break;
 
@@ -750,7 +750,7 @@ undo_last(mot_session *s)
 			 * the count of stale entries falls when nobody can be relying on
 			 * it
 			 */
-			mot_owed_add(s, OWED_ENTRY_DONE, (void *) (uintptr_t) e->b, mot_owed_stamp(s));
+			mot_owed_undone(s, OWED_ENTRY_DONE, (void *) (uintptr_t) e->b);
 			s->writes--;
 			break;
 	}
@@ -814,7 +814,7 @@ undo_key_change(mot_session *s, mot_mark mark)
 	drop->undone = true;
 	/* relaxed: the row is let go after this, see may_have_other_keys */
 	atomic_fetch_add_explicit(&s->engine->undone_entries, 1, memory_order_relaxed);
-	mot_owed_add(s, OWED_ENTRY, drop, mot_owed_stamp(s));
+	mot_owed_undone(s, OWED_ENTRY, drop);
 	s->writes -= 2;
 	s->entries -= 2;
 	return true;

@@ -26,8 +26,10 @@ mot_entries_open(mot_session *s, mot_cursor *c, const mot_index *index)
 	memset(c, 0, sizeof(*c));
 	c->session = s;
 	c->handle.index = (mot_index *) index;
-	return mot_tree_cursor_open(&c->tree, index->tree, &none, &none, false, NULL) ?
-		MOT_OK : MOT_NO_PRIVATE_MEMORY;
+	if (!mot_tree_cursor_open(&c->tree, index->tree, &none, &none, false, NULL))
+		return MOT_NO_PRIVATE_MEMORY;
+	mot_cursor_opened(s, c);
+	return MOT_OK;
 }
 
 /* The row of an entry's value, if it is one of the table's. */

@@ -335,7 +335,7 @@ row_new(mot_session *s, mot_table *table, size_t size, mot_status *status)
 
 	if (bytes < MOT_ROW_MIN_SIZE)
 		bytes = MOT_ROW_MIN_SIZE;
-	row = mot_session_alloc(s, table->rows, bytes, MOT_FOR_NEW_ROW, status);
+	row = mot_session_alloc_freely(s, table->rows, bytes, MOT_FOR_NEW_ROW, status);
 	return row;
 }
 
@@ -440,8 +440,8 @@ version_new(mot_session *s, mot_table *table, mot_row *row, bool locked,
 			atomic_load_explicit(&row->inlined.ts, memory_order_acquire) == TS_FREE)
 			return &row->inlined;
 	}
-	return mot_session_alloc(s, table->versions, sizeof(mot_version) + size,
-							 *bits & LINK_TOMBSTONE ? MOT_FOR_DELETE : MOT_FOR_CHANGE, status);
+	return mot_session_alloc_freely(s, table->versions, sizeof(mot_version) + size,
+									*bits & LINK_TOMBSTONE ? MOT_FOR_DELETE : MOT_FOR_CHANGE, status);
 }
 
 /* is everybody's snapshot at least that new?  Asked again and again, it looks now and then only. */

@@ -160,6 +160,8 @@ MotQueryBegins(QueryDesc *query, int eflags)
 	{
 		if (unlikely(transaction_ts == MOT_TS_NONE))
 			take_transaction_snapshot(query->snapshot);
+		else
+			mot_session_move_on(MotSession());
 		if (unlikely(transaction_stale))
 		{
 			bool		foreign = reads_foreign_table(query->plannedstmt, &heap);

@@ -645,6 +645,106 @@ unique_keys_are_taken_back_at_once(void)
 	teardown();
 }
 
+/* somebody who has an old snapshot looks at another page, time and again, while what is owed is seen to */
+static void
+look_on(mot_session *s, mot_view *v)
+{
+	for (int i = 0; i < 3; i++)
+	{
+		mot_scan	scan;
+		mot_row    *row;
+		const mot_version *version;
+
+		mot_scan_begin(s, &scan, st.table, v, NULL);
+		REQUIRE(mot_scan_next(s, &scan, &row, &version));
+		drain(&st, c);
+	}
+}
+
+/* rows, changed keys and versions that were never committed wait for no snapshot, only for who may be looking at them */
+static void
+what_failed_is_back_at_once(void)
+{
+	const uint64_t rows = 20000;
+	mot_cursor *cursor = malloc(mot_cursor_size());
+	mot_view	old;
+	uint64_t	before;
+
+	setup(256 << 20, true);
+	fill(0, rows);
+	drain(&st, c);
+	/* how: 0 a reader who goes on, 1 one who has a cursor in an index */
+	for (int how = 0; how < 2; how++)
+	{
+		mot_row    *row;
+		const mot_version *version;
+		mot_view	v;
+
+		old = begin_view(b, 1);
+		change(&st, a, 1, how);
+		CHECK(visible(b, &old) == rows);
+		if (how == 1)
+		{
+			REQUIRE(mot_cursor_open(b, cursor, &old, &st.by_value, NULL, NULL, false) == MOT_OK);
+			for (int i = 0; i < 10; i++)
+				REQUIRE(mot_cursor_next(cursor, &row, &version));
+		}
+		drain(&st, c);
+		before = retired();
+		CHECK(before > 0);
+		begin(a);
+		v = begin_view(a, 1);
+		for (uint64_t i = 0; i < rows; i++)
+		{
+			REQUIRE(insert(&st, a, 1, rows + i, 5) == MOT_OK);
+			REQUIRE(update(&st, a, &v, 1, i, (int64_t) i) == MOT_OK);
+		}
+		mot_txn_abort(a);
+		end_view(a);
+		CHECK(retired() > before + rows);
+		drain(&st, c);
+		CHECK(retired() > before + rows);
+		if (how == 1)
+		{
+			look_on(b, &old);
+			CHECK(retired() > before + rows);
+			for (uint64_t i = 10; i < rows; i++)
+				REQUIRE(mot_cursor_next(cursor, &row, &version));
+			REQUIRE(!mot_cursor_next(cursor, &row, &version));
+			mot_cursor_close(cursor);
+		}
+		look_on(b, &old);
+		CHECK(retired() <= before);
+		CHECK(entries(&st.by_id) == rows);
+		CHECK(visible(b, &old) == rows);
+		CHECK(get(&st, b, &old, 1, NULL, NULL)->value == (how == 0 ? 7 : 0));
+		end_view(b);
+	}
+	free(cursor);
+	teardown();
+}
+
+/* a statement has the room of what was deleted before it, also of what it unlinks itself */
+static void
+what_was_deleted_makes_room_at_once(void)
+{
+	const uint64_t rows = 120000;
+
+	setup(24 << 20, true);
+	for (int round = 0; round < 3; round++)
+	{
+		mot_status	status = MOT_OK;
+
+		fill(0, rows);
+		begin(a);
+		CHECK(delete_all(a, UINT64_MAX, &status) == rows);
+		commit(a);
+	}
+	fill(0, rows);
+	CHECK(entries(&st.by_value) <= 2 * rows);
+	teardown();
+}
+
 int
 main(int argc, char **argv)
 {
@@ -657,5 +757,7 @@ main(int argc, char **argv)
 	RUN(memory_of_a_long_reader_comes_back);
 	RUN(changes_of_keys_are_taken_back_at_once);
 	RUN(unique_keys_are_taken_back_at_once);
+	RUN(what_failed_is_back_at_once);
+	RUN(what_was_deleted_makes_room_at_once);
 	return test_end();
 }

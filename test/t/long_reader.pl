@@ -94,6 +94,31 @@ for my $what (sort keys %readers)
 
 cmp_ok(value($used), '<', $after_first + 2 * 1024 * 1024, 'it does not grow from reader to reader');
 
+# what others roll back is back beside a reader who goes on reading
+my $long = $node->background_psql('postgres');
+$long->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ');
+my $count = $long->query_safe('SELECT count(*) FROM hot');
+my $beside = value($used);
+my %errors;
+for (1 .. 12)
+{
+	my ($ret, $out, $err) = $node->psql('postgres',
+		q{INSERT INTO hot SELECT i, 1 / (101000 - i), repeat('x', 200) FROM generate_series(1001, 101000) i});
+	$errors{$err =~ s/.*ERROR: +//sr}++;
+	is($long->query_safe('SELECT count(*) FROM hot'), $count, 'a reader does not see what fails');
+}
+is(join(', ', %errors), 'division by zero, 12', 'statements fail with their own errors, not for want of memory');
+my $back = 0;
+for (1 .. 100)
+{
+	$long->query_safe('SELECT id FROM hot WHERE id = 1');
+	last if $back = value($used) < $beside + 4 * 1024 * 1024;
+	$node->safe_psql('postgres', 'SELECT pg_sleep(0.1)');
+}
+ok($back, 'what they took is back while the reader has its snapshot');
+$long->query_safe('COMMIT');
+$long->quit;
+
 # what was put aside for a cursor WITH HOLD needs no snapshot any more
 my $holder = $node->background_psql('postgres');
 $holder->query_safe('BEGIN; DECLARE h CURSOR WITH HOLD FOR SELECT id, v FROM hot ORDER BY id');
