@@ -171,7 +171,7 @@ under_a_cursor(void)
 {
 	for (int backward = 0; backward < 2; backward++)
 		for (int stop = 1; stop < 30; stop++)
-			for (int what = 0; what < 12; what++)
+			for (int what = 0; what < 24; what++)
 			{
 				fixture		f;
 				model_key	keys[30];
@@ -189,14 +189,14 @@ under_a_cursor(void)
 
 				/*
 				 * one before and one behind; in between keys that part at
-				 * 200, and some of them later
+				 * 200, some of them later, or all: then there are two nodes
 				 */
 				for (size_t i = 0; i < 30; i++)
 				{
 					keys[i] = i == 0 ? key_of(40, 20, 'a') : i == 29 ? key_of(40, 20, 'z') : key_of(300, 200, 'a');
 					if (i > 0 && i < 29)
 					{
-						keys[i].bytes[200] = (unsigned char) ('a' + i / 7);
+						keys[i].bytes[200] = (unsigned char) ('A' + (what < 12 ? i / 7 : i));
 						keys[i].bytes[i % 7 * 13 + 205] = 'n';
 					}
 				}
@@ -213,6 +213,9 @@ under_a_cursor(void)
 						CHECK((key_compare(last, last_len, key, len) < 0) == !backward);
 					memcpy(last, key, len);
 					last_len = len;
+					/* (what goes may be among what the cursor has copied) */
+					CHECK(mot_tree_get(f.tree, key, len, NULL) == value ||
+						  (value <= 30 && key_compare(key, len, keys[value - 1].bytes, keys[value - 1].len) == 0));
 					/* those that stay are seen one after the other */
 					if (value <= 30)
 					{
@@ -223,7 +226,7 @@ under_a_cursor(void)
 					}
 					if (seen != stop)
 						continue;
-					for (size_t at = 30; at < 200; at += what < 4 ? 300 : what < 8 ? 60 : 8)
+					for (size_t at = 30; at < 200; at += what % 12 < 4 ? 300 : what % 12 < 8 ? 100 : 8)
 						for (int side = 0; side < 2; side++)
 						{
 							model_key	k = key_of(290, at, side ? 'z' : 'a');
@@ -248,6 +251,7 @@ under_a_cursor(void)
 						CHECK(tree_insert(&f, keys[12].bytes, keys[12].len, 1000, NULL) == MOT_TREE_OK);
 						keys[12].bytes[290] = 'o';
 						CHECK(tree_insert(&f, keys[12].bytes, keys[12].len, 1000, NULL) == MOT_TREE_OK);
+						keys[12].bytes[290] = 'm';
 					}
 					CHECK(tree_is_sound(f.tree));
 				}
