@@ -95,16 +95,9 @@ MotApply(const char *ops, size_t len, XLogRecPtr lsn, TransactionId xid)
 		 * What was owed could not all be freed while the transaction had its
 		 * snapshot.
 		 */
-		if (!again)
-		{
-			again = true;
-			if (MotRoomReclaim())
-				continue;
-		}
-		if (MotRoomCanBeMade())
+		if (again || !MotRoomReclaim())
 			return false;
-		if (!MotRoomDoWithout())
-			MotApplyRaiseMemory(MOT_NO_MEMORY, lsn, NULL);
+		again = true;
 	}
 	MotRoomWasThere();
 	return true;

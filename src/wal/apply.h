@@ -107,7 +107,6 @@ extern void MotRoomWasThere(void);	/* it is done */
 extern bool MotRoomNotToMake(const MotTargetKey *key);
 extern bool MotRoomReclaim(void);	/* true: some was freed */
 extern bool MotRoomCanBeMade(void);
-extern bool MotRoomDoWithout(void);
 extern void MotRoomKeep(MotTarget *target, MemoryContext cxt, const char *raw, size_t len);
 extern void MotRoomKeepRest(MotTarget *target); /* before commit, too */
 extern void MotRoomKeepDone(MotTarget *target); /* it is committed, so this

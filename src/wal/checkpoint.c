@@ -72,6 +72,7 @@
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 #include "wal/leftout.h"
+#include "wal/replay.h"
 #include "xact/xact.h"
 
 /* milliseconds between two looks at the redo pointer; while there is nothing to be done; after a failure */
@@ -134,6 +135,7 @@ MotCheckpointMain(Datum arg)
 
 	before_shmem_exit(worker_gone, (Datum) 0);
 	MotStateSetWorker(true);
+	MotRoomInWorker();
 	(void) MotSession();
 	load_if_nobody_did();
 	if (MotDirectoryExists())
@@ -526,6 +528,13 @@ standby_round(void)
 			retry_at = 0;
 		else
 			retry_at = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), RETRY_MS);
+		CommitTransactionCommand();
+		MemoryContextSwitchTo(worker_cxt);
+	}
+	if (pg_atomic_read_u32(&MotReplay->room_wanted) != 0)
+	{
+		StartTransactionCommand();
+		MotRoomForSessions();
 		CommitTransactionCommand();
 		MemoryContextSwitchTo(worker_cxt);
 	}

@@ -74,6 +74,7 @@ MotReplayShmemInit(void)
 	{
 		memset(MotReplay, 0, sizeof(MotReplayShared));
 		pg_atomic_init_u32(&MotReplay->in_doubt, 0);
+		pg_atomic_init_u32(&MotReplay->room_wanted, 0);
 	}
 	LWLockRelease(AddinShmemInitLock);
 }
@@ -138,6 +139,19 @@ add_entry(TransactionId xid, XLogRecPtr lsn, const char *ops, size_t len)
 			break;
 		if (status != MOT_NO_MEMORY)
 			MotApplyRaiseMemory(status, lsn, NULL);
+		if (ops != NULL && len > 0)
+		{
+			char	   *path = file_of(lsn);
+
+			/* there, however small it is, if there is room on the disk */
+			if (MotSpillWriteIfRoom(path, 0, ops, len))
+				ops = NULL;
+			else
+				MotSpillRemove(path);
+			pfree(path);
+			if (ops == NULL)
+				continue;
+		}
 		LWLockRelease(MotApplyLock);
 		MotApplyMakeRoom();
 		LWLockAcquire(MotApplyLock, LW_EXCLUSIVE);

@@ -98,8 +98,8 @@ extern LWLock *MotApplyLock;	/* LW_EXCLUSIVE around apply and the list in
  *
  * false: nothing was done, because memory is full.  Then MakeRoom, without
  * MotApplyLock, and once more: readers of a standby may keep it full of what they
- * may still see, or some table has to be left out (leftout.c).  Only in a process
- * that recovers or loads; in any other that is an error.
+ * may still see, or some table has to be left out (leftout.c).  Who neither
+ * recovers nor loads asks the worker for that, and waits, not for ever.
  */
 extern bool MotApply(const char *ops, size_t len, XLogRecPtr lsn, TransactionId xid);
 extern void MotApplyMakeRoom(void);

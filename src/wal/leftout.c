@@ -22,7 +22,7 @@
  * written and loaded once more, so that all its rows are of one age: visible to
  * every snapshot, as if it had never been away.
  *
- * The list is in shared memory, under a spinlock.  Who applies redo adds to it
+ * The list is in shared memory (leftlist.c).  Who applies redo adds to it
  * and to the files, with MotApplyLock; a commit takes from the list only, and the
  * directory goes after the next checkpoint, which may be at it.
  *
@@ -56,24 +56,17 @@
 #include "xact/xact.h"
 
 #define LEFT_OUT_DIRECTORY MOT_DIRECTORY "/" PG_TEMP_FILE_PREFIX "_left_out"
-#define MAX_LEFT_OUT 16384
 #define REDO_MAGIC 0x52544f4d
 
 /* between two attempts to bring a table back */
 #define RETRY_MS 5000
 
+/* between two looks for tables of which to try that: there may be many */
+#define LOOK_MS 500
+static TimestampTz looked = 0;
+
 /* rows between two looks for an interrupt */
 #define BATCH 1024
-
-typedef struct Shared
-{
-	pg_atomic_uint32 n;			/* written under the mutex */
-	slock_t		mutex;
-	uint32		last_number;	/* under MotApplyLock */
-	MotLeftOut	list[MAX_LEFT_OUT];
-} Shared;
-
-static Shared *shared = NULL;
 
 /* before the operations of a transaction */
 typedef struct RedoHeader
@@ -100,87 +93,15 @@ static void report(const MotLeftOut *entry, const char *name);
 
 /* -------------------------------------------------------------------- list */
 
-Size
-MotLeftOutShmemSize(void)
-{
-	return MAXALIGN(sizeof(Shared));
-}
-
-void
-MotLeftOutShmemInit(void)
-{
-	bool		found;
-
-	shared = ShmemInitStruct("mot left out", MotLeftOutShmemSize(), &found);
-	if (found)
-		return;
-	memset(shared, 0, sizeof(Shared));
-	pg_atomic_init_u32(&shared->n, 0);
-	SpinLockInit(&shared->mutex);
-}
-
 /* Loading begins: what there was has been forgotten with the memory. */
 void
 MotLeftOutStart(void)
 {
 	struct stat st;
 
-	pg_atomic_write_u32(&shared->n, 0);
+	MotLeftOutClear();
 	if (stat(LEFT_OUT_DIRECTORY, &st) == 0)
 		(void) rmtree(LEFT_OUT_DIRECTORY, true);
-}
-
-uint32
-MotLeftOutCount(void)
-{
-	return pg_atomic_read_u32(&shared->n);
-}
-
-/* with the mutex */
-static int
-find(Oid dbid, Oid relid)
-{
-	for (int i = 0; i < (int) pg_atomic_read_u32(&shared->n); i++)
-		if (shared->list[i].dbid == dbid && (shared->list[i].relid == relid || !OidIsValid(relid)))
-			return i;
-	return -1;
-}
-
-bool
-MotLeftOutFind(Oid dbid, Oid relid, MotLeftOut *entry)
-{
-	int			i;
-
-	if (likely(MotLeftOutCount() == 0))
-		return false;
-	SpinLockAcquire(&shared->mutex);
-	i = find(dbid, relid);
-	if (i >= 0)
-		*entry = shared->list[i];
-	SpinLockRelease(&shared->mutex);
-	return i >= 0;
-}
-
-/* All of them, palloc'd. */
-int
-MotLeftOutList(MotLeftOut **list)
-{
-	int			max = MotLeftOutCount();
-	int			n;
-
-	for (;;)
-	{
-		*list = palloc(Max(max, 1) * sizeof(MotLeftOut));
-		SpinLockAcquire(&shared->mutex);
-		n = pg_atomic_read_u32(&shared->n);
-		if (n <= max)
-			memcpy(*list, shared->list, n * sizeof(MotLeftOut));
-		SpinLockRelease(&shared->mutex);
-		if (n <= max)
-			return n;
-		pfree(*list);
-		max = n;
-	}
 }
 
 int
@@ -200,51 +121,6 @@ MotLeftOutStatGet(MotLeftOutStat **stats)
 	}
 	pfree(list);
 	return n;
-}
-
-/* It has been truncated or dropped, or is back. */
-void
-MotLeftOutForget(Oid dbid, Oid relid)
-{
-	int			i;
-
-	if (likely(MotLeftOutCount() == 0))
-		return;
-	SpinLockAcquire(&shared->mutex);
-	while ((i = find(dbid, relid)) >= 0)
-	{
-		uint32		last = pg_atomic_read_u32(&shared->n) - 1;
-
-		shared->list[i] = shared->list[last];
-		pg_atomic_write_u32(&shared->n, last);
-	}
-	SpinLockRelease(&shared->mutex);
-}
-
-/* New, or changed. */
-void
-MotLeftOutRegister(const MotLeftOut *entry)
-{
-	int			i;
-	bool		full = false;
-
-	SpinLockAcquire(&shared->mutex);
-	i = find(entry->dbid, entry->relid);
-	if (i < 0)
-	{
-		i = pg_atomic_read_u32(&shared->n);
-		full = i == MAX_LEFT_OUT;
-		if (!full)
-			pg_atomic_write_u32(&shared->n, i + 1);
-	}
-	if (!full)
-		shared->list[i] = *entry;
-	SpinLockRelease(&shared->mutex);
-	if (full)
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("more than %d memory-optimized tables do not fit into memory", MAX_LEFT_OUT),
-				 errhint("Increase mot.max_memory, and start the server again.")));
 }
 
 /* ------------------------------------------------------------------- files */
@@ -281,7 +157,7 @@ new_entry(MotLeftOut *entry, Oid dbid, Oid relid)
 	memset(entry, 0, sizeof(*entry));
 	entry->dbid = dbid;
 	entry->relid = relid;
-	entry->number = ++shared->last_number;
+	entry->number = MotLeftOutNextNumber();
 	INIT_CRC32C(entry->redo_crc);
 
 	MotDirectoryMake();
@@ -537,10 +413,21 @@ MotLeftOutCheckpoint(MotManifest *m, const MotLeftOut *list, int n, const char *
 	}
 }
 
+static int
+by_number(const void *a, const void *b)
+{
+	const MotLeftOut *x = a;
+	const MotLeftOut *y = b;
+
+	return x->number < y->number ? -1 : x->number > y->number;
+}
+
 /* Directories of tables that are not left out any more. */
 void
 MotLeftOutSweep(void)
 {
+	MotLeftOut *list;
+	int			n;
 	DIR		   *dir;
 	struct dirent *de;
 	struct stat st;
@@ -548,6 +435,8 @@ MotLeftOutSweep(void)
 	if (stat(LEFT_OUT_DIRECTORY, &st) != 0)
 		return;
 	LWLockAcquire(MotApplyLock, LW_EXCLUSIVE);
+	n = MotLeftOutList(&list);
+	qsort(list, n, sizeof(MotLeftOut), by_number);
 	dir = AllocateDir(LEFT_OUT_DIRECTORY);
 	while ((de = ReadDirExtended(dir, LEFT_OUT_DIRECTORY, LOG)) != NULL)
 	{
@@ -557,10 +446,17 @@ MotLeftOutSweep(void)
 
 		if (number == 0)
 			continue;
-		SpinLockAcquire(&shared->mutex);
-		for (uint32 i = 0; i < pg_atomic_read_u32(&shared->n); i++)
-			needed |= shared->list[i].number == number;
-		SpinLockRelease(&shared->mutex);
+		for (int i = 0, j = n; i < j && !needed;)
+		{
+			int			middle = i + (j - i) / 2;
+
+			if (list[middle].number == number)
+				needed = true;
+			else if (list[middle].number < number)
+				i = middle + 1;
+			else
+				j = middle;
+		}
 		if (needed)
 			continue;
 		snprintf(path, sizeof(path), "%s/%s", LEFT_OUT_DIRECTORY, de->d_name);
@@ -569,6 +465,7 @@ MotLeftOutSweep(void)
 	if (dir != NULL)
 		FreeDir(dir);
 	LWLockRelease(MotApplyLock);
+	pfree(list);
 }
 
 /* ------------------------------------------------------------ bringing back */
@@ -597,6 +494,9 @@ MotLeftOutBringBack(bool all)
 
 	if (likely(MotLeftOutCount() == 0))
 		return 0;
+	if (!all && !TimestampDifferenceExceeds(looked, GetCurrentTimestamp(), LOOK_MS))
+		return 0;
+	looked = GetCurrentTimestamp();
 	cxt = AllocSetContextCreate(CurrentMemoryContext, "MOT left out", ALLOCSET_DEFAULT_SIZES);
 	oldcxt = MemoryContextSwitchTo(cxt);
 	n = MotLeftOutList(&list);

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * leftout.h
- *	  Tables that memory has no room for (leftout.c).
+ *	  Tables that memory has no room for (leftout.c, leftlist.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -31,6 +31,8 @@ struct MotLeftOut
 extern Size MotLeftOutShmemSize(void);
 extern void MotLeftOutShmemInit(void);
 extern void MotLeftOutStart(void);
+extern void MotLeftOutClear(void);
+extern uint32 MotLeftOutNextNumber(void);
 
 /* by anybody; relid invalid: any table of the database */
 extern uint32 MotLeftOutCount(void);

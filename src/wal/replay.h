@@ -22,9 +22,14 @@ typedef struct MotReplayShared
 	XLogRecPtr	upto;			/* end of the last record of ours dealt with */
 	uint32		streams;		/* begun, and neither complete nor forgotten */
 	uint32		contents;		/* files of content.c */
+	pg_atomic_uint32 room_wanted;	/* by sessions that apply */
 } MotReplayShared;
 
 extern MotReplayShared *MotReplay;
+
+/* room.c: by the worker */
+extern void MotRoomInWorker(void);
+extern void MotRoomForSessions(void);
 
 /* no memory for what is being replayed: say what to do about it */
 extern void MotApplyRaiseMemory(mot_status status, XLogRecPtr lsn, const char *table) pg_attribute_noreturn();

@@ -7,8 +7,14 @@
  * as there are many: replay has no other time for it, and nobody else does it.
  * When memory is full nevertheless, the transaction is undone, and then, in this
  * order: what is owed is freed, without the snapshot that the transaction had;
- * readers of a standby are waited for and cancelled; and the largest table
- * is left out (leftout.c), or not made if the transaction makes it.
+ * readers of a standby are waited for and cancelled; and the largest tables
+ * are left out (leftout.c), or not made if the transaction makes them.  Small ones go
+ * several at a time, and down to the last one: that heap tables are served does not
+ * depend on what ours need.
+ *
+ * On a standby a session that finds a transaction of both kinds committed applies
+ * it, and cannot make room: nobody but the startup process may take the locks for that, which sleeps
+ * while no log comes.  So it asks the worker.
  *
  *-------------------------------------------------------------------------
  */
@@ -20,9 +26,12 @@
 #include "compat/compat.h"
 #include "miscadmin.h"
 #include "postmaster/startup.h"
+#include "storage/latch.h"
 #include "storage/lock.h"
 #include "storage/standby.h"
+#include "utils/hsearch.h"
 #include "utils/memutils.h"
+#include "utils/wait_event.h"
 #include "wal/leftout.h"
 #include "wal/replay.h"
 #include "xact/xact.h"
@@ -36,22 +45,38 @@ static int	rounds = 0;
 
 #define MAX_ROUNDS 20
 
+/* this is the worker */
+static bool worker = false;
+
+/* naps of 10 ms: of a session for that; of the worker for readers */
+#define SESSION_NAPS 300
+#define WORKER_NAPS 100
+
 /* how long a checkpoint, whose snapshot keeps memory full, is waited for: naps of 10 ms */
 #define CHECKPOINT_NAPS 6000
 static int	naps = 0;
 
-/* a table with less is not worth leaving out */
-#define LEAST_BYTES (256 * 1024)
+/* what is left out at a time has at least so much, and twice as much each time for the same transaction */
+#define LEAST_BYTES ((uint64) 256 * 1024)
+static uint64 least_bytes = LEAST_BYTES;
 
-/* of a transaction that found no room: its largest table, as far as it came, and those that it is not to make */
-static MotTargetKey largest_key;
-static uint64 largest_bytes = 0;
-static bool largest_made = false;
-static List *not_to_make = NIL;
+/* of a transaction that found no room: the tables that it has come to, and those that it is not to make */
+typedef struct Noted
+{
+	MotTargetKey key;
+	uint64		bytes;
+	bool		made;
+} Noted;
+
+static Noted *noted = NULL;
+static int	nnoted = 0;
+static int	max_noted = 0;
+static HTAB *not_to_make = NULL;
 
 static bool readers_hold_memory(void);
 static void leave_out(void);
-static void leave_out_table(Oid dbid, Oid relid, uint64 bytes);
+static bool leave_out_table(const Noted *which);
+static int	larger_first(const void *a, const void *b);
 
 /* ----------------------------------------------------------- a transaction */
 
@@ -65,7 +90,7 @@ MotRoomBefore(void)
 void
 MotRoomTry(void)
 {
-	largest_bytes = 0;
+	nnoted = 0;
 }
 
 void
@@ -73,32 +98,33 @@ MotRoomNote(const MotTargetKey *key, mot_table *table, bool made)
 {
 	mot_table_stat stat;
 
-	mot_table_stats(table, &stat);
-	if (stat.row_bytes + stat.index_bytes > largest_bytes)
+	if (nnoted == max_noted)
 	{
-		largest_bytes = stat.row_bytes + stat.index_bytes;
-		largest_key = *key;
-		largest_made = made;
+		max_noted = Max(2 * max_noted, 64);
+		noted = noted == NULL ? MemoryContextAlloc(TopMemoryContext, max_noted * sizeof(Noted)) :
+			repalloc_huge(noted, max_noted * sizeof(Noted));
 	}
+	mot_table_stats(table, &stat);
+	noted[nnoted].key = *key;
+	noted[nnoted].bytes = stat.row_bytes + stat.index_bytes;
+	noted[nnoted].made = made;
+	nnoted++;
 }
 
 bool
 MotRoomNotToMake(const MotTargetKey *key)
 {
-	ListCell   *lc;
-
-	foreach(lc, not_to_make)
-		if (memcmp(lfirst(lc), key, sizeof(MotTargetKey)) == 0)
-		return true;
-	return false;
+	return not_to_make != NULL && hash_search(not_to_make, key, HASH_FIND, NULL) != NULL;
 }
 
 void
 MotRoomWasThere(void)
 {
 	rounds = naps = 0;
-	list_free_deep(not_to_make);
-	not_to_make = NIL;
+	least_bytes = LEAST_BYTES;
+	if (not_to_make != NULL)
+		hash_destroy(not_to_make);
+	not_to_make = NULL;
 }
 
 /* Free all that can be freed, and what that leaves to be freed in turn.  Was there any? */
@@ -118,7 +144,48 @@ MotRoomReclaim(void)
 bool
 MotRoomCanBeMade(void)
 {
-	return MotRecovers() || MotWalCurrentState() == MOT_WAL_LOADING;
+	return MotRecovers() || (worker && RecoveryInProgress()) || MotWalCurrentState() == MOT_WAL_LOADING;
+}
+
+void
+MotRoomInWorker(void)
+{
+	worker = true;
+}
+
+/* ------------------------------------------------- sessions and the worker */
+
+static void
+nap_for_room(void)
+{
+	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, 10, PG_WAIT_EXTENSION);
+	ResetLatch(MyLatch);
+	CHECK_FOR_INTERRUPTS();
+}
+
+/* By a session, which may itself be the one that needs what there is. */
+static void
+ask_for_room(void)
+{
+	if (!RecoveryInProgress() || naps++ >= SESSION_NAPS)
+	{
+		naps = 0;
+		MotApplyRaiseMemory(MOT_NO_MEMORY, InvalidXLogRecPtr, NULL);
+	}
+	pg_atomic_write_u32(&MotReplay->room_wanted, 1);
+	MotStateAskWorker();
+	nap_for_room();
+}
+
+/* By the worker, in a transaction: sessions wait for room to apply what is committed. */
+void
+MotRoomForSessions(void)
+{
+	if (pg_atomic_exchange_u32(&MotReplay->room_wanted, 0) == 0)
+		return;
+	LWLockAcquire(MotApplyLock, LW_EXCLUSIVE);
+	MotInDoubtSettle(false);
+	LWLockRelease(MotApplyLock);
 }
 
 /* ------------------------------------------------------------------ readers */
@@ -146,6 +213,17 @@ MotApplyMakeRoom(void)
 	TransactionId xid = XidFromFullTransactionId(ReadNextFullTransactionId());
 	RelFileNode every_database = {InvalidOid, InvalidOid, InvalidOid};
 
+	if (!MotRoomCanBeMade())
+	{
+		ask_for_room();
+		return;
+	}
+	if (worker && naps++ < WORKER_NAPS && mot_engine_horizon(MotEngine) < mot_engine_clock(MotEngine))
+	{
+		nap_for_room();
+		(void) MotRoomReclaim();
+		return;
+	}
 	if (!readers_hold_memory())
 	{
 		rounds = naps = 0;
@@ -171,92 +249,154 @@ MotApplyMakeRoom(void)
 
 /* ------------------------------------------------------------------ tables */
 
-/* The largest table of all. */
-typedef struct Largest
+typedef struct Tables
 {
-	Oid			dbid;
-	Oid			relid;
-	uint64		bytes;
-} Largest;
+	int			n;
+	int			max;
+	Noted	   *table;
+} Tables;
 
 static void
-look_for_largest(void *arg, mot_table *table)
+collect_table(void *arg, mot_table *table)
 {
-	Largest    *largest = arg;
-	mot_table_stat stat;
+	Tables	   *all = arg;
 
-	mot_table_stats(table, &stat);
-	if (stat.row_bytes + stat.index_bytes > largest->bytes)
+	if (all->n < all->max)
 	{
-		largest->bytes = stat.row_bytes + stat.index_bytes;
-		largest->dbid = mot_table_host_db(table);
-		largest->relid = mot_table_host_id(table);
+		mot_table_stat stat;
+		Noted	   *t = &all->table[all->n];
+
+		mot_table_stats(table, &stat);
+		t->key.dbid = mot_table_host_db(table);
+		t->key.relid = mot_table_host_id(table);
+		t->bytes = stat.row_bytes + stat.index_bytes;
+		t->made = false;
 	}
+	all->n++;
 }
 
-/*
- * The transaction at hand is to leave out the largest table that it makes,
- * which nobody knows of, so anybody may do that.  false: there is none.
- */
-bool
-MotRoomDoWithout(void)
+static int
+larger_first(const void *a, const void *b)
 {
-	MemoryContext oldcxt;
-	MotTargetKey *key;
+	const Noted *x = a;
+	const Noted *y = b;
 
-	if (!largest_made || largest_bytes < LEAST_BYTES)
-		return false;
-	oldcxt = MemoryContextSwitchTo(TopMemoryContext);
-	key = palloc(sizeof(MotTargetKey));
-	*key = largest_key;
-	not_to_make = lappend(not_to_make, key);
-	MemoryContextSwitchTo(oldcxt);
-	largest_bytes = 0;
+	return x->bytes > y->bytes ? -1 : x->bytes < y->bytes;
+}
+
+/* The transaction at hand is not to make this one. */
+static void
+do_without(const Noted *which)
+{
+	bool		found;
+
+	if (not_to_make == NULL)
+	{
+		HASHCTL		ctl;
+
+		ctl.keysize = ctl.entrysize = sizeof(MotTargetKey);
+		ctl.hcxt = TopMemoryContext;
+		not_to_make = hash_create("MOT tables not to be made", 64, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	}
+	(void) hash_search(not_to_make, &which->key, HASH_ENTER, &found);
 	ereport(LOG,
 			(errcode(ERRCODE_OUT_OF_MEMORY),
 			 errmsg("memory for memory-optimized tables is full: going on without a table that replay has come to"),
-			 errdetail("Its OID is %u, that of its database %u.", key->relid, key->dbid),
+			 errdetail("Its OID is %u, that of its database %u.", which->key.relid, which->key.dbid),
 			 errhint("Its rows and what is changed in them are kept in files, and it is brought back when there is room: increase mot.max_memory and restart the server.")));
-	return true;
+}
+
+/*
+ * The largest tables go, of those there are and those that the transaction at hand makes.
+ * How much it still needs nobody knows: twice as much each time, so that it has not to
+ * be begun anew for each of many.  false: there are none.
+ */
+static bool
+leave_out_largest(Noted *tables, int n)
+{
+	uint64		without = 0;
+	bool		any = false;
+
+	qsort(tables, n, sizeof(Noted), larger_first);
+	for (int i = 0; i < n && (!any || without < least_bytes); i++)
+	{
+		if (tables[i].made)
+			do_without(&tables[i]);
+		else if (!leave_out_table(&tables[i]))
+			continue;
+		without += tables[i].bytes;
+		any = true;
+	}
+	least_bytes *= 2;
+	nnoted = 0;
+	return any;
 }
 
 static void
 leave_out(void)
 {
-	Largest		largest = {0};
+	Tables		all = {0};
 
-	mot_table_each(MotEngine, look_for_largest, &largest);
-	if (Max(largest.bytes, largest_bytes) < LEAST_BYTES)
+	/* nothing can be allocated in the visit */
+	mot_table_each(MotEngine, collect_table, &all);
+	all.max = all.n;
+	all.n = 0;
+	all.table = palloc_extended((all.max + nnoted + 1) * sizeof(Noted), MCXT_ALLOC_HUGE);
+	mot_table_each(MotEngine, collect_table, &all);
+	all.n = Min(all.n, all.max);
+	for (int i = 0; i < nnoted; i++)
+		if (noted[i].made)
+			all.table[all.n++] = noted[i];
+	if (!leave_out_largest(all.table, all.n))
 		MotApplyRaiseMemory(MOT_NO_MEMORY, InvalidXLogRecPtr, NULL);
-
-	if (largest_bytes < largest.bytes)
-		leave_out_table(largest.dbid, largest.relid, largest.bytes);
-	else if (!largest_made)
-		leave_out_table(largest_key.dbid, largest_key.relid, largest_bytes);
-	else
-		(void) MotRoomDoWithout();
-	largest_bytes = 0;
+	pfree(all.table);
+	(void) MotRoomReclaim();
 }
 
-/* Those who read it on a standby go first, as before it is truncated. */
-static void
-leave_out_table(Oid dbid, Oid relid, uint64 bytes)
+/*
+ * Those who read it on a standby go first, as before it is truncated.  Who waits
+ * for that is the startup process; the worker leaves out what nobody reads.
+ */
+static bool
+leave_out_table(const Noted *which)
 {
-	bool		readers = AmStartupProcess() && HotStandbyActive();
-	mot_table  *table;
+	bool		readers = RecoveryInProgress() && MotWalCurrentState() == MOT_WAL_READY &&
+		(!AmStartupProcess() || HotStandbyActive());
+	mot_table  *volatile table = NULL;
 	LOCKTAG		tag;
 
-	SET_LOCKTAG_RELATION(tag, dbid, relid);
-	if (readers)
+	SET_LOCKTAG_RELATION(tag, which->key.dbid, which->key.relid);
+	if (readers && AmStartupProcess())
 		(void) LockAcquire(&tag, AccessExclusiveLock, true, false);
-	LWLockAcquire(MotApplyLock, LW_EXCLUSIVE);
-	table = mot_table_find(MotEngine, dbid, relid);
-	if (table != NULL)
-		MotLeftOutTable(table, bytes);
-	LWLockRelease(MotApplyLock);
-	if (readers)
-		(void) LockRelease(&tag, AccessExclusiveLock, true);
-	(void) MotRoomReclaim();
+	else if (readers)
+	{
+		LockAcquireResult result;
+
+		/*
+		 * the server refuses such locks to everybody but who replays, on
+		 * behalf of which this is
+		 */
+		InRecovery = true;
+		result = LockAcquire(&tag, AccessExclusiveLock, true, true);
+		InRecovery = false;
+		if (result == LOCKACQUIRE_NOT_AVAIL)
+			return false;
+	}
+	PG_TRY();
+	{
+		LWLockAcquire(MotApplyLock, LW_EXCLUSIVE);
+		table = mot_table_find(MotEngine, which->key.dbid, which->key.relid);
+		if (table != NULL)
+			MotLeftOutTable(table, which->bytes);
+		LWLockRelease(MotApplyLock);
+	}
+	PG_FINALLY();
+	{
+		if (readers)
+			(void) LockRelease(&tag, AccessExclusiveLock, true);
+	}
+	PG_END_TRY();
+	return table != NULL;
 }
 
 /* An operation of a table that is left out: in this memory, up to a piece's size. */

@@ -35,7 +35,7 @@
  * rm_redo.
  *
  * Files: gate.c durable.c async.c record.c logger.c (writing redo), rmgr.c apply.c
- * indoubt.c spill.c content.c room.c leftout.c (replay), checkpoint.c checkpoint_write.c pace.c
+ * indoubt.c spill.c content.c room.c leftout.c leftlist.c (replay), checkpoint.c checkpoint_write.c pace.c
  * snapshotfile.c manifest.c (checkpoints), recover.c load.c sort.c advance.c
  * reader.c state.c trail.c (recovery), slot.c backup.c helpers.c.
  *
