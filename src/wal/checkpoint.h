@@ -38,6 +38,7 @@ extern void MotStateBeginCheckpoint(void);
 extern void MotStateEndCheckpoint(void);
 extern bool MotStateIsCheckpointing(void);
 extern void MotStateSetComplete(bool complete);
+extern void MotStateSetLoaded(mot_ts ts);
 extern bool MotStateIsComplete(void);
 
 /* --------------------------------------------------------------- manifest.c */

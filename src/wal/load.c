@@ -39,9 +39,10 @@
 /* rows between two looks whether to stop */
 #define LOAD_BATCH 512
 
-/* what may be the matter with a table */
+/* what may be the matter with a table; once it is whole, nothing */
 #define DAMAGED 1
 #define NO_ROOM 2
+#define WHOLE 3
 
 typedef struct LoadTable
 {
@@ -150,6 +151,7 @@ static void load_rows(LoadShared *shared, LoadItem *item, Loader *loader);
 static void prepare_loader(Loader *loader, LoadShared *shared, uint32 number);
 static void load_index(LoadShared *shared, LoadItem *item, Loader *loader);
 static bool look_while_building(void *arg);
+static void no_room(LoadShared *shared, uint32 number);
 static void rows_loaded(LoadShared *shared, LoadTable *table);
 static void load_one(LoadShared *shared, int i, Loader *loader);
 static void table_loaded(LoadShared *shared, LoadTable *table);
@@ -769,7 +771,7 @@ load_item(LoadShared *shared, LoadItem *item, Loader *loader)
 			MotRowFileReaderClose(loader->reader);
 		loader->reader = NULL;
 		if (edata->sqlerrcode == ERRCODE_OUT_OF_MEMORY && pg_atomic_read_u32(&shared->full) != 0)
-			(void) pg_atomic_compare_exchange_u32(&table->broken, &expected, NO_ROOM);
+			no_room(shared, item->table);
 		else if (!mot_ignore_damaged || edata->sqlerrcode == ERRCODE_OUT_OF_MEMORY)
 		{
 			/* the leader raises it, with a hint that fits */
@@ -790,9 +792,31 @@ load_item(LoadShared *shared, LoadItem *item, Loader *loader)
 		return;
 	if (item->index < 0)
 		(void) pg_atomic_sub_fetch_u32(&table->files_left, 1);
-	if (pg_atomic_sub_fetch_u32(&table->items_left, 1) == 0 &&
-		pg_atomic_read_u32(&table->broken) == 0)
-		rows_loaded(shared, table);
+	if (pg_atomic_sub_fetch_u32(&table->items_left, 1) == 0)
+	{
+		uint32		expected = 0;
+
+		if (pg_atomic_compare_exchange_u32(&table->broken, &expected, WHOLE))
+			rows_loaded(shared, table);
+	}
+}
+
+/*
+ * There is none for this table, nor for larger ones on their way: which of those that are
+ * being loaded was the first to find memory full is a matter of chance.  What
+ * there is room for is brought back in the end, smaller ones first.
+ */
+static void
+no_room(LoadShared *shared, uint32 number)
+{
+	for (; number < shared->ntables; number++)
+	{
+		LoadTable  *table = SHARED_TABLE(shared, number);
+		uint32		expected = 0;
+
+		if (table->nitems > 0)
+			(void) pg_atomic_compare_exchange_u32(&table->broken, &expected, NO_ROOM);
+	}
 }
 
 /* That was its last file. */

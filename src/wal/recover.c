@@ -76,6 +76,7 @@ MotLoadFrom(XLogRecPtr from, XLogRecPtr upto, TimeLineID tli)
 	MemoryContext oldcxt = MemoryContextSwitchTo(cxt);
 	MotManifest *m;
 	char	   *directory = NULL;
+	mot_ts		began;
 
 	if (!MotStateClaimLoad())
 	{
@@ -87,6 +88,7 @@ MotLoadFrom(XLogRecPtr from, XLogRecPtr upto, TimeLineID tli)
 	}
 
 	load_began = GetCurrentTimestamp();
+	began = mot_engine_clock(MotEngine);
 	MotSpillBegin();
 	MotLeftOutStart();
 	MOT_FAULT("load-begin");
@@ -97,6 +99,8 @@ MotLoadFrom(XLogRecPtr from, XLogRecPtr upto, TimeLineID tli)
 	if (!AmStartupProcess() && !RecoveryInProgress())
 		MotReplayEnd();
 	MOT_FAULT("load-end");
+	if (RecoveryInProgress() && mot_engine_clock(MotEngine) > began)
+		MotStateSetLoaded(mot_engine_clock(MotEngine));
 	MotStateLoadDone(MOT_WAL_READY);
 	MemoryContextSwitchTo(oldcxt);
 	MemoryContextDelete(cxt);

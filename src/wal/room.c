@@ -361,7 +361,7 @@ static bool
 leave_out_table(const Noted *which)
 {
 	bool		readers = RecoveryInProgress() && MotWalCurrentState() == MOT_WAL_READY &&
-		(!AmStartupProcess() || HotStandbyActive());
+	(!AmStartupProcess() || HotStandbyActive());
 	mot_table  *volatile table = NULL;
 	LOCKTAG		tag;
 

@@ -35,6 +35,7 @@
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 #include "wal/leftout.h"
+#include "xact/xact.h"
 
 /* how long a session waits for a worker that is not there */
 #define WORKER_PATIENCE_MS 10000
@@ -77,6 +78,7 @@ typedef struct Shared
 	char		not_writable[TEXT_SIZE];	/* why the last attempt failed */
 	pid_t		worker_pid;
 	Latch	   *worker_latch;
+	pg_atomic_uint64 loaded_ts; /* see MotStateSetLoaded */
 	XLogRecPtr	preserve;		/* the checkpoint in which damage was ignored:
 								 * its files are put aside, not removed */
 	XLogRecPtr	replay_end;		/* of the server's recovery after a crash;
@@ -108,6 +110,7 @@ static void raise_if_left_out(Oid dbid, Oid relid);
 static bool worker_is_there(void);
 static void wait_for_change(TimestampTz *missing_since);
 static bool await_table(Oid dbid, Oid relid);
+static void refuse_older_snapshot(void);
 
 /* ------------------------------------------------------------------ module */
 
@@ -171,6 +174,7 @@ MotStateShmemInit(void)
 	pg_atomic_init_u32(&shared->started, 0);
 	pg_atomic_init_u32(&shared->complete, 0);
 	pg_atomic_init_u32(&shared->writing, 0);
+	pg_atomic_init_u64(&shared->loaded_ts, 0);
 	ConditionVariableInit(&shared->changed);
 	SpinLockInit(&shared->mutex);
 }
@@ -317,7 +321,36 @@ MotStateReplayEnd(void)
 static bool
 await_table(Oid dbid, Oid relid)
 {
-	return MotWalWaitForTable(dbid, relid);
+	bool		there = MotWalWaitForTable(dbid, relid);
+
+	refuse_older_snapshot();
+	return there;
+}
+
+/*
+ * On a standby, which lets sessions in before tables are loaded: the log that was applied
+ * to them has changed rows as of up to this number.
+ */
+void
+MotStateSetLoaded(mot_ts ts)
+{
+	pg_atomic_write_u64(&shared->loaded_ts, ts);
+}
+
+/*
+ * A transaction's snapshot that is older than that would show tables as they were in the
+ * checkpoint, or in between, while heap tables are further.
+ */
+static void
+refuse_older_snapshot(void)
+{
+	if (likely(MotTransactionSnapshotTs() >= pg_atomic_read_u64(&shared->loaded_ts)))
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+			 errmsg("could not serialize access to memory-optimized tables, which have been loaded since"),
+			 errdetail("The transaction's snapshot was taken before they were there."),
+			 errhint("The transaction might succeed if retried.")));
 }
 
 bool

@@ -15,7 +15,6 @@ extern void MotSnapshotInit(void);
 extern void MotSnapshotSubCommit(int level);
 extern void MotSnapshotSubAbort(int level);
 extern void MotSnapshotEndXact(bool commit);
-extern mot_ts MotTransactionSnapshotTs(void);	/* MOT_TS_NONE: none yet */
 extern bool MotSnapshotImported;	/* SET TRANSACTION SNAPSHOT */
 
 /* transaction.c */

@@ -94,6 +94,8 @@ extern bool MotSnapshotRunning(Snapshot snapshot);
  * has none yet.  For utility statements that are to count as its first.
  */
 extern void MotTransactionSnapshot(void);
+extern mot_ts MotTransactionSnapshotTs(void);	/* MOT_TS_NONE (the largest):
+												 * none yet */
 
 /* Make sure an engine transaction is running; call before any engine write. */
 extern mot_session *MotBeginWrite(void);
