@@ -29,7 +29,10 @@ $node->safe_psql('postgres', q{
 sub ask
 {
 	my ($table, $sql) = @_;
-	my ($ret, $out, $err) = $node->psql('postgres', "SET statement_timeout = '10s'; SET lock_timeout = '50ms'; SET synchronous_commit = on; " . $sql =~ s/\bT\b/$table/gr);
+	my $stuck = 0;
+	my ($ret, $out, $err) = $node->psql('postgres', "SET statement_timeout = '10s'; SET lock_timeout = '50ms'; SET synchronous_commit = on; " . $sql =~ s/\bT\b/$table/gr,
+		timeout => $PostgreSQL::Test::Utils::timeout_default, timed_out => \$stuck);
+	die "not even statement_timeout ends it on $table: $sql" if $stuck;
 	my $answer = $ret == 0 ? $out : $err =~ s/^(LINE|HINT|DETAIL|CONTEXT|\s+\^).*\n?//gmr;
 	$answer =~ s/\s+\z//;
 	return "$sql\n" . $answer =~ s/$table/T/gr . "\n";
