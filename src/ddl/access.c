@@ -8,20 +8,77 @@
  * its schema, owner, server or extension, by CASCADE, or with a column.  The
  * storage layer makes it happen at commit.  Columns come by OAT_POST_CREATE
  * and go by OAT_DROP; everything else about a table is OAT_POST_ALTER (its
- * options have a class of their own).
+ * options have a class of their own, and so have constraints and partitions).
  *
  *-------------------------------------------------------------------------
  */
 #include "ddl/ddl.h"
 
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
 #include "catalog/index.h"
 #include "catalog/objectaccess.h"
+#include "catalog/partition.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_constraint.h"
 #include "catalog/pg_foreign_table.h"
+#include "catalog/pg_inherits.h"
 #include "relation/relation.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
+#include "utils/snapmgr.h"
 
 static object_access_hook_type prev_object_access = NULL;
+
+/* a constraint comes, perhaps not visible yet, or is validated (how it goes: MotAlterFinish) */
+static void
+constraint_changed(Oid constraint)
+{
+	Relation	pg_constraint = table_open(ConstraintRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	Oid			relid = InvalidOid;
+
+	ScanKeyInit(&key, Anum_pg_constraint_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(constraint));
+	scan = systable_beginscan(pg_constraint, ConstraintOidIndexId, true, SnapshotSelf, 1, &key);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple) && ((Form_pg_constraint) GETSTRUCT(tuple))->contype == CONSTRAINT_CHECK)
+		relid = ((Form_pg_constraint) GETSTRUCT(tuple))->conrelid;
+	systable_endscan(scan);
+	table_close(pg_constraint, AccessShareLock);
+
+	if (OidIsValid(relid) && MotIsMotTable(relid))
+		MotStorageDefinitionChanged(relid);
+}
+
+/* ... those of the tables below, whom the server locks like this as well */
+static void
+tree_changed(Oid relid)
+{
+	ListCell   *lc;
+
+	if (!MotAlterConcerns(relid))
+		return;
+	foreach(lc, find_all_inheritors(relid, AccessExclusiveLock, NULL))
+		if (MotIsMotTable(lfirst_oid(lc)))
+		MotStorageDefinitionChanged(lfirst_oid(lc));
+}
+
+/* a partitioned table gets a partition, or loses one */
+static void
+partition_changed(Oid partition, Oid parent)
+{
+	Oid			others;
+
+	if (get_rel_relkind(parent) != RELKIND_PARTITIONED_TABLE)
+		return;
+	tree_changed(partition);
+	others = get_default_partition_oid(parent);
+	if (OidIsValid(others) && others != partition)
+		tree_changed(others);
+}
 
 static void
 mot_object_access(ObjectAccessType access, Oid class_id, Oid object_id, int sub_id, void *arg)
@@ -29,6 +86,10 @@ mot_object_access(ObjectAccessType access, Oid class_id, Oid object_id, int sub_
 	if (prev_object_access)
 		prev_object_access(access, class_id, object_id, sub_id, arg);
 
+	if (class_id == ConstraintRelationId && (access == OAT_POST_CREATE || access == OAT_POST_ALTER))
+		constraint_changed(object_id);
+	if (class_id == InheritsRelationId && access == OAT_POST_ALTER)
+		partition_changed(object_id, ((ObjectAccessPostAlter *) arg)->auxiliary_id);
 	if (class_id != RelationRelationId &&
 		(class_id != ForeignTableRelationId || access != OAT_POST_ALTER))
 		return;

@@ -441,6 +441,7 @@ finish_rows(AlteredRel *altered, Relation rel, Node *stmt)
 {
 	TupleDesc	new = RelationGetDescr(rel);
 	List	   *values = NIL;
+	List	   *valid = MotValidChecks(altered->relid, InvalidOid);
 	List	   *checks = NIL;
 	Bitmapset  *notnull = NULL; /* every NOT NULL column */
 	Bitmapset  *nullability = NULL; /* columns whose NOT NULL came or went */
@@ -478,7 +479,14 @@ finish_rows(AlteredRel *altered, Relation rel, Node *stmt)
 				values = lappend(values, value);
 		}
 	}
-	foreach(lc, MotValidChecks(altered->relid, InvalidOid))
+
+	/*
+	 * constraints that come, the access hook sees; by those that are gone
+	 * nobody goes any more
+	 */
+	if (list_difference_oid(altered->checks, valid) != NIL)
+		MotStorageDefinitionChanged(altered->relid);
+	foreach(lc, valid)
 	{
 		if (!list_member_oid(altered->checks, lfirst_oid(lc)))
 			checks = lappend(checks, MotConstraintCheck(lfirst_oid(lc)));

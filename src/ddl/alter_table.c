@@ -32,6 +32,7 @@
 #include "parser/parse_type.h"
 #include "relation/relation.h"
 #include "storage/lmgr.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -407,6 +408,28 @@ check_domain_users(Oid domain, List *checks, bool notnull)
 	}
 }
 
+/* before: their definitions will say that their rows have been checked */
+static void
+domain_users_change(Oid domain)
+{
+	ListCell   *lc;
+
+	check_stack_depth();
+	foreach(lc, type_users(domain))
+	{
+		ObjectAddress *user = lfirst(lc);
+
+		if (user->classId == TypeRelationId && get_typtype(user->objectId) == TYPTYPE_DOMAIN)
+			domain_users_change(user->objectId);
+		else if (user->classId != TypeRelationId && MotIsMotTable(user->objectId))
+		{
+			LockRelationOid(user->objectId, ShareLock);
+			if (MotIsMotTable(user->objectId))
+				MotStorageDefinitionChanged(user->objectId);
+		}
+	}
+}
+
 static void
 alter_domain_body(const MotUtility *u, void *arg)
 {
@@ -418,6 +441,8 @@ alter_domain_body(const MotUtility *u, void *arg)
 	List	   *checks = NIL;
 	ListCell   *lc;
 
+	if (pg_type_ownercheck(domain, GetUserId()))
+		domain_users_change(domain);
 	MotUtilityStep(u, (Node *) stmt);
 	CommandCounterIncrement();
 

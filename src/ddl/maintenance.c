@@ -20,6 +20,7 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_database.h"
 #include "catalog/pg_foreign_table.h"
+#include "catalog/pg_type.h"
 #include "commands/defrem.h"
 #include "commands/tablecmds.h"
 #include "commands/vacuum.h"
@@ -30,6 +31,8 @@
 #include "utils/acl.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/partcache.h"
+#include "utils/rel.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
@@ -222,6 +225,49 @@ MotVacuum(const MotUtility *u, VacuumStmt *stmt)
 
 /* ----------------------------------------------------------------- REINDEX */
 
+/* do the rows satisfy what the catalogue says of them? */
+static void
+check_rows(Relation rel)
+{
+	List	   *qual = RelationGetPartitionQual(rel);
+	List	   *checks = NIL;
+	ListCell   *lc;
+
+	foreach(lc, MotValidChecks(RelationGetRelid(rel), InvalidOid))
+		checks = lappend(checks, MotConstraintCheck(lfirst_oid(lc)));
+	if (qual != NIL)
+	{
+		MotRowCheck *check = palloc0(sizeof(MotRowCheck));
+
+		check->expr = make_ands_explicit(copyObject(qual));
+		checks = lappend(checks, check);
+	}
+	if (checks != NIL)
+		MotRewriteRows(rel, RelationGetDescr(rel), NIL, false, NULL, checks);
+
+	for (int i = 0; i < RelationGetDescr(rel)->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), i);
+
+		for (Oid domain = att->attisdropped ? InvalidOid : att->atttypid;
+			 OidIsValid(domain) && get_typtype(domain) == TYPTYPE_DOMAIN;)
+		{
+			HeapTuple	tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(domain));
+			Form_pg_type type = (Form_pg_type) GETSTRUCT(tuple);
+			bool		notnull = type->typnotnull;
+			Oid			base = type->typbasetype;
+
+			ReleaseSysCache(tuple);
+			checks = NIL;
+			foreach(lc, MotValidChecks(InvalidOid, domain))
+				checks = lappend(checks, MotConstraintCheck(lfirst_oid(lc)));
+			if (checks != NIL || notnull)
+				MotCheckDomainRows(rel, att->attnum, checks, notnull);
+			domain = base;
+		}
+	}
+}
+
 static void
 reindex(ReindexStmt *stmt)
 {
@@ -245,8 +291,8 @@ reindex(ReindexStmt *stmt)
 
 	rel = table_open(relid, NoLock);
 	CheckTableNotInUse(rel, "REINDEX");
-	if (!OidIsValid(indexoid))
-		MotDefinitionTakeOver(rel);
+	if (!OidIsValid(indexoid) && MotDefinitionTakeOver(rel))
+		check_rows(rel);
 	indexes = OidIsValid(indexoid) ? list_make1_oid(indexoid) : RelationGetIndexList(rel);
 	foreach(lc, indexes)
 		MotRebuildIndex(rel, lfirst_oid(lc));

@@ -12,9 +12,10 @@
  * refused.
  *
  * Some differences can be lived with: a column more, of which the rows have
- * nothing, or fewer, or an index fewer.  But log and checkpoints go by the
+ * nothing, or fewer, or an index fewer; a CHECK constraint or a partition's
+ * bounds, if the rows satisfy them.  But log and checkpoints go by the
  * stored definition, so that has to be brought up to date first, which REINDEX
- * TABLE does.  TRUNCATE and DROP do not look at rows, and work on any.
+ * TABLE does, after it has looked at the rows.  TRUNCATE and DROP do not look at rows, and work on any.
  *
  * What a transaction has changed itself is stored when it commits; until then
  * there is nothing to compare.
@@ -44,10 +45,13 @@ typedef struct Findings
 	Difference	difference;
 	char	   *detail;
 	List	   *dropped;		/* indexes that the catalogue has not any more */
+	bool		unchecked;		/* the catalogue says of rows what they have
+								 * not been checked for */
 } Findings;
 
 static void note(Findings *findings, Difference difference, const char *format,...) pg_attribute_printf(3, 4);
 static void compare_columns(Findings *findings, TupleDesc stored, TupleDesc desc);
+static void compare_conditions(Findings *findings, const MotDefinition *stored, Relation rel);
 static void compare_indexes(Findings *findings, const MotDefinition *stored, Relation rel, mot_table *table);
 
 static void
@@ -85,6 +89,9 @@ compare_columns(Findings *findings, TupleDesc stored, TupleDesc desc)
 		Form_pg_attribute now = TupleDescAttr(desc, i);
 		Form_pg_attribute then = i < stored->natts ? TupleDescAttr(stored, i) : NULL;
 
+		if (then == NULL && !now->attisdropped && now->atthasdef)
+			note(findings, WRONG, _("Column \"%s\" has been added with a default or generated values, which the rows do not have."),
+				 NameStr(now->attname));
 		if (then == NULL && !now->attisdropped)
 			note(findings, MINOR, _("Column \"%s\" has been added."), NameStr(now->attname));
 		if (then != NULL && now->attisdropped && !then->attisdropped)
@@ -142,6 +149,31 @@ compare_indexes(Findings *findings, const MotDefinition *stored, Relation rel, m
 	list_free_deep(defs);
 }
 
+/* conditions may have gone meanwhile, but none may have come */
+static void
+compare_conditions(Findings *findings, const MotDefinition *stored, Relation rel)
+{
+	ListCell   *lc;
+
+	if (stored->nconditions < 0)
+		return;
+	foreach(lc, MotConditions(rel))
+	{
+		MotRowCondition *condition = (MotRowCondition *) lfirst(lc);
+		bool		known = false;
+
+		for (int i = 0; i < stored->nconditions && !known; i++)
+			known = stored->conditions[i] == condition->hash;
+		if (known)
+			continue;
+		findings->unchecked = true;
+		if (condition->name != NULL)
+			note(findings, MINOR, _("The rows have not been checked for \"%s\"."), condition->name);
+		else
+			note(findings, MINOR, _("The rows have not been checked for the bounds of partitions."));
+	}
+}
+
 /* the stored definition, copied: others may replace it as soon as the lock is gone */
 static void *
 copy_stored(mot_table *table, size_t *len)
@@ -186,6 +218,7 @@ compare(Findings *findings, Relation rel, mot_table *table)
 	stored = MotDefinitionDecode(bytes, len, CurrentMemoryContext);
 	compare_columns(findings, stored->desc, RelationGetDescr(rel));
 	compare_indexes(findings, stored, rel, table);
+	compare_conditions(findings, stored, rel);
 }
 
 static void
@@ -222,9 +255,10 @@ MotDefinitionCheck(Relation rel, mot_table *table)
 
 /*
  * The caller has locked the table against everybody: let what can be taken
- * over of the catalogue's definition be the table's.
+ * over of the catalogue's definition be the table's.  True if it says things
+ * of the rows for which the caller has to check them.
  */
-void
+bool
 MotDefinitionTakeOver(Relation rel)
 {
 	Oid			relid = RelationGetRelid(rel);
@@ -233,14 +267,15 @@ MotDefinitionTakeOver(Relation rel)
 	ListCell   *lc;
 
 	if (MotStorageChangedHere(relid))
-		return;
+		return false;
 	table = MotRelationTable(rel);
 	compare(&findings, rel, table);
 	if (findings.difference == WRONG)
 		raise(rel, &findings);
 	if (findings.difference == NONE)
-		return;
+		return false;
 	foreach(lc, findings.dropped)
 		MotStorageDropIndex(relid, lfirst_oid(lc));
 	MotStorageDefinitionStale(relid);
+	return findings.unchecked;
 }

@@ -35,7 +35,8 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
-#define FORMAT 0x4d4f5401		/* "MOT", 1 */
+#define FORMAT 0x4d4f5402		/* "MOT", 2 */
+#define FORMAT_1 0x4d4f5401		/* without conditions */
 
 typedef struct Header
 {
@@ -100,6 +101,7 @@ MotDefinitionEncode(Relation rel, size_t *len)
 	bool		primary = false;
 	int			identity_at;
 	int16		identity_bytes;
+	List	   *conditions;
 	ListCell   *lc;
 
 	initStringInfo(&buf);
@@ -143,6 +145,11 @@ MotDefinitionEncode(Relation rel, size_t *len)
 	memcpy(buf.data + identity_at, &identity_bytes, sizeof(identity_bytes));
 	list_free_deep(defs);
 	pfree(name);
+
+	conditions = MotConditions(rel);
+	PUT(&buf, uint32, list_length(conditions));
+	foreach(lc, conditions)
+		PUT(&buf, uint64, ((MotRowCondition *) lfirst(lc))->hash);
 
 	seal(buf.data, buf.len);
 	*len = buf.len;
@@ -224,10 +231,10 @@ seal(char *bytes, size_t len)
 {
 	Header		header;
 
-	header.format = FORMAT;
+	memcpy(&header, bytes, sizeof(header));
 	header.len = (uint32) len;
 	header.stamp = hash_bytes_extended((unsigned char *) bytes + sizeof(header),
-									   (int) (len - sizeof(header)), FORMAT);
+									   (int) (len - sizeof(header)), header.format);
 	memcpy(bytes, &header, sizeof(header));
 }
 
@@ -281,14 +288,15 @@ MotDefinitionDecode(const void *bytes, size_t len, MemoryContext parent)
 	Header		header;
 	uint16		n;
 	int16		identity;
+	uint32		nconditions;
 
 	GET(&in, header);
-	if (header.format != FORMAT)
+	if (header.format != FORMAT && header.format != FORMAT_1)
 		raise_damaged("its format is unknown");
 	if (header.len != len)
 		raise_damaged("its length is wrong");
 	if (header.stamp != hash_bytes_extended((const unsigned char *) in.p,
-											(int) (len - sizeof(header)), FORMAT))
+											(int) (len - sizeof(header)), header.format))
 		raise_damaged("its checksum is wrong");
 
 	cxt = AllocSetContextCreate(CurrentMemoryContext, "MOT definition", ALLOCSET_SMALL_SIZES);
@@ -313,6 +321,17 @@ MotDefinitionDecode(const void *bytes, size_t len, MemoryContext parent)
 	def->indexes = palloc0(Max(n, 1) * sizeof(MotDefinitionIndex));
 	for (int i = 0; i < n; i++)
 		decode_index(&in, def, &def->indexes[i]);
+
+	def->nconditions = -1;
+	if (header.format != FORMAT_1)
+	{
+		GET(&in, nconditions);
+		if (nconditions > (in.end - in.p) / sizeof(uint64))
+			raise_damaged("its number of conditions is wrong");
+		def->nconditions = (int) nconditions;
+		def->conditions = palloc(Max(nconditions, 1) * sizeof(uint64));
+		get(&in, def->conditions, nconditions * sizeof(uint64));
+	}
 	if (in.p != in.end)
 		raise_damaged("it is too long");
 

@@ -43,6 +43,9 @@ typedef struct MotDefinition
 								 * primary key, else the first unique index of
 								 * NOT NULL columns, else -1 */
 	uint64		max_size;		/* the table's own limit, 0: none */
+	int			nconditions;	/* that the rows satisfy (conditions.c); -1:
+								 * not known */
+	uint64	   *conditions;
 	uint64		stamp;			/* MotDefinitionStamp of the bytes */
 
 	/*

@@ -41,6 +41,15 @@ extern uint64 MotTableMaxSize(Relation rel);	/* the table's own limit, 0:
 /* relation.c: the engine's table, which has not been compared with the catalogue yet */
 extern mot_table *MotRelationTable(Relation rel);
 
+/* conditions.c: what the catalogue says that the table's rows satisfy, a list of these */
+typedef struct MotRowCondition
+{
+	uint64		hash;
+	const char *name;			/* of a constraint; NULL: a partition's bounds */
+} MotRowCondition;
+
+extern List *MotConditions(Relation rel);
+
 /* compare.c: raises if the table is not what the catalogue says */
 extern void MotDefinitionCheck(Relation rel, mot_table *table);
 

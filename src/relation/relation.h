@@ -236,7 +236,7 @@ extern List *MotStorageChanges(void);	/* palloc'd; once, at PRE_COMMIT */
 extern void MotStorageDefinitionChanged(Oid relid);
 
 /* what has been changed while mot was not loaded, where that can be; see compare.c */
-extern void MotDefinitionTakeOver(Relation rel);
+extern bool MotDefinitionTakeOver(Relation rel);
 
 /*
  * Set by wal/: is the table still to come (recovery)?  Waits, or raises.

@@ -176,5 +176,84 @@ $psql->quit;
 is($node->safe_psql('postgres', 'SELECT count(*) FROM young'), '2', 'a table that was being made when the server had just started');
 unlike(slurp_file($node->logfile, $logged), qr/not in the catalogue any more|not there any more/, 'there are no orphans now');
 
+# ------------------------------------------- what is said of rows, not looked at
+
+my %said = (
+	checked => [ 'ALTER FOREIGN TABLE checked ADD CONSTRAINT positive CHECK (v > 0)', 'ALTER FOREIGN TABLE checked DROP CONSTRAINT positive', 'The rows have not been checked for "positive"', 'check constraint "positive".*violated' ],
+	validated => [ 'ALTER FOREIGN TABLE validated VALIDATE CONSTRAINT later', 'ALTER FOREIGN TABLE validated DROP CONSTRAINT later', 'The rows have not been checked for "later"', 'check constraint "later".*violated' ],
+	attached => [ 'ALTER TABLE whole ATTACH PARTITION attached FOR VALUES FROM (1) TO (100)', 'ALTER TABLE whole DETACH PARTITION attached', 'not been checked for the bounds of partitions', 'partition constraint.*violated' ],
+	others => [ 'CREATE TABLE beside PARTITION OF divided FOR VALUES FROM (1) TO (10)', 'DROP TABLE beside', 'not been checked for the bounds of partitions', 'partition constraint.*violated' ],
+	domained => [ 'ALTER DOMAIN small ADD CONSTRAINT smaller CHECK (value < 100)', 'ALTER DOMAIN small DROP CONSTRAINT smaller', 'The rows have not been checked for "smaller"', 'violate' ],
+	nulls => [ 'ALTER DOMAIN base SET NOT NULL', 'ALTER DOMAIN base DROP NOT NULL', 'The rows have not been checked for "base"', 'contains null' ],
+	filled => [ 'ALTER FOREIGN TABLE filled ADD COLUMN y integer DEFAULT 9', 'ALTER FOREIGN TABLE filled DROP COLUMN y', 'default or generated values', 'default or generated values' ],
+	computed => [ 'ALTER FOREIGN TABLE computed ADD COLUMN y integer GENERATED ALWAYS AS (v * 2) STORED', 'ALTER FOREIGN TABLE computed DROP COLUMN y', 'default or generated values', 'default or generated values' ],);
+my %true = (
+	checks => 'ALTER FOREIGN TABLE checks ADD CONSTRAINT negative CHECK (v < 0)',
+	attaches => 'ALTER TABLE whole ATTACH PARTITION attaches FOR VALUES FROM (1000) TO (2000)',
+	defaults => 'CREATE TABLE beside2 PARTITION OF split FOR VALUES FROM (300) TO (400)',
+	domains => 'ALTER DOMAIN tiny ADD CONSTRAINT tinier CHECK (value < 1000)',);
+
+sub said_setup
+{
+	$node->safe_psql('postgres', 'DROP SCHEMA public CASCADE; CREATE SCHEMA public; CREATE EXTENSION IF NOT EXISTS mot;'
+		  . 'CREATE DOMAIN small AS integer; CREATE DOMAIN base AS integer; CREATE DOMAIN over AS base; CREATE DOMAIN tiny AS integer;'
+		  . 'CREATE TABLE whole (id integer, v integer) PARTITION BY RANGE (id); CREATE TABLE divided (id integer, v integer) PARTITION BY RANGE (id); CREATE TABLE split (id integer, v integer) PARTITION BY RANGE (id);'
+		  . 'CREATE FOREIGN TABLE others PARTITION OF divided DEFAULT SERVER mot_server; CREATE FOREIGN TABLE defaults PARTITION OF split DEFAULT SERVER mot_server;'
+		  . join(';', map { "CREATE FOREIGN TABLE $_ (id integer, v integer) SERVER mot_server" } qw(checked validated attached filled computed checks attaches))
+		  . ';CREATE FOREIGN TABLE domained (id small, v integer) SERVER mot_server; CREATE FOREIGN TABLE nulls (id integer, v over) SERVER mot_server; CREATE FOREIGN TABLE domains (id tiny, v integer) SERVER mot_server;'
+		  . join(';', map { "INSERT INTO $_ SELECT g + " . ($_ eq 'attaches' ? 1000 : 0) . ', ' . ($_ eq 'nulls' ? 'NULL' : '-g') . ' FROM generate_series(1, 200) g' } keys %said, keys %true)
+		  . ';ALTER FOREIGN TABLE validated ADD CONSTRAINT later CHECK (v > 0) NOT VALID');
+}
+
+said_setup();
+my $sums = join(' UNION ALL ', map { "SELECT '$_', count(*), sum(id), sum(v) FROM $_" } sort(keys %said, keys %true)) . ' ORDER BY 1';
+my $were = $node->safe_psql('postgres', $sums);
+restart_with('');
+$node->safe_psql('postgres', join(';', map { $said{$_}[0] } sort keys %said) . ';' . join(';', map { $true{$_} } sort keys %true));
+restart_with('mot');
+for my $table (sort keys %said)
+{
+	like(error_of("SELECT * FROM $table"), qr/$said{$table}[2]/, "$table is refused");
+	like(error_of("REINDEX TABLE $table"), qr/$said{$table}[3]/, '... and rows that are something else cannot be taken over');
+	like(error_of("SELECT * FROM $table"), qr/$said{$table}[2]/, '... which changes nothing');
+}
+like(error_of('SELECT * FROM whole'), qr/not been checked for the bounds/, 'so is what they are partitions of');
+for my $table (sort keys %true)
+{
+	like(error_of("SELECT * FROM $table"), qr/The rows have not been checked.*REINDEX TABLE/s, "$table is refused");
+	$node->safe_psql('postgres', "REINDEX TABLE $table");
+	is($node->safe_psql('postgres', "SELECT count(*), sum(v) FROM $table"), '200|-20100', '... until its rows have been looked at');
+}
+is($node->safe_psql('postgres', 'ALTER FOREIGN TABLE checked DROP CONSTRAINT positive; SELECT count(*), sum(v) FROM checked'), '200|-20100', 'a constraint that goes');
+restart_with('');
+$node->safe_psql('postgres', join(';', map { $said{$_}[1] } grep { $_ ne 'checked' } sort keys %said));
+restart_with('mot');
+$node->safe_psql('postgres', "REINDEX TABLE $_") for qw(filled computed);
+is($node->safe_psql('postgres', $sums), $were, 'changed back');
+
+# with mot the server is told what is wrong, and nothing has to be taken over afterwards
+said_setup();
+for my $table (grep { !/filled|computed/ } sort keys %said)
+{
+	like(error_of($said{$table}[0]), qr/ERROR:  .*(violated|contain)/, "with mot: $said{$table}[0]");
+	$node->safe_psql('postgres', 'UPDATE ' . $table . ' SET v = 7' . ($table =~ /attached|others|domained/ ? ', id = id + ' . ($table eq 'others' ? 10 : -101) : ''));
+	$node->safe_psql('postgres', 'UPDATE attached SET id = 50') if $table eq 'attached';
+	$node->safe_psql('postgres', $said{$table}[0]);
+}
+$node->safe_psql('postgres', $said{$_}[0]) for qw(filled computed);
+$node->safe_psql('postgres', $true{$_}) for sort keys %true;
+$were = $node->safe_psql('postgres', $sums);
+$node->stop('immediate');
+$node->start;
+is($node->safe_psql('postgres', $sums), $were, 'all of it is known after a crash');
+$node->safe_psql('postgres', 'ALTER TABLE whole DETACH PARTITION attaches CONCURRENTLY; ALTER TABLE whole DETACH PARTITION attached; ALTER FOREIGN TABLE checked DROP CONSTRAINT positive; INSERT INTO checked VALUES (1, -1); INSERT INTO attached VALUES (1000, 7)');
+$were = $node->safe_psql('postgres', $sums);
+$node->restart;
+is($node->safe_psql('postgres', $sums), $were, '... and what is detached or dropped');
+restart_with('');
+$node->safe_psql('postgres', "$said{checked}[0]; $said{attached}[0]");
+restart_with('mot');
+like(error_of("SELECT * FROM $_"), qr/The rows have not been checked/, "$_: the same once more, without mot") for qw(checked attached);
+
 $node->stop;
 done_testing();
