@@ -184,6 +184,7 @@ mot_session_open(mot_engine *e, unsigned slot, mot_session **session)
 
 	atomic_store(&s->slot->published, MOT_TS_NONE);
 	atomic_store(&s->slot->commit_state, COMMIT_NONE);
+	atomic_store(&s->slot->serial, 0);
 	atomic_store(&s->slot->open, 1);
 	used = atomic_load(&e->slots_used);
 	while (used < slot + 1 &&
@@ -208,6 +209,7 @@ mot_session_close(mot_session *s)
 	mot_spin_lock(&s->slot->owed.lock);
 	s->slot->owed.promised -= s->credit;
 	mot_spin_unlock(&s->slot->owed.lock);
+	mot_serial_end(s);
 	atomic_store_explicit(&s->slot->published, MOT_TS_NONE, memory_order_release);
 	mot_journal_free(s);
 	mot_read_free(s);

@@ -594,9 +594,12 @@ rival_check(mot_session *s, const mot_index_handle *handle, mot_row *r,
 		if (v == NULL)
 			return MOT_OK;
 		session_saw(s, version_ts(v));
-		if (version_is_tombstone(v))
+		if (version_is_tombstone(v) || !entry_stands(handle, v, key, len))
 			return MOT_OK;
-		return entry_stands(handle, v, key, len) ? MOT_DUPLICATE : MOT_OK;
+		/* (one of its own is above any snapshot, too) */
+		if (version_ts(v) > s->snapshot)
+			s->saw_newest = true;
+		return MOT_DUPLICATE;
 	}
 }
 
@@ -710,6 +713,8 @@ entry_add(mot_session *s, const mot_index_handle *handle, mot_tree_context *ctx,
 			status = rivals_check(s, handle, value, row, key, len, other);
 			if (status != MOT_OK)
 				return status;
+			/* it may be free only since the snapshot */
+			s->saw_newest = true;
 		}
 		MOT_STOP_POINT("index-before-join");
 		join.spare = bundle_new(s, index, value, &status);

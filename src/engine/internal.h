@@ -293,6 +293,8 @@ typedef struct owed_queue
 #define COMMIT_NONE		0
 #define COMMIT_DRAWING	1		/* else: the timestamp drawn */
 
+#define READ_NOTE_BITS	6
+
 typedef struct mot_slot
 {
 	/* written by the owner only; read by everybody */
@@ -314,6 +316,16 @@ typedef struct mot_slot
 	_Atomic uint64_t undurable_position;
 	/* the owner's, and reclamation's */
 	MOT_CACHE_ALIGNED owed_queue owed;
+
+	/*
+	 * SERIALIZABLE: the snapshot of whoever may turn out to have only read
+	 * (0: nobody), and the newest places from which rows and ranges were
+	 * read; see precede.c
+	 */
+	_Atomic uint64_t serial;
+				MOT_CACHE_ALIGNED _Atomic uint64_t read_any;
+	_Atomic uint64_t read_row[1 << READ_NOTE_BITS];
+	_Atomic uint64_t read_range[1 << READ_NOTE_BITS];
 	/* counters: written by the owner, summed by statistics */
 				MOT_CACHE_ALIGNED _Atomic uint64_t commits;
 	_Atomic uint64_t aborts;
@@ -350,7 +362,8 @@ struct mot_engine
 															 * grows only */
 	/* commits announced and not durable yet; each transaction's end reads it */
 				MOT_CACHE_ALIGNED _Atomic uint32_t undurable;
-				MOT_CACHE_ALIGNED _Atomic uint64_t next_serial;
+				MOT_CACHE_ALIGNED _Atomic uint64_t newest_preceding;	/* number; precede.c */
+	_Atomic uint64_t next_serial;
 	_Atomic uint32_t slots_used;	/* slots ever opened: 0 .. slots_used - 1 */
 	_Atomic uint32_t dropped_count;
 	_Atomic uint64_t undone_entries;	/* in queues, see undo_key_change */
@@ -404,6 +417,7 @@ struct mot_table
 	_Atomic mot_ts born;		/* the host's, as below */
 	_Atomic bool refuse_older;
 	_Atomic bool unsettled;		/* made by a transaction still running */
+	_Atomic mot_ts settled_at;	/* the clock when that committed */
 	mot_table  *_Atomic replaces;	/* what it took the place of */
 	mot_definition *_Atomic definition; /* the host's */
 	mot_spinlock index_lock;
@@ -689,6 +703,8 @@ struct mot_session
 	bool		published_by_commit;	/* the snapshot in our slot */
 	bool		order_reads;	/* ... and validated in any case */
 	bool		out_of_memory;	/* a read could not be recorded */
+	bool		may_precede;	/* see precede.c */
+	bool		saw_newest;		/* something that is not in its snapshot */
 	bool		lock_to_return; /* the last mot_row_lock took the row's lock */
 	mot_isolation isolation;
 	mot_ts		snapshot;
@@ -733,6 +749,10 @@ struct mot_session
 	uint64_t	whole_count;
 	uint64_t	whole_size;
 	mot_ts		valid_at;		/* validation: as of a commit with this number */
+	bool		all_changes;	/* go on after the first thing that has
+								 * changed */
+	mot_ts		first_change;	/* the earliest change that has been found */
+	uint64_t	ranges_of;		/* tables of which not only rows were read */
 	page_item  *pages;
 	uint64_t	page_count;
 	uint64_t	page_size;
@@ -868,9 +888,20 @@ extern void mot_read_absent(mot_session *s, mot_index *index, const void *key, s
 extern bool mot_read_nodes_stand(mot_session *s);
 extern bool mot_row_stands(mot_session *s, mot_row *row);
 extern mot_status mot_read_validate(mot_session *s, mot_ts ts);
+extern mot_ts mot_read_first_change(mot_session *s);
 extern void mot_read_clear(mot_session *s);
 extern void mot_read_free(mot_session *s);
 extern void mot_read_init(mot_session *s);
+
+/* precede.c */
+extern bool mot_txn_precedes(mot_session *s);
+extern void mot_read_note(mot_session *s, mot_ts place);
+
+static inline uint64_t
+table_bit(const mot_table *table)
+{
+	return UINT64_C(1) << (table->serial & ((1 << READ_NOTE_BITS) - 1));
+}
 
 /* ranges.c */
 extern void mot_range_absent(mot_session *s, mot_index *index, const void *key, size_t len);

@@ -510,6 +510,20 @@ typedef enum mot_isolation
 extern void mot_txn_begin(mot_session *session, mot_isolation isolation, mot_ts snapshot, uint64_t host_id);
 extern bool mot_txn_active(const mot_session *session);
 
+/*
+ * SERIALIZABLE.  A transaction may commit whose reads do not stand any more,
+ * if it can come before those who changed what it read (precede.c).  The
+ * host says before prepare that this one may, which has touched nothing
+ * else that depends on the order.  A host that does so for any tells of all
+ * SERIALIZABLE transactions: begin, before the snapshot is taken; begun, when
+ * it is known which (mot_txn_begin does that, too); end, when nothing is read with it
+ * any more (so do mot_txn_commit and mot_txn_abort).
+ */
+extern void mot_serial_begin(mot_session *session);
+extern void mot_serial_begun(mot_session *session, mot_ts snapshot);
+extern void mot_serial_end(mot_session *session);
+extern void mot_txn_may_precede(mot_session *session);
+
 /* from now on waiters are told this (a savepoint has something else to wait for) */
 extern void mot_txn_set_host_id(mot_session *session, uint64_t host_id);
 

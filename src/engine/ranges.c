@@ -139,6 +139,7 @@ mot_range_open(mot_session *s, mot_index *index, const mot_bound *lower, const m
 	size_t		high_len = upper != NULL && upper->kind != MOT_BOUND_NONE ? upper->len : 0;
 	range_item *item = new_item(s, index, low_len + high_len);
 
+	s->ranges_of |= table_bit(index->table);
 	if (item == NULL)
 		return 0;
 	item->kind = backward ? RANGE_BACKWARD : RANGE_FORWARD;

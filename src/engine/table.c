@@ -413,6 +413,8 @@ mot_table_set_unsettled(mot_table *t, mot_table *replaces)
 void
 mot_table_settle(mot_table *t)
 {
+	/* before anybody else can come to it; see precede.c */
+	atomic_store(&t->settled_at, atomic_load(&t->engine->clock));
 	atomic_store(&t->unsettled, false);
 	atomic_store(&t->replaces, NULL);
 }

@@ -8,7 +8,7 @@
  *	1. lock the rows of deferred changes in the order of their addresses,
  *	   each only if its newest version is still the one our snapshot saw
  *	2. announce DRAWING, draw the timestamp T from the clock, announce T
- *	3. (SERIALIZABLE) validate what was read, as of T
+ *	3. (SERIALIZABLE) validate what was read, as of T; see also precede.c
  *	4. install: stamp every new version with T, take our name out of the heads
  *	5. queue what was superseded; announce NONE
  *
@@ -39,6 +39,9 @@ mot_txn_begin(mot_session *s, mot_isolation isolation, mot_ts snapshot, uint64_t
 	s->validate = isolation == MOT_SERIALIZABLE;
 	s->order_reads = false;
 	s->out_of_memory = false;
+	s->may_precede = s->saw_newest = false;
+	if (s->validate)
+		mot_serial_begun(s, snapshot);
 	/* release: whoever finds us holding a row reads at least this name */
 	atomic_store_explicit(&s->slot->host_id, host_id, memory_order_release);
 }
@@ -68,12 +71,25 @@ mot_txn_has_writes(const mot_session *s)
 	return s->writes > 0;
 }
 
-static void
-txn_finish(mot_session *s)
+/* (who only reads is not validated) */
+static inline bool
+is_validated(const mot_session *s)
+{
+	return s->validate && (s->writes > 0 || s->order_reads);
+}
+
+static inline void
+txn_finish(mot_session *s, bool committed)
 {
 	mot_journal_clear(s);
-	if (s->validate)
+	if (mot_unlikely(s->validate))
+	{
+		/* otherwise it was noted by prepare */
+		if (committed && !is_validated(s))
+			mot_read_note(s, s->snapshot);
+		mot_serial_end(s);
 		mot_read_clear(s);
+	}
 	mot_undurable_forget(s);
 	if (s->published_by_commit)
 		mot_snapshot_hold(s, MOT_TS_NONE);
@@ -254,13 +270,6 @@ draw_timestamp(mot_session *s)
 	atomic_store_explicit(&s->slot->commit_state, s->commit_ts, memory_order_release);
 }
 
-/* (who only reads is not validated) */
-static inline bool
-is_validated(const mot_session *s)
-{
-	return s->validate && (s->writes > 0 || s->order_reads);
-}
-
 mot_status
 mot_txn_lock(mot_session *s)
 {
@@ -318,6 +327,8 @@ mot_txn_prepare(mot_session *s)
 	if (mot_txn_draw(s) != 0)
 	{
 		status = mot_read_validate(s, s->commit_ts);
+		if ((status == MOT_CONFLICT_READ || status == MOT_CONFLICT_PHANTOM) && mot_txn_precedes(s))
+			status = MOT_OK;
 		if (status != MOT_OK)
 		{
 			/*
@@ -329,6 +340,7 @@ mot_txn_prepare(mot_session *s)
 			s->commit_ts = 0;
 			return status;
 		}
+		mot_read_note(s, s->commit_ts);
 		/* release: as above */
 		atomic_store_explicit(&s->slot->judging, false, memory_order_release);
 	}
@@ -540,7 +552,7 @@ mot_txn_commit(mot_session *s)
 		if (ts != 0)
 			/* release: as below */
 			atomic_store_explicit(&s->slot->commit_state, COMMIT_NONE, memory_order_release);
-		txn_finish(s);
+		txn_finish(s, true);
 		count(&s->slot->commits);
 		return ts;
 	}
@@ -655,7 +667,7 @@ mot_txn_commit(mot_session *s)
 	if (owing)
 		mot_owed_add_batch_end(s);
 	entries = s->entries;
-	txn_finish(s);
+	txn_finish(s, true);
 	count(&s->slot->commits);
 	mot_owed_after_commit(s, entries);
 	return ts;
@@ -860,6 +872,8 @@ mot_txn_rollback_to(mot_session *s, mot_mark mark)
 	/* undoing looks at tree nodes as any call does */
 	if (published)
 		(void) mot_snapshot_take(s);
+	/* an error may have told it of others' changes */
+	s->saw_newest = true;
 	/* (it may go, or have lost rows that the next would follow) */
 	s->delete_table = NULL;
 	s->grave = NULL;
@@ -890,7 +904,7 @@ mot_txn_abort(mot_session *s)
 	mot_txn_rollback_to(s, 0);
 	/* release: everything is undone */
 	atomic_store_explicit(&s->slot->commit_state, COMMIT_NONE, memory_order_release);
-	txn_finish(s);
+	txn_finish(s, false);
 	count(&s->slot->aborts);
 	mot_owed_trim(s);
 }

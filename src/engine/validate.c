@@ -22,6 +22,8 @@
  * anybody, let alone one that was rolled back; and a greater number means later,
  * too, installed or not.
  *
+ * (One that may not, may perhaps commit at an earlier place: see precede.c.)
+ *
  * Then all such transactions are serial in the order of their timestamps, and
  * a snapshot, which sees the commits up to a timestamp, is a point in that
  * order: transactions that only read need none of this.  For let W have written
@@ -115,6 +117,7 @@ mot_read_page(mot_session *s, const mot_table *table, const mot_page_view *page)
 void
 mot_read_pool(mot_session *s, const mot_table *table)
 {
+	s->ranges_of |= table_bit(table);
 	if (!array_room(s, (void **) &s->pools, &s->pool_size, s->pool_count, sizeof(pool_item)))
 		return;
 	s->pools[s->pool_count].table = table;
@@ -168,6 +171,7 @@ note_node(void *arg, const mot_node *node, uint64_t version)
 void
 mot_read_absent(mot_session *s, mot_index *index, const void *key, size_t len)
 {
+	s->ranges_of |= table_bit(index->table);
 	observe_node(s, s->noted, s->noted_version);
 	mot_range_absent(s, index, key, len);
 }
@@ -222,6 +226,27 @@ mot_read_nodes_stand(mot_session *s)
 /* -------------------------------------------------------------- validation */
 
 /*
+ * What of a chain our snapshot shows; "v" is the newest before our commit, and
+ * "number" that of its commit if it is not installed yet.  What came in between
+ * has changed what we read, or may have.
+ */
+static const mot_version *
+shown_of(mot_session *s, const mot_row *row, const mot_version *v, mot_ts number)
+{
+	mot_ts		ts;
+
+	while (v != NULL && (ts = version_ts(v)) > s->snapshot)
+	{
+		if (ts & TS_UNCOMMITTED)
+			ts = number;
+		if (ts < s->first_change)
+			s->first_change = ts;
+		v = version_below(row, v);
+	}
+	return v;
+}
+
+/*
  * The version that a row has just before our commit: that of whoever commits
  * earlier, installed or not, or NULL if there is none.  Of our own changes it is
  * what lies below.  *shown: that which our snapshot shows.
@@ -229,7 +254,6 @@ mot_read_nodes_stand(mot_session *s)
 static const mot_version *
 version_before(mot_session *s, mot_row *row, const mot_version **shown)
 {
-	const mot_version *seen;
 	unsigned	spins = 0;
 
 	for (;;)
@@ -262,15 +286,7 @@ version_before(mot_session *s, mot_row *row, const mot_version **shown)
 					mot_backoff(&spins);
 					continue;
 				}
-				if (state <= s->snapshot)
-				{
-					*shown = v;
-					return v;
-				}
-				seen = v;
-				while (seen != NULL && version_ts(seen) > s->snapshot)
-					seen = version_below(row, seen);
-				*shown = seen;
+				*shown = state <= s->snapshot ? v : shown_of(s, row, v, state);
 				return v;
 			}
 		}
@@ -281,10 +297,7 @@ version_before(mot_session *s, mot_row *row, const mot_version **shown)
 		 */
 		while (v != NULL && ((version_ts(v) & TS_UNCOMMITTED) || version_ts(v) > s->valid_at))
 			v = version_below(row, v);
-		seen = v;
-		while (seen != NULL && version_ts(seen) > s->snapshot)
-			seen = version_below(row, seen);
-		*shown = seen;
+		*shown = shown_of(s, row, v, MOT_TS_NONE);
 		return v;
 	}
 }
@@ -300,6 +313,8 @@ read_stands(mot_session *s, const read_item *item)
 	if (mot_likely(head_owner(head) == 0 && v != NULL && version_ts(v) == item->ts))
 		return true;
 	v = version_before(s, item->row, &shown);
+	if (s->all_changes)
+		return true;
 
 	/*
 	 * A row found deleted or invisible was recorded with 0: it must still be
@@ -319,7 +334,7 @@ mot_row_stands(mot_session *s, mot_row *row)
 	const mot_version *v = version_before(s, row, &shown);
 
 	/* (it may have come and gone) */
-	return v == shown ||
+	return v == shown || s->all_changes ||
 		(version_is_tombstone(v) && (shown == NULL || version_is_tombstone(shown)));
 }
 
@@ -405,9 +420,27 @@ mot_read_validate(mot_session *s, mot_ts ts)
 	return all_stand(s);
 }
 
+/*
+ * It does not, as of our number: the first commit that changed anything of
+ * it, or may have.  Somebody whose number lies between the snapshot and ours.
+ */
+mot_ts
+mot_read_first_change(mot_session *s)
+{
+	mot_status	status;
+
+	s->first_change = MOT_TS_NONE;
+	s->all_changes = true;
+	status = all_stand(s);
+	s->all_changes = false;
+	/* (without memory for looking it is not known) */
+	return status == MOT_OK ? s->first_change : 0;
+}
+
 void
 mot_read_clear(mot_session *s)
 {
+	s->ranges_of = 0;
 	s->read_count = s->page_count = s->pool_count = 0;
 	mot_map_clear(&s->nodes);
 	mot_ranges_clear(s);

@@ -30,6 +30,8 @@
  * that touch both kinds are in the order of their places (by 2 all of these
  * have one, the snapshot's if they only read), and dependencies in the engine,
  * also those over several transactions that touch nothing else, point forward.
+ * (Who precedes those with smaller timestamps touches nothing else; by the
+ * places that precede.c gives to such, these point forward, too.)
  *
  * Look at a circle; let F be the first in it, and G -> F the dependency on it.
  * This points backward, so it is one in heap tables: F overwrote what G read.

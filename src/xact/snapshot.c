@@ -87,6 +87,7 @@ static int	maxrunning = 0;
  */
 static mot_ts transaction_ts = MOT_TS_NONE;
 static bool transaction_stale = false;
+static bool serial_begun = false;	/* the engine has been told of it */
 static bool stale_read_heap = false;
 static bool stale_read_mot = false;
 
@@ -567,8 +568,15 @@ take_transaction_snapshot(Snapshot query_snapshot)
 	mot_session *session = MotSession();
 
 	before_snapshot(GetTransactionSnapshot());
+	if (XactIsoLevel == XACT_SERIALIZABLE)
+	{
+		serial_begun = true;
+		mot_serial_begin(session);
+	}
 	transaction_stale = !MotMomentTransaction(session, query_snapshot, &transaction_ts) &&
 		(!MotSnapshotImported || XactIsoLevel == XACT_SERIALIZABLE);
+	if (serial_begun)
+		mot_serial_begun(session, transaction_ts);
 }
 
 /*
@@ -651,6 +659,9 @@ MotSnapshotEndXact(bool commit)
 	transaction_ts = MOT_TS_NONE;
 	transaction_stale = stale_read_heap = stale_read_mot = false;
 	MotSnapshotImported = false;
+	if (serial_begun)
+		mot_serial_end(MotOpenSession);
+	serial_begun = false;
 	if (held)
 		mot_snapshot_hold(MotOpenSession, MOT_TS_NONE);
 }

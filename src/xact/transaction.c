@@ -445,6 +445,9 @@ prepare_commit(bool serial, bool mixed)
 
 	if (serial && !writes)
 		mot_txn_order_reads(MotOpenSession);
+	/* whoever goes by an xid, or by heap tables, knows of one order only */
+	if (!serial && !mixed)
+		mot_txn_may_precede(MotOpenSession);
 	if (serial)
 		MotSerialEnter();
 	if (mixed && (writes || serial))

@@ -52,6 +52,7 @@ static struct
 {
 	/* the actors */
 	int			actors;
+	bool		random;
 	void		(*act) (int me);
 	actor_state state[SCHEDULE_ACTORS];
 	bool		(*condition[SCHEDULE_ACTORS]) (void *arg);
@@ -125,6 +126,17 @@ schedule_print(int most)
 	}
 }
 
+/* most preemptions between the operations of the actors' programs */
+static inline unsigned char
+schedule_random_choice(const schedule_choice *c)
+{
+	uint64_t	r = test_random();
+
+	if (c->preempts && r % (strcmp(c->where, "operation") == 0 ? 2 : 16) != 0)
+		return 0;
+	return (unsigned char) ((r >> 8) % c->count);
+}
+
 /* the next one to run, or -1 when all are done */
 static inline int
 schedule_next(const char *where, int current)
@@ -157,7 +169,7 @@ schedule_next(const char *where, int current)
 		c->where = where;
 		c->who = (unsigned char) (current < 0 ? SCHEDULE_ACTORS : current);
 		if (schedule.made >= schedule.given)
-			c->taken = 0;
+			c->taken = schedule.random ? schedule_random_choice(c) : 0;
 		if (c->preempts && c->taken > 0)
 			schedule.preemptions++;
 		REQUIRE(c->taken < c->count);
@@ -300,6 +312,7 @@ schedule_explore(int actors, void (*act) (int me), int most_preemptions, uint64_
 	schedule.act = act;
 	schedule.most_preemptions = most_preemptions;
 	schedule.given = 0;
+	schedule.random = false;
 	schedule.running = -1;
 	do
 	{
@@ -315,6 +328,32 @@ schedule_explore(int actors, void (*act) (int me), int most_preemptions, uint64_
 		}
 	} while (runs < limit && schedule_advance());
 	return runs;
+}
+
+/* the same for so many schedules made at random; false: not all was well */
+static inline bool
+schedule_at_random(int actors, void (*act) (int me), uint64_t runs,
+				   void (*prepare) (void), bool (*verify) (void))
+{
+	bool		good = true;
+
+	schedule.actors = actors;
+	schedule.act = act;
+	schedule.most_preemptions = SCHEDULE_MAX;
+	schedule.given = 0;
+	schedule.random = true;
+	schedule.running = -1;
+	while (good && runs-- > 0)
+	{
+		prepare();
+		mot_stop_point_handler = schedule_point;
+		schedule_run();
+		mot_stop_point_handler = NULL;
+		good = verify();
+		if (!good)
+			schedule_print(SCHEDULE_MAX);
+	}
+	return good;
 }
 
 #endif							/* MOT_SCHEDULE_H */

@@ -17,7 +17,7 @@
 #include "txn_util.h"
 
 #define KEYS	4				/* 0 .. 3; the first two exist at first */
-#define OPS		4
+#define OPS		6
 #define ABSENT	(-1)
 
 typedef enum op_kind
@@ -494,6 +494,8 @@ do_transaction(int me)
 	result		ignored;
 	result	   *r = &ignored;
 
+	if (level == MOT_SERIALIZABLE)
+		mot_serial_begin(s);
 	if (level != MOT_READ_COMMITTED)
 		view.snapshot = mot_snapshot_take(s);
 	t->snapshot_taken = ++now;
@@ -529,6 +531,7 @@ do_transaction(int me)
 		(void) mot_snapshot_take(s);
 	t->commit_began = ++now;
 	t->at = t->program.ops;
+	mot_txn_may_precede(s);
 	CALL(mot_txn_prepare(s));
 	if (status != MOT_OK)
 		FAIL(status);

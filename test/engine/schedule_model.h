@@ -54,6 +54,20 @@ inserts(const operation *op, const result *r)
 		(op->kind == INSERT || (op->kind == UPSERT && r->seen.value[0] == ABSENT));
 }
 
+/*
+ * Has it taken a key and given it back?  That the key was free then says nothing
+ * about when the transaction takes effect: somebody else may have taken it
+ * afterwards and committed before.
+ */
+static bool
+gave_key_back(const transaction *t, int n)
+{
+	const operation *op = &t->program.op[n];
+
+	return undone_by(t, n) >= 0 &&
+		(inserts(op, &t->result[n]) || (op->kind == MOVE && t->result[n].outcome == DONE));
+}
+
 /* would the operation return this on that state? */
 static bool
 returns(const operation *op, const result *r, const state *s)
@@ -108,7 +122,7 @@ runs_on(const transaction *t, const state *before, bool snapshot)
 				 ((inserts(op, &t->result[i]) && s.value[op->key] != ABSENT) ||
 				  (op->kind == MOVE && s.value[op->to] != ABSENT)))
 			return true;
-		else if (!returns(op, &t->result[i], &s))
+		else if (!gave_key_back(t, i) && !returns(op, &t->result[i], &s))
 			return false;
 		apply(op, &t->result[i], &s);
 	}
@@ -174,7 +188,7 @@ keys_are_free(const transaction *t, const state *before)
 			saved = s;
 		else if (op->kind == UNDO)
 			s = saved;
-		else if (t->result[i].outcome == DONE &&
+		else if (t->result[i].outcome == DONE && !gave_key_back(t, i) &&
 				 ((inserts(op, &t->result[i]) && s.value[op->key] != ABSENT) ||
 				  (op->kind == MOVE && s.value[op->to] != ABSENT)))
 			return false;
@@ -216,8 +230,6 @@ snapshot_is_right(const transaction *t)
 	bool		others[KEYS];
 	state		s;
 
-	if (level == MOT_SERIALIZABLE && mine >= 0)
-		return runs_on(t, &states[mine], false);
 	if (mine >= 0 && !keys_are_free(t, &states[mine]))
 		return false;
 	possible_states(t->began, t->snapshot_taken, &oldest, &newest);
@@ -238,6 +250,44 @@ snapshot_is_right(const transaction *t)
 			return true;
 	}
 	return false;
+}
+
+/*
+ * Can what is left be done one after another, beginning with this state, so
+ * that each returns what it did, and the last one leaves the last state
+ * behind?  Who began after another had ended comes after it.
+ */
+static bool
+serial_from(const state *before, unsigned left)
+{
+	if (left == 0)
+		return memcmp(before, &states[commit_count], sizeof(state)) == 0;
+	for (int i = 0; i < txns; i++)
+	{
+		bool		changed[KEYS];
+		bool		first = (left & 1u << i) != 0;
+		state		s = *before;
+
+		for (int k = 0; k < txns; k++)
+			first &= !(left & 1u << k) || txn[k].ended > txn[i].began;
+		if (!first || !runs_on(&txn[i], before, false))
+			continue;
+		changes(&txn[i], changed, &s);
+		if (serial_from(&s, left & ~(1u << i)))
+			return true;
+	}
+	return false;
+}
+
+static bool
+serial_order_exists(void)
+{
+	unsigned	committed = 0;
+
+	for (int i = 0; i < txns; i++)
+		if (!txn[i].failed)
+			committed |= 1u << i;
+	return serial_from(&states[0], committed);
 }
 
 static bool

@@ -13,6 +13,11 @@
  *				 sum may not fall below zero (write skew)
  *	  sweeper	 reclaims for everybody
  *
+ * And on another: receipts are counted in the current batch, batches are
+ * closed by going on to the next, and auditors look at the last closed one:
+ * all at SERIALIZABLE, where nobody ever finds one changed that had been seen closed,
+ * though those who count may come before who closes (precede.c).
+ *
  * Seconds as the argument (default 3).
  *
  *-------------------------------------------------------------------------
@@ -48,6 +53,14 @@ give_up(mot_session *s, mot_status status)
 	nap();
 }
 
+/* a snapshot for a transaction that may be SERIALIZABLE */
+static mot_view
+begin_serial(mot_session *s)
+{
+	mot_serial_begin(s);
+	return begin_view(s, 1);
+}
+
 /* end a transaction whose work succeeded */
 static bool
 end_txn(mot_session *s)
@@ -55,6 +68,7 @@ end_txn(mot_session *s)
 	mot_status	status;
 	int			tries = 0;
 
+	mot_txn_may_precede(s);
 	while ((status = mot_txn_prepare(s)) == MOT_BUSY && tries++ < 100)
 		nap();
 	if (status != MOT_OK)
@@ -123,11 +137,12 @@ mover(void *arg)
 		mot_isolation level = (mot_isolation) (test_random_from(&random) % 3);
 		uint64_t	from = 1 + test_random_from(&random) % ACCOUNTS;
 		uint64_t	to = 1 + test_random_from(&random) % ACCOUNTS;
-		mot_view	v = {mot_snapshot_take(s), 1};
+		mot_view	v = level == MOT_SERIALIZABLE ? begin_serial(s) : begin_view(s, 1);
 		mot_status	status;
 
 		if (from == to)
 		{
+			mot_serial_end(s);
 			mot_snapshot_hold(s, MOT_TS_NONE);
 			continue;
 		}
@@ -223,7 +238,7 @@ pair_worker(void *arg)
 	{
 		uint64_t	id = PAIR_BASE + 2 * (test_random_from(&random) % PAIRS);
 		uint64_t	side = test_random_from(&random) % 2;
-		mot_view	v = {mot_snapshot_take(s), 1};
+		mot_view	v = begin_serial(s);
 		const record *x,
 				   *y;
 		mot_status	status = MOT_OK;
@@ -311,6 +326,166 @@ sweeper(void *arg)
 
 static double seconds = 3;
 
+/* ------------------------------------------------------------------ batches */
+
+#define BATCHES 100000			/* ids of their rows: from 1; 0 is the number
+								 * of the current one */
+
+static _Atomic int64_t seen_closed[BATCHES];
+static atomic_ullong late,
+			audits;
+
+static mot_status
+count_receipt(mot_session *s, const mot_view *v, uint64_t batch)
+{
+	const record *r = get(&st, s, v, batch, NULL, NULL);
+
+	return r == NULL ? insert(&st, s, 1, batch, 1) : update(&st, s, v, 1, batch, r->value + 1);
+}
+
+static void *
+counter(void *arg)
+{
+	unsigned	slot = (unsigned) (uintptr_t) arg;
+	mot_session *s = open_session(st.engine, slot);
+	uint64_t	random = test_seed + slot;
+
+	while (!atomic_load(&stop))
+	{
+		mot_view	v = begin_serial(s);
+		uint64_t	batch;
+		mot_status	status;
+
+		mot_txn_begin(s, MOT_SERIALIZABLE, v.snapshot, slot);
+		batch = (uint64_t) get(&st, s, &v, 0, NULL, NULL)->value;
+		if (test_random_from(&random) % 2)
+			nap();
+		status = count_receipt(s, &v, batch);
+		if (test_random_from(&random) % 2)
+			nap();
+		if (status != MOT_OK)
+			give_up(s, status);
+		else if (end_txn(s))
+		{
+			mot_view	after = begin_view(s, 1);
+
+			if ((uint64_t) get(&st, s, &after, 0, NULL, NULL)->value > batch)
+				atomic_fetch_add(&late, 1);
+			mot_snapshot_hold(s, MOT_TS_NONE);
+		}
+	}
+	mot_session_close(s);
+	return NULL;
+}
+
+static void *
+closer(void *arg)
+{
+	unsigned	slot = (unsigned) (uintptr_t) arg;
+	mot_session *s = open_session(st.engine, slot);
+
+	while (!atomic_load(&stop))
+	{
+		mot_view	v = begin_serial(s);
+		int64_t		batch;
+		mot_status	status;
+
+		mot_txn_begin(s, MOT_SERIALIZABLE, v.snapshot, slot);
+		batch = get(&st, s, &v, 0, NULL, NULL)->value;
+		status = batch < BATCHES - 1 ? update(&st, s, &v, 1, 0, batch + 1) : MOT_BUSY;
+		if (status != MOT_OK)
+			give_up(s, status);
+		else
+			(void) end_txn(s);
+		nap();
+	}
+	mot_session_close(s);
+	return NULL;
+}
+
+static void *
+auditor(void *arg)
+{
+	unsigned	slot = (unsigned) (uintptr_t) arg;
+	mot_session *s = open_session(st.engine, slot);
+	uint64_t	random = test_seed + slot;
+
+	while (!atomic_load(&stop))
+	{
+		mot_view	v = begin_serial(s);
+		const record *r;
+		int64_t		batch;
+		int64_t		found;
+		int64_t		known = 0;
+
+		mot_txn_begin(s, MOT_SERIALIZABLE, v.snapshot, slot);
+		batch = get(&st, s, &v, 0, NULL, NULL)->value - 1;
+		if (test_random_from(&random) % 2)
+			nap();
+		r = batch > 0 ? get(&st, s, &v, (uint64_t) batch, NULL, NULL) : NULL;
+		/* 0: nobody has seen it closed */
+		found = 1 + (r == NULL ? 0 : r->value);
+		/* at times it writes as well, and may fail */
+		if (test_random_from(&random) % 4 == 0 &&
+			insert(&st, s, 1, BATCHES * slot + atomic_load(&audits), 0) == MOT_OK)
+		{
+			if (!end_txn(s))
+				continue;
+		}
+		else
+		{
+			REQUIRE(mot_txn_prepare(s) == MOT_OK);
+			(void) mot_txn_commit(s);
+			mot_snapshot_hold(s, MOT_TS_NONE);
+		}
+		if (batch > 0 && !atomic_compare_exchange_strong(&seen_closed[batch], &known, found))
+			CHECK(known == found);
+		atomic_fetch_add(&audits, 1);
+		for (int naps = (int) (test_random_from(&random) % 8); naps > 0; naps--)
+			nap();
+	}
+	mot_session_close(s);
+	return NULL;
+}
+
+static void
+closed_batches(void)
+{
+	void	   *(*const work[]) (void *) = {counter, counter, counter, closer, auditor, auditor, sweeper};
+	pthread_t	thread[7];
+	mot_session *s;
+	mot_view	v;
+	int			closed = 0;
+
+	store_create(&st, 256 << 20, 16, MOT_ENGINE_PRIVATE, false);
+	s = open_session(st.engine, 1);
+	begin(s);
+	REQUIRE(insert(&st, s, 0, 0, 1) == MOT_OK);
+	commit(s);
+	atomic_store(&stop, false);
+	for (unsigned i = 0; i < 7; i++)
+		REQUIRE(pthread_create(&thread[i], NULL, work[i], (void *) (uintptr_t) (i + 2)) == 0);
+	usleep((useconds_t) (seconds * 1e6));
+	atomic_store(&stop, true);
+	for (int i = 0; i < 7; i++)
+		pthread_join(thread[i], NULL);
+	v = begin_view(s, 1);
+	for (uint64_t batch = 1; batch < BATCHES; batch++)
+	{
+		const record *r = get(&st, s, &v, batch, NULL, NULL);
+		int64_t		known = atomic_load(&seen_closed[batch]);
+
+		closed += known != 0;
+		CHECK(known == 0 || known == 1 + (r == NULL ? 0 : r->value));
+	}
+	printf("# %llu audits of %d batches; of all that counted %llu ended after their batch was closed\n",
+		   (unsigned long long) audits, closed, (unsigned long long) late);
+	CHECK(closed > 0);
+	end_view(s);
+	mot_session_close(s);
+	mot_engine_destroy(st.engine);
+}
+
 static void
 everything_at_once(void)
 {
@@ -380,5 +555,6 @@ main(int argc, char **argv)
 	if (argc > 1)
 		seconds = atof(argv[1]);
 	RUN(everything_at_once);
+	RUN(closed_batches);
 	return test_end();
 }

@@ -9,9 +9,12 @@
  * model is a list of commits in the order of their timestamps; a state is
  * what the first n of them made.  Then, with own changes on top,
  *
- *	SERIALIZABLE	a transaction that committed changes returned what the state
- *					just before it gives: the order of timestamps is serial.  One
- *					that changed nothing returned what one state gives
+ *	SERIALIZABLE	as SNAPSHOT; and those that committed, readers included, can be put
+ *					into an order in which each returned what those before it
+ *					give, and which ends in the last state.  All orders are
+ *					tried in which nobody comes before one that had ended
+ *					when it began.  (That of the timestamps mostly is
+ *					one; see precede.c)
  *	SNAPSHOT		every transaction returned what one state gives, and of those
  *					that committed nobody changed a row that somebody else had
  *					changed since that state
@@ -142,6 +145,9 @@ print_transactions(void)
 		print_state("state", &states[i]);
 }
 
+/* commits that come before others with smaller timestamps, in all runs */
+static uint64_t preceding;
+
 /*
  * Whoever fails does so because of somebody who has committed meanwhile: not of
  * one who never did, and in no circle of any size do all fail.
@@ -219,6 +225,13 @@ everything_is_right(void)
 			return false;
 		}
 	}
+	if (level == MOT_SERIALIZABLE && !serial_order_exists())
+	{
+		printf("# those that committed have no serial order\n");
+		return false;
+	}
+	for (int i = 0; i < commit_count; i++)
+		preceding += level == MOT_SERIALIZABLE && !runs_on(commits[i], &states[i], false);
 	view = begin_view(session[0], MOT_COMMAND_MAX);
 	for (op_kind kind = SCAN; kind <= SCAN_BY_VALUE; kind++)
 		if (!do_scan(0, &view, kind, &seen) || memcmp(&seen, &states[commit_count], sizeof(seen)) != 0)
@@ -310,11 +323,29 @@ try(const char *a, const char *b, const char *c, bool index, int most_preemption
 				break;
 }
 
+/* at SERIALIZABLE only, and perhaps a fourth */
+static void
+try_serial(const char *a, const char *b, const char *c, const char *d, int most_preemptions)
+{
+	parse(a, &txn[0].program);
+	parse(b, &txn[1].program);
+	parse(c, &txn[2].program);
+	txns = d ? 4 : 3;
+	if (d)
+		parse(d, &txn[3].program);
+	value_index = false;
+	level = MOT_SERIALIZABLE;
+	for (int n = 0; n <= most_preemptions; n++)
+		if (!explore(n, limit))
+			break;
+}
+
 static void
 report_runs(void)
 {
-	printf("# %llu schedules\n", (unsigned long long) runs_made);
-	runs_made = 0;
+	printf("# %llu schedules, %llu commits before their turn\n", (unsigned long long) runs_made,
+		   (unsigned long long) preceding);
+	runs_made = preceding = 0;
 }
 
 static void
@@ -429,6 +460,42 @@ write_skew(void)
 	report_runs();
 }
 
+/*
+ * One reads what another changes, and changes something else itself: it
+ * can come first, unless somebody has seen the one and missed the other.
+ */
+static void
+before_their_turn(void)
+{
+	limit *= 4;
+	/* the receipt's date, the receipts, a report */
+	try_serial("g0 i2", "a0", "g0 I", NULL, 2);
+	try_serial("g0 i2", "a0", "g0 g2", NULL, 2);
+	try_serial("g0 a1", "a0", "g1", NULL, 2);
+	try_serial("g0 a1", "a0", "g0 g1", NULL, 2);
+	try_serial("g0 d1", "u0", "S", NULL, 2);
+	/* the third has written, too */
+	try_serial("g0 a1", "a0", "g1 i2", NULL, 2);
+	try_serial("g0 a1", "a0", "g0 g1 i2", NULL, 2);
+	try_serial("g2 a1", "i2", "g2 g1", NULL, 2);
+	try_serial("I i3", "i2", "I", NULL, 2);
+	try_serial("g2 m13", "i2", "g3 i0", NULL, 2);
+	CHECK(preceding > 0);
+	report_runs();
+	/* both of two, in a row and in a circle */
+	try_serial("g0 a1", "g1 i2", "a0", NULL, 2);
+	try_serial("g0 a1", "g1 i2", "g2 a0", NULL, 2);
+	try_serial("g0 a1", "g1 i2", "a0", "g1 g2", 1);
+	try_serial("g0 a1", "g1 i2", "a0 i3", "I", 1);
+	try_serial("g0 i2", "g1 i3", "a0 a1", "I", 1);
+	/* a key that is taken or free only since the snapshot */
+	try_serial("g0 i1", "a0 d1", "g1", NULL, 2);
+	try_serial("g0 m12", "a0 i2", "g2", NULL, 2);
+	try_serial("g0 s i2 o a1", "a0 i2", "g0 g1", NULL, 1);
+	report_runs();
+	limit /= 4;
+}
+
 /* ranges that everybody reads and inserts into: see failed_for_nothing */
 static void
 hot_ranges(void)
@@ -541,6 +608,49 @@ any_transactions(void)
 	report_runs();
 }
 
+/* three or four at SERIALIZABLE that read here and write there */
+static void
+any_serial(void)
+{
+	static const char *const reads[] = {"g0", "g1", "g2", "g3", "I", "S", "V", "k0", "h1"};
+	static const char *const writes[] = {
+		"a0", "a1", "u0", "i2", "i3", "a2", "d0", "d1", "m12", "m03", "p0", "p2", "i0", "s i2 o", "s a1 o", "s i3 o a1"
+	};
+	const char *seconds = getenv("MOT_SCHEDULE_SECONDS");
+	double		until = test_seconds() + (seconds ? atof(seconds) : 5);
+
+	level = MOT_SERIALIZABLE;
+	while (test_seconds() < until && atomic_load(&test_failed_checks) == 0)
+	{
+		txns = 3 + (int) (test_random() % 2);
+		for (int t = 0; t < txns; t++)
+		{
+			char text[	64] = "";
+			uint64_t	r = test_random();
+
+			/*
+			 * half of them read first and then write, some only the one or
+			 * the other
+			 */
+			if (r % 8 != 0)
+				strcat(text, reads[test_random() % (sizeof(reads) / sizeof(reads[0]))]);
+			if (r % 3 == 0)
+				strcat(text, reads[test_random() % (sizeof(reads) / sizeof(reads[0]))]);
+			if (r % 5 < 3 || r % 8 == 0)
+				strcat(text, writes[test_random() % (r % 7 < 5 ? 8 : sizeof(writes) / sizeof(writes[0]))]);
+			parse(text, &txn[t].program);
+		}
+		value_index = test_random() % 4 == 0;
+		with_remains = test_random() % 4 == 0;
+		runs_made += 40;
+		if (!schedule_at_random(txns, act, 40, prepare, verify))
+			break;
+	}
+	with_remains = false;
+	CHECK(preceding > 0);
+	report_runs();
+}
+
 int
 main(int argc, char **argv)
 {
@@ -560,11 +670,13 @@ main(int argc, char **argv)
 	RUN(upserts);
 	RUN(dirty_reads_and_skew);
 	RUN(write_skew);
+	RUN(before_their_turn);
 	RUN(hot_ranges);
 	RUN(unique_keys);
 	RUN(keys_of_deleted_rows);
 	RUN(beside_reclamation);
 	RUN(any_transactions);
+	RUN(any_serial);
 	mot_engine_destroy(st.engine);
 	return test_end();
 }
