@@ -521,7 +521,7 @@ standby_round(void)
 
 	if (MotWalCurrentState() != MOT_WAL_READY || !is_active())
 		return 1000;
-	if (redo > newest_checkpoint() && (retry_at == 0 || GetCurrentTimestamp() >= retry_at))
+	if (redo > newest_checkpoint() && !MotReplayPastTarget() && (retry_at == 0 || GetCurrentTimestamp() >= retry_at))
 	{
 		StartTransactionCommand();
 		if (try_checkpoint(false))
@@ -682,7 +682,7 @@ shut_down(void)
 	{
 		/* with a slot the log of the last one is there */
 		StartTransactionCommand();
-		if (!MotSlotUsable())
+		if (!MotSlotUsable() && !MotReplayPastTarget())
 			(void) try_checkpoint(false);
 		CommitTransactionCommand();
 		proc_exit(0);
@@ -774,7 +774,8 @@ wait_for_sessions(void)
 /*
  * In the startup process, when everything has been replayed: the server's
  * checkpoint that follows waits for nobody, and the log that we would need
- * after another crash may go with it, or has gone (needed).
+ * after another crash may go with it, or has gone, or has what must not be read
+ * (needed).
  */
 void
 MotCheckpointRecoveryEnd(bool needed)

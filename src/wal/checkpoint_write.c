@@ -352,6 +352,10 @@ draw_line_standby(MotManifest *m, Sources *sources, Cut *cut)
 	{
 		make_room(sources);
 		LWLockAcquire(MotApplyLock, LW_EXCLUSIVE);
+		if (MotReplayPastTarget() && !AmStartupProcess())
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("recovery has passed over commits that are later than its target")));
 		if (!MotReplayInStream())
 		{
 			MotInDoubtSettle(false);

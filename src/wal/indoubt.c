@@ -340,3 +340,9 @@ MotReplayInStream(void)
 {
 	return MotReplay->streams != 0;
 }
+
+bool
+MotReplayPastTarget(void)
+{
+	return MotReplay->past_target;
+}

@@ -143,10 +143,13 @@ extern void MotInDoubtBeforeSnapshot(Snapshot snapshot);
  * doubt); under MotApplyLock.  InStream: the first pieces of some transaction
  * lie before that position, and the rest does not; only the startup process
  * knows of them, so a checkpoint with this position has to wait until that is
- * over.
+ * over.  PastTarget: commits before it have been passed over, because they are later
+ * than the target of recovery.  That may still be moved, so there is to be no
+ * checkpoint, until recovery ends; and then there has to be one.
  */
 extern XLogRecPtr MotReplayedUpTo(void);
 extern bool MotReplayInStream(void);
+extern bool MotReplayPastTarget(void);
 extern Size MotReplayShmemSize(void);
 extern void MotReplayShmemInit(void);
 

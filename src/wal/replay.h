@@ -22,6 +22,8 @@ typedef struct MotReplayShared
 	XLogRecPtr	upto;			/* end of the last record of ours dealt with */
 	uint32		streams;		/* begun, and neither complete nor forgotten */
 	uint32		contents;		/* files of content.c */
+	bool		past_target;	/* commits later than the recovery target have
+								 * been passed over */
 	pg_atomic_uint32 room_wanted;	/* by sessions that apply */
 } MotReplayShared;
 

@@ -109,7 +109,7 @@ replay_startup(void)
 	XLogRecPtr	start;
 	TimeLineID	tli;
 
-	past_target = false;
+	past_target = MotReplay->past_target = false;
 	start = GetXLogReplayRecPtr(&tli);
 	if (!ArchiveRecoveryRequested)
 	{
@@ -139,7 +139,9 @@ replay_cleanup(void)
 	MotLoadCheckEnd(GetXLogReplayRecPtr(&tli));
 	MotReplayEnd();
 	MOT_FAULT("replay-ended");
-	MotCheckpointRecoveryEnd(false);
+	/* what was passed over is in the log, and must not be read again */
+	MotCheckpointRecoveryEnd(past_target);
+	past_target = MotReplay->past_target = false;
 	MOT_FAULT("replay-over");
 }
 
@@ -369,7 +371,7 @@ later_than_target(TimestampTz time)
 	if (!past_target && AmStartupProcess() && ArchiveRecoveryRequested &&
 		recoveryTarget == RECOVERY_TARGET_TIME &&
 		(recoveryTargetInclusive ? time > recoveryTargetTime : time >= recoveryTargetTime))
-		past_target = true;
+		past_target = MotReplay->past_target = true;
 	return past_target;
 }
 

@@ -60,6 +60,7 @@ sub step
 }
 
 step('hot only', 'INSERT INTO steps VALUES STEP');
+$primary->safe_psql('postgres', 'CHECKPOINT');
 step('mixed', 'BEGIN; INSERT INTO steps VALUES STEP; INSERT INTO cold_steps VALUES STEP; SELECT pg_current_xact_id(); COMMIT');
 step('hot again', "INSERT INTO steps VALUES STEP; UPDATE steps SET what = 'changed' WHERE n = 0");
 step('definition', 'ALTER FOREIGN TABLE steps ADD COLUMN more int DEFAULT 5; INSERT INTO steps VALUES STEP');
@@ -102,6 +103,37 @@ recover('to just before a transaction', "recovery_target_xid = '$xid{'mixed agai
 recover('to a position', "recovery_target_lsn = '$lsn{'cold only'}'", '0 changed, 2 mixed, 3 hot again, 4 definition, 5 mixed again', '0 2 5 6', 0);
 recover('to a time, after a large transaction', "recovery_target_time = '$time{large}'", '0 changed, 2 mixed, 3 hot again, 4 definition, 5 mixed again', '0 2 5 6', 1);
 recover('to the end', '', '', '', 1);
+
+# Commits of memory-optimized tables only that are later than the target have been passed over before
+# the server stops: they are still there when the target is moved, and never come back otherwise.
+for my $moved (0, 1)
+{
+	my $node = PostgreSQL::Test::Cluster->new("moved$moved");
+	$node->init_from_backup($primary, 'base', has_restoring => 1, standby => 0);
+	$node->append_conf('postgresql.conf', "archive_mode = off\nrecovery_target_action = pause\nrecovery_target_time = '$time{'cold only'}'\n");
+	$node->start;
+	$node->poll_query_until('postgres', q{SELECT pg_get_wal_replay_pause_state() = 'paused' AND state = 'ready' FROM mot_stat_recovery}) or die;
+	is($node->safe_psql('postgres', 'SELECT count(*) FROM ticks'), $all_ticks, 'later commits are passed over');
+	$node->safe_psql('postgres', 'CHECKPOINT') if $moved;
+	# our checkpoint would follow now
+	select(undef, undef, undef, 0.5);
+	$node->stop if $moved;
+	$node->adjust_conf('postgresql.conf', 'recovery_target_time', "'$time{large}'") if $moved;
+	$node->start if $moved;
+	$node->poll_query_until('postgres', q{SELECT pg_get_wal_replay_pause_state() = 'paused' AND state = 'ready' FROM mot_stat_recovery}) or die;
+	$node->safe_psql('postgres', 'SELECT pg_create_physical_replication_slot($$mot$$, true)') if !$node->safe_psql('postgres', 'SELECT count(*) FROM pg_replication_slots');
+	# so that no other checkpoint comes between that and the crash
+	$node->append_conf('postgresql.conf', "mot.fault = 'checkpoint-watch:wait'\n") if $ENV{MOT_FAULT_POINTS};
+	$node->reload;
+	$node->promote;
+	my $ticks = $all_ticks + ($moved ? 100000 : 0);
+	is($node->safe_psql('postgres', 'SELECT count(*) FROM ticks'), $ticks, $moved ? '... and are not, if the target is moved' : '... for good');
+	$node->stop('immediate');
+	$node->append_conf('postgresql.conf', "mot.fault = ''\n") if $ENV{MOT_FAULT_POINTS};
+	$node->start;
+	is($node->safe_psql('postgres', 'SELECT count(*) FROM ticks'), $ticks, '... also after a crash');
+	$node->stop;
+}
 
 $primary->stop;
 done_testing();
