@@ -115,14 +115,16 @@ void
 mot_read_note(mot_session *s, mot_ts place)
 {
 	mot_slot   *slot = s->slot;
+	const read_item *read = s->reads;
+	const read_item *end = read + s->read_count;
 
 	if (mot_unlikely(s->saw_newest || s->out_of_memory || s->read_count > MOST_NOTED))
 	{
 		note(&slot->read_any, place);
 		return;
 	}
-	for (uint64_t i = 0; i < s->read_count; i++)
-		note(&slot->read_row[row_note(s->reads[i].row)], place);
+	for (; read < end; read++)
+		note(&slot->read_row[row_note(read->row)], place);
 	for (uint64_t tables = s->ranges_of; tables != 0; tables &= tables - 1)
 		note(&slot->read_range[__builtin_ctzll(tables)], place);
 }

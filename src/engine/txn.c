@@ -40,10 +40,10 @@ mot_txn_begin(mot_session *s, mot_isolation isolation, mot_ts snapshot, uint64_t
 	s->order_reads = false;
 	s->out_of_memory = false;
 	s->may_precede = s->saw_newest = false;
-	if (s->validate)
-		mot_serial_begun(s, snapshot);
 	/* release: whoever finds us holding a row reads at least this name */
 	atomic_store_explicit(&s->slot->host_id, host_id, memory_order_release);
+	if (mot_unlikely(s->validate))
+		mot_serial_begun(s, snapshot);
 }
 
 void
@@ -78,18 +78,24 @@ is_validated(const mot_session *s)
 	return s->validate && (s->writes > 0 || s->order_reads);
 }
 
-static inline void
-txn_finish(mot_session *s, bool committed)
+/* apart, so that nothing has to be saved on the usual way */
+static __attribute__((noinline))
+void
+reads_finish(mot_session *s)
+{
+	/* of the others that was noted by prepare */
+	if (s->prepared && !is_validated(s))
+		mot_read_note(s, s->snapshot);
+	mot_serial_end(s);
+	mot_read_clear(s);
+}
+
+static void
+txn_finish(mot_session *s)
 {
 	mot_journal_clear(s);
-	if (mot_unlikely(s->validate))
-	{
-		/* otherwise it was noted by prepare */
-		if (committed && !is_validated(s))
-			mot_read_note(s, s->snapshot);
-		mot_serial_end(s);
-		mot_read_clear(s);
-	}
+	if (s->validate)
+		reads_finish(s);
 	mot_undurable_forget(s);
 	if (s->published_by_commit)
 		mot_snapshot_hold(s, MOT_TS_NONE);
@@ -305,6 +311,32 @@ mot_txn_draw(mot_session *s)
 	return s->commit_ts;
 }
 
+/* with the number drawn; apart, so that nothing has to be saved on the usual way */
+static __attribute__((noinline))
+mot_status
+judge(mot_session *s)
+{
+	mot_status	status = mot_read_validate(s, s->commit_ts);
+
+	if ((status == MOT_CONFLICT_READ || status == MOT_CONFLICT_PHANTOM) && mot_txn_precedes(s))
+		status = MOT_OK;
+	if (status != MOT_OK)
+	{
+		/*
+		 * Our locks are still held; but nobody waits any more for what will
+		 * never be installed, or fails because of it.  Release: nothing of
+		 * the validation comes after it.
+		 */
+		atomic_store_explicit(&s->slot->commit_state, COMMIT_NONE, memory_order_release);
+		s->commit_ts = 0;
+		return status;
+	}
+	mot_read_note(s, s->commit_ts);
+	/* release: as above */
+	atomic_store_explicit(&s->slot->judging, false, memory_order_release);
+	return MOT_OK;
+}
+
 mot_status
 mot_txn_prepare(mot_session *s)
 {
@@ -326,23 +358,9 @@ mot_txn_prepare(mot_session *s)
 	}
 	if (mot_txn_draw(s) != 0)
 	{
-		status = mot_read_validate(s, s->commit_ts);
-		if ((status == MOT_CONFLICT_READ || status == MOT_CONFLICT_PHANTOM) && mot_txn_precedes(s))
-			status = MOT_OK;
+		status = judge(s);
 		if (status != MOT_OK)
-		{
-			/*
-			 * Our locks are still held; but nobody waits any more for what
-			 * will never be installed, or fails because of it.  Release:
-			 * nothing of the validation comes after it.
-			 */
-			atomic_store_explicit(&s->slot->commit_state, COMMIT_NONE, memory_order_release);
-			s->commit_ts = 0;
 			return status;
-		}
-		mot_read_note(s, s->commit_ts);
-		/* release: as above */
-		atomic_store_explicit(&s->slot->judging, false, memory_order_release);
 	}
 	s->prepared = true;
 	return MOT_OK;
@@ -552,7 +570,7 @@ mot_txn_commit(mot_session *s)
 		if (ts != 0)
 			/* release: as below */
 			atomic_store_explicit(&s->slot->commit_state, COMMIT_NONE, memory_order_release);
-		txn_finish(s, true);
+		txn_finish(s);
 		count(&s->slot->commits);
 		return ts;
 	}
@@ -667,7 +685,7 @@ mot_txn_commit(mot_session *s)
 	if (owing)
 		mot_owed_add_batch_end(s);
 	entries = s->entries;
-	txn_finish(s, true);
+	txn_finish(s);
 	count(&s->slot->commits);
 	mot_owed_after_commit(s, entries);
 	return ts;
@@ -904,7 +922,7 @@ mot_txn_abort(mot_session *s)
 	mot_txn_rollback_to(s, 0);
 	/* release: everything is undone */
 	atomic_store_explicit(&s->slot->commit_state, COMMIT_NONE, memory_order_release);
-	txn_finish(s, false);
+	txn_finish(s);
 	count(&s->slot->aborts);
 	mot_owed_trim(s);
 }
