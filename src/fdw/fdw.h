@@ -326,8 +326,10 @@ typedef struct MotPlanUse
 	uint64		counted;
 } MotPlanUse;
 
-extern uint64 MotPlanHeat(MotPlanUse *use, uint64 total);
-extern uint64 MotPlanHeatLimit(uint64 *heats, int n, int go);
+/* of an entry of a hash table: how often it has been used; NULL: it is running, and stays */
+typedef MotPlanUse *(*MotPlanUseOf) (void *entry, uint64 *total);
+
+extern void MotPlanMakeRoom(HTAB *plans, int go, MotPlanUseOf use_of, void (*forget) (void *entry));
 
 /* slot.c */
 extern void MotSlotAdopt(TupleTableSlot *slot);

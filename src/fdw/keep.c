@@ -121,7 +121,8 @@ static bool start_again(Kept *kept, QueryDesc *query, int eflags);
 static void park(Kept *kept);
 static void discard(Kept *kept);
 static void forget(Kept *kept);
-static void make_room(void);
+static MotPlanUse *use_of(void *entry, uint64 *total);
+static void forget_entry(void *entry);
 static void plan_gone(const PlannedStmt *plan);
 static void xact_end(XactEvent event, void *arg);
 static void subxact_end(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg);
@@ -350,46 +351,26 @@ lookup(const PlannedStmt *stmt, int serial)
 	}
 
 	if (hash_get_num_entries(kept_plans) >= MAX_KEPT)
-		make_room();
+		MotPlanMakeRoom(kept_plans, GO_AT_ONCE, use_of, forget_entry);
 	kept = hash_search(kept_plans, &stmt, HASH_ENTER, &found);
 	memset((char *) kept + offsetof(Kept, serial), 0, sizeof(Kept) - offsetof(Kept, serial));
 	kept->serial = serial;
 	return kept;
 }
 
-/* The least used that are not running go. */
-static void
-make_room(void)
+static MotPlanUse *
+use_of(void *entry, uint64 *total)
 {
-	long		n = hash_get_num_entries(kept_plans);
-	uint64	   *heats = palloc(n * sizeof(uint64));
-	HASH_SEQ_STATUS status;
-	Kept	   *kept;
-	uint64		limit;
-	int			left = GO_AT_ONCE;
-	int			i = 0;
+	Kept	   *kept = (Kept *) entry;
 
-	hash_seq_init(&status, kept_plans);
-	while ((kept = hash_seq_search(&status)) != NULL)
-		heats[i++] = MotPlanHeat(&kept->use, kept->asked);
-	limit = MotPlanHeatLimit(heats, i, GO_AT_ONCE);
-	pfree(heats);
-	hash_seq_init(&status, kept_plans);
-	while ((kept = hash_seq_search(&status)) != NULL)
-		if (kept->use.heat < limit && kept->state != KEPT_RUNNING)
-		{
-			forget(kept);
-			left--;
-		}
-	hash_seq_init(&status, kept_plans);
-	while (left > 0 && (kept = hash_seq_search(&status)) != NULL)
-		if (kept->use.heat == limit && kept->state != KEPT_RUNNING)
-		{
-			forget(kept);
-			left--;
-		}
-	if (left == 0)
-		hash_seq_term(&status);
+	*total = kept->asked;
+	return kept->state != KEPT_RUNNING ? &kept->use : NULL;
+}
+
+static void
+forget_entry(void *entry)
+{
+	forget((Kept *) entry);
 }
 
 /* ------------------------------------------------------------ start and end */

@@ -91,9 +91,8 @@ MotPlanWatch(const PlannedStmt *plan, MotPlanGone gone)
 	Assert(false);
 }
 
-/* How much has it been used?  "total" is how often ever; to be asked when something has to go. */
-uint64
-MotPlanHeat(MotPlanUse *use, uint64 total)
+static uint64
+heat(MotPlanUse *use, uint64 total)
 {
 	use->heat = use->heat / 2 + (total - use->counted);
 	use->counted = total;
@@ -109,10 +108,38 @@ compare_heats(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* "go" of n should go: those that are colder than the result, and as many of those that are as cold. */
-uint64
-MotPlanHeatLimit(uint64 *heats, int n, int go)
+/* "go" of those that are not running are forgotten: the coldest. */
+void
+MotPlanMakeRoom(HTAB *plans, int go, MotPlanUseOf use_of, void (*forget) (void *entry))
 {
+	uint64	   *heats = palloc(hash_get_num_entries(plans) * sizeof(uint64));
+	HASH_SEQ_STATUS status;
+	MotPlanUse *use;
+	void	   *entry;
+	uint64		total;
+	uint64		limit;
+	int			n = 0;
+
+	hash_seq_init(&status, plans);
+	while ((entry = hash_seq_search(&status)) != NULL)
+		if ((use = use_of(entry, &total)) != NULL)
+			heats[n++] = heat(use, total);
+	go = Min(go, n);
 	qsort(heats, n, sizeof(uint64), compare_heats);
-	return heats[Min(go, n) - 1];
+	limit = go > 0 ? heats[go - 1] : 0;
+	pfree(heats);
+
+	/* all that are colder, and as many of those that are as cold as it takes */
+	for (int as_cold = 0; as_cold <= 1; as_cold++)
+	{
+		hash_seq_init(&status, plans);
+		while ((entry = hash_seq_search(&status)) != NULL)
+		{
+			use = use_of(entry, &total);
+			if (use == NULL || go == 0 || (as_cold ? use->heat != limit : use->heat >= limit))
+				continue;
+			forget(entry);
+			go--;
+		}
+	}
 }

@@ -47,7 +47,8 @@ static int	plan_serial(const PlannedStmt *plan);
 static MotStatement *find(const PlannedStmt *plan, int serial);
 static pg_noinline MotStatement *find_or_make(QueryDesc *query, uint32 place);
 static void forget(MotStatement *st);
-static void make_room(void);
+static MotPlanUse *use_of(void *entry, uint64 *total);
+static void forget_entry(void *entry);
 static void plan_gone(const PlannedStmt *plan);
 static void leave_all(int level);
 static void xact_end(XactEvent event, void *arg);
@@ -182,7 +183,7 @@ find(const PlannedStmt *plan, int serial)
 	}
 
 	if (hash_get_num_entries(statements) >= MAX_STATEMENTS)
-		make_room();
+		MotPlanMakeRoom(statements, GO_AT_ONCE, use_of, forget_entry);
 	st = MemoryContextAllocZero(statements_cxt, sizeof(MotStatement));
 	st->plan = plan;
 	st->serial = serial;
@@ -192,40 +193,19 @@ find(const PlannedStmt *plan, int serial)
 	return st;
 }
 
-/* The least used that are not running go. */
-static void
-make_room(void)
+static MotPlanUse *
+use_of(void *entry, uint64 *total)
 {
-	long		n = hash_get_num_entries(statements);
-	uint64	   *heats = palloc(n * sizeof(uint64));
-	HASH_SEQ_STATUS status;
-	Entry	   *entry;
-	uint64		limit;
-	int			left = GO_AT_ONCE;
-	int			i = 0;
+	MotStatement *st = ((Entry *) entry)->statement;
 
-	hash_seq_init(&status, statements);
-	while ((entry = hash_seq_search(&status)) != NULL)
-		heats[i++] = MotPlanHeat(&entry->statement->use,
-								 entry->statement->asked + entry->statement->executions);
-	limit = MotPlanHeatLimit(heats, i, GO_AT_ONCE);
-	pfree(heats);
-	hash_seq_init(&status, statements);
-	while ((entry = hash_seq_search(&status)) != NULL)
-		if (entry->statement->use.heat < limit && entry->statement->state != MOT_STATEMENT_RUNNING)
-		{
-			forget(entry->statement);
-			left--;
-		}
-	hash_seq_init(&status, statements);
-	while (left > 0 && (entry = hash_seq_search(&status)) != NULL)
-		if (entry->statement->use.heat == limit && entry->statement->state != MOT_STATEMENT_RUNNING)
-		{
-			forget(entry->statement);
-			left--;
-		}
-	if (left == 0)
-		hash_seq_term(&status);
+	*total = st->asked + st->executions;
+	return st->state != MOT_STATEMENT_RUNNING ? &st->use : NULL;
+}
+
+static void
+forget_entry(void *entry)
+{
+	forget(((Entry *) entry)->statement);
 }
 
 /*
