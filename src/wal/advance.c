@@ -12,7 +12,8 @@
  *
  * In the log the operations of a transaction stand in the order in which they are
  * to be applied; a new definition holds for those that come after it.  Indexes
- * that are new in it are built by an operation of their own, at the end.
+ * that are new in it are built by an operation of their own, at the end, from sorted
+ * keys as those of loaded rows are (loadindex.c).
  *
  * Something that does not fit means that what was loaded and the log do not belong
  * together: an error, as in apply.c.
@@ -23,6 +24,7 @@
 
 #include "utils/memutils.h"
 #include "wal/apply.h"
+#include "wal/checkpoint.h"
 #include "wal/replay.h"
 #include "wal/sort.h"
 #include "xact/xact.h"
@@ -274,6 +276,15 @@ define(Advance *a, const MotOpData *op)
 	mot_table_put_definition(a->session, target->table, definition);
 }
 
+static bool
+look_while_building(void *arg)
+{
+	Advance    *a = arg;
+
+	a->look(a->arg);
+	return false;
+}
+
 /* An index of the definition; if there is one with this number, it is replaced. */
 static void
 build_index(Advance *a, Oid indexoid)
@@ -281,10 +292,7 @@ build_index(Advance *a, Oid indexoid)
 	MotTarget  *target = &a->target;
 	mot_index  *old = mot_table_index(target->table, indexoid);
 	mot_index  *index;
-	mot_build	build;
-	mot_row    *row;
-	const mot_version *version;
-	uint64		n = 0;
+	mot_status	status;
 	int			i;
 
 	for (i = 0; i < target->nindexes; i++)
@@ -296,19 +304,10 @@ build_index(Advance *a, Oid indexoid)
 	check(a, mot_index_create(a->session, target->table, indexoid,
 							  target->def->indexes[i].unique ? MOT_INDEX_UNIQUE : 0, &index));
 	target->indexes[i].handle.index = index;
-	mot_build_begin(a->session, &build, index);
-	while (mot_build_next(&build, &row, &version))
-	{
-		MotTargetDeform(target, mot_version_host_bits(version), mot_version_data(version),
-						target->new_values, target->new_isnull);
-		add_key(a, i, row);
-		if (++n % BATCH == 0)
-		{
-			MemoryContextReset(a->row_cxt);
-			a->look(a->arg);
-		}
-	}
-	mot_build_end(&build);
+	status = MotLoadIndex(target->table, index, target->def, i, look_while_building, a);
+	if (status != MOT_OK)
+		mot_index_drop(a->session, index);
+	check(a, status);
 	if (old != NULL)
 		mot_index_drop(a->session, old);
 	mot_index_attach(index);

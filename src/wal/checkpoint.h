@@ -136,7 +136,7 @@ extern void MotHelpersFail(MotHelpersShared *shared, const ErrorData *edata);
 extern void MotWriteItems(MotHelpersShared *shared);	/* checkpoint_write.c */
 
 /* loadindex.c */
-extern mot_status MotLoadIndex(mot_table *table, const MotDefinition *def, int i, const char *directory,
+extern mot_status MotLoadIndex(mot_table *table, mot_index *index, const MotDefinition *def, int i,
 							   bool (*look) (void *arg), void *arg);
 
 extern void MotLoadItems(MotHelpersShared *shared); /* load.c */

@@ -908,12 +908,21 @@ load_rows(LoadShared *shared, LoadItem *item, Loader *loader)
 static void
 load_index(LoadShared *shared, LoadItem *item, Loader *loader)
 {
+	mot_table  *table = SHARED_TABLE(shared, item->table)->table;
+	Oid			indexoid = loader->def->indexes[item->index].indexoid;
+	mot_index  *index = mot_table_index(table, indexoid);
 	mot_status	status;
 
+	if (index == NULL)
+		elog(ERROR, "index %u of memory-optimized table \"%s\" was not made", indexoid, loader->def->name);
 	/* acquire: all of its rows, whoever loaded them */
 	pg_read_barrier();
-	status = MotLoadIndex(SHARED_TABLE(shared, item->table)->table, loader->def, item->index,
-						  shared->directory, look_while_building, shared);
+	status = MotLoadIndex(table, index, loader->def, item->index, look_while_building, shared);
+	if (status == MOT_DUPLICATE)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("checkpoint \"%s\" has two rows of memory-optimized table \"%s\" with the same key of index with OID %u",
+						shared->directory, loader->def->name, indexoid)));
 	if (status != MOT_OK && status != MOT_NOT_FOUND)
 		raise_status(shared, status);
 }

@@ -23,16 +23,15 @@
 #define LOOK_EVERY 1024
 
 /*
- * Number i of the definition, in an index that is empty.  "look" is called
- * now and then; if it returns true this returns MOT_NOT_FOUND, and the index is
- * not built.  What else is returned but MOT_OK is that there is no memory.
+ * Number i of the definition, in an index that is empty, of a table that nobody
+ * else can see.  "look" is called now and then; if it returns true this returns
+ * MOT_NOT_FOUND, and the index is not built.  What else is returned but MOT_OK is that
+ * there is no memory, or that two rows have the same key.
  */
 mot_status
-MotLoadIndex(mot_table *table, const MotDefinition *def, int i, const char *directory,
+MotLoadIndex(mot_table *table, mot_index *index, const MotDefinition *def, int i,
 			 bool (*look) (void *arg), void *arg)
 {
-	MotDefinitionIndex *definition = &def->indexes[i];
-	mot_index  *index = mot_table_index(table, definition->indexoid);
 	mot_session *session = MotSession();
 	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "MOT index load",
 											  ALLOCSET_DEFAULT_SIZES);
@@ -49,8 +48,6 @@ MotLoadIndex(mot_table *table, const MotDefinition *def, int i, const char *dire
 	mot_status	status = MOT_OK;
 	uint64		n = 0;
 
-	if (index == NULL)
-		elog(ERROR, "index %u of memory-optimized table \"%s\" was not made", definition->indexoid, def->name);
 	MotKeyBufferInit(&key, cxt);
 	sort = MotKeySortBegin(session, index, maintenance_work_mem);
 
@@ -61,7 +58,7 @@ MotLoadIndex(mot_table *table, const MotDefinition *def, int i, const char *dire
 		bool		has_null;
 
 		MotRowDeformBytes(def->desc, mot_version_host_bits(version), mot_version_data(version),
-						  definition->key->max_attnum, values, isnull);
+						  def->indexes[i].key->max_attnum, values, isnull);
 		MotKeyBufferReset(&key);
 		MotDefinitionKey(def, i, values, isnull, &key, &has_null);
 		status = MotKeySortAdd(sort, row, key.data, key.len, has_null ? MOT_KEY_DISTINCT : 0);
@@ -75,11 +72,6 @@ MotLoadIndex(mot_table *table, const MotDefinition *def, int i, const char *dire
 	MemoryContextSwitchTo(cxt);
 	if (status == MOT_OK)
 		status = MotKeySortBuild(sort, true, look, arg, &other, &row);
-	if (status == MOT_DUPLICATE)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATA_CORRUPTED),
-				 errmsg("checkpoint \"%s\" has two rows of memory-optimized table \"%s\" with the same key of index with OID %u",
-						directory, def->name, definition->indexoid)));
 	MotKeySortEnd(sort);
 	MemoryContextSwitchTo(oldcxt);
 	MemoryContextDelete(cxt);
