@@ -26,12 +26,20 @@ CREATE SERVER mot_server FOREIGN DATA WRAPPER mot_fdw;
 
 GRANT USAGE ON FOREIGN SERVER mot_server TO PUBLIC;
 
--- ---------------------------------------------------------- access method
+-- --------------------------------------------------------- access methods
 
 CREATE FUNCTION mot_am_handler(internal) RETURNS index_am_handler
     AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 
-CREATE ACCESS METHOD mot TYPE INDEX HANDLER mot_am_handler;
+CREATE ACCESS METHOD mot_index TYPE INDEX HANDLER mot_am_handler;
+
+CREATE FUNCTION mot_table_am_handler(internal) RETURNS table_am_handler
+    AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
+
+CREATE ACCESS METHOD mot TYPE TABLE HANDLER mot_table_am_handler;
+
+COMMENT ON ACCESS METHOD mot IS 'memory-optimized tables';
+COMMENT ON ACCESS METHOD mot_index IS 'indexes of memory-optimized tables that are foreign tables';
 
 -- ------------------------------------------------------- operator classes
 
@@ -42,47 +50,47 @@ CREATE ACCESS METHOD mot TYPE INDEX HANDLER mot_am_handler;
 -- function, selects the encoding (src/relation/keycodec.c).
 -- sql/operator_classes.sql checks that nothing of btree's is missing.
 
-CREATE OPERATOR FAMILY bit_ops USING mot;
-CREATE OPERATOR CLASS bit_ops DEFAULT FOR TYPE bit USING mot FAMILY bit_ops AS
+CREATE OPERATOR FAMILY bit_ops USING mot_index;
+CREATE OPERATOR CLASS bit_ops DEFAULT FOR TYPE bit USING mot_index FAMILY bit_ops AS
     OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
     FUNCTION 1 bitcmp(bit, bit);
 
-CREATE OPERATOR FAMILY bool_ops USING mot;
-CREATE OPERATOR CLASS bool_ops DEFAULT FOR TYPE bool USING mot FAMILY bool_ops AS
+CREATE OPERATOR FAMILY bool_ops USING mot_index;
+CREATE OPERATOR CLASS bool_ops DEFAULT FOR TYPE bool USING mot_index FAMILY bool_ops AS
     OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
     FUNCTION 1 btboolcmp(bool, bool);
 
-CREATE OPERATOR FAMILY bpchar_ops USING mot;
-CREATE OPERATOR CLASS bpchar_ops DEFAULT FOR TYPE bpchar USING mot FAMILY bpchar_ops AS
+CREATE OPERATOR FAMILY bpchar_ops USING mot_index;
+CREATE OPERATOR CLASS bpchar_ops DEFAULT FOR TYPE bpchar USING mot_index FAMILY bpchar_ops AS
     OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
     FUNCTION 1 bpcharcmp(bpchar, bpchar);
 
-CREATE OPERATOR FAMILY bpchar_pattern_ops USING mot;
-CREATE OPERATOR CLASS bpchar_pattern_ops FOR TYPE bpchar USING mot FAMILY bpchar_pattern_ops AS
+CREATE OPERATOR FAMILY bpchar_pattern_ops USING mot_index;
+CREATE OPERATOR CLASS bpchar_pattern_ops FOR TYPE bpchar USING mot_index FAMILY bpchar_pattern_ops AS
     OPERATOR 1 ~<~, OPERATOR 2 ~<=~, OPERATOR 3 =, OPERATOR 4 ~>=~, OPERATOR 5 ~>~,
     FUNCTION 1 btbpchar_pattern_cmp(bpchar, bpchar);
 
-CREATE OPERATOR FAMILY bytea_ops USING mot;
-CREATE OPERATOR CLASS bytea_ops DEFAULT FOR TYPE bytea USING mot FAMILY bytea_ops AS
+CREATE OPERATOR FAMILY bytea_ops USING mot_index;
+CREATE OPERATOR CLASS bytea_ops DEFAULT FOR TYPE bytea USING mot_index FAMILY bytea_ops AS
     OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
     FUNCTION 1 byteacmp(bytea, bytea);
 
-CREATE OPERATOR FAMILY char_ops USING mot;
-CREATE OPERATOR CLASS char_ops DEFAULT FOR TYPE "char" USING mot FAMILY char_ops AS
+CREATE OPERATOR FAMILY char_ops USING mot_index;
+CREATE OPERATOR CLASS char_ops DEFAULT FOR TYPE "char" USING mot_index FAMILY char_ops AS
     OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
     FUNCTION 1 btcharcmp("char", "char");
 
-CREATE OPERATOR FAMILY datetime_ops USING mot;
-CREATE OPERATOR CLASS date_ops DEFAULT FOR TYPE date USING mot FAMILY datetime_ops AS
+CREATE OPERATOR FAMILY datetime_ops USING mot_index;
+CREATE OPERATOR CLASS date_ops DEFAULT FOR TYPE date USING mot_index FAMILY datetime_ops AS
     OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
     FUNCTION 1 date_cmp(date, date);
-CREATE OPERATOR CLASS timestamp_ops DEFAULT FOR TYPE timestamp USING mot FAMILY datetime_ops AS
+CREATE OPERATOR CLASS timestamp_ops DEFAULT FOR TYPE timestamp USING mot_index FAMILY datetime_ops AS
     OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
     FUNCTION 1 timestamp_cmp(timestamp, timestamp);
-CREATE OPERATOR CLASS timestamptz_ops DEFAULT FOR TYPE timestamptz USING mot FAMILY datetime_ops AS
+CREATE OPERATOR CLASS timestamptz_ops DEFAULT FOR TYPE timestamptz USING mot_index FAMILY datetime_ops AS
     OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
     FUNCTION 1 timestamptz_cmp(timestamptz, timestamptz);
-ALTER OPERATOR FAMILY datetime_ops USING mot ADD
+ALTER OPERATOR FAMILY datetime_ops USING mot_index ADD
     OPERATOR 1 < (date, timestamp), OPERATOR 2 <= (date, timestamp), OPERATOR 3 = (date, timestamp),
     OPERATOR 4 >= (date, timestamp), OPERATOR 5 > (date, timestamp),
     FUNCTION 1 (date, timestamp) date_cmp_timestamp(date, timestamp),
@@ -102,19 +110,19 @@ ALTER OPERATOR FAMILY datetime_ops USING mot ADD
     OPERATOR 4 >= (timestamptz, timestamp), OPERATOR 5 > (timestamptz, timestamp),
     FUNCTION 1 (timestamptz, timestamp) timestamptz_cmp_timestamp(timestamptz, timestamp);
 
-CREATE OPERATOR FAMILY enum_ops USING mot;
-CREATE OPERATOR CLASS enum_ops DEFAULT FOR TYPE anyenum USING mot FAMILY enum_ops AS
+CREATE OPERATOR FAMILY enum_ops USING mot_index;
+CREATE OPERATOR CLASS enum_ops DEFAULT FOR TYPE anyenum USING mot_index FAMILY enum_ops AS
     OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
     FUNCTION 1 enum_cmp(anyenum, anyenum);
 
-CREATE OPERATOR FAMILY float_ops USING mot;
-CREATE OPERATOR CLASS float4_ops DEFAULT FOR TYPE float4 USING mot FAMILY float_ops AS
+CREATE OPERATOR FAMILY float_ops USING mot_index;
+CREATE OPERATOR CLASS float4_ops DEFAULT FOR TYPE float4 USING mot_index FAMILY float_ops AS
     OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
     FUNCTION 1 btfloat4cmp(float4, float4);
-CREATE OPERATOR CLASS float8_ops DEFAULT FOR TYPE float8 USING mot FAMILY float_ops AS
+CREATE OPERATOR CLASS float8_ops DEFAULT FOR TYPE float8 USING mot_index FAMILY float_ops AS
     OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
     FUNCTION 1 btfloat8cmp(float8, float8);
-ALTER OPERATOR FAMILY float_ops USING mot ADD
+ALTER OPERATOR FAMILY float_ops USING mot_index ADD
     OPERATOR 1 < (float4, float8), OPERATOR 2 <= (float4, float8), OPERATOR 3 = (float4, float8),
     OPERATOR 4 >= (float4, float8), OPERATOR 5 > (float4, float8),
     FUNCTION 1 (float4, float8) btfloat48cmp(float4, float8),
@@ -122,17 +130,17 @@ ALTER OPERATOR FAMILY float_ops USING mot ADD
     OPERATOR 4 >= (float8, float4), OPERATOR 5 > (float8, float4),
     FUNCTION 1 (float8, float4) btfloat84cmp(float8, float4);
 
-CREATE OPERATOR FAMILY integer_ops USING mot;
-CREATE OPERATOR CLASS int2_ops DEFAULT FOR TYPE int2 USING mot FAMILY integer_ops AS
+CREATE OPERATOR FAMILY integer_ops USING mot_index;
+CREATE OPERATOR CLASS int2_ops DEFAULT FOR TYPE int2 USING mot_index FAMILY integer_ops AS
     OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
     FUNCTION 1 btint2cmp(int2, int2);
-CREATE OPERATOR CLASS int4_ops DEFAULT FOR TYPE int4 USING mot FAMILY integer_ops AS
+CREATE OPERATOR CLASS int4_ops DEFAULT FOR TYPE int4 USING mot_index FAMILY integer_ops AS
     OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
     FUNCTION 1 btint4cmp(int4, int4);
-CREATE OPERATOR CLASS int8_ops DEFAULT FOR TYPE int8 USING mot FAMILY integer_ops AS
+CREATE OPERATOR CLASS int8_ops DEFAULT FOR TYPE int8 USING mot_index FAMILY integer_ops AS
     OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
     FUNCTION 1 btint8cmp(int8, int8);
-ALTER OPERATOR FAMILY integer_ops USING mot ADD
+ALTER OPERATOR FAMILY integer_ops USING mot_index ADD
     OPERATOR 1 < (int2, int4), OPERATOR 2 <= (int2, int4), OPERATOR 3 = (int2, int4),
     OPERATOR 4 >= (int2, int4), OPERATOR 5 > (int2, int4),
     FUNCTION 1 (int2, int4) btint24cmp(int2, int4),
@@ -152,58 +160,58 @@ ALTER OPERATOR FAMILY integer_ops USING mot ADD
     OPERATOR 4 >= (int8, int4), OPERATOR 5 > (int8, int4),
     FUNCTION 1 (int8, int4) btint84cmp(int8, int4);
 
-CREATE OPERATOR FAMILY interval_ops USING mot;
-CREATE OPERATOR CLASS interval_ops DEFAULT FOR TYPE interval USING mot FAMILY interval_ops AS
+CREATE OPERATOR FAMILY interval_ops USING mot_index;
+CREATE OPERATOR CLASS interval_ops DEFAULT FOR TYPE interval USING mot_index FAMILY interval_ops AS
     OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
     FUNCTION 1 interval_cmp(interval, interval);
 
-CREATE OPERATOR FAMILY macaddr8_ops USING mot;
-CREATE OPERATOR CLASS macaddr8_ops DEFAULT FOR TYPE macaddr8 USING mot FAMILY macaddr8_ops AS
+CREATE OPERATOR FAMILY macaddr8_ops USING mot_index;
+CREATE OPERATOR CLASS macaddr8_ops DEFAULT FOR TYPE macaddr8 USING mot_index FAMILY macaddr8_ops AS
     OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
     FUNCTION 1 macaddr8_cmp(macaddr8, macaddr8);
 
-CREATE OPERATOR FAMILY macaddr_ops USING mot;
-CREATE OPERATOR CLASS macaddr_ops DEFAULT FOR TYPE macaddr USING mot FAMILY macaddr_ops AS
+CREATE OPERATOR FAMILY macaddr_ops USING mot_index;
+CREATE OPERATOR CLASS macaddr_ops DEFAULT FOR TYPE macaddr USING mot_index FAMILY macaddr_ops AS
     OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
     FUNCTION 1 macaddr_cmp(macaddr, macaddr);
 
-CREATE OPERATOR FAMILY money_ops USING mot;
-CREATE OPERATOR CLASS money_ops DEFAULT FOR TYPE money USING mot FAMILY money_ops AS
+CREATE OPERATOR FAMILY money_ops USING mot_index;
+CREATE OPERATOR CLASS money_ops DEFAULT FOR TYPE money USING mot_index FAMILY money_ops AS
     OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
     FUNCTION 1 cash_cmp(money, money);
 
-CREATE OPERATOR FAMILY network_ops USING mot;
-CREATE OPERATOR CLASS inet_ops DEFAULT FOR TYPE inet USING mot FAMILY network_ops AS
+CREATE OPERATOR FAMILY network_ops USING mot_index;
+CREATE OPERATOR CLASS inet_ops DEFAULT FOR TYPE inet USING mot_index FAMILY network_ops AS
     OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
     FUNCTION 1 network_cmp(inet, inet);
-CREATE OPERATOR CLASS cidr_ops FOR TYPE inet USING mot FAMILY network_ops AS
+CREATE OPERATOR CLASS cidr_ops FOR TYPE inet USING mot_index FAMILY network_ops AS
     STORAGE inet;
 
-CREATE OPERATOR FAMILY numeric_ops USING mot;
-CREATE OPERATOR CLASS numeric_ops DEFAULT FOR TYPE numeric USING mot FAMILY numeric_ops AS
+CREATE OPERATOR FAMILY numeric_ops USING mot_index;
+CREATE OPERATOR CLASS numeric_ops DEFAULT FOR TYPE numeric USING mot_index FAMILY numeric_ops AS
     OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
     FUNCTION 1 numeric_cmp(numeric, numeric);
 
-CREATE OPERATOR FAMILY oid_ops USING mot;
-CREATE OPERATOR CLASS oid_ops DEFAULT FOR TYPE oid USING mot FAMILY oid_ops AS
+CREATE OPERATOR FAMILY oid_ops USING mot_index;
+CREATE OPERATOR CLASS oid_ops DEFAULT FOR TYPE oid USING mot_index FAMILY oid_ops AS
     OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
     FUNCTION 1 btoidcmp(oid, oid);
 
-CREATE OPERATOR FAMILY pg_lsn_ops USING mot;
-CREATE OPERATOR CLASS pg_lsn_ops DEFAULT FOR TYPE pg_lsn USING mot FAMILY pg_lsn_ops AS
+CREATE OPERATOR FAMILY pg_lsn_ops USING mot_index;
+CREATE OPERATOR CLASS pg_lsn_ops DEFAULT FOR TYPE pg_lsn USING mot_index FAMILY pg_lsn_ops AS
     OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
     FUNCTION 1 pg_lsn_cmp(pg_lsn, pg_lsn);
 
-CREATE OPERATOR FAMILY text_ops USING mot;
-CREATE OPERATOR CLASS name_ops DEFAULT FOR TYPE name USING mot FAMILY text_ops AS
+CREATE OPERATOR FAMILY text_ops USING mot_index;
+CREATE OPERATOR CLASS name_ops DEFAULT FOR TYPE name USING mot_index FAMILY text_ops AS
     OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
     FUNCTION 1 btnamecmp(name, name);
-CREATE OPERATOR CLASS text_ops DEFAULT FOR TYPE text USING mot FAMILY text_ops AS
+CREATE OPERATOR CLASS text_ops DEFAULT FOR TYPE text USING mot_index FAMILY text_ops AS
     OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
     FUNCTION 1 bttextcmp(text, text);
-CREATE OPERATOR CLASS varchar_ops FOR TYPE text USING mot FAMILY text_ops AS
+CREATE OPERATOR CLASS varchar_ops FOR TYPE text USING mot_index FAMILY text_ops AS
     STORAGE text;
-ALTER OPERATOR FAMILY text_ops USING mot ADD
+ALTER OPERATOR FAMILY text_ops USING mot_index ADD
     OPERATOR 1 < (name, text), OPERATOR 2 <= (name, text), OPERATOR 3 = (name, text),
     OPERATOR 4 >= (name, text), OPERATOR 5 > (name, text),
     FUNCTION 1 (name, text) btnametextcmp(name, text),
@@ -211,40 +219,40 @@ ALTER OPERATOR FAMILY text_ops USING mot ADD
     OPERATOR 4 >= (text, name), OPERATOR 5 > (text, name),
     FUNCTION 1 (text, name) bttextnamecmp(text, name);
 
-CREATE OPERATOR FAMILY text_pattern_ops USING mot;
-CREATE OPERATOR CLASS text_pattern_ops FOR TYPE text USING mot FAMILY text_pattern_ops AS
+CREATE OPERATOR FAMILY text_pattern_ops USING mot_index;
+CREATE OPERATOR CLASS text_pattern_ops FOR TYPE text USING mot_index FAMILY text_pattern_ops AS
     OPERATOR 1 ~<~, OPERATOR 2 ~<=~, OPERATOR 3 =, OPERATOR 4 ~>=~, OPERATOR 5 ~>~,
     FUNCTION 1 bttext_pattern_cmp(text, text);
-CREATE OPERATOR CLASS varchar_pattern_ops FOR TYPE text USING mot FAMILY text_pattern_ops AS
+CREATE OPERATOR CLASS varchar_pattern_ops FOR TYPE text USING mot_index FAMILY text_pattern_ops AS
     STORAGE text;
 
-CREATE OPERATOR FAMILY tid_ops USING mot;
-CREATE OPERATOR CLASS tid_ops DEFAULT FOR TYPE tid USING mot FAMILY tid_ops AS
+CREATE OPERATOR FAMILY tid_ops USING mot_index;
+CREATE OPERATOR CLASS tid_ops DEFAULT FOR TYPE tid USING mot_index FAMILY tid_ops AS
     OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
     FUNCTION 1 bttidcmp(tid, tid);
 
-CREATE OPERATOR FAMILY time_ops USING mot;
-CREATE OPERATOR CLASS time_ops DEFAULT FOR TYPE time USING mot FAMILY time_ops AS
+CREATE OPERATOR FAMILY time_ops USING mot_index;
+CREATE OPERATOR CLASS time_ops DEFAULT FOR TYPE time USING mot_index FAMILY time_ops AS
     OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
     FUNCTION 1 time_cmp(time, time);
 
-CREATE OPERATOR FAMILY timetz_ops USING mot;
-CREATE OPERATOR CLASS timetz_ops DEFAULT FOR TYPE timetz USING mot FAMILY timetz_ops AS
+CREATE OPERATOR FAMILY timetz_ops USING mot_index;
+CREATE OPERATOR CLASS timetz_ops DEFAULT FOR TYPE timetz USING mot_index FAMILY timetz_ops AS
     OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
     FUNCTION 1 timetz_cmp(timetz, timetz);
 
-CREATE OPERATOR FAMILY uuid_ops USING mot;
-CREATE OPERATOR CLASS uuid_ops DEFAULT FOR TYPE uuid USING mot FAMILY uuid_ops AS
+CREATE OPERATOR FAMILY uuid_ops USING mot_index;
+CREATE OPERATOR CLASS uuid_ops DEFAULT FOR TYPE uuid USING mot_index FAMILY uuid_ops AS
     OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
     FUNCTION 1 uuid_cmp(uuid, uuid);
 
-CREATE OPERATOR FAMILY varbit_ops USING mot;
-CREATE OPERATOR CLASS varbit_ops DEFAULT FOR TYPE varbit USING mot FAMILY varbit_ops AS
+CREATE OPERATOR FAMILY varbit_ops USING mot_index;
+CREATE OPERATOR CLASS varbit_ops DEFAULT FOR TYPE varbit USING mot_index FAMILY varbit_ops AS
     OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
     FUNCTION 1 varbitcmp(varbit, varbit);
 
-CREATE OPERATOR FAMILY xid8_ops USING mot;
-CREATE OPERATOR CLASS xid8_ops DEFAULT FOR TYPE xid8 USING mot FAMILY xid8_ops AS
+CREATE OPERATOR FAMILY xid8_ops USING mot_index;
+CREATE OPERATOR CLASS xid8_ops DEFAULT FOR TYPE xid8 USING mot_index FAMILY xid8_ops AS
     OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
     FUNCTION 1 xid8cmp(xid8, xid8);
 
@@ -262,13 +270,14 @@ CREATE VIEW mot_stat_tables AS
     SELECT n.nspname AS schemaname, c.relname, c.oid AS relid, s.rows,
            s.row_bytes, s.used_bytes, s.index_bytes, s.row_bytes + s.index_bytes AS total_bytes,
            s.inserts, s.updates, s.deletes, s.relid IS NOT NULL AS loaded
-    FROM pg_foreign_data_wrapper w
-         JOIN pg_foreign_server v ON v.srvfdw = w.oid
-         JOIN pg_foreign_table f ON f.ftserver = v.oid
-         JOIN pg_class c ON c.oid = f.ftrelid
+    FROM pg_class c
          LEFT JOIN mot_stat_get_tables() s ON s.relid = c.oid
          LEFT JOIN pg_namespace n ON n.oid = c.relnamespace
-    WHERE w.fdwname = 'mot_fdw';
+    WHERE c.relkind IN ('r', 'm') AND c.relam = (SELECT oid FROM pg_am WHERE amname = 'mot')
+       OR c.oid IN (SELECT f.ftrelid FROM pg_foreign_data_wrapper w
+                       JOIN pg_foreign_server v ON v.srvfdw = w.oid
+                       JOIN pg_foreign_table f ON f.ftserver = v.oid
+                    WHERE w.fdwname = 'mot_fdw');
 
 COMMENT ON VIEW mot_stat_tables IS 'memory-optimized tables of this database: rows, memory, changes';
 

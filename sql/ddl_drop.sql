@@ -67,7 +67,7 @@ BEGIN;
 CREATE FOREIGN TABLE ddl_e (id int PRIMARY KEY) SERVER mot_server;
 INSERT INTO ddl_e VALUES (1);
 DROP EXTENSION mot CASCADE;
-SELECT * FROM pg_am WHERE amname = 'mot';
+SELECT * FROM pg_am WHERE amname IN ('mot', 'mot_index');
 ROLLBACK;
 SELECT relname FROM mot_stat_tables ORDER BY relname;
 
@@ -112,4 +112,4 @@ DROP EVENT TRIGGER ddl_drop;
 DROP EVENT TRIGGER ddl_rewrite;
 DROP FUNCTION ddl_event;
 SELECT count(*) FROM mot_stat_tables;
-SELECT count(*) FROM pg_class WHERE relam = (SELECT oid FROM pg_am WHERE amname = 'mot');
+SELECT count(*) FROM pg_class WHERE relam IN (SELECT oid FROM pg_am WHERE amname IN ('mot', 'mot_index'));

@@ -9,7 +9,7 @@ INSERT INTO ddl_i (id) VALUES (51), (52);
 CREATE INDEX ON ddl_i (a);
 CREATE INDEX ON ddl_i (a);
 CREATE INDEX ON ddl_i USING btree (b, a);
-CREATE INDEX ON ddl_i USING mot (d DESC);
+CREATE INDEX ON ddl_i USING mot_index (d DESC);
 CREATE UNIQUE INDEX ON ddl_i (id);
 CREATE INDEX ddl_i_orders ON ddl_i (a ASC NULLS FIRST, d DESC NULLS LAST, c, (b));
 CREATE INDEX ddl_i_same ON ddl_i (a, a);
@@ -45,7 +45,7 @@ CREATE INDEX ON ddl_i (b COLLATE ddl_ci);
 DROP COLLATION ddl_ci;
 -- the access method is for memory-optimized tables only
 CREATE TABLE ddl_heap (a int);
-CREATE INDEX ON ddl_heap USING mot (a);
+CREATE INDEX ON ddl_heap USING mot_index (a);
 DROP TABLE ddl_heap;
 
 -- a unique index works from its creation on, also for the rows there were

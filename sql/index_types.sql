@@ -131,7 +131,7 @@ BEGIN
     COMMIT;
 
     SELECT array_agg(v.attrelid::regclass::text) INTO others
-    FROM pg_amop a JOIN pg_opfamily f ON f.oid = amopfamily JOIN pg_am am ON am.oid = opfmethod AND amname = 'mot'
+    FROM pg_amop a JOIN pg_opfamily f ON f.oid = amopfamily JOIN pg_am am ON am.oid = opfmethod AND amname = 'mot_index'
         JOIN pg_attribute v ON v.atttypid = amoprighttype AND v.attname = 'v' AND v.attrelid IN (SELECT ('v_' || id)::regclass FROM tried WHERE type !~ 'icu')
     WHERE amoplefttype = base AND amoprighttype <> base AND amopstrategy = 3 AND $1.type !~ 'icu';
 

@@ -4,7 +4,7 @@ SET plan_cache_mode = force_generic_plan;
 SET mot.jit_prepare_above_executions = 0;
 SET mot.jit_above_executions = 0;
 SET jit = off;
-CREATE TABLE sf (id int PRIMARY KEY, n int, at timestamp, d date NOT NULL, t text, z timestamptz) USING mot;
+CREATE FOREIGN TABLE sf (id int PRIMARY KEY, n int, at timestamp, d date NOT NULL, t text, z timestamptz) SERVER mot_server;
 INSERT INTO sf SELECT i, i, CASE WHEN i % 2 = 0 THEN '2000-01-01'::timestamp END, '2000-01-01', 't' || i FROM generate_series(1, 6) i;
 
 -- alone, and among others in any order; rows with and without nulls

@@ -3,7 +3,7 @@
 SET plan_cache_mode = force_generic_plan;
 SET mot.jit_prepare_above_executions = 0;
 SET mot.jit_above_executions = -1;
-CREATE TABLE sp (id int PRIMARY KEY, s smallint, c "char", u uuid, b bigint, n name, d date, t text, z int) USING mot;
+CREATE FOREIGN TABLE sp (id int PRIMARY KEY, s smallint, c "char", u uuid, b bigint, n name, d date, t text, z int) SERVER mot_server;
 INSERT INTO sp SELECT i, i * 10, chr(64 + i), md5(i::text)::uuid, i * 5000000000, 'name ' || i, date '2020-01-01' + i, repeat('t', i), -i
 	FROM generate_series(1, 4) i;
 INSERT INTO sp VALUES (5);
@@ -34,7 +34,7 @@ ALTER TABLE sp ALTER COLUMN s TYPE bigint;
 EXECUTE s5(3); EXECUTE s5(6);
 
 -- rows older than the column
-CREATE TABLE sq (id int PRIMARY KEY, a bigint) USING mot;
+CREATE FOREIGN TABLE sq (id int PRIMARY KEY, a bigint) SERVER mot_server;
 INSERT INTO sq VALUES (1, 10), (2, 20);
 ALTER TABLE sq ADD COLUMN x int DEFAULT 7;
 INSERT INTO sq VALUES (3, 30, 8), (4, 40, NULL);

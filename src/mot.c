@@ -131,6 +131,7 @@ _PG_init(void)
 	MotMonitorInit();
 	MotDdlInit();
 	MotFdwInit();
+	MotTableInit();
 	MotStatementInit();
 	MotMaintenanceInit();
 

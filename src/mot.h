@@ -64,13 +64,15 @@ extern LWLock *MotDirectoryLock;
 
 #define MOT_FDW_NAME "mot_fdw"
 #define MOT_SERVER_NAME "mot_server"
-#define MOT_AM_NAME "mot"
+#define MOT_AM_NAME "mot_index"	/* of foreign tables' indexes */
+#define MOT_TABLE_AM_NAME "mot"
 
 /* xact/module hooks, called once by _PG_init */
 extern void MotXactInit(void);
 extern void MotRelationInit(void);
 extern void MotDdlInit(void);
 extern void MotFdwInit(void);
+extern void MotTableInit(void);
 extern void MotStatementInit(void);
 extern void MotMonitorInit(void);
 

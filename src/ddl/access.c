@@ -28,6 +28,7 @@
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
+#include "utils/syscache.h"
 
 static object_access_hook_type prev_object_access = NULL;
 
@@ -80,6 +81,27 @@ partition_changed(Oid partition, Oid parent)
 		tree_changed(others);
 }
 
+/* (an index of our access method can also be a failed one on a heap table) */
+static void
+drop_index(Oid indexoid)
+{
+	Oid			relid = IndexGetRelation(indexoid, true);
+	HeapTuple	tuple;
+
+	if (!OidIsValid(relid))
+		return;
+	if (MotIsMotTable(relid))
+		MotStorageDropIndex(relid, indexoid);
+	else if (MotIsOrdinaryTable(relid))
+	{
+		tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+		if (!HeapTupleIsValid(tuple))
+			return;
+		MotStorageDropIndex(((Form_pg_class) GETSTRUCT(tuple))->relfilenode, indexoid);
+		ReleaseSysCache(tuple);
+	}
+}
+
 static void
 mot_object_access(ObjectAccessType access, Oid class_id, Oid object_id, int sub_id, void *arg)
 {
@@ -95,7 +117,8 @@ mot_object_access(ObjectAccessType access, Oid class_id, Oid object_id, int sub_
 		return;
 	if (access == OAT_POST_ALTER || (sub_id != 0 && (access == OAT_DROP || access == OAT_POST_CREATE)))
 	{
-		if (get_rel_relkind(object_id) == RELKIND_FOREIGN_TABLE && MotIsMotTable(object_id))
+		if (MotIsOrdinaryTable(object_id) ||
+			(get_rel_relkind(object_id) == RELKIND_FOREIGN_TABLE && MotIsMotTable(object_id)))
 			MotStorageDefinitionChanged(object_id);
 		return;
 	}
@@ -109,17 +132,7 @@ mot_object_access(ObjectAccessType access, Oid class_id, Oid object_id, int sub_
 				MotStorageDropTable(object_id);
 			break;
 		case RELKIND_INDEX:
-			if (MotDdlIsMotIndex(object_id))
-			{
-				Oid			relid = IndexGetRelation(object_id, true);
-
-				/*
-				 * an index of the access method can also be a failed one on a
-				 * heap table
-				 */
-				if (OidIsValid(relid) && MotIsMotTable(relid))
-					MotStorageDropIndex(relid, object_id);
-			}
+			drop_index(object_id);
 			break;
 		default:
 			break;

@@ -80,10 +80,7 @@ MotDefaultEngineTakes(const RangeVar *relation, OnCommitAction oncommit,
 					  const char *access_method)
 {
 	if (access_method != NULL)
-	{
-		if (strcmp(access_method, MOT_AM_NAME) != 0)
-			return false;
-	}
+		return false;
 	else if (mot_default_engine != MOT_DEFAULT_MOT)
 		return false;
 

@@ -15,6 +15,7 @@
 #include "access/xact.h"
 #include "catalog/catalog.h"
 #include "catalog/dependency.h"
+#include "catalog/index.h"
 #include "catalog/namespace.h"
 #include "catalog/partition.h"
 #include "catalog/pg_class.h"
@@ -157,7 +158,8 @@ MotDrop(const MotUtility *u, DropStmt *stmt)
 		 * reading the index.  Dropping one in memory is quick; wait for the
 		 * lock instead.
 		 */
-		if (OidIsValid(indexoid) && MotDdlIsMotIndex(indexoid))
+		if (OidIsValid(indexoid) &&
+			(MotDdlIsMotIndex(indexoid) || MotIsOrdinaryTable(IndexGetRelation(indexoid, true))))
 		{
 			DropStmt   *copy = copyObject(stmt);
 

@@ -12,11 +12,13 @@
  */
 #include "ddl/ddl.h"
 
+#include "access/relation.h"
 #include "access/sysattr.h"
 #include "access/xact.h"
 #include "catalog/heap.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
 #include "commands/event_trigger.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
@@ -283,11 +285,42 @@ dispatch(const MotUtility *u)
 	}
 }
 
+/* ordinary tables among those that ALTER TABLE has changed */
+static void
+mend_indexes(Oid relid)
+{
+	List	   *relids;
+	ListCell   *lc;
+
+	/* what is only seen with the next command has been */
+	CommandCounterIncrement();
+	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
+		return;
+	relids = find_all_inheritors(relid, NoLock, NULL);
+	foreach(lc, relids)
+	{
+		Relation	rel;
+
+		rel = try_relation_open(lfirst_oid(lc), AccessShareLock);
+		if (rel == NULL)
+			continue;
+		if (MotIsOrdinary(rel))
+			MotStorageMendIndexes(rel);
+		else if (rel->rd_rel->relkind == RELKIND_RELATION)
+			MotIndexesPutBack(rel);
+		relation_close(rel, NoLock);
+	}
+	list_free(relids);
+}
+
 static void
 mot_process_utility(PlannedStmt *pstmt, const char *query_string, bool read_only_tree,
 					ProcessUtilityContext context, ParamListInfo params,
 					QueryEnvironment *query_env, DestReceiver *dest, QueryCompletion *qc)
 {
+	Oid			altered = InvalidOid;
+	bool		done = false;
+
 	/*
 	 * a failed transaction may not look at catalogues, and runs nothing of
 	 * these
@@ -304,10 +337,14 @@ mot_process_utility(PlannedStmt *pstmt, const char *query_string, bool read_only
 		u.query_env = query_env;
 		u.dest = dest;
 		u.qc = qc;
-		if (dispatch(&u))
-			return;
+		if (IsA(pstmt->utilityStmt, AlterTableStmt))
+			altered = MotDdlLookup(castNode(AlterTableStmt, pstmt->utilityStmt)->relation);
+		done = dispatch(&u);
 	}
-	next_utility(pstmt, query_string, read_only_tree, context, params, query_env, dest, qc);
+	if (!done)
+		next_utility(pstmt, query_string, read_only_tree, context, params, query_env, dest, qc);
+	if (OidIsValid(altered))
+		mend_indexes(altered);
 }
 
 void

@@ -404,6 +404,8 @@ struct mot_table
 {
 	uint32_t	host_db;
 	uint32_t	host_id;
+	_Atomic uint32_t owner;
+	_Atomic bool numbered;
 	uint64_t	serial;
 	mot_engine *engine;
 	mot_pool   *rows;
@@ -434,6 +436,7 @@ struct mot_index
 	mot_hints	hints;
 	mot_pool   *pool;
 	uint32_t	host_id;
+	uint32_t	form;
 	unsigned	flags;
 	mot_index  *_Atomic sibling;	/* the table's indexes, attached or not,
 									 * until dropped */

@@ -91,6 +91,7 @@ mot_region_offset(const void *base, const void *p)
 	return (uint64_t) ((const char *) p - (const char *) base);
 }
 
+extern size_t mot_region_mapping_size(const mot_region *region);
 extern unsigned mot_region_nodes(const mot_region *region);
 extern unsigned mot_region_current_node(const mot_region *region);	/* of the calling
 																	 * thread's cpu */

@@ -213,6 +213,14 @@ extern void mot_table_each(mot_engine *engine, void (*visit) (void *arg, mot_tab
 extern uint32_t mot_table_host_db(const mot_table *table);
 extern uint32_t mot_table_host_id(const mot_table *table);
 
+/*
+ * What the host calls the table that this is the storage of (host_id until it is
+ * set), and whether host_id is a number of the storage's own.
+ */
+extern void mot_table_set_owner(mot_table *table, uint32_t owner, bool numbered);
+extern uint32_t mot_table_owner(const mot_table *table);
+extern bool mot_table_is_numbered(const mot_table *table);
+
 /* never used for another table while the engine runs: tells a cache that its table pointer is stale */
 extern uint64_t mot_table_serial(const mot_table *table);
 extern void mot_table_set_limit(mot_table *table, uint64_t bytes);	/* 0: none */
@@ -298,6 +306,10 @@ extern mot_status mot_index_create(mot_session *session, mot_table *table, uint3
  */
 extern bool (*mot_index_key_hook) (const mot_index *index, const mot_version *version,
 								   void *key, size_t *len, unsigned *flags);
+
+/* 32 bits in which the host says what form it gave the index's keys */
+extern void mot_index_set_form(mot_index *index, uint32_t form);
+extern uint32_t mot_index_form(const mot_index *index);
 
 extern void mot_index_described(mot_index *index);
 extern void mot_index_attach(mot_index *index); /* mot_table_index finds it */
@@ -395,6 +407,18 @@ extern const mot_version *mot_row_visible(mot_session *session, const mot_view *
 extern const mot_version *mot_row_newest(mot_session *session, mot_row *row);
 
 /*
+ * What this transaction has made of a row, change by change: how many of its own
+ * changes a version is the outcome of (0: it is committed); how many there are, and
+ * the command of the last one; and the row as it was after so many of them (0:
+ * as the first one found it; if there is none, as the view sees it).  NULL: it was
+ * deleted, or not there yet.
+ */
+extern unsigned mot_version_changes(const mot_row *row, const mot_version *version);
+extern unsigned mot_row_changes(mot_session *session, mot_row *row, uint32_t *command);
+extern const mot_version *mot_row_after_changes(mot_session *session, const mot_view *view,
+												mot_row *row, unsigned changes);
+
+/*
  * A row as a 47-bit number, for the host's row identifier, and back.  A
  * number that no row of this table has gives NULL; the row may since have
  * been deleted (or even freed and used for another one, if the caller's
@@ -402,6 +426,9 @@ extern const mot_version *mot_row_newest(mot_session *session, mot_row *row);
  */
 extern uint64_t mot_row_number(mot_session *session, const mot_row *row);
 extern mot_row *mot_row_by_number(mot_session *session, mot_table *table, uint64_t number);
+
+/* bits that are enough for all rows' numbers; the host may use those above for its own ends */
+extern unsigned mot_row_number_bits(const mot_engine *engine);
 
 /* All rows of a table, in no particular order. */
 typedef struct mot_scan

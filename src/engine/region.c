@@ -179,6 +179,12 @@ mot_region_hints(const mot_region *region, uint32_t *entries)
 	return region->hints;
 }
 
+size_t
+mot_region_mapping_size(const mot_region *region)
+{
+	return region->mapping_size;
+}
+
 unsigned
 mot_region_nodes(const mot_region *region)
 {

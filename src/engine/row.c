@@ -273,6 +273,61 @@ mot_row_newest(mot_session *s, mot_row *row)
 	return v == NULL || version_is_tombstone(v) ? NULL : v;
 }
 
+unsigned
+mot_version_changes(const mot_row *row, const mot_version *version)
+{
+	unsigned	n = 0;
+
+	while (version != NULL && (version_ts(version) & TS_UNCOMMITTED))
+	{
+		version = version_below(row, version);
+		n++;
+	}
+	return n;
+}
+
+unsigned
+mot_row_changes(mot_session *s, mot_row *row, uint32_t *command)
+{
+	const mot_version *v = s->active ? mot_own_newest(s, row, row_head(row)) : NULL;
+
+	if (v == NULL)
+		return 0;
+	*command = (uint32_t) (version_ts(v) & ~TS_UNCOMMITTED);
+	return mot_version_changes(row, v);
+}
+
+const mot_version *
+mot_row_after_changes(mot_session *s, const mot_view *view, mot_row *row, unsigned changes)
+{
+	const mot_version *v = s->active ? mot_own_newest(s, row, row_head(row)) : NULL;
+	unsigned	n = mot_version_changes(row, v);
+	mot_view	before = *view;
+
+	if (changes > n)
+		return NULL;
+	for (; n > changes; n--)
+		v = version_below(row, v);
+	if (changes == 0 && (v == NULL || (version_ts(v) & TS_UNCOMMITTED)))
+	{
+		/* not changed, or the change is deferred and has nothing below it yet */
+		before.command = 0;
+		return row_visible(s, &before, row);
+	}
+	return v == NULL || version_is_tombstone(v) ? NULL : v;
+}
+
+unsigned
+mot_row_number_bits(const mot_engine *engine)
+{
+	size_t		size = mot_region_mapping_size(engine->region);
+	unsigned	bits = 1;
+
+	while (bits < 47 && (size >> 4) >> bits != 0)
+		bits++;
+	return bits;
+}
+
 uint64_t
 mot_row_number(mot_session *s, const mot_row *row)
 {

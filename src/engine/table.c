@@ -29,6 +29,8 @@ table_create(mot_session *s, uint32_t host_db, uint32_t host_id, mot_table **tab
 	t->memory = memory;
 	t->host_db = host_db;
 	t->host_id = host_id;
+	atomic_init(&t->owner, host_id);
+	atomic_init(&t->numbered, false);
 	t->engine = e;
 	/* relaxed: only uniqueness matters */
 	t->serial = atomic_fetch_add_explicit(&e->next_serial, 1, memory_order_relaxed);
@@ -346,6 +348,26 @@ mot_table_host_id(const mot_table *t)
 	return t->host_id;
 }
 
+/* relaxed: these are for the host, and order nothing */
+void
+mot_table_set_owner(mot_table *t, uint32_t owner, bool numbered)
+{
+	atomic_store_explicit(&t->owner, owner, memory_order_relaxed);
+	atomic_store_explicit(&t->numbered, numbered, memory_order_relaxed);
+}
+
+bool
+mot_table_is_numbered(const mot_table *t)
+{
+	return atomic_load_explicit(&((mot_table *) t)->numbered, memory_order_relaxed);
+}
+
+uint32_t
+mot_table_owner(const mot_table *t)
+{
+	return atomic_load_explicit(&((mot_table *) t)->owner, memory_order_relaxed);
+}
+
 uint64_t
 mot_table_serial(const mot_table *t)
 {
@@ -506,6 +528,7 @@ index_create(mot_session *s, mot_table *t, uint32_t host_id,
 	memset(index, 0, sizeof(*index));
 	index->table = t;
 	index->host_id = host_id;
+	index->form = 0;
 	index->flags = flags;
 	index->made = mot_engine_clock(e);
 	atomic_init(&index->valid_from, index->made);
@@ -664,6 +687,19 @@ mot_table_index_at(const mot_table *table, unsigned nth)
 			return index;
 	}
 	return NULL;
+}
+
+/* before anybody else can come to the index */
+void
+mot_index_set_form(mot_index *index, uint32_t form)
+{
+	index->form = form;
+}
+
+uint32_t
+mot_index_form(const mot_index *index)
+{
+	return index->form;
 }
 
 uint32_t

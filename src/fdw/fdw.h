@@ -5,11 +5,10 @@
  *
  * Planning: plan.c turns the planner's own index paths into foreign paths;
  * cost.c prices them; quals.c says which clauses bound an index.  Execution:
- * keys.c makes bounds from values; scan.c reads, with sorted.c, union.c and
- * tid.c for rarer ways; scroll.c finds the rows of cursors that scroll;
- * modify.c, conflict.c and direct.c write; rowlock.c locks rows for SELECT ...
- * FOR UPDATE and fetches them again for re-checks; slot.c shows rows without
- * copying them.
+ * operands.c and relation/keys.c make bounds from values; scan.c reads, with
+ * sorted.c, union.c and tid.c for rarer ways; scroll.c finds the rows of cursors
+ * that scroll; modify.c, conflict.c and direct.c write; rowlock.c locks rows for
+ * SELECT ... FOR UPDATE and fetches them again for re-checks.
  *
  *-------------------------------------------------------------------------
  */
@@ -24,7 +23,9 @@
 #include "nodes/execnodes.h"
 #include "nodes/pathnodes.h"
 #include "nodes/plannodes.h"
+#include "relation/keys.h"
 #include "relation/relation.h"
+#include "relation/slot.h"
 #include "xact/xact.h"
 
 /* ------------------------------------------------------------- planning */
@@ -53,19 +54,6 @@ typedef struct MotPlanIndex
 	bool		ordered[INDEX_MAX_KEYS];
 	bool		descending[INDEX_MAX_KEYS];
 } MotPlanIndex;
-
-/* How a condition bounds an index. */
-typedef enum MotConditionKind
-{
-	MOT_CONDITION_COMPARE,		/* column <strategy> value */
-	MOT_CONDITION_ARRAY,		/* column = ANY (array) */
-	MOT_CONDITION_NULL,			/* column IS NULL */
-	MOT_CONDITION_NOT_NULL,
-	MOT_CONDITION_ROW,			/* (column, next column ...) <strategy>
-								 * (values) */
-	MOT_CONDITION_TID			/* no index: ctid = value, = ANY (value) or
-								 * CURRENT OF */
-} MotConditionKind;
 
 typedef struct MotCondition
 {
@@ -151,86 +139,8 @@ extern List *MotReparameterize(PlannerInfo *root, List *fdw_private, RelOptInfo 
 
 /* ------------------------------------------------------------ execution */
 
-/* A comparison value: constants and parameters are read without an expression. */
-typedef enum MotOperandKind
-{
-	MOT_OPERAND_CONST, MOT_OPERAND_EXTERN, MOT_OPERAND_EXEC, MOT_OPERAND_EXPR
-} MotOperandKind;
-
-typedef struct MotOperand
-{
-	MotOperandKind kind;
-	Oid			valuetype;		/* the operator's type for it */
-	int			paramid;
-	Oid			paramtype;
-	bool		isnull;
-	bool		held;			/* see MotKeysHold */
-	Datum		value;			/* as evaluated last; of a constant, always */
-	ExprState  *expr;
-} MotOperand;
-
-/* encoded elements of an IN list, sorted and without duplicates */
-typedef struct MotPoint
-{
-	uint8	   *data;
-	size_t		len;
-} MotPoint;
-
-typedef struct MotPointList
-{
-	int			npoints;
-	int			position;
-	MotPoint   *points;
-} MotPointList;
-
-typedef struct MotKeyCondition
-{
-	MotConditionKind kind;
-	int			column;
-	StrategyNumber strategy;
-	int			first;			/* its operands */
-	int			noperands;
-	MotPointList list;			/* MOT_CONDITION_ARRAY */
-} MotKeyCondition;
-
-typedef struct MotKeys
-{
-	MotIndex   *index;
-	int			nconditions;
-	int			noperands;
-	int			npoints;		/* the first conditions, which fix columns to
-								 * points */
-	bool		get;			/* every column of a unique index has values:
-								 * lookups */
-	bool		backward;
-	bool		known;			/* all values can be had as an execution
-								 * starts, at no risk: a single look-up */
-	bool		integers;		/* nothing but values of an integer key's
-								 * columns, each of its type */
-	MemoryContext list_cxt;		/* not NULL if there are IN lists; holds their
-								 * elements */
-	MotKeyCondition *conditions;
-	MotOperand *operands;
-	mot_bound	lower_bound;
-	mot_bound	upper_bound;
-	const uint64 *execution;	/* its number changes with each; or NULL */
-	uint64		held_in;		/* execution whose held operands are there */
-	uint64		made_in;		/* if "known": execution whose key is there */
-	MotKeyBuffer lower;
-	MotKeyBuffer upper;
-} MotKeys;
-
 extern MotKeys *MotKeysCreate(MotIndex *index, ForeignScan *plan, PlanState *parent,
 							  int *at, int *value);
-
-/*
- * The statement's parameters stay as they are for an execution, however often
- * the scan starts anew: fetch those that are passed by value once.
- */
-extern void MotKeysHold(MotKeys *keys, const uint64 *execution);
-extern int	MotKeysCompare(const void *a, size_t alen, const void *b, size_t blen);
-extern bool MotKeysFirst(MotKeys *keys, ExprContext *econtext);
-extern bool MotKeysNext(MotKeys *keys, ExprContext *econtext);
 
 typedef enum MotScanPhase
 {
@@ -330,14 +240,6 @@ typedef struct MotPlanUse
 typedef MotPlanUse *(*MotPlanUseOf) (void *entry, uint64 *total);
 
 extern void MotPlanMakeRoom(HTAB *plans, int go, MotPlanUseOf use_of, void (*forget) (void *entry));
-
-/* slot.c */
-extern void MotSlotAdopt(TupleTableSlot *slot);
-extern void MotSlotShow(TupleTableSlot *slot, const mot_version *version);
-extern void MotSlotStore(TupleTableSlot *slot, const mot_version *version);
-extern bool MotAsksSystem(List *expressions);
-extern TupleTableSlot *MotSlotReturned(EState *estate, Relation rel);
-extern TupleTableSlot *MotSlotReturn(TupleTableSlot *returned, TupleTableSlot *slot, bool ended);
 
 /* What a modification of one table needs; ResultRelInfo->ri_FdwState. */
 typedef struct MotModify

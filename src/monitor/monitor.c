@@ -124,7 +124,7 @@ visit(void *arg, mot_table *table)
 	if (c->ntables == c->maxtables)
 		return;
 
-	c->tables[c->ntables].relid = mot_table_host_id(table);
+	c->tables[c->ntables].relid = mot_table_owner(table);
 	mot_table_stats(table, &c->tables[c->ntables].stat);
 	c->ntables++;
 
@@ -137,7 +137,7 @@ visit(void *arg, mot_table *table)
 		if (!OidIsValid(mot_index_host_id(index)))
 			continue;
 		out = &c->indexes[c->nindexes++];
-		out->relid = mot_table_host_id(table);
+		out->relid = mot_table_owner(table);
 		out->indexrelid = mot_index_host_id(index);
 		out->unique = mot_index_is_unique(index);
 		mot_index_stats(index, &out->stat);

@@ -140,7 +140,7 @@ compare_indexes(Findings *findings, const MotDefinition *stored, Relation rel, m
 		}
 		indexrel = index_open(now.indexoid, AccessShareLock);
 		now.unique = indexrel->rd_index->indisunique;
-		now.key = MotKeyCreate(rel, indexrel, CurrentMemoryContext);
+		now.key = MotIndexKey(rel, indexrel, mot_table_index(table, now.indexoid), CurrentMemoryContext);
 		if (!MotDefinitionSameIndex(&stored->indexes[i], &now))
 			note(findings, WRONG, _("The keys of index \"%s\" are others now."),
 				 RelationGetRelationName(indexrel));
@@ -155,7 +155,7 @@ compare_conditions(Findings *findings, const MotDefinition *stored, Relation rel
 {
 	ListCell   *lc;
 
-	if (stored->nconditions < 0)
+	if (stored->nconditions < 0 || MotIsOrdinary(rel))
 		return;
 	foreach(lc, MotConditions(rel))
 	{
@@ -242,7 +242,7 @@ MotDefinitionCheck(Relation rel, mot_table *table)
 	MemoryContext oldcxt;
 	Findings	findings;
 
-	if (MotStorageChangedHere(RelationGetRelid(rel)))
+	if (MotStorageChangedHere(MotStorageNumber(rel)))
 		return;
 	cxt = AllocSetContextCreate(CurrentMemoryContext, "MOT definitions", ALLOCSET_SMALL_SIZES);
 	oldcxt = MemoryContextSwitchTo(cxt);
@@ -261,7 +261,7 @@ MotDefinitionCheck(Relation rel, mot_table *table)
 bool
 MotDefinitionTakeOver(Relation rel)
 {
-	Oid			relid = RelationGetRelid(rel);
+	Oid			relid = MotStorageNumber(rel);
 	mot_table  *table;
 	Findings	findings;
 	ListCell   *lc;
@@ -276,6 +276,6 @@ MotDefinitionTakeOver(Relation rel)
 		return false;
 	foreach(lc, findings.dropped)
 		MotStorageDropIndex(relid, lfirst_oid(lc));
-	MotStorageDefinitionStale(relid);
+	MotStorageDefinitionStale(rel);
 	return findings.unchecked;
 }

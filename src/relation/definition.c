@@ -6,7 +6,7 @@
  * The bytes begin with a Header; then, without padding and in the machine's
  * byte order (they are never read on another machine than the log is):
  *
- *	dbid 4, relid 4, maximum size 8, name (length 2, bytes)
+ *	dbid 4, storage's number 4, table's oid 4, ordinary 1, maximum size 8, name (length 2, bytes)
  *	columns 2; for each: type 4, attlen 2, attalign 1, attstorage 1, flags 1,
  *		and if it has a missing value: length 4, bytes
  *	indexes 2, identity 2; for each: oid 4, flags 1, columns 2; for each of
@@ -35,8 +35,9 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
-#define FORMAT 0x4d4f5402		/* "MOT", 2 */
-#define FORMAT_1 0x4d4f5401		/* without conditions */
+#define FORMAT 0x4d4f5403		/* "MOT", 3 */
+#define FORMAT_2 0x4d4f5402		/* without the table's oid */
+#define FORMAT_1 0x4d4f5401		/* nor conditions */
 
 typedef struct Header
 {
@@ -107,7 +108,9 @@ MotDefinitionEncode(Relation rel, size_t *len)
 	initStringInfo(&buf);
 	appendBinaryStringInfo(&buf, (char *) &header, sizeof(header));
 	PUT(&buf, Oid, MyDatabaseId);
+	PUT(&buf, Oid, MotStorageNumber(rel));
 	PUT(&buf, Oid, RelationGetRelid(rel));
+	PUT(&buf, bool, MotIsOrdinary(rel));
 	PUT(&buf, uint64, MotTableMaxSize(rel));
 	PUT(&buf, uint16, strlen(name));
 	appendBinaryStringInfo(&buf, name, strlen(name));
@@ -146,7 +149,8 @@ MotDefinitionEncode(Relation rel, size_t *len)
 	list_free_deep(defs);
 	pfree(name);
 
-	conditions = MotConditions(rel);
+	/* what has not preloaded mot does not come near an ordinary table */
+	conditions = MotIsOrdinary(rel) ? NIL : MotConditions(rel);
 	PUT(&buf, uint32, list_length(conditions));
 	foreach(lc, conditions)
 		PUT(&buf, uint64, ((MotRowCondition *) lfirst(lc))->hash);
@@ -200,7 +204,10 @@ encode_column(StringInfo buf, TupleDesc desc, int i)
 static void
 encode_index(StringInfo buf, Relation rel, Relation index)
 {
-	MotKey	   *key = MotKeyCreate(rel, index, CurrentMemoryContext);
+	mot_table  *table = mot_table_find(MotEngine, MyDatabaseId, MotStorageNumber(rel));
+	MotKey	   *key = MotIndexKey(rel, index,
+								  table != NULL ? mot_table_index(table, RelationGetRelid(index)) : NULL,
+								  CurrentMemoryContext);
 
 	PUT(buf, Oid, RelationGetRelid(index));
 	PUT(buf, uint8, index->rd_index->indisunique ? INDEX_UNIQUE : 0);
@@ -259,6 +266,17 @@ MotDefinitionStamp(const void *bytes)
 	return stamp;
 }
 
+Oid
+MotDefinitionOwner(const void *bytes)
+{
+	Header		header;
+	Oid			owner;
+
+	memcpy(&header, bytes, sizeof(header));
+	memcpy(&owner, (const char *) bytes + sizeof(Header) + (header.format == FORMAT ? 2 : 1) * sizeof(Oid), sizeof(owner));
+	return owner;
+}
+
 /* ---------------------------------------------------------------- decoding */
 
 static void
@@ -291,7 +309,7 @@ MotDefinitionDecode(const void *bytes, size_t len, MemoryContext parent)
 	uint32		nconditions;
 
 	GET(&in, header);
-	if (header.format != FORMAT && header.format != FORMAT_1)
+	if (header.format != FORMAT && header.format != FORMAT_2 && header.format != FORMAT_1)
 		raise_damaged("its format is unknown");
 	if (header.len != len)
 		raise_damaged("its length is wrong");
@@ -306,6 +324,12 @@ MotDefinitionDecode(const void *bytes, size_t len, MemoryContext parent)
 	def->stamp = header.stamp;
 	GET(&in, def->dbid);
 	GET(&in, def->relid);
+	def->owner = def->relid;
+	if (header.format == FORMAT)
+	{
+		GET(&in, def->owner);
+		GET(&in, def->numbered);
+	}
 	GET(&in, def->max_size);
 	GET(&in, n);
 	def->name = palloc0(n + 1);
@@ -478,7 +502,10 @@ MotDefinitionMakeTable(mot_session *session, const MotDefinition *def,
 								  MOT_INDEX_DERIVED |
 								  (def->indexes[i].unique ? MOT_INDEX_UNIQUE : 0), &index);
 		if (status == MOT_OK)
+		{
+			mot_index_set_form(index, MotKeyForm(def->indexes[i].key));
 			mot_index_attach(index);
+		}
 	}
 	if (status == MOT_OK)
 		status = mot_definition_make(session, bytes, len, &definition);
@@ -488,6 +515,7 @@ MotDefinitionMakeTable(mot_session *session, const MotDefinition *def,
 		return status;
 	}
 	mot_table_put_definition(session, *table, definition);
+	mot_table_set_owner(*table, def->owner, def->numbered);
 	return MOT_OK;
 }
 

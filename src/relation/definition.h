@@ -32,7 +32,9 @@ typedef struct MotDefinitionIndex
 typedef struct MotDefinition
 {
 	Oid			dbid;
-	Oid			relid;
+	Oid			relid;			/* the storage's number, MotStorageNumber */
+	Oid			owner;			/* the table's oid */
+	bool		numbered;		/* an ordinary table's storage, see there */
 	char	   *name;			/* schema-qualified, for messages and the log
 								 * only */
 	TupleDesc	desc;			/* enough of it for MotRowDeform and
@@ -67,6 +69,9 @@ extern void *MotDefinitionMove(const void *bytes, size_t len, Oid dbid);
 
 /* tells one definition from another: a hash that the bytes begin with */
 extern uint64 MotDefinitionStamp(const void *bytes);
+
+/* the oid of the table, from whole bytes */
+extern Oid	MotDefinitionOwner(const void *bytes);
 
 /* In a context of its own under "parent".  Raises XX001 for bytes that make no sense. */
 extern MotDefinition *MotDefinitionDecode(const void *bytes, size_t len, MemoryContext parent);

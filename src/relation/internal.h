@@ -11,13 +11,16 @@
 #include "relation/relation.h"
 
 /* relation.c */
-extern void MotRelationForgetTable(Oid relid);	/* engine objects have
+extern void MotRelationForgetTable(Oid number);	/* engine objects have
 												 * changed: look them up again */
 extern void MotRelationEndXact(void);
 
 /* "index" stays where it is: its address is the key check's argument */
 extern void MotIndexDescribe(MotIndex *index, MotRelation *mr, Relation rel, Relation indexrel,
 							 mot_index *engine_index, MemoryContext cxt);
+
+/* the codec of an index's keys as it is there (NULL: as it will be) */
+extern MotKey *MotIndexKey(Relation rel, Relation indexrel, mot_index *engine_index, MemoryContext cxt);
 
 /* The definition's indexes, as a list of MotIndexDef. */
 typedef struct MotIndexDef
@@ -33,7 +36,7 @@ extern List *MotIndexDefs(Relation rel);
  * New engine table of a definition, with an empty index for each index that
  * the catalogue has (a list of MotIndexDef); not published.
  */
-extern mot_status MotTableMake(Relation rel, List *indexes, mot_table **table);
+extern mot_status MotTableMake(Relation rel, Oid number, List *indexes, mot_table **table);
 
 extern uint64 MotTableMaxSize(Relation rel);	/* the table's own limit, 0:
 												 * none */
@@ -57,7 +60,7 @@ extern void MotDefinitionCheck(Relation rel, mot_table *table);
 extern void MotStorageInit(void);
 extern bool MotStorageChangedHere(Oid relid);	/* table or definition, by
 												 * this transaction */
-extern void MotStorageDefinitionStale(Oid relid);	/* to be stored anew,
+extern void MotStorageDefinitionStale(Relation rel);	/* to be stored anew,
 													 * whatever it is now */
 extern void MotStorageAddTable(mot_table *table);	/* a complete one, of any
 													 * database */

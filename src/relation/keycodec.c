@@ -350,6 +350,25 @@ MotKeySummarize(MotKey *key)
 	}
 }
 
+uint32
+MotKeyForm(const MotKey *key)
+{
+	uint32		form = 0;
+
+	for (int i = 0; i < key->ncolumns; i++)
+		if (key->columns[i].nullable)
+			form |= UINT32_C(1) << i;
+	return form;
+}
+
+void
+MotKeySetForm(MotKey *key, uint32 form)
+{
+	for (int i = 0; i < key->ncolumns; i++)
+		key->columns[i].nullable = (form >> i & 1) != 0;
+	MotKeySummarize(key);
+}
+
 int
 MotKeyEncodingNumber(const MotKeyColumn *column)
 {

@@ -108,6 +108,13 @@ extern bool MotKeyTypeSupported(Oid typid);
 extern MotKey *MotKeyCreate(Relation heap, Relation index, MemoryContext cxt);
 
 /*
+ * Which columns have a null byte, one bit each.  An index of an ordinary table keeps the form
+ * it was built with (mot_index_form) when a column becomes NOT NULL.
+ */
+extern uint32 MotKeyForm(const MotKey *key);
+extern void MotKeySetForm(MotKey *key, uint32 form);
+
+/*
  * A key without a catalogue (definition.h): every encoding has a number that
  * never changes.  Set is false for a number that is none; Summarize works out
  * what depends on all columns.

@@ -23,7 +23,9 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
 #include "access/htup_details.h"
+#include "access/table.h"
 #include "access/xact.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_database.h"
@@ -35,8 +37,11 @@
 #include "storage/ipc.h"
 #include "storage/lmgr.h"
 #include "tcop/tcopprot.h"
+#include "utils/fmgroids.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/relfilenodemap.h"
 #include "utils/syscache.h"
 #include "xact/xact.h"
 
@@ -98,25 +103,50 @@ kind_of_database(Oid dbid)
 	return kind;
 }
 
+/* (it makes no difference what its number was taken for) */
+static bool
+ordinary_is_known(Oid number)
+{
+	Relation	pg_class;
+	SysScanDesc scan;
+	ScanKeyData key;
+	bool		known;
+
+	/* in the database's own tablespace; seldom it is somewhere else, or gone */
+	if (OidIsValid(RelidByRelfilenode(InvalidOid, number)))
+		return true;
+	pg_class = table_open(RelationRelationId, AccessShareLock);
+	ScanKeyInit(&key, Anum_pg_class_relfilenode, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(number));
+	scan = systable_beginscan(pg_class, InvalidOid, false, NULL, 1, &key);
+	known = HeapTupleIsValid(systable_getnext(scan));
+	systable_endscan(scan);
+	table_close(pg_class, AccessShareLock);
+	return known;
+}
+
 /* Is it anything to be kept?  (A foreign table, even if the wrapper has another name now.) */
 static bool
-is_known(Oid relid)
+is_known(const mot_table *table, Oid number)
 {
-	return get_rel_relkind(relid) == RELKIND_FOREIGN_TABLE;
+	return table != NULL && mot_table_is_numbered(table) ? ordinary_is_known(number) :
+		get_rel_relkind(number) == RELKIND_FOREIGN_TABLE;
 }
 
 static void
 look_at_table(Oid relid)
 {
-	StartTransactionCommand();
-	if (!is_known(relid))
-	{
-		mot_table  *table;
-		mot_table  *replaces;
+	mot_table  *table;
+	mot_table  *replaces;
 
-		LockRelationOid(relid, AccessExclusiveLock);
+	StartTransactionCommand();
+	(void) MotLooseView();		/* a table that goes meanwhile stays readable */
+	table = mot_table_find(MotEngine, MyDatabaseId, relid);
+	if (table != NULL && !is_known(table, relid))
+	{
+		LockRelationOid(mot_table_owner(table), AccessExclusiveLock);
+		AcceptInvalidationMessages();
 		table = mot_table_find(MotEngine, MyDatabaseId, relid);
-		if (table != NULL && mot_table_is_settled(table, &replaces) && !is_known(relid))
+		if (table != NULL && mot_table_is_settled(table, &replaces) && !is_known(table, relid))
 		{
 			(void) GetTopTransactionId();
 			MotStorageDropTable(relid);

@@ -51,6 +51,8 @@ static uint32 database_hash;	/* of pg_database's row of ours */
 /* the table whose rows are being written anew, in another form than they have */
 static Oid	rewriting = InvalidOid;
 uint64		MotRelationGeneration = 1;
+const struct TableAmRoutine *MotTableAm = NULL;
+void		(*MotIndexesPutBack) (Relation rel) = NULL;
 
 /* contexts that entries have grown out of in this transaction */
 static List *outgrown = NIL;
@@ -75,6 +77,7 @@ MotRelationInit(void)
 {
 	MotStorageInit();
 	MotDeriveInit();
+	MotOrdinaryTable = MotIsOrdinaryTable;
 }
 
 /* -------------------------------------------------------------- catalogue */
@@ -108,6 +111,53 @@ MotIsMotTable(Oid relid)
 	return fdwid == get_foreign_data_wrapper_oid(MOT_FDW_NAME, true);
 }
 
+bool
+MotIsOrdinary(Relation rel)
+{
+	return MotTableAm != NULL && rel->rd_tableam == MotTableAm;
+}
+
+/*
+ * Asked for each table of each query that starts, also by those who have no
+ * table of ours: so answers are remembered until something changes.
+ */
+bool
+MotIsOrdinaryTable(Oid relid)
+{
+	static struct
+	{
+		Oid			relid;
+		bool		ordinary;
+		uint64		generation;
+	}			known[64];
+	int			i = relid % lengthof(known);
+	HeapTuple	tup;
+
+	if (likely(known[i].relid == relid && known[i].generation == MotRelationGeneration && cache != NULL))
+		return known[i].ordinary;
+	if (relid < FirstNormalObjectId)
+		return false;
+	if (cache == NULL)
+		make_cache();
+
+	tup = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	if (!HeapTupleIsValid(tup))
+		return false;
+	known[i].ordinary = OidIsValid(((Form_pg_class) GETSTRUCT(tup))->relam) &&
+		((Form_pg_class) GETSTRUCT(tup))->relam == get_table_am_oid(MOT_TABLE_AM_NAME, true);
+	ReleaseSysCache(tup);
+	known[i].relid = relid;
+	/* not before: looking may have brought an invalidation */
+	known[i].generation = MotRelationGeneration;
+	return known[i].ordinary;
+}
+
+Oid
+MotStorageNumber(Relation rel)
+{
+	return MotIsOrdinary(rel) ? rel->rd_node.relNode : RelationGetRelid(rel);
+}
+
 Oid
 MotServerOid(bool missing_ok)
 {
@@ -131,7 +181,15 @@ MotIndexDefs(Relation rel)
 	{
 		/* the lock on the table keeps the index from going away */
 		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
-		MotIndexDef *def = palloc(sizeof(MotIndexDef));
+		MotIndexDef *def;
+
+		/* one that could not be built */
+		if (!index->rd_index->indisvalid && MotIsOrdinary(rel))
+		{
+			index_close(index, AccessShareLock);
+			continue;
+		}
+		def = palloc(sizeof(MotIndexDef));
 
 		def->oid = RelationGetRelid(index);
 		def->unique = index->rd_index->indisunique;
@@ -260,11 +318,23 @@ relcache_callback(Datum arg, Oid relid)
 	}
 }
 
+/* by the storage's number */
 void
-MotRelationForgetTable(Oid relid)
+MotRelationForgetTable(Oid number)
 {
-	if (cache != NULL)
-		relcache_callback((Datum) 0, relid);
+	HASH_SEQ_STATUS status;
+	MotRelation *mr;
+
+	if (cache == NULL)
+		return;
+	relcache_callback((Datum) 0, number);
+	hash_seq_init(&status, cache);
+	while ((mr = hash_seq_search(&status)) != NULL)
+		if (mr->number == number)
+		{
+			mr->valid = false;
+			any_invalid = true;
+		}
 }
 
 /*
@@ -314,6 +384,7 @@ rebuild(MotRelation *mr, Relation rel)
 
 	/* first, so that an invalidation that comes while we read is not lost */
 	mr->valid = true;
+	mr->number = MotStorageNumber(rel);
 
 	/*
 	 * what the invalidation was about has been committed, but perhaps not
@@ -358,6 +429,8 @@ MotTableMaxSize(Relation rel)
 	ListCell   *lc;
 	double		max_size = 0;
 
+	if (MotIsOrdinary(rel))
+		return 0;
 	foreach(lc, GetForeignTable(RelationGetRelid(rel))->options)
 	{
 		DefElem    *def = lfirst_node(DefElem, lc);
@@ -406,6 +479,10 @@ describe(MotRelation *mr, Relation rel, mot_table *table, List *defs)
 
 	new = *mr;
 	new.cxt = cxt;
+	new.writer = NULL;
+	new.indexes_seen = 0;
+	new.nentries = new.maxentries = 0;
+	new.entries = NULL;
 	new.table = table;
 	new.serial = mot_table_serial(table);
 	new.born = mot_table_born(table, &new.refuse_older);
@@ -447,6 +524,16 @@ describe(MotRelation *mr, Relation rel, mot_table *table, List *defs)
 	MemoryContextSwitchTo(oldcxt);
 }
 
+MotKey *
+MotIndexKey(Relation rel, Relation indexrel, mot_index *engine_index, MemoryContext cxt)
+{
+	MotKey	   *key = MotKeyCreate(rel, indexrel, cxt);
+
+	if (engine_index != NULL && MotIsOrdinary(rel))
+		MotKeySetForm(key, mot_index_form(engine_index));
+	return key;
+}
+
 void
 MotIndexDescribe(MotIndex *index, MotRelation *mr, Relation rel, Relation indexrel,
 				 mot_index *engine_index, MemoryContext cxt)
@@ -456,7 +543,7 @@ MotIndexDescribe(MotIndex *index, MotRelation *mr, Relation rel, Relation indexr
 	index->indexoid = RelationGetRelid(indexrel);
 	index->unique = indexrel->rd_index->indisunique;
 	index->primary = indexrel->rd_index->indisprimary;
-	index->key = MotKeyCreate(rel, indexrel, cxt);
+	index->key = MotIndexKey(rel, indexrel, engine_index, cxt);
 	index->relation = mr;
 	index->handle.index = engine_index;
 	index->offsets = offsets_of(index->key, RelationGetDescr(rel), cxt);
@@ -479,7 +566,7 @@ MotIndexDescribe(MotIndex *index, MotRelation *mr, Relation rel, Relation indexr
 mot_table *
 MotRelationTable(Relation rel)
 {
-	Oid			relid = RelationGetRelid(rel);
+	Oid			relid = MotStorageNumber(rel);
 	mot_table  *table = mot_table_find(MotEngine, MyDatabaseId, relid);
 	mot_table  *replaces;
 
@@ -488,7 +575,7 @@ MotRelationTable(Relation rel)
 		return table;
 
 	/* a definition made in this transaction: its storage goes with it */
-	if (table == NULL && rel->rd_createSubid != InvalidSubTransactionId)
+	if (table == NULL && rel->rd_createSubid != InvalidSubTransactionId && !MotIsOrdinary(rel))
 	{
 		MotStorageCreateTable(rel);
 		return mot_table_find(MotEngine, MyDatabaseId, relid);
@@ -504,16 +591,26 @@ MotRelationTable(Relation rel)
 	return table;
 }
 
+static void
+set_form(Relation rel, mot_index *index)
+{
+	Relation	indexrel = index_open(mot_index_host_id(index), AccessShareLock);
+
+	mot_index_set_form(index, MotKeyForm(MotKeyCreate(rel, indexrel, CurrentMemoryContext)));
+	index_close(indexrel, AccessShareLock);
+}
+
 mot_status
-MotTableMake(Relation rel, List *indexes, mot_table **table)
+MotTableMake(Relation rel, Oid number, List *indexes, mot_table **table)
 {
 	mot_session *session = MotSession();
 	mot_status	status;
 	ListCell   *lc;
 
-	status = mot_table_create(session, MyDatabaseId, RelationGetRelid(rel), table);
+	status = mot_table_create(session, MyDatabaseId, number, table);
 	if (status != MOT_OK)
 		return status;
+	mot_table_set_owner(*table, RelationGetRelid(rel), MotIsOrdinary(rel));
 
 	foreach(lc, indexes)
 	{
@@ -528,6 +625,7 @@ MotTableMake(Relation rel, List *indexes, mot_table **table)
 			mot_table_drop(session, *table);
 			return status;
 		}
+		set_form(rel, index);
 		mot_index_attach(index);
 	}
 	/* nothing is missing in them */

@@ -34,6 +34,7 @@ typedef struct MotIndex
 typedef struct MotRelation
 {
 	Oid			relid;			/* hash key */
+	Oid			number;			/* of its storage */
 	bool		valid;			/* false: rebuild at the next MotRelationGet */
 	mot_table  *table;
 	uint64		serial;			/* mot_table_serial when it was looked up */
@@ -46,6 +47,12 @@ typedef struct MotRelation
 	Bitmapset  *key_attnums;	/* columns any index uses (attnum, no offset) */
 	int			nindexes;
 	MotIndex   *indexes;
+	struct MotWriter *writer;	/* see MotWriterShared; or NULL */
+	uint64		indexes_seen;	/* MotRelationGeneration when the access
+								 * method last saw to them ... */
+	int			nentries;		/* ... and their relation cache entries */
+	int			maxentries;
+	Relation   *entries;
 	MemoryContext cxt;			/* of everything above that is pointed to */
 } MotRelation;
 
@@ -53,6 +60,28 @@ typedef struct MotRelation
 extern bool MotIsMotRelation(Relation rel);
 extern bool MotIsMotTable(Oid relid);	/* by syscache; false for anything
 										 * else, or a missing relation */
+/*
+ * Ordinary tables, of the access method: the table access method's room says
+ * what its routine is.
+ */
+extern const struct TableAmRoutine *MotTableAm;
+extern bool MotIsOrdinary(Relation rel);
+extern bool MotIsOrdinaryTable(Oid relid);	/* quick */
+
+/* indexcost.c: an access method's amcostestimate */
+struct PlannerInfo;
+struct IndexPath;
+extern void MotIndexCost(struct PlannerInfo *root, struct IndexPath *path, double loop_count,
+						 double *startup_cost, double *total_cost, double *selectivity,
+						 double *correlation, double *pages);
+
+/*
+ * What the engine and the log call a table's storage: a foreign table's oid; of
+ * an ordinary table the number that the server gives its file (TRUNCATE and ALTER TABLE give
+ * it another one).
+ */
+extern Oid	MotStorageNumber(Relation rel);
+
 extern Oid	MotServerOid(bool missing_ok);
 extern Oid	MotAmOid(bool missing_ok);
 
@@ -116,6 +145,9 @@ extern void MotWriterRest(MotWriter *writer);
 extern void MotWriterAgain(MotWriter *writer, Relation rel, Snapshot snapshot, CommandId cid);
 extern void MotWriterStart(MotWriter *writer, Relation rel, const mot_view *view, CommandId cid);
 
+/* one of the relation's own, for changes that come one by one; the view is no matter for inserts */
+extern MotWriter *MotWriterShared(Relation rel, const mot_view *view, CommandId cid);
+
 /* insert values (natts of the table's descriptor); the row inserted, for RETURNING's ctid */
 extern mot_row *MotWriterInsert(MotWriter *writer, Datum *values, bool *isnull);
 
@@ -126,6 +158,14 @@ extern mot_row *MotWriterInsert(MotWriter *writer, Datum *values, bool *isnull);
  */
 extern mot_row *MotWriterInsertOrFind(MotWriter *writer, List *arbiters, Datum *values, bool *isnull,
 									  mot_row **conflict, MotIndex **index);
+
+/*
+ * The same in steps: the row without its keys, and a key.  False: another row
+ * has it, or (*busy) may have it when its transaction commits; with "raise" that is
+ * waited for, and an error.
+ */
+extern mot_row *MotWriterStore(MotWriter *writer, Datum *values, bool *isnull);
+extern bool MotWriterAddKey(MotWriter *writer, MotIndex *index, mot_row *row, bool raise, bool *busy);
 
 typedef enum MotLockResult
 {
@@ -197,12 +237,19 @@ extern void MotStorageCreateTable(Relation rel);
 extern void MotStorageDropTable(Oid relid);
 extern void MotStorageTruncate(Relation rel);
 
+/* a new, empty storage of an ordinary table; old ones go when the server drops their files */
+extern void MotStorageCreateNumbered(Relation rel, Oid tablespace, Oid number);
+
 /* it has just been emptied, and is loaded again; see MotViewTable */
 extern void MotStorageRewritten(Oid relid, bool refuse_older);
 extern void MotStorageCreateIndex(Relation rel, Relation index);	/* builds it; raises
 																	 * 23505 "could not
 																	 * create unique index" */
-extern void MotStorageDropIndex(Oid relid, Oid indexoid);
+extern void MotStorageDropIndex(Oid number, Oid indexoid);
+
+extern void (*MotIndexesPutBack) (Relation rel);	/* set by table/: it is a
+													 * heap table now */
+extern void MotStorageMendIndexes(Relation rel);	/* ordinary tables */
 
 /* did the current subtransaction (or a committed child of it) create or truncate the table? */
 extern bool MotStorageIsNew(Oid relid);
@@ -216,7 +263,10 @@ extern bool MotStorageIsNew(Oid relid);
  */
 typedef struct MotStorageChange
 {
-	Oid			relid;
+	Oid			relid;			/* the storage's number */
+	Oid			tablespace;		/* of a new one of an ordinary table's; else
+								 * InvalidOid */
+	Oid			owner;			/* the table's oid; 0 if dropped */
 	Oid			dbid;			/* another database's, in CREATE DATABASE */
 	bool		database;		/* the whole of it goes; no relid */
 	bool		created;

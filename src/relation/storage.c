@@ -21,6 +21,7 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
 #include "access/relation.h"
 #include "access/xact.h"
 #include "faults.h"
@@ -28,9 +29,11 @@
 #include "relation/definition.h"
 #include "relation/internal.h"
 #include "relation/keysort.h"
+#include "catalog/storage.h"
 #include "utils/inval.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
+#include "utils/relfilenodemap.h"
 #include "xact/xact.h"
 
 typedef enum PendingKind
@@ -49,7 +52,8 @@ typedef struct Pending
 {
 	PendingKind kind;
 	Oid			dbid;
-	Oid			relid;
+	Oid			relid;			/* the storage's number, MotStorageNumber */
+	Oid			tablespace;		/* of an ordinary table's */
 	bool		fresh;			/* of TABLE_CREATED: so is its definition */
 	mot_table  *table;			/* the new one of TABLE_REPLACED; NULL: there
 								 * was none to be dropped */
@@ -73,6 +77,7 @@ typedef struct Defined
 {
 	mot_table  *table;
 	mot_definition *definition;
+	Oid			owner;
 	struct Defined *next;
 } Defined;
 
@@ -134,9 +139,45 @@ push_pending(Pending *p)
 	MotRelationForgetTable(p->relid);
 }
 
+/*
+ * Ordinary tables' storage goes with the files that the server will delete as
+ * it commits: those of dropped tables, and what TRUNCATE or ALTER TABLE has
+ * replaced.  (What it would delete at abort, we have in our own list.)
+ */
+static void
+note_dropped_files(void)
+{
+	RelFileNode *nodes;
+	int			n = smgrGetPendingDeletes(true, &nodes);
+
+	for (int i = 0; i < n; i++)
+	{
+		mot_table  *table = nodes[i].dbNode == MyDatabaseId ?
+		mot_table_find(MotEngine, nodes[i].dbNode, nodes[i].relNode) : NULL;
+		bool		noted = false;
+		Pending    *p;
+
+		/* a foreign table may have the number of some heap table's file */
+		if (table == NULL || !mot_table_is_numbered(table))
+			continue;
+		for (p = pending; p != NULL && !noted; p = p->older)
+			noted = p->kind == TABLE_DROPPED && p->table == table;
+		if (noted)
+			continue;
+		(void) MotSession();
+		p = new_pending(TABLE_DROPPED, nodes[i].relNode);
+		p->table = table;
+		push_pending(p);
+	}
+	if (n > 0)
+		pfree(nodes);
+}
+
 static bool
 storage_pending(void)
 {
+	if (MotEngine != NULL)
+		note_dropped_files();
 	return pending != NULL;
 }
 
@@ -193,7 +234,10 @@ storage_commit(void)
 			if (p->kind == INDEX_DROPPED)
 				mot_index_drop(session, p->index);
 		for (Defined *d = defined; d != NULL; d = d->next)
+		{
 			mot_table_put_definition(session, d->table, d->definition);
+			mot_table_set_owner(d->table, d->owner, mot_table_is_numbered(d->table));
+		}
 		defined = NULL;
 		for (Pending *p = pending; p != NULL; p = p->older)
 			if (p->kind == INDEX_CREATED)
@@ -286,19 +330,22 @@ undo(Pending *p)
 
 /* ----------------------------------------------------------------- tables */
 
-/* An empty table takes the place of what there is (if anything). */
+/*
+ * An empty table takes the place of what there is (if anything).  "fresh": the
+ * definition that the number is of is of this transaction.
+ */
 static void
-replace_table(Relation rel)
+replace_table(Relation rel, Oid tablespace, Oid number, bool fresh)
 {
-	Oid			relid = RelationGetRelid(rel);
 	List	   *defs = MotIndexDefs(rel);
-	Pending    *p = new_pending(TABLE_CREATED, relid);
+	Pending    *p = new_pending(TABLE_CREATED, number);
 	mot_status	status;
 
-	p->fresh = rel->rd_createSubid != InvalidSubTransactionId;
+	p->fresh = fresh;
+	p->tablespace = tablespace;
 	(void) MotSession();
 	LWLockAcquire(MotDirectoryLock, LW_EXCLUSIVE);
-	status = MotTableMake(rel, defs, &p->table);
+	status = MotTableMake(rel, number, defs, &p->table);
 	if (status == MOT_OK)
 		publish_pending(p);
 	LWLockRelease(MotDirectoryLock);
@@ -340,10 +387,36 @@ MotStorageAddTable(mot_table *table)
 	LWLockRelease(MotDirectoryLock);
 }
 
+/*
+ * Both kinds of numbers come from one counter of the server's, but only of its
+ * own kind each is sure not to be in use when that has gone round.
+ */
+static void
+refuse_used_number(Relation rel, Oid number)
+{
+	mot_table  *other = mot_table_find(MotEngine, MyDatabaseId, number);
+
+	if (other != NULL && (MotIsOrdinary(rel) || mot_table_is_numbered(other)))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_IN_USE),
+				 errmsg("number %u is in use for the rows of another memory-optimized table", number),
+				 errhint("Repeat the command, which then takes another number.")));
+}
+
 void
 MotStorageCreateTable(Relation rel)
 {
-	replace_table(rel);
+	(void) MotSession();
+	refuse_used_number(rel, RelationGetRelid(rel));
+	replace_table(rel, InvalidOid, RelationGetRelid(rel), rel->rd_createSubid != InvalidSubTransactionId);
+}
+
+void
+MotStorageCreateNumbered(Relation rel, Oid tablespace, Oid number)
+{
+	(void) MotSession();
+	refuse_used_number(rel, number);
+	replace_table(rel, tablespace, number, true);
 }
 
 void
@@ -351,7 +424,10 @@ MotStorageTruncate(Relation rel)
 {
 	/* other sessions have to look the table up again */
 	CacheInvalidateRelcache(rel);
-	replace_table(rel);
+	if (MotIsOrdinary(rel))
+		replace_table(rel, rel->rd_node.spcNode, MotStorageNumber(rel), true);
+	else
+		replace_table(rel, InvalidOid, RelationGetRelid(rel), rel->rd_createSubid != InvalidSubTransactionId);
 }
 
 /*
@@ -393,31 +469,37 @@ MotStorageChangedHere(Oid relid)
 void
 MotStorageDefinitionChanged(Oid relid)
 {
+	Relation	rel;
+	Oid			number;
+
 	if (MotEngine == NULL)
 		return;
-	if (!MotStorageChangedHere(relid))
+	rel = relation_open(relid, NoLock);
+	number = MotStorageNumber(rel);
+	if (!MotStorageChangedHere(number))
 	{
-		Relation	rel = relation_open(relid, NoLock);
-		mot_table  *table = mot_table_find(MotEngine, MyDatabaseId, relid);
+		mot_table  *table = mot_table_find(MotEngine, MyDatabaseId, number);
 
 		if (table != NULL && rel->rd_createSubid == InvalidSubTransactionId)
 			MotDefinitionCheck(rel, table);
-		relation_close(rel, NoLock);
 
 		/* what it is kept in has the definition that it had: raises */
-		if (table == NULL && MotRelationLeftOut != NULL && MotRelationLeftOut(MyDatabaseId, relid))
-			(void) MotRelationAwait(MyDatabaseId, relid);
+		if (table == NULL && MotRelationLeftOut != NULL && MotRelationLeftOut(MyDatabaseId, number))
+			(void) MotRelationAwait(MyDatabaseId, number);
 	}
-	MotStorageDefinitionStale(relid);
+	MotStorageDefinitionStale(rel);
+	relation_close(rel, NoLock);
 }
 
 void
-MotStorageDefinitionStale(Oid relid)
+MotStorageDefinitionStale(Relation rel)
 {
-	if (will_be_stored(relid, GetCurrentTransactionNestLevel()))
+	Oid			number = MotStorageNumber(rel);
+
+	if (will_be_stored(number, GetCurrentTransactionNestLevel()))
 		return;
 	(void) MotSession();
-	push_pending(new_pending(TABLE_DEFINED, relid));
+	push_pending(new_pending(TABLE_DEFINED, number));
 }
 
 void
@@ -448,7 +530,7 @@ MotStorageCreateIndex(Relation rel, Relation indexrel)
 {
 	MotRelation *mr = MotRelationGet(rel);
 	Oid			indexoid = RelationGetRelid(indexrel);
-	Pending    *p = new_pending(INDEX_CREATED, RelationGetRelid(rel));
+	Pending    *p = new_pending(INDEX_CREATED, MotStorageNumber(rel));
 	MotIndex   *index;
 	mot_table  *settled;
 
@@ -460,11 +542,15 @@ MotStorageCreateIndex(Relation rel, Relation indexrel)
 	p->index = mot_table_index(mr->table, indexoid);
 	if (p->index != NULL)
 	{
+		/* (or there is nothing to be built anew: it is right as it is) */
+		if (MotIsOrdinary(rel))
+			return;
 		push_pending(p);
 		return;
 	}
 
 	p->index = make_index(rel, mr->table, indexoid, index->unique);
+	mot_index_set_form(p->index, MotKeyForm(index->key));
 	p->built = true;
 	push_pending(p);
 	index->handle.index = p->index;
@@ -477,7 +563,49 @@ MotStorageCreateIndex(Relation rel, Relation indexrel)
 	LWLockAcquire(MotDirectoryLock, LW_EXCLUSIVE);
 	mot_index_attach(p->index);
 	LWLockRelease(MotDirectoryLock);
-	MotRelationForgetTable(RelationGetRelid(rel));
+	MotRelationForgetTable(MotStorageNumber(rel));
+}
+
+/*
+ * ALTER TABLE of an ordinary table has been done: have indexes that the server has only given
+ * another name, or whose column may be null now, which their keys have no
+ * place for, built (anew).
+ */
+void
+MotStorageMendIndexes(Relation rel)
+{
+	List	   *oids = RelationGetIndexList(rel);
+	ListCell   *lc;
+
+	foreach(lc, oids)
+	{
+		Relation	indexrel = index_open(lfirst_oid(lc), AccessShareLock);
+		mot_index  *index;
+		MotKey	   *key;
+
+		if (!indexrel->rd_index->indisvalid)
+		{
+			index_close(indexrel, AccessShareLock);
+			continue;
+		}
+		if (indexrel->rd_index->indisunique && !indexrel->rd_index->indimmediate)
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("a key of a memory-optimized table cannot be deferrable")));
+		index = mot_table_index(MotRelationGet(rel)->table, lfirst_oid(lc));
+		key = MotKeyCreate(rel, indexrel, CurrentMemoryContext);
+		if (index == NULL || (MotKeyForm(key) & ~mot_index_form(index)) != 0)
+		{
+			if (index != NULL)
+			{
+				MotStorageDropIndex(MotStorageNumber(rel), lfirst_oid(lc));
+				MotRelationForgetTable(MotStorageNumber(rel));
+			}
+			MotStorageCreateIndex(rel, indexrel);
+		}
+		index_close(indexrel, AccessShareLock);
+	}
+	list_free(oids);
 }
 
 /* several sessions may create indexes of one table at a time */
@@ -573,7 +701,7 @@ build_index(Relation rel, MotIndex *index)
 }
 
 void
-MotStorageDropIndex(Oid relid, Oid indexoid)
+MotStorageDropIndex(Oid number, Oid indexoid)
 {
 	mot_table  *table;
 	mot_index  *index;
@@ -581,13 +709,13 @@ MotStorageDropIndex(Oid relid, Oid indexoid)
 
 	if (MotEngine == NULL)
 		return;
-	table = mot_table_find(MotEngine, MyDatabaseId, relid);
+	table = mot_table_find(MotEngine, MyDatabaseId, number);
 	index = table != NULL ? mot_table_index(table, indexoid) : NULL;
 	if (index == NULL)
 		return;					/* never built */
 
 	(void) MotSession();
-	p = new_pending(INDEX_DROPPED, relid);
+	p = new_pending(INDEX_DROPPED, number);
 	p->index = index;
 	LWLockAcquire(MotDirectoryLock, LW_EXCLUSIVE);
 	mot_index_detach(index);
@@ -679,6 +807,7 @@ add_change(MotStorageChange *change, const Pending *p)
 			/* FALLTHROUGH */
 		case TABLE_CREATED:
 			change->created = true;
+			change->tablespace = p->tablespace;
 			change->fresh |= p->fresh;
 			change->table = p->table;
 			list_free(change->new_indexes);
@@ -734,7 +863,16 @@ complete_change(MotStorageChange *change)
 	}
 	else
 	{
-		Relation	rel = relation_open(change->relid, AccessShareLock);
+		Oid			relid = mot_table_owner(change->table);
+		Relation	rel;
+
+		/* what was made for ALTER TABLE has changed hands */
+		if (OidIsValid(change->tablespace))
+			relid = RelidByRelfilenode(change->tablespace, change->relid);
+		if (!OidIsValid(relid))
+			elog(ERROR, "storage %u of a memory-optimized table is not in the catalogue", change->relid);
+		rel = relation_open(relid, AccessShareLock);
+		change->owner = relid;
 
 		/* what is stored now must not take over what nobody has looked at */
 		MotDefinitionCheck(rel, change->table);
@@ -755,6 +893,7 @@ make_definition(const MotStorageChange *change)
 		return;
 	d = MemoryContextAllocZero(TopTransactionContext, sizeof(Defined));
 	d->table = change->table;
+	d->owner = change->owner;
 	status = mot_definition_make(MotSession(), change->definition, change->definition_len,
 								 &d->definition);
 	MotRaiseStatus(status, NULL);

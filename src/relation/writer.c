@@ -44,22 +44,27 @@ static bool key_columns_changed(MotWriter *writer, MotIndex *index,
 static bool column_changed(MotWriter *writer, AttrNumber attnum,
 						   const Datum *values, const bool *isnull);
 
-MotWriter *
-MotWriterBegin(Relation rel, Snapshot snapshot, CommandId cid)
+/* without a view */
+static MotWriter *
+new_writer(MotRelation *mr)
 {
 	MotWriter  *writer = palloc0(sizeof(MotWriter));
 
-	writer->rel = rel;
 	writer->session = MotSession();
-	writer->loose = !MotSnapshotRunning(snapshot);
-	writer->view = writer->loose ? MotLooseView() : MotViewFor(snapshot);
-	writer->view.command = cid;
-	writer->command = cid;
 	MotKeyBufferInit(&writer->key, CurrentMemoryContext);
 	MotKeyBufferInit(&writer->old_key, CurrentMemoryContext);
-	writer->mr = MotRelationGet(rel);
-	writer->old_values = palloc(writer->mr->desc->natts * sizeof(Datum));
-	writer->old_isnull = palloc(writer->mr->desc->natts * sizeof(bool));
+	writer->mr = mr;
+	writer->old_values = palloc(mr->desc->natts * sizeof(Datum));
+	writer->old_isnull = palloc(mr->desc->natts * sizeof(bool));
+	return writer;
+}
+
+MotWriter *
+MotWriterBegin(Relation rel, Snapshot snapshot, CommandId cid)
+{
+	MotWriter  *writer = new_writer(MotRelationGet(rel));
+
+	MotWriterAgain(writer, rel, snapshot, cid);
 	return writer;
 }
 
@@ -91,6 +96,28 @@ MotWriterStart(MotWriter *writer, Relation rel, const mot_view *view, CommandId 
 	writer->view = *view;
 	writer->view.command = cid;
 	writer->command = cid;
+}
+
+/*
+ * The server tells of ordinary tables' rows one by one, and of no beginning or
+ * end.  So the relation keeps a writer, as long as it is the same.
+ */
+MotWriter *
+MotWriterShared(Relation rel, const mot_view *view, CommandId cid)
+{
+	MotRelation *mr = MotRelationGet(rel);
+	MotWriter  *writer = mr->writer;
+
+	if (unlikely(writer == NULL))
+	{
+		MemoryContext oldcxt = MemoryContextSwitchTo(mr->cxt);
+
+		writer = new_writer(mr);
+		mr->writer = writer;
+		MemoryContextSwitchTo(oldcxt);
+	}
+	MotWriterStart(writer, rel, view, cid);
+	return writer;
 }
 
 void
@@ -218,6 +245,43 @@ add_key_or_raise(MotWriter *writer, MotIndex *index, mot_row *row,
 		MotRaiseDuplicate(writer->rel, index, values, isnull);
 	if (unlikely(status != MOT_OK))
 		MotRaiseStatus(status, writer->rel);
+}
+
+mot_row *
+MotWriterStore(MotWriter *writer, Datum *values, bool *isnull)
+{
+	size_t		size;
+	unsigned	host_bits;
+
+	MotWriterLocate(writer);
+	values = MotWriterMeasure(writer, values, isnull, &size, &host_bits);
+	return store_row(writer, values, isnull, size, host_bits);
+}
+
+bool
+MotWriterAddKey(MotWriter *writer, MotIndex *index, mot_row *row, bool raise, bool *busy)
+{
+	const mot_version *version = mot_row_newest(writer->session, row);
+	mot_status	status;
+	mot_row    *other;
+
+	MotWriterLocate(writer);
+	if (version == NULL)
+		elog(ERROR, "a row is gone while it is inserted");
+	MotRowDeform(writer->mr->desc, version, writer->mr->max_key_attnum, writer->old_values, writer->old_isnull);
+	*busy = false;
+	if (raise)
+	{
+		add_key_or_raise(writer, index, row, writer->old_values, writer->old_isnull);
+		return true;
+	}
+	status = add_key(writer, index, row, writer->old_values, writer->old_isnull, &other);
+	if (status == MOT_OK)
+		return true;
+	*busy = status == MOT_BUSY;
+	if (status != MOT_BUSY && status != MOT_DUPLICATE)
+		MotRaiseStatus(status, writer->rel);
+	return false;
 }
 
 mot_row *

@@ -274,6 +274,7 @@ define(Advance *a, const MotOpData *op)
 	}
 	check(a, mot_definition_make(a->session, target->bytes, target->len, &definition));
 	mot_table_put_definition(a->session, target->table, definition);
+	mot_table_set_owner(target->table, target->def->owner, target->def->numbered);
 }
 
 static bool
@@ -303,6 +304,7 @@ build_index(Advance *a, Oid indexoid)
 
 	check(a, mot_index_create(a->session, target->table, indexoid,
 							  target->def->indexes[i].unique ? MOT_INDEX_UNIQUE : 0, &index));
+	mot_index_set_form(index, MotKeyForm(target->def->indexes[i].key));
 	target->indexes[i].handle.index = index;
 	status = MotLoadIndex(target->table, index, target->def, i, look_while_building, a);
 	if (status != MOT_OK)

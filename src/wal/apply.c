@@ -772,6 +772,7 @@ apply_index(const MotOpData *op)
 	if (!check(status))
 		return;
 
+	mot_index_set_form(index, MotKeyForm(target->def->indexes[i].key));
 	status = build_index(target, i, index);
 	if (status != MOT_OK)
 	{
@@ -889,6 +890,7 @@ change_target(MotTarget *target)
 	if (target->definition != NULL)
 	{
 		mot_table_put_definition(apply.session, target->table, target->definition);
+		mot_table_set_owner(target->table, target->def->owner, target->def->numbered);
 		target->definition = NULL;
 	}
 

@@ -81,7 +81,7 @@ static char *file_in(const char *directory, Oid dbid, Oid relid, uint32 part);
 static void take_file(const char *from, const char *to);
 static void write_base(MotLeftOut *entry, MotManifestTable *table);
 static void dump_table(MotLeftOut *entry, mot_table *table);
-static void new_entry(MotLeftOut *entry, Oid dbid, Oid relid);
+static void new_entry(MotLeftOut *entry, Oid dbid, Oid relid, Oid owner);
 static void give_up(const MotLeftOut *entry);
 static bool bring_back(MotLeftOut *entry);
 static bool load_table(const char *directory, MotManifestTable *t, mot_table **table);
@@ -150,13 +150,14 @@ take_file(const char *from, const char *to)
 
 /* Its directory, and the rest empty. */
 static void
-new_entry(MotLeftOut *entry, Oid dbid, Oid relid)
+new_entry(MotLeftOut *entry, Oid dbid, Oid relid, Oid owner)
 {
 	char	   *directory;
 
 	memset(entry, 0, sizeof(*entry));
 	entry->dbid = dbid;
 	entry->relid = relid;
+	entry->owner = owner;
 	entry->number = MotLeftOutNextNumber();
 	INIT_CRC32C(entry->redo_crc);
 
@@ -234,7 +235,7 @@ MotLeftOutLoad(const char *directory, const MotManifestTable *table, uint64 need
 	char	   *own;
 
 	LWLockAcquire(MotApplyLock, LW_EXCLUSIVE);
-	new_entry(&entry, table->dbid, table->relid);
+	new_entry(&entry, table->dbid, table->relid, MotDefinitionOwner(table->definition));
 	own = directory_of(&entry);
 	base.nfiles = 0;
 	base.files = palloc(Max(table->nfiles, 1) * sizeof(MotManifestFile));
@@ -280,7 +281,7 @@ MotLeftOutTable(mot_table *table, uint64 bytes)
 	const void *definition = mot_table_definition(table, &len);
 	MotDefinition *def = MotDefinitionDecode(definition, len, CurrentMemoryContext);
 
-	new_entry(&entry, mot_table_host_db(table), mot_table_host_id(table));
+	new_entry(&entry, mot_table_host_db(table), mot_table_host_id(table), def->owner);
 	MOT_FAULT("left-out-table");
 	dump_table(&entry, table);
 	entry.needed = bytes;
@@ -288,7 +289,7 @@ MotLeftOutTable(mot_table *table, uint64 bytes)
 	LWLockAcquire(MotDirectoryLock, LW_EXCLUSIVE);
 	mot_table_drop(session, table);
 	LWLockRelease(MotDirectoryLock);
-	tell_sessions(entry.dbid, entry.relid);
+	tell_sessions(entry.dbid, entry.owner);
 	report(&entry, def->name);
 	MotDefinitionFree(def);
 }
@@ -330,7 +331,7 @@ MotLeftOutEmpty(MotLeftOut *entry, Oid dbid, Oid relid, const void *definition, 
 {
 	MotManifestTable t = {.dbid = dbid,.relid = relid};
 
-	new_entry(entry, dbid, relid);
+	new_entry(entry, dbid, relid, MotDefinitionOwner(definition));
 	t.definition = unconstify(char *, (const char *) definition);
 	t.definition_len = len;
 	write_base(entry, &t);
@@ -518,7 +519,7 @@ MotLeftOutBringBack(bool all)
 		 * Somebody may be about to truncate or drop it; redo does that with
 		 * MotApplyLock.
 		 */
-		SET_LOCKTAG_RELATION(tag, list[i].dbid, list[i].relid);
+		SET_LOCKTAG_RELATION(tag, list[i].dbid, list[i].owner);
 		if (lock && LockAcquire(&tag, ShareUpdateExclusiveLock, true, true) == LOCKACQUIRE_NOT_AVAIL)
 			continue;
 		PG_TRY();
@@ -592,7 +593,7 @@ bring_back(MotLeftOut *entry)
 		forget_content(entry, table);
 		if (done)
 		{
-			new_entry(&whole, entry->dbid, entry->relid);
+			new_entry(&whole, entry->dbid, entry->relid, entry->owner);
 			dump_table(&whole, table);
 			whole.needed = entry->needed;
 			whole.tried = entry->tried;
@@ -624,7 +625,7 @@ bring_back(MotLeftOut *entry)
 	(void) mot_table_publish(MotEngine, table);
 	LWLockRelease(MotDirectoryLock);
 	MotLeftOutForget(entry->dbid, entry->relid);
-	tell_sessions(entry->dbid, entry->relid);
+	tell_sessions(entry->dbid, entry->owner);
 	MotStateTableLoaded();
 	ereport(LOG,
 			(errmsg("memory-optimized table with OID %u of database with OID %u is back in memory",

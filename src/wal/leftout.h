@@ -18,6 +18,7 @@ struct MotLeftOut
 {
 	Oid			dbid;
 	Oid			relid;
+	Oid			owner;			/* the table's oid, which locks are about */
 	uint32		number;			/* of its directory; 0: not registered yet */
 	uint64		records;		/* of its redo */
 	uint64		redo_bytes;

@@ -362,10 +362,11 @@ leave_out_table(const Noted *which)
 {
 	bool		readers = RecoveryInProgress() && MotWalCurrentState() == MOT_WAL_READY &&
 	(!AmStartupProcess() || HotStandbyActive());
-	mot_table  *volatile table = NULL;
+	mot_table  *volatile table = mot_table_find(MotEngine, which->key.dbid, which->key.relid);
 	LOCKTAG		tag;
 
-	SET_LOCKTAG_RELATION(tag, which->key.dbid, which->key.relid);
+	/* (one that is still being made, nobody can have locked) */
+	SET_LOCKTAG_RELATION(tag, which->key.dbid, table != NULL ? mot_table_owner(table) : which->key.relid);
 	if (readers && AmStartupProcess())
 		(void) LockAcquire(&tag, AccessExclusiveLock, true, false);
 	else if (readers)

@@ -168,7 +168,7 @@ tell_server_of_writes(mot_session *session)
 
 	while (mot_txn_next_change(session, &pos, &change))
 	{
-		Relation	rel = RelationIdGetRelation(mot_table_host_id(change.table));
+		Relation	rel = RelationIdGetRelation(mot_table_owner(change.table));
 
 		/* not there: dropped by this very transaction, which has an xid then */
 		if (rel == NULL)

@@ -24,7 +24,9 @@
  *
  * At REPEATABLE READ and SERIALIZABLE the transaction has one engine
  * snapshot, taken when its first query starts, or its first utility statement
- * that has a snapshot (COPY of a heap table, for one).
+ * that has a snapshot (COPY of a heap table, for one).  Foreign keys look at what
+ * is there now, and check what they change by the transaction's snapshot: a
+ * query with a crosscheck snapshot has an engine snapshot of its own.
  *
  * Work that is no query (what ALTER TABLE does to rows, an index build,
  * ANALYZE) makes a loose entry.  It holds a lock that says what may change
@@ -90,6 +92,8 @@ static bool transaction_stale = false;
 static bool serial_begun = false;	/* the engine has been told of it */
 static bool stale_read_heap = false;
 static bool stale_read_mot = false;
+
+bool		(*MotOrdinaryTable) (Oid relid) = NULL;
 
 /* the transaction's PostgreSQL snapshot is another transaction's */
 bool		MotSnapshotImported = false;
@@ -169,6 +173,10 @@ MotQueryBegins(QueryDesc *query, int eflags)
 
 			check_transaction_snapshot(heap, foreign);
 		}
+
+		/* a foreign key's action or check: as things are now */
+		if (unlikely(query->crosscheck_snapshot != InvalidSnapshot))
+			add_entry(query, query->snapshot)->ts = take_snapshot(MotSession(), NULL);
 	}
 	else
 	{
@@ -232,7 +240,7 @@ reads_foreign_table(const PlannedStmt *plan, bool *heap)
 
 		if (rte->rtekind != RTE_RELATION)
 			continue;
-		if (rte->relkind == RELKIND_FOREIGN_TABLE)
+		if (rte->relkind == RELKIND_FOREIGN_TABLE || MotOrdinaryTable(rte->relid))
 			foreign = true;
 		else
 			*heap = true;
@@ -465,6 +473,12 @@ MotViewFor(Snapshot snapshot)
 		if (XactIsoLevel == XACT_SERIALIZABLE)
 			MotTransactionBegin(session);
 		view.snapshot = transaction_ts;
+		for (int i = nrunning - 1; i >= 0; i--)
+			if (unlikely(running[i].snapshot == snapshot && snapshot != NULL && running[i].ts != MOT_TS_NONE))
+			{
+				view.snapshot = running[i].ts;
+				break;
+			}
 		view.command = snapshot != NULL ? snapshot->curcid : MOT_COMMAND_MAX;
 		return view;
 	}

@@ -86,6 +86,12 @@ extern mot_view MotQueryBeginsKnown(QueryDesc *query, bool others);
 extern bool MotReadsOthers(const PlannedStmt *plan);
 extern bool MotExecutorIsOurs(void);
 
+/*
+ * Set by relation/: is it an ordinary table of ours?  (Queries that name one
+ * take both snapshots as they start.)
+ */
+extern bool (*MotOrdinaryTable) (Oid relid);
+
 /* Is it the snapshot of a query between ExecutorStart and ExecutorEnd? */
 extern bool MotSnapshotRunning(Snapshot snapshot);
 
@@ -202,5 +208,10 @@ extern void MotRaiseStatus(mot_status status, Relation rel);
 /* row identifiers: a row's number as a ctid and back */
 extern void MotRowToTid(mot_session *session, const mot_row *row, ItemPointer tid);
 extern mot_row *MotTidToRow(mot_session *session, mot_table *table, ItemPointer tid);
+
+/* the same for versions of rows of ordinary tables: see tid.c */
+#define MOT_TID_LOCKED UINT_MAX
+extern void MotVersionToTid(mot_session *session, const mot_row *row, unsigned changes, ItemPointer tid);
+extern mot_row *MotTidToVersion(mot_session *session, mot_table *table, ItemPointer tid, unsigned *changes);
 
 #endif							/* MOT_XACT_H */

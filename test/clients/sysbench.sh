@@ -29,7 +29,7 @@ is "$(sql "SELECT count(*) FROM pg_foreign_table f JOIN pg_foreign_server s ON s
 	$tables "its tables are MOT tables"
 is "$(sql "SELECT string_agg(pg_get_indexdef(indexrelid), '; ' ORDER BY indexrelid) FROM pg_index
 		WHERE indrelid = 'sbtest1'::regclass")" \
-	"CREATE UNIQUE INDEX sbtest1_pkey ON public.sbtest1 USING mot (id); CREATE INDEX k_1 ON public.sbtest1 USING mot (k)" \
+	"CREATE UNIQUE INDEX sbtest1_pkey ON public.sbtest1 USING mot_index (id); CREATE INDEX k_1 ON public.sbtest1 USING mot_index (k)" \
 	"with their indexes"
 
 ok "run" sb run

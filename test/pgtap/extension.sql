@@ -12,14 +12,14 @@ SELECT is(fdwname, 'mot_fdw', 'mot_server is of wrapper mot_fdw')
 	FROM pg_foreign_server s JOIN pg_foreign_data_wrapper w ON w.oid = srvfdw WHERE srvname = 'mot_server';
 SELECT has_function('mot_fdw_handler');
 SELECT has_function('mot_fdw_validator');
-SELECT is(amtype, 'i', 'mot is an index access method') FROM pg_am WHERE amname = 'mot';
+SELECT is(amtype, 'i', 'mot_index is an index access method') FROM pg_am WHERE amname = 'mot_index';
 CREATE ROLE mot_somebody;
 SELECT server_privs_are('mot_server', 'mot_somebody', ARRAY['USAGE'], 'everybody may use mot_server');
 SELECT fdw_privs_are('mot_fdw', 'mot_somebody', '{}', 'the wrapper is the superuser''s');
 
 -- a default operator class for every type that can be indexed
 SELECT ok(EXISTS (SELECT FROM pg_opclass JOIN pg_am a ON a.oid = opcmethod
-		WHERE amname = 'mot' AND opcdefault AND opcintype = t::regtype),
+		WHERE amname = 'mot_index' AND opcdefault AND opcintype = t::regtype),
 	'operator class for ' || t)
 FROM unnest(ARRAY['bool', 'int2', 'int4', 'int8', 'float4', 'float8', 'numeric', 'text', 'bpchar', 'date', 'time',
 	'timestamp', 'timestamptz', 'interval', 'uuid', 'bytea', 'oid', 'name', 'inet', 'anyenum']) t;
@@ -43,7 +43,7 @@ SELECT col_is_pk('tool', 'id');
 SELECT col_is_unique('tool', ARRAY['name', 'part']);
 SELECT col_not_null('tool', 'name');
 SELECT has_index('tool', 'tool_part', 'part');
-SELECT index_is_type('tool', 'tool_part', 'mot');
+SELECT index_is_type('tool', 'tool_part', 'mot_index');
 SELECT index_is_unique('tool', 'tool_pkey');
 SELECT is(pg_get_constraintdef(oid), 'UNIQUE (name, part)', 'the constraint reads as it was written')
 	FROM pg_constraint WHERE conname = 'name_once';

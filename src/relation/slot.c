@@ -25,10 +25,11 @@
 #include "access/sysattr.h"
 #include "access/transam.h"
 #include "access/xact.h"
-#include "executor/tuptable.h"
-#include "fdw/fdw.h"
+#include "executor/executor.h"
 #include "nodes/nodeFuncs.h"
 #include "relation/rowcodec.h"
+#include "relation/slot.h"
+#include "utils/rel.h"
 
 typedef struct MotTupleSlot
 {
@@ -36,6 +37,7 @@ typedef struct MotTupleSlot
 	const mot_version *version; /* NULL: the columns are in the slot itself */
 	HeapTuple	tuple;			/* what materialized columns point into */
 	bool		has_xmax;
+	bool		fetched;		/* by a tuple id, see MotSlotFetched */
 	TransactionId xmax;
 } MotTupleSlot;
 
@@ -50,6 +52,7 @@ mot_slot_init(TupleTableSlot *slot)
 	mslot->version = NULL;
 	mslot->tuple = NULL;
 	mslot->has_xmax = false;
+	mslot->fetched = false;
 }
 
 static void
@@ -90,6 +93,12 @@ mot_slot_getsysattr(TupleTableSlot *slot, int attnum, bool *isnull)
 {
 	MotTupleSlot *mslot = (MotTupleSlot *) slot;
 
+	if (attnum == MinTransactionIdAttributeNumber && mslot->fetched)
+	{
+		*isnull = false;
+		return TransactionIdGetDatum(mslot->version != NULL && mot_version_ts(mslot->version) == 0 ?
+									 GetCurrentTransactionId() : FrozenTransactionId);
+	}
 	if (attnum == MaxTransactionIdAttributeNumber && mslot->has_xmax)
 	{
 		*isnull = false;
@@ -161,7 +170,7 @@ mot_slot_copyslot(TupleTableSlot *dstslot, TupleTableSlot *srcslot)
 	mot_slot_materialize(dstslot);
 }
 
-static const TupleTableSlotOps mot_slot_ops = {
+const TupleTableSlotOps MotSlotOps = {
 	.base_slot_size = sizeof(MotTupleSlot),
 	.init = mot_slot_init,
 	.release = mot_slot_release,
@@ -182,7 +191,7 @@ MotSlotAdopt(TupleTableSlot *slot)
 {
 	Assert(TTS_EMPTY(slot));
 	Assert(slot->tts_ops == &TTSOpsHeapTuple);
-	*((const TupleTableSlotOps **) &slot->tts_ops) = &mot_slot_ops;
+	*((const TupleTableSlotOps **) &slot->tts_ops) = &MotSlotOps;
 	mot_slot_init(slot);
 }
 
@@ -190,10 +199,11 @@ MotSlotAdopt(TupleTableSlot *slot)
 void
 MotSlotShow(TupleTableSlot *slot, const mot_version *version)
 {
-	Assert(slot->tts_ops == &mot_slot_ops);
+	Assert(slot->tts_ops == &MotSlotOps);
 	if (unlikely(TTS_SHOULDFREE(slot)))
 		mot_slot_clear(slot);
 	((MotTupleSlot *) slot)->version = version;
+	((MotTupleSlot *) slot)->fetched = false;
 	slot->tts_nvalid = 0;
 	slot->tts_flags &= ~TTS_FLAG_EMPTY;
 }
@@ -210,6 +220,17 @@ MotSlotStore(TupleTableSlot *slot, const mot_version *version)
 				 slot->tts_tupleDescriptor->natts,
 				 slot->tts_values, slot->tts_isnull);
 	ExecStoreVirtualTuple(slot);
+}
+
+/*
+ * The row was asked for by its tuple id, so it is one that the server itself will look
+ * at (foreign keys, ON CONFLICT): it asks whether this transaction has made it.
+ */
+void
+MotSlotFetched(TupleTableSlot *slot)
+{
+	if (slot->tts_ops == &MotSlotOps)
+		((MotTupleSlot *) slot)->fetched = true;
 }
 
 /* Do expressions ask the tables' own rows for more than ctid and tableoid? */
@@ -255,7 +276,7 @@ MotSlotReturn(TupleTableSlot *returned, TupleTableSlot *slot, bool ended)
 {
 	MotTupleSlot *mslot = (MotTupleSlot *) returned;
 
-	Assert(returned->tts_ops == &mot_slot_ops);
+	Assert(returned->tts_ops == &MotSlotOps);
 	ExecCopySlot(returned, slot);
 	returned->tts_tid = slot->tts_tid;
 	returned->tts_tableOid = slot->tts_tableOid;

@@ -15,124 +15,73 @@
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "executor/nodeSubplan.h"
-#include "fdw/fdw.h"
+#include "relation/keys.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
-static void init_operand(MotOperand *operand, Expr *expr, Oid valuetype, PlanState *parent);
 static void eval_operand(MotOperand *operand, ExprContext *econtext);
 static bool encode_list(MotKeys *keys, MotKeyCondition *condition);
 static bool make_bounds(MotKeys *keys);
 
-/*
- * Read a plan's conditions, whose number is at *at, and whose first value is
- * *value; both go on to what follows.  All in one piece of memory: most scans
- * are short.
- */
+/* All in one piece of memory: most scans are short. */
 MotKeys *
-MotKeysCreate(MotIndex *index, ForeignScan *plan, PlanState *parent, int *at, int *value)
+MotKeysAllocate(MotIndex *index, int nconditions, int noperands, bool backward)
 {
-	List	   *private = plan->fdw_private;
-	int			nconditions = list_nth_int(private, (*at)++);
-	int			nvalues = list_nth_int(private, MOT_PLAN_NVALUES) - *value;
 	MotKeys    *keys;
-	int			i;
 
 	keys = palloc(MAXALIGN(sizeof(MotKeys)) +
 				  MAXALIGN(nconditions * sizeof(MotKeyCondition)) +
-				  nvalues * sizeof(MotOperand));
+				  noperands * sizeof(MotOperand));
 	keys->index = index;
-	keys->backward = list_nth_int(private, MOT_PLAN_BACKWARD) != 0;
+	keys->backward = backward;
 	keys->nconditions = nconditions;
 	keys->conditions = (MotKeyCondition *) ((char *) keys + MAXALIGN(sizeof(MotKeys)));
 	keys->operands = (MotOperand *) ((char *) keys->conditions +
 									 MAXALIGN(nconditions * sizeof(MotKeyCondition)));
 	keys->noperands = 0;
+	return keys;
+}
+
+/* What follows from the conditions. */
+void
+MotKeysComplete(MotKeys *keys)
+{
+	const MotKey *key = keys->index->key;
+
 	keys->npoints = 0;
 	keys->list_cxt = NULL;
-	keys->get = index->unique;
+	keys->get = keys->index->unique;
 	keys->execution = NULL;
 	keys->known = false;
-	keys->integers = index->key->all_inline;
+	keys->integers = key->all_inline;
 	MotKeyBufferInit(&keys->lower, CurrentMemoryContext);
 	MotKeyBufferInit(&keys->upper, CurrentMemoryContext);
 
-	for (i = 0; i < keys->nconditions; i++)
+	for (int i = 0; i < keys->nconditions; i++)
 	{
 		MotKeyCondition *condition = &keys->conditions[i];
-		int			n;
-
-		condition->kind = list_nth_int(private, (*at)++);
-		condition->column = list_nth_int(private, (*at)++);
-		condition->strategy = list_nth_int(private, (*at)++);
-		condition->noperands = list_nth_int(private, (*at)++);
-		condition->first = keys->noperands;
-		for (n = 0; n < condition->noperands; n++)
-		{
-			init_operand(&keys->operands[keys->noperands],
-						 list_nth(plan->fdw_exprs, (*value)++),
-						 (Oid) list_nth_int(private, (*at)++), parent);
-			keys->noperands++;
-		}
 
 		if (condition->kind == MOT_CONDITION_NULL ||
 			condition->kind == MOT_CONDITION_ARRAY ||
 			(condition->kind == MOT_CONDITION_COMPARE &&
 			 condition->strategy == BTEqualStrategyNumber &&
-			 !MotKeyConvertIsLossy(index->key->columns[condition->column].typid,
+			 !MotKeyConvertIsLossy(key->columns[condition->column].typid,
 								   keys->operands[condition->first].valuetype)))
 			keys->npoints++;
 		if (condition->kind == MOT_CONDITION_NULL)
 			keys->get = false;
 		keys->integers &= condition->kind == MOT_CONDITION_COMPARE &&
 			condition->strategy == BTEqualStrategyNumber && condition->noperands == 1 &&
-			keys->operands[condition->first].valuetype == index->key->columns[condition->column].typid;
+			keys->operands[condition->first].valuetype == key->columns[condition->column].typid;
 		if (condition->kind == MOT_CONDITION_ARRAY && keys->list_cxt == NULL)
 			keys->list_cxt = AllocSetContextCreate(CurrentMemoryContext,
 												   "mot index array keys",
 												   ALLOCSET_SMALL_SIZES);
 	}
-	if (keys->npoints < index->key->ncolumns)
+	if (keys->npoints < key->ncolumns)
 		keys->get = false;
-	return keys;
-}
-
-static void
-init_operand(MotOperand *operand, Expr *expr, Oid valuetype, PlanState *parent)
-{
-	operand->valuetype = valuetype;
-	operand->held = false;
-	operand->expr = NULL;
-	if (IsA(expr, Const))
-	{
-		Const	   *con = (Const *) expr;
-
-		operand->kind = MOT_OPERAND_CONST;
-		operand->value = con->constvalue;
-		operand->isnull = con->constisnull;
-		return;
-	}
-	if (IsA(expr, Param))
-	{
-		Param	   *param = (Param *) expr;
-
-		operand->paramid = param->paramid;
-		operand->paramtype = param->paramtype;
-		if (param->paramkind == PARAM_EXTERN)
-		{
-			operand->kind = MOT_OPERAND_EXTERN;
-			return;
-		}
-		if (param->paramkind == PARAM_EXEC)
-		{
-			operand->kind = MOT_OPERAND_EXEC;
-			return;
-		}
-	}
-	operand->kind = MOT_OPERAND_EXPR;
-	operand->expr = ExecInitExpr(expr, parent);
 }
 
 void

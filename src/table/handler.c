@@ -1,0 +1,164 @@
+/*-------------------------------------------------------------------------
+ *
+ * handler.c
+ *	  The table access method "mot": its routine, and what it refuses.
+ *
+ * The server asks for the routine whenever it builds what it knows of such a
+ * table, so a server that has not preloaded mot says so at the first touch.
+ *
+ * What is not done yet is refused where it would begin, never answered: kinds of
+ * indexes by their build (index.c), sampling, parallel scans and the rest by
+ * the callbacks below.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "table/table.h"
+
+#include "fmgr.h"
+#include "relation/slot.h"
+#include "table/table.h"
+
+PG_FUNCTION_INFO_V1(mot_table_am_handler);
+
+static const TableAmRoutine routine;
+
+void
+MotTableRefuse(Relation rel, const char *what)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("%s not supported for memory-optimized table \"%s\"", what, RelationGetRelationName(rel)),
+			 errhint("CREATE FOREIGN TABLE ... SERVER %s makes a memory-optimized table that is a foreign table.",
+					 MOT_SERVER_NAME)));
+}
+
+static const TupleTableSlotOps *
+slot_callbacks(Relation rel)
+{
+	return &MotSlotOps;
+}
+
+/* ------------------------------------------------------------------ refused */
+
+static Size
+parallelscan_estimate(Relation rel)
+{
+	MotTableRefuse(rel, "parallel scans are");
+}
+
+static Size
+parallelscan_initialize(Relation rel, ParallelTableScanDesc scan)
+{
+	MotTableRefuse(rel, "parallel scans are");
+}
+
+static void
+parallelscan_reinitialize(Relation rel, ParallelTableScanDesc scan)
+{
+	MotTableRefuse(rel, "parallel scans are");
+}
+
+static TransactionId
+index_delete_tuples(Relation rel, TM_IndexDeleteOp *op)
+{
+	MotTableRefuse(rel, "indexes are");
+}
+
+static void
+copy_data(Relation rel, const RelFileNode *node)
+{
+	MotTableRefuse(rel, "SET TABLESPACE is");
+}
+
+static void
+copy_for_cluster(Relation old, Relation new, Relation index, bool use_sort, TransactionId oldest_xmin,
+				 TransactionId *xid_cutoff, MultiXactId *multi_cutoff,
+				 double *num_tuples, double *tups_vacuumed, double *tups_recently_dead)
+{
+	MotTableRefuse(old, "CLUSTER or VACUUM FULL is");
+}
+
+static void
+index_validate_scan(Relation rel, Relation index, struct IndexInfo *info, Snapshot snapshot,
+					struct ValidateIndexState *state)
+{
+	MotTableRefuse(rel, "CREATE INDEX CONCURRENTLY is");
+}
+
+static bool
+sample_next_block(TableScanDesc scan, struct SampleScanState *state)
+{
+	MotTableRefuse(scan->rs_rd, "TABLESAMPLE is");
+}
+
+static bool
+sample_next_tuple(TableScanDesc scan, struct SampleScanState *state, TupleTableSlot *slot)
+{
+	MotTableRefuse(scan->rs_rd, "TABLESAMPLE is");
+}
+
+/* rows are whole, however long */
+static bool
+needs_toast_table(Relation rel)
+{
+	return false;
+}
+
+static const TableAmRoutine routine = {
+	.type = T_TableAmRoutine,
+	.slot_callbacks = slot_callbacks,
+	.scan_begin = MotScanBegin,
+	.scan_end = MotScanFinish,
+	.scan_rescan = MotScanAgain,
+	.scan_getnextslot = MotScanGet,
+	.parallelscan_estimate = parallelscan_estimate,
+	.parallelscan_initialize = parallelscan_initialize,
+	.parallelscan_reinitialize = parallelscan_reinitialize,
+	.index_fetch_begin = MotTableFetchBegin,
+	.index_fetch_reset = MotTableFetchReset,
+	.index_fetch_end = MotTableFetchEnd,
+	.index_fetch_tuple = MotTableFetchRow,
+	.tuple_fetch_row_version = MotFetchVersion,
+	.tuple_tid_valid = MotTidIsValid,
+	.tuple_get_latest_tid = MotLatestTid,
+	.tuple_satisfies_snapshot = MotSatisfies,
+	.index_delete_tuples = index_delete_tuples,
+	.tuple_insert = MotTableInsert,
+	.tuple_insert_speculative = MotTableInsertTrial,
+	.tuple_complete_speculative = MotTableTrialDone,
+	.multi_insert = MotTableMultiInsert,
+	.tuple_delete = MotTableDelete,
+	.tuple_update = MotTableUpdate,
+	.tuple_lock = MotTableLock,
+	.relation_set_new_filenode = MotTableSetFilenode,
+	.relation_nontransactional_truncate = MotTableTruncate,
+	.relation_copy_data = copy_data,
+	.relation_copy_for_cluster = copy_for_cluster,
+	.relation_vacuum = MotTableVacuum,
+	.scan_analyze_next_block = MotAnalyzeBlock,
+	.scan_analyze_next_tuple = MotAnalyzeTuple,
+	.index_build_range_scan = MotTableBuildIndex,
+	.index_validate_scan = index_validate_scan,
+	.relation_size = MotTableSize,
+	.relation_needs_toast_table = needs_toast_table,
+	.relation_estimate_size = MotTableEstimate,
+	.scan_sample_next_block = sample_next_block,
+	.scan_sample_next_tuple = sample_next_tuple,
+};
+
+/* (calls of MotEngineRequired raise what is missing) */
+Datum
+mot_table_am_handler(PG_FUNCTION_ARGS)
+{
+	if (!MotPreloaded())
+		(void) MotEngineRequired();
+	PG_RETURN_POINTER(&routine);
+}
+
+void
+MotTableInit(void)
+{
+	MotTableAm = &routine;
+	MotTablePlannerInit();
+	MotTableIndexInit();
+}

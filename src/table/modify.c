@@ -1,0 +1,271 @@
+/*-------------------------------------------------------------------------
+ *
+ * modify.c
+ *	  Changing and locking rows of ordinary tables.
+ *
+ * The server names a row by its tuple id and says with which snapshot it was
+ * found.  The version that was found then is what the snapshot sees, unless the id
+ * says more (xact/tid.c): what this transaction has made of the row, or has
+ * found newest when it locked it.  If somebody has committed a newer one
+ * since, the row is locked already when the server is told that it has been
+ * updated; it then asks for the lock, gets the newest version, checks it again
+ * and comes back with the id that says so.
+ *
+ * Above READ COMMITTED the relation's writer raises what has to be raised.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "table/table.h"
+
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "catalog/pg_publication.h"
+#include "commands/trigger.h"
+#include "executor/tuptable.h"
+#include "pgstat.h"
+#include "relation/slot.h"
+#include "utils/relcache.h"
+
+/* Who subscribes would get none of it, and not know. */
+void
+MotTableRefusePublished(Relation rel)
+{
+	PublicationDesc desc;
+
+	if (likely(!XLogLogicalInfoActive()) || !is_publishable_relation(rel))
+		return;
+	RelationBuildPublicationDesc(rel, &desc);
+	if (desc.pubactions.pubinsert || desc.pubactions.pubupdate || desc.pubactions.pubdelete)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot change memory-optimized table \"%s\" because it is published",
+						RelationGetRelationName(rel)),
+				 errdetail("Changes of memory-optimized tables are not decoded."),
+				 errhint("Take the table out of the publication.")));
+}
+
+/* ----------------------------------------------------------------- inserts */
+
+void
+MotTableInsert(Relation rel, TupleTableSlot *slot, CommandId cid, int options,
+			   struct BulkInsertStateData *bistate)
+{
+	mot_session *session = MotSession();
+	mot_view	view = {0, cid};
+	MotWriter  *writer;
+	mot_row    *row;
+
+	/* what the engine does here it does with a snapshot published */
+	if (unlikely(mot_snapshot_held(session) == MOT_TS_NONE))
+		(void) MotViewFor(NULL);
+	MotTableRefusePublished(rel);
+	MotTableIndexes(rel);
+	writer = MotWriterShared(rel, &view, cid);
+	slot_getallattrs(slot);
+	row = MotWriterInsert(writer, slot->tts_values, slot->tts_isnull);
+	MotVersionToTid(session, row, 1, &slot->tts_tid);
+	slot->tts_tableOid = RelationGetRelid(rel);
+	pgstat_count_heap_insert(rel, 1);
+}
+
+void
+MotTableMultiInsert(Relation rel, TupleTableSlot **slots, int n, CommandId cid, int options,
+					struct BulkInsertStateData *bistate)
+{
+	for (int i = 0; i < n; i++)
+		MotTableInsert(rel, slots[i], cid, options, bistate);
+}
+
+/* ------------------------------------------------------------------- locks */
+
+/* A row that is to be changed or locked. */
+typedef struct Target
+{
+	MotRelation *relation;
+	mot_session *session;
+	MotWriter  *writer;
+	mot_row    *row;
+	const mot_version *version; /* the one that is meant; when locked, the
+								 * newest */
+} Target;
+
+static TM_Result
+own_change(const Target *target, mot_row *row, CommandId cid, TM_FailureData *failure)
+{
+	uint32		command;
+
+	if (mot_row_changes(target->session, row, &command) == 0 || command < cid)
+		return TM_Invisible;
+	/* MERGE asks whether it was this transaction, and this command of it */
+	failure->xmax = command == cid ? GetCurrentTransactionId() : GetCurrentTransactionIdIfAny();
+	failure->cmax = command;
+	return TM_SelfModified;
+}
+
+static TM_Result
+lock_row(Relation rel, Target *target, ItemPointer tid, Snapshot snapshot, CommandId cid,
+		 mot_row_mode mode, MotLockWait wait, TM_FailureData *failure)
+{
+	unsigned	changes;
+	mot_view	view;
+	const mot_version *newest;
+
+	target->relation = MotRelationGet(rel);
+	target->session = MotSession();
+	view = MotTableView(snapshot);
+	MotViewTable(target->relation, &view);
+
+	failure->ctid = *tid;
+	failure->xmax = InvalidTransactionId;
+	failure->cmax = InvalidCommandId;
+	failure->traversed = false;
+
+	target->row = MotTidToVersion(target->session, target->relation->table, tid, &changes);
+	if (target->row == NULL)
+		return TM_Invisible;
+	if (changes != 0 && changes != MOT_TID_LOCKED)
+		target->version = mot_row_after_changes(target->session, &view, target->row, changes);
+	else if (changes == MOT_TID_LOCKED)
+		target->version = mot_row_newest(target->session, target->row);
+	else
+		target->version = mot_row_visible(target->session, &view, target->relation->table, target->row);
+	if (target->version == NULL)
+		return own_change(target, target->row, cid, failure);
+
+	target->writer = MotWriterShared(rel, &view, cid);
+	switch (MotWriterLock(target->writer, target->row, target->version, mode, wait, &newest))
+	{
+		case MOT_LOCKED:
+			return TM_Ok;
+		case MOT_LOCKED_NEWER:
+			target->version = newest;
+			MotVersionToTid(target->session, target->row, MOT_TID_LOCKED, &failure->ctid);
+			return TM_Updated;
+		case MOT_LOCK_GONE:
+			return TM_Deleted;
+		case MOT_LOCK_SELF:
+			return own_change(target, target->row, cid, failure);
+		case MOT_LOCK_WOULD_BLOCK:
+			return TM_WouldBlock;
+	}
+	return TM_Invisible;		/* keep compiler quiet */
+}
+
+TM_Result
+MotTableLock(Relation rel, ItemPointer tid, Snapshot snapshot, TupleTableSlot *slot, CommandId cid,
+			 LockTupleMode mode, LockWaitPolicy policy, uint8 flags, TM_FailureData *failure)
+{
+	static const mot_row_mode modes[] = {
+		[LockTupleKeyShare] = MOT_MODE_KEY_SHARE,
+		[LockTupleShare] = MOT_MODE_SHARE,
+		[LockTupleNoKeyExclusive] = MOT_MODE_NO_KEY_UPDATE,
+		[LockTupleExclusive] = MOT_MODE_UPDATE
+	};
+	MotLockWait wait = policy == LockWaitBlock ? MOT_LOCK_WAIT :
+		policy == LockWaitSkip ? MOT_LOCK_SKIP : MOT_LOCK_NOWAIT_ERROR;
+	Target		target;
+	TM_Result	result = lock_row(rel, &target, tid, snapshot, cid, modes[mode], wait, failure);
+
+	if (result == TM_Updated && (flags & TUPLE_LOCK_FLAG_FIND_LAST_VERSION) != 0)
+	{
+		*tid = failure->ctid;
+		failure->traversed = true;
+		result = TM_Ok;
+	}
+	/* ON CONFLICT has found what its own command has made */
+	if (result == TM_SelfModified && target.version != NULL &&
+		mot_version_ts(target.version) == 0 &&
+		target.version == mot_row_newest(target.session, target.row))
+		result = TM_Invisible;
+	if (result == TM_Ok || (result == TM_Invisible && target.version != NULL))
+	{
+		MotTableShow(rel, target.row, target.version, 0, slot);
+		slot->tts_tid = *tid;
+		MotSlotFetched(slot);
+	}
+	return result;
+}
+
+/* ----------------------------------------------------------------- changes */
+
+/*
+ * A foreign key's action has found the row as it is now.  It may change that only if
+ * the transaction's snapshot sees the same.
+ */
+static bool
+crosses(Target *target, Snapshot crosscheck)
+{
+	mot_view	view;
+
+	if (crosscheck == InvalidSnapshot || mot_version_ts(target->version) == 0)
+		return false;
+	view = MotViewFor(crosscheck);
+	return mot_row_visible(target->session, &view, target->relation->table, target->row) != target->version;
+}
+
+/*
+ * Above READ COMMITTED a deleted row is locked when the transaction commits.  But
+ * others must not come to refer to it after a foreign key's check has found that nobody
+ * does, so rows with such triggers are locked at once.
+ */
+static mot_row_mode
+delete_mode(Relation rel)
+{
+	return IsolationUsesXactSnapshot() && rel->trigdesc != NULL && rel->trigdesc->trig_delete_after_row ?
+		MOT_MODE_UPDATE : MOT_MODE_DELETE;
+}
+
+TM_Result
+MotTableDelete(Relation rel, ItemPointer tid, CommandId cid, Snapshot snapshot, Snapshot crosscheck,
+			   bool wait, TM_FailureData *failure, bool changing_part)
+{
+	Target		target;
+	TM_Result	result;
+
+	MotTableRefusePublished(rel);
+	result = lock_row(rel, &target, tid, snapshot, cid, delete_mode(rel),
+					  wait ? MOT_LOCK_WAIT : MOT_LOCK_SKIP, failure);
+	if (result == TM_Invisible)
+		elog(ERROR, "attempted to delete invisible tuple");
+	if (result == TM_WouldBlock)
+		return TM_BeingModified;
+	if (result == TM_Ok && crosses(&target, crosscheck))
+		result = TM_Updated;
+	if (result != TM_Ok)
+		return result;
+	MotWriterDelete(target.writer, target.row, target.version);
+	pgstat_count_heap_delete(rel);
+	return TM_Ok;
+}
+
+TM_Result
+MotTableUpdate(Relation rel, ItemPointer otid, TupleTableSlot *slot, CommandId cid, Snapshot snapshot,
+			   Snapshot crosscheck, bool wait, TM_FailureData *failure, LockTupleMode *lockmode,
+			   bool *update_indexes)
+{
+	Target		target;
+	TM_Result	result;
+	uint32		command;
+
+	MotTableRefusePublished(rel);
+	MotTableIndexes(rel);
+	*lockmode = LockTupleNoKeyExclusive;
+	*update_indexes = false;
+	result = lock_row(rel, &target, otid, snapshot, cid, MOT_MODE_CHANGE,
+					  wait ? MOT_LOCK_WAIT : MOT_LOCK_SKIP, failure);
+	if (result == TM_Invisible)
+		elog(ERROR, "attempted to update invisible tuple");
+	if (result == TM_WouldBlock)
+		return TM_BeingModified;
+	if (result == TM_Ok && crosses(&target, crosscheck))
+		result = TM_Updated;
+	if (result != TM_Ok)
+		return result;
+	slot_getallattrs(slot);
+	MotWriterUpdate(target.writer, target.row, target.version, slot->tts_values, slot->tts_isnull);
+	MotVersionToTid(target.session, target.row, mot_row_changes(target.session, target.row, &command),
+					&slot->tts_tid);
+	slot->tts_tableOid = RelationGetRelid(rel);
+	pgstat_count_heap_update(rel, false);
+	return TM_Ok;
+}

@@ -1,0 +1,386 @@
+/*-------------------------------------------------------------------------
+ *
+ * scan.c
+ *	  Reading ordinary tables: sequential scans, rows by their tuple ids.
+ *
+ * Snapshots.  A query's snapshot has an engine snapshot beside it (see
+ * xact/snapshot.c), which its scans read by.  Other work names a snapshot of
+ * its own: at READ COMMITTED it gets one of now.  Above that the transaction has
+ * one snapshot, which is the active one; what is neither that nor a query's is
+ * asked for by DDL that wants the newest rows, under a lock that keeps them so
+ * (ALTER TABLE rewriting a table, checking a constraint): what others have
+ * committed since the transaction began must not be lost then.
+ *
+ * A scan reads a page of the engine's at a time, so that it can turn round
+ * (cursors), and the server's blocks, which ANALYZE asks for, are shares of the
+ * pages.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "table/table.h"
+
+#include "access/xact.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "relation/slot.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+typedef struct Found
+{
+	mot_row    *row;
+	const mot_version *version;
+} Found;
+
+typedef struct MotTableScan
+{
+	TableScanDescData base;
+	MotRelation *relation;
+	mot_session *session;
+	mot_view	view;
+	bool		loose;			/* the view is ours to let go */
+	uint64		pages;
+	uint64		page;			/* the one that has been read, if "in_page" */
+	bool		in_page;
+	uint64		behind;			/* ANALYZE: first page behind the block */
+	int			at;				/* in it: the row that was handed out last */
+	int			nfound;
+	int			maxfound;
+	Found	   *found;
+} MotTableScan;
+
+/* ------------------------------------------------------------------- views */
+
+mot_view
+MotTableView(Snapshot snapshot)
+{
+	mot_view	view;
+
+	if (!IsolationUsesXactSnapshot() || snapshot == NULL ||
+		(ActiveSnapshotSet() && snapshot == GetActiveSnapshot()))
+		return MotViewFor(snapshot);
+
+	/*
+	 * published already: the transaction's own snapshot is older.  (The
+	 * command is the snapshot's: it was taken just now.)
+	 */
+	(void) MotViewFor(snapshot);
+	view.snapshot = mot_snapshot_take(MotSession());
+	view.command = snapshot->curcid;
+	return view;
+}
+
+static void
+refuse_snapshot(Relation rel)
+{
+	MotTableRefuse(rel, "reading with this kind of snapshot is");
+}
+
+void
+MotTableShow(Relation rel, mot_row *row, const mot_version *version, unsigned changes, TupleTableSlot *slot)
+{
+	if (likely(slot->tts_ops == &MotSlotOps))
+		MotSlotShow(slot, version);
+	else
+		MotSlotStore(slot, version);
+	MotVersionToTid(MotSession(), row, changes, &slot->tts_tid);
+	slot->tts_tableOid = RelationGetRelid(rel);
+}
+
+/* ------------------------------------------------------------------- scans */
+
+TableScanDesc
+MotScanBegin(Relation rel, Snapshot snapshot, int nkeys, struct ScanKeyData *key,
+			 ParallelTableScanDesc parallel, uint32 flags)
+{
+	MotTableScan *scan = palloc0(sizeof(MotTableScan));
+	mot_scan	pages;
+
+	if (parallel != NULL || (flags & (SO_TYPE_BITMAPSCAN | SO_TYPE_SAMPLESCAN)) != 0)
+		MotTableRefuse(rel, "this kind of scan is");
+	if (nkeys != 0)
+		MotTableRefuse(rel, "scans with keys are");
+
+	/* the relation first: to know of it can take waiting */
+	scan->relation = MotRelationGet(rel);
+	scan->session = MotSession();
+	if (snapshot == NULL)
+	{
+		/* ANALYZE: the rows as they are now */
+		scan->view = MotLooseView();
+		scan->loose = true;
+	}
+	else if (snapshot->snapshot_type == SNAPSHOT_SELF)
+	{
+		scan->view = MotLooseView();
+		scan->loose = true;
+	}
+	else if (snapshot->snapshot_type == SNAPSHOT_MVCC)
+		scan->view = MotTableView(snapshot);
+	else
+		refuse_snapshot(rel);
+	MotViewTable(scan->relation, &scan->view);
+
+	RelationIncrementReferenceCount(rel);
+	scan->base.rs_rd = rel;
+	scan->base.rs_snapshot = snapshot;
+	scan->base.rs_flags = flags;
+	mot_scan_begin(scan->session, &pages, scan->relation->table, &scan->view, NULL);
+	scan->pages = pages.pages;
+	if ((flags & SO_TYPE_SEQSCAN) != 0)
+		pgstat_count_heap_scan(rel);
+	return &scan->base;
+}
+
+void
+MotScanFinish(TableScanDesc base)
+{
+	MotTableScan *scan = (MotTableScan *) base;
+
+	if (scan->loose)
+		MotLooseViewRelease();
+	if ((base->rs_flags & SO_TEMP_SNAPSHOT) != 0)
+		UnregisterSnapshot(base->rs_snapshot);
+	RelationDecrementReferenceCount(base->rs_rd);
+	if (scan->found != NULL)
+		pfree(scan->found);
+	pfree(scan);
+}
+
+void
+MotScanAgain(TableScanDesc base, struct ScanKeyData *key, bool set_params,
+			 bool allow_strat, bool allow_sync, bool allow_pagemode)
+{
+	MotTableScan *scan = (MotTableScan *) base;
+
+	scan->in_page = false;
+	scan->page = 0;
+}
+
+/* all rows of a page that the view sees */
+static void
+read_page(MotTableScan *scan, uint64 page)
+{
+	mot_scan	pages;
+	mot_row    *row;
+	const mot_version *version;
+
+	mot_scan_begin(scan->session, &pages, scan->relation->table, &scan->view, NULL);
+	pages.next_page = page;
+	pages.pages = Min(page + 1, pages.pages);
+	scan->nfound = 0;
+	while (mot_scan_next(scan->session, &pages, &row, &version))
+	{
+		if (unlikely(scan->nfound == scan->maxfound))
+		{
+			scan->maxfound = Max(64, 2 * scan->maxfound);
+			scan->found = scan->found == NULL ?
+				MemoryContextAlloc(GetMemoryChunkContext(scan), scan->maxfound * sizeof(Found)) :
+				repalloc(scan->found, scan->maxfound * sizeof(Found));
+		}
+		scan->found[scan->nfound].row = row;
+		scan->found[scan->nfound++].version = version;
+	}
+	scan->page = page;
+	scan->in_page = true;
+	CHECK_FOR_INTERRUPTS();
+}
+
+static void
+show_found(MotTableScan *scan, TupleTableSlot *slot)
+{
+	Found	   *found = &scan->found[scan->at];
+
+	MotTableShow(scan->base.rs_rd, found->row, found->version,
+				 unlikely(mot_version_ts(found->version) == 0) ?
+				 mot_version_changes(found->row, found->version) : 0, slot);
+}
+
+bool
+MotScanGet(TableScanDesc base, ScanDirection direction, TupleTableSlot *slot)
+{
+	MotTableScan *scan = (MotTableScan *) base;
+
+	/*
+	 * Not in a page: before the first one if that is the next to be read, else
+	 * behind the last.
+	 */
+	if (ScanDirectionIsForward(direction))
+	{
+		for (;;)
+		{
+			if (scan->in_page && ++scan->at < scan->nfound)
+				break;
+			if (scan->in_page)
+				scan->page++;
+			scan->in_page = false;
+			if (scan->page >= scan->pages)
+			{
+				ExecClearTuple(slot);
+				return false;
+			}
+			read_page(scan, scan->page);
+			scan->at = -1;
+		}
+	}
+	else
+	{
+		for (;;)
+		{
+			if (scan->in_page && --scan->at >= 0)
+				break;
+			scan->in_page = false;
+			if (scan->page == 0)
+			{
+				ExecClearTuple(slot);
+				return false;
+			}
+			read_page(scan, scan->page - 1);
+			scan->at = scan->nfound;
+		}
+	}
+	show_found(scan, slot);
+	pgstat_count_heap_getnext(base->rs_rd);
+	return true;
+}
+
+/* ---------------------------------------------------------- rows by tuple id */
+
+/*
+ * The version that a tuple id means to a snapshot, or NULL.  SnapshotAny asks for
+ * the very version that it was given with: AFTER triggers and re-checks of
+ * rows that are not locked.
+ */
+static const mot_version *
+version_of(MotRelation *mr, ItemPointer tid, Snapshot snapshot, mot_row **rowp)
+{
+	mot_session *session = MotSession();
+	unsigned	changes;
+	unsigned	made;
+	uint32		command;
+	mot_view	view;
+	mot_row    *row;
+
+	/* before the row is looked at: it has to stay where it is */
+	if (snapshot->snapshot_type == SNAPSHOT_MVCC)
+		view = MotTableView(snapshot);
+	else
+		view = MotTableView(ActiveSnapshotSet() ? GetActiveSnapshot() : NULL);
+	MotViewTable(mr, &view);
+
+	row = MotTidToVersion(session, mr->table, tid, &changes);
+	*rowp = row;
+	if (row == NULL)
+		return NULL;
+	switch (snapshot->snapshot_type)
+	{
+		case SNAPSHOT_MVCC:
+			return mot_row_visible(session, &view, mr->table, row);
+		case SNAPSHOT_SELF:
+			return mot_row_newest(session, row);
+		case SNAPSHOT_ANY:
+			made = mot_row_changes(session, row, &command);
+			if (changes != 0 && changes != MOT_TID_LOCKED)
+				return mot_row_after_changes(session, &view, row, changes);
+			/* what our changes were made from */
+			if (made != 0)
+				return mot_row_after_changes(session, &view, row, 0);
+			if (changes == MOT_TID_LOCKED)
+				return mot_row_newest(session, row);
+			return mot_row_visible(session, &view, mr->table, row);
+		default:
+			return NULL;
+	}
+}
+
+bool
+MotFetchVersion(Relation rel, ItemPointer tid, Snapshot snapshot, TupleTableSlot *slot)
+{
+	ItemPointerData asked = *tid;
+	mot_row    *row;
+	const mot_version *version;
+
+	if (snapshot->snapshot_type != SNAPSHOT_MVCC && snapshot->snapshot_type != SNAPSHOT_SELF &&
+		snapshot->snapshot_type != SNAPSHOT_ANY)
+		refuse_snapshot(rel);
+	version = version_of(MotRelationGet(rel), tid, snapshot, &row);
+	if (version == NULL)
+		return false;
+	MotTableShow(rel, row, version, 0, slot);
+	if (snapshot->snapshot_type == SNAPSHOT_ANY)
+	{
+		slot->tts_tid = asked;
+		MotSlotFetched(slot);
+	}
+	else if (mot_version_ts(version) == 0)
+		MotVersionToTid(MotSession(), row, mot_version_changes(row, version), &slot->tts_tid);
+	return true;
+}
+
+/* any may be asked for; those that no row has are not found */
+bool
+MotTidIsValid(TableScanDesc scan, ItemPointer tid)
+{
+	return ItemPointerIsValid(tid);
+}
+
+/* a row's id stays the same as it is updated, but for what this transaction has made of it */
+void
+MotLatestTid(TableScanDesc scan, ItemPointer tid)
+{
+	mot_row    *row;
+	const mot_version *version = version_of(MotRelationGet(scan->rs_rd), tid, scan->rs_snapshot, &row);
+
+	if (version != NULL)
+		MotVersionToTid(MotSession(), row,
+						mot_version_ts(version) == 0 ? mot_version_changes(row, version) : 0, tid);
+}
+
+bool
+MotSatisfies(Relation rel, TupleTableSlot *slot, Snapshot snapshot)
+{
+	MotRelation *mr = MotRelationGet(rel);
+	mot_row    *row;
+	const mot_version *version = version_of(mr, &slot->tts_tid, SnapshotAny, &row);
+
+	return version != NULL && version == version_of(mr, &slot->tts_tid, snapshot, &row);
+}
+
+/* ----------------------------------------------------------------- ANALYZE */
+
+bool
+MotAnalyzeBlock(TableScanDesc base, BlockNumber block, BufferAccessStrategy strategy)
+{
+	MotTableScan *scan = (MotTableScan *) base;
+	uint64		blocks = Max(1, MotTableSize(base->rs_rd, MAIN_FORKNUM) / BLCKSZ);
+
+	scan->page = scan->pages * block / blocks;
+	scan->behind = Min(scan->pages, scan->pages * (block + 1) / blocks);
+	scan->in_page = false;
+	return true;
+}
+
+bool
+MotAnalyzeTuple(TableScanDesc base, TransactionId oldest, double *live, double *dead, TupleTableSlot *slot)
+{
+	MotTableScan *scan = (MotTableScan *) base;
+
+	for (;;)
+	{
+		if (scan->in_page && ++scan->at < scan->nfound)
+			break;
+		if (scan->in_page)
+			scan->page++;
+		scan->in_page = false;
+		if (scan->page >= scan->behind)
+		{
+			ExecClearTuple(slot);
+			return false;
+		}
+		read_page(scan, scan->page);
+		scan->at = -1;
+	}
+	show_found(scan, slot);
+	*live += 1;
+	return true;
+}

@@ -1,0 +1,84 @@
+/*-------------------------------------------------------------------------
+ *
+ * table.h
+ *	  What the files of the table access method "mot" share.
+ *
+ * CREATE TABLE ... USING mot makes an ordinary table whose rows are the
+ * engine's.  handler.c has the routine and what it refuses; scan.c reads;
+ * modify.c changes and locks rows; upkeep.c makes storage, keeps statistics
+ * and speaks to the planner.  ARCHITECTURE.md has the page about how the server's
+ * ideas (snapshots, tuple ids, files) are the engine's.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MOT_TABLE_H
+#define MOT_TABLE_H
+
+#include "mot.h"
+#include "access/tableam.h"
+#include "relation/relation.h"
+#include "xact/xact.h"
+
+/* handler.c */
+extern void MotTableRefuse(Relation rel, const char *what) pg_attribute_noreturn();
+
+/* scan.c */
+extern mot_view MotTableView(Snapshot snapshot);
+extern void MotTableShow(Relation rel, mot_row *row, const mot_version *version, unsigned changes,
+						 TupleTableSlot *slot);
+
+extern TableScanDesc MotScanBegin(Relation rel, Snapshot snapshot, int nkeys, struct ScanKeyData *key,
+								  ParallelTableScanDesc parallel, uint32 flags);
+extern void MotScanFinish(TableScanDesc scan);
+extern void MotScanAgain(TableScanDesc scan, struct ScanKeyData *key, bool set_params,
+						 bool allow_strat, bool allow_sync, bool allow_pagemode);
+extern bool MotScanGet(TableScanDesc scan, ScanDirection direction, TupleTableSlot *slot);
+extern bool MotFetchVersion(Relation rel, ItemPointer tid, Snapshot snapshot, TupleTableSlot *slot);
+extern bool MotTidIsValid(TableScanDesc scan, ItemPointer tid);
+extern void MotLatestTid(TableScanDesc scan, ItemPointer tid);
+extern bool MotSatisfies(Relation rel, TupleTableSlot *slot, Snapshot snapshot);
+extern bool MotAnalyzeBlock(TableScanDesc scan, BlockNumber block, BufferAccessStrategy strategy);
+extern bool MotAnalyzeTuple(TableScanDesc scan, TransactionId oldest, double *live, double *dead,
+							TupleTableSlot *slot);
+
+/* modify.c */
+extern void MotTableRefusePublished(Relation rel);
+extern void MotTableInsert(Relation rel, TupleTableSlot *slot, CommandId cid, int options,
+						   struct BulkInsertStateData *bistate);
+extern void MotTableMultiInsert(Relation rel, TupleTableSlot **slots, int n, CommandId cid, int options,
+								struct BulkInsertStateData *bistate);
+extern TM_Result MotTableDelete(Relation rel, ItemPointer tid, CommandId cid, Snapshot snapshot,
+								Snapshot crosscheck, bool wait, TM_FailureData *failure, bool changing_part);
+extern TM_Result MotTableUpdate(Relation rel, ItemPointer otid, TupleTableSlot *slot, CommandId cid,
+								Snapshot snapshot, Snapshot crosscheck, bool wait, TM_FailureData *failure,
+								LockTupleMode *lockmode, bool *update_indexes);
+extern TM_Result MotTableLock(Relation rel, ItemPointer tid, Snapshot snapshot, TupleTableSlot *slot,
+							  CommandId cid, LockTupleMode mode, LockWaitPolicy policy, uint8 flags,
+							  TM_FailureData *failure);
+
+/* index.c */
+extern void MotTableIndexes(Relation rel);
+extern double MotTableBuildIndex(Relation rel, Relation index, struct IndexInfo *info, bool allow_sync,
+								 bool anyvisible, bool progress, BlockNumber start, BlockNumber blocks,
+								 IndexBuildCallback callback, void *state, TableScanDesc scan);
+extern void MotTableInsertTrial(Relation rel, TupleTableSlot *slot, CommandId cid, int options,
+								struct BulkInsertStateData *bistate, uint32 token);
+extern void MotTableTrialDone(Relation rel, TupleTableSlot *slot, uint32 token, bool succeeded);
+extern struct IndexFetchTableData *MotTableFetchBegin(Relation rel);
+extern void MotTableFetchReset(struct IndexFetchTableData *data);
+extern void MotTableFetchEnd(struct IndexFetchTableData *data);
+extern bool MotTableFetchRow(struct IndexFetchTableData *data, ItemPointer tid, Snapshot snapshot,
+							 TupleTableSlot *slot, bool *call_again, bool *all_dead);
+extern void MotTableIndexInit(void);
+
+/* upkeep.c */
+extern void MotTableSetFilenode(Relation rel, const RelFileNode *node, char persistence,
+								TransactionId *freeze_xid, MultiXactId *min_multi);
+extern void MotTableTruncate(Relation rel);
+extern void MotTableVacuum(Relation rel, struct VacuumParams *params, BufferAccessStrategy strategy);
+extern uint64 MotTableSize(Relation rel, ForkNumber fork);
+extern void MotTableEstimate(Relation rel, int32 *attr_widths, BlockNumber *pages, double *tuples,
+							 double *allvisfrac);
+extern void MotTablePlannerInit(void);
+
+#endif							/* MOT_TABLE_H */
