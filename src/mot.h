@@ -64,7 +64,7 @@ extern LWLock *MotDirectoryLock;
 
 #define MOT_FDW_NAME "mot_fdw"
 #define MOT_SERVER_NAME "mot_server"
-#define MOT_AM_NAME "mot_index"	/* of foreign tables' indexes */
+#define MOT_AM_NAME "mot_index" /* of foreign tables' indexes */
 #define MOT_TABLE_AM_NAME "mot"
 
 /* xact/module hooks, called once by _PG_init */

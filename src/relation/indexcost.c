@@ -65,8 +65,8 @@ column_bounds(IndexOptInfo *index, IndexClause *clause, bool *bound, bool *equal
  */
 void
 MotIndexCost(PlannerInfo *root, IndexPath *path, double loop_count,
-				  Cost *startup_cost, Cost *total_cost, Selectivity *selectivity,
-				  double *correlation, double *pages)
+			 Cost *startup_cost, Cost *total_cost, Selectivity *selectivity,
+			 double *correlation, double *pages)
 {
 	IndexOptInfo *index = path->indexinfo;
 	List	   *bound_quals = NIL;

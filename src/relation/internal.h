@@ -11,7 +11,7 @@
 #include "relation/relation.h"
 
 /* relation.c */
-extern void MotRelationForgetTable(Oid number);	/* engine objects have
+extern void MotRelationForgetTable(Oid number); /* engine objects have
 												 * changed: look them up again */
 extern void MotRelationEndXact(void);
 
@@ -61,7 +61,7 @@ extern void MotStorageInit(void);
 extern bool MotStorageChangedHere(Oid relid);	/* table or definition, by
 												 * this transaction */
 extern void MotStorageDefinitionStale(Relation rel);	/* to be stored anew,
-													 * whatever it is now */
+														 * whatever it is now */
 extern void MotStorageAddTable(mot_table *table);	/* a complete one, of any
 													 * database */
 extern void MotStorageDropTables(Oid dbid, mot_table **tables, int n);	/* a database's */

@@ -60,6 +60,7 @@ typedef struct MotRelation
 extern bool MotIsMotRelation(Relation rel);
 extern bool MotIsMotTable(Oid relid);	/* by syscache; false for anything
 										 * else, or a missing relation */
+
 /*
  * Ordinary tables, of the access method: the table access method's room says
  * what its routine is.

@@ -16,7 +16,6 @@
 
 #include "fmgr.h"
 #include "relation/slot.h"
-#include "table/table.h"
 
 PG_FUNCTION_INFO_V1(mot_table_am_handler);
 

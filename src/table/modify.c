@@ -162,7 +162,7 @@ MotTableLock(Relation rel, ItemPointer tid, Snapshot snapshot, TupleTableSlot *s
 		[LockTupleExclusive] = MOT_MODE_UPDATE
 	};
 	MotLockWait wait = policy == LockWaitBlock ? MOT_LOCK_WAIT :
-		policy == LockWaitSkip ? MOT_LOCK_SKIP : MOT_LOCK_NOWAIT_ERROR;
+	policy == LockWaitSkip ? MOT_LOCK_SKIP : MOT_LOCK_NOWAIT_ERROR;
 	Target		target;
 	TM_Result	result = lock_row(rel, &target, tid, snapshot, cid, modes[mode], wait, failure);
 

@@ -202,8 +202,8 @@ MotScanGet(TableScanDesc base, ScanDirection direction, TupleTableSlot *slot)
 	MotTableScan *scan = (MotTableScan *) base;
 
 	/*
-	 * Not in a page: before the first one if that is the next to be read, else
-	 * behind the last.
+	 * Not in a page: before the first one if that is the next to be read,
+	 * else behind the last.
 	 */
 	if (ScanDirectionIsForward(direction))
 	{

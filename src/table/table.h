@@ -4,9 +4,9 @@
  *	  What the files of the table access method "mot" share.
  *
  * CREATE TABLE ... USING mot makes an ordinary table whose rows are the
- * engine's.  handler.c has the routine and what it refuses; scan.c reads;
- * modify.c changes and locks rows; upkeep.c makes storage, keeps statistics
- * and speaks to the planner.  ARCHITECTURE.md has the page about how the server's
+ * engine's.  handler.c has the routine and what it refuses; scan.c and indexscan.c
+ * read; modify.c changes and locks rows; index.c has the indexes' routine; upkeep.c
+ * makes storage, keeps statistics and speaks to the planner.  ARCHITECTURE.md has the page about how the server's
  * ideas (snapshots, tuple ids, files) are the engine's.
  *
  *-------------------------------------------------------------------------
@@ -15,6 +15,7 @@
 #define MOT_TABLE_H
 
 #include "mot.h"
+#include "access/genam.h"
 #include "access/tableam.h"
 #include "relation/relation.h"
 #include "xact/xact.h"
@@ -64,12 +65,18 @@ extern double MotTableBuildIndex(Relation rel, Relation index, struct IndexInfo 
 extern void MotTableInsertTrial(Relation rel, TupleTableSlot *slot, CommandId cid, int options,
 								struct BulkInsertStateData *bistate, uint32 token);
 extern void MotTableTrialDone(Relation rel, TupleTableSlot *slot, uint32 token, bool succeeded);
+extern void MotTableIndexInit(void);
+
+/* indexscan.c */
+extern IndexScanDesc MotIndexScanBegin(Relation index, int nkeys, int norderbys);
+extern void MotIndexScanAgain(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys, int norderbys);
+extern bool MotIndexScanGet(IndexScanDesc scan, ScanDirection direction);
+extern void MotIndexScanEnd(IndexScanDesc scan);
 extern struct IndexFetchTableData *MotTableFetchBegin(Relation rel);
 extern void MotTableFetchReset(struct IndexFetchTableData *data);
 extern void MotTableFetchEnd(struct IndexFetchTableData *data);
 extern bool MotTableFetchRow(struct IndexFetchTableData *data, ItemPointer tid, Snapshot snapshot,
 							 TupleTableSlot *slot, bool *call_again, bool *all_dead);
-extern void MotTableIndexInit(void);
 
 /* upkeep.c */
 extern void MotTableSetFilenode(Relation rel, const RelFileNode *node, char persistence,

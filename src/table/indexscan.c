@@ -1,0 +1,652 @@
+/*-------------------------------------------------------------------------
+ *
+ * indexscan.c
+ *	  Reading ordinary tables by their indexes.
+ *
+ * What the conditions bound is not all that they say (types that are compared by
+ * conversion, text whose keys do not have its collation's order), so those
+ * that do more than fix a column are asked again of each row.
+ *
+ * A scan that turns round (cursors), or whose snapshot is older than the index, puts
+ * down all its rows.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "table/table.h"
+
+#include "access/genam.h"
+#include "access/itup.h"
+#include "access/relscan.h"
+#include "access/stratnum.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "relation/keys.h"
+#include "utils/array.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+
+/* a row that a scan has come to */
+typedef struct FoundRow
+{
+	mot_row    *row;
+	const mot_version *version;
+	uint8	   *key;
+	size_t		len;
+} FoundRow;
+
+/* a condition that is asked of each row */
+typedef struct Check
+{
+	ScanKey		key;
+	int			nelements;		/* of an array */
+	Datum	   *elements;
+	bool	   *nulls;
+} Check;
+
+#define SCAN_MAGIC UINT64CONST(0x6d6f74696e646578)
+
+typedef enum Phase
+{
+	SCAN_START, SCAN_RUNNING, SCAN_ITEMS, SCAN_DONE
+} Phase;
+
+typedef struct MotTableIndexScan
+{
+	uint64		magic;
+	MotRelation *relation;
+	MotIndex   *index;
+	mot_session *session;
+	mot_view	view;
+	bool		loose;			/* the view is ours to let go */
+	Phase		phase;
+	bool		backward;		/* as it runs */
+	MotKeys    *keys;
+	mot_cursor *cursor;
+	bool		cursor_open;
+	mot_row    *row;			/* the one that was handed out last */
+	MemoryContext cxt;			/* of everything below; reset by amrescan */
+	MemoryContextCallback cleanup;
+	int			nchecks;
+	Check	   *checks;
+	int			nitems;
+	int			maxitems;
+	FoundRow   *items;
+	int			at;
+	Datum	   *values;			/* columns of a row, as far as they are needed */
+	bool	   *isnull;
+} MotTableIndexScan;
+
+typedef struct MotTableFetch
+{
+	IndexFetchTableData base;
+	mot_row    *row;			/* stashed by amgettuple */
+	const mot_version *version;
+	ItemPointerData tid;
+} MotTableFetch;
+
+/* -------------------------------------------------------------- conditions */
+
+static void
+close_cursor(void *arg)
+{
+	MotTableIndexScan *o = arg;
+
+	if (o->cursor_open)
+	{
+		o->cursor_open = false;
+		mot_cursor_close(o->cursor);
+	}
+}
+
+static Oid
+value_type(IndexScanDesc scan, const MotKeyColumn *column, ScanKey key)
+{
+	if (!OidIsValid(key->sk_subtype) || key->sk_subtype == scan->indexRelation->rd_opcintype[key->sk_attno - 1])
+		return column->typid;
+	return key->sk_subtype;
+}
+
+static bool
+is_plain(ScanKey key)
+{
+	return (key->sk_flags & (SK_ROW_HEADER | SK_SEARCHARRAY | SK_SEARCHNULL | SK_SEARCHNOTNULL)) == 0;
+}
+
+/* Does it fix its column to a value or several? */
+static bool
+is_point(IndexScanDesc scan, const MotKeyColumn *column, ScanKey key)
+{
+	if ((key->sk_flags & SK_ROW_HEADER) != 0)
+		return false;
+	if ((key->sk_flags & SK_SEARCHNULL) != 0)
+		return true;
+	return (key->sk_flags & SK_SEARCHNOTNULL) == 0 && key->sk_strategy == BTEqualStrategyNumber &&
+		!MotKeyConvertIsLossy(column->typid, value_type(scan, column, key));
+}
+
+static void
+add_condition(MotKeys *keys, MotConditionKind kind, int column, StrategyNumber strategy, Oid type, ScanKey key)
+{
+	MotKeyCondition *condition = &keys->conditions[keys->nconditions++];
+
+	condition->kind = kind;
+	condition->column = column;
+	condition->strategy = strategy;
+	condition->first = keys->noperands;
+	condition->noperands = 0;
+	if (kind == MOT_CONDITION_COMPARE || kind == MOT_CONDITION_ARRAY)
+	{
+		MotOperand *operand = &keys->operands[keys->noperands++];
+
+		memset(operand, 0, sizeof(*operand));
+		operand->kind = MOT_OPERAND_CONST;
+		operand->valuetype = type;
+		operand->value = key->sk_argument;
+		operand->isnull = (key->sk_flags & SK_ISNULL) != 0;
+		condition->noperands = 1;
+	}
+}
+
+static void
+add_check(MotTableIndexScan *o, ScanKey key)
+{
+	Check	   *check = &o->checks[o->nchecks++];
+
+	memset(check, 0, sizeof(*check));
+	check->key = key;
+	if ((key->sk_flags & SK_SEARCHARRAY) != 0 && (key->sk_flags & SK_ISNULL) == 0)
+	{
+		ArrayType  *array = DatumGetArrayTypeP(key->sk_argument);
+		int16		len;
+		bool		byval;
+		char		align;
+
+		get_typlenbyvalalign(ARR_ELEMTYPE(array), &len, &byval, &align);
+		deconstruct_array(array, ARR_ELEMTYPE(array), len, byval, align,
+						  &check->elements, &check->nulls, &check->nelements);
+	}
+}
+
+/* What of the conditions bounds the index, and what has to be asked of each row. */
+static void
+make_keys(IndexScanDesc scan, MotTableIndexScan *o)
+{
+	const MotKey *key = o->index->key;
+	int			nkeys = scan->numberOfKeys;
+	MotKeys    *keys = MotKeysAllocate(o->index, nkeys, nkeys, o->backward);
+	bool	   *enforced = palloc0(Max(1, nkeys) * sizeof(bool));
+	int			column;
+
+	keys->nconditions = 0;
+	for (column = 0; column < key->ncolumns; column++)
+	{
+		ScanKey		point = NULL;
+
+		for (int i = 0; i < nkeys && point == NULL; i++)
+			if (scan->keyData[i].sk_attno == column + 1 && is_point(scan, &key->columns[column], &scan->keyData[i]))
+			{
+				point = &scan->keyData[i];
+				enforced[i] = true;
+			}
+		if (point == NULL)
+			break;
+		add_condition(keys, (point->sk_flags & SK_SEARCHNULL) != 0 ? MOT_CONDITION_NULL :
+					  (point->sk_flags & SK_SEARCHARRAY) != 0 ? MOT_CONDITION_ARRAY : MOT_CONDITION_COMPARE,
+					  column, BTEqualStrategyNumber, value_type(scan, &key->columns[column], point), point);
+	}
+	for (int i = 0; column < key->ncolumns && i < nkeys; i++)
+	{
+		ScanKey		range = &scan->keyData[i];
+
+		if (range->sk_attno != column + 1 || !key->columns[column].ordered || !is_plain(range))
+			continue;
+		add_condition(keys, MOT_CONDITION_COMPARE, column, range->sk_strategy,
+					  value_type(scan, &key->columns[column], range), range);
+	}
+	MotKeysComplete(keys);
+	o->keys = keys;
+
+	o->nchecks = 0;
+	o->checks = palloc(Max(1, nkeys) * sizeof(Check));
+	for (int i = 0; i < nkeys; i++)
+		if (!enforced[i])
+			add_check(o, &scan->keyData[i]);
+}
+
+/* (a, b) < (x, y): as btree compares rows */
+static bool
+row_satisfies(ScanKey key, const MotKey *columns, const Datum *values, const bool *isnull)
+{
+	for (ScanKey part = (ScanKey) DatumGetPointer(key->sk_argument);; part++)
+	{
+		int			i = columns->columns[part->sk_attno - 1].attnum - 1;
+		int			cmp;
+
+		if (isnull[i] || (part->sk_flags & SK_ISNULL) != 0)
+			return false;
+		cmp = DatumGetInt32(FunctionCall2Coll(&part->sk_func, part->sk_collation, values[i], part->sk_argument));
+		if (cmp == 0 && (part->sk_flags & SK_ROW_END) == 0)
+			continue;
+		switch (part->sk_strategy)
+		{
+			case BTLessStrategyNumber:
+				return cmp < 0;
+			case BTLessEqualStrategyNumber:
+				return cmp <= 0;
+			case BTGreaterEqualStrategyNumber:
+				return cmp >= 0;
+			case BTGreaterStrategyNumber:
+				return cmp > 0;
+			default:
+				elog(ERROR, "unrecognized RowCompareType: %d", (int) part->sk_strategy);
+		}
+	}
+}
+
+static bool
+satisfies(const Check *check, const MotKey *columns, const Datum *values, const bool *isnull)
+{
+	ScanKey		key = check->key;
+	int			i = columns->columns[key->sk_attno - 1].attnum - 1;
+
+	if ((key->sk_flags & SK_ROW_HEADER) != 0)
+		return row_satisfies(key, columns, values, isnull);
+	if ((key->sk_flags & SK_SEARCHNULL) != 0)
+		return isnull[i];
+	if ((key->sk_flags & SK_SEARCHNOTNULL) != 0)
+		return !isnull[i];
+	if (isnull[i] || (key->sk_flags & SK_ISNULL) != 0)
+		return false;
+	if ((key->sk_flags & SK_SEARCHARRAY) == 0)
+		return DatumGetBool(FunctionCall2Coll(&key->sk_func, key->sk_collation, values[i], key->sk_argument));
+	for (int n = 0; n < check->nelements; n++)
+		if (!check->nulls[n] &&
+			DatumGetBool(FunctionCall2Coll(&key->sk_func, key->sk_collation, values[i], check->elements[n])))
+			return true;
+	return false;
+}
+
+static bool
+passes(MotTableIndexScan *o, const mot_version *version)
+{
+	const MotKey *key = o->index->key;
+
+	if (o->nchecks == 0)
+		return true;
+	MotRowDeform(o->relation->desc, version, key->max_attnum, o->values, o->isnull);
+	for (int i = 0; i < o->nchecks; i++)
+		if (!satisfies(&o->checks[i], key, o->values, o->isnull))
+			return false;
+	return true;
+}
+
+/* -------------------------------------------------------------------- scans */
+
+IndexScanDesc
+MotIndexScanBegin(Relation index, int nkeys, int norderbys)
+{
+	IndexScanDesc scan = RelationGetIndexScan(index, nkeys, norderbys);
+
+	scan->opaque = NULL;
+	scan->xs_itupdesc = RelationGetDescr(index);
+	return scan;
+}
+
+/* the memory of a scan begun by btree is left to its context */
+void
+MotIndexScanAgain(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys, int norderbys)
+{
+	MotTableIndexScan *o = scan->opaque;
+
+	if (o == NULL || o->magic != SCAN_MAGIC)
+	{
+		MemoryContext cxt = GetMemoryChunkContext(scan);
+
+		o = MemoryContextAllocZero(cxt, sizeof(MotTableIndexScan));
+		o->magic = SCAN_MAGIC;
+		o->cxt = AllocSetContextCreate(cxt, "MOT index scan", ALLOCSET_SMALL_SIZES);
+		scan->opaque = o;
+		scan->xs_itupdesc = RelationGetDescr(scan->indexRelation);
+	}
+	close_cursor(o);
+	MemoryContextReset(o->cxt);
+	o->phase = SCAN_START;
+	o->cursor = NULL;
+	o->items = NULL;
+	o->row = NULL;
+	if (keys != NULL && scan->numberOfKeys > 0)
+		memmove(scan->keyData, keys, scan->numberOfKeys * sizeof(ScanKeyData));
+}
+
+void
+MotIndexScanEnd(IndexScanDesc scan)
+{
+	MotTableIndexScan *o = scan->opaque;
+
+	if (o == NULL || o->magic != SCAN_MAGIC)
+		return;
+	close_cursor(o);
+	if (o->loose)
+		MotLooseViewRelease();
+	MemoryContextDelete(o->cxt);
+	pfree(o);
+	scan->opaque = NULL;
+}
+
+static void
+open_cursor(MotTableIndexScan *o, bool backward)
+{
+	mot_status	status;
+
+	if (o->cursor == NULL)
+	{
+		o->cursor = MemoryContextAlloc(o->cxt, mot_cursor_size());
+		o->cleanup.func = close_cursor;
+		o->cleanup.arg = o;
+		MemoryContextRegisterResetCallback(o->cxt, &o->cleanup);
+	}
+	status = mot_cursor_open(o->session, o->cursor, &o->view, &o->index->handle,
+							 &o->keys->lower_bound, &o->keys->upper_bound, backward);
+	MotRaiseStatus(status, NULL);
+	o->cursor_open = true;
+}
+
+static void
+add_item(MotTableIndexScan *o, mot_row *row, const mot_version *version, const MotKeyBuffer *key)
+{
+	FoundRow   *item;
+
+	if (o->nitems == o->maxitems || o->items == NULL)
+	{
+		o->maxitems = o->items == NULL ? 64 : 2 * o->maxitems;
+		o->items = o->items == NULL ? MemoryContextAlloc(o->cxt, o->maxitems * sizeof(FoundRow)) :
+			repalloc_huge(o->items, o->maxitems * sizeof(FoundRow));
+	}
+	item = &o->items[o->nitems++];
+	item->row = row;
+	item->version = version;
+	item->len = 0;
+	if (key != NULL)
+	{
+		item->len = key->len;
+		item->key = MemoryContextAlloc(o->cxt, Max(1, key->len));
+		memcpy(item->key, key->data, key->len);
+	}
+}
+
+static int
+compare_items(const void *a, const void *b)
+{
+	const FoundRow *x = a;
+	const FoundRow *y = b;
+
+	return MotKeysCompare(x->key, x->len, y->key, y->len);
+}
+
+/*
+ * For a snapshot older than the index, which does not have what that sees: all
+ * of the table, sorted.  (The key is that of an index whose columns may all be null:
+ * what is now NOT NULL need not have been.)
+ */
+static void
+sort_table(IndexScanDesc scan, MotTableIndexScan *o)
+{
+	Size		size = offsetof(MotKey, columns) + o->index->key->ncolumns * sizeof(MotKeyColumn);
+	MotKey	   *key = memcpy(palloc(size), o->index->key, size);
+	mot_scan	table;
+	mot_row    *row;
+	const mot_version *version;
+	MotKeyBuffer buf;
+
+	key->width = -1;
+	key->all_inline = false;
+	for (int i = 0; i < key->ncolumns; i++)
+		key->columns[i].nullable = true;
+	MotKeyBufferInit(&buf, o->cxt);
+	o->nchecks = 0;
+	for (int i = 0; i < scan->numberOfKeys; i++)
+		add_check(o, &scan->keyData[i]);
+
+	o->nitems = 0;
+	mot_scan_begin(o->session, &table, o->relation->table, &o->view, NULL);
+	while (mot_scan_next(o->session, &table, &row, &version))
+	{
+		bool		has_null;
+
+		CHECK_FOR_INTERRUPTS();
+		if (!passes(o, version))
+			continue;
+		MotRowDeform(o->relation->desc, version, key->max_attnum, o->values, o->isnull);
+		MotKeyBufferReset(&buf);
+		MotKeyFromRow(key, o->values, o->isnull, &buf, &has_null);
+		add_item(o, row, version, &buf);
+	}
+	if (o->nitems > 1)
+		qsort(o->items, o->nitems, sizeof(FoundRow), compare_items);
+	o->at = o->backward ? o->nitems : -1;
+	o->phase = SCAN_ITEMS;
+}
+
+static void
+start(IndexScanDesc scan, MotTableIndexScan *o, bool backward)
+{
+	Snapshot	snapshot = scan->xs_snapshot;
+	MemoryContext oldcxt;
+
+	o->relation = MotRelationGet(scan->heapRelation);
+	o->session = MotSession();
+	o->index = MotRelationIndex(o->relation, RelationGetRelid(scan->indexRelation));
+	if (o->index == NULL)
+		elog(ERROR, "index \"%s\" is not there", RelationGetRelationName(scan->indexRelation));
+	if (o->loose)
+		MotLooseViewRelease();
+	o->loose = snapshot->snapshot_type != SNAPSHOT_MVCC;
+	o->view = o->loose ? MotLooseView() : MotTableView(snapshot);
+	MotViewTable(o->relation, &o->view);
+	if (snapshot->snapshot_type == SNAPSHOT_DIRTY)
+	{
+		/* who is not through yet is met when the key is added */
+		snapshot->xmin = snapshot->xmax = InvalidTransactionId;
+		snapshot->speculativeToken = 0;
+	}
+
+	o->backward = backward;
+	oldcxt = MemoryContextSwitchTo(o->cxt);
+	o->values = palloc(o->relation->desc->natts * sizeof(Datum));
+	o->isnull = palloc(o->relation->desc->natts * sizeof(bool));
+	make_keys(scan, o);
+	if (o->view.snapshot < mot_index_valid_from(o->index->handle.index))
+		sort_table(scan, o);
+	else if (!MotKeysFirst(o->keys, NULL))
+		o->phase = SCAN_DONE;
+	else
+	{
+		if (!o->keys->get)
+			open_cursor(o, backward);
+		o->phase = SCAN_RUNNING;
+	}
+	MemoryContextSwitchTo(oldcxt);
+	pgstat_count_index_scan(scan->indexRelation);
+}
+
+/* the next row of the ranges */
+static bool
+next_row(MotTableIndexScan *o, mot_row **row, const mot_version **version)
+{
+	while (o->phase == SCAN_RUNNING)
+	{
+		bool		found = false;
+		mot_status	status;
+
+		if (!o->keys->get)
+			found = mot_cursor_next(o->cursor, row, version);
+		else
+		{
+			status = mot_index_get(o->session, &o->view, &o->index->handle,
+								   o->keys->lower.data, o->keys->lower.len, NULL, row, version);
+			if (status != MOT_OK && status != MOT_NOT_FOUND)
+				MotRaiseStatus(status, NULL);
+			found = status == MOT_OK;
+		}
+		if (!found || o->keys->get)
+		{
+			close_cursor(o);
+			if (!MotKeysNext(o->keys, NULL))
+				o->phase = SCAN_DONE;
+			else if (!o->keys->get)
+				open_cursor(o, o->backward);
+		}
+		if (found && passes(o, *version))
+			return true;
+		CHECK_FOR_INTERRUPTS();
+	}
+	return false;
+}
+
+/* The scan turns round: all its rows are put down, and the place where it was found among them. */
+static void
+turn(IndexScanDesc scan, MotTableIndexScan *o)
+{
+	mot_row    *was = o->row;
+	bool		at_end = o->row == NULL;
+	bool		backward = o->backward;
+	mot_row    *row;
+	const mot_version *version;
+
+	close_cursor(o);
+	o->backward = false;
+	o->nitems = 0;
+	o->keys->backward = false;
+	o->phase = SCAN_DONE;
+	if (MotKeysFirst(o->keys, NULL))
+	{
+		if (!o->keys->get)
+			open_cursor(o, false);
+		o->phase = SCAN_RUNNING;
+	}
+	o->at = -1;
+	while (next_row(o, &row, &version))
+	{
+		if (row == was)
+			o->at = o->nitems;
+		add_item(o, row, version, NULL);
+	}
+	if (at_end)
+		o->at = backward ? -1 : o->nitems;
+	o->phase = SCAN_ITEMS;
+}
+
+static void
+form_tuple(IndexScanDesc scan, MotTableIndexScan *o, const mot_version *version)
+{
+	TupleDesc	desc = RelationGetDescr(scan->indexRelation);
+	Datum		values[INDEX_MAX_KEYS];
+	bool		isnull[INDEX_MAX_KEYS];
+	MemoryContext oldcxt;
+
+	MotRowDeform(o->relation->desc, version, o->index->key->max_attnum, o->values, o->isnull);
+	for (int i = 0; i < o->index->key->ncolumns; i++)
+	{
+		int			att = o->index->key->columns[i].attnum - 1;
+
+		values[i] = o->values[att];
+		isnull[i] = o->isnull[att];
+	}
+	oldcxt = MemoryContextSwitchTo(o->cxt);
+	scan->xs_itup = index_form_tuple(desc, values, isnull);
+	MemoryContextSwitchTo(oldcxt);
+}
+
+bool
+MotIndexScanGet(IndexScanDesc scan, ScanDirection direction)
+{
+	MotTableIndexScan *o = scan->opaque;
+	MotTableFetch *fetch = (MotTableFetch *) scan->xs_heapfetch;
+	bool		backward = ScanDirectionIsBackward(direction);
+	mot_row    *row = NULL;
+	const mot_version *version = NULL;
+	unsigned	changes = 0;
+	MemoryContext oldcxt;
+
+	if (o == NULL || o->magic != SCAN_MAGIC)
+		elog(ERROR, "scan of index \"%s\" has not been taken over", RelationGetRelationName(scan->indexRelation));
+	oldcxt = MemoryContextSwitchTo(o->cxt);
+	if (o->phase == SCAN_START)
+		start(scan, o, backward);
+	else if (o->phase != SCAN_ITEMS && backward != o->backward)
+		turn(scan, o);
+	if (o->phase == SCAN_ITEMS)
+	{
+		if (backward ? o->at >= 0 : o->at < o->nitems)
+			o->at += backward ? -1 : 1;
+		if (o->at >= 0 && o->at < o->nitems)
+		{
+			row = o->items[o->at].row;
+			version = o->items[o->at].version;
+		}
+	}
+	else if (!next_row(o, &row, &version))
+		row = NULL;
+	MemoryContextSwitchTo(oldcxt);
+	/* NULL: it is past its end */
+	o->row = row;
+	if (row == NULL)
+		return false;
+
+	if (mot_version_ts(version) == 0)
+		changes = mot_version_changes(row, version);
+	else if (o->loose)
+		changes = MOT_TID_LOCKED;
+	MotVersionToTid(o->session, row, changes, &scan->xs_heaptid);
+	scan->xs_recheck = false;
+	if (fetch != NULL)
+	{
+		fetch->row = row;
+		fetch->version = version;
+		fetch->tid = scan->xs_heaptid;
+	}
+	if (scan->xs_want_itup)
+		form_tuple(scan, o, version);
+	return true;
+}
+
+/* ------------------------------------------------------- rows for index scans */
+
+struct IndexFetchTableData *
+MotTableFetchBegin(Relation rel)
+{
+	MotTableFetch *fetch = palloc0(sizeof(MotTableFetch));
+
+	MotTableIndexes(rel);
+	fetch->base.rel = rel;
+	return &fetch->base;
+}
+
+void
+MotTableFetchReset(struct IndexFetchTableData *data)
+{
+	((MotTableFetch *) data)->row = NULL;
+}
+
+void
+MotTableFetchEnd(struct IndexFetchTableData *data)
+{
+	pfree(data);
+}
+
+bool
+MotTableFetchRow(struct IndexFetchTableData *data, ItemPointer tid, Snapshot snapshot,
+				 TupleTableSlot *slot, bool *call_again, bool *all_dead)
+{
+	MotTableFetch *fetch = (MotTableFetch *) data;
+
+	*call_again = false;
+	if (all_dead != NULL)
+		*all_dead = false;
+	if (fetch->row == NULL || !ItemPointerEquals(tid, &fetch->tid))
+		elog(ERROR, "index of memory-optimized table \"%s\" was read as if it were a btree",
+			 RelationGetRelationName(data->rel));
+	MotTableShow(data->rel, fetch->row, fetch->version, 0, slot);
+	slot->tts_tid = *tid;
+	return true;
+}
