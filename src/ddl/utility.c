@@ -27,6 +27,7 @@
 #include "tcop/cmdtag.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
+#include "xact/xact.h"
 
 static ProcessUtility_hook_type prev_process_utility = NULL;
 
@@ -339,7 +340,24 @@ mot_process_utility(PlannedStmt *pstmt, const char *query_string, bool read_only
 		u.qc = qc;
 		if (IsA(pstmt->utilityStmt, AlterTableStmt))
 			altered = MotDdlLookup(castNode(AlterTableStmt, pstmt->utilityStmt)->relation);
-		done = dispatch(&u);
+		if (!OidIsValid(altered))
+			done = dispatch(&u);
+		else
+		{
+			int			depth = MotAlterTableDepth++;
+
+			PG_TRY();
+			{
+				if (!dispatch(&u))
+					next_utility(pstmt, query_string, read_only_tree, context, params, query_env, dest, qc);
+				done = true;
+			}
+			PG_FINALLY();
+			{
+				MotAlterTableDepth = depth;
+			}
+			PG_END_TRY();
+		}
 	}
 	if (!done)
 		next_utility(pstmt, query_string, read_only_tree, context, params, query_env, dest, qc);

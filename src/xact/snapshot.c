@@ -94,6 +94,7 @@ static bool stale_read_heap = false;
 static bool stale_read_mot = false;
 
 bool		(*MotOrdinaryTable) (Oid relid) = NULL;
+int			MotAlterTableDepth = 0;
 
 /* the transaction's PostgreSQL snapshot is another transaction's */
 bool		MotSnapshotImported = false;
@@ -153,6 +154,21 @@ executor_start(QueryDesc *query, int eflags)
 		MotLateWatch(query);
 }
 
+static bool
+reads_ordinary_table(const PlannedStmt *plan)
+{
+	ListCell   *lc;
+
+	foreach(lc, plan->rtable)
+	{
+		RangeTblEntry *rte = lfirst_node(RangeTblEntry, lc);
+
+		if (rte->rtekind == RTE_RELATION && MotOrdinaryTable(rte->relid))
+			return true;
+	}
+	return false;
+}
+
 /* A parallel worker never has a view. */
 void
 MotQueryBegins(QueryDesc *query, int eflags)
@@ -175,7 +191,8 @@ MotQueryBegins(QueryDesc *query, int eflags)
 		}
 
 		/* a foreign key's action or check: as things are now */
-		if (unlikely(query->crosscheck_snapshot != InvalidSnapshot))
+		if (unlikely(query->crosscheck_snapshot != InvalidSnapshot ||
+					 (MotAlterTableDepth > 0 && reads_ordinary_table(query->plannedstmt))))
 			add_entry(query, query->snapshot)->ts = take_snapshot(MotSession(), NULL);
 	}
 	else

@@ -92,6 +92,12 @@ extern bool MotExecutorIsOurs(void);
  */
 extern bool (*MotOrdinaryTable) (Oid relid);
 
+/*
+ * While this is not 0, ALTER TABLE is running: queries on ordinary tables are its own
+ * (is a new foreign key satisfied?) and see what is there now.
+ */
+extern int	MotAlterTableDepth;
+
 /* Is it the snapshot of a query between ExecutorStart and ExecutorEnd? */
 extern bool MotSnapshotRunning(Snapshot snapshot);
 
