@@ -6,7 +6,8 @@
  * "mot maintenance" runs as long as the server does.  It frees what idle and
  * departed backends still owe to reclamation: a backend does that for itself
  * at commit, but one that sits idle, or is gone, has no next commit.  Nor has
- * the startup process of a standby whose primary is idle.
+ * the startup process of a standby whose primary is idle.  It looks every second,
+ * and at once when a large transaction has ended (xact/owed.c).
  *
  * It also puts a place to stop into the log every second: see mark_time; and
  * under load it tells the server of commits that nobody waits for (wal/async.c).
@@ -100,11 +101,13 @@ MotMaintenanceMain(Datum arg)
 
 	session = MotSession();
 	before_shmem_exit(leave, (Datum) 0);
+	MotOwedServe(MyLatch);
 
 	while (!ShutdownRequestPending)
 	{
 		long		remaining;
 		long		wait;
+		bool		asked;
 
 		CHECK_FOR_INTERRUPTS();
 		if (ConfigReloadPending)
@@ -116,14 +119,19 @@ MotMaintenanceMain(Datum arg)
 		if (!looked && MotWalCurrentState() == MOT_WAL_READY)
 			looked = MotOrphansLook();
 		remaining = round == 0 ? 0 : ROUND_MS - TimestampDifferenceMilliseconds(round, GetCurrentTimestamp());
-		if (remaining <= 0)
+		asked = MotOwedAsked();
+		if (remaining <= 0 || asked)
 		{
-			uint64		before = seen;
 			uint64		left;
 
 			MotAsyncLeave();
 			while (!ShutdownRequestPending && mot_reclaim_step(session, &left) && left > 0)
 				CHECK_FOR_INTERRUPTS();
+		}
+		if (remaining <= 0)
+		{
+			uint64		before = seen;
+
 			seen = count_commits();
 			/* (replay's do not count) */
 			commits = round == 0 || RecoveryInProgress() ? 0 : seen - before;
@@ -144,6 +152,7 @@ MotMaintenanceMain(Datum arg)
 static void
 leave(int code, Datum arg)
 {
+	MotOwedServe(NULL);
 	MotAsyncLeave();
 }
 

@@ -478,14 +478,15 @@ bool		(*mot_index_key_hook) (const mot_index *index, const mot_version *version,
 								   void *key, size_t *len, unsigned *flags) = NULL;
 
 /*
- * A row that was deleted as of "ts" leaves the table's indexes.  False: the keys
+ * A row that was deleted as of "ts", or whose insert was undone then, leaves the
+ * table's indexes, with the keys of "version".  False: the keys
  * cannot be made for now.  What has been taken out already is not found the next
  * time, and that does no harm: the row has no other business there.
  */
 bool
-mot_row_leave_indexes(mot_session *s, mot_table *table, mot_row *row, mot_ts ts)
+mot_row_leave_indexes(mot_session *s, mot_table *table, mot_row *row,
+					  const mot_version *version, mot_ts ts)
 {
-	const mot_version *version = version_below(row, head_version(row_head(row)));
 	uint8_t		key[MOT_MAX_KEY];
 	uint8_t		buf[MOT_MAX_KEY + KEY_TAIL];
 

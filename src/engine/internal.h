@@ -54,6 +54,7 @@
 #include "tree.h"
 #include "tree_cursor.h"
 #include "hint.h"
+#include "owed.h"
 
 #define PTR_MASK	((UINT64_C(1) << 48) - 1)
 #define OWNER_SHIFT 48
@@ -158,6 +159,18 @@ typedef struct mot_grave
 
 #define GRAVE_ROWS 256			/* at most: reclamation's step */
 
+/*
+ * Rows whose insert was undone, but for their index entries.  They have no
+ * version any more; who has just found the one that they had may still go below
+ * it, so they are not threaded through that.
+ */
+typedef struct mot_inserts
+{
+	mot_table  *table;			/* of them all */
+	uint32_t	rows;
+	mot_row    *row[GRAVE_ROWS];
+} mot_inserts;
+
 static inline bool
 version_is_shared(const mot_version *v)
 {
@@ -206,88 +219,6 @@ row_head(const mot_row *row)
 	return atomic_load_explicit(&((mot_row *) row)->head, memory_order_acquire);
 }
 
-/* ------------------------------------------------------------ reclamation */
-
-/*
- * One thing owed: an address with its kind in the low four bits (everything
- * in the region is 16-byte aligned), and the clock value from which on nobody
- * can be using it: it is due when the horizon has reached the stamp.
- */
-typedef struct owed_item
-{
-	uint64_t	what;
-	mot_ts		stamp;
-} owed_item;
-
-typedef enum owed_kind
-{
-	OWED_OBJECT,				/* free it */
-	OWED_INLINE,				/* row: its inlined version was superseded (or
-								 * undone) */
-	OWED_ROW,					/* row: deleted; take it out of the indexes,
-								 * unmark it, then OWED_ROW_MEMORY */
-	OWED_ROW_MEMORY,			/* row: unmarked long enough */
-	OWED_ENTRY_DONE,			/* index_drop: nobody is looking at the entry
-								 * any more */
-	/* those that count otherwise than by one, or besides, come last */
-	OWED_ENTRY,					/* index_drop: take its claim from the index,
-								 * then OWED_ENTRY_DONE */
-	OWED_GRAVE,					/* grave: as OWED_ROW for its rows, and itself */
-	OWED_GRAVE_MEMORY
-} owed_kind;
-
-#define OWED_BLOCK_ITEMS 254
-typedef struct owed_block
-{
-	struct owed_block *next;
-	uint32_t	first;			/* items [first, used) are in the queue */
-	uint32_t	used;
-	owed_item	item[OWED_BLOCK_ITEMS];
-} owed_block;
-
-/* items in order of their stamps */
-typedef struct owed_list
-{
-	owed_block *head;			/* first block with items */
-	owed_block *tail;			/* block being filled; more, empty ones may
-								 * follow */
-	owed_block *last;			/* the last of those */
-	uint64_t	room;			/* free places from tail on */
-	uint64_t	entries;		/* OWED_ENTRY items not yet performed */
-	mot_ts		entries_from;	/* none of them has a lower stamp */
-} owed_list;
-
-/*
- * A slot's queue: what snapshots may still see, and what they cannot, see the
- * head of reclaim.c.  Room in the first for every item that may have to be
- * queued is promised when the change that causes it is made, so neither commit
- * nor rollback nor reclamation needs memory; what is undone, and an item's second
- * step, goes into the other one, if there is room, for which the first gives
- * blocks whose promises have been kept.  (Else it takes the item's own place, if
- * need be at the front, where it holds the others up for a moment.)
- */
-typedef enum owed_sight
-{
-	OWED_SEEN,
-	OWED_UNLINKED
-} owed_sight;
-
-typedef struct owed_queue
-{
-	mot_spinlock lock;
-	owed_list	list[2];		/* by owed_sight */
-	uint64_t	promised;		/* places of the first spoken for */
-	bool		working;		/* somebody is performing items taken off the
-								 * front */
-	_Atomic uint64_t count;		/* items queued, a grave's rows each (read
-								 * without the lock by statistics) */
-	_Atomic uint64_t lost;		/* objects given up because neither room nor
-								 * memory was there */
-} owed_queue;
-
-#define OWED_RESERVE 128		/* places kept for tree nodes, which nobody
-								 * promises */
-
 /* ------------------------------------------------------------------ slots */
 
 #define COMMIT_NONE		0
@@ -304,6 +235,7 @@ typedef struct mot_slot
 								 * but what its snapshot shows; may be older
 								 * than that */
 	_Atomic bool judging;		/* drawn, and may still fail its validation */
+	_Atomic bool reclaiming;	/* working off queues, with a snapshot */
 	_Atomic uint64_t host_id;
 	_Atomic uint32_t open;
 
@@ -687,6 +619,7 @@ struct mot_session
 	mot_tree_context tree_exclusive;
 	mot_holder	holder;
 	bool		use_reserve;	/* everything is as urgent as a change */
+	bool		keys_derive;	/* see mot_txn_keys_derive */
 	unsigned	relief;			/* RELIEF_*: what is to be seen to before the
 								 * next snapshot */
 	uint8_t		hint_trust[HINT_TRUSTS];	/* see hint.h */
@@ -801,9 +734,14 @@ extern void mot_owed_retire(void *session, void *object);
 extern void mot_owed_retire_seen(mot_session *s, void *object);
 extern void mot_owed_trim(mot_session *s);
 extern void mot_owed_after_commit(mot_session *s, uint64_t entries);
+extern void mot_owed_much(mot_session *s);
 extern bool mot_owed_visit(mot_session *s,
 						   void (*visit) (void *arg, owed_kind kind, void *object), void *arg);
 
+/* mot_reclaim_step; move_on: before that, mot_session_move_on */
+extern bool mot_reclaim_step_on(mot_session *s, uint64_t *left, bool move_on);
+
+/* relief.c */
 extern void mot_relieve(mot_session *s);
 extern bool mot_make_room(mot_session *s, unsigned *tries, bool move_on);
 
@@ -925,7 +863,8 @@ extern size_t mot_index_tree_key(mot_session *s, const mot_index *index, mot_row
 								 const void **result, unsigned *bits);
 extern void mot_index_undo_add(mot_session *s, mot_index *index, mot_row *row,
 							   const void *key, size_t len);
-extern bool mot_row_leave_indexes(mot_session *s, mot_table *table, mot_row *row, mot_ts ts);
+extern bool mot_row_leave_indexes(mot_session *s, mot_table *table, mot_row *row,
+								  const mot_version *version, mot_ts ts);
 extern bool mot_index_take_claim(mot_session *s, mot_index *index, mot_row *row,
 								 const void *key, size_t len, mot_bundle **freed);
 

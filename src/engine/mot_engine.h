@@ -595,6 +595,12 @@ extern void mot_txn_abort(mot_session *session);
 extern void (*mot_row_wait_hook) (void);
 
 /*
+ * Called when a transaction or rollback has left much for reclamation: a host
+ * whose maintenance sleeps should wake it.
+ */
+extern void (*mot_owed_much_hook) (void);
+
+/*
  * Would the transaction fail if it committed now, for rows it has changed but
  * not locked, or (SERIALIZABLE) for what it has read?  MOT_OK or the
  * conflict; nothing is changed.  (A host about to report a duplicate key asks:
@@ -641,6 +647,14 @@ extern uint64_t mot_session_needs(mot_session *session);
 /* A savepoint is a position in the journal; rollback undoes all later changes
  * and releases rows locked later.  Cannot fail. */
 typedef uint64_t mot_mark;
+
+/*
+ * The keys of the rows that the transaction has inserted are those that
+ * mot_index_key_hook makes of them, now and later: a rollback of many may leave
+ * it to reclamation to take them out of indexes.  Not so unless the host says it,
+ * in each transaction.
+ */
+extern void mot_txn_keys_derive(mot_session *session, bool derive);
 extern mot_mark mot_txn_mark(mot_session *session);
 extern void mot_txn_rollback_to(mot_session *session, mot_mark mark);
 

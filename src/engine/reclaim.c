@@ -36,8 +36,6 @@
  *
  *-------------------------------------------------------------------------
  */
-#include <time.h>
-
 #include "internal.h"
 
 /* ------------------------------------------------------------------ queue */
@@ -103,9 +101,13 @@ queue_count(owed_queue *q, int64_t change)
 static inline uint64_t
 item_weight(uint64_t what)
 {
+	const void *object = (const void *) (uintptr_t) (what & ~UINT64_C(15));
+
 	if (mot_likely((what & 15) < OWED_GRAVE))
 		return 1;
-	return ((const mot_grave *) (uintptr_t) (what & ~UINT64_C(15)))->rows;
+	if ((what & 15) < OWED_INSERTS)
+		return ((const mot_grave *) object)->rows;
+	return ((const mot_inserts *) object)->rows;
 }
 
 static void
@@ -508,7 +510,7 @@ item_perform(mot_session *s, const owed_list *l, uint64_t what, mot_ts stamp)
 
 				if (may_have_other_keys(s, object, tombstone) && !others_are_past(s, l, stamp))
 					return what;
-				if (!mot_row_leave_indexes(s, table, object, stamp))
+				if (!mot_row_leave_indexes(s, table, object, version_below(object, tombstone), stamp))
 					return what;
 			}
 			MOT_STOP_POINT("reclaim-unmark-row");
@@ -532,11 +534,36 @@ item_perform(mot_session *s, const owed_list *l, uint64_t what, mot_ts stamp)
 							return what;
 						past = true;
 					}
-					if (!mot_row_leave_indexes(s, grave->table, row, stamp))
+					if (!mot_row_leave_indexes(s, grave->table, row, &row->inlined, stamp))
 						return what;
 					mot_row_unmark(s->engine->region, row);
 				}
 				return (uint64_t) (uintptr_t) grave | OWED_GRAVE_MEMORY;
+			}
+
+		case OWED_INSERTS:
+			{
+				mot_inserts *inserts = object;
+
+				for (uint32_t i = 0; i < inserts->rows; i++)
+				{
+					mot_row    *row = inserts->row[i];
+
+					if (!mot_row_leave_indexes(s, inserts->table, row, &row->inlined, stamp))
+						return what;
+					mot_row_unmark(s->engine->region, row);
+				}
+				return (uint64_t) (uintptr_t) inserts | OWED_INSERTS_MEMORY;
+			}
+
+		case OWED_INSERTS_MEMORY:
+			{
+				mot_inserts *inserts = object;
+
+				for (uint32_t i = 0; i < inserts->rows; i++)
+					mot_free(s->cache, inserts->row[i]);
+				mot_free(s->cache, inserts);
+				return 0;
 			}
 
 		case OWED_GRAVE_MEMORY:
@@ -746,7 +773,18 @@ work_begin(mot_session *s, mot_ts *horizon)
 	if (published)
 		(void) mot_snapshot_take(s);
 	horizon[OWED_SEEN] = mot_engine_horizons(s->engine, &horizon[OWED_UNLINKED]);
+	/* relaxed: see others_hold_memory */
+	atomic_store_explicit(&s->slot->reclaiming, true, memory_order_relaxed);
 	return published;
+}
+
+static void
+work_end(mot_session *s, bool published)
+{
+	if (published)
+		mot_snapshot_hold(s, MOT_TS_NONE);
+	/* relaxed: as above */
+	atomic_store_explicit(&s->slot->reclaiming, false, memory_order_relaxed);
 }
 
 uint64_t
@@ -763,16 +801,15 @@ mot_reclaim(mot_session *s, unsigned budget)
 	mot_clock_advance(s->engine, queue_front_stamp(s, q));
 	published = work_begin(s, horizon);
 	left = queue_work(s, q, horizon, budget, &performed);
-	if (published)
-		mot_snapshot_hold(s, MOT_TS_NONE);
+	work_end(s, published);
 	return left;
 }
 
 /* at most so many items of a list in a step */
 #define STEP_ITEMS 16384
 
-static bool
-reclaim_step(mot_session *s, uint64_t *left, bool move_on)
+bool
+mot_reclaim_step_on(mot_session *s, uint64_t *left, bool move_on)
 {
 	mot_engine *e = s->engine;
 	uint32_t	n = atomic_load(&e->slots_used);
@@ -788,8 +825,7 @@ reclaim_step(mot_session *s, uint64_t *left, bool move_on)
 	*left = 0;
 	for (uint32_t i = 0; i < n; i++)
 		*left += queue_work(s, &e->slot[i].owed, horizon, STEP_ITEMS, &performed);
-	if (published)
-		mot_snapshot_hold(s, MOT_TS_NONE);
+	work_end(s, published);
 	if (dropped != 0)
 		mot_dropped_destroy(s, horizon[OWED_SEEN]);
 	return performed > 0 || atomic_load(&e->dropped_count) < dropped;
@@ -798,7 +834,7 @@ reclaim_step(mot_session *s, uint64_t *left, bool move_on)
 bool
 mot_reclaim_step(mot_session *s, uint64_t *left)
 {
-	return reclaim_step(s, left, false);
+	return mot_reclaim_step_on(s, left, false);
 }
 
 uint64_t
@@ -853,6 +889,17 @@ mot_owed_visit(mot_session *s, void (*visit) (void *arg, owed_kind kind, void *o
 /* changes of a transaction whose leavings are worth a look before the next one */
 #define LARGE 1000
 
+void		(*mot_owed_much_hook) (void) = NULL;
+
+/* a large transaction, or part of one, has ended: somebody should see to that soon */
+void
+mot_owed_much(mot_session *s)
+{
+	s->relief |= RELIEF_LARGE;
+	if (mot_owed_much_hook != NULL)
+		mot_owed_much_hook();
+}
+
 /* now and then, after a commit; the first look costs a few instructions */
 void
 mot_owed_after_commit(mot_session *s, uint64_t entries)
@@ -860,124 +907,11 @@ mot_owed_after_commit(mot_session *s, uint64_t entries)
 	if (mot_unlikely(entries > LARGE))
 	{
 		mot_owed_trim(s);
-		s->relief |= RELIEF_LARGE;
+		mot_owed_much(s);
 	}
 	if (++s->since_reclaim < 32)
 		return;
 	s->since_reclaim = 0;
 	if (atomic_load_explicit(&s->slot->owed.count, memory_order_relaxed) > 32)
 		(void) mot_reclaim(s, 512);
-}
-
-/* milliseconds that who is short of memory gives others to let go of some */
-#define PATIENCE_MS 50
-
-/*
- * Memory is full, and some of it is owed.  Is there any use in waiting for it
- * for a moment?  Not if it is our own snapshot that it is kept for.
- */
-static bool
-others_hold_memory(mot_session *s)
-{
-	mot_engine *e = s->engine;
-	uint32_t	n = atomic_load(&e->slots_used);
-	bool		working = false;
-
-	for (uint32_t i = 0; i < n && !working; i++)
-	{
-		owed_queue *q = &e->slot[i].owed;
-
-		mot_spin_lock(&q->lock);
-		working = q->working;
-		mot_spin_unlock(&q->lock);
-	}
-	return working || mot_engine_horizon(e) < mot_snapshot_held(s);
-}
-
-#define RELIEF_STEPS 64
-#define IS_SHORT(used, max) ((used) > (max) / 8 * 7)
-
-/*
- * What a large transaction has left, or what a statement needed that failed, may
- * be no more than two steps away; but of these two, one who already has a
- * snapshot can do only the first.  So they are done before the next one is taken,
- * if memory is short.
- */
-void
-mot_relieve(mot_session *s)
-{
-	const mot_region *region = s->engine->region;
-	bool		failed = (s->relief & RELIEF_SHORT) != 0;
-	uint64_t	left;
-
-	s->relief = 0;
-	for (int step = 0; step < RELIEF_STEPS; step++)
-	{
-		if (!failed && !IS_SHORT(mot_region_used(region), mot_region_max(region)))
-			break;
-		if (!mot_reclaim_step(s, &left) || left == 0)
-			break;
-	}
-}
-
-/*
- * Memory is full.  Has anything been done about it, so that one should try again?
- * *tries: 0 the first time.  move_on: as in mot_session_alloc_freely.
- *
- * Somebody may be about to end a statement, or reclamation itself be interrupted
- * with a snapshot published.  We do not fail for that.
- */
-bool
-mot_make_room(mot_session *s, unsigned *tries, bool move_on)
-{
-	const struct timespec nap = {0, 1000 * 1000};
-	uint64_t	left;
-
-	if (reclaim_step(s, &left, move_on))
-		return true;
-	/* what the last step began may be due in the next */
-	if ((*tries)++ < 2)
-		return true;
-	if (left == 0 || *tries > PATIENCE_MS || !others_hold_memory(s))
-	{
-		if (left > 0)
-			s->relief |= RELIEF_SHORT;
-		return false;
-	}
-	MOT_STOP_POINT("memory-awaited");
-	nanosleep(&nap, NULL);
-	return true;
-}
-
-static inline void *
-alloc(mot_session *s, mot_pool *pool, size_t size, mot_purpose purpose, mot_status *status,
-	  bool move_on)
-{
-	unsigned	tries = 0;
-	int			why = 0;
-	void	   *p;
-
-	if (mot_unlikely(s->use_reserve))
-		purpose = MOT_FOR_DELETE;
-	while ((p = mot_alloc(s->cache, pool, size, purpose, &why)) == NULL)
-		if (!mot_make_room(s, &tries, move_on))
-		{
-			*status = why ? MOT_TABLE_FULL : MOT_NO_MEMORY;
-			break;
-		}
-	return p;
-}
-
-void *
-mot_session_alloc(mot_session *s, mot_pool *pool, size_t size,
-				  mot_purpose purpose, mot_status *status)
-{
-	return alloc(s, pool, size, purpose, status, false);
-}
-
-void *
-mot_session_alloc_freely(mot_session *s, mot_pool *pool, size_t size,
-						 mot_purpose purpose, mot_status *status)
-{
-	return alloc(s, pool, size, purpose, status, true);
 }

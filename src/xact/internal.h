@@ -37,6 +37,11 @@ extern bool MotMomentTransaction(mot_session *session, Snapshot query_snapshot, 
 /* circle.c: who waits for whose rows */
 extern Size MotCircleShmemSize(void);
 extern void MotCircleShmemInit(void);
+
+/* owed.c */
+extern Size MotOwedShmemSize(void);
+extern void MotOwedShmemInit(void);
+extern void MotOwedTell(void);
 extern bool MotCircleEnter(const mot_holder *holder);
 extern void MotCircleLeave(void);
 

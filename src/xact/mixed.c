@@ -102,7 +102,8 @@ void
 MotXactShmemRequest(void)
 {
 	RequestNamedLWLockTranche("mot_circle", 1);
-	RequestAddinShmemSpace(add_size(MotXactShmemSize(), MotCircleShmemSize()));
+	RequestAddinShmemSpace(add_size(MotXactShmemSize(),
+									add_size(MotCircleShmemSize(), MotOwedShmemSize())));
 }
 
 void
@@ -111,6 +112,7 @@ MotXactShmemInit(void)
 	bool		found;
 
 	MotCircleShmemInit();
+	MotOwedShmemInit();
 
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
 	shared = ShmemInitStruct("mot mixed commits", MotXactShmemSize(), &found);

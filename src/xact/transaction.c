@@ -295,6 +295,7 @@ subxact_callback(SubXactEvent event, SubTransactionId mySubid,
 			MotTimeWaitOver();
 			if (MotOpenSession != NULL && mot_txn_active(MotOpenSession))
 			{
+				mot_txn_keys_derive(MotOpenSession, !participant->pending());
 				mot_txn_rollback_to(MotOpenSession, levels[level].mark);
 				if (levels[level].wait_id != 0)
 					restore_host_id(level);
@@ -303,6 +304,7 @@ subxact_callback(SubXactEvent event, SubTransactionId mySubid,
 			participant->sub_abort(level);
 			MotSnapshotSubAbort(level);
 			reclaim_undone();
+			MotOwedTell();
 			break;
 
 		case SUBXACT_EVENT_COMMIT_SUB:
@@ -510,6 +512,7 @@ finish_commit(void)
 	logged = false;
 	writable = false;
 	MotSnapshotEndXact(true);
+	MotOwedTell();
 }
 
 static void
@@ -517,7 +520,11 @@ finish_abort(void)
 {
 	MotTimeWaitOver();
 	if (MotOpenSession != NULL && mot_txn_active(MotOpenSession))
+	{
+		/* (uncommitted definitions are not those that keys are made by later) */
+		mot_txn_keys_derive(MotOpenSession, !participant->pending());
 		mot_txn_abort(MotOpenSession);
+	}
 	MotMixedWithdraw();
 	participant->abort();
 	if (log != NULL && MotOpenSession != NULL)
@@ -526,6 +533,7 @@ finish_abort(void)
 	writable = false;
 	MotSnapshotEndXact(false);
 	reclaim_undone();
+	MotOwedTell();
 }
 
 /*

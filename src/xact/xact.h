@@ -26,6 +26,7 @@
 #include "mot.h"
 #include "executor/execdesc.h"
 #include "storage/itemptr.h"
+#include "storage/latch.h"
 #include "utils/rel.h"
 #include "utils/snapshot.h"
 
@@ -33,6 +34,10 @@
 extern Size MotXactShmemSize(void);
 extern void MotXactShmemInit(void);
 extern void MotXactShmemRequest(void);
+
+/* for the maintenance worker, see owed.c */
+extern void MotOwedServe(Latch *latch);
+extern bool MotOwedAsked(void);
 
 extern mot_session *MotOpenSession; /* NULL if it is not open */
 extern mot_session *MotSessionOpen(void);

@@ -645,6 +645,109 @@ unique_keys_are_taken_back_at_once(void)
 	teardown();
 }
 
+static unsigned much_owed;
+
+static void
+note_much_owed(void)
+{
+	much_owed++;
+}
+
+/* many rows that were inserted: taking them back does not go through the indexes */
+static void
+inserts_are_taken_back_at_once(void)
+{
+	const uint64_t rows = 100000;
+
+	setup(256 << 20, true);
+	mot_owed_much_hook = note_much_owed;
+	fill(0, 1000);
+	drain(&st, b);
+
+	/*
+	 * how: 0 a transaction, 1 to a savepoint, 2 the same without leave to
+	 * make keys anew
+	 */
+	for (int how = 0; how < 3; how++)
+	{
+		uint64_t	objects = mot_object_bytes(st.engine);
+		mot_view	v,
+					old;
+		mot_mark	mark;
+		clock_t		start;
+		mot_row    *row;
+		unsigned	noted;
+
+		begin(a);
+		mot_txn_keys_derive(a, how < 2);
+		v = begin_view(a, 1);
+		REQUIRE(insert(&st, a, 1, 1000, 7000) == MOT_OK);
+		mark = mot_txn_mark(a);
+		for (uint64_t i = 0; i < rows; i++)
+			REQUIRE(insert(&st, a, 2, 1000000 + i * 7919 % 100003, (int64_t) (test_random() % 1000000)) == MOT_OK);
+		/* some are changed, also by their keys, or deleted; and some before */
+		v.command = 3;
+		for (uint64_t i = 0; i < 1000; i++)
+		{
+			(void) update(&st, a, &v, 3, 1000000 + i, -5);
+			(void) delete_id(&st, a, &v, 3, 1002000 + i);
+			REQUIRE(update(&st, a, &v, 3, i, -6) == MOT_OK);
+		}
+		REQUIRE(get(&st, a, &v, 1010000, &row, NULL) != NULL);
+		old = begin_view(c, 1);
+		noted = much_owed;
+		start = clock();
+		if (how == 0)
+			mot_txn_abort(a);
+		else
+			mot_txn_rollback_to(a, mark);
+		printf("# %.0f ns for each of %lu rows\n", (double) (clock() - start) / CLOCKS_PER_SEC * 1e9 / (double) rows, rows);
+		CHECK(much_owed == noted + 1);
+		if (how > 0)
+			commit(a);
+		else
+			end_view(a);
+		if (how < 2)
+			CHECK(entries(&st.by_id) > rows && mot_row_marked(st.engine->region, row));
+		else
+			CHECK(entries(&st.by_id) < 2000 && !mot_row_marked(st.engine->region, row));
+
+		/* nobody sees them, and their keys are free */
+		CHECK(visible(c, &old) == 1000);
+		end_view(c);
+		begin(b);
+		v = begin_view(b, 1);
+		CHECK(visible(b, &v) == 1000 + (how > 0));
+		for (uint64_t i = 0; i < rows; i += 100)
+		{
+			CHECK(get(&st, b, &v, 1000000 + i * 7919 % 100003, NULL, NULL) == NULL);
+			CHECK(insert(&st, b, 1, 1000000 + i * 7919 % 100003, 3) == MOT_OK);
+		}
+		commit(b);
+		drain(&st, c);
+		CHECK(retired() == 0);
+		CHECK(entries(&st.by_id) == 2000 + (how > 0));
+		CHECK(entries(&st.by_value) == 2000 + (how > 0));
+		v = begin_view(c, 1);
+		CHECK(visible(c, &v) == 2000 + (how > 0));
+		end_view(c);
+
+		/* all as it was */
+		begin(a);
+		v = begin_view(a, 1);
+		for (uint64_t i = 0; i < rows; i += 100)
+			CHECK(delete_id(&st, a, &v, 1, 1000000 + i * 7919 % 100003) == MOT_OK);
+		if (how > 0)
+			CHECK(delete_id(&st, a, &v, 1, 1000) == MOT_OK);
+		commit(a);
+		drain(&st, c);
+		CHECK(retired() == 0);
+		printf("# %lu bytes of objects, and then %lu\n", objects, mot_object_bytes(st.engine));
+	}
+	mot_owed_much_hook = NULL;
+	teardown();
+}
+
 /* somebody who has an old snapshot looks at another page, time and again, while what is owed is seen to */
 static void
 look_on(mot_session *s, mot_view *v)
@@ -757,6 +860,7 @@ main(int argc, char **argv)
 	RUN(memory_of_a_long_reader_comes_back);
 	RUN(changes_of_keys_are_taken_back_at_once);
 	RUN(unique_keys_are_taken_back_at_once);
+	RUN(inserts_are_taken_back_at_once);
 	RUN(what_failed_is_back_at_once);
 	RUN(what_was_deleted_makes_room_at_once);
 	return test_end();

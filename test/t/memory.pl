@@ -3,6 +3,8 @@
 use strict;
 use warnings;
 
+use Time::HiRes qw(time);
+
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -134,6 +136,22 @@ ok($node->poll_query_until('postgres', 'SELECT retired_objects < 100 FROM mot_st
 	'what departed sessions owed is reclaimed');
 cmp_ok($node->safe_psql('postgres', 'SELECT used_bytes FROM mot_stat_memory'),
 	'<=', $before + 2 * 1024 * 1024, 'sessions that come and go cost no memory');
+
+$node->safe_psql('postgres', q{
+	CREATE FOREIGN TABLE full_up (id int PRIMARY KEY, v int, t text) SERVER mot_server;
+	CREATE INDEX ON full_up (t);
+	INSERT INTO full_up SELECT i, i, i::text FROM generate_series(1, 10000) i});
+
+# what large transactions leave does not wait for the worker's next round
+my $start = time;
+for (1 .. 8)
+{
+	$node->safe_psql('postgres', 'UPDATE full_up SET v = v + 1');
+	$node->psql('postgres', 'INSERT INTO full_up SELECT i, 1 / (20000 - i), i::text FROM generate_series(10001, 20000) i');
+	$node->poll_query_until('postgres', 'SELECT retired_objects < 100 FROM mot_stat_memory') or last;
+}
+cmp_ok(time - $start, '<', 6, 'large transactions wake the maintenance worker');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM full_up'), '10000', '... and leave what they should');
 
 # an idle session does not hold anything up; one with an open cursor does, and only while it is open
 my $reader = $node->background_psql('postgres', on_error_stop => 0);
