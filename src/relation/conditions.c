@@ -10,6 +10,9 @@
  * that names its key.  Whoever adds one while mot is loaded has the rows looked
  * at; without it nobody does, so definitions (definition.h) keep those that the
  * rows have been checked for, each as a hash of what the catalogue says about it.
+ * Partitions beside a default one and domains' constraints are hashed with their
+ * oids: they can go without a word to the table, and the next one of the same
+ * text is another one.
  *
  *-------------------------------------------------------------------------
  */
@@ -39,12 +42,12 @@
 #define NOT_NULL	3			/* a domain is */
 
 static List *
-add(List *conditions, int kind, Oid parent, const char *text, const char *name)
+add(List *conditions, int kind, Oid object, const char *text, const char *name)
 {
 	MotRowCondition *condition = palloc(sizeof(MotRowCondition));
 
 	condition->hash = hash_bytes_extended((const unsigned char *) text, (int) strlen(text),
-										  ((uint64) kind << 32) + parent);
+										  ((uint64) kind << 32) + object);
 	condition->name = name;
 	return lappend(conditions, condition);
 }
@@ -77,7 +80,7 @@ add_domain(List *conditions, Oid typid)
 											 RelationGetDescr(pg_constraint), &isnull);
 
 			if (form->contype == CONSTRAINT_CHECK && form->convalidated && !isnull)
-				conditions = add(conditions, A_CHECK, form->contypid, TextDatumGetCString(datum),
+				conditions = add(conditions, A_CHECK, form->oid, TextDatumGetCString(datum),
 								 pstrdup(NameStr(form->conname)));
 		}
 		systable_endscan(scan);
@@ -118,7 +121,7 @@ add_bounds(List *conditions, Oid parent, Oid partition)
 	foreach(lc, find_inheritance_children(parent, NoLock))
 	{
 		if (lfirst_oid(lc) != partition && (bounds = bounds_of(lfirst_oid(lc))) != NULL)
-			conditions = add(conditions, OUTSIDE, parent, bounds, NULL);
+			conditions = add(conditions, OUTSIDE, lfirst_oid(lc), bounds, NULL);
 	}
 	return conditions;
 }

@@ -255,5 +255,15 @@ $node->safe_psql('postgres', "$said{checked}[0]; $said{attached}[0]");
 restart_with('mot');
 like(error_of("SELECT * FROM $_"), qr/The rows have not been checked/, "$_: the same once more, without mot") for qw(checked attached);
 
+# what goes with mot, and comes again without it
+said_setup();
+$node->safe_psql('postgres', "DELETE FROM $_") for qw(others domained nulls);
+$node->safe_psql('postgres', "$said{$_}[0]; $said{$_}[1]") for qw(others domained nulls);
+$node->safe_psql('postgres', 'INSERT INTO divided VALUES (5, 5); INSERT INTO domained VALUES (500); INSERT INTO nulls VALUES (1, NULL)');
+restart_with('');
+$node->safe_psql('postgres', $said{$_}[0]) for qw(others domained nulls);
+restart_with('mot');
+like(error_of("SELECT * FROM $_"), qr/The rows have not been checked|not been checked for the bounds/, "$_: gone with mot, come without it") for qw(others domained nulls);
+
 $node->stop;
 done_testing();
