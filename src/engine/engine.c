@@ -9,6 +9,9 @@
  * newer than what we read.  Both need the one total order of sequentially
  * consistent operations.
  *
+ * A session may publish something older than what it has published if somebody
+ * else's publication keeps the horizon below that; see mot_snapshot_lower.
+ *
  *-------------------------------------------------------------------------
  */
 #include <stdlib.h>
@@ -113,6 +116,9 @@ mot_engine_clock(const mot_engine *e)
 	return atomic_load_explicit(&((mot_engine *) e)->clock, memory_order_acquire);
 }
 
+/* how often the slots are looked at again because of mot_snapshot_lower */
+#define HORIZON_TRIES 4
+
 mot_ts
 mot_engine_horizon(mot_engine *e)
 {
@@ -128,24 +134,34 @@ mot_engine_horizons(mot_engine *e, mot_ts *unlinked)
 	/* seq_cst throughout: see the head of this file */
 	mot_ts		oldest = atomic_load(&e->clock);
 	uint32_t	n = atomic_load(&e->slots_used);
+	uint64_t	lowered;
 	mot_ts		known;
 
 	*unlinked = oldest;
-	for (uint32_t i = 0; i < n; i++)
+	for (int tries = 0;; tries++)
 	{
-		mot_ts		ts = atomic_load(&e->slot[i].published);
-		mot_ts		moved_on = atomic_load(&e->slot[i].moved_on);
-		mot_ts		undurable = atomic_load(&e->slot[i].undurable_ts);
+		lowered = atomic_load(&e->lowered);
+		for (uint32_t i = 0; i < n; i++)
+		{
+			mot_ts		ts = atomic_load(&e->slot[i].published);
+			mot_ts		moved_on = atomic_load(&e->slot[i].moved_on);
+			mot_ts		undurable = atomic_load(&e->slot[i].undurable_ts);
 
-		/* a slot never opened has zero bytes there; open marks it */
-		if (ts < oldest && atomic_load_explicit(&e->slot[i].open, memory_order_relaxed))
-			oldest = ts;
-		if (ts < *unlinked && moved_on < *unlinked &&
-			atomic_load_explicit(&e->slot[i].open, memory_order_relaxed))
-			*unlinked = ts > moved_on ? ts : moved_on;
-		/* what it deleted must still be found: see durable.c */
-		if (undurable != 0 && undurable - 1 < oldest)
-			oldest = undurable - 1;
+			/* a slot never opened has zero bytes there; open marks it */
+			if (ts < oldest && atomic_load_explicit(&e->slot[i].open, memory_order_relaxed))
+				oldest = ts;
+			if (ts < *unlinked && moved_on < *unlinked &&
+				atomic_load_explicit(&e->slot[i].open, memory_order_relaxed))
+				*unlinked = ts > moved_on ? ts : moved_on;
+			/* what it deleted must still be found: see durable.c */
+			if (undurable != 0 && undurable - 1 < oldest)
+				oldest = undurable - 1;
+		}
+		if (mot_likely(atomic_load(&e->lowered) == lowered))
+			break;
+		/* relaxed: what was one stays one */
+		if (tries == HORIZON_TRIES)
+			return atomic_load_explicit(&e->horizon, memory_order_relaxed);
 	}
 	known = atomic_load_explicit(&e->horizon, memory_order_relaxed);
 	while (known < oldest &&
@@ -299,12 +315,19 @@ mot_session_move_on(mot_session *s)
 	atomic_store_explicit(&s->slot->moved_on, now, memory_order_release);
 }
 
+/*
+ * Reclamation may have passed our slot before this, and come to that of the
+ * commit which has kept the memory so far after it has ended.  Then it sees
+ * that somebody has done this meanwhile, and looks at all slots again.
+ * (seq_cst: see the head of this file.)
+ */
 void
-mot_session_look_beyond(mot_session *s, mot_ts upto, const mot_ts *without, unsigned n)
+mot_snapshot_lower(mot_session *s, mot_ts oldest)
 {
-	s->beyond = n > 0 ? upto : 0;
-	s->without = without;
-	s->without_count = n;
+	if (mot_snapshot_held(s) <= oldest)
+		return;
+	atomic_store(&s->slot->published, oldest);
+	atomic_fetch_add(&s->engine->lowered, 1);
 }
 
 mot_ts

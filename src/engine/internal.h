@@ -292,6 +292,7 @@ struct mot_engine
 	MOT_CACHE_ALIGNED _Atomic uint64_t clock;
 				MOT_CACHE_ALIGNED _Atomic uint64_t horizon; /* last one computed;
 															 * grows only */
+	_Atomic uint64_t lowered;	/* how often mot_snapshot_lower was called */
 	/* commits announced and not durable yet; each transaction's end reads it */
 				MOT_CACHE_ALIGNED _Atomic uint32_t undurable;
 				MOT_CACHE_ALIGNED _Atomic uint64_t newest_preceding;	/* number; precede.c */
@@ -608,13 +609,6 @@ struct mot_session
 	uint32_t	cursor_generation;
 	uint64_t	moves;
 
-	/*
-	 * commits behind a view's snapshot that it sees: up to here, but for
-	 * those
-	 */
-	mot_ts		beyond;
-	const mot_ts *without;
-	unsigned	without_count;
 	mot_tree_context tree;
 	mot_tree_context tree_exclusive;
 	mot_holder	holder;
@@ -644,6 +638,7 @@ struct mot_session
 	bool		lock_to_return; /* the last mot_row_lock took the row's lock */
 	mot_isolation isolation;
 	mot_ts		snapshot;
+	const mot_beyond *beyond;	/* of the same snapshot */
 	mot_ts		commit_ts;		/* drawn by prepare */
 	uint64_t	writes;			/* entries other than J_LOCK */
 	journal_entry **chunk;
@@ -696,6 +691,13 @@ struct mot_session
 	uint64_t	pool_count;
 	uint64_t	pool_size;
 };
+
+/* does the transaction's snapshot see this commit? */
+static inline bool
+session_sees(const mot_session *s, mot_ts ts)
+{
+	return ts <= s->snapshot || (s->beyond != NULL && mot_beyond_sees(s->beyond, ts));
+}
 
 static inline journal_entry *
 journal_at(const mot_session *s, uint64_t i)

@@ -152,13 +152,23 @@ extern void mot_session_move_on(mot_session *session);
 
 /*
  * A snapshot that lacks some commits: those that had drawn their timestamps
- * ("without") but not begun to install when "upto" was taken, everybody else
- * up to there being through.  The views to read it with have as their number
- * one below the least of these, which has to be held as well; what lies between
- * it and "upto", and is not among them, is seen besides.  The array stays the
- * host's; all views of the session are of this kind until n is 0.
+ * ("without") but not come to their end when "upto" was taken.  The views to
+ * read it with have as their number one below the least of these; what lies
+ * between it and "upto", and is not among them, is seen besides.
+ *
+ * That number is older than what was published meanwhile, and is published by
+ * lower.  What it sees is there if those commits had not come to their end
+ * when lower returned: whoever commits publishes a snapshot from before its
+ * draw until then.
  */
-extern void mot_session_look_beyond(mot_session *session, mot_ts upto, const mot_ts *without, unsigned n);
+typedef struct mot_beyond
+{
+	mot_ts		upto;
+	unsigned	n;
+	const mot_ts *without;
+} mot_beyond;
+
+extern void mot_snapshot_lower(mot_session *session, mot_ts oldest);
 
 /* who holds the row that made the last call return MOT_BUSY */
 typedef struct mot_holder
@@ -378,7 +388,17 @@ typedef struct mot_view
 {
 	mot_ts		snapshot;
 	uint32_t	command;
+	const mot_beyond *beyond;	/* NULL: nothing besides; the host's */
 } mot_view;
+
+extern bool mot_beyond_sees(const mot_beyond *beyond, mot_ts ts);
+
+/* is the commit with this number seen? */
+static inline bool
+mot_view_sees(const mot_view *view, mot_ts ts)
+{
+	return ts <= view->snapshot || (view->beyond != NULL && mot_beyond_sees(view->beyond, ts));
+}
 
 #define MOT_COMMAND_MAX 0x7fffffffu /* as a view's command: sees all own
 									 * changes */
@@ -532,9 +552,11 @@ typedef enum mot_isolation
 /*
  * One transaction a session at a time.  host_id: what a waiter is told of the
  * holder of a row.  At MOT_SNAPSHOT and above, "snapshot" is the transaction's
- * one snapshot, published all the time until its end.
+ * one snapshot, published all the time until its end; at MOT_SNAPSHOT it may be
+ * one with something beyond, which is said next.
  */
 extern void mot_txn_begin(mot_session *session, mot_isolation isolation, mot_ts snapshot, uint64_t host_id);
+extern void mot_txn_set_beyond(mot_session *session, const mot_beyond *beyond);
 extern bool mot_txn_active(const mot_session *session);
 
 /*

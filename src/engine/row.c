@@ -74,10 +74,10 @@ mot_own_newest(mot_session *s, mot_row *row, uint64_t head)
 
 /*
  * The first committed version of a chain whose top may be another
- * transaction's, as of "snapshot"; *retry if the top must be read again.
+ * transaction's, for a view; *retry if the top must be read again.
  */
 static mot_version *
-skip_uncommitted(mot_session *s, mot_row *row, uint64_t head, mot_ts snapshot, bool *retry)
+skip_uncommitted(mot_session *s, mot_row *row, uint64_t head, const mot_view *view, bool *retry)
 {
 	mot_version *v = head_version(head);
 	mot_slot   *slot = &s->engine->slot[head_owner(head) - 1];
@@ -102,7 +102,7 @@ skip_uncommitted(mot_session *s, mot_row *row, uint64_t head, mot_ts snapshot, b
 		*retry = true;
 		return NULL;
 	}
-	if (state != COMMIT_NONE && state <= snapshot)
+	if (state != COMMIT_NONE && mot_view_sees(view, state))
 	{
 		/* (DRAWING is less than any snapshot): it is being installed */
 		*retry = true;
@@ -113,14 +113,14 @@ skip_uncommitted(mot_session *s, mot_row *row, uint64_t head, mot_ts snapshot, b
 	return v;
 }
 
-/* of a snapshot that lacks some commits: see mot_session_look_beyond */
-static inline bool
-sees_beyond(const mot_session *s, uint64_t ts)
+/* of a snapshot that lacks some commits, and of a number above it */
+bool
+mot_beyond_sees(const mot_beyond *beyond, mot_ts ts)
 {
-	if (mot_likely(s->beyond == 0) || ts > s->beyond)
+	if (ts > beyond->upto)
 		return false;
-	for (unsigned i = 0; i < s->without_count; i++)
-		if (s->without[i] == ts)
+	for (unsigned i = 0; i < beyond->n; i++)
+		if (beyond->without[i] == ts)
 			return false;
 	return true;
 }
@@ -170,7 +170,7 @@ mot_version_visible(mot_session *s, const mot_view *view, mot_row *row)
 		{
 			bool		retry;
 
-			v = skip_uncommitted(s, row, head, view->snapshot, &retry);
+			v = skip_uncommitted(s, row, head, view, &retry);
 			if (retry)
 			{
 				wait_for_install(&spins);
@@ -184,7 +184,7 @@ mot_version_visible(mot_session *s, const mot_view *view, mot_row *row)
 	 * Timestamps fall along the chain.  What we pass is newer than our
 	 * snapshot, so what it superseded is still there (see reclaim.c).
 	 */
-	while (v != NULL && version_ts(v) > view->snapshot && !sees_beyond(s, version_ts(v)))
+	while (v != NULL && !mot_view_sees(view, version_ts(v)))
 	{
 		/*
 		 * A top that was committed when its head was read can only be

@@ -34,6 +34,7 @@ mot_txn_begin(mot_session *s, mot_isolation isolation, mot_ts snapshot, uint64_t
 	s->prepared = false;
 	s->isolation = isolation;
 	s->snapshot = snapshot;
+	s->beyond = NULL;
 	s->commit_ts = 0;
 	s->writes = 0;
 	s->validate = isolation == MOT_SERIALIZABLE;
@@ -45,6 +46,13 @@ mot_txn_begin(mot_session *s, mot_isolation isolation, mot_ts snapshot, uint64_t
 	atomic_store_explicit(&s->slot->host_id, host_id, memory_order_release);
 	if (mot_unlikely(s->validate))
 		mot_serial_begun(s, snapshot);
+}
+
+void
+mot_txn_set_beyond(mot_session *s, const mot_beyond *beyond)
+{
+	mot_assert(beyond == NULL || s->isolation != MOT_SERIALIZABLE);
+	s->beyond = beyond;
 }
 
 void
@@ -146,7 +154,7 @@ mot_txn_hang_in(mot_session *s, uint64_t last)
 			return status;
 	}
 	top = head_version(head);
-	if (top == NULL || version_ts(top) > s->snapshot)
+	if (top == NULL || !session_sees(s, version_ts(top)))
 	{
 		if (!locked)
 			atomic_store_explicit(&row->head, make_head(0, top), memory_order_release);
@@ -381,7 +389,7 @@ check_deferred(mot_session *s)
 		v = head_version(row_head(row));
 		while (v != NULL && (version_ts(v) & TS_UNCOMMITTED))
 			v = version_below(row, v);
-		if (v == NULL || version_ts(v) > s->snapshot)
+		if (v == NULL || !session_sees(s, version_ts(v)))
 			return v == NULL || version_is_tombstone(v) ? MOT_CONFLICT_DELETED : MOT_CONFLICT_CHANGED;
 	}
 	return MOT_OK;

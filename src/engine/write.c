@@ -253,7 +253,7 @@ mot_row_lock(mot_session *s, const mot_view *view, mot_table *table,
 		 * the first committer wins: no need to wait to find out that we lost
 		 */
 		v = head_version(head);
-		if (v != NULL && !(version_ts(v) & TS_UNCOMMITTED) && version_ts(v) > view->snapshot)
+		if (v != NULL && !(version_ts(v) & TS_UNCOMMITTED) && !mot_view_sees(view, version_ts(v)))
 		{
 			if (version_is_tombstone(v))
 				return MOT_CONFLICT_DELETED;
@@ -279,7 +279,7 @@ mot_row_lock(mot_session *s, const mot_view *view, mot_table *table,
 	{
 		bool		gone = v == NULL || version_is_tombstone(v);
 
-		if (s->isolation != MOT_READ_COMMITTED && v != NULL && version_ts(v) > view->snapshot &&
+		if (s->isolation != MOT_READ_COMMITTED && v != NULL && !mot_view_sees(view, version_ts(v)) &&
 			(gone || mode != MOT_MODE_KEY_SHARE))
 			status = gone ? MOT_CONFLICT_DELETED : MOT_CONFLICT_CHANGED;
 		else if (gone)
@@ -544,7 +544,7 @@ version_push(mot_session *s, mot_table *table, mot_row *row, uint32_t command,
 				return status;
 			took = true;
 			top = head_version(head);
-			if (top == NULL || version_ts(top) > s->snapshot)
+			if (top == NULL || !session_sees(s, version_ts(top)))
 			{
 				row_release(s, row);
 				return top == NULL || version_is_tombstone(top) ?

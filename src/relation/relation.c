@@ -636,6 +636,8 @@ MotTableMake(Relation rel, Oid number, List *indexes, mot_table **table)
 void
 MotViewBeforeTable(const MotRelation *mr, mot_view *view)
 {
+	if (mot_view_sees(view, mr->born))
+		return;
 	if (mr->refuse_older)
 	{
 		mot_count_event(MotSession(), MOT_EVENT_SNAPSHOT);
@@ -647,6 +649,7 @@ MotViewBeforeTable(const MotRelation *mr, mot_view *view)
 				 errhint("The transaction might succeed if retried.")));
 	}
 	view->snapshot = 0;
+	view->beyond = NULL;
 }
 
 /* --------------------------------------------------------------- key check */

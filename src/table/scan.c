@@ -67,6 +67,7 @@ MotTableView(Snapshot snapshot)
 	(void) MotViewFor(snapshot);
 	view.snapshot = mot_snapshot_take(MotSession());
 	view.command = snapshot->curcid;
+	view.beyond = NULL;
 	return view;
 }
 

@@ -73,7 +73,7 @@ typedef struct Sources
 /*
  * S: the number to read with; and, if some had drawn their timestamps without
  * having installed anything, what lies beyond it, up to "upto" but for these
- * (see mot_session_look_beyond).
+ * (see mot_beyond).
  */
 typedef struct Cut
 {
@@ -329,7 +329,7 @@ draw_line(MotManifest *m, Sources *sources, Cut *cut, MotGateLine *line)
 		cut->without = line->drawn;
 		for (int i = 0; i < line->ndrawn; i++)
 			cut->snapshot = Min(cut->snapshot, line->drawn[i] - 1);
-		mot_snapshot_hold(session, cut->snapshot);
+		mot_snapshot_lower(session, cut->snapshot);
 		collect(sources);
 		MOT_FAULT("checkpoint-gate");
 		MotGateOpen();
@@ -537,7 +537,7 @@ static WriteShared *
 plan_write(Sources *sources, const Cut *cut, const char *directory, dsm_segment **segment)
 {
 	mot_session *session = MotSession();
-	mot_view	view = {cut->snapshot, 0};
+	mot_view	view = {cut->snapshot, 0, NULL};
 	WriteShared *shared;
 	Size		size = MAXALIGN(sizeof(WriteShared));
 	Size		definition = size;
@@ -612,8 +612,6 @@ MotWriteItems(MotHelpersShared *base)
 	int			i;
 
 	MOT_FAULT("checkpoint-items");
-	mot_session_look_beyond(MotSession(), shared->upto,
-							(mot_ts *) ((char *) shared + shared->without_at), shared->nwithout);
 	PG_TRY();
 	{
 		MotPaceJoin(&shared->pace);
@@ -650,7 +648,6 @@ MotWriteItems(MotHelpersShared *base)
 		FreeErrorData(edata);
 	}
 	PG_END_TRY();
-	mot_session_look_beyond(MotSession(), 0, NULL, 0);
 	if (def != NULL)
 		MotDefinitionFree(def);
 }
@@ -670,7 +667,8 @@ static bool
 write_item(WriteShared *shared, WriteItem *item, MotDefinition *def)
 {
 	mot_session *session = MotSession();
-	mot_view	view = {shared->snapshot, 0};
+	mot_beyond	beyond = {shared->upto, shared->nwithout, (mot_ts *) ((char *) shared + shared->without_at)};
+	mot_view	view = {shared->snapshot, 0, shared->nwithout > 0 ? &beyond : NULL};
 	MotRowFileWriter *volatile w = NULL;
 	volatile bool more = true;
 	const mot_version *version;

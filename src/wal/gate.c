@@ -23,7 +23,7 @@
  *
  * The line is drawn when nobody is.  Who is LOGGED then is in doubt, and the
  * checkpoint keeps its record; whoever has drawn is left out of S, though its
- * number is not greater (mot_session_look_beyond).
+ * number is not greater (mot_beyond).
  *
  * Nobody waits for anything while IN: not for a row, a lock, the disk or a
  * standby.  Between PRE_COMMIT and COMMIT the server may (for NOTIFY's lock,

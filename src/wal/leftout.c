@@ -195,7 +195,7 @@ dump_table(MotLeftOut *entry, mot_table *table)
 {
 	mot_session *session = MotSession();
 	mot_ts		held = mot_snapshot_held(session);
-	mot_view	view = {mot_snapshot_take(session), 0};
+	mot_view	view = {mot_snapshot_take(session), 0, NULL};
 	char	   *directory = directory_of(entry);
 	MotManifestTable t = {.dbid = entry->dbid,.relid = entry->relid};
 	MotManifestFile file;

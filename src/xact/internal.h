@@ -10,11 +10,22 @@
 
 #include "xact/xact.h"
 
+/*
+ * An engine snapshot: as in a view.  What lies beyond is allocated in the
+ * transaction's memory, and whoever has taken it may forget it before.
+ */
+typedef struct MotTaken
+{
+	mot_ts		ts;
+	const mot_beyond *beyond;
+} MotTaken;
+
 /* snapshot.c */
 extern void MotSnapshotInit(void);
 extern void MotSnapshotSubCommit(int level);
 extern void MotSnapshotSubAbort(int level);
 extern void MotSnapshotEndXact(bool commit);
+extern MotTaken MotTransactionTaken(void);	/* MOT_TS_NONE: none yet */
 extern bool MotSnapshotImported;	/* SET TRANSACTION SNAPSHOT */
 
 /* transaction.c */
@@ -22,17 +33,19 @@ extern void MotBeforeSnapshot(Snapshot snapshot);
 extern void MotTransactionBegin(mot_session *session);
 
 /* mixed.c; at most one announced commit a process */
-extern void MotMixedAnnounce(bool drawing);
+extern void MotMixedAnnounce(bool drawing, bool alone);
+extern void MotMixedDrawn(mot_ts ts);
 extern bool MotMixedAnnounced(void);
 extern void MotMixedDraw(void);
 extern void MotMixedDone(mot_ts ts);
 extern void MotMixedWithdraw(void);
-extern mot_ts MotMixedTake(mot_session *session, Snapshot snapshot);
-extern mot_ts MotMixedTakeMoment(mot_session *session, Snapshot snapshot, bool *stale);
+extern MotTaken MotMixedTake(mot_session *session, Snapshot snapshot);
+extern MotTaken MotMixedTakeMoment(mot_session *session, Snapshot snapshot, bool *stale);
+extern void MotForgetBeyond(const mot_beyond **beyond);
 
 /* moment.c */
-extern mot_ts MotMomentQuery(mot_session *session, Snapshot snapshot);
-extern bool MotMomentTransaction(mot_session *session, Snapshot query_snapshot, mot_ts *ts);
+extern MotTaken MotMomentQuery(mot_session *session, Snapshot snapshot);
+extern bool MotMomentTransaction(mot_session *session, Snapshot query_snapshot, MotTaken *taken);
 
 /* circle.c: who waits for whose rows */
 extern Size MotCircleShmemSize(void);

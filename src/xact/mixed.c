@@ -14,7 +14,10 @@
  * mixed commit has come:
  *
  *	PREPARED	from PRE_COMMIT on: the xid is about to be committed
- *	DRAWING		the timestamp is being drawn and the rows installed
+ *	DRAWN		the same at SERIALIZABLE; the timestamp has been drawn, or is
+ *				about to be
+ *	DRAWING		the timestamp is being drawn, if it has not been, and the rows
+ *				installed
  *	DONE		all of it is visible from the timestamp given
  *
  * Who takes an engine snapshot to go with a PostgreSQL snapshot S first waits
@@ -27,7 +30,23 @@
  * taken will draw a later timestamp.
  *
  * At SERIALIZABLE the timestamp is drawn during prepare, long before the
- * commit record; such a commit counts as included until it is DONE.
+ * commit record, which may wait for a standby for as long as that is absent.
+ * Heap tables have a list in each snapshot of those that were running then; so
+ * does the engine's snapshot: who is found DRAWN after E was taken, with a
+ * number that E includes, is left out of it for good (mot_beyond), together
+ * with what heap tables have of it.  That is a state that there was: nobody has
+ * seen anything of such a commit, so nothing else that E includes can have come
+ * of it, and its client has not been told.  What it supersedes is there, since its
+ * own snapshot keeps it until it is DONE, and ours has been published before we
+ * look once more whether it still is DRAWN.  Commits that have drawn, and have
+ * an xid for the standby's sake only, are in the list of places for that: ALONE,
+ * and never DONE, because there is no other half to be compared with.
+ *
+ * A SERIALIZABLE reader cannot leave anybody out who has a smaller number: it
+ * might see somebody with a greater one who has overwritten what that one has
+ * read, and then it would have a place neither before nor after it.  So it
+ * includes such a commit, which counts as included until it is DONE, and waits
+ * at its rows.
  *
  * All that is only done when there are such commits.  For everybody else it
  * costs one look at two words that hardly ever change.
@@ -48,6 +67,7 @@
 #include "storage/ipc.h"
 #include "storage/lwlock.h"
 #include "storage/shmem.h"
+#include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "xact/internal.h"
 
@@ -55,11 +75,12 @@
 #define STATE_DONE		0
 #define STATE_PREPARED	1
 #define STATE_DRAWING	2
-#define STATE_DRAWN		3		/* SERIALIZABLE: drawn, or about to be */
-#define STATE_MASK		3
+#define STATE_DRAWN		3
+#define STATE_ALONE		4
+#define STATE_MASK		7
 
-#define WORD(xid, state) ((uint64) (xid) << 2 | (state))
-#define WORD_XID(word) ((word) >> 2)
+#define WORD(xid, state) ((uint64) (xid) << 3 | (state))
+#define WORD_XID(word) ((word) >> 3)
 #define WORD_STATE(word) ((word) & STATE_MASK)
 
 typedef struct Place
@@ -67,7 +88,8 @@ typedef struct Place
 	pg_atomic_uint64 word;
 	pg_atomic_uint64 ts;		/* of the latest one that is DONE */
 	pg_atomic_uint64 previous;	/* xid of the one before */
-	char		pad[MOT_CACHE_LINE - 3 * sizeof(pg_atomic_uint64)];
+	pg_atomic_uint64 drawn;		/* by one that is DRAWN or ALONE; 0: not yet */
+	char		pad[MOT_CACHE_LINE - 4 * sizeof(pg_atomic_uint64)];
 } Place;
 
 typedef struct Shared
@@ -85,10 +107,21 @@ static Shared *shared = NULL;
 static uint64 word_before;
 static bool announced = false;
 
-static void announce(uint64 xid, bool drawing);
+/* who is left out of the snapshot that is being taken; as many as there are places */
+typedef struct DrawnPlace
+{
+	Place	   *place;
+	uint64		word;
+} DrawnPlace;
+
+static DrawnPlace *drawn_places = NULL;
+
+static void announce(uint64 xid, uint64 state);
 static void raise_to_xid(uint64 xid);
 static pg_noinline void wait_for_visible(Snapshot snapshot);
-static bool includes_invisible(Snapshot snapshot, uint64 xmin, mot_ts ts);
+static pg_noinline MotTaken leave_out_drawn(mot_session *session, Snapshot snapshot, mot_ts ts);
+static mot_ts drawn_unseen(Place *place, Snapshot snapshot, uint64 *word);
+static bool includes_invisible(Snapshot snapshot, uint64 xmin, const MotTaken *taken);
 static uint64 widen(TransactionId xid, uint64 near);
 static inline bool unseen(uint64 xid, Snapshot snapshot, uint64 xmin);
 
@@ -126,6 +159,7 @@ MotXactShmemInit(void)
 			pg_atomic_init_u64(&shared->place[i].word, WORD(0, STATE_DONE));
 			pg_atomic_init_u64(&shared->place[i].ts, 0);
 			pg_atomic_init_u64(&shared->place[i].previous, 0);
+			pg_atomic_init_u64(&shared->place[i].drawn, 0);
 		}
 	}
 	LWLockRelease(AddinShmemInitLock);
@@ -133,15 +167,20 @@ MotXactShmemInit(void)
 
 /* ---------------------------------------------------------------- writers */
 
-/* In PRE_COMMIT, with an xid.  "drawing": the timestamp may be drawn from now on. */
+/*
+ * In PRE_COMMIT, with an xid.  "drawing": the timestamp is drawn now, and then
+ * told by MotMixedDrawn; soon, since others wait for that.  alone: see above.
+ */
 void
-MotMixedAnnounce(bool drawing)
+MotMixedAnnounce(bool drawing, bool alone)
 {
-	announce(U64FromFullTransactionId(GetTopFullTransactionId()), drawing);
+	Assert(drawing || !alone);
+	announce(U64FromFullTransactionId(GetTopFullTransactionId()),
+			 alone ? STATE_ALONE : drawing ? STATE_DRAWN : STATE_PREPARED);
 }
 
 static void
-announce(uint64 xid, bool drawing)
+announce(uint64 xid, uint64 state)
 {
 	Place	   *place = &shared->place[MotMySlot()];
 	uint32		used = pg_atomic_read_u32(&shared->used);
@@ -154,10 +193,19 @@ announce(uint64 xid, bool drawing)
 
 	word_before = pg_atomic_read_u64(&place->word);
 	pg_atomic_write_u64(&place->previous, WORD_XID(word_before));
+	pg_atomic_write_u64(&place->drawn, 0);
 	pg_write_barrier();
 	/* exchange: a full barrier, before the timestamp is drawn */
-	pg_atomic_exchange_u64(&place->word, WORD(xid, drawing ? STATE_DRAWN : STATE_PREPARED));
+	pg_atomic_exchange_u64(&place->word, WORD(xid, state));
 	announced = true;
+}
+
+/* MOT_TS_NONE: it changes nothing in the engine. */
+void
+MotMixedDrawn(mot_ts ts)
+{
+	if (announced)
+		pg_atomic_write_u64(&shared->place[MotMySlot()].drawn, ts);
 }
 
 bool
@@ -175,7 +223,7 @@ raise_to_xid(uint64 xid)
 		;
 }
 
-/* In COMMIT, before the engine's commit draws the timestamp. */
+/* In COMMIT, before the engine's commit draws the timestamp, or installs. */
 void
 MotMixedDraw(void)
 {
@@ -186,9 +234,17 @@ MotMixedDraw(void)
 		return;
 	place = &shared->place[MotMySlot()];
 	word = pg_atomic_read_u64(&place->word);
-	if (WORD_STATE(word) == STATE_PREPARED)
+	if (WORD_STATE(word) == STATE_ALONE)
+		MotMixedWithdraw();
+	else
 		/* exchange: a full barrier, as above */
 		pg_atomic_exchange_u64(&place->word, WORD(WORD_XID(word), STATE_DRAWING));
+
+	/*
+	 * nobody leaves us out any more: what is installed now may be the ground
+	 * of what others commit
+	 */
+	pg_memory_barrier();
 }
 
 void
@@ -226,7 +282,7 @@ MotMixedWithdraw(void)
 void
 MotMixedApplyBegin(TransactionId xid)
 {
-	announce(widen(xid, U64FromFullTransactionId(ReadNextFullTransactionId())), false);
+	announce(widen(xid, U64FromFullTransactionId(ReadNextFullTransactionId())), STATE_PREPARED);
 	MotMixedDraw();
 }
 
@@ -242,9 +298,11 @@ MotMixedApplyEnd(mot_ts ts)
  * An engine snapshot that includes at least what "snapshot" does.  (Who reads
  * tables of one kind only need not know whether it includes more.)
  */
-mot_ts
+MotTaken
 MotMixedTake(mot_session *session, Snapshot snapshot)
 {
+	MotTaken	taken;
+
 	/*
 	 * a standby: this very snapshot may see a commit that has not been
 	 * applied
@@ -252,7 +310,11 @@ MotMixedTake(mot_session *session, Snapshot snapshot)
 	MotBeforeSnapshot(snapshot);
 	if (unlikely(pg_atomic_read_u32(&shared->active) != 0))
 		wait_for_visible(snapshot);
-	return mot_snapshot_take(session);
+	taken.ts = mot_snapshot_take(session);
+	if (unlikely(pg_atomic_read_u32(&shared->active) != 0) && !IsolationIsSerializable())
+		return leave_out_drawn(session, snapshot, taken.ts);
+	taken.beyond = NULL;
+	return taken;
 }
 
 /*
@@ -260,10 +322,10 @@ MotMixedTake(mot_session *session, Snapshot snapshot)
  * (see moment.c).  *stale: that moment has passed, or the engine's snapshot
  * includes a commit that "snapshot" does not.
  */
-mot_ts
+MotTaken
 MotMixedTakeMoment(mot_session *session, Snapshot snapshot, bool *stale)
 {
-	mot_ts		ts;
+	MotTaken	taken = {0, NULL};
 	uint64		newest;
 	uint64		xmin;
 
@@ -273,18 +335,28 @@ MotMixedTakeMoment(mot_session *session, Snapshot snapshot, bool *stale)
 
 	LWLockAcquire(ProcArrayLock, LW_SHARED);
 	*stale = ShmemVariableCache->xactCompletionCount != snapshot->snapXactCompletionCount;
-	ts = mot_snapshot_take(session);
+	taken.ts = mot_snapshot_take(session);
 	xmin = U64FromFullTransactionId(ShmemVariableCache->latestCompletedXid);
 	LWLockRelease(ProcArrayLock);
 	if (*stale)
-		return ts;
+		return taken;
 
 	/* what we look at next must not be older than the clock's reading */
 	pg_read_barrier();
+	if (unlikely(pg_atomic_read_u32(&shared->active) != 0) && !IsolationIsSerializable())
+		taken = leave_out_drawn(session, snapshot, taken.ts);
 	newest = pg_atomic_read_u64(&shared->newest);
 	xmin = widen(snapshot->xmin, xmin);
-	*stale = newest >= xmin && includes_invisible(snapshot, xmin, ts);
-	return ts;
+	*stale = newest >= xmin && includes_invisible(snapshot, xmin, &taken);
+	return taken;
+}
+
+void
+MotForgetBeyond(const mot_beyond **beyond)
+{
+	if (*beyond != NULL)
+		pfree(unconstify(mot_beyond *, *beyond));
+	*beyond = NULL;
 }
 
 /* An xid's epoch, from that of one which is not far away: running or just completed ones. */
@@ -315,7 +387,7 @@ wait_for_visible(Snapshot snapshot)
 
 		/* (who is not done is running, or was a moment ago) */
 		if ((announced && i == MotMySlot()) || WORD_STATE(word) == STATE_DONE ||
-			XidInMVCCSnapshot((TransactionId) WORD_XID(word), snapshot))
+			WORD_STATE(word) == STATE_ALONE || XidInMVCCSnapshot((TransactionId) WORD_XID(word), snapshot))
 			continue;
 		while (WORD_XID(word) == WORD_XID(pg_atomic_read_u64(&place->word)) &&
 			   WORD_STATE(pg_atomic_read_u64(&place->word)) != STATE_DONE)
@@ -323,8 +395,108 @@ wait_for_visible(Snapshot snapshot)
 	}
 }
 
+/*
+ * The number that a place's commit has drawn, if "snapshot" does not see its
+ * xid; MOT_TS_NONE: there is no such commit.
+ */
+static mot_ts
+drawn_unseen(Place *place, Snapshot snapshot, uint64 *word)
+{
+	unsigned	spins = 0;
+
+	for (;;)
+	{
+		mot_ts		drawn;
+
+		*word = pg_atomic_read_u64(&place->word);
+		if ((WORD_STATE(*word) != STATE_DRAWN && WORD_STATE(*word) != STATE_ALONE) ||
+			!XidInMVCCSnapshot((TransactionId) WORD_XID(*word), snapshot))
+			return MOT_TS_NONE;
+		pg_read_barrier();
+		drawn = pg_atomic_read_u64(&place->drawn);
+		pg_read_barrier();
+		if (drawn != 0 && pg_atomic_read_u64(&place->word) == *word)
+			return drawn;
+		MotBackoff(&spins);
+	}
+}
+
+/* What "snapshot" does not see, and has drawn a number that the engine's includes, is left out. */
+static pg_noinline MotTaken
+leave_out_drawn(mot_session *session, Snapshot snapshot, mot_ts ts)
+{
+	MotTaken	taken = {ts, NULL};
+	uint32		used;
+	mot_beyond *beyond = NULL;
+	mot_ts	   *without = NULL;
+	mot_ts		least;
+	uint32		n;
+	bool		stand;
+
+	if (drawn_places == NULL)
+		drawn_places = MemoryContextAlloc(TopMemoryContext, MotProcessSlots() * sizeof(DrawnPlace));
+
+	/*
+	 * the clock has been read before: who is found DRAWN had installed
+	 * nothing then
+	 */
+	pg_read_barrier();
+	used = pg_atomic_read_u32(&shared->used);
+	do
+	{
+		n = 0;
+		least = MOT_TS_NONE;
+		stand = true;
+		for (uint32 i = 0; i < used; i++)
+		{
+			Place	   *place = &shared->place[i];
+			mot_ts		drawn;
+
+			if (announced && i == MotMySlot())
+				continue;
+			drawn = drawn_unseen(place, snapshot, &drawn_places[n].word);
+			if (drawn > ts)
+				continue;
+			if (beyond == NULL)
+			{
+				beyond = MemoryContextAlloc(TopTransactionContext,
+											sizeof(mot_beyond) + used * sizeof(mot_ts));
+				without = (mot_ts *) (beyond + 1);
+			}
+			without[n] = drawn;
+			drawn_places[n++].place = place;
+			least = Min(least, drawn);
+		}
+		if (n > 0)
+			mot_snapshot_lower(session, least - 1);
+
+		/* (a full barrier, if there was anything to lower) */
+		pg_memory_barrier();
+		for (uint32 i = 0; i < n; i++)
+			stand &= pg_atomic_read_u64(&drawn_places[i].place->word) == drawn_places[i].word;
+	} while (!stand);
+
+	if (n > 0)
+	{
+		beyond->upto = ts;
+		beyond->n = n;
+		beyond->without = without;
+		taken.ts = least - 1;
+		taken.beyond = beyond;
+	}
+	else if (beyond != NULL)
+		pfree(beyond);
+	return taken;
+}
+
+static inline bool
+includes(const MotTaken *taken, mot_ts ts)
+{
+	return ts <= taken->ts || (taken->beyond != NULL && mot_beyond_sees(taken->beyond, ts));
+}
+
 static bool
-includes_invisible(Snapshot snapshot, uint64 xmin, mot_ts ts)
+includes_invisible(Snapshot snapshot, uint64 xmin, const MotTaken *taken)
 {
 	uint32		used = pg_atomic_read_u32(&shared->used);
 
@@ -363,8 +535,8 @@ includes_invisible(Snapshot snapshot, uint64 xmin, mot_ts ts)
 			if (unseen(previous, snapshot, xmin))
 				return true;
 			if (unseen(WORD_XID(word), snapshot, xmin) &&
-				(WORD_STATE(word) == STATE_DRAWN ||
-				 (WORD_STATE(word) == STATE_DONE && done_ts <= ts)))
+				((WORD_STATE(word) == STATE_DRAWN && IsolationIsSerializable()) ||
+				 (WORD_STATE(word) == STATE_DONE && includes(taken, done_ts))))
 				return true;
 			break;
 		}

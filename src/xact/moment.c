@@ -50,9 +50,9 @@
 
 /*
  * How often to try before an old snapshot is put up with, the later ones with
- * a sleep of 50 us or more.  That lasts when a SERIALIZABLE transaction that
- * changes both kinds of tables is waiting for the disk or a standby with
- * its commit record.
+ * a sleep of 50 us or more.  That lasts at SERIALIZABLE, when another transaction of
+ * this level that changes both kinds of tables is waiting for the disk or a
+ * standby with its commit record.
  */
 #define MAX_TRIES 10000
 
@@ -106,26 +106,27 @@ renew(Snapshot target, Snapshot now)
  * At READ COMMITTED: an engine snapshot to go with "snapshot", that of a query
  * which is about to run and nobody else's; it may become a newer one.
  */
-mot_ts
+MotTaken
 MotMomentQuery(mot_session *session, Snapshot snapshot)
 {
 	unsigned	tries = 0;
 	Snapshot	now;
-	mot_ts		ts;
+	MotTaken	taken;
 	bool		stale;
 
 	for (;;)
 	{
 		now = GetTransactionSnapshot();
-		ts = MotMixedTakeMoment(session, now, &stale);
+		taken = MotMixedTakeMoment(session, now, &stale);
 		if (!stale)
 			break;
+		MotForgetBeyond(&taken.beyond);
 		CHECK_FOR_INTERRUPTS();
 		MotBackoff(&tries);
 	}
 	if (!same_contents(now, snapshot))
 		renew(snapshot, now);
-	return ts;
+	return taken;
 }
 
 /*
@@ -134,8 +135,9 @@ MotMomentQuery(mot_session *session, Snapshot snapshot)
  * about to run, or NULL.  False: it is not of the moment of PostgreSQL's.
  */
 bool
-MotMomentTransaction(mot_session *session, Snapshot query_snapshot, mot_ts *ts)
+MotMomentTransaction(mot_session *session, Snapshot query_snapshot, MotTaken *result)
 {
+	MotTaken	taken = {0, NULL};
 	static SnapshotData probe = {SNAPSHOT_MVCC};
 	Snapshot	first = GetTransactionSnapshot();
 	unsigned	tries = 0;
@@ -149,13 +151,20 @@ MotMomentTransaction(mot_session *session, Snapshot query_snapshot, mot_ts *ts)
 
 		InvalidateCatalogSnapshot();
 		now = GetSnapshotData(&probe);
-		*ts = MotMixedTakeMoment(session, now, &stale);
+		MotForgetBeyond(&taken.beyond);
+		taken = MotMixedTakeMoment(session, now, &stale);
 		if (!stale)
 		{
 			if (same_contents(first, now) && (safe || MotSerialBecomesSafe()))
+			{
+				*result = taken;
 				return true;
+			}
 			if (!renewable())
+			{
+				*result = taken;
 				return false;
+			}
 			if (IsolationIsSerializable())
 			{
 				ReleasePredicateLocks(false, false);
@@ -170,10 +179,16 @@ MotMomentTransaction(mot_session *session, Snapshot query_snapshot, mot_ts *ts)
 				renew(active, now);
 			renew(first, now);
 			if (!IsolationIsSerializable())
+			{
+				*result = taken;
 				return true;
+			}
 		}
 		if (tries > MAX_TRIES && safe)
+		{
+			*result = taken;
 			return false;
+		}
 		CHECK_FOR_INTERRUPTS();
 		MotBackoff(&tries);
 	}

@@ -60,7 +60,7 @@ typedef struct Entry
 {
 	const void *query;			/* the QueryDesc, or one of the tags below */
 	Snapshot	snapshot;		/* NULL if there is no query */
-	mot_ts		ts;				/* engine snapshot; MOT_TS_NONE: not taken */
+	MotTaken	taken;			/* engine snapshot; ts MOT_TS_NONE: not taken */
 	int			level;			/* transaction nesting level it belongs to */
 	bool		pinned;			/* the snapshot is registered by us */
 } Entry;
@@ -87,7 +87,7 @@ static int	maxrunning = 0;
  * of the moment of PostgreSQL's (see moment.c), and then the transaction may
  * read one kind of tables only.
  */
-static mot_ts transaction_ts = MOT_TS_NONE;
+static MotTaken transaction_taken = {MOT_TS_NONE, NULL};
 static bool transaction_stale = false;
 static bool serial_begun = false;	/* the engine has been told of it */
 static bool stale_read_heap = false;
@@ -112,14 +112,16 @@ static void process_utility(PlannedStmt *pstmt, const char *query_string, bool r
 							QueryCompletion *qc);
 static void post_parse_analyze(ParseState *pstate, Query *query, JumbleState *jstate);
 static inline void follow_transaction_snapshot(void);
-static inline void set_entry(Entry *entry, const void *query, Snapshot snapshot, mot_ts ts);
+static inline void set_entry(Entry *entry, const void *query, Snapshot snapshot, MotTaken taken);
 static Entry *add_entry(const void *query, Snapshot snapshot);
-static mot_ts stray_snapshot(mot_session *session);
+static MotTaken stray_snapshot(mot_session *session);
+static inline mot_view as_view(MotTaken taken, uint32 command);
 static void remove_entry(int i);
+static pg_noinline void forget_beyond(int i);
 static void publish_oldest(void);
 static void before_snapshot(Snapshot snapshot);
 static inline void refuse_worker(void);
-static mot_ts take_snapshot(mot_session *session, Snapshot snapshot);
+static MotTaken take_snapshot(mot_session *session, Snapshot snapshot);
 static void take_with_query(QueryDesc *query, Entry *entry, bool both);
 static bool reads_foreign_table(const PlannedStmt *plan, bool *heap);
 static void take_transaction_snapshot(Snapshot query_snapshot);
@@ -179,7 +181,7 @@ MotQueryBegins(QueryDesc *query, int eflags)
 		return;
 	if (IsolationUsesXactSnapshot())
 	{
-		if (unlikely(transaction_ts == MOT_TS_NONE))
+		if (unlikely(transaction_taken.ts == MOT_TS_NONE))
 			take_transaction_snapshot(query->snapshot);
 		else
 			mot_session_move_on(MotSession());
@@ -193,13 +195,13 @@ MotQueryBegins(QueryDesc *query, int eflags)
 		/* a foreign key's action or check: as things are now */
 		if (unlikely(query->crosscheck_snapshot != InvalidSnapshot ||
 					 (MotAlterTableDepth > 0 && reads_ordinary_table(query->plannedstmt))))
-			add_entry(query, query->snapshot)->ts = take_snapshot(MotSession(), NULL);
+			add_entry(query, query->snapshot)->taken = take_snapshot(MotSession(), NULL);
 	}
 	else
 	{
 		Entry	   *entry = add_entry(query, query->snapshot);
 
-		if (entry->ts == MOT_TS_NONE && !(eflags & EXEC_FLAG_EXPLAIN_ONLY) &&
+		if (entry->taken.ts == MOT_TS_NONE && !(eflags & EXEC_FLAG_EXPLAIN_ONLY) &&
 			reads_foreign_table(query->plannedstmt, &heap))
 			take_with_query(query, entry, heap);
 	}
@@ -208,7 +210,8 @@ MotQueryBegins(QueryDesc *query, int eflags)
 mot_view
 MotQueryBeginsKnown(QueryDesc *query, bool others)
 {
-	mot_view	view;
+	uint32		command;
+	MotTaken	taken;
 	Entry	   *entry;
 
 	if (unlikely(others || query->snapshot == NULL || IsolationUsesXactSnapshot()))
@@ -216,19 +219,18 @@ MotQueryBeginsKnown(QueryDesc *query, bool others)
 		MotQueryBegins(query, 0);
 		return MotViewFor(query->snapshot);
 	}
-	view.command = query->snapshot->curcid;
+	command = query->snapshot->curcid;
 	if (likely(nrunning == 0 && maxrunning > 0))
 	{
 		/* there is no other whose snapshot this could be */
-		view.snapshot = take_snapshot(MotSession(), query->snapshot);
-		set_entry(&running[nrunning++], query, query->snapshot, view.snapshot);
-		return view;
+		taken = take_snapshot(MotSession(), query->snapshot);
+		set_entry(&running[nrunning++], query, query->snapshot, taken);
+		return as_view(taken, command);
 	}
 	entry = add_entry(query, query->snapshot);
-	if (likely(entry->ts == MOT_TS_NONE))
+	if (likely(entry->taken.ts == MOT_TS_NONE))
 		take_with_query(query, entry, false);
-	view.snapshot = entry->ts;
-	return view;
+	return as_view(entry->taken, command);
 }
 
 bool
@@ -290,14 +292,14 @@ take_with_query(QueryDesc *query, Entry *entry, bool both)
 	if (own && !IsInParallelMode())
 	{
 		before_snapshot(query->snapshot);
-		entry->ts = MotMomentQuery(session, query->snapshot);
+		entry->taken = MotMomentQuery(session, query->snapshot);
 	}
 	else
-		entry->ts = take_snapshot(session, query->snapshot);
+		entry->taken = take_snapshot(session, query->snapshot);
 
 	for (Entry *other = running; other < entry; other++)
 		if (other->snapshot == entry->snapshot)
-			other->ts = entry->ts;
+			other->taken = entry->taken;
 }
 
 static void
@@ -374,12 +376,21 @@ process_utility(PlannedStmt *pstmt, const char *query_string, bool read_only_tre
 								query_env, dest, qc);
 }
 
+static inline mot_view
+as_view(MotTaken taken, uint32 command)
+{
+	return (mot_view)
+	{
+		taken.ts, command, taken.beyond
+	};
+}
+
 static inline void
-set_entry(Entry *entry, const void *query, Snapshot snapshot, mot_ts ts)
+set_entry(Entry *entry, const void *query, Snapshot snapshot, MotTaken taken)
 {
 	entry->query = query;
 	entry->snapshot = snapshot;
-	entry->ts = ts;
+	entry->taken = taken;
 	entry->level = GetCurrentTransactionNestLevel();
 	entry->pinned = false;
 }
@@ -388,7 +399,7 @@ static Entry *
 add_entry(const void *query, Snapshot snapshot)
 {
 	Entry	   *entry;
-	mot_ts		ts = MOT_TS_NONE;
+	MotTaken	taken = {MOT_TS_NONE, NULL};
 
 	if (unlikely(nrunning == maxrunning))
 	{
@@ -407,12 +418,12 @@ add_entry(const void *query, Snapshot snapshot)
 		for (int i = nrunning - 1; i >= 0; i--)
 			if (running[i].snapshot == snapshot)
 			{
-				ts = running[i].ts;
+				taken = running[i].taken;
 				break;
 			}
 
 	entry = &running[nrunning++];
-	set_entry(entry, query, snapshot, ts);
+	set_entry(entry, query, snapshot, taken);
 	return entry;
 }
 
@@ -420,8 +431,10 @@ static void
 remove_entry(int i)
 {
 	Snapshot	pinned = running[i].pinned ? running[i].snapshot : NULL;
-	bool		had_ts = running[i].ts != MOT_TS_NONE;
+	bool		had_ts = running[i].taken.ts != MOT_TS_NONE;
 
+	if (unlikely(running[i].taken.beyond != NULL))
+		forget_beyond(i);
 	nrunning--;
 	if (i < nrunning)
 		memmove(&running[i], &running[i + 1], (nrunning - i) * sizeof(Entry));
@@ -432,14 +445,25 @@ remove_entry(int i)
 		publish_oldest();
 }
 
+/* Entry i goes; others may have the same. */
+static pg_noinline void
+forget_beyond(int i)
+{
+	for (int other = 0; other < nrunning; other++)
+		if (other != i && running[other].taken.beyond == running[i].taken.beyond)
+			return;
+	MotForgetBeyond(&running[i].taken.beyond);
+}
+
 /* Publish the oldest snapshot that anything still needs. */
 static void
 publish_oldest(void)
 {
-	mot_ts		oldest = transaction_ts;
+	mot_ts		oldest = transaction_taken.ts;
 
 	for (int i = 0; i < nrunning; i++)
-		oldest = Min(oldest, running[i].ts);	/* MOT_TS_NONE is the largest */
+		oldest = Min(oldest, running[i].taken.ts);	/* MOT_TS_NONE is the
+													 * largest */
 	mot_snapshot_hold(MotOpenSession, oldest);
 }
 
@@ -460,16 +484,19 @@ refuse_worker(void)
 				 errhint("Declare functions that use them PARALLEL RESTRICTED or PARALLEL UNSAFE.")));
 }
 
-static mot_ts
+static MotTaken
 take_snapshot(mot_session *session, Snapshot snapshot)
 {
+	MotTaken	taken = {0, NULL};
+
 	if (likely(snapshot != NULL && snapshot->snapshot_type == SNAPSHOT_MVCC))
 	{
 		refuse_worker();
 		return MotMixedTake(session, snapshot);
 	}
 	before_snapshot(snapshot);
-	return mot_snapshot_take(session);
+	taken.ts = mot_snapshot_take(session);
+	return taken;
 }
 
 /* ------------------------------------------------------------------ views */
@@ -478,8 +505,8 @@ mot_view
 MotViewFor(Snapshot snapshot)
 {
 	mot_session *session = MotSession();
-	mot_view	view;
-	mot_ts		ts;
+	uint32		command = snapshot != NULL ? snapshot->curcid : MOT_COMMAND_MAX;
+	MotTaken	taken;
 	bool		found = false;
 
 	if (IsolationUsesXactSnapshot())
@@ -489,42 +516,29 @@ MotViewFor(Snapshot snapshot)
 			check_transaction_snapshot(false, true);
 		if (XactIsoLevel == XACT_SERIALIZABLE)
 			MotTransactionBegin(session);
-		view.snapshot = transaction_ts;
 		for (int i = nrunning - 1; i >= 0; i--)
-			if (unlikely(running[i].snapshot == snapshot && snapshot != NULL && running[i].ts != MOT_TS_NONE))
-			{
-				view.snapshot = running[i].ts;
-				break;
-			}
-		view.command = snapshot != NULL ? snapshot->curcid : MOT_COMMAND_MAX;
-		return view;
+			if (unlikely(running[i].snapshot == snapshot && snapshot != NULL && running[i].taken.ts != MOT_TS_NONE))
+				return as_view(running[i].taken, command);
+		return as_view(transaction_taken, command);
 	}
 
-	view.command = snapshot != NULL ? snapshot->curcid : MOT_COMMAND_MAX;
 	for (int i = nrunning - 1; i >= 0; i--)
 	{
 		if (running[i].snapshot != snapshot || snapshot == NULL)
 			continue;
-		if (running[i].ts != MOT_TS_NONE)
-		{
-			view.snapshot = running[i].ts;
-			return view;
-		}
+		if (running[i].taken.ts != MOT_TS_NONE)
+			return as_view(running[i].taken, command);
 		found = true;
 	}
 
 	/* Nobody asked before, or it is not a query's snapshot at all. */
 	if (!found)
-	{
-		view.snapshot = stray_snapshot(session);
-		return view;
-	}
-	ts = take_snapshot(session, snapshot);
+		return as_view(stray_snapshot(session), command);
+	taken = take_snapshot(session, snapshot);
 	for (int i = 0; i < nrunning; i++)
 		if (running[i].snapshot == snapshot)
-			running[i].ts = ts;
-	view.snapshot = ts;
-	return view;
+			running[i].taken = taken;
+	return as_view(taken, command);
 }
 
 bool
@@ -545,12 +559,9 @@ MotLooseView(void)
 {
 	mot_session *session = MotSession();
 	Entry	   *entry = add_entry(&loose_tag, NULL);
-	mot_view	view;
 
-	entry->ts = take_snapshot(session, NULL);
-	view.snapshot = entry->ts;
-	view.command = MOT_COMMAND_MAX;
-	return view;
+	entry->taken = take_snapshot(session, NULL);
+	return as_view(entry->taken, MOT_COMMAND_MAX);
 }
 
 void
@@ -568,26 +579,26 @@ MotLooseViewRelease(void)
  * A snapshot of now for somebody whose end we will not hear of.  All of them
  * share one entry, which keeps the oldest.
  */
-static mot_ts
+static MotTaken
 stray_snapshot(mot_session *session)
 {
-	mot_ts		ts = take_snapshot(session, NULL);
+	MotTaken	taken = take_snapshot(session, NULL);
 	Entry	   *entry;
 
 	for (int i = 0; i < nrunning; i++)
 		if (running[i].query == &stray_tag)
-			return ts;
+			return taken;
 
 	entry = add_entry(&stray_tag, NULL);
-	entry->ts = ts;
+	entry->taken = taken;
 	entry->level = 1;
-	return ts;
+	return taken;
 }
 
 void
 MotTransactionSnapshot(void)
 {
-	if (likely(transaction_ts != MOT_TS_NONE) || !IsolationUsesXactSnapshot())
+	if (likely(transaction_taken.ts != MOT_TS_NONE) || !IsolationUsesXactSnapshot())
 		return;
 	take_transaction_snapshot(NULL);
 }
@@ -604,10 +615,10 @@ take_transaction_snapshot(Snapshot query_snapshot)
 		serial_begun = true;
 		mot_serial_begin(session);
 	}
-	transaction_stale = !MotMomentTransaction(session, query_snapshot, &transaction_ts) &&
+	transaction_stale = !MotMomentTransaction(session, query_snapshot, &transaction_taken) &&
 		(!MotSnapshotImported || XactIsoLevel == XACT_SERIALIZABLE);
 	if (serial_begun)
-		mot_serial_begun(session, transaction_ts);
+		mot_serial_begun(session, transaction_taken.ts);
 }
 
 /*
@@ -633,10 +644,16 @@ check_transaction_snapshot(bool heap, bool mot)
 	}
 }
 
+MotTaken
+MotTransactionTaken(void)
+{
+	return transaction_taken;
+}
+
 mot_ts
 MotTransactionSnapshotTs(void)
 {
-	return transaction_ts;
+	return transaction_taken.ts;
 }
 
 /* -------------------------------------------------------- (sub)transaction */
@@ -677,17 +694,20 @@ MotSnapshotSubAbort(int level)
 void
 MotSnapshotEndXact(bool commit)
 {
-	bool		held = transaction_ts != MOT_TS_NONE;
+	bool		held = transaction_taken.ts != MOT_TS_NONE;
 
 	for (int i = 0; i < nrunning; i++)
 	{
 		if (commit && running[i].pinned)
 			UnregisterSnapshotFromOwner(running[i].snapshot, TopTransactionResourceOwner);
-		if (running[i].ts != MOT_TS_NONE)
+		if (running[i].taken.ts != MOT_TS_NONE)
 			held = true;
 	}
 	nrunning = 0;
-	transaction_ts = MOT_TS_NONE;
+	transaction_taken = (MotTaken)
+	{
+		MOT_TS_NONE, NULL
+	};
 	transaction_stale = stale_read_heap = stale_read_mot = false;
 	MotSnapshotImported = false;
 	if (serial_begun)

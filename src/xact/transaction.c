@@ -173,6 +173,7 @@ void
 MotTransactionBegin(mot_session *session)
 {
 	mot_isolation isolation;
+	MotTaken	taken;
 	mot_mark	start;
 
 	if (mot_txn_active(session))
@@ -191,7 +192,10 @@ MotTransactionBegin(mot_session *session)
 		isolation = MOT_READ_COMMITTED;
 
 	MotTransactionSnapshot();
-	mot_txn_begin(session, isolation, MotTransactionSnapshotTs(), MotMyVirtualXact());
+	taken = MotTransactionTaken();
+	mot_txn_begin(session, isolation, taken.ts, MotMyVirtualXact());
+	if (unlikely(taken.beyond != NULL))
+		mot_txn_set_beyond(session, taken.beyond);
 
 	start = mot_txn_mark(session);
 	for (int level = GetCurrentTransactionNestLevel(); level > 1; level--)
@@ -351,7 +355,7 @@ before_commit(void)
 	participant->prepare();
 	if (participant->loaded() && TransactionIdIsValid(GetTopTransactionIdIfAny()) &&
 		!MotMixedAnnounced())
-		MotMixedAnnounce(false);
+		MotMixedAnnounce(false, false);
 	if (log != NULL && changes)
 	{
 		MOT_FAULT("commit-prepared");
@@ -381,8 +385,7 @@ lock_rows(void)
  * What the server would wait for after PRE_COMMIT, or because of what it then
  * does.  Returns whether this commit is a mixed one: it has an xid, by which others
  * go.  One that it gets for a standby's sake has no other half, in heap tables
- * or with listeners, so nobody's snapshots have to agree about it; with a
- * timestamp drawn they could not for as long as it waits.
+ * or with listeners, so nobody's snapshots have to agree about it.
  */
 static bool
 wait_first(bool changes)
@@ -443,6 +446,7 @@ static void
 prepare_commit(bool serial, bool mixed)
 {
 	bool		writes = mot_txn_has_writes(MotOpenSession);
+	bool		draws = XactIsoLevel == XACT_SERIALIZABLE && writes && log != NULL;
 	mot_status	status;
 
 	if (serial && !writes)
@@ -452,15 +456,29 @@ prepare_commit(bool serial, bool mixed)
 		mot_txn_may_precede(MotOpenSession);
 	if (serial)
 		MotSerialEnter();
-	if (mixed && (writes || serial))
-		MotMixedAnnounce(XactIsoLevel == XACT_SERIALIZABLE);
-	if (XactIsoLevel == XACT_SERIALIZABLE && writes && log != NULL)
+	if (draws)
 	{
+		/*
+		 * may wait, and between announcing and drawing there is no time for
+		 * that
+		 */
 		logged = true;
 		log->enter();
-		log->drawn(mot_txn_draw(MotOpenSession));
+	}
+	if (mixed && (writes || serial))
+		MotMixedAnnounce(XactIsoLevel == XACT_SERIALIZABLE, false);
+	else if (draws && TransactionIdIsValid(GetTopTransactionIdIfAny()))
+		MotMixedAnnounce(true, true);
+	if (draws)
+	{
+		mot_ts		ts = mot_txn_draw(MotOpenSession);
+
+		MotMixedDrawn(ts);
+		log->drawn(ts);
 		MOT_FAULT("commit-drawn");
 	}
+	else
+		MotMixedDrawn(MOT_TS_NONE);
 	status = mot_txn_prepare(MotOpenSession);
 	if (status == MOT_OK && serial && !MotSerialAllows(MotOpenSession))
 	{

@@ -183,7 +183,7 @@ churner(void *arg)
 	while (!atomic_load(&stop))
 	{
 		uint64_t	id = 1 + test_random_from(&random) % ACCOUNTS;
-		mot_view	v = {mot_snapshot_take(s), 1};
+		mot_view	v = {mot_snapshot_take(s), 1, NULL};
 		mot_row    *row;
 		const mot_version *seen;
 		mot_status	status = MOT_NOT_FOUND;
@@ -269,7 +269,7 @@ watcher(void *arg)
 
 	while (!atomic_load(&stop))
 	{
-		mot_view	v = {mot_snapshot_take(s), 1};
+		mot_view	v = {mot_snapshot_take(s), 1, NULL};
 		uint64_t	n0,
 					n;
 		int64_t		sum = 0;

@@ -178,6 +178,7 @@ snapshot_without_who_has_drawn(void)
 					w;
 		mot_ts		drawn,
 					upto;
+		mot_beyond	beyond;
 		uint64_t	rows;
 
 		setup(true);
@@ -199,10 +200,15 @@ snapshot_without_who_has_drawn(void)
 
 		upto = mot_snapshot_take(c);
 		CHECK(upto > drawn);
-		mot_snapshot_hold(c, drawn - 1);
-		mot_session_look_beyond(c, upto, &drawn, 1);
-		v.snapshot = drawn - 1;
-		v.command = MOT_COMMAND_MAX;
+		mot_snapshot_lower(c, drawn - 1);
+		beyond = (mot_beyond)
+		{
+			upto, 1, &drawn
+		};
+		v = (mot_view)
+		{
+			drawn - 1, MOT_COMMAND_MAX, &beyond
+		};
 
 		if (installed)
 			CHECK(mot_txn_commit(a) == drawn);
@@ -218,12 +224,90 @@ snapshot_without_who_has_drawn(void)
 		CHECK(get(&st, c, &v, 3, NULL, NULL)->value == 33);
 		CHECK(get(&st, c, &v, 4, NULL, NULL) == NULL);
 		CHECK(get(&st, c, &v, 5, NULL, NULL) == NULL);
-		mot_session_look_beyond(c, 0, NULL, 0);
 		end_view(c);
 		if (!installed)
 			CHECK(mot_txn_commit(a) == drawn);
 		end_view(a);
 		CHECK(value_of(c, 1) == 11 && value_of(c, 3) == 333);
+		teardown();
+	}
+}
+
+static void
+install_b(void)
+{
+	if (mot_txn_active(b))
+		(void) mot_txn_commit(b);
+}
+
+/*
+ * REPEATABLE READ with such a snapshot: whoever else has drawn is waited for,
+ * what lies beyond can be changed, and what is left out can not.
+ */
+static void
+changes_without_who_has_drawn(void)
+{
+	for (int keyed = 0; keyed <= 1; keyed++)
+	{
+		mot_view	v;
+		mot_ts		drawn;
+		mot_beyond	beyond;
+
+		setup(keyed);
+		fill(5);
+		v = start(a, MOT_SERIALIZABLE);
+		CHECK(update(&st, a, &v, 1, 1, 11) == MOT_OK);
+		REQUIRE(mot_txn_lock(a) == MOT_OK);
+		drawn = mot_txn_draw(a);
+		CHECK(mot_txn_prepare(a) == MOT_OK);
+		v = start(b, MOT_READ_COMMITTED);
+		CHECK(update(&st, b, &v, 1, 3, 33) == MOT_OK);
+		CHECK(finish(b) > drawn);
+		v = start(b, MOT_SERIALIZABLE);
+		CHECK(update(&st, b, &v, 1, 4, 44) == MOT_OK);
+		REQUIRE(mot_txn_lock(b) == MOT_OK);
+		CHECK(mot_txn_draw(b) > drawn);
+		CHECK(mot_txn_prepare(b) == MOT_OK);
+
+		beyond = (mot_beyond)
+		{
+			mot_snapshot_take(c), 1, &drawn
+		};
+		mot_snapshot_lower(c, drawn - 1);
+		v = (mot_view)
+		{
+			drawn - 1, 1, &beyond
+		};
+		mot_txn_begin(c, MOT_SNAPSHOT, v.snapshot, 7);
+		mot_txn_set_beyond(c, &beyond);
+		CHECK(get(&st, c, &v, 1, NULL, NULL)->value == 10);
+		CHECK(get(&st, c, &v, 3, NULL, NULL)->value == 33);
+		mot_row_wait_hook = install_b;
+		CHECK(get(&st, c, &v, 4, NULL, NULL)->value == 44);
+		mot_row_wait_hook = NULL;
+		CHECK(!mot_txn_active(b));
+		end_view(b);
+
+		CHECK(update(&st, c, &v, 1, 3, 34) == MOT_OK);
+		CHECK(update(&st, c, &v, 1, 4, 45) == MOT_OK);
+		CHECK(mot_txn_check(c) == MOT_OK);
+		if (keyed)
+		{
+			CHECK(update(&st, c, &v, 1, 1, 12) == MOT_BUSY);
+			CHECK(mot_txn_commit(a) == drawn);
+			CHECK(finish(c) > drawn);
+		}
+		else
+		{
+			CHECK(update(&st, c, &v, 1, 1, 12) == MOT_OK);
+			CHECK(mot_txn_commit(a) == drawn);
+			CHECK(mot_txn_check(c) == MOT_CONFLICT_CHANGED);
+			CHECK(mot_txn_lock(c) == MOT_CONFLICT_CHANGED);
+			mot_txn_abort(c);
+			end_view(c);
+		}
+		end_view(a);
+		CHECK(value_of(c, 1) == 11 && value_of(c, 3) == (keyed ? 34 : 33) && value_of(c, 4) == (keyed ? 45 : 44));
 		teardown();
 	}
 }
@@ -604,6 +688,7 @@ main(int argc, char **argv)
 	RUN(read_committed_waits_and_rechecks);
 	RUN(first_committer_wins);
 	RUN(snapshot_without_who_has_drawn);
+	RUN(changes_without_who_has_drawn);
 	RUN(write_skew_fails);
 	RUN(phantoms_fail);
 	RUN(unique_keys);

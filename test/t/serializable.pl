@@ -217,11 +217,10 @@ $node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity W
 
 $ENV{PGOPTIONS} = '-c statement_timeout=500';
 my %waits = (
-	'reading the row' => 'SELECT v FROM hot WHERE id = 1',
-	'scanning' => 'SELECT sum(v) FROM hot',
+	'reading the row at this level' => 'BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT v FROM hot WHERE id = 1',
+	'scanning' => 'BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT sum(v) FROM hot',
 	'changing it' => 'UPDATE hot SET v = 8 WHERE id = 1',
-	'a statement over both' => 'SELECT (SELECT v FROM cold WHERE id = 1) + (SELECT v FROM hot WHERE id = 1)',
-	'a reader of one snapshot' => 'BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT v FROM hot WHERE id = 1',
+	'a statement over both' => 'BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT (SELECT v FROM cold WHERE id = 1) + (SELECT v FROM hot WHERE id = 1)',
 	'a mixed commit behind it' => 'BEGIN ISOLATION LEVEL SERIALIZABLE; '
 	  . 'UPDATE cold SET v = 3 WHERE id = 2; UPDATE hot SET v = 3 WHERE id = 2; COMMIT');
 for my $what (sort keys %waits)
@@ -230,10 +229,17 @@ for my $what (sort keys %waits)
 	like($stderr, qr/canceling statement due to statement timeout/, "$what can be interrupted");
 }
 delete $ENV{PGOPTIONS};
+for my $level ('READ COMMITTED', 'REPEATABLE READ')
+{
+	my $begin = "BEGIN ISOLATION LEVEL $level;";
+	is($node->safe_psql('postgres', "$begin SELECT v FROM hot WHERE id = 1"), 0, "$level: who reads the row does not wait");
+	is($node->safe_psql('postgres', "$begin SELECT sum(v) FROM hot WHERE id < 3"), 0, '... nor who scans');
+	is($node->safe_psql('postgres', "$begin SELECT (SELECT v FROM cold WHERE id = 1) + (SELECT v FROM hot WHERE id = 1)"), 0, '... nor a statement over both');
+}
 is($node->safe_psql('postgres', 'SELECT v FROM cold WHERE id = 1'), 0, 'who reads heap tables does not wait');
 is($node->safe_psql('postgres', 'SELECT v FROM hot WHERE id = 2'), 0, 'nor who reads other rows');
 
-my $waiting = session('');
+my $waiting = session('SERIALIZABLE');
 start($waiting, 'SELECT v FROM hot WHERE id = 1');
 $node->safe_psql('postgres', 'ALTER SYSTEM RESET synchronous_standby_names');
 $node->reload;

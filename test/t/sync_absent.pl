@@ -23,7 +23,8 @@ $node->start;
 $node->safe_psql('postgres', q{
 	CREATE EXTENSION mot;
 	CREATE FOREIGN TABLE mot_t (id int PRIMARY KEY, v int, u int UNIQUE) SERVER mot_server;
-	CREATE TABLE heap_t (id int PRIMARY KEY, v int, u int UNIQUE)});
+	CREATE TABLE heap_t (id int PRIMARY KEY, v int, u int UNIQUE);
+	CREATE TABLE other (id int PRIMARY KEY, v int)});
 
 # what must not wait is given 10 s
 sub ask
@@ -48,7 +49,7 @@ sub story
 	my $writer;
 
 	$name++;
-	$node->safe_psql('postgres', "TRUNCATE $table; INSERT INTO $table SELECT i, 0, i FROM generate_series(1, 5) i");
+	$node->safe_psql('postgres', "TRUNCATE $table, other; INSERT INTO $table SELECT i, 0, i FROM generate_series(1, 5) i; INSERT INTO other SELECT i, 0 FROM generate_series(1, 5) i");
 	$node->append_conf('postgresql.conf', "synchronous_standby_names = 'nobody'");
 	$node->reload;
 	$node->poll_query_until('postgres', q{SELECT setting = 'nobody' FROM pg_settings WHERE name = 'synchronous_standby_names'});
@@ -58,10 +59,10 @@ sub story
 	ok($node->poll_query_until('postgres', "SELECT wait_event = 'SyncRep' FROM pg_stat_activity WHERE application_name = 'writer $name'"),
 		"$table, $level: the commit waits");
 
-	for my $reader ('READ COMMITTED', 'REPEATABLE READ', 'SERIALIZABLE')
-	{
-		$story .= ask($table, "BEGIN ISOLATION LEVEL $reader; SELECT * FROM T ORDER BY id; SELECT sum(v) FROM T; SELECT * FROM T WHERE u = 100; COMMIT");
-	}
+	my @readers = ('READ COMMITTED', 'REPEATABLE READ', $level eq 'SERIALIZABLE' ? () : 'SERIALIZABLE');
+	my $all = 'SELECT * FROM T ORDER BY id; SELECT sum(v) FROM T; SELECT * FROM T WHERE u = 100';
+	my $both = 'SELECT * FROM T JOIN other USING (id) ORDER BY id; SELECT (SELECT sum(v) FROM T), (SELECT sum(v) FROM other)';
+	$story .= ask($table, "BEGIN ISOLATION LEVEL $_; $all; $both; COMMIT") for @readers;
 	$story .= ask($table, 'SELECT id FROM T WHERE id = 1 FOR UPDATE NOWAIT');
 	$story .= ask($table, 'SET synchronous_commit = local; SELECT id FROM T ORDER BY id FOR SHARE SKIP LOCKED');
 	$story .= ask($table, 'UPDATE T SET v = 7 WHERE id = 1');
@@ -70,12 +71,28 @@ sub story
 	$story .= ask($table, 'INSERT INTO T VALUES (7, 1, 100) ON CONFLICT (u) DO NOTHING');
 	$story .= ask($table, 'SET synchronous_commit = local; UPDATE T SET v = 70 WHERE id = 4; SELECT v FROM T WHERE id = 4');
 	$story .= ask($table, 'SET synchronous_commit = local; BEGIN ISOLATION LEVEL SERIALIZABLE; UPDATE T SET v = v + 1 WHERE id = 4; SELECT v FROM T WHERE id = 4; COMMIT');
+	$story .= ask($table, "BEGIN ISOLATION LEVEL $_; UPDATE T SET v = v + 1 WHERE id IN (4, 5); $all; $both; SET LOCAL synchronous_commit = local; COMMIT") for @readers;
+	$story .= ask($table, 'SET synchronous_commit = local; INSERT INTO T VALUES (50, 50, 50); UPDATE other SET v = 50 WHERE id = 5');
+	$story .= ask($table, "BEGIN ISOLATION LEVEL $_; $all; $both; COMMIT") for @readers;
+	$story .= ask($table, "BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT v FROM T WHERE id = 4; COMMIT");
 	$story .= ask($table, 'CHECKPOINT');
+
+	# who has begun to read by now goes on with what it has seen
+	my @seen;
+	for my $reader (@readers)
+	{
+		my $session = $node->background_psql('postgres', on_error_stop => 0);
+		$session->query_safe("BEGIN ISOLATION LEVEL $reader; DECLARE c CURSOR FOR SELECT * FROM $table ORDER BY id");
+		$session->query_safe("DECLARE d CURSOR FOR SELECT a.v, other.v FROM $table a JOIN other USING (id) ORDER BY id");
+		$story .= $session->query_safe('FETCH 1 FROM c') . "\n";
+		$story .= $session->query_safe("SELECT sum(v) FROM $table") . "\n" if $reader ne 'READ COMMITTED';
+		push @seen, [ $session, $reader ];
+	}
 
 	if ($end eq 'crash')
 	{
 		$node->stop('immediate');
-		eval { $writer->quit };
+		eval { $_->quit } for $writer, map { $_->[0] } @seen;
 		$node->append_conf('postgresql.conf', "synchronous_standby_names = ''");
 		$node->start;
 		return $story . ask($table, 'SELECT * FROM T ORDER BY id');
@@ -92,6 +109,16 @@ sub story
 	$writer->query('SELECT 1');
 	$story .= $writer->{stderr} =~ s/^(psql:\S+ |background_psql.*\n)//gmr;
 	$story .= ask($table, 'SELECT * FROM T ORDER BY id');
+	$node->safe_psql('postgres', "SET synchronous_commit = local; UPDATE $table SET v = v + 1000");
+	is($node->safe_psql('postgres', q{SELECT sum(problems) FROM mot_verify('mot_t')}), '0', '... indexes and rows agree');
+	for (@seen)
+	{
+		my ($session, $reader) = @$_;
+		$story .= $session->query_safe('FETCH ALL FROM c') . "\n" . $session->query_safe('FETCH ALL FROM d') . "\n";
+		$story .= $session->query_safe("SELECT sum(v), count(*) FROM $table") . "\n" . $session->query_safe("SELECT sum(a.v), sum(other.v) FROM $table a JOIN other USING (id)") . "\n";
+		$story .= $session->query_safe('COMMIT') . "\n";
+		$session->quit;
+	}
 	$writer->quit;
 	$node->append_conf('postgresql.conf', "synchronous_standby_names = ''");
 	$node->reload;
@@ -99,11 +126,16 @@ sub story
 }
 
 my $changes = 'UPDATE T SET v = v + 1 WHERE id IN (1, 3); DELETE FROM T WHERE id = 2; INSERT INTO T VALUES (100, 100, 100);';
-for ([ 'READ COMMITTED', 'cancel' ], [ 'REPEATABLE READ', 'forgo' ], [ 'READ COMMITTED', 'crash' ])
+for ([ 'READ COMMITTED', 'cancel' ], [ 'REPEATABLE READ', 'forgo' ], [ 'READ COMMITTED', 'crash' ],
+	[ 'SERIALIZABLE', 'cancel' ], [ 'SERIALIZABLE', 'crash' ],
+	[ 'REPEATABLE READ', 'cancel', 'UPDATE other SET v = v + 7 WHERE id < 4;' ],
+	[ 'SERIALIZABLE', 'cancel', 'UPDATE other SET v = v + 7 WHERE id < 4;' ],
+	[ 'SERIALIZABLE', 'forgo', 'NOTIFY c;' ])
 {
-	my ($level, $end) = @$_;
-	is(story('mot_t', $level, $changes, $end), story('heap_t', $level, $changes, $end), "$level, $end: as with heap tables");
+	my ($level, $end, $too) = (@$_, '');
+	is(story('mot_t', $level, $changes . $too, $end), story('heap_t', $level, $changes . $too, $end), "$level, $end $too: as with heap tables");
 }
+$node->safe_psql('postgres', 'TRUNCATE mot_t, heap_t; INSERT INTO mot_t SELECT i, 0, i FROM generate_series(1, 5) i; INSERT INTO heap_t SELECT * FROM mot_t; UPDATE mot_t SET v = 71 WHERE id = 4');
 
 # A procedure that commits again and again has begun before standbys were
 # configured: it hears of that as the server does, and not at its end.
@@ -137,7 +169,7 @@ for my $table ('mot_t', 'heap_t')
 $node->safe_psql('postgres', 'UPDATE mot_t SET v = 0 WHERE id = 5');
 
 # At SERIALIZABLE the place in the order of commits has been drawn, so readers of
-# what has changed wait, for as long as they want to; nobody else does.
+# this level wait at what has changed, for as long as they want to; nobody else does.
 $node->append_conf('postgresql.conf', "synchronous_standby_names = 'nobody'");
 $node->reload;
 $node->poll_query_until('postgres', q{SELECT setting = 'nobody' FROM pg_settings WHERE name = 'synchronous_standby_names'});
@@ -145,7 +177,8 @@ my $writer = $node->background_psql('postgres', on_error_stop => 0);
 $writer->query_safe(q{SET application_name = 'serializable'; SET synchronous_commit = on});
 $writer->query_until(qr/begun/, "\\echo begun\nBEGIN ISOLATION LEVEL SERIALIZABLE; UPDATE mot_t SET v = 9 WHERE id = 5; COMMIT;\n");
 ok($node->poll_query_until('postgres', q{SELECT wait_event = 'SyncRep' FROM pg_stat_activity WHERE application_name = 'serializable'}), 'SERIALIZABLE: the commit waits');
-like(ask('mot_t', q{SET statement_timeout = '100ms'; SELECT v FROM T WHERE id = 5}), qr/statement timeout/, '... and whoever reads its row, until statement_timeout');
+like(ask('mot_t', q{SET statement_timeout = '100ms'; BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT v FROM T WHERE id = 5}), qr/statement timeout/,
+	'... and whoever reads its row at this level, until statement_timeout');
 like(ask('mot_t', 'SELECT v FROM T WHERE id = 4'), qr/\n71\n$/, '... but nobody else');
 for my $level ('READ COMMITTED', 'REPEATABLE READ', 'SERIALIZABLE')
 {
