@@ -75,7 +75,7 @@ SELECT t.ctid IS NOT NULL, t.tableoid::regclass FROM tb_mot.t LIMIT 1;
 
 -- a row by its tuple id
 SELECT count(*) FROM tb_mot.t x JOIN tb_mot.t y ON x.ctid = y.ctid;
-SELECT count(*) FROM tb_mot.t WHERE ctid IN ('(0,1)', '(4294967294,65535)', '(17,3)');
+SELECT count(*) FROM tb_mot.t WHERE ctid IN ('(0,1)', '(4294967294,65535)', '(0,2)');
 SELECT count(*) FROM (SELECT ctid AS id FROM tb_mot.t WHERE a = 7 LIMIT 1) s, LATERAL (SELECT * FROM tb_mot.t WHERE ctid = s.id) u;
 
 -- savepoints, rollbacks
