@@ -135,6 +135,9 @@ SELECT scroll_both('SELECT * FROM @ WHERE id > length(current_setting(''search_p
 SELECT scroll_both('SELECT * FROM @ WHERE id > 6', '{NEXT,LAST}', 'UPDATE @3 SET v = v + 1000', 'parts');
 SELECT scroll_both('SELECT id FROM @ UNION ALL SELECT id FROM @', '{NEXT}', 'UPDATE @ SET v = v + 1000', 'parts');
 SELECT scroll_both('SELECT id FROM @ UNION ALL SELECT id FROM scroll_other', '{FIRST,LAST}', 'UPDATE @ SET v = v + 1000', 'parts');
+-- scans that have not ended when the next one has a row
+SELECT scroll_both('(SELECT id FROM @1 WHERE id > 0 LIMIT 1) UNION ALL (SELECT id FROM @3 WHERE id > 0 LIMIT 2)', '{LAST,PRIOR}', 'UPDATE @3 SET v = v', 'parts');
+SELECT scroll_both('(SELECT id FROM @2 WHERE id > 0 LIMIT 1) UNION ALL (SELECT id FROM @1 WHERE id > 0 LIMIT 2) UNION ALL SELECT id FROM @3 WHERE id > 0', '{"ABSOLUTE 3","RELATIVE -1"}', 'UPDATE @1 SET v = v', 'parts');
 SELECT scroll_both('SELECT count(*) FROM @', '{NEXT}', 'UPDATE @ SET v = v + 1000', 'parts');
 SELECT scroll_both('SELECT v FROM @ ORDER BY v', '{NEXT}', 'UPDATE @ SET v = v + 1000', 'parts');
 -- from a heap partition into one of ours; what is gone is not found again; and deleted

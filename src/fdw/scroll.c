@@ -50,7 +50,6 @@ typedef struct Recorder
 {
 	CustomScanState css;		/* must be first */
 	List	   *scans;			/* ScanStates */
-	ScanState  *last;			/* the one that had a row */
 } Recorder;
 
 typedef struct Place
@@ -108,14 +107,9 @@ planned_scans(Plan *plan, List **found)
 	}
 }
 
-/* The same when they run; pruned ones are missing. */
-static void
-running_scans(PlanState *state, List **found)
+static bool
+is_scan(PlanState *state)
 {
-	int			i;
-
-	if (state == NULL)
-		return;
 	switch (nodeTag(state))
 	{
 		case T_SeqScanState:
@@ -127,9 +121,22 @@ running_scans(PlanState *state, List **found)
 		case T_TidRangeScanState:
 		case T_ForeignScanState:
 		case T_CustomScanState:
-			if (((ScanState *) state)->ss_currentRelation != NULL)
-				*found = lappend(*found, state);
-			break;
+			return ((ScanState *) state)->ss_currentRelation != NULL;
+		default:
+			return false;
+	}
+}
+
+/* The same when they run; pruned ones are missing. */
+static void
+running_scans(PlanState *state, List **found)
+{
+	int			i;
+
+	if (state == NULL)
+		return;
+	switch (nodeTag(state))
+	{
 		case T_AppendState:
 			for (i = 0; i < ((AppendState *) state)->as_nplans; i++)
 				running_scans(((AppendState *) state)->appendplans[i], found);
@@ -142,6 +149,8 @@ running_scans(PlanState *state, List **found)
 			running_scans(((SubqueryScanState *) state)->subplan, found);
 			break;
 		default:
+			if (is_scan(state))
+				*found = lappend(*found, state);
 			break;
 	}
 }
@@ -163,22 +172,36 @@ begin_recorder(CustomScanState *css, EState *estate, int eflags)
 	running_scans(outerPlanState(css), &recorder->scans);
 }
 
-/* Of the scans one has a row: the others have ended, or not begun. */
+/*
+ * The scan that the row at hand comes from.  Others may be on rows as well: a
+ * Limit does not go on until its scan has ended.
+ */
 static ScanState *
-scan_with_row(Recorder *recorder)
+scan_with_row(PlanState *state)
 {
-	ListCell   *lc;
-
-	if (recorder->last != NULL && !TupIsNull(recorder->last->ss_ScanTupleSlot))
-		return recorder->last;
-	foreach(lc, recorder->scans)
+	switch (nodeTag(state))
 	{
-		ScanState  *scan = (ScanState *) lfirst(lc);
+		case T_AppendState:
+			{
+				AppendState *append = (AppendState *) state;
+				ScanState  *scan = NULL;
 
-		if (!TupIsNull(scan->ss_ScanTupleSlot))
-			return recorder->last = scan;
+				if (append->as_nasyncplans == 0)
+					return scan_with_row(append->appendplans[append->as_whichplan]);
+				/* which of those it is, nobody says */
+				for (int i = 0; i < append->as_nplans && scan == NULL; i++)
+					scan = scan_with_row(append->appendplans[i]);
+				return scan;
+			}
+		case T_ResultState:
+		case T_LimitState:
+			return outerPlanState(state) != NULL ? scan_with_row(outerPlanState(state)) : NULL;
+		case T_SubqueryScanState:
+			return scan_with_row(((SubqueryScanState *) state)->subplan);
+		default:
+			return is_scan(state) && !TupIsNull(((ScanState *) state)->ss_ScanTupleSlot) ?
+				(ScanState *) state : NULL;
 	}
-	return NULL;
 }
 
 static TupleTableSlot *
@@ -193,7 +216,7 @@ next_recorded(CustomScanState *css)
 
 	if (TupIsNull(row))
 		return NULL;
-	scan = scan_with_row((Recorder *) css);
+	scan = scan_with_row(outerPlanState(css));
 
 	ExecClearTuple(result);
 	slot_getallattrs(row);

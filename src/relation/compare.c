@@ -29,6 +29,7 @@
 #include "relation/internal.h"
 #include "storage/lwlock.h"
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
@@ -89,7 +90,9 @@ compare_columns(Findings *findings, TupleDesc stored, TupleDesc desc)
 		Form_pg_attribute now = TupleDescAttr(desc, i);
 		Form_pg_attribute then = i < stored->natts ? TupleDescAttr(stored, i) : NULL;
 
-		if (then == NULL && !now->attisdropped && now->atthasdef)
+		/* (types may have defaults, too) */
+		if (then == NULL && !now->attisdropped &&
+			(now->atthasdef || get_typdefault(now->atttypid) != NULL))
 			note(findings, WRONG, _("Column \"%s\" has been added with a default or generated values, which the rows do not have."),
 				 NameStr(now->attname));
 		if (then == NULL && !now->attisdropped)

@@ -186,6 +186,7 @@ my %said = (
 	domained => [ 'ALTER DOMAIN small ADD CONSTRAINT smaller CHECK (value < 100)', 'ALTER DOMAIN small DROP CONSTRAINT smaller', 'The rows have not been checked for "smaller"', 'violate' ],
 	nulls => [ 'ALTER DOMAIN base SET NOT NULL', 'ALTER DOMAIN base DROP NOT NULL', 'The rows have not been checked for "base"', 'contains null' ],
 	filled => [ 'ALTER FOREIGN TABLE filled ADD COLUMN y integer DEFAULT 9', 'ALTER FOREIGN TABLE filled DROP COLUMN y', 'default or generated values', 'default or generated values' ],
+	typed => [ 'ALTER FOREIGN TABLE typed ADD COLUMN y preset', 'ALTER FOREIGN TABLE typed DROP COLUMN y', 'default or generated values', 'default or generated values' ],
 	computed => [ 'ALTER FOREIGN TABLE computed ADD COLUMN y integer GENERATED ALWAYS AS (v * 2) STORED', 'ALTER FOREIGN TABLE computed DROP COLUMN y', 'default or generated values', 'default or generated values' ],);
 my %true = (
 	checks => 'ALTER FOREIGN TABLE checks ADD CONSTRAINT negative CHECK (v < 0)',
@@ -196,10 +197,10 @@ my %true = (
 sub said_setup
 {
 	$node->safe_psql('postgres', 'DROP SCHEMA public CASCADE; CREATE SCHEMA public; CREATE EXTENSION IF NOT EXISTS mot;'
-		  . 'CREATE DOMAIN small AS integer; CREATE DOMAIN base AS integer; CREATE DOMAIN over AS base; CREATE DOMAIN tiny AS integer;'
+		  . 'CREATE DOMAIN small AS integer; CREATE DOMAIN base AS integer; CREATE DOMAIN over AS base; CREATE DOMAIN tiny AS integer; CREATE DOMAIN preset AS integer DEFAULT 9;'
 		  . 'CREATE TABLE whole (id integer, v integer) PARTITION BY RANGE (id); CREATE TABLE divided (id integer, v integer) PARTITION BY RANGE (id); CREATE TABLE split (id integer, v integer) PARTITION BY RANGE (id);'
 		  . 'CREATE FOREIGN TABLE others PARTITION OF divided DEFAULT SERVER mot_server; CREATE FOREIGN TABLE defaults PARTITION OF split DEFAULT SERVER mot_server;'
-		  . join(';', map { "CREATE FOREIGN TABLE $_ (id integer, v integer) SERVER mot_server" } qw(checked validated attached filled computed checks attaches))
+		  . join(';', map { "CREATE FOREIGN TABLE $_ (id integer, v integer) SERVER mot_server" } qw(checked validated attached filled typed computed checks attaches))
 		  . ';CREATE FOREIGN TABLE domained (id small, v integer) SERVER mot_server; CREATE FOREIGN TABLE nulls (id integer, v over) SERVER mot_server; CREATE FOREIGN TABLE domains (id tiny, v integer) SERVER mot_server;'
 		  . join(';', map { "INSERT INTO $_ SELECT g + " . ($_ eq 'attaches' ? 1000 : 0) . ', ' . ($_ eq 'nulls' ? 'NULL' : '-g') . ' FROM generate_series(1, 200) g' } keys %said, keys %true)
 		  . ';ALTER FOREIGN TABLE validated ADD CONSTRAINT later CHECK (v > 0) NOT VALID');
@@ -228,32 +229,32 @@ is($node->safe_psql('postgres', 'ALTER FOREIGN TABLE checked DROP CONSTRAINT pos
 restart_with('');
 $node->safe_psql('postgres', join(';', map { $said{$_}[1] } grep { $_ ne 'checked' } sort keys %said));
 restart_with('mot');
-$node->safe_psql('postgres', "REINDEX TABLE $_") for qw(filled computed);
+$node->safe_psql('postgres', "REINDEX TABLE $_") for qw(filled typed computed);
 is($node->safe_psql('postgres', $sums), $were, 'changed back');
 
 # with mot the server is told what is wrong, and nothing has to be taken over afterwards
 said_setup();
-for my $table (grep { !/filled|computed/ } sort keys %said)
+for my $table (grep { !/filled|typed|computed/ } sort keys %said)
 {
 	like(error_of($said{$table}[0]), qr/ERROR:  .*(violated|contain)/, "with mot: $said{$table}[0]");
 	$node->safe_psql('postgres', 'UPDATE ' . $table . ' SET v = 7' . ($table =~ /attached|others|domained/ ? ', id = id + ' . ($table eq 'others' ? 10 : -101) : ''));
 	$node->safe_psql('postgres', 'UPDATE attached SET id = 50') if $table eq 'attached';
 	$node->safe_psql('postgres', $said{$table}[0]);
 }
-$node->safe_psql('postgres', $said{$_}[0]) for qw(filled computed);
+$node->safe_psql('postgres', $said{$_}[0]) for qw(filled typed computed);
 $node->safe_psql('postgres', $true{$_}) for sort keys %true;
 $were = $node->safe_psql('postgres', $sums);
 $node->stop('immediate');
 $node->start;
 is($node->safe_psql('postgres', $sums), $were, 'all of it is known after a crash');
-$node->safe_psql('postgres', 'ALTER TABLE whole DETACH PARTITION attaches CONCURRENTLY; ALTER TABLE whole DETACH PARTITION attached; ALTER FOREIGN TABLE checked DROP CONSTRAINT positive; INSERT INTO checked VALUES (1, -1); INSERT INTO attached VALUES (1000, 7)');
+$node->safe_psql('postgres', 'ALTER TABLE whole DETACH PARTITION attaches CONCURRENTLY; ALTER TABLE whole DETACH PARTITION attached; ALTER FOREIGN TABLE checked DROP CONSTRAINT positive; DROP TABLE beside; INSERT INTO checked VALUES (1, -1); INSERT INTO attached VALUES (1000, 7); INSERT INTO others VALUES (5, 7)');
 $were = $node->safe_psql('postgres', $sums);
 $node->restart;
 is($node->safe_psql('postgres', $sums), $were, '... and what is detached or dropped');
 restart_with('');
-$node->safe_psql('postgres', "$said{checked}[0]; $said{attached}[0]");
+$node->safe_psql('postgres', "$said{checked}[0]; $said{attached}[0]; $said{others}[0]");
 restart_with('mot');
-like(error_of("SELECT * FROM $_"), qr/The rows have not been checked/, "$_: the same once more, without mot") for qw(checked attached);
+like(error_of("SELECT * FROM $_"), qr/The rows have not been checked/, "$_: the same once more, without mot") for qw(checked attached others);
 
 # what goes with mot, and comes again without it
 said_setup();
