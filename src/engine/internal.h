@@ -827,6 +827,7 @@ extern void mot_read_record_more(mot_session *s, mot_row *row, mot_ts ts);
 extern void mot_read_page(mot_session *s, const mot_table *table, const mot_page_view *page);
 extern void mot_read_pool(mot_session *s, const mot_table *table);
 extern mot_ts mot_read_base(mot_session *s, const mot_view *view, mot_row *row);
+extern void mot_read_newer(mot_session *s, const mot_view *view, mot_row *row, const mot_version *v);
 extern void mot_read_absent(mot_session *s, mot_index *index, const void *key, size_t len);
 extern bool mot_read_nodes_stand(mot_session *s);
 extern bool mot_row_stands(mot_session *s, mot_row *row);
@@ -919,6 +920,8 @@ row_was_read(mot_session *s, const mot_view *view, mot_row *row, const mot_versi
 		if (v == NULL || (ts & TS_UNCOMMITTED))
 			ts = mot_read_base(s, view, row);
 		mot_read_record(s, row, ts);
+		if (mot_unlikely(view->snapshot > s->snapshot))
+			mot_read_newer(s, view, row, v);
 	}
 }
 

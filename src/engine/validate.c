@@ -100,6 +100,20 @@ mot_read_base(mot_session *s, const mot_view *view, mot_row *row)
 	return v != NULL && !version_is_tombstone(v) ? version_ts(v) : 0;
 }
 
+/*
+ * A view that is newer than the transaction's snapshot (a foreign key's check has such a
+ * one) has shown this version of a row, or none: is that what the snapshot shows?
+ */
+void
+mot_read_newer(mot_session *s, const mot_view *view, mot_row *row, const mot_version *v)
+{
+	mot_view	old = *view;
+
+	old.snapshot = s->snapshot;
+	if (mot_version_visible(s, &old, row) != v)
+		s->saw_newest = true;
+}
+
 void
 mot_read_page(mot_session *s, const mot_table *table, const mot_page_view *page)
 {

@@ -143,8 +143,8 @@ MotTableIndexes(Relation rel)
 	ListCell   *lc;
 
 	/*
-	 * Nothing has been invalidated, so the entries are where they were.
-	 * (They are asked all the same whether they are as we have left them.)
+	 * Nothing has been invalidated, so the entries are where they were. (They
+	 * are asked all the same whether they are as we have left them.)
 	 */
 	if (likely(mr->indexes_seen == generation))
 	{
