@@ -10,9 +10,9 @@
  * that names its key.  Whoever adds one while mot is loaded has the rows looked
  * at; without it nobody does, so definitions (definition.h) keep those that the
  * rows have been checked for, each as a hash of what the catalogue says about it.
- * Partitions beside a default one and domains' constraints are hashed with their
- * oids: they can go without a word to the table, and the next one of the same
- * text is another one.
+ * Partitions beside a default one and constraints are hashed with their oids:
+ * they can go without a word to the table, by way of a domain or without mot, and
+ * the next one of the same text is another one.
  *
  *-------------------------------------------------------------------------
  */
@@ -134,8 +134,9 @@ MotConditions(Relation rel)
 
 	for (int i = 0; constr != NULL && i < constr->num_check; i++)
 		if (constr->check[i].ccvalid && constr->check[i].ccbin != NULL)
-			conditions = add(conditions, A_CHECK, InvalidOid, constr->check[i].ccbin,
-							 constr->check[i].ccname);
+			conditions = add(conditions, A_CHECK,
+							 get_relation_constraint_oid(RelationGetRelid(rel), constr->check[i].ccname, false),
+							 constr->check[i].ccbin, constr->check[i].ccname);
 	for (int i = 0; i < RelationGetDescr(rel)->natts; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), i);

@@ -266,5 +266,17 @@ $node->safe_psql('postgres', $said{$_}[0]) for qw(others domained nulls);
 restart_with('mot');
 like(error_of("SELECT * FROM $_"), qr/The rows have not been checked|not been checked for the bounds/, "$_: gone with mot, come without it") for qw(others domained nulls);
 
+# what goes without mot, and comes again without it: what rows came with it in between, nobody knows
+said_setup();
+$node->safe_psql('postgres', "DELETE FROM checked; $said{checked}[0]");
+restart_with('');
+$node->safe_psql('postgres', $said{checked}[1]);
+restart_with('mot');
+$node->safe_psql('postgres', 'INSERT INTO checked VALUES (1, -1)');
+restart_with('');
+$node->safe_psql('postgres', $said{checked}[0]);
+restart_with('mot');
+like(error_of('SELECT * FROM checked'), qr/The rows have not been checked for "positive"/, 'gone and come without mot');
+
 $node->stop;
 done_testing();
