@@ -512,6 +512,7 @@ MotDefinitionMakeTable(mot_session *session, const MotDefinition *def,
 	if (status != MOT_OK)
 	{
 		mot_table_drop(session, *table);
+		*table = NULL;			/* not to be dropped by the caller as well */
 		return status;
 	}
 	mot_table_put_definition(session, *table, definition);

@@ -72,16 +72,19 @@ sub begin
 	my ($self) = @_;
 	my $e = $self->{engine};
 	my $sql = 'CREATE EXTENSION mot;';
-	for ([ 'a', $e ], [ 'b', 'heap' ])
+	# both doors: accounts are ordinary tables, the others foreign ones
+	my $foreign = $e eq 'mot' ? '' : "USING $e";
+	$sql .= ' SET mot.default_engine = mot;' if $e eq 'mot';
+	for ([ 'a', "USING $e", $foreign ], [ 'b', 'USING heap', 'USING heap' ])
 	{
-		my ($s, $engine) = @$_;
+		my ($s, $using, $using_foreign) = @$_;
 		$sql .= qq{
 		CREATE TABLE ledger_$s (client int, n bigint, kind text, acc_from int, acc_to int, amount int,
-			payload text, sum text, PRIMARY KEY (client, n)) USING $engine;
+			payload text, sum text, PRIMARY KEY (client, n)) $using_foreign;
 		CREATE INDEX ledger_${s}_from ON ledger_$s (acc_from, amount);
-		CREATE TABLE accounts_$s (id int PRIMARY KEY, balance bigint, base bigint) USING $engine;
+		CREATE TABLE accounts_$s (id int PRIMARY KEY, balance bigint, base bigint) $using;
 		INSERT INTO accounts_$s SELECT i, 1000, 1000 FROM generate_series(0, 19) i;
-		CREATE TABLE twin_$s (k int, variant int, v int, t text, PRIMARY KEY (k, variant)) USING $engine;
+		CREATE TABLE twin_$s (k int, variant int, v int, t text, PRIMARY KEY (k, variant)) $using_foreign;
 		CREATE INDEX twin_${s}_v ON twin_$s (v);
 		};
 	}
@@ -99,7 +102,8 @@ sub begin
 		$self->{node}->safe_psql(
 			'db_template', qq{
 			CREATE EXTENSION mot;
-			CREATE TABLE t (id int PRIMARY KEY, v text) USING $e;
+			SET mot.default_engine = @{[ $e eq 'mot' ? 'mot' : 'heap' ]};
+			CREATE TABLE t (id int PRIMARY KEY, v text) $foreign;
 			CREATE INDEX t_v ON t (v);
 			INSERT INTO t SELECT i, md5(i::text) FROM generate_series(1, 500) i;
 		});
@@ -529,9 +533,11 @@ sub verify_content
 	});
 	push @wrong, verify_copies($node) if $self->{databases};
 	push @wrong, check($node, 'mot_verify', q{
-		SELECT v.object, v.problems, v.first_problem FROM pg_foreign_table t, mot_verify(t.ftrelid) v WHERE v.problems > 0;
+		CREATE TEMP VIEW ours AS SELECT ftrelid AS oid FROM pg_foreign_table
+			UNION ALL SELECT c.oid FROM pg_class c JOIN pg_am m ON m.oid = c.relam WHERE m.amname = 'mot' AND c.relkind = 'r';
+		SELECT v.object, v.problems, v.first_problem FROM ours, mot_verify(ours.oid) v WHERE v.problems > 0;
 		SELECT 'tables in memory and in the catalogue: ', m, c FROM
-			(SELECT count(*) AS m FROM mot_stat_get_tables()) m, (SELECT count(*) AS c FROM pg_foreign_table) c WHERE m <> c;
+			(SELECT count(*) AS m FROM mot_stat_get_tables()) m, (SELECT count(*) AS c FROM ours) c WHERE m <> c;
 	}) if $self->{engine} eq 'mot' && $node->safe_psql('postgres', 'SELECT pg_is_in_recovery()') eq 'f';
 	return @wrong;
 }
