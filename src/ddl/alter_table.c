@@ -465,8 +465,6 @@ MotAlterDomain(const MotUtility *u, AlterDomainStmt *stmt)
 		return false;
 	switch (stmt->subtype)
 	{
-		case 'N':				/* DROP NOT NULL: rows need not have been
-								 * checked any more */
 		case 'O':				/* SET NOT NULL */
 		case 'V':				/* VALIDATE CONSTRAINT */
 			break;
