@@ -371,15 +371,22 @@ leave_out_table(const Noted *which)
 		(void) LockAcquire(&tag, AccessExclusiveLock, true, false);
 	else if (readers)
 	{
-		LockAcquireResult result;
+		volatile LockAcquireResult result = LOCKACQUIRE_NOT_AVAIL;
 
 		/*
 		 * the server refuses such locks to everybody but who replays, on
 		 * behalf of which this is
 		 */
-		InRecovery = true;
-		result = LockAcquire(&tag, AccessExclusiveLock, true, true);
-		InRecovery = false;
+		PG_TRY();
+		{
+			InRecovery = true;
+			result = LockAcquire(&tag, AccessExclusiveLock, true, true);
+		}
+		PG_FINALLY();
+		{
+			InRecovery = false; /* also if the lock table is full */
+		}
+		PG_END_TRY();
 		if (result == LOCKACQUIRE_NOT_AVAIL)
 			return false;
 	}
