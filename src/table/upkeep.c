@@ -69,15 +69,26 @@ MotTableSize(Relation rel, ForkNumber fork)
 
 /* ------------------------------------------------------------- maintenance */
 
-/* Memory comes back by itself; what is owed can be given back now. */
+/*
+ * Memory comes back by itself; what is owed can be given back now.  A table that
+ * is not in memory, in single-user mode for instance, must not end the VACUUM of
+ * a whole database.
+ */
 void
 MotTableVacuum(Relation rel, struct VacuumParams *params, BufferAccessStrategy strategy)
 {
-	mot_session *session = MotSession();
+	mot_session *session;
 	mot_table_stat stat;
 	uint64		owed;
 	bool		updated;
 
+	if (mot_table_find(MotEngineRequired(), MyDatabaseId, MotStorageNumber(rel)) == NULL)
+	{
+		ereport(WARNING,
+				(errmsg("skipping vacuum of \"%s\" --- it is not in memory", RelationGetRelationName(rel))));
+		return;
+	}
+	session = MotSession();
 	(void) MotRelationGet(rel);
 	owed = mot_reclaim_all(session);
 	mot_table_stats(MotRelationGet(rel)->table, &stat);
