@@ -116,6 +116,12 @@ mot_engine_clock(const mot_engine *e)
 	return atomic_load_explicit(&((mot_engine *) e)->clock, memory_order_acquire);
 }
 
+unsigned
+mot_engine_dropped(const mot_engine *e)
+{
+	return atomic_load(&((mot_engine *) e)->dropped_count);
+}
+
 /* how often the slots are looked at again because of mot_snapshot_lower */
 #define HORIZON_TRIES 4
 

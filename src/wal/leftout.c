@@ -423,6 +423,41 @@ by_number(const void *a, const void *b)
 	return x->number < y->number ? -1 : x->number > y->number;
 }
 
+/* how long the memory of dropped tables is waited for: naps of 10 ms */
+#define FREE_NAPS 200
+
+/*
+ * Memory is full, of tables that have been dropped perhaps: others may just be
+ * at them.  Waits for it; false: there is none.
+ */
+bool
+MotLeftOutAwaitMemory(mot_session *session)
+{
+	bool		any = mot_engine_dropped(MotEngine) > 0;
+
+	(void) mot_reclaim_all(session);
+	for (int naps = 0; naps < FREE_NAPS && mot_engine_dropped(MotEngine) > 0; naps++)
+	{
+		pg_usleep(10000L);
+		(void) mot_reclaim_all(session);
+	}
+	return any;
+}
+
+/* likewise, on the way; not if they are kept for a snapshot of our own */
+static bool
+dropped_goes(mot_session *session, mot_ts held)
+{
+	bool		any;
+
+	if (held != MOT_TS_NONE)
+		return false;
+	mot_snapshot_hold(session, held);
+	any = MotLeftOutAwaitMemory(session);
+	(void) mot_snapshot_take(session);
+	return any;
+}
+
 /* Directories of tables that are not left out any more. */
 void
 MotLeftOutSweep(void)
@@ -583,7 +618,8 @@ bring_back(MotLeftOut *entry)
 	MOT_FAULT("left-out-back");
 	(void) mot_snapshot_take(session);
 	mot_session_use_reserve(session, true);
-	done = load_table(directory, t, &table);
+	done = load_table(directory, t, &table) ||
+		(dropped_goes(session, held) && load_table(directory, t, &table));
 	if (done && entry->records > 0)
 	{
 		MotLeftOut	whole;
@@ -607,7 +643,9 @@ bring_back(MotLeftOut *entry)
 		{
 			(void) mot_snapshot_take(session);
 			own = directory_of(entry);
-			done = load_table(own, &MotManifestRead(own)->tables[0], &table);
+			t = &MotManifestRead(own)->tables[0];
+			done = load_table(own, t, &table) ||
+				(dropped_goes(session, held) && load_table(own, t, &table));
 		}
 	}
 	mot_session_use_reserve(session, false);

@@ -524,9 +524,13 @@ leave_out(Lead *lead)
 	}
 	if (MotLeftOutCount() > 0)
 	{
-		/* what has been loaded in vain is kept for nobody */
+		/*
+		 * What has been loaded in vain is kept for nobody, but others may
+		 * just be at it; then there would be no room for the smaller ones,
+		 * and a moment later for the larger.
+		 */
 		mot_snapshot_hold(session, MOT_TS_NONE);
-		(void) mot_reclaim_all(session);
+		(void) MotLeftOutAwaitMemory(session);
 		(void) MotLeftOutBringBack(true);
 		MotLeftOutReport();
 	}

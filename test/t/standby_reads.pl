@@ -253,6 +253,8 @@ my $seen = -s $standby->logfile;
 $primary->safe_psql('postgres', "CREATE FOREIGN TABLE large (id int PRIMARY KEY, t text) SERVER mot_server;
 	INSERT INTO large SELECT i, repeat('x', 1000) FROM generate_series(1, 80000) i");
 $primary->wait_for_catchup($standby, 'replay');
+# (a commit with an xid, whose fate is asked for when more comes or when somebody reads)
+$standby->psql('postgres', 'SELECT count(*) FROM large');
 like( slurp_file($standby->logfile, $seen),
 	qr/LOG:  memory for memory-optimized tables is full: going on without.*HINT: .*mot\.max_memory/s,
 	'a standby with too little memory goes on without a table and says so');
