@@ -423,39 +423,32 @@ by_number(const void *a, const void *b)
 	return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* how long the memory of dropped tables is waited for: naps of 10 ms */
+/* how long the memory of dropped tables is waited for, in one attempt for all: naps of 10 ms */
 #define FREE_NAPS 200
+static int	naps_left = 0;
 
 /*
  * Memory is full, of tables that have been dropped perhaps: others may just be
- * at them.  Waits for it; false: there is none.
+ * at them, and then there would be no room for the smaller ones, and a moment
+ * later for the larger.  Waits for it; false: there is none, or it is kept for
+ * a snapshot of our own.
  */
-bool
-MotLeftOutAwaitMemory(mot_session *session)
+static bool
+dropped_goes(mot_session *session, mot_ts held)
 {
-	bool		any = mot_engine_dropped(MotEngine) > 0;
+	bool		any = mot_engine_dropped(MotEngine) > 0 && naps_left > 0;
 
+	if (held != MOT_TS_NONE || !any)
+		return false;
+	mot_snapshot_hold(session, held);
 	(void) mot_reclaim_all(session);
-	for (int naps = 0; naps < FREE_NAPS && mot_engine_dropped(MotEngine) > 0; naps++)
+	for (; naps_left > 0 && mot_engine_dropped(MotEngine) > 0; naps_left--)
 	{
 		pg_usleep(10000L);
 		(void) mot_reclaim_all(session);
 	}
-	return any;
-}
-
-/* likewise, on the way; not if they are kept for a snapshot of our own */
-static bool
-dropped_goes(mot_session *session, mot_ts held)
-{
-	bool		any;
-
-	if (held != MOT_TS_NONE)
-		return false;
-	mot_snapshot_hold(session, held);
-	any = MotLeftOutAwaitMemory(session);
 	(void) mot_snapshot_take(session);
-	return any;
+	return true;
 }
 
 /* Directories of tables that are not left out any more. */
@@ -477,23 +470,10 @@ MotLeftOutSweep(void)
 	while ((de = ReadDirExtended(dir, LEFT_OUT_DIRECTORY, LOG)) != NULL)
 	{
 		uint32		number = strtoul(de->d_name, NULL, 10);
-		bool		needed = false;
+		MotLeftOut	key = {.number = number};
 		char		path[MAXPGPATH];
 
-		if (number == 0)
-			continue;
-		for (int i = 0, j = n; i < j && !needed;)
-		{
-			int			middle = i + (j - i) / 2;
-
-			if (list[middle].number == number)
-				needed = true;
-			else if (list[middle].number < number)
-				i = middle + 1;
-			else
-				j = middle;
-		}
-		if (needed)
+		if (number == 0 || bsearch(&key, list, n, sizeof(MotLeftOut), by_number) != NULL)
 			continue;
 		snprintf(path, sizeof(path), "%s/%s", LEFT_OUT_DIRECTORY, de->d_name);
 		(void) rmtree(path, true);
@@ -533,6 +513,9 @@ MotLeftOutBringBack(bool all)
 	if (!all && !TimestampDifferenceExceeds(looked, GetCurrentTimestamp(), LOOK_MS))
 		return 0;
 	looked = GetCurrentTimestamp();
+	naps_left = FREE_NAPS;
+	if (all && dropped_goes(MotSession(), mot_snapshot_held(MotSession())))
+		mot_snapshot_hold(MotSession(), MOT_TS_NONE);
 	cxt = AllocSetContextCreate(CurrentMemoryContext, "MOT left out", ALLOCSET_DEFAULT_SIZES);
 	oldcxt = MemoryContextSwitchTo(cxt);
 	n = MotLeftOutList(&list);

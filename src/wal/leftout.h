@@ -44,7 +44,6 @@ extern void MotLeftOutForget(Oid dbid, Oid relid);
 /* by who loads: the table as the checkpoint in that directory has it; and all of them */
 extern void MotLeftOutLoad(const char *directory, const MotManifestTable *table, uint64 needed);
 extern int	MotLeftOutBringBack(bool all);
-extern bool MotLeftOutAwaitMemory(mot_session *session);
 extern void MotLeftOutReport(void);
 
 /* by who applies redo, with MotApplyLock */

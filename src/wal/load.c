@@ -524,13 +524,9 @@ leave_out(Lead *lead)
 	}
 	if (MotLeftOutCount() > 0)
 	{
-		/*
-		 * What has been loaded in vain is kept for nobody, but others may
-		 * just be at it; then there would be no room for the smaller ones,
-		 * and a moment later for the larger.
-		 */
+		/* what has been loaded in vain is kept for nobody */
 		mot_snapshot_hold(session, MOT_TS_NONE);
-		(void) MotLeftOutAwaitMemory(session);
+		(void) mot_reclaim_all(session);
 		(void) MotLeftOutBringBack(true);
 		MotLeftOutReport();
 	}
