@@ -17,6 +17,11 @@
  * there, so the planner is told that there are none; and a scan that has not been
  * taken over is refused when it asks for a row's bytes.
  *
+ * The server keeps rd_indam of indexes that have been made or made anew in a
+ * transaction, also if their table turns into a heap table then, by ALTER TABLE or by
+ * ROLLBACK TO.  So whatever is called first for an index asks whose the table
+ * is now, and else puts btree's routine back and calls that.
+ *
  * Keys come and go with rows (relation/writer.c), so aminsert has nothing to
  * do, except for rows that ON CONFLICT inserts on trial: they are stored without
  * keys, whose conflicts are an answer then and not an error.
@@ -57,23 +62,42 @@ is_replaced(Relation index)
 static bool add_trial_key(Relation index, Datum *values, bool *isnull, ItemPointer tid, Relation rel,
 						  IndexUniqueCheck check, bool unchanged, IndexInfo *info);
 
+typedef struct Replaced
+{
+	IndexAmRoutine am;
+	IndexAmRoutine *original;
+} Replaced;
+
+IndexAmRoutine *
+MotIndexPutBack(Relation index)
+{
+	if (is_replaced(index))
+		index->rd_indam = ((Replaced *) index->rd_indam)->original;
+	return index->rd_indam;
+}
+
 static IndexBulkDeleteResult *
 bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats, IndexBulkDeleteCallback callback, void *state)
 {
+	if (!MotIsOrdinaryTable(info->index->rd_index->indrelid))
+		return MotIndexPutBack(info->index)->ambulkdelete(info, stats, callback, state);
 	MotTableRefuse(info->index, "CREATE INDEX CONCURRENTLY is");
 }
 
 static IndexBulkDeleteResult *
 vacuum_cleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
 {
+	if (!MotIsOrdinaryTable(info->index->rd_index->indrelid))
+		return MotIndexPutBack(info->index)->amvacuumcleanup(info, stats);
 	return stats;
 }
 
-typedef struct Replaced
+/* The planner asks for this before it copies the routine's functions. */
+static bool
+can_return(Relation index, int column)
 {
-	IndexAmRoutine am;
-	IndexAmRoutine *original;
-} Replaced;
+	return !MotIsOrdinaryTable(index->rd_index->indrelid) && MotIndexPutBack(index)->amcanreturn(index, column);
+}
 
 static void
 replace(Relation index)
@@ -91,7 +115,7 @@ replace(Relation index)
 	am->aminsert = add_trial_key;
 	am->ambulkdelete = bulk_delete;
 	am->amvacuumcleanup = vacuum_cleanup;
-	am->amcanreturn = NULL;
+	am->amcanreturn = can_return;
 	am->amcostestimate = (amcostestimate_function) MotIndexCost;
 	am->ambeginscan = MotIndexScanBegin;
 	am->amrescan = MotIndexScanAgain;
@@ -184,8 +208,7 @@ put_back(Relation rel)
 
 		if (!RelationIsValid(index))
 			continue;
-		if (is_replaced(index))
-			index->rd_indam = ((Replaced *) index->rd_indam)->original;
+		(void) MotIndexPutBack(index);
 		RelationClose(index);
 	}
 	list_free(oids);
@@ -264,12 +287,15 @@ static bool
 add_trial_key(Relation index, Datum *values, bool *isnull, ItemPointer tid, Relation rel,
 			  IndexUniqueCheck check, bool unchanged, IndexInfo *info)
 {
-	MotRelation *mr = MotRelationGet(rel);
+	MotRelation *mr;
 	unsigned	changes;
 	mot_view	view = {0, 0};
 	MotIndex   *mi;
 	bool		busy;
 
+	if (unlikely(!MotIsOrdinary(rel)))
+		return MotIndexPutBack(index)->aminsert(index, values, isnull, tid, rel, check, unchanged, info);
+	mr = MotRelationGet(rel);
 	if (trial_row == NULL || MotTidToVersion(MotSession(), mr->table, tid, &changes) != trial_row)
 		return true;
 	mi = MotRelationIndex(mr, RelationGetRelid(index));

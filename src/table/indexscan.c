@@ -14,6 +14,7 @@
  */
 #include "table/table.h"
 
+#include "access/amapi.h"
 #include "access/genam.h"
 #include "access/itup.h"
 #include "access/relscan.h"
@@ -285,8 +286,15 @@ passes(MotTableIndexScan *o, const mot_version *version)
 IndexScanDesc
 MotIndexScanBegin(Relation index, int nkeys, int norderbys)
 {
-	IndexScanDesc scan = RelationGetIndexScan(index, nkeys, norderbys);
+	IndexScanDesc scan;
 
+	/*
+	 * a scan is wholly btree's or wholly ours: runtime keys come later, and
+	 * another scan may be between
+	 */
+	if (unlikely(!MotIsOrdinaryTable(index->rd_index->indrelid)))
+		return MotIndexPutBack(index)->ambeginscan(index, nkeys, norderbys);
+	scan = RelationGetIndexScan(index, nkeys, norderbys);
 	scan->opaque = NULL;
 	scan->xs_itupdesc = RelationGetDescr(index);
 	return scan;
