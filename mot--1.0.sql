@@ -397,4 +397,111 @@ CREATE VIEW mot_stat_left_out AS
 COMMENT ON VIEW mot_stat_left_out IS
     'memory-optimized tables that memory has no room for: they are kept in files, and brought back when there is room';
 
+-- ---------------------------------------------------------------- adviser
+--
+-- Which heap tables of this database would gain, the first most.  What a
+-- statement by key costs less, in microseconds of the server's processor
+-- time, is what "make bench" measures (docs/benchmarks.md, statements in a
+-- function): 4 a look-up, 6.5 an update, 2 an insert or a delete.  A key has an
+-- encoding if an operator class of mot_index has its comparison.
+
+CREATE FUNCTION mot_statements_ms(named name) RETURNS double precision
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    statements text := (SELECT format('%I.pg_stat_statements', nspname)
+                        FROM pg_extension JOIN pg_namespace n ON n.oid = extnamespace WHERE extname = 'pg_stat_statements');
+    sum double precision;
+BEGIN
+    IF statements IS NOT NULL AND 'pg_stat_statements' = ANY (regexp_split_to_array(current_setting('shared_preload_libraries'), '[ ,]+')) THEN
+        EXECUTE format('SELECT sum(total_exec_time) FROM %s JOIN pg_database d ON d.oid = dbid
+                        WHERE datname = current_database() AND query ~ $1', statements)
+            INTO sum USING '\m' || regexp_replace(named, '([^[:alnum:]_])', '\\\1', 'g') || '\M';
+    END IF;
+    RETURN sum;
+END $$;
+
+COMMENT ON FUNCTION mot_statements_ms(name) IS
+    'time of statements that name a table, from pg_stat_statements; null without it';
+
+CREATE FUNCTION mot_advise(
+    OUT place bigint, OUT tab regclass, OUT bytes bigint, OUT fits boolean, OUT saves_ms_per_s numeric,
+    OUT lookups bigint, OUT changes bigint, OUT updates_per_row numeric, OUT waiting bigint,
+    OUT statements_ms double precision, OUT obstacles text[], OUT remarks text[])
+    RETURNS SETOF record
+    LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+    WITH seconds AS (
+        SELECT greatest(1, extract(epoch FROM now() - coalesce(stats_reset, pg_postmaster_start_time()))) AS n
+        FROM pg_stat_database WHERE datname = current_database()),
+    heap AS (
+        SELECT c.oid, c.relpersistence, s.*, pg_total_relation_size(c.oid) AS size,
+               (coalesce(s.idx_scan, 0) * 4 + s.n_tup_upd * 6.5 + (s.n_tup_ins + s.n_tup_del) * 2) / 1000.0
+                   / (SELECT n FROM seconds) AS saves
+        FROM pg_class c JOIN pg_am a ON a.oid = c.relam JOIN pg_stat_user_tables s ON s.relid = c.oid
+        WHERE c.relkind IN ('r', 'm') AND a.amname = 'heap'
+          AND c.relnamespace NOT IN (SELECT oid FROM pg_namespace WHERE nspname LIKE 'pg\_%')
+          AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid
+                                                    AND d.deptype = 'e')),
+    columns AS (   -- of indexes, with the comparison that orders them
+        SELECT i.indrelid, i.indexrelid, k.n, i.indkey[k.n - 1] AS attnum, i.indcollation[k.n - 1] AS collid,
+               p.amproc
+        FROM pg_index i JOIN heap ON heap.oid = i.indrelid
+             CROSS JOIN generate_series(1, i.indnkeyatts) AS k(n)
+             JOIN pg_opclass o ON o.oid = i.indclass[k.n - 1]
+             LEFT JOIN pg_amproc p ON p.amprocfamily = o.opcfamily AND p.amproclefttype = o.opcintype
+                                  AND p.amprocrighttype = o.opcintype AND p.amprocnum = 1),
+    found AS (     -- what ALTER TABLE ... SET ACCESS METHOD mot would say
+        SELECT i.indrelid AS relid, 1 AS kind, format('index %s is %s: only btree is there', i.indexrelid::regclass, a.amname) AS what
+        FROM pg_index i JOIN heap ON heap.oid = i.indrelid JOIN pg_class x ON x.oid = i.indexrelid
+             JOIN pg_am a ON a.oid = x.relam AND a.amname <> 'btree'
+        UNION ALL
+        SELECT k.indrelid, 1, format('index %s: no key encoding for column %s', k.indexrelid::regclass,
+                                     pg_get_indexdef(k.indexrelid, k.n, true))
+        FROM columns k JOIN pg_class x ON x.oid = k.indexrelid JOIN pg_am a ON a.oid = x.relam AND a.amname = 'btree'
+        WHERE NOT EXISTS (SELECT FROM pg_amproc p JOIN pg_opfamily f ON f.oid = p.amprocfamily
+                               JOIN pg_am m ON m.oid = f.opfmethod AND m.amname = 'mot_index'
+                          WHERE p.amprocnum = 1 AND p.amproc = k.amproc)
+        UNION ALL
+        SELECT k.indrelid, 1, format('index %s: nondeterministic collation %s', k.indexrelid::regclass, c.collname)
+        FROM columns k JOIN pg_collation c ON c.oid = k.collid AND NOT c.collisdeterministic
+        UNION ALL
+        SELECT k.indrelid, 2, format('index %s: serves equality only in the collation of %s', k.indexrelid::regclass,
+                                     string_agg(pg_get_indexdef(k.indexrelid, k.n, true), ', ' ORDER BY k.n))
+        FROM columns k JOIN pg_proc p ON p.oid = k.amproc AND p.proname IN ('bttextcmp', 'bpcharcmp')
+             LEFT JOIN pg_collation c ON c.oid = k.collid AND c.oid <> 100
+             JOIN pg_database d ON d.datname = current_database()
+        WHERE CASE WHEN c.oid IS NULL THEN d.datlocprovider <> 'c' OR d.datcollate NOT IN ('C', 'POSIX', 'C.UTF-8', 'C.utf8')
+                   ELSE c.collprovider NOT IN ('c', 'd') OR c.collcollate NOT IN ('C', 'POSIX', 'C.UTF-8', 'C.utf8') END
+        GROUP BY k.indrelid, k.indexrelid
+        UNION ALL
+        SELECT heap.oid, 1, CASE relpersistence WHEN 't' THEN 'it is temporary' ELSE 'it is unlogged' END
+        FROM heap WHERE relpersistence <> 'p'
+        UNION ALL
+        SELECT heap.oid, 1, format('publication %s has it', p.pubname)
+        FROM heap JOIN pg_publication_tables p ON (p.schemaname, p.tablename) = (heap.schemaname, heap.relname)
+        UNION ALL
+        SELECT heap.oid, 2, 'it is mostly read as a whole'
+        FROM heap WHERE seq_tup_read > 100 * (coalesce(idx_tup_fetch, 0) + n_tup_upd + n_tup_ins + n_tup_del + 1000)
+        UNION ALL
+        SELECT heap.oid, 2, 'nothing has been counted yet' FROM heap
+        WHERE coalesce(idx_scan, 0) + n_tup_upd + n_tup_ins + n_tup_del + seq_scan = 0),
+    said AS (
+        SELECT heap.*, ARRAY(SELECT what FROM found WHERE relid = heap.oid AND kind = 1 ORDER BY what) AS no,
+               ARRAY(SELECT what FROM found WHERE relid = heap.oid AND kind = 2 ORDER BY what) AS but,
+               (SELECT count(*) FROM pg_locks l WHERE NOT l.granted AND l.locktype = 'tuple' AND l.relation = heap.oid
+                    AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())) AS waits
+        FROM heap),
+    ranked AS (
+        SELECT said.*, row_number() OVER (ORDER BY no <> '{}', saves DESC, size, oid) AS n,
+               sum(CASE WHEN no = '{}' THEN size ELSE 0 END) OVER (ORDER BY no <> '{}', saves DESC, size, oid) AS sum
+        FROM said)
+    SELECT n, oid::regclass, size,
+           CASE WHEN no = '{}' THEN sum <= (SELECT max_bytes - used_bytes FROM @extschema@.mot_stat_memory) END,
+           round(saves, 3), coalesce(idx_scan, 0), n_tup_ins + n_tup_upd + n_tup_del,
+           round(n_tup_upd::numeric / greatest(n_live_tup, 1), 2), waits,
+           @extschema@.mot_statements_ms(relname), no, but
+    FROM ranked ORDER BY n
+$$;
+
+COMMENT ON FUNCTION mot_advise() IS 'heap tables of this database, ranked by what they would gain in memory';
+
 GRANT SELECT ON mot_stat_left_out, mot_stat_tables, mot_stat_indexes, mot_stat_memory, mot_stat_jit, mot_stat_nodes, mot_stat_transactions, mot_stat_snapshots, mot_stat_checkpoint, mot_stat_recovery TO PUBLIC;

@@ -70,6 +70,11 @@ like(
 	qr/by the executor \(a module may want to look at plans\)/,
 	'or that they do not, while plans may be logged');
 
+# the adviser asks it, too, for statements that name a table
+$node->safe_psql('postgres', "CREATE TABLE advised (id int); INSERT INTO advised VALUES (1); CREATE TABLE advise (id int)");
+is($node->safe_psql('postgres', "SELECT string_agg(concat_ws(' ', tab, statements_ms > 0), ', ' ORDER BY tab::text) FROM mot_advise() WHERE tab::text ~ '^advise'"),
+	'advise t, advised t', 'mot_advise() sums the time of statements');
+
 # what the server itself counts and logs: calls of functions, durations, parameters
 $node->safe_psql(
 	'postgres', q{

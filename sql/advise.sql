@@ -1,0 +1,38 @@
+-- mot_advise() ranks heap tables, and knows what ALTER TABLE would refuse
+CREATE SCHEMA advised;
+SET search_path = advised, public;
+CREATE TABLE hot (id int PRIMARY KEY, v int);
+CREATE TABLE cold (id int PRIMARY KEY, v int);
+CREATE TABLE shapes (id int PRIMARY KEY, p point, t text COLLATE "en-x-icu", a int[]);
+CREATE INDEX ON shapes USING gist (p);
+CREATE INDEX ON shapes (a);
+CREATE INDEX ON shapes (t);
+CREATE TABLE hashed (id int, name text COLLATE "C");
+CREATE INDEX ON hashed USING hash (id);
+CREATE INDEX ON hashed (name);
+CREATE TABLE memory (id int PRIMARY KEY) USING mot;
+INSERT INTO hot SELECT i, 0 FROM generate_series(1, 1000) i;
+INSERT INTO cold SELECT i, 0 FROM generate_series(1, 1000) i;
+DO $$ BEGIN
+    FOR i IN 1 .. 2000 LOOP UPDATE hot SET v = v + 1 WHERE id = i % 1000 + 1; END LOOP;
+END $$;
+SELECT pg_stat_force_next_flush();
+SELECT row_number() OVER (ORDER BY place) AS place, tab, bytes = pg_total_relation_size(tab) AS bytes, fits, saves_ms_per_s > 0 AS saves,
+       lookups, changes, updates_per_row, waiting, statements_ms, obstacles, remarks
+FROM mot_advise() WHERE tab::text !~ '[.]' ORDER BY place;
+
+-- what has no obstacle moves in, what has one does not
+SELECT tab, obstacles FROM mot_advise() WHERE tab::text !~ '[.]' AND obstacles <> '{}' ORDER BY tab::text;
+ALTER TABLE hot SET ACCESS METHOD mot;
+ALTER TABLE hashed SET ACCESS METHOD mot;
+ALTER TABLE shapes SET ACCESS METHOD mot;
+DROP INDEX shapes_p_idx;
+ALTER TABLE shapes SET ACCESS METHOD mot;
+DROP INDEX shapes_a_idx;
+SELECT obstacles, remarks FROM mot_advise() WHERE tab = 'shapes'::regclass;
+ALTER TABLE shapes SET ACCESS METHOD mot;
+SELECT count(*) FROM mot_advise() WHERE tab IN ('hot'::regclass, 'shapes'::regclass);
+
+-- whoever may not see a table's rows may see this much, as in the server's statistics
+SET client_min_messages = warning;
+DROP SCHEMA advised CASCADE;
