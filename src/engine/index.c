@@ -558,6 +558,7 @@ rival_check(mot_session *s, const mot_index_handle *handle, mot_row *r,
 		uint64_t	head = row_head(r);
 		unsigned	owner = head_owner(head);
 		mot_version *v = mot_own_newest(s, r, head);
+		bool		free;
 
 		MOT_STOP_POINT("rival-seen");
 		if (v == NULL)
@@ -595,12 +596,15 @@ rival_check(mot_session *s, const mot_index_handle *handle, mot_row *r,
 		if (v == NULL)
 			return MOT_OK;
 		session_saw(s, version_ts(v));
-		if (version_is_tombstone(v) || !entry_stands(handle, v, key, len))
-			return MOT_OK;
-		/* (one of its own is above any snapshot, too) */
-		if (version_ts(v) > s->snapshot)
-			s->saw_newest = true;
-		return MOT_DUPLICATE;
+		free = version_is_tombstone(v) || !entry_stands(handle, v, key, len);
+		if (mot_unlikely(s->validate) && !(version_ts(v) & TS_UNCOMMITTED))
+		{
+			if (version_ts(v) > s->snapshot)
+				s->saw_newest = s->learned = true;
+			if (!free)
+				mot_read_duplicate(s, r, v);
+		}
+		return free ? MOT_OK : MOT_DUPLICATE;
 	}
 }
 

@@ -634,7 +634,10 @@ struct mot_session
 	bool		order_reads;	/* ... and validated in any case */
 	bool		out_of_memory;	/* a read could not be recorded */
 	bool		may_precede;	/* see precede.c */
-	bool		saw_newest;		/* something that is not in its snapshot */
+	bool		saw_newest;		/* something that is perhaps not in its
+								 * snapshot */
+	bool		learned;		/* something that surely is not */
+	bool		gave_back;		/* keys that it had found free */
 	bool		lock_to_return; /* the last mot_row_lock took the row's lock */
 	mot_isolation isolation;
 	mot_ts		snapshot;
@@ -828,6 +831,8 @@ extern void mot_read_page(mot_session *s, const mot_table *table, const mot_page
 extern void mot_read_pool(mot_session *s, const mot_table *table);
 extern mot_ts mot_read_base(mot_session *s, const mot_view *view, mot_row *row);
 extern void mot_read_newer(mot_session *s, const mot_view *view, mot_row *row, const mot_version *v);
+extern void mot_read_duplicate(mot_session *s, mot_row *row, const mot_version *v);
+extern void mot_read_undone(mot_session *s, mot_mark mark);
 extern void mot_read_absent(mot_session *s, mot_index *index, const void *key, size_t len);
 extern bool mot_read_nodes_stand(mot_session *s);
 extern bool mot_row_stands(mot_session *s, mot_row *row);
@@ -859,6 +864,9 @@ extern void mot_ranges_free(mot_session *s);
 
 /* txn.c */
 extern mot_status mot_txn_hang_in(mot_session *s, uint64_t last);
+
+/* undo.c */
+extern void mot_txn_undo(mot_session *s, mot_mark mark);
 
 /* index.c */
 extern size_t mot_index_tree_key(mot_session *s, const mot_index *index, mot_row *row,

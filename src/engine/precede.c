@@ -24,7 +24,8 @@
  *	- From X to T, because T has seen or replaced what X wrote: X's number is s or less.
  *	  (To find a key free, or taken, is to see what was done last with it, be it
  *	  behind the snapshot.  Who may have done so does not precede, nor does who
- *	  went back to a savepoint: it may have been told of such things by an error.
+ *	  went back to a savepoint: it may have been told of such things by an error
+ *	  (that its own change comes too late tells it of nothing but its failure).
  *	  Nor does who has looked at rows as they are now, for a foreign key, and
  *	  found them changed since s.)
  *	- From X to T, because X has read what T replaces (rw), or a range where T puts something:

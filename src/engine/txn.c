@@ -40,7 +40,7 @@ mot_txn_begin(mot_session *s, mot_isolation isolation, mot_ts snapshot, uint64_t
 	s->validate = isolation == MOT_SERIALIZABLE;
 	s->order_reads = false;
 	s->out_of_memory = false;
-	s->may_precede = s->saw_newest = false;
+	s->may_precede = s->saw_newest = s->learned = s->gave_back = false;
 	s->keys_derive = false;
 	/* release: whoever finds us holding a row reads at least this name */
 	atomic_store_explicit(&s->slot->host_id, host_id, memory_order_release);
@@ -80,11 +80,14 @@ mot_txn_has_writes(const mot_session *s)
 	return s->writes > 0;
 }
 
-/* (who only reads is not validated) */
+/*
+ * (who only reads is not validated: its place is that of its snapshot, unless
+ * it knows of something that came later)
+ */
 static inline bool
 is_validated(const mot_session *s)
 {
-	return s->validate && (s->writes > 0 || s->order_reads);
+	return s->validate && (s->writes > 0 || s->order_reads || s->learned);
 }
 
 /* apart, so that nothing has to be saved on the usual way */
@@ -709,7 +712,7 @@ mot_txn_abort(mot_session *s)
 		return;
 	if (s->entries > 0)
 		s->relief |= RELIEF_LARGE;
-	mot_txn_rollback_to(s, 0);
+	mot_txn_undo(s, 0);
 	/* release: everything is undone */
 	atomic_store_explicit(&s->slot->commit_state, COMMIT_NONE, memory_order_release);
 	txn_finish(s);

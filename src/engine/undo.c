@@ -278,13 +278,24 @@ mot_txn_mark(mot_session *s)
 void
 mot_txn_rollback_to(mot_session *s, mot_mark mark)
 {
+	if (mot_unlikely(s->validate))
+	{
+		/* an error may have told it of others' changes */
+		s->saw_newest = true;
+		mot_read_undone(s, mark);
+	}
+	mot_txn_undo(s, mark);
+}
+
+/* what is not remembered: the transaction ends with it */
+void
+mot_txn_undo(mot_session *s, mot_mark mark)
+{
 	bool		published = mot_snapshot_held(s) == MOT_TS_NONE;
 
 	/* undoing looks at tree nodes as any call does */
 	if (published)
 		(void) mot_snapshot_take(s);
-	/* an error may have told it of others' changes */
-	s->saw_newest = true;
 	/* (it may go, or have lost rows that the next would follow) */
 	s->delete_table = NULL;
 	s->grave = NULL;

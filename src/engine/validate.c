@@ -24,9 +24,15 @@
  *
  * (One that may not, may perhaps commit at an earlier place: see precede.c.)
  *
+ * Keys are looked at as they are now.  That one was taken, which an error tells a
+ * transaction that goes on in a savepoint's outside, has been read like any other row;
+ * that one was free is as good as read, too, if the insert is taken back (else it
+ * is known from the insert).
+ *
  * Then all such transactions are serial in the order of their timestamps, and
  * a snapshot, which sees the commits up to a timestamp, is a point in that
- * order: transactions that only read need none of this.  For let W have written
+ * order: transactions that only read need none of this, unless they have
+ * learned of something behind their snapshot.  For let W have written
  * what R read another version of, or would have found.
  *
  *	- T(W) < T(R): W held the row, and its entries were in the indexes, before it
@@ -111,7 +117,35 @@ mot_read_newer(mot_session *s, const mot_view *view, mot_row *row, const mot_ver
 
 	old.snapshot = s->snapshot;
 	if (mot_version_visible(s, &old, row) != v)
-		s->saw_newest = true;
+		s->saw_newest = s->learned = true;
+}
+
+/* The committed version of a row, the newest one, is in the way of a key: this has been read. */
+void
+mot_read_duplicate(mot_session *s, mot_row *row, const mot_version *v)
+{
+	mot_read_record(s, row, version_ts(v));
+}
+
+/*
+ * Keys that the transaction found free are given back with what it has done since
+ * the mark: it has read that nobody had them.
+ */
+void
+mot_read_undone(mot_session *s, mot_mark mark)
+{
+	for (uint64_t i = mark; i < s->entries; i++)
+	{
+		const journal_entry *e = journal_at(s, i);
+		const mot_index *index = (const mot_index *) (uintptr_t) e->a;
+
+		if ((entry_kind(e) != J_ADD && entry_kind(e) != J_INSERT_ADD) || !(index->flags & MOT_INDEX_UNIQUE))
+			continue;
+		s->gave_back = true;
+		s->ranges_of |= table_bit(index->table);
+		mot_range_absent(s, (mot_index *) index,
+						 e->c <= sizeof(e->b) ? (const void *) &e->b : (const void *) (uintptr_t) e->b, e->c);
+	}
 }
 
 void
@@ -227,6 +261,9 @@ mot_read_init(mot_session *s)
 bool
 mot_read_nodes_stand(mot_session *s)
 {
+	/* (of keys that were given back no nodes are known) */
+	if (s->gave_back)
+		return false;
 	for (uint64_t i = 0; i < s->nodes.used; i++)
 	{
 		const map_item *known = &s->nodes.item[i];

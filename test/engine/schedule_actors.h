@@ -50,6 +50,8 @@ typedef struct operation
 	op_kind		kind;
 	int			key;
 	int			to;				/* of MOVE */
+	bool		caught;			/* INSERT: a duplicate ends nothing, in a
+								 * savepoint */
 } operation;
 
 typedef struct program
@@ -232,7 +234,7 @@ do_scan(int me, const mot_view *view, op_kind kind, state *seen)
 
 /* the new entry of an index; false: given up, or a duplicate (told by the outcome) */
 static bool
-add_entry(int me, result *r, const mot_index_handle *handle, mot_row *row, uint64_t n, const mot_view *view)
+add_entry(int me, result *r, const mot_index_handle *handle, mot_row *row, uint64_t n, const mot_view *view, bool caught)
 {
 	transaction *t = &txn[me];
 	mot_status	status;
@@ -246,7 +248,7 @@ add_entry(int me, result *r, const mot_index_handle *handle, mot_row *row, uint6
 		r->outcome = DUPLICATE;
 		r->other = other;
 		/* with one snapshot, what it does not show cannot be acted on */
-		if (level != MOT_READ_COMMITTED)
+		if (level != MOT_READ_COMMITTED && !caught)
 		{
 			const mot_version *v = mot_row_visible(session[me], view, st.table, other);
 			const mot_version *newest = mot_row_newest(session[me], other);
@@ -274,8 +276,8 @@ do_insert(int me, const mot_view *view, const operation *op, result *r, uint32_t
 	((record *) data)->value = r->made;
 	r->seen.value[0] = ABSENT;
 	schedule_point("inserted");
-	if (!add_entry(me, r, &st.by_id, row, (uint64_t) op->key, view) ||
-		(value_index && !add_entry(me, r, &st.by_value, row, (uint64_t) r->made, view)))
+	if (!add_entry(me, r, &st.by_id, row, (uint64_t) op->key, view, op->caught) ||
+		(value_index && !add_entry(me, r, &st.by_value, row, (uint64_t) r->made, view, false)))
 	{
 		mot_txn_rollback_to(s, mark);
 		return !txn[me].failed;
@@ -362,7 +364,7 @@ do_upsert(int me, const mot_view *view, const operation *op, result *r, uint32_t
 
 			put_key(key, (uint64_t) old.value);
 			REQUIRE(mot_index_drop_entry(s, &st.by_value, r->other, key, 8, 0) == MOT_OK);
-			return add_entry(me, r, &st.by_value, r->other, (uint64_t) r->made, view);
+			return add_entry(me, r, &st.by_value, r->other, (uint64_t) r->made, view, false);
 		}
 		return true;
 	}
@@ -441,7 +443,7 @@ do_change(int me, const mot_view *view, const operation *op, result *r, uint32_t
 		put_key(key, old.id);
 		REQUIRE(mot_index_drop_entry(s, &st.by_id, row, key, 8, 0) == MOT_OK);
 		schedule_point("dropped");
-		if (!add_entry(me, r, &st.by_id, row, (uint64_t) to, view))
+		if (!add_entry(me, r, &st.by_id, row, (uint64_t) to, view, false))
 		{
 			mot_txn_rollback_to(s, mark);
 			return !t->failed;
@@ -451,7 +453,7 @@ do_change(int me, const mot_view *view, const operation *op, result *r, uint32_t
 	{
 		put_key(key, (uint64_t) old.value);
 		REQUIRE(mot_index_drop_entry(s, &st.by_value, row, key, 8, 0) == MOT_OK);
-		if (!add_entry(me, r, &st.by_value, row, (uint64_t) r->made, view))
+		if (!add_entry(me, r, &st.by_value, row, (uint64_t) r->made, view, false))
 			return false;
 	}
 	return true;

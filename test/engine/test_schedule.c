@@ -26,7 +26,8 @@
  * commit, no older than what had ended (for transactions that failed, too).
  * Two rules are PostgreSQL's own.  Whether a key is free is decided on the
  * newest rows at every level, so with one snapshot a transaction can insert
- * a key that its snapshot still shows, and then sees two rows.  And at READ
+ * a key that its snapshot still shows, and then sees two rows, or hear of a
+ * duplicate that it does not show.  And at READ
  * COMMITTED a change whose row was deleted or moved meanwhile changes nothing,
  * even if the same commit put another row in its place.
  * Nobody fails but for a commit that came in between; so one always gets through.
@@ -287,7 +288,7 @@ explore(int most_preemptions, uint64_t most)
 static void
 parse(const char *text, program *p)
 {
-	static const char letters[] = "gSIVlnhkipuadmso";
+	static const char letters[] = "gSIVlnhkipuadmsot";
 
 	p->ops = 0;
 	for (; *text; text ++)
@@ -299,9 +300,10 @@ parse(const char *text, program *p)
 			continue;
 		REQUIRE(found != NULL && p->ops < OPS);
 		op = &p->op[p->ops++];
-		op->kind = (op_kind) (found - letters);
+		op->caught = *text == 't';
+		op->kind = op->caught ? INSERT : (op_kind) (found - letters);
 		op->key = op->to = 0;
-		if (strchr("glnhkipuadm", *text))
+		if (strchr("glnhkipuadmt", *text))
 			op->key = *++text -'0';
 		if (op->kind == MOVE)
 			op->to = *++text -'0';
@@ -496,6 +498,34 @@ before_their_turn(void)
 	limit /= 4;
 }
 
+/*
+ * A duplicate that is caught tells of a row which the snapshot may lack, or which
+ * is gone before the commit; one that is not found, and an insert taken back, that there is none.
+ */
+static void
+caught_duplicates(void)
+{
+	/* who writes nothing afterwards has seen it all the same */
+	try_serial("g0 t2", "a0 i2", "g0 g2", NULL, 2);
+	try_serial("g0 t2", "a0 i2", "g0", NULL, 2);
+	try_serial("g0 t2 a1", "a0 i2", "g0 g1", NULL, 2);
+	try_serial("t2 g0", "i2", "g2 a0", NULL, 2);
+	try_serial("t1 g0", "a0", "d1", NULL, 2);
+	/* each finds the other's key taken, which the other one takes away */
+	try("t0 d1", "t1 d0", NULL, false, 3);
+	try("t0 a1", "g1 d0", NULL, false, 3);
+	try("t2 a1", "t3 a0", NULL, false, 2);
+	/* or free, and gives it back */
+	try("s i2 o a1", "g1 i2", NULL, false, 3);
+	try("s i2 o a1", "s i3 o g1 i2", NULL, false, 2);
+	try_serial("s i2 o a1", "g1 i2", "g0 t2", NULL, 1);
+	try_serial("g0 s i1 o", "a0 d1", "g1", NULL, 2);
+	try("s m12 o a0", "g0 i2", NULL, true, 2);
+	/* one that is its own tells it nothing */
+	try("g0 i2 t2", "a0", NULL, false, 2);
+	report_runs();
+}
+
 /* ranges that everybody reads and inserts into: see failed_for_nothing */
 static void
 hot_ranges(void)
@@ -566,7 +596,7 @@ any_transactions(void)
 {
 	static const char *const some[] = {
 		"g0", "g1", "g2", "S", "I", "V", "l0", "l1", "n0", "h0", "h1", "k0", "k1", "i0", "i2", "i3", "p0", "p2", "p3", "u0", "u1", "a0", "a1", "a2", "d0", "d1", "d2",
-		"m02", "m01", "m12", "m20", "s i2 o", "s a0 o", "s d0 o", "s h0 o", "s l0 o", "s p2 o"
+		"m02", "m01", "m12", "m20", "t0", "t2", "t3", "s i2 o", "s a0 o", "s d0 o", "s h0 o", "s l0 o", "s p2 o"
 	};
 	const char *seconds = getenv("MOT_SCHEDULE_SECONDS");
 	double		until = test_seconds() + (seconds ? atof(seconds) : 5);
@@ -614,7 +644,8 @@ any_serial(void)
 {
 	static const char *const reads[] = {"g0", "g1", "g2", "g3", "I", "S", "V", "k0", "h1"};
 	static const char *const writes[] = {
-		"a0", "a1", "u0", "i2", "i3", "a2", "d0", "d1", "m12", "m03", "p0", "p2", "i0", "s i2 o", "s a1 o", "s i3 o a1"
+		"a0", "a1", "u0", "i2", "i3", "a2", "d0", "d1", "m12", "m03", "p0", "p2", "i0", "s i2 o", "s a1 o", "s i3 o a1",
+		"t2", "t3", "t0", "t2 a1", "t0 i3"
 	};
 	const char *seconds = getenv("MOT_SCHEDULE_SECONDS");
 	double		until = test_seconds() + (seconds ? atof(seconds) : 5);
@@ -671,6 +702,7 @@ main(int argc, char **argv)
 	RUN(dirty_reads_and_skew);
 	RUN(write_skew);
 	RUN(before_their_turn);
+	RUN(caught_duplicates);
 	RUN(hot_ranges);
 	RUN(unique_keys);
 	RUN(keys_of_deleted_rows);
