@@ -35,9 +35,9 @@ walk_begin(mot_build *walk, Relation rel)
 {
 	MotRelation *mr = MotRelationGet(rel);
 
-	/* only to have the rows stay where they are */
-	(void) MotLooseView();
-	mot_build_rows(MotSession(), walk, mr->table);
+	mot_view	view = MotLooseView();
+
+	mot_build_rows(MotSession(), walk, mr->table, &view);
 }
 
 static const mot_version *

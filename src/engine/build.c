@@ -19,21 +19,21 @@
 void
 mot_build_begin(mot_session *s, mot_build *b, mot_index *index)
 {
-	mot_build_rows(s, b, index->table);
+	mot_build_rows(s, b, index->table, NULL);
 	b->index = index;
 }
 
 void
-mot_build_rows(mot_session *s, mot_build *b, mot_table *table)
+mot_build_rows(mot_session *s, mot_build *b, mot_table *table, const mot_view *view)
 {
-	mot_view	view = {mot_engine_clock(s->engine), MOT_COMMAND_MAX, NULL};
+	mot_view	newest = {mot_engine_clock(s->engine), MOT_COMMAND_MAX, NULL};
 	bool		validate = s->validate;
 
 	b->session = s;
 	b->index = NULL;
 	s->validate = false;		/* building an index reads nothing on the
 								 * user's behalf */
-	mot_scan_begin(s, &b->scan, table, &view, NULL);
+	mot_scan_begin(s, &b->scan, table, view != NULL ? view : &newest, NULL);
 	s->validate = validate;
 }
 

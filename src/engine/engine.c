@@ -280,6 +280,43 @@ mot_snapshot_take(mot_session *s)
 	return now;
 }
 
+/* how often to look at a commit that is about to be over */
+#define INSTALL_TRIES 1024
+
+/*
+ * Who draws says so before he adds to the clock, which our caller has read; who
+ * is through writes his number down before he says that.  (Of a session that has
+ * committed again we know too little.)
+ */
+bool
+mot_snapshot_only_waits(mot_session *s, const mot_beyond *without, mot_ts from)
+{
+	uint32_t	n = atomic_load(&s->engine->slots_used);
+
+	for (uint32_t i = 0; i < n; i++)
+	{
+		mot_slot   *slot = &s->engine->slot[i];
+		unsigned	spins = 0;
+
+		for (;;)
+		{
+			/* acquire: as in skip_uncommitted (row.c) */
+			uint64_t	state = atomic_load_explicit(&slot->commit_state, memory_order_acquire);
+
+			if (slot == s->slot || state == COMMIT_NONE ||
+				(state != COMMIT_DRAWING && (state < from || !mot_beyond_sees(without, state))))
+				break;
+			if (spins == INSTALL_TRIES)
+				return false;
+			mot_backoff(&spins);
+		}
+		/* relaxed: the acquire above keeps it behind that */
+		if (atomic_load_explicit(&slot->last_commit, memory_order_relaxed) >= from)
+			return false;
+	}
+	return true;
+}
+
 /* of cursors that an error has left open nothing is protected any more */
 static __attribute__((noinline))
 void

@@ -234,6 +234,7 @@ typedef struct mot_slot
 	_Atomic uint64_t moved_on;	/* clock when the session last led to nothing
 								 * but what its snapshot shows; may be older
 								 * than that */
+	_Atomic uint64_t last_commit;	/* number of the last one installed */
 	_Atomic bool judging;		/* drawn, and may still fail its validation */
 	_Atomic bool reclaiming;	/* working off queues, with a snapshot */
 	_Atomic uint64_t host_id;

@@ -170,6 +170,13 @@ typedef struct mot_beyond
 
 extern void mot_snapshot_lower(mot_session *session, mot_ts oldest);
 
+/*
+ * Has nothing been committed with a number from "from" (the least of those without)
+ * up to "upto", and is nothing about to be, but what is left out?  Then who
+ * sees what came before sees all that anybody has been told of.
+ */
+extern bool mot_snapshot_only_waits(mot_session *session, const mot_beyond *without, mot_ts from);
+
 /* who holds the row that made the last call return MOT_BUSY */
 typedef struct mot_holder
 {
@@ -791,8 +798,12 @@ extern mot_status mot_build_add(mot_build *build, mot_row *row,
 								const void *key, size_t len, unsigned flags, mot_row **other);
 extern void mot_build_end(mot_build *build);	/* sets the index's valid_from */
 
-/* the same walk for other ends: mot_build_next only */
-extern void mot_build_rows(mot_session *session, mot_build *build, mot_table *table);
+/*
+ * The same walk for other ends: mot_build_next only.  view: as of that, beside
+ * writers; NULL: the newest.
+ */
+extern void mot_build_rows(mot_session *session, mot_build *build, mot_table *table,
+						   const mot_view *view);
 
 /*
  * The quicker way, for an index that has no entries yet (EXCLUSIVE as above):

@@ -224,6 +224,7 @@ mot_newest_committed(mot_session *s, mot_row *row)
 		mot_version *top = head_version(head);
 		mot_version *v = top;
 		const		_Atomic uint64_t *state;
+		uint64_t	drawn;
 
 		if (owner == 0 || owner == s->owner)
 		{
@@ -235,14 +236,17 @@ mot_newest_committed(mot_session *s, mot_row *row)
 			return v;
 
 		/*
-		 * Below the top only while its transaction has not drawn: what a
-		 * commit supersedes is freed as of its timestamp, which may be older
-		 * than our snapshot.  As in skip_uncommitted, what is drawn after we
-		 * have seen NONE is not; and the state is that of this transaction if
-		 * the top is still uncommitted.  Acquire: both are read after it.
+		 * Below the top only while its transaction has not drawn, or has
+		 * drawn a number above what we hold: what a commit supersedes is
+		 * freed as of its timestamp.  (Who has drawn may be waiting for a
+		 * standby, and we are not to wait for that.)  As in skip_uncommitted,
+		 * what is drawn after we have seen NONE is above our snapshot; and
+		 * the state is that of this transaction if the top is still
+		 * uncommitted.  Acquire: both are read after it.
 		 */
 		state = &s->engine->slot[owner - 1].commit_state;
-		if (atomic_load_explicit(state, memory_order_acquire) == COMMIT_NONE &&
+		drawn = atomic_load_explicit(state, memory_order_acquire);
+		if ((drawn == COMMIT_NONE || (drawn != COMMIT_DRAWING && drawn > mot_snapshot_held(s))) &&
 			(version_ts(top) & TS_UNCOMMITTED) && row_head(row) == head)
 		{
 			while (v != NULL && (version_ts(v) & TS_UNCOMMITTED))
@@ -250,10 +254,11 @@ mot_newest_committed(mot_session *s, mot_row *row)
 
 			/*
 			 * acquire, and after the timestamps: if one that we saw was
-			 * stamped by this commit, we see DRAWING or more, or (it being
-			 * over) the top stamped, too
+			 * stamped by this commit without our having seen its number, we
+			 * see DRAWING or more, or (it being over) the top stamped, too
 			 */
-			if (atomic_load_explicit(state, memory_order_acquire) == COMMIT_NONE &&
+			if ((v == NULL || drawn == COMMIT_NONE || version_ts(v) != drawn) &&
+				atomic_load_explicit(state, memory_order_acquire) == drawn &&
 				(version_ts(top) & TS_UNCOMMITTED) && row_head(row) == head)
 				return v;
 		}

@@ -453,7 +453,11 @@ mot_table_is_settled(const mot_table *t, mot_table **replaces)
 mot_ts
 mot_commit_draw(mot_session *s)
 {
-	return atomic_fetch_add(&s->engine->clock, 1) + 1;
+	mot_ts		ts = atomic_fetch_add(&s->engine->clock, 1) + 1;
+
+	/* release: the host tells of the commit after this */
+	atomic_store_explicit(&s->slot->last_commit, ts, memory_order_release);
+	return ts;
 }
 
 void

@@ -646,9 +646,11 @@ mot_txn_commit(mot_session *s)
 	MOT_STOP_POINT("commit-installed");
 
 	/*
-	 * release: all is installed; and the name is free for our next
-	 * transaction
+	 * Release: all is installed; and the name is free for our next
+	 * transaction.  The first one, relaxed, is seen by whoever sees the
+	 * second.
 	 */
+	atomic_store_explicit(&s->slot->last_commit, ts, memory_order_relaxed);
 	atomic_store_explicit(&s->slot->commit_state, COMMIT_NONE, memory_order_release);
 	count_rows(s, &c);
 

@@ -56,6 +56,7 @@ acquire_sample(Relation rel, int elevel, HeapTuple *rows, int targrows,
 	MotSample  *samples = palloc(targrows * sizeof(MotSample));
 	ReservoirStateData reservoir;
 	mot_build	scan;
+	mot_view	view;
 	mot_row    *row;
 	const mot_version *version;
 	double		nrows = 0;
@@ -64,8 +65,8 @@ acquire_sample(Relation rel, int elevel, HeapTuple *rows, int targrows,
 	int			i;
 
 	reservoir_init_selection_state(&reservoir, targrows);
-	(void) MotLooseView();
-	mot_build_rows(session, &scan, relation->table);
+	view = MotLooseView();
+	mot_build_rows(session, &scan, relation->table, &view);
 	while (mot_build_next(&scan, &row, &version))
 	{
 		vacuum_delay_point();

@@ -261,7 +261,7 @@ look_at_rows(Verification *v)
 	 * registers no reads.
 	 */
 	v->rows = 0;
-	mot_build_rows(v->session, &scan, v->mr->table);
+	mot_build_rows(v->session, &scan, v->mr->table, NULL);
 	while (mot_build_next(&scan, &row, &version))
 	{
 		int			natts = mot_version_host_bits(version) & MOT_ROW_NATTS_MASK;

@@ -202,7 +202,7 @@ copy_rows(mot_table *from, mot_table *to, const MotDefinition *def)
 	}
 
 	oldcxt = MemoryContextSwitchTo(cxt);
-	mot_build_rows(session, &build, from);
+	mot_build_rows(session, &build, from, NULL);
 	while (mot_build_next(&build, &row, &version))
 	{
 		size_t		size = MotDefinitionRowSize(def, version);

@@ -54,21 +54,13 @@ typedef struct MotTableScan
 mot_view
 MotTableView(Snapshot snapshot)
 {
-	mot_view	view;
+	mot_view	view = MotViewFor(snapshot);
 
 	if (!IsolationUsesXactSnapshot() || snapshot == NULL ||
 		(ActiveSnapshotSet() && snapshot == GetActiveSnapshot()))
-		return MotViewFor(snapshot);
-
-	/*
-	 * published already: the transaction's own snapshot is older.  (The
-	 * command is the snapshot's: it was taken just now.)
-	 */
-	(void) MotViewFor(snapshot);
-	view.snapshot = mot_snapshot_take(MotSession());
-	view.command = snapshot->curcid;
-	view.beyond = NULL;
-	return view;
+		return view;
+	/* (the command is the snapshot's: it was taken just now) */
+	return MotViewOfNow(snapshot);
 }
 
 static void

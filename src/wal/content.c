@@ -284,7 +284,7 @@ build_map(mot_session *session, MotTarget *target)
 		}
 		content->map->changing = 1;
 		all = true;
-		mot_build_rows(session, &build, target->table);
+		mot_build_rows(session, &build, target->table, NULL);
 		while (all && mot_build_next(&build, &row, &version))
 			all = insert(content->map, mot_row_number(session, row),
 						 MotContentHash(mot_version_host_bits(version), mot_version_data(version),

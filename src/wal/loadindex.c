@@ -52,7 +52,7 @@ MotLoadIndex(mot_table *table, mot_index *index, const MotDefinition *def, int i
 	sort = MotKeySortBegin(session, index, maintenance_work_mem);
 
 	MemoryContextSwitchTo(row_cxt);
-	mot_build_rows(session, &build, table);
+	mot_build_rows(session, &build, table, NULL);
 	while (status == MOT_OK && mot_build_next(&build, &row, &version))
 	{
 		bool		has_null;

@@ -331,7 +331,7 @@ log_whole(mot_session *session, const MotStorageChange *change)
 	 * snapshots
 	 */
 	(void) mot_snapshot_take(session);
-	mot_build_rows(session, &build, change->table);
+	mot_build_rows(session, &build, change->table, NULL);
 	while (mot_build_next(&build, &row, &version))
 	{
 		begin = buffer.len;

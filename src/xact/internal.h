@@ -33,7 +33,8 @@ extern void MotBeforeSnapshot(Snapshot snapshot);
 extern void MotTransactionBegin(mot_session *session);
 
 /* mixed.c; at most one announced commit a process */
-extern void MotMixedAnnounce(bool drawing, bool alone);
+extern void MotMixedAnnounce(bool drawing);
+extern void MotMixedAnnounceAlone(bool read_heap);
 extern void MotMixedDrawn(mot_ts ts);
 extern bool MotMixedAnnounced(void);
 extern void MotMixedDraw(void);

@@ -40,13 +40,17 @@
  * own snapshot keeps it until it is DONE, and ours has been published before we
  * look once more whether it still is DRAWN.  Commits that have drawn, and have
  * an xid for the standby's sake only, are in the list of places for that: ALONE,
- * and never DONE, because there is no other half to be compared with.
+ * and never DONE, because there is no other half to be compared with.  ALONE_READ
+ * are those among them that have read heap tables.
  *
  * A SERIALIZABLE reader cannot leave anybody out who has a smaller number: it
  * might see somebody with a greater one who has overwritten what that one has
- * read, and then it would have a place neither before nor after it.  So it
- * includes such a commit, which counts as included until it is DONE, and waits
- * at its rows.
+ * read, and then it would have a place neither before nor after it.  But if nobody
+ * has committed with a greater one by now, its snapshot may as well be of
+ * just before the least of them.  Otherwise, or if one of them has touched
+ * heap tables (a place before it might then be one before somebody of whom the
+ * heap's snapshot tells; see serial.c), it includes such commits, which count
+ * as included until they are DONE, and waits at their rows.
  *
  * All that is only done when there are such commits.  For everybody else it
  * costs one look at two words that hardly ever change.
@@ -77,11 +81,13 @@
 #define STATE_DRAWING	2
 #define STATE_DRAWN		3
 #define STATE_ALONE		4
+#define STATE_ALONE_READ 5
 #define STATE_MASK		7
 
 #define WORD(xid, state) ((uint64) (xid) << 3 | (state))
 #define WORD_XID(word) ((word) >> 3)
 #define WORD_STATE(word) ((word) & STATE_MASK)
+#define WORD_ALONE(word) (WORD_STATE(word) == STATE_ALONE || WORD_STATE(word) == STATE_ALONE_READ)
 
 typedef struct Place
 {
@@ -119,7 +125,7 @@ static DrawnPlace *drawn_places = NULL;
 static void announce(uint64 xid, uint64 state);
 static void raise_to_xid(uint64 xid);
 static pg_noinline void wait_for_visible(Snapshot snapshot);
-static pg_noinline MotTaken leave_out_drawn(mot_session *session, Snapshot snapshot, mot_ts ts);
+static pg_noinline MotTaken leave_out_drawn(mot_session *session, Snapshot snapshot, mot_ts ts, bool serial);
 static mot_ts drawn_unseen(Place *place, Snapshot snapshot, uint64 *word);
 static bool includes_invisible(Snapshot snapshot, uint64 xmin, const MotTaken *taken);
 static uint64 widen(TransactionId xid, uint64 near);
@@ -169,14 +175,21 @@ MotXactShmemInit(void)
 
 /*
  * In PRE_COMMIT, with an xid.  "drawing": the timestamp is drawn now, and then
- * told by MotMixedDrawn; soon, since others wait for that.  alone: see above.
+ * told by MotMixedDrawn; soon, since others wait for that.
  */
 void
-MotMixedAnnounce(bool drawing, bool alone)
+MotMixedAnnounce(bool drawing)
 {
-	Assert(drawing || !alone);
 	announce(U64FromFullTransactionId(GetTopFullTransactionId()),
-			 alone ? STATE_ALONE : drawing ? STATE_DRAWN : STATE_PREPARED);
+			 drawing ? STATE_DRAWN : STATE_PREPARED);
+}
+
+/* The same for one that changes nothing of the server's; read_heap: but has read. */
+void
+MotMixedAnnounceAlone(bool read_heap)
+{
+	announce(U64FromFullTransactionId(GetTopFullTransactionId()),
+			 read_heap ? STATE_ALONE_READ : STATE_ALONE);
 }
 
 static void
@@ -234,7 +247,7 @@ MotMixedDraw(void)
 		return;
 	place = &shared->place[MotMySlot()];
 	word = pg_atomic_read_u64(&place->word);
-	if (WORD_STATE(word) == STATE_ALONE)
+	if (WORD_ALONE(word))
 		MotMixedWithdraw();
 	else
 		/* exchange: a full barrier, as above */
@@ -296,7 +309,9 @@ MotMixedApplyEnd(mot_ts ts)
 
 /*
  * An engine snapshot that includes at least what "snapshot" does.  (Who reads
- * tables of one kind only need not know whether it includes more.)
+ * tables of one kind only need not know whether it includes more.)  NULL: for
+ * work that is no query, and no part of a serial order; what has been
+ * installed by now.
  */
 MotTaken
 MotMixedTake(mot_session *session, Snapshot snapshot)
@@ -308,11 +323,12 @@ MotMixedTake(mot_session *session, Snapshot snapshot)
 	 * applied
 	 */
 	MotBeforeSnapshot(snapshot);
-	if (unlikely(pg_atomic_read_u32(&shared->active) != 0))
+	if (unlikely(pg_atomic_read_u32(&shared->active) != 0 && snapshot != NULL))
 		wait_for_visible(snapshot);
 	taken.ts = mot_snapshot_take(session);
-	if (unlikely(pg_atomic_read_u32(&shared->active) != 0) && !IsolationIsSerializable())
-		return leave_out_drawn(session, snapshot, taken.ts);
+	if (unlikely(pg_atomic_read_u32(&shared->active) != 0) &&
+		(snapshot == NULL || !IsolationIsSerializable()))
+		return leave_out_drawn(session, snapshot, taken.ts, false);
 	taken.beyond = NULL;
 	return taken;
 }
@@ -343,8 +359,8 @@ MotMixedTakeMoment(mot_session *session, Snapshot snapshot, bool *stale)
 
 	/* what we look at next must not be older than the clock's reading */
 	pg_read_barrier();
-	if (unlikely(pg_atomic_read_u32(&shared->active) != 0) && !IsolationIsSerializable())
-		taken = leave_out_drawn(session, snapshot, taken.ts);
+	if (unlikely(pg_atomic_read_u32(&shared->active) != 0))
+		taken = leave_out_drawn(session, snapshot, taken.ts, IsolationIsSerializable());
 	newest = pg_atomic_read_u64(&shared->newest);
 	xmin = widen(snapshot->xmin, xmin);
 	*stale = newest >= xmin && includes_invisible(snapshot, xmin, &taken);
@@ -387,7 +403,7 @@ wait_for_visible(Snapshot snapshot)
 
 		/* (who is not done is running, or was a moment ago) */
 		if ((announced && i == MotMySlot()) || WORD_STATE(word) == STATE_DONE ||
-			WORD_STATE(word) == STATE_ALONE || XidInMVCCSnapshot((TransactionId) WORD_XID(word), snapshot))
+			WORD_ALONE(word) || XidInMVCCSnapshot((TransactionId) WORD_XID(word), snapshot))
 			continue;
 		while (WORD_XID(word) == WORD_XID(pg_atomic_read_u64(&place->word)) &&
 			   WORD_STATE(pg_atomic_read_u64(&place->word)) != STATE_DONE)
@@ -396,8 +412,8 @@ wait_for_visible(Snapshot snapshot)
 }
 
 /*
- * The number that a place's commit has drawn, if "snapshot" does not see its
- * xid; MOT_TS_NONE: there is no such commit.
+ * The number that a place's commit has drawn, if "snapshot" (or NULL) does not
+ * see its xid; MOT_TS_NONE: there is no such commit.
  */
 static mot_ts
 drawn_unseen(Place *place, Snapshot snapshot, uint64 *word)
@@ -409,8 +425,8 @@ drawn_unseen(Place *place, Snapshot snapshot, uint64 *word)
 		mot_ts		drawn;
 
 		*word = pg_atomic_read_u64(&place->word);
-		if ((WORD_STATE(*word) != STATE_DRAWN && WORD_STATE(*word) != STATE_ALONE) ||
-			!XidInMVCCSnapshot((TransactionId) WORD_XID(*word), snapshot))
+		if ((WORD_STATE(*word) != STATE_DRAWN && !WORD_ALONE(*word)) ||
+			(snapshot != NULL && !XidInMVCCSnapshot((TransactionId) WORD_XID(*word), snapshot)))
 			return MOT_TS_NONE;
 		pg_read_barrier();
 		drawn = pg_atomic_read_u64(&place->drawn);
@@ -421,9 +437,12 @@ drawn_unseen(Place *place, Snapshot snapshot, uint64 *word)
 	}
 }
 
-/* What "snapshot" does not see, and has drawn a number that the engine's includes, is left out. */
+/*
+ * What "snapshot" does not see, and has drawn a number that the engine's
+ * includes, is left out; serial: if it can be.
+ */
 static pg_noinline MotTaken
-leave_out_drawn(mot_session *session, Snapshot snapshot, mot_ts ts)
+leave_out_drawn(mot_session *session, Snapshot snapshot, mot_ts ts, bool serial)
 {
 	MotTaken	taken = {ts, NULL};
 	uint32		used;
@@ -481,10 +500,18 @@ leave_out_drawn(mot_session *session, Snapshot snapshot, mot_ts ts)
 		beyond->upto = ts;
 		beyond->n = n;
 		beyond->without = without;
-		taken.ts = least - 1;
-		taken.beyond = beyond;
+		if (!serial)
+		{
+			taken.ts = least - 1;
+			taken.beyond = beyond;
+			return taken;
+		}
+		for (uint32_t i = 0; i < n; i++)
+			serial &= WORD_STATE(drawn_places[i].word) == STATE_ALONE;
+		if (serial && mot_snapshot_only_waits(session, beyond, least))
+			taken.ts = least - 1;
 	}
-	else if (beyond != NULL)
+	if (beyond != NULL)
 		pfree(beyond);
 	return taken;
 }

@@ -114,7 +114,7 @@ static void post_parse_analyze(ParseState *pstate, Query *query, JumbleState *js
 static inline void follow_transaction_snapshot(void);
 static inline void set_entry(Entry *entry, const void *query, Snapshot snapshot, MotTaken taken);
 static Entry *add_entry(const void *query, Snapshot snapshot);
-static MotTaken stray_snapshot(mot_session *session);
+static MotTaken stray_snapshot(mot_session *session, Snapshot snapshot);
 static inline mot_view as_view(MotTaken taken, uint32 command);
 static void remove_entry(int i);
 static pg_noinline void forget_beyond(int i);
@@ -195,7 +195,7 @@ MotQueryBegins(QueryDesc *query, int eflags)
 		/* a foreign key's action or check: as things are now */
 		if (unlikely(query->crosscheck_snapshot != InvalidSnapshot ||
 					 (MotAlterTableDepth > 0 && reads_ordinary_table(query->plannedstmt))))
-			add_entry(query, query->snapshot)->taken = take_snapshot(MotSession(), NULL);
+			add_entry(query, query->snapshot)->taken = take_snapshot(MotSession(), query->snapshot);
 	}
 	else
 	{
@@ -487,16 +487,9 @@ refuse_worker(void)
 static MotTaken
 take_snapshot(mot_session *session, Snapshot snapshot)
 {
-	MotTaken	taken = {0, NULL};
-
-	if (likely(snapshot != NULL && snapshot->snapshot_type == SNAPSHOT_MVCC))
-	{
-		refuse_worker();
-		return MotMixedTake(session, snapshot);
-	}
-	before_snapshot(snapshot);
-	taken.ts = mot_snapshot_take(session);
-	return taken;
+	refuse_worker();
+	return MotMixedTake(session, likely(snapshot != NULL && snapshot->snapshot_type == SNAPSHOT_MVCC) ?
+						snapshot : NULL);
 }
 
 /* ------------------------------------------------------------------ views */
@@ -533,7 +526,7 @@ MotViewFor(Snapshot snapshot)
 
 	/* Nobody asked before, or it is not a query's snapshot at all. */
 	if (!found)
-		return as_view(stray_snapshot(session), command);
+		return as_view(stray_snapshot(session, snapshot), command);
 	taken = take_snapshot(session, snapshot);
 	for (int i = 0; i < nrunning; i++)
 		if (running[i].snapshot == snapshot)
@@ -552,6 +545,13 @@ MotSnapshotRunning(Snapshot snapshot)
 		if (running[i].snapshot == snapshot)
 			return true;
 	return false;
+}
+
+/* For a query's own snapshot there is MotViewFor; this is for others, at every level. */
+mot_view
+MotViewOfNow(Snapshot snapshot)
+{
+	return as_view(stray_snapshot(MotSession(), snapshot), snapshot->curcid);
 }
 
 mot_view
@@ -577,17 +577,32 @@ MotLooseViewRelease(void)
 
 /*
  * A snapshot of now for somebody whose end we will not hear of.  All of them
- * share one entry, which keeps the oldest.
+ * share one entry, which keeps the oldest.  (One that leaves somebody out is older
+ * than its moment.)
  */
 static MotTaken
-stray_snapshot(mot_session *session)
+stray_snapshot(mot_session *session, Snapshot snapshot)
 {
-	MotTaken	taken = take_snapshot(session, NULL);
+	MotTaken	taken = take_snapshot(session, snapshot);
 	Entry	   *entry;
 
 	for (int i = 0; i < nrunning; i++)
 		if (running[i].query == &stray_tag)
+		{
+			const mot_beyond *before = running[i].taken.beyond;
+
+			/* (each row may have it asked for) */
+			if (taken.beyond != NULL && before != NULL && before->upto == taken.beyond->upto &&
+				before->n == taken.beyond->n &&
+				memcmp(before->without, taken.beyond->without, before->n * sizeof(mot_ts)) == 0)
+			{
+				MotForgetBeyond(&taken.beyond);
+				taken.beyond = before;
+			}
+			running[i].taken.ts = Min(running[i].taken.ts, taken.ts);
+			running[i].taken.beyond = taken.beyond;
 			return taken;
+		}
 
 	entry = add_entry(&stray_tag, NULL);
 	entry->taken = taken;

@@ -355,7 +355,7 @@ before_commit(void)
 	participant->prepare();
 	if (participant->loaded() && TransactionIdIsValid(GetTopTransactionIdIfAny()) &&
 		!MotMixedAnnounced())
-		MotMixedAnnounce(false, false);
+		MotMixedAnnounce(false);
 	if (log != NULL && changes)
 	{
 		MOT_FAULT("commit-prepared");
@@ -466,9 +466,9 @@ prepare_commit(bool serial, bool mixed)
 		log->enter();
 	}
 	if (mixed && (writes || serial))
-		MotMixedAnnounce(XactIsoLevel == XACT_SERIALIZABLE, false);
+		MotMixedAnnounce(XactIsoLevel == XACT_SERIALIZABLE);
 	else if (draws && TransactionIdIsValid(GetTopTransactionIdIfAny()))
-		MotMixedAnnounce(true, true);
+		MotMixedAnnounceAlone(serial);
 	if (draws)
 	{
 		mot_ts		ts = mot_txn_draw(MotOpenSession);

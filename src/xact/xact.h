@@ -67,6 +67,9 @@ extern void MotBackoff(unsigned *spins);
  */
 extern mot_view MotViewFor(Snapshot snapshot);
 
+/* The same for one that is no query's: of now, at every level; valid until the end of the transaction. */
+extern mot_view MotViewOfNow(Snapshot snapshot);
+
 /*
  * For work that is no query (DDL, index builds, ANALYZE): what has been
  * committed by now and all that this transaction has done, whatever snapshot

@@ -71,7 +71,7 @@ builder(void *arg)
 
 	REQUIRE(entries != NULL && fill != NULL);
 	(void) mot_snapshot_take(s);
-	mot_build_rows(s, &build, st.table);
+	mot_build_rows(s, &build, st.table, NULL);
 	while (mot_build_next(&build, &row, &version))
 	{
 		const record *r = mot_version_data(version);

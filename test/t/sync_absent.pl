@@ -23,18 +23,24 @@ $node->start;
 $node->safe_psql('postgres', q{
 	CREATE EXTENSION mot;
 	CREATE FOREIGN TABLE mot_t (id int PRIMARY KEY, v int, u int UNIQUE) SERVER mot_server;
+	CREATE TABLE ordinary_t (id int PRIMARY KEY, v int, u int UNIQUE) USING mot;
 	CREATE TABLE heap_t (id int PRIMARY KEY, v int, u int UNIQUE);
 	CREATE TABLE other (id int PRIMARY KEY, v int)});
+for my $table ('mot_t', 'ordinary_t', 'heap_t')
+{
+	$node->safe_psql('postgres', "ALTER TABLE $table ADD CONSTRAINT small CHECK (v < 1000000) NOT VALID");
+	$node->safe_psql('postgres', "CREATE TABLE child_$table (id int PRIMARY KEY REFERENCES $table)") if $table ne 'mot_t';
+}
 
 # what must not wait is given 10 s
 sub ask
 {
 	my ($table, $sql) = @_;
 	my $stuck = 0;
-	my ($ret, $out, $err) = $node->psql('postgres', "SET statement_timeout = '10s'; SET lock_timeout = '50ms'; SET synchronous_commit = on; " . $sql =~ s/\bT\b/$table/gr,
+	my ($ret, $out, $err) = $node->psql('postgres', "SET statement_timeout = '10s'; SET lock_timeout = '50ms'; SET synchronous_commit = on; " . $sql =~ s/\b(child_)?T\b/($1 || '') . $table/egr,
 		timeout => $PostgreSQL::Test::Utils::timeout_default, timed_out => \$stuck);
 	die "not even statement_timeout ends it on $table: $sql" if $stuck;
-	my $answer = $ret == 0 ? $out : $err =~ s/^(LINE|HINT|DETAIL|CONTEXT|\s+\^).*\n?//gmr;
+	my $answer = $ret == 0 ? $out : $err =~ s/^(LINE|HINT|DETAIL|CONTEXT|SQL statement|\s+\^).*\n?//gmr;
 	$answer =~ s/\s+\z//;
 	return "$sql\n" . $answer =~ s/$table/T/gr . "\n";
 }
@@ -44,12 +50,12 @@ my $name = 0;
 # what a commit that waits lets others do, and what becomes of it
 sub story
 {
-	my ($table, $level, $work, $end) = @_;
+	my ($table, $level, $work, $end, $more) = @_;
 	my $story = '';
 	my $writer;
 
 	$name++;
-	$node->safe_psql('postgres', "TRUNCATE $table, other; INSERT INTO $table SELECT i, 0, i FROM generate_series(1, 5) i; INSERT INTO other SELECT i, 0 FROM generate_series(1, 5) i");
+	$node->safe_psql('postgres', "TRUNCATE $table, other CASCADE; INSERT INTO $table SELECT i, 0, i FROM generate_series(1, 5) i; INSERT INTO other SELECT i, 0 FROM generate_series(1, 5) i");
 	$node->append_conf('postgresql.conf', "synchronous_standby_names = 'nobody'");
 	$node->reload;
 	$node->poll_query_until('postgres', q{SELECT setting = 'nobody' FROM pg_settings WHERE name = 'synchronous_standby_names'});
@@ -63,6 +69,18 @@ sub story
 	my $all = 'SELECT * FROM T ORDER BY id; SELECT sum(v) FROM T; SELECT * FROM T WHERE u = 100';
 	my $both = 'SELECT * FROM T JOIN other USING (id) ORDER BY id; SELECT (SELECT sum(v) FROM T), (SELECT sum(v) FROM other)';
 	$story .= ask($table, "BEGIN ISOLATION LEVEL $_; $all; $both; COMMIT") for @readers;
+	if ($more)
+	{
+		$story .= ask($table, "SET synchronous_commit = local; SET default_transaction_isolation = '$_'; ANALYZE T") for 'read committed', 'serializable';
+		$story .= join("\n", sort split /\n/, ask($table, 'COPY T TO STDOUT')) . "\n";
+		$story .= ask($table, 'COPY (SELECT * FROM T ORDER BY id) TO STDOUT');
+		$story .= ask($table, 'BEGIN; ALTER TABLE T VALIDATE CONSTRAINT small; ROLLBACK');
+		$story .= ask($table, 'CREATE INDEX ON T (v)');
+		$story .= ask($table, "BEGIN ISOLATION LEVEL $_; SELECT id, v FROM T WHERE id = 3 FOR KEY SHARE; SELECT id, v FROM T WHERE id IN (3, 4, 5) ORDER BY id FOR KEY SHARE; ROLLBACK")
+		  for @readers;
+		$story .= ask($table, "SET synchronous_commit = local; SELECT id, v FROM T WHERE id = $_ FOR KEY SHARE") for 1, 2, 100;
+		$story .= ask($table, 'SELECT id FROM T WHERE id = 3 FOR SHARE');
+	}
 	$story .= ask($table, 'SELECT id FROM T WHERE id = 1 FOR UPDATE NOWAIT');
 	$story .= ask($table, 'SET synchronous_commit = local; SELECT id FROM T ORDER BY id FOR SHARE SKIP LOCKED');
 	$story .= ask($table, 'UPDATE T SET v = 7 WHERE id = 1');
@@ -75,6 +93,15 @@ sub story
 	$story .= ask($table, 'SET synchronous_commit = local; INSERT INTO T VALUES (50, 50, 50); UPDATE other SET v = 50 WHERE id = 5');
 	$story .= ask($table, "BEGIN ISOLATION LEVEL $_; $all; $both; COMMIT") for @readers;
 	$story .= ask($table, "BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT v FROM T WHERE id = 4; COMMIT");
+	if ($more)
+	{
+		$story .= ask($table, 'SET synchronous_commit = local; ANALYZE T');
+		for my $begin (map { "BEGIN ISOLATION LEVEL $_; SELECT 1;" } $table ne 'mot_t' ? @readers : ())
+		{
+			$$more .= ask($table, "$begin INSERT INTO child_T VALUES ($_); ROLLBACK") for 1, 2, 3, 4;
+			$$more .= ask($table, "$begin DELETE FROM T WHERE id = 5; ROLLBACK");
+		}
+	}
 	$story .= ask($table, 'CHECKPOINT');
 
 	# who has begun to read by now goes on with what it has seen
@@ -135,7 +162,15 @@ for ([ 'READ COMMITTED', 'cancel' ], [ 'REPEATABLE READ', 'forgo' ], [ 'READ COM
 	my ($level, $end, $too) = (@$_, '');
 	is(story('mot_t', $level, $changes . $too, $end), story('heap_t', $level, $changes . $too, $end), "$level, $end $too: as with heap tables");
 }
-$node->safe_psql('postgres', 'TRUNCATE mot_t, heap_t; INSERT INTO mot_t SELECT i, 0, i FROM generate_series(1, 5) i; INSERT INTO heap_t SELECT * FROM mot_t; UPDATE mot_t SET v = 71 WHERE id = 4');
+for my $level ('READ COMMITTED', 'SERIALIZABLE')
+{
+	my %keys = (mot_t => '', ordinary_t => '', heap_t => '');
+	my %story = map { ($_ => story($_, $level, $changes, 'cancel', \$keys{$_})) } keys %keys;
+	is($story{mot_t}, $story{heap_t}, "$level: maintenance and row locks as with heap tables");
+	is($story{ordinary_t}, $story{heap_t}, '... with ordinary tables, too');
+	is($keys{ordinary_t}, $keys{heap_t}, '... and foreign keys');
+}
+$node->safe_psql('postgres', 'TRUNCATE mot_t, heap_t CASCADE; INSERT INTO mot_t SELECT i, 0, i FROM generate_series(1, 5) i; INSERT INTO heap_t SELECT * FROM mot_t; UPDATE mot_t SET v = 71 WHERE id = 4');
 
 # A procedure that commits again and again has begun before standbys were
 # configured: it hears of that as the server does, and not at its end.
@@ -168,8 +203,9 @@ for my $table ('mot_t', 'heap_t')
 }
 $node->safe_psql('postgres', 'UPDATE mot_t SET v = 0 WHERE id = 5');
 
-# At SERIALIZABLE the place in the order of commits has been drawn, so readers of
-# this level wait at what has changed, for as long as they want to; nobody else does.
+# At SERIALIZABLE the place in the order of commits has been drawn.  As long as
+# nobody has one behind it, readers of this level come before; afterwards they wait
+# at what has changed, for as long as they want to; nobody else does.
 $node->append_conf('postgresql.conf', "synchronous_standby_names = 'nobody'");
 $node->reload;
 $node->poll_query_until('postgres', q{SELECT setting = 'nobody' FROM pg_settings WHERE name = 'synchronous_standby_names'});
@@ -177,8 +213,50 @@ my $writer = $node->background_psql('postgres', on_error_stop => 0);
 $writer->query_safe(q{SET application_name = 'serializable'; SET synchronous_commit = on});
 $writer->query_until(qr/begun/, "\\echo begun\nBEGIN ISOLATION LEVEL SERIALIZABLE; UPDATE mot_t SET v = 9 WHERE id = 5; COMMIT;\n");
 ok($node->poll_query_until('postgres', q{SELECT wait_event = 'SyncRep' FROM pg_stat_activity WHERE application_name = 'serializable'}), 'SERIALIZABLE: the commit waits');
-like(ask('mot_t', q{SET statement_timeout = '100ms'; BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT v FROM T WHERE id = 5}), qr/statement timeout/,
-	'... and whoever reads its row at this level, until statement_timeout');
+for my $only ('', ' READ ONLY')
+{
+	like(ask('mot_t', "BEGIN ISOLATION LEVEL SERIALIZABLE$only; SELECT v FROM T WHERE id = 5; SELECT sum(v) FROM T; COMMIT"), qr/\n0\n71\n$/, '... and readers of this level see what was before');
+	like(ask('mot_t', "BEGIN ISOLATION LEVEL SERIALIZABLE$only; SELECT v FROM T WHERE id = 5; SELECT count(*) FROM heap_t; COMMIT"), qr/\n0\n5\n$/, '... in both kinds of tables');
+}
+like(ask('mot_t', q{SET synchronous_commit = local; UPDATE T SET v = 71 WHERE id = 4; BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT v FROM T WHERE id = 4}), qr/\n71\n$/, '... and who has committed sees that');
+
+# all that waits shows that it does, and can be told not to
+my @waits = (
+	'BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT v FROM mot_t WHERE id = 5',
+	'BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT sum(v) FROM mot_t',
+	'SELECT v FROM mot_t WHERE id = 5 FOR SHARE',
+	'UPDATE mot_t SET v = 1 WHERE id = 5',
+	'DELETE FROM mot_t WHERE id = 5',
+	'BEGIN ISOLATION LEVEL REPEATABLE READ; DELETE FROM mot_t WHERE id = 5; COMMIT',
+	'CREATE INDEX ON mot_t (v)',
+	q{SELECT * FROM mot_verify('mot_t')});
+for my $end ('cancel', 'terminate', 'timeout')
+{
+	my $n = 0;
+	my @sessions;
+	for my $sql (@waits)
+	{
+		my $session = $node->background_psql('postgres', on_error_stop => 0);
+		$session->query_safe("SET application_name = 'waits " . $n++ . "'");
+		$session->query_safe(q{SET statement_timeout = '300ms'}) if $end eq 'timeout';
+		# (DDL stands in the others' way)
+		$session->query_safe(q{SET deadlock_timeout = '1h'});
+		$session->query_until(qr/begun/, "\\echo begun\n$sql;\n\\echo over\n");
+		push @sessions, $session;
+	}
+	if ($end ne 'timeout')
+	{
+		ok($node->poll_query_until('postgres', "SELECT count(*) = $n FROM pg_stat_activity WHERE application_name LIKE 'waits %' AND wait_event_type IN ('Lock', 'Extension')"), "$end: all wait, and say so");
+		$node->safe_psql('postgres', "SELECT pg_${end}_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'waits %'");
+	}
+	for my $i (0 .. $#sessions)
+	{
+		eval { $sessions[$i]->query_until(qr/over/, '') };
+		eval { $sessions[$i]->query('SELECT 1') };
+		like($sessions[$i]->{stderr}, $end eq 'cancel' ? qr/user request/ : $end eq 'timeout' ? qr/statement timeout/ : qr/terminating connection/, "... $waits[$i]");
+		eval { $sessions[$i]->quit };
+	}
+}
 like(ask('mot_t', 'SELECT v FROM T WHERE id = 4'), qr/\n71\n$/, '... but nobody else');
 for my $level ('READ COMMITTED', 'REPEATABLE READ', 'SERIALIZABLE')
 {

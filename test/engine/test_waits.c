@@ -1,0 +1,156 @@
+/*-------------------------------------------------------------------------
+ *
+ * test_waits.c
+ *	  Commits that have drawn their number and wait, for a standby that is not
+ *	  there: who need not wait with them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "txn_util.h"
+
+static store st;
+static mot_session *a,
+		   *b,
+		   *c;
+static unsigned waits;
+static mot_ts drawn;
+
+/* who waits nevertheless is let go on, and it is noted */
+static void
+install_a(void)
+{
+	waits++;
+	if (mot_txn_active(a))
+	{
+		CHECK(mot_txn_commit(a) == drawn);
+		end_view(a);
+	}
+}
+
+static void
+setup(void)
+{
+	store_create(&st, 64 << 20, 8, MOT_ENGINE_PRIVATE, true);
+	a = open_session(st.engine, 1);
+	b = open_session(st.engine, 2);
+	c = open_session(st.engine, 3);
+	waits = 0;
+	mot_row_wait_hook = install_a;
+	begin(b);
+	(void) begin_view(b, 1);
+	for (uint64_t id = 1; id <= 4; id++)
+		REQUIRE(insert(&st, b, 1, id, (int64_t) id * 10) == MOT_OK);
+	commit(b);
+	end_view(b);
+}
+
+static void
+teardown(void)
+{
+	mot_row_wait_hook = NULL;
+	mot_session_close(a);
+	mot_session_close(b);
+	mot_session_close(c);
+	mot_engine_destroy(st.engine);
+}
+
+/* a changes row 1 twice, draws, and waits */
+static void
+draw_a(void)
+{
+	mot_view	v = {mot_snapshot_take(a), 1, NULL};
+
+	mot_txn_begin(a, MOT_SERIALIZABLE, v.snapshot, 1);
+	CHECK(update(&st, a, &v, 1, 1, 11) == MOT_OK);
+	v.command = 2;
+	CHECK(update(&st, a, &v, 2, 1, 12) == MOT_OK);
+	REQUIRE(mot_txn_lock(a) == MOT_OK);
+	drawn = mot_txn_draw(a);
+	CHECK(mot_txn_prepare(a) == MOT_OK);
+}
+
+static int64_t
+value(const mot_version *v)
+{
+	return ((const record *) mot_version_data(v))->value;
+}
+
+/*
+ * Who shares the row's key, and asks for its newest version, is shown that below the
+ * commit which waits, if he keeps it alive; otherwise he waits.
+ */
+static void
+newest_below_who_waits(void)
+{
+	for (int after = 0; after <= 1; after++)
+	{
+		mot_view	v;
+		mot_row    *row;
+		const mot_version *seen;
+		const mot_version *newest;
+
+		setup();
+		if (!after)
+			v = begin_view(c, 1);
+		draw_a();
+		if (after)
+			v = begin_view(c, 1);
+		mot_txn_begin(c, MOT_READ_COMMITTED, v.snapshot, 3);
+		if (!after)
+		{
+			CHECK(get(&st, c, &v, 1, &row, &seen)->value == 10);
+			CHECK(mot_row_lock(c, &v, st.table, row, seen, MOT_MODE_KEY_SHARE, &newest) == MOT_OK);
+			CHECK(newest == seen && mot_row_newest(c, row) == seen);
+			CHECK(waits == 0);
+			install_a();
+			CHECK(value(mot_row_newest(c, row)) == 12 && value(seen) == 10);
+		}
+		else
+		{
+			CHECK(get(&st, c, &v, 1, &row, &seen)->value == 12);
+			CHECK(waits == 1 && !mot_txn_active(a));
+		}
+		commit(c);
+		end_view(c);
+		teardown();
+	}
+}
+
+/* is what has been left out all there is between two numbers? */
+static void
+nothing_but_who_waits(void)
+{
+	mot_beyond	beyond;
+	mot_view	v;
+
+	setup();
+	draw_a();
+	beyond = (mot_beyond)
+	{
+		mot_snapshot_take(c), 1, &drawn
+	};
+	CHECK(mot_snapshot_only_waits(c, &beyond, drawn));
+	CHECK(!mot_snapshot_only_waits(c, &beyond, 1));
+
+	/* drawn later */
+	begin(b);
+	v = begin_view(b, 1);
+	CHECK(update(&st, b, &v, 1, 2, 22) == MOT_OK);
+	REQUIRE(mot_txn_lock(b) == MOT_OK);
+	CHECK(mot_snapshot_only_waits(c, &beyond, drawn));
+	commit(b);
+	end_view(b);
+	CHECK(!mot_snapshot_only_waits(c, &beyond, drawn));
+	install_a();
+	end_view(c);
+	teardown();
+}
+
+int
+main(int argc, char **argv)
+{
+	test_begin(argc, argv);
+	RUN(newest_below_who_waits);
+	RUN(nothing_but_who_waits);
+	return test_end();
+}
