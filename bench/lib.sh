@@ -76,7 +76,7 @@ bench_twins()
 		# read everything once: cached, and heap rows marked as committed
 		in_db "$db" -c 'ANALYZE' -c 'SELECT sum(abalance) FROM pgbench_accounts' >/dev/null
 	done
-	[ "$(in_db mot -c "SELECT relkind FROM pg_class WHERE relname = 'pgbench_accounts'")" = f ] ||
+	[ "$(in_db mot -c "SELECT amname FROM pg_class c JOIN pg_am a ON a.oid = relam WHERE relname = 'pgbench_accounts'")" = mot ] ||
 		sandbox_die "the MOT twin is not a MOT table"
 	in_db postgres -c CHECKPOINT
 }

@@ -55,9 +55,7 @@ BEGIN
 	SET LOCAL search_path = copy_heap, public;
 	EXECUTE statements;
 	SET LOCAL search_path = copy_mot, public;
-	SET LOCAL mot.default_engine = mot;
-	EXECUTE statements;
-	SET LOCAL mot.default_engine = heap;
+	EXECUTE regexp_replace(statements, 'CREATE TABLE (t \([^;]*)', 'CREATE FOREIGN TABLE \1 SERVER mot_server', 'g');
 	PERFORM set_config('search_path', path, true);
 END $$;
 

@@ -1,6 +1,8 @@
 --
--- mot.default_engine
+-- mot.default_engine: CREATE TABLE says USING mot where it says nothing
 --
+CREATE VIEW ddl_made AS SELECT relname, relkind, relpersistence, amname FROM pg_class c LEFT JOIN pg_am a ON a.oid = relam
+    WHERE relname ~ '^ddl_' AND relkind IN ('r', 'f', 'p', 'm');
 SET mot.default_engine = mot;
 CREATE TABLE ddl_e (
     id serial PRIMARY KEY,
@@ -16,30 +18,36 @@ CREATE TABLE ddl_e (id int);
 CREATE TABLE IF NOT EXISTS ddl_e (id int PRIMARY KEY);
 CREATE TABLE ddl_e2 (LIKE ddl_e INCLUDING ALL EXCLUDING DEFAULTS);
 \d ddl_e2
-CREATE TABLE ddl_bad (a int REFERENCES ddl_e (id));
-CREATE TABLE ddl_bad (a int, FOREIGN KEY (a) REFERENCES ddl_e (id));
+CREATE TABLE ddl_ref (a int REFERENCES ddl_e (id));
+INSERT INTO ddl_ref VALUES (3);
+CREATE TABLE ddl_part (a int PRIMARY KEY) PARTITION BY RANGE (a);
+CREATE TABLE ddl_part1 PARTITION OF ddl_part FOR VALUES FROM (1) TO (9);
+CREATE TABLE ddl_part2 PARTITION OF ddl_part DEFAULT USING heap;
+CREATE TABLE ddl_child () INHERITS (ddl_e2);
+CREATE TYPE ddl_type AS (a int, b text);
+CREATE TABLE ddl_typed OF ddl_type;
+SELECT relname, relkind, amname FROM ddl_made ORDER BY relname;
+DROP TABLE ddl_ref, ddl_part, ddl_child, ddl_e2, ddl_typed;
+DROP TYPE ddl_type;
 
--- what stays an ordinary table
+-- what is not in memory because of it
 CREATE UNLOGGED TABLE ddl_unlogged (a int);
 CREATE TEMP TABLE ddl_temp (a int PRIMARY KEY);
 CREATE TABLE pg_temp.ddl_temp2 (a int PRIMARY KEY);
 SET search_path = pg_temp, public;
 CREATE TABLE ddl_temp3 (a int PRIMARY KEY);
 RESET search_path;
-CREATE TABLE ddl_part (a int PRIMARY KEY) PARTITION BY RANGE (a);
-CREATE TABLE ddl_part1 PARTITION OF ddl_part FOR VALUES FROM (1) TO (9);
-CREATE TABLE ddl_child () INHERITS (ddl_unlogged);
-CREATE TYPE ddl_type AS (a int, b text);
-CREATE TABLE ddl_typed OF ddl_type;
 CREATE TABLE ddl_explicit (a int) USING heap;
 CREATE MATERIALIZED VIEW ddl_matview AS SELECT 1 AS a;
 CREATE TABLE ddl_bad (a int) USING nonsense;
-CREATE TEMP TABLE ddl_bad (a int) USING mot;
-SELECT relname, relkind, relpersistence FROM pg_class
-    WHERE relname ~ '^ddl_' AND relkind IN ('r', 'f', 'p', 'm') ORDER BY relname;
+-- as a dump begins, whose tables are to be what they were
+SET default_table_access_method = heap;
+CREATE TABLE ddl_dumped (a int);
+CREATE TABLE ddl_dumped_as AS SELECT 1 AS one;
+RESET default_table_access_method;
+SELECT * FROM ddl_made WHERE relname <> 'ddl_e' ORDER BY relname;
 DROP MATERIALIZED VIEW ddl_matview;
-DROP TABLE ddl_child, ddl_unlogged, ddl_temp, ddl_temp2, ddl_temp3, ddl_part, ddl_typed, ddl_explicit, ddl_e2;
-DROP TYPE ddl_type;
+DROP TABLE ddl_unlogged, ddl_temp, ddl_temp2, ddl_temp3, ddl_explicit, ddl_dumped, ddl_dumped_as;
 
 -- CREATE TABLE AS, SELECT INTO
 CREATE TABLE ddl_as AS SELECT id, y, x + 1 AS z FROM ddl_e;
@@ -62,15 +70,17 @@ SELECT id, y INTO ddl_as5 FROM ddl_e;
 SELECT count(*) FROM ddl_as5;
 SELECT 1 AS one INTO TEMP ddl_as6;
 CREATE TABLE ddl_as7 USING heap AS SELECT 1 AS one;
-SELECT relname, relkind FROM pg_class WHERE relname ~ '^ddl_as.$' ORDER BY relname;
+EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) CREATE TABLE ddl_as9 AS SELECT 1 AS one;
+SELECT * FROM ddl_made WHERE relname ~ '^ddl_as.$' ORDER BY relname;
 CREATE TABLE ddl_as8 AS SELECT i, repeat('x', i) AS t FROM generate_series(1, 10000, 333) i;
 SELECT count(*), sum(length(t)) FROM ddl_as8;
 CREATE TABLE ddl_bad AS SELECT 1 / (i - 3) FROM generate_series(1, 5) i;
 BEGIN;
-CREATE TABLE ddl_as9 AS SELECT 1 AS one;
-INSERT INTO ddl_as9 VALUES (2);
-SELECT * FROM ddl_as9;
+CREATE TABLE ddl_as0 AS SELECT 1 AS one;
+INSERT INTO ddl_as0 VALUES (2);
+SELECT * FROM ddl_as0;
 ROLLBACK;
+SELECT * FROM ddl_as0;
 CREATE FUNCTION ddl_loop() RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE total bigint := 0;
 BEGIN
@@ -83,7 +93,7 @@ BEGIN
 END $$;
 SELECT ddl_loop();
 DROP FUNCTION ddl_loop;
-DROP TABLE ddl_as, ddl_as2, ddl_as3, ddl_as4, ddl_as5, ddl_as6, ddl_as7, ddl_as8, ddl_e;
+DROP TABLE ddl_as, ddl_as2, ddl_as3, ddl_as4, ddl_as5, ddl_as6, ddl_as7, ddl_as8, ddl_as9, ddl_e;
 
 -- in a schema made by one statement
 CREATE SCHEMA ddl_s
@@ -97,7 +107,7 @@ RESET mot.default_engine;
 -- one table, without the setting
 CREATE TABLE ddl_using (a int PRIMARY KEY) USING mot;
 CREATE TABLE ddl_using_as USING mot AS SELECT 1 AS one;
-SELECT relname, relkind FROM pg_class WHERE relname ~ '^ddl_using(_as)?$' ORDER BY relname;
+SELECT * FROM ddl_made WHERE relname ~ '^ddl_using(_as)?$' ORDER BY relname;
 DROP TABLE ddl_using, ddl_using_as;
 CREATE TABLE ddl_parts (a int, b text) PARTITION BY LIST (a);
 CREATE TABLE ddl_hot PARTITION OF ddl_parts (PRIMARY KEY (a)) FOR VALUES IN (1, 2) USING mot;
@@ -107,4 +117,5 @@ SELECT tableoid::regclass, * FROM ddl_parts ORDER BY a;
 INSERT INTO ddl_hot VALUES (5, 'too cold');
 UPDATE ddl_hot SET a = 7;
 DROP TABLE ddl_parts;
+DROP VIEW ddl_made;
 SELECT count(*) FROM mot_stat_tables;

@@ -1,9 +1,7 @@
 --
 -- VACUUM, ANALYZE, CLUSTER, LOCK TABLE, TRUNCATE, COPY
 --
-SET mot.default_engine = mot;
-CREATE TABLE ddl_m (id int PRIMARY KEY, b text, g int GENERATED ALWAYS AS (id + 1) STORED);
-RESET mot.default_engine;
+CREATE FOREIGN TABLE ddl_m (id int PRIMARY KEY, b text, g int GENERATED ALWAYS AS (id + 1) STORED) SERVER mot_server;
 CREATE TABLE ddl_heap (id int);
 INSERT INTO ddl_m VALUES (1, 'x'), (2, 'y'), (3, NULL);
 INSERT INTO ddl_heap VALUES (1);

@@ -69,7 +69,7 @@ SET mot.default_engine = 'mot';
 CREATE FUNCTION nest_define(level int, deepest int) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
 	BEGIN
-		EXECUTE format('CREATE TABLE nest_t%s (id int PRIMARY KEY, v int)', level);
+		EXECUTE format('CREATE FOREIGN TABLE nest_t%s (id int PRIMARY KEY, v int) SERVER mot_server', level);
 		EXECUTE format('INSERT INTO nest_t%s SELECT i, i FROM generate_series(1, 10) i', level);
 		CASE level % 5
 			WHEN 0 THEN EXECUTE format('CREATE INDEX ON nest_t%s (v)', level);

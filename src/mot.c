@@ -222,7 +222,7 @@ define_settings(void)
 
 	DefineCustomEnumVariable("mot.default_engine",
 							 "Storage that a plain CREATE TABLE uses.",
-							 "With \"mot\", tables are memory-optimized unless the statement says otherwise.",
+							 "With \"mot\", CREATE TABLE without USING says USING mot, but for temporary and unlogged tables.",
 							 &mot_default_engine,
 							 MOT_DEFAULT_HEAP, default_engine_options,
 							 PGC_USERSET, 0,

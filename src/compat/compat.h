@@ -17,6 +17,7 @@
 #include "storage/lock.h"
 #include "storage/proc.h"
 #include "utils/guc.h"
+#include "utils/guc_tables.h"
 
 #if PG_VERSION_NUM < 150000
 #error "mot needs PostgreSQL 15 or later"
@@ -77,6 +78,20 @@ MotUnpackVirtualXact(uint64 word)
 #endif
 	vxid.localTransactionId = (LocalTransactionId) word;
 	return vxid;
+}
+
+/* has the client or the session itself set it? */
+static inline bool
+MotSettingIsOfSession(const char *name)
+{
+#if PG_VERSION_NUM >= 160000
+	return find_option(name, false, false, ERROR)->source >= PGC_S_CLIENT;
+#else
+	for (int i = 0; i < GetNumConfigOptions(); i++)
+		if (strcmp(get_guc_variables()[i]->name, name) == 0)
+			return get_guc_variables()[i]->source >= PGC_S_CLIENT;
+	return false;
+#endif
 }
 
 #endif							/* MOT_COMPAT_H */

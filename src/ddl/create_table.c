@@ -1,19 +1,19 @@
 /*-------------------------------------------------------------------------
  *
  * create_table.c
- *	  CREATE FOREIGN TABLE ... SERVER mot_server, and plain CREATE TABLE where
- *	  mot.default_engine (or USING mot) makes it one.
+ *	  CREATE FOREIGN TABLE ... SERVER mot_server, and what mot.default_engine
+ *	  makes of statements that create ordinary tables.
  *
- * The keys and LIKE clauses are taken out, the server creates the table, its
+ * Of a foreign table the keys and LIKE clauses are taken out, the server creates it, its
  * storage is made, then the keys follow as indexes and what LIKE brings as
  * statements of their own.
  *
- * With mot.default_engine = mot these stay ordinary tables: temporary tables,
- * partitioned tables and partitions, inheritance children, typed tables,
- * tables of an extension's script, and a table whose access method is named
- * (USING heap).  USING mot makes a MOT table whatever the setting, also of a
- * partition or an inheritance child.  WITH options, TABLESPACE and UNLOGGED mean nothing to a table
- * in memory and are not kept.
+ * mot.default_engine = mot puts USING mot into CREATE TABLE, CREATE TABLE AS and
+ * SELECT INTO that name no access method.  Unlike default_table_access_method
+ * it passes over what is not to be in memory because a database's tables are: temporary and
+ * unlogged tables, materialized views and tables of an extension's script.  Who has set
+ * default_table_access_method in the session decides by that: so does a dump,
+ * whose heap tables stay heap tables.
  *
  *-------------------------------------------------------------------------
  */
@@ -28,10 +28,12 @@
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "commands/comment.h"
+#include "commands/defrem.h"
 #include "commands/event_trigger.h"
 #include "commands/extension.h"
 #include "commands/sequence.h"
 #include "commands/tablecmds.h"
+#include "compat/compat.h"
 #include "foreign/foreign.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
@@ -49,17 +51,6 @@ typedef struct CreateWork
 	List	   *comments;		/* CommentStmts for columns that LIKE brought */
 } CreateWork;
 
-static void
-refuse_without_extension(void)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_UNDEFINED_OBJECT),
-			 errmsg("server \"%s\" does not exist in this database", MOT_SERVER_NAME),
-			 mot_default_engine == MOT_DEFAULT_MOT ?
-			 errhint("Run CREATE EXTENSION mot, or SET mot.default_engine = heap.") :
-			 errhint("Run CREATE EXTENSION mot.")));
-}
-
 static bool
 is_temporary(const RangeVar *relation)
 {
@@ -67,54 +58,45 @@ is_temporary(const RangeVar *relation)
 		isTempNamespace(RangeVarGetCreationNamespace(relation));
 }
 
-static void
-refuse_temporary(void)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			 errmsg("a temporary table cannot be memory-optimized")));
-}
+/* --------------------------------------------------------- mot.default_engine */
 
-bool
-MotDefaultEngineTakes(const RangeVar *relation, OnCommitAction oncommit,
-					  const char *access_method)
+/* where a statement that makes a table says with which access method, or NULL */
+static char **
+access_method_of(Node *stmt, RangeVar **relation)
 {
-	if (access_method != NULL)
-		return false;
-	else if (mot_default_engine != MOT_DEFAULT_MOT)
-		return false;
-
-	if (is_temporary(relation) || oncommit != ONCOMMIT_NOOP)
+	if (IsA(stmt, ExplainStmt))
+		stmt = castNode(Query, ((ExplainStmt *) stmt)->query)->utilityStmt;
+	if (stmt != NULL && IsA(stmt, CreateStmt) && ((CreateStmt *) stmt)->partspec == NULL)
 	{
-		if (access_method != NULL)
-			refuse_temporary();
-		return false;
+		*relation = ((CreateStmt *) stmt)->relation;
+		return &((CreateStmt *) stmt)->accessMethod;
 	}
-	if (IsBinaryUpgrade || IsBootstrapProcessingMode())
-		return false;
-	if (creating_extension && access_method == NULL)
-		return false;
-
-	if (!OidIsValid(MotServerOid(true)))
-		refuse_without_extension();
-	return true;
+	if (stmt != NULL && IsA(stmt, CreateTableAsStmt) && ((CreateTableAsStmt *) stmt)->objtype == OBJECT_TABLE)
+	{
+		*relation = ((CreateTableAsStmt *) stmt)->into->rel;
+		return &((CreateTableAsStmt *) stmt)->into->accessMethod;
+	}
+	return NULL;
 }
 
-CreateForeignTableStmt *
-MotMakeForeign(const CreateStmt *stmt)
+PlannedStmt *
+MotUseDefaultEngine(PlannedStmt *pstmt)
 {
-	CreateForeignTableStmt *foreign = makeNode(CreateForeignTableStmt);
-	CreateStmt *copy = copyObject((CreateStmt *) stmt);
+	RangeVar   *relation;
+	char	  **access_method = access_method_of(pstmt->utilityStmt, &relation);
 
-	memcpy(&foreign->base, copy, sizeof(CreateStmt));
-	NodeSetTag(foreign, T_CreateForeignTableStmt);
-	foreign->base.options = NIL;
-	foreign->base.tablespacename = NULL;
-	foreign->base.accessMethod = NULL;
-	foreign->base.relation->relpersistence = RELPERSISTENCE_PERMANENT;
-	foreign->servername = GetForeignServer(MotServerOid(false))->servername;
-	foreign->options = NIL;
-	return foreign;
+	if (access_method == NULL || *access_method != NULL || creating_extension || IsBinaryUpgrade ||
+		relation->relpersistence != RELPERSISTENCE_PERMANENT || is_temporary(relation) ||
+		MotSettingIsOfSession("default_table_access_method"))
+		return pstmt;
+	if (!OidIsValid(get_table_am_oid(MOT_TABLE_AM_NAME, true)))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("access method \"%s\" does not exist in this database", MOT_TABLE_AM_NAME),
+				 errhint("Run CREATE EXTENSION mot, or SET mot.default_engine = heap.")));
+	pstmt = copyObject(pstmt);
+	*access_method_of(pstmt->utilityStmt, &relation) = pstrdup(MOT_TABLE_AM_NAME);
+	return pstmt;
 }
 
 /*
@@ -132,7 +114,7 @@ narrowed_parent(const CreateStmt *stmt)
 	return MotPartitionConcerns(parent, InvalidOid) ? parent : InvalidOid;
 }
 
-/* another kind of table, as a partition beside a default one that has MOT tables */
+/* another kind of table, as a partition beside a default one that has foreign MOT tables */
 static bool
 create_partition(const MotUtility *u, const CreateStmt *stmt)
 {
@@ -274,8 +256,9 @@ expand_likes(CreateWork *work)
 
 /* ------------------------------------------------------------------ create */
 
-Oid
-MotCreateBareTable(const MotUtility *u, CreateForeignTableStmt *stmt)
+/* without keys and what LIKE brings; InvalidOid: IF NOT EXISTS, and it does */
+static Oid
+create_bare(const MotUtility *u, CreateForeignTableStmt *stmt)
 {
 	RangeVar   *relation = copyObject(stmt->base.relation);
 	bool		if_not_exists = stmt->base.if_not_exists;
@@ -310,7 +293,7 @@ create_body(const MotUtility *u, void *arg)
 	CreateWork *work = (CreateWork *) arg;
 	RangeVar   *relation = work->stmt->base.relation;
 	Oid			parent = narrowed_parent(&work->stmt->base);
-	Oid			relid = MotCreateBareTable(u, work->stmt);
+	Oid			relid = create_bare(u, work->stmt);
 	ListCell   *lc;
 
 	if (!OidIsValid(relid))
@@ -405,7 +388,9 @@ create_table(const MotUtility *u, CreateForeignTableStmt *stmt)
 
 	/* (the schema says so: TEMPORARY is for ordinary tables) */
 	if (is_temporary(stmt->base.relation))
-		refuse_temporary();
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("a temporary table cannot be memory-optimized")));
 	(void) MotEngineRequired();
 	work.keys = MotMergeKeys(MotTakeTableKeys(stmt->base.relation, &stmt->base.tableElts),
 							 stmt->base.relation);
@@ -422,7 +407,10 @@ MotCreateForeignTable(const MotUtility *u, CreateForeignTableStmt *stmt)
 	{
 		/* before the server complains of the keys */
 		if (strcmp(stmt->servername, MOT_SERVER_NAME) == 0 && !OidIsValid(MotServerOid(true)))
-			refuse_without_extension();
+			ereport(ERROR,
+					(errcode(ERRCODE_UNDEFINED_OBJECT),
+					 errmsg("server \"%s\" does not exist in this database", MOT_SERVER_NAME),
+					 errhint("Run CREATE EXTENSION mot.")));
 		return create_partition(u, &stmt->base);
 	}
 	create_table(u, copyObject(stmt));
@@ -432,17 +420,6 @@ MotCreateForeignTable(const MotUtility *u, CreateForeignTableStmt *stmt)
 bool
 MotCreateTable(const MotUtility *u, CreateStmt *stmt)
 {
-	/*
-	 * a partition or a child is made one only when it is said for this very
-	 * table
-	 */
-	if (stmt->partspec == NULL && stmt->ofTypename == NULL &&
-		(stmt->accessMethod != NULL || (stmt->partbound == NULL && stmt->inhRelations == NIL)) &&
-		MotDefaultEngineTakes(stmt->relation, stmt->oncommit, stmt->accessMethod))
-	{
-		create_table(u, MotMakeForeign(stmt));
-		return true;
-	}
 	MotRefuseReferences(stmt->tableElts);
 	return create_partition(u, stmt);
 }

@@ -67,7 +67,6 @@ extern bool MotDdlIsMotIndex(Oid indexoid);
 /* Each returns false if the statement is none of ours. */
 extern bool MotCreateTable(const MotUtility *u, CreateStmt *stmt);
 extern bool MotCreateForeignTable(const MotUtility *u, CreateForeignTableStmt *stmt);
-extern bool MotCreateTableAs(const MotUtility *u, CreateTableAsStmt *stmt);
 extern bool MotCreateIndex(const MotUtility *u, IndexStmt *stmt);
 extern bool MotAlterTable(const MotUtility *u, AlterTableStmt *stmt);
 extern bool MotAlterDomain(const MotUtility *u, AlterDomainStmt *stmt);
@@ -81,13 +80,8 @@ extern bool MotCluster(const MotUtility *u, ClusterStmt *stmt);
 extern bool MotLockTable(const MotUtility *u, LockStmt *stmt);
 extern bool MotCopy(const MotUtility *u, CopyStmt *stmt);
 
-/* will a plain CREATE TABLE or CREATE TABLE AS of this shape make a MOT table? */
-extern bool MotDefaultEngineTakes(const RangeVar *relation, OnCommitAction oncommit,
-								  const char *access_method);
-
-/* the table itself, no keys; "stmt" is used up.  InvalidOid if it existed (IF NOT EXISTS). */
-extern Oid	MotCreateBareTable(const MotUtility *u, CreateForeignTableStmt *stmt);
-extern CreateForeignTableStmt *MotMakeForeign(const CreateStmt *stmt);
+/* mot.default_engine = mot: the statement itself, or a copy that says USING mot */
+extern PlannedStmt *MotUseDefaultEngine(PlannedStmt *pstmt);
 
 /* ------------------------------------------------------------------- keys.c */
 
@@ -105,7 +99,6 @@ extern List *MotMergeKeys(List *keys, const RangeVar *relation);
 
 /* FOREIGN KEY of a heap table that points at a MOT table */
 extern void MotRefuseReferences(List *elements);
-extern void MotRefuseForeignKey(const RangeVar *relation);
 
 /* ----------------------------------------------------------- create_index.c */
 

@@ -17,14 +17,14 @@
 #include "nodes/makefuncs.h"
 #include "relation/relation.h"
 
-void
-MotRefuseForeignKey(const RangeVar *relation)
+static void
+refuse_foreign_key(const RangeVar *relation)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 			 errmsg("foreign keys are not supported on memory-optimized table \"%s\"",
 					relation->relname),
-			 errhint("Remove the constraint, or use an ordinary table (SET mot.default_engine = heap).")));
+			 errhint("CREATE TABLE ... USING %s makes a memory-optimized table that can have them.", MOT_TABLE_AM_NAME)));
 }
 
 static void
@@ -124,7 +124,7 @@ MotTakeColumnKeys(const RangeVar *relation, ColumnDef *column)
 				keys = lappend(keys, last);
 				break;
 			case CONSTR_FOREIGN:
-				MotRefuseForeignKey(relation);
+				refuse_foreign_key(relation);
 				break;
 			case CONSTR_EXCLUSION:
 				refuse_exclusion(relation);
@@ -183,7 +183,7 @@ MotTakeTableKeys(const RangeVar *relation, List **elements)
 					keys = lappend(keys, MotConstraintToIndex(relation, constraint));
 					continue;
 				case CONSTR_FOREIGN:
-					MotRefuseForeignKey(relation);
+					refuse_foreign_key(relation);
 					break;
 				case CONSTR_EXCLUSION:
 					refuse_exclusion(relation);
@@ -263,7 +263,7 @@ refuse_reference(Constraint *constraint)
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("foreign keys that reference memory-optimized table \"%s\" are not supported",
 						constraint->pktable->relname),
-				 errhint("Remove the constraint, or make the referenced table an ordinary one.")));
+				 errhint("CREATE TABLE ... USING %s makes a memory-optimized table that can be referenced.", MOT_TABLE_AM_NAME)));
 }
 
 void

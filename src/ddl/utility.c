@@ -248,8 +248,6 @@ dispatch(const MotUtility *u)
 			return MotCreateTable(u, (CreateStmt *) stmt);
 		case T_CreateForeignTableStmt:
 			return MotCreateForeignTable(u, (CreateForeignTableStmt *) stmt);
-		case T_CreateTableAsStmt:
-			return MotCreateTableAs(u, (CreateTableAsStmt *) stmt);
 		case T_IndexStmt:
 			return MotCreateIndex(u, (IndexStmt *) stmt);
 		case T_AlterTableStmt:
@@ -330,6 +328,8 @@ mot_process_utility(PlannedStmt *pstmt, const char *query_string, bool read_only
 	{
 		MotUtility	u;
 
+		if (mot_default_engine == MOT_DEFAULT_MOT)
+			pstmt = MotUseDefaultEngine(pstmt);
 		u.pstmt = pstmt;
 		u.query_string = query_string;
 		u.read_only_tree = read_only_tree;

@@ -17,11 +17,10 @@ export PGDATABASE=bench PGOPTIONS='-c mot.default_engine=mot'
 
 kinds()
 {
-	sql "SELECT string_agg(c.relname || ' ' || s.srvname, ', ' ORDER BY c.relname)
-		FROM pg_class c JOIN pg_foreign_table f ON ftrelid = c.oid JOIN pg_foreign_server s ON s.oid = ftserver
-		WHERE c.relname LIKE 'pgbench%'"
+	sql "SELECT string_agg(relname || ' ' || amname, ', ' ORDER BY relname)
+		FROM pg_class c JOIN pg_am a ON a.oid = relam WHERE relname LIKE 'pgbench%' AND relkind = 'r'"
 }
-all_mot="pgbench_accounts mot_server, pgbench_branches mot_server, pgbench_history mot_server, pgbench_tellers mot_server"
+all_mot="pgbench_accounts mot, pgbench_branches mot, pgbench_history mot, pgbench_tellers mot"
 
 # ----------------------------------------------------------------- loading
 

@@ -25,11 +25,11 @@ sb()
 }
 
 ok "prepare" sb prepare
-is "$(sql "SELECT count(*) FROM pg_foreign_table f JOIN pg_foreign_server s ON s.oid = ftserver WHERE srvname = 'mot_server'")" \
+is "$(sql "SELECT count(*) FROM pg_class c JOIN pg_am a ON a.oid = relam WHERE amname = 'mot'")" \
 	$tables "its tables are MOT tables"
 is "$(sql "SELECT string_agg(pg_get_indexdef(indexrelid), '; ' ORDER BY indexrelid) FROM pg_index
 		WHERE indrelid = 'sbtest1'::regclass")" \
-	"CREATE UNIQUE INDEX sbtest1_pkey ON public.sbtest1 USING mot_index (id); CREATE INDEX k_1 ON public.sbtest1 USING mot_index (k)" \
+	"CREATE UNIQUE INDEX sbtest1_pkey ON public.sbtest1 USING btree (id); CREATE INDEX k_1 ON public.sbtest1 USING btree (k)" \
 	"with their indexes"
 
 ok "run" sb run

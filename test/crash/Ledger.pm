@@ -73,18 +73,17 @@ sub begin
 	my $e = $self->{engine};
 	my $sql = 'CREATE EXTENSION mot;';
 	# both doors: accounts are ordinary tables, the others foreign ones
-	my $foreign = $e eq 'mot' ? '' : "USING $e";
-	$sql .= ' SET mot.default_engine = mot;' if $e eq 'mot';
-	for ([ 'a', "USING $e", $foreign ], [ 'b', 'USING heap', 'USING heap' ])
+	my @foreign = $e eq 'mot' ? ('FOREIGN TABLE', 'SERVER mot_server') : ('TABLE', "USING $e");
+	for ([ 'a', "USING $e", @foreign ], [ 'b', 'USING heap', 'TABLE', 'USING heap' ])
 	{
-		my ($s, $using, $using_foreign) = @$_;
+		my ($s, $using, $table_foreign, $using_foreign) = @$_;
 		$sql .= qq{
-		CREATE TABLE ledger_$s (client int, n bigint, kind text, acc_from int, acc_to int, amount int,
+		CREATE $table_foreign ledger_$s (client int, n bigint, kind text, acc_from int, acc_to int, amount int,
 			payload text, sum text, PRIMARY KEY (client, n)) $using_foreign;
 		CREATE INDEX ledger_${s}_from ON ledger_$s (acc_from, amount);
 		CREATE TABLE accounts_$s (id int PRIMARY KEY, balance bigint, base bigint) $using;
 		INSERT INTO accounts_$s SELECT i, 1000, 1000 FROM generate_series(0, 19) i;
-		CREATE TABLE twin_$s (k int, variant int, v int, t text, PRIMARY KEY (k, variant)) $using_foreign;
+		CREATE $table_foreign twin_$s (k int, variant int, v int, t text, PRIMARY KEY (k, variant)) $using_foreign;
 		CREATE INDEX twin_${s}_v ON twin_$s (v);
 		};
 	}
@@ -102,8 +101,7 @@ sub begin
 		$self->{node}->safe_psql(
 			'db_template', qq{
 			CREATE EXTENSION mot;
-			SET mot.default_engine = @{[ $e eq 'mot' ? 'mot' : 'heap' ]};
-			CREATE TABLE t (id int PRIMARY KEY, v text) $foreign;
+			CREATE $foreign[0] t (id int PRIMARY KEY, v text) $foreign[1];
 			CREATE INDEX t_v ON t (v);
 			INSERT INTO t SELECT i, md5(i::text) FROM generate_series(1, 500) i;
 		});

@@ -61,15 +61,6 @@ draw(uint32_t below)
 	return (uint32_t) ((state >> 16) % below);
 }
 
-/* of a new table: by one door or the other */
-static const char *
-access_clause(void)
-{
-	if (strcmp(engine, "mot") != 0)
-		return "USING heap";
-	return draw(2) ? "USING mot" : "";	/* mot.default_engine */
-}
-
 static void
 note(const char *format,...)
 {
@@ -126,6 +117,15 @@ run(char **value, const char *format,...)
 	}
 	PQclear(res);
 	return true;
+}
+
+/* make a table by one door or the other */
+static bool
+create_table(const char *table, const char *columns)
+{
+	if (strcmp(engine, "mot") == 0 && draw(2))
+		return run(NULL, "CREATE FOREIGN TABLE %s (%s) SERVER mot_server", table, columns);
+	return run(NULL, "CREATE TABLE %s (%s) USING %s", table, columns, engine);
 }
 
 static bool
@@ -246,16 +246,16 @@ definition(long n)
 	if (!exists)
 	{
 		if (what < 8)
-			good = run(NULL, "CREATE TABLE %s (id int PRIMARY KEY, v text, n bigint) %s", table, access_clause()) &&
+			good = create_table(table, "id int PRIMARY KEY, v text, n bigint") &&
 				run(NULL, "INSERT INTO %s SELECT i, 'v' || i %% 7, i * %u FROM generate_series(1, %u) i",
 					table, draw(100), draw(300));
 		else if (what < 13)
-			good = run(NULL, "CREATE TABLE %s (id int, v text, n bigint) %s", table, access_clause()) &&
+			good = create_table(table, "id int, v text, n bigint") &&
 				run(NULL, "INSERT INTO %s SELECT i %% 5, NULL, i FROM generate_series(1, %u) i", table, draw(60)) &&
 				run(NULL, "DELETE FROM %s WHERE id = 2", table);
 		else
-			good = run(NULL, "CREATE TABLE %s %s AS SELECT i AS id, md5(i::text) AS v, i::bigint * 3 AS n "
-					   "FROM generate_series(1, %u) i", table, access_clause(), draw(4000));
+			good = run(NULL, "CREATE TABLE %s USING %s AS SELECT i AS id, md5(i::text) AS v, i::bigint * 3 AS n "
+					   "FROM generate_series(1, %u) i", table, engine, draw(4000));
 		good = good && run(NULL, "INSERT INTO ddl_state VALUES ('%s', 0, 0)", table);
 	}
 	else
@@ -301,8 +301,8 @@ definition(long n)
 				/* other rows under the old name, or the old ones after all */
 				good = run(NULL, "SAVEPOINT s") &&
 					run(NULL, "DROP TABLE %s", table) &&
-					run(NULL, "CREATE TABLE %s %s AS SELECT i AS id, 'anew'::text AS v, i::bigint AS n "
-						"FROM generate_series(1, %u) i", table, access_clause(), draw(200)) &&
+					run(NULL, "CREATE TABLE %s USING %s AS SELECT i AS id, 'anew'::text AS v, i::bigint AS n "
+						"FROM generate_series(1, %u) i", table, engine, draw(200)) &&
 					(draw(2) == 0 || run(NULL, "ROLLBACK TO s"));
 				break;
 			case 12:
@@ -393,8 +393,7 @@ main(int argc, char **argv)
 		return 0;
 	PQsetNoticeProcessor(conn, ignore, NULL);
 	if (!run(NULL, "SET synchronous_commit = %s", argv[8]) ||
-		!run(NULL, "SET deadlock_timeout = '50ms'; SET client_min_messages = error") ||
-		(strcmp(engine, "mot") == 0 && !run(NULL, "SET mot.default_engine = mot")))
+		!run(NULL, "SET deadlock_timeout = '50ms'; SET client_min_messages = error"))
 		return 1;
 
 	for (;; n++)

@@ -27,7 +27,7 @@ sub tables
 my ($ret, $out, $err) = $node->psql('postgres',
 	q{SET mot.default_engine = mot; CREATE TABLE t (id int PRIMARY KEY)});
 isnt($ret, 0, 'default_engine = mot without the extension is an error');
-like($err, qr/server "mot_server" does not exist in this database/, 'that says why');
+like($err, qr/access method "mot" does not exist in this database/, 'that says why');
 like($err, qr/HINT:  Run CREATE EXTENSION mot/, 'and what to do');
 ($ret, $out, $err) = $node->psql('postgres', 'CREATE FOREIGN TABLE t (id int PRIMARY KEY) SERVER mot_server');
 like($err, qr/server "mot_server" does not exist in this database/, 'as is CREATE FOREIGN TABLE');
@@ -103,8 +103,7 @@ $node->safe_psql('postgres', 'DROP DATABASE two');
 # ------------------------------------------------------------------ restart
 
 $node->safe_psql('postgres', <<'SQL');
-SET mot.default_engine = mot;
-CREATE TABLE r (id serial PRIMARY KEY, a int NOT NULL DEFAULT 3, b text UNIQUE CHECK (b <> ''));
+CREATE FOREIGN TABLE r (id serial PRIMARY KEY, a int NOT NULL DEFAULT 3, b text UNIQUE CHECK (b <> '')) SERVER mot_server;
 CREATE INDEX r_a ON r (a, b DESC);
 ALTER TABLE r ADD COLUMN c int DEFAULT 4, DROP COLUMN b;
 INSERT INTO r (a) SELECT i FROM generate_series(1, 10) i;

@@ -176,8 +176,7 @@ cmp_ok($bytes{mot}, '<=', $bytes{heap} / 2, 'a TPC-B transaction writes at most 
 # ------------------------------------------------------ what it is written for
 
 $node->safe_psql('postgres', <<'SQL');
-SET mot.default_engine = mot;
-CREATE TABLE r (id int PRIMARY KEY, n numeric, s text COLLATE "C" UNIQUE, d int, z text);
+CREATE FOREIGN TABLE r (id int PRIMARY KEY, n numeric, s text COLLATE "C" UNIQUE, d int, z text) SERVER mot_server;
 INSERT INTO r SELECT i, i * 1.5, 's' || i, i, repeat('z', i % 200) FROM generate_series(1, 3000) i;
 UPDATE r SET n = n + 1, z = left(z, 30) WHERE id % 3 = 0;
 DELETE FROM r WHERE id % 7 = 0;
@@ -214,7 +213,7 @@ BEGIN;
 INSERT INTO heap VALUES (4);
 UPDATE r SET e = 'lost' WHERE id = 2;
 ROLLBACK;
-CREATE TABLE dup (a int, b text);
+CREATE FOREIGN TABLE dup (a int, b text) SERVER mot_server;
 INSERT INTO dup SELECT i % 10, 'x' FROM generate_series(1, 1000) i;
 DELETE FROM dup WHERE a = 3;
 UPDATE dup SET b = 'y' WHERE a = 4;

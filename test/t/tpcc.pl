@@ -23,7 +23,7 @@ my $crashes = $ENV{CRASHES} || 3;
 my %size = (warehouses => $ENV{WAREHOUSES} || 2, items => 3000, customers => 60);
 my @size = map { ('-D', "$_=$size{$_}") } sort keys %size;
 
-# which tables are heap tables
+# which tables are heap tables; the others are foreign tables, or by mot.default_engine ordinary ones
 my %databases = (mot => '', mixed => 'history|orders', halves => 'stock|customer|new_order|warehouse');
 
 # statements compile at once, after some executions as by default, and never
@@ -63,10 +63,11 @@ for my $db (sort keys %databases)
 {
 	my $schema = slurp_file("$sql/schema.sql");
 	$schema =~ s/^(CREATE TABLE (?:$databases{$db}) .*?^\));/$1 USING heap;/gms if $databases{$db};
+	$schema =~ s/^CREATE (TABLE .*?^\));/CREATE FOREIGN $1 SERVER mot_server;/gms if $db eq 'mot';
 	$node->safe_psql('postgres', "CREATE DATABASE $db");
 	$node->safe_psql($db, "CREATE EXTENSION mot; $settings{$db} SET mot.default_engine = 'mot'; $schema");
-	is($node->safe_psql($db, q{SELECT string_agg(relname, '|' ORDER BY relname) FROM pg_class
-		WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace}),
+	is($node->safe_psql($db, q{SELECT string_agg(c.relname, '|' ORDER BY c.relname) FROM pg_class c JOIN pg_am a ON a.oid = relam
+		WHERE amname = 'heap' AND relkind = 'r' AND relnamespace = 'public'::regnamespace}),
 		join('|', sort split(/\|/, $databases{$db})), "heap tables of $db");
 	command_ok(
 		[ 'psql', '-X', '-q', '-o', '/dev/null', '-v', 'ON_ERROR_STOP=1', map({ ('-v', "$_=$size{$_}") } keys %size),
