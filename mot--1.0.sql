@@ -362,6 +362,12 @@ CREATE FUNCTION mot_verify(
 COMMENT ON FUNCTION mot_verify(regclass) IS
     'check that a memory-optimized table and its indexes agree; keeps writers out until the end of the transaction';
 
+CREATE FUNCTION mot_to_table(tab regclass) RETURNS void
+    AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION mot_to_table(regclass) IS
+    'make an ordinary table of a memory-optimized foreign table; its rows stay where they are';
+
 CREATE FUNCTION mot_stat_get_checkpoint(
     OUT checkpoint_lsn pg_lsn, OUT redo_lsn pg_lsn, OUT rows bigint, OUT bytes bigint,
     OUT seconds double precision, OUT finished_at timestamptz,

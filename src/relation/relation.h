@@ -241,6 +241,9 @@ extern void MotStorageTruncate(Relation rel);
 /* a new, empty storage of an ordinary table; old ones go when the server drops their files */
 extern void MotStorageCreateNumbered(Relation rel, Oid tablespace, Oid number);
 
+/* the catalogue says since just now that the foreign table is an ordinary one */
+extern void MotStorageTurnOrdinary(Relation rel);
+
 /* it has just been emptied, and is loaded again; see MotViewTable */
 extern void MotStorageRewritten(Oid relid, bool refuse_older);
 extern void MotStorageCreateIndex(Relation rel, Relation index);	/* builds it; raises

@@ -63,6 +63,7 @@ typedef struct Pending
 	bool		rewritten;		/* of the first and third: its rows were
 								 * loaded */
 	bool		refuse_older;
+	bool		turned;			/* of TABLE_DEFINED: into an ordinary table */
 	int			ntables;		/* of DATABASE_DROPPED */
 	mot_table **tables;
 	int			level;			/* transaction nesting level */
@@ -311,8 +312,11 @@ undo(Pending *p)
 		case TABLE_CREATED:
 			mot_table_drop(session, p->table);
 			break;
-		case TABLE_DROPPED:
 		case TABLE_DEFINED:
+			if (p->turned)
+				mot_table_set_owner(p->table, p->relid, false);
+			break;
+		case TABLE_DROPPED:
 		case DATABASE_DROPPED:
 			break;
 		case TABLE_REPLACED:
@@ -500,6 +504,23 @@ MotStorageDefinitionStale(Relation rel)
 		return;
 	(void) MotSession();
 	push_pending(new_pending(TABLE_DEFINED, number));
+}
+
+/*
+ * A foreign table is an ordinary one from now on: its number is that of a file, with
+ * which it goes.
+ */
+void
+MotStorageTurnOrdinary(Relation rel)
+{
+	Pending    *p;
+
+	(void) MotSession();
+	p = new_pending(TABLE_DEFINED, RelationGetRelid(rel));
+	p->turned = true;
+	p->table = MotRelationTable(rel);
+	push_pending(p);
+	mot_table_set_owner(p->table, p->relid, true);
 }
 
 void
