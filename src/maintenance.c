@@ -127,6 +127,8 @@ MotMaintenanceMain(Datum arg)
 			MotAsyncLeave();
 			while (!ShutdownRequestPending && mot_reclaim_step(session, &left) && left > 0)
 				CHECK_FOR_INTERRUPTS();
+			/* others have more use for it */
+			mot_session_flush(session);
 		}
 		if (remaining <= 0)
 		{

@@ -20,8 +20,8 @@
  * has returned the pages they are in.  Where the caller itself uses the pool
  * it cannot go, and no guard is taken.
  *
- * The cache lies in the region.  What its process leaves in it the slot's
- * next owner finds.
+ * The cache lies in the region.  What a process leaves in it that does not come
+ * to close its session the slot's next owner finds.
  *
  *-------------------------------------------------------------------------
  */

@@ -235,6 +235,12 @@ mot_session_close(mot_session *s)
 	atomic_store_explicit(&s->slot->published, MOT_TS_NONE, memory_order_release);
 	mot_journal_free(s);
 	mot_read_free(s);
+
+	/*
+	 * Who comes to the slot next may be somebody else, or nobody, while
+	 * memory is full.
+	 */
+	mot_cache_flush(s->cache);
 	free(s);
 }
 

@@ -13,9 +13,9 @@
  *			 The first pages of a pool are lots, eighths of a page, so that
  *			 small tables take little; to a pool these are pages, too
  *	cache	 per process slot, a few free objects of the classes it uses;
- *			 filled from and flushed to the pools in batches.  It lives in
- *			 the region, so it survives its process: the slot's next owner
- *			 uses what it finds
+ *			 filled from and flushed to the pools in batches, and when the
+ *			 session is closed.  It lives in the region, so it survives its
+ *			 process
  *
  * Page descriptors, and for pools of rows one bitmap word array per page
  * saying which objects are rows, lie outside the pages they describe and are
