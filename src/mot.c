@@ -239,14 +239,27 @@ define_settings(void)
 	MotFaultInit();
 }
 
+/*
+ * A server whose file asks for less has the least there is.  Of what is refused then it
+ * would take the default, a quarter of the machine.  What a session asks for (ALTER
+ * SYSTEM) is refused.
+ */
 static bool
 check_max_memory(int *newval, void **extra, GucSource source)
 {
-	if (*newval > 0 && *newval < MIN_MEMORY_MB)
+	if (*newval <= 0 || *newval >= MIN_MEMORY_MB)
+		return true;
+	if (IsUnderPostmaster)
 	{
 		GUC_check_errdetail("mot.max_memory must be at least %dMB.", MIN_MEMORY_MB);
 		return false;
 	}
+	if (process_shared_preload_libraries_in_progress)
+		ereport(WARNING,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("mot.max_memory is %dMB instead of %dMB", MIN_MEMORY_MB, *newval),
+				 errdetail("mot.max_memory must be at least %dMB.", MIN_MEMORY_MB)));
+	*newval = MIN_MEMORY_MB;
 	return true;
 }
 

@@ -57,10 +57,15 @@ cmp_ok($mb, '>=', 64, "a default for mot.max_memory was found: $mb MB");
 my ($installed) = slurp_file('/proc/meminfo') =~ /^MemTotal:\s+(\d+) kB/m;
 cmp_ok($mb, '<=', $installed / 1024 / 4 + 1, '... at most a quarter of what the machine has');
 
-$node->append_conf('postgresql.conf', "mot.max_memory = '63MB'\n");
+# less than the least there is: not the default, which is far more than what was asked for
+$node->append_conf('postgresql.conf', "mot.max_memory = '32MB'\n");
 $node->restart;
-like(new_log(), qr/WARNING:  invalid value for parameter "mot.max_memory": 63\s.*DETAIL:  mot\.max_memory must be at least 64MB\./, 'too little memory is refused');
-is($node->safe_psql('postgres', "SELECT setting FROM pg_settings WHERE name = 'mot.max_memory'"), $mb, '... and the default taken');
+like(new_log(), qr/WARNING:  mot\.max_memory is 64MB instead of 32MB\s.*DETAIL:  mot\.max_memory must be at least 64MB\./, 'who asks for too little memory is told');
+is($node->safe_psql('postgres', 'SHOW mot.max_memory'), '64MB', '... and has the least there is');
+$node->reload;
+is($node->safe_psql('postgres', q{SELECT pending_restart FROM pg_settings WHERE name = 'mot.max_memory'}), 'f', '... also when the file is read again');
+($ret, $out, $err) = $node->psql('postgres', q{ALTER SYSTEM SET mot.max_memory = '63MB'});
+like($err, qr/ERROR:  invalid value for parameter "mot.max_memory": 63.*DETAIL:  mot\.max_memory must be at least 64MB\./s, 'ALTER SYSTEM refuses it');
 $node->append_conf('postgresql.conf', "mot.max_memory = '256MB'\n");
 $node->restart;
 is($node->safe_psql('postgres', 'SHOW mot.max_memory'), '256MB', 'a set size is taken');
