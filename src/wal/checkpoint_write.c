@@ -219,7 +219,7 @@ write_checkpoint(bool final, bool helpers)
 				read_doubt(&m, line.in_doubt, line.nin_doubt);
 			flush_log(m.lsn);
 			MOT_FAULT("checkpoint-manifest");
-			MotManifestWrite(directory, &m);
+			MotManifestWrite(directory, &m, true);
 			MOT_FAULT("checkpoint-rename");
 			MotDirectoryFinish(m.tli, m.lsn);
 			MOT_FAULT("checkpoint-renamed");

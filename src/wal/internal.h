@@ -273,7 +273,7 @@ typedef struct MotManifest
 /* Newest complete checkpoint of that timeline's history, and where it is; NULL: there never was one.
  * Raises for a damaged one. */
 extern MotManifest *MotManifestNewest(TimeLineID tli, char **directory);
-extern void MotManifestWrite(const char *dir, const MotManifest *manifest);
+extern void MotManifestWrite(const char *dir, const MotManifest *manifest, bool lasting);	/* fsync */
 extern MotManifest *MotManifestRead(const char *dir);
 extern void MotManifestRemoveOthers(XLogRecPtr keep_from);
 
@@ -283,7 +283,7 @@ typedef struct MotRowFileReader MotRowFileReader;
 
 extern MotRowFileWriter *MotRowFileCreate(const char *dir, Oid dbid, Oid relid, uint32 part);
 extern void MotRowFileAppend(MotRowFileWriter *w, unsigned host_bits, const void *row, size_t size);
-extern void MotRowFileClose(MotRowFileWriter *w, MotManifestFile *file);	/* fsync */
+extern void MotRowFileClose(MotRowFileWriter *w, MotManifestFile *file);	/* no fsync */
 extern bool MotRowFileCloseLater(MotRowFileWriter *w, MotManifestFile *file);	/* no fsync yet; false:
 																				 * let it be */
 extern void MotRowFilesSync(void);	/* of those closed so */

@@ -215,6 +215,21 @@ MotLeftOutForget(Oid dbid, Oid relid)
 	SpinLockRelease(&shared->mutex);
 }
 
+/* All that there is of it according to this is on the disk. */
+void
+MotLeftOutSynced(const MotLeftOut *entry)
+{
+	MotLeftOut *now;
+	uint32		i;
+
+	SpinLockAcquire(&shared->mutex);
+	i = find(entry->dbid, entry->relid);
+	now = &lists->list[i];
+	if (i != 0 && now->number == entry->number && now->redo_bytes == entry->redo_bytes)
+		now->to_sync = false;
+	SpinLockRelease(&shared->mutex);
+}
+
 /* New, or changed. */
 void
 MotLeftOutRegister(const MotLeftOut *entry)

@@ -13,7 +13,8 @@
  *
  * Each checkpoint takes the files and the redo along (as a part of its own
  * number), so what lies before it is not needed for the table, neither log nor
- * older checkpoints.  What a checkpoint has of redo stays as it is: there is
+ * older checkpoints.  The directory itself does not outlive a start, so nothing in it
+ * is on the disk for certain before a checkpoint comes by: there can be tens of thousands.  What a checkpoint has of redo stays as it is: there is
  * only added to it.
  *
  * A table is brought back by loading its files and applying its redo, out of
@@ -148,6 +149,14 @@ take_file(const char *from, const char *to)
 	}
 }
 
+static void
+raise_directory(const char *directory)
+{
+	ereport(ERROR,
+			(errcode_for_file_access(),
+			 errmsg("could not create directory \"%s\": %m", directory)));
+}
+
 /* Its directory, and the rest empty. */
 static void
 new_entry(MotLeftOut *entry, Oid dbid, Oid relid, Oid owner)
@@ -161,16 +170,18 @@ new_entry(MotLeftOut *entry, Oid dbid, Oid relid, Oid owner)
 	entry->number = MotLeftOutNextNumber();
 	INIT_CRC32C(entry->redo_crc);
 
-	MotDirectoryMake();
-	if (MakePGDirectory(LEFT_OUT_DIRECTORY) != 0 && errno != EEXIST)
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not create directory \"%s\": %m", LEFT_OUT_DIRECTORY)));
 	directory = directory_of(entry);
 	if (MakePGDirectory(directory) != 0)
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not create directory \"%s\": %m", directory)));
+	{
+		if (errno != ENOENT)
+			raise_directory(directory);
+		/* the first one */
+		MotDirectoryMake();
+		if (MakePGDirectory(LEFT_OUT_DIRECTORY) != 0 && errno != EEXIST)
+			raise_directory(LEFT_OUT_DIRECTORY);
+		if (MakePGDirectory(directory) != 0)
+			raise_directory(directory);
+	}
 	pfree(directory);
 }
 
@@ -185,7 +196,8 @@ write_base(MotLeftOut *entry, MotManifestTable *table)
 	entry->least = 0;
 	for (int i = 0; i < table->nfiles; i++)
 		entry->least += table->files[i].bytes;
-	MotManifestWrite(directory, &m);
+	/* of the checkpoint's directory, and of no use after a crash */
+	MotManifestWrite(directory, &m, false);
 	pfree(directory);
 }
 
@@ -216,6 +228,7 @@ dump_table(MotLeftOut *entry, mot_table *table)
 		t.rows++;
 	}
 	MotRowFileClose(w, &file);
+	entry->to_sync = true;
 	t.nfiles = 1;
 	t.files = &file;
 	write_base(entry, &t);
@@ -256,6 +269,7 @@ MotLeftOutLoad(const char *directory, const MotManifestTable *table, uint64 need
 			entry.records = f->rows;
 			entry.redo_bytes = f->bytes;
 			entry.redo_crc = f->crc;
+			entry.to_sync = true;
 		}
 		else
 		{
@@ -352,6 +366,7 @@ MotLeftOutWrite(MotLeftOut *entry, const char *ops, size_t len)
 	MotSpillWrite(path, entry->redo_bytes + sizeof(header), ops, len);
 	COMP_CRC32C(entry->redo_crc, &header, sizeof(header));
 	entry->redo_bytes += sizeof(header) + len;
+	entry->to_sync = true;
 	entry->records++;
 	pfree(path);
 	pfree(directory);
@@ -372,46 +387,96 @@ tell_sessions(Oid dbid, Oid relid)
 
 /* ------------------------------------------------------------- checkpoints */
 
-/* They go along; the list is theirs as of the line. */
+/* its way to the disk begins */
+static void
+hand_over(const char *path)
+{
+	int			fd = OpenTransientFile(path, O_RDONLY | PG_BINARY);
+
+	if (fd < 0)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not open file \"%s\": %m", path)));
+	pg_flush_data(fd, 0, 0);
+	(void) CloseTransientFile(fd);
+}
+
+/* A table as the checkpoint is to have it. */
+static void
+describe(const MotLeftOut *entry, MotManifestTable *t)
+{
+	char	   *own = directory_of(entry);
+	MotManifest *base = MotManifestRead(own);
+	MotManifestFile *files = palloc((base->tables[0].nfiles + 1) * sizeof(MotManifestFile));
+
+	*t = base->tables[0];
+	memcpy(files, t->files, t->nfiles * sizeof(MotManifestFile));
+	t->files = files;
+	if (entry->records > 0)
+	{
+		MotManifestFile *f = &files[t->nfiles++];
+
+		memset(f, 0, sizeof(*f));
+		f->dbid = entry->dbid;
+		f->relid = entry->relid;
+		f->part = MOT_REDO_PART;
+		f->rows = entry->records;
+		f->bytes = entry->redo_bytes;
+		f->crc = entry->redo_crc;
+	}
+	pfree(own);
+}
+
+/*
+ * They go along; the list is theirs as of the line.  All begin their way to the
+ * disk before one is waited for (see MotRowFileCloseLater).
+ */
 void
 MotLeftOutCheckpoint(MotManifest *m, const MotLeftOut *list, int n, const char *directory)
 {
+	MotManifestTable *tables;
+
 	if (n == 0)
 		return;
-	m->tables = repalloc(m->tables, (m->ntables + n) * sizeof(MotManifestTable));
+	m->tables = repalloc_huge(m->tables, (m->ntables + n) * sizeof(MotManifestTable));
+	tables = &m->tables[m->ntables];
+	for (int i = 0; i < n; i++)
+	{
+		describe(&list[i], &tables[i]);
+		for (int j = 0; j < tables[i].nfiles && list[i].to_sync; j++)
+		{
+			char	   *own = directory_of(&list[i]);
+			char	   *path = file_in(own, list[i].dbid, list[i].relid, tables[i].files[j].part);
+
+			hand_over(path);
+			pfree(path);
+			pfree(own);
+		}
+	}
 	for (int i = 0; i < n; i++)
 	{
 		const MotLeftOut *entry = &list[i];
 		char	   *own = directory_of(entry);
-		MotManifest *base = MotManifestRead(own);
-		MotManifestTable *t = &m->tables[m->ntables++];
-		MotManifestFile *files = palloc((base->tables[0].nfiles + 1) * sizeof(MotManifestFile));
 
-		*t = base->tables[0];
-		memcpy(files, t->files, t->nfiles * sizeof(MotManifestFile));
-		t->files = files;
-		if (entry->records > 0)
+		for (int j = 0; j < tables[i].nfiles; j++)
 		{
-			MotManifestFile *f = &files[t->nfiles++];
-			char	   *path = file_in(own, entry->dbid, entry->relid, MOT_REDO_PART);
+			const MotManifestFile *f = &tables[i].files[j];
+			char	   *path = file_in(own, entry->dbid, entry->relid, f->part);
+			char	   *to = file_in(directory, entry->dbid, entry->relid, f->part);
 
-			fsync_fname(path, false);
-			memset(f, 0, sizeof(*f));
-			f->dbid = entry->dbid;
-			f->relid = entry->relid;
-			f->part = MOT_REDO_PART;
-			f->rows = entry->records;
-			f->bytes = entry->redo_bytes;
-			f->crc = entry->redo_crc;
+			if (entry->to_sync)
+				fsync_fname(path, false);
+			take_file(path, to);
+			m->bytes += f->bytes;
+			pfree(path);
+			pfree(to);
 		}
-		for (int j = 0; j < t->nfiles; j++)
-		{
-			take_file(file_in(own, entry->dbid, entry->relid, files[j].part),
-					  file_in(directory, entry->dbid, entry->relid, files[j].part));
-			m->bytes += files[j].bytes;
-		}
-		m->rows += t->rows;
+		if (entry->to_sync)
+			MotLeftOutSynced(entry);
+		m->rows += tables[i].rows;
+		pfree(own);
 	}
+	m->ntables += n;
 }
 
 static int

@@ -27,6 +27,7 @@ struct MotLeftOut
 	uint64		least;			/* memory that its rows take in any case */
 	uint64		needed;			/* memory, as far as one knows */
 	TimestampTz tried;			/* to bring it back */
+	bool		to_sync;		/* its files may not be on the disk */
 };
 
 extern Size MotLeftOutShmemSize(void);
@@ -40,6 +41,7 @@ extern uint32 MotLeftOutCount(void);
 extern bool MotLeftOutFind(Oid dbid, Oid relid, MotLeftOut *entry);
 extern int	MotLeftOutList(MotLeftOut **list);
 extern void MotLeftOutForget(Oid dbid, Oid relid);
+extern void MotLeftOutSynced(const MotLeftOut *entry);
 
 /* by who loads: the table as the checkpoint in that directory has it; and all of them */
 extern void MotLeftOutLoad(const char *directory, const MotManifestTable *table, uint64 needed);

@@ -327,7 +327,7 @@ put(Output *out, const void *bytes, Size len)
 #define PUT(out, value) put(out, &(value), sizeof(value))
 
 void
-MotManifestWrite(const char *dir, const MotManifest *m)
+MotManifestWrite(const char *dir, const MotManifest *m, bool lasting)
 {
 	Output		out = {0};
 	uint64		magic = MANIFEST_MAGIC;
@@ -384,7 +384,7 @@ MotManifestWrite(const char *dir, const MotManifest *m)
 	PUT(&out, crc);
 	flush_output(&out);
 
-	if (pg_fsync(out.fd) != 0)
+	if (lasting && pg_fsync(out.fd) != 0)
 		ereport(ERROR,
 				(errcode_for_file_access(),
 				 errmsg("could not fsync file \"%s\": %m", out.path)));

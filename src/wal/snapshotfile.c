@@ -99,6 +99,7 @@ static char *file_path(const char *dir, Oid dbid, Oid relid, uint32 part);
 static pg_crc32c block_crc(const BlockHeader *header, const char *bytes);
 static void complete_file(MotRowFileWriter *w, MotManifestFile *file);
 static void sync_file(int fd, const char *path);
+static void close_file(int fd, const char *path);
 static void write_block(MotRowFileWriter *w, uint32 magic);
 static void hand_over(MotRowFileWriter *w);
 static bool read_block(MotRowFileReader *r);
@@ -279,6 +280,15 @@ complete_file(MotRowFileWriter *w, MotManifestFile *file)
 	file->crc = w->crc;
 }
 
+static void
+close_file(int fd, const char *path)
+{
+	if (CloseTransientFile(fd) != 0)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not close file \"%s\": %m", path)));
+}
+
 /*
  * No PANIC, as the server has it for files of its own: what may not have
  * reached the disk is not tried again but written anew.
@@ -295,17 +305,15 @@ sync_file(int fd, const char *path)
 		ereport(ERROR,
 				(errcode_for_file_access(),
 				 errmsg("could not fsync file \"%s\": %m", path)));
-	if (CloseTransientFile(fd) != 0)
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not close file \"%s\": %m", path)));
+	close_file(fd, path);
 }
 
+/* The file is complete; whoever needs it after a crash sees to that. */
 void
 MotRowFileClose(MotRowFileWriter *w, MotManifestFile *file)
 {
 	complete_file(w, file);
-	sync_file(w->fd, w->path);
+	close_file(w->fd, w->path);
 	pfree(w->buffer);
 	pfree(w->path);
 	pfree(w);
