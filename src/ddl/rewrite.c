@@ -12,7 +12,8 @@
  * older snapshot none, as after those of heap's commands that store rows anew.
  *
  * They are put aside in a tuplestore, the table is emptied and loaded
- * again.  All of that is undone with the transaction, since the storage is.
+ * again, and its indexes are built when all rows are there, from sorted keys
+ * as by CREATE INDEX.  All of that is undone with the transaction, since the storage is.
  * The catalogue describes the rows as they will be, so functions called
  * meanwhile must not look at them.
  *
@@ -126,7 +127,7 @@ load_rows(Relation rel, Tuplestorestate *store, TupleDesc desc, bool refuse_olde
 	MotStorageRewritten(RelationGetRelid(rel), refuse_older);
 	CommandCounterIncrement();
 	writer = MotWriterBegin(rel, NULL, GetCurrentCommandId(true));
-	batch = MotBatchBegin(writer, true, NULL);
+	batch = MotBatchBegin(writer, MOT_BATCH_LOAD_ROWS, NULL);
 	while (tuplestore_gettupleslot(store, true, false, slot))
 	{
 		MemoryContext oldcxt = MemoryContextSwitchTo(rowcxt);
@@ -144,6 +145,7 @@ load_rows(Relation rel, Tuplestorestate *store, TupleDesc desc, bool refuse_olde
 	MotWriterEnd(writer);
 	ExecDropSingleTupleTableSlot(slot);
 	MemoryContextDelete(rowcxt);
+	MotStorageFillIndexes(rel);
 }
 
 void

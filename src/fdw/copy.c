@@ -88,7 +88,8 @@ MotCopyBegin(MotModify *modify, ResultRelInfo *rinfo)
 	oldcxt = MemoryContextSwitchTo(GetMemoryChunkContext(modify));
 	modify->copy = palloc0(sizeof(MotCopyIn));
 	modify->copy->cstate = cstate;
-	modify->copy->batch = MotBatchBegin(modify->writer, load, &cstate->cur_lineno);
+	modify->copy->batch = MotBatchBegin(modify->writer, load ? MOT_BATCH_LOAD : MOT_BATCH_INSERT,
+										&cstate->cur_lineno);
 	modify->copy->max_rows = many ? MOT_BATCH_ROWS : 1;
 	MemoryContextSwitchTo(oldcxt);
 }

@@ -16,7 +16,8 @@
  *
  * Loading is without concurrency control, into a table that the transaction
  * made and would drop when it aborts.  Rows loaded are there at once, so each
- * gets all its keys before the next.
+ * gets all its keys before the next; or none gets any, and the indexes are
+ * built when all rows are there.
  *
  *-------------------------------------------------------------------------
  */
@@ -49,7 +50,7 @@ typedef struct BatchKeys
 struct MotBatch
 {
 	MotWriter  *writer;
-	bool		load;
+	MotBatchMode mode;
 	uint64	   *current;
 	char	   *data;			/* the rows' bytes */
 	size_t		used;
@@ -63,12 +64,12 @@ struct MotBatch
 static void insert_rows(MotBatch *batch);
 
 MotBatch *
-MotBatchBegin(MotWriter *writer, bool load, uint64 *current)
+MotBatchBegin(MotWriter *writer, MotBatchMode mode, uint64 *current)
 {
 	MotBatch   *batch = palloc(sizeof(MotBatch));
 
 	batch->writer = writer;
-	batch->load = load;
+	batch->mode = mode;
 	batch->current = current;
 
 	/* keys are made before anything is written */
@@ -77,7 +78,7 @@ MotBatchBegin(MotWriter *writer, bool load, uint64 *current)
 	batch->size = 8192;
 	batch->data = palloc(batch->size);
 	batch->nrows = 0;
-	batch->nindexes = writer->mr->nindexes;
+	batch->nindexes = mode == MOT_BATCH_LOAD_ROWS ? 0 : writer->mr->nindexes;
 	batch->keys = palloc(Max(batch->nindexes, 1) * sizeof(BatchKeys));
 	for (int i = 0; i < batch->nindexes; i++)
 		MotKeyBufferInit(&batch->keys[i].bytes, CurrentMemoryContext);
@@ -293,14 +294,14 @@ MotBatchWrite(MotBatch *batch)
 
 	if (batch->nrows == 0)
 		return;
-	if (batch->load)
+	if (batch->mode != MOT_BATCH_INSERT)
 		MotWriterRefresh(writer);
 	else
 		MotWriterLocate(writer);
-	if (writer->mr->nindexes != batch->nindexes)
+	if (batch->mode != MOT_BATCH_LOAD_ROWS && writer->mr->nindexes != batch->nindexes)
 		elog(ERROR, "indexes of table \"%s\" have changed", RelationGetRelationName(writer->rel));
 
-	if (!batch->load)
+	if (batch->mode == MOT_BATCH_INSERT)
 		insert_rows(batch);
 	else
 	{

@@ -206,14 +206,22 @@ extern void MotWriterDelete(MotWriter *writer, mot_row *row, const mot_version *
 /*
  * Rows set aside, to be written together: see batch.c.  Each comes with a
  * number of the caller's; while rows are written, *current (if not NULL) is
- * the number of the one that an error is about.  "load": without concurrency
- * control, into a table made by this transaction, under its exclusive lock.
+ * the number of the one that an error is about.  To load is to write without
+ * concurrency control, into a table made by this transaction, under its
+ * exclusive lock.
  */
+typedef enum MotBatchMode
+{
+	MOT_BATCH_INSERT,
+	MOT_BATCH_LOAD,
+	MOT_BATCH_LOAD_ROWS			/* their keys come with MotStorageFillIndexes */
+} MotBatchMode;
+
 #define MOT_BATCH_ROWS 1000		/* at most; as heap's multi-insert */
 #define MOT_BATCH_BYTES 65535	/* full then; one row may be larger */
 typedef struct MotBatch MotBatch;	/* palloc'd */
 
-extern MotBatch *MotBatchBegin(MotWriter *writer, bool load, uint64 *current);
+extern MotBatch *MotBatchBegin(MotWriter *writer, MotBatchMode mode, uint64 *current);
 extern size_t MotBatchAdd(MotBatch *batch, Datum *values, bool *isnull, uint64 number); /* the row's size */
 extern int	MotBatchRows(const MotBatch *batch);
 extern bool MotBatchFull(const MotBatch *batch);
@@ -249,6 +257,10 @@ extern void MotStorageRewritten(Oid relid, bool refuse_older);
 extern void MotStorageCreateIndex(Relation rel, Relation index);	/* builds it; raises
 																	 * 23505 "could not
 																	 * create unique index" */
+extern void MotStorageFillIndexes(Relation rel);	/* all of them, empty so
+													 * far, of a table that
+													 * this subtransaction has
+													 * loaded; raises the same */
 extern void MotStorageDropIndex(Oid number, Oid indexoid);
 
 extern void (*MotIndexesPutBack) (Relation rel);	/* set by table/: it is a

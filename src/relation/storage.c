@@ -577,6 +577,9 @@ MotStorageCreateIndex(Relation rel, Relation indexrel)
 	index->handle.index = p->index;
 	build_index(rel, index);
 
+	/* older snapshots do not use it */
+	mot_index_set_valid_from(p->index, mot_engine_clock(MotEngine));
+
 	/* all that anybody could see in a table of our own is in it */
 	if (!mot_table_is_settled(mr->table, &settled))
 		mot_index_set_valid_from(p->index, 0);
@@ -662,10 +665,7 @@ raise_not_unique(Relation rel, MotIndex *index, mot_row *row, Datum *values, boo
 	MotRaiseNotUnique(rel, index, values, isnull);
 }
 
-/*
- * A key for every row as it is now; older snapshots do not use the index.  The
- * keys are sorted first: see keysort.c.
- */
+/* A key for every row as it is now.  The keys are sorted first: see keysort.c. */
 static void
 build_index(Relation rel, MotIndex *index)
 {
@@ -715,10 +715,20 @@ build_index(Relation rel, MotIndex *index)
 		raise_not_unique(rel, index, row, values, isnull);
 	MotRaiseStatus(status, rel);
 	MotKeySortEnd(sort);
-	mot_build_end(&build);
 
 	MotLooseViewRelease();
 	MemoryContextDelete(cxt);
+}
+
+/* (As it is new, it has all that anybody could see in the table.) */
+void
+MotStorageFillIndexes(Relation rel)
+{
+	MotRelation *mr = MotRelationGet(rel);
+
+	Assert(MotStorageIsNew(MotStorageNumber(rel)));
+	for (int i = 0; i < mr->nindexes; i++)
+		build_index(rel, &mr->indexes[i]);
 }
 
 void
