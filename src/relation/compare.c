@@ -18,13 +18,15 @@
  * TABLE does, after it has looked at the rows.  TRUNCATE and DROP do not look at rows, and work on any.
  *
  * What a transaction has changed itself is stored when it commits; until then
- * there is nothing to compare.
+ * there is nothing to compare.  What another one has just changed may already be
+ * in the catalogue and not be stored yet, if it did not need the table for itself.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "access/genam.h"
+#include "access/xlog.h"
 #include "relation/definition.h"
 #include "relation/internal.h"
 #include "storage/lwlock.h"
@@ -48,11 +50,12 @@ typedef struct Findings
 	List	   *dropped;		/* indexes that the catalogue has not any more */
 	bool		unchecked;		/* the catalogue says of rows what they have
 								 * not been checked for */
+	MotDefinitionState state;
 } Findings;
 
 static void note(Findings *findings, Difference difference, const char *format,...) pg_attribute_printf(3, 4);
 static void compare_columns(Findings *findings, TupleDesc stored, TupleDesc desc);
-static void compare_conditions(Findings *findings, const MotDefinition *stored, Relation rel);
+static void compare_conditions(Findings *findings, const MotDefinition *stored, List *conditions);
 static void compare_indexes(Findings *findings, const MotDefinition *stored, Relation rel, mot_table *table);
 
 static void
@@ -152,29 +155,46 @@ compare_indexes(Findings *findings, const MotDefinition *stored, Relation rel, m
 	list_free_deep(defs);
 }
 
+static int
+by_value(const void *a, const void *b)
+{
+	uint64		x = *(const uint64 *) a;
+	uint64		y = *(const uint64 *) b;
+
+	return x < y ? -1 : x > y;
+}
+
+static bool
+is_among(uint64 hash, const uint64 *sorted, int n)
+{
+	return n > 0 && bsearch(&hash, sorted, n, sizeof(uint64), by_value) != NULL;
+}
+
 /* conditions may have gone meanwhile, but none may have come */
 static void
-compare_conditions(Findings *findings, const MotDefinition *stored, Relation rel)
+compare_conditions(Findings *findings, const MotDefinition *stored, List *conditions)
 {
+	uint64	   *now = palloc(Max(list_length(conditions), 1) * sizeof(uint64));
 	ListCell   *lc;
 
-	if (stored->nconditions < 0 || MotIsOrdinary(rel))
-		return;
-	foreach(lc, MotConditions(rel))
+	qsort(stored->conditions, stored->nconditions, sizeof(uint64), by_value);
+	foreach(lc, conditions)
 	{
 		MotRowCondition *condition = (MotRowCondition *) lfirst(lc);
-		bool		known = false;
 
-		for (int i = 0; i < stored->nconditions && !known; i++)
-			known = stored->conditions[i] == condition->hash;
-		if (known)
+		now[foreach_current_index(lc)] = condition->hash;
+		if (is_among(condition->hash, stored->conditions, stored->nconditions))
 			continue;
+		findings->state.stale = true;
 		findings->unchecked = true;
 		if (condition->name != NULL)
 			note(findings, MINOR, _("The rows have not been checked for \"%s\"."), condition->name);
 		else
 			note(findings, MINOR, _("The rows have not been checked for the bounds of partitions."));
 	}
+	qsort(now, list_length(conditions), sizeof(uint64), by_value);
+	for (int i = 0; i < stored->nconditions && !findings->state.stale; i++)
+		findings->state.stale = !is_among(stored->conditions[i], now, list_length(conditions));
 }
 
 /* the stored definition, copied: others may replace it as soon as the lock is gone */
@@ -207,21 +227,29 @@ compare(Findings *findings, Relation rel, mot_table *table)
 	void	   *bytes = copy_stored(table, &len);
 	size_t		now_len;
 	void	   *now;
+	List	   *conditions = NIL;
 	MotDefinition *stored;
 
 	memset(findings, 0, sizeof(*findings));
 	/* made by this transaction, and not stored yet */
 	if (bytes == NULL)
 		return;
+	findings->state.stamp = MotDefinitionStamp(bytes);
+	if (!MotIsOrdinary(rel))
+		conditions = MotConditions(rel, &findings->state.domains);
+	findings->state.conditional = conditions != NIL;
 
 	/* nearly always they are the same to the letter */
 	now = MotDefinitionEncode(rel, &now_len);
-	if (MotDefinitionStamp(bytes) == MotDefinitionStamp(now))
+	if (findings->state.stamp == MotDefinitionStamp(now))
 		return;
 	stored = MotDefinitionDecode(bytes, len, CurrentMemoryContext);
 	compare_columns(findings, stored->desc, RelationGetDescr(rel));
 	compare_indexes(findings, stored, rel, table);
-	compare_conditions(findings, stored, rel);
+	if (stored->nconditions < 0 || MotIsOrdinary(rel))
+		return;
+	findings->state.conditional |= stored->nconditions > 0;
+	compare_conditions(findings, stored, conditions);
 }
 
 static void
@@ -238,22 +266,47 @@ raise(Relation rel, const Findings *findings)
 }
 
 /* Raises if the table is not what the catalogue says. */
-void
-MotDefinitionCheck(Relation rel, mot_table *table)
+MotDefinitionState
+MotDefinitionCheck(Relation rel, mot_table *table, bool wait)
 {
 	MemoryContext cxt;
 	MemoryContext oldcxt;
-	Findings	findings;
+	Findings	findings = {NONE};
 
 	if (MotStorageChangedHere(MotStorageNumber(rel)))
-		return;
+	{
+		/* (what comes of that is not known yet) */
+		findings.state.conditional = true;
+		return findings.state;
+	}
 	cxt = AllocSetContextCreate(CurrentMemoryContext, "MOT definitions", ALLOCSET_SMALL_SIZES);
 	oldcxt = MemoryContextSwitchTo(cxt);
 	compare(&findings, rel, table);
+	if (findings.difference != NONE && wait && !RecoveryInProgress())
+	{
+		MotDefinitionsLock(ShareLock);
+		compare(&findings, rel, table);
+	}
 	if (findings.difference != NONE)
 		raise(rel, &findings);
 	MemoryContextSwitchTo(oldcxt);
+	findings.state.domains = list_copy(findings.state.domains);
 	MemoryContextDelete(cxt);
+	return findings.state;
+}
+
+uint64
+MotDefinitionStored(mot_table *table)
+{
+	const void *bytes;
+	size_t		len;
+	uint64		stamp;
+
+	LWLockAcquire(MotDirectoryLock, LW_SHARED);
+	bytes = mot_table_definition(table, &len);
+	stamp = bytes != NULL ? MotDefinitionStamp(bytes) : 0;
+	LWLockRelease(MotDirectoryLock);
+	return stamp;
 }
 
 /*
@@ -275,7 +328,7 @@ MotDefinitionTakeOver(Relation rel)
 	compare(&findings, rel, table);
 	if (findings.difference == WRONG)
 		raise(rel, &findings);
-	if (findings.difference == NONE)
+	if (findings.difference == NONE && !findings.state.stale)
 		return false;
 	foreach(lc, findings.dropped)
 		MotStorageDropIndex(relid, lfirst_oid(lc));

@@ -14,6 +14,12 @@
  * they can go without a word to the table, by way of a domain or without mot, and
  * the next one of the same text is another one.
  *
+ * That does not tell what goes and comes again as the same: a domain's NOT NULL, the
+ * bounds of a partition that is detached and attached once more.  What rows
+ * have come in between, nobody knows.  So a definition may say more than the
+ * catalogue only as long as no row has come since: whoever commits rows to a
+ * table stores the definition anew if that is so (renew.c).
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -52,9 +58,9 @@ add(List *conditions, int kind, Oid object, const char *text, const char *name)
 	return lappend(conditions, condition);
 }
 
-/* a domain, and what it is made from */
+/* a domain, and what it is made from; all of these are added to *domains */
 static List *
-add_domain(List *conditions, Oid typid)
+add_domain(List *conditions, List **domains, Oid typid)
 {
 	Relation	pg_constraint = table_open(ConstraintRelationId, AccessShareLock);
 
@@ -66,6 +72,7 @@ add_domain(List *conditions, Oid typid)
 		ScanKeyData key;
 		SysScanDesc scan;
 
+		*domains = list_append_unique_oid(*domains, typid);
 		if (type->typnotnull)
 			conditions = add(conditions, NOT_NULL, typid, "", name);
 		ScanKeyInit(&key, Anum_pg_constraint_contypid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(typid));
@@ -127,11 +134,12 @@ add_bounds(List *conditions, Oid parent, Oid partition)
 }
 
 List *
-MotConditions(Relation rel)
+MotConditions(Relation rel, List **domains)
 {
 	TupleConstr *constr = RelationGetDescr(rel)->constr;
 	List	   *conditions = NIL;
 
+	*domains = NIL;
 	for (int i = 0; constr != NULL && i < constr->num_check; i++)
 		if (constr->check[i].ccvalid && constr->check[i].ccbin != NULL)
 			conditions = add(conditions, A_CHECK,
@@ -144,7 +152,7 @@ MotConditions(Relation rel)
 		/* (built-in types are none) */
 		if (!att->attisdropped && att->atttypid >= FirstNormalObjectId &&
 			get_typtype(att->atttypid) == TYPTYPE_DOMAIN)
-			conditions = add_domain(conditions, att->atttypid);
+			conditions = add_domain(conditions, domains, att->atttypid);
 	}
 	if (rel->rd_rel->relispartition)
 	{

@@ -103,6 +103,7 @@ MotDefinitionEncode(Relation rel, size_t *len)
 	int			identity_at;
 	int16		identity_bytes;
 	List	   *conditions;
+	List	   *domains;
 	ListCell   *lc;
 
 	initStringInfo(&buf);
@@ -150,7 +151,7 @@ MotDefinitionEncode(Relation rel, size_t *len)
 	pfree(name);
 
 	/* what has not preloaded mot does not come near an ordinary table */
-	conditions = MotIsOrdinary(rel) ? NIL : MotConditions(rel);
+	conditions = MotIsOrdinary(rel) ? NIL : MotConditions(rel, &domains);
 	PUT(&buf, uint32, list_length(conditions));
 	foreach(lc, conditions)
 		PUT(&buf, uint64, ((MotRowCondition *) lfirst(lc))->hash);

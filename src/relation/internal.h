@@ -9,11 +9,16 @@
 #define MOT_RELATION_INTERNAL_H
 
 #include "relation/relation.h"
+#include "storage/lock.h"
 
 /* relation.c */
 extern void MotRelationForgetTable(Oid number); /* engine objects have
 												 * changed: look them up again */
 extern void MotRelationEndXact(void);
+
+/* perhaps there are tables whose stored definition is stale; says so from now on only if there are */
+extern bool MotRelationsSuspect;
+extern void MotRelationsSettle(void);
 
 /* "index" stays where it is: its address is the key check's argument */
 extern void MotIndexDescribe(MotIndex *index, MotRelation *mr, Relation rel, Relation indexrel,
@@ -51,10 +56,31 @@ typedef struct MotRowCondition
 	const char *name;			/* of a constraint; NULL: a partition's bounds */
 } MotRowCondition;
 
-extern List *MotConditions(Relation rel);
+/* *domains: the columns' */
+extern List *MotConditions(Relation rel, List **domains);
 
-/* compare.c: raises if the table is not what the catalogue says */
-extern void MotDefinitionCheck(Relation rel, mot_table *table);
+/*
+ * compare.c: raises if the table is not what the catalogue says.  "wait": who is just
+ * storing another definition is waited for.
+ */
+typedef struct MotDefinitionState
+{
+	uint64		stamp;			/* of the stored definition; 0: there is none
+								 * yet */
+	bool		conditional;	/* it, or the catalogue, has conditions */
+	bool		stale;			/* and they are not the same */
+	List	   *domains;		/* see MotConditions */
+} MotDefinitionState;
+
+extern MotDefinitionState MotDefinitionCheck(Relation rel, mot_table *table, bool wait);
+extern uint64 MotDefinitionStored(mot_table *table);	/* its stamp, or 0 */
+
+/* renew.c */
+extern void MotDefinitionsRenew(mot_session *session);
+extern void MotDefinitionsLock(LOCKMODE mode);	/* of those who store
+												 * definitions without having
+												 * their table for themselves */
+extern bool MotDefinitionIsShared(Oid relid);
 
 /* storage.c */
 extern void MotStorageInit(void);

@@ -54,11 +54,18 @@ uint64		MotRelationGeneration = 1;
 const struct TableAmRoutine *MotTableAm = NULL;
 void		(*MotIndexesPutBack) (Relation rel) = NULL;
 
+bool		MotRelationsSuspect = false;
+
+/* the hash values of the domains that columns of tables in the cache are of */
+static List *domain_hashes = NIL;
+
 /* contexts that entries have grown out of in this transaction */
 static List *outgrown = NIL;
 
 static void make_cache(void);
 static void relcache_callback(Datum arg, Oid relid);
+static void type_callback(Datum arg, int cacheid, uint32 hash);
+static void take_state(MotRelation *mr, MotDefinitionState state);
 static void rebuild(MotRelation *mr, Relation rel);
 static bool unchanged(MotRelation *mr, Relation rel, mot_table *table, List *defs);
 static void describe(MotRelation *mr, Relation rel, mot_table *table, List *defs);
@@ -267,6 +274,7 @@ make_cache(void)
 	ctl.hcxt = TopMemoryContext;
 	cache = hash_create("MOT tables", 64, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 	CacheRegisterRelcacheCallback(relcache_callback, (Datum) 0);
+	CacheRegisterSyscacheCallback(TYPEOID, type_callback, (Datum) 0);
 }
 
 /*
@@ -305,6 +313,7 @@ relcache_callback(Datum arg, Oid relid)
 		{
 			mr->valid = false;
 			any_invalid = true;
+			MotRelationsSuspect |= mr->conditional;
 		}
 	}
 	else
@@ -313,9 +322,64 @@ relcache_callback(Datum arg, Oid relid)
 
 		hash_seq_init(&status, cache);
 		while ((mr = hash_seq_search(&status)) != NULL)
+		{
 			mr->valid = false;
+			MotRelationsSuspect |= mr->conditional;
+		}
 		any_invalid = true;
 	}
+}
+
+/* Conditions may have come or gone with a domain: nobody tells the tables. */
+static void
+type_callback(Datum arg, int cacheid, uint32 hash)
+{
+	HASH_SEQ_STATUS status;
+	MotRelation *mr;
+
+	if (domain_hashes == NIL || (hash != 0 && !list_member_int(domain_hashes, (int) hash)))
+		return;
+	MotRelationGeneration++;
+	hash_seq_init(&status, cache);
+	while ((mr = hash_seq_search(&status)) != NULL)
+		if (mr->domains)
+		{
+			mr->valid = false;
+			any_invalid = MotRelationsSuspect = true;
+		}
+}
+
+static void
+take_state(MotRelation *mr, MotDefinitionState state)
+{
+	MemoryContext oldcxt = MemoryContextSwitchTo(TopMemoryContext);
+	ListCell   *lc;
+
+	foreach(lc, state.domains)
+		domain_hashes = list_append_unique_int(domain_hashes,
+											   (int) GetSysCacheHashValue1(TYPEOID, ObjectIdGetDatum(lfirst_oid(lc))));
+	MemoryContextSwitchTo(oldcxt);
+	mr->domains = state.domains != NIL;
+	list_free(state.domains);
+	mr->stamp = state.stamp;
+	mr->conditional = state.conditional;
+	mr->stale = state.stale;
+	MotRelationsSuspect |= state.stale;
+}
+
+/* All tables that the transaction has put rows into have been looked at. */
+void
+MotRelationsSettle(void)
+{
+	HASH_SEQ_STATUS status;
+	MotRelation *mr;
+
+	MotRelationsSuspect = false;
+	if (cache == NULL)
+		return;
+	hash_seq_init(&status, cache);
+	while ((mr = hash_seq_search(&status)) != NULL)
+		MotRelationsSuspect |= mr->stale || (!mr->valid && mr->conditional);
 }
 
 /* by the storage's number */
@@ -407,9 +471,13 @@ rebuild(MotRelation *mr, Relation rel)
 			mot_table_set_limit(table, MotTableMaxSize(rel));
 		if (!unchanged(mr, rel, table, defs))
 		{
-			MotDefinitionCheck(rel, table);
+			MotDefinitionState state = MotDefinitionCheck(rel, table, true);
+
 			describe(mr, rel, table, defs);
+			take_state(mr, state);
 		}
+		else if (mr->conditional || mr->stamp != MotDefinitionStored(table))
+			take_state(mr, MotDefinitionCheck(rel, table, true));
 		list_free_deep(defs);
 	}
 	PG_CATCH();

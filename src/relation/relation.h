@@ -40,6 +40,11 @@ typedef struct MotRelation
 	uint64		serial;			/* mot_table_serial when it was looked up */
 	mot_ts		born;			/* see MotViewTable */
 	bool		refuse_older;
+	uint64		stamp;			/* of the stored definition that was compared
+								 * with the catalogue's: */
+	bool		conditional;	/* there are conditions */
+	bool		stale;			/* which are not the same, see conditions.c */
+	bool		domains;		/* columns are of domains */
 	uint64		built;			/* another number each time that what follows
 								 * was made anew */
 	TupleDesc	desc;			/* own copy */
@@ -294,6 +299,7 @@ typedef struct MotStorageChange
 								 * changes of rows in that count no more */
 	const void *definition;		/* see definition.h; NULL if dropped */
 	size_t		definition_len;
+	void	   *decoded;		/* the log's */
 } MotStorageChange;
 
 extern List *MotStorageChanges(void);	/* palloc'd; once, at PRE_COMMIT */

@@ -17,6 +17,8 @@
  * about to commit.  The tables' new definitions are made then, while memory
  * may still be short, and put in place by the commit.
  *
+ * Definitions that rows have made stale are stored anew along with those: see renew.c.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -87,6 +89,7 @@ static Defined *defined = NULL;
 /* rows between two looks for an interrupt, and resets of the build's memory */
 #define BUILD_BATCH 1024
 
+static void storage_define(mot_session *session);
 static void storage_prepare(void);
 static bool storage_loaded(void);
 static void storage_born(mot_ts ts);
@@ -107,7 +110,7 @@ static bool complete_change(MotStorageChange *change);
 static void make_definition(const MotStorageChange *change);
 
 static const MotXactParticipant participant = {
-	storage_prepare, storage_loaded, storage_born, storage_commit, storage_abort, storage_sub_commit, storage_sub_abort, storage_pending
+	storage_define, storage_prepare, storage_loaded, storage_born, storage_commit, storage_abort, storage_sub_commit, storage_sub_abort, storage_pending
 };
 
 void
@@ -180,6 +183,23 @@ storage_pending(void)
 	if (MotEngine != NULL)
 		note_dropped_files();
 	return pending != NULL;
+}
+
+static void
+storage_define(mot_session *session)
+{
+	Pending    *p;
+
+	if (unlikely(MotRelationsSuspect) && session != NULL && mot_txn_has_writes(session))
+		MotDefinitionsRenew(session);
+
+	/* (an ordinary table's definition has no conditions) */
+	for (p = pending; p != NULL; p = p->older)
+		if ((p->kind == TABLE_DEFINED || p->kind == INDEX_CREATED) && p->dbid == MyDatabaseId && MotDefinitionIsShared(p->relid))
+			break;
+	if (likely(p == NULL))
+		return;
+	MotDefinitionsLock(ExclusiveLock);
 }
 
 /*
@@ -485,7 +505,7 @@ MotStorageDefinitionChanged(Oid relid)
 		mot_table  *table = mot_table_find(MotEngine, MyDatabaseId, number);
 
 		if (table != NULL && rel->rd_createSubid == InvalidSubTransactionId)
-			MotDefinitionCheck(rel, table);
+			(void) MotDefinitionCheck(rel, table, true);
 
 		/* what it is kept in has the definition that it had: raises */
 		if (table == NULL && MotRelationLeftOut != NULL && MotRelationLeftOut(MyDatabaseId, number))
@@ -906,7 +926,7 @@ complete_change(MotStorageChange *change)
 		change->owner = relid;
 
 		/* what is stored now must not take over what nobody has looked at */
-		MotDefinitionCheck(rel, change->table);
+		(void) MotDefinitionCheck(rel, change->table, false);
 		change->definition = MotDefinitionEncode(rel, &change->definition_len);
 		relation_close(rel, NoLock);
 	}

@@ -101,6 +101,7 @@ static void name_table(Oid dbid, Oid relid);
 static void select_table(mot_table *table);
 static bool select_changed(mot_table *table);
 static Known *find_known(mot_table *table);
+static void make_known(Known *known, const void *bytes, size_t len, MemoryContext parent);
 static void forget_known(void);
 static inline void operation_done(int begin);
 static pg_noinline void look_after_operations(int begin);
@@ -470,6 +471,19 @@ select_table(mot_table *table)
 		name_table(mot_table_host_db(table), mot_table_host_id(table));
 }
 
+/* all but the serial */
+static void
+make_known(Known *known, const void *bytes, size_t len, MemoryContext parent)
+{
+	MotDefinition *def = MotDefinitionDecode(bytes, len, parent);
+	int			n = Max(def->desc->natts, 1);
+
+	known->stamp = def->stamp;
+	known->def = def;
+	known->values = MemoryContextAlloc(def->cxt, n * sizeof(Datum));
+	known->isnull = MemoryContextAlloc(def->cxt, n * sizeof(bool));
+}
+
 /*
  * A table that this transaction has changed otherwise, too?  Rows of storage
  * that is new have been logged; those of storage that goes need not be; in a
@@ -483,9 +497,7 @@ select_changed(mot_table *table)
 	foreach(lc, logging.changes)
 	{
 		MotStorageChange *change = lfirst(lc);
-		MemoryContext oldcxt;
-		MotDefinition *def;
-		int			n;
+		Known	   *known;
 
 		if (list_member_ptr(change->gone, table) || (change->table == table && change->created))
 		{
@@ -495,27 +507,29 @@ select_changed(mot_table *table)
 		if (change->table != table)
 			continue;
 
-		/* decoded as often as the journal comes back to it: it is rare */
-		oldcxt = MemoryContextSwitchTo(TopTransactionContext);
-		def = MotDefinitionDecode(change->definition, change->definition_len,
-								  TopTransactionContext);
-		logging.def = def;
-		logging.identity = def->identity;
-		if (def->identity >= 0 &&
-			list_member_oid(change->new_indexes, def->indexes[def->identity].indexoid))
+		known = change->decoded;
+		if (known == NULL)
+		{
+			known = MemoryContextAlloc(TopTransactionContext, sizeof(Known));
+			make_known(known, change->definition, change->definition_len, TopTransactionContext);
+			change->decoded = known;
+		}
+		logging.def = known->def;
+		logging.identity = known->def->identity;
+		if (logging.identity >= 0 &&
+			list_member_oid(change->new_indexes, known->def->indexes[logging.identity].indexoid))
 			logging.identity = -1;
-		n = Max(def->desc->natts, 1);
-		logging.values = palloc(n * sizeof(Datum));
-		logging.isnull = palloc(n * sizeof(bool));
-		MemoryContextSwitchTo(oldcxt);
+		logging.values = known->values;
+		logging.isnull = known->isnull;
 		return true;
 	}
 	return false;
 }
 
 /*
- * Our lock on the table keeps its definition as it is.  (The stamp tells
- * whether it is the one we have seen; its address would not.)
+ * Our lock on the table keeps its definition as it is, but for its conditions,
+ * which are no matter here.  (The stamp tells whether it is one that we have seen; its
+ * address would not.)
  */
 static Known *
 find_known(mot_table *table)
@@ -525,7 +539,7 @@ find_known(mot_table *table)
 	const void *bytes = mot_table_definition(table, &len);
 	Known	  **recent = &recently_known[serial % RECENTLY_KNOWN];
 	Known	   *known = *recent;
-	MotDefinition *def;
+	Known		new;
 	bool		found;
 
 	if (unlikely(bytes == NULL))
@@ -545,23 +559,26 @@ find_known(mot_table *table)
 		known_tables = hash_create("MOT tables logged", 64, &ctl,
 								   HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 	}
+	/* what we have looked at may have been replaced and freed meanwhile */
+	LWLockAcquire(MotDirectoryLock, LW_SHARED);
+	bytes = mot_table_definition(table, &len);
 	known = hash_search(known_tables, &serial, HASH_FIND, NULL);
 	if (known != NULL && known->stamp == MotDefinitionStamp(bytes))
 	{
+		LWLockRelease(MotDirectoryLock);
 		*recent = known;
 		return known;
 	}
 
 	if (known == NULL && hash_get_num_entries(known_tables) >= MAX_KNOWN)
 		forget_known();
-	def = MotDefinitionDecode(bytes, len, TopMemoryContext);
+	make_known(&new, bytes, len, TopMemoryContext);
+	LWLockRelease(MotDirectoryLock);
+	new.serial = serial;
 	known = hash_search(known_tables, &serial, HASH_ENTER, &found);
 	if (found)
 		MotDefinitionFree(known->def);
-	known->stamp = def->stamp;
-	known->def = def;
-	known->values = MemoryContextAlloc(def->cxt, Max(def->desc->natts, 1) * sizeof(Datum));
-	known->isnull = MemoryContextAlloc(def->cxt, Max(def->desc->natts, 1) * sizeof(bool));
+	*known = new;
 	*recent = known;
 	return known;
 }

@@ -338,9 +338,11 @@ before_commit(void)
 	if (!active && !changes)
 		return;
 	if (active)
-	{
 		lock_rows();
-
+	if (changes)
+		participant->define(active ? MotOpenSession : NULL);
+	if (active)
+	{
 		/*
 		 * (an xid that the transaction gets later on tells nothing of heap
 		 * tables)

@@ -161,6 +161,11 @@ extern void MotTimeWaitOver(void);
  */
 typedef struct MotXactParticipant
 {
+	void		(*define) (mot_session *session);	/* in PRE_COMMIT, before
+													 * all that others wait
+													 * for but rows; may wait
+													 * and raise.  NULL: no
+													 * rows */
 	void		(*prepare) (void);	/* in PRE_COMMIT; it may still abort */
 	bool		(*loaded) (void);	/* have rows come in without the engine's
 									 * transaction? */

@@ -278,5 +278,76 @@ $node->safe_psql('postgres', $said{checked}[0]);
 restart_with('mot');
 like(error_of('SELECT * FROM checked'), qr/The rows have not been checked for "positive"/, 'gone and come without mot');
 
+
+# --------------------------------- the same goes and comes again, and rows in between
+
+# each: made with mot; taken away; rows that would not have been allowed; put back without mot
+my %same = (
+	others => [ 'CREATE TABLE beside (id integer, v integer); ALTER TABLE divided ATTACH PARTITION beside FOR VALUES FROM (1000) TO (1010)', 'ALTER TABLE divided DETACH PARTITION beside', 'INSERT INTO divided VALUES (1005, 5)', 'ALTER TABLE divided ATTACH PARTITION beside FOR VALUES FROM (1000) TO (1010)' ],
+	attached => [ 'DELETE FROM attached WHERE id >= 100; ALTER TABLE whole ATTACH PARTITION attached FOR VALUES FROM (1) TO (100)', 'ALTER TABLE whole DETACH PARTITION attached', 'INSERT INTO attached VALUES (1000, 7)', 'ALTER TABLE whole ATTACH PARTITION attached FOR VALUES FROM (1) TO (100)' ],
+	below => [ 'CREATE TABLE middle (id integer, v integer) PARTITION BY RANGE (v); CREATE FOREIGN TABLE below PARTITION OF middle DEFAULT SERVER mot_server; ALTER TABLE whole ATTACH PARTITION middle FOR VALUES FROM (5000) TO (6000)', 'ALTER TABLE whole DETACH PARTITION middle', 'INSERT INTO middle VALUES (1, 7)', 'ALTER TABLE whole ATTACH PARTITION middle FOR VALUES FROM (5000) TO (6000)' ],
+	nulls => [ 'UPDATE nulls SET v = 1; ALTER DOMAIN base SET NOT NULL', 'ALTER DOMAIN base DROP NOT NULL', 'INSERT INTO nulls VALUES (1, NULL)', 'ALTER DOMAIN base SET NOT NULL' ],);
+my @same = sort keys %same;
+
+for my $taken ('without', 'with')
+{
+	said_setup();
+	$node->safe_psql('postgres', $same{$_}[0]) for @same;
+	# somebody who has had the tables before
+	my $other = $node->background_psql('postgres');
+	$other->query_safe(join(';', map { "SELECT count(*) FROM $_; DELETE FROM $_ WHERE false; INSERT INTO $_ SELECT * FROM $_ LIMIT 1" } @same));
+	if ($taken eq 'without')
+	{
+		$other->quit;
+		restart_with('');
+		$node->safe_psql('postgres', $same{$_}[1]) for @same;
+		restart_with('mot');
+	}
+	else
+	{
+		$node->safe_psql('postgres', $same{$_}[1]) for @same;
+	}
+	# a transaction that fails leaves no rows
+	$node->psql('postgres', "BEGIN; $same{$_}[2]; ROLLBACK") for @same;
+	if ($taken eq 'without')
+	{
+		# two at a time, in opposite order
+		my @sessions = map { $node->background_psql('postgres') } 1 .. 2;
+		$sessions[0]->query_safe(join(';', 'BEGIN', map { $same{$_}[2] } @same));
+		$sessions[1]->query_safe(join(';', 'BEGIN', map { $same{$_}[2] } reverse @same));
+		$_->query_safe('COMMIT') for @sessions;
+		$_->quit for @sessions;
+	}
+	else
+	{
+		$other->query_safe($same{$_}[2]) for @same;
+		$other->quit;
+	}
+	# nor does it make a difference that the server crashes, or has a checkpoint
+	$node->safe_psql('postgres', 'CHECKPOINT') if $taken eq 'with';
+	$node->stop('immediate');
+	$node->start;
+	restart_with('');
+	$node->safe_psql('postgres', $same{$_}[3]) for @same;
+	restart_with('mot');
+	for my $table (@same)
+	{
+		like(error_of("SELECT * FROM $table"), qr/The rows have not been checked|not been checked for the bounds/, "$table: the same goes $taken mot, and comes again without it");
+	}
+}
+
+# if no rows have come meanwhile, all is as it was
+said_setup();
+$node->safe_psql('postgres', $same{$_}[0]) for @same;
+restart_with('');
+$node->safe_psql('postgres', $same{$_}[1]) for @same;
+restart_with('mot');
+$node->psql('postgres', "BEGIN; $same{$_}[2]; ROLLBACK") for @same;
+$node->safe_psql('postgres', "SELECT count(*) FROM $_") for @same;
+restart_with('');
+$node->safe_psql('postgres', $same{$_}[3]) for @same;
+restart_with('mot');
+unlike(error_of("SELECT count(*) FROM $_"), qr/ERROR/, "$_: the same again, and no rows in between") for @same;
+
 $node->stop;
 done_testing();
