@@ -410,8 +410,6 @@ SELECT tb_both($$INSERT INTO k VALUES (1001, 7, 'seven')$$);
 DROP INDEX CONCURRENTLY tb_mot.k_w_id_idx;
 
 -- what is not done yet says so
-CREATE TEMP TABLE tb_temp (a int) USING mot;
-CREATE UNLOGGED TABLE tb_unlogged (a int) USING mot;
 CREATE INDEX ON tb_mot.k (lower(w));
 CREATE INDEX ON tb_mot.k (id) WHERE v = 1;
 CREATE INDEX ON tb_mot.k USING hash (v);
@@ -424,8 +422,6 @@ ALTER TABLE tb_mot.k ADD UNIQUE (v, id) DEFERRABLE;
 ALTER TABLE tb_mot.k ADD EXCLUDE (id WITH =);
 CREATE UNIQUE INDEX tb_unique ON tb_mot.k (v, id);
 ALTER TABLE tb_mot.k ADD UNIQUE USING INDEX tb_unique DEFERRABLE;
-VACUUM FULL tb_mot.k;
-CLUSTER tb_mot.k USING k_pkey;
 
 DROP MATERIALIZED VIEW tb_heap.mv, tb_mot.mv;
 SET client_min_messages = warning;

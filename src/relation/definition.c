@@ -46,6 +46,10 @@ typedef struct Header
 	uint64		stamp;			/* hash of what follows */
 } Header;
 
+/* of a table; as of format 3, behind its oid */
+#define TABLE_NUMBERED	0x01
+#define TABLE_UNLOGGED	0x02
+
 /* of a column */
 #define COLUMN_BYVAL	0x01
 #define COLUMN_DROPPED	0x02
@@ -111,7 +115,8 @@ MotDefinitionEncode(Relation rel, size_t *len)
 	PUT(&buf, Oid, MyDatabaseId);
 	PUT(&buf, Oid, MotStorageNumber(rel));
 	PUT(&buf, Oid, RelationGetRelid(rel));
-	PUT(&buf, bool, MotIsOrdinary(rel));
+	PUT(&buf, uint8, (MotIsOrdinary(rel) ? TABLE_NUMBERED : 0) |
+		(rel->rd_rel->relpersistence == RELPERSISTENCE_UNLOGGED ? TABLE_UNLOGGED : 0));
 	PUT(&buf, uint64, MotTableMaxSize(rel));
 	PUT(&buf, uint16, strlen(name));
 	appendBinaryStringInfo(&buf, name, strlen(name));
@@ -278,6 +283,16 @@ MotDefinitionOwner(const void *bytes)
 	return owner;
 }
 
+bool
+MotDefinitionIsUnlogged(const void *bytes)
+{
+	Header		header;
+
+	memcpy(&header, bytes, sizeof(header));
+	return header.format == FORMAT &&
+		(((const uint8 *) bytes)[sizeof(Header) + 3 * sizeof(Oid)] & TABLE_UNLOGGED) != 0;
+}
+
 /* ---------------------------------------------------------------- decoding */
 
 static void
@@ -308,6 +323,7 @@ MotDefinitionDecode(const void *bytes, size_t len, MemoryContext parent)
 	uint16		n;
 	int16		identity;
 	uint32		nconditions;
+	uint8		flags;
 
 	GET(&in, header);
 	if (header.format != FORMAT && header.format != FORMAT_2 && header.format != FORMAT_1)
@@ -329,7 +345,9 @@ MotDefinitionDecode(const void *bytes, size_t len, MemoryContext parent)
 	if (header.format == FORMAT)
 	{
 		GET(&in, def->owner);
-		GET(&in, def->numbered);
+		GET(&in, flags);
+		def->numbered = (flags & TABLE_NUMBERED) != 0;
+		def->unlogged = (flags & TABLE_UNLOGGED) != 0;
 	}
 	GET(&in, def->max_size);
 	GET(&in, n);

@@ -35,6 +35,8 @@ typedef struct MotDefinition
 	Oid			relid;			/* the storage's number, MotStorageNumber */
 	Oid			owner;			/* the table's oid */
 	bool		numbered;		/* an ordinary table's storage, see there */
+	bool		unlogged;		/* its rows are neither in the log nor in
+								 * checkpoints */
 	char	   *name;			/* schema-qualified, for messages and the log
 								 * only */
 	TupleDesc	desc;			/* enough of it for MotRowDeform and
@@ -72,6 +74,7 @@ extern uint64 MotDefinitionStamp(const void *bytes);
 
 /* the oid of the table, from whole bytes */
 extern Oid	MotDefinitionOwner(const void *bytes);
+extern bool MotDefinitionIsUnlogged(const void *bytes);
 
 /* In a context of its own under "parent".  Raises XX001 for bytes that make no sense. */
 extern MotDefinition *MotDefinitionDecode(const void *bytes, size_t len, MemoryContext parent);

@@ -12,8 +12,6 @@
 #include "storage/lock.h"
 
 /* relation.c */
-extern void MotRelationForgetTable(Oid number); /* engine objects have
-												 * changed: look them up again */
 extern void MotRelationEndXact(void);
 
 /* perhaps there are tables whose stored definition is stale; says so from now on only if there are */

@@ -25,6 +25,7 @@
 #include "access/relation.h"
 #include "access/xlog.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_am.h"
 #include "catalog/pg_foreign_server.h"
 #include "catalog/pg_foreign_table.h"
 #include "commands/defrem.h"
@@ -190,8 +191,8 @@ MotIndexDefs(Relation rel)
 		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
 		MotIndexDef *def;
 
-		/* one that could not be built */
-		if (!index->rd_index->indisvalid && MotIsOrdinary(rel))
+		/* one that could not be built, or is just about to be refused */
+		if (MotIsOrdinary(rel) && (!index->rd_index->indisvalid || index->rd_rel->relam != BTREE_AM_OID))
 		{
 			index_close(index, AccessShareLock);
 			continue;

@@ -101,6 +101,8 @@ extern Oid	MotAmOid(bool missing_ok);
  * replaces, such as the array of indexes, stays until the transaction ends).
  */
 extern MotRelation *MotRelationGet(Relation rel);
+extern void MotRelationForgetTable(Oid number); /* engine objects have
+												 * changed: look them up again */
 extern Oid	MotRelationRewriting(Oid relid);
 
 /*

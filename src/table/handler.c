@@ -7,7 +7,7 @@
  * table, so a server that has not preloaded mot says so at the first touch.
  *
  * What is not done yet is refused where it would begin, never answered: kinds of
- * indexes by their build (index.c), sampling, parallel scans and the rest by
+ * indexes by their build (index.c), parallel scans and the rest by
  * the callbacks below.
  *
  *-------------------------------------------------------------------------
@@ -64,36 +64,10 @@ index_delete_tuples(Relation rel, TM_IndexDeleteOp *op)
 }
 
 static void
-copy_data(Relation rel, const RelFileNode *node)
-{
-	MotTableRefuse(rel, "SET TABLESPACE is");
-}
-
-static void
-copy_for_cluster(Relation old, Relation new, Relation index, bool use_sort, TransactionId oldest_xmin,
-				 TransactionId *xid_cutoff, MultiXactId *multi_cutoff,
-				 double *num_tuples, double *tups_vacuumed, double *tups_recently_dead)
-{
-	MotTableRefuse(old, "CLUSTER or VACUUM FULL is");
-}
-
-static void
 index_validate_scan(Relation rel, Relation index, struct IndexInfo *info, Snapshot snapshot,
 					struct ValidateIndexState *state)
 {
 	MotTableRefuse(rel, "CREATE INDEX CONCURRENTLY is");
-}
-
-static bool
-sample_next_block(TableScanDesc scan, struct SampleScanState *state)
-{
-	MotTableRefuse(scan->rs_rd, "TABLESAMPLE is");
-}
-
-static bool
-sample_next_tuple(TableScanDesc scan, struct SampleScanState *state, TupleTableSlot *slot)
-{
-	MotTableRefuse(scan->rs_rd, "TABLESAMPLE is");
 }
 
 /* rows are whole, however long */
@@ -131,8 +105,8 @@ static const TableAmRoutine routine = {
 	.tuple_lock = MotTableLock,
 	.relation_set_new_filenode = MotTableSetFilenode,
 	.relation_nontransactional_truncate = MotTableTruncate,
-	.relation_copy_data = copy_data,
-	.relation_copy_for_cluster = copy_for_cluster,
+	.relation_copy_data = MotTableCopy,
+	.relation_copy_for_cluster = MotTableCluster,
 	.relation_vacuum = MotTableVacuum,
 	.scan_analyze_next_block = MotAnalyzeBlock,
 	.scan_analyze_next_tuple = MotAnalyzeTuple,
@@ -141,8 +115,8 @@ static const TableAmRoutine routine = {
 	.relation_size = MotTableSize,
 	.relation_needs_toast_table = needs_toast_table,
 	.relation_estimate_size = MotTableEstimate,
-	.scan_sample_next_block = sample_next_block,
-	.scan_sample_next_tuple = sample_next_tuple,
+	.scan_sample_next_block = MotSampleBlock,
+	.scan_sample_next_tuple = MotSampleTuple,
 };
 
 /* (calls of MotEngineRequired raise what is missing) */

@@ -349,7 +349,15 @@ planner_relation(PlannerInfo *root, Oid relid, bool inhparent, RelOptInfo *rel)
 {
 	if (prev_get_relation_info)
 		prev_get_relation_info(root, relid, inhparent, rel);
-	if (!inhparent && rel->indexlist != NIL && MotIsOrdinaryTable(relid))
+	if (!MotIsOrdinaryTable(relid))
+		return;
+
+	/*
+	 * neither for scans nor (which call the table a parent) for builds of
+	 * indexes
+	 */
+	rel->rel_parallel_workers = 0;
+	if (!inhparent && rel->indexlist != NIL)
 	{
 		Relation	relation = RelationIdGetRelation(relid);
 		MotRelation *mr = MotRelationGet(relation);

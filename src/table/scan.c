@@ -19,8 +19,10 @@
  */
 #include "table/table.h"
 
+#include "access/tsmapi.h"
 #include "access/xact.h"
 #include "miscadmin.h"
+#include "nodes/execnodes.h"
 #include "pgstat.h"
 #include "relation/slot.h"
 #include "utils/memutils.h"
@@ -89,7 +91,7 @@ MotScanBegin(Relation rel, Snapshot snapshot, int nkeys, struct ScanKeyData *key
 	MotTableScan *scan = palloc0(sizeof(MotTableScan));
 	mot_scan	pages;
 
-	if (parallel != NULL || (flags & (SO_TYPE_BITMAPSCAN | SO_TYPE_SAMPLESCAN)) != 0)
+	if (parallel != NULL || (flags & SO_TYPE_BITMAPSCAN) != 0)
 		MotTableRefuse(rel, "this kind of scan is");
 	if (nkeys != 0)
 		MotTableRefuse(rel, "scans with keys are");
@@ -120,7 +122,7 @@ MotScanBegin(Relation rel, Snapshot snapshot, int nkeys, struct ScanKeyData *key
 	scan->base.rs_flags = flags;
 	mot_scan_begin(scan->session, &pages, scan->relation->table, &scan->view, NULL);
 	scan->pages = pages.pages;
-	if ((flags & SO_TYPE_SEQSCAN) != 0)
+	if ((flags & (SO_TYPE_SEQSCAN | SO_TYPE_SAMPLESCAN)) != 0)
 		pgstat_count_heap_scan(rel);
 	return &scan->base;
 }
@@ -339,7 +341,7 @@ MotSatisfies(Relation rel, TupleTableSlot *slot, Snapshot snapshot)
 	return version != NULL && version == version_of(mr, &slot->tts_tid, snapshot, &row);
 }
 
-/* ----------------------------------------------------------------- ANALYZE */
+/* ---------------------------------------------------- ANALYZE, TABLESAMPLE */
 
 bool
 MotAnalyzeBlock(TableScanDesc base, BlockNumber block, BufferAccessStrategy strategy)
@@ -375,5 +377,39 @@ MotAnalyzeTuple(TableScanDesc base, TransactionId oldest, double *live, double *
 	}
 	show_found(scan, slot);
 	*live += 1;
+	return true;
+}
+
+/* a block is a page, and a row's offset in it its place among those that the view sees */
+bool
+MotSampleBlock(TableScanDesc base, struct SampleScanState *state)
+{
+	MotTableScan *scan = (MotTableScan *) base;
+	TsmRoutine *tsm = state->tsmroutine;
+	BlockNumber block = scan->in_page ? scan->page + 1 : 0;
+
+	if (tsm->NextSampleBlock != NULL)
+		block = tsm->NextSampleBlock(state, (BlockNumber) scan->pages);
+	if (block >= scan->pages)
+		return false;			/* or InvalidBlockNumber */
+	read_page(scan, block);
+	return true;
+}
+
+bool
+MotSampleTuple(TableScanDesc base, struct SampleScanState *state, TupleTableSlot *slot)
+{
+	MotTableScan *scan = (MotTableScan *) base;
+	OffsetNumber offset = state->tsmroutine->NextSampleTuple(state, (BlockNumber) scan->page,
+															 (OffsetNumber) scan->nfound);
+
+	if (!OffsetNumberIsValid(offset))
+	{
+		ExecClearTuple(slot);
+		return false;
+	}
+	scan->at = offset - 1;
+	show_found(scan, slot);
+	pgstat_count_heap_getnext(base->rs_rd);
 	return true;
 }

@@ -41,6 +41,8 @@ extern bool MotSatisfies(Relation rel, TupleTableSlot *slot, Snapshot snapshot);
 extern bool MotAnalyzeBlock(TableScanDesc scan, BlockNumber block, BufferAccessStrategy strategy);
 extern bool MotAnalyzeTuple(TableScanDesc scan, TransactionId oldest, double *live, double *dead,
 							TupleTableSlot *slot);
+extern bool MotSampleBlock(TableScanDesc scan, struct SampleScanState *state);
+extern bool MotSampleTuple(TableScanDesc scan, struct SampleScanState *state, TupleTableSlot *slot);
 
 /* modify.c */
 extern void MotTableRefusePublished(Relation rel);
@@ -83,6 +85,10 @@ extern bool MotTableFetchRow(struct IndexFetchTableData *data, ItemPointer tid, 
 extern void MotTableSetFilenode(Relation rel, const RelFileNode *node, char persistence,
 								TransactionId *freeze_xid, MultiXactId *min_multi);
 extern void MotTableTruncate(Relation rel);
+extern void MotTableCopy(Relation rel, const RelFileNode *node);
+extern void MotTableCluster(Relation old, Relation new, Relation index, bool use_sort, TransactionId oldest_xmin,
+							TransactionId *freeze_xid, MultiXactId *min_multi,
+							double *rows, double *vacuumed, double *recently_dead);
 extern void MotTableVacuum(Relation rel, struct VacuumParams *params, BufferAccessStrategy strategy);
 extern uint64 MotTableSize(Relation rel, ForkNumber fork);
 extern void MotTableEstimate(Relation rel, int32 *attr_widths, BlockNumber *pages, double *tuples,

@@ -8,36 +8,66 @@
  * table's storage.  So the server's own bookkeeping about files (TRUNCATE,
  * rewriting ALTER TABLE, DROP, savepoints) is what storage comes and goes by.
  *
+ * Temporary tables are heap's from the moment their file is made, in pg_class, too, whose
+ * row is written afterwards.  Nobody else may see their rows, no log or checkpoint knows
+ * of them, and local buffers are private memory already: there is nothing that the
+ * engine, which is for rows that many sessions share, would do better.
+ *
  *-------------------------------------------------------------------------
  */
 #include "table/table.h"
 
 #include "access/multixact.h"
+#include "catalog/pg_am.h"
 #include "catalog/storage.h"
+#include "catalog/storage_xlog.h"
 #include "commands/vacuum.h"
 #include "miscadmin.h"
 #include "optimizer/paths.h"
 #include "optimizer/plancat.h"
 #include "pgstat.h"
 #include "storage/smgr.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
+#include "utils/snapmgr.h"
+#include "utils/tuplestore.h"
 
 static set_rel_pathlist_hook_type prev_set_rel_pathlist = NULL;
 
 /* ----------------------------------------------------------------- storage */
 
+static void
+make_file(Relation rel, const RelFileNode *node, char persistence)
+{
+	SMgrRelation file = RelationCreateStorage(*node, persistence, true);
+
+	/*
+	 * after a crash the server makes an unlogged table's file from its
+	 * initial fork
+	 */
+	if (persistence == RELPERSISTENCE_UNLOGGED)
+	{
+		smgrcreate(file, INIT_FORKNUM, false);
+		log_smgrcreate(node, INIT_FORKNUM);
+		smgrimmedsync(file, INIT_FORKNUM);
+	}
+	smgrclose(file);
+	MotStorageCreateNumbered(rel, node->spcNode, node->relNode);
+}
+
 void
 MotTableSetFilenode(Relation rel, const RelFileNode *node, char persistence,
 					TransactionId *freeze_xid, MultiXactId *min_multi)
 {
+	if (persistence == RELPERSISTENCE_TEMP)
+	{
+		rel->rd_rel->relam = HEAP_TABLE_AM_OID;
+		rel->rd_amhandler = F_HEAP_TABLEAM_HANDLER;
+		rel->rd_tableam = GetHeapamTableAmRoutine();
+		table_relation_set_new_filenode(rel, node, persistence, freeze_xid, min_multi);
+		return;
+	}
 	(void) MotEngineRequired();
-	if (persistence != RELPERSISTENCE_PERMANENT)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 persistence == RELPERSISTENCE_TEMP ?
-				 errmsg("a temporary table cannot be memory-optimized") :
-				 errmsg("an unlogged table cannot be memory-optimized"),
-				 errhint("Use USING heap.")));
 
 	/* while it can begin: CREATE TABLE AS may go on in parallel mode */
 	(void) MotBeginWrite();
@@ -45,8 +75,7 @@ MotTableSetFilenode(Relation rel, const RelFileNode *node, char persistence,
 	/* rows know nothing of xids */
 	*freeze_xid = InvalidTransactionId;
 	*min_multi = InvalidMultiXactId;
-	smgrclose(RelationCreateStorage(*node, persistence, true));
-	MotStorageCreateNumbered(rel, node->spcNode, node->relNode);
+	make_file(rel, node, persistence);
 }
 
 /* its file has been made in this transaction */
@@ -54,6 +83,102 @@ void
 MotTableTruncate(Relation rel)
 {
 	MotStorageTruncate(rel);
+}
+
+/*
+ * The rows as they are now go to new storage, which is "to"'s when its file is "node".
+ * Older snapshots would find nothing there, where they do in a heap table: they are refused.
+ * All are put down between, since what is known of a table is known of one storage.
+ */
+static uint64
+copy_rows(Relation from, Relation index, Relation to, RelFileNode node)
+{
+	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	Tuplestorestate *store = tuplestore_begin_heap(false, false, maintenance_work_mem);
+	TupleTableSlot *slot = table_slot_create(from, NULL);
+	TupleDesc	desc = slot->tts_tupleDescriptor;
+	TableScanDesc scan = NULL;
+	IndexScanDesc indexscan = NULL;
+	RelFileNode was = to->rd_node;
+	uint64		n = 0;
+
+	if (index != NULL)
+	{
+		indexscan = index_beginscan(from, index, snapshot, 0, 0);
+		index_rescan(indexscan, NULL, 0, NULL, 0);
+	}
+	else
+		scan = table_beginscan(from, snapshot, 0, NULL);
+	while (index != NULL ? index_getnext_slot(indexscan, ForwardScanDirection, slot) :
+		   table_scan_getnextslot(scan, ForwardScanDirection, slot))
+	{
+		slot_getallattrs(slot);
+		for (int i = 0; i < desc->natts; i++)
+			slot->tts_isnull[i] |= TupleDescAttr(desc, i)->attisdropped;
+		tuplestore_putvalues(store, desc, slot->tts_values, slot->tts_isnull);
+		n++;
+	}
+	if (index != NULL)
+		index_endscan(indexscan);
+	else
+		table_endscan(scan);
+	ExecDropSingleTupleTableSlot(slot);
+	UnregisterSnapshot(snapshot);
+
+	MotStorageRewritten(node.relNode, true);
+	slot = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
+	PG_TRY();
+	{
+		MotWriter  *writer;
+		MotBatch   *batch;
+
+		to->rd_node = node;
+		MotRelationForgetTable(was.relNode);
+		writer = MotWriterBegin(to, NULL, GetCurrentCommandId(true));
+		batch = MotBatchBegin(writer, true, NULL);
+		while (tuplestore_gettupleslot(store, true, false, slot))
+		{
+			CHECK_FOR_INTERRUPTS();
+			slot_getallattrs(slot);
+			MotBatchAdd(batch, slot->tts_values, slot->tts_isnull, 0);
+			if (MotBatchFull(batch))
+				MotBatchWrite(batch);
+		}
+		MotBatchWrite(batch);
+		MotBatchEnd(batch);
+		MotWriterEnd(writer);
+	}
+	PG_FINALLY();
+	{
+		to->rd_node = was;
+		MotRelationForgetTable(node.relNode);
+	}
+	PG_END_TRY();
+	ExecDropSingleTupleTableSlot(slot);
+	tuplestore_end(store);
+	return n;
+}
+
+/* SET TABLESPACE */
+void
+MotTableCopy(Relation rel, const RelFileNode *node)
+{
+	(void) MotBeginWrite();
+	make_file(rel, node, rel->rd_rel->relpersistence);
+	(void) copy_rows(rel, NULL, rel, *node);
+	RelationDropStorage(rel);
+}
+
+/* CLUSTER, VACUUM FULL */
+void
+MotTableCluster(Relation old, Relation new, Relation index, bool use_sort, TransactionId oldest_xmin,
+				TransactionId *freeze_xid, MultiXactId *min_multi,
+				double *rows, double *vacuumed, double *recently_dead)
+{
+	*freeze_xid = InvalidTransactionId;
+	*min_multi = InvalidMultiXactId;
+	*vacuumed = *recently_dead = 0;
+	*rows = (double) copy_rows(old, index, new, new->rd_node);
 }
 
 uint64
@@ -107,10 +232,18 @@ void
 MotTableEstimate(Relation rel, int32 *attr_widths, BlockNumber *pages, double *tuples, double *allvisfrac)
 {
 	mot_table_stat stat;
+	PgStat_TableStatus *counts = find_tabstat_entry(RelationGetRelid(rel));
 
 	/* what the planner is told of the indexes it finds in the relation cache */
 	MotTableIndexes(rel);
 	mot_table_stats(MotRelationGet(rel)->table, &stat);
+
+	/*
+	 * the engine counts at commit; what this transaction has done is known to
+	 * statistics
+	 */
+	for (PgStat_TableXactStatus *own = counts != NULL ? counts->trans : NULL; own != NULL; own = own->upper)
+		stat.rows += own->tuples_inserted - own->tuples_deleted;
 
 	/* no page costs, only work */
 	*pages = 0;

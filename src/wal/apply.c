@@ -864,8 +864,20 @@ define_target(MotTarget *target)
 static void
 stamp_target(MotTarget *target)
 {
-	if (target->created && !target->damaged)
-		(void) mot_load_stamp(apply.session, target->table);
+	mot_table_stat stat;
+	mot_ts		ts;
+
+	if (!target->created || target->damaged)
+		return;
+	ts = mot_load_stamp(apply.session, target->table);
+
+	/*
+	 * An ordinary table's rows may have been there before, in other storage:
+	 * then older snapshots are refused, as where they were stored anew.
+	 */
+	mot_table_stats(target->table, &stat);
+	if (target->def->numbered && stat.rows > 0)
+		mot_table_set_born(target->table, ts, true);
 }
 
 /* The commit is done; now definitions follow. */

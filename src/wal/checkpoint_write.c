@@ -14,6 +14,8 @@
  * 5. The manifest, and the directory gets its name.
  * 6. The log before C, and older checkpoints, may go.
  *
+ * An unlogged table has no files: after a start it is empty.
+ *
  * A table that nobody has changed since the last checkpoint of this process is
  * not written again: its files get a second name in the new directory.
  *
@@ -550,7 +552,7 @@ plan_write(Sources *sources, const Cut *cut, const char *directory, dsm_segment 
 		Source	   *s = &sources->source[i];
 		mot_scan	scan;
 
-		if (s->reused)
+		if (s->reused || MotDefinitionIsUnlogged(s->definition))
 			continue;
 		mot_scan_begin(session, &scan, s->table, &view, NULL);
 		pages[i] = scan.pages;

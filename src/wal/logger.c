@@ -333,7 +333,7 @@ log_whole(mot_session *session, const MotStorageChange *change)
 	 */
 	(void) mot_snapshot_take(session);
 	mot_build_rows(session, &build, change->table, NULL);
-	while (mot_build_next(&build, &row, &version))
+	while (!def->unlogged && mot_build_next(&build, &row, &version))
 	{
 		begin = buffer.len;
 		MotRecordInsert(&buffer, mot_version_host_bits(version), mot_version_data(version),
@@ -467,6 +467,8 @@ select_table(mot_table *table)
 		logging.values = known->values;
 		logging.isnull = known->isnull;
 	}
+	if (!logging.passed_over)
+		logging.passed_over = logging.def->unlogged;
 	if (!logging.passed_over)
 		name_table(mot_table_host_db(table), mot_table_host_id(table));
 }
