@@ -6,6 +6,7 @@
 #   make deps       install the Debian packages that are missing (root)
 #   make check      all tests, on private servers; installs nothing
 #   make crash      crash cycles for longer: CYCLES=200 SEED=n TEST=crash_cycles
+#   make pgregress  PostgreSQL's own regression files, heap against mot
 #   make demo       deps, build, install, and a side-by-side run against heap
 #   make bench      all figures, against heap tables, unlogged ones and Redis,
 #                   with plots: QUICK=yes PARTS="tatp ycsb"; its parts alone:
@@ -72,10 +73,13 @@ check-engine check-asan check-tsan: check-%:
 check-regress check-isolation check-jit check-server check-pgtap check-clients: check-%: all
 	@test/run $*
 
-.PHONY: crash
+.PHONY: crash pgregress
 
 crash: all
 	@test/crash/run
+
+pgregress: all
+	@test/pgregress/run
 
 # ----------------------------------------------------------------- figures
 
