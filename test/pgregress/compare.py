@@ -119,6 +119,9 @@ def mark(src, to):
             n = 0
             for part in statements(text):
                 n += 1
+                # (psql as of 15.19 or so takes what follows for data although the server has refused)
+                if re.search(r"(?:^|\n)\s*copy\b[^;']*\bfrom\s+stdin\b[^;']*(?:'[^']*'[^;']*)*;[^\n]*\n$", part, re.I):
+                    part += "\\.\n"
                 out.write(part + ("" if part.endswith("\n") else "\n") + "%s%d\n" % (MARK, n))
 
 
