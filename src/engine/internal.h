@@ -86,7 +86,8 @@ struct mot_row
 								 * key of the row */
 #define LINK_SHARED		8u		/* of a tombstone: several rows', see
 								 * mot_grave */
-#define LINK_HOST_SHIFT 3
+#define LINK_MOVED		16u		/* of a tombstone: the row goes on elsewhere */
+#define LINK_HOST_SHIFT 3		/* of versions with bytes only */
 #define LINK_BITS		0xffffu
 
 static inline mot_version *

@@ -764,6 +764,14 @@ extern mot_status mot_row_delete(mot_session *session, mot_table *table, mot_row
 								 uint32_t command);
 
 /*
+ * The same for a row that the host has put, or will put, into another table.  Who has missed it
+ * (MOT_DELETED, MOT_CONFLICT_DELETED) can ask for the difference, as long as his snapshot sees what was there before.
+ */
+extern mot_status mot_row_move_away(mot_session *session, mot_table *table, mot_row *row,
+									uint32_t command);
+extern bool mot_row_moved_away(mot_session *session, mot_row *row);
+
+/*
  * Entry key -> row.  For a unique index this is the check, too: MOT_DUPLICATE
  * with *other = the row that has the key (may be one of our own), MOT_BUSY
  * while it depends on a transaction still running.  A key with

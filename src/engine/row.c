@@ -284,6 +284,14 @@ mot_row_newest(mot_session *s, mot_row *row)
 	return v == NULL || version_is_tombstone(v) ? NULL : v;
 }
 
+bool
+mot_row_moved_away(mot_session *s, mot_row *row)
+{
+	mot_version *v = mot_newest_committed(s, row);
+
+	return v != NULL && version_is_tombstone(v) && (version_link(v) & LINK_MOVED) != 0;
+}
+
 unsigned
 mot_version_changes(const mot_row *row, const mot_version *version)
 {

@@ -559,7 +559,7 @@ version_push(mot_session *s, mot_table *table, mot_row *row, uint32_t command,
 		if (status != MOT_OK)
 			return status;
 	}
-	if (kind == J_DELETE && deferred == 0)
+	if (kind == J_DELETE && deferred == 0 && (bits & LINK_MOVED) == 0)
 		v = grave_join(s, table, row, head_version(head), command);
 	shared = v != NULL;
 	if (!shared)
@@ -652,4 +652,10 @@ mot_status
 mot_row_delete(mot_session *s, mot_table *table, mot_row *row, uint32_t command)
 {
 	return version_push(s, table, row, command, LINK_TOMBSTONE, 0, J_DELETE, false, true, NULL);
+}
+
+mot_status
+mot_row_move_away(mot_session *s, mot_table *table, mot_row *row, uint32_t command)
+{
+	return version_push(s, table, row, command, LINK_TOMBSTONE | LINK_MOVED, 0, J_DELETE, false, true, NULL);
 }

@@ -96,7 +96,7 @@ update_existing(MotModify *modify, EState *estate, ResultRelInfo *rinfo,
 		if (!ExecBRUpdateTriggers(estate, &mtstate->mt_epqstate, rinfo, NULL,
 								  oldtuple, slot, NULL))
 			return NULL;
-		if (MotWriterLock(modify->writer, row, current, MOT_MODE_CHANGE, MOT_LOCK_WAIT,
+		if (MotWriterLock(modify->writer, row, current, MOT_MODE_CHANGE, MOT_LOCK_WAIT_CONFLICT,
 						  &newest) != MOT_LOCKED)
 			MotRaiseOwnChange(false);
 		MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
@@ -158,7 +158,7 @@ MotInsertOnConflict(MotModify *modify, EState *estate, ResultRelInfo *rinfo,
 		if (current == NULL)
 			continue;			/* deleted meanwhile */
 
-		switch (MotWriterLock(modify->writer, conflict, current, MOT_MODE_CHANGE, MOT_LOCK_WAIT, &newest))
+		switch (MotWriterLock(modify->writer, conflict, current, MOT_MODE_CHANGE, MOT_LOCK_WAIT_CONFLICT, &newest))
 		{
 			case MOT_LOCKED:
 				check_visible(modify, estate, conflict, current);

@@ -209,7 +209,7 @@ MotIterateDirectModify(ForeignScanState *node)
 								result->tts_values, result->tts_isnull);
 			}
 			else
-				MotWriterDelete(scan->writer, scan->row, scan->version);
+				MotWriterDelete(scan->writer, scan->row, scan->version, false);
 
 			if (direct->counts)
 				estate->es_processed++;

@@ -558,6 +558,6 @@ MotExecForeignDelete(EState *estate, ResultRelInfo *rinfo,
 		MotSlotStore(slot, current);
 		MotRowToTid(modify->session, row, &slot->tts_tid);
 	}
-	MotWriterDelete(modify->writer, row, current);
+	MotWriterDelete(modify->writer, row, current, false);
 	return rinfo->ri_projectReturning ? changed_row(modify, slot, true) : slot;
 }

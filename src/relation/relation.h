@@ -188,7 +188,9 @@ typedef enum MotLockResult
 
 typedef enum MotLockWait
 {
-	MOT_LOCK_WAIT, MOT_LOCK_NOWAIT_ERROR, MOT_LOCK_SKIP
+	MOT_LOCK_WAIT, MOT_LOCK_NOWAIT_ERROR, MOT_LOCK_SKIP,
+	MOT_LOCK_WAIT_CONFLICT		/* ON CONFLICT: one that has moved to another
+								 * partition is gone, not an error */
 } MotLockWait;
 
 extern MotLockResult MotWriterLock(MotWriter *writer, mot_row *row, const mot_version *seen,
@@ -208,7 +210,7 @@ extern void MotWriterUpdate(MotWriter *writer, mot_row *row, const mot_version *
  */
 extern bool MotWriterPatch(MotWriter *writer, mot_row *row, const mot_version *old,
 						   MotRowPatch *patch, const Datum *values, const bool *isnull);
-extern void MotWriterDelete(MotWriter *writer, mot_row *row, const mot_version *old);
+extern void MotWriterDelete(MotWriter *writer, mot_row *row, const mot_version *old, bool moves);
 
 /*
  * Rows set aside, to be written together: see batch.c.  Each comes with a

@@ -406,9 +406,18 @@ MotWriterLock(MotWriter *writer, mot_row *row, const mot_version *seen,
 			}
 			return MOT_LOCKED_NEWER;
 		case MOT_DELETED:
+			/* that it is gone would not be true */
+			if (unlikely(mot_row_moved_away(writer->session, row)) && waiting != MOT_LOCK_WAIT_CONFLICT)
+				ereport(ERROR,
+						(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+						 errmsg("tuple to be locked was already moved to another partition due to concurrent update")));
 			return MOT_LOCK_GONE;
 		case MOT_SELF_CHANGED:
 			return MOT_LOCK_SELF;
+		case MOT_CONFLICT_DELETED:
+			if (mot_row_moved_away(writer->session, row))
+				status = MOT_CONFLICT_CHANGED;
+			/* FALLTHROUGH */
 		default:
 			MotRaiseStatus(status, writer->rel);
 	}
@@ -616,7 +625,7 @@ MotWriterPatch(MotWriter *writer, mot_row *row, const mot_version *old,
 }
 
 void
-MotWriterDelete(MotWriter *writer, mot_row *row, const mot_version *old)
+MotWriterDelete(MotWriter *writer, mot_row *row, const mot_version *old, bool moves)
 {
 	MotWait		wait = MOT_WAIT_INIT;
 	mot_status	status;
@@ -626,7 +635,8 @@ MotWriterDelete(MotWriter *writer, mot_row *row, const mot_version *old)
 		refuse_own_change(writer, row, old, true);
 
 	/* it leaves the indexes by itself, see derive.c */
-	while ((status = mot_row_delete(writer->session, writer->mr->table, row, writer->command)) == MOT_BUSY)
+	while ((status = (moves ? mot_row_move_away : mot_row_delete) (writer->session, writer->mr->table, row,
+																   writer->command)) == MOT_BUSY)
 		MotWaitForHolder(writer->rel, &wait);
 	MotWaitDone(writer->rel, &wait);
 	if (unlikely(status != MOT_OK))

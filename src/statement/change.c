@@ -796,7 +796,7 @@ next_direct(MotStatement *st, MotChange *change)
 			if (locked && change->operation == CMD_UPDATE)
 				version = update_row(change, estate);
 			else if (locked)
-				MotWriterDelete(scan->writer, scan->row, version = scan->version);
+				MotWriterDelete(scan->writer, scan->row, version = scan->version, false);
 			MemoryContextSwitchTo(oldcxt);
 
 			if (locked)

@@ -322,7 +322,7 @@ MotJoinedNext(MotJoined *joined, TupleTableSlot **planned)
 	{
 		MemoryContext oldcxt = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
 
-		MotWriterDelete(joined->writer, row, current);
+		MotWriterDelete(joined->writer, row, current, false);
 		MemoryContextSwitchTo(oldcxt);
 	}
 	return true;

@@ -161,8 +161,8 @@ MotTableLock(Relation rel, ItemPointer tid, Snapshot snapshot, TupleTableSlot *s
 		[LockTupleNoKeyExclusive] = MOT_MODE_NO_KEY_UPDATE,
 		[LockTupleExclusive] = MOT_MODE_UPDATE
 	};
-	MotLockWait wait = policy == LockWaitBlock ? MOT_LOCK_WAIT :
-	policy == LockWaitSkip ? MOT_LOCK_SKIP : MOT_LOCK_NOWAIT_ERROR;
+	MotLockWait wait = policy == LockWaitSkip ? MOT_LOCK_SKIP : policy == LockWaitError ? MOT_LOCK_NOWAIT_ERROR :
+	(flags & TUPLE_LOCK_FLAG_FIND_LAST_VERSION) != 0 ? MOT_LOCK_WAIT : MOT_LOCK_WAIT_CONFLICT;
 	Target		target;
 	TM_Result	result = lock_row(rel, &target, tid, snapshot, cid, modes[mode], wait, failure);
 
@@ -233,7 +233,7 @@ MotTableDelete(Relation rel, ItemPointer tid, CommandId cid, Snapshot snapshot, 
 		result = TM_Updated;
 	if (result != TM_Ok)
 		return result;
-	MotWriterDelete(target.writer, target.row, target.version);
+	MotWriterDelete(target.writer, target.row, target.version, changing_part);
 	pgstat_count_heap_delete(rel);
 	return TM_Ok;
 }

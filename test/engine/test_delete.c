@@ -848,6 +848,62 @@ what_was_deleted_makes_room_at_once(void)
 	teardown();
 }
 
+/*
+ * Of one command's deletes some are rows that go on elsewhere: who waited for them is told
+ * apart from those who waited for others, however each came by its tombstone.
+ */
+static void
+rows_that_move_away_are_told_apart(void)
+{
+	const uint64_t rows = 1200;
+	const mot_version *seen,
+			   *newest;
+	mot_row    *row;
+	mot_status	status;
+
+	setup(64 << 20, true);
+	fill(0, rows);
+	for (int level = MOT_READ_COMMITTED; level <= MOT_SERIALIZABLE; level++)
+		for (int undo = 1; undo >= 0; undo--)
+		{
+			mot_view	older = begin_view(c, 1);
+			mot_view	v;
+
+			mot_txn_begin(a, level, mot_snapshot_take(a), 7);
+			v = begin_view(a, 1);
+			for (uint64_t i = 0; i < rows; i++)
+			{
+				REQUIRE(get(&st, a, &v, i, &row, &seen) != NULL);
+				REQUIRE(mot_row_lock(a, &v, st.table, row, seen, MOT_MODE_DELETE, &newest) == MOT_OK);
+				REQUIRE((i % 3 == 0 ? mot_row_move_away : mot_row_delete) (a, st.table, row, 1) == MOT_OK);
+			}
+			CHECK(visible(a, &v) == rows);
+			v.command = 2;
+			CHECK(visible(a, &v) == 0);
+			if (undo)
+				mot_txn_abort(a);
+			else
+				REQUIRE(mot_txn_prepare(a) == MOT_OK && mot_txn_commit(a) != 0);
+			end_view(a);
+
+			mot_txn_begin(c, MOT_READ_COMMITTED, older.snapshot, 7);
+			for (uint64_t i = 0; i < rows; i++)
+			{
+				REQUIRE(get(&st, c, &older, i, &row, &seen) != NULL);
+				status = mot_row_lock(c, &older, st.table, row, seen, MOT_MODE_CHANGE, &newest);
+				CHECK(status == (undo ? MOT_OK : MOT_DELETED));
+				CHECK(mot_row_moved_away(c, row) == (!undo && i % 3 == 0));
+			}
+			commit(c);
+			drain(&st, b);
+			CHECK(retired() == 0);
+			CHECK(entries(&st.by_id) == (undo ? rows : 0));
+			if (!undo)
+				fill(0, rows);
+		}
+	teardown();
+}
+
 int
 main(int argc, char **argv)
 {
@@ -863,5 +919,6 @@ main(int argc, char **argv)
 	RUN(inserts_are_taken_back_at_once);
 	RUN(what_failed_is_back_at_once);
 	RUN(what_was_deleted_makes_room_at_once);
+	RUN(rows_that_move_away_are_told_apart);
 	return test_end();
 }
