@@ -35,6 +35,7 @@
 #include "postmaster/startup.h"
 #include "relation/keysort.h"
 #include "utils/memutils.h"
+#include "wal/checkpoint.h"
 #include "wal/leftout.h"
 #include "wal/replay.h"
 #include "xact/xact.h"
@@ -245,6 +246,8 @@ look_for_interrupts(void)
 {
 	if (AmStartupProcess())
 		HandleStartupProcInterrupts();
+	else
+		MotCheckpointLook();
 }
 
 static void

@@ -23,7 +23,7 @@
  * slot (slot.c) keeps the log; without one, the startup process loads, and writes a
  * checkpoint when it has replayed everything.
  *
- * While tables are loaded in the running server, also after a crash, the worker is
+ * While tables are loaded in the running server, also after a crash or a promotion, the worker is
  * armed, too.  There is nothing to be written yet, so it lets the server's checkpoints
  * pass as long as the slot keeps the log, and holds them until it is done otherwise.
  *
@@ -73,6 +73,7 @@
 #include "utils/wait_event.h"
 #include "wal/leftout.h"
 #include "wal/replay.h"
+#include "wal/spool.h"
 #include "xact/xact.h"
 
 /* milliseconds between two looks at the redo pointer; while there is nothing to be done; after a failure */
@@ -116,7 +117,7 @@ static void wait_for_sessions(void);
 void
 MotCheckpointInit(void)
 {
-	MotRegisterWorker("mot checkpointer", "MotCheckpointMain", BgWorkerStart_ConsistentState, 1);
+	MotRegisterWorker("mot checkpointer", MOT_CHECKPOINT_MAIN, BgWorkerStart_ConsistentState, 1);
 }
 
 void
@@ -267,6 +268,28 @@ load_if_nobody_did(void)
 	if (MotWalCurrentState() != MOT_WAL_UNLOADED)
 		return;
 	loading = true;
+	if (RecoveryInProgress() || MotSpooling())
+	{
+		volatile bool done = true;
+
+		MotCheckpointLook();	/* the server may have been open since */
+		MemoryContextSwitchTo(worker_cxt);
+		PG_TRY();
+		{
+			done = MotStandbyLoads();
+		}
+		PG_CATCH();
+		{
+			load_failed();
+		}
+		PG_END_TRY();
+		if (done)
+		{
+			loading = false;
+			MotSlotLetGo();
+			return;
+		}
+	}
 	if (RecoveryInProgress())
 		upto = GetXLogReplayRecPtr(&tli);
 	else
@@ -313,12 +336,24 @@ load_failed(void)
 	}
 	MotStateRefuse(edata->message, edata->hint);
 	MotStateLoadDone(MOT_WAL_REFUSED);
+	MotSpoolForget();
 }
 
-/* The server is to stop: the next start can begin anew, if its log is kept. */
+/*
+ * The server is to stop: the next start can begin anew, if its log is kept.  Or it has been
+ * promoted: from now on we are armed.
+ */
 void
 MotCheckpointLook(void)
 {
+	if (loading && !armed && !RecoveryInProgress())
+	{
+		MemoryContext oldcxt = CurrentMemoryContext;
+
+		arm();
+		begin_watch();
+		MemoryContextSwitchTo(oldcxt);
+	}
 	if (loading && ShutdownRequestPending && (MotStateIsComplete() || MotSlotUsable()) &&
 		server_is_stopping())
 		ereport(ERROR,
@@ -451,6 +486,7 @@ begin_watch(void)
 static long
 one_round(void)
 {
+	MotSlotLetGo();
 	if (MotWalCurrentState() != MOT_WAL_READY)
 		return SLEEP_MS;
 	if (!is_active() && !MotStateIsAsked())

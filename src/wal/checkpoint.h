@@ -15,6 +15,9 @@
 #include "storage/dsm.h"
 #include "utils/timestamp.h"
 
+/* the worker's function */
+#define MOT_CHECKPOINT_MAIN "MotCheckpointMain"
+
 #define MOT_DAMAGE_HINT \
 	"Restore the server from a backup, or set mot.ignore_damaged to start without the damaged tables."
 
@@ -73,7 +76,7 @@ extern void MotSlotLetGo(void);
 /* -------------------------------------------------------------- checkpoint.c
  *
  * By who loads, in the worker or not.  Look: now and then; raises an error if the
- * server is to stop.  GiveWay: between two pieces of work; the transaction may
+ * server is to stop, and is armed when it has been promoted.  GiveWay: between two pieces of work; the transaction may
  * be another one afterwards.
  */
 extern void MotCheckpointLook(void);

@@ -75,6 +75,11 @@ MotReplayShmemInit(void)
 		memset(MotReplay, 0, sizeof(MotReplayShared));
 		pg_atomic_init_u32(&MotReplay->in_doubt, 0);
 		pg_atomic_init_u32(&MotReplay->room_wanted, 0);
+		pg_atomic_init_u32(&MotReplay->spooling, 0);
+		pg_atomic_init_u64(&MotReplay->spool_added, 0);
+		pg_atomic_init_u64(&MotReplay->spool_applied, 0);
+		pg_atomic_init_u64(&MotReplay->spool_before, PG_UINT64_MAX);
+		pg_atomic_init_u32(&MotReplay->standby, 0);
 	}
 	LWLockRelease(AddinShmemInitLock);
 }
@@ -203,9 +208,12 @@ static bool
 apply_entry(const InDoubt *entry)
 {
 	const char *ops = entry_ops(entry);
-	bool		done = MotApply(ops, entry->len, entry->lsn, entry->xid);
+	char	   *path = entry->in_file ? file_of(entry->lsn) : NULL;
+	bool		done = MotReplayCommitted(ops, entry->len, entry->lsn, entry->xid, path);
 
 	entry_ops_done(entry, ops);
+	if (path != NULL)
+		pfree(path);
 	return done;
 }
 

@@ -105,11 +105,19 @@ extern bool MotApply(const char *ops, size_t len, XLogRecPtr lsn, TransactionId 
 extern void MotApplyMakeRoom(void);
 
 /*
+ * The same, or on a standby that is still loading, spool it (spool.c).  path: a file of spill.c's
+ * that has the operations, which may then be gone; NULL: none.
+ */
+extern bool MotReplayCommitted(const char *ops, size_t len, XLogRecPtr lsn, TransactionId xid,
+							   const char *path);
+
+/*
  * A record of ours from the log, by rm_redo or by our own reading.  start: its
  * position.  Those before the checkpoint's C are passed over.
  */
 extern void MotReplayRecord(XLogReaderState *record);
 extern void MotReplayInto(void (*visit) (const char *ops, size_t len, XLogRecPtr lsn));
+extern void MotReplayDecided(void);
 extern void MotReplayEnd(void); /* end of recovery: settle what is in doubt,
 								 * forget streams */
 

@@ -21,8 +21,9 @@
  * recovery, and errors end it.  So does log that ends before the checkpoint's
  * position, because the server would go on writing there.
  *
- * A standby and recovery from an archive load all tables, and then apply the
- * log up to "upto" in its order: what lies before the server's own redo, which
+ * A standby and recovery from an archive apply the log in its order: standby.c.
+ * Where they cannot replay while they load, they load all tables here, and then apply the
+ * log up to "upto": what lies before the server's own redo, which
  * goes on from there.  So does whoever starts with mot.ignore_damaged; should
  * the log be incomplete, all tables are left out then.
  *
@@ -42,6 +43,7 @@
 #include "wal/leftout.h"
 #include "wal/sort.h"
 #include "wal/spill.h"
+#include "wal/spool.h"
 #include "xact/xact.h"
 
 /* what was loaded, in the process that leads */
@@ -56,6 +58,7 @@ static XLogRecPtr reached = InvalidXLogRecPtr;
 static void load_newest(MotManifest *m, const char *directory, XLogRecPtr from, XLogRecPtr upto,
 						TimeLineID tli);
 static void set_recovery(const MotManifest *m);
+static void report_loaded(const MotManifest *m);
 static bool sorts_log(void);
 static void replay_one(void *arg, XLogReaderState *record);
 static void read_log(MotManifest *m, XLogRecPtr from, XLogRecPtr upto, TimeLineID tli);
@@ -186,9 +189,6 @@ load_newest(MotManifest *m, const char *directory, XLogRecPtr from, XLogRecPtr u
 	MotSorted  *sorted = NULL;
 	bool		by_table = sorts_log();
 	bool		log_follows;
-	long		secs;
-	int			usecs;
-	uint64		rows;
 
 	/*
 	 * A final checkpoint, and nobody has written since: no log belongs to it.
@@ -239,6 +239,18 @@ load_newest(MotManifest *m, const char *directory, XLogRecPtr from, XLogRecPtr u
 	if (!log_follows && !MotRecovers() && MotStatePreserved() == InvalidXLogRecPtr)
 		MotCheckpointRemember(m, directory);
 
+	report_loaded(m);
+}
+
+static void
+report_loaded(const MotManifest *m)
+{
+	LWLock	   *lock;
+	MotRecoveryStat *stat = MotRecoveryShared(&lock);
+	long		secs;
+	int			usecs;
+	uint64		rows;
+
 	TimestampDifference(load_began, GetCurrentTimestamp(), &secs, &usecs);
 	LWLockAcquire(lock, LW_EXCLUSIVE);
 	stat->load_seconds = secs + usecs / 1000000.0;
@@ -247,6 +259,27 @@ load_newest(MotManifest *m, const char *directory, XLogRecPtr from, XLogRecPtr u
 	ereport(LOG,
 			(errmsg("loaded memory-optimized tables: %d tables, %llu rows, %ld.%03d s", m->ntables,
 					(unsigned long long) rows, secs, usecs / 1000)));
+}
+
+/* The same in parts, for standby.c. */
+void
+MotRecoverBegin(const MotManifest *m, const char *directory)
+{
+	set_recovery(m);
+	strlcpy(loaded_directory, directory, MAXPGPATH);
+}
+
+void
+MotRecoverLog(MotManifest *m, XLogRecPtr from, XLogRecPtr upto, TimeLineID tli)
+{
+	read_log(m, from, upto, tli);
+}
+
+void
+MotRecoverDone(const MotManifest *m, TimestampTz began)
+{
+	load_began = began;
+	report_loaded(m);
 }
 
 static void

@@ -25,6 +25,21 @@ typedef struct MotReplayShared
 	bool		past_target;	/* commits later than the recovery target have
 								 * been passed over */
 	pg_atomic_uint32 room_wanted;	/* by sessions that apply */
+
+	/* spool.c; bytes are counted with what precedes each transaction */
+	pg_atomic_uint32 spooling;
+	uint32		spool_file;		/* the one that is written to, from 1 on */
+	uint64		spool_used;		/* of it */
+	pg_atomic_uint64 spool_added;
+	pg_atomic_uint64 spool_applied;
+	pg_atomic_uint64 spool_before;	/* added before the first was applied;
+									 * PG_UINT64_MAX: none has been */
+
+	/* standby.c */
+	pg_atomic_uint32 standby;	/* who has begun */
+	bool		ended;			/* recovery has, and nothing more will be
+								 * spooled */
+	char		directory[MAXPGPATH];	/* of the checkpoint that is loaded */
 } MotReplayShared;
 
 extern MotReplayShared *MotReplay;

@@ -9,7 +9,8 @@
  * if the log could be removed before (load.c).
  *
  * In recovery from an archive and on a standby they are applied as they come,
- * after what we have read ourselves of what lies before the server's redo (reader.c).
+ * after what we have read ourselves of what lies before the server's redo (reader.c);
+ * as long as tables are being loaded, they are spooled (standby.c).
  * Records before the checkpoint that was loaded are passed over.
  *
  * A large transaction comes in pieces.  They are kept in a file (spill.c), one
@@ -36,6 +37,7 @@
 #include "wal/checkpoint.h"
 #include "wal/replay.h"
 #include "wal/spill.h"
+#include "wal/spool.h"
 #include "xact/xact.h"
 
 /* a transaction of which the last piece is still to come */
@@ -120,7 +122,7 @@ replay_startup(void)
 	if (MotEngine == NULL)
 		return;					/* said in the log; a record for it will stop
 								 * us */
-	MotLoad(start, tli);
+	MotStandbyBegin(start, tli);
 }
 
 static void
@@ -137,6 +139,26 @@ replay_cleanup(void)
 		return;
 	MOT_FAULT("replay-end");
 	MotLoadCheckEnd(GetXLogReplayRecPtr(&tli));
+	if (!past_target && MotStandbyEndsLater(GetXLogReplayRecPtr(&tli)))
+	{
+		MOT_FAULT("replay-ended");
+		MOT_FAULT("replay-over");
+		return;
+	}
+	MotStandbyAwait();
+	if (MotWalCurrentState() == MOT_WAL_REFUSED)
+	{
+		/*
+		 * The next start finds what this one has found; but then there must
+		 * be nothing in the log that it should not read.
+		 */
+		if (past_target)
+			MotStateRaiseRefusal();
+		LWLockAcquire(MotApplyLock, LW_EXCLUSIVE);
+		MotReplayDecided();
+		LWLockRelease(MotApplyLock);
+		return;
+	}
 	MotReplayEnd();
 	MOT_FAULT("replay-ended");
 	/* what was passed over is in the log, and must not be read again */
@@ -204,6 +226,7 @@ MotReplayRecord(XLogReaderState *record)
 	if ((XLogRecGetInfo(record) & MOT_XLOG_KIND) == MOT_XLOG_START && MotRecovers())
 		log_goes_on();
 	MotTrailNote(record);
+	MotSpoolThrottle();
 
 	LWLockAcquire(MotApplyLock, LW_EXCLUSIVE);
 	replay(record);
@@ -320,7 +343,7 @@ replay(XLogReaderState *record)
 				MotInDoubtAdd(XLogRecGetXid(record), lsn, ops, len);
 			else if (!later_than_target(header.time))
 			{
-				while (!MotApply(ops, len, lsn, InvalidTransactionId))
+				while (!MotReplayCommitted(ops, len, lsn, InvalidTransactionId, mapped != NULL ? stream->path : NULL))
 				{
 					LWLockRelease(MotApplyLock);
 					MotApplyMakeRoom();
@@ -347,14 +370,29 @@ replay(XLogReaderState *record)
 	}
 }
 
-/* What is still in doubt will never be committed; whoever is let in can write. */
+bool
+MotReplayCommitted(const char *ops, size_t len, XLogRecPtr lsn, TransactionId xid, const char *path)
+{
+	if (unlikely(MotSpooling()))
+		return MotSpoolAdd(ops, len, lsn, xid, path);
+	return MotApply(ops, len, lsn, xid);
+}
+
+/* With MotApplyLock: there is no more log, so what is still in doubt will never be committed. */
+void
+MotReplayDecided(void)
+{
+	while (streams != NULL)
+		end_stream(streams);
+	MotInDoubtSettle(true);
+}
+
+/* Whoever is let in can write. */
 void
 MotReplayEnd(void)
 {
 	LWLockAcquire(MotApplyLock, LW_EXCLUSIVE);
-	while (streams != NULL)
-		end_stream(streams);
-	MotInDoubtSettle(true);
+	MotReplayDecided();
 	MotTargetsEnd(MotSession());
 	LWLockRelease(MotApplyLock);
 	(void) MotLeftOutBringBack(true);

@@ -34,6 +34,7 @@
 #include "utils/wait_event.h"
 #include "wal/leftout.h"
 #include "wal/replay.h"
+#include "wal/spool.h"
 #include "xact/xact.h"
 
 /* items that come to be owed between two rounds of reclamation, and what the last one left */
@@ -213,6 +214,12 @@ MotApplyMakeRoom(void)
 	TransactionId xid = XidFromFullTransactionId(ReadNextFullTransactionId());
 	RelFileNode every_database = {InvalidOid, InvalidOid, InvalidOid};
 
+	/* whoever loads has the memory, and the tables */
+	if (MotSpooling() && !MotSpoolApplies())
+	{
+		MotSpoolWait();
+		return;
+	}
 	if (!MotRoomCanBeMade())
 	{
 		ask_for_room();

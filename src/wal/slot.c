@@ -18,6 +18,8 @@
  */
 #include "postgres.h"
 
+#include <signal.h>
+
 #include "access/xlog.h"
 #include "faults.h"
 #include "miscadmin.h"
@@ -148,7 +150,8 @@ MotSlotDrop(void)
  * Between the end of the server's recovery and the moment when the worker is
  * armed nothing but the slot keeps the log: it is marked as in use, by the
  * process that has recovered, which is about to end.  As the very last that
- * does: it drops all slots that it finds to be its own, before that.
+ * does: it drops all slots that it finds to be its own, before that.  (So it is
+ * not let go of before that process has gone.)
  */
 void
 MotSlotHold(void)
@@ -175,7 +178,7 @@ MotSlotLetGo(void)
 	pid_t		holder = MotStateReplayPid();
 	ReplicationSlot *slot;
 
-	if (holder == 0 || max_replication_slots == 0)
+	if (holder == 0 || max_replication_slots == 0 || kill(holder, 0) == 0)
 		return;
 	slot = SearchNamedReplicationSlot(SLOT_NAME, true);
 	if (slot != NULL)

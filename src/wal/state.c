@@ -7,9 +7,8 @@
  *								\-> REFUSED: damage; the text is kept here and
  *											 every statement raises it
  *
- * Who loads is whoever claims it first: the startup process in recovery from an
- * archive and on a standby, and where nobody else would keep the log; else, also after
- * a crash, the checkpoint worker.  Sessions wait for the table they need, and
+ * Who loads is whoever claims it first: the checkpoint worker, after a crash and on a standby,
+ * too; the startup process where nobody else would keep the log, or nobody else is there.  Sessions wait for the table they need, and
  * say so: it comes next.
  *
  * A transaction's first change asks whether changes are recoverable at all.

@@ -30,13 +30,14 @@
  * Recovery.  Newest complete checkpoint, then the log from C.  After a clean
  * shutdown and after a crash the checkpoint worker does that in the running
  * server, table by table; sessions wait for the table they need (recover.c).  In
- * recovery from an archive and on a standby all tables are loaded, what lies before
+ * recovery from an archive and on a standby what lies before
  * the server's own redo is read by ourselves (reader.c), and the rest comes through
- * rm_redo.
+ * rm_redo; as long as the worker loads the tables, what is committed waits for them in a
+ * spool (standby.c).
  *
  * Files: gate.c durable.c async.c record.c logger.c (writing redo), rmgr.c apply.c
  * indoubt.c spill.c content.c room.c leftout.c leftlist.c (replay), checkpoint.c checkpoint_write.c pace.c
- * snapshotfile.c manifest.c (checkpoints), recover.c load.c sort.c advance.c
+ * snapshotfile.c manifest.c (checkpoints), recover.c standby.c spool.c load.c sort.c advance.c
  * reader.c state.c trail.c (recovery), slot.c backup.c helpers.c.
  *
  *-------------------------------------------------------------------------
