@@ -12,6 +12,10 @@
  */
 #include "postgres.h"
 
+#ifdef __linux__
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#endif
 #include <unistd.h>
 
 #include "compat/machine.h"
@@ -113,4 +117,29 @@ read_limit(const char *path)
 		limit = bytes;
 	fclose(file);
 	return limit;
+}
+
+/*
+ * A full barrier in every process that has joined, wherever it is: one that runs is
+ * interrupted for it, one that does not has had it.  Not everywhere is that to be
+ * had (kernels before 4.16, containers that forbid the call).
+ */
+bool
+MotMachineJoinFence(void)
+{
+#if defined(__linux__) && defined(__NR_membarrier)
+	return syscall(__NR_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
+#else
+	return false;
+#endif
+}
+
+bool
+MotMachineFence(void)
+{
+#if defined(__linux__) && defined(__NR_membarrier)
+	return syscall(__NR_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) == 0;
+#else
+	return false;
+#endif
 }

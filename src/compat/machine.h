@@ -14,4 +14,7 @@
 extern uint64 MotMachineMemory(void);
 extern uint64 MotMachineHugePages(void);
 
+extern bool MotMachineJoinFence(void);
+extern bool MotMachineFence(void);
+
 #endif							/* MOT_MACHINE_H */

@@ -178,6 +178,73 @@ mot_engine_horizons(mot_engine *e, mot_ts *unlinked)
 	return oldest;
 }
 
+bool		(*mot_rests_hook) (unsigned slot) = NULL;
+bool		(*mot_fence_hook) (void) = NULL;
+
+/* Relaxed, all: what a session wrote before it came to rest is seen after the fence. */
+static bool
+slot_rests(const mot_slot *slot, unsigned i)
+{
+	return atomic_load_explicit(&((mot_slot *) slot)->may_rest, memory_order_relaxed) &&
+		!atomic_load_explicit(&((mot_slot *) slot)->has_cursors, memory_order_relaxed) &&
+		!atomic_load_explicit(&((mot_slot *) slot)->validates, memory_order_relaxed) &&
+		!atomic_load_explicit(&((mot_slot *) slot)->looks_ahead, memory_order_relaxed) &&
+		mot_rests_hook(i);
+}
+
+/*
+ * "upto", or the oldest moment at which somebody moved on last.  *rest: sessions that
+ * rest are among them; or, if "rested", are none of them.
+ */
+static mot_ts
+moved_on_horizon(mot_engine *e, mot_ts upto, bool rested, bool *rest)
+{
+	uint32_t	n = atomic_load(&e->slots_used);
+
+	*rest = false;
+	/* seq_cst: see the head of this file */
+	for (uint32_t i = 0; i < n; i++)
+	{
+		mot_slot   *slot = &e->slot[i];
+		mot_ts		ts = atomic_load(&slot->published);
+		mot_ts		moved_on = atomic_load(&slot->moved_on);
+
+		if (!atomic_load_explicit(&slot->open, memory_order_relaxed) || ts >= upto || moved_on >= upto)
+			continue;
+		if (slot_rests(slot, i))
+		{
+			*rest = true;
+			if (rested)
+				continue;
+		}
+		upto = ts > moved_on ? ts : moved_on;
+	}
+	return upto;
+}
+
+/*
+ * mot_engine_horizons has told "unlinked": how far is it, as who rests leads nowhere?
+ *
+ * The clock is read before the fence, and what was unlinked by then was so before
+ * that.  Who is found at rest after the fence did not go on before it, or has come
+ * to rest again: its looks at anything are over (a system call lies between), or
+ * will come after the fence.
+ */
+mot_ts
+mot_engine_rest_horizon(mot_engine *e, mot_ts unlinked)
+{
+	mot_ts		now = atomic_load(&e->clock);
+	bool		rest;
+
+	if (unlinked >= now || mot_rests_hook == NULL)
+		return unlinked;
+	(void) moved_on_horizon(e, now, false, &rest);
+	if (!rest || !mot_fence_hook())
+		return unlinked;
+	now = moved_on_horizon(e, now, true, &rest);
+	return now > unlinked ? now : unlinked;
+}
+
 /* ---------------------------------------------------------------- sessions */
 
 mot_status
@@ -204,6 +271,10 @@ mot_session_open(mot_engine *e, unsigned slot, mot_session **session)
 	memset(s->hint_trust, HINT_TRUST_MAX, sizeof(s->hint_trust));
 	s->clock_seen = mot_engine_clock(e);
 
+	atomic_store(&s->slot->may_rest, false);
+	atomic_store(&s->slot->has_cursors, false);
+	atomic_store(&s->slot->validates, false);
+	atomic_store(&s->slot->looks_ahead, false);
 	atomic_store(&s->slot->published, MOT_TS_NONE);
 	atomic_store(&s->slot->commit_state, COMMIT_NONE);
 	atomic_store(&s->slot->serial, 0);
@@ -330,6 +401,7 @@ forget_cursors(mot_session *s)
 {
 	s->open_cursors = 0;
 	s->cursor_generation++;
+	atomic_store_explicit(&s->slot->has_cursors, false, memory_order_relaxed);
 }
 
 void
@@ -360,8 +432,16 @@ mot_session_move_on(mot_session *s)
 	now = atomic_load(&s->engine->clock);
 	s->clock_seen = now;
 	s->moves++;
+	/* relaxed: see slot_rests; of what was begun nothing goes on now */
+	atomic_store_explicit(&s->slot->looks_ahead, false, memory_order_relaxed);
 	/* release: all our reads of what we leave behind come before */
 	atomic_store_explicit(&s->slot->moved_on, now, memory_order_release);
+}
+
+void
+mot_session_may_rest(mot_session *s)
+{
+	atomic_store(&s->slot->may_rest, true);
 }
 
 /*

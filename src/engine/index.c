@@ -212,6 +212,8 @@ mot_index_ahead(mot_session *s, const mot_index_handle *handle, const void *key,
 	if (ahead->by_hint)
 		return;
 	ahead->moves = s->moves;
+	/* relaxed: see slot_rests in engine.c */
+	atomic_store_explicit(&s->slot->looks_ahead, true, memory_order_relaxed);
 	mot_tree_get_begin(index->tree, key, len, ahead);
 	mot_hint_fetch(&index->hints, mot_hint_line(hint));
 }
@@ -234,6 +236,8 @@ mot_cursor_opened(mot_session *s, mot_cursor *c)
 {
 	c->generation = s->cursor_generation;
 	s->open_cursors++;
+	/* relaxed: see slot_rests in engine.c */
+	atomic_store_explicit(&s->slot->has_cursors, true, memory_order_relaxed);
 }
 
 mot_status
@@ -318,8 +322,9 @@ void
 mot_cursor_close(mot_cursor *c)
 {
 	mot_tree_cursor_close(&c->tree);
-	if (c->generation == c->session->cursor_generation)
-		c->session->open_cursors--;
+	if (c->generation == c->session->cursor_generation && --c->session->open_cursors == 0)
+		/* relaxed: as above */
+		atomic_store_explicit(&c->session->slot->has_cursors, false, memory_order_relaxed);
 }
 
 size_t

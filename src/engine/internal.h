@@ -235,6 +235,15 @@ typedef struct mot_slot
 	_Atomic uint64_t moved_on;	/* clock when the session last led to nothing
 								 * but what its snapshot shows; may be older
 								 * than that */
+
+	/*
+	 * ... or says so when asked (mot_rests_hook), unless something leads from
+	 * it: a cursor, SERIALIZABLE's reads, look-ups that were begun
+	 */
+	_Atomic bool may_rest;
+	_Atomic bool has_cursors;
+	_Atomic bool validates;
+	_Atomic bool looks_ahead;
 	_Atomic uint64_t last_commit;	/* number of the last one installed */
 	_Atomic bool judging;		/* drawn, and may still fail its validation */
 	_Atomic bool reclaiming;	/* working off queues, with a snapshot */
@@ -762,6 +771,7 @@ extern void *mot_session_alloc_freely(mot_session *s, mot_pool *pool, size_t siz
 
 /* engine.c */
 extern mot_ts mot_engine_horizons(mot_engine *e, mot_ts *unlinked);
+extern mot_ts mot_engine_rest_horizon(mot_engine *e, mot_ts unlinked);
 
 /* journal.c */
 extern journal_entry *mot_journal_add(mot_session *s);

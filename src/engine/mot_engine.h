@@ -151,6 +151,18 @@ extern mot_ts mot_snapshot_held(const mot_session *session);
 extern void mot_session_move_on(mot_session *session);
 
 /*
+ * A host whose processes wait for their clients, between two calls in that sense,
+ * may know who does just now: then nobody has to say it.  rests: does the process
+ * that has this slot?  fence: every process that has said mot_session_may_rest
+ * executes a full barrier before this returns (false: not possible).  So
+ * whoever rests after that finds unlinked, when it goes on, what was unlinked
+ * before it.
+ */
+extern bool (*mot_rests_hook) (unsigned slot);
+extern bool (*mot_fence_hook) (void);
+extern void mot_session_may_rest(mot_session *session);
+
+/*
  * A snapshot that lacks some commits: those that had drawn their timestamps
  * ("without") but not come to their end when "upto" was taken.  The views to
  * read it with have as their number one below the least of these; what lies

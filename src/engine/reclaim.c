@@ -19,6 +19,8 @@
  * keeps an old snapshot, but it only looks at rows one at a time: of what that
  * snapshot does not show it knows nothing between two calls.  It says so
  * (mot_session_move_on), and what is unlinked does not wait for its snapshot then.
+ * Of a session that rests, as its client has nothing for it to do, that can be seen
+ * from outside (mot_rests_hook).
  * That is what was never committed, rolled back that is, and the memory of what
  * nobody could see when it was unlinked.  So each slot has two lists, of what
  * is or may be seen, and of what is unlinked.
@@ -822,6 +824,7 @@ mot_reclaim_step_on(mot_session *s, uint64_t *left, bool move_on)
 	if (move_on)
 		mot_session_move_on(s);
 	published = work_begin(s, horizon);
+	horizon[OWED_UNLINKED] = mot_engine_rest_horizon(e, horizon[OWED_UNLINKED]);
 	*left = 0;
 	for (uint32_t i = 0; i < n; i++)
 		*left += queue_work(s, &e->slot[i].owed, horizon, STEP_ITEMS, &performed);

@@ -45,7 +45,11 @@ mot_txn_begin(mot_session *s, mot_isolation isolation, mot_ts snapshot, uint64_t
 	/* release: whoever finds us holding a row reads at least this name */
 	atomic_store_explicit(&s->slot->host_id, host_id, memory_order_release);
 	if (mot_unlikely(s->validate))
+	{
+		/* relaxed: see slot_rests in engine.c */
+		atomic_store_explicit(&s->slot->validates, true, memory_order_relaxed);
 		mot_serial_begun(s, snapshot);
+	}
 }
 
 void
@@ -100,6 +104,8 @@ reads_finish(mot_session *s)
 		mot_read_note(s, s->snapshot);
 	mot_serial_end(s);
 	mot_read_clear(s);
+	/* release: what was read is not looked at again */
+	atomic_store_explicit(&s->slot->validates, false, memory_order_release);
 }
 
 static void

@@ -323,6 +323,9 @@ MotQueryEnds(QueryDesc *query)
 			break;
 		}
 	}
+	/* (while the session is idle nothing leads from it any more) */
+	if (unlikely(transaction_taken.ts != MOT_TS_NONE))
+		mot_session_move_on(MotOpenSession);
 }
 
 /*

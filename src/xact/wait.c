@@ -45,6 +45,7 @@
 
 #include "access/xact.h"
 #include "compat/compat.h"
+#include "compat/machine.h"
 #include "engine/port.h"
 #include "miscadmin.h"
 #include "storage/ipc.h"
@@ -68,11 +69,24 @@ bool		MotMemoryWasShort = false;
 static bool timing = false;
 
 static void row_wait_hook(void);
+static bool rests(unsigned slot);
 
 void
 MotWaitInit(void)
 {
 	mot_row_wait_hook = row_wait_hook;
+	mot_rests_hook = rests;
+	mot_fence_hook = MotMachineFence;
+}
+
+/*
+ * Whoever waits for his client is between two statements, or two rows of a COPY,
+ * and has nothing in hand but what the engine knows of (mot_session_move_on).
+ */
+static bool
+rests(unsigned slot)
+{
+	return ((volatile PGPROC *) &ProcGlobal->allProcs[slot])->wait_event_info == WAIT_EVENT_CLIENT_READ;
 }
 
 /*
