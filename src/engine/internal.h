@@ -696,6 +696,8 @@ struct mot_session
 	mot_ts		valid_at;		/* validation: as of a commit with this number */
 	bool		all_changes;	/* go on after the first thing that has
 								 * changed */
+	bool		hasty;			/* wait for nobody's judgement ... */
+	bool		passed_by;		/* ... as would have been needed */
 	mot_ts		first_change;	/* the earliest change that has been found */
 	uint64_t	ranges_of;		/* tables of which not only rows were read */
 	page_item  *pages;
@@ -849,7 +851,7 @@ extern void mot_read_absent(mot_session *s, mot_index *index, const void *key, s
 extern bool mot_read_nodes_stand(mot_session *s);
 extern bool mot_row_stands(mot_session *s, mot_row *row);
 extern mot_status mot_read_validate(mot_session *s, mot_ts ts);
-extern mot_ts mot_read_first_change(mot_session *s);
+extern mot_ts mot_read_first_change(mot_session *s, bool hastily);
 extern void mot_read_clear(mot_session *s);
 extern void mot_read_free(mot_session *s);
 extern void mot_read_init(mot_session *s);

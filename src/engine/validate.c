@@ -329,16 +329,20 @@ version_before(mot_session *s, mot_row *row, const mot_version **shown)
 			/* the one that holds the row has said this */
 			if (row_head(row) != head)
 				continue;
+			/* (DRAWING is less than any timestamp) */
 			if (state != COMMIT_NONE && state < s->valid_at)
 			{
-				/* (DRAWING is less than any timestamp) */
-				if (state == COMMIT_DRAWING || judging)
+				if (state != COMMIT_DRAWING && !judging)
+				{
+					*shown = state <= s->snapshot ? v : shown_of(s, row, v, state);
+					return v;
+				}
+				if (!s->hasty)
 				{
 					mot_backoff(&spins);
 					continue;
 				}
-				*shown = state <= s->snapshot ? v : shown_of(s, row, v, state);
-				return v;
+				s->passed_by = true;
 			}
 		}
 
@@ -462,27 +466,50 @@ all_stand(mot_session *s)
 	return pages_stand(s) ? MOT_OK : MOT_CONFLICT_PHANTOM;
 }
 
-/* Does what was read stand, as of a commit with this number? */
+/* As far as is known without waiting for anybody; *passed_by: somebody was not asked. */
+static mot_status
+all_stand_hastily(mot_session *s, bool *passed_by)
+{
+	mot_status	status;
+
+	s->hasty = true;
+	s->passed_by = false;
+	status = all_stand(s);
+	s->hasty = false;
+	*passed_by = s->passed_by;
+	return status;
+}
+
+/*
+ * Does what was read stand, as of a commit with this number?  Who fails because
+ * of what is known already waits for nobody, and nobody for him for long.
+ */
 mot_status
 mot_read_validate(mot_session *s, mot_ts ts)
 {
+	bool		passed_by;
+	mot_status	status;
+
 	mot_assert(s->validate);
 	s->valid_at = ts;
-	return all_stand(s);
+	status = all_stand_hastily(s, &passed_by);
+	return status == MOT_OK && passed_by ? all_stand(s) : status;
 }
 
 /*
  * It does not, as of our number: the first commit that changed anything of
  * it, or may have.  Somebody whose number lies between the snapshot and ours.
+ * "hastily": the first that is known without waiting, which may not be it.
  */
 mot_ts
-mot_read_first_change(mot_session *s)
+mot_read_first_change(mot_session *s, bool hastily)
 {
 	mot_status	status;
+	bool		passed_by;
 
 	s->first_change = MOT_TS_NONE;
 	s->all_changes = true;
-	status = all_stand(s);
+	status = hastily ? all_stand_hastily(s, &passed_by) : all_stand(s);
 	s->all_changes = false;
 	/* (without memory for looking it is not known) */
 	return status == MOT_OK ? s->first_change : 0;

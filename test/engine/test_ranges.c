@@ -7,6 +7,8 @@
  *
  *-------------------------------------------------------------------------
  */
+#include <string.h>
+
 #include "txn_util.h"
 
 static store st;
@@ -82,6 +84,57 @@ read_range(int i, const mot_index_handle *handle, uint64_t low, uint64_t high, b
 	free(c);
 	return n;
 }
+
+#ifdef MOT_STOP_POINTS
+static int	awaited;
+
+/* somebody waits: for session 1 to be judged, which fails */
+static void
+let_on(const char *name)
+{
+	if (strcmp(name, "backoff") != 0)
+		return;
+	if (awaited++ == 0)
+		mot_txn_abort(session[1]);
+}
+
+/* Who fails because of a commit does not wait until those before him have been judged. */
+static void
+failures_wait_for_nobody(void)
+{
+	const mot_index_handle *handle = &st.by_id;
+
+	for (int committed = 0; committed < 2; committed++)
+	{
+		setup();
+		for (int i = 0; i < 3; i++)
+		{
+			start(i);
+			mot_txn_may_precede(session[i]);
+			CHECK(read_range(i, handle, 1000, 2000, false, 100, NULL) == 11);
+			CHECK(insert(&st, session[i], 0, 1001 + (uint64_t) i, 1) == MOT_OK);
+		}
+		if (committed)
+			CHECK(try_commit(0));
+		REQUIRE(mot_txn_lock(session[1]) == MOT_OK);
+		REQUIRE(mot_txn_draw(session[1]) != 0);
+		awaited = 0;
+		mot_stop_point_handler = let_on;
+		CHECK(try_commit(2) == !committed);
+		mot_stop_point_handler = NULL;
+		CHECK((awaited > 0) == !committed);
+		if (awaited == 0)
+			mot_txn_abort(session[1]);
+		end_view(session[1]);
+		if (!committed)
+		{
+			mot_txn_abort(session[0]);
+			end_view(session[0]);
+		}
+		teardown();
+	}
+}
+#endif
 
 /* ------------------------------------------------------------------ circles */
 
@@ -431,6 +484,9 @@ int
 main(int argc, char **argv)
 {
 	test_begin(argc, argv);
+#ifdef MOT_STOP_POINTS
+	RUN(failures_wait_for_nobody);
+#endif
 	RUN(circles);
 	RUN(split_between_two_reads);
 	RUN(parts_of_ranges);
