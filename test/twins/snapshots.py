@@ -102,11 +102,13 @@ class Story:
     def begin(self):
         for kind in KINDS:
             with self.ddl.connections[kind].cursor() as cursor:
-                cursor.execute("DROP SCHEMA IF EXISTS %s CASCADE; CREATE SCHEMA %s" % (kind, kind))
+                # (others, an autovacuum for one, may be in the way here)
+                cursor.execute("SET lock_timeout = 0; DROP SCHEMA IF EXISTS %s CASCADE; CREATE SCHEMA %s" % (kind, kind))
                 cursor.execute("CREATE TABLE other (a int); CREATE DOMAIN d AS int; "
                                "CREATE TABLE p (id int, a int, b d) PARTITION BY RANGE (id)")
                 cursor.execute("CREATE %s t (id int, a int, b d) %s" % (
                     ("TABLE", "") if kind == "heap" else ("FOREIGN TABLE", "SERVER mot_server")))
+                cursor.execute("RESET lock_timeout")
         self.tell(self.ddl, "INSERT INTO t SELECT i, i % 7, i % 5 FROM generate_series(1, 12) i")
 
     # -------------------------------------------------------------- the parts
