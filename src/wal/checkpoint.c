@@ -232,6 +232,7 @@ worker_gone(int code, Datum arg)
 	{
 		MotStateRefuse("the checkpoint worker has ended before they were loaded", "Restart the server.");
 		MotStateLoadDone(MOT_WAL_REFUSED);
+		MotSpoolForget();
 	}
 	if (code != 0 && is_needed())
 	{

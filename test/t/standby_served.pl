@@ -214,6 +214,18 @@ for my $point ('load-begin', 'load-file', 'load-log')
 	# gone, and once more from the beginning
 	if ($point eq 'load-file')
 	{
+		# a backup begins at the restartpoint, later than the checkpoint that is being loaded
+		$expected = content($primary, 'h');
+		$standby->backup('of_loading');
+		my $copy = PostgreSQL::Test::Cluster->new('copy');
+		$copy->init_from_backup($standby, 'of_loading', has_streaming => 1);
+		$copy->append_conf('postgresql.conf', "mot.fault = ''\n");
+		$copy->start;
+		is(content($copy, 'm'), $expected, '... a backup of the standby that loads has everything');
+		$copy->promote;
+		is($copy->safe_psql('postgres', 'UPDATE m.small SET v = v + 1 WHERE i = 1 RETURNING i'), '1', '... and can be a server of its own');
+		$copy->stop('immediate');
+
 		$standby->stop('immediate');
 		unlink data() . '/mot.fault.go';
 		held($point);
@@ -311,6 +323,22 @@ $standby->stop('fast');
 open($fh, '>:raw', $file) or die; print $fh $bytes; close $fh;
 $standby->start;
 same('... with the file put back nothing is lost');
+
+# ------------------------------------------------------ the worker's end
+$standby->stop('immediate');
+write_on(1);
+fault('load-log:fatal');
+$standby->start;
+$standby->poll_query_until('postgres', "SELECT state = 'refused' FROM mot_stat_recovery") or die;
+write_on(0);
+$before = content($primary, 'h');
+$primary->wait_for_catchup($standby, 'replay', $primary->lsn('flush'));
+is(content($standby, 'h'), $before, 'the worker ends while it loads: heap tables are served, and replayed');
+is(join(' ', glob(data() . '/mot/pgsql_tmp/*.spool')), '', '... nothing is kept for it');
+fault('');
+$standby->stop('fast');
+$standby->start;
+same('... and the next start has all');
 
 # ------------------------------------------------- promotion, held back
 sub promoted
