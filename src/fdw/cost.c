@@ -12,15 +12,6 @@
  * prefixes and proofs of uniqueness match), arrays and nulls searchable, and
  * prices from here.
  *
- * A generic plan does not know the values of its parameters.  The server then
- * takes a range for a fraction of the table, and LIMIT for a fraction of the
- * rows, so that on a large table the generic plan of a short range looks dearer
- * than planning it anew each time: every execution is planned, which takes many
- * times longer than to run it.  What prepared statements read of tables in
- * memory by a range from one parameter to another is a few rows, however large
- * the table is, and so is what they LIMIT by a parameter: that is what we
- * assume when there is nothing to go by.
- *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -34,7 +25,6 @@
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/plancat.h"
-#include "utils/fmgroids.h"
 #include "utils/index_selfuncs.h"
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
@@ -46,16 +36,6 @@
  */
 #define DESCENT_COST(tuples) (cpu_operator_cost * (1.0 + log((tuples) + 1.0) / log(2.0)))
 #define ROW_FETCH_COST cpu_operator_cost
-
-/*
- * A sequential scan is priced for this many rows at least.  A cached plan can
- * outlive the few rows a table had when it was made; choosing the index when
- * it makes no difference yet costs nothing.
- */
-#define MIN_SEQUENTIAL_ROWS 200
-
-/* So many rows at most are between two values, or before a LIMIT, that are not known yet. */
-#define UNKNOWN_ROWS 50
 
 static get_relation_info_hook_type previous_relation_info_hook;
 
@@ -120,76 +100,8 @@ MotCostSequential(PlannerInfo *root, RelOptInfo *rel, Cost *startup, Cost *total
 	if (!enable_seqscan)
 		*startup += disable_cost;
 	*total = *startup +
-		Max(rel->tuples, MIN_SEQUENTIAL_ROWS) * (cpu_tuple_cost + rel->baserestrictcost.per_tuple) +
+		Max(rel->tuples, MOT_MIN_SEQUENTIAL_ROWS) * (cpu_tuple_cost + rel->baserestrictcost.per_tuple) +
 		rel->rows * rel->reltarget->cost.per_tuple;
-}
-
-/* Is the value one that only an execution's parameters will say? */
-static bool
-has_parameters(Node *node, void *context)
-{
-	if (node == NULL)
-		return false;
-	if (IsA(node, Param) && ((Param *) node)->paramkind == PARAM_EXTERN)
-		return true;
-	return expression_tree_walker(node, has_parameters, context);
-}
-
-/* An inequality with an unknown value: what it bounds, and on which side. */
-static Node *
-unknown_bound(Expr *clause, bool *lower)
-{
-	Node	   *left;
-	Node	   *right;
-
-	if (!is_opclause(clause) || list_length(((OpExpr *) clause)->args) != 2)
-		return NULL;
-	switch (get_oprrest(((OpExpr *) clause)->opno))
-	{
-		case F_SCALARLTSEL:
-		case F_SCALARLESEL:
-			*lower = false;
-			break;
-		case F_SCALARGTSEL:
-		case F_SCALARGESEL:
-			*lower = true;
-			break;
-		default:
-			return NULL;
-	}
-	left = linitial(((OpExpr *) clause)->args);
-	right = lsecond(((OpExpr *) clause)->args);
-	if (!contain_var_clause(right) && has_parameters(right, NULL))
-		return left;
-	*lower = !*lower;
-	return !contain_var_clause(left) && has_parameters(left, NULL) ? right : NULL;
-}
-
-/* "rows", or less if they are between two values that are not known. */
-double
-MotCostUnknownRange(List *clauses, double rows)
-{
-	ListCell   *lc,
-			   *lc2;
-
-	if (rows <= UNKNOWN_ROWS)
-		return rows;
-	foreach(lc, clauses)
-	{
-		bool		lower;
-		Node	   *bounded = unknown_bound(lfirst_node(RestrictInfo, lc)->clause, &lower);
-
-		if (bounded == NULL || !lower)
-			continue;
-		foreach(lc2, clauses)
-		{
-			Node	   *other = unknown_bound(lfirst_node(RestrictInfo, lc2)->clause, &lower);
-
-			if (other != NULL && !lower && equal(bounded, other))
-				return UNKNOWN_ROWS;
-		}
-	}
-	return rows;
 }
 
 /* LIMIT by a value that is not known, above what is all ours. */
@@ -197,22 +109,8 @@ void
 MotGetForeignUpperPaths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
 						RelOptInfo *output_rel, void *extra)
 {
-	ListCell   *lc;
-
-	if (stage != UPPERREL_FINAL || !((FinalPathExtraData *) extra)->limit_needed ||
-		((FinalPathExtraData *) extra)->count_est >= 0)
-		return;
-	foreach(lc, output_rel->pathlist)
-	{
-		Path	   *path = (Path *) lfirst(lc);
-
-		if (IsA(path, LimitPath) && path->rows > UNKNOWN_ROWS)
-		{
-			path->total_cost = path->startup_cost +
-				(path->total_cost - path->startup_cost) * UNKNOWN_ROWS / path->rows;
-			path->rows = UNKNOWN_ROWS;
-		}
-	}
+	if (stage == UPPERREL_FINAL)
+		MotCostUnknownLimit(output_rel, extra);
 }
 
 /* How many different values, at most, the scan looks up one by one. */

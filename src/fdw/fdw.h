@@ -63,7 +63,8 @@ typedef struct MotCondition
 	List	   *valuetypes;		/* one for each value */
 	List	   *values;			/* expressions */
 	Node	   *clause;			/* as EXPLAIN shows it and re-checks use it */
-	RestrictInfo *source;		/* the index clause it was made from */
+	void	   *source;			/* the index clause (RestrictInfo, or a
+								 * plan's) it was made from */
 	bool		point;			/* fixes the column to single values */
 	bool		lossy;			/* may let rows through that the clause would
 								 * not */
@@ -85,11 +86,13 @@ typedef struct MotMatch
 
 extern void MotMatchClauses(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index,
 							List *indexclauses, MotMatch *match);
+extern MotCondition *MotMakeCondition(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index,
+									  const MotPlanIndex *pindex, int column, Node *clause);
+extern List *MotChooseConditions(const MotPlanIndex *pindex, List **bounding, MotMatch *match);
 extern void MotDeriveRowClauses(PlannerInfo *root, RelOptInfo *rel);
 extern MotPlanIndex *MotPlanIndexFor(RelOptInfo *rel, IndexOptInfo *index);
 
 extern void MotCostInit(void);
-extern double MotCostUnknownRange(List *clauses, double rows);
 extern void MotGetForeignUpperPaths(PlannerInfo *root, UpperRelationKind stage,
 									RelOptInfo *input_rel, RelOptInfo *output_rel, void *extra);
 extern void MotCostSequential(PlannerInfo *root, RelOptInfo *rel, Cost *startup, Cost *total);
@@ -100,6 +103,8 @@ extern void MotGetForeignPaths(PlannerInfo *root, RelOptInfo *baserel, Oid relid
 extern ForeignScan *MotGetForeignPlan(PlannerInfo *root, RelOptInfo *baserel, Oid relid,
 									  ForeignPath *best_path, List *tlist, List *scan_clauses,
 									  Plan *outer_plan);
+extern List *MotPlanPrivate(Oid indexoid, int backward, int nvalues, int narms);
+extern List *MotPlanConditions(List *private, MotMatch *match, List **values, List **clauses);
 extern List *MotReparameterize(PlannerInfo *root, List *fdw_private, RelOptInfo *child_rel);
 
 /*
@@ -176,6 +181,12 @@ typedef struct MotScan
 	mot_row    *row;			/* current */
 	const mot_version *version;
 	uint64		rows;			/* found, in all executions */
+	uint64		starts;			/* of reading, in all executions */
+	uint64		rows_counted;	/* of these, by MotScanCount */
+	uint64		starts_counted;
+	Relation	index;			/* its relation cache entry ... */
+	uint64		index_generation;	/* ... as long as this is
+									 * MotRelationGeneration */
 	mot_ahead	ahead;			/* if phase is MOT_SCAN_AHEAD */
 
 	ForeignScanState *node;
@@ -195,6 +206,7 @@ extern void MotScanAheadMore(MotScan *scan);
 extern bool MotScanNext(MotScan *scan, ExprContext *econtext);
 extern void MotScanEnd(MotScan *scan);
 extern ExprState *MotScanRecheck(MotScan *scan);
+extern void MotScanCount(MotScan *scan);
 extern bool MotScanLockRow(MotScan *scan, ExprContext *econtext, ExprState *filter);
 
 extern void MotAddUnionPaths(PlannerInfo *root, RelOptInfo *rel);

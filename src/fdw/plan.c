@@ -13,8 +13,6 @@
  */
 #include "postgres.h"
 
-#include <math.h>
-
 #include "access/table.h"
 #include "fdw/fdw.h"
 #include "nodes/makefuncs.h"
@@ -28,13 +26,6 @@
 #include "optimizer/planmain.h"
 #include "optimizer/restrictinfo.h"
 #include "utils/rel.h"
-
-/*
- * A table that was never analyzed is planned as if it had at least as many
- * rows as the server assumes for such a heap table: plans made while it is
- * empty are cached and used when it no longer is.
- */
-#define UNKNOWN_TABLE_PAGES 10
 
 /*
  * ForeignPath->fdw_private of an index path.  Index 0: by ctid, and the
@@ -74,33 +65,15 @@ MotGetForeignRelSize(PlannerInfo *root, RelOptInfo *baserel, Oid relid)
 {
 	Relation	rel;
 	MotRelation *mr;
-	mot_table_stat stat;
-	double		tuples;
 
 	MotEngineRequired();
 
 	rel = table_open(relid, NoLock);
 	mr = MotRelationGet(rel);
 	learn_indexes(baserel, mr);
-	mot_table_stats(mr->table, &stat);
-	tuples = Max(stat.rows, 0);
-	if (rel->rd_rel->reltuples < 0)
-	{
-		int32		width = get_relation_data_width(relid, NULL) + 28;
-
-		tuples = Max(tuples, rint((double) UNKNOWN_TABLE_PAGES * BLCKSZ / width));
-	}
-	else if (mot_txn_has_writes(MotSession()))
-	{
-		/*
-		 * the count is of committed rows; ANALYZE may have seen this
-		 * transaction's own
-		 */
-		tuples = Max(tuples, rel->rd_rel->reltuples);
-	}
+	baserel->tuples = MotPlannedTuples(rel, NULL);
 	table_close(rel, NoLock);
 
-	baserel->tuples = tuples;
 	baserel->pages = 0;			/* nothing is read from disk */
 	set_baserel_size_estimates(root, baserel);
 	baserel->rows = MotCostUnknownRange(baserel->baserestrictinfo, baserel->rows);
@@ -291,16 +264,16 @@ find_index(RelOptInfo *rel, Oid indexoid)
 }
 
 /* A plan's private list up to the number of conditions. */
-static List *
-new_private(Oid indexoid, int backward, int nvalues, int narms)
+List *
+MotPlanPrivate(Oid indexoid, int backward, int nvalues, int narms)
 {
 	return lappend_int(list_make5_int((int) indexoid, backward, 0, nvalues, narms),
 					   MotPlanSerial());
 }
 
 /* The conditions of one index scan; their values and the clauses they came from. */
-static List *
-add_conditions(List *private, MotMatch *match, List **values, List **clauses)
+List *
+MotPlanConditions(List *private, MotMatch *match, List **values, List **clauses)
 {
 	ListCell   *lc;
 
@@ -331,7 +304,7 @@ make_tid_plan(PlannerInfo *root, RelOptInfo *rel, List *tlist, List *scan_clause
 	List	   *recheck = NIL;
 	List	   *private;
 
-	private = lappend_int(new_private(InvalidOid, 0, 1, 1), 1);
+	private = lappend_int(MotPlanPrivate(InvalidOid, 0, 1, 1), 1);
 	private = lappend_int(private, MOT_CONDITION_TID);
 
 	/* the row that the cursor is at stays the same row */
@@ -362,7 +335,7 @@ MotGetForeignPlan(PlannerInfo *root, RelOptInfo *baserel, Oid relid,
 	if (private == NIL)
 		return make_foreignscan(tlist, extract_actual_clauses(scan_clauses, false),
 								baserel->relid, list_make1(NIL),
-								lappend_int(new_private(InvalidOid, 0, 0, 1), 0),
+								lappend_int(MotPlanPrivate(InvalidOid, 0, 0, 1), 0),
 								NIL, NIL, NULL);
 
 	indexoid = (Oid) intVal(list_nth(private, PATH_INDEX));
@@ -380,21 +353,21 @@ MotGetForeignPlan(PlannerInfo *root, RelOptInfo *baserel, Oid relid,
 
 			indexoid = (Oid) intVal(linitial(arm));
 			if (plan_private == NIL)
-				plan_private = new_private(indexoid, 0, 0, narms);
+				plan_private = MotPlanPrivate(indexoid, 0, 0, narms);
 			else
 				plan_private = lappend_int(plan_private, (int) indexoid);
 			MotMatchClauses(root, baserel, find_index(baserel, indexoid),
 							(List *) lsecond(arm), &match);
-			plan_private = add_conditions(plan_private, &match, &values, &conditions);
+			plan_private = MotPlanConditions(plan_private, &match, &values, &conditions);
 			recheck = lappend(recheck, conditions);
 		}
 		match.enforced = NIL;	/* by no arm for all rows */
 	}
 	else
 	{
-		plan_private = new_private(indexoid, intVal(list_nth(private, PATH_BACKWARD)), 0, 1);
+		plan_private = MotPlanPrivate(indexoid, intVal(list_nth(private, PATH_BACKWARD)), 0, 1);
 		MotMatchClauses(root, baserel, find_index(baserel, indexoid), clauses, &match);
-		plan_private = add_conditions(plan_private, &match, &values, &recheck);
+		plan_private = MotPlanConditions(plan_private, &match, &values, &recheck);
 	}
 	lfirst_int(list_nth_cell(plan_private, MOT_PLAN_NVALUES)) = list_length(values);
 	values = lappend(values, recheck);

@@ -29,10 +29,8 @@
 #include "optimizer/restrictinfo.h"
 #include "utils/lsyscache.h"
 
-static MotCondition *make_condition(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index,
-									MotPlanIndex *pindex, int column, RestrictInfo *rinfo);
 static MotCondition *make_row_condition(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index,
-										MotPlanIndex *pindex, int column, RestrictInfo *origin);
+										const MotPlanIndex *pindex, int column, RowCompareExpr *row);
 
 MotPlanIndex *
 MotPlanIndexFor(RelOptInfo *rel, IndexOptInfo *index)
@@ -62,28 +60,21 @@ value_type(Oid declared, Node *column)
 	return getBaseType(type);
 }
 
-/* One clause on one column as a condition; NULL if it cannot bound a scan. */
-static MotCondition *
-make_condition(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index,
-			   MotPlanIndex *pindex, int column, RestrictInfo *rinfo)
+/*
+ * One clause on one column as a condition; NULL if it cannot bound a scan.  Of a
+ * plan's clauses the columns are those of the index, and there is no root.
+ */
+MotCondition *
+MotMakeCondition(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index,
+				 const MotPlanIndex *pindex, int column, Node *clause)
 {
-	MotPlanTable *table = (MotPlanTable *) rel->fdw_private;
 	MotCondition *condition;
-	Node	   *clause = (Node *) rinfo->clause;
-	ListCell   *lc1,
-			   *lc2;
 
-	forboth(lc1, table->derived, lc2, table->origin)
-	{
-		if (lfirst(lc1) == rinfo)
-			return make_row_condition(root, rel, index, pindex, column,
-									  (RestrictInfo *) lfirst(lc2));
-	}
-
+	if (IsA(clause, RowCompareExpr))
+		return make_row_condition(root, rel, index, pindex, column, (RowCompareExpr *) clause);
 	condition = palloc0(sizeof(MotCondition));
 	condition->column = column;
 	condition->clause = clause;
-	condition->source = rinfo;
 
 	if (IsA(clause, OpExpr))
 	{
@@ -133,6 +124,37 @@ make_condition(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index,
 	return NULL;
 }
 
+/* one of a table's clauses */
+static MotCondition *
+condition_of(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index, const MotPlanIndex *pindex,
+			 int column, RestrictInfo *rinfo)
+{
+	MotPlanTable *table = (MotPlanTable *) rel->fdw_private;
+	MotCondition *condition;
+	ListCell   *lc1,
+			   *lc2;
+
+	forboth(lc1, table->derived, lc2, table->origin)
+		if (lfirst(lc1) == rinfo)
+	{
+		rinfo = lfirst_node(RestrictInfo, lc2);
+		break;
+	}
+	condition = MotMakeCondition(root, rel, index, pindex, column, (Node *) rinfo->clause);
+	if (condition != NULL)
+		condition->source = rinfo;
+	return condition;
+}
+
+static inline bool
+is_column(Node *node, int column, IndexOptInfo *index)
+{
+	if (index != NULL)
+		return match_index_to_operand(node, column, index);
+	return IsA(node, Var) && ((Var *) node)->varno == INDEX_VAR &&
+		((Var *) node)->varattno == column + 1;
+}
+
 /*
  * A row comparison whose first column is the index's "column": it can bound
  * the index as far as its columns are the index's in order, compared in one
@@ -140,11 +162,10 @@ make_condition(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index,
  */
 static MotCondition *
 make_row_condition(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index,
-				   MotPlanIndex *pindex, int column, RestrictInfo *origin)
+				   const MotPlanIndex *pindex, int column, RowCompareExpr *row)
 {
-	RowCompareExpr *row = (RowCompareExpr *) origin->clause;
 	MotCondition *condition = palloc0(sizeof(MotCondition));
-	bool		var_on_left = match_index_to_operand(linitial(row->largs), column, index);
+	bool		var_on_left = is_column(linitial(row->largs), column, index);
 	List	   *vars = var_on_left ? row->largs : row->rargs;
 	List	   *values = var_on_left ? row->rargs : row->largs;
 	int			i;
@@ -153,7 +174,6 @@ make_row_condition(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index,
 	condition->lossy = true;
 	condition->column = column;
 	condition->clause = (Node *) row;
-	condition->source = origin;
 
 	for (i = 0; i < list_length(vars) && column + i < pindex->ncolumns; i++)
 	{
@@ -166,13 +186,14 @@ make_row_condition(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index,
 		if (!var_on_left)
 			opno = get_commutator(opno);
 		if (!OidIsValid(opno) ||
-			!match_index_to_operand(list_nth(vars, i), column + i, index) ||
+			!is_column(list_nth(vars, i), column + i, index) ||
 			!pindex->ordered[column + i] ||
-			pindex->descending[column + i] != pindex->descending[column] ||
-			bms_is_member(rel->relid, pull_varnos(root, value)) ||
-			contain_volatile_functions(value))
+			pindex->descending[column + i] != pindex->descending[column])
 			break;
-		if (OidIsValid(index->indexcollations[column + i]) &&
+		if (index != NULL &&
+			(bms_is_member(rel->relid, pull_varnos(root, value)) || contain_volatile_functions(value)))
+			break;
+		if (index != NULL && OidIsValid(index->indexcollations[column + i]) &&
 			index->indexcollations[column + i] != list_nth_oid(row->inputcollids, i))
 			break;
 		strategy = get_op_opfamily_strategy(opno, pindex->opfamily[column + i]);
@@ -199,35 +220,19 @@ make_row_condition(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index,
 	return condition;
 }
 
-void
-MotMatchClauses(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index,
-				List *indexclauses, MotMatch *match)
+/*
+ * Which of the conditions on each column bound a scan; the result is the sources of
+ * those whose bounds are exact.
+ */
+List *
+MotChooseConditions(const MotPlanIndex *pindex, List **bounding, MotMatch *match)
 {
-	MotPlanTable *table = (MotPlanTable *) rel->fdw_private;
-	MotPlanIndex *pindex = MotPlanIndexFor(rel, index);
-	List	   *bounding[INDEX_MAX_KEYS] = {NIL};
-	List	   *used = NIL;		/* RestrictInfos whose bounds are exact */
+	List	   *used = NIL;
 	int			column;
 	bool		all_single = true;
 	ListCell   *lc;
 
 	memset(match, 0, sizeof(MotMatch));
-
-	foreach(lc, indexclauses)
-	{
-		IndexClause *ic = lfirst_node(IndexClause, lc);
-		ListCell   *lc2;
-
-		foreach(lc2, ic->indexquals)
-		{
-			MotCondition *condition = make_condition(root, rel, index, pindex, ic->indexcol,
-													 lfirst_node(RestrictInfo, lc2));
-
-			if (condition)
-				bounding[ic->indexcol] = lappend(bounding[ic->indexcol], condition);
-		}
-	}
-
 	for (column = 0; column < pindex->ncolumns; column++)
 	{
 		MotCondition *point = NULL;
@@ -269,6 +274,35 @@ MotMatchClauses(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index,
 				match->inexact = bms_add_member(match->inexact, column);
 		}
 	}
+
+	return used;
+}
+
+void
+MotMatchClauses(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index,
+				List *indexclauses, MotMatch *match)
+{
+	MotPlanTable *table = (MotPlanTable *) rel->fdw_private;
+	MotPlanIndex *pindex = MotPlanIndexFor(rel, index);
+	List	   *bounding[INDEX_MAX_KEYS] = {NIL};
+	List	   *used;			/* RestrictInfos whose bounds are exact */
+	ListCell   *lc;
+
+	foreach(lc, indexclauses)
+	{
+		IndexClause *ic = lfirst_node(IndexClause, lc);
+		ListCell   *lc2;
+
+		foreach(lc2, ic->indexquals)
+		{
+			MotCondition *condition = condition_of(root, rel, index, pindex, ic->indexcol,
+												   lfirst_node(RestrictInfo, lc2));
+
+			if (condition)
+				bounding[ic->indexcol] = lappend(bounding[ic->indexcol], condition);
+		}
+	}
+	used = MotChooseConditions(pindex, bounding, match);
 
 	foreach(lc, indexclauses)
 	{

@@ -18,6 +18,7 @@
 #include "executor/instrument.h"
 #include "fdw/fdw.h"
 #include "miscadmin.h"
+#include "pgstat.h"
 #include "utils/memutils.h"
 
 static bool next_by_index(MotScan *scan, ExprContext *econtext);
@@ -234,6 +235,7 @@ next_row(MotScan *scan, ExprContext *econtext)
 	{
 		mot_scan_begin(scan->session, &scan->table_scan, scan->relation->table,
 					   &scan->view, NULL);
+		scan->starts++;
 		scan->phase = MOT_SCAN_RUNNING;
 	}
 	if (mot_scan_next(scan->session, &scan->table_scan, &scan->row, &scan->version))
@@ -261,10 +263,12 @@ next_by_index(MotScan *scan, ExprContext *econtext)
 	if (scan->phase == MOT_SCAN_AHEAD)
 	{
 		scan->phase = MOT_SCAN_RUNNING;
+		scan->starts++;
 		ahead = &scan->ahead;
 	}
 	else if (scan->phase == MOT_SCAN_START)
 	{
+		scan->starts++;
 		if (unlikely(scan->view.snapshot < mot_index_valid_from(keys->index->handle.index)))
 			MotSortedFill(scan, econtext);
 		else if (!MotKeysFirst(keys, econtext))
@@ -308,6 +312,39 @@ next_by_index(MotScan *scan, ExprContext *econtext)
 		CHECK_FOR_INTERRUPTS();
 	}
 	return false;
+}
+
+/*
+ * What has been read of an ordinary table, for pg_stat_user_tables and its like.  An
+ * entry of the relation cache stays where it is as long as nothing has been invalidated.
+ */
+void
+MotScanCount(MotScan *scan)
+{
+	Relation	rel = scan->node->ss.ss_currentRelation;
+	uint64		starts = scan->starts - scan->starts_counted;
+	uint64		rows = scan->rows - scan->rows_counted;
+
+	scan->starts_counted = scan->starts;
+	scan->rows_counted = scan->rows;
+	if (scan->keys != NULL)
+	{
+		uint64		generation = MotRelationGeneration;
+
+		if (unlikely(scan->index_generation != generation))
+		{
+			scan->index = RelationIdGetRelation(scan->keys->index->indexoid);
+			RelationClose(scan->index);
+			scan->index_generation = MotRelationGeneration == generation ? generation : 0;
+		}
+		rel = scan->index;
+	}
+	if (!pgstat_should_count_relation(rel))
+		return;
+	rel->pgstat_info->t_counts.t_numscans += starts;
+	rel->pgstat_info->t_counts.t_tuples_returned += rows;
+	if (scan->keys != NULL)
+		rel->pgstat_info->t_counts.t_tuples_fetched += rows;
 }
 
 /* What the bounds enforce, as an expression, for rows not found through them. */

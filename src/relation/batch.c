@@ -61,7 +61,7 @@ struct MotBatch
 	BatchRow	rows[MOT_BATCH_ROWS];
 };
 
-static void insert_rows(MotBatch *batch);
+static int64 insert_rows(MotBatch *batch, MotIndex **index);
 
 MotBatch *
 MotBatchBegin(MotWriter *writer, MotBatchMode mode, uint64 *current)
@@ -200,8 +200,8 @@ insert_key(MotBatch *batch, int index, int n)
 	return status == MOT_OK;
 }
 
-static void
-insert_rows(MotBatch *batch)
+static int64
+insert_rows(MotBatch *batch, MotIndex **index)
 {
 	MotWriter  *writer = batch->writer;
 	int			violated = -1;	/* an index */
@@ -239,8 +239,12 @@ insert_rows(MotBatch *batch)
 			}
 		}
 	}
-	if (violated >= 0)
+	if (violated < 0)
+		return -1;
+	if (index == NULL)
 		raise_duplicate(batch, limit, violated);
+	*index = &writer->mr->indexes[violated];
+	return (int64) batch->rows[limit].number;
 }
 
 /* ------------------------------------------------------------------- load */
@@ -286,14 +290,27 @@ load_row(MotBatch *batch, int n)
 	}
 }
 
-/* The batch is empty afterwards. */
+mot_row *
+MotBatchRow(const MotBatch *batch, int n)
+{
+	return batch->rows[n].row;
+}
+
 void
 MotBatchWrite(MotBatch *batch)
 {
+	(void) MotBatchTry(batch, NULL);
+}
+
+/* The batch is empty afterwards. */
+int64
+MotBatchTry(MotBatch *batch, MotIndex **index)
+{
 	MotWriter  *writer = batch->writer;
+	int64		violating = -1;
 
 	if (batch->nrows == 0)
-		return;
+		return -1;
 	if (batch->mode != MOT_BATCH_INSERT)
 		MotWriterRefresh(writer);
 	else
@@ -302,7 +319,7 @@ MotBatchWrite(MotBatch *batch)
 		elog(ERROR, "indexes of table \"%s\" have changed", RelationGetRelationName(writer->rel));
 
 	if (batch->mode == MOT_BATCH_INSERT)
-		insert_rows(batch);
+		violating = insert_rows(batch, index);
 	else
 	{
 		for (int n = 0; n < batch->nrows; n++)
@@ -318,4 +335,5 @@ MotBatchWrite(MotBatch *batch)
 		batch->size = ROWS_KEPT;
 		batch->data = repalloc_huge(batch->data, batch->size);
 	}
+	return violating;
 }

@@ -1,7 +1,16 @@
 /*-------------------------------------------------------------------------
  *
  * indexcost.c
- *	  What it costs to read an index, of either kind of table.
+ *	  What it costs to read an index, and what is assumed where nothing is known, of either kind of table.
+ *
+ * A generic plan does not know the values of its parameters.  The server then
+ * takes a range for a fraction of the table, and LIMIT for a fraction of the
+ * rows, so that on a large table the generic plan of a short range looks dearer
+ * than planning it anew each time: every execution is planned, which takes many
+ * times longer than to run it.  What prepared statements read of tables in
+ * memory by a range from one parameter to another is a few rows, however large
+ * the table is, and so is what they LIMIT by a parameter: that is what we
+ * assume when there is nothing to go by.
  *
  *-------------------------------------------------------------------------
  */
@@ -10,16 +19,55 @@
 #include <math.h>
 
 #include "access/stratnum.h"
+#include "nodes/nodeFuncs.h"
 #include "nodes/pathnodes.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
+#include "optimizer/plancat.h"
 #include "relation/relation.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
+#include "xact/xact.h"
 #include "utils/selfuncs.h"
 
 /* comparisons a tree node costs on the way down, entries a border node holds */
 #define NODE_FANOUT 11.0
 #define NODE_COMPARISONS 4.0
+
+/*
+ * A table that was never analyzed is planned as if it had at least as many
+ * rows as the server assumes for such a heap table: plans made while it is
+ * empty are cached and used when it no longer is.
+ */
+#define UNKNOWN_TABLE_PAGES 10
+
+/* So many rows at most are between two values, or before a LIMIT, that are not known yet. */
+#define UNKNOWN_ROWS 50
+
+double
+MotPlannedTuples(Relation rel, int32 *attr_widths)
+{
+	mot_table_stat stat;
+	double		tuples;
+
+	mot_table_stats(MotRelationGet(rel)->table, &stat);
+	tuples = Max(stat.rows, 0);
+	if (rel->rd_rel->reltuples < 0)
+	{
+		int32		width = get_rel_data_width(rel, attr_widths) + 28;
+
+		tuples = Max(tuples, rint((double) UNKNOWN_TABLE_PAGES * BLCKSZ / width));
+	}
+	else if (mot_txn_has_writes(MotSession()))
+	{
+		/*
+		 * the count is of committed rows; ANALYZE may have seen this
+		 * transaction's own
+		 */
+		tuples = Max(tuples, rel->rd_rel->reltuples);
+	}
+	return tuples;
+}
 
 /* can the clauses of this index column be a bound of the range, and is it "="? */
 static void
@@ -129,11 +177,11 @@ MotIndexCost(PlannerInfo *root, IndexPath *path, double loop_count,
 		Selectivity walked = clauselist_selectivity(root, bound_quals,
 													index->rel->relid, JOIN_INNER, NULL);
 
-		entries = Max(rint(walked * rows), 1);
+		entries = MotCostUnknownRange(bound_quals, Max(rint(walked * rows), 1));
 	}
 	*selectivity = clauselist_selectivity(root, get_quals_from_indexclauses(path->indexclauses),
 										  index->rel->relid, JOIN_INNER, NULL);
-	if (unique_match)
+	if (unique_match || entries < rows)
 		*selectivity = Min(*selectivity, Max(entries / rows, 1.0e-10));
 
 	depth = ceil(log(Max(rows, 2)) / log(NODE_FANOUT));
@@ -147,4 +195,94 @@ MotIndexCost(PlannerInfo *root, IndexPath *path, double loop_count,
 	/* cost_index charges for heap pages by these two: rows lie in memory */
 	*correlation = 1.0;
 	*pages = 0;
+}
+
+/* Is the value one that only an execution's parameters will say? */
+static bool
+has_parameters(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Param) && ((Param *) node)->paramkind == PARAM_EXTERN)
+		return true;
+	return expression_tree_walker(node, has_parameters, context);
+}
+
+/* An inequality with an unknown value: what it bounds, and on which side. */
+static Node *
+unknown_bound(Expr *clause, bool *lower)
+{
+	Node	   *left;
+	Node	   *right;
+
+	if (!is_opclause(clause) || list_length(((OpExpr *) clause)->args) != 2)
+		return NULL;
+	switch (get_oprrest(((OpExpr *) clause)->opno))
+	{
+		case F_SCALARLTSEL:
+		case F_SCALARLESEL:
+			*lower = false;
+			break;
+		case F_SCALARGTSEL:
+		case F_SCALARGESEL:
+			*lower = true;
+			break;
+		default:
+			return NULL;
+	}
+	left = linitial(((OpExpr *) clause)->args);
+	right = lsecond(((OpExpr *) clause)->args);
+	if (!contain_var_clause(right) && has_parameters(right, NULL))
+		return left;
+	*lower = !*lower;
+	return !contain_var_clause(left) && has_parameters(left, NULL) ? right : NULL;
+}
+
+/* "rows", or less if they are between two values that are not known. */
+double
+MotCostUnknownRange(List *clauses, double rows)
+{
+	ListCell   *lc,
+			   *lc2;
+
+	if (rows <= UNKNOWN_ROWS)
+		return rows;
+	foreach(lc, clauses)
+	{
+		bool		lower;
+		Node	   *bounded = unknown_bound(lfirst_node(RestrictInfo, lc)->clause, &lower);
+
+		if (bounded == NULL || !lower)
+			continue;
+		foreach(lc2, clauses)
+		{
+			Node	   *other = unknown_bound(lfirst_node(RestrictInfo, lc2)->clause, &lower);
+
+			if (other != NULL && !lower && equal(bounded, other))
+				return UNKNOWN_ROWS;
+		}
+	}
+	return rows;
+}
+
+/* LIMIT by a value that is not known, above what is all ours. */
+void
+MotCostUnknownLimit(RelOptInfo *output_rel, void *extra)
+{
+	ListCell   *lc;
+
+	if (!((FinalPathExtraData *) extra)->limit_needed ||
+		((FinalPathExtraData *) extra)->count_est >= 0)
+		return;
+	foreach(lc, output_rel->pathlist)
+	{
+		Path	   *path = (Path *) lfirst(lc);
+
+		if (IsA(path, LimitPath) && path->rows > UNKNOWN_ROWS)
+		{
+			path->total_cost = path->startup_cost +
+				(path->total_cost - path->startup_cost) * UNKNOWN_ROWS / path->rows;
+			path->rows = UNKNOWN_ROWS;
+		}
+	}
 }

@@ -74,12 +74,23 @@ extern const struct TableAmRoutine *MotTableAm;
 extern bool MotIsOrdinary(Relation rel);
 extern bool MotIsOrdinaryTable(Oid relid);	/* quick */
 
-/* indexcost.c: an access method's amcostestimate */
+/*
+ * A sequential scan is priced for this many rows at least.  A cached plan can
+ * outlive the few rows a table had when it was made; choosing the index when
+ * it makes no difference yet costs nothing.
+ */
+#define MOT_MIN_SEQUENTIAL_ROWS 200
+
+/* indexcost.c: an access method's amcostestimate, and what is not known yet */
 struct PlannerInfo;
 struct IndexPath;
+struct RelOptInfo;
 extern void MotIndexCost(struct PlannerInfo *root, struct IndexPath *path, double loop_count,
 						 double *startup_cost, double *total_cost, double *selectivity,
 						 double *correlation, double *pages);
+extern double MotPlannedTuples(Relation rel, int32 *attr_widths);
+extern double MotCostUnknownRange(List *clauses, double rows);
+extern void MotCostUnknownLimit(struct RelOptInfo *output_rel, void *extra);
 
 /*
  * What the engine and the log call a table's storage: a foreign table's oid; of
@@ -235,6 +246,14 @@ extern size_t MotBatchAdd(MotBatch *batch, Datum *values, bool *isnull, uint64 n
 extern int	MotBatchRows(const MotBatch *batch);
 extern bool MotBatchFull(const MotBatch *batch);
 extern void MotBatchWrite(MotBatch *batch); /* and empty it */
+
+/*
+ * The same, but if a key is taken, and "index" is not NULL, that is not raised: the result is
+ * the number (MotBatchAdd's) of the first row in trouble, or -1.
+ */
+extern int64 MotBatchTry(MotBatch *batch, MotIndex **index);
+extern mot_row *MotBatchRow(const MotBatch *batch, int n);	/* as written last, from
+															 * 0 */
 extern void MotBatchEnd(MotBatch *batch);
 
 /*

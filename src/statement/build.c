@@ -125,8 +125,8 @@ open_tables(MotStatement *st)
 	int			rti = -1;
 	ListCell   *lc;
 
-	MotPlanTables(st->plan->planTree, &rtis);
-	foreach(lc, st->plan->subplans)
+	MotPlanTables(st->run->planTree, &rtis);
+	foreach(lc, st->run->subplans)
 		MotPlanTables((Plan *) lfirst(lc), &rtis);
 	st->tables = palloc0(Max(1, bms_num_members(rtis)) * sizeof(MotTable));
 	st->ntables = 0;
@@ -139,10 +139,11 @@ open_tables(MotStatement *st)
 
 		/* locked by whoever got the plan out of its cache, or planned it */
 		table->rel = relation_open(table->relid, NoLock);
+		table->ordinary = MotIsOrdinary(table->rel);
 		st->ntables++;
-		if (IsA(st->plan->planTree, ModifyTable) && st->why_not == NULL &&
-			rti == linitial_int(((ModifyTable *) st->plan->planTree)->resultRelations))
-			st->why_not = MotTargetWhyNot(table->rel, (ModifyTable *) st->plan->planTree);
+		if (IsA(st->run->planTree, ModifyTable) && st->why_not == NULL &&
+			rti == linitial_int(((ModifyTable *) st->run->planTree)->resultRelations))
+			st->why_not = MotTargetWhyNot(table->rel, (ModifyTable *) st->run->planTree);
 		table->mr = MotRelationGet(table->rel);
 		table->built = table->mr->built;
 	}
@@ -164,24 +165,10 @@ without_junk(Plan *plan)
 	List	   *kept = NIL;
 	ListCell   *lc;
 	Plan	   *copy;
-	Size		size;
 
-	switch (nodeTag(plan))
-	{
-		case T_Limit:
-			size = sizeof(Limit);
-			break;
-		case T_LockRows:
-			if (!MotLocksScan((LockRows *) plan))
-				return plan;
-			size = sizeof(LockRows);
-			break;
-		case T_ForeignScan:
-			size = sizeof(ForeignScan);
-			break;
-		default:
-			return plan;
-	}
+	if (!IsA(plan, Limit) && !IsA(plan, ForeignScan) &&
+		!(IsA(plan, LockRows) && MotLocksScan((LockRows *) plan)))
+		return plan;
 	foreach(lc, plan->targetlist)
 	{
 		TargetEntry *tle = lfirst_node(TargetEntry, lc);
@@ -192,8 +179,7 @@ without_junk(Plan *plan)
 		if (tle->resno != list_length(kept))
 			return plan;		/* (junk is behind the rest) */
 	}
-	copy = palloc(size);
-	memcpy(copy, plan, size);
+	copy = MotPlanCopy(plan);
 	if (outerPlan(plan) != NULL)
 	{
 		copy->lefttree = without_junk(outerPlan(plan));
@@ -207,7 +193,7 @@ without_junk(Plan *plan)
 static void
 build(MotStatement *st, QueryDesc *query)
 {
-	Plan	   *plan = st->plan->planTree;
+	Plan	   *plan = st->run->planTree;
 	EState	   *estate = makeNode(EState);
 	MotNode    *node;
 	ListCell   *lc;

@@ -14,14 +14,18 @@
 
 #include "access/sysattr.h"
 #include "access/transam.h"
+#include "commands/trigger.h"
 #include "executor/nodeModifyTable.h"
+#include "fmgr.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
+#include "pgstat.h"
 #include "statement/statement.h"
+#include "table/table.h"
 #include "utils/expandeddatum.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -33,6 +37,7 @@ typedef struct MotChange
 	int			nrequired;		/* 0: nothing to check; -1: there are more
 								 * checks than NOT NULL */
 	AttrNumber *required;		/* NOT NULL columns */
+	bool		fires;			/* foreign keys hear of each row */
 	bool		has_generated;	/* columns that INSERT computes from others */
 	MotTable   *table;
 	ResultRelInfo *rinfo;
@@ -80,6 +85,7 @@ typedef struct MotChange
 } MotChange;
 
 static void build_checks(MotChange *change, Relation rel);
+static void build_triggers(MotStatement *st, MotChange *change, Relation rel);
 static void build_insert(MotStatement *st, MotChange *change, ModifyTable *plan);
 static void build_values(MotStatement *st, MotChange *change, ValuesScan *plan, PlanState *ps);
 static void build_conflict(MotStatement *st, MotChange *change, ModifyTable *plan);
@@ -110,6 +116,8 @@ MotChangeBuild(MotStatement *st, ModifyTable *plan)
 	InitResultRelInfo(change->rinfo, rel, rti, NULL, 0);
 	change->writer = MotWriterBegin(rel, st->estate->es_snapshot, 0);
 	change->econtext = MotContextCreate(st);
+	if (change->table->ordinary)
+		build_triggers(st, change, rel);
 
 	if (plan->operation == CMD_INSERT)
 		build_insert(st, change, plan);
@@ -162,6 +170,28 @@ build_returning(MotStatement *st, MotChange *change, ModifyTable *plan)
 												  change->row->tts_tupleDescriptor,
 												  NIL, outputs, NIL, slot->tts_values,
 												  slot->tts_isnull, econtext);
+}
+
+/* What the server uses to fire triggers of foreign keys lasts as long as the program. */
+static void
+build_triggers(MotStatement *st, MotChange *change, Relation rel)
+{
+	ResultRelInfo *rinfo = change->rinfo;
+	TriggerDesc *triggers = rinfo->ri_TrigDesc;
+	TupleDesc	desc;
+
+	/* as the executor: of a published table may be asked what it cannot do */
+	CheckCmdReplicaIdentity(rel, change->operation);
+	if (triggers == NULL)
+		return;
+	change->fires = (change->operation == CMD_INSERT && triggers->trig_insert_after_row) ||
+		(change->operation != CMD_DELETE && triggers->trig_update_after_row);
+	desc = CreateTupleDescCopyConstr(RelationGetDescr(rel));
+	rinfo->ri_TrigOldSlot = MakeTupleTableSlot(desc, &MotSlotOps);
+	rinfo->ri_TrigNewSlot = MakeTupleTableSlot(desc, &MotSlotOps);
+	for (int i = 0; i < triggers->numtriggers; i++)
+		fmgr_info(triggers->triggers[i].tgfoid, &rinfo->ri_TrigFunctions[i]);
+	st->estate->es_opened_result_relations = list_make1(rinfo);
 }
 
 static void
@@ -410,6 +440,10 @@ MotChangeStart(MotStatement *st)
 	EState	   *estate = st->estate;
 
 	change->rinfo->ri_RelationDesc = change->table->rel;
+	if (change->table->ordinary)
+		MotTableRefusePublished(change->table->rel);
+	if (change->fires && (estate->es_top_eflags & EXEC_FLAG_SKIP_TRIGGERS) == 0)
+		AfterTriggerBeginQuery();
 	MotWriterStart(change->writer, change->table->rel, &st->view, estate->es_output_cid);
 	change->next = 0;
 	change->compiled_filter = change->compiled_assign = change->compiled_returning = false;
@@ -435,16 +469,30 @@ MotChangeRows(const MotChange *change)
 }
 
 void
+MotChangeFinish(MotStatement *st)
+{
+	if (st->change->fires && (st->estate->es_top_eflags & EXEC_FLAG_SKIP_TRIGGERS) == 0)
+		AfterTriggerEndQuery(st->estate);
+}
+
+void
 MotChangeRest(MotStatement *st)
 {
 	MotChange  *change = st->change;
 
 	ExecClearTuple(change->row);
+	if (change->fires)
+	{
+		ExecClearTuple(change->rinfo->ri_TrigOldSlot);
+		ExecClearTuple(change->rinfo->ri_TrigNewSlot);
+	}
 	if (change->returned != NULL)
 		ExecClearTuple(change->returned);
 	if (change->scan != NULL)
 	{
 		ExecClearTuple(change->fss->ss.ss_ScanTupleSlot);
+		if (change->table->ordinary && change->table->rel != NULL)
+			MotScanCount(change->scan);
 		MotScanPark(change->scan);	/* and its writer */
 	}
 	else
@@ -563,6 +611,34 @@ compute_row(MotChange *change)
 	return true;
 }
 
+/* An ordinary table's row, which the slot shows and names, has been inserted, updated or deleted. */
+static void
+tell_change(MotChange *change, CmdType operation, TupleTableSlot *slot, EState *estate)
+{
+	Relation	rel = change->table->rel;
+	mot_session *session = MotSession();
+	ItemPointerData old;
+	mot_row    *row;
+	unsigned	changes;
+
+	if (operation == CMD_INSERT)
+		pgstat_count_heap_insert(rel, 1);
+	else if (operation == CMD_UPDATE)
+		pgstat_count_heap_update(rel, false);
+	else
+		pgstat_count_heap_delete(rel);
+	if (likely(!change->fires))
+		return;
+	row = MotTidToVersion(session, change->table->mr->table, &slot->tts_tid, &changes);
+	changes = mot_version_changes(row, mot_row_newest(session, row));
+	MotVersionToTid(session, row, changes, &slot->tts_tid);
+	MotVersionToTid(session, row, changes - 1, &old);
+	if (operation == CMD_INSERT)
+		ExecARInsertTriggers(estate, change->rinfo, slot, NIL, NULL);
+	else
+		ExecARUpdateTriggers(estate, change->rinfo, NULL, NULL, &old, NULL, slot, NIL, NULL, false);
+}
+
 static TupleTableSlot *
 next_insert(MotStatement *st, MotChange *change)
 {
@@ -592,6 +668,8 @@ next_insert(MotStatement *st, MotChange *change)
 			result = MotInsertOnConflict(change->conflict, estate, change->rinfo, row, NULL);
 			if (result == NULL)
 				continue;
+			if (change->table->ordinary)
+				tell_change(change, result == row ? CMD_INSERT : CMD_UPDATE, result, estate);
 			if (change->counts)
 				estate->es_processed++;
 			if (change->returning)
@@ -604,11 +682,12 @@ next_insert(MotStatement *st, MotChange *change)
 		MemoryContextSwitchTo(oldcxt);
 		if (change->counts)
 			estate->es_processed++;
+		if (change->fires || change->returning)
+			MotStatementTid(change->table, stored, mot_row_newest(MotSession(), stored), &row->tts_tid);
+		if (change->table->ordinary)
+			tell_change(change, CMD_INSERT, row, estate);
 		if (change->returning)
-		{
-			MotRowToTid(MotSession(), stored, &row->tts_tid);
 			return returning(change, row, false);
-		}
 	}
 }
 
@@ -619,6 +698,8 @@ next_joined(MotStatement *st, MotChange *change)
 
 	while (MotJoinedNext(change->joined, &planned))
 	{
+		if (change->table->ordinary)
+			tell_change(change, change->operation, change->row, st->estate);
 		if (change->counts)
 			st->estate->es_processed++;
 		if (change->returning)
@@ -708,7 +789,7 @@ update_row(MotChange *change, EState *estate)
 
 	compute_new_values(change);
 	if (patch_row(change))
-		return change->returning ? mot_row_newest(scan->session, scan->row) : NULL;
+		return change->returning || change->fires ? mot_row_newest(scan->session, scan->row) : NULL;
 	row = compute_update(change);
 	if (change->nrequired != 0)
 	{
@@ -739,21 +820,29 @@ begin_program(MotRowProgram *program)
 	return program != NULL && program->function != NULL && MotRowProgramBegin(program);
 }
 
-/* RETURNING's row of the row just changed: of a version, or else of change->row. */
+/* The slot that shows the row just changed: a version, or else change->row. */
 static TupleTableSlot *
-returning_changed(MotChange *change, const mot_version *version)
+changed_slot(MotChange *change, const mot_version *version)
 {
 	TupleTableSlot *slot = change->row;
 
 	if (version != NULL)
 	{
-		if (change->compiled_returning)
-			return returning_compiled(change, version);
 		slot = change->fss->ss.ss_ScanTupleSlot;
 		MotSlotShow(slot, version);
 	}
-	MotRowToTid(change->scan->session, change->scan->row, &slot->tts_tid);
-	return returning(change, slot, change->operation == CMD_DELETE);
+	MotStatementTid(change->table, change->scan->row, change->operation == CMD_DELETE ? version :
+					mot_row_newest(change->scan->session, change->scan->row), &slot->tts_tid);
+	return slot;
+}
+
+/* RETURNING's row of the row just changed. */
+static TupleTableSlot *
+returning_changed(MotChange *change, const mot_version *version)
+{
+	if (version != NULL && change->compiled_returning)
+		return returning_compiled(change, version);
+	return returning(change, changed_slot(change, version), change->operation == CMD_DELETE);
 }
 
 static TupleTableSlot *
@@ -787,7 +876,7 @@ next_direct(MotStatement *st, MotChange *change)
 			return NULL;
 
 		MotSlotShow(slot, scan->version);
-		MotRowToTid(scan->session, scan->row, &slot->tts_tid);
+		MotStatementTid(change->table, scan->row, scan->version, &slot->tts_tid);
 		econtext->ecxt_scantuple = slot;
 		if (passes(change))
 		{
@@ -803,6 +892,9 @@ next_direct(MotStatement *st, MotChange *change)
 			{
 				if (change->counts)
 					estate->es_processed++;
+				if (change->table->ordinary)
+					tell_change(change, change->operation,
+								change->fires ? changed_slot(change, version) : slot, estate);
 				if (change->returning)
 					return returning_changed(change, version);
 			}

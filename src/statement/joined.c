@@ -59,37 +59,12 @@ strip_rows(Plan *plan, Index rti)
 	List	   *targetlist = NIL;
 	ListCell   *lc;
 	Plan	   *copy;
-	Size		size;
 
-	if (plan == NULL)
-		return NULL;
-	switch (nodeTag(plan))
-	{
-		case T_ForeignScan:
-			if (((ForeignScan *) plan)->scan.scanrelid != rti)
-				return plan;
-			size = sizeof(ForeignScan);
-			break;
-		case T_NestLoop:
-			size = sizeof(NestLoop);
-			break;
-		case T_Material:
-			size = sizeof(Material);
-			break;
-		case T_Memoize:
-			size = sizeof(Memoize);
-			break;
-		case T_Sort:
-			size = sizeof(Sort);
-			break;
-		case T_Result:
-			size = sizeof(Result);
-			break;
-		default:
-			return plan;
-	}
-	copy = palloc(size);
-	memcpy(copy, plan, size);
+	if (plan == NULL || (IsA(plan, ForeignScan) && ((ForeignScan *) plan)->scan.scanrelid != rti))
+		return plan;
+	copy = MotPlanCopy(plan);
+	if (copy == plan || IsA(plan, Agg) || IsA(plan, Limit) || IsA(plan, LockRows) || IsA(plan, SubqueryScan))
+		return plan;
 	copy->lefttree = strip_rows(plan->lefttree, rti);
 	copy->righttree = strip_rows(plan->righttree, rti);
 	foreach(lc, plan->targetlist)
@@ -183,7 +158,7 @@ MotJoinedBuild(MotStatement *st, ModifyTable *plan, ResultRelInfo *rinfo, MotWri
 	joined->has_checks = table->rel->rd_att->constr != NULL || table->rel->rd_rel->relispartition;
 	joined->source = MotNodeBuild(st, MotJoinedPlan(plan));
 	joined->ctid = ExecFindJunkAttributeInTlist(child->targetlist, "ctid");
-	joined->recheck = MotRecheckMake(st, child, plan->rowMarks, plan->epqParam, &locked);
+	joined->recheck = MotRecheckMake(st, plan->rowMarks, plan->epqParam, &locked);
 	joined->old = joined->row = MakeTupleTableSlot(desc, &TTSOpsHeapTuple);
 	MotSlotAdopt(joined->old);
 	if (plan->operation == CMD_UPDATE)
@@ -236,12 +211,13 @@ lock_row(MotJoined *joined, TupleTableSlot **planned, mot_row **row, const mot_v
 	mot_table  *table = joined->table->mr->table;
 	const mot_version *newest;
 	TupleTableSlot *slot;
+	unsigned	changes;
 	bool		isnull;
 	Datum		tid = slot_getattr(*planned, joined->ctid, &isnull);
 
 	if (isnull)
 		elog(ERROR, "ctid is NULL");
-	*row = MotTidToRow(session, table, (ItemPointer) DatumGetPointer(tid));
+	*row = MotTidToVersion(session, table, (ItemPointer) DatumGetPointer(tid), &changes);
 	if (*row == NULL)
 		elog(ERROR, "row to be changed of table \"%s\" does not exist",
 			 RelationGetRelationName(joined->table->rel));
@@ -263,7 +239,7 @@ lock_row(MotJoined *joined, TupleTableSlot **planned, mot_row **row, const mot_v
 			slot = MotRecheckSlot(joined->recheck, joined->table);
 			MotSlotStore(slot, newest);
 			slot->tts_tableOid = joined->table->relid;
-			MotRowToTid(session, *row, &slot->tts_tid);
+			MotStatementTid(joined->table, *row, newest, &slot->tts_tid);
 			*planned = MotRecheckRow(joined->recheck, *planned);
 			return *planned != NULL;
 		case MOT_LOCK_SELF:
@@ -300,7 +276,7 @@ MotJoinedNext(MotJoined *joined, TupleTableSlot **planned)
 
 	MotSlotShow(joined->old, current);
 	joined->old->tts_tableOid = joined->table->relid;
-	MotRowToTid(MotSession(), row, &joined->old->tts_tid);
+	MotStatementTid(joined->table, row, current, &joined->old->tts_tid);
 	if (joined->operation == CMD_UPDATE)
 	{
 		MemoryContext oldcxt;
@@ -316,7 +292,7 @@ MotJoinedNext(MotJoined *joined, TupleTableSlot **planned)
 		MotWriterUpdate(joined->writer, row, current, joined->row->tts_values,
 						joined->row->tts_isnull);
 		MemoryContextSwitchTo(oldcxt);
-		joined->row->tts_tid = joined->old->tts_tid;
+		MotStatementTid(joined->table, row, mot_row_newest(MotSession(), row), &joined->row->tts_tid);
 	}
 	else
 	{

@@ -85,13 +85,14 @@ lock_row(MotStatement *st, LockedTable *table, TupleTableSlot *slot, bool *chang
 	ExecRowMark *erm = table->mark->rowmark;
 	mot_session *session = MotSession();
 	const mot_version *newest;
+	unsigned	changes;
 	bool		isnull;
 	Datum		tid = slot_getattr(slot, table->mark->ctidAttNo, &isnull);
 
 	if (isnull)
 		elog(ERROR, "ctid is NULL");
 	erm->ermActive = true;
-	table->row = MotTidToRow(session, table->table->mr->table, (ItemPointer) DatumGetPointer(tid));
+	table->row = MotTidToVersion(session, table->table->mr->table, (ItemPointer) DatumGetPointer(tid), &changes);
 	if (table->row == NULL)
 		return false;
 	table->version = mot_row_visible(session, &st->view, table->table->mr->table, table->row);
@@ -113,7 +114,7 @@ lock_row(MotStatement *st, LockedTable *table, TupleTableSlot *slot, bool *chang
 	}
 
 	/* for WHERE CURRENT OF */
-	MotRowToTid(session, table->row, &erm->curCtid);
+	MotStatementTid(table->table, table->row, table->version, &erm->curCtid);
 	return true;
 }
 
@@ -146,7 +147,7 @@ next_of_join_lock(MotNode *node)
 
 			MotSlotStore(newer, table->version);
 			newer->tts_tableOid = table->table->relid;
-			MotRowToTid(MotSession(), table->row, &newer->tts_tid);
+			MotStatementTid(table->table, table->row, table->version, &newer->tts_tid);
 		}
 		slot = MotRecheckRow(lock->recheck, slot);
 		if (slot != NULL)
@@ -236,7 +237,7 @@ MotLockBuild(MotStatement *st, LockRows *plan)
 	else
 	{
 		node->next = next_of_join_lock;
-		lock->recheck = MotRecheckMake(st, outerPlan(plan), plan->rowMarks, plan->epqParam, &marks);
+		lock->recheck = MotRecheckMake(st, plan->rowMarks, plan->epqParam, &marks);
 		foreach(lc, marks)
 		{
 			LockedTable *table = &lock->tables[lock->ntables++];

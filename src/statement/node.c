@@ -354,7 +354,7 @@ next_of_scan(MotNode *node)
 		{
 			/* (CREATE TABLE AS puts its own table into the slot) */
 			slot->tts_tableOid = sn->table->relid;
-			MotRowToTid(scan->session, scan->row, &slot->tts_tid);
+			MotStatementTid(sn->table, scan->row, scan->version, &slot->tts_tid);
 		}
 		econtext->ecxt_scantuple = slot;
 		if (node->qual == NULL || ExecQual(node->qual, econtext))
@@ -373,7 +373,7 @@ MotScanNodeAgain(MotScanNode *sn)
 
 	MotSlotShow(slot, sn->scan->version);
 	slot->tts_tableOid = sn->table->relid;
-	MotRowToTid(sn->scan->session, sn->scan->row, &slot->tts_tid);
+	MotStatementTid(sn->table, sn->scan->row, sn->scan->version, &slot->tts_tid);
 	econtext->ecxt_scantuple = slot;
 	if ((node->qual != NULL && !ExecQual(node->qual, econtext)) ||
 		!ExecQual(MotScanRecheck(sn->scan), econtext))

@@ -50,12 +50,15 @@ MotRecheckWhyNot(const Plan *plan, List *row_marks)
  * those of tables that are locked (ExecAuxRowMarks), in their order.
  */
 MotRecheck *
-MotRecheckMake(MotStatement *st, Plan *plan, List *row_marks, int param, List **locked)
+MotRecheckMake(MotStatement *st, List *row_marks, int param, List **locked)
 {
+	Plan	   *plan = st->plan->planTree;
 	MotRecheck *recheck = palloc0(sizeof(MotRecheck));
 	EState	   *estate = st->estate;
 	ListCell   *lc;
 
+	/* what the server's own nodes are made of */
+	plan = IsA(plan, Limit) ? outerPlan(outerPlan(plan)) : outerPlan(plan);
 	recheck->st = st;
 	recheck->plan = plan;
 	recheck->param = param;

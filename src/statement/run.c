@@ -371,8 +371,8 @@ run_statement(MotStatement *st, QueryDesc *query, ScanDirection direction,
 				if (TTS_EMPTY(sn->fss->ss.ss_ScanTupleSlot))
 					MotSlotShow(sn->fss->ss.ss_ScanTupleSlot, sn->scan->version);
 				sn->fss->ss.ss_ScanTupleSlot->tts_tableOid = sn->table->relid;
-				MotRowToTid(sn->scan->session, sn->scan->row,
-							&sn->fss->ss.ss_ScanTupleSlot->tts_tid);
+				MotStatementTid(sn->table, sn->scan->row, sn->scan->version,
+								&sn->fss->ss.ss_ScanTupleSlot->tts_tid);
 			}
 			break;
 		}
@@ -397,7 +397,11 @@ finish(QueryDesc *query)
 	MotStatement *st = running(query);
 
 	if (st != NULL)
+	{
+		if (st->change != NULL)
+			MotChangeFinish(st);
 		st->estate->es_finished = true;
+	}
 	else if (prev_ExecutorFinish)
 		prev_ExecutorFinish(query);
 	else
@@ -426,6 +430,8 @@ end_statement(MotStatement *st, QueryDesc *query)
 		MotScanNode *sn = (MotScanNode *) lfirst(lc);
 
 		ExecClearTuple(sn->fss->ss.ss_ScanTupleSlot);
+		if (sn->table->ordinary)
+			MotScanCount(sn->scan);
 		MotScanPark(sn->scan);
 	}
 	if (st->change != NULL)

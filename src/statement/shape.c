@@ -73,7 +73,8 @@ MotWhyNot(const PlannedStmt *stmt)
 				if (IsA(plan, ModifyTable) && ((const ModifyTable *) plan)->exclRelRTI > 0 &&
 					rte == rt_fetch(((const ModifyTable *) plan)->exclRelRTI, stmt->rtable))
 					break;		/* ON CONFLICT's "excluded" */
-				if (rte->relkind != RELKIND_FOREIGN_TABLE || !MotIsMotTable(rte->relid))
+				if (!MotIsOrdinaryTable(rte->relid) &&
+					(rte->relkind != RELKIND_FOREIGN_TABLE || !MotIsMotTable(rte->relid)))
 					return "there are other tables";
 				break;
 			default:
@@ -267,7 +268,7 @@ MotTargetWhyNot(Relation rel, const ModifyTable *plan)
 	TupleConstr *constr = desc->constr;
 	const char *why_not = NULL;
 
-	if (rel->trigdesc != NULL)
+	if (rel->trigdesc != NULL && !MotForeignKeysOnly(rel, plan))
 		return "there are triggers";
 	for (int i = 0; constr != NULL && why_not == NULL && i < constr->num_check; i++)
 		why_not = expressions_why_not(stringToNode(constr->check[i].ccbin), false);
@@ -276,7 +277,7 @@ MotTargetWhyNot(Relation rel, const ModifyTable *plan)
 			why_not = expressions_why_not(stringToNode(constr->defval[i].adbin), false);
 	if (rel->rd_rel->relispartition)
 		why_not = "the table is a partition";
-	if (why_not == NULL && plan->operation == CMD_UPDATE && bms_is_empty(plan->fdwDirectModifyPlans) &&
+	if (why_not == NULL && plan->operation == CMD_UPDATE &&
 		constr != NULL && constr->has_generated_stored)
 		why_not = "generated columns are updated";
 	if (why_not == NULL && plan->onConflictAction == ONCONFLICT_UPDATE &&

@@ -143,7 +143,7 @@ put_statement(MotStatement *st, void *arg)
 	values[2] = Int32GetDatum(MotStatementTier(st));
 	initStringInfo(&shape);
 	if (st->state != MOT_STATEMENT_UNFIT)
-		add_shape(&shape, st->plan);
+		add_shape(&shape, st->run);
 	nulls[3] = shape.len == 0;
 	values[3] = CStringGetTextDatum(shape.data);
 	values[4] = Int64GetDatum((int64) st->executions);
@@ -211,6 +211,7 @@ explain_statement(const PlannedStmt *stmt)
 {
 	const char *why_not = MotStatementsWhyNot();
 
+	stmt = MotPlanTranslate(stmt);
 	if (why_not == NULL)
 		why_not = MotWhyNot(stmt);
 	if (why_not == NULL && IsA(stmt->planTree, ModifyTable))

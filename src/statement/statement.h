@@ -11,6 +11,7 @@
  *	table.c		which plans are known; when a program is made, used, thrown
  *				away; what happens to it when transactions end
  *	shape.c		may a plan be run here, and if not, why not?
+ *	ordinary.c	plans of ordinary tables
  *	build.c		the program of a plan: nodes and prepared expressions
  *	node.c		reading: scans, nested loops, LIMIT, single rows
  *	result.c	the slot for rows that a node computes
@@ -125,6 +126,7 @@ typedef struct MotTable
 {
 	Index		rti;
 	Oid			relid;
+	bool		ordinary;
 	Relation	rel;			/* while running; the reference is ours, see
 								 * run.c */
 	Relation	known;			/* what it was at st->generation */
@@ -135,6 +137,7 @@ typedef struct MotTable
 struct MotStatement
 {
 	const PlannedStmt *plan;	/* hash key */
+	const PlannedStmt *run;		/* what the program is of, see ordinary.c */
 	int			serial;
 	MotStatementState state;
 	const char *why_not;		/* UNFIT */
@@ -221,6 +224,12 @@ extern uint64 MotPermissionsTime;	/* goes up when somebody's may have
 extern const char *MotWhyNot(const PlannedStmt *plan);
 extern const char *MotTargetWhyNot(Relation rel, const ModifyTable *plan);
 
+/* ordinary.c */
+extern Plan *MotPlanCopy(Plan *plan);
+extern bool MotPlanIsOrdinary(const PlannedStmt *stmt);
+extern const PlannedStmt *MotPlanTranslate(const PlannedStmt *stmt);
+extern bool MotForeignKeysOnly(Relation rel, const ModifyTable *plan);
+
 /* build.c */
 extern bool MotProgramBuild(MotStatement *st, QueryDesc *query);
 extern void MotPlanTables(const Plan *plan, Bitmapset **rtis);
@@ -270,6 +279,7 @@ extern MotNode *MotAggregateBuild(MotStatement *st, Agg *agg, MotNode *outer);
 /* change.c */
 extern void MotChangeBuild(MotStatement *st, ModifyTable *plan);
 extern void MotChangeStart(MotStatement *st);
+extern void MotChangeFinish(MotStatement *st);
 extern void MotChangeRest(MotStatement *st);
 extern uint64 MotChangeRows(const struct MotChange *change);
 extern TupleTableSlot *MotChangeNext(MotStatement *st); /* RETURNING's next row */
@@ -287,8 +297,7 @@ extern bool MotJoinedNext(MotJoined *joined, TupleTableSlot **planned);
 
 /* recheck.c */
 typedef struct MotRecheck MotRecheck;
-extern MotRecheck *MotRecheckMake(MotStatement *st, Plan *plan, List *row_marks, int param,
-								  List **locked);
+extern MotRecheck *MotRecheckMake(MotStatement *st, List *row_marks, int param, List **locked);
 extern const char *MotRecheckWhyNot(const Plan *plan, List *row_marks);
 extern void MotRecheckStart(MotRecheck *recheck);
 extern void MotRecheckRest(MotRecheck *recheck);
@@ -329,6 +338,19 @@ extern const char *MotStatementsWhyNot(void);
 
 /* stat.c */
 extern void MotStatementStatInit(void);
+
+/*
+ * A row's tuple id.  The server asks ordinary tables for the very version that this
+ * transaction has made of it (xact/tid.c).
+ */
+static inline void
+MotStatementTid(const MotTable *table, mot_row *row, const mot_version *version, ItemPointer tid)
+{
+	if (unlikely(table->ordinary && version != NULL && mot_version_ts(version) == 0))
+		MotVersionToTid(MotSession(), row, mot_version_changes(row, version), tid);
+	else
+		MotRowToTid(MotSession(), row, tid);
+}
 
 /* 0: left to the executor, 1: run here, 2: with machine code */
 static inline int

@@ -113,7 +113,7 @@ MotSubselectsBuild(MotStatement *st)
 	memcpy(estate, st->estate, sizeof(EState));
 	estate->es_query_cxt = st->exec_cxt;
 
-	foreach(lc, st->plan->subplans)
+	foreach(lc, st->run->subplans)
 	{
 		Plan	   *plan = (Plan *) lfirst(lc);
 		SubselectState *state = NULL;

@@ -27,6 +27,7 @@
 #define GO_AT_ONCE (MAX_STATEMENTS / 16)	/* if there are more */
 #define MAX_PROGRAM_BYTES (1024 * 1024)
 #define CACHE_SIZE 1024			/* a power of two */
+#define WATCHED (-1)			/* in the place of a plan's serial number */
 
 bool		mot_jit = true;
 int			mot_jit_prepare_above = 3;
@@ -140,6 +141,26 @@ tree_serial(const Plan *plan)
 	return serial;
 }
 
+/* The server's own way of ON CONFLICT takes a transaction id; so these are run here at once. */
+static inline bool
+at_once(const PlannedStmt *stmt)
+{
+	return IsA(stmt->planTree, ModifyTable) &&
+		((const ModifyTable *) stmt->planTree)->onConflictAction != ONCONFLICT_NONE;
+}
+
+/*
+ * A plan without nodes of ours, of ordinary tables, is watched from its first execution on.  Plans
+ * that are not kept are executed once only.
+ */
+static int
+plan_serial_ordinary(const PlannedStmt *stmt)
+{
+	bool		kept = strcmp(GetMemoryChunkContext(unconstify(PlannedStmt *, stmt))->name, "CachedPlan") == 0;
+
+	return (kept || at_once(stmt)) && MotPlanIsOrdinary(stmt) ? WATCHED : 0;
+}
+
 /* That of a plan; 0: it is none of ours. */
 static int
 plan_serial(const PlannedStmt *stmt)
@@ -153,7 +174,7 @@ plan_serial(const PlannedStmt *stmt)
 			break;
 		serial = tree_serial((const Plan *) lfirst(lc));
 	}
-	return serial;
+	return serial != 0 ? serial : plan_serial_ordinary(stmt);
 }
 
 static inline uint32
@@ -185,8 +206,13 @@ find(const PlannedStmt *plan, int serial)
 	if (hash_get_num_entries(statements) >= MAX_STATEMENTS)
 		MotPlanMakeRoom(statements, GO_AT_ONCE, use_of, forget_entry);
 	st = MemoryContextAllocZero(statements_cxt, sizeof(MotStatement));
-	st->plan = plan;
+	st->plan = st->run = plan;
 	st->serial = serial;
+	if (serial == WATCHED)
+	{
+		MotPlanWatch(plan, plan_gone);
+		st->told = true;
+	}
 	st->state = MOT_STATEMENT_COUNTING;
 	entry = hash_search(statements, &plan, HASH_ENTER, &found);
 	entry->statement = st;
@@ -234,6 +260,7 @@ find_or_make(QueryDesc *query, uint32 place)
 {
 	const PlannedStmt *plan = query->plannedstmt;
 	MotStatement *st = cache[place];
+	MemoryContext oldcxt;
 	int			serial;
 
 	if (st != NULL && st->plan == plan)
@@ -249,7 +276,7 @@ find_or_make(QueryDesc *query, uint32 place)
 		cache[place] = st;
 		return MotStatementFor(query);
 	}
-	if (st->seen < mot_jit_prepare_above)
+	if (st->seen < mot_jit_prepare_above && !(st->serial == WATCHED && at_once(plan)))
 	{
 		st->seen++;
 		return NULL;
@@ -263,17 +290,22 @@ find_or_make(QueryDesc *query, uint32 place)
 	if (st->text == NULL && query->sourceText != NULL)
 		st->text = MemoryContextStrdup(statements_cxt, query->sourceText);
 	st->query_id = plan->queryId;
-	st->why_not = MotWhyNot(plan);
-	if (st->why_not != NULL)
-	{
-		st->state = MOT_STATEMENT_UNFIT;
-		return NULL;
-	}
 
 	if (st->cxt != NULL)
 		MotStatementDiscard(st);	/* an error ended the last attempt */
 	st->cxt = AllocSetContextCreate(statements_cxt, "MOT statement", ALLOCSET_SMALL_SIZES);
 	st->stale = false;
+	oldcxt = MemoryContextSwitchTo(st->cxt);
+	st->run = MotPlanTranslate(plan);
+	MemoryContextSwitchTo(oldcxt);
+	st->why_not = MotWhyNot(st->run);
+	if (st->why_not != NULL)
+	{
+		MotStatementDiscard(st);
+		st->state = MOT_STATEMENT_UNFIT;
+		return NULL;
+	}
+
 	if (!MotProgramBuild(st, query))
 	{
 		MotStatementDiscard(st);
@@ -330,6 +362,7 @@ MotStatementDiscard(MotStatement *st)
 		st->state = MOT_STATEMENT_COUNTING;
 	MotStatementRelease(st);
 	st->cxt = NULL;
+	st->run = st->plan;
 	st->estate = NULL;
 	st->root = NULL;
 	st->sender = NULL;

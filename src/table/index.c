@@ -42,6 +42,10 @@
 #include "pgstat.h"
 #include "utils/memutils.h"
 
+/* a row that COPY will bring keys of, and the index in which one is taken */
+static mot_row *taken_row = NULL;
+static Oid	taken_index;
+
 /* a row that is inserted on trial */
 static mot_row *trial_row = NULL;
 static mot_mark trial_mark;
@@ -283,6 +287,32 @@ MotTableInsertTrial(Relation rel, TupleTableSlot *slot, CommandId cid, int optio
 	slot->tts_tableOid = RelationGetRelid(rel);
 }
 
+/* Rows have been stored, this one without all of its keys: the error is to come with it. */
+void
+MotTableKeyTaken(mot_row *row, Oid indexoid)
+{
+	taken_row = row;
+	taken_index = indexoid;
+}
+
+static void
+raise_taken(Relation index, ItemPointer tid, Relation rel)
+{
+	MotRelation *mr = MotRelationGet(rel);
+	mot_row    *row = taken_row;
+	unsigned	changes;
+	Datum	   *values;
+	bool	   *isnull;
+
+	if (RelationGetRelid(index) != taken_index || MotTidToVersion(MotSession(), mr->table, tid, &changes) != row)
+		return;
+	taken_row = NULL;
+	values = palloc(mr->desc->natts * sizeof(Datum));
+	isnull = palloc(mr->desc->natts * sizeof(bool));
+	MotRowDeform(mr->desc, mot_row_newest(MotSession(), row), mr->max_key_attnum, values, isnull);
+	MotRaiseDuplicate(rel, MotRelationIndex(mr, taken_index), values, isnull);
+}
+
 static bool
 add_trial_key(Relation index, Datum *values, bool *isnull, ItemPointer tid, Relation rel,
 			  IndexUniqueCheck check, bool unchanged, IndexInfo *info)
@@ -296,6 +326,8 @@ add_trial_key(Relation index, Datum *values, bool *isnull, ItemPointer tid, Rela
 	if (unlikely(!MotIsOrdinary(rel)))
 		return MotIndexPutBack(index)->aminsert(index, values, isnull, tid, rel, check, unchanged, info);
 	mr = MotRelationGet(rel);
+	if (unlikely(taken_row != NULL))
+		raise_taken(index, tid, rel);
 	if (trial_row == NULL || MotTidToVersion(MotSession(), mr->table, tid, &changes) != trial_row)
 		return true;
 	mi = MotRelationIndex(mr, RelationGetRelid(index));
@@ -328,14 +360,16 @@ MotTableTrialDone(Relation rel, TupleTableSlot *slot, uint32 token, bool succeed
 static void
 forget_trial(XactEvent event, void *arg)
 {
-	trial_row = NULL;
+	if (taken_row != NULL && (event == XACT_EVENT_PRE_COMMIT || event == XACT_EVENT_PRE_PREPARE))
+		elog(ERROR, "a row has been stored without its keys");
+	trial_row = taken_row = NULL;
 }
 
 static void
 forget_trial_sub(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg)
 {
 	if (event == SUBXACT_EVENT_ABORT_SUB)
-		trial_row = NULL;
+		trial_row = taken_row = NULL;
 }
 
 /* ------------------------------------------------------------------ planner */

@@ -20,6 +20,7 @@
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "catalog/pg_publication.h"
+#include "commands/copy.h"
 #include "commands/trigger.h"
 #include "executor/tuptable.h"
 #include "pgstat.h"
@@ -72,8 +73,43 @@ void
 MotTableMultiInsert(Relation rel, TupleTableSlot **slots, int n, CommandId cid, int options,
 					struct BulkInsertStateData *bistate)
 {
+	mot_session *session = MotSession();
+	mot_view	view = {0, cid};
+	bool		copying = error_context_stack != NULL && error_context_stack->callback == CopyFromErrorCallback;
+	MotBatch   *batch;
+	MotIndex   *index = NULL;
+	int			first = 0;
+
+	if (unlikely(mot_snapshot_held(session) == MOT_TS_NONE))
+		(void) MotViewFor(NULL);
+	MotTableRefusePublished(rel);
+	MotTableIndexes(rel);
+	batch = MotBatchBegin(MotWriterShared(rel, &view, cid), MOT_BATCH_INSERT, NULL);
 	for (int i = 0; i < n; i++)
-		MotTableInsert(rel, slots[i], cid, options, bistate);
+	{
+		int64		taken;
+
+		slot_getallattrs(slots[i]);
+		(void) MotBatchAdd(batch, slots[i]->tts_values, slots[i]->tts_isnull, i);
+		if (!MotBatchFull(batch) && i < n - 1)
+			continue;
+
+		/*
+		 * of a key that is taken COPY says the line when it brings the row's
+		 * keys
+		 */
+		taken = MotBatchTry(batch, copying ? &index : NULL);
+		for (int k = first; k <= (taken >= 0 ? taken : i); k++)
+			MotVersionToTid(session, MotBatchRow(batch, k - first), 1, &slots[k]->tts_tid);
+		if (taken >= 0)
+		{
+			MotTableKeyTaken(MotBatchRow(batch, taken - first), index->indexoid);
+			break;
+		}
+		first = i + 1;
+	}
+	MotBatchEnd(batch);
+	pgstat_count_heap_insert(rel, n);
 }
 
 /* ------------------------------------------------------------------- locks */

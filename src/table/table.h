@@ -61,6 +61,7 @@ extern TM_Result MotTableLock(Relation rel, ItemPointer tid, Snapshot snapshot, 
 
 /* index.c */
 extern struct IndexAmRoutine *MotIndexPutBack(Relation index);
+extern void MotTableKeyTaken(mot_row *row, Oid indexoid);
 extern void MotTableIndexes(Relation rel);
 extern double MotTableBuildIndex(Relation rel, Relation index, struct IndexInfo *info, bool allow_sync,
 								 bool anyvisible, bool progress, BlockNumber start, BlockNumber blocks,

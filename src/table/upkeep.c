@@ -23,8 +23,11 @@
 #include "catalog/storage_xlog.h"
 #include "commands/vacuum.h"
 #include "miscadmin.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
-#include "optimizer/plancat.h"
+#include "optimizer/planner.h"
 #include "pgstat.h"
 #include "storage/smgr.h"
 #include "utils/fmgroids.h"
@@ -33,6 +36,7 @@
 #include "utils/tuplestore.h"
 
 static set_rel_pathlist_hook_type prev_set_rel_pathlist = NULL;
+static create_upper_paths_hook_type prev_create_upper_paths = NULL;
 
 /* ----------------------------------------------------------------- storage */
 
@@ -231,24 +235,59 @@ MotTableVacuum(Relation rel, struct VacuumParams *params, BufferAccessStrategy s
 void
 MotTableEstimate(Relation rel, int32 *attr_widths, BlockNumber *pages, double *tuples, double *allvisfrac)
 {
-	mot_table_stat stat;
 	PgStat_TableStatus *counts = find_tabstat_entry(RelationGetRelid(rel));
 
 	/* what the planner is told of the indexes it finds in the relation cache */
 	MotTableIndexes(rel);
-	mot_table_stats(MotRelationGet(rel)->table, &stat);
+
+	/* no page costs, only work */
+	*pages = 0;
+	*tuples = MotPlannedTuples(rel, attr_widths);
 
 	/*
 	 * the engine counts at commit; what this transaction has done is known to
 	 * statistics
 	 */
 	for (PgStat_TableXactStatus *own = counts != NULL ? counts->trans : NULL; own != NULL; own = own->upper)
-		stat.rows += own->tuples_inserted - own->tuples_deleted;
-
-	/* no page costs, only work */
-	*pages = 0;
-	*tuples = Max(0, (double) stat.rows);
+		*tuples += own->tuples_inserted - own->tuples_deleted;
+	*tuples = Max(0, *tuples);
 	*allvisfrac = 0;
+}
+
+/*
+ * The server's own paths, once more where what they are priced by is not what we
+ * assume (indexcost.c): as set_plain_rel_pathlist makes them.
+ */
+static void
+price_paths(PlannerInfo *root, RelOptInfo *rel)
+{
+	double		rows = MotCostUnknownRange(rel->baserestrictinfo, rel->rows);
+	Path	   *path;
+
+	if (rows == rel->rows && rel->tuples >= MOT_MIN_SEQUENTIAL_ROWS)
+		return;
+	rel->rows = rows;
+	rel->pathlist = NIL;
+	path = create_seqscan_path(root, rel, rel->lateral_relids, 0);
+	path->total_cost += Max(0, MOT_MIN_SEQUENTIAL_ROWS - rel->tuples) *
+		(cpu_tuple_cost + rel->baserestrictcost.per_tuple);
+	add_path(rel, path);
+	create_index_paths(root, rel);
+	create_tidscan_paths(root, rel);
+}
+
+static void
+upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel, RelOptInfo *output_rel, void *extra)
+{
+	bool		ours = root->simple_rel_array_size > 1;
+
+	if (prev_create_upper_paths)
+		prev_create_upper_paths(root, stage, input_rel, output_rel, extra);
+	for (int i = 1; i < root->simple_rel_array_size && stage == UPPERREL_FINAL; i++)
+		ours &= root->simple_rte_array[i]->rtekind == RTE_JOIN ||
+			(root->simple_rte_array[i]->rtekind == RTE_RELATION && MotIsOrdinaryTable(root->simple_rte_array[i]->relid));
+	if (ours && stage == UPPERREL_FINAL)
+		MotCostUnknownLimit(output_rel, extra);
 }
 
 /* Parallel workers have no views: such tables are read by the leader only. */
@@ -259,6 +298,8 @@ set_rel_pathlist(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *r
 	{
 		ListCell   *lc;
 
+		if (rel->reloptkind == RELOPT_BASEREL && rte->tablesample == NULL)
+			price_paths(root, rel);
 		rel->consider_parallel = false;
 		rel->partial_pathlist = NIL;
 		foreach(lc, rel->pathlist)
@@ -273,4 +314,6 @@ MotTablePlannerInit(void)
 {
 	prev_set_rel_pathlist = set_rel_pathlist_hook;
 	set_rel_pathlist_hook = set_rel_pathlist;
+	prev_create_upper_paths = create_upper_paths_hook;
+	create_upper_paths_hook = upper_paths;
 }

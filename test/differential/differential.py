@@ -3,23 +3,24 @@
 
     differential.py [options]       (the connection is libpq's: PGHOST, ...)
 
-Makes random tables three times: heap tables, memory-optimized ones whose
+Makes random tables five times: heap tables, memory-optimized ones whose
 statements the server's executor runs (mot.jit = off), and memory-optimized
-ones whose statements run without it from their first execution on.  Then it
+ones whose statements run without it from their first execution on, these two as
+foreign tables and as ordinary ones.  Then it
 prepares random statements and executes each with several sets of parameters
 on all of them.  The answers must be equal: rows, counts, errors with their
 messages.  In between, and at the end, the tables' contents are compared.
 
     --seed N         to repeat a run (printed at its beginning)
     --statements N   executions (default 3000); tables are made anew every 1500
-    --settings "name=value ..."   for the third kind, besides mot.jit
+    --settings "name=value ..."   for those without the executor, besides mot.jit
     --verbose        print every statement
 
 One difference is right: heap and memory-optimized tables can have different
 plans, and so an expression that fails for some row may never be evaluated for
 it in one of them.  If exactly one of both fails the change is rolled back
 everywhere and not counted as a difference; but the two kinds of
-memory-optimized tables have the same plans and must agree.  And if several rows
+memory-optimized tables of each door have the same plans and must agree.  And if several rows
 make a statement fail, the first of them that is met names the error.
 """
 
@@ -92,7 +93,7 @@ class Table:
             columns = rnd.sample(candidates, k=min(rnd.randint(1, 2), len(self.key) + 1, len(candidates)))
             self.indexes.append(columns)
 
-    def definitions(self, mot):
+    def definitions(self, door):
         columns = []
         for c in self.columns:
             columns.append('%s %s%s%s' % (c.name, c.type, ' COLLATE ' + c.collation if c.collation else '',
@@ -100,8 +101,8 @@ class Table:
             if c.type == 'int4' and c not in self.key and c.name == 'c3':
                 columns[-1] += ' CHECK (c3 <> 1000)'
         columns.append('PRIMARY KEY (%s)' % ', '.join(c.name for c in self.key))
-        yield 'CREATE %sTABLE %s (%s)%s' % ('FOREIGN ' if mot else '', self.name, ', '.join(columns),
-                                            ' SERVER mot_server' if mot else '')
+        yield 'CREATE %sTABLE %s (%s) %s' % ('FOREIGN ' if door.startswith('SERVER') else '', self.name,
+                                             ', '.join(columns), door)
         rnd = random.Random(repr(columns))
         for i, columns in enumerate(self.indexes):
             yield 'CREATE %sINDEX %s_i%d ON %s (%s)' % (
@@ -483,8 +484,8 @@ class Maker:
 
 
 class Twin:
-    def __init__(self, name, settings):
-        self.name = name
+    def __init__(self, name, door, settings):
+        self.name, self.door = name, door
         self.connection = psycopg2.connect('dbname=' + (psycopg2.extensions.parse_dsn('').get('dbname') or 'postgres'))
         self.connection.autocommit = True
         # values as the server writes them
@@ -523,8 +524,10 @@ class Run:
         self.options = options
         self.rnd = random.Random(options.seed)
         on = ['mot.jit = on', 'mot.jit_prepare_above_executions = 0'] + options.settings.split()
-        self.twins = [Twin('diff_heap', []), Twin('diff_off', ['mot.jit = off', 'mot.keep_executor_after = -1']),
-                      Twin('diff_on', on)]
+        off = ['mot.jit = off', 'mot.keep_executor_after = -1']
+        self.twins = [Twin('diff_heap', 'USING heap', []),
+                      Twin('diff_off', 'SERVER mot_server', off), Twin('diff_on', 'SERVER mot_server', on),
+                      Twin('diff_table_off', 'USING mot', off), Twin('diff_table_on', 'USING mot', on)]
         self.tiers = collections.Counter()
         self.executed = self.failed = self.tolerated = self.differences = 0
 
@@ -537,14 +540,15 @@ class Run:
             self.failed += 1
             self.tolerated += len(set(results)) > 1
             return True
-        heap, off, on = results
-        if off != on or (heap != off and heap[0] == off[0] == 'ok'):
+        heap = results[0]
+        if any(off != on or (heap != off and heap[0] == off[0] == 'ok')
+               for off, on in (results[1:3], results[3:5])):
             self.differences += 1
             print('DIFFERENCE (seed %d)\n  %s\n  (%s)' % (self.options.seed, text, arguments))
             for twin, result in zip(self.twins, results):
                 print('  %-10s %s' % (twin.name, str(result)[:2000]))
             return False
-        if heap != off:
+        if any(heap != off for off in results[1:]):
             self.tolerated += 1
             return False
         if heap[0] == 'error':
@@ -556,8 +560,8 @@ class Run:
         tables = [Table(rnd, 't%d' % i) for i in range(3)]
         for table in tables:
             for twin in self.twins:
-                twin.run('DROP %sTABLE IF EXISTS %s' % ('' if twin is self.twins[0] else 'FOREIGN ', table.name))
-                for statement in table.definitions(twin is not self.twins[0]):
+                twin.run('DROP %sTABLE IF EXISTS %s' % ('FOREIGN ' if twin.door.startswith('SERVER') else '', table.name))
+                for statement in table.definitions(twin.door):
                     result = twin.run(statement)
                     if result[0] != 'ok':
                         print('%s\n  %s' % (statement, result))
@@ -620,11 +624,12 @@ class Run:
         self.all('DEALLOCATE ALL')
 
     def count_tier(self):
-        result = self.twins[2].run("SELECT tier, COALESCE(why_not, why_not_compiled, '') FROM mot_stat_jit"
-                                   " WHERE query ^@ 'PREPARE p'")
-        for tier, why_not in result[2] if result[0] == 'ok' else []:
-            # (of names and places there are many)
-            self.tiers['tier %s %s' % (tier, why_not)] += 1
+        for twin in self.twins[2::2]:
+            result = twin.run("SELECT tier, COALESCE(why_not, why_not_compiled, '') FROM mot_stat_jit"
+                              " WHERE query ^@ 'PREPARE p'")
+            for tier, why_not in result[2] if result[0] == 'ok' else []:
+                # (of names and places there are many)
+                self.tiers['%s tier %s %s' % (twin.door, tier, why_not)] += 1
 
     def everything(self):
         print('# seed %d' % self.options.seed, flush=True)
@@ -638,7 +643,7 @@ class Run:
             twin.run('DROP SCHEMA %s CASCADE' % twin.name)
         print('# %d executions, %d of them errors, %d tolerated, %d differences' %
               (self.executed, self.failed, self.tolerated, self.differences))
-        for line, count in self.tiers.most_common(15):
+        for line, count in self.tiers.most_common(30):
             print('# %6d %s' % (count, line))
         return 1 if self.differences else 0
 

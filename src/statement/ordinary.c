@@ -1,0 +1,240 @@
+/*-------------------------------------------------------------------------
+ *
+ * ordinary.c
+ *	  Plans of ordinary tables, as if they were a foreign table's.
+ *
+ * An ordinary table's plan has the server's own nodes.  A statement that is run
+ * here is made from a copy of the plan, in which scans by index or of the
+ * whole table are the foreign scans that the wrapper would have planned for the same
+ * conditions, and a change of a single table's rows is done in one node
+ * (fdw/direct.c).  So all that follows, machine code included, knows one kind of
+ * scan.  What is not translated is refused by shape.c as any other node is.
+ *
+ * The plan itself stays as it is: EvalPlanQual runs its nodes, and EXPLAIN, other
+ * modules and the plan cache never see the copy.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "commands/trigger.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/planmain.h"
+#include "parser/parsetree.h"
+#include "pgstat.h"
+#include "statement/statement.h"
+
+static Plan *translate(Plan *plan, const PlannedStmt *stmt);
+
+/* A copy of a node, but not of what is below; the node itself if it is of a kind that is not run here. */
+Plan *
+MotPlanCopy(Plan *plan)
+{
+	static const struct
+	{
+		NodeTag		tag;
+		Size		size;
+	}			kinds[] = {
+		{T_ForeignScan, sizeof(ForeignScan)}, {T_NestLoop, sizeof(NestLoop)},
+		{T_Agg, sizeof(Agg)}, {T_Limit, sizeof(Limit)}, {T_LockRows, sizeof(LockRows)},
+		{T_Sort, sizeof(Sort)}, {T_Material, sizeof(Material)}, {T_Memoize, sizeof(Memoize)},
+		{T_Result, sizeof(Result)}, {T_SubqueryScan, sizeof(SubqueryScan)},
+		{T_ModifyTable, sizeof(ModifyTable)}
+	};
+
+	for (int i = 0; i < lengthof(kinds); i++)
+		if (nodeTag(plan) == kinds[i].tag)
+			return memcpy(palloc(kinds[i].size), plan, kinds[i].size);
+	return plan;
+}
+
+static Plan *
+foreign_scan(const Scan *scan, List *private, List *expressions, List *filter)
+{
+	ForeignScan *result = make_foreignscan(scan->plan.targetlist, filter, scan->scanrelid,
+										   expressions, private, NIL, NIL, NULL);
+
+	result->scan.plan = scan->plan;
+	result->scan.plan.type = T_ForeignScan;
+	result->scan.plan.qual = filter;
+	return &result->scan.plan;
+}
+
+/* What the index's columns are; false: it cannot be read as ours. */
+static bool
+describe_index(const IndexScan *scan, Oid relid, MotPlanIndex *pindex)
+{
+	Relation	rel = relation_open(relid, NoLock);
+	Relation	index = relation_open(scan->indexid, AccessShareLock);
+	MotIndex   *known = MotRelationIndex(MotRelationGet(rel), scan->indexid);
+
+	if (known != NULL)
+	{
+		pindex->indexoid = scan->indexid;
+		pindex->ncolumns = known->key->ncolumns;
+		for (int i = 0; i < pindex->ncolumns; i++)
+		{
+			pindex->opfamily[i] = index->rd_opfamily[i];
+			pindex->typid[i] = known->key->columns[i].typid;
+			pindex->ordered[i] = known->key->columns[i].ordered;
+			pindex->descending[i] = known->key->columns[i].descending;
+		}
+	}
+	relation_close(index, NoLock);
+	relation_close(rel, NoLock);
+	return known != NULL;
+}
+
+/* the column of the index that a condition of a plan is about first */
+static int
+column_of(Node *clause)
+{
+	Node	   *left = clause;
+
+	if (IsA(clause, OpExpr))
+		left = linitial(((OpExpr *) clause)->args);
+	else if (IsA(clause, ScalarArrayOpExpr))
+		left = linitial(((ScalarArrayOpExpr *) clause)->args);
+	else if (IsA(clause, RowCompareExpr))
+		left = linitial(((RowCompareExpr *) clause)->largs);
+	else if (IsA(clause, NullTest))
+		left = (Node *) ((NullTest *) clause)->arg;
+	return IsA(left, Var) && ((Var *) left)->varno == INDEX_VAR ? ((Var *) left)->varattno - 1 : -1;
+}
+
+static Plan *
+index_scan(IndexScan *scan, const PlannedStmt *stmt)
+{
+	MotPlanIndex pindex = {0};
+	MotMatch	match;
+	List	   *bounding[INDEX_MAX_KEYS] = {NIL};
+	List	   *used;
+	List	   *private;
+	List	   *values = NIL;
+	List	   *recheck = NIL;
+	List	   *filter = NIL;
+	ListCell   *lc1,
+			   *lc2;
+
+	if (scan->indexorderby != NIL ||
+		!describe_index(scan, rt_fetch(scan->scan.scanrelid, stmt->rtable)->relid, &pindex))
+		return &scan->scan.plan;
+	forboth(lc1, scan->indexqual, lc2, scan->indexqualorig)
+	{
+		int			column = column_of(lfirst(lc1));
+		MotCondition *condition = column < 0 || column >= pindex.ncolumns ? NULL :
+		MotMakeCondition(NULL, NULL, NULL, &pindex, column, lfirst(lc1));
+
+		if (condition == NULL)
+			continue;
+		condition->source = condition->clause = lfirst(lc2);
+		bounding[column] = lappend(bounding[column], condition);
+	}
+	used = MotChooseConditions(&pindex, bounding, &match);
+	private = MotPlanConditions(MotPlanPrivate(scan->indexid, ScanDirectionIsBackward(scan->indexorderdir), 0, 1),
+								&match, &values, &recheck);
+	lfirst_int(list_nth_cell(private, MOT_PLAN_NVALUES)) = list_length(values);
+	foreach(lc2, scan->indexqualorig)
+		if (!list_member_ptr(used, lfirst(lc2)))
+		filter = lappend(filter, lfirst(lc2));
+	return foreign_scan(&scan->scan, private, lappend(values, recheck),
+						list_concat_copy(filter, scan->scan.plan.qual));
+}
+
+static bool
+is_ordinary(Index rti, const PlannedStmt *stmt)
+{
+	return MotIsOrdinaryTable(rt_fetch(rti, stmt->rtable)->relid);
+}
+
+/* A change of the rows of one scan, in one node, where the planner would have asked the wrapper. */
+static void
+translate_change(ModifyTable *plan, const PlannedStmt *stmt)
+{
+	Index		rti = linitial_int(plan->resultRelations);
+	Relation	rel;
+
+	if (list_length(plan->resultRelations) != 1 || plan->withCheckOptionLists != NIL ||
+		!is_ordinary(rti, stmt) || !IsA(outerPlan(plan), ForeignScan))
+		return;
+	rel = relation_open(rt_fetch(rti, stmt->rtable)->relid, NoLock);
+	if ((rel->rd_att->constr == NULL || !rel->rd_att->constr->has_generated_stored) &&
+		MotPlanDirectModify(NULL, plan, rti, 0))
+		plan->fdwDirectModifyPlans = bms_make_singleton(0);
+	relation_close(rel, NoLock);
+}
+
+static Plan *
+translate(Plan *plan, const PlannedStmt *stmt)
+{
+	Plan	   *copy;
+
+	if (plan == NULL)
+		return NULL;
+	check_stack_depth();
+	if (IsA(plan, SeqScan) && is_ordinary(((SeqScan *) plan)->scan.scanrelid, stmt))
+		return foreign_scan(&((SeqScan *) plan)->scan, lappend_int(MotPlanPrivate(InvalidOid, 0, 0, 1), 0),
+							list_make1(NIL), plan->qual);
+	if (IsA(plan, IndexScan) && is_ordinary(((IndexScan *) plan)->scan.scanrelid, stmt))
+		return index_scan((IndexScan *) plan, stmt);
+	copy = MotPlanCopy(plan);
+	if (copy == plan)
+		return plan;
+	copy->lefttree = translate(plan->lefttree, stmt);
+	copy->righttree = translate(plan->righttree, stmt);
+	if (IsA(plan, SubqueryScan))
+		((SubqueryScan *) copy)->subplan = translate(((SubqueryScan *) plan)->subplan, stmt);
+	if (IsA(plan, ModifyTable))
+		translate_change((ModifyTable *) copy, stmt);
+	return copy;
+}
+
+/* Does it name an ordinary table? */
+bool
+MotPlanIsOrdinary(const PlannedStmt *stmt)
+{
+	ListCell   *lc;
+
+	foreach(lc, stmt->rtable)
+		if (lfirst_node(RangeTblEntry, lc)->rtekind == RTE_RELATION &&
+			MotIsOrdinaryTable(lfirst_node(RangeTblEntry, lc)->relid))
+		return true;
+	return false;
+}
+
+/* The plan that is to be run. */
+const PlannedStmt *
+MotPlanTranslate(const PlannedStmt *stmt)
+{
+	PlannedStmt *result;
+	ListCell   *lc;
+
+	if (!MotPlanIsOrdinary(stmt))
+		return stmt;
+	result = palloc(sizeof(PlannedStmt));
+	memcpy(result, stmt, sizeof(PlannedStmt));
+	result->planTree = translate(stmt->planTree, stmt);
+	result->subplans = NIL;
+	foreach(lc, stmt->subplans)
+		result->subplans = lappend(result->subplans, translate((Plan *) lfirst(lc), stmt));
+	return result;
+}
+
+/*
+ * Are a table's triggers nothing but those of foreign keys, which the server fires when it
+ * has been told of each row (change.c)?  A deleted row that others may refer to is locked in
+ * another way (MotTableDelete).
+ */
+bool
+MotForeignKeysOnly(Relation rel, const ModifyTable *plan)
+{
+	TriggerDesc *triggers = rel->trigdesc;
+
+	for (int i = 0; i < triggers->numtriggers; i++)
+		if (!triggers->triggers[i].tgisinternal ||
+			RI_FKey_trigger_type(triggers->triggers[i].tgfoid) == RI_TRIGGER_NONE)
+			return false;
+	return MotIsOrdinary(rel) &&
+		(plan->operation != CMD_DELETE || !triggers->trig_delete_after_row);
+}
