@@ -4,7 +4,8 @@
 #
 # The twins are databases of one cluster, "heap" and "mot", filled by the
 # same client programs; the second one has mot.default_engine = mot.  Some
-# works know a third, "unlogged": heap tables that write no log.  Every
+# works know a third, "unlogged": heap tables that write no log; and with
+# FOREIGN=yes bench/run has "mot_foreign", the engine's tables by their other door.  Every
 # measurement is taken ROUNDS times, the engines in turns, the first of a
 # round changing from round to round; medians are compared.
 #
@@ -13,6 +14,7 @@
 
 HUGE_PAGES=${HUGE_PAGES:-no}
 ENGINES=(heap mot)
+[ -z "${FOREIGN:-}" ] || ENGINES+=(mot_foreign)
 
 # as it is when the bench begins
 BENCH_COMMIT=${BENCH_COMMIT:-$(git -c safe.directory='*' -C "$TOP" describe --always --dirty 2>/dev/null || echo unknown)}
@@ -61,18 +63,36 @@ in_db()
 	as_user psql -X -A -t -q -v ON_ERROR_STOP=1 -d "$db" "$@"
 }
 
-# bench_twins SCALE: create and fill both databases
+# pgbench's tables as foreign tables, which it fills
+foreign_tables()
+{
+	local server='SERVER mot_server'
+	in_db "$1" -c "CREATE FOREIGN TABLE pgbench_accounts (aid int PRIMARY KEY, bid int, abalance int, filler char(84)) $server" \
+		-c "CREATE FOREIGN TABLE pgbench_branches (bid int PRIMARY KEY, bbalance int, filler char(88)) $server" \
+		-c "CREATE FOREIGN TABLE pgbench_tellers (tid int PRIMARY KEY, bid int, tbalance int, filler char(84)) $server" \
+		-c "CREATE FOREIGN TABLE pgbench_history (tid int, bid int, aid int, delta int, mtime timestamp, filler char(22)) $server" \
+		-c "CREATE FOREIGN TABLE bench_insert_target (id bigint PRIMARY KEY, value bigint) $server"
+}
+
+# bench_twins SCALE: create and fill the databases
 bench_twins()
 {
-	local scale=$1 db
+	local scale=$1 db steps
 	for db in "${ENGINES[@]}"; do
 		in_db postgres -c "CREATE DATABASE $db"
-		in_db "$db" -c 'CREATE EXTENSION mot' -c "ALTER DATABASE $db SET mot.default_engine = '$db'"
+		in_db "$db" -c 'CREATE EXTENSION mot'
 		echo "  loading $db, pgbench scale $scale ..."
-		as_user pgbench -i -q -s "$scale" "$db" >"$SANDBOX/tmp/init.log" 2>&1 ||
+		steps=dtgvp
+		if [ "$db" = mot_foreign ]; then
+			foreign_tables "$db"
+			steps=gv
+		else
+			in_db "$db" -c "ALTER DATABASE $db SET mot.default_engine = '$db'"
+			in_db "$db" -c 'CREATE TABLE bench_insert_target (id bigint PRIMARY KEY, value bigint)'
+		fi
+		as_user pgbench -i -I "$steps" -q -s "$scale" "$db" >"$SANDBOX/tmp/init.log" 2>&1 ||
 			{ cat "$SANDBOX/tmp/init.log" >&2; return 1; }
-		in_db "$db" -c 'CREATE TABLE bench_insert_target (id bigint PRIMARY KEY, value bigint)' \
-			-f - <"$TOP/bench/sql/loops.sql"
+		in_db "$db" -f - <"$TOP/bench/sql/loops.sql"
 		# read everything once: cached, and heap rows marked as committed
 		in_db "$db" -c 'ANALYZE' -c 'SELECT sum(abalance) FROM pgbench_accounts' >/dev/null
 	done

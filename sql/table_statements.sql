@@ -151,6 +151,23 @@ SELECT idx_scan > 0 AS scans, n_tup_ins > 0 AS inserted, n_tup_upd > 0 AS update
 FROM pg_stat_user_tables WHERE relid = 'c'::regclass;
 SELECT sum(idx_scan) > 0 AS scans, sum(idx_tup_read) > 0 AS read FROM pg_stat_user_indexes WHERE relid = 'p'::regclass;
 
+-- a materialized view without rows is no empty table
+CREATE MATERIALIZED VIEW mv USING mot AS SELECT * FROM p WITH NO DATA;
+PREPARE smv AS SELECT count(*) FROM mv;
+EXECUTE smv;
+REFRESH MATERIALIZED VIEW mv;
+EXECUTE smv;
+DROP MATERIALIZED VIEW mv;
+
+-- plans of one execution each are not shown
+SET plan_cache_mode = force_custom_plan;
+EXECUTE fu(1);
+RESET mot.jit_prepare_above_executions;
+EXECUTE fu(1);
+SELECT count(*) FROM mot_stat_jit WHERE query IS NULL;
+SET mot.jit_prepare_above_executions = 0;
+SET plan_cache_mode = force_generic_plan;
+
 -- indexes and tables change between executions
 EXECUTE sr(1, 0);
 CREATE INDEX c_v ON c (v);

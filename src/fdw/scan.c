@@ -334,6 +334,8 @@ MotScanCount(MotScan *scan)
 		if (unlikely(scan->index_generation != generation))
 		{
 			scan->index = RelationIdGetRelation(scan->keys->index->indexoid);
+			if (!RelationIsValid(scan->index))
+				return;
 			RelationClose(scan->index);
 			scan->index_generation = MotRelationGeneration == generation ? generation : 0;
 		}

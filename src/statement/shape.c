@@ -73,7 +73,8 @@ MotWhyNot(const PlannedStmt *stmt)
 				if (IsA(plan, ModifyTable) && ((const ModifyTable *) plan)->exclRelRTI > 0 &&
 					rte == rt_fetch(((const ModifyTable *) plan)->exclRelRTI, stmt->rtable))
 					break;		/* ON CONFLICT's "excluded" */
-				if (!MotIsOrdinaryTable(rte->relid) &&
+				/* (a materialized view may have to be refused) */
+				if ((rte->relkind != RELKIND_RELATION || !MotIsOrdinaryTable(rte->relid)) &&
 					(rte->relkind != RELKIND_FOREIGN_TABLE || !MotIsMotTable(rte->relid)))
 					return "there are other tables";
 				break;

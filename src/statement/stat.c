@@ -132,7 +132,7 @@ put_statement(MotStatement *st, void *arg)
 	 * not looked at so far (but one that fails each time has lost its program
 	 * and is shown)
 	 */
-	if (!st->told)
+	if (st->text == NULL && st->why_not == NULL)
 		return;
 
 	values[0] = Int64GetDatum((int64) st->query_id);
