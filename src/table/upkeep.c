@@ -235,22 +235,23 @@ MotTableVacuum(Relation rel, struct VacuumParams *params, BufferAccessStrategy s
 void
 MotTableEstimate(Relation rel, int32 *attr_widths, BlockNumber *pages, double *tuples, double *allvisfrac)
 {
+	mot_table_stat stat;
 	PgStat_TableStatus *counts = find_tabstat_entry(RelationGetRelid(rel));
 
 	/* what the planner is told of the indexes it finds in the relation cache */
 	MotTableIndexes(rel);
-
-	/* no page costs, only work */
-	*pages = 0;
-	*tuples = MotPlannedTuples(rel, attr_widths);
+	mot_table_stats(MotRelationGet(rel)->table, &stat);
 
 	/*
 	 * the engine counts at commit; what this transaction has done is known to
 	 * statistics
 	 */
 	for (PgStat_TableXactStatus *own = counts != NULL ? counts->trans : NULL; own != NULL; own = own->upper)
-		*tuples += own->tuples_inserted - own->tuples_deleted;
-	*tuples = Max(0, *tuples);
+		stat.rows += own->tuples_inserted - own->tuples_deleted;
+
+	/* no page costs, only work */
+	*pages = 0;
+	*tuples = Max(0, (double) stat.rows);
 	*allvisfrac = 0;
 }
 
