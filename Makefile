@@ -5,6 +5,8 @@
 #   make install    install it there
 #   make deps       install the Debian packages that are missing (root)
 #   make check      all tests, on private servers; installs nothing
+#   make check-ecosystem  clients from their registries (ORMs, migration tools,
+#                   poolers, backup tools); needs the network: NAMES="django java"
 #   make crash      crash cycles for longer: CYCLES=200 SEED=n TEST=crash_cycles
 #   make pgregress  PostgreSQL's own regression files, heap against mot
 #   make demo       deps, build, install, and a side-by-side run against heap
@@ -73,7 +75,10 @@ check-engine check-asan check-tsan: check-%:
 check-regress check-isolation check-jit check-server check-pgtap check-clients: check-%: all
 	@test/run $*
 
-.PHONY: crash pgregress
+.PHONY: crash pgregress check-ecosystem
+
+check-ecosystem: all
+	@test/ecosystem/run $(NAMES)
 
 crash: all
 	@test/crash/run

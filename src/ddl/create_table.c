@@ -13,7 +13,9 @@
  * it passes over what is not to be in memory because a database's tables are: temporary and
  * unlogged tables, materialized views and tables of an extension's script.  Who has set
  * default_table_access_method in the session decides by that: so does a dump,
- * whose heap tables stay heap tables.
+ * whose heap tables stay heap tables.  An extension's tables stay heap tables in
+ * any case, unless its script says otherwise: its functions may go to them by
+ * heap's own routines (pg_cron's do).
  *
  *-------------------------------------------------------------------------
  */
@@ -22,6 +24,7 @@
 #include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/table.h"
+#include "access/tableam.h"
 #include "access/toast_compression.h"
 #include "access/xact.h"
 #include "catalog/dependency.h"
@@ -41,6 +44,7 @@
 #include "relation/relation.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 
 typedef struct CreateWork
@@ -97,6 +101,21 @@ MotUseDefaultEngine(PlannedStmt *pstmt)
 	pstmt = copyObject(pstmt);
 	*access_method_of(pstmt->utilityStmt, &relation) = pstrdup(MOT_TABLE_AM_NAME);
 	return pstmt;
+}
+
+bool
+MotExtensionScript(const MotUtility *u)
+{
+	int			nest;
+
+	if (strcmp(default_table_access_method, MOT_TABLE_AM_NAME) != 0)
+		return false;
+	nest = NewGUCNestLevel();
+	(void) set_config_option("default_table_access_method", DEFAULT_TABLE_ACCESS_METHOD, PGC_USERSET,
+							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	MotUtilityPass(u);
+	AtEOXact_GUC(true, nest);
+	return true;
 }
 
 /*

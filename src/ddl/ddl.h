@@ -80,6 +80,9 @@ extern bool MotCluster(const MotUtility *u, ClusterStmt *stmt);
 extern bool MotLockTable(const MotUtility *u, LockStmt *stmt);
 extern bool MotCopy(const MotUtility *u, CopyStmt *stmt);
 
+/* CREATE and ALTER EXTENSION, with heap as their script's default */
+extern bool MotExtensionScript(const MotUtility *u);
+
 /* mot.default_engine = mot: the statement itself, or a copy that says USING mot */
 extern PlannedStmt *MotUseDefaultEngine(PlannedStmt *pstmt);
 

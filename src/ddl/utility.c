@@ -275,6 +275,9 @@ dispatch(const MotUtility *u)
 			return MotLockTable(u, (LockStmt *) stmt);
 		case T_CopyStmt:
 			return MotCopy(u, (CopyStmt *) stmt);
+		case T_CreateExtensionStmt:
+		case T_AlterExtensionStmt:
+			return MotExtensionScript(u);
 		case T_CommentStmt:
 		case T_SecLabelStmt:
 		case T_AlterExtensionContentsStmt:
