@@ -54,7 +54,7 @@ typedef struct Findings
 } Findings;
 
 static void note(Findings *findings, Difference difference, const char *format,...) pg_attribute_printf(3, 4);
-static void compare_columns(Findings *findings, TupleDesc stored, TupleDesc desc);
+static void compare_columns(Findings *findings, const MotDefinition *def, Relation rel);
 static void compare_conditions(Findings *findings, const MotDefinition *stored, List *conditions);
 static void compare_indexes(Findings *findings, const MotDefinition *stored, Relation rel, mot_table *table);
 
@@ -83,8 +83,11 @@ note(Findings *findings, Difference difference, const char *format,...)
 }
 
 static void
-compare_columns(Findings *findings, TupleDesc stored, TupleDesc desc)
+compare_columns(Findings *findings, const MotDefinition *def, Relation rel)
 {
+	TupleDesc	stored = def->desc;
+	TupleDesc	desc = RelationGetDescr(rel);
+
 	if (stored->natts > desc->natts)
 		note(findings, WRONG, _("It has %d columns, its rows have been stored with %d."),
 			 desc->natts, stored->natts);
@@ -110,6 +113,11 @@ compare_columns(Findings *findings, TupleDesc stored, TupleDesc desc)
 				 NameStr(now->attname), format_type_be(now->atttypid), format_type_be(then->atttypid));
 		if (now->attisdropped)
 			continue;
+		/* (of an ordinary table the server changes it with nothing but a look at the rows) */
+		if (then != NULL && def->typmods && !MotIsOrdinary(rel) && now->atttypmod != then->atttypmod)
+			note(findings, WRONG, _("Column \"%s\" is of type %s, but its values have been stored as %s."),
+				 NameStr(now->attname), format_type_with_typemod(now->atttypid, now->atttypmod),
+				 format_type_with_typemod(then->atttypid, then->atttypmod));
 		if (now->attnotnull && (then == NULL || !then->attnotnull))
 			note(findings, WRONG, _("Column \"%s\" is NOT NULL, but the rows have not been checked for that."),
 				 NameStr(now->attname));
@@ -244,7 +252,7 @@ compare(Findings *findings, Relation rel, mot_table *table)
 	if (findings->state.stamp == MotDefinitionStamp(now))
 		return;
 	stored = MotDefinitionDecode(bytes, len, CurrentMemoryContext);
-	compare_columns(findings, stored->desc, RelationGetDescr(rel));
+	compare_columns(findings, stored, rel);
 	compare_indexes(findings, stored, rel, table);
 	if (stored->nconditions < 0 || MotIsOrdinary(rel))
 		return;

@@ -35,9 +35,13 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
-#define FORMAT 0x4d4f5403		/* "MOT", 3 */
-#define FORMAT_2 0x4d4f5402		/* without the table's oid */
+#define FORMAT 0x4d4f5404		/* "MOT", 4 */
+#define FORMAT_3 0x4d4f5403		/* without columns' type modifiers */
+#define FORMAT_2 0x4d4f5402		/* nor the table's oid */
 #define FORMAT_1 0x4d4f5401		/* nor conditions */
+
+/* (they are numbered in their order) */
+#define IS_FORMAT(format) ((format) >= FORMAT_1 && (format) <= FORMAT)
 
 typedef struct Header
 {
@@ -76,8 +80,8 @@ static void encode_index(StringInfo buf, Relation rel, Relation index);
 static void seal(char *bytes, size_t len);
 static void raise_damaged(const char *what) pg_attribute_noreturn();
 static void get(Input *in, void *to, size_t len);
-static TupleDesc decode_columns(Input *in);
-static void decode_column(Input *in, TupleDesc desc, int i);
+static TupleDesc decode_columns(Input *in, bool typmods);
+static void decode_column(Input *in, TupleDesc desc, int i, bool typmods);
 static void decode_index(Input *in, const MotDefinition *def, MotDefinitionIndex *index);
 static void measure_fixed(MotDefinition *def);
 static bool compare_key(MotDefinitionMatch *match, const mot_version *version,
@@ -187,6 +191,7 @@ encode_column(StringInfo buf, TupleDesc desc, int i)
 		flags |= COLUMN_MISSING;
 
 	PUT(buf, Oid, att->atttypid);
+	PUT(buf, int32, att->attisdropped ? -1 : att->atttypmod);
 	PUT(buf, int16, att->attlen);
 	PUT(buf, char, att->attalign);
 	PUT(buf, char, att->attstorage);
@@ -279,7 +284,7 @@ MotDefinitionOwner(const void *bytes)
 	Oid			owner;
 
 	memcpy(&header, bytes, sizeof(header));
-	memcpy(&owner, (const char *) bytes + sizeof(Header) + (header.format == FORMAT ? 2 : 1) * sizeof(Oid), sizeof(owner));
+	memcpy(&owner, (const char *) bytes + sizeof(Header) + (header.format >= FORMAT_3 ? 2 : 1) * sizeof(Oid), sizeof(owner));
 	return owner;
 }
 
@@ -289,7 +294,7 @@ MotDefinitionIsUnlogged(const void *bytes)
 	Header		header;
 
 	memcpy(&header, bytes, sizeof(header));
-	return header.format == FORMAT &&
+	return header.format >= FORMAT_3 &&
 		(((const uint8 *) bytes)[sizeof(Header) + 3 * sizeof(Oid)] & TABLE_UNLOGGED) != 0;
 }
 
@@ -326,7 +331,7 @@ MotDefinitionDecode(const void *bytes, size_t len, MemoryContext parent)
 	uint8		flags;
 
 	GET(&in, header);
-	if (header.format != FORMAT && header.format != FORMAT_2 && header.format != FORMAT_1)
+	if (!IS_FORMAT(header.format))
 		raise_damaged("its format is unknown");
 	if (header.len != len)
 		raise_damaged("its length is wrong");
@@ -342,7 +347,7 @@ MotDefinitionDecode(const void *bytes, size_t len, MemoryContext parent)
 	GET(&in, def->dbid);
 	GET(&in, def->relid);
 	def->owner = def->relid;
-	if (header.format == FORMAT)
+	if (header.format >= FORMAT_3)
 	{
 		GET(&in, def->owner);
 		GET(&in, flags);
@@ -353,7 +358,8 @@ MotDefinitionDecode(const void *bytes, size_t len, MemoryContext parent)
 	GET(&in, n);
 	def->name = palloc0(n + 1);
 	get(&in, def->name, n);
-	def->desc = decode_columns(&in);
+	def->typmods = header.format > FORMAT_3;
+	def->desc = decode_columns(&in, def->typmods);
 
 	GET(&in, n);
 	GET(&in, identity);
@@ -386,7 +392,7 @@ MotDefinitionDecode(const void *bytes, size_t len, MemoryContext parent)
 }
 
 static TupleDesc
-decode_columns(Input *in)
+decode_columns(Input *in, bool typmods)
 {
 	TupleDesc	desc;
 	uint16		natts;
@@ -396,12 +402,12 @@ decode_columns(Input *in)
 		raise_damaged("its number of columns is wrong");
 	desc = CreateTemplateTupleDesc(natts);
 	for (int i = 0; i < natts; i++)
-		decode_column(in, desc, i);
+		decode_column(in, desc, i, typmods);
 	return desc;
 }
 
 static void
-decode_column(Input *in, TupleDesc desc, int i)
+decode_column(Input *in, TupleDesc desc, int i, bool typmods)
 {
 	Form_pg_attribute att = TupleDescAttr(desc, i);
 	AttrMissing *missing;
@@ -413,6 +419,8 @@ decode_column(Input *in, TupleDesc desc, int i)
 	att->attcacheoff = -1;
 	att->atttypmod = -1;
 	GET(in, att->atttypid);
+	if (typmods)
+		GET(in, att->atttypmod);
 	GET(in, att->attlen);
 	GET(in, att->attalign);
 	GET(in, att->attstorage);

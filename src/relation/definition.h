@@ -41,6 +41,7 @@ typedef struct MotDefinition
 								 * only */
 	TupleDesc	desc;			/* enough of it for MotRowDeform and
 								 * MotRowDataSize */
+	bool		typmods;		/* desc has columns' type modifiers, too */
 	int			nindexes;
 	MotDefinitionIndex *indexes;
 	int			identity;		/* index by which rows are told apart: the

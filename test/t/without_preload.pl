@@ -16,13 +16,15 @@ $node->init;
 $node->append_conf('postgresql.conf', "shared_preload_libraries = 'mot'\nmot.max_memory = '128MB'\nlog_min_messages = log\n");
 $node->start;
 
-my %tables = map { $_ => 1 } qw(narrow wide back more fewer index required optional renamed keyed gone);
+my %tables = map { $_ => 1 } qw(narrow wide lengths scales back more fewer index required optional renamed keyed gone);
 $node->safe_psql('postgres', 'CREATE EXTENSION mot');
 for my $table (sort keys %tables)
 {
 	$node->safe_psql('postgres', "CREATE FOREIGN TABLE $table (id integer PRIMARY KEY, v integer, w text, x integer NOT NULL) SERVER mot_server;"
 		  . "CREATE UNIQUE INDEX ${table}_v ON $table (v); CREATE INDEX ${table}_x ON $table (id DESC); INSERT INTO $table SELECT g, -g, 'w' || g, g * 2 FROM generate_series(1, 200) g");
 }
+$node->safe_psql('postgres', "ALTER FOREIGN TABLE lengths ALTER w TYPE varchar(5); ALTER FOREIGN TABLE lengths ALTER w TYPE varchar(10);
+	ALTER FOREIGN TABLE back ALTER w TYPE varchar(20); ALTER FOREIGN TABLE back ALTER w TYPE varchar(30); ALTER FOREIGN TABLE scales ALTER x TYPE numeric(10, 2)");
 $node->safe_psql('postgres', 'CREATE DATABASE lost');
 $node->safe_psql('postgres', 'CREATE DATABASE closed');
 for my $db (qw(lost closed))
@@ -57,6 +59,8 @@ restart_with('');
 $node->safe_psql('postgres', <<'SQL');
 ALTER FOREIGN TABLE narrow ALTER w TYPE "char";
 ALTER FOREIGN TABLE wide ALTER x TYPE text;
+ALTER FOREIGN TABLE lengths ALTER w TYPE varchar(3);
+ALTER FOREIGN TABLE scales ALTER x TYPE numeric(10, 4);
 ALTER FOREIGN TABLE back ALTER x TYPE bigint;
 ALTER FOREIGN TABLE back ALTER x TYPE integer;
 ALTER FOREIGN TABLE more ADD COLUMN y text;
@@ -85,6 +89,8 @@ my $changed = 'definition of memory-optimized table "%s" has been changed while 
 my %wrong = (
 	narrow => 'Column "w" is of type "char", but its values have been stored as text.',
 	wide => 'Column "x" is of type text, but its values have been stored as integer.',
+	lengths => 'Column "w" is of type character varying(3), but its values have been stored as character varying(10).',
+	scales => 'Column "x" is of type numeric(10,4), but its values have been stored as numeric(10,2).',
 	required => 'Column "w" is NOT NULL, but the rows have not been checked for that.',
 	keyed => 'Column "v" is NOT NULL, but the rows have not been checked for that.',);
 my %minor = (
