@@ -27,8 +27,8 @@ BEGIN
 	END LOOP;
 END
 $$;
--- a circle: most run without the executor all the time
-SELECT sum(many_round(1100)) FROM generate_series(1, 8);
+-- a circle: most run without the executor all the time, when as many are kept as will be
+SELECT sum(many_round(1100)) FROM generate_series(1, 30);
 SELECT coalesce(sum(executions), 0) AS executions FROM mot_stat_jit WHERE query LIKE 'PREPARE many_%' \gset
 SELECT many_bytes() AS before \gset
 SELECT sum(many_round(1100)) FROM generate_series(1, 20);

@@ -357,9 +357,6 @@ mot_snapshot_take(mot_session *s)
 	return now;
 }
 
-/* how often to look at a commit that is about to be over */
-#define INSTALL_TRIES 1024
-
 /*
  * Who draws says so before he adds to the clock, which our caller has read; who
  * is through writes his number down before he says that.  (Of a session that has
@@ -383,7 +380,7 @@ mot_snapshot_only_waits(mot_session *s, const mot_beyond *without, mot_ts from)
 			if (slot == s->slot || state == COMMIT_NONE ||
 				(state != COMMIT_DRAWING && (state < from || !mot_beyond_sees(without, state))))
 				break;
-			if (spins == INSTALL_TRIES)
+			if (spins == INSTALL_SPINS)
 				return false;
 			mot_backoff(&spins);
 		}

@@ -582,7 +582,7 @@ rival_check(mot_session *s, const mot_index_handle *handle, mot_row *r,
 				 * acquire: as in skip_uncommitted; being installed is a
 				 * matter of instructions
 				 */
-				if (spins < 1024 &&
+				if (spins < INSTALL_SPINS &&
 					atomic_load_explicit(&s->engine->slot[owner - 1].commit_state,
 										 memory_order_acquire) != COMMIT_NONE)
 				{

@@ -225,6 +225,13 @@ row_head(const mot_row *row)
 #define COMMIT_NONE		0
 #define COMMIT_DRAWING	1		/* else: the timestamp drawn */
 
+/*
+ * How often one looks again at a commit that has drawn, and is usually over in a
+ * moment, before one waits for it as for one that lasts.  On a busy machine each
+ * look may take a turn of everybody else's.
+ */
+#define INSTALL_SPINS	128
+
 #define READ_NOTE_BITS	6
 
 typedef struct mot_slot

@@ -20,7 +20,7 @@ void		(*mot_row_wait_hook) (void) = NULL;
 static void
 wait_for_install(unsigned *spins)
 {
-	if (*spins > 1024 && mot_row_wait_hook != NULL)
+	if (*spins > INSTALL_SPINS && mot_row_wait_hook != NULL)
 		mot_row_wait_hook();
 	else
 		mot_backoff(spins);

@@ -44,7 +44,7 @@ row_holder(mot_session *s, mot_row *row, uint64_t h, unsigned *spins)
 		return MOT_OK;
 	}
 	/* past its draw: it lets go in a moment */
-	if (*spins < 1024 && atomic_load(&slot->commit_state) != COMMIT_NONE)
+	if (*spins < INSTALL_SPINS && atomic_load(&slot->commit_state) != COMMIT_NONE)
 	{
 		mot_backoff(spins);
 		return MOT_OK;

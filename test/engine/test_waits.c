@@ -116,6 +116,48 @@ newest_below_who_waits(void)
 	}
 }
 
+#ifdef MOT_STOP_POINTS
+static unsigned looks;
+
+static void
+count_looks(const char *name)
+{
+	looks += strcmp(name, "backoff") == 0;
+}
+#endif
+
+/* Who may not share a row that is held by a commit which waits hears of that soon. */
+static void
+busy_with_who_waits(void)
+{
+	mot_view	v;
+	mot_row    *row;
+	const mot_version *seen;
+	const mot_version *newest;
+
+	setup();
+	v = begin_view(c, 1);
+	mot_txn_begin(c, MOT_READ_COMMITTED, v.snapshot, 3);
+	CHECK(get(&st, c, &v, 1, &row, &seen)->value == 10);
+	draw_a();
+#ifdef MOT_STOP_POINTS
+	looks = 0;
+	mot_stop_point_handler = count_looks;
+#endif
+	CHECK(mot_row_lock(c, &v, st.table, row, seen, MOT_MODE_SHARE, &newest) == MOT_BUSY);
+	CHECK(mot_session_holder(c).row == row);
+	CHECK(insert(&st, c, 1, 1, 5) == MOT_BUSY);
+#ifdef MOT_STOP_POINTS
+	mot_stop_point_handler = NULL;
+	CHECK(looks <= 300);
+#endif
+	CHECK(waits == 0);
+	mot_txn_abort(c);
+	end_view(c);
+	install_a();
+	teardown();
+}
+
 /* is what has been left out all there is between two numbers? */
 static void
 nothing_but_who_waits(void)
@@ -151,6 +193,7 @@ main(int argc, char **argv)
 {
 	test_begin(argc, argv);
 	RUN(newest_below_who_waits);
+	RUN(busy_with_who_waits);
 	RUN(nothing_but_who_waits);
 	return test_end();
 }
