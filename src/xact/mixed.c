@@ -47,10 +47,11 @@
  * might see somebody with a greater one who has overwritten what that one has
  * read, and then it would have a place neither before nor after it.  But if nobody
  * has committed with a greater one by now, its snapshot may as well be of
- * just before the least of them.  Otherwise, or if one of them has touched
- * heap tables (a place before it might then be one before somebody of whom the
- * heap's snapshot tells; see serial.c), it includes such commits, which count
- * as included until they are DONE, and waits at their rows.
+ * just before the least of them.  If one of these has touched heap tables, that
+ * goes for who reads one kind of tables only: a place before it may be one
+ * before somebody of whom the heap's snapshot tells (see serial.c).  Otherwise it
+ * includes such commits, which count as included until they are DONE, and waits
+ * at their rows.
  *
  * All that is only done when there are such commits.  For everybody else it
  * costs one look at two words that hardly ever change.
@@ -506,8 +507,9 @@ leave_out_drawn(mot_session *session, Snapshot snapshot, mot_ts ts, bool serial)
 			taken.beyond = beyond;
 			return taken;
 		}
+		/* (who leaves a DRAWN one out may not read heap tables besides, see includes_invisible) */
 		for (uint32_t i = 0; i < n; i++)
-			serial &= WORD_STATE(drawn_places[i].word) == STATE_ALONE;
+			serial &= WORD_STATE(drawn_places[i].word) != STATE_ALONE_READ;
 		if (serial && mot_snapshot_only_waits(session, beyond, least))
 			taken.ts = least - 1;
 	}

@@ -201,7 +201,24 @@ for my $table ('mot_t', 'heap_t')
 	$node->safe_psql('postgres', "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'procedure $table'");
 	eval { $worker->quit };
 }
-$node->safe_psql('postgres', 'UPDATE mot_t SET v = 0 WHERE id = 5');
+$node->safe_psql('postgres', 'UPDATE mot_t SET v = 0 WHERE id = 5; UPDATE heap_t SET v = 0');
+
+# Nor does who reads one kind of tables wait for a commit in both.
+$node->append_conf('postgresql.conf', "synchronous_standby_names = 'nobody'");
+$node->reload;
+$node->poll_query_until('postgres', q{SELECT setting = 'nobody' FROM pg_settings WHERE name = 'synchronous_standby_names'});
+my $both = $node->background_psql('postgres', on_error_stop => 0);
+$both->query_safe(q{SET application_name = 'both'; SET synchronous_commit = on});
+$both->query_until(qr/begun/, "\\echo begun\nBEGIN ISOLATION LEVEL SERIALIZABLE; UPDATE mot_t SET v = 8 WHERE id = 5; UPDATE heap_t SET v = 8 WHERE id = 5; COMMIT;\n");
+ok($node->poll_query_until('postgres', q{SELECT wait_event = 'SyncRep' FROM pg_stat_activity WHERE application_name = 'both'}), 'SERIALIZABLE, in both: the commit waits');
+like(ask('mot_t', 'BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT v FROM T WHERE id = 5; SELECT sum(v) FROM T; COMMIT'), qr/\n0\n71\n$/, '... readers of one kind do not');
+like(ask('heap_t', 'BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT v FROM T WHERE id = 5; SELECT sum(v) FROM T; COMMIT'), qr/\n0\n0\n$/, '... nor of the other');
+$node->append_conf('postgresql.conf', "synchronous_standby_names = ''");
+$node->reload;
+$both->query('SELECT 1');
+$both->quit;
+like(ask('mot_t', 'SET synchronous_commit = local; BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT T.v, heap_t.v FROM T JOIN heap_t USING (id) WHERE id = 5; COMMIT'), qr/\n8\|8\n$/, '... and then it is there');
+$node->safe_psql('postgres', 'UPDATE mot_t SET v = 0 WHERE id = 5; UPDATE heap_t SET v = 0 WHERE id = 5');
 
 # At SERIALIZABLE the place in the order of commits has been drawn.  As long as
 # nobody has one behind it, readers of this level come before; afterwards they wait
