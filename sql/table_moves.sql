@@ -158,6 +158,35 @@ ROLLBACK TO a;
 SELECT * FROM mv_new WHERE id > 1;
 COMMIT;
 SELECT bt_index_check('mv_new_pkey', true);
+-- how far it is, is shown: by a function that is called for each row
+CREATE FUNCTION mv_progress(i int) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+	p record;
+BEGIN
+	IF i % 1000 = 0 THEN
+		PERFORM pg_stat_clear_snapshot();
+		SELECT * INTO p FROM pg_stat_progress_cluster WHERE pid = pg_backend_pid();
+		RAISE NOTICE 'row %: % %: % rows written, % indexes built, % of the blocks', i, p.relid::regclass, p.phase, p.heap_tuples_written, p.index_rebuild_count,
+			CASE WHEN p.heap_blks_scanned > p.heap_blks_total THEN 'too many' WHEN p.heap_blks_scanned > 0 THEN 'some' ELSE 'none' END;
+	END IF;
+	RETURN i;
+END $$;
+CREATE TABLE mv_p (id int PRIMARY KEY, n int, v text UNIQUE) USING heap;
+INSERT INTO mv_p SELECT i, i, 'v' || i FROM generate_series(1, 3000) i;
+CREATE INDEX mv_p_n ON mv_p (n);
+ALTER TABLE mv_p SET ACCESS METHOD mot, ALTER n TYPE int USING mv_progress(n);
+CREATE FUNCTION mv_at_end() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM mv_progress(1000); END $$;
+CREATE EVENT TRIGGER mv_at_end ON ddl_command_end WHEN tag IN ('ALTER TABLE') EXECUTE FUNCTION mv_at_end();
+ALTER TABLE mv_p SET ACCESS METHOD heap, ALTER n TYPE int USING mv_progress(n);
+ALTER TABLE mv_p SET ACCESS METHOD mot, ALTER n TYPE int USING 1 / (n - 1000);
+ALTER TABLE mv_p SET ACCESS METHOD mot;
+DROP EVENT TRIGGER mv_at_end;
+ALTER TABLE mv_p ALTER n TYPE int USING mv_progress(n);
+SELECT count(*) FROM pg_stat_progress_cluster;
+DROP TABLE mv_p;
+DROP FUNCTION mv_progress;
+DROP FUNCTION mv_at_end;
+
 DEALLOCATE ALL;
 DROP TABLE mv_c, mv_h, mv_new;
 DROP FUNCTION mv_use, mv_first, mv_ended;

@@ -25,6 +25,7 @@
 #include "nodes/nodeFuncs.h"
 #include "relation/relation.h"
 #include "tcop/cmdtag.h"
+#include "utils/backend_progress.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 #include "xact/xact.h"
@@ -315,6 +316,55 @@ mend_indexes(Oid relid)
 	list_free(relids);
 }
 
+/* Does it, or might it, store rows of ours anew? */
+static bool
+stores_rows(const AlterTableStmt *stmt, Oid relid, bool *leaves)
+{
+	bool		comes = false;
+	ListCell   *lc;
+
+	*leaves = false;
+	foreach(lc, stmt->cmds)
+	{
+		AlterTableCmd *cmd = lfirst_node(AlterTableCmd, lc);
+
+		if (cmd->subtype != AT_SetAccessMethod)
+			continue;
+		comes = cmd->name != NULL && strcmp(cmd->name, MOT_TABLE_AM_NAME) == 0;
+		*leaves = !comes;
+	}
+	return comes || MotIsOrdinaryTable(relid);
+}
+
+static void
+alter(const MotUtility *u, Oid relid)
+{
+	AlterTableStmt *stmt = castNode(AlterTableStmt, u->pstmt->utilityStmt);
+	int			depth = MotAlterTableDepth++;
+	bool		leaves;
+	bool		shown = depth == 0 && stores_rows(stmt, relid, &leaves);
+
+	if (shown)
+	{
+		MotAlterShows = relid;
+		MotAlterLeaves = leaves;
+	}
+	PG_TRY();
+	{
+		if (!dispatch(u))
+			MotUtilityPass(u);
+	}
+	PG_FINALLY();
+	{
+		MotAlterTableDepth = depth;
+		if (shown)
+			MotAlterShows = InvalidOid;
+	}
+	PG_END_TRY();
+	if (shown)
+		pgstat_progress_end_command();
+}
+
 static void
 mot_process_utility(PlannedStmt *pstmt, const char *query_string, bool read_only_tree,
 					ProcessUtilityContext context, ParamListInfo params,
@@ -347,19 +397,8 @@ mot_process_utility(PlannedStmt *pstmt, const char *query_string, bool read_only
 			done = dispatch(&u);
 		else
 		{
-			int			depth = MotAlterTableDepth++;
-
-			PG_TRY();
-			{
-				if (!dispatch(&u))
-					next_utility(pstmt, query_string, read_only_tree, context, params, query_env, dest, qc);
-				done = true;
-			}
-			PG_FINALLY();
-			{
-				MotAlterTableDepth = depth;
-			}
-			PG_END_TRY();
+			alter(&u, altered);
+			done = true;
 		}
 	}
 	if (!done)

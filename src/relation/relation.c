@@ -54,6 +54,9 @@ static Oid	rewriting = InvalidOid;
 uint64		MotRelationGeneration = 1;
 const struct TableAmRoutine *MotTableAm = NULL;
 void		(*MotIndexesPutBack) (Relation rel) = NULL;
+Oid			MotAlterShows = InvalidOid;
+int64		MotAlterRows;
+bool		MotAlterLeaves;
 
 bool		MotRelationsSuspect = false;
 

@@ -291,6 +291,11 @@ extern void MotStorageFillIndexes(Relation rel);	/* all of them, empty so
 													 * loaded; raises the same */
 extern void MotStorageDropIndex(Oid number, Oid indexoid);
 
+/* the table of an ALTER TABLE that shows its progress, rows that it has stored; does it go to another access method? */
+extern Oid	MotAlterShows;
+extern int64 MotAlterRows;
+extern bool MotAlterLeaves;
+
 extern void (*MotIndexesPutBack) (Relation rel);	/* set by table/: it is a
 													 * heap table now */
 extern void MotStorageMendIndexes(Relation rel);	/* ordinary tables */

@@ -14,6 +14,7 @@
  */
 #include "table/table.h"
 
+#include "catalog/pg_am.h"
 #include "fmgr.h"
 #include "relation/slot.h"
 
@@ -70,11 +71,20 @@ index_validate_scan(Relation rel, Relation index, struct IndexInfo *info, Snapsh
 	MotTableRefuse(rel, "CREATE INDEX CONCURRENTLY is");
 }
 
-/* rows are whole, however long */
+/*
+ * Rows are whole, however long.  But a heap table that a table becomes has a TOAST table only if there was one before.
+ */
 static bool
 needs_toast_table(Relation rel)
 {
-	return false;
+	return MotAlterLeaves && RelationGetRelid(rel) == MotAlterShows &&
+		GetHeapamTableAmRoutine()->relation_needs_toast_table(rel);
+}
+
+static Oid
+toast_am(Relation rel)
+{
+	return HEAP_TABLE_AM_OID;
 }
 
 static const TableAmRoutine routine = {
@@ -114,6 +124,7 @@ static const TableAmRoutine routine = {
 	.index_validate_scan = index_validate_scan,
 	.relation_size = MotTableSize,
 	.relation_needs_toast_table = needs_toast_table,
+	.relation_toast_am = toast_am,
 	.relation_estimate_size = MotTableEstimate,
 	.scan_sample_next_block = MotSampleBlock,
 	.scan_sample_next_tuple = MotSampleTuple,

@@ -21,10 +21,12 @@
 #include "access/xlog.h"
 #include "catalog/pg_publication.h"
 #include "commands/copy.h"
+#include "commands/progress.h"
 #include "commands/trigger.h"
 #include "executor/tuptable.h"
 #include "pgstat.h"
 #include "relation/slot.h"
+#include "utils/backend_progress.h"
 #include "utils/relcache.h"
 
 /* Who subscribes would get none of it, and not know. */
@@ -67,6 +69,8 @@ MotTableInsert(Relation rel, TupleTableSlot *slot, CommandId cid, int options,
 	MotVersionToTid(session, row, 1, &slot->tts_tid);
 	slot->tts_tableOid = RelationGetRelid(rel);
 	pgstat_count_heap_insert(rel, 1);
+	if (unlikely(MotAlterShows != InvalidOid))
+		pgstat_progress_update_param(PROGRESS_CLUSTER_HEAP_TUPLES_WRITTEN, ++MotAlterRows);
 }
 
 void

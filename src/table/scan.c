@@ -21,10 +21,12 @@
 
 #include "access/tsmapi.h"
 #include "access/xact.h"
+#include "commands/progress.h"
 #include "miscadmin.h"
 #include "nodes/execnodes.h"
 #include "pgstat.h"
 #include "relation/slot.h"
+#include "utils/backend_progress.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
@@ -95,6 +97,8 @@ MotScanBegin(Relation rel, Snapshot snapshot, int nkeys, struct ScanKeyData *key
 		MotTableRefuse(rel, "this kind of scan is");
 	if (nkeys != 0)
 		MotTableRefuse(rel, "scans with keys are");
+
+	MotTableShowProgress();
 
 	/* the relation first: to know of it can take waiting */
 	scan->relation = MotRelationGet(rel);
@@ -178,6 +182,11 @@ read_page(MotTableScan *scan, uint64 page)
 	}
 	scan->page = page;
 	scan->in_page = true;
+	if (unlikely(MotAlterShows != InvalidOid))
+	{
+		pgstat_progress_update_param(PROGRESS_CLUSTER_TOTAL_HEAP_BLKS, scan->pages);
+		pgstat_progress_update_param(PROGRESS_CLUSTER_HEAP_BLKS_SCANNED, page + 1);
+	}
 	CHECK_FOR_INTERRUPTS();
 }
 

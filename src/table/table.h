@@ -85,6 +85,7 @@ extern bool MotTableFetchRow(struct IndexFetchTableData *data, ItemPointer tid, 
 /* upkeep.c */
 extern void MotTableSetFilenode(Relation rel, const RelFileNode *node, char persistence,
 								TransactionId *freeze_xid, MultiXactId *min_multi);
+extern void MotTableShowProgress(void);
 extern void MotTableTruncate(Relation rel);
 extern void MotTableCopy(Relation rel, const RelFileNode *node);
 extern void MotTableCluster(Relation old, Relation new, Relation index, bool use_sort, TransactionId oldest_xmin,

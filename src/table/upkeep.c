@@ -21,6 +21,7 @@
 #include "catalog/pg_am.h"
 #include "catalog/storage.h"
 #include "catalog/storage_xlog.h"
+#include "commands/progress.h"
 #include "commands/vacuum.h"
 #include "miscadmin.h"
 #include "optimizer/cost.h"
@@ -30,6 +31,7 @@
 #include "optimizer/planner.h"
 #include "pgstat.h"
 #include "storage/smgr.h"
+#include "utils/backend_status.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
@@ -73,6 +75,8 @@ MotTableSetFilenode(Relation rel, const RelFileNode *node, char persistence,
 	}
 	(void) MotEngineRequired();
 
+	MotTableShowProgress();
+
 	/* while it can begin: CREATE TABLE AS may go on in parallel mode */
 	(void) MotBeginWrite();
 
@@ -80,6 +84,20 @@ MotTableSetFilenode(Relation rel, const RelFileNode *node, char persistence,
 	*freeze_xid = InvalidTransactionId;
 	*min_multi = InvalidMultiXactId;
 	make_file(rel, node, persistence);
+}
+
+/*
+ * ALTER TABLE begins to store rows anew.  The server shows no progress of that, but has CLUSTER's, of which the second half,
+ * which builds the indexes, is the same function.  (What comes before may show something of its own.)
+ */
+void
+MotTableShowProgress(void)
+{
+	if (likely(MotAlterShows == InvalidOid) || MyBEEntry->st_progress_command == PROGRESS_COMMAND_CLUSTER)
+		return;
+	MotAlterRows = 0;
+	pgstat_progress_start_command(PROGRESS_COMMAND_CLUSTER, MotAlterShows);
+	pgstat_progress_update_param(PROGRESS_CLUSTER_PHASE, PROGRESS_CLUSTER_PHASE_SEQ_SCAN_HEAP);
 }
 
 /* its file has been made in this transaction */
