@@ -114,5 +114,12 @@ ALTER TABLE tk SET (parallel_workers = 2);
 CREATE INDEX ON tk (c);
 SELECT count(*) FROM tk WHERE c = 'row 5';
 
+-- an index is built before the server looks for nulls
+CREATE TABLE tk_null (a int, b int);
+INSERT INTO tk_null VALUES (1, 2), (2, NULL);
+ALTER TABLE tk_null ADD PRIMARY KEY (a, b);
+ALTER TABLE tk_null ADD c int PRIMARY KEY;
+DROP TABLE tk_null;
+
 DROP VIEW tk_all;
 DROP TABLE tk, tk_refers, tk_unlogged, tk_new, tk_files;

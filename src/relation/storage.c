@@ -685,6 +685,24 @@ raise_not_unique(Relation rel, MotIndex *index, mot_row *row, Datum *values, boo
 	MotRaiseNotUnique(rel, index, values, isnull);
 }
 
+/* ADD PRIMARY KEY has an ordinary table's index built before the server looks for nulls. */
+static void
+refuse_nulls(Relation rel, const MotKey *key, const bool *isnull)
+{
+	for (int i = 0; i < key->ncolumns; i++)
+	{
+		AttrNumber	attnum = key->columns[i].attnum;
+
+		if (unlikely(!key->columns[i].nullable && isnull[attnum - 1]))
+			ereport(ERROR,
+					(errcode(ERRCODE_NOT_NULL_VIOLATION),
+					 errmsg("column \"%s\" of relation \"%s\" contains null values",
+							NameStr(TupleDescAttr(RelationGetDescr(rel), attnum - 1)->attname),
+							RelationGetRelationName(rel)),
+					 errtablecol(rel, attnum)));
+	}
+}
+
 /* A key for every row as it is now.  The keys are sorted first: see keysort.c. */
 static void
 build_index(Relation rel, MotIndex *index)
@@ -717,6 +735,7 @@ build_index(Relation rel, MotIndex *index)
 		bool		has_null;
 
 		MotRowDeform(desc, version, index->key->max_attnum, values, isnull);
+		refuse_nulls(rel, index->key, isnull);
 		MotKeyBufferReset(&key);
 		MotKeyFromRow(index->key, values, isnull, &key, &has_null);
 		status = MotKeySortAdd(sort, row, key.data, key.len, has_null ? MOT_KEY_DISTINCT : 0);
