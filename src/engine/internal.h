@@ -928,10 +928,17 @@ mot_read_record(mot_session *s, mot_row *row, mot_ts ts)
 {
 	if (mot_likely(s->read_count < s->read_size))
 	{
-		s->reads[s->read_count].row = row;
-		s->reads[s->read_count].ts = ts;
-		/* the row just looked at need not be there twice */
-		s->read_count += s->read_count == 0 || s->reads[s->read_count - 1].row != row;
+		read_item  *read = &s->reads[s->read_count];
+
+		read->row = row;
+		read->ts = ts;
+
+		/*
+		 * What has just been read need not be there twice; but another
+		 * version of the row, as a newer view or the search for a key's owner
+		 * shows it, is another read.
+		 */
+		s->read_count += s->read_count == 0 || read[-1].row != row || read[-1].ts != ts;
 	}
 	else
 		mot_read_record_more(s, row, ts);

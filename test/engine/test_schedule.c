@@ -511,6 +511,8 @@ caught_duplicates(void)
 	try_serial("g0 t2 a1", "a0 i2", "g0 g1", NULL, 2);
 	try_serial("t2 g0", "i2", "g2 a0", NULL, 2);
 	try_serial("t1 g0", "a0", "d1", NULL, 2);
+	/* the row in the way is the one that the snapshot shows elsewhere */
+	try("t2 g1", "m12", NULL, false, 2);
 	/* each finds the other's key taken, which the other one takes away */
 	try("t0 d1", "t1 d0", NULL, false, 3);
 	try("t0 a1", "g1 d0", NULL, false, 3);
