@@ -192,8 +192,17 @@ change_table(Relation pg_class, Oid relid)
 
 /* -------------------------------------------------------------------- files */
 
+/* opened anew each time: whoever looks at catalogues or waits may be told that it has gone, and closes it */
+static SMgrRelation
+file_of(Oid relid)
+{
+	RelFileNode node = {MyDatabaseTableSpace, MyDatabaseId, relid};
+
+	return smgropen(node, InvalidBackendId);
+}
+
 static bool
-file_is_somebodys(Oid relid, SMgrRelation file)
+file_is_somebodys(Oid relid)
 {
 	Relation	pg_class = table_open(RelationRelationId, AccessShareLock);
 	ScanKeyData keys[2];
@@ -208,7 +217,7 @@ file_is_somebodys(Oid relid, SMgrRelation file)
 	found = HeapTupleIsValid(systable_getnext(scan));
 	systable_endscan(scan);
 	table_close(pg_class, AccessShareLock);
-	return found || smgrnblocks(file, MAIN_FORKNUM) > 0;
+	return found || smgrnblocks(file_of(relid), MAIN_FORKNUM) > 0;
 }
 
 /*
@@ -216,16 +225,18 @@ file_is_somebodys(Oid relid, SMgrRelation file)
  * next checkpoint; or if the server has crashed then: it would stay for ever.
  */
 static void
-clear_file(Oid relid)
+clear_file(Oid relid, bool locked)
 {
-	RelFileNode node = {MyDatabaseTableSpace, MyDatabaseId, relid};
-	SMgrRelation file = smgropen(node, InvalidBackendId);
+	if (!smgrexists(file_of(relid), MAIN_FORKNUM))
+		return;
+	RequestCheckpoint(CHECKPOINT_IMMEDIATE | CHECKPOINT_FORCE | CHECKPOINT_WAIT);
+	/* (nobody else is just making it) */
+	if (locked && smgrexists(file_of(relid), MAIN_FORKNUM) && !file_is_somebodys(relid))
+	{
+		SMgrRelation file = file_of(relid);
 
-	if (smgrexists(file, MAIN_FORKNUM))
-		RequestCheckpoint(CHECKPOINT_IMMEDIATE | CHECKPOINT_FORCE | CHECKPOINT_WAIT);
-	if (smgrexists(file, MAIN_FORKNUM) && !file_is_somebodys(relid, file))
 		smgrdounlinkall(&file, 1, true);
-	smgrclose(file);
+	}
 }
 
 /*
@@ -237,7 +248,7 @@ create_file(Oid relid)
 {
 	RelFileNode node = {MyDatabaseTableSpace, MyDatabaseId, relid};
 
-	if (smgrexists(smgropen(node, InvalidBackendId), MAIN_FORKNUM))
+	if (smgrexists(file_of(relid), MAIN_FORKNUM))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_IN_USE),
 				 errmsg("number %u of memory-optimized table \"%s\" is in use for another relation's file",
@@ -296,7 +307,7 @@ mot_to_table(PG_FUNCTION_ARGS)
 			ereport(ERROR,
 					(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 					 errmsg("\"%s\" is not a memory-optimized foreign table", name)));
-		clear_file(relid);
+		clear_file(relid, i > 0);
 		if (i == 0)
 			LockRelationOid(relid, AccessExclusiveLock);
 	}

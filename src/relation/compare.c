@@ -113,7 +113,11 @@ compare_columns(Findings *findings, const MotDefinition *def, Relation rel)
 				 NameStr(now->attname), format_type_be(now->atttypid), format_type_be(then->atttypid));
 		if (now->attisdropped)
 			continue;
-		/* (of an ordinary table the server changes it with nothing but a look at the rows) */
+
+		/*
+		 * (of an ordinary table the server changes it with nothing but a look
+		 * at the rows)
+		 */
 		if (then != NULL && def->typmods && !MotIsOrdinary(rel) && now->atttypmod != then->atttypmod)
 			note(findings, WRONG, _("Column \"%s\" is of type %s, but its values have been stored as %s."),
 				 NameStr(now->attname), format_type_with_typemod(now->atttypid, now->atttypmod),

@@ -507,7 +507,11 @@ leave_out_drawn(mot_session *session, Snapshot snapshot, mot_ts ts, bool serial)
 			taken.beyond = beyond;
 			return taken;
 		}
-		/* (who leaves a DRAWN one out may not read heap tables besides, see includes_invisible) */
+
+		/*
+		 * (who leaves a DRAWN one out may not read heap tables besides, see
+		 * includes_invisible)
+		 */
 		for (uint32_t i = 0; i < n; i++)
 			serial &= WORD_STATE(drawn_places[i].word) != STATE_ALONE_READ;
 		if (serial && mot_snapshot_only_waits(session, beyond, least))
