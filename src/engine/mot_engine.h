@@ -627,6 +627,9 @@ extern mot_ts mot_txn_draw(mot_session *session);
  * has changed nothing here.
  */
 extern void mot_txn_order_reads(mot_session *session);
+
+/* Are they, without that?  Who has learned of what its snapshot lacks need not have changed anything. */
+extern bool mot_txn_is_validated(const mot_session *session);
 extern mot_ts mot_txn_commit(mot_session *session);
 extern void mot_txn_abort(mot_session *session);
 

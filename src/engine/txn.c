@@ -94,6 +94,12 @@ is_validated(const mot_session *s)
 	return s->validate && (s->writes > 0 || s->order_reads || s->learned);
 }
 
+bool
+mot_txn_is_validated(const mot_session *s)
+{
+	return is_validated(s);
+}
+
 /* apart, so that nothing has to be saved on the usual way */
 static __attribute__((noinline))
 void

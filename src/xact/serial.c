@@ -15,7 +15,9 @@
  *	   time, from before the engine's timestamp is drawn until the server's
  *	   locks go.  So the orders of the two sides agree about them.
  *	2. Those that write heap tables only have what they read in the engine
- *	   validated, too, at a timestamp of their own.
+ *	   validated, too, at a timestamp of their own.  So have those that write
+ *	   nothing but have learned in the engine of what their snapshot lacks (a
+ *	   caught error tells of that); their place is that timestamp's.
  *	3. Such a transaction fails if it missed, in heap tables, what a
  *	   transaction wrote that has committed (or is about to).
  *	4. The two snapshots of a transaction are of one moment (see moment.c and

@@ -348,7 +348,7 @@ before_commit(void)
 		 * tables)
 		 */
 		serial = XactIsoLevel == XACT_SERIALIZABLE &&
-			(mot_txn_has_writes(MotOpenSession) || TransactionIdIsValid(GetTopTransactionIdIfAny())) &&
+			(mot_txn_is_validated(MotOpenSession) || TransactionIdIsValid(GetTopTransactionIdIfAny())) &&
 			MotSerialTouchesHeap();
 	}
 	mixed = wait_first(changes);
