@@ -181,15 +181,22 @@ mot_engine_horizons(mot_engine *e, mot_ts *unlinked)
 bool		(*mot_rests_hook) (unsigned slot) = NULL;
 bool		(*mot_fence_hook) (void) = NULL;
 
-/* Relaxed, all: what a session wrote before it came to rest is seen after the fence. */
+/*
+ * Relaxed, all: what a session wrote before the fence is seen.  Whether it rests is
+ * looked at first (acquire, and what says that something leads from it comes before,
+ * release): it may have gone on and come to rest again just now, with a cursor whose
+ * place it found before the fence.
+ */
 static bool
 slot_rests(const mot_slot *slot, unsigned i)
 {
-	return atomic_load_explicit(&((mot_slot *) slot)->may_rest, memory_order_relaxed) &&
-		!atomic_load_explicit(&((mot_slot *) slot)->has_cursors, memory_order_relaxed) &&
+	if (!atomic_load_explicit(&((mot_slot *) slot)->may_rest, memory_order_relaxed) ||
+		!mot_rests_hook(i))
+		return false;
+	atomic_thread_fence(memory_order_acquire);
+	return !atomic_load_explicit(&((mot_slot *) slot)->has_cursors, memory_order_relaxed) &&
 		!atomic_load_explicit(&((mot_slot *) slot)->validates, memory_order_relaxed) &&
-		!atomic_load_explicit(&((mot_slot *) slot)->looks_ahead, memory_order_relaxed) &&
-		mot_rests_hook(i);
+		!atomic_load_explicit(&((mot_slot *) slot)->looks_ahead, memory_order_relaxed);
 }
 
 /*

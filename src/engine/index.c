@@ -212,8 +212,9 @@ mot_index_ahead(mot_session *s, const mot_index_handle *handle, const void *key,
 	if (ahead->by_hint)
 		return;
 	ahead->moves = s->moves;
-	/* relaxed: see slot_rests in engine.c */
+	/* relaxed, and before we are seen to rest: see slot_rests in engine.c */
 	atomic_store_explicit(&s->slot->looks_ahead, true, memory_order_relaxed);
+	atomic_thread_fence(memory_order_release);
 	mot_tree_get_begin(index->tree, key, len, ahead);
 	mot_hint_fetch(&index->hints, mot_hint_line(hint));
 }
@@ -236,8 +237,9 @@ mot_cursor_opened(mot_session *s, mot_cursor *c)
 {
 	c->generation = s->cursor_generation;
 	s->open_cursors++;
-	/* relaxed: see slot_rests in engine.c */
+	/* relaxed, and before we are seen to rest: see slot_rests in engine.c */
 	atomic_store_explicit(&s->slot->has_cursors, true, memory_order_relaxed);
+	atomic_thread_fence(memory_order_release);
 }
 
 mot_status

@@ -21,17 +21,29 @@ static mot_session *a,
 		   *c;
 static bool b_rests;
 static bool fence_works;
+static mot_cursor *opens;		/* b goes on and opens it after the fence, and
+								 * rests */
+static mot_view opens_as;
+static bool fenced;
 static uint64_t baseline;
 
 static bool
 rests(unsigned slot)
 {
+	static const mot_bound none = {MOT_BOUND_NONE, NULL, 0};
+
+	if (slot == 2 && opens != NULL && fenced)
+	{
+		REQUIRE(mot_cursor_open(b, opens, &opens_as, &st.by_id, &none, &none, false) == MOT_OK);
+		opens = NULL;
+	}
 	return slot == 2 && b_rests;
 }
 
 static bool
 fence(void)
 {
+	fenced = true;
 	return fence_works;
 }
 
@@ -202,6 +214,36 @@ what_leads_somewhere_holds(void)
 	free(cursor);
 }
 
+/*
+ * Just as it is looked at, a session goes on and rests again: what it came to
+ * before the fence it may still have, and then has told so.
+ */
+static void
+who_goes_on_and_rests_again_holds(void)
+{
+	mot_cursor *cursor = malloc(mot_cursor_size());
+	mot_row    *row;
+	const mot_version *version;
+	unsigned	rows = 0;
+
+	REQUIRE(cursor != NULL);
+	setup();
+	opens_as = snapshot_of_b(MOT_SNAPSHOT);
+	fenced = false;
+	opens = cursor;
+	CHECK(!all_comes_back());
+	REQUIRE(opens == NULL);
+	while (mot_cursor_next(cursor, &row, &version))
+		rows++;
+	CHECK(rows == 100);
+	mot_cursor_close(cursor);
+	CHECK(all_comes_back());
+	mot_txn_abort(b);
+	end_view(b);
+	teardown();
+	free(cursor);
+}
+
 /* --------------------------------------------------------------- in earnest */
 
 #define READERS 3
@@ -311,6 +353,7 @@ main(int argc, char **argv)
 	RUN(who_rests_holds_nothing_that_failed);
 	RUN(no_fence_no_rest);
 	RUN(what_leads_somewhere_holds);
+	RUN(who_goes_on_and_rests_again_holds);
 	RUN(resting_for_moments);
 	return test_end();
 }
