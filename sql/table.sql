@@ -410,18 +410,8 @@ SELECT tb_both($$INSERT INTO k VALUES (1001, 7, 'seven')$$);
 DROP INDEX CONCURRENTLY tb_mot.k_w_id_idx;
 
 -- what is not done yet says so
-CREATE INDEX ON tb_mot.k (lower(w));
-CREATE INDEX ON tb_mot.k (id) WHERE v = 1;
 CREATE INDEX ON tb_mot.k USING hash (v);
 CREATE INDEX ON tb_mot.k USING brin (v);
-CREATE INDEX ON tb_mot.k (id) INCLUDE (v);
-CREATE INDEX CONCURRENTLY tb_never ON tb_mot.k (v);
-DROP INDEX tb_mot.tb_never;
-ALTER TABLE tb_mot.k ADD UNIQUE NULLS NOT DISTINCT (v, w);
-ALTER TABLE tb_mot.k ADD UNIQUE (v, id) DEFERRABLE;
-ALTER TABLE tb_mot.k ADD EXCLUDE (id WITH =);
-CREATE UNIQUE INDEX tb_unique ON tb_mot.k (v, id);
-ALTER TABLE tb_mot.k ADD UNIQUE USING INDEX tb_unique DEFERRABLE;
 
 DROP MATERIALIZED VIEW tb_heap.mv, tb_mot.mv;
 SET client_min_messages = warning;

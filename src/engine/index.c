@@ -528,7 +528,7 @@ mot_row_leave_indexes(mot_session *s, mot_table *table, mot_row *row,
 				continue;
 			return false;
 		}
-		if (atomic_load_explicit(&index->dropped, memory_order_acquire))
+		if (len == 0 || atomic_load_explicit(&index->dropped, memory_order_acquire))
 			continue;
 		len = mot_index_tree_key(s, index, row, key, len, flags, buf, &tkey, &bits);
 		(void) mot_index_take_claim(s, index, row, tkey, len, &freed);
@@ -637,6 +637,31 @@ rivals_check(mot_session *s, const mot_index_handle *handle, uint64_t value, mot
 		}
 	}
 	return MOT_OK;
+}
+
+mot_status
+mot_index_rivals(mot_session *s, const mot_index_handle *handle, mot_row *row,
+				 const void *key, size_t len, mot_row **other)
+{
+	mot_bound	bound = {MOT_BOUND_INCLUSIVE, key, len};
+	mot_tree_cursor cursor;
+	mot_status	status = MOT_OK;
+	uint64_t	value;
+	const void *found;
+	size_t		found_len;
+
+	/*
+	 * Of two who add the same key and then look for each other at least one
+	 * must see the other: the entry that was added is seen before what is
+	 * looked at now.
+	 */
+	atomic_thread_fence(memory_order_seq_cst);
+	if (!mot_tree_cursor_open(&cursor, handle->index->tree, &bound, &bound, false, NULL))
+		return MOT_NO_PRIVATE_MEMORY;
+	while (status == MOT_OK && (value = mot_tree_cursor_next(&cursor, &found, &found_len)) != 0)
+		status = rivals_check(s, handle, value, row, key, len, other);
+	mot_tree_cursor_close(&cursor);
+	return status;
 }
 
 /* room for one more than the value has now, or NULL */
@@ -785,6 +810,8 @@ mot_index_add(mot_session *s, const mot_index_handle *handle, mot_row *row,
 	mot_status	status;
 	journal_entry *e;
 
+	if (mot_unlikely(len == 0))
+		return MOT_OK;
 	if (len > MOT_MAX_KEY)
 		return MOT_TOO_LARGE;
 	if (!mot_journal_reserve(s))
@@ -841,6 +868,8 @@ mot_index_drop_entry(mot_session *s, const mot_index_handle *handle, mot_row *ro
 	index_drop *drop;
 	journal_entry *e;
 
+	if (mot_unlikely(len == 0))
+		return MOT_OK;
 	if (len > MOT_MAX_KEY)
 		return MOT_TOO_LARGE;
 	if (!mot_journal_reserve(s))
@@ -891,6 +920,8 @@ mot_load_key(mot_session *s, const mot_index_handle *handle, mot_row *row,
 	size_t		tlen;
 	unsigned	bits;
 
+	if (mot_unlikely(len == 0))
+		return MOT_OK;
 	if (len > MOT_MAX_KEY)
 		return MOT_TOO_LARGE;
 	tlen = mot_index_tree_key(s, index, row, key, len, flags, buf, &tkey, &bits);
@@ -908,6 +939,8 @@ mot_unload_key(mot_session *s, const mot_index_handle *handle, mot_row *row,
 	unsigned	bits;
 	leave_request l = {row, NULL};
 
+	if (len == 0)
+		return;
 	tlen = mot_index_tree_key(s, handle->index, row, key, len, flags, buf, &tkey, &bits);
 	(void) mot_tree_change(handle->index->tree, &s->tree_exclusive, tkey, tlen, leave_entry, &l, NULL, NULL);
 	if (l.freed != NULL)

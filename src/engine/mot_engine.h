@@ -792,10 +792,20 @@ extern bool mot_row_moved_away(mot_session *session, mot_row *row);
  * while it depends on a transaction still running.  A key with
  * MOT_KEY_DISTINCT (it holds a null) equals no other.  handle->matches is
  * used to see whether an entry found still stands for its row's key.
+ *
+ * A key of no bytes, here and wherever keys are added or dropped, is none: the
+ * row has no entry in the index.
  */
 #define MOT_KEY_DISTINCT 1u
 extern mot_status mot_index_add(mot_session *session, const mot_index_handle *handle, mot_row *row,
 								const void *key, size_t len, unsigned flags, mot_row **other);
+
+/*
+ * Of an index without MOT_INDEX_UNIQUE: does another row have this key, or (MOT_BUSY) may
+ * it when its transaction ends?  The row's own entry is there already.
+ */
+extern mot_status mot_index_rivals(mot_session *session, const mot_index_handle *handle, mot_row *row,
+								   const void *key, size_t len, mot_row **other);
 
 /* The entry key -> row is to go when this transaction has committed and nobody can need it any more. */
 extern mot_status mot_index_drop_entry(mot_session *session, const mot_index_handle *handle, mot_row *row,

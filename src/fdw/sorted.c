@@ -62,7 +62,10 @@ compare_rows(const void *a, const void *b)
 void
 MotSortedFill(MotScan *scan, ExprContext *econtext)
 {
+	MotIndex   *index = scan->keys->index;
 	const MotKey *key;
+	Datum		key_values[INDEX_MAX_KEYS];
+	bool		key_isnull[INDEX_MAX_KEYS];
 	TupleTableSlot *slot = scan->node->ss.ss_ScanTupleSlot;
 	ExprState  *quals = MotScanRecheck(scan);
 	MemoryContext cxt = AllocSetContextCreate(scan->node->ss.ps.state->es_query_cxt,
@@ -78,7 +81,7 @@ MotSortedFill(MotScan *scan, ExprContext *econtext)
 	sorted->size = 64;
 	sorted->rows = palloc(sorted->size * sizeof(MotSortedRow));
 	MotKeyBufferInit(&buf, cxt);
-	key = nullable_key(scan->keys->index->key);
+	key = nullable_key(index->key);
 	MemoryContextSwitchTo(oldcxt);
 
 	mot_scan_begin(scan->session, &scan->table_scan, scan->relation->table, &scan->view, NULL);
@@ -92,9 +95,12 @@ MotSortedFill(MotScan *scan, ExprContext *econtext)
 		econtext->ecxt_scantuple = slot;
 		if (!ExecQual(quals, econtext))
 			continue;
-		slot_getsomeattrs(slot, key->max_attnum);
+		slot_getsomeattrs(slot, MotIndexColumns(index));
+		if (key->computed && !MotIndexCompute(index, slot->tts_values, slot->tts_isnull, key_values, key_isnull))
+			continue;
 		MotKeyBufferReset(&buf);
-		MotKeyFromRow(key, slot->tts_values, slot->tts_isnull, &buf, &has_null);
+		MotKeyFromRow(key, key->computed ? key_values : slot->tts_values,
+					  key->computed ? key_isnull : slot->tts_isnull, &buf, &has_null);
 
 		if (sorted->nrows == sorted->size)
 		{

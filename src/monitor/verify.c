@@ -244,6 +244,15 @@ look(Verification *v)
 	MotLooseViewRelease();
 }
 
+/* a row's in v->key, by the columns taken apart; none: it is not in the index */
+static void
+key_of(Verification *v, Finding *f, const mot_version *version, bool *has_null)
+{
+	MotKeyBufferReset(&v->key);
+	MotKeyOfRow(f->index->key, MotRowTail(v->mr->desc, mot_version_host_bits(version), mot_version_data(version)),
+				v->values, v->isnull, &v->key, has_null);
+}
+
 /* true: this transaction has changed something */
 static bool
 look_at_rows(Verification *v)
@@ -285,10 +294,9 @@ look_at_rows(Verification *v)
 
 			if (f->index == NULL)
 				continue;
-			MotKeyBufferReset(&v->key);
-			MotKeyFromRow(f->index->key, v->values, v->isnull, &v->key, &has_null);
-			if (!mot_index_has_entry(v->session, f->index->handle.index, row, v->key.data, v->key.len,
-									 has_null ? MOT_KEY_DISTINCT : 0))
+			key_of(v, f, version, &has_null);
+			if (v->key.len > 0 && !mot_index_has_entry(v->session, f->index->handle.index, row, v->key.data, v->key.len,
+													   has_null ? MOT_KEY_DISTINCT : 0))
 				problem(v, f, 1, "row %s has no entry", row_name(v, row));
 		}
 	}
@@ -387,8 +395,7 @@ look_at_entry(Verification *v, Finding *f, const mot_entry *entry)
 		return;					/* has been reported */
 
 	MotRowDeform(v->mr->desc, version, f->index->key->max_attnum, v->values, v->isnull);
-	MotKeyBufferReset(&v->key);
-	MotKeyFromRow(f->index->key, v->values, v->isnull, &v->key, &has_null);
+	key_of(v, f, version, &has_null);
 	if (v->key.len == entry->len && memcmp(v->key.data, entry->key, entry->len) == 0)
 		f->standing++;
 	else

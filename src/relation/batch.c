@@ -129,14 +129,14 @@ MotBatchAdd(MotBatch *batch, Datum *values, bool *isnull, uint64 number)
 	BatchRow   *r = &batch->rows[n];
 
 	Assert(n < MOT_BATCH_ROWS);
-	values = MotWriterMeasure(writer, values, isnull, &r->size, &r->host_bits);
-	MotRowFill(mr->desc, values, isnull, r->host_bits, r->size, reserve(batch, r->size));
+	values = MotWriterMeasure(writer, values, isnull, NULL, &r->size, &r->host_bits);
+	MotWriterFill(writer, values, isnull, r->host_bits, r->size, reserve(batch, r->size));
 	for (int i = 0; i < batch->nindexes; i++)
 	{
 		BatchKeys  *keys = &batch->keys[i];
 		bool		has_null;
 
-		MotKeyFromRow(mr->indexes[i].key, values, isnull, &keys->bytes, &has_null);
+		MotKeyOfRow(mr->indexes[i].key, MotWriterTail(writer), values, isnull, &keys->bytes, &has_null);
 		keys->end[n] = keys->bytes.len;
 		keys->flags[n] = has_null ? MOT_KEY_DISTINCT : 0;
 	}
@@ -174,7 +174,7 @@ raise_duplicate(MotBatch *batch, int n, int index)
 
 	set_current(batch, n);
 	MotRowDeformBytes(mr->desc, r->host_bits, batch->data + r->offset,
-					  mr->indexes[index].key->max_attnum, values, isnull);
+					  MotIndexColumns(&mr->indexes[index]), values, isnull);
 	MotRaiseDuplicate(batch->writer->rel, &mr->indexes[index], values, isnull);
 }
 

@@ -148,6 +148,9 @@ compare_indexes(Findings *findings, const MotDefinition *stored, Relation rel, m
 		foreach(lc, defs)
 			if (((MotIndexDef *) lfirst(lc))->oid == now.indexoid)
 			break;
+		/* (REINDEX CONCURRENTLY has not come to an end yet) */
+		if (lc == NULL && MotIsOrdinary(rel))
+			continue;
 		if (lc == NULL && MotStorageIndexDropped(table, now.indexoid))
 			continue;
 		if (lc == NULL)
@@ -157,7 +160,8 @@ compare_indexes(Findings *findings, const MotDefinition *stored, Relation rel, m
 			continue;
 		}
 		indexrel = index_open(now.indexoid, AccessShareLock);
-		now.unique = indexrel->rd_index->indisunique;
+		/* (a key may have become deferrable in this transaction) */
+		now.unique = MotIsOrdinary(rel) ? stored->indexes[i].unique : indexrel->rd_index->indisunique;
 		now.key = MotIndexKey(rel, indexrel, mot_table_index(table, now.indexoid), CurrentMemoryContext);
 		if (!MotDefinitionSameIndex(&stored->indexes[i], &now))
 			note(findings, WRONG, _("The keys of index \"%s\" are others now."),

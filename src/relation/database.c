@@ -219,7 +219,8 @@ copy_rows(mot_table *from, mot_table *to, const MotDefinition *def)
 			mot_row    *other;
 			bool		has_null;
 
-			MotDefinitionKey(def, i, values, isnull, &key, &has_null);
+			MotDefinitionKey(def, i, mot_version_host_bits(version), mot_version_data(version),
+							 values, isnull, &key, &has_null);
 			MotRaiseStatus(mot_load_key(session, &handles[i], copy, key.data, key.len,
 										has_null ? MOT_KEY_DISTINCT : 0, &other), NULL);
 		}

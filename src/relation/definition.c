@@ -62,6 +62,8 @@ typedef struct Header
 
 /* of an index */
 #define INDEX_UNIQUE	0x01
+#define INDEX_COMPUTED	0x02	/* see MotKey */
+#define INDEX_NULLS_EQUAL	0x04
 
 /* of an index's column */
 #define KEY_NULLABLE	0x01
@@ -145,6 +147,8 @@ MotDefinitionEncode(Relation rel, size_t *len)
 			if (attnum <= 0 || !TupleDescAttr(desc, attnum - 1)->attnotnull)
 				not_null = false;
 		}
+		if (RelationGetIndexPredicate(index) != NIL)
+			not_null = false;
 		if (def->unique && not_null && !primary &&
 			(identity < 0 || index->rd_index->indisprimary))
 		{
@@ -221,7 +225,8 @@ encode_index(StringInfo buf, Relation rel, Relation index)
 								  CurrentMemoryContext);
 
 	PUT(buf, Oid, RelationGetRelid(index));
-	PUT(buf, uint8, index->rd_index->indisunique ? INDEX_UNIQUE : 0);
+	PUT(buf, uint8, (MotIndexIsUnique(index) ? INDEX_UNIQUE : 0) | (key->computed ? INDEX_COMPUTED : 0) |
+		(key->nulls_equal ? INDEX_NULLS_EQUAL : 0));
 	PUT(buf, uint16, key->ncolumns);
 	for (int i = 0; i < key->ncolumns; i++)
 	{
@@ -481,6 +486,8 @@ decode_index(Input *in, const MotDefinition *def, MotDefinitionIndex *index)
 	key = palloc0(offsetof(MotKey, columns) + ncolumns * sizeof(MotKeyColumn));
 	key->indexoid = index->indexoid;
 	key->ncolumns = ncolumns;
+	key->computed = (flags & INDEX_COMPUTED) != 0;
+	key->nulls_equal = (flags & INDEX_NULLS_EQUAL) != 0;
 	for (int i = 0; i < ncolumns; i++)
 	{
 		MotKeyColumn *column = &key->columns[i];
@@ -491,7 +498,7 @@ decode_index(Input *in, const MotDefinition *def, MotDefinitionIndex *index)
 		GET(in, flags);
 		GET(in, column->typid);
 		GET(in, column->collation);
-		if (column->attnum < 1 || column->attnum > def->desc->natts)
+		if (column->attnum < 1 || column->attnum > (key->computed ? INDEX_MAX_KEYS : def->desc->natts))
 			raise_damaged("an index's column is none of the table");
 		if (!MotKeySetEncoding(column, encoding))
 			raise_damaged("an index's column has an unknown encoding");
@@ -550,7 +557,8 @@ MotDefinitionMakeTable(mot_session *session, const MotDefinition *def,
 bool
 MotDefinitionSameIndex(const MotDefinitionIndex *a, const MotDefinitionIndex *b)
 {
-	if (a->unique != b->unique || a->key->ncolumns != b->key->ncolumns)
+	if (a->unique != b->unique || a->key->ncolumns != b->key->ncolumns ||
+		a->key->computed != b->key->computed || a->key->nulls_equal != b->key->nulls_equal)
 		return false;
 	for (int i = 0; i < a->key->ncolumns; i++)
 	{
@@ -631,6 +639,7 @@ MotDefinitionRowSize(const MotDefinition *def, const mot_version *version)
 	const bits8 *bitmap = NULL;
 	size_t		bitmap_size = 0;
 	int			there = Min(stored, def->nfixed);
+	size_t		size;
 
 	if ((host_bits & MOT_ROW_HAS_NULLS) != 0)
 	{
@@ -639,7 +648,10 @@ MotDefinitionRowSize(const MotDefinition *def, const mot_version *version)
 		base += bitmap_size;
 		there = Min(there, count_not_null(bitmap, stored));
 	}
-	return bitmap_size + MAXALIGN(walk(def, base, bitmap, there, stored, def->offset_behind[there]));
+	size = bitmap_size + MAXALIGN(walk(def, base, bitmap, there, stored, def->offset_behind[there]));
+	if (unlikely((host_bits & MOT_ROW_HAS_TAIL) != 0))
+		size += ((const MotTail *) ((const char *) mot_version_data(version) + size))->size;
+	return size;
 }
 
 void
@@ -661,7 +673,7 @@ MotDefinitionRowSizes(const MotDefinition *def, const mot_version *a, const mot_
 		bitmap_size = MAXALIGN(BITMAPLEN(stored));
 		i = Min(i, count_not_null(bitmap, stored));
 	}
-	if (host_bits != mot_version_host_bits(b) || memcmp(base_a, base_b, bitmap_size) != 0)
+	if ((host_bits & MOT_ROW_HAS_TAIL) != 0 || host_bits != mot_version_host_bits(b) || memcmp(base_a, base_b, bitmap_size) != 0)
 	{
 		*size_a = MotDefinitionRowSize(def, a);
 		*size_b = MotDefinitionRowSize(def, b);
@@ -718,15 +730,18 @@ MotDefinitionVersionKey(const MotDefinition *def, int index, const mot_version *
 	if (fixed_key(def, index, version, buf))
 		return;
 	MotRowDeform(def->desc, version, def->indexes[index].key->max_attnum, values, isnull);
-	MotDefinitionKey(def, index, values, isnull, buf, has_null);
+	MotDefinitionKey(def, index, mot_version_host_bits(version), mot_version_data(version), values, isnull,
+					 buf, has_null);
 }
 
 void
-MotDefinitionKey(const MotDefinition *def, int index, const Datum *values, const bool *isnull,
-				 MotKeyBuffer *buf, bool *has_null)
+MotDefinitionKey(const MotDefinition *def, int index, unsigned host_bits, const void *row,
+				 const Datum *values, const bool *isnull, MotKeyBuffer *buf, bool *has_null)
 {
+	const MotKey *key = def->indexes[index].key;
+
 	MotKeyBufferReset(buf);
-	MotKeyFromRow(def->indexes[index].key, values, isnull, buf, has_null);
+	MotKeyOfRow(key, key->computed ? MotRowTail(def->desc, host_bits, row) : NULL, values, isnull, buf, has_null);
 }
 
 void

@@ -97,9 +97,12 @@ extern size_t MotDefinitionRowSize(const MotDefinition *def, const mot_version *
 extern void MotDefinitionRowSizes(const MotDefinition *def, const mot_version *a, const mot_version *b,
 								  size_t *size_a, size_t *size_b);
 
-/* all keys of a row from its bytes: one index's key into buf (reset first) */
-extern void MotDefinitionKey(const MotDefinition *def, int index, const Datum *values, const bool *isnull,
-							 MotKeyBuffer *buf, bool *has_null);
+/*
+ * A row's key in an index into buf (reset first), from its columns up to the key's last, or
+ * from its tail; no bytes: it is not in the index.
+ */
+extern void MotDefinitionKey(const MotDefinition *def, int index, unsigned host_bits, const void *row,
+							 const Datum *values, const bool *isnull, MotKeyBuffer *buf, bool *has_null);
 
 /* the same from a version, whose columns go into values and isnull only if that takes them */
 extern void MotDefinitionVersionKey(const MotDefinition *def, int index, const mot_version *version,

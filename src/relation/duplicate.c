@@ -19,7 +19,9 @@ describe_key(Relation indexrel, MotIndex *index, Datum *values, bool *isnull)
 	Datum		key_values[INDEX_MAX_KEYS];
 	bool		key_isnull[INDEX_MAX_KEYS];
 
-	for (int i = 0; i < index->key->ncolumns; i++)
+	if (index->key->computed)
+		(void) MotIndexCompute(index, values, isnull, key_values, key_isnull);
+	for (int i = 0; i < index->key->ncolumns && !index->key->computed; i++)
 	{
 		key_values[i] = values[index->key->columns[i].attnum - 1];
 		key_isnull[i] = isnull[index->key->columns[i].attnum - 1];
@@ -48,6 +50,14 @@ MotRaiseDuplicate(Relation rel, MotIndex *index, Datum *values, bool *isnull)
 
 	indexrel = index_open(index->indexoid, AccessShareLock);
 	key = describe_key(indexrel, index, values, isnull);
+	if (indexrel->rd_index->indisexclusion)
+		ereport(ERROR,
+				(errcode(ERRCODE_EXCLUSION_VIOLATION),
+				 errmsg("conflicting key value violates exclusion constraint \"%s\"",
+						RelationGetRelationName(indexrel)),
+				 key ? errdetail("Key %s conflicts with existing key %s.", key, key) :
+				 errdetail("Key conflicts with existing key."),
+				 errtableconstraint(rel, RelationGetRelationName(indexrel))));
 	ereport(ERROR,
 			(errcode(ERRCODE_UNIQUE_VIOLATION),
 			 errmsg("duplicate key value violates unique constraint \"%s\"",
@@ -63,6 +73,13 @@ MotRaiseNotUnique(Relation rel, MotIndex *index, Datum *values, bool *isnull)
 	Relation	indexrel = index_open(index->indexoid, AccessShareLock);
 	char	   *key = describe_key(indexrel, index, values, isnull);
 
+	if (indexrel->rd_index->indisexclusion)
+		ereport(ERROR,
+				(errcode(ERRCODE_EXCLUSION_VIOLATION),
+				 errmsg("could not create exclusion constraint \"%s\"", RelationGetRelationName(indexrel)),
+				 key ? errdetail("Key %s conflicts with key %s.", key, key) :
+				 errdetail("Key conflicts exist."),
+				 errtableconstraint(rel, RelationGetRelationName(indexrel))));
 	ereport(ERROR,
 			(errcode(ERRCODE_UNIQUE_VIOLATION),
 			 errmsg("could not create unique index \"%s\"",

@@ -113,11 +113,25 @@ struct MotWriter
 	bool	   *old_isnull;
 	MotKeyBuffer key;
 	MotKeyBuffer old_key;
+	StringInfoData tail;		/* of the row that is stored */
+	const MotTail *old_tail;	/* of the old version */
 };
 
 extern void MotWriterRefresh(MotWriter *writer);
 extern void MotWriterLocate(MotWriter *writer);
-extern Datum *MotWriterMeasure(MotWriter *writer, Datum *values, const bool *isnull,
+extern Datum *MotWriterMeasure(MotWriter *writer, Datum *values, const bool *isnull, const mot_version *old,
 							   size_t *size, unsigned *host_bits);
+extern void MotWriterFill(MotWriter *writer, const Datum *values, const bool *isnull,
+						  unsigned host_bits, size_t size, void *data);
+
+static inline const MotTail *
+MotWriterTail(const MotWriter *writer)
+{
+	return writer->tail.len == 0 ? NULL : (const MotTail *) writer->tail.data;
+}
+
+/* computed.c */
+extern void MotWriterCompute(MotWriter *writer, const Datum *values, const bool *isnull);
+extern void MotComputeIndex(Relation rel, MotIndex *index);
 
 #endif							/* MOT_RELATION_INTERNAL_H */

@@ -25,6 +25,7 @@
 #include "commands/defrem.h"
 #include "miscadmin.h"
 #include "relation/keycodec_types.h"
+#include "relation/relation.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -130,7 +131,7 @@ static const Numbered numbered[] = {
 static const Encoding *find_encoding(Oid compare);
 static bool locale_is_bytewise(const char *locale);
 static bool collation_is_bytewise(Oid collation);
-static void init_column(MotKeyColumn *column, Relation heap, Relation index, int i);
+static void init_column(MotKeyColumn *column, Relation heap, Relation index, int i, bool computed);
 static void raise_null(const MotKeyColumn *column) pg_attribute_noreturn();
 static void raise_key_too_long(const MotKey *key) pg_attribute_noreturn();
 
@@ -269,21 +270,24 @@ collation_is_bytewise(Oid collation)
 }
 
 static void
-init_column(MotKeyColumn *column, Relation heap, Relation index, int i)
+init_column(MotKeyColumn *column, Relation heap, Relation index, int i, bool computed)
 {
 	Form_pg_attribute att;
 	const Encoding *encoding;
 	int16		option = index->rd_indoption[i];
 
 	column->attnum = index->rd_index->indkey.values[i];
-	if (column->attnum <= 0)
+	if (column->attnum <= 0 && (column->attnum < 0 || !computed))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("index \"%s\" has a column that is not a plain table column",
 						RelationGetRelationName(index)),
 				 errdetail("Indexes of memory-optimized tables cannot hold expressions or system columns.")));
 
-	att = TupleDescAttr(RelationGetDescr(heap), column->attnum - 1);
+	att = computed ? TupleDescAttr(RelationGetDescr(index), i) :
+		TupleDescAttr(RelationGetDescr(heap), column->attnum - 1);
+	if (computed)
+		column->attnum = (AttrNumber) (i + 1);
 	encoding = find_encoding(index_getprocid(index, i + 1, BTORDER_PROC));
 	if (encoding == NULL)
 		ereport(ERROR,
@@ -297,7 +301,7 @@ init_column(MotKeyColumn *column, Relation heap, Relation index, int i)
 	if (column->typid == ANYENUMOID)
 		column->typid = getBaseType(att->atttypid);
 	column->collation = index->rd_indcollation[i];
-	column->nullable = !att->attnotnull;
+	column->nullable = computed || !att->attnotnull;
 	column->descending = (option & INDOPTION_DESC) != 0;
 	column->nulls_first = (option & INDOPTION_NULLS_FIRST) != 0;
 	column->append = encoding->append;
@@ -323,8 +327,11 @@ MotKeyCreate(Relation heap, Relation index, MemoryContext cxt)
 
 	key->indexoid = RelationGetRelid(index);
 	key->ncolumns = ncolumns;
+	key->computed = MotIsOrdinary(heap) &&
+		(RelationGetIndexExpressions(index) != NIL || RelationGetIndexPredicate(index) != NIL);
+	key->nulls_equal = index->rd_index->indnullsnotdistinct;
 	for (int i = 0; i < ncolumns; i++)
-		init_column(&key->columns[i], heap, index, i);
+		init_column(&key->columns[i], heap, index, i, key->computed);
 	MotKeySummarize(key);
 	return key;
 }
@@ -339,7 +346,8 @@ MotKeySummarize(MotKey *key)
 	{
 		MotKeyColumn *column = &key->columns[i];
 
-		key->max_attnum = Max(key->max_attnum, column->attnum);
+		if (!key->computed)
+			key->max_attnum = Max(key->max_attnum, column->attnum);
 		key->all_inline &= column->inline_kind != INLINE_NONE && !column->nullable;
 
 		/* a null byte may stand without a value */
@@ -576,7 +584,24 @@ MotKeyFromRow(const MotKey *key, const Datum *values, const bool *isnull,
 	}
 	if (unlikely(buf->len - start > MOT_MAX_KEY))
 		raise_key_too_long(key);
-	*has_null = any_null;
+	*has_null = any_null && !key->nulls_equal;
+}
+
+void
+MotKeyOfRow(const MotKey *key, const MotTail *tail, const Datum *values, const bool *isnull,
+			MotKeyBuffer *buf, bool *has_null)
+{
+	const MotTailEntry *entry;
+
+	if (likely(!key->computed))
+	{
+		MotKeyFromRow(key, values, isnull, buf, has_null);
+		return;
+	}
+	entry = MotTailFind(tail, key->indexoid);
+	*has_null = entry != NULL && entry->has_null;
+	if (entry != NULL)
+		MotKeyBufferAppend(buf, entry->key, entry->len);
 }
 
 static void

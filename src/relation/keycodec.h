@@ -44,6 +44,7 @@
 #include "mot.h"
 #include "access/stratnum.h"
 #include "access/tupdesc.h"
+#include "relation/rowcodec.h"
 #include "utils/rel.h"
 
 /* Bytes being built; starts in "fixed", moves to palloc'd memory when longer. */
@@ -88,6 +89,11 @@ typedef struct MotKey
 	AttrNumber	max_attnum;		/* highest table column used */
 	int			width;			/* whole key's width if fixed, else -1 */
 	bool		all_inline;		/* nothing but integers, none nullable */
+	bool		computed;		/* it has expressions or a predicate: columns
+								 * are the index's own (attnum is which), keys
+								 * are found in rows' tails, and max_attnum is
+								 * 0 */
+	bool		nulls_equal;	/* NULLS NOT DISTINCT */
 	MotKeyColumn columns[FLEXIBLE_ARRAY_MEMBER];
 } MotKey;
 
@@ -130,6 +136,13 @@ extern void MotKeySummarize(MotKey *key);
  */
 extern void MotKeyFromRow(const MotKey *key, const Datum *values, const bool *isnull,
 						  MotKeyBuffer *buf, bool *has_null);
+
+/*
+ * The same, of a row that has been stored: if the key is computed, from its tail.  Appends
+ * nothing if the row is not in the index.
+ */
+extern void MotKeyOfRow(const MotKey *key, const MotTail *tail, const Datum *values, const bool *isnull,
+						MotKeyBuffer *buf, bool *has_null);
 
 /*
  * The same of a row whose key columns lie at these offsets, if the key is

@@ -230,6 +230,9 @@ MotKeySortAdd(MotKeySort *sort, mot_row *row, const void *key, size_t len, unsig
 	KeyItem    *item;
 	mot_status	status;
 
+	/* none */
+	if (len == 0)
+		return MOT_OK;
 	status = mot_entry_form(sort->session, sort->index, row, key, len, flags, buffer, &entry);
 	if (unlikely(status != MOT_OK))
 		return status;

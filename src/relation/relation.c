@@ -23,6 +23,7 @@
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/relation.h"
+#include "access/sysattr.h"
 #include "access/xlog.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_am.h"
@@ -31,6 +32,7 @@
 #include "commands/defrem.h"
 #include "foreign/foreign.h"
 #include "miscadmin.h"
+#include "optimizer/optimizer.h"
 #include "relation/internal.h"
 #include "utils/guc.h"
 #include "utils/hsearch.h"
@@ -80,6 +82,7 @@ static uint64 times_built = 0;
 static bool key_matches(void *arg, const mot_version *version, const void *key, size_t len);
 static bool key_matches_fixed(void *arg, const mot_version *version, const void *key, size_t len);
 static bool key_matches_integers(void *arg, const mot_version *version, const void *key, size_t len);
+static bool key_matches_computed(void *arg, const mot_version *version, const void *key, size_t len);
 static uint32 *offsets_of(const MotKey *key, TupleDesc desc, MemoryContext cxt);
 static bool compare_key(MotIndex *index, const mot_version *version, const void *key, size_t len);
 
@@ -181,10 +184,19 @@ MotAmOid(bool missing_ok)
 	return get_index_am_oid(MOT_AM_NAME, missing_ok);
 }
 
+/* an exclusion constraint's operators are all "=": a btree has no other that is its own commutator */
+bool
+MotIndexIsUnique(Relation indexrel)
+{
+	return indexrel->rd_index->indimmediate &&
+		(indexrel->rd_index->indisunique || indexrel->rd_index->indisexclusion);
+}
+
 List *
 MotIndexDefs(Relation rel)
 {
 	List	   *oids = RelationGetIndexList(rel);
+	mot_table  *table = mot_table_find(MotEngine, MyDatabaseId, MotStorageNumber(rel));
 	List	   *defs = NIL;
 	ListCell   *lc;
 
@@ -194,8 +206,14 @@ MotIndexDefs(Relation rel)
 		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
 		MotIndexDef *def;
 
-		/* one that could not be built, or is just about to be refused */
-		if (MotIsOrdinary(rel) && (!index->rd_index->indisvalid || index->rd_rel->relam != BTREE_AM_OID))
+		/*
+		 * one that could not be built, or is not yet (CREATE INDEX
+		 * CONCURRENTLY makes it valid long after), or is about to be refused
+		 */
+		if (MotIsOrdinary(rel) &&
+			(index->rd_rel->relam != BTREE_AM_OID ||
+			 (!index->rd_index->indisvalid &&
+			  (table == NULL || mot_table_index(table, RelationGetRelid(index)) == NULL))))
 		{
 			index_close(index, AccessShareLock);
 			continue;
@@ -203,7 +221,7 @@ MotIndexDefs(Relation rel)
 		def = palloc(sizeof(MotIndexDef));
 
 		def->oid = RelationGetRelid(index);
-		def->unique = index->rd_index->indisunique;
+		def->unique = MotIndexIsUnique(index);
 		def->is_new = index->rd_createSubid != InvalidSubTransactionId;
 		defs = lappend(defs, def);
 		index_close(index, AccessShareLock);
@@ -540,6 +558,28 @@ unchanged(MotRelation *mr, Relation rel, mot_table *table, List *defs)
 	return n == mr->nindexes;
 }
 
+/* the columns of a computed key and its predicate; of a whole row: all */
+static Bitmapset *
+add_computed(Bitmapset *attnums, Relation indexrel, int natts)
+{
+	Bitmapset  *used = NULL;
+	int			attno = -1;
+
+	pull_varattnos((Node *) RelationGetIndexExpressions(indexrel), 1, &used);
+	pull_varattnos((Node *) RelationGetIndexPredicate(indexrel), 1, &used);
+	for (int i = 0; i < indexrel->rd_index->indnkeyatts; i++)
+		if (indexrel->rd_index->indkey.values[i] > 0)
+			attnums = bms_add_member(attnums, indexrel->rd_index->indkey.values[i]);
+	while ((attno = bms_next_member(used, attno)) >= 0)
+	{
+		if (attno + FirstLowInvalidHeapAttributeNumber > 0)
+			attnums = bms_add_member(attnums, attno + FirstLowInvalidHeapAttributeNumber);
+		else
+			attnums = bms_add_range(attnums, 1, natts);
+	}
+	return attnums;
+}
+
 static void
 describe(MotRelation *mr, Relation rel, mot_table *table, List *defs)
 {
@@ -562,6 +602,8 @@ describe(MotRelation *mr, Relation rel, mot_table *table, List *defs)
 	new.desc = CreateTupleDescCopyConstr(RelationGetDescr(rel));
 	new.max_key_attnum = 0;
 	new.key_attnums = NULL;
+	new.computed_attnums = NULL;
+	new.has_computed = false;
 	new.nindexes = 0;
 	new.indexes = palloc0(Max(list_length(defs), 1) * sizeof(MotIndex));
 
@@ -579,12 +621,21 @@ describe(MotRelation *mr, Relation rel, mot_table *table, List *defs)
 		index = &new.indexes[new.nindexes++];
 		indexrel = index_open(def->oid, AccessShareLock);
 		MotIndexDescribe(index, mr, rel, indexrel, engine_index, cxt);
+		if (index->key->computed)
+		{
+			new.has_computed = true;
+			new.computed_attnums = add_computed(new.computed_attnums, indexrel, new.desc->natts);
+		}
 		index_close(indexrel, AccessShareLock);
 
 		new.max_key_attnum = Max(new.max_key_attnum, index->key->max_attnum);
-		for (int i = 0; i < index->key->ncolumns; i++)
+		for (int i = 0; i < index->key->ncolumns && !index->key->computed; i++)
 			new.key_attnums = bms_add_member(new.key_attnums, index->key->columns[i].attnum);
 	}
+
+	if (new.has_computed)
+		new.max_key_attnum = new.desc->natts;
+	new.key_attnums = bms_add_members(new.key_attnums, new.computed_attnums);
 
 	/* swap; whoever holds the old parts has them until the transaction ends */
 	MemoryContextSwitchTo(TopMemoryContext);
@@ -613,16 +664,18 @@ MotIndexDescribe(MotIndex *index, MotRelation *mr, Relation rel, Relation indexr
 	int			natts = RelationGetNumberOfAttributes(rel);
 
 	index->indexoid = RelationGetRelid(indexrel);
-	index->unique = indexrel->rd_index->indisunique;
+	index->unique = MotIndexIsUnique(indexrel);
+	index->deferrable = !indexrel->rd_index->indimmediate;
+	index->evaluation = NULL;
 	index->primary = indexrel->rd_index->indisprimary;
 	index->key = MotIndexKey(rel, indexrel, engine_index, cxt);
 	index->relation = mr;
 	index->handle.index = engine_index;
 	index->offsets = offsets_of(index->key, RelationGetDescr(rel), cxt);
 	index->handle.matches = index->offsets != NULL ? key_matches_integers :
-		index->key->width >= 0 ? key_matches_fixed : key_matches;
+		index->key->width >= 0 ? key_matches_fixed : index->key->computed ? key_matches_computed : key_matches;
 	/* cheap, and it cannot fail */
-	index->handle.exact = index->key->width >= 0;
+	index->handle.exact = index->key->width >= 0 || index->key->computed;
 	index->handle.arg = index;
 	index->check_values = MemoryContextAlloc(cxt, natts * sizeof(Datum));
 	index->check_isnull = MemoryContextAlloc(cxt, natts * sizeof(bool));
@@ -750,6 +803,17 @@ key_matches_integers(void *arg, const mot_version *version, const void *key, siz
 		return compare_key(arg, version, key, len);
 	return len == (size_t) index->key->width &&
 		MotKeyIsOfFixed(index->key, mot_version_data(version), index->offsets, key);
+}
+
+/* it has been stored with the row */
+static bool
+key_matches_computed(void *arg, const mot_version *version, const void *key, size_t len)
+{
+	const MotIndex *index = arg;
+	const MotTailEntry *entry = MotTailFind(MotRowTail(index->relation->desc, mot_version_host_bits(version),
+													   mot_version_data(version)), index->indexoid);
+
+	return entry != NULL && entry->len == len && memcmp(entry->key, key, len) == 0;
 }
 
 static uint32 *

@@ -19,11 +19,13 @@
 typedef struct MotIndex
 {
 	Oid			indexoid;
-	bool		unique;
+	bool		unique;			/* see MotIndexIsUnique */
 	bool		primary;
+	bool		deferrable;		/* a key that is checked later */
 	mot_index_handle handle;	/* engine index and the key check (arg = this) */
 	MotKey	   *key;
 	struct MotRelation *relation;
+	struct MotEvaluation *evaluation;	/* see computed.c */
 	uint32	   *offsets;		/* of the key's columns in rows without nulls,
 								 * if all are integers; or NULL */
 	Datum	   *check_values;	/* scratch of the key check */
@@ -52,6 +54,10 @@ typedef struct MotRelation
 	Bitmapset  *key_attnums;	/* columns any index uses (attnum, no offset) */
 	int			nindexes;
 	MotIndex   *indexes;
+	Bitmapset  *computed_attnums;	/* columns that computed keys and
+									 * predicates are of; key_attnums has
+									 * them, too */
+	bool		has_computed;
 	struct MotWriter *writer;	/* see MotWriterShared; or NULL */
 	uint64		indexes_seen;	/* MotRelationGeneration when the access
 								 * method last saw to them ... */
@@ -144,6 +150,23 @@ MotViewTable(const MotRelation *mr, mot_view *view)
 
 extern MotIndex *MotRelationIndex(MotRelation *mr, Oid indexoid);	/* NULL if there is none */
 
+/* Does the engine see to it that keys are unique?  (Not of those that are deferrable.) */
+extern bool MotIndexIsUnique(Relation indexrel);
+
+/*
+ * computed.c: an index's columns of a row, of which these are all columns; good until the
+ * next call.  False: the row does not satisfy the predicate.
+ */
+extern bool MotIndexCompute(MotIndex *index, const Datum *values, const bool *isnull,
+							Datum *key_values, bool *key_isnull);
+
+/* how many of the row's columns an index's keys are made from, here */
+static inline int
+MotIndexColumns(const MotIndex *index)
+{
+	return index->key->computed ? index->relation->desc->natts : index->key->max_attnum;
+}
+
 /*
  * Write paths shared by the wrapper's modify, COPY, direct modify and upsert.
  * They lock, wait, keep indexes and raise errors (23505 with PostgreSQL's own
@@ -186,6 +209,9 @@ extern mot_row *MotWriterInsertOrFind(MotWriter *writer, List *arbiters, Datum *
 extern mot_row *MotWriterStore(MotWriter *writer, Datum *values, bool *isnull);
 extern bool MotWriterAddKey(MotWriter *writer, MotIndex *index, mot_row *row, bool raise, bool *busy);
 
+/* Of a deferrable key: has no other row the key of this one, and will none?  "raise": waits, and raises. */
+extern bool MotWriterKeyIsUnique(MotWriter *writer, MotIndex *index, mot_row *row, bool raise);
+
 typedef enum MotLockResult
 {
 	MOT_LOCKED,					/* unchanged since seen: go ahead */
@@ -211,8 +237,8 @@ extern void MotWriterUnlock(MotWriter *writer, mot_row *row);
 
 extern void MotRaiseOwnChange(bool deletion) pg_attribute_noreturn();
 
-/* old: the version the new values were computed from (locked) */
-extern void MotWriterUpdate(MotWriter *writer, mot_row *row, const mot_version *old,
+/* old: the version the new values were computed from (locked); true: a deferrable key has changed */
+extern bool MotWriterUpdate(MotWriter *writer, mot_row *row, const mot_version *old,
 							Datum *values, bool *isnull);
 
 /*

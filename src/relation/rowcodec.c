@@ -302,12 +302,12 @@ deform(TupleDesc desc, unsigned host_bits, const void *row, int natts,
 		values[i] = getmissingattr(desc, i + 1, &isnull[i]);
 }
 
-size_t
-MotRowDataSize(TupleDesc desc, const mot_version *version)
+/* where the columns of a row end */
+static size_t
+columns_size(TupleDesc desc, unsigned host_bits, const void *row)
 {
-	unsigned	host_bits = mot_version_host_bits(version);
 	int			stored = host_bits & MOT_ROW_NATTS_MASK;
-	char	   *start = unconstify(void *, mot_version_data(version));
+	char	   *start = unconstify(void *, row);
 	char	   *base = start;
 	bits8	   *bitmap = NULL;
 	size_t		off = 0;
@@ -328,4 +328,47 @@ MotRowDataSize(TupleDesc desc, const mot_version *version)
 		off = att_addlength_pointer(off, att->attlen, base + off);
 	}
 	return MAXALIGN(base - start + off);
+}
+
+size_t
+MotRowDataSize(TupleDesc desc, const mot_version *version)
+{
+	unsigned	host_bits = mot_version_host_bits(version);
+	const char *row = mot_version_data(version);
+	size_t		size = columns_size(desc, host_bits, row);
+
+	if ((host_bits & MOT_ROW_HAS_TAIL) != 0)
+		size += ((const MotTail *) (row + size))->size;
+	return size;
+}
+
+const MotTail *
+MotRowTail(TupleDesc desc, unsigned host_bits, const void *row)
+{
+	if (likely((host_bits & MOT_ROW_HAS_TAIL) == 0))
+		return NULL;
+	return (const MotTail *) ((const char *) row + columns_size(desc, host_bits, row));
+}
+
+/* the entry behind another, or the first; padding at the end is shorter than one */
+const MotTailEntry *
+MotTailNext(const MotTail *tail, const MotTailEntry *entry)
+{
+	size_t		at = sizeof(MotTail);
+
+	if (tail == NULL)
+		return NULL;
+	if (entry != NULL)
+		at = (const char *) entry - (const char *) tail + INTALIGN(offsetof(MotTailEntry, key) + entry->len);
+	return at + offsetof(MotTailEntry, key) > tail->size ? NULL : (const MotTailEntry *) ((const char *) tail + at);
+}
+
+const MotTailEntry *
+MotTailFind(const MotTail *tail, Oid indexoid)
+{
+	const MotTailEntry *entry = NULL;
+
+	while ((entry = MotTailNext(tail, entry)) != NULL && entry->indexoid != indexoid)
+		;
+	return entry;
 }

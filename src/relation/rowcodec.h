@@ -8,6 +8,9 @@
  * padded to 8 bytes.  The number of columns and "has nulls" are the version's
  * host bits.  Values are never out of line; they may be compressed in line.
  *
+ * Behind the columns may be a tail (the third host bit): the row's keys in indexes
+ * on expressions and in partial ones (computed.c), each with its index's oid.
+ *
  *-------------------------------------------------------------------------
  */
 #ifndef MOT_ROWCODEC_H
@@ -18,6 +21,26 @@
 
 #define MOT_ROW_NATTS_MASK 0x07ff
 #define MOT_ROW_HAS_NULLS 0x0800
+#define MOT_ROW_HAS_TAIL 0x1000
+
+/* a multiple of 8 bytes; then entries, each followed by its key and aligned to 4 */
+typedef struct MotTail
+{
+	uint32		size;			/* of all of it */
+} MotTail;
+
+typedef struct MotTailEntry
+{
+	Oid			indexoid;
+	uint16		len;
+	uint16		has_null;
+	uint8		key[FLEXIBLE_ARRAY_MEMBER];
+} MotTailEntry;
+
+/* a row's, or NULL; an index's, or NULL: the row is not in it */
+extern const MotTail *MotRowTail(TupleDesc desc, unsigned host_bits, const void *row);
+extern const MotTailEntry *MotTailFind(const MotTail *tail, Oid indexoid);
+extern const MotTailEntry *MotTailNext(const MotTail *tail, const MotTailEntry *entry);
 
 /*
  * The size of the row these values make, and its host bits.  False if one of

@@ -281,7 +281,7 @@ MotRowPatchMeasure(MotRowPatch *patch, const mot_version *old, const Datum *valu
 	size_t		to = 0;
 	int			i = 0;
 
-	if ((int) (bits & MOT_ROW_NATTS_MASK) != patch->natts)
+	if ((int) (bits & (MOT_ROW_NATTS_MASK | MOT_ROW_HAS_TAIL)) != patch->natts)
 		return false;
 
 	patch->bitmap_size = 0;

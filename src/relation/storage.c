@@ -24,6 +24,7 @@
 #include "postgres.h"
 
 #include "access/genam.h"
+#include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/xact.h"
 #include "faults.h"
@@ -36,6 +37,7 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/relfilenodemap.h"
+#include "utils/syscache.h"
 #include "xact/xact.h"
 
 typedef enum PendingKind
@@ -105,6 +107,8 @@ static void publish_pending(Pending *p);
 static void undo(Pending *p);
 static mot_index *make_index(Relation rel, mot_table *table, Oid indexoid, bool unique);
 static void build_index(Relation rel, MotIndex *index);
+static void check_unique(Relation rel, MotIndex *index, Datum *values, bool *isnull);
+static void drop_dead_indexes(Relation rel, mot_table *table);
 static void add_change(MotStorageChange *change, const Pending *p);
 static bool complete_change(MotStorageChange *change);
 static void make_definition(const MotStorageChange *change);
@@ -581,6 +585,13 @@ MotStorageCreateIndex(Relation rel, Relation indexrel)
 
 	/* found attached: an empty table was made just now, with this index */
 	p->index = mot_table_index(mr->table, indexoid);
+	if (p->index != NULL && index->key->computed)
+	{
+		/* REINDEX: what functions say may be something else now */
+		MotStorageDropIndex(p->relid, indexoid);
+		mr = MotRelationGet(rel);
+		p->index = NULL;
+	}
 	if (p->index != NULL)
 	{
 		/* (or there is nothing to be built anew: it is right as it is) */
@@ -589,6 +600,8 @@ MotStorageCreateIndex(Relation rel, Relation indexrel)
 		push_pending(p);
 		return;
 	}
+	if (index->key->computed)
+		MotComputeIndex(rel, index);
 
 	p->index = make_index(rel, mr->table, indexoid, index->unique);
 	mot_index_set_form(p->index, MotKeyForm(index->key));
@@ -613,7 +626,7 @@ MotStorageCreateIndex(Relation rel, Relation indexrel)
 /*
  * ALTER TABLE of an ordinary table has been done: have indexes that the server has only given
  * another name, or whose column may be null now, which their keys have no
- * place for, built (anew).
+ * place for, or that are deferrable now, built (anew).
  */
 void
 MotStorageMendIndexes(Relation rel)
@@ -632,13 +645,10 @@ MotStorageMendIndexes(Relation rel)
 			index_close(indexrel, AccessShareLock);
 			continue;
 		}
-		if (indexrel->rd_index->indisunique && !indexrel->rd_index->indimmediate)
-			ereport(ERROR,
-					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("a key of a memory-optimized table cannot be deferrable")));
 		index = mot_table_index(MotRelationGet(rel)->table, lfirst_oid(lc));
 		key = MotKeyCreate(rel, indexrel, CurrentMemoryContext);
-		if (index == NULL || (MotKeyForm(key) & ~mot_index_form(index)) != 0)
+		if (index == NULL || (MotKeyForm(key) & ~mot_index_form(index)) != 0 ||
+			mot_index_is_unique(index) != MotIndexIsUnique(indexrel))
 		{
 			if (index != NULL)
 			{
@@ -681,7 +691,7 @@ raise_not_unique(Relation rel, MotIndex *index, mot_row *row, Datum *values, boo
 
 	if (version == NULL)
 		elog(ERROR, "a row of table \"%s\" is gone while an index is built", RelationGetRelationName(rel));
-	MotRowDeform(index->relation->desc, version, index->key->max_attnum, values, isnull);
+	MotRowDeform(index->relation->desc, version, MotIndexColumns(index), values, isnull);
 	MotRaiseNotUnique(rel, index, values, isnull);
 }
 
@@ -737,7 +747,8 @@ build_index(Relation rel, MotIndex *index)
 		MotRowDeform(desc, version, index->key->max_attnum, values, isnull);
 		refuse_nulls(rel, index->key, isnull);
 		MotKeyBufferReset(&key);
-		MotKeyFromRow(index->key, values, isnull, &key, &has_null);
+		MotKeyOfRow(index->key, MotRowTail(desc, mot_version_host_bits(version), mot_version_data(version)),
+					values, isnull, &key, &has_null);
 		status = MotKeySortAdd(sort, row, key.data, key.len, has_null ? MOT_KEY_DISTINCT : 0);
 		if (unlikely(status != MOT_OK))
 			MotRaiseStatus(status, rel);
@@ -754,9 +765,49 @@ build_index(Relation rel, MotIndex *index)
 		raise_not_unique(rel, index, row, values, isnull);
 	MotRaiseStatus(status, rel);
 	MotKeySortEnd(sort);
+	if (index->deferrable)
+		check_unique(rel, index, values, isnull);
 
 	MotLooseViewRelease();
 	MemoryContextDelete(cxt);
+}
+
+/* The engine does not ask that of a deferrable key, which has just been built. */
+static void
+check_unique(Relation rel, MotIndex *index, Datum *values, bool *isnull)
+{
+	mot_session *session = MotSession();
+	mot_cursor *cursor = palloc(mot_cursor_size());
+	MotKeyBuffer last;
+	MotKeyBuffer key;
+	mot_entry	entry;
+	mot_row    *twice = NULL;
+
+	MotKeyBufferInit(&last, CurrentMemoryContext);
+	MotKeyBufferInit(&key, CurrentMemoryContext);
+	if (mot_entries_open(session, cursor, index->handle.index) != MOT_OK)
+		MotRaiseStatus(MOT_NO_PRIVATE_MEMORY, rel);
+	while (twice == NULL && mot_entries_next(cursor, &entry))
+	{
+		if (entry.len == last.len && memcmp(entry.key, last.data, last.len) == 0)
+		{
+			TupleDesc	desc = index->relation->desc;
+			const mot_version *version = mot_row_newest(session, entry.row);
+			bool		has_null;
+
+			MotRowDeform(desc, version, index->key->max_attnum, values, isnull);
+			MotKeyBufferReset(&key);
+			MotKeyOfRow(index->key, MotRowTail(desc, mot_version_host_bits(version), mot_version_data(version)),
+						values, isnull, &key, &has_null);
+			if (!has_null)
+				twice = entry.row;
+		}
+		MotKeyBufferReset(&last);
+		MotKeyBufferAppend(&last, entry.key, entry.len);
+	}
+	mot_cursor_close(cursor);
+	if (twice != NULL)
+		raise_not_unique(rel, index, twice, values, isnull);
 }
 
 /* (As it is new, it has all that anybody could see in the table.) */
@@ -908,6 +959,27 @@ add_change(MotStorageChange *change, const Pending *p)
 	}
 }
 
+/*
+ * REINDEX CONCURRENTLY has come to an end before its last step: nobody keeps the
+ * index any more, and the definition is about to forget it.
+ */
+static void
+drop_dead_indexes(Relation rel, mot_table *table)
+{
+	for (unsigned i = MotIsOrdinary(rel) ? mot_table_index_count(table) : 0; i-- > 0;)
+	{
+		mot_index  *index = mot_table_index_at(table, i);
+		HeapTuple	tuple = index == NULL ? NULL :
+		SearchSysCache1(INDEXRELID, ObjectIdGetDatum(mot_index_host_id(index)));
+
+		if (!HeapTupleIsValid(tuple))
+			continue;
+		if (!((Form_pg_index) GETSTRUCT(tuple))->indislive)
+			MotStorageDropIndex(MotStorageNumber(rel), mot_index_host_id(index));
+		ReleaseSysCache(tuple);
+	}
+}
+
 /* What there is in the end; false: nothing that anybody has to be told. */
 static bool
 complete_change(MotStorageChange *change)
@@ -944,6 +1016,7 @@ complete_change(MotStorageChange *change)
 		rel = relation_open(relid, AccessShareLock);
 		change->owner = relid;
 
+		drop_dead_indexes(rel, change->table);
 		/* what is stored now must not take over what nobody has looked at */
 		(void) MotDefinitionCheck(rel, change->table, false);
 		change->definition = MotDefinitionEncode(rel, &change->definition_len);

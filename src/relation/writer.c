@@ -37,6 +37,9 @@ static mot_status add_key(MotWriter *writer, MotIndex *index, mot_row *row,
 static void add_key_or_raise(MotWriter *writer, MotIndex *index, mot_row *row,
 							 Datum *values, bool *isnull);
 static void drop_key(MotWriter *writer, MotIndex *index, mot_row *row);
+static Datum *measure_columns(MotWriter *writer, Datum *values, const bool *isnull,
+							  size_t *size, unsigned *host_bits);
+static void make_tail(MotWriter *writer, const Datum *values, const bool *isnull, const mot_version *old);
 static void deform_old(MotWriter *writer, const mot_version *old);
 static bool keys_differ(MotWriter *writer, MotIndex *index, const Datum *values, const bool *isnull);
 static bool key_columns_changed(MotWriter *writer, MotIndex *index,
@@ -56,6 +59,8 @@ new_writer(MotRelation *mr)
 	writer->mr = mr;
 	writer->old_values = palloc(mr->desc->natts * sizeof(Datum));
 	writer->old_isnull = palloc(mr->desc->natts * sizeof(bool));
+	if (mr->has_computed)
+		initStringInfo(&writer->tail);
 	return writer;
 }
 
@@ -156,8 +161,66 @@ MotWriterLocate(MotWriter *writer)
  * it is; what we fetch goes with the next row.
  */
 Datum *
-MotWriterMeasure(MotWriter *writer, Datum *values, const bool *isnull,
+MotWriterMeasure(MotWriter *writer, Datum *values, const bool *isnull, const mot_version *old,
 				 size_t *size, unsigned *host_bits)
+{
+	if (unlikely(writer->mr->has_computed || writer->tail.len > 0))
+		make_tail(writer, values, isnull, old);
+	values = measure_columns(writer, values, isnull, size, host_bits);
+	if (unlikely(writer->tail.len > 0))
+	{
+		*size += writer->tail.len;
+		*host_bits |= MOT_ROW_HAS_TAIL;
+	}
+	return values;
+}
+
+/* As computed, or as the old version has it if nothing has changed that it is of. */
+static void
+make_tail(MotWriter *writer, const Datum *values, const bool *isnull, const mot_version *old)
+{
+	int			attnum = -1;
+	bool		changed = old == NULL;
+
+	/* the relation may have got such indexes since the writer began */
+	if (writer->tail.data == NULL)
+	{
+		MemoryContext oldcxt = MemoryContextSwitchTo(GetMemoryChunkContext(writer));
+
+		initStringInfo(&writer->tail);
+		MemoryContextSwitchTo(oldcxt);
+	}
+	if (!writer->mr->has_computed)
+	{
+		resetStringInfo(&writer->tail);
+		return;
+	}
+	if (old != NULL)
+		deform_old(writer, old);
+	while (!changed && (attnum = bms_next_member(writer->mr->computed_attnums, attnum)) >= 0)
+		changed = column_changed(writer, attnum, values, isnull);
+	if (changed)
+	{
+		MotWriterCompute(writer, values, isnull);
+		return;
+	}
+	resetStringInfo(&writer->tail);
+	if (writer->old_tail != NULL)
+		appendBinaryStringInfoNT(&writer->tail, (const char *) writer->old_tail, writer->old_tail->size);
+}
+
+void
+MotWriterFill(MotWriter *writer, const Datum *values, const bool *isnull,
+			  unsigned host_bits, size_t size, void *data)
+{
+	MotRowFill(writer->mr->desc, values, isnull, host_bits, size, data);
+	if (unlikely(writer->tail.len > 0))
+		memcpy((char *) data + size - writer->tail.len, writer->tail.data, writer->tail.len);
+}
+
+static Datum *
+measure_columns(MotWriter *writer, Datum *values, const bool *isnull,
+				size_t *size, unsigned *host_bits)
 {
 	TupleDesc	desc = writer->mr->desc;
 	MemoryContext oldcxt;
@@ -192,7 +255,7 @@ MotWriterInsert(MotWriter *writer, Datum *values, bool *isnull)
 	mot_row    *row;
 
 	MotWriterLocate(writer);
-	values = MotWriterMeasure(writer, values, isnull, &size, &host_bits);
+	values = MotWriterMeasure(writer, values, isnull, NULL, &size, &host_bits);
 	row = store_row(writer, values, isnull, size, host_bits);
 	for (int i = 0; i < writer->mr->nindexes; i++)
 		add_key_or_raise(writer, &writer->mr->indexes[i], row, values, isnull);
@@ -212,7 +275,7 @@ store_row(MotWriter *writer, const Datum *values, const bool *isnull,
 							host_bits, size, &row, &data);
 	if (unlikely(status != MOT_OK))
 		MotRaiseStatus(status, writer->rel);
-	MotRowFill(writer->mr->desc, values, isnull, host_bits, size, data);
+	MotWriterFill(writer, values, isnull, host_bits, size, data);
 	return row;
 }
 
@@ -225,7 +288,7 @@ add_key(MotWriter *writer, MotIndex *index, mot_row *row,
 	if (MOT_FAULT_SKIPS("damage-entry-missing"))
 		return MOT_OK;
 	MotKeyBufferReset(&writer->key);
-	MotKeyFromRow(index->key, values, isnull, &writer->key, &has_null);
+	MotKeyOfRow(index->key, MotWriterTail(writer), values, isnull, &writer->key, &has_null);
 	return mot_index_add(writer->session, &index->handle, row,
 						 writer->key.data, writer->key.len,
 						 has_null ? MOT_KEY_DISTINCT : 0, other);
@@ -254,8 +317,46 @@ MotWriterStore(MotWriter *writer, Datum *values, bool *isnull)
 	unsigned	host_bits;
 
 	MotWriterLocate(writer);
-	values = MotWriterMeasure(writer, values, isnull, &size, &host_bits);
+	values = MotWriterMeasure(writer, values, isnull, NULL, &size, &host_bits);
 	return store_row(writer, values, isnull, size, host_bits);
+}
+
+/* add_key's row is one that has been stored, and its values the writer's old ones */
+static void
+take_key(MotWriter *writer, const mot_version *version)
+{
+	deform_old(writer, version);
+	if (!writer->mr->has_computed)
+		return;
+	resetStringInfo(&writer->tail);
+	if (writer->old_tail != NULL)
+		appendBinaryStringInfoNT(&writer->tail, (const char *) writer->old_tail, writer->old_tail->size);
+}
+
+bool
+MotWriterKeyIsUnique(MotWriter *writer, MotIndex *index, mot_row *row, bool raise)
+{
+	const mot_version *version = mot_row_newest(writer->session, row);
+	mot_status	status;
+	mot_row    *other;
+	bool		has_null;
+
+	if (version == NULL)
+		return true;
+	MotWriterLocate(writer);
+	deform_old(writer, version);
+	MotKeyBufferReset(&writer->key);
+	MotKeyOfRow(index->key, writer->old_tail, writer->old_values, writer->old_isnull, &writer->key, &has_null);
+	if (has_null || writer->key.len == 0)
+		return true;
+	while ((status = mot_index_rivals(writer->session, &index->handle, row, writer->key.data, writer->key.len,
+									  &other)) == MOT_BUSY && raise)
+		MotWaitForKey(writer->rel);
+	if (status == MOT_DUPLICATE && raise)
+		MotRaiseDuplicate(writer->rel, index, writer->old_values, writer->old_isnull);
+	if (status != MOT_OK && status != MOT_BUSY && status != MOT_DUPLICATE)
+		MotRaiseStatus(status, writer->rel);
+	return status == MOT_OK;
 }
 
 bool
@@ -268,7 +369,7 @@ MotWriterAddKey(MotWriter *writer, MotIndex *index, mot_row *row, bool raise, bo
 	MotWriterLocate(writer);
 	if (version == NULL)
 		elog(ERROR, "a row is gone while it is inserted");
-	MotRowDeform(writer->mr->desc, version, writer->mr->max_key_attnum, writer->old_values, writer->old_isnull);
+	take_key(writer, version);
 	*busy = false;
 	if (raise)
 	{
@@ -292,7 +393,7 @@ MotWriterInsertOrFind(MotWriter *writer, List *arbiters, Datum *values, bool *is
 	unsigned	host_bits;
 
 	MotWriterLocate(writer);
-	values = MotWriterMeasure(writer, values, isnull, &size, &host_bits);
+	values = MotWriterMeasure(writer, values, isnull, NULL, &size, &host_bits);
 
 	for (;;)
 	{
@@ -354,7 +455,7 @@ same_unique_keys(MotWriter *writer, const mot_version *seen, const mot_version *
 	deform_old(writer, seen);
 	MotRowDeform(mr->desc, newest, mr->max_key_attnum, values, isnull);
 	for (int i = 0; i < mr->nindexes && same; i++)
-		same = !mr->indexes[i].unique || !keys_differ(writer, &mr->indexes[i], values, isnull);
+		same = !mr->indexes[i].unique || mr->indexes[i].key->computed || !keys_differ(writer, &mr->indexes[i], values, isnull);
 	pfree(values);
 	pfree(isnull);
 	return same;
@@ -437,6 +538,9 @@ deform_old(MotWriter *writer, const mot_version *old)
 {
 	MotRowDeform(writer->mr->desc, old, writer->mr->max_key_attnum,
 				 writer->old_values, writer->old_isnull);
+	if (unlikely(writer->mr->has_computed))
+		writer->old_tail =
+			MotRowTail(writer->mr->desc, mot_version_host_bits(old), mot_version_data(old));
 }
 
 /*
@@ -461,10 +565,10 @@ column_changed(MotWriter *writer, AttrNumber attnum, const Datum *values, const 
 static bool
 key_columns_changed(MotWriter *writer, MotIndex *index, const Datum *values, const bool *isnull)
 {
-	for (int i = 0; i < index->key->ncolumns; i++)
+	for (int i = 0; i < index->key->ncolumns && !index->key->computed; i++)
 		if (column_changed(writer, index->key->columns[i].attnum, values, isnull))
 			return true;
-	return false;
+	return index->key->computed;
 }
 
 /* the entry of the version that deform_old took apart goes */
@@ -477,8 +581,8 @@ drop_key(MotWriter *writer, MotIndex *index, mot_row *row)
 	if (MOT_FAULT_SKIPS("damage-entry-stays"))
 		return;
 	MotKeyBufferReset(&writer->old_key);
-	MotKeyFromRow(index->key, writer->old_values, writer->old_isnull,
-				  &writer->old_key, &has_null);
+	MotKeyOfRow(index->key, writer->old_tail, writer->old_values, writer->old_isnull,
+				&writer->old_key, &has_null);
 	status = mot_index_drop_entry(writer->session, &index->handle, row,
 								  writer->old_key.data, writer->old_key.len,
 								  has_null ? MOT_KEY_DISTINCT : 0);
@@ -496,10 +600,10 @@ keys_differ(MotWriter *writer, MotIndex *index, const Datum *values, const bool 
 		return false;
 
 	MotKeyBufferReset(&writer->key);
-	MotKeyFromRow(index->key, values, isnull, &writer->key, &has_null);
+	MotKeyOfRow(index->key, MotWriterTail(writer), values, isnull, &writer->key, &has_null);
 	MotKeyBufferReset(&writer->old_key);
-	MotKeyFromRow(index->key, writer->old_values, writer->old_isnull,
-				  &writer->old_key, &has_null);
+	MotKeyOfRow(index->key, writer->old_tail, writer->old_values, writer->old_isnull,
+				&writer->old_key, &has_null);
 	return writer->key.len != writer->old_key.len ||
 		memcmp(writer->key.data, writer->old_key.data, writer->key.len) != 0;
 }
@@ -547,11 +651,12 @@ commands_between(const MotWriter *writer)
 	return unlikely(GetCurrentCommandId(false) != writer->command);
 }
 
-void
+bool
 MotWriterUpdate(MotWriter *writer, mot_row *row, const mot_version *old,
 				Datum *values, bool *isnull)
 {
 	MotWait		wait = MOT_WAIT_INIT;
+	bool		deferrable = false;
 	MotRelation *mr;
 	uint64		changed = 0;	/* one bit for each index */
 	unsigned	changes = 0;
@@ -561,10 +666,10 @@ MotWriterUpdate(MotWriter *writer, mot_row *row, const mot_version *old,
 	mot_status	status;
 
 	MotWriterLocate(writer);
+	values = MotWriterMeasure(writer, values, isnull, old, &size, &host_bits);
 	mr = writer->mr;
 	if (commands_between(writer))
 		refuse_own_change(writer, row, old, false);
-	values = MotWriterMeasure(writer, values, isnull, &size, &host_bits);
 
 	if (mr->nindexes > 0)
 	{
@@ -578,7 +683,9 @@ MotWriterUpdate(MotWriter *writer, mot_row *row, const mot_version *old,
 			if (keys_differ(writer, &mr->indexes[i], values, isnull))
 			{
 				changed |= UINT64CONST(1) << i;
-				changes |= mr->indexes[i].unique ? MOT_UNIQUE_KEYS_CHANGE : MOT_KEYS_CHANGE;
+				changes |= mr->indexes[i].unique && !mr->indexes[i].key->computed ?
+					MOT_UNIQUE_KEYS_CHANGE : MOT_KEYS_CHANGE;
+				deferrable |= mr->indexes[i].deferrable;
 			}
 	}
 
@@ -588,7 +695,7 @@ MotWriterUpdate(MotWriter *writer, mot_row *row, const mot_version *old,
 	MotWaitDone(writer->rel, &wait);
 	if (unlikely(status != MOT_OK))
 		MotRaiseStatus(status, writer->rel);
-	MotRowFill(mr->desc, values, isnull, host_bits, size, data);
+	MotWriterFill(writer, values, isnull, host_bits, size, data);
 
 	for (int i = 0; changed != 0; i++, changed >>= 1)
 	{
@@ -597,6 +704,7 @@ MotWriterUpdate(MotWriter *writer, mot_row *row, const mot_version *old,
 		drop_key(writer, &mr->indexes[i], row);
 		add_key_or_raise(writer, &mr->indexes[i], row, values, isnull);
 	}
+	return deferrable;
 }
 
 bool

@@ -24,7 +24,12 @@
  *
  * Keys come and go with rows (relation/writer.c), so aminsert has nothing to
  * do, except for rows that ON CONFLICT inserts on trial: they are stored without
- * keys, whose conflicts are an answer then and not an error.
+ * keys, whose conflicts are an answer then and not an error.  And it says whether
+ * a deferrable key is unique: to the engine these are not.
+ *
+ * CREATE INDEX CONCURRENTLY stops writers for as long as the index is built, from sorted
+ * keys: the index is complete then, and what the server does besides (looking for rows that
+ * it lacks) finds nothing to do.
  *
  *-------------------------------------------------------------------------
  */
@@ -40,6 +45,7 @@
 #include "nodes/pathnodes.h"
 #include "optimizer/plancat.h"
 #include "pgstat.h"
+#include "storage/lmgr.h"
 #include "utils/memutils.h"
 
 /* a row that COPY will bring keys of, and the index in which one is taken */
@@ -50,6 +56,8 @@ static Oid	taken_index;
 static mot_row *trial_row = NULL;
 static mot_mark trial_mark;
 static bool trial_busy;
+static List *trial_lacks;		/* exclusion constraints whose key it does not
+								 * have */
 
 PG_FUNCTION_INFO_V1(mot_test_put_back);
 
@@ -63,8 +71,8 @@ is_replaced(Relation index)
 	return index->rd_indam->ambeginscan == MotIndexScanBegin;
 }
 
-static bool add_trial_key(Relation index, Datum *values, bool *isnull, ItemPointer tid, Relation rel,
-						  IndexUniqueCheck check, bool unchanged, IndexInfo *info);
+static bool insert_key(Relation index, Datum *values, bool *isnull, ItemPointer tid, Relation rel,
+					   IndexUniqueCheck check, bool unchanged, IndexInfo *info);
 
 typedef struct Replaced
 {
@@ -80,12 +88,13 @@ MotIndexPutBack(Relation index)
 	return index->rd_indam;
 }
 
+/* asked by CREATE INDEX CONCURRENTLY only: no row is missing */
 static IndexBulkDeleteResult *
 bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats, IndexBulkDeleteCallback callback, void *state)
 {
 	if (!MotIsOrdinaryTable(info->index->rd_index->indrelid))
 		return MotIndexPutBack(info->index)->ambulkdelete(info, stats, callback, state);
-	MotTableRefuse(info->index, "CREATE INDEX CONCURRENTLY is");
+	return palloc0(sizeof(IndexBulkDeleteResult));
 }
 
 static IndexBulkDeleteResult *
@@ -116,7 +125,7 @@ replace(Relation index)
 	am = &replaced->am;
 	memcpy(am, index->rd_indam, sizeof(IndexAmRoutine));
 	am->amcanparallel = false;
-	am->aminsert = add_trial_key;
+	am->aminsert = insert_key;
 	am->ambulkdelete = bulk_delete;
 	am->amvacuumcleanup = vacuum_cleanup;
 	am->amcanreturn = can_return;
@@ -234,6 +243,33 @@ mot_test_put_back(PG_FUNCTION_ARGS)
 
 /* ------------------------------------------------------------------- builds */
 
+/*
+ * REINDEX CONCURRENTLY builds what takes a deferrable key's place as if it were none, so
+ * the engine would come to see to it that keys are unique at once.
+ */
+static void
+refuse_deferrable(Relation rel, Relation index)
+{
+	List	   *oids = RelationGetIndexList(rel);
+	ListCell   *lc;
+
+	foreach(lc, oids)
+	{
+		Relation	other = index_open(lfirst_oid(lc), AccessShareLock);
+		Form_pg_index form = other->rd_index;
+
+		if (!form->indimmediate && form->indnkeyatts == index->rd_index->indnkeyatts &&
+			memcmp(form->indkey.values, index->rd_index->indkey.values, form->indnkeyatts * sizeof(int16)) == 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("cannot build index \"%s\" concurrently beside deferrable key \"%s\" of memory-optimized table \"%s\"",
+							RelationGetRelationName(index), RelationGetRelationName(other), RelationGetRelationName(rel)),
+					 errhint("Build it without CONCURRENTLY.")));
+		index_close(other, AccessShareLock);
+	}
+	list_free(oids);
+}
+
 double
 MotTableBuildIndex(Relation rel, Relation index, struct IndexInfo *info, bool allow_sync,
 				   bool anyvisible, bool progress, BlockNumber start, BlockNumber blocks,
@@ -247,19 +283,15 @@ MotTableBuildIndex(Relation rel, Relation index, struct IndexInfo *info, bool al
 				 errmsg("access method \"%s\" does not support indexes of memory-optimized table \"%s\"",
 						get_am_name(index->rd_rel->relam), RelationGetRelationName(rel)),
 				 errhint("Use USING btree; such a table's indexes are in memory, too.")));
-	if (info->ii_Concurrent)
-		MotTableRefuse(rel, "CREATE INDEX CONCURRENTLY is");
-	if (info->ii_Predicate != NIL)
-		MotTableRefuse(rel, "partial indexes are");
-	if (info->ii_ExclusionOps != NULL)
-		MotTableRefuse(rel, "exclusion constraints are");
-	if (info->ii_NullsNotDistinct)
-		MotTableRefuse(rel, "NULLS NOT DISTINCT is");
-	if (info->ii_NumIndexAttrs != info->ii_NumIndexKeyAttrs)
-		MotTableRefuse(rel, "INCLUDE is");
-	if (info->ii_Unique && !index->rd_index->indimmediate)
-		MotTableRefuse(rel, "deferrable keys are");
 
+	/* others come to know of it when they have waited for that lock */
+	if (info->ii_Concurrent)
+	{
+		if (info->ii_Unique)
+			refuse_deferrable(rel, index);
+		LockRelation(rel, ShareLock);
+		CacheInvalidateRelcache(rel);
+	}
 	replace(index);
 	MotStorageCreateIndex(rel, index);
 	mot_table_stats(MotRelationGet(rel)->table, &stat);
@@ -282,6 +314,7 @@ MotTableInsertTrial(Relation rel, TupleTableSlot *slot, CommandId cid, int optio
 	slot_getallattrs(slot);
 	trial_mark = mot_txn_mark(session);
 	trial_busy = false;
+	trial_lacks = NIL;
 	trial_row = MotWriterStore(writer, slot->tts_values, slot->tts_isnull);
 	MotVersionToTid(session, trial_row, 1, &slot->tts_tid);
 	slot->tts_tableOid = RelationGetRelid(rel);
@@ -313,42 +346,72 @@ raise_taken(Relation index, ItemPointer tid, Relation rel)
 	MotRaiseDuplicate(rel, MotRelationIndex(mr, taken_index), values, isnull);
 }
 
+/* "check" is UNIQUE_CHECK_NO for exclusion constraints, too, after which their index is scanned */
 static bool
-add_trial_key(Relation index, Datum *values, bool *isnull, ItemPointer tid, Relation rel,
-			  IndexUniqueCheck check, bool unchanged, IndexInfo *info)
+insert_key(Relation index, Datum *values, bool *isnull, ItemPointer tid, Relation rel,
+		   IndexUniqueCheck check, bool unchanged, IndexInfo *info)
 {
 	MotRelation *mr;
 	unsigned	changes;
 	mot_view	view = {0, 0};
 	MotIndex   *mi;
+	MotWriter  *writer;
+	mot_row    *row;
+	bool		trial;
+	bool		exclusion = index->rd_index->indisexclusion;
 	bool		busy;
 
 	if (unlikely(!MotIsOrdinary(rel)))
 		return MotIndexPutBack(index)->aminsert(index, values, isnull, tid, rel, check, unchanged, info);
-	mr = MotRelationGet(rel);
 	if (unlikely(taken_row != NULL))
 		raise_taken(index, tid, rel);
-	if (trial_row == NULL || MotTidToVersion(MotSession(), mr->table, tid, &changes) != trial_row)
+	if (likely(trial_row == NULL && (check == UNIQUE_CHECK_NO || check == UNIQUE_CHECK_YES)))
 		return true;
+	mr = MotRelationGet(rel);
+	row = MotTidToVersion(MotSession(), mr->table, tid, &changes);
+	trial = row != NULL && row == trial_row;
 	mi = MotRelationIndex(mr, RelationGetRelid(index));
-	if (mi == NULL)
+	if (row == NULL || mi == NULL)
 		elog(ERROR, "index \"%s\" is not there", RelationGetRelationName(index));
-	if (!MotWriterAddKey(MotWriterShared(rel, &view, GetCurrentCommandId(true)), mi, trial_row,
-						 check != UNIQUE_CHECK_PARTIAL, &busy))
+	if (!trial && !mi->deferrable)
+		return true;
+	writer = MotWriterShared(rel, &view, GetCurrentCommandId(true));
+	if (trial && !MotWriterAddKey(writer, mi, row, check != UNIQUE_CHECK_PARTIAL && !exclusion, &busy))
 	{
+		MemoryContext oldcxt = MemoryContextSwitchTo(TopTransactionContext);
+
 		trial_busy |= busy;
+		if (exclusion)
+			trial_lacks = lappend_oid(trial_lacks, RelationGetRelid(index));
+		MemoryContextSwitchTo(oldcxt);
 		return false;
 	}
-	return true;
+	return !mi->deferrable || exclusion ||
+		MotWriterKeyIsUnique(writer, mi, row, check == UNIQUE_CHECK_EXISTING);
 }
 
 /* If it was in vain, who is in the way is waited for without it; the server then looks again. */
 void
 MotTableTrialDone(Relation rel, TupleTableSlot *slot, uint32 token, bool succeeded)
 {
+	List	   *lacks = trial_lacks;
+	mot_row    *row = trial_row;
+	ListCell   *lc;
+
 	trial_row = NULL;
+	trial_lacks = NIL;
 	if (succeeded)
 	{
+		mot_view	view = {0, 0};
+		bool		busy;
+
+		/*
+		 * who was in the way of an exclusion constraint has gone since; or
+		 * has come back, which is an error
+		 */
+		foreach(lc, lacks)
+			(void) MotWriterAddKey(MotWriterShared(rel, &view, GetCurrentCommandId(true)),
+								   MotRelationIndex(MotRelationGet(rel), lfirst_oid(lc)), row, true, &busy);
 		pgstat_count_heap_insert(rel, 1);
 		return;
 	}
@@ -410,6 +473,8 @@ planner_relation(PlannerInfo *root, Oid relid, bool inhparent, RelOptInfo *rel)
 			Assert(!info->amhasgetbitmap);
 			info->amhasgetbitmap = false;
 			info->pages = 0;
+			if (info->indpred != NIL)
+				info->tuples = rel->tuples;
 		}
 		RelationClose(relation);
 	}

@@ -267,6 +267,15 @@ satisfies(const Check *check, const MotKey *columns, const Datum *values, const 
 	return false;
 }
 
+/* what "values" has of the row then is where the key's columns say; false: it is not in the index */
+static bool
+take_apart(MotTableIndexScan *o, const mot_version *version)
+{
+	MotRowDeform(o->relation->desc, version, MotIndexColumns(o->index), o->values, o->isnull);
+	return !o->index->key->computed ||
+		MotIndexCompute(o->index, o->values, o->isnull, o->values, o->isnull);
+}
+
 static bool
 passes(MotTableIndexScan *o, const mot_version *version)
 {
@@ -274,7 +283,8 @@ passes(MotTableIndexScan *o, const mot_version *version)
 
 	if (o->nchecks == 0)
 		return true;
-	MotRowDeform(o->relation->desc, version, key->max_attnum, o->values, o->isnull);
+	if (!take_apart(o, version))
+		return false;
 	for (int i = 0; i < o->nchecks; i++)
 		if (!satisfies(&o->checks[i], key, o->values, o->isnull))
 			return false;
@@ -422,9 +432,8 @@ sort_table(IndexScanDesc scan, MotTableIndexScan *o)
 		bool		has_null;
 
 		CHECK_FOR_INTERRUPTS();
-		if (!passes(o, version))
+		if (!take_apart(o, version) || !passes(o, version))
 			continue;
-		MotRowDeform(o->relation->desc, version, key->max_attnum, o->values, o->isnull);
 		MotKeyBufferReset(&buf);
 		MotKeyFromRow(key, o->values, o->isnull, &buf, &has_null);
 		add_item(o, row, version, &buf);
@@ -433,6 +442,27 @@ sort_table(IndexScanDesc scan, MotTableIndexScan *o)
 		qsort(o->items, o->nitems, sizeof(FoundRow), compare_items);
 	o->at = o->backward ? o->nitems : -1;
 	o->phase = SCAN_ITEMS;
+}
+
+/*
+ * An exclusion constraint is checked by looking: whoever may come to have the key, or
+ * to have it no more, is waited for.  (Where heap would put that off until the end
+ * of the transaction, too: who asks is not known here.)
+ */
+static void
+wait_for_rivals(Relation rel, MotTableIndexScan *o)
+{
+	mot_row    *other;
+
+	if (o->keys->npoints < o->index->key->ncolumns || !MotKeysFirst(o->keys, NULL))
+		return;
+	while (mot_index_rivals(o->session, &o->index->handle, NULL, o->keys->lower.data, o->keys->lower.len,
+							&other) == MOT_BUSY)
+	{
+		MotWaitForKey(rel);
+		MotLooseViewRelease();
+		o->view = MotLooseView();
+	}
 }
 
 static void
@@ -460,9 +490,11 @@ start(IndexScanDesc scan, MotTableIndexScan *o, bool backward)
 
 	o->backward = backward;
 	oldcxt = MemoryContextSwitchTo(o->cxt);
-	o->values = palloc(o->relation->desc->natts * sizeof(Datum));
-	o->isnull = palloc(o->relation->desc->natts * sizeof(bool));
+	o->values = palloc(Max(o->relation->desc->natts, INDEX_MAX_KEYS) * sizeof(Datum));
+	o->isnull = palloc(Max(o->relation->desc->natts, INDEX_MAX_KEYS) * sizeof(bool));
 	make_keys(scan, o);
+	if (snapshot->snapshot_type == SNAPSHOT_DIRTY && scan->indexRelation->rd_index->indisexclusion)
+		wait_for_rivals(scan->heapRelation, o);
 	if (o->view.snapshot < mot_index_valid_from(o->index->handle.index))
 		sort_table(scan, o);
 	else if (!MotKeysFirst(o->keys, NULL))
@@ -552,10 +584,13 @@ form_tuple(IndexScanDesc scan, MotTableIndexScan *o, const mot_version *version)
 	bool		isnull[INDEX_MAX_KEYS];
 	MemoryContext oldcxt;
 
-	MotRowDeform(o->relation->desc, version, o->index->key->max_attnum, o->values, o->isnull);
-	for (int i = 0; i < o->index->key->ncolumns; i++)
+	/* INCLUDE's columns, too */
+	MotRowDeform(o->relation->desc, version, o->relation->desc->natts, o->values, o->isnull);
+	if (o->index->key->computed)
+		(void) MotIndexCompute(o->index, o->values, o->isnull, values, isnull);
+	for (int i = 0; i < desc->natts && !o->index->key->computed; i++)
 	{
-		int			att = o->index->key->columns[i].attnum - 1;
+		int			att = scan->indexRelation->rd_index->indkey.values[i] - 1;
 
 		values[i] = o->values[att];
 		isnull[i] = o->isnull[att];
@@ -603,7 +638,10 @@ MotIndexScanGet(IndexScanDesc scan, ScanDirection direction)
 
 	if (mot_version_ts(version) == 0)
 		changes = mot_version_changes(row, version);
-	else if (o->loose)
+	/* (who builds an exclusion constraint compares with ids of a scan) */
+	else if (o->loose && (!scan->indexRelation->rd_index->indisexclusion ||
+						  (scan->indexRelation->rd_createSubid == InvalidSubTransactionId &&
+						   scan->indexRelation->rd_newRelfilenodeSubid == InvalidSubTransactionId)))
 		changes = MOT_TID_LOCKED;
 	MotVersionToTid(o->session, row, changes, &scan->xs_heaptid);
 	scan->xs_recheck = false;
@@ -651,6 +689,14 @@ MotTableFetchRow(struct IndexFetchTableData *data, ItemPointer tid, Snapshot sna
 	*call_again = false;
 	if (all_dead != NULL)
 		*all_dead = false;
+	/* a key that has been deferred is about to be checked: not a scan */
+	if (fetch->row == NULL && snapshot->snapshot_type == SNAPSHOT_SELF)
+	{
+		if (!MotFetchVersion(data->rel, tid, snapshot, slot))
+			return false;
+		*tid = slot->tts_tid;
+		return true;
+	}
 	if (fetch->row == NULL || !ItemPointerEquals(tid, &fetch->tid))
 		elog(ERROR, "index of memory-optimized table \"%s\" was read as if it were a btree",
 			 RelationGetRelationName(data->rel));

@@ -302,7 +302,8 @@ MotTableUpdate(Relation rel, ItemPointer otid, TupleTableSlot *slot, CommandId c
 	if (result != TM_Ok)
 		return result;
 	slot_getallattrs(slot);
-	MotWriterUpdate(target.writer, target.row, target.version, slot->tts_values, slot->tts_isnull);
+	/* keys that are deferrable the server looks at when the row is there */
+	*update_indexes = MotWriterUpdate(target.writer, target.row, target.version, slot->tts_values, slot->tts_isnull);
 	MotVersionToTid(target.session, target.row, mot_row_changes(target.session, target.row, &command),
 					&slot->tts_tid);
 	slot->tts_tableOid = RelationGetRelid(rel);

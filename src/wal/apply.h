@@ -53,6 +53,8 @@ typedef struct MotTarget
 	bool	   *old_isnull;
 	Datum	   *new_values;
 	bool	   *new_isnull;
+	const MotTail *old_tail;
+	const MotTail *new_tail;
 	MotKeyBuffer old_key;
 	MotKeyBuffer new_key;
 
@@ -90,7 +92,7 @@ extern void MotTargetsForget(void); /* the transaction has ended */
 extern void MotTargetsEnd(mot_session *session);	/* replay has ended */
 
 /* keys of a row from its bytes; which: MotTarget.old_... or new_... */
-extern void MotTargetDeform(const MotTarget *target, unsigned host_bits, const void *row,
+extern void MotTargetDeform(MotTarget *target, unsigned host_bits, const void *row,
 							Datum *values, bool *isnull);
 
 /* Makes the key of the old, or the new, row (as deformed) in old_key or new_key; returns flags for the engine. */

@@ -788,7 +788,7 @@ load_rows_of(const char *directory, MotManifestFile *file, MotDefinition *def, m
 			bool		has_null;
 
 			MotKeyBufferReset(&key);
-			MotDefinitionKey(def, i, values, isnull, &key, &has_null);
+			MotDefinitionKey(def, i, host_bits, data, values, isnull, &key, &has_null);
 			status = mot_load_key(session, &handles[i], row, key.data, key.len,
 								  has_null ? MOT_KEY_DISTINCT : 0, &other);
 		}

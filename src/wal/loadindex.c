@@ -60,7 +60,8 @@ MotLoadIndex(mot_table *table, mot_index *index, const MotDefinition *def, int i
 		MotRowDeformBytes(def->desc, mot_version_host_bits(version), mot_version_data(version),
 						  def->indexes[i].key->max_attnum, values, isnull);
 		MotKeyBufferReset(&key);
-		MotDefinitionKey(def, i, values, isnull, &key, &has_null);
+		MotDefinitionKey(def, i, mot_version_host_bits(version), mot_version_data(version),
+						 values, isnull, &key, &has_null);
 		status = MotKeySortAdd(sort, row, key.data, key.len, has_null ? MOT_KEY_DISTINCT : 0);
 		if (++n % LOOK_EVERY == 0)
 		{

@@ -230,32 +230,35 @@ MotTargetsForget(void)
 /* ------------------------------------------------------------------- keys */
 
 void
-MotTargetDeform(const MotTarget *target, unsigned host_bits, const void *row,
+MotTargetDeform(MotTarget *target, unsigned host_bits, const void *row,
 				Datum *values, bool *isnull)
 {
+	*(values == target->old_values ? &target->old_tail : &target->new_tail) =
+		MotRowTail(target->def->desc, host_bits, row);
 	MotRowDeformBytes(target->def->desc, host_bits, row, target->max_attnum, values, isnull);
 }
 
 static unsigned
-encode_key(const MotTarget *target, int index, const Datum *values, const bool *isnull, MotKeyBuffer *key)
+encode_key(const MotTarget *target, int index, const MotTail *tail, const Datum *values, const bool *isnull,
+		   MotKeyBuffer *key)
 {
 	bool		has_null;
 
 	MotKeyBufferReset(key);
-	MotDefinitionKey(target->def, index, values, isnull, key, &has_null);
+	MotKeyOfRow(target->def->indexes[index].key, tail, values, isnull, key, &has_null);
 	return has_null ? MOT_KEY_DISTINCT : 0;
 }
 
 unsigned
 MotTargetOldKey(MotTarget *target, int index)
 {
-	return encode_key(target, index, target->old_values, target->old_isnull, &target->old_key);
+	return encode_key(target, index, target->old_tail, target->old_values, target->old_isnull, &target->old_key);
 }
 
 unsigned
 MotTargetNewKey(MotTarget *target, int index)
 {
-	return encode_key(target, index, target->new_values, target->new_isnull, &target->new_key);
+	return encode_key(target, index, target->new_tail, target->new_values, target->new_isnull, &target->new_key);
 }
 
 /*
@@ -266,7 +269,7 @@ bool
 MotTargetKeysDiffer(MotTarget *target, int index)
 {
 	const MotKey *key = target->def->indexes[index].key;
-	bool		differs = false;
+	bool		differs = key->computed;
 
 	for (int i = 0; i < key->ncolumns && !differs; i++)
 	{

@@ -32,7 +32,9 @@ sub content
 	return $server->safe_psql($db // 'postgres',
 		"SET search_path = $schema; SELECT 'p', string_agg(p::text, ' ' ORDER BY id) FROM p; SELECT 'c', string_agg(c::text, ' ' ORDER BY id) FROM c;
 		SELECT 'n', string_agg(n::text, ' ' ORDER BY n::text) FROM n; SELECT 'b', count(*), sum(v), sum(length(t)) FROM b;
-		SET enable_seqscan = off; SELECT t FROM b WHERE id = 77; SELECT count(*), sum(id) FROM b WHERE v BETWEEN 10 AND 20"
+		SELECT 'k', string_agg(k::text, ' ' ORDER BY id) FROM k;
+		SET enable_seqscan = off; SELECT string_agg(id::text, ' ' ORDER BY id) FROM k WHERE public.slug(t) BETWEEN 'text-1' AND 'text-3';
+		SELECT string_agg(id::text, ' ' ORDER BY v) FROM k WHERE open AND v > 0; SELECT count(*) FROM k WHERE d IS NULL; SELECT t FROM b WHERE id = 77; SELECT count(*), sum(id) FROM b WHERE v BETWEEN 10 AND 20"
 	);
 }
 
@@ -49,6 +51,11 @@ sub same
 
 both('CREATE TABLE p (id int PRIMARY KEY, v text) USING ENGINE; CREATE TABLE c (id int PRIMARY KEY, p int REFERENCES p ON DELETE CASCADE, UNIQUE (p, id)) USING ENGINE;
 	CREATE TABLE n (a int, b text) USING ENGINE; CREATE TABLE b (id bigint PRIMARY KEY, v int, t text) USING ENGINE; CREATE INDEX ON b (v, id DESC)');
+# keys that no other process could compute
+$node->safe_psql('postgres', q{CREATE FUNCTION public.slug(text) RETURNS text IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN RETURN lower(replace($1, ' ', '-')); END $$});
+both(q{CREATE TABLE k (id int PRIMARY KEY DEFERRABLE, v int, t text, open bool, d int UNIQUE NULLS NOT DISTINCT, EXCLUDE USING btree (v WITH =) WHERE (NOT open)) USING ENGINE;
+	INSERT INTO k SELECT i, i, 'Text ' || i, i % 3 = 0, i FROM generate_series(1, 100) i; CREATE UNIQUE INDEX ON k (public.slug(t));
+	CREATE UNIQUE INDEX ON k (v) INCLUDE (t) WHERE open});
 both(q{INSERT INTO p SELECT i, 'p' || i FROM generate_series(1, 20) i; INSERT INTO c SELECT i, i % 20 + 1 FROM generate_series(1, 50) i;
 	INSERT INTO n SELECT i % 3, 'n' FROM generate_series(1, 10) i; INSERT INTO b SELECT i, i % 100, 'text ' || i FROM generate_series(1, 2000) i});
 
@@ -64,7 +71,10 @@ sub changes
 	both(q{UPDATE p SET v = v || '!' WHERE id % 2 = 0; DELETE FROM p WHERE id = 3; UPDATE n SET b = b || a WHERE a = 1; DELETE FROM n WHERE a = 2;
 		INSERT INTO b SELECT max(id) + 1, 5, 'new' FROM b; UPDATE b SET v = v + 1 WHERE id % 10 = 0; DELETE FROM b WHERE id % 50 = 0;
 		INSERT INTO b VALUES (77, 1, 'x'), (-1, 1, 'y') ON CONFLICT (id) DO UPDATE SET t = b.t || excluded.t;
-		BEGIN; SAVEPOINT a; DELETE FROM b; ROLLBACK TO a; INSERT INTO n VALUES (9, 'kept'); COMMIT; BEGIN; TRUNCATE p CASCADE; ROLLBACK});
+		UPDATE k SET id = id + 1; UPDATE k SET t = upper(t) || '-' || id, open = NOT open, v = v + 1000 WHERE id % 7 = 0; DELETE FROM k WHERE id % 11 = 0;
+		INSERT INTO k SELECT max(id) + 1, max(id) + 1, 'Text NEW ' || max(id), true, max(d) + 1 FROM k; UPDATE k SET d = NULL WHERE d = 50;
+		INSERT INTO k VALUES (-1, (SELECT min(v) FROM k WHERE open), 'x', true) ON CONFLICT (v) WHERE open DO UPDATE SET t = k.t || '+';
+		BEGIN; SAVEPOINT a; DELETE FROM b; UPDATE k SET t = t || 'gone'; ROLLBACK TO a; INSERT INTO n VALUES (9, 'kept'); COMMIT; BEGIN; TRUNCATE p CASCADE; ROLLBACK});
 	return;
 }
 changes();
@@ -76,7 +86,7 @@ $node->start;
 same('after a crash');
 both(q{ALTER TABLE b ALTER v TYPE bigint, ADD COLUMN extra int DEFAULT 3; ALTER TABLE n ADD COLUMN d date DEFAULT '2026-01-01';
 	CREATE TABLE gone (a int PRIMARY KEY) USING ENGINE; INSERT INTO gone VALUES (1); DROP TABLE gone; TRUNCATE c; INSERT INTO c SELECT id, id FROM p;
-	DROP INDEX b_v_id_idx; CREATE INDEX ON b (v); ALTER TABLE p ALTER v SET NOT NULL});
+	DROP INDEX k_slug_idx; CREATE UNIQUE INDEX ON k (public.slug(t)); CREATE INDEX ON k ((v + 1)) WHERE id > 5; REINDEX TABLE k; DROP INDEX b_v_id_idx; CREATE INDEX ON b (v); ALTER TABLE p ALTER v SET NOT NULL});
 changes();
 $node->stop('immediate');
 $node->start;
@@ -98,7 +108,7 @@ $node->stop('immediate');
 $session->{run}->finish;
 $node->start;
 same('after a crash in a transaction');
-is($node->safe_psql('postgres', "SELECT string_agg(relname, ' ' ORDER BY relname) FROM mot_stat_tables WHERE loaded"), 'b c n p', 'no table is left behind');
+is($node->safe_psql('postgres', "SELECT string_agg(relname, ' ' ORDER BY relname) FROM mot_stat_tables WHERE loaded"), 'b c k n p', 'no table is left behind');
 
 # copies
 $node->safe_psql('template1', 'CREATE DATABASE twin TEMPLATE postgres');
@@ -112,7 +122,7 @@ $node->safe_psql('postgres', 'CREATE DATABASE restored');
 $node->command_ok([ 'psql', '-X', '-v', 'ON_ERROR_STOP=1', '-f', $dump, '-d', $node->connstr('restored') ], 'its script runs');
 same('what pg_dump has written, restored', $node, 'restored');
 is(content($node, 'm', 'restored'), content($node, 'm'), '... with all rows');
-is($node->safe_psql('restored', q{SELECT count(*) FROM pg_class WHERE relam = (SELECT oid FROM pg_am WHERE amname = 'mot')}), 4, '... as tables of the access method');
+is($node->safe_psql('restored', q{SELECT count(*) FROM pg_class WHERE relam = (SELECT oid FROM pg_am WHERE amname = 'mot')}), 5, '... as tables of the access method');
 $node->safe_psql('postgres', 'DROP DATABASE restored');
 
 # without the module
