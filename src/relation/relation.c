@@ -44,6 +44,7 @@
 void		(*MotRelationCatchUp) (void) = NULL;
 
 bool		(*MotRelationAwait) (Oid dbid, Oid relid) = NULL;
+void		(*MotRelationAwaitLoaded) (Oid dbid, Oid relid) = NULL;
 bool		(*MotRelationLeftOut) (Oid dbid, Oid relid) = NULL;
 
 static HTAB *cache = NULL;

@@ -371,6 +371,9 @@ extern bool MotDefinitionTakeOver(Relation rel);
  */
 extern bool (*MotRelationAwait) (Oid dbid, Oid relid);
 
+/* Likewise for who changes a definition: whether the table can be used at all does not matter. */
+extern void (*MotRelationAwaitLoaded) (Oid dbid, Oid relid);
+
 /* Is the table (relid invalid: any of the database) not there because memory has no room for it? */
 extern bool (*MotRelationLeftOut) (Oid dbid, Oid relid);
 

@@ -493,6 +493,21 @@ MotStorageChangedHere(Oid relid)
 	return will_be_stored(relid, 0);
 }
 
+/*
+ * A table whose definition is about to change.  While tables are loaded it may be still to come, and
+ * would come as it was.
+ */
+static mot_table *
+find_loaded(Oid number)
+{
+	mot_table  *table = mot_table_find(MotEngine, MyDatabaseId, number);
+
+	if (table != NULL || MotRelationAwaitLoaded == NULL)
+		return table;
+	MotRelationAwaitLoaded(MyDatabaseId, number);
+	return mot_table_find(MotEngine, MyDatabaseId, number);
+}
+
 /* The catalogue is just being changed, but what the server knows of it is not yet. */
 void
 MotStorageDefinitionChanged(Oid relid)
@@ -506,7 +521,7 @@ MotStorageDefinitionChanged(Oid relid)
 	number = MotStorageNumber(rel);
 	if (!MotStorageChangedHere(number))
 	{
-		mot_table  *table = mot_table_find(MotEngine, MyDatabaseId, number);
+		mot_table  *table = find_loaded(number);
 
 		if (table != NULL && rel->rd_createSubid == InvalidSubTransactionId)
 			(void) MotDefinitionCheck(rel, table, true);
@@ -830,7 +845,7 @@ MotStorageDropIndex(Oid number, Oid indexoid)
 
 	if (MotEngine == NULL)
 		return;
-	table = mot_table_find(MotEngine, MyDatabaseId, number);
+	table = find_loaded(number);
 	index = table != NULL ? mot_table_index(table, indexoid) : NULL;
 	if (index == NULL)
 		return;					/* never built */

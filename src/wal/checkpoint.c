@@ -65,6 +65,7 @@
 #include "storage/pmsignal.h"
 #include "storage/proc.h"
 #include "storage/procarray.h"
+#include "tcop/tcopprot.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/pidfile.h"
@@ -129,6 +130,8 @@ MotCheckpointMain(Datum arg)
 
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
 	pqsignal(SIGTERM, SignalHandlerForShutdownRequest);
+	/* a checkpoint can be cancelled, and comes again; loading would not */
+	pqsignal(SIGINT, SIG_IGN);
 	BackgroundWorkerUnblockSignals();
 	BackgroundWorkerInitializeConnection(NULL, NULL, 0);
 	worker_cxt = AllocSetContextCreate(TopMemoryContext, "MOT checkpointer", ALLOCSET_DEFAULT_SIZES);
@@ -139,6 +142,7 @@ MotCheckpointMain(Datum arg)
 	MotRoomInWorker();
 	(void) MotSession();
 	load_if_nobody_did();
+	pqsignal(SIGINT, StatementCancelHandler);
 	if (MotDirectoryExists())
 	{
 		/* what a crash has left unfinished */

@@ -170,7 +170,7 @@ make_map(MotTarget *target, uint64 rows)
 	else
 	{
 		/* what is touched has to be there: a full disk would be a signal */
-		error = posix_fallocate(fd, 0, bytes);
+		error = MotSpillAllocate(fd, 0, bytes);
 		if (error == 0)
 		{
 			p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);

@@ -31,6 +31,7 @@
 #include "wal/internal.h"
 #include "wal/replay.h"
 #include "wal/spill.h"
+#include "wal/spool.h"
 #include "xact/xact.h"
 
 /* more than so many bytes lie in a file */
@@ -137,6 +138,18 @@ add_entry(TransactionId xid, XLogRecPtr lsn, const char *ops, size_t len)
 
 	for (;;)
 	{
+		/* nobody will ever apply it; nor is anybody left who makes room */
+		if (MotSpooling() && MotWalCurrentState() == MOT_WAL_REFUSED)
+		{
+			if (ops == NULL && len > 0)
+			{
+				char	   *path = file_of(lsn);
+
+				MotSpillRemove(path);
+				pfree(path);
+			}
+			return;
+		}
 		mot_session_use_reserve(session, true);
 		entry = mot_host_alloc(session, offsetof(InDoubt, ops) + (ops != NULL ? len : 0), &status);
 		mot_session_use_reserve(session, false);

@@ -144,6 +144,18 @@ MotSpillWrite(const char *path, uint64 offset, const void *bytes, Size len)
 		raise_write(path);
 }
 
+/* So much of it is there from now on: 0, or what is wrong.  (A signal is not.) */
+int
+MotSpillAllocate(int fd, uint64 offset, Size len)
+{
+	int			error;
+
+	do
+		error = posix_fallocate(fd, offset, len);
+	while (error == EINTR);
+	return error;
+}
+
 /* The first len bytes (not 0) of the file; the mapping outlives the file's name. */
 void *
 MotSpillMap(const char *path, Size len)

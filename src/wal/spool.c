@@ -158,7 +158,7 @@ open_map(uint32 number, bool new)
 
 	/* what is touched has to be there: a full disk would be a signal */
 	if (error == 0 && new)
-		error = posix_fallocate(fd, 0, FILE_SIZE);
+		error = MotSpillAllocate(fd, 0, FILE_SIZE);
 	if (error == 0)
 	{
 		map = mmap(NULL, FILE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -428,7 +428,7 @@ MotSpoolReadEnd(MotSpoolReader *reader)
 	close_file(reader, reader->to_file > 0);
 }
 
-/* Loading has failed, so nobody will read them. */
+/* Loading has failed, and said so: nobody will read them, and with the lock nobody is at them. */
 void
 MotSpoolForget(void)
 {
@@ -438,10 +438,9 @@ MotSpoolForget(void)
 	applying = false;
 	if (!MotSpooling())
 		return;
+	LWLockAcquire(MotApplyLock, LW_EXCLUSIVE);
 	dir = AllocateDir(MOT_SPILL_DIRECTORY);
-	if (dir == NULL)
-		return;
-	while ((de = ReadDirExtended(dir, MOT_SPILL_DIRECTORY, LOG)) != NULL)
+	while (dir != NULL && (de = ReadDirExtended(dir, MOT_SPILL_DIRECTORY, LOG)) != NULL)
 	{
 		size_t		len = strlen(de->d_name);
 
@@ -453,5 +452,7 @@ MotSpoolForget(void)
 			pfree(path);
 		}
 	}
-	FreeDir(dir);
+	if (dir != NULL)
+		FreeDir(dir);
+	LWLockRelease(MotApplyLock);
 }

@@ -109,6 +109,7 @@ static void raise_if_left_out(Oid dbid, Oid relid);
 static bool worker_is_there(void);
 static void wait_for_change(TimestampTz *missing_since);
 static bool await_table(Oid dbid, Oid relid);
+static void await_loaded(Oid dbid, Oid relid);
 static void refuse_older_snapshot(void);
 
 /* ------------------------------------------------------------------ module */
@@ -145,6 +146,7 @@ MotStateInit(void)
 							PGC_SIGHUP, 0,
 							NULL, NULL, NULL);
 	MotRelationAwait = await_table;
+	MotRelationAwaitLoaded = await_loaded;
 	MotRelationLeftOut = is_left_out;
 }
 
@@ -352,12 +354,47 @@ refuse_older_snapshot(void)
 			 errhint("The transaction might succeed if retried.")));
 }
 
-bool
-MotWalWaitForTable(Oid dbid, Oid relid)
+/* Until the table is there, or all that will be; true: it may be used, whatever else is still to come. */
+static bool
+wait_while_loading(Oid dbid, Oid relid)
 {
 	TimestampTz missing_since = 0;
 	bool		there = false;
 	bool		asked = !OidIsValid(relid);
+
+	ConditionVariablePrepareToSleep(&shared->changed);
+	for (;;)
+	{
+		MotWalState state = MotWalCurrentState();
+
+		if (state == MOT_WAL_REFUSED || state == MOT_WAL_READY)
+			break;
+		if (state == MOT_WAL_LOADING && pg_atomic_read_u32(&shared->in_steps) &&
+			mot_table_find(MotEngine, dbid, relid) != NULL)
+		{
+			there = true;
+			break;
+		}
+		if (!asked)
+			asked = ask_for(dbid, relid);
+		wait_for_change(&missing_since);
+	}
+	ConditionVariableCancelSleep();
+	pg_read_barrier();
+	return there;
+}
+
+static void
+await_loaded(Oid dbid, Oid relid)
+{
+	if (unlikely(MotWalCurrentState() != MOT_WAL_READY) && !IsBinaryUpgrade && IsUnderPostmaster)
+		(void) wait_while_loading(dbid, relid);
+}
+
+bool
+MotWalWaitForTable(Oid dbid, Oid relid)
+{
+	bool		there;
 
 	/* pg_upgrade's server has no workers, and nothing to load */
 	if (unlikely(IsBinaryUpgrade))
@@ -373,35 +410,11 @@ MotWalWaitForTable(Oid dbid, Oid relid)
 		return mot_table_find(MotEngine, dbid, relid) != NULL;
 	}
 
-	ConditionVariablePrepareToSleep(&shared->changed);
-	for (;;)
-	{
-		MotWalState state = MotWalCurrentState();
-
-		if (state == MOT_WAL_REFUSED)
-		{
-			ConditionVariableCancelSleep();
-			MotStateRaiseRefusal();
-		}
-		if (state == MOT_WAL_READY)
-			break;
-		if (state == MOT_WAL_LOADING && pg_atomic_read_u32(&shared->in_steps) &&
-			mot_table_find(MotEngine, dbid, relid) != NULL)
-		{
-			there = true;
-			break;
-		}
-		if (!asked)
-			asked = ask_for(dbid, relid);
-		wait_for_change(&missing_since);
-	}
-	ConditionVariableCancelSleep();
-
+	there = wait_while_loading(dbid, relid);
+	if (!there && MotWalCurrentState() == MOT_WAL_REFUSED)
+		MotStateRaiseRefusal();
 	if (!there)
-	{
-		pg_read_barrier();
 		there = mot_table_find(MotEngine, dbid, relid) != NULL;
-	}
 	if (pg_atomic_read_u32(&shared->ndamaged) > 0 && MotStateIsDamaged(dbid, relid))
 		raise_damaged(dbid, relid);
 	if (!there)

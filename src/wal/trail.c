@@ -38,6 +38,7 @@
 #include "storage/fd.h"
 #include "utils/memutils.h"
 #include "wal/checkpoint.h"
+#include "wal/spill.h"
 
 #define FILE_MAGIC	UINT64CONST(0x314c49415254544d)
 #define ENTRY_MAGIC	0x544e454d
@@ -265,7 +266,7 @@ make_room(Size size)
 {
 	while (used + size > allocated)
 	{
-		int			error = posix_fallocate(fd, allocated, STEP);
+		int			error = MotSpillAllocate(fd, allocated, STEP);
 
 		if (error != 0)
 		{

@@ -181,6 +181,7 @@ query("BEGIN; INSERT INTO h.account VALUES ($_, $_); INSERT INTO m.account VALUE
 same('before the crash');
 
 # ------------------------------------------------- held back: heap is served
+query('CREATE INDEX still_twice ON m.still (i)');
 fault('load-sorted:wait');
 $node->stop('immediate');
 my $from = -s $node->logfile;
@@ -198,10 +199,14 @@ my $big = ask('SELECT count(*) FROM m.big');
 ok(waiting('FROM m.big'), '... one waits for the largest table');
 my $write = ask('INSERT INTO m.account VALUES (100, 100)');
 ok(waiting('INSERT INTO m.account'), '... one wants to write');
+my $drop = ask('DROP INDEX m.still_twice');
+ok(waiting('DROP INDEX'), '... one to change a definition');
 my $checkpoint = ask('CHECKPOINT');
 go();
 is(answer($big), query('SELECT count(*) FROM h.big'), 'it gets the table');
 is(answer($write), '', '... the other one writes');
+is(answer($drop), '', '... the third one drops an index');
+is(query('SELECT count(*) FROM m.still'), '10', '... and the table knows');
 is(answer($checkpoint), '', '... and a checkpoint goes through');
 query('INSERT INTO h.account VALUES (100, 100)');
 my %oid = reverse(map { split /=/ } split(/\n/, query("SELECT oid || '=' || relname FROM pg_class WHERE relnamespace = 'm'::regnamespace")));

@@ -211,6 +211,8 @@ for my $point ('load-begin', 'load-file', 'load-log')
 	$primary->wait_for_catchup($standby, 'replay', $primary->lsn('flush'));
 	$standby->safe_psql('postgres', 'CHECKPOINT');
 	cmp_ok($standby->safe_psql('postgres', "SELECT restart_lsn <= checkpoint_lsn FROM pg_replication_slots, mot_stat_recovery WHERE slot_name = 'mot'"), 'eq', 't', '... the slot keeps the log');
+	# nobody can cancel it: there is no other attempt
+	$standby->safe_psql('postgres', "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE backend_type = 'mot checkpointer'");
 	# gone, and once more from the beginning
 	if ($point eq 'load-file')
 	{
@@ -360,6 +362,8 @@ sub promoted
 		($ret, $out, $err) = $standby->psql('postgres', "SELECT pg_drop_replication_slot('mot')");
 		like($err, qr/replication slot "mot" is active/, '... the slot cannot be dropped before the worker sees to the log');
 	}
+	($ret, $out, $err) = $standby->psql('postgres', 'SET statement_timeout = 300; DROP INDEX m.big_k_idx');
+	like($err, qr/canceling statement due to statement timeout/, '... and so who wants to drop an index');
 	$standby->safe_psql('postgres', 'CREATE TABLE filler AS SELECT repeat(md5(i::text), 30) FROM generate_series(1, 4000) i; DROP TABLE filler');
 	if ($how eq 'killed')
 	{
