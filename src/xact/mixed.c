@@ -68,6 +68,7 @@
 #include "access/xact.h"
 #include "compat/compat.h"
 #include "engine/port.h"
+#include "faults.h"
 #include "port/atomics.h"
 #include "storage/ipc.h"
 #include "storage/lwlock.h"
@@ -343,6 +344,7 @@ MotTaken
 MotMixedTakeMoment(mot_session *session, Snapshot snapshot, bool *stale)
 {
 	MotTaken	taken = {0, NULL};
+	MotTaken	all;
 	uint64		newest;
 	uint64		xmin;
 
@@ -360,11 +362,19 @@ MotMixedTakeMoment(mot_session *session, Snapshot snapshot, bool *stale)
 
 	/* what we look at next must not be older than the clock's reading */
 	pg_read_barrier();
+	all = taken;
 	if (unlikely(pg_atomic_read_u32(&shared->active) != 0))
 		taken = leave_out_drawn(session, snapshot, taken.ts, IsolationIsSerializable());
+	MOT_FAULT("moment-taken");
 	newest = pg_atomic_read_u64(&shared->newest);
 	xmin = widen(snapshot->xmin, xmin);
-	*stale = newest >= xmin && includes_invisible(snapshot, xmin, &taken);
+
+	/*
+	 * At SERIALIZABLE who was left out may be over by now, and counts as it
+	 * did when it was DRAWN.
+	 */
+	*stale = newest >= xmin &&
+		includes_invisible(snapshot, xmin, IsolationIsSerializable() ? &all : &taken);
 	return taken;
 }
 
