@@ -519,6 +519,17 @@ MotDefinitionFree(MotDefinition *def)
 /* ------------------------------------------------------------------ tables */
 
 mot_status
+MotDefinitionMakeIndex(mot_session *session, mot_table *table, const MotDefinitionIndex *def, mot_index **index)
+{
+	mot_status	status = mot_index_create(session, table, def->indexoid,
+										  MOT_INDEX_DERIVED | (def->unique ? MOT_INDEX_UNIQUE : 0), index);
+
+	if (status == MOT_OK)
+		mot_index_set_form(*index, MotKeyForm(def->key));
+	return status;
+}
+
+mot_status
 MotDefinitionMakeTable(mot_session *session, const MotDefinition *def,
 					   const void *bytes, size_t len, mot_table **table)
 {
@@ -532,14 +543,9 @@ MotDefinitionMakeTable(mot_session *session, const MotDefinition *def,
 	{
 		mot_index  *index;
 
-		status = mot_index_create(session, *table, def->indexes[i].indexoid,
-								  MOT_INDEX_DERIVED |
-								  (def->indexes[i].unique ? MOT_INDEX_UNIQUE : 0), &index);
+		status = MotDefinitionMakeIndex(session, *table, &def->indexes[i], &index);
 		if (status == MOT_OK)
-		{
-			mot_index_set_form(index, MotKeyForm(def->indexes[i].key));
 			mot_index_attach(index);
-		}
 	}
 	if (status == MOT_OK)
 		status = mot_definition_make(session, bytes, len, &definition);

@@ -81,6 +81,10 @@ extern bool MotDefinitionIsUnlogged(const void *bytes);
 extern MotDefinition *MotDefinitionDecode(const void *bytes, size_t len, MemoryContext parent);
 extern void MotDefinitionFree(MotDefinition *def);
 
+/* An index of it, not attached yet, empty. */
+extern mot_status MotDefinitionMakeIndex(mot_session *session, mot_table *table,
+										 const MotDefinitionIndex *def, mot_index **index);
+
 /*
  * An engine table (unpublished) with its indexes, as the definition has it.
  * Without its limit: what is loaded or replayed has had room before, and

@@ -302,9 +302,7 @@ build_index(Advance *a, Oid indexoid)
 	if (i == target->nindexes)
 		misfit(a, psprintf("index %u is not in the definition", indexoid));
 
-	check(a, mot_index_create(a->session, target->table, indexoid,
-							  target->def->indexes[i].unique ? MOT_INDEX_UNIQUE : 0, &index));
-	mot_index_set_form(index, MotKeyForm(target->def->indexes[i].key));
+	check(a, MotDefinitionMakeIndex(a->session, target->table, &target->def->indexes[i], &index));
 	target->indexes[i].handle.index = index;
 	status = MotLoadIndex(target->table, index, target->def, i, look_while_building, a);
 	if (status != MOT_OK)
@@ -313,6 +311,8 @@ build_index(Advance *a, Oid indexoid)
 	if (old != NULL)
 		mot_index_drop(a->session, old);
 	mot_index_attach(index);
+	/* (the definition came before) */
+	mot_index_described(index);
 }
 
 /* ------------------------------------------------------------------- rows */

@@ -768,14 +768,11 @@ apply_index(const MotOpData *op)
 
 	apply.definitions = true;
 	LWLockAcquire(MotDirectoryLock, LW_EXCLUSIVE);
-	status = mot_index_create(apply.session, target->table, op->oid,
-							  MOT_INDEX_DERIVED |
-							  (target->def->indexes[i].unique ? MOT_INDEX_UNIQUE : 0), &index);
+	status = MotDefinitionMakeIndex(apply.session, target->table, &target->def->indexes[i], &index);
 	LWLockRelease(MotDirectoryLock);
 	if (!check(status))
 		return;
 
-	mot_index_set_form(index, MotKeyForm(target->def->indexes[i].key));
 	status = build_index(target, i, index);
 	if (status != MOT_OK)
 	{
