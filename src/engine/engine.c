@@ -193,7 +193,7 @@ slot_rests(const mot_slot *slot, unsigned i)
 	if (!atomic_load_explicit(&((mot_slot *) slot)->may_rest, memory_order_relaxed) ||
 		!mot_rests_hook(i))
 		return false;
-	atomic_thread_fence(memory_order_acquire);
+	mot_fence(memory_order_acquire);
 	return !atomic_load_explicit(&((mot_slot *) slot)->has_cursors, memory_order_relaxed) &&
 		!atomic_load_explicit(&((mot_slot *) slot)->validates, memory_order_relaxed) &&
 		!atomic_load_explicit(&((mot_slot *) slot)->looks_ahead, memory_order_relaxed);

@@ -214,7 +214,7 @@ mot_index_ahead(mot_session *s, const mot_index_handle *handle, const void *key,
 	ahead->moves = s->moves;
 	/* relaxed, and before we are seen to rest: see slot_rests in engine.c */
 	atomic_store_explicit(&s->slot->looks_ahead, true, memory_order_relaxed);
-	atomic_thread_fence(memory_order_release);
+	mot_fence(memory_order_release);
 	mot_tree_get_begin(index->tree, key, len, ahead);
 	mot_hint_fetch(&index->hints, mot_hint_line(hint));
 }
@@ -239,7 +239,7 @@ mot_cursor_opened(mot_session *s, mot_cursor *c)
 	s->open_cursors++;
 	/* relaxed, and before we are seen to rest: see slot_rests in engine.c */
 	atomic_store_explicit(&s->slot->has_cursors, true, memory_order_relaxed);
-	atomic_thread_fence(memory_order_release);
+	mot_fence(memory_order_release);
 }
 
 mot_status
@@ -655,7 +655,7 @@ mot_index_rivals(mot_session *s, const mot_index_handle *handle, mot_row *row,
 	 * must see the other: the entry that was added is seen before what is
 	 * looked at now.
 	 */
-	atomic_thread_fence(memory_order_seq_cst);
+	mot_fence(memory_order_seq_cst);
 	if (!mot_tree_cursor_open(&cursor, handle->index->tree, &bound, &bound, false, NULL))
 		return MOT_NO_PRIVATE_MEMORY;
 	while (status == MOT_OK && (value = mot_tree_cursor_next(&cursor, &found, &found_len)) != 0)

@@ -35,6 +35,16 @@
 #define mot_unlikely(x) __builtin_expect((x) != 0, 0)
 #define mot_prefetch(p) __builtin_prefetch(p)
 
+/*
+ * A fence.  gcc's thread sanitizer does not know C's, refuses to compile them, and
+ * takes this for nothing: only what is atomic anyway may depend on it.
+ */
+#ifdef __SANITIZE_THREAD__
+#define mot_fence(order)	__sync_synchronize()
+#else
+#define mot_fence(order)	atomic_thread_fence(order)
+#endif
+
 #define MOT_ALIGN_UP(x, a)	(((x) + ((a) - 1)) & ~((size_t) (a) - 1))
 #define MOT_ALIGN_DOWN(x, a) ((x) & ~((size_t) (a) - 1))
 
