@@ -1,6 +1,7 @@
 # Random statements, the same on a heap table and on its memory-optimized
 # twin: DDL and DML in transactions with savepoints.  Results and SQLSTATEs
-# have to be the same all the way.  Then several sessions, with old snapshots
+# have to be the same all the way.  Foreign tables first, then ordinary ones, which have
+# indexes that foreign ones have not.  Then several sessions, with old snapshots
 # at all levels (twins/snapshots.py).
 
 use strict;
@@ -40,8 +41,37 @@ sub rows
 	return join ', ', map { sprintf "(%d, %s, %s)", number(), pick('NULL', number()), pick('NULL', number()) } 1 .. 1 + int(rand(4));
 }
 
+# what only ordinary tables have
+sub more
+{
+	my ($column, $value, $name) = @_;
+
+	return (
+		"CREATE INDEX $name ON t ((lower(${column}::text)), id)",
+		"CREATE UNIQUE INDEX $name ON t ((id::text || coalesce(${column}::text, '')), b) INCLUDE (a)",
+		("CREATE UNIQUE INDEX $name ON t ($column) WHERE a::text > '5'") x 2,
+		"CREATE INDEX $name ON t (b, (a::text || 'x')) WHERE $column IS NOT NULL",
+		"CREATE INDEX CONCURRENTLY $name ON t ($column DESC, (b::text)) WHERE a IS NOT NULL",
+		"CREATE UNIQUE INDEX $name ON t ((a::text)) NULLS NOT DISTINCT WHERE $column IS NULL",
+		"DROP INDEX CONCURRENTLY $name",
+		"ALTER TABLE t ADD CONSTRAINT $name UNIQUE ($column) DEFERRABLE INITIALLY DEFERRED",
+		"ALTER TABLE t ADD CONSTRAINT $name UNIQUE ($column, b) DEFERRABLE",
+		"ALTER TABLE t ADD CONSTRAINT d$name UNIQUE USING INDEX $name DEFERRABLE INITIALLY DEFERRED",
+		"ALTER TABLE t ADD CONSTRAINT $name UNIQUE NULLS NOT DISTINCT ($column, b)",
+		"ALTER TABLE t ADD CONSTRAINT $name EXCLUDE USING btree ($column WITH =, (b::text) WITH =) WHERE (a IS NOT NULL)",
+		"ALTER TABLE t ADD CONSTRAINT $name EXCLUDE USING btree ($column WITH =) DEFERRABLE INITIALLY DEFERRED",
+		('SET CONSTRAINTS ALL IMMEDIATE') x 2,
+		'SET CONSTRAINTS ALL DEFERRED',
+		"INSERT INTO t (id, a, b) VALUES ($value, $value, 1) ON CONFLICT ($column) WHERE a::text > '5' DO UPDATE SET b = 2",
+		("SELECT * FROM t WHERE lower(${column}::text) = '$value' ORDER BY t::text") x 3,
+		("SELECT * FROM t WHERE $column = '$value' AND a::text > '5' ORDER BY t::text") x 3,
+		"SELECT * FROM t WHERE a::text || 'x' < '${value}x' AND $column IS NOT NULL AND b = '1' ORDER BY t::text",
+		("UPDATE t SET a = a::int + 1 WHERE $column = '$value'") x 2);
+}
+
 sub statement
 {
+	my ($ordinary) = @_;
 	my $column = pick('id', 'a', 'b');
 	my $value = number();
 	my $extra = 'x' . (1 + int(rand(3)));
@@ -90,18 +120,19 @@ sub statement
 		'ALTER TABLE t RENAME COLUMN y TO ' . $extra,
 		'BEGIN', 'BEGIN', 'BEGIN', 'COMMIT', 'COMMIT', 'ROLLBACK',
 		'SAVEPOINT s', 'SAVEPOINT s', 'ROLLBACK TO s', 'RELEASE s',
+		$ordinary ? more($column, $value, $name) : (),
 		'CREATE');
 }
 
 sub script
 {
-	my ($seed, $create) = @_;
+	my ($seed, $create, $ordinary) = @_;
 
 	srand($seed);
-	my $sql = "SET client_min_messages = error;\n$create;\n";
+	my $sql = "SET client_min_messages = error;\n" . ($ordinary ? "SET enable_seqscan = off;\n" : '') . "$create;\n";
 	for (1 .. $statements)
 	{
-		my $stmt = statement();
+		my $stmt = statement($ordinary);
 		$stmt = "DROP TABLE IF EXISTS t; $create" if $stmt eq 'CREATE';
 		$sql .= "$stmt;\n";
 	}
@@ -110,31 +141,33 @@ sub script
 
 sub run
 {
-	my ($seed, $create, $rollback) = @_;
+	my ($seed, $create, $rollback, $ordinary) = @_;
 	my $file = "$PostgreSQL::Test::Utils::tmp_check/twin_$seed.sql";
 	my $psql = $node->installed_command('psql');
 	my $connstr = $node->connstr('postgres');
 
 	unlink $file;
 	append_to_file($file,
-		"\\set VERBOSITY sqlstate\n\\set ON_ERROR_ROLLBACK $rollback\n" . script($seed, $create));
+		"\\set VERBOSITY sqlstate\n\\set ON_ERROR_ROLLBACK $rollback\n" . script($seed, $create, $ordinary));
 
 	# one stream, so that errors have their place among the results
 	my $out = qx{'$psql' -X -A -t -a -d "$connstr" -f '$file' 2>&1};
 	$out =~ s/^psql:[^:]*:(\d+): //mg;
 	$out =~ s/CREATE (FOREIGN )?TABLE.*//g;
 	# of several rows that cannot be, either kind may be the first
-	$out =~ s/ERROR:  235(05|14)/ERROR:  23505 or 23514/g;
+	$out =~ s/ERROR:  23(505|514|P01)/ERROR:  23505 or 23514/g;
 	return $out;
 }
 
-for my $seed ($first .. $last)
+for my $turn (map { [ $_, 0 ], [ $_, 1 ] } $first .. $last)
 {
+	my ($seed, $ordinary) = @$turn;
 	my $rollback = $seed % 3 ? 'on' : 'off';
-	my $heap = run($seed, 'CREATE TABLE t (id int, a int, b int)', $rollback);
-	my $mot = run($seed, 'CREATE FOREIGN TABLE t (id int, a int, b int) SERVER mot_server', $rollback);
+	my $heap = run($seed, 'CREATE TABLE t (id int, a int, b int)', $rollback, $ordinary);
+	my $mot = run($seed, $ordinary ? 'CREATE TABLE t (id int, a int, b int) USING mot' :
+		'CREATE FOREIGN TABLE t (id int, a int, b int) SERVER mot_server', $rollback, $ordinary);
 
-	ok($mot eq $heap, "seed $seed");
+	ok($mot eq $heap, "seed $seed, " . ($ordinary ? 'ordinary' : 'foreign'));
 	next if $mot eq $heap;
 
 	# where they part
