@@ -479,8 +479,7 @@ CREATE FUNCTION mot_advise(
                    ELSE c.collprovider NOT IN ('c', 'd') OR c.collcollate NOT IN ('C', 'POSIX', 'C.UTF-8', 'C.utf8') END
         GROUP BY k.indrelid, k.indexrelid
         UNION ALL
-        SELECT heap.oid, 1, CASE relpersistence WHEN 't' THEN 'it is temporary' ELSE 'it is unlogged' END
-        FROM heap WHERE relpersistence <> 'p'
+        SELECT heap.oid, 2, 'it is unlogged, and would be empty after each start' FROM heap WHERE relpersistence = 'u'
         UNION ALL
         SELECT heap.oid, 1, format('publication %s has it', p.pubname)
         FROM heap JOIN pg_publication_tables p ON (p.schemaname, p.tablename) = (heap.schemaname, heap.relname)

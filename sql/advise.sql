@@ -11,6 +11,8 @@ CREATE TABLE hashed (id int, name text COLLATE "C");
 CREATE INDEX ON hashed USING hash (id);
 CREATE INDEX ON hashed (name);
 CREATE TABLE memory (id int PRIMARY KEY) USING mot;
+CREATE UNLOGGED TABLE volatile (id int PRIMARY KEY, t text COLLATE "C");
+CREATE UNIQUE INDEX ON volatile (lower(t)) INCLUDE (id) WHERE id > 0;
 INSERT INTO hot SELECT i, 0 FROM generate_series(1, 1000) i;
 INSERT INTO cold SELECT i, 0 FROM generate_series(1, 1000) i;
 DO $$ BEGIN
@@ -24,6 +26,7 @@ FROM mot_advise() WHERE tab::text !~ '[.]' ORDER BY place;
 -- what has no obstacle moves in, what has one does not
 SELECT tab, obstacles FROM mot_advise() WHERE tab::text !~ '[.]' AND obstacles <> '{}' ORDER BY tab::text;
 ALTER TABLE hot SET ACCESS METHOD mot;
+ALTER TABLE volatile SET ACCESS METHOD mot;
 ALTER TABLE hashed SET ACCESS METHOD mot;
 ALTER TABLE shapes SET ACCESS METHOD mot;
 DROP INDEX shapes_p_idx;
