@@ -218,3 +218,11 @@ COMMIT;
 DROP TABLE c, d, p, hc, hp, r, k;
 DROP ROLE regress_table_reader;
 DROP FUNCTION twins, tell;
+
+-- a condition that is never true excludes the table, however small it is
+CREATE TABLE excluded (id int PRIMARY KEY, v numeric) USING mot;
+INSERT INTO excluded SELECT i, i FROM generate_series(1, 20) i;
+EXPLAIN (COSTS OFF) SELECT * FROM excluded WHERE id = 3 AND v = NULL::numeric(6, 2);
+SELECT count(*) FROM excluded WHERE id = 3 AND v = NULL::numeric(6, 2);
+SELECT count(*) FROM excluded WHERE false;
+DROP TABLE excluded;
