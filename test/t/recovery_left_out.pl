@@ -38,7 +38,6 @@ configure($small_standby, 64);
 $small_standby->append_conf('postgresql.conf', "mot.fault = 'left-out-table:killall'\n");
 $small_standby->start;
 
-# (alone, the large one is more than fits: which of two is left out that fit alone is chance)
 my %columns = (
 	small => 'id int PRIMARY KEY, v int',
 	large => 'id int PRIMARY KEY, v int, filler text',
@@ -49,7 +48,7 @@ $node->safe_psql(
 	CREATE TABLE heap (a int);
 	CREATE INDEX ON large (v);
 	INSERT INTO small SELECT i, i FROM generate_series(1, 1000) i;
-	INSERT INTO large SELECT i, i, repeat('x', 300) FROM generate_series(1, 170000) i;
+	INSERT INTO large SELECT i, i, repeat('x', 300) FROM generate_series(1, 130000) i;
 	INSERT INTO bare SELECT i % 20000, repeat('y', 300) FROM generate_series(1, 90000) i;
 	CHECKPOINT});
 change($node, 1);
