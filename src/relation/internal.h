@@ -84,6 +84,9 @@ extern bool MotDefinitionIsShared(Oid relid);
 extern void MotStorageInit(void);
 extern bool MotStorageChangedHere(Oid relid);	/* table or definition, by
 												 * this transaction */
+/* A key for every row as it is now.  Raises 23505 and 23502. */
+extern void MotIndexBuild(Relation rel, MotIndex *index);
+
 extern void MotStorageDefinitionStale(Relation rel);	/* to be stored anew,
 														 * whatever it is now */
 extern void MotStorageAddTable(mot_table *table);	/* a complete one, of any

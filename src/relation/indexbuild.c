@@ -1,0 +1,151 @@
+/*-------------------------------------------------------------------------
+ *
+ * indexbuild.c
+ *	  An index of the rows that are there: CREATE INDEX, and what ALTER TABLE
+ *	  has stored anew.
+ *
+ * Keys are sorted first, and the tree is built from its leaves (keysort.c).
+ * Duplicates raise what heap raises.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "relation/internal.h"
+#include "relation/keysort.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "xact/xact.h"
+
+/* rows between two looks for an interrupt, and resets of the build's memory */
+#define BUILD_BATCH 1024
+
+static void check_unique(Relation rel, MotIndex *index, Datum *values, bool *isnull);
+
+/* two rows have the same key */
+static void
+raise_not_unique(Relation rel, MotIndex *index, mot_row *row, Datum *values, bool *isnull)
+{
+	const mot_version *version = mot_row_newest(MotSession(), row);
+
+	if (version == NULL)
+		elog(ERROR, "a row of table \"%s\" is gone while an index is built", RelationGetRelationName(rel));
+	MotRowDeform(index->relation->desc, version, MotIndexColumns(index), values, isnull);
+	MotRaiseNotUnique(rel, index, values, isnull);
+}
+
+/* ADD PRIMARY KEY has an ordinary table's index built before the server looks for nulls. */
+static void
+refuse_nulls(Relation rel, const MotKey *key, const bool *isnull)
+{
+	for (int i = 0; i < key->ncolumns; i++)
+	{
+		AttrNumber	attnum = key->columns[i].attnum;
+
+		if (unlikely(!key->columns[i].nullable && isnull[attnum - 1]))
+			ereport(ERROR,
+					(errcode(ERRCODE_NOT_NULL_VIOLATION),
+					 errmsg("column \"%s\" of relation \"%s\" contains null values",
+							NameStr(TupleDescAttr(RelationGetDescr(rel), attnum - 1)->attname),
+							RelationGetRelationName(rel)),
+					 errtablecol(rel, attnum)));
+	}
+}
+
+/* A key for every row as it is now.  The keys are sorted first: see keysort.c. */
+void
+MotIndexBuild(Relation rel, MotIndex *index)
+{
+	mot_session *session;
+	TupleDesc	desc = index->relation->desc;
+	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "MOT index build",
+											  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext oldcxt;
+	Datum	   *values = palloc(desc->natts * sizeof(Datum));
+	bool	   *isnull = palloc(desc->natts * sizeof(bool));
+	mot_build	build;
+	MotKeySort *sort;
+	MotKeyBuffer key;
+	mot_row    *row;
+	mot_row    *other;
+	const mot_version *version;
+	mot_status	status;
+	uint64		n = 0;
+
+	MotKeyBufferInit(&key, CurrentMemoryContext);
+	(void) MotLooseView();
+	session = MotSession();
+	mot_build_begin(session, &build, index->handle.index);
+	sort = MotKeySortBegin(session, index->handle.index, maintenance_work_mem);
+
+	oldcxt = MemoryContextSwitchTo(cxt);
+	while (mot_build_next(&build, &row, &version))
+	{
+		bool		has_null;
+
+		MotRowDeform(desc, version, index->key->max_attnum, values, isnull);
+		refuse_nulls(rel, index->key, isnull);
+		MotKeyBufferReset(&key);
+		MotKeyOfRow(index->key, MotRowTail(desc, mot_version_host_bits(version), mot_version_data(version)),
+					values, isnull, &key, &has_null);
+		status = MotKeySortAdd(sort, row, key.data, key.len, has_null ? MOT_KEY_DISTINCT : 0);
+		if (unlikely(status != MOT_OK))
+			MotRaiseStatus(status, rel);
+
+		if (++n % BUILD_BATCH == 0)
+		{
+			MemoryContextReset(cxt);
+			CHECK_FOR_INTERRUPTS();
+		}
+	}
+	MemoryContextSwitchTo(oldcxt);
+	status = MotKeySortBuild(sort, false, MotKeySortInterrupts, NULL, &other, &row);
+	if (status == MOT_DUPLICATE)
+		raise_not_unique(rel, index, row, values, isnull);
+	MotRaiseStatus(status, rel);
+	MotKeySortEnd(sort);
+	if (index->deferrable)
+		check_unique(rel, index, values, isnull);
+
+	MotLooseViewRelease();
+	MemoryContextDelete(cxt);
+}
+
+/* The engine does not ask that of a deferrable key, which has just been built. */
+static void
+check_unique(Relation rel, MotIndex *index, Datum *values, bool *isnull)
+{
+	mot_session *session = MotSession();
+	mot_cursor *cursor = palloc(mot_cursor_size());
+	MotKeyBuffer last;
+	MotKeyBuffer key;
+	mot_entry	entry;
+	mot_row    *twice = NULL;
+
+	MotKeyBufferInit(&last, CurrentMemoryContext);
+	MotKeyBufferInit(&key, CurrentMemoryContext);
+	if (mot_entries_open(session, cursor, index->handle.index) != MOT_OK)
+		MotRaiseStatus(MOT_NO_PRIVATE_MEMORY, rel);
+	while (twice == NULL && mot_entries_next(cursor, &entry))
+	{
+		if (entry.len == last.len && memcmp(entry.key, last.data, last.len) == 0)
+		{
+			TupleDesc	desc = index->relation->desc;
+			const mot_version *version = mot_row_newest(session, entry.row);
+			bool		has_null;
+
+			MotRowDeform(desc, version, index->key->max_attnum, values, isnull);
+			MotKeyBufferReset(&key);
+			MotKeyOfRow(index->key, MotRowTail(desc, mot_version_host_bits(version), mot_version_data(version)),
+						values, isnull, &key, &has_null);
+			if (!has_null)
+				twice = entry.row;
+		}
+		MotKeyBufferReset(&last);
+		MotKeyBufferAppend(&last, entry.key, entry.len);
+	}
+	mot_cursor_close(cursor);
+	if (twice != NULL)
+		raise_not_unique(rel, index, twice, values, isnull);
+}
