@@ -4,7 +4,6 @@ INSERT INTO many SELECT g, g FROM generate_series(1, 10) g;
 SET plan_cache_mode = force_generic_plan;
 SET mot.jit_prepare_above_executions = 0;
 SET mot.jit_above_executions = -1;
-SET mot.keep_executor_after = 0;
 CREATE FUNCTION many_round(n integer) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
 	sum bigint := 0;
@@ -34,13 +33,6 @@ SELECT many_bytes() AS before \gset
 SELECT sum(many_round(1100)) FROM generate_series(1, 20);
 SELECT many_bytes() - :before < 1000000 AS flat, sum(executions) - :executions > 20 * 800 AS without, count(*) > 800 AS known
 FROM mot_stat_jit WHERE query LIKE 'PREPARE many_%' AND tier > 0;
--- the same for executor states
-SET mot.jit = off;
-SELECT sum(many_round(1100)) FROM generate_series(1, 5);
-SELECT many_bytes() AS before \gset
-SELECT sum(many_round(1100)) FROM generate_series(1, 20);
-SELECT many_bytes() - :before < 500000 AS flat;
-RESET mot.jit;
 -- what is asked once does not push out what is asked all the time
 SELECT coalesce(sum(executions), 0) AS executions FROM mot_stat_jit WHERE query LIKE 'PREPARE many_7 %' \gset
 DO $$

@@ -49,7 +49,6 @@ CREATE TABLE tuples_seen AS
 SELECT columns, rows_where, x.* FROM tuples_queries,
 	tuples_of(format('SELECT %s FROM tuples_mot AS tuples WHERE %s ORDER BY id', columns, rows_where)) WITH ORDINALITY x;
 SET mot.jit = off;
-SET mot.keep_executor_after = -1;
 CREATE TABLE tuples_wanted AS
 SELECT columns, rows_where, x.* FROM tuples_queries,
 	tuples_of(format('SELECT %s FROM tuples_mot AS tuples WHERE %s ORDER BY id', columns, rows_where)) WITH ORDINALITY x;

@@ -103,6 +103,7 @@ extern void MotGetForeignPaths(PlannerInfo *root, RelOptInfo *baserel, Oid relid
 extern ForeignScan *MotGetForeignPlan(PlannerInfo *root, RelOptInfo *baserel, Oid relid,
 									  ForeignPath *best_path, List *tlist, List *scan_clauses,
 									  Plan *outer_plan);
+extern int	MotPlanSerial(void);
 extern List *MotPlanPrivate(Oid indexoid, int backward, int nvalues, int narms);
 extern List *MotPlanConditions(List *private, MotMatch *match, List **values, List **clauses);
 extern List *MotReparameterize(PlannerInfo *root, List *fdw_private, RelOptInfo *child_rel);
@@ -115,7 +116,7 @@ extern List *MotReparameterize(PlannerInfo *root, List *fdw_private, RelOptInfo 
  *	MOT_PLAN_LOCK		lock rows as they are found, for this CmdType; or 0
  *	MOT_PLAN_NVALUES	of all conditions together
  *	MOT_PLAN_ARMS		how many index scans: more than one for OR (see union.c)
- *	MOT_PLAN_SERIAL		another number for each time that something was planned (see keep.c)
+ *	MOT_PLAN_SERIAL		another number for each time that something was planned (see statement/table.c)
  *	MOT_PLAN_NCONDITIONS
  *	and for each condition: kind, column, strategy, number of values, their types
  *	for each further arm: oid of its index, number of conditions, and these
@@ -166,7 +167,6 @@ typedef enum MotScanPhase
 typedef struct MotScan
 {
 	MotRelation *relation;
-	uint64		built;			/* the relation's, when we began */
 	mot_session *session;
 	mot_view	view;
 	MotScanPhase phase;
@@ -204,6 +204,7 @@ extern void MotScanAheadHint(MotScan *scan, ExprContext *econtext);
 extern void MotScanAhead(MotScan *scan, ExprContext *econtext);
 extern void MotScanAheadMore(MotScan *scan);
 extern bool MotScanNext(MotScan *scan, ExprContext *econtext);
+extern void MotScanPark(MotScan *scan);
 extern void MotScanEnd(MotScan *scan);
 extern ExprState *MotScanRecheck(MotScan *scan);
 extern void MotScanCount(MotScan *scan);
@@ -233,31 +234,10 @@ extern bool MotRecheckForeignScan(ForeignScanState *node, TupleTableSlot *slot);
 extern void MotReScanForeignScan(ForeignScanState *node);
 extern void MotEndForeignScan(ForeignScanState *node);
 
-/* keep.c: executor states are kept for the next execution of their plan */
-extern void MotKeepInit(void);
-extern int	MotPlanSerial(void);
-
-/* watch.c: "gone" is called when the plan is freed, however often it was asked for; two can be */
-typedef void (*MotPlanGone) (const PlannedStmt *plan);
-extern void MotPlanWatch(const PlannedStmt *plan, MotPlanGone gone);
-
-/* how much a plan is used, among those for which something is kept */
-typedef struct MotPlanUse
-{
-	uint64		heat;
-	uint64		counted;
-} MotPlanUse;
-
-/* of an entry of a hash table: how often it has been used; NULL: it is running, and stays */
-typedef MotPlanUse *(*MotPlanUseOf) (void *entry, uint64 *total);
-
-extern void MotPlanMakeRoom(HTAB *plans, int go, MotPlanUseOf use_of, void (*forget) (void *entry));
-
 /* What a modification of one table needs; ResultRelInfo->ri_FdwState. */
 typedef struct MotModify
 {
 	MotRelation *relation;
-	uint64		built;			/* the relation's, when we began */
 	mot_session *session;
 	MotWriter  *writer;
 	ModifyTableState *mtstate;	/* NULL: COPY */
@@ -276,13 +256,6 @@ typedef struct MotModify
 	struct MotCopyIn *copy;		/* COPY that writes in batches, else NULL */
 	bool		copy_decided;	/* whether it does; true if it is no COPY */
 } MotModify;
-
-extern bool MotScanIsCurrent(const MotScan *scan);
-extern void MotScanRevive(MotScan *scan);
-extern void MotScanPark(MotScan *scan);
-extern bool MotModifyIsCurrent(const MotModify *modify, Relation rel);
-extern void MotModifyRevive(MotModify *modify, ResultRelInfo *rinfo, EState *estate);
-extern void MotModifyPark(MotModify *modify);
 
 extern void MotAddForeignUpdateTargets(PlannerInfo *root, Index rtindex,
 									   RangeTblEntry *target_rte, Relation target_relation);

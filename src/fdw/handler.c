@@ -26,7 +26,6 @@ void
 MotFdwInit(void)
 {
 	MotCostInit();
-	MotKeepInit();
 	MotScrollInit();
 }
 

@@ -119,7 +119,6 @@ begin_modify(ResultRelInfo *rinfo, ModifyTableState *mtstate, Snapshot snapshot,
 
 	modify->session = MotSession();
 	modify->relation = MotRelationGet(rel);
-	modify->built = modify->relation->built;
 	modify->writer = MotWriterBegin(rel, snapshot, cid);
 	modify->mtstate = mtstate;
 	modify->has_checks = rel->rd_att->constr != NULL;
@@ -177,31 +176,6 @@ MotBeginForeignModify(ModifyTableState *mtstate, ResultRelInfo *rinfo,
 		if (modify->lock_joined)
 			MotWatchJoin(mtstate);
 	}
-}
-
-/*
- * Between two executions of a plan that is kept (keep.c): the writer rests,
- * and then begins again for another snapshot, if the table is what it was.
- */
-void
-MotModifyPark(MotModify *modify)
-{
-	MotWriterRest(modify->writer);
-}
-
-bool
-MotModifyIsCurrent(const MotModify *modify, Relation rel)
-{
-	MotRelation *mr = MotRelationGet(rel);
-
-	return mr == modify->relation && mr->built == modify->built;
-}
-
-void
-MotModifyRevive(MotModify *modify, ResultRelInfo *rinfo, EState *estate)
-{
-	MotWriterAgain(modify->writer, rinfo->ri_RelationDesc, estate->es_snapshot,
-				   estate->es_output_cid);
 }
 
 /*

@@ -263,6 +263,15 @@ find_index(RelOptInfo *rel, Oid indexoid)
 	return NULL;				/* keep compiler quiet */
 }
 
+int
+MotPlanSerial(void)
+{
+	static int	serial = 1;
+
+	serial = serial == INT_MAX ? 1 : serial + 1;
+	return serial;
+}
+
 /* A plan's private list up to the number of conditions. */
 List *
 MotPlanPrivate(Oid indexoid, int backward, int nvalues, int narms)

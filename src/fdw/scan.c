@@ -36,7 +36,6 @@ MotScanInit(MotScan *scan, ForeignScanState *node)
 
 	scan->session = MotSession();
 	scan->relation = MotRelationGet(rel);
-	scan->built = scan->relation->built;
 	scan->view = MotViewFor(estate->es_snapshot);
 	MotViewTable(scan->relation, &scan->view);
 	scan->phase = MOT_SCAN_START;
@@ -77,11 +76,7 @@ MotScanEnd(MotScan *scan)
 		MotWriterEnd(scan->writer);
 }
 
-/*
- * Between two executions of a plan that is kept (keep.c): nothing of the last
- * one stays, and then the next one's snapshot takes its place, if the table is
- * what it was.
- */
+/* Between two executions of a statement that runs without the executor: nothing of the last one stays. */
 void
 MotScanPark(MotScan *scan)
 {
@@ -90,26 +85,6 @@ MotScanPark(MotScan *scan)
 	MotSortedDrop(scan);
 	if (scan->writer)
 		MotWriterRest(scan->writer);
-}
-
-bool
-MotScanIsCurrent(const MotScan *scan)
-{
-	MotRelation *mr = MotRelationGet(scan->node->ss.ss_currentRelation);
-
-	return mr == scan->relation && mr->built == scan->built;
-}
-
-void
-MotScanRevive(MotScan *scan)
-{
-	EState	   *estate = scan->node->ss.ps.state;
-
-	scan->view = MotViewFor(estate->es_snapshot);
-	MotViewTable(scan->relation, &scan->view);
-	if (scan->writer)
-		MotWriterAgain(scan->writer, scan->node->ss.ss_currentRelation, estate->es_snapshot,
-					   estate->es_output_cid);
 }
 
 static void

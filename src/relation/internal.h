@@ -84,6 +84,7 @@ extern bool MotDefinitionIsShared(Oid relid);
 extern void MotStorageInit(void);
 extern bool MotStorageChangedHere(Oid relid);	/* table or definition, by
 												 * this transaction */
+
 /* A key for every row as it is now.  Raises 23505 and 23502. */
 extern void MotIndexBuild(Relation rel, MotIndex *index);
 

@@ -179,12 +179,11 @@ extern MotWriter *MotWriterBegin(Relation rel, Snapshot snapshot, CommandId cid)
 extern void MotWriterEnd(MotWriter *writer);
 
 /*
- * A writer that is used for several statements, one after the other: rest
- * instead of end, then again instead of begin.  The table must be as it was
+ * A writer that is used for several executions, one after the other: rest
+ * instead of end, then start instead of begin.  The table must be as it was
  * (MotRelation's "built" says so).
  */
 extern void MotWriterRest(MotWriter *writer);
-extern void MotWriterAgain(MotWriter *writer, Relation rel, Snapshot snapshot, CommandId cid);
 extern void MotWriterStart(MotWriter *writer, Relation rel, const mot_view *view, CommandId cid);
 
 /* one of the relation's own, for changes that come one by one; the view is no matter for inserts */

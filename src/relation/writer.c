@@ -69,10 +69,15 @@ MotWriterBegin(Relation rel, Snapshot snapshot, CommandId cid)
 {
 	MotWriter  *writer = new_writer(MotRelationGet(rel));
 
-	MotWriterAgain(writer, rel, snapshot, cid);
+	writer->rel = rel;
+	writer->loose = !MotSnapshotRunning(snapshot);
+	writer->view = writer->loose ? MotLooseView() : MotViewFor(snapshot);
+	writer->view.command = cid;
+	writer->command = cid;
 	return writer;
 }
 
+/* between two executions of a statement */
 void
 MotWriterRest(MotWriter *writer)
 {
@@ -82,17 +87,7 @@ MotWriterRest(MotWriter *writer)
 	writer->rel = NULL;
 }
 
-void
-MotWriterAgain(MotWriter *writer, Relation rel, Snapshot snapshot, CommandId cid)
-{
-	writer->rel = rel;
-	writer->loose = !MotSnapshotRunning(snapshot);
-	writer->view = writer->loose ? MotLooseView() : MotViewFor(snapshot);
-	writer->view.command = cid;
-	writer->command = cid;
-}
-
-/* MotWriterAgain for a query whose view is known */
+/* the next one, whose view is known */
 void
 MotWriterStart(MotWriter *writer, Relation rel, const mot_view *view, CommandId cid)
 {

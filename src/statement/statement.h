@@ -146,7 +146,8 @@ struct MotStatement
 	uint64		uses;			/* of the present one */
 	uint64		asked;			/* executions, but not those of programs that
 								 * were at hand */
-	MotPlanUse	use;
+	uint64		heat;			/* how much it has been used lately */
+	uint64		heated;			/* ... when that was counted: all uses */
 	uint64		messages;		/* of the client for which it was used, until
 								 * it is compiled */
 	TimestampTz last_message;

@@ -5,7 +5,17 @@
  *
  * A statement is known by the address of its plan.  That is enough once the
  * plan's memory tells us when it goes; before, the serial number that each of
- * our nodes draws when it is planned says whether it is the plan it was.
+ * our nodes draws when it is planned says whether it is the plan it was.  That
+ * callback cannot be taken back, so a plan gets one only, however often its
+ * statement is thrown away and made anew; which plans have one is known by
+ * their address, for just as long as they are there.
+ *
+ * If there are more plans than are known, the least used go, some at a
+ * time.  By use, not by time: a session that goes through more statements than
+ * that in a circle would otherwise throw each away shortly before it comes
+ * again, and one that asks each question once would throw away those that it
+ * asks all the time.  Use long ago counts half as much with each time that
+ * something has to go.
  *
  * A program is thrown away when one of its tables changes, any function,
  * operator or type does, roles' memberships do, another user comes or the plan is freed; and
@@ -41,6 +51,7 @@ typedef struct Entry
 } Entry;
 
 static HTAB *statements = NULL;
+static HTAB *watched = NULL;	/* plans that tell us when they go */
 static MemoryContext statements_cxt = NULL;
 static MotStatement *cache[CACHE_SIZE];
 
@@ -48,9 +59,7 @@ static int	plan_serial(const PlannedStmt *plan);
 static MotStatement *find(const PlannedStmt *plan, int serial);
 static pg_noinline MotStatement *find_or_make(QueryDesc *query, uint32 place);
 static void forget(MotStatement *st);
-static MotPlanUse *use_of(void *entry, uint64 *total);
-static void forget_entry(void *entry);
-static void plan_gone(const PlannedStmt *plan);
+static void plan_gone(void *arg);
 static void leave_all(int level);
 static void xact_end(XactEvent event, void *arg);
 static void subxact_end(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg);
@@ -84,6 +93,8 @@ make_table(void)
 	ctl.hcxt = statements_cxt;
 	statements = hash_create("MOT statements", MAX_STATEMENTS, &ctl,
 							 HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	ctl.entrysize = sizeof(PlannedStmt *);
+	watched = hash_create("MOT plans", 256, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 	MotWatchPlans(relation_changed, catalog_changed);
 }
 
@@ -183,6 +194,79 @@ cache_place(const PlannedStmt *plan)
 	return (uint32) (((uintptr_t) plan * UINT64CONST(0x9E3779B97F4A7C15)) >> 40) & (CACHE_SIZE - 1);
 }
 
+static void
+watch(MotStatement *st)
+{
+	PlannedStmt *plan = unconstify(PlannedStmt *, st->plan);
+
+	if (hash_search(watched, &plan, HASH_FIND, NULL) == NULL)
+	{
+		MemoryContext cxt = GetMemoryChunkContext(plan);
+		MemoryContextCallback *callback = MemoryContextAlloc(cxt, sizeof(MemoryContextCallback));
+
+		/* the entry first: without it the callback would do nothing */
+		(void) hash_search(watched, &plan, HASH_ENTER, NULL);
+		callback->func = plan_gone;
+		callback->arg = plan;
+		MemoryContextRegisterResetCallback(cxt, callback);
+	}
+	st->told = true;
+}
+
+static int
+compare_heats(const void *a, const void *b)
+{
+	uint64		x = *(const uint64 *) a;
+	uint64		y = *(const uint64 *) b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* The coldest of those that are not running are forgotten. */
+static void
+make_room(void)
+{
+	uint64	   *heats = palloc(hash_get_num_entries(statements) * sizeof(uint64));
+	HASH_SEQ_STATUS status;
+	Entry	   *entry;
+	uint64		limit;
+	int			n = 0;
+	int			go;
+
+	hash_seq_init(&status, statements);
+	while ((entry = hash_seq_search(&status)) != NULL)
+	{
+		MotStatement *st = entry->statement;
+		uint64		uses = st->asked + st->executions;
+
+		if (st->state == MOT_STATEMENT_RUNNING)
+			continue;
+		st->heat = st->heat / 2 + (uses - st->heated);
+		st->heated = uses;
+		heats[n++] = st->heat;
+	}
+	go = Min(GO_AT_ONCE, n);
+	qsort(heats, n, sizeof(uint64), compare_heats);
+	limit = go > 0 ? heats[go - 1] : 0;
+	pfree(heats);
+
+	/* all that are colder, and as many of those that are as cold as it takes */
+	for (int as_cold = 0; as_cold <= 1; as_cold++)
+	{
+		hash_seq_init(&status, statements);
+		while ((entry = hash_seq_search(&status)) != NULL)
+		{
+			MotStatement *st = entry->statement;
+
+			if (st->state == MOT_STATEMENT_RUNNING || go == 0 ||
+				(as_cold ? st->heat != limit : st->heat >= limit))
+				continue;
+			forget(st);
+			go--;
+		}
+	}
+}
+
 static MotStatement *
 find(const PlannedStmt *plan, int serial)
 {
@@ -204,34 +288,16 @@ find(const PlannedStmt *plan, int serial)
 	}
 
 	if (hash_get_num_entries(statements) >= MAX_STATEMENTS)
-		MotPlanMakeRoom(statements, GO_AT_ONCE, use_of, forget_entry);
+		make_room();
 	st = MemoryContextAllocZero(statements_cxt, sizeof(MotStatement));
 	st->plan = st->run = plan;
 	st->serial = serial;
 	if (serial == WATCHED)
-	{
-		MotPlanWatch(plan, plan_gone);
-		st->told = true;
-	}
+		watch(st);
 	st->state = MOT_STATEMENT_COUNTING;
 	entry = hash_search(statements, &plan, HASH_ENTER, &found);
 	entry->statement = st;
 	return st;
-}
-
-static MotPlanUse *
-use_of(void *entry, uint64 *total)
-{
-	MotStatement *st = ((Entry *) entry)->statement;
-
-	*total = st->asked + st->executions;
-	return st->state != MOT_STATEMENT_RUNNING ? &st->use : NULL;
-}
-
-static void
-forget_entry(void *entry)
-{
-	forget(((Entry *) entry)->statement);
 }
 
 /*
@@ -283,10 +349,7 @@ find_or_make(QueryDesc *query, uint32 place)
 	}
 
 	if (!st->told)
-	{
-		MotPlanWatch(plan, plan_gone);
-		st->told = true;
-	}
+		watch(st);
 	if (st->text == NULL && query->sourceText != NULL)
 		st->text = MemoryContextStrdup(statements_cxt, query->sourceText);
 	st->query_id = plan->queryId;
@@ -407,11 +470,11 @@ MotStatementEach(void (*visit) (MotStatement *st, void *arg), void *arg)
 /* ------------------------------------------------------------ what ends it */
 
 static void
-plan_gone(const PlannedStmt *plan)
+plan_gone(void *arg)
 {
-	Entry	   *entry = hash_search(statements, &plan, HASH_FIND, NULL);
+	Entry	   *entry = hash_search(statements, &arg, HASH_FIND, NULL);
 
-	if (entry == NULL)
+	if (hash_search(watched, &arg, HASH_REMOVE, NULL) == NULL || entry == NULL)
 		return;
 	if (entry->statement->state == MOT_STATEMENT_RUNNING)
 		entry->statement->gone = true;	/* in an abort, whose end comes later */

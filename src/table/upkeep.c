@@ -317,7 +317,10 @@ set_rel_pathlist(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *r
 	{
 		ListCell   *lc;
 
-		/* (of a relation that a constant condition excludes there is nothing to be read) */
+		/*
+		 * (of a relation that a constant condition excludes there is nothing
+		 * to be read)
+		 */
 		if (rel->reloptkind == RELOPT_BASEREL && rte->tablesample == NULL && !IS_DUMMY_REL(rel))
 			price_paths(root, rel);
 		rel->consider_parallel = false;

@@ -369,7 +369,7 @@ class Run:
         self.rnd = random.Random(options.seed)
         prepared = ['plan_cache_mode = force_generic_plan']
         self.twins = [Twin('alone_heap', True, prepared),
-                      Twin('alone_off', False, prepared + ['mot.jit = off', 'mot.keep_executor_after = -1']),
+                      Twin('alone_off', False, prepared + ['mot.jit = off']),
                       Twin('alone_on', False, prepared + ['mot.jit = on', 'mot.jit_prepare_above_executions = 0',
                                                           'mot.write_conflicts = abort'] + options.settings.split())]
         self.steps, self.failed, self.differences = [], 0, 0

@@ -524,7 +524,7 @@ class Run:
         self.options = options
         self.rnd = random.Random(options.seed)
         on = ['mot.jit = on', 'mot.jit_prepare_above_executions = 0'] + options.settings.split()
-        off = ['mot.jit = off', 'mot.keep_executor_after = -1']
+        off = ['mot.jit = off']
         self.twins = [Twin('diff_heap', 'USING heap', []),
                       Twin('diff_off', 'SERVER mot_server', off), Twin('diff_on', 'SERVER mot_server', on),
                       Twin('diff_table_off', 'USING mot', off), Twin('diff_table_on', 'USING mot', on)]

@@ -1,255 +1,42 @@
--- Executor states kept between executions of a plan: nothing may show it.
+-- Plans that are executed again and again: what is kept between two executions may not show.
 SET plan_cache_mode = force_generic_plan;
-SET mot.keep_executor_after = 1;
+SET mot.jit_prepare_above_executions = 1;
 CREATE ROLE keep_reader;
 CREATE FOREIGN TABLE keep_t (id int PRIMARY KEY, v int NOT NULL, t text) SERVER mot_server;
 CREATE FOREIGN TABLE keep_u (id int PRIMARY KEY, tid int) SERVER mot_server;
 INSERT INTO keep_t SELECT i, i * 10, 'row ' || i FROM generate_series(1, 20) i;
 INSERT INTO keep_u SELECT i, 21 - i FROM generate_series(1, 20) i;
+
 -- parameters, nulls, no row, several shapes
 PREPARE one(int) AS SELECT t, v FROM keep_t WHERE id = $1;
 EXECUTE one(1); EXECUTE one(2); EXECUTE one(3); EXECUTE one(NULL); EXECUTE one(99); EXECUTE one(4);
-   t   | v  
--------+----
- row 1 | 10
-(1 row)
-
-   t   | v  
--------+----
- row 2 | 20
-(1 row)
-
-   t   | v  
--------+----
- row 3 | 30
-(1 row)
-
- t | v 
----+---
-(0 rows)
-
- t | v 
----+---
-(0 rows)
-
-   t   | v  
--------+----
- row 4 | 40
-(1 row)
-
 PREPARE part(int, int) AS SELECT sum(v), count(*), min(t) FROM keep_t WHERE id BETWEEN $1 AND $2;
 EXECUTE part(1, 3); EXECUTE part(2, 4); EXECUTE part(50, 60); EXECUTE part(1, 20); EXECUTE part(5, 5);
- sum | count |  min  
------+-------+-------
-  60 |     3 | row 1
-(1 row)
-
- sum | count |  min  
------+-------+-------
-  90 |     3 | row 2
-(1 row)
-
- sum | count | min 
------+-------+-----
-     |     0 | 
-(1 row)
-
- sum  | count |  min  
-------+-------+-------
- 2100 |    20 | row 1
-(1 row)
-
- sum | count |  min  
------+-------+-------
-  50 |     1 | row 5
-(1 row)
-
 PREPARE top(int, int) AS SELECT id FROM keep_t WHERE id > $1 ORDER BY id DESC LIMIT $2;
 EXECUTE top(15, 2); EXECUTE top(10, 1); EXECUTE top(17, 10); EXECUTE top(0, 0); EXECUTE top(18, 3);
- id 
-----
- 20
- 19
-(2 rows)
-
- id 
-----
- 20
-(1 row)
-
- id 
-----
- 20
- 19
- 18
-(3 rows)
-
- id 
-----
-(0 rows)
-
- id 
-----
- 20
- 19
-(2 rows)
-
 PREPARE pair(int) AS SELECT u.id, t.t FROM keep_u u JOIN keep_t t ON t.id = u.tid WHERE u.id = $1;
 EXECUTE pair(1); EXECUTE pair(2); EXECUTE pair(3); EXECUTE pair(20); EXECUTE pair(21);
- id |   t    
-----+--------
-  1 | row 20
-(1 row)
-
- id |   t    
-----+--------
-  2 | row 19
-(1 row)
-
- id |   t    
-----+--------
-  3 | row 18
-(1 row)
-
- id |   t   
-----+-------
- 20 | row 1
-(1 row)
-
- id | t 
-----+---
-(0 rows)
-
 PREPARE list(int[]) AS SELECT id FROM keep_t WHERE id = ANY ($1) ORDER BY id;
 EXECUTE list('{1,2}'); EXECUTE list('{5,4,4}'); EXECUTE list('{}'); EXECUTE list(NULL); EXECUTE list('{7,8,9}');
- id 
-----
-  1
-  2
-(2 rows)
-
- id 
-----
-  4
-  5
-(2 rows)
-
- id 
-----
-(0 rows)
-
- id 
-----
-(0 rows)
-
- id 
-----
-  7
-  8
-  9
-(3 rows)
 
 -- changes, and what they return
 PREPARE ins(int, int, text) AS INSERT INTO keep_t VALUES ($1, $2, $3) RETURNING id;
 EXECUTE ins(101, 1, 'a'); EXECUTE ins(102, 2, 'b'); EXECUTE ins(103, 3, 'c'); EXECUTE ins(103, 3, 'c'); EXECUTE ins(104, NULL, 'd'); EXECUTE ins(104, 4, 'd');
- id  
------
- 101
-(1 row)
-
- id  
------
- 102
-(1 row)
-
- id  
------
- 103
-(1 row)
-
-ERROR:  duplicate key value violates unique constraint "keep_t_pkey"
-DETAIL:  Key (id)=(103) already exists.
-ERROR:  null value in column "v" of relation "keep_t" violates not-null constraint
-DETAIL:  Failing row contains (104, null, d).
- id  
------
- 104
-(1 row)
-
 PREPARE upd(int, int) AS UPDATE keep_t SET v = v + $2 WHERE id = $1;
 EXECUTE upd(101, 1); EXECUTE upd(101, 1); EXECUTE upd(101, 1); EXECUTE upd(101, NULL); EXECUTE upd(101, 1); EXECUTE upd(999, 1);
-ERROR:  null value in column "v" of relation "keep_t" violates not-null constraint
-DETAIL:  Failing row contains (101, null, a).
 EXECUTE one(101);
- t | v 
----+---
- a | 5
-(1 row)
-
 PREPARE del(int) AS DELETE FROM keep_t WHERE id = $1 RETURNING t;
 EXECUTE del(101); EXECUTE del(102); EXECUTE del(103); EXECUTE del(104); EXECUTE del(104);
- t 
----
- a
-(1 row)
-
- t 
----
- b
-(1 row)
-
- t 
----
- c
-(1 row)
-
- t 
----
- d
-(1 row)
-
- t 
----
-(0 rows)
 
 -- an own change is seen by the next execution, not by the one that makes it
 BEGIN;
 EXECUTE upd(1, 1); EXECUTE one(1); EXECUTE upd(1, 1); EXECUTE one(1);
-   t   | v  
--------+----
- row 1 | 11
-(1 row)
-
-   t   | v  
--------+----
- row 1 | 12
-(1 row)
-
 SAVEPOINT s;
 EXECUTE upd(1, 100); EXECUTE one(1);
-   t   |  v  
--------+-----
- row 1 | 112
-(1 row)
-
 ROLLBACK TO s;
 EXECUTE one(1); EXECUTE upd(1, 1); EXECUTE one(1);
-   t   | v  
--------+----
- row 1 | 12
-(1 row)
-
-   t   | v  
--------+----
- row 1 | 13
-(1 row)
-
 ROLLBACK;
 EXECUTE one(1);
-   t   | v  
--------+----
- row 1 | 10
-(1 row)
 
 -- a function in SQL whose table changes in the same transaction
 CREATE TABLE keep_h (a int, b int);
@@ -261,61 +48,17 @@ PREPARE calls(int) AS SELECT keep_sql(id) FROM keep_t WHERE id = $1;
 BEGIN;
 SET LOCAL enable_seqscan = off;
 EXECUTE calls(1); EXECUTE calls(1); EXECUTE calls(1);
- keep_sql 
-----------
-        1
-(1 row)
-
- keep_sql 
-----------
-        1
-(1 row)
-
- keep_sql 
-----------
-        1
-(1 row)
-
 DROP INDEX keep_h_a;
 EXECUTE calls(1);
- keep_sql 
-----------
-        1
-(1 row)
-
 COMMIT;
 RESET mot.jit;
 DROP FUNCTION keep_sql;
 DROP TABLE keep_h;
+
 -- read only
 BEGIN READ ONLY; EXECUTE one(1); EXECUTE upd(1, 1); ROLLBACK;
-   t   | v  
--------+----
- row 1 | 10
-(1 row)
-
-ERROR:  cannot execute UPDATE in a read-only transaction
 BEGIN ISOLATION LEVEL REPEATABLE READ; EXECUTE one(1); EXECUTE upd(1, 1); EXECUTE one(1); ROLLBACK;
-   t   | v  
--------+----
- row 1 | 10
-(1 row)
-
-   t   | v  
--------+----
- row 1 | 11
-(1 row)
-
 BEGIN ISOLATION LEVEL SERIALIZABLE; EXECUTE one(1); EXECUTE upd(1, 1); EXECUTE one(1); ROLLBACK;
-   t   | v  
--------+----
- row 1 | 10
-(1 row)
-
-   t   | v  
--------+----
- row 1 | 11
-(1 row)
 
 -- errors in the middle; recursion; exceptions
 CREATE FUNCTION keep_walk(n int) RETURNS int LANGUAGE plpgsql AS $$
@@ -328,11 +71,6 @@ BEGIN
 	RETURN total;
 END $$;
 SELECT keep_walk(1), keep_walk(2), keep_walk(3), keep_walk(4);
- keep_walk | keep_walk | keep_walk | keep_walk 
------------+-----------+-----------+-----------
-        60 |       270 |       930 |      2940
-(1 row)
-
 CREATE FUNCTION keep_divide(i int) RETURNS int LANGUAGE plpgsql AS $$
 DECLARE r int;
 BEGIN
@@ -341,18 +79,6 @@ BEGIN
 EXCEPTION WHEN division_by_zero THEN RETURN -1;
 END $$;
 SELECT i, keep_divide(i) FROM generate_series(1, 8) i;
- i | keep_divide 
----+-------------
- 1 |          -2
- 2 |          -3
- 3 |          -5
- 4 |         -10
- 5 |          -1
- 6 |          10
- 7 |           5
- 8 |           3
-(8 rows)
-
 CREATE FUNCTION keep_self(i int) RETURNS int LANGUAGE plpgsql AS $$
 DECLARE r int;
 BEGIN
@@ -365,41 +91,12 @@ BEGIN
 	RETURN a * 1000;
 END $$;
 SELECT keep_self(3), keep_self(4), keep_self(4);
- keep_self | keep_self | keep_self 
------------+-----------+-----------
-      3000 |      4000 |      4000
-(1 row)
-
 SELECT id, v FROM keep_t WHERE id < 5 ORDER BY id;
- id |  v   
-----+------
-  1 | 1000
-  2 | 2000
-  3 | 3000
-  4 | 4000
-(4 rows)
 
 -- cursors that stay open, and go on
 BEGIN;
 DECLARE c CURSOR FOR SELECT id FROM keep_t WHERE id > 2 ORDER BY id;
 FETCH 2 FROM c; EXECUTE top(15, 2); FETCH 1 FROM c;
- id 
-----
-  3
-  4
-(2 rows)
-
- id 
-----
- 20
- 19
-(2 rows)
-
- id 
-----
-  5
-(1 row)
-
 COMMIT;
 DO $$
 DECLARE c refcursor; i int;
@@ -411,207 +108,51 @@ BEGIN
 		IF n % 2 = 0 THEN CLOSE c; ELSE c := NULL; END IF;
 	END LOOP;
 END $$;
-NOTICE:  2
-NOTICE:  3
-NOTICE:  4
-NOTICE:  5
-NOTICE:  6
-NOTICE:  7
+
 -- privileges
 GRANT SELECT ON keep_t TO keep_reader;
 SET ROLE keep_reader; EXECUTE one(5); EXECUTE one(5); EXECUTE one(5); EXECUTE upd(5, 1); RESET ROLE;
-   t   | v  
--------+----
- row 5 | 50
-(1 row)
-
-   t   | v  
--------+----
- row 5 | 50
-(1 row)
-
-   t   | v  
--------+----
- row 5 | 50
-(1 row)
-
-ERROR:  permission denied for foreign table keep_t
 EXECUTE upd(5, 1); EXECUTE one(5);
-   t   | v  
--------+----
- row 5 | 51
-(1 row)
-
 REVOKE SELECT ON keep_t FROM keep_reader;
 SET ROLE keep_reader; EXECUTE one(5); RESET ROLE;
-ERROR:  permission denied for foreign table keep_t
 EXECUTE one(5);
-   t   | v  
--------+----
- row 5 | 51
-(1 row)
 
 -- definitions change: indexes, columns, storage, checks, triggers, functions
 CREATE INDEX keep_v ON keep_t (v);
 EXECUTE one(6); EXECUTE upd(6, 1); EXECUTE upd(6, 1);
-   t   | v  
--------+----
- row 6 | 60
-(1 row)
-
 SELECT id FROM keep_t WHERE v = 62;
- id 
-----
-  6
-(1 row)
-
 ALTER FOREIGN TABLE keep_t ADD COLUMN extra int DEFAULT 7;
 EXECUTE one(6); EXECUTE upd(6, 1); EXECUTE upd(6, 1); EXECUTE one(6);
-   t   | v  
--------+----
- row 6 | 62
-(1 row)
-
-   t   | v  
--------+----
- row 6 | 64
-(1 row)
-
 SELECT * FROM keep_t WHERE id = 6;
- id | v  |   t   | extra 
-----+----+-------+-------
-  6 | 64 | row 6 |     7
-(1 row)
-
 ALTER FOREIGN TABLE keep_t ADD CHECK (v < 100000);
 EXECUTE upd(6, 100000); EXECUTE upd(6, 1); EXECUTE upd(6, 200000);
-ERROR:  new row for relation "keep_t" violates check constraint "keep_t_v_check"
-DETAIL:  Failing row contains (6, 100064, row 6, 7).
-ERROR:  new row for relation "keep_t" violates check constraint "keep_t_v_check"
-DETAIL:  Failing row contains (6, 200065, row 6, 7).
 CREATE FUNCTION keep_say() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE NOTICE 'row %', NEW.id; RETURN NEW; END $$;
 CREATE TRIGGER keep_tr BEFORE UPDATE ON keep_t FOR EACH ROW EXECUTE FUNCTION keep_say();
 EXECUTE upd(6, 1); EXECUTE upd(7, 1);
-NOTICE:  row 6
-NOTICE:  row 7
 DROP TRIGGER keep_tr ON keep_t;
 EXECUTE upd(6, 1); EXECUTE upd(7, 1);
 CREATE FUNCTION keep_f(int) RETURNS int LANGUAGE plpgsql AS 'BEGIN RETURN $1 + 1; END';
 PREPARE fun(int) AS SELECT keep_f(v) FROM keep_t WHERE id = $1;
 EXECUTE fun(8); EXECUTE fun(8); EXECUTE fun(8);
- keep_f 
---------
-     81
-(1 row)
-
- keep_f 
---------
-     81
-(1 row)
-
- keep_f 
---------
-     81
-(1 row)
-
 CREATE OR REPLACE FUNCTION keep_f(int) RETURNS int LANGUAGE plpgsql AS 'BEGIN RETURN $1 + 2; END';
 EXECUTE fun(8); EXECUTE fun(8);
- keep_f 
---------
-     82
-(1 row)
-
- keep_f 
---------
-     82
-(1 row)
-
 REVOKE EXECUTE ON FUNCTION keep_f(int) FROM PUBLIC;
 GRANT SELECT ON keep_t TO keep_reader;
 SET ROLE keep_reader; EXECUTE fun(8); RESET ROLE;
-ERROR:  permission denied for function keep_f
 EXECUTE fun(8);
- keep_f 
---------
-     82
-(1 row)
-
 TRUNCATE keep_t;
 EXECUTE one(6); EXECUTE ins(1, 1, 'again'); EXECUTE ins(2, 1, 'again'); EXECUTE ins(3, 1, 'again'); EXECUTE one(2);
- t | v 
----+---
-(0 rows)
-
- id 
-----
-  1
-(1 row)
-
- id 
-----
-  2
-(1 row)
-
- id 
-----
-  3
-(1 row)
-
-   t   | v 
--------+---
- again | 1
-(1 row)
-
 BEGIN; TRUNCATE keep_t; EXECUTE one(2); EXECUTE ins(2, 2, 'other'); EXECUTE one(2); ROLLBACK;
- t | v 
----+---
-(0 rows)
-
- id 
-----
-  2
-(1 row)
-
-   t   | v 
--------+---
- other | 2
-(1 row)
-
 EXECUTE one(2); EXECUTE ins(4, 1, 'again');
-   t   | v 
--------+---
- again | 1
-(1 row)
-
- id 
-----
-  4
-(1 row)
-
 DROP FOREIGN TABLE keep_u;
 EXECUTE pair(1);
-ERROR:  relation "keep_u" does not exist
 DEALLOCATE one;
 PREPARE one(int) AS SELECT id FROM keep_t WHERE id = $1;
 EXECUTE one(1); EXECUTE one(2); EXECUTE one(3);
- id 
-----
-  1
-(1 row)
-
- id 
-----
-  2
-(1 row)
-
- id 
-----
-  3
-(1 row)
 
 DEALLOCATE ALL;
 DROP FOREIGN TABLE keep_t;
 DROP FUNCTION keep_walk(int), keep_divide(int), keep_self(int), keep_self_depth(int, int), keep_say(), keep_f(int);
 DROP ROLE keep_reader;
 RESET plan_cache_mode;
-RESET mot.keep_executor_after;
+RESET mot.jit_prepare_above_executions;
