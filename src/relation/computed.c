@@ -33,10 +33,11 @@
 /* rows between two looks for an interrupt, and resets of memory */
 #define BATCH 1024
 
-/* of an index, for a transaction */
+/* of an index, for a transaction, and who may call the functions */
 typedef struct MotEvaluation
 {
 	LocalTransactionId lxid;
+	Oid			userid;
 	IndexInfo  *info;
 	EState	   *estate;
 	TupleTableSlot *slot;
@@ -50,6 +51,7 @@ begin(MotIndex *index)
 	Relation	indexrel = index_open(index->indexoid, AccessShareLock);
 
 	e->lxid = MyProc->lxid;
+	e->userid = GetUserId();
 	e->info = BuildIndexInfo(indexrel);
 	index_close(indexrel, AccessShareLock);
 	e->estate = CreateExecutorState();
@@ -67,7 +69,7 @@ MotIndexCompute(MotIndex *index, const Datum *values, const bool *isnull, Datum 
 	bool		is_in = true;
 
 	/* (another transaction's has gone with it) */
-	if (e == NULL || e->lxid != MyProc->lxid)
+	if (e == NULL || e->lxid != MyProc->lxid || e->userid != GetUserId())
 		e = begin(index);
 	index->evaluation = NULL;
 	econtext = GetPerTupleExprContext(e->estate);

@@ -147,7 +147,7 @@ MotDefinitionEncode(Relation rel, size_t *len)
 			if (attnum <= 0 || !TupleDescAttr(desc, attnum - 1)->attnotnull)
 				not_null = false;
 		}
-		if (RelationGetIndexPredicate(index) != NIL)
+		if (!heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL))
 			not_null = false;
 		if (def->unique && not_null && !primary &&
 			(identity < 0 || index->rd_index->indisprimary))

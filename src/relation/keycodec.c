@@ -327,8 +327,10 @@ MotKeyCreate(Relation heap, Relation index, MemoryContext cxt)
 
 	key->indexoid = RelationGetRelid(index);
 	key->ncolumns = ncolumns;
+	/* (the relation cache would evaluate constants, in whose name?) */
 	key->computed = MotIsOrdinary(heap) &&
-		(RelationGetIndexExpressions(index) != NIL || RelationGetIndexPredicate(index) != NIL);
+		(!heap_attisnull(index->rd_indextuple, Anum_pg_index_indexprs, NULL) ||
+		 !heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL));
 	key->nulls_equal = index->rd_index->indnullsnotdistinct;
 	for (int i = 0; i < ncolumns; i++)
 		init_column(&key->columns[i], heap, index, i, key->computed);

@@ -34,6 +34,7 @@
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
 #include "relation/internal.h"
+#include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/hsearch.h"
 #include "utils/lsyscache.h"
@@ -559,6 +560,19 @@ unchanged(MotRelation *mr, Relation rel, mot_table *table, List *defs)
 	return n == mr->nindexes;
 }
 
+/*
+ * As the catalogue has it.  The relation cache's copy is ready for the planner: to make it,
+ * functions of the index's owner are called to see what they say of constants.
+ */
+static Node *
+stored_tree(Relation indexrel, AttrNumber attnum)
+{
+	bool		isnull;
+	Datum		tree = SysCacheGetAttr(INDEXRELID, indexrel->rd_indextuple, attnum, &isnull);
+
+	return isnull ? NULL : stringToNode(TextDatumGetCString(tree));
+}
+
 /* the columns of a computed key and its predicate; of a whole row: all */
 static Bitmapset *
 add_computed(Bitmapset *attnums, Relation indexrel, int natts)
@@ -566,8 +580,8 @@ add_computed(Bitmapset *attnums, Relation indexrel, int natts)
 	Bitmapset  *used = NULL;
 	int			attno = -1;
 
-	pull_varattnos((Node *) RelationGetIndexExpressions(indexrel), 1, &used);
-	pull_varattnos((Node *) RelationGetIndexPredicate(indexrel), 1, &used);
+	pull_varattnos(stored_tree(indexrel, Anum_pg_index_indexprs), 1, &used);
+	pull_varattnos(stored_tree(indexrel, Anum_pg_index_indpred), 1, &used);
 	for (int i = 0; i < indexrel->rd_index->indnkeyatts; i++)
 		if (indexrel->rd_index->indkey.values[i] > 0)
 			attnums = bms_add_member(attnums, indexrel->rd_index->indkey.values[i]);

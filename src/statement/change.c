@@ -260,6 +260,7 @@ build_conflict(MotStatement *st, MotChange *change, ModifyTable *plan)
 	{
 		OnConflictSetState *state = makeNode(OnConflictSetState);
 
+		CheckCmdReplicaIdentity(change->table->rel, CMD_UPDATE);
 		rinfo->ri_onConflict = state;
 		state->oc_Existing = MakeTupleTableSlot(desc, &TTSOpsVirtual);
 		state->oc_ProjSlot = MakeTupleTableSlot(desc, &TTSOpsVirtual);

@@ -293,7 +293,14 @@ MotTableBuildIndex(Relation rel, Relation index, struct IndexInfo *info, bool al
 		CacheInvalidateRelcache(rel);
 	}
 	replace(index);
-	MotStorageCreateIndex(rel, index);
+
+	/*
+	 * VACUUM FULL, CLUSTER and TRUNCATE do not look for duplicates. A unique
+	 * index that CREATE INDEX CONCURRENTLY left behind, unready, is nobody's
+	 * until REINDEX does.
+	 */
+	if (info->ii_Unique || !index->rd_index->indisunique || index->rd_index->indisready)
+		MotStorageCreateIndex(rel, index);
 	mot_table_stats(MotRelationGet(rel)->table, &stat);
 	return (double) stat.rows;
 }
