@@ -408,10 +408,11 @@ check_domain_users(Oid domain, List *checks, bool notnull)
 	}
 }
 
-/* before: their definitions will say that their rows have been checked */
-static void
-domain_users_change(Oid domain)
+/* the tables that have columns of the domain, or of one made from it, in the order in which the server comes to them */
+static List *
+domain_relations(Oid domain)
 {
+	List	   *relations = NIL;
 	ListCell   *lc;
 
 	check_stack_depth();
@@ -419,15 +420,47 @@ domain_users_change(Oid domain)
 	{
 		ObjectAddress *user = lfirst(lc);
 
-		if (user->classId == TypeRelationId && get_typtype(user->objectId) == TYPTYPE_DOMAIN)
-			domain_users_change(user->objectId);
-		else if (user->classId != TypeRelationId && MotIsMotTable(user->objectId))
-		{
-			LockRelationOid(user->objectId, ShareLock);
-			if (MotIsMotTable(user->objectId))
-				MotStorageDefinitionChanged(user->objectId);
-		}
+		if (user->classId != TypeRelationId)
+			relations = list_append_unique_oid(relations, user->objectId);
+		else if (get_typtype(user->objectId) == TYPTYPE_DOMAIN)
+			relations = list_concat_unique_oid(relations, domain_relations(user->objectId));
 	}
+	return relations;
+}
+
+/*
+ * Before the server does: MOT tables' definitions will say that their rows have been
+ * checked, and they are locked where heap tables would be.  So all that the
+ * server will lock (get_rels_with_domain) is locked here, in its order.  What it lets go at
+ * once, like parents of partitions, it would come back for, and may not get
+ * any more from one who waits for a partition: that is kept until it has been
+ * there.  Returned.
+ */
+static List *
+lock_domain_relations(Oid domain)
+{
+	List	   *relations = domain_relations(domain);
+	List	   *passing = NIL;
+	ListCell   *lc;
+
+	foreach(lc, relations)
+		if (MotIsMotTable(lfirst_oid(lc)))
+		break;
+	if (lc == NULL)
+		return NIL;
+	foreach(lc, relations)
+	{
+		Oid			relid = lfirst_oid(lc);
+		char		relkind;
+
+		LockRelationOid(relid, ShareLock);
+		relkind = get_rel_relkind(relid);
+		if (MotIsMotTable(relid))
+			MotStorageDefinitionChanged(relid);
+		else if (relkind != RELKIND_RELATION && relkind != RELKIND_MATVIEW)
+			passing = lappend_oid(passing, relid);
+	}
+	return passing;
 }
 
 static void
@@ -439,12 +472,15 @@ alter_domain_body(const MotUtility *u, void *arg)
 	List	   *before = MotValidChecks(InvalidOid, domain);
 	Oid			named = InvalidOid;
 	List	   *checks = NIL;
+	List	   *passing = NIL;
 	ListCell   *lc;
 
 	if (pg_type_ownercheck(domain, GetUserId()))
-		domain_users_change(domain);
+		passing = lock_domain_relations(domain);
 	MotUtilityStep(u, (Node *) stmt);
 	CommandCounterIncrement();
+	foreach(lc, passing)
+		UnlockRelationOid(lfirst_oid(lc), ShareLock);
 
 	/* VALIDATE looks again at one that is valid, as the server does */
 	if (stmt->subtype == 'V')
