@@ -1,5 +1,17 @@
 -- What the views show.
 
+CREATE FUNCTION mon_wait(condition text) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    ok boolean;
+BEGIN
+    FOR i IN 1..300 LOOP
+        EXECUTE 'SELECT ' || condition INTO ok;
+        EXIT WHEN ok;
+        PERFORM pg_sleep(0.1);
+    END LOOP;
+    RETURN ok;
+END
+$$;
 CREATE FOREIGN TABLE mon (id int PRIMARY KEY, t text) SERVER mot_server;
 CREATE INDEX mon_t ON mon (t);
 
@@ -13,6 +25,8 @@ BEGIN;
 INSERT INTO mon VALUES (0, 'never');
 UPDATE mon SET t = 'never';
 ROLLBACK;
+-- (what is being given back is in none of the sums)
+SELECT mon_wait('(SELECT retired_objects = 0 FROM mot_stat_memory)') AS reclaimed;
 SELECT rows, inserts, updates, deletes, row_bytes > 500000 AS rows_use, used_bytes BETWEEN 1 AND row_bytes AS used,
        index_bytes > 200000 AS indexes_use, total_bytes = row_bytes + index_bytes AS total
 FROM mot_stat_tables WHERE relname = 'mon';
@@ -43,18 +57,6 @@ SELECT t.commits >= b.commits + 10 AS commits, t.aborts > b.aborts AS aborts, t.
 FROM mot_stat_transactions t, mon_before b;
 
 -- what is superseded is reclaimed, memory comes back
-CREATE FUNCTION mon_wait(condition text) RETURNS boolean LANGUAGE plpgsql AS $$
-DECLARE
-    ok boolean;
-BEGIN
-    FOR i IN 1..300 LOOP
-        EXECUTE 'SELECT ' || condition INTO ok;
-        EXIT WHEN ok;
-        PERFORM pg_sleep(0.1);
-    END LOOP;
-    RETURN ok;
-END
-$$;
 UPDATE mon SET t = 'all';
 SELECT mon_wait('(SELECT sum(stale_entries) = 0 FROM mot_stat_indexes WHERE relname = ''mon'')') AS stale_gone;
 TRUNCATE mon;
