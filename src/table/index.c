@@ -284,6 +284,16 @@ MotTableBuildIndex(Relation rel, Relation index, struct IndexInfo *info, bool al
 						get_am_name(index->rd_rel->relam), RelationGetRelationName(rel)),
 				 errhint("Use USING btree; such a table's indexes are in memory, too.")));
 
+	/*
+	 * amcheck, which brings a scan for us to end, has nothing to look for in
+	 * the file; nothing is built here under its lock
+	 */
+	if (scan != NULL)
+	{
+		table_endscan(scan);
+		return 0;
+	}
+
 	/* others come to know of it when they have waited for that lock */
 	if (info->ii_Concurrent)
 	{
