@@ -719,10 +719,10 @@ extern mot_status mot_row_insert(mot_session *session, mot_table *table, uint32_
 								 mot_row **row, void **data);
 
 /*
- * What a row is locked for.  CHANGE and DELETE wait until prepare above READ
- * COMMITTED, the others lock at once at every level.  They exclude each other
- * as PostgreSQL's row locks do: CHANGE is "no key update" (a change of a unique
- * key strengthens it), DELETE is "update".
+ * What a row is locked for.  CHANGE waits until prepare above READ COMMITTED,
+ * the others lock at once at every level; who deletes a row locks it for UPDATE.
+ * They exclude each other as PostgreSQL's row locks do: CHANGE is "no key
+ * update" (a change of a unique key strengthens it).
  */
 typedef enum mot_row_mode
 {
@@ -730,8 +730,7 @@ typedef enum mot_row_mode
 	MOT_MODE_UPDATE,
 	MOT_MODE_NO_KEY_UPDATE,
 	MOT_MODE_SHARE,
-	MOT_MODE_KEY_SHARE,
-	MOT_MODE_DELETE
+	MOT_MODE_KEY_SHARE
 } mot_row_mode;
 
 /*

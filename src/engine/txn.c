@@ -163,7 +163,7 @@ mot_txn_hang_in(mot_session *s, uint64_t last)
 
 	if (!locked)
 	{
-		mot_status	status = mot_row_take(s, row, version_is_tombstone(newest), &head);
+		mot_status	status = mot_row_take(s, row, false, &head);
 
 		if (status != MOT_OK)
 			return status;
@@ -191,7 +191,7 @@ mot_txn_hang_in(mot_session *s, uint64_t last)
 		first->what |= (uint64_t) JE_LOCKED_HERE << 48;
 	mot_count_shared(1);
 	oldest = (mot_version *) (uintptr_t) first->b;
-	if ((version_link(top) & LINK_KEYED) && !version_is_shared(newest))
+	if (version_link(top) & LINK_KEYED)
 		for (mot_version *v = newest;; v = version_previous(v))
 		{
 			/* relaxed: still private */
@@ -200,10 +200,9 @@ mot_txn_hang_in(mot_session *s, uint64_t last)
 				break;
 		}
 	/* relaxed: the head publishes it */
-	if (!version_is_shared(oldest))
-		atomic_store_explicit(&oldest->link,
-							  make_link(top, (unsigned) (version_link(oldest) & LINK_BITS)),
-							  memory_order_relaxed);
+	atomic_store_explicit(&oldest->link,
+						  make_link(top, (unsigned) (version_link(oldest) & LINK_BITS)),
+						  memory_order_relaxed);
 	atomic_store_explicit(&row->head,
 						  make_head(s->owner, newest) | (row_head(row) & HEAD_FULL),
 						  memory_order_release);

@@ -11,9 +11,9 @@
  * At the higher levels the lock is taken at commit (Silo), so that nobody
  * waits for a client: the new version stays in the journal, found through
  * the map of deferred rows, until prepare locks the row and hangs it in.
- * Changes that touch index entries (inserts, and updates of key columns) take
- * the row's lock at once at every level: uniqueness is decided on what can be
- * seen in the row.
+ * Changes that touch index entries (inserts, updates of key columns, and deletes,
+ * which free all keys) take the row's lock at once at every level: uniqueness is
+ * decided on what can be seen in the row, and who wants the key waits.
  *
  *-------------------------------------------------------------------------
  */
@@ -159,7 +159,7 @@ mode_shares(mot_row_mode mode)
 static mot_status
 row_acquire(mot_session *s, mot_row *row, mot_row_mode mode, bool *taken)
 {
-	bool		full = mode == MOT_MODE_UPDATE || mode == MOT_MODE_DELETE;
+	bool		full = mode == MOT_MODE_UPDATE;
 	unsigned	spins = 0;
 	uint64_t	head;
 	mot_status	status;
@@ -229,7 +229,7 @@ mot_row_lock(mot_session *s, const mot_view *view, mot_table *table,
 		if (version_is_tombstone(own))
 			return MOT_DELETED;
 		/* a change whose lock was deferred so far gets it now */
-		if (mode != MOT_MODE_CHANGE && mode != MOT_MODE_DELETE && head_owner(head) != s->owner)
+		if (mode != MOT_MODE_CHANGE && head_owner(head) != s->owner)
 		{
 			status = mot_txn_hang_in(s, mot_map_get(&s->deferred, (uint64_t) (uintptr_t) row) - 1);
 			if (status != MOT_OK)
@@ -261,7 +261,7 @@ mot_row_lock(mot_session *s, const mot_view *view, mot_table *table,
 			if (mode != MOT_MODE_KEY_SHARE)
 				return MOT_CONFLICT_CHANGED;
 		}
-		if (mode == MOT_MODE_CHANGE || mode == MOT_MODE_DELETE)
+		if (mode == MOT_MODE_CHANGE)
 		{
 			*newest = seen;
 			return MOT_OK;		/* locked by prepare */
@@ -606,13 +606,8 @@ version_push(mot_session *s, mot_table *table, mot_row *row, uint32_t command,
 
 		if (!mot_map_put(&s->deferred, (uint64_t) (uintptr_t) row, s->entries + 1))
 		{
-			if (shared && --s->grave->rows == 0)
-				s->grave = NULL;
-			if (!shared || s->grave == NULL)
-			{
-				s->credit++;
-				mot_free(s->cache, v);
-			}
+			s->credit++;
+			mot_free(s->cache, v);
 			return MOT_NO_PRIVATE_MEMORY;
 		}
 		e = journal_row(s, kind, JE_DEFERRED, row);
@@ -623,11 +618,8 @@ version_push(mot_session *s, mot_table *table, mot_row *row, uint32_t command,
 		 * a first deferred version's link is completed by prepare, under the
 		 * lock
 		 */
-		if (!shared)
-		{
-			atomic_store_explicit(&v->link, make_link(below, bits), memory_order_relaxed);
-			atomic_store_explicit(&v->ts, TS_UNCOMMITTED | command, memory_order_relaxed);
-		}
+		atomic_store_explicit(&v->link, make_link(below, bits), memory_order_relaxed);
+		atomic_store_explicit(&v->ts, TS_UNCOMMITTED | command, memory_order_relaxed);
 	}
 	e->a = (uint64_t) (uintptr_t) table;
 	e->b = (uint64_t) (uintptr_t) v;
@@ -651,11 +643,11 @@ mot_row_update(mot_session *s, mot_table *table, mot_row *row, uint32_t command,
 mot_status
 mot_row_delete(mot_session *s, mot_table *table, mot_row *row, uint32_t command)
 {
-	return version_push(s, table, row, command, LINK_TOMBSTONE, 0, J_DELETE, false, true, NULL);
+	return version_push(s, table, row, command, LINK_TOMBSTONE, 0, J_DELETE, true, true, NULL);
 }
 
 mot_status
 mot_row_move_away(mot_session *s, mot_table *table, mot_row *row, uint32_t command)
 {
-	return version_push(s, table, row, command, LINK_TOMBSTONE | LINK_MOVED, 0, J_DELETE, false, true, NULL);
+	return version_push(s, table, row, command, LINK_TOMBSTONE | LINK_MOVED, 0, J_DELETE, true, true, NULL);
 }

@@ -440,7 +440,7 @@ lock_planned_row(MotModify *modify, ResultRelInfo *rinfo, TupleTableSlot *planSl
 	}
 
 	switch (MotWriterLock(modify->writer, *row, seen,
-						  modify->mtstate->operation == CMD_DELETE ? MOT_MODE_DELETE : MOT_MODE_CHANGE,
+						  modify->mtstate->operation == CMD_DELETE ? MOT_MODE_UPDATE : MOT_MODE_CHANGE,
 						  MOT_LOCK_WAIT, &newest))
 	{
 		case MOT_LOCKED:

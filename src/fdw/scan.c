@@ -354,7 +354,7 @@ MotScanLockRow(MotScan *scan, ExprContext *econtext, ExprState *filter)
 	const mot_version *newest;
 
 	switch (MotWriterLock(scan->writer, scan->row, scan->version,
-						  scan->operation == CMD_DELETE ? MOT_MODE_DELETE : MOT_MODE_CHANGE,
+						  scan->operation == CMD_DELETE ? MOT_MODE_UPDATE : MOT_MODE_CHANGE,
 						  MOT_LOCK_WAIT, &newest))
 	{
 		case MOT_LOCKED:

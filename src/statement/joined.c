@@ -229,7 +229,7 @@ lock_row(MotJoined *joined, TupleTableSlot **planned, mot_row **row, const mot_v
 		return false;
 	}
 	switch (MotWriterLock(joined->writer, *row, *current,
-						  joined->operation == CMD_DELETE ? MOT_MODE_DELETE : MOT_MODE_CHANGE,
+						  joined->operation == CMD_DELETE ? MOT_MODE_UPDATE : MOT_MODE_CHANGE,
 						  MOT_LOCK_WAIT, &newest))
 	{
 		case MOT_LOCKED:

@@ -243,18 +243,6 @@ crosses(Target *target, Snapshot crosscheck)
 	return mot_row_visible(target->session, &view, target->relation->table, target->row) != target->version;
 }
 
-/*
- * Above READ COMMITTED a deleted row is locked when the transaction commits.  But
- * others must not come to refer to it after a foreign key's check has found that nobody
- * does, so rows with such triggers are locked at once.
- */
-static mot_row_mode
-delete_mode(Relation rel)
-{
-	return IsolationUsesXactSnapshot() && rel->trigdesc != NULL && rel->trigdesc->trig_delete_after_row ?
-		MOT_MODE_UPDATE : MOT_MODE_DELETE;
-}
-
 TM_Result
 MotTableDelete(Relation rel, ItemPointer tid, CommandId cid, Snapshot snapshot, Snapshot crosscheck,
 			   bool wait, TM_FailureData *failure, bool changing_part)
@@ -263,7 +251,7 @@ MotTableDelete(Relation rel, ItemPointer tid, CommandId cid, Snapshot snapshot, 
 	TM_Result	result;
 
 	MotTableRefusePublished(rel);
-	result = lock_row(rel, &target, tid, snapshot, cid, delete_mode(rel),
+	result = lock_row(rel, &target, tid, snapshot, cid, MOT_MODE_UPDATE,
 					  wait ? MOT_LOCK_WAIT : MOT_LOCK_SKIP, failure);
 	if (result == TM_Invisible)
 		elog(ERROR, "attempted to delete invisible tuple");

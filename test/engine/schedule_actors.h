@@ -291,6 +291,7 @@ mode_of(op_kind kind)
 	switch (kind)
 	{
 			case LOCK:
+			case		DELETE:
 						return MOT_MODE_UPDATE;
 
 		case NO_KEY_LOCK:
@@ -299,8 +300,6 @@ mode_of(op_kind kind)
 			return MOT_MODE_SHARE;
 		case KEY_SHARE:
 			return MOT_MODE_KEY_SHARE;
-		case DELETE:
-			return MOT_MODE_DELETE;
 		default:
 			return MOT_MODE_CHANGE;
 	}

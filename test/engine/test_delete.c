@@ -72,7 +72,7 @@ delete_all(mot_session *s, uint64_t each, mot_status *status)
 	mot_scan_begin(s, &scan, st.table, &v, NULL);
 	while (mot_scan_next(s, &scan, &row, &seen))
 	{
-		*status = mot_row_lock(s, &v, st.table, row, seen, MOT_MODE_DELETE, &newest);
+		*status = mot_row_lock(s, &v, st.table, row, seen, MOT_MODE_UPDATE, &newest);
 		if (*status == MOT_OK)
 			*status = mot_row_delete(s, st.table, row, (uint32_t) (1 + n / each));
 		if (*status != MOT_OK)
@@ -874,7 +874,7 @@ rows_that_move_away_are_told_apart(void)
 			for (uint64_t i = 0; i < rows; i++)
 			{
 				REQUIRE(get(&st, a, &v, i, &row, &seen) != NULL);
-				REQUIRE(mot_row_lock(a, &v, st.table, row, seen, MOT_MODE_DELETE, &newest) == MOT_OK);
+				REQUIRE(mot_row_lock(a, &v, st.table, row, seen, MOT_MODE_UPDATE, &newest) == MOT_OK);
 				REQUIRE((i % 3 == 0 ? mot_row_move_away : mot_row_delete) (a, st.table, row, 1) == MOT_OK);
 			}
 			CHECK(visible(a, &v) == rows);
