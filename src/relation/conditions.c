@@ -12,7 +12,8 @@
  * rows have been checked for, each as a hash of what the catalogue says about it.
  * Partitions beside a default one and constraints are hashed with their oids:
  * they can go without a word to the table, by way of a domain or without mot, and
- * the next one of the same text is another one.
+ * the next one of the same text is another one.  Where in a command something was
+ * said is no part of it.
  *
  * That does not tell what goes and comes again as the same: a domain's NOT NULL, the
  * bounds of a partition that is detached and attached once more.  What rows
@@ -47,13 +48,27 @@
 #define OUTSIDE		2
 #define NOT_NULL	3			/* a domain is */
 
+#define LOCATION	" :location "	/* a blank within a name or constant is
+									 * written with a backslash */
+
 static List *
 add(List *conditions, int kind, Oid object, const char *text, const char *name)
 {
 	MotRowCondition *condition = palloc(sizeof(MotRowCondition));
+	StringInfoData buf;
+	const char *location;
 
-	condition->hash = hash_bytes_extended((const unsigned char *) text, (int) strlen(text),
+	initStringInfo(&buf);
+	while ((location = strstr(text, LOCATION)) != NULL)
+	{
+		appendBinaryStringInfo(&buf, text, (int) (location - text));
+		text = location + strlen(LOCATION);
+		text	  +=strspn(text, "-0123456789");
+	}
+	appendStringInfoString(&buf, text);
+	condition->hash = hash_bytes_extended((const unsigned char *) buf.data, buf.len,
 										  ((uint64) kind << 32) + object);
+	pfree(buf.data);
 	condition->name = name;
 	return lappend(conditions, condition);
 }

@@ -35,8 +35,9 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
-#define FORMAT 0x4d4f5404		/* "MOT", 4 */
-#define FORMAT_3 0x4d4f5403		/* without columns' type modifiers */
+#define FORMAT 0x4d4f5405		/* "MOT", 5 */
+#define FORMAT_4 0x4d4f5404		/* conditions of one wording only */
+#define FORMAT_3 0x4d4f5403		/* and without columns' type modifiers */
 #define FORMAT_2 0x4d4f5402		/* nor the table's oid */
 #define FORMAT_1 0x4d4f5401		/* nor conditions */
 
@@ -382,7 +383,7 @@ MotDefinitionDecode(const void *bytes, size_t len, MemoryContext parent)
 		GET(&in, nconditions);
 		if (nconditions > (in.end - in.p) / sizeof(uint64))
 			raise_damaged("its number of conditions is wrong");
-		def->nconditions = (int) nconditions;
+		def->nconditions = header.format > FORMAT_4 ? (int) nconditions : -1;
 		def->conditions = palloc(Max(nconditions, 1) * sizeof(uint64));
 		get(&in, def->conditions, nconditions * sizeof(uint64));
 	}
