@@ -14,9 +14,8 @@
 /* relation.c */
 extern void MotRelationEndXact(void);
 
-/* perhaps there are tables whose stored definition is stale; says so from now on only if there are */
+/* perhaps the transaction has written to tables whose stored definition is stale: see renew.c */
 extern bool MotRelationsSuspect;
-extern void MotRelationsSettle(void);
 
 /* "index" stays where it is: its address is the key check's argument */
 extern void MotIndexDescribe(MotIndex *index, MotRelation *mr, Relation rel, Relation indexrel,

@@ -391,21 +391,6 @@ take_state(MotRelation *mr, MotDefinitionState state)
 	MotRelationsSuspect |= state.stale;
 }
 
-/* All tables that the transaction has put rows into have been looked at. */
-void
-MotRelationsSettle(void)
-{
-	HASH_SEQ_STATUS status;
-	MotRelation *mr;
-
-	MotRelationsSuspect = false;
-	if (cache == NULL)
-		return;
-	hash_seq_init(&status, cache);
-	while ((mr = hash_seq_search(&status)) != NULL)
-		MotRelationsSuspect |= mr->stale || (!mr->valid && mr->conditional);
-}
-
 /* by the storage's number */
 void
 MotRelationForgetTable(Oid number)

@@ -14,6 +14,11 @@
  * commits, after the last row: whatever let a row in, an invalidation has
  * told this process of it by then.
  *
+ * Few transactions have to ask (MotRelationsSuspect): those that have learned of
+ * an invalidation of a table with conditions, or of its domains, or opened a table that was
+ * stale already, or begun to write to one.  What is stale and only read, or not
+ * looked at any more, costs nobody anything.
+ *
  * It does not have the table for itself, nor do some commands that bring
  * conditions: ALTER DOMAIN, VALIDATE CONSTRAINT.  These commit one after the other,
  * from before the first looks at the catalogue until its transaction has
@@ -25,6 +30,7 @@
 #include "postgres.h"
 
 #include "catalog/pg_class.h"
+#include "faults.h"
 #include "miscadmin.h"
 #include "relation/internal.h"
 #include "storage/lock.h"
@@ -56,7 +62,7 @@ renew_definition(mot_table *table)
 	RelationClose(rel);
 }
 
-/* The transaction is about to commit rows, and perhaps some table's definition is stale. */
+/* The transaction is about to commit rows, and perhaps some of their tables' definitions are stale. */
 void
 MotDefinitionsRenew(mot_session *session)
 {
@@ -66,6 +72,7 @@ MotDefinitionsRenew(mot_session *session)
 	uint64		pos = 0;
 	mot_change	change;
 
+	MOT_FAULT("renew-definitions");
 	while (mot_txn_next_change(session, &pos, &change))
 	{
 		bool		found;
@@ -78,7 +85,7 @@ MotDefinitionsRenew(mot_session *session)
 			renew_definition(last);
 	}
 	hash_destroy(seen);
-	MotRelationsSettle();
+	MotRelationsSuspect = false;
 }
 
 /*

@@ -69,6 +69,7 @@ MotWriterBegin(Relation rel, Snapshot snapshot, CommandId cid)
 {
 	MotWriter  *writer = new_writer(MotRelationGet(rel));
 
+	MotRelationsSuspect |= writer->mr->stale;
 	writer->rel = rel;
 	writer->loose = !MotSnapshotRunning(snapshot);
 	writer->view = writer->loose ? MotLooseView() : MotViewFor(snapshot);
@@ -91,6 +92,7 @@ MotWriterRest(MotWriter *writer)
 void
 MotWriterStart(MotWriter *writer, Relation rel, const mot_view *view, CommandId cid)
 {
+	MotRelationsSuspect |= writer->mr->stale;
 	writer->rel = rel;
 	writer->loose = false;
 	writer->view = *view;
