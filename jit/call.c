@@ -17,7 +17,6 @@
 #include "fmgr.h"
 #include "pgstat.h"
 #include "utils/lsyscache.h"
-#include "utils/memutils.h"
 #include "utils/syscache.h"
 
 /*

@@ -18,10 +18,8 @@
 
 #include "emit.h"
 #include "executor/executor.h"
-#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/params.h"
-#include "utils/memutils.h"
 
 typedef struct Interpreted
 {

@@ -22,8 +22,6 @@
 #include "access/transam.h"
 #include "compat/export.h"
 #include "miscadmin.h"
-#include "storage/fd.h"
-#include "storage/ipc.h"
 #include "storage/lwlock.h"
 #include "storage/pmsignal.h"
 #include "utils/guc.h"
@@ -45,7 +43,6 @@ static int	nfaults = 0;
 
 static const char *const actions[] = {"kill", "killall", "crash", "error", "fatal", "sleep", "wait", "log", "skip"};
 
-static bool parse(const char *list, Fault *into, int *n);
 static bool check_fault(char **newval, void **extra, GucSource source);
 static void assign_fault(const char *newval, void *extra);
 static bool act(Fault *f);

@@ -23,7 +23,6 @@
 #include "maintenance.h"
 #include "miscadmin.h"
 #include "mot.h"
-#include "pgstat.h"
 #include "postmaster/bgworker.h"
 #include "postmaster/interrupt.h"
 #include "relation/relation.h"

@@ -27,7 +27,6 @@
 #include "storage/ipc.h"
 #include "storage/lwlock.h"
 #include "storage/pg_shmem.h"
-#include "storage/shmem.h"
 #include "utils/guc.h"
 #include "wal/wal.h"
 #include "xact/xact.h"

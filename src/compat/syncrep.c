@@ -18,7 +18,6 @@
 
 #include "compat/syncrep.h"
 #include "replication/syncrep.h"
-#include "replication/walsender.h"
 #include "replication/walsender_private.h"
 #include "utils/guc.h"
 

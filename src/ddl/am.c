@@ -19,7 +19,6 @@
 #include "access/relscan.h"
 #include "access/reloptions.h"
 #include "access/stratnum.h"
-#include "catalog/pg_am.h"
 #include "catalog/pg_amop.h"
 #include "catalog/pg_amproc.h"
 #include "catalog/pg_opclass.h"

@@ -14,8 +14,6 @@
 #include "ddl/ddl.h"
 
 #include "access/table.h"
-#include "access/xact.h"
-#include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "commands/copy.h"
 #include "commands/defrem.h"

@@ -36,7 +36,6 @@
 #include "nodes/nodeFuncs.h"
 #include "parser/parse_utilcmd.h"
 #include "relation/relation.h"
-#include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/inval.h"

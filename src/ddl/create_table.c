@@ -21,7 +21,6 @@
  */
 #include "ddl/ddl.h"
 
-#include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/table.h"
 #include "access/tableam.h"
@@ -35,7 +34,6 @@
 #include "commands/event_trigger.h"
 #include "commands/extension.h"
 #include "commands/sequence.h"
-#include "commands/tablecmds.h"
 #include "compat/compat.h"
 #include "foreign/foreign.h"
 #include "miscadmin.h"
@@ -43,9 +41,7 @@
 #include "parser/parse_utilcmd.h"
 #include "relation/relation.h"
 #include "utils/acl.h"
-#include "utils/builtins.h"
 #include "utils/guc.h"
-#include "utils/lsyscache.h"
 
 typedef struct CreateWork
 {

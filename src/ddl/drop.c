@@ -20,12 +20,10 @@
 #include "catalog/partition.h"
 #include "catalog/pg_class.h"
 #include "miscadmin.h"
-#include "nodes/makefuncs.h"
 #include "relation/relation.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/inval.h"
-#include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
 /* ------------------------------------------------------------- DROP TABLE */

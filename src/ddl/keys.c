@@ -12,9 +12,6 @@
 #include "ddl/ddl.h"
 
 #include "catalog/index.h"
-#include "commands/defrem.h"
-#include "commands/tablespace.h"
-#include "nodes/makefuncs.h"
 #include "relation/relation.h"
 
 static void

@@ -17,7 +17,6 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
 #include "miscadmin.h"
-#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "relation/relation.h"
 #include "rewrite/rewriteHandler.h"

@@ -21,12 +21,10 @@
  */
 #include "ddl/ddl.h"
 
-#include "access/table.h"
 #include "access/xact.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "relation/relation.h"
-#include "utils/builtins.h"
 #include "utils/memutils.h"
 #include "utils/tuplestore.h"
 #include "xact/xact.h"

@@ -21,12 +21,10 @@
 #include "catalog/pg_inherits.h"
 #include "commands/event_trigger.h"
 #include "miscadmin.h"
-#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "relation/relation.h"
 #include "tcop/cmdtag.h"
 #include "utils/backend_progress.h"
-#include "utils/lsyscache.h"
 #include "utils/syscache.h"
 #include "xact/xact.h"
 

@@ -40,7 +40,6 @@ static mot_page *acquire_page(mot_pool *pool, unsigned class, unsigned node,
 static void release_page(mot_pool *pool, uint32_t page_no, bool give_back);
 static bool join_pool(mot_pool *pool, uint32_t page_no);
 static void leave_pool(mot_pool *pool, uint32_t page_no);
-static void partial_append(mot_region *region, mot_page_list *list, uint32_t page_no);
 static void keep_page(mot_pool *pool, mot_class_node *cn, uint32_t page_no);
 static void unkeep_page(mot_pool *pool, mot_class_node *cn);
 static void pool_shrink(mot_pool *pool);

@@ -10,7 +10,6 @@
 #include "access/htup_details.h"
 #include "commands/vacuum.h"
 #include "fdw/fdw.h"
-#include "miscadmin.h"
 #include "utils/sampling.h"
 
 typedef struct MotSample

@@ -12,11 +12,9 @@
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
 #include "access/xact.h"
 #include "commands/trigger.h"
 #include "executor/executor.h"
-#include "executor/instrument.h"
 #include "executor/nodeModifyTable.h"
 #include "fdw/fdw.h"
 #include "miscadmin.h"

@@ -36,8 +36,6 @@ typedef struct MotCopyIn
 	size_t		bytes;			/* in the batch */
 } MotCopyIn;
 
-static CopyFromState running_copy(Relation rel);
-static bool can_batch(CopyFromState cstate, ResultRelInfo *rinfo);
 static void write_batch(MotCopyIn *copy);
 
 /* the COPY that has just called us for this table, or NULL */

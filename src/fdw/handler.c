@@ -13,7 +13,6 @@
 #include "commands/defrem.h"
 #include "fdw/fdw.h"
 #include "fmgr.h"
-#include "nodes/makefuncs.h"
 #include "utils/guc.h"
 
 PG_FUNCTION_INFO_V1(mot_fdw_handler);

@@ -22,10 +22,8 @@
 #include "postgres.h"
 
 #include "executor/executor.h"
-#include "executor/nodeModifyTable.h"
 #include "fdw/fdw.h"
 #include "miscadmin.h"
-#include "utils/memutils.h"
 
 typedef struct Watched
 {

@@ -17,12 +17,10 @@
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
 #include "access/sysattr.h"
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/pg_type.h"
-#include "commands/trigger.h"
 #include "executor/executor.h"
 #include "executor/nodeModifyTable.h"
 #include "fdw/fdw.h"
@@ -34,12 +32,7 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
-static MotModify *begin_modify(ResultRelInfo *rinfo, ModifyTableState *mtstate,
-							   Snapshot snapshot, CommandId cid);
 static void keep_plan_rows(ModifyTableState *mtstate, ResultRelInfo *rinfo);
-static mot_row *planned_row(MotModify *modify, ResultRelInfo *rinfo, TupleTableSlot *planSlot);
-static TupleTableSlot *check_newest(MotModify *modify, ResultRelInfo *rinfo,
-									mot_row *row, const mot_version *newest);
 
 void
 MotAddForeignUpdateTargets(PlannerInfo *root, Index rtindex,

@@ -15,17 +15,13 @@
 
 #include "access/table.h"
 #include "fdw/fdw.h"
-#include "nodes/makefuncs.h"
-#include "nodes/nodeFuncs.h"
 #include "optimizer/appendinfo.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
-#include "optimizer/plancat.h"
 #include "optimizer/planmain.h"
 #include "optimizer/restrictinfo.h"
-#include "utils/rel.h"
 
 /*
  * ForeignPath->fdw_private of an index path.  Index 0: by ctid, and the

@@ -15,14 +15,11 @@
 #include "postgres.h"
 
 #include "executor/executor.h"
-#include "executor/instrument.h"
 #include "fdw/fdw.h"
 #include "miscadmin.h"
 #include "pgstat.h"
-#include "utils/memutils.h"
 
 static bool next_by_index(MotScan *scan, ExprContext *econtext);
-static void open_cursor(MotScan *scan);
 static void close_cursor(void *arg);
 
 /* Fill in a scan of "node"'s table. */

@@ -15,7 +15,6 @@
 
 #include "common/hashfn.h"
 #include "fdw/fdw.h"
-#include "nodes/makefuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"

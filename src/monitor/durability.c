@@ -23,8 +23,6 @@ PG_FUNCTION_INFO_V1(mot_stat_get_checkpoint);
 PG_FUNCTION_INFO_V1(mot_stat_get_recovery);
 PG_FUNCTION_INFO_V1(mot_stat_get_left_out);
 
-static void put_lsn(Datum *values, bool *nulls, int i, XLogRecPtr lsn);
-
 /* no position is null */
 static void
 put_lsn(Datum *values, bool *nulls, int i, XLogRecPtr lsn)

@@ -23,7 +23,6 @@
 #include "storage/proc.h"
 #include "utils/acl.h"
 #include "utils/array.h"
-#include "utils/builtins.h"
 #include "utils/tuplestore.h"
 
 PG_FUNCTION_INFO_V1(mot_stat_get_tables);
@@ -61,10 +60,7 @@ typedef struct Collected
 	IndexStat  *indexes;
 } Collected;
 
-static void collect(Collected *c);
 static void visit(void *arg, mot_table *table);
-static Datum bytes(uint64 n);
-static void put_row(FunctionCallInfo fcinfo, Datum *values);
 
 void
 MotMonitorInit(void)

@@ -24,7 +24,6 @@
 #include "postgres.h"
 
 #include "relation/internal.h"
-#include "utils/memutils.h"
 #include "xact/xact.h"
 
 /* memory for rows that is kept from one batch to the next */
@@ -60,8 +59,6 @@ struct MotBatch
 	BatchKeys  *keys;			/* of each index */
 	BatchRow	rows[MOT_BATCH_ROWS];
 };
-
-static int64 insert_rows(MotBatch *batch, MotIndex **index);
 
 MotBatch *
 MotBatchBegin(MotWriter *writer, MotBatchMode mode, uint64 *current)

@@ -54,9 +54,6 @@ typedef struct Findings
 } Findings;
 
 static void note(Findings *findings, Difference difference, const char *format,...) pg_attribute_printf(3, 4);
-static void compare_columns(Findings *findings, const MotDefinition *def, Relation rel);
-static void compare_conditions(Findings *findings, const MotDefinition *stored, List *conditions);
-static void compare_indexes(Findings *findings, const MotDefinition *stored, Relation rel, mot_table *table);
 
 static void
 note(Findings *findings, Difference difference, const char *format,...)

@@ -30,9 +30,6 @@ typedef struct DatabaseTables
 	mot_table **tables;
 } DatabaseTables;
 
-static void collect(void *arg, mot_table *table);
-static void find_tables(DatabaseTables *db, Oid dbid);
-static void await_recovery(Oid dbid);
 static void copy_table(mot_table *from, Oid dbid);
 static void copy_rows(mot_table *from, mot_table *to, const MotDefinition *def);
 

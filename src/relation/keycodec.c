@@ -17,7 +17,6 @@
 #include "access/htup_details.h"
 #include "access/nbtree.h"
 #include "access/xact.h"
-#include "catalog/index.h"
 #include "catalog/pg_am_d.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_database.h"
@@ -128,10 +127,6 @@ static const Numbered numbered[] = {
 	{22, MotKeyAppendName, -1},
 };
 
-static const Encoding *find_encoding(Oid compare);
-static bool locale_is_bytewise(const char *locale);
-static bool collation_is_bytewise(Oid collation);
-static void init_column(MotKeyColumn *column, Relation heap, Relation index, int i, bool computed);
 static void raise_null(const MotKeyColumn *column) pg_attribute_noreturn();
 static void raise_key_too_long(const MotKey *key) pg_attribute_noreturn();
 

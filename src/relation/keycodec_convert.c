@@ -16,7 +16,6 @@
 #include <math.h>
 
 #include "catalog/pg_type.h"
-#include "miscadmin.h"
 #include "parser/parse_coerce.h"
 #include "pgtime.h"
 #include "relation/keycodec_types.h"

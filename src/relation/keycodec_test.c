@@ -29,7 +29,6 @@
 #include "relation/keycodec_types.h"
 #include "utils/builtins.h"
 #include "utils/rel.h"
-#include "utils/typcache.h"
 
 PG_FUNCTION_INFO_V1(mot_key_bytes);
 PG_FUNCTION_INFO_V1(mot_key_answers);

@@ -17,9 +17,6 @@
 #include "utils/inet.h"
 #include "utils/varbit.h"
 
-static void append_text_bytes(const char *bytes, size_t len, MotKeyBuffer *buf);
-static void append_escaped(const uint8 *bytes, size_t len, MotKeyBuffer *buf);
-
 static void
 append_text_bytes(const char *bytes, size_t len, MotKeyBuffer *buf)
 {

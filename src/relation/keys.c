@@ -21,8 +21,6 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
-static void eval_operand(MotOperand *operand, ExprContext *econtext);
-static bool encode_list(MotKeys *keys, MotKeyCondition *condition);
 static bool make_bounds(MotKeys *keys);
 
 /* All in one piece of memory: most scans are short. */

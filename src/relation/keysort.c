@@ -103,7 +103,6 @@ struct MotKeySort
 
 typedef mot_status (*TakeEntry) (MotKeySort *sort, const mot_sorted_entry *entry, void *arg);
 
-static void sort_items(KeyItem *a, Size n, size_t depth);
 static void write_run(MotKeySort *sort);
 static mot_status merge_runs(MotKeySort *sort, int nruns, TakeEntry take, void *arg);
 static void close_runs(void *arg);

@@ -73,7 +73,6 @@ static List *outgrown = NIL;
 static void make_cache(void);
 static void relcache_callback(Datum arg, Oid relid);
 static void type_callback(Datum arg, int cacheid, uint32 hash);
-static void take_state(MotRelation *mr, MotDefinitionState state);
 static void rebuild(MotRelation *mr, Relation rel);
 static bool unchanged(MotRelation *mr, Relation rel, mot_table *table, List *defs);
 static void describe(MotRelation *mr, Relation rel, mot_table *table, List *defs);
@@ -470,7 +469,6 @@ rebuild(MotRelation *mr, Relation rel)
 	{
 		List	   *defs = MotIndexDefs(rel);
 		mot_table  *table = MotRelationTable(rel);
-
 
 		/*
 		 * what replay brings has had room elsewhere; it sets the limit at its

@@ -36,7 +36,6 @@
 #include "storage/lock.h"
 #include "utils/hsearch.h"
 #include "utils/inval.h"
-#include "utils/rel.h"
 #include "utils/relcache.h"
 #include "xact/xact.h"
 

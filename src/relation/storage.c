@@ -87,7 +87,6 @@ typedef struct Defined
 
 static Defined *defined = NULL;
 
-
 static void storage_define(mot_session *session);
 static void storage_prepare(void);
 static bool storage_loaded(void);
@@ -98,12 +97,9 @@ static void storage_sub_commit(int level);
 static void storage_sub_abort(int level);
 static bool storage_pending(void);
 static void discard_definitions(void);
-static Pending *new_pending(PendingKind kind, Oid relid);
-static void push_pending(Pending *p);
 static void publish_pending(Pending *p);
 static void undo(Pending *p);
 static mot_index *make_index(Relation rel, mot_table *table, Oid indexoid, bool unique);
-static void drop_dead_indexes(Relation rel, mot_table *table);
 static void add_change(MotStorageChange *change, const Pending *p);
 static bool complete_change(MotStorageChange *change);
 static void make_definition(const MotStorageChange *change);

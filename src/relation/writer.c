@@ -22,28 +22,21 @@
 
 #include "access/xact.h"
 #include "faults.h"
-#include "miscadmin.h"
 #include "relation/internal.h"
 #include "utils/datum.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
-#include "utils/snapmgr.h"
 #include "xact/xact.h"
 
 static mot_row *store_row(MotWriter *writer, const Datum *values, const bool *isnull,
 						  size_t size, unsigned host_bits);
-static mot_status add_key(MotWriter *writer, MotIndex *index, mot_row *row,
-						  const Datum *values, const bool *isnull, mot_row **other);
 static void add_key_or_raise(MotWriter *writer, MotIndex *index, mot_row *row,
 							 Datum *values, bool *isnull);
-static void drop_key(MotWriter *writer, MotIndex *index, mot_row *row);
 static Datum *measure_columns(MotWriter *writer, Datum *values, const bool *isnull,
 							  size_t *size, unsigned *host_bits);
 static void make_tail(MotWriter *writer, const Datum *values, const bool *isnull, const mot_version *old);
 static void deform_old(MotWriter *writer, const mot_version *old);
 static bool keys_differ(MotWriter *writer, MotIndex *index, const Datum *values, const bool *isnull);
-static bool key_columns_changed(MotWriter *writer, MotIndex *index,
-								const Datum *values, const bool *isnull);
 static bool column_changed(MotWriter *writer, AttrNumber attnum,
 						   const Datum *values, const bool *isnull);
 

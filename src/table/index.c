@@ -41,7 +41,6 @@
 #include "access/xact.h"
 #include "catalog/pg_am.h"
 #include "commands/defrem.h"
-#include "miscadmin.h"
 #include "nodes/pathnodes.h"
 #include "optimizer/plancat.h"
 #include "pgstat.h"

@@ -22,7 +22,6 @@
 #include "catalog/pg_publication.h"
 #include "commands/copy.h"
 #include "commands/progress.h"
-#include "commands/trigger.h"
 #include "executor/tuptable.h"
 #include "pgstat.h"
 #include "relation/slot.h"

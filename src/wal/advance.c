@@ -58,10 +58,6 @@ static void insert(Advance *a, const MotOpData *op);
 static void update(Advance *a, const MotOpData *op);
 static void move_row(Advance *a, mot_row *row, const MotOpData *op);
 static void delete(Advance *a, const MotOpData *op);
-static void find_row(Advance *a, const MotOpData *op, mot_row **row, const mot_version **version);
-static void add_key(Advance *a, int i, mot_row *row);
-static void drop_key(Advance *a, int i, mot_row *row);
-static void check(Advance *a, mot_status status);
 static void misfit(Advance *a, const char *why) pg_attribute_noreturn();
 
 bool

@@ -72,7 +72,6 @@ static void apply_define(const MotOpData *op);
 static void apply_index(const MotOpData *op);
 static void apply_drop(void);
 static void drop_database(Oid dbid);
-static bool find_row(const MotOpData *op, mot_row **row, const mot_version **version);
 static void add_keys(mot_row *row, unsigned host_bits, const void *bytes, size_t size);
 static void define_target(MotTarget *target);
 static void stamp_target(MotTarget *target);
@@ -81,7 +80,6 @@ static void note_target(MotTarget *target);
 static void undo_target(MotTarget *target);
 static void heal_target(MotTarget *target);
 static void look_for_interrupts(void);
-static bool check(mot_status status);
 static void damage(const char *fmt,...) pg_attribute_printf(1, 2);
 
 bool

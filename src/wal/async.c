@@ -57,9 +57,6 @@ typedef struct Shared
 
 static Shared *shared = NULL;
 
-static void tell(XLogRecPtr lsn);
-static XLogRecPtr newest(void);
-
 Size
 MotAsyncShmemSize(void)
 {

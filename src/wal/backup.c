@@ -21,12 +21,9 @@
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "catalog/objectaccess.h"
-#include "catalog/pg_proc.h"
-#include "commands/progress.h"
 #include "compat/compat.h"
 #include "miscadmin.h"
 #include "nodes/pg_list.h"
-#include "pgstat.h"
 #include "port/atomics.h"
 #include "storage/ipc.h"
 #include "storage/shmem.h"
@@ -59,7 +56,6 @@ static void object_access(ObjectAccessType access, Oid class_id, Oid object_id, 
 static void xact_callback(XactEvent event, void *arg);
 static void at_exit(int code, Datum arg);
 static void note(bool running);
-static void see(int pid, XLogRecPtr newest);
 
 void
 MotBackupInit(void)

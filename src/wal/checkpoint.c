@@ -56,7 +56,6 @@
 #include "compat/compat.h"
 #include "maintenance.h"
 #include "miscadmin.h"
-#include "pgstat.h"
 #include "postmaster/interrupt.h"
 #include "replication/walsender.h"
 #include "replication/walsender_private.h"
@@ -103,7 +102,6 @@ static long standby_round(void);
 static bool is_active(void);
 static XLogRecPtr newest_checkpoint(void);
 static void arm(void);
-static void disarm(void);
 static void begin_watch(void);
 static void go_on(void);
 static bool server_is_through(void);

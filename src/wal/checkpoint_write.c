@@ -29,7 +29,6 @@
 #include "access/xlog_internal.h"
 #include "access/xlogrecovery.h"
 #include "miscadmin.h"
-#include "postmaster/interrupt.h"
 #include "storage/latch.h"
 #include "utils/memutils.h"
 #include "utils/wait_event.h"
@@ -138,8 +137,6 @@ static XLogRecPtr write_checkpoint(bool final, bool helpers);
 static void draw_line(MotManifest *m, Sources *sources, Cut *cut, MotGateLine *line);
 static void draw_line_standby(MotManifest *m, Sources *sources, Cut *cut);
 static void visit_table(void *arg, mot_table *table);
-static void collect(Sources *sources);
-static void make_room(Sources *sources);
 static void write_rows(MotManifest *m, Sources *sources, const Cut *cut, const char *directory,
 					   bool helpers, bool hurry);
 static bool reuse(Source *source, const char *directory);

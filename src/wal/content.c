@@ -60,15 +60,8 @@ typedef struct MotContentMap
 	uint32		heads[];		/* of chains: number + 1; then the entries */
 } MotContentMap;
 
-static char *map_path(const MotTarget *target);
-static void open_map(MotTarget *target);
-static void close_map(MotTarget *target);
-static void remove_map(MotTarget *target);
-static bool make_map(MotTarget *target, uint64 rows);
 static void build_map(mot_session *session, MotTarget *target);
 static bool insert(MotContentMap *map, uint64 number, uint64 hash);
-static bool is_this(const MotTarget *target, const mot_version *version,
-					unsigned host_bits, const void *old, size_t size);
 
 static inline Entry *
 entries(MotContentMap *map)

@@ -54,7 +54,6 @@
 #include "engine/port.h"
 #include "miscadmin.h"
 #include "port/atomics.h"
-#include "storage/ipc.h"
 #include "storage/latch.h"
 #include "storage/pmsignal.h"
 #include "storage/shmem.h"
@@ -102,8 +101,6 @@ typedef struct Gate
 static Gate *gate = NULL;
 
 static void wait_opened(bool committed);
-static void enter(uint32 moving, uint32 where);
-static void wait_streams(void);
 
 Size
 MotGateShmemSize(void)

@@ -21,7 +21,6 @@
 #include "postmaster/interrupt.h"
 #include "storage/ipc.h"
 #include "storage/latch.h"
-#include "storage/proc.h"
 #include "utils/memutils.h"
 #include "utils/wait_event.h"
 #include "wal/checkpoint.h"

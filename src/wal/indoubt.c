@@ -25,7 +25,6 @@
 #include "access/transam.h"
 #include "access/xlog.h"
 #include "access/xlogrecovery.h"
-#include "miscadmin.h"
 #include "port/atomics.h"
 #include "storage/shmem.h"
 #include "wal/internal.h"
@@ -51,11 +50,6 @@ MotReplayShared *MotReplay = NULL;
 LWLock	   *MotApplyLock = NULL;
 
 static void add_entry(TransactionId xid, XLogRecPtr lsn, const char *ops, size_t len);
-static char *file_of(XLogRecPtr lsn);
-static const char *entry_ops(const InDoubt *entry);
-static void entry_ops_done(const InDoubt *entry, const char *ops);
-static bool apply_entry(const InDoubt *entry);
-static bool anything_decided(void);
 static InDoubt *unlink_first(InDoubt *before, InDoubt *entry);
 
 Size

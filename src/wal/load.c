@@ -18,11 +18,7 @@
  */
 #include "postgres.h"
 
-#include "access/xlog.h"
 #include "access/xlog_internal.h"
-#include "access/xlogrecovery.h"
-#include "access/xlogutils.h"
-#include "compat/compat.h"
 #include "miscadmin.h"
 #include "postmaster/interrupt.h"
 #include "postmaster/startup.h"
@@ -33,7 +29,6 @@
 #include "utils/timestamp.h"
 #include "wal/leftout.h"
 #include "wal/sort.h"
-#include "wal/spill.h"
 #include "xact/xact.h"
 
 /* rows between two looks whether to stop */
@@ -135,16 +130,13 @@ typedef struct Loader
 static TimestampTz load_began;
 static TimestampTz next_report;
 
-static void plan_tables(Lead *lead, MotManifest *m, uint32 *ntables);
 static LoadShared *plan_load(Lead *lead, MotManifest *m, const char *directory, dsm_segment **segment);
-static int	smaller_first(const void *a, const void *b);
 static void lead_load(Lead *lead);
 static int	next_to_finish(Lead *lead);
 static void finish_table(Lead *lead, uint32 number);
 static void look(void *arg);
 static int	take_item(LoadShared *shared);
 static int	take_of(LoadShared *shared, uint32 number);
-static bool helper_waits(LoadShared *shared);
 static void note_asked(LoadShared *shared);
 static void load_item(LoadShared *shared, LoadItem *item, Loader *loader);
 static void load_rows(LoadShared *shared, LoadItem *item, Loader *loader);

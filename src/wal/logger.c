@@ -101,7 +101,6 @@ static void name_table(Oid dbid, Oid relid);
 static void select_table(mot_table *table);
 static bool select_changed(mot_table *table);
 static Known *find_known(mot_table *table);
-static void make_known(Known *known, const void *bytes, size_t len, MemoryContext parent);
 static void forget_known(void);
 static inline void operation_done(int begin);
 static pg_noinline void look_after_operations(int begin);

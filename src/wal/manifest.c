@@ -25,11 +25,8 @@
 
 #include "access/timeline.h"
 #include "access/xlog.h"
-#include "common/file_perm.h"
 #include "port/pg_crc32c.h"
 #include "storage/fd.h"
-#include "utils/memutils.h"
-#include "utils/wait_event.h"
 #include "wal/checkpoint.h"
 #include "wal/spill.h"
 
@@ -68,17 +65,8 @@ typedef struct Candidate
 } Candidate;
 
 static void put(Output *out, const void *bytes, Size len);
-static void flush_output(Output *out);
-static void get(Input *in, void *bytes, Size len);
-static void *get_bytes(Input *in, Size len);
 static void damaged_manifest(Input *in, const char *what) pg_attribute_noreturn();
-static MotManifest *read_manifest(const char *dir, const Candidate *candidate, char **missing);
-static MotManifest *read_manifest_or_ignore(const char *dir, const Candidate *candidate, char **missing);
-static MotManifest *parse_manifest(Input *in);
 static bool file_size(const char *path, uint64 *size);
-static List *list_candidates(void);
-static bool in_history(const Candidate *candidate, List *history);
-static int	newer_first(const ListCell *a, const ListCell *b);
 static bool parse_name(const char *name, Candidate *candidate);
 
 /* ------------------------------------------------------------- directories */

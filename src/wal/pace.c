@@ -89,11 +89,7 @@ static struct
 
 static int64 session_at = 0;	/* when to try again to lower its priority */
 
-static int64 now_us(void);
-static void read_usage(void);
-static XLogRecPtr log_position(void);
 static void lower_session(void);
-static void set_share(MotPace *pace);
 static bool look_around(MotPace *pace);
 static bool is_behind(MotPace *pace);
 

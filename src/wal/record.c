@@ -23,8 +23,6 @@
  */
 #define MIN_KEPT 3
 
-static void put_identity(StringInfo buf, MotOp op, const void *key, size_t key_len,
-						 unsigned old_host_bits, const void *old, size_t old_size);
 static void put_segments(StringInfo buf, const char *old, size_t old_size,
 						 const char *row, size_t size);
 static bool next_operation(const char **p, const char *end, MotOpData *op, const char **error);

@@ -36,7 +36,6 @@
 #include "access/xlogrecovery.h"
 #include "access/xlogutils.h"
 #include "miscadmin.h"
-#include "postmaster/startup.h"
 #include "replication/slot.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
@@ -59,11 +58,8 @@ static void load_newest(MotManifest *m, const char *directory, XLogRecPtr from, 
 						TimeLineID tli);
 static void set_recovery(const MotManifest *m);
 static void report_loaded(const MotManifest *m);
-static bool sorts_log(void);
-static void replay_one(void *arg, XLogReaderState *record);
 static void read_log(MotManifest *m, XLogRecPtr from, XLogRecPtr upto, TimeLineID tli);
 static void log_too_short(XLogRecPtr end, XLogRecPtr lsn, const char *directory);
-static void note_damaged(void *arg, mot_table *table);
 
 void
 MotLoad(XLogRecPtr upto, TimeLineID tli)

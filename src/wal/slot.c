@@ -26,16 +26,12 @@
 #include "replication/slot.h"
 #include "storage/ipc.h"
 #include "storage/lwlock.h"
-#include "utils/memutils.h"
 #include "wal/checkpoint.h"
 
 #define SLOT_NAME "mot"
 
 static bool complained = false;
 
-static void complain(const char *why);
-static bool create_slot(void);
-static void move_slot(XLogRecPtr lsn);
 static void hold_slot(int code, Datum arg);
 
 /* once, until it works again */

@@ -95,15 +95,8 @@ struct MotRowFileReader
 static MotRowFileWriter *unsynced[MAX_UNSYNCED];
 static int	nunsynced = 0;
 
-static char *file_path(const char *dir, Oid dbid, Oid relid, uint32 part);
-static pg_crc32c block_crc(const BlockHeader *header, const char *bytes);
-static void complete_file(MotRowFileWriter *w, MotManifestFile *file);
-static void sync_file(int fd, const char *path);
-static void close_file(int fd, const char *path);
 static void write_block(MotRowFileWriter *w, uint32 magic);
 static void hand_over(MotRowFileWriter *w);
-static bool read_block(MotRowFileReader *r);
-static void read_bytes(MotRowFileReader *r, void *bytes, Size len, uint64 offset);
 static void damaged(MotRowFileReader *r, uint64 offset, const char *what) pg_attribute_noreturn();
 
 static char *

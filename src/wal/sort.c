@@ -29,7 +29,6 @@
 #include <unistd.h>
 
 #include "access/transam.h"
-#include "pgstat.h"
 #include "storage/fd.h"
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
@@ -91,7 +90,6 @@ static void add_run(MotSorted *sorted, MotSortedPart *part, XLogRecPtr lsn, cons
 static void add_bytes(MotSorted *sorted, MotSortedPart *part, const void *bytes, size_t len);
 static void flush_part(MotSorted *sorted, MotSortedPart *part);
 static void flush_all(MotSorted *sorted);
-static bool go_on_in_memory(MotSorted *sorted);
 static void write_extent(MotSorted *sorted, MotSortedPart *part, const char *bytes, size_t len);
 static void free_sorted(void *arg);
 

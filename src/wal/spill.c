@@ -22,14 +22,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/file_perm.h"
 #include "storage/fd.h"
 #include "wal/checkpoint.h"
 #include "wal/spill.h"
 
-static bool is_full(int error);
 static void raise_write(const char *path) pg_attribute_noreturn();
-static int	open_spill(const char *path, int flags);
 
 char *
 MotSpillPath(const char *name)

@@ -28,7 +28,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "access/xlogrecovery.h"
 #include "miscadmin.h"
 #include "postmaster/startup.h"
 #include "storage/fd.h"
@@ -69,12 +68,6 @@ static uint32 mapped;
 static bool applying = false;
 
 static bool complained = false;
-
-static char *file_path(uint32 number);
-static char *own_path(XLogRecPtr lsn);
-static bool map_for(Size size);
-static bool open_map(uint32 number, bool new);
-static void unmap(void);
 
 bool
 MotSpooling(void)

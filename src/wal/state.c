@@ -21,11 +21,9 @@
 #include "postgres.h"
 
 #include "access/xlog.h"
-#include "compat/compat.h"
 #include "miscadmin.h"
 #include "port/atomics.h"
 #include "relation/relation.h"
-#include "storage/ipc.h"
 #include "storage/latch.h"
 #include "storage/proc.h"
 #include "storage/shmem.h"

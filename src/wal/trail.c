@@ -32,11 +32,9 @@
 #include <unistd.h>
 
 #include "access/xlog_internal.h"
-#include "compat/compat.h"
 #include "miscadmin.h"
 #include "port/pg_crc32c.h"
 #include "storage/fd.h"
-#include "utils/memutils.h"
 #include "wal/checkpoint.h"
 #include "wal/spill.h"
 
@@ -94,12 +92,6 @@ static int	turn;				/* of the header's two */
 static bool noting = false;
 static bool loading = false;	/* the file has its temporary name */
 
-static char *trail_path(XLogRecPtr start);
-static bool parse_name(const char *name, XLogRecPtr *start);
-static List *list_trails(void);
-static int	older_first(const ListCell *a, const ListCell *b);
-static bool begin_file(const char *path, XLogRecPtr start, XLogRecPtr previous);
-static void end_file(void);
 static bool make_room(Size size);
 static void give_up(const char *what);
 static char *read_file(XLogRecPtr start, Size *size, FileHeader *header);
