@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../../test/engine/tree_stat.h"
 #include "tree_cursor.h"
 
 #define MAX_THREADS 64
@@ -215,7 +216,7 @@ main(int argc, char **argv)
 	for (shape s = RANDOM_INTEGERS; s <= DECIMALS; s++)
 	{
 		mot_pool   *pool;
-		mot_tree_stat stat;
+		tree_stat	stat;
 		uint64_t	pages;
 		uint64_t	objects;
 
@@ -258,7 +259,7 @@ main(int argc, char **argv)
 			printf("  %-12s %8.3f\n", phase_name[phase], rate * 1e-6);
 			if (phase == PUT)
 			{
-				mot_tree_stats(tree, &stat);
+				tree_stats(tree, &stat);
 				mot_pool_stats(pool, &pages, &objects);
 			}
 		}

@@ -50,15 +50,6 @@ mot_build_next(mot_build *b, mot_row **row, const mot_version **version)
 	return more;
 }
 
-mot_status
-mot_build_add(mot_build *b, mot_row *row, const void *key, size_t len,
-			  unsigned flags, mot_row **other)
-{
-	mot_index_handle handle = {b->index, NULL, NULL, false};
-
-	return mot_load_key(b->session, &handle, row, key, len, flags, other);
-}
-
 void
 mot_build_end(mot_build *b)
 {

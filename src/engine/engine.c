@@ -322,12 +322,6 @@ mot_session_close(mot_session *s)
 	free(s);
 }
 
-mot_engine *
-mot_session_engine(mot_session *s)
-{
-	return s->engine;
-}
-
 /* apart, so that nothing has to be saved on the usual way */
 static __attribute__((noinline))
 mot_ts
@@ -507,14 +501,6 @@ mot_memory_report_get(mot_engine *e, mot_memory_report *r)
 	r->retired_objects = mot_owed_items(e);
 	r->clock = mot_engine_clock(e);
 	r->horizon = mot_engine_horizon(e);
-}
-
-bool
-mot_memory_is_short(const mot_engine *e)
-{
-	uint64_t	max = mot_region_max(e->region);
-
-	return mot_region_used(e->region) > max - max / 4;
 }
 
 uint64_t

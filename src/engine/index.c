@@ -313,13 +313,6 @@ mot_cursor_next(mot_cursor *c, mot_row **row, const mot_version **version)
 	}
 }
 
-const void *
-mot_cursor_key(mot_cursor *c, size_t *len)
-{
-	*len = c->len;
-	return c->key;
-}
-
 void
 mot_cursor_close(mot_cursor *c)
 {

@@ -93,8 +93,6 @@ mot_region_offset(const void *base, const void *p)
 
 extern size_t mot_region_mapping_size(const mot_region *region);
 extern unsigned mot_region_nodes(const mot_region *region);
-extern unsigned mot_region_current_node(const mot_region *region);	/* of the calling
-																	 * thread's cpu */
 extern mot_cache *mot_region_cache(mot_region *region, unsigned slot);
 
 /*

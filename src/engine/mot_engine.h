@@ -120,7 +120,6 @@ extern mot_status mot_session_open(mot_engine *engine, unsigned slot, mot_sessio
 
 /* Leave the slot; an open transaction is aborted first. */
 extern void mot_session_close(mot_session *session);
-extern mot_engine *mot_session_engine(mot_session *session);
 
 /*
  * Replay: what another server had room for has to find room here, so this
@@ -237,7 +236,6 @@ extern void mot_table_drop(mot_session *session, mot_table *table);
 /* directory: by host_db and host_id; publish replaces what is there and returns it (or NULL) */
 extern mot_table *mot_table_find(mot_engine *engine, uint32_t host_db, uint32_t host_id);
 extern mot_table *mot_table_publish(mot_engine *engine, mot_table *table);
-extern void mot_table_unpublish(mot_engine *engine, mot_table *table);
 
 /* walk the directory under its lock: visit(arg, table); must be short and must not call the engine's
  * directory functions */
@@ -375,15 +373,6 @@ typedef struct mot_index_stat
 } mot_index_stat;
 
 extern void mot_index_stats(const mot_index *index, mot_index_stat *stat);
-typedef struct mot_index_shape
-{
-	uint64_t	entries,
-				border_nodes,
-				interior_nodes,
-				layers,
-				suffix_bytes;
-} mot_index_shape;
-extern void mot_index_measure(mot_session *session, const mot_index *index, mot_index_shape *shape);	/* walks it all */
 
 /*
  * An index entry can outlive its key.  When the index has such entries, the
@@ -556,9 +545,6 @@ extern mot_status mot_cursor_open(mot_session *session, mot_cursor *cursor, cons
 								  const mot_index_handle *handle,
 								  const mot_bound *lower, const mot_bound *upper, bool backward);
 extern bool mot_cursor_next(mot_cursor *cursor, mot_row **row, const mot_version **version);
-
-/* the current entry's key as the host gave it (until the next call) */
-extern const void *mot_cursor_key(mot_cursor *cursor, size_t *len);
 extern void mot_cursor_close(mot_cursor *cursor);
 
 /* ---------------------------------------------------------- transactions */
@@ -813,7 +799,8 @@ extern mot_status mot_index_drop_entry(mot_session *session, const mot_index_han
 /*
  * Index build (EXCLUSIVE against writers of the table; the index is not
  * attached yet): walk the newest version of every live row (the calling
- * transaction's own included) with mot_build_next, add each one's key, end.
+ * transaction's own included) with mot_build_next, add each one's key (sorted,
+ * see mot_entry_form, or one by one with mot_load_key), end.
  * No concurrency control, no journal: a failed build is dropped whole.
  * MOT_DUPLICATE names the other row.
  */
@@ -826,8 +813,6 @@ typedef struct mot_build
 
 extern void mot_build_begin(mot_session *session, mot_build *build, mot_index *index);
 extern bool mot_build_next(mot_build *build, mot_row **row, const mot_version **version);
-extern mot_status mot_build_add(mot_build *build, mot_row *row,
-								const void *key, size_t len, unsigned flags, mot_row **other);
 extern void mot_build_end(mot_build *build);	/* sets the index's valid_from */
 
 /*
@@ -920,104 +905,6 @@ extern void mot_unload_key(mot_session *session, const mot_index_handle *handle,
 extern void *mot_host_alloc(mot_session *session, size_t size, mot_status *status);
 extern void mot_host_free(mot_session *session, void *bytes);
 
-/* ---------------------------------------------------------- verification
- *
- * For a host that wants to know whether a table and its indexes agree; nobody
- * may be writing to it.  Reclamation goes on, and what is wrong at one look
- * can be right at the next; what stays wrong is damage.
- */
-
-/* is the tree sound? (false: err says what is not) */
-extern bool mot_index_check(const mot_index *index, char *err, size_t errlen);
-
-/* All entries of an index in key order, also those of dead rows and of older keys; close as other cursors. */
-typedef struct mot_entry
-{
-	const void *key;			/* as the host gave it, until the next call */
-	size_t		len;
-	mot_row    *row;			/* NULL: see fault */
-	const char *fault;			/* what is wrong with the entry itself, or
-								 * NULL */
-} mot_entry;
-
-extern mot_status mot_entries_open(mot_session *session, mot_cursor *cursor, const mot_index *index);
-extern bool mot_entries_next(mot_cursor *cursor, mot_entry *entry);
-extern bool mot_index_has_entry(mot_session *session, const mot_index *index, mot_row *row,
-								const void *key, size_t len, unsigned flags);
-
-/* ------------------------------------------------------------ statistics */
-
-typedef struct mot_memory_report
-{
-	unsigned	nodes;
-	uint64_t	max_bytes;		/* mot.max_memory */
-	uint64_t	used_bytes;		/* pages held by tables, indexes and the
-								 * engine itself */
-	uint64_t	system_bytes;	/* touched */
-	uint64_t	engine_bytes;	/* of used: the engine's own (retire lists,
-								 * tables' heads) */
-	uint64_t	descriptor_bytes;
-	uint64_t	retired_objects;	/* versions, rows, entries, nodes awaiting
-									 * reclamation */
-	mot_ts		clock,
-				horizon;
-} mot_memory_report;
-
-extern void mot_memory_report_get(mot_engine *engine, mot_memory_report *report);
-
-/* The same cheaply: more than 3/4 of the memory is in use; how much is owed to reclamation. */
-extern bool mot_memory_is_short(const mot_engine *engine);
-extern uint64_t mot_owed_items(mot_engine *engine);
-
-/*
- * Bytes of objects that are in use: what sessions keep ready for later (in
- * caches, in queues of what is owed) does not count.  For tests: exact while
- * nobody changes anything and nothing is owed.
- */
-extern uint64_t mot_object_bytes(mot_engine *engine);
-
-typedef struct mot_node_report
-{
-	uint64_t	chunk_bytes,
-				page_bytes;
-} mot_node_report;
-extern void mot_node_report_get(mot_engine *engine, unsigned node, mot_node_report *report);
-
-/*
- * The snapshot that the session of a slot holds just now, and nothing that it could
- * see is freed; MOT_TS_NONE if it holds none.  slots_used: how many slots
- * ever had a session.
- */
-extern unsigned mot_slots_used(mot_engine *engine);
-extern mot_ts mot_slot_snapshot(mot_engine *engine, unsigned slot);
-
-/*
- * What becomes of the engine's answers is known to the host, who has it
- * counted: that a transaction waited, or what it failed for.
- */
-typedef enum mot_event
-{
-	MOT_EVENT_WAIT,				/* for another transaction */
-	MOT_EVENT_DEADLOCK,			/* ... which waited for it */
-	MOT_EVENT_CHANGED,			/* as the conflicts among the answers */
-	MOT_EVENT_DELETED,
-	MOT_EVENT_READ,
-	MOT_EVENT_PHANTOM,
-	MOT_EVENT_MIXED,			/* a dependency through the host's tables, too */
-	MOT_EVENT_HELD,				/* it was not to wait */
-	MOT_EVENT_SNAPSHOT,			/* its snapshots were of different moments */
-	MOT_EVENTS
-} mot_event;
-
-extern void mot_count_event(mot_session *session, mot_event event);
-
-/* counted per slot, summed here */
-typedef struct mot_txn_counts
-{
-	uint64_t	commits,
-				aborts;
-	uint64_t	events[MOT_EVENTS];
-} mot_txn_counts;
-extern void mot_txn_counts_get(mot_engine *engine, mot_txn_counts *counts);
+#include "mot_report.h"
 
 #endif							/* MOT_ENGINE_H */

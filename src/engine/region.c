@@ -191,12 +191,6 @@ mot_region_nodes(const mot_region *region)
 	return region->topology.nodes;
 }
 
-unsigned
-mot_region_current_node(const mot_region *region)
-{
-	return mot_topology_node(&region->topology);
-}
-
 uint64_t
 mot_region_max(const mot_region *region)
 {

@@ -12,6 +12,8 @@
  */
 #include "internal.h"
 
+static void unpublish(mot_engine *e, mot_table *t);
+
 static mot_status
 table_create(mot_session *s, uint32_t host_db, uint32_t host_id, mot_table **table)
 {
@@ -71,7 +73,7 @@ mot_table_drop(mot_session *s, mot_table *t)
 	uint32_t	n = atomic_load(&t->index_count);
 	mot_ts		stamp;
 
-	mot_table_unpublish(e, t);
+	unpublish(e, t);
 	for (uint32_t i = 0; i < n; i++)
 	{
 		mot_index  *index = atomic_load(&t->index[i]);
@@ -311,8 +313,8 @@ mot_table_publish(mot_engine *e, mot_table *t)
 	return old;
 }
 
-void
-mot_table_unpublish(mot_engine *e, mot_table *t)
+static void
+unpublish(mot_engine *e, mot_table *t)
 {
 	mot_spin_lock(&e->directory_lock);
 	(void) directory_remove(e, t->host_db, t->host_id, t);
@@ -756,18 +758,4 @@ mot_index_stats(const mot_index *index, mot_index_stat *stat)
 	memset(stat, 0, sizeof(*stat));
 	mot_pool_stats(index->pool, &stat->bytes, &stat->used_bytes);
 	stat->stale_entries = atomic_load_explicit(&((mot_index *) index)->stale, memory_order_relaxed);
-}
-
-void
-mot_index_measure(mot_session *s, const mot_index *index, mot_index_shape *shape)
-{
-	mot_tree_stat t;
-
-	(void) s;
-	mot_tree_stats(index->tree, &t);
-	shape->entries = t.keys;
-	shape->border_nodes = t.border_nodes;
-	shape->interior_nodes = t.interior_nodes;
-	shape->layers = t.layers;
-	shape->suffix_bytes = t.suffix_bytes;
 }

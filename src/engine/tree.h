@@ -168,12 +168,7 @@ extern mot_tree_status mot_tree_build_end(mot_tree_build *build);
  * only frees the key buffer (malloc) if one was needed.
  */
 /* mot_bound: see mot_engine.h */
-typedef struct mot_tree_cursor mot_tree_cursor; /* sized by
-												 * mot_tree_cursor_size():
-												 * opaque to callers that need
-												 * no inline access;
-												 * tree_cursor.h has it */
-extern size_t mot_tree_cursor_size(void);
+typedef struct mot_tree_cursor mot_tree_cursor; /* tree_cursor.h has it */
 
 /* false: out of (private) memory */
 extern bool mot_tree_cursor_open(mot_tree_cursor *cursor, const mot_tree *tree,
@@ -183,19 +178,6 @@ extern bool mot_tree_cursor_open(mot_tree_cursor *cursor, const mot_tree *tree,
 /* next value, or 0 at the end.  *key, *len (may be NULL) point into the cursor, until the next call */
 extern uint64_t mot_tree_cursor_next(mot_tree_cursor *cursor, const void **key, size_t *len);
 extern void mot_tree_cursor_close(mot_tree_cursor *cursor);
-
-typedef struct mot_tree_stat
-{
-	uint64_t	keys;			/* sum over nodes, not a shared counter: walks
-								 * the tree */
-	uint64_t	border_nodes;
-	uint64_t	interior_nodes;
-	uint64_t	layers;
-	uint64_t	suffix_bytes;
-} mot_tree_stat;
-
-/* Walks the whole tree (concurrent changes make the figures approximate). */
-extern void mot_tree_stats(const mot_tree *tree, mot_tree_stat *stat);
 
 /*
  * Check every invariant (order, permutations, parents, sibling links, slices,

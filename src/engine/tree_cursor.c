@@ -477,12 +477,6 @@ move_backward(mot_tree_cursor *c)
 
 /* ------------------------------------------------------------------ calls */
 
-size_t
-mot_tree_cursor_size(void)
-{
-	return sizeof(mot_tree_cursor);
-}
-
 /*
  * The least byte string greater than all that begin with this one: without
  * its bytes 255 at the end, and the last one that is left increased.  Returns

@@ -336,8 +336,8 @@ try_rightmost(const mot_tree *tree, uint64_t slice, uint64_t *version)
 }
 
 /*
- * The common part of the two functions below: "target" is the offset of the
- * layer to whose link to go, or beyond the key to stop at none.
+ * Lock the border node where the key is or would be.  "target" is the offset
+ * of the layer to whose link to go; SIZE_MAX to stop at none.
  */
 static inline void
 locate(mot_tree *tree, const mot_tree_context *ctx, const unsigned char *key, size_t len,
@@ -442,13 +442,6 @@ found:
 	}
 }
 
-void
-mot_tree_locate(mot_tree *tree, const mot_tree_context *ctx,
-				const unsigned char *key, size_t len, mot_place *place)
-{
-	locate(tree, ctx, key, len, SIZE_MAX, place);
-}
-
 bool
 mot_tree_locate_link(mot_tree *tree, const mot_tree_context *ctx,
 					 const unsigned char *key, size_t offset, mot_place *place)
@@ -470,7 +463,7 @@ mot_tree_cas(mot_tree *tree, mot_tree_context *ctx, const void *key, size_t len,
 	mot_border *b;
 
 	mot_assert(len <= MOT_KEY_MAX);
-	mot_tree_locate(tree, ctx, key, len, &place);
+	locate(tree, ctx, key, len, SIZE_MAX, &place);
 	b = place.node;
 	*actual = place.found ? mot_get(b->value[place.slot]) : 0;
 	if (*actual != expected || expected == desired)
@@ -503,7 +496,7 @@ mot_tree_change(mot_tree *tree, mot_tree_context *ctx, const void *key, size_t l
 
 	if (len > MOT_KEY_MAX)
 		return MOT_TREE_MISMATCH;
-	mot_tree_locate(tree, ctx, key, len, &place);
+	locate(tree, ctx, key, len, SIZE_MAX, &place);
 	b = place.node;
 	if (!place.found)
 	{

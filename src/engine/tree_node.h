@@ -636,7 +636,7 @@ mot_link_length(const mot_border *b, int slot, int keylenx, const unsigned char 
 
 /* ---------------------------------------------------- behind more than one */
 
-/* a key's place, its border node locked: see mot_tree_locate */
+/* a key's place, its border node locked */
 typedef struct mot_place
 {
 	mot_border *node;
@@ -651,14 +651,10 @@ typedef struct mot_place
 	size_t		offset;			/* of the slice in the key */
 } mot_place;
 
-/* lock the border node where the key is or would be (tree_get.c) */
-extern void mot_tree_locate(mot_tree *tree, const mot_tree_context *ctx,
-							const unsigned char *key, size_t len, mot_place *place);
-
 /*
- * Likewise the border node that links to the layer of keys that begin with
- * the first "offset" bytes of key, which is longer.  False, and no lock: no
- * such link.
+ * Lock the border node that links to the layer of keys that begin with the
+ * first "offset" bytes of key, which is longer (tree_get.c).  False, and no
+ * lock: no such link.
  */
 extern bool mot_tree_locate_link(mot_tree *tree, const mot_tree_context *ctx,
 								 const unsigned char *key, size_t offset, mot_place *place);

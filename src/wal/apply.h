@@ -117,7 +117,6 @@ extern void MotRoomKeepDone(MotTarget *target); /* it is committed, so this
 /* ---------------------------------------------------------------- content.c */
 extern void MotContentBegin(MotTarget *target); /* the target has a table */
 extern void MotContentPrepare(mot_session *session, MotTarget *target);
-extern uint64 MotContentHash(unsigned host_bits, const void *row, size_t size);
 extern bool MotContentFind(mot_session *session, const mot_view *view, MotTarget *target,
 						   unsigned host_bits, const void *old, size_t size,
 						   mot_row **row, const mot_version **version);

@@ -165,7 +165,6 @@ typedef struct MotPace			/* times in microseconds */
 extern void MotPaceLowerPriority(void);
 extern void MotPaceBegin(MotPace *pace, uint64 expected, int writers, bool hurry);
 extern void MotPaceAttend(MotPace *pace);
-extern void MotPaceHurry(MotPace *pace);
 extern void MotPaceJoin(MotPace *pace);
 extern void MotPacePause(MotPace *pace, uint64 bytes, MotHelpersShared *stop);
 

@@ -75,8 +75,8 @@ describe(uint64 number, uint64 hash)
 	return number | (hash & ~NUMBER_MASK);
 }
 
-uint64
-MotContentHash(unsigned host_bits, const void *row, size_t size)
+static uint64
+content_hash(unsigned host_bits, const void *row, size_t size)
 {
 	return hash_bytes_extended(row, (int) size, host_bits);
 }
@@ -280,8 +280,8 @@ build_map(mot_session *session, MotTarget *target)
 		mot_build_rows(session, &build, target->table, NULL);
 		while (all && mot_build_next(&build, &row, &version))
 			all = insert(content->map, mot_row_number(session, row),
-						 MotContentHash(mot_version_host_bits(version), mot_version_data(version),
-										MotRowDataSize(target->def->desc, version)));
+						 content_hash(mot_version_host_bits(version), mot_version_data(version),
+									  MotRowDataSize(target->def->desc, version)));
 	} while (!all);
 }
 
@@ -329,7 +329,7 @@ MotContentFind(mot_session *session, const mot_view *view, MotTarget *target,
 
 	if (map != NULL)
 	{
-		uint64		hash = MotContentHash(host_bits, old, size);
+		uint64		hash = content_hash(host_bits, old, size);
 		uint32		next = map->heads[hash & (map->buckets - 1)];
 
 		while (next != 0)
@@ -365,7 +365,7 @@ MotContentAdd(mot_session *session, MotTarget *target, mot_row *row,
 	if (map == NULL)
 		return;
 	map->changing = 1;
-	if (!insert(map, mot_row_number(session, row), MotContentHash(host_bits, bytes, size)))
+	if (!insert(map, mot_row_number(session, row), content_hash(host_bits, bytes, size)))
 		build_map(session, target); /* with this row */
 }
 
@@ -381,7 +381,7 @@ MotContentDrop(mot_session *session, MotTarget *target, mot_row *row,
 	if (map == NULL)
 		return;
 	map->changing = 1;
-	hash = MotContentHash(host_bits, bytes, size);
+	hash = content_hash(host_bits, bytes, size);
 	what = describe(mot_row_number(session, row), hash);
 	link = &map->heads[hash & (map->buckets - 1)];
 	while (*link != 0)

@@ -179,6 +179,13 @@ lower_session(void)
 #endif
 }
 
+/* Somebody waits: no more pauses, of anybody. */
+static void
+end_pauses(MotPace *pace)
+{
+	pg_atomic_write_u32(&pace->hurry, 1);
+}
+
 static void
 set_share(MotPace *pace)
 {
@@ -187,7 +194,7 @@ set_share(MotPace *pace)
 	pace->disk = mot_checkpoint_share / 100.0 / pace->writers;
 	pace->cpu = Min(1.0, pace->disk * Max(cpus, 1));
 	if (mot_checkpoint_share == 100)
-		MotPaceHurry(pace);
+		end_pauses(pace);
 }
 
 /* By the leader.  expected: bytes to be written, more or less; writers: how many will share in it. */
@@ -221,14 +228,7 @@ MotPaceAttend(MotPace *pace)
 		set_share(pace);
 	}
 	if (ShutdownRequestPending)
-		MotPaceHurry(pace);
-}
-
-/* Somebody waits: no more pauses, of anybody. */
-void
-MotPaceHurry(MotPace *pace)
-{
-	pg_atomic_write_u32(&pace->hurry, 1);
+		end_pauses(pace);
 }
 
 /* By each writer, before its first look. */
@@ -307,7 +307,7 @@ look_around(MotPace *pace)
 		mine.busy_until = mine.now + BUSY_US;
 	mine.log = log;
 	if (ShutdownRequestPending || MotStateIsAsked())
-		MotPaceHurry(pace);
+		end_pauses(pace);
 	return !pg_atomic_read_u32(&pace->hurry) && mine.now < mine.busy_until && !is_behind(pace);
 }
 

@@ -320,7 +320,7 @@ stress(int shape, size_t n)
 	uint64_t	inserts = 0;
 	uint64_t	scans = 0;
 	double		until;
-	mot_tree_stat stat;
+	tree_stat	stat;
 	size_t		present = 0;
 
 	keys = random_keys(&test_random_state, n, shape);
@@ -373,7 +373,7 @@ stress(int shape, size_t n)
 		if (keys[i].value)
 			CHECK(tree_remove(&f, keys[i].bytes, keys[i].len) == MOT_TREE_OK);
 	CHECK(tree_is_sound(f.tree));
-	mot_tree_stats(f.tree, &stat);
+	tree_stats(f.tree, &stat);
 	CHECK(stat.keys == 0 && stat.border_nodes == 1 && stat.layers == 1);
 	for (int i = 0; i < threads; i++)
 	{

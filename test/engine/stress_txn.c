@@ -24,6 +24,7 @@
  */
 #include <pthread.h>
 
+#include "tree_stat.h"
 #include "txn_util.h"
 
 #define ACCOUNTS 200
@@ -526,13 +527,13 @@ everything_at_once(void)
 	for (unsigned i = 0; i < 16; i++)
 		CHECK(atomic_load(&st.engine->slot[i].owed.lost) == 0);
 	{
-		mot_index_shape shape;
+		tree_stat	stat;
 		char		err[200];
 
-		mot_index_measure(s, st.by_id.index, &shape);
-		CHECK(shape.entries == ACCOUNTS + 2 * PAIRS);
-		mot_index_measure(s, st.by_value.index, &shape);
-		CHECK(shape.entries == ACCOUNTS + 2 * PAIRS);
+		tree_stats(st.by_id.index->tree, &stat);
+		CHECK(stat.keys == ACCOUNTS + 2 * PAIRS);
+		tree_stats(st.by_value.index->tree, &stat);
+		CHECK(stat.keys == ACCOUNTS + 2 * PAIRS);
 		if (!mot_tree_check(st.by_id.index->tree, err, sizeof(err)) ||
 			!mot_tree_check(st.by_value.index->tree, err, sizeof(err)))
 		{

@@ -53,8 +53,8 @@ static bool
 small_enough(fixture *f, const model_key *keys, size_t n)
 {
 	fixture		other;
-	mot_tree_stat built;
-	mot_tree_stat grown;
+	tree_stat	built;
+	tree_stat	grown;
 	uint64_t	bytes;
 	uint64_t	others;
 
@@ -62,8 +62,8 @@ small_enough(fixture *f, const model_key *keys, size_t n)
 	for (size_t i = 0; i < n; i++)
 		REQUIRE(tree_insert(&other, keys[i].bytes, keys[i].len, keys[i].value, NULL) == MOT_TREE_OK);
 	fixture_drain(&other);
-	mot_tree_stats(f->tree, &built);
-	mot_tree_stats(other.tree, &grown);
+	tree_stats(f->tree, &built);
+	tree_stats(other.tree, &grown);
 	bytes = fixture_bytes(f);
 	others = fixture_bytes(&other);
 	fixture_end(&other);

@@ -6,6 +6,7 @@
  *
  *-------------------------------------------------------------------------
  */
+#include "tree_stat.h"
 #include "txn_util.h"
 
 static store st;
@@ -104,11 +105,10 @@ visible(mot_session *s, const mot_view *v)
 static uint64_t
 entries(const mot_index_handle *handle)
 {
-	mot_index_shape shape;
+	tree_stat	stat;
 
-	memset(&shape, 0, sizeof(shape));
-	mot_index_measure(a, handle->index, &shape);
-	return shape.entries;
+	tree_stats(handle->index->tree, &stat);
+	return stat.keys;
 }
 
 #define ROWS 100000

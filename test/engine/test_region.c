@@ -296,7 +296,7 @@ eight_nodes(void)
 	for (unsigned n = 0; n < 8; n++)
 	{
 		mot_topology_pretended_cpu = (int) (n * 2 + 1);
-		CHECK(mot_region_current_node(region) == n);
+		CHECK(mot_topology_node(&region->topology) == n);
 		for (int i = 0; i < 1000; i++)
 		{
 			objects[count] = mot_alloc(mot_region_cache(region, n), pool, 256, MOT_FOR_NEW_ROW, NULL);

@@ -297,7 +297,7 @@ sequences(void)
 	{
 		fixture		f;
 		uint64_t	n = 200000;
-		mot_tree_stat stat;
+		tree_stat	stat;
 		uint64_t	pages;
 		uint64_t	objects;
 
@@ -308,7 +308,7 @@ sequences(void)
 
 			CHECK(tree_insert(&f, &x, 8, i + 1, NULL) == MOT_TREE_OK);
 		}
-		mot_tree_stats(f.tree, &stat);
+		tree_stats(f.tree, &stat);
 		mot_cache_flush(f.ctx.cache);
 		mot_pool_stats(f.pool, &pages, &objects);
 		printf("# %s: %.2f bytes per key in pages, %.2f in nodes\n",
@@ -335,7 +335,7 @@ runs_side_by_side(void)
 		fixture		f;
 		uint64_t	n = 200000;
 		uint64_t	groups = shape == 1 ? 10 : 1000;
-		mot_tree_stat stat;
+		tree_stat	stat;
 		double		fill;
 
 		fixture_begin(&f, REGION_BYTES, 1);
@@ -351,7 +351,7 @@ runs_side_by_side(void)
 			x = __builtin_bswap64(x);
 			CHECK(tree_insert(&f, &x, 8, i + 1, NULL) == MOT_TREE_OK);
 		}
-		mot_tree_stats(f.tree, &stat);
+		tree_stats(f.tree, &stat);
 		fill = (double) stat.keys / (double) stat.border_nodes;
 		printf("# %s: %.2f keys a border node\n",
 			   shape == 2 ? "no order" : shape == 1 ? "10 runs" : "1000 runs", fill);
@@ -372,7 +372,7 @@ remove_to_empty(void)
 			fixture		f;
 			size_t		n = order < 2 ? 2000 : 4000;
 			model_key  *keys = random_keys(&test_random_state, n, shape);
-			mot_tree_stat stat;
+			tree_stat	stat;
 			uint64_t	base;
 
 			n = model_sort(keys, n);
@@ -435,7 +435,7 @@ remove_to_empty(void)
 					}
 				fixture_drain(&f);
 				CHECK(model_equal(&f, keys, n));
-				mot_tree_stats(f.tree, &stat);
+				tree_stats(f.tree, &stat);
 				CHECK(stat.keys == 0 && stat.border_nodes == 1 && stat.layers == 1 &&
 					  stat.interior_nodes <= 4);
 				/* the spine, and perhaps the last node's suffixes */

@@ -11,6 +11,7 @@
 
 #include "test.h"
 #include "tree_cursor.h"
+#include "tree_stat.h"
 
 /* ------------------------------------------------------------------- tree */
 
@@ -237,7 +238,7 @@ model_scan_equal(const mot_tree *tree, const model_key *keys, size_t n,
 static inline bool
 model_equal(fixture *f, const model_key *keys, size_t n)
 {
-	mot_tree_stat stat;
+	tree_stat	stat;
 	size_t		present = 0;
 
 	for (size_t i = 0; i < n; i++)
@@ -246,7 +247,7 @@ model_equal(fixture *f, const model_key *keys, size_t n)
 		if (mot_tree_get(f->tree, keys[i].bytes, keys[i].len, NULL) != keys[i].value)
 			return false;
 	}
-	mot_tree_stats(f->tree, &stat);
+	tree_stats(f->tree, &stat);
 	return stat.keys == present && tree_is_sound(f->tree) &&
 		model_scan_equal(f->tree, keys, n, NULL, NULL, false) &&
 		model_scan_equal(f->tree, keys, n, NULL, NULL, true);

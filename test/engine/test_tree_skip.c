@@ -281,7 +281,7 @@ share		(size_t n, size_t group, size_t alike)
 	uint64_t	bytes = 0;
 	uint64_t	used;
 	char	   *key = malloc(alike + 64);
-	mot_tree_stat stat;
+	tree_stat	stat;
 
 	REQUIRE(key != NULL);
 	memset(key, 'p', alike + 64);
@@ -299,7 +299,7 @@ share		(size_t n, size_t group, size_t alike)
 	}
 	fixture_drain(&f);
 	CHECK(tree_is_sound(f.tree));
-	mot_tree_stats(f.tree, &stat);
+	tree_stats(f.tree, &stat);
 	/* no more layers than there are places where keys part */
 	CHECK(stat.keys == n && stat.layers <= n);
 	used = fixture_bytes(&f) - base;

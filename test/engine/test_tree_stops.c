@@ -542,7 +542,7 @@ layer_emptied_by_two(void)
 		for (int nodes = 2; nodes <= 40; nodes += 19)
 		{
 			actor		first;
-			mot_tree_stat stat;
+			tree_stat	stat;
 			char		last[32];
 
 			begin();
@@ -554,7 +554,7 @@ layer_emptied_by_two(void)
 			CHECK(atomic_load(&first.state) == STOPPED);
 			empty("eight by", 0, 1, 1);
 			actor_finish(&first);
-			mot_tree_stats(f.tree, &stat);
+			tree_stats(f.tree, &stat);
 			CHECK(stat.keys == 0 && stat.layers == 1 && stat.border_nodes == 1);
 			end();
 		}
@@ -651,7 +651,7 @@ skip_split_above_going_layer(void)
 	for (int what = 0; what < 5; what++)
 	{
 		actor		remover;
-		mot_tree_stat stat;
+		tree_stat	stat;
 		uint64_t	left = 0;
 
 		begin();
@@ -679,7 +679,7 @@ skip_split_above_going_layer(void)
 		}
 		actor_finish(&remover);
 		CHECK(remover.status == MOT_TREE_OK);
-		mot_tree_stats(f.tree, &stat);
+		tree_stats(f.tree, &stat);
 		CHECK(stat.keys == left);
 		if (left == 0)
 			CHECK(stat.layers == 1 && stat.border_nodes == 1);

@@ -230,17 +230,17 @@ bulk_load_and_build(void)
 	CHECK(mot_load_key(a, &st.by_id, row, key, 8, 0, &other) == MOT_DUPLICATE);
 	mot_unload_row(a, st.table, row);
 	REQUIRE(mot_index_create(a, st.table, 102, 0, &index) == MOT_OK);
+	st.by_value.index = index;
+	st.by_value.matches = value_matches;
 	mot_build_begin(a, &build, index);
 	for (n = 0; mot_build_next(&build, &row, &v); n++)
 	{
 		put_key(key, (uint64_t) ((const record *) mot_version_data(v))->value);
-		CHECK(mot_build_add(&build, row, key, 8, 0, &other) == MOT_OK);
+		CHECK(mot_load_key(a, &st.by_value, row, key, 8, 0, &other) == MOT_OK);
 	}
 	mot_build_end(&build);
 	CHECK(n == 5000);
 	mot_index_attach(index);
-	st.by_value.index = index;
-	st.by_value.matches = value_matches;
 	st.has_value_index = true;
 	end_view(a);
 	view = begin_view(b, 0);

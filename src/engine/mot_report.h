@@ -1,0 +1,111 @@
+/*-------------------------------------------------------------------------
+ *
+ * mot_report.h
+ *	  The part of mot_engine.h for a host that looks at the engine itself:
+ *	  verification and statistics.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MOT_REPORT_H
+#define MOT_REPORT_H
+
+/* ---------------------------------------------------------- verification
+ *
+ * For a host that wants to know whether a table and its indexes agree; nobody
+ * may be writing to it.  Reclamation goes on, and what is wrong at one look
+ * can be right at the next; what stays wrong is damage.
+ */
+
+/* is the tree sound? (false: err says what is not) */
+extern bool mot_index_check(const mot_index *index, char *err, size_t errlen);
+
+/* All entries of an index in key order, also those of dead rows and of older keys; close as other cursors. */
+typedef struct mot_entry
+{
+	const void *key;			/* as the host gave it, until the next call */
+	size_t		len;
+	mot_row    *row;			/* NULL: see fault */
+	const char *fault;			/* what is wrong with the entry itself, or
+								 * NULL */
+} mot_entry;
+
+extern mot_status mot_entries_open(mot_session *session, mot_cursor *cursor, const mot_index *index);
+extern bool mot_entries_next(mot_cursor *cursor, mot_entry *entry);
+extern bool mot_index_has_entry(mot_session *session, const mot_index *index, mot_row *row,
+								const void *key, size_t len, unsigned flags);
+
+/* ------------------------------------------------------------ statistics */
+
+typedef struct mot_memory_report
+{
+	unsigned	nodes;
+	uint64_t	max_bytes;		/* mot.max_memory */
+	uint64_t	used_bytes;		/* pages held by tables, indexes and the
+								 * engine itself */
+	uint64_t	system_bytes;	/* touched */
+	uint64_t	engine_bytes;	/* of used: the engine's own (retire lists,
+								 * tables' heads) */
+	uint64_t	descriptor_bytes;
+	uint64_t	retired_objects;	/* versions, rows, entries, nodes awaiting
+									 * reclamation */
+	mot_ts		clock,
+				horizon;
+} mot_memory_report;
+
+extern void mot_memory_report_get(mot_engine *engine, mot_memory_report *report);
+
+/* how much is owed to reclamation, cheaply */
+extern uint64_t mot_owed_items(mot_engine *engine);
+
+/*
+ * Bytes of objects that are in use: what sessions keep ready for later (in
+ * caches, in queues of what is owed) does not count.  For tests: exact while
+ * nobody changes anything and nothing is owed.
+ */
+extern uint64_t mot_object_bytes(mot_engine *engine);
+
+typedef struct mot_node_report
+{
+	uint64_t	chunk_bytes,
+				page_bytes;
+} mot_node_report;
+extern void mot_node_report_get(mot_engine *engine, unsigned node, mot_node_report *report);
+
+/*
+ * The snapshot that the session of a slot holds just now, and nothing that it could
+ * see is freed; MOT_TS_NONE if it holds none.  slots_used: how many slots
+ * ever had a session.
+ */
+extern unsigned mot_slots_used(mot_engine *engine);
+extern mot_ts mot_slot_snapshot(mot_engine *engine, unsigned slot);
+
+/*
+ * What becomes of the engine's answers is known to the host, who has it
+ * counted: that a transaction waited, or what it failed for.
+ */
+typedef enum mot_event
+{
+	MOT_EVENT_WAIT,				/* for another transaction */
+	MOT_EVENT_DEADLOCK,			/* ... which waited for it */
+	MOT_EVENT_CHANGED,			/* as the conflicts among the answers */
+	MOT_EVENT_DELETED,
+	MOT_EVENT_READ,
+	MOT_EVENT_PHANTOM,
+	MOT_EVENT_MIXED,			/* a dependency through the host's tables, too */
+	MOT_EVENT_HELD,				/* it was not to wait */
+	MOT_EVENT_SNAPSHOT,			/* its snapshots were of different moments */
+	MOT_EVENTS
+} mot_event;
+
+extern void mot_count_event(mot_session *session, mot_event event);
+
+/* counted per slot, summed here */
+typedef struct mot_txn_counts
+{
+	uint64_t	commits,
+				aborts;
+	uint64_t	events[MOT_EVENTS];
+} mot_txn_counts;
+extern void mot_txn_counts_get(mot_engine *engine, mot_txn_counts *counts);
+
+#endif							/* MOT_REPORT_H */
