@@ -40,6 +40,7 @@ SELECT format($$
 	PREPARE %1$suj(int) AS UPDATE %1$sc SET t = %1$sp.name FROM %1$sp WHERE %1$sp.id = %1$sc.p AND %1$sc.id = $1 RETURNING %1$sc.t;
 	PREPARE %1$sdc(int) AS DELETE FROM %1$sc WHERE id = $1 RETURNING id::text;
 	PREPARE %1$sdp(int) AS DELETE FROM %1$sp WHERE id = $1 RETURNING id::text;
+	PREPARE %1$sdj(int) AS DELETE FROM %1$sp USING %1$sc WHERE %1$sc.p = %1$sp.id AND %1$sc.id = $1 RETURNING %1$sp.id::text;
 	PREPARE %1$soc(int, text) AS INSERT INTO %1$sp VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET name = excluded.name || %1$sp.name RETURNING name;
 	PREPARE %1$sdn(int, text) AS INSERT INTO %1$sp VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING name;
 	PREPARE %1$ssr(int, int) AS SELECT count(*) || '/' || sum(id * v) FROM %1$sc WHERE p = $1 AND v >= $2;
@@ -55,7 +56,7 @@ SELECT s, twins(s) FROM unnest(ARRAY[
 	'ip(1, ''a'')', 'ip(2, ''b'')', 'ip(3, ''c'')', 'ip(2, ''d'')', 'ip(4, ''a'')', 'ip(NULL, ''e'')',
 	'ic(1, 1, 5)', 'ic(2, 1, 7)', 'ic(3, 2, 1)', 'ic(4, 9, 1)', 'ic(4, NULL, 1)', 'ic(5, 1, 13)', 'ic(1, 1, 1)',
 	'ins(100)', 'up(1, 2)', 'up(1, 9)', 'up(1, 1)', 'up(99, 1)', 'uv(1, 1)', 'uv(1, 7)', 'uk(1, 10)', 'uk(3, 3)', 'uk(4, 5)',
-	'un(1, ''A'')', 'un(2, ''A'')', 'uj(1)', 'dc(4)', 'dc(4)', 'dp(1)', 'dp(2)', 'dp(77)',
+	'un(1, ''A'')', 'un(2, ''A'')', 'uj(1)', 'dc(4)', 'dc(4)', 'dp(1)', 'dp(2)', 'dp(77)', 'dj(1)', 'dj(77)', 'ip(78, ''q'')', 'un(78, ''r'')', 'dp(78)',
 	'oc(1, ''x'')', 'oc(8, ''y'')', 'oc(9, ''y'')', 'dn(8, ''z'')', 'dn(9, ''z'')', 'dn(10, ''z'')',
 	'sr(1, 0)', 'sr(1, 6)', 'sr(1, NULL)', 'ra(1, 6)', 'sb(1)', 'ia(''{3,1,1,NULL,77}'')', 'jo(50)', 'ex(0)', 'ex(5)', 'fu(1)', 'fu(50)', 'wh']) s;
 SELECT DISTINCT shape FROM mot_stat_jit WHERE tier > 0 ORDER BY 1;
@@ -88,6 +89,16 @@ ROLLBACK TO s;
 EXECUTE ud(7, 700);
 COMMIT;
 SELECT * FROM d;
+-- a row that the transaction has changed itself, and one for which there is no place
+BEGIN;
+EXECUTE un(700, 'changed');
+EXECUTE dp(700);
+SELECT * FROM d;
+ROLLBACK;
+SELECT * FROM d;
+BEGIN;
+EXECUTE dp(2);
+ROLLBACK;
 
 -- a row's tuple id, with and without the executor
 PREPARE st(int) AS SELECT ctid::text FROM p WHERE id = $1;

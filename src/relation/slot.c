@@ -29,13 +29,15 @@
 #include "nodes/nodeFuncs.h"
 #include "relation/rowcodec.h"
 #include "relation/slot.h"
+#include "utils/expandeddatum.h"
 #include "utils/rel.h"
 
 typedef struct MotTupleSlot
 {
 	TupleTableSlot base;
 	const mot_version *version; /* NULL: the columns are in the slot itself */
-	HeapTuple	tuple;			/* what materialized columns point into */
+	char	   *data;			/* what materialized columns point into, or
+								 * NULL */
 	bool		has_xmax;
 	bool		fetched;		/* by a tuple id, see MotSlotFetched */
 	TransactionId xmax;
@@ -50,7 +52,7 @@ mot_slot_init(TupleTableSlot *slot)
 	MotTupleSlot *mslot = (MotTupleSlot *) slot;
 
 	mslot->version = NULL;
-	mslot->tuple = NULL;
+	mslot->data = NULL;
 	mslot->has_xmax = false;
 	mslot->fetched = false;
 }
@@ -67,8 +69,9 @@ mot_slot_clear(TupleTableSlot *slot)
 
 	if (unlikely(TTS_SHOULDFREE(slot)))
 	{
-		heap_freetuple(mslot->tuple);
-		mslot->tuple = NULL;
+		if (mslot->data != NULL)
+			pfree(mslot->data);
+		mslot->data = NULL;
 		slot->tts_flags &= ~TTS_FLAG_SHOULDFREE;
 	}
 	mslot->version = NULL;
@@ -112,24 +115,56 @@ mot_slot_getsysattr(TupleTableSlot *slot, int attnum, bool *isnull)
 	return 0;					/* keep compiler quiet */
 }
 
-/* Cut the slot's contents off from the version: a tuple keeps the columns. */
+/* bytes that a column of the slot needs, behind so many; 0: it is a value in itself */
+static inline Size
+column_size(const TupleTableSlot *slot, int column, Size before, Size *start)
+{
+	Form_pg_attribute att = TupleDescAttr(slot->tts_tupleDescriptor, column);
+	Datum		value = slot->tts_values[column];
+
+	if (att->attbyval || slot->tts_isnull[column])
+		return 0;
+	*start = att_align_nominal(before, att->attalign);
+	if (att->attlen == -1 && VARATT_IS_EXTERNAL_EXPANDED(DatumGetPointer(value)))
+		return EOH_get_flat_size(DatumGetEOHP(value));
+	return att_addlength_datum(0, att->attlen, value);
+}
+
+/* Cut the slot's contents off from the version, or from whoever has made them, as a virtual slot does. */
 static void
 mot_slot_materialize(TupleTableSlot *slot)
 {
 	MotTupleSlot *mslot = (MotTupleSlot *) slot;
-	MemoryContext oldcxt;
+	int			natts = slot->tts_tupleDescriptor->natts;
+	Size		used = 0;
+	Size		size;
+	Size		start;
 
 	Assert(!TTS_EMPTY(slot));
 	if (TTS_SHOULDFREE(slot))
 		return;
 	slot_getallattrs(slot);
-	oldcxt = MemoryContextSwitchTo(slot->tts_mcxt);
-	mslot->tuple = heap_form_tuple(slot->tts_tupleDescriptor,
-								   slot->tts_values, slot->tts_isnull);
-	MemoryContextSwitchTo(oldcxt);
+	for (int i = 0; i < natts; i++)
+		if ((size = column_size(slot, i, used, &start)) != 0)
+			used = start + size;
+	if (used != 0)
+		mslot->data = MemoryContextAlloc(slot->tts_mcxt, used);
+	used = 0;
+	for (int i = 0; i < natts; i++)
+	{
+		Datum		value = slot->tts_values[i];
+
+		if ((size = column_size(slot, i, used, &start)) == 0)
+			continue;
+		used = start + size;
+		if (TupleDescAttr(slot->tts_tupleDescriptor, i)->attlen == -1 &&
+			VARATT_IS_EXTERNAL_EXPANDED(DatumGetPointer(value)))
+			EOH_flatten_into(DatumGetEOHP(value), mslot->data + start, size);
+		else
+			memcpy(mslot->data + start, DatumGetPointer(value), size);
+		slot->tts_values[i] = PointerGetDatum(mslot->data + start);
+	}
 	slot->tts_flags |= TTS_FLAG_SHOULDFREE;
-	heap_deform_tuple(mslot->tuple, slot->tts_tupleDescriptor,
-					  slot->tts_values, slot->tts_isnull);
 	mslot->version = NULL;
 }
 

@@ -184,8 +184,8 @@ build_triggers(MotStatement *st, MotChange *change, Relation rel)
 	CheckCmdReplicaIdentity(rel, change->operation);
 	if (triggers == NULL)
 		return;
-	change->fires = (change->operation == CMD_INSERT && triggers->trig_insert_after_row) ||
-		(change->operation != CMD_DELETE && triggers->trig_update_after_row);
+	change->fires = change->operation == CMD_DELETE ? triggers->trig_delete_after_row :
+		(change->operation == CMD_INSERT && triggers->trig_insert_after_row) || triggers->trig_update_after_row;
 	desc = CreateTupleDescCopyConstr(RelationGetDescr(rel));
 	rinfo->ri_TrigOldSlot = MakeTupleTableSlot(desc, &MotSlotOps);
 	rinfo->ri_TrigNewSlot = MakeTupleTableSlot(desc, &MotSlotOps);
@@ -630,6 +630,12 @@ tell_change(MotChange *change, CmdType operation, TupleTableSlot *slot, EState *
 		pgstat_count_heap_delete(rel);
 	if (likely(!change->fires))
 		return;
+	if (operation == CMD_DELETE)
+	{
+		/* the slot has the id of what was deleted */
+		ExecARDeleteTriggers(estate, change->rinfo, &slot->tts_tid, NULL, NULL, false);
+		return;
+	}
 	row = MotTidToVersion(session, change->table->mr->table, &slot->tts_tid, &changes);
 	changes = mot_version_changes(row, mot_row_newest(session, row));
 	MotVersionToTid(session, row, changes, &slot->tts_tid);

@@ -223,11 +223,10 @@ MotPlanTranslate(const PlannedStmt *stmt)
 
 /*
  * Are a table's triggers nothing but those of foreign keys, which the server fires when it
- * has been told of each row (change.c)?  A deleted row that others may refer to is locked in
- * another way (MotTableDelete).
+ * has been told of each row (change.c)?
  */
 bool
-MotForeignKeysOnly(Relation rel, const ModifyTable *plan)
+MotForeignKeysOnly(Relation rel)
 {
 	TriggerDesc *triggers = rel->trigdesc;
 
@@ -235,6 +234,5 @@ MotForeignKeysOnly(Relation rel, const ModifyTable *plan)
 		if (!triggers->triggers[i].tgisinternal ||
 			RI_FKey_trigger_type(triggers->triggers[i].tgfoid) == RI_TRIGGER_NONE)
 			return false;
-	return MotIsOrdinary(rel) &&
-		(plan->operation != CMD_DELETE || !triggers->trig_delete_after_row);
+	return MotIsOrdinary(rel);
 }

@@ -269,7 +269,7 @@ MotTargetWhyNot(Relation rel, const ModifyTable *plan)
 	TupleConstr *constr = desc->constr;
 	const char *why_not = NULL;
 
-	if (rel->trigdesc != NULL && !MotForeignKeysOnly(rel, plan))
+	if (rel->trigdesc != NULL && !MotForeignKeysOnly(rel))
 		return "there are triggers";
 	for (int i = 0; constr != NULL && why_not == NULL && i < constr->num_check; i++)
 		why_not = expressions_why_not(stringToNode(constr->check[i].ccbin), false);

@@ -229,7 +229,7 @@ extern const char *MotTargetWhyNot(Relation rel, const ModifyTable *plan);
 extern Plan *MotPlanCopy(Plan *plan);
 extern bool MotPlanIsOrdinary(const PlannedStmt *stmt);
 extern const PlannedStmt *MotPlanTranslate(const PlannedStmt *stmt);
-extern bool MotForeignKeysOnly(Relation rel, const ModifyTable *plan);
+extern bool MotForeignKeysOnly(Relation rel);
 
 /* build.c */
 extern bool MotProgramBuild(MotStatement *st, QueryDesc *query);
