@@ -301,9 +301,14 @@ upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel, R
 
 	if (prev_create_upper_paths)
 		prev_create_upper_paths(root, stage, input_rel, output_rel, extra);
-	for (int i = 1; i < root->simple_rel_array_size && stage == UPPERREL_FINAL; i++)
-		ours &= root->simple_rte_array[i]->rtekind == RTE_JOIN ||
-			(root->simple_rte_array[i]->rtekind == RTE_RELATION && MotIsOrdinaryTable(root->simple_rte_array[i]->relid));
+	for (int i = 1; ours && i < root->simple_rel_array_size && stage == UPPERREL_FINAL; i++)
+	{
+		RangeTblEntry *rte = root->simple_rte_array[i];
+
+		/* (none: place was made for a child that is left out, such as another session's temporary table) */
+		ours = rte == NULL || rte->rtekind == RTE_JOIN ||
+			(rte->rtekind == RTE_RELATION && MotIsOrdinaryTable(rte->relid));
+	}
 	if (ours && stage == UPPERREL_FINAL)
 		MotCostUnknownLimit(output_rel, extra);
 }
