@@ -53,7 +53,7 @@ ifneq ($(JIT),no)
 endif
 
 clean distclean maintainer-clean:
-	find src jit \( -name '*.o' -o -name '*.d' -o -name '*.bc' -o -name '*.a' -o -name '*.so' \) -delete
+	find src jit test/module \( -name '*.o' -o -name '*.d' -o -name '*.bc' -o -name '*.a' -o -name '*.so' \) -delete
 	rm -f mot.so libmot.a .buildflags .objects jit/.buildflags jit/.objects
 	rm -rf build results output_iso tmp_check tmp_check_iso regression.diffs regression.out
 

@@ -7,7 +7,8 @@ PGFILEDESC = "mot - memory-optimized tables"
 
 # The engine knows no PostgreSQL: it is compiled without the server's headers.
 ENGINE_OBJS = $(patsubst %.c,%.o,$(sort $(wildcard src/engine/*.c)))
-SERVER_OBJS = $(patsubst %.c,%.o,$(sort $(filter-out src/engine/%,$(wildcard src/*.c src/*/*.c))))
+# (test/module: functions that only tests declare, of what SQL cannot see.)
+SERVER_OBJS = $(patsubst %.c,%.o,$(sort $(filter-out src/engine/%,$(wildcard src/*.c src/*/*.c test/module/*.c))))
 OBJS = $(ENGINE_OBJS) $(SERVER_OBJS)
 
 # One test a file; each leaves the database as it found it.

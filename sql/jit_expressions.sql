@@ -1,5 +1,5 @@
 -- Expressions by machine code and by the executor: the same answers and errors.
--- See src/statement/jit_test.c.  Without a compiler there is nothing to see.
+-- See test/module/jit.c.  Without a compiler there is nothing to see.
 CREATE FUNCTION mot_jit_installed() RETURNS boolean AS '$libdir/mot' LANGUAGE C;
 SELECT NOT mot_jit_installed() AS absent \gset
 \if :absent

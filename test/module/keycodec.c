@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * keycodec_test.c
+ * keycodec.c
  *	  The key codec seen from SQL, for its tests.
  *
  * The extension's script declares none of these; sql/keycodec*.sql do.  They

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * jit_test.c
+ * jit.c
  *	  The compiler seen from SQL, for its tests.
  *
  * The extension's script declares none of these; sql/jit_expressions.sql does.
@@ -11,11 +11,6 @@
  *	mot_jit_compare(query, variadic parameters)
  *							"equal: 3 of 5 rows pass, 1 error", or the first
  *							difference, or "declined: why"
- *	mot_jit_ir(query, variadic parameters)
- *							what the compiler made of it
- *	mot_jit_measure(query, rounds, variadic parameters)
- *							milliseconds to compile it, bytes of code,
- *							nanoseconds a row compiled and by the executor
  *	mot_jit_installed()		is there a compiler?
  *
  *-------------------------------------------------------------------------
@@ -26,16 +21,12 @@
 
 #include "access/table.h"
 #include "access/xact.h"
-#include "catalog/pg_type_d.h"
 #include "executor/executor.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
-#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
-#include "parser/parser.h"
 #include "parser/parsetree.h"
-#include "portability/instr_time.h"
 #include "relation/relation.h"
 #include "statement/jit.h"
 #include "tcop/tcopprot.h"
@@ -48,8 +39,6 @@
 #include "xact/xact.h"
 
 PG_FUNCTION_INFO_V1(mot_jit_compare);
-PG_FUNCTION_INFO_V1(mot_jit_ir);
-PG_FUNCTION_INFO_V1(mot_jit_measure);
 PG_FUNCTION_INFO_V1(mot_jit_installed);
 
 /* a query, ready to be evaluated in both ways */
@@ -368,76 +357,5 @@ mot_jit_compare(PG_FUNCTION_ARGS)
 	end_test(test);
 	if (result == NULL)
 		result = psprintf("equal: %d of %d rows pass, %d errors", passed, rows, errors);
-	PG_RETURN_TEXT_P(cstring_to_text(result));
-}
-
-Datum
-mot_jit_ir(PG_FUNCTION_ARGS)
-{
-	Test	   *test = begin_test(fcinfo, 1);
-	char	   *result = test->code ? provider()->dump(test->code) : NULL;
-
-	if (result == NULL)
-		result = psprintf("declined: %s", test->why_not);
-	end_test(test);
-	PG_RETURN_TEXT_P(cstring_to_text(result));
-}
-
-/* all rows, "rounds" times; nanoseconds a row */
-static double
-measure(Test *test, int rounds, bool compiled)
-{
-	int			n = list_length(test->request.outputs);
-	Datum	   *values = palloc(sizeof(Datum) * (n + 1));
-	bool	   *isnull = palloc(sizeof(bool) * (n + 1));
-	MemoryContext old = MemoryContextSwitchTo(test->row_cxt);
-	uint64		rows = 0;
-	instr_time	start;
-	instr_time	end;
-
-	test->econtext->ecxt_per_tuple_memory = test->row_cxt;
-	INSTR_TIME_SET_CURRENT(start);
-	while (rounds-- > 0)
-	{
-		mot_scan	scan;
-		mot_row    *row;
-		const mot_version *version;
-
-		mot_scan_begin(test->session, &scan, test->mr->table, &test->view, NULL);
-		while (mot_scan_next(test->session, &scan, &row, &version))
-		{
-			if (compiled)
-				run_compiled(test, version);
-			else
-				run_executor(test, version, values, isnull);
-			MemoryContextReset(test->row_cxt);
-			rows++;
-		}
-		CHECK_FOR_INTERRUPTS();
-	}
-	INSTR_TIME_SET_CURRENT(end);
-	INSTR_TIME_SUBTRACT(end, start);
-	MemoryContextSwitchTo(old);
-	return rows ? INSTR_TIME_GET_DOUBLE(end) * 1e9 / rows : 0;
-}
-
-Datum
-mot_jit_measure(PG_FUNCTION_ARGS)
-{
-	Test	   *test = begin_test(fcinfo, 2);
-	int			rounds = PG_GETARG_INT32(1);
-	char	   *result;
-
-	if (test->code == NULL)
-		result = psprintf("declined: %s", test->why_not);
-	else
-	{
-		double		executor = measure(test, rounds, false);
-		double		compiled = measure(test, rounds, true);
-
-		result = psprintf("compiled in %.2f ms to %zu bytes; %.1f ns a row, executor %.1f ns",
-						  test->code->compile_ms, test->code->code_bytes, compiled, executor);
-	}
-	end_test(test);
 	PG_RETURN_TEXT_P(cstring_to_text(result));
 }
