@@ -127,7 +127,6 @@ _PG_init(void)
 	MotXactInit();
 	MotWalInit();
 	MotRelationInit();
-	MotMonitorInit();
 	MotDdlInit();
 	MotFdwInit();
 	MotTableInit();

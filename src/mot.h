@@ -74,6 +74,5 @@ extern void MotDdlInit(void);
 extern void MotFdwInit(void);
 extern void MotTableInit(void);
 extern void MotStatementInit(void);
-extern void MotMonitorInit(void);
 
 #endif							/* MOT_H */

@@ -13,24 +13,15 @@
 #include "mot.h"
 
 #include "access/amapi.h"
-#include "access/amvalidate.h"
 #include "access/genam.h"
-#include "access/htup_details.h"
+#include "access/nbtree.h"
 #include "access/relscan.h"
 #include "access/reloptions.h"
-#include "access/stratnum.h"
-#include "catalog/pg_amop.h"
-#include "catalog/pg_amproc.h"
-#include "catalog/pg_opclass.h"
-#include "catalog/pg_type.h"
 #include "commands/vacuum.h"
 #include "fmgr.h"
 #include "nodes/execnodes.h"
 #include "relation/relation.h"
-#include "utils/lsyscache.h"
 #include "utils/rel.h"
-#include "utils/regproc.h"
-#include "utils/syscache.h"
 
 #define MOT_AM_SUPPORT 1		/* comparison, as btree's */
 
@@ -115,78 +106,6 @@ mot_options(Datum reloptions, bool validate)
 	return NULL;
 }
 
-/*
- * Is an operator class of this access method complete and sane?
- */
-static bool
-mot_validate(Oid opclassoid)
-{
-	bool		result = true;
-	HeapTuple	tuple;
-	Form_pg_opclass opclass;
-	CatCList   *operators;
-	CatCList   *functions;
-	uint32		strategies = 0;
-	bool		compare = false;
-
-	tuple = SearchSysCache1(CLAOID, ObjectIdGetDatum(opclassoid));
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for operator class %u", opclassoid);
-	opclass = (Form_pg_opclass) GETSTRUCT(tuple);
-
-	operators = SearchSysCacheList1(AMOPSTRATEGY, ObjectIdGetDatum(opclass->opcfamily));
-	for (int i = 0; i < operators->n_members; i++)
-	{
-		Form_pg_amop op = (Form_pg_amop) GETSTRUCT(&operators->members[i]->tuple);
-
-		if (op->amopstrategy < 1 || op->amopstrategy > BTMaxStrategyNumber ||
-			op->amoppurpose != AMOP_SEARCH ||
-			!check_amop_signature(op->amopopr, BOOLOID, op->amoplefttype, op->amoprighttype))
-		{
-			ereport(INFO,
-					(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
-					 errmsg("operator family of operator class \"%s\" of access method %s contains an unsuitable operator %s",
-							NameStr(opclass->opcname), MOT_AM_NAME, format_operator(op->amopopr))));
-			result = false;
-		}
-		else if (op->amoplefttype == opclass->opcintype && op->amoprighttype == opclass->opcintype)
-			strategies |= 1u << op->amopstrategy;
-	}
-	ReleaseCatCacheList(operators);
-
-	functions = SearchSysCacheList1(AMPROCNUM, ObjectIdGetDatum(opclass->opcfamily));
-	for (int i = 0; i < functions->n_members; i++)
-	{
-		Form_pg_amproc proc = (Form_pg_amproc) GETSTRUCT(&functions->members[i]->tuple);
-
-		if (proc->amprocnum != MOT_AM_SUPPORT ||
-			!check_amproc_signature(proc->amproc, INT4OID, true, 2, 2,
-									proc->amproclefttype, proc->amprocrighttype))
-		{
-			ereport(INFO,
-					(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
-					 errmsg("operator family of operator class \"%s\" of access method %s contains an unsuitable function %s",
-							NameStr(opclass->opcname), MOT_AM_NAME, format_procedure(proc->amproc))));
-			result = false;
-		}
-		else if (proc->amproclefttype == opclass->opcintype &&
-				 proc->amprocrighttype == opclass->opcintype)
-			compare = true;
-	}
-	ReleaseCatCacheList(functions);
-
-	if (strategies != 0x3e || !compare)
-	{
-		ereport(INFO,
-				(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
-				 errmsg("operator class \"%s\" of access method %s is missing operators or functions",
-						NameStr(opclass->opcname), MOT_AM_NAME)));
-		result = false;
-	}
-	ReleaseSysCache(tuple);
-	return result;
-}
-
 Datum
 mot_am_handler(PG_FUNCTION_ARGS)
 {
@@ -219,7 +138,7 @@ mot_am_handler(PG_FUNCTION_ARGS)
 	am->amvacuumcleanup = mot_vacuum_cleanup;
 	am->amcostestimate = MotIndexCost;
 	am->amoptions = mot_options;
-	am->amvalidate = mot_validate;
+	am->amvalidate = btvalidate;	/* the classes are btree's */
 	am->ambeginscan = mot_begin_scan;
 	am->amrescan = mot_rescan;
 	am->amgettuple = mot_get_tuple;

@@ -43,16 +43,6 @@
 #include "utils/syscache.h"
 
 static void
-refuse(Relation rel, const char *what, const char *hint)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			 errmsg("%s are not supported on memory-optimized table \"%s\"",
-					what, RelationGetRelationName(rel)),
-			 errhint("%s", hint)));
-}
-
-static void
 check_shape(Relation rel, IndexStmt *stmt)
 {
 	ListCell   *lc;
@@ -66,19 +56,17 @@ check_shape(Relation rel, IndexStmt *stmt)
 						stmt->accessMethod, RelationGetRelationName(rel)),
 				 errhint("Leave USING out: indexes of memory-optimized tables are ordered and serve equality and ranges.")));
 	if (stmt->whereClause)
-		refuse(rel, "partial indexes", "Create the index without WHERE.");
+		MotRefuse(RelationGetRelationName(rel), "partial indexes", "Create the index without WHERE.");
 	if (stmt->indexIncludingParams)
-		refuse(rel, "included columns",
-			   "Create the index without INCLUDE: every lookup reaches the whole row in memory anyway.");
+		MotRefuse(RelationGetRelationName(rel), "included columns",
+				  "Create the index without INCLUDE: every lookup reaches the whole row in memory anyway.");
 	if (stmt->excludeOpNames)
-		refuse(rel, "exclusion constraints",
-			   "Use a UNIQUE constraint where equality is what must not repeat.");
+		MotRefuseExclusion(RelationGetRelationName(rel));
 	if (stmt->deferrable || stmt->initdeferred)
-		refuse(rel, "deferrable keys",
-			   "Declare the key without DEFERRABLE; it is then checked at once.");
+		MotRefuseDeferrable(RelationGetRelationName(rel));
 	if (stmt->nulls_not_distinct)
-		refuse(rel, "keys with NULLS NOT DISTINCT",
-			   "Declare the columns NOT NULL, or leave NULLS NOT DISTINCT out.");
+		MotRefuse(RelationGetRelationName(rel), "keys with NULLS NOT DISTINCT",
+				  "Declare the columns NOT NULL, or leave NULLS NOT DISTINCT out.");
 
 	if (list_length(stmt->indexParams) <= 0)
 		ereport(ERROR,
@@ -233,11 +221,8 @@ resolve_columns(Relation rel, IndexStmt *stmt, IndexInfo *info,
 		else if (IsA(expr, Var) && ((Var *) expr)->varattno != InvalidAttrNumber)
 			attnum = ((Var *) expr)->varattno;	/* "(column)" */
 		else
-		{
-			refuse(rel, "indexes on expressions",
-				   "Add a generated column (GENERATED ALWAYS AS (...) STORED) and index that.");
-			attnum = InvalidAttrNumber; /* keep compiler quiet */
-		}
+			MotRefuse(RelationGetRelationName(rel), "indexes on expressions",
+					  "Add a generated column (GENERATED ALWAYS AS (...) STORED) and index that.");
 		if (attnum < 0)
 			ereport(ERROR,
 					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),

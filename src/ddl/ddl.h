@@ -97,6 +97,11 @@ extern List *MotTakeColumnKeys(const RangeVar *relation, ColumnDef *column);
 extern List *MotTakeTableKeys(const RangeVar *relation, List **elements);
 extern IndexStmt *MotConstraintToIndex(const RangeVar *relation, Constraint *constraint);
 
+/* what a foreign table's keys and indexes cannot be */
+extern void MotRefuse(const char *table, const char *what, const char *hint) pg_attribute_noreturn();
+extern void MotRefuseDeferrable(const char *table) pg_attribute_noreturn();
+extern void MotRefuseExclusion(const char *table) pg_attribute_noreturn();
+
 /* PRIMARY KEY first, duplicates merged as the server does */
 extern List *MotMergeKeys(List *keys, const RangeVar *relation);
 

@@ -14,34 +14,32 @@
 #include "catalog/index.h"
 #include "relation/relation.h"
 
+void
+MotRefuse(const char *table, const char *what, const char *hint)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("%s are not supported on memory-optimized table \"%s\"", what, table),
+			 errhint("%s", hint)));
+}
+
+void
+MotRefuseDeferrable(const char *table)
+{
+	MotRefuse(table, "deferrable keys", "Declare the key without DEFERRABLE; it is then checked at once.");
+}
+
+void
+MotRefuseExclusion(const char *table)
+{
+	MotRefuse(table, "exclusion constraints", "Use a UNIQUE constraint where equality is what must not repeat.");
+}
+
 static void
 refuse_foreign_key(const RangeVar *relation)
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			 errmsg("foreign keys are not supported on memory-optimized table \"%s\"",
-					relation->relname),
-			 errhint("CREATE TABLE ... USING %s makes a memory-optimized table that can have them.", MOT_TABLE_AM_NAME)));
-}
-
-static void
-refuse_deferrable(const RangeVar *relation)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			 errmsg("deferrable keys are not supported on memory-optimized table \"%s\"",
-					relation->relname),
-			 errhint("Declare the key without DEFERRABLE; it is then checked at once.")));
-}
-
-static void
-refuse_exclusion(const RangeVar *relation)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			 errmsg("exclusion constraints are not supported on memory-optimized table \"%s\"",
-					relation->relname),
-			 errhint("Use a UNIQUE constraint where equality is what must not repeat.")));
+	MotRefuse(relation->relname, "foreign keys",
+			  "CREATE TABLE ... USING " MOT_TABLE_AM_NAME " makes a memory-optimized table that can have them.");
 }
 
 /*
@@ -55,7 +53,7 @@ MotConstraintToIndex(const RangeVar *relation, Constraint *constraint)
 	ListCell   *lc;
 
 	if (constraint->deferrable || constraint->initdeferred)
-		refuse_deferrable(relation);
+		MotRefuseDeferrable(relation->relname);
 
 	index->unique = true;
 	index->primary = (constraint->contype == CONSTR_PRIMARY);
@@ -124,12 +122,12 @@ MotTakeColumnKeys(const RangeVar *relation, ColumnDef *column)
 				refuse_foreign_key(relation);
 				break;
 			case CONSTR_EXCLUSION:
-				refuse_exclusion(relation);
+				MotRefuseExclusion(relation->relname);
 				break;
 			case CONSTR_ATTR_DEFERRABLE:
 			case CONSTR_ATTR_DEFERRED:
 				if (last)
-					refuse_deferrable(relation);
+					MotRefuseDeferrable(relation->relname);
 				rest = lappend(rest, constraint);
 				break;
 			case CONSTR_ATTR_NOT_DEFERRABLE:
@@ -183,7 +181,7 @@ MotTakeTableKeys(const RangeVar *relation, List **elements)
 					refuse_foreign_key(relation);
 					break;
 				case CONSTR_EXCLUSION:
-					refuse_exclusion(relation);
+					MotRefuseExclusion(relation->relname);
 					break;
 				default:
 					break;

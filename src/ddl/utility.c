@@ -156,58 +156,32 @@ MotDdlIsMotIndex(Oid indexoid)
  * want FOREIGN TABLE to be said; a MOT table answers to TABLE too.
  */
 static bool
-object_is_mot_table(ObjectType type, Node *object)
-{
-	return type == OBJECT_TABLE && IsA(object, List) &&
-		MotDdlNamesMotTable(makeRangeVarFromNameList((List *) object));
-}
-
-static bool
 retarget(const MotUtility *u)
 {
-	Node	   *stmt = u->pstmt->utilityStmt;
+	Node	   *stmt = copyObject(u->pstmt->utilityStmt);
+	ObjectType *type;
+	Node	   *object;
 
 	switch (nodeTag(stmt))
 	{
 		case T_CommentStmt:
-			if (object_is_mot_table(((CommentStmt *) stmt)->objtype,
-									((CommentStmt *) stmt)->object))
-			{
-				CommentStmt *copy = copyObject((CommentStmt *) stmt);
-
-				copy->objtype = OBJECT_FOREIGN_TABLE;
-				MotUtilityRun(u, (Node *) copy);
-				return true;
-			}
+			type = &((CommentStmt *) stmt)->objtype;
+			object = ((CommentStmt *) stmt)->object;
 			break;
 		case T_SecLabelStmt:
-			if (object_is_mot_table(((SecLabelStmt *) stmt)->objtype,
-									((SecLabelStmt *) stmt)->object))
-			{
-				SecLabelStmt *copy = copyObject((SecLabelStmt *) stmt);
-
-				copy->objtype = OBJECT_FOREIGN_TABLE;
-				MotUtilityRun(u, (Node *) copy);
-				return true;
-			}
-			break;
-		case T_AlterExtensionContentsStmt:
-			{
-				AlterExtensionContentsStmt *contents = (AlterExtensionContentsStmt *) stmt;
-
-				if (object_is_mot_table(contents->objtype, contents->object))
-				{
-					contents = copyObject(contents);
-					contents->objtype = OBJECT_FOREIGN_TABLE;
-					MotUtilityRun(u, (Node *) contents);
-					return true;
-				}
-			}
+			type = &((SecLabelStmt *) stmt)->objtype;
+			object = ((SecLabelStmt *) stmt)->object;
 			break;
 		default:
+			type = &castNode(AlterExtensionContentsStmt, stmt)->objtype;
+			object = castNode(AlterExtensionContentsStmt, stmt)->object;
 			break;
 	}
-	return false;
+	if (*type != OBJECT_TABLE || !MotDdlNamesMotTable(makeRangeVarFromNameList(castNode(List, object))))
+		return false;
+	*type = OBJECT_FOREIGN_TABLE;
+	MotUtilityRun(u, stmt);
+	return true;
 }
 
 /* OLD.xmin and its like, also ctid, which rows handed to triggers have not */

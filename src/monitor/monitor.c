@@ -62,12 +62,6 @@ typedef struct Collected
 
 static void visit(void *arg, mot_table *table);
 
-void
-MotMonitorInit(void)
-{
-	/* nothing to be hooked: the functions are called by name */
-}
-
 static Datum
 bytes(uint64 n)
 {

@@ -85,8 +85,7 @@ static void look(Verification *v);
 static bool look_at_rows(Verification *v);
 static void look_at_index(Verification *v, Finding *f, bool nothing_owed);
 static void look_at_entry(Verification *v, Finding *f, const mot_entry *entry);
-static void problem(Verification *v, Finding *f, int64 count, const char *format,...)
-			pg_attribute_printf(4, 5);
+static void problem(Verification *v, Finding *f, int64 count, const char *what);
 static const char *row_name(Verification *v, const mot_row *row);
 static Verification *begin(Relation rel);
 static Relation open_table(Oid relid, bool standby);
@@ -282,8 +281,8 @@ look_at_rows(Verification *v)
 		}
 		if (natts > v->mr->desc->natts)
 		{
-			problem(v, table, 1, "row %s has %d columns, and the table %d",
-					row_name(v, row), natts, v->mr->desc->natts);
+			problem(v, table, 1, psprintf("row %s has %d columns, and the table %d",
+										  row_name(v, row), natts, v->mr->desc->natts));
 			continue;
 		}
 		MotRowDeform(v->mr->desc, version, v->mr->max_key_attnum, v->values, v->isnull);
@@ -297,7 +296,7 @@ look_at_rows(Verification *v)
 			key_of(v, f, version, &has_null);
 			if (v->key.len > 0 && !mot_index_has_entry(v->session, f->index->handle.index, row, v->key.data, v->key.len,
 													   has_null ? MOT_KEY_DISTINCT : 0))
-				problem(v, f, 1, "row %s has no entry", row_name(v, row));
+				problem(v, f, 1, psprintf("row %s has no entry", row_name(v, row)));
 		}
 	}
 	MemoryContextReset(v->row_cxt);
@@ -306,8 +305,8 @@ look_at_rows(Verification *v)
 	table->entries = v->rows;
 	mot_table_stats(v->mr->table, &stat);
 	if (!own_changes && stat.rows != v->rows)
-		problem(v, table, 1, "the table counts " INT64_FORMAT " rows, and has " INT64_FORMAT,
-				stat.rows, v->rows);
+		problem(v, table, 1, psprintf("the table counts " INT64_FORMAT " rows, and has " INT64_FORMAT,
+									  stat.rows, v->rows));
 	return own_changes;
 }
 
@@ -327,7 +326,7 @@ look_at_index(Verification *v, Finding *f, bool nothing_owed)
 	f->stale_allowed = stat.stale_entries;
 
 	if (!mot_index_check(index, what, sizeof(what)))
-		problem(v, f, 1, "the tree is damaged: %s", what);
+		problem(v, f, 1, psprintf("the tree is damaged: %s", what));
 
 	if (mot_entries_open(v->session, cursor, index) != MOT_OK)
 		MotRaiseStatus(MOT_NO_PRIVATE_MEMORY, v->rel);
@@ -355,15 +354,15 @@ look_at_index(Verification *v, Finding *f, bool nothing_owed)
 	pfree(cursor);
 
 	if (f->standing > v->rows)
-		problem(v, f, f->standing - v->rows, INT64_FORMAT " entries stand for " INT64_FORMAT " rows",
-				f->standing, v->rows);
+		problem(v, f, f->standing - v->rows, psprintf(INT64_FORMAT " entries stand for " INT64_FORMAT " rows",
+													  f->standing, v->rows));
 	if (f->stale > f->stale_allowed)
 		problem(v, f, f->stale - f->stale_allowed,
-				INT64_FORMAT " entries are not their row's key, and " INT64_FORMAT " await removal",
-				f->stale, f->stale_allowed);
+				psprintf(INT64_FORMAT " entries are not their row's key, and " INT64_FORMAT " await removal",
+						 f->stale, f->stale_allowed));
 	left = f->dead + Min(f->stale, f->stale_allowed);
 	if (nothing_owed && left > 0)
-		problem(v, f, left, INT64_FORMAT " entries of deleted rows or former keys await nothing", left);
+		problem(v, f, left, psprintf(INT64_FORMAT " entries of deleted rows or former keys await nothing", left));
 }
 
 static void
@@ -376,13 +375,13 @@ look_at_entry(Verification *v, Finding *f, const mot_entry *entry)
 	/* the rows under one unique key come one after the other */
 	order = f->last_len == SIZE_MAX ? -1 : memcmp(f->last_key, entry->key, Min(f->last_len, entry->len));
 	if (order > 0 || (order == 0 && f->last_len > entry->len))
-		problem(v, f, 1, "entry " INT64_FORMAT " is out of order", f->entries);
+		problem(v, f, 1, psprintf("entry " INT64_FORMAT " is out of order", f->entries));
 	f->last_len = Min(entry->len, MOT_MAX_KEY);
 	memcpy(f->last_key, entry->key, f->last_len);
 
 	if (entry->fault != NULL)
 	{
-		problem(v, f, 1, "entry " INT64_FORMAT " %s", f->entries, entry->fault);
+		problem(v, f, 1, psprintf("entry " INT64_FORMAT " %s", f->entries, entry->fault));
 		return;
 	}
 	version = mot_row_newest(v->session, entry->row);
@@ -413,27 +412,9 @@ row_name(Verification *v, const mot_row *row)
 }
 
 static void
-problem(Verification *v, Finding *f, int64 count, const char *format,...)
+problem(Verification *v, Finding *f, int64 count, const char *what)
 {
 	f->problems += count;
 	if (f->first == NULL)
-	{
-		MemoryContext oldcxt = MemoryContextSwitchTo(v->result_cxt);
-		StringInfoData buf;
-		va_list		args;
-		int			needed;
-
-		initStringInfo(&buf);
-		for (;;)
-		{
-			va_start(args, format);
-			needed = appendStringInfoVA(&buf, format, args);
-			va_end(args);
-			if (needed == 0)
-				break;
-			enlargeStringInfo(&buf, needed);
-		}
-		f->first = buf.data;
-		MemoryContextSwitchTo(oldcxt);
-	}
+		f->first = MemoryContextStrdup(v->result_cxt, what);
 }

@@ -53,30 +53,13 @@ typedef struct Findings
 	MotDefinitionState state;
 } Findings;
 
-static void note(Findings *findings, Difference difference, const char *format,...) pg_attribute_printf(3, 4);
-
 static void
-note(Findings *findings, Difference difference, const char *format,...)
+note(Findings *findings, Difference difference, char *detail)
 {
-	StringInfoData buf;
-
 	if (difference <= findings->difference)
 		return;
 	findings->difference = difference;
-	initStringInfo(&buf);
-	for (;;)
-	{
-		va_list		args;
-		int			needed;
-
-		va_start(args, format);
-		needed = appendStringInfoVA(&buf, format, args);
-		va_end(args);
-		if (needed == 0)
-			break;
-		enlargeStringInfo(&buf, needed);
-	}
-	findings->detail = buf.data;
+	findings->detail = detail;
 }
 
 static void
@@ -86,8 +69,8 @@ compare_columns(Findings *findings, const MotDefinition *def, Relation rel)
 	TupleDesc	desc = RelationGetDescr(rel);
 
 	if (stored->natts > desc->natts)
-		note(findings, WRONG, _("It has %d columns, its rows have been stored with %d."),
-			 desc->natts, stored->natts);
+		note(findings, WRONG, psprintf(_("It has %d columns, its rows have been stored with %d."),
+									   desc->natts, stored->natts));
 	for (int i = 0; i < desc->natts; i++)
 	{
 		Form_pg_attribute now = TupleDescAttr(desc, i);
@@ -96,18 +79,18 @@ compare_columns(Findings *findings, const MotDefinition *def, Relation rel)
 		/* (types may have defaults, too) */
 		if (then == NULL && !now->attisdropped &&
 			(now->atthasdef || get_typdefault(now->atttypid) != NULL))
-			note(findings, WRONG, _("Column \"%s\" has been added with a default or generated values, which the rows do not have."),
-				 NameStr(now->attname));
+			note(findings, WRONG, psprintf(_("Column \"%s\" has been added with a default or generated values, which the rows do not have."),
+										   NameStr(now->attname)));
 		if (then == NULL && !now->attisdropped)
-			note(findings, MINOR, _("Column \"%s\" has been added."), NameStr(now->attname));
+			note(findings, MINOR, psprintf(_("Column \"%s\" has been added."), NameStr(now->attname)));
 		if (then != NULL && now->attisdropped && !then->attisdropped)
-			note(findings, MINOR, _("Column %d has been dropped."), i + 1);
+			note(findings, MINOR, psprintf(_("Column %d has been dropped."), i + 1));
 		if (then != NULL &&
 			(now->attlen != then->attlen || now->attalign != then->attalign ||
 			 (!now->attisdropped &&
 			  (then->attisdropped || now->atttypid != then->atttypid || now->attbyval != then->attbyval))))
-			note(findings, WRONG, _("Column \"%s\" is of type %s, but its values have been stored as %s."),
-				 NameStr(now->attname), format_type_be(now->atttypid), format_type_be(then->atttypid));
+			note(findings, WRONG, psprintf(_("Column \"%s\" is of type %s, but its values have been stored as %s."),
+										   NameStr(now->attname), format_type_be(now->atttypid), format_type_be(then->atttypid)));
 		if (now->attisdropped)
 			continue;
 
@@ -116,14 +99,14 @@ compare_columns(Findings *findings, const MotDefinition *def, Relation rel)
 		 * at the rows)
 		 */
 		if (then != NULL && def->typmods && !MotIsOrdinary(rel) && now->atttypmod != then->atttypmod)
-			note(findings, WRONG, _("Column \"%s\" is of type %s, but its values have been stored as %s."),
-				 NameStr(now->attname), format_type_with_typemod(now->atttypid, now->atttypmod),
-				 format_type_with_typemod(then->atttypid, then->atttypmod));
+			note(findings, WRONG, psprintf(_("Column \"%s\" is of type %s, but its values have been stored as %s."),
+										   NameStr(now->attname), format_type_with_typemod(now->atttypid, now->atttypmod),
+										   format_type_with_typemod(then->atttypid, then->atttypmod)));
 		if (now->attnotnull && (then == NULL || !then->attnotnull))
-			note(findings, WRONG, _("Column \"%s\" is NOT NULL, but the rows have not been checked for that."),
-				 NameStr(now->attname));
+			note(findings, WRONG, psprintf(_("Column \"%s\" is NOT NULL, but the rows have not been checked for that."),
+										   NameStr(now->attname)));
 		if (!now->attnotnull && then != NULL && then->attnotnull)
-			note(findings, MINOR, _("Column \"%s\" is not NOT NULL any more."), NameStr(now->attname));
+			note(findings, MINOR, psprintf(_("Column \"%s\" is not NOT NULL any more."), NameStr(now->attname)));
 	}
 }
 
@@ -152,7 +135,7 @@ compare_indexes(Findings *findings, const MotDefinition *stored, Relation rel, m
 			continue;
 		if (lc == NULL)
 		{
-			note(findings, MINOR, _("The index with OID %u has been dropped."), now.indexoid);
+			note(findings, MINOR, psprintf(_("The index with OID %u has been dropped."), now.indexoid));
 			findings->dropped = lappend_oid(findings->dropped, now.indexoid);
 			continue;
 		}
@@ -161,8 +144,8 @@ compare_indexes(Findings *findings, const MotDefinition *stored, Relation rel, m
 		now.unique = MotIsOrdinary(rel) ? stored->indexes[i].unique : indexrel->rd_index->indisunique;
 		now.key = MotIndexKey(rel, indexrel, mot_table_index(table, now.indexoid), CurrentMemoryContext);
 		if (!MotDefinitionSameIndex(&stored->indexes[i], &now))
-			note(findings, WRONG, _("The keys of index \"%s\" are others now."),
-				 RelationGetRelationName(indexrel));
+			note(findings, WRONG, psprintf(_("The keys of index \"%s\" are others now."),
+										   RelationGetRelationName(indexrel)));
 		index_close(indexrel, AccessShareLock);
 	}
 	list_free_deep(defs);
@@ -201,9 +184,9 @@ compare_conditions(Findings *findings, const MotDefinition *stored, List *condit
 		findings->state.stale = true;
 		findings->unchecked = true;
 		if (condition->name != NULL)
-			note(findings, MINOR, _("The rows have not been checked for \"%s\"."), condition->name);
+			note(findings, MINOR, psprintf(_("The rows have not been checked for \"%s\"."), condition->name));
 		else
-			note(findings, MINOR, _("The rows have not been checked for the bounds of partitions."));
+			note(findings, MINOR, pstrdup(_("The rows have not been checked for the bounds of partitions.")));
 	}
 	qsort(now, list_length(conditions), sizeof(uint64), by_value);
 	for (int i = 0; i < stored->nconditions && !findings->state.stale; i++)

@@ -242,6 +242,20 @@ crosses(Target *target, Snapshot crosscheck)
 	return mot_row_visible(target->session, &view, target->relation->table, target->row) != target->version;
 }
 
+static TM_Result
+lock_to_change(Relation rel, Target *target, ItemPointer tid, Snapshot snapshot, Snapshot crosscheck,
+			   CommandId cid, mot_row_mode mode, bool wait, TM_FailureData *failure)
+{
+	TM_Result	result = lock_row(rel, target, tid, snapshot, cid, mode,
+								  wait ? MOT_LOCK_WAIT : MOT_LOCK_SKIP, failure);
+
+	if (result == TM_Invisible)
+		elog(ERROR, "attempted to %s invisible tuple", mode == MOT_MODE_UPDATE ? "delete" : "update");
+	if (result == TM_WouldBlock)
+		return TM_BeingModified;
+	return result == TM_Ok && crosses(target, crosscheck) ? TM_Updated : result;
+}
+
 TM_Result
 MotTableDelete(Relation rel, ItemPointer tid, CommandId cid, Snapshot snapshot, Snapshot crosscheck,
 			   bool wait, TM_FailureData *failure, bool changing_part)
@@ -250,14 +264,7 @@ MotTableDelete(Relation rel, ItemPointer tid, CommandId cid, Snapshot snapshot, 
 	TM_Result	result;
 
 	MotTableRefusePublished(rel);
-	result = lock_row(rel, &target, tid, snapshot, cid, MOT_MODE_UPDATE,
-					  wait ? MOT_LOCK_WAIT : MOT_LOCK_SKIP, failure);
-	if (result == TM_Invisible)
-		elog(ERROR, "attempted to delete invisible tuple");
-	if (result == TM_WouldBlock)
-		return TM_BeingModified;
-	if (result == TM_Ok && crosses(&target, crosscheck))
-		result = TM_Updated;
+	result = lock_to_change(rel, &target, tid, snapshot, crosscheck, cid, MOT_MODE_UPDATE, wait, failure);
 	if (result != TM_Ok)
 		return result;
 	MotWriterDelete(target.writer, target.row, target.version, changing_part);
@@ -278,14 +285,7 @@ MotTableUpdate(Relation rel, ItemPointer otid, TupleTableSlot *slot, CommandId c
 	MotTableIndexes(rel);
 	*lockmode = LockTupleNoKeyExclusive;
 	*update_indexes = false;
-	result = lock_row(rel, &target, otid, snapshot, cid, MOT_MODE_CHANGE,
-					  wait ? MOT_LOCK_WAIT : MOT_LOCK_SKIP, failure);
-	if (result == TM_Invisible)
-		elog(ERROR, "attempted to update invisible tuple");
-	if (result == TM_WouldBlock)
-		return TM_BeingModified;
-	if (result == TM_Ok && crosses(&target, crosscheck))
-		result = TM_Updated;
+	result = lock_to_change(rel, &target, otid, snapshot, crosscheck, cid, MOT_MODE_CHANGE, wait, failure);
 	if (result != TM_Ok)
 		return result;
 	slot_getallattrs(slot);
