@@ -11,6 +11,9 @@
 
 #include "postgres.h"
 
+#include <unistd.h>
+
+#include "access/xlogrecovery.h"
 #include "miscadmin.h"
 #include "storage/backendid.h"
 #include "storage/latch.h"
@@ -49,6 +52,17 @@ MotCheckpointerPid(void)
 	return number == INVALID_PROC_NUMBER ? 0 : GetPGProcByNumber(number)->pid;
 #else
 	return ProcGlobal->checkpointerLatch == NULL ? 0 : ProcGlobal->checkpointerLatch->owner_pid;
+#endif
+}
+
+/* is a standby told by promote_trigger_file to be promoted? */
+static inline bool
+MotPromoteFileExists(void)
+{
+#if PG_VERSION_NUM < 160000
+	return PromoteTriggerFile != NULL && PromoteTriggerFile[0] != '\0' && access(PromoteTriggerFile, F_OK) == 0;
+#else
+	return false;
 #endif
 }
 

@@ -19,7 +19,8 @@
  * Recovery to a point in time: a record of ours that is a commit has its time,
  * but the server does not look at it.  We do, and pass over what is later; the
  * server stops at its own next commit (the checkpoint worker of a server on which
- * only memory-optimized tables change sees to it that there is one).
+ * only memory-optimized tables change sees to it that there is one).  In the
+ * same way recovery_min_apply_delay is for us to heed.
  *
  *-------------------------------------------------------------------------
  */
@@ -30,9 +31,14 @@
 #include "access/xlog_internal.h"
 #include "access/xlogrecovery.h"
 #include "access/xlogutils.h"
+#include "compat/compat.h"
 #include "miscadmin.h"
+#include "postmaster/startup.h"
 #include "relation/relation.h"
+#include "storage/latch.h"
 #include "utils/memutils.h"
+#include "utils/timestamp.h"
+#include "utils/wait_event.h"
 #include "wal/leftout.h"
 #include "wal/checkpoint.h"
 #include "wal/replay.h"
@@ -68,6 +74,7 @@ static bool past_target = false;
 #define DESCRIBED_KEY 16
 
 static void replay_redo(XLogReaderState *record);
+static void delay_commit(XLogReaderState *record);
 static void replay_desc(StringInfo buf, XLogReaderState *record);
 static const char *replay_identify(uint8 info);
 static void replay_startup(void);
@@ -198,9 +205,42 @@ static void
 replay_redo(XLogReaderState *record)
 {
 	if (ArchiveRecoveryRequested)
+	{
+		delay_commit(record);
 		MotReplayRecord(record);
+	}
 	else if ((XLogRecGetInfo(record) & MOT_XLOG_KIND) != MOT_XLOG_START)
 		passed_by = record->ReadRecPtr;
+}
+
+/*
+ * As the server does before it replays a commit of its own (recoveryApplyDelay).  It would pause
+ * after that; we cannot tell it to, so whoever asks for a pause meanwhile has it here.
+ */
+static void
+delay_commit(XLogReaderState *record)
+{
+	MotRecordHeader header;
+
+	if (recovery_min_apply_delay <= 0 || !reachedConsistency ||
+		(XLogRecGetInfo(record) & MOT_XLOG_KIND) != MOT_XLOG_COMMIT ||
+		XLogRecGetDataLen(record) < sizeof(header))
+		return;
+	memcpy(&header, XLogRecGetData(record), sizeof(header));
+	while (!PromoteIsTriggered() && !(IsPromoteSignaled() && CheckPromoteSignal()) && !MotPromoteFileExists())
+	{
+		long		wait = TimestampDifferenceMilliseconds(GetCurrentTimestamp(),
+														   TimestampTzPlusMilliseconds(header.time, recovery_min_apply_delay));
+
+		if (wait <= 0 && GetRecoveryPauseState() == RECOVERY_NOT_PAUSED)
+			return;
+
+		/* the latch that promotion sets is the server's own */
+		(void) WaitLatch(NULL, WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, wait <= 0 ? 100 : Min(wait, 100),
+						 WAIT_EVENT_RECOVERY_APPLY_DELAY);
+		/* the delay may change, too */
+		HandleStartupProcInterrupts();
+	}
 }
 
 /* Transactions that are committed go there, and no further; NULL: they are applied. */
