@@ -123,5 +123,74 @@ $late->promote;
 is(content($late), content($primary), 'a promotion does not wait for that');
 $late->stop;
 
+# ------------------- the log that another start would need goes while it loads
+my $standby = standby('standby', $primary, "wal_keep_size = 0\n");
+for my $way ('dropped', 'limited, then killed')
+{
+	held($standby, 'load-begin');
+	write_on();
+	$standby->safe_psql('postgres', "SELECT pg_drop_replication_slot('mot')") if $way =~ /dropped/;
+	if ($way =~ /limited/)
+	{
+		$standby->append_conf('postgresql.conf', "max_slot_wal_keep_size = '1MB'\n");
+		$standby->reload;
+	}
+	for (1 .. 2)
+	{
+		$primary->safe_psql('postgres', 'CREATE TABLE filler AS SELECT repeat(md5(i::text), 30) FROM generate_series(1, 2000) i; DROP TABLE filler; CHECKPOINT');
+		write_on();
+		$primary->wait_for_catchup($standby, 'replay', $primary->lsn('flush'));
+		$standby->safe_psql('postgres', 'CHECKPOINT');
+	}
+	my (undef, $lsn) = split('/', $standby->safe_psql('postgres', 'SELECT checkpoint_lsn FROM mot_stat_recovery'));
+	ok(!-e $standby->data_dir . sprintf('/pg_wal/0000000100000000%08X', hex($lsn) >> 20), "the slot is $way while a standby loads, the log has gone");
+	if ($way =~ /killed/)
+	{
+		$standby->stop('immediate');
+		$standby->adjust_conf('postgresql.conf', 'mot.fault', "''");
+		$standby->start;
+	}
+	go($standby);
+	same($standby, '... and all is there');
+	$standby->stop('immediate');
+}
+$standby->append_conf('postgresql.conf', "max_slot_wal_keep_size = -1\nwal_keep_size = '64MB'\nmot.fault = ''\n");
+$standby->start;
+same($standby, '... also later, when it is not limited any more');
+$standby->stop;
+
+# ------------------------------------------- one that nobody reads; one of one that loads
+$standby->append_conf('postgresql.conf', "hot_standby = off\n");
+$standby->start;
+write_on();
+$primary->wait_for_catchup($standby, 'replay', $primary->lsn('flush'));
+$standby->stop('immediate');
+$standby->append_conf('postgresql.conf', "hot_standby = on\n");
+held($standby, 'load-begin');
+$standby->backup('base_of_standby');
+my $below = PostgreSQL::Test::Cluster->new('below');
+$below->init_from_backup($standby, 'base_of_standby', has_streaming => 1);
+$below->append_conf('postgresql.conf', "mot.fault = ''\n");
+$below->start;
+write_on();
+$standby->wait_for_catchup($below, 'replay', $primary->lsn('flush'));
+is(content($below), content($primary), 'a standby of one that loads has everything');
+go($standby);
+same($standby, '... and so has that');
+$standby->promote;
+$standby->safe_psql('postgres', "UPDATE $_ SET v = v + 1; DELETE FROM $_ WHERE i > 900") for qw(h m f);
+$standby->wait_for_catchup($below, 'replay', $standby->lsn('flush'));
+is(content($below), content($standby), '... also when it is promoted');
+$below->stop;
+$standby->stop;
+
+# promoted without ever having been read
+my $unread = standby('unread', $primary, "hot_standby = off\n");
+$unread->start;
+$primary->wait_for_catchup($unread, 'replay', $primary->lsn('flush'));
+$unread->promote;
+is(content($unread), content($primary), 'hot_standby = off, promoted');
+$unread->stop;
+
 $primary->stop;
 done_testing();
