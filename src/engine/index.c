@@ -339,6 +339,7 @@ typedef struct join_request
 								 * bundle */
 	bool		spare_used;
 	bool		done;
+	bool		once;			/* not if it is there already */
 	bool		insert;			/* a row that was not there has joined: who
 								 * looked the key up before, or the range,
 								 * must notice */
@@ -396,6 +397,11 @@ join_entry(void *arg, uint64_t value)
 		if (atomic_load_explicit(&b->changes, memory_order_relaxed) != j->changes)
 			return value;
 		j->insert = !bundle_has(b, j->row);
+		if (j->once && !j->insert)
+		{
+			j->done = true;
+			return value;
+		}
 		if (bundle_used(b) < b->places || !j->insert)
 		{
 			atomic_fetch_add_explicit(&b->changes, 1, memory_order_relaxed);
@@ -687,13 +693,19 @@ key_purpose(const mot_session *s, const mot_row *row)
 	return MOT_FOR_NEW_KEY;
 }
 
+static bool
+value_has(uint64_t value, const mot_row *row)
+{
+	return value & VALUE_BUNDLE ? bundle_has(value_bundle(value), row) : value_row(value) == row;
+}
+
 /*
  * Add key -> row to the tree; the journal is the caller's.  "unique": look at
- * the rows that have the key.
+ * the rows that have the key.  "once": mot_index_catch_up.
  */
 static mot_status
 entry_add(mot_session *s, const mot_index_handle *handle, mot_tree_context *ctx,
-		  mot_row *row, const void *key, size_t len, unsigned bits, bool unique,
+		  mot_row *row, const void *key, size_t len, unsigned bits, bool unique, bool once,
 		  mot_row **other)
 {
 	mot_index  *index = handle->index;
@@ -733,14 +745,28 @@ entry_add(mot_session *s, const mot_index_handle *handle, mot_tree_context *ctx,
 		}
 
 		/* the key is there */
+		if (once && value_has(value, row))
+			return MOT_OK;
 		join.expected = value;
 		join.row = row;
+		join.once = once;
 		if (value & VALUE_BUNDLE)
 			join.changes = atomic_load_explicit(&value_bundle(value)->changes,
 												memory_order_acquire);
 		if (unique)
 		{
 			status = rivals_check(s, handle, value, row, key, len, other);
+
+			/*
+			 * Who has deleted the row since it was read needs no entry, and who
+			 * has given it another key has seen to it.
+			 */
+			if (status == MOT_DUPLICATE && once)
+			{
+				status = rival_check(s, handle, row, key, len);
+				if (status == MOT_OK)
+					return MOT_OK;
+			}
 			if (status != MOT_OK)
 				return status;
 			/* it may be free only since the snapshot */
@@ -820,7 +846,7 @@ mot_index_add(mot_session *s, const mot_index_handle *handle, mot_row *row,
 			return MOT_NO_PRIVATE_MEMORY;
 		stored = (uint64_t) (uintptr_t) copy;
 	}
-	status = entry_add(s, handle, &s->tree, row, tkey, tlen, bits, bits == 0, other);
+	status = entry_add(s, handle, &s->tree, row, tkey, tlen, bits, bits == 0, false, other);
 	if (status != MOT_OK)
 	{
 		if (tlen > sizeof(stored))
@@ -845,6 +871,23 @@ mot_index_add(mot_session *s, const mot_index_handle *handle, mot_row *row,
 	e->c = tlen;
 	s->writes++;
 	return MOT_OK;
+}
+
+mot_status
+mot_index_catch_up(mot_session *s, const mot_index_handle *handle, mot_row *row,
+				   const void *key, size_t len, unsigned flags, bool check, mot_row **other)
+{
+	uint8_t		buf[MOT_MAX_KEY + KEY_TAIL];
+	const void *tkey;
+	size_t		tlen;
+	unsigned	bits;
+
+	if (len == 0)
+		return MOT_OK;
+	if (len > MOT_MAX_KEY)
+		return MOT_TOO_LARGE;
+	tlen = mot_index_tree_key(s, handle->index, row, key, len, flags, buf, &tkey, &bits);
+	return entry_add(s, handle, &s->tree, row, tkey, tlen, bits, check && bits == 0, true, other);
 }
 
 mot_status
@@ -919,7 +962,7 @@ mot_load_key(mot_session *s, const mot_index_handle *handle, mot_row *row,
 		return MOT_TOO_LARGE;
 	tlen = mot_index_tree_key(s, index, row, key, len, flags, buf, &tkey, &bits);
 	return entry_add(s, handle, &s->tree_exclusive,
-					 row, tkey, tlen, bits, bits == 0, other);
+					 row, tkey, tlen, bits, bits == 0, false, other);
 }
 
 void

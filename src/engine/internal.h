@@ -394,6 +394,7 @@ struct mot_index
 	mot_ts		made;			/* clock when it was created: holds no row
 								 * deleted before */
 	_Atomic bool described;		/* the table's definition knows it */
+	_Atomic bool behind;		/* rows may have no entry yet */
 	mot_index  *next;			/* list of dropped ones */
 	mot_ts		dropped_stamp;
 	bool		still_owed;		/* as with tables */

@@ -391,6 +391,22 @@ typedef struct mot_index_handle
 	bool		exact;
 } mot_index_handle;
 
+/*
+ * An index that is made beside writers (CREATE INDEX CONCURRENTLY) is behind when it is
+ * attached, at a moment at which nobody is writing: rows that are there have no
+ * entries yet.  Writers keep it as they do others; who takes a key from a row
+ * first makes up for the entry, by mot_index_catch_up.  That is then called for
+ * all rows, with a snapshot held since before the row was read: its entry is there
+ * afterwards, if the row still has the key or had it under that snapshot.  It is nothing
+ * that a transaction takes back.  "check": MOT_DUPLICATE or MOT_BUSY as from mot_index_add,
+ * if others have the key and the row has it still.
+ */
+extern void mot_index_set_behind(mot_index *index, bool behind);
+extern bool mot_index_is_behind(const mot_index *index);
+extern mot_status mot_index_catch_up(mot_session *session, const mot_index_handle *handle, mot_row *row,
+									 const void *key, size_t len, unsigned flags, bool check,
+									 mot_row **other);
+
 /* --------------------------------------------------------------- reading */
 
 /* What a statement sees: commits up to "snapshot", and of its own transaction

@@ -599,6 +599,19 @@ mot_index_described(mot_index *index)
 }
 
 void
+mot_index_set_behind(mot_index *index, bool behind)
+{
+	/* relaxed, both: set while nobody writes; who sees too late that it is not looks in vain */
+	atomic_store_explicit(&index->behind, behind, memory_order_relaxed);
+}
+
+bool
+mot_index_is_behind(const mot_index *index)
+{
+	return atomic_load_explicit(&((mot_index *) index)->behind, memory_order_relaxed);
+}
+
+void
 mot_index_attach(mot_index *index)
 {
 	mot_table  *t = index->table;

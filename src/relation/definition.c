@@ -65,6 +65,7 @@ typedef struct Header
 #define INDEX_UNIQUE	0x01
 #define INDEX_COMPUTED	0x02	/* see MotKey */
 #define INDEX_NULLS_EQUAL	0x04
+#define INDEX_BEHIND	0x08	/* to the log it does not exist */
 
 /* of an index's column */
 #define KEY_NULLABLE	0x01
@@ -79,13 +80,13 @@ typedef struct Input
 } Input;
 
 static void encode_column(StringInfo buf, TupleDesc desc, int i);
-static void encode_index(StringInfo buf, Relation rel, Relation index);
+static void encode_index(StringInfo buf, Relation rel, Relation index, bool behind);
 static void seal(char *bytes, size_t len);
 static void raise_damaged(const char *what) pg_attribute_noreturn();
 static void get(Input *in, void *to, size_t len);
 static TupleDesc decode_columns(Input *in, bool typmods);
 static void decode_column(Input *in, TupleDesc desc, int i, bool typmods);
-static void decode_index(Input *in, const MotDefinition *def, MotDefinitionIndex *index);
+static bool decode_index(Input *in, const MotDefinition *def, MotDefinitionIndex *index);
 static void measure_fixed(MotDefinition *def);
 static bool compare_key(MotDefinitionMatch *match, const mot_version *version,
 						const void *key, size_t len);
@@ -150,13 +151,13 @@ MotDefinitionEncode(Relation rel, size_t *len)
 		}
 		if (!heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL))
 			not_null = false;
-		if (def->unique && not_null && !primary &&
+		if (def->unique && not_null && !primary && !def->behind &&
 			(identity < 0 || index->rd_index->indisprimary))
 		{
 			identity = foreach_current_index(lc);
 			primary = index->rd_index->indisprimary;
 		}
-		encode_index(&buf, rel, index);
+		encode_index(&buf, rel, index, def->behind);
 		index_close(index, AccessShareLock);
 	}
 	identity_bytes = (int16) identity;
@@ -218,7 +219,7 @@ encode_column(StringInfo buf, TupleDesc desc, int i)
 }
 
 static void
-encode_index(StringInfo buf, Relation rel, Relation index)
+encode_index(StringInfo buf, Relation rel, Relation index, bool behind)
 {
 	mot_table  *table = mot_table_find(MotEngine, MyDatabaseId, MotStorageNumber(rel));
 	MotKey	   *key = MotIndexKey(rel, index,
@@ -227,7 +228,7 @@ encode_index(StringInfo buf, Relation rel, Relation index)
 
 	PUT(buf, Oid, RelationGetRelid(index));
 	PUT(buf, uint8, (MotIndexIsUnique(index) ? INDEX_UNIQUE : 0) | (key->computed ? INDEX_COMPUTED : 0) |
-		(key->nulls_equal ? INDEX_NULLS_EQUAL : 0));
+		(key->nulls_equal ? INDEX_NULLS_EQUAL : 0) | (behind ? INDEX_BEHIND : 0));
 	PUT(buf, uint16, key->ncolumns);
 	for (int i = 0; i < key->ncolumns; i++)
 	{
@@ -372,10 +373,15 @@ MotDefinitionDecode(const void *bytes, size_t len, MemoryContext parent)
 	if (n > MOT_MAX_INDEXES || identity < -1 || identity >= n)
 		raise_damaged("its number of indexes is wrong");
 	def->identity = identity;
-	def->nindexes = n;
 	def->indexes = palloc0(Max(n, 1) * sizeof(MotDefinitionIndex));
 	for (int i = 0; i < n; i++)
-		decode_index(&in, def, &def->indexes[i]);
+		if (decode_index(&in, def, &def->indexes[i]))
+			def->nbehind++;
+		else if (def->nbehind > 0)
+			raise_damaged("its indexes are in disorder");
+	def->nindexes = n - def->nbehind;
+	if (identity >= def->nindexes)
+		raise_damaged("its identity is no index");
 
 	def->nconditions = -1;
 	if (header.format != FORMAT_1)
@@ -470,25 +476,27 @@ decode_column(Input *in, TupleDesc desc, int i, bool typmods)
 	}
 }
 
-static void
+/* true: it is behind */
+static bool
 decode_index(Input *in, const MotDefinition *def, MotDefinitionIndex *index)
 {
+	uint8		index_flags;
 	uint8		flags;
 	uint16		ncolumns;
 	MotKey	   *key;
 
 	GET(in, index->indexoid);
-	GET(in, flags);
+	GET(in, index_flags);
 	GET(in, ncolumns);
 	if (ncolumns == 0 || ncolumns > INDEX_MAX_KEYS)
 		raise_damaged("an index's number of columns is wrong");
-	index->unique = (flags & INDEX_UNIQUE) != 0;
+	index->unique = (index_flags & INDEX_UNIQUE) != 0;
 
 	key = palloc0(offsetof(MotKey, columns) + ncolumns * sizeof(MotKeyColumn));
 	key->indexoid = index->indexoid;
 	key->ncolumns = ncolumns;
-	key->computed = (flags & INDEX_COMPUTED) != 0;
-	key->nulls_equal = (flags & INDEX_NULLS_EQUAL) != 0;
+	key->computed = (index_flags & INDEX_COMPUTED) != 0;
+	key->nulls_equal = (index_flags & INDEX_NULLS_EQUAL) != 0;
 	for (int i = 0; i < ncolumns; i++)
 	{
 		MotKeyColumn *column = &key->columns[i];
@@ -509,6 +517,7 @@ decode_index(Input *in, const MotDefinition *def, MotDefinitionIndex *index)
 	}
 	MotKeySummarize(key);
 	index->key = key;
+	return (index_flags & INDEX_BEHIND) != 0;
 }
 
 void

@@ -170,7 +170,7 @@ find_index(const MotDefinition *def, const mot_index *index)
 {
 	uint32		oid = mot_index_host_id(index);
 
-	for (int i = 0; i < def->nindexes; i++)
+	for (int i = 0; i < def->nindexes + def->nbehind; i++)
 		if (def->indexes[i].indexoid == oid)
 			return i;
 	return -1;

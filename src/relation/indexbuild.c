@@ -5,12 +5,14 @@
  *	  has stored anew.
  *
  * Keys are sorted first, and the tree is built from its leaves (keysort.c).
- * Duplicates raise what heap raises.
+ * Duplicates raise what heap raises.  What is built beside writers is not sorted:
+ * they have put keys into it already (mot_index_set_behind).
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "faults.h"
 #include "miscadmin.h"
 #include "relation/internal.h"
 #include "relation/keysort.h"
@@ -108,6 +110,56 @@ MotIndexBuild(Relation rel, MotIndex *index)
 	if (index->deferrable)
 		check_unique(rel, index, values, isnull);
 
+	MotLooseViewRelease();
+	MemoryContextDelete(cxt);
+}
+
+/* A key for every row that has been there before the writers began to keep the index. */
+void
+MotIndexCatchUp(Relation rel, MotIndex *index)
+{
+	mot_session *session;
+	TupleDesc	desc = index->relation->desc;
+	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "MOT index build", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext oldcxt;
+	Datum	   *values = palloc(desc->natts * sizeof(Datum));
+	bool	   *isnull = palloc(desc->natts * sizeof(bool));
+	MotKeyBuffer key;
+	mot_build	rows;
+	mot_row    *row;
+	mot_row    *other;
+	const mot_version *version;
+	mot_status	status;
+	uint64		n = 0;
+
+	MotKeyBufferInit(&key, CurrentMemoryContext);
+	/* no entry that a row leaves from now on is dropped before we are through */
+	(void) MotLooseView();
+	session = MotSession();
+	mot_build_rows(session, &rows, index->relation->table, NULL);
+	oldcxt = MemoryContextSwitchTo(cxt);
+	while (mot_build_next(&rows, &row, &version))
+	{
+		bool		has_null;
+
+		MOT_FAULT("index-catch-up");
+		MotRowDeform(desc, version, index->key->max_attnum, values, isnull);
+		refuse_nulls(rel, index->key, isnull);
+		MotKeyBufferReset(&key);
+		MotKeyFromRow(index->key, values, isnull, &key, &has_null);
+		while ((status = mot_index_catch_up(session, &index->handle, row, key.data, key.len,
+											has_null ? MOT_KEY_DISTINCT : 0, index->unique, &other)) == MOT_BUSY)
+			MotWaitForKey(rel);
+		if (status == MOT_DUPLICATE)
+			MotRaiseNotUnique(rel, index, values, isnull);
+		MotRaiseStatus(status, rel);
+		if (++n % BUILD_BATCH == 0)
+		{
+			MemoryContextReset(cxt);
+			CHECK_FOR_INTERRUPTS();
+		}
+	}
+	MemoryContextSwitchTo(oldcxt);
 	MotLooseViewRelease();
 	MemoryContextDelete(cxt);
 }

@@ -30,6 +30,7 @@ typedef struct MotIndexDef
 	Oid			oid;
 	bool		unique;
 	bool		is_new;			/* made in this transaction */
+	bool		behind;			/* see mot_index_set_behind; these come last */
 } MotIndexDef;
 
 extern List *MotIndexDefs(Relation rel);
@@ -86,6 +87,7 @@ extern bool MotStorageChangedHere(Oid relid);	/* table or definition, by
 
 /* A key for every row as it is now.  Raises 23505 and 23502. */
 extern void MotIndexBuild(Relation rel, MotIndex *index);
+extern void MotIndexCatchUp(Relation rel, MotIndex *index);
 
 extern void MotStorageDefinitionStale(Relation rel);	/* to be stored anew,
 														 * whatever it is now */

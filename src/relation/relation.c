@@ -34,6 +34,7 @@
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
 #include "relation/internal.h"
+#include "storage/sinval.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/hsearch.h"
@@ -199,12 +200,14 @@ MotIndexDefs(Relation rel)
 	List	   *oids = RelationGetIndexList(rel);
 	mot_table  *table = mot_table_find(MotEngine, MyDatabaseId, MotStorageNumber(rel));
 	List	   *defs = NIL;
+	List	   *behind = NIL;
 	ListCell   *lc;
 
 	foreach(lc, oids)
 	{
 		/* the lock on the table keeps the index from going away */
 		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
+		mot_index  *made = table != NULL ? mot_table_index(table, lfirst_oid(lc)) : NULL;
 		MotIndexDef *def;
 
 		/*
@@ -213,8 +216,7 @@ MotIndexDefs(Relation rel)
 		 */
 		if (MotIsOrdinary(rel) &&
 			(index->rd_rel->relam != BTREE_AM_OID ||
-			 (!index->rd_index->indisvalid &&
-			  (table == NULL || mot_table_index(table, RelationGetRelid(index)) == NULL))))
+			 (!index->rd_index->indisvalid && made == NULL)))
 		{
 			index_close(index, AccessShareLock);
 			continue;
@@ -224,11 +226,15 @@ MotIndexDefs(Relation rel)
 		def->oid = RelationGetRelid(index);
 		def->unique = MotIndexIsUnique(index);
 		def->is_new = index->rd_createSubid != InvalidSubTransactionId;
-		defs = lappend(defs, def);
+		def->behind = made != NULL && mot_index_is_behind(made);
+		if (def->behind)
+			behind = lappend(behind, def);
+		else
+			defs = lappend(defs, def);
 		index_close(index, AccessShareLock);
 	}
 	list_free(oids);
-	return defs;
+	return list_concat(defs, behind);
 }
 
 /* ------------------------------------------------------------------ cache */
@@ -388,6 +394,18 @@ take_state(MotRelation *mr, MotDefinitionState state)
 	mr->conditional = state.conditional;
 	mr->stale = state.stale;
 	MotRelationsSuspect |= state.stale;
+}
+
+void
+MotTellSessions(Oid dbid, Oid relid)
+{
+	SharedInvalidationMessage message;
+
+	memset(&message, 0, sizeof(message));
+	message.rc.id = SHAREDINVALRELCACHE_ID;
+	message.rc.dbId = dbid;
+	message.rc.relId = relid;
+	SendSharedInvalidMessages(&message, 1);
 }
 
 /* by the storage's number */
@@ -740,6 +758,9 @@ MotTableMake(Relation rel, Oid number, List *indexes, mot_table **table)
 		MotIndexDef *def = lfirst(lc);
 		mot_index  *index;
 
+		/* (nobody has said that what it is of is unique) */
+		if (def->behind)
+			continue;
 		status = mot_index_create(session, *table, def->oid,
 								  MOT_INDEX_DERIVED | (def->unique ? MOT_INDEX_UNIQUE : 0),
 								  &index);

@@ -118,6 +118,8 @@ extern Oid	MotAmOid(bool missing_ok);
  * replaces, such as the array of indexes, stays until the transaction ends).
  */
 extern MotRelation *MotRelationGet(Relation rel);
+/* Plans and caches of all sessions that know the table forget it, at once. */
+extern void MotTellSessions(Oid dbid, Oid relid);
 extern void MotRelationForgetTable(Oid number); /* engine objects have
 												 * changed: look them up again */
 extern Oid	MotRelationRewriting(Oid relid);
@@ -310,6 +312,14 @@ extern void MotStorageRewritten(Oid relid, bool refuse_older);
 extern void MotStorageCreateIndex(Relation rel, Relation index);	/* builds it; raises
 																	 * 23505 "could not
 																	 * create unique index" */
+
+/*
+ * CREATE INDEX CONCURRENTLY: an index that writers keep from the transaction's end on, which
+ * has begun while nobody wrote; and, in a later one that began when no other writers were
+ * left, its entries of rows that were there.  Raises as MotStorageCreateIndex.
+ */
+extern void MotStorageBeginIndex(Relation rel, Relation index);
+extern void MotStorageCatchUpIndex(Relation rel, Relation index);
 extern void MotStorageFillIndexes(Relation rel);	/* all of them, empty so
 													 * far, of a table that
 													 * this subtransaction has

@@ -46,6 +46,7 @@ typedef enum PendingKind
 	TABLE_REPLACED,				/* commit: old goes; abort: old comes back,
 								 * new goes */
 	INDEX_CREATED,				/* abort: goes */
+	INDEX_CAUGHT_UP,			/* abort: it is behind again */
 	INDEX_DROPPED,				/* detached; commit: goes; abort: comes back */
 	TABLE_DEFINED,				/* its definition in the catalogue has changed */
 	DATABASE_DROPPED			/* commit: all its tables go */
@@ -62,7 +63,7 @@ typedef struct Pending
 								 * was none to be dropped */
 	mot_table  *old_table;
 	mot_index  *index;
-	bool		built;			/* of INDEX_CREATED: from rows */
+	bool		built;			/* of both: from rows */
 	bool		rewritten;		/* of the first and third: its rows were
 								 * loaded */
 	bool		refuse_older;
@@ -190,7 +191,8 @@ storage_define(mot_session *session)
 
 	/* (an ordinary table's definition has no conditions) */
 	for (p = pending; p != NULL; p = p->older)
-		if ((p->kind == TABLE_DEFINED || p->kind == INDEX_CREATED) && p->dbid == MyDatabaseId && MotDefinitionIsShared(p->relid))
+		if ((p->kind == TABLE_DEFINED || p->kind == INDEX_CREATED || p->kind == INDEX_CAUGHT_UP) &&
+			p->dbid == MyDatabaseId && MotDefinitionIsShared(p->relid))
 			break;
 	if (likely(p == NULL))
 		return;
@@ -206,7 +208,7 @@ static void
 storage_prepare(void)
 {
 	for (Pending *p = pending; p != NULL; p = p->older)
-		if (p->kind == INDEX_CREATED && p->built)
+		if (p->built)
 			mot_index_set_valid_from(p->index, MOT_TS_NONE);
 }
 
@@ -256,12 +258,12 @@ storage_commit(void)
 		}
 		defined = NULL;
 		for (Pending *p = pending; p != NULL; p = p->older)
+		{
+			if (p->built)
+				mot_index_set_valid_from(p->index, mot_engine_clock(MotEngine));
 			if (p->kind == INDEX_CREATED)
-			{
-				if (p->built)
-					mot_index_set_valid_from(p->index, mot_engine_clock(MotEngine));
 				mot_index_described(p->index);
-			}
+		}
 		if (published)
 			mot_snapshot_hold(session, MOT_TS_NONE);
 		for (Pending *p = pending; p != NULL; p = p->older)
@@ -339,7 +341,13 @@ undo(Pending *p)
 			mot_table_drop(session, p->table);
 			break;
 		case INDEX_CREATED:
+			/* others may know it, but nobody writes */
+			if (mot_index_is_behind(p->index))
+				MotTellSessions(p->dbid, mot_table_owner(mot_index_table(p->index)));
 			mot_index_drop(session, p->index);
+			break;
+		case INDEX_CAUGHT_UP:
+			mot_index_set_behind(p->index, true);
 			break;
 		case INDEX_DROPPED:
 			mot_index_attach(p->index);
@@ -591,9 +599,12 @@ MotStorageCreateIndex(Relation rel, Relation indexrel)
 
 	/* found attached: an empty table was made just now, with this index */
 	p->index = mot_table_index(mr->table, indexoid);
-	if (p->index != NULL && index->key->computed)
+	if (p->index != NULL && (index->key->computed || mot_index_is_behind(p->index)))
 	{
-		/* REINDEX: what functions say may be something else now */
+		/*
+		 * REINDEX: what functions say may be something else now, or it could
+		 * not be built concurrently
+		 */
 		MotStorageDropIndex(p->relid, indexoid);
 		mr = MotRelationGet(rel);
 		p->index = NULL;
@@ -627,6 +638,44 @@ MotStorageCreateIndex(Relation rel, Relation indexrel)
 	mot_index_attach(p->index);
 	LWLockRelease(MotDirectoryLock);
 	MotRelationForgetTable(MotStorageNumber(rel));
+}
+
+void
+MotStorageBeginIndex(Relation rel, Relation indexrel)
+{
+	MotRelation *mr = MotRelationGet(rel);
+	Pending    *p = new_pending(INDEX_CREATED, MotStorageNumber(rel));
+	MotIndex   *index = palloc0(sizeof(MotIndex));
+
+	MotIndexDescribe(index, mr, rel, indexrel, NULL, CurrentMemoryContext);
+	p->index = make_index(rel, mr->table, RelationGetRelid(indexrel), index->unique);
+	mot_index_set_form(p->index, MotKeyForm(index->key));
+	mot_index_set_behind(p->index, true);
+	mot_index_set_valid_from(p->index, MOT_TS_NONE);
+	push_pending(p);
+	LWLockAcquire(MotDirectoryLock, LW_EXCLUSIVE);
+	mot_index_attach(p->index);
+	LWLockRelease(MotDirectoryLock);
+	MotRelationForgetTable(MotStorageNumber(rel));
+}
+
+void
+MotStorageCatchUpIndex(Relation rel, Relation indexrel)
+{
+	MotIndex   *index = MotRelationIndex(MotRelationGet(rel), RelationGetRelid(indexrel));
+	Pending    *p;
+
+	if (index == NULL)
+		elog(ERROR, "index \"%s\" is not there", RelationGetRelationName(indexrel));
+	if (!mot_index_is_behind(index->handle.index))
+		return;
+	MotIndexCatchUp(rel, index);
+
+	p = new_pending(INDEX_CAUGHT_UP, MotStorageNumber(rel));
+	p->index = index->handle.index;
+	p->built = true;
+	push_pending(p);
+	mot_index_set_behind(p->index, false);
 }
 
 /*
@@ -821,7 +870,8 @@ add_change(MotStorageChange *change, const Pending *p)
 			change->table = NULL;
 			break;
 		case INDEX_CREATED:
-			if (!change->created)
+		case INDEX_CAUGHT_UP:
+			if (!change->created && !mot_index_is_behind(p->index))
 				change->new_indexes = list_append_unique_oid(change->new_indexes,
 															 mot_index_host_id(p->index));
 			break;

@@ -573,6 +573,16 @@ drop_key(MotWriter *writer, MotIndex *index, mot_row *row)
 	MotKeyBufferReset(&writer->old_key);
 	MotKeyOfRow(index->key, writer->old_tail, writer->old_values, writer->old_isnull,
 				&writer->old_key, &has_null);
+	/* what is dropped must have been there */
+	if (unlikely(mot_index_is_behind(index->handle.index)))
+	{
+		mot_row    *other;
+
+		status = mot_index_catch_up(writer->session, &index->handle, row, writer->old_key.data, writer->old_key.len,
+									has_null ? MOT_KEY_DISTINCT : 0, false, &other);
+		if (unlikely(status != MOT_OK))
+			MotRaiseStatus(status, writer->rel);
+	}
 	status = mot_index_drop_entry(writer->session, &index->handle, row,
 								  writer->old_key.data, writer->old_key.len,
 								  has_null ? MOT_KEY_DISTINCT : 0);

@@ -64,13 +64,6 @@ index_delete_tuples(Relation rel, TM_IndexDeleteOp *op)
 	MotTableRefuse(rel, "indexes are");
 }
 
-static void
-index_validate_scan(Relation rel, Relation index, struct IndexInfo *info, Snapshot snapshot,
-					struct ValidateIndexState *state)
-{
-	/* its build has left none out */
-}
-
 /*
  * Rows are whole, however long.  But a heap table that a table becomes has a TOAST table only if there was one before.
  */
@@ -121,7 +114,7 @@ static const TableAmRoutine routine = {
 	.scan_analyze_next_block = MotAnalyzeBlock,
 	.scan_analyze_next_tuple = MotAnalyzeTuple,
 	.index_build_range_scan = MotTableBuildIndex,
-	.index_validate_scan = index_validate_scan,
+	.index_validate_scan = MotTableCatchUpIndex,
 	.relation_size = MotTableSize,
 	.relation_needs_toast_table = needs_toast_table,
 	.relation_toast_am = toast_am,

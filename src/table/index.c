@@ -27,10 +27,6 @@
  * keys, whose conflicts are an answer then and not an error.  And it says whether
  * a deferrable key is unique: to the engine these are not.
  *
- * CREATE INDEX CONCURRENTLY stops writers for as long as the index is built, from sorted
- * keys: the index is complete then, and what the server does besides (looking for rows that
- * it lacks) finds nothing to do.
- *
  *-------------------------------------------------------------------------
  */
 #include "table/table.h"
@@ -44,7 +40,6 @@
 #include "nodes/pathnodes.h"
 #include "optimizer/plancat.h"
 #include "pgstat.h"
-#include "storage/lmgr.h"
 #include "utils/memutils.h"
 
 /* a row that COPY will bring keys of, and the index in which one is taken */
@@ -242,33 +237,6 @@ mot_test_put_back(PG_FUNCTION_ARGS)
 
 /* ------------------------------------------------------------------- builds */
 
-/*
- * REINDEX CONCURRENTLY builds what takes a deferrable key's place as if it were none, so
- * the engine would come to see to it that keys are unique at once.
- */
-static void
-refuse_deferrable(Relation rel, Relation index)
-{
-	List	   *oids = RelationGetIndexList(rel);
-	ListCell   *lc;
-
-	foreach(lc, oids)
-	{
-		Relation	other = index_open(lfirst_oid(lc), AccessShareLock);
-		Form_pg_index form = other->rd_index;
-
-		if (!form->indimmediate && form->indnkeyatts == index->rd_index->indnkeyatts &&
-			memcmp(form->indkey.values, index->rd_index->indkey.values, form->indnkeyatts * sizeof(int16)) == 0)
-			ereport(ERROR,
-					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("cannot build index \"%s\" concurrently beside deferrable key \"%s\" of memory-optimized table \"%s\"",
-							RelationGetRelationName(index), RelationGetRelationName(other), RelationGetRelationName(rel)),
-					 errhint("Build it without CONCURRENTLY.")));
-		index_close(other, AccessShareLock);
-	}
-	list_free(oids);
-}
-
 double
 MotTableBuildIndex(Relation rel, Relation index, struct IndexInfo *info, bool allow_sync,
 				   bool anyvisible, bool progress, BlockNumber start, BlockNumber blocks,
@@ -292,23 +260,16 @@ MotTableBuildIndex(Relation rel, Relation index, struct IndexInfo *info, bool al
 		table_endscan(scan);
 		return 0;
 	}
-
-	/* others come to know of it when they have waited for that lock */
-	if (info->ii_Concurrent)
-	{
-		if (info->ii_Unique)
-			refuse_deferrable(rel, index);
-		LockRelation(rel, ShareLock);
-		CacheInvalidateRelcache(rel);
-	}
 	replace(index);
 
 	/*
 	 * VACUUM FULL, CLUSTER and TRUNCATE do not look for duplicates. A unique
-	 * index that CREATE INDEX CONCURRENTLY left behind, unready, is nobody's
+	 * index that CREATE INDEX CONCURRENTLY left behind, invalid, is nobody's
 	 * until REINDEX does.
 	 */
-	if (info->ii_Unique || !index->rd_index->indisunique || index->rd_index->indisready)
+	if (info->ii_Concurrent)
+		MotTableBeginIndex(rel, index, info);
+	else if (info->ii_Unique || !index->rd_index->indisunique || index->rd_index->indisvalid)
 		MotStorageCreateIndex(rel, index);
 	mot_table_stats(MotRelationGet(rel)->table, &stat);
 	return (double) stat.rows;

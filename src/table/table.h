@@ -71,6 +71,11 @@ extern void MotTableInsertTrial(Relation rel, TupleTableSlot *slot, CommandId ci
 extern void MotTableTrialDone(Relation rel, TupleTableSlot *slot, uint32 token, bool succeeded);
 extern void MotTableIndexInit(void);
 
+/* concurrently.c */
+extern void MotTableBeginIndex(Relation rel, Relation index, struct IndexInfo *info);
+extern void MotTableCatchUpIndex(Relation rel, Relation index, struct IndexInfo *info, Snapshot snapshot,
+								 struct ValidateIndexState *state);
+
 /* indexscan.c */
 extern IndexScanDesc MotIndexScanBegin(Relation index, int nkeys, int norderbys);
 extern void MotIndexScanAgain(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys, int norderbys);

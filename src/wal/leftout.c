@@ -43,12 +43,12 @@
 #include "miscadmin.h"
 #include "port/atomics.h"
 #include "port/pg_crc32c.h"
+#include "relation/relation.h"
 #include "storage/copydir.h"
 #include "storage/fd.h"
 #include "storage/lmgr.h"
 #include "storage/lock.h"
 #include "storage/shmem.h"
-#include "storage/sinval.h"
 #include "storage/spin.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
@@ -89,7 +89,6 @@ static bool load_table(const char *directory, MotManifestTable *t, mot_table **t
 static bool load_rows_of(const char *directory, MotManifestFile *file, MotDefinition *def, mot_table *table);
 static bool apply_redo(const MotLeftOut *entry, mot_table *table);
 static void forget_content(const MotLeftOut *entry, mot_table *table);
-static void tell_sessions(Oid dbid, Oid relid);
 static void report(const MotLeftOut *entry, const char *name);
 
 /* -------------------------------------------------------------------- list */
@@ -303,7 +302,7 @@ MotLeftOutTable(mot_table *table, uint64 bytes)
 	LWLockAcquire(MotDirectoryLock, LW_EXCLUSIVE);
 	mot_table_drop(session, table);
 	LWLockRelease(MotDirectoryLock);
-	tell_sessions(entry.dbid, entry.owner);
+	MotTellSessions(entry.dbid, entry.owner);
 	report(&entry, def->name);
 	MotDefinitionFree(def);
 }
@@ -370,19 +369,6 @@ MotLeftOutWrite(MotLeftOut *entry, const char *ops, size_t len)
 	entry->records++;
 	pfree(path);
 	pfree(directory);
-}
-
-/* Plans and caches that know the table forget it, as when it is truncated. */
-static void
-tell_sessions(Oid dbid, Oid relid)
-{
-	SharedInvalidationMessage message;
-
-	memset(&message, 0, sizeof(message));
-	message.rc.id = SHAREDINVALRELCACHE_ID;
-	message.rc.dbId = dbid;
-	message.rc.relId = relid;
-	SendSharedInvalidMessages(&message, 1);
 }
 
 /* ------------------------------------------------------------- checkpoints */
@@ -711,7 +697,7 @@ bring_back(MotLeftOut *entry)
 	(void) mot_table_publish(MotEngine, table);
 	LWLockRelease(MotDirectoryLock);
 	MotLeftOutForget(entry->dbid, entry->relid);
-	tell_sessions(entry->dbid, entry->owner);
+	MotTellSessions(entry->dbid, entry->owner);
 	MotStateTableLoaded();
 	ereport(LOG,
 			(errmsg("memory-optimized table with OID %u of database with OID %u is back in memory",

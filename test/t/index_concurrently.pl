@@ -1,0 +1,170 @@
+# CREATE INDEX and REINDEX CONCURRENTLY of ordinary tables: writers go on, and
+# what comes of it has all rows, whatever they did; what fails is an index that is
+# not valid, keeps nobody from anything, and is not there after a crash.
+
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(sleep time);
+
+my $faults = ($ENV{MOT_FAULT_POINTS} // '') =~ /\bindex-catch-up\b/;
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init(allows_streaming => 1);
+$node->append_conf('postgresql.conf', "restart_after_crash = on\nshared_preload_libraries = 'mot'\nmot.max_memory = 256MB\nautovacuum = off\n");
+$node->start;
+$node->safe_psql(
+	'postgres', q{
+	CREATE EXTENSION mot;
+	CREATE TABLE t (id int PRIMARY KEY, v int, u text NOT NULL) USING mot;
+	INSERT INTO t SELECT i, i % 1000, 'u' || i FROM generate_series(1, 20000) i});
+$node->backup('base');
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($node, 'base', has_streaming => 1);
+$standby->start;
+
+my $go = $node->data_dir . '/mot.fault.go';
+
+sub ask
+{
+	return $node->safe_psql('postgres', $_[0]);
+}
+
+# every index is sound, and finds what the table has
+sub sound
+{
+	my ($server, $what) = @_;
+	is($server->safe_psql('postgres', "SELECT string_agg(first_problem, ', ') FROM mot_verify('t')"), '', "$what: sound");
+	for my $column (split ' ', $server->safe_psql('postgres', "SELECT string_agg(attname, ' ') FROM pg_attribute WHERE attrelid IN ('t_v'::regclass, to_regclass('t_u'))"))
+	{
+		is( $server->safe_psql('postgres', "SELECT md5(string_agg(t.id || ' ' || t.$column, ',' ORDER BY t.$column, t.id)) FROM (SELECT DISTINCT $column FROM t) d, LATERAL (SELECT * FROM t WHERE t.$column = d.$column OFFSET 0) t"),
+			$server->safe_psql('postgres', "SET enable_indexscan = off; SELECT md5(string_agg(id || ' ' || $column, ',' ORDER BY $column, id)) FROM t"),
+			"$what: all rows are found by $column");
+	}
+	return;
+}
+
+# --- a writer that takes its time is waited for, and nobody behind us
+my $writer = $node->background_psql('postgres');
+$writer->query_safe('BEGIN; UPDATE t SET v = -1 WHERE id = 1');
+my $builder = $node->background_psql('postgres', on_error_stop => 0);
+$builder->query_until(qr/begun/, "\\echo begun\nCREATE INDEX CONCURRENTLY t_v ON t (v);\n");
+ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE 'CREATE INDEX%' AND wait_event_type = 'Lock'"), 'it waits for a writer');
+my $begun = time;
+ask("SET statement_timeout = '5s'; UPDATE t SET v = v + 1 WHERE id = $_") for 2 .. 21;
+cmp_ok(time - $begun, '<', 5, 'others write meanwhile');
+$writer->query_safe('UPDATE t SET v = 1001 WHERE id = 1; COMMIT');
+$builder->query_safe('SELECT 1');
+is(ask("SELECT indisvalid FROM pg_index WHERE indexrelid = 't_v'::regclass"), 't', 'it is built');
+sound($node, 'after a writer');
+
+SKIP:
+{
+	skip 'not a build with fault points', 1 unless $faults;
+
+	# --- changes of all kinds while rows are gone through
+	ask('DROP INDEX t_v');
+	my $old = $node->background_psql('postgres');
+	$old->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM t');
+	$builder->query_safe("SET mot.fault = 'index-catch-up:wait:5000'");
+	$builder->query_until(qr/begun/, "\\echo begun\nCREATE INDEX CONCURRENTLY t_v ON t (v);\n");
+	ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_index WHERE indexrelid = 't_v'::regclass AND indisready AND NOT indisvalid"), 'rows are gone through');
+	sleep 0.5;
+	ask("SET statement_timeout = '20s'; $_") for (
+		# rows before and behind it: away, back, there and away again
+		'UPDATE t SET v = v + 5000 WHERE id % 7 = 0',
+		'UPDATE t SET v = v - 5000 WHERE id % 14 = 0',
+		'UPDATE t SET v = v + 1 WHERE id % 11 = 0; UPDATE t SET v = v - 1 WHERE id % 22 = 0',
+		'BEGIN; UPDATE t SET v = v + 1; SAVEPOINT a; UPDATE t SET v = 3; ROLLBACK TO a; UPDATE t SET v = v - 1 WHERE id % 3 = 0; ROLLBACK',
+		'BEGIN; UPDATE t SET v = v + 1 WHERE id % 5 = 0; SAVEPOINT a; UPDATE t SET v = v - 1 WHERE id % 5 = 0; ROLLBACK TO a; COMMIT',
+		'DELETE FROM t WHERE id % 13 = 0',
+		"INSERT INTO t SELECT id, 17, 'n' || id FROM generate_series(13, 20000, 26) id",
+		"INSERT INTO t SELECT id, id % 10, 'u' || id FROM generate_series(20001, 22000) id",
+		'UPDATE t SET v = NULL WHERE id % 17 = 0',
+		"BEGIN; INSERT INTO t SELECT id, 1, 'x' FROM generate_series(30001, 32000) id; ROLLBACK");
+	my $undecided = $node->background_psql('postgres');
+	$undecided->query_safe('BEGIN; UPDATE t SET v = 70000 WHERE id % 29 = 0; DELETE FROM t WHERE id % 31 = 0');
+	append_to_file($go, '');
+	$old->query_safe('COMMIT');
+	$undecided->query_safe('ROLLBACK');
+	$builder->query_safe('SET mot.fault = DEFAULT');
+	unlink $go;
+	is(ask("SELECT indisvalid FROM pg_index WHERE indexrelid = 't_v'::regclass"), 't', 'it is valid');
+	sound($node, 'after writers');
+	ask('UPDATE t SET v = v + 1; DELETE FROM t WHERE id % 3 = 1');
+	sound($node, 'and used');
+	$node->wait_for_catchup($standby);
+	sound($standby, 'on a standby');
+
+	# --- killed in the middle
+	ask('DROP INDEX t_v');
+	$builder->query_safe("SET mot.fault = 'index-catch-up:kill:3000'");
+	$builder->query_until(qr/begun/, "\\echo begun\nCREATE INDEX CONCURRENTLY t_v ON t (v);\n");
+	ok($node->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE query LIKE 'CREATE INDEX%'"), 'the server is back');
+	is(ask("SELECT indisvalid FROM pg_index WHERE indexrelid = 't_v'::regclass"), 'f', 'after a crash the index is invalid');
+	ask('UPDATE t SET v = v + 1 WHERE id % 2 = 0; DELETE FROM t WHERE id % 5 = 0');
+	ask('REINDEX INDEX t_v');
+	is(ask("SELECT indisvalid FROM pg_index WHERE indexrelid = 't_v'::regclass"), 't', '... until it is built anew');
+	sound($node, 'after a crash');
+}
+
+# --- duplicates: it fails, and can be dropped, or built when they are gone
+ask("UPDATE t SET u = 'twice' WHERE id IN (SELECT id FROM t ORDER BY id LIMIT 2)");
+my ($rc, $out, $err) = $node->psql('postgres', 'CREATE UNIQUE INDEX CONCURRENTLY t_u ON t (u)');
+like($err, qr/could not create unique index "t_u".*Key \(u\)=\(twice\) is duplicated/s, 'duplicates are refused');
+is(ask("SELECT indisvalid FROM pg_index WHERE indexrelid = 't_u'::regclass"), 'f', '... and leave an invalid index');
+ask("UPDATE t SET u = 'u' || id || 'x' WHERE id % 4 = 1; DELETE FROM t WHERE id % 4 = 2; INSERT INTO t SELECT id, 5, 'v' || id FROM generate_series(40000, 41000) id");
+($rc, $out, $err) = $node->psql('postgres', "UPDATE t SET u = 'twice' WHERE id = (SELECT max(id) FROM t)");
+ask("ALTER TABLE t ADD COLUMN w int DEFAULT 5");
+$node->stop('immediate');
+$node->start;
+is(ask("SELECT count(*) FROM t WHERE w = 5"), ask('SELECT count(*) FROM t'), 'a crash after that loses nothing');
+ask("UPDATE t SET u = 'u' || id || 'y'");
+ask('REINDEX INDEX CONCURRENTLY t_u');
+is(ask("SELECT indisvalid FROM pg_index WHERE indexrelid = 't_u'::regclass"), 't', 'it is built when they are gone');
+($rc, $out, $err) = $node->psql('postgres', "UPDATE t SET u = (SELECT u FROM t ORDER BY id LIMIT 1) WHERE id = (SELECT max(id) FROM t)");
+like($err, qr/duplicate key value/, '... and sees to keys');
+sound($node, 'unique');
+
+# --- with writers that never stop
+ask("DROP TABLE IF EXISTS log; CREATE INDEX IF NOT EXISTS t_v ON t (v); INSERT INTO t SELECT i, i % 1000, 'u' || i || 'z', 5 FROM generate_series(1, 20000) i ON CONFLICT DO NOTHING");
+my $script = $node->basedir . '/writers.sql';
+append_to_file($script, q{\set id random(1, 20000)
+\set v random(1, 50)
+\set what random(1, 8)
+\if :what < 5
+UPDATE t SET v = :v, u = 'u' || :id || CASE :v % 3 WHEN 0 THEN 'a' WHEN 1 THEN 'b' ELSE 'z' END WHERE id = :id;
+\elif :what < 7
+DELETE FROM t WHERE id = :id;
+\else
+INSERT INTO t VALUES (:id, :v, 'u' || :id || 'z', 5) ON CONFLICT DO NOTHING;
+\endif
+});
+my $bench = IPC::Run::start([ 'pgbench', '-n', '-M', 'prepared', '-c', '4', '-T', '6', '-f', $script, '-h', $node->host, '-p', $node->port, 'postgres' ],
+	'>', \my $bench_out, '2>', \my $bench_err);
+my $until = time + 5;
+my $times = 0;
+while (time < $until)
+{
+	ask('DROP INDEX t_v');
+	ask('CREATE INDEX CONCURRENTLY t_v ON t (v)');
+	ask('REINDEX INDEX CONCURRENTLY t_u');
+	ask('REINDEX INDEX CONCURRENTLY t_pkey');
+	$times++;
+}
+ok($bench->finish, 'writers have no error');
+cmp_ok($times, '>', 0, "$times rounds");
+sound($node, 'beside writers');
+ask('DELETE FROM t WHERE id % 2 = 0; UPDATE t SET v = 1');
+sound($node, 'and used');
+$node->wait_for_catchup($standby);
+sound($standby, 'on a standby');
+$node->stop('immediate');
+$node->start;
+sound($node, 'after a crash');
+$standby->stop;
+
+done_testing();
