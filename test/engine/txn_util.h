@@ -217,7 +217,10 @@ update_row(store *st, mot_session *s, const mot_view *view, uint32_t command,
 	if (status == MOT_OK && value_change)
 	{
 		put_key(key, (uint64_t) old.value);
-		status = mot_index_drop_entry(s, &st->by_value, row, key, 8, 0);
+		if (mot_index_is_behind(st->by_value.index))
+			status = mot_index_catch_up(s, &st->by_value, row, key, 8, 0, false, &other);
+		if (status == MOT_OK)
+			status = mot_index_drop_entry(s, &st->by_value, row, key, 8, 0);
 		put_key(key, (uint64_t) value);
 		if (status == MOT_OK)
 			status = mot_index_add(s, &st->by_value, row, key, 8, 0, &other);
