@@ -758,8 +758,8 @@ entry_add(mot_session *s, const mot_index_handle *handle, mot_tree_context *ctx,
 			status = rivals_check(s, handle, value, row, key, len, other);
 
 			/*
-			 * Who has deleted the row since it was read needs no entry, and who
-			 * has given it another key has seen to it.
+			 * Who has deleted the row since it was read needs no entry, and
+			 * who has given it another key has seen to it.
 			 */
 			if (status == MOT_DUPLICATE && once)
 			{

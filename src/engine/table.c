@@ -601,7 +601,10 @@ mot_index_described(mot_index *index)
 void
 mot_index_set_behind(mot_index *index, bool behind)
 {
-	/* relaxed, both: set while nobody writes; who sees too late that it is not looks in vain */
+	/*
+	 * relaxed, both: set while nobody writes; who sees too late that it is
+	 * not looks in vain
+	 */
 	atomic_store_explicit(&index->behind, behind, memory_order_relaxed);
 }
 

@@ -43,8 +43,8 @@ typedef struct MotDefinition
 								 * MotRowDataSize */
 	bool		typmods;		/* desc has columns' type modifiers, too */
 	int			nindexes;
-	int			nbehind;		/* more of them behind those, which only
-								 * rows that leave them have to know: see
+	int			nbehind;		/* more of them behind those, which only rows
+								 * that leave them have to know: see
 								 * mot_index_set_behind */
 	MotDefinitionIndex *indexes;
 	int			identity;		/* index by which rows are told apart: the

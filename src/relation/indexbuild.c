@@ -23,14 +23,17 @@
 /* rows between two looks for an interrupt, and resets of the build's memory */
 #define BUILD_BATCH 1024
 
-static void check_unique(Relation rel, MotIndex *index, Datum *values, bool *isnull);
+static void check_unique(Relation rel, MotIndex *index, const mot_view *view, Datum *values, bool *isnull);
 
 /* two rows have the same key */
 static void
-raise_not_unique(Relation rel, MotIndex *index, mot_row *row, Datum *values, bool *isnull)
+raise_not_unique(Relation rel, MotIndex *index, const mot_view *view, mot_row *row, Datum *values, bool *isnull)
 {
 	const mot_version *version = mot_row_newest(MotSession(), row);
 
+	/* beside writers it may have been deleted since */
+	if (version == NULL)
+		version = mot_row_visible(MotSession(), view, index->relation->table, row);
 	if (version == NULL)
 		elog(ERROR, "a row of table \"%s\" is gone while an index is built", RelationGetRelationName(rel));
 	MotRowDeform(index->relation->desc, version, MotIndexColumns(index), values, isnull);
@@ -60,6 +63,7 @@ void
 MotIndexBuild(Relation rel, MotIndex *index)
 {
 	mot_session *session;
+	mot_view	view;
 	TupleDesc	desc = index->relation->desc;
 	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "MOT index build",
 											  ALLOCSET_DEFAULT_SIZES);
@@ -76,7 +80,7 @@ MotIndexBuild(Relation rel, MotIndex *index)
 	uint64		n = 0;
 
 	MotKeyBufferInit(&key, CurrentMemoryContext);
-	(void) MotLooseView();
+	view = MotLooseView();
 	session = MotSession();
 	mot_build_begin(session, &build, index->handle.index);
 	sort = MotKeySortBegin(session, index->handle.index, maintenance_work_mem);
@@ -104,11 +108,11 @@ MotIndexBuild(Relation rel, MotIndex *index)
 	MemoryContextSwitchTo(oldcxt);
 	status = MotKeySortBuild(sort, false, MotKeySortInterrupts, NULL, &other, &row);
 	if (status == MOT_DUPLICATE)
-		raise_not_unique(rel, index, row, values, isnull);
+		raise_not_unique(rel, index, &view, row, values, isnull);
 	MotRaiseStatus(status, rel);
 	MotKeySortEnd(sort);
 	if (index->deferrable)
-		check_unique(rel, index, values, isnull);
+		check_unique(rel, index, &view, values, isnull);
 
 	MotLooseViewRelease();
 	MemoryContextDelete(cxt);
@@ -166,7 +170,7 @@ MotIndexCatchUp(Relation rel, MotIndex *index)
 
 /* The engine does not ask that of a deferrable key, which has just been built. */
 static void
-check_unique(Relation rel, MotIndex *index, Datum *values, bool *isnull)
+check_unique(Relation rel, MotIndex *index, const mot_view *view, Datum *values, bool *isnull)
 {
 	mot_session *session = MotSession();
 	mot_cursor *cursor = palloc(mot_cursor_size());
@@ -199,5 +203,5 @@ check_unique(Relation rel, MotIndex *index, Datum *values, bool *isnull)
 	}
 	mot_cursor_close(cursor);
 	if (twice != NULL)
-		raise_not_unique(rel, index, twice, values, isnull);
+		raise_not_unique(rel, index, view, twice, values, isnull);
 }

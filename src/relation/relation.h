@@ -118,6 +118,7 @@ extern Oid	MotAmOid(bool missing_ok);
  * replaces, such as the array of indexes, stays until the transaction ends).
  */
 extern MotRelation *MotRelationGet(Relation rel);
+
 /* Plans and caches of all sessions that know the table forget it, at once. */
 extern void MotTellSessions(Oid dbid, Oid relid);
 extern void MotRelationForgetTable(Oid number); /* engine objects have
@@ -318,6 +319,7 @@ extern void MotStorageCreateIndex(Relation rel, Relation index);	/* builds it; r
  * has begun while nobody wrote; and, in a later one that began when no other writers were
  * left, its entries of rows that were there.  Raises as MotStorageCreateIndex.
  */
+extern void MotStorageTryIndex(Relation rel, Relation index);	/* raises for duplicates */
 extern void MotStorageBeginIndex(Relation rel, Relation index);
 extern void MotStorageCatchUpIndex(Relation rel, Relation index);
 extern void MotStorageFillIndexes(Relation rel);	/* all of them, empty so

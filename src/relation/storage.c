@@ -640,6 +640,23 @@ MotStorageCreateIndex(Relation rel, Relation indexrel)
 	MotRelationForgetTable(MotStorageNumber(rel));
 }
 
+/* The index, if there were no writers; it is built for its duplicates only. */
+void
+MotStorageTryIndex(Relation rel, Relation indexrel)
+{
+	MotRelation *mr = MotRelationGet(rel);
+	Pending    *p = new_pending(INDEX_CREATED, MotStorageNumber(rel));
+	MotIndex   *index = palloc0(sizeof(MotIndex));
+
+	MotIndexDescribe(index, mr, rel, indexrel, NULL, CurrentMemoryContext);
+	p->index = index->handle.index = make_index(rel, mr->table, RelationGetRelid(indexrel), true);
+	push_pending(p);
+	MotIndexBuild(rel, index);
+	Assert(pending == p);
+	pending = p->older;
+	mot_index_drop(MotSession(), p->index);
+}
+
 void
 MotStorageBeginIndex(Relation rel, Relation indexrel)
 {

@@ -115,10 +115,15 @@ lock_out_writers(Relation rel)
 void
 MotTableBeginIndex(Relation rel, Relation index, struct IndexInfo *info)
 {
+	bool		computed = info->ii_Expressions != NIL || info->ii_Predicate != NIL;
+
 	if (info->ii_Unique)
 		refuse_deferrable(rel, index);
+	/* what is refused now keeps nobody from anything: nobody knows the index */
+	if (info->ii_Unique && !computed)
+		MotStorageTryIndex(rel, index);
 	lock_out_writers(rel);
-	if (info->ii_Expressions != NIL || info->ii_Predicate != NIL)
+	if (computed)
 		MotStorageCreateIndex(rel, index);
 	else
 		MotStorageBeginIndex(rel, index);
