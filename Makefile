@@ -13,6 +13,7 @@
 #   make bench      all figures, against heap tables, unlogged ones and Redis,
 #                   with plots: QUICK=yes PARTS="tatp ycsb"; its parts alone:
 #                   bench-statements, bench-tpcc, bench-loads (TATP, YCSB, Redis);
+#                   bench-instructions (counted by valgrind);
 #                   others: bench-durability (log, checkpoints, loading),
 #                   bench-isolation (long readers), bench-engine (no server),
 #                   bench-compile (how long compiling takes)
@@ -88,7 +89,7 @@ pgregress: all
 
 # ----------------------------------------------------------------- figures
 
-.PHONY: demo bench bench-statements bench-durability bench-tpcc bench-loads bench-isolation bench-engine bench-compile figures
+.PHONY: demo bench bench-statements bench-durability bench-tpcc bench-loads bench-isolation bench-instructions bench-engine bench-compile figures
 
 demo: deps
 	@mkdir -p build
@@ -116,6 +117,9 @@ bench-loads: all
 
 bench-isolation: all
 	@bench/isolation
+
+bench-instructions: all
+	@bench/instructions
 
 bench-engine:
 	@$(MAKE) -s -C bench/engine run

@@ -2,19 +2,25 @@
 #	  Twins of heap and MOT tables, measured in turns; source it after
 #	  test/sandbox.sh.
 #
-# The twins are databases of one cluster, "heap" and "mot", filled by the
-# same client programs; the second one has mot.default_engine = mot.  Some
-# works know a third, "unlogged": heap tables that write no log; and with
-# FOREIGN=yes bench/run has "mot_foreign", the engine's tables by their other door.  Every
-# measurement is taken ROUNDS times, the engines in turns, the first of a
+# The twins are databases of one cluster, "heap" and "mot" (ordinary tables), filled
+# by the same client programs; the second one has mot.default_engine = mot.  With
+# FOREIGN=yes there is "foreign", the engine's tables by their other door; some works
+# know "unlogged", heap tables that write no log.  ENGINES names those that are measured.
+# Every measurement is taken ROUNDS times, the engines in turns, the first of a
 # round changing from round to round; medians are compared.
+#
+# NICE=-12 gives servers and clients that priority (root), for a machine with
+# others on it.
 #
 # HUGE_PAGES=yes gives both engines' memory huge pages, which are reserved for
 # the run (that takes root, unless enough of them are free).
 
 HUGE_PAGES=${HUGE_PAGES:-no}
-ENGINES=(heap mot)
-[ -z "${FOREIGN:-}" ] || ENGINES+=(mot_foreign)
+# (from the environment, or from the script that sources this, it comes as a string)
+read -ra ENGINES <<<"${ENGINES:-heap mot}"
+[ "${FOREIGN:-no}" = no ] || ENGINES+=(foreign)
+[ -z "${NICE:-}" ] || renice -n "$NICE" -p $$ >/dev/null
+BENCH_LOAD=$(cut -d ' ' -f 1 /proc/loadavg)
 
 # as it is when the bench begins
 BENCH_COMMIT=${BENCH_COMMIT:-$(git -c safe.directory='*' -C "$TOP" describe --always --dirty 2>/dev/null || echo unknown)}
@@ -53,6 +59,7 @@ bench_machine()
 	echo "server    $("$PGBIN/postgres" --version)"
 	echo "machine   $(nproc) processors, $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1)," \
 		"$(awk '/^MemTotal/ {printf "%.0f GB", $2 / 1048576}' /proc/meminfo)"
+	echo "load      $BENCH_LOAD on average in the minute before${NICE:+; run with nice $NICE}"
 	echo "settings  $("${BENCH_SETTINGS:-bench_settings}" | tr '\n' ',' | sed 's/,$//; s/,/, /g')"
 }
 
@@ -63,15 +70,43 @@ in_db()
 	as_user psql -X -A -t -q -v ON_ERROR_STOP=1 -d "$db" "$@"
 }
 
-# pgbench's tables as foreign tables, which it fills
-foreign_tables()
+# create_database DB ENGINE: where CREATE TABLE makes tables of that kind, but foreign ones
+create_database()
 {
-	local server='SERVER mot_server'
-	in_db "$1" -c "CREATE FOREIGN TABLE pgbench_accounts (aid int PRIMARY KEY, bid int, abalance int, filler char(84)) $server" \
-		-c "CREATE FOREIGN TABLE pgbench_branches (bid int PRIMARY KEY, bbalance int, filler char(88)) $server" \
-		-c "CREATE FOREIGN TABLE pgbench_tellers (tid int PRIMARY KEY, bid int, tbalance int, filler char(84)) $server" \
-		-c "CREATE FOREIGN TABLE pgbench_history (tid int, bid int, aid int, delta int, mtime timestamp, filler char(22)) $server" \
-		-c "CREATE FOREIGN TABLE bench_insert_target (id bigint PRIMARY KEY, value bigint) $server"
+	local default=mot
+	case $2 in heap|unlogged|foreign) default=heap ;; esac
+	in_db postgres -c "CREATE DATABASE \"$1\""
+	in_db "$1" -c 'CREATE EXTENSION mot' -c "ALTER DATABASE \"$1\" SET mot.default_engine = '$default'"
+}
+
+# tables_of ENGINE: the CREATE TABLE commands of stdin for it (each ends with ");" at the end of a line)
+tables_of()
+{
+	case $1 in
+		foreign) perl -0pe 's/^CREATE (TABLE .*?\));$/CREATE FOREIGN $1 SERVER mot_server;/gms' ;;
+		unlogged) sed 's/^CREATE TABLE/CREATE UNLOGGED TABLE/' ;;
+		*) cat ;;
+	esac
+}
+
+# kinds_of DB: how many tables of which kinds it has, those of the extension apart
+kinds_of()
+{
+	in_db "$1" -F ' ' -R ', ' -c "SELECT count(*), CASE WHEN relkind = 'f' THEN 'foreign' WHEN amname = 'mot' THEN 'memory-optimized'
+		WHEN relpersistence = 'u' THEN 'unlogged' ELSE 'heap' END FROM pg_class c LEFT JOIN pg_am a ON a.oid = relam
+		WHERE relkind IN ('r', 'f') AND relnamespace = 'public'::regnamespace AND NOT EXISTS
+			(SELECT FROM pg_depend d WHERE d.objid = c.oid AND d.deptype = 'e') GROUP BY 2"
+}
+
+# pgbench's tables, which it fills
+pgbench_tables()
+{
+	tables_of "$2" <<-'SQL' | in_db "$1" -f -
+		CREATE TABLE pgbench_accounts (aid int PRIMARY KEY, bid int, abalance int, filler char(84));
+		CREATE TABLE pgbench_branches (bid int PRIMARY KEY, bbalance int, filler char(88));
+		CREATE TABLE pgbench_tellers (tid int PRIMARY KEY, bid int, tbalance int, filler char(84));
+		CREATE TABLE pgbench_history (tid int, bid int, aid int, delta int, mtime timestamp, filler char(22));
+	SQL
 }
 
 # bench_twins SCALE: create and fill the databases
@@ -79,17 +114,14 @@ bench_twins()
 {
 	local scale=$1 db steps
 	for db in "${ENGINES[@]}"; do
-		in_db postgres -c "CREATE DATABASE $db"
-		in_db "$db" -c 'CREATE EXTENSION mot'
+		create_database "$db" "$db"
 		echo "  loading $db, pgbench scale $scale ..."
 		steps=dtgvp
-		if [ "$db" = mot_foreign ]; then
-			foreign_tables "$db"
+		if [ "$db" = foreign ]; then
+			pgbench_tables "$db" "$db"
 			steps=gv
-		else
-			in_db "$db" -c "ALTER DATABASE $db SET mot.default_engine = '$db'"
-			in_db "$db" -c 'CREATE TABLE bench_insert_target (id bigint PRIMARY KEY, value bigint)'
 		fi
+		tables_of "$db" <<<'CREATE TABLE bench_insert_target (id bigint PRIMARY KEY, value bigint);' | in_db "$db" -f -
 		as_user pgbench -i -I "$steps" -q -s "$scale" "$db" >"$SANDBOX/tmp/init.log" 2>&1 ||
 			{ cat "$SANDBOX/tmp/init.log" >&2; return 1; }
 		in_db "$db" -f - <"$TOP/bench/sql/loops.sql"

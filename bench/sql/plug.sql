@@ -2,14 +2,12 @@
 -- accounts and payments in memory, receipts in a heap table, all three changed
 -- by each transaction.
 
-CREATE FOREIGN TABLE demo_account (id int PRIMARY KEY, balance bigint NOT NULL) SERVER mot_server;
-CREATE FOREIGN TABLE demo_payment (payer int, number bigint, giver int NOT NULL, taker int NOT NULL,
-	PRIMARY KEY (payer, number)) SERVER mot_server;
-SET mot.default_engine = heap;
-CREATE TABLE demo_receipt (payer int, number bigint, PRIMARY KEY (payer, number));
+CREATE TABLE demo_account (id int PRIMARY KEY, balance bigint NOT NULL) USING mot;
+CREATE TABLE demo_payment (payer int, number bigint, giver int NOT NULL, taker int NOT NULL,
+	PRIMARY KEY (payer, number)) USING mot;
+CREATE TABLE demo_receipt (payer int, number bigint, PRIMARY KEY (payer, number)) USING heap;
 -- what the clients noted, filled in afterwards
-CREATE TABLE demo_told (payer int, number bigint);
-RESET mot.default_engine;
+CREATE TABLE demo_told (payer int, number bigint) USING heap;
 
 INSERT INTO demo_account SELECT i, 1000 FROM generate_series(0, 999) i;
 

@@ -75,6 +75,22 @@ UNION ALL SELECT 'stock', 's_ytd, s_order_cnt and s_remote_cnt are those of the 
 UNION ALL SELECT 'payments', 'c_payment_cnt and c_ytd_payment are those of the history', count(*)
 	FROM customer FULL JOIN payments ON w = c_w_id AND d = c_d_id AND c = c_id
 	WHERE (c_payment_cnt, c_ytd_payment) IS DISTINCT FROM (n, amount)
+UNION ALL SELECT 'orphans', 'what each foreign key of the schema leads to is there', sum(n)::bigint
+	FROM (SELECT count(*) FROM district WHERE NOT EXISTS (SELECT FROM warehouse WHERE w_id = d_w_id)
+		UNION ALL SELECT count(*) FROM customer WHERE NOT EXISTS (SELECT FROM district WHERE d_w_id = c_w_id AND d_id = c_d_id)
+		UNION ALL SELECT count(*) FROM history WHERE NOT EXISTS
+			(SELECT FROM customer WHERE c_w_id = h_c_w_id AND c_d_id = h_c_d_id AND c_id = h_c_id)
+		UNION ALL SELECT count(*) FROM history WHERE NOT EXISTS (SELECT FROM district WHERE d_w_id = h_w_id AND d_id = h_d_id)
+		UNION ALL SELECT count(*) FROM orders WHERE NOT EXISTS
+			(SELECT FROM customer WHERE c_w_id = o_w_id AND c_d_id = o_d_id AND c_id = o_c_id)
+		UNION ALL SELECT count(*) FROM new_order WHERE NOT EXISTS
+			(SELECT FROM orders WHERE o_w_id = no_w_id AND o_d_id = no_d_id AND o_id = no_o_id)
+		UNION ALL SELECT count(*) FROM order_line WHERE NOT EXISTS
+			(SELECT FROM orders WHERE o_w_id = ol_w_id AND o_d_id = ol_d_id AND o_id = ol_o_id)
+		UNION ALL SELECT count(*) FROM order_line WHERE NOT EXISTS
+			(SELECT FROM stock WHERE s_w_id = ol_supply_w_id AND s_i_id = ol_i_id)
+		UNION ALL SELECT count(*) FROM stock WHERE NOT EXISTS (SELECT FROM warehouse WHERE w_id = s_w_id)
+		UNION ALL SELECT count(*) FROM stock WHERE NOT EXISTS (SELECT FROM item WHERE i_id = s_i_id)) t (n)
 UNION ALL SELECT 'population', 'as many rows as were loaded where none come and go', count(*)
 	FROM loaded
 	WHERE warehouses <> (SELECT count(*) FROM warehouse) OR warehouses * 10 <> (SELECT count(*) FROM district)
