@@ -1,5 +1,5 @@
 -- What maintenance of ordinary tables does beside storing rows, the same statements on heap
--- and on memory-optimized tables: in whose name functions of indexes are called, what becomes
+-- and on memory-optimized tables: in whose name functions of indexes are called (by who reads: never), what becomes
 -- of indexes that a failed command has left, which tables updates may be published of.
 CREATE ROLE regress_upkeep_owner;
 CREATE SCHEMA tu_heap AUTHORIZATION regress_upkeep_owner;
@@ -40,6 +40,14 @@ INSERT INTO tu (statement) VALUES
 	('CREATE INDEX CONCURRENTLY i ON tu_ENGINE.t ((tu_owner(a) + tu_owner(0))) WHERE tu_owner(a + 10) > tu_owner(10)'),
 	('REINDEX TABLE CONCURRENTLY tu_ENGINE.t'),
 	('DROP INDEX CONCURRENTLY tu_ENGINE.i'),
+
+	('DROP INDEX tu_ENGINE.c'),
+	('CREATE UNIQUE INDEX ON tu_ENGINE.t (tu_owner(a))'),
+	('SELECT count(*) FROM tu_ENGINE.t'),
+	('SELECT 1 AS one FROM tu_ENGINE.t'),
+	('SET enable_seqscan = off'),
+	('SELECT count(*) FROM tu_ENGINE.t'),
+	('RESET enable_seqscan'),
 
 	('CREATE MATERIALIZED VIEW tu_ENGINE.v USING ENGINE AS SELECT 1 AS c'),
 	('CREATE UNIQUE INDEX ON tu_ENGINE.v (c) WHERE tu_never_fails(1) > 0'),

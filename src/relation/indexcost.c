@@ -21,6 +21,7 @@
 #include "access/stratnum.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/pathnodes.h"
+#include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/plancat.h"
 #include "relation/relation.h"
@@ -129,7 +130,19 @@ MotIndexCost(PlannerInfo *root, IndexPath *path, double loop_count,
 	int			quals = 0;
 	Cost		startup;
 	Cost		total;
+	bool		useless = false;
 	ListCell   *lc;
+
+	/*
+	 * Of a query that needs no column, such as count(*), the planner thinks
+	 * that any index has all that it needs. Ours have no tuples: for one on
+	 * expressions functions would be called.
+	 */
+	if (path->path.pathtype == T_IndexOnlyScan)
+	{
+		path->path.pathtype = T_IndexScan;
+		useless = path->indexclauses == NIL && index->indpred == NIL;
+	}
 
 	foreach(lc, path->indexclauses)
 	{
@@ -187,6 +200,8 @@ MotIndexCost(PlannerInfo *root, IndexPath *path, double loop_count,
 	startup = depth * NODE_COMPARISONS * cpu_operator_cost;
 	total = startup * descents +
 		entries * (cpu_index_tuple_cost + quals * cpu_operator_cost);
+	if (useless)
+		total += disable_cost;
 
 	*startup_cost = startup;
 	*total_cost = total;
