@@ -445,9 +445,10 @@ sort_table(IndexScanDesc scan, MotTableIndexScan *o)
 }
 
 /*
- * An exclusion constraint is checked by looking: whoever may come to have the key, or
- * to have it no more, is waited for.  (Where heap would put that off until the end
- * of the transaction, too: who asks is not known here.)
+ * An exclusion constraint is checked by looking, and so is whether ON CONFLICT has
+ * one: whoever may come to have the key, or to have it no more, is waited for.
+ * (Where heap would put that off until the end of the transaction, too: who asks
+ * is not known here.)
  */
 static void
 wait_for_rivals(Relation rel, MotTableIndexScan *o)
@@ -483,7 +484,7 @@ start(IndexScanDesc scan, MotTableIndexScan *o, bool backward)
 	MotViewTable(o->relation, &o->view);
 	if (snapshot->snapshot_type == SNAPSHOT_DIRTY)
 	{
-		/* who is not through yet is met when the key is added */
+		/* who is not through yet is waited for here, or met when the key is added */
 		snapshot->xmin = snapshot->xmax = InvalidTransactionId;
 		snapshot->speculativeToken = 0;
 	}
@@ -493,7 +494,7 @@ start(IndexScanDesc scan, MotTableIndexScan *o, bool backward)
 	o->values = palloc(Max(o->relation->desc->natts, INDEX_MAX_KEYS) * sizeof(Datum));
 	o->isnull = palloc(Max(o->relation->desc->natts, INDEX_MAX_KEYS) * sizeof(bool));
 	make_keys(scan, o);
-	if (snapshot->snapshot_type == SNAPSHOT_DIRTY && scan->indexRelation->rd_index->indisexclusion)
+	if (snapshot->snapshot_type == SNAPSHOT_DIRTY)
 		wait_for_rivals(scan->heapRelation, o);
 	if (o->view.snapshot < mot_index_valid_from(o->index->handle.index))
 		sort_table(scan, o);

@@ -34,7 +34,9 @@ extern void MotTransactionBegin(mot_session *session);
 
 /* mixed.c; at most one announced commit a process */
 extern void MotMixedAnnounce(bool drawing);
-extern void MotMixedAnnounceAlone(bool read_heap);
+extern void MotMixedAnnounceAlone(void);
+extern uint32 MotMixedLeftOut(const TransactionId **xids);
+extern TransactionId MotMixedAwaited(void);
 extern void MotMixedDrawn(mot_ts ts);
 extern bool MotMixedAnnounced(void);
 extern void MotMixedDraw(void);
@@ -63,6 +65,7 @@ extern void MotCircleLeave(void);
 extern bool MotSerialTouchesHeap(void);
 extern void MotSerialEnter(void);
 extern bool MotSerialAllows(mot_session *session);
+extern void MotSerialBefore(void);
 extern bool MotSerialBecomesSafe(void);
 
 /* late.c: a query at REPEATABLE READ or above has been started */

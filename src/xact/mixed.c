@@ -40,18 +40,16 @@
  * own snapshot keeps it until it is DONE, and ours has been published before we
  * look once more whether it still is DRAWN.  Commits that have drawn, and have
  * an xid for the standby's sake only, are in the list of places for that: ALONE,
- * and never DONE, because there is no other half to be compared with.  ALONE_READ
- * are those among them that have read heap tables.
+ * and never DONE, because there is no other half to be compared with.
  *
  * A SERIALIZABLE reader cannot leave anybody out who has a smaller number: it
  * might see somebody with a greater one who has overwritten what that one has
  * read, and then it would have a place neither before nor after it.  But if nobody
  * has committed with a greater one by now, its snapshot may as well be of
- * just before the least of them.  If one of these has touched heap tables, that
- * goes for who reads one kind of tables only: a place before it may be one
- * before somebody of whom the heap's snapshot tells (see serial.c).  Otherwise it
- * includes such commits, which count as included until they are DONE, and waits
- * at their rows.
+ * just before the least of them, which the heap's does not see either.  A place
+ * before it must not be one before somebody of whom the heap's snapshot tells:
+ * that is for the server to say, see serial.c.  Otherwise it includes such
+ * commits, waits at their rows, and reads one kind of tables only.
  *
  * All that is only done when there are such commits.  For everybody else it
  * costs one look at two words that hardly ever change.
@@ -72,9 +70,11 @@
 #include "port/atomics.h"
 #include "storage/ipc.h"
 #include "storage/lwlock.h"
+#include "storage/proc.h"
 #include "storage/shmem.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
+#include "utils/wait_event.h"
 #include "xact/internal.h"
 
 /* low bits of a place's word; the xid, with its epoch, is above them */
@@ -83,13 +83,11 @@
 #define STATE_DRAWING	2
 #define STATE_DRAWN		3
 #define STATE_ALONE		4
-#define STATE_ALONE_READ 5
 #define STATE_MASK		7
 
 #define WORD(xid, state) ((uint64) (xid) << 3 | (state))
 #define WORD_XID(word) ((word) >> 3)
 #define WORD_STATE(word) ((word) & STATE_MASK)
-#define WORD_ALONE(word) (WORD_STATE(word) == STATE_ALONE || WORD_STATE(word) == STATE_ALONE_READ)
 
 typedef struct Place
 {
@@ -123,6 +121,13 @@ typedef struct DrawnPlace
 } DrawnPlace;
 
 static DrawnPlace *drawn_places = NULL;
+
+/* ... and of that of the SERIALIZABLE transaction which has begun last */
+static TransactionId *left_out = NULL;
+static uint32 nleft_out = 0;
+
+/* who is included although he waits for a standby, and his other half cannot be seen */
+static TransactionId awaited = InvalidTransactionId;
 
 static void announce(uint64 xid, uint64 state);
 static void raise_to_xid(uint64 xid);
@@ -186,12 +191,12 @@ MotMixedAnnounce(bool drawing)
 			 drawing ? STATE_DRAWN : STATE_PREPARED);
 }
 
-/* The same for one that changes nothing of the server's; read_heap: but has read. */
+/* The same for one that changes nothing of the server's. */
 void
-MotMixedAnnounceAlone(bool read_heap)
+MotMixedAnnounceAlone(void)
 {
 	announce(U64FromFullTransactionId(GetTopFullTransactionId()),
-			 read_heap ? STATE_ALONE_READ : STATE_ALONE);
+			 STATE_ALONE);
 }
 
 static void
@@ -249,7 +254,7 @@ MotMixedDraw(void)
 		return;
 	place = &shared->place[MotMySlot()];
 	word = pg_atomic_read_u64(&place->word);
-	if (WORD_ALONE(word))
+	if (WORD_STATE(word) == STATE_ALONE)
 		MotMixedWithdraw();
 	else
 		/* exchange: a full barrier, as above */
@@ -344,10 +349,11 @@ MotTaken
 MotMixedTakeMoment(mot_session *session, Snapshot snapshot, bool *stale)
 {
 	MotTaken	taken = {0, NULL};
-	MotTaken	all;
 	uint64		newest;
 	uint64		xmin;
 
+	nleft_out = 0;
+	awaited = InvalidTransactionId;
 	MotBeforeSnapshot(snapshot);
 	if (unlikely(pg_atomic_read_u32(&shared->active) != 0))
 		wait_for_visible(snapshot);
@@ -362,20 +368,28 @@ MotMixedTakeMoment(mot_session *session, Snapshot snapshot, bool *stale)
 
 	/* what we look at next must not be older than the clock's reading */
 	pg_read_barrier();
-	all = taken;
 	if (unlikely(pg_atomic_read_u32(&shared->active) != 0))
 		taken = leave_out_drawn(session, snapshot, taken.ts, IsolationIsSerializable());
 	MOT_FAULT("moment-taken");
 	newest = pg_atomic_read_u64(&shared->newest);
 	xmin = widen(snapshot->xmin, xmin);
-
-	/*
-	 * At SERIALIZABLE who was left out may be over by now, and counts as it
-	 * did when it was DRAWN.
-	 */
-	*stale = newest >= xmin &&
-		includes_invisible(snapshot, xmin, IsolationIsSerializable() ? &all : &taken);
+	*stale = newest >= xmin && includes_invisible(snapshot, xmin, &taken);
 	return taken;
+}
+
+/* Whom the SERIALIZABLE transaction's snapshots leave out, although they have drawn. */
+uint32
+MotMixedLeftOut(const TransactionId **xids)
+{
+	*xids = left_out;
+	return nleft_out;
+}
+
+/* If the latest snapshots are stale because somebody waits for a standby: who? */
+TransactionId
+MotMixedAwaited(void)
+{
+	return awaited;
 }
 
 void
@@ -414,7 +428,7 @@ wait_for_visible(Snapshot snapshot)
 
 		/* (who is not done is running, or was a moment ago) */
 		if ((announced && i == MotMySlot()) || WORD_STATE(word) == STATE_DONE ||
-			WORD_ALONE(word) || XidInMVCCSnapshot((TransactionId) WORD_XID(word), snapshot))
+			WORD_STATE(word) == STATE_ALONE || XidInMVCCSnapshot((TransactionId) WORD_XID(word), snapshot))
 			continue;
 		while (WORD_XID(word) == WORD_XID(pg_atomic_read_u64(&place->word)) &&
 			   WORD_STATE(pg_atomic_read_u64(&place->word)) != STATE_DONE)
@@ -436,7 +450,7 @@ drawn_unseen(Place *place, Snapshot snapshot, uint64 *word)
 		mot_ts		drawn;
 
 		*word = pg_atomic_read_u64(&place->word);
-		if ((WORD_STATE(*word) != STATE_DRAWN && !WORD_ALONE(*word)) ||
+		if ((WORD_STATE(*word) != STATE_DRAWN && WORD_STATE(*word) != STATE_ALONE) ||
 			(snapshot != NULL && !XidInMVCCSnapshot((TransactionId) WORD_XID(*word), snapshot)))
 			return MOT_TS_NONE;
 		pg_read_barrier();
@@ -518,14 +532,15 @@ leave_out_drawn(mot_session *session, Snapshot snapshot, mot_ts ts, bool serial)
 			return taken;
 		}
 
-		/*
-		 * (who leaves a DRAWN one out may not read heap tables besides, see
-		 * includes_invisible)
-		 */
-		for (uint32_t i = 0; i < n; i++)
-			serial &= WORD_STATE(drawn_places[i].word) != STATE_ALONE_READ;
-		if (serial && mot_snapshot_only_waits(session, beyond, least))
+		if (mot_snapshot_only_waits(session, beyond, least))
+		{
 			taken.ts = least - 1;
+			if (left_out == NULL)
+				left_out = MemoryContextAlloc(TopMemoryContext, MotProcessSlots() * sizeof(TransactionId));
+			for (uint32 i = 0; i < n; i++)
+				left_out[i] = (TransactionId) WORD_XID(drawn_places[i].word);
+			nleft_out = n;
+		}
 	}
 	if (beyond != NULL)
 		pfree(beyond);
@@ -555,6 +570,7 @@ includes_invisible(Snapshot snapshot, uint64 xmin, const MotTaken *taken)
 		{
 			uint64		word = pg_atomic_read_u64(&place->word);
 			mot_ts		done_ts;
+			mot_ts		drawn;
 			uint64		previous;
 
 			if (WORD_XID(word) == 0)
@@ -566,6 +582,7 @@ includes_invisible(Snapshot snapshot, uint64 xmin, const MotTaken *taken)
 			}
 			pg_read_barrier();
 			done_ts = pg_atomic_read_u64(&place->ts);
+			drawn = pg_atomic_read_u64(&place->drawn);
 			previous = pg_atomic_read_u64(&place->previous);
 			pg_read_barrier();
 			if (pg_atomic_read_u64(&place->word) != word)
@@ -577,10 +594,16 @@ includes_invisible(Snapshot snapshot, uint64 xmin, const MotTaken *taken)
 			 */
 			if (unseen(previous, snapshot, xmin))
 				return true;
-			if (unseen(WORD_XID(word), snapshot, xmin) &&
-				((WORD_STATE(word) == STATE_DRAWN && IsolationIsSerializable()) ||
-				 (WORD_STATE(word) == STATE_DONE && includes(taken, done_ts))))
+			if (!unseen(WORD_XID(word), snapshot, xmin))
+				break;
+			if (WORD_STATE(word) == STATE_DONE && includes(taken, done_ts))
 				return true;
+			if (WORD_STATE(word) == STATE_DRAWN && drawn != 0 && includes(taken, drawn))
+			{
+				if (((volatile PGPROC *) &ProcGlobal->allProcs[i])->wait_event_info == WAIT_EVENT_SYNC_REP)
+					awaited = (TransactionId) WORD_XID(word);
+				return true;
+			}
 			break;
 		}
 	}

@@ -46,15 +46,18 @@
 #include "storage/procarray.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
+#include "utils/timestamp.h"
 #include "xact/internal.h"
 
 /*
- * How often to try before an old snapshot is put up with, the later ones with
- * a sleep of 50 us or more.  That lasts at SERIALIZABLE, when another transaction of
- * this level that changes both kinds of tables is waiting for the disk or a
- * standby with its commit record.
+ * How often and for how many ms to try before an old snapshot is put up with.
+ * That takes long at SERIALIZABLE, when another transaction of this level that
+ * changes both kinds of tables is waiting for the disk or a standby with its commit
+ * record, and somebody has committed behind it.  A standby may never come.
  */
-#define MAX_TRIES 10000
+#define MANY_TRIES 20
+#define MOST_MS 500
+#define STANDBY_MS 50
 
 static bool same_contents(Snapshot a, Snapshot b);
 static void renew(Snapshot target, Snapshot now);
@@ -141,6 +144,7 @@ MotMomentTransaction(mot_session *session, Snapshot query_snapshot, MotTaken *re
 	static SnapshotData probe = {SNAPSHOT_MVCC};
 	Snapshot	first = GetTransactionSnapshot();
 	unsigned	tries = 0;
+	TimestampTz since = 0;
 	bool		safe = true;
 
 	for (;;)
@@ -184,7 +188,11 @@ MotMomentTransaction(mot_session *session, Snapshot query_snapshot, MotTaken *re
 				return true;
 			}
 		}
-		if (tries > MAX_TRIES && safe)
+		if (since == 0)
+			since = GetCurrentTimestamp();
+		else if (tries > MANY_TRIES && safe &&
+				 TimestampDifferenceExceeds(since, GetCurrentTimestamp(),
+											TransactionIdIsValid(MotMixedAwaited()) ? STANDBY_MS : MOST_MS))
 		{
 			*result = taken;
 			return false;

@@ -24,6 +24,10 @@
  *	   mixed.c), so one that only reads has one place in the order of both
  *	   sides.
  *	5. The server has to know as a writer who writes in the engine alone.
+ *	6. A commit that waits for a standby has its number, and 3 behind it, but neither
+ *	   of the snapshots of who comes now has it (see mixed.c).  Who has touched
+ *	   both kinds and only reads tells the server, before it ends, that it comes
+ *	   before all of those, as if it had read heap rows which they have changed.
  *
  * Why that is enough.  Give each transaction that touches heap tables a place:
  * one that only reads, the moment of its snapshot; one that has an xid, that
@@ -50,6 +54,8 @@
  *	  prepared before G looked.  For P, or whoever of both kinds leads to it,
  *	  is F or comes after F, and has either left the section before G came to
  *	  it, or is a reader of a moment before G's draw.  G looks after both.
+ *	  Or it is a reader of a later moment, without G: by 6 the server knows
+ *	  P -> G -> F, and F was there before P's snapshot was taken.
  *
  * The section is a lock of the server's, so its deadlock detector, lock_timeout
  * and cancel know about it.  In the section nobody waits for a row or for
@@ -61,7 +67,9 @@
  */
 #include "postgres.h"
 
+#include "access/transam.h"
 #include "access/xact.h"
+#include "catalog/pg_class.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "storage/lwlock.h"
@@ -70,6 +78,7 @@
 #include "storage/proc.h"
 #include "utils/rel.h"
 #include "utils/relcache.h"
+#include "utils/snapmgr.h"
 #include "utils/wait_event.h"
 #include "xact/internal.h"
 
@@ -156,6 +165,24 @@ missed_a_commit(SERIALIZABLEXACT *me)
 	}
 	LWLockRelease(SerializableXactHashLock);
 	return missed;
+}
+
+/*
+ * Before the end of a transaction that is not in the section.  The server looks
+ * at the relation for nothing but whether it is one that it cares about.
+ */
+void
+MotSerialBefore(void)
+{
+	FormData_pg_class form = {.relpersistence = RELPERSISTENCE_PERMANENT,.relkind = RELKIND_RELATION};
+	RelationData rel = {.rd_id = FirstNormalObjectId,.rd_rel = &form};
+	const TransactionId *xids;
+	uint32		n = MotMixedLeftOut(&xids);
+
+	if (likely(n == 0) || !MotSerialTouchesHeap())
+		return;
+	for (uint32 i = 0; i < n; i++)
+		CheckForSerializableConflictOut(&rel, xids[i], GetTransactionSnapshot());
 }
 
 /*

@@ -49,6 +49,7 @@
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "parser/analyze.h"
+#include "storage/lmgr.h"
 #include "tcop/utility.h"
 #include "utils/memutils.h"
 #include "utils/resowner.h"
@@ -125,6 +126,7 @@ static MotTaken take_snapshot(mot_session *session, Snapshot snapshot);
 static void take_with_query(QueryDesc *query, Entry *entry, bool both);
 static bool reads_foreign_table(const PlannedStmt *plan, bool *heap);
 static void take_transaction_snapshot(Snapshot query_snapshot);
+static void await_transaction_snapshot(Snapshot query_snapshot);
 static void check_transaction_snapshot(bool heap, bool mot);
 
 void
@@ -189,7 +191,10 @@ MotQueryBegins(QueryDesc *query, int eflags)
 		{
 			bool		foreign = reads_foreign_table(query->plannedstmt, &heap);
 
-			check_transaction_snapshot(heap, foreign);
+			if (heap && foreign)
+				await_transaction_snapshot(query->snapshot);
+			if (transaction_stale)
+				check_transaction_snapshot(heap, foreign);
 		}
 
 		/* a foreign key's action or check: as things are now */
@@ -637,6 +642,21 @@ take_transaction_snapshot(Snapshot query_snapshot)
 		(!MotSnapshotImported || XactIsoLevel == XACT_SERIALIZABLE);
 	if (serial_begun)
 		mot_serial_begun(session, transaction_taken.ts);
+}
+
+/* Nothing has been read so far: who waits for a standby can be waited for. */
+static void
+await_transaction_snapshot(Snapshot query_snapshot)
+{
+	while (transaction_stale && !stale_read_heap && !stale_read_mot &&
+		   TransactionIdIsValid(MotMixedAwaited()))
+	{
+		mot_serial_end(MotOpenSession);
+		transaction_taken.ts = MOT_TS_NONE;
+		publish_oldest();
+		XactLockTableWait(MotMixedAwaited(), NULL, NULL, XLTW_None);
+		take_transaction_snapshot(query_snapshot);
+	}
 }
 
 /*

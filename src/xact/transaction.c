@@ -350,6 +350,8 @@ before_commit(void)
 		serial = XactIsoLevel == XACT_SERIALIZABLE &&
 			(mot_txn_is_validated(MotOpenSession) || TransactionIdIsValid(GetTopTransactionIdIfAny())) &&
 			MotSerialTouchesHeap();
+		if (XactIsoLevel == XACT_SERIALIZABLE && !serial)
+			MotSerialBefore();
 	}
 	mixed = wait_first(changes);
 	if (active)
@@ -470,7 +472,7 @@ prepare_commit(bool serial, bool mixed)
 	if (mixed && (writes || serial))
 		MotMixedAnnounce(XactIsoLevel == XACT_SERIALIZABLE);
 	else if (draws && TransactionIdIsValid(GetTopTransactionIdIfAny()))
-		MotMixedAnnounceAlone(serial);
+		MotMixedAnnounceAlone();
 	if (draws)
 	{
 		mot_ts		ts = mot_txn_draw(MotOpenSession);
