@@ -49,9 +49,10 @@ def ratio(data, of="mot", to="heap"):
 
 
 def rounds(run):
-    """How many there were of each work."""
+    """How many there were of each work, and how long."""
     numbers = sorted({len(e["values"]) for data in run["works"].values() for e in data["engines"].values()})
-    return "%d" % numbers[0] if len(numbers) == 1 else "%d to %d" % (numbers[0], numbers[-1])
+    told = "%d" % numbers[0] if len(numbers) == 1 else "%d to %d" % (numbers[0], numbers[-1])
+    return told + (" of %s s" % run["seconds"] if "seconds" in run else "")
 
 
 def conditions(run):

@@ -112,6 +112,21 @@ EXECUTE st(1) \gset d_
 SELECT :'a_ctid' <> :'b_ctid' AS changed, :'b_ctid' = :'c_ctid' AS read, :'c_ctid' = :'d_ctid' AS executor;
 COMMIT;
 
+-- what a loop in a function reads
+CREATE FUNCTION loops(n int) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	answer text := '';
+	r record;
+BEGIN
+	FOR r IN SELECT id, v FROM c WHERE p = n ORDER BY v LOOP
+		answer := answer || r.id || ':' || r.v || ' ';
+	END LOOP;
+	RETURN answer;
+END $$;
+SELECT loops(1);
+SELECT loops(1);
+SELECT tier > 0 AS here FROM mot_stat_jit WHERE query LIKE 'SELECT id, v FROM c WHERE p = n%';
+
 -- WHERE CURRENT OF
 BEGIN;
 DECLARE cur NO SCROLL CURSOR FOR SELECT * FROM c WHERE p = 1 FOR UPDATE;
