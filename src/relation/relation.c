@@ -48,6 +48,7 @@ void		(*MotRelationCatchUp) (void) = NULL;
 bool		(*MotRelationAwait) (Oid dbid, Oid relid) = NULL;
 void		(*MotRelationAwaitLoaded) (Oid dbid, Oid relid) = NULL;
 bool		(*MotRelationLeftOut) (Oid dbid, Oid relid) = NULL;
+bool		(*MotRelationMissing) (Oid dbid, Oid relid) = NULL;
 
 static HTAB *cache = NULL;
 static MotRelation *last_used = NULL;

@@ -388,6 +388,9 @@ extern void (*MotRelationAwaitLoaded) (Oid dbid, Oid relid);
 /* Is the table (relid invalid: any of the database) not there because memory has no room for it? */
 extern bool (*MotRelationLeftOut) (Oid dbid, Oid relid);
 
+/* Or for that or because it is damaged? */
+extern bool (*MotRelationMissing) (Oid dbid, Oid relid);
+
 /*
  * Set by wal/: on a standby, definitions that the catalogue shows have to be
  * the engine's, too.  Called whenever an entry is about to be (re)built.

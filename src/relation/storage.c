@@ -33,6 +33,7 @@
 #include "relation/internal.h"
 #include "catalog/storage.h"
 #include "utils/inval.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/relfilenodemap.h"
@@ -139,6 +140,14 @@ push_pending(Pending *p)
 	MotRelationForgetTable(p->relid);
 }
 
+/* Does the log have to be told that it goes, though it is not in memory? */
+static bool
+is_missing(Oid dbid, Oid number)
+{
+	return dbid == MyDatabaseId && MotRelationMissing != NULL && MotRelationMissing(dbid, number) &&
+		get_rel_relkind(number) != RELKIND_FOREIGN_TABLE;
+}
+
 /*
  * Ordinary tables' storage goes with the files that the server will delete as
  * it commits: those of dropped tables, and what TRUNCATE or ALTER TABLE has
@@ -158,10 +167,10 @@ note_dropped_files(void)
 		Pending    *p;
 
 		/* a foreign table may have the number of some heap table's file */
-		if (table == NULL || !mot_table_is_numbered(table))
+		if (table != NULL ? !mot_table_is_numbered(table) : !is_missing(nodes[i].dbNode, nodes[i].relNode))
 			continue;
 		for (p = pending; p != NULL && !noted; p = p->older)
-			noted = p->kind == TABLE_DROPPED && p->table == table;
+			noted = p->kind == TABLE_DROPPED && p->relid == nodes[i].relNode && p->table == table;
 		if (noted)
 			continue;
 		(void) MotSession();

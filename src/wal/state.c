@@ -103,6 +103,7 @@ static Shared *shared = NULL;
 static void raise_no_worker(void) pg_attribute_noreturn();
 static void raise_damaged(Oid dbid, Oid relid) pg_attribute_noreturn();
 static bool is_left_out(Oid dbid, Oid relid);
+static bool is_missing(Oid dbid, Oid relid);
 static void raise_if_left_out(Oid dbid, Oid relid);
 static bool worker_is_there(void);
 static void wait_for_change(TimestampTz *missing_since);
@@ -146,6 +147,7 @@ MotStateInit(void)
 	MotRelationAwait = await_table;
 	MotRelationAwaitLoaded = await_loaded;
 	MotRelationLeftOut = is_left_out;
+	MotRelationMissing = is_missing;
 }
 
 Size
@@ -759,6 +761,12 @@ is_left_out(Oid dbid, Oid relid)
 	MotLeftOut	entry;
 
 	return MotLeftOutFind(dbid, relid, &entry);
+}
+
+static bool
+is_missing(Oid dbid, Oid relid)
+{
+	return MotStateIsDamaged(dbid, relid) || (MotLeftOutCount() > 0 && is_left_out(dbid, relid));
 }
 
 static void

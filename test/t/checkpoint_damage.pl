@@ -9,6 +9,9 @@
 use strict;
 use warnings;
 
+use FindBin;
+use lib "$FindBin::Bin/../doors";
+use Doors;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -60,7 +63,10 @@ query(q{
 	INSERT INTO bad SELECT i, md5(i::text) FROM generate_series(1, 15000) i;
 });
 my $everything = 'SELECT (SELECT count(*) FROM good), (SELECT sum(id) FROM good), (SELECT count(*) FROM bad), (SELECT md5(string_agg(t, $$,$$ ORDER BY id)) FROM bad)';
-my ($db, $bad_oid, $good_oid) = split /\|/, query("SELECT d.oid, 'bad'::regclass::oid, 'good'::regclass::oid FROM pg_database d WHERE datname = 'postgres'");
+
+# what a table's storage is called by
+sub number { return "(SELECT CASE relkind WHEN 'r' THEN relfilenode ELSE oid END FROM pg_class WHERE relname = '$_[0]')" }
+my ($db, $bad_oid, $good_oid) = split /\|/, query("SELECT d.oid, @{[number('bad')]}, @{[number('good')]} FROM pg_database d WHERE datname = 'postgres'");
 
 sub checkpoints { return sort glob($node->data_dir . '/mot/' . '[0-9A-F]' x 24) }
 

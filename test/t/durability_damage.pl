@@ -6,6 +6,8 @@ use strict;
 use warnings;
 
 use FindBin;
+use lib "$FindBin::Bin/../doors";
+use Doors;
 use lib "$FindBin::Bin/../crash";
 use Ledger;
 use PostgreSQL::Test::Cluster;
@@ -24,15 +26,16 @@ my $ledger = Ledger->new(name => 'damage', initdb => ['--wal-segsize=1'],
 my $node = $ledger->node;
 my $data = $node->data_dir;
 my $engine = $ledger->{engine};
+my ($foreign, $server) = $engine eq 'mot' ? ('FOREIGN TABLE', 'SERVER mot_server') : ('TABLE', "USING $engine");
 $node->start;
 $node->safe_psql(
 	'postgres', qq{
 	CREATE EXTENSION mot;
 	CREATE TABLE odd (n int PRIMARY KEY, v text) USING heap;
-	CREATE TABLE even (n int PRIMARY KEY, v text) USING $engine;
+	CREATE $foreign even (n int PRIMARY KEY, v text) $server;
 	CREATE INDEX ON even (v);
 	CREATE TABLE kept USING $engine AS SELECT i, md5(i::text) AS v FROM generate_series(1, 20000) i;
-	CREATE TABLE kept2 (i int PRIMARY KEY, v text) USING $engine;
+	CREATE $foreign kept2 (i int PRIMARY KEY, v text) $server;
 	INSERT INTO kept2 SELECT i, repeat(md5(i::text), 10) FROM generate_series(1, 5000) i;
 	CHECKPOINT;
 	CREATE PROCEDURE work(last int) LANGUAGE plpgsql AS \$\$

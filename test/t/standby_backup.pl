@@ -7,6 +7,8 @@ use warnings;
 
 use File::Basename qw(basename);
 use FindBin;
+use lib "$FindBin::Bin/../doors";
+use Doors;
 use lib "$FindBin::Bin/../crash";
 use Ledger;
 use PostgreSQL::Test::Cluster;

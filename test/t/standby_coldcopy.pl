@@ -6,6 +6,8 @@ use strict;
 use warnings;
 
 use FindBin;
+use lib "$FindBin::Bin/../doors";
+use Doors;
 use lib "$FindBin::Bin/../crash";
 use Ledger;
 use PostgreSQL::Test::Cluster;
