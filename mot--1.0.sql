@@ -353,6 +353,18 @@ CREATE VIEW mot_stat_snapshots AS SELECT * FROM mot_stat_get_snapshots();
 
 COMMENT ON VIEW mot_stat_snapshots IS 'snapshots of memory-optimized tables that sessions hold; superseded rows are kept for the oldest one';
 
+-- what queries that ask for sizes are given instead of pg_relation_size() and its like
+CREATE FUNCTION mot_relation_size(regclass) RETURNS bigint
+    AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
+CREATE FUNCTION mot_relation_size(regclass, text) RETURNS bigint
+    AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
+CREATE FUNCTION mot_table_size(regclass) RETURNS bigint
+    AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
+CREATE FUNCTION mot_indexes_size(regclass) RETURNS bigint
+    AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
+CREATE FUNCTION mot_total_relation_size(regclass) RETURNS bigint
+    AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
+
 CREATE FUNCTION mot_verify(
     tab regclass,
     OUT object regclass, OUT entries bigint, OUT problems bigint, OUT first_problem text)

@@ -127,6 +127,7 @@ _PG_init(void)
 	MotXactInit();
 	MotWalInit();
 	MotRelationInit();
+	MotSizesInit();
 	MotDdlInit();
 	MotFdwInit();
 	MotTableInit();

@@ -74,5 +74,6 @@ extern void MotDdlInit(void);
 extern void MotFdwInit(void);
 extern void MotTableInit(void);
 extern void MotStatementInit(void);
+extern void MotSizesInit(void);
 
 #endif							/* MOT_H */

@@ -1,0 +1,293 @@
+-- What tables have, one thing after the other, as a user would try it: run on heap
+-- tables and on memory-optimized ones (t/table_promises.pl), with the same output.
+-- What fails here fails on heap, too.
+SET default_table_access_method = ENGINE;
+
+-- upserts tell what they did; LOCK TABLE and WHERE CURRENT OF through views
+CREATE TABLE x (id int PRIMARY KEY, v text);
+INSERT INTO x VALUES (1, 'a') ON CONFLICT (id) DO UPDATE SET v = excluded.v RETURNING (xmax = 0) AS inserted;
+INSERT INTO x VALUES (1, 'b'), (2, 'n'), (3, 'n') ON CONFLICT (id) DO UPDATE SET v = excluded.v RETURNING id, (xmax = 0) AS inserted;
+MERGE INTO x USING (VALUES (1, 'm'), (9, 'q')) s (id, v) ON x.id = s.id WHEN MATCHED THEN UPDATE SET v = s.v WHEN NOT MATCHED THEN INSERT VALUES (s.id, s.v);
+CREATE VIEW lv AS SELECT * FROM x WHERE id < 100;
+BEGIN;
+LOCK TABLE lv IN EXCLUSIVE MODE;
+SELECT relation::regclass, mode FROM pg_locks WHERE relation IN ('x'::regclass, 'lv'::regclass) AND mode = 'ExclusiveLock' ORDER BY 1;
+COMMIT;
+BEGIN;
+DECLARE c CURSOR FOR SELECT * FROM x ORDER BY id FOR UPDATE;
+FETCH 1 FROM c;
+UPDATE x SET v = 'current' WHERE CURRENT OF c;
+FETCH 1 FROM c;
+DELETE FROM x WHERE CURRENT OF c;
+SAVEPOINT s;
+UPDATE lv SET v = 'view' WHERE CURRENT OF c;
+ROLLBACK TO s;
+COMMIT;
+BEGIN;
+DECLARE c CURSOR FOR SELECT * FROM lv WHERE id = 3;
+FETCH 1 FROM c;
+UPDATE x SET v = 'through the view' WHERE CURRENT OF c;
+COMMIT;
+SELECT * FROM x ORDER BY id;
+
+-- rules
+CREATE TABLE rl (id int, v text);
+CREATE RULE r1 AS ON UPDATE TO x DO ALSO INSERT INTO rl VALUES (old.id, new.v);
+CREATE RULE r2 AS ON DELETE TO x DO INSTEAD UPDATE x SET v = 'deleted' WHERE id = old.id;
+CREATE RULE r3 AS ON INSERT TO x WHERE new.id > 1000 DO INSTEAD NOTHING;
+UPDATE x SET v = 'rule' WHERE id >= 2;
+DELETE FROM x WHERE id = 3;
+INSERT INTO x VALUES (1001, 'no'), (7, 'yes');
+SELECT * FROM rl ORDER BY 1, 2;
+SELECT * FROM x ORDER BY id;
+DROP RULE r1 ON x;
+DROP RULE r2 ON x;
+DROP RULE r3 ON x;
+
+-- triggers of all kinds
+CREATE FUNCTION tg() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE NOTICE '% % % % old=% new=%', tg_name, tg_when, tg_op, tg_level, old, new; RETURN CASE WHEN tg_op = 'DELETE' THEN old ELSE new END; END $$;
+CREATE FUNCTION tgo() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE NOTICE '% old=%', tg_name, (SELECT array_agg(o ORDER BY o) FROM o); RETURN NULL; END $$;
+CREATE FUNCTION tgn() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE NOTICE '% new=%', tg_name, (SELECT array_agg(n ORDER BY n) FROM n); RETURN NULL; END $$;
+CREATE TRIGGER t1 BEFORE TRUNCATE ON x EXECUTE FUNCTION tg();
+CREATE TRIGGER t2 AFTER TRUNCATE ON x EXECUTE FUNCTION tg();
+CREATE TRIGGER t3 AFTER DELETE ON x REFERENCING OLD TABLE AS o EXECUTE FUNCTION tgo();
+CREATE TRIGGER t4 AFTER INSERT ON x REFERENCING NEW TABLE AS n EXECUTE FUNCTION tgn();
+CREATE TRIGGER t5 AFTER UPDATE ON x REFERENCING NEW TABLE AS n EXECUTE FUNCTION tgn();
+CREATE TRIGGER t6 BEFORE UPDATE OF v ON x FOR EACH ROW WHEN (old.v IS DISTINCT FROM new.v) EXECUTE FUNCTION tg();
+CREATE CONSTRAINT TRIGGER t7 AFTER UPDATE ON x DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (new.id > 7) EXECUTE FUNCTION tg();
+INSERT INTO x VALUES (8, 'eight') ON CONFLICT (id) DO UPDATE SET v = '8';
+INSERT INTO x VALUES (8, 'eight') ON CONFLICT (id) DO UPDATE SET v = '8';
+MERGE INTO x USING (VALUES (8, 'm'), (11, 'q')) s (id, v) ON x.id = s.id WHEN MATCHED THEN UPDATE SET v = s.v WHEN NOT MATCHED THEN INSERT VALUES (s.id, s.v);
+COPY x FROM STDIN;
+20	twenty
+21	more
+\.
+DELETE FROM x WHERE id IN (20, 21);
+BEGIN;
+UPDATE x SET v = 'deferred' WHERE id = 11;
+SET CONSTRAINTS t7 IMMEDIATE;
+UPDATE x SET v = 'again' WHERE id = 8;
+COMMIT;
+BEGIN;
+TRUNCATE x;
+ROLLBACK;
+TRUNCATE x;
+ALTER TABLE x DISABLE TRIGGER ALL;
+INSERT INTO x VALUES (1, 'quiet');
+ALTER TABLE x ENABLE ALWAYS TRIGGER t4;
+SET session_replication_role = replica;
+INSERT INTO x VALUES (2, 'always');
+RESET session_replication_role;
+
+-- inheritance, mixed with heap
+CREATE TABLE par (a int PRIMARY KEY, b text);
+CREATE TABLE ch1 (c int) INHERITS (par);
+CREATE TABLE ch2 () INHERITS (par) USING heap;
+INSERT INTO par VALUES (1, 'p');
+INSERT INTO ch1 VALUES (2, 'c1', 3);
+INSERT INTO ch2 VALUES (3, 'c2');
+UPDATE par SET b = b || '!' WHERE a < 3;
+DELETE FROM par WHERE a = 3;
+SELECT tableoid::regclass, * FROM par ORDER BY a;
+ALTER TABLE par ADD COLUMN d int DEFAULT 4;
+ALTER TABLE ch1 NO INHERIT par;
+ALTER TABLE ch1 INHERIT par;
+SELECT tableoid::regclass, * FROM par ORDER BY a;
+
+-- identity, generated, column privileges
+CREATE TABLE idt (id int GENERATED ALWAYS AS IDENTITY (START 10) PRIMARY KEY, n int, g int GENERATED ALWAYS AS (n * 2) STORED, s serial);
+INSERT INTO idt (n) VALUES (1), (2);
+INSERT INTO idt (id, n) VALUES (5, 5);
+INSERT INTO idt (id, n) OVERRIDING SYSTEM VALUE VALUES (5, 5);
+UPDATE idt SET n = 7 WHERE id = 10;
+UPDATE idt SET g = 1;
+UPDATE idt SET id = 1;
+SELECT * FROM idt ORDER BY id;
+CREATE INDEX ON idt (g);
+ALTER TABLE idt ALTER id SET GENERATED BY DEFAULT RESTART 100;
+INSERT INTO idt (n) VALUES (3) RETURNING *;
+CREATE ROLE promises_ENGINE;
+GRANT SELECT (id, n), UPDATE (n) ON idt TO promises_ENGINE;
+SET ROLE promises_ENGINE;
+SELECT id, n FROM idt ORDER BY id;
+SELECT * FROM idt;
+UPDATE idt SET n = 9 WHERE id = 5;
+UPDATE idt SET g = 9;
+UPDATE idt SET n = 9 WHERE g = 1;
+DELETE FROM idt;
+SELECT id FROM idt WHERE id = 5 FOR UPDATE;
+SELECT ctid FROM idt;
+RESET ROLE;
+REVOKE ALL ON idt FROM promises_ENGINE;
+DROP ROLE promises_ENGINE;
+ALTER TABLE idt ALTER g DROP EXPRESSION;
+UPDATE idt SET g = 0;
+TRUNCATE idt RESTART IDENTITY;
+INSERT INTO idt (n) VALUES (1) RETURNING *;
+
+-- storage parameters, LIKE, CREATE TABLE AS
+CREATE TABLE sp (a int, b text) WITH (fillfactor = 70, autovacuum_enabled = false, toast_tuple_target = 200);
+ALTER TABLE sp SET (fillfactor = 50, autovacuum_analyze_scale_factor = 0.5);
+ALTER TABLE sp RESET (fillfactor);
+ALTER TABLE sp SET (nonsense = 1);
+ALTER TABLE sp ALTER b SET STORAGE EXTERNAL, ALTER b SET COMPRESSION pglz, ALTER b SET STATISTICS 5, ALTER b SET (n_distinct = 5);
+CREATE INDEX sp_i ON sp (a) WITH (fillfactor = 60, deduplicate_items = off);
+ALTER INDEX sp_i SET (fillfactor = 90);
+\d+ sp
+CREATE TABLE lk (LIKE idt INCLUDING ALL);
+\d lk
+CREATE TABLE cta AS SELECT i, 'x' || i AS t FROM generate_series(1, 10) i;
+SELECT * INTO sin FROM cta WHERE i < 3;
+CREATE TABLE ctn AS SELECT * FROM cta WITH NO DATA;
+SELECT (SELECT count(*) FROM sin), (SELECT count(*) FROM ctn), (SELECT string_agg(DISTINCT amname, ' ') FROM pg_class c JOIN pg_am a ON a.oid = relam WHERE relname IN ('lk', 'cta', 'sin', 'ctn'));
+
+-- event triggers
+CREATE FUNCTION et() RETURNS event_trigger LANGUAGE plpgsql AS $$
+DECLARE r record;
+BEGIN
+	IF tg_event = 'ddl_command_end' THEN
+		FOR r IN SELECT * FROM pg_event_trigger_ddl_commands() LOOP RAISE NOTICE '% % %', tg_tag, r.object_type, r.object_identity; END LOOP;
+	ELSIF tg_event = 'table_rewrite' THEN
+		RAISE NOTICE 'rewrite % %', pg_event_trigger_table_rewrite_oid()::regclass, pg_event_trigger_table_rewrite_reason();
+	ELSE
+		FOR r IN SELECT * FROM pg_event_trigger_dropped_objects() LOOP RAISE NOTICE 'drop % %', r.object_type, r.object_identity; END LOOP;
+	END IF;
+END $$;
+CREATE EVENT TRIGGER e1 ON ddl_command_end EXECUTE FUNCTION et();
+CREATE EVENT TRIGGER e2 ON table_rewrite EXECUTE FUNCTION et();
+CREATE EVENT TRIGGER e3 ON sql_drop EXECUTE FUNCTION et();
+CREATE TABLE ev (a int PRIMARY KEY, b int);
+CREATE INDEX evi ON ev (b);
+ALTER TABLE ev ALTER b TYPE bigint;
+ALTER TABLE ev ADD c int DEFAULT 5;
+ALTER TABLE ev ADD d timestamptz DEFAULT clock_timestamp();
+TRUNCATE ev;
+REINDEX TABLE ev;
+CLUSTER ev USING evi;
+DROP TABLE ev;
+DROP EVENT TRIGGER e1;
+DROP EVENT TRIGGER e2;
+DROP EVENT TRIGGER e3;
+
+-- rows by their tuple ids, a page after the other; a constant default stores no row anew
+CREATE TABLE t (id int PRIMARY KEY, v text, n int);
+INSERT INTO t SELECT i, 'v' || i, i % 10 FROM generate_series(1, 2000) i;
+CREATE FUNCTION page(size int) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+	last tid := '(0,0)';
+	here tid;
+	n bigint := 0;
+	k int;
+BEGIN
+	LOOP
+		SELECT max(c), count(*) INTO here, k FROM (SELECT ctid AS c FROM t WHERE ctid > last ORDER BY ctid LIMIT size) x;
+		EXIT WHEN k = 0;
+		n := n + k;
+		last := here;
+	END LOOP;
+	RETURN n;
+END $$;
+SELECT page(300);
+DELETE FROM t WHERE ctid IN (SELECT ctid FROM t WHERE n = 5 LIMIT 10);
+UPDATE t SET n = 77 WHERE ctid = (SELECT ctid FROM t WHERE id = 17) RETURNING id;
+DELETE FROM t WHERE ctid = ANY (ARRAY(SELECT ctid FROM t WHERE n = 6 LIMIT 10));
+SELECT count(*), count(DISTINCT ctid) FROM t;
+CREATE TABLE dup AS SELECT i % 3 AS a FROM generate_series(1, 9) i;
+DELETE FROM dup x USING dup y WHERE x.ctid < y.ctid AND x.a = y.a;
+SELECT * FROM dup ORDER BY a;
+SELECT pg_relation_filenode('t') AS f \gset
+ALTER TABLE t ADD c1 int DEFAULT 42, ADD c2 text DEFAULT 'const', ADD c3 bigint NOT NULL DEFAULT 7;
+SELECT pg_relation_filenode('t') = :f AS kept, (SELECT count(*) FROM t WHERE c1 = 42 AND c2 = 'const' AND c3 = 7);
+UPDATE t SET c1 = 1 WHERE id = 3;
+CREATE INDEX ON t (c1);
+SELECT c1, count(*) FROM t GROUP BY 1 ORDER BY 1;
+ALTER TABLE t ADD g uuid DEFAULT gen_random_uuid();
+SELECT pg_relation_filenode('t') = :f AS kept, count(DISTINCT g) = count(*) AS all FROM t;
+
+-- materialized views
+CREATE MATERIALIZED VIEW mv AS SELECT n, count(*) AS c FROM t GROUP BY n;
+CREATE UNIQUE INDEX ON mv (n);
+DELETE FROM t WHERE n = 3;
+REFRESH MATERIALIZED VIEW CONCURRENTLY mv;
+SELECT * FROM mv ORDER BY 1;
+REFRESH MATERIALIZED VIEW mv WITH NO DATA;
+SELECT * FROM mv;
+REFRESH MATERIALIZED VIEW CONCURRENTLY mv;
+REFRESH MATERIALIZED VIEW mv;
+ALTER MATERIALIZED VIEW mv SET ACCESS METHOD heap;
+ALTER MATERIALIZED VIEW mv SET ACCESS METHOD ENGINE;
+CREATE INDEX CONCURRENTLY ON mv ((n + 1)) WHERE n > 2;
+REFRESH MATERIALIZED VIEW CONCURRENTLY mv;
+SELECT count(*) FROM mv;
+INSERT INTO mv VALUES (1, 1);
+
+-- partitions that come and go
+CREATE TABLE pt (id int, v text, PRIMARY KEY (id)) PARTITION BY RANGE (id);
+CREATE TABLE pt1 (LIKE pt INCLUDING ALL);
+INSERT INTO pt1 VALUES (1, 'a');
+ALTER TABLE pt ATTACH PARTITION pt1 FOR VALUES FROM (0) TO (10);
+CREATE TABLE pt2 PARTITION OF pt FOR VALUES FROM (10) TO (20);
+INSERT INTO pt VALUES (15, 'x');
+ALTER TABLE pt DETACH PARTITION pt1 CONCURRENTLY;
+SELECT * FROM pt ORDER BY id;
+\d pt1
+INSERT INTO pt1 VALUES (100, 'y');
+ALTER TABLE pt ATTACH PARTITION pt1 FOR VALUES FROM (0) TO (10);
+DELETE FROM pt1 WHERE id = 100;
+ALTER TABLE pt ATTACH PARTITION pt1 FOR VALUES FROM (0) TO (10);
+CREATE TABLE ptd PARTITION OF pt DEFAULT;
+INSERT INTO pt VALUES (25, 'd');
+ALTER TABLE pt DETACH PARTITION pt1 CONCURRENTLY;
+CREATE TABLE pt3 PARTITION OF pt FOR VALUES FROM (25) TO (30);
+CREATE INDEX pi ON ONLY pt (v);
+CREATE INDEX pi1 ON pt1 (v);
+ALTER INDEX pi ATTACH PARTITION pi1;
+CREATE INDEX CONCURRENTLY px ON pt (v);
+
+-- limits
+SELECT format('CREATE TABLE w1600 (%s)', string_agg('c' || i || ' int', ',')) FROM generate_series(1, 1600) i \gexec
+INSERT INTO w1600 (c1, c1600) VALUES (1, 3);
+UPDATE w1600 SET c1600 = 4;
+SELECT c1, c800, c1600 FROM w1600;
+ALTER TABLE w1600 ADD c1601 int;
+SELECT format('CREATE TABLE k32 (%s, PRIMARY KEY (%s))', string_agg('c' || i || ' int', ','), string_agg('c' || i, ',')) FROM generate_series(1, 32) i \gexec
+SELECT format('INSERT INTO k32 VALUES (%s)', string_agg('1', ',')) AS s FROM generate_series(1, 32) i \gset
+:s;
+:s;
+SELECT format('CREATE TABLE k33 (%s, PRIMARY KEY (%s))', string_agg('c' || i || ' int', ','), string_agg('c' || i, ',')) FROM generate_series(1, 33) i \gexec
+CREATE TABLE big (a int, b text);
+INSERT INTO big VALUES (1, repeat('x', 20000000));
+UPDATE big SET a = 2;
+SELECT a, length(b) FROM big;
+
+-- DDL of other kinds
+CREATE TYPE tt AS (id int, v text, n int);
+CREATE TABLE typed OF tt (PRIMARY KEY (id));
+INSERT INTO typed VALUES (1, 'a', 2);
+ALTER TYPE tt ADD ATTRIBUTE z int CASCADE;
+ALTER TYPE tt ALTER ATTRIBUTE z TYPE bigint CASCADE;
+UPDATE typed SET z = 3;
+ALTER TYPE tt DROP ATTRIBUTE n CASCADE;
+SELECT * FROM typed;
+ALTER TABLE t ADD CONSTRAINT ch CHECK (n >= 7) NOT VALID;
+ALTER TABLE t VALIDATE CONSTRAINT ch;
+ALTER TABLE t RENAME TO t9;
+ALTER TABLE t9 RENAME n TO nn;
+CREATE SCHEMA sc;
+ALTER TABLE t9 SET SCHEMA sc;
+SELECT count(nn) > 0 FROM sc.t9;
+CREATE STATISTICS st (ndistinct, dependencies, mcv) ON nn, v FROM sc.t9;
+ANALYZE sc.t9;
+SELECT stxname, stxkind FROM pg_statistic_ext;
+CREATE EXTENSION lo;
+CREATE TABLE l (id int PRIMARY KEY, o lo);
+CREATE TRIGGER tl BEFORE UPDATE OR DELETE ON l FOR EACH ROW EXECUTE FUNCTION lo_manage(o);
+INSERT INTO l SELECT 1, lo_create(0);
+INSERT INTO l SELECT 2, lo_from_bytea(0, 'abc');
+UPDATE l SET o = lo_create(0) WHERE id = 1;
+DELETE FROM l;
+SELECT count(*) FROM pg_largeobject_metadata;
+REINDEX SCHEMA public;
+VACUUM (FULL, FREEZE, ANALYZE);
+VACUUM (FREEZE);
+SELECT age(datfrozenxid) < 100 AS frozen FROM pg_database WHERE datname = current_database();
