@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """workload.py: run clients against a server and record what they saw.
 
-    workload.py --level rc|rr|ser --place heap|mot|mixed [options] FILE
+    workload.py --level rc|rr|ser --place heap|table|foreign|mixed [options] FILE
 
 The connection is libpq's (PGHOST, PGPORT, ...).  Clients run transactions of
 one to five operations on a few keys that all of them use: appends to lists,
@@ -11,8 +11,9 @@ savepoints that are rolled back, and some transactions that end in ROLLBACK.
 Keys that have grown are replaced by new ones.  At the end everything is read
 once more.  checker.py says what FILE means, and whether it may be so.
 
-mixed: keys with even numbers are in heap tables, the others in
-memory-optimized ones.
+table and foreign: memory-optimized tables of one kind.  mixed: keys with even
+numbers are in heap tables, the others by turns in memory-optimized ones of
+both kinds.
 
 Options: --seconds N, --clients N, --seed N
     --standby DSN   two more clients that only read, there
@@ -47,21 +48,18 @@ RETRY = ("40001", "40P01")
 
 LOCKS = ["FOR UPDATE", "FOR NO KEY UPDATE", "FOR SHARE", "FOR KEY SHARE"]
 
-SCHEMA = """
-CREATE TABLE history_list_heap (k int PRIMARY KEY, v int[]);
-CREATE TABLE history_register_heap (k int PRIMARY KEY, v int, version int);
-CREATE TABLE history_set_heap (k int, v int, PRIMARY KEY (k, v));
-CREATE FOREIGN TABLE history_list_mot (k int PRIMARY KEY, v int[]) SERVER mot_server;
-CREATE FOREIGN TABLE history_register_mot (k int PRIMARY KEY, v int, version int) SERVER mot_server;
-CREATE FOREIGN TABLE history_set_mot (k int, v int, PRIMARY KEY (k, v)) SERVER mot_server;
-CREATE VIEW history_list AS SELECT * FROM history_list_heap UNION ALL SELECT * FROM history_list_mot;
-CREATE VIEW history_register AS SELECT * FROM history_register_heap UNION ALL SELECT * FROM history_register_mot;
-CREATE VIEW history_set AS SELECT * FROM history_set_heap UNION ALL SELECT * FROM history_set_mot;
-"""
+SCHEMA = "".join("""
+CREATE {0} TABLE history_list_{1} (k int PRIMARY KEY, v int[]) {2};
+CREATE {0} TABLE history_register_{1} (k int PRIMARY KEY, v int, version int) {2};
+CREATE {0} TABLE history_set_{1} (k int, v int, PRIMARY KEY (k, v)) {2};
+""".format(*place) for place in (("", "heap", "USING heap"), ("", "table", "USING mot"), ("FOREIGN", "foreign", "SERVER mot_server")))
+SCHEMA += "".join("""
+CREATE VIEW history_{0} AS SELECT * FROM history_{0}_heap UNION ALL SELECT * FROM history_{0}_table UNION ALL SELECT * FROM history_{0}_foreign;
+""".format(kind) for kind in ("list", "register", "set"))
 CLEANUP = """
 DROP VIEW IF EXISTS history_list, history_register, history_set;
-DROP TABLE IF EXISTS history_list_heap, history_register_heap, history_set_heap;
-DROP FOREIGN TABLE IF EXISTS history_list_mot, history_register_mot, history_set_mot;
+DROP TABLE IF EXISTS history_list_heap, history_register_heap, history_set_heap, history_list_table, history_register_table, history_set_table;
+DROP FOREIGN TABLE IF EXISTS history_list_foreign, history_register_foreign, history_set_foreign;
 """
 
 
@@ -131,7 +129,7 @@ class Client(threading.Thread):
     def table(self, kind, key):
         place = self.run_.args.place
         if place == "mixed":
-            place = "mot" if key % 2 else "heap"
+            place = ("heap", "table", "heap", "foreign")[key % 4]
         return "history_%s_%s" % (kind, place)
 
     def source(self, kind):
@@ -423,7 +421,7 @@ class Run:
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--level", choices=LEVELS, required=True)
-    parser.add_argument("--place", choices=["heap", "mot", "mixed"], required=True)
+    parser.add_argument("--place", choices=["heap", "table", "foreign", "mixed"], required=True)
     parser.add_argument("--seconds", type=float, default=5)
     parser.add_argument("--clients", type=int, default=4)
     parser.add_argument("--seed", type=int, default=time.time_ns() % 1000000)
@@ -444,7 +442,7 @@ def main():
         if "era" in txn:
             txn["era"] = eras.setdefault(txn["era"], len(eras))
     with open(args.file, "w") as f:
-        f.write(json.dumps({"level": args.level, "strict": args.place == "mot", "place": args.place,
+        f.write(json.dumps({"level": args.level, "strict": args.place in ("table", "foreign"), "place": args.place,
                             "seed": args.seed, "async": args.async_}) + "\n")
         for txn in txns:
             f.write(json.dumps(txn) + "\n")

@@ -52,7 +52,7 @@ sub history
 # -------------------------------------------------------------------- crashes
 
 history('crashes', 'mixed', 'ser', 5, '--crash', 'any');
-history('crashes', 'mot', 'rc', 5, '--crash', 'any');
+history('crashes', 'table', 'rc', 5, '--crash', 'any');
 history('crashes that lose commits', 'mixed', 'rr', 5, '--crash', 'any', '--async');
 $primary->_update_pid(1);
 
@@ -64,8 +64,9 @@ $standby->init_from_backup($primary, 'base', has_streaming => 1);
 $standby->start;
 my $there = $standby->connstr('postgres');
 
-history('a standby', 'mixed', 'rc', 3, '--standby', $there);
-history('a standby', 'mot', 'rr', 3, '--standby', $there);
+history('a standby', 'mixed', 'rc', 2, '--standby', $there);
+history('a standby', 'table', 'rr', 2, '--standby', $there);
+history('a standby', 'foreign', 'rr', 2, '--standby', $there);
 history('a standby, and crashes', 'mixed', 'rr', 4, '--standby', $there, '--crash', 'immediate');
 $ENV{STANDBY_DATA} = $standby->data_dir;
 history('a standby that is promoted', 'mixed', 'ser', 5, '--standby', $there, '--failover', $there);
