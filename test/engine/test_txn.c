@@ -466,6 +466,72 @@ unique_keys(void)
 	teardown();
 }
 
+/* who else has the value, in the index that takes any: asked when the own entry is there; id 0: no row of our own */
+static mot_status
+rivals(mot_session *s, mot_view v, uint64_t id, int64_t value, uint64_t *rival)
+{
+	mot_row    *own = NULL,
+			   *other = NULL;
+	uint8_t		key[8];
+	mot_status	status;
+
+	v.command = MOT_COMMAND_MAX;
+	if (id != 0)
+		REQUIRE(get(&st, s, &v, id, &own, NULL) != NULL);
+	put_key(key, (uint64_t) value);
+	status = mot_index_rivals(s, &st.by_value, own, key, 8, &other);
+	*rival = status != MOT_DUPLICATE ? 0 : ((const record *) mot_version_data(mot_row_newest(s, other)))->id;
+	return status;
+}
+
+static void
+keys_with_rivals(void)
+{
+	mot_view	v,
+				w;
+	uint64_t	rival;
+
+	setup(true);
+	fill(2);
+	v = start(a, MOT_READ_COMMITTED);
+	CHECK(rivals(a, v, 0, 77, &rival) == MOT_OK);
+	CHECK(rivals(a, v, 0, 20, &rival) == MOT_DUPLICATE && rival == 2);
+	CHECK(insert(&st, a, 1, 3, 10) == MOT_OK);
+	CHECK(rivals(a, v, 3, 10, &rival) == MOT_DUPLICATE && rival == 1);
+
+	/* of two who add the same each meets the other */
+	w = start(b, MOT_READ_COMMITTED);
+	CHECK(insert(&st, a, 1, 5, 50) == MOT_OK);
+	CHECK(rivals(a, v, 5, 50, &rival) == MOT_OK);
+	CHECK(insert(&st, b, 1, 6, 50) == MOT_OK);
+	CHECK(rivals(a, v, 5, 50, &rival) == MOT_BUSY && mot_session_holder(a).slot == 2);
+	CHECK(rivals(b, w, 6, 50, &rival) == MOT_BUSY && mot_session_holder(b).slot == 1);
+	mot_txn_abort(b);
+	end_view(b);
+	CHECK(rivals(a, v, 5, 50, &rival) == MOT_OK);
+	finish(a);
+
+	/* a key that may come back, and has gone then */
+	w = start(b, MOT_READ_COMMITTED);
+	CHECK(update(&st, b, &w, 1, 2, 25) == MOT_OK);
+	v = start(a, MOT_READ_COMMITTED);
+	CHECK(insert(&st, a, 1, 7, 20) == MOT_OK);
+	CHECK(rivals(a, v, 7, 20, &rival) == MOT_BUSY);
+	CHECK(rivals(a, v, 0, 25, &rival) == MOT_BUSY);
+	finish(b);
+	CHECK(rivals(a, v, 7, 20, &rival) == MOT_OK);
+	CHECK(rivals(a, v, 0, 25, &rival) == MOT_DUPLICATE && rival == 2);
+
+	/* rows of our own are rivals, deleted ones are not */
+	CHECK(insert(&st, a, 1, 9, 20) == MOT_OK);
+	CHECK(rivals(a, v, 9, 20, &rival) == MOT_DUPLICATE && rival == 7);
+	v.command = 3;
+	CHECK(delete_id(&st, a, &v, 2, 7) == MOT_OK);
+	CHECK(rivals(a, v, 9, 20, &rival) == MOT_OK);
+	finish(a);
+	teardown();
+}
+
 static void
 keys_that_move(void)
 {
@@ -693,6 +759,7 @@ main(int argc, char **argv)
 	RUN(write_skew_fails);
 	RUN(phantoms_fail);
 	RUN(unique_keys);
+	RUN(keys_with_rivals);
 	RUN(keys_that_move);
 	RUN(savepoints);
 	RUN(own_versions_read);
