@@ -379,7 +379,7 @@ INSERT INTO tb_foreign SELECT id, v FROM tb_mot.s;
 SELECT count(*) FROM tb_foreign f JOIN tb_mot.s USING (id) JOIN tb_heap.s h USING (id);
 DROP TABLE tb_foreign;
 
--- no parallel workers
+-- workers (parallel.sql)
 SET max_parallel_workers_per_gather = 2;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;

@@ -267,7 +267,7 @@ mot_session_open(mot_engine *e, unsigned slot, mot_session **session)
 	s->engine = e;
 	s->slot = &e->slot[slot];
 	s->cache = mot_region_cache(e->region, slot);
-	s->owner = slot + 1;
+	s->owner = s->self = slot + 1;
 	s->tree.cache = s->cache;
 	s->tree.region = e->region;
 	s->tree.retire = mot_owed_retire;
@@ -455,6 +455,13 @@ mot_snapshot_lower(mot_session *s, mot_ts oldest)
 		return;
 	atomic_store(&s->slot->published, oldest);
 	atomic_fetch_add(&s->engine->lowered, 1);
+}
+
+void
+mot_session_follow(mot_session *s, unsigned slot, mot_ts snapshot)
+{
+	s->self = slot + 1;
+	mot_snapshot_lower(s, snapshot);
 }
 
 mot_ts

@@ -619,6 +619,8 @@ struct mot_session
 	mot_slot   *slot;
 	mot_cache  *cache;
 	unsigned	owner;			/* slot number + 1 */
+	unsigned	self;			/* whose versions in progress are seen as our
+								 * own: "owner", or whom we follow */
 	uint64_t	credit;			/* promised places of the queue not yet used */
 	unsigned	since_reclaim;	/* commits */
 	mot_ts		clock_seen;		/* a value the clock has had */
@@ -727,6 +729,13 @@ static inline journal_entry *
 journal_at(const mot_session *s, uint64_t i)
 {
 	return &s->chunk[i / JOURNAL_CHUNK][i % JOURNAL_CHUNK];
+}
+
+/* can there be versions in progress that are seen as our own? */
+static inline bool
+session_has_own(const mot_session *s)
+{
+	return s->active || s->self != s->owner;
 }
 
 /* remember that this transaction has seen (or missed, if it is a tombstone) a version */

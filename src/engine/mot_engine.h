@@ -182,6 +182,14 @@ typedef struct mot_beyond
 extern void mot_snapshot_lower(mot_session *session, mot_ts oldest);
 
 /*
+ * This session reads for another one's transaction: by a snapshot of its, and with
+ * what it has changed.  The other one, in "slot", holds that snapshot and changes
+ * nothing of what is read as long as this one reads; it is not one of SERIALIZABLE, nor
+ * are there changes in its journal that nobody else could see (mot_txn_defers).
+ */
+extern void mot_session_follow(mot_session *session, unsigned slot, mot_ts snapshot);
+
+/*
  * Has nothing been committed with a number from "from" (the least of those without)
  * up to "upto", and is nothing about to be, but what is left out?  Then who
  * sees what came before sees all that anybody has been told of.
@@ -603,6 +611,7 @@ extern void mot_txn_set_host_id(mot_session *session, uint64_t host_id);
 /* has it changed or locked anything? */
 extern bool mot_txn_has_work(const mot_session *session);
 extern bool mot_txn_has_writes(const mot_session *session);
+extern bool mot_txn_defers(const mot_session *session);
 
 /*
  * Commit in two steps.  prepare locks what is not locked yet, in address

@@ -54,7 +54,7 @@ mot_version_ts(const mot_version *v)
 mot_version *
 mot_own_newest(mot_session *s, mot_row *row, uint64_t head)
 {
-	if (head_owner(head) == s->owner)
+	if (head_owner(head) == s->self)
 	{
 		mot_version *v = head_version(head);
 
@@ -140,7 +140,7 @@ mot_version_visible(mot_session *s, const mot_view *view, mot_row *row)
 		v = head_version(head);
 		if (mot_likely(head_owner(head) == 0 && s->deferred_count == 0))
 			break;
-		if (s->active)
+		if (session_has_own(s))
 		{
 			mot_version *own = mot_own_newest(s, row, head);
 
@@ -152,7 +152,7 @@ mot_version_visible(mot_session *s, const mot_view *view, mot_row *row)
 						return version_is_tombstone(own) ? NULL : own;
 					own = version_below(row, own);
 				}
-				if (own != NULL || head_owner(head) == s->owner)
+				if (own != NULL || head_owner(head) == s->self)
 				{
 					v = own;
 					break;
@@ -163,7 +163,7 @@ mot_version_visible(mot_session *s, const mot_view *view, mot_row *row)
 				 * as others see it
 				 */
 			}
-			else if (head_owner(head) == s->owner)
+			else if (head_owner(head) == s->self)
 				break;
 		}
 		if (head_owner(head) != 0 && v != NULL && (version_ts(v) & TS_UNCOMMITTED))
@@ -269,7 +269,7 @@ mot_newest_committed(mot_session *s, mot_row *row)
 const mot_version *
 mot_row_newest(mot_session *s, mot_row *row)
 {
-	mot_version *v = s->active ? mot_own_newest(s, row, row_head(row)) : NULL;
+	mot_version *v = session_has_own(s) ? mot_own_newest(s, row, row_head(row)) : NULL;
 
 	if (v == NULL)
 		v = mot_newest_committed(s, row);
@@ -308,7 +308,7 @@ mot_version_changes(const mot_row *row, const mot_version *version)
 unsigned
 mot_row_changes(mot_session *s, mot_row *row, uint32_t *command)
 {
-	const mot_version *v = s->active ? mot_own_newest(s, row, row_head(row)) : NULL;
+	const mot_version *v = session_has_own(s) ? mot_own_newest(s, row, row_head(row)) : NULL;
 
 	if (v == NULL)
 		return 0;
@@ -319,7 +319,7 @@ mot_row_changes(mot_session *s, mot_row *row, uint32_t *command)
 const mot_version *
 mot_row_after_changes(mot_session *s, const mot_view *view, mot_row *row, unsigned changes)
 {
-	const mot_version *v = s->active ? mot_own_newest(s, row, row_head(row)) : NULL;
+	const mot_version *v = session_has_own(s) ? mot_own_newest(s, row, row_head(row)) : NULL;
 	unsigned	n = mot_version_changes(row, v);
 	mot_view	before = *view;
 

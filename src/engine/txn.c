@@ -84,6 +84,12 @@ mot_txn_has_writes(const mot_session *s)
 	return s->writes > 0;
 }
 
+bool
+mot_txn_defers(const mot_session *s)
+{
+	return s->deferred_count > 0;
+}
+
 /*
  * (who only reads is not validated: its place is that of its snapshot, unless
  * it knows of something that came later)

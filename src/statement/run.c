@@ -51,7 +51,7 @@ void
 MotStatementRunInit(void)
 {
 	/* a module below us would not be told of an execution that starts here */
-	if (!MotExecutorIsOurs() || ExecutorRun_hook != NULL || ExecutorFinish_hook != NULL)
+	if (!MotExecutorIsOurs() || ExecutorFinish_hook != NULL)
 		return;
 	hooked = true;
 	prev_ExecutorStart = ExecutorStart_hook;

@@ -7,8 +7,7 @@
  * table, so a server that has not preloaded mot says so at the first touch.
  *
  * What is not done yet is refused where it would begin, never answered: kinds of
- * indexes by their build (index.c), parallel scans and the rest by
- * the callbacks below.
+ * indexes by their build (index.c), and the rest by the callbacks below.
  *
  *-------------------------------------------------------------------------
  */
@@ -40,24 +39,6 @@ slot_callbacks(Relation rel)
 
 /* ------------------------------------------------------------------ refused */
 
-static Size
-parallelscan_estimate(Relation rel)
-{
-	MotTableRefuse(rel, "parallel scans are");
-}
-
-static Size
-parallelscan_initialize(Relation rel, ParallelTableScanDesc scan)
-{
-	MotTableRefuse(rel, "parallel scans are");
-}
-
-static void
-parallelscan_reinitialize(Relation rel, ParallelTableScanDesc scan)
-{
-	MotTableRefuse(rel, "parallel scans are");
-}
-
 static TransactionId
 index_delete_tuples(Relation rel, TM_IndexDeleteOp *op)
 {
@@ -87,9 +68,9 @@ static const TableAmRoutine routine = {
 	.scan_end = MotScanFinish,
 	.scan_rescan = MotScanAgain,
 	.scan_getnextslot = MotScanGet,
-	.parallelscan_estimate = parallelscan_estimate,
-	.parallelscan_initialize = parallelscan_initialize,
-	.parallelscan_reinitialize = parallelscan_reinitialize,
+	.parallelscan_estimate = MotScanShare,
+	.parallelscan_initialize = MotScanShareInit,
+	.parallelscan_reinitialize = MotScanShareAgain,
 	.index_fetch_begin = MotTableFetchBegin,
 	.index_fetch_reset = MotTableFetchReset,
 	.index_fetch_end = MotTableFetchEnd,

@@ -426,11 +426,9 @@ planner_relation(PlannerInfo *root, Oid relid, bool inhparent, RelOptInfo *rel)
 	if (!MotIsOrdinaryTable(relid))
 		return;
 
-	/*
-	 * neither for scans nor (which call the table a parent) for builds of
-	 * indexes
-	 */
-	rel->rel_parallel_workers = 0;
+	/* builds of indexes call the table a parent, and have no workers */
+	if (inhparent)
+		rel->rel_parallel_workers = 0;
 	if (!inhparent && rel->indexlist != NIL)
 	{
 		Relation	relation = RelationIdGetRelation(relid);

@@ -15,6 +15,11 @@
  * (cursors), and the server's blocks, which ANALYZE asks for, are shares of the
  * pages.
  *
+ * A parallel scan deals out pages, 64 kB each, by a counter; who comes late takes the next
+ * one, and who leaves early has finished his.  Each participant knows himself how many
+ * there are: all rows that the common snapshot shows were there when it was taken, so a
+ * page that has come since, which only some count, has none of them.
+ *
  *-------------------------------------------------------------------------
  */
 #include "table/table.h"
@@ -47,11 +52,19 @@ typedef struct MotTableScan
 	uint64		page;			/* the one that has been read, if "in_page" */
 	bool		in_page;
 	uint64		behind;			/* ANALYZE: first page behind the block */
+	pg_atomic_uint64 *next;		/* a parallel scan's: the next page that
+								 * nobody has taken */
 	int			at;				/* in it: the row that was handed out last */
 	int			nfound;
 	int			maxfound;
 	Found	   *found;
 } MotTableScan;
+
+typedef struct MotSharedScan
+{
+	ParallelTableScanDescData base;
+	pg_atomic_uint64 next;
+} MotSharedScan;
 
 /* ------------------------------------------------------------------- views */
 
@@ -93,7 +106,7 @@ MotScanBegin(Relation rel, Snapshot snapshot, int nkeys, struct ScanKeyData *key
 	MotTableScan *scan = palloc0(sizeof(MotTableScan));
 	mot_scan	pages;
 
-	if (parallel != NULL || (flags & SO_TYPE_BITMAPSCAN) != 0)
+	if ((flags & SO_TYPE_BITMAPSCAN) != 0)
 		MotTableRefuse(rel, "this kind of scan is");
 	if (nkeys != 0)
 		MotTableRefuse(rel, "scans with keys are");
@@ -103,7 +116,12 @@ MotScanBegin(Relation rel, Snapshot snapshot, int nkeys, struct ScanKeyData *key
 	/* the relation first: to know of it can take waiting */
 	scan->relation = MotRelationGet(rel);
 	scan->session = MotSession();
-	if (snapshot == NULL)
+	if (parallel != NULL)
+	{
+		scan->next = &((MotSharedScan *) parallel)->next;
+		scan->view = MotViewOfWorkers(snapshot);
+	}
+	else if (snapshot == NULL)
 	{
 		/* ANALYZE: the rows as they are now */
 		scan->view = MotLooseView();
@@ -124,6 +142,7 @@ MotScanBegin(Relation rel, Snapshot snapshot, int nkeys, struct ScanKeyData *key
 	scan->base.rs_rd = rel;
 	scan->base.rs_snapshot = snapshot;
 	scan->base.rs_flags = flags;
+	scan->base.rs_parallel = parallel;
 	mot_scan_begin(scan->session, &pages, scan->relation->table, &scan->view, NULL);
 	scan->pages = pages.pages;
 	if ((flags & (SO_TYPE_SEQSCAN | SO_TYPE_SAMPLESCAN)) != 0)
@@ -200,6 +219,15 @@ show_found(MotTableScan *scan, TupleTableSlot *slot)
 				 mot_version_changes(found->row, found->version) : 0, slot);
 }
 
+/* a forward scan's next page; before the first one if that is the next to be read */
+static inline uint64
+page_ahead(MotTableScan *scan)
+{
+	if (scan->next != NULL)
+		return pg_atomic_fetch_add_u64(scan->next, 1);
+	return scan->in_page ? scan->page + 1 : scan->page;
+}
+
 bool
 MotScanGet(TableScanDesc base, ScanDirection direction, TupleTableSlot *slot)
 {
@@ -215,8 +243,7 @@ MotScanGet(TableScanDesc base, ScanDirection direction, TupleTableSlot *slot)
 		{
 			if (scan->in_page && ++scan->at < scan->nfound)
 				break;
-			if (scan->in_page)
-				scan->page++;
+			scan->page = page_ahead(scan);
 			scan->in_page = false;
 			if (scan->page >= scan->pages)
 			{
@@ -246,6 +273,30 @@ MotScanGet(TableScanDesc base, ScanDirection direction, TupleTableSlot *slot)
 	show_found(scan, slot);
 	pgstat_count_heap_getnext(base->rs_rd);
 	return true;
+}
+
+/* ---------------------------------------------------------- parallel scans */
+
+Size
+MotScanShare(Relation rel)
+{
+	return sizeof(MotSharedScan);
+}
+
+Size
+MotScanShareInit(Relation rel, ParallelTableScanDesc parallel)
+{
+	parallel->phs_relid = RelationGetRelid(rel);
+	parallel->phs_syncscan = false;
+	pg_atomic_init_u64(&((MotSharedScan *) parallel)->next, 0);
+	return sizeof(MotSharedScan);
+}
+
+/* (nobody is scanning) */
+void
+MotScanShareAgain(Relation rel, ParallelTableScanDesc parallel)
+{
+	pg_atomic_write_u64(&((MotSharedScan *) parallel)->next, 0);
 }
 
 /* ---------------------------------------------------------- rows by tuple id */

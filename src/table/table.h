@@ -34,6 +34,9 @@ extern void MotScanFinish(TableScanDesc scan);
 extern void MotScanAgain(TableScanDesc scan, struct ScanKeyData *key, bool set_params,
 						 bool allow_strat, bool allow_sync, bool allow_pagemode);
 extern bool MotScanGet(TableScanDesc scan, ScanDirection direction, TupleTableSlot *slot);
+extern Size MotScanShare(Relation rel);
+extern Size MotScanShareInit(Relation rel, ParallelTableScanDesc parallel);
+extern void MotScanShareAgain(Relation rel, ParallelTableScanDesc parallel);
 extern bool MotFetchVersion(Relation rel, ItemPointer tid, Snapshot snapshot, TupleTableSlot *slot);
 extern bool MotTidIsValid(TableScanDesc scan, ItemPointer tid);
 extern void MotLatestTid(TableScanDesc scan, ItemPointer tid);

@@ -24,6 +24,7 @@
 #include "commands/progress.h"
 #include "commands/vacuum.h"
 #include "miscadmin.h"
+#include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
@@ -305,7 +306,10 @@ upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel, R
 	{
 		RangeTblEntry *rte = root->simple_rte_array[i];
 
-		/* (none: place was made for a child that is left out, such as another session's temporary table) */
+		/*
+		 * (none: place was made for a child that is left out, such as another
+		 * session's temporary table)
+		 */
 		ours = rte == NULL || rte->rtekind == RTE_JOIN ||
 			(rte->rtekind == RTE_RELATION && MotIsOrdinaryTable(rte->relid));
 	}
@@ -313,7 +317,29 @@ upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel, R
 		MotCostUnknownLimit(output_rel, extra);
 }
 
-/* Parallel workers have no views: such tables are read by the leader only. */
+/*
+ * As create_plain_partial_paths does, but by the bytes that rows take: the planner was told
+ * that there are no pages.  And a statement with workers is the executor's, to which a row costs
+ * that much more than to one without it (statement/), as most scans of one process are.
+ */
+static void
+parallel_paths(PlannerInfo *root, RelOptInfo *rel, Oid relid)
+{
+	Relation	relation = RelationIdGetRelation(relid);
+	double		pages = (double) MotTableSize(relation, MAIN_FORKNUM) / BLCKSZ;
+	int			workers = compute_parallel_worker(rel, pages, -1, max_parallel_workers_per_gather);
+	double		divisor = workers + (parallel_leader_participation ? Max(0, 1 - 0.3 * workers) : 0);
+	Path	   *path;
+
+	RelationClose(relation);
+	if (workers <= 0)
+		return;
+	path = create_seqscan_path(root, rel, NULL, workers);
+	path->total_cost += cpu_tuple_cost * rel->tuples / divisor;
+	add_partial_path(rel, path);
+}
+
+/* Of SERIALIZABLE's reads workers could not tell (xact/parallel.c). */
 static void
 set_rel_pathlist(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 {
@@ -327,10 +353,16 @@ set_rel_pathlist(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *r
 		 */
 		if (rel->reloptkind == RELOPT_BASEREL && rte->tablesample == NULL && !IS_DUMMY_REL(rel))
 			price_paths(root, rel);
-		rel->consider_parallel = false;
 		rel->partial_pathlist = NIL;
-		foreach(lc, rel->pathlist)
-			((Path *) lfirst(lc))->parallel_safe = false;
+		if (rel->consider_parallel && IsolationIsSerializable())
+		{
+			rel->consider_parallel = false;
+			foreach(lc, rel->pathlist)
+				((Path *) lfirst(lc))->parallel_safe = false;
+		}
+		if (rel->consider_parallel && rel->lateral_relids == NULL && rte->tablesample == NULL &&
+			!IS_DUMMY_REL(rel))
+			parallel_paths(root, rel, rte->relid);
 	}
 	if (prev_set_rel_pathlist)
 		prev_set_rel_pathlist(root, rel, rti, rte);

@@ -8,6 +8,7 @@
 #ifndef MOT_XACT_INTERNAL_H
 #define MOT_XACT_INTERNAL_H
 
+#include "executor/executor.h"
 #include "xact/xact.h"
 
 /*
@@ -27,10 +28,22 @@ extern void MotSnapshotSubAbort(int level);
 extern void MotSnapshotEndXact(bool commit);
 extern MotTaken MotTransactionTaken(void);	/* MOT_TS_NONE: none yet */
 extern bool MotSnapshotImported;	/* SET TRANSACTION SNAPSHOT */
+extern MotTaken MotTakenFor(Snapshot snapshot);
+extern bool MotPlanMayRead(const PlannedStmt *plan);
+extern bool MotSnapshotStale(void);
+extern void MotSnapshotAdopt(Snapshot snapshot, MotTaken taken);
+
+/* parallel.c */
+extern void MotParallelInit(void);
+extern void MotParallelRun(QueryDesc *query, ScanDirection direction, uint64 count, bool execute_once,
+						   ExecutorRun_hook_type below);
+extern bool MotParallelFollows(void);
+extern void MotParallelFollow(Snapshot snapshot);
 
 /* transaction.c */
 extern void MotBeforeSnapshot(Snapshot snapshot);
 extern void MotTransactionBegin(mot_session *session);
+extern bool MotWorkersSeeAll(void);
 
 /* mixed.c; at most one announced commit a process */
 extern void MotMixedAnnounce(bool drawing);

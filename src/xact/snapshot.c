@@ -45,6 +45,7 @@
 #include "access/parallel.h"
 #include "access/xact.h"
 #include "catalog/pg_class.h"
+#include "commands/defrem.h"
 #include "engine/port.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
@@ -68,10 +69,12 @@ typedef struct Entry
 
 /*
  * Entries without a query: a loose view; and what callers of MotViewFor hold
- * who name a snapshot that no query runs with, until the transaction ends.
+ * who name a snapshot that no query runs with, until the transaction ends; and
+ * the leader's in a parallel worker.
  */
 static const char loose_tag,
-			stray_tag;
+			stray_tag,
+			leader_tag;
 
 #define INITIAL_ENTRIES 16
 
@@ -101,11 +104,13 @@ int			MotAlterTableDepth = 0;
 bool		MotSnapshotImported = false;
 
 static ExecutorStart_hook_type prev_ExecutorStart = NULL;
+static ExecutorRun_hook_type prev_ExecutorRun = NULL;
 static ExecutorEnd_hook_type prev_ExecutorEnd = NULL;
 static ProcessUtility_hook_type prev_ProcessUtility = NULL;
 static post_parse_analyze_hook_type prev_post_parse_analyze = NULL;
 
 static void executor_start(QueryDesc *query, int eflags);
+static void executor_run(QueryDesc *query, ScanDirection direction, uint64 count, bool execute_once);
 static void executor_end(QueryDesc *query);
 static void process_utility(PlannedStmt *pstmt, const char *query_string, bool read_only_tree,
 							ProcessUtilityContext context, ParamListInfo params,
@@ -134,6 +139,8 @@ MotSnapshotInit(void)
 {
 	prev_ExecutorStart = ExecutorStart_hook;
 	ExecutorStart_hook = executor_start;
+	prev_ExecutorRun = ExecutorRun_hook;
+	ExecutorRun_hook = executor_run;
 	prev_ExecutorEnd = ExecutorEnd_hook;
 	ExecutorEnd_hook = executor_end;
 	prev_ProcessUtility = ProcessUtility_hook;
@@ -158,6 +165,17 @@ executor_start(QueryDesc *query, int eflags)
 		MotLateWatch(query);
 }
 
+static void
+executor_run(QueryDesc *query, ScanDirection direction, uint64 count, bool execute_once)
+{
+	ExecutorRun_hook_type below = prev_ExecutorRun != NULL ? prev_ExecutorRun : standard_ExecutorRun;
+
+	if (unlikely(query->plannedstmt->parallelModeNeeded) && MotEngine != NULL && !IsParallelWorker())
+		MotParallelRun(query, direction, count, execute_once, below);
+	else
+		below(query, direction, count, execute_once);
+}
+
 static bool
 reads_ordinary_table(const PlannedStmt *plan)
 {
@@ -173,14 +191,19 @@ reads_ordinary_table(const PlannedStmt *plan)
 	return false;
 }
 
-/* A parallel worker never has a view. */
 void
 MotQueryBegins(QueryDesc *query, int eflags)
 {
 	bool		heap;
 
-	if (MotEngine == NULL || IsParallelWorker())
+	if (MotEngine == NULL)
 		return;
+	if (unlikely(IsParallelWorker()))
+	{
+		MotParallelFollow(query->snapshot);
+		if (!MotParallelFollows())
+			return;
+	}
 	if (IsolationUsesXactSnapshot())
 	{
 		if (unlikely(transaction_taken.ts == MOT_TS_NONE))
@@ -277,6 +300,25 @@ reads_foreign_table(const PlannedStmt *plan, bool *heap)
 	return foreign;
 }
 
+/* Does it read such tables, or call what users have made, which may read them? */
+bool
+MotPlanMayRead(const PlannedStmt *plan)
+{
+	bool		heap;
+	ListCell   *lc;
+
+	if (reads_foreign_table(plan, &heap))
+		return true;
+	foreach(lc, plan->invalItems)
+	{
+		int			cache = lfirst_node(PlanInvalItem, lc)->cacheId;
+
+		if (cache == PROCOID || cache == TYPEOID)
+			return OidIsValid(get_table_am_oid(MOT_TABLE_AM_NAME, true));
+	}
+	return false;
+}
+
 /*
  * A query that will read both kinds of tables takes both snapshots when it
  * starts, so that they are of one moment.  Not if PostgreSQL's is not the
@@ -350,7 +392,7 @@ follow_transaction_snapshot(void)
 bool
 MotExecutorIsOurs(void)
 {
-	return prev_ExecutorStart == NULL && prev_ExecutorEnd == NULL;
+	return prev_ExecutorStart == NULL && prev_ExecutorRun == NULL && prev_ExecutorEnd == NULL;
 }
 
 /* parse analysis is the first that has a snapshot */
@@ -485,7 +527,7 @@ before_snapshot(Snapshot snapshot)
 static inline void
 refuse_worker(void)
 {
-	if (unlikely(IsParallelWorker()))
+	if (unlikely(IsParallelWorker() && !MotParallelFollows()))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("cannot access memory-optimized tables in a parallel worker"),
@@ -505,8 +547,13 @@ take_snapshot(mot_session *session, Snapshot snapshot)
 mot_view
 MotViewFor(Snapshot snapshot)
 {
+	return as_view(MotTakenFor(snapshot), snapshot != NULL ? snapshot->curcid : MOT_COMMAND_MAX);
+}
+
+MotTaken
+MotTakenFor(Snapshot snapshot)
+{
 	mot_session *session = MotSession();
-	uint32		command = snapshot != NULL ? snapshot->curcid : MOT_COMMAND_MAX;
 	MotTaken	taken;
 	bool		found = false;
 
@@ -519,8 +566,8 @@ MotViewFor(Snapshot snapshot)
 			MotTransactionBegin(session);
 		for (int i = nrunning - 1; i >= 0; i--)
 			if (unlikely(running[i].snapshot == snapshot && snapshot != NULL && running[i].taken.ts != MOT_TS_NONE))
-				return as_view(running[i].taken, command);
-		return as_view(transaction_taken, command);
+				return running[i].taken;
+		return transaction_taken;
 	}
 
 	for (int i = nrunning - 1; i >= 0; i--)
@@ -528,18 +575,18 @@ MotViewFor(Snapshot snapshot)
 		if (running[i].snapshot != snapshot || snapshot == NULL)
 			continue;
 		if (running[i].taken.ts != MOT_TS_NONE)
-			return as_view(running[i].taken, command);
+			return running[i].taken;
 		found = true;
 	}
 
 	/* Nobody asked before, or it is not a query's snapshot at all. */
 	if (!found)
-		return as_view(stray_snapshot(session, snapshot), command);
+		return stray_snapshot(session, snapshot);
 	taken = take_snapshot(session, snapshot);
 	for (int i = 0; i < nrunning; i++)
 		if (running[i].snapshot == snapshot)
 			running[i].taken = taken;
-	return as_view(taken, command);
+	return taken;
 }
 
 bool
@@ -680,6 +727,28 @@ check_transaction_snapshot(bool heap, bool mot)
 				 errhint("An imported snapshot is one of heap tables; use REPEATABLE READ, or read one kind of tables only.") :
 				 errhint("The transaction might succeed if retried.")));
 	}
+}
+
+bool
+MotSnapshotStale(void)
+{
+	return transaction_stale;
+}
+
+/* In a worker: what it is told goes with this snapshot, until its end; or with the transaction. */
+void
+MotSnapshotAdopt(Snapshot snapshot, MotTaken taken)
+{
+	Entry	   *entry;
+
+	if (IsolationUsesXactSnapshot())
+	{
+		transaction_taken = taken;
+		return;
+	}
+	entry = add_entry(&leader_tag, snapshot);
+	entry->taken = taken;
+	entry->level = 1;
 }
 
 MotTaken

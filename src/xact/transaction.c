@@ -78,6 +78,7 @@ void
 MotXactInit(void)
 {
 	MotSnapshotInit();
+	MotParallelInit();
 	MotWaitInit();
 	RegisterXactCallback(xact_callback, NULL);
 	RegisterSubXactCallback(subxact_callback, NULL);
@@ -200,6 +201,14 @@ MotTransactionBegin(mot_session *session)
 	start = mot_txn_mark(session);
 	for (int level = GetCurrentTransactionNestLevel(); level > 1; level--)
 		set_mark(level, start);
+}
+
+/* Would parallel workers see all that this transaction does?  See parallel.c. */
+bool
+MotWorkersSeeAll(void)
+{
+	return XactIsoLevel != XACT_SERIALIZABLE && !participant->pending() && !MotSnapshotStale() &&
+		(MotOpenSession == NULL || !mot_txn_defers(MotOpenSession));
 }
 
 static void

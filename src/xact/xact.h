@@ -67,6 +67,9 @@ extern void MotBackoff(unsigned *spins);
  */
 extern mot_view MotViewFor(Snapshot snapshot);
 
+/* The same for a parallel scan's, in the leader and in workers (parallel.c). */
+extern mot_view MotViewOfWorkers(Snapshot snapshot);
+
 /* The same for one that is no query's: of now, at every level; valid until the end of the transaction. */
 extern mot_view MotViewOfNow(Snapshot snapshot);
 

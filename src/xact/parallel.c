@@ -1,0 +1,196 @@
+/*-------------------------------------------------------------------------
+ *
+ * parallel.c
+ *	  Parallel workers: they see what their leader sees.
+ *
+ * A worker is another process, with a session of its own.  The server gives it the
+ * leader's snapshots, transaction and command; what goes with them here is the
+ * query's engine snapshot, and whose changes are its own (mot_session_follow).
+ * Uncommitted versions hang in their rows' chains, and who is in parallel mode neither
+ * makes nor undoes any, and does not end before its workers have: so for as
+ * long as there is a worker, the leader's changes stand still, and the leader holds the snapshot.
+ * The worker publishes it as well, since what is unlinked meanwhile
+ * waits for whoever is looking at it just now.
+ *
+ * They are told by a setting, which the server hands to workers with all others, each
+ * parallel query those of its own: mot.leader_view is set while such a query runs
+ * (a function that it calls may run another one, of another moment), and
+ * nobody else can set it.
+ *
+ * Some of what a transaction sees is in its own memory only.  Then its queries go without workers, whatever
+ * their plans say (the nodes that would start them know how to do all themselves):
+ *
+ *	- at SERIALIZABLE.  What is read there has to be validated at commit, and the worker,
+ *	  who knows what it has read, is gone by then;
+ *	- once it has changed rows at REPEATABLE READ whose locks are taken at commit
+ *	  (mot_txn_defers);
+ *	- once it has made, dropped or altered memory-optimized tables, as long as it is not over:
+ *	  that their definition is not the stored one is known here only;
+ *	- if its two snapshots are of different moments (snapshot.c).
+ *
+ * A query that names no memory-optimized table may read some in functions of users.
+ * What a worker has seen that is not durable yet it flushes itself, at the end of its transaction.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/parallel.h"
+#include "access/xact.h"
+#include "compat/compat.h"
+#include "nodes/execnodes.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+#include "xact/internal.h"
+
+#define SETTING "mot.leader_view"
+
+/*
+ * "slot snapshot", and what lies beyond that, if anything: "upto" and the numbers that
+ * are left out.  Empty: the query reads no such tables.
+ */
+static char *setting = NULL;
+static bool telling = false;
+
+/* what the running parallel query's workers see; in a worker: what it does */
+static MotTaken told = {MOT_TS_NONE, NULL};
+
+static bool
+check_setting(char **newval, void **extra, GucSource source)
+{
+	if (telling || InitializingParallelWorker || (*newval)[0] == '\0')
+		return true;
+	GUC_check_errdetail("It is how parallel workers are told what they are to see.");
+	return false;
+}
+
+void
+MotParallelInit(void)
+{
+	DefineCustomStringVariable(SETTING,
+							   "Tells parallel workers what they see of memory-optimized tables.",
+							   NULL,
+							   &setting,
+							   "",
+							   PGC_SUSET,
+							   GUC_NO_SHOW_ALL | GUC_NO_RESET_ALL | GUC_NOT_IN_SAMPLE | GUC_DISALLOW_IN_FILE,
+							   check_setting, NULL, NULL);
+}
+
+/* ----------------------------------------------------------------- leaders */
+
+/* for as long as the level of settings lasts that has just begun */
+static void
+tell(MotTaken taken)
+{
+	StringInfoData value;
+
+	initStringInfo(&value);
+	if (taken.ts != MOT_TS_NONE)
+		appendStringInfo(&value, "%u " UINT64_FORMAT, MotMySlot(), taken.ts);
+	if (taken.beyond != NULL)
+	{
+		appendStringInfo(&value, " " UINT64_FORMAT, taken.beyond->upto);
+		for (unsigned i = 0; i < taken.beyond->n; i++)
+			appendStringInfo(&value, " " UINT64_FORMAT, taken.beyond->without[i]);
+	}
+	telling = true;
+	PG_TRY();
+	{
+		(void) set_config_option(SETTING, value.data, PGC_SUSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	}
+	PG_FINALLY();
+	{
+		telling = false;
+	}
+	PG_END_TRY();
+	pfree(value.data);
+}
+
+/* The query's plan is one with workers; "below" runs it. */
+void
+MotParallelRun(QueryDesc *query, ScanDirection direction, uint64 count, bool execute_once,
+			   ExecutorRun_hook_type below)
+{
+	PlannedStmt *plan = query->plannedstmt;
+	MotTaken	before = told;
+	MotTaken	taken = {MOT_TS_NONE, NULL};
+	bool		reads = MotPlanMayRead(plan);
+	int			level;
+
+	if (reads && !MotWorkersSeeAll())
+	{
+		query->plannedstmt = MemoryContextAlloc(query->estate->es_query_cxt, sizeof(PlannedStmt));
+		memcpy(query->plannedstmt, plan, sizeof(PlannedStmt));
+		query->plannedstmt->parallelModeNeeded = false;
+		below(query, direction, count, execute_once);
+		query->plannedstmt = plan;
+		return;
+	}
+	if (reads)
+		taken = MotTakenFor(query->snapshot);
+	else if (setting[0] == '\0')
+	{
+		below(query, direction, count, execute_once);
+		return;
+	}
+	level = NewGUCNestLevel();
+	tell(taken);
+	/* (after an error nobody asks before the next query of this kind) */
+	told = taken;
+	below(query, direction, count, execute_once);
+	told = before;
+	AtEOXact_GUC(true, level);
+}
+
+mot_view
+MotViewOfWorkers(Snapshot snapshot)
+{
+	if (told.ts == MOT_TS_NONE)
+		elog(ERROR, "a parallel scan of a memory-optimized table has not been announced");
+	return (mot_view)
+	{
+		told.ts, snapshot->curcid, told.beyond
+	};
+}
+
+/* ----------------------------------------------------------------- workers */
+
+/* Has this worker been told what it sees? */
+bool
+MotParallelFollows(void)
+{
+	return told.ts != MOT_TS_NONE;
+}
+
+/*
+ * This worker is about to run the leader's query, with "snapshot", which is the one
+ * that the leader has it run with.
+ */
+void
+MotParallelFollow(Snapshot snapshot)
+{
+	char	   *at = setting;
+	unsigned	slot;
+	mot_beyond *beyond;
+	mot_ts	   *without;
+
+	if (MotParallelFollows() || setting[0] == '\0')
+		return;
+	slot = strtoul(at, &at, 10);
+	told.ts = strtou64(at, &at, 10);
+	if (*at != '\0')
+	{
+		/* (each number takes two characters at least) */
+		beyond = MemoryContextAlloc(TopMemoryContext, sizeof(mot_beyond) + strlen(at) / 2 * sizeof(mot_ts));
+		without = (mot_ts *) (beyond + 1);
+		beyond->upto = strtou64(at, &at, 10);
+		beyond->without = without;
+		for (beyond->n = 0; *at != '\0'; beyond->n++)
+			without[beyond->n] = strtou64(at, &at, 10);
+		told.beyond = beyond;
+	}
+	mot_session_follow(MotSession(), slot, told.ts);
+	MotSnapshotAdopt(snapshot, told);
+}
