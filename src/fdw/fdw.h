@@ -277,7 +277,6 @@ extern TupleTableSlot *MotLockJoinedRow(ResultRelInfo *rinfo, TupleTableSlot *pl
 
 extern void MotBeginForeignInsert(ModifyTableState *mtstate, ResultRelInfo *rinfo);
 extern void MotEndForeignInsert(EState *estate, ResultRelInfo *rinfo);
-extern int	MotIsForeignRelUpdatable(Relation rel);
 extern void MotCheckRow(ResultRelInfo *rinfo, TupleTableSlot *slot, EState *estate);
 extern void MotRefuseOwnChange(mot_session *session, const mot_view *view, mot_table *table,
 							   mot_row *row, CmdType operation);

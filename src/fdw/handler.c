@@ -29,23 +29,14 @@ MotFdwInit(void)
 }
 
 /*
- * Several processes would scan one table through a shared counter
- * (mot_scan_begin has room for one), but workers do not see the leader's
- * uncommitted rows: no parallel scans.
- */
-static bool
-is_parallel_safe(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
-{
-	return false;
-}
-
-/*
  * No ExecForeignBatchInsert.  For it the server copies each row twice, as the
  * table's and as the plan's, which costs more (by a fifth of INSERT ...
  * SELECT's instructions, into a table with one key) than batches save.  Nor
  * would it be right: a volatile function anywhere in the query, or in a CHECK
  * constraint, has to find the rows inserted before, as it does in a heap
  * table.  COPY has its own batches: see copy.c.
+ *
+ * No IsForeignScanParallelSafe: the leader scans.
  */
 Datum
 mot_fdw_handler(PG_FUNCTION_ARGS)
@@ -57,7 +48,6 @@ mot_fdw_handler(PG_FUNCTION_ARGS)
 	routine->GetForeignPlan = MotGetForeignPlan;
 	routine->GetForeignUpperPaths = MotGetForeignUpperPaths;
 	routine->ReparameterizeForeignPathByChild = MotReparameterize;
-	routine->IsForeignScanParallelSafe = is_parallel_safe;
 
 	routine->BeginForeignScan = MotBeginForeignScan;
 	routine->IterateForeignScan = MotIterateForeignScan;
@@ -74,7 +64,6 @@ mot_fdw_handler(PG_FUNCTION_ARGS)
 	routine->EndForeignModify = MotEndForeignModify;
 	routine->BeginForeignInsert = MotBeginForeignInsert;
 	routine->EndForeignInsert = MotEndForeignInsert;
-	routine->IsForeignRelUpdatable = MotIsForeignRelUpdatable;
 
 	routine->PlanDirectModify = MotPlanDirectModify;
 	routine->BeginDirectModify = MotBeginDirectModify;

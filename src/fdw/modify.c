@@ -259,12 +259,6 @@ MotEndForeignInsert(EState *estate, ResultRelInfo *rinfo)
 	MotEndForeignModify(estate, rinfo);
 }
 
-int
-MotIsForeignRelUpdatable(Relation rel)
-{
-	return (1 << CMD_INSERT) | (1 << CMD_UPDATE) | (1 << CMD_DELETE);
-}
-
 /* NOT NULL, CHECK and partition constraints: the server leaves them to the wrapper. */
 void
 MotCheckRow(ResultRelInfo *rinfo, TupleTableSlot *slot, EState *estate)

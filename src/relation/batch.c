@@ -38,6 +38,8 @@ typedef struct BatchRow
 	mot_row    *row;			/* once stored */
 } BatchRow;
 
+Oid			MotLoadRelid = InvalidOid;
+
 /* keys of all rows for one index, one behind the other */
 typedef struct BatchKeys
 {

@@ -29,7 +29,6 @@ typedef struct MotIndexDef
 {
 	Oid			oid;
 	bool		unique;
-	bool		is_new;			/* made in this transaction */
 	bool		behind;			/* see mot_index_set_behind; these come last */
 } MotIndexDef;
 

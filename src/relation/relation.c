@@ -226,7 +226,6 @@ MotIndexDefs(Relation rel)
 
 		def->oid = RelationGetRelid(index);
 		def->unique = MotIndexIsUnique(index);
-		def->is_new = index->rd_createSubid != InvalidSubTransactionId;
 		def->behind = made != NULL && mot_index_is_behind(made);
 		if (def->behind)
 			behind = lappend(behind, def);

@@ -13,12 +13,10 @@
 
 #include "access/relation.h"
 #include "miscadmin.h"
-#include "nodes/makefuncs.h"
 #include "parser/parsetree.h"
 #include "portability/instr_time.h"
 #include "statement/statement.h"
 #include "utils/memutils.h"
-#include "utils/snapmgr.h"
 
 static bool open_tables(MotStatement *st);
 static void build(MotStatement *st, QueryDesc *query);

@@ -12,7 +12,6 @@
  */
 #include "postgres.h"
 
-#include "access/sysattr.h"
 #include "access/transam.h"
 #include "commands/trigger.h"
 #include "executor/nodeModifyTable.h"
@@ -22,7 +21,6 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
-#include "parser/parsetree.h"
 #include "pgstat.h"
 #include "statement/statement.h"
 #include "table/table.h"

@@ -38,7 +38,6 @@
 #include "statement/statement.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
-#include "utils/memutils.h"
 
 /* milliseconds of compiling after which an execution is to begin (unless all is to be compiled at once) */
 #define MAX_PAUSE_MS 3.0

@@ -21,7 +21,6 @@
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "statement/statement.h"
-#include "utils/memutils.h"
 
 struct MotJoined
 {

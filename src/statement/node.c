@@ -11,13 +11,9 @@
  */
 #include "postgres.h"
 
-#include "access/relation.h"
-#include "access/sysattr.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
-#include "optimizer/optimizer.h"
 #include "statement/statement.h"
-#include "utils/memutils.h"
 
 typedef struct MotPlainColumn
 {

@@ -19,13 +19,10 @@
 
 #include "access/relation.h"
 #include "commands/trigger.h"
-#include "nodes/nodeFuncs.h"
 #include "optimizer/planmain.h"
 #include "parser/parsetree.h"
 #include "pgstat.h"
 #include "statement/statement.h"
-
-static Plan *translate(Plan *plan, const PlannedStmt *stmt);
 
 /* A copy of a node, but not of what is below; the node itself if it is of a kind that is not run here. */
 Plan *

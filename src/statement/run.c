@@ -22,12 +22,10 @@
 #include "access/xact.h"
 #include "compat/modules.h"
 #include "executor/instrument.h"
-#include "miscadmin.h"
 #include "statement/statement.h"
 #include "tcop/pquery.h"
 #include "utils/memutils.h"
 #include "utils/portal.h"
-#include "utils/snapmgr.h"
 
 static ExecutorStart_hook_type prev_ExecutorStart = NULL;
 static ExecutorRun_hook_type prev_ExecutorRun = NULL;

@@ -63,7 +63,6 @@ static MemoryContext row_cxt = NULL;	/* what output functions return */
 static bool (*client_receives) (TupleTableSlot *slot, DestReceiver *self) = NULL;
 
 static bool knows_type(Oid type);
-static void choose(MotSender *sender, Column *column, Oid type, int16 format);
 
 /* In the program's memory.  NULL: the rows are left to the server's receiver. */
 MotSender *

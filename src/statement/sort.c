@@ -10,7 +10,6 @@
 
 #include "miscadmin.h"
 #include "statement/statement.h"
-#include "utils/memutils.h"
 #include "utils/tuplesort.h"
 #include "utils/tuplestore.h"
 

@@ -172,7 +172,6 @@ struct MotStatement
 	bool		gone;			/* the plan has been freed while it ran */
 	Oid			userid;
 	ParamCompileHook params_compile;
-	bool		params_fetched;
 	bool		reads_others;	/* or may: not only memory-optimized tables */
 	mot_view	view;			/* of the present execution */
 	uint64		permitted;		/* permissions were checked at this time */

@@ -55,12 +55,9 @@ static HTAB *watched = NULL;	/* plans that tell us when they go */
 static MemoryContext statements_cxt = NULL;
 static MotStatement *cache[CACHE_SIZE];
 
-static int	plan_serial(const PlannedStmt *plan);
-static MotStatement *find(const PlannedStmt *plan, int serial);
 static pg_noinline MotStatement *find_or_make(QueryDesc *query, uint32 place);
 static void forget(MotStatement *st);
 static void plan_gone(void *arg);
-static void leave_all(int level);
 static void xact_end(XactEvent event, void *arg);
 static void subxact_end(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg);
 static void relation_changed(Datum arg, Oid relid);
