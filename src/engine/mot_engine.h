@@ -716,6 +716,9 @@ extern void mot_txn_keys_derive(mot_session *session, bool derive);
 extern mot_mark mot_txn_mark(mot_session *session);
 extern void mot_txn_rollback_to(mot_session *session, mot_mark mark);
 
+/* The same of one's own accord: what made it do so it has read by the engine's calls, and knows of nothing else. */
+extern void mot_txn_take_back(mot_session *session, mot_mark mark);
+
 /* --------------------------------------------------------------- writing */
 
 /*

@@ -275,12 +275,10 @@ mot_row_newest(mot_session *s, mot_row *row)
 		v = mot_newest_committed(s, row);
 	if (v != NULL)
 		session_saw(s, version_ts(v));
-	/* (one of its own is above any snapshot, too) */
-	if (mot_unlikely(s->validate) && v != NULL && version_ts(v) > s->snapshot)
-	{
-		s->saw_newest = true;
-		s->learned |= !(version_ts(v) & TS_UNCOMMITTED);
-	}
+	/* (one of its own tells it nothing) */
+	if (mot_unlikely(s->validate) && v != NULL && !(version_ts(v) & TS_UNCOMMITTED) &&
+		version_ts(v) > s->snapshot)
+		s->saw_newest = s->learned = true;
 	return v == NULL || version_is_tombstone(v) ? NULL : v;
 }
 

@@ -278,12 +278,16 @@ mot_txn_mark(mot_session *s)
 void
 mot_txn_rollback_to(mot_session *s, mot_mark mark)
 {
+	/* an error may have told it of others' changes */
+	s->saw_newest |= s->validate;
+	mot_txn_take_back(s, mark);
+}
+
+void
+mot_txn_take_back(mot_session *s, mot_mark mark)
+{
 	if (mot_unlikely(s->validate))
-	{
-		/* an error may have told it of others' changes */
-		s->saw_newest = true;
 		mot_read_undone(s, mark);
-	}
 	mot_txn_undo(s, mark);
 }
 

@@ -419,7 +419,7 @@ MotWriterInsertOrFind(MotWriter *writer, List *arbiters, Datum *values, bool *is
 		if (status != MOT_DUPLICATE && status != MOT_BUSY)
 			MotRaiseStatus(status, writer->rel);
 
-		mot_txn_rollback_to(writer->session, mark);
+		mot_txn_take_back(writer->session, mark);
 		if (status == MOT_DUPLICATE)
 			return NULL;
 

@@ -392,7 +392,7 @@ MotTableTrialDone(Relation rel, TupleTableSlot *slot, uint32 token, bool succeed
 		pgstat_count_heap_insert(rel, 1);
 		return;
 	}
-	mot_txn_rollback_to(MotSession(), trial_mark);
+	mot_txn_take_back(MotSession(), trial_mark);
 	if (trial_busy)
 		MotWaitForKey(rel);
 }
