@@ -22,9 +22,10 @@
 #include <link.h>
 
 #include "compat/modules.h"
-#include "executor/executor.h"
 #include "utils/guc.h"
 #include "utils/guc_tables.h"
+
+ExecutorRun_hook_type MotModulesRun = NULL;
 
 static bool unknown_module = false;
 static const int *explain_threshold = NULL;

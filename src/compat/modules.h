@@ -10,6 +10,8 @@
 
 #include "postgres.h"
 
+#include "executor/executor.h"
+
 /*
  * Could another module keep something for a query in its memory, and wait for
  * that to go?
@@ -18,5 +20,14 @@ extern bool MotModulesUnknown(void);
 
 /* Could one look at the plan states of a query that starts now? */
 extern bool MotModulesLookAtPlans(void);
+
+/* What statements are run by if it is of this module; does another one watch them? */
+extern ExecutorRun_hook_type MotModulesRun;
+
+static inline bool
+MotModulesWatch(void)
+{
+	return unlikely(ExecutorRun_hook != MotModulesRun);
+}
 
 #endif							/* MOT_MODULES_H */

@@ -221,6 +221,7 @@ insert_rows(MotBatch *batch, MotIndex **index)
 			MotRaiseStatus(status, writer->rel);
 		}
 		memcpy(data, batch->data + r->offset, r->size);
+		MotWriterExpectLog(writer, r->size);
 		if (batch->nindexes > 0 && !insert_key(batch, 0, n))
 		{
 			violated = 0;

@@ -123,6 +123,8 @@ struct MotWriter
 
 extern void MotWriterRefresh(MotWriter *writer);
 extern void MotWriterLocate(MotWriter *writer);
+extern void MotWriterExpectLog(MotWriter *writer, size_t bytes);
+extern void MotWriterEndXact(void);
 extern Datum *MotWriterMeasure(MotWriter *writer, Datum *values, const bool *isnull, const mot_version *old,
 							   size_t *size, unsigned *host_bits);
 extern void MotWriterFill(MotWriter *writer, const Datum *values, const bool *isnull,

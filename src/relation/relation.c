@@ -436,6 +436,7 @@ MotRelationEndXact(void)
 {
 	ListCell   *lc;
 
+	MotWriterEndXact();
 	if (outgrown != NIL)
 	{
 		foreach(lc, outgrown)

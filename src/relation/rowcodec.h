@@ -104,6 +104,7 @@ extern MotRowPatch *MotRowPatchMake(TupleDesc desc, int n, const AttrNumber *col
 extern bool MotRowPatchMeasure(MotRowPatch *patch, const mot_version *old,
 							   const Datum *values, const bool *isnull,
 							   size_t *size, unsigned *host_bits);
+extern size_t MotRowPatchNews(const MotRowPatch *patch, size_t size);
 extern void MotRowPatchFill(const MotRowPatch *patch, size_t size, void *data);
 
 #endif							/* MOT_ROWCODEC_H */

@@ -420,3 +420,16 @@ MotRowPatchFill(const MotRowPatch *patch, size_t size, void *data)
 	}
 	memset(end, 0, (char *) data + size - end);
 }
+
+/* of the row that was measured: bytes that are not the old one's, about */
+size_t
+MotRowPatchNews(const MotRowPatch *patch, size_t size)
+{
+	size_t		n = 0;
+
+	if (!patch->in_place)
+		return size - (patch->npieces > 0 ? patch->pieces[0].length : 0);
+	for (int i = 1; i < patch->npieces; i++)
+		n += patch->pieces[i].length;
+	return n;
+}

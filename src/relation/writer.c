@@ -21,6 +21,8 @@
 #include "postgres.h"
 
 #include "access/xact.h"
+#include "compat/modules.h"
+#include "executor/instrument.h"
 #include "faults.h"
 #include "relation/internal.h"
 #include "utils/datum.h"
@@ -37,6 +39,7 @@ static Datum *measure_columns(MotWriter *writer, Datum *values, const bool *isnu
 static void make_tail(MotWriter *writer, const Datum *values, const bool *isnull, const mot_version *old);
 static void deform_old(MotWriter *writer, const mot_version *old);
 static bool keys_differ(MotWriter *writer, MotIndex *index, const Datum *values, const bool *isnull);
+static size_t news(MotWriter *writer, const mot_version *old, const Datum *values, const bool *isnull);
 static bool column_changed(MotWriter *writer, AttrNumber attnum,
 						   const Datum *values, const bool *isnull);
 
@@ -235,6 +238,33 @@ measure_columns(MotWriter *writer, Datum *values, const bool *isnull,
 	return writer->flat;
 }
 
+/* -------------------------------------------------------------------- log */
+
+/*
+ * The log is written at commit, but who counts what a statement writes there
+ * (pg_stat_statements) looks when the statement ends.  So it is counted beforehand, about;
+ * the transaction's end takes that back, for what has been written then is counted by who writes it.
+ */
+static uint64 expected_log = 0;
+
+#define LOG_OF_CHANGE 16		/* what it is, and the row's key */
+
+void
+MotWriterExpectLog(MotWriter *writer, size_t bytes)
+{
+	if (!MotModulesWatch() || writer->rel->rd_rel->relpersistence != RELPERSISTENCE_PERMANENT)
+		return;
+	pgWalUsage.wal_bytes += bytes + LOG_OF_CHANGE;
+	expected_log += bytes + LOG_OF_CHANGE;
+}
+
+void
+MotWriterEndXact(void)
+{
+	pgWalUsage.wal_bytes -= expected_log;
+	expected_log = 0;
+}
+
 /* ----------------------------------------------------------------- insert */
 
 mot_row *
@@ -266,6 +296,7 @@ store_row(MotWriter *writer, const Datum *values, const bool *isnull,
 	if (unlikely(status != MOT_OK))
 		MotRaiseStatus(status, writer->rel);
 	MotWriterFill(writer, values, isnull, host_bits, size, data);
+	MotWriterExpectLog(writer, size);
 	return row;
 }
 
@@ -552,6 +583,20 @@ column_changed(MotWriter *writer, AttrNumber attnum, const Datum *values, const 
 	return !datumIsEqual(values[i], writer->old_values[i], false, att->attlen);
 }
 
+/* bytes of the columns that have another value */
+static size_t
+news(MotWriter *writer, const mot_version *old, const Datum *values, const bool *isnull)
+{
+	TupleDesc	desc = writer->mr->desc;
+	size_t		n = 0;
+
+	MotRowDeform(desc, old, desc->natts, writer->old_values, writer->old_isnull);
+	for (int i = 0; i < desc->natts; i++)
+		if (!isnull[i] && column_changed(writer, i + 1, values, isnull))
+			n += datumGetSize(values[i], TupleDescAttr(desc, i)->attbyval, TupleDescAttr(desc, i)->attlen);
+	return n;
+}
+
 static bool
 key_columns_changed(MotWriter *writer, MotIndex *index, const Datum *values, const bool *isnull)
 {
@@ -696,6 +741,8 @@ MotWriterUpdate(MotWriter *writer, mot_row *row, const mot_version *old,
 	if (unlikely(status != MOT_OK))
 		MotRaiseStatus(status, writer->rel);
 	MotWriterFill(writer, values, isnull, host_bits, size, data);
+	if (MotModulesWatch())
+		MotWriterExpectLog(writer, news(writer, old, values, isnull));
 
 	for (int i = 0; changed != 0; i++, changed >>= 1)
 	{
@@ -729,6 +776,8 @@ MotWriterPatch(MotWriter *writer, mot_row *row, const mot_version *old,
 	if (unlikely(status != MOT_OK))
 		MotRaiseStatus(status, writer->rel);
 	MotRowPatchFill(patch, size, data);
+	if (MotModulesWatch())
+		MotWriterExpectLog(writer, MotRowPatchNews(patch, size));
 	return true;
 }
 
@@ -749,4 +798,5 @@ MotWriterDelete(MotWriter *writer, mot_row *row, const mot_version *old, bool mo
 	MotWaitDone(writer->rel, &wait);
 	if (unlikely(status != MOT_OK))
 		MotRaiseStatus(status, writer->rel);
+	MotWriterExpectLog(writer, 0);
 }

@@ -55,7 +55,7 @@ MotStatementRunInit(void)
 	prev_ExecutorStart = ExecutorStart_hook;
 	ExecutorStart_hook = start;
 	prev_ExecutorRun = ExecutorRun_hook;
-	ExecutorRun_hook = run;
+	ExecutorRun_hook = MotModulesRun = run;
 	prev_ExecutorFinish = ExecutorFinish_hook;
 	ExecutorFinish_hook = finish;
 	prev_ExecutorEnd = ExecutorEnd_hook;

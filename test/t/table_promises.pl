@@ -48,7 +48,11 @@ $node->safe_psql('mot', q{
 	CREATE INDEX s_v ON s (v);
 	CREATE FUNCTION size_of(regclass) RETURNS bigint LANGUAGE plpgsql AS 'BEGIN RETURN pg_total_relation_size($1); END';
 	CREATE VIEW sizes AS SELECT relname, pg_relation_size(oid) AS bytes FROM pg_class WHERE relname IN ('s', 's_v');
-	INSERT INTO s SELECT i, 'value ' || i FROM generate_series(1, 5000) i});
+	INSERT INTO s SELECT i, 'value ' || i FROM generate_series(1, 5000) i;
+	UPDATE s SET v = 'value 1!' WHERE id = 1;
+	UPDATE s SET v = 'value 1' WHERE id = 1});
+is($node->safe_psql('mot', q{SELECT wal_bytes / rows BETWEEN 30 AND 60 FROM pg_stat_statements WHERE query LIKE 'INSERT INTO s SELECT%'}), 't', 'pg_stat_statements knows what a statement logs');
+is($node->safe_psql('mot', q{SELECT calls, wal_bytes BETWEEN 30 AND 80 FROM pg_stat_statements WHERE query LIKE 'UPDATE s SET v%'}), '2|t', '... of an update what it changes');
 is($node->safe_psql('mot', q{SELECT pg_relation_size('s') = row_bytes, pg_relation_size('s', 'main') = row_bytes, pg_table_size('s') = row_bytes, pg_indexes_size('s') >= index_bytes,
 	pg_total_relation_size('s') >= row_bytes + index_bytes, size_of('s') = pg_total_relation_size('s'), (SELECT bytes FROM sizes WHERE relname = 's') = row_bytes,
 	pg_relation_size('s_v') >= (SELECT bytes FROM mot_stat_indexes WHERE indexrelname = 's_v') AND pg_relation_size('s_v') > 50000, pg_relation_size('s', 'fsm'), pg_relation_size(1::oid) IS NULL
@@ -58,7 +62,7 @@ is($node->safe_psql('mot', "SELECT pg_relation_size('pg_class') = pg_relation_si
 
 ok($node->poll_query_until('mot', q{SELECT autoanalyze_count > 0 AND last_autoanalyze IS NOT NULL AND n_tup_ins = 5000 FROM pg_stat_user_tables WHERE relname = 's'}), 'autovacuum analyzes it');
 $node->safe_psql('mot', q{SELECT count(*) FROM s; SET enable_seqscan = off; SELECT * FROM s WHERE v = 'value 7'; UPDATE s SET v = 'new' WHERE id = 7; DELETE FROM s WHERE id = 8});
-ok($node->poll_query_until('mot', q{SELECT seq_scan > 0 AND seq_tup_read >= 5000 AND idx_scan >= 3 AND n_tup_upd = 1 AND n_tup_del = 1 AND n_live_tup BETWEEN 4990 AND 5000
+ok($node->poll_query_until('mot', q{SELECT seq_scan > 0 AND seq_tup_read >= 5000 AND idx_scan >= 3 AND n_tup_upd = 3 AND n_tup_del = 1 AND n_live_tup BETWEEN 4990 AND 5000
 	AND (SELECT idx_scan = 1 AND idx_tup_fetch = 1 FROM pg_stat_user_indexes WHERE indexrelname = 's_v') FROM pg_stat_user_tables WHERE relname = 's'}), '... and statistics count what is done with it');
 is($node->safe_psql('mot', q{SELECT relfrozenxid, relminmxid FROM pg_class WHERE relname = 's'}), '0|0', 'it has no xids that could wrap around');
 unlike(slurp_file($node->logfile), qr/wraparound/, '... of which nobody warns');
