@@ -241,6 +241,13 @@ extern mot_status mot_table_create(mot_session *session, uint32_t host_db, uint3
  */
 extern void mot_table_drop(mot_session *session, mot_table *table);
 
+/*
+ * The same for one that was never published and nobody else knows of: no
+ * snapshot, however old, keeps its memory, which is free when this returns, unless
+ * some of it is still owed.
+ */
+extern void mot_table_discard(mot_session *session, mot_table *table);
+
 /* directory: by host_db and host_id; publish replaces what is there and returns it (or NULL) */
 extern mot_table *mot_table_find(mot_engine *engine, uint32_t host_db, uint32_t host_id);
 extern mot_table *mot_table_publish(mot_engine *engine, mot_table *table);

@@ -66,14 +66,13 @@ mot_table_create(mot_session *s, uint32_t host_db, uint32_t host_id, mot_table *
 	return status;
 }
 
-void
-mot_table_drop(mot_session *s, mot_table *t)
+/* it goes when the horizon has reached the stamp; what is owed of it before that */
+static void
+drop_as_of(mot_session *s, mot_table *t, mot_ts stamp)
 {
 	mot_engine *e = s->engine;
 	uint32_t	n = atomic_load(&t->index_count);
-	mot_ts		stamp;
 
-	unpublish(e, t);
 	for (uint32_t i = 0; i < n; i++)
 	{
 		mot_index  *index = atomic_load(&t->index[i]);
@@ -82,17 +81,42 @@ mot_table_drop(mot_session *s, mot_table *t)
 			atomic_store_explicit(&index->dropped, true, memory_order_relaxed);
 	}
 	mot_spin_lock(&e->dropped_lock);
-	t->dropped_stamp = stamp = mot_owed_stamp(s);
+	t->dropped_stamp = stamp;
 	t->next = e->dropped_tables;
 	e->dropped_tables = t;
 	atomic_fetch_add(&e->dropped_count, 1);
 	mot_spin_unlock(&e->dropped_lock);
+}
+
+void
+mot_table_drop(mot_session *s, mot_table *t)
+{
+	mot_ts		stamp;
+
+	unpublish(s->engine, t);
+	stamp = mot_owed_stamp(s);
+	drop_as_of(s, t, stamp);
 
 	/*
 	 * a session that only makes and drops tables commits nothing that moves
 	 * the clock
 	 */
-	mot_clock_advance(e, stamp);
+	mot_clock_advance(s->engine, stamp);
+}
+
+void
+mot_table_discard(mot_session *s, mot_table *t)
+{
+	mot_engine *e = s->engine;
+
+	/* it waits for its indexes that have gone before */
+	mot_spin_lock(&e->dropped_lock);
+	for (mot_index *i = e->dropped_indexes; i != NULL; i = i->next)
+		if (i->table == t)
+			i->dropped_stamp = 0;
+	mot_spin_unlock(&e->dropped_lock);
+	drop_as_of(s, t, 0);
+	mot_dropped_destroy(s, 0);
 }
 
 static void

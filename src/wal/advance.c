@@ -22,6 +22,7 @@
  */
 #include "postgres.h"
 
+#include "miscadmin.h"
 #include "utils/memutils.h"
 #include "wal/apply.h"
 #include "wal/checkpoint.h"
@@ -45,7 +46,7 @@ typedef struct Advance
 	size_t		row_size;
 	uint64		operations;
 	bool		full;			/* there is no memory for the table */
-	void		(*look) (void *arg);
+	bool		(*look) (void *arg);
 	void	   *arg;
 } Advance;
 
@@ -58,17 +59,20 @@ static void insert(Advance *a, const MotOpData *op);
 static void update(Advance *a, const MotOpData *op);
 static void move_row(Advance *a, mot_row *row, const MotOpData *op);
 static void delete(Advance *a, const MotOpData *op);
+static void look_at(Advance *a);
 static void misfit(Advance *a, const char *why) pg_attribute_noreturn();
 
 bool
-MotAdvance(MotSorted *sorted, const MotSortedPart *part, mot_table **table,
-		   void (*look) (void *arg), void *arg)
+MotAdvance(Oid dbid, Oid relid, mot_table **table,
+		   void (*read) (void *arg, MotAdvanceVisit visit, void *advance),
+		   bool (*look) (void *arg), void *arg)
 {
 	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "MOT table in recovery",
 											  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext oldcxt = MemoryContextSwitchTo(cxt);
 	Advance    *a = palloc0(sizeof(Advance));
 	mot_session *session = MotSession();
+	uint32		holdoff = InterruptHoldoffCount;
 	bool		done;
 
 	a->session = session;
@@ -78,8 +82,8 @@ MotAdvance(MotSorted *sorted, const MotSortedPart *part, mot_table **table,
 	a->row_cxt = AllocSetContextCreate(cxt, "MOT row in recovery", ALLOCSET_DEFAULT_SIZES);
 	a->look = look;
 	a->arg = arg;
-	a->target.key.dbid = part->dbid;
-	a->target.key.relid = part->relid;
+	a->target.key.dbid = dbid;
+	a->target.key.relid = relid;
 	a->target.table = *table;
 	if (*table != NULL)
 	{
@@ -87,12 +91,13 @@ MotAdvance(MotSorted *sorted, const MotSortedPart *part, mot_table **table,
 		const void *bytes = mot_table_definition(*table, &len);
 
 		MotTargetDefine(&a->target, bytes, len);
+		MotTargetResolve(&a->target);
 	}
 
 	mot_session_use_reserve(session, true);
 	PG_TRY();
 	{
-		MotSortedRead(sorted, part, advance_run, a);
+		read(arg, advance_run, a);
 	}
 	PG_CATCH();
 	{
@@ -103,6 +108,12 @@ MotAdvance(MotSorted *sorted, const MotSortedPart *part, mot_table **table,
 		}
 		MemoryContextSwitchTo(cxt);
 		FlushErrorState();
+
+		/*
+		 * a lock that the caller has is held still, which an error has
+		 * forgotten
+		 */
+		InterruptHoldoffCount = holdoff;
 	}
 	PG_END_TRY();
 	mot_session_use_reserve(session, false);
@@ -133,7 +144,7 @@ advance_run(void *arg, XLogRecPtr lsn, const char *ops, size_t len)
 		advance_one(a, &op);
 		MemoryContextReset(a->row_cxt);
 		if (++a->operations % BATCH == 0)
-			a->look(a->arg);
+			look_at(a);
 	}
 	MemoryContextSwitchTo(a->cxt);
 	if (error != NULL)
@@ -159,7 +170,8 @@ advance_one(Advance *a, const MotOpData *op)
 			break;
 		case MOT_OP_INDEX:
 			MOT_FAULT("replay-index");
-			if (a->made_by != a->lsn)	/* else made with the table */
+			/* unless made with the table */
+			if (a->made_by == InvalidXLogRecPtr || a->made_by != a->lsn)
 				build_index(a, op->oid);
 			break;
 		case MOT_OP_INSERT:
@@ -205,6 +217,13 @@ check(Advance *a, mot_status status)
 			misfit(a, mot_status_name(status));
 			break;
 	}
+}
+
+static void
+look_at(Advance *a)
+{
+	if (a->look(a->arg))
+		check(a, MOT_NO_MEMORY);
 }
 
 static void
@@ -278,8 +297,7 @@ look_while_building(void *arg)
 {
 	Advance    *a = arg;
 
-	a->look(a->arg);
-	return false;
+	return a->look(a->arg);
 }
 
 /* An index of the definition; if there is one with this number, it is replaced. */
@@ -303,7 +321,8 @@ build_index(Advance *a, Oid indexoid)
 	status = MotLoadIndex(target->table, index, target->def, i, look_while_building, a);
 	if (status != MOT_OK)
 		mot_index_drop(a->session, index);
-	check(a, status);
+	/* not found: looking has told it to stop */
+	check(a, status == MOT_NOT_FOUND ? MOT_NO_MEMORY : status);
 	if (old != NULL)
 		mot_index_drop(a->session, old);
 	mot_index_attach(index);

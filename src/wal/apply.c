@@ -52,6 +52,7 @@ typedef struct Apply
 	MotTarget  *target;			/* of the operations that come */
 	bool		definitions;	/* some definition changes */
 	bool		full;			/* the engine's memory is */
+	bool		aborted;
 	MemoryContext row_cxt;		/* reset after each operation */
 	char	   *row;			/* an updated row is put together here */
 	size_t		row_size;
@@ -60,7 +61,7 @@ typedef struct Apply
 
 static Apply apply;
 
-static bool try_apply(const char *ops, size_t len, XLogRecPtr lsn, TransactionId xid, MotTarget *only);
+static bool try_apply(const char *ops, size_t len, XLogRecPtr lsn, TransactionId xid);
 static void apply_operations(const char *ops, size_t len);
 static void apply_one(const MotOpData *op, const char *raw, size_t len);
 static void apply_insert(const MotOpData *op);
@@ -88,7 +89,7 @@ MotApply(const char *ops, size_t len, XLogRecPtr lsn, TransactionId xid)
 	bool		again = false;
 
 	MotRoomBefore();
-	while (!try_apply(ops, len, lsn, xid, NULL))
+	while (!try_apply(ops, len, lsn, xid))
 	{
 		/*
 		 * What was owed could not all be freed while the transaction had its
@@ -102,30 +103,9 @@ MotApply(const char *ops, size_t len, XLogRecPtr lsn, TransactionId xid)
 	return true;
 }
 
-bool
-MotApplyTo(mot_table *table, Oid dbid, Oid relid, const char *ops, size_t len)
-{
-	volatile bool done = false;
-
-	MotTargetPretend(dbid, relid, table);
-	PG_TRY();
-	{
-		MotRoomBefore();
-		done = try_apply(ops, len, InvalidXLogRecPtr, InvalidTransactionId, MotTargetGet(dbid, relid));
-		if (!done && MotRoomReclaim())
-			done = try_apply(ops, len, InvalidXLogRecPtr, InvalidTransactionId, MotTargetGet(dbid, relid));
-	}
-	PG_FINALLY();
-	{
-		MotTargetPretend(InvalidOid, InvalidOid, NULL);
-	}
-	PG_END_TRY();
-	return done;
-}
-
-/* false: memory is full, and nothing was done.  only: all operations are of this table. */
+/* false: memory is full, and nothing was done */
 static bool
-try_apply(const char *ops, size_t len, XLogRecPtr lsn, TransactionId xid, MotTarget *only)
+try_apply(const char *ops, size_t len, XLogRecPtr lsn, TransactionId xid)
 {
 	mot_session *session = MotSession();
 	mot_ts		held = mot_snapshot_held(session);
@@ -140,7 +120,6 @@ try_apply(const char *ops, size_t len, XLogRecPtr lsn, TransactionId xid, MotTar
 	memset(&apply, 0, sizeof(apply));
 	apply.session = session;
 	apply.lsn = lsn;
-	apply.target = only;
 	MotRoomTry();
 	apply.row_cxt = AllocSetContextCreate(cxt, "MOT replayed row", ALLOCSET_DEFAULT_SIZES);
 	apply.view.snapshot = mot_snapshot_take(session);
@@ -159,6 +138,7 @@ try_apply(const char *ops, size_t len, XLogRecPtr lsn, TransactionId xid, MotTar
 		if (apply.full)
 			MotTargetsEach(note_target);
 		mot_txn_abort(session);
+		apply.aborted = true;
 		MotTargetsEach(undo_target);
 		MotTargetsForget();
 		mot_session_use_reserve(session, false);
@@ -287,6 +267,9 @@ apply_one(const MotOpData *op, const char *raw, size_t len)
 		return;
 	if (apply.target->left_out)
 	{
+		/* indexes are made with the table */
+		if (apply.target->emptied && op->op == MOT_OP_INDEX)
+			return;
 		MotRoomKeep(apply.target, MemoryContextGetParent(apply.row_cxt), raw, len);
 		return;
 	}
@@ -637,6 +620,9 @@ apply_create(const MotOpData *op)
 		return;
 	}
 	MotTargetDefine(target, op->bytes, op->len);
+	target->wanted = true;
+	if (MOT_FAULT_SKIPS("standby-create-full"))
+		(void) check(MOT_NO_MEMORY);
 	if (!check(MotDefinitionMakeTable(apply.session, target->def, target->bytes, target->len, &table)))
 		return;
 	target->table = table;
@@ -927,12 +913,12 @@ change_target(MotTarget *target)
 	}
 }
 
-/* What is being undone for lack of memory may be the reason. */
+/* What is being undone for lack of memory may be the reason, also a table that could not even be made. */
 static void
 note_target(MotTarget *target)
 {
-	if (target->table != NULL)
-		MotRoomNote(&target->key, target->table, target->created);
+	if (target->table != NULL || target->wanted)
+		MotRoomNote(&target->key, target->table, target->created || target->table == NULL);
 }
 
 /* What was made for it and nobody has seen goes. */
@@ -941,7 +927,9 @@ undo_target(MotTarget *target)
 {
 	ListCell   *lc;
 
-	if (target->created)
+	if (target->created && apply.aborted)
+		mot_table_discard(apply.session, target->table);
+	else if (target->created)
 		mot_table_drop(apply.session, target->table);
 	else
 		foreach(lc, target->new_indexes)
@@ -949,7 +937,7 @@ undo_target(MotTarget *target)
 	if (target->definition != NULL)
 		mot_definition_discard(apply.session, target->definition);
 	target->definition = NULL;
-	target->created = false;
+	target->created = target->wanted = false;
 	target->table = NULL;
 	target->new_indexes = target->old_indexes = NIL;
 	MotContentLeave(target, true);

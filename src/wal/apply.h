@@ -65,6 +65,8 @@ typedef struct MotTarget
 	MotContent	content;
 	bool		damaged;		/* passed over */
 	bool		created;		/* table is new, not published */
+	bool		wanted;			/* or was to be, and there may be no room for
+								 * it */
 	bool		dropped;
 	bool		defined;		/* bytes are to be the table's definition */
 	mot_definition *definition; /* and this is it for the engine */
@@ -79,8 +81,6 @@ typedef struct MotTarget
 
 extern MotTarget *MotTargetGet(Oid dbid, Oid relid);
 
-/* until Forget, this is the table with that key (NULL: whatever the directory says) */
-extern void MotTargetPretend(Oid dbid, Oid relid, mot_table *table);
 extern const char *MotTargetName(const MotTarget *target);
 extern void MotTargetDefine(MotTarget *target, const char *bytes, size_t len);
 extern void MotTargetResolve(MotTarget *target);	/* look indexes up again */

@@ -17,11 +17,14 @@
  * is on the disk for certain before a checkpoint comes by: there can be tens of thousands.  What a checkpoint has of redo stays as it is: there is
  * only added to it.
  *
- * A table is brought back by loading its files and applying its redo, out of
- * everybody's sight: when everything else has been loaded or replayed, and
- * whenever there is as much room as it may need.  What had redo applied to it is
- * written and loaded once more, so that all its rows are of one age: visible to
- * every snapshot, as if it had never been away.
+ * A table is brought back as tables are at a start: its files are loaded, its
+ * indexes built, and it is brought forward by its redo (advance.c), out of everybody's sight.
+ * So it needs what it needs at a start, and its rows are visible to every
+ * snapshot, as if it had never been away.  That is tried when everything else has been loaded or
+ * replayed, and whenever there is clearly more room than the last time.  How much it needs is
+ * known for certain only when it is there, and what has gone may be kept by somebody's snapshot: so
+ * with as much room as before it is tried, too, in longer and longer intervals.  While the
+ * server is at work, it is not to take what is reserved for changes of what is there.
  *
  * The list is in shared memory (leftlist.c).  Who applies redo adds to it
  * and to the files, with MotApplyLock; a commit takes from the list only, and the
@@ -53,14 +56,17 @@
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 #include "wal/leftout.h"
+#include "wal/sort.h"
 #include "wal/spill.h"
 #include "xact/xact.h"
 
 #define LEFT_OUT_DIRECTORY MOT_DIRECTORY "/" PG_TEMP_FILE_PREFIX "_left_out"
 #define REDO_MAGIC 0x52544f4d
 
-/* between two attempts to bring a table back */
-#define RETRY_MS 5000
+/* between two attempts to bring a table back into as much room: twice as long each time */
+#define FIRST_WAIT_MS 5000
+#define REPLAY_WAIT_MS 60000	/* replay has just found that there is no room */
+#define LAST_WAIT_MS 300000
 
 /* between two looks for tables of which to try that: there may be many */
 #define LOOK_MS 500
@@ -68,6 +74,9 @@ static TimestampTz looked = 0;
 
 /* rows between two looks for an interrupt */
 #define BATCH 1024
+
+/* an entry of an index, and its share of the nodes, as a guess */
+#define KEY_BYTES 32
 
 /* before the operations of a transaction */
 typedef struct RedoHeader
@@ -77,6 +86,18 @@ typedef struct RedoHeader
 	uint64		len;
 } RedoHeader;
 
+/* a table that is being brought back */
+typedef struct Back
+{
+	MotLeftOut *entry;
+	bool		all;			/* of the memory may be used */
+	char	   *directory;
+	MotManifestTable *from;
+	MotDefinition *def;			/* of that */
+	mot_table  *table;			/* NULL: not made yet */
+	const char *redo;			/* NULL: not mapped */
+} Back;
+
 static char *directory_of(const MotLeftOut *entry);
 static char *file_in(const char *directory, Oid dbid, Oid relid, uint32 part);
 static void take_file(const char *from, const char *to);
@@ -84,11 +105,13 @@ static void write_base(MotLeftOut *entry, MotManifestTable *table);
 static void dump_table(MotLeftOut *entry, mot_table *table);
 static void new_entry(MotLeftOut *entry, Oid dbid, Oid relid, Oid owner);
 static void give_up(const MotLeftOut *entry);
-static bool bring_back(MotLeftOut *entry);
-static bool load_table(const char *directory, MotManifestTable *t, mot_table **table);
-static bool load_rows_of(const char *directory, MotManifestFile *file, MotDefinition *def, mot_table *table);
-static bool apply_redo(const MotLeftOut *entry, mot_table *table);
-static void forget_content(const MotLeftOut *entry, mot_table *table);
+static void set_limit(mot_table *table);
+static bool try_entry(MotLeftOut *entry, bool all);
+static bool bring_back(MotLeftOut *entry, bool all);
+static bool load_table(Back *back);
+static mot_status load_rows_of(Back *back, MotManifestFile *file);
+static void read_redo(void *arg, MotAdvanceVisit visit, void *advance);
+static bool look(void *arg);
 static void report(const MotLeftOut *entry, const char *name);
 
 /* -------------------------------------------------------------------- list */
@@ -297,7 +320,9 @@ MotLeftOutTable(mot_table *table, uint64 bytes)
 	new_entry(&entry, mot_table_host_db(table), mot_table_host_id(table), def->owner);
 	MOT_FAULT("left-out-table");
 	dump_table(&entry, table);
-	entry.needed = bytes;
+	entry.needed = entry.had = bytes;
+	entry.tried = GetCurrentTimestamp();
+	entry.wait_ms = REPLAY_WAIT_MS;
 	MotLeftOutRegister(&entry);
 	LWLockAcquire(MotDirectoryLock, LW_EXCLUSIVE);
 	mot_table_drop(session, table);
@@ -474,34 +499,6 @@ by_number(const void *a, const void *b)
 	return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* how long the memory of dropped tables is waited for, in one attempt for all: naps of 10 ms */
-#define FREE_NAPS 200
-static int	naps_left = 0;
-
-/*
- * Memory is full, of tables that have been dropped perhaps: others may just be
- * at them, and then there would be no room for the smaller ones, and a moment
- * later for the larger.  Waits for it; false: there is none, or it is kept for
- * a snapshot of our own.
- */
-static bool
-dropped_goes(mot_session *session, mot_ts held)
-{
-	bool		any = mot_engine_dropped(MotEngine) > 0 && naps_left > 0;
-
-	if (held != MOT_TS_NONE || !any)
-		return false;
-	mot_snapshot_hold(session, held);
-	(void) mot_reclaim_all(session);
-	for (; naps_left > 0 && mot_engine_dropped(MotEngine) > 0; naps_left--)
-	{
-		pg_usleep(10000L);
-		(void) mot_reclaim_all(session);
-	}
-	(void) mot_snapshot_take(session);
-	return true;
-}
-
 /* Directories of tables that are not left out any more. */
 void
 MotLeftOutSweep(void)
@@ -537,65 +534,130 @@ MotLeftOutSweep(void)
 
 /* ------------------------------------------------------------ bringing back */
 
+/* by what files they have: that is the same each time */
 static int
 smaller_first(const void *a, const void *b)
 {
 	const MotLeftOut *x = a;
 	const MotLeftOut *y = b;
+	uint64		xbytes = x->least + x->redo_bytes;
+	uint64		ybytes = y->least + y->redo_bytes;
 
-	return x->needed < y->needed ? -1 : x->needed > y->needed;
+	if (xbytes != ybytes)
+		return xbytes < ybytes ? -1 : 1;
+	if (x->dbid != y->dbid)
+		return x->dbid < y->dbid ? -1 : 1;
+	return x->relid < y->relid ? -1 : x->relid > y->relid;
+}
+
+static uint64
+room_now(bool all)
+{
+	mot_memory_report report;
+	uint64		limit;
+
+	mot_memory_report_get(MotEngine, &report);
+	limit = all ? report.max_bytes : report.max_bytes / 16 * 15;
+	return limit - Min(report.used_bytes, limit);
+}
+
+static bool
+worth_trying(const MotLeftOut *entry, bool all)
+{
+	uint64		room = room_now(all);
+
+	if (room < entry->least)
+		return false;
+	return room > entry->had + entry->had / 16 ||
+		(!all && TimestampDifferenceExceeds(entry->tried, GetCurrentTimestamp(), entry->wait_ms));
 }
 
 /*
- * Bring back what there is room for; all: whatever is known of what it needs.
- * By the process that loads or that writes checkpoints.  Returns how many are back.
+ * Bring back what there is room for; all: in all of the memory.  By the process
+ * that loads or that writes checkpoints.  Returns how many are back.
  */
 int
 MotLeftOutBringBack(bool all)
 {
-	MemoryContext cxt;
-	MemoryContext oldcxt;
 	MotLeftOut *list;
 	int			n;
-	volatile int back = 0;
+	int			back = 0;
 
 	if (likely(MotLeftOutCount() == 0))
 		return 0;
 	if (!all && !TimestampDifferenceExceeds(looked, GetCurrentTimestamp(), LOOK_MS))
 		return 0;
 	looked = GetCurrentTimestamp();
-	naps_left = FREE_NAPS;
-	if (all && dropped_goes(MotSession(), mot_snapshot_held(MotSession())))
-		mot_snapshot_hold(MotSession(), MOT_TS_NONE);
-	cxt = AllocSetContextCreate(CurrentMemoryContext, "MOT left out", ALLOCSET_DEFAULT_SIZES);
-	oldcxt = MemoryContextSwitchTo(cxt);
+	if (mot_engine_dropped(MotEngine) > 0)
+		(void) mot_reclaim_all(MotSession());
 	n = MotLeftOutList(&list);
 	qsort(list, n, sizeof(MotLeftOut), smaller_first);
 	for (int i = 0; i < n; i++)
+		if (worth_trying(&list[i], all) && try_entry(&list[i], all))
+			back++;
+	pfree(list);
+	return back;
+}
+
+/* This one, by who loads; false: it is still left out. */
+bool
+MotLeftOutTry(Oid dbid, Oid relid)
+{
+	MotLeftOut	entry;
+
+	return MotLeftOutFind(dbid, relid, &entry) && worth_trying(&entry, true) && try_entry(&entry, true);
+}
+
+/* It did not fit into so much; what it needs is known better now. */
+void
+MotLeftOutFailed(Oid dbid, Oid relid, uint64 had, uint64 needed)
+{
+	MotLeftOut	entry;
+
+	if (!MotLeftOutFind(dbid, relid, &entry))
+		return;
+	entry.had = had;
+	entry.needed = Max(needed, entry.least);
+	entry.wait_ms = Min(Max(2 * entry.wait_ms, FIRST_WAIT_MS), LAST_WAIT_MS);
+	entry.tried = GetCurrentTimestamp();
+	MotLeftOutRegister(&entry);
+}
+
+/* What a table of so many rows needs, about, of which there is a part. */
+uint64
+MotLeftOutNeeded(const mot_table *table, uint64 rows, uint32 nindexes)
+{
+	mot_table_stat stat;
+	double		row_bytes;
+
+	mot_table_stats(table, &stat);
+	row_bytes = stat.row_bytes;
+	if (stat.rows > 0 && stat.rows < rows)
+		row_bytes = row_bytes / stat.rows * rows;
+	return (uint64) row_bytes + Max(stat.index_bytes, nindexes * rows * KEY_BYTES);
+}
+
+static bool
+try_entry(MotLeftOut *entry, bool all)
+{
+	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "MOT left out", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext oldcxt = MemoryContextSwitchTo(cxt);
+	LOCKTAG		tag;
+	volatile bool lock = !MotRecovers() && MotWalCurrentState() == MOT_WAL_READY && !RecoveryInProgress();
+	volatile bool back = false;
+
+	/*
+	 * Somebody may be about to truncate or drop it; redo does that with
+	 * MotApplyLock.
+	 */
+	SET_LOCKTAG_RELATION(tag, entry->dbid, entry->owner);
+	if (!lock || LockAcquire(&tag, ShareUpdateExclusiveLock, true, true) != LOCKACQUIRE_NOT_AVAIL)
 	{
-		mot_memory_report report;
-		LOCKTAG		tag;
-		volatile bool lock = !MotRecovers() && MotWalCurrentState() == MOT_WAL_READY && !RecoveryInProgress();
-
-		mot_memory_report_get(MotEngine, &report);
-		if (report.used_bytes + list[i].least > report.max_bytes)
-			continue;
-		if (!all && (report.used_bytes + list[i].needed > report.max_bytes / 16 * 15 ||
-					 !TimestampDifferenceExceeds(list[i].tried, GetCurrentTimestamp(), RETRY_MS)))
-			continue;
-
-		/*
-		 * Somebody may be about to truncate or drop it; redo does that with
-		 * MotApplyLock.
-		 */
-		SET_LOCKTAG_RELATION(tag, list[i].dbid, list[i].owner);
-		if (lock && LockAcquire(&tag, ShareUpdateExclusiveLock, true, true) == LOCKACQUIRE_NOT_AVAIL)
-			continue;
 		PG_TRY();
 		{
 			LWLockAcquire(MotApplyLock, LW_EXCLUSIVE);
-			if (MotLeftOutFind(list[i].dbid, list[i].relid, &list[i]))
-				back += bring_back(&list[i]) ? 1 : 0;
+			if (MotLeftOutFind(entry->dbid, entry->relid, entry))
+				back = bring_back(entry, all);
 			LWLockRelease(MotApplyLock);
 		}
 		PG_CATCH();
@@ -603,12 +665,10 @@ MotLeftOutBringBack(bool all)
 			LWLockReleaseAll();
 			if (lock)
 				LockRelease(&tag, ShareUpdateExclusiveLock, true);
-			mot_session_use_reserve(MotSession(), false);
-			mot_snapshot_hold(MotSession(), MOT_TS_NONE);
 			if (!mot_ignore_damaged || geterrcode() != ERRCODE_DATA_CORRUPTED)
 				PG_RE_THROW();
 			MemoryContextSwitchTo(cxt);
-			give_up(&list[i]);
+			give_up(entry);
 			lock = false;
 		}
 		PG_END_TRY();
@@ -636,65 +696,67 @@ give_up(const MotLeftOut *entry)
 	MotLeftOutForget(entry->dbid, entry->relid);
 }
 
-static bool
-bring_back(MotLeftOut *entry)
+/* What was begun is gone: nobody has seen it. */
+static void
+end_back(Back *back, bool discard)
 {
 	mot_session *session = MotSession();
-	mot_ts		held = mot_snapshot_held(session);
-	char	   *directory = directory_of(entry);
-	MotManifestTable *t = &MotManifestRead(directory)->tables[0];
-	mot_table  *table = NULL;
-	bool		done;
 
-	entry->tried = GetCurrentTimestamp();
-	MotLeftOutRegister(entry);
+	mot_session_use_reserve(session, false);
+	if (back->redo != NULL)
+		MotSpillUnmap(back->redo, back->entry->redo_bytes);
+	back->redo = NULL;
+	if (!discard)
+		return;
+	if (back->table != NULL)
+		mot_table_discard(session, back->table);
+	mot_snapshot_hold(session, MOT_TS_NONE);
 	(void) mot_reclaim_all(session);
+}
+
+static bool
+bring_back(MotLeftOut *entry, bool all)
+{
+	mot_session *session = MotSession();
+	bool		held = mot_snapshot_held(session) != MOT_TS_NONE;
+	Back	   *back = palloc0(sizeof(Back));
+	uint64		had = room_now(all);
+	volatile bool done = false;
+
+	back->entry = entry;
+	back->all = all;
+	back->directory = directory_of(entry);
+	back->from = &MotManifestRead(back->directory)->tables[0];
+	back->def = MotDefinitionDecode(back->from->definition, back->from->definition_len, CurrentMemoryContext);
 	MOT_FAULT("left-out-back");
 	(void) mot_snapshot_take(session);
 	mot_session_use_reserve(session, true);
-	done = load_table(directory, t, &table) ||
-		(dropped_goes(session, held) && load_table(directory, t, &table));
-	if (done && entry->records > 0)
+	PG_TRY();
 	{
-		MotLeftOut	whole;
-		char	   *own;
-
-		done = apply_redo(entry, table);
-		forget_content(entry, table);
-		if (done)
-		{
-			new_entry(&whole, entry->dbid, entry->relid, entry->owner);
-			dump_table(&whole, table);
-			whole.needed = entry->needed;
-			whole.tried = entry->tried;
-			*entry = whole;
-			MotLeftOutRegister(entry);
-		}
-		mot_table_drop(session, table);
-		mot_snapshot_hold(session, held);
-		(void) mot_reclaim_all(session);
-		if (done)
-		{
-			(void) mot_snapshot_take(session);
-			own = directory_of(entry);
-			t = &MotManifestRead(own)->tables[0];
-			done = load_table(own, t, &table) ||
-				(dropped_goes(session, held) && load_table(own, t, &table));
-		}
+		done = load_table(back) &&
+			(entry->records == 0 ||
+			 MotAdvance(entry->dbid, entry->relid, &back->table, read_redo, look, back));
+		if (!done)
+			MotLeftOutFailed(entry->dbid, entry->relid, had,
+							 back->table == NULL ? 0 : MotLeftOutNeeded(back->table, entry->rows, back->def->nindexes));
+		end_back(back, !done);
 	}
-	mot_session_use_reserve(session, false);
-	mot_snapshot_hold(session, held);
+	PG_CATCH();
+	{
+		end_back(back, true);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	mot_snapshot_hold(session, MOT_TS_NONE);
+	if (held)
+		(void) mot_snapshot_take(session);
 	if (!done)
-	{
-		/* what there was room for was not enough */
-		entry->needed += entry->needed / 16;
-		MotLeftOutRegister(entry);
-		(void) mot_reclaim_all(session);
 		return false;
-	}
 
+	mot_load_done(back->table);
+	set_limit(back->table);
 	LWLockAcquire(MotDirectoryLock, LW_EXCLUSIVE);
-	(void) mot_table_publish(MotEngine, table);
+	(void) mot_table_publish(MotEngine, back->table);
 	LWLockRelease(MotDirectoryLock);
 	MotLeftOutForget(entry->dbid, entry->relid);
 	MotTellSessions(entry->dbid, entry->owner);
@@ -705,119 +767,90 @@ bring_back(MotLeftOut *entry)
 	return true;
 }
 
-/* false: memory is full, and what was made has gone */
-static bool
-load_table(const char *directory, MotManifestTable *t, mot_table **table)
+/* the definition may have come with the redo */
+static void
+set_limit(mot_table *table)
 {
-	mot_session *session = MotSession();
-	MotDefinition *def = MotDefinitionDecode(t->definition, t->definition_len, CurrentMemoryContext);
-	mot_status	status = MotDefinitionMakeTable(session, def, t->definition, t->definition_len, table);
-	bool		done = true;
+	size_t		len;
+	const void *bytes = mot_table_definition(table, &len);
 
-	if (status == MOT_NO_MEMORY)
-		return false;
-	if (status != MOT_OK)
-		MotRaiseStatus(status, NULL);
-	for (int i = 0; i < t->nfiles && done; i++)
-		if (t->files[i].part != MOT_REDO_PART)
-			done = load_rows_of(directory, &t->files[i], def, *table);
-	if (done)
-	{
-		mot_load_done(*table);
-		mot_table_set_limit(*table, def->max_size);
-	}
-	else
-		mot_table_drop(session, *table);
-	MotDefinitionFree(def);
-	return done;
+	mot_table_set_limit(table, MotDefinitionDecode(bytes, len, CurrentMemoryContext)->max_size);
 }
 
+/* true: there is to be no more of it in memory */
 static bool
-load_rows_of(const char *directory, MotManifestFile *file, MotDefinition *def, mot_table *table)
+look(void *arg)
+{
+	const Back *back = arg;
+
+	CHECK_FOR_INTERRUPTS();
+	return !back->all && room_now(false) == 0;
+}
+
+/* false: memory is full */
+static bool
+load_table(Back *back)
+{
+	mot_status	status = MotDefinitionMakeTable(MotSession(), back->def, back->from->definition,
+												back->from->definition_len, &back->table);
+
+	for (int i = 0; i < back->from->nfiles && status == MOT_OK; i++)
+		if (back->from->files[i].part != MOT_REDO_PART)
+			status = load_rows_of(back, &back->from->files[i]);
+	for (int i = 0; i < back->def->nindexes && status == MOT_OK; i++)
+		status = MotLoadIndex(back->table, mot_table_index(back->table, back->def->indexes[i].indexoid),
+							  back->def, i, look, back);
+	/* not found: looking has told it to stop */
+	if (status != MOT_OK && status != MOT_NO_MEMORY && status != MOT_NOT_FOUND)
+		MotRaiseStatus(status, NULL);
+	return status == MOT_OK;
+}
+
+static mot_status
+load_rows_of(Back *back, MotManifestFile *file)
 {
 	mot_session *session = MotSession();
-	MotRowFileReader *reader = MotRowFileOpen(directory, file);
-	MemoryContext row_cxt = AllocSetContextCreate(CurrentMemoryContext, "MOT left out row", ALLOCSET_DEFAULT_SIZES);
-	MemoryContext oldcxt;
-	Datum	   *values = palloc(Max(def->desc->natts, 1) * sizeof(Datum));
-	bool	   *isnull = palloc(Max(def->desc->natts, 1) * sizeof(bool));
-	mot_index_handle *handles = palloc0(Max(def->nindexes, 1) * sizeof(mot_index_handle));
-	MotKeyBuffer key;
-	int			max_attnum = 0;
+	MotRowFileReader *reader = MotRowFileOpen(back->directory, file);
 	unsigned	host_bits;
 	const void *bytes;
 	size_t		size;
 	mot_status	status = MOT_OK;
 	uint64		n = 0;
 
-	MotKeyBufferInit(&key, CurrentMemoryContext);
-	for (int i = 0; i < def->nindexes; i++)
-	{
-		handles[i].index = mot_table_index(table, def->indexes[i].indexoid);
-		max_attnum = Max(max_attnum, def->indexes[i].key->max_attnum);
-	}
-	oldcxt = MemoryContextSwitchTo(row_cxt);
 	while (status == MOT_OK && MotRowFileNext(reader, &host_bits, &bytes, &size))
 	{
 		mot_row    *row;
-		mot_row    *other;
 		void	   *data;
 
-		status = mot_load_row(session, table, host_bits, size, &row, &data);
-		if (status != MOT_OK)
-			break;
-		memcpy(data, bytes, size);
-		if (max_attnum > 0)
-			MotRowDeformBytes(def->desc, host_bits, data, max_attnum, values, isnull);
-		for (int i = 0; i < def->nindexes && status == MOT_OK; i++)
-		{
-			bool		has_null;
-
-			MotKeyBufferReset(&key);
-			MotDefinitionKey(def, i, host_bits, data, values, isnull, &key, &has_null);
-			status = mot_load_key(session, &handles[i], row, key.data, key.len,
-								  has_null ? MOT_KEY_DISTINCT : 0, &other);
-		}
-		if (++n % BATCH == 0)
-		{
-			MemoryContextReset(row_cxt);
-			CHECK_FOR_INTERRUPTS();
-		}
+		status = mot_load_row(session, back->table, host_bits, size, &row, &data);
+		if (status == MOT_OK)
+			memcpy(data, bytes, size);
+		if (++n % BATCH == 0 && look(back))
+			status = MOT_NO_MEMORY;
 	}
-	MemoryContextSwitchTo(oldcxt);
-	MemoryContextDelete(row_cxt);
 	MotRowFileReaderClose(reader);
-	pfree(handles);
-	pfree(values);
-	pfree(isnull);
-	if (status != MOT_OK && status != MOT_NO_MEMORY)
-		MotRaiseStatus(status, NULL);
-	return status == MOT_OK;
+	return status;
 }
 
-/* What its redo needed to find rows. */
+/*
+ * Its redo, one transaction's after the other's.  Nobody sees what becomes of the rows, so what
+ * that leaves (nodes of indexes) is kept for no snapshot but our own.
+ */
 static void
-forget_content(const MotLeftOut *entry, mot_table *table)
+read_redo(void *arg, MotAdvanceVisit visit, void *advance)
 {
-	MotTargetPretend(entry->dbid, entry->relid, table);
-	MotContentLeave(MotTargetGet(entry->dbid, entry->relid), true);
-	MotTargetsForget();
-	MotTargetPretend(InvalidOid, InvalidOid, NULL);
-}
-
-static bool
-apply_redo(const MotLeftOut *entry, mot_table *table)
-{
-	char	   *directory = directory_of(entry);
-	char	   *path = file_in(directory, entry->dbid, entry->relid, MOT_REDO_PART);
-	const char *start = MotSpillMap(path, entry->redo_bytes);
+	Back	   *back = arg;
+	const MotLeftOut *entry = back->entry;
+	mot_session *session = MotSession();
+	char	   *path = file_in(back->directory, entry->dbid, entry->relid, MOT_REDO_PART);
+	const char *start = back->redo = MotSpillMap(path, entry->redo_bytes);
 	const char *p = start;
 	const char *end = start + entry->redo_bytes;
+	uint64		owed = mot_owed_items(MotEngine);
 	pg_crc32c	total;
-	bool		done = true;
 
 	INIT_CRC32C(total);
-	for (uint64 i = 0; i < entry->records && done; i++)
+	for (uint64 i = 0; i < entry->records; i++)
 	{
 		RedoHeader	header = {0};
 		pg_crc32c	crc;
@@ -838,16 +871,19 @@ apply_redo(const MotLeftOut *entry, mot_table *table)
 							(unsigned long long) (p - start)),
 					 errhint(MOT_DAMAGE_HINT)));
 		COMP_CRC32C(total, &header, sizeof(header));
-		done = MotApplyTo(table, entry->dbid, entry->relid, p, header.len);
+		visit(advance, InvalidXLogRecPtr, p, header.len);
 		p += header.len;
+		if (mot_owed_items(MotEngine) > owed + BATCH)
+		{
+			mot_snapshot_hold(session, MOT_TS_NONE);
+			owed = mot_reclaim_all(session);
+			(void) mot_snapshot_take(session);
+		}
 	}
-	if (done && (p != end || !EQ_CRC32C(total, entry->redo_crc)))
+	if (p != end || !EQ_CRC32C(total, entry->redo_crc))
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_CORRUPTED),
 				 errmsg("checkpoint file \"%s\" is damaged: it is not the one that the manifest names", path),
 				 errhint(MOT_DAMAGE_HINT)));
-	MotSpillUnmap(start, entry->redo_bytes);
 	pfree(path);
-	pfree(directory);
-	return done;
 }

@@ -26,7 +26,9 @@ struct MotLeftOut
 	uint64		rows;			/* in its files */
 	uint64		least;			/* memory that its rows take in any case */
 	uint64		needed;			/* memory, as far as one knows */
+	uint64		had;			/* so much was not enough */
 	TimestampTz tried;			/* to bring it back */
+	int			wait_ms;		/* before that is tried again with as much */
 	bool		to_sync;		/* its files may not be on the disk */
 };
 
@@ -46,6 +48,9 @@ extern void MotLeftOutSynced(const MotLeftOut *entry);
 /* by who loads: the table as the checkpoint in that directory has it; and all of them */
 extern void MotLeftOutLoad(const char *directory, const MotManifestTable *table, uint64 needed);
 extern int	MotLeftOutBringBack(bool all);
+extern bool MotLeftOutTry(Oid dbid, Oid relid);
+extern void MotLeftOutFailed(Oid dbid, Oid relid, uint64 had, uint64 needed);
+extern uint64 MotLeftOutNeeded(const mot_table *table, uint64 rows, uint32 nindexes);
 extern void MotLeftOutReport(void);
 
 /* by who applies redo, with MotApplyLock */
@@ -57,8 +62,5 @@ extern void MotLeftOutWrite(MotLeftOut *entry, const char *ops, size_t len);
 /* by who writes a checkpoint: the list is of its line */
 extern void MotLeftOutCheckpoint(MotManifest *m, const MotLeftOut *list, int n, const char *directory);
 extern void MotLeftOutSweep(void);
-
-/* apply.c: redo of one table that nobody knows of yet; false: memory is full */
-extern bool MotApplyTo(mot_table *table, Oid dbid, Oid relid, const char *ops, size_t len);
 
 #endif							/* MOT_WAL_LEFTOUT_H */

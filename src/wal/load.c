@@ -11,6 +11,9 @@
  * applies the table's part of the log, if there is any (advance.c).  Then the
  * table goes into the directory, and who waits for it goes on.
  *
+ * Memory may be short: which tables are begun beside which, and what becomes of those
+ * that have no room, is in loadroom.c.
+ *
  * Damage is an error that names file and position.  With mot.ignore_damaged
  * the table is marked and left out.
  *
@@ -27,82 +30,15 @@
 #include "storage/pmsignal.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
-#include "wal/leftout.h"
-#include "wal/sort.h"
+#include "wal/load.h"
 #include "xact/xact.h"
 
 /* rows between two looks whether to stop */
 #define LOAD_BATCH 512
 
-/* what may be the matter with a table; once it is whole, nothing */
-#define DAMAGED 1
-#define NO_ROOM 2
-#define WHOLE 3
-
-typedef struct LoadTable
-{
-	mot_table  *table;
-	Oid			dbid;
-	Oid			relid;
-	Size		definition;		/* offset in the segment */
-	Size		definition_len;
-	bool		log_follows;	/* the leader applies it, then publishes */
-	uint32		first_item;
-	uint32		nfiles;			/* the first items; the others are indexes */
-	uint32		nitems;
-	pg_atomic_uint32 taken;		/* items */
-	pg_atomic_uint32 files_left;
-	pg_atomic_uint32 items_left;
-	pg_atomic_uint32 asked;		/* it is in the list */
-	pg_atomic_uint32 broken;
-	char		why[160];		/* by whoever set broken first */
-} LoadTable;
-
-typedef struct LoadItem
-{
-	uint32		table;
-	int			index;			/* number in the definition; -1: a file */
-	MotManifestFile file;
-} LoadItem;
-
 /* instead of an item: there are no more, or none can be taken yet */
 #define NO_ITEM (-1)
 #define ITEM_LATER (-2)
-
-typedef struct LoadShared
-{
-	MotHelpersShared base;
-	char		directory[MAXPGPATH];
-	pg_atomic_uint64 rows;
-	pg_atomic_uint64 bytes;
-	pg_atomic_uint64 tables;
-	pg_atomic_uint32 full;		/* there was no memory for some table */
-	uint64		rows_total;
-	pid_t		leader_pid;
-	uint32		ntables;
-	pg_atomic_uint32 first;		/* tables before it have no items left */
-	pg_atomic_uint32 waiting;	/* tables that have their rows, and wait for
-								 * the leader */
-	pg_atomic_uint32 nasked;	/* of the list of those that are waited for */
-	Size		tables_at;		/* offsets */
-	Size		items_at;
-	Size		asked_at;
-} LoadShared;
-
-#define SHARED_TABLE(shared, i) ((LoadTable *) ((char *) (shared) + (shared)->tables_at) + (i))
-#define SHARED_ITEM(shared, i) ((LoadItem *) ((char *) (shared) + (shared)->items_at) + (i))
-#define SHARED_ASKED(shared) ((uint32 *) ((char *) (shared) + (shared)->asked_at))
-
-/* a table to be loaded: of the checkpoint, or with changes in the log, or both */
-typedef struct PlannedTable
-{
-	Oid			dbid;
-	Oid			relid;
-	MotManifestTable *from;		/* NULL: nothing of it is needed */
-	MotDefinition *def;			/* of that */
-	MotSortedPart *part;		/* NULL: none */
-	uint64		weight;
-} PlannedTable;
 
 /* what only the leader knows */
 typedef struct Lead
@@ -112,6 +48,7 @@ typedef struct Lead
 	MotSorted  *sorted;			/* NULL: log follows later, or none does */
 	PlannedTable *planned;		/* by number */
 	bool	   *finished;		/* by number */
+	MotSortedPart *part;		/* of the one that is being finished */
 	uint32		nfinished;		/* of those that wait for the leader */
 	uint32		first;			/* tables before it are finished, or do not
 								 * wait */
@@ -133,8 +70,10 @@ static TimestampTz next_report;
 static LoadShared *plan_load(Lead *lead, MotManifest *m, const char *directory, dsm_segment **segment);
 static void lead_load(Lead *lead);
 static int	next_to_finish(Lead *lead);
+static bool to_finish(Lead *lead, uint32 number);
 static void finish_table(Lead *lead, uint32 number);
-static void look(void *arg);
+static void read_part(void *arg, MotAdvanceVisit visit, void *advance);
+static bool look(void *arg);
 static int	take_item(LoadShared *shared);
 static int	take_of(LoadShared *shared, uint32 number);
 static void note_asked(LoadShared *shared);
@@ -143,14 +82,11 @@ static void load_rows(LoadShared *shared, LoadItem *item, Loader *loader);
 static void prepare_loader(Loader *loader, LoadShared *shared, uint32 number);
 static void load_index(LoadShared *shared, LoadItem *item, Loader *loader);
 static bool look_while_building(void *arg);
-static void no_room(LoadShared *shared, uint32 number);
 static void rows_loaded(LoadShared *shared, LoadTable *table);
 static void load_one(LoadShared *shared, int i, Loader *loader);
 static void table_loaded(LoadShared *shared, LoadTable *table);
 static void report_progress(LoadShared *shared);
 static void ignore_broken(LoadShared *shared);
-static void leave_out(Lead *lead);
-static void keep_run(void *arg, XLogRecPtr lsn, const char *ops, size_t len);
 static void raise_status(LoadShared *shared, mot_status status) pg_attribute_noreturn();
 
 /* -------------------------------------------------------------- the leader */
@@ -179,12 +115,12 @@ MotLoadCheckpoint(MotManifest *m, const char *directory, MotSorted *sorted)
 		/* those without rows */
 		for (uint32 i = 0; i < shared->ntables; i++)
 			if (SHARED_TABLE(shared, i)->nitems == 0 &&
-				pg_atomic_read_u32(&SHARED_TABLE(shared, i)->broken) == 0)
+				(pg_atomic_read_u32(&SHARED_TABLE(shared, i)->broken) == 0 || SHARED_TABLE(shared, i)->log_follows))
 				rows_loaded(shared, SHARED_TABLE(shared, i));
 		lead_load(&lead);
 		MotHelpersEnd(helpers);
 		ignore_broken(shared);
-		leave_out(&lead);
+		MotLoadLeaveOut(shared, lead.sorted, lead.planned);
 	}
 	PG_CATCH();
 	{
@@ -206,7 +142,9 @@ smaller_first(const void *a, const void *b)
 
 	if (x->weight != y->weight)
 		return x->weight < y->weight ? -1 : 1;
-	return 0;
+	if (x->dbid != y->dbid)
+		return x->dbid < y->dbid ? -1 : 1;
+	return x->relid < y->relid ? -1 : x->relid > y->relid;
 }
 
 /* The tables there are, or will be, in the order in which they are loaded. */
@@ -299,6 +237,7 @@ plan_load(Lead *lead, MotManifest *m, const char *directory, dsm_segment **segme
 	pg_atomic_init_u64(&shared->tables, 0);
 	pg_atomic_init_u32(&shared->full, 0);
 	pg_atomic_init_u32(&shared->first, 0);
+	pg_atomic_init_u32(&shared->begin, 0);
 	pg_atomic_init_u32(&shared->waiting, 0);
 	pg_atomic_init_u32(&shared->nasked, 0);
 	shared->leader_pid = MyProcPid;
@@ -327,7 +266,9 @@ plan_load(Lead *lead, MotManifest *m, const char *directory, dsm_segment **segme
 		pg_atomic_init_u32(&to->files_left, to->nfiles);
 		pg_atomic_init_u32(&to->items_left, to->nitems);
 		pg_atomic_init_u32(&to->asked, 0);
+		pg_atomic_init_u32(&to->begun, 0);
 		pg_atomic_init_u32(&to->broken, 0);
+		MotLoadEstimate(planned, to);
 		if (from == NULL)
 			continue;
 
@@ -339,8 +280,9 @@ plan_load(Lead *lead, MotManifest *m, const char *directory, dsm_segment **segme
 		/* left out by who wrote this */
 		if (from->nfiles > 0 && from->files[from->nfiles - 1].part == MOT_REDO_PART)
 		{
-			pg_atomic_write_u32(&to->broken, NO_ROOM);
+			to->kept = to->log_follows = true;
 			to->nitems = 0;
+			MotDefinitionFree(planned->def);
 			continue;
 		}
 
@@ -405,7 +347,7 @@ lead_load(Lead *lead)
 			break;				/* somebody has gone: MotHelpersEnd says so */
 		else
 		{
-			pg_usleep(5000);
+			pg_usleep(1000);
 			if (!PostmasterIsAlive())
 				proc_exit(1);
 		}
@@ -432,41 +374,68 @@ next_to_finish(Lead *lead)
 	{
 		uint32		number = SHARED_ASKED(shared)[i];
 
-		if (!lead->finished[number] && SHARED_TABLE(shared, number)->log_follows &&
-			pg_atomic_read_u32(&SHARED_TABLE(shared, number)->items_left) == 0)
+		if (to_finish(lead, number) && MotLoadBeginAsked(shared, number))
 			return number;
 	}
+	MotLoadBegin(shared);
 	while (lead->first < shared->ntables &&
 		   (lead->finished[lead->first] || !SHARED_TABLE(shared, lead->first)->log_follows))
 		lead->first++;
 	for (uint32 number = lead->first; number < shared->ntables; number++)
-		if (!lead->finished[number] && SHARED_TABLE(shared, number)->log_follows &&
-			pg_atomic_read_u32(&SHARED_TABLE(shared, number)->items_left) == 0)
+		if (to_finish(lead, number) && pg_atomic_read_u32(&SHARED_TABLE(shared, number)->begun))
 			return number;
 	return -1;
+}
+
+static bool
+to_finish(Lead *lead, uint32 number)
+{
+	LoadTable  *table = SHARED_TABLE(lead->shared, number);
+
+	return !lead->finished[number] && table->log_follows &&
+		(table->nitems == 0 || pg_atomic_read_u32(&table->items_left) == 0);
 }
 
 static void
 finish_table(Lead *lead, uint32 number)
 {
 	LoadTable  *table = SHARED_TABLE(lead->shared, number);
+	uint32		broken = pg_atomic_read_u32(&table->broken);
 
 	/* acquire: all of its rows, whoever loaded them */
 	pg_read_barrier();
 	lead->finished[number] = true;
 	lead->nfinished++;
+	lead->part = lead->planned[number].part;
 	MOT_FAULT("load-advance");
-	if (MotAdvance(lead->sorted, lead->planned[number].part, &table->table, look, lead))
+	if (table->kept)
+	{
+		if (MotLoadKept(lead->shared, number, lead->sorted, &lead->planned[number]))
+			pg_atomic_fetch_add_u64(&lead->shared->tables, 1);
+	}
+	else if ((broken == 0 || broken == WHOLE) &&
+			 MotAdvance(table->dbid, table->relid, &table->table, read_part, look, lead))
 	{
 		MOT_FAULT("load-advanced");
 		table_loaded(lead->shared, table);
 	}
-	else
+	else if (broken != DAMAGED)
 		pg_atomic_write_u32(&table->broken, NO_ROOM);
+	MotLoadEnd(lead->shared, number);
+	/* (both have given it up) */
+	mot_session_use_reserve(MotSession(), true);
+}
+
+static void
+read_part(void *arg, MotAdvanceVisit visit, void *advance)
+{
+	Lead	   *lead = arg;
+
+	MotSortedRead(lead->sorted, lead->part, visit, advance);
 }
 
 /* Every now and then: is there something else to be done? */
-static void
+static bool
 look(void *arg)
 {
 	Lead	   *lead = arg;
@@ -477,79 +446,7 @@ look(void *arg)
 		CHECK_FOR_INTERRUPTS();
 	MotCheckpointLook();
 	report_progress(lead->shared);
-}
-
-/*
- * Tables there was no room for, with what the log has for them; perhaps there
- * is now, for one or the other.
- */
-static void
-leave_out(Lead *lead)
-{
-	LoadShared *shared = lead->shared;
-	mot_session *session = MotSession();
-
-	for (uint32 i = 0; i < shared->ntables; i++)
-	{
-		LoadTable  *table = SHARED_TABLE(shared, i);
-		PlannedTable *planned = &lead->planned[i];
-		uint64		needed = 0;
-
-		if (pg_atomic_read_u32(&table->broken) != NO_ROOM)
-			continue;
-		if (planned->from != NULL)
-			for (int j = 0; j < planned->from->nfiles; j++)
-				needed += planned->from->files[j].bytes;
-		if (table->table != NULL)
-		{
-			mot_table_stat stat;
-
-			mot_table_stats(table->table, &stat);
-			needed = Max(needed, stat.row_bytes + stat.index_bytes);
-			mot_table_drop(session, table->table);
-			table->table = NULL;
-		}
-		if (planned->from != NULL)
-			MotLeftOutLoad(shared->directory, planned->from, needed);
-		if (planned->part != NULL)
-			MotSortedRead(lead->sorted, planned->part, keep_run, planned);
-	}
-	if (MotLeftOutCount() > 0)
-	{
-		/* what has been loaded in vain is kept for nobody */
-		mot_snapshot_hold(session, MOT_TS_NONE);
-		(void) mot_reclaim_all(session);
-		(void) MotLeftOutBringBack(true);
-		MotLeftOutReport();
-	}
-}
-
-static void
-keep_run(void *arg, XLogRecPtr lsn, const char *ops, size_t len)
-{
-	PlannedTable *planned = arg;
-	const char *p = ops;
-	const char *error = NULL;
-	MotLeftOut	entry;
-	MotOpData	op;
-
-	LWLockAcquire(MotApplyLock, LW_EXCLUSIVE);
-	/* it can be the first operation only */
-	if (MotRecordNext(&p, ops + len, &op, &error) && op.op == MOT_OP_CREATE)
-		MotLeftOutEmpty(&entry, planned->dbid, planned->relid, op.bytes, op.len);
-	else
-	{
-		p = ops;
-		if (!MotLeftOutFind(planned->dbid, planned->relid, &entry))
-			ereport(ERROR,
-					(errcode(ERRCODE_DATA_CORRUPTED),
-					 errmsg("redo at %X/%X is of a memory-optimized table that was not made", LSN_FORMAT_ARGS(lsn)),
-					 errhint(MOT_DAMAGE_HINT)));
-	}
-	if (p < ops + len)
-		MotLeftOutWrite(&entry, p, ops + len - p);
-	MotLeftOutRegister(&entry);
-	LWLockRelease(MotApplyLock);
+	return false;
 }
 
 /* Tables that were damaged; only with mot.ignore_damaged. */
@@ -656,8 +553,9 @@ static int
 take_item(LoadShared *shared)
 {
 	uint32		nasked;
+	uint32		begun;
 	int			item;
-	bool		later = false;
+	bool		later;
 
 	if (MotHelpersStop(&shared->base))
 		return NO_ITEM;
@@ -666,10 +564,14 @@ take_item(LoadShared *shared)
 	/* what the count covers was written before it */
 	pg_read_barrier();
 	for (uint32 i = 0; i < nasked; i++)
-		if ((item = take_of(shared, SHARED_ASKED(shared)[i])) >= 0)
+		if (MotLoadBeginAsked(shared, SHARED_ASKED(shared)[i]) &&
+			(item = take_of(shared, SHARED_ASKED(shared)[i])) >= 0)
 			return item;
 
-	for (uint32 number = pg_atomic_read_u32(&shared->first); number < shared->ntables; number++)
+	MotLoadBegin(shared);
+	begun = pg_atomic_read_u32(&shared->begin);
+	later = begun < shared->ntables;
+	for (uint32 number = pg_atomic_read_u32(&shared->first); number < begun; number++)
 	{
 		uint32		first = number;
 
@@ -763,7 +665,7 @@ load_item(LoadShared *shared, LoadItem *item, Loader *loader)
 			MotRowFileReaderClose(loader->reader);
 		loader->reader = NULL;
 		if (edata->sqlerrcode == ERRCODE_OUT_OF_MEMORY && pg_atomic_read_u32(&shared->full) != 0)
-			no_room(shared, item->table);
+			(void) pg_atomic_compare_exchange_u32(&table->broken, &expected, NO_ROOM);
 		else if (!mot_ignore_damaged || edata->sqlerrcode == ERRCODE_OUT_OF_MEMORY)
 		{
 			/* the leader raises it, with a hint that fits */
@@ -787,31 +689,16 @@ load_item(LoadShared *shared, LoadItem *item, Loader *loader)
 	if (pg_atomic_sub_fetch_u32(&table->items_left, 1) == 0)
 	{
 		uint32		expected = 0;
+		bool		whole = pg_atomic_compare_exchange_u32(&table->broken, &expected, WHOLE);
 
-		if (pg_atomic_compare_exchange_u32(&table->broken, &expected, WHOLE))
+		if (whole || table->log_follows)
 			rows_loaded(shared, table);
+		if (!table->log_follows)
+			MotLoadEnd(shared, item->table);
 	}
 }
 
-/*
- * There is none for this table, nor for larger ones on their way: which of those that are
- * being loaded was the first to find memory full is a matter of chance.  What
- * there is room for is brought back in the end, smaller ones first.
- */
-static void
-no_room(LoadShared *shared, uint32 number)
-{
-	for (; number < shared->ntables; number++)
-	{
-		LoadTable  *table = SHARED_TABLE(shared, number);
-		uint32		expected = 0;
-
-		if (table->nitems > 0)
-			(void) pg_atomic_compare_exchange_u32(&table->broken, &expected, NO_ROOM);
-	}
-}
-
-/* That was its last file. */
+/* That was its last file.  The leader sees to it, whole or not, if there is log. */
 static void
 rows_loaded(LoadShared *shared, LoadTable *table)
 {

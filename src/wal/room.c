@@ -105,7 +105,9 @@ MotRoomNote(const MotTargetKey *key, mot_table *table, bool made)
 		noted = noted == NULL ? MemoryContextAlloc(TopMemoryContext, max_noted * sizeof(Noted)) :
 			repalloc_huge(noted, max_noted * sizeof(Noted));
 	}
-	mot_table_stats(table, &stat);
+	memset(&stat, 0, sizeof(stat));
+	if (table != NULL)
+		mot_table_stats(table, &stat);
 	noted[nnoted].key = *key;
 	noted[nnoted].bytes = stat.row_bytes + stat.index_bytes;
 	noted[nnoted].made = made;
@@ -225,11 +227,13 @@ MotApplyMakeRoom(void)
 		ask_for_room();
 		return;
 	}
-	if (worker && naps++ < WORKER_NAPS && mot_engine_horizon(MotEngine) < mot_engine_clock(MotEngine))
+	while (worker && naps < WORKER_NAPS && mot_engine_horizon(MotEngine) < mot_engine_clock(MotEngine))
 	{
+		naps++;
 		nap_for_room();
-		(void) MotRoomReclaim();
-		return;
+		/* else it would be undone once more */
+		if (MotRoomReclaim())
+			return;
 	}
 	if (!readers_hold_memory())
 	{

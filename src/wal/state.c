@@ -32,6 +32,7 @@
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 #include "wal/leftout.h"
+#include "wal/spool.h"
 #include "xact/xact.h"
 
 /* how long a session waits for a worker that is not there */
@@ -110,6 +111,7 @@ static void wait_for_change(TimestampTz *missing_since);
 static bool await_table(Oid dbid, Oid relid);
 static void await_loaded(Oid dbid, Oid relid);
 static void refuse_older_snapshot(void);
+static bool tables_awaited(void);
 
 /* ------------------------------------------------------------------ module */
 
@@ -148,6 +150,7 @@ MotStateInit(void)
 	MotRelationAwaitLoaded = await_loaded;
 	MotRelationLeftOut = is_left_out;
 	MotRelationMissing = is_missing;
+	MotTablesAwaited = tables_awaited;
 }
 
 Size
@@ -352,6 +355,13 @@ refuse_older_snapshot(void)
 			 errmsg("could not serialize access to memory-optimized tables, which have been loaded since"),
 			 errdetail("The transaction's snapshot was taken before they were there."),
 			 errhint("The transaction might succeed if retried.")));
+}
+
+/* (Once it is a primary, transactions may do more than read.) */
+static bool
+tables_awaited(void)
+{
+	return unlikely(MotSpooling()) && RecoveryInProgress();
 }
 
 /* Until the table is there, or all that will be; true: it may be used, whatever else is still to come. */

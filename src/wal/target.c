@@ -24,10 +24,6 @@ static HTAB *targets = NULL;
 /* those begun */
 static MotTarget *begun = NULL;
 
-/* see MotTargetPretend */
-static MotTargetKey pretended;
-static mot_table *pretended_table = NULL;
-
 static void begin_target(MotTarget *target);
 static void forget_definition(MotTarget *target);
 
@@ -69,14 +65,9 @@ begin_target(MotTarget *target)
 	size_t		len;
 	MotLeftOut	entry;
 
-	if (pretended_table != NULL && target->key.dbid == pretended.dbid && target->key.relid == pretended.relid)
-		target->table = pretended_table;
-	else
-	{
-		target->table = mot_table_find(MotEngine, target->key.dbid, target->key.relid);
-		target->left_out = MotLeftOutFind(target->key.dbid, target->key.relid, &entry);
-	}
-	target->damaged = target->created = target->dropped = target->defined = false;
+	target->table = mot_table_find(MotEngine, target->key.dbid, target->key.relid);
+	target->left_out = MotLeftOutFind(target->key.dbid, target->key.relid, &entry);
+	target->damaged = target->created = target->wanted = target->dropped = target->defined = false;
 	target->definition = NULL;
 	target->new_indexes = target->old_indexes = NIL;
 	target->emptied = false;
@@ -115,14 +106,6 @@ begin_target(MotTarget *target)
 	 * limit back
 	 */
 	mot_table_set_limit(target->table, 0);
-}
-
-void
-MotTargetPretend(Oid dbid, Oid relid, mot_table *table)
-{
-	pretended.dbid = dbid;
-	pretended.relid = relid;
-	pretended_table = table;
 }
 
 /* From now on this is the definition; bytes are copied. */

@@ -61,7 +61,7 @@ extern void MotForgetBeyond(const mot_beyond **beyond);
 
 /* moment.c */
 extern MotTaken MotMomentQuery(mot_session *session, Snapshot snapshot);
-extern bool MotMomentTransaction(mot_session *session, Snapshot query_snapshot, MotTaken *taken);
+extern bool MotMomentTransaction(mot_session *session, Snapshot query_snapshot, bool used, MotTaken *taken);
 
 /* circle.c: who waits for whose rows */
 extern Size MotCircleShmemSize(void);

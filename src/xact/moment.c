@@ -133,12 +133,12 @@ MotMomentQuery(mot_session *session, Snapshot snapshot)
 }
 
 /*
- * At REPEATABLE READ and up, before anything has been read: the engine's
- * snapshot for the transaction.  query_snapshot: that of the query that is
+ * At REPEATABLE READ and up, before anything has been read (or used: PostgreSQL's
+ * has): the engine's snapshot for the transaction.  query_snapshot: that of the query that is
  * about to run, or NULL.  False: it is not of the moment of PostgreSQL's.
  */
 bool
-MotMomentTransaction(mot_session *session, Snapshot query_snapshot, MotTaken *result)
+MotMomentTransaction(mot_session *session, Snapshot query_snapshot, bool used, MotTaken *result)
 {
 	MotTaken	taken = {0, NULL};
 	static SnapshotData probe = {SNAPSHOT_MVCC};
@@ -164,7 +164,7 @@ MotMomentTransaction(mot_session *session, Snapshot query_snapshot, MotTaken *re
 				*result = taken;
 				return true;
 			}
-			if (!renewable())
+			if (used || !renewable())
 			{
 				*result = taken;
 				return false;

@@ -28,6 +28,12 @@
  * is there now, and check what they change by the transaction's snapshot: a
  * query with a crosscheck snapshot has an engine snapshot of its own.
  *
+ * On a standby that still waits for all of its tables (MotTablesAwaited) the transaction's
+ * is not taken: there is nothing to be read with it, and it would keep what
+ * replay leaves in them, for as long as the transaction lasts.  It is taken later, if
+ * the transaction comes to read them; PostgreSQL's is not renewed then if something may have been
+ * read with it.
+ *
  * Work that is no query (what ALTER TABLE does to rows, an index build,
  * ANALYZE) makes a loose entry.  It holds a lock that says what may change
  * meanwhile, and is about what is in the table now: at every level it sees
@@ -93,11 +99,14 @@ static int	maxrunning = 0;
  */
 static MotTaken transaction_taken = {MOT_TS_NONE, NULL};
 static bool transaction_stale = false;
+static bool transaction_late = false;	/* queries have run before it was
+										 * taken */
 static bool serial_begun = false;	/* the engine has been told of it */
 static bool stale_read_heap = false;
 static bool stale_read_mot = false;
 
 bool		(*MotOrdinaryTable) (Oid relid) = NULL;
+bool		(*MotTablesAwaited) (void) = NULL;
 int			MotAlterTableDepth = 0;
 
 /* the transaction's PostgreSQL snapshot is another transaction's */
@@ -415,6 +424,8 @@ process_utility(PlannedStmt *pstmt, const char *query_string, bool read_only_tre
 		strcmp(castNode(VariableSetStmt, pstmt->utilityStmt)->name, "TRANSACTION SNAPSHOT") == 0)
 		MotSnapshotImported = true;
 	/* (COPY of a heap table) */
+	if (IsA(pstmt->utilityStmt, CopyStmt) && IsolationUsesXactSnapshot() && MotEngine != NULL && MotTablesAwaited())
+		transaction_late = true;
 	if (unlikely(transaction_stale) && IsA(pstmt->utilityStmt, CopyStmt))
 		check_transaction_snapshot(true, false);
 
@@ -679,14 +690,22 @@ take_transaction_snapshot(Snapshot query_snapshot)
 {
 	mot_session *session = MotSession();
 
+	if (unlikely(MotTablesAwaited()))
+	{
+		/* else parse analysis, or a utility statement */
+		if (query_snapshot != NULL)
+			transaction_late = true;
+		return;
+	}
 	before_snapshot(GetTransactionSnapshot());
 	if (XactIsoLevel == XACT_SERIALIZABLE)
 	{
 		serial_begun = true;
 		mot_serial_begin(session);
 	}
-	transaction_stale = !MotMomentTransaction(session, query_snapshot, &transaction_taken) &&
+	transaction_stale = !MotMomentTransaction(session, query_snapshot, transaction_late, &transaction_taken) &&
 		(!MotSnapshotImported || XactIsoLevel == XACT_SERIALIZABLE);
+	stale_read_heap |= transaction_late;
 	if (serial_begun)
 		mot_serial_begun(session, transaction_taken.ts);
 }
@@ -760,6 +779,12 @@ MotTransactionTaken(void)
 mot_ts
 MotTransactionSnapshotTs(void)
 {
+	if (unlikely(transaction_late))
+	{
+		MotTransactionSnapshot();
+		if (transaction_stale)
+			return 0;
+	}
 	return transaction_taken.ts;
 }
 
@@ -815,7 +840,7 @@ MotSnapshotEndXact(bool commit)
 	{
 		MOT_TS_NONE, NULL
 	};
-	transaction_stale = stale_read_heap = stale_read_mot = false;
+	transaction_stale = transaction_late = stale_read_heap = stale_read_mot = false;
 	MotSnapshotImported = false;
 	if (serial_begun)
 		mot_serial_end(MotOpenSession);

@@ -103,6 +103,9 @@ extern bool MotExecutorIsOurs(void);
  */
 extern bool (*MotOrdinaryTable) (Oid relid);
 
+/* Set by wal/: a standby has none of its tables yet, and will have all of them at once. */
+extern bool (*MotTablesAwaited) (void);
+
 /*
  * While this is not 0, ALTER TABLE is running: queries on ordinary tables are its own
  * (is a new foreign key satisfied?) and see what is there now.
@@ -118,7 +121,8 @@ extern bool MotSnapshotRunning(Snapshot snapshot);
  */
 extern void MotTransactionSnapshot(void);
 extern mot_ts MotTransactionSnapshotTs(void);	/* MOT_TS_NONE (the largest):
-												 * none yet */
+												 * none yet; 0: PostgreSQL's
+												 * is older than any */
 
 /* Make sure an engine transaction is running; call before any engine write. */
 extern mot_session *MotBeginWrite(void);

@@ -1,0 +1,139 @@
+# Which tables are left out for want of memory, and that they come back as soon as
+# there is room: foreign tables, ordinary ones with computed keys, and changes that
+# came after the checkpoint.
+
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(usleep time);
+
+my $node = PostgreSQL::Test::Cluster->new('primary');
+$node->init(allows_streaming => 1);
+$node->append_conf(
+	'postgresql.conf', q{
+autovacuum = off
+fsync = off
+checkpoint_timeout = 1h
+shared_preload_libraries = 'mot'
+mot.load_workers = 2
+mot.max_memory = 256MB
+});
+$node->start;
+$node->safe_psql(
+	'postgres', q{
+	CREATE EXTENSION mot;
+	CREATE FOREIGN TABLE rows (id int PRIMARY KEY, v int, filler text) SERVER mot_server;
+	CREATE INDEX ON rows (v);
+	CREATE TABLE computed (id int, word text, filler text) USING mot;
+	CREATE UNIQUE INDEX computed_word ON computed (upper(word));
+	CREATE INDEX computed_odd ON computed (id) WHERE id % 2 = 1;
+	CREATE FOREIGN TABLE small (id int PRIMARY KEY) SERVER mot_server;
+	INSERT INTO small SELECT generate_series(1, 100);
+	INSERT INTO rows SELECT i, i, repeat('x', 400) FROM generate_series(1, 80000) i;
+	INSERT INTO computed SELECT i, 'w' || i, repeat('y', 380) FROM generate_series(1, 60000) i;
+	CHECKPOINT});
+
+sub settings
+{
+	my ($memory, $fault) = @_;
+	$node->append_conf('postgresql.conf', "mot.max_memory = '${memory}MB'\nmot.fault = '$fault'\n");
+}
+
+sub left_out
+{
+	$node->poll_query_until('postgres', q{SELECT state = 'ready' FROM mot_stat_recovery}) or die 'not loaded';
+	return $node->safe_psql('postgres', 'SELECT tab FROM mot_stat_left_out ORDER BY tab::text');
+}
+
+# within 40 seconds
+sub comes_back
+{
+	my ($what) = @_;
+	my $until = time + 40;
+	usleep(100_000) while $node->safe_psql('postgres', 'SELECT count(*) FROM mot_stat_left_out') ne '0' && time < $until;
+	is(left_out(), '', $what) or diag $node->safe_psql('postgres', 'SELECT * FROM mot_stat_left_out; SELECT * FROM mot_stat_tables');
+}
+
+my %sum;
+
+sub remember { $sum{$_} = sum($_) for 'rows', 'computed' }
+
+sub sum
+{
+	my ($table) = @_;
+	return $node->safe_psql('postgres', "SELECT count(*), sum(hashtext(t::text)::numeric) FROM $table t");
+}
+
+sub whole
+{
+	my ($table, $what) = @_;
+	is(sum($table), $sum{$table}, $what);
+	is($node->safe_psql('postgres', "SELECT sum(problems) FROM mot_verify('$table')"), '0', '... and its indexes agree');
+}
+
+# every row, in the log; twice
+$node->safe_psql('postgres', "UPDATE rows SET v = v + 100000, filler = repeat('z', 399) || v % 10") for 1 .. 2;
+$node->safe_psql('postgres', "UPDATE computed SET word = 'W' || id || '_', id = id + 1 WHERE id % 3 = 0");
+$node->safe_psql('postgres', 'DELETE FROM computed WHERE id % 100 = 7');
+remember();
+
+# ---- what is left out: a reader keeps no memory of what was loaded in vain
+for my $workers (1, 2, 4)
+{
+	$node->stop('immediate');
+	settings(64, 'load-begin:wait');
+	$node->append_conf('postgresql.conf', "mot.load_workers = $workers\n");
+	$node->start;
+	my $reader = $node->background_psql('postgres', on_error_stop => 1);
+	$reader->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM pg_class');
+	append_to_file($node->data_dir . '/mot.fault.go', '');
+
+	is(left_out(), 'rows', "the largest, with $workers workers and a reader");
+	whole('computed', '... and the other is there');
+	$reader->query_safe('COMMIT');
+	$reader->quit;
+	unlink $node->data_dir . '/mot.fault.go';
+}
+
+# ---- it comes back, with every row changed since the checkpoint
+settings(64, '');
+$node->stop('immediate');
+$node->start;
+is(left_out(), 'rows', 'left out');
+$node->safe_psql('postgres', 'DELETE FROM computed');
+comes_back('it comes back when the rows of another are deleted');
+whole('rows', 'with all its rows');
+
+# ---- more memory, and less again
+settings(256, '');
+$node->restart;
+is(left_out(), '', 'with more memory there is nothing left out');
+$node->safe_psql('postgres', q{INSERT INTO computed SELECT i, 'w' || i, repeat('y', 380) FROM generate_series(1, 70000) i; CHECKPOINT});
+$node->safe_psql('postgres', "UPDATE computed SET word = 'W' || id || '_', id = id + 1 WHERE id % 3 = 0");
+$node->safe_psql('postgres', 'UPDATE computed SET filler = md5(filler) || filler WHERE id % 5 = 0') for 1 .. 3;
+$node->safe_psql('postgres', 'DELETE FROM computed WHERE id % 100 = 7');
+remember();
+settings(64, '');
+$node->stop('immediate');
+$node->start;
+is(left_out(), 'computed', 'with less the one that is larger now is not there');
+whole('rows', '... and the other is');
+
+# ---- in vain so far: the next time it is there
+usleep(1_000_000);
+is(left_out(), 'computed', 'there is no room yet');
+$node->restart('immediate');
+is(left_out(), 'computed', 'nor after a crash');
+$node->safe_psql('postgres', 'DROP FOREIGN TABLE rows');
+comes_back('it comes back when another is dropped');
+whole('computed', 'with all its rows');
+is( $node->safe_psql('postgres', "SET enable_seqscan = off; SELECT word, id FROM computed WHERE upper(word) = 'W30_'"),
+	'W30_|31', 'found by a computed key');
+$node->restart('immediate');
+is(left_out(), '', 'and is there after a crash');
+whole('computed', 'with all its rows');
+$node->stop;
+done_testing();
