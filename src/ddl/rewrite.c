@@ -115,34 +115,10 @@ eval_values(List *values, bool generated, TupleTableSlot *from, TupleTableSlot *
 static void
 load_rows(Relation rel, Tuplestorestate *store, TupleDesc desc, bool refuse_older)
 {
-	TupleTableSlot *slot = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
-	MemoryContext rowcxt = AllocSetContextCreate(CurrentMemoryContext, "mot row",
-												 ALLOCSET_DEFAULT_SIZES);
-	MotWriter  *writer;
-	MotBatch   *batch;
-
 	MotStorageTruncate(rel);
 	MotStorageRewritten(RelationGetRelid(rel), refuse_older);
 	CommandCounterIncrement();
-	writer = MotWriterBegin(rel, NULL, GetCurrentCommandId(true));
-	batch = MotBatchBegin(writer, MOT_BATCH_LOAD_ROWS, NULL);
-	while (tuplestore_gettupleslot(store, true, false, slot))
-	{
-		MemoryContext oldcxt = MemoryContextSwitchTo(rowcxt);
-
-		CHECK_FOR_INTERRUPTS();
-		slot_getallattrs(slot);
-		MotBatchAdd(batch, slot->tts_values, slot->tts_isnull, 0);
-		if (MotBatchFull(batch))
-			MotBatchWrite(batch);
-		MemoryContextSwitchTo(oldcxt);
-		MemoryContextReset(rowcxt);
-	}
-	MotBatchWrite(batch);
-	MotBatchEnd(batch);
-	MotWriterEnd(writer);
-	ExecDropSingleTupleTableSlot(slot);
-	MemoryContextDelete(rowcxt);
+	MotBatchLoad(rel, store, desc, MOT_BATCH_LOAD_ROWS);
 	MotStorageFillIndexes(rel);
 }
 

@@ -23,7 +23,10 @@
  */
 #include "postgres.h"
 
+#include "access/xact.h"
+#include "miscadmin.h"
 #include "relation/internal.h"
+#include "utils/memutils.h"
 #include "xact/xact.h"
 
 /* memory for rows that is kept from one batch to the next */
@@ -336,4 +339,32 @@ MotBatchTry(MotBatch *batch, MotIndex **index)
 		batch->data = repalloc_huge(batch->data, batch->size);
 	}
 	return violating;
+}
+
+void
+MotBatchLoad(Relation rel, Tuplestorestate *store, TupleDesc desc, MotBatchMode mode)
+{
+	TupleTableSlot *slot = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
+	MemoryContext rowcxt = AllocSetContextCreate(CurrentMemoryContext, "mot row",
+												 ALLOCSET_DEFAULT_SIZES);
+	MotWriter  *writer = MotWriterBegin(rel, NULL, GetCurrentCommandId(true));
+	MotBatch   *batch = MotBatchBegin(writer, mode, NULL);
+
+	while (tuplestore_gettupleslot(store, true, false, slot))
+	{
+		MemoryContext oldcxt = MemoryContextSwitchTo(rowcxt);
+
+		CHECK_FOR_INTERRUPTS();
+		slot_getallattrs(slot);
+		MotBatchAdd(batch, slot->tts_values, slot->tts_isnull, 0);
+		if (MotBatchFull(batch))
+			MotBatchWrite(batch);
+		MemoryContextSwitchTo(oldcxt);
+		MemoryContextReset(rowcxt);
+	}
+	MotBatchWrite(batch);
+	MotBatchEnd(batch);
+	MotWriterEnd(writer);
+	ExecDropSingleTupleTableSlot(slot);
+	MemoryContextDelete(rowcxt);
 }

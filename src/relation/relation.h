@@ -15,6 +15,7 @@
 #include "utils/inval.h"
 #include "utils/rel.h"
 #include "utils/snapshot.h"
+#include "utils/tuplestore.h"
 
 typedef struct MotIndex
 {
@@ -283,6 +284,9 @@ extern int64 MotBatchTry(MotBatch *batch, MotIndex **index);
 extern mot_row *MotBatchRow(const MotBatch *batch, int n);	/* as written last, from
 															 * 0 */
 extern void MotBatchEnd(MotBatch *batch);
+
+/* all rows of a tuplestore */
+extern void MotBatchLoad(Relation rel, Tuplestorestate *store, TupleDesc desc, MotBatchMode mode);
 
 /*
  * COPY FREEZE: the utility hook checks the rules (MotStorageIsNew among them),

@@ -89,15 +89,7 @@ typedef struct Defined
 
 static Defined *defined = NULL;
 
-static void storage_define(mot_session *session);
-static void storage_prepare(void);
-static bool storage_loaded(void);
-static void storage_born(mot_ts ts);
-static void storage_commit(void);
-static void storage_abort(void);
-static void storage_sub_commit(int level);
 static void storage_sub_abort(int level);
-static bool storage_pending(void);
 static void discard_definitions(void);
 static void publish_pending(Pending *p);
 static void undo(Pending *p);
@@ -105,16 +97,6 @@ static mot_index *make_index(Relation rel, mot_table *table, Oid indexoid, bool 
 static void add_change(MotStorageChange *change, const Pending *p);
 static bool complete_change(MotStorageChange *change);
 static void make_definition(const MotStorageChange *change);
-
-static const MotXactParticipant participant = {
-	storage_define, storage_prepare, storage_loaded, storage_born, storage_commit, storage_abort, storage_sub_commit, storage_sub_abort, storage_pending
-};
-
-void
-MotStorageInit(void)
-{
-	MotXactSetParticipant(&participant);
-}
 
 /* ----------------------------------------------------------- pending list */
 
@@ -362,6 +344,16 @@ undo(Pending *p)
 			mot_index_attach(p->index);
 			break;
 	}
+}
+
+static const MotXactParticipant participant = {
+	storage_define, storage_prepare, storage_loaded, storage_born, storage_commit, storage_abort, storage_sub_commit, storage_sub_abort, storage_pending
+};
+
+void
+MotStorageInit(void)
+{
+	MotXactSetParticipant(&participant);
 }
 
 /* ----------------------------------------------------------------- tables */

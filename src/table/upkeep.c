@@ -148,27 +148,11 @@ copy_rows(Relation from, Relation index, Relation to, RelFileNode node)
 	UnregisterSnapshot(snapshot);
 
 	MotStorageRewritten(node.relNode, true);
-	slot = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
 	PG_TRY();
 	{
-		MotWriter  *writer;
-		MotBatch   *batch;
-
 		to->rd_node = node;
 		MotRelationForgetTable(was.relNode);
-		writer = MotWriterBegin(to, NULL, GetCurrentCommandId(true));
-		batch = MotBatchBegin(writer, true, NULL);
-		while (tuplestore_gettupleslot(store, true, false, slot))
-		{
-			CHECK_FOR_INTERRUPTS();
-			slot_getallattrs(slot);
-			MotBatchAdd(batch, slot->tts_values, slot->tts_isnull, 0);
-			if (MotBatchFull(batch))
-				MotBatchWrite(batch);
-		}
-		MotBatchWrite(batch);
-		MotBatchEnd(batch);
-		MotWriterEnd(writer);
+		MotBatchLoad(to, store, desc, MOT_BATCH_LOAD);
 	}
 	PG_FINALLY();
 	{
@@ -176,7 +160,6 @@ copy_rows(Relation from, Relation index, Relation to, RelFileNode node)
 		MotRelationForgetTable(node.relNode);
 	}
 	PG_END_TRY();
-	ExecDropSingleTupleTableSlot(slot);
 	tuplestore_end(store);
 	return n;
 }
