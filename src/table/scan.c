@@ -17,8 +17,8 @@
  *
  * A parallel scan deals out pages, 64 kB each, by a counter; who comes late takes the next
  * one, and who leaves early has finished his.  Each participant knows himself how many
- * there are: all rows that the common snapshot shows were there when it was taken, so a
- * page that has come since, which only some count, has none of them.
+ * there are: all rows that the common view shows were there before the first of them began, so a
+ * page that has come since, which only some count, has none.
  *
  *-------------------------------------------------------------------------
  */
