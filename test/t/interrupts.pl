@@ -99,7 +99,7 @@ sub interrupt
 sub wait_until
 {
 	my ($condition) = @_;
-	for (1 .. 300)
+	for (1 .. 3000)
 	{
 		return 1 if $condition->();
 		sleep 0.02;

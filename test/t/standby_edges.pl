@@ -189,6 +189,8 @@ my $unread = standby('unread', $primary, "hot_standby = off\n");
 $unread->start;
 $primary->wait_for_catchup($unread, 'replay', $primary->lsn('flush'));
 $unread->promote;
+# (it is in production before anybody is let in)
+$unread->poll_query_until('postgres', 'SELECT true') or die;
 is(content($unread), content($primary), 'hot_standby = off, promoted');
 $unread->stop;
 
