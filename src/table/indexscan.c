@@ -484,7 +484,10 @@ start(IndexScanDesc scan, MotTableIndexScan *o, bool backward)
 	MotViewTable(o->relation, &o->view);
 	if (snapshot->snapshot_type == SNAPSHOT_DIRTY)
 	{
-		/* who is not through yet is waited for here, or met when the key is added */
+		/*
+		 * who is not through yet is waited for here, or met when the key is
+		 * added
+		 */
 		snapshot->xmin = snapshot->xmax = InvalidTransactionId;
 		snapshot->speculativeToken = 0;
 	}

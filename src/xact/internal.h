@@ -33,6 +33,10 @@ extern bool MotPlanMayRead(const PlannedStmt *plan);
 extern bool MotSnapshotStale(void);
 extern void MotSnapshotAdopt(Snapshot snapshot, MotTaken taken);
 
+/* fair.c: a SERIALIZABLE transaction is about to take its snapshot; has committed changes */
+extern void MotFairBegin(void);
+extern void MotFairCommitted(void);
+
 /* parallel.c */
 extern void MotParallelInit(void);
 extern void MotParallelRun(QueryDesc *query, ScanDirection direction, uint64 count, bool execute_once,

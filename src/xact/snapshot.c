@@ -697,6 +697,8 @@ take_transaction_snapshot(Snapshot query_snapshot)
 			transaction_late = true;
 		return;
 	}
+	if (XactIsoLevel == XACT_SERIALIZABLE)
+		MotFairBegin();
 	before_snapshot(GetTransactionSnapshot());
 	if (XactIsoLevel == XACT_SERIALIZABLE)
 	{

@@ -514,6 +514,7 @@ finish_commit(void)
 {
 	mot_session *session = MotOpenSession;
 	bool		changes = session != NULL && mot_txn_active(session);
+	bool		serial = changes && XactIsoLevel == XACT_SERIALIZABLE && mot_txn_has_writes(session);
 	bool		loaded = session != NULL && participant->loaded();
 
 	if (logged && session != NULL)
@@ -534,6 +535,8 @@ finish_commit(void)
 			participant->born(ts);
 		}
 		MotMixedDone(ts);
+		if (unlikely(serial))
+			MotFairCommitted();
 		if (changes)
 			MOT_FAULT("commit-installed");
 	}
