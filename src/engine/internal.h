@@ -366,6 +366,7 @@ struct mot_table
 	mot_ts		dropped_stamp;
 	bool		still_owed;		/* dropped, and some queue names an object of
 								 * it */
+	_Atomic uint32_t dropped_indexes;	/* by themselves, and still there */
 	void	   *memory;			/* what to free: the table is aligned in it */
 	_Atomic mot_ts born;		/* the host's, as below */
 	_Atomic bool refuse_older;

@@ -216,25 +216,11 @@ take_due(mot_engine *e, mot_ts horizon, dropped_set *set)
 	mot_spin_unlock(&e->dropped_lock);
 }
 
-/* Is an index of the table dropped by itself, and still there? */
-static bool
-has_dropped_index(mot_engine *e, const mot_table *t)
-{
-	bool		found = false;
-
-	mot_spin_lock(&e->dropped_lock);
-	for (const mot_index *i = e->dropped_indexes; i != NULL; i = i->next)
-		if (i->table == t)
-			found = true;
-	mot_spin_unlock(&e->dropped_lock);
-	return found;
-}
-
 /*
  * Destroy what was dropped before "horizon" and is named by no queue.  Second
  * steps have later stamps than their first ones, so the stamps alone do not
- * tell.  A table waits for its indexes that were dropped before: their pools
- * count their bytes in it.
+ * tell.  A table waits for its indexes that were dropped before, whoever is at
+ * them: their pools count their bytes in it.
  */
 void
 mot_dropped_destroy(mot_session *s, mot_ts horizon)
@@ -254,7 +240,10 @@ mot_dropped_destroy(mot_session *s, mot_ts horizon)
 		set.indexes = index->next;
 		if (complete && !index->still_owed)
 		{
+			t = index->table;
 			index_destroy(s, index);
+			/* seq_cst: who finds it gone may give back the table */
+			atomic_fetch_sub(&t->dropped_indexes, 1);
 			atomic_fetch_sub(&e->dropped_count, 1);
 			continue;
 		}
@@ -266,7 +255,7 @@ mot_dropped_destroy(mot_session *s, mot_ts horizon)
 	while ((t = set.tables) != NULL)
 	{
 		set.tables = t->next;
-		if (complete && !t->still_owed && !has_dropped_index(e, t))
+		if (complete && !t->still_owed && atomic_load(&t->dropped_indexes) == 0)
 		{
 			table_destroy(s, t);
 			atomic_fetch_sub(&e->dropped_count, 1);
@@ -688,6 +677,7 @@ mot_index_drop(mot_session *s, mot_index *index)
 	index->dropped_stamp = stamp = mot_owed_stamp(s);
 	index->next = e->dropped_indexes;
 	e->dropped_indexes = index;
+	atomic_fetch_add(&index->table->dropped_indexes, 1);
 	atomic_fetch_add(&e->dropped_count, 1);
 	mot_spin_unlock(&e->dropped_lock);
 	mot_clock_advance(e, stamp);

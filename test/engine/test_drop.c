@@ -156,6 +156,97 @@ tables_come_and_go_without_commits(void)
 	mot_engine_destroy(st.engine);
 }
 
+/* one that nobody knows of goes at once, whoever has a snapshot, but not before what is owed of it */
+static void
+discarded_at_once(void)
+{
+	mot_memory_report before,
+				after;
+	mot_table  *table;
+	mot_index  *index[2];
+	mot_row    *row;
+	void	   *data;
+
+	store_create(&st, 64 << 20, 8, MOT_ENGINE_PRIVATE, false);
+	a = open_session(st.engine, 1);
+	b = open_session(st.engine, 2);
+	c = open_session(st.engine, 3);
+	(void) begin_view(c, 0);
+	(void) begin_view(a, 0);
+	mot_memory_report_get(st.engine, &before);
+	for (int i = 0; i < 20; i++)
+	{
+		REQUIRE(mot_table_create(a, 1, 200, &table) == MOT_OK);
+		for (int j = 0; j < 2; j++)
+		{
+			REQUIRE(mot_index_create(a, table, 201 + j, 0, &index[j]) == MOT_OK);
+			mot_index_attach(index[j]);
+		}
+		/* (both have rows of it at hand, which are nobody's afterwards) */
+		for (int n = 0; n < 2000; n++)
+		{
+			REQUIRE(mot_load_row(n % 2 ? a : b, table, 0, 1000, &row, &data) == MOT_OK);
+			memset(data, 0, 1000);
+		}
+		if (i % 2)
+			mot_index_drop(a, index[1]);
+		mot_table_discard(a, table);
+		CHECK(atomic_load(&st.engine->dropped_count) == 0);
+	}
+	mot_memory_report_get(st.engine, &after);
+	CHECK(after.used_bytes < before.used_bytes + (4 << 20));
+	end_view(a);
+	end_view(c);
+	mot_session_close(a);
+	mot_session_close(b);
+	mot_session_close(c);
+	mot_engine_destroy(st.engine);
+}
+
+#ifdef MOT_STOP_POINTS
+static bool discards;
+static bool stopped;
+
+/* a gives back an index; meanwhile b is done with the table */
+static void
+drop_table_meanwhile(const char *name)
+{
+	if (strcmp(name, "pool-destroy") != 0 || stopped)
+		return;
+	stopped = true;
+	if (discards)
+		mot_table_discard(b, gone.table);
+	else
+		mot_table_drop(b, gone.table);
+	(void) mot_reclaim_all(b);
+	CHECK(atomic_load(&st.engine->dropped_count) == 2);
+}
+
+/* a table waits for its index, also when somebody else is about to give that back */
+static void
+table_waits_for_index(void)
+{
+	for (int i = 0; i < 2; i++)
+	{
+		discards = i != 0;
+		stopped = false;
+		setup();
+		mot_index_drop(a, gone.by_value.index);
+		mot_stop_point_handler = drop_table_meanwhile;
+		(void) mot_reclaim_all(a);
+		mot_stop_point_handler = NULL;
+		CHECK(stopped);
+		drain(&st, c);
+		(void) mot_reclaim_all(c);
+		CHECK(atomic_load(&st.engine->dropped_count) == 0);
+		mot_session_close(a);
+		mot_session_close(b);
+		mot_session_close(c);
+		mot_engine_destroy(st.engine);
+	}
+}
+#endif
+
 int
 main(int argc, char **argv)
 {
@@ -164,5 +255,9 @@ main(int argc, char **argv)
 	RUN(rows_put_off_are_waited_for);
 	RUN(index_entries_are_waited_for);
 	RUN(tables_come_and_go_without_commits);
+	RUN(discarded_at_once);
+#ifdef MOT_STOP_POINTS
+	RUN(table_waits_for_index);
+#endif
 	return test_end();
 }
