@@ -264,6 +264,7 @@ extern void mot_memory_stats(const mot_region *region, unsigned node, mot_memory
 
 /* bytes of pages held, and of them bytes in live objects (cached ones count as live) */
 extern void mot_pool_stats(const mot_pool *pool, uint64_t *page_bytes, uint64_t *object_bytes);
+extern uint64_t mot_pool_objects(const mot_pool *pool);
 
 /* the second of all pools, but for the one of the memory's own blocks */
 extern uint64_t mot_region_object_bytes(const mot_region *region);

@@ -319,6 +319,9 @@ typedef struct mot_table_stat
 
 extern void mot_table_stats(const mot_table *table, mot_table_stat *stat);
 
+/* live rows and versions, but for those larger than a page */
+extern uint64_t mot_table_objects(const mot_table *table);
+
 /* --------------------------------------------------------------- indexes */
 
 #define MOT_INDEX_UNIQUE 1u

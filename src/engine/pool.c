@@ -298,6 +298,23 @@ mot_pool_stats(const mot_pool *pool, uint64_t *page_bytes, uint64_t *object_byte
 	}
 }
 
+/* live objects, but for large ones */
+uint64_t
+mot_pool_objects(const mot_pool *pool)
+{
+	uint64_t	objects = 0;
+
+	for (unsigned c = 0; c < MOT_CLASS_LARGE; c++)
+	{
+		/* acquire, relaxed: as above */
+		mot_class_node *nodes = atomic_load_explicit(&pool->classes[c], memory_order_acquire);
+
+		for (unsigned n = 0; nodes && n < pool->region->topology.nodes; n++)
+			objects += atomic_load_explicit(&nodes[n].live, memory_order_relaxed);
+	}
+	return objects;
+}
+
 uint64_t
 mot_region_object_bytes(const mot_region *region)
 {

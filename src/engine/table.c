@@ -529,6 +529,12 @@ mot_table_stats(const mot_table *table, mot_table_stat *stat)
 	}
 }
 
+uint64_t
+mot_table_objects(const mot_table *table)
+{
+	return mot_pool_objects(table->rows) + mot_pool_objects(table->versions);
+}
+
 /* ----------------------------------------------------------------- indexes */
 
 static mot_status

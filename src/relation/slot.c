@@ -111,7 +111,9 @@ mot_slot_getsysattr(TupleTableSlot *slot, int attnum, bool *isnull)
 			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 			 errmsg("memory-optimized tables have no system columns but ctid and tableoid"),
 			 mslot->has_xmax ?
-			 errdetail("RETURNING knows xmax, too: it is not 0 for a row that ON CONFLICT updated or that was deleted.") : 0));
+			 errdetail("RETURNING knows xmax, too: it is not 0 for a row that ON CONFLICT updated or that was deleted.") : 0,
+			 attnum != MaxTransactionIdAttributeNumber ?
+			 errhint("To tell whether a row has changed, give it a column that every update changes, such as a version number.") : 0));
 	return 0;					/* keep compiler quiet */
 }
 

@@ -199,6 +199,13 @@ MotTableSize(Relation rel, ForkNumber fork)
 
 /* ------------------------------------------------------------- maintenance */
 
+/* others go on storing rows meanwhile: then it may be less than nothing */
+static inline uint64
+gave(uint64 before, uint64 after)
+{
+	return before > after ? before - after : 0;
+}
+
 /*
  * Memory comes back by itself; what is owed can be given back now.  A table that
  * is not in memory, in single-user mode for instance, must not end the VACUUM of
@@ -208,7 +215,10 @@ void
 MotTableVacuum(Relation rel, struct VacuumParams *params, BufferAccessStrategy strategy)
 {
 	mot_session *session;
+	mot_table  *table;
+	mot_table_stat before;
 	mot_table_stat stat;
+	uint64		objects;
 	uint64		owed;
 	bool		updated;
 
@@ -219,16 +229,23 @@ MotTableVacuum(Relation rel, struct VacuumParams *params, BufferAccessStrategy s
 		return;
 	}
 	session = MotSession();
-	(void) MotRelationGet(rel);
+	table = MotRelationGet(rel)->table;
+	mot_table_stats(table, &before);
+	objects = mot_table_objects(table);
 	owed = mot_reclaim_all(session);
-	mot_table_stats(MotRelationGet(rel)->table, &stat);
+	mot_table_stats(table, &stat);
 	vac_update_relstats(rel, (BlockNumber) (MotTableSize(rel, MAIN_FORKNUM) / BLCKSZ), (double) stat.rows, 0,
 						rel->rd_rel->relhasindex, InvalidTransactionId, InvalidMultiXactId,
 						&updated, &updated, false);
 	pgstat_report_vacuum(RelationGetRelid(rel), rel->rd_rel->relisshared, stat.rows, 0);
 	ereport((params->options & VACOPT_VERBOSE) != 0 ? INFO : DEBUG2,
-			(errmsg("\"%s\": %lld rows in " UINT64_FORMAT " bytes; " UINT64_FORMAT " objects of all tables are still visible to older snapshots",
-					RelationGetRelationName(rel), (long long) stat.rows, stat.row_bytes, owed)));
+			(errmsg("\"%s\": gave back " UINT64_FORMAT " rows and superseded versions, " UINT64_FORMAT " bytes, and pages of " UINT64_FORMAT " bytes to other tables",
+					RelationGetRelationName(rel), gave(objects, mot_table_objects(table)),
+					gave(before.used_bytes, stat.used_bytes),
+					gave(before.row_bytes + before.index_bytes, stat.row_bytes + stat.index_bytes)),
+			 errdetail("%lld rows are in " UINT64_FORMAT " bytes, indexes in " UINT64_FORMAT ". "
+					   UINT64_FORMAT " objects of all tables are still visible to older snapshots.",
+					   (long long) stat.rows, stat.row_bytes, stat.index_bytes, owed)));
 }
 
 /* ----------------------------------------------------------------- planner */
