@@ -279,7 +279,8 @@ do_insert(int me, const mot_view *view, const operation *op, result *r, uint32_t
 	if (!add_entry(me, r, &st.by_id, row, (uint64_t) op->key, view, op->caught) ||
 		(value_index && !add_entry(me, r, &st.by_value, row, (uint64_t) r->made, view, false)))
 	{
-		mot_txn_rollback_to(s, mark);
+		/* ON CONFLICT takes it back of its own accord, an exception is caught */
+		(op->caught ? mot_txn_rollback_to : mot_txn_take_back) (s, mark);
 		return !txn[me].failed;
 	}
 	return true;

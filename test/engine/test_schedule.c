@@ -432,6 +432,12 @@ upserts(void)
 	try("p2 p3", "p3 p2", NULL, false, 2);
 	try("p2", "p2", "p2", false, 2);
 	try("p0", "k0 g0", "a0", false, 1);
+	/* DO NOTHING has found the key taken, and there is more to come */
+	try("i0 a1", "S d0", NULL, false, 2);
+	try("i0 i2", "g2 d0", NULL, true, 2);
+	try_serial("S", "i0 i2", "d1", NULL, 1);
+	try_serial("g0 g2", "i0 a1", "g1 d0", NULL, 1);
+	try_serial("g2 p0", "i2 a1", "g1 d0", NULL, 1);
 	report_runs();
 }
 
