@@ -717,6 +717,7 @@ entry_add(mot_session *s, const mot_index_handle *handle, mot_tree_context *ctx,
 	{
 		join_request join = {0};
 		uint64_t	value = 0;
+		bool		there;
 		mot_status	status;
 		mot_tree_status st;
 
@@ -744,8 +745,12 @@ entry_add(mot_session *s, const mot_index_handle *handle, mot_tree_context *ctx,
 			return ctx->why ? MOT_TABLE_FULL : MOT_NO_MEMORY;
 		}
 
-		/* the key is there */
-		if (once && value_has(value, row))
+		/*
+		 * the key is there; if the row has it already, nobody need have asked
+		 * who else has
+		 */
+		there = once && value_has(value, row);
+		if (there && !unique)
 			return MOT_OK;
 		join.expected = value;
 		join.row = row;
@@ -772,6 +777,8 @@ entry_add(mot_session *s, const mot_index_handle *handle, mot_tree_context *ctx,
 			/* it may be free only since the snapshot */
 			s->saw_newest = true;
 		}
+		if (there)
+			return MOT_OK;
 		MOT_STOP_POINT("index-before-join");
 		join.spare = bundle_new(s, index, value, &status);
 		if (join.spare == NULL)

@@ -194,8 +194,8 @@ compare_conditions(Findings *findings, const MotDefinition *stored, List *condit
 }
 
 /* the stored definition, copied: others may replace it as soon as the lock is gone */
-static void *
-copy_stored(mot_table *table, size_t *len)
+void *
+MotDefinitionCopyStored(mot_table *table, size_t *len)
 {
 	const void *bytes;
 	void	   *copy = NULL;
@@ -220,7 +220,7 @@ static void
 compare(Findings *findings, Relation rel, mot_table *table)
 {
 	size_t		len;
-	void	   *bytes = copy_stored(table, &len);
+	void	   *bytes = MotDefinitionCopyStored(table, &len);
 	size_t		now_len;
 	void	   *now;
 	List	   *conditions = NIL;

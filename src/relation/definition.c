@@ -80,7 +80,9 @@ typedef struct Input
 } Input;
 
 static void encode_column(StringInfo buf, TupleDesc desc, int i);
-static void encode_index(StringInfo buf, Relation rel, Relation index, bool behind);
+static const MotKey *identity_key(mot_table *table);
+static bool same_key(const MotKey *a, const MotKey *b);
+static void encode_index(StringInfo buf, Relation index, const MotKey *key, bool behind);
 static void seal(char *bytes, size_t len);
 static void raise_damaged(const char *what) pg_attribute_noreturn();
 static void get(Input *in, void *to, size_t len);
@@ -114,6 +116,9 @@ MotDefinitionEncode(Relation rel, size_t *len)
 	bool		primary = false;
 	int			identity_at;
 	int16		identity_bytes;
+	mot_table  *table = mot_table_find(MotEngine, MyDatabaseId, MotStorageNumber(rel));
+	const MotKey *kept = MotDefinitionIsShared(RelationGetRelid(rel)) ? identity_key(table) : NULL;
+	bool		is_kept = false;
 	List	   *conditions;
 	List	   *domains;
 	ListCell   *lc;
@@ -140,6 +145,8 @@ MotDefinitionEncode(Relation rel, size_t *len)
 	{
 		MotIndexDef *def = lfirst(lc);
 		Relation	index = index_open(def->oid, AccessShareLock);
+		MotKey	   *key = MotIndexKey(rel, index, table != NULL ? mot_table_index(table, def->oid) : NULL,
+									  CurrentMemoryContext);
 		bool		not_null = true;
 
 		for (int i = 0; i < index->rd_index->indnkeyatts; i++)
@@ -151,13 +158,17 @@ MotDefinitionEncode(Relation rel, size_t *len)
 		}
 		if (!heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL))
 			not_null = false;
-		if (def->unique && not_null && !primary && !def->behind &&
-			(identity < 0 || index->rd_index->indisprimary))
+		if (def->unique && not_null && !is_kept && !def->behind)
 		{
-			identity = foreach_current_index(lc);
-			primary = index->rd_index->indisprimary;
+			is_kept = kept != NULL && same_key(key, kept);
+			if (is_kept || (!primary && (identity < 0 || index->rd_index->indisprimary)))
+			{
+				identity = foreach_current_index(lc);
+				primary = index->rd_index->indisprimary;
+			}
 		}
-		encode_index(&buf, rel, index, def->behind);
+		encode_index(&buf, index, key, def->behind);
+		pfree(key);
 		index_close(index, AccessShareLock);
 	}
 	identity_bytes = (int16) identity;
@@ -174,6 +185,36 @@ MotDefinitionEncode(Relation rel, size_t *len)
 	seal(buf.data, buf.len);
 	*len = buf.len;
 	return buf.data;
+}
+
+/*
+ * Who commits beside us may have written for the log already which rows it changes, and that
+ * comes there after our definition.  So where others write, what takes an identity's place
+ * (REINDEX CONCURRENTLY) has to have the same keys.
+ */
+static const MotKey *
+identity_key(mot_table *table)
+{
+	size_t		len;
+	const void *bytes = table != NULL ? MotDefinitionCopyStored(table, &len) : NULL;
+	const MotDefinition *def = bytes != NULL ? MotDefinitionDecode(bytes, len, CurrentMemoryContext) : NULL;
+
+	return def != NULL && def->identity >= 0 ? def->indexes[def->identity].key : NULL;
+}
+
+static bool
+same_key(const MotKey *a, const MotKey *b)
+{
+	for (int i = 0; i < a->ncolumns && a->ncolumns == b->ncolumns; i++)
+	{
+		const MotKeyColumn *x = &a->columns[i];
+		const MotKeyColumn *y = &b->columns[i];
+
+		if (x->attnum != y->attnum || x->append != y->append || x->typid != y->typid || x->collation != y->collation ||
+			x->nullable != y->nullable || x->descending != y->descending || x->nulls_first != y->nulls_first)
+			return false;
+	}
+	return a->ncolumns == b->ncolumns && a->computed == b->computed;
 }
 
 static void
@@ -219,20 +260,15 @@ encode_column(StringInfo buf, TupleDesc desc, int i)
 }
 
 static void
-encode_index(StringInfo buf, Relation rel, Relation index, bool behind)
+encode_index(StringInfo buf, Relation index, const MotKey *key, bool behind)
 {
-	mot_table  *table = mot_table_find(MotEngine, MyDatabaseId, MotStorageNumber(rel));
-	MotKey	   *key = MotIndexKey(rel, index,
-								  table != NULL ? mot_table_index(table, RelationGetRelid(index)) : NULL,
-								  CurrentMemoryContext);
-
 	PUT(buf, Oid, RelationGetRelid(index));
 	PUT(buf, uint8, (MotIndexIsUnique(index) ? INDEX_UNIQUE : 0) | (key->computed ? INDEX_COMPUTED : 0) |
 		(key->nulls_equal ? INDEX_NULLS_EQUAL : 0) | (behind ? INDEX_BEHIND : 0));
 	PUT(buf, uint16, key->ncolumns);
 	for (int i = 0; i < key->ncolumns; i++)
 	{
-		MotKeyColumn *column = &key->columns[i];
+		const MotKeyColumn *column = &key->columns[i];
 		uint8		flags = 0;
 
 		if (column->nullable)
@@ -247,7 +283,6 @@ encode_index(StringInfo buf, Relation rel, Relation index, bool behind)
 		PUT(buf, Oid, column->typid);
 		PUT(buf, Oid, column->collation);
 	}
-	pfree(key);
 }
 
 /* The header of complete bytes. */

@@ -49,7 +49,8 @@ typedef struct MotDefinition
 	MotDefinitionIndex *indexes;
 	int			identity;		/* index by which rows are told apart: the
 								 * primary key, else the first unique index of
-								 * NOT NULL columns, else -1 */
+								 * NOT NULL columns, else -1; beside writers,
+								 * one with the same keys as before */
 	uint64		max_size;		/* the table's own limit, 0: none */
 	int			nconditions;	/* that the rows satisfy (conditions.c); -1:
 								 * not known */

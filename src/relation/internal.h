@@ -71,6 +71,7 @@ typedef struct MotDefinitionState
 
 extern MotDefinitionState MotDefinitionCheck(Relation rel, mot_table *table, bool wait);
 extern uint64 MotDefinitionStored(mot_table *table);	/* its stamp, or 0 */
+extern void *MotDefinitionCopyStored(mot_table *table, size_t *len);
 
 /* renew.c */
 extern void MotDefinitionsRenew(mot_session *session);
@@ -86,6 +87,7 @@ extern bool MotStorageChangedHere(Oid relid);	/* table or definition, by
 
 /* A key for every row as it is now.  Raises 23505 and 23502. */
 extern void MotIndexBuild(Relation rel, MotIndex *index);
+extern uint32 MotIndexFormBeside(const MotRelation *mr, const MotKey *key);
 extern void MotIndexCatchUp(Relation rel, MotIndex *index);
 
 extern void MotStorageDefinitionStale(Relation rel);	/* to be stored anew,

@@ -674,6 +674,25 @@ MotIndexKey(Relation rel, Relation indexrel, mot_index *engine_index, MemoryCont
 	return key;
 }
 
+/* the form of a new one: that of those which it may take the place of, see MotDefinitionEncode */
+uint32
+MotIndexFormBeside(const MotRelation *mr, const MotKey *key)
+{
+	uint32		form = MotKeyForm(key);
+
+	for (int i = 0; i < mr->nindexes; i++)
+	{
+		const MotKey *other = mr->indexes[i].key;
+		bool		same = other->ncolumns == key->ncolumns && !other->computed;
+
+		for (int j = 0; j < key->ncolumns && same; j++)
+			same = other->columns[j].attnum == key->columns[j].attnum;
+		if (same)
+			form |= MotKeyForm(other);
+	}
+	return form;
+}
+
 void
 MotIndexDescribe(MotIndex *index, MotRelation *mr, Relation rel, Relation indexrel,
 				 mot_index *engine_index, MemoryContext cxt)

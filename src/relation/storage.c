@@ -667,7 +667,7 @@ MotStorageBeginIndex(Relation rel, Relation indexrel)
 
 	MotIndexDescribe(index, mr, rel, indexrel, NULL, CurrentMemoryContext);
 	p->index = make_index(rel, mr->table, RelationGetRelid(indexrel), index->unique);
-	mot_index_set_form(p->index, MotKeyForm(index->key));
+	mot_index_set_form(p->index, MotIndexFormBeside(mr, index->key));
 	mot_index_set_behind(p->index, true);
 	mot_index_set_valid_from(p->index, MOT_TS_NONE);
 	push_pending(p);

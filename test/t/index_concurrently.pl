@@ -109,6 +109,20 @@ SKIP:
 	$builder->query('SET mot.fault = DEFAULT');
 	unlink $go;
 	is(ask("SELECT indisvalid FROM pg_index WHERE indexrelid = 't_u'::regclass"), 'f', 'is not valid if duplicates have come');
+
+	# --- and who has one of them has begun to change it, and taken that back
+	ask('DROP INDEX t_u');
+	ask("UPDATE t SET u = 'first' WHERE id = (SELECT min(id) FROM t)");
+	$builder->query_safe("SET mot.fault = 'index-catch-up:wait'");
+	$builder->query_until(qr/begun/, "\\echo begun\nCREATE UNIQUE INDEX CONCURRENTLY t_u ON t (u);\n");
+	ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_index WHERE indexrelid = to_regclass('t_u') AND indisready"), 'a unique index again');
+	sleep 0.5;
+	ask("UPDATE t SET u = 'first' WHERE id = (SELECT max(id) FROM t)");
+	ask("BEGIN; UPDATE t SET u = 'another' WHERE u = 'first' AND id < 1000; ROLLBACK");
+	append_to_file($go, '');
+	$builder->query('SET mot.fault = DEFAULT');
+	unlink $go;
+	is(ask("SELECT indisvalid FROM pg_index WHERE indexrelid = 't_u'::regclass"), 'f', 'is not valid either if one has been changed and put back');
 	ask("UPDATE t SET u = u || '-' WHERE id % 3 = 0; DELETE FROM t WHERE id % 19 = 0; ALTER TABLE t ADD COLUMN x int; VACUUM FULL t");
 	ask('CHECKPOINT; UPDATE t SET v = v');
 	$node->stop('immediate');
@@ -116,6 +130,36 @@ SKIP:
 	is(ask('SELECT count(*) = count(x IS NULL) AND count(*) > 10000 FROM t'), 't', '... and a crash does no harm');
 	ask('DROP INDEX t_u; ALTER TABLE t DROP COLUMN x');
 	sound($node, 'without it');
+	$builder = $node->background_psql('postgres', on_error_stop => 0);
+
+	# --- who has written already by which key rows are found logs that after another index has come
+	ask(q{
+		CREATE TABLE d (k int, v int NOT NULL) USING mot;
+		CREATE UNIQUE INDEX d_k ON d (k);
+		CREATE UNIQUE INDEX d_v ON d (v);
+		ALTER TABLE d ALTER k SET NOT NULL;
+		INSERT INTO d SELECT i, 100 + i FROM generate_series(1, 50) i});
+	$writer = $node->background_psql('postgres');
+	my @readers = map { $node->background_psql('postgres') } 1 .. 2;
+	$readers[0]->query_safe('BEGIN; SELECT count(*) FROM d');
+	$builder->query_until(qr/begun/, "\\echo begun\nREINDEX INDEX CONCURRENTLY d_k;\n");
+	my $waits = "SELECT count(*) = 1 FROM pg_index, pg_locks WHERE indexrelid = to_regclass('d_k_ccold') AND NOT granted AND locktype = 'virtualxid'";
+	ok($node->poll_query_until('postgres', "$waits AND indislive"), 'a reader of an index that is replaced is waited for');
+	$readers[1]->query_safe('BEGIN; SELECT count(*) FROM d');
+	$readers[0]->query_safe('COMMIT');
+	ok($node->poll_query_until('postgres', "$waits AND NOT indislive"), '... and again');
+	$writer->query_safe("BEGIN; UPDATE d SET v = v + 1000 WHERE k <= 5; DELETE FROM d WHERE k = 7; SET mot.fault = 'commit-ready:wait'");
+	$writer->query_until(qr/begun/, "\\echo begun\nCOMMIT;\n");
+	sleep 0.5;
+	$readers[1]->query_safe('COMMIT');
+	$builder->query_safe('SELECT 1');
+	is(ask("SELECT to_regclass('d_k_ccold') IS NULL"), 't', 'it is replaced while somebody commits');
+	append_to_file($go, '');
+	$writer->query_safe('SELECT 1');
+	unlink $go;
+	$node->stop('immediate');
+	$node->start;
+	is(ask('SELECT count(*), sum(v) FROM d'), '49|11168', '... who is found in the log');
 	$builder = $node->background_psql('postgres', on_error_stop => 0);
 
 	# --- killed in the middle
