@@ -112,8 +112,9 @@ in_memory(Oid relid, bool rows, bool indexes)
 	mot_table  *t;
 	int64		size = 0;
 
+	/* no lock on it: others lock an index after its table, and nobody drops that without the index */
 	if (rel != NULL && rel->rd_rel->relkind == RELKIND_INDEX)
-		table = try_relation_open(rel->rd_index->indrelid, AccessShareLock);
+		table = RelationIdGetRelation(rel->rd_index->indrelid);
 	if (table != NULL && MotIsOrdinary(table) &&
 		(t = mot_table_find(MotEngineRequired(), MyDatabaseId, MotStorageNumber(table))) != NULL)
 	{
@@ -133,7 +134,7 @@ in_memory(Oid relid, bool rows, bool indexes)
 		}
 	}
 	if (table != NULL && table != rel)
-		relation_close(table, AccessShareLock);
+		RelationClose(table);
 	if (rel != NULL)
 		relation_close(rel, AccessShareLock);
 	return size;

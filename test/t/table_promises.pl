@@ -60,6 +60,11 @@ is($node->safe_psql('mot', q{SELECT pg_relation_size('s') = row_bytes, pg_relati
 like($node->safe_psql('mot', '\dt+ s'), qr/\d\d\d kB/, '... so \dt+ shows it');
 is($node->safe_psql('mot', "SELECT pg_relation_size('pg_class') = pg_relation_size('pg_class', 'main') AND pg_table_size('pg_class') > pg_relation_size('pg_class')"), 't', '... and files of all else');
 
+my $owner = $node->background_psql('mot');
+$owner->query_safe('CREATE TABLE hs (id int); CREATE INDEX hs_id ON hs (id); BEGIN; LOCK TABLE s, hs');
+is($node->safe_psql('mot', "SET lock_timeout = '5s'; SELECT pg_relation_size('s_v') > 50000, pg_relation_size('hs_id')"), 't|8192', '... without a lock on an index\'s table');
+$owner->query_safe('ROLLBACK; DROP TABLE hs');
+$owner->quit;
 ok($node->poll_query_until('mot', q{SELECT autoanalyze_count > 0 AND last_autoanalyze IS NOT NULL AND n_tup_ins = 5000 FROM pg_stat_user_tables WHERE relname = 's'}), 'autovacuum analyzes it');
 $node->safe_psql('mot', q{SELECT count(*) FROM s; SET enable_seqscan = off; SELECT * FROM s WHERE v = 'value 7'; UPDATE s SET v = 'new' WHERE id = 7; DELETE FROM s WHERE id = 8});
 ok($node->poll_query_until('mot', q{SELECT seq_scan > 0 AND seq_tup_read >= 5000 AND idx_scan >= 3 AND n_tup_upd = 3 AND n_tup_del = 1 AND n_live_tup BETWEEN 4990 AND 5000
