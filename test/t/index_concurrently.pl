@@ -54,7 +54,7 @@ my $builder = $node->background_psql('postgres', on_error_stop => 0);
 $builder->query_until(qr/begun/, "\\echo begun\nCREATE INDEX CONCURRENTLY t_v ON t (v);\n");
 ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE 'CREATE INDEX%' AND wait_event_type = 'Lock'"), 'it waits for a writer');
 my $begun = time;
-ask("SET statement_timeout = '5s'; UPDATE t SET v = v + 1 WHERE id = $_") for 2 .. 21;
+ask("SET statement_timeout = '5s'; " . join('; ', map { "UPDATE t SET v = v + 1 WHERE id = $_" } 2 .. 21));
 cmp_ok(time - $begun, '<', 5, 'others write meanwhile');
 $writer->query_safe('UPDATE t SET v = 1001 WHERE id = 1; COMMIT');
 $builder->query_safe('SELECT 1');
