@@ -28,6 +28,9 @@
  *	  that their definition is not the stored one is known here only;
  *	- if its two snapshots are of different moments (snapshot.c).
  *
+ * So do those that begin while a standby still waits for its tables, or before the transaction has
+ * its snapshot for them: whoever comes to read some takes that after it has waited.
+ *
  * A query that names no memory-optimized table may read some in functions of users.
  * What a worker has seen that is not durable yet it flushes itself, at the end of its transaction.
  *

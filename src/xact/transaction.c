@@ -207,7 +207,8 @@ MotTransactionBegin(mot_session *session)
 bool
 MotWorkersSeeAll(void)
 {
-	return XactIsoLevel != XACT_SERIALIZABLE && !participant->pending() && !MotSnapshotStale() &&
+	return XactIsoLevel != XACT_SERIALIZABLE && !participant->pending() && !MotTablesAwaited() && !MotSnapshotStale() &&
+		(!IsolationUsesXactSnapshot() || MotTransactionTaken().ts != MOT_TS_NONE) &&
 		(MotOpenSession == NULL || !mot_txn_defers(MotOpenSession));
 }
 

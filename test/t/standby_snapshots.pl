@@ -23,7 +23,8 @@ mot.max_memory = '64MB'
 mot.load_workers = 0
 });
 $primary->start;
-$primary->safe_psql('postgres', 'CREATE EXTENSION mot; CREATE TABLE h (i int); CREATE FOREIGN TABLE m (i int) SERVER mot_server');
+$primary->safe_psql('postgres', 'CREATE EXTENSION mot; CREATE TABLE h (i int); CREATE FOREIGN TABLE m (i int) SERVER mot_server;
+	CREATE FUNCTION seen() RETURNS bigint STABLE PARALLEL SAFE LANGUAGE plpgsql AS $$ BEGIN RETURN (SELECT count(*) FROM m); END $$');
 $primary->backup('base');
 my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($primary, 'base', has_streaming => 1);
@@ -55,6 +56,38 @@ for (1 .. 100) { last if slurp_file($standby->logfile, $log) =~ /"load-log" reac
 my $old = $standby->background_psql('postgres', on_error_stop => 0);
 $old->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ');
 is($old->query_safe('SELECT count(*) FROM h'), '3', 'heap tables are served before others are there');
+
+# queries of heap tables that come to read others, in functions, with workers and without
+sub readers
+{
+	my ($node, @levels) = @_;
+	my @readers;
+	for my $level (@levels)
+	{
+		for my $mode ('off', 'regress')
+		{
+			my $reader = $node->background_psql('postgres', on_error_stop => 0);
+			$reader->query_safe("SET force_parallel_mode = $mode; SET application_name = 'reader'");
+			$reader->query_until(qr/begun/, "\\echo begun\nBEGIN ISOLATION LEVEL $level;\nSELECT count(*), sum(seen()) FROM h;\n");
+			push @readers, [ "$level, force_parallel_mode = $mode", $reader ];
+		}
+	}
+	$node->poll_query_until('postgres', "SELECT count(*) >= 2 * " . @levels . " FROM pg_stat_activity WHERE wait_event = 'Extension' AND query LIKE 'SELECT count%seen%'") or die;
+	return @readers;
+}
+
+sub answers
+{
+	for my $reader (@_)
+	{
+		my $answer = $reader->[1]->query('SELECT 1') . $reader->[1]->{stderr};
+		like($answer, qr/^3\|9\n1$|could not serialize access to memory-optimized tables, which have been loaded since/, "$reader->[0]: all or nothing");
+		$reader->[1]->quit;
+	}
+	return;
+}
+
+my @readers = readers($standby, 'READ COMMITTED', 'REPEATABLE READ');
 open(my $go, '>', $standby->data_dir . '/mot.fault.go') or die;
 close $go;
 is($standby->safe_psql('postgres', 'SELECT count(*) FROM m'), '3', 'these follow');
@@ -65,5 +98,6 @@ $old->{stderr} = '';
 $old->query('ROLLBACK');
 is($old->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM m; COMMIT'), '3', '... and a new one sees all');
 $old->quit;
+answers(@readers);
 $standby->stop;
 done_testing();
