@@ -508,6 +508,16 @@ find_loaded(Oid number)
 	return mot_table_find(MotEngine, MyDatabaseId, number);
 }
 
+/* What a table that is left out is kept in has the definition that it had. */
+void
+MotStorageRefuseLeftOut(Relation rel)
+{
+	Oid			number = MotStorageNumber(rel);
+
+	if (MotEngine != NULL && MotRelationLeftOut != NULL && MotRelationLeftOut(MyDatabaseId, number))
+		(void) MotRelationAwait(MyDatabaseId, number);	/* raises */
+}
+
 /* The catalogue is just being changed, but what the server knows of it is not yet. */
 void
 MotStorageDefinitionChanged(Oid relid)
@@ -526,9 +536,8 @@ MotStorageDefinitionChanged(Oid relid)
 		if (table != NULL && rel->rd_createSubid == InvalidSubTransactionId)
 			(void) MotDefinitionCheck(rel, table, true);
 
-		/* what it is kept in has the definition that it had: raises */
-		if (table == NULL && MotRelationLeftOut != NULL && MotRelationLeftOut(MyDatabaseId, number))
-			(void) MotRelationAwait(MyDatabaseId, number);
+		if (table == NULL)
+			MotStorageRefuseLeftOut(rel);
 	}
 	MotStorageDefinitionStale(rel);
 	relation_close(rel, NoLock);

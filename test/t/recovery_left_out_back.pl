@@ -74,6 +74,14 @@ sub whole
 	is($node->safe_psql('postgres', "SELECT sum(problems) FROM mot_verify('$table')"), '0', '... and its indexes agree');
 }
 
+# it comes back with those that it had, and the log goes by them
+sub keeps_index
+{
+	my ($index) = @_;
+	my ($status, $out, $error) = $node->psql('postgres', "DROP INDEX $index");
+	like($error, qr/is not in memory, which has no room for it/, "index $index does not go alone meanwhile");
+}
+
 # every row, in the log; twice
 $node->safe_psql('postgres', "UPDATE rows SET v = v + 100000, filler = repeat('z', 399) || v % 10") for 1 .. 2;
 $node->safe_psql('postgres', "UPDATE computed SET word = 'W' || id || '_', id = id + 1 WHERE id % 3 = 0");
@@ -103,6 +111,7 @@ settings(64, '');
 $node->stop('immediate');
 $node->start;
 is(left_out(), 'rows', 'left out');
+keeps_index('rows_v_idx');
 $node->safe_psql('postgres', 'DELETE FROM computed');
 comes_back('it comes back when the rows of another are deleted');
 whole('rows', 'with all its rows');
@@ -127,6 +136,7 @@ usleep(1_000_000);
 is(left_out(), 'computed', 'there is no room yet');
 $node->restart('immediate');
 is(left_out(), 'computed', 'nor after a crash');
+keeps_index($_) for 'computed_word', 'computed_odd';
 $node->safe_psql('postgres', 'DROP FOREIGN TABLE rows');
 comes_back('it comes back when another is dropped');
 whole('computed', 'with all its rows');
