@@ -22,11 +22,13 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/table.h"
 #include "access/xlog.h"
 #include "catalog/objectaddress.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_index.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
@@ -37,6 +39,7 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
+#include "utils/syscache.h"
 #include "utils/tuplestore.h"
 #include "wal/wal.h"
 #include "xact/xact.h"
@@ -214,6 +217,17 @@ begin(Relation rel)
 	return v;
 }
 
+static bool
+is_valid(Oid indexoid)
+{
+	HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(indexoid));
+	bool		valid = HeapTupleIsValid(tuple) && ((Form_pg_index) GETSTRUCT(tuple))->indisvalid;
+
+	if (HeapTupleIsValid(tuple))
+		ReleaseSysCache(tuple);
+	return valid;
+}
+
 static void
 look(Verification *v)
 {
@@ -236,7 +250,11 @@ look(Verification *v)
 	for (int i = 1; i < v->n; i++)
 	{
 		if (v->found[i].index == NULL)
-			problem(v, &v->found[i], 1, "the index is in the catalogue, and not in memory");
+		{
+			/* CREATE INDEX CONCURRENTLY has not come to its end */
+			if (is_valid(v->found[i].oid))
+				problem(v, &v->found[i], 1, "the index is in the catalogue, and not in memory");
+		}
 		else
 			look_at_index(v, &v->found[i], owed == 0 && !changed);
 	}
@@ -291,7 +309,7 @@ look_at_rows(Verification *v)
 			Finding    *f = &v->found[i];
 			bool		has_null;
 
-			if (f->index == NULL)
+			if (f->index == NULL || mot_index_is_behind(f->index->handle.index))
 				continue;
 			key_of(v, f, version, &has_null);
 			if (v->key.len > 0 && !mot_index_has_entry(v->session, f->index->handle.index, row, v->key.data, v->key.len,

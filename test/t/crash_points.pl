@@ -38,6 +38,7 @@ my $rare = qq{
 	INSERT INTO rare SELECT i, repeat('x', 1000) FROM generate_series(1, 3000) i;
 	CREATE INDEX ON rare (t);
 	ALTER TABLE rare ADD COLUMN n int;
+	CREATE INDEX CONCURRENTLY ON rare (n);
 	UPDATE rare SET n = 1 WHERE i < 10;
 	DELETE FROM rare WHERE i > 2000;
 	DROP TABLE IF EXISTS rare};
