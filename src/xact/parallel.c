@@ -29,7 +29,8 @@
  *	- if its two snapshots are of different moments (snapshot.c).
  *
  * So do those that begin while a standby still waits for its tables, or before the transaction has
- * its snapshot for them: whoever comes to read some takes that after it has waited.
+ * its snapshot for them: whoever comes to read some takes that after it has waited.  (A worker that
+ * has waited for one is refused if its snapshot is of before it was loaded.)
  *
  * A query that names no memory-optimized table may read some in functions of users.
  * What a worker has seen that is not durable yet it flushes itself, at the end of its transaction.

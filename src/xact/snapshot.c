@@ -787,6 +787,9 @@ MotTransactionSnapshotTs(void)
 		if (transaction_stale)
 			return 0;
 	}
+	/* a worker's query, whose snapshot the leader has taken, may have had to wait */
+	if (unlikely(IsParallelWorker() && MotParallelFollows() && MotOpenSession != NULL))
+		return mot_snapshot_held(MotOpenSession);
 	return transaction_taken.ts;
 }
 
