@@ -24,6 +24,7 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/planner.h"
 #include "relation/relation.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/fmgrprotos.h"
@@ -140,9 +141,14 @@ in_memory(Oid relid, bool rows, bool indexes)
 	return size;
 }
 
+/* "theirs" is what the user has called */
 static Datum
-with_memory(FunctionCallInfo fcinfo, Datum files, bool rows, bool indexes)
+with_memory(FunctionCallInfo fcinfo, Oid theirs, Datum files, bool rows, bool indexes)
 {
+	AclResult	allowed = pg_proc_aclcheck(theirs, GetUserId(), ACL_EXECUTE);
+
+	if (unlikely(allowed != ACLCHECK_OK))
+		aclcheck_error(allowed, OBJECT_FUNCTION, get_func_name(theirs));
 	if (fcinfo->isnull)
 		return files;
 	return Int64GetDatum(DatumGetInt64(files) + in_memory(PG_GETARG_OID(0), rows, indexes));
@@ -161,23 +167,24 @@ mot_relation_size(PG_FUNCTION_ARGS)
 	theirs->args[1].isnull = false;
 	files = pg_relation_size(theirs);
 	fcinfo->isnull = theirs->isnull;
-	return with_memory(fcinfo, files, PG_NARGS() == 1 || strcmp(text_to_cstring(PG_GETARG_TEXT_PP(1)), "main") == 0, false);
+	return with_memory(fcinfo, PG_NARGS() == 1 ? F_PG_RELATION_SIZE_REGCLASS : F_PG_RELATION_SIZE_REGCLASS_TEXT,
+					   files, PG_NARGS() == 1 || strcmp(text_to_cstring(PG_GETARG_TEXT_PP(1)), "main") == 0, false);
 }
 
 Datum
 mot_table_size(PG_FUNCTION_ARGS)
 {
-	return with_memory(fcinfo, pg_table_size(fcinfo), true, false);
+	return with_memory(fcinfo, F_PG_TABLE_SIZE, pg_table_size(fcinfo), true, false);
 }
 
 Datum
 mot_indexes_size(PG_FUNCTION_ARGS)
 {
-	return with_memory(fcinfo, pg_indexes_size(fcinfo), false, true);
+	return with_memory(fcinfo, F_PG_INDEXES_SIZE, pg_indexes_size(fcinfo), false, true);
 }
 
 Datum
 mot_total_relation_size(PG_FUNCTION_ARGS)
 {
-	return with_memory(fcinfo, pg_total_relation_size(fcinfo), true, true);
+	return with_memory(fcinfo, F_PG_TOTAL_RELATION_SIZE, pg_total_relation_size(fcinfo), true, true);
 }

@@ -12,12 +12,14 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "faults.h"
 #include "miscadmin.h"
 #include "relation/internal.h"
 #include "relation/keysort.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
+#include "utils/syscache.h"
 #include "xact/xact.h"
 
 /* rows between two looks for an interrupt, and resets of the build's memory */
@@ -204,4 +206,25 @@ check_unique(Relation rel, MotIndex *index, const mot_view *view, Datum *values,
 	mot_cursor_close(cursor);
 	if (twice != NULL)
 		raise_not_unique(rel, index, view, twice, values, isnull);
+}
+
+/*
+ * REINDEX CONCURRENTLY has come to an end before its last step: nobody keeps the
+ * index any more, and the definition is about to forget it.
+ */
+void
+MotIndexesDropDead(Relation rel, mot_table *table)
+{
+	for (unsigned i = MotIsOrdinary(rel) ? mot_table_index_count(table) : 0; i-- > 0;)
+	{
+		mot_index  *index = mot_table_index_at(table, i);
+		HeapTuple	tuple = index == NULL ? NULL :
+		SearchSysCache1(INDEXRELID, ObjectIdGetDatum(mot_index_host_id(index)));
+
+		if (!HeapTupleIsValid(tuple))
+			continue;
+		if (!((Form_pg_index) GETSTRUCT(tuple))->indislive)
+			MotStorageDropIndex(MotStorageNumber(rel), mot_index_host_id(index));
+		ReleaseSysCache(tuple);
+	}
 }

@@ -89,6 +89,7 @@ extern bool MotStorageChangedHere(Oid relid);	/* table or definition, by
 extern void MotIndexBuild(Relation rel, MotIndex *index);
 extern uint32 MotIndexFormBeside(const MotRelation *mr, const MotKey *key);
 extern void MotIndexCatchUp(Relation rel, MotIndex *index);
+extern void MotIndexesDropDead(Relation rel, mot_table *table);
 
 extern void MotStorageDefinitionStale(Relation rel);	/* to be stored anew,
 														 * whatever it is now */

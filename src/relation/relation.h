@@ -363,6 +363,7 @@ typedef struct MotStorageChange
 	bool		created;
 	bool		dropped;
 	bool		fresh;			/* private */
+	bool		lost_index;		/* private */
 	mot_table  *table;			/* as it is now; NULL if dropped */
 	List	   *new_indexes;	/* oids */
 	List	   *gone;			/* storage (mot_table) that it had before:

@@ -24,7 +24,6 @@
 #include "postgres.h"
 
 #include "access/genam.h"
-#include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/xact.h"
 #include "faults.h"
@@ -37,7 +36,6 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/relfilenodemap.h"
-#include "utils/syscache.h"
 #include "xact/xact.h"
 
 typedef enum PendingKind
@@ -49,6 +47,7 @@ typedef enum PendingKind
 	INDEX_CREATED,				/* abort: goes */
 	INDEX_CAUGHT_UP,			/* abort: it is behind again */
 	INDEX_DROPPED,				/* detached; commit: goes; abort: comes back */
+	INDEX_LEFT_OUT,				/* dropped, of a table that is not in memory */
 	TABLE_DEFINED,				/* its definition in the catalogue has changed */
 	DATABASE_DROPPED			/* commit: all its tables go */
 } PendingKind;
@@ -342,6 +341,8 @@ undo(Pending *p)
 			break;
 		case INDEX_DROPPED:
 			mot_index_attach(p->index);
+			break;
+		case INDEX_LEFT_OUT:
 			break;
 	}
 }
@@ -650,18 +651,26 @@ MotStorageCreateIndex(Relation rel, Relation indexrel)
 	MotRelationForgetTable(MotStorageNumber(rel));
 }
 
+static Pending *
+begin_index(Relation rel, Relation indexrel, MotIndex *index)
+{
+	MotRelation *mr = MotRelationGet(rel);
+	Pending    *p = new_pending(INDEX_CREATED, MotStorageNumber(rel));
+
+	MotIndexDescribe(index, mr, rel, indexrel, NULL, CurrentMemoryContext);
+	p->index = index->handle.index = make_index(rel, mr->table, RelationGetRelid(indexrel), index->unique);
+	push_pending(p);
+	return p;
+}
+
 /* The index, if there were no writers; it is built for its duplicates only. */
 void
 MotStorageTryIndex(Relation rel, Relation indexrel)
 {
-	MotRelation *mr = MotRelationGet(rel);
-	Pending    *p = new_pending(INDEX_CREATED, MotStorageNumber(rel));
-	MotIndex   *index = palloc0(sizeof(MotIndex));
+	MotIndex	index = {0};
+	Pending    *p = begin_index(rel, indexrel, &index);
 
-	MotIndexDescribe(index, mr, rel, indexrel, NULL, CurrentMemoryContext);
-	p->index = index->handle.index = make_index(rel, mr->table, RelationGetRelid(indexrel), true);
-	push_pending(p);
-	MotIndexBuild(rel, index);
+	MotIndexBuild(rel, &index);
 	Assert(pending == p);
 	pending = p->older;
 	mot_index_drop(MotSession(), p->index);
@@ -670,16 +679,12 @@ MotStorageTryIndex(Relation rel, Relation indexrel)
 void
 MotStorageBeginIndex(Relation rel, Relation indexrel)
 {
-	MotRelation *mr = MotRelationGet(rel);
-	Pending    *p = new_pending(INDEX_CREATED, MotStorageNumber(rel));
-	MotIndex   *index = palloc0(sizeof(MotIndex));
+	MotIndex	index = {0};
+	Pending    *p = begin_index(rel, indexrel, &index);
 
-	MotIndexDescribe(index, mr, rel, indexrel, NULL, CurrentMemoryContext);
-	p->index = make_index(rel, mr->table, RelationGetRelid(indexrel), index->unique);
-	mot_index_set_form(p->index, MotIndexFormBeside(mr, index->key));
+	mot_index_set_form(p->index, MotIndexFormBeside(index.relation, index.key));
 	mot_index_set_behind(p->index, true);
 	mot_index_set_valid_from(p->index, MOT_TS_NONE);
-	push_pending(p);
 	LWLockAcquire(MotDirectoryLock, LW_EXCLUSIVE);
 	mot_index_attach(p->index);
 	LWLockRelease(MotDirectoryLock);
@@ -787,6 +792,8 @@ MotStorageDropIndex(Oid number, Oid indexoid)
 		return;
 	table = find_loaded(number);
 	index = table != NULL ? mot_table_index(table, indexoid) : NULL;
+	if (table == NULL && MotRelationLeftOut != NULL && MotRelationLeftOut(MyDatabaseId, number))
+		push_pending(new_pending(INDEX_LEFT_OUT, number));
 	if (index == NULL)
 		return;					/* never built */
 
@@ -908,31 +915,13 @@ add_change(MotStorageChange *change, const Pending *p)
 			break;
 		case TABLE_DEFINED:
 			break;
+		case INDEX_LEFT_OUT:
+			change->lost_index = true;
+			break;
 		case DATABASE_DROPPED:
 			change->database = true;
 			change->dropped = true;
 			break;
-	}
-}
-
-/*
- * REINDEX CONCURRENTLY has come to an end before its last step: nobody keeps the
- * index any more, and the definition is about to forget it.
- */
-static void
-drop_dead_indexes(Relation rel, mot_table *table)
-{
-	for (unsigned i = MotIsOrdinary(rel) ? mot_table_index_count(table) : 0; i-- > 0;)
-	{
-		mot_index  *index = mot_table_index_at(table, i);
-		HeapTuple	tuple = index == NULL ? NULL :
-		SearchSysCache1(INDEXRELID, ObjectIdGetDatum(mot_index_host_id(index)));
-
-		if (!HeapTupleIsValid(tuple))
-			continue;
-		if (!((Form_pg_index) GETSTRUCT(tuple))->indislive)
-			MotStorageDropIndex(MotStorageNumber(rel), mot_index_host_id(index));
-		ReleaseSysCache(tuple);
 	}
 }
 
@@ -948,7 +937,9 @@ complete_change(MotStorageChange *change)
 
 	if (change->table == NULL)
 		change->table = mot_table_find(MotEngine, change->dbid, change->relid);
-	/* its rows are not there, so what the catalogue says of it is no matter */
+	/* the catalogue does not matter; but an index that goes alone would come back with it */
+	if (change->table == NULL && change->lost_index)
+		(void) MotRelationAwait(change->dbid, change->relid);	/* raises */
 	if (change->table == NULL)
 		return false;
 
@@ -972,7 +963,7 @@ complete_change(MotStorageChange *change)
 		rel = relation_open(relid, AccessShareLock);
 		change->owner = relid;
 
-		drop_dead_indexes(rel, change->table);
+		MotIndexesDropDead(rel, change->table);
 		/* what is stored now must not take over what nobody has looked at */
 		(void) MotDefinitionCheck(rel, change->table, false);
 		change->definition = MotDefinitionEncode(rel, &change->definition_len);

@@ -30,6 +30,8 @@ $node->safe_psql(
 	CREATE TABLE computed (id int, word text, filler text) USING mot;
 	CREATE UNIQUE INDEX computed_word ON computed (upper(word));
 	CREATE INDEX computed_odd ON computed (id) WHERE id % 2 = 1;
+	CREATE FUNCTION halved(int) RETURNS int IMMUTABLE LANGUAGE sql AS 'SELECT $1 / 2';
+	CREATE INDEX computed_half ON computed (halved(id)) WHERE id < 100;
 	CREATE FOREIGN TABLE small (id int PRIMARY KEY) SERVER mot_server;
 	INSERT INTO small SELECT generate_series(1, 100);
 	INSERT INTO rows SELECT i, i, repeat('x', 400) FROM generate_series(1, 80000) i;
@@ -137,6 +139,8 @@ is(left_out(), 'computed', 'there is no room yet');
 $node->restart('immediate');
 is(left_out(), 'computed', 'nor after a crash');
 keeps_index($_) for 'computed_word', 'computed_odd';
+my ($status, $out, $error) = $node->psql('postgres', 'DROP FUNCTION halved CASCADE');
+like($error, qr/is not in memory, which has no room for it/, '... nor does one with what it is made of');
 $node->safe_psql('postgres', 'DROP FOREIGN TABLE rows');
 comes_back('it comes back when another is dropped');
 whole('computed', 'with all its rows');

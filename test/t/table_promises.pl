@@ -58,6 +58,10 @@ is($node->safe_psql('mot', q{SELECT pg_relation_size('s') = row_bytes, pg_relati
 	pg_relation_size('s_v') >= (SELECT bytes FROM mot_stat_indexes WHERE indexrelname = 's_v') AND pg_relation_size('s_v') > 50000, pg_relation_size('s', 'fsm'), pg_relation_size(1::oid) IS NULL
 	FROM mot_stat_tables WHERE relname = 's'}), 't|t|t|t|t|t|t|t|0|t', 'pg_relation_size and its like count what is in memory');
 like($node->safe_psql('mot', '\dt+ s'), qr/\d\d\d kB/, '... so \dt+ shows it');
+$node->safe_psql('mot', 'CREATE ROLE unsized; GRANT SELECT ON s TO unsized; REVOKE EXECUTE ON FUNCTION pg_table_size(regclass) FROM PUBLIC');
+my ($unsized_rc, $unsized_out, $unsized) = $node->psql('mot', "SET ROLE unsized; SELECT pg_table_size('s')");
+like($unsized, qr/permission denied for function pg_table_size/, 'who may not ask for sizes is refused');
+$node->safe_psql('mot', 'GRANT EXECUTE ON FUNCTION pg_table_size(regclass) TO PUBLIC');
 is($node->safe_psql('mot', "SELECT pg_relation_size('pg_class') = pg_relation_size('pg_class', 'main') AND pg_table_size('pg_class') > pg_relation_size('pg_class')"), 't', '... and files of all else');
 
 my $owner = $node->background_psql('mot');
