@@ -12,7 +12,6 @@
 #include "ddl/ddl.h"
 
 #include "access/htup_details.h"
-#include "access/relation.h"
 #include "access/xact.h"
 #include "catalog/catalog.h"
 #include "catalog/dependency.h"
@@ -131,35 +130,11 @@ drop_tables_body(const MotUtility *u, void *arg)
 	free_object_addresses(objects);
 }
 
-/* What a table that is left out is kept in has the definition that it had, with all indexes. */
-static void
-refuse_left_out(List *indexes)
-{
-	ListCell   *lc;
-
-	foreach(lc, indexes)
-	{
-		Oid			indexoid = MotDdlLookup(makeRangeVarFromNameList((List *) lfirst(lc)));
-		Oid			relid = OidIsValid(indexoid) ? IndexGetRelation(indexoid, true) : InvalidOid;
-		Relation	rel;
-
-		if (!OidIsValid(relid) || !(MotIsOrdinaryTable(relid) || MotDdlIsMotIndex(indexoid)) ||
-			!pg_class_ownercheck(relid, GetUserId()))
-			continue;
-		if ((rel = try_relation_open(relid, AccessShareLock)) == NULL)
-			continue;
-		MotStorageRefuseLeftOut(rel);
-		relation_close(rel, AccessShareLock);
-	}
-}
-
 bool
 MotDrop(const MotUtility *u, DropStmt *stmt)
 {
 	ListCell   *lc;
 
-	if (stmt->removeType == OBJECT_INDEX)
-		refuse_left_out(stmt->objects);
 	if (stmt->removeType == OBJECT_TABLE)
 	{
 		foreach(lc, stmt->objects)

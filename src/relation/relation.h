@@ -331,7 +331,6 @@ extern void MotStorageFillIndexes(Relation rel);	/* all of them, empty so
 													 * this subtransaction has
 													 * loaded; raises the same */
 extern void MotStorageDropIndex(Oid number, Oid indexoid);
-extern void MotStorageRefuseLeftOut(Relation rel);
 
 /* the table of an ALTER TABLE that shows its progress, rows that it has stored; does it go to another access method? */
 extern Oid	MotAlterShows;

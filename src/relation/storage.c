@@ -510,8 +510,8 @@ find_loaded(Oid number)
 }
 
 /* What a table that is left out is kept in has the definition that it had. */
-void
-MotStorageRefuseLeftOut(Relation rel)
+static void
+refuse_left_out(Relation rel)
 {
 	Oid			number = MotStorageNumber(rel);
 
@@ -538,7 +538,7 @@ MotStorageDefinitionChanged(Oid relid)
 			(void) MotDefinitionCheck(rel, table, true);
 
 		if (table == NULL)
-			MotStorageRefuseLeftOut(rel);
+			refuse_left_out(rel);
 	}
 	MotStorageDefinitionStale(rel);
 	relation_close(rel, NoLock);
