@@ -1,0 +1,71 @@
+/*-------------------------------------------------------------------------
+ *
+ * interval.c
+ *	  How often somebody looks whether there is a better scheme.
+ *
+ * As in the paper: every second at first; twice as long, up to eight seconds,
+ * each time that throughput was within a tenth of the mean of the last five
+ * intervals; when it was not, one looks, and a change makes it a second again.
+ *
+ * Two things besides.  One looks until nothing better is found: a load that is
+ * steady from its beginning has no change that would tell.  And one looks at the
+ * end of each longest interval, for work can move from one table to another
+ * at the same speed.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "islands.h"
+
+#include <math.h>
+#include <string.h>
+
+#define STEADY 0.1
+
+void
+isl_interval_init(isl_interval *interval)
+{
+	memset(interval, 0, sizeof(*interval));
+	interval->seconds = ISL_INTERVAL_MIN;
+}
+
+bool
+isl_interval_passed(isl_interval *interval, double throughput)
+{
+	double		mean = 0;
+	bool		steady;
+
+	for (unsigned i = 0; i < interval->known; i++)
+		mean += interval->history[i];
+	if (interval->known > 0)
+		mean /= interval->known;
+	steady = interval->known > 0 && fabs(throughput - mean) <= STEADY * mean;
+
+	/* what was before a change says nothing of what comes after it */
+	if (!steady)
+		interval->known = interval->next = 0;
+	interval->history[interval->next] = throughput;
+	interval->next = (interval->next + 1) % ISL_HISTORY;
+	if (interval->known < ISL_HISTORY)
+		interval->known++;
+
+	if (!steady)
+	{
+		interval->seconds = ISL_INTERVAL_MIN;
+		interval->settled = false;
+		return true;
+	}
+	if (!interval->settled || interval->seconds == ISL_INTERVAL_MAX)
+		return true;
+	interval->seconds *= 2;
+	return false;
+}
+
+void
+isl_interval_looked(isl_interval *interval, bool changed)
+{
+	interval->settled = !changed;
+	if (!changed)
+		return;
+	interval->seconds = ISL_INTERVAL_MIN;
+	interval->known = interval->next = 0;
+}
