@@ -1,9 +1,10 @@
 -- System columns in RETURNING: what of them means something is as on a heap
 -- table, the rest is an error; never what happens to lie in the memory.
--- (There are none but ctid and tableoid in the rows themselves.)
+-- (There are none but ctid and tableoid in the rows themselves.)  Through both doors.
 SET timezone = 'UTC';
 
 CREATE FOREIGN TABLE sys_mot (id integer PRIMARY KEY, v integer, w text) SERVER mot_server;
+CREATE TABLE sys_table (id integer PRIMARY KEY, v integer, w text) USING mot;
 CREATE TABLE sys_heap (id integer PRIMARY KEY, v integer, w text);
 
 -- rounds of the same statements on both, prepared so that they run in every way there is
@@ -24,7 +25,7 @@ DECLARE
 	texts text[] := '{}';
 	line text;
 BEGIN
-	FOREACH target IN ARRAY ARRAY['sys_mot', 'sys_heap'] LOOP
+	FOREACH target IN ARRAY ARRAY['sys_mot', 'sys_table', 'sys_heap'] LOOP
 		EXECUTE format('PREPARE sys_statement (integer, integer) AS ' || statement, target);
 		line := '';
 		FOR i IN 1 .. rounds LOOP
@@ -33,13 +34,15 @@ BEGIN
 		texts := texts || line;
 		EXECUTE 'DEALLOCATE sys_statement';
 	END LOOP;
-	RETURN CASE WHEN texts[1] = texts[2] THEN 'the same: ' || texts[1] ELSE 'mot ' || texts[1] || ', heap ' || texts[2] END;
+	RETURN CASE WHEN texts[1] = texts[3] AND texts[2] = texts[3] THEN 'the same: ' || texts[1]
+		ELSE 'mot ' || texts[1] || ', ordinary ' || texts[2] || ', heap ' || texts[3] END;
 END
 $$;
 CREATE FUNCTION sys_inserts() RETURNS SETOF text LANGUAGE plpgsql AS $$
 BEGIN
 	DELETE FROM sys_heap;
 	DELETE FROM sys_mot;
+	DELETE FROM sys_table;
 	RETURN NEXT sys_rounds(12, 'INSERT INTO %s VALUES ($1, 0, ''a'') ON CONFLICT (id) DO UPDATE SET v = excluded.v + 1 RETURNING (xmax = 0) AS inserted, id, v');
 	RETURN NEXT sys_rounds(12, 'INSERT INTO %s SELECT g, 0 FROM generate_series($1, $1 + 2) g ON CONFLICT (id) DO UPDATE SET w = ''b'' WHERE excluded.id <> 7 RETURNING xmax <> 0 AS updated, id, w');
 	RETURN NEXT sys_rounds(12, 'INSERT INTO %s VALUES ($1 + 5, 0), ($1 + 6, 0) ON CONFLICT (id) DO NOTHING RETURNING xmax, id');
@@ -49,8 +52,10 @@ BEGIN
 	RETURN NEXT sys_rounds(6, 'DELETE FROM %s t USING (VALUES (3), (4)) o (id) WHERE t.id = o.id RETURNING t.xmax <> 0, t.id');
 	DELETE FROM sys_heap;
 	DELETE FROM sys_mot;
+	DELETE FROM sys_table;
 	INSERT INTO sys_heap SELECT g, g FROM generate_series(0, 12) g;
 	INSERT INTO sys_mot SELECT g, g FROM generate_series(0, 12) g;
+	INSERT INTO sys_table SELECT g, g FROM generate_series(0, 12) g;
 END
 $$;
 CREATE FUNCTION sys_updates() RETURNS SETOF text LANGUAGE plpgsql AS $$
@@ -94,29 +99,69 @@ DEALLOCATE sys_upsert;
 -- with triggers, before and after
 CREATE FUNCTION sys_touch() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF TG_OP = 'DELETE' THEN RETURN OLD; END IF; NEW.w := NEW.w || '!'; RETURN NEW; END $$;
 CREATE TRIGGER sys_after AFTER INSERT OR UPDATE OR DELETE ON sys_mot FOR EACH ROW EXECUTE FUNCTION sys_touch();
+CREATE TRIGGER sys_after AFTER INSERT OR UPDATE OR DELETE ON sys_table FOR EACH ROW EXECUTE FUNCTION sys_touch();
 CREATE TRIGGER sys_after AFTER INSERT OR UPDATE OR DELETE ON sys_heap FOR EACH ROW EXECUTE FUNCTION sys_touch();
 SELECT * FROM sys_inserts() s WHERE s NOT LIKE 'the same: %';
 SELECT * FROM sys_updates() s WHERE s NOT LIKE 'the same: %';
 CREATE TRIGGER sys_before BEFORE INSERT OR UPDATE OR DELETE ON sys_mot FOR EACH ROW EXECUTE FUNCTION sys_touch();
+CREATE TRIGGER sys_before BEFORE INSERT OR UPDATE OR DELETE ON sys_table FOR EACH ROW EXECUTE FUNCTION sys_touch();
 CREATE TRIGGER sys_before BEFORE INSERT OR UPDATE OR DELETE ON sys_heap FOR EACH ROW EXECUTE FUNCTION sys_touch();
 SELECT * FROM sys_inserts() s WHERE s NOT LIKE 'the same: %';
 DROP TRIGGER sys_after ON sys_mot;
+DROP TRIGGER sys_after ON sys_table;
 DROP TRIGGER sys_after ON sys_heap;
 DROP TRIGGER sys_before ON sys_mot;
+DROP TRIGGER sys_before ON sys_table;
 DROP TRIGGER sys_before ON sys_heap;
+-- triggers that do the same in between, with an outcome and without one
+CREATE TABLE sys_other (id integer PRIMARY KEY, n integer) USING mot;
+CREATE FUNCTION sys_again() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+	updated boolean;
+BEGIN
+	INSERT INTO sys_other VALUES (NEW.id, 1) ON CONFLICT (id) DO UPDATE SET n = sys_other.n + 1 RETURNING xmax <> 0 INTO updated;
+	INSERT INTO sys_other VALUES (NEW.id, 1) ON CONFLICT (id) DO UPDATE SET n = 0 WHERE false;
+	NEW.w := NEW.w || updated;
+	RETURN NEW;
+END
+$$;
+CREATE TRIGGER sys_again BEFORE UPDATE ON sys_table FOR EACH ROW EXECUTE FUNCTION sys_again();
+DELETE FROM sys_table;
+INSERT INTO sys_table SELECT g, g, '' FROM generate_series(1, 3) g;
+BEGIN;
+INSERT INTO sys_table SELECT g, 0, '' FROM generate_series(2, 4) g ON CONFLICT (id) DO UPDATE SET v = 0 RETURNING xmax = 0 AS inserted, id, w;
+INSERT INTO sys_table SELECT g, 0, '' FROM generate_series(1, 5) g ON CONFLICT (id) DO UPDATE SET v = 1 WHERE sys_table.v = 0 RETURNING xmax = 0 AS inserted, id, w;
+UPDATE sys_table SET v = 2 WHERE id < 3 RETURNING xmax, id, w;
+COMMIT;
+DROP TRIGGER sys_again ON sys_table;
+DROP TABLE sys_other;
+DROP FUNCTION sys_again();
+-- rows that go to a partition
+CREATE TABLE sys_list (id integer PRIMARY KEY, v integer) PARTITION BY LIST (id);
+CREATE TABLE sys_list1 (v integer, id integer NOT NULL) USING mot;
+ALTER TABLE sys_list ATTACH PARTITION sys_list1 FOR VALUES IN (1, 2);
+INSERT INTO sys_list VALUES (1, 1) RETURNING xmax, id;
+INSERT INTO sys_list VALUES (1, 1), (2, 2) ON CONFLICT (id) DO UPDATE SET v = 3 RETURNING xmax = 0 AS inserted, id;
+DELETE FROM sys_list WHERE id = 1 RETURNING xmax <> 0 AS deleted, id;
+DELETE FROM sys_list RETURNING xmin;
+DROP TABLE sys_list;
 -- what a trigger would be shown of them
 CREATE TRIGGER sys_when AFTER UPDATE ON sys_mot FOR EACH ROW WHEN (OLD.xmin <> NEW.xmin) EXECUTE FUNCTION sys_touch();
 
 -- ctid and tableoid are those of the row
 DELETE FROM sys_mot;
+DELETE FROM sys_table;
 CREATE FUNCTION sys_same(statement text) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
 	i integer;
 	t regclass;
 	at tid;
+	same boolean;
 BEGIN
 	EXECUTE statement INTO i, t, at;
-	RETURN t = 'sys_mot'::regclass AND i = (SELECT id FROM sys_mot WHERE ctid = at);
+	same := t = 'sys_mot'::regclass AND i = (SELECT id FROM sys_mot WHERE ctid = at);
+	EXECUTE replace(statement, 'sys_mot', 'sys_table') INTO i, t, at;
+	RETURN same AND t = 'sys_table'::regclass AND i = (SELECT id FROM sys_table WHERE ctid = at);
 END
 $$;
 SELECT sys_same('INSERT INTO sys_mot VALUES (1, 1) RETURNING id, tableoid, ctid');
@@ -130,14 +175,17 @@ CREATE SEQUENCE sys_seq START 1000;
 CREATE FUNCTION sys_refused(statement text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
 	name text;
+	target text;
 BEGIN
-	FOREACH name IN ARRAY ARRAY['xmin', 'cmin', 'cmax'] LOOP
-		BEGIN
-			EXECUTE format(statement, name);
-			RETURN NEXT 'passed: ' || statement;
-		EXCEPTION WHEN feature_not_supported THEN
-			IF name = 'xmin' THEN RETURN NEXT sqlerrm; END IF;
-		END;
+	FOREACH target IN ARRAY ARRAY['sys_mot', 'sys_table'] LOOP
+		FOREACH name IN ARRAY ARRAY['xmin', 'cmin', 'cmax'] LOOP
+			BEGIN
+				EXECUTE format(replace(statement, 'sys_mot', target), name);
+				RETURN NEXT target || ' passed: ' || statement || ' ' || name;
+			EXCEPTION WHEN feature_not_supported THEN
+				IF name = 'xmin' THEN RETURN NEXT sqlerrm; END IF;
+			END;
+		END LOOP;
 	END LOOP;
 END
 $$;
@@ -185,6 +233,6 @@ DROP VIEW sys_view;
 
 DROP FUNCTION sys_inserts(), sys_updates(), sys_rounds(integer, text), sys_all(text), sys_same(text), sys_refusals(), sys_refused(text);
 DROP FOREIGN TABLE sys_mot;
-DROP TABLE sys_heap;
+DROP TABLE sys_table, sys_heap;
 DROP SEQUENCE sys_seq;
 DROP FUNCTION sys_touch();

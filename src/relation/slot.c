@@ -15,7 +15,8 @@
  * server's.  The server's own slots for heap tuples would show what happens to
  * lie where heap tuples have them; so if RETURNING asks for one, it gets a slot
  * of ours, which refuses.  It knows xmax, because by that INSERT ... ON
- * CONFLICT is asked what it did: 0 for a new row, as on heap tables.
+ * CONFLICT is asked what it did: 0 for a new row, as on heap tables.  The server's
+ * ModifyTable has its own slots for ordinary tables, which are told (MotSlotChanged).
  *
  *-------------------------------------------------------------------------
  */
@@ -67,6 +68,7 @@ mot_slot_clear(TupleTableSlot *slot)
 {
 	MotTupleSlot *mslot = (MotTupleSlot *) slot;
 
+	mslot->has_xmax = false;
 	if (unlikely(TTS_SHOULDFREE(slot)))
 	{
 		if (mslot->data != NULL)
@@ -241,6 +243,7 @@ MotSlotShow(TupleTableSlot *slot, const mot_version *version)
 		mot_slot_clear(slot);
 	((MotTupleSlot *) slot)->version = version;
 	((MotTupleSlot *) slot)->fetched = false;
+	((MotTupleSlot *) slot)->has_xmax = false;
 	slot->tts_nvalid = 0;
 	slot->tts_flags &= ~TTS_FLAG_EMPTY;
 }
@@ -303,20 +306,18 @@ MotSlotReturned(EState *estate, Relation rel)
 }
 
 /*
- * Show RETURNING, which asks for system columns, a changed row in a slot of
- * ours.  "ended": a version that was there has been locked and replaced by ON
- * CONFLICT, or deleted.  A heap table's xmax is then the transaction's number;
- * transactions that change only our tables have none.
+ * The slot has a row that has been changed just now, which RETURNING may show.  "ended": a
+ * version that was there has been locked and replaced by ON CONFLICT, or
+ * deleted.  A heap table's xmax is then the transaction's number; transactions that change
+ * only our tables have none.
  */
-TupleTableSlot *
-MotSlotReturn(TupleTableSlot *returned, TupleTableSlot *slot, bool ended)
+void
+MotSlotChanged(TupleTableSlot *slot, bool ended)
 {
-	MotTupleSlot *mslot = (MotTupleSlot *) returned;
+	MotTupleSlot *mslot = (MotTupleSlot *) slot;
 
-	Assert(returned->tts_ops == &MotSlotOps);
-	ExecCopySlot(returned, slot);
-	returned->tts_tid = slot->tts_tid;
-	returned->tts_tableOid = slot->tts_tableOid;
+	if (slot->tts_ops != &MotSlotOps)
+		return;
 	mslot->has_xmax = true;
 	mslot->xmax = InvalidTransactionId;
 	if (ended)
@@ -325,5 +326,16 @@ MotSlotReturn(TupleTableSlot *returned, TupleTableSlot *slot, bool ended)
 		if (!TransactionIdIsValid(mslot->xmax))
 			mslot->xmax = FrozenTransactionId;
 	}
+}
+
+/* Show RETURNING, which asks for system columns, a changed row in a slot of ours; see MotSlotChanged. */
+TupleTableSlot *
+MotSlotReturn(TupleTableSlot *returned, TupleTableSlot *slot, bool ended)
+{
+	Assert(returned->tts_ops == &MotSlotOps);
+	ExecCopySlot(returned, slot);
+	returned->tts_tid = slot->tts_tid;
+	returned->tts_tableOid = slot->tts_tableOid;
+	MotSlotChanged(returned, ended);
 	return returned;
 }

@@ -18,6 +18,7 @@ extern void MotSlotAdopt(TupleTableSlot *slot);
 extern void MotSlotShow(TupleTableSlot *slot, const mot_version *version);
 extern void MotSlotStore(TupleTableSlot *slot, const mot_version *version);
 extern void MotSlotFetched(TupleTableSlot *slot);
+extern void MotSlotChanged(TupleTableSlot *slot, bool ended);
 extern bool MotAsksSystem(List *expressions);
 extern TupleTableSlot *MotSlotReturned(EState *estate, Relation rel);
 extern TupleTableSlot *MotSlotReturn(TupleTableSlot *returned, TupleTableSlot *slot, bool ended);

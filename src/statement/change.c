@@ -677,6 +677,13 @@ next_insert(MotStatement *st, MotChange *change)
 				tell_change(change, result == row ? CMD_INSERT : CMD_UPDATE, result, estate);
 			if (change->counts)
 				estate->es_processed++;
+			if (change->returning && change->table->ordinary)
+			{
+				unsigned	changes;
+
+				stored = MotTidToVersion(MotSession(), change->table->mr->table, &result->tts_tid, &changes);
+				MotStatementTid(change->table, stored, mot_row_newest(MotSession(), stored), &result->tts_tid);
+			}
 			if (change->returning)
 				return returning(change, result, result != row);
 			continue;

@@ -40,6 +40,7 @@
 #include "nodes/pathnodes.h"
 #include "optimizer/plancat.h"
 #include "pgstat.h"
+#include "relation/slot.h"
 #include "utils/memutils.h"
 
 /* a row that COPY will bring keys of, and the index in which one is taken */
@@ -52,6 +53,18 @@ static mot_mark trial_mark;
 static bool trial_busy;
 static List *trial_lacks;		/* exclusion constraints whose key it does not
 								 * have */
+
+/* what ON CONFLICT has found last, and has locked and may be about to update */
+typedef struct Conflict
+{
+	const mot_row *row;
+	CommandId	cid;
+} Conflict;
+
+static const mot_row *found_row = NULL;
+static Conflict *conflicts = NULL;
+static int	nconflicts = 0;
+static int	maxconflicts = 0;
 
 PG_FUNCTION_INFO_V1(mot_test_put_back);
 
@@ -295,6 +308,7 @@ MotTableInsertTrial(Relation rel, TupleTableSlot *slot, CommandId cid, int optio
 	trial_row = MotWriterStore(writer, slot->tts_values, slot->tts_isnull);
 	MotVersionToTid(session, trial_row, 1, &slot->tts_tid);
 	slot->tts_tableOid = RelationGetRelid(rel);
+	MotSlotChanged(slot, false);
 }
 
 /* Rows have been stored, this one without all of its keys: the error is to come with it. */
@@ -397,9 +411,57 @@ MotTableTrialDone(Relation rel, TupleTableSlot *slot, uint32 token, bool succeed
 		MotWaitForKey(rel);
 }
 
+/*
+ * Which updates are those of ON CONFLICT?  RETURNING asks (MotSlotChanged), and nobody says.  But such
+ * a row is found by its key, locked at once, and then updated by the same command.  In between
+ * there are triggers, which may do the like with later commands, and conditions, by which
+ * it may not come to an update.
+ */
+void
+MotConflictFound(const mot_row *row)
+{
+	found_row = row;
+}
+
+void
+MotConflictLocked(const mot_row *row, CommandId cid)
+{
+	bool		found = row == found_row;
+
+	found_row = NULL;
+	if (!found)
+		return;
+	while (nconflicts > 0 && conflicts[nconflicts - 1].cid >= cid)
+		nconflicts--;
+	if (nconflicts == maxconflicts)
+	{
+		maxconflicts = Max(8, 2 * maxconflicts);
+		conflicts = conflicts == NULL ? MemoryContextAlloc(TopMemoryContext, maxconflicts * sizeof(Conflict)) :
+			repalloc_huge(conflicts, maxconflicts * sizeof(Conflict));
+	}
+	conflicts[nconflicts].row = row;
+	conflicts[nconflicts++].cid = cid;
+}
+
+bool
+MotConflictUpdates(const mot_row *row, CommandId cid)
+{
+	while (nconflicts > 0 && conflicts[nconflicts - 1].cid > cid)
+		nconflicts--;
+	if (nconflicts == 0 || conflicts[nconflicts - 1].cid != cid || conflicts[nconflicts - 1].row != row)
+		return false;
+	nconflicts--;
+	return true;
+}
+
 static void
 forget_trial(XactEvent event, void *arg)
 {
+	found_row = NULL;
+	if (conflicts != NULL)
+		pfree(conflicts);
+	conflicts = NULL;
+	nconflicts = maxconflicts = 0;
 	if (taken_row != NULL && (event == XACT_EVENT_PRE_COMMIT || event == XACT_EVENT_PRE_PREPARE))
 		elog(ERROR, "a row has been stored without its keys");
 	trial_row = taken_row = NULL;

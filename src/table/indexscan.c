@@ -639,6 +639,8 @@ MotIndexScanGet(IndexScanDesc scan, ScanDirection direction)
 	o->row = row;
 	if (row == NULL)
 		return false;
+	if (unlikely(o->loose))
+		MotConflictFound(row);
 
 	if (mot_version_ts(version) == 0)
 		changes = mot_version_changes(row, version);

@@ -67,6 +67,7 @@ MotTableInsert(Relation rel, TupleTableSlot *slot, CommandId cid, int options,
 	row = MotWriterInsert(writer, slot->tts_values, slot->tts_isnull);
 	MotVersionToTid(session, row, 1, &slot->tts_tid);
 	slot->tts_tableOid = RelationGetRelid(rel);
+	MotSlotChanged(slot, false);
 	pgstat_count_heap_insert(rel, 1);
 	if (unlikely(MotAlterShows != InvalidOid))
 		pgstat_progress_update_param(PROGRESS_CLUSTER_HEAP_TUPLES_WRITTEN, ++MotAlterRows);
@@ -220,7 +221,11 @@ MotTableLock(Relation rel, ItemPointer tid, Snapshot snapshot, TupleTableSlot *s
 	{
 		MotTableShow(rel, target.row, target.version, 0, slot);
 		slot->tts_tid = *tid;
-		MotSlotFetched(slot);
+		/* only then the server itself asks whose it is */
+		if (result == TM_Invisible)
+			MotSlotFetched(slot);
+		else if (flags == 0)
+			MotConflictLocked(target.row, cid);
 	}
 	return result;
 }
@@ -294,6 +299,7 @@ MotTableUpdate(Relation rel, ItemPointer otid, TupleTableSlot *slot, CommandId c
 	MotVersionToTid(target.session, target.row, mot_row_changes(target.session, target.row, &command),
 					&slot->tts_tid);
 	slot->tts_tableOid = RelationGetRelid(rel);
+	MotSlotChanged(slot, MotConflictUpdates(target.row, cid));
 	pgstat_count_heap_update(rel, false);
 	return TM_Ok;
 }

@@ -353,6 +353,7 @@ MotFetchVersion(Relation rel, ItemPointer tid, Snapshot snapshot, TupleTableSlot
 {
 	ItemPointerData asked = *tid;
 	mot_row    *row;
+	uint32		command;
 	const mot_version *version;
 
 	if (snapshot->snapshot_type != SNAPSHOT_MVCC && snapshot->snapshot_type != SNAPSHOT_SELF &&
@@ -365,7 +366,11 @@ MotFetchVersion(Relation rel, ItemPointer tid, Snapshot snapshot, TupleTableSlot
 	if (snapshot->snapshot_type == SNAPSHOT_ANY)
 	{
 		slot->tts_tid = asked;
-		MotSlotFetched(slot);
+		/* (DELETE ... RETURNING) */
+		if (mot_row_changes(MotSession(), row, &command) != 0 && mot_row_newest(MotSession(), row) == NULL)
+			MotSlotChanged(slot, true);
+		else
+			MotSlotFetched(slot);
 	}
 	else if (mot_version_ts(version) == 0)
 		MotVersionToTid(MotSession(), row, mot_version_changes(row, version), &slot->tts_tid);
