@@ -10,6 +10,7 @@
 #include "access/htup_details.h"
 #include "commands/vacuum.h"
 #include "fdw/fdw.h"
+#include "miscadmin.h"
 #include "utils/sampling.h"
 
 typedef struct MotSample
@@ -111,6 +112,9 @@ MotAnalyzeForeignTable(Relation rel, AcquireSampleRowsFunc *func, BlockNumber *t
 	mot_table_stat stat;
 	uint64		pages;
 
+	/* of one that is not in memory the server warns, and goes on */
+	if (MotRelationMissing != NULL && MotRelationMissing(MyDatabaseId, RelationGetRelid(rel)))
+		return false;
 	mot_table_stats(MotRelationGet(rel)->table, &stat);
 	pages = (stat.row_bytes + BLCKSZ - 1) / BLCKSZ;
 	*totalpages = (BlockNumber) Max(1, Min(pages, (uint64) MaxBlockNumber));

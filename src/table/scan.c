@@ -13,7 +13,8 @@
  *
  * A scan reads a page of the engine's at a time, so that it can turn round
  * (cursors), and the server's blocks, which ANALYZE asks for, are shares of the
- * pages.
+ * pages.  A table that is not in memory is none to ANALYZE but a warning: it gets the
+ * numbers that it has stored the last time, and no row.
  *
  * A parallel scan deals out pages, 64 kB each, by a counter; who comes late takes the next
  * one, and who leaves early has finished his.  Each participant knows himself how many
@@ -44,7 +45,7 @@ typedef struct Found
 typedef struct MotTableScan
 {
 	TableScanDescData base;
-	MotRelation *relation;
+	MotRelation *relation;		/* NULL: not in memory */
 	mot_session *session;
 	mot_view	view;
 	bool		loose;			/* the view is ours to let go */
@@ -113,6 +114,18 @@ MotScanBegin(Relation rel, Snapshot snapshot, int nkeys, struct ScanKeyData *key
 
 	MotTableShowProgress();
 
+	RelationIncrementReferenceCount(rel);
+	scan->base.rs_rd = rel;
+	scan->base.rs_snapshot = snapshot;
+	scan->base.rs_flags = flags;
+	scan->base.rs_parallel = parallel;
+	if (unlikely((flags & SO_TYPE_ANALYZE) != 0 && MotTableIsMissing(rel)))
+	{
+		ereport(WARNING,
+				(errmsg("skipping analyze of \"%s\" --- it is not in memory", RelationGetRelationName(rel))));
+		return &scan->base;
+	}
+
 	/* the relation first: to know of it can take waiting */
 	scan->relation = MotRelationGet(rel);
 	scan->session = MotSession();
@@ -137,12 +150,6 @@ MotScanBegin(Relation rel, Snapshot snapshot, int nkeys, struct ScanKeyData *key
 	else
 		refuse_snapshot(rel);
 	MotViewTable(scan->relation, &scan->view);
-
-	RelationIncrementReferenceCount(rel);
-	scan->base.rs_rd = rel;
-	scan->base.rs_snapshot = snapshot;
-	scan->base.rs_flags = flags;
-	scan->base.rs_parallel = parallel;
 	mot_scan_begin(scan->session, &pages, scan->relation->table, &scan->view, NULL);
 	scan->pages = pages.pages;
 	if ((flags & (SO_TYPE_SEQSCAN | SO_TYPE_SAMPLESCAN)) != 0)
@@ -425,6 +432,13 @@ MotAnalyzeTuple(TableScanDesc base, TransactionId oldest, double *live, double *
 {
 	MotTableScan *scan = (MotTableScan *) base;
 
+	if (unlikely(scan->relation == NULL))
+	{
+		/* each block has its share */
+		*live += base->rs_rd->rd_rel->reltuples / Max(1, (double) base->rs_rd->rd_rel->relpages);
+		ExecClearTuple(slot);
+		return false;
+	}
 	for (;;)
 	{
 		if (scan->in_page && ++scan->at < scan->nfound)

@@ -103,6 +103,7 @@ extern void MotTableCluster(Relation old, Relation new, Relation index, bool use
 							TransactionId *freeze_xid, MultiXactId *min_multi,
 							double *rows, double *vacuumed, double *recently_dead);
 extern void MotTableVacuum(Relation rel, struct VacuumParams *params, BufferAccessStrategy strategy);
+extern bool MotTableIsMissing(Relation rel);
 extern uint64 MotTableSize(Relation rel, ForkNumber fork);
 extern void MotTableEstimate(Relation rel, int32 *attr_widths, BlockNumber *pages, double *tuples,
 							 double *allvisfrac);

@@ -186,6 +186,21 @@ MotTableCluster(Relation old, Relation new, Relation index, bool use_sort, Trans
 	*rows = (double) copy_rows(old, index, new, new->rd_node);
 }
 
+/*
+ * Has memory no room for the table, or is it damaged?  Then it cannot be read, but
+ * must not end the VACUUM or ANALYZE of a whole database.
+ */
+bool
+MotTableIsMissing(Relation rel)
+{
+	return MotRelationMissing != NULL && MotRelationMissing(MyDatabaseId, MotStorageNumber(rel)) &&
+		mot_table_find(MotEngineRequired(), MyDatabaseId, MotStorageNumber(rel)) == NULL;
+}
+
+/*
+ * (Of a missing table ANALYZE, which cannot be told to pass it by, is told what is known
+ * already: see MotAnalyzeTuple.)
+ */
 uint64
 MotTableSize(Relation rel, ForkNumber fork)
 {
@@ -193,6 +208,8 @@ MotTableSize(Relation rel, ForkNumber fork)
 
 	if (fork != MAIN_FORKNUM && fork != InvalidForkNumber)
 		return 0;
+	if (unlikely(MotTableIsMissing(rel)))
+		return Max(1, (uint64) rel->rd_rel->relpages) * BLCKSZ;
 	mot_table_stats(MotRelationGet(rel)->table, &stat);
 	return Min(TYPEALIGN64(BLCKSZ, stat.row_bytes), (uint64) MaxBlockNumber * BLCKSZ);
 }

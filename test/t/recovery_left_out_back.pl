@@ -127,11 +127,37 @@ $node->safe_psql('postgres', "UPDATE computed SET word = 'W' || id || '_', id = 
 $node->safe_psql('postgres', 'UPDATE computed SET filler = md5(filler) || filler WHERE id % 5 = 0') for 1 .. 3;
 $node->safe_psql('postgres', 'DELETE FROM computed WHERE id % 100 = 7');
 remember();
+$node->safe_psql(
+	'postgres', q{
+	CREATE TABLE unknown () INHERITS (computed) USING mot;
+	CREATE TABLE later AS SELECT generate_series(1, 100) AS id;
+	ANALYZE});
+
+# what the server knows of the table
+sub statistics
+{
+	return $node->safe_psql('postgres', q{SELECT relpages, reltuples FROM pg_class WHERE relname IN ('computed', 'computed_word') ORDER BY relname;
+		SELECT count(*), md5(string_agg(s::text, '|' ORDER BY attname)) FROM pg_stats s WHERE tablename = 'computed' AND NOT inherited});
+}
+my $statistics = statistics();
 settings(64, '');
 $node->stop('immediate');
 $node->start;
 is(left_out(), 'computed', 'with less the one that is larger now is not there');
 whole('rows', '... and the other is');
+
+# ---- a whole database is cared for nevertheless
+for my $command ('ANALYZE', 'VACUUM', 'VACUUM (ANALYZE)', 'ANALYZE computed')
+{
+	$node->safe_psql('postgres', 'INSERT INTO later SELECT generate_series(1, 100); INSERT INTO small SELECT max(id) + 1 FROM small');
+	my ($status, $out, $error) = $node->psql('postgres', $command);
+	is($status, 0, "$command does not end at a table that is not there");
+	like($error, qr/WARNING:  skipping (analyze|vacuum) of "computed" --- it is not in memory/, '... but says so');
+	is(statistics(), $statistics, '... keeps what is known of it');
+	is($node->safe_psql('postgres', q{SELECT reltuples = (SELECT count(*) FROM later) FROM pg_class WHERE relname = 'later'}), 't', '... and goes on') if $command !~ /computed/;
+}
+$node->command_ok([ 'vacuumdb', '-z', '-j', '2', '-h', $node->host, '-p', $node->port, 'postgres' ], 'so does vacuumdb -z');
+is(statistics(), $statistics, '... with the same statistics');
 
 # ---- in vain so far: the next time it is there
 usleep(1_000_000);
