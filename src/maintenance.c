@@ -9,7 +9,8 @@
  * the startup process of a standby whose primary is idle.  It looks every second,
  * and at once when a large transaction has ended (xact/owed.c).
  *
- * It also puts a place to stop into the log every second: see mark_time; and
+ * It also looks at the machine every second (machine/machine.c), and puts a place to
+ * stop into the log: see mark_time; and
  * under load it tells the server of commits that nobody waits for (wal/async.c).
  * Once it has tables looked for that no catalogue knows (relation/orphans.c).
  * (Checkpoints have a worker of their own, wal/checkpoint.c.)
@@ -20,6 +21,7 @@
 
 #include "access/xact.h"
 #include "access/xlog.h"
+#include "machine/machine.h"
 #include "maintenance.h"
 #include "miscadmin.h"
 #include "mot.h"
@@ -137,6 +139,7 @@ MotMaintenanceMain(Datum arg)
 			/* (replay's do not count) */
 			commits = round == 0 || RecoveryInProgress() ? 0 : seen - before;
 			mark_time(commits);
+			MotMachineSample();
 			round = GetCurrentTimestamp();
 			remaining = ROUND_MS;
 		}

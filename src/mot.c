@@ -18,9 +18,9 @@
 
 #include "commands/extension.h"
 #include "compat/compat.h"
-#include "compat/machine.h"
 #include "faults.h"
 #include "fmgr.h"
+#include "machine/machine.h"
 #include "maintenance.h"
 #include "miscadmin.h"
 #include "mot.h"
@@ -115,6 +115,7 @@ _PG_init(void)
 		return;
 	}
 
+	MotMachineInit();
 	resolve_max_memory();
 	show("mot.memory_in_huge_pages",
 		 psprintf("%d", (int) mot_engine_huge_pages((size_t) mot_max_memory_mb * 1024 * 1024)));
@@ -298,6 +299,7 @@ request_shmem(void)
 	if (prev_shmem_request_hook)
 		prev_shmem_request_hook();
 	RequestNamedLWLockTranche("mot_directory", 1);
+	MotMachineShmemRequest();
 	MotXactShmemRequest();
 	MotWalShmemRequest();
 }
@@ -314,6 +316,7 @@ startup_shmem(void)
 		prev_shmem_startup_hook();
 
 	MotDirectoryLock = &(GetNamedLWLockTranche("mot_directory"))->lock;
+	MotMachineShmemInit();
 	MotXactShmemInit();
 	MotWalShmemInit();
 

@@ -8,6 +8,7 @@
  *
  *	engine/		the storage engine (no PostgreSQL)
  *	compat/		server version differences
+ *	machine/	the machine and its load: how many processes, and where
  *	mot.h		settings and the engine's handle
  *	xact/		sessions, transactions, snapshots, waiting
  *	relation/	row format, key codec, per-process relation cache,

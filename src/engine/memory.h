@@ -42,7 +42,6 @@
 #define MOT_PAGE_SIZE	((size_t) 64 << 10)
 #define MOT_PAGES_PER_CHUNK (MOT_CHUNK_SIZE / MOT_PAGE_SIZE)
 #define MOT_ROW_MIN_SIZE 32		/* granularity of a row page's bitmap */
-#define MOT_MAX_NODES	64
 
 typedef struct mot_region mot_region;	/* lies at the start of the mapping */
 typedef struct mot_pool mot_pool;	/* in the region */

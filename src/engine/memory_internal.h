@@ -39,6 +39,7 @@
 #define MOT_MEMORY_INTERNAL_H
 
 #include "memory.h"
+#include "topology.h"
 
 #define MOT_NO_PAGE UINT32_MAX
 #define MOT_NO_CHUNK UINT32_MAX
@@ -72,30 +73,6 @@ typedef struct mot_size_class
 	uint32_t	reciprocal;		/* of size / 16, scaled by 2^32, rounded up */
 	uint32_t	cached;			/* how many a magazine may hold; 0: not cached */
 } mot_size_class;
-
-/*---- topology (topology.c) ----*/
-
-#define MOT_MAX_CPUS 4096
-
-typedef struct mot_topology
-{
-	unsigned	nodes;			/* at least 1 */
-	unsigned	cpus;			/* entries of cpu_node that are filled */
-	bool		bind;			/* real nodes, more than one: bind memory */
-	uint16_t	os_node[MOT_MAX_NODES]; /* the system's number of our node */
-	uint8_t		cpu_node[MOT_MAX_CPUS];
-} mot_topology;
-
-extern void mot_topology_read(mot_topology *topology);
-extern unsigned mot_topology_node(const mot_topology *topology);
-extern void mot_topology_bind(const mot_topology *topology, unsigned node,
-							  void *start, size_t length);
-
-/*
- * Tests run on machines smaller than the topology they pretend to have: a
- * thread that sets this is taken to run on that cpu.  Negative: no pretence.
- */
-extern _Thread_local int mot_topology_pretended_cpu;
 
 /*---- chunks and pages (pages.c) ----*/
 

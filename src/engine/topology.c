@@ -23,8 +23,6 @@
 
 _Thread_local int mot_topology_pretended_cpu = -1;
 
-static void read_nodes(mot_topology *topology, hwloc_topology_t machine);
-
 void
 mot_topology_read(mot_topology *topology)
 {
@@ -37,16 +35,19 @@ mot_topology_read(mot_topology *topology)
 	if (hwloc_topology_init(&machine) != 0)
 		return;
 	if (hwloc_topology_load(machine) == 0)
-		read_nodes(topology, machine);
+		mot_topology_read_nodes(topology, machine);
 	hwloc_topology_destroy(machine);
 }
 
-static void
-read_nodes(mot_topology *topology, hwloc_topology_t machine)
+void
+mot_topology_read_nodes(mot_topology *topology, hwloc_topology_t machine)
 {
 	int			nodes = hwloc_get_nbobjs_by_type(machine, HWLOC_OBJ_NUMANODE);
 	int			cpus = hwloc_get_nbobjs_by_type(machine, HWLOC_OBJ_PU);
 
+	memset(topology, 0, sizeof(*topology));
+	topology->nodes = 1;
+	topology->cpus = 1;
 	if (nodes < 1)
 		return;
 	if (nodes > MOT_MAX_NODES)

@@ -15,7 +15,7 @@
 #include "postgres.h"
 
 #include "compat/compat.h"
-#include "compat/machine.h"
+#include "compat/fence.h"
 #include "storage/ipc.h"
 #include "storage/proc.h"
 #include "xact/internal.h"
@@ -47,7 +47,7 @@ MotSessionOpen(void)
 				(errcode(ERRCODE_OUT_OF_MEMORY),
 				 errmsg("out of memory"),
 				 errdetail("Could not open a session with the engine of memory-optimized tables.")));
-	if (MotMachineJoinFence())
+	if (MotFenceJoin())
 		mot_session_may_rest(session);
 	MotOpenSession = session;
 	return session;

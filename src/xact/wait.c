@@ -45,7 +45,7 @@
 
 #include "access/xact.h"
 #include "compat/compat.h"
-#include "compat/machine.h"
+#include "compat/fence.h"
 #include "engine/port.h"
 #include "miscadmin.h"
 #include "storage/ipc.h"
@@ -76,7 +76,7 @@ MotWaitInit(void)
 {
 	mot_row_wait_hook = row_wait_hook;
 	mot_rests_hook = rests;
-	mot_fence_hook = MotMachineFence;
+	mot_fence_hook = MotFence;
 }
 
 /*
