@@ -190,11 +190,7 @@ MotIterateDirectModify(ForeignScanState *node)
 
 	while (MotScanNext(scan, econtext))
 	{
-		MotSlotShow(slot, scan->version);
-		MotRowToTid(scan->session, scan->row, &slot->tts_tid);
-		slot->tts_tableOid = scan->relation->relid;
-		econtext->ecxt_scantuple = slot;
-
+		econtext->ecxt_scantuple = MotScanShow(scan);
 		if (!ExecQual(direct->filter, econtext))
 			InstrCountFiltered1(node, 1);
 		else if (MotScanLockRow(scan, econtext, direct->filter))

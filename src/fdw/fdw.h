@@ -6,8 +6,8 @@
  * Planning: plan.c turns the planner's own index paths into foreign paths;
  * cost.c prices them; quals.c says which clauses bound an index.  Execution:
  * operands.c and relation/keys.c make bounds from values; scan.c reads, with
- * sorted.c, union.c and tid.c for rarer ways; scroll.c finds the rows of cursors
- * that scroll; modify.c, conflict.c and direct.c write; rowlock.c locks rows for
+ * sorted.c, union.c and tid.c for rarer ways; scroll.c has scans go both ways for
+ * cursors that scroll; modify.c, conflict.c and direct.c write; rowlock.c locks rows for
  * SELECT ... FOR UPDATE and fetches them again for re-checks.
  *
  *-------------------------------------------------------------------------
@@ -198,6 +198,18 @@ typedef struct MotScan
 	MemoryContextCallback cleanup;
 	mot_scan	table_scan;
 } MotScan;
+
+/* The current row, in the slot of the scan's node. */
+static inline TupleTableSlot *
+MotScanShow(MotScan *scan)
+{
+	TupleTableSlot *slot = scan->node->ss.ss_ScanTupleSlot;
+
+	MotSlotShow(slot, scan->version);
+	MotRowToTid(scan->session, scan->row, &slot->tts_tid);
+	slot->tts_tableOid = scan->relation->relid;
+	return slot;
+}
 
 extern void MotScanInit(MotScan *scan, ForeignScanState *node);
 extern void MotScanAheadHint(MotScan *scan, ExprContext *econtext);

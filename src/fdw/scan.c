@@ -415,9 +415,7 @@ MotIterateForeignScan(ForeignScanState *node)
 	{
 		if (!MotScanNext(scan, econtext))
 			return ExecClearTuple(slot);
-		MotSlotShow(slot, scan->version);
-		MotRowToTid(scan->session, scan->row, &slot->tts_tid);
-		slot->tts_tableOid = scan->relation->relid;
+		MotScanShow(scan);
 		if (likely(scan->writer == NULL))
 			return slot;
 
