@@ -145,6 +145,17 @@ MotPreloaded(void)
 	return preloaded;
 }
 
+ErrorData *
+MotErrorTake(MemoryContext cxt)
+{
+	ErrorData  *edata;
+
+	MemoryContextSwitchTo(cxt);
+	edata = CopyErrorData();
+	FlushErrorState();
+	return edata;
+}
+
 mot_engine *
 MotEngineRequired(void)
 {

@@ -60,6 +60,9 @@ extern mot_engine *MotEngine;
 extern mot_engine *MotEngineRequired(void);
 extern bool MotPreloaded(void);
 
+/* In PG_CATCH, by who goes on: the error. */
+extern ErrorData *MotErrorTake(MemoryContext cxt);
+
 /* held while an empty table is made for a definition that has none */
 extern LWLock *MotDirectoryLock;
 

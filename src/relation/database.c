@@ -22,13 +22,13 @@
 /* rows between two looks for an interrupt, and resets of the copy's memory */
 #define COPY_BATCH 1024
 
-typedef struct DatabaseTables
+typedef struct Tables
 {
 	Oid			dbid;
 	int			n;
 	int			max;
 	mot_table **tables;
-} DatabaseTables;
+} Tables;
 
 static void copy_table(mot_table *from, Oid dbid);
 static void copy_rows(mot_table *from, mot_table *to, const MotDefinition *def);
@@ -36,29 +36,28 @@ static void copy_rows(mot_table *from, mot_table *to, const MotDefinition *def);
 static void
 collect(void *arg, mot_table *table)
 {
-	DatabaseTables *db = arg;
+	Tables	   *all = arg;
 
-	if (mot_table_host_db(table) != db->dbid)
+	if (OidIsValid(all->dbid) && mot_table_host_db(table) != all->dbid)
 		return;
-	if (db->n < db->max)
-		db->tables[db->n] = table;
-	db->n++;
+	if (all->n < all->max)
+		all->tables[all->n] = table;
+	all->n++;
 }
 
-/* Nobody can be connected to that database, so the second time there are as many. */
-static void
-find_tables(DatabaseTables *db, Oid dbid)
+mot_table **
+MotTables(Oid dbid, int *n)
 {
-	memset(db, 0, sizeof(*db));
-	db->dbid = dbid;
+	Tables		all = {dbid};
 
 	/* nothing can be allocated in the visit, so count first */
-	mot_table_each(MotEngine, collect, db);
-	db->max = db->n;
-	db->n = 0;
-	db->tables = palloc(Max(db->max, 1) * sizeof(mot_table *));
-	mot_table_each(MotEngine, collect, db);
-	db->n = Min(db->n, db->max);
+	mot_table_each(MotEngine, collect, &all);
+	all.max = all.n;
+	all.n = 0;
+	all.tables = palloc_extended(Max(all.max, 1) * sizeof(mot_table *), MCXT_ALLOC_HUGE);
+	mot_table_each(MotEngine, collect, &all);
+	*n = Min(all.n, all.max);
+	return all.tables;
 }
 
 /* it may still be bringing tables */
@@ -79,37 +78,38 @@ any_left_out(Oid dbid)
 bool
 MotStorageHasTables(Oid dbid)
 {
-	DatabaseTables db;
+	int			n;
 
 	if (MotEngine == NULL)
 		return false;
 	await_recovery(dbid);
-	find_tables(&db, dbid);
-	pfree(db.tables);
-	return db.n > 0 || any_left_out(dbid);
+	pfree(MotTables(dbid, &n));
+	return n > 0 || any_left_out(dbid);
 }
 
 void
 MotStorageDropDatabase(Oid dbid)
 {
-	DatabaseTables db;
+	mot_table **tables;
+	int			n;
 
 	if (MotEngine == NULL)
 		return;
 	MOT_FAULT("ddl-database-dropped");
-	find_tables(&db, dbid);
-	if (db.n > 0 || any_left_out(dbid))
+	tables = MotTables(dbid, &n);
+	if (n > 0 || any_left_out(dbid))
 	{
 		(void) MotSession();
-		MotStorageDropTables(dbid, db.tables, db.n);
+		MotStorageDropTables(dbid, tables, n);
 	}
-	pfree(db.tables);
+	pfree(tables);
 }
 
 bool
 MotStorageCheckDatabase(Oid dbid, const char *name)
 {
-	DatabaseTables db;
+	mot_table **tables;
+	int			n;
 
 	if (MotEngine == NULL)
 		return false;
@@ -121,35 +121,36 @@ MotStorageCheckDatabase(Oid dbid, const char *name)
 				 errmsg("memory-optimized tables in database \"%s\" cannot be copied", name),
 				 errdetail("Memory has no room for all of them: see mot_stat_left_out."),
 				 errhint("Raise mot.max_memory and restart the server, or use another template.")));
-	find_tables(&db, dbid);
-	for (int i = 0; i < db.n; i++)
+	tables = MotTables(dbid, &n);
+	for (int i = 0; i < n; i++)
 	{
 		size_t		len;
 
-		if (mot_table_definition(db.tables[i], &len) == NULL)
+		if (mot_table_definition(tables[i], &len) == NULL)
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 					 errmsg("memory-optimized tables in database \"%s\" cannot be copied", name),
 					 errdetail("The table with OID %u has no definition outside of that database.",
-							   mot_table_host_id(db.tables[i])),
+							   mot_table_host_id(tables[i])),
 					 errhint("Make it anew with TRUNCATE, or use another template.")));
 	}
-	pfree(db.tables);
-	return db.n > 0;
+	pfree(tables);
+	return n > 0;
 }
 
 void
 MotStorageCopyDatabase(Oid from, Oid to)
 {
-	DatabaseTables db;
+	mot_table **tables;
+	int			n;
 
 	MotCheckWritable();
 	/* keeps the definitions, too */
 	(void) MotLooseView();
-	find_tables(&db, from);
-	for (int i = 0; i < db.n; i++)
-		copy_table(db.tables[i], to);
-	pfree(db.tables);
+	tables = MotTables(from, &n);
+	for (int i = 0; i < n; i++)
+		copy_table(tables[i], to);
+	pfree(tables);
 	MotLooseViewRelease();
 	MOT_FAULT("ddl-database-copied");
 }

@@ -827,11 +827,8 @@ MotDefinitionMatches(void *arg, const mot_version *version, const void *key, siz
 	}
 	PG_CATCH();
 	{
-		ErrorData  *edata;
+		ErrorData  *edata = MotErrorTake(oldcxt);
 
-		MemoryContextSwitchTo(oldcxt);
-		edata = CopyErrorData();
-		FlushErrorState();
 		ereport(LOG,
 				(errcode(edata->sqlerrcode),
 				 errmsg("could not make an index key of memory-optimized table %s: %s",

@@ -129,4 +129,7 @@ typedef struct MotDefinitionMatch
 extern void MotDefinitionMatchInit(MotDefinitionMatch *match, const MotDefinition *def, int index);
 extern bool MotDefinitionMatches(void *arg, const mot_version *version, const void *key, size_t len);
 
+/* database.c: the tables there are, of a database or of all (InvalidOid); palloc'd */
+extern mot_table **MotTables(Oid dbid, int *n);
+
 #endif							/* MOT_DEFINITION_H */

@@ -25,7 +25,9 @@
 /* rows between two looks for an interrupt, and resets of the build's memory */
 #define BUILD_BATCH 1024
 
-static void check_unique(Relation rel, MotIndex *index, const mot_view *view, Datum *values, bool *isnull);
+typedef struct RowKeys RowKeys;
+
+static void check_unique(Relation rel, MotIndex *index, const mot_view *view, RowKeys *keys);
 
 /* two rows have the same key */
 static void
@@ -60,64 +62,60 @@ refuse_nulls(Relation rel, const MotKey *key, const bool *isnull)
 	}
 }
 
+/* whose keys are made */
+struct RowKeys
+{
+	Relation	rel;
+	MotIndex   *index;
+	Datum	   *values;
+	bool	   *isnull;
+};
+
+static void
+begin_keys(RowKeys *keys, Relation rel, MotIndex *index)
+{
+	keys->rel = rel;
+	keys->index = index;
+	keys->values = palloc(index->relation->desc->natts * sizeof(Datum));
+	keys->isnull = palloc(index->relation->desc->natts * sizeof(bool));
+}
+
+static unsigned
+append_key(void *arg, const mot_version *version, MotKeyBuffer *key)
+{
+	RowKeys    *keys = arg;
+	const MotIndex *index = keys->index;
+	TupleDesc	desc = index->relation->desc;
+	bool		has_null;
+
+	MotRowDeform(desc, version, index->key->max_attnum, keys->values, keys->isnull);
+	refuse_nulls(keys->rel, index->key, keys->isnull);
+	MotKeyOfRow(index->key, MotRowTail(desc, mot_version_host_bits(version), mot_version_data(version)),
+				keys->values, keys->isnull, key, &has_null);
+	return has_null ? MOT_KEY_DISTINCT : 0;
+}
+
 /* A key for every row as it is now.  The keys are sorted first: see keysort.c. */
 void
 MotIndexBuild(Relation rel, MotIndex *index)
 {
-	mot_session *session;
-	mot_view	view;
-	TupleDesc	desc = index->relation->desc;
-	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "MOT index build",
-											  ALLOCSET_DEFAULT_SIZES);
-	MemoryContext oldcxt;
-	Datum	   *values = palloc(desc->natts * sizeof(Datum));
-	bool	   *isnull = palloc(desc->natts * sizeof(bool));
+	mot_view	view = MotLooseView();
+	RowKeys		keys;
 	mot_build	build;
-	MotKeySort *sort;
-	MotKeyBuffer key;
 	mot_row    *row;
 	mot_row    *other;
-	const mot_version *version;
 	mot_status	status;
-	uint64		n = 0;
 
-	MotKeyBufferInit(&key, CurrentMemoryContext);
-	view = MotLooseView();
-	session = MotSession();
-	mot_build_begin(session, &build, index->handle.index);
-	sort = MotKeySortBegin(session, index->handle.index, maintenance_work_mem);
-
-	oldcxt = MemoryContextSwitchTo(cxt);
-	while (mot_build_next(&build, &row, &version))
-	{
-		bool		has_null;
-
-		MotRowDeform(desc, version, index->key->max_attnum, values, isnull);
-		refuse_nulls(rel, index->key, isnull);
-		MotKeyBufferReset(&key);
-		MotKeyOfRow(index->key, MotRowTail(desc, mot_version_host_bits(version), mot_version_data(version)),
-					values, isnull, &key, &has_null);
-		status = MotKeySortAdd(sort, row, key.data, key.len, has_null ? MOT_KEY_DISTINCT : 0);
-		if (unlikely(status != MOT_OK))
-			MotRaiseStatus(status, rel);
-
-		if (++n % BUILD_BATCH == 0)
-		{
-			MemoryContextReset(cxt);
-			CHECK_FOR_INTERRUPTS();
-		}
-	}
-	MemoryContextSwitchTo(oldcxt);
-	status = MotKeySortBuild(sort, false, MotKeySortInterrupts, NULL, &other, &row);
+	begin_keys(&keys, rel, index);
+	mot_build_begin(MotSession(), &build, index->handle.index);
+	status = MotKeySortRows(&build, index->handle.index, false, append_key, &keys,
+							MotKeySortInterrupts, NULL, &other, &row);
 	if (status == MOT_DUPLICATE)
-		raise_not_unique(rel, index, &view, row, values, isnull);
+		raise_not_unique(rel, index, &view, row, keys.values, keys.isnull);
 	MotRaiseStatus(status, rel);
-	MotKeySortEnd(sort);
 	if (index->deferrable)
-		check_unique(rel, index, &view, values, isnull);
-
+		check_unique(rel, index, &view, &keys);
 	MotLooseViewRelease();
-	MemoryContextDelete(cxt);
 }
 
 /* A key for every row that has been there before the writers began to keep the index. */
@@ -125,11 +123,9 @@ void
 MotIndexCatchUp(Relation rel, MotIndex *index)
 {
 	mot_session *session;
-	TupleDesc	desc = index->relation->desc;
+	RowKeys		keys;
 	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "MOT index build", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext oldcxt;
-	Datum	   *values = palloc(desc->natts * sizeof(Datum));
-	bool	   *isnull = palloc(desc->natts * sizeof(bool));
 	MotKeyBuffer key;
 	mot_build	rows;
 	mot_row    *row;
@@ -138,6 +134,7 @@ MotIndexCatchUp(Relation rel, MotIndex *index)
 	mot_status	status;
 	uint64		n = 0;
 
+	begin_keys(&keys, rel, index);
 	MotKeyBufferInit(&key, CurrentMemoryContext);
 	/* no entry that a row leaves from now on is dropped before we are through */
 	(void) MotLooseView();
@@ -146,18 +143,16 @@ MotIndexCatchUp(Relation rel, MotIndex *index)
 	oldcxt = MemoryContextSwitchTo(cxt);
 	while (mot_build_next(&rows, &row, &version))
 	{
-		bool		has_null;
+		unsigned	flags;
 
 		MOT_FAULT("index-catch-up");
-		MotRowDeform(desc, version, index->key->max_attnum, values, isnull);
-		refuse_nulls(rel, index->key, isnull);
 		MotKeyBufferReset(&key);
-		MotKeyFromRow(index->key, values, isnull, &key, &has_null);
+		flags = append_key(&keys, version, &key);
 		while ((status = mot_index_catch_up(session, &index->handle, row, key.data, key.len,
-											has_null ? MOT_KEY_DISTINCT : 0, index->unique, &other)) == MOT_BUSY)
+											flags, index->unique, &other)) == MOT_BUSY)
 			MotWaitForKey(rel);
 		if (status == MOT_DUPLICATE)
-			MotRaiseNotUnique(rel, index, values, isnull);
+			MotRaiseNotUnique(rel, index, keys.values, keys.isnull);
 		MotRaiseStatus(status, rel);
 		if (++n % BUILD_BATCH == 0)
 		{
@@ -172,7 +167,7 @@ MotIndexCatchUp(Relation rel, MotIndex *index)
 
 /* The engine does not ask that of a deferrable key, which has just been built. */
 static void
-check_unique(Relation rel, MotIndex *index, const mot_view *view, Datum *values, bool *isnull)
+check_unique(Relation rel, MotIndex *index, const mot_view *view, RowKeys *keys)
 {
 	mot_session *session = MotSession();
 	mot_cursor *cursor = palloc(mot_cursor_size());
@@ -189,15 +184,8 @@ check_unique(Relation rel, MotIndex *index, const mot_view *view, Datum *values,
 	{
 		if (entry.len == last.len && memcmp(entry.key, last.data, last.len) == 0)
 		{
-			TupleDesc	desc = index->relation->desc;
-			const mot_version *version = mot_row_newest(session, entry.row);
-			bool		has_null;
-
-			MotRowDeform(desc, version, index->key->max_attnum, values, isnull);
 			MotKeyBufferReset(&key);
-			MotKeyOfRow(index->key, MotRowTail(desc, mot_version_host_bits(version), mot_version_data(version)),
-						values, isnull, &key, &has_null);
-			if (!has_null)
+			if (append_key(keys, mot_row_newest(session, entry.row), &key) == 0)
 				twice = entry.row;
 		}
 		MotKeyBufferReset(&last);
@@ -205,7 +193,7 @@ check_unique(Relation rel, MotIndex *index, const mot_view *view, Datum *values,
 	}
 	mot_cursor_close(cursor);
 	if (twice != NULL)
-		raise_not_unique(rel, index, view, twice, values, isnull);
+		raise_not_unique(rel, index, view, twice, keys->values, keys->isnull);
 }
 
 /*

@@ -32,6 +32,7 @@
 #include "relation/keysort.h"
 #include "storage/buffile.h"
 #include "utils/memutils.h"
+#include "xact/xact.h"
 
 /* entries this long are in their item */
 #define INLINE_BYTES 16
@@ -39,8 +40,9 @@
 /* shares of so many items are not dealt out any more */
 #define SMALL_SHARE 24
 
-/* items or entries between two looks for interrupts */
+/* items or entries between two looks for interrupts; rows between two, and resets of their memory */
 #define LOOK_EVERY 4096
+#define ROWS_BETWEEN_LOOKS 1024
 
 #define BLOCK_SIZE (256 * 1024)
 #define RUN_BUFFER (32 * 1024)
@@ -78,7 +80,7 @@ typedef struct Run
 	uint64		slice;
 } Run;
 
-struct MotKeySort
+typedef struct MotKeySort
 {
 	mot_session *session;
 	mot_index  *index;
@@ -99,7 +101,7 @@ struct MotKeySort
 	bool		(*look) (void *arg);
 	void	   *look_arg;
 	unsigned	since_look;
-};
+} MotKeySort;
 
 typedef mot_status (*TakeEntry) (MotKeySort *sort, const mot_sorted_entry *entry, void *arg);
 
@@ -141,8 +143,8 @@ item_entry(const KeyItem *item, unsigned char *buffer, mot_sorted_entry *entry)
 
 /* ---------------------------------------------------------------- collecting */
 
-MotKeySort *
-MotKeySortBegin(mot_session *session, mot_index *index, int work_mem)
+static MotKeySort *
+begin_sort(mot_session *session, mot_index *index)
 {
 	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "MOT key sort",
 											  ALLOCSET_DEFAULT_SIZES);
@@ -152,7 +154,7 @@ MotKeySortBegin(mot_session *session, mot_index *index, int work_mem)
 	sort->index = index;
 	sort->cxt = cxt;
 	sort->block_cxt = AllocSetContextCreate(cxt, "MOT long keys", ALLOCSET_DEFAULT_SIZES);
-	sort->budget = (Size) work_mem * 1024;
+	sort->budget = (Size) maintenance_work_mem * 1024;
 	sort->room = 1024;
 	sort->items = MemoryContextAlloc(cxt, sort->room * sizeof(KeyItem));
 	sort->max_runs = Max(sort->budget / (RUN_BUFFER + BLCKSZ), MIN_RUNS);
@@ -164,14 +166,6 @@ MotKeySortBegin(mot_session *session, mot_index *index, int work_mem)
 		MemoryContextRegisterResetCallback(cxt, &sort->callback);
 	}
 	return sort;
-}
-
-void
-MotKeySortEnd(MotKeySort *sort)
-{
-	if (sort->in_xact)
-		close_runs(sort);
-	MemoryContextDelete(sort->cxt);
 }
 
 static void
@@ -221,8 +215,8 @@ make_room(MotKeySort *sort)
 		write_run(sort);
 }
 
-mot_status
-MotKeySortAdd(MotKeySort *sort, mot_row *row, const void *key, size_t len, unsigned flags)
+static mot_status
+add_entry(MotKeySort *sort, mot_row *row, const void *key, size_t len, unsigned flags)
 {
 	unsigned char buffer[MOT_ENTRY_MAX];
 	mot_sorted_entry entry;
@@ -643,16 +637,12 @@ fill_entry(MotKeySort *sort, const mot_sorted_entry *entry, void *arg)
 	return status;
 }
 
-mot_status
-MotKeySortBuild(MotKeySort *sort, bool full, bool (*look) (void *arg), void *arg,
-				mot_row **other, mot_row **another)
+static mot_status
+fill_index(MotKeySort *sort, bool full, mot_row **other, mot_row **another)
 {
-	MemoryContext oldcxt = MemoryContextSwitchTo(sort->cxt);
 	Filler		filler = {NULL, other, another};
 	mot_status	status;
 
-	sort->look = look;
-	sort->look_arg = arg;
 	if (sort->nruns > 0)
 	{
 		if (sort->nitems > 0)
@@ -680,7 +670,47 @@ MotKeySortBuild(MotKeySort *sort, bool full, bool (*look) (void *arg), void *arg
 	if (status == MOT_OK)
 		status = mot_fill_end(filler.fill);
 	pfree(filler.fill);
+	return status;
+}
+
+mot_status
+MotKeySortRows(mot_build *rows, mot_index *index, bool full, MotKeyOfVersion key_of, void *key_arg,
+			   bool (*look) (void *arg), void *arg, mot_row **other, mot_row **another)
+{
+	MotKeySort *sort = begin_sort(MotSession(), index);
+	MemoryContext row_cxt = AllocSetContextCreate(sort->cxt, "MOT index build row", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext oldcxt = MemoryContextSwitchTo(row_cxt);
+	MotKeyBuffer key;
+	mot_row    *row;
+	const mot_version *version;
+	mot_status	status = MOT_OK;
+	uint64		n = 0;
+
+	MotKeyBufferInit(&key, sort->cxt);
+	while (status == MOT_OK && mot_build_next(rows, &row, &version))
+	{
+		unsigned	flags;
+
+		MotKeyBufferReset(&key);
+		flags = key_of(key_arg, version, &key);
+		status = add_entry(sort, row, key.data, key.len, flags);
+		if (++n % ROWS_BETWEEN_LOOKS == 0)
+		{
+			MemoryContextReset(row_cxt);
+			if (look(arg))
+				status = MOT_NOT_FOUND;
+		}
+	}
+	MemoryContextSwitchTo(sort->cxt);
+	sort->look = look;			/* (not before: runs that are merged on the
+								 * way are merged to the end) */
+	sort->look_arg = arg;
+	if (status == MOT_OK)
+		status = fill_index(sort, full, other, another);
+	if (sort->in_xact)
+		close_runs(sort);
 	MemoryContextSwitchTo(oldcxt);
+	MemoryContextDelete(sort->cxt);
 	return status;
 }
 

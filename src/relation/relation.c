@@ -901,11 +901,8 @@ key_matches(void *arg, const mot_version *version, const void *key, size_t len)
 	}
 	PG_CATCH();
 	{
-		ErrorData  *edata;
+		ErrorData  *edata = MotErrorTake(oldcxt);
 
-		MemoryContextSwitchTo(oldcxt);
-		edata = CopyErrorData();
-		FlushErrorState();
 		ereport(LOG,
 				(errcode(edata->sqlerrcode),
 				 errmsg("could not make an index key: %s", edata->message)));

@@ -33,7 +33,6 @@
 #include "compat/compat.h"
 #include "miscadmin.h"
 #include "postmaster/startup.h"
-#include "relation/keysort.h"
 #include "utils/memutils.h"
 #include "wal/checkpoint.h"
 #include "wal/leftout.h"
@@ -688,54 +687,13 @@ look_while_building(void *arg)
 	return false;
 }
 
-/*
- * The index's keys for all rows, in order.  What the sort takes is private
- * memory, as much as the primary's took.
- */
-static mot_status
-build_index(MotTarget *target, int i, mot_index *index)
-{
-	mot_session *session = apply.session;
-	MemoryContext oldcxt = MemoryContextSwitchTo(MemoryContextGetParent(apply.row_cxt));
-	MotKeySort *sort = MotKeySortBegin(session, index, maintenance_work_mem);
-	mot_build	build;
-	mot_row    *row;
-	mot_row    *other;
-	const mot_version *version;
-	mot_status	status = MOT_OK;
-	uint64		n = 0;
-
-	MemoryContextSwitchTo(apply.row_cxt);
-	mot_build_begin(session, &build, index);
-	while (status == MOT_OK && mot_build_next(&build, &row, &version))
-	{
-		unsigned	flags;
-
-		MotTargetDeform(target, mot_version_host_bits(version), mot_version_data(version),
-						target->new_values, target->new_isnull);
-		flags = MotTargetNewKey(target, i);
-		status = MotKeySortAdd(sort, row, target->new_key.data, target->new_key.len, flags);
-		if (++n % BATCH == 0)
-		{
-			MemoryContextReset(apply.row_cxt);
-			look_for_interrupts();
-		}
-	}
-	if (status == MOT_OK)
-		status = MotKeySortBuild(sort, false, look_while_building, NULL, &other, &row);
-	MotKeySortEnd(sort);
-	if (status == MOT_OK)
-		mot_build_end(&build);
-	MemoryContextSwitchTo(oldcxt);
-	return status;
-}
-
 /* Build an index of the definition; if there is one with this number, it is replaced. */
 static void
 apply_index(const MotOpData *op)
 {
 	MotTarget  *target = apply.target;
 	mot_index  *index;
+	mot_build	build;
 	mot_status	status;
 	int			i;
 
@@ -757,8 +715,12 @@ apply_index(const MotOpData *op)
 	if (!check(status))
 		return;
 
-	status = build_index(target, i, index);
-	if (status != MOT_OK)
+	/* what sorting takes is private memory, as much as the primary's took */
+	mot_build_begin(apply.session, &build, index);
+	status = MotFillIndex(&build, index, target->def, i, false, look_while_building, NULL);
+	if (status == MOT_OK)
+		mot_build_end(&build);
+	else
 	{
 		mot_index_drop(apply.session, index);
 		(void) check(status);
@@ -770,45 +732,17 @@ apply_index(const MotOpData *op)
 	target->new_indexes = append(target->new_indexes, index);
 }
 
-typedef struct Database
-{
-	Oid			dbid;
-	int			n;
-	int			max;
-	Oid		   *relids;
-} Database;
-
-static void
-collect_database(void *arg, mot_table *table)
-{
-	Database   *db = arg;
-
-	if (mot_table_host_db(table) != db->dbid)
-		return;
-	if (db->n < db->max)
-		db->relids[db->n] = mot_table_host_id(table);
-	db->n++;
-}
-
 static void
 drop_database(Oid dbid)
 {
-	Database	db = {dbid, 0, 0, NULL};
+	int			n;
+	mot_table **tables = MotTables(dbid, &n);
 	MotLeftOut *left;
 	int			nleft;
 
-	/*
-	 * nothing can be allocated in the visit, so count first; nobody else adds
-	 * any
-	 */
-	mot_table_each(MotEngine, collect_database, &db);
-	db.max = db.n;
-	db.n = 0;
-	db.relids = palloc(Max(db.max, 1) * sizeof(Oid));
-	mot_table_each(MotEngine, collect_database, &db);
-	for (int i = 0; i < Min(db.n, db.max); i++)
+	for (int i = 0; i < n; i++)
 	{
-		apply.target = MotTargetGet(dbid, db.relids[i]);
+		apply.target = MotTargetGet(dbid, mot_table_host_id(tables[i]));
 		apply_drop();
 	}
 	nleft = MotLeftOutList(&left);

@@ -601,12 +601,8 @@ try_checkpoint(bool final)
 	}
 	PG_CATCH();
 	{
-		ErrorData  *edata;
+		ErrorData  *edata = MotErrorTake(worker_cxt);
 
-		MemoryContextSwitchTo(worker_cxt);
-		edata = CopyErrorData();
-		edata->elevel = LOG;
-		FlushErrorState();
 		RollbackAndReleaseCurrentSubTransaction();
 		note_failure(edata);
 		ereport(WARNING,

@@ -640,9 +640,7 @@ MotWriteItems(MotHelpersShared *base)
 		ErrorData  *edata;
 
 		MotRowFilesForget();
-		MemoryContextSwitchTo(oldcxt);
-		edata = CopyErrorData();
-		FlushErrorState();
+		edata = MotErrorTake(oldcxt);
 		MotHelpersFail(base, edata);
 		FreeErrorData(edata);
 	}

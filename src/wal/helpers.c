@@ -219,11 +219,8 @@ MotHelperMain(Datum arg)
 	}
 	PG_CATCH();
 	{
-		ErrorData  *edata;
+		ErrorData  *edata = MotErrorTake(cxt);
 
-		MemoryContextSwitchTo(cxt);
-		edata = CopyErrorData();
-		FlushErrorState();
 		MotHelpersFail(shared, edata);
 	}
 	PG_END_TRY();

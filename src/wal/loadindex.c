@@ -13,14 +13,45 @@
  */
 #include "postgres.h"
 
-#include "miscadmin.h"
 #include "relation/keysort.h"
-#include "utils/memutils.h"
 #include "wal/checkpoint.h"
 #include "xact/xact.h"
 
-/* rows between two looks */
-#define LOOK_EVERY 1024
+/* the definition's key of this number */
+typedef struct RowKeys
+{
+	const MotDefinition *def;
+	int			i;
+	Datum	   *values;
+	bool	   *isnull;
+} RowKeys;
+
+static unsigned
+append_key(void *arg, const mot_version *version, MotKeyBuffer *key)
+{
+	RowKeys    *keys = arg;
+	bool		has_null;
+
+	MotDefinitionVersionKey(keys->def, keys->i, version, keys->values, keys->isnull, key, &has_null);
+	return has_null ? MOT_KEY_DISTINCT : 0;
+}
+
+mot_status
+MotFillIndex(mot_build *rows, mot_index *index, const MotDefinition *def, int i, bool full,
+			 bool (*look) (void *arg), void *arg)
+{
+	RowKeys		keys = {def, i};
+	mot_row    *row;
+	mot_row    *other;
+	mot_status	status;
+
+	keys.values = palloc(Max(def->desc->natts, 1) * sizeof(Datum));
+	keys.isnull = palloc(Max(def->desc->natts, 1) * sizeof(bool));
+	status = MotKeySortRows(rows, index, full, append_key, &keys, look, arg, &other, &row);
+	pfree(keys.values);
+	pfree(keys.isnull);
+	return status;
+}
 
 /*
  * Number i of the definition, in an index that is empty, of a table that nobody
@@ -32,49 +63,8 @@ mot_status
 MotLoadIndex(mot_table *table, mot_index *index, const MotDefinition *def, int i,
 			 bool (*look) (void *arg), void *arg)
 {
-	mot_session *session = MotSession();
-	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "MOT index load",
-											  ALLOCSET_DEFAULT_SIZES);
-	MemoryContext oldcxt = MemoryContextSwitchTo(cxt);
-	MemoryContext row_cxt = AllocSetContextCreate(cxt, "MOT index load row", ALLOCSET_DEFAULT_SIZES);
-	Datum	   *values = palloc(Max(def->desc->natts, 1) * sizeof(Datum));
-	bool	   *isnull = palloc(Max(def->desc->natts, 1) * sizeof(bool));
-	MotKeyBuffer key;
-	MotKeySort *sort;
-	mot_build	build;
-	mot_row    *row;
-	mot_row    *other;
-	const mot_version *version;
-	mot_status	status = MOT_OK;
-	uint64		n = 0;
+	mot_build	rows;
 
-	MotKeyBufferInit(&key, cxt);
-	sort = MotKeySortBegin(session, index, maintenance_work_mem);
-
-	MemoryContextSwitchTo(row_cxt);
-	mot_build_rows(session, &build, table, NULL);
-	while (status == MOT_OK && mot_build_next(&build, &row, &version))
-	{
-		bool		has_null;
-
-		MotRowDeformBytes(def->desc, mot_version_host_bits(version), mot_version_data(version),
-						  def->indexes[i].key->max_attnum, values, isnull);
-		MotKeyBufferReset(&key);
-		MotDefinitionKey(def, i, mot_version_host_bits(version), mot_version_data(version),
-						 values, isnull, &key, &has_null);
-		status = MotKeySortAdd(sort, row, key.data, key.len, has_null ? MOT_KEY_DISTINCT : 0);
-		if (++n % LOOK_EVERY == 0)
-		{
-			MemoryContextReset(row_cxt);
-			if (look(arg))
-				status = MOT_NOT_FOUND;
-		}
-	}
-	MemoryContextSwitchTo(cxt);
-	if (status == MOT_OK)
-		status = MotKeySortBuild(sort, true, look, arg, &other, &row);
-	MotKeySortEnd(sort);
-	MemoryContextSwitchTo(oldcxt);
-	MemoryContextDelete(cxt);
-	return status;
+	mot_build_rows(MotSession(), &rows, table, NULL);
+	return MotFillIndex(&rows, index, def, i, true, look, arg);
 }

@@ -43,6 +43,7 @@ typedef struct Output
 	int			fd;
 	char	   *buffer;
 	Size		used;
+	off_t		written;
 	pg_crc32c	crc;
 } Output;
 
@@ -272,26 +273,11 @@ MotOpenMarkerClear(void)
 static void
 flush_output(Output *out)
 {
-	Size		done = 0;
-
-	while (done < out->used)
-	{
-		ssize_t		n;
-
-		errno = 0;
-		n = write(out->fd, out->buffer + done, out->used - done);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-		{
-			if (errno == 0)
-				errno = ENOSPC;
-			ereport(ERROR,
-					(errcode_for_file_access(),
-					 errmsg("could not write to file \"%s\": %m", out->path)));
-		}
-		done += n;
-	}
+	if (!MotWriteAll(out->fd, out->buffer, out->used, out->written))
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not write to file \"%s\": %m", out->path)));
+	out->written += out->used;
 	out->used = 0;
 }
 
@@ -602,11 +588,8 @@ read_manifest_or_ignore(const char *dir, const Candidate *candidate, char **miss
 	}
 	PG_CATCH();
 	{
-		ErrorData  *edata;
+		ErrorData  *edata = MotErrorTake(oldcxt);
 
-		MemoryContextSwitchTo(oldcxt);
-		edata = CopyErrorData();
-		FlushErrorState();
 		MotStatePreserve(candidate->lsn);
 		ereport(WARNING,
 				(errcode(edata->sqlerrcode),

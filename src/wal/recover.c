@@ -329,9 +329,7 @@ read_log(MotManifest *m, XLogRecPtr from, XLogRecPtr upto, TimeLineID tli)
 
 		if (!mot_ignore_damaged)
 			PG_RE_THROW();
-		MemoryContextSwitchTo(oldcxt);
-		edata = CopyErrorData();
-		FlushErrorState();
+		edata = MotErrorTake(oldcxt);
 		LWLockReleaseAll();
 		ereport(WARNING,
 				(errcode(edata->sqlerrcode),
@@ -394,43 +392,23 @@ log_too_short(XLogRecPtr end, XLogRecPtr lsn, const char *directory)
 	MotLoadGiveUp(message);
 }
 
-typedef struct AllTables
-{
-	int			n;
-	int			max;
-	mot_table **tables;
-} AllTables;
-
-static void
-note_damaged(void *arg, mot_table *table)
-{
-	AllTables  *all = arg;
-
-	if (all->n < all->max)
-		all->tables[all->n] = table;
-	all->n++;
-}
-
 /* The log has a gap: every table may lack changes. */
 void
 MotLoadGiveUp(const char *why)
 {
 	mot_session *session = MotSession();
-	AllTables	all = {0};
+	mot_table **tables;
+	int			n;
 	MotLeftOut *left;
 	int			nleft;
 
 	if (mot_txn_active(session))
 		mot_txn_abort(session);
-	mot_table_each(MotEngine, note_damaged, &all);
-	all.max = all.n;
-	all.n = 0;
-	all.tables = palloc(Max(all.max, 1) * sizeof(mot_table *));
-	mot_table_each(MotEngine, note_damaged, &all);
-	for (int i = 0; i < Min(all.n, all.max); i++)
+	tables = MotTables(InvalidOid, &n);
+	for (int i = 0; i < n; i++)
 	{
-		MotStateDamage(mot_table_host_db(all.tables[i]), mot_table_host_id(all.tables[i]), why);
-		mot_table_drop(session, all.tables[i]);
+		MotStateDamage(mot_table_host_db(tables[i]), mot_table_host_id(tables[i]), why);
+		mot_table_drop(session, tables[i]);
 	}
 	nleft = MotLeftOutList(&left);
 	for (int i = 0; i < nleft; i++)

@@ -260,32 +260,6 @@ MotApplyMakeRoom(void)
 
 /* ------------------------------------------------------------------ tables */
 
-typedef struct Tables
-{
-	int			n;
-	int			max;
-	Noted	   *table;
-} Tables;
-
-static void
-collect_table(void *arg, mot_table *table)
-{
-	Tables	   *all = arg;
-
-	if (all->n < all->max)
-	{
-		mot_table_stat stat;
-		Noted	   *t = &all->table[all->n];
-
-		mot_table_stats(table, &stat);
-		t->key.dbid = mot_table_host_db(table);
-		t->key.relid = mot_table_host_id(table);
-		t->bytes = stat.row_bytes + stat.index_bytes;
-		t->made = false;
-	}
-	all->n++;
-}
-
 static int
 larger_first(const void *a, const void *b)
 {
@@ -346,21 +320,27 @@ leave_out_largest(Noted *tables, int n)
 static void
 leave_out(void)
 {
-	Tables		all = {0};
+	int			n;
+	mot_table **tables = MotTables(InvalidOid, &n);
+	Noted	   *all = palloc_extended((n + nnoted + 1) * sizeof(Noted), MCXT_ALLOC_HUGE);
 
-	/* nothing can be allocated in the visit */
-	mot_table_each(MotEngine, collect_table, &all);
-	all.max = all.n;
-	all.n = 0;
-	all.table = palloc_extended((all.max + nnoted + 1) * sizeof(Noted), MCXT_ALLOC_HUGE);
-	mot_table_each(MotEngine, collect_table, &all);
-	all.n = Min(all.n, all.max);
+	for (int i = 0; i < n; i++)
+	{
+		mot_table_stat stat;
+
+		mot_table_stats(tables[i], &stat);
+		all[i].key.dbid = mot_table_host_db(tables[i]);
+		all[i].key.relid = mot_table_host_id(tables[i]);
+		all[i].bytes = stat.row_bytes + stat.index_bytes;
+		all[i].made = false;
+	}
 	for (int i = 0; i < nnoted; i++)
 		if (noted[i].made)
-			all.table[all.n++] = noted[i];
-	if (!leave_out_largest(all.table, all.n))
+			all[n++] = noted[i];
+	if (!leave_out_largest(all, n))
 		MotApplyRaiseMemory(MOT_NO_MEMORY, InvalidXLogRecPtr, NULL);
-	pfree(all.table);
+	pfree(all);
+	pfree(tables);
 	(void) MotRoomReclaim();
 }
 

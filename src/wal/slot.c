@@ -237,11 +237,8 @@ MotSlotKeep(XLogRecPtr lsn)
 	}
 	PG_CATCH();
 	{
-		ErrorData  *edata;
+		ErrorData  *edata = MotErrorTake(oldcxt);
 
-		MemoryContextSwitchTo(oldcxt);
-		edata = CopyErrorData();
-		FlushErrorState();
 		LWLockReleaseAll();
 		if (MyReplicationSlot != NULL)
 			ReplicationSlotRelease();

@@ -30,6 +30,7 @@
 #include "utils/wait_event.h"
 #include "utils/memutils.h"
 #include "wal/checkpoint.h"
+#include "wal/spill.h"
 
 #define ROWS_MAGIC	0x314d4f54	/* "TOM1" */
 #define END_MAGIC	0x454d4f54	/* "TOME" */
@@ -170,36 +171,17 @@ MotRowFileAppend(MotRowFileWriter *w, unsigned host_bits, const void *row, size_
 static void
 write_block(MotRowFileWriter *w, uint32 magic)
 {
-	Size		done = 0;
-
 	w->header.magic = magic;
 	w->header.length = w->used - sizeof(BlockHeader);
 	w->header.crc = block_crc(&w->header, w->buffer + sizeof(BlockHeader));
 	memcpy(w->buffer, &w->header, sizeof(BlockHeader));
 	COMP_CRC32C(w->crc, &w->header, sizeof(BlockHeader));
 
-	while (done < w->used)
-	{
-		ssize_t		n;
-
-		errno = 0;
-		pgstat_report_wait_start(PG_WAIT_EXTENSION);
-		n = pg_pwrite(w->fd, w->buffer + done, w->used - done, w->offset + done);
-		pgstat_report_wait_end();
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-		{
-			/* a disk that takes nothing and says nothing is full */
-			if (errno == 0)
-				errno = ENOSPC;
-			ereport(ERROR,
-					(errcode_for_file_access(),
-					 errmsg("could not write to file \"%s\" at offset %llu: %m", w->path,
-							(unsigned long long) (w->offset + done))));
-		}
-		done += n;
-	}
+	if (!MotWriteAll(w->fd, w->buffer, w->used, w->offset))
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not write to file \"%s\" at offset %llu: %m", w->path,
+						(unsigned long long) w->offset)));
 
 	w->offset += w->used;
 	w->rows += w->header.rows;
@@ -403,26 +385,15 @@ MotRowFileOpen(const char *dir, const MotManifestFile *file)
 static void
 read_bytes(MotRowFileReader *r, void *bytes, Size len, uint64 offset)
 {
-	Size		done = 0;
+	ssize_t		n = MotReadAll(r->fd, bytes, len, offset);
 
-	while (done < len)
-	{
-		ssize_t		n;
-
-		pgstat_report_wait_start(PG_WAIT_EXTENSION);
-		n = pg_pread(r->fd, (char *) bytes + done, len - done, offset + done);
-		pgstat_report_wait_end();
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			ereport(ERROR,
-					(errcode_for_file_access(),
-					 errmsg("could not read file \"%s\" at offset %llu: %m", r->path,
-							(unsigned long long) (offset + done))));
-		if (n == 0)
-			damaged(r, offset + done, "the file ends here");
-		done += n;
-	}
+	if (n < 0)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not read file \"%s\" at offset %llu: %m", r->path,
+						(unsigned long long) offset)));
+	if ((Size) n < len)
+		damaged(r, offset + n, "the file ends here");
 }
 
 /* The next block into the buffer; false: it was the last one, and all is as it should be. */

@@ -366,7 +366,6 @@ static void
 write_extent(MotSorted *sorted, MotSortedPart *part, const char *bytes, size_t len)
 {
 	MotSortedExtent *last = part->nextents > 0 ? &part->extents[part->nextents - 1] : NULL;
-	size_t		done = 0;
 
 	if (sorted->fd < 0 && !sorted->in_memory)
 	{
@@ -379,30 +378,15 @@ write_extent(MotSorted *sorted, MotSortedPart *part, const char *bytes, size_t l
 					(errcode_for_file_access(),
 					 errmsg("could not create file \"%s\": %m", FILE_NAME)));
 	}
-	while (done < len)
+	while (!MotWriteAll(sorted->fd, bytes, len, sorted->written))
 	{
-		ssize_t		n;
-
-		errno = 0;
-		n = pg_pwrite(sorted->fd, bytes + done, len - done, sorted->written + done);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-		{
-			if (errno == 0)
-				errno = ENOSPC;
-			if (go_on_in_memory(sorted))
-			{
-				done = 0;		/* of these nothing was taken along */
-				continue;
-			}
+		/* of these nothing is taken along */
+		if (!go_on_in_memory(sorted))
 			ereport(ERROR,
 					(errcode_for_file_access(),
 					 errmsg("could not write file \"%s\": %m", FILE_NAME),
 					 errdetail("The log of memory-optimized tables is sorted there when they are recovered."),
 					 errhint("Make room on the disk, and restart the server.")));
-		}
-		done += n;
 	}
 
 	if (last != NULL && last->offset + (off_t) last->len == sorted->written)

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "storage/fd.h"
+#include "utils/wait_event.h"
 #include "wal/checkpoint.h"
 #include "wal/spill.h"
 
@@ -69,6 +70,58 @@ raise_write(const char *path)
 			 errmsg("could not write to file \"%s\": %m", path)));
 }
 
+/* false: errno says why not all of it could be written */
+bool
+MotWriteAll(int fd, const void *bytes, Size len, off_t offset)
+{
+	Size		done = 0;
+
+	while (done < len)
+	{
+		ssize_t		n;
+
+		errno = 0;
+		pgstat_report_wait_start(PG_WAIT_EXTENSION);
+		n = pg_pwrite(fd, (const char *) bytes + done, len - done, offset + done);
+		pgstat_report_wait_end();
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+		{
+			/* a disk that takes nothing and says nothing is full */
+			if (errno == 0)
+				errno = ENOSPC;
+			return false;
+		}
+		done += n;
+	}
+	return true;
+}
+
+/* how much could be read; less than asked for: the file ends there.  -1: errno says why */
+ssize_t
+MotReadAll(int fd, void *bytes, Size len, off_t offset)
+{
+	Size		done = 0;
+
+	while (done < len)
+	{
+		ssize_t		n;
+
+		pgstat_report_wait_start(PG_WAIT_EXTENSION);
+		n = pg_pread(fd, (char *) bytes + done, len - done, offset + done);
+		pgstat_report_wait_end();
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -1;
+		if (n == 0)
+			break;
+		done += n;
+	}
+	return (ssize_t) done;
+}
+
 static int
 open_spill(const char *path, int flags)
 {
@@ -88,7 +141,6 @@ open_spill(const char *path, int flags)
 bool
 MotSpillWriteIfRoom(const char *path, uint64 offset, const void *bytes, Size len)
 {
-	Size		done = 0;
 	int			fd;
 
 	if (offset == 0)
@@ -110,25 +162,15 @@ MotSpillWriteIfRoom(const char *path, uint64 offset, const void *bytes, Size len
 	}
 	else
 		fd = open_spill(path, O_RDWR);
-	while (done < len)
+	if (!MotWriteAll(fd, bytes, len, offset))
 	{
-		ssize_t		n;
+		int			save_errno = errno;
 
-		errno = 0;
-		n = pg_pwrite(fd, (const char *) bytes + done, len - done, offset + done);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-		{
-			int			save_errno = errno ? errno : ENOSPC;
-
-			(void) close(fd);
-			errno = save_errno;
-			if (is_full(errno))
-				return false;
-			raise_write(path);
-		}
-		done += n;
+		(void) close(fd);
+		errno = save_errno;
+		if (is_full(errno))
+			return false;
+		raise_write(path);
 	}
 	(void) close(fd);
 	return true;

@@ -15,6 +15,8 @@
 extern char *MotSpillPath(const char *name);	/* palloc'd */
 extern void MotSpillBegin(void);
 extern void MotSpillDirectory(void);
+extern bool MotWriteAll(int fd, const void *bytes, Size len, off_t offset);
+extern ssize_t MotReadAll(int fd, void *bytes, Size len, off_t offset);
 extern bool MotSpillWriteIfRoom(const char *path, uint64 offset, const void *bytes, Size len);
 extern void MotSpillWrite(const char *path, uint64 offset, const void *bytes, Size len);
 extern int	MotSpillAllocate(int fd, uint64 offset, Size len);

@@ -276,23 +276,6 @@ MotTargetKeysDiffer(MotTarget *target, int index)
 
 /* ----------------------------------------------------------------- the end */
 
-typedef struct AllTables
-{
-	int			n;
-	int			max;
-	mot_table **table;
-} AllTables;
-
-static void
-collect_table(void *arg, mot_table *table)
-{
-	AllTables  *all = arg;
-
-	if (all->n < all->max)
-		all->table[all->n] = table;
-	all->n++;
-}
-
 /*
  * Replay is over: tables get their limits (mot.max_size) back, and what only
  * replay needed goes.
@@ -300,23 +283,13 @@ collect_table(void *arg, mot_table *table)
 void
 MotTargetsEnd(mot_session *session)
 {
-	AllTables	all = {0, 0, NULL};
-
-	/*
-	 * nothing can be allocated in the visit, so count first; nobody adds or
-	 * drops any now
-	 */
-	mot_table_each(MotEngine, collect_table, &all);
-	all.max = all.n;
-	all.n = 0;
-	all.table = palloc(Max(all.max, 1) * sizeof(mot_table *));
-	mot_table_each(MotEngine, collect_table, &all);
+	int			n;
+	mot_table **tables = MotTables(InvalidOid, &n);
 
 	(void) mot_snapshot_take(session);
-	for (int i = 0; i < Min(all.n, all.max); i++)
+	for (int i = 0; i < n; i++)
 	{
-		MotTarget  *target = MotTargetGet(mot_table_host_db(all.table[i]),
-										  mot_table_host_id(all.table[i]));
+		MotTarget  *target = MotTargetGet(mot_table_host_db(tables[i]), mot_table_host_id(tables[i]));
 
 		if (target->table == NULL)
 			continue;
@@ -325,5 +298,5 @@ MotTargetsEnd(mot_session *session)
 	}
 	MotTargetsForget();
 	mot_snapshot_hold(session, MOT_TS_NONE);
-	pfree(all.table);
+	pfree(tables);
 }

@@ -417,30 +417,21 @@ read_file(XLogRecPtr start, Size *size, FileHeader *header)
 	int			file = OpenTransientFile(path, O_RDONLY | PG_BINARY);
 	struct stat st;
 	char	   *bytes;
-	Size		done = 0;
+	ssize_t		done;
 
 	if (file < 0 || fstat(file, &st) != 0)
 		ereport(ERROR,
 				(errcode_for_file_access(),
 				 errmsg("could not open checkpoint file \"%s\": %m", path)));
 	bytes = MemoryContextAllocHuge(CurrentMemoryContext, st.st_size + 1);
-	while (done < (Size) st.st_size)
-	{
-		ssize_t		n = read(file, bytes + done, st.st_size - done);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			ereport(ERROR,
-					(errcode_for_file_access(),
-					 errmsg("could not read file \"%s\": %m", path)));
-		if (n == 0)
-			break;
-		done += n;
-	}
+	done = MotReadAll(file, bytes, st.st_size, 0);
+	if (done < 0)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not read file \"%s\": %m", path)));
 	CloseTransientFile(file);
 
-	if (done < ENTRIES_OFFSET)
+	if (done < (ssize_t) ENTRIES_OFFSET)
 		damaged_trail(start, done, "the file ends here");
 	memcpy(header, bytes, sizeof(FileHeader));
 	if (header->magic != FILE_MAGIC || !EQ_CRC32C(sum_up(header, offsetof(FileHeader, crc)), header->crc) || header->start != start ||
