@@ -292,6 +292,9 @@ extern void MotEndForeignInsert(EState *estate, ResultRelInfo *rinfo);
 extern void MotCheckRow(ResultRelInfo *rinfo, TupleTableSlot *slot, EState *estate);
 extern void MotRefuseOwnChange(mot_session *session, const mot_view *view, mot_table *table,
 							   mot_row *row, CmdType operation);
+extern MotLockResult MotLockPlanned(MotWriter *writer, Relation rel, mot_table *table, const mot_view *view,
+									CmdType operation, bool locked, Datum ctid, bool isnull,
+									mot_row **row, const mot_version **current);
 extern void MotHideAfterTriggers(MotModify *modify, ResultRelInfo *rinfo, bool hide);
 extern ForeignScan *MotFindTargetScan(ModifyTable *plan, Index resultRelation, int subplan_index,
 									  bool *topmost);

@@ -335,24 +335,6 @@ MotExecForeignInsert(EState *estate, ResultRelInfo *rinfo,
 	return changed_row(modify, slot, false);
 }
 
-/* The row that the subplan's row stands for. */
-static mot_row *
-planned_row(MotModify *modify, ResultRelInfo *rinfo, TupleTableSlot *planSlot)
-{
-	bool		isnull;
-	Datum		datum = ExecGetJunkAttribute(planSlot, modify->ctid_attno, &isnull);
-	mot_row    *row;
-
-	if (isnull)
-		elog(ERROR, "ctid is NULL");
-	row = MotTidToRow(modify->session, modify->relation->table,
-					  (ItemPointer) DatumGetPointer(datum));
-	if (row == NULL)
-		elog(ERROR, "row to be changed of table \"%s\" does not exist",
-			 RelationGetRelationName(rinfo->ri_RelationDesc));
-	return row;
-}
-
 /*
  * A row that this transaction changed after the snapshot: if this very
  * command did (a join found the row twice), the row is skipped; if a later
@@ -400,52 +382,57 @@ check_newest(MotModify *modify, ResultRelInfo *rinfo, mot_row *row, const mot_ve
 }
 
 /*
- * Lock the planned row for an UPDATE or DELETE.  False: skip it.  locked: it
- * has been before, and its newest version counts.  *newer is the plan's
- * row for a version newer than the planned one, else NULL.
+ * Lock the row that a plan's row names, for an UPDATE or DELETE: MOT_LOCKED or
+ * MOT_LOCKED_NEWER, and *current is the version to change; anything else: skip it.
+ * locked: it has been before, and its newest version counts.
  */
+MotLockResult
+MotLockPlanned(MotWriter *writer, Relation rel, mot_table *table, const mot_view *view, CmdType operation,
+			   bool locked, Datum ctid, bool isnull, mot_row **row, const mot_version **current)
+{
+	mot_session *session = MotSession();
+	MotLockResult result = MOT_LOCK_SELF;
+	const mot_version *newest;
+	unsigned	changes;
+
+	if (isnull)
+		elog(ERROR, "ctid is NULL");
+	*row = MotTidToVersion(session, table, (ItemPointer) DatumGetPointer(ctid), &changes);
+	if (*row == NULL)
+		elog(ERROR, "row to be changed of table \"%s\" does not exist", RelationGetRelationName(rel));
+	/* (above READ COMMITTED, locks are taken at commit) */
+	if (locked && !IsolationUsesXactSnapshot())
+		*current = mot_row_newest(session, *row);
+	else
+		*current = mot_row_visible(session, view, table, *row);
+	/* NULL: a trigger or function has deleted it */
+	if (*current != NULL)
+		result = MotWriterLock(writer, *row, *current,
+							   operation == CMD_DELETE ? MOT_MODE_UPDATE : MOT_MODE_CHANGE,
+							   MOT_LOCK_WAIT, &newest);
+	if (result == MOT_LOCKED_NEWER)
+		*current = newest;
+	else if (result == MOT_LOCK_SELF)
+		MotRefuseOwnChange(session, view, table, *row, operation);
+	return result;
+}
+
+/* The same here; false: skip it.  *newer is the plan's row for a version newer than the planned one, else NULL. */
 static bool
 lock_planned_row(MotModify *modify, ResultRelInfo *rinfo, TupleTableSlot *planSlot, bool locked,
 				 mot_row **row, const mot_version **current, TupleTableSlot **newer)
 {
-	const mot_version *seen;
-	const mot_version *newest;
+	bool		isnull;
+	Datum		ctid = ExecGetJunkAttribute(planSlot, modify->ctid_attno, &isnull);
+	MotLockResult result = MotLockPlanned(modify->writer, rinfo->ri_RelationDesc, modify->relation->table,
+										  &modify->view, modify->mtstate->operation, locked,
+										  ctid, isnull, row, current);
 
 	*newer = NULL;
-	*row = planned_row(modify, rinfo, planSlot);
-	/* (above READ COMMITTED, locks are taken at commit) */
-	if (locked && !IsolationUsesXactSnapshot())
-		seen = mot_row_newest(modify->session, *row);
-	else
-		seen = mot_row_visible(modify->session, &modify->view, modify->relation->table, *row);
-	if (seen == NULL)
-	{
-		/* a trigger has deleted it */
-		MotRefuseOwnChange(modify->session, &modify->view, modify->relation->table,
-						   *row, modify->mtstate->operation);
-		return false;
-	}
-
-	switch (MotWriterLock(modify->writer, *row, seen,
-						  modify->mtstate->operation == CMD_DELETE ? MOT_MODE_UPDATE : MOT_MODE_CHANGE,
-						  MOT_LOCK_WAIT, &newest))
-	{
-		case MOT_LOCKED:
-			*current = seen;
-			return true;
-		case MOT_LOCKED_NEWER:
-			*current = newest;
-			*newer = check_newest(modify, rinfo, *row, newest);
-			return *newer != NULL;
-		case MOT_LOCK_SELF:
-			MotRefuseOwnChange(modify->session, &modify->view, modify->relation->table,
-							   *row, modify->mtstate->operation);
-			return false;
-		case MOT_LOCK_GONE:
-		case MOT_LOCK_WOULD_BLOCK:
-			return false;
-	}
-	return false;
+	if (result != MOT_LOCKED_NEWER)
+		return result == MOT_LOCKED;
+	*newer = check_newest(modify, rinfo, *row, *current);
+	return *newer != NULL;
 }
 
 /*

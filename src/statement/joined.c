@@ -206,49 +206,21 @@ MotJoinedRest(MotJoined *joined)
 static bool
 lock_row(MotJoined *joined, TupleTableSlot **planned, mot_row **row, const mot_version **current)
 {
-	mot_session *session = MotSession();
-	mot_table  *table = joined->table->mr->table;
-	const mot_version *newest;
-	TupleTableSlot *slot;
-	unsigned	changes;
 	bool		isnull;
-	Datum		tid = slot_getattr(*planned, joined->ctid, &isnull);
+	Datum		ctid = slot_getattr(*planned, joined->ctid, &isnull);
+	MotLockResult result = MotLockPlanned(joined->writer, joined->table->rel, joined->table->mr->table,
+										  &joined->st->view, joined->operation, false,
+										  ctid, isnull, row, current);
+	TupleTableSlot *slot;
 
-	if (isnull)
-		elog(ERROR, "ctid is NULL");
-	*row = MotTidToVersion(session, table, (ItemPointer) DatumGetPointer(tid), &changes);
-	if (*row == NULL)
-		elog(ERROR, "row to be changed of table \"%s\" does not exist",
-			 RelationGetRelationName(joined->table->rel));
-	*current = mot_row_visible(session, &joined->st->view, table, *row);
-	if (*current == NULL)
-	{
-		/* a function has deleted it */
-		MotRefuseOwnChange(session, &joined->st->view, table, *row, joined->operation);
-		return false;
-	}
-	switch (MotWriterLock(joined->writer, *row, *current,
-						  joined->operation == CMD_DELETE ? MOT_MODE_UPDATE : MOT_MODE_CHANGE,
-						  MOT_LOCK_WAIT, &newest))
-	{
-		case MOT_LOCKED:
-			return true;
-		case MOT_LOCKED_NEWER:
-			*current = newest;
-			slot = MotRecheckSlot(joined->recheck, joined->table);
-			MotSlotStore(slot, newest);
-			slot->tts_tableOid = joined->table->relid;
-			MotStatementTid(joined->table, *row, newest, &slot->tts_tid);
-			*planned = MotRecheckRow(joined->recheck, *planned);
-			return *planned != NULL;
-		case MOT_LOCK_SELF:
-			MotRefuseOwnChange(session, &joined->st->view, table, *row, joined->operation);
-			return false;
-		case MOT_LOCK_GONE:
-		case MOT_LOCK_WOULD_BLOCK:
-			return false;
-	}
-	return false;
+	if (result != MOT_LOCKED_NEWER)
+		return result == MOT_LOCKED;
+	slot = MotRecheckSlot(joined->recheck, joined->table);
+	MotSlotStore(slot, *current);
+	slot->tts_tableOid = joined->table->relid;
+	MotStatementTid(joined->table, *row, *current, &slot->tts_tid);
+	*planned = MotRecheckRow(joined->recheck, *planned);
+	return *planned != NULL;
 }
 
 /*
