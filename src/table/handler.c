@@ -92,6 +92,8 @@ static const TableAmRoutine routine = {
 	.relation_copy_data = MotTableCopy,
 	.relation_copy_for_cluster = MotTableCluster,
 	.relation_vacuum = MotTableVacuum,
+	.scan_bitmap_next_block = MotBitmapBlock,
+	.scan_bitmap_next_tuple = MotBitmapTuple,
 	.scan_analyze_next_block = MotAnalyzeBlock,
 	.scan_analyze_next_tuple = MotAnalyzeTuple,
 	.index_build_range_scan = MotTableBuildIndex,
@@ -119,4 +121,5 @@ MotTableInit(void)
 	MotTableAm = &routine;
 	MotTablePlannerInit();
 	MotTableIndexInit();
+	MotBitmapsInit();
 }

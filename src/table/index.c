@@ -13,9 +13,9 @@
  * comparison tells that nothing has been invalidated since.  An entry that was not
  * replaced cannot be read: index_beginscan calls btree's ambeginscan,
  * which looks at nothing, then our index_fetch_begin, which replaces it, and then
- * amrescan, which takes the scan over.  Scans for bitmaps would not come by
- * there, so the planner is told that there are none; and a scan that has not been
- * taken over is refused when it asks for a row's bytes.
+ * amrescan, which takes the scan over.  Scans for bitmaps do not come by
+ * there; but the scan of the table begins before a bitmap is asked for, and replaces it, too.
+ * A scan that has not been taken over is refused when it asks for a row's bytes.
  *
  * The server keeps rd_indam of indexes that have been made or made anew in a
  * transaction, also if their table turns into a heap table then, by ALTER TABLE or by
@@ -140,7 +140,7 @@ replace(Relation index)
 	am->ambeginscan = MotIndexScanBegin;
 	am->amrescan = MotIndexScanAgain;
 	am->amgettuple = MotIndexScanGet;
-	am->amgetbitmap = NULL;
+	am->amgetbitmap = MotIndexScanBitmap;
 	am->amendscan = MotIndexScanEnd;
 	am->ammarkpos = NULL;
 	am->amrestrpos = NULL;
@@ -477,6 +477,19 @@ forget_trial_sub(SubXactEvent event, SubTransactionId mine, SubTransactionId par
 /* ------------------------------------------------------------------ planner */
 
 /*
+ * A sub-select of what changes or locks rows may be run by EvalPlanQual, whose nodes we
+ * do not see before they run (scan.c).
+ */
+static bool
+is_below_changes(PlannerInfo *root)
+{
+	while ((root = root->parent_root) != NULL)
+		if (root->parse->commandType != CMD_SELECT || root->parse->rowMarks != NIL)
+			return true;
+	return false;
+}
+
+/*
  * An index on text has its collation's order only where the bytes have: to the
  * planner all btrees are ordered.
  */
@@ -495,6 +508,7 @@ planner_relation(PlannerInfo *root, Oid relid, bool inhparent, RelOptInfo *rel)
 	{
 		Relation	relation = RelationIdGetRelation(relid);
 		MotRelation *mr = MotRelationGet(relation);
+		bool		bitmaps = MotBitmapsFit() && !is_below_changes(root);
 		ListCell   *lc;
 
 		foreach(lc, rel->indexlist)
@@ -507,8 +521,7 @@ planner_relation(PlannerInfo *root, Oid relid, bool inhparent, RelOptInfo *rel)
 				ordered = index->key->columns[i].ordered;
 			if (!ordered)
 				info->sortopfamily = NULL;
-			Assert(!info->amhasgetbitmap);
-			info->amhasgetbitmap = false;
+			info->amhasgetbitmap &= bitmaps;
 			info->pages = 0;
 			if (info->indpred != NIL)
 				info->tuples = rel->tuples;

@@ -467,12 +467,12 @@ wait_for_rivals(Relation rel, MotTableIndexScan *o)
 }
 
 static void
-start(IndexScanDesc scan, MotTableIndexScan *o, bool backward)
+start(IndexScanDesc scan, Relation table, MotTableIndexScan *o, bool backward)
 {
 	Snapshot	snapshot = scan->xs_snapshot;
 	MemoryContext oldcxt;
 
-	o->relation = MotRelationGet(scan->heapRelation);
+	o->relation = MotRelationGet(table);
 	o->session = MotSession();
 	o->index = MotRelationIndex(o->relation, RelationGetRelid(scan->indexRelation));
 	if (o->index == NULL)
@@ -498,7 +498,7 @@ start(IndexScanDesc scan, MotTableIndexScan *o, bool backward)
 	o->isnull = palloc(Max(o->relation->desc->natts, INDEX_MAX_KEYS) * sizeof(bool));
 	make_keys(scan, o);
 	if (snapshot->snapshot_type == SNAPSHOT_DIRTY)
-		wait_for_rivals(scan->heapRelation, o);
+		wait_for_rivals(table, o);
 	if (o->view.snapshot < mot_index_valid_from(o->index->handle.index))
 		sort_table(scan, o);
 	else if (!MotKeysFirst(o->keys, NULL))
@@ -604,6 +604,36 @@ form_tuple(IndexScanDesc scan, MotTableIndexScan *o, const mot_version *version)
 	MemoryContextSwitchTo(oldcxt);
 }
 
+/*
+ * All rows of a scan, which begins anew.  That may have been begun by btree: of the table
+ * such a scan knows nothing until its bitmap is asked for.
+ */
+int64
+MotIndexScanBitmap(IndexScanDesc scan, TIDBitmap *bitmap)
+{
+	MotTableIndexScan *o = scan->opaque;
+	Relation	table = RelationIdGetRelation(scan->indexRelation->rd_index->indrelid);
+	mot_row    *row;
+	const mot_version *version;
+	int64		n = 0;
+	MemoryContext oldcxt;
+
+	if (o == NULL || o->magic != SCAN_MAGIC)
+		MotIndexScanAgain(scan, NULL, 0, NULL, 0);
+	o = scan->opaque;
+	start(scan, table, o, false);
+	oldcxt = MemoryContextSwitchTo(o->cxt);
+	if (o->phase == SCAN_ITEMS)
+		for (n = 0; n < o->nitems; n++)
+			MotBitmapAdd(bitmap, o->session, o->items[n].row);
+	else
+		for (; next_row(o, &row, &version); n++)
+			MotBitmapAdd(bitmap, o->session, row);
+	MemoryContextSwitchTo(oldcxt);
+	RelationClose(table);
+	return n;
+}
+
 bool
 MotIndexScanGet(IndexScanDesc scan, ScanDirection direction)
 {
@@ -619,7 +649,7 @@ MotIndexScanGet(IndexScanDesc scan, ScanDirection direction)
 		elog(ERROR, "scan of index \"%s\" has not been taken over", RelationGetRelationName(scan->indexRelation));
 	oldcxt = MemoryContextSwitchTo(o->cxt);
 	if (o->phase == SCAN_START)
-		start(scan, o, backward);
+		start(scan, scan->heapRelation, o, backward);
 	else if (o->phase != SCAN_ITEMS && backward != o->backward)
 		turn(scan, o);
 	if (o->phase == SCAN_ITEMS)

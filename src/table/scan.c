@@ -28,8 +28,11 @@
 #include "access/tsmapi.h"
 #include "access/xact.h"
 #include "commands/progress.h"
+#include "executor/executor.h"
 #include "miscadmin.h"
 #include "nodes/execnodes.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/tidbitmap.h"
 #include "pgstat.h"
 #include "relation/slot.h"
 #include "utils/backend_progress.h"
@@ -60,6 +63,10 @@ typedef struct MotTableScan
 	int			maxfound;
 	Found	   *found;
 } MotTableScan;
+
+/* that have begun, ever */
+static uint64 bitmap_scans = 0;
+static ExecutorStart_hook_type prev_ExecutorStart = NULL;
 
 typedef struct MotSharedScan
 {
@@ -108,7 +115,10 @@ MotScanBegin(Relation rel, Snapshot snapshot, int nkeys, struct ScanKeyData *key
 	mot_scan	pages;
 
 	if ((flags & SO_TYPE_BITMAPSCAN) != 0)
-		MotTableRefuse(rel, "this kind of scan is");
+	{
+		MotTableIndexes(rel);
+		bitmap_scans++;
+	}
 	if (nkeys != 0)
 		MotTableRefuse(rel, "scans with keys are");
 
@@ -182,6 +192,20 @@ MotScanAgain(TableScanDesc base, struct ScanKeyData *key, bool set_params,
 	scan->page = 0;
 }
 
+static void
+note_found(MotTableScan *scan, mot_row *row, const mot_version *version)
+{
+	if (unlikely(scan->nfound == scan->maxfound))
+	{
+		scan->maxfound = Max(64, 2 * scan->maxfound);
+		scan->found = scan->found == NULL ?
+			MemoryContextAlloc(GetMemoryChunkContext(scan), scan->maxfound * sizeof(Found)) :
+			repalloc(scan->found, scan->maxfound * sizeof(Found));
+	}
+	scan->found[scan->nfound].row = row;
+	scan->found[scan->nfound++].version = version;
+}
+
 /* all rows of a page that the view sees */
 static void
 read_page(MotTableScan *scan, uint64 page)
@@ -195,17 +219,7 @@ read_page(MotTableScan *scan, uint64 page)
 	pages.pages = Min(page + 1, pages.pages);
 	scan->nfound = 0;
 	while (mot_scan_next(scan->session, &pages, &row, &version))
-	{
-		if (unlikely(scan->nfound == scan->maxfound))
-		{
-			scan->maxfound = Max(64, 2 * scan->maxfound);
-			scan->found = scan->found == NULL ?
-				MemoryContextAlloc(GetMemoryChunkContext(scan), scan->maxfound * sizeof(Found)) :
-				repalloc(scan->found, scan->maxfound * sizeof(Found));
-		}
-		scan->found[scan->nfound].row = row;
-		scan->found[scan->nfound++].version = version;
-	}
+		note_found(scan, row, version);
 	scan->page = page;
 	scan->in_page = true;
 	if (unlikely(MotAlterShows != InvalidOid))
@@ -304,6 +318,99 @@ void
 MotScanShareAgain(Relation rel, ParallelTableScanDesc parallel)
 {
 	pg_atomic_write_u64(&((MotSharedScan *) parallel)->next, 0);
+}
+
+/* ------------------------------------------------------------ bitmap scans */
+
+/*
+ * To a bitmap a block has up to MaxHeapTuplesPerPage rows, so these are not the blocks
+ * of ctids: 256 row numbers make one.
+ */
+#define BITMAP_ROWS 256
+
+bool
+MotBitmapsFit(void)
+{
+	StaticAssertStmt(BITMAP_ROWS <= MaxHeapTuplesPerPage, "a block of a bitmap has fewer rows");
+	return mot_row_number_bits(MotEngine) <= 40;
+}
+
+void
+MotBitmapAdd(TIDBitmap *bitmap, mot_session *session, const mot_row *row)
+{
+	uint64		number = mot_row_number(session, row);
+	ItemPointerData tid;
+
+	ItemPointerSet(&tid, (BlockNumber) (number / BITMAP_ROWS), (OffsetNumber) (number % BITMAP_ROWS + 1));
+	tbm_add_tuples(bitmap, &tid, 1, false);
+}
+
+bool
+MotBitmapBlock(TableScanDesc base, struct TBMIterateResult *block)
+{
+	MotTableScan *scan = (MotTableScan *) base;
+	bool		all = block->ntuples < 0;	/* only the block has been kept */
+	int			n = all ? BITMAP_ROWS : block->ntuples;
+
+	scan->nfound = 0;
+	scan->at = -1;
+	for (int i = 0; i < n; i++)
+	{
+		unsigned	offset = all ? i : block->offsets[i] - 1;
+		mot_row    *row = mot_row_by_number(scan->session, scan->relation->table,
+											(uint64) block->blockno * BITMAP_ROWS + offset);
+		const mot_version *version = row == NULL ? NULL :
+			mot_row_visible(scan->session, &scan->view, scan->relation->table, row);
+
+		if (version != NULL)
+			note_found(scan, row, version);
+	}
+	return scan->nfound > 0;
+}
+
+bool
+MotBitmapTuple(TableScanDesc base, struct TBMIterateResult *block, TupleTableSlot *slot)
+{
+	MotTableScan *scan = (MotTableScan *) base;
+
+	if (++scan->at >= scan->nfound)
+	{
+		ExecClearTuple(slot);
+		return false;
+	}
+	show_found(scan, slot);
+	pgstat_count_heap_fetch(base->rs_rd);
+	return true;
+}
+
+static bool
+stop_prefetching(PlanState *node, void *arg)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, BitmapHeapScanState) &&
+		MotIsOrdinaryTable(RelationGetRelid(((BitmapHeapScanState *) node)->ss.ss_currentRelation)))
+		((BitmapHeapScanState *) node)->prefetch_maximum = 0;
+	return planstate_tree_walker(node, stop_prefetching, arg);
+}
+
+/* The executor would have the system read blocks ahead, of a file that has none. */
+static void
+executor_start(QueryDesc *query, int eflags)
+{
+	uint64		before = bitmap_scans;
+
+	prev_ExecutorStart(query, eflags);
+	if (unlikely(bitmap_scans != before))
+		(void) stop_prefetching(query->planstate, NULL);
+}
+
+/* (behind MotSnapshotInit, whose hook is below ours) */
+void
+MotBitmapsInit(void)
+{
+	prev_ExecutorStart = ExecutorStart_hook;
+	ExecutorStart_hook = executor_start;
 }
 
 /* ---------------------------------------------------------- rows by tuple id */

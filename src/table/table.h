@@ -36,6 +36,11 @@ extern void MotScanAgain(TableScanDesc scan, struct ScanKeyData *key, bool set_p
 extern bool MotScanGet(TableScanDesc scan, ScanDirection direction, TupleTableSlot *slot);
 extern Size MotScanShare(Relation rel);
 extern Size MotScanShareInit(Relation rel, ParallelTableScanDesc parallel);
+extern bool MotBitmapsFit(void);
+extern void MotBitmapAdd(TIDBitmap *bitmap, mot_session *session, const mot_row *row);
+extern bool MotBitmapBlock(TableScanDesc scan, struct TBMIterateResult *block);
+extern bool MotBitmapTuple(TableScanDesc scan, struct TBMIterateResult *block, TupleTableSlot *slot);
+extern void MotBitmapsInit(void);
 extern void MotScanShareAgain(Relation rel, ParallelTableScanDesc parallel);
 extern bool MotFetchVersion(Relation rel, ItemPointer tid, Snapshot snapshot, TupleTableSlot *slot);
 extern bool MotTidIsValid(TableScanDesc scan, ItemPointer tid);
@@ -83,6 +88,7 @@ extern void MotTableCatchUpIndex(Relation rel, Relation index, struct IndexInfo 
 								 struct ValidateIndexState *state);
 
 /* indexscan.c */
+extern int64 MotIndexScanBitmap(IndexScanDesc scan, TIDBitmap *bitmap);
 extern IndexScanDesc MotIndexScanBegin(Relation index, int nkeys, int norderbys);
 extern void MotIndexScanAgain(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys, int norderbys);
 extern bool MotIndexScanGet(IndexScanDesc scan, ScanDirection direction);
