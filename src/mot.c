@@ -133,6 +133,7 @@ _PG_init(void)
 	MotFdwInit();
 	MotTableInit();
 	MotStatementInit();
+	MotBatchInit();
 	MotMaintenanceInit();
 
 	/* the rooms have defined theirs */

@@ -78,6 +78,7 @@ extern void MotDdlInit(void);
 extern void MotFdwInit(void);
 extern void MotTableInit(void);
 extern void MotStatementInit(void);
+extern void MotBatchInit(void);
 extern void MotSizesInit(void);
 
 #endif							/* MOT_H */

@@ -107,6 +107,8 @@ static bool stale_read_mot = false;
 
 bool		(*MotOrdinaryTable) (Oid relid) = NULL;
 bool		(*MotTablesAwaited) (void) = NULL;
+void		(*MotNodesMade) (QueryDesc *query) = NULL;
+void		(*MotNodesGo) (QueryDesc *query) = NULL;
 int			MotAlterTableDepth = 0;
 
 /* the transaction's PostgreSQL snapshot is another transaction's */
@@ -169,6 +171,7 @@ executor_start(QueryDesc *query, int eflags)
 		prev_ExecutorStart(query, eflags);
 	else
 		standard_ExecutorStart(query, eflags);
+	MotNodesMade(query);
 	if (unlikely(IsolationUsesXactSnapshot()) && query->operation != CMD_UTILITY &&
 		(query->operation != CMD_SELECT || query->plannedstmt->hasModifyingCTE))
 		MotLateWatch(query);
@@ -361,6 +364,7 @@ take_with_query(QueryDesc *query, Entry *entry, bool both)
 static void
 executor_end(QueryDesc *query)
 {
+	MotNodesGo(query);
 	if (prev_ExecutorEnd)
 		prev_ExecutorEnd(query);
 	else

@@ -1,0 +1,196 @@
+--
+-- Grouping, DISTINCT and plain aggregates whose rows are taken in by ours
+-- (src/batch): the same rows, or the same error, as the server's node gives, and as heap gives.
+--
+SET max_parallel_workers_per_gather = 0;
+SET enable_sort = off;
+
+CREATE TABLE heap_twin (
+	id int, i2 int2, i4 int4, i8 int8, f4 float4, f8 float8, n numeric, m numeric(12,2), t text, c char(6),
+	v varchar(8) COLLATE "C", d date, ts timestamp, b bool, o oid, u uuid, a int[]);
+INSERT INTO heap_twin
+SELECT g, nullif(g % 7, 3), nullif(g % 100, 50), nullif((g % 13) * 1000000007::int8, 0),
+	(ARRAY['0', '-0', 'NaN', '1.5', 'inf', NULL])[g % 6 + 1]::float4,
+	(ARRAY['0', '-0', 'NaN', '-2.25', '-inf', NULL, '1e10'])[g % 7 + 1]::float8,
+	(ARRAY['0', '1', '1.0', '1.000', '-5.55', '123456789012345678901234567890.123', '0.00000001', NULL])[g % 8 + 1]::numeric,
+	nullif(g % 1000, 77) * 1.13, 'text ' || nullif(g % 11, 4),
+	(ARRAY['a', 'a  ', 'b', '', NULL])[g % 5 + 1], nullif('v' || g % 9, 'v2'),
+	date '2020-01-01' + nullif(g % 20, 9), timestamp '2020-01-01' + nullif(g % 15, 9) * interval '1 hour',
+	nullif(g % 3, 2)::bool, g % 4, ('00000000-0000-0000-0000-00000000000' || g % 10)::uuid, ARRAY[g % 3, NULL]
+FROM generate_series(1, 3000) g;
+CREATE TABLE mot_twin (LIKE heap_twin) USING mot;
+INSERT INTO mot_twin SELECT * FROM heap_twin;
+ANALYZE heap_twin, mot_twin;
+
+-- what a query gives: all rows, or the error
+CREATE FUNCTION answer(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	result text;
+BEGIN
+	EXECUTE format('SELECT count(*) || '' '' || md5(coalesce(string_agg(r::text, ''|'' ORDER BY r::text COLLATE "C"), '''')) FROM (%s) r',
+				   query) INTO result;
+	RETURN result;
+EXCEPTION WHEN OTHERS THEN
+	RETURN SQLSTATE || ' ' || SQLERRM;
+END
+$$;
+
+-- whatever differs; heap has rows in another order, which some aggregates show
+CREATE FUNCTION differences(query text, as_heap bool = true) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	heap text;
+	ours text;
+	servers text;
+BEGIN
+	SET LOCAL mot.batches = on;
+	ours = answer(replace(query, 'TWIN', 'mot_twin'));
+	SET LOCAL mot.batches = off;
+	servers = answer(replace(query, 'TWIN', 'mot_twin'));
+	SET LOCAL mot.batches = on;
+	IF ours <> servers THEN
+		RETURN NEXT format('%s: batches %s, without %s', query, ours, servers);
+	END IF;
+	heap = answer(replace(query, 'TWIN', 'heap_twin'));
+	IF as_heap AND ours <> heap THEN
+		RETURN NEXT format('%s: batches %s, heap %s', query, ours, heap);
+	END IF;
+END
+$$;
+
+CREATE TABLE keys (k text);
+INSERT INTO keys SELECT unnest(ARRAY['i2', 'i4', 'i8', 'f4', 'f8', 'n', 'm', 't', 'c', 'v', 'd', 'ts', 'b', 'o', 'u', 'a',
+	'i4, t', 'f4, f8', 'c, v, n', 'b, d, i2, o', 'i4 % 3, n + 1', 't COLLATE "POSIX"', 'id']);
+CREATE TABLE aggregates (a text);
+INSERT INTO aggregates SELECT unnest(ARRAY['count(*), count(i2), count(t)',
+	'sum(i2), sum(i4), avg(i2), avg(i4)', 'sum(i8), avg(i8), sum(i8) FILTER (WHERE i4 > 20)',
+	'sum(f4), sum(f8), avg(f4), avg(f8)', 'sum(n), avg(n), sum(m), avg(m)', 'sum(m * (1 - m)), sum(m * n + i4), sum(-m)',
+	'min(i2), max(i2), min(i4), max(i4), min(i8), max(i8), min(o), max(o)',
+	'min(f4), max(f4), min(f8), max(f8), min(d), max(d), min(ts), max(ts)',
+	'min(n), max(n), min(t), max(t), min(c), max(c), bool_and(b), every(b)',
+	'stddev(n), variance(i4), corr(f8, f8), string_agg(t, ''-''), array_agg(i4), max(a)',
+	'count(*) FILTER (WHERE b), sum(n) FILTER (WHERE id < 100), avg(m) FILTER (WHERE NULL)']);
+
+SELECT d FROM keys, aggregates, differences(format('SELECT %s, %s FROM TWIN GROUP BY %s', k, a, k), k !~ '[fn]' AND a !~ 'f[48]|_agg|min\(n') d
+WHERE k NOT LIKE '%COLLATE%';
+SELECT d FROM keys, differences(format('SELECT DISTINCT %s FROM TWIN', k), k !~ '[fn]') d;
+SELECT d FROM aggregates, unnest(ARRAY['true', 'i4 > 90', 'false']) w,
+	differences(format('SELECT %s FROM TWIN WHERE %s', a, w), a !~ 'f[48]|_agg|min\(n') d;
+
+-- HAVING, expressions over aggregates, nothing to show
+SELECT differences('SELECT i4, sum(m) / count(*) FROM TWIN GROUP BY i4 HAVING max(i8) > 1000');
+SELECT differences('SELECT i4 FROM TWIN WHERE false GROUP BY i4');
+SELECT differences('SELECT count(*) FROM TWIN HAVING count(*) < 0');
+SELECT differences('SELECT FROM TWIN GROUP BY i4');
+
+-- errors: the same
+SELECT differences('SELECT i2, sum(1 / (i4 - 60)) FROM TWIN GROUP BY i2');
+SELECT differences('SELECT sum(f8 * 1e308) FROM TWIN WHERE f8 = 1e10');
+SELECT differences('SELECT sum(1e308::float8) FROM TWIN');
+SELECT differences('SELECT sum(i8 * 9000000000) FROM TWIN');
+SELECT differences('SELECT sum(n * 1e1000 * 1e1000) FROM TWIN');
+SELECT answer('SELECT sum(1 / (i4 - 60)) FROM mot_twin');
+
+-- sums beyond 64 and 128 bits, with scales that differ
+SELECT differences('SELECT b, sum(9000000000000000000), avg(9000000000000000000), sum(-9000000000000000000) FROM TWIN GROUP BY b');
+SELECT differences('SELECT b, sum(n * 99999999999999999999.9999), sum(n * m * m), avg(1e-30 * n) FROM TWIN GROUP BY b');
+SELECT differences('SELECT b, sum(CASE WHEN id = 1500 THEN ''NaN'' ELSE m END), avg(CASE WHEN id > 2990 THEN ''inf'' ELSE m END) FROM TWIN GROUP BY b');
+SELECT differences('SELECT i2, sum(round(m, id % 9)), avg(round(m * 1000, -(id % 5))) FROM TWIN GROUP BY i2');
+
+-- sub-queries that start anew, with parameters and without
+SELECT differences('SELECT i, (SELECT sum(m) FROM TWIN WHERE i4 < i) FROM generate_series(1, 20) i');
+SELECT differences('SELECT i, (SELECT sum(x.i4) FROM (SELECT DISTINCT i4 FROM TWIN WHERE i4 < i) x) FROM generate_series(1, 20) i');
+SELECT differences('SELECT i, s.* FROM generate_series(1, 20) i LEFT JOIN LATERAL (SELECT t, max(id) AS max FROM TWIN WHERE id > i GROUP BY t) s ON s.max % 5 = i % 5');
+SELECT differences('WITH w AS (SELECT i4, count(*) AS n FROM TWIN GROUP BY i4) SELECT * FROM w x, w y WHERE x.n = y.i4');
+SELECT differences('SELECT i4, count(*) FROM (SELECT i4, i2, count(*) FROM TWIN GROUP BY i4, i2) s GROUP BY i4');
+SELECT differences('SELECT x.i2, count(*), sum(y.m) FROM TWIN x JOIN TWIN y ON x.id = y.i4 GROUP BY x.i2');
+SELECT differences('SELECT count(*) FROM (SELECT i4, count(*) FROM TWIN GROUP BY i4 LIMIT 3) s');
+
+-- little memory: the server's node goes on in the middle
+SET work_mem = '64kB';
+SET hash_mem_multiplier = 1;
+SELECT differences(format('SELECT %s, count(*), sum(m), avg(i8), sum(n), max(t) FROM TWIN GROUP BY %s', k, k))
+FROM unnest(ARRAY['id', 'id, t', 'm', 'i4, i8, t']) k;
+SELECT differences('SELECT DISTINCT id, t FROM TWIN');
+DO $$
+DECLARE
+	plan json;
+BEGIN
+	EXECUTE 'EXPLAIN (ANALYZE, VERBOSE, FORMAT JSON) SELECT id, t, count(*) FROM mot_twin GROUP BY id, t' INTO plan;
+	RAISE NOTICE 'spilled: %, rows: %, %', (plan->0->'Plan'->>'Disk Usage')::int > 0, plan->0->'Plan'->'Actual Rows', plan->0->'MOT Batches';
+END
+$$;
+RESET work_mem;
+RESET hash_mem_multiplier;
+EXPLAIN (ANALYZE, VERBOSE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT sum(m), max(t) FROM mot_twin WHERE id > 1000;
+
+-- nearly each row a group of its own: left to the server's node on the way
+SELECT differences('SELECT id * 30 + i, count(*), sum(m) FROM TWIN, generate_series(1, 20) i GROUP BY 1');
+
+-- workers
+SET max_parallel_workers_per_gather = 2;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT i2, sum(m), sum(i8) FROM mot_twin GROUP BY i2;
+SELECT d FROM keys, unnest(ARRAY['count(*)', 'sum(i8), avg(i8), sum(i4), avg(i2)', 'sum(m), avg(m), sum(n), avg(n)', 'max(t), max(f8), max(d), avg(m * m)']) a,
+	differences(format('SELECT %s, %s FROM TWIN GROUP BY %s', k, a, k)) d
+WHERE k IN ('i2', 't', 'c', 'id', 'm');
+SELECT differences('SELECT count(*), sum(i8), avg(i4), sum(m), avg(n), max(f8) FROM TWIN');
+SELECT differences('SELECT DISTINCT i4, c FROM TWIN');
+SET max_parallel_workers_per_gather = 0;
+
+-- a function among the arguments that reads and changes the table
+CREATE FUNCTION meddle(i int) RETURNS int LANGUAGE plpgsql AS $$
+BEGIN
+	IF i % 500 = 0 THEN
+		UPDATE mot_twin SET m = m + 1 WHERE id = i + 1;
+		INSERT INTO mot_twin (id, i2) VALUES (-i, 1);
+	END IF;
+	RETURN i;
+END
+$$;
+BEGIN;
+SELECT i2, count(*), sum(meddle(id)), sum(m) FROM mot_twin GROUP BY i2 ORDER BY i2;
+ROLLBACK;
+
+-- a cursor, and changes meanwhile
+BEGIN;
+DECLARE cur CURSOR FOR SELECT i2, count(*) FROM mot_twin GROUP BY i2;
+MOVE 2 FROM cur;
+DELETE FROM mot_twin;
+SELECT count(*) FROM mot_twin;
+MOVE ALL FROM cur;
+ROLLBACK;
+
+-- an error on the way leaves nothing behind
+DO $$
+BEGIN
+	PERFORM i2, sum(1 / (i4 - 60)) FROM mot_twin GROUP BY i2;
+EXCEPTION WHEN division_by_zero THEN
+	RAISE NOTICE '%', (SELECT count(*) FROM (SELECT i2, sum(i4) FROM mot_twin GROUP BY i2) s);
+END
+$$;
+
+-- foreign tables as well
+CREATE FOREIGN TABLE foreign_twin (id int PRIMARY KEY, i4 int, m numeric(12,2)) SERVER mot_server;
+INSERT INTO foreign_twin SELECT id, i4, m FROM heap_twin;
+ANALYZE foreign_twin;
+SELECT count(*) FROM (SELECT i4, sum(m), avg(m), count(*) FROM foreign_twin GROUP BY i4 EXCEPT SELECT i4, sum(m), avg(m), count(*) FROM heap_twin GROUP BY i4) s;
+
+-- what is covered, and what is not
+EXPLAIN (VERBOSE, COSTS OFF) SELECT i4, sum(m) FROM foreign_twin GROUP BY i4;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT count(DISTINCT i4) FROM mot_twin;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY i4) FROM mot_twin;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT i4, i2, count(*) FROM mot_twin GROUP BY GROUPING SETS (i4, i2);
+EXPLAIN (VERBOSE, COSTS OFF) SELECT count(*) FROM mot_twin WHERE id = 7;
+EXPLAIN (VERBOSE, COSTS OFF, FORMAT JSON) SELECT count(*) FROM mot_twin;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT count(*) FROM heap_twin;
+EXPLAIN (COSTS OFF) SELECT count(*) FROM mot_twin;
+SET mot.batches = off;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT count(*) FROM mot_twin;
+RESET mot.batches;
+
+RESET enable_sort;
+DROP FUNCTION answer, differences, meddle;
+DROP TABLE heap_twin, mot_twin, keys, aggregates;
+DROP FOREIGN TABLE foreign_twin;

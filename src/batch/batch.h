@@ -1,0 +1,114 @@
+/*-------------------------------------------------------------------------
+ *
+ * batch.h
+ *	  Grouping of many rows: the input phase of the server's aggregate nodes.
+ *
+ * A report goes through many rows and hands out few.  Of what the server's Agg
+ * node does for each row, most is finding the group (a slot is filled, hash and
+ * comparison functions are called through their prepared expressions) and calling
+ * transition functions that are an addition.  So nodes above memory-optimized
+ * tables get their input phase from us: we pull the rows, find each one's group
+ * by the bytes of its keys, and add up in machine words.  All that comes
+ * after is the server's: its node is called when the input has been taken in, and finds its own
+ * hash table filled with transition states as its own functions would have left them.
+ * So HAVING, final functions, partial aggregates of parallel workers, sub-queries,
+ * rescans and EXPLAIN (ANALYZE) are as ever.
+ *
+ *	takeover.c	which nodes, and what EXPLAIN (VERBOSE) says of them
+ *	aggregate.c	the input phase of an Agg node
+ *	group.c		from a row's keys to its group
+ *	decimal.c	numeric as integers; sums of it, and back to the server's states
+ *
+ * Rows are taken one by one, in the server's order, as to what is evaluated: filter, keys,
+ * then each aggregate's FILTER and arguments.  So what is evaluated raises the
+ * same error at the same row, and functions with side effects have them in the same order.
+ *
+ * Memory: a group is made in the server's table at once, and the server's limits
+ * are asked for each new one.  When they are reached, our states become the
+ * server's, and its own node goes on with the next row, as if it had taken in
+ * all before; what it spills is its matter.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MOT_BATCH_H
+#define MOT_BATCH_H
+
+#include "mot.h"
+#include "executor/executor.h"
+#include "executor/nodeAgg.h"
+
+/* fewer rows than these, by the plan, are left to the server's nodes */
+#define MOT_BATCH_MIN_ROWS 100
+
+/* A node that has been taken over. */
+typedef struct MotTakenNode
+{
+	struct MotTakenNode *next;
+	PlanState  *ps;
+	ExecProcNodeMtd below;		/* the server's own function */
+	struct MotFill *fill;		/* made when rows are asked for first */
+	MemoryContextCallback gone;
+} MotTakenNode;
+
+/* takeover.c */
+extern MotTakenNode *MotTakenFind(PlanState *ps);
+
+/* aggregate.c */
+extern const char *MotFillWhyNot(const AggState *agg);
+extern TupleTableSlot *MotFillAgg(PlanState *ps);
+
+/* group.c */
+typedef struct MotGroups MotGroups;
+
+typedef struct MotGroup
+{
+	AggStatePerGroup states;	/* the server's */
+	uint32		nulls;			/* keys that are null, as bits */
+	Datum		keys[FLEXIBLE_ARRAY_MEMBER];
+} MotGroup;
+
+#define MOT_MAX_KEYS 32
+
+extern MotGroups *MotGroupsMake(AggState *agg, Size extra);
+extern void MotGroupsStart(MotGroups *groups);
+extern void MotGroupsEnd(MotGroups *groups);
+extern MotGroup *MotGroupFind(MotGroups *groups, TupleTableSlot *slot, bool *isnew);
+extern void MotGroupsEach(MotGroups *groups, void (*visit) (MotGroup *group, void *arg), void *arg);
+extern uint64 MotGroupsCount(const MotGroups *groups);
+
+/* behind the keys: as many bytes as were asked for */
+static inline void *
+MotGroupExtra(MotGroup *group, int nkeys)
+{
+	return &group->keys[nkeys];
+}
+
+/* decimal.c */
+
+/* m / 10000^k, shown with so many digits behind the point */
+typedef struct MotDecimal
+{
+	int128		m;
+	int32		k;
+	int32		dscale;
+} MotDecimal;
+
+/* a sum of such, or of integers, and what the server's state has beside */
+typedef struct MotSum
+{
+	int128		sum;
+	int64		n;				/* of how many values */
+	int64		max_scale_count;
+	int32		max_scale;
+	int16		k;
+	bool		seen;			/* there has been a row */
+	bool		handed;			/* it is the server's from now on */
+} MotSum;
+
+extern bool MotDecimalRead(Datum value, MotDecimal *decimal);
+extern bool MotDecimalMultiply(const MotDecimal *a, const MotDecimal *b, MotDecimal *result);
+extern bool MotDecimalAdd(const MotDecimal *a, const MotDecimal *b, bool subtract, MotDecimal *result);
+extern bool MotSumAdd(MotSum *sum, const MotDecimal *decimal);
+extern Datum MotSumState(const MotSum *sum, bool numeric, AggState *agg);
+
+#endif							/* MOT_BATCH_H */

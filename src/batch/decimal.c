@@ -1,0 +1,250 @@
+/*-------------------------------------------------------------------------
+ *
+ * decimal.c
+ *	  Numeric as integers, and sums of it.
+ *
+ * A numeric is digits of base 10000.  Those of money and quantities have a few,
+ * so they are an integer of 128 bits over a power of 10000, and sums, differences and products
+ * of such are exact, as numeric's are: the same number, and the digits that are
+ * shown behind the point follow the same rules (the greater of two, of products their sum).  What
+ * is longer, NaN and the infinities are the server's functions' matter.
+ *
+ * The transition states of sum and avg are known to numeric.c only, but it
+ * takes them from parallel workers in serialized form: so ours become the
+ * server's through its own functions.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "batch/batch.h"
+#include "libpq/pqformat.h"
+#include "utils/fmgrprotos.h"
+
+#define BASE 10000
+#define MAX_K 8					/* fractional digits of base 10000 */
+#define MAX_DIGITS 6			/* of a value: below 10^24, 80 bits */
+#define SUM_DIGITS 10			/* of 128 bits */
+
+#define NUMERIC_POSITIVE 0x0000
+#define NUMERIC_NEGATIVE 0x4000
+
+/* header word of a stored numeric (see relation/keycodec_numeric.c) */
+#define HEADER_KIND_MASK 0xC000
+#define HEADER_LONG_NEGATIVE 0x4000
+#define HEADER_LONG_SCALE_MASK 0x3FFF
+#define HEADER_SHORT 0x8000
+#define HEADER_SPECIAL 0xC000
+#define HEADER_SHORT_NEGATIVE 0x2000
+#define HEADER_SHORT_SCALE_MASK 0x1F80
+#define HEADER_SHORT_SCALE_SHIFT 7
+#define HEADER_SHORT_WEIGHT_SIGN 0x0040
+#define HEADER_SHORT_WEIGHT_MASK 0x003F
+
+static const int64 powers[] = {1, BASE, (int64) BASE * BASE, (int64) BASE * BASE * BASE, (int64) BASE * BASE * BASE * BASE};
+
+/* a packed datum's words need not be aligned */
+static inline uint16
+word_at(const char *bytes, int i)
+{
+	uint16		word;
+
+	memcpy(&word, bytes + i * sizeof(word), sizeof(word));
+	return word;
+}
+
+/* m * 10000^by; false: it does not fit */
+static bool
+scale_up(int128 * m, int by)
+{
+	while (by > 0)
+	{
+		int			step = Min(by, (int) lengthof(powers) - 1);
+
+		if (__builtin_mul_overflow(*m, (int128) powers[step], m))
+			return false;
+		by -= step;
+	}
+	return true;
+}
+
+/* False: it is for the server's functions. */
+bool
+MotDecimalRead(Datum value, MotDecimal *decimal)
+{
+	const char *varlena = DatumGetPointer(value);
+	const char *words;
+	int			nwords;
+	uint16		header;
+	int			weight;
+	int			ndigits;
+	bool		negative;
+	int128		m;
+
+	if (VARATT_IS_1B(varlena) && !VARATT_IS_1B_E(varlena))
+	{
+		words = VARDATA_1B(varlena);
+		nwords = (VARSIZE_1B(varlena) - VARHDRSZ_SHORT) / sizeof(uint16);
+	}
+	else if (VARATT_IS_4B_U(varlena))
+	{
+		words = VARDATA(varlena);
+		nwords = (VARSIZE(varlena) - VARHDRSZ) / sizeof(uint16);
+	}
+	else
+		return false;
+
+	header = word_at(words, 0);
+	if ((header & HEADER_KIND_MASK) == HEADER_SHORT)
+	{
+		negative = (header & HEADER_SHORT_NEGATIVE) != 0;
+		decimal->dscale = (header & HEADER_SHORT_SCALE_MASK) >> HEADER_SHORT_SCALE_SHIFT;
+		weight = header & HEADER_SHORT_WEIGHT_MASK;
+		if (header & HEADER_SHORT_WEIGHT_SIGN)
+			weight |= ~HEADER_SHORT_WEIGHT_MASK;
+		words += sizeof(uint16);
+		ndigits = nwords - 1;
+	}
+	else if ((header & HEADER_KIND_MASK) == HEADER_SPECIAL)
+		return false;
+	else
+	{
+		negative = (header & HEADER_KIND_MASK) == HEADER_LONG_NEGATIVE;
+		decimal->dscale = header & HEADER_LONG_SCALE_MASK;
+		weight = (int16) word_at(words, 1);
+		words += 2 * sizeof(uint16);
+		ndigits = nwords - 2;
+	}
+
+	if (ndigits == 0)
+	{
+		decimal->m = 0;
+		decimal->k = 0;
+		return true;
+	}
+	decimal->k = ndigits - 1 - weight;
+	if (ndigits > MAX_DIGITS || weight >= MAX_DIGITS || decimal->k > MAX_K)
+		return false;
+	if (likely(ndigits <= 4))
+	{
+		int64		small = 0;
+
+		for (int i = 0; i < ndigits; i++)
+			small = small * BASE + word_at(words, i);
+		m = small;
+	}
+	else
+	{
+		m = 0;
+		for (int i = 0; i < ndigits; i++)
+			m = m * BASE + word_at(words, i);
+	}
+	for (; decimal->k < 0; decimal->k++)
+		m *= BASE;
+	decimal->m = negative ? -m : m;
+	return true;
+}
+
+bool
+MotDecimalMultiply(const MotDecimal *a, const MotDecimal *b, MotDecimal *result)
+{
+	if (a->k + b->k > MAX_K)
+		return false;
+	if (likely(a->m == (int64) a->m && b->m == (int64) b->m))
+		result->m = a->m * (int64) b->m;
+	else if (__builtin_mul_overflow(a->m, b->m, &result->m))
+		return false;
+	result->k = a->k + b->k;
+	result->dscale = a->dscale + b->dscale;
+	return true;
+}
+
+bool
+MotDecimalAdd(const MotDecimal *a, const MotDecimal *b, bool subtract, MotDecimal *result)
+{
+	int128		x = a->m;
+	int128		y = subtract ? -b->m : b->m;
+	int			k = Max(a->k, b->k);
+
+	if (!scale_up(&x, k - a->k) || !scale_up(&y, k - b->k) ||
+		__builtin_add_overflow(x, y, &result->m))
+		return false;
+	result->k = k;
+	result->dscale = Max(a->dscale, b->dscale);
+	return true;
+}
+
+/* False: it does not fit, and nothing has been added. */
+bool
+MotSumAdd(MotSum *sum, const MotDecimal *decimal)
+{
+	int128		m = decimal->m;
+	int128		result = sum->sum;
+	int			k = sum->k;
+
+	if (unlikely(decimal->k != k))
+	{
+		if (decimal->k < k ? !scale_up(&m, k - decimal->k) : !scale_up(&result, decimal->k - k))
+			return false;
+		k = Max(k, decimal->k);
+	}
+	if (unlikely(__builtin_add_overflow(result, m, &result)))
+		return false;
+	sum->sum = result;
+	sum->k = k;
+	sum->n++;
+	if (likely(decimal->dscale == sum->max_scale))
+		sum->max_scale_count++;
+	else if (decimal->dscale > sum->max_scale)
+	{
+		sum->max_scale = decimal->dscale;
+		sum->max_scale_count = 1;
+	}
+	return true;
+}
+
+/*
+ * The server's state of sum and avg: of "numeric" that of numeric_avg_accum, else
+ * that of int8_avg_accum.  In CurrentMemoryContext, which is that of the aggregate's states.
+ */
+Datum
+MotSumState(const MotSum *sum, bool numeric, AggState *agg)
+{
+	LOCAL_FCINFO(fcinfo, 2);
+	StringInfoData buf;
+	uint16		digits[SUM_DIGITS];
+	bool		negative = sum->sum < 0;
+	uint128		rest = negative ? -(uint128) sum->sum : (uint128) sum->sum;
+	int			n = 0;
+	Datum		state;
+
+	for (; rest != 0; rest /= BASE)
+		digits[n++] = rest % BASE;
+
+	pq_begintypsend(&buf);
+	pq_sendint64(&buf, sum->n);
+	/* the sum, as numericvar_serialize has it */
+	pq_sendint32(&buf, n);
+	pq_sendint32(&buf, n == 0 ? 0 : n - 1 - sum->k);
+	pq_sendint32(&buf, negative ? NUMERIC_NEGATIVE : NUMERIC_POSITIVE);
+	pq_sendint32(&buf, sum->max_scale);
+	for (int i = n - 1; i >= 0; i--)
+		pq_sendint16(&buf, digits[i]);
+	if (numeric)
+	{
+		pq_sendint32(&buf, sum->max_scale);
+		pq_sendint64(&buf, sum->max_scale_count);
+		/* NaN and the infinities are not among ours */
+		for (int i = 0; i < 3; i++)
+			pq_sendint64(&buf, 0);
+	}
+
+	InitFunctionCallInfoData(*fcinfo, NULL, 2, InvalidOid, (Node *) agg, NULL);
+	fcinfo->args[0].value = PointerGetDatum(pq_endtypsend(&buf));
+	fcinfo->args[0].isnull = false;
+	fcinfo->args[1].value = (Datum) 0;
+	fcinfo->args[1].isnull = true;
+	state = numeric ? numeric_avg_deserialize(fcinfo) : int8_avg_deserialize(fcinfo);
+	pfree(DatumGetPointer(fcinfo->args[0].value));
+	return state;
+}
