@@ -68,6 +68,7 @@ extern LWLock *MotDirectoryLock;
 
 #define MOT_FDW_NAME "mot_fdw"
 #define MOT_SERVER_NAME "mot_server"
+#define MOT_LABEL_PROVIDER "mot"
 #define MOT_AM_NAME "mot_index" /* of foreign tables' indexes */
 #define MOT_TABLE_AM_NAME "mot"
 

@@ -77,18 +77,7 @@ static void
 check_obstacles(Relation rel, List *indexes)
 {
 	const char *name = RelationGetRelationName(rel);
-	ForeignTable *table = GetForeignTable(RelationGetRelid(rel));
 	ListCell   *lc;
-
-	if (table->options != NIL)
-	{
-		const char *option = linitial_node(DefElem, table->options)->defname;
-
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("cannot make an ordinary table of \"%s\" because it has the option \"%s\"", name, option),
-				 errhint("Use ALTER FOREIGN TABLE ... OPTIONS (DROP %s) first.", option)));
-	}
 
 	/* each partition but foreign ones has its part of them */
 	if (rel->rd_rel->relispartition)
@@ -172,12 +161,16 @@ change_table(Relation pg_class, Oid relid)
 	Form_pg_class form;
 	ObjectAddress table;
 	ObjectAddress am;
+	ListCell   *lc;
 
 	ObjectAddressSet(table, RelationRelationId, relid);
 	ObjectAddressSet(am, AccessMethodRelationId, get_table_am_oid(MOT_TABLE_AM_NAME, false));
 	deleteDependencyRecordsForSpecific(RelationRelationId, relid, DEPENDENCY_NORMAL, ForeignServerRelationId,
 									   ((Form_pg_foreign_table) GETSTRUCT(tuple))->ftserver);
 	recordDependencyOn(&table, &am, DEPENDENCY_NORMAL);
+	/* (there is but one option) */
+	foreach(lc, GetForeignTable(relid)->options)
+		MotTableKeepMaxSize(relid, defGetString(lfirst_node(DefElem, lc)));
 	CatalogTupleDelete(pg_foreign_table, &tuple->t_self);
 	table_close(pg_foreign_table, RowExclusiveLock);
 

@@ -40,8 +40,9 @@ extern List *MotIndexDefs(Relation rel);
  */
 extern mot_status MotTableMake(Relation rel, Oid number, List *indexes, mot_table **table);
 
-extern uint64 MotTableMaxSize(Relation rel);	/* the table's own limit, 0:
-												 * none */
+/* limit.c: the table's own limit, 0: none */
+extern void MotLimitInit(void);
+extern uint64 MotTableMaxSize(Relation rel);
 
 /* relation.c: the engine's table, which has not been compared with the catalogue yet */
 extern mot_table *MotRelationTable(Relation rel);

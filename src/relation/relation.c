@@ -36,7 +36,6 @@
 #include "relation/internal.h"
 #include "storage/sinval.h"
 #include "utils/builtins.h"
-#include "utils/guc.h"
 #include "utils/hsearch.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -94,6 +93,7 @@ MotRelationInit(void)
 {
 	MotStorageInit();
 	MotDeriveInit();
+	MotLimitInit();
 	MotOrdinaryTable = MotIsOrdinaryTable;
 }
 
@@ -514,25 +514,6 @@ rebuild(MotRelation *mr, Relation rel)
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
-}
-
-/* The table's options, as the wrapper's validator has let them through. */
-uint64
-MotTableMaxSize(Relation rel)
-{
-	ListCell   *lc;
-	double		max_size = 0;
-
-	if (MotIsOrdinary(rel))
-		return 0;
-	foreach(lc, GetForeignTable(RelationGetRelid(rel))->options)
-	{
-		DefElem    *def = lfirst_node(DefElem, lc);
-
-		if (strcmp(def->defname, "max_size") == 0)
-			(void) parse_real(defGetString(def), &max_size, GUC_UNIT_BYTE, NULL);
-	}
-	return (uint64) max_size;
 }
 
 /* Does the entry describe the table as it is? (most invalidations are about something else) */

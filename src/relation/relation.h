@@ -377,6 +377,9 @@ extern List *MotStorageChanges(void);	/* palloc'd; once, at PRE_COMMIT */
 /* columns, options or the name have changed without new storage */
 extern void MotStorageDefinitionChanged(Oid relid);
 
+/* limit.c: a foreign table with that limit, as its option says it, has become an ordinary one */
+extern void MotTableKeepMaxSize(Oid relid, const char *value);
+
 /* what has been changed while mot was not loaded, where that can be; see compare.c */
 extern bool MotDefinitionTakeOver(Relation rel);
 
