@@ -55,9 +55,9 @@ struct mot_cache
 #define KEY_POOL(key) ((key) >> 12)
 #define KEY_CLASS(key) ((unsigned) ((key) >> 6) & 63)
 
-static void *alloc_slow(mot_cache *cache, mot_pool *pool, unsigned class,
+static void *alloc_slow(mot_cache *cache, mot_pool *pool, unsigned node, unsigned class,
 						size_t size, mot_purpose purpose, int *why);
-static void *refill(mot_cache *cache, mot_pool *pool, unsigned class,
+static void *refill(mot_cache *cache, mot_pool *pool, unsigned node, unsigned class,
 					mot_purpose purpose, int *why);
 static void free_slow(mot_cache *cache, mot_page *page, unsigned class,
 					  uint64_t key, void *object);
@@ -122,7 +122,24 @@ mot_alloc(mot_cache *cache, mot_pool *pool, size_t size, mot_purpose purpose,
 								   class, cache->node));
 	if (mot_likely(mag != NULL && mag->count > 0))
 		return mag->objects[--mag->count];
-	return alloc_slow(cache, pool, class, size, purpose, why);
+	return alloc_slow(cache, pool, MOT_ANY_NODE, class, size, purpose, why);
+}
+
+void *
+mot_alloc_on(mot_cache *cache, mot_pool *pool, unsigned node, size_t size,
+			 mot_purpose purpose, int *why)
+{
+	unsigned	class;
+	mot_magazine *mag;
+
+	if (size < pool->min_size)
+		size = pool->min_size;
+	class = mot_class_of(pool->region, size);
+	mag = find_magazine(cache, KEY(atomic_load_explicit(&pool->id, memory_order_relaxed),
+								   class, node));
+	if (mot_likely(mag != NULL && mag->count > 0))
+		return mag->objects[--mag->count];
+	return alloc_slow(cache, pool, node, class, size, purpose, why);
 }
 
 void
@@ -186,6 +203,15 @@ mot_usable_size(const mot_region *region, const void *object)
 	return MOT_SHAPE_SIZE(shape);
 }
 
+unsigned
+mot_object_node(const mot_region *region, const void *object)
+{
+	uint64_t	shape;
+
+	(void) mot_page_of(region, object, &shape);
+	return MOT_SHAPE_NODE(shape);
+}
+
 mot_pool *
 mot_object_pool(const mot_region *region, const void *object)
 {
@@ -196,7 +222,7 @@ mot_object_pool(const mot_region *region, const void *object)
 
 /* not in the magazine: from the pool, if need be after giving back what we hold */
 static void *
-alloc_slow(mot_cache *cache, mot_pool *pool, unsigned class, size_t size,
+alloc_slow(mot_cache *cache, mot_pool *pool, unsigned node, unsigned class, size_t size,
 		   mot_purpose purpose, int *why)
 {
 	mot_region *region = pool->region;
@@ -206,10 +232,11 @@ alloc_slow(mot_cache *cache, mot_pool *pool, unsigned class, size_t size,
 		void	   *object;
 
 		if (class == MOT_CLASS_LARGE)
-			object = mot_pool_take_large(pool, size, mot_topology_node(&region->topology),
+			object = mot_pool_take_large(pool, size, node == MOT_ANY_NODE ?
+										 mot_topology_node(&region->topology) : node,
 										 purpose, why);
 		else
-			object = refill(cache, pool, class, purpose, why);
+			object = refill(cache, pool, node, class, purpose, why);
 		if (object || attempt > 0)
 			return object;
 		mot_cache_flush(cache);
@@ -218,16 +245,18 @@ alloc_slow(mot_cache *cache, mot_pool *pool, unsigned class, size_t size,
 }
 
 static void *
-refill(mot_cache *cache, mot_pool *pool, unsigned class, mot_purpose purpose,
-	   int *why)
+refill(mot_cache *cache, mot_pool *pool, unsigned node, unsigned class,
+	   mot_purpose purpose, int *why)
 {
 	mot_region *region = pool->region;
 	unsigned	limit = region->classes[class].cached;
-	unsigned	node = mot_topology_node(&region->topology);
+	bool		here = node == MOT_ANY_NODE;
 	void	   *object;
 	uint64_t	key;
 	mot_magazine *mag;
 
+	if (here)
+		node = mot_topology_node(&region->topology);
 	if (limit == 0)
 	{
 		if (mot_pool_take(pool, class, node, purpose, &object, 1, why) == 0)
@@ -236,7 +265,8 @@ refill(mot_cache *cache, mot_pool *pool, unsigned class, mot_purpose purpose,
 	}
 
 	/* the process may have moved to another node, and have a magazine there */
-	cache->node = node;
+	if (here)
+		cache->node = node;
 	key = KEY(atomic_load_explicit(&pool->id, memory_order_relaxed), class, node);
 	mag = find_magazine(cache, key);
 	if (mag == NULL)

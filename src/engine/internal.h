@@ -55,6 +55,8 @@
 #include "tree_cursor.h"
 #include "hint.h"
 #include "owed.h"
+#include "places.h"
+#include "share.h"
 
 #define PTR_MASK	((UINT64_C(1) << 48) - 1)
 #define OWNER_SHIFT 48
@@ -284,23 +286,6 @@ typedef struct mot_slot
 
 #define DIRECTORY_BUCKETS 1024
 
-/* a row that a transaction shares; see share.c */
-typedef struct share
-{
-	struct share *next;
-	mot_row    *row;
-	uint32_t	owner;
-	bool		key_only;
-} share;
-
-typedef struct share_bucket
-{
-	mot_spinlock lock;
-	share	   *first;
-} share_bucket;
-
-#define SHARE_BUCKET_BITS 12
-
 struct mot_engine
 {
 	/*
@@ -322,6 +307,7 @@ struct mot_engine
 	unsigned	flags;
 	mot_region *region;
 	mot_pool   *pool;			/* the engine's own objects */
+	mot_machine machine;		/* bind.c */
 	mot_spinlock directory_lock;
 	mot_spinlock dropped_lock;
 	mot_table  *dropped_tables;
@@ -361,13 +347,14 @@ struct mot_table
 	mot_engine *engine;
 	mot_pool   *rows;
 	mot_pool   *versions;
+	mot_places *_Atomic places; /* NULL: nobody has said any; places.c */
+	void	   *memory;			/* what to free: the table is aligned in it */
 	mot_pool_group group;
 	mot_table  *next;			/* directory bucket or list of dropped ones */
 	mot_ts		dropped_stamp;
 	bool		still_owed;		/* dropped, and some queue names an object of
 								 * it */
 	_Atomic uint32_t dropped_indexes;	/* by themselves, and still there */
-	void	   *memory;			/* what to free: the table is aligned in it */
 	_Atomic mot_ts born;		/* the host's, as below */
 	_Atomic bool refuse_older;
 	_Atomic bool unsettled;		/* made by a transaction still running */
@@ -634,6 +621,9 @@ struct mot_session
 	mot_tree_context tree;
 	mot_tree_context tree_exclusive;
 	mot_holder	holder;
+	const mot_table *placed;	/* where its next row is to be: on the node
+								 * "place" */
+	unsigned	place;
 	bool		use_reserve;	/* everything is as urgent as a change */
 	bool		keys_derive;	/* see mot_txn_keys_derive */
 	unsigned	relief;			/* RELIEF_*: what is to be seen to before the
@@ -788,6 +778,10 @@ extern void *mot_session_alloc(mot_session *s, mot_pool *pool, size_t size,
 /* the same for a caller who knows nothing by address but what his snapshot shows or is his own */
 extern void *mot_session_alloc_freely(mot_session *s, mot_pool *pool, size_t size,
 									  mot_purpose purpose, mot_status *status);
+
+/* and from that node */
+extern void *mot_session_alloc_on(mot_session *s, mot_pool *pool, unsigned node, size_t size,
+								  mot_purpose purpose, mot_status *status);
 
 /* engine.c */
 extern mot_ts mot_engine_horizons(mot_engine *e, mot_ts *unlinked);

@@ -36,6 +36,8 @@
 #ifndef MOT_MEMORY_H
 #define MOT_MEMORY_H
 
+#include <limits.h>
+
 #include "port.h"
 
 #define MOT_CHUNK_SIZE	((size_t) 2 << 20)
@@ -155,6 +157,31 @@ extern void mot_pool_destroy(mot_pool *pool);
  */
 extern void *mot_alloc(mot_cache *cache, mot_pool *pool, size_t size,
 					   mot_purpose purpose, int *why);
+
+/*
+ * The same from a node's memory, if it has any; MOT_ANY_NODE: that of the cpu
+ * the caller runs on, as mot_alloc has it.  What a process has ready of another
+ * node is what its frees have gathered there, or comes in batches, too.
+ */
+#define MOT_ANY_NODE UINT_MAX
+extern void *mot_alloc_on(mot_cache *cache, mot_pool *pool, unsigned node, size_t size,
+						  mot_purpose purpose, int *why);
+
+/* the node whose memory an object is in */
+extern unsigned mot_object_node(const mot_region *region, const void *object);
+
+/*
+ * The page that an object is in, which lives as long as this lasts, belongs to another
+ * node from now on, after its memory has been moved there; see rehome.c.
+ */
+typedef enum mot_page_moved
+{
+	MOT_PAGE_MOVED,
+	MOT_PAGE_REFUSED,			/* the system would not */
+	MOT_PAGE_STAYS				/* a lot, or memory in huge pages */
+} mot_page_moved;
+
+extern mot_page_moved mot_page_move(mot_region *region, void *object, unsigned node);
 
 /* The object goes back to its pool.  Any process, whoever allocated it. */
 extern void mot_free(mot_cache *cache, void *object);

@@ -10,6 +10,7 @@
  *	pool.c		pools: objects of size classes in pages, large objects
  *	cache.c		magazines of free objects per process slot
  *	rowmap.c	row bitmaps, page directories, walks
+ *	rehome.c	pages that come to another node
  *
  * The mapping consists of
  *

@@ -457,6 +457,12 @@ extern mot_ts mot_version_ts(const mot_version *version);
 #define MOT_HOST_BITS 13
 
 /*
+ * Are these, of one row, the same?  One that is committed may lie elsewhere when it
+ * is looked for again: reclamation and the mover of places put it there.
+ */
+extern bool mot_version_same(const mot_version *a, const mot_version *b);
+
+/*
  * The version of a row this view sees, or NULL.  Registers the read with a
  * SERIALIZABLE transaction (MOT_NO_PRIVATE_MEMORY is remembered and reported
  * by mot_txn_prepare).  May wait some instructions for a commit that is just
@@ -943,6 +949,7 @@ extern void mot_unload_key(mot_session *session, const mot_index_handle *handle,
 extern void *mot_host_alloc(mot_session *session, size_t size, mot_status *status);
 extern void mot_host_free(mot_session *session, void *bytes);
 
+#include "mot_places.h"
 #include "mot_report.h"
 
 #endif							/* MOT_ENGINE_H */

@@ -477,12 +477,18 @@ mot_pool_put(mot_pool *pool, unsigned class, void **objects, unsigned count)
 		unsigned	per_page = mot_page_objects(region, page_no, class);
 
 		mot_assert(page->pool == pool && MOT_SHAPE_CLASS(shape) == class);
-		if (home != cn)
+		while (home != cn)
 		{
 			if (cn)
 				mot_spin_unlock(&cn->lock);
 			cn = home;
 			mot_spin_lock(&cn->lock);
+
+			/*
+			 * it may have gone to another node before we had the lock, see
+			 * rehome.c
+			 */
+			home = &nodes[MOT_SHAPE_NODE(shape_of(page))];
 		}
 
 		*(void **) objects[i] = page->free;
@@ -687,6 +693,10 @@ release_page(mot_pool *pool, uint32_t page_no, bool give_back)
 
 	if (MOT_SHAPE_CLASS(shape) == MOT_CLASS_LARGE)
 		count = MOT_SHAPE_SIZE(shape) / MOT_PAGE_SIZE;
+	/* memory that was moved is not its chunk's node's */
+	if (!mot_is_lot(region, page_no) &&
+		MOT_SHAPE_NODE(shape) != region->chunks[page_no / MOT_PAGES_PER_CHUNK].node)
+		give_back = true;
 
 	leave_pool(pool, page_no);
 	MOT_STOP_POINT("page-left-pool");

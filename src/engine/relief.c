@@ -110,8 +110,8 @@ mot_make_room(mot_session *s, unsigned *tries, bool move_on)
 }
 
 static inline void *
-alloc(mot_session *s, mot_pool *pool, size_t size, mot_purpose purpose, mot_status *status,
-	  bool move_on)
+alloc(mot_session *s, mot_pool *pool, unsigned node, size_t size, mot_purpose purpose,
+	  mot_status *status, bool move_on)
 {
 	unsigned	tries = 0;
 	int			why = 0;
@@ -119,7 +119,8 @@ alloc(mot_session *s, mot_pool *pool, size_t size, mot_purpose purpose, mot_stat
 
 	if (mot_unlikely(s->use_reserve))
 		purpose = MOT_FOR_DELETE;
-	while ((p = mot_alloc(s->cache, pool, size, purpose, &why)) == NULL)
+	while ((p = node == MOT_ANY_NODE ? mot_alloc(s->cache, pool, size, purpose, &why) :
+			mot_alloc_on(s->cache, pool, node, size, purpose, &why)) == NULL)
 		if (!mot_make_room(s, &tries, move_on))
 		{
 			*status = why ? MOT_TABLE_FULL : MOT_NO_MEMORY;
@@ -132,12 +133,19 @@ void *
 mot_session_alloc(mot_session *s, mot_pool *pool, size_t size,
 				  mot_purpose purpose, mot_status *status)
 {
-	return alloc(s, pool, size, purpose, status, false);
+	return alloc(s, pool, MOT_ANY_NODE, size, purpose, status, false);
 }
 
 void *
 mot_session_alloc_freely(mot_session *s, mot_pool *pool, size_t size,
 						 mot_purpose purpose, mot_status *status)
 {
-	return alloc(s, pool, size, purpose, status, true);
+	return alloc(s, pool, MOT_ANY_NODE, size, purpose, status, true);
+}
+
+void *
+mot_session_alloc_on(mot_session *s, mot_pool *pool, unsigned node, size_t size,
+					 mot_purpose purpose, mot_status *status)
+{
+	return alloc(s, pool, node, size, purpose, status, true);
 }

@@ -46,6 +46,14 @@ mot_version_ts(const mot_version *v)
 	return ts & TS_UNCOMMITTED ? 0 : ts;
 }
 
+bool
+mot_version_same(const mot_version *a, const mot_version *b)
+{
+	if (a == b || a == NULL || b == NULL)
+		return a == b;
+	return !(version_ts(a) & TS_UNCOMMITTED) && version_ts(a) == version_ts(b);
+}
+
 /*
  * Top of the row's chain as this transaction has it: its own newest version
  * (in the row if it holds the lock, in the journal if its lock is deferred),

@@ -138,6 +138,8 @@ table_destroy(mot_session *s, mot_table *t)
 	mot_pool_destroy(t->rows);
 	if (atomic_load(&t->definition) != NULL)
 		mot_free(s->cache, atomic_load(&t->definition));
+	if (atomic_load(&t->places) != NULL)
+		mot_free(s->cache, atomic_load(&t->places));
 	mot_free(s->cache, t->memory);
 }
 

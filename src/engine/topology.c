@@ -9,6 +9,7 @@
  * node.  The nodes are numbered 0, 1, ... here, whatever the system calls
  * them.  Memory is bound only where the nodes are real and more than one; it
  * is a preference, so a full node means memory from another, not a signal.
+ * Memory that several processes have mapped is moved for who has CAP_SYS_NICE.
  *
  *-------------------------------------------------------------------------
  */
@@ -18,6 +19,7 @@
 #include <numa.h>
 #include <numaif.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include "memory_internal.h"
 
@@ -120,4 +122,53 @@ mot_topology_bind(const mot_topology *topology, unsigned node,
 	 * node gets the page, which is mostly the one we meant.
 	 */
 	(void) mbind(start, length, MPOL_PREFERRED, mask, 1024, 0);
+}
+
+/* so many of the system's pages a call */
+#define MOVE_BATCH 64
+
+/* a batch of pages; how many are on that node afterwards */
+static size_t
+move_batch(unsigned os_node, void **pages, size_t n)
+{
+	int			nodes[MOVE_BATCH];
+	int			status[MOVE_BATCH];
+	size_t		there = 0;
+
+	for (size_t i = 0; i < n; i++)
+	{
+		/* the kernel knows only what is mapped here */
+		(void) *(volatile char *) pages[i];
+		nodes[i] = (int) os_node;
+		status[i] = -1;
+	}
+	if (move_pages(0, n, pages, nodes, status, MPOL_MF_MOVE_ALL) < 0 &&
+		move_pages(0, n, pages, nodes, status, MPOL_MF_MOVE) < 0)
+		return 0;
+	for (size_t i = 0; i < n; i++)
+		there += status[i] == (int) os_node;
+	return there;
+}
+
+bool
+mot_topology_move(const mot_topology *topology, unsigned node, void *start, size_t length)
+{
+	size_t		size = (size_t) sysconf(_SC_PAGESIZE);
+	size_t		there = 0;
+	size_t		n = 0;
+	void	   *pages[MOVE_BATCH];
+
+	/* nodes that are not real have no memory */
+	if (!topology->bind)
+		return true;
+	for (size_t at = 0; at < length; at += size)
+	{
+		pages[n++] = (char *) start + at;
+		if (n == MOVE_BATCH || at + size >= length)
+		{
+			there += move_batch(topology->os_node[node], pages, n);
+			n = 0;
+		}
+	}
+	return there * size * 2 > length;
 }

@@ -38,6 +38,10 @@ extern unsigned mot_topology_node(const mot_topology *topology);
 extern void mot_topology_bind(const mot_topology *topology, unsigned node,
 							  void *start, size_t length);
 
+/* Move memory to a node; true: most of it is there now. */
+extern bool mot_topology_move(const mot_topology *topology, unsigned node,
+							  void *start, size_t length);
+
 /*
  * Tests run on machines smaller than the topology they pretend to have: a
  * thread that sets this is taken to run on that cpu.  Negative: no pretence.

@@ -116,7 +116,7 @@ mot_read_newer(mot_session *s, const mot_view *view, mot_row *row, const mot_ver
 	mot_view	old = *view;
 
 	old.snapshot = s->snapshot;
-	if (mot_version_visible(s, &old, row) != v)
+	if (!mot_version_same(mot_version_visible(s, &old, row), v))
 		s->saw_newest = s->learned = true;
 }
 

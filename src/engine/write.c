@@ -335,6 +335,9 @@ row_new(mot_session *s, mot_table *table, size_t size, mot_status *status)
 
 	if (bytes < MOT_ROW_MIN_SIZE)
 		bytes = MOT_ROW_MIN_SIZE;
+	if (mot_unlikely(s->placed != NULL))
+		return mot_session_alloc_on(s, table->rows, mot_session_placed(s, table), bytes,
+									MOT_FOR_NEW_ROW, status);
 	row = mot_session_alloc_freely(s, table->rows, bytes, MOT_FOR_NEW_ROW, status);
 	return row;
 }
@@ -431,6 +434,7 @@ version_new(mot_session *s, mot_table *table, mot_row *row, bool locked,
 			size_t size, unsigned *bits, mot_status *status)
 {
 	size_t		room = mot_usable_size(s->engine->region, row) - ROW_OVERHEAD;
+	mot_purpose purpose;
 
 	if (size <= room)
 	{
@@ -440,8 +444,16 @@ version_new(mot_session *s, mot_table *table, mot_row *row, bool locked,
 			atomic_load_explicit(&row->inlined.ts, memory_order_acquire) == TS_FREE)
 			return &row->inlined;
 	}
-	return mot_session_alloc_freely(s, table->versions, sizeof(mot_version) + size,
-									*bits & LINK_TOMBSTONE ? MOT_FOR_DELETE : MOT_FOR_CHANGE, status);
+	purpose = *bits & LINK_TOMBSTONE ? MOT_FOR_DELETE : MOT_FOR_CHANGE;
+
+	/*
+	 * Relaxed: only whether.  (Its place is where the row is: that is known
+	 * here, and the row is where it belongs, or comes there.)
+	 */
+	if (mot_unlikely(atomic_load_explicit(&table->places, memory_order_relaxed) != NULL))
+		return mot_session_alloc_on(s, table->versions, mot_object_node(s->engine->region, row),
+									sizeof(mot_version) + size, purpose, status);
+	return mot_session_alloc_freely(s, table->versions, sizeof(mot_version) + size, purpose, status);
 }
 
 /* is everybody's snapshot at least that new?  Asked again and again, it looks now and then only. */

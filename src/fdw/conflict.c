@@ -32,7 +32,7 @@ check_visible(MotModify *modify, EState *estate, mot_row *row, const mot_version
 		return;
 	view = MotViewFor(estate->es_snapshot);
 	MotViewTable(modify->relation, &view);
-	if (mot_row_visible(modify->session, &view, modify->relation->table, row) != version)
+	if (!mot_version_same(mot_row_visible(modify->session, &view, modify->relation->table, row), version))
 		MotRaiseStatus(MOT_CONFLICT_CHANGED, NULL);
 }
 

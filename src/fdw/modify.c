@@ -360,7 +360,8 @@ MotRefuseOwnChange(mot_session *session, const mot_view *view, mot_table *table,
 	}
 	later.command++;
 	after = mot_row_visible(session, &later, table, row);
-	if (before == found ? after != found : after == mot_row_newest(session, row))
+	if (mot_version_same(before, found) ? !mot_version_same(after, found) :
+		mot_version_same(after, mot_row_newest(session, row)))
 		return;
 
 	MotRaiseOwnChange(operation == CMD_DELETE);

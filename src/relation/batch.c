@@ -159,6 +159,23 @@ key_of(const MotBatch *batch, int index, int n, size_t *len)
 	return keys->bytes.data + start;
 }
 
+/* of a table whose ranges live on nodes: where row n is to be */
+static void
+place_row(MotBatch *batch, int n)
+{
+	const MotWriter *writer = batch->writer;
+	Oid			placed_by = mot_table_placed_by(writer->mr->table);
+
+	for (int i = 0; unlikely(placed_by != InvalidOid) && i < batch->nindexes; i++)
+		if (writer->mr->indexes[i].indexoid == placed_by)
+		{
+			size_t		len;
+			const void *key = key_of(batch, i, n, &len);
+
+			mot_row_place(writer->session, writer->mr->table, key, len);
+		}
+}
+
 static inline void
 set_current(MotBatch *batch, int n)
 {
@@ -216,6 +233,7 @@ insert_rows(MotBatch *batch, MotIndex **index)
 		void	   *data;
 		mot_status	status;
 
+		place_row(batch, n);
 		status = mot_row_insert(writer->session, writer->mr->table, writer->command,
 								r->host_bits, r->size, &r->row, &data);
 		if (unlikely(status != MOT_OK))
@@ -263,6 +281,7 @@ load_row(MotBatch *batch, int n)
 	mot_status	status;
 
 	set_current(batch, n);
+	place_row(batch, n);
 	status = mot_load_row(writer->session, mr->table, r->host_bits, r->size, &r->row, &data);
 	if (unlikely(status != MOT_OK))
 		MotRaiseStatus(status, writer->rel);

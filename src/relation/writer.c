@@ -282,15 +282,32 @@ MotWriterInsert(MotWriter *writer, Datum *values, bool *isnull)
 	return row;
 }
 
+/* its key in this index says on which node it is to live */
+static void
+place_row(MotWriter *writer, Oid indexoid, const Datum *values, const bool *isnull)
+{
+	MotIndex   *index = MotRelationIndex(writer->mr, indexoid);
+	bool		has_null;
+
+	if (index == NULL)
+		return;
+	MotKeyBufferReset(&writer->key);
+	MotKeyOfRow(index->key, MotWriterTail(writer), values, isnull, &writer->key, &has_null);
+	mot_row_place(writer->session, writer->mr->table, writer->key.data, writer->key.len);
+}
+
 /* the row without its index entries */
 static mot_row *
 store_row(MotWriter *writer, const Datum *values, const bool *isnull,
 		  size_t size, unsigned host_bits)
 {
+	Oid			placed_by = mot_table_placed_by(writer->mr->table);
 	mot_row    *row;
 	void	   *data;
 	mot_status	status;
 
+	if (unlikely(placed_by != InvalidOid))
+		place_row(writer, placed_by, values, isnull);
 	status = mot_row_insert(writer->session, writer->mr->table, writer->command,
 							host_bits, size, &row, &data);
 	if (unlikely(status != MOT_OK))
@@ -685,7 +702,7 @@ refuse_own_change(MotWriter *writer, mot_row *row, const mot_version *old, bool 
 	}
 	else
 		newest = mot_row_newest(writer->session, row);
-	if (newest != old)
+	if (!mot_version_same(newest, old))
 		MotRaiseOwnChange(deletion);
 }
 

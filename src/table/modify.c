@@ -244,7 +244,8 @@ crosses(Target *target, Snapshot crosscheck)
 	if (crosscheck == InvalidSnapshot || mot_version_ts(target->version) == 0)
 		return false;
 	view = MotViewFor(crosscheck);
-	return mot_row_visible(target->session, &view, target->relation->table, target->row) != target->version;
+	return !mot_version_same(mot_row_visible(target->session, &view, target->relation->table, target->row),
+							 target->version);
 }
 
 static TM_Result

@@ -12,6 +12,8 @@
  *	  pairs		 at SERIALIZABLE, withdraw from either of two accounts whose
  *				 sum may not fall below zero (write skew)
  *	  sweeper	 reclaims for everybody
+ *	  placer	 says anew, again and again, on which of four (pretended) nodes
+ *				 ranges of keys live, and moves rows and versions there
  *
  * And on another: receipts are counted in the current batch, batches are
  * closed by going on to the next, and auditors look at the last closed one:
@@ -325,6 +327,48 @@ sweeper(void *arg)
 	return NULL;
 }
 
+static atomic_ullong moved;
+
+static void *
+placer(void *arg)
+{
+	unsigned	slot = (unsigned) (uintptr_t) arg;
+	mot_session *s = open_session(st.engine, slot);
+	uint64_t	random = test_seed + slot;
+
+	while (!atomic_load(&stop))
+	{
+		mot_table_place places[8];
+		mot_place_move move = {0};
+		bool		more = true;
+
+		for (unsigned i = 0; i < 8; i++)
+			put_place(&places[i], i * ACCOUNTS / 8, test_random_from(&random) % 4);
+		(void) mot_snapshot_take(s);
+		CHECK(mot_table_places_set(s, st.table, 0, places, 8) == MOT_OK);
+		mot_snapshot_hold(s, MOT_TS_NONE);
+		for (int round = 0; round < 20; round += !more)
+		{
+			(void) mot_snapshot_take(s);
+			more = mot_table_places_move(s, st.table, 50, &move);
+			mot_snapshot_hold(s, MOT_TS_NONE);
+			nap();
+		}
+		atomic_fetch_add(&moved, move.versions + move.pages);
+	}
+	mot_session_close(s);
+	return NULL;
+}
+
+/* on a machine of four nodes, whose cpus the threads get as they ask for memory */
+static void
+create(bool value_index)
+{
+	setenv("HWLOC_SYNTHETIC", "node:4 core:1 pu:2", 1);
+	store_create(&st, 256 << 20, 16, MOT_ENGINE_PRIVATE, value_index);
+	unsetenv("HWLOC_SYNTHETIC");
+}
+
 static double seconds = 3;
 
 /* ------------------------------------------------------------------ batches */
@@ -452,23 +496,23 @@ auditor(void *arg)
 static void
 closed_batches(void)
 {
-	void	   *(*const work[]) (void *) = {counter, counter, counter, closer, auditor, auditor, sweeper};
-	pthread_t	thread[7];
+	void	   *(*const work[]) (void *) = {counter, counter, counter, closer, auditor, auditor, sweeper, placer};
+	pthread_t	thread[8];
 	mot_session *s;
 	mot_view	v;
 	int			closed = 0;
 
-	store_create(&st, 256 << 20, 16, MOT_ENGINE_PRIVATE, false);
+	create(false);
 	s = open_session(st.engine, 1);
 	begin(s);
 	REQUIRE(insert(&st, s, 0, 0, 1) == MOT_OK);
 	commit(s);
 	atomic_store(&stop, false);
-	for (unsigned i = 0; i < 7; i++)
+	for (unsigned i = 0; i < 8; i++)
 		REQUIRE(pthread_create(&thread[i], NULL, work[i], (void *) (uintptr_t) (i + 2)) == 0);
 	usleep((useconds_t) (seconds * 1e6));
 	atomic_store(&stop, true);
-	for (int i = 0; i < 7; i++)
+	for (int i = 0; i < 8; i++)
 		pthread_join(thread[i], NULL);
 	v = begin_view(s, 1);
 	for (uint64_t batch = 1; batch < BATCHES; batch++)
@@ -490,14 +534,15 @@ closed_batches(void)
 static void
 everything_at_once(void)
 {
-	void	   *(*const work[]) (void *) = {mover, mover, churner, churner, pair_worker, pair_worker, watcher, sweeper};
-	pthread_t	thread[8];
+	void	   *(*const work[]) (void *) = {mover, mover, churner, churner, pair_worker, pair_worker, watcher, sweeper,
+	placer};
+	pthread_t	thread[9];
 	mot_session *s;
 	mot_memory_report r;
 	mot_view	v;
 	uint64_t	n;
 
-	store_create(&st, 256 << 20, 16, MOT_ENGINE_PRIVATE, true);
+	create(true);
 	s = open_session(st.engine, 1);
 	v.snapshot = mot_snapshot_take(s);
 	mot_txn_begin(s, MOT_READ_COMMITTED, v.snapshot, 1);
@@ -508,15 +553,19 @@ everything_at_once(void)
 	mot_txn_commit(s);
 	mot_snapshot_hold(s, MOT_TS_NONE);
 
-	for (unsigned i = 0; i < 8; i++)
+	for (unsigned i = 0; i < 9; i++)
 		REQUIRE(pthread_create(&thread[i], NULL, work[i], (void *) (uintptr_t) (i + 2)) == 0);
 	usleep((useconds_t) (seconds * 1e6));
 	atomic_store(&stop, true);
-	for (int i = 0; i < 8; i++)
+	for (int i = 0; i < 9; i++)
 		pthread_join(thread[i], NULL);
-	printf("# %llu commits, %llu conflicts, %llu sums\n",
-		   (unsigned long long) commits, (unsigned long long) conflicts, (unsigned long long) sums);
-	CHECK(commits > 100 && sums > 0);
+	printf("# %llu commits, %llu conflicts, %llu sums, %llu versions and pages moved\n",
+		   (unsigned long long) commits, (unsigned long long) conflicts, (unsigned long long) sums,
+		   (unsigned long long) moved);
+	CHECK(commits > 100 && sums > 0 && moved > 0);
+	(void) mot_snapshot_take(s);
+	CHECK(mot_table_places_set(s, st.table, 0, NULL, 0) == MOT_OK);
+	mot_snapshot_hold(s, MOT_TS_NONE);
 
 	/* at rest: nothing owed, nothing stale, nothing lost, one version a row */
 	drain(&st, s);

@@ -157,14 +157,17 @@ insert(store *st, mot_session *s, uint32_t command, uint64_t id, int64_t value)
 			   *other;
 	void	   *data;
 	uint8_t		key[8];
-	mot_status	status = mot_row_insert(s, st->table, command, 5, sizeof(record), &row, &data);
+	mot_status	status;
 
+	put_key(key, id);
+	if (mot_table_placed_by(st->table) != 0)
+		mot_row_place(s, st->table, key, 8);
+	status = mot_row_insert(s, st->table, command, 5, sizeof(record), &row, &data);
 	if (status != MOT_OK)
 		return status;
 	memset(data, 0, sizeof(record));
 	((record *) data)->id = id;
 	((record *) data)->value = value;
-	put_key(key, id);
 	status = mot_index_add(s, &st->by_id, row, key, 8, 0, &other);
 	if (status == MOT_OK && st->has_value_index)
 	{
@@ -318,6 +321,13 @@ sum_index(mot_session *s, const mot_view *view, const mot_index_handle *handle,
 	mot_cursor_close(c);
 	free(c);
 	return sum;
+}
+
+static inline void
+put_place(mot_table_place *place, uint64_t low, unsigned node)
+{
+	place->low = low;
+	place->node = (uint16_t) node;
 }
 
 /* a READ COMMITTED transaction, by itself and as one change */
