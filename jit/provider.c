@@ -58,10 +58,6 @@ static void release(MotRowCode *code);
 static size_t bytes(void);
 static char *dump(const MotRowCode *code);
 
-static bool begin_session(void);
-static LLVMErrorRef describe(LLVMErrorRef error, const char **why_not);
-static LLVMMemoryBufferRef build(MotEmit * emit, Code *code, const char *name, char **error);
-
 void
 mot_jit_provider_init(MotJitProvider *provider)
 {

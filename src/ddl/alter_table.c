@@ -34,7 +34,6 @@
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
-#include "utils/rel.h"
 
 /* ALTER TABLE taken apart */
 typedef struct AlterWork

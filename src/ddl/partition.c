@@ -22,7 +22,6 @@
 #include "relation/relation.h"
 #include "utils/lsyscache.h"
 #include "utils/partcache.h"
-#include "utils/rel.h"
 
 bool
 MotPartitionConcerns(Oid parent, Oid partition)

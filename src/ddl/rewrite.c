@@ -25,7 +25,6 @@
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "relation/relation.h"
-#include "utils/memutils.h"
 #include "utils/tuplestore.h"
 #include "xact/xact.h"
 

@@ -8,7 +8,6 @@
  */
 #include "postgres.h"
 
-#include "commands/explain.h"
 #include "fdw/fdw.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"

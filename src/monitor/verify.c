@@ -27,7 +27,6 @@
 #include "access/table.h"
 #include "access/xlog.h"
 #include "catalog/objectaddress.h"
-#include "catalog/pg_class.h"
 #include "catalog/pg_index.h"
 #include "fmgr.h"
 #include "funcapi.h"

@@ -39,7 +39,6 @@
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
-#include "utils/rel.h"
 #include "utils/syscache.h"
 
 /* what is hashed: a CHECK's expression; bounds that rows lie within, or outside of */

@@ -18,7 +18,6 @@
 #include "relation/internal.h"
 #include "relation/keysort.h"
 #include "utils/memutils.h"
-#include "utils/rel.h"
 #include "utils/syscache.h"
 #include "xact/xact.h"
 

@@ -18,7 +18,6 @@
 
 #include <math.h>
 
-#include "access/stratnum.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/pathnodes.h"
 #include "optimizer/cost.h"

@@ -38,7 +38,6 @@
 #include "storage/lmgr.h"
 #include "tcop/tcopprot.h"
 #include "utils/fmgroids.h"
-#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/relfilenodemap.h"

@@ -33,9 +33,7 @@
 #include "faults.h"
 #include "miscadmin.h"
 #include "relation/internal.h"
-#include "storage/lock.h"
 #include "utils/hsearch.h"
-#include "utils/inval.h"
 #include "utils/relcache.h"
 #include "xact/xact.h"
 

@@ -31,10 +31,8 @@
 #include "relation/definition.h"
 #include "relation/internal.h"
 #include "catalog/storage.h"
-#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/rel.h"
 #include "utils/relfilenodemap.h"
 #include "xact/xact.h"
 

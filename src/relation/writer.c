@@ -27,7 +27,6 @@
 #include "relation/internal.h"
 #include "utils/datum.h"
 #include "utils/memutils.h"
-#include "utils/rel.h"
 #include "xact/xact.h"
 
 static mot_row *store_row(MotWriter *writer, const Datum *values, const bool *isnull,
@@ -39,7 +38,6 @@ static Datum *measure_columns(MotWriter *writer, Datum *values, const bool *isnu
 static void make_tail(MotWriter *writer, const Datum *values, const bool *isnull, const mot_version *old);
 static void deform_old(MotWriter *writer, const mot_version *old);
 static bool keys_differ(MotWriter *writer, MotIndex *index, const Datum *values, const bool *isnull);
-static size_t news(MotWriter *writer, const mot_version *old, const Datum *values, const bool *isnull);
 static bool column_changed(MotWriter *writer, AttrNumber attnum,
 						   const Datum *values, const bool *isnull);
 

@@ -32,7 +32,6 @@
 #include "table/table.h"
 
 #include "access/amapi.h"
-#include "access/genam.h"
 #include "catalog/index.h"
 #include "access/xact.h"
 #include "catalog/pg_am.h"

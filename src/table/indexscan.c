@@ -15,7 +15,6 @@
 #include "table/table.h"
 
 #include "access/amapi.h"
-#include "access/genam.h"
 #include "access/itup.h"
 #include "access/relscan.h"
 #include "access/stratnum.h"

@@ -34,7 +34,6 @@
 #include "miscadmin.h"
 #include "postmaster/startup.h"
 #include "utils/memutils.h"
-#include "wal/checkpoint.h"
 #include "wal/leftout.h"
 #include "wal/replay.h"
 #include "xact/xact.h"

@@ -32,7 +32,6 @@
 #include "postmaster/walwriter.h"
 #include "storage/shmem.h"
 #include "wal/internal.h"
-#include "wal/wal.h"
 
 #define MAX_TICK_MS 50
 #define MIN_TICK_MS 10

@@ -24,7 +24,6 @@
 #include "compat/compat.h"
 #include "miscadmin.h"
 #include "nodes/pg_list.h"
-#include "port/atomics.h"
 #include "storage/ipc.h"
 #include "storage/shmem.h"
 #include "utils/backend_status.h"

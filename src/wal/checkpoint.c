@@ -69,7 +69,6 @@
 #include "utils/memutils.h"
 #include "utils/pidfile.h"
 #include "utils/resowner.h"
-#include "utils/timestamp.h"
 #include "utils/wait_event.h"
 #include "wal/leftout.h"
 #include "wal/replay.h"

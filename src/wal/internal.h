@@ -11,6 +11,7 @@
 #include "wal/wal.h"
 #include "wal/record.h"
 #include "access/xlogreader.h"
+#include "access/xlogutils.h"
 #include "relation/definition.h"
 #include "storage/condition_variable.h"
 #include "storage/lwlock.h"

@@ -15,7 +15,6 @@
 #include <sys/mman.h>
 
 #include "common/hashfn.h"
-#include "port/atomics.h"
 #include "storage/shmem.h"
 #include "storage/spin.h"
 #include "wal/leftout.h"
@@ -40,11 +39,6 @@ typedef struct Lists
 
 static Shared *shared = NULL;
 static Lists *lists = NULL;
-
-static uint32 *bucket_of(Oid dbid, Oid relid);
-static uint32 find(Oid dbid, Oid relid);
-static void unlink_entry(uint32 i);
-static void forget(uint32 i);
 
 Size
 MotLeftOutShmemSize(void)

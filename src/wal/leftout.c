@@ -40,21 +40,14 @@
 #include <unistd.h>
 
 #include "access/xact.h"
-#include "access/xlogrecovery.h"
-#include "access/xlogutils.h"
-#include "common/file_perm.h"
 #include "miscadmin.h"
-#include "port/atomics.h"
 #include "port/pg_crc32c.h"
 #include "relation/relation.h"
 #include "storage/copydir.h"
 #include "storage/fd.h"
-#include "storage/lmgr.h"
 #include "storage/lock.h"
 #include "storage/shmem.h"
-#include "storage/spin.h"
 #include "utils/memutils.h"
-#include "utils/timestamp.h"
 #include "wal/leftout.h"
 #include "wal/sort.h"
 #include "wal/spill.h"
@@ -98,12 +91,6 @@ typedef struct Back
 	const char *redo;			/* NULL: not mapped */
 } Back;
 
-static char *directory_of(const MotLeftOut *entry);
-static char *file_in(const char *directory, Oid dbid, Oid relid, uint32 part);
-static void take_file(const char *from, const char *to);
-static void write_base(MotLeftOut *entry, MotManifestTable *table);
-static void dump_table(MotLeftOut *entry, mot_table *table);
-static void new_entry(MotLeftOut *entry, Oid dbid, Oid relid, Oid owner);
 static void give_up(const MotLeftOut *entry);
 static void set_limit(mot_table *table);
 static bool try_entry(MotLeftOut *entry, bool all);

@@ -14,7 +14,6 @@
  */
 #include "postgres.h"
 
-#include "storage/lwlock.h"
 #include "wal/load.h"
 #include "wal/spill.h"
 #include "xact/xact.h"

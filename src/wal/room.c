@@ -22,7 +22,6 @@
 
 #include "access/transam.h"
 #include "access/xlogrecovery.h"
-#include "access/xlogutils.h"
 #include "compat/compat.h"
 #include "miscadmin.h"
 #include "postmaster/startup.h"
@@ -74,10 +73,8 @@ static int	nnoted = 0;
 static int	max_noted = 0;
 static HTAB *not_to_make = NULL;
 
-static bool readers_hold_memory(void);
 static void leave_out(void);
 static bool leave_out_table(const Noted *which);
-static int	larger_first(const void *a, const void *b);
 
 /* ----------------------------------------------------------- a transaction */
 

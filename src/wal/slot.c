@@ -21,11 +21,9 @@
 #include <signal.h>
 
 #include "access/xlog.h"
-#include "faults.h"
 #include "miscadmin.h"
 #include "replication/slot.h"
 #include "storage/ipc.h"
-#include "storage/lwlock.h"
 #include "wal/checkpoint.h"
 
 #define SLOT_NAME "mot"

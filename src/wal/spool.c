@@ -24,7 +24,6 @@
  */
 #include "postgres.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -33,7 +33,6 @@
 
 #include "access/xact.h"
 #include "compat/compat.h"
-#include "mot.h"
 #include "storage/lwlock.h"
 #include "storage/shmem.h"
 #include "xact/internal.h"

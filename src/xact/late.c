@@ -20,9 +20,7 @@
  */
 #include "postgres.h"
 
-#include "access/xact.h"
 #include "nodes/execnodes.h"
-#include "utils/rel.h"
 #include "xact/internal.h"
 
 /* what the server put there: the same function for all nodes of this kind */

@@ -68,7 +68,6 @@
 #include "engine/port.h"
 #include "faults.h"
 #include "port/atomics.h"
-#include "storage/ipc.h"
 #include "storage/lwlock.h"
 #include "storage/proc.h"
 #include "storage/shmem.h"
@@ -133,10 +132,8 @@ static void announce(uint64 xid, uint64 state);
 static void raise_to_xid(uint64 xid);
 static pg_noinline void wait_for_visible(Snapshot snapshot);
 static pg_noinline MotTaken leave_out_drawn(mot_session *session, Snapshot snapshot, mot_ts ts, bool serial);
-static mot_ts drawn_unseen(Place *place, Snapshot snapshot, uint64 *word);
 static bool includes_invisible(Snapshot snapshot, uint64 xmin, const MotTaken *taken);
 static uint64 widen(TransactionId xid, uint64 near);
-static inline bool unseen(uint64 xid, Snapshot snapshot, uint64 xmin);
 
 Size
 MotXactShmemSize(void)

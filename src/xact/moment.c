@@ -59,8 +59,6 @@
 #define MOST_MS 500
 #define STANDBY_MS 50
 
-static bool same_contents(Snapshot a, Snapshot b);
-static void renew(Snapshot target, Snapshot now);
 static bool renewable(void);
 static bool deferrable(void);
 static Snapshot register_snapshot(Snapshot snapshot);

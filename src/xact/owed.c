@@ -13,14 +13,11 @@
  */
 #include "postgres.h"
 
-#include "engine/mot_engine.h"
 #include "miscadmin.h"
 #include "port/atomics.h"
-#include "storage/latch.h"
 #include "storage/lwlock.h"
 #include "storage/shmem.h"
 #include "xact/internal.h"
-#include "xact/xact.h"
 
 typedef struct Shared
 {

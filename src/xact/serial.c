@@ -71,18 +71,15 @@
 #include "access/xact.h"
 #include "catalog/pg_class.h"
 #include "miscadmin.h"
-#include "storage/lmgr.h"
 #include "storage/lwlock.h"
 #include "storage/predicate.h"
 #include "storage/predicate_internals.h"
 #include "storage/proc.h"
-#include "utils/rel.h"
 #include "utils/relcache.h"
 #include "utils/snapmgr.h"
 #include "utils/wait_event.h"
 #include "xact/internal.h"
 
-static void section_tag(LOCKTAG *tag);
 static bool missed_a_commit(SERIALIZABLEXACT *me);
 static void tell_server_of_writes(mot_session *session);
 

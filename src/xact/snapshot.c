@@ -53,7 +53,6 @@
 #include "catalog/pg_class.h"
 #include "commands/defrem.h"
 #include "engine/port.h"
-#include "executor/executor.h"
 #include "miscadmin.h"
 #include "parser/analyze.h"
 #include "storage/lmgr.h"
@@ -128,7 +127,6 @@ static void process_utility(PlannedStmt *pstmt, const char *query_string, bool r
 							QueryEnvironment *query_env, DestReceiver *dest,
 							QueryCompletion *qc);
 static void post_parse_analyze(ParseState *pstate, Query *query, JumbleState *jstate);
-static inline void follow_transaction_snapshot(void);
 static inline void set_entry(Entry *entry, const void *query, Snapshot snapshot, MotTaken taken);
 static Entry *add_entry(const void *query, Snapshot snapshot);
 static MotTaken stray_snapshot(mot_session *session, Snapshot snapshot);

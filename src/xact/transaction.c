@@ -62,8 +62,6 @@ static void subxact_callback(SubXactEvent event, SubTransactionId mySubid,
 							 SubTransactionId parentSubid, void *arg);
 static void set_mark(int level, mot_mark mark);
 static void take_subxact_lock(mot_session *session);
-static void restore_host_id(int level);
-static void commit_subxact_lock(int level);
 static void before_commit(void);
 static void lock_rows(void);
 static bool wait_first(bool changes);
