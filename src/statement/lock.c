@@ -157,12 +157,6 @@ next_of_join_lock(MotNode *node)
 
 /* ----------------------------------------------------------------- shared */
 
-static void
-restart_lock(MotNode *node)
-{
-	node->outer->restart(node->outer);
-}
-
 const char *
 MotLockWhyNot(const LockRows *plan, const PlannedStmt *stmt)
 {
@@ -217,14 +211,11 @@ MotLocksScan(const LockRows *plan)
 MotNode *
 MotLockBuild(MotStatement *st, LockRows *plan)
 {
-	LockNode   *lock = palloc0(sizeof(LockNode));
-	MotNode    *node = &lock->node;
+	MotNode    *node = MotNodeMake(st, sizeof(LockNode), next_of_join_lock, MotNodeRestart, outerPlan(plan));
+	LockNode   *lock = (LockNode *) node;
 	List	   *marks = NIL;
 	ListCell   *lc;
 
-	node->statement = st;
-	node->restart = restart_lock;
-	node->outer = MotNodeBuild(st, outerPlan(plan));
 	lock->tables = palloc0(list_length(plan->rowMarks) * sizeof(LockedTable));
 	if (MotLocksScan(plan))
 	{
@@ -236,7 +227,6 @@ MotLockBuild(MotStatement *st, LockRows *plan)
 	}
 	else
 	{
-		node->next = next_of_join_lock;
 		lock->recheck = MotRecheckMake(st, plan->rowMarks, plan->epqParam, &marks);
 		foreach(lc, marks)
 		{

@@ -109,6 +109,29 @@ MotNodeBuild(MotStatement *st, Plan *plan)
 	return node;
 }
 
+/* what all nodes have but scans; "outer" may be NULL, and "size" is that of a structure that begins with a node */
+MotNode *
+MotNodeMake(MotStatement *st, Size size, TupleTableSlot *(*next) (MotNode *node), void (*restart) (MotNode *node),
+			Plan *outer)
+{
+	MotNode    *node = palloc0(size);
+
+	node->statement = st;
+	node->next = next;
+	node->restart = restart;
+	if (outer != NULL)
+		node->outer = MotNodeBuild(st, outer);
+	return node;
+}
+
+/* "restart" of a node that has nothing of its own to begin anew */
+void
+MotNodeRestart(MotNode *node)
+{
+	if (node->outer != NULL)
+		node->outer->restart(node->outer);
+}
+
 ExprContext *
 MotContextCreate(MotStatement *st)
 {
@@ -511,14 +534,10 @@ restart_join(MotNode *node)
 static MotNode *
 build_join(MotStatement *st, NestLoop *plan)
 {
-	JoinNode   *join = palloc0(sizeof(JoinNode));
-	MotNode    *node = &join->node;
+	MotNode    *node = MotNodeMake(st, sizeof(JoinNode), next_of_join, restart_join, outerPlan(plan));
+	JoinNode   *join = (JoinNode *) node;
 	ListCell   *lc;
 
-	node->statement = st;
-	node->next = next_of_join;
-	node->restart = restart_join;
-	node->outer = MotNodeBuild(st, outerPlan(plan));
 	node->inner = MotNodeBuild(st, innerPlan(plan));
 	node->econtext = MotContextCreate(st);
 	node->ps = MotParentCreate(st, T_NestLoopState, sizeof(NestLoopState), (Plan *) plan,
@@ -629,13 +648,9 @@ restart_limit(MotNode *node)
 static MotNode *
 build_limit(MotStatement *st, Limit *plan)
 {
-	LimitNode  *limit = palloc0(sizeof(LimitNode));
-	MotNode    *node = &limit->node;
+	MotNode    *node = MotNodeMake(st, sizeof(LimitNode), next_of_limit, restart_limit, outerPlan(plan));
+	LimitNode  *limit = (LimitNode *) node;
 
-	node->statement = st;
-	node->next = next_of_limit;
-	node->restart = restart_limit;
-	node->outer = MotNodeBuild(st, outerPlan(plan));
 	node->econtext = MotContextCreate(st);
 	node->ps = MotParentCreate(st, T_LimitState, sizeof(LimitState), (Plan *) plan, node->econtext);
 	limit->offset_expr = ExecInitExpr((Expr *) plan->limitOffset, node->ps);
@@ -676,21 +691,15 @@ restart_result(MotNode *node)
 {
 	((ResultNode *) node)->checked = false;
 	((ResultNode *) node)->done = false;
-	if (node->outer != NULL)
-		node->outer->restart(node->outer);
+	MotNodeRestart(node);
 }
 
 static MotNode *
 build_result(MotStatement *st, Result *plan)
 {
-	ResultNode *result = palloc0(sizeof(ResultNode));
-	MotNode    *node = &result->node;
+	MotNode    *node = MotNodeMake(st, sizeof(ResultNode), next_of_result, restart_result, outerPlan(plan));
+	ResultNode *result = (ResultNode *) node;
 
-	node->statement = st;
-	node->next = next_of_result;
-	node->restart = restart_result;
-	if (outerPlan(plan) != NULL)
-		node->outer = MotNodeBuild(st, outerPlan(plan));
 	node->econtext = MotContextCreate(st);
 	node->ps = MotParentCreate(st, T_ResultState, sizeof(ResultState), (Plan *) plan,
 							   node->econtext);
@@ -718,21 +727,11 @@ next_of_subquery(MotNode *node)
 	return NULL;
 }
 
-static void
-restart_subquery(MotNode *node)
-{
-	node->outer->restart(node->outer);
-}
-
 static MotNode *
 build_subquery(MotStatement *st, SubqueryScan *plan)
 {
-	MotNode    *node = palloc0(sizeof(MotNode));
+	MotNode    *node = MotNodeMake(st, sizeof(MotNode), next_of_subquery, MotNodeRestart, plan->subplan);
 
-	node->statement = st;
-	node->next = next_of_subquery;
-	node->restart = restart_subquery;
-	node->outer = MotNodeBuild(st, plan->subplan);
 	node->econtext = MotContextCreate(st);
 	node->ps = MotParentCreate(st, T_SubqueryScanState, sizeof(SubqueryScanState), (Plan *) plan,
 							   node->econtext);

@@ -107,14 +107,10 @@ MotSortRest(MotStatement *st)
 MotNode *
 MotSortBuild(MotStatement *st, Sort *plan)
 {
-	SortNode   *sort = palloc0(sizeof(SortNode));
-	MotNode    *node = &sort->node;
+	MotNode    *node = MotNodeMake(st, sizeof(SortNode), next_of_sort, restart_sort, outerPlan(plan));
+	SortNode   *sort = (SortNode *) node;
 
-	node->statement = st;
-	node->next = next_of_sort;
-	node->restart = restart_sort;
 	node->is_sort = true;
-	node->outer = MotNodeBuild(st, outerPlan(plan));
 	sort->plan = plan;
 	sort->desc = ExecTypeFromTL(outerPlan(plan)->targetlist);
 	sort->slot = MakeTupleTableSlot(ExecTypeFromTL(plan->plan.targetlist), &TTSOpsMinimalTuple);
@@ -179,13 +175,9 @@ restart_material(MotNode *node)
 MotNode *
 MotMaterialBuild(MotStatement *st, Material *plan)
 {
-	MaterialNode *material = palloc0(sizeof(MaterialNode));
-	MotNode    *node = &material->node;
+	MotNode    *node = MotNodeMake(st, sizeof(MaterialNode), next_of_material, restart_material, outerPlan(plan));
+	MaterialNode *material = (MaterialNode *) node;
 
-	node->statement = st;
-	node->next = next_of_material;
-	node->restart = restart_material;
-	node->outer = MotNodeBuild(st, outerPlan(plan));
 	material->depends = !bms_is_empty(plan->plan.extParam);
 	material->slot = MakeTupleTableSlot(ExecTypeFromTL(plan->plan.targetlist), &TTSOpsMinimalTuple);
 	st->sorts = lappend(st->sorts, node);

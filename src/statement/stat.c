@@ -27,6 +27,33 @@ PGDLLEXPORT Datum mot_jit_dump(PG_FUNCTION_ARGS);
 #define JIT_COLUMNS 11
 
 /* A plan tree's nodes, the outermost first. */
+static const char *
+name_of(const Plan *plan)
+{
+	switch (nodeTag(plan))
+	{
+		case T_Agg:
+			return "aggregate";
+		case T_Limit:
+			return "limit";
+		case T_LockRows:
+			return "lock";
+		case T_Sort:
+			return "sort";
+		case T_Result:
+			return "result";
+		case T_Material:
+			return "keep";
+		case T_ValuesScan:
+			return "values";
+		case T_ModifyTable:
+			return ((const ModifyTable *) plan)->operation == CMD_INSERT ? "insert" :
+				((const ModifyTable *) plan)->operation == CMD_UPDATE ? "update" : "delete";
+		default:
+			return "?";
+	}
+}
+
 static void
 add_tree(StringInfo buf, const Plan *plan, const PlannedStmt *stmt)
 {
@@ -53,24 +80,6 @@ add_tree(StringInfo buf, const Plan *plan, const PlannedStmt *stmt)
 			add_tree(buf, innerPlan(plan), stmt);
 			appendStringInfoChar(buf, ')');
 			return;
-		case T_Agg:
-			appendStringInfoString(buf, "aggregate");
-			break;
-		case T_Limit:
-			appendStringInfoString(buf, "limit");
-			break;
-		case T_LockRows:
-			appendStringInfoString(buf, "lock");
-			break;
-		case T_Sort:
-			appendStringInfoString(buf, "sort");
-			break;
-		case T_Result:
-			appendStringInfoString(buf, "result");
-			break;
-		case T_Material:
-			appendStringInfoString(buf, "keep");
-			break;
 		case T_Memoize:
 			add_tree(buf, outerPlan(plan), stmt);
 			return;
@@ -78,24 +87,8 @@ add_tree(StringInfo buf, const Plan *plan, const PlannedStmt *stmt)
 			appendStringInfoString(buf, "query, ");
 			add_tree(buf, ((const SubqueryScan *) plan)->subplan, stmt);
 			return;
-		case T_ValuesScan:
-			appendStringInfoString(buf, "values");
-			break;
-		case T_ModifyTable:
-			switch (((const ModifyTable *) plan)->operation)
-			{
-				case CMD_INSERT:
-					appendStringInfoString(buf, "insert");
-					break;
-				case CMD_UPDATE:
-					appendStringInfoString(buf, "update");
-					break;
-				default:
-					appendStringInfoString(buf, "delete");
-			}
-			break;
 		default:
-			appendStringInfoString(buf, "?");
+			appendStringInfoString(buf, name_of(plan));
 			break;
 	}
 	if (outerPlan(plan) != NULL)

@@ -236,6 +236,9 @@ extern void MotPlanTables(const Plan *plan, Bitmapset **rtis);
 
 /* node.c */
 extern MotNode *MotNodeBuild(MotStatement *st, Plan *plan);
+extern MotNode *MotNodeMake(MotStatement *st, Size size, TupleTableSlot *(*next) (MotNode *node),
+							void (*restart) (MotNode *node), Plan *outer);
+extern void MotNodeRestart(MotNode *node);
 extern ExprContext *MotContextCreate(MotStatement *st);
 extern PlanState *MotParentCreate(MotStatement *st, NodeTag tag, Size size, Plan *plan, ExprContext *econtext);
 extern ForeignScanState *MotScanStateCreate(MotStatement *st, ForeignScan *plan, ExprContext *econtext);
