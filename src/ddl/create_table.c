@@ -6,7 +6,7 @@
  *
  * Of a foreign table the keys and LIKE clauses are taken out, the server creates it, its
  * storage is made, then the keys follow as indexes and what LIKE brings as
- * statements of their own.
+ * statements of their own, as the server's parse analysis has them for ordinary tables.
  *
  * mot.default_engine = mot puts USING mot into CREATE TABLE, CREATE TABLE AS and
  * SELECT INTO that name no access method.  Unlike default_table_access_method
@@ -21,35 +21,19 @@
  */
 #include "ddl/ddl.h"
 
-#include "access/relation.h"
 #include "access/table.h"
 #include "access/tableam.h"
-#include "access/toast_compression.h"
 #include "access/xact.h"
-#include "catalog/dependency.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
-#include "commands/comment.h"
 #include "commands/defrem.h"
-#include "commands/event_trigger.h"
 #include "commands/extension.h"
-#include "commands/sequence.h"
 #include "compat/compat.h"
 #include "foreign/foreign.h"
 #include "miscadmin.h"
-#include "nodes/makefuncs.h"
 #include "parser/parse_utilcmd.h"
 #include "relation/relation.h"
-#include "utils/acl.h"
 #include "utils/guc.h"
-
-typedef struct CreateWork
-{
-	CreateForeignTableStmt *stmt;
-	List	   *keys;			/* IndexStmts */
-	List	   *likes;			/* TableLikeClauses to expand afterwards */
-	List	   *comments;		/* CommentStmts for columns that LIKE brought */
-} CreateWork;
 
 static bool
 is_temporary(const RangeVar *relation)
@@ -151,147 +135,29 @@ is_mot_server(const char *name)
 		strcmp(GetForeignDataWrapper(server->fdwid)->fdwname, MOT_FDW_NAME) == 0;
 }
 
-/* ------------------------------------------------------------------- LIKE */
-
-/*
- * The columns of a LIKE clause, as transformTableLikeClause makes them (which
- * refuses foreign tables).  The rest of it is left to expandTableLikeClause.
- */
-static List *
-like_columns(CreateWork *work, TableLikeClause *like)
-{
-	List	   *columns = NIL;
-	Relation	source = relation_openrv(like->relation, AccessShareLock);
-	RangeVar   *target = work->stmt->base.relation;
-	AclResult	aclresult;
-
-	switch (source->rd_rel->relkind)
-	{
-		case RELKIND_RELATION:
-		case RELKIND_VIEW:
-		case RELKIND_MATVIEW:
-		case RELKIND_COMPOSITE_TYPE:
-		case RELKIND_FOREIGN_TABLE:
-		case RELKIND_PARTITIONED_TABLE:
-			break;
-		default:
-			ereport(ERROR,
-					(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-					 errmsg("relation \"%s\" is invalid in LIKE clause",
-							RelationGetRelationName(source)),
-					 errdetail_relkind_not_supported(source->rd_rel->relkind)));
-	}
-	if (source->rd_rel->relkind == RELKIND_COMPOSITE_TYPE)
-	{
-		aclresult = pg_type_aclcheck(source->rd_rel->reltype, GetUserId(), ACL_USAGE);
-		if (aclresult != ACLCHECK_OK)
-			aclcheck_error(aclresult, OBJECT_TYPE, RelationGetRelationName(source));
-	}
-	else
-	{
-		aclresult = pg_class_aclcheck(RelationGetRelid(source), GetUserId(), ACL_SELECT);
-		if (aclresult != ACLCHECK_OK)
-			aclcheck_error(aclresult, get_relkind_objtype(source->rd_rel->relkind),
-						   RelationGetRelationName(source));
-	}
-
-	for (int i = 0; i < RelationGetDescr(source)->natts; i++)
-	{
-		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(source), i);
-		ColumnDef  *column;
-		char	   *comment;
-
-		if (att->attisdropped)
-			continue;
-		column = makeColumnDef(NameStr(att->attname), att->atttypid, att->atttypmod,
-							   att->attcollation);
-		column->is_not_null = att->attnotnull;
-		if (att->atthasdef && att->attgenerated && (like->options & CREATE_TABLE_LIKE_GENERATED))
-			column->generated = att->attgenerated;
-		if (att->attidentity && (like->options & CREATE_TABLE_LIKE_IDENTITY))
-		{
-			Constraint *identity = makeNode(Constraint);
-
-			identity->contype = CONSTR_IDENTITY;
-			identity->generated_when = att->attidentity;
-			identity->options = sequence_options(getIdentitySequence(RelationGetRelid(source),
-																	 att->attnum, false));
-			identity->location = -1;
-			column->constraints = list_make1(identity);
-		}
-		if (like->options & CREATE_TABLE_LIKE_STORAGE)
-			column->storage = att->attstorage;
-		if ((like->options & CREATE_TABLE_LIKE_COMPRESSION) &&
-			CompressionMethodIsValid(att->attcompression))
-			column->compression = pstrdup(GetCompressionMethodName(att->attcompression));
-		if ((like->options & CREATE_TABLE_LIKE_COMMENTS) &&
-			(comment = GetComment(RelationGetRelid(source), RelationRelationId, att->attnum)) != NULL)
-		{
-			CommentStmt *stmt = makeNode(CommentStmt);
-
-			stmt->objtype = OBJECT_COLUMN;
-			stmt->object = (Node *) list_make2(makeString(pstrdup(target->relname)),
-											   makeString(pstrdup(column->colname)));
-			stmt->comment = comment;
-			work->comments = lappend(work->comments, stmt);
-		}
-		columns = lappend(columns, column);
-	}
-
-	if (like->options & (CREATE_TABLE_LIKE_DEFAULTS | CREATE_TABLE_LIKE_GENERATED |
-						 CREATE_TABLE_LIKE_CONSTRAINTS | CREATE_TABLE_LIKE_INDEXES |
-						 CREATE_TABLE_LIKE_STATISTICS))
-	{
-		like->relationOid = RelationGetRelid(source);
-		work->likes = lappend(work->likes, like);
-	}
-
-	/* keep the lock: nobody may change the source before the clause is done */
-	relation_close(source, NoLock);
-	return columns;
-}
-
-static void
-expand_likes(CreateWork *work)
-{
-	List	   *elements = NIL;
-	ListCell   *lc;
-
-	foreach(lc, work->stmt->base.tableElts)
-	{
-		Node	   *element = lfirst(lc);
-
-		if (IsA(element, TableLikeClause))
-			elements = list_concat(elements, like_columns(work, (TableLikeClause *) element));
-		else
-			elements = lappend(elements, element);
-	}
-	work->stmt->base.tableElts = elements;
-}
-
 /* ------------------------------------------------------------------ create */
 
-/* without keys and what LIKE brings; InvalidOid: IF NOT EXISTS, and it does */
+/*
+ * The table by itself, as parse analysis has left it of the statement.  It goes there
+ * once more, so it has nothing left to be made of: what stood with a column is in other
+ * statements now, or in the column.  InvalidOid: IF NOT EXISTS, and it does.
+ */
 static Oid
-create_bare(const MotUtility *u, CreateForeignTableStmt *stmt)
+create_bare(const MotUtility *u, const CreateForeignTableStmt *stmt, const CreateStmt *analyzed)
 {
-	RangeVar   *relation = copyObject(stmt->base.relation);
-	bool		if_not_exists = stmt->base.if_not_exists;
-	Oid			existing = InvalidOid;
+	CreateForeignTableStmt *bare = copyObject((CreateForeignTableStmt *) stmt);
 	Oid			relid;
 	Relation	rel;
 	bool		created;
+	ListCell   *lc;
 
-	if (if_not_exists)
-		(void) RangeVarGetAndCheckCreationNamespace(relation, NoLock, &existing);
-
-	MotUtilityStep(u, (Node *) stmt);
-	if (OidIsValid(existing))
-		return InvalidOid;
+	foreach(lc, analyzed->tableElts)
+		lfirst_node(ColumnDef, lc)->constraints = NIL;
+	bare->base.relation = analyzed->relation;
+	bare->base.tableElts = list_concat(analyzed->tableElts, analyzed->constraints);
+	MotUtilityStep(u, (Node *) bare);
 	CommandCounterIncrement();
-
-	/* parse analysis put the schema into the statement's own RangeVar */
-	relid = RangeVarGetRelid(stmt->base.relation, NoLock, false);
+	relid = RangeVarGetRelid(analyzed->relation, NoLock, false);
 	rel = table_open(relid, NoLock);
 
 	/* IF NOT EXISTS: somebody else may have made it in the meantime */
@@ -302,104 +168,45 @@ create_bare(const MotUtility *u, CreateForeignTableStmt *stmt)
 	return created ? relid : InvalidOid;
 }
 
+/*
+ * The statement is analyzed as if it made an ordinary table, since keys and LIKE are refused for
+ * foreign ones: they become statements of their own, which follow.
+ */
 static void
 create_body(const MotUtility *u, void *arg)
 {
-	CreateWork *work = (CreateWork *) arg;
-	RangeVar   *relation = work->stmt->base.relation;
-	Oid			parent = narrowed_parent(&work->stmt->base);
-	Oid			relid = create_bare(u, work->stmt);
-	ListCell   *lc;
+	CreateForeignTableStmt *stmt = (CreateForeignTableStmt *) arg;
+	CreateStmt *plain = makeNode(CreateStmt);
+	Oid			parent = narrowed_parent(&stmt->base);
+	List	   *stmts;
 
-	if (!OidIsValid(relid))
-		return;
-	if (OidIsValid(parent))
-		MotPartitionCheck(parent, InvalidOid);
-
-	foreach(lc, work->keys)
+	*plain = *(CreateStmt *) copyObject(&stmt->base);
+	NodeSetTag(plain, T_CreateStmt);
+	stmts = transformCreateStmt(plain, u->query_string);
+	while (stmts != NIL)
 	{
-		IndexStmt  *index = lfirst_node(IndexStmt, lc);
-		Oid			indexoid;
-		ObjectAddress address;
+		Node	   *one = (Node *) linitial(stmts);
 
-		index->relation = copyObject(relation);
-		EventTriggerAlterTableStart((Node *) index);
-		indexoid = MotDefineIndex(relid, index, false, true);
-		ObjectAddressSet(address, RelationRelationId, indexoid);
-		EventTriggerCollectSimpleCommand(address, InvalidObjectAddress, (Node *) index);
-		EventTriggerAlterTableEnd();
+		stmts = list_delete_first(stmts);
+		if (IsA(one, CreateStmt))
+		{
+			if (!OidIsValid(create_bare(u, stmt, (CreateStmt *) one)))
+				return;
+			if (OidIsValid(parent))
+				MotPartitionCheck(parent, InvalidOid);
+		}
+		else if (IsA(one, TableLikeClause))
+			stmts = list_concat(expandTableLikeClause(plain->relation, (TableLikeClause *) one), stmts);
+		else
+			MotUtilityNested(u, one);
 		CommandCounterIncrement();
-	}
-
-	foreach(lc, work->likes)
-	{
-		List	   *stmts = expandTableLikeClause(relation, lfirst_node(TableLikeClause, lc));
-		ListCell   *lc2;
-
-		foreach(lc2, stmts)
-		{
-			MotUtilityNested(u, lfirst(lc2));
-			CommandCounterIncrement();
-		}
-	}
-	foreach(lc, work->comments)
-	{
-		CommentStmt *comment = lfirst_node(CommentStmt, lc);
-
-		/* now that the schema is known */
-		if (relation->schemaname)
-			comment->object = (Node *) lcons(makeString(pstrdup(relation->schemaname)),
-											 (List *) comment->object);
-		MotUtilityNested(u, (Node *) comment);
-	}
-}
-
-/*
- * The primary key's columns are NOT NULL from the start where they are in the
- * statement; others (inherited ones) change when the key is made.
- */
-static void
-mark_primary(CreateWork *work)
-{
-	ListCell   *lc;
-	ListCell   *lc2;
-	ListCell   *lc3;
-
-	foreach(lc, work->keys)
-	{
-		IndexStmt  *index = lfirst_node(IndexStmt, lc);
-
-		if (!index->primary)
-			continue;
-		foreach(lc2, index->indexParams)
-		{
-			foreach(lc3, work->stmt->base.tableElts)
-			{
-				ColumnDef  *column = (ColumnDef *) lfirst(lc3);
-				ListCell   *lc4;
-
-				if (!IsA(column, ColumnDef) ||
-					strcmp(column->colname, lfirst_node(IndexElem, lc2)->name) != 0)
-					continue;
-				column->is_not_null = true;
-				/* NULL PRIMARY KEY is not taken for a contradiction */
-				foreach(lc4, column->constraints)
-				{
-					if (lfirst_node(Constraint, lc4)->contype == CONSTR_NULL)
-						column->constraints = foreach_delete_current(column->constraints, lc4);
-				}
-			}
-		}
 	}
 }
 
 static void
 create_table(const MotUtility *u, CreateForeignTableStmt *stmt)
 {
-	CreateWork	work;
-
-	memset(&work, 0, sizeof(work));
-	work.stmt = stmt;
+	List	   *elements = copyObject(stmt->base.tableElts);
 
 	/* (the schema says so: TEMPORARY is for ordinary tables) */
 	if (is_temporary(stmt->base.relation))
@@ -407,12 +214,9 @@ create_table(const MotUtility *u, CreateForeignTableStmt *stmt)
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("a temporary table cannot be memory-optimized")));
 	(void) MotEngineRequired();
-	work.keys = MotMergeKeys(MotTakeTableKeys(stmt->base.relation, &stmt->base.tableElts),
-							 stmt->base.relation);
-
-	expand_likes(&work);
-	mark_primary(&work);
-	MotUtilityWhole(u, create_body, &work);
+	/* refuses those that there cannot be */
+	(void) MotTakeTableKeys(stmt->base.relation, &elements);
+	MotUtilityWhole(u, create_body, stmt);
 }
 
 bool
@@ -428,7 +232,7 @@ MotCreateForeignTable(const MotUtility *u, CreateForeignTableStmt *stmt)
 					 errhint("Run CREATE EXTENSION mot.")));
 		return create_partition(u, &stmt->base);
 	}
-	create_table(u, copyObject(stmt));
+	create_table(u, stmt);
 	return true;
 }
 

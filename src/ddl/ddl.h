@@ -103,7 +103,6 @@ extern void MotRefuseDeferrable(const char *table) pg_attribute_noreturn();
 extern void MotRefuseExclusion(const char *table) pg_attribute_noreturn();
 
 /* PRIMARY KEY first, duplicates merged as the server does */
-extern List *MotMergeKeys(List *keys, const RangeVar *relation);
 
 /* FOREIGN KEY of a heap table that points at a MOT table */
 extern void MotRefuseReferences(List *elements);

@@ -193,60 +193,6 @@ MotTakeTableKeys(const RangeVar *relation, List **elements)
 	return keys;
 }
 
-/*
- * The primary key goes first, and two keys on the same columns become one, as
- * in transformIndexConstraints.
- */
-List *
-MotMergeKeys(List *keys, const RangeVar *relation)
-{
-	List	   *result = NIL;
-	IndexStmt  *primary = NULL;
-	ListCell   *lc;
-
-	foreach(lc, keys)
-	{
-		IndexStmt  *index = lfirst_node(IndexStmt, lc);
-
-		if (!index->primary)
-			continue;
-		if (primary)
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_TABLE_DEFINITION),
-					 errmsg("multiple primary keys for table \"%s\" are not allowed",
-							relation->relname)));
-		primary = index;
-		result = list_make1(index);
-	}
-
-	foreach(lc, keys)
-	{
-		IndexStmt  *index = lfirst_node(IndexStmt, lc);
-		bool		keep = true;
-		ListCell   *lc2;
-
-		if (index == primary)
-			continue;
-		foreach(lc2, result)
-		{
-			IndexStmt  *prior = lfirst_node(IndexStmt, lc2);
-
-			if (equal(index->indexParams, prior->indexParams) &&
-				equal(index->indexIncludingParams, prior->indexIncludingParams) &&
-				index->nulls_not_distinct == prior->nulls_not_distinct)
-			{
-				if (prior->idxname == NULL)
-					prior->idxname = index->idxname;
-				keep = false;
-				break;
-			}
-		}
-		if (keep)
-			result = lappend(result, index);
-	}
-	return result;
-}
-
 /* ---------------------------------------------- heap tables that point at us */
 
 static void
