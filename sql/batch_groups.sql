@@ -17,7 +17,7 @@ SELECT g, nullif(g % 7, 3), nullif(g % 100, 50), nullif((g % 13) * 1000000007::i
 	(ARRAY['a', 'a  ', 'b', '', NULL])[g % 5 + 1], nullif('v' || g % 9, 'v2'),
 	date '2020-01-01' + nullif(g % 20, 9), timestamp '2020-01-01' + nullif(g % 15, 9) * interval '1 hour',
 	nullif(g % 3, 2)::bool, g % 4, ('00000000-0000-0000-0000-00000000000' || g % 10)::uuid, ARRAY[g % 3, NULL]
-FROM generate_series(1, 3000) g;
+FROM generate_series(1, 1500) g;
 CREATE TABLE mot_twin (LIKE heap_twin) USING mot;
 INSERT INTO mot_twin SELECT * FROM heap_twin;
 ANALYZE heap_twin, mot_twin;
@@ -50,9 +50,11 @@ BEGIN
 	IF ours <> servers THEN
 		RETURN NEXT format('%s: batches %s, without %s', query, ours, servers);
 	END IF;
-	heap = answer(replace(query, 'TWIN', 'heap_twin'));
-	IF as_heap AND ours <> heap THEN
-		RETURN NEXT format('%s: batches %s, heap %s', query, ours, heap);
+	IF as_heap THEN
+		heap = answer(replace(query, 'TWIN', 'heap_twin'));
+		IF ours <> heap THEN
+			RETURN NEXT format('%s: batches %s, heap %s', query, ours, heap);
+		END IF;
 	END IF;
 END
 $$;
@@ -93,7 +95,7 @@ SELECT answer('SELECT sum(1 / (i4 - 60)) FROM mot_twin');
 -- sums beyond 64 and 128 bits, with scales that differ
 SELECT differences('SELECT b, sum(9000000000000000000), avg(9000000000000000000), sum(-9000000000000000000) FROM TWIN GROUP BY b');
 SELECT differences('SELECT b, sum(n * 99999999999999999999.9999), sum(n * m * m), avg(1e-30 * n) FROM TWIN GROUP BY b');
-SELECT differences('SELECT b, sum(CASE WHEN id = 1500 THEN ''NaN'' ELSE m END), avg(CASE WHEN id > 2990 THEN ''inf'' ELSE m END) FROM TWIN GROUP BY b');
+SELECT differences('SELECT b, sum(CASE WHEN id = 1400 THEN ''NaN'' ELSE m END), avg(CASE WHEN id > 1490 THEN ''inf'' ELSE m END) FROM TWIN GROUP BY b');
 SELECT differences('SELECT i2, sum(round(m, id % 9)), avg(round(m * 1000, -(id % 5))) FROM TWIN GROUP BY i2');
 
 -- sub-queries that start anew, with parameters and without
@@ -132,7 +134,7 @@ SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
 EXPLAIN (VERBOSE, COSTS OFF) SELECT i2, sum(m), sum(i8) FROM mot_twin GROUP BY i2;
-SELECT d FROM keys, unnest(ARRAY['count(*)', 'sum(i8), avg(i8), sum(i4), avg(i2)', 'sum(m), avg(m), sum(n), avg(n)', 'max(t), max(f8), max(d), avg(m * m)']) a,
+SELECT d FROM keys, unnest(ARRAY['count(*)', 'sum(i8), avg(i8), sum(i4), avg(i2)', 'sum(m), avg(m), sum(n), avg(n)', 'max(t), max(i4), max(d), avg(m * m)']) a,
 	differences(format('SELECT %s, %s FROM TWIN GROUP BY %s', k, a, k)) d
 WHERE k IN ('i2', 't', 'c', 'id', 'm');
 SELECT differences('SELECT count(*), sum(i8), avg(i4), sum(m), avg(n), max(f8) FROM TWIN');

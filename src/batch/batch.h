@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * batch.h
- *	  Grouping of many rows: the input phase of the server's aggregate nodes.
+ *	  Grouping and joining many rows: the input phase of the server's aggregate
+ *	  nodes, and looking rows up in its hash joins.
  *
  * A report goes through many rows and hands out few.  Of what the server's Agg
  * node does for each row, most is finding the group (a slot is filled, hash and
@@ -17,6 +18,7 @@
  *	takeover.c	which nodes, and what EXPLAIN (VERBOSE) says of them
  *	aggregate.c	the input phase of an Agg node
  *	group.c		from a row's keys to its group
+ *	probe.c		hash joins: looking rows up in the server's table
  *	decimal.c	numeric as integers; sums of it, and back to the server's states
  *
  * Rows are taken one by one, in the server's order, as to what is evaluated: filter, keys,
@@ -47,6 +49,7 @@ typedef struct MotTakenNode
 	PlanState  *ps;
 	ExecProcNodeMtd below;		/* the server's own function */
 	struct MotFill *fill;		/* made when rows are asked for first */
+	struct MotProbe *probe;		/* likewise */
 	MemoryContextCallback gone;
 } MotTakenNode;
 
@@ -56,6 +59,10 @@ extern MotTakenNode *MotTakenFind(PlanState *ps);
 /* aggregate.c */
 extern const char *MotFillWhyNot(const AggState *agg);
 extern TupleTableSlot *MotFillAgg(PlanState *ps);
+
+/* probe.c */
+extern const char *MotProbeWhyNot(const HashJoinState *node);
+extern TupleTableSlot *MotProbeHashJoin(PlanState *ps);
 
 /* group.c */
 typedef struct MotGroups MotGroups;

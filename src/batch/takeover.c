@@ -40,15 +40,10 @@ static ExplainState *explaining = NULL;
 MotTakenNode *
 MotTakenFind(PlanState *ps)
 {
-	MotTakenNode **link = &taken_nodes;
-	MotTakenNode *taken;
+	MotTakenNode *taken = taken_nodes;
 
-	while ((taken = *link)->ps != ps)
-		link = &taken->next;
-	/* it will be asked for again */
-	*link = taken->next;
-	taken->next = taken_nodes;
-	taken_nodes = taken;
+	while (taken->ps != ps)
+		taken = taken->next;
 	return taken;
 }
 
@@ -101,18 +96,53 @@ reads_ours(PlanState *ps, void *context)
 	}
 }
 
+/* A node that could be ours: *why_not says why it is not.  Its function, or NULL: it is of another kind. */
+static ExecProcNodeMtd
+function_of(PlanState *ps, const char **why_not)
+{
+	if (IsA(ps, AggState) && reads_ours(outerPlanState(ps), NULL))
+	{
+		*why_not = MotFillWhyNot((AggState *) ps);
+		return MotFillAgg;
+	}
+	if (IsA(ps, HashJoinState) && reads_ours(ps, NULL))
+	{
+		*why_not = MotProbeWhyNot((HashJoinState *) ps);
+		return MotProbeHashJoin;
+	}
+	return NULL;
+}
+
 static bool
 take_nodes(PlanState *ps, void *context)
 {
-	if (IsA(ps, AggState) && reads_ours(outerPlanState(ps), NULL) && MotFillWhyNot((AggState *) ps) == NULL)
-		take(ps, MotFillAgg);
+	const char *why_not;
+	ExecProcNodeMtd function = function_of(ps, &why_not);
+
+	if (function != NULL && why_not == NULL)
+		take(ps, function);
 	return planstate_tree_walker(ps, take_nodes, context);
+}
+
+/*
+ * Why is no node of the query ours?  Where rows are changed or locked, somebody may have got between the
+ * nodes already (fdw/joined.c), and EvalPlanQual looks at what they have found.
+ */
+static const char *
+query_why_not(const QueryDesc *query)
+{
+	if (!batches)
+		return "mot.batches is off";
+	if ((query->operation != CMD_SELECT && query->operation != CMD_INSERT) ||
+		query->plannedstmt->hasModifyingCTE || query->plannedstmt->rowMarks != NIL)
+		return "rows are changed or locked";
+	return NULL;
 }
 
 static void
 nodes_made(QueryDesc *query)
 {
-	if (batches && MotEngine != NULL && query->planstate != NULL &&
+	if (MotEngine != NULL && query->planstate != NULL && query_why_not(query) == NULL &&
 		(query->estate->es_top_eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0)
 		(void) take_nodes(query->planstate, NULL);
 }
@@ -120,9 +150,11 @@ nodes_made(QueryDesc *query)
 /* ----------------------------------------------------------------- EXPLAIN */
 
 static const char *
-name_of(const AggState *agg)
+name_of(const PlanState *ps)
 {
-	switch (((const Agg *) agg->ss.ps.plan)->aggstrategy)
+	if (IsA(ps, HashJoinState))
+		return "Hash Join";
+	switch (((const Agg *) ps->plan)->aggstrategy)
 	{
 		case AGG_HASHED:
 			return "HashAggregate";
@@ -135,18 +167,24 @@ name_of(const AggState *agg)
 	}
 }
 
+typedef struct Description
+{
+	const char *why_not;		/* of all nodes */
+	List	   *lines;
+} Description;
+
 static bool
 describe_nodes(PlanState *ps, void *context)
 {
-	List	  **lines = (List **) context;
+	Description *description = (Description *) context;
+	const char *why_not;
 
-	if (IsA(ps, AggState) && reads_ours(outerPlanState(ps), NULL))
+	if (function_of(ps, &why_not) != NULL)
 	{
-		AggState   *agg = (AggState *) ps;
-		const char *why_not = batches ? MotFillWhyNot(agg) : "mot.batches is off";
-
-		*lines = lappend(*lines, why_not == NULL ? psprintf("%s: yes", name_of(agg)) :
-						 psprintf("%s: no (%s)", name_of(agg), why_not));
+		if (description->why_not != NULL)
+			why_not = description->why_not;
+		description->lines = lappend(description->lines, why_not == NULL ? psprintf("%s: yes", name_of(ps)) :
+									 psprintf("%s: no (%s)", name_of(ps), why_not));
 	}
 	return planstate_tree_walker(ps, describe_nodes, context);
 }
@@ -154,14 +192,15 @@ describe_nodes(PlanState *ps, void *context)
 static void
 nodes_go(QueryDesc *query)
 {
-	List	   *lines = NIL;
+	Description description = {NULL, NIL};
 
 	if (likely(explaining == NULL) || explaining->pstmt != query->plannedstmt ||
 		MotEngine == NULL || query->planstate == NULL)
 		return;
-	(void) describe_nodes(query->planstate, &lines);
-	if (lines != NIL)
-		ExplainPropertyList("MOT Batches", lines, explaining);
+	description.why_not = query_why_not(query);
+	(void) describe_nodes(query->planstate, &description);
+	if (description.lines != NIL)
+		ExplainPropertyList("MOT Batches", description.lines, explaining);
 }
 
 static void
@@ -206,7 +245,7 @@ void
 MotBatchInit(void)
 {
 	DefineCustomBoolVariable("mot.batches",
-							 "Takes in the rows of aggregates over memory-optimized tables without the server's expressions.",
+							 "Groups and joins rows of memory-optimized tables without the server's expressions.",
 							 NULL,
 							 &batches, true, PGC_USERSET, 0, NULL, NULL, NULL);
 	MotNodesMade = nodes_made;

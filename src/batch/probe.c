@@ -1,0 +1,570 @@
+/*-------------------------------------------------------------------------
+ *
+ * probe.c
+ *	  Looking rows up in a hash join's table.
+ *
+ * The server's node makes the table, and says how large it may be.  When all of it is in
+ * memory we go through the outer rows in its place: keys are hashed as the
+ * server's functions do it, without calling those that are a few instructions, and compared
+ * where they lie in the table.  Where the join has come to is kept where the
+ * server's node keeps it, so each call may be ours or its: ours are those that
+ * look for outer rows' partners.  What comes before and behind, and tables in several batches,
+ * are left to it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/tupmacs.h"
+#include "batch/batch.h"
+#include "common/hashfn.h"
+#include "executor/hashjoin.h"
+#include "executor/nodeHash.h"
+#include "miscadmin.h"
+#include "port/pg_bitutils.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/pg_locale.h"
+
+/* states of nodeHashjoin.c's machine */
+#define NEED_NEW_OUTER 2
+#define SCAN_BUCKET 3
+#define FILL_OUTER_TUPLE 4
+#define FILL_INNER_TUPLES 5
+#define NEED_NEW_BATCH 6
+
+typedef enum HashKind
+{
+	HASH_INT2, HASH_INT4, HASH_INT8, HASH_TEXT,
+	HASH_CALL
+} HashKind;
+
+typedef enum EqualKind
+{
+	EQUAL_INTEGERS, EQUAL_TEXT
+} EqualKind;
+
+typedef struct ProbeKey
+{
+	HashKind	hash;
+	int			column;			/* of the outer slot, from 0; -1: computed */
+	ExprState  *expr;
+
+	/* "direct": how it is compared with the inner row's */
+	EqualKind	equal;
+	int16		length;			/* of the outer value */
+	int			inner;			/* column of the inner row, from 0 */
+	int16		inner_length;
+	int			inner_offset;	/* in rows without nulls, or -1 */
+
+	/* of the present outer row */
+	Datum		value;
+} ProbeKey;
+
+typedef struct Output
+{
+	bool		inner;
+	int			column;
+} Output;
+
+typedef struct MotProbe
+{
+	HashJoinTable prepared;		/* the table that hash functions are of */
+	bool		direct;			/* keys are compared by us */
+	int			outer_columns;	/* that are looked at */
+	int			inner_columns;
+	int			noutputs;
+	Output	   *outputs;		/* NULL: projected by the server's expressions */
+	int			nkeys;
+	ProbeKey	keys[FLEXIBLE_ARRAY_MEMBER];
+} MotProbe;
+
+const char *
+MotProbeWhyNot(const HashJoinState *node)
+{
+	const HashJoin *plan = (const HashJoin *) node->js.ps.plan;
+
+	if (innerPlan(plan)->parallel_aware)
+		return "its table is the workers' common one";
+	if (outerPlan(plan)->plan_rows < MOT_BATCH_MIN_ROWS)
+		return "few rows are expected";
+	return NULL;
+}
+
+/* ---------------------------------------------------------------- building */
+
+static bool
+is_deterministic(Oid collation)
+{
+	return OidIsValid(collation) && get_collation_isdeterministic(collation);
+}
+
+static HashKind
+kind_of_hash(Oid function, Oid collation)
+{
+	switch (function)
+	{
+		case F_HASHINT2:
+			return HASH_INT2;
+		case F_HASHINT4:
+		case F_HASHOID:
+			return HASH_INT4;
+		case F_HASHINT8:
+		case F_TIMESTAMP_HASH:
+			return HASH_INT8;
+		case F_HASHTEXT:
+			return is_deterministic(collation) ? HASH_TEXT : HASH_CALL;
+		default:
+			return HASH_CALL;
+	}
+}
+
+static Var *
+var_of(Node *expr, int varno)
+{
+	while (IsA(expr, RelabelType))
+		expr = (Node *) ((RelabelType *) expr)->arg;
+	if (IsA(expr, Var) && ((Var *) expr)->varno == varno && ((Var *) expr)->varattno > 0)
+		return (Var *) expr;
+	return NULL;
+}
+
+/* where a column is in rows that have no null, if that is the same for all of them */
+static int
+offset_of(TupleDesc desc, int column)
+{
+	int			offset = 0;
+
+	for (int i = 0; i <= column; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+
+		if (att->attlen <= 0)
+			return -1;
+		offset = att_align_nominal(offset, att->attalign);
+		if (i < column)
+			offset += att->attlen;
+	}
+	return offset;
+}
+
+/* Can we compare by ourselves what this clause compares? */
+static bool
+make_direct(MotProbe *probe, ProbeKey *key, Node *clause, TupleDesc inner_desc)
+{
+	OpExpr	   *op = (OpExpr *) clause;
+	Var		   *outer;
+	Var		   *inner;
+	bool		byval;
+
+	if (!IsA(clause, OpExpr) || list_length(op->args) != 2 ||
+		(outer = var_of(linitial(op->args), OUTER_VAR)) == NULL ||
+		(inner = var_of(lsecond(op->args), INNER_VAR)) == NULL)
+		return false;
+	switch (op->opfuncid)
+	{
+		case F_INT2EQ:
+		case F_INT4EQ:
+		case F_INT8EQ:
+		case F_INT24EQ:
+		case F_INT42EQ:
+		case F_INT28EQ:
+		case F_INT82EQ:
+		case F_INT48EQ:
+		case F_INT84EQ:
+		case F_OIDEQ:
+		case F_DATE_EQ:
+		case F_TIMESTAMP_EQ:
+		case F_TIMESTAMPTZ_EQ:
+			key->equal = EQUAL_INTEGERS;
+			break;
+		case F_TEXTEQ:
+			if (!is_deterministic(op->inputcollid))
+				return false;
+			key->equal = EQUAL_TEXT;
+			break;
+		default:
+			return false;
+	}
+	get_typlenbyval(outer->vartype, &key->length, &byval);
+	key->inner = inner->varattno - 1;
+	key->inner_length = TupleDescAttr(inner_desc, key->inner)->attlen;
+	key->inner_offset = offset_of(inner_desc, key->inner);
+	return key->column == outer->varattno - 1;
+}
+
+/* Outputs that are nothing but columns of both sides; NULL: there are others. */
+static void
+make_outputs(MotProbe *probe, List *targetlist)
+{
+	ListCell   *lc;
+
+	probe->outputs = palloc(Max(1, list_length(targetlist)) * sizeof(Output));
+	foreach(lc, targetlist)
+	{
+		Node	   *expr = (Node *) lfirst_node(TargetEntry, lc)->expr;
+		Output	   *output = &probe->outputs[probe->noutputs++];
+		Var		   *var;
+
+		output->inner = false;
+		if ((var = var_of(expr, OUTER_VAR)) == NULL)
+		{
+			output->inner = true;
+			var = var_of(expr, INNER_VAR);
+		}
+		if (var == NULL)
+		{
+			probe->outputs = NULL;
+			return;
+		}
+		output->column = var->varattno - 1;
+	}
+	for (int i = 0; i < probe->noutputs; i++)
+	{
+		Output	   *output = &probe->outputs[i];
+
+		if (output->inner)
+			probe->inner_columns = Max(probe->inner_columns, output->column + 1);
+		else
+			probe->outer_columns = Max(probe->outer_columns, output->column + 1);
+	}
+}
+
+/* In the query's memory; the table is there. */
+static MotProbe *
+make_probe(HashJoinState *node)
+{
+	const HashJoin *plan = (const HashJoin *) node->js.ps.plan;
+	MemoryContext oldcxt = MemoryContextSwitchTo(node->js.ps.state->es_query_cxt);
+	int			nkeys = list_length(plan->hashkeys);
+	MotProbe   *probe = palloc0(offsetof(MotProbe, keys) + nkeys * sizeof(ProbeKey));
+	TupleDesc	inner_desc = node->hj_HashTupleSlot->tts_tupleDescriptor;
+
+	probe->nkeys = nkeys;
+	probe->direct = list_length(plan->hashclauses) == nkeys;
+	for (int i = 0; i < nkeys; i++)
+	{
+		ProbeKey   *key = &probe->keys[i];
+		Var		   *var = var_of(list_nth(plan->hashkeys, i), OUTER_VAR);
+
+		key->column = var != NULL ? var->varattno - 1 : -1;
+		key->expr = list_nth(node->hj_OuterHashKeys, i);
+		probe->outer_columns = Max(probe->outer_columns, key->column + 1);
+		probe->direct = probe->direct && make_direct(probe, key, list_nth(plan->hashclauses, i), inner_desc);
+	}
+	make_outputs(probe, plan->join.plan.targetlist);
+	MemoryContextSwitchTo(oldcxt);
+	return probe;
+}
+
+static void
+prepare(MotProbe *probe, HashJoinTable table)
+{
+	for (int i = 0; i < probe->nkeys; i++)
+		probe->keys[i].hash = kind_of_hash(table->outer_hashfunctions[i].fn_oid, table->collations[i]);
+	probe->prepared = table;
+}
+
+/* ------------------------------------------------------------------- keys */
+
+static inline int64
+integer_of(Datum value, int16 length)
+{
+	switch (length)
+	{
+		case 2:
+			return DatumGetInt16(value);
+		case 4:
+			return DatumGetInt32(value);
+		default:
+			return DatumGetInt64(value);
+	}
+}
+
+static inline uint32
+hash_of(HashJoinTable table, int i, HashKind kind, Datum value)
+{
+	switch (kind)
+	{
+		case HASH_INT2:
+			return hash_bytes_uint32((uint32) (int32) DatumGetInt16(value));
+		case HASH_INT4:
+			return hash_bytes_uint32(DatumGetUInt32(value));
+		case HASH_INT8:
+			{
+				/* as hashint8 does it, so that equal integers have one hash */
+				int64		number = DatumGetInt64(value);
+				uint32		low = (uint32) number;
+				uint32		high = (uint32) (number >> 32);
+
+				return hash_bytes_uint32(low ^ (number >= 0 ? high : ~high));
+			}
+		case HASH_TEXT:
+			{
+				struct varlena *text = PG_DETOAST_DATUM_PACKED(value);
+
+				return hash_bytes((const unsigned char *) VARDATA_ANY(text), VARSIZE_ANY_EXHDR(text));
+			}
+		case HASH_CALL:
+			return DatumGetUInt32(FunctionCall1Coll(&table->outer_hashfunctions[i], table->collations[i], value));
+	}
+	return 0;
+}
+
+/* As ExecHashGetHashValue; false: the row can have no partner. */
+static inline bool
+hash_row(MotProbe *probe, HashJoinState *node, TupleTableSlot *slot, uint32 *hash)
+{
+	HashJoinTable table = node->hj_HashTable;
+	ExprContext *econtext = node->js.ps.ps_ExprContext;
+	MemoryContext oldcxt;
+	bool		fill_outer = node->hj_NullInnerTupleSlot != NULL;
+	bool		passes = true;
+
+	ResetExprContext(econtext);
+	econtext->ecxt_outertuple = slot;
+	oldcxt = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
+	*hash = 0;
+	for (int i = 0; i < probe->nkeys; i++)
+	{
+		ProbeKey   *key = &probe->keys[i];
+		bool		isnull;
+
+		*hash = pg_rotate_left32(*hash, 1);
+		if (likely(key->column >= 0))
+		{
+			key->value = slot->tts_values[key->column];
+			isnull = slot->tts_isnull[key->column];
+		}
+		else
+			key->value = ExecEvalExpr(key->expr, econtext, &isnull);
+		if (likely(!isnull))
+			*hash ^= hash_of(table, i, key->hash, key->value);
+		else if (table->hashStrict[i] && !fill_outer)
+		{
+			passes = false;
+			break;
+		}
+	}
+	MemoryContextSwitchTo(oldcxt);
+	return passes;
+}
+
+/* Do all keys equal those of an inner row?  (Equality is strict.) */
+static inline bool
+is_partner(const MotProbe *probe, HashJoinState *node, TupleTableSlot *outer, MinimalTuple tuple)
+{
+	const char *base = (const char *) tuple - MINIMAL_TUPLE_OFFSET + tuple->t_hoff;
+	TupleTableSlot *inner = NULL;
+
+	for (int i = 0; i < probe->nkeys; i++)
+	{
+		const ProbeKey *key = &probe->keys[i];
+		Datum		value = outer->tts_values[key->column];
+		Datum		other;
+
+		if (unlikely(outer->tts_isnull[key->column]))
+			return false;
+		if (likely(key->inner_offset >= 0 && (tuple->t_infomask & HEAP_HASNULL) == 0))
+			other = fetch_att(base + key->inner_offset, true, key->inner_length);
+		else
+		{
+			bool		isnull;
+
+			if (inner == NULL)
+				inner = ExecStoreMinimalTuple(tuple, node->hj_HashTupleSlot, false);
+			other = slot_getattr(inner, key->inner + 1, &isnull);
+			if (isnull)
+				return false;
+		}
+		if (key->equal == EQUAL_INTEGERS)
+		{
+			if (integer_of(value, key->length) != integer_of(other, key->inner_length))
+				return false;
+		}
+		else
+		{
+			struct varlena *a = PG_DETOAST_DATUM_PACKED(value);
+			struct varlena *b = PG_DETOAST_DATUM_PACKED(other);
+
+			if (VARSIZE_ANY_EXHDR(a) != VARSIZE_ANY_EXHDR(b) ||
+				memcmp(VARDATA_ANY(a), VARDATA_ANY(b), VARSIZE_ANY_EXHDR(a)) != 0)
+				return false;
+		}
+	}
+	return true;
+}
+
+/* As ExecScanHashBucket. */
+static bool
+next_partner(MotProbe *probe, HashJoinState *node, ExprContext *econtext)
+{
+	HashJoinTuple tuple = node->hj_CurTuple;
+
+	tuple = tuple != NULL ? tuple->next.unshared : node->hj_HashTable->buckets.unshared[node->hj_CurBucketNo];
+	for (; tuple != NULL; tuple = tuple->next.unshared)
+	{
+		if (tuple->hashvalue != node->hj_CurHashValue)
+			continue;
+		if (likely(probe->direct))
+		{
+			MemoryContext oldcxt = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
+			bool		is = is_partner(probe, node, econtext->ecxt_outertuple, HJTUPLE_MINTUPLE(tuple));
+
+			MemoryContextSwitchTo(oldcxt);
+			if (!is)
+				continue;
+			econtext->ecxt_innertuple = ExecStoreMinimalTuple(HJTUPLE_MINTUPLE(tuple), node->hj_HashTupleSlot, false);
+		}
+		else
+		{
+			econtext->ecxt_innertuple = ExecStoreMinimalTuple(HJTUPLE_MINTUPLE(tuple), node->hj_HashTupleSlot, false);
+			if (!ExecQualAndReset(node->hashclauses, econtext))
+				continue;
+		}
+		node->hj_CurTuple = tuple;
+		return true;
+	}
+	return false;
+}
+
+/* ------------------------------------------------------------------- rows */
+
+static inline TupleTableSlot *
+project(MotProbe *probe, HashJoinState *node, ExprContext *econtext)
+{
+	TupleTableSlot *result;
+	TupleTableSlot *outer = econtext->ecxt_outertuple;
+	TupleTableSlot *inner = econtext->ecxt_innertuple;
+
+	if (probe->outputs == NULL)
+		return ExecProject(node->js.ps.ps_ProjInfo);
+	slot_getsomeattrs(outer, probe->outer_columns);
+	slot_getsomeattrs(inner, probe->inner_columns);
+	result = node->js.ps.ps_ProjInfo->pi_state.resultslot;
+	ExecClearTuple(result);
+	for (int i = 0; i < probe->noutputs; i++)
+	{
+		const Output *output = &probe->outputs[i];
+		const TupleTableSlot *from = output->inner ? inner : outer;
+
+		result->tts_values[i] = from->tts_values[output->column];
+		result->tts_isnull[i] = from->tts_isnull[output->column];
+	}
+	return ExecStoreVirtualTuple(result);
+}
+
+/* The next outer row that may have a partner, or is shown without one. */
+static inline bool
+next_outer(MotProbe *probe, HashJoinState *node)
+{
+	PlanState  *below = outerPlanState(node);
+	HashJoinTable table = node->hj_HashTable;
+
+	for (;;)
+	{
+		TupleTableSlot *slot = node->hj_FirstOuterTupleSlot;
+		uint32		hash;
+
+		CHECK_FOR_INTERRUPTS();
+		if (unlikely(!TupIsNull(slot)))
+			node->hj_FirstOuterTupleSlot = NULL;
+		else
+			slot = ExecProcNode(below);
+		if (TupIsNull(slot))
+			return false;
+		slot_getsomeattrs(slot, probe->outer_columns);
+		if (!hash_row(probe, node, slot, &hash))
+			continue;
+		node->hj_OuterNotEmpty = true;
+		node->hj_MatchedOuter = false;
+		node->hj_CurHashValue = hash;
+		node->hj_CurBucketNo = hash & (table->nbuckets - 1);
+		node->hj_CurSkewBucketNo = INVALID_SKEW_BUCKET_NO;
+		node->hj_CurTuple = NULL;
+		return true;
+	}
+}
+
+/* A HashJoin node's function. */
+TupleTableSlot *
+MotProbeHashJoin(PlanState *ps)
+{
+	MotTakenNode *taken = MotTakenFind(ps);
+	HashJoinState *node = (HashJoinState *) ps;
+	HashJoinTable table = node->hj_HashTable;
+	ExprContext *econtext = ps->ps_ExprContext;
+	ExprState  *joinqual = node->js.joinqual;
+	ExprState  *otherqual = ps->qual;
+	bool		fill_inner = node->hj_NullOuterTupleSlot != NULL;
+	MotProbe   *probe;
+
+	if (table == NULL || table->nbatch > 1 || table->skewEnabled || table->parallel_state != NULL ||
+		node->hj_JoinState < NEED_NEW_OUTER || node->hj_JoinState > FILL_OUTER_TUPLE)
+		return taken->below(ps);
+	if (unlikely(taken->probe == NULL))
+		taken->probe = make_probe(node);
+	probe = taken->probe;
+	if (unlikely(probe->prepared != table))
+		prepare(probe, table);
+
+	ResetExprContext(econtext);
+	if (node->hj_JoinState != NEED_NEW_OUTER)
+		slot_getsomeattrs(econtext->ecxt_outertuple, probe->outer_columns);
+	for (;;)
+	{
+		if (node->hj_JoinState == NEED_NEW_OUTER)
+		{
+			if (!next_outer(probe, node))
+			{
+				if (fill_inner)
+				{
+					ExecPrepHashTableForUnmatched(node);
+					node->hj_JoinState = FILL_INNER_TUPLES;
+				}
+				else
+					node->hj_JoinState = NEED_NEW_BATCH;
+				return taken->below(ps);
+			}
+			node->hj_JoinState = SCAN_BUCKET;
+		}
+		if (node->hj_JoinState == SCAN_BUCKET)
+		{
+			if (!next_partner(probe, node, econtext))
+				node->hj_JoinState = FILL_OUTER_TUPLE;
+			else if (joinqual != NULL && !ExecQual(joinqual, econtext))
+			{
+				InstrCountFiltered1(node, 1);
+				continue;
+			}
+			else
+			{
+				node->hj_MatchedOuter = true;
+				if (fill_inner)
+					HeapTupleHeaderSetMatch(HJTUPLE_MINTUPLE(node->hj_CurTuple));
+				if (node->js.jointype == JOIN_ANTI)
+				{
+					node->hj_JoinState = NEED_NEW_OUTER;
+					continue;
+				}
+				if (node->js.single_match)
+					node->hj_JoinState = NEED_NEW_OUTER;
+				if (otherqual == NULL || ExecQual(otherqual, econtext))
+					return project(probe, node, econtext);
+				InstrCountFiltered2(node, 1);
+				continue;
+			}
+		}
+
+		/* out of partners */
+		node->hj_JoinState = NEED_NEW_OUTER;
+		if (node->hj_MatchedOuter || node->hj_NullInnerTupleSlot == NULL)
+			continue;
+		econtext->ecxt_innertuple = node->hj_NullInnerTupleSlot;
+		if (otherqual == NULL || ExecQual(otherqual, econtext))
+			return project(probe, node, econtext);
+		InstrCountFiltered2(node, 1);
+	}
+}
