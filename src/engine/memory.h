@@ -44,6 +44,7 @@
 #define MOT_PAGE_SIZE	((size_t) 64 << 10)
 #define MOT_PAGES_PER_CHUNK (MOT_CHUNK_SIZE / MOT_PAGE_SIZE)
 #define MOT_ROW_MIN_SIZE 32		/* granularity of a row page's bitmap */
+#define MOT_ROW_LOT_STEP 64		/* ... and of rows' sizes, in the first lots */
 
 typedef struct mot_region mot_region;	/* lies at the start of the mapping */
 typedef struct mot_pool mot_pool;	/* in the region */
@@ -197,6 +198,13 @@ extern void mot_cache_flush(mot_cache *cache);
 
 /* bytes of the objects in it; of others' caches exact while their owners rest */
 extern uint64_t mot_cache_bytes(const mot_cache *cache);
+
+/*
+ * What to ask for, for a row of that size: as long as the pool has less
+ * than half a page its rows are of few classes, so that they share lots, and lie in the order in
+ * which they came.
+ */
+extern size_t mot_row_bytes(const mot_pool *pool, size_t size);
 
 /*
  * Rows of a MOT_POOL_ROWS pool.  mot_row_mark says that an object now is a

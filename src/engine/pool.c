@@ -604,6 +604,18 @@ wants_lot(const mot_pool *pool, unsigned class, size_t size)
 		atomic_load_explicit(&pool->page_bytes, memory_order_relaxed) < MOT_LOTS_MOST;
 }
 
+size_t
+mot_row_bytes(const mot_pool *pool, size_t size)
+{
+	if (size < MOT_ROW_MIN_SIZE)
+		size = MOT_ROW_MIN_SIZE;
+	/* relaxed: as above */
+	if (size <= MOT_LOT_MAX_OBJECT &&
+		atomic_load_explicit(&pool->page_bytes, memory_order_relaxed) < MOT_LOTS_MOST / 2)
+		size = MOT_ALIGN_UP(size, MOT_ROW_LOT_STEP);
+	return size;
+}
+
 /* a page, for a large object a run of them, or a lot */
 static uint32_t
 take_pages(mot_pool *pool, unsigned node, size_t count, mot_purpose purpose, int *why)

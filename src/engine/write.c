@@ -330,16 +330,12 @@ mot_row_unlock(mot_session *s, mot_row *row)
 static mot_row *
 row_new(mot_session *s, mot_table *table, size_t size, mot_status *status)
 {
-	mot_row    *row;
-	size_t		bytes = ROW_OVERHEAD + size;
+	size_t		bytes = mot_row_bytes(table->rows, ROW_OVERHEAD + size);
 
-	if (bytes < MOT_ROW_MIN_SIZE)
-		bytes = MOT_ROW_MIN_SIZE;
 	if (mot_unlikely(s->placed != NULL))
 		return mot_session_alloc_on(s, table->rows, mot_session_placed(s, table), bytes,
 									MOT_FOR_NEW_ROW, status);
-	row = mot_session_alloc_freely(s, table->rows, bytes, MOT_FOR_NEW_ROW, status);
-	return row;
+	return mot_session_alloc_freely(s, table->rows, bytes, MOT_FOR_NEW_ROW, status);
 }
 
 mot_status

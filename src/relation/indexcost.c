@@ -44,6 +44,14 @@
 #define UNKNOWN_ROWS 50
 
 double
+MotPlannedUnknown(Relation rel, int32 *attr_widths, double tuples)
+{
+	int32		width = get_rel_data_width(rel, attr_widths) + 28;
+
+	return Max(tuples, rint((double) UNKNOWN_TABLE_PAGES * BLCKSZ / width));
+}
+
+double
 MotPlannedTuples(Relation rel, int32 *attr_widths)
 {
 	mot_table_stat stat;
@@ -52,11 +60,7 @@ MotPlannedTuples(Relation rel, int32 *attr_widths)
 	mot_table_stats(MotRelationGet(rel)->table, &stat);
 	tuples = Max(stat.rows, 0);
 	if (rel->rd_rel->reltuples < 0)
-	{
-		int32		width = get_rel_data_width(rel, attr_widths) + 28;
-
-		tuples = Max(tuples, rint((double) UNKNOWN_TABLE_PAGES * BLCKSZ / width));
-	}
+		tuples = MotPlannedUnknown(rel, attr_widths, tuples);
 	else if (mot_txn_has_writes(MotSession()))
 	{
 		/*
@@ -129,19 +133,7 @@ MotIndexCost(PlannerInfo *root, IndexPath *path, double loop_count,
 	int			quals = 0;
 	Cost		startup;
 	Cost		total;
-	bool		useless = false;
 	ListCell   *lc;
-
-	/*
-	 * Of a query that needs no column, such as count(*), the planner thinks
-	 * that any index has all that it needs. Ours have no tuples: for one on
-	 * expressions functions would be called.
-	 */
-	if (path->path.pathtype == T_IndexOnlyScan)
-	{
-		path->path.pathtype = T_IndexScan;
-		useless = path->indexclauses == NIL && index->indpred == NIL;
-	}
 
 	foreach(lc, path->indexclauses)
 	{
@@ -185,12 +177,12 @@ MotIndexCost(PlannerInfo *root, IndexPath *path, double loop_count,
 		entries = descents;
 	else
 	{
-		Selectivity walked = clauselist_selectivity(root, bound_quals,
+		Selectivity walked = clauselist_selectivity(root, add_predicate_to_index_quals(index, bound_quals),
 													index->rel->relid, JOIN_INNER, NULL);
 
 		entries = MotCostUnknownRange(bound_quals, Max(rint(walked * rows), 1));
 	}
-	*selectivity = clauselist_selectivity(root, get_quals_from_indexclauses(path->indexclauses),
+	*selectivity = clauselist_selectivity(root, add_predicate_to_index_quals(index, get_quals_from_indexclauses(path->indexclauses)),
 										  index->rel->relid, JOIN_INNER, NULL);
 	if (unique_match || entries < rows)
 		*selectivity = Min(*selectivity, Max(entries / rows, 1.0e-10));
@@ -199,8 +191,8 @@ MotIndexCost(PlannerInfo *root, IndexPath *path, double loop_count,
 	startup = depth * NODE_COMPARISONS * cpu_operator_cost;
 	total = startup * descents +
 		entries * (cpu_index_tuple_cost + quals * cpu_operator_cost);
-	if (useless)
-		total += disable_cost;
+	/* of two indexes that do as well, the one with less of keys to walk over */
+	total += 0.01 * cpu_operator_cost * ceil(entries * index->ncolumns / 300);
 
 	*startup_cost = startup;
 	*total_cost = total;

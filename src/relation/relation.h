@@ -96,6 +96,7 @@ extern void MotIndexCost(struct PlannerInfo *root, struct IndexPath *path, doubl
 						 double *startup_cost, double *total_cost, double *selectivity,
 						 double *correlation, double *pages);
 extern double MotPlannedTuples(Relation rel, int32 *attr_widths);
+extern double MotPlannedUnknown(Relation rel, int32 *attr_widths, double tuples);
 extern double MotCostUnknownRange(List *clauses, double rows);
 extern void MotCostUnknownLimit(struct RelOptInfo *output_rel, void *extra);
 

@@ -19,6 +19,7 @@
 
 #include "access/relation.h"
 #include "commands/trigger.h"
+#include "nodes/nodeFuncs.h"
 #include "optimizer/planmain.h"
 #include "parser/parsetree.h"
 #include "pgstat.h"
@@ -139,6 +140,34 @@ index_scan(IndexScan *scan, const PlannedStmt *stmt)
 						list_concat_copy(filter, scan->scan.plan.qual));
 }
 
+/* A scan of the index only names the index's columns: what they are of the table. */
+static Node *
+table_columns(Node *node, List *columns)
+{
+	if (node == NULL)
+		return NULL;
+	if (IsA(node, Var) && ((Var *) node)->varno == INDEX_VAR)
+		return copyObject((Node *) list_nth_node(TargetEntry, columns, ((Var *) node)->varattno - 1)->expr);
+	return expression_tree_mutator(node, table_columns, columns);
+}
+
+static Plan *
+index_only_scan(const IndexOnlyScan *only, const PlannedStmt *stmt)
+{
+	IndexScan  *scan = makeNode(IndexScan);
+
+	scan->scan = only->scan;
+	scan->scan.plan.type = T_IndexScan;
+	scan->scan.plan.targetlist = (List *) table_columns((Node *) only->scan.plan.targetlist, only->indextlist);
+	scan->scan.plan.qual = (List *) table_columns((Node *) only->scan.plan.qual, only->indextlist);
+	scan->indexid = only->indexid;
+	scan->indexqual = only->indexqual;
+	scan->indexqualorig = (List *) table_columns((Node *) only->recheckqual, only->indextlist);
+	scan->indexorderby = only->indexorderby;
+	scan->indexorderdir = only->indexorderdir;
+	return index_scan(scan, stmt);
+}
+
 static bool
 is_ordinary(Index rti, const PlannedStmt *stmt)
 {
@@ -175,6 +204,8 @@ translate(Plan *plan, const PlannedStmt *stmt)
 							list_make1(NIL), plan->qual);
 	if (IsA(plan, IndexScan) && is_ordinary(((IndexScan *) plan)->scan.scanrelid, stmt))
 		return index_scan((IndexScan *) plan, stmt);
+	if (IsA(plan, IndexOnlyScan) && is_ordinary(((IndexOnlyScan *) plan)->scan.scanrelid, stmt))
+		return index_only_scan((IndexOnlyScan *) plan, stmt);
 	copy = MotPlanCopy(plan);
 	if (copy == plan)
 		return plan;

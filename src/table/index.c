@@ -111,11 +111,16 @@ vacuum_cleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
 	return stats;
 }
 
-/* The planner asks for this before it copies the routine's functions. */
+/*
+ * The row is there with each entry, but not what is computed of it.  (The planner
+ * asks for this before it copies the routine's functions.)
+ */
 static bool
 can_return(Relation index, int column)
 {
-	return !MotIsOrdinaryTable(index->rd_index->indrelid) && MotIndexPutBack(index)->amcanreturn(index, column);
+	if (!MotIsOrdinaryTable(index->rd_index->indrelid))
+		return MotIndexPutBack(index)->amcanreturn(index, column);
+	return column == 0 || index->rd_index->indkey.values[column - 1] != 0;
 }
 
 static void
@@ -141,8 +146,8 @@ replace(Relation index)
 	am->amgettuple = MotIndexScanGet;
 	am->amgetbitmap = MotIndexScanBitmap;
 	am->amendscan = MotIndexScanEnd;
-	am->ammarkpos = NULL;
-	am->amrestrpos = NULL;
+	am->ammarkpos = MotIndexScanMark;
+	am->amrestrpos = MotIndexScanRestore;
 	am->amestimateparallelscan = NULL;
 	am->aminitparallelscan = NULL;
 	am->amparallelrescan = NULL;

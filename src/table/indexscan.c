@@ -8,7 +8,9 @@
  * that do more than fix a column are asked again of each row.
  *
  * A scan that turns round (cursors), or whose snapshot is older than the index, puts
- * down all its rows.
+ * down all its rows; one that is to come back to a place (merge joins) those from there on.
+ *
+ * There are no index tuples: a scan of the index only gets the columns from the row.
  *
  *-------------------------------------------------------------------------
  */
@@ -64,6 +66,13 @@ typedef struct MotTableIndexScan
 	mot_cursor *cursor;
 	bool		cursor_open;
 	mot_row    *row;			/* the one that was handed out last */
+	const mot_version *version;
+	bool		marking;		/* rows from the mark on are put down, too */
+	int			mark;			/* SCAN_ITEMS: of the items */
+	int			nmarked;
+	int			maxmarked;
+	FoundRow   *marked;
+	int			replayed;		/* of them, the one that was handed out last */
 	MemoryContext cxt;			/* of everything below; reset by amrescan */
 	MemoryContextCallback cleanup;
 	int			nchecks;
@@ -72,6 +81,7 @@ typedef struct MotTableIndexScan
 	int			maxitems;
 	FoundRow   *items;
 	int			at;
+	int			ncolumns;		/* of the table, as far as the index has them */
 	Datum	   *values;			/* columns of a row, as far as they are needed */
 	bool	   *isnull;
 } MotTableIndexScan;
@@ -329,8 +339,11 @@ MotIndexScanAgain(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys,
 	MemoryContextReset(o->cxt);
 	o->phase = SCAN_START;
 	o->cursor = NULL;
-	o->items = NULL;
+	o->items = o->marked = NULL;
+	o->marking = false;
 	o->row = NULL;
+	scan->xs_hitup = NULL;
+	scan->xs_hitupdesc = NULL;
 	if (keys != NULL && scan->numberOfKeys > 0)
 		memmove(scan->keyData, keys, scan->numberOfKeys * sizeof(ScanKeyData));
 }
@@ -389,6 +402,21 @@ add_item(MotTableIndexScan *o, mot_row *row, const mot_version *version, const M
 		item->key = MemoryContextAlloc(o->cxt, Max(1, key->len));
 		memcpy(item->key, key->data, key->len);
 	}
+}
+
+/* the row that is handed out now, behind the mark */
+static void
+put_down(MotTableIndexScan *o, mot_row *row, const mot_version *version)
+{
+	if (o->marked == NULL || o->nmarked == o->maxmarked)
+	{
+		o->maxmarked = o->marked == NULL ? 16 : 2 * o->maxmarked;
+		o->marked = o->marked == NULL ? palloc(o->maxmarked * sizeof(FoundRow)) :
+			repalloc_huge(o->marked, o->maxmarked * sizeof(FoundRow));
+	}
+	o->replayed = o->nmarked++;
+	o->marked[o->replayed].row = row;
+	o->marked[o->replayed].version = version;
 }
 
 static int
@@ -579,6 +607,45 @@ turn(IndexScanDesc scan, MotTableIndexScan *o)
 	o->phase = SCAN_ITEMS;
 }
 
+/* What a scan of the index only is given: the table's columns, in the index's order. */
+static void
+form_row(IndexScanDesc scan, MotTableIndexScan *o, const mot_version *version)
+{
+	TupleDesc	table = o->relation->desc;
+	Form_pg_index form = scan->indexRelation->rd_index;
+	Datum		values[INDEX_MAX_KEYS];
+	bool		isnull[INDEX_MAX_KEYS];
+	MemoryContext oldcxt = MemoryContextSwitchTo(o->cxt);
+
+	if (scan->xs_hitupdesc == NULL)
+	{
+		o->ncolumns = 0;
+		scan->xs_hitupdesc = CreateTemplateTupleDesc(form->indnatts);
+		for (int i = 0; i < form->indnatts; i++)
+		{
+			int			att = form->indkey.values[i];
+
+			/* (of a computed one nobody asks for the value) */
+			TupleDescCopyEntry(scan->xs_hitupdesc, i + 1,
+							   att != 0 ? table : RelationGetDescr(scan->indexRelation), att != 0 ? att : i + 1);
+			o->ncolumns = Max(o->ncolumns, att);
+		}
+	}
+	MotRowDeform(table, version, o->ncolumns, o->values, o->isnull);
+	for (int i = 0; i < form->indnatts; i++)
+	{
+		int			att = form->indkey.values[i];
+
+		isnull[i] = att == 0 || o->isnull[att - 1];
+		values[i] = isnull[i] ? (Datum) 0 : o->values[att - 1];
+	}
+	if (scan->xs_hitup != NULL)
+		heap_freetuple(scan->xs_hitup);
+	scan->xs_hitup = heap_form_tuple(scan->xs_hitupdesc, values, isnull);
+	MemoryContextSwitchTo(oldcxt);
+}
+
+/* The planner looks for the ends of an index, and takes an index tuple. */
 static void
 form_tuple(IndexScanDesc scan, MotTableIndexScan *o, const mot_version *version)
 {
@@ -661,11 +728,19 @@ MotIndexScanGet(IndexScanDesc scan, ScanDirection direction)
 			version = o->items[o->at].version;
 		}
 	}
+	else if (o->marking && o->replayed < o->nmarked - 1)
+	{
+		row = o->marked[++o->replayed].row;
+		version = o->marked[o->replayed].version;
+	}
 	else if (!next_row(o, &row, &version))
 		row = NULL;
+	else if (o->marking)
+		put_down(o, row, version);
 	MemoryContextSwitchTo(oldcxt);
 	/* NULL: it is past its end */
 	o->row = row;
+	o->version = version;
 	if (row == NULL)
 		return false;
 	if (unlikely(o->loose))
@@ -686,9 +761,48 @@ MotIndexScanGet(IndexScanDesc scan, ScanDirection direction)
 		fetch->version = version;
 		fetch->tid = scan->xs_heaptid;
 	}
-	if (scan->xs_want_itup)
+	if (scan->xs_want_itup && !o->loose)
+		form_row(scan, o, version);
+	else if (scan->xs_want_itup)
 		form_tuple(scan, o, version);
 	return true;
+}
+
+/* A merge join comes back to its inner side's place where equal keys began. */
+void
+MotIndexScanMark(IndexScanDesc scan)
+{
+	MotTableIndexScan *o = scan->opaque;
+	MemoryContext oldcxt;
+
+	if (o == NULL || o->magic != SCAN_MAGIC || o->row == NULL)
+		elog(ERROR, "scan of index \"%s\" is at no row that could be marked", RelationGetRelationName(scan->indexRelation));
+	o->mark = o->at;
+	if (o->phase == SCAN_ITEMS)
+		return;
+	if (o->marking)
+	{
+		o->nmarked -= o->replayed;
+		memmove(o->marked, o->marked + o->replayed, o->nmarked * sizeof(FoundRow));
+		o->replayed = 0;
+		return;
+	}
+	o->marking = true;
+	o->nmarked = 0;
+	oldcxt = MemoryContextSwitchTo(o->cxt);
+	put_down(o, o->row, o->version);
+	MemoryContextSwitchTo(oldcxt);
+}
+
+void
+MotIndexScanRestore(IndexScanDesc scan)
+{
+	MotTableIndexScan *o = scan->opaque;
+
+	o->at = o->mark;
+	o->replayed = 0;
+	if (o->phase != SCAN_ITEMS && !o->marking)
+		elog(ERROR, "scan of index \"%s\" has no mark", RelationGetRelationName(scan->indexRelation));
 }
 
 /* ------------------------------------------------------- rows for index scans */

@@ -92,6 +92,8 @@ extern int64 MotIndexScanBitmap(IndexScanDesc scan, TIDBitmap *bitmap);
 extern IndexScanDesc MotIndexScanBegin(Relation index, int nkeys, int norderbys);
 extern void MotIndexScanAgain(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys, int norderbys);
 extern bool MotIndexScanGet(IndexScanDesc scan, ScanDirection direction);
+extern void MotIndexScanMark(IndexScanDesc scan);
+extern void MotIndexScanRestore(IndexScanDesc scan);
 extern void MotIndexScanEnd(IndexScanDesc scan);
 extern struct IndexFetchTableData *MotTableFetchBegin(Relation rel);
 extern void MotTableFetchReset(struct IndexFetchTableData *data);

@@ -287,6 +287,8 @@ MotTableEstimate(Relation rel, int32 *attr_widths, BlockNumber *pages, double *t
 	/* no page costs, only work */
 	*pages = 0;
 	*tuples = Max(0, (double) stat.rows);
+	if (rel->rd_rel->reltuples < 0 && !rel->rd_rel->relhassubclass)
+		*tuples = MotPlannedUnknown(rel, attr_widths, *tuples);
 	*allvisfrac = 0;
 }
 
@@ -337,7 +339,8 @@ upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel, R
 /*
  * As create_plain_partial_paths does, but by the bytes that rows take: the planner was told
  * that there are no pages.  And a statement with workers is the executor's, to which a row costs
- * that much more than to one without it (statement/), as most scans of one process are.
+ * that much more (by default as much as cpu_tuple_cost) than to one without it (statement/), as most
+ * scans of one process are.
  */
 static void
 parallel_paths(PlannerInfo *root, RelOptInfo *rel, Oid relid)
@@ -352,7 +355,7 @@ parallel_paths(PlannerInfo *root, RelOptInfo *rel, Oid relid)
 	if (workers <= 0)
 		return;
 	path = create_seqscan_path(root, rel, NULL, workers);
-	path->total_cost += cpu_tuple_cost * rel->tuples / divisor;
+	path->total_cost += 0.1 * parallel_tuple_cost * rel->tuples / divisor;
 	add_partial_path(rel, path);
 }
 
