@@ -415,6 +415,48 @@ CREATE VIEW mot_stat_left_out AS
 COMMENT ON VIEW mot_stat_left_out IS
     'memory-optimized tables that memory has no room for: they are kept in files, and brought back when there is room';
 
+-- ---------------------------------------------------------------- machine
+
+CREATE FUNCTION mot_stat_get_cpus(
+    OUT cpu integer, OUT node integer, OUT core integer, OUT shared_caches text, OUT others real, OUT ours real,
+    OUT usable boolean, OUT why_not text)
+    RETURNS SETOF record
+    AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED ROWS 16;
+
+CREATE VIEW mot_machine AS SELECT * FROM mot_stat_get_cpus();
+
+COMMENT ON VIEW mot_machine IS 'processors: what they consist of, how busy they are with others and with us, and whether they are of use';
+
+CREATE FUNCTION mot_stat_get_machine(
+    OUT cpus integer, OUT usable integer, OUT cpu_limit real, OUT free real, OUT nodes integer, OUT memory_bytes bigint,
+    OUT cpu_pressure real, OUT memory_pressure real, OUT io_pressure real, OUT readings bigint)
+    RETURNS SETOF record
+    AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED ROWS 1;
+
+CREATE VIEW mot_stat_machine AS SELECT * FROM mot_stat_get_machine();
+
+COMMENT ON VIEW mot_stat_machine IS 'the machine, or what the control group has of it, and what others leave of that';
+
+CREATE FUNCTION mot_cache_size(level integer) RETURNS bigint
+    AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
+
+COMMENT ON FUNCTION mot_cache_size(integer) IS 'bytes of a processor cache of that level; null if there is none';
+
+CREATE FUNCTION mot_suggest_partitions(bytes bigint, bound text, OUT partitions integer, OUT why text)
+    AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
+
+COMMENT ON FUNCTION mot_suggest_partitions(bigint, text) IS
+    'into how many parts to divide work on so many bytes, bound by compute or memory, to be done at the same time';
+
+CREATE FUNCTION mot_suggest_placement(
+    partitions integer, bytes bigint, bound text, share_cache boolean,
+    OUT partition integer, OUT cpu integer, OUT node integer, OUT why text)
+    RETURNS SETOF record
+    AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED ROWS 16;
+
+COMMENT ON FUNCTION mot_suggest_placement(integer, bigint, text, boolean) IS
+    'where parts of so many bytes each are best kept and worked on';
+
 -- ---------------------------------------------------------------- adviser
 --
 -- Which heap tables of this database would gain, the first most.  What a

@@ -281,9 +281,9 @@ usable_cores(const mot_judgement *judgement, const mot_picture *picture)
 }
 
 unsigned
-mot_suggest_partitions(char *why, size_t size, uint64_t bytes, mot_work_bound bound,
-					   const mot_judgement *judgement,
-					   const mot_picture *picture, const mot_usage *usage)
+mot_suggest_number(char *why, size_t size, uint64_t bytes, mot_work_bound bound,
+				   const mot_judgement *judgement,
+				   const mot_picture *picture, const mot_usage *usage)
 {
 	unsigned	cores = bound == MOT_BOUND_MEMORY ? usable_cores(judgement, picture) : 0;
 	unsigned	n = judgement->usable;
@@ -385,10 +385,10 @@ is_better(const double a[BADNESS], const double b[BADNESS])
 }
 
 void
-mot_suggest_placement(mot_place *places, unsigned partitions, uint64_t bytes,
-					  mot_work_bound bound, bool share_cache,
-					  const mot_judgement *judgement,
-					  const mot_picture *picture, const mot_usage *usage)
+mot_suggest_places(mot_place *places, unsigned partitions, uint64_t bytes,
+				   mot_work_bound bound, bool share_cache,
+				   const mot_judgement *judgement,
+				   const mot_picture *picture, const mot_usage *usage)
 {
 	Given		given = {.last = -1,.picture = picture,.usage = usage,.bytes = bytes,
 	.together = share_cache && bound == MOT_BOUND_COMPUTE,.share_cache = share_cache};
@@ -426,7 +426,7 @@ mot_suggest_placement(mot_place *places, unsigned partitions, uint64_t bytes,
 			add(place->why, sizeof(place->why), "%u usable CPU%s for %u partitions", judgement->usable,
 				judgement->usable == 1 ? "" : "s", partitions);
 		else if (usage->cpu[found].others >= UNNOTICED)
-			add(place->why, sizeof(place->why), "busy %d %% with others, as all are", percent(usage->cpu[found].others));
+			add(place->why, sizeof(place->why), "busy %d %% with others, and still worth it", percent(usage->cpu[found].others));
 		else
 			add(place->why, sizeof(place->why), "not used by others");
 		if (least[0] != 0)
@@ -435,6 +435,8 @@ mot_suggest_placement(mot_place *places, unsigned partitions, uint64_t bytes,
 			add(place->why, sizeof(place->why), "; node %d has been begun", node);
 		else if (given.together)
 			add(place->why, sizeof(place->why), given.last < 0 ? "; node %d is the first" : "; node %d is the nearest of the others", node);
+		else if (picture->nodes > 1 && node >= 0 && given.on_node[node] == 0)
+			add(place->why, sizeof(place->why), "; node %d has none yet", node);
 		else if (picture->nodes > 1 && node >= 0)
 			add(place->why, sizeof(place->why), "; node %d has %u of %u", node, given.on_node[node], p);
 		if (p == 0)

@@ -48,12 +48,12 @@ extern int	MotMachineCpus(void);
 extern int	MotMachineWorkers(void);
 
 /*
- * The caller, "n" of "of" processes that work together, keeps to CPUs that others do not
+ * The caller, number n of processes that work together, keeps to CPUs that others do not
  * use: those of one node, which takes turns, so that memory they touch is spread over
  * nodes.  MotMachineStay, to be called often, sees to it that this remains so;
  * MotMachineLeave undoes it.
  */
-extern void MotMachinePlace(int n, int of);
+extern void MotMachinePlace(int n);
 extern void MotMachineStay(void);
 extern void MotMachineLeave(void);
 

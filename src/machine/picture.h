@@ -170,14 +170,14 @@ extern void mot_judgement_why(char *why, size_t size, unsigned cpu, const mot_ju
 							  const mot_picture *picture, const mot_usage *usage);
 
 /* how many parts to make of so much data, to be worked on at the same time */
-extern unsigned mot_suggest_partitions(char *why, size_t size, uint64_t bytes, mot_work_bound bound,
-									   const mot_judgement *judgement,
-									   const mot_picture *picture, const mot_usage *usage);
+extern unsigned mot_suggest_number(char *why, size_t size, uint64_t bytes, mot_work_bound bound,
+								   const mot_judgement *judgement,
+								   const mot_picture *picture, const mot_usage *usage);
 
 /* where parts of so many bytes each are to be, and the processes that work on them */
-extern void mot_suggest_placement(mot_place *places, unsigned partitions, uint64_t bytes,
-								  mot_work_bound bound, bool share_cache,
-								  const mot_judgement *judgement,
-								  const mot_picture *picture, const mot_usage *usage);
+extern void mot_suggest_places(mot_place *places, unsigned partitions, uint64_t bytes,
+							   mot_work_bound bound, bool share_cache,
+							   const mot_judgement *judgement,
+							   const mot_picture *picture, const mot_usage *usage);
 
 #endif							/* MOT_MACHINE_PICTURE_H */

@@ -25,7 +25,6 @@
 typedef unsigned long CpuMask[MOT_MAX_CPUS / (8 * sizeof(unsigned long))];
 
 static int	my_number = -1;		/* -1: not placed */
-static int	my_group = 0;
 static uint32 my_changes = 0;	/* as of which the CPUs are chosen */
 static bool bound = false;		/* to less than the server */
 
@@ -33,10 +32,9 @@ static void choose(void);
 static int	my_node(const MotMachine *machine);
 
 void
-MotMachinePlace(int n, int of)
+MotMachinePlace(int n)
 {
 	my_number = n;
-	my_group = Max(of, 1);
 	choose();
 }
 
@@ -45,6 +43,7 @@ MotMachineStay(void)
 {
 	if (my_number < 0)
 		return;
+	MotMachineSample();
 	if (mot_adviser ? unlikely(my_changes != MotMachineChanges()) : bound)
 		choose();
 }
@@ -110,10 +109,11 @@ my_node(const MotMachine *machine)
 
 	if (machine->picture->nodes == 1)
 		return -1;
-	places = palloc(my_group * sizeof(mot_place));
-	mot_suggest_placement(places, my_group, 0, MOT_BOUND_MEMORY, false,
-						  &machine->judgement, machine->picture, machine->usage);
-	node = places[my_number % my_group].node;
+	/* what comes after mine makes no difference to it */
+	places = palloc((my_number + 1) * sizeof(mot_place));
+	mot_suggest_places(places, my_number + 1, 0, MOT_BOUND_MEMORY, false,
+					   &machine->judgement, machine->picture, machine->usage);
+	node = places[my_number].node;
 	pfree(places);
 	return node;
 }

@@ -46,16 +46,23 @@ mot_usage_init(mot_usage *usage, unsigned cpus, unsigned hz)
 		usage->cpu[c].online = usage->cpu[c].allowed = true;
 }
 
+static const char *
+next_line(const char *line)
+{
+	line = strchr(line, '\n');
+	return line != NULL ? line + 1 : NULL;
+}
+
 /* "cpu3 user nice system idle iowait irq softirq steal ..."; guests' time is in user's */
 void
-mot_usage_stat(mot_usage *usage, const char *text)
+mot_usage_stat(mot_usage *usage, const char *line)
 {
-	while (text !=NULL && strncmp(text, "cpu", 3) == 0)
+	while (line != NULL && strncmp(line, "cpu", 3) == 0)
 	{
-		if (isdigit((unsigned char) text[3]))
+		if (isdigit((unsigned char) line[3]))
 		{
 			char	   *at;
-			unsigned long number = strtoul(text +3, &at, 10);
+			unsigned long number = strtoul(line + 3, &at, 10);
 			uint64_t	t[8] = {0};
 			int			n = 0;
 
@@ -70,10 +77,7 @@ mot_usage_stat(mot_usage *usage, const char *text)
 				c->seen = true;
 			}
 		}
-		text = strchr(text, '\n');
-
-		if (text !=NULL)
-			text	  ++;
+		line = next_line(line);
 	}
 }
 
@@ -166,17 +170,17 @@ smooth(float *value, double now, bool first)
 }
 
 bool
-mot_usage_replay(mot_usage *usage, const char *text)
+mot_usage_replay(mot_usage *usage, const char *line)
 {
 	double		at = -1;
 
-	while (text !=NULL && *text !='\0')
+	while (line != NULL && *line != '\0')
 	{
 		unsigned	a,
 					b;
 		double		value;
 
-		if (sscanf(text, "at %lf", &value) == 1)
+		if (sscanf(line, "at %lf", &value) == 1)
 		{
 			if (at >= 0)
 				mot_usage_end(usage, at);
@@ -184,32 +188,24 @@ mot_usage_replay(mot_usage *usage, const char *text)
 		}
 		else if (at < 0)
 			return false;
-		else if (sscanf(text, "ours %u %lf", &a, &value) == 2)
+		else if (sscanf(line, "ours %u %lf", &a, &value) == 2)
 			mot_usage_ours(usage, (int) a, value);
-		else if (sscanf(text, "allowed %u %u", &a, &b) == 2)
+		else if (sscanf(line, "allowed %u %u", &a, &b) == 2)
 			for (unsigned c = 0; c < usage->cpus; c++)
 				usage->cpu[c].allowed = c >= a && c <= b;
-		else if (sscanf(text, "limit %lf", &value) == 1)
+		else if (sscanf(line, "limit %lf", &value) == 1)
 			usage->limit = value;
-		else if (strncmp(text, "cpu", 3) == 0)
+		else if (strncmp(line, "cpu", 3) == 0)
 		{
 			/* all that follow one another */
-			mot_usage_stat(usage, text);
-			while (text !=NULL && strncmp(text, "cpu", 3) == 0)
-			{
-				text = strchr(text, '\n');
-
-				if (text !=NULL)
-					text	  ++;
-			}
+			mot_usage_stat(usage, line);
+			while (line != NULL && strncmp(line, "cpu", 3) == 0)
+				line = next_line(line);
 			continue;
 		}
-		else if (*text !='#' && *text !='\n')
+		else if (*line != '#' && *line != '\n')
 			return false;
-		text = strchr(text, '\n');
-
-		if (text !=NULL)
-			text	  ++;
+		line = next_line(line);
 	}
 	if (at >= 0)
 		mot_usage_end(usage, at);

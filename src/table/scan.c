@@ -25,10 +25,12 @@
  */
 #include "table/table.h"
 
+#include "access/parallel.h"
 #include "access/tsmapi.h"
 #include "access/xact.h"
 #include "commands/progress.h"
 #include "executor/executor.h"
+#include "machine/machine.h"
 #include "miscadmin.h"
 #include "nodes/execnodes.h"
 #include "nodes/nodeFuncs.h"
@@ -143,6 +145,9 @@ MotScanBegin(Relation rel, Snapshot snapshot, int nkeys, struct ScanKeyData *key
 	{
 		scan->next = &((MotSharedScan *) parallel)->next;
 		scan->view = MotViewOfWorkers(snapshot);
+		/* (the leader, who serves a client, goes where the system likes) */
+		if (IsParallelWorker())
+			MotMachinePlace(ParallelWorkerNumber + 1);
 	}
 	else if (snapshot == NULL)
 	{
@@ -245,7 +250,10 @@ static inline uint64
 page_ahead(MotTableScan *scan)
 {
 	if (scan->next != NULL)
+	{
+		MotMachineStay();
 		return pg_atomic_fetch_add_u64(scan->next, 1);
+	}
 	return scan->in_page ? scan->page + 1 : scan->page;
 }
 

@@ -21,8 +21,6 @@
 #define MOT_DAMAGE_HINT \
 	"Restore the server from a backup, or set mot.ignore_damaged to start without the damaged tables."
 
-extern int	mot_load_workers;
-extern int	mot_checkpoint_workers;
 extern int	mot_checkpoint_share;
 
 /* ------------------------------------------------------------------ state.c */
@@ -107,6 +105,7 @@ typedef struct MotHelpersShared
 	bool		gently;			/* nobody waits for it: helpers lower their
 								 * priority */
 	uint32		nitems;
+	pg_atomic_uint32 number;	/* helpers that have begun */
 	pg_atomic_uint32 next;		/* item */
 	pg_atomic_uint32 done;		/* items */
 	pg_atomic_uint32 failed;
@@ -119,6 +118,12 @@ typedef struct MotHelpersShared
 
 #define MOT_JOB_WRITE 1
 #define MOT_JOB_LOAD 2
+
+extern void MotHelpersInit(void);	/* their settings */
+
+/* how many to ask for: mot.load_workers, mot.checkpoint_workers */
+extern int	MotHelpersToLoad(void);
+extern int	MotHelpersToWrite(void);
 
 extern MotHelpers *MotHelpersBegin(MotHelpersShared *shared, dsm_segment *segment, int n);
 extern int	MotHelpersAsked(MotHelpers *helpers);

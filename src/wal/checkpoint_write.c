@@ -411,6 +411,7 @@ write_rows(MotManifest *m, Sources *sources, const Cut *cut, const char *directo
 	MotHelpers *helpers;
 	uint64		bytes = 0;
 	TimestampTz asked = GetCurrentTimestamp();
+	int			nhelpers = use_helpers ? MotHelpersToWrite() : 0;
 
 	for (int i = 0; i < sources->n; i++)
 	{
@@ -422,9 +423,9 @@ write_rows(MotManifest *m, Sources *sources, const Cut *cut, const char *directo
 	shared = plan_write(sources, cut, directory, &segment);
 	for (int i = 0; i < sources->n; i++)
 		bytes += sources->source[i].reused ? 0 : sources->source[i].row_bytes;
-	MotPaceBegin(&shared->pace, bytes, use_helpers ? Min(mot_checkpoint_workers, shared->base.nitems) : 1, hurry);
+	MotPaceBegin(&shared->pace, bytes, use_helpers ? Min(nhelpers, shared->base.nitems) : 1, hurry);
 	shared->base.gently = !hurry;
-	helpers = MotHelpersBegin(&shared->base, segment, use_helpers ? mot_checkpoint_workers : 0);
+	helpers = MotHelpersBegin(&shared->base, segment, nhelpers);
 	PG_TRY();
 	{
 		/*

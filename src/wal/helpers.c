@@ -8,6 +8,9 @@
  * no place for a helper, or it may come too late: the leader goes on without.
  * The first failure of anybody stops all and is raised by the leader.
  *
+ * They keep to processors that others do not use (machine/machine.h), and where
+ * nobody says how many there are to be, that many find one each.
+ *
  * Helpers need no database and no transaction, so they can run while the
  * server recovers.  They are told to end by a flag, not by a signal handler
  * that would leave the engine in the middle of something.
@@ -16,15 +19,20 @@
  */
 #include "postgres.h"
 
+#include "machine/machine.h"
 #include "miscadmin.h"
 #include "postmaster/bgworker.h"
 #include "postmaster/interrupt.h"
 #include "storage/ipc.h"
 #include "storage/latch.h"
+#include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/wait_event.h"
 #include "wal/checkpoint.h"
 #include "xact/xact.h"
+
+#define MAX_HELPERS 64
+#define AUTO (-1)
 
 struct MotHelpers
 {
@@ -32,11 +40,96 @@ struct MotHelpers
 	int			n;
 };
 
+static char *load_workers;
+static char *checkpoint_workers;
+static int	nload = AUTO;
+static int	nwrite = AUTO;
+
 PGDLLEXPORT void MotHelperMain(Datum arg);
+
+static bool check_workers(char **newval, void **extra, GucSource source);
+static void assign_load_workers(const char *newval, void *extra);
+static void assign_checkpoint_workers(const char *newval, void *extra);
 
 static void run_job(MotHelpersShared *shared);
 static void helper_ended(int code, Datum arg);
 static void pause_briefly(void);
+
+/* ---------------------------------------------------------------- settings */
+
+void
+MotHelpersInit(void)
+{
+	DefineCustomStringVariable("mot.load_workers",
+							   "Processes that help to load memory-optimized tables at server start.",
+							   "auto: as many as find a processor that others do not use.",
+							   &load_workers,
+							   "auto",
+							   PGC_SIGHUP, 0,
+							   check_workers, assign_load_workers, NULL);
+	DefineCustomStringVariable("mot.checkpoint_workers",
+							   "Processes that write a checkpoint of memory-optimized tables.",
+							   "auto: as many as find a processor that others do not use.",
+							   &checkpoint_workers,
+							   "auto",
+							   PGC_SIGHUP, 0,
+							   check_workers, assign_checkpoint_workers, NULL);
+}
+
+/* "auto" or a number; -2: neither */
+static int
+parse_workers(const char *value)
+{
+	int			n;
+
+	if (pg_strcasecmp(value, "auto") == 0)
+		return AUTO;
+	return parse_int(value, &n, 0, NULL) && n >= 0 && n <= MAX_HELPERS ? n : -2;
+}
+
+static bool
+check_workers(char **newval, void **extra, GucSource source)
+{
+	if (parse_workers(*newval) != -2)
+		return true;
+	GUC_check_errdetail("It is \"auto\" or a number from 0 to %d.", MAX_HELPERS);
+	return false;
+}
+
+static void
+assign_load_workers(const char *newval, void *extra)
+{
+	nload = parse_workers(newval);
+}
+
+static void
+assign_checkpoint_workers(const char *newval, void *extra)
+{
+	nwrite = parse_workers(newval);
+}
+
+/* Of the server's background workers, half are left to others. */
+static int
+number_of(int setting, int automatic)
+{
+	return setting != AUTO ? setting : Min(automatic, Min(MAX_HELPERS, max_worker_processes / 2));
+}
+
+/* the leader works, too */
+int
+MotHelpersToLoad(void)
+{
+	return number_of(nload, MotMachineWorkers() - 1);
+}
+
+/* here it does not (checkpoint_write.c) */
+int
+MotHelpersToWrite(void)
+{
+	return number_of(nwrite, MotMachineWorkers());
+}
+
+/* -------------------------------------------------------------- the leader */
 
 /*
  * Shared's job, nitems, gently and size are set by the caller; everything else of it
@@ -47,6 +140,7 @@ MotHelpersBegin(MotHelpersShared *shared, dsm_segment *segment, int n)
 {
 	MotHelpers *helpers = palloc0(sizeof(MotHelpers));
 
+	pg_atomic_init_u32(&shared->number, 0);
 	pg_atomic_init_u32(&shared->next, 0);
 	pg_atomic_init_u32(&shared->done, 0);
 	pg_atomic_init_u32(&shared->failed, 0);
@@ -165,10 +259,11 @@ MotHelpersItemDone(MotHelpersShared *shared)
 	pg_atomic_fetch_add_u32(&shared->done, 1);
 }
 
-/* Has somebody failed?  To be asked often. */
+/* Has somebody failed?  To be asked often, and so this is also where they look whether to move on. */
 bool
 MotHelpersStop(MotHelpersShared *shared)
 {
+	MotMachineStay();
 	return pg_atomic_read_u32(&shared->failed) != 0;
 }
 
@@ -208,6 +303,8 @@ MotHelperMain(Datum arg)
 	shared = dsm_segment_address(segment);
 	before_shmem_exit(helper_ended, PointerGetDatum(shared));
 	pg_atomic_fetch_add_u32(&shared->running, 1);
+	/* (the leader of a load is number 0) */
+	MotMachinePlace((int) pg_atomic_fetch_add_u32(&shared->number, 1) + (shared->job == MOT_JOB_LOAD));
 
 	cxt = AllocSetContextCreate(TopMemoryContext, "MOT helper", ALLOCSET_DEFAULT_SIZES);
 	MemoryContextSwitchTo(cxt);

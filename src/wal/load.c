@@ -22,6 +22,7 @@
 #include "postgres.h"
 
 #include "access/xlog_internal.h"
+#include "machine/machine.h"
 #include "miscadmin.h"
 #include "postmaster/interrupt.h"
 #include "postmaster/startup.h"
@@ -104,7 +105,8 @@ MotLoadCheckpoint(MotManifest *m, const char *directory, MotSorted *sorted)
 
 	/* the worker goes from one transaction to the next (checkpoint.c) */
 	dsm_pin_mapping(segment);
-	helpers = lead.helpers = MotHelpersBegin(&shared->base, segment, mot_load_workers);
+	helpers = lead.helpers = MotHelpersBegin(&shared->base, segment, MotHelpersToLoad());
+	MotMachinePlace(0);
 	if (AmStartupProcess())
 		begin_startup_progress_phase();
 	next_report = log_startup_progress_interval > 0 ?
@@ -124,12 +126,14 @@ MotLoadCheckpoint(MotManifest *m, const char *directory, MotSorted *sorted)
 	}
 	PG_CATCH();
 	{
+		MotMachineLeave();
 		MotHelpersAbandon(helpers);
 		dsm_detach(segment);
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
 
+	MotMachineLeave();
 	report_progress(shared);
 	dsm_detach(segment);
 }

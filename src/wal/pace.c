@@ -52,6 +52,7 @@
 
 #include "access/xlog.h"
 #include "access/xlogrecovery.h"
+#include "machine/machine.h"
 #include "miscadmin.h"
 #include "portability/instr_time.h"
 #include "postmaster/bgwriter.h"
@@ -189,10 +190,8 @@ end_pauses(MotPace *pace)
 static void
 set_share(MotPace *pace)
 {
-	long		cpus = sysconf(_SC_NPROCESSORS_ONLN);
-
 	pace->disk = mot_checkpoint_share / 100.0 / pace->writers;
-	pace->cpu = Min(1.0, pace->disk * Max(cpus, 1));
+	pace->cpu = Min(1.0, pace->disk * MotMachineCpus());
 	if (mot_checkpoint_share == 100)
 		end_pauses(pace);
 }

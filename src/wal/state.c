@@ -92,8 +92,6 @@ typedef struct Shared
 } Shared;
 
 bool		mot_ignore_damaged = false;
-int			mot_load_workers = 2;
-int			mot_checkpoint_workers = 2;
 
 static LWLock *stat_lock = NULL;
 static Shared *shared = NULL;
@@ -122,20 +120,7 @@ MotStateInit(void)
 							 false,
 							 PGC_POSTMASTER, 0,
 							 NULL, NULL, NULL);
-	DefineCustomIntVariable("mot.load_workers",
-							"Processes that help to load memory-optimized tables at server start.",
-							NULL,
-							&mot_load_workers,
-							2, 0, 64,
-							PGC_SIGHUP, 0,
-							NULL, NULL, NULL);
-	DefineCustomIntVariable("mot.checkpoint_workers",
-							"Processes that write a checkpoint of memory-optimized tables.",
-							NULL,
-							&mot_checkpoint_workers,
-							2, 0, 64,
-							PGC_SIGHUP, 0,
-							NULL, NULL, NULL);
+	MotHelpersInit();
 	DefineCustomIntVariable("mot.checkpoint_share",
 							"Part of the machine that checkpoints of memory-optimized tables take beside clients, in percent.",
 							"Of its processors, and of the disk's time; as far as checkpoint_timeout and max_wal_size leave time.  100 is no limit.",

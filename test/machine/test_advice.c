@@ -71,14 +71,14 @@ reading(double at, const int *busy, const int *ours)
 static unsigned
 partitions(uint64_t bytes, mot_work_bound bound)
 {
-	return mot_suggest_partitions(why, sizeof(why), bytes, bound, &judgement, picture, usage);
+	return mot_suggest_number(why, sizeof(why), bytes, bound, &judgement, picture, usage);
 }
 
 static void
 place(unsigned n, uint64_t bytes, mot_work_bound bound, bool share)
 {
 	REQUIRE(n <= 256);
-	mot_suggest_placement(places, n, bytes, bound, share, &judgement, picture, usage);
+	mot_suggest_places(places, n, bytes, bound, share, &judgement, picture, usage);
 }
 
 static unsigned
@@ -231,7 +231,7 @@ when_all_are_busy(void)
 	reading(1, busy, NULL);
 	CHECK(judgement.usable == 16 && judgement.free < 0.01 && judgement.most == 16);
 	place(16, 0, MOT_BOUND_COMPUTE, false);
-	CHECK(strcmp(places[0].why, "busy 100 % with others, as all are; node 0 has 0 of 0") == 0);
+	CHECK(strcmp(places[0].why, "busy 100 % with others, and still worth it; node 0 has none yet") == 0);
 }
 
 /* CPUs go, come back, and are taken away */
