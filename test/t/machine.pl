@@ -4,6 +4,10 @@
 use strict;
 use warnings;
 
+use FindBin;
+use lib "$FindBin::Bin/../crash";
+
+use Ledger;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -83,21 +87,12 @@ mot.fault = ''
 $node->start;
 sub query { return $node->safe_psql('postgres', $_[0]) }
 
-# pids of processes of ours whose title has this in it
+# processes of ours whose title has this in it
 sub processes
 {
 	my ($title) = @_;
 	my ($postmaster) = slurp_file($node->data_dir . '/postmaster.pid') =~ /^(\d+)/;
-	my @found;
-	for my $file (glob('/proc/[0-9]*/stat'))
-	{
-		my ($pid) = $file =~ m{/proc/(\d+)/};
-		my $stat = eval { slurp_file($file) } // next;
-		next unless $stat =~ /^.*\) \S (\d+)/s && $1 == $postmaster;
-		my $name = eval { slurp_file("/proc/$pid/cmdline") } // next;
-		push @found, $pid if $name =~ /$title/;
-	}
-	return @found;
+	return grep { Ledger::title($_) =~ /$title/ } Ledger::children($postmaster);
 }
 
 # does each process of that title come to have these CPUs?
@@ -105,7 +100,8 @@ sub comes_to
 {
 	my ($title, $wanted, $what) = @_;
 	my $seen = 'none';
-	for (1 .. 1500)
+	my $end = time + 20;
+	while (time < $end)
 	{
 		for my $pid (processes($title))
 		{
@@ -151,13 +147,13 @@ like($masks, qr/^$|^@{[ @cpus == 2 ? $others : "$cpus[0]-$cpus[-2]" ]}$/, 'paral
 $node->stop;
 $node->append_conf('postgresql.conf', "mot.fault = 'load-file:sleep,load-index:sleep'\n");
 $node->start;
-comes_to('mot checkpoint ?$', $others, 'who leads the loading keeps away');
+comes_to('mot checkpointer', $others, 'who leads the loading keeps away');
 comes_to('mot load helper', $others, '... and who helps');
 neighbour('nobody');
-comes_to('mot checkpoint ?$', $all, '... until the neighbour has gone');
+comes_to('mot checkpointer', $all, '... until the neighbour has gone');
 ok($node->poll_query_until('postgres', 'SELECT bool_and(loaded) FROM mot_stat_tables'), 'the tables are loaded');
 is(query('SELECT count(*), sum(i) FROM t1'), '2000|2001000', '... with their rows');
-comes_to('mot checkpoint ?$', $all, 'who has loaded goes anywhere again');
+comes_to('mot checkpointer', $all, 'who has loaded goes anywhere again');
 machine_says('true', '^$', 'the processor is back');
 
 # it is switched off, the processor goes, there is nothing to read
