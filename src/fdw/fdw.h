@@ -6,7 +6,7 @@
  * Planning: plan.c turns the planner's own index paths into foreign paths;
  * cost.c prices them; quals.c says which clauses bound an index.  Execution:
  * operands.c and relation/keys.c make bounds from values; scan.c reads, with
- * sorted.c, union.c and tid.c for rarer ways; scroll.c has scans go both ways for
+ * union.c and tid.c for rarer ways; scroll.c has scans go both ways for
  * cursors that scroll; modify.c, conflict.c and direct.c write; rowlock.c locks rows for
  * SELECT ... FOR UPDATE and fetches them again for re-checks.
  *
@@ -170,10 +170,10 @@ typedef struct MotScan
 	mot_session *session;
 	mot_view	view;
 	MotScanPhase phase;
-	bool		cursor_open;
 	MotKeys    *keys;			/* NULL: sequential */
-	mot_cursor *cursor;
-	struct MotSorted *sorted;	/* instead of the cursor: see sorted.c */
+	MotKeyCursor cursor;
+	MotFoundRows *sorted;		/* instead of the cursor: see MotFoundSorted */
+	int64		next_sorted;
 	struct MotUnion *u;			/* of several arms, whose current one is
 								 * "keys": see union.c */
 	bool		by_tid;
@@ -195,7 +195,6 @@ typedef struct MotScan
 	MotWriter  *writer;			/* if rows are locked as they are found ... */
 	CmdType		operation;		/* ... for this */
 	ExprState  *filter;			/* then the plan's, taken from the executor */
-	MemoryContextCallback cleanup;
 	mot_scan	table_scan;
 } MotScan;
 
@@ -235,10 +234,6 @@ extern bool MotTidsNext(MotScan *scan);
 
 /* scroll.c */
 extern void MotScrollInit(void);
-
-extern void MotSortedFill(MotScan *scan, ExprContext *econtext);
-extern bool MotSortedNext(MotScan *scan);
-extern void MotSortedDrop(MotScan *scan);
 
 extern void MotBeginForeignScan(ForeignScanState *node, int eflags);
 extern TupleTableSlot *MotIterateForeignScan(ForeignScanState *node);

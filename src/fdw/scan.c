@@ -20,7 +20,6 @@
 #include "pgstat.h"
 
 static bool next_by_index(MotScan *scan, ExprContext *econtext);
-static void close_cursor(void *arg);
 
 /* Fill in a scan of "node"'s table. */
 void
@@ -36,9 +35,9 @@ MotScanInit(MotScan *scan, ForeignScanState *node)
 	scan->view = MotViewFor(estate->es_snapshot);
 	MotViewTable(scan->relation, &scan->view);
 	scan->phase = MOT_SCAN_START;
-	scan->cursor_open = false;
+	scan->cursor.open = false;
 	scan->keys = NULL;
-	scan->cursor = NULL;
+	scan->cursor.cursor = NULL;
 	scan->sorted = NULL;
 	scan->u = NULL;
 	scan->by_tid = false;
@@ -64,11 +63,18 @@ MotScanInit(MotScan *scan, ForeignScanState *node)
 		scan->by_tid = true;
 }
 
+static void
+drop_sorted(MotScan *scan)
+{
+	if (unlikely(scan->sorted != NULL))
+		MemoryContextDelete(scan->sorted->cxt);
+	scan->sorted = NULL;
+}
+
 void
 MotScanEnd(MotScan *scan)
 {
-	if (scan->cursor_open)
-		close_cursor(scan);
+	MotKeyCursorClose(&scan->cursor);
 	if (scan->writer)
 		MotWriterEnd(scan->writer);
 }
@@ -77,50 +83,66 @@ MotScanEnd(MotScan *scan)
 void
 MotScanPark(MotScan *scan)
 {
-	if (scan->cursor_open)
-		close_cursor(scan);
-	MotSortedDrop(scan);
+	MotKeyCursorClose(&scan->cursor);
+	drop_sorted(scan);
 	if (scan->writer)
 		MotWriterRest(scan->writer);
 }
 
 static void
-close_cursor(void *arg)
+open_cursor(MotScan *scan)
 {
-	MotScan    *scan = (MotScan *) arg;
+	MotKeyCursorOpen(&scan->cursor, scan->node->ss.ps.state->es_query_cxt, scan->session, &scan->view,
+					 scan->keys, scan->node->ss.ss_currentRelation);
+}
 
-	if (scan->cursor_open)
-	{
-		scan->cursor_open = false;
-		mot_cursor_close(scan->cursor);
-	}
+static bool
+passes_recheck(void *arg, const mot_version *version, Datum **values, bool **isnull)
+{
+	MotScan    *scan = arg;
+	TupleTableSlot *slot = scan->node->ss.ss_ScanTupleSlot;
+	ExprContext *econtext = scan->node->ss.ps.ps_ExprContext;
+
+	MotSlotShow(slot, version);
+	econtext->ecxt_scantuple = slot;
+	if (!ExecQual(MotScanRecheck(scan), econtext))
+		return false;
+	slot_getsomeattrs(slot, MotIndexColumns(scan->keys->index));
+	*values = slot->tts_values;
+	*isnull = slot->tts_isnull;
+	return true;
 }
 
 static void
-open_cursor(MotScan *scan)
+sort_table(MotScan *scan)
 {
-	MotKeys    *keys = scan->keys;
-	mot_status	status;
+	MemoryContext cxt = AllocSetContextCreate(scan->node->ss.ps.state->es_query_cxt,
+											  "MOT sorted rows", ALLOCSET_DEFAULT_SIZES);
 
-	if (scan->cursor == NULL)
+	scan->sorted = MemoryContextAllocZero(cxt, sizeof(MotFoundRows));
+	scan->sorted->cxt = cxt;
+	MotFoundSorted(scan->sorted, scan->session, scan->relation->table, &scan->view, scan->keys->index,
+				   passes_recheck, scan);
+	ExecClearTuple(scan->node->ss.ss_ScanTupleSlot);
+	scan->next_sorted = 0;
+}
+
+static bool
+next_sorted(MotScan *scan)
+{
+	const MotFoundRows *sorted = scan->sorted;
+	int64		i = scan->next_sorted++;
+
+	if (i >= sorted->n)
 	{
-		MemoryContext cxt = scan->node->ss.ps.state->es_query_cxt;
-
-		/*
-		 * a cursor can own memory that is not the server's: give it back
-		 * whatever happens
-		 */
-		scan->cursor = MemoryContextAlloc(cxt, mot_cursor_size());
-		scan->cleanup.func = close_cursor;
-		scan->cleanup.arg = scan;
-		MemoryContextRegisterResetCallback(cxt, &scan->cleanup);
+		scan->phase = MOT_SCAN_DONE;
+		return false;
 	}
-	status = mot_cursor_open(scan->session, scan->cursor, &scan->view,
-							 &keys->index->handle,
-							 &keys->lower_bound, &keys->upper_bound, keys->backward);
-	if (unlikely(status != MOT_OK))
-		MotRaiseStatus(status, scan->node->ss.ss_currentRelation);
-	scan->cursor_open = true;
+	if (scan->keys->backward)
+		i = sorted->n - 1 - i;
+	scan->row = sorted->rows[i].row;
+	scan->version = sorted->rows[i].version;
+	return true;
 }
 
 /* What can be asked for as soon as there are parameters: see mot_index_ahead_hint. */
@@ -242,7 +264,7 @@ next_by_index(MotScan *scan, ExprContext *econtext)
 	{
 		scan->starts++;
 		if (unlikely(scan->view.snapshot < mot_index_valid_from(keys->index->handle.index)))
-			MotSortedFill(scan, econtext);
+			sort_table(scan);
 		else if (!MotKeysFirst(keys, econtext))
 		{
 			scan->phase = MOT_SCAN_DONE;
@@ -253,7 +275,7 @@ next_by_index(MotScan *scan, ExprContext *econtext)
 		scan->phase = MOT_SCAN_RUNNING;
 	}
 	if (unlikely(scan->sorted != NULL))
-		return MotSortedNext(scan);
+		return next_sorted(scan);
 
 	while (scan->phase == MOT_SCAN_RUNNING)
 	{
@@ -273,9 +295,9 @@ next_by_index(MotScan *scan, ExprContext *econtext)
 		}
 		else
 		{
-			if (mot_cursor_next(scan->cursor, &scan->row, &scan->version))
+			if (mot_cursor_next(scan->cursor.cursor, &scan->row, &scan->version))
 				return true;
-			close_cursor(scan);
+			MotKeyCursorClose(&scan->cursor);
 			if (!MotKeysNext(keys, econtext))
 				scan->phase = MOT_SCAN_DONE;
 			else
@@ -450,9 +472,8 @@ MotReScanForeignScan(ForeignScanState *node)
 
 	if (scan == NULL)
 		return;
-	if (scan->cursor_open)
-		close_cursor(scan);
-	MotSortedDrop(scan);
+	MotKeyCursorClose(&scan->cursor);
+	drop_sorted(scan);
 	scan->phase = MOT_SCAN_START;
 	if (scan->u != NULL)
 		MotUnionRestart(scan);

@@ -24,20 +24,12 @@
 #include "optimizer/planner.h"
 #include "parser/parsetree.h"
 
-typedef struct Found
-{
-	mot_row    *row;
-	const mot_version *version;
-} Found;
-
 typedef struct Scroll
 {
 	CustomScanState css;		/* must be first */
 	bool		complete;		/* all rows have been found */
 	int64		at;				/* the row handed out; -1: before the first */
-	int64		nfound;
-	int64		size;
-	Found	   *found;
+	MotFoundRows found;
 } Scroll;
 
 static planner_hook_type prev_planner = NULL;
@@ -52,26 +44,12 @@ begin_scroll(CustomScanState *css, EState *estate, int eflags)
 
 	outerPlanState(css) = &fss->ss.ps;
 	scroll->at = -1;
-	scroll->size = 64;
-	scroll->found = palloc(scroll->size * sizeof(Found));
+	scroll->found.cxt = estate->es_query_cxt;
 
 	/* its rows are ours; what is made of them expected another kind of slot */
 	css->ss.ss_ScanTupleSlot = fss->ss.ss_ScanTupleSlot;
 	css->ss.ps.scanopsfixed = false;
 	ExecAssignScanProjectionInfo(&css->ss);
-}
-
-/* the row that the scan has come to */
-static void
-remember(Scroll *scroll, const MotScan *scan)
-{
-	if (scroll->nfound == scroll->size)
-	{
-		scroll->size *= 2;
-		scroll->found = repalloc_huge(scroll->found, scroll->size * sizeof(Found));
-	}
-	scroll->found[scroll->nfound].row = scan->row;
-	scroll->found[scroll->nfound++].version = scan->version;
 }
 
 static TupleTableSlot *
@@ -83,21 +61,21 @@ next_row(ScanState *ss)
 
 	if (ScanDirectionIsBackward(ss->ps.state->es_direction))
 		scroll->at = Max(scroll->at - 1, -1);
-	else if (scroll->at < scroll->nfound && ++scroll->at == scroll->nfound && !scroll->complete)
+	else if (scroll->at < scroll->found.n && ++scroll->at == scroll->found.n && !scroll->complete)
 	{
 		TupleTableSlot *row = ExecProcNode(&fss->ss.ps);
 
 		if (!TupIsNull(row))
 		{
-			remember(scroll, scan);
+			MotFoundAdd(&scroll->found, scan->row, scan->version);
 			return ss->ss_ScanTupleSlot;
 		}
 		scroll->complete = true;
 	}
-	if (scroll->at < 0 || scroll->at == scroll->nfound)
+	if (scroll->at < 0 || scroll->at == scroll->found.n)
 		return ExecClearTuple(ss->ss_ScanTupleSlot);
-	scan->row = scroll->found[scroll->at].row;
-	scan->version = scroll->found[scroll->at].version;
+	scan->row = scroll->found.rows[scroll->at].row;
+	scan->version = scroll->found.rows[scroll->at].version;
 	return MotScanShow(scan);
 }
 
@@ -129,7 +107,7 @@ rescan_scroll(CustomScanState *css)
 	if (outerPlanState(css)->chgParam != NULL)
 	{
 		scroll->complete = false;
-		scroll->nfound = 0;
+		scroll->found.n = 0;
 	}
 }
 

@@ -15,11 +15,13 @@
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "executor/nodeSubplan.h"
+#include "miscadmin.h"
 #include "relation/keys.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "xact/xact.h"
 
 static bool make_bounds(MotKeys *keys);
 
@@ -542,4 +544,105 @@ made:
 	keys->lower_bound.len = keys->lower.len;
 	keys->upper_bound = keys->lower_bound;
 	return true;
+}
+
+/* ------------------------------------------------------------------- cursors */
+
+void
+MotKeyCursorClose(void *arg)
+{
+	MotKeyCursor *c = arg;
+
+	if (c->open)
+	{
+		c->open = false;
+		mot_cursor_close(c->cursor);
+	}
+}
+
+void
+MotKeyCursorOpen(MotKeyCursor *c, MemoryContext cxt, mot_session *session, const mot_view *view,
+				 MotKeys *keys, Relation rel)
+{
+	mot_status	status;
+
+	if (c->cursor == NULL)
+	{
+		c->cursor = MemoryContextAlloc(cxt, mot_cursor_size());
+		c->cleanup.func = MotKeyCursorClose;
+		c->cleanup.arg = c;
+		MemoryContextRegisterResetCallback(cxt, &c->cleanup);
+	}
+	status = mot_cursor_open(session, c->cursor, view, &keys->index->handle,
+							 &keys->lower_bound, &keys->upper_bound, keys->backward);
+	if (unlikely(status != MOT_OK))
+		MotRaiseStatus(status, rel);
+	c->open = true;
+}
+
+/* ---------------------------------------------------------- rows put down */
+
+void
+MotFoundAdd(MotFoundRows *found, mot_row *row, const mot_version *version)
+{
+	if (found->n == found->size)
+	{
+		found->size = Max(64, 2 * found->size);
+		found->rows = found->rows == NULL ? MemoryContextAlloc(found->cxt, found->size * sizeof(MotFound)) :
+			repalloc_huge(found->rows, found->size * sizeof(MotFound));
+	}
+	found->rows[found->n].row = row;
+	found->rows[found->n++].version = version;
+}
+
+static int
+compare_found(const void *a, const void *b)
+{
+	const MotFound *x = a;
+	const MotFound *y = b;
+
+	return MotKeysCompare(x->key, x->len, y->key, y->len);
+}
+
+void
+MotFoundSorted(MotFoundRows *found, mot_session *session, mot_table *table, const mot_view *view,
+			   MotIndex *index, MotRowPasses passes, void *arg)
+{
+	Size		size = offsetof(MotKey, columns) + index->key->ncolumns * sizeof(MotKeyColumn);
+	MotKey	   *key = memcpy(MemoryContextAlloc(found->cxt, size), index->key, size);
+	mot_scan	scan;
+	mot_row    *row;
+	const mot_version *version;
+	MotKeyBuffer buf;
+
+	key->width = -1;
+	key->all_inline = false;
+	for (int i = 0; i < key->ncolumns; i++)
+		key->columns[i].nullable = true;
+	MotKeyBufferInit(&buf, found->cxt);
+	mot_scan_begin(session, &scan, table, view, NULL);
+	while (mot_scan_next(session, &scan, &row, &version))
+	{
+		MotFound   *last;
+		Datum	   *values;
+		bool	   *isnull;
+		Datum		computed[INDEX_MAX_KEYS];
+		bool		computed_isnull[INDEX_MAX_KEYS];
+		bool		has_null;
+
+		CHECK_FOR_INTERRUPTS();
+		if (!passes(arg, version, &values, &isnull) ||
+			(key->computed && !MotIndexCompute(index, values, isnull, computed, computed_isnull)))
+			continue;
+		MotKeyBufferReset(&buf);
+		MotKeyFromRow(key, key->computed ? computed : values, key->computed ? computed_isnull : isnull,
+					  &buf, &has_null);
+		MotFoundAdd(found, row, version);
+		last = &found->rows[found->n - 1];
+		last->len = buf.len;
+		last->key = MemoryContextAlloc(found->cxt, Max(1, buf.len));
+		memcpy(last->key, buf.data, buf.len);
+	}
+	if (found->n > 1)
+		qsort(found->rows, found->n, sizeof(MotFound), compare_found);
 }

@@ -106,6 +106,51 @@ extern void MotKeysComplete(MotKeys *keys);
  */
 extern void MotKeysHold(MotKeys *keys, const uint64 *execution);
 extern int	MotKeysCompare(const void *a, size_t alen, const void *b, size_t blen);
+
+/* The cursor of a range: it can own memory that is not the server's, which goes with "cxt" at the latest. */
+typedef struct MotKeyCursor
+{
+	mot_cursor *cursor;			/* made when first needed */
+	bool		open;
+	MemoryContextCallback cleanup;
+} MotKeyCursor;
+
+extern void MotKeyCursorOpen(MotKeyCursor *c, MemoryContext cxt, mot_session *session, const mot_view *view,
+							 MotKeys *keys, Relation rel);
+extern void MotKeyCursorClose(void *c);
+
+/* Rows that a scan has put down. */
+typedef struct MotFound
+{
+	mot_row    *row;
+	const mot_version *version;
+	uint8	   *key;			/* if they are to be sorted by it */
+	size_t		len;
+} MotFound;
+
+typedef struct MotFoundRows
+{
+	MemoryContext cxt;			/* of all that there is */
+	int64		n;
+	int64		size;
+	MotFound   *rows;
+} MotFoundRows;
+
+extern void MotFoundAdd(MotFoundRows *found, mot_row *row, const mot_version *version);
+
+/*
+ * An index that was built after a snapshot was taken has no entries for the older versions that this
+ * sees, and a plan may use the index all the same, and rely on its order.  Then the
+ * whole table is read, and the rows that satisfy the conditions are sorted by
+ * the keys they have in that snapshot.  Among them can be nulls in columns that
+ * have become NOT NULL since, of which index and bounds know nothing.
+ *
+ * "passes" says whether a row satisfies the conditions, and what its columns are, as far
+ * as the index's are concerned.
+ */
+typedef bool (*MotRowPasses) (void *arg, const mot_version *version, Datum **values, bool **isnull);
+extern void MotFoundSorted(MotFoundRows *found, mot_session *session, mot_table *table, const mot_view *view,
+						   MotIndex *index, MotRowPasses passes, void *arg);
 extern bool MotKeysFirst(MotKeys *keys, ExprContext *econtext);
 extern bool MotKeysNext(MotKeys *keys, ExprContext *econtext);
 

@@ -27,15 +27,6 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
-/* a row that a scan has come to */
-typedef struct FoundRow
-{
-	mot_row    *row;
-	const mot_version *version;
-	uint8	   *key;
-	size_t		len;
-} FoundRow;
-
 /* a condition that is asked of each row */
 typedef struct Check
 {
@@ -63,24 +54,18 @@ typedef struct MotTableIndexScan
 	Phase		phase;
 	bool		backward;		/* as it runs */
 	MotKeys    *keys;
-	mot_cursor *cursor;
-	bool		cursor_open;
+	MotKeyCursor cursor;
 	mot_row    *row;			/* the one that was handed out last */
 	const mot_version *version;
 	bool		marking;		/* rows from the mark on are put down, too */
-	int			mark;			/* SCAN_ITEMS: of the items */
-	int			nmarked;
-	int			maxmarked;
-	FoundRow   *marked;
-	int			replayed;		/* of them, the one that was handed out last */
+	int64		mark;			/* SCAN_ITEMS: of the items */
+	MotFoundRows marked;
+	int64		replayed;		/* of them, the one that was handed out last */
 	MemoryContext cxt;			/* of everything below; reset by amrescan */
-	MemoryContextCallback cleanup;
 	int			nchecks;
 	Check	   *checks;
-	int			nitems;
-	int			maxitems;
-	FoundRow   *items;
-	int			at;
+	MotFoundRows items;
+	int64		at;
 	int			ncolumns;		/* of the table, as far as the index has them */
 	Datum	   *values;			/* columns of a row, as far as they are needed */
 	bool	   *isnull;
@@ -95,18 +80,6 @@ typedef struct MotTableFetch
 } MotTableFetch;
 
 /* -------------------------------------------------------------- conditions */
-
-static void
-close_cursor(void *arg)
-{
-	MotTableIndexScan *o = arg;
-
-	if (o->cursor_open)
-	{
-		o->cursor_open = false;
-		mot_cursor_close(o->cursor);
-	}
-}
 
 static Oid
 value_type(IndexScanDesc scan, const MotKeyColumn *column, ScanKey key)
@@ -335,11 +308,10 @@ MotIndexScanAgain(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys,
 		scan->opaque = o;
 		scan->xs_itupdesc = RelationGetDescr(scan->indexRelation);
 	}
-	close_cursor(o);
+	MotKeyCursorClose(&o->cursor);
 	MemoryContextReset(o->cxt);
 	o->phase = SCAN_START;
-	o->cursor = NULL;
-	o->items = o->marked = NULL;
+	o->cursor.cursor = NULL;
 	o->marking = false;
 	o->row = NULL;
 	scan->xs_hitup = NULL;
@@ -355,7 +327,7 @@ MotIndexScanEnd(IndexScanDesc scan)
 
 	if (o == NULL || o->magic != SCAN_MAGIC)
 		return;
-	close_cursor(o);
+	MotKeyCursorClose(&o->cursor);
 	if (o->loose)
 		MotLooseViewRelease();
 	MemoryContextDelete(o->cxt);
@@ -364,111 +336,37 @@ MotIndexScanEnd(IndexScanDesc scan)
 }
 
 static void
-open_cursor(MotTableIndexScan *o, bool backward)
+open_cursor(MotTableIndexScan *o)
 {
-	mot_status	status;
-
-	if (o->cursor == NULL)
-	{
-		o->cursor = MemoryContextAlloc(o->cxt, mot_cursor_size());
-		o->cleanup.func = close_cursor;
-		o->cleanup.arg = o;
-		MemoryContextRegisterResetCallback(o->cxt, &o->cleanup);
-	}
-	status = mot_cursor_open(o->session, o->cursor, &o->view, &o->index->handle,
-							 &o->keys->lower_bound, &o->keys->upper_bound, backward);
-	MotRaiseStatus(status, NULL);
-	o->cursor_open = true;
+	MotKeyCursorOpen(&o->cursor, o->cxt, o->session, &o->view, o->keys, NULL);
 }
 
 static void
-add_item(MotTableIndexScan *o, mot_row *row, const mot_version *version, const MotKeyBuffer *key)
+clear(MotTableIndexScan *o, MotFoundRows *found)
 {
-	FoundRow   *item;
-
-	if (o->nitems == o->maxitems || o->items == NULL)
-	{
-		o->maxitems = o->items == NULL ? 64 : 2 * o->maxitems;
-		o->items = o->items == NULL ? MemoryContextAlloc(o->cxt, o->maxitems * sizeof(FoundRow)) :
-			repalloc_huge(o->items, o->maxitems * sizeof(FoundRow));
-	}
-	item = &o->items[o->nitems++];
-	item->row = row;
-	item->version = version;
-	item->len = 0;
-	if (key != NULL)
-	{
-		item->len = key->len;
-		item->key = MemoryContextAlloc(o->cxt, Max(1, key->len));
-		memcpy(item->key, key->data, key->len);
-	}
+	memset(found, 0, sizeof(*found));
+	found->cxt = o->cxt;
 }
 
 /* the row that is handed out now, behind the mark */
 static void
 put_down(MotTableIndexScan *o, mot_row *row, const mot_version *version)
 {
-	if (o->marked == NULL || o->nmarked == o->maxmarked)
-	{
-		o->maxmarked = o->marked == NULL ? 16 : 2 * o->maxmarked;
-		o->marked = o->marked == NULL ? palloc(o->maxmarked * sizeof(FoundRow)) :
-			repalloc_huge(o->marked, o->maxmarked * sizeof(FoundRow));
-	}
-	o->replayed = o->nmarked++;
-	o->marked[o->replayed].row = row;
-	o->marked[o->replayed].version = version;
+	MotFoundAdd(&o->marked, row, version);
+	o->replayed = o->marked.n - 1;
 }
 
-static int
-compare_items(const void *a, const void *b)
+static bool
+passes_checks(void *arg, const mot_version *version, Datum **values, bool **isnull)
 {
-	const FoundRow *x = a;
-	const FoundRow *y = b;
+	MotTableIndexScan *o = arg;
 
-	return MotKeysCompare(x->key, x->len, y->key, y->len);
-}
-
-/*
- * For a snapshot older than the index, which does not have what that sees: all
- * of the table, sorted.  (The key is that of an index whose columns may all be null:
- * what is now NOT NULL need not have been.)
- */
-static void
-sort_table(IndexScanDesc scan, MotTableIndexScan *o)
-{
-	Size		size = offsetof(MotKey, columns) + o->index->key->ncolumns * sizeof(MotKeyColumn);
-	MotKey	   *key = memcpy(palloc(size), o->index->key, size);
-	mot_scan	table;
-	mot_row    *row;
-	const mot_version *version;
-	MotKeyBuffer buf;
-
-	key->width = -1;
-	key->all_inline = false;
-	for (int i = 0; i < key->ncolumns; i++)
-		key->columns[i].nullable = true;
-	MotKeyBufferInit(&buf, o->cxt);
-	o->nchecks = 0;
-	for (int i = 0; i < scan->numberOfKeys; i++)
-		add_check(o, &scan->keyData[i]);
-
-	o->nitems = 0;
-	mot_scan_begin(o->session, &table, o->relation->table, &o->view, NULL);
-	while (mot_scan_next(o->session, &table, &row, &version))
-	{
-		bool		has_null;
-
-		CHECK_FOR_INTERRUPTS();
-		if (!take_apart(o, version) || !passes(o, version))
-			continue;
-		MotKeyBufferReset(&buf);
-		MotKeyFromRow(key, o->values, o->isnull, &buf, &has_null);
-		add_item(o, row, version, &buf);
-	}
-	if (o->nitems > 1)
-		qsort(o->items, o->nitems, sizeof(FoundRow), compare_items);
-	o->at = o->backward ? o->nitems : -1;
-	o->phase = SCAN_ITEMS;
+	if (!passes(o, version))
+		return false;
+	MotRowDeform(o->relation->desc, version, MotIndexColumns(o->index), o->values, o->isnull);
+	*values = o->values;
+	*isnull = o->isnull;
+	return true;
 }
 
 /*
@@ -527,13 +425,21 @@ start(IndexScanDesc scan, Relation table, MotTableIndexScan *o, bool backward)
 	if (snapshot->snapshot_type == SNAPSHOT_DIRTY)
 		wait_for_rivals(table, o);
 	if (o->view.snapshot < mot_index_valid_from(o->index->handle.index))
-		sort_table(scan, o);
+	{
+		o->nchecks = 0;
+		for (int i = 0; i < scan->numberOfKeys; i++)
+			add_check(o, &scan->keyData[i]);
+		clear(o, &o->items);
+		MotFoundSorted(&o->items, o->session, o->relation->table, &o->view, o->index, passes_checks, o);
+		o->at = o->backward ? o->items.n : -1;
+		o->phase = SCAN_ITEMS;
+	}
 	else if (!MotKeysFirst(o->keys, NULL))
 		o->phase = SCAN_DONE;
 	else
 	{
 		if (!o->keys->get)
-			open_cursor(o, backward);
+			open_cursor(o);
 		o->phase = SCAN_RUNNING;
 	}
 	MemoryContextSwitchTo(oldcxt);
@@ -550,7 +456,7 @@ next_row(MotTableIndexScan *o, mot_row **row, const mot_version **version)
 		mot_status	status;
 
 		if (!o->keys->get)
-			found = mot_cursor_next(o->cursor, row, version);
+			found = mot_cursor_next(o->cursor.cursor, row, version);
 		else
 		{
 			status = mot_index_get(o->session, &o->view, &o->index->handle,
@@ -561,11 +467,11 @@ next_row(MotTableIndexScan *o, mot_row **row, const mot_version **version)
 		}
 		if (!found || o->keys->get)
 		{
-			close_cursor(o);
+			MotKeyCursorClose(&o->cursor);
 			if (!MotKeysNext(o->keys, NULL))
 				o->phase = SCAN_DONE;
 			else if (!o->keys->get)
-				open_cursor(o, o->backward);
+				open_cursor(o);
 		}
 		if (found && passes(o, *version))
 			return true;
@@ -584,26 +490,26 @@ turn(IndexScanDesc scan, MotTableIndexScan *o)
 	mot_row    *row;
 	const mot_version *version;
 
-	close_cursor(o);
+	MotKeyCursorClose(&o->cursor);
 	o->backward = false;
-	o->nitems = 0;
+	clear(o, &o->items);
 	o->keys->backward = false;
 	o->phase = SCAN_DONE;
 	if (MotKeysFirst(o->keys, NULL))
 	{
 		if (!o->keys->get)
-			open_cursor(o, false);
+			open_cursor(o);
 		o->phase = SCAN_RUNNING;
 	}
 	o->at = -1;
 	while (next_row(o, &row, &version))
 	{
 		if (row == was)
-			o->at = o->nitems;
-		add_item(o, row, version, NULL);
+			o->at = o->items.n;
+		MotFoundAdd(&o->items, row, version);
 	}
 	if (at_end)
-		o->at = backward ? -1 : o->nitems;
+		o->at = backward ? -1 : o->items.n;
 	o->phase = SCAN_ITEMS;
 }
 
@@ -690,8 +596,8 @@ MotIndexScanBitmap(IndexScanDesc scan, TIDBitmap *bitmap)
 	start(scan, table, o, false);
 	oldcxt = MemoryContextSwitchTo(o->cxt);
 	if (o->phase == SCAN_ITEMS)
-		for (n = 0; n < o->nitems; n++)
-			MotBitmapAdd(bitmap, o->session, o->items[n].row);
+		for (n = 0; n < o->items.n; n++)
+			MotBitmapAdd(bitmap, o->session, o->items.rows[n].row);
 	else
 		for (; next_row(o, &row, &version); n++)
 			MotBitmapAdd(bitmap, o->session, row);
@@ -720,18 +626,18 @@ MotIndexScanGet(IndexScanDesc scan, ScanDirection direction)
 		turn(scan, o);
 	if (o->phase == SCAN_ITEMS)
 	{
-		if (backward ? o->at >= 0 : o->at < o->nitems)
+		if (backward ? o->at >= 0 : o->at < o->items.n)
 			o->at += backward ? -1 : 1;
-		if (o->at >= 0 && o->at < o->nitems)
+		if (o->at >= 0 && o->at < o->items.n)
 		{
-			row = o->items[o->at].row;
-			version = o->items[o->at].version;
+			row = o->items.rows[o->at].row;
+			version = o->items.rows[o->at].version;
 		}
 	}
-	else if (o->marking && o->replayed < o->nmarked - 1)
+	else if (o->marking && o->replayed < o->marked.n - 1)
 	{
-		row = o->marked[++o->replayed].row;
-		version = o->marked[o->replayed].version;
+		row = o->marked.rows[++o->replayed].row;
+		version = o->marked.rows[o->replayed].version;
 	}
 	else if (!next_row(o, &row, &version))
 		row = NULL;
@@ -773,7 +679,6 @@ void
 MotIndexScanMark(IndexScanDesc scan)
 {
 	MotTableIndexScan *o = scan->opaque;
-	MemoryContext oldcxt;
 
 	if (o == NULL || o->magic != SCAN_MAGIC || o->row == NULL)
 		elog(ERROR, "scan of index \"%s\" is at no row that could be marked", RelationGetRelationName(scan->indexRelation));
@@ -782,16 +687,14 @@ MotIndexScanMark(IndexScanDesc scan)
 		return;
 	if (o->marking)
 	{
-		o->nmarked -= o->replayed;
-		memmove(o->marked, o->marked + o->replayed, o->nmarked * sizeof(FoundRow));
+		o->marked.n -= o->replayed;
+		memmove(o->marked.rows, o->marked.rows + o->replayed, o->marked.n * sizeof(MotFound));
 		o->replayed = 0;
 		return;
 	}
 	o->marking = true;
-	o->nmarked = 0;
-	oldcxt = MemoryContextSwitchTo(o->cxt);
+	clear(o, &o->marked);
 	put_down(o, o->row, o->version);
-	MemoryContextSwitchTo(oldcxt);
 }
 
 void

@@ -257,6 +257,26 @@ page_ahead(MotTableScan *scan)
 	return scan->in_page ? scan->page + 1 : scan->page;
 }
 
+/* the next row of the pages before "end" */
+static inline bool
+next_found(MotTableScan *scan, uint64 end, TupleTableSlot *slot)
+{
+	for (;;)
+	{
+		if (scan->in_page && ++scan->at < scan->nfound)
+			return true;
+		scan->page = page_ahead(scan);
+		scan->in_page = false;
+		if (scan->page >= end)
+		{
+			ExecClearTuple(slot);
+			return false;
+		}
+		read_page(scan, scan->page);
+		scan->at = -1;
+	}
+}
+
 bool
 MotScanGet(TableScanDesc base, ScanDirection direction, TupleTableSlot *slot)
 {
@@ -268,20 +288,8 @@ MotScanGet(TableScanDesc base, ScanDirection direction, TupleTableSlot *slot)
 	 */
 	if (ScanDirectionIsForward(direction))
 	{
-		for (;;)
-		{
-			if (scan->in_page && ++scan->at < scan->nfound)
-				break;
-			scan->page = page_ahead(scan);
-			scan->in_page = false;
-			if (scan->page >= scan->pages)
-			{
-				ExecClearTuple(slot);
-				return false;
-			}
-			read_page(scan, scan->page);
-			scan->at = -1;
-		}
+		if (!next_found(scan, scan->pages, slot))
+			return false;
 	}
 	else
 	{
@@ -554,21 +562,8 @@ MotAnalyzeTuple(TableScanDesc base, TransactionId oldest, double *live, double *
 		ExecClearTuple(slot);
 		return false;
 	}
-	for (;;)
-	{
-		if (scan->in_page && ++scan->at < scan->nfound)
-			break;
-		if (scan->in_page)
-			scan->page++;
-		scan->in_page = false;
-		if (scan->page >= scan->behind)
-		{
-			ExecClearTuple(slot);
-			return false;
-		}
-		read_page(scan, scan->page);
-		scan->at = -1;
-	}
+	if (!next_found(scan, scan->behind, slot))
+		return false;
 	show_found(scan, slot);
 	*live += 1;
 	return true;
