@@ -117,6 +117,42 @@ SELECT (SELECT count(*) FROM generate_series(1, 20) g JOIN bm_mot ON a = g AND b
 RESET enable_hashjoin;
 RESET enable_mergejoin;
 
+-- without the executor
+SET mot.jit_prepare_above_executions = 0;
+SET plan_cache_mode = force_generic_plan;
+PREPARE by_or (int, int, text) AS SELECT a, b, c, d FROM bm_mot WHERE (a, b) IN (($1, 1), ($1, $2), ($2, $1)) OR c = $3 AND d > 10 OR d = $2 AND d > 10;
+PREPARE change_by_or (int, int) AS UPDATE bm_mot SET c = c || 'x' WHERE (a, b) IN (($1, 1), ($1, $2), ($2, $1));
+EXECUTE by_or (3, 4, 'c5') \g /dev/null
+EXECUTE change_by_or (-3, -4);
+DO $$
+DECLARE
+	x int;
+	y int;
+	differ int := 0;
+BEGIN
+	FOR i IN 1 .. 60 LOOP
+		x := i * 7 % 210;
+		y := i * 31 % 100;
+		UPDATE bm_heap SET c = c || 'y', b = b + 2000 WHERE (a, b) IN ((x, 1), (x, y), (y, x)) OR d = x AND d > 10;
+		UPDATE bm_mot SET c = c || 'y', b = b + 2000 WHERE (a, b) IN ((x, 1), (x, y), (y, x)) OR d = x AND d > 10;
+		DELETE FROM bm_heap WHERE a = y AND b = x OR c = 'c' || y;
+		DELETE FROM bm_mot WHERE a = y AND b = x OR c = 'c' || y;
+		PERFORM FROM bm_heap WHERE (a, b) IN ((x, 1), (x, y), (y, x)) OR c = 'c' || y OR d = y AND d > 10
+			HAVING (count(*), coalesce(sum(a), 0), coalesce(sum(b), 0), coalesce(sum(d), 0)) =
+				(SELECT count(*), coalesce(sum(a), 0), coalesce(sum(b), 0), coalesce(sum(d), 0) FROM bm_mot
+				WHERE (a, b) IN ((x, 1), (x, y), (y, x)) OR c = 'c' || y OR d = y AND d > 10);
+		IF NOT FOUND THEN
+			differ := differ + 1;
+		END IF;
+		PERFORM FROM bm_mot WHERE a = x OR d = y AND d > 10 FOR UPDATE;
+	END LOOP;
+	RAISE NOTICE '% differ', differ;
+END $$;
+SELECT regexp_replace(left(query, 32), '\s+', ' ', 'g') AS statement, tier > 0 AS runs, why_not FROM mot_stat_jit WHERE query ~ 'bm_mot' AND query ~ ' OR |by_or' AND query !~ 'mot_stat' ORDER BY 1, 2;
+SELECT count(*) FROM (SELECT * FROM bm_heap EXCEPT ALL SELECT * FROM bm_mot) x;
+SELECT count(*) FROM (SELECT * FROM bm_mot EXCEPT ALL SELECT * FROM bm_heap) x;
+RESET ALL;
+
 -- in a worker
 SET force_parallel_mode = on;
 SET enable_seqscan = off;

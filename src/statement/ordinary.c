@@ -6,7 +6,7 @@
  * An ordinary table's plan has the server's own nodes.  A statement that is run
  * here is made from a copy of the plan, in which scans by index or of the
  * whole table are the foreign scans that the wrapper would have planned for the same
- * conditions, and a change of a single table's rows is done in one node
+ * conditions, bitmaps included, and a change of a single table's rows is done in one node
  * (fdw/direct.c).  So all that follows, machine code included, knows one kind of
  * scan.  What is not translated is refused by shape.c as any other node is.
  *
@@ -56,20 +56,21 @@ foreign_scan(const Scan *scan, List *private, List *expressions, List *filter)
 	result->scan.plan = scan->plan;
 	result->scan.plan.type = T_ForeignScan;
 	result->scan.plan.qual = filter;
+	result->scan.plan.lefttree = NULL;
 	return &result->scan.plan;
 }
 
 /* What the index's columns are; false: it cannot be read as ours. */
 static bool
-describe_index(const IndexScan *scan, Oid relid, MotPlanIndex *pindex)
+describe_index(Oid indexid, Oid relid, MotPlanIndex *pindex)
 {
 	Relation	rel = relation_open(relid, NoLock);
-	Relation	index = relation_open(scan->indexid, AccessShareLock);
-	MotIndex   *known = MotRelationIndex(MotRelationGet(rel), scan->indexid);
+	Relation	index = relation_open(indexid, AccessShareLock);
+	MotIndex   *known = MotRelationIndex(MotRelationGet(rel), indexid);
 
 	if (known != NULL)
 	{
-		pindex->indexoid = scan->indexid;
+		pindex->indexoid = indexid;
 		pindex->ncolumns = known->key->ncolumns;
 		for (int i = 0; i < pindex->ncolumns; i++)
 		{
@@ -101,24 +102,18 @@ column_of(Node *clause)
 	return IsA(left, Var) && ((Var *) left)->varno == INDEX_VAR ? ((Var *) left)->varattno - 1 : -1;
 }
 
-static Plan *
-index_scan(IndexScan *scan, const PlannedStmt *stmt)
+/* What of an index scan's conditions bounds it; "used" are those.  False: it cannot be read as ours. */
+static bool
+match_index(Oid indexid, Oid relid, List *quals, List *originals, MotMatch *match, List **used)
 {
 	MotPlanIndex pindex = {0};
-	MotMatch	match;
 	List	   *bounding[INDEX_MAX_KEYS] = {NIL};
-	List	   *used;
-	List	   *private;
-	List	   *values = NIL;
-	List	   *recheck = NIL;
-	List	   *filter = NIL;
 	ListCell   *lc1,
 			   *lc2;
 
-	if (scan->indexorderby != NIL ||
-		!describe_index(scan, rt_fetch(scan->scan.scanrelid, stmt->rtable)->relid, &pindex))
-		return &scan->scan.plan;
-	forboth(lc1, scan->indexqual, lc2, scan->indexqualorig)
+	if (!describe_index(indexid, relid, &pindex))
+		return false;
+	forboth(lc1, quals, lc2, originals)
 	{
 		int			column = column_of(lfirst(lc1));
 		MotCondition *condition = column < 0 || column >= pindex.ncolumns ? NULL :
@@ -129,13 +124,31 @@ index_scan(IndexScan *scan, const PlannedStmt *stmt)
 		condition->source = condition->clause = lfirst(lc2);
 		bounding[column] = lappend(bounding[column], condition);
 	}
-	used = MotChooseConditions(&pindex, bounding, &match);
+	*used = MotChooseConditions(&pindex, bounding, match);
+	return true;
+}
+
+static Plan *
+index_scan(IndexScan *scan, const PlannedStmt *stmt)
+{
+	MotMatch	match;
+	List	   *used;
+	List	   *private;
+	List	   *values = NIL;
+	List	   *recheck = NIL;
+	List	   *filter = NIL;
+	ListCell   *lc;
+
+	if (scan->indexorderby != NIL ||
+		!match_index(scan->indexid, rt_fetch(scan->scan.scanrelid, stmt->rtable)->relid,
+					 scan->indexqual, scan->indexqualorig, &match, &used))
+		return &scan->scan.plan;
 	private = MotPlanConditions(MotPlanPrivate(scan->indexid, ScanDirectionIsBackward(scan->indexorderdir), 0, 1),
 								&match, &values, &recheck);
 	lfirst_int(list_nth_cell(private, MOT_PLAN_NVALUES)) = list_length(values);
-	foreach(lc2, scan->indexqualorig)
-		if (!list_member_ptr(used, lfirst(lc2)))
-		filter = lappend(filter, lfirst(lc2));
+	foreach(lc, scan->indexqualorig)
+		if (!list_member_ptr(used, lfirst(lc)))
+		filter = lappend(filter, lfirst(lc));
 	return foreign_scan(&scan->scan, private, lappend(values, recheck),
 						list_concat_copy(filter, scan->scan.plan.qual));
 }
@@ -166,6 +179,56 @@ index_only_scan(const IndexOnlyScan *only, const PlannedStmt *stmt)
 	scan->indexorderby = only->indexorderby;
 	scan->indexorderdir = only->indexorderdir;
 	return index_scan(scan, stmt);
+}
+
+/* Of what is intersected, one is enough: that with OR, if there is one. */
+static Plan *
+one_of(Plan *bitmap)
+{
+	ListCell   *lc;
+
+	if (!IsA(bitmap, BitmapAnd))
+		return bitmap;
+	foreach(lc, ((BitmapAnd *) bitmap)->bitmapplans)
+		if (IsA(lfirst(lc), BitmapOr))
+		return lfirst(lc);
+	return linitial(((BitmapAnd *) bitmap)->bitmapplans);
+}
+
+/*
+ * A bitmap of rows: the arms of a union (fdw/union.c), whose filter is all that the bitmap
+ * stands for.
+ */
+static Plan *
+bitmap_scan(BitmapHeapScan *scan, const PlannedStmt *stmt)
+{
+	Plan	   *top = one_of(outerPlan(scan));
+	List	   *arms = IsA(top, BitmapOr) ? ((BitmapOr *) top)->bitmapplans : list_make1(top);
+	List	   *private = NIL;
+	List	   *values = NIL;
+	List	   *rechecks = NIL;
+	ListCell   *lc;
+
+	foreach(lc, arms)
+	{
+		BitmapIndexScan *arm = (BitmapIndexScan *) one_of(lfirst(lc));
+		List	   *recheck = NIL;
+		List	   *used;
+		MotMatch	match;
+
+		if (!IsA(arm, BitmapIndexScan) ||
+			!match_index(arm->indexid, rt_fetch(scan->scan.scanrelid, stmt->rtable)->relid,
+						 arm->indexqual, arm->indexqualorig, &match, &used) || match.conditions == NIL)
+			return &scan->scan.plan;
+		private = private == NIL ? MotPlanPrivate(arm->indexid, 0, 0, list_length(arms)) :
+			lappend_int(private, (int) arm->indexid);
+		private = MotPlanConditions(private, &match, &values, &recheck);
+		rechecks = lappend(rechecks, recheck);
+	}
+	lfirst_int(list_nth_cell(private, MOT_PLAN_NVALUES)) = list_length(values);
+	return foreign_scan(&scan->scan, private,
+						lappend(values, list_length(arms) == 1 ? linitial(rechecks) : rechecks),
+						list_concat_copy(scan->bitmapqualorig, scan->scan.plan.qual));
 }
 
 static bool
@@ -206,6 +269,8 @@ translate(Plan *plan, const PlannedStmt *stmt)
 		return index_scan((IndexScan *) plan, stmt);
 	if (IsA(plan, IndexOnlyScan) && is_ordinary(((IndexOnlyScan *) plan)->scan.scanrelid, stmt))
 		return index_only_scan((IndexOnlyScan *) plan, stmt);
+	if (IsA(plan, BitmapHeapScan) && is_ordinary(((BitmapHeapScan *) plan)->scan.scanrelid, stmt))
+		return bitmap_scan((BitmapHeapScan *) plan, stmt);
 	copy = MotPlanCopy(plan);
 	if (copy == plan)
 		return plan;
