@@ -353,6 +353,16 @@ CREATE VIEW mot_stat_snapshots AS SELECT * FROM mot_stat_get_snapshots();
 
 COMMENT ON VIEW mot_stat_snapshots IS 'snapshots of memory-optimized tables that sessions hold; superseded rows are kept for the oldest one';
 
+CREATE FUNCTION mot_stat_get_workers(
+    OUT processors double precision, OUT hint double precision, OUT active integer, OUT blocked integer,
+    OUT most integer, OUT running integer, OUT parked integer, OUT asked bigint, OUT granted bigint)
+    RETURNS SETOF record
+    AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED ROWS 1;
+
+CREATE VIEW mot_stat_workers AS SELECT * FROM mot_stat_get_workers();
+
+COMMENT ON VIEW mot_stat_workers IS 'processors, and the parallel workers of queries on memory-optimized tables';
+
 -- what queries that ask for sizes are given instead of pg_relation_size() and its like
 CREATE FUNCTION mot_relation_size(regclass) RETURNS bigint
     AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
@@ -563,4 +573,4 @@ $$;
 
 COMMENT ON FUNCTION mot_advise() IS 'heap tables of this database, ranked by what they would gain in memory';
 
-GRANT SELECT ON mot_stat_left_out, mot_stat_tables, mot_stat_indexes, mot_stat_memory, mot_stat_jit, mot_stat_nodes, mot_stat_transactions, mot_stat_snapshots, mot_stat_checkpoint, mot_stat_recovery TO PUBLIC;
+GRANT SELECT ON mot_stat_left_out, mot_stat_tables, mot_stat_indexes, mot_stat_memory, mot_stat_jit, mot_stat_nodes, mot_stat_transactions, mot_stat_snapshots, mot_stat_workers, mot_stat_checkpoint, mot_stat_recovery TO PUBLIC;

@@ -71,6 +71,7 @@ SELECT count(*) FROM mot_stat_indexes WHERE relname = 'mon';
 SELECT count(*) FROM mot_stat_memory;
 SELECT count(*) > 0 AS nodes FROM mot_stat_nodes;
 SELECT count(*) FROM mot_stat_transactions;
+SELECT hint <= processors AS hint, active > 0 AS active, most >= 0 AS most, running, parked, asked >= granted AS granted FROM mot_stat_workers;
 -- but whose snapshots are held only to whom it may concern
 RESET ROLE;
 GRANT SELECT ON mon TO mon_user;

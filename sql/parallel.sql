@@ -2,6 +2,7 @@
 -- The leader does not take part, so what is answered here comes from workers.
 CREATE SCHEMA pa_heap;
 CREATE SCHEMA pa_mot;
+SET mot.analytics_hint = off;
 SET max_parallel_workers_per_gather = 2;
 SET parallel_leader_participation = off;
 SET parallel_setup_cost = 0;
@@ -219,6 +220,7 @@ ALTER DATABASE regression SET mot.leader_view = '1 2';
 SHOW mot.leader_view;
 
 RESET search_path;
+RESET mot.analytics_hint;
 RESET max_parallel_workers_per_gather;
 RESET parallel_leader_participation;
 RESET parallel_setup_cost;

@@ -17,7 +17,7 @@
  * numbers that it has stored the last time, and no row.
  *
  * A parallel scan deals out pages, 64 kB each, by a counter; who comes late takes the next
- * one, and who leaves early has finished his.  Each participant knows himself how many
+ * one, and who leaves early, or is parked (xact/workers.c), has finished his.  Each participant knows himself how many
  * there are: all rows that the common view shows were there before the first of them began, so a
  * page that has come since, which only some count, has none.
  *
@@ -40,6 +40,7 @@
 #include "utils/backend_progress.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
+#include "xact/workers.h"
 
 typedef struct Found
 {
@@ -251,8 +252,14 @@ page_ahead(MotTableScan *scan)
 {
 	if (scan->next != NULL)
 	{
+		uint64		page;
+
 		MotMachineStay();
-		return pg_atomic_fetch_add_u64(scan->next, 1);
+		MotWorkersPause(scan->next, scan->pages);
+		page = pg_atomic_fetch_add_u64(scan->next, 1);
+		if (page >= scan->pages)
+			MotWorkersOver();
+		return page;
 	}
 	return scan->in_page ? scan->page + 1 : scan->page;
 }

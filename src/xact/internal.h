@@ -30,6 +30,7 @@ extern MotTaken MotTransactionTaken(void);	/* MOT_TS_NONE: none yet */
 extern bool MotSnapshotImported;	/* SET TRANSACTION SNAPSHOT */
 extern MotTaken MotTakenFor(Snapshot snapshot);
 extern bool MotPlanMayRead(const PlannedStmt *plan);
+extern bool MotPlanNamesOrdinary(const PlannedStmt *plan);
 extern bool MotSnapshotStale(void);
 extern void MotSnapshotAdopt(Snapshot snapshot, MotTaken taken);
 

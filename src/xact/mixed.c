@@ -75,6 +75,7 @@
 #include "utils/snapmgr.h"
 #include "utils/wait_event.h"
 #include "xact/internal.h"
+#include "xact/workers.h"
 
 /* low bits of a place's word; the xid, with its epoch, is above them */
 #define STATE_DONE		0
@@ -145,6 +146,7 @@ void
 MotXactShmemRequest(void)
 {
 	RequestNamedLWLockTranche("mot_circle", 1);
+	MotWorkersShmemRequest();
 	RequestAddinShmemSpace(add_size(MotXactShmemSize(),
 									add_size(MotCircleShmemSize(), MotOwedShmemSize())));
 }
@@ -158,6 +160,7 @@ MotXactShmemInit(void)
 	MotOwedShmemInit();
 
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+	MotWorkersShmemInit();
 	shared = ShmemInitStruct("mot mixed commits", MotXactShmemSize(), &found);
 	if (!found)
 	{

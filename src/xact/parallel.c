@@ -32,6 +32,8 @@
  * its snapshot for them: whoever comes to read some takes that after it has waited.  (A worker that
  * has waited for one is refused if its snapshot is of before it was loaded.)
  *
+ * How many workers there are is decided in workers.c.
+ *
  * A query that names no memory-optimized table may read some in functions of users.
  * What a worker has seen that is not durable yet it flushes itself, at the end of its transaction.
  *
@@ -47,6 +49,7 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "xact/internal.h"
+#include "xact/workers.h"
 
 #define SETTING "mot.leader_view"
 
@@ -121,6 +124,7 @@ MotParallelRun(QueryDesc *query, ScanDirection direction, uint64 count, bool exe
 	MotTaken	before = told;
 	MotTaken	taken = {MOT_TS_NONE, NULL};
 	bool		reads = MotPlanMayRead(plan);
+	bool		leading;
 	int			level;
 
 	if (reads && !MotWorkersSeeAll())
@@ -136,14 +140,18 @@ MotParallelRun(QueryDesc *query, ScanDirection direction, uint64 count, bool exe
 		taken = MotTakenFor(query->snapshot);
 	else if (setting[0] == '\0')
 	{
+		leading = MotWorkersLead(NULL);
 		below(query, direction, count, execute_once);
+		MotWorkersLed(leading);
 		return;
 	}
 	level = NewGUCNestLevel();
 	tell(taken);
 	/* (after an error nobody asks before the next query of this kind) */
 	told = taken;
+	leading = MotWorkersLead(MotPlanNamesOrdinary(plan) ? query->planstate : NULL);
 	below(query, direction, count, execute_once);
+	MotWorkersLed(leading);
 	told = before;
 	AtEOXact_GUC(true, level);
 }
@@ -196,5 +204,6 @@ MotParallelFollow(Snapshot snapshot)
 		told.beyond = beyond;
 	}
 	mot_session_follow(MotSession(), slot, told.ts);
+	MotWorkersEnter();
 	MotSnapshotAdopt(snapshot, told);
 }

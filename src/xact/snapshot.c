@@ -186,8 +186,8 @@ executor_run(QueryDesc *query, ScanDirection direction, uint64 count, bool execu
 		below(query, direction, count, execute_once);
 }
 
-static bool
-reads_ordinary_table(const PlannedStmt *plan)
+bool
+MotPlanNamesOrdinary(const PlannedStmt *plan)
 {
 	ListCell   *lc;
 
@@ -232,7 +232,7 @@ MotQueryBegins(QueryDesc *query, int eflags)
 
 		/* a foreign key's action or check: as things are now */
 		if (unlikely(query->crosscheck_snapshot != InvalidSnapshot ||
-					 (MotAlterTableDepth > 0 && reads_ordinary_table(query->plannedstmt))))
+					 (MotAlterTableDepth > 0 && MotPlanNamesOrdinary(query->plannedstmt))))
 			add_entry(query, query->snapshot)->taken = take_snapshot(MotSession(), query->snapshot);
 	}
 	else
@@ -789,7 +789,11 @@ MotTransactionSnapshotTs(void)
 		if (transaction_stale)
 			return 0;
 	}
-	/* a worker's query, whose snapshot the leader has taken, may have had to wait */
+
+	/*
+	 * a worker's query, whose snapshot the leader has taken, may have had to
+	 * wait
+	 */
 	if (unlikely(IsParallelWorker() && MotParallelFollows() && MotOpenSession != NULL))
 		return mot_snapshot_held(MotOpenSession);
 	return transaction_taken.ts;

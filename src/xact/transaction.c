@@ -34,6 +34,7 @@
 #include "storage/lmgr.h"
 #include "utils/memutils.h"
 #include "xact/internal.h"
+#include "xact/workers.h"
 
 /*
  * levels[level]: where the subtransaction of that nesting level began, and
@@ -77,6 +78,7 @@ MotXactInit(void)
 {
 	MotSnapshotInit();
 	MotParallelInit();
+	MotWorkersInit();
 	MotWaitInit();
 	RegisterXactCallback(xact_callback, NULL);
 	RegisterSubXactCallback(subxact_callback, NULL);

@@ -17,6 +17,7 @@ autovacuum = off
 fsync = off
 shared_preload_libraries = 'mot'
 mot.max_memory = '128MB'
+mot.analytics_hint = off
 max_worker_processes = 16
 max_parallel_workers = 8
 max_parallel_workers_per_gather = 2
@@ -113,12 +114,14 @@ for my $round (1 .. 8)
 		{
 			# planned with two or four; one is what the server has left
 			my $planned = $workers == 1 ? 2 : $workers;
-			$session->query("SET max_parallel_workers = $workers; SET max_parallel_workers_per_gather = $planned");
+			my $hint = pick('on', 'off');
+			$session->query("SET max_parallel_workers = $workers; SET max_parallel_workers_per_gather = $planned; SET mot.analytics_hint = $hint");
 			my ($heap, $mot) = both($session, "$q;");
 			$answers{$heap}{"heap $workers"} = 1;
 			$answers{$mot}{"mot $workers"} = 1;
 		}
 		$asked++;
+		$session->query('SET mot.analytics_hint = off');
 		$launched++ if $session->query("EXPLAIN (ANALYZE, COSTS OFF) $q") =~ /Launched: [1-4]/;
 		next if keys(%answers) == 1;
 		$differ .= "$level: $q\n" . join("\n", map { join(', ', sort keys %{ $answers{$_} }) . ": $_" } sort keys %answers) . "\n";
@@ -142,7 +145,8 @@ $writer->query_until(qr/begun/, "\\echo begun\nSET max_parallel_workers_per_gath
 my %sums;
 for my $level (('READ COMMITTED', 'REPEATABLE READ') x 10)
 {
-	my ($answer) = $session->query("SET search_path = public; SET parallel_leader_participation = " . pick('on', 'off') . "; BEGIN ISOLATION LEVEL $level;
+	my $hint = pick('on', 'off');
+	my ($answer) = $session->query("SET search_path = public; SET mot.analytics_hint = $hint; SET parallel_leader_participation = " . pick('on', 'off') . "; BEGIN ISOLATION LEVEL $level;
 		INSERT INTO bank SELECT -i, 5 FROM generate_series(1, 100) i; SELECT count(*), sum(v) FROM bank; ROLLBACK; SELECT count(*), sum(v) FROM bank;");
 	$sums{$answer}++;
 }
