@@ -512,8 +512,8 @@ finish_rows(AlteredRel *altered, Relation rel, Node *stmt)
 }
 
 /* the server gives the indexes of a heap table to its new owner, not those of a foreign table */
-static void
-finish_owner(Relation rel)
+void
+MotIndexesFollowOwner(Relation rel)
 {
 	List	   *indexes = RelationGetIndexList(rel);
 	ListCell   *lc;
@@ -545,7 +545,7 @@ MotAlterFinish(MotAlter *alter, Node *stmt)
 		ListCell   *lc2;
 
 		finish_rows(altered, rel, stmt);
-		finish_owner(rel);
+		MotIndexesFollowOwner(rel);
 		table_close(rel, NoLock);
 		CommandCounterIncrement();
 

@@ -527,20 +527,9 @@ MotReassignOwned(const MotUtility *u, ReassignOwnedStmt *stmt)
 	foreach(lc, MotListTables())
 	{
 		Relation	rel = table_open(lfirst_oid(lc), AccessShareLock);
-		Oid			owner = rel->rd_rel->relowner;
-		List	   *indexes = RelationGetIndexList(rel);
-		ListCell   *lc2;
 
+		MotIndexesFollowOwner(rel);
 		table_close(rel, AccessShareLock);
-		foreach(lc2, indexes)
-		{
-			Relation	index = relation_open(lfirst_oid(lc2), AccessShareLock);
-			bool		other = index->rd_rel->relowner != owner;
-
-			relation_close(index, AccessShareLock);
-			if (other)
-				ATExecChangeOwner(lfirst_oid(lc2), owner, true, AccessExclusiveLock);
-		}
 	}
 	CommandCounterIncrement();
 	return true;

@@ -132,6 +132,7 @@ extern void MotRebuildIndex(Relation rel, Oid indexoid);
  */
 typedef struct MotAlter MotAlter;
 extern MotAlter *MotAlterBegin(Oid relid, List *cmds, LOCKMODE lockmode, const char *query_string);
+extern void MotIndexesFollowOwner(Relation rel);
 extern void MotAlterFinish(MotAlter *alter, Node *stmt);	/* the statement, for
 															 * event triggers */
 extern bool MotAlterConcerns(Oid relid);	/* is it, or has it below it, a

@@ -83,7 +83,8 @@ MotScanEnd(MotScan *scan)
 void
 MotScanPark(MotScan *scan)
 {
-	MotKeyCursorClose(&scan->cursor);
+	if (scan->cursor.open)
+		MotKeyCursorClose(&scan->cursor);
 	drop_sorted(scan);
 	if (scan->writer)
 		MotWriterRest(scan->writer);
@@ -472,7 +473,8 @@ MotReScanForeignScan(ForeignScanState *node)
 
 	if (scan == NULL)
 		return;
-	MotKeyCursorClose(&scan->cursor);
+	if (scan->cursor.open)
+		MotKeyCursorClose(&scan->cursor);
 	drop_sorted(scan);
 	scan->phase = MOT_SCAN_START;
 	if (scan->u != NULL)

@@ -211,14 +211,10 @@ lock_row(MotJoined *joined, TupleTableSlot **planned, mot_row **row, const mot_v
 	MotLockResult result = MotLockPlanned(joined->writer, joined->table->rel, joined->table->mr->table,
 										  &joined->st->view, joined->operation, false,
 										  ctid, isnull, row, current);
-	TupleTableSlot *slot;
 
 	if (result != MOT_LOCKED_NEWER)
 		return result == MOT_LOCKED;
-	slot = MotRecheckSlot(joined->recheck, joined->table);
-	MotSlotStore(slot, *current);
-	slot->tts_tableOid = joined->table->relid;
-	MotStatementTid(joined->table, *row, *current, &slot->tts_tid);
+	MotRecheckPut(joined->recheck, joined->table, *row, *current);
 	*planned = MotRecheckRow(joined->recheck, *planned);
 	return *planned != NULL;
 }

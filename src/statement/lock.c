@@ -143,11 +143,8 @@ next_of_join_lock(MotNode *node)
 		for (i = 0; i < lock->ntables; i++)
 		{
 			LockedTable *table = &lock->tables[i];
-			TupleTableSlot *newer = MotRecheckSlot(lock->recheck, table->table);
 
-			MotSlotStore(newer, table->version);
-			newer->tts_tableOid = table->table->relid;
-			MotStatementTid(table->table, table->row, table->version, &newer->tts_tid);
+			MotRecheckPut(lock->recheck, table->table, table->row, table->version);
 		}
 		slot = MotRecheckRow(lock->recheck, slot);
 		if (slot != NULL)

@@ -112,10 +112,12 @@ MotRecheckRest(MotRecheck *recheck)
 	recheck->begun = false;
 }
 
-/* Where a table's row is put that is to count. */
-TupleTableSlot *
-MotRecheckSlot(MotRecheck *recheck, MotTable *table)
+/* The row of a table that is to count. */
+void
+MotRecheckPut(MotRecheck *recheck, MotTable *table, mot_row *row, const mot_version *version)
 {
+	TupleTableSlot *slot;
+
 	if (!recheck->begun)
 	{
 		MemoryContext oldcxt = MemoryContextSwitchTo(recheck->st->exec_cxt);
@@ -125,7 +127,10 @@ MotRecheckSlot(MotRecheck *recheck, MotTable *table)
 		MemoryContextSwitchTo(oldcxt);
 		recheck->begun = true;
 	}
-	return EvalPlanQualSlot(&recheck->epq, table->rel, table->rti);
+	slot = EvalPlanQualSlot(&recheck->epq, table->rel, table->rti);
+	MotSlotStore(slot, version);
+	slot->tts_tableOid = table->relid;
+	MotStatementTid(table, row, version, &slot->tts_tid);
 }
 
 /* "was" is the plan's row; the one in its place, or NULL. */

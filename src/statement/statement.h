@@ -304,7 +304,7 @@ extern MotRecheck *MotRecheckMake(MotStatement *st, List *row_marks, int param, 
 extern const char *MotRecheckWhyNot(const Plan *plan, List *row_marks);
 extern void MotRecheckStart(MotRecheck *recheck);
 extern void MotRecheckRest(MotRecheck *recheck);
-extern TupleTableSlot *MotRecheckSlot(MotRecheck *recheck, MotTable *table);
+extern void MotRecheckPut(MotRecheck *recheck, MotTable *table, mot_row *row, const mot_version *version);
 extern TupleTableSlot *MotRecheckRow(MotRecheck *recheck, TupleTableSlot *was);
 
 /* compiled.c */
