@@ -76,39 +76,25 @@ MotMakeCondition(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index,
 	condition->column = column;
 	condition->clause = clause;
 
-	if (IsA(clause, OpExpr))
+	if (IsA(clause, OpExpr) || IsA(clause, ScalarArrayOpExpr))
 	{
-		OpExpr	   *op = (OpExpr *) clause;
+		bool		array = IsA(clause, ScalarArrayOpExpr);
+		Oid			opno = array ? ((ScalarArrayOpExpr *) clause)->opno : ((OpExpr *) clause)->opno;
+		List	   *args = array ? ((ScalarArrayOpExpr *) clause)->args : ((OpExpr *) clause)->args;
 		Oid			left,
 					right;
 
-		condition->kind = MOT_CONDITION_COMPARE;
-		condition->strategy = get_op_opfamily_strategy(op->opno, pindex->opfamily[column]);
-		if (condition->strategy == 0 || list_length(op->args) != 2)
+		condition->kind = array ? MOT_CONDITION_ARRAY : MOT_CONDITION_COMPARE;
+		condition->strategy = get_op_opfamily_strategy(opno, pindex->opfamily[column]);
+		if (condition->strategy == 0 || list_length(args) != 2)
 			return NULL;
-		op_input_types(op->opno, &left, &right);
-		condition->valuetypes = list_make1_oid(value_type(right, linitial(op->args)));
-		condition->values = list_make1(lsecond(op->args));
+		op_input_types(opno, &left, &right);
+		condition->valuetypes = list_make1_oid(value_type(right, linitial(args)));
+		condition->values = list_make1(lsecond(args));
 		condition->lossy = MotKeyConvertIsLossy(pindex->typid[column],
 												linitial_oid(condition->valuetypes));
 		condition->point = (condition->strategy == BTEqualStrategyNumber && !condition->lossy);
-		return condition;
-	}
-	if (IsA(clause, ScalarArrayOpExpr))
-	{
-		ScalarArrayOpExpr *op = (ScalarArrayOpExpr *) clause;
-		Oid			left,
-					right;
-
-		condition->kind = MOT_CONDITION_ARRAY;
-		condition->strategy = get_op_opfamily_strategy(op->opno, pindex->opfamily[column]);
-		if (condition->strategy != BTEqualStrategyNumber || !op->useOr)
-			return NULL;
-		op_input_types(op->opno, &left, &right);
-		condition->valuetypes = list_make1_oid(value_type(right, linitial(op->args)));
-		condition->values = list_make1(lsecond(op->args));
-		condition->point = true;
-		if (MotKeyConvertIsLossy(pindex->typid[column], linitial_oid(condition->valuetypes)))
+		if (array && !(condition->point && ((ScalarArrayOpExpr *) clause)->useOr))
 			return NULL;
 		return condition;
 	}

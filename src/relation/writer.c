@@ -62,13 +62,11 @@ MotWriter *
 MotWriterBegin(Relation rel, Snapshot snapshot, CommandId cid)
 {
 	MotWriter  *writer = new_writer(MotRelationGet(rel));
+	bool		loose = !MotSnapshotRunning(snapshot);
+	mot_view	view = loose ? MotLooseView() : MotViewFor(snapshot);
 
-	MotRelationsSuspect |= writer->mr->stale;
-	writer->rel = rel;
-	writer->loose = !MotSnapshotRunning(snapshot);
-	writer->view = writer->loose ? MotLooseView() : MotViewFor(snapshot);
-	writer->view.command = cid;
-	writer->command = cid;
+	MotWriterStart(writer, rel, &view, cid);
+	writer->loose = loose;
 	return writer;
 }
 
