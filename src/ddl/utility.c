@@ -363,6 +363,8 @@ mot_process_utility(PlannedStmt *pstmt, const char *query_string, bool read_only
 		u.query_env = query_env;
 		u.dest = dest;
 		u.qc = qc;
+		if (MotUtilityIsTopLevel(&u))
+			MotReindexes = IsA(pstmt->utilityStmt, ReindexStmt);
 		if (IsA(pstmt->utilityStmt, AlterTableStmt))
 			altered = MotDdlLookup(castNode(AlterTableStmt, pstmt->utilityStmt)->relation);
 		if (!OidIsValid(altered))

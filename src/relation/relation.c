@@ -61,6 +61,7 @@ void		(*MotIndexesPutBack) (Relation rel) = NULL;
 Oid			MotAlterShows = InvalidOid;
 int64		MotAlterRows;
 bool		MotAlterLeaves;
+bool		MotReindexes;
 
 bool		MotRelationsSuspect = false;
 
@@ -224,7 +225,12 @@ MotIndexDefs(Relation rel)
 		def = palloc(sizeof(MotIndexDef));
 
 		def->oid = RelationGetRelid(index);
-		def->unique = MotIndexIsUnique(index);
+
+		/*
+		 * an index that is there remains what it was made as: see
+		 * concurrently.c
+		 */
+		def->unique = made != NULL && MotIsOrdinary(rel) ? mot_index_is_unique(made) : MotIndexIsUnique(index);
 		def->behind = made != NULL && mot_index_is_behind(made);
 		if (def->behind)
 			behind = lappend(behind, def);
@@ -680,7 +686,8 @@ MotIndexDescribe(MotIndex *index, MotRelation *mr, Relation rel, Relation indexr
 	int			natts = RelationGetNumberOfAttributes(rel);
 
 	index->indexoid = RelationGetRelid(indexrel);
-	index->unique = MotIndexIsUnique(indexrel);
+	index->unique = engine_index != NULL && MotIsOrdinary(rel) ? mot_index_is_unique(engine_index) :
+		MotIndexIsUnique(indexrel);
 	index->deferrable = !indexrel->rd_index->indimmediate;
 	index->evaluation = NULL;
 	index->primary = indexrel->rd_index->indisprimary;

@@ -325,7 +325,7 @@ extern void MotStorageCreateIndex(Relation rel, Relation index);	/* builds it; r
  * left, its entries of rows that were there.  Raises as MotStorageCreateIndex.
  */
 extern void MotStorageTryIndex(Relation rel, Relation index);	/* raises for duplicates */
-extern void MotStorageBeginIndex(Relation rel, Relation index);
+extern void MotStorageBeginIndex(Relation rel, Relation index, bool unique);
 extern void MotStorageCatchUpIndex(Relation rel, Relation index);
 extern void MotStorageFillIndexes(Relation rel);	/* all of them, empty so
 													 * far, of a table that
@@ -335,6 +335,7 @@ extern void MotStorageDropIndex(Oid number, Oid indexoid);
 
 /* the table of an ALTER TABLE that shows its progress, rows that it has stored; does it go to another access method? */
 extern Oid	MotAlterShows;
+extern bool MotReindexes;		/* the session's statement is REINDEX */
 extern int64 MotAlterRows;
 extern bool MotAlterLeaves;
 

@@ -608,11 +608,12 @@ MotStorageCreateIndex(Relation rel, Relation indexrel)
 
 	/* found attached: an empty table was made just now, with this index */
 	p->index = mot_table_index(mr->table, indexoid);
-	if (p->index != NULL && (index->key->computed || mot_index_is_behind(p->index)))
+	if (p->index != NULL && (index->key->computed || mot_index_is_behind(p->index) ||
+							 mot_index_is_unique(p->index) != index->unique))
 	{
 		/*
 		 * REINDEX: what functions say may be something else now, or it could
-		 * not be built concurrently
+		 * not be built concurrently, or was to take a deferrable key's place
 		 */
 		MotStorageDropIndex(p->relid, indexoid);
 		mr = MotRelationGet(rel);
@@ -650,13 +651,13 @@ MotStorageCreateIndex(Relation rel, Relation indexrel)
 }
 
 static Pending *
-begin_index(Relation rel, Relation indexrel, MotIndex *index)
+begin_index(Relation rel, Relation indexrel, MotIndex *index, bool unique)
 {
 	MotRelation *mr = MotRelationGet(rel);
 	Pending    *p = new_pending(INDEX_CREATED, MotStorageNumber(rel));
 
 	MotIndexDescribe(index, mr, rel, indexrel, NULL, CurrentMemoryContext);
-	p->index = index->handle.index = make_index(rel, mr->table, RelationGetRelid(indexrel), index->unique);
+	p->index = index->handle.index = make_index(rel, mr->table, RelationGetRelid(indexrel), unique);
 	push_pending(p);
 	return p;
 }
@@ -666,7 +667,7 @@ void
 MotStorageTryIndex(Relation rel, Relation indexrel)
 {
 	MotIndex	index = {0};
-	Pending    *p = begin_index(rel, indexrel, &index);
+	Pending    *p = begin_index(rel, indexrel, &index, MotIndexIsUnique(indexrel));
 
 	MotIndexBuild(rel, &index);
 	Assert(pending == p);
@@ -675,10 +676,10 @@ MotStorageTryIndex(Relation rel, Relation indexrel)
 }
 
 void
-MotStorageBeginIndex(Relation rel, Relation indexrel)
+MotStorageBeginIndex(Relation rel, Relation indexrel, bool unique)
 {
 	MotIndex	index = {0};
-	Pending    *p = begin_index(rel, indexrel, &index);
+	Pending    *p = begin_index(rel, indexrel, &index, unique);
 
 	mot_index_set_form(p->index, MotIndexFormBeside(index.relation, index.key));
 	mot_index_set_behind(p->index, true);
@@ -935,7 +936,11 @@ complete_change(MotStorageChange *change)
 
 	if (change->table == NULL)
 		change->table = mot_table_find(MotEngine, change->dbid, change->relid);
-	/* the catalogue does not matter; but an index that goes alone would come back with it */
+
+	/*
+	 * the catalogue does not matter; but an index that goes alone would come
+	 * back with it
+	 */
 	if (change->table == NULL && change->lost_index)
 		(void) MotRelationAwait(change->dbid, change->relid);	/* raises */
 	if (change->table == NULL)

@@ -16,6 +16,11 @@
  *
  * The third transaction goes through the rows beside the writers (mot_index_catch_up).
  *
+ * What REINDEX builds to take a deferrable key's place is none until it does, says the catalogue (of some releases).  To
+ * the engine it is not unique from the beginning; the key that is still there, and its trigger, see to that.
+ * So an index is to us what it was made as (MotIndexDefs), also the old one, which
+ * the catalogue calls a key of the other kind as soon as its place is taken.
+ *
  * Keys that are computed are stored with the rows, all of which are written for that; so such
  * an index is built by the second transaction, and writers wait until it has committed.
  *
@@ -26,6 +31,7 @@
 #include "access/genam.h"
 #include "access/xact.h"
 #include "catalog/index.h"
+#include "commands/defrem.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/guc.h"
@@ -35,31 +41,53 @@
 /* how long others may wait behind us at first */
 #define FIRST_WAIT_MS 10
 
+/* Is "name" what the server calls the copy of an index? */
+static bool
+is_name_of_copy(const char *name, const char *original)
+{
+	const char *label = strrchr(name, '_');
+
+	return label != NULL && strncmp(label, "_ccnew", 6) == 0 && strspn(label + 6, "0123456789") == strlen(label + 6) &&
+		strcmp(makeObjectName(original, NULL, label + 1), name) == 0;
+}
+
 /*
- * REINDEX CONCURRENTLY builds what takes a deferrable key's place as if it were none, so
- * the engine would come to see to it that keys are unique at once.
+ * REINDEX CONCURRENTLY has made a unique index: is it to take the place of one that is not
+ * deferrable?  Nothing but its name says which one that is, before 15.19.
  */
-static void
-refuse_deferrable(Relation rel, Relation index)
+static bool
+remade_is_immediate(Relation rel, Relation index)
 {
 	List	   *oids = RelationGetIndexList(rel);
+	bool		any = !index->rd_index->indimmediate;
+	bool		immediate = false;
+	bool		deferrable = any;
 	ListCell   *lc;
 
 	foreach(lc, oids)
 	{
 		Relation	other = index_open(lfirst_oid(lc), AccessShareLock);
-		Form_pg_index form = other->rd_index;
 
-		if (!form->indimmediate && form->indnkeyatts == index->rd_index->indnkeyatts &&
-			memcmp(form->indkey.values, index->rd_index->indkey.values, form->indnkeyatts * sizeof(int16)) == 0)
-			ereport(ERROR,
-					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("cannot build index \"%s\" concurrently beside deferrable key \"%s\" of memory-optimized table \"%s\"",
-							RelationGetRelationName(index), RelationGetRelationName(other), RelationGetRelationName(rel)),
-					 errhint("Build it without CONCURRENTLY.")));
+		any |= !other->rd_index->indimmediate;
+		if (other->rd_index->indisunique &&
+			is_name_of_copy(RelationGetRelationName(index), RelationGetRelationName(other)))
+		{
+			immediate |= other->rd_index->indimmediate;
+			deferrable |= !other->rd_index->indimmediate;
+		}
 		index_close(other, AccessShareLock);
 	}
 	list_free(oids);
+	if (!any)
+		return true;
+	/* (long names differ where they are cut off) */
+	if (immediate == deferrable)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("could not tell whose place index \"%s\" of memory-optimized table \"%s\" is to take",
+						RelationGetRelationName(index), RelationGetRelationName(rel)),
+				 errhint("Reindex without CONCURRENTLY.")));
+	return immediate;
 }
 
 /* false: nobody let us have it for so long */
@@ -116,17 +144,16 @@ void
 MotTableBeginIndex(Relation rel, Relation index, struct IndexInfo *info)
 {
 	bool		computed = info->ii_Expressions != NIL || info->ii_Predicate != NIL;
+	bool		unique = info->ii_Unique && (!MotReindexes || remade_is_immediate(rel, index));
 
-	if (info->ii_Unique)
-		refuse_deferrable(rel, index);
 	/* what is refused now keeps nobody from anything: nobody knows the index */
-	if (info->ii_Unique && !computed)
+	if (unique && !computed)
 		MotStorageTryIndex(rel, index);
 	lock_out_writers(rel);
 	if (computed)
 		MotStorageCreateIndex(rel, index);
 	else
-		MotStorageBeginIndex(rel, index);
+		MotStorageBeginIndex(rel, index, unique);
 }
 
 void

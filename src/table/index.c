@@ -366,6 +366,9 @@ insert_key(Relation index, Datum *values, bool *isnull, ItemPointer tid, Relatio
 	row = MotTidToVersion(MotSession(), mr->table, tid, &changes);
 	trial = row != NULL && row == trial_row;
 	mi = MotRelationIndex(mr, RelationGetRelid(index));
+	/* what was left of CREATE INDEX CONCURRENTLY has gone with a crash */
+	if (mi == NULL && !index->rd_index->indisvalid)
+		return true;
 	if (row == NULL || mi == NULL)
 		elog(ERROR, "index \"%s\" is not there", RelationGetRelationName(index));
 	if (!trial && !mi->deferrable)

@@ -27,6 +27,7 @@ $standby->init_from_backup($node, 'base', has_streaming => 1);
 $standby->start;
 
 my $go = $node->data_dir . '/mot.fault.go';
+my ($rc, $out, $err);
 
 sub ask
 {
@@ -165,12 +166,73 @@ SKIP:
 	is(ask('SELECT count(*), sum(v) FROM d'), '49|11168', '... who is found in the log');
 	$builder = $node->background_psql('postgres', on_error_stop => 0);
 
+	# --- a deferrable key: who writes meanwhile has equal keys until he commits, and not longer
+	my @twins = ('e', 'e_heap');
+	ask("CREATE TABLE $_ (id int PRIMARY KEY DEFERRABLE, u int UNIQUE DEFERRABLE INITIALLY DEFERRED); INSERT INTO $_ SELECT i, i FROM generate_series(1, 3000) i") for @twins;
+	ask('ALTER TABLE e SET ACCESS METHOD mot');
+
+	# done to both with the same outcome; $_[0]: how often each key is refused
+	my $both = sub {
+		my ($sql) = @_;
+		my @results = map { my $t = $_; my ($rc, $out, $err) = $node->psql('postgres', "SET statement_timeout = '20s'; " . ($sql =~ s/\be\b/$t/gr)); $err =~ s/e_heap/e/g; $err =~ s/\nDETAIL:.*//s; "$rc $err" } @twins;
+		is($results[0], $results[1], "$sql: as on heap: " . substr($results[0], 0, 80));
+		return;
+	};
+	my $same = sub {
+		is(ask('SELECT md5(string_agg(e::text, $$,$$ ORDER BY id, u)) FROM e'), ask('SELECT md5(string_agg(e::text, $$,$$ ORDER BY id, u)) FROM e_heap e'), "$_[0]: the same rows");
+		is(ask("SELECT string_agg(first_problem, ', ') FROM mot_verify('e')"), '', '... and sound indexes');
+	};
+	my @writes = (
+		'UPDATE e SET u = u + 1, id = id + 1',
+		'UPDATE e SET u = 77 WHERE id % 500 = 3',
+		'BEGIN; UPDATE e SET u = 77 WHERE id % 500 = 3; UPDATE e SET u = -id WHERE id % 500 = 3; COMMIT',
+		'BEGIN; UPDATE e SET u = u + 1; SAVEPOINT a; UPDATE e SET u = 1; ROLLBACK TO a; COMMIT',
+		'BEGIN; SET CONSTRAINTS ALL DEFERRED; INSERT INTO e SELECT id, 100000 + id FROM e WHERE id % 7 = 0; DELETE FROM e WHERE u < 100000 AND id % 7 = 0; COMMIT',
+		'BEGIN; SET CONSTRAINTS ALL DEFERRED; INSERT INTO e SELECT id, 200000 + id FROM e WHERE id % 5 = 0; COMMIT',
+		'INSERT INTO e SELECT i, i FROM generate_series(300000, 300100) i',
+		'DELETE FROM e WHERE id % 11 = 0');
+	for my $key ('e_pkey', 'e_u_key')
+	{
+		$builder->query_safe("SET mot.fault = 'index-catch-up:wait:1000'");
+		$builder->query_until(qr/begun/, "\\echo begun\nREINDEX INDEX CONCURRENTLY $key;\n");
+		ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_index WHERE indexrelid = to_regclass('${key}_ccnew') AND indisready"), "$key is remade");
+		sleep 0.5;
+		$both->($_) for @writes;
+		append_to_file($go, '');
+		$builder->query_safe('SET mot.fault = DEFAULT');
+		unlink $go;
+		is(ask("SELECT string_agg(indexrelid::regclass || ' ' || indisvalid || ' ' || indimmediate, ', ' ORDER BY indexrelid::regclass::text) FROM pg_index WHERE indrelid = 'e'::regclass"),
+			'e_pkey true false, e_u_key true false', '... and nothing is left');
+		$same->('beside writers');
+		$both->($_) for 'DELETE FROM e WHERE id >= 300000', @writes[ 0 .. 3, 5 ];
+		$same->('afterwards');
+	}
+	# what is begun, and killed, is nobody's, and can be dropped
+	$builder->query_safe("SET mot.fault = 'index-catch-up:kill:1000'");
+	$builder->query_until(qr/begun/, "\\echo begun\nREINDEX INDEX CONCURRENTLY e_u_key;\n");
+	ok($node->poll_query_until('postgres', "SELECT to_regclass('e_u_key_ccnew') IS NOT NULL AND count(*) = 0 FROM pg_stat_activity WHERE query LIKE 'REINDEX%'"), 'the server is back');
+	$builder = $node->background_psql('postgres', on_error_stop => 0);
+	$both->($_) for @writes[ 0 .. 3 ];
+	$same->('after a crash');
+	ask('REINDEX INDEX e_u_key_ccnew');
+	$same->('with what is left');
+	# (before 15.19 it is no deferrable one)
+	my $immediate = ask("SELECT indimmediate FROM pg_index WHERE indexrelid = 'e_u_key_ccnew'::regclass");
+	($rc, $out, $err) = $node->psql('postgres', 'BEGIN; UPDATE e SET u = 5 WHERE id IN (SELECT id FROM e LIMIT 2)');
+	is($err =~ /duplicate key value violates unique constraint "e_u_key_ccnew"/ ? 't' : 'f', $immediate, '... which is what the catalogue says');
+	ask('DROP INDEX e_u_key_ccnew');
+	$both->($_) for @writes[ 0 .. 3 ];
+	$same->('without it');
+	$node->wait_for_catchup($standby);
+	is($standby->safe_psql('postgres', "SELECT string_agg(first_problem, ', ') FROM mot_verify('e')"), '', 'on a standby');
+
 	# --- killed in the middle
 	ask('DROP INDEX t_v');
 	$builder->query_safe("SET mot.fault = 'index-catch-up:kill:3000'");
 	$builder->query_until(qr/begun/, "\\echo begun\nCREATE INDEX CONCURRENTLY t_v ON t (v);\n");
-	ok($node->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE query LIKE 'CREATE INDEX%'"), 'the server is back');
+	ok($node->poll_query_until('postgres', "SELECT to_regclass('t_v') IS NOT NULL AND count(*) = 0 FROM pg_stat_activity WHERE query LIKE 'CREATE INDEX%'"), 'the server is back');
 	is(ask("SELECT indisvalid FROM pg_index WHERE indexrelid = 't_v'::regclass"), 'f', 'after a crash the index is invalid');
+	ask("SET mot.jit = off; INSERT INTO t SELECT i, 1, 'c' || i FROM generate_series(70001, 70003) i ON CONFLICT DO NOTHING");
 	ask('UPDATE t SET v = v + 1 WHERE id % 2 = 0; DELETE FROM t WHERE id % 5 = 0');
 	ask('REINDEX INDEX t_v');
 	is(ask("SELECT indisvalid FROM pg_index WHERE indexrelid = 't_v'::regclass"), 't', '... until it is built anew');
@@ -179,7 +241,7 @@ SKIP:
 
 # --- duplicates: it fails, and can be dropped, or built when they are gone
 ask("UPDATE t SET u = 'twice' WHERE id IN (SELECT id FROM t ORDER BY id LIMIT 2)");
-my ($rc, $out, $err) = $node->psql('postgres', 'CREATE UNIQUE INDEX CONCURRENTLY t_u ON t (u)');
+($rc, $out, $err) = $node->psql('postgres', 'CREATE UNIQUE INDEX CONCURRENTLY t_u ON t (u)');
 like($err, qr/could not create unique index "t_u".*Key \(u\)=\(twice\) is duplicated/s, 'duplicates are refused');
 is(ask("SELECT indisvalid FROM pg_index WHERE indexrelid = 't_u'::regclass"), 'f', '... and leave an invalid index');
 ask("UPDATE t SET u = 'thrice' WHERE id % 1000 = 7");
