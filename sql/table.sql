@@ -205,6 +205,13 @@ SELECT tb_both($$INSERT INTO k VALUES (3, 0, 'x') ON CONFLICT (id) DO NOTHING$$)
 SELECT tb_twins('SELECT * FROM k WHERE id < 1002 ORDER BY id');
 SELECT tb_both('DELETE FROM k WHERE id > 1010');
 SELECT tb_twins('SELECT count(*), sum(v) FROM k');
+-- (entries of what has been deleted go when nobody can see it any more)
+DO $$ BEGIN
+	FOR i IN 1 .. 300 LOOP
+		EXIT WHEN (SELECT max(entries) = 12 FROM mot_verify('tb_mot.k'));
+		PERFORM pg_sleep(0.1);
+	END LOOP;
+END $$;
 SELECT (mot_verify('tb_mot.k')).*;
 
 -- cursors on them go both ways, too

@@ -240,6 +240,17 @@ SELECT ti('INSERT INTO d SELECT 1000, u, v FROM d WHERE id = 3');
 SELECT ti('SELECT id FROM d WHERE u > 1 AND v > 2 ORDER BY u, v');
 SELECT * FROM ti_problems;
 
+-- equal keys of which nobody was to know
+SELECT ti('CREATE TABLE twice (id int, u int UNIQUE DEFERRABLE, v int) USING ENGINE');
+SELECT ti('CREATE INDEX twice_v ON twice (v)');
+SET session_replication_role = replica;
+SELECT ti('INSERT INTO twice VALUES (1, 1, 1), (2, 1, 2)');
+RESET session_replication_role;
+SELECT ti('UPDATE twice SET id = 3 WHERE v = 1');
+SELECT ti('UPDATE twice SET v = 3 WHERE v = 1');
+SELECT ti('UPDATE twice SET u = 1, v = 3 WHERE v = 1');
+SELECT ti('UPDATE twice SET u = 3, v = 3 WHERE v = 1');
+
 -- nulls that are not distinct
 SELECT ti('CREATE TABLE n (a int, b text, UNIQUE NULLS NOT DISTINCT (a, b)) USING ENGINE');
 SELECT ti('INSERT INTO n VALUES (1, NULL), (NULL, NULL), (NULL, ''x'')');

@@ -169,6 +169,15 @@ storage_pending(void)
 	return pending != NULL;
 }
 
+/* Locks are about the table's oid, which is not that of storage that has been made for another table. */
+static bool
+is_shared(const Pending *p)
+{
+	mot_table  *table = mot_table_find(MotEngine, p->dbid, p->relid);
+
+	return MotDefinitionIsShared(table != NULL ? mot_table_owner(table) : p->relid);
+}
+
 static void
 storage_define(mot_session *session)
 {
@@ -180,7 +189,7 @@ storage_define(mot_session *session)
 	/* (an ordinary table's definition has no conditions) */
 	for (p = pending; p != NULL; p = p->older)
 		if ((p->kind == TABLE_DEFINED || p->kind == INDEX_CREATED || p->kind == INDEX_CAUGHT_UP) &&
-			p->dbid == MyDatabaseId && MotDefinitionIsShared(p->relid))
+			p->dbid == MyDatabaseId && is_shared(p))
 			break;
 	if (likely(p == NULL))
 		return;

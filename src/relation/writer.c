@@ -738,13 +738,16 @@ MotWriterUpdate(MotWriter *writer, mot_row *row, const mot_version *old,
 		while (!any && (attnum = bms_next_member(mr->key_attnums, attnum)) >= 0)
 			any = column_changed(writer, attnum, values, isnull);
 		for (int i = 0; any && i < mr->nindexes; i++)
+		{
+			/* as in a heap table, which stores all keys anew then */
+			deferrable |= mr->indexes[i].deferrable;
 			if (keys_differ(writer, &mr->indexes[i], values, isnull))
 			{
 				changed |= UINT64CONST(1) << i;
 				changes |= mr->indexes[i].unique && !mr->indexes[i].key->computed ?
 					MOT_UNIQUE_KEYS_CHANGE : MOT_KEYS_CHANGE;
-				deferrable |= mr->indexes[i].deferrable;
 			}
+		}
 	}
 
 	while ((status = mot_row_update(writer->session, mr->table, row, writer->command,

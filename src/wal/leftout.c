@@ -127,7 +127,7 @@ MotLeftOutStatGet(MotLeftOutStat **stats)
 		(*stats)[i].relid = list[i].relid;
 		(*stats)[i].rows = list[i].rows;
 		(*stats)[i].redo_bytes = list[i].redo_bytes;
-		(*stats)[i].needed = list[i].needed;
+		(*stats)[i].needed = MotLeftOutNeeds(&list[i]);
 	}
 	pfree(list);
 	return n;
@@ -346,7 +346,7 @@ report(const MotLeftOut *entry, const char *name)
 			(errcode(ERRCODE_OUT_OF_MEMORY),
 			 errmsg("memory for memory-optimized tables is full: going on without table \"%s\"", name),
 			 errdetail("Its OID is %u, that of its database %u; it needs about %llu kB.", entry->relid, entry->dbid,
-					   (unsigned long long) (entry->needed / 1024)),
+					   (unsigned long long) (MotLeftOutNeeds(entry) / 1024)),
 			 errhint("Its rows and what is changed in them are kept in files, and it is brought back when there is room: increase mot.max_memory and restart the server.")));
 }
 
@@ -608,6 +608,13 @@ MotLeftOutFailed(Oid dbid, Oid relid, uint64 had, uint64 needed)
 	entry.wait_ms = Min(Max(2 * entry.wait_ms, FIRST_WAIT_MS), LAST_WAIT_MS);
 	entry.tried = GetCurrentTimestamp();
 	MotLeftOutRegister(&entry);
+}
+
+/* As far as one knows: of a table that was made when there was no room, all rows are in its redo. */
+uint64
+MotLeftOutNeeds(const MotLeftOut *entry)
+{
+	return Max(entry->needed, entry->rows == 0 ? entry->redo_bytes : entry->least);
 }
 
 /* What a table of so many rows needs, about, of which there is a part. */

@@ -25,7 +25,8 @@ struct MotLeftOut
 	pg_crc32c	redo_crc;		/* of their headers, not finished */
 	uint64		rows;			/* in its files */
 	uint64		least;			/* memory that its rows take in any case */
-	uint64		needed;			/* memory, as far as one knows */
+	uint64		needed;			/* memory, as was found by trying; see
+								 * MotLeftOutNeeds */
 	uint64		had;			/* so much was not enough */
 	TimestampTz tried;			/* to bring it back */
 	int			wait_ms;		/* before that is tried again with as much */
@@ -50,6 +51,7 @@ extern void MotLeftOutLoad(const char *directory, const MotManifestTable *table,
 extern int	MotLeftOutBringBack(bool all);
 extern bool MotLeftOutTry(Oid dbid, Oid relid);
 extern void MotLeftOutFailed(Oid dbid, Oid relid, uint64 had, uint64 needed);
+extern uint64 MotLeftOutNeeds(const MotLeftOut *entry);
 extern uint64 MotLeftOutNeeded(const mot_table *table, uint64 rows, uint32 nindexes);
 extern void MotLeftOutReport(void);
 

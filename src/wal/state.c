@@ -771,7 +771,7 @@ raise_if_left_out(Oid dbid, Oid relid)
 				(errcode(ERRCODE_OUT_OF_MEMORY),
 				 errmsg("memory-optimized table with OID %u is not in memory, which has no room for it", entry.relid),
 				 errdetail("It is kept in files, and needs about %llu MB of mot.max_memory.",
-						   (unsigned long long) (entry.needed / (1024 * 1024) + 1)),
+						   (unsigned long long) (MotLeftOutNeeds(&entry) / (1024 * 1024) + 1)),
 				 errhint("Raise mot.max_memory and restart the server, or make room in other tables; TRUNCATE or DROP TABLE gives it up.")));
 }
 

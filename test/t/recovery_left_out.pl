@@ -192,6 +192,7 @@ $node->safe_psql(
 $before = sums($node, @all, 'huge');
 $node->wait_for_catchup($small_standby);
 is(left_out($small_standby), "huge\nlarge", 'so after a restart, and without one that is made too large');
+is($small_standby->safe_psql('postgres', 'SELECT count(*) FROM mot_stat_left_out WHERE needed_bytes > 1000000'), '2', '... which say what they need');
 $small_standby->safe_psql('postgres', 'CHECKPOINT');
 $small_standby->stop('immediate');
 configure($small_standby, 256);
