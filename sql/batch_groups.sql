@@ -84,6 +84,13 @@ SELECT differences('SELECT i4 FROM TWIN WHERE false GROUP BY i4');
 SELECT differences('SELECT count(*) FROM TWIN HAVING count(*) < 0');
 SELECT differences('SELECT FROM TWIN GROUP BY i4');
 
+-- aggregates of somebody else's over the same transition functions, with other initial states
+CREATE AGGREGATE three(int) (sfunc = int4_avg_accum, stype = int8[], initcond = '{0,0,0}');
+CREATE AGGREGATE from_five(*) (sfunc = int8inc, stype = int8, initcond = '5');
+SELECT differences('SELECT i2, three(i4) FROM TWIN GROUP BY i2');
+SELECT differences('SELECT i2, from_five(*) FROM TWIN GROUP BY i2');
+DROP AGGREGATE three(int), from_five(*);
+
 -- errors: the same
 SELECT differences('SELECT i2, sum(1 / (i4 - 60)) FROM TWIN GROUP BY i2');
 SELECT differences('SELECT sum(f8 * 1e308) FROM TWIN WHERE f8 = 1e10');

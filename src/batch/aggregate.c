@@ -20,6 +20,7 @@
  */
 #include "postgres.h"
 
+#include "access/transam.h"
 #include "batch/batch.h"
 #include "catalog/pg_aggregate.h"
 #include "executor/execExpr.h"
@@ -91,7 +92,12 @@ typedef struct MotFill
 {
 	AggState   *agg;
 	bool		hashed;
-	int			columns;		/* of the input's slot that are looked at */
+	int			columns;		/* of the input's slot that are looked at: up
+								 * to this one */
+	Bitmapset  *wanted;			/* ... and which, from 0 */
+	MotRows    *rows;			/* where they come from, or NULL: from a node */
+	const Datum *values;		/* of the present row */
+	const bool *nulls;
 	int			nsums;
 	MotGroups  *groups;
 	Transition *transitions;
@@ -168,6 +174,9 @@ MotFillWhyNot(const AggState *agg)
 static Kind
 kind_of(const AggStatePerTrans pertrans)
 {
+	/* another's may begin with another state */
+	if (pertrans->aggref->aggfnoid >= FirstGenbkiObjectId)
+		return CALL;
 	switch (pertrans->transfn_oid)
 	{
 		case F_INT8INC:
@@ -239,6 +248,13 @@ column_of(Node *expr)
 	return -1;
 }
 
+static void
+want(MotFill *fill, int column)
+{
+	fill->columns = Max(fill->columns, column + 1);
+	fill->wanted = bms_add_member(fill->wanted, column);
+}
+
 /* Steps that compute a numeric; false: it has something else in it. */
 static bool
 make_steps(MotFill *fill, Transition *t, Node *expr)
@@ -253,7 +269,7 @@ make_steps(MotFill *fill, Transition *t, Node *expr)
 		step = &t->steps[t->nsteps++];
 		step->kind = STEP_COLUMN;
 		step->column = column;
-		fill->columns = Max(fill->columns, column + 1);
+		want(fill, column);
 		return true;
 	}
 	if (IsA(expr, Const) && !((Const *) expr)->constisnull)
@@ -312,8 +328,9 @@ make_transition(MotFill *fill, Transition *t, AggStatePerTrans pertrans)
 		Argument   *arg = &t->args[i++];
 
 		arg->column = column_of((Node *) expr);
-		fill->columns = Max(fill->columns, arg->column + 1);
-		if (arg->column < 0)
+		if (arg->column >= 0)
+			want(fill, arg->column);
+		else
 			arg->expr = ExecInitExpr(expr, ps);
 	}
 	if (t->kind == SUM_NUMERIC)
@@ -321,6 +338,32 @@ make_transition(MotFill *fill, Transition *t, AggStatePerTrans pertrans)
 		t->steps = palloc0(MAX_STEPS * sizeof(Step));
 		if (!make_steps(fill, t, (Node *) linitial_node(TargetEntry, aggref->args)->expr))
 			t->nsteps = 0;
+	}
+}
+
+/* The rows by machine code, if that pays: keys and arguments are where it puts them. */
+static void
+make_rows(MotFill *fill)
+{
+	int		   *position = palloc0(Max(1, fill->columns) * sizeof(int));
+
+	fill->rows = MotRowsMake(outerPlanState(&fill->agg->ss.ps), fill->wanted, position);
+	if (fill->rows == NULL)
+		return;
+	fill->values = fill->rows->values;
+	fill->nulls = fill->rows->nulls;
+	if (fill->hashed)
+		MotGroupsPlace(fill->groups, position);
+	for (int i = 0; i < fill->agg->numtrans; i++)
+	{
+		Transition *t = &fill->transitions[i];
+
+		for (int a = 0; a < t->nargs; a++)
+			if (t->args[a].column >= 0)
+				t->args[a].column = position[t->args[a].column];
+		for (int step = 0; step < t->nsteps; step++)
+			if (t->steps[step].kind == STEP_COLUMN)
+				t->steps[step].column = position[t->steps[step].column];
 	}
 }
 
@@ -340,7 +383,7 @@ make_fill(AggState *agg)
 	if (fill->hashed)
 	{
 		for (int i = 0; i < plan->numCols; i++)
-			fill->columns = Max(fill->columns, plan->grpColIdx[i]);
+			want(fill, plan->grpColIdx[i] - 1);
 		fill->groups = MotGroupsMake(agg, fill->nsums * sizeof(MotSum));
 	}
 	else
@@ -349,6 +392,7 @@ make_fill(AggState *agg)
 		fill->states = palloc0(Max(1, agg->numtrans) * sizeof(AggStatePerGroupData));
 		fill->sums = palloc0(Max(1, fill->nsums) * sizeof(MotSum));
 	}
+	make_rows(fill);
 	MemoryContextSwitchTo(oldcxt);
 	return fill;
 }
@@ -356,12 +400,12 @@ make_fill(AggState *agg)
 /* ---------------------------------------------------------------- one row */
 
 static inline Datum
-argument(MotFill *fill, const Argument *arg, TupleTableSlot *slot, bool *isnull)
+argument(MotFill *fill, const Argument *arg, bool *isnull)
 {
 	if (likely(arg->column >= 0))
 	{
-		*isnull = slot->tts_isnull[arg->column];
-		return slot->tts_values[arg->column];
+		*isnull = fill->nulls[arg->column];
+		return fill->values[arg->column];
 	}
 	return ExecEvalExprSwitchContext(arg->expr, fill->agg->tmpcontext, isnull);
 }
@@ -425,7 +469,7 @@ hand_over(MotFill *fill, Transition *t, AggStatePerGroup state, MotSum *sum)
 
 /* False: it is not for us, or null (*isnull). */
 static bool
-compute(const Transition *t, TupleTableSlot *slot, MotDecimal *result, bool *isnull)
+compute(const MotFill *fill, const Transition *t, MotDecimal *result, bool *isnull)
 {
 	MotDecimal	stack[MAX_STEPS];
 	int			n = 0;
@@ -438,7 +482,7 @@ compute(const Transition *t, TupleTableSlot *slot, MotDecimal *result, bool *isn
 		switch (step->kind)
 		{
 			case STEP_COLUMN:
-				if (unlikely(slot->tts_isnull[step->column]))
+				if (unlikely(fill->nulls[step->column]))
 				{
 					/*
 					 * all operators are strict, and raise nothing for what we
@@ -448,7 +492,7 @@ compute(const Transition *t, TupleTableSlot *slot, MotDecimal *result, bool *isn
 					stack[n].m = stack[n].k = stack[n].dscale = 0;
 					n++;
 				}
-				else if (!MotDecimalRead(slot->tts_values[step->column], &stack[n++]))
+				else if (!MotDecimalRead(fill->values[step->column], &stack[n++]))
 					return false;
 				break;
 			case STEP_CONST:
@@ -471,7 +515,7 @@ compute(const Transition *t, TupleTableSlot *slot, MotDecimal *result, bool *isn
 }
 
 static void
-sum_numeric(MotFill *fill, Transition *t, TupleTableSlot *slot, AggStatePerGroup state, MotSum *sum)
+sum_numeric(MotFill *fill, Transition *t, AggStatePerGroup state, MotSum *sum)
 {
 	FunctionCallInfo fcinfo = t->pertrans->transfn_fcinfo;
 	MotDecimal	decimal;
@@ -482,12 +526,12 @@ sum_numeric(MotFill *fill, Transition *t, TupleTableSlot *slot, AggStatePerGroup
 		sum->seen = true;
 		if (likely(t->nsteps > 0))
 		{
-			if (likely(compute(t, slot, &decimal, &isnull) && (isnull || MotSumAdd(sum, &decimal))))
+			if (likely(compute(fill, t, &decimal, &isnull) && (isnull || MotSumAdd(sum, &decimal))))
 				return;
 		}
 		else
 		{
-			Datum		value = argument(fill, &t->args[0], slot, &isnull);
+			Datum		value = argument(fill, &t->args[0], &isnull);
 
 			if (likely(isnull || (MotDecimalRead(value, &decimal) && MotSumAdd(sum, &decimal))))
 				return;
@@ -499,7 +543,7 @@ sum_numeric(MotFill *fill, Transition *t, TupleTableSlot *slot, AggStatePerGroup
 		}
 		hand_over(fill, t, state, sum);
 	}
-	fcinfo->args[1].value = argument(fill, &t->args[0], slot, &fcinfo->args[1].isnull);
+	fcinfo->args[1].value = argument(fill, &t->args[0], &fcinfo->args[1].isnull);
 	call(fill, t, state);
 }
 
@@ -529,9 +573,9 @@ sum_int8(MotSum *sum, int64 value)
 	else if (!keeps(to(state->transValue), to(value))) \
 		state->transValue = value
 
-/* Advance all of a group's states by the row in "slot". */
+/* Advance all of a group's states by the present row. */
 static inline void
-advance(MotFill *fill, TupleTableSlot *slot, AggStatePerGroup states, MotSum *sums)
+advance(MotFill *fill, AggStatePerGroup states, MotSum *sums)
 {
 	int			n = fill->agg->numtrans;
 
@@ -546,7 +590,7 @@ advance(MotFill *fill, TupleTableSlot *slot, AggStatePerGroup states, MotSum *su
 			continue;
 		if (t->kind == SUM_NUMERIC)
 		{
-			sum_numeric(fill, t, slot, state, &sums[t->sum]);
+			sum_numeric(fill, t, state, &sums[t->sum]);
 			continue;
 		}
 		if (t->kind == CALL)
@@ -554,12 +598,12 @@ advance(MotFill *fill, TupleTableSlot *slot, AggStatePerGroup states, MotSum *su
 			FunctionCallInfo fcinfo = t->pertrans->transfn_fcinfo;
 
 			for (int a = 0; a < t->nargs; a++)
-				fcinfo->args[a + 1].value = argument(fill, &t->args[a], slot, &fcinfo->args[a + 1].isnull);
+				fcinfo->args[a + 1].value = argument(fill, &t->args[a], &fcinfo->args[a + 1].isnull);
 			call(fill, t, state);
 			continue;
 		}
 		if (t->nargs > 0)
-			value = argument(fill, &t->args[0], slot, &isnull);
+			value = argument(fill, &t->args[0], &isnull);
 		if (t->kind == SUM_INT8)
 			sums[t->sum].seen = true;
 		if (isnull)
@@ -683,10 +727,21 @@ next_row(MotFill *fill, PlanState *below)
 
 	ResetExprContext(fill->agg->tmpcontext);
 	CHECK_FOR_INTERRUPTS();
-	slot = ExecProcNode(below);
-	if (TupIsNull(slot))
-		return NULL;
-	slot_getsomeattrs(slot, fill->columns);
+	if (fill->rows != NULL)
+	{
+		slot = MotRowsNext(fill->rows, fill->agg->tmpcontext);
+		if (slot == NULL)
+			return NULL;
+	}
+	else
+	{
+		slot = ExecProcNode(below);
+		if (TupIsNull(slot))
+			return NULL;
+		slot_getsomeattrs(slot, fill->columns);
+		fill->values = slot->tts_values;
+		fill->nulls = slot->tts_isnull;
+	}
 	fill->agg->tmpcontext->ecxt_outertuple = slot;
 	return slot;
 }
@@ -709,10 +764,10 @@ fill_groups(MotFill *fill, PlanState *below)
 	{
 		MemoryContext oldcxt = MemoryContextSwitchTo(rows);
 		bool		isnew;
-		MotGroup   *group = MotGroupFind(fill->groups, slot, &isnew);
+		MotGroup   *group = MotGroupFind(fill->groups, slot, fill->values, fill->nulls, &isnew);
 
 		MemoryContextSwitchTo(oldcxt);
-		advance(fill, slot, group->states, MotGroupExtra(group, nkeys));
+		advance(fill, group->states, MotGroupExtra(group, nkeys));
 		n++;
 		if (unlikely(isnew))
 			more = is_full(agg) || (n > ENOUGH_TO_TELL && MotGroupsCount(fill->groups) > n / 2);
@@ -745,7 +800,7 @@ fill_plain(MotFill *fill, PlanState *below)
 		MemoryContextSwitchTo(oldcxt);
 	}
 	while ((slot = next_row(fill, below)) != NULL)
-		advance(fill, slot, fill->states, fill->sums);
+		advance(fill, fill->states, fill->sums);
 	hand_over_all(fill, fill->states, fill->sums);
 	ResetExprContext(agg->tmpcontext);
 }
@@ -810,6 +865,8 @@ MotFillAgg(PlanState *ps)
 	if (taken->fill == NULL)
 		taken->fill = make_fill(agg);
 	fill = taken->fill;
+	if (fill->rows != NULL)
+		MotRowsStart(fill->rows);
 
 	if (fill->hashed)
 		return fill_groups(fill, below) ? finish(taken, below) : taken->below(ps);

@@ -17,6 +17,7 @@
  *
  *	takeover.c	which nodes, and what EXPLAIN (VERBOSE) says of them
  *	aggregate.c	the input phase of an Agg node
+ *	rows.c		the rows of a large table's scan, by machine code
  *	group.c		from a row's keys to its group
  *	probe.c		hash joins: looking rows up in the server's table
  *	decimal.c	numeric as integers; sums of it, and back to the server's states
@@ -38,6 +39,7 @@
 #include "mot.h"
 #include "executor/executor.h"
 #include "executor/nodeAgg.h"
+#include "statement/jit.h"
 
 /* fewer rows than these, by the plan, are left to the server's nodes */
 #define MOT_BATCH_MIN_ROWS 100
@@ -60,6 +62,23 @@ extern MotTakenNode *MotTakenFind(PlanState *ps);
 extern const char *MotFillWhyNot(const AggState *agg);
 extern TupleTableSlot *MotFillAgg(PlanState *ps);
 
+/* rows.c */
+extern int	mot_jit_above_scanned;
+
+typedef struct MotRows
+{
+	SeqScanState *node;
+	MotRowFunction function;
+	MotRowContext context;
+	Datum	   *values;			/* of the present row: the columns that were
+								 * asked for */
+	bool	   *nulls;
+} MotRows;
+
+extern MotRows *MotRowsMake(PlanState *ps, const Bitmapset *columns, int *position);
+extern void MotRowsStart(MotRows *rows);
+extern TupleTableSlot *MotRowsNext(MotRows *rows, ExprContext *memory);
+
 /* probe.c */
 extern const char *MotProbeWhyNot(const HashJoinState *node);
 extern TupleTableSlot *MotProbeHashJoin(PlanState *ps);
@@ -79,7 +98,9 @@ typedef struct MotGroup
 extern MotGroups *MotGroupsMake(AggState *agg, Size extra);
 extern void MotGroupsStart(MotGroups *groups);
 extern void MotGroupsEnd(MotGroups *groups);
-extern MotGroup *MotGroupFind(MotGroups *groups, TupleTableSlot *slot, bool *isnew);
+extern void MotGroupsPlace(MotGroups *groups, const int *position);
+extern MotGroup *MotGroupFind(MotGroups *groups, TupleTableSlot *slot, const Datum *values,
+							  const bool *isnull, bool *isnew);
 extern void MotGroupsEach(MotGroups *groups, void (*visit) (MotGroup *group, void *arg), void *arg);
 extern uint64 MotGroupsCount(const MotGroups *groups);
 

@@ -137,6 +137,14 @@ MotGroupsMake(AggState *agg, Size extra)
 	return groups;
 }
 
+/* Keys will be somewhere else than where the slot has them. */
+void
+MotGroupsPlace(MotGroups *groups, const int *position)
+{
+	for (int i = 0; i < groups->nkeys; i++)
+		groups->keys[i].column = position[groups->keys[i].column];
+}
+
 /* An execution begins: no groups.  Their memory counts as the server's table does. */
 void
 MotGroupsStart(MotGroups *groups)
@@ -399,11 +407,12 @@ make_group(MotGroups *groups, TupleTableSlot *slot, const Given *given, uint32 n
 }
 
 /*
- * The group of the row in "slot", whose columns are there as far as keys need them.
+ * The group of the row in "slot", whose keys are among "values".
  * CurrentMemoryContext is reset after each row.
  */
 MotGroup *
-MotGroupFind(MotGroups *groups, TupleTableSlot *slot, bool *isnew)
+MotGroupFind(MotGroups *groups, TupleTableSlot *slot, const Datum *values, const bool *isnull,
+			 bool *isnew)
 {
 	Given		given[MOT_MAX_KEYS];
 	uint64		hash = 0;
@@ -415,13 +424,13 @@ MotGroupFind(MotGroups *groups, TupleTableSlot *slot, bool *isnew)
 	{
 		Key		   *key = &groups->keys[i];
 
-		if (unlikely(slot->tts_isnull[key->column]))
+		if (unlikely(isnull[key->column]))
 		{
 			nulls |= (uint32) 1 << i;
 			hash = mix(hash, 1);
 		}
 		else
-			hash = take(key, slot->tts_values[key->column], hash, &given[i]);
+			hash = take(key, values[key->column], hash, &given[i]);
 	}
 	folded = (uint32) (hash >> 32);
 	for (at = folded & groups->mask; groups->buckets[at].group != NULL; at = (at + 1) & groups->mask)

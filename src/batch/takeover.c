@@ -248,6 +248,10 @@ MotBatchInit(void)
 							 "Groups and joins rows of memory-optimized tables without the server's expressions.",
 							 NULL,
 							 &batches, true, PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("mot.jit_above_scanned",
+							"Rows of a table above which the conditions of an aggregate's scan are compiled to machine code.",
+							"-1 never compiles.",
+							&mot_jit_above_scanned, 1000000, -1, INT_MAX, PGC_USERSET, 0, NULL, NULL, NULL);
 	MotNodesMade = nodes_made;
 	MotNodesGo = nodes_go;
 	prev_ExplainOneQuery = ExplainOneQuery_hook;

@@ -287,6 +287,35 @@ MotStatementCompile(MotStatement *st)
 	MemoryContextSwitchTo(oldcxt);
 }
 
+static void
+release_code(void *code)
+{
+	provider.release(code);
+}
+
+/*
+ * Machine code for a query that is no statement of ours, or NULL; it goes with "cxt",
+ * the current context or one around it.
+ */
+MotRowCode *
+MotRowCodeMake(const MotRowRequest *request, MemoryContext cxt, const char **why_not)
+{
+	MotRowCode *code;
+	MemoryContextCallback *gone;
+
+	*why_not = enough;
+	if (!mot_jit || mot_jit_above < 0 || !load_library() || provider.bytes() / 1024 >= (size_t) jit_memory)
+		return NULL;
+	gone = MemoryContextAlloc(cxt, sizeof(MemoryContextCallback));
+	code = provider.compile(request, why_not);
+	if (code == NULL)
+		return NULL;
+	gone->func = release_code;
+	gone->arg = code;
+	MemoryContextRegisterResetCallback(cxt, gone);
+	return code;
+}
+
 /* The statement's program goes. */
 void
 MotStatementRelease(MotStatement *st)

@@ -284,6 +284,18 @@ next_found(MotTableScan *scan, uint64 end, TupleTableSlot *slot)
 	}
 }
 
+/* a forward scan's next row, without showing it; NULL: there are no more, and the slot is empty */
+const mot_version *
+MotScanVersion(TableScanDesc base, TupleTableSlot *slot)
+{
+	MotTableScan *scan = (MotTableScan *) base;
+
+	if (!next_found(scan, scan->pages, slot))
+		return NULL;
+	pgstat_count_heap_getnext(base->rs_rd);
+	return scan->found[scan->at].version;
+}
+
 bool
 MotScanGet(TableScanDesc base, ScanDirection direction, TupleTableSlot *slot)
 {
@@ -383,7 +395,7 @@ MotBitmapBlock(TableScanDesc base, struct TBMIterateResult *block)
 		mot_row    *row = mot_row_by_number(scan->session, scan->relation->table,
 											(uint64) block->blockno * BITMAP_ROWS + offset);
 		const mot_version *version = row == NULL ? NULL :
-			mot_row_visible(scan->session, &scan->view, scan->relation->table, row);
+		mot_row_visible(scan->session, &scan->view, scan->relation->table, row);
 
 		if (version != NULL)
 			note_found(scan, row, version);

@@ -34,6 +34,7 @@ extern void MotScanFinish(TableScanDesc scan);
 extern void MotScanAgain(TableScanDesc scan, struct ScanKeyData *key, bool set_params,
 						 bool allow_strat, bool allow_sync, bool allow_pagemode);
 extern bool MotScanGet(TableScanDesc scan, ScanDirection direction, TupleTableSlot *slot);
+extern const mot_version *MotScanVersion(TableScanDesc scan, TupleTableSlot *slot);
 extern Size MotScanShare(Relation rel);
 extern Size MotScanShareInit(Relation rel, ParallelTableScanDesc parallel);
 extern bool MotBitmapsFit(void);
