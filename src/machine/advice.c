@@ -219,7 +219,8 @@ mot_judgement_why(char *why, size_t size, unsigned cpu, const mot_judgement *jud
 			add(why, size, "offline");
 			break;
 		case MOT_CPU_OUTSIDE:
-			add(why, size, "not among the server's CPUs (cpuset or affinity)");
+			add(why, size, usage->cpu[cpu].allowed ? "not there when the server started" :
+				"not among the server's CPUs (cpuset or affinity)");
 			break;
 		case MOT_CPU_BUSY:
 			add(why, size, "busy %d %% with others", percent(usage->cpu[cpu].others));

@@ -226,13 +226,17 @@ read_stat(void)
 	if (getenv("MOT_TEST_PROC_STAT") != NULL)
 		path = getenv("MOT_TEST_PROC_STAT");
 #endif
-	if (counters != NULL && read_file(path, counters, size) && strncmp(counters, "cpu", 3) == 0)
+	if (counters != NULL && read_file(path, counters, size))
 		mot_usage_stat(usage, counters);
-	else
-		/* they are idle, for all we know */
-		for (unsigned c = 0; c < usage->cpus; c++)
-			usage->cpu[c].seen = picture->cpu[c].known;
 	free(counters);
+
+	/*
+	 * What the kernel lets us run on is there, whatever a container makes of
+	 * the file, and idle for all we know.
+	 */
+	for (unsigned c = 0; c < usage->cpus; c++)
+		if (usage->cpu[c].allowed && picture->cpu[c].known)
+			usage->cpu[c].seen = true;
 }
 
 static void

@@ -6,6 +6,7 @@
  *
  *-------------------------------------------------------------------------
  */
+#include <hwloc.h>
 #include <sys/stat.h>
 
 #include "machine/picture.h"
@@ -360,10 +361,20 @@ large_machines(void)
 	CHECK(picture->cpus == MOT_MAX_CPUS && judgement.usable == MOT_MAX_CPUS - 1);
 }
 
-/* this machine, whatever it is; and XML, and what is neither */
+/* this machine, whatever it is; XML of another, and what is neither */
 static void
 other_machines(void)
 {
+	hwloc_topology_t made_up;
+	char	   *xml;
+	int			length;
+
+	REQUIRE(hwloc_topology_init(&made_up) == 0 && hwloc_topology_set_synthetic(made_up, PAPER) == 0 &&
+			hwloc_topology_load(made_up) == 0 && hwloc_topology_export_xmlbuffer(made_up, &xml, &length, 0) == 0);
+	machine(xml);
+	CHECK(picture->cpus == 16 && picture->nodes == 4 && !picture->real && picture->cache_bytes[3] == 6291456);
+	hwloc_free_xmlbuffer(made_up, xml);
+	hwloc_topology_destroy(made_up);
 	CHECK(mot_picture_read("nonsense") == NULL);
 	CHECK(mot_picture_read("<nonsense>") == NULL);
 	machine(NULL);
