@@ -467,6 +467,33 @@ CREATE FUNCTION mot_suggest_placement(
 COMMENT ON FUNCTION mot_suggest_placement(integer, bigint, text, boolean) IS
     'where parts of so many bytes each are best kept and worked on';
 
+-- ---------------------------------------------------------------- islands
+
+CREATE FUNCTION mot_islands_get(
+    OUT relid oid, OUT range integer, OUT low bytea, OUT node integer, OUT heat double precision, OUT wanted_node integer,
+    OUT cost_before double precision, OUT cost_after double precision)
+    RETURNS SETOF record
+    AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
+
+CREATE VIEW mot_islands AS
+    SELECT c.oid::regclass AS tab, i.range, i.low, i.node, i.heat, i.wanted_node, i.cost_before, i.cost_after
+    FROM mot_islands_get() i JOIN pg_class c ON c.oid = i.relid;
+
+COMMENT ON VIEW mot_islands IS
+    'ranges of the keys of this database''s memory-optimized tables, how much they are worked on, and the node where they had better live';
+
+CREATE FUNCTION mot_island_decisions_get(
+    OUT decided_at timestamptz, OUT why text, OUT done boolean, OUT splits integer, OUT merges integer, OUT moves integer,
+    OUT actions text[], OUT milliseconds double precision, OUT cost_before double precision, OUT cost_after double precision)
+    RETURNS SETOF record
+    AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
+
+CREATE VIEW mot_island_decisions AS SELECT * FROM mot_island_decisions_get();
+
+COMMENT ON VIEW mot_island_decisions IS 'the newest decisions to move ranges to other nodes';
+
+GRANT SELECT ON mot_islands, mot_island_decisions TO PUBLIC;
+
 -- ---------------------------------------------------------------- adviser
 --
 -- Which heap tables of this database would gain, the first most.  What a

@@ -21,6 +21,7 @@
 
 #include "access/xact.h"
 #include "access/xlog.h"
+#include "islands/measure.h"
 #include "machine/machine.h"
 #include "maintenance.h"
 #include "miscadmin.h"
@@ -38,6 +39,9 @@
 
 /* milliseconds between two rounds; one with nothing to free looks at a counter for each slot */
 #define ROUND_MS 1000
+
+/* ... and between two turns of moving rows to other nodes */
+#define MOVE_PAUSE_MS 10
 
 PGDLLEXPORT void MotMaintenanceMain(Datum arg);
 
@@ -140,9 +144,13 @@ MotMaintenanceMain(Datum arg)
 			commits = round == 0 || RecoveryInProgress() ? 0 : seen - before;
 			mark_time(commits);
 			MotMachineSample();
+			if (MotWalCurrentState() == MOT_WAL_READY)
+				MotIslandsStep(session);
 			round = GetCurrentTimestamp();
 			remaining = ROUND_MS;
 		}
+		if (MotIslandsMove(session))
+			remaining = Min(remaining, MOVE_PAUSE_MS);
 		wait = MotAsyncServe(commits);
 		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
 						 wait < 0 ? remaining : Min(wait, remaining), PG_WAIT_EXTENSION);

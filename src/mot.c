@@ -20,6 +20,7 @@
 #include "compat/compat.h"
 #include "faults.h"
 #include "fmgr.h"
+#include "islands/measure.h"
 #include "machine/machine.h"
 #include "maintenance.h"
 #include "miscadmin.h"
@@ -125,6 +126,7 @@ _PG_init(void)
 	prev_shmem_startup_hook = shmem_startup_hook;
 	shmem_startup_hook = startup_shmem;
 
+	MotIslandsInit();
 	MotXactInit();
 	MotWalInit();
 	MotRelationInit();
@@ -312,6 +314,7 @@ request_shmem(void)
 		prev_shmem_request_hook();
 	RequestNamedLWLockTranche("mot_directory", 1);
 	MotMachineShmemRequest();
+	MotIslandsShmemRequest();
 	MotXactShmemRequest();
 	MotWalShmemRequest();
 }
@@ -329,6 +332,7 @@ startup_shmem(void)
 
 	MotDirectoryLock = &(GetNamedLWLockTranche("mot_directory"))->lock;
 	MotMachineShmemInit();
+	MotIslandsShmemInit();
 	MotXactShmemInit();
 	MotWalShmemInit();
 

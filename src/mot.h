@@ -10,6 +10,7 @@
  *	compat/		server version differences
  *	machine/	the machine and its load: how many processes, and where
  *	mot.h		settings and the engine's handle
+ *	islands/	on which node what is worked on had better live
  *	xact/		sessions, transactions, snapshots, waiting
  *	relation/	row format, key codec, per-process relation cache,
  *				transactional storage

@@ -245,6 +245,8 @@ MotScanNext(MotScan *scan, ExprContext *econtext)
 {
 	bool		found = next_row(scan, econtext);
 
+	if (unlikely(MotIslandsCounting) && found && scan->keys != NULL)
+		MotRelationTouchedNext(scan->relation, scan->version, scan->keys->get ? 0 : scan->cursor.rows++);
 	scan->rows += found;
 	return found;
 }

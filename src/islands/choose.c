@@ -23,7 +23,6 @@
 
 #define WORTH_OF_COST	0.1		/* a better scheme has a cost lower by this
 								 * part of it */
-#define WORTH_OF_WORK	0.01	/* ... and by this part of all work */
 #define ANOTHER			0.05	/* another beginning than the present one has
 								 * to be better by this part of its cost */
 #define RANGES_A_PLACE	4		/* there is work for so many, at least */
@@ -208,7 +207,7 @@ isl_decide(const isl_machine *machine, const isl_scheme *now, const isl_trace *t
 
 	gain = isl_cost_all(decision->before) - isl_cost_all(decision->after);
 	decision->moves = gain > WORTH_OF_COST * isl_cost_all(decision->before) &&
-		gain > WORTH_OF_WORK * decision->work;
+		gain > machine->worth * decision->work;
 	if (weight > 0 && has_lost(machine, now))
 		decision->moves = true;
 	if (!decision->moves)

@@ -28,7 +28,7 @@ isl_interval_init(isl_interval *interval)
 	interval->seconds = ISL_INTERVAL_MIN;
 }
 
-bool
+isl_why
 isl_interval_passed(isl_interval *interval, double throughput)
 {
 	double		mean = 0;
@@ -52,12 +52,14 @@ isl_interval_passed(isl_interval *interval, double throughput)
 	{
 		interval->seconds = ISL_INTERVAL_MIN;
 		interval->settled = false;
-		return true;
+		return ISL_CHANGED;
 	}
-	if (!interval->settled || interval->seconds == ISL_INTERVAL_MAX)
-		return true;
+	if (!interval->settled)
+		return ISL_UNSETTLED;
+	if (interval->seconds == ISL_INTERVAL_MAX)
+		return ISL_LONGEST;
 	interval->seconds *= 2;
-	return false;
+	return ISL_NOT_NOW;
 }
 
 void

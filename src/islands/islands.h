@@ -20,6 +20,7 @@
  * Two costs, in units of work (to read a row is one):
  *
  *	use		  RU = sum over places of |work there - its share of all work|
+ *			  (times use_work)
  *	sync	  TS = sum over pairs of sub-ranges, on different nodes, of bytes
  *			  between them x distance of the nodes x cost of a byte
  *
@@ -227,6 +228,11 @@ typedef struct isl_machine
 	isl_place	place[ISL_MAX_PLACES];
 	double		distance[ISL_MAX_NODES][ISL_MAX_NODES]; /* 0 to itself */
 	double		byte_work;		/* of a byte over distance 1 */
+	double		use_work;		/* of a unit of RU: 1 where each place does
+								 * its own work only, less where others help
+								 * out */
+	double		worth;			/* what a better scheme has to gain to be
+								 * worth its moves, in parts of all work */
 } isl_machine;
 
 typedef struct isl_cost
@@ -279,7 +285,7 @@ typedef struct isl_decision
  * What "now" had better become for a load like the trace.  "next" gets new
  * ranges: cut anew for the next measuring, with more of them where there is
  * much work, and, if decision->moves, new places.  Places stay as they are unless
- * the cost falls by a tenth and by more than a hundredth of all work, or a
+ * the cost falls by a tenth and by what is worth it, or a
  * place is lost.  The actions lead from one to the other, in their order.
  * False: no memory.
  */
@@ -321,8 +327,17 @@ typedef struct isl_interval
 
 extern void isl_interval_init(isl_interval *interval);
 
+typedef enum isl_why
+{
+	ISL_NOT_NOW,
+	ISL_CHANGED,				/* throughput is another */
+	ISL_UNSETTLED,				/* the last look made it better */
+	ISL_LONGEST,				/* the longest interval has passed */
+	ISL_LOST					/* a place is (the caller's to notice) */
+} isl_why;
+
 /* An interval has passed, with so many transactions a second: is it time to look for something better? */
-extern bool isl_interval_passed(isl_interval *interval, double throughput);
+extern isl_why isl_interval_passed(isl_interval *interval, double throughput);
 
 /* That was done, and something was changed or not. */
 extern void isl_interval_looked(isl_interval *interval, bool changed);

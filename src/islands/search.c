@@ -27,7 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEAST_GAIN	0.002		/* a step's, in parts of all work: less is not
+#define LEAST_GAIN	0.0002		/* a step's, in parts of all work: less is not
 								 * worth a range */
 #define PASSES		8			/* over the pairs */
 #define PASS_PAIRS	2048		/* the most costly ones */
@@ -265,7 +265,7 @@ use_cost(const isl_search *s)
 		return 0;
 	for (unsigned p = 0; p < s->machine->places; p++)
 		sum += fabs(above(s, p));
-	return sum;
+	return sum * s->machine->use_work;
 }
 
 isl_cost
@@ -330,7 +330,7 @@ use_change(const isl_search *s, unsigned from, unsigned to, double work)
 
 	if (from == to)
 		return 0;
-	return fabs(a - work) - fabs(a) + fabs(b + work) - fabs(b);
+	return (fabs(a - work) - fabs(a) + fabs(b + work) - fabs(b)) * s->machine->use_work;
 }
 
 static double
@@ -379,41 +379,69 @@ next_place(const isl_search *s, unsigned place)
 	return place;
 }
 
-/* sub-ranges first .. first + n - 1, in their order, to places up to their shares */
-static void
-fill(isl_search *s, unsigned first, unsigned n)
+static double
+work_of(const isl_search *s, const isl_table *table)
 {
-	unsigned	place = next_place(s, (unsigned) -1);
-	double		total = 0;
-	double		filled = 0;
+	double		sum = 0;
+
+	for (unsigned i = table->first; i < table->first + table->subs; i++)
+		sum += s->work[i];
+	return sum;
+}
+
+/* a table's sub-ranges, in their order, to places up to their shares of "total"; goes on where the last one came to */
+typedef struct filling
+{
+	unsigned	place;
+	double		filled;
 	double share;
+} filling;
 
-	for (unsigned i = first; i < first + n; i++)
-		total += s->work[i];
-	share = total * s->machine->place[place].weight / s->weight;
-
-	for (unsigned i = first; i < first + n; i++)
+static void
+fill(isl_search *s, const isl_table *table, double total, filling *f)
+{
+	for (unsigned i = table->first; i < table->first + table->subs; i++)
 	{
 		/* half of it is beyond: it is the next place's */
-		while (filled + s->work[i] / 2 > share &&next_place(s, place) < s->machine->places)
+		while (f->filled + s->work[i] / 2 > f->share &&next_place(s, f->place) < s->machine->places)
 		{
-			place = next_place(s, place);
-			share	  +=total * s->machine->place[place].weight / s->weight;
+			f->place = next_place(s, f->place);
+			f->share +=total * s->machine->place[f->place].weight / s->weight;
 		}
-		filled += s->work[i];
-		put(s, i, place);
+		f->filled += s->work[i];
+		put(s, i, f->place);
 	}
 }
 
+static filling
+fill_begin(const isl_search *s, double total)
+{
+	filling		f = {.place = next_place(s, (unsigned) -1)};
+
+	f.share = total * s->machine->place[f.place].weight / s->weight;
+	return f;
+}
+
+/* tables that nobody works on stay where they are: whoever will has not said with what */
 void
 isl_search_fill(isl_search *s, bool by_table)
 {
+	filling		f;
+
 	if (s->weight <= 0)
 		return;
-	if (!by_table)
-		fill(s, 0, s->subs);
-	for (unsigned t = 0; by_table && t < s->scheme->tables; t++)
-		fill(s, s->scheme->table[t].first, s->scheme->table[t].subs);
+	f = fill_begin(s, s->total);
+	for (unsigned t = 0; t < s->scheme->tables; t++)
+	{
+		const isl_table *table = &s->scheme->table[t];
+		double		work = work_of(s, table);
+
+		if (work <= 0)
+			continue;
+		if (by_table)
+			f = fill_begin(s, work);
+		fill(s, table, by_table ? work : s->total, &f);
+	}
 }
 
 /* where it costs least */
@@ -430,7 +458,8 @@ best_place(const isl_search *s, unsigned sub)
 
 		if (place == ISL_NOWHERE)
 			continue;
-		cost = pulls(s, sub)[n] + fabs(above(s, place) + s->work[sub]) - fabs(above(s, place));
+		cost = pulls(s, sub)[n] +
+			(fabs(above(s, place) + s->work[sub]) - fabs(above(s, place))) * s->machine->use_work;
 		if (best == ISL_NOWHERE || cost < least)
 		{
 			best = place;

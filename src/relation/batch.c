@@ -242,6 +242,8 @@ insert_rows(MotBatch *batch, MotIndex **index)
 			MotRaiseStatus(status, writer->rel);
 		}
 		memcpy(data, batch->data + r->offset, r->size);
+		if (unlikely(MotIslandsCounting))
+			MotRelationTouched(writer->mr, mot_row_newest(writer->session, r->row), 1, true);
 		MotWriterExpectLog(writer, r->size);
 		if (batch->nindexes > 0 && !insert_key(batch, 0, n))
 		{

@@ -578,6 +578,7 @@ MotKeyCursorOpen(MotKeyCursor *c, MemoryContext cxt, mot_session *session, const
 	if (unlikely(status != MOT_OK))
 		MotRaiseStatus(status, rel);
 	c->open = true;
+	c->rows = 0;
 }
 
 /* ---------------------------------------------------------- rows put down */

@@ -112,6 +112,8 @@ typedef struct MotKeyCursor
 {
 	mot_cursor *cursor;			/* made when first needed */
 	bool		open;
+	uint64		rows;			/* since then, while they are counted for
+								 * mot.islands */
 	MemoryContextCallback cleanup;
 } MotKeyCursor;
 

@@ -10,6 +10,7 @@
 #define MOT_RELATION_H
 
 #include "mot.h"
+#include "islands/measure.h"
 #include "relation/keycodec.h"
 #include "relation/rowcodec.h"
 #include "utils/inval.h"
@@ -60,6 +61,7 @@ typedef struct MotRelation
 									 * them, too */
 	bool		has_computed;
 	struct MotWriter *writer;	/* see MotWriterShared; or NULL */
+	MotIslandsSeen islands;		/* where it is counted */
 	uint64		indexes_seen;	/* MotRelationGeneration when the access
 								 * method last saw to them ... */
 	int			nentries;		/* ... and their relation cache entries */
@@ -151,6 +153,26 @@ MotViewTable(const MotRelation *mr, mot_view *view)
 {
 	if (unlikely(view->snapshot < mr->born))
 		MotViewBeforeTable(mr, view);
+}
+
+/* so many rows about this one were read or changed: for mot.islands, see heat.c */
+extern void MotRelationTouchedRows(MotRelation *mr, const mot_version *version, unsigned rows, bool change);
+
+static inline void
+MotRelationTouched(MotRelation *mr, const mot_version *version, unsigned rows, bool change)
+{
+	if (unlikely(MotIslandsCounting))
+		MotRelationTouchedRows(mr, version, rows, change);
+}
+
+/* the same, if MotIslandsCounting, for one row after the other of a range: those between are like the first of each few */
+#define MOT_TOUCHED_TOGETHER 8
+
+static inline void
+MotRelationTouchedNext(MotRelation *mr, const mot_version *version, uint64 row)
+{
+	if (row % MOT_TOUCHED_TOGETHER == 0)
+		MotRelationTouchedRows(mr, version, row == 0 ? 1 : MOT_TOUCHED_TOGETHER, false);
 }
 
 extern MotIndex *MotRelationIndex(MotRelation *mr, Oid indexoid);	/* NULL if there is none */

@@ -309,6 +309,8 @@ store_row(MotWriter *writer, const Datum *values, const bool *isnull,
 	if (unlikely(status != MOT_OK))
 		MotRaiseStatus(status, writer->rel);
 	MotWriterFill(writer, values, isnull, host_bits, size, data);
+	if (unlikely(MotIslandsCounting))
+		MotRelationTouched(writer->mr, mot_row_newest(writer->session, row), 1, true);
 	MotWriterExpectLog(writer, size);
 	return row;
 }
@@ -757,6 +759,7 @@ MotWriterUpdate(MotWriter *writer, mot_row *row, const mot_version *old,
 	if (unlikely(status != MOT_OK))
 		MotRaiseStatus(status, writer->rel);
 	MotWriterFill(writer, values, isnull, host_bits, size, data);
+	MotRelationTouched(mr, old, 1, true);
 	if (MotModulesWatch())
 		MotWriterExpectLog(writer, news(writer, old, values, isnull));
 
@@ -792,6 +795,7 @@ MotWriterPatch(MotWriter *writer, mot_row *row, const mot_version *old,
 	if (unlikely(status != MOT_OK))
 		MotRaiseStatus(status, writer->rel);
 	MotRowPatchFill(patch, size, data);
+	MotRelationTouched(writer->mr, old, 1, true);
 	if (MotModulesWatch())
 		MotWriterExpectLog(writer, MotRowPatchNews(patch, size));
 	return true;
@@ -814,5 +818,6 @@ MotWriterDelete(MotWriter *writer, mot_row *row, const mot_version *old, bool mo
 	MotWaitDone(writer->rel, &wait);
 	if (unlikely(status != MOT_OK))
 		MotRaiseStatus(status, writer->rel);
+	MotRelationTouched(writer->mr, old, 1, true);
 	MotWriterExpectLog(writer, 0);
 }

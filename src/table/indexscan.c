@@ -474,7 +474,11 @@ next_row(MotTableIndexScan *o, mot_row **row, const mot_version **version)
 				open_cursor(o);
 		}
 		if (found && passes(o, *version))
+		{
+			if (unlikely(MotIslandsCounting))
+				MotRelationTouchedNext(o->relation, *version, o->keys->get ? 0 : o->cursor.rows++);
 			return true;
+		}
 		CHECK_FOR_INTERRUPTS();
 	}
 	return false;

@@ -31,6 +31,7 @@
 #include "commands/tablecmds.h"
 #include "compat/compat.h"
 #include "faults.h"
+#include "islands/measure.h"
 #include "storage/lmgr.h"
 #include "utils/memutils.h"
 #include "xact/internal.h"
@@ -544,6 +545,8 @@ finish_commit(void)
 	participant->commit();
 	if (logged && session != NULL)
 		log->installed(session);
+	if (unlikely(MotIslandsCounting))
+		MotIslandsEnd(session);
 	logged = false;
 	writable = false;
 	MotSnapshotEndXact(true);
@@ -564,6 +567,8 @@ finish_abort(void)
 	participant->abort();
 	if (log != NULL && MotOpenSession != NULL)
 		log->abort();
+	if (unlikely(MotIslandsCounting))
+		MotIslandsEnd(MotOpenSession);
 	logged = false;
 	writable = false;
 	MotSnapshotEndXact(false);

@@ -21,6 +21,8 @@ machine_make(isl_machine *machine, unsigned nodes, unsigned places_each, double 
 	machine->nodes = nodes;
 	machine->places = nodes * places_each;
 	machine->byte_work = byte_work;
+	machine->use_work = 1;
+	machine->worth = 0.005;
 	for (unsigned p = 0; p < machine->places; p++)
 	{
 		machine->place[p].node = (uint16_t) (p / places_each);

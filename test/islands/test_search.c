@@ -193,6 +193,22 @@ tables_of_two_groups_part(void)
 	CHECK(!decision.moves);
 }
 
+/* a table that nobody works on stays where it is */
+static void
+idle_tables_stay(void)
+{
+	begin();
+	machine_make(&machine, 4, 1, 0.001);
+	scheme_table(&scheme, 1, 4, 1);
+	scheme_table(&scheme, 2, 4, 4);
+	for (unsigned i = 0; i < 1000; i++)
+		trace.work[sub_of(&scheme, 0, i)] += 1;
+	REQUIRE(isl_decide(&machine, &scheme, &trace, &next, &decision));
+	CHECK(decision.moves);
+	for (unsigned i = 0; i < 1000; i++)
+		CHECK(place_of(&next, 1, i) == place_of(&scheme, 1, i));
+}
+
 static void
 lost_place_is_left(void)
 {
@@ -345,6 +361,7 @@ main(int argc, char **argv)
 	RUN(skew_is_spread);
 	RUN(hot_spot_is_found);
 	RUN(tables_of_two_groups_part);
+	RUN(idle_tables_stay);
 	RUN(lost_place_is_left);
 	RUN(searches_never_raise_the_cost);
 	RUN(decisions_hold);

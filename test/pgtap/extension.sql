@@ -1,7 +1,7 @@
 -- What CREATE EXTENSION mot leaves in the catalogue, and what a MOT table
 -- looks like to tools that read it there.
 BEGIN;
-SELECT plan(45);
+SELECT plan(47);
 
 SELECT has_extension('mot');
 SELECT is(extversion, default_version, 'the installed version is the default one')
@@ -33,6 +33,8 @@ SELECT has_view('mot_stat_jit');
 SELECT has_view('mot_stat_transactions');
 SELECT has_view('mot_stat_snapshots');
 SELECT has_view('mot_stat_workers');
+SELECT has_view('mot_islands');
+SELECT has_view('mot_island_decisions');
 
 -- a table, to tools
 CREATE FOREIGN TABLE tool (id int PRIMARY KEY, name text NOT NULL, part int, CONSTRAINT name_once UNIQUE (name, part))

@@ -1,0 +1,175 @@
+/*-------------------------------------------------------------------------
+ *
+ * act.c
+ *	  Where decisions meet the engine (engine/mot_places.h): it is told where ranges
+ *	  live, rows that are elsewhere are moved, sessions keep to the node of their work, and
+ *	  nodes that have gone are noticed.
+ *
+ * Rows are moved by the maintenance worker, a few milliseconds at a time, as long as
+ * there are tables whose places have changed since they were last gone through.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "islands/measure.h"
+#include "miscadmin.h"
+#include "portability/instr_time.h"
+
+#define ROWS_AT_ONCE 1000
+#define MOVE_MS 10.0			/* in one turn */
+
+/* tables to be gone through, by their serial numbers */
+static struct
+{
+	uint64		serial;
+	mot_place_move move;
+}			pending[ISL_MAX_TABLES];
+static int	npending = 0;
+
+unsigned
+MotIslandsPlaced(const mot_table *table, unsigned *skip, isl_range *range)
+{
+	mot_table_place place[MOT_MAX_PLACES];
+	unsigned	n = mot_table_places_get(table, skip, place);
+
+	for (unsigned i = 0; i < n; i++)
+	{
+		range[i].low = place[i].low;
+		range[i].place = place[i].node;
+	}
+	return n;
+}
+
+/* Ranges of a scheme's table; neighbours on one node are one to the engine. */
+void
+MotIslandsPlace(mot_session *session, mot_table *table, const MotIslandsTable *as,
+				const isl_scheme *scheme, unsigned number)
+{
+	const isl_table *t = &scheme->table[number];
+	mot_table_place place[MOT_MAX_PLACES];
+	mot_table_place before[MOT_MAX_PLACES];
+	unsigned	skip;
+	unsigned	n = 0;
+
+	for (uint32 s = t->first; s < t->first + t->subs; s++)
+	{
+		if (scheme->place[s] == ISL_NOWHERE)
+			return;
+		if (n > 0 && place[n - 1].node == scheme->place[s])
+			continue;
+		/* too many: they stay where they are, until there are fewer */
+		if (n == MOT_MAX_PLACES)
+			return;
+		memset(&place[n], 0, sizeof(mot_table_place));
+		place[n].low = scheme->low[s];
+		place[n++].node = scheme->place[s];
+	}
+	if (mot_table_places_get(table, &skip, before) == n && skip == as->skip)
+	{
+		unsigned	i = 0;
+
+		while (i < n && before[i].low == place[i].low && before[i].node == place[i].node)
+			i++;
+		if (i == n)
+			return;
+	}
+	/* without memory for it nothing changes; a later decision tries again */
+	if (mot_table_places_set(session, table, as->skip, place, n) != MOT_OK)
+		return;
+	for (int i = 0; i < npending; i++)
+		if (pending[i].serial == t->key)
+		{
+			memset(&pending[i].move, 0, sizeof(mot_place_move));
+			return;
+		}
+	if (npending == ISL_MAX_TABLES)
+		return;
+	memset(&pending[npending], 0, sizeof(pending[0]));
+	pending[npending++].serial = t->key;
+}
+
+typedef struct Wanted
+{
+	uint64		serial;
+	mot_table  *table;
+} Wanted;
+
+static void
+find_table(void *arg, mot_table *table)
+{
+	Wanted	   *wanted = arg;
+
+	if (mot_table_serial(table) == wanted->serial)
+		wanted->table = table;
+}
+
+bool
+MotIslandsMove(mot_session *session)
+{
+	Wanted		wanted = {0};
+	instr_time	began;
+	instr_time	now;
+	bool		more;
+
+	if (npending == 0)
+		return false;
+	INSTR_TIME_SET_CURRENT(began);
+	/* a table that is found stays until the snapshot is let go of */
+	(void) mot_snapshot_take(session);
+	wanted.serial = pending[npending - 1].serial;
+	mot_table_each(MotEngine, find_table, &wanted);
+	do
+	{
+		more = wanted.table != NULL && mot_islands == MOT_ISLANDS_ON &&
+			mot_table_places_move(session, wanted.table, ROWS_AT_ONCE, &pending[npending - 1].move);
+		INSTR_TIME_SET_CURRENT(now);
+		INSTR_TIME_SUBTRACT(now, began);
+	} while (more && INSTR_TIME_GET_MILLISEC(now) < MOVE_MS && !InterruptPending);
+	mot_snapshot_hold(session, MOT_TS_NONE);
+
+	/*
+	 * (what is left of it because too much is owed to reclamation goes on at
+	 * the next turn)
+	 */
+	if (!more && (wanted.table == NULL || mot_islands != MOT_ISLANDS_ON || pending[npending - 1].move.next == 0))
+		npending--;
+	return npending > 0;
+}
+
+/* The session's process goes to the node of its work, or where it likes. */
+void
+MotIslandsKeep(uint16 node)
+{
+	(void) mot_process_keep_to(MotEngine, node == MOT_ISLANDS_HOMELESS ? MOT_NODE_ANY : node);
+}
+
+/* Nodes without a processor that we may use can do nothing.  True: others than the last time. */
+bool
+MotIslandsLook(isl_machine *machine, bool real)
+{
+	static double weight[ISL_MAX_PLACES];
+	static bool known = false;
+	uint64		alive;
+	bool		changed = false;
+
+	/* a machine that is pretended has all it says */
+	if (!real || machine->places < 2)
+		return false;
+	if (!known)
+	{
+		for (unsigned p = 0; p < machine->places; p++)
+			weight[p] = machine->place[p].weight;
+		known = true;
+	}
+	(void) mot_machine_look(MotEngine);
+	alive = mot_nodes_alive(MotEngine);
+	for (unsigned p = 0; p < machine->places; p++)
+	{
+		double		now = (alive >> p) & 1 ? Max(weight[p], 1) : 0;
+
+		changed |= (now > 0) != (machine->place[p].weight > 0);
+		machine->place[p].weight = now;
+	}
+	return changed;
+}

@@ -1,0 +1,121 @@
+# On a machine that pretends to have two nodes, ranges of tables go where they are used
+# together: two tables, each used by sessions of its own, come to a node each; and when the
+# sessions work on other things, to others.
+
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+$ENV{HWLOC_SYNTHETIC} = 'node:2 core:2 pu:1';
+my $node = PostgreSQL::Test::Cluster->new('islands');
+$node->init;
+$node->append_conf(
+	'postgresql.conf', q{
+autovacuum = off
+fsync = off
+shared_preload_libraries = 'mot'
+mot.max_memory = '256MB'
+});
+$node->start;
+$node->safe_psql('postgres', q{
+	CREATE EXTENSION mot;
+	CREATE TABLE a (id int PRIMARY KEY, v int) USING mot;
+	CREATE FOREIGN TABLE b (k text COLLATE "C" PRIMARY KEY, v int) SERVER mot_server;
+	CREATE TABLE unused (id int PRIMARY KEY) USING mot;
+	INSERT INTO a SELECT i, 0 FROM generate_series(1, 20000) i;
+	INSERT INTO b SELECT 'a long beginning, always the same ' || to_char(i, 'FM00000'), 0 FROM generate_series(1, 20000) i;
+	INSERT INTO unused VALUES (1)});
+
+sub query { return $node->safe_psql('postgres', shift) }
+
+# two rows of one table in each transaction
+my $a_a = q{
+\set i random(1, 20000)
+\set j random(1, 20000)
+BEGIN; UPDATE a SET v = v + 1 WHERE id = :i; UPDATE a SET v = v + 1 WHERE id = :j; END;
+};
+my $b_b = q{
+\set i random(10000, 20000)
+\set j random(10000, 20000)
+BEGIN;
+UPDATE b SET v = v + 1 WHERE k = 'a long beginning, always the same ' || :i;
+UPDATE b SET v = v + 1 WHERE k = 'a long beginning, always the same ' || :j;
+END;
+};
+# rows of both, the lower half with the upper one of the other
+my $lower_a = q{
+\set i random(1, 9999)
+BEGIN; UPDATE a SET v = v + 1 WHERE id = :i; UPDATE b SET v = v + 1 WHERE k = 'a long beginning, always the same ' || (:i + 10000); END;
+};
+my $upper_a = q{
+\set i random(10001, 20000)
+\set j random(10001, 19999)
+BEGIN; UPDATE a SET v = v + 1 WHERE id = :i; UPDATE a SET v = v + 1 WHERE id = :j; END;
+};
+
+# the two scripts, until the query says true
+sub run_until
+{
+	my ($one, $other, $until, $what) = @_;
+	my @runs;
+	my $n = 0;
+	for my $script ($one, $other)
+	{
+		my $file = $node->basedir . '/script' . $n++;
+		PostgreSQL::Test::Utils::append_to_file($file, '');
+		open my $f, '>', $file or die;
+		print $f $script;
+		close $f;
+		push @runs, IPC::Run::start([ 'pgbench', '-n', '-M', 'prepared', '-c', 2, '-T', 120, '-f', $file, '-h', $node->host, '-p', $node->port, 'postgres' ],
+			'>', \my $out, '2>', \my $err);
+	}
+	ok($node->poll_query_until('postgres', $until), $what) or diag(query('TABLE mot_islands') . "\n" . query('TABLE mot_island_decisions'));
+	$_->kill_kill for @runs;
+}
+
+# wanted nodes of a table's ranges that are used
+my $nodes = q{(SELECT array_agg(DISTINCT wanted_node) FROM mot_islands WHERE tab = '%s'::regclass AND heat > 0.02)};
+my ($of_a, $of_b) = map { sprintf($nodes, $_) } qw(a b);
+my $apart = "SELECT cardinality($of_a) = 1 AND cardinality($of_b) = 1 AND $of_a <> $of_b AND $of_a <> '{NULL}' AND $of_b <> '{NULL}'";
+
+is(query('SELECT count(*) FROM mot_islands'), '0', 'off: nothing is shown');
+query('ALTER SYSTEM SET mot.islands = advise');
+$node->reload;
+ok($node->poll_query_until('postgres', 'SELECT count(DISTINCT tab) = 3 FROM mot_islands'), 'advise: tables are watched');
+
+run_until($a_a, $b_b, $apart, 'tables of two groups are wanted on a node each');
+is(query("SELECT bool_and(node IS NULL) FROM mot_islands"), 't', 'advised only: nothing has been placed');
+is(query("SELECT count(*) > 0, bool_or(done), bool_and(cost_after < cost_before), bool_and(milliseconds < 1000), bool_and(moves > 0) FROM mot_island_decisions"),
+	't|f|t|t|t', 'the decision is remembered');
+is(query("SELECT sum(heat) BETWEEN 0.5 AND 1.0001 FROM mot_islands"), 't', 'heat is a part of all work');
+is(query("SELECT bool_and(cost_after < cost_before) FROM mot_islands"), 't', 'costs before and after');
+like(query("SELECT actions FROM mot_island_decisions ORDER BY decided_at LIMIT 1"), qr/move [ab] from \\\\x[0-9a-f]* on to node [01]/, 'the actions say what moves');
+
+query('ALTER SYSTEM SET mot.islands = on');
+$node->reload;
+ok($node->poll_query_until('postgres', "SELECT bool_and(node = wanted_node) FROM mot_islands WHERE tab IN ('a'::regclass, 'b'::regclass)"),
+	'on: ranges are placed where they are wanted');
+
+# the lower half of a goes with b now: it has to leave the upper one
+sub at
+{
+	my ($table, $key) = @_;
+	return "(SELECT node FROM mot_islands WHERE tab = '$table'::regclass AND low <= $key ORDER BY low DESC LIMIT 1)";
+}
+my ($lower, $upper, $other) = (at('a', q('\x80001388')), at('a', q('\x80003a98')), at('b', q('a long beginning, always the same 15000'::bytea)));
+run_until($lower_a, $upper_a, "SELECT $lower <> $upper AND $other = $lower", 'a changed load changes it again');
+is(query('SELECT bool_or(done) FROM mot_island_decisions'), 't', 'the decision was carried out');
+
+# and nothing is lost by it
+is(query('SELECT count(*), count(DISTINCT id), sum(id) FROM a'), '20000|20000|200010000', 'all rows of a');
+is(query('SELECT count(*), count(DISTINCT k) FROM b'), '20000|20000', 'all rows of b');
+is(query("SELECT sum(problems) FROM mot_verify('a')") . query("SELECT sum(problems) FROM mot_verify('b')"), '00', 'verified');
+
+query('ALTER SYSTEM SET mot.islands = off');
+$node->reload;
+ok($node->poll_query_until('postgres', 'SELECT count(*) = 0 FROM mot_islands'), 'off again');
+$node->stop;
+done_testing();
