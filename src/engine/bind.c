@@ -175,3 +175,16 @@ mot_process_keep_to(mot_engine *e, unsigned node)
 	mine.kept = mine.asked && mot_engine_nodes(e) > 1 && keep_to(e, node);
 	return mine.kept;
 }
+
+/*
+ * Sessions of a node share some of a table's counters among themselves: a line that
+ * several nodes write has to come from another one nearly each time.
+ */
+void
+mot_session_settle(mot_session *s)
+{
+	const mot_topology *topology = &s->engine->region->topology;
+	unsigned	each = topology->nodes < TABLE_SHARDS ? TABLE_SHARDS / topology->nodes : 1;
+
+	s->shard = (mot_topology_node(topology) * each + s->owner % each) % TABLE_SHARDS;
+}

@@ -268,6 +268,7 @@ mot_session_open(mot_engine *e, unsigned slot, mot_session **session)
 	s->slot = &e->slot[slot];
 	s->cache = mot_region_cache(e->region, slot);
 	s->owner = s->self = slot + 1;
+	mot_session_settle(s);
 	s->tree.cache = s->cache;
 	s->tree.region = e->region;
 	s->tree.retire = mot_owed_retire;

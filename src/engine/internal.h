@@ -609,6 +609,7 @@ struct mot_session
 	unsigned	owner;			/* slot number + 1 */
 	unsigned	self;			/* whose versions in progress are seen as our
 								 * own: "owner", or whom we follow */
+	unsigned	shard;			/* of tables' counters; of our node */
 	uint64_t	credit;			/* promised places of the queue not yet used */
 	unsigned	since_reclaim;	/* commits */
 	mot_ts		clock_seen;		/* a value the clock has had */

@@ -112,6 +112,9 @@ extern uint64_t mot_nodes_alive(const mot_engine *engine);
  * what a look has found is minded then.
  */
 #define MOT_NODE_ANY 0xffffu
+
+/* The session's process is on another node, and will stay there. */
+extern void mot_session_settle(mot_session *session);
 extern bool mot_process_keep_to(mot_engine *engine, unsigned node);
 
 #endif							/* MOT_PLACES_H */

@@ -486,7 +486,7 @@ static __attribute__((noinline))
 void
 count_deletes(mot_session *s, const table_count *c)
 {
-	table_shard *shard = &c->table->shard[s->owner % TABLE_SHARDS];
+	table_shard *shard = &c->table->shard[s->shard];
 
 	/* relaxed: as below */
 	atomic_fetch_add_explicit(&shard->deletes, (uint64_t) c->deletes, memory_order_relaxed);
@@ -501,7 +501,7 @@ count_rows(mot_session *s, const table_count *c)
 
 	if (c->table == NULL)
 		return;
-	shard = &c->table->shard[s->owner % TABLE_SHARDS];
+	shard = &c->table->shard[s->shard];
 	mot_count_shared((c->inserts != c->deletes) + (c->inserts != 0) +
 					 (c->updates != 0) + (c->deletes != 0));
 	/* relaxed: statistics; several slots share a shard */

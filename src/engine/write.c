@@ -378,7 +378,7 @@ mot_load_row(mot_session *s, mot_table *table, unsigned host_bits, size_t size,
 {
 	mot_status	status = MOT_NO_MEMORY;
 	mot_row    *row = row_new(s, table, size, &status);
-	table_shard *shard = &table->shard[s->owner % TABLE_SHARDS];
+	table_shard *shard = &table->shard[s->shard];
 
 	if (row == NULL)
 		return status;
@@ -411,7 +411,7 @@ mot_load_change(mot_session *s, mot_row *row, unsigned host_bits, size_t size, v
 void
 mot_unload_row(mot_session *s, mot_table *table, mot_row *row)
 {
-	table_shard *shard = &table->shard[s->owner % TABLE_SHARDS];
+	table_shard *shard = &table->shard[s->shard];
 
 	mot_row_unmark(s->engine->region, row);
 	mot_free(s->cache, row);

@@ -139,9 +139,10 @@ MotIslandsMove(mot_session *session)
 
 /* The session's process goes to the node of its work, or where it likes. */
 void
-MotIslandsKeep(uint16 node)
+MotIslandsKeep(mot_session *session, uint16 node)
 {
-	(void) mot_process_keep_to(MotEngine, node == MOT_ISLANDS_HOMELESS ? MOT_NODE_ANY : node);
+	if (mot_process_keep_to(MotEngine, node == MOT_ISLANDS_HOMELESS ? MOT_NODE_ANY : node) && session != NULL)
+		mot_session_settle(session);
 }
 
 /* Nodes without a processor that we may use can do nothing.  True: others than the last time. */

@@ -164,13 +164,14 @@ isl_counts_clear(isl_counts *counts, uint64_t generation)
 	atomic_store_explicit(&counts->generation, 0, memory_order_release);
 	SET(counts->transactions, 0);
 	SET(counts->lost, 0);
-	for (unsigned i = 0; i < ISL_MAX_SUBS; i++)
+	for (unsigned i = 0; i < counts->top; i++)
 		SET(counts->work[i], 0);
-	for (unsigned i = 0; i < ISL_PAIRS; i++)
+	for (unsigned i = 0; i < ISL_PAIRS && counts->pairs > 0; i++)
 	{
 		SET(counts->pair[i].pair, 0);
 		SET(counts->pair[i].bytes, 0);
 	}
+	counts->top = counts->pairs = 0;
 	/* release: who sees the generation sees empty counts */
 	atomic_store_explicit(&counts->generation, generation, memory_order_release);
 }
@@ -187,7 +188,10 @@ count_pair(isl_counts *counts, uint32_t a, uint32_t b, uint32_t bytes)
 		uint32_t	there = GET(cell->pair);
 
 		if (there == 0)
+		{
 			SET(cell->pair, pair);
+			counts->pairs++;
+		}
 		if (there == 0 || there == pair)
 		{
 			SET(cell->bytes, GET(cell->bytes) + bytes);
@@ -207,6 +211,8 @@ isl_counts_add(isl_counts *counts, const isl_transaction *t)
 	{
 		uint32_t	sub = t->item[i].sub;
 
+		if (sub >= counts->top)
+			counts->top = sub + 1;
 		SET(counts->work[sub], GET(counts->work[sub]) + t->item[i].work);
 		if (i > 0)
 			count_pair(counts, t->item[0].sub, sub, t->item[i].bytes);

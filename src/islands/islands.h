@@ -155,10 +155,13 @@ typedef struct isl_counts
 	_Atomic uint64_t generation;
 	_Atomic uint64_t transactions;
 	_Atomic uint64_t lost;		/* what there was no room for */
+	uint32_t	top;			/* the owner's: work from here on is 0 */
+	uint32_t	pairs;			/* ... in use */
 	_Atomic uint32_t work[ISL_MAX_SUBS];
 	isl_pair_count pair[ISL_PAIRS];
 } isl_counts;
 
+/* (memory that is new has to be zero) */
 extern void isl_counts_clear(isl_counts *counts, uint64_t generation);
 
 /* a transaction has ended: counts what it has touched (counts and transaction of one generation) */

@@ -80,7 +80,7 @@ assign_islands(int newval, void *extra)
 	if (newval != MOT_ISLANDS_ON && kept_to != MOT_ISLANDS_HOMELESS)
 	{
 		kept_to = MOT_ISLANDS_HOMELESS;
-		MotIslandsKeep(kept_to);
+		MotIslandsKeep(NULL, kept_to);
 	}
 }
 
@@ -194,7 +194,7 @@ MotIslandsEnd(mot_session *session)
 			uint16		home = atomic_load_explicit(&MotIslands->slot[MotMySlot()].home, memory_order_relaxed);
 
 			if (unlikely(home != kept_to))
-				MotIslandsKeep(kept_to = home);
+				MotIslandsKeep(session, kept_to = home);
 		}
 	}
 	current.touched = current.lost = 0;
@@ -217,7 +217,7 @@ take_counts(mot_session *session)
 		denied = true;
 		return false;
 	}
-	isl_counts_clear(counts, 0);
+	memset(counts, 0, sizeof(isl_counts));
 	LWLockAcquire(MotIslands->lock, LW_EXCLUSIVE);
 	old = slot->counts;
 	slot->counts = counts;

@@ -80,7 +80,7 @@ typedef struct MotIslandsTable MotIslandsTable;
 extern unsigned MotIslandsPlaced(const mot_table *table, unsigned *skip, isl_range *range);
 extern void MotIslandsPlace(mot_session *session, mot_table *table, const MotIslandsTable *as,
 							const isl_scheme *scheme, unsigned number);
-extern void MotIslandsKeep(uint16 node);
+extern void MotIslandsKeep(mot_session *session, uint16 node);
 extern bool MotIslandsLook(isl_machine *machine, bool real);
 
 /* ------------------------------------------------------------------ shared */
