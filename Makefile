@@ -16,7 +16,7 @@
 #                   bench-instructions (counted by valgrind);
 #                   others: bench-durability (log, checkpoints, loading),
 #                   bench-isolation (long readers), bench-engine (no server),
-#                   bench-compile (how long compiling takes)
+#                   bench-compile (how long compiling takes), bench-analysis (reports)
 #   make figures    what make bench has measured into README.md and docs/
 #   make indent     lay the sources out as PostgreSQL's are
 #
@@ -89,7 +89,7 @@ pgregress: all
 
 # ----------------------------------------------------------------- figures
 
-.PHONY: demo bench bench-statements bench-durability bench-tpcc bench-loads bench-isolation bench-instructions bench-engine bench-compile figures
+.PHONY: demo bench bench-statements bench-durability bench-tpcc bench-loads bench-isolation bench-instructions bench-engine bench-compile bench-analysis figures
 
 demo: deps
 	@mkdir -p build
@@ -126,6 +126,9 @@ bench-engine:
 
 bench-compile: all
 	@bench/compile
+
+bench-analysis: all
+	@bench/analysis
 
 # ------------------------------------------------------------------ layout
 
