@@ -3,6 +3,9 @@
  * views.c
  *	  mot_islands and mot_island_decisions.
  *
+ * Where ranges begin tells something of the table's keys, so only those see it who may
+ * read the table.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -13,6 +16,7 @@
 #include "islands/measure.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
+#include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -41,6 +45,12 @@ key_bytes(uint64 position, uint32 skip, const uint8 *common)
 	}
 	SET_VARSIZE(key, VARHDRSZ + len);
 	return key;
+}
+
+static bool
+may_read(Oid relid)
+{
+	return pg_class_aclcheck(relid, GetUserId(), ACL_SELECT) == ACLCHECK_OK;
 }
 
 /* the node that the engine has for a position; -1: none */
@@ -116,6 +126,7 @@ mot_islands_get(PG_FUNCTION_ARGS)
 			values[0] = ObjectIdGetDatum(as->relid);
 			values[1] = Int32GetDatum(++number);
 			values[2] = PointerGetDatum(key_bytes(copy->scheme.low[s], as->skip, as->common));
+			nulls[2] = !may_read(as->relid);
 			values[3] = Int32GetDatum(node);
 			nulls[3] = node < 0;
 			values[4] = Float8GetDatum(heat[s]);
@@ -165,10 +176,14 @@ actions_array(const MotIslandsDecision *d)
 			appendStringInfo(&text, "move %s", quote_identifier(name));
 		else
 			appendStringInfo(&text, "move table %u of database %u", relid, d->action[i].database);
-		appendStringInfoString(&text, " from \\x");
-		for (Size b = 0; b < VARSIZE(low) - VARHDRSZ; b++)
-			appendStringInfo(&text, "%02x", ((uint8 *) VARDATA(low))[b]);
-		appendStringInfo(&text, " on to node %u", d->action[i].action.place);
+		if (name != NULL && may_read(relid))
+		{
+			appendStringInfoString(&text, " from \\x");
+			for (Size b = 0; b < VARSIZE(low) - VARHDRSZ; b++)
+				appendStringInfo(&text, "%02x", ((uint8 *) VARDATA(low))[b]);
+			appendStringInfoString(&text, " on");
+		}
+		appendStringInfo(&text, " to node %u", d->action[i].action.place);
 		texts[i] = CStringGetTextDatum(text.data);
 	}
 	return PointerGetDatum(construct_array(texts, d->actions, TEXTOID, -1, false, TYPALIGN_INT));

@@ -94,6 +94,9 @@ is(query("SELECT sum(heat) BETWEEN 0.5 AND 1.0001 FROM mot_islands"), 't', 'heat
 is(query("SELECT bool_and(cost_after < cost_before) FROM mot_islands"), 't', 'costs before and after');
 like(query("SELECT actions FROM mot_island_decisions ORDER BY decided_at LIMIT 1"), qr/move [ab] from \\\\x[0-9a-f]* on to node [01]/, 'the actions say what moves');
 
+query('CREATE ROLE nobody');
+is(query("SET ROLE nobody; SELECT count(*) > 0, count(low) FROM mot_islands; SELECT bool_or(actions::text ~ 'x61') FROM mot_island_decisions"),
+	"t|0\nf", 'keys are shown to those who may read them');
 query('ALTER SYSTEM SET mot.islands = on');
 $node->reload;
 ok($node->poll_query_until('postgres', "SELECT bool_and(node = wanted_node) FROM mot_islands WHERE tab IN ('a'::regclass, 'b'::regclass)"),
