@@ -345,11 +345,12 @@ CREATE VIEW mot_stat_transactions AS SELECT * FROM mot_stat_get_transactions();
 COMMENT ON VIEW mot_stat_transactions IS 'transactions that used memory-optimized tables, since the server started';
 
 CREATE FUNCTION mot_stat_get_snapshots(
-    OUT pid integer, OUT snapshot bigint, OUT commits_since bigint)
+    OUT pid integer, OUT snapshot bigint, OUT commits_since bigint, OUT seconds double precision, OUT kept_bytes bigint)
     RETURNS SETOF record
     AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED ROWS 10;
 
-CREATE VIEW mot_stat_snapshots AS SELECT * FROM mot_stat_get_snapshots();
+CREATE VIEW mot_stat_snapshots AS
+    SELECT pid, snapshot, commits_since, make_interval(secs => seconds) AS age, kept_bytes FROM mot_stat_get_snapshots();
 
 COMMENT ON VIEW mot_stat_snapshots IS 'snapshots of memory-optimized tables that sessions hold; superseded rows are kept for the oldest one';
 

@@ -12,6 +12,7 @@
  * It also looks at the machine every second (machine/machine.c), and puts a place to
  * stop into the log: see mark_time; and
  * under load it tells the server of commits that nobody waits for (wal/async.c).
+ * It notes what snapshots keep in memory (xact/held.c).
  * Once it has tables looked for that no catalogue knows (relation/orphans.c).
  * (Checkpoints have a worker of their own, wal/checkpoint.c.)
  *
@@ -35,6 +36,7 @@
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 #include "wal/wal.h"
+#include "xact/held.h"
 #include "xact/xact.h"
 
 /* milliseconds between two rounds; one with nothing to free looks at a counter for each slot */
@@ -151,6 +153,7 @@ MotMaintenanceMain(Datum arg)
 		}
 		if (MotIslandsMove(session))
 			remaining = Min(remaining, MOVE_PAUSE_MS);
+		remaining = Min(remaining, MotHeldServe());
 		wait = MotAsyncServe(commits);
 		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
 						 wait < 0 ? remaining : Min(wait, remaining), PG_WAIT_EXTENSION);

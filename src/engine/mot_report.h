@@ -58,6 +58,14 @@ extern void mot_memory_report_get(mot_engine *engine, mot_memory_report *report)
 extern uint64_t mot_owed_items(mot_engine *engine);
 
 /*
+ * How many versions, rows and entries commits have superseded so far: what has come
+ * since a snapshot was taken is kept for it.  item_bytes: the mean size of those that are
+ * kept now, of a few of each session's newest.
+ */
+extern uint64_t mot_owed_added(mot_engine *engine);
+extern uint64_t mot_owed_item_bytes(mot_engine *engine);
+
+/*
  * Bytes of objects that are in use: what sessions keep ready for later (in
  * caches, in queues of what is owed) does not count.  For tests: exact while
  * nobody changes anything and nothing is owed.

@@ -18,6 +18,7 @@
 #include "fdw/fdw.h"
 #include "miscadmin.h"
 #include "pgstat.h"
+#include "xact/held.h"
 
 static bool next_by_index(MotScan *scan, ExprContext *econtext);
 
@@ -248,6 +249,8 @@ MotScanNext(MotScan *scan, ExprContext *econtext)
 	if (unlikely(MotIslandsCounting) && found && scan->keys != NULL)
 		MotRelationTouchedNext(scan->relation, scan->version, scan->keys->get ? 0 : scan->cursor.rows++);
 	scan->rows += found;
+	if (unlikely(scan->rows % MOT_HELD_ROWS == 0))
+		MotHeldCheck();
 	return found;
 }
 

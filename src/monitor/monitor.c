@@ -23,7 +23,9 @@
 #include "storage/proc.h"
 #include "utils/acl.h"
 #include "utils/array.h"
+#include "utils/timestamp.h"
 #include "utils/tuplestore.h"
+#include "xact/held.h"
 
 PG_FUNCTION_INFO_V1(mot_stat_get_tables);
 PG_FUNCTION_INFO_V1(mot_stat_get_indexes);
@@ -291,8 +293,9 @@ mot_stat_get_snapshots(PG_FUNCTION_ARGS)
 		PGPROC	   *proc = &ProcGlobal->allProcs[i];
 		int			pid = proc->pid;
 		Oid			role = proc->roleId;
-		Datum		values[3];
-		bool		nulls[3] = {0};
+		TimestampTz since;
+		Datum		values[5];
+		bool		nulls[5] = {0};
 
 		/* pid 0: it has just gone */
 		if (snapshot == MOT_TS_NONE || pid == 0)
@@ -301,6 +304,8 @@ mot_stat_get_snapshots(PG_FUNCTION_ARGS)
 		values[1] = bytes(snapshot);
 		/* it may be one of now, taken after the clock was read */
 		values[2] = bytes(report.clock - Min(snapshot, report.clock));
+		values[4] = bytes(MotHeldBytes(i, snapshot, &since));
+		values[3] = Float8GetDatum(since == 0 ? 0 : Max(0, GetCurrentTimestamp() - since) / 1000000.0);
 
 		/*
 		 * whose snapshot it is, is for those who see others in

@@ -26,6 +26,7 @@
 #include "tcop/pquery.h"
 #include "utils/memutils.h"
 #include "utils/portal.h"
+#include "xact/held.h"
 
 static ExecutorStart_hook_type prev_ExecutorStart = NULL;
 static ExecutorRun_hook_type prev_ExecutorRun = NULL;
@@ -302,6 +303,7 @@ run(QueryDesc *query, ScanDirection direction, uint64 count, bool execute_once)
 {
 	MotStatement *st = running(query);
 
+	MotHeldCheck();
 	if (st != NULL)
 		run_statement(st, query, direction, count, execute_once);
 	else if (prev_ExecutorRun)

@@ -26,6 +26,7 @@
 #include "utils/array.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "xact/held.h"
 
 /* a condition that is asked of each row */
 typedef struct Check
@@ -450,11 +451,15 @@ start(IndexScanDesc scan, Relation table, MotTableIndexScan *o, bool backward)
 static bool
 next_row(MotTableIndexScan *o, mot_row **row, const mot_version **version)
 {
+	static unsigned steps = 0;
+
 	while (o->phase == SCAN_RUNNING)
 	{
 		bool		found = false;
 		mot_status	status;
 
+		if (unlikely(++steps % MOT_HELD_ROWS == 0) && !o->loose)
+			MotHeldCheck();
 		if (!o->keys->get)
 			found = mot_cursor_next(o->cursor.cursor, row, version);
 		else

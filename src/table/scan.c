@@ -40,6 +40,7 @@
 #include "utils/backend_progress.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
+#include "xact/held.h"
 #include "xact/workers.h"
 
 typedef struct Found
@@ -234,6 +235,8 @@ read_page(MotTableScan *scan, uint64 page)
 		pgstat_progress_update_param(PROGRESS_CLUSTER_HEAP_BLKS_SCANNED, page + 1);
 	}
 	CHECK_FOR_INTERRUPTS();
+	if (!scan->loose)
+		MotHeldCheck();
 }
 
 static void

@@ -74,6 +74,7 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "utils/wait_event.h"
+#include "xact/held.h"
 #include "xact/internal.h"
 #include "xact/workers.h"
 
@@ -147,6 +148,7 @@ MotXactShmemRequest(void)
 {
 	RequestNamedLWLockTranche("mot_circle", 1);
 	MotWorkersShmemRequest();
+	MotHeldShmemRequest();
 	RequestAddinShmemSpace(add_size(MotXactShmemSize(),
 									add_size(MotCircleShmemSize(), MotOwedShmemSize())));
 }
@@ -161,6 +163,7 @@ MotXactShmemInit(void)
 
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
 	MotWorkersShmemInit();
+	MotHeldShmemInit();
 	shared = ShmemInitStruct("mot mixed commits", MotXactShmemSize(), &found);
 	if (!found)
 	{

@@ -48,6 +48,7 @@
 #include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
+#include "xact/held.h"
 #include "xact/internal.h"
 #include "xact/workers.h"
 
@@ -149,6 +150,8 @@ MotParallelRun(QueryDesc *query, ScanDirection direction, uint64 count, bool exe
 	tell(taken);
 	/* (after an error nobody asks before the next query of this kind) */
 	told = taken;
+	if (reads)
+		MotHeldLead();
 	leading = MotWorkersLead(MotPlanNamesOrdinary(plan) ? query->planstate : NULL);
 	below(query, direction, count, execute_once);
 	MotWorkersLed(leading);
@@ -205,5 +208,6 @@ MotParallelFollow(Snapshot snapshot)
 	}
 	mot_session_follow(MotSession(), slot, told.ts);
 	MotWorkersEnter();
+	MotHeldOpened(slot);
 	MotSnapshotAdopt(snapshot, told);
 }

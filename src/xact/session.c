@@ -18,6 +18,7 @@
 #include "compat/fence.h"
 #include "storage/ipc.h"
 #include "storage/proc.h"
+#include "xact/held.h"
 #include "xact/internal.h"
 
 mot_session *MotOpenSession = NULL;
@@ -49,6 +50,7 @@ MotSessionOpen(void)
 				 errdetail("Could not open a session with the engine of memory-optimized tables.")));
 	if (MotFenceJoin())
 		mot_session_may_rest(session);
+	MotHeldOpened(MotMySlot());
 	MotOpenSession = session;
 	return session;
 }

@@ -61,6 +61,7 @@
 #include "utils/resowner.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
+#include "xact/held.h"
 #include "xact/internal.h"
 
 typedef struct Entry
@@ -180,6 +181,8 @@ executor_run(QueryDesc *query, ScanDirection direction, uint64 count, bool execu
 {
 	ExecutorRun_hook_type below = prev_ExecutorRun != NULL ? prev_ExecutorRun : standard_ExecutorRun;
 
+	/* (a cursor's) */
+	MotHeldCheck();
 	if (unlikely(query->plannedstmt->parallelModeNeeded) && MotEngine != NULL && !IsParallelWorker())
 		MotParallelRun(query, direction, count, execute_once, below);
 	else
@@ -219,7 +222,10 @@ MotQueryBegins(QueryDesc *query, int eflags)
 		if (unlikely(transaction_taken.ts == MOT_TS_NONE))
 			take_transaction_snapshot(query->snapshot);
 		else
+		{
+			MotHeldCheck();
 			mot_session_move_on(MotSession());
+		}
 		if (unlikely(transaction_stale))
 		{
 			bool		foreign = reads_foreign_table(query->plannedstmt, &heap);
@@ -237,8 +243,10 @@ MotQueryBegins(QueryDesc *query, int eflags)
 	}
 	else
 	{
-		Entry	   *entry = add_entry(query, query->snapshot);
+		Entry	   *entry;
 
+		MotHeldCheck();
+		entry = add_entry(query, query->snapshot);
 		if (entry->taken.ts == MOT_TS_NONE && !(eflags & EXEC_FLAG_EXPLAIN_ONLY) &&
 			reads_foreign_table(query->plannedstmt, &heap))
 			take_with_query(query, entry, heap);
@@ -265,6 +273,7 @@ MotQueryBeginsKnown(QueryDesc *query, bool others)
 		set_entry(&running[nrunning++], query, query->snapshot, taken);
 		return as_view(taken, command);
 	}
+	MotHeldCheck();
 	entry = add_entry(query, query->snapshot);
 	if (likely(entry->taken.ts == MOT_TS_NONE))
 		take_with_query(query, entry, false);

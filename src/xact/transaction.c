@@ -34,6 +34,7 @@
 #include "islands/measure.h"
 #include "storage/lmgr.h"
 #include "utils/memutils.h"
+#include "xact/held.h"
 #include "xact/internal.h"
 #include "xact/workers.h"
 
@@ -80,6 +81,7 @@ MotXactInit(void)
 	MotSnapshotInit();
 	MotParallelInit();
 	MotWorkersInit();
+	MotHeldInit();
 	MotWaitInit();
 	RegisterXactCallback(xact_callback, NULL);
 	RegisterSubXactCallback(subxact_callback, NULL);
