@@ -17,6 +17,12 @@
 #define NODES 4
 #define ROWS 20000				/* ids below this; a quarter of them a node */
 
+/*
+ * How many rows can stay elsewhere: of each page that two ranges share the fewer, and
+ * how they lie in pages depends on what else has taken memory.
+ */
+#define MOST_ASTRAY ((NODES - 1) * MOT_PAGE_SIZE / (ROW_OVERHEAD + sizeof(record)) / 2)
+
 static store st;
 static mot_session *a,
 		   *b,
@@ -236,7 +242,7 @@ what_lies_elsewhere_is_moved(void)
 	 * but for the pages that two ranges share, and the first ones, which are
 	 * lots
 	 */
-	CHECK(move.away < ROWS / 20);
+	CHECK(move.away <= MOST_ASTRAY);
 	CHECK(w.versions[0] == (ROWS + 6) / 7);
 
 	/*
@@ -308,7 +314,7 @@ moved_pages_are_the_nodes_own(void)
 		REQUIRE(insert(&st, a, 0, id, (int64_t) id) == MOT_OK);
 	commit(a);
 	w = look();
-	CHECK(w.count == ROWS && w.rows[0] >= ROWS - ROWS / 20);
+	CHECK(w.count == ROWS && w.rows[0] >= ROWS - MOST_ASTRAY);
 	teardown();
 }
 
@@ -790,8 +796,8 @@ a_node_without_processors_costs_its_share(void)
 	}
 	(void) move_all(a);
 	w = look();
-	CHECK(w.count == ROWS && w.rows[1] >= ROWS / NODES - ROWS / 20);	/* 3's, on 0 */
-	CHECK(w.rows[0] + w.rows[1] >= ROWS - ROWS / 20);
+	CHECK(w.count == ROWS && w.rows[1] >= ROWS / NODES - MOST_ASTRAY);	/* 3's, on 0 */
+	CHECK(w.rows[0] + w.rows[1] >= ROWS - MOST_ASTRAY);
 	begin(a);
 	REQUIRE(insert(&st, a, 0, ROWS, 1) == MOT_OK);
 	commit(a);
