@@ -2,6 +2,14 @@
 -- Grouping, DISTINCT and plain aggregates whose rows are taken in by ours
 -- (src/batch): the same rows, or the same error, as the server's node gives, and as heap gives.
 --
+-- EXPLAIN (VERBOSE) but for the numbers: the line about batches stands where costs do
+CREATE FUNCTION explained(query text, options text DEFAULT '') RETURNS TABLE ("QUERY PLAN" text) LANGUAGE plpgsql AS $$
+BEGIN
+	FOR "QUERY PLAN" IN EXECUTE format('EXPLAIN (VERBOSE%s) %s', options, query) LOOP
+		"QUERY PLAN" := regexp_replace("QUERY PLAN", '  ?\(cost=[^)]*\)', '');
+		RETURN NEXT;
+	END LOOP;
+END $$;
 SET max_parallel_workers_per_gather = 0;
 SET enable_sort = off;
 
@@ -130,7 +138,7 @@ END
 $$;
 RESET work_mem;
 RESET hash_mem_multiplier;
-EXPLAIN (ANALYZE, VERBOSE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT sum(m), max(t) FROM mot_twin WHERE id > 1000;
+SELECT * FROM explained($q$SELECT sum(m), max(t) FROM mot_twin WHERE id > 1000$q$, ', ANALYZE, TIMING OFF, SUMMARY OFF');
 
 -- nearly each row a group of its own: left to the server's node on the way
 SELECT differences('SELECT id * 30 + i, count(*), sum(m) FROM TWIN, generate_series(1, 20) i GROUP BY 1');
@@ -140,7 +148,7 @@ SET max_parallel_workers_per_gather = 2;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
-EXPLAIN (VERBOSE, COSTS OFF) SELECT i2, sum(m), sum(i8) FROM mot_twin GROUP BY i2;
+SELECT * FROM explained($q$SELECT i2, sum(m), sum(i8) FROM mot_twin GROUP BY i2$q$);
 SELECT d FROM keys, unnest(ARRAY['count(*)', 'sum(i8), avg(i8), sum(i4), avg(i2)', 'sum(m), avg(m), sum(n), avg(n)', 'max(t), max(i4), max(d), avg(m * m)']) a,
 	differences(format('SELECT %s, %s FROM TWIN GROUP BY %s', k, a, k)) d
 WHERE k IN ('i2', 't', 'c', 'id', 'm');
@@ -187,19 +195,20 @@ ANALYZE foreign_twin;
 SELECT count(*) FROM (SELECT i4, sum(m), avg(m), count(*) FROM foreign_twin GROUP BY i4 EXCEPT SELECT i4, sum(m), avg(m), count(*) FROM heap_twin GROUP BY i4) s;
 
 -- what is covered, and what is not
-EXPLAIN (VERBOSE, COSTS OFF) SELECT i4, sum(m) FROM foreign_twin GROUP BY i4;
-EXPLAIN (VERBOSE, COSTS OFF) SELECT count(DISTINCT i4) FROM mot_twin;
-EXPLAIN (VERBOSE, COSTS OFF) SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY i4) FROM mot_twin;
-EXPLAIN (VERBOSE, COSTS OFF) SELECT i4, i2, count(*) FROM mot_twin GROUP BY GROUPING SETS (i4, i2);
-EXPLAIN (VERBOSE, COSTS OFF) SELECT count(*) FROM mot_twin WHERE id = 7;
-EXPLAIN (VERBOSE, COSTS OFF, FORMAT JSON) SELECT count(*) FROM mot_twin;
-EXPLAIN (VERBOSE, COSTS OFF) SELECT count(*) FROM heap_twin;
+SELECT * FROM explained($q$SELECT i4, sum(m) FROM foreign_twin GROUP BY i4$q$);
+SELECT * FROM explained($q$SELECT count(DISTINCT i4) FROM mot_twin$q$);
+SELECT * FROM explained($q$SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY i4) FROM mot_twin$q$);
+SELECT * FROM explained($q$SELECT i4, i2, count(*) FROM mot_twin GROUP BY GROUPING SETS (i4, i2)$q$);
+SELECT * FROM explained($q$SELECT count(*) FROM mot_twin WHERE id = 7$q$);
+SELECT substring("QUERY PLAN" from '"MOT Batches":[^\n]*') FROM explained('SELECT count(*) FROM mot_twin', ', FORMAT JSON');
+SELECT * FROM explained($q$SELECT count(*) FROM heap_twin$q$);
 EXPLAIN (COSTS OFF) SELECT count(*) FROM mot_twin;
 SET mot.batches = off;
-EXPLAIN (VERBOSE, COSTS OFF) SELECT count(*) FROM mot_twin;
+SELECT * FROM explained($q$SELECT count(*) FROM mot_twin$q$);
 RESET mot.batches;
 
 RESET enable_sort;
 DROP FUNCTION answer, differences, meddle;
 DROP TABLE heap_twin, mot_twin, keys, aggregates;
 DROP FOREIGN TABLE foreign_twin;
+DROP FUNCTION explained;

@@ -2,6 +2,14 @@
 -- Hash joins whose tables are looked up by ours (src/batch/probe.c): the same rows, or the
 -- same error, as the server's node gives, and as heap gives.
 --
+-- EXPLAIN (VERBOSE) but for the numbers: the line about batches stands where costs do
+CREATE FUNCTION explained(query text, options text DEFAULT '') RETURNS TABLE ("QUERY PLAN" text) LANGUAGE plpgsql AS $$
+BEGIN
+	FOR "QUERY PLAN" IN EXECUTE format('EXPLAIN (VERBOSE%s) %s', options, query) LOOP
+		"QUERY PLAN" := regexp_replace("QUERY PLAN", '  ?\(cost=[^)]*\)', '');
+		RETURN NEXT;
+	END LOOP;
+END $$;
 SET max_parallel_workers_per_gather = 0;
 SET enable_mergejoin = off;
 SET enable_nestloop = off;
@@ -85,17 +93,17 @@ SELECT d FROM joins, conditions, differences(format(j, k)) d;
 CREATE VIEW star AS SELECT 'SELECT x.d_t, y.i4, count(*), sum(f.m), sum(f.m * y.n) FROM TWIN_fact f JOIN TWIN_dim x ON f.i4 = x.id LEFT JOIN TWIN_dim y ON f.i8 = y.i8 WHERE x.i2 > 10 GROUP BY x.d_t, y.i4' AS star;
 SELECT differences(star) FROM star;
 SELECT differences('SELECT x.id, y.id, z.id, f.* FROM TWIN_fact f, TWIN_dim x, TWIN_dim y, TWIN_dim z WHERE f.i4 = x.i4 AND x.id = y.i8 AND f.t = z.t');
-EXPLAIN (VERBOSE, COSTS OFF) SELECT x.d_t, sum(f.m) FROM mot_fact f JOIN mot_dim x ON f.i4 = x.id WHERE x.i2 > 10 GROUP BY x.d_t;
-EXPLAIN (ANALYZE, VERBOSE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT count(*) FROM mot_fact f JOIN mot_dim x ON f.i4 = x.id AND f.id > x.i2 * 15;
+SELECT * FROM explained($q$SELECT x.d_t, sum(f.m) FROM mot_fact f JOIN mot_dim x ON f.i4 = x.id WHERE x.i2 > 10 GROUP BY x.d_t$q$);
+SELECT * FROM explained($q$SELECT count(*) FROM mot_fact f JOIN mot_dim x ON f.i4 = x.id AND f.id > x.i2 * 15$q$, ', ANALYZE, TIMING OFF, SUMMARY OFF');
 
 -- a heap table on either side, and none of ours
 SELECT count(*), sum(x.id) FROM mot_fact f JOIN heap_dim x ON f.i4 = x.id;
 SELECT count(*), sum(x.id) FROM heap_fact f JOIN mot_dim x ON f.i4 = x.id;
-EXPLAIN (VERBOSE, COSTS OFF) SELECT count(*) FROM heap_fact f JOIN heap_dim x ON f.i4 = x.id;
+SELECT * FROM explained($q$SELECT count(*) FROM heap_fact f JOIN heap_dim x ON f.i4 = x.id$q$);
 
 -- rows that are changed or locked are left to the server's nodes
-EXPLAIN (VERBOSE, COSTS OFF) UPDATE mot_fact f SET m = 0 FROM mot_dim x WHERE f.i4 = x.id;
-EXPLAIN (VERBOSE, COSTS OFF) INSERT INTO heap_dim (id) SELECT x.id FROM mot_fact f JOIN mot_dim x ON f.i4 = x.id;
+SELECT * FROM explained($q$UPDATE mot_fact f SET m = 0 FROM mot_dim x WHERE f.i4 = x.id$q$);
+SELECT * FROM explained($q$INSERT INTO heap_dim (id) SELECT x.id FROM mot_fact f JOIN mot_dim x ON f.i4 = x.id$q$);
 
 -- errors in keys, conditions and outputs
 SELECT differences('SELECT f.id FROM TWIN_fact f JOIN TWIN_dim x ON 100 / (f.i4 - 30) = x.id');
@@ -132,7 +140,7 @@ SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
 SET enable_parallel_hash = off;
-EXPLAIN (VERBOSE, COSTS OFF) SELECT x.d_t, sum(f.m) FROM mot_fact f JOIN mot_dim x ON f.i4 = x.id GROUP BY x.d_t;
+SELECT * FROM explained($q$SELECT x.d_t, sum(f.m) FROM mot_fact f JOIN mot_dim x ON f.i4 = x.id GROUP BY x.d_t$q$);
 SELECT d FROM joins, differences(format(j, 'f.i4 = x.i4')) d;
 SELECT differences(star) FROM star;
 SET enable_parallel_hash = on;
@@ -143,3 +151,4 @@ SET max_parallel_workers_per_gather = 0;
 DROP VIEW star;
 DROP FUNCTION answer, differences;
 DROP TABLE heap_fact, mot_fact, heap_dim, mot_dim, conditions, joins;
+DROP FUNCTION explained;

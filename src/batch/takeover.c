@@ -214,7 +214,7 @@ explain_one_query(Query *query, int cursor_options, IntoClause *into, ExplainSta
 	BufferUsage before = pgBufferUsage;
 	BufferUsage used;
 
-	if (es->verbose)
+	if (es->verbose && es->costs)
 		explaining = es;
 	PG_TRY();
 	{
