@@ -345,6 +345,17 @@ SELECT count(*) FROM ti_concurrent.c WHERE v = 10;
 RESET enable_seqscan;
 DROP SCHEMA ti_concurrent CASCADE;
 
+-- what is used to compute goes with its transaction: in its place there may be another index's
+CREATE TABLE ti_mot.place (id int PRIMARY KEY, a int, c int, u text) USING mot;
+CREATE INDEX ON ti_mot.place (c) WHERE a = 34;
+CREATE INDEX ON ti_mot.place (upper(u), c);
+INSERT INTO ti_mot.place VALUES (31, 40, 10, 'z1');
+SET enable_seqscan = off;
+SELECT id FROM ti_mot.place WHERE c < 11 AND tableoid::regclass::text ~ 'place';
+UPDATE ti_mot.place SET a = 3, c = 11;
+SELECT id FROM ti_mot.place WHERE upper(u) = 'Z1';
+RESET enable_seqscan;
+
 -- others are refused, with what to do
 CREATE INDEX ON ti_mot.e USING hash (n);
 CREATE INDEX ON ti_mot.e USING gin ((string_to_array(name, ' ')));

@@ -23,20 +23,19 @@
 #include "access/genam.h"
 #include "access/xact.h"
 #include "catalog/index.h"
+#include "compat/compat.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "relation/internal.h"
-#include "storage/proc.h"
 #include "utils/memutils.h"
 #include "xact/xact.h"
 
 /* rows between two looks for an interrupt, and resets of memory */
 #define BATCH 1024
 
-/* of an index, for a transaction, and who may call the functions */
+/* of an index, for a transaction, whose memory it is in, and who may call the functions */
 typedef struct MotEvaluation
 {
-	LocalTransactionId lxid;
 	Oid			userid;
 	IndexInfo  *info;
 	EState	   *estate;
@@ -50,7 +49,6 @@ begin(MotIndex *index)
 	MotEvaluation *e = palloc(sizeof(MotEvaluation));
 	Relation	indexrel = index_open(index->indexoid, AccessShareLock);
 
-	e->lxid = MyProc->lxid;
 	e->userid = GetUserId();
 	e->info = BuildIndexInfo(indexrel);
 	index_close(indexrel, AccessShareLock);
@@ -68,8 +66,8 @@ MotIndexCompute(MotIndex *index, const Datum *values, const bool *isnull, Datum 
 	MemoryContext oldcxt;
 	bool		is_in = true;
 
-	/* (another transaction's has gone with it) */
-	if (e == NULL || e->lxid != MyProc->lxid || e->userid != GetUserId())
+	/* another transaction's has gone with it, and another index's may be in its place */
+	if (e == NULL || index->evaluated_in != MotMyVirtualXact() || e->userid != GetUserId())
 		e = begin(index);
 	index->evaluation = NULL;
 	econtext = GetPerTupleExprContext(e->estate);
@@ -90,6 +88,7 @@ MotIndexCompute(MotIndex *index, const Datum *values, const bool *isnull, Datum 
 		FormIndexDatum(e->info, e->slot, e->estate, key_values, key_isnull);
 	MemoryContextSwitchTo(oldcxt);
 	index->evaluation = e;
+	index->evaluated_in = MotMyVirtualXact();
 	return is_in;
 }
 

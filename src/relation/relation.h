@@ -27,7 +27,8 @@ typedef struct MotIndex
 	mot_index_handle handle;	/* engine index and the key check (arg = this) */
 	MotKey	   *key;
 	struct MotRelation *relation;
-	struct MotEvaluation *evaluation;	/* see computed.c */
+	struct MotEvaluation *evaluation;	/* see computed.c ... */
+	uint64		evaluated_in;	/* ... which transaction's it is */
 	uint32	   *offsets;		/* of the key's columns in rows without nulls,
 								 * if all are integers; or NULL */
 	Datum	   *check_values;	/* scratch of the key check */
