@@ -74,6 +74,24 @@ ALTER TABLE ALL IN TABLESPACE tk_space SET TABLESPACE pg_default;
 ALTER INDEX tk_b SET TABLESPACE pg_default;
 TABLE tk_all;
 SELECT count(DISTINCT n) FROM tk_files;
+-- indexes of all kinds, built when the rows are there
+CREATE TABLE tk_keys (a int PRIMARY KEY, b text UNIQUE, c int UNIQUE DEFERRABLE INITIALLY DEFERRED);
+CREATE INDEX tk_lower ON tk_keys (lower(b), a) WHERE a > 10;
+INSERT INTO tk_keys SELECT i, nullif('Row ' || i, 'Row 7'), nullif(i % 500, 0) FROM generate_series(499, 1, -1) i;
+BEGIN;
+INSERT INTO tk_keys SELECT i, NULL, NULL FROM generate_series(1000, 501, -1) i;
+ALTER TABLE tk_keys SET TABLESPACE tk_space;
+SELECT object, entries, problems FROM mot_verify('tk_keys');
+SELECT a FROM tk_keys WHERE lower(b) = 'row 77' AND a > 10;
+SAVEPOINT s;
+INSERT INTO tk_keys VALUES (2000, 'Row 8', 2000);
+ROLLBACK TO s;
+INSERT INTO tk_keys VALUES (2000, 'Row 2000', 8);
+COMMIT;
+ALTER TABLE tk_keys SET TABLESPACE tk_space;
+SELECT object, entries, problems FROM mot_verify('tk_keys');
+INSERT INTO tk_keys VALUES (2000, 'Row 2000', 8);
+DROP TABLE tk_keys;
 DROP TABLESPACE tk_space;
 
 

@@ -10,6 +10,11 @@
  * Each thread works on its share of the keys.  Time is that of the processor,
  * so that others on the machine disturb less.
  *
+ * "put" is the concurrent path, all threads into one tree.  "build" is the one
+ * that nobody else may look at (tree_build.c): each thread has a tree of its
+ * own, of its share, as processes that load tables have an index each.  The keys
+ * are sorted before; "sort, build" has the time of that (qsort) as well.
+ *
  *-------------------------------------------------------------------------
  */
 #include <pthread.h>
@@ -44,6 +49,9 @@ typedef struct worker
 	mot_tree_context ctx;
 	uint64_t	done;
 	double		seconds;
+	mot_pool   *own;			/* of the tree it builds */
+	mot_tree   *built;
+	double		sorting;		/* seconds of it */
 	void	  **retired;
 	size_t		retireds;
 	size_t		retired_room;
@@ -114,10 +122,77 @@ retire(void *arg, void *object)
 
 enum
 {
-	PUT, GET, SCAN, REMOVE, PHASES
+	PUT, GET, SCAN, REMOVE, BUILD, PHASES
 };
 
-static const char *const phase_name[] = {"put", "get", "scan of 100", "remove"};
+static const char *const phase_name[] = {"put", "get", "scan of 100", "remove", "build"};
+
+typedef struct sorted_key
+{
+	unsigned char key[16];		/* zeros behind it */
+	uint64_t	value;
+} sorted_key;
+
+static int
+compare_keys(const void *a, const void *b)
+{
+	return memcmp(((const sorted_key *) a)->key, ((const sorted_key *) b)->key, sizeof(((sorted_key *) 0)->key));
+}
+
+static bool
+no_more_memory(void *arg)
+{
+	(void) arg;
+	return false;
+}
+
+static void
+build(worker *w, uint64_t from, uint64_t to)
+{
+	size_t		n = (size_t) (to - from);
+	size_t		len = 0;
+	sorted_key *sorted = calloc(n, sizeof(*sorted));
+	mot_tree_build *b = malloc(mot_tree_build_size());
+	bool		in_order = true;
+	double		start;
+
+	w->built = mot_tree_create(&w->ctx, w->own);
+	if (sorted == NULL || b == NULL || w->built == NULL)
+		die("no memory");
+	for (size_t i = 0; i < n; i++)
+	{
+		len = make_key(w->shape, from + i, sorted[i].key);
+		sorted[i].value = from + i + 1;
+	}
+
+	start = cpu_seconds();
+	for (size_t i = 1; i < n && in_order; i++)
+		in_order = compare_keys(&sorted[i - 1], &sorted[i]) <= 0;
+	if (!in_order)
+		qsort(sorted, n, sizeof(*sorted), compare_keys);
+	w->sorting = cpu_seconds() - start;
+
+	start = cpu_seconds();
+	if (!mot_tree_build_begin(b, w->built, &w->ctx, false, no_more_memory, NULL))
+		die("region full");
+	for (size_t i = 0; i < n; i++)
+	{
+		uint64_t	before;
+
+		/* (of duplicates the first) */
+		if (mot_tree_build_add(b, sorted[i].key, len, sorted[i].value, &before) == MOT_TREE_NO_MEMORY)
+			die("region full");
+	}
+	if (mot_tree_build_end(b) != MOT_TREE_OK)
+		die("region full");
+	w->seconds = cpu_seconds() - start;
+	w->done = n;
+	for (size_t i = 0; i < n; i += 1000)
+		if (mot_tree_get(w->built, sorted[i].key, len, NULL) == 0)
+			die("built key not found");
+	free(b);
+	free(sorted);
+}
 
 static void
 run_phase(worker *w, uint64_t from, uint64_t to)
@@ -184,12 +259,18 @@ work(void *arg)
 {
 	worker	   *w = arg;
 	double		start;
+	uint64_t	from = keys * (uint64_t) w->number / (uint64_t) threads;
+	uint64_t	to = keys * (uint64_t) (w->number + 1) / (uint64_t) threads;
 
 	pthread_barrier_wait(&barrier);
-	start = cpu_seconds();
-	run_phase(w, keys * (uint64_t) w->number / (uint64_t) threads,
-			  keys * (uint64_t) (w->number + 1) / (uint64_t) threads);
-	w->seconds = cpu_seconds() - start;
+	if (w->phase == BUILD)
+		build(w, from, to);
+	else
+	{
+		start = cpu_seconds();
+		run_phase(w, from, to);
+		w->seconds = cpu_seconds() - start;
+	}
 	pthread_barrier_wait(&barrier);
 	for (size_t i = 0; i < w->retireds; i++)
 		mot_free(w->ctx.cache, w->retired[i]);
@@ -219,6 +300,7 @@ main(int argc, char **argv)
 		tree_stat	stat;
 		uint64_t	pages;
 		uint64_t	objects;
+		double		put_rate = 0;
 
 		region = mot_region_create((size_t) keys * 200 + ((size_t) 256 << 20), (unsigned) threads, 0,
 								   MOT_REGION_PRIVATE, err, sizeof(err));
@@ -244,10 +326,13 @@ main(int argc, char **argv)
 		for (int phase = 0; phase < PHASES; phase++)
 		{
 			double		rate = 0;
+			double		sorted_rate = 0;
 
 			for (int i = 0; i < threads; i++)
 			{
 				workers[i].phase = phase;
+				if (phase == BUILD && (workers[i].own = mot_pool_create(region, MOT_POOL_PLAIN, NULL)) == NULL)
+					die("no memory");
 				if (pthread_create(&workers[i].thread, NULL, work, &workers[i]) != 0)
 					die("no thread");
 			}
@@ -255,8 +340,15 @@ main(int argc, char **argv)
 			{
 				pthread_join(workers[i].thread, NULL);
 				rate += (double) workers[i].done / workers[i].seconds / threads;
+				sorted_rate += (double) workers[i].done / (workers[i].seconds + workers[i].sorting) / threads;
 			}
-			printf("  %-12s %8.3f\n", phase_name[phase], rate * 1e-6);
+			if (phase == PUT)
+				put_rate = rate;
+			printf("  %-12s %8.3f", phase_name[phase], rate * 1e-6);
+			if (phase == BUILD)
+				printf(", %.2f times put\n  %-12s %8.3f, %.2f times put", rate / put_rate, "sort, build",
+					   sorted_rate * 1e-6, sorted_rate / put_rate);
+			printf("\n");
 			if (phase == PUT)
 			{
 				tree_stats(tree, &stat);
@@ -266,6 +358,8 @@ main(int argc, char **argv)
 		printf("  %.2f bytes a key in pages, %.2f in objects; %llu layers, %.1f keys a border node\n",
 			   (double) pages / (double) stat.keys, (double) objects / (double) stat.keys,
 			   (unsigned long long) stat.layers, (double) stat.keys / (double) stat.border_nodes);
+		for (int i = 0; i < threads; i++)
+			mot_pool_destroy(workers[i].own);
 		mot_pool_destroy(pool);
 		mot_region_destroy(region);
 	}

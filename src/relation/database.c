@@ -16,11 +16,11 @@
 #include "miscadmin.h"
 #include "relation/definition.h"
 #include "relation/internal.h"
+#include "relation/keysort.h"
 #include "utils/memutils.h"
 #include "xact/xact.h"
 
-/* rows between two looks for an interrupt, and resets of the copy's memory */
-#define COPY_BATCH 1024
+#define ROWS_BETWEEN_LOOKS 1024
 
 typedef struct Tables
 {
@@ -175,31 +175,16 @@ copy_table(mot_table *from, Oid dbid)
 	MemoryContextDelete(cxt);
 }
 
+/* nobody else has the copy: its indexes are built when all rows are there */
 static void
 copy_rows(mot_table *from, mot_table *to, const MotDefinition *def)
 {
 	mot_session *session = MotSession();
-	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "MOT row copy",
-											  ALLOCSET_DEFAULT_SIZES);
-	mot_index_handle *handles = palloc0(Max(def->nindexes, 1) * sizeof(mot_index_handle));
-	Datum	   *values = palloc(Max(def->desc->natts, 1) * sizeof(Datum));
-	bool	   *isnull = palloc(Max(def->desc->natts, 1) * sizeof(bool));
-	MotKeyBuffer key;
-	AttrNumber	max_attnum = 0;
 	mot_build	build;
 	mot_row    *row;
 	const mot_version *version;
-	MemoryContext oldcxt;
 	uint64		n = 0;
 
-	MotKeyBufferInit(&key, CurrentMemoryContext);
-	for (int i = 0; i < def->nindexes; i++)
-	{
-		handles[i].index = mot_table_index(to, def->indexes[i].indexoid);
-		max_attnum = Max(max_attnum, def->indexes[i].key->max_attnum);
-	}
-
-	oldcxt = MemoryContextSwitchTo(cxt);
 	mot_build_rows(session, &build, from, NULL);
 	while (mot_build_next(&build, &row, &version))
 	{
@@ -210,24 +195,10 @@ copy_rows(mot_table *from, mot_table *to, const MotDefinition *def)
 		MotRaiseStatus(mot_load_row(session, to, mot_version_host_bits(version), size,
 									&copy, &data), NULL);
 		memcpy(data, mot_version_data(version), size);
-
-		MotRowDeform(def->desc, version, max_attnum, values, isnull);
-		for (int i = 0; i < def->nindexes; i++)
-		{
-			mot_row    *other;
-			bool		has_null;
-
-			MotDefinitionKey(def, i, mot_version_host_bits(version), mot_version_data(version),
-							 values, isnull, &key, &has_null);
-			MotRaiseStatus(mot_load_key(session, &handles[i], copy, key.data, key.len,
-										has_null ? MOT_KEY_DISTINCT : 0, &other), NULL);
-		}
-		if (++n % COPY_BATCH == 0)
-		{
-			MemoryContextReset(cxt);
+		if (++n % ROWS_BETWEEN_LOOKS == 0)
 			CHECK_FOR_INTERRUPTS();
-		}
 	}
-	MemoryContextSwitchTo(oldcxt);
-	MemoryContextDelete(cxt);
+	for (int i = 0; i < def->nindexes; i++)
+		MotRaiseStatus(MotLoadIndex(to, mot_table_index(to, def->indexes[i].indexoid), def, i,
+									MotKeySortInterrupts, NULL), NULL);
 }

@@ -116,6 +116,15 @@ extern void MotDefinitionKey(const MotDefinition *def, int index, unsigned host_
 extern void MotDefinitionVersionKey(const MotDefinition *def, int index, const mot_version *version,
 									Datum *values, bool *isnull, MotKeyBuffer *buf, bool *has_null);
 
+/*
+ * An empty index is built of a table's rows, or of those that "rows" comes to, by the definition's
+ * key of this number; "look" as keysort.h has it: see loadindex.c
+ */
+extern mot_status MotLoadIndex(mot_table *table, mot_index *index, const MotDefinition *def, int i,
+							   bool (*look) (void *arg), void *arg);
+extern mot_status MotFillIndex(mot_build *rows, mot_index *index, const MotDefinition *def, int i, bool full,
+							   bool (*look) (void *arg), void *arg);
+
 /* is a version's key the entry's? for mot_index_handle.matches, arg a MotDefinitionMatch */
 typedef struct MotDefinitionMatch
 {

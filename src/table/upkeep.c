@@ -152,7 +152,8 @@ copy_rows(Relation from, Relation index, Relation to, RelFileNode node)
 	{
 		to->rd_node = node;
 		MotRelationForgetTable(was.relNode);
-		MotBatchLoad(to, store, desc, MOT_BATCH_LOAD);
+		MotBatchLoad(to, store, desc, MOT_BATCH_LOAD_ROWS);
+		MotStorageFillIndexes(to);
 	}
 	PG_FINALLY();
 	{

@@ -143,12 +143,6 @@ extern void MotHelpersFail(MotHelpersShared *shared, const ErrorData *edata);
 /* the jobs: take items until there are no more; a snapshot is published */
 extern void MotWriteItems(MotHelpersShared *shared);	/* checkpoint_write.c */
 
-/* loadindex.c; "rows" are those that the index is to have */
-extern mot_status MotFillIndex(mot_build *rows, mot_index *index, const MotDefinition *def, int i, bool full,
-							   bool (*look) (void *arg), void *arg);
-extern mot_status MotLoadIndex(mot_table *table, mot_index *index, const MotDefinition *def, int i,
-							   bool (*look) (void *arg), void *arg);
-
 extern void MotLoadItems(MotHelpersShared *shared); /* load.c */
 
 /* -------------------------------------------------------------------- pace.c */

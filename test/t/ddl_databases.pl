@@ -45,6 +45,10 @@ CREATE EXTENSION mot;
 CREATE FOREIGN TABLE t (id int PRIMARY KEY, v text) SERVER mot_server;
 CREATE INDEX t_v ON t (v DESC);
 INSERT INTO t SELECT i, 'v' || i FROM generate_series(1, 100) i;
+CREATE TABLE o (a int PRIMARY KEY, b text UNIQUE, c int UNIQUE DEFERRABLE) USING mot;
+INSERT INTO o SELECT i, nullif(repeat('k', i % 3 * 100) || i, '7'), nullif(i % 500, 0) FROM generate_series(499, 1, -1) i;
+INSERT INTO o SELECT i, NULL, NULL FROM generate_series(500, 2000) i;
+CREATE INDEX o_lower ON o (lower(b), a) WHERE a > 10;
 SQL
 
 my $session = $node->background_psql('one');
@@ -60,6 +64,11 @@ is($node->safe_psql('two', "SELECT count(*), sum(id), min(v), max(v) FROM t"), '
 is($node->safe_psql('two', "SELECT id FROM t WHERE v = 'v77'"), '77', 'and its indexes');
 ($ret, $out, $err) = $node->psql('two', "INSERT INTO t VALUES (7, 'again')");
 like($err, qr/duplicate key value violates unique constraint "t_pkey"/, 'and its keys');
+is($node->safe_psql('two', q{SELECT count(*), sum(problems), min(entries) FILTER (WHERE entries > 0) FROM mot_verify('o')}),
+	$node->safe_psql('one', q{SELECT count(*), sum(problems), min(entries) FILTER (WHERE entries > 0) FROM mot_verify('o')}),
+	'indexes of all kinds have what those of the template have');
+($ret, $out, $err) = $node->psql('two', 'INSERT INTO o VALUES (3000, NULL, 5)');
+like($err, qr/duplicate key value violates unique constraint "o_c_key"/, 'a deferrable key, too');
 $node->safe_psql('two', "INSERT INTO t VALUES (101, 'x'); DELETE FROM t WHERE id < 50");
 is($node->safe_psql('one', 'SELECT count(*) FROM t'), '100', "the template's rows are its own");
 

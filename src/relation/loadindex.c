@@ -13,8 +13,8 @@
  */
 #include "postgres.h"
 
+#include "relation/definition.h"
 #include "relation/keysort.h"
-#include "wal/checkpoint.h"
 #include "xact/xact.h"
 
 /* the definition's key of this number */
