@@ -273,57 +273,92 @@ grant(int asked, Cost cost)
 	return granted;
 }
 
+/* as if the plan asked for so many */
+static TupleTableSlot *
+run_with(PlanState *ps, int workers)
+{
+	Plan	   *plan = ps->plan;
+	TupleTableSlot *slot;
+	union
+	{
+		Gather		gather;
+		GatherMerge merge;
+	}			other;
+
+	if (IsA(plan, Gather))
+	{
+		other.gather = *(Gather *) plan;
+		other.gather.num_workers = workers;
+		ps->plan = &other.gather.plan;
+		slot = gather(ps);
+	}
+	else
+	{
+		other.merge = *(GatherMerge *) plan;
+		other.merge.num_workers = workers;
+		ps->plan = &other.merge.plan;
+		slot = gather_merge(ps);
+	}
+	ps->plan = plan;
+	return slot;
+}
+
+/*
+ * One that has begun without workers, and so without anything shared, has none when it
+ * begins again: the nodes below have begun their own scans, which they would forget.
+ */
+static TupleTableSlot *
+run_alone(PlanState *ps)
+{
+	return run_with(ps, 0);
+}
+
+/* the first call, and the first one after a rescan */
+static TupleTableSlot *
+begin(PlanState *ps, int asked, ParallelExecutorInfo *pei)
+{
+	int			granted = grant(asked, outerPlan(ps->plan)->total_cost);
+
+	/* what is shared has been made, for so many; who starts none is to say so */
+	if (pei != NULL)
+	{
+		pei->pcxt->nworkers_to_launch = Min(pei->pcxt->nworkers, granted);
+		granted = asked;
+	}
+	else if (granted == 0)
+	{
+		if (ps->ExecProcNode == ps->ExecProcNodeReal)
+			ps->ExecProcNode = run_alone;
+		ps->ExecProcNodeReal = run_alone;
+	}
+	return run_with(ps, granted);
+}
+
 static TupleTableSlot *
 run_gather(PlanState *ps)
 {
 	GatherState *node = (GatherState *) ps;
 	Gather	   *plan = (Gather *) ps->plan;
-	TupleTableSlot *slot;
-	Gather		fewer;
 
 	if (likely(node->initialized) || plan->single_copy || !ps->state->es_use_parallel_mode)
 		return gather(ps);
-	fewer = *plan;
-	fewer.num_workers = grant(plan->num_workers, outerPlan(plan)->total_cost);
-	/* what is shared has been made, for so many; who starts none is to say so */
-	if (node->pei != NULL)
-	{
-		node->pei->pcxt->nworkers_to_launch = Min(node->pei->pcxt->nworkers, fewer.num_workers);
-		return gather(ps);
-	}
-	ps->plan = (Plan *) &fewer;
-	slot = gather(ps);
-	ps->plan = (Plan *) plan;
-	return slot;
+	return begin(ps, plan->num_workers, node->pei);
 }
 
 static TupleTableSlot *
 run_gather_merge(PlanState *ps)
 {
 	GatherMergeState *node = (GatherMergeState *) ps;
-	GatherMerge *plan = (GatherMerge *) ps->plan;
-	TupleTableSlot *slot;
-	GatherMerge fewer;
 
 	if (likely(node->initialized) || !ps->state->es_use_parallel_mode)
 		return gather_merge(ps);
-	fewer = *plan;
-	fewer.num_workers = grant(plan->num_workers, outerPlan(plan)->total_cost);
-	if (node->pei != NULL)
-	{
-		node->pei->pcxt->nworkers_to_launch = Min(node->pei->pcxt->nworkers, fewer.num_workers);
-		return gather_merge(ps);
-	}
-	ps->plan = (Plan *) &fewer;
-	slot = gather_merge(ps);
-	ps->plan = (Plan *) plan;
-	return slot;
+	return begin(ps, ((GatherMerge *) ps->plan)->num_workers, node->pei);
 }
 
 static void
 stand_before(PlanState *ps, ExecProcNodeMtd ours, ExecProcNodeMtd *servers)
 {
-	if (ps->ExecProcNodeReal == ours)
+	if (ps->ExecProcNodeReal == ours || ps->ExecProcNodeReal == run_alone)
 		return;
 	*servers = ps->ExecProcNodeReal;
 	if (ps->ExecProcNode == ps->ExecProcNodeReal)

@@ -29,6 +29,7 @@ $node->start;
 $node->safe_psql('postgres', q{
 	CREATE EXTENSION mot;
 	CREATE FUNCTION processors(float8, float8) RETURNS void AS 'mot', 'mot_test_processors' LANGUAGE C;
+	CREATE FUNCTION restricted(float8, float8) RETURNS void PARALLEL RESTRICTED AS 'mot', 'mot_test_processors' LANGUAGE C;
 	CREATE FUNCTION burn(int) RETURNS int PARALLEL SAFE COST 0.000001 LANGUAGE plpgsql AS $$ BEGIN FOR i IN 1 .. 60 LOOP END LOOP; RETURN $1; END $$;
 	CREATE TABLE t (id int PRIMARY KEY, v int, s text) USING mot;
 	INSERT INTO t SELECT i, i % 1000, 'text ' || i FROM generate_series(1, 60000) i;
@@ -181,6 +182,21 @@ for my $question (@questions)
 }
 note("slowest: $slowest, $seconds s");
 workers_are(0, 0, 'nobody is left');
+
+# a Gather that is scanned again, while room comes and goes between the scans
+for my $what ('SELECT count(*), sum(a.v) AS v FROM t a JOIN h b USING (id)', 'SELECT v FROM t WHERE v = 7 LIMIT 2', 'SELECT v FROM t ORDER BY id LIMIT 2',
+	'SELECT sum(v) FROM (SELECT v FROM t UNION ALL SELECT v FROM h) u')
+{
+	my %answers;
+	for my $rooms ('8', '0', 'CASE i % 3 WHEN 1 THEN 0 ELSE 8 END', 'CASE i % 3 WHEN 0 THEN 0 ELSE 8 END')
+	{
+		my ($ret, $out, $err) = $node->psql('postgres', "$small; SET enable_nestloop = on; SET enable_material = off; SET enable_mergejoin = off;
+			SELECT x.i, s.* FROM (SELECT i, restricted(8, $rooms) IS NULL AS n FROM generate_series(1, 4) i OFFSET 0) x LEFT JOIN ($what) s ON x.i > 0 OR x.n");
+		$answers{"$out$err"} .= " $rooms";
+	}
+	is(keys(%answers), 1, "rescans while room comes and goes: $what") or diag(explain(\%answers));
+	unlike(join('', keys %answers), qr/WARNING|ERROR/, '... and nothing is left open');
+}
 
 # while room comes and goes
 my $coming = $node->background_psql('postgres');
