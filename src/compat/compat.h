@@ -94,6 +94,17 @@ MotUnpackVirtualXact(uint64 word)
 	return vxid;
 }
 
+/* what a setting's check hook hands to the one that assigns, and the server frees */
+static inline void *
+MotSettingExtra(size_t size)
+{
+#if PG_VERSION_NUM >= 160000
+	return guc_malloc(LOG, size);
+#else
+	return malloc(size);
+#endif
+}
+
 /* has the client or the session itself set it? */
 static inline bool
 MotSettingIsOfSession(const char *name)

@@ -46,7 +46,8 @@ typedef struct Held
 	pg_atomic_uint64 since;		/* when it was first seen */
 	pg_atomic_uint64 added;		/* what had been superseded by then */
 	pg_atomic_uint64 bytes;		/* kept for it */
-	pg_atomic_uint32 spared;	/* a leader of workers: it has changed something */
+	pg_atomic_uint32 spared;	/* a leader of workers: it has changed
+								 * something */
 } Held;
 
 static Held *shared = NULL;		/* by slot */
@@ -62,7 +63,7 @@ static bool limit_is_own = false;
 static bool
 check_limit(int *newval, void **extra, GucSource source)
 {
-	bool	   *own = malloc(sizeof(bool));
+	bool	   *own = MotSettingExtra(sizeof(bool));
 
 	if (own == NULL)
 		return false;
@@ -148,6 +149,8 @@ look(void)
 			pg_atomic_write_u64(&held->bytes, 0);
 			pg_atomic_write_u64(&held->added, added);
 			pg_atomic_write_u64(&held->since, GetCurrentTimestamp());
+			/* who sees the snapshot sees what belongs to it */
+			pg_write_barrier();
 			pg_atomic_write_u64(&held->snapshot, snapshot);
 		}
 		else if (snapshot != MOT_TS_NONE)
@@ -179,11 +182,13 @@ uint64
 MotHeldBytes(unsigned slot, mot_ts snapshot, TimestampTz *since)
 {
 	Held	   *held = &shared[slot];
-	uint64		added = pg_atomic_read_u64(&held->added);
+	uint64		added;
 
 	*since = 0;
 	if (pg_atomic_read_u64(&held->snapshot) != snapshot)
 		return 0;
+	pg_read_barrier();
+	added = pg_atomic_read_u64(&held->added);
 	*since = pg_atomic_read_u64(&held->since);
 	return (mot_owed_added(MotEngine) - added) * mot_owed_item_bytes(MotEngine);
 }
@@ -208,11 +213,16 @@ void
 MotHeldTooMuch(void)
 {
 	Held	   *held = &shared[my_slot];
-	uint64		bytes = pg_atomic_read_u64(&held->bytes);
+	mot_ts		snapshot = pg_atomic_read_u64(&held->snapshot);
+	uint64		bytes;
 
-	/* that one may have been let go of, or been a former session's */
-	if (MotOpenSession == NULL ||
-		mot_slot_snapshot(MotEngine, my_slot) != pg_atomic_read_u64(&held->snapshot))
+	/*
+	 * That one may have been let go of, or been a former session's.  Behind
+	 * the snapshot the bytes are its own, not what look() has just cleared.
+	 */
+	pg_read_barrier();
+	bytes = pg_atomic_read_u64(&held->bytes);
+	if (MotOpenSession == NULL || mot_slot_snapshot(MotEngine, my_slot) != snapshot || bytes <= MotHeldLimit)
 		return;
 	if (IsParallelWorker() ? pg_atomic_read_u32(&held->spared) != 0 : has_changed())
 		return;

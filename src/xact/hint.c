@@ -150,6 +150,16 @@ look(int64 now, int64 last)
 	pg_atomic_write_u32(&shared->room,
 						thousandths(average(now - last > ROOM_US ? 1 : 0.5, room,
 											pg_atomic_read_u32(&shared->room) / 1000.0)));
+
+	/*
+	 * nobody has looked for so long: what was seen before that is of no
+	 * account
+	 */
+	if (now - last >= TICK_US)
+	{
+		shared->sum = 0;
+		shared->looks = 0;
+	}
 	shared->sum += unused;
 	shared->looks++;
 	if (now - shared->last_tick >= TICK_US)
