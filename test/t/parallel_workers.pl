@@ -54,6 +54,7 @@ sub room
 }
 
 my $watcher = $node->background_psql('postgres');
+$watcher->set_query_timer_restart;
 my $sum = 'SELECT count(*), sum(v), sum(id) FROM t';
 # (so that it is not worth while to start workers that wait for better times)
 my $small = 'SET cpu_tuple_cost = 0.000001; SET cpu_operator_cost = 0.000001; SET jit = off; SET max_parallel_workers_per_gather = 4; ALTER TABLE t SET (parallel_workers = 4)';
