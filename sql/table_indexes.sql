@@ -356,6 +356,15 @@ UPDATE ti_mot.place SET a = 3, c = 11;
 SELECT id FROM ti_mot.place WHERE upper(u) = 'Z1';
 RESET enable_seqscan;
 
+-- the ends of a column are not looked for in an index without an order
+CREATE TABLE ti_mot.ends (id int, s text COLLATE "en-x-icu") USING mot;
+CREATE INDEX ON ti_mot.ends (s);
+CREATE INDEX ON ti_mot.ends (id, s);
+INSERT INTO ti_mot.ends SELECT i, 'a' || i FROM generate_series(1, 200) i;
+ANALYZE ti_mot.ends;
+SELECT count(*) FROM ti_mot.ends WHERE s <= 'z';
+SELECT count(*) FROM ti_mot.ends WHERE id > 200;
+
 -- others are refused, with what to do
 CREATE INDEX ON ti_mot.e USING hash (n);
 CREATE INDEX ON ti_mot.e USING gin ((string_to_array(name, ' ')));

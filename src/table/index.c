@@ -526,8 +526,12 @@ planner_relation(PlannerInfo *root, Oid relid, bool inhparent, RelOptInfo *rel)
 
 			for (int i = 0; ordered && i < index->key->ncolumns; i++)
 				ordered = index->key->columns[i].ordered;
+			/* who looks for a column's ends takes it that a real btree has an order */
 			if (!ordered)
+			{
 				info->sortopfamily = NULL;
+				info->hypothetical = true;
+			}
 			info->amhasgetbitmap &= bitmaps;
 			info->pages = 0;
 			if (info->indpred != NIL)
