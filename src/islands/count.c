@@ -17,6 +17,14 @@
 
 #define PROBES 8				/* places where a session's pair may be */
 
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define from_big64(x) __builtin_bswap64(x)
+#define from_big32(x) __builtin_bswap32(x)
+#else
+#define from_big64(x) (x)
+#define from_big32(x) (x)
+#endif
+
 static uint32_t
 pair_hash(uint32_t pair)
 {
@@ -131,6 +139,7 @@ uint64_t
 isl_position(const uint8_t *key, size_t len, const uint8_t *common, unsigned skip)
 {
 	uint64_t	position = 0;
+	unsigned	bits = 64;
 
 	if (skip > 0)
 	{
@@ -143,8 +152,26 @@ isl_position(const uint8_t *key, size_t len, const uint8_t *common, unsigned ski
 		if (order > 0)
 			return UINT64_MAX;
 	}
-	for (size_t i = skip; i < skip + 8; i++)
-		position = position << 8 | (i < len ? key[i] : 0);
+	key += skip;
+	len -= skip;
+	/* most keys have eight bytes, or four */
+	if (len >= 8)
+	{
+		memcpy(&position, key, 8);
+		return from_big64(position);
+	}
+	if (len >= 4)
+	{
+		uint32_t	four;
+
+		memcpy(&four, key, 4);
+		position = (uint64_t) from_big32(four) << 32;
+		bits = 32;
+		key += 4;
+		len -= 4;
+	}
+	for (; len > 0; len--)
+		position |= (uint64_t) *key++ << (bits -= 8);
 	return position;
 }
 

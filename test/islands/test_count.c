@@ -24,6 +24,20 @@ positions_order_as_keys(void)
 	CHECK(isl_position((const uint8_t *) "aaa", 3, a, 4) == 0);
 	CHECK(isl_position((const uint8_t *) "aa0abbbb", 8, a, 4) == 0);
 	CHECK(isl_position((const uint8_t *) "ab", 2, a, 4) == UINT64_MAX);
+	/* keys of any length, byte by byte */
+	for (unsigned len = 0; len <= 12; len++)
+	{
+		static const uint8_t key[12] = {0x81, 0x92, 0xa3, 0xb4, 0xc5, 0xd6, 0xe7, 0xf8, 9, 10, 11, 12};
+
+		for (unsigned skip = 0; skip <= len; skip++)
+		{
+			uint64_t	position = 0;
+
+			for (unsigned i = skip; i < skip + 8; i++)
+				position = position << 8 | (i < len ? key[i] : 0);
+			CHECK(isl_position(key, len, key, skip) == position);
+		}
+	}
 
 	for (int i = 0; i < 10000; i++)
 	{
