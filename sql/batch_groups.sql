@@ -112,6 +112,9 @@ SELECT differences('SELECT b, sum(9000000000000000000), avg(9000000000000000000)
 SELECT differences('SELECT b, sum(n * 99999999999999999999.9999), sum(n * m * m), avg(1e-30 * n) FROM TWIN GROUP BY b');
 SELECT differences('SELECT b, sum(CASE WHEN id = 1400 THEN ''NaN'' ELSE m END), avg(CASE WHEN id > 1490 THEN ''inf'' ELSE m END) FROM TWIN GROUP BY b');
 SELECT differences('SELECT i2, sum(round(m, id % 9)), avg(round(m * 1000, -(id % 5))) FROM TWIN GROUP BY i2');
+SELECT differences('SELECT b, sum(0 - (n - 9223372036854775809) * 18446744073709551616) FILTER (WHERE n = 1) FROM TWIN GROUP BY b');
+-- more digits shown than numeric has
+SELECT differences(replace('SELECT b, sum(m * LONG * LONG) FROM TWIN GROUP BY b', 'LONG', '1.' || repeat('0', 9000)));
 
 -- sub-queries that start anew, with parameters and without
 SELECT differences('SELECT i, (SELECT sum(m) FROM TWIN WHERE i4 < i) FROM generate_series(1, 20) i');

@@ -127,6 +127,18 @@ SELECT differences('SELECT f.id, x.id FROM TWIN_fact f JOIN (SELECT * FROM TWIN_
 SELECT differences('SELECT f.id, x.id FROM TWIN_fact f LEFT JOIN (SELECT * FROM TWIN_dim WHERE id < 0) x ON f.i4 = x.id');
 SELECT differences('SELECT f.id, x.id FROM (SELECT * FROM TWIN_fact WHERE id < 0) f FULL JOIN TWIN_dim x ON f.i4 = x.id');
 
+-- rows of a heap table that are older than its last column: null, and of the hash of that number
+CREATE TABLE late (a int) USING heap;
+INSERT INTO late SELECT 1474049294 FROM generate_series(1, 150);
+ALTER TABLE late ADD b int, ADD c int, ADD d int, ADD e int, ADD f int, ADD g int, ADD h int, ADD i int, ADD j int, ADD k int;
+CREATE TABLE heap_early USING heap AS SELECT 1 AS k UNION ALL SELECT 1474049294 UNION ALL SELECT generate_series(2, 200);
+CREATE TABLE mot_early USING mot AS SELECT * FROM heap_early;
+ANALYZE late, heap_early, mot_early;
+INSERT INTO late (a, k) VALUES (1, 1);
+SELECT differences('SELECT * FROM TWIN_early RIGHT JOIN late ON TWIN_early.k = late.k');
+SELECT differences('SELECT * FROM TWIN_early FULL JOIN late ON TWIN_early.k = late.k');
+DROP TABLE late, heap_early, mot_early;
+
 -- little memory: several batches, left to the server's node
 SET work_mem = '64kB';
 SET hash_mem_multiplier = 1;

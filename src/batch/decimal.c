@@ -25,6 +25,7 @@
 #define MAX_K 8					/* fractional digits of base 10000 */
 #define MAX_DIGITS 6			/* of a value: below 10^24, 80 bits */
 #define SUM_DIGITS 10			/* of 128 bits */
+#define MAX_DSCALE 0x3FFF		/* numeric rounds products to it */
 
 #define NUMERIC_POSITIVE 0x0000
 #define NUMERIC_NEGATIVE 0x4000
@@ -148,7 +149,7 @@ MotDecimalRead(Datum value, MotDecimal *decimal)
 bool
 MotDecimalMultiply(const MotDecimal *a, const MotDecimal *b, MotDecimal *result)
 {
-	if (a->k + b->k > MAX_K)
+	if (a->k + b->k > MAX_K || a->dscale + b->dscale > MAX_DSCALE)
 		return false;
 	if (likely(a->m == (int64) a->m && b->m == (int64) b->m))
 		result->m = a->m * (int64) b->m;
@@ -163,11 +164,11 @@ bool
 MotDecimalAdd(const MotDecimal *a, const MotDecimal *b, bool subtract, MotDecimal *result)
 {
 	int128		x = a->m;
-	int128		y = subtract ? -b->m : b->m;
+	int128		y = b->m;
 	int			k = Max(a->k, b->k);
 
 	if (!scale_up(&x, k - a->k) || !scale_up(&y, k - b->k) ||
-		__builtin_add_overflow(x, y, &result->m))
+		(subtract ? __builtin_sub_overflow(x, y, &result->m) : __builtin_add_overflow(x, y, &result->m)))
 		return false;
 	result->k = k;
 	result->dscale = Max(a->dscale, b->dscale);

@@ -367,7 +367,10 @@ is_partner(const MotProbe *probe, HashJoinState *node, TupleTableSlot *outer, Mi
 
 		if (unlikely(outer->tts_isnull[key->column]))
 			return false;
-		if (likely(key->inner_offset >= 0 && (tuple->t_infomask & HEAP_HASNULL) == 0))
+
+		/* a heap row may be older than the last columns, which are null then */
+		if (likely(key->inner_offset >= 0 && (tuple->t_infomask & HEAP_HASNULL) == 0 &&
+				   HeapTupleHeaderGetNatts(tuple) > key->inner))
 			other = fetch_att(base + key->inner_offset, true, key->inner_length);
 		else
 		{
@@ -536,7 +539,10 @@ MotProbeHashJoin(PlanState *ps)
 				node->hj_JoinState = FILL_OUTER_TUPLE;
 			else if (joinqual != NULL && !ExecQual(joinqual, econtext))
 			{
+				/* of many partners, whose keys may have been detoasted */
 				InstrCountFiltered1(node, 1);
+				ResetExprContext(econtext);
+				CHECK_FOR_INTERRUPTS();
 				continue;
 			}
 			else
