@@ -250,8 +250,11 @@ read_processes(void)
 	{
 		Process    *process = &shared->process[i];
 
-		/* (it comes and goes as it likes) */
-		pid_t		pid = ((volatile PGPROC *) &ProcGlobal->allProcs[i])->pid;
+		/*
+		 * (it comes and goes as it likes; its latch is owned as long as it is
+		 * there)
+		 */
+		pid_t		pid = ((volatile PGPROC *) &ProcGlobal->allProcs[i])->procLatch.owner_pid;
 		int64		now = pid != 0 ? used_by(pid) : -1;
 
 		if (now < 0)

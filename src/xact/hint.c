@@ -129,7 +129,11 @@ look(int64 now, int64 last)
 		const volatile PGPROC *proc = &ProcGlobal->allProcs[i];
 		uint32		event;
 
-		if (proc->pid == 0)
+		/*
+		 * (the number of a process that has ended may stay; who owns the
+		 * latch not)
+		 */
+		if (proc->procLatch.owner_pid == 0)
 			continue;
 		event = proc->wait_event_info;
 		if (event == 0)

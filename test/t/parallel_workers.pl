@@ -231,6 +231,8 @@ my ($processors, $hint) = split /\|/, $node->safe_psql('postgres', 'SELECT proce
 cmp_ok($processors, '>=', 1, "$processors processors");
 cmp_ok($hint, '<=', $processors, "... $hint of them free");
 cmp_ok($node->safe_psql('postgres', 'SELECT active FROM mot_stat_workers'), '>=', 1, 'who asks is active');
+for (map { $node->background_psql('postgres') } 1 .. 6) { $_->quit; }
+ok($node->poll_query_until('postgres', 'SELECT active <= 4 FROM mot_stat_workers'), '... and who has gone is not');
 # backends that burn processors leave none; those that wait take none
 my @busy = map { begin('SET max_parallel_workers_per_gather = 0', $burn_long) } 1 .. $processors + 1;
 ok($node->poll_query_until('postgres', 'SELECT hint < 0.5 AND active > processors FROM mot_stat_workers'), 'sessions that are active leave nothing') or diag($node->safe_psql('postgres', 'TABLE mot_stat_workers'));
