@@ -82,7 +82,7 @@ typedef struct Input
 static void encode_column(StringInfo buf, TupleDesc desc, int i);
 static const MotKey *identity_key(mot_table *table);
 static bool same_key(const MotKey *a, const MotKey *b);
-static void encode_index(StringInfo buf, Relation index, const MotKey *key, bool behind);
+static void encode_index(StringInfo buf, const MotIndexDef *def, const MotKey *key);
 static void seal(char *bytes, size_t len);
 static void raise_damaged(const char *what) pg_attribute_noreturn();
 static void get(Input *in, void *to, size_t len);
@@ -167,7 +167,7 @@ MotDefinitionEncode(Relation rel, size_t *len)
 				primary = index->rd_index->indisprimary;
 			}
 		}
-		encode_index(&buf, index, key, def->behind);
+		encode_index(&buf, def, key);
 		pfree(key);
 		index_close(index, AccessShareLock);
 	}
@@ -260,11 +260,12 @@ encode_column(StringInfo buf, TupleDesc desc, int i)
 }
 
 static void
-encode_index(StringInfo buf, Relation index, const MotKey *key, bool behind)
+encode_index(StringInfo buf, const MotIndexDef *def, const MotKey *key)
 {
-	PUT(buf, Oid, RelationGetRelid(index));
-	PUT(buf, uint8, (MotIndexIsUnique(index) ? INDEX_UNIQUE : 0) | (key->computed ? INDEX_COMPUTED : 0) |
-		(key->nulls_equal ? INDEX_NULLS_EQUAL : 0) | (behind ? INDEX_BEHIND : 0));
+	PUT(buf, Oid, def->oid);
+	/* as the engine has it: the catalogue may call it something else (MotIndexDefs) */
+	PUT(buf, uint8, (def->unique ? INDEX_UNIQUE : 0) | (key->computed ? INDEX_COMPUTED : 0) |
+		(key->nulls_equal ? INDEX_NULLS_EQUAL : 0) | (def->behind ? INDEX_BEHIND : 0));
 	PUT(buf, uint16, key->ncolumns);
 	for (int i = 0; i < key->ncolumns; i++)
 	{
