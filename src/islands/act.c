@@ -65,7 +65,9 @@ MotIslandsPlace(mot_session *session, mot_table *table, const MotIslandsTable *a
 		place[n].low = scheme->low[s];
 		place[n++].node = scheme->place[s];
 	}
-	if (mot_table_places_get(table, &skip, before) == n && skip == as->skip)
+	/* (an index that has been made anew is another one) */
+	if (mot_table_places_get(table, &skip, before) == n && skip == as->skip &&
+		mot_table_placed_by(table) == as->index)
 	{
 		unsigned	i = 0;
 

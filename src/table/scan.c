@@ -30,6 +30,7 @@
 #include "access/xact.h"
 #include "commands/progress.h"
 #include "executor/executor.h"
+#include "faults.h"
 #include "machine/machine.h"
 #include "miscadmin.h"
 #include "nodes/execnodes.h"
@@ -555,7 +556,9 @@ MotSatisfies(Relation rel, TupleTableSlot *slot, Snapshot snapshot)
 	mot_row    *row;
 	const mot_version *version = version_of(mr, &slot->tts_tid, SnapshotAny, &row);
 
-	return version != NULL && version == version_of(mr, &slot->tts_tid, snapshot, &row);
+	MOT_FAULT("read-again");
+	/* (it may have been moved since) */
+	return version != NULL && mot_version_same(version, version_of(mr, &slot->tts_tid, snapshot, &row));
 }
 
 /* ---------------------------------------------------- ANALYZE, TABLESAMPLE */

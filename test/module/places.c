@@ -140,8 +140,8 @@ mot_places_rows(PG_FUNCTION_ARGS)
 	HASH_SEQ_STATUS status;
 	WhereCount *count;
 	mot_table_place places[MOT_MAX_PLACES];
-	unsigned	skip;
-	unsigned	n = mot_table_places_get(table, &skip, places);
+	unsigned	skip = 0;
+	unsigned	n = index == NULL ? 0 : mot_table_places_get(table, &skip, places);
 	mot_scan	scan;
 	mot_row    *row;
 	const mot_version *version;

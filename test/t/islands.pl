@@ -102,6 +102,14 @@ $node->reload;
 ok($node->poll_query_until('postgres', "SELECT bool_and(node = wanted_node) FROM mot_islands WHERE tab IN ('a'::regclass, 'b'::regclass)"),
 	'on: ranges are placed where they are wanted');
 
+# a key that is made anew has another index: ranges go by that one, whether or not they are cut otherwise
+query(q{CREATE FUNCTION mot_places_rows("table" regclass, OUT wanted int, OUT node int, OUT system_node int,
+	OUT version_node int, OUT "rows" bigint) RETURNS SETOF record AS '$libdir/mot' LANGUAGE C STRICT});
+my $known = "SELECT min(wanted) >= 0 FROM mot_places_rows('a')";
+is(query($known), 't', 'rows have a place');
+query('ALTER TABLE a DROP CONSTRAINT a_pkey, ADD PRIMARY KEY (id)');
+ok($node->poll_query_until('postgres', $known), 'as they do with a new key');
+
 # the lower half of a goes with b now: it has to leave the upper one
 sub at
 {

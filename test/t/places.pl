@@ -91,6 +91,31 @@ for my $how (qw(UPDATE DELETE))
 }
 is($node->safe_psql('postgres', 'SELECT count(*) FROM t WHERE id = 19000'), '0', 'and it has been done');
 $node->safe_psql('postgres', q{INSERT INTO t VALUES (19000, 0, '')});
+
+# Nor does one that looks whether what it has found is what its snapshot shows.
+SKIP:
+{
+	skip 'not a build with fault points', 3 unless ($ENV{MOT_FAULT_POINTS} // '') =~ /\bread-again\b/;
+	my $s = $session{rr};
+	my $go = $node->data_dir . '/mot.fault.go';
+	my $from = -s $node->logfile;
+
+	$node->safe_psql('postgres', q{CREATE TABLE one (id int PRIMARY KEY, t text) USING mot; INSERT INTO one VALUES (1, '')});
+	ask('old', 'BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM one');
+	$node->safe_psql('postgres', q{UPDATE one SET t = 'else'; SELECT mot_places_set('one', '{""}', '{0}'), mot_places_move('one')});
+	ask('rr', q{SET mot.fault = 'read-again:wait'; BEGIN ISOLATION LEVEL REPEATABLE READ});
+	$s->{out} = '';
+	$s->{in} .= "INSERT INTO one SELECT 1, '' FROM generate_series(1, 2) ON CONFLICT DO NOTHING;\n\\echo done\n";
+	$s->{run}->pump_nb;
+	ok($node->wait_for_log(qr/fault point "read-again" reached/, $from), 'it has found a row');
+	like($node->safe_psql('postgres', q{SELECT mot_places_set('one', '{""}', '{1}'), mot_places_move('one')}),
+		qr/versions 1/, 'that moves');
+	append_to_file($go, '');
+	$s->{run}->pump until $s->{out} =~ /done\n/;
+	ask($_, 'COMMIT; RESET mot.fault') for qw(rr old);
+	is($s->{err}, '', 'and is the same');
+	unlink $go;
+}
 $session{$_}->{in} .= "\\q\n", $session{$_}->{run}->finish for keys %session;
 
 # Money goes round while all is moved, time and again; then the server dies.
