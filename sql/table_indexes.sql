@@ -365,6 +365,13 @@ ANALYZE ti_mot.ends;
 SELECT count(*) FROM ti_mot.ends WHERE s <= 'z';
 SELECT count(*) FROM ti_mot.ends WHERE id > 200;
 
+-- nor is what INCLUDE has of a row then too long
+CREATE TABLE ti_mot.long (id int, s text) USING mot;
+CREATE INDEX ON ti_mot.long (id) INCLUDE (s);
+INSERT INTO ti_mot.long SELECT i, (SELECT string_agg(md5(i::text || j), '') FROM generate_series(1, 500) j) FROM generate_series(1, 20) i;
+ANALYZE ti_mot.long;
+SELECT count(*) FROM ti_mot.long WHERE id > 20;
+
 -- others are refused, with what to do
 CREATE INDEX ON ti_mot.e USING hash (n);
 CREATE INDEX ON ti_mot.e USING gin ((string_to_array(name, ' ')));

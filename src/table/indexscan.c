@@ -560,7 +560,10 @@ form_row(IndexScanDesc scan, MotTableIndexScan *o, const mot_version *version)
 	MemoryContextSwitchTo(oldcxt);
 }
 
-/* The planner looks for the ends of an index, and takes an index tuple. */
+/*
+ * The planner looks for the ends of an index, and takes an index tuple, of which it looks at the
+ * first column.  The others need not fit into one.
+ */
 static void
 form_tuple(IndexScanDesc scan, MotTableIndexScan *o, const mot_version *version)
 {
@@ -569,17 +572,18 @@ form_tuple(IndexScanDesc scan, MotTableIndexScan *o, const mot_version *version)
 	bool		isnull[INDEX_MAX_KEYS];
 	MemoryContext oldcxt;
 
-	/* INCLUDE's columns, too */
+	/* (what is computed has INCLUDE's columns, too) */
 	MotRowDeform(o->relation->desc, version, o->relation->desc->natts, o->values, o->isnull);
 	if (o->index->key->computed)
 		(void) MotIndexCompute(o->index, o->values, o->isnull, values, isnull);
-	for (int i = 0; i < desc->natts && !o->index->key->computed; i++)
+	else
 	{
-		int			att = scan->indexRelation->rd_index->indkey.values[i] - 1;
+		int			att = scan->indexRelation->rd_index->indkey.values[0] - 1;
 
-		values[i] = o->values[att];
-		isnull[i] = o->isnull[att];
+		values[0] = o->values[att];
+		isnull[0] = o->isnull[att];
 	}
+	memset(isnull + 1, true, (desc->natts - 1) * sizeof(bool));
 	oldcxt = MemoryContextSwitchTo(o->cxt);
 	scan->xs_itup = index_form_tuple(desc, values, isnull);
 	MemoryContextSwitchTo(oldcxt);
