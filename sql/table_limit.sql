@@ -36,6 +36,7 @@ SELECT count(*) FROM bounded;
 SECURITY LABEL FOR mot ON TABLE bounded IS 'max_size';
 SECURITY LABEL FOR mot ON TABLE bounded IS 'max_size=-1';
 SECURITY LABEL FOR mot ON TABLE bounded IS 'max_size=4 miles';
+SECURITY LABEL FOR mot ON TABLE bounded IS 'max_size=1e300';
 SECURITY LABEL FOR mot ON TABLE bounded IS 'size=4MB';
 SECURITY LABEL FOR mot ON COLUMN bounded.b IS 'max_size=4MB';
 SECURITY LABEL FOR mot ON SCHEMA public IS 'max_size=4MB';

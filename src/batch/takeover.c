@@ -37,13 +37,21 @@ static ExplainState *explaining = NULL;
 
 /* ------------------------------------------------------------------- nodes */
 
+/* What is asked for again and again, for each row of a join, comes to the front. */
 MotTakenNode *
 MotTakenFind(PlanState *ps)
 {
+	MotTakenNode **link = &taken_nodes;
 	MotTakenNode *taken = taken_nodes;
 
 	while (taken->ps != ps)
-		taken = taken->next;
+	{
+		link = &taken->next;
+		taken = *link;
+	}
+	*link = taken->next;
+	taken->next = taken_nodes;
+	taken_nodes = taken;
 	return taken;
 }
 

@@ -20,11 +20,13 @@
 #define MOVE_MS 10.0			/* in one turn */
 
 /* tables to be gone through, by their serial numbers */
-static struct
+typedef struct Pending
 {
 	uint64		serial;
 	mot_place_move move;
-}			pending[ISL_MAX_TABLES];
+} Pending;
+
+static Pending pending[ISL_MAX_TABLES];
 static int	npending = 0;
 
 unsigned
@@ -113,6 +115,7 @@ MotIslandsMove(mot_session *session)
 	instr_time	began;
 	instr_time	now;
 	bool		more;
+	bool		blocked = false;
 
 	if (npending == 0)
 		return false;
@@ -130,13 +133,21 @@ MotIslandsMove(mot_session *session)
 	} while (more && INSTR_TIME_GET_MILLISEC(now) < MOVE_MS && !InterruptPending);
 	mot_snapshot_hold(session, MOT_TS_NONE);
 
-	/*
-	 * (what is left of it because too much is owed to reclamation goes on at
-	 * the next turn)
-	 */
 	if (!more && (wanted.table == NULL || mot_islands != MOT_ISLANDS_ON || pending[npending - 1].move.next == 0))
 		npending--;
-	return npending > 0;
+	else if (!more)
+	{
+		/*
+		 * too much is owed to reclamation: it goes on in the next round,
+		 * behind the others
+		 */
+		Pending		last = pending[npending - 1];
+
+		blocked = true;
+		memmove(pending + 1, pending, (npending - 1) * sizeof(Pending));
+		pending[0] = last;
+	}
+	return npending > 0 && !blocked;
 }
 
 /* The session's process goes to the node of its work, or where it likes. */

@@ -62,6 +62,9 @@ static MotIslandsScheme *fresh;
 static isl_decision *decision;
 
 static void begin(void);
+/* so few transactions in an interval are chance, and no reason to cut or move anything */
+#define FEW 200
+
 static void step(mot_session *session, const mot_view *view, double seconds, bool changed);
 static void add_up(uint64 generation, const isl_scheme *scheme);
 static void find_home(MotIslandsSlot *slot, const isl_counts *counts, const isl_scheme *scheme);
@@ -125,6 +128,8 @@ step(mot_session *session, const mot_view *view, double seconds, bool changed)
 	}
 	add_up(generation, &old->scheme);
 	why = isl_interval_passed(&MotIslands->interval, trace->transactions / seconds);
+	if (trace->transactions < FEW)
+		why = ISL_NOT_NOW;
 	if (changed)
 		why = ISL_LOST;
 	if (why == ISL_NOT_NOW)

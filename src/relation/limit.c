@@ -38,7 +38,7 @@
 static bool
 parse_size(const char *value, double *bytes, const char **hint)
 {
-	return parse_real(value, bytes, GUC_UNIT_BYTE, hint) && *bytes >= 0;
+	return parse_real(value, bytes, GUC_UNIT_BYTE, hint) && *bytes >= 0 && *bytes < (double) PG_INT64_MAX;
 }
 
 static bool
