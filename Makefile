@@ -5,6 +5,7 @@
 #   make install    install it there
 #   make deps       install the Debian packages that are missing (root)
 #   make check      all tests, on private servers; installs nothing
+#   make check-versions  the main tests with servers of other versions: VERSIONS="17 18"
 #   make check-ecosystem  clients from their registries (ORMs, migration tools,
 #                   poolers, backup tools); needs the network: NAMES="django java"
 #   make crash      crash cycles for longer: CYCLES=200 SEED=n TEST=crash_cycles
@@ -19,6 +20,8 @@
 #                   bench-compile (how long compiling takes), bench-analysis (reports)
 #   make figures    what make bench has measured into README.md and docs/
 #   make indent     lay the sources out as PostgreSQL's are
+#   make dist       what is committed as build/mot-VERSION.tar.gz and .zip (PGXN's);
+#                   Debian packages: dpkg-buildpackage in that
 #
 # PG_CONFIG=...          another server than the one in PATH
 # MOT_STOP_POINTS=1      a test build: named points where a test can hold a backend
@@ -62,13 +65,19 @@ clean distclean maintainer-clean:
 
 CHECK_STAGES = engine asan tsan regress isolation jit server pgtap clients
 
-.PHONY: deps check $(CHECK_STAGES:%=check-%)
+.PHONY: deps check lint check-versions $(CHECK_STAGES:%=check-%)
 
 deps:
 	@tools/deps
 
-check: all
+check: all lint
 	@test/run
+
+lint:
+	@tools/lint
+
+check-versions:
+	@test/versions
 
 check-engine check-asan check-tsan: check-%:
 	@test/run $*
@@ -129,6 +138,18 @@ bench-compile: all
 
 bench-analysis: all
 	@bench/analysis
+
+# ----------------------------------------------------------------- release
+
+.PHONY: dist
+
+DIST = mot-$(shell sed -n 's/^   "version": "\(.*\)",/\1/p' META.json)
+
+dist:
+	@mkdir -p build
+	@for kind in tar.gz zip; do \
+		git archive --format=$$kind --prefix=$(DIST)/ -o build/$(DIST).$$kind HEAD && echo build/$(DIST).$$kind || exit; \
+	done
 
 # ------------------------------------------------------------------ layout
 

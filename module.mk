@@ -3,6 +3,7 @@
 MODULE_big = mot
 EXTENSION = mot
 DATA = $(wildcard mot--*.sql)
+SCRIPTS = tools/mot_upgrade
 PGFILEDESC = "mot - memory-optimized tables"
 
 # The engine knows no PostgreSQL: it is compiled without the server's headers.

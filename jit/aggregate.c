@@ -13,35 +13,95 @@
 
 #include "catalog/pg_type_d.h"
 #include "emit.h"
+#include "executor/nodeAgg.h"
 #include "nodes/nodeFuncs.h"
+#include "utils/array.h"
 #include "utils/fmgroids.h"
 
-/* the state of one aggregate */
+/*
+ * The state of one aggregate: where its members are, from "base" on.  Of the
+ * server's the null flag is twice there, and sums that need more are beside them.
+ */
 typedef struct State
 {
 	LLVMValueRef base;
-	int64		offset;
+	int64		value;
+	int64		isnull;
+	bool		twice;
+	LLVMValueRef sum;
+	int64		low;
+	int64		high;
+	int64		count;
+	int64		scale_count;
+	int64		header;			/* max_scale, k, seen, handed */
+	int64		seen;
 } State;
 
-#define OFFSET(member) (state->offset + (int64) offsetof(MotRowState, member))
+#define STATE_OFFSET(i, member) ((i) * (int64) sizeof(MotRowState) + (int64) offsetof(MotRowState, member))
+#define SERVERS_OFFSET(i, member) ((i) * (int64) sizeof(AggStatePerGroupData) + (int64) offsetof(AggStatePerGroupData, member))
+#define SUM_OFFSET(i, member) ((i) * (int64) sizeof(MotSum) + (int64) offsetof(MotSum, member))
+
+static State
+state_of(MotEmit * emit, int i, int sum)
+{
+	State state = {emit->states};
+
+	if (emit->request->servers_states)
+	{
+		StaticAssertStmt(offsetof(AggStatePerGroupData, noTransValue) == offsetof(AggStatePerGroupData, transValueIsNull) + 1,
+						 "both flags of a state are one word");
+		StaticAssertStmt(offsetof(MotSum, handed) == offsetof(MotSum, max_scale) + 7, "a sum's flags are one word");
+		state.		value = SERVERS_OFFSET(i, transValue);
+		state.		isnull = SERVERS_OFFSET(i, transValueIsNull);
+		state.		twice = true;
+		state.		sum = emit->sums;
+		state.		low = SUM_OFFSET(sum, sum);
+		state.		high = state.low + 8;
+		state.		count = SUM_OFFSET(sum, n);
+		state.		scale_count = SUM_OFFSET(sum, max_scale_count);
+		state.		header = SUM_OFFSET(sum, max_scale);
+		state.		seen = SUM_OFFSET(sum, seen);
+	}
+	else
+	{
+		state.		value = state.low = STATE_OFFSET(i, value);
+		state.		isnull = STATE_OFFSET(i, isnull);
+		state.		sum = emit->states;
+		state.		high = STATE_OFFSET(i, high);
+		state.		count = STATE_OFFSET(i, count);
+	}
+	return state;
+}
 
 static LLVMValueRef
-get(MotEmit * emit, const State *state, int64 offset)
+get_at(MotEmit * emit, LLVMValueRef base, int64 offset)
 {
-	return MotEmitLoad(emit, emit->int64, state->base, MotEmitConst(emit, emit->int64, offset), 8);
+	return MotEmitLoad(emit, emit->int64, base, MotEmitConst(emit, emit->int64, offset), 8);
 }
 
 static void
-put(MotEmit * emit, const State *state, int64 offset, LLVMValueRef value)
+put_at(MotEmit * emit, LLVMValueRef base, int64 offset, LLVMValueRef value)
 {
-	MotEmitStore(emit, value, state->base, MotEmitConst(emit, emit->int64, offset), 8);
+	MotEmitStore(emit, value, base, MotEmitConst(emit, emit->int64, offset), 8);
+}
+
+static LLVMValueRef
+get(MotEmit * emit, const State *state)
+{
+	return get_at(emit, state->base, state->value);
+}
+
+static void
+put(MotEmit * emit, const State *state, LLVMValueRef value)
+{
+	put_at(emit, state->base, state->value, value);
 }
 
 static LLVMValueRef
 get_null(MotEmit * emit, const State *state)
 {
 	LLVMValueRef byte = MotEmitLoad(emit, emit->int8, state->base,
-									MotEmitConst(emit, emit->int64, OFFSET(isnull)), 1);
+									MotEmitConst(emit, emit->int64, state->isnull), 1);
 
 	return LLVMBuildICmp(emit->builder, LLVMIntNE, byte, MotEmitConst(emit, emit->int8, 0), "");
 }
@@ -49,8 +109,13 @@ get_null(MotEmit * emit, const State *state)
 static void
 put_null(MotEmit * emit, const State *state, LLVMValueRef isnull)
 {
-	MotEmitStore(emit, LLVMBuildZExt(emit->builder, isnull, emit->int8, ""), state->base,
-				 MotEmitConst(emit, emit->int64, OFFSET(isnull)), 1);
+	LLVMBuilderRef b = emit->builder;
+	LLVMTypeRef type = state->twice ? emit->int16 : emit->int8;
+	LLVMValueRef flag = LLVMBuildZExt(b, isnull, type, "");
+
+	if (state->twice)
+		flag = LLVMBuildMul(b, flag, MotEmitConst(emit, type, 0x0101), "");
+	MotEmitStore(emit, flag, state->base, MotEmitConst(emit, emit->int64, state->isnull), 1);
 }
 
 /* 1 if there is a value, 0 if it is null */
@@ -80,7 +145,7 @@ emit_count(MotEmit * emit, const State *state, MotValue * arg)
 {
 	LLVMValueRef by = arg ? one_if_there(emit, *arg) : MotEmitConst(emit, emit->int64, 1);
 
-	put(emit, state, OFFSET(value), LLVMBuildAdd(emit->builder, get(emit, state, OFFSET(value)), by, ""));
+	put(emit, state, LLVMBuildAdd(emit->builder, get(emit, state), by, ""));
 }
 
 static void
@@ -96,7 +161,7 @@ emit_sum(MotEmit * emit, const State *state, MotValue arg)
 	LLVMBuilderRef b = emit->builder;
 
 	check_integer(emit, arg);
-	put(emit, state, OFFSET(value), LLVMBuildAdd(b, get(emit, state, OFFSET(value)), number_or_zero(emit, arg), ""));
+	put(emit, state, LLVMBuildAdd(b, get(emit, state), number_or_zero(emit, arg), ""));
 	put_null(emit, state, arg.isnull == NULL ? MotEmitConst(emit, emit->bit, 0) :
 			 LLVMBuildAnd(b, get_null(emit, state), arg.isnull, ""));
 }
@@ -112,14 +177,103 @@ emit_sum_wide(MotEmit * emit, const State *state, MotValue arg)
 
 	check_integer(emit, arg);
 	number = number_or_zero(emit, arg);
-	low = LLVMBuildAdd(b, get(emit, state, OFFSET(value)), number, "");
+	low = LLVMBuildAdd(b, get_at(emit, state->sum, state->low), number, "");
 	carry = LLVMBuildZExt(b, LLVMBuildICmp(b, LLVMIntULT, low, number, ""), emit->int64, "");
 	high = LLVMBuildAShr(b, number, MotEmitConst(emit, emit->int64, 63), "");
-	high = LLVMBuildAdd(b, LLVMBuildAdd(b, get(emit, state, OFFSET(high)), high, ""), carry, "");
-	put(emit, state, OFFSET(value), low);
-	put(emit, state, OFFSET(high), high);
-	put(emit, state, OFFSET(count),
-		LLVMBuildAdd(b, get(emit, state, OFFSET(count)), one_if_there(emit, arg), ""));
+	high = LLVMBuildAdd(b, LLVMBuildAdd(b, get_at(emit, state->sum, state->high), high, ""), carry, "");
+	put_at(emit, state->sum, state->low, low);
+	put_at(emit, state->sum, state->high, high);
+	put_at(emit, state->sum, state->count,
+		   LLVMBuildAdd(b, get_at(emit, state->sum, state->count), one_if_there(emit, arg), ""));
+	if (emit->request->servers_states)
+		MotEmitStore(emit, MotEmitConst(emit, emit->int8, 1), state->sum, MotEmitConst(emit, emit->int64, state->seen), 1);
+}
+
+/* The state is an array of two, of how many and their sum (numeric.c's Int8TransTypeData). */
+static void
+emit_average(MotEmit * emit, const State *state, MotValue arg)
+{
+	LLVMBuilderRef b = emit->builder;
+	LLVMBasicBlockRef there = MotEmitBlock(emit, "there");
+	LLVMBasicBlockRef done = MotEmitBlock(emit, "done");
+	LLVMValueRef pair;
+	int64		data = ARR_OVERHEAD_NONULLS(1);
+
+	check_integer(emit, arg);
+	LLVMBuildCondBr(b, MotIsNull(emit, arg), done, there);
+	LLVMPositionBuilderAtEnd(b, there);
+	arg.isnull = NULL;
+	pair = LLVMBuildIntToPtr(b, get(emit, state), emit->pointer, "");
+	put_at(emit, pair, data, LLVMBuildAdd(b, get_at(emit, pair, data), MotEmitConst(emit, emit->int64, 1), ""));
+	put_at(emit, pair, data + 8, LLVMBuildAdd(b, get_at(emit, pair, data + 8), number_or_zero(emit, arg), ""));
+	LLVMBuildBr(b, done);
+	LLVMPositionBuilderAtEnd(b, done);
+}
+
+static void
+emit_call(MotEmit * emit, const MotRowAggregate *aggregate)
+{
+	LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(emit->context), &emit->pointer, 1, false);
+	LLVMValueRef arg = MotEmitAddress(emit, aggregate->arg, emit->pointer);
+
+	MotEmitCallAddress(emit, aggregate->call, type, &arg, 1, "");
+}
+
+/*
+ * A number is added if it is one, and the sum is of the same form: else, as for a
+ * group's first row, the caller does it.
+ */
+static void
+emit_sum_decimal(MotEmit * emit, const State *state, const MotRowAggregate *aggregate, const MotNumber * number)
+{
+	LLVMBuilderRef b = emit->builder;
+	LLVMTypeRef wide = LLVMIntTypeInContext(emit->context, 128);
+	LLVMBasicBlockRef null_block = MotEmitBlock(emit, "null");
+	LLVMBasicBlockRef there = MotEmitBlock(emit, "there");
+	LLVMBasicBlockRef add = MotEmitBlock(emit, "add");
+	LLVMBasicBlockRef call = MotEmitBlock(emit, "call");
+	LLVMBasicBlockRef done = MotEmitBlock(emit, "done");
+	LLVMValueRef header = get_at(emit, state->sum, state->header);
+	LLVMValueRef fits;
+	LLVMValueRef sum;
+	LLVMValueRef before;
+	MotSum		form = {0};
+	uint64		word;
+
+	form.max_scale = number->dscale;
+	form.k = number->k;
+	form.seen = true;
+	memcpy(&word, (char *) &form + offsetof(MotSum, max_scale), sizeof(word));
+	fits = LLVMBuildICmp(b, LLVMIntEQ, header, MotEmitConst(emit, emit->int64, (int64) word), "");
+	if (number->ok != NULL)
+		fits = LLVMBuildAnd(b, fits, number->ok, "");
+	LLVMBuildCondBr(b, fits, there, call);
+
+	LLVMPositionBuilderAtEnd(b, there);
+	LLVMBuildCondBr(b, number->isnull ? number->isnull : MotEmitConst(emit, emit->bit, 0), null_block, add);
+	LLVMPositionBuilderAtEnd(b, null_block);
+	LLVMBuildBr(b, done);
+
+	LLVMPositionBuilderAtEnd(b, add);
+	before = MotEmitLoad(emit, wide, state->sum, MotEmitConst(emit, emit->int64, state->low), 8);
+	sum = LLVMBuildAdd(b, before, MotWiden(emit, number), "");
+	/* of 38 digits each: that is checked here, and sums of 2^127 are rare */
+	fits = LLVMBuildAnd(b, LLVMBuildXor(b, sum, before, ""), LLVMBuildXor(b, sum, MotWiden(emit, number), ""), "");
+	fits = LLVMBuildICmp(b, LLVMIntSGE, fits, LLVMConstNull(wide), "");
+	there = MotEmitBlock(emit, "fits");
+	LLVMBuildCondBr(b, fits, there, call);
+	LLVMPositionBuilderAtEnd(b, there);
+	MotEmitStore(emit, sum, state->sum, MotEmitConst(emit, emit->int64, state->low), 8);
+	put_at(emit, state->sum, state->count, LLVMBuildAdd(b, get_at(emit, state->sum, state->count),
+														MotEmitConst(emit, emit->int64, 1), ""));
+	put_at(emit, state->sum, state->scale_count, LLVMBuildAdd(b, get_at(emit, state->sum, state->scale_count),
+															  MotEmitConst(emit, emit->int64, 1), ""));
+	LLVMBuildBr(b, done);
+
+	LLVMPositionBuilderAtEnd(b, call);
+	emit_call(emit, aggregate);
+	LLVMBuildBr(b, done);
+	LLVMPositionBuilderAtEnd(b, done);
 }
 
 /* the first value is taken as it is */
@@ -147,7 +301,7 @@ emit_sum_float(MotEmit * emit, const State *state, MotValue arg)
 	LLVMBuildCondBr(b, get_null(emit, state), store, add);
 
 	LLVMPositionBuilderAtEnd(b, add);
-	args[0] = MotFromDatum(emit, get(emit, state, OFFSET(value)), NULL, arg.kind);
+	args[0] = MotFromDatum(emit, get(emit, state), NULL, arg.kind);
 	args[1] = arg;
 	sums[1] = MotEmitInline(emit, arg.kind == MOT_FLOAT ? F_FLOAT4PL : F_FLOAT8PL, args, &kind);
 	from[1] = LLVMGetInsertBlock(b);
@@ -155,7 +309,7 @@ emit_sum_float(MotEmit * emit, const State *state, MotValue arg)
 
 	LLVMPositionBuilderAtEnd(b, store);
 	arg.value = MotEmitPhi(emit, emit->kinds[arg.kind], 2, sums, from);
-	put(emit, state, OFFSET(value), MotToDatum(emit, arg));
+	put(emit, state, MotToDatum(emit, arg));
 	put_null(emit, state, MotEmitConst(emit, emit->bit, 0));
 	LLVMBuildBr(b, done);
 	LLVMPositionBuilderAtEnd(b, done);
@@ -195,31 +349,34 @@ emit_extreme(MotEmit * emit, const State *state, MotValue arg, Oid type, bool ma
 		default:
 			MotDecline(emit, "an aggregate's argument has another kind of order");
 	}
-	args[0] = MotFromDatum(emit, get(emit, state, OFFSET(value)), NULL, arg.kind);
+	args[0] = MotFromDatum(emit, get(emit, state), NULL, arg.kind);
 	args[1] = MotMake(arg.value, NULL, arg.kind);
 	take = LLVMBuildOr(b, state_null, LLVMBuildNot(b, MotEmitInline(emit, compare, args, &kind), ""), "");
 	if (arg.isnull)
 		take = LLVMBuildAnd(b, take, LLVMBuildNot(b, arg.isnull, ""), "");
 	args[1].value = LLVMBuildSelect(b, take, arg.value, args[0].value, "");
-	put(emit, state, OFFSET(value), MotToDatum(emit, args[1]));
+	put(emit, state, MotToDatum(emit, args[1]));
 	put_null(emit, state, arg.isnull == NULL ? MotEmitConst(emit, emit->bit, 0) :
 			 LLVMBuildAnd(b, state_null, arg.isnull, ""));
 }
 
+/* "number": of SUM_DECIMAL, or NULL if it is for the caller */
 static void
-emit_aggregate(MotEmit * emit, const State *state, const MotRowAggregate *aggregate)
+emit_aggregate(MotEmit * emit, const State *state, const MotRowAggregate *aggregate, const MotNumber * number)
 {
 	Expr	   *expr = aggregate->args != NIL ? linitial(aggregate->args) : NULL;
-	LLVMTypeRef type;
-	LLVMValueRef arg;
 	MotValue	value;
 
-	if (aggregate->kind == MOT_AGGREGATE_CALL)
+	if (number != NULL)
 	{
-		MotEmitOutputs(emit, aggregate->args, aggregate->first_value);
-		type = LLVMFunctionType(LLVMVoidTypeInContext(emit->context), &emit->pointer, 1, false);
-		arg = MotEmitAddress(emit, aggregate->arg, emit->pointer);
-		MotEmitCallAddress(emit, aggregate->call, type, &arg, 1, "");
+		emit_sum_decimal(emit, state, aggregate, number);
+		return;
+	}
+	if (aggregate->kind == MOT_AGGREGATE_CALL || aggregate->kind == MOT_AGGREGATE_SUM_DECIMAL)
+	{
+		if (aggregate->kind == MOT_AGGREGATE_CALL)
+			MotEmitOutputs(emit, aggregate->args, aggregate->first_value);
+		emit_call(emit, aggregate);
 		return;
 	}
 	if (expr == NULL)
@@ -244,6 +401,9 @@ emit_aggregate(MotEmit * emit, const State *state, const MotRowAggregate *aggreg
 		case MOT_AGGREGATE_SUM_FLOAT:
 			emit_sum_float(emit, state, value);
 			break;
+		case MOT_AGGREGATE_AVERAGE:
+			emit_average(emit, state, value);
+			break;
 		default:
 			emit_extreme(emit, state, value, exprType((Node *) expr), aggregate->kind == MOT_AGGREGATE_MAX);
 			break;
@@ -255,12 +415,9 @@ List *
 MotAggregateExpressions(const MotRowRequest *request)
 {
 	List	   *result = NIL;
-	ListCell   *lc;
 
-	foreach(lc, request->aggregates)
+	foreach_ptr(const MotRowAggregate, aggregate, request->aggregates)
 	{
-		const MotRowAggregate *aggregate = lfirst(lc);
-
 		result = list_concat(result, aggregate->args);
 
 		if (aggregate->filter)
@@ -272,12 +429,25 @@ MotAggregateExpressions(const MotRowRequest *request)
 void
 MotEmitAggregates(MotEmit * emit)
 {
-	ListCell   *lc;
+	int			n = list_length(emit->request->aggregates);
+	MotNumber  *numbers = palloc0(Max(n, 1) * sizeof(MotNumber));
+	bool	   *is_number = palloc0(Max(n, 1) * sizeof(bool));
 
-	foreach(lc, emit->request->aggregates)
+	/* before any branch, for what several of them use (they raise nothing) */
+	emit->numbers = palloc0(sizeof(MotNumber *) * Max(emit->request->desc->natts, 1));
+	foreach_ptr(const MotRowAggregate, aggregate, emit->request->aggregates)
 	{
-		const MotRowAggregate *aggregate = lfirst(lc);
-		State state = {emit->states, foreach_current_index(lc) * (int64) sizeof(MotRowState)};
+		int			i = foreach_current_index(aggregate);
+
+		if (aggregate->kind == MOT_AGGREGATE_SUM_DECIMAL)
+			is_number[i] = MotEmitNumber(emit, aggregate->steps, aggregate->nsteps, &numbers[i]);
+	}
+
+	foreach_ptr(const MotRowAggregate, aggregate, emit->request->aggregates)
+	{
+		int			i = foreach_current_index(aggregate);
+		State state = state_of(emit, i, aggregate->sum);
+		MotNumber  *number = is_number[i] ? &numbers[i] : NULL;
 
 		if (aggregate->filter)
 		{
@@ -286,11 +456,11 @@ MotEmitAggregates(MotEmit * emit)
 
 			LLVMBuildCondBr(emit->builder, MotIsTrue(emit, MotEmitExpr(emit, aggregate->filter)), passes, next);
 			LLVMPositionBuilderAtEnd(emit->builder, passes);
-			emit_aggregate(emit, &state, aggregate);
+			emit_aggregate(emit, &state, aggregate, number);
 			LLVMBuildBr(emit->builder, next);
 			LLVMPositionBuilderAtEnd(emit->builder, next);
 		}
 		else
-			emit_aggregate(emit, &state, aggregate);
+			emit_aggregate(emit, &state, aggregate, number);
 	}
 }

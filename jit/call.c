@@ -46,12 +46,7 @@ look_up(MotEmit * emit, Oid funcid, Expr *node)
 	if (flinfo->fn_retset)
 		MotDecline(emit, "function %s returns a set", get_func_name(funcid));
 	if (node != NULL)
-	{
-		MemoryContext old = MemoryContextSwitchTo(emit->cxt);
-
-		fmgr_info_set_expr((Node *) copyObject(node), flinfo);
-		MemoryContextSwitchTo(old);
-	}
+		MotWithin(emit->cxt, fmgr_info_set_expr((Node *) copyObject(node), flinfo));
 	return flinfo;
 }
 
@@ -185,9 +180,8 @@ MotValue
 MotEmitFunction(MotEmit * emit, Expr *node, Oid funcid, Oid type, Oid collation, List *args)
 {
 	MotValue   *values = palloc(sizeof(MotValue) * Max(list_length(args), 1));
-	ListCell   *lc;
 
-	foreach(lc, args)
-		values[foreach_current_index(lc)] = MotEmitExpr(emit, lfirst(lc));
+	foreach_ptr(Expr, arg, args)
+		values[foreach_current_index(arg)] = MotEmitExpr(emit, arg);
 	return MotEmitCall(emit, node, funcid, type, collation, values, list_length(args));
 }

@@ -23,6 +23,8 @@
  *
  * The null bitmap is padded to 8 bytes, so it is read by words.
  *
+ * Rows of a slot are read as they have been taken apart.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -519,6 +521,27 @@ columns_of(MotEmit * emit, List *expressions, int *last)
 	return result;
 }
 
+/* A slot's columns, which have been taken apart. */
+static void
+load_from_slot(MotEmit * emit, Bitmapset *wanted)
+{
+	LLVMBuilderRef b = emit->builder;
+	LLVMValueRef nulls = MotEmitLoad(emit, emit->pointer, emit->arguments,
+									 MotEmitConst(emit, emit->int64, offsetof(MotRowContext, row_isnull)), 8);
+	int			attnum = -1;
+
+	while ((attnum = bms_next_member(wanted, attnum)) >= 0)
+	{
+		Form_pg_attribute att = TupleDescAttr(emit->request->desc, attnum - 1);
+		LLVMValueRef datum = MotEmitLoad(emit, emit->int64, emit->row,
+										 MotEmitConst(emit, emit->int64, (attnum - 1) * (int64) sizeof(Datum)), 8);
+		LLVMValueRef isnull = MotEmitLoad(emit, emit->int8, nulls, MotEmitConst(emit, emit->int64, attnum - 1), 1);
+
+		isnull = LLVMBuildICmp(b, LLVMIntNE, isnull, MotEmitConst(emit, emit->int8, 0), "");
+		emit->columns[attnum - 1] = MotFromDatum(emit, datum, isnull, kind_of_column(att));
+	}
+}
+
 void
 MotEmitColumns(MotEmit * emit, List *expressions)
 {
@@ -527,6 +550,11 @@ MotEmitColumns(MotEmit * emit, List *expressions)
 
 	if (wanted == NULL)
 		return;
+	if (emit->request->from_slot)
+	{
+		load_from_slot(emit, wanted);
+		return;
+	}
 	if (emit->walk == NULL)
 	{
 		List	   *all = MotAggregateExpressions(emit->request);

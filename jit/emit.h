@@ -8,6 +8,7 @@
  *	columns.c	columns of the row, straight from its bytes
  *	expr.c		expressions, node by node
  *	aggregate.c	aggregates
+ *	decimal.c	numeric as integers
  *	call.c		calls of functions by their C entries
  *	interpret.c	what is left to the executor's interpreter
  *	inline.c	functions that are a few machine instructions
@@ -31,6 +32,7 @@
 
 #include <llvm-c/Core.h>
 
+#include "compat/names.h"
 #include "nodes/primnodes.h"
 #include "statement/jit.h"
 
@@ -85,14 +87,18 @@ typedef struct MotEmit
 	LLVMBasicBlockRef entry;	/* for places on the stack */
 	LLVMValueRef row;
 	LLVMValueRef host_bits;
+	LLVMValueRef arguments;		/* the MotRowContext */
 	LLVMValueRef params;		/* members of MotRowContext */
 	LLVMValueRef params_isnull;
 	LLVMValueRef values;
 	LLVMValueRef isnull;
 	LLVMValueRef states;
+	LLVMValueRef sums;
 
 	struct MotColumns *walk;	/* over the row (columns.c) */
 	MotValue   *columns;		/* by attribute number - 1, once loaded */
+	struct MotNumber **numbers; /* likewise, once they have been read as
+								 * decimals */
 	const MotValue *case_value; /* of the innermost CASE */
 
 	int			depth;			/* of expressions */
@@ -116,7 +122,6 @@ extern void MotEmitBranchUnlikely(MotEmit *emit, LLVMValueRef condition, LLVMBas
 extern LLVMValueRef MotEmitPhi(MotEmit *emit, LLVMTypeRef type, int n, LLVMValueRef * values, LLVMBasicBlockRef * blocks);
 extern LLVMValueRef MotEmitConst(MotEmit *emit, LLVMTypeRef type, int64 value);
 extern LLVMValueRef MotEmitCallAddress(MotEmit *emit, const void *address, LLVMTypeRef type, LLVMValueRef * args, int n, const char *name);
-extern LLVMValueRef MotEmitAnd(MotEmit *emit, LLVMValueRef a, LLVMValueRef b);
 extern LLVMValueRef MotEmitOr(MotEmit *emit, LLVMValueRef a, LLVMValueRef b);
 
 /* Datums (program.c) */
@@ -139,6 +144,24 @@ extern LLVMValueRef MotIsTrue(MotEmit *emit, MotValue value);	/* and not null */
 /* aggregate.c */
 extern List *MotAggregateExpressions(const MotRowRequest *request);
 extern void MotEmitAggregates(MotEmit *emit);
+
+/* decimal.c */
+
+/* A numeric in registers, if "ok" (NULL: always) and not "isnull" (NULL: never). */
+typedef struct MotNumber
+{
+	LLVMValueRef m;				/* as in MotDecimal; of 128 bits if "wide",
+								 * else of 64 */
+	bool		wide;
+	int			digits;			/* it is less than 10 to this power */
+	int			k;
+	int			dscale;
+	LLVMValueRef ok;
+	LLVMValueRef isnull;
+} MotNumber;
+
+extern bool MotEmitNumber(MotEmit *emit, const MotStep *steps, int nsteps, MotNumber *result);
+extern LLVMValueRef MotWiden(MotEmit *emit, const MotNumber *number);
 
 /* call.c */
 extern bool MotIsSqlFunction(Oid funcid, void *context);

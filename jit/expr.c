@@ -195,29 +195,22 @@ static MotValue
 emit_const(MotEmit * emit, Const *constant)
 {
 	MotKind		kind = MotKindOf(constant->consttype);
-	MemoryContext old;
 	Datum		datum;
 
 	if (constant->constisnull)
 		return null_value(emit, kind);
-	old = MemoryContextSwitchTo(emit->cxt);
-	datum = datumCopy(constant->constvalue, constant->constbyval, constant->constlen);
-	MemoryContextSwitchTo(old);
+	MotWithin(emit->cxt, datum = datumCopy(constant->constvalue, constant->constbyval, constant->constlen));
 	return MotFromDatum(emit, MotEmitConst(emit, emit->int64, (int64) datum), NULL, kind);
 }
 
 static MotValue
 emit_param(MotEmit * emit, Param *param)
 {
-	ListCell   *lc;
-
-	foreach(lc, emit->request->params)
+	foreach_node(Param, known, emit->request->params)
 	{
-		Param	   *known = lfirst_node(Param, lc);
-
 		if (known->paramkind == param->paramkind && known->paramid == param->paramid)
 		{
-			int64		i = foreach_current_index(lc);
+			int64		i = foreach_current_index(known);
 			LLVMValueRef datum;
 			LLVMValueRef isnull;
 
@@ -291,11 +284,10 @@ emit_and_or_select(MotEmit * emit, BoolExpr *expr)
 	LLVMValueRef decided = NULL;
 	LLVMValueRef any_null = NULL;
 	MotValue result = {NULL, NULL, MOT_BOOL};
-	ListCell   *lc;
 
-	foreach(lc, expr->args)
+	foreach_ptr(Expr, arg, expr->args)
 	{
-		MotValue	value = MotEmitExpr(emit, lfirst(lc));
+		MotValue	value = MotEmitExpr(emit, arg);
 
 		decided = MotEmitOr(emit, decided, is_and ? is_false(emit, value) : MotIsTrue(emit, value));
 		any_null = MotEmitOr(emit, any_null, value.isnull);
@@ -409,7 +401,6 @@ emit_case(MotEmit * emit, CaseExpr *expr)
 	MotKind		kind = MotKindOf(expr->casetype);
 	const		MotValue *outer = emit->case_value;
 	MotValue	tested;
-	ListCell   *lc;
 	Join		join;
 
 	if (expr->arg)
@@ -422,9 +413,8 @@ emit_case(MotEmit * emit, CaseExpr *expr)
 	}
 
 	join_begin(&join, emit, kind, list_length(expr->args) + 1);
-	foreach(lc, expr->args)
+	foreach_node(CaseWhen, when, expr->args)
 	{
-		CaseWhen   *when = lfirst_node(CaseWhen, lc);
 		LLVMBasicBlockRef then = MotEmitBlock(emit, "then");
 		LLVMBasicBlockRef otherwise = MotEmitBlock(emit, "else");
 		MotValue	condition;
@@ -479,14 +469,13 @@ emit_min_max(MotEmit * emit, MinMaxExpr *expr)
 	int			n = list_length(expr->args);
 	MotValue   *values = palloc(sizeof(MotValue) * n);
 	MotValue	best;
-	ListCell   *lc;
 
 	if (!OidIsValid(type->cmp_proc))
 		MotDecline(emit, "a type has no order");
 
 	/* all are evaluated before the first comparison */
-	foreach(lc, expr->args)
-		values[foreach_current_index(lc)] = MotConvert(emit, MotEmitExpr(emit, lfirst(lc)), kind);
+	foreach_ptr(Expr, arg, expr->args)
+		values[foreach_current_index(arg)] = MotConvert(emit, MotEmitExpr(emit, arg), kind);
 
 	best = values[0];
 	for (int i = 1; i < n; i++)
@@ -649,7 +638,6 @@ emit_array_op(MotEmit * emit, ScalarArrayOpExpr *expr)
 	for (int i = 0; i < n; i++)
 	{
 		LLVMBasicBlockRef next;
-		MemoryContext old;
 		MotValue result;
 		Datum		datum;
 
@@ -658,9 +646,7 @@ emit_array_op(MotEmit * emit, ScalarArrayOpExpr *expr)
 			some_null = true;
 			continue;
 		}
-		old = MemoryContextSwitchTo(emit->cxt);
-		datum = datumCopy(datums[i], typbyval, typlen);
-		MemoryContextSwitchTo(old);
+		MotWithin(emit->cxt, datum = datumCopy(datums[i], typbyval, typlen));
 		args[1] = MotFromDatum(emit, MotEmitConst(emit, emit->int64, (int64) datum), NULL, kind);
 		result = MotEmitCall(emit, (Expr *) expr, expr->opfuncid, BOOLOID, expr->inputcollid, args, 2);
 

@@ -110,7 +110,6 @@ MotEmitInterpreted(MotEmit * emit, Expr *expr)
 	LLVMValueRef args[2];
 	LLVMValueRef datum;
 	LLVMValueRef isnull;
-	ListCell   *lc;
 
 	part->params = makeParamList(list_length(l.leaves));
 	part->econtext = makeNode(ExprContext);
@@ -122,13 +121,13 @@ MotEmitInterpreted(MotEmit * emit, Expr *expr)
 	part->state = ExecInitExpr(copyObject((Expr *) node), NULL);
 	MemoryContextSwitchTo(old);
 
-	foreach(lc, l.leaves)
+	foreach_ptr(Expr, leaf, l.leaves)
 	{
-		ParamExternData *param = &part->params->params[foreach_current_index(lc)];
-		MotValue	value = MotEmitExpr(emit, lfirst(lc));
+		ParamExternData *param = &part->params->params[foreach_current_index(leaf)];
+		MotValue	value = MotEmitExpr(emit, leaf);
 		LLVMValueRef place = MotEmitAddress(emit, param, emit->pointer);
 
-		param->ptype = exprType(lfirst(lc));
+		param->ptype = exprType((Node *) leaf);
 		param->pflags = 0;
 		MotEmitStore(emit, MotToDatum(emit, value), place,
 					 MotEmitConst(emit, emit->int64, offsetof(ParamExternData, value)), 8);

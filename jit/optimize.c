@@ -18,10 +18,11 @@
 #include "postgres.h"
 
 #include "optimize.h"
+#include "versions.h"
 
 #include <llvm-c/Transforms/PassBuilder.h>
 
-#define PASSES "function(early-cse,instcombine,simplifycfg)"
+#define PASSES "function(early-cse," MOT_PASS_INSTCOMBINE ",simplifycfg)"
 
 void
 MotSetTarget(LLVMModuleRef module, LLVMTargetMachineRef machine)

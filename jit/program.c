@@ -9,7 +9,8 @@
  *	entry:		room on the stack; members of the context
  *	then:		the columns that the conditions need, the conditions one by one,
  *				each leaving for "false" if it is not true
- *	then:		the other columns, the outputs, the aggregates, return true
+ *	then:		the other columns, the outputs, which group it is of, the
+ *				aggregates, return true
  *
  *-------------------------------------------------------------------------
  */
@@ -49,7 +50,6 @@ MotEmitProgram(MotEmit * emit, const char *name)
 	LLVMValueRef context;
 	LLVMBasicBlockRef start;
 	LLVMBasicBlockRef fail = NULL;
-	ListCell   *lc;
 
 	set_types(emit);
 	args[0] = emit->pointer;
@@ -73,18 +73,16 @@ MotEmitProgram(MotEmit * emit, const char *name)
 	emit->params_isnull = member(params_isnull);
 	emit->values = member(values);
 	emit->isnull = member(isnull);
-	if (request->aggregates != NIL)
-		emit->states = member(states);
-#undef member
+	emit->arguments = context;
 
 	LLVMPositionBuilderAtEnd(emit->builder, start);
 	emit->columns = palloc0(sizeof(MotValue) * Max(request->desc->natts, 1));
 	MotEmitColumns(emit, request->quals);
 	if (request->quals != NIL)
 		fail = MotEmitBlock(emit, "fail");
-	foreach(lc, request->quals)
+	foreach_ptr(Expr, qual, request->quals)
 	{
-		LLVMValueRef is_true = MotIsTrue(emit, MotEmitExpr(emit, lfirst(lc)));
+		LLVMValueRef is_true = MotIsTrue(emit, MotEmitExpr(emit, qual));
 		LLVMBasicBlockRef pass = MotEmitBlock(emit, "pass");
 
 		LLVMBuildCondBr(emit->builder, is_true, pass, fail);
@@ -93,7 +91,20 @@ MotEmitProgram(MotEmit * emit, const char *name)
 
 	MotEmitColumns(emit, list_concat(MotAggregateExpressions(request), request->outputs));
 	MotEmitOutputs(emit, request->outputs, 0);
-	MotEmitAggregates(emit);
+	if (request->group != NULL)
+	{
+		LLVMValueRef arg = MotEmitAddress(emit, request->group_arg, emit->pointer);
+
+		MotEmitCallAddress(emit, request->group,
+						   LLVMFunctionType(LLVMVoidTypeInContext(emit->context), &emit->pointer, 1, false), &arg, 1, "");
+	}
+	if (request->aggregates != NIL)
+	{
+		emit->states = member(states);
+		emit->sums = member(sums);
+		MotEmitAggregates(emit);
+	}
+#undef member
 	LLVMBuildRet(emit->builder, MotEmitConst(emit, emit->int8, 1));
 	if (fail)
 	{
@@ -120,15 +131,13 @@ may_be_expanded(Node *expr)
 void
 MotEmitOutputs(MotEmit * emit, List *expressions, int first)
 {
-	ListCell   *lc;
-
-	foreach(lc, expressions)
+	foreach_ptr(Expr, expr, expressions)
 	{
-		MotValue	output = MotEmitExpr(emit, lfirst(lc));
-		int64		i = first + foreach_current_index(lc);
+		MotValue	output = MotEmitExpr(emit, expr);
+		int64		i = first + foreach_current_index(expr);
 
 		/* outputs are used more than once */
-		if (may_be_expanded(lfirst(lc)))
+		if (may_be_expanded((Node *) expr))
 			output = MotReadOnly(emit, output);
 		MotEmitStore(emit, MotToDatum(emit, output), emit->values,
 					 MotEmitConst(emit, emit->int64, i * sizeof(Datum)), sizeof(Datum));
@@ -255,14 +264,6 @@ MotEmitOr(MotEmit * emit, LLVMValueRef a, LLVMValueRef b)
 	if (b == NULL)
 		return a;
 	return LLVMBuildOr(emit->builder, a, b, "");
-}
-
-LLVMValueRef
-MotEmitAnd(MotEmit * emit, LLVMValueRef a, LLVMValueRef b)
-{
-	if (a == NULL || b == NULL)
-		return NULL;
-	return LLVMBuildAnd(emit->builder, a, b, "");
 }
 
 /* ----------------------------------------------------------------- Datums */

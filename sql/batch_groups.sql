@@ -48,15 +48,19 @@ CREATE FUNCTION differences(query text, as_heap bool = true) RETURNS SETOF text 
 DECLARE
 	heap text;
 	ours text;
+	code text;
 	servers text;
 BEGIN
 	SET LOCAL mot.batches = on;
+	SET LOCAL mot.jit_above_scanned = 0;
+	code = answer(replace(query, 'TWIN', 'mot_twin'));
+	SET LOCAL mot.jit_above_scanned = -1;
 	ours = answer(replace(query, 'TWIN', 'mot_twin'));
 	SET LOCAL mot.batches = off;
 	servers = answer(replace(query, 'TWIN', 'mot_twin'));
 	SET LOCAL mot.batches = on;
-	IF ours <> servers THEN
-		RETURN NEXT format('%s: batches %s, without %s', query, ours, servers);
+	IF ours <> servers OR code <> servers THEN
+		RETURN NEXT format('%s: batches %s, machine code %s, without %s', query, ours, code, servers);
 	END IF;
 	IF as_heap THEN
 		heap = answer(replace(query, 'TWIN', 'heap_twin'));
@@ -125,6 +129,11 @@ SELECT differences('SELECT i4, count(*) FROM (SELECT i4, i2, count(*) FROM TWIN 
 SELECT differences('SELECT x.i2, count(*), sum(y.m) FROM TWIN x JOIN TWIN y ON x.id = y.i4 GROUP BY x.i2');
 SELECT differences('SELECT count(*) FROM (SELECT i4, count(*) FROM TWIN GROUP BY i4 LIMIT 3) s');
 
+-- as many groups as rows are left to the server, if that is known
+SELECT * FROM explained('SELECT id, count(*) FROM mot_twin GROUP BY id');
+ALTER TABLE mot_twin ALTER id SET (n_distinct = 20), ALTER m SET (n_distinct = 20);
+ANALYZE mot_twin;
+
 -- little memory: the server's node goes on in the middle
 SET work_mem = '64kB';
 SET hash_mem_multiplier = 1;
@@ -146,6 +155,8 @@ SELECT * FROM explained($q$SELECT sum(m), max(t) FROM mot_twin WHERE id > 1000$q
 -- nearly each row a group of its own: left to the server's node on the way
 SELECT differences('SELECT id * 30 + i, count(*), sum(m) FROM TWIN, generate_series(1, 20) i GROUP BY 1');
 
+ALTER TABLE mot_twin ALTER id RESET (n_distinct), ALTER m RESET (n_distinct);
+ANALYZE mot_twin;
 -- workers
 SET max_parallel_workers_per_gather = 2;
 SET parallel_setup_cost = 0;
@@ -196,6 +207,10 @@ CREATE FOREIGN TABLE foreign_twin (id int PRIMARY KEY, i4 int, m numeric(12,2)) 
 INSERT INTO foreign_twin SELECT id, i4, m FROM heap_twin;
 ANALYZE foreign_twin;
 SELECT count(*) FROM (SELECT i4, sum(m), avg(m), count(*) FROM foreign_twin GROUP BY i4 EXCEPT SELECT i4, sum(m), avg(m), count(*) FROM heap_twin GROUP BY i4) s;
+
+SET mot.jit_above_scanned = 0;
+SELECT count(*) FROM (SELECT i4, max(m * 2), count(*) FILTER (WHERE m > 500) FROM foreign_twin GROUP BY i4 EXCEPT SELECT i4, max(m * 2), count(*) FILTER (WHERE m > 500) FROM heap_twin GROUP BY i4) s;
+RESET mot.jit_above_scanned;
 
 -- what is covered, and what is not
 SELECT * FROM explained($q$SELECT i4, sum(m) FROM foreign_twin GROUP BY i4$q$);

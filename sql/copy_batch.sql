@@ -5,8 +5,9 @@
 SET client_min_messages = warning;
 CREATE SCHEMA copy_heap;
 CREATE SCHEMA copy_mot;
+CREATE SCHEMA copy_table;		-- ordinary ones
 
--- Run "COPY t <how> FROM PROGRAM ..." on both tables t and compare what came
+-- Run "COPY t <how> FROM PROGRAM ..." on all tables t and compare what came
 -- of it: errors with all they say, rows counted, rows there.
 CREATE FUNCTION copy_one(schema text, how text, program text, tail text, OUT result text, OUT rows text)
 LANGUAGE plpgsql AS $$
@@ -36,18 +37,20 @@ LANGUAGE plpgsql AS $$
 DECLARE
 	heap record;
 	mot record;
+	ordinary record;
 	path text := current_setting('search_path');
 BEGIN
 	heap := copy_one('copy_heap', how, program, tail);
 	mot := copy_one('copy_mot', how, program, tail);
+	ordinary := copy_one('copy_table', how, program, tail);
 	PERFORM set_config('search_path', path, true);
-	IF heap IS NOT DISTINCT FROM mot THEN
+	IF heap IS NOT DISTINCT FROM mot AND heap IS NOT DISTINCT FROM ordinary THEN
 		RETURN mot.result || ' (' || split_part(mot.rows, ' ', 1) || ' rows)';
 	END IF;
-	RETURN 'DIFFERENT: heap: ' || heap::text || E'\nmot:  ' || mot::text;
+	RETURN 'DIFFERENT: heap: ' || heap::text || E'\nmot:  ' || mot::text || E'\nordinary:  ' || ordinary::text;
 END $$;
 
--- the same statements for both
+-- the same statements for all
 CREATE PROCEDURE twice(statements text) LANGUAGE plpgsql AS $$
 DECLARE
 	path text := current_setting('search_path');
@@ -56,6 +59,10 @@ BEGIN
 	EXECUTE statements;
 	SET LOCAL search_path = copy_mot, public;
 	EXECUTE regexp_replace(statements, 'CREATE TABLE (t \([^;]*)', 'CREATE FOREIGN TABLE \1 SERVER mot_server', 'g');
+	SET LOCAL search_path = copy_table, public;
+	SET LOCAL default_table_access_method = mot;
+	EXECUTE statements;
+	RESET default_table_access_method;
 	PERFORM set_config('search_path', path, true);
 END $$;
 
@@ -184,6 +191,8 @@ SELECT copy_twins('(id)', 'seq 6 8; echo 7');
 SELECT what, n FROM copy_heap.log EXCEPT ALL SELECT what, n FROM copy_mot.log;
 SELECT what, n FROM copy_mot.log EXCEPT ALL SELECT what, n FROM copy_heap.log;
 SELECT count(*) FROM copy_mot.log;
+SELECT what, n FROM copy_heap.log EXCEPT ALL SELECT what, n FROM copy_table.log;
+SELECT what, n FROM copy_table.log EXCEPT ALL SELECT what, n FROM copy_heap.log;
 
 -- a partition by its own name
 CALL twice($$
@@ -193,6 +202,61 @@ CREATE TABLE t PARTITION OF p FOR VALUES FROM (1) TO (1000)
 $$);
 SELECT copy_twins('(id)', 'seq 1 100');
 SELECT copy_twins('(id)', 'seq 101 103; echo 5; echo 1001');
+-- from above, with its columns in another order
+CALL twice($$
+DROP TABLE p;
+CREATE TABLE p (id int PRIMARY KEY, n text) PARTITION BY RANGE (id);
+CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (1) TO (1000);
+CREATE TABLE p2 (n text, gone int, id int NOT NULL);
+ALTER TABLE p2 DROP gone;
+ALTER TABLE p2 ADD PRIMARY KEY (id);
+ALTER TABLE p ATTACH PARTITION p2 FOR VALUES FROM (1000) TO (100000)
+$$);
+CREATE FUNCTION copy_parts(program text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	answer text;
+	context text;
+	schema text;
+BEGIN
+	FOREACH schema IN ARRAY ARRAY['copy_heap', 'copy_table'] LOOP
+		PERFORM set_config('search_path', schema || ', public', true);
+		BEGIN
+			EXECUTE format('COPY p FROM PROGRAM %L', program);
+			SET CONSTRAINTS ALL IMMEDIATE;
+			SELECT count(*) || ' ' || md5(string_agg(p::text, ',' ORDER BY id)) FROM p INTO answer;
+		EXCEPTION WHEN OTHERS THEN
+			GET STACKED DIAGNOSTICS answer = MESSAGE_TEXT, context = PG_EXCEPTION_CONTEXT;
+			answer := answer || ': ' || regexp_replace(context, '\n?SQL statement.*', '');
+		END;
+		RETURN NEXT answer;
+	END LOOP;
+END $$;
+SELECT copy_parts('for i in `seq 1 700`; do printf "%s	x%s\n%s	y\n" $i $i $((i + 2000)); done');
+SELECT copy_parts('for i in `seq 701 800`; do printf "%s	x%s\n%s	y\n" $i $i $((i + 2000)); done; printf "900	a\n2005	b\n901	c\n5	d\n"');
+-- a trigger's condition is asked when a row has its keys, before those of the next
+CALL twice($$
+DROP TABLE p;
+CREATE TABLE p (id int PRIMARY KEY, n int UNIQUE);
+CREATE TRIGGER d AFTER INSERT ON p FOR EACH ROW WHEN (1 / NEW.n > 0) EXECUTE FUNCTION note()
+$$);
+SELECT copy_parts('printf "1	1\n2	0\n1	2\n"');
+SELECT copy_parts('printf "1	1\n1	2\n2	0\n"');
+SELECT copy_parts('printf "1	1\n2	1\n2	0\n"');
+-- keys that are looked at again
+CALL twice('DROP TABLE p; CREATE TABLE p (id int PRIMARY KEY, n int UNIQUE DEFERRABLE, m int, EXCLUDE USING btree (m WITH =))');
+SELECT copy_parts('printf "1	1	1\n2	2	1\n1	3	2\n"');
+SELECT copy_parts('printf "1	1	1\n2	1	2\n1	3	3\n"');
+SELECT copy_parts('printf "1	1	1\n2	1	2\n3	3	3\n"');
+SELECT copy_parts('printf "1	1	1\n2	2	2\n3	3	3\n"');
+-- keys whose making raises errors
+CALL twice('DROP TABLE p; CREATE TABLE p (id int, n int); CREATE UNIQUE INDEX ON p (id); CREATE UNIQUE INDEX ON p ((10 / n))');
+SELECT copy_parts('printf "1	1\n2	2\n3	0\n4	4\n"');
+SELECT copy_parts('printf "1	1\n1	2\n3	0\n4	4\n"');
+SELECT copy_parts('printf "1	1\n2	2\n3	2\n4	0\n"');
+SELECT copy_parts('printf "1	1\n2	2\n3	3\n"');
+CALL twice('DROP TABLE p; CREATE TABLE p (id int, n int); CREATE UNIQUE INDEX ON p (id) WHERE 10 / n > 0');
+SELECT copy_parts('printf "1	1\n2	2\n1	3\n4	0\n"');
+SELECT copy_parts('printf "1	1\n2	2\n1	30\n4	0\n5	5\n"');
 
 -- progress is counted row by row
 CREATE FUNCTION progress() RETURNS text VOLATILE LANGUAGE sql AS
@@ -254,7 +318,7 @@ BEGIN READ ONLY;
 \copy copy_mot.t (id) FROM '/dev/null'
 ROLLBACK;
 
-DROP SCHEMA copy_mot, copy_heap CASCADE;
-DROP FUNCTION copy_one, copy_twins, progress;
+DROP SCHEMA copy_mot, copy_heap, copy_table CASCADE;
+DROP FUNCTION copy_one, copy_twins, copy_parts, progress;
 DROP PROCEDURE twice;
 DROP ROLE copy_user;

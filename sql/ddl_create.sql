@@ -10,7 +10,7 @@ CREATE FOREIGN TABLE ddl_t (
 ) SERVER mot_server;
 \d ddl_t
 SELECT conname, contype, convalidated, conindid::regclass
-    FROM pg_constraint WHERE conrelid = 'ddl_t'::regclass ORDER BY conname;
+    FROM pg_constraint WHERE conrelid = 'ddl_t'::regclass AND contype <> 'n' ORDER BY conname;
 SELECT indexrelid::regclass, indisprimary, indisunique, indisvalid, indkey
     FROM pg_index WHERE indrelid = 'ddl_t'::regclass ORDER BY indexrelid::regclass::text;
 INSERT INTO ddl_t VALUES (1, 1, 'one'), (2, NULL, NULL), (3, NULL, NULL);

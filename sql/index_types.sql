@@ -5,6 +5,7 @@
 CREATE SCHEMA index_types;
 SET search_path = index_types, public;
 SET timezone = 'America/New_York';
+SET intervalstyle = postgres;
 SET enable_hashjoin = off;
 SET enable_mergejoin = off;
 SET enable_material = off;

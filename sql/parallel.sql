@@ -205,14 +205,15 @@ RESET ROLE;
 
 -- a single process that runs all of a plan
 SELECT pa_both('DROP POLICY p ON t; ALTER TABLE t DISABLE ROW LEVEL SECURITY');
-SET force_parallel_mode = regress;
+SELECT name AS forced FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query') \gset
+SET :forced = regress;
 BEGIN;
 SELECT pa_both('UPDATE t SET v = v + 3 WHERE id % 5 = 0');
 SELECT pa_twins('SELECT * FROM t WHERE id = 15');
 SELECT pa_twins('SELECT t.*, w FROM t JOIN k ON k.id = t.v WHERE t.id BETWEEN 10 AND 40');
 SELECT pa_twins('SELECT id FROM t WHERE id IN (5, 10, 15, 99999) ORDER BY id DESC LIMIT 2');
 COMMIT;
-RESET force_parallel_mode;
+RESET :forced;
 
 -- nobody else says what workers see
 SET mot.leader_view = '1 2';

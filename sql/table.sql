@@ -391,14 +391,15 @@ SET max_parallel_workers_per_gather = 2;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
-SET force_parallel_mode = on;
+SELECT name AS forced FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query') \gset
+SET :forced = on;
 EXPLAIN (COSTS OFF) SELECT count(*) FROM tb_mot.t;
 EXPLAIN (COSTS OFF) SELECT count(*) FROM tb_heap.t h, tb_mot.k k WHERE h.a = k.id;
 SELECT count(*) FROM tb_mot.t;
 CREATE TABLE tb_as USING mot AS SELECT a, count(*) FROM tb_heap.t GROUP BY a;
 SELECT count(*) FROM tb_as;
 DROP TABLE tb_as;
-RESET force_parallel_mode;
+RESET :forced;
 RESET min_parallel_table_scan_size;
 RESET parallel_tuple_cost;
 RESET parallel_setup_cost;

@@ -154,7 +154,8 @@ SELECT count(*) FROM (SELECT * FROM bm_mot EXCEPT ALL SELECT * FROM bm_heap) x;
 RESET ALL;
 
 -- in a worker
-SET force_parallel_mode = on;
+SELECT name AS forced FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query') \gset
+SET :forced = on;
 SET enable_seqscan = off;
 SET enable_indexscan = off;
 EXPLAIN (COSTS OFF) SELECT count(*), sum(a), sum(b) FROM bm_mot WHERE a < 150 OR d < 900 AND d > 10;

@@ -19,10 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "access/transam.h"
-#include "compat/export.h"
 #include "miscadmin.h"
-#include "storage/lwlock.h"
 #include "storage/pmsignal.h"
 #include "utils/guc.h"
 
@@ -158,31 +155,6 @@ act(Fault *f)
 			pg_usleep(10000L);
 	}
 	return strcmp(f->action, "skip") == 0;
-}
-
-/*
- * As if so many transactions more had taken an xid, and a few: the next one is
- * the first in its page of the commit log, which the server then makes.
- */
-PG_FUNCTION_INFO_V1(mot_test_advance_xid);
-
-Datum
-mot_test_advance_xid(PG_FUNCTION_ARGS)
-{
-	const uint64 page = BLCKSZ * 4;
-	uint64		next;
-
-	LWLockAcquire(ProcArrayLock, LW_EXCLUSIVE);
-	LWLockAcquire(XidGenLock, LW_EXCLUSIVE);
-	next = U64FromFullTransactionId(ShmemVariableCache->nextXid) + PG_GETARG_INT64(0);
-	next = (next / page + 1) * page;
-	if ((TransactionId) next == 0)
-		next += page;
-	ShmemVariableCache->nextXid = FullTransactionIdFromU64(next);
-	ShmemVariableCache->latestCompletedXid = FullTransactionIdFromU64(next - 1);
-	LWLockRelease(XidGenLock);
-	LWLockRelease(ProcArrayLock);
-	PG_RETURN_VOID();
 }
 
 #endif							/* MOT_FAULTS */

@@ -29,6 +29,7 @@
 #include "storage/lwlock.h"
 #include "storage/pg_shmem.h"
 #include "utils/guc.h"
+#include "utils/hsearch.h"
 #include "wal/wal.h"
 #include "xact/xact.h"
 
@@ -52,7 +53,7 @@ static char reserve_error[256];
 
 /* what the two settings that only tell something show */
 static int	memory_in_huge_pages = 0;
-static char *huge_pages_status = NULL;
+static char *shown_huge_pages = NULL;
 
 static shmem_request_hook_type prev_shmem_request_hook = NULL;
 static shmem_startup_hook_type prev_shmem_startup_hook = NULL;
@@ -148,6 +149,14 @@ MotPreloaded(void)
 	return preloaded;
 }
 
+HTAB *
+MotHashCreate(const char *name, long nelem, Size keysize, Size entrysize, MemoryContext cxt)
+{
+	HASHCTL		ctl = {.keysize = keysize,.entrysize = entrysize,.hcxt = cxt};
+
+	return hash_create(name, nelem, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+}
+
 ErrorData *
 MotErrorTake(MemoryContext cxt)
 {
@@ -228,7 +237,7 @@ define_settings(void)
 		DefineCustomStringVariable("mot.huge_pages_status",
 								   "Shows whether memory-optimized tables are in reserved huge pages.",
 								   NULL,
-								   &huge_pages_status,
+								   &shown_huge_pages,
 								   "off",
 								   PGC_INTERNAL, GUC_NOT_IN_SAMPLE | GUC_DISALLOW_IN_FILE,
 								   NULL, NULL, NULL);

@@ -26,8 +26,11 @@
 #include "postgres.h"
 
 #include "compat/export.h"
+#include "compat/foreach.h"
+#include "compat/names.h"
 #include "engine/mot_engine.h"
 #include "storage/lwlock.h"
+#include "utils/palloc.h"
 
 /* mot.default_engine */
 typedef enum MotDefaultEngine
@@ -60,6 +63,17 @@ extern int	mot_huge_pages;
 extern mot_engine *MotEngine;
 extern mot_engine *MotEngineRequired(void);
 extern bool MotPreloaded(void);
+
+/* A statement in another memory context (an error leaves it there, as ever). */
+#define MotWithin(context, statement) \
+	do { \
+		MemoryContext within_ = MemoryContextSwitchTo(context); \
+		statement; \
+		MemoryContextSwitchTo(within_); \
+	} while (0)
+
+/* A hash table of bytes, in that context. */
+extern struct HTAB *MotHashCreate(const char *name, long nelem, Size keysize, Size entrysize, MemoryContext cxt);
 
 /* In PG_CATCH, by who goes on: the error. */
 extern ErrorData *MotErrorTake(MemoryContext cxt);

@@ -138,6 +138,7 @@ sandbox_copy_server()
 	sandbox_install_module "$TOP/mot.so"
 	[ ! -f "$TOP/jit/mot_jit.so" ] || install -m 755 "$TOP/jit/mot_jit.so" "$PGLIB/mot_jit.so"
 	install -m 644 "$TOP/mot.control" "$TOP"/mot--*.sql "$PGSHARE/extension/"
+	install -m 755 "$TOP/tools/mot_upgrade" "$PGBIN/mot_upgrade"
 	export PATH="$PGBIN:$PATH"
 }
 

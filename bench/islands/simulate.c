@@ -58,6 +58,9 @@ static const double line_ns[3] = {109 / GHZ, 289 / GHZ, 400 / GHZ};
 #define ACTION_SECONDS (0.2 / 80)
 #define TICK 0.25				/* seconds */
 #define SAMPLE 8000			/* transactions that stand for a tick's */
+#define SESSIONS (ISLANDS * CORES)
+#define ALIKE ISL_EVERY			/* a session does as many more of each that it
+								 * counts or leaves out: far fewer than in truth */
 #define BACK 0.95				/* of where a phase ends: throughput is back */
 
 #define MAX_TICKS 1000
@@ -110,7 +113,8 @@ typedef struct system
 	kind		kind;
 	isl_machine machine;
 	isl_scheme	scheme;
-	isl_counts	counts[ISLANDS];
+	isl_counts	counts[SESSIONS];
+	int			left_out[SESSIONS]; /* still to be */
 	isl_interval interval;
 	double		interval_began;
 	double		done;			/* transactions in it */
@@ -154,7 +158,7 @@ static workload mix,
 			update,
 			destination,
 			tpcc;
-static isl_trace trace;
+static isl_load counted;
 static isl_scheme next;
 static isl_decision decision;
 
@@ -278,7 +282,11 @@ system_begin(system_ * s, kind k)
 			s->machine.distance[a][b] = (line_ns[hops[a][b]] - line_ns[0]) / (line_ns[1] - line_ns[0]);
 		range[a].low = a * (65536 / ISLANDS);
 		range[a].place = (uint16_t) a;
-		isl_counts_clear(&s->counts[a], s->generation);
+	}
+	for (unsigned i = 0; i < SESSIONS; i++)
+	{
+		isl_counts_clear(&s->counts[i], s->generation);
+		s->counts[i].random = i;
 	}
 	for (unsigned t = 0; t < tables; t++)
 		(void) isl_scheme_add(&s->scheme, t + 1, 0, 65536, range, ISLANDS);
@@ -332,6 +340,7 @@ run(system_ * s, const workload *load, const transaction *t, bool skewed, unsign
 	bool		changes = false;
 	isl_transaction touched = {.generation = s->generation};
 	unsigned	sub;
+	unsigned	session;
 
 	for (unsigned i = 0; i < t->rows; i++)
 	{
@@ -353,8 +362,7 @@ run(system_ * s, const workload *load, const transaction *t, bool skewed, unsign
 			*island = s->kind == NAIVE || !is_there(s, home) ? anywhere(s) : home;
 		ns += (change ? CHANGE_NS : READ_NS) +
 			(change ? CHANGE_LINES : READ_LINES) * (line_ns[hops[*island][home]] - line_ns[0]);
-		isl_touch(&touched, sub, change ? ISL_WORK_CHANGE : ISL_WORK_READ,
-				  change ? ISL_BYTES_CHANGE : ISL_BYTES_READ);
+		isl_touch(&touched, sub, 1, change);
 		if (change)
 		{
 			write_line(s, &s->row[table][at], *island, LINE_ROW);
@@ -371,7 +379,12 @@ run(system_ * s, const workload *load, const transaction *t, bool skewed, unsign
 		write_line(s, &s->logged, anywhere(s), LINE_LOGGED);
 	}
 	s->transactions++;
-	isl_counts_add(&s->counts[*island], &touched);
+	session = *island * CORES + core;
+	for (s->left_out[session] -= ALIKE; s->left_out[session] < 0; s->left_out[session]++)
+	{
+		isl_counts_add(&s->counts[session], &touched);
+		s->left_out[session] += (int) isl_counts_leave_out(&s->counts[session]);
+	}
 	return ns;
 }
 
@@ -383,14 +396,14 @@ adapt(system_ * s, double now)
 
 	if (s->kind != ADAPTIVE || seconds < s->interval.seconds - TICK / 2)
 		return;
-	isl_trace_clear(&trace);
-	for (unsigned i = 0; i < ISLANDS; i++)
-		(void) isl_trace_add(&trace, &s->counts[i], s->generation);
-	if (isl_interval_passed(&s->interval, s->done / seconds) != ISL_NOT_NOW)
+	isl_load_clear(&counted);
+	for (unsigned i = 0; i < SESSIONS; i++)
+		(void) isl_load_add(&counted, &s->counts[i], s->generation);
+	if (isl_interval_passed(&s->interval, s->done / seconds, counted.all.counted) != ISL_NOT_NOW)
 	{
-		if (!isl_decide(&s->machine, &s->scheme, &trace, &next, &decision))
+		if (!isl_decide(&s->machine, &s->scheme, &counted, &next, &decision))
 			exit(1);
-		isl_interval_looked(&s->interval, decision.moves);
+		isl_interval_looked(&s->interval, decision.moves, decision.unsure);
 		if (decision.moves)
 		{
 			unsigned	moves = 0;
@@ -408,7 +421,7 @@ adapt(system_ * s, double now)
 		s->scheme = next;
 	}
 	s->generation++;
-	for (unsigned i = 0; i < ISLANDS; i++)
+	for (unsigned i = 0; i < SESSIONS; i++)
 		isl_counts_clear(&s->counts[i], s->generation);
 	s->interval_began = now;
 	s->done = 0;

@@ -17,7 +17,9 @@
  *
  *	takeover.c	which nodes, and what EXPLAIN (VERBOSE) says of them
  *	aggregate.c	the input phase of an Agg node
- *	rows.c		the rows of a large table's scan, by machine code
+ *	transition.c	an aggregate's transition
+ *	compile.c	keys and transitions by machine code
+ *	rows.c		scans: rows where they lie, conditions by machine code
  *	group.c		from a row's keys to its group
  *	probe.c		hash joins: looking rows up in the server's table
  *	decimal.c	numeric as integers; sums of it, and back to the server's states
@@ -50,8 +52,11 @@ typedef struct MotTakenNode
 	struct MotTakenNode *next;
 	PlanState  *ps;
 	ExecProcNodeMtd below;		/* the server's own function */
+	bool		hidden;			/* below a node that shows other rows: WHERE
+								 * CURRENT OF does not ask for its own */
 	struct MotFill *fill;		/* made when rows are asked for first */
 	struct MotProbe *probe;		/* likewise */
+	struct MotRows *rows;		/* likewise */
 	MemoryContextCallback gone;
 } MotTakenNode;
 
@@ -62,22 +67,26 @@ extern MotTakenNode *MotTakenFind(PlanState *ps);
 extern const char *MotFillWhyNot(const AggState *agg);
 extern TupleTableSlot *MotFillAgg(PlanState *ps);
 
-/* rows.c */
+/* compile.c */
 extern int	mot_jit_above_scanned;
 
-typedef struct MotRows
-{
-	SeqScanState *node;
-	MotRowFunction function;
-	MotRowContext context;
-	Datum	   *values;			/* of the present row: the columns that were
-								 * asked for */
-	bool	   *nulls;
-} MotRows;
+extern const char *MotCodeWhyNot(double rows);
+extern const char *MotCodeWhyNotNow(double rows);
+extern bool MotHasParameters(Node *node);
+extern const char *MotFillCodeWhyNot(const AggState *agg, const struct MotFill *fill);
 
-extern MotRows *MotRowsMake(PlanState *ps, const Bitmapset *columns, int *position);
+/* rows.c */
+typedef struct MotRows MotRows;
+
+extern bool MotRowsCan(const PlanState *ps);
+extern MotRows *MotRowsMake(PlanState *ps);
 extern void MotRowsStart(MotRows *rows);
-extern TupleTableSlot *MotRowsNext(MotRows *rows, ExprContext *memory);
+extern const mot_version *MotRowsNext(MotRows *rows);
+extern TupleTableSlot *MotRowsShow(MotRows *rows, const mot_version *version);
+extern bool MotRowsAreOurs(const PlanState *ps);
+extern const char *MotRowsWhyNot(const PlanState *ps);
+extern TupleTableSlot *MotRowsScan(PlanState *ps);
+extern const char *MotRowsCodeWhyNot(const PlanState *ps, const MotRows *rows);
 
 /* probe.c */
 extern const char *MotProbeWhyNot(const HashJoinState *node);
@@ -99,8 +108,8 @@ extern MotGroups *MotGroupsMake(AggState *agg, Size extra);
 extern void MotGroupsStart(MotGroups *groups);
 extern void MotGroupsEnd(MotGroups *groups);
 extern void MotGroupsPlace(MotGroups *groups, const int *position);
-extern MotGroup *MotGroupFind(MotGroups *groups, TupleTableSlot *slot, const Datum *values,
-							  const bool *isnull, bool *isnew);
+extern MotGroup *MotGroupFind(MotGroups *groups, const Datum *values, const bool *isnull);
+extern MotGroup *MotGroupMake(MotGroups *groups, TupleTableSlot *slot);
 extern void MotGroupsEach(MotGroups *groups, void (*visit) (MotGroup *group, void *arg), void *arg);
 extern uint64 MotGroupsCount(const MotGroups *groups);
 
@@ -112,26 +121,6 @@ MotGroupExtra(MotGroup *group, int nkeys)
 }
 
 /* decimal.c */
-
-/* m / 10000^k, shown with so many digits behind the point */
-typedef struct MotDecimal
-{
-	int128		m;
-	int32		k;
-	int32		dscale;
-} MotDecimal;
-
-/* a sum of such, or of integers, and what the server's state has beside */
-typedef struct MotSum
-{
-	int128		sum;
-	int64		n;				/* of how many values */
-	int64		max_scale_count;
-	int32		max_scale;
-	int16		k;
-	bool		seen;			/* there has been a row */
-	bool		handed;			/* it is the server's from now on */
-} MotSum;
 
 extern bool MotDecimalRead(Datum value, MotDecimal *decimal);
 extern bool MotDecimalMultiply(const MotDecimal *a, const MotDecimal *b, MotDecimal *result);

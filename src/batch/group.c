@@ -20,6 +20,7 @@
 #include <math.h>
 
 #include "batch/batch.h"
+#include "compat/hash.h"
 #include "utils/datum.h"
 #include "utils/float.h"
 #include "utils/fmgroids.h"
@@ -53,6 +54,14 @@ typedef struct Bucket
 	MotGroup   *group;			/* NULL: free */
 } Bucket;
 
+/* a key as it is compared */
+typedef struct Given
+{
+	Datum		value;
+	const char *bytes;
+	Size		size;
+} Given;
+
 struct MotGroups
 {
 	AggState   *agg;
@@ -62,18 +71,17 @@ struct MotGroups
 	uint32		mask;
 	Bucket	   *buckets;
 	int			nkeys;
+
+	/* of the last search that has found none */
+	Given	   *given;
+	uint32		nulls;
+	uint32		hash;
+	uint32		at;
+
 	TupleTableSlot *first;		/* shows a group's row in the server's table */
 	AttrNumber *first_column;	/* where the keys are in it */
 	Key			keys[FLEXIBLE_ARRAY_MEMBER];
 };
-
-/* a key as it is compared */
-typedef struct Given
-{
-	Datum		value;
-	const char *bytes;
-	Size		size;
-} Given;
 
 static KeyKind
 kind_of(Oid equal, Oid collation)
@@ -120,6 +128,7 @@ MotGroupsMake(AggState *agg, Size extra)
 	groups->agg = agg;
 	groups->extra = MAXALIGN(extra);
 	groups->nkeys = nkeys;
+	groups->given = palloc0(Max(1, nkeys) * sizeof(Given));
 	groups->first = MakeTupleTableSlot(desc, &TTSOpsMinimalTuple);
 	groups->first_column = perhash->hashGrpColIdxHash;
 	for (int i = 0; i < nkeys; i++)
@@ -367,8 +376,7 @@ initialize_states(AggState *agg, TupleHashEntry entry)
 	if (agg->numtrans == 0)
 		return;
 	oldcxt = MemoryContextSwitchTo(agg->hashcontext->ecxt_per_tuple_memory);
-	states = palloc(sizeof(AggStatePerGroupData) * agg->numtrans);
-	entry->additional = states;
+	states = MotHashStatesNew(agg->perhash->hashtable, entry, sizeof(AggStatePerGroupData) * agg->numtrans);
 	for (int i = 0; i < agg->numtrans; i++)
 	{
 		AggStatePerTrans pertrans = &agg->pertrans[i];
@@ -382,39 +390,14 @@ initialize_states(AggState *agg, TupleHashEntry entry)
 	MemoryContextSwitchTo(oldcxt);
 }
 
-static pg_noinline MotGroup *
-make_group(MotGroups *groups, TupleTableSlot *slot, const Given *given, uint32 nulls)
-{
-	Size		size = offsetof(MotGroup, keys) + groups->nkeys * sizeof(Datum) + groups->extra;
-	TupleHashEntry entry = make_entry(groups->agg, slot);
-	MotGroup   *group = MemoryContextAllocZero(groups->cxt, size);
-
-	initialize_states(groups->agg, entry);
-	group->states = entry->additional;
-	group->nulls = nulls;
-	ExecStoreMinimalTuple(entry->firstTuple, groups->first, false);
-	for (int i = 0; i < groups->nkeys; i++)
-	{
-		Key		   *key = &groups->keys[i];
-		bool		isnull;
-
-		if (key->kind == KEY_WORD || key->kind == KEY_FLOAT4 || key->kind == KEY_FLOAT8)
-			group->keys[i] = given[i].value;
-		else
-			group->keys[i] = slot_getattr(groups->first, groups->first_column[i], &isnull);
-	}
-	return group;
-}
-
 /*
- * The group of the row in "slot", whose keys are among "values".
+ * The group of a row whose keys are among "values", or NULL: then it can be made.
  * CurrentMemoryContext is reset after each row.
  */
 MotGroup *
-MotGroupFind(MotGroups *groups, TupleTableSlot *slot, const Datum *values, const bool *isnull,
-			 bool *isnew)
+MotGroupFind(MotGroups *groups, const Datum *values, const bool *isnull)
 {
-	Given		given[MOT_MAX_KEYS];
+	Given	   *given = groups->given;
 	uint64		hash = 0;
 	uint32		nulls = 0;
 	uint32		at;
@@ -435,20 +418,38 @@ MotGroupFind(MotGroups *groups, TupleTableSlot *slot, const Datum *values, const
 	folded = (uint32) (hash >> 32);
 	for (at = folded & groups->mask; groups->buckets[at].group != NULL; at = (at + 1) & groups->mask)
 		if (groups->buckets[at].hash == folded && is_group(groups, groups->buckets[at].group, given, nulls))
-		{
-			*isnew = false;
 			return groups->buckets[at].group;
-		}
+	groups->nulls = nulls;
+	groups->hash = folded;
+	groups->at = at;
+	return NULL;
+}
 
-	*isnew = true;
-	groups->buckets[at].group = make_group(groups, slot, given, nulls);
-	groups->buckets[at].hash = folded;
-	if (++groups->n > groups->mask / 2)
+/* The group that has not been found: of the row in "slot", which is its first. */
+MotGroup *
+MotGroupMake(MotGroups *groups, TupleTableSlot *slot)
+{
+	Size		size = offsetof(MotGroup, keys) + groups->nkeys * sizeof(Datum) + groups->extra;
+	TupleHashEntry entry = make_entry(groups->agg, slot);
+	MotGroup   *group = MemoryContextAllocZero(groups->cxt, size);
+
+	initialize_states(groups->agg, entry);
+	group->states = MotHashStates(groups->agg->perhash->hashtable, entry);
+	group->nulls = groups->nulls;
+	ExecStoreMinimalTuple(entry->firstTuple, groups->first, false);
+	for (int i = 0; i < groups->nkeys; i++)
 	{
-		MotGroup   *group = groups->buckets[at].group;
+		Key		   *key = &groups->keys[i];
+		bool		isnull;
 
-		grow(groups);
-		return group;
+		if (key->kind == KEY_WORD || key->kind == KEY_FLOAT4 || key->kind == KEY_FLOAT8)
+			group->keys[i] = groups->given[i].value;
+		else
+			group->keys[i] = slot_getattr(groups->first, groups->first_column[i], &isnull);
 	}
-	return groups->buckets[at].group;
+	groups->buckets[groups->at].group = group;
+	groups->buckets[groups->at].hash = groups->hash;
+	if (++groups->n > groups->mask / 2)
+		grow(groups);
+	return group;
 }

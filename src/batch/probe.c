@@ -8,8 +8,14 @@
  * server's functions do it, without calling those that are a few instructions, and compared
  * where they lie in the table.  Where the join has come to is kept where the
  * server's node keeps it, so each call may be ours or its: ours are those that
- * look for outer rows' partners.  What comes before and behind, and tables in several batches,
- * are left to it.
+ * look for outer rows' partners.  What comes before and behind is left to it.  Of a table in several
+ * batches the first one is looked up as the rows come, and rows of others are put
+ * aside where the server's node would put them, for later.
+ *
+ * A table that no cache holds makes each look-up wait for memory, twice: for the bucket and for
+ * the first row in it.  So when the outer rows are those of a scan of ours, which
+ * knows the rows to come, their keys are hashed some rows ahead, and what will be looked at is
+ * asked for.  Only columns are looked at for that, and nothing is evaluated.
  *
  *-------------------------------------------------------------------------
  */
@@ -18,15 +24,22 @@
 #include "access/htup_details.h"
 #include "access/tupmacs.h"
 #include "batch/batch.h"
+#include "compat/hash.h"
 #include "common/hashfn.h"
 #include "executor/hashjoin.h"
 #include "executor/nodeHash.h"
+#include "executor/nodeHashjoin.h"
 #include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
 #include "port/pg_bitutils.h"
 #include "utils/fmgroids.h"
+#include "relation/rowcodec.h"
+#include "storage/buffile.h"
+#include "table/table.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/pg_locale.h"
+#include "utils/rel.h"
 
 /* states of nodeHashjoin.c's machine */
 #define NEED_NEW_OUTER 2
@@ -59,8 +72,9 @@ typedef struct ProbeKey
 	int16		inner_length;
 	int			inner_offset;	/* in rows without nulls, or -1 */
 
-	/* of the present outer row */
+	/* of the present outer row, if it is computed */
 	Datum		value;
+	bool		isnull;
 } ProbeKey;
 
 typedef struct Output
@@ -69,12 +83,34 @@ typedef struct Output
 	int			column;
 } Output;
 
+/* rows between two steps: asking for a bucket, asking for its first row, looking at it */
+#define AHEAD 6
+/* a table of less is in the processor's own caches */
+#define AHEAD_BYTES (256 * 1024)
+#define NO_BUCKET PG_UINT32_MAX
+
+typedef struct MotAhead
+{
+	ScanState  *scan;
+	int			ncolumns;		/* of the table: up to the last key */
+	Datum	   *values;
+	bool	   *nulls;
+	int			turn;
+	uint32		buckets[AHEAD];
+	int			columns[FLEXIBLE_ARRAY_MEMBER]; /* the keys' */
+} MotAhead;
+
 typedef struct MotProbe
 {
 	HashJoinTable prepared;		/* the table that hash functions are of */
 	bool		direct;			/* keys are compared by us */
-	int			outer_columns;	/* that are looked at */
+	int			first_columns;	/* of each outer row: up to here */
+	int			outer_columns;	/* of those that are shown */
 	int			inner_columns;
+	bool		computed;		/* a key is no column */
+	bool		current;		/* computed keys are those of the present
+								 * outer row */
+	MotAhead   *ahead;			/* NULL: it is not known which rows will come */
 	int			noutputs;
 	Output	   *outputs;		/* NULL: projected by the server's expressions */
 	int			nkeys;
@@ -86,6 +122,8 @@ MotProbeWhyNot(const HashJoinState *node)
 {
 	const HashJoin *plan = (const HashJoin *) node->js.ps.plan;
 
+	if (!MOT_HASH_KEYS_KNOWN)
+		return "the server's version keeps its hash to itself";
 	if (innerPlan(plan)->parallel_aware)
 		return "its table is the workers' common one";
 	if (outerPlan(plan)->plan_rows < MOT_BATCH_MIN_ROWS)
@@ -160,8 +198,10 @@ make_direct(MotProbe *probe, ProbeKey *key, Node *clause, TupleDesc inner_desc)
 	bool		byval;
 
 	if (!IsA(clause, OpExpr) || list_length(op->args) != 2 ||
-		(outer = var_of(linitial(op->args), OUTER_VAR)) == NULL ||
 		(inner = var_of(lsecond(op->args), INNER_VAR)) == NULL)
+		return false;
+	outer = var_of(linitial(op->args), OUTER_VAR);
+	if (outer == NULL ? key->column >= 0 : key->column != outer->varattno - 1)
 		return false;
 	switch (op->opfuncid)
 	{
@@ -181,18 +221,18 @@ make_direct(MotProbe *probe, ProbeKey *key, Node *clause, TupleDesc inner_desc)
 			key->equal = EQUAL_INTEGERS;
 			break;
 		case F_TEXTEQ:
-			if (!is_deterministic(op->inputcollid))
+			if (outer == NULL || !is_deterministic(op->inputcollid))
 				return false;
 			key->equal = EQUAL_TEXT;
 			break;
 		default:
 			return false;
 	}
-	get_typlenbyval(outer->vartype, &key->length, &byval);
+	get_typlenbyval(exprType(linitial(op->args)), &key->length, &byval);
 	key->inner = inner->varattno - 1;
 	key->inner_length = TupleDescAttr(inner_desc, key->inner)->attlen;
 	key->inner_offset = offset_of(inner_desc, key->inner);
-	return key->column == outer->varattno - 1;
+	return true;
 }
 
 /* Outputs that are nothing but columns of both sides; NULL: there are others. */
@@ -232,6 +272,29 @@ make_outputs(MotProbe *probe, List *targetlist)
 	}
 }
 
+/* Which columns of a scan the keys are; NULL if the outer rows are no scan's, or keys are anything else. */
+static MotAhead *
+make_ahead(const MotProbe *probe, PlanState *outer)
+{
+	MotAhead   *ahead = palloc0(offsetof(MotAhead, columns) + probe->nkeys * sizeof(int));
+
+	if (!IsA(outer, SeqScanState) || !MotRowsAreOurs(outer) || probe->computed)
+		return NULL;
+	ahead->scan = (ScanState *) outer;
+	for (int i = 0; i < probe->nkeys; i++)
+	{
+		Expr	   *expr = list_nth_node(TargetEntry, outer->plan->targetlist, probe->keys[i].column)->expr;
+
+		if (!IsA(expr, Var) || ((Var *) expr)->varattno <= 0)
+			return NULL;
+		ahead->columns[i] = ((Var *) expr)->varattno - 1;
+		ahead->ncolumns = Max(ahead->ncolumns, ahead->columns[i] + 1);
+	}
+	ahead->values = palloc(Max(1, ahead->ncolumns) * sizeof(Datum));
+	ahead->nulls = palloc(Max(1, ahead->ncolumns) * sizeof(bool));
+	return ahead;
+}
+
 /* In the query's memory; the table is there. */
 static MotProbe *
 make_probe(HashJoinState *node)
@@ -250,11 +313,16 @@ make_probe(HashJoinState *node)
 		Var		   *var = var_of(list_nth(plan->hashkeys, i), OUTER_VAR);
 
 		key->column = var != NULL ? var->varattno - 1 : -1;
-		key->expr = list_nth(node->hj_OuterHashKeys, i);
-		probe->outer_columns = Max(probe->outer_columns, key->column + 1);
+		key->expr = list_nth(MotHashOuterKeys(node), i);
+		probe->first_columns = Max(probe->first_columns, key->column + 1);
+		probe->computed |= key->column < 0;
 		probe->direct = probe->direct && make_direct(probe, key, list_nth(plan->hashclauses, i), inner_desc);
 	}
 	make_outputs(probe, plan->join.plan.targetlist);
+	/* a row is taken apart once if most are shown, and else no further than keys go */
+	if (plan->join.plan.plan_rows > outerPlan(plan)->plan_rows / 2)
+		probe->first_columns = Max(probe->first_columns, probe->outer_columns);
+	probe->ahead = make_ahead(probe, outerPlanState(node));
 	MemoryContextSwitchTo(oldcxt);
 	return probe;
 }
@@ -263,7 +331,13 @@ static void
 prepare(MotProbe *probe, HashJoinTable table)
 {
 	for (int i = 0; i < probe->nkeys; i++)
-		probe->keys[i].hash = kind_of_hash(table->outer_hashfunctions[i].fn_oid, table->collations[i]);
+	{
+		probe->keys[i].hash = kind_of_hash(MotHashFunctionOid(table, i), MotHashCollation(table, i));
+		if (probe->keys[i].hash > HASH_INT8)
+			probe->ahead = NULL;
+	}
+	for (int i = 0; probe->ahead != NULL && i < AHEAD; i++)
+		probe->ahead->buckets[i] = NO_BUCKET;
 	probe->prepared = table;
 }
 
@@ -308,7 +382,7 @@ hash_of(HashJoinTable table, int i, HashKind kind, Datum value)
 				return hash_bytes((const unsigned char *) VARDATA_ANY(text), VARSIZE_ANY_EXHDR(text));
 			}
 		case HASH_CALL:
-			return DatumGetUInt32(FunctionCall1Coll(&table->outer_hashfunctions[i], table->collations[i], value));
+			return DatumGetUInt32(FunctionCall1Coll(MotHashFunction(table, i), MotHashCollation(table, i), value));
 	}
 	return 0;
 }
@@ -332,17 +406,22 @@ hash_row(MotProbe *probe, HashJoinState *node, TupleTableSlot *slot, uint32 *has
 		ProbeKey   *key = &probe->keys[i];
 		bool		isnull;
 
+		Datum		value;
+
 		*hash = pg_rotate_left32(*hash, 1);
 		if (likely(key->column >= 0))
 		{
-			key->value = slot->tts_values[key->column];
+			value = slot->tts_values[key->column];
 			isnull = slot->tts_isnull[key->column];
 		}
 		else
-			key->value = ExecEvalExpr(key->expr, econtext, &isnull);
+		{
+			key->value = value = ExecEvalExpr(key->expr, econtext, &isnull);
+			key->isnull = isnull;
+		}
 		if (likely(!isnull))
-			*hash ^= hash_of(table, i, key->hash, key->value);
-		else if (table->hashStrict[i] && !fill_outer)
+			*hash ^= hash_of(table, i, key->hash, value);
+		else if (MotHashIsStrict(table, i) && !fill_outer)
 		{
 			passes = false;
 			break;
@@ -362,10 +441,10 @@ is_partner(const MotProbe *probe, HashJoinState *node, TupleTableSlot *outer, Mi
 	for (int i = 0; i < probe->nkeys; i++)
 	{
 		const ProbeKey *key = &probe->keys[i];
-		Datum		value = outer->tts_values[key->column];
+		Datum		value = key->column >= 0 ? outer->tts_values[key->column] : key->value;
 		Datum		other;
 
-		if (unlikely(outer->tts_isnull[key->column]))
+		if (unlikely(key->column >= 0 ? outer->tts_isnull[key->column] : key->isnull))
 			return false;
 
 		/* a heap row may be older than the last columns, which are null then */
@@ -459,36 +538,138 @@ project(MotProbe *probe, HashJoinState *node, ExprContext *econtext)
 	return ExecStoreVirtualTuple(result);
 }
 
+/*
+ * Ask for what rows to come will look at: for the bucket of the one that is two steps ahead,
+ * and for the first row in the bucket that was asked for a step ago.
+ */
+static inline void
+look_ahead(MotProbe *probe, HashJoinTable table)
+{
+	MotAhead   *ahead = probe->ahead;
+	uint32	   *bucket = &ahead->buckets[ahead->turn];
+	const mot_version *version = MotScanPeek(ahead->scan->ss_currentScanDesc, 2 * AHEAD);
+	uint32		hash = 0;
+
+	ahead->turn = (ahead->turn + 1) % AHEAD;
+	if (*bucket != NO_BUCKET)
+		__builtin_prefetch(table->buckets.unshared[*bucket]);
+	*bucket = NO_BUCKET;
+	if (version == NULL)
+		return;
+	MotRowDeform(RelationGetDescr(ahead->scan->ss_currentRelation), version, ahead->ncolumns,
+				 ahead->values, ahead->nulls);
+	for (int i = 0; i < probe->nkeys; i++)
+	{
+		int			column = ahead->columns[i];
+
+		if (ahead->nulls[column])
+			return;
+		hash = pg_rotate_left32(hash, 1) ^ hash_of(table, i, probe->keys[i].hash, ahead->values[column]);
+	}
+	*bucket = hash & (table->nbuckets - 1);
+	__builtin_prefetch(&table->buckets.unshared[*bucket]);
+}
+
+/* As ExecHashJoinGetSavedTuple: a row that was put aside, and its hash. */
+static TupleTableSlot *
+saved_outer(HashJoinState *node, BufFile *file, uint32 *hash)
+{
+	uint32		header[2];
+	MinimalTuple tuple;
+	size_t		nread = BufFileRead(file, header, sizeof(header));
+
+	if (nread == 0)
+		return ExecClearTuple(node->hj_OuterTupleSlot);
+	if (nread == sizeof(header))
+	{
+		*hash = header[0];
+		tuple = palloc(header[1]);
+		tuple->t_len = header[1];
+		nread = BufFileRead(file, (char *) tuple + sizeof(uint32), header[1] - sizeof(uint32));
+		if (nread == header[1] - sizeof(uint32))
+		{
+			ExecForceStoreMinimalTuple(tuple, node->hj_OuterTupleSlot, true);
+			return node->hj_OuterTupleSlot;
+		}
+	}
+	ereport(ERROR,
+			(errcode_for_file_access(),
+			 errmsg("could not read from hash-join temporary file: read only %zu bytes", nread)));
+}
+
 /* The next outer row that may have a partner, or is shown without one. */
 static inline bool
 next_outer(MotProbe *probe, HashJoinState *node)
 {
 	PlanState  *below = outerPlanState(node);
 	HashJoinTable table = node->hj_HashTable;
+	bool		looks_ahead = probe->ahead != NULL && table->curbatch == 0 && table->spaceUsed > AHEAD_BYTES;
 
 	for (;;)
 	{
 		TupleTableSlot *slot = node->hj_FirstOuterTupleSlot;
 		uint32		hash;
+		uint32		saved_hash = 0;
+		int			batch = table->curbatch;
 
 		CHECK_FOR_INTERRUPTS();
-		if (unlikely(!TupIsNull(slot)))
+		if (unlikely(table->curbatch > 0))
+		{
+			BufFile    *file = table->outerBatchFile[table->curbatch];
+
+			slot = file != NULL ? saved_outer(node, file, &saved_hash) : NULL;
+		}
+		else if (unlikely(!TupIsNull(slot)))
 			node->hj_FirstOuterTupleSlot = NULL;
 		else
 			slot = ExecProcNode(below);
 		if (TupIsNull(slot))
 			return false;
-		slot_getsomeattrs(slot, probe->outer_columns);
-		if (!hash_row(probe, node, slot, &hash))
+		slot_getsomeattrs(slot, probe->first_columns);
+		if (looks_ahead)
+			look_ahead(probe, table);
+		if (unlikely(table->curbatch > 0))
+		{
+			ResetExprContext(node->js.ps.ps_ExprContext);
+			node->js.ps.ps_ExprContext->ecxt_outertuple = slot;
+			/* (keys can be computed again, as the server's comparisons do) */
+			if (probe->direct && probe->computed)
+				(void) hash_row(probe, node, slot, &hash);
+			hash = saved_hash;
+		}
+		else if (!hash_row(probe, node, slot, &hash))
 			continue;
-		node->hj_OuterNotEmpty = true;
+		else
+			node->hj_OuterNotEmpty = true;
+		probe->current = true;
 		node->hj_MatchedOuter = false;
 		node->hj_CurHashValue = hash;
 		node->hj_CurBucketNo = hash & (table->nbuckets - 1);
 		node->hj_CurSkewBucketNo = INVALID_SKEW_BUCKET_NO;
 		node->hj_CurTuple = NULL;
-		return true;
+		if (unlikely(table->nbatch > 1))
+			ExecHashGetBucketAndBatch(table, hash, &node->hj_CurBucketNo, &batch);
+		if (likely(batch == table->curbatch))
+			return true;
+		else
+		{
+			bool		copied;
+			MinimalTuple tuple = ExecFetchSlotMinimalTuple(slot, &copied);
+
+			MotHashSaveTuple(tuple, hash, &table->outerBatchFile[batch], table);
+			if (copied)
+				heap_free_minimal_tuple(tuple);
+		}
 	}
+}
+
+/* The server's node: which may go on to another outer row. */
+static TupleTableSlot *
+by_server(MotTakenNode *taken)
+{
+	if (taken->probe != NULL)
+		taken->probe->current = false;
+	return taken->below(taken->ps);
 }
 
 /* A HashJoin node's function. */
@@ -504,9 +685,9 @@ MotProbeHashJoin(PlanState *ps)
 	bool		fill_inner = node->hj_NullOuterTupleSlot != NULL;
 	MotProbe   *probe;
 
-	if (table == NULL || table->nbatch > 1 || table->skewEnabled || table->parallel_state != NULL ||
+	if (table == NULL || table->skewEnabled || table->parallel_state != NULL ||
 		node->hj_JoinState < NEED_NEW_OUTER || node->hj_JoinState > FILL_OUTER_TUPLE)
-		return taken->below(ps);
+		return by_server(taken);
 	if (unlikely(taken->probe == NULL))
 		taken->probe = make_probe(node);
 	probe = taken->probe;
@@ -515,7 +696,16 @@ MotProbeHashJoin(PlanState *ps)
 
 	ResetExprContext(econtext);
 	if (node->hj_JoinState != NEED_NEW_OUTER)
-		slot_getsomeattrs(econtext->ecxt_outertuple, probe->outer_columns);
+	{
+		slot_getsomeattrs(econtext->ecxt_outertuple, probe->first_columns);
+		if (unlikely(probe->direct && probe->computed && !probe->current))
+		{
+			uint32		hash;
+
+			(void) hash_row(probe, node, econtext->ecxt_outertuple, &hash);
+			probe->current = true;
+		}
+	}
 	for (;;)
 	{
 		if (node->hj_JoinState == NEED_NEW_OUTER)
@@ -529,7 +719,7 @@ MotProbeHashJoin(PlanState *ps)
 				}
 				else
 					node->hj_JoinState = NEED_NEW_BATCH;
-				return taken->below(ps);
+				return by_server(taken);
 			}
 			node->hj_JoinState = SCAN_BUCKET;
 		}

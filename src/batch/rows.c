@@ -1,20 +1,17 @@
 /*-------------------------------------------------------------------------
  *
  * rows.c
- *	  Rows of a sequential scan, by machine code.
+ *	  Rows of scans.
  *
- * An aggregate right above the scan of a large ordinary table gets its rows from here
- * instead of from the scan's node: a row program (statement/jit.h) looks at a version where it lies, says
- * whether it passes the scan's conditions, and loads the columns that keys and
- * arguments use.  The scan's slot shows the version all the same, for
- * expressions and for what is kept of a group's first row.  The scan is the
- * server's node's own, so that can go on with the next row at any time.
+ * A sequential scan of an ordinary table, or of a foreign one, that is taken over hands out the
+ * same rows in the same order as its own function; but a row is looked at where
+ * it lies, by machine code for the conditions if there are many rows
+ * (mot.jit_above_scanned), and is shown without its tuple id unless somebody asks for that.
+ * Where the scan has come to is the server's node's own, so each row may be asked of either.
  *
- * Code is made for one execution, and has to pay: there must be conditions (columns
- * alone are found as fast without it), and more rows than
- * mot.jit_above_scanned.  Scans whose rows are counted
- * (EXPLAIN ANALYZE) are left to their nodes, as are conditions with parameters
- * or sub-selects.
+ * An aggregate right above such a scan takes versions from here itself, and has its own
+ * code for them (compile.c).  Scans whose rows are counted (EXPLAIN ANALYZE)
+ * are left to be nodes then.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,78 +19,58 @@
 
 #include "access/tableam.h"
 #include "batch/batch.h"
+#include "fdw/fdw.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
 #include "relation/relation.h"
 #include "relation/slot.h"
 #include "statement/statement.h"
 #include "table/table.h"
 #include "utils/rel.h"
 
-int			mot_jit_above_scanned = 1000000;
-
-/* what a program does not have, or cannot have for good */
-static bool
-has_parameters(Node *node, void *context)
+struct MotRows
 {
-	if (node == NULL)
-		return false;
-	if (IsA(node, Param) || IsA(node, SubPlan) || IsA(node, AlternativeSubPlan))
-		return true;
-	return expression_tree_walker(node, has_parameters, context);
+	ScanState  *ss;
+	bool		foreign;
+	bool		tid;			/* somebody may ask for it */
+	MotRowFunction function;	/* conditions, or NULL: by the server's
+								 * expressions, if any */
+	MotRowContext context;
+	const char *why_not;
+};
+
+static bool
+is_ours(const PlanState *ps)
+{
+	return IsA(ps, SeqScanState) &&
+		MotIsOrdinaryTable(RelationGetRelid(((const ScanState *) ps)->ss_currentRelation)) &&
+		((const ScanState *) ps)->ss_ScanTupleSlot->tts_ops == &MotSlotOps;
 }
 
-/*
- * The rows of "ps", if they are to be had by machine code: or NULL.  "columns" are those of its
- * output that are looked at, from 0; position[] says where each of them will be.
- * In the query's memory.
- */
-MotRows *
-MotRowsMake(PlanState *ps, const Bitmapset *columns, int *position)
+/* Is it a scan whose versions are all that its node above asks for? */
+bool
+MotRowsCan(const PlanState *ps)
 {
-	SeqScanState *node = (SeqScanState *) ps;
-	Relation	rel;
-	Scan	   *plan;
-	MotRowRequest request = {0};
-	const char *why_not;
-	MotRowCode *code;
-	MotRows    *rows;
-	int			column = -1;
-	int			n = 0;
+	ListCell   *lc;
 
-	if (mot_jit_above_scanned < 0 || !IsA(ps, SeqScanState) || ps->plan->qual == NIL ||
-		ps->ps_ProjInfo != NULL || ps->instrument != NULL)
-		return NULL;
-	rel = node->ss.ss_currentRelation;
-	plan = (Scan *) ps->plan;
-	if (!MotIsOrdinaryTable(RelationGetRelid(rel)) || rel->rd_rel->reltuples < mot_jit_above_scanned ||
-		node->ss.ss_ScanTupleSlot->tts_ops != &MotSlotOps || has_parameters((Node *) plan->plan.qual, NULL))
-		return NULL;
-
-	while ((column = bms_next_member(columns, column)) >= 0)
+	if (!is_ours(ps) || ps->ps_ProjInfo != NULL || ps->instrument != NULL || MotHasParameters((Node *) ps->plan->qual))
+		return false;
+	foreach(lc, ps->plan->targetlist)
 	{
-		TargetEntry *output = list_nth_node(TargetEntry, plan->plan.targetlist, column);
-
-		if (!IsA(output->expr, Var))
-			return NULL;
-		request.outputs = lappend(request.outputs, output->expr);
-		position[column] = n++;
+		if (!IsA(lfirst_node(TargetEntry, lc)->expr, Var))
+			return false;
 	}
-	request.desc = RelationGetDescr(rel);
-	request.varno = plan->scanrelid;
-	request.quals = plan->plan.qual;
-	code = MotRowCodeMake(&request, ps->state->es_query_cxt, &why_not);
-	if (code == NULL)
-		return NULL;
+	return true;
+}
 
-	rows = palloc0(sizeof(MotRows));
-	rows->node = node;
-	rows->values = palloc0(Max(1, n) * sizeof(Datum));
-	rows->nulls = palloc0(Max(1, n) * sizeof(bool));
-	rows->function = code->function;
-	rows->context.values = rows->values;
-	rows->context.isnull = rows->nulls;
-	rows->context.private = code->private;
+/* In the query's memory. */
+MotRows *
+MotRowsMake(PlanState *ps)
+{
+	MotRows    *rows = palloc0(sizeof(MotRows));
+
+	rows->ss = (ScanState *) ps;
 	return rows;
 }
 
@@ -101,7 +78,7 @@ MotRowsMake(PlanState *ps, const Bitmapset *columns, int *position)
 void
 MotRowsStart(MotRows *rows)
 {
-	ScanState  *ss = &rows->node->ss;
+	ScanState  *ss = rows->ss;
 
 	if (ss->ps.chgParam != NULL)
 		ExecReScan(&ss->ps);
@@ -109,26 +86,185 @@ MotRowsStart(MotRows *rows)
 		ss->ss_currentScanDesc = table_beginscan(ss->ss_currentRelation, ss->ps.state->es_snapshot, 0, NULL);
 }
 
-/* The next row that passes, or NULL; what is computed for it is in "memory". */
-TupleTableSlot *
-MotRowsNext(MotRows *rows, ExprContext *memory)
+/* NULL: there are no more. */
+const mot_version *
+MotRowsNext(MotRows *rows)
 {
-	TableScanDesc scan = rows->node->ss.ss_currentScanDesc;
-	TupleTableSlot *slot = rows->node->ss.ss_ScanTupleSlot;
-	MemoryContext oldcxt = MemoryContextSwitchTo(memory->ecxt_per_tuple_memory);
-	const mot_version *version;
+	return MotScanVersion(rows->ss->ss_currentScanDesc, rows->ss->ss_ScanTupleSlot);
+}
 
-	while ((version = MotScanVersion(scan, slot)) != NULL)
+TupleTableSlot *
+MotRowsShow(MotRows *rows, const mot_version *version)
+{
+	MotSlotShow(rows->ss->ss_ScanTupleSlot, version);
+	return rows->ss->ss_ScanTupleSlot;
+}
+
+/* ------------------------------------------------------------------- nodes */
+
+const char *
+MotRowsWhyNot(const PlanState *ps)
+{
+	if (ps->plan->plan_rows < MOT_BATCH_MIN_ROWS &&
+		((const ScanState *) ps)->ss_currentRelation->rd_rel->reltuples < MOT_BATCH_MIN_ROWS)
+		return "few rows are expected";
+	return NULL;
+}
+
+/* Is it one that can be taken over? */
+bool
+MotRowsAreOurs(const PlanState *ps)
+{
+	const ForeignScanState *foreign;
+
+	if (!IsA(ps, ForeignScanState))
+		return is_ours(ps);
+	foreign = (const ForeignScanState *) ps;
+	return foreign->fdwroutine->IterateForeignScan == MotIterateForeignScan &&
+		((const ForeignScan *) ps->plan)->operation == CMD_SELECT &&
+		((const Scan *) ps->plan)->scanrelid > 0;
+}
+
+static bool
+has_system_columns(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Var))
+		return ((Var *) node)->varattno <= 0;
+	return expression_tree_walker(node, has_system_columns, context);
+}
+
+/* Why conditions have no machine code, if that is known beforehand; "now" they are to be evaluated. */
+static const char *
+code_why_not(const PlanState *ps, bool now)
+{
+	double		rows = ((const ScanState *) ps)->ss_currentRelation->rd_rel->reltuples;
+
+	if (ps->plan->qual == NIL)
+		return "there are no conditions";
+	if (MotHasParameters((Node *) ps->plan->qual))
+		return "its conditions have parameters";
+	return now ? MotCodeWhyNotNow(rows) : MotCodeWhyNot(rows);
+}
+
+static MotRows *
+make_node(PlanState *ps, bool hidden)
+{
+	MemoryContext oldcxt = MemoryContextSwitchTo(ps->state->es_query_cxt);
+	MotRows    *rows = MotRowsMake(ps);
+	MotRowRequest request = {0};
+	MotRowCode *code;
+
+	rows->foreign = IsA(ps, ForeignScanState);
+	rows->tid = !hidden || has_system_columns((Node *) ps->plan->targetlist, NULL) ||
+		has_system_columns((Node *) ps->plan->qual, NULL);
+	rows->why_not = code_why_not(ps, true);
+	if (rows->why_not == NULL)
 	{
-		if (rows->function((const char *) mot_version_data(version), mot_version_host_bits(version),
-						   &rows->context))
-			break;
-		ResetExprContext(memory);
-		CHECK_FOR_INTERRUPTS();
+		request.desc = RelationGetDescr(rows->ss->ss_currentRelation);
+		request.varno = ((Scan *) ps->plan)->scanrelid;
+		request.quals = ps->plan->qual;
+		code = MotRowCodeMake(&request, CurrentMemoryContext, &rows->why_not);
+		if (code != NULL)
+		{
+			rows->why_not = NULL;
+			rows->function = code->function;
+			rows->context.private = code->private;
+		}
+		else if (rows->why_not == NULL)
+			rows->why_not = "the compiler declined";
 	}
 	MemoryContextSwitchTo(oldcxt);
-	if (version == NULL)
-		return NULL;
-	MotSlotShow(slot, version);
-	return slot;
+	return rows;
+}
+
+/* The next version, or NULL. */
+static inline const mot_version *
+next_version(MotRows *rows, TupleTableSlot *slot)
+{
+	ScanState  *ss = rows->ss;
+
+	if (rows->foreign)
+	{
+		MotScan    *scan = (MotScan *) ((ForeignScanState *) ss)->fdw_state;
+		MemoryContext oldcxt = MemoryContextSwitchTo(ss->ps.ps_ExprContext->ecxt_per_tuple_memory);
+		bool		found = MotScanNext(scan, ss->ps.ps_ExprContext);
+
+		MemoryContextSwitchTo(oldcxt);
+		return found ? scan->version : NULL;
+	}
+	return MotScanVersion(ss->ss_currentScanDesc, slot);
+}
+
+static inline void
+show(MotRows *rows, TupleTableSlot *slot, const mot_version *version)
+{
+	if (likely(!rows->tid))
+	{
+		MotSlotShow(slot, version);
+		slot->tts_tableOid = RelationGetRelid(rows->ss->ss_currentRelation);
+	}
+	else if (rows->foreign)
+		(void) MotScanShow((MotScan *) ((ForeignScanState *) rows->ss)->fdw_state);
+	else
+		MotScanShowRow(rows->ss->ss_currentScanDesc, slot);
+}
+
+/* A scan node's function: as ExecScan, forwards. */
+TupleTableSlot *
+MotRowsScan(PlanState *ps)
+{
+	MotTakenNode *taken = MotTakenFind(ps);
+	MotRows    *rows = taken->rows;
+	ScanState  *ss = (ScanState *) ps;
+	TupleTableSlot *slot = ss->ss_ScanTupleSlot;
+	ExprContext *econtext = ps->ps_ExprContext;
+	const mot_version *version;
+
+	if (!ScanDirectionIsForward(ps->state->es_direction))
+		return taken->below(ps);
+	if (unlikely(rows == NULL))
+		rows = taken->rows = make_node(ps, taken->hidden);
+	if (rows->foreign && ((MotScan *) ((ForeignScanState *) ss)->fdw_state)->writer != NULL)
+		return taken->below(ps);
+	if (unlikely(!rows->foreign && ss->ss_currentScanDesc == NULL))
+		MotRowsStart(rows);
+
+	ResetExprContext(econtext);
+	while ((version = next_version(rows, slot)) != NULL)
+	{
+		bool		passes = true;
+
+		/* for each row, as ExecScan does it: whoever takes them may not */
+		CHECK_FOR_INTERRUPTS();
+		if (rows->function != NULL)
+		{
+			MemoryContext oldcxt = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
+
+			passes = rows->function((const char *) mot_version_data(version), mot_version_host_bits(version),
+									&rows->context);
+			MemoryContextSwitchTo(oldcxt);
+		}
+		if (passes)
+		{
+			show(rows, slot, version);
+			econtext->ecxt_scantuple = slot;
+			if (rows->function == NULL && ps->qual != NULL)
+				passes = ExecQual(ps->qual, econtext);
+			if (passes)
+				return ps->ps_ProjInfo != NULL ? ExecProject(ps->ps_ProjInfo) : slot;
+		}
+		InstrCountFiltered1(ps, 1);
+		ResetExprContext(econtext);
+	}
+	ExecClearTuple(slot);
+	return ps->ps_ProjInfo != NULL ? ExecClearTuple(ps->ps_ProjInfo->pi_state.resultslot) : slot;
+}
+
+/* What EXPLAIN says of a node that is ours: "rows" is NULL if it has not been run. */
+const char *
+MotRowsCodeWhyNot(const PlanState *ps, const MotRows *rows)
+{
+	return rows != NULL ? rows->why_not : code_why_not(ps, false);
 }

@@ -19,7 +19,7 @@
 #include "postgres.h"
 
 #include "batch/batch.h"
-#include "commands/explain.h"
+#include "compat/explain.h"
 #include "fdw/fdw.h"
 #include "nodes/nodeFuncs.h"
 #include "relation/relation.h"
@@ -67,12 +67,13 @@ forget(void *arg)
 }
 
 static void
-take(PlanState *ps, ExecProcNodeMtd function)
+take(PlanState *ps, ExecProcNodeMtd function, bool hidden)
 {
 	MemoryContext cxt = ps->state->es_query_cxt;
 	MotTakenNode *taken = MemoryContextAllocZero(cxt, sizeof(MotTakenNode));
 
 	taken->ps = ps;
+	taken->hidden = hidden;
 	taken->below = ps->ExecProcNodeReal;
 	taken->next = taken_nodes;
 	taken_nodes = taken;
@@ -118,18 +119,24 @@ function_of(PlanState *ps, const char **why_not)
 		*why_not = MotProbeWhyNot((HashJoinState *) ps);
 		return MotProbeHashJoin;
 	}
+	if (MotRowsAreOurs(ps))
+	{
+		*why_not = MotRowsWhyNot(ps);
+		return MotRowsScan;
+	}
 	return NULL;
 }
 
 static bool
-take_nodes(PlanState *ps, void *context)
+take_nodes(PlanState *ps, void *hidden)
 {
 	const char *why_not;
 	ExecProcNodeMtd function = function_of(ps, &why_not);
+	bool		others = IsA(ps, AggState) || IsA(ps, HashJoinState) || *(bool *) hidden;
 
 	if (function != NULL && why_not == NULL)
-		take(ps, function);
-	return planstate_tree_walker(ps, take_nodes, context);
+		take(ps, function, *(bool *) hidden);
+	return planstate_tree_walker(ps, take_nodes, &others);
 }
 
 /*
@@ -150,9 +157,11 @@ query_why_not(const QueryDesc *query)
 static void
 nodes_made(QueryDesc *query)
 {
+	bool		hidden = false;
+
 	if (MotEngine != NULL && query->planstate != NULL && query_why_not(query) == NULL &&
 		(query->estate->es_top_eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0)
-		(void) take_nodes(query->planstate, NULL);
+		(void) take_nodes(query->planstate, &hidden);
 }
 
 /* ----------------------------------------------------------------- EXPLAIN */
@@ -162,6 +171,9 @@ name_of(const PlanState *ps)
 {
 	if (IsA(ps, HashJoinState))
 		return "Hash Join";
+	if (!IsA(ps, AggState))
+		return psprintf("%s on %s", IsA(ps, SeqScanState) ? "Seq Scan" : "Foreign Scan",
+						RelationGetRelationName(((const ScanState *) ps)->ss_currentRelation));
 	switch (((const Agg *) ps->plan)->aggstrategy)
 	{
 		case AGG_HASHED:
@@ -181,17 +193,36 @@ typedef struct Description
 	List	   *lines;
 } Description;
 
+/* Of a node that is ours: has it machine code?  NULL: that is not worth a word. */
+static const char *
+describe_code(PlanState *ps)
+{
+	MotTakenNode *taken = taken_nodes;
+	const char *why_not;
+
+	while (taken != NULL && taken->ps != ps)
+		taken = taken->next;
+	if (IsA(ps, HashJoinState))
+		return "yes";
+	why_not = IsA(ps, AggState) ? MotFillCodeWhyNot((AggState *) ps, taken != NULL ? taken->fill : NULL) :
+		MotRowsCodeWhyNot(ps, taken != NULL ? taken->rows : NULL);
+	return why_not == NULL ? "yes, by machine code" : psprintf("yes, without machine code (%s)", why_not);
+}
+
 static bool
 describe_nodes(PlanState *ps, void *context)
 {
 	Description *description = (Description *) context;
 	const char *why_not;
+	ExecProcNodeMtd function = function_of(ps, &why_not);
 
-	if (function_of(ps, &why_not) != NULL)
+	if (description->why_not != NULL)
+		why_not = description->why_not;
+	/* (of scans only conditions are worth a word) */
+	if (function != NULL && (function != MotRowsScan || (why_not == NULL && ps->plan->qual != NIL)))
 	{
-		if (description->why_not != NULL)
-			why_not = description->why_not;
-		description->lines = lappend(description->lines, why_not == NULL ? psprintf("%s: yes", name_of(ps)) :
+		description->lines = lappend(description->lines, why_not == NULL ?
+									 psprintf("%s: %s", name_of(ps), describe_code(ps)) :
 									 psprintf("%s: no (%s)", name_of(ps), why_not));
 	}
 	return planstate_tree_walker(ps, describe_nodes, context);
@@ -216,11 +247,6 @@ explain_one_query(Query *query, int cursor_options, IntoClause *into, ExplainSta
 				  const char *query_string, ParamListInfo params, QueryEnvironment *query_env)
 {
 	ExplainState *outer = explaining;
-	PlannedStmt *plan;
-	instr_time	start;
-	instr_time	duration;
-	BufferUsage before = pgBufferUsage;
-	BufferUsage used;
 
 	if (es->verbose && es->costs)
 		explaining = es;
@@ -229,18 +255,7 @@ explain_one_query(Query *query, int cursor_options, IntoClause *into, ExplainSta
 		if (prev_ExplainOneQuery)
 			prev_ExplainOneQuery(query, cursor_options, into, es, query_string, params, query_env);
 		else
-		{
-			/* as the server does it */
-			INSTR_TIME_SET_CURRENT(start);
-			plan = pg_plan_query(query, query_string, cursor_options, params);
-			INSTR_TIME_SET_CURRENT(duration);
-			INSTR_TIME_SUBTRACT(duration, start);
-			memset(&used, 0, sizeof(BufferUsage));
-			if (es->buffers)
-				BufferUsageAccumDiff(&used, &pgBufferUsage, &before);
-			ExplainOnePlan(plan, into, es, query_string, params, query_env,
-						   &duration, es->buffers ? &used : NULL);
-		}
+			MotExplainOneQuery(query, cursor_options, into, es, query_string, params, query_env);
 	}
 	PG_FINALLY();
 	{
@@ -257,9 +272,9 @@ MotBatchInit(void)
 							 NULL,
 							 &batches, true, PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomIntVariable("mot.jit_above_scanned",
-							"Rows of a table above which the conditions of an aggregate's scan are compiled to machine code.",
+							"Rows above which conditions, grouping and aggregates of a query are compiled to machine code.",
 							"-1 never compiles.",
-							&mot_jit_above_scanned, 1000000, -1, INT_MAX, PGC_USERSET, 0, NULL, NULL, NULL);
+							&mot_jit_above_scanned, 100000, -1, INT_MAX, PGC_USERSET, 0, NULL, NULL, NULL);
 	MotNodesMade = nodes_made;
 	MotNodesGo = nodes_go;
 	prev_ExplainOneQuery = ExplainOneQuery_hook;

@@ -1,8 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * compat.h
- *	  Where server versions differ.  PG_VERSION_NUM appears here and nowhere
- *	  else.
+ *	  Where server versions differ: processes, settings, statistics.
+ *
+ * PG_VERSION_NUM appears in this directory and nowhere else (tools/lint sees to
+ * that), so that who calls does not know which version it is.  Others here: names.h and
+ * calls.h (the same by another name, or with other arguments), foreach.h (loops), acl.h, tableam.h, predicate.h.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,12 +18,14 @@
 
 #include "access/xlogrecovery.h"
 #include "miscadmin.h"
-#include "storage/backendid.h"
 #include "storage/latch.h"
 #include "storage/lock.h"
 #include "storage/proc.h"
 #include "utils/guc.h"
 #include "utils/guc_tables.h"
+#if PG_VERSION_NUM < 170000
+#include "storage/backendid.h"
+#endif
 
 #if PG_VERSION_NUM < 150000
 #error "mot needs PostgreSQL 15 or later"
@@ -46,7 +51,7 @@
 static inline int
 MotCheckpointerPid(void)
 {
-#if PG_VERSION_NUM >= 170000
+#if PG_VERSION_NUM >= 180000
 	ProcNumber	number = ProcGlobal->checkpointerProc;
 
 	return number == INVALID_PROC_NUMBER ? 0 : GetPGProcByNumber(number)->pid;

@@ -128,9 +128,15 @@ look_at(struct dl_phdr_info *info, size_t size, void *arg)
 static const int *
 find_threshold(void)
 {
+#if PG_VERSION_NUM >= 160000
+	int			n;
+	struct config_generic **variables = get_guc_variables(&n);
+#else
 	struct config_generic **variables = get_guc_variables();
+	int			n = GetNumConfigOptions();
+#endif
 
-	for (int i = 0; i < GetNumConfigOptions(); i++)
+	for (int i = 0; i < n; i++)
 		if (variables[i]->vartype == PGC_INT &&
 			strcmp(variables[i]->name, "auto_explain.log_min_duration") == 0)
 			return ((struct config_int *) variables[i])->variable;

@@ -24,6 +24,7 @@
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_foreign_table.h"
 #include "catalog/pg_inherits.h"
+#include "compat/notnull.h"
 #include "relation/relation.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -32,25 +33,35 @@
 
 static object_access_hook_type prev_object_access = NULL;
 
-/* a constraint comes, perhaps not visible yet, or is validated (how it goes: MotAlterFinish) */
+/*
+ * A constraint comes, perhaps not visible yet, or is validated; or NOT NULL goes (how others go:
+ * MotAlterFinish).
+ */
 static void
-constraint_changed(Oid constraint)
+constraint_changed(Oid constraint, bool goes)
 {
 	Relation	pg_constraint = table_open(ConstraintRelationId, AccessShareLock);
 	ScanKeyData key;
 	SysScanDesc scan;
 	HeapTuple	tuple;
 	Oid			relid = InvalidOid;
+	bool		not_null = false;
 
 	ScanKeyInit(&key, Anum_pg_constraint_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(constraint));
 	scan = systable_beginscan(pg_constraint, ConstraintOidIndexId, true, SnapshotSelf, 1, &key);
 	tuple = systable_getnext(scan);
-	if (HeapTupleIsValid(tuple) && ((Form_pg_constraint) GETSTRUCT(tuple))->contype == CONSTRAINT_CHECK)
-		relid = ((Form_pg_constraint) GETSTRUCT(tuple))->conrelid;
+	if (HeapTupleIsValid(tuple))
+	{
+		Form_pg_constraint form = (Form_pg_constraint) GETSTRUCT(tuple);
+
+		not_null = goes ? MotNotNullDropped(tuple) : MotIsNotNull(tuple);
+		if (not_null || (!goes && form->contype == CONSTRAINT_CHECK))
+			relid = form->conrelid;
+	}
 	systable_endscan(scan);
 	table_close(pg_constraint, AccessShareLock);
 
-	if (OidIsValid(relid) && MotIsMotTable(relid))
+	if (OidIsValid(relid) && (MotIsMotTable(relid) || (not_null && MotIsOrdinaryTable(relid))))
 		MotStorageDefinitionChanged(relid);
 }
 
@@ -58,13 +69,11 @@ constraint_changed(Oid constraint)
 static void
 tree_changed(Oid relid)
 {
-	ListCell   *lc;
-
 	if (!MotAlterConcerns(relid))
 		return;
-	foreach(lc, find_all_inheritors(relid, AccessExclusiveLock, NULL))
-		if (MotIsMotTable(lfirst_oid(lc)))
-		MotStorageDefinitionChanged(lfirst_oid(lc));
+	foreach_oid(oid, find_all_inheritors(relid, AccessExclusiveLock, NULL))
+		if (MotIsMotTable(oid))
+		MotStorageDefinitionChanged(oid);
 }
 
 /* a partitioned table gets a partition, or loses one */
@@ -108,8 +117,9 @@ mot_object_access(ObjectAccessType access, Oid class_id, Oid object_id, int sub_
 	if (prev_object_access)
 		prev_object_access(access, class_id, object_id, sub_id, arg);
 
-	if (class_id == ConstraintRelationId && (access == OAT_POST_CREATE || access == OAT_POST_ALTER))
-		constraint_changed(object_id);
+	if (class_id == ConstraintRelationId &&
+		(access == OAT_POST_CREATE || access == OAT_POST_ALTER || access == OAT_DROP))
+		constraint_changed(object_id, access == OAT_DROP);
 	if (class_id == InheritsRelationId && access == OAT_POST_ALTER)
 		partition_changed(object_id, ((ObjectAccessPostAlter *) arg)->auxiliary_id);
 	if (class_id != RelationRelationId &&

@@ -26,6 +26,7 @@
 #include "commands/comment.h"
 #include "commands/event_trigger.h"
 #include "commands/tablecmds.h"
+#include "compat/attribute.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
@@ -75,15 +76,13 @@ tree_of(Oid relid, LOCKMODE lockmode)
 bool
 MotAlterConcerns(Oid relid)
 {
-	ListCell   *lc;
-
 	if (MotIsMotTable(relid))
 		return true;
 	if (!OidIsValid(MotAmOid(true)) || !has_subclass(relid))
 		return false;
-	foreach(lc, find_all_inheritors(relid, NoLock, NULL))
+	foreach_oid(oid, find_all_inheritors(relid, NoLock, NULL))
 	{
-		if (MotIsMotTable(lfirst_oid(lc)))
+		if (MotIsMotTable(oid))
 			return true;
 	}
 	return false;
@@ -224,7 +223,6 @@ save_index(Relation rel, Oid indexoid)
 	Oid			constraintoid;
 	ObjectAddress address;
 	int			i = 0;
-	ListCell   *lc;
 
 	saved->stmt = generateClonedIndexStmt(name, index, NULL, &constraintoid);
 	saved->stmt->idxname = pstrdup(RelationGetRelationName(index));
@@ -234,9 +232,8 @@ save_index(Relation rel, Oid indexoid)
 	 * the column's own collation follows the column, as pg_get_indexdef has
 	 * it
 	 */
-	foreach(lc, saved->stmt->indexParams)
+	foreach_node(IndexElem, elem, saved->stmt->indexParams)
 	{
-		IndexElem  *elem = lfirst_node(IndexElem, lc);
 		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel),
 											  index->rd_index->indkey.values[i] - 1);
 
@@ -265,7 +262,6 @@ prepare_type_change(AlteredRel *altered, Relation rel, AlterTableCmd *cmd,
 	AttrNumber	attnum = get_attnum(altered->relid, cmd->name);
 	MotNewValue *value;
 	List	   *indexes;
-	ListCell   *lc;
 
 	if (attnum <= 0)
 		return;					/* the server's error is the right one */
@@ -283,9 +279,8 @@ prepare_type_change(AlteredRel *altered, Relation rel, AlterTableCmd *cmd,
 	 * because it is a foreign table.
 	 */
 	indexes = RelationGetIndexList(rel);
-	foreach(lc, indexes)
+	foreach_oid(indexoid, indexes)
 	{
-		Oid			indexoid = lfirst_oid(lc);
 		HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(indexoid));
 		Form_pg_index form;
 		bool		uses = false;
@@ -307,20 +302,17 @@ static void
 refuse_mixed_using(List *tree, List *cmds)
 {
 	bool		using = false;
-	ListCell   *lc;
 
-	foreach(lc, cmds)
+	foreach_node(AlterTableCmd, cmd, cmds)
 	{
-		AlterTableCmd *cmd = lfirst_node(AlterTableCmd, lc);
-
 		if (cmd->subtype == AT_AlterColumnType && castNode(ColumnDef, cmd->def)->raw_default)
 			using = true;
 	}
 	if (!using)
 		return;
-	foreach(lc, tree)
+	foreach_oid(oid, tree)
 	{
-		if (!MotIsMotTable(lfirst_oid(lc)))
+		if (!MotIsMotTable(oid))
 			ereport(ERROR,
 					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 					 errmsg("ALTER COLUMN TYPE with USING is not supported where memory-optimized and other tables inherit from each other"),
@@ -333,36 +325,30 @@ MotAlterBegin(Oid relid, List *cmds, LOCKMODE lockmode, const char *query_string
 {
 	MotAlter   *alter = palloc0(sizeof(MotAlter));
 	List	   *tree = tree_of(relid, lockmode);
-	ListCell   *lc;
 
 	refuse_mixed_using(tree, cmds);
-	foreach(lc, tree)
+	foreach_oid(oid, tree)
 	{
 		AlteredRel *altered;
 		Relation	rel;
-		ListCell   *lc2;
 
-		if (!MotIsMotTable(lfirst_oid(lc)))
+		if (!MotIsMotTable(oid))
 			continue;
 		altered = palloc0(sizeof(AlteredRel));
-		altered->relid = lfirst_oid(lc);
+		altered->relid = oid;
 		rel = table_open(altered->relid, NoLock);
 		altered->old = CreateTupleDescCopyConstr(RelationGetDescr(rel));
 		altered->checks = MotValidChecks(altered->relid, InvalidOid);
-		foreach(lc2, cmds)
+		foreach_node(AlterTableCmd, cmd, cmds)
 		{
-			AlterTableCmd *cmd = lfirst_node(AlterTableCmd, lc2);
-
 			if (cmd->subtype == AT_AlterColumnType)
 				prepare_type_change(altered, rel, cmd, query_string);
 		}
 		table_close(rel, NoLock);
 		alter->rels = lappend(alter->rels, altered);
 	}
-	foreach(lc, cmds)
+	foreach_node(AlterTableCmd, cmd, cmds)
 	{
-		AlterTableCmd *cmd = lfirst_node(AlterTableCmd, lc);
-
 		if (cmd->subtype == AT_AlterColumnType)
 			castNode(ColumnDef, cmd->def)->raw_default = NULL;
 	}
@@ -376,7 +362,7 @@ static MotNewValue *
 added_value(Relation rel, Form_pg_attribute att)
 {
 	MotNewValue *value;
-	Node	   *expr = build_column_default(rel, att->attnum);
+	Node	   *expr = MotIsVirtualColumn(att) ? NULL : build_column_default(rel, att->attnum);
 
 	if (expr == NULL && DomainHasConstraints(att->atttypid))
 	{
@@ -394,7 +380,7 @@ added_value(Relation rel, Form_pg_attribute att)
 	value = palloc0(sizeof(MotNewValue));
 	value->attnum = att->attnum;
 	value->expr = expression_planner((Expr *) expr);
-	value->generated = (att->attgenerated != '\0');
+	value->generated = (att->attgenerated == ATTRIBUTE_GENERATED_STORED);
 	return value;
 }
 
@@ -419,14 +405,10 @@ index_has_any(Oid indexoid, Bitmapset *attnums)
 static bool
 heap_rewrites(const AlteredRel *altered, TupleDesc desc, List *values)
 {
-	ListCell   *lc;
-
 	if (altered->rewrite)
 		return true;
-	foreach(lc, values)
+	foreach_ptr(MotNewValue, value, values)
 	{
-		MotNewValue *value = (MotNewValue *) lfirst(lc);
-
 		if (value->generated || contain_volatile_functions((Node *) value->expr) ||
 			DomainHasConstraints(TupleDescAttr(desc, value->attnum - 1)->atttypid))
 			return true;
@@ -444,14 +426,11 @@ finish_rows(AlteredRel *altered, Relation rel, Node *stmt)
 	Bitmapset  *notnull = NULL; /* every NOT NULL column */
 	Bitmapset  *nullability = NULL; /* columns whose NOT NULL came or went */
 	bool		verify = false;
-	ListCell   *lc;
 
 	if (altered->rewrite)
 	{
-		foreach(lc, altered->values)
+		foreach_ptr(MotNewValue, value, altered->values)
 		{
-			MotNewValue *value = (MotNewValue *) lfirst(lc);
-
 			if (!TupleDescAttr(new, value->attnum - 1)->attisdropped)
 				values = lappend(values, value);
 		}
@@ -459,15 +438,16 @@ finish_rows(AlteredRel *altered, Relation rel, Node *stmt)
 	for (int i = 0; i < new->natts; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(new, i);
-		bool		was = i < altered->old->natts && TupleDescAttr(altered->old, i)->attnotnull;
+		bool		was = i < altered->old->natts && MotAttributeNotNull(altered->old, i);
+		bool		is = MotAttributeNotNull(new, i);
 
 		if (att->attisdropped)
 			continue;
-		if (att->attnotnull)
+		if (is)
 			notnull = bms_add_member(notnull, att->attnum);
-		if (att->attnotnull && !was)
+		if (is && !was)
 			verify = true;
-		if (i < altered->old->natts && att->attnotnull != was)
+		if (i < altered->old->natts && is != was)
 			nullability = bms_add_member(nullability, att->attnum);
 		if (i >= altered->old->natts)
 		{
@@ -484,10 +464,10 @@ finish_rows(AlteredRel *altered, Relation rel, Node *stmt)
 	 */
 	if (list_difference_oid(altered->checks, valid) != NIL)
 		MotStorageDefinitionChanged(altered->relid);
-	foreach(lc, valid)
+	foreach_oid(oid, valid)
 	{
-		if (!list_member_oid(altered->checks, lfirst_oid(lc)))
-			checks = lappend(checks, MotConstraintCheck(lfirst_oid(lc)));
+		if (!list_member_oid(altered->checks, oid))
+			checks = lappend(checks, MotConstraintCheck(oid));
 	}
 
 	if (values != NIL && stmt)
@@ -502,10 +482,10 @@ finish_rows(AlteredRel *altered, Relation rel, Node *stmt)
 	{
 		List	   *indexes = RelationGetIndexList(rel);
 
-		foreach(lc, indexes)
+		foreach_oid(oid, indexes)
 		{
-			if (index_has_any(lfirst_oid(lc), nullability))
-				MotRebuildIndex(rel, lfirst_oid(lc));
+			if (index_has_any(oid, nullability))
+				MotRebuildIndex(rel, oid);
 		}
 		list_free(indexes);
 	}
@@ -516,11 +496,10 @@ void
 MotIndexesFollowOwner(Relation rel)
 {
 	List	   *indexes = RelationGetIndexList(rel);
-	ListCell   *lc;
 
-	foreach(lc, indexes)
+	foreach_oid(oid, indexes)
 	{
-		HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(lfirst_oid(lc)));
+		HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(oid));
 		bool		other;
 
 		if (!HeapTupleIsValid(tuple))
@@ -528,7 +507,7 @@ MotIndexesFollowOwner(Relation rel)
 		other = ((Form_pg_class) GETSTRUCT(tuple))->relowner != rel->rd_rel->relowner;
 		ReleaseSysCache(tuple);
 		if (other)
-			ATExecChangeOwner(lfirst_oid(lc), rel->rd_rel->relowner, true, AccessExclusiveLock);
+			ATExecChangeOwner(oid, rel->rd_rel->relowner, true, AccessExclusiveLock);
 	}
 	list_free(indexes);
 }
@@ -536,22 +515,17 @@ MotIndexesFollowOwner(Relation rel)
 void
 MotAlterFinish(MotAlter *alter, Node *stmt)
 {
-	ListCell   *lc;
-
-	foreach(lc, alter->rels)
+	foreach_ptr(AlteredRel, altered, alter->rels)
 	{
-		AlteredRel *altered = (AlteredRel *) lfirst(lc);
 		Relation	rel = table_open(altered->relid, NoLock);
-		ListCell   *lc2;
 
 		finish_rows(altered, rel, stmt);
 		MotIndexesFollowOwner(rel);
 		table_close(rel, NoLock);
 		CommandCounterIncrement();
 
-		foreach(lc2, altered->saved)
+		foreach_ptr(SavedIndex, saved, altered->saved)
 		{
-			SavedIndex *saved = (SavedIndex *) lfirst(lc2);
 			Oid			indexoid = MotDefineIndex(altered->relid, saved->stmt, true, false);
 
 			if (saved->constraint_comment)

@@ -11,6 +11,7 @@
  *
  *-------------------------------------------------------------------------
  */
+#include "compat/acl.h"
 #include "ddl/ddl.h"
 
 #include "access/genam.h"
@@ -48,10 +49,8 @@ typedef struct AlterWork
 static bool
 has_command(List *cmds, AlterTableType subtype)
 {
-	ListCell   *lc;
-
-	foreach(lc, cmds)
-		if (lfirst_node(AlterTableCmd, lc)->subtype == subtype)
+	foreach_node(AlterTableCmd, cmd, cmds)
+		if (cmd->subtype == subtype)
 		return true;
 	return false;
 }
@@ -99,13 +98,9 @@ type_users(Oid typeoid)
 static void
 refuse_stored_type(Oid typeoid, const char *name)
 {
-	ListCell   *lc;
-
 	check_stack_depth();
-	foreach(lc, type_users(typeoid))
+	foreach_ptr(ObjectAddress, user, type_users(typeoid))
 	{
-		ObjectAddress *user = lfirst(lc);
-
 		if (user->classId == TypeRelationId)
 			refuse_stored_type(user->objectId, name);
 		else if (MotIsMotTable(user->objectId))
@@ -164,12 +159,9 @@ static void
 take_commands(AlterWork *work, Oid relid)
 {
 	RangeVar   *relation = work->stmt->relation;
-	ListCell   *lc;
 
-	foreach(lc, work->stmt->cmds)
+	foreach_node(AlterTableCmd, cmd, work->stmt->cmds)
 	{
-		AlterTableCmd *cmd = lfirst_node(AlterTableCmd, lc);
-
 		switch (cmd->subtype)
 		{
 			case AT_AddConstraint:
@@ -329,7 +321,6 @@ MotAlterTable(const MotUtility *u, AlterTableStmt *stmt)
 {
 	Oid			relid;
 	AlterWork	work;
-	ListCell   *lc;
 
 	if (!OidIsValid(MotAmOid(true)) || stmt->objtype == OBJECT_INDEX ||
 		stmt->objtype == OBJECT_SEQUENCE || stmt->objtype == OBJECT_VIEW)
@@ -343,10 +334,8 @@ MotAlterTable(const MotUtility *u, AlterTableStmt *stmt)
 	if (stmt->objtype == OBJECT_TYPE)
 		return false;
 
-	foreach(lc, stmt->cmds)
+	foreach_node(AlterTableCmd, cmd, stmt->cmds)
 	{
-		AlterTableCmd *cmd = lfirst_node(AlterTableCmd, lc);
-
 		if (cmd->subtype == AT_AddConstraint || cmd->subtype == AT_AddColumn)
 			MotRefuseReferences(list_make1(cmd->def));
 		/* these come alone, by the grammar */
@@ -379,13 +368,9 @@ MotAlterTable(const MotUtility *u, AlterTableStmt *stmt)
 static void
 check_domain_users(Oid domain, List *checks, bool notnull)
 {
-	ListCell   *lc;
-
 	check_stack_depth();
-	foreach(lc, type_users(domain))
+	foreach_ptr(ObjectAddress, user, type_users(domain))
 	{
-		ObjectAddress *user = lfirst(lc);
-
 		if (user->classId == TypeRelationId)
 		{
 			if (get_typtype(user->objectId) == TYPTYPE_DOMAIN)
@@ -410,13 +395,10 @@ static List *
 domain_relations(Oid domain)
 {
 	List	   *relations = NIL;
-	ListCell   *lc;
 
 	check_stack_depth();
-	foreach(lc, type_users(domain))
+	foreach_ptr(ObjectAddress, user, type_users(domain))
 	{
-		ObjectAddress *user = lfirst(lc);
-
 		if (user->classId != TypeRelationId)
 			relations = list_append_unique_oid(relations, user->objectId);
 		else if (get_typtype(user->objectId) == TYPTYPE_DOMAIN)
@@ -445,9 +427,8 @@ lock_domain_relations(Oid domain)
 		break;
 	if (lc == NULL)
 		return NIL;
-	foreach(lc, relations)
+	foreach_oid(relid, relations)
 	{
-		Oid			relid = lfirst_oid(lc);
 		char		relkind;
 
 		LockRelationOid(relid, ShareLock);
@@ -470,22 +451,21 @@ alter_domain_body(const MotUtility *u, void *arg)
 	Oid			named = InvalidOid;
 	List	   *checks = NIL;
 	List	   *passing = NIL;
-	ListCell   *lc;
 
-	if (pg_type_ownercheck(domain, GetUserId()))
+	if (object_ownercheck(TypeRelationId, domain, GetUserId()))
 		passing = lock_domain_relations(domain);
 	MotUtilityStep(u, (Node *) stmt);
 	CommandCounterIncrement();
-	foreach(lc, passing)
-		UnlockRelationOid(lfirst_oid(lc), ShareLock);
+	foreach_oid(oid, passing)
+		UnlockRelationOid(oid, ShareLock);
 
 	/* VALIDATE looks again at one that is valid, as the server does */
 	if (stmt->subtype == 'V')
 		named = get_domain_constraint_oid(domain, stmt->name, false);
-	foreach(lc, MotValidChecks(InvalidOid, domain))
+	foreach_oid(oid, MotValidChecks(InvalidOid, domain))
 	{
-		if (lfirst_oid(lc) == named || !list_member_oid(before, lfirst_oid(lc)))
-			checks = lappend(checks, MotConstraintCheck(lfirst_oid(lc)));
+		if (oid == named || !list_member_oid(before, oid))
+			checks = lappend(checks, MotConstraintCheck(oid));
 	}
 	if (checks != NIL || stmt->subtype == 'O')
 		check_domain_users(domain, checks, stmt->subtype == 'O');
@@ -517,16 +497,14 @@ MotAlterDomain(const MotUtility *u, AlterDomainStmt *stmt)
 bool
 MotReassignOwned(const MotUtility *u, ReassignOwnedStmt *stmt)
 {
-	ListCell   *lc;
-
 	if (!OidIsValid(MotAmOid(true)))
 		return false;
 	MotUtilityPass(u);
 
 	/* the indexes follow their tables */
-	foreach(lc, MotListTables())
+	foreach_oid(oid, MotListTables())
 	{
-		Relation	rel = table_open(lfirst_oid(lc), AccessShareLock);
+		Relation	rel = table_open(oid, AccessShareLock);
 
 		MotIndexesFollowOwner(rel);
 		table_close(rel, AccessShareLock);

@@ -18,6 +18,7 @@
 #include "access/relscan.h"
 #include "access/reloptions.h"
 #include "commands/vacuum.h"
+#include "compat/calls.h"
 #include "fmgr.h"
 #include "nodes/execnodes.h"
 #include "relation/relation.h"
@@ -115,6 +116,7 @@ mot_am_handler(PG_FUNCTION_ARGS)
 	am->amsupport = MOT_AM_SUPPORT;
 	am->amoptsprocnum = 0;
 	am->amcanorder = true;
+	MotIndexAmIsOrdered(am);
 	am->amcanorderbyop = false;
 	am->amcanbackward = true;
 	am->amcanunique = true;

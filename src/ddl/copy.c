@@ -72,12 +72,9 @@ take_freeze(CopyStmt *stmt)
 	List	   *rest = NIL;
 	bool		freeze = false;
 	int			seen = 0;
-	ListCell   *lc;
 
-	foreach(lc, stmt->options)
+	foreach_node(DefElem, option, stmt->options)
 	{
-		DefElem    *option = lfirst_node(DefElem, lc);
-
 		if (strcmp(option->defname, "freeze") == 0)
 		{
 			freeze = defGetBoolean(option);

@@ -10,6 +10,9 @@
  *
  *-------------------------------------------------------------------------
  */
+#include "compat/acl.h"
+#include "compat/attribute.h"
+#include "compat/calls.h"
 #include "ddl/ddl.h"
 
 #include "access/genam.h"
@@ -45,8 +48,6 @@
 static void
 check_shape(Relation rel, IndexStmt *stmt)
 {
-	ListCell   *lc;
-
 	if (stmt->accessMethod != NULL &&
 		strcmp(stmt->accessMethod, MOT_AM_NAME) != 0 &&
 		strcmp(stmt->accessMethod, DEFAULT_INDEX_TYPE) != 0)
@@ -78,10 +79,8 @@ check_shape(Relation rel, IndexStmt *stmt)
 				 errmsg("cannot use more than %d columns in an index", INDEX_MAX_KEYS)));
 
 	/* storage parameters of btree do no harm; others are mistakes */
-	foreach(lc, stmt->options)
+	foreach_node(DefElem, option, stmt->options)
 	{
-		DefElem    *option = lfirst_node(DefElem, lc);
-
 		if (strcmp(option->defname, "fillfactor") != 0 &&
 			strcmp(option->defname, "deduplicate_items") != 0)
 			ereport(ERROR,
@@ -100,11 +99,9 @@ static List *
 column_names(List *params)
 {
 	List	   *result = NIL;
-	ListCell   *lc;
 
-	foreach(lc, params)
+	foreach_node(IndexElem, elem, params)
 	{
-		IndexElem  *elem = lfirst_node(IndexElem, lc);
 		const char *origname = elem->indexcolname ? elem->indexcolname : elem->name;
 		char		name[NAMEDATALEN];
 
@@ -137,18 +134,17 @@ static char *
 choose_name(Relation rel, IndexStmt *stmt, List *colnames)
 {
 	StringInfoData columns;
-	ListCell   *lc;
 
 	if (stmt->primary)
 		return ChooseRelationName(RelationGetRelationName(rel), NULL, "pkey",
 								  RelationGetNamespace(rel), true);
 
 	initStringInfo(&columns);
-	foreach(lc, colnames)
+	foreach_ptr(char, colname, colnames)
 	{
 		if (columns.len > 0)
 			appendStringInfoChar(&columns, '_');
-		appendStringInfoString(&columns, (char *) lfirst(lc));
+		appendStringInfoString(&columns, colname);
 		if (columns.len >= NAMEDATALEN)
 			break;
 	}
@@ -197,11 +193,9 @@ resolve_columns(Relation rel, IndexStmt *stmt, IndexInfo *info,
 				Oid *collations, Oid *classes, int16 *options)
 {
 	int			i = 0;
-	ListCell   *lc;
 
-	foreach(lc, stmt->indexParams)
+	foreach_node(IndexElem, elem, stmt->indexParams)
 	{
-		IndexElem  *elem = lfirst_node(IndexElem, lc);
 		AttrNumber	attnum;
 		Form_pg_attribute att;
 		Node	   *expr = elem->expr;
@@ -229,6 +223,10 @@ resolve_columns(Relation rel, IndexStmt *stmt, IndexInfo *info,
 					 errmsg("index creation on system columns is not supported")));
 		att = TupleDescAttr(RelationGetDescr(rel), attnum - 1);
 
+		if (MotIsVirtualColumn(att))
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("indexes on virtual generated columns are not supported")));
 		if (!MotKeyTypeSupported(att->atttypid))
 			ereport(ERROR,
 					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -296,7 +294,7 @@ make_not_null(Oid relid, IndexInfo *info)
 		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel),
 											  info->ii_IndexAttrNumbers[i] - 1);
 
-		if (!att->attnotnull)
+		if (!MotAttributeNotNull(RelationGetDescr(rel), info->ii_IndexAttrNumbers[i] - 1))
 		{
 			AlterTableCmd *cmd = makeNode(AlterTableCmd);
 
@@ -333,8 +331,8 @@ MotDefineIndex(Oid relid, IndexStmt *stmt, bool is_alter_table, bool check_right
 	CheckTableNotInUse(rel, "CREATE INDEX");
 	if (check_rights)
 	{
-		AclResult	aclresult = pg_namespace_aclcheck(RelationGetNamespace(rel),
-													  GetUserId(), ACL_CREATE);
+		AclResult	aclresult = object_aclcheck(NamespaceRelationId, RelationGetNamespace(rel),
+												GetUserId(), ACL_CREATE);
 
 		if (aclresult != ACLCHECK_OK)
 			aclcheck_error(aclresult, OBJECT_SCHEMA,
@@ -343,8 +341,7 @@ MotDefineIndex(Oid relid, IndexStmt *stmt, bool is_alter_table, bool check_right
 	check_shape(rel, stmt);
 
 	natts = list_length(stmt->indexParams);
-	info = makeIndexInfo(natts, natts, MotAmOid(false), NIL, NIL,
-						 stmt->unique, false, true, false);
+	info = MotMakeIndexInfo(natts, MotAmOid(false), stmt->unique);
 	collations = (Oid *) palloc(natts * sizeof(Oid));
 	classes = (Oid *) palloc(natts * sizeof(Oid));
 	options = (int16 *) palloc(natts * sizeof(int16));
@@ -356,12 +353,15 @@ MotDefineIndex(Oid relid, IndexStmt *stmt, bool is_alter_table, bool check_right
 		 * before the columns change: "multiple primary keys" is the better
 		 * message
 		 */
-		if (is_alter_table && OidIsValid(RelationGetPrimaryKeyIndex(rel)))
+		if (is_alter_table && OidIsValid(MotGetPrimaryKeyIndex(rel)))
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_TABLE_DEFINITION),
 					 errmsg("multiple primary keys for table \"%s\" are not allowed",
 							RelationGetRelationName(rel))));
+		/* (which must not be in use then) */
+		table_close(rel, NoLock);
 		make_not_null(relid, info);
+		rel = table_open(relid, NoLock);
 		index_check_primary_key(rel, info, true, stmt);
 		flags |= INDEX_CREATE_IS_PRIMARY;
 	}
@@ -373,10 +373,8 @@ MotDefineIndex(Oid relid, IndexStmt *stmt, bool is_alter_table, bool check_right
 	if (stmt->if_not_exists)
 		flags |= INDEX_CREATE_IF_NOT_EXISTS;
 
-	indexoid = index_create(rel, name, InvalidOid, InvalidOid, InvalidOid, InvalidOid,
-							info, colnames, info->ii_Am, InvalidOid,
-							collations, classes, options, (Datum) 0,
-							flags, 0, allowSystemTableMods, !check_rights, &constraintoid);
+	indexoid = MotIndexCreate(rel, name, info, colnames, collations, classes, options,
+							  flags, allowSystemTableMods, !check_rights, &constraintoid);
 	if (OidIsValid(indexoid))
 	{
 		Relation	index = index_open(indexoid, NoLock);
@@ -479,7 +477,7 @@ MotAdoptIndex(Oid relid, Constraint *constraint)
 	}
 	if (primary)
 	{
-		if (OidIsValid(RelationGetPrimaryKeyIndex(rel)))
+		if (OidIsValid(MotGetPrimaryKeyIndex(rel)))
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_TABLE_DEFINITION),
 					 errmsg("multiple primary keys for table \"%s\" are not allowed",

@@ -28,7 +28,9 @@
 #include "catalog/pg_class.h"
 #include "commands/defrem.h"
 #include "commands/extension.h"
+#include "compat/calls.h"
 #include "compat/compat.h"
+#include "compat/like.h"
 #include "foreign/foreign.h"
 #include "miscadmin.h"
 #include "parser/parse_utilcmd.h"
@@ -154,7 +156,7 @@ create_bare(const MotUtility *u, const CreateForeignTableStmt *stmt, const Creat
 	foreach(lc, analyzed->tableElts)
 		lfirst_node(ColumnDef, lc)->constraints = NIL;
 	bare->base.relation = analyzed->relation;
-	bare->base.tableElts = list_concat(analyzed->tableElts, analyzed->constraints);
+	bare->base.tableElts = list_concat(analyzed->tableElts, MotCreateConstraints(analyzed));
 	MotUtilityStep(u, (Node *) bare);
 	CommandCounterIncrement();
 	relid = RangeVarGetRelid(analyzed->relation, NoLock, false);
@@ -196,7 +198,7 @@ create_body(const MotUtility *u, void *arg)
 				MotPartitionCheck(parent, InvalidOid);
 		}
 		else if (IsA(one, TableLikeClause))
-			stmts = list_concat(expandTableLikeClause(plain->relation, (TableLikeClause *) one), stmts);
+			stmts = list_concat(MotExpandTableLike(plain->relation, (TableLikeClause *) one), stmts);
 		else
 			MotUtilityNested(u, one);
 		CommandCounterIncrement();

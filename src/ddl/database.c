@@ -11,6 +11,7 @@
  *
  *-------------------------------------------------------------------------
  */
+#include "compat/acl.h"
 #include "ddl/ddl.h"
 
 #include "access/htup_details.h"
@@ -59,14 +60,11 @@ MotCreateDatabase(const MotUtility *u, CreatedbStmt *stmt)
 	const char *template = "template1";
 	Oid			from;
 	Oid			to = InvalidOid;
-	ListCell   *lc;
 
 	if (!MotEngine)
 		return false;
-	foreach(lc, stmt->options)
+	foreach_node(DefElem, option, stmt->options)
 	{
-		DefElem    *option = lfirst_node(DefElem, lc);
-
 		if (strcmp(option->defname, "template") == 0 && option->arg)
 			template = defGetString(option);
 		else if (strcmp(option->defname, "oid") == 0)
@@ -117,7 +115,7 @@ may_copy(Oid dbid)
 	if (!HeapTupleIsValid(tuple))
 		return false;
 	result = ((Form_pg_database) GETSTRUCT(tuple))->datistemplate ||
-		pg_database_ownercheck(dbid, GetUserId());
+		object_ownercheck(DatabaseRelationId, dbid, GetUserId());
 	ReleaseSysCache(tuple);
 	return result;
 }

@@ -9,6 +9,7 @@
  *
  *-------------------------------------------------------------------------
  */
+#include "compat/acl.h"
 #include "ddl/ddl.h"
 
 #include "access/htup_details.h"
@@ -62,8 +63,8 @@ check_drop(const RangeVar *name, Oid relid, Oid old_relid, void *arg)
 		(form->relkind == RELKIND_FOREIGN_TABLE && MotIsMotTable(relid));
 	if (lookup->ours)
 	{
-		if (!pg_class_ownercheck(relid, GetUserId()) &&
-			!pg_namespace_ownercheck(form->relnamespace, GetUserId()))
+		if (!object_ownercheck(RelationRelationId, relid, GetUserId()) &&
+			!object_ownercheck(NamespaceRelationId, form->relnamespace, GetUserId()))
 			aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(form->relkind), name->relname);
 		if (!allowSystemTableMods && IsSystemClass(relid, form))
 			ereport(ERROR,
@@ -98,11 +99,10 @@ drop_tables_body(const MotUtility *u, void *arg)
 {
 	DropStmt   *stmt = (DropStmt *) arg;
 	ObjectAddresses *objects = new_object_addresses();
-	ListCell   *lc;
 
-	foreach(lc, stmt->objects)
+	foreach_ptr(List, names, stmt->objects)
 	{
-		RangeVar   *name = makeRangeVarFromNameList((List *) lfirst(lc));
+		RangeVar   *name = makeRangeVarFromNameList(names);
 		DropLookup	lookup = {false, InvalidOid};
 		ObjectAddress address;
 		Oid			relid;
@@ -113,14 +113,14 @@ drop_tables_body(const MotUtility *u, void *arg)
 		check_drop(name, relid, relid, &lookup);
 		if (!lookup.ours)
 		{
-			drop_by_server(u, stmt, (List *) lfirst(lc));
+			drop_by_server(u, stmt, names);
 			continue;
 		}
 		relid = RangeVarGetRelidExtended(name, AccessExclusiveLock, RVR_MISSING_OK,
 										 check_drop, &lookup);
 		if (!OidIsValid(relid) || !lookup.ours)
 		{
-			drop_by_server(u, stmt, (List *) lfirst(lc));
+			drop_by_server(u, stmt, names);
 			continue;
 		}
 		ObjectAddressSet(address, RelationRelationId, relid);
@@ -133,13 +133,11 @@ drop_tables_body(const MotUtility *u, void *arg)
 bool
 MotDrop(const MotUtility *u, DropStmt *stmt)
 {
-	ListCell   *lc;
-
 	if (stmt->removeType == OBJECT_TABLE)
 	{
-		foreach(lc, stmt->objects)
+		foreach_ptr(List, names, stmt->objects)
 		{
-			if (MotDdlNamesMotTable(makeRangeVarFromNameList((List *) lfirst(lc))))
+			if (MotDdlNamesMotTable(makeRangeVarFromNameList(names)))
 			{
 				MotUtilityWhole(u, drop_tables_body, stmt);
 				return true;

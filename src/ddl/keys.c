@@ -11,8 +11,6 @@
  */
 #include "ddl/ddl.h"
 
-#include "catalog/index.h"
-#include "relation/relation.h"
 
 void
 MotRefuse(const char *table, const char *what, const char *hint)
@@ -69,11 +67,10 @@ MotConstraintToIndex(const RangeVar *relation, Constraint *constraint)
 	{
 		char	   *key = strVal(lfirst(lc));
 		IndexElem  *elem;
-		ListCell   *lc2;
 
-		foreach(lc2, index->indexParams)
+		foreach_ptr(IndexElem, other, index->indexParams)
 		{
-			if (strcmp(((IndexElem *) lfirst(lc2))->name, key) == 0)
+			if (strcmp(other->name, key) == 0)
 				ereport(ERROR,
 						(errcode(ERRCODE_DUPLICATE_COLUMN),
 						 index->primary ?
@@ -103,12 +100,9 @@ MotTakeColumnKeys(const RangeVar *relation, ColumnDef *column)
 	List	   *rest = NIL;
 	IndexStmt  *last = NULL;	/* what DEFERRABLE and the like after it
 								 * belong to */
-	ListCell   *lc;
 
-	foreach(lc, column->constraints)
+	foreach_node(Constraint, constraint, column->constraints)
 	{
-		Constraint *constraint = lfirst_node(Constraint, lc);
-
 		switch (constraint->contype)
 		{
 			case CONSTR_PRIMARY:
@@ -155,12 +149,9 @@ MotTakeTableKeys(const RangeVar *relation, List **elements)
 {
 	List	   *keys = NIL;
 	List	   *rest = NIL;
-	ListCell   *lc;
 
-	foreach(lc, *elements)
+	foreach_ptr(Node, element, *elements)
 	{
-		Node	   *element = lfirst(lc);
-
 		if (IsA(element, ColumnDef))
 			keys = list_concat(keys, MotTakeColumnKeys(relation, (ColumnDef *) element));
 		else if (IsA(element, Constraint))
@@ -210,20 +201,14 @@ refuse_reference(Constraint *constraint)
 void
 MotRefuseReferences(List *elements)
 {
-	ListCell   *lc;
-
-	foreach(lc, elements)
+	foreach_ptr(Node, element, elements)
 	{
-		Node	   *element = lfirst(lc);
-
 		if (IsA(element, Constraint))
 			refuse_reference((Constraint *) element);
 		else if (IsA(element, ColumnDef))
 		{
-			ListCell   *lc2;
-
-			foreach(lc2, ((ColumnDef *) element)->constraints)
-				refuse_reference(lfirst_node(Constraint, lc2));
+			foreach_node(Constraint, constraint, ((ColumnDef *) element)->constraints)
+				refuse_reference(constraint);
 		}
 	}
 }

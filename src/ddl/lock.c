@@ -82,12 +82,8 @@ lock_relation(Oid relid, LOCKMODE mode, bool nowait)
 static void
 lock_children(Oid relid, LOCKMODE mode, bool nowait)
 {
-	ListCell   *lc;
-
-	foreach(lc, find_all_inheritors(relid, NoLock, NULL))
+	foreach_oid(child, find_all_inheritors(relid, NoLock, NULL))
 	{
-		Oid			child = lfirst_oid(lc);
-
 		if (child == relid)
 			continue;
 		lock_relation(child, mode, nowait);
@@ -102,17 +98,14 @@ static bool
 lock_view_walker(Node *node, void *arg)
 {
 	LockView   *view = (LockView *) arg;
-	ListCell   *lc;
 
 	if (node == NULL)
 		return false;
 	if (!IsA(node, Query))
 		return expression_tree_walker(node, lock_view_walker, arg);
 
-	foreach(lc, ((Query *) node)->rtable)
+	foreach_node(RangeTblEntry, rte, ((Query *) node)->rtable)
 	{
-		RangeTblEntry *rte = lfirst_node(RangeTblEntry, lc);
-
 		if (rte->rtekind != RTE_RELATION)
 			continue;
 		if (rte->relkind == RELKIND_VIEW)
@@ -197,10 +190,8 @@ MotLockTable(const MotUtility *u, LockStmt *stmt)
 	}
 
 	/* one after the other, in the order given */
-	foreach(lc, stmt->relations)
+	foreach_ptr(RangeVar, name, stmt->relations)
 	{
-		RangeVar   *name = (RangeVar *) lfirst(lc);
-
 		if (MotDdlNamesMotTable(name))
 		{
 			Oid			relid = RangeVarGetRelidExtended(name, stmt->mode,

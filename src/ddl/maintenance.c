@@ -9,6 +9,8 @@
  *
  *-------------------------------------------------------------------------
  */
+#include "compat/acl.h"
+#include "compat/calls.h"
 #include "ddl/ddl.h"
 
 #include "access/genam.h"
@@ -42,17 +44,16 @@ MotListTables(void)
 	Relation	rel = table_open(ForeignTableRelationId, AccessShareLock);
 	SysScanDesc scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
 	HeapTuple	tuple;
-	ListCell   *lc;
 
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 		candidates = lappend_oid(candidates, ((Form_pg_foreign_table) GETSTRUCT(tuple))->ftrelid);
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
 
-	foreach(lc, candidates)
+	foreach_oid(oid, candidates)
 	{
-		if (MotIsMotTable(lfirst_oid(lc)))
-			result = lappend_oid(result, lfirst_oid(lc));
+		if (MotIsMotTable(oid))
+			result = lappend_oid(result, oid);
 	}
 	return result;
 }
@@ -63,12 +64,9 @@ static bool
 option_is_on(List *options, const char *name)
 {
 	bool		result = false;
-	ListCell   *lc;
 
-	foreach(lc, options)
+	foreach_node(DefElem, option, options)
 	{
-		DefElem    *option = lfirst_node(DefElem, lc);
-
 		if (strcmp(option->defname, name) == 0)
 			result = defGetBoolean(option);
 	}
@@ -80,12 +78,9 @@ static List *
 analyze_options(List *options)
 {
 	List	   *result = NIL;
-	ListCell   *lc;
 
-	foreach(lc, options)
+	foreach_node(DefElem, option, options)
 	{
-		DefElem    *option = lfirst_node(DefElem, lc);
-
 		if (strcmp(option->defname, "verbose") == 0 ||
 			strcmp(option->defname, "skip_locked") == 0)
 			result = lappend(result, option);
@@ -102,7 +97,7 @@ may_vacuum(Oid relid, bits32 options)
 
 	if (!HeapTupleIsValid(tuple))
 		return false;
-	result = vacuum_is_relation_owner(relid, (Form_pg_class) GETSTRUCT(tuple), options);
+	result = MotMayVacuum(relid, (Form_pg_class) GETSTRUCT(tuple), options);
 	ReleaseSysCache(tuple);
 	return result;
 }
@@ -111,8 +106,8 @@ may_vacuum(Oid relid, bits32 options)
 static bool
 owns_quietly(Oid relid)
 {
-	return pg_class_ownercheck(relid, GetUserId()) ||
-		pg_database_ownercheck(MyDatabaseId, GetUserId());
+	return object_ownercheck(RelationRelationId, relid, GetUserId()) ||
+		object_ownercheck(DatabaseRelationId, MyDatabaseId, GetUserId());
 }
 
 static VacuumRelation *
@@ -169,19 +164,17 @@ MotVacuum(const MotUtility *u, VacuumStmt *stmt)
 	copy = copyObject(stmt);
 	if (copy->rels == NIL)
 	{
-		foreach(lc, MotListTables())
+		foreach_oid(oid, MotListTables())
 		{
-			if (owns_quietly(lfirst_oid(lc)))
-				ours = lappend(ours, vacuum_relation_of(lfirst_oid(lc)));
+			if (owns_quietly(oid))
+				ours = lappend(ours, vacuum_relation_of(oid));
 		}
 	}
 	else
 	{
 		PreventInTransactionBlock(MotUtilityIsTopLevel(u), "VACUUM");
-		foreach(lc, copy->rels)
+		foreach_node(VacuumRelation, vrel, copy->rels)
 		{
-			VacuumRelation *vrel = lfirst_node(VacuumRelation, lc);
-
 			if (vrel->relation == NULL || !MotDdlNamesMotTable(vrel->relation))
 				others = lappend(others, vrel);
 			else if (vrel->va_cols != NIL && !analyze)
@@ -229,10 +222,9 @@ check_rows(Relation rel)
 {
 	List	   *qual = RelationGetPartitionQual(rel);
 	List	   *checks = NIL;
-	ListCell   *lc;
 
-	foreach(lc, MotValidChecks(RelationGetRelid(rel), InvalidOid))
-		checks = lappend(checks, MotConstraintCheck(lfirst_oid(lc)));
+	foreach_oid(oid, MotValidChecks(RelationGetRelid(rel), InvalidOid))
+		checks = lappend(checks, MotConstraintCheck(oid));
 	if (qual != NIL)
 	{
 		MotRowCheck *check = palloc0(sizeof(MotRowCheck));
@@ -257,8 +249,8 @@ check_rows(Relation rel)
 
 			ReleaseSysCache(tuple);
 			checks = NIL;
-			foreach(lc, MotValidChecks(InvalidOid, domain))
-				checks = lappend(checks, MotConstraintCheck(lfirst_oid(lc)));
+			foreach_oid(oid, MotValidChecks(InvalidOid, domain))
+				checks = lappend(checks, MotConstraintCheck(oid));
 			if (checks != NIL || notnull)
 				MotCheckDomainRows(rel, att->attnum, checks, notnull);
 			domain = base;
@@ -273,7 +265,6 @@ reindex(ReindexStmt *stmt)
 	Oid			indexoid = InvalidOid;
 	Relation	rel;
 	List	   *indexes;
-	ListCell   *lc;
 
 	if (stmt->kind == REINDEX_OBJECT_INDEX)
 	{
@@ -292,8 +283,8 @@ reindex(ReindexStmt *stmt)
 	if (!OidIsValid(indexoid) && MotDefinitionTakeOver(rel))
 		check_rows(rel);
 	indexes = OidIsValid(indexoid) ? list_make1_oid(indexoid) : RelationGetIndexList(rel);
-	foreach(lc, indexes)
-		MotRebuildIndex(rel, lfirst_oid(lc));
+	foreach_oid(oid, indexes)
+		MotRebuildIndex(rel, oid);
 	table_close(rel, NoLock);
 }
 

@@ -44,17 +44,16 @@ check_tree(Oid relid, bool is_default, bool attached)
 {
 	Relation	root = table_open(relid, AccessExclusiveLock);
 	List	   *qual = RelationGetPartitionQual(root);
-	ListCell   *lc;
 
 	/* (the server has locked them all) */
-	foreach(lc, find_all_inheritors(relid, AccessExclusiveLock, NULL))
+	foreach_oid(oid, find_all_inheritors(relid, AccessExclusiveLock, NULL))
 	{
 		Relation	rel;
 		MotRowCheck *check;
 
-		if (qual == NIL || !MotIsMotTable(lfirst_oid(lc)))
+		if (qual == NIL || !MotIsMotTable(oid))
 			continue;
-		rel = table_open(lfirst_oid(lc), NoLock);
+		rel = table_open(oid, NoLock);
 		check = palloc0(sizeof(MotRowCheck));
 		check->expr = make_ands_explicit(map_partition_varattnos(copyObject(qual), 1, rel, root));
 		if (is_default)

@@ -53,7 +53,6 @@ check_row(Relation rel, TupleTableSlot *slot, Bitmapset *notnull, List *checks,
 		  ExprContext *econtext)
 {
 	int			attnum = -1;
-	ListCell   *lc;
 
 	while ((attnum = bms_next_member(notnull, attnum)) >= 0)
 	{
@@ -67,10 +66,8 @@ check_row(Relation rel, TupleTableSlot *slot, Bitmapset *notnull, List *checks,
 	}
 
 	econtext->ecxt_scantuple = slot;
-	foreach(lc, checks)
+	foreach_ptr(MotRowCheck, check, checks)
 	{
-		MotRowCheck *check = (MotRowCheck *) lfirst(lc);
-
 		if (ExecCheck(check->state, econtext))
 			continue;
 		if (check->name)
@@ -98,13 +95,9 @@ static void
 eval_values(List *values, bool generated, TupleTableSlot *from, TupleTableSlot *to,
 			ExprContext *econtext)
 {
-	ListCell   *lc;
-
 	econtext->ecxt_scantuple = from;
-	foreach(lc, values)
+	foreach_ptr(MotNewValue, value, values)
 	{
-		MotNewValue *value = (MotNewValue *) lfirst(lc);
-
 		if (value->generated == generated)
 			to->tts_values[value->attnum - 1] =
 				ExecEvalExpr(value->state, econtext, &to->tts_isnull[value->attnum - 1]);
@@ -134,18 +127,13 @@ MotRewriteRows(Relation rel, TupleDesc old, List *values, bool refuse_older, Bit
 	mot_build	walk;
 	const mot_version *version;
 	Oid			rewriting = InvalidOid;
-	ListCell   *lc;
 
-	foreach(lc, values)
+	foreach_ptr(MotNewValue, value, values)
 	{
-		MotNewValue *value = (MotNewValue *) lfirst(lc);
-
 		value->state = ExecInitExpr(value->expr, NULL);
 	}
-	foreach(lc, checks)
+	foreach_ptr(MotRowCheck, check, checks)
 	{
-		MotRowCheck *check = (MotRowCheck *) lfirst(lc);
-
 		check->state = ExecPrepareExpr(check->expr, estate);
 	}
 	if (values != NIL)
@@ -219,12 +207,9 @@ MotCheckDomainRows(Relation rel, AttrNumber attnum, List *checks, bool notnull)
 	ExprContext *econtext = GetPerTupleExprContext(estate);
 	mot_build	walk;
 	const mot_version *version;
-	ListCell   *lc;
 
-	foreach(lc, checks)
+	foreach_ptr(MotRowCheck, check, checks)
 	{
-		MotRowCheck *check = (MotRowCheck *) lfirst(lc);
-
 		check->state = ExecPrepareExpr(check->expr, estate);
 	}
 	walk_begin(&walk, rel);
@@ -240,10 +225,8 @@ MotCheckDomainRows(Relation rel, AttrNumber attnum, List *checks, bool notnull)
 
 		econtext->domainValue_datum = values[attnum - 1];
 		econtext->domainValue_isNull = isnull[attnum - 1];
-		foreach(lc, checks)
+		foreach_ptr(MotRowCheck, check, checks)
 		{
-			MotRowCheck *check = (MotRowCheck *) lfirst(lc);
-
 			if (!ExecCheck(check->state, econtext))
 				ereport(ERROR,
 						(errcode(ERRCODE_CHECK_VIOLATION),

@@ -18,6 +18,7 @@
  *
  *-------------------------------------------------------------------------
  */
+#include "compat/acl.h"
 #include "ddl/ddl.h"
 
 #include "access/genam.h"
@@ -28,7 +29,6 @@
 #include "access/xact.h"
 #include "access/xloginsert.h"
 #include "catalog/dependency.h"
-#include "catalog/index.h"
 #include "catalog/indexing.h"
 #include "catalog/objectaccess.h"
 #include "catalog/partition.h"
@@ -64,7 +64,7 @@ PG_FUNCTION_INFO_V1(mot_to_table);
 static void
 check_new(Relation rel, const char *name)
 {
-	if (rel->rd_createSubid != InvalidSubTransactionId || rel->rd_newRelfilenodeSubid != InvalidSubTransactionId)
+	if (rel->rd_createSubid != InvalidSubTransactionId || rel->rd_newRelfilelocatorSubid != InvalidSubTransactionId)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("cannot make an ordinary table of \"%s\" in the transaction that has made \"%s\"",
@@ -76,7 +76,6 @@ static void
 check_obstacles(Relation rel, List *indexes)
 {
 	const char *name = RelationGetRelationName(rel);
-	ListCell   *lc;
 
 	/* each partition but foreign ones has its part of them */
 	if (rel->rd_rel->relispartition)
@@ -93,9 +92,9 @@ check_obstacles(Relation rel, List *indexes)
 	}
 
 	check_new(rel, name);
-	foreach(lc, indexes)
+	foreach_oid(oid, indexes)
 	{
-		Relation	index = index_open(lfirst_oid(lc), AccessExclusiveLock);
+		Relation	index = index_open(oid, AccessExclusiveLock);
 
 		CheckTableNotInUse(index, "make an ordinary table with");
 		check_new(index, name);
@@ -188,9 +187,9 @@ change_table(Relation pg_class, Oid relid)
 static SMgrRelation
 file_of(Oid relid)
 {
-	RelFileNode node = {MyDatabaseTableSpace, MyDatabaseId, relid};
+	RelFileLocator node = {MyDatabaseTableSpace, MyDatabaseId, relid};
 
-	return smgropen(node, InvalidBackendId);
+	return smgropen(node, INVALID_PROC_NUMBER);
 }
 
 static bool
@@ -238,7 +237,7 @@ clear_file(Oid relid, bool locked)
 static void
 create_file(Oid relid)
 {
-	RelFileNode node = {MyDatabaseTableSpace, MyDatabaseId, relid};
+	RelFileLocator node = {MyDatabaseTableSpace, MyDatabaseId, relid};
 
 	if (smgrexists(file_of(relid), MAIN_FORKNUM))
 		ereport(ERROR,
@@ -275,7 +274,6 @@ mot_to_table(PG_FUNCTION_ARGS)
 	Relation	rel;
 	Relation	pg_class;
 	List	   *indexes;
-	ListCell   *lc;
 
 	PreventCommandIfReadOnly("mot_to_table()");
 	PreventCommandIfParallelMode("mot_to_table()");
@@ -293,7 +291,7 @@ mot_to_table(PG_FUNCTION_ARGS)
 			ereport(ERROR,
 					(errcode(ERRCODE_UNDEFINED_TABLE),
 					 errmsg("relation with OID %u does not exist", relid)));
-		if (!pg_class_ownercheck(relid, GetUserId()))
+		if (!object_ownercheck(RelationRelationId, relid, GetUserId()))
 			aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(get_rel_relkind(relid)), name);
 		if (!MotIsMotTable(relid))
 			ereport(ERROR,
@@ -319,15 +317,15 @@ mot_to_table(PG_FUNCTION_ARGS)
 	pg_class = table_open(RelationRelationId, RowExclusiveLock);
 	create_file(relid);
 	change_table(pg_class, relid);
-	foreach(lc, indexes)
-		change_index(pg_class, lfirst_oid(lc));
+	foreach_oid(oid, indexes)
+		change_index(pg_class, oid);
 	table_close(pg_class, RowExclusiveLock);
 	CommandCounterIncrement();
 
 	rel = relation_open(relid, NoLock);
 	MotStorageTurnOrdinary(rel);
-	foreach(lc, indexes)
-		write_first_page(lfirst_oid(lc));
+	foreach_oid(oid, indexes)
+		write_first_page(oid);
 	MotStorageMendIndexes(rel);
 	InvokeObjectPostAlterHook(RelationRelationId, relid, 0);
 	relation_close(rel, NoLock);

@@ -265,18 +265,17 @@ static void
 mend_indexes(Oid relid)
 {
 	List	   *relids;
-	ListCell   *lc;
 
 	/* what is only seen with the next command has been */
 	CommandCounterIncrement();
 	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
 		return;
 	relids = find_all_inheritors(relid, NoLock, NULL);
-	foreach(lc, relids)
+	foreach_oid(oid, relids)
 	{
 		Relation	rel;
 
-		rel = try_relation_open(lfirst_oid(lc), AccessShareLock);
+		rel = try_relation_open(oid, AccessShareLock);
 		if (rel == NULL)
 			continue;
 		if (MotIsOrdinary(rel))
@@ -293,13 +292,10 @@ static bool
 stores_rows(const AlterTableStmt *stmt, Oid relid, bool *leaves)
 {
 	bool		comes = false;
-	ListCell   *lc;
 
 	*leaves = false;
-	foreach(lc, stmt->cmds)
+	foreach_node(AlterTableCmd, cmd, stmt->cmds)
 	{
-		AlterTableCmd *cmd = lfirst_node(AlterTableCmd, lc);
-
 		if (cmd->subtype != AT_SetAccessMethod)
 			continue;
 		comes = cmd->name != NULL && strcmp(cmd->name, MOT_TABLE_AM_NAME) == 0;

@@ -9,10 +9,10 @@
 #include "internal.h"
 
 void *
-mot_host_alloc(mot_session *s, size_t size, mot_status *status)
+mot_host_alloc(mot_session *s, size_t size, bool needed, mot_status *status)
 {
 	*status = MOT_OK;
-	return mot_session_alloc(s, s->engine->pool, size, MOT_FOR_DELETE, status);
+	return mot_session_alloc(s, s->engine->pool, size, needed ? MOT_FOR_DELETE : MOT_FOR_NEW_ROW, status);
 }
 
 void

@@ -257,6 +257,7 @@ typedef struct mot_slot
 	_Atomic bool judging;		/* drawn, and may still fail its validation */
 	_Atomic bool reclaiming;	/* working off queues, with a snapshot */
 	_Atomic uint64_t host_id;
+	_Atomic bool amends;		/* has a row for a moment, see mot_row_amend */
 	_Atomic uint32_t open;
 
 	/*
@@ -460,90 +461,7 @@ typedef struct index_drop
 	uint8_t		key[];			/* tail included */
 } index_drop;
 
-/* ---------------------------------------------------------------- journal */
-
-/*
- * What a transaction did, in order: what commit has to install and rollback
- * to undo.  Private memory, 32 bytes an entry, in chunks that never move.
- */
-typedef enum journal_kind
-{
-	J_INSERT = 1,				/* row; a = table */
-	J_UPDATE,					/* row; a = table, b = new version */
-	J_DELETE,					/* row; a = table, b = tombstone */
-	J_LOCK,						/* row */
-	J_ADD,						/* row; a = index, b = key (up to 8 bytes
-								 * inline), c = length, tail included */
-	J_DROP,						/* row; a = index, b = index_drop */
-	J_SHARE,					/* row; a = share, c = 1 if it was only made
-								 * stronger */
-	J_INSERT_ADD				/* J_INSERT and its first J_ADD in one: row;
-								 * a, b, c of that, the key inline */
-} journal_kind;
-
-#define JE_LOCKED_HERE	0x10u	/* this entry took the row's lock */
-#define JE_DEFERRED		0x20u	/* the version is not in the row's chain yet;
-								 * c = previous entry of this row + 1 */
-#define JE_KIND			0x0fu
-
-typedef struct journal_entry
-{
-	uint64_t	what;			/* [ kind and flags 16 | row 48 ] */
-	uint64_t	a;
-	uint64_t	b;
-	uint64_t	c;
-} journal_entry;
-
-static inline mot_row *
-entry_row(const journal_entry *e)
-{
-	return (mot_row *) (uintptr_t) (e->what & PTR_MASK);
-}
-
-static inline unsigned
-entry_flags(const journal_entry *e)
-{
-	return (unsigned) (e->what >> 48);
-}
-
-static inline journal_kind
-entry_kind(const journal_entry *e)
-{
-	return (journal_kind) (entry_flags(e) & JE_KIND);
-}
-
-#define JOURNAL_CHUNK	2048	/* entries: 64 KB */
-
-typedef struct key_chunk
-{
-	struct key_chunk *previous;
-	size_t		used;
-	size_t		size;
-	uint8_t		bytes[];
-} key_chunk;
-
-/*
- * Map from an address to a 64-bit value; value 0 means absent.  The items lie
- * side by side in the order in which they came, so going through them and
- * forgetting them costs by their number; the few of a small transaction are
- * found by looking at all, more by a hash table of item numbers + 1.
- */
-typedef struct map_item
-{
-	uint64_t	key;
-	uint64_t	value;
-} map_item;
-
-typedef struct address_map
-{
-	map_item   *item;
-	uint32_t   *hash;			/* in use while there are more than MAP_SMALL */
-	uint64_t	used;
-	uint64_t	room;
-	uint64_t	hash_size;		/* power of two, at least twice "room"; or 0 */
-} address_map;
-
-#define MAP_SMALL 24
+#include "journal.h"
 
 typedef struct read_item
 {
@@ -625,6 +543,10 @@ struct mot_session
 	const mot_table *placed;	/* where its next row is to be: on the node
 								 * "place" */
 	unsigned	place;
+	uint64_t	moved_bytes;	/* of versions that it has moved, and which
+								 * may be seen where they were: as long as the
+								 * horizon is below moved_stamp */
+	mot_ts		moved_stamp;
 	bool		use_reserve;	/* everything is as urgent as a change */
 	bool		keys_derive;	/* see mot_txn_keys_derive */
 	unsigned	relief;			/* RELIEF_*: what is to be seen to before the
@@ -755,6 +677,16 @@ extern void mot_owed_undone(mot_session *s, owed_kind kind, void *object);
 extern void mot_owed_add_batch_begin(mot_session *s);
 extern void mot_owed_add_locked(mot_session *s, owed_kind kind, void *object, mot_ts stamp);
 extern void mot_owed_add_batch_end(mot_session *s);
+
+/* what a new version supersedes is owed from ts on */
+static inline void
+owe_superseded(mot_session *s, mot_row *row, mot_version *old, mot_ts ts)
+{
+	if (old == &row->inlined)
+		mot_owed_add_locked(s, OWED_INLINE, row, ts);
+	else
+		mot_owed_add_locked(s, OWED_OBJECT, old, ts);
+}
 extern mot_ts mot_owed_stamp(mot_session *s);
 extern void mot_clock_advance(mot_engine *e, mot_ts stamp);
 extern void mot_owed_retire(void *session, void *object);

@@ -141,6 +141,9 @@ extern mot_pool_group *mot_pool_group_of(const mot_pool *pool);
 /* is there less than a sixteenth left, of the region or the group, for new rows? */
 extern bool mot_pool_is_short(const mot_pool *pool);
 
+/* how many bytes new rows may still take of the region, or of the group if that has less */
+extern uint64_t mot_pool_left(const mot_pool *pool);
+
 /*
  * Give everything back: pages to the region and to the system, the pool
  * itself too.  Nobody may use the pool or its objects any more (the caller

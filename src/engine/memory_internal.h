@@ -8,6 +8,7 @@
  *	pages.c		chunks of 2 MB, pages of 64 KB, runs of either
  *	lots.c		pages divided into eight, for small pools
  *	pool.c		pools: objects of size classes in pages, large objects
+ *	charge.c	what they may have: of the region, and of tables' limits
  *	cache.c		magazines of free objects per process slot
  *	rowmap.c	row bitmaps, page directories, walks
  *	rehome.c	pages that come to another node

@@ -521,6 +521,13 @@ extern void mot_scan_begin(mot_session *session, mot_scan *scan, mot_table *tabl
 extern bool mot_scan_next(mot_session *session, mot_scan *scan, mot_row **row,
 						  const mot_version **version);
 
+/*
+ * Where the rows of a scan's page lie: between the first and the last that it has
+ * room for.  false: there is no such page now, so none of its rows is older than a
+ * snapshot that is published.
+ */
+extern bool mot_scan_page(mot_table *table, uint64_t page, const mot_row **first, const mot_row **last);
+
 /* How far a look-up has come ahead of its time; opaque. */
 typedef struct mot_ahead
 {
@@ -816,6 +823,18 @@ extern mot_status mot_row_move_away(mot_session *session, mot_table *table, mot_
 extern bool mot_row_moved_away(mot_session *session, mot_row *row);
 
 /*
+ * Other bytes for a row's newest version, "seen": the host vouches that they say the same.  It keeps its
+ * number, so nobody's snapshot, change or validation is concerned; who has the old bytes in hand may go on
+ * reading them.  That belongs to no transaction, and none takes it back.  The row is held for an instant, in
+ * which "log" is called; that must neither fail nor wait for who might wait for the row.  The caller has had a snapshot
+ * since before it read the row.  MOT_CHANGED: there is a newer version; MOT_BUSY: there may be; MOT_SELF_CHANGED: the row is
+ * held by the session itself.
+ */
+extern mot_status mot_row_amend(mot_session *session, mot_table *table, mot_row *row, const mot_version *seen,
+								unsigned host_bits, const void *data, size_t size,
+								void (*log) (void *arg), void *arg);
+
+/*
  * Entry key -> row.  For a unique index this is the check, too: MOT_DUPLICATE
  * with *other = the row that has the key (may be one of our own), MOT_BUSY
  * while it depends on a transaction still running.  A key with
@@ -943,10 +962,11 @@ extern void mot_unload_key(mot_session *session, const mot_index_handle *handle,
 
 /*
  * Memory in the region for the host's own shared bookkeeping, bounded as all
- * of it is by max_memory.  NULL: *status is MOT_NO_MEMORY.  Freed by any
+ * of it is by max_memory.  NULL: *status is MOT_NO_MEMORY.  "Needed": there may be
+ * what is kept for deletes, too, where new rows have no room any more.  Freed by any
  * session, at once: the host knows that nobody is looking.
  */
-extern void *mot_host_alloc(mot_session *session, size_t size, mot_status *status);
+extern void *mot_host_alloc(mot_session *session, size_t size, bool needed, mot_status *status);
 extern void mot_host_free(mot_session *session, void *bytes);
 
 #include "mot_places.h"

@@ -68,17 +68,27 @@ extern unsigned mot_row_node(mot_session *session, const mot_row *row, unsigned 
 
 /*
  * Rows and versions that are not where they belong come there, some at each call, of
- * about "budget" rows.  True: there is more to do at once; false: that was the end of
- * the table, and the next call begins anew, or too much is owed to
- * reclamation, and the next call, after some of it is paid, goes on.
+ * about "budget" rows.
  *
  * A version is copied, with its number, and the copy takes its place; a row stays
  * at its address, and its page's memory is moved under it when most of the
  * page's rows belong there (a machine with real nodes asks for CAP_SYS_NICE
  * for that).  Rows that are locked are left for the next time.
  *
+ * What was copied is in memory twice for a while, for as long as there are older snapshots.
+ * So much of it that anybody might fail for it is not made, see move.c.
+ *
  * "move" is zero at first, and keeps where to go on, and counts.
  */
+typedef enum mot_move_end
+{
+	MOT_MOVE_DONE,				/* the end of the table; the next call begins
+								 * anew */
+	MOT_MOVE_MORE,				/* there is more to do at once */
+	MOT_MOVE_WAITS				/* the next call goes on, after some of what
+								 * is owed to reclamation has been paid */
+} mot_move_end;
+
 typedef struct mot_place_move
 {
 	uint64_t	next;			/* page of the table's directory */
@@ -86,13 +96,14 @@ typedef struct mot_place_move
 	uint64_t	versions;		/* copied */
 	uint64_t	pages;			/* whose memory was moved */
 	uint64_t	refused;		/* pages that the system would not move */
-	uint64_t	skipped;		/* rows that somebody held, or without a key */
+	uint64_t	skipped;		/* rows that somebody held, or without a key,
+								 * or whose version there is no memory for */
 	uint64_t	away;			/* rows seen on another node than their own,
 								 * and left there */
 } mot_place_move;
 
-extern bool mot_table_places_move(mot_session *session, mot_table *table, unsigned budget,
-								  mot_place_move *move);
+extern mot_move_end mot_table_places_move(mot_session *session, mot_table *table, unsigned budget,
+										  mot_place_move *move);
 
 /* ------------------------------------------------------------ processors */
 

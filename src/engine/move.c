@@ -32,6 +32,12 @@
  * rows of a page belong to one other node; the rest of its rows live
  * where they are, and their versions of some age on their own node.
  *
+ * What has been copied stays until nobody can see it, which beside an old snapshot
+ * may be long, and rows may be wide.  So that nobody lacks memory for it, a mover
+ * owes no more bytes than a small part of what is left, and waits when it does; what it
+ * owes that is due does not count, as whoever lacks memory frees that first.  A version
+ * that is too much by itself is left where it is, as all are when memory is full.
+ *
  * Nothing of this is logged, and nothing of it outlives the engine.
  *
  *-------------------------------------------------------------------------
@@ -39,8 +45,9 @@
 #include "internal.h"
 #include "topology.h"
 
-/* what a mover may owe before it waits for reclamation */
+/* what a mover may owe before it waits for reclamation: so many versions, and this part of the memory that is left */
 #define MOST_OWED 16384
+#define PART_OWED 64
 
 /* a version of so many bytes counts as one row more */
 #define BYTES_OF_ROW 256
@@ -53,6 +60,8 @@ typedef struct mover
 	const mot_index *index;
 	mot_place_move *move;
 	int64_t		budget;
+	uint64_t	room;			/* bytes it may owe */
+	bool		waits;			/* as it owes that */
 	uint32_t	wanted[MOT_MAX_NODES];	/* the page's rows, by where they
 										 * belong */
 } mover;
@@ -67,7 +76,10 @@ move_version(mover *m, mot_row *row, uint64_t head, unsigned node)
 	size_t		size = mot_usable_size(region, v);
 	mot_version *copy;
 
-	if (!mot_owed_promise(s, 1))
+	if (size > m->room)
+		return false;
+	m->waits = s->moved_bytes > m->room - size;
+	if (m->waits || !mot_owed_promise(s, 1))
 		return false;
 	m->budget -= (int64_t) (size / BYTES_OF_ROW);
 	/* (it takes none of what is kept for changes) */
@@ -83,8 +95,10 @@ move_version(mover *m, mot_row *row, uint64_t head, unsigned node)
 													memory_order_release, memory_order_relaxed))
 		{
 			MOT_STOP_POINT("version-moved");
+			s->moved_bytes += size;
+			s->moved_stamp = mot_owed_stamp(s);
 			mot_owed_add_batch_begin(s);
-			mot_owed_add_locked(s, OWED_OBJECT, v, mot_owed_stamp(s));
+			mot_owed_add_locked(s, OWED_OBJECT, v, s->moved_stamp);
 			mot_owed_add_batch_end(s);
 			return true;
 		}
@@ -165,7 +179,8 @@ look_at_page(mover *m, mot_row *any, uint32_t rows)
 			m->move->away += m->wanted[n];
 }
 
-static void
+/* false: it waits, and this page is looked at again */
+static bool
 move_page(mover *m, uint64_t i)
 {
 	const mot_pool *pool = m->table->rows;
@@ -175,22 +190,32 @@ move_page(mover *m, uint64_t i)
 	uint32_t	rows = 0;
 
 	if (!mot_pool_page(pool, i, &page))
-		return;
+		return true;
 	memset(m->wanted, 0, sizeof(m->wanted));
-	while ((row = mot_page_next(pool, &page)) != NULL)
+	while (!m->waits && (row = mot_page_next(pool, &page)) != NULL)
 	{
 		look_at_row(m, row);
 		any = row;
 		rows++;
 	}
-	if (any != NULL)
+	if (any != NULL && !m->waits)
 		look_at_page(m, any, rows);
+	return !m->waits;
 }
 
-bool
+/* bytes that it may owe; what is due is owed no more */
+static uint64_t
+room_to_owe(mot_session *s, const mot_table *t)
+{
+	if (s->moved_bytes > 0 && mot_engine_horizon(s->engine) >= s->moved_stamp)
+		s->moved_bytes = 0;
+	return mot_pool_left(t->versions) / PART_OWED;
+}
+
+mot_move_end
 mot_table_places_move(mot_session *s, mot_table *t, unsigned budget, mot_place_move *move)
 {
-	mover		m = {s, t, mot_table_places(t), NULL, move, budget, {0}};
+	mover		m = {.session = s,.table = t,.places = mot_table_places(t),.move = move,.budget = budget};
 	mot_table  *replaces;
 
 	mot_assert(mot_snapshot_held(s) != MOT_TS_NONE);
@@ -203,17 +228,20 @@ mot_table_places_move(mot_session *s, mot_table *t, unsigned budget, mot_place_m
 		!atomic_load_explicit(&((mot_index *) m.index)->described, memory_order_acquire))
 	{
 		move->next = 0;
-		return false;
+		return MOT_MOVE_DONE;
 	}
+	m.room = room_to_owe(s, t);
 	while (move->next < mot_pool_directory_size(t->rows))
 	{
 		/* relaxed: a figure, and our own */
 		if (atomic_load_explicit(&s->slot->owed.count, memory_order_relaxed) > MOST_OWED)
-			return false;
+			return MOT_MOVE_WAITS;
 		if (m.budget <= 0)
-			return true;
-		move_page(&m, move->next++);
+			return MOT_MOVE_MORE;
+		if (!move_page(&m, move->next))
+			return MOT_MOVE_WAITS;
+		move->next++;
 	}
 	move->next = 0;
-	return false;
+	return MOT_MOVE_DONE;
 }

@@ -82,8 +82,8 @@ typedef struct owed_queue
 	mot_spinlock lock;
 	owed_list	list[2];		/* by owed_sight */
 	uint64_t	promised;		/* places of the first spoken for */
-	_Atomic uint64_t added;		/* items that commits have queued, ever; counted as
-								 * below */
+	_Atomic uint64_t added;		/* items that commits have queued, ever;
+								 * counted as below */
 	bool		working;		/* somebody is performing items taken off the
 								 * front */
 	_Atomic uint64_t count;		/* items queued, a grave's rows each (read

@@ -423,3 +423,15 @@ mot_scan_next(mot_session *s, mot_scan *scan, mot_row **row,
 		scan->in_page = false;
 	}
 }
+
+bool
+mot_scan_page(mot_table *table, uint64_t i, const mot_row **first, const mot_row **last)
+{
+	mot_page_view page;
+
+	if (!mot_pool_page(table->rows, i, &page))
+		return false;
+	*first = page.page;
+	*last = (const mot_row *) (const void *) ((const char *) page.page + (page.objects - 1) * page.object_size);
+	return true;
+}

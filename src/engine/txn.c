@@ -540,16 +540,6 @@ install(mot_row *row, mot_version *v, mot_ts ts)
 		atomic_store_explicit(&row->head, make_head(0, v), memory_order_release);
 }
 
-/* what a new version supersedes is owed from ts on */
-static inline void
-owe_superseded(mot_session *s, mot_row *row, mot_version *old, mot_ts ts)
-{
-	if (old == &row->inlined)
-		mot_owed_add_locked(s, OWED_INLINE, row, ts);
-	else
-		mot_owed_add_locked(s, OWED_OBJECT, old, ts);
-}
-
 /*
  * A deleted row is owed, or joins its grave, which the first one brings into
  * the queue; lock held, so nobody sees it there before the last one is in.

@@ -28,11 +28,17 @@ row_holder(mot_session *s, mot_row *row, uint64_t h, unsigned *spins)
 {
 	mot_slot   *slot = &s->engine->slot[head_owner(h) - 1];
 	uint64_t	host = atomic_load_explicit(&slot->host_id, memory_order_acquire);
+	bool		amends = atomic_load_explicit(&slot->amends, memory_order_acquire);
 	bool		key_only;
 
-	/* the holder's name was read while it held the row */
+	/* the holder's name was read while it held the row, and how it does */
 	if (row_head(row) != h)
 		return MOT_OK;
+	if (amends)
+	{
+		mot_backoff(spins);
+		return MOT_OK;
+	}
 
 	/*
 	 * Nobody can own what we share, if that excludes him: he is about to find
@@ -658,4 +664,70 @@ mot_status
 mot_row_move_away(mot_session *s, mot_table *table, mot_row *row, uint32_t command)
 {
 	return version_push(s, table, row, command, LINK_TOMBSTONE | LINK_MOVED, 0, J_DELETE, true, true, NULL);
+}
+
+/* ------------------------------------------------------------ other bytes */
+
+mot_status
+mot_row_amend(mot_session *s, mot_table *table, mot_row *row, const mot_version *seen,
+			  unsigned host_bits, const void *data, size_t size, void (*log) (void *arg), void *arg)
+{
+	mot_version *old = (mot_version *) (uintptr_t) seen;
+	unsigned	bits = host_bits << LINK_HOST_SHIFT | ((unsigned) version_link(seen) & LINK_KEYED);
+	unsigned	spins = 0;
+	uint64_t	head = 0;
+	mot_status	status = MOT_NO_MEMORY;
+	mot_version *copy;
+
+	mot_assert(mot_snapshot_held(s) != MOT_TS_NONE && !version_is_tombstone(seen));
+	if (!mot_owed_promise(s, 1))
+		return MOT_NO_MEMORY;
+	copy = version_new(s, table, row, false, size, &bits, &status);
+	if (copy == NULL)
+	{
+		s->credit++;
+		return status;
+	}
+	memcpy(version_bytes(copy), data, size);
+	/* relaxed, both: the store to the head publishes them */
+	atomic_store_explicit(&copy->link, make_link(version_previous(seen), bits), memory_order_relaxed);
+	atomic_store_explicit(&copy->ts, version_ts(seen), memory_order_relaxed);
+
+	/*
+	 * release of the exchange: who finds us at the row knows that it is for a
+	 * moment
+	 */
+	atomic_store_explicit(&s->slot->amends, true, memory_order_relaxed);
+	do
+	{
+		head = row_head(row);
+		if (head_owner(head) == s->owner)
+			status = MOT_SELF_CHANGED;
+		else if (head_owner(head) != 0)
+			status = row_holder(s, row, head, &spins);
+		else
+			status = head_version(head) == old ? MOT_OK : MOT_CHANGED;
+	} while (status == MOT_OK &&
+			 (head_owner(head) != 0 ||
+			  !atomic_compare_exchange_strong(&row->head, &head, make_head(s->owner, old))));
+	if (status == MOT_OK)
+	{
+		MOT_STOP_POINT("row-amended");
+		if (log != NULL)
+			log(arg);
+		/* release: with its bytes */
+		atomic_store_explicit(&row->head, make_head(0, copy), memory_order_release);
+	}
+	/* release: whoever finds this has found the row let go */
+	atomic_store_explicit(&s->slot->amends, false, memory_order_release);
+	if (status != MOT_OK)
+	{
+		s->credit++;
+		mot_free(s->cache, copy);
+		return status;
+	}
+	mot_owed_add_batch_begin(s);
+	owe_superseded(s, row, old, mot_owed_stamp(s));
+	mot_owed_add_batch_end(s);
+	return MOT_OK;
 }

@@ -9,6 +9,7 @@
 
 #include "access/htup_details.h"
 #include "commands/vacuum.h"
+#include "compat/calls.h"
 #include "fdw/fdw.h"
 #include "miscadmin.h"
 #include "utils/sampling.h"
@@ -69,7 +70,7 @@ acquire_sample(Relation rel, int elevel, HeapTuple *rows, int targrows,
 	mot_build_rows(session, &scan, relation->table, &view);
 	while (mot_build_next(&scan, &row, &version))
 	{
-		vacuum_delay_point();
+		MotAnalyzeDelayPoint();
 		if (nsamples < targrows)
 			i = nsamples++;
 		else
@@ -125,8 +126,6 @@ MotAnalyzeForeignTable(Relation rel, AcquireSampleRowsFunc *func, BlockNumber *t
 void
 MotExecForeignTruncate(List *rels, DropBehavior behavior, bool restart_seqs)
 {
-	ListCell   *lc;
-
-	foreach(lc, rels)
-		MotStorageTruncate((Relation) lfirst(lc));
+	foreach_ptr(RelationData, rel, rels)
+		MotStorageTruncate(rel);
 }

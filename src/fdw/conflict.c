@@ -14,6 +14,8 @@
 
 #include "access/xact.h"
 #include "commands/trigger.h"
+#include "compat/calls.h"
+#include "compat/returning.h"
 #include "executor/executor.h"
 #include "executor/nodeModifyTable.h"
 #include "fdw/fdw.h"
@@ -91,8 +93,7 @@ update_existing(MotModify *modify, EState *estate, ResultRelInfo *rinfo,
 
 		MemoryContextSwitchTo(oldcxt);
 		ExecMaterializeSlot(slot);
-		if (!ExecBRUpdateTriggers(estate, &mtstate->mt_epqstate, rinfo, NULL,
-								  oldtuple, slot, NULL))
+		if (!MotExecBRUpdateTriggers(estate, &mtstate->mt_epqstate, rinfo, oldtuple, slot))
 			return NULL;
 		if (MotWriterLock(modify->writer, row, current, MOT_MODE_CHANGE, MOT_LOCK_WAIT_CONFLICT,
 						  &newest) != MOT_LOCKED)
@@ -105,6 +106,7 @@ update_existing(MotModify *modify, EState *estate, ResultRelInfo *rinfo,
 		ExecComputeStoredGenerated(rinfo, estate, slot, CMD_UPDATE);
 	MotCheckRow(rinfo, slot, estate);
 	slot_getallattrs(slot);
+	MotReturningOld(rinfo, existing);
 	MotWriterUpdate(modify->writer, row, current, slot->tts_values, slot->tts_isnull);
 	MotRowToTid(modify->session, row, &slot->tts_tid);
 	MemoryContextSwitchTo(oldcxt);

@@ -19,6 +19,7 @@
 #include <math.h>
 
 #include "access/amapi.h"
+#include "compat/calls.h"
 #include "fdw/fdw.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
@@ -52,7 +53,6 @@ static void
 adjust_relation_info(PlannerInfo *root, Oid relid, bool inhparent, RelOptInfo *rel)
 {
 	MotPlanTable *table;
-	ListCell   *lc;
 
 	if (previous_relation_info_hook)
 		previous_relation_info_hook(root, relid, inhparent, rel);
@@ -63,9 +63,8 @@ adjust_relation_info(PlannerInfo *root, Oid relid, bool inhparent, RelOptInfo *r
 	table = palloc0(sizeof(MotPlanTable));
 	rel->fdw_private = table;
 
-	foreach(lc, rel->indexlist)
+	foreach_node(IndexOptInfo, index, rel->indexlist)
 	{
-		IndexOptInfo *index = lfirst_node(IndexOptInfo, lc);
 		MotPlanIndex *pindex = palloc0(sizeof(MotPlanIndex));
 		int			i;
 
@@ -112,17 +111,14 @@ MotGetForeignUpperPaths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *
 
 /* How many different values, at most, the scan looks up one by one. */
 static double
-count_lookups(MotMatch *match)
+count_lookups(PlannerInfo *root, MotMatch *match)
 {
 	double		lookups = 1;
-	ListCell   *lc;
 
-	foreach(lc, match->conditions)
+	foreach_ptr(MotCondition, condition, match->conditions)
 	{
-		MotCondition *condition = (MotCondition *) lfirst(lc);
-
 		if (condition->kind == MOT_CONDITION_ARRAY)
-			lookups *= Max(1, estimate_array_length(linitial(condition->values)));
+			lookups *= Max(1, MotEstimateArrayLength(root, linitial(condition->values)));
 	}
 	return lookups;
 }
@@ -142,14 +138,13 @@ index_cost(PlannerInfo *root, IndexPath *path, double loop_count,
 	double		lookups;
 	double		rows;
 	List	   *quals = NIL;
-	ListCell   *lc;
 	QualCost	filter;
 
 	MotMatchClauses(root, rel, index, path->indexclauses, &match);
-	foreach(lc, match.conditions)
-		quals = lappend(quals, ((MotCondition *) lfirst(lc))->source);
+	foreach_ptr(MotCondition, condition, match.conditions)
+		quals = lappend(quals, condition->source);
 
-	lookups = count_lookups(&match);
+	lookups = count_lookups(root, &match);
 	if (index->unique && match.single)
 		rows = Min(1.0, rel->tuples);
 	else

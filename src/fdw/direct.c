@@ -58,7 +58,6 @@ MotPlanDirectModify(PlannerInfo *root, ModifyTable *plan,
 	List	   *colnos = NIL;
 	List	   *values = NIL;
 	List	   *lists;
-	ListCell   *lc;
 
 	if (plan->operation != CMD_UPDATE && plan->operation != CMD_DELETE)
 		return false;
@@ -125,10 +124,8 @@ MotPlanDirectModify(PlannerInfo *root, ModifyTable *plan,
 	else
 	{
 		/* the Append's rows have this shape, but there will be none */
-		foreach(lc, scan->scan.plan.targetlist)
+		foreach_node(TargetEntry, tle, scan->scan.plan.targetlist)
 		{
-			TargetEntry *tle = lfirst_node(TargetEntry, lc);
-
 			if (!IsA(tle->expr, Var) && !IsA(tle->expr, Const))
 				tle->expr = (Expr *) makeNullConst(exprType((Node *) tle->expr),
 												   exprTypmod((Node *) tle->expr),

@@ -44,11 +44,9 @@ find_subplan(Node *node, void *context)
 static List *
 find_in_members(PlannedStmt *stmt, List *plans, Plan *target, List *ancestors)
 {
-	ListCell   *lc;
-
-	foreach(lc, plans)
+	foreach_ptr(Plan, child, plans)
 	{
-		List	   *found = find_ancestors(stmt, (Plan *) lfirst(lc), target, ancestors);
+		List	   *found = find_ancestors(stmt, child, target, ancestors);
 
 		if (found)
 			return found;

@@ -17,7 +17,7 @@
 
 #include "mot.h"
 #include "access/sdir.h"
-#include "commands/explain.h"
+#include "compat/explain.h"
 #include "executor/tuptable.h"
 #include "foreign/fdwapi.h"
 #include "nodes/execnodes.h"
@@ -134,7 +134,6 @@ extern List *MotReparameterize(PlannerInfo *root, List *fdw_private, RelOptInfo 
 #define MOT_PLAN_ARMS 4
 #define MOT_PLAN_SERIAL 5
 #define MOT_PLAN_NCONDITIONS 6
-#define MOT_PLAN_CONDITIONS 7
 
 /* the lists of fdw_exprs */
 #define MotPlanList(plan, n) \
@@ -312,6 +311,7 @@ extern void MotEndDirectModify(ForeignScanState *node);
 
 /* rowlock.c */
 extern mot_row_mode MotRowMarkMode(RowMarkType type);
+extern MotLockWait MotLockWaitOf(LockWaitPolicy policy);
 extern RowMarkType MotGetForeignRowMarkType(RangeTblEntry *rte, LockClauseStrength strength);
 extern void MotRefetchForeignRow(EState *estate, ExecRowMark *erm, Datum rowid,
 								 TupleTableSlot *slot, bool *updated);

@@ -92,12 +92,9 @@ mot_fdw_validator(PG_FUNCTION_ARGS)
 {
 	List	   *options = untransformRelOptions(PG_GETARG_DATUM(0));
 	Oid			catalog = PG_GETARG_OID(1);
-	ListCell   *lc;
 
-	foreach(lc, options)
+	foreach_ptr(DefElem, def, options)
 	{
-		DefElem    *def = (DefElem *) lfirst(lc);
-
 		if (catalog == ForeignTableRelationId && strcmp(def->defname, "max_size") == 0)
 		{
 			const char *hint = NULL;

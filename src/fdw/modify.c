@@ -183,7 +183,6 @@ keep_plan_rows(ModifyTableState *mtstate, ResultRelInfo *rinfo)
 	ModifyTable *plan = (ModifyTable *) mtstate->ps.plan;
 	TupleDesc	desc = RelationGetDescr(rinfo->ri_RelationDesc);
 	List	   *targetlist = outerPlan(plan)->targetlist;
-	ListCell   *lc;
 	int			i = 0;
 
 	if (rinfo->ri_TrigDesc || rinfo->ri_projectNewInfoValid ||
@@ -192,9 +191,8 @@ keep_plan_rows(ModifyTableState *mtstate, ResultRelInfo *rinfo)
 		(desc->constr && desc->constr->has_generated_stored) ||
 		list_length(targetlist) != desc->natts)
 		return;
-	foreach(lc, targetlist)
+	foreach_node(TargetEntry, tle, targetlist)
 	{
-		TargetEntry *tle = lfirst_node(TargetEntry, lc);
 		Form_pg_attribute att = TupleDescAttr(desc, i++);
 
 		if (tle->resjunk || att->attisdropped || exprType((Node *) tle->expr) != att->atttypid)

@@ -14,6 +14,7 @@
 #include "postgres.h"
 
 #include "access/table.h"
+#include "compat/calls.h"
 #include "fdw/fdw.h"
 #include "optimizer/appendinfo.h"
 #include "optimizer/cost.h"
@@ -36,11 +37,9 @@ static void
 learn_indexes(RelOptInfo *baserel, MotRelation *mr)
 {
 	MotPlanTable *table = (MotPlanTable *) baserel->fdw_private;
-	ListCell   *lc;
 
-	foreach(lc, table->families)
+	foreach_ptr(MotPlanIndex, pindex, table->families)
 	{
-		MotPlanIndex *pindex = (MotPlanIndex *) lfirst(lc);
 		MotIndex   *index = MotRelationIndex(mr, pindex->indexoid);
 		int			i;
 
@@ -130,14 +129,13 @@ add_index_path(PlannerInfo *root, RelOptInfo *rel, IndexPath *ipath)
 						 makeInteger(ScanDirectionIsBackward(ipath->indexscandir)),
 						 ipath->indexclauses);
 	add_path(rel, (Path *)
-			 create_foreignscan_path(root, rel, NULL,
-									 ipath->path.rows,
-									 ipath->path.startup_cost,
-									 ipath->path.total_cost,
-									 pathkeys,
-									 PATH_REQ_OUTER(&ipath->path),
-									 NULL,
-									 private));
+			 MotCreateForeignScanPath(root, rel,
+									  ipath->path.rows,
+									  ipath->path.startup_cost,
+									  ipath->path.total_cost,
+									  pathkeys,
+									  PATH_REQ_OUTER(&ipath->path),
+									  private));
 }
 
 void
@@ -149,7 +147,6 @@ MotGetForeignPaths(PlannerInfo *root, RelOptInfo *baserel, Oid relid)
 	RestrictInfo *by_tid;
 	Cost		startup,
 				total;
-	ListCell   *lc;
 
 	by_tid = MotTidRestriction(root, baserel);
 	if (by_tid)
@@ -164,11 +161,11 @@ MotGetForeignPaths(PlannerInfo *root, RelOptInfo *baserel, Oid relid)
 			startup -= disable_cost;
 		total = startup + baserel->rows * (cpu_tuple_cost + baserel->baserestrictcost.per_tuple);
 		add_path(baserel, (Path *)
-				 create_foreignscan_path(root, baserel, NULL, baserel->rows,
-										 startup, total, NIL,
-										 baserel->lateral_relids, NULL,
-										 list_make3(makeInteger(0), makeInteger(0),
-													list_make1(by_tid))));
+				 MotCreateForeignScanPath(root, baserel, baserel->rows,
+										  startup, total, NIL,
+										  baserel->lateral_relids,
+										  list_make3(makeInteger(0), makeInteger(0),
+													 list_make1(by_tid))));
 		return;
 	}
 
@@ -178,10 +175,8 @@ MotGetForeignPaths(PlannerInfo *root, RelOptInfo *baserel, Oid relid)
 	MotDeriveRowClauses(root, baserel);
 	if (table->derived != NIL)
 	{
-		foreach(lc, baserel->indexlist)
+		foreach_node(IndexOptInfo, index, baserel->indexlist)
 		{
-			IndexOptInfo *index = lfirst_node(IndexOptInfo, lc);
-
 			index->indrestrictinfo = list_concat_copy(index->indrestrictinfo, table->derived);
 		}
 	}
@@ -194,13 +189,13 @@ MotGetForeignPaths(PlannerInfo *root, RelOptInfo *baserel, Oid relid)
 
 	MotCostSequential(root, baserel, &startup, &total);
 	add_path(baserel, (Path *)
-			 create_foreignscan_path(root, baserel, NULL, baserel->rows,
-									 startup, total, NIL,
-									 baserel->lateral_relids, NULL, NIL));
-	foreach(lc, index_paths)
+			 MotCreateForeignScanPath(root, baserel, baserel->rows,
+									  startup, total, NIL,
+									  baserel->lateral_relids, NIL));
+	foreach_ptr(Path, path, index_paths)
 	{
-		if (IsA(lfirst(lc), IndexPath))
-			add_index_path(root, baserel, (IndexPath *) lfirst(lc));
+		if (IsA(path, IndexPath))
+			add_index_path(root, baserel, (IndexPath *) path);
 	}
 	MotAddUnionPaths(root, baserel);
 }
@@ -208,9 +203,7 @@ MotGetForeignPaths(PlannerInfo *root, RelOptInfo *baserel, Oid relid)
 static List *
 translate_clauses(PlannerInfo *root, List *clauses, RelOptInfo *child_rel)
 {
-	return (List *) adjust_appendrel_attrs_multilevel(root, (Node *) clauses,
-													  child_rel->relids,
-													  child_rel->top_parent_relids);
+	return (List *) MotAdjustToChild(root, (Node *) clauses, child_rel);
 }
 
 /* A path of a partitioned join: its clauses speak of the child from now on. */
@@ -225,12 +218,9 @@ MotReparameterize(PlannerInfo *root, List *fdw_private, RelOptInfo *child_rel)
 	if (clauses != NIL && IsA(linitial(clauses), List))
 	{
 		List	   *arms = NIL;
-		ListCell   *lc;
 
-		foreach(lc, clauses)
+		foreach_ptr(List, arm, clauses)
 		{
-			List	   *arm = (List *) lfirst(lc);
-
 			arms = lappend(arms, list_make2(linitial(arm),
 											translate_clauses(root, lsecond(arm), child_rel)));
 		}
@@ -246,12 +236,8 @@ MotReparameterize(PlannerInfo *root, List *fdw_private, RelOptInfo *child_rel)
 static IndexOptInfo *
 find_index(RelOptInfo *rel, Oid indexoid)
 {
-	ListCell   *lc;
-
-	foreach(lc, rel->indexlist)
+	foreach_node(IndexOptInfo, index, rel->indexlist)
 	{
-		IndexOptInfo *index = lfirst_node(IndexOptInfo, lc);
-
 		if (index->indexoid == indexoid)
 			return index;
 	}
@@ -280,20 +266,15 @@ MotPlanPrivate(Oid indexoid, int backward, int nvalues, int narms)
 List *
 MotPlanConditions(List *private, MotMatch *match, List **values, List **clauses)
 {
-	ListCell   *lc;
-
 	private = lappend_int(private, list_length(match->conditions));
-	foreach(lc, match->conditions)
+	foreach_ptr(MotCondition, condition, match->conditions)
 	{
-		MotCondition *condition = (MotCondition *) lfirst(lc);
-		ListCell   *lc2;
-
 		private = lappend_int(private, condition->kind);
 		private = lappend_int(private, condition->column);
 		private = lappend_int(private, condition->strategy);
 		private = lappend_int(private, list_length(condition->values));
-		foreach(lc2, condition->valuetypes)
-			private = lappend_int(private, (int) lfirst_oid(lc2));
+		foreach_oid(oid, condition->valuetypes)
+			private = lappend_int(private, (int) oid);
 		*values = list_concat(*values, copyObject(condition->values));
 		*clauses = lappend(*clauses, copyObject(condition->clause));
 	}
@@ -335,7 +316,6 @@ MotGetForeignPlan(PlannerInfo *root, RelOptInfo *baserel, Oid relid,
 	int			narms;
 	Oid			indexoid;
 	MotMatch	match;
-	ListCell   *lc;
 
 	if (private == NIL)
 		return make_foreignscan(tlist, extract_actual_clauses(scan_clauses, false),
@@ -351,9 +331,8 @@ MotGetForeignPlan(PlannerInfo *root, RelOptInfo *baserel, Oid relid,
 	if (!OidIsValid(indexoid))
 	{
 		narms = list_length(clauses);
-		foreach(lc, clauses)
+		foreach_ptr(List, arm, clauses)
 		{
-			List	   *arm = (List *) lfirst(lc);
 			List	   *conditions = NIL;
 
 			indexoid = (Oid) intVal(linitial(arm));
@@ -378,10 +357,8 @@ MotGetForeignPlan(PlannerInfo *root, RelOptInfo *baserel, Oid relid,
 	values = lappend(values, recheck);
 
 	/* what the bounds do not see to is left for the executor to check */
-	foreach(lc, scan_clauses)
+	foreach_node(RestrictInfo, rinfo, scan_clauses)
 	{
-		RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
-
 		if (rinfo->pseudoconstant)
 			continue;
 		if (is_redundant_with_indexclauses(rinfo, match.enforced))

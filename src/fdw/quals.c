@@ -21,6 +21,7 @@
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
+#include "compat/calls.h"
 #include "fdw/fdw.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -36,12 +37,9 @@ MotPlanIndex *
 MotPlanIndexFor(RelOptInfo *rel, IndexOptInfo *index)
 {
 	MotPlanTable *table = (MotPlanTable *) rel->fdw_private;
-	ListCell   *lc;
 
-	foreach(lc, table->families)
+	foreach_ptr(MotPlanIndex, pindex, table->families)
 	{
-		MotPlanIndex *pindex = (MotPlanIndex *) lfirst(lc);
-
 		if (pindex->indexoid == index->indexoid)
 			return pindex;
 	}
@@ -216,7 +214,6 @@ MotChooseConditions(const MotPlanIndex *pindex, List **bounding, MotMatch *match
 	List	   *used = NIL;
 	int			column;
 	bool		all_single = true;
-	ListCell   *lc;
 
 	memset(match, 0, sizeof(MotMatch));
 	for (column = 0; column < pindex->ncolumns; column++)
@@ -224,10 +221,8 @@ MotChooseConditions(const MotPlanIndex *pindex, List **bounding, MotMatch *match
 		MotCondition *point = NULL;
 
 		/* one value is better than several */
-		foreach(lc, bounding[column])
+		foreach_ptr(MotCondition, condition, bounding[column])
 		{
-			MotCondition *condition = (MotCondition *) lfirst(lc);
-
 			if (condition->point &&
 				(point == NULL ||
 				 (point->kind == MOT_CONDITION_ARRAY && condition->kind != MOT_CONDITION_ARRAY)))
@@ -247,10 +242,8 @@ MotChooseConditions(const MotPlanIndex *pindex, List **bounding, MotMatch *match
 
 	if (column < pindex->ncolumns)
 	{
-		foreach(lc, bounding[column])
+		foreach_ptr(MotCondition, condition, bounding[column])
 		{
-			MotCondition *condition = (MotCondition *) lfirst(lc);
-
 			if (condition->kind != MOT_CONDITION_NOT_NULL && !pindex->ordered[column])
 				continue;
 			match->conditions = lappend(match->conditions, condition);
@@ -272,11 +265,9 @@ MotMatchClauses(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index,
 	MotPlanIndex *pindex = MotPlanIndexFor(rel, index);
 	List	   *bounding[INDEX_MAX_KEYS] = {NIL};
 	List	   *used;			/* RestrictInfos whose bounds are exact */
-	ListCell   *lc;
 
-	foreach(lc, indexclauses)
+	foreach_node(IndexClause, ic, indexclauses)
 	{
-		IndexClause *ic = lfirst_node(IndexClause, lc);
 		ListCell   *lc2;
 
 		foreach(lc2, ic->indexquals)
@@ -290,10 +281,8 @@ MotMatchClauses(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index,
 	}
 	used = MotChooseConditions(pindex, bounding, match);
 
-	foreach(lc, indexclauses)
+	foreach_node(IndexClause, ic, indexclauses)
 	{
-		IndexClause *ic = lfirst_node(IndexClause, lc);
-
 		if (!ic->lossy && list_difference_ptr(ic->indexquals, used) == NIL)
 			match->enforced = lappend(match->enforced, ic);
 		else if (!list_member_ptr(table->derived, ic->rinfo))
@@ -311,11 +300,9 @@ void
 MotDeriveRowClauses(PlannerInfo *root, RelOptInfo *rel)
 {
 	MotPlanTable *table = (MotPlanTable *) rel->fdw_private;
-	ListCell   *lc;
 
-	foreach(lc, rel->baserestrictinfo)
+	foreach_node(RestrictInfo, rinfo, rel->baserestrictinfo)
 	{
-		RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
 		RowCompareExpr *row = (RowCompareExpr *) rinfo->clause;
 		int			strategy;
 		Oid			opfamily,
@@ -351,14 +338,7 @@ MotDeriveRowClauses(PlannerInfo *root, RelOptInfo *rel)
 							   copyObject(linitial(row->rargs)),
 							   InvalidOid, linitial_oid(row->inputcollids));
 		table->derived = lappend(table->derived,
-								 make_restrictinfo(root, clause,
-												   rinfo->is_pushed_down,
-												   rinfo->outerjoin_delayed,
-												   false,
-												   rinfo->security_level,
-												   rinfo->required_relids,
-												   rinfo->outer_relids,
-												   rinfo->nullable_relids));
+								 MotMakeRestrictInfoLike(root, clause, rinfo));
 		table->origin = lappend(table->origin, rinfo);
 	}
 }

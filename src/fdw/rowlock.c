@@ -52,6 +52,13 @@ MotRowMarkMode(RowMarkType type)
 	}
 }
 
+MotLockWait
+MotLockWaitOf(LockWaitPolicy policy)
+{
+	return policy == LockWaitSkip ? MOT_LOCK_SKIP :
+		policy == LockWaitError ? MOT_LOCK_NOWAIT_ERROR : MOT_LOCK_WAIT;
+}
+
 void
 MotRefetchForeignRow(EState *estate, ExecRowMark *erm, Datum rowid,
 					 TupleTableSlot *slot, bool *updated)
@@ -64,7 +71,7 @@ MotRefetchForeignRow(EState *estate, ExecRowMark *erm, Datum rowid,
 	const mot_version *version = NULL;
 	const mot_version *newest;
 	MotWriter  *writer;
-	MotLockWait wait = MOT_LOCK_WAIT;
+	MotLockResult result;
 
 	*updated = false;
 	ExecClearTuple(slot);
@@ -79,38 +86,15 @@ MotRefetchForeignRow(EState *estate, ExecRowMark *erm, Datum rowid,
 	{
 		writer = (MotWriter *) erm->ermExtra;
 		if (writer == NULL)
-		{
-			MemoryContext oldcxt = MemoryContextSwitchTo(estate->es_query_cxt);
-
-			writer = MotWriterBegin(erm->relation, estate->es_snapshot, estate->es_output_cid);
-			erm->ermExtra = writer;
-			MemoryContextSwitchTo(oldcxt);
-		}
-		switch (erm->waitPolicy)
-		{
-			case LockWaitBlock:
-				wait = MOT_LOCK_WAIT;
-				break;
-			case LockWaitSkip:
-				wait = MOT_LOCK_SKIP;
-				break;
-			case LockWaitError:
-				wait = MOT_LOCK_NOWAIT_ERROR;
-				break;
-		}
-		switch (MotWriterLock(writer, row, version, MotRowMarkMode(erm->markType), wait, &newest))
-		{
-			case MOT_LOCKED:
-				break;
-			case MOT_LOCKED_NEWER:
-				version = newest;
-				*updated = true;
-				break;
-			case MOT_LOCK_GONE:
-			case MOT_LOCK_SELF:
-			case MOT_LOCK_WOULD_BLOCK:
-				return;
-		}
+			MotWithin(estate->es_query_cxt,
+					  writer = erm->ermExtra = MotWriterBegin(erm->relation, estate->es_snapshot, estate->es_output_cid));
+		result = MotWriterLock(writer, row, version, MotRowMarkMode(erm->markType),
+							   MotLockWaitOf(erm->waitPolicy), &newest);
+		if (result == MOT_LOCKED_NEWER)
+			version = newest;
+		else if (result != MOT_LOCKED)
+			return;
+		*updated = result == MOT_LOCKED_NEWER;
 	}
 
 	MotSlotStore(slot, version);

@@ -15,6 +15,7 @@
 #include "postgres.h"
 
 #include "executor/executor.h"
+#include "compat/calls.h"
 #include "fdw/fdw.h"
 #include "miscadmin.h"
 #include "pgstat.h"
@@ -343,10 +344,7 @@ MotScanCount(MotScan *scan)
 	}
 	if (!pgstat_should_count_relation(rel))
 		return;
-	rel->pgstat_info->t_counts.t_numscans += starts;
-	rel->pgstat_info->t_counts.t_tuples_returned += rows;
-	if (scan->keys != NULL)
-		rel->pgstat_info->t_counts.t_tuples_fetched += rows;
+	MotCountScans(rel, starts, rows, scan->keys != NULL ? rows : 0);
 }
 
 /* What the bounds enforce, as an expression, for rows not found through them. */
@@ -377,27 +375,21 @@ MotScanLockRow(MotScan *scan, ExprContext *econtext, ExprState *filter)
 {
 	TupleTableSlot *slot = scan->node->ss.ss_ScanTupleSlot;
 	const mot_version *newest;
+	MotLockResult result;
 
-	switch (MotWriterLock(scan->writer, scan->row, scan->version,
-						  scan->operation == CMD_DELETE ? MOT_MODE_UPDATE : MOT_MODE_CHANGE,
-						  MOT_LOCK_WAIT, &newest))
-	{
-		case MOT_LOCKED:
-			return true;
-		case MOT_LOCKED_NEWER:
-			scan->version = newest;
-			MotSlotShow(slot, newest);
-			econtext->ecxt_scantuple = slot;
-			return ExecQual(filter, econtext) && ExecQual(MotScanRecheck(scan), econtext);
-		case MOT_LOCK_SELF:
-			MotRefuseOwnChange(scan->session, &scan->view, scan->relation->table,
-							   scan->row, scan->operation);
-			return false;
-		case MOT_LOCK_GONE:
-		case MOT_LOCK_WOULD_BLOCK:
-			return false;
-	}
-	return false;
+	result = MotWriterLock(scan->writer, scan->row, scan->version,
+						   scan->operation == CMD_DELETE ? MOT_MODE_UPDATE : MOT_MODE_CHANGE,
+						   MOT_LOCK_WAIT, &newest);
+	if (likely(result == MOT_LOCKED))
+		return true;
+	if (result == MOT_LOCK_SELF)
+		MotRefuseOwnChange(scan->session, &scan->view, scan->relation->table, scan->row, scan->operation);
+	if (result != MOT_LOCKED_NEWER)
+		return false;
+	scan->version = newest;
+	MotSlotShow(slot, newest);
+	econtext->ecxt_scantuple = slot;
+	return ExecQual(filter, econtext) && ExecQual(MotScanRecheck(scan), econtext);
 }
 
 /* ------------------------------------------------- the executor's callbacks */

@@ -78,12 +78,9 @@ RestrictInfo *
 MotTidRestriction(PlannerInfo *root, RelOptInfo *rel)
 {
 	RestrictInfo *found = NULL;
-	ListCell   *lc;
 
-	foreach(lc, rel->baserestrictinfo)
+	foreach_node(RestrictInfo, rinfo, rel->baserestrictinfo)
 	{
-		RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
-
 		if (MotTidValue(root, rel, rinfo->clause) == NULL ||
 			!restriction_is_securely_promotable(rinfo, rel))
 			continue;

@@ -14,6 +14,7 @@
 #include "postgres.h"
 
 #include "common/hashfn.h"
+#include "compat/calls.h"
 #include "fdw/fdw.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
@@ -51,11 +52,9 @@ typedef struct MotUnion
 static bool
 has_or_clause(List *clauses)
 {
-	ListCell   *lc;
-
-	foreach(lc, clauses)
+	foreach_node(RestrictInfo, rinfo, clauses)
 	{
-		if (restriction_is_or_clause(lfirst_node(RestrictInfo, lc)))
+		if (restriction_is_or_clause(rinfo))
 			return true;
 	}
 	return false;
@@ -65,16 +64,14 @@ has_or_clause(List *clauses)
 static BitmapOrPath *
 find_or(Path *path)
 {
-	ListCell   *lc;
-
 	if (IsA(path, BitmapOrPath))
 		return (BitmapOrPath *) path;
 	if (IsA(path, BitmapAndPath))
 	{
-		foreach(lc, ((BitmapAndPath *) path)->bitmapquals)
+		foreach_ptr(Path, part, ((BitmapAndPath *) path)->bitmapquals)
 		{
-			if (IsA(lfirst(lc), BitmapOrPath))
-				return (BitmapOrPath *) lfirst(lc);
+			if (IsA(part, BitmapOrPath))
+				return (BitmapOrPath *) part;
 		}
 	}
 	return NULL;
@@ -85,16 +82,13 @@ static IndexPath *
 choose_arm(Path *path)
 {
 	IndexPath  *best = NULL;
-	ListCell   *lc;
 
 	if (IsA(path, IndexPath))
 		return (IndexPath *) path;
 	if (!IsA(path, BitmapAndPath))
 		return NULL;
-	foreach(lc, ((BitmapAndPath *) path)->bitmapquals)
+	foreach_ptr(IndexPath, ipath, ((BitmapAndPath *) path)->bitmapquals)
 	{
-		IndexPath  *ipath = (IndexPath *) lfirst(lc);
-
 		if (IsA(ipath, IndexPath) &&
 			(best == NULL || ipath->indexselectivity < best->indexselectivity))
 			best = ipath;
@@ -111,13 +105,12 @@ add_union_path(PlannerInfo *root, RelOptInfo *rel, BitmapHeapPath *bpath)
 	Cost		total = 0;
 	double		fetched = 0;
 	QualCost	filter;
-	ListCell   *lc;
 
 	if (or == NULL)
 		return;
-	foreach(lc, or->bitmapquals)
+	foreach_ptr(Path, arm, or->bitmapquals)
 	{
-		IndexPath  *ipath = choose_arm((Path *) lfirst(lc));
+		IndexPath  *ipath = choose_arm(arm);
 		MotMatch	match;
 
 		if (ipath == NULL || !MotPlanIndexFor(rel, ipath->indexinfo)->known)
@@ -136,9 +129,9 @@ add_union_path(PlannerInfo *root, RelOptInfo *rel, BitmapHeapPath *bpath)
 	total += startup + fetched * (cpu_tuple_cost + cpu_operator_cost + filter.per_tuple) +
 		bpath->path.rows * rel->reltarget->cost.per_tuple;
 	add_path(rel, (Path *)
-			 create_foreignscan_path(root, rel, NULL, bpath->path.rows, startup, total, NIL,
-									 PATH_REQ_OUTER(&bpath->path), NULL,
-									 list_make3(makeInteger(0), makeInteger(0), arms)));
+			 MotCreateForeignScanPath(root, rel, bpath->path.rows, startup, total, NIL,
+									  PATH_REQ_OUTER(&bpath->path),
+									  list_make3(makeInteger(0), makeInteger(0), arms)));
 }
 
 /* Add what the planner makes of the relation's OR clauses. */
@@ -147,16 +140,13 @@ MotAddUnionPaths(PlannerInfo *root, RelOptInfo *rel)
 {
 	List	   *paths = rel->pathlist;
 	List	   *bitmap_paths;
-	ListCell   *lc;
 
 	if (!enable_bitmapscan ||
 		(!has_or_clause(rel->baserestrictinfo) && !has_or_clause(rel->joininfo)))
 		return;
 
-	foreach(lc, rel->indexlist)
+	foreach_node(IndexOptInfo, index, rel->indexlist)
 	{
-		IndexOptInfo *index = lfirst_node(IndexOptInfo, lc);
-
 		index->amhasgettuple = false;
 		index->amhasgetbitmap = true;
 	}
@@ -165,18 +155,16 @@ MotAddUnionPaths(PlannerInfo *root, RelOptInfo *rel)
 	bitmap_paths = rel->pathlist;
 	rel->pathlist = paths;
 	rel->partial_pathlist = NIL;
-	foreach(lc, rel->indexlist)
+	foreach_node(IndexOptInfo, index, rel->indexlist)
 	{
-		IndexOptInfo *index = lfirst_node(IndexOptInfo, lc);
-
 		index->amhasgettuple = true;
 		index->amhasgetbitmap = false;
 	}
 
-	foreach(lc, bitmap_paths)
+	foreach_ptr(Path, path, bitmap_paths)
 	{
-		if (IsA(lfirst(lc), BitmapHeapPath))
-			add_union_path(root, rel, (BitmapHeapPath *) lfirst(lc));
+		if (IsA(path, BitmapHeapPath))
+			add_union_path(root, rel, (BitmapHeapPath *) path);
 	}
 }
 

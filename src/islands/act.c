@@ -6,7 +6,10 @@
  *	  nodes that have gone are noticed.
  *
  * Rows are moved by the maintenance worker, a few milliseconds at a time, as long as
- * there are tables whose places have changed since they were last gone through.
+ * there are tables whose places have changed since they were last gone through.  A
+ * worker that takes the place of another one goes through all that have places.
+ *
+ * When that is not wanted any more, tables have no places any more, and rows stay where they are.
  *
  *-------------------------------------------------------------------------
  */
@@ -28,6 +31,31 @@ typedef struct Pending
 
 static Pending pending[ISL_MAX_TABLES];
 static int	npending = 0;
+
+static enum
+{
+	UNKNOWN,					/* what a worker before us has told the engine
+								 * is there still */
+	ACTS,
+	RESTS						/* no table has places */
+}			state = UNKNOWN;
+
+/* from its beginning; false: too many are waiting */
+static bool
+go_through(uint64 serial)
+{
+	int			i = 0;
+
+	while (i < npending && pending[i].serial != serial)
+		i++;
+	if (i == ISL_MAX_TABLES)
+		return false;
+	if (i == npending)
+		npending++;
+	memset(&pending[i], 0, sizeof(Pending));
+	pending[i].serial = serial;
+	return true;
+}
 
 unsigned
 MotIslandsPlaced(const mot_table *table, unsigned *skip, isl_range *range)
@@ -51,13 +79,19 @@ MotIslandsPlace(mot_session *session, mot_table *table, const MotIslandsTable *a
 	const isl_table *t = &scheme->table[number];
 	mot_table_place place[MOT_MAX_PLACES];
 	mot_table_place before[MOT_MAX_PLACES];
+	uint32		placed_by = mot_table_placed_by(table);
 	unsigned	skip;
 	unsigned	n = 0;
 
 	for (uint32 s = t->first; s < t->first + t->subs; s++)
 	{
 		if (scheme->place[s] == ISL_NOWHERE)
+		{
+			/* places by another key say nothing of this one */
+			if (placed_by != 0 && placed_by != as->index)
+				(void) mot_table_places_set(session, table, 0, NULL, 0);
 			return;
+		}
 		if (n > 0 && place[n - 1].node == scheme->place[s])
 			continue;
 		/* too many: they stay where they are, until there are fewer */
@@ -69,7 +103,7 @@ MotIslandsPlace(mot_session *session, mot_table *table, const MotIslandsTable *a
 	}
 	/* (an index that has been made anew is another one) */
 	if (mot_table_places_get(table, &skip, before) == n && skip == as->skip &&
-		mot_table_placed_by(table) == as->index)
+		placed_by == as->index)
 	{
 		unsigned	i = 0;
 
@@ -78,19 +112,57 @@ MotIslandsPlace(mot_session *session, mot_table *table, const MotIslandsTable *a
 		if (i == n)
 			return;
 	}
-	/* without memory for it nothing changes; a later decision tries again */
-	if (mot_table_places_set(session, table, as->skip, place, n) != MOT_OK)
+
+	/*
+	 * without memory for it nothing changes, and it is tried again the next
+	 * time
+	 */
+	if (go_through(t->key))
+		(void) mot_table_places_set(session, table, as->skip, place, n);
+}
+
+/* tables that have places */
+typedef struct Placed
+{
+	int			n;
+	mot_table  *table[ISL_MAX_TABLES];
+} Placed;
+
+static void
+find_placed(void *arg, mot_table *table)
+{
+	Placed	   *placed = arg;
+
+	if (placed->n < ISL_MAX_TABLES && mot_table_placed_by(table) != 0)
+		placed->table[placed->n++] = table;
+}
+
+static void
+set_state(mot_session *session)
+{
+	bool		acts = mot_islands == MOT_ISLANDS_ON;
+	Placed		placed;
+
+	if (state == (acts ? ACTS : RESTS))
 		return;
-	for (int i = 0; i < npending; i++)
-		if (pending[i].serial == t->key)
+	if (!acts)
+		npending = 0;
+	/* what is found stays until the snapshot is let go of */
+	(void) mot_snapshot_take(session);
+	do
+	{
+		placed.n = 0;
+		mot_table_each(MotEngine, find_placed, &placed);
+		for (int i = 0; i < placed.n; i++)
 		{
-			memset(&pending[i].move, 0, sizeof(mot_place_move));
-			return;
+			if (acts)
+				(void) go_through(mot_table_serial(placed.table[i]));
+			else
+				(void) mot_table_places_set(session, placed.table[i], 0, NULL, 0);
 		}
-	if (npending == ISL_MAX_TABLES)
-		return;
-	memset(&pending[npending], 0, sizeof(pending[0]));
-	pending[npending++].serial = t->key;
+	} while (!acts && placed.n > 0);
+	mot_snapshot_hold(session, MOT_TS_NONE);
+	state = acts ? ACTS : RESTS;
 }
 
 typedef struct Wanted
@@ -112,42 +184,40 @@ bool
 MotIslandsMove(mot_session *session)
 {
 	Wanted		wanted = {0};
+	Pending    *last;
 	instr_time	began;
 	instr_time	now;
-	bool		more;
-	bool		blocked = false;
+	mot_move_end end = MOT_MOVE_DONE;
 
+	set_state(session);
 	if (npending == 0)
 		return false;
+	last = &pending[npending - 1];
 	INSTR_TIME_SET_CURRENT(began);
 	/* a table that is found stays until the snapshot is let go of */
 	(void) mot_snapshot_take(session);
-	wanted.serial = pending[npending - 1].serial;
+	wanted.serial = last->serial;
 	mot_table_each(MotEngine, find_table, &wanted);
 	do
 	{
-		more = wanted.table != NULL && mot_islands == MOT_ISLANDS_ON &&
-			mot_table_places_move(session, wanted.table, ROWS_AT_ONCE, &pending[npending - 1].move);
+		if (wanted.table != NULL)
+			end = mot_table_places_move(session, wanted.table, ROWS_AT_ONCE, &last->move);
 		INSTR_TIME_SET_CURRENT(now);
 		INSTR_TIME_SUBTRACT(now, began);
-	} while (more && INSTR_TIME_GET_MILLISEC(now) < MOVE_MS && !InterruptPending);
+	} while (end == MOT_MOVE_MORE && INSTR_TIME_GET_MILLISEC(now) < MOVE_MS && !InterruptPending);
 	mot_snapshot_hold(session, MOT_TS_NONE);
 
-	if (!more && (wanted.table == NULL || mot_islands != MOT_ISLANDS_ON || pending[npending - 1].move.next == 0))
+	if (end == MOT_MOVE_DONE)
 		npending--;
-	else if (!more)
+	else if (end == MOT_MOVE_WAITS)
 	{
-		/*
-		 * too much is owed to reclamation: it goes on in the next round,
-		 * behind the others
-		 */
-		Pending		last = pending[npending - 1];
+		/* it goes on in the next round, behind the others */
+		Pending		waits = *last;
 
-		blocked = true;
 		memmove(pending + 1, pending, (npending - 1) * sizeof(Pending));
-		pending[0] = last;
+		pending[0] = waits;
 	}
-	return npending > 0 && !blocked;
+	return npending > 0 && end != MOT_MOVE_WAITS;
 }
 
 /* The session's process goes to the node of its work, or where it likes. */

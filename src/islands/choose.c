@@ -7,7 +7,8 @@
  * Three beginnings are tried: the scheme as it is, all tables laid out over the
  * places one after another, and each table over all places.  What moves no more
  * than it must is preferred, since rows that are moved cost, and a scheme that is hardly
- * better than the one that there is stays undone.
+ * better than the one that there is stays undone; so does one that may only seem
+ * better: what half of the transactions call for is tried on the other half.
  *
  * Ranges are cut anew whether anything moves or not.  A range ends where the
  * place changes, and where it has had enough work: so what is hot comes into
@@ -21,6 +22,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SURE			2		/* standard errors that a gain has to be more
+								 * than */
 #define WORTH_OF_COST	0.1		/* a better scheme has a cost lower by this
 								 * part of it */
 #define ANOTHER			0.05	/* another beginning than the present one has
@@ -53,6 +56,34 @@ find_best(isl_search *search, const isl_scheme *now, uint16_t *best)
 		}
 	}
 	return least;
+}
+
+static bool
+is_worth(const isl_machine *machine, double gain, double before, double work)
+{
+	return gain > WORTH_OF_COST * before && gain > machine->worth * work;
+}
+
+/* Is what one half of the load finds better for the other half, too? */
+static bool
+is_sure(const isl_machine *machine, const isl_scheme *now, const isl_load *load, uint16_t *place)
+{
+	isl_search *search = isl_search_begin(machine, now, &load->half[0]);
+	double		error;
+	double		gain;
+	bool		sure;
+
+	if (search == NULL)
+		return false;
+	(void) find_best(search, now, place);
+	isl_search_end(search);
+	search = isl_search_begin(machine, now, &load->half[1]);
+	if (search == NULL)
+		return false;
+	gain = isl_search_gain(search, now->place, place, &error);
+	sure = gain > SURE * error;
+	isl_search_end(search);
+	return sure;
 }
 
 /* is something at a place that is not there (any more)? */
@@ -179,37 +210,40 @@ list_actions(const isl_scheme *now, const isl_scheme *next, isl_decision *d)
 }
 
 bool
-isl_decide(const isl_machine *machine, const isl_scheme *now, const isl_trace *trace,
+isl_decide(const isl_machine *machine, const isl_scheme *now, const isl_load *load,
 		   isl_scheme *next, isl_decision *decision)
 {
-	isl_search *search = isl_search_begin(machine, now, trace);
+	isl_search *search = isl_search_begin(machine, now, &load->all);
 	uint16_t   *place = calloc(now->subs + 1, sizeof(uint16_t));
+	uint16_t   *half = calloc(now->subs + 1, sizeof(uint16_t));
 	isl_range  *range = calloc(MAX_RANGES, sizeof(isl_range));
 	double		weight = 0;
 	double		enough;
-	double		gain;
 
 	memset(decision, 0, sizeof(*decision));
-	if (search == NULL || place == NULL || range == NULL)
+	if (search == NULL || place == NULL || half == NULL || range == NULL)
 	{
 		if (search != NULL)
 			isl_search_end(search);
 		free(place);
+		free(half);
 		free(range);
 		return false;
 	}
-	for (unsigned i = 0; i < now->subs; i++)
-		decision->work += trace->work[i];
+	decision->work = load->all.all_work;
 	for (unsigned p = 0; p < machine->places; p++)
 		weight += machine->place[p].weight > 0;
 	decision->before = isl_search_cost(search);
 	decision->after = find_best(search, now, place);
 
-	gain = isl_cost_all(decision->before) - isl_cost_all(decision->after);
-	decision->moves = gain > WORTH_OF_COST * isl_cost_all(decision->before) &&
-		gain > machine->worth * decision->work;
 	if (weight > 0 && has_lost(machine, now))
 		decision->moves = true;
+	else if (is_worth(machine, isl_cost_all(decision->before) - isl_cost_all(decision->after),
+					  isl_cost_all(decision->before), decision->work))
+	{
+		decision->moves = is_sure(machine, now, load, half);
+		decision->unsure = !decision->moves;
+	}
 	if (!decision->moves)
 	{
 		decision->after = decision->before;
@@ -218,7 +252,7 @@ isl_decide(const isl_machine *machine, const isl_scheme *now, const isl_trace *t
 
 	/* without work a table is one range for each place it is at */
 	enough = weight > 0 ? decision->work / (weight * RANGES_A_PLACE) : decision->work;
-	while (!make_next(now, place, trace->work, enough, next, range, &decision->finer))
+	while (!make_next(now, place, load->all.work, enough, next, range, &decision->finer))
 	{
 		if (enough > decision->work)
 		{
@@ -233,6 +267,7 @@ isl_decide(const isl_machine *machine, const isl_scheme *now, const isl_trace *t
 	list_actions(now, next, decision);
 	isl_search_end(search);
 	free(place);
+	free(half);
 	free(range);
 	return true;
 }

@@ -3,11 +3,12 @@
  * count.c
  *	  Schemes of ranges, and what sessions count by them.
  *
- * Counting is cheap and loses rather than waits: work is a cell for each
- * sub-range, pairs are a small hash table in which whoever finds no place in
- * a few steps is only counted as lost.  Nothing is ever cleared by
- * another process: a new scheme has a new generation, and each session
- * clears its own counts when it meets that.
+ * Counting is cheap and loses rather than waits: one transaction in several is
+ * written down, and what there is no room for is only counted as lost.  How many are
+ * left out between two is drawn without regard to what they do, so what clients do
+ * in turns makes no difference.  Nothing is ever cleared by another process: a new
+ * scheme has a new generation, and each session clears its own counts when it
+ * meets that.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,7 +16,15 @@
 
 #include <string.h>
 
-#define PROBES 8				/* places where a session's pair may be */
+/* an item: [ the first of its transaction 1 | changes 8 | reads 11 | sub-range 12 ] */
+#define SUB_BITS	12
+#define READ_BITS	11
+#define CHANGE_BITS	8
+#define MAX_READS	((1U << READ_BITS) - 1)
+#define MAX_CHANGES	((1U << CHANGE_BITS) - 1)
+#define FIRST		(1U << 31)
+
+_Static_assert(ISL_MAX_SUBS <= 1 << SUB_BITS, "sub-ranges have their bits");
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define from_big64(x) __builtin_bswap64(x)
@@ -24,12 +33,6 @@
 #define from_big64(x) (x)
 #define from_big32(x) (x)
 #endif
-
-static uint32_t
-pair_hash(uint32_t pair)
-{
-	return (pair * UINT32_C(2654435761)) >> 16;
-}
 
 /* ---------------------------------------------------------------- scheme */
 
@@ -191,75 +194,148 @@ isl_counts_clear(isl_counts *counts, uint64_t generation)
 	atomic_store_explicit(&counts->generation, 0, memory_order_release);
 	SET(counts->transactions, 0);
 	SET(counts->lost, 0);
-	for (unsigned i = 0; i < counts->top; i++)
-		SET(counts->work[i], 0);
-	for (unsigned i = 0; i < ISL_PAIRS && counts->pairs > 0; i++)
-	{
-		SET(counts->pair[i].pair, 0);
-		SET(counts->pair[i].bytes, 0);
-	}
-	counts->top = counts->pairs = 0;
+	SET(counts->items, 0);
+	counts->every = ISL_EVERY;
 	/* release: who sees the generation sees empty counts */
 	atomic_store_explicit(&counts->generation, generation, memory_order_release);
 }
 
-static void
-count_pair(isl_counts *counts, uint32_t a, uint32_t b, uint32_t bytes)
+/* items of one transaction; one that has too many rows for its bits becomes several */
+static unsigned
+encode(const isl_transaction *t, uint32_t *item, unsigned room)
 {
-	uint32_t	pair = a > b ? a << 16 | b : b << 16 | a;
-	uint32_t	at = pair_hash(pair);
+	unsigned	n = 0;
 
-	for (unsigned i = 0; i < PROBES; i++, at++)
+	for (uint32_t i = 0; i < t->touched; i++)
 	{
-		isl_pair_count *cell = &counts->pair[at % ISL_PAIRS];
-		uint32_t	there = GET(cell->pair);
+		uint32_t	reads = t->item[i].reads;
+		uint32_t	changes = t->item[i].changes;
 
-		if (there == 0)
+		do
 		{
-			SET(cell->pair, pair);
-			counts->pairs++;
-		}
-		if (there == 0 || there == pair)
-		{
-			SET(cell->bytes, GET(cell->bytes) + bytes);
-			return;
-		}
+			uint32_t	r = reads < MAX_READS ? reads : MAX_READS;
+			uint32_t	c = changes < MAX_CHANGES ? changes : MAX_CHANGES;
+
+			if (n == room)
+				return 0;
+			item[n] = c << (SUB_BITS + READ_BITS) | r << SUB_BITS | t->item[i].sub | (n == 0 ? FIRST : 0);
+			n++;
+			reads -= r;
+			changes -= c;
+		} while (reads > 0 || changes > 0);
 	}
-	SET(counts->lost, GET(counts->lost) + 1);
+	return n;
+}
+
+static isl_item
+decode(uint32_t item)
+{
+	return (isl_item)
+	{
+		.sub = item & ((1U << SUB_BITS) - 1),
+			.reads = item >> SUB_BITS & MAX_READS,
+			.changes = item >> (SUB_BITS + READ_BITS) & MAX_CHANGES
+	};
+}
+
+/*
+ * Every second transaction goes.  Who adds up meanwhile may see one twice: they
+ * stand for as many as all do, so that makes little difference.
+ */
+static void
+halve(isl_counts *counts)
+{
+	uint32_t	n = GET(counts->items);
+	uint32_t	kept = 0;
+	bool		keep = true;
+
+	for (uint32_t i = 0; i < n; i++)
+	{
+		uint32_t	item = GET(counts->item[i]);
+
+		if (item & FIRST)
+			keep = !keep;
+		if (keep)
+			SET(counts->item[kept++], item);
+	}
+	SET(counts->items, kept);
+	counts->every *= 2;
 }
 
 void
 isl_counts_add(isl_counts *counts, const isl_transaction *t)
 {
-	SET(counts->transactions, GET(counts->transactions) + 1);
-	if (t->lost > 0)
-		SET(counts->lost, GET(counts->lost) + t->lost);
-	for (uint32_t i = 0; i < t->touched; i++)
-	{
-		uint32_t	sub = t->item[i].sub;
+	uint32_t	item[ISL_LOG / 2];
+	unsigned	n = encode(t, item, ISL_LOG / 2);
 
-		if (sub >= counts->top)
-			counts->top = sub + 1;
-		SET(counts->work[sub], GET(counts->work[sub]) + t->item[i].work);
-		if (i > 0)
-			count_pair(counts, t->item[0].sub, sub, t->item[i].bytes);
+	SET(counts->transactions, GET(counts->transactions) + counts->left_out + 1);
+	if (n == 0 || t->lost > 0)
+		SET(counts->lost, GET(counts->lost) + t->lost + (n == 0));
+	while (GET(counts->items) + n > ISL_LOG)
+		halve(counts);
+	for (unsigned i = 0; i < n; i++)
+		SET(counts->item[GET(counts->items) + i], item[i]);
+	/* release: who sees the number sees the items */
+	atomic_store_explicit(&counts->items, GET(counts->items) + n, memory_order_release);
+}
+
+uint32_t
+isl_counts_leave_out(isl_counts *counts)
+{
+	/* any number up to twice what is left out on average */
+	counts->random = counts->random * UINT32_C(1664525) + UINT32_C(1013904223);
+	counts->left_out = (uint32_t) ((uint64_t) counts->random * (2 * counts->every - 1) >> 32);
+	return counts->left_out;
+}
+
+/* what is there, and how many transactions that is */
+static unsigned
+copy_items(const isl_counts *counts, uint32_t *item, unsigned *transactions)
+{
+	/* acquire: the items were written before their number */
+	uint32_t	n = atomic_load_explicit(&counts->items, memory_order_acquire);
+
+	*transactions = 0;
+	for (uint32_t i = 0; i < n; i++)
+	{
+		item[i] = GET(counts->item[i]);
+		*transactions += item[i] >> 31;
 	}
+	return n;
+}
+
+static uint32_t
+work_of(isl_item item)
+{
+	return item.reads * ISL_WORK_READ + item.changes * ISL_WORK_CHANGE;
+}
+
+unsigned
+isl_counts_places(const isl_counts *counts, const isl_scheme *scheme, double *work)
+{
+	uint32_t	item[ISL_LOG];
+	unsigned	transactions;
+	unsigned	n = copy_items(counts, item, &transactions);
+
+	memset(work, 0, (ISL_MAX_PLACES + 1) * sizeof(double));
+	for (unsigned i = 0; i < n; i++)
+	{
+		isl_item	it = decode(item[i]);
+		unsigned	place = scheme->place[it.sub];
+
+		work[place < ISL_MAX_PLACES ? place : ISL_MAX_PLACES] += work_of(it);
+	}
+	return transactions;
 }
 
 /* ------------------------------------------------------------------ trace */
-
-void
-isl_trace_clear(isl_trace *trace)
-{
-	memset(trace, 0, sizeof(*trace));
-}
 
 void
 isl_trace_pair(isl_trace *trace, unsigned a, unsigned b, double bytes)
 {
 	unsigned	greater = a > b ? a : b;
 	unsigned	lesser = a > b ? b : a;
-	uint32_t	at = pair_hash((uint32_t) greater << 16 | lesser);
+	uint32_t	at = (((uint32_t) greater << 16 | lesser) * UINT32_C(2654435761)) >> 16;
 
 	if (greater == lesser)
 		return;
@@ -287,25 +363,74 @@ isl_trace_pair(isl_trace *trace, unsigned a, unsigned b, double bytes)
 	}
 }
 
-bool
-isl_trace_add(isl_trace *trace, const isl_counts *counts, uint64_t generation)
+static void
+add_transaction(isl_trace *trace, const isl_item *item, unsigned n, double weight)
 {
+	double		all_work = 0;
+	double		all_bytes = 0;
+
+	for (unsigned i = 0; i < n; i++)
+	{
+		double		work = weight * work_of(item[i]);
+		double		bytes = weight * (item[i].reads * ISL_BYTES_READ + item[i].changes * ISL_BYTES_CHANGE);
+
+		trace->work[item[i].sub] += work;
+		all_work += work;
+		if (item[i].sub == item[0].sub)
+			continue;
+		isl_trace_pair(trace, item[0].sub, item[i].sub, bytes);
+		all_bytes += bytes;
+	}
+	trace->counted++;
+	trace->transactions += weight;
+	trace->all_work += all_work;
+	trace->all_bytes += all_bytes;
+	trace->squares_work += all_work * all_work;
+	trace->squares_bytes += all_bytes * all_bytes;
+}
+
+void
+isl_load_clear(isl_load *load)
+{
+	memset(load, 0, sizeof(*load));
+}
+
+void
+isl_load_transaction(isl_load *load, const isl_item *item, unsigned items, double weight)
+{
+	/* (in no turns that anybody else may have) */
+	unsigned	half = load->all.counted * UINT32_C(2654435761) >> 31;
+
+	add_transaction(&load->half[half], item, items, weight);
+	add_transaction(&load->all, item, items, weight);
+}
+
+bool
+isl_load_add(isl_load *load, const isl_counts *counts, uint64_t generation)
+{
+	uint32_t	item[ISL_LOG];
+	isl_item	of_one[ISL_LOG];
+	unsigned	transactions;
+	unsigned	n;
+	double		weight;
+
 	/*
 	 * acquire: of this generation, so what was counted before it has been
 	 * cleared
 	 */
 	if (atomic_load_explicit(&counts->generation, memory_order_acquire) != generation)
 		return false;
-	trace->transactions += GET(counts->transactions);
-	trace->lost += GET(counts->lost);
-	for (unsigned i = 0; i < ISL_MAX_SUBS; i++)
-		trace->work[i] += GET(counts->work[i]);
-	for (unsigned i = 0; i < ISL_PAIRS; i++)
+	load->all.lost += GET(counts->lost);
+	n = copy_items(counts, item, &transactions);
+	weight = transactions > 0 ? (double) GET(counts->transactions) / transactions : 0;
+	for (unsigned i = 0, of = 0; i < n; i++)
 	{
-		uint32_t	pair = GET(counts->pair[i].pair);
-
-		if (pair != 0)
-			isl_trace_pair(trace, pair >> 16, pair & 0xffff, GET(counts->pair[i].bytes));
+		of_one[of++] = decode(item[i]);
+		if (i + 1 == n || (item[i + 1] & FIRST))
+		{
+			isl_load_transaction(load, of_one, of, weight);
+			of = 0;
+		}
 	}
 	return true;
 }

@@ -20,6 +20,8 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
 #include "compat/compat.h"
 #include "islands/measure.h"
 #include "miscadmin.h"
@@ -33,6 +35,12 @@
 
 #define MAX_CANDIDATES 1024		/* tables that are considered */
 
+/*
+ * so few transactions that were counted in an interval are chance, and no reason to
+ * cut or move anything
+ */
+#define FEW 25
+
 typedef struct Candidate
 {
 	mot_table  *table;
@@ -43,11 +51,34 @@ typedef struct Candidate
 /* how a table reaches from where to where, just now */
 typedef struct Extent
 {
+	uint32		key;			/* MotIslandsKey */
 	uint32		skip;
 	uint8		common[MOT_ISLANDS_COMMON];
 	uint64		from;
 	uint64		to;
+	uint8		first[MOT_MAX_KEY]; /* keys */
+	uint8		last[MOT_MAX_KEY];
+	size_t		first_len;
+	size_t		last_len;
 } Extent;
+
+/*
+ * Where the ranges were of a table that is not there any more.  It may be back soon: empty
+ * as it has been truncated, or stored anew, which has another serial number.
+ */
+typedef struct Gone
+{
+	Oid			database;
+	Oid			relid;
+	uint32		key;
+	uint32		skip;
+	uint8		common[MOT_ISLANDS_COMMON];
+	unsigned	n;
+	isl_range	range[MOT_MAX_PLACES];
+} Gone;
+
+static Gone gone[ISL_MAX_TABLES];
+static unsigned forgotten = 0;	/* the next one to be */
 
 static isl_machine machine;
 static bool real;				/* not only pretended */
@@ -55,16 +86,13 @@ static Candidate candidates[MAX_CANDIDATES];
 static int	ncandidates;
 
 /* too large for a stack */
-static isl_trace *trace = NULL;
+static isl_load *load = NULL;
 static isl_scheme *actual;
 static isl_scheme *next;
 static MotIslandsScheme *fresh;
 static isl_decision *decision;
 
 static void begin(void);
-/* so few transactions in an interval are chance, and no reason to cut or move anything */
-#define FEW 200
-
 static void step(mot_session *session, const mot_view *view, double seconds, bool changed);
 static void add_up(uint64 generation, const isl_scheme *scheme);
 static void find_home(MotIslandsSlot *slot, const isl_counts *counts, const isl_scheme *scheme);
@@ -73,6 +101,7 @@ static int	compare_candidates(const void *a, const void *b);
 static mot_table *table_of(uint64 serial);
 static void make_fresh(mot_session *session, const mot_view *view, const MotIslandsScheme *old,
 					   const isl_scheme *ranges);
+static void set_positions(Extent *extent);
 static bool find_extent(mot_session *session, const mot_view *view, mot_index *index, Extent *extent);
 static void publish(uint64 generation);
 static void as_it_is(const MotIslandsScheme *old);
@@ -88,12 +117,12 @@ MotIslandsStep(mot_session *session)
 	mot_view	view = {.command = MOT_COMMAND_MAX};
 	bool		changed;
 
-	if (!MotIslandsCounting)
+	if (mot_islands == MOT_ISLANDS_OFF)
 	{
 		last = 0;
 		return;
 	}
-	if (trace == NULL)
+	if (load == NULL)
 		begin();
 	changed = MotIslandsLook(&machine, real);
 	/* rounds are a second long, more or less */
@@ -127,8 +156,8 @@ step(mot_session *session, const mot_view *view, double seconds, bool changed)
 		return;
 	}
 	add_up(generation, &old->scheme);
-	why = isl_interval_passed(&MotIslands->interval, trace->transactions / seconds);
-	if (trace->transactions < FEW)
+	why = isl_interval_passed(&MotIslands->interval, load->all.transactions / seconds, load->all.counted);
+	if (load->all.counted < FEW)
 		why = ISL_NOT_NOW;
 	if (changed)
 		why = ISL_LOST;
@@ -140,14 +169,14 @@ step(mot_session *session, const mot_view *view, double seconds, bool changed)
 	}
 
 	INSTR_TIME_SET_CURRENT(began);
-	if (!isl_decide(&machine, &old->scheme, trace, next, decision))
+	if (!isl_decide(&machine, &old->scheme, load, next, decision))
 	{
 		decision->moves = false;
 		*next = old->scheme;
 	}
 	INSTR_TIME_SET_CURRENT(took);
 	INSTR_TIME_SUBTRACT(took, began);
-	isl_interval_looked(&MotIslands->interval, decision->moves);
+	isl_interval_looked(&MotIslands->interval, decision->moves, decision->unsure);
 	as_it_is(old);
 	if (decision->moves)
 		remember(old, why, INSTR_TIME_GET_MILLISEC(took));
@@ -166,7 +195,7 @@ begin(void)
 	fresh = MemoryContextAllocZero(cxt, sizeof(MotIslandsScheme));
 	decision = MemoryContextAllocZero(cxt, sizeof(isl_decision));
 	real = MotIslandsMachine(&machine);
-	trace = MemoryContextAllocZero(cxt, sizeof(isl_trace));
+	load = MemoryContextAllocZero(cxt, sizeof(isl_load));
 }
 
 /* ---------------------------------------------------------------- counting */
@@ -174,7 +203,7 @@ begin(void)
 static void
 add_up(uint64 generation, const isl_scheme *scheme)
 {
-	isl_trace_clear(trace);
+	isl_load_clear(load);
 	LWLockAcquire(MotIslands->lock, LW_EXCLUSIVE);
 	for (int i = 0; i < MotProcessSlots(); i++)
 	{
@@ -182,36 +211,38 @@ add_up(uint64 generation, const isl_scheme *scheme)
 		isl_counts *counts = slot->counts;
 
 		/* who has done nothing stays where he is */
-		if (counts != NULL && isl_trace_add(trace, counts, generation))
+		if (counts != NULL && isl_load_add(load, counts, generation))
 			find_home(slot, counts, scheme);
 	}
-	MotIslands->lost = trace->lost;
+	MotIslands->lost = load->all.lost;
 	LWLockRelease(MotIslands->lock);
 }
 
-/* a session's node, by the work it has done */
+/* a session's node, by the work it has done; while that is too little to be sure it is what it was */
 static void
 find_home(MotIslandsSlot *slot, const isl_counts *counts, const isl_scheme *scheme)
 {
-	double		work[ISL_MAX_NODES] = {0};
+	double		work[ISL_MAX_PLACES + 1];
 	double		total = 0;
-	uint16		home = MOT_ISLANDS_HOMELESS;
+	unsigned	transactions = isl_counts_places(counts, scheme, work);
+	double		error = transactions > 0 ? 0.5 / sqrt(transactions) : 0;
+	uint16		home = 0;
+	double		part;
 
-	for (uint32 s = 0; s < scheme->subs; s++)
+	for (unsigned n = 0; n <= ISL_MAX_PLACES; n++)
 	{
-		/* relaxed: a figure */
-		uint32		n = atomic_load_explicit(&counts->work[s], memory_order_relaxed);
-
-		total += n;
-		if (scheme->place[s] < machine.places)
-			work[scheme->place[s]] += n;
-	}
-	for (unsigned n = 0; n < machine.places; n++)
-		if (work[n] > HOME * total)
+		total += work[n];
+		if (n < machine.places && work[n] > work[home])
 			home = n;
+	}
+	if (total == 0)
+		return;
+	part = work[home] / total;
 	/* relaxed: no order is needed */
-	if (total > 0)
+	if (part > HOME + 2 * error)
 		atomic_store_explicit(&slot->home, home, memory_order_relaxed);
+	else if (part < HOME - 2 * error)
+		atomic_store_explicit(&slot->home, MOT_ISLANDS_HOMELESS, memory_order_relaxed);
 }
 
 /* ----------------------------------------------------------------- schemes */
@@ -246,40 +277,6 @@ compare_candidates(const void *a, const void *b)
 	return x->serial < y->serial ? -1 : x->serial > y->serial;
 }
 
-/* a table's ranges before, as positions that leave out "skip" bytes; 0: it is new */
-static unsigned
-old_ranges(const MotIslandsScheme *old, const isl_scheme *ranges, uint64 serial, Extent *extent, isl_range *range)
-{
-	int			t = ranges == NULL ? -1 : isl_scheme_find(ranges, serial);
-	const MotIslandsTable *o;
-	unsigned	n;
-
-	if (t < 0)
-		return 0;
-	o = &old->table[isl_scheme_find(&old->scheme, serial)];
-	n = isl_scheme_ranges(ranges, t, range, ISL_MAX_SUBS);
-	if (memcmp(o->common, extent->common, Min(o->skip, extent->skip)) != 0)
-		return 0;
-	if (o->skip > extent->skip)
-		isl_ranges_widen(range, &n, o->common + extent->skip, Min(o->skip - extent->skip, 8));
-	else
-	{
-		/* they need not leave out more than they did */
-		extent->skip = o->skip;
-	}
-	return n;
-}
-
-/* ranges that were told to the engine, by a worker before us perhaps */
-static unsigned
-engine_ranges(const mot_table *table, const Extent *extent, isl_range *range)
-{
-	unsigned	skip;
-	unsigned	n = MotIslandsPlaced(table, &skip, range);
-
-	return n > 0 && skip == extent->skip ? n : 0;
-}
-
 static mot_table *
 table_of(uint64 serial)
 {
@@ -289,26 +286,118 @@ table_of(uint64 serial)
 	return NULL;
 }
 
+static Gone *
+find_gone(Oid database, Oid relid)
+{
+	for (int i = 0; i < ISL_MAX_TABLES; i++)
+		if (gone[i].n > 0 && gone[i].database == database && gone[i].relid == relid)
+			return &gone[i];
+	return NULL;
+}
+
+/* tables that the scheme before has, and that are not there now */
+static void
+remember_gone(const MotIslandsScheme *old, const isl_scheme *ranges, isl_range *range)
+{
+	for (uint32 t = 0; t < ranges->tables; t++)
+	{
+		uint64		serial = ranges->table[t].key;
+		const MotIslandsTable *o = &old->table[isl_scheme_find(&old->scheme, serial)];
+		unsigned	n = isl_scheme_ranges(ranges, t, range, ISL_MAX_SUBS);
+		Gone	   *g;
+
+		/* (those of no place, or of more than the engine takes, are of no use) */
+		if (table_of(serial) != NULL || n > MOT_MAX_PLACES || range[0].place == ISL_NOWHERE)
+			continue;
+		g = find_gone(o->database, o->relid);
+		if (g == NULL)
+			g = &gone[forgotten++ % ISL_MAX_TABLES];
+		g->database = o->database;
+		g->relid = o->relid;
+		g->key = o->key;
+		g->skip = o->skip;
+		memcpy(g->common, o->common, sizeof(g->common));
+		g->n = n;
+		memcpy(g->range, range, n * sizeof(isl_range));
+	}
+}
+
+/* a table's ranges before, as positions that leave out "skip" bytes; 0: it is new, or by another key */
+static unsigned
+old_ranges(const MotIslandsScheme *old, const isl_scheme *ranges, const mot_table *table, Extent *extent, isl_range *range)
+{
+	uint64		serial = mot_table_serial(table);
+	int			t = ranges == NULL ? -1 : isl_scheme_find(ranges, serial);
+	const Gone *g = t >= 0 ? NULL : find_gone(mot_table_host_db(table), mot_table_owner(table));
+	uint32		key;
+	uint32		skip;
+	const uint8 *common;
+	unsigned	n;
+
+	if (t >= 0)
+	{
+		const MotIslandsTable *o = &old->table[isl_scheme_find(&old->scheme, serial)];
+
+		key = o->key;
+		skip = o->skip;
+		common = o->common;
+		n = isl_scheme_ranges(ranges, t, range, ISL_MAX_SUBS);
+	}
+	else if (g != NULL)
+	{
+		key = g->key;
+		skip = g->skip;
+		common = g->common;
+		n = g->n;
+		memcpy(range, g->range, n * sizeof(isl_range));
+	}
+	else
+		return 0;
+	if (key != extent->key || memcmp(common, extent->common, Min(skip, extent->skip)) != 0)
+		return 0;
+	if (skip > extent->skip)
+		isl_ranges_widen(range, &n, common + extent->skip, Min(skip - extent->skip, 8));
+	else
+	{
+		/* they need not leave out more than they did */
+		extent->skip = skip;
+		set_positions(extent);
+	}
+	return n;
+}
+
+/* ranges that were told to the engine, by a worker before us perhaps */
+static unsigned
+engine_ranges(const mot_table *table, const mot_index *index, const Extent *extent, isl_range *range)
+{
+	unsigned	skip;
+	unsigned	n = MotIslandsPlaced(table, &skip, range);
+
+	return n > 0 && skip == extent->skip && mot_table_placed_by(table) == mot_index_host_id(index) ? n : 0;
+}
+
 /* The scheme "fresh" of the tables that there are, with the ranges that they had. */
 static void
 make_fresh(mot_session *session, const mot_view *view, const MotIslandsScheme *old, const isl_scheme *ranges)
 {
 	static isl_range range[ISL_MAX_SUBS];
+	static Extent extent;
 
+	if (ranges != NULL)
+		remember_gone(old, ranges, range);
 	fresh->scheme.tables = fresh->scheme.subs = 0;
 	for (int i = 0; i < ncandidates && fresh->scheme.tables < ISL_MAX_TABLES; i++)
 	{
 		mot_table  *table = candidates[i].table;
 		mot_index  *index = mot_table_index_at(table, 0);
 		MotIslandsTable *t = &fresh->table[fresh->scheme.tables];
-		Extent		extent;
 		unsigned	n;
 
 		if (index == NULL || !find_extent(session, view, index, &extent))
 			continue;
-		n = old_ranges(old, ranges, candidates[i].serial, &extent, range);
+		n = old_ranges(old, ranges, table, &extent, range);
 		if (n == 0)
-			n = engine_ranges(table, &extent, range);
+			n = engine_ranges(table, index, &extent, range);
 		if (n == 0)
 		{
 			range[0].low = 0;
@@ -318,6 +407,7 @@ make_fresh(mot_session *session, const mot_view *view, const MotIslandsScheme *o
 		t->database = mot_table_host_db(table);
 		t->relid = mot_table_owner(table);
 		t->index = mot_index_host_id(index);
+		t->key = extent.key;
 		t->skip = extent.skip;
 		memcpy(t->common, extent.common, sizeof(t->common));
 		(void) isl_scheme_add(&fresh->scheme, candidates[i].serial, extent.from, extent.to, range, n);
@@ -355,30 +445,35 @@ end_key(mot_session *session, const mot_view *view, mot_index *index, bool last,
  */
 #define KEPT_COMMON 4
 
+static void
+set_positions(Extent *extent)
+{
+	extent->from = isl_position(extent->first, extent->first_len, extent->common, extent->skip);
+	extent->to = isl_position(extent->last, extent->last_len, extent->common, extent->skip);
+	if (extent->to < extent->from)
+		extent->to = extent->from;
+}
+
 static bool
 find_extent(mot_session *session, const mot_view *view, mot_index *index, Extent *extent)
 {
-	static uint8 first[MOT_MAX_KEY];
-	static uint8 last[MOT_MAX_KEY];
-	size_t		first_len;
-	size_t		last_len;
 	size_t		common = 0;
+	size_t		shorter;
 
 	if (view->snapshot < mot_index_valid_from(index) ||
-		!end_key(session, view, index, false, first, &first_len) ||
-		!end_key(session, view, index, true, last, &last_len))
+		!end_key(session, view, index, false, extent->first, &extent->first_len) ||
+		!end_key(session, view, index, true, extent->last, &extent->last_len))
 		return false;
-	while (common < Min(first_len, last_len) && first[common] == last[common])
+	extent->key = MotIslandsKey(index);
+	shorter = Min(extent->first_len, extent->last_len);
+	while (common < shorter && extent->first[common] == extent->last[common])
 		common++;
 	extent->skip = common > KEPT_COMMON ? Min(common - KEPT_COMMON, MOT_ISLANDS_COMMON) : 0;
-	if (first_len == last_len && first_len <= 8)
+	if (extent->first_len == extent->last_len && shorter <= 8)
 		extent->skip = 0;
 	memset(extent->common, 0, sizeof(extent->common));
-	memcpy(extent->common, first, Min(first_len, sizeof(extent->common)));
-	extent->from = isl_position(first, first_len, extent->common, extent->skip);
-	extent->to = isl_position(last, last_len, extent->common, extent->skip);
-	if (extent->to < extent->from)
-		extent->to = extent->from;
+	memcpy(extent->common, extent->first, Min(extent->first_len, sizeof(extent->common)));
+	set_positions(extent);
 	return true;
 }
 
@@ -418,7 +513,7 @@ as_it_is(const MotIslandsScheme *old)
 			actual->place[s] = n == 0 ? ISL_NOWHERE : range[r].place;
 		}
 	}
-	cost = isl_cost_of(&machine, actual, trace);
+	cost = isl_cost_of(&machine, actual, &load->all);
 	LWLockAcquire(MotIslands->lock, LW_EXCLUSIVE);
 	MotIslands->before.use = cost.use / work;
 	MotIslands->before.sync = cost.sync / work;
@@ -446,7 +541,7 @@ share_heat(const isl_scheme *old)
 
 			while (!fresh->scheme.starts[at])
 				at--;
-			MotIslands->heat[at] += trace->work[s] / Max(decision->work, 1);
+			MotIslands->heat[at] += load->all.work[s] / Max(decision->work, 1);
 		}
 	}
 	LWLockRelease(MotIslands->lock);

@@ -13,9 +13,16 @@
  *	place	  what does work: a core, or a node (an island) as a whole; every
  *			  place is on a node
  *	scheme	  all sub-ranges of all tables that are watched, and their places
- *	counts	  one session's: how much work sub-ranges were, and what passed between
- *			  which two in one transaction.  Written by that session only.
- *	trace	  all sessions' counts, added up
+ *	counts	  one session's: what one in several of its transactions worked on.
+ *			  Written by that session only.
+ *	trace	  transactions added up: how much work sub-ranges were, and what passed
+ *			  between which two in one transaction
+ *	load	  the trace of all sessions, and of each half of their transactions
+ *
+ * What is counted is a sample, drawn at random, so chance is in it.  The more is searched
+ * for a better scheme, the more it is found in chance alone, so what half of the
+ * transactions say is asked the other half: only what is better with these, too,
+ * by more than chance makes (twice its standard error), is better (choose.c).
  *
  * Two costs, in units of work (to read a row is one):
  *
@@ -120,55 +127,27 @@ isl_sub_at(const uint64_t *low, unsigned first, unsigned subs, uint64_t position
 
 /* --------------------------------------------------------------- counting */
 
-#define ISL_TOUCHED	32			/* sub-ranges of a transaction; others are
-								 * only counted */
-#define ISL_PAIRS	1024		/* of a session; a power of two */
+/* what a transaction has done to a sub-range's rows, in numbers of rows */
+typedef struct isl_item
+{
+	uint32_t	sub;
+	uint32_t	reads;
+	uint32_t	changes;
+} isl_item;
 
-/* a transaction in progress, private */
+#define ISL_TOUCHED	32			/* of a transaction; others are lost */
+
+/* a transaction in progress that is counted, private */
 typedef struct isl_transaction
 {
 	uint64_t	generation;		/* of the scheme that its numbers are of */
 	uint32_t	touched;
 	uint32_t	lost;
-	struct
-	{
-		uint32_t	sub;
-		uint32_t	work;
-		uint32_t	bytes;
-	}			item[ISL_TOUCHED];
+	isl_item	item[ISL_TOUCHED];
 } isl_transaction;
 
-/*
- * One session's counts since the scheme of this generation was made.  The
- * owner alone writes; who adds up reads beside it, and what it reads may be a
- * transaction older or newer.  Numbers may wrap if nobody adds up for hours.
- */
-typedef struct isl_pair_count
-{
-	_Atomic uint32_t pair;		/* [ greater sub-range 16 | lesser 16 ]; 0:
-								 * empty */
-	_Atomic uint32_t bytes;
-} isl_pair_count;
-
-typedef struct isl_counts
-{
-	_Atomic uint64_t generation;
-	_Atomic uint64_t transactions;
-	_Atomic uint64_t lost;		/* what there was no room for */
-	uint32_t	top;			/* the owner's: work from here on is 0 */
-	uint32_t	pairs;			/* ... in use */
-	_Atomic uint32_t work[ISL_MAX_SUBS];
-	isl_pair_count pair[ISL_PAIRS];
-} isl_counts;
-
-/* (memory that is new has to be zero) */
-extern void isl_counts_clear(isl_counts *counts, uint64_t generation);
-
-/* a transaction has ended: counts what it has touched (counts and transaction of one generation) */
-extern void isl_counts_add(isl_counts *counts, const isl_transaction *transaction);
-
 static inline void
-isl_touch(isl_transaction *t, unsigned sub, uint32_t work, uint32_t bytes)
+isl_touch(isl_transaction *t, unsigned sub, uint32_t rows, bool change)
 {
 	uint32_t	i = 0;
 
@@ -181,14 +160,52 @@ isl_touch(isl_transaction *t, unsigned sub, uint32_t work, uint32_t bytes)
 			t->lost++;
 			return;
 		}
-		t->touched++;
-		t->item[i].sub = sub;
-		t->item[i].work = 0;
-		t->item[i].bytes = 0;
+		t->item[t->touched++] = (isl_item)
+		{
+			.sub = sub
+		};
 	}
-	t->item[i].work += work;
-	t->item[i].bytes += bytes;
+	if (change)
+		t->item[i].changes += rows;
+	else
+		t->item[i].reads += rows;
 }
+
+#define ISL_EVERY	8			/* one transaction in so many is counted */
+#define ISL_LOG		2048		/* items of the transactions of a session */
+
+/*
+ * A session's transactions since the scheme of this generation was made: those
+ * that are counted, one behind the other.  When there is no room left, every second
+ * one goes, and from then on half as many are counted: so it is always a sample
+ * of them all.  The owner alone writes; who adds up reads beside it, and what
+ * it reads may be a transaction older or newer.
+ */
+typedef struct isl_counts
+{
+	_Atomic uint64_t generation;
+	_Atomic uint64_t transactions;	/* that the items stand for */
+	_Atomic uint64_t lost;		/* what there was no room for */
+	_Atomic uint32_t items;
+	_Atomic uint32_t item[ISL_LOG]; /* see count.c */
+
+	/* the owner's */
+	uint32_t	every;
+	uint32_t	left_out;		/* before the one that is counted next */
+	uint32_t	random;
+} isl_counts;
+
+/* (memory that is new has to be zero) */
+extern void isl_counts_clear(isl_counts *counts, uint64_t generation);
+
+/* a transaction that is counted has ended (counts and transaction are of one generation) */
+extern void isl_counts_add(isl_counts *counts, const isl_transaction *transaction);
+
+/* How many are to be left out before the next one that is counted?  That is drawn. */
+extern uint32_t isl_counts_leave_out(isl_counts *counts);
+
+/* the work of those counted at each place, and behind them nowhere; how many these are */
+extern unsigned isl_counts_places(const isl_counts *counts, const isl_scheme *scheme, double *work);
 
 /* ------------------------------------------------------------------ trace */
 
@@ -203,18 +220,34 @@ typedef struct isl_pair
 
 typedef struct isl_trace
 {
-	uint64_t	transactions;
+	uint32_t	counted;		/* transactions that were counted ... */
+	double		transactions;	/* ... and what they stand for */
 	uint64_t	lost;
 	uint32_t	pairs;
+	double		all_work;
+	double		all_bytes;
+	double		squares_work;	/* sums of what each counted one stands for,
+								 * squared: their variance */
+	double		squares_bytes;
 	double		work[ISL_MAX_SUBS];
 	isl_pair	pair[ISL_MAX_PAIRS];	/* a hash table */
 } isl_trace;
 
-extern void isl_trace_clear(isl_trace *trace);
 extern void isl_trace_pair(isl_trace *trace, unsigned a, unsigned b, double bytes);
 
+typedef struct isl_load
+{
+	isl_trace	all;
+	isl_trace	half[2];		/* its transactions dealt out to two */
+} isl_load;
+
+extern void isl_load_clear(isl_load *load);
+
+/* one transaction that stands for so many */
+extern void isl_load_transaction(isl_load *load, const isl_item *item, unsigned items, double weight);
+
 /* false: they are of another generation */
-extern bool isl_trace_add(isl_trace *trace, const isl_counts *counts, uint64_t generation);
+extern bool isl_load_add(isl_load *load, const isl_counts *counts, uint64_t generation);
 
 /* ------------------------------------------------------------------ costs */
 
@@ -276,8 +309,9 @@ typedef struct isl_decision
 {
 	isl_cost	before,
 				after;
-	double		work;			/* of the trace */
+	double		work;			/* of the load */
 	bool		moves;			/* it is worth it: something is to be moved */
+	bool		unsure;			/* it might be, but may be chance */
 	bool		finer;			/* ranges were split that were too hot to be
 								 * placed well */
 	unsigned	actions;
@@ -285,14 +319,14 @@ typedef struct isl_decision
 } isl_decision;
 
 /*
- * What "now" had better become for a load like the trace.  "next" gets new
+ * What "now" had better become for such a load.  "next" gets new
  * ranges: cut anew for the next measuring, with more of them where there is
  * much work, and, if decision->moves, new places.  Places stay as they are unless
- * the cost falls by a tenth and by what is worth it, or a
+ * the cost surely falls by a tenth and by what is worth it, or a
  * place is lost.  The actions lead from one to the other, in their order.
  * False: no memory.
  */
-extern bool isl_decide(const isl_machine *machine, const isl_scheme *now, const isl_trace *trace,
+extern bool isl_decide(const isl_machine *machine, const isl_scheme *now, const isl_load *load,
 					   isl_scheme *next, isl_decision *decision);
 
 /*
@@ -306,6 +340,10 @@ extern isl_search *isl_search_begin(const isl_machine *machine, const isl_scheme
 extern void isl_search_set(isl_search *search, const uint16_t *place);
 extern const uint16_t *isl_search_get(const isl_search *search);
 extern isl_cost isl_search_cost(const isl_search *search);
+
+/* how much less these places cost than those, and the standard error of that */
+extern double isl_search_gain(isl_search *search, const uint16_t *before, const uint16_t *after,
+							  double *error);
 extern void isl_search_fill(isl_search *search, bool by_table);
 extern void isl_search_rescue(isl_search *search);	/* what is nowhere or lost */
 extern void isl_search_balance(isl_search *search);
@@ -324,8 +362,10 @@ typedef struct isl_interval
 	unsigned	known;			/* of history */
 	unsigned	next;
 	double		history[ISL_HISTORY];
-	bool		settled;		/* nothing better was found since the last
-								 * change */
+	bool		settled;		/* surely nothing better was found since the
+								 * last change */
+	bool		bettered;		/* the last look changed something, so there
+								 * is nothing to compare with */
 } isl_interval;
 
 extern void isl_interval_init(isl_interval *interval);
@@ -339,10 +379,13 @@ typedef enum isl_why
 	ISL_LOST					/* a place is (the caller's to notice) */
 } isl_why;
 
-/* An interval has passed, with so many transactions a second: is it time to look for something better? */
-extern isl_why isl_interval_passed(isl_interval *interval, double throughput);
+/*
+ * An interval has passed, with so many transactions a second, which is known from so many
+ * that were counted: is it time to look for something better?
+ */
+extern isl_why isl_interval_passed(isl_interval *interval, double throughput, double counted);
 
-/* That was done, and something was changed or not. */
-extern void isl_interval_looked(isl_interval *interval, bool changed);
+/* That was done, and something was changed or not, or longer counting may tell. */
+extern void isl_interval_looked(isl_interval *interval, bool changed, bool unsure);
 
 #endif							/* MOT_ISLANDS_H */

@@ -3,11 +3,15 @@
  * measure.c
  *	  What a session counts: see measure.h.
  *
- * A transaction's touches are gathered in the process's own memory, and go to the
- * session's counts at its end.  These lie in the engine's region, from the node the
- * process is on when it first needs them; the slot keeps them when the process has gone,
- * so that its last transactions are added up, too, and the next process of the
- * slot takes its own.
+ * A session's first transaction is counted, and then one in several; the others find
+ * MotIslandsCounting unset, as all do while mot.islands is off.
+ *
+ * What a counted one touches is gathered in the process's own memory, and goes to the
+ * session's counts at its end.  These lie in the engine's region, from the node of the
+ * slot's first process that needs them.  The slot keeps them when the process has gone, and the
+ * next one goes on with them: many sessions that are short are counted as a long one is.
+ * Where there is no room for new rows there is none for counts either, and sessions
+ * that have none do without.
  *
  * mot.islands_trace is for bench/islands: transactions as they are, for a simulator.
  *
@@ -27,14 +31,16 @@
 
 int			mot_islands = MOT_ISLANDS_OFF;
 bool		MotIslandsCounting = false;
+uint32		MotIslandsLeft = 1;
 MotIslandsShared *MotIslands = NULL;
+uint32		(*MotIslandsKey) (const mot_index *index) = NULL;
 
 static char *trace_directory = NULL;
 static FILE *trace_file = NULL;
 
 static isl_transaction current;
 static isl_counts *counts = NULL;	/* this process's */
-static bool denied = false;		/* there was no memory for them */
+static bool denied = false;		/* there was no memory for them the last time */
 static uint16 kept_to = MOT_ISLANDS_HOMELESS;
 
 static const struct config_enum_entry islands_options[] = {
@@ -49,6 +55,9 @@ static const struct config_enum_entry islands_options[] = {
 	{"1", MOT_ISLANDS_ON, true},
 	{NULL, 0, false}
 };
+
+/* so many transactions later whoever was denied memory asks again */
+#define DENIED_FOR 1000
 
 static void assign_islands(int newval, void *extra);
 static bool take_counts(mot_session *session);
@@ -77,6 +86,8 @@ static void
 assign_islands(int newval, void *extra)
 {
 	MotIslandsCounting = newval != MOT_ISLANDS_OFF;
+	MotIslandsLeft = 1;
+	current.touched = current.lost = 0;
 	if (newval != MOT_ISLANDS_ON && kept_to != MOT_ISLANDS_HOMELESS)
 	{
 		kept_to = MOT_ISLANDS_HOMELESS;
@@ -166,23 +177,18 @@ MotIslandsTouch(const MotIslandsSeen *seen, const uint8 *key, size_t len, unsign
 		current.generation = seen->generation;
 	else if (unlikely(current.generation != seen->generation))
 		return;
-	isl_touch(&current, isl_sub_at(seen->low, seen->first, seen->subs, position),
-			  rows * (change ? ISL_WORK_CHANGE : ISL_WORK_READ),
-			  rows * (change ? ISL_BYTES_CHANGE : ISL_BYTES_READ));
+	isl_touch(&current, isl_sub_at(seen->low, seen->first, seen->subs, position), rows, change);
 	if (unlikely(trace_directory[0] != '\0'))
 		write_trace(seen, position, change);
 }
 
-void
-MotIslandsEnd(mot_session *session)
+static void
+count(mot_session *session)
 {
-	uint64		generation;
-
-	if (current.touched == 0)
-		return;
 	/* relaxed: what it numbers is not looked at */
-	generation = atomic_load_explicit(&MotIslands->generation, memory_order_relaxed);
-	if (likely(current.generation == generation && session != NULL) &&
+	uint64		generation = atomic_load_explicit(&MotIslands->generation, memory_order_relaxed);
+
+	if (current.touched > 0 && current.generation == generation && session != NULL &&
 		(likely(counts != NULL) || take_counts(session)))
 	{
 		if (unlikely(atomic_load_explicit(&counts->generation, memory_order_relaxed) != generation))
@@ -197,9 +203,30 @@ MotIslandsEnd(mot_session *session)
 				MotIslandsKeep(session, kept_to = home);
 		}
 	}
-	current.touched = current.lost = 0;
-	if (unlikely(trace_file != NULL))
+	if (unlikely(trace_file != NULL) && current.touched > 0)
 		fputc('\n', trace_file);
+	current.touched = current.lost = 0;
+}
+
+/* One that was counted has ended, or the last one that was left out. */
+void
+MotIslandsTurn(mot_session *session)
+{
+	uint32		leave_out = 0;
+
+	if (MotIslandsCounting)
+	{
+		count(session);
+		/* (a recorded load has to be whole) */
+		if (unlikely(trace_directory[0] != '\0'))
+			leave_out = 0;
+		else if (likely(counts != NULL))
+			leave_out = isl_counts_leave_out(counts);
+		else if (denied)
+			leave_out = DENIED_FOR;
+	}
+	MotIslandsCounting = leave_out == 0;
+	MotIslandsLeft = Max(leave_out, 1);
 }
 
 static bool
@@ -207,24 +234,23 @@ take_counts(mot_session *session)
 {
 	MotIslandsSlot *slot = &MotIslands->slot[MotMySlot()];
 	mot_status	status;
-	isl_counts *old;
 
-	if (denied)
-		return false;
-	counts = mot_host_alloc(session, sizeof(isl_counts), &status);
+	/* who wrote them before has gone */
+	counts = slot->counts;
 	if (counts == NULL)
 	{
-		denied = true;
-		return false;
+		counts = mot_host_alloc(session, sizeof(isl_counts), false, &status);
+		denied = counts == NULL;
+		if (denied)
+			return false;
+		memset(counts, 0, sizeof(isl_counts));
 	}
-	memset(counts, 0, sizeof(isl_counts));
+	counts->random += MyProcPid;
+	counts->left_out = 0;
 	LWLockAcquire(MotIslands->lock, LW_EXCLUSIVE);
-	old = slot->counts;
 	slot->counts = counts;
 	slot->home = MOT_ISLANDS_HOMELESS;
 	LWLockRelease(MotIslands->lock);
-	if (old != NULL)
-		mot_host_free(session, old);
 	return true;
 }
 

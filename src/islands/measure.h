@@ -38,7 +38,12 @@ extern void MotIslandsShmemInit(void);
 
 /* ---------------------------------------------------------------- sessions */
 
-extern bool MotIslandsCounting; /* mot.islands is not off */
+/*
+ * Is what the present transaction touches to be counted?  Never while mot.islands is
+ * off; else one transaction in several is (isl_counts_leave_out).
+ */
+extern bool MotIslandsCounting;
+extern uint32 MotIslandsLeft;	/* until that is asked again */
 
 /* what a process knows of a table */
 typedef struct MotIslandsSeen
@@ -61,8 +66,15 @@ extern bool MotIslandsWatches(MotIslandsSeen *seen, uint64 serial);
 extern void MotIslandsTouch(const MotIslandsSeen *seen, const uint8 *key, size_t len,
 							unsigned rows, bool change);
 
-/* a transaction has ended */
-extern void MotIslandsEnd(mot_session *session);
+extern void MotIslandsTurn(mot_session *session);
+
+/* a transaction has ended, and mot.islands is not off */
+static inline void
+MotIslandsEnd(mot_session *session)
+{
+	if (--MotIslandsLeft == 0)
+		MotIslandsTurn(session);
+}
 
 /* ------------------------------------------------------------------ worker */
 
@@ -74,6 +86,12 @@ extern bool MotIslandsMove(mot_session *session);
 
 extern bool MotIslandsMachine(isl_machine *machine);	/* nodes.c; false: it is
 														 * only pretended */
+
+/*
+ * What makes up an index's keys, as a number (relation/derive.c): positions by two indexes of a table
+ * mean the same only if it is the same.  Of one whose key could just be made.
+ */
+extern uint32 (*MotIslandsKey) (const mot_index *index);
 
 /* act.c: where the engine has been told that ranges live (at most ISL_MAX_SUBS; how many; 0: nothing), and telling it */
 typedef struct MotIslandsTable MotIslandsTable;
@@ -92,6 +110,7 @@ struct MotIslandsTable
 	Oid			database;
 	Oid			relid;
 	uint32		index;
+	uint32		key;			/* MotIslandsKey of that */
 	uint32		skip;
 	uint8		common[MOT_ISLANDS_COMMON];
 };
@@ -129,7 +148,7 @@ typedef struct MotIslandsDecision
 
 typedef struct MotIslandsSlot
 {
-	isl_counts *_Atomic counts; /* the last owner's, or NULL */
+	isl_counts *_Atomic counts; /* whoever has the slot writes them; or NULL */
 	_Atomic uint16 home;		/* the node that its work is on mostly */
 	char		pad[PG_CACHE_LINE_SIZE - sizeof(void *) - sizeof(uint16)];
 } MotIslandsSlot;

@@ -50,6 +50,9 @@ struct isl_search
 	const isl_machine *machine;
 	const isl_scheme *scheme;
 	const double *work;
+	double		lump_work;		/* of a transaction that was counted, weighed
+								 * by itself: variance of a unit */
+	double		lump_sync;
 	unsigned	subs;
 	unsigned	nodes;			/* and one more: nowhere */
 	double		distance[ISL_MAX_NODES + 1][ISL_MAX_NODES + 1];
@@ -181,6 +184,8 @@ isl_search_begin(const isl_machine *machine, const isl_scheme *scheme, const isl
 	s->machine = machine;
 	s->scheme = scheme;
 	s->work = trace->work;
+	s->lump_work = trace->all_work > 0 ? trace->squares_work / trace->all_work : 0;
+	s->lump_sync = trace->all_bytes > 0 ? trace->squares_bytes / trace->all_bytes * machine->byte_work : 0;
 	s->subs = n;
 	s->nodes = machine->nodes;
 	s->place = calloc(n + 1, sizeof(uint16_t));
@@ -294,6 +299,64 @@ isl_cost_of(const isl_machine *machine, const isl_scheme *scheme, const isl_trac
 		isl_search_end(s);
 	}
 	return cost;
+}
+
+/*
+ * How uneven work is at each place, but for what chance makes of it: that has a variance, too,
+ * which is in the square of what is seen.
+ */
+static double
+surely_uneven(const isl_search *s, double *sign)
+{
+	double		sum = 0;
+
+	for (unsigned p = 0; p < s->machine->places; p++)
+	{
+		double		seen = s->weight > 0 ? above(s, p) : 0;
+		double		square = seen * seen - s->use[p] * s->lump_work;
+
+		sign[p] = square <= 0 ? 0 : seen > 0 ? 1 : -1;
+		sum += square <= 0 ? 0 : sqrt(square);
+	}
+	return sum * s->machine->use_work;
+}
+
+/*
+ * The gain is a sum over what transactions do, of which those that were counted
+ * are drawn by chance: each unit of work that changes what it costs by so
+ * much adds that squared, as often as it came in one lump, to its variance.
+ */
+double
+isl_search_gain(isl_search *s, const uint16_t *before, const uint16_t *after, double *error)
+{
+	double		sign[2][ISL_MAX_PLACES];
+	double		gain;
+	double		variance = 0;
+
+	isl_search_set(s, after);
+	gain = -surely_uneven(s, sign[1]);
+	isl_search_set(s, before);
+	gain += surely_uneven(s, sign[0]);
+	for (unsigned i = 0; i < s->subs; i++)
+	{
+		double		change = place_is_there(s->machine, before[i]) ? sign[0][before[i]] : 0;
+
+		if (place_is_there(s->machine, after[i]))
+			change -= sign[1][after[i]];
+		change *= s->machine->use_work;
+		variance += s->work[i] * s->lump_work * change * change;
+	}
+	for (unsigned i = 0; i < s->npairs; i++)
+	{
+		const heavy *p = &s->pairs[i];
+		double		change = s->distance[node_of(s, before[p->a])][node_of(s, before[p->b])];
+
+		change -= s->distance[node_of(s, after[p->a])][node_of(s, after[p->b])];
+		gain += p->weight * change;
+		variance += p->weight * s->lump_sync * change * change;
+	}
+	*error = sqrt(variance);
+	return gain;
 }
 
 /* ------------------------------------------------------------------ steps */

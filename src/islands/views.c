@@ -47,10 +47,13 @@ key_bytes(uint64 position, uint32 skip, const uint8 *common)
 	return key;
 }
 
+/* what has been dropped nobody may read */
 static bool
 may_read(Oid relid)
 {
-	return pg_class_aclcheck(relid, GetUserId(), ACL_SELECT) == ACLCHECK_OK;
+	bool		gone = false;
+
+	return pg_class_aclcheck_ext(relid, GetUserId(), ACL_SELECT, &gone) == ACLCHECK_OK && !gone;
 }
 
 /* the node that the engine has for a position; -1: none */
@@ -95,7 +98,7 @@ mot_islands_get(PG_FUNCTION_ARGS)
 	(void) MotEngineRequired();
 	InitMaterializedSRF(fcinfo, 0);
 	LWLockAcquire(MotIslands->lock, LW_SHARED);
-	if (MotIslands->generation == 0 || !MotIslandsCounting)
+	if (MotIslands->generation == 0 || mot_islands == MOT_ISLANDS_OFF)
 		copy->scheme.tables = 0;
 	else
 		*copy = MotIslands->scheme[MotIslands->generation % 2];

@@ -31,7 +31,6 @@
 #include "machine/place.h"
 #include "miscadmin.h"
 #include "port/atomics.h"
-#include "storage/ipc.h"
 #include "storage/lwlock.h"
 #include "storage/proc.h"
 #include "storage/shmem.h"

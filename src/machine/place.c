@@ -34,6 +34,9 @@ static int	my_node(const MotMachine *machine);
 void
 MotMachinePlace(int n)
 {
+	/* in single-user mode there is nobody to tell what to go back to */
+	if (!IsUnderPostmaster)
+		return;
 	my_number = n;
 	choose();
 }

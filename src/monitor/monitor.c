@@ -34,9 +34,6 @@ PG_FUNCTION_INFO_V1(mot_stat_get_nodes);
 PG_FUNCTION_INFO_V1(mot_stat_get_transactions);
 PG_FUNCTION_INFO_V1(mot_stat_get_snapshots);
 
-/* for tests, which declare it: the extension's script does not */
-PG_FUNCTION_INFO_V1(mot_test_object_bytes);
-
 typedef struct TableStat
 {
 	Oid			relid;
@@ -316,10 +313,4 @@ mot_stat_get_snapshots(PG_FUNCTION_ARGS)
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 	}
 	return (Datum) 0;
-}
-
-Datum
-mot_test_object_bytes(PG_FUNCTION_ARGS)
-{
-	return bytes(mot_object_bytes(MotEngineRequired()));
 }

@@ -18,6 +18,7 @@
 #include "catalog/pg_am.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
+#include "compat/acl.h"
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "mot.h"
@@ -113,7 +114,10 @@ in_memory(Oid relid, bool rows, bool indexes)
 	mot_table  *t;
 	int64		size = 0;
 
-	/* no lock on it: others lock an index after its table, and nobody drops that without the index */
+	/*
+	 * no lock on it: others lock an index after its table, and nobody drops
+	 * that without the index
+	 */
 	if (rel != NULL && rel->rd_rel->relkind == RELKIND_INDEX)
 		table = RelationIdGetRelation(rel->rd_index->indrelid);
 	if (table != NULL && MotIsOrdinary(table) &&
@@ -145,7 +149,7 @@ in_memory(Oid relid, bool rows, bool indexes)
 static Datum
 with_memory(FunctionCallInfo fcinfo, Oid theirs, Datum files, bool rows, bool indexes)
 {
-	AclResult	allowed = pg_proc_aclcheck(theirs, GetUserId(), ACL_EXECUTE);
+	AclResult	allowed = object_aclcheck(ProcedureRelationId, theirs, GetUserId(), ACL_EXECUTE);
 
 	if (unlikely(allowed != ACLCHECK_OK))
 		aclcheck_error(allowed, OBJECT_FUNCTION, get_func_name(theirs));

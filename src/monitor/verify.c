@@ -28,6 +28,7 @@
 #include "access/xlog.h"
 #include "catalog/objectaddress.h"
 #include "catalog/pg_index.h"
+#include "compat/acl.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
@@ -174,7 +175,7 @@ open_table(Oid relid, bool standby)
 	Relation	rel;
 
 	/* before waiting for the lock, and letting others wait */
-	if (!pg_class_ownercheck(relid, GetUserId()))
+	if (!object_ownercheck(RelationRelationId, relid, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(get_rel_relkind(relid)),
 					   get_rel_name(relid));
 	rel = relation_open(relid, standby ? AccessShareLock : ShareLock);
@@ -190,7 +191,6 @@ begin(Relation rel)
 {
 	Verification *v = palloc0(sizeof(Verification));
 	List	   *oids;
-	ListCell   *lc;
 
 	v->rel = rel;
 	v->mr = MotRelationGet(rel);
@@ -205,11 +205,11 @@ begin(Relation rel)
 	v->n = 1 + list_length(oids);
 	v->found = palloc0(v->n * sizeof(Finding));
 	v->found[0].oid = RelationGetRelid(rel);
-	foreach(lc, oids)
+	foreach_oid(relid, oids)
 	{
-		Finding    *f = &v->found[1 + foreach_current_index(lc)];
+		Finding    *f = &v->found[1 + foreach_current_index(relid)];
 
-		f->oid = lfirst_oid(lc);
+		f->oid = relid;
 		f->index = MotRelationIndex(v->mr, f->oid);
 		f->last_key = palloc(MOT_MAX_KEY);
 	}

@@ -5,14 +5,16 @@
  *
  * Rows set aside are in nobody's sight, as those in heap's multi-insert
  * buffers: their bytes, in the form the engine stores, and their keys are in
- * private memory, and the values they were made from may go.
+ * private memory, and the values they were made from may go.  Of those that stay
+ * (COPY's slots, MOT_BATCH_INSERT_SLOTS) the bytes are made where the row is stored.
  *
  * A batch is inserted in one pass for the rows with their first keys (the
  * engine journals these two as one) and one pass for each further index, so
  * that one tree at a time is in the processor's caches.  Yet the error is the
  * one that row after row would have met: the first row in trouble, and its
  * first index.  When a duplicate turns up, the remaining indexes are still
- * tried for the rows before it.
+ * tried for the rows before it.  Keys that are computed may raise errors of their own as
+ * they are made, so of a table that has such each row is a batch.
  *
  * Loading is without concurrency control, into a table that the transaction
  * made and would drop when it aborts.  Rows loaded are there at once, so each
@@ -34,6 +36,8 @@
 
 typedef struct BatchRow
 {
+	Datum	   *values;			/* that stay, or NULL */
+	bool	   *isnull;
 	size_t		offset;			/* of its bytes */
 	size_t		size;
 	unsigned	host_bits;
@@ -60,6 +64,7 @@ struct MotBatch
 	size_t		used;
 	size_t		size;
 	int			nrows;
+	int			maxrows;
 	int			nindexes;
 	BatchKeys  *keys;			/* of each index */
 	BatchRow	rows[MOT_BATCH_ROWS];
@@ -81,6 +86,7 @@ MotBatchBegin(MotWriter *writer, MotBatchMode mode, uint64 *current)
 	batch->data = palloc(batch->size);
 	batch->nrows = 0;
 	batch->nindexes = mode == MOT_BATCH_LOAD_ROWS ? 0 : writer->mr->nindexes;
+	batch->maxrows = batch->nindexes > 0 && writer->mr->has_computed ? 1 : MOT_BATCH_ROWS;
 	batch->keys = palloc(Max(batch->nindexes, 1) * sizeof(BatchKeys));
 	for (int i = 0; i < batch->nindexes; i++)
 		MotKeyBufferInit(&batch->keys[i].bytes, CurrentMemoryContext);
@@ -107,7 +113,7 @@ MotBatchRows(const MotBatch *batch)
 bool
 MotBatchFull(const MotBatch *batch)
 {
-	return batch->nrows >= MOT_BATCH_ROWS || batch->used >= MOT_BATCH_BYTES;
+	return batch->nrows >= batch->maxrows || batch->used >= MOT_BATCH_BYTES;
 }
 
 /* room for a row's bytes */
@@ -129,10 +135,22 @@ MotBatchAdd(MotBatch *batch, Datum *values, bool *isnull, uint64 number)
 	MotRelation *mr = writer->mr;
 	int			n = batch->nrows;
 	BatchRow   *r = &batch->rows[n];
+	Datum	   *given = values;
 
 	Assert(n < MOT_BATCH_ROWS);
-	values = MotWriterMeasure(writer, values, isnull, NULL, &r->size, &r->host_bits);
-	MotWriterFill(writer, values, isnull, r->host_bits, r->size, reserve(batch, r->size));
+	values = MotWriterMeasure(writer, given, isnull, NULL, &r->size, &r->host_bits);
+	r->values = NULL;
+	if (batch->mode == MOT_BATCH_INSERT_SLOTS && values == given && (r->host_bits & MOT_ROW_HAS_TAIL) == 0)
+	{
+		r->values = values;
+		r->isnull = isnull;
+	}
+	else
+	{
+		MotWriterFill(writer, values, isnull, r->host_bits, r->size, reserve(batch, r->size));
+		r->offset = batch->used;
+		batch->used += r->size;
+	}
 	for (int i = 0; i < batch->nindexes; i++)
 	{
 		BatchKeys  *keys = &batch->keys[i];
@@ -142,9 +160,7 @@ MotBatchAdd(MotBatch *batch, Datum *values, bool *isnull, uint64 number)
 		keys->end[n] = keys->bytes.len;
 		keys->flags[n] = has_null ? MOT_KEY_DISTINCT : 0;
 	}
-	r->offset = batch->used;
 	r->number = number;
-	batch->used += r->size;
 	batch->nrows++;
 	return r->size;
 }
@@ -188,10 +204,14 @@ raise_duplicate(MotBatch *batch, int n, int index)
 {
 	MotRelation *mr = batch->writer->mr;
 	BatchRow   *r = &batch->rows[n];
-	Datum	   *values = palloc(mr->desc->natts * sizeof(Datum));
-	bool	   *isnull = palloc(mr->desc->natts * sizeof(bool));
+	Datum	   *values;
+	bool	   *isnull;
 
 	set_current(batch, n);
+	if (r->values != NULL)
+		MotRaiseDuplicate(batch->writer->rel, &mr->indexes[index], r->values, r->isnull);
+	values = palloc(mr->desc->natts * sizeof(Datum));
+	isnull = palloc(mr->desc->natts * sizeof(bool));
 	MotRowDeformBytes(mr->desc, r->host_bits, batch->data + r->offset,
 					  MotIndexColumns(&mr->indexes[index]), values, isnull);
 	MotRaiseDuplicate(batch->writer->rel, &mr->indexes[index], values, isnull);
@@ -241,7 +261,10 @@ insert_rows(MotBatch *batch, MotIndex **index)
 			set_current(batch, n);
 			MotRaiseStatus(status, writer->rel);
 		}
-		memcpy(data, batch->data + r->offset, r->size);
+		if (r->values != NULL)
+			MotRowFill(writer->mr->desc, r->values, r->isnull, r->host_bits, r->size, data);
+		else
+			memcpy(data, batch->data + r->offset, r->size);
 		if (unlikely(MotIslandsCounting))
 			MotRelationTouched(writer->mr, mot_row_newest(writer->session, r->row), 1, true);
 		MotWriterExpectLog(writer, r->size);
@@ -331,18 +354,19 @@ int64
 MotBatchTry(MotBatch *batch, MotIndex **index)
 {
 	MotWriter  *writer = batch->writer;
+	bool		inserts = batch->mode == MOT_BATCH_INSERT || batch->mode == MOT_BATCH_INSERT_SLOTS;
 	int64		violating = -1;
 
 	if (batch->nrows == 0)
 		return -1;
-	if (batch->mode != MOT_BATCH_INSERT)
-		MotWriterRefresh(writer);
-	else
+	if (inserts)
 		MotWriterLocate(writer);
+	else
+		MotWriterRefresh(writer);
 	if (batch->mode != MOT_BATCH_LOAD_ROWS && writer->mr->nindexes != batch->nindexes)
 		elog(ERROR, "indexes of table \"%s\" have changed", RelationGetRelationName(writer->rel));
 
-	if (batch->mode == MOT_BATCH_INSERT)
+	if (inserts)
 		violating = insert_rows(batch, index);
 	else
 	{

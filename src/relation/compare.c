@@ -27,6 +27,7 @@
 
 #include "access/genam.h"
 #include "access/xlog.h"
+#include "compat/attribute.h"
 #include "relation/definition.h"
 #include "relation/internal.h"
 #include "storage/lwlock.h"
@@ -101,10 +102,10 @@ compare_columns(Findings *findings, const MotDefinition *def, Relation rel)
 			note(findings, WRONG, psprintf(_("Column \"%s\" is of type %s, but its values have been stored as %s."),
 										   NameStr(now->attname), format_type_with_typemod(now->atttypid, now->atttypmod),
 										   format_type_with_typemod(then->atttypid, then->atttypmod)));
-		if (now->attnotnull && (then == NULL || !then->attnotnull))
+		if (MotAttributeNotNull(desc, i) && (then == NULL || !then->attnotnull))
 			note(findings, WRONG, psprintf(_("Column \"%s\" is NOT NULL, but the rows have not been checked for that."),
 										   NameStr(now->attname)));
-		if (!now->attnotnull && then != NULL && then->attnotnull)
+		if (!MotAttributeNotNull(desc, i) && then != NULL && then->attnotnull)
 			note(findings, MINOR, psprintf(_("Column \"%s\" is not NOT NULL any more."), NameStr(now->attname)));
 	}
 }
@@ -170,14 +171,11 @@ static void
 compare_conditions(Findings *findings, const MotDefinition *stored, List *conditions)
 {
 	uint64	   *now = palloc(Max(list_length(conditions), 1) * sizeof(uint64));
-	ListCell   *lc;
 
 	qsort(stored->conditions, stored->nconditions, sizeof(uint64), by_value);
-	foreach(lc, conditions)
+	foreach_ptr(MotRowCondition, condition, conditions)
 	{
-		MotRowCondition *condition = (MotRowCondition *) lfirst(lc);
-
-		now[foreach_current_index(lc)] = condition->hash;
+		now[foreach_current_index(condition)] = condition->hash;
 		if (is_among(condition->hash, stored->conditions, stored->nconditions))
 			continue;
 		findings->state.stale = true;
@@ -315,7 +313,6 @@ MotDefinitionTakeOver(Relation rel)
 	Oid			relid = MotStorageNumber(rel);
 	mot_table  *table;
 	Findings	findings;
-	ListCell   *lc;
 
 	if (MotStorageChangedHere(relid))
 		return false;
@@ -325,8 +322,8 @@ MotDefinitionTakeOver(Relation rel)
 		raise(rel, &findings);
 	if (findings.difference == NONE && !findings.state.stale)
 		return false;
-	foreach(lc, findings.dropped)
-		MotStorageDropIndex(relid, lfirst_oid(lc));
+	foreach_oid(oid, findings.dropped)
+		MotStorageDropIndex(relid, oid);
 	MotStorageDefinitionStale(rel);
 	return findings.unchecked;
 }

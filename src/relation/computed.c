@@ -12,6 +12,13 @@
  * So an index that is made of rows which are there gives those that are to be in it other
  * tails, by updates that change nothing else.
  *
+ * CREATE INDEX CONCURRENTLY does so beside writers, to none of whom that may be a change: a
+ * version gets its entry where it is and keeps its number (mot_row_amend), row by row, with
+ * a record of its own.  A tail that has an entry which no index asks for does no harm, so
+ * nothing is taken back should the index come to nothing.  Writers compute anew whatever they
+ * store meanwhile (computes_beside), and have the row before they look what it was: then it stays as it is.  A row
+ * that somebody has is waited for, as he may give it back as it was.
+ *
  * Functions in expressions may do anything, also change the same table; what is
  * used to compute is not at hand for others meanwhile, and they make themselves
  * another.
@@ -25,6 +32,7 @@
 #include "catalog/index.h"
 #include "compat/compat.h"
 #include "executor/executor.h"
+#include "faults.h"
 #include "miscadmin.h"
 #include "relation/internal.h"
 #include "utils/memutils.h"
@@ -66,7 +74,10 @@ MotIndexCompute(MotIndex *index, const Datum *values, const bool *isnull, Datum 
 	MemoryContext oldcxt;
 	bool		is_in = true;
 
-	/* another transaction's has gone with it, and another index's may be in its place */
+	/*
+	 * another transaction's has gone with it, and another index's may be in
+	 * its place
+	 */
 	if (e == NULL || index->evaluated_in != MotMyVirtualXact() || e->userid != GetUserId())
 		e = begin(index);
 	index->evaluation = NULL;
@@ -92,19 +103,28 @@ MotIndexCompute(MotIndex *index, const Datum *values, const bool *isnull, Datum 
 	return is_in;
 }
 
+bool
+MotIndexComputeKey(MotIndex *index, const Datum *values, const bool *isnull, MotKeyBuffer *key, bool *has_null)
+{
+	Datum		key_values[INDEX_MAX_KEYS];
+	bool		key_isnull[INDEX_MAX_KEYS];
+
+	if (!MotIndexCompute(index, values, isnull, key_values, key_isnull))
+		return false;
+	MotKeyBufferReset(key);
+	MotKeyFromRow(index->key, key_values, key_isnull, key, has_null);
+	return true;
+}
+
 /* an entry behind what there is; its key is set down in "key" meanwhile */
 static void
 add_entry(StringInfo tail, MotIndex *index, const Datum *values, const bool *isnull, MotKeyBuffer *key)
 {
-	Datum		key_values[INDEX_MAX_KEYS];
-	bool		key_isnull[INDEX_MAX_KEYS];
 	MotTailEntry entry = {index->indexoid};
 	bool		has_null;
 
-	if (!MotIndexCompute(index, values, isnull, key_values, key_isnull))
+	if (!MotIndexComputeKey(index, values, isnull, key, &has_null))
 		return;
-	MotKeyBufferReset(key);
-	MotKeyFromRow(index->key, key_values, key_isnull, key, &has_null);
 	entry.len = (uint16) key->len;
 	entry.has_null = has_null;
 	appendBinaryStringInfoNT(tail, (char *) &entry, offsetof(MotTailEntry, key));
@@ -196,14 +216,29 @@ change_tail(StringInfo tail, const MotTail *old, MotIndex *index, const Datum *v
 	return has->len != had->len || memcmp(has->key, had->key, had->len) != 0;
 }
 
+/* bytes before the version's tail */
+static size_t
+columns_size(const MotRelation *mr, const mot_version *version)
+{
+	const char *data = mot_version_data(version);
+	const char *tail = (const char *) MotRowTail(mr->desc, mot_version_host_bits(version), data);
+
+	return tail != NULL ? tail - data : MotRowDataSize(mr->desc, version);
+}
+
+static unsigned
+bits_with_tail(const mot_version *version, StringInfo tail)
+{
+	unsigned	bits = mot_version_host_bits(version);
+
+	return tail->len > 0 ? bits | MOT_ROW_HAS_TAIL : bits & ~MOT_ROW_HAS_TAIL;
+}
+
 /* the row as it is, but for its tail */
 static void
 store_tail(MotWriter *writer, mot_row *row, const mot_version *version, StringInfo tail)
 {
-	unsigned	host_bits = mot_version_host_bits(version);
-	const char *old = mot_version_data(version);
-	const MotTail *old_tail = MotRowTail(writer->mr->desc, host_bits, old);
-	size_t		size = old_tail != NULL ? (const char *) old_tail - old : MotRowDataSize(writer->mr->desc, version);
+	size_t		size = columns_size(writer->mr, version);
 	const mot_version *newest;
 	MotWait		wait = MOT_WAIT_INIT;
 	mot_status	status;
@@ -211,13 +246,12 @@ store_tail(MotWriter *writer, mot_row *row, const mot_version *version, StringIn
 
 	if (MotWriterLock(writer, row, version, MOT_MODE_NO_KEY_UPDATE, MOT_LOCK_WAIT, &newest) != MOT_LOCKED)
 		elog(ERROR, "a row of table \"%s\" is changed while an index is built", RelationGetRelationName(writer->rel));
-	host_bits = tail->len > 0 ? host_bits | MOT_ROW_HAS_TAIL : host_bits & ~MOT_ROW_HAS_TAIL;
-	while ((status = mot_row_update(writer->session, writer->mr->table, row, writer->command, host_bits,
-									size + tail->len, MOT_KEYS_CHANGE, &data)) == MOT_BUSY)
+	while ((status = mot_row_update(writer->session, writer->mr->table, row, writer->command,
+									bits_with_tail(version, tail), size + tail->len, MOT_KEYS_CHANGE, &data)) == MOT_BUSY)
 		MotWaitForHolder(writer->rel, &wait);
 	MotWaitDone(writer->rel, &wait);
 	MotRaiseStatus(status, writer->rel);
-	memcpy(data, old, size);
+	memcpy(data, mot_version_data(version), size);
 	memcpy((char *) data + size, tail->data, tail->len);
 }
 
@@ -260,4 +294,84 @@ MotComputeIndex(Relation rel, MotIndex *index)
 	MemoryContextSwitchTo(oldcxt);
 	MemoryContextDelete(cxt);
 	MotWriterEnd(writer);
+}
+
+/* what one row after the other takes */
+typedef struct Beside
+{
+	Relation	rel;
+	MotIndex   *index;
+	Datum	   *values;
+	bool	   *isnull;
+	MotKeyBuffer key;
+	StringInfoData tail;
+	StringInfoData bytes;
+} Beside;
+
+/* The row's newest version says what the index has of it, whoever is at it. */
+static void
+amend_row(Beside *b, mot_row *row)
+{
+	MotRelation *mr = b->index->relation;
+	MotWait		wait = MOT_WAIT_INIT;
+	mot_status	status = MOT_CHANGED;
+	const mot_version *version;
+
+	while (status != MOT_OK && (version = mot_row_newest(MotSession(), row)) != NULL)
+	{
+		const MotTail *old = MotRowTail(mr->desc, mot_version_host_bits(version), mot_version_data(version));
+		size_t		size = columns_size(mr, version);
+
+		/* the statement that stored it has done so */
+		if (MotTailFind(old, b->index->indexoid) != NULL)
+			break;
+		MotRowDeform(mr->desc, version, mr->desc->natts, b->values, b->isnull);
+		if (!change_tail(&b->tail, old, b->index, b->values, b->isnull, &b->key))
+			break;
+		resetStringInfo(&b->bytes);
+		appendBinaryStringInfoNT(&b->bytes, mot_version_data(version), size);
+		appendBinaryStringInfoNT(&b->bytes, b->tail.data, b->tail.len);
+		status = MotAmendRow(mr->table, row, version, size, bits_with_tail(version, &b->tail),
+							 b->bytes.data, b->bytes.len);
+		if (status == MOT_BUSY)
+			MotWaitForHolder(b->rel, &wait);
+		else if (status != MOT_CHANGED)
+			MotRaiseStatus(status, b->rel);
+	}
+	MotWaitDone(b->rel, &wait);
+}
+
+/* The same beside writers, all of whom keep the index. */
+void
+MotComputeBeside(Relation rel, MotIndex *index)
+{
+	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "MOT computed keys", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext oldcxt;
+	int			natts = index->relation->desc->natts;
+	Beside		b = {rel, index, palloc(natts * sizeof(Datum)), palloc(natts * sizeof(bool))};
+	mot_build	build;
+	mot_row    *row;
+	const mot_version *version;
+	uint64		n = 0;
+
+	MotKeyBufferInit(&b.key, CurrentMemoryContext);
+	initStringInfo(&b.tail);
+	initStringInfo(&b.bytes);
+	/* what is read of a row stays where it is while we are at it */
+	(void) MotLooseView();
+	mot_build_rows(MotSession(), &build, index->relation->table, NULL);
+	oldcxt = MemoryContextSwitchTo(cxt);
+	while (mot_build_next(&build, &row, &version))
+	{
+		MOT_FAULT("index-compute");
+		amend_row(&b, row);
+		if (++n % BATCH == 0)
+		{
+			MemoryContextReset(cxt);
+			CHECK_FOR_INTERRUPTS();
+		}
+	}
+	MemoryContextSwitchTo(oldcxt);
+	MotLooseViewRelease();
+	MemoryContextDelete(cxt);
 }

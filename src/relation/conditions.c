@@ -132,17 +132,16 @@ static List *
 add_bounds(List *conditions, Oid parent, Oid partition)
 {
 	char	   *bounds = bounds_of(partition);
-	ListCell   *lc;
 
 	if (bounds == NULL)
 		return conditions;
 	conditions = add(conditions, WITHIN, parent, bounds, NULL);
 	if (get_default_partition_oid(parent) != partition)
 		return conditions;
-	foreach(lc, find_inheritance_children(parent, NoLock))
+	foreach_oid(oid, find_inheritance_children(parent, NoLock))
 	{
-		if (lfirst_oid(lc) != partition && (bounds = bounds_of(lfirst_oid(lc))) != NULL)
-			conditions = add(conditions, OUTSIDE, lfirst_oid(lc), bounds, NULL);
+		if (oid != partition && (bounds = bounds_of(oid)) != NULL)
+			conditions = add(conditions, OUTSIDE, oid, bounds, NULL);
 	}
 	return conditions;
 }
@@ -171,12 +170,11 @@ MotConditions(Relation rel, List **domains)
 	if (rel->rd_rel->relispartition)
 	{
 		Oid			partition = RelationGetRelid(rel);
-		ListCell   *lc;
 
-		foreach(lc, get_partition_ancestors(partition))
+		foreach_oid(oid, get_partition_ancestors(partition))
 		{
-			conditions = add_bounds(conditions, lfirst_oid(lc), partition);
-			partition = lfirst_oid(lc);
+			conditions = add_bounds(conditions, oid, partition);
+			partition = oid;
 		}
 	}
 	return conditions;

@@ -12,8 +12,9 @@
  *	indexes 2, identity 2; for each: oid 4, flags 1, columns 2; for each of
  *		those: attnum 2, number of the encoding 1, flags 1, type 4, collation 4
  *
- * Whoever changes this gives the format another number.  Decoding believes
- * nothing: the bytes may come from a damaged file.
+ * Whoever changes this, or how rows and keys are laid out, gives the format
+ * another number (format.h); the Header stays as it is.  Decoding believes nothing: the
+ * bytes may come from a damaged file.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,9 +23,10 @@
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/tupdesc_details.h"
-#include "access/tupmacs.h"
 #include "catalog/pg_index.h"
 #include "common/hashfn.h"
+#include "compat/attribute.h"
+#include "format.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
@@ -42,7 +44,8 @@
 #define FORMAT_1 0x4d4f5401		/* nor conditions */
 
 /* (they are numbered in their order) */
-#define IS_FORMAT(format) ((format) >= FORMAT_1 && (format) <= FORMAT)
+#define IS_FORMAT(format) ((format) >= FORMAT_1 && (format) <= (FORMAT_1 | 0xff))
+#define FORMAT_NUMBER(format) ((int) ((format) & 0xff))
 
 typedef struct Header
 {
@@ -121,7 +124,6 @@ MotDefinitionEncode(Relation rel, size_t *len)
 	bool		is_kept = false;
 	List	   *conditions;
 	List	   *domains;
-	ListCell   *lc;
 
 	initStringInfo(&buf);
 	appendBinaryStringInfo(&buf, (char *) &header, sizeof(header));
@@ -141,9 +143,8 @@ MotDefinitionEncode(Relation rel, size_t *len)
 	PUT(&buf, uint16, list_length(defs));
 	identity_at = buf.len;
 	PUT(&buf, int16, -1);
-	foreach(lc, defs)
+	foreach_ptr(MotIndexDef, def, defs)
 	{
-		MotIndexDef *def = lfirst(lc);
 		Relation	index = index_open(def->oid, AccessShareLock);
 		MotKey	   *key = MotIndexKey(rel, index, table != NULL ? mot_table_index(table, def->oid) : NULL,
 									  CurrentMemoryContext);
@@ -153,7 +154,7 @@ MotDefinitionEncode(Relation rel, size_t *len)
 		{
 			AttrNumber	attnum = index->rd_index->indkey.values[i];
 
-			if (attnum <= 0 || !TupleDescAttr(desc, attnum - 1)->attnotnull)
+			if (attnum <= 0 || !MotAttributeNotNull(desc, attnum - 1))
 				not_null = false;
 		}
 		if (!heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL))
@@ -163,7 +164,7 @@ MotDefinitionEncode(Relation rel, size_t *len)
 			is_kept = kept != NULL && same_key(key, kept);
 			if (is_kept || (!primary && (identity < 0 || index->rd_index->indisprimary)))
 			{
-				identity = foreach_current_index(lc);
+				identity = foreach_current_index(def);
 				primary = index->rd_index->indisprimary;
 			}
 		}
@@ -179,8 +180,8 @@ MotDefinitionEncode(Relation rel, size_t *len)
 	/* what has not preloaded mot does not come near an ordinary table */
 	conditions = MotIsOrdinary(rel) ? NIL : MotConditions(rel, &domains);
 	PUT(&buf, uint32, list_length(conditions));
-	foreach(lc, conditions)
-		PUT(&buf, uint64, ((MotRowCondition *) lfirst(lc))->hash);
+	foreach_ptr(MotRowCondition, condition, conditions)
+		PUT(&buf, uint64, condition->hash);
 
 	seal(buf.data, buf.len);
 	*len = buf.len;
@@ -232,7 +233,7 @@ encode_column(StringInfo buf, TupleDesc desc, int i)
 		flags |= COLUMN_BYVAL;
 	if (att->attisdropped)
 		flags |= COLUMN_DROPPED;
-	if (att->attnotnull)
+	if (MotAttributeNotNull(desc, i))
 		flags |= COLUMN_NOT_NULL;
 	if (missing != NULL)
 		flags |= COLUMN_MISSING;
@@ -263,7 +264,11 @@ static void
 encode_index(StringInfo buf, const MotIndexDef *def, const MotKey *key)
 {
 	PUT(buf, Oid, def->oid);
-	/* as the engine has it: the catalogue may call it something else (MotIndexDefs) */
+
+	/*
+	 * as the engine has it: the catalogue may call it something else
+	 * (MotIndexDefs)
+	 */
 	PUT(buf, uint8, (def->unique ? INDEX_UNIQUE : 0) | (key->computed ? INDEX_COMPUTED : 0) |
 		(key->nulls_equal ? INDEX_NULLS_EQUAL : 0) | (def->behind ? INDEX_BEHIND : 0));
 	PUT(buf, uint16, key->ncolumns);
@@ -308,6 +313,25 @@ MotDefinitionMove(const void *bytes, size_t len, Oid dbid)
 	memcpy(copy, bytes, len);
 	memcpy(copy + sizeof(Header), &dbid, sizeof(Oid));
 	seal(copy, len);
+	return copy;
+}
+
+void *
+MotDefinitionUnconditional(const void *bytes, size_t len)
+{
+	char	   *copy = palloc(len);
+	Header		header;
+
+	if (len < sizeof(header))
+		raise_damaged("it is too short");
+	memcpy(copy, bytes, len);
+	memcpy(&header, copy, sizeof(header));
+	if (header.format == FORMAT)
+	{
+		header.format = FORMAT_4;
+		memcpy(copy, &header, sizeof(header));
+		seal(copy, len);
+	}
 	return copy;
 }
 
@@ -375,12 +399,14 @@ MotDefinitionDecode(const void *bytes, size_t len, MemoryContext parent)
 
 	GET(&in, header);
 	if (!IS_FORMAT(header.format))
-		raise_damaged("its format is unknown");
+		raise_damaged("it does not begin as one");
 	if (header.len != len)
 		raise_damaged("its length is wrong");
 	if (header.stamp != hash_bytes_extended((const unsigned char *) in.p,
 											(int) (len - sizeof(header)), header.format))
 		raise_damaged("its checksum is wrong");
+	if (header.format > FORMAT)
+		MotRaiseFormat("definition of a memory-optimized table", FORMAT_NUMBER(header.format), FORMAT_NUMBER(FORMAT));
 
 	cxt = AllocSetContextCreate(CurrentMemoryContext, "MOT definition", ALLOCSET_SMALL_SIZES);
 	oldcxt = MemoryContextSwitchTo(cxt);
@@ -450,7 +476,10 @@ decode_columns(Input *in, bool typmods)
 		raise_damaged("its number of columns is wrong");
 	desc = CreateTemplateTupleDesc(natts);
 	for (int i = 0; i < natts; i++)
+	{
 		decode_column(in, desc, i, typmods);
+		MotAttributeMade(desc, i);
+	}
 	return desc;
 }
 
@@ -464,7 +493,6 @@ decode_column(Input *in, TupleDesc desc, int i, bool typmods)
 
 	memset(att, 0, ATTRIBUTE_FIXED_PART_SIZE);
 	att->attnum = (AttrNumber) (i + 1);
-	att->attcacheoff = -1;
 	att->atttypmod = -1;
 	GET(in, att->atttypid);
 	if (typmods)

@@ -74,6 +74,12 @@ extern void *MotDefinitionEncode(Relation rel, size_t *len);
 /* the same bytes for the table of the same number in another database; palloc'd */
 extern void *MotDefinitionMove(const void *bytes, size_t len, Oid dbid);
 
+/*
+ * The same bytes, but what the rows have been checked for is not known; palloc'd.  For bytes
+ * of another release of the server, which words what its catalogue says in another way.
+ */
+extern void *MotDefinitionUnconditional(const void *bytes, size_t len);
+
 /* tells one definition from another: a hash that the bytes begin with */
 extern uint64 MotDefinitionStamp(const void *bytes);
 

@@ -16,6 +16,8 @@
  */
 #include "postgres.h"
 
+#include "common/hashfn.h"
+#include "islands/measure.h"
 #include "relation/definition.h"
 #include "relation/internal.h"
 #include "utils/memutils.h"
@@ -43,11 +45,13 @@ static Known *know(const mot_table *table);
 static void learn(Known *known, uint64 serial, const void *bytes, size_t len);
 static void forget(Known *known);
 static int	find_index(const MotDefinition *def, const mot_index *index);
+static uint32 key_number(const mot_index *index);
 
 void
 MotDeriveInit(void)
 {
 	mot_index_key_hook = make_key;
+	MotIslandsKey = key_number;
 }
 
 /*
@@ -174,4 +178,28 @@ find_index(const MotDefinition *def, const mot_index *index)
 		if (def->indexes[i].indexoid == oid)
 			return i;
 	return -1;
+}
+
+/* What the keys are made of.  (Expressions are not compared: each such index is another.) */
+static uint32
+key_number(const mot_index *index)
+{
+	Known	   *known = know(mot_index_table(index));
+	int			i = known == NULL ? -1 : find_index(known->def, index);
+	const MotKey *key;
+	uint32		number;
+
+	if (i < 0)
+		return 0;
+	key = known->def->indexes[i].key;
+	number = key->computed ? mot_index_host_id(index) : 0;
+	for (int c = 0; c < key->ncolumns; c++)
+	{
+		const MotKeyColumn *column = &key->columns[c];
+
+		number = hash_combine(number, murmurhash32(column->attnum));
+		number = hash_combine(number, murmurhash32(MotKeyEncodingNumber(column) << 3 | column->nullable << 2 |
+												   column->descending << 1 | column->nulls_first));
+	}
+	return number;
 }

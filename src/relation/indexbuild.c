@@ -12,6 +12,7 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
 #include "access/htup_details.h"
 #include "faults.h"
 #include "miscadmin.h"
@@ -66,15 +67,17 @@ struct RowKeys
 {
 	Relation	rel;
 	MotIndex   *index;
+	bool		compute;
 	Datum	   *values;
 	bool	   *isnull;
 };
 
 static void
-begin_keys(RowKeys *keys, Relation rel, MotIndex *index)
+begin_keys(RowKeys *keys, Relation rel, MotIndex *index, bool compute)
 {
 	keys->rel = rel;
 	keys->index = index;
+	keys->compute = compute;
 	keys->values = palloc(index->relation->desc->natts * sizeof(Datum));
 	keys->isnull = palloc(index->relation->desc->natts * sizeof(bool));
 }
@@ -83,11 +86,16 @@ static unsigned
 append_key(void *arg, const mot_version *version, MotKeyBuffer *key)
 {
 	RowKeys    *keys = arg;
-	const MotIndex *index = keys->index;
+	MotIndex   *index = keys->index;
 	TupleDesc	desc = index->relation->desc;
-	bool		has_null;
+	bool		has_null = false;
 
-	MotRowDeform(desc, version, index->key->max_attnum, keys->values, keys->isnull);
+	MotRowDeform(desc, version, MotIndexColumns(index), keys->values, keys->isnull);
+	if (keys->compute)
+	{
+		(void) MotIndexComputeKey(index, keys->values, keys->isnull, key, &has_null);
+		return has_null ? MOT_KEY_DISTINCT : 0;
+	}
 	refuse_nulls(keys->rel, index->key, keys->isnull);
 	MotKeyOfRow(index->key, MotRowTail(desc, mot_version_host_bits(version), mot_version_data(version)),
 				keys->values, keys->isnull, key, &has_null);
@@ -96,7 +104,7 @@ append_key(void *arg, const mot_version *version, MotKeyBuffer *key)
 
 /* A key for every row as it is now.  The keys are sorted first: see keysort.c. */
 void
-MotIndexBuild(Relation rel, MotIndex *index)
+MotIndexBuild(Relation rel, MotIndex *index, bool compute)
 {
 	mot_view	view = MotLooseView();
 	RowKeys		keys;
@@ -105,7 +113,7 @@ MotIndexBuild(Relation rel, MotIndex *index)
 	mot_row    *other;
 	mot_status	status;
 
-	begin_keys(&keys, rel, index);
+	begin_keys(&keys, rel, index, compute);
 	mot_build_begin(MotSession(), &build, index->handle.index);
 	status = MotKeySortRows(&build, index->handle.index, false, append_key, &keys,
 							MotKeySortInterrupts, NULL, &other, &row);
@@ -133,7 +141,7 @@ MotIndexCatchUp(Relation rel, MotIndex *index)
 	mot_status	status;
 	uint64		n = 0;
 
-	begin_keys(&keys, rel, index);
+	begin_keys(&keys, rel, index, false);
 	MotKeyBufferInit(&key, CurrentMemoryContext);
 	/* no entry that a row leaves from now on is dropped before we are through */
 	(void) MotLooseView();
@@ -214,4 +222,53 @@ MotIndexesDropDead(Relation rel, mot_table *table)
 			MotStorageDropIndex(MotStorageNumber(rel), mot_index_host_id(index));
 		ReleaseSysCache(tuple);
 	}
+}
+
+/* (As it is new, it has all that anybody could see in the table.) */
+void
+MotStorageFillIndexes(Relation rel)
+{
+	MotRelation *mr = MotRelationGet(rel);
+
+	Assert(MotStorageIsNew(MotStorageNumber(rel)));
+	for (int i = 0; i < mr->nindexes; i++)
+		MotIndexBuild(rel, &mr->indexes[i], false);
+}
+
+/*
+ * ALTER TABLE of an ordinary table has been done: have indexes that the server has only given
+ * another name, or whose column may be null now, which their keys have no
+ * place for, or that are deferrable now, built (anew).
+ */
+void
+MotStorageMendIndexes(Relation rel)
+{
+	List	   *oids = RelationGetIndexList(rel);
+
+	foreach_oid(oid, oids)
+	{
+		Relation	indexrel = index_open(oid, AccessShareLock);
+		mot_index  *index;
+		MotKey	   *key;
+
+		if (!indexrel->rd_index->indisvalid)
+		{
+			index_close(indexrel, AccessShareLock);
+			continue;
+		}
+		index = mot_table_index(MotRelationGet(rel)->table, oid);
+		key = MotKeyCreate(rel, indexrel, CurrentMemoryContext);
+		if (index == NULL || (MotKeyForm(key) & ~mot_index_form(index)) != 0 ||
+			mot_index_is_unique(index) != MotIndexIsUnique(indexrel))
+		{
+			if (index != NULL)
+			{
+				MotStorageDropIndex(MotStorageNumber(rel), oid);
+				MotRelationForgetTable(MotStorageNumber(rel));
+			}
+			MotStorageCreateIndex(rel, indexrel);
+		}
+		index_close(indexrel, AccessShareLock);
+	}
+	list_free(oids);
 }

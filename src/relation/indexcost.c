@@ -18,6 +18,7 @@
 
 #include <math.h>
 
+#include "compat/calls.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/pathnodes.h"
 #include "optimizer/cost.h"
@@ -76,11 +77,8 @@ MotPlannedTuples(Relation rel, int32 *attr_widths)
 static void
 column_bounds(IndexOptInfo *index, IndexClause *clause, bool *bound, bool *equal)
 {
-	ListCell   *lc;
-
-	foreach(lc, clause->indexquals)
+	foreach_node(RestrictInfo, rinfo, clause->indexquals)
 	{
-		RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
 		Expr	   *expr = rinfo->clause;
 		Oid			op = InvalidOid;
 
@@ -133,14 +131,11 @@ MotIndexCost(PlannerInfo *root, IndexPath *path, double loop_count,
 	int			quals = 0;
 	Cost		startup;
 	Cost		total;
-	ListCell   *lc;
 
-	foreach(lc, path->indexclauses)
+	foreach_node(IndexClause, clause, path->indexclauses)
 	{
-		IndexClause *clause = lfirst_node(IndexClause, lc);
 		bool		bound = false;
 		bool		equal = false;
-		ListCell   *lc2;
 
 		if (clause->indexcol != column)
 		{
@@ -153,14 +148,12 @@ MotIndexCost(PlannerInfo *root, IndexPath *path, double loop_count,
 		equal_here |= equal;
 		quals += list_length(clause->indexquals);
 
-		foreach(lc2, clause->indexquals)
+		foreach_node(RestrictInfo, rinfo, clause->indexquals)
 		{
-			RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc2);
-
 			if (IsA(rinfo->clause, ScalarArrayOpExpr))
 			{
 				ScalarArrayOpExpr *saop = (ScalarArrayOpExpr *) rinfo->clause;
-				int			n = estimate_array_length(lsecond(saop->args));
+				int			n = MotEstimateArrayLength(root, lsecond(saop->args));
 
 				if (n > 1 && !open_end)
 					descents *= n;
@@ -247,21 +240,18 @@ unknown_bound(Expr *clause, bool *lower)
 double
 MotCostUnknownRange(List *clauses, double rows)
 {
-	ListCell   *lc,
-			   *lc2;
-
 	if (rows <= UNKNOWN_ROWS)
 		return rows;
-	foreach(lc, clauses)
+	foreach_node(RestrictInfo, rinfo, clauses)
 	{
 		bool		lower;
-		Node	   *bounded = unknown_bound(lfirst_node(RestrictInfo, lc)->clause, &lower);
+		Node	   *bounded = unknown_bound(rinfo->clause, &lower);
 
 		if (bounded == NULL || !lower)
 			continue;
-		foreach(lc2, clauses)
+		foreach_node(RestrictInfo, end, clauses)
 		{
-			Node	   *other = unknown_bound(lfirst_node(RestrictInfo, lc2)->clause, &lower);
+			Node	   *other = unknown_bound(end->clause, &lower);
 
 			if (other != NULL && !lower && equal(bounded, other))
 				return UNKNOWN_ROWS;
@@ -274,15 +264,11 @@ MotCostUnknownRange(List *clauses, double rows)
 void
 MotCostUnknownLimit(RelOptInfo *output_rel, void *extra)
 {
-	ListCell   *lc;
-
 	if (!((FinalPathExtraData *) extra)->limit_needed ||
 		((FinalPathExtraData *) extra)->count_est >= 0)
 		return;
-	foreach(lc, output_rel->pathlist)
+	foreach_ptr(Path, path, output_rel->pathlist)
 	{
-		Path	   *path = (Path *) lfirst(lc);
-
 		if (IsA(path, LimitPath) && path->rows > UNKNOWN_ROWS)
 		{
 			path->total_cost = path->startup_cost +

@@ -86,8 +86,8 @@ extern void MotStorageInit(void);
 extern bool MotStorageChangedHere(Oid relid);	/* table or definition, by
 												 * this transaction */
 
-/* A key for every row as it is now.  Raises 23505 and 23502. */
-extern void MotIndexBuild(Relation rel, MotIndex *index);
+/* A key for every row as it is now ("compute": its tail does not have it).  Raises 23505 and 23502. */
+extern void MotIndexBuild(Relation rel, MotIndex *index, bool compute);
 extern uint32 MotIndexFormBeside(const MotRelation *mr, const MotKey *key);
 extern void MotIndexCatchUp(Relation rel, MotIndex *index);
 extern void MotIndexesDropDead(Relation rel, mot_table *table);
@@ -143,5 +143,6 @@ MotWriterTail(const MotWriter *writer)
 /* computed.c */
 extern void MotWriterCompute(MotWriter *writer, const Datum *values, const bool *isnull);
 extern void MotComputeIndex(Relation rel, MotIndex *index);
+extern void MotComputeBeside(Relation rel, MotIndex *index);
 
 #endif							/* MOT_RELATION_INTERNAL_H */

@@ -22,6 +22,8 @@
 #include "catalog/pg_database.h"
 #include "catalog/pg_type.h"
 #include "commands/defrem.h"
+#include "compat/attribute.h"
+#include "compat/calls.h"
 #include "miscadmin.h"
 #include "relation/keycodec_types.h"
 #include "relation/relation.h"
@@ -240,7 +242,7 @@ collation_is_bytewise(Oid collation)
 	bool		libc;
 	bool		result;
 
-	if (lc_collate_is_c(collation))
+	if (MotCollationIsC(collation))
 		return true;
 
 	if (collation == DEFAULT_COLLATION_OID)
@@ -296,7 +298,7 @@ init_column(MotKeyColumn *column, Relation heap, Relation index, int i, bool com
 	if (column->typid == ANYENUMOID)
 		column->typid = getBaseType(att->atttypid);
 	column->collation = index->rd_indcollation[i];
-	column->nullable = computed || !att->attnotnull;
+	column->nullable = computed || !MotAttributeNotNull(RelationGetDescr(heap), column->attnum - 1);
 	column->descending = (option & INDOPTION_DESC) != 0;
 	column->nulls_first = (option & INDOPTION_NULLS_FIRST) != 0;
 	column->append = encoding->append;

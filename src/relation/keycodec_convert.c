@@ -21,7 +21,6 @@
 #include "relation/keycodec_types.h"
 #include "utils/builtins.h"
 #include "utils/date.h"
-#include "utils/lsyscache.h"
 #include "utils/timestamp.h"
 
 /* "column <strategy> value" where no value of the column's type is "value", and "below" is the greatest less */

@@ -104,7 +104,6 @@ MotTableMaxSize(Relation rel)
 {
 	const char *hint;
 	double		bytes = 0;
-	ListCell   *lc;
 
 	if (MotIsOrdinary(rel))
 	{
@@ -116,10 +115,8 @@ MotTableMaxSize(Relation rel)
 		return label != NULL && parse_label(label, &bytes, &hint) ? (uint64) bytes : 0;
 	}
 	/* as the wrapper's validator has let them through */
-	foreach(lc, GetForeignTable(RelationGetRelid(rel))->options)
+	foreach_node(DefElem, def, GetForeignTable(RelationGetRelid(rel))->options)
 	{
-		DefElem    *def = lfirst_node(DefElem, lc);
-
 		if (strcmp(def->defname, "max_size") == 0)
 			(void) parse_size(defGetString(def), &bytes, &hint);
 	}

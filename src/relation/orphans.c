@@ -40,7 +40,6 @@
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/relfilenodemap.h"
 #include "utils/syscache.h"
 #include "xact/xact.h"
 
@@ -112,7 +111,7 @@ ordinary_is_known(Oid number)
 	bool		known;
 
 	/* in the database's own tablespace; seldom it is somewhere else, or gone */
-	if (OidIsValid(RelidByRelfilenode(InvalidOid, number)))
+	if (OidIsValid(RelidByRelfilenumber(InvalidOid, number)))
 		return true;
 	pg_class = table_open(RelationRelationId, AccessShareLock);
 	ScanKeyInit(&key, Anum_pg_class_relfilenode, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(number));

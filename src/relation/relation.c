@@ -172,7 +172,7 @@ MotIsOrdinaryTable(Oid relid)
 Oid
 MotStorageNumber(Relation rel)
 {
-	return MotIsOrdinary(rel) ? rel->rd_node.relNode : RelationGetRelid(rel);
+	return MotIsOrdinary(rel) ? rel->rd_locator.relNumber : RelationGetRelid(rel);
 }
 
 Oid
@@ -202,13 +202,12 @@ MotIndexDefs(Relation rel)
 	mot_table  *table = mot_table_find(MotEngine, MyDatabaseId, MotStorageNumber(rel));
 	List	   *defs = NIL;
 	List	   *behind = NIL;
-	ListCell   *lc;
 
-	foreach(lc, oids)
+	foreach_oid(relid, oids)
 	{
 		/* the lock on the table keeps the index from going away */
-		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
-		mot_index  *made = table != NULL ? mot_table_index(table, lfirst_oid(lc)) : NULL;
+		Relation	index = index_open(relid, AccessShareLock);
+		mot_index  *made = table != NULL ? mot_table_index(table, relid) : NULL;
 		MotIndexDef *def;
 
 		/*
@@ -301,12 +300,7 @@ MotRelationIndex(MotRelation *mr, Oid indexoid)
 static void
 make_cache(void)
 {
-	HASHCTL		ctl;
-
-	ctl.keysize = sizeof(Oid);
-	ctl.entrysize = sizeof(MotRelation);
-	ctl.hcxt = TopMemoryContext;
-	cache = hash_create("MOT tables", 64, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	cache = MotHashCreate("MOT tables", 64, sizeof(Oid), sizeof(MotRelation), TopMemoryContext);
 	CacheRegisterRelcacheCallback(relcache_callback, (Datum) 0);
 	CacheRegisterSyscacheCallback(TYPEOID, type_callback, (Datum) 0);
 }
@@ -337,12 +331,11 @@ MotIsOtherDatabase(int cacheid, uint32 hash)
 static void
 relcache_callback(Datum arg, Oid relid)
 {
-	MotRelation *mr;
-
 	MotRelationGeneration++;
 	if (OidIsValid(relid))
 	{
-		mr = hash_search(cache, &relid, HASH_FIND, NULL);
+		MotRelation *mr = hash_search(cache, &relid, HASH_FIND, NULL);
+
 		if (mr != NULL)
 		{
 			mr->valid = false;
@@ -352,10 +345,7 @@ relcache_callback(Datum arg, Oid relid)
 	}
 	else
 	{
-		HASH_SEQ_STATUS status;
-
-		hash_seq_init(&status, cache);
-		while ((mr = hash_seq_search(&status)) != NULL)
+		foreach_hash(MotRelation, mr, cache)
 		{
 			mr->valid = false;
 			MotRelationsSuspect |= mr->conditional;
@@ -368,14 +358,10 @@ relcache_callback(Datum arg, Oid relid)
 static void
 type_callback(Datum arg, int cacheid, uint32 hash)
 {
-	HASH_SEQ_STATUS status;
-	MotRelation *mr;
-
 	if (domain_hashes == NIL || (hash != 0 && !list_member_int(domain_hashes, (int) hash)))
 		return;
 	MotRelationGeneration++;
-	hash_seq_init(&status, cache);
-	while ((mr = hash_seq_search(&status)) != NULL)
+	foreach_hash(MotRelation, mr, cache)
 		if (mr->domains)
 		{
 			mr->valid = false;
@@ -387,11 +373,10 @@ static void
 take_state(MotRelation *mr, MotDefinitionState state)
 {
 	MemoryContext oldcxt = MemoryContextSwitchTo(TopMemoryContext);
-	ListCell   *lc;
 
-	foreach(lc, state.domains)
+	foreach_oid(oid, state.domains)
 		domain_hashes = list_append_unique_int(domain_hashes,
-											   (int) GetSysCacheHashValue1(TYPEOID, ObjectIdGetDatum(lfirst_oid(lc))));
+											   (int) GetSysCacheHashValue1(TYPEOID, ObjectIdGetDatum(oid)));
 	MemoryContextSwitchTo(oldcxt);
 	mr->domains = state.domains != NIL;
 	list_free(state.domains);
@@ -417,14 +402,10 @@ MotTellSessions(Oid dbid, Oid relid)
 void
 MotRelationForgetTable(Oid number)
 {
-	HASH_SEQ_STATUS status;
-	MotRelation *mr;
-
 	if (cache == NULL)
 		return;
 	relcache_callback((Datum) 0, number);
-	hash_seq_init(&status, cache);
-	while ((mr = hash_seq_search(&status)) != NULL)
+	foreach_hash(MotRelation, mr, cache)
 		if (mr->number == number)
 		{
 			mr->valid = false;
@@ -452,11 +433,7 @@ MotRelationEndXact(void)
 
 	if (any_invalid)
 	{
-		HASH_SEQ_STATUS status;
-		MotRelation *mr;
-
-		hash_seq_init(&status, cache);
-		while ((mr = hash_seq_search(&status)) != NULL)
+		foreach_hash(MotRelation, mr, cache)
 		{
 			if (mr->valid)
 				continue;
@@ -526,16 +503,14 @@ static bool
 unchanged(MotRelation *mr, Relation rel, mot_table *table, List *defs)
 {
 	int			n = 0;
-	ListCell   *lc;
 
 	if (mr->cxt == NULL || mr->table != table ||
 		mr->serial != mot_table_serial(table) ||
 		!equalTupleDescs(mr->desc, RelationGetDescr(rel)))
 		return false;
 
-	foreach(lc, defs)
+	foreach_ptr(MotIndexDef, def, defs)
 	{
-		MotIndexDef *def = lfirst(lc);
 		mot_index  *index = mot_table_index(table, def->oid);
 
 		if (index == NULL)
@@ -590,7 +565,6 @@ describe(MotRelation *mr, Relation rel, mot_table *table, List *defs)
 											  ALLOCSET_SMALL_SIZES);
 	MemoryContext oldcxt = MemoryContextSwitchTo(cxt);
 	MotRelation new;
-	ListCell   *lc;
 
 	new = *mr;
 	new.cxt = cxt;
@@ -606,13 +580,12 @@ describe(MotRelation *mr, Relation rel, mot_table *table, List *defs)
 	new.max_key_attnum = 0;
 	new.key_attnums = NULL;
 	new.computed_attnums = NULL;
-	new.has_computed = false;
+	new.has_computed = new.computes_beside = false;
 	new.nindexes = 0;
 	new.indexes = palloc0(Max(list_length(defs), 1) * sizeof(MotIndex));
 
-	foreach(lc, defs)
+	foreach_ptr(MotIndexDef, def, defs)
 	{
-		MotIndexDef *def = lfirst(lc);
 		mot_index  *engine_index = mot_table_index(table, def->oid);
 		MotIndex   *index;
 		Relation	indexrel;
@@ -627,6 +600,7 @@ describe(MotRelation *mr, Relation rel, mot_table *table, List *defs)
 		if (index->key->computed)
 		{
 			new.has_computed = true;
+			new.computes_beside |= mot_index_is_behind(engine_index);
 			new.computed_attnums = add_computed(new.computed_attnums, indexrel, new.desc->natts);
 		}
 		index_close(indexrel, AccessShareLock);
@@ -753,16 +727,14 @@ MotTableMake(Relation rel, Oid number, List *indexes, mot_table **table)
 {
 	mot_session *session = MotSession();
 	mot_status	status;
-	ListCell   *lc;
 
 	status = mot_table_create(session, MyDatabaseId, number, table);
 	if (status != MOT_OK)
 		return status;
 	mot_table_set_owner(*table, RelationGetRelid(rel), MotIsOrdinary(rel));
 
-	foreach(lc, indexes)
+	foreach_ptr(MotIndexDef, def, indexes)
 	{
-		MotIndexDef *def = lfirst(lc);
 		mot_index  *index;
 
 		/* (nobody has said that what it is of is unique) */

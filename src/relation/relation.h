@@ -61,6 +61,8 @@ typedef struct MotRelation
 									 * predicates are of; key_attnums has
 									 * them, too */
 	bool		has_computed;
+	bool		computes_beside;	/* one of them is made beside writers: see
+									 * computed.c */
 	struct MotWriter *writer;	/* see MotWriterShared; or NULL */
 	MotIslandsSeen islands;		/* where it is counted */
 	uint64		indexes_seen;	/* MotRelationGeneration when the access
@@ -188,6 +190,10 @@ extern bool MotIndexIsUnique(Relation indexrel);
 extern bool MotIndexCompute(MotIndex *index, const Datum *values, const bool *isnull,
 							Datum *key_values, bool *key_isnull);
 
+/* the same as its key into "key" (reset first) */
+extern bool MotIndexComputeKey(MotIndex *index, const Datum *values, const bool *isnull,
+							   MotKeyBuffer *key, bool *has_null);
+
 /* how many of the row's columns an index's keys are made from, here */
 static inline int
 MotIndexColumns(const MotIndex *index)
@@ -286,6 +292,7 @@ extern void MotWriterDelete(MotWriter *writer, mot_row *row, const mot_version *
 typedef enum MotBatchMode
 {
 	MOT_BATCH_INSERT,
+	MOT_BATCH_INSERT_SLOTS,		/* values that stay until they are written */
 	MOT_BATCH_LOAD,
 	MOT_BATCH_LOAD_ROWS			/* their keys come with MotStorageFillIndexes */
 } MotBatchMode;

@@ -30,6 +30,7 @@
 #include "postgres.h"
 
 #include "catalog/pg_class.h"
+#include "compat/calls.h"
 #include "faults.h"
 #include "miscadmin.h"
 #include "relation/internal.h"
@@ -113,7 +114,7 @@ MotDefinitionIsShared(Oid relid)
 
 	SET_LOCKTAG_RELATION(tag, MyDatabaseId, relid);
 	for (int i = 0; i < (int) lengthof(modes); i++)
-		if (LockHeldByMe(&tag, modes[i]))
+		if (MotLockHeldByMe(&tag, modes[i]))
 			return false;
 	return true;
 }

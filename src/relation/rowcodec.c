@@ -21,7 +21,7 @@
 
 #include "access/detoast.h"
 #include "access/htup_details.h"
-#include "access/tupmacs.h"
+#include "compat/attribute.h"
 #include "relation/rowcodec.h"
 #include "utils/memutils.h"
 
@@ -240,11 +240,11 @@ deform(TupleDesc desc, unsigned host_bits, const void *row, int natts,
 	i = 0;
 	if (bitmap == NULL)
 	{
-		Form_pg_attribute att = NULL;
+		MotAttribute *att = NULL;
 
-		for (; i < upto && TupleDescAttr(desc, i)->attcacheoff >= 0; i++)
+		for (; i < upto && MotDescAttribute(desc, i)->attcacheoff >= 0; i++)
 		{
-			att = TupleDescAttr(desc, i);
+			att = MotDescAttribute(desc, i);
 			values[i] = fetchatt(att, base + att->attcacheoff);
 			isnull[i] = false;
 		}
@@ -258,7 +258,7 @@ deform(TupleDesc desc, unsigned host_bits, const void *row, int natts,
 
 	for (; i < upto; i++)
 	{
-		Form_pg_attribute att = TupleDescAttr(desc, i);
+		MotAttribute *att = MotDescAttribute(desc, i);
 
 		if (bitmap != NULL && att_isnull(i, bitmap))
 		{
@@ -277,17 +277,17 @@ deform(TupleDesc desc, unsigned host_bits, const void *row, int natts,
 			 * Where the offset is aligned already, a value lies here whatever
 			 * its header is.
 			 */
-			if (!slow && off == att_align_nominal(off, att->attalign))
+			if (!slow && off == MotAttributeAlign(off, att))
 				att->attcacheoff = off;
 			else
 			{
-				off = att_align_pointer(off, att->attalign, -1, base + off);
+				off = MotAttributeAlignAt(off, att, base + off);
 				slow = true;
 			}
 		}
 		else
 		{
-			off = att_align_nominal(off, att->attalign);
+			off = MotAttributeAlign(off, att);
 			if (!slow)
 				att->attcacheoff = off;
 		}
@@ -320,11 +320,11 @@ columns_size(TupleDesc desc, unsigned host_bits, const void *row)
 
 	for (int i = 0; i < stored; i++)
 	{
-		Form_pg_attribute att = TupleDescAttr(desc, i);
+		MotAttribute *att = MotDescAttribute(desc, i);
 
 		if (bitmap != NULL && att_isnull(i, bitmap))
 			continue;
-		off = att_align_pointer(off, att->attalign, att->attlen, base + off);
+		off = MotAttributeAlignAt(off, att, base + off);
 		off = att_addlength_pointer(off, att->attlen, base + off);
 	}
 	return MAXALIGN(base - start + off);

@@ -26,6 +26,8 @@
 #include "access/sysattr.h"
 #include "access/transam.h"
 #include "access/xact.h"
+#include "commands/copyfrom_internal.h"
+#include "compat/calls.h"
 #include "executor/executor.h"
 #include "nodes/nodeFuncs.h"
 #include "relation/rowcodec.h"
@@ -39,10 +41,15 @@ typedef struct MotTupleSlot
 	const mot_version *version; /* NULL: the columns are in the slot itself */
 	char	   *data;			/* what materialized columns point into, or
 								 * NULL */
+	uint32		room;			/* there */
 	bool		has_xmax;
 	bool		fetched;		/* by a tuple id, see MotSlotFetched */
 	TransactionId xmax;
+	uint64		line;			/* COPY's, when it materialized the row */
 } MotTupleSlot;
+
+/* memory for columns that a slot keeps from one row to the next: COPY has a thousand slots */
+#define ROOM_KEPT 1024
 
 StaticAssertDecl(sizeof(MotTupleSlot) <= sizeof(HeapTupleTableSlot),
 				 "a MOT slot must fit in the slot it replaces");
@@ -54,13 +61,25 @@ mot_slot_init(TupleTableSlot *slot)
 
 	mslot->version = NULL;
 	mslot->data = NULL;
+	mslot->room = 0;
 	mslot->has_xmax = false;
 	mslot->fetched = false;
+	mslot->line = 0;
+}
+
+static void
+give_room_back(MotTupleSlot *mslot)
+{
+	if (mslot->data != NULL)
+		pfree(mslot->data);
+	mslot->data = NULL;
+	mslot->room = 0;
 }
 
 static void
 mot_slot_release(TupleTableSlot *slot)
 {
+	give_room_back((MotTupleSlot *) slot);
 }
 
 static void
@@ -71,9 +90,8 @@ mot_slot_clear(TupleTableSlot *slot)
 	mslot->has_xmax = false;
 	if (unlikely(TTS_SHOULDFREE(slot)))
 	{
-		if (mslot->data != NULL)
-			pfree(mslot->data);
-		mslot->data = NULL;
+		if (unlikely(mslot->room > ROOM_KEPT))
+			give_room_back(mslot);
 		slot->tts_flags &= ~TTS_FLAG_SHOULDFREE;
 	}
 	mslot->version = NULL;
@@ -93,6 +111,14 @@ mot_slot_getsomeattrs(TupleTableSlot *slot, int natts)
 	slot->tts_nvalid = natts;
 }
 
+static inline bool
+mot_slot_is_own(TupleTableSlot *slot)
+{
+	MotTupleSlot *mslot = (MotTupleSlot *) slot;
+
+	return mslot->version != NULL && mot_version_ts(mslot->version) == 0;
+}
+
 static Datum
 mot_slot_getsysattr(TupleTableSlot *slot, int attnum, bool *isnull)
 {
@@ -101,7 +127,7 @@ mot_slot_getsysattr(TupleTableSlot *slot, int attnum, bool *isnull)
 	if (attnum == MinTransactionIdAttributeNumber && mslot->fetched)
 	{
 		*isnull = false;
-		return TransactionIdGetDatum(mslot->version != NULL && mot_version_ts(mslot->version) == 0 ?
+		return TransactionIdGetDatum(mot_slot_is_own(slot) ?
 									 GetCurrentTransactionId() : FrozenTransactionId);
 	}
 	if (attnum == MaxTransactionIdAttributeNumber && mslot->has_xmax)
@@ -119,7 +145,7 @@ mot_slot_getsysattr(TupleTableSlot *slot, int attnum, bool *isnull)
 	return 0;					/* keep compiler quiet */
 }
 
-/* bytes that a column of the slot needs, behind so many; 0: it is a value in itself */
+/* bytes that a column of the slot needs, behind so many; 0: it is a value in itself, or has none */
 static inline Size
 column_size(const TupleTableSlot *slot, int column, Size before, Size *start)
 {
@@ -134,6 +160,24 @@ column_size(const TupleTableSlot *slot, int column, Size before, Size *start)
 	return att_addlength_datum(0, att->attlen, value);
 }
 
+/* room for so much in all; what the columns before this one have there goes along */
+static void
+make_room(TupleTableSlot *slot, int column, Size used, Size size)
+{
+	MotTupleSlot *mslot = (MotTupleSlot *) slot;
+	Size		room = Max(size, Min(2 * (Size) mslot->room, MaxAllocSize));
+	char	   *data = MemoryContextAlloc(slot->tts_mcxt, room);
+
+	for (int i = 0; i < column; i++)
+		if (!slot->tts_isnull[i] && !TupleDescAttr(slot->tts_tupleDescriptor, i)->attbyval)
+			slot->tts_values[i] = PointerGetDatum(data + (DatumGetPointer(slot->tts_values[i]) - mslot->data));
+	if (used != 0)
+		memcpy(data, mslot->data, used);
+	give_room_back(mslot);
+	mslot->data = data;
+	mslot->room = (uint32) room;
+}
+
 /* Cut the slot's contents off from the version, or from whoever has made them, as a virtual slot does. */
 static void
 mot_slot_materialize(TupleTableSlot *slot)
@@ -141,25 +185,21 @@ mot_slot_materialize(TupleTableSlot *slot)
 	MotTupleSlot *mslot = (MotTupleSlot *) slot;
 	int			natts = slot->tts_tupleDescriptor->natts;
 	Size		used = 0;
-	Size		size;
-	Size		start;
 
 	Assert(!TTS_EMPTY(slot));
 	if (TTS_SHOULDFREE(slot))
 		return;
 	slot_getallattrs(slot);
 	for (int i = 0; i < natts; i++)
-		if ((size = column_size(slot, i, used, &start)) != 0)
-			used = start + size;
-	if (used != 0)
-		mslot->data = MemoryContextAlloc(slot->tts_mcxt, used);
-	used = 0;
-	for (int i = 0; i < natts; i++)
 	{
 		Datum		value = slot->tts_values[i];
+		Size		start;
+		Size		size = column_size(slot, i, used, &start);
 
-		if ((size = column_size(slot, i, used, &start)) == 0)
+		if (size == 0)
 			continue;
+		if (unlikely(start + size > mslot->room))
+			make_room(slot, i, used, start + size);
 		used = start + size;
 		if (TupleDescAttr(slot->tts_tupleDescriptor, i)->attlen == -1 &&
 			VARATT_IS_EXTERNAL_EXPANDED(DatumGetPointer(value)))
@@ -170,6 +210,15 @@ mot_slot_materialize(TupleTableSlot *slot)
 	}
 	slot->tts_flags |= TTS_FLAG_SHOULDFREE;
 	mslot->version = NULL;
+	if (error_context_stack != NULL && error_context_stack->callback == CopyFromErrorCallback)
+		mslot->line = ((CopyFromState) error_context_stack->arg)->cur_lineno;
+}
+
+/* COPY stores rows when it has read on: the line of one that it has materialized */
+uint64
+MotSlotLine(const TupleTableSlot *slot)
+{
+	return slot->tts_ops == &MotSlotOps ? ((const MotTupleSlot *) slot)->line : 0;
 }
 
 static HeapTuple
@@ -187,12 +236,12 @@ mot_slot_copy_heap_tuple(TupleTableSlot *slot)
 }
 
 static MinimalTuple
-mot_slot_copy_minimal_tuple(TupleTableSlot *slot)
+mot_slot_copy_minimal_tuple(MOT_MINIMAL_PARAMETERS)
 {
 	Assert(!TTS_EMPTY(slot));
 	slot_getallattrs(slot);
-	return heap_form_minimal_tuple(slot->tts_tupleDescriptor,
-								   slot->tts_values, slot->tts_isnull);
+	return MotFormMinimalTuple(slot->tts_tupleDescriptor,
+							   slot->tts_values, slot->tts_isnull);
 }
 
 static void
@@ -216,6 +265,7 @@ const TupleTableSlotOps MotSlotOps = {
 	.clear = mot_slot_clear,
 	.getsomeattrs = mot_slot_getsomeattrs,
 	.getsysattr = mot_slot_getsysattr,
+	MOT_SLOT_MEMBERS(mot_slot_is_own)
 	.materialize = mot_slot_materialize,
 	.copyslot = mot_slot_copyslot,
 	.get_heap_tuple = NULL,

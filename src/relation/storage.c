@@ -23,7 +23,6 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
 #include "access/relation.h"
 #include "access/xact.h"
 #include "faults.h"
@@ -33,7 +32,6 @@
 #include "catalog/storage.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/relfilenodemap.h"
 #include "xact/xact.h"
 
 typedef enum PendingKind
@@ -135,25 +133,25 @@ is_missing(Oid dbid, Oid number)
 static void
 note_dropped_files(void)
 {
-	RelFileNode *nodes;
+	RelFileLocator *nodes;
 	int			n = smgrGetPendingDeletes(true, &nodes);
 
 	for (int i = 0; i < n; i++)
 	{
-		mot_table  *table = nodes[i].dbNode == MyDatabaseId ?
-		mot_table_find(MotEngine, nodes[i].dbNode, nodes[i].relNode) : NULL;
+		mot_table  *table = nodes[i].dbOid == MyDatabaseId ?
+		mot_table_find(MotEngine, nodes[i].dbOid, nodes[i].relNumber) : NULL;
 		bool		noted = false;
 		Pending    *p;
 
 		/* a foreign table may have the number of some heap table's file */
-		if (table != NULL ? !mot_table_is_numbered(table) : !is_missing(nodes[i].dbNode, nodes[i].relNode))
+		if (table != NULL ? !mot_table_is_numbered(table) : !is_missing(nodes[i].dbOid, nodes[i].relNumber))
 			continue;
 		for (p = pending; p != NULL && !noted; p = p->older)
-			noted = p->kind == TABLE_DROPPED && p->relid == nodes[i].relNode && p->table == table;
+			noted = p->kind == TABLE_DROPPED && p->relid == nodes[i].relNumber && p->table == table;
 		if (noted)
 			continue;
 		(void) MotSession();
-		p = new_pending(TABLE_DROPPED, nodes[i].relNode);
+		p = new_pending(TABLE_DROPPED, nodes[i].relNumber);
 		p->table = table;
 		push_pending(p);
 	}
@@ -461,7 +459,7 @@ MotStorageTruncate(Relation rel)
 	/* other sessions have to look the table up again */
 	CacheInvalidateRelcache(rel);
 	if (MotIsOrdinary(rel))
-		replace_table(rel, rel->rd_node.spcNode, MotStorageNumber(rel), true);
+		replace_table(rel, rel->rd_locator.spcOid, MotStorageNumber(rel), true);
 	else
 		replace_table(rel, InvalidOid, RelationGetRelid(rel), rel->rd_createSubid != InvalidSubTransactionId);
 }
@@ -644,7 +642,7 @@ MotStorageCreateIndex(Relation rel, Relation indexrel)
 	p->built = true;
 	push_pending(p);
 	index->handle.index = p->index;
-	MotIndexBuild(rel, index);
+	MotIndexBuild(rel, index, false);
 
 	/* older snapshots do not use it */
 	mot_index_set_valid_from(p->index, mot_engine_clock(MotEngine));
@@ -671,14 +669,14 @@ begin_index(Relation rel, Relation indexrel, MotIndex *index, bool unique)
 	return p;
 }
 
-/* The index, if there were no writers; it is built for its duplicates only. */
+/* The index, if there were no writers; it is built for its duplicates, and what its functions raise, only. */
 void
 MotStorageTryIndex(Relation rel, Relation indexrel)
 {
 	MotIndex	index = {0};
 	Pending    *p = begin_index(rel, indexrel, &index, MotIndexIsUnique(indexrel));
 
-	MotIndexBuild(rel, &index);
+	MotIndexBuild(rel, &index, index.key->computed);
 	Assert(pending == p);
 	pending = p->older;
 	mot_index_drop(MotSession(), p->index);
@@ -709,6 +707,8 @@ MotStorageCatchUpIndex(Relation rel, Relation indexrel)
 		elog(ERROR, "index \"%s\" is not there", RelationGetRelationName(indexrel));
 	if (!mot_index_is_behind(index->handle.index))
 		return;
+	if (index->key->computed)
+		MotComputeBeside(rel, index);
 	MotIndexCatchUp(rel, index);
 
 	p = new_pending(INDEX_CAUGHT_UP, MotStorageNumber(rel));
@@ -716,45 +716,6 @@ MotStorageCatchUpIndex(Relation rel, Relation indexrel)
 	p->built = true;
 	push_pending(p);
 	mot_index_set_behind(p->index, false);
-}
-
-/*
- * ALTER TABLE of an ordinary table has been done: have indexes that the server has only given
- * another name, or whose column may be null now, which their keys have no
- * place for, or that are deferrable now, built (anew).
- */
-void
-MotStorageMendIndexes(Relation rel)
-{
-	List	   *oids = RelationGetIndexList(rel);
-	ListCell   *lc;
-
-	foreach(lc, oids)
-	{
-		Relation	indexrel = index_open(lfirst_oid(lc), AccessShareLock);
-		mot_index  *index;
-		MotKey	   *key;
-
-		if (!indexrel->rd_index->indisvalid)
-		{
-			index_close(indexrel, AccessShareLock);
-			continue;
-		}
-		index = mot_table_index(MotRelationGet(rel)->table, lfirst_oid(lc));
-		key = MotKeyCreate(rel, indexrel, CurrentMemoryContext);
-		if (index == NULL || (MotKeyForm(key) & ~mot_index_form(index)) != 0 ||
-			mot_index_is_unique(index) != MotIndexIsUnique(indexrel))
-		{
-			if (index != NULL)
-			{
-				MotStorageDropIndex(MotStorageNumber(rel), lfirst_oid(lc));
-				MotRelationForgetTable(MotStorageNumber(rel));
-			}
-			MotStorageCreateIndex(rel, indexrel);
-		}
-		index_close(indexrel, AccessShareLock);
-	}
-	list_free(oids);
 }
 
 /* several sessions may create indexes of one table at a time */
@@ -776,17 +737,6 @@ make_index(Relation rel, mot_table *table, Oid indexoid, bool unique)
 						RelationGetRelationName(rel), MOT_MAX_INDEXES)));
 	MotRaiseStatus(status, rel);
 	return index;
-}
-
-/* (As it is new, it has all that anybody could see in the table.) */
-void
-MotStorageFillIndexes(Relation rel)
-{
-	MotRelation *mr = MotRelationGet(rel);
-
-	Assert(MotStorageIsNew(MotStorageNumber(rel)));
-	for (int i = 0; i < mr->nindexes; i++)
-		MotIndexBuild(rel, &mr->indexes[i]);
 }
 
 void
@@ -852,9 +802,8 @@ MotStorageChanges(void)
 	for (Pending *p = pending; p != NULL; p = p->older)
 		oldest_first = lcons(p, oldest_first);
 
-	foreach(lc, oldest_first)
+	foreach_ptr(Pending, p, oldest_first)
 	{
-		Pending    *p = lfirst(lc);
 		MotStorageChange *change = NULL;
 		ListCell   *lc2;
 
@@ -969,7 +918,7 @@ complete_change(MotStorageChange *change)
 
 		/* what was made for ALTER TABLE has changed hands */
 		if (OidIsValid(change->tablespace))
-			relid = RelidByRelfilenode(change->tablespace, change->relid);
+			relid = RelidByRelfilenumber(change->tablespace, change->relid);
 		if (!OidIsValid(relid))
 			elog(ERROR, "storage %u of a memory-optimized table is not in the catalogue", change->relid);
 		rel = relation_open(relid, AccessShareLock);

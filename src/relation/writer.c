@@ -40,6 +40,7 @@ static void deform_old(MotWriter *writer, const mot_version *old);
 static bool keys_differ(MotWriter *writer, MotIndex *index, const Datum *values, const bool *isnull);
 static bool column_changed(MotWriter *writer, AttrNumber attnum,
 						   const Datum *values, const bool *isnull);
+static const mot_version *hold_row(MotWriter *writer, mot_row *row, const mot_version *old);
 
 /* without a view */
 static MotWriter *
@@ -169,16 +170,11 @@ static void
 make_tail(MotWriter *writer, const Datum *values, const bool *isnull, const mot_version *old)
 {
 	int			attnum = -1;
-	bool		changed = old == NULL;
+	bool		changed = old == NULL || writer->mr->computes_beside;
 
 	/* the relation may have got such indexes since the writer began */
 	if (writer->tail.data == NULL)
-	{
-		MemoryContext oldcxt = MemoryContextSwitchTo(GetMemoryChunkContext(writer));
-
-		initStringInfo(&writer->tail);
-		MemoryContextSwitchTo(oldcxt);
-	}
+		MotWithin(GetMemoryChunkContext(writer), initStringInfo(&writer->tail));
 	if (!writer->mr->has_computed)
 	{
 		resetStringInfo(&writer->tail);
@@ -212,7 +208,6 @@ measure_columns(MotWriter *writer, Datum *values, const bool *isnull,
 				size_t *size, unsigned *host_bits)
 {
 	TupleDesc	desc = writer->mr->desc;
-	MemoryContext oldcxt;
 
 	if (likely(MotRowMeasure(desc, values, isnull, size, host_bits)))
 		return values;
@@ -227,9 +222,7 @@ measure_columns(MotWriter *writer, Datum *values, const bool *isnull,
 	MemoryContextReset(writer->flat_cxt);
 	memcpy(writer->flat, values, desc->natts * sizeof(Datum));
 
-	oldcxt = MemoryContextSwitchTo(writer->flat_cxt);
-	MotRowFetch(desc, writer->flat, isnull);
-	MemoryContextSwitchTo(oldcxt);
+	MotWithin(writer->flat_cxt, MotRowFetch(desc, writer->flat, isnull));
 	(void) MotRowMeasure(desc, writer->flat, isnull, size, host_bits);
 	return writer->flat;
 }
@@ -711,6 +704,33 @@ commands_between(const MotWriter *writer)
 	return unlikely(GetCurrentCommandId(false) != writer->command);
 }
 
+/*
+ * Rows get entries in their tails (MotComputeBeside), or this one has got some since it was
+ * read, which may have been before all had theirs: the same version in another place.
+ */
+static inline bool
+is_amended(const MotWriter *writer, mot_row *row, const mot_version *old)
+{
+	const mot_version *newest;
+
+	if (likely(!writer->mr->has_computed))
+		return false;
+	if (writer->mr->computes_beside)
+		return true;
+	newest = mot_row_newest(writer->session, row);
+	return newest != NULL && newest != old && mot_version_ts(newest) == mot_version_ts(old);
+}
+
+/* From now on it gets none. */
+static const mot_version *
+hold_row(MotWriter *writer, mot_row *row, const mot_version *old)
+{
+	const mot_version *newest;
+
+	return MotWriterLock(writer, row, old, MOT_MODE_NO_KEY_UPDATE, MOT_LOCK_WAIT, &newest) == MOT_LOCKED ?
+		newest : old;
+}
+
 bool
 MotWriterUpdate(MotWriter *writer, mot_row *row, const mot_version *old,
 				Datum *values, bool *isnull)
@@ -726,6 +746,8 @@ MotWriterUpdate(MotWriter *writer, mot_row *row, const mot_version *old,
 	mot_status	status;
 
 	MotWriterLocate(writer);
+	if (unlikely(is_amended(writer, row, old)))
+		old = hold_row(writer, row, old);
 	values = MotWriterMeasure(writer, values, isnull, old, &size, &host_bits);
 	mr = writer->mr;
 	if (commands_between(writer))
@@ -786,7 +808,8 @@ MotWriterPatch(MotWriter *writer, mot_row *row, const mot_version *old,
 	MotWriterLocate(writer);
 	if (commands_between(writer))
 		refuse_own_change(writer, row, old, false);
-	if (!MotRowPatchMeasure(patch, old, values, isnull, &size, &host_bits))
+	if (unlikely(is_amended(writer, row, old)) ||
+		!MotRowPatchMeasure(patch, old, values, isnull, &size, &host_bits))
 		return false;
 	while ((status = mot_row_update(writer->session, writer->mr->table, row, writer->command,
 									host_bits, size, 0, &data)) == MOT_BUSY)

@@ -24,6 +24,8 @@
 #include "catalog/pg_aggregate.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
+#include "compat/acl.h"
+#include "compat/calls.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "statement/statement.h"
@@ -170,7 +172,6 @@ const char *
 MotAggregateWhyNot(const Agg *agg)
 {
 	List	   *aggrefs = NIL;
-	ListCell   *lc;
 
 	if (agg->aggstrategy != AGG_PLAIN || agg->numCols > 0 || agg->groupingSets != NIL ||
 		agg->chain != NIL)
@@ -179,9 +180,9 @@ MotAggregateWhyNot(const Agg *agg)
 		return "aggregation is split";
 	(void) collect_aggrefs((Node *) agg->plan.targetlist, &aggrefs);
 	(void) collect_aggrefs((Node *) agg->plan.qual, &aggrefs);
-	foreach(lc, aggrefs)
+	foreach_node(Aggref, aggref, aggrefs)
 	{
-		const char *why_not = aggref_why_not(lfirst_node(Aggref, lc));
+		const char *why_not = aggref_why_not(aggref);
 
 		if (why_not != NULL)
 			return why_not;
@@ -206,10 +207,7 @@ call_transition(AggregateNode *agg, Transition *t)
 				return;
 		if (t->none)
 		{
-			MemoryContext oldcxt = MemoryContextSwitchTo(memory);
-
-			t->value = datumCopy(fcinfo->args[1].value, t->byval, t->len);
-			MemoryContextSwitchTo(oldcxt);
+			MotWithin(memory, t->value = datumCopy(fcinfo->args[1].value, t->byval, t->len));
 			t->isnull = t->none = false;
 			return;
 		}
@@ -225,12 +223,7 @@ call_transition(AggregateNode *agg, Transition *t)
 	{
 		/* what it made goes with the row: keep a copy */
 		if (!fcinfo->isnull)
-		{
-			MemoryContext oldcxt = MemoryContextSwitchTo(memory);
-
-			value = datumCopy(value, t->byval, t->len);
-			MemoryContextSwitchTo(oldcxt);
-		}
+			MotWithin(memory, value = datumCopy(value, t->byval, t->len));
 		else
 			value = (Datum) 0;
 		if (!t->isnull)
@@ -296,7 +289,7 @@ take_distinct(AggregateNode *agg, Transition *t)
 	bool		any = false;
 
 	tuplesort_performsort(t->sort);
-	while (tuplesort_getdatum(t->sort, true, &value, &isnull, &abbreviated))
+	while (MotTuplesortGetDatum(t->sort, &value, &isnull, &abbreviated))
 	{
 		MemoryContext oldcxt;
 		bool		same;
@@ -547,11 +540,7 @@ next_of_aggregate(MotNode *node)
 		t->isnull = t->none = t->initial_null;
 		t->value = t->initial;
 		if (!t->initial_null && !t->byval)
-		{
-			oldcxt = MemoryContextSwitchTo(agg->memory->ecxt_per_tuple_memory);
-			t->value = datumCopy(t->initial, t->byval, t->len);
-			MemoryContextSwitchTo(oldcxt);
-		}
+			MotWithin(agg->memory->ecxt_per_tuple_memory, t->value = datumCopy(t->initial, t->byval, t->len));
 	}
 
 	if (agg->distinct)
@@ -587,7 +576,7 @@ restart_aggregate(MotNode *node)
 static void
 check_permission(Oid funcid, Oid userid)
 {
-	AclResult	result = pg_proc_aclcheck(funcid, userid, ACL_EXECUTE);
+	AclResult	result = object_aclcheck(ProcedureRelationId, funcid, userid, ACL_EXECUTE);
 
 	if (result != ACLCHECK_OK)
 		aclcheck_error(result, OBJECT_FUNCTION, get_func_name(funcid));
@@ -679,13 +668,12 @@ build_transition(AggregateNode *agg, Transition *t, Aggref *aggref, Form_pg_aggr
 	PlanState  *ps = agg->node.ps;
 	Datum		initial;
 	bool		isnull;
-	ListCell   *lc;
 	int			i = 0;
 
 	t->nargs = list_length(aggref->args);
 	t->args = palloc0(Max(1, t->nargs) * sizeof(ExprState *));
-	foreach(lc, aggref->args)
-		t->args[i++] = ExecInitExpr(lfirst_node(TargetEntry, lc)->expr, ps);
+	foreach_node(TargetEntry, tle, aggref->args)
+		t->args[i++] = ExecInitExpr(tle->expr, ps);
 	t->filter = aggref->aggfilter ? ExecInitQual(list_make1(aggref->aggfilter), ps) : NULL;
 	get_typlenbyval(aggref->aggtranstype, &t->len, &t->byval);
 
@@ -775,8 +763,6 @@ build_program(MotStatement *st, AggregateNode *agg, List *aggrefs)
 	MotScanNode *sn = (MotScanNode *) agg->node.outer;
 	List	   *aggregates = NIL;
 	int			ninputs = 0;
-	ListCell   *lc,
-			   *lc2;
 
 	if (!agg->node.outer->is_scan || sn->needs_tid)
 		return;
@@ -784,15 +770,13 @@ build_program(MotStatement *st, AggregateNode *agg, List *aggrefs)
 	{
 		MotRowAggregate *aggregate = palloc0(sizeof(MotRowAggregate));
 
-		foreach(lc, aggrefs)
+		foreach_node(Aggref, aggref, aggrefs)
 		{
-			Aggref	   *aggref = lfirst_node(Aggref, lc);
-
 			if (aggref->aggtransno != i)
 				continue;
-			foreach(lc2, aggref->args)
+			foreach_node(TargetEntry, tle, aggref->args)
 				aggregate->args = lappend(aggregate->args,
-										  resolve_outer((Node *) lfirst_node(TargetEntry, lc2)->expr,
+										  resolve_outer((Node *) tle->expr,
 														sn->targetlist));
 			aggregate->filter = (Expr *) resolve_outer((Node *) aggref->aggfilter, sn->targetlist);
 			break;
@@ -826,7 +810,6 @@ MotAggregateBuild(MotStatement *st, Agg *plan, MotNode *outer)
 	AggregateNode *agg = palloc0(sizeof(AggregateNode));
 	MotNode    *node = &agg->node;
 	List	   *aggrefs = NIL;
-	ListCell   *lc;
 
 	node->statement = st;
 	node->next = next_of_aggregate;
@@ -842,10 +825,8 @@ MotAggregateBuild(MotStatement *st, Agg *plan, MotNode *outer)
 
 	(void) collect_aggrefs((Node *) plan->plan.targetlist, &aggrefs);
 	(void) collect_aggrefs((Node *) plan->plan.qual, &aggrefs);
-	foreach(lc, aggrefs)
+	foreach_node(Aggref, aggref, aggrefs)
 	{
-		Aggref	   *aggref = lfirst_node(Aggref, lc);
-
 		agg->nfinals = Max(agg->nfinals, aggref->aggno + 1);
 		agg->ntransitions = Max(agg->ntransitions, aggref->aggtransno + 1);
 	}
@@ -854,9 +835,8 @@ MotAggregateBuild(MotStatement *st, Agg *plan, MotNode *outer)
 	node->econtext->ecxt_aggvalues = palloc0(Max(1, agg->nfinals) * sizeof(Datum));
 	node->econtext->ecxt_aggnulls = palloc0(Max(1, agg->nfinals) * sizeof(bool));
 
-	foreach(lc, aggrefs)
+	foreach_node(Aggref, aggref, aggrefs)
 	{
-		Aggref	   *aggref = lfirst_node(Aggref, lc);
 		HeapTuple	tuple;
 		Form_pg_aggregate form;
 

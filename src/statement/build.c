@@ -12,6 +12,7 @@
 #include "postgres.h"
 
 #include "access/relation.h"
+#include "compat/calls.h"
 #include "miscadmin.h"
 #include "parser/parsetree.h"
 #include "portability/instr_time.h"
@@ -31,7 +32,6 @@ MotProgramBuild(MotStatement *st, QueryDesc *query)
 	MemoryContext oldcxt = MemoryContextSwitchTo(st->cxt);
 	instr_time	begin,
 				end;
-	ListCell   *lc;
 	bool		ok;
 
 	INSTR_TIME_SET_CURRENT(begin);
@@ -48,15 +48,15 @@ MotProgramBuild(MotStatement *st, QueryDesc *query)
 	st->exec_cxt = AllocSetContextCreate(st->cxt, "MOT statement execution", ALLOCSET_SMALL_SIZES);
 
 	/* the first that the executor would raise */
-	(void) ExecCheckRTPerms(st->plan->rtable, true);
+	MotExecCheckPermissions(st->plan);
 	ok = open_tables(st);
 	if (ok)
 	{
 		MotQueryBegins(query, 0);
 		build(st, query);
 		MotSubselectsBuilt(st);
-		foreach(lc, st->scans)
-			MotScanPark(((MotScanNode *) lfirst(lc))->scan);
+		foreach_ptr(MotScanNode, sn, st->scans)
+			MotScanPark(sn->scan);
 		if (st->change != NULL)
 			MotChangeRest(st);
 		if (st->lock != NULL)
@@ -121,11 +121,10 @@ open_tables(MotStatement *st)
 {
 	Bitmapset  *rtis = NULL;
 	int			rti = -1;
-	ListCell   *lc;
 
 	MotPlanTables(st->run->planTree, &rtis);
-	foreach(lc, st->run->subplans)
-		MotPlanTables((Plan *) lfirst(lc), &rtis);
+	foreach_ptr(Plan, subplan, st->run->subplans)
+		MotPlanTables(subplan, &rtis);
 	st->tables = palloc0(Max(1, bms_num_members(rtis)) * sizeof(MotTable));
 	st->ntables = 0;
 	while ((rti = bms_next_member(rtis, rti)) >= 0)
@@ -161,16 +160,13 @@ static Plan *
 without_junk(Plan *plan)
 {
 	List	   *kept = NIL;
-	ListCell   *lc;
 	Plan	   *copy;
 
 	if (!IsA(plan, Limit) && !IsA(plan, ForeignScan) &&
 		!(IsA(plan, LockRows) && MotLocksScan((LockRows *) plan)))
 		return plan;
-	foreach(lc, plan->targetlist)
+	foreach_node(TargetEntry, tle, plan->targetlist)
 	{
-		TargetEntry *tle = lfirst_node(TargetEntry, lc);
-
 		if (tle->resjunk)
 			continue;
 		kept = lappend(kept, tle);
@@ -194,14 +190,13 @@ build(MotStatement *st, QueryDesc *query)
 	Plan	   *plan = st->run->planTree;
 	EState	   *estate = makeNode(EState);
 	MotNode    *node;
-	ListCell   *lc;
 
 	st->estate = estate;
 	estate->es_direction = ForwardScanDirection;
 	estate->es_query_cxt = st->cxt;
 	estate->es_snapshot = query->snapshot;
 	estate->es_plannedstmt = unconstify(PlannedStmt *, st->plan);
-	estate->es_range_table = st->plan->rtable;
+	MotEstatePlan(estate, st->plan);
 	estate->es_range_table_size = list_length(st->plan->rtable);
 	estate->es_relations = palloc0(estate->es_range_table_size * sizeof(Relation));
 	for (int i = 0; i < st->ntables; i++)
@@ -222,8 +217,8 @@ build(MotStatement *st, QueryDesc *query)
 	plan = without_junk(plan);
 	st->root = MotNodeBuild(st, plan);
 	st->desc = ExecTypeFromTL(plan->targetlist);
-	foreach(lc, plan->targetlist)
-		if (lfirst_node(TargetEntry, lc)->resjunk)
+	foreach_node(TargetEntry, tle, plan->targetlist)
+		if (tle->resjunk)
 	{
 		st->junk = ExecInitJunkFilter(plan->targetlist,
 									  MakeTupleTableSlot(NULL, &TTSOpsVirtual));

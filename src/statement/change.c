@@ -14,6 +14,7 @@
 
 #include "access/transam.h"
 #include "commands/trigger.h"
+#include "compat/calls.h"
 #include "executor/nodeModifyTable.h"
 #include "fmgr.h"
 #include "miscadmin.h"
@@ -148,7 +149,6 @@ build_returning(MotStatement *st, MotChange *change, ModifyTable *plan)
 									 (Plan *) plan, econtext);
 	TupleTableSlot *slot;
 	List	   *outputs = NIL;
-	ListCell   *lc;
 
 	st->desc = ExecTypeFromTL(list);
 	slot = MotResultSlot(st->desc);
@@ -162,8 +162,8 @@ build_returning(MotStatement *st, MotChange *change, ModifyTable *plan)
 	}
 	if (change->scan == NULL)
 		return;
-	foreach(lc, list)
-		outputs = lappend(outputs, lfirst_node(TargetEntry, lc)->expr);
+	foreach_node(TargetEntry, tle, list)
+		outputs = lappend(outputs, tle->expr);
 	change->returning_program = MotRowProgramMake(st, rti,
 												  change->row->tts_tupleDescriptor,
 												  NIL, outputs, NIL, slot->tts_values,
@@ -275,20 +275,19 @@ build_values(MotStatement *st, MotChange *change, ValuesScan *plan, PlanState *p
 {
 	List	   *first = (List *) linitial(plan->values_lists);
 	int			ncolumns = list_length(first);
-	ListCell   *lc;
 	int			i = 0;
 
 	change->values_context = MotContextCreate(st);
 	change->values = MakeTupleTableSlot(ExecTypeFromExprList(first), &TTSOpsVirtual);
 	change->nrows = list_length(plan->values_lists);
 	change->lists = palloc(change->nrows * sizeof(ExprState **));
-	foreach(lc, plan->values_lists)
+	foreach_ptr(List, list, plan->values_lists)
 	{
 		ListCell   *lc2;
 		int			column = 0;
 
 		change->lists[i] = palloc(ncolumns * sizeof(ExprState *));
-		foreach(lc2, (List *) lfirst(lc))
+		foreach(lc2, list)
 			change->lists[i][column++] = ExecInitExpr((Expr *) lfirst(lc2), ps);
 		i++;
 	}
@@ -543,13 +542,10 @@ returning_compiled(MotChange *change, const mot_version *version)
 {
 	MemoryContext cxt = change->returning->pi_exprContext->ecxt_per_tuple_memory;
 	TupleTableSlot *slot = change->returning->pi_state.resultslot;
-	MemoryContext oldcxt;
 
 	MemoryContextReset(cxt);
 	ExecClearTuple(slot);
-	oldcxt = MemoryContextSwitchTo(cxt);
-	(void) MotRowProgramRun(change->returning_program, version);
-	MemoryContextSwitchTo(oldcxt);
+	MotWithin(cxt, (void) MotRowProgramRun(change->returning_program, version));
 	return ExecStoreVirtualTuple(slot);
 }
 
@@ -623,7 +619,7 @@ tell_change(MotChange *change, CmdType operation, TupleTableSlot *slot, EState *
 	if (operation == CMD_INSERT)
 		pgstat_count_heap_insert(rel, 1);
 	else if (operation == CMD_UPDATE)
-		pgstat_count_heap_update(rel, false);
+		MotCountUpdate(rel);
 	else
 		pgstat_count_heap_delete(rel);
 	if (likely(!change->fires))
@@ -652,7 +648,6 @@ next_insert(MotStatement *st, MotChange *change)
 
 	for (;;)
 	{
-		MemoryContext oldcxt;
 		mot_row    *stored;
 
 		CHECK_FOR_INTERRUPTS();
@@ -689,9 +684,8 @@ next_insert(MotStatement *st, MotChange *change)
 			continue;
 		}
 
-		oldcxt = MemoryContextSwitchTo(change->econtext->ecxt_per_tuple_memory);
-		stored = MotWriterInsert(change->writer, row->tts_values, row->tts_isnull);
-		MemoryContextSwitchTo(oldcxt);
+		MotWithin(change->econtext->ecxt_per_tuple_memory,
+				  stored = MotWriterInsert(change->writer, row->tts_values, row->tts_isnull));
 		if (change->counts)
 			estate->es_processed++;
 		if (change->fires || change->returning)
@@ -881,9 +875,7 @@ next_direct(MotStatement *st, MotChange *change)
 
 		CHECK_FOR_INTERRUPTS();
 		ResetExprContext(econtext);
-		oldcxt = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
-		found = MotScanNext(scan, econtext);
-		MemoryContextSwitchTo(oldcxt);
+		MotWithin(econtext->ecxt_per_tuple_memory, found = MotScanNext(scan, econtext));
 		if (!found)
 			return NULL;
 

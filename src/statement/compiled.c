@@ -42,6 +42,8 @@
 /* milliseconds of compiling after which an execution is to begin (unless all is to be compiled at once) */
 #define MAX_PAUSE_MS 3.0
 
+static const char no_compiler[] = "there is no compiler (mot_jit is not installed)";
+
 static const char enough[] = "there is enough code already (mot.jit_memory)";
 
 static const char few_rows[] = "few rows are gone through for a client's message (mot.jit_above_rows)";
@@ -84,12 +86,8 @@ collect_params(Node *node, List **params)
 		return false;
 	if (IsA(node, Param))
 	{
-		ListCell   *lc;
-
-		foreach(lc, *params)
+		foreach_ptr(Param, param, *params)
 		{
-			Param	   *param = (Param *) lfirst(lc);
-
 			if (param->paramkind == ((Param *) node)->paramkind &&
 				param->paramid == ((Param *) node)->paramid)
 				return false;
@@ -120,15 +118,12 @@ MotRowProgramMake(MotStatement *st, Index varno, TupleDesc desc, List *quals, Li
 {
 	MotRowProgram *program;
 	MotRowRequest *request;
-	ListCell   *lc;
 	int			nparams;
 	bool		subselects = has_subselects((Node *) quals, NULL) ||
 	has_subselects((Node *) outputs, NULL);
 
-	foreach(lc, aggregates)
+	foreach_ptr(MotRowAggregate, aggregate, aggregates)
 	{
-		MotRowAggregate *aggregate = (MotRowAggregate *) lfirst(lc);
-
 		subselects |= has_subselects((Node *) aggregate->args, NULL) ||
 			has_subselects((Node *) aggregate->filter, NULL);
 	}
@@ -148,10 +143,8 @@ MotRowProgramMake(MotStatement *st, Index varno, TupleDesc desc, List *quals, Li
 	request->statement = st->text;
 	(void) collect_params((Node *) quals, &request->params);
 	(void) collect_params((Node *) outputs, &request->params);
-	foreach(lc, aggregates)
+	foreach_ptr(MotRowAggregate, aggregate, aggregates)
 	{
-		MotRowAggregate *aggregate = (MotRowAggregate *) lfirst(lc);
-
 		(void) collect_params((Node *) aggregate->args, &request->params);
 		(void) collect_params((Node *) aggregate->filter, &request->params);
 	}
@@ -160,10 +153,8 @@ MotRowProgramMake(MotStatement *st, Index varno, TupleDesc desc, List *quals, Li
 	program->params_isnull = palloc0(Max(1, nparams) * sizeof(bool));
 	program->params_held = palloc0(Max(1, nparams) * sizeof(bool));
 	nparams = 0;
-	foreach(lc, request->params)
+	foreach_ptr(Param, param, request->params)
 	{
-		Param	   *param = (Param *) lfirst(lc);
-
 		program->params_held[nparams++] = param->paramkind == PARAM_EXTERN &&
 			get_typbyval(param->paramtype);
 	}
@@ -197,15 +188,29 @@ load_library(void)
 	return true;
 }
 
+/* Has this session loaded it?  *why_not: NULL, or why it cannot. */
+bool
+MotCompilerLoaded(const char **why_not)
+{
+	char		path[MAXPGPATH];
+
+	*why_not = NULL;
+	if (library == LIBRARY_LOADED)
+		return true;
+	snprintf(path, sizeof(path), "%s/mot_jit%s", pkglib_path, DLSUFFIX);
+	if (library == LIBRARY_MISSING || access(path, R_OK) != 0)
+		*why_not = no_compiler;
+	return false;
+}
+
 /* Of the program so far. */
 static uint64
 rows_gone_through(const MotStatement *st)
 {
 	uint64		rows = MotChangeRows(st->change);
-	ListCell   *lc;
 
-	foreach(lc, st->scans)
-		rows += ((MotScanNode *) lfirst(lc))->scan->rows;
+	foreach_ptr(MotScanNode, sn, st->scans)
+		rows += sn->scan->rows;
 	return rows;
 }
 
@@ -222,7 +227,6 @@ void
 MotStatementCompile(MotStatement *st)
 {
 	MemoryContext oldcxt;
-	ListCell   *lc;
 	double		spent = 0;
 
 	st->compile_tried = true;
@@ -244,14 +248,13 @@ MotStatementCompile(MotStatement *st)
 	}
 	if (!load_library())
 	{
-		st->why_not_compiled = "there is no compiler (mot_jit is not installed)";
+		st->why_not_compiled = no_compiler;
 		return;
 	}
 
 	oldcxt = MemoryContextSwitchTo(st->cxt);
-	foreach(lc, st->programs)
+	foreach_ptr(MotRowProgram, program, st->programs)
 	{
-		MotRowProgram *program = (MotRowProgram *) lfirst(lc);
 		const char *why_not = NULL;
 
 		if (program->tried)
@@ -303,8 +306,11 @@ MotRowCodeMake(const MotRowRequest *request, MemoryContext cxt, const char **why
 	MotRowCode *code;
 	MemoryContextCallback *gone;
 
+	*why_not = mot_jit_above < 0 ? "mot.jit_above_executions is -1" : no_compiler;
+	if (mot_jit_above < 0 || !load_library())
+		return NULL;
 	*why_not = enough;
-	if (!mot_jit || mot_jit_above < 0 || !load_library() || provider.bytes() / 1024 >= (size_t) jit_memory)
+	if (provider.bytes() / 1024 >= (size_t) jit_memory)
 		return NULL;
 	gone = MemoryContextAlloc(cxt, sizeof(MemoryContextCallback));
 	code = provider.compile(request, why_not);
@@ -320,12 +326,8 @@ MotRowCodeMake(const MotRowRequest *request, MemoryContext cxt, const char **why
 void
 MotStatementRelease(MotStatement *st)
 {
-	ListCell   *lc;
-
-	foreach(lc, st->programs)
+	foreach_ptr(MotRowProgram, program, st->programs)
 	{
-		MotRowProgram *program = (MotRowProgram *) lfirst(lc);
-
 		if (program->code != NULL)
 			provider.release(program->code);
 		program->code = NULL;
@@ -344,14 +346,12 @@ char *
 MotStatementDump(MotStatement *st)
 {
 	StringInfoData buf;
-	ListCell   *lc;
 
 	if (st->compiled == 0)
 		return NULL;
 	initStringInfo(&buf);
-	foreach(lc, st->programs)
+	foreach_ptr(MotRowProgram, program, st->programs)
 	{
-		MotRowProgram *program = (MotRowProgram *) lfirst(lc);
 		char	   *text = program->code != NULL ? provider.dump(program->code) : NULL;
 
 		if (text !=NULL)
@@ -373,15 +373,12 @@ MotRowProgramBegin(MotRowProgram *program)
 {
 	ExprContext *econtext = program->econtext;
 	ParamListInfo params = econtext->ecxt_param_list_info;
-	ListCell   *lc;
 	bool		held = program->held_in == *program->execution;
 	int			i = 0;
 
 	program->waits = false;
-	foreach(lc, program->request.params)
+	foreach_ptr(Param, param, program->request.params)
 	{
-		Param	   *param = (Param *) lfirst(lc);
-
 		if (held && program->params_held[i])
 		{
 			i++;

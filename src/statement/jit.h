@@ -35,6 +35,40 @@ typedef struct MotRowState
 	bool		isnull;
 } MotRowState;
 
+/* A number that is m / 10000^k, shown with so many digits behind the point. */
+typedef struct MotDecimal
+{
+	int128		m;
+	int32		k;
+	int32		dscale;
+} MotDecimal;
+
+/* A sum of such, or of integers, and what the server's state has beside. */
+typedef struct MotSum
+{
+	int128		sum;
+	int64		n;				/* of how many values */
+	int64		max_scale_count;
+	int32		max_scale;		/* from here on: looked at as one word */
+	int16		k;
+	bool		seen;			/* there has been a row */
+	bool		handed;			/* it is the server's from now on */
+} MotSum;
+
+/* A numeric expression as a program on a stack. */
+typedef enum MotStepKind
+{
+	MOT_STEP_COLUMN, MOT_STEP_CONST, MOT_STEP_ADD, MOT_STEP_SUBTRACT, MOT_STEP_MULTIPLY
+} MotStepKind;
+
+typedef struct MotStep
+{
+	MotStepKind kind;
+	Var		   *var;
+	int			column;			/* the caller's word for it */
+	MotDecimal	constant;
+} MotStep;
+
 typedef enum MotRowAggregateKind
 {
 	MOT_AGGREGATE_CALL,			/* of the caller's transition */
@@ -43,12 +77,16 @@ typedef enum MotRowAggregateKind
 	MOT_AGGREGATE_SUM_WIDE,		/* of integers, and their number */
 	MOT_AGGREGATE_SUM_FLOAT,	/* of float4 in float4, of float8 in float8 */
 	MOT_AGGREGATE_MIN,			/* of integers, dates, times, floats */
-	MOT_AGGREGATE_MAX
+	MOT_AGGREGATE_MAX,
+	/* of the server's states only: */
+	MOT_AGGREGATE_AVERAGE,		/* of int2 or int4: an array of number and sum */
+	MOT_AGGREGATE_SUM_DECIMAL	/* of steps, in a MotSum */
 } MotRowAggregateKind;
 
 /*
  * CALL: its arguments become outputs "first_value" and so on, then
- * "call(arg)" is called.
+ * "call(arg)" is called.  So is it for a row of SUM_DECIMAL that machine code has
+ * no answer for: a number of another form or size.
  */
 typedef struct MotRowAggregate
 {
@@ -58,6 +96,9 @@ typedef struct MotRowAggregate
 	int			first_value;
 	void		(*call) (void *arg);
 	void	   *arg;
+	int			sum;			/* SUM_WIDE, SUM_DECIMAL: which of a group's */
+	int			nsteps;
+	MotStep    *steps;
 } MotRowAggregate;
 
 /*
@@ -70,7 +111,10 @@ typedef struct MotRowContext
 	const bool *params_isnull;
 	Datum	   *values;			/* outputs, one for each of the request's */
 	bool	   *isnull;
-	MotRowState *states;		/* one for each of its aggregates */
+	void	   *states;			/* one for each of its aggregates:
+								 * MotRowState, or the server's */
+	void	   *sums;			/* beside the server's: MotSum */
+	const bool *row_isnull;		/* of a slot's row */
 	void	   *private;		/* of the compiler's */
 } MotRowContext;
 
@@ -78,7 +122,7 @@ typedef struct MotRowContext
  * "row" and "host_bits" are mot_version_data and mot_version_host_bits of the
  * version (see rowcodec.h).  False: the row does not satisfy the conditions,
  * and the outputs are undefined.  By-reference outputs may point into the row
- * and into CurrentMemoryContext.
+ * and into CurrentMemoryContext.  Of a program over slots "row" are a slot's values.
  */
 typedef bool (*MotRowFunction) (const char *row, unsigned host_bits, MotRowContext *context);
 
@@ -100,6 +144,17 @@ typedef struct MotRowRequest
 	List	   *outputs;		/* expressions */
 	List	   *aggregates;		/* MotRowAggregates, advanced in this order */
 	List	   *params;			/* Params */
+	bool		from_slot;		/* columns are those of a slot, which have
+								 * been taken apart; "desc" is its */
+
+	/*
+	 * The aggregates' states are the server's (AggStatePerGroupData), of the
+	 * group that "group(arg)" finds when the outputs are there: it sets
+	 * "states" and "sums".  NULL: these stay the same.
+	 */
+	bool		servers_states;
+	void		(*group) (void *arg);
+	void	   *group_arg;
 	const char *statement;		/* its text, for mot_jit_dump; may be NULL */
 } MotRowRequest;
 

@@ -56,7 +56,6 @@ static Plan *
 strip_rows(Plan *plan, Index rti)
 {
 	List	   *targetlist = NIL;
-	ListCell   *lc;
 	Plan	   *copy;
 
 	if (plan == NULL || (IsA(plan, ForeignScan) && ((ForeignScan *) plan)->scan.scanrelid != rti))
@@ -66,10 +65,8 @@ strip_rows(Plan *plan, Index rti)
 		return plan;
 	copy->lefttree = strip_rows(plan->lefttree, rti);
 	copy->righttree = strip_rows(plan->righttree, rti);
-	foreach(lc, plan->targetlist)
+	foreach_node(TargetEntry, tle, plan->targetlist)
 	{
-		TargetEntry *tle = lfirst_node(TargetEntry, lc);
-
 		if (is_row(tle))
 		{
 			tle = flatCopyTargetEntry(tle);
@@ -102,7 +99,6 @@ uses_row(Node *node, void *context)
 static bool
 plan_uses_rows(const Plan *plan)
 {
-	ListCell   *lc;
 	int			rows = 0;
 
 	if (plan == NULL)
@@ -113,14 +109,12 @@ plan_uses_rows(const Plan *plan)
 
 		if (uses_row((Node *) join->join.joinqual, NULL))
 			return true;
-		foreach(lc, join->nestParams)
-			if (uses_row((Node *) lfirst_node(NestLoopParam, lc)->paramval, NULL))
+		foreach_node(NestLoopParam, param, join->nestParams)
+			if (uses_row((Node *) param->paramval, NULL))
 			return true;
 	}
-	foreach(lc, plan->targetlist)
+	foreach_node(TargetEntry, tle, plan->targetlist)
 	{
-		TargetEntry *tle = lfirst_node(TargetEntry, lc);
-
 		if (is_row(tle) ? ++rows > 1 : uses_row((Node *) tle->expr, NULL))
 			return true;
 	}
@@ -246,8 +240,6 @@ MotJoinedNext(MotJoined *joined, TupleTableSlot **planned)
 	MotStatementTid(joined->table, row, current, &joined->old->tts_tid);
 	if (joined->operation == CMD_UPDATE)
 	{
-		MemoryContext oldcxt;
-
 		ResetExprContext(joined->econtext);
 		joined->econtext->ecxt_outertuple = *planned;
 		joined->econtext->ecxt_scantuple = joined->old;
@@ -255,18 +247,11 @@ MotJoinedNext(MotJoined *joined, TupleTableSlot **planned)
 		joined->row->tts_tableOid = joined->table->relid;
 		if (joined->has_checks)
 			MotCheckRow(joined->rinfo, joined->row, estate);
-		oldcxt = MemoryContextSwitchTo(joined->econtext->ecxt_per_tuple_memory);
-		MotWriterUpdate(joined->writer, row, current, joined->row->tts_values,
-						joined->row->tts_isnull);
-		MemoryContextSwitchTo(oldcxt);
+		MotWithin(joined->econtext->ecxt_per_tuple_memory,
+				  MotWriterUpdate(joined->writer, row, current, joined->row->tts_values, joined->row->tts_isnull));
 		MotStatementTid(joined->table, row, mot_row_newest(MotSession(), row), &joined->row->tts_tid);
 	}
 	else
-	{
-		MemoryContext oldcxt = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
-
-		MotWriterDelete(joined->writer, row, current, false);
-		MemoryContextSwitchTo(oldcxt);
-	}
+		MotWithin(GetPerTupleMemoryContext(estate), MotWriterDelete(joined->writer, row, current, false));
 	return true;
 }

@@ -54,24 +54,18 @@ next_of_scan_lock(MotNode *node)
 	while ((slot = node->outer->next(node->outer)) != NULL)
 	{
 		const mot_version *newest;
+		MotLockResult result;
 
 		CHECK_FOR_INTERRUPTS();
-		switch (MotWriterLock(table->writer, scan->row, scan->version, table->mode, table->wait,
-							  &newest))
-		{
-			case MOT_LOCKED:
-				return slot;
-			case MOT_LOCKED_NEWER:
-				scan->version = newest;
-				slot = MotScanNodeAgain(lock->scan);
-				if (slot != NULL)
-					return slot;
-				break;
-			case MOT_LOCK_GONE:
-			case MOT_LOCK_SELF:
-			case MOT_LOCK_WOULD_BLOCK:
-				break;
-		}
+		result = MotWriterLock(table->writer, scan->row, scan->version, table->mode, table->wait, &newest);
+		if (result == MOT_LOCKED)
+			return slot;
+		if (result != MOT_LOCKED_NEWER)
+			continue;
+		scan->version = newest;
+		slot = MotScanNodeAgain(lock->scan);
+		if (slot != NULL)
+			return slot;
 	}
 	return NULL;
 }
@@ -85,6 +79,7 @@ lock_row(MotStatement *st, LockedTable *table, TupleTableSlot *slot, bool *chang
 	ExecRowMark *erm = table->mark->rowmark;
 	mot_session *session = MotSession();
 	const mot_version *newest;
+	MotLockResult result;
 	unsigned	changes;
 	bool		isnull;
 	Datum		tid = slot_getattr(slot, table->mark->ctidAttNo, &isnull);
@@ -98,20 +93,14 @@ lock_row(MotStatement *st, LockedTable *table, TupleTableSlot *slot, bool *chang
 	table->version = mot_row_visible(session, &st->view, table->table->mr->table, table->row);
 	if (table->version == NULL)
 		return false;
-	switch (MotWriterLock(table->writer, table->row, table->version, table->mode, table->wait,
-						  &newest))
+	result = MotWriterLock(table->writer, table->row, table->version, table->mode, table->wait, &newest);
+	if (result == MOT_LOCKED_NEWER)
 	{
-		case MOT_LOCKED:
-			break;
-		case MOT_LOCKED_NEWER:
-			table->version = newest;
-			*changed = true;
-			break;
-		case MOT_LOCK_GONE:
-		case MOT_LOCK_SELF:
-		case MOT_LOCK_WOULD_BLOCK:
-			return false;
+		table->version = newest;
+		*changed = true;
 	}
+	else if (result != MOT_LOCKED)
+		return false;
 
 	/* for WHERE CURRENT OF */
 	MotStatementTid(table->table, table->row, table->version, &erm->curCtid);
@@ -191,8 +180,7 @@ build_table(MotStatement *st, LockedTable *table, Index rti, RowMarkType type, L
 	table->table = MotStatementTable(st, rti);
 	table->writer = MotWriterBegin(table->table->rel, st->estate->es_snapshot, 0);
 	table->mode = MotRowMarkMode(type);
-	table->wait = wait == LockWaitSkip ? MOT_LOCK_SKIP :
-		wait == LockWaitError ? MOT_LOCK_NOWAIT_ERROR : MOT_LOCK_WAIT;
+	table->wait = MotLockWaitOf(wait);
 }
 
 /* Are the rows those of one scan, right below? */
@@ -211,7 +199,6 @@ MotLockBuild(MotStatement *st, LockRows *plan)
 	MotNode    *node = MotNodeMake(st, sizeof(LockNode), next_of_join_lock, MotNodeRestart, outerPlan(plan));
 	LockNode   *lock = (LockNode *) node;
 	List	   *marks = NIL;
-	ListCell   *lc;
 
 	lock->tables = palloc0(list_length(plan->rowMarks) * sizeof(LockedTable));
 	if (MotLocksScan(plan))
@@ -225,13 +212,11 @@ MotLockBuild(MotStatement *st, LockRows *plan)
 	else
 	{
 		lock->recheck = MotRecheckMake(st, plan->rowMarks, plan->epqParam, &marks);
-		foreach(lc, marks)
+		foreach_ptr(ExecAuxRowMark, aux, marks)
 		{
-			LockedTable *table = &lock->tables[lock->ntables++];
-
-			table->mark = (ExecAuxRowMark *) lfirst(lc);
-			build_table(st, table, table->mark->rowmark->rti, table->mark->rowmark->markType,
-						table->mark->rowmark->waitPolicy);
+			lock->tables[lock->ntables].mark = aux;
+			build_table(st, &lock->tables[lock->ntables++], aux->rowmark->rti, aux->rowmark->markType,
+						aux->rowmark->waitPolicy);
 		}
 	}
 	st->lock = node;

@@ -199,14 +199,13 @@ has_system_columns(Node *node, void *context)
 static bool
 is_whole_row(List *targetlist, Index varno, TupleDesc desc)
 {
-	ListCell   *lc;
 	int			i = 0;
 
 	if (list_length(targetlist) != desc->natts)
 		return false;
-	foreach(lc, targetlist)
+	foreach_node(TargetEntry, tle, targetlist)
 	{
-		Var		   *var = (Var *) lfirst_node(TargetEntry, lc)->expr;
+		Var		   *var = (Var *) tle->expr;
 		Form_pg_attribute att = TupleDescAttr(desc, i++);
 
 		if (!IsA(var, Var) || var->varno != varno || var->varattno != i || att->attisdropped ||
@@ -260,12 +259,11 @@ make_plain(List *targetlist, Index varno, TupleDesc desc)
 {
 	MotPlain   *plain = palloc(offsetof(MotPlain, columns) +
 							   list_length(targetlist) * sizeof(MotPlainColumn));
-	ListCell   *lc;
 
 	plain->ncolumns = plain->upto = 0;
-	foreach(lc, targetlist)
+	foreach_node(TargetEntry, tle, targetlist)
 	{
-		Var		   *var = (Var *) lfirst_node(TargetEntry, lc)->expr;
+		Var		   *var = (Var *) tle->expr;
 		MotPlainColumn *column = &plain->columns[plain->ncolumns++];
 		Form_pg_attribute att = NULL;
 		size_t		off = 0;
@@ -300,14 +298,11 @@ next_plain(MotNode *node)
 	ExprContext *econtext = node->econtext;
 	TupleTableSlot *slot = sn->fss->ss.ss_ScanTupleSlot;
 	TupleTableSlot *result = node->project->pi_state.resultslot;
-	MemoryContext oldcxt;
 	unsigned	host_bits;
 	bool		found;
 
 	ResetExprContext(econtext);
-	oldcxt = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
-	found = MotScanNext(scan, econtext);
-	MemoryContextSwitchTo(oldcxt);
+	MotWithin(econtext->ecxt_per_tuple_memory, found = MotScanNext(scan, econtext));
 	if (!TTS_EMPTY(slot))
 		ExecClearTuple(slot);
 	if (!found)
@@ -443,11 +438,10 @@ build_scan(MotStatement *st, ForeignScan *plan)
 	{
 		TupleTableSlot *slot = node->project != NULL ? node->project->pi_state.resultslot : NULL;
 		List	   *outputs = NIL;
-		ListCell   *lc;
 
 		if (slot != NULL)
-			foreach(lc, plan->scan.plan.targetlist)
-				outputs = lappend(outputs, lfirst_node(TargetEntry, lc)->expr);
+			foreach_node(TargetEntry, tle, plan->scan.plan.targetlist)
+				outputs = lappend(outputs, tle->expr);
 		sn->program = MotRowProgramMake(st, plan->scan.scanrelid, fss->ss.ps.scandesc,
 										plan->scan.plan.qual, outputs, NIL,
 										slot != NULL ? slot->tts_values : NULL,
@@ -474,16 +468,14 @@ next_of_join(MotNode *node)
 		if (join->need_outer)
 		{
 			TupleTableSlot *outer = node->outer->next(node->outer);
-			ListCell   *lc;
 
 			if (outer == NULL)
 				return NULL;
 			econtext->ecxt_outertuple = outer;
 			join->need_outer = false;
 			join->matched = false;
-			foreach(lc, join->params)
+			foreach_ptr(NestLoopParam, param, join->params)
 			{
-				NestLoopParam *param = (NestLoopParam *) lfirst(lc);
 				ParamExecData *prm = &econtext->ecxt_param_exec_vals[param->paramno];
 
 				prm->value = slot_getattr(outer, param->paramval->varattno, &prm->isnull);
@@ -536,7 +528,6 @@ build_join(MotStatement *st, NestLoop *plan)
 {
 	MotNode    *node = MotNodeMake(st, sizeof(JoinNode), next_of_join, restart_join, outerPlan(plan));
 	JoinNode   *join = (JoinNode *) node;
-	ListCell   *lc;
 
 	node->inner = MotNodeBuild(st, innerPlan(plan));
 	node->econtext = MotContextCreate(st);
@@ -550,8 +541,8 @@ build_join(MotStatement *st, NestLoop *plan)
 	join->null_inner = MakeTupleTableSlot(ExecTypeFromTL(innerPlan(plan)->targetlist),
 										  &TTSOpsVirtual);
 	ExecStoreAllNullTuple(join->null_inner);
-	foreach(lc, plan->nestParams)
-		join->params = lappend(join->params, lfirst(lc));
+	foreach_ptr(NestLoopParam, param, plan->nestParams)
+		join->params = lappend(join->params, param);
 	return node;
 }
 

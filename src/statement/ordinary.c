@@ -137,7 +137,6 @@ index_scan(IndexScan *scan, const PlannedStmt *stmt)
 	List	   *values = NIL;
 	List	   *recheck = NIL;
 	List	   *filter = NIL;
-	ListCell   *lc;
 
 	if (scan->indexorderby != NIL ||
 		!match_index(scan->indexid, rt_fetch(scan->scan.scanrelid, stmt->rtable)->relid,
@@ -146,9 +145,9 @@ index_scan(IndexScan *scan, const PlannedStmt *stmt)
 	private = MotPlanConditions(MotPlanPrivate(scan->indexid, ScanDirectionIsBackward(scan->indexorderdir), 0, 1),
 								&match, &values, &recheck);
 	lfirst_int(list_nth_cell(private, MOT_PLAN_NVALUES)) = list_length(values);
-	foreach(lc, scan->indexqualorig)
-		if (!list_member_ptr(used, lfirst(lc)))
-		filter = lappend(filter, lfirst(lc));
+	foreach_ptr(Node, clause, scan->indexqualorig)
+		if (!list_member_ptr(used, clause))
+		filter = lappend(filter, clause);
 	return foreign_scan(&scan->scan, private, lappend(values, recheck),
 						list_concat_copy(filter, scan->scan.plan.qual));
 }
@@ -185,13 +184,11 @@ index_only_scan(const IndexOnlyScan *only, const PlannedStmt *stmt)
 static Plan *
 one_of(Plan *bitmap)
 {
-	ListCell   *lc;
-
 	if (!IsA(bitmap, BitmapAnd))
 		return bitmap;
-	foreach(lc, ((BitmapAnd *) bitmap)->bitmapplans)
-		if (IsA(lfirst(lc), BitmapOr))
-		return lfirst(lc);
+	foreach_ptr(Plan, part, ((BitmapAnd *) bitmap)->bitmapplans)
+		if (IsA(part, BitmapOr))
+		return part;
 	return linitial(((BitmapAnd *) bitmap)->bitmapplans);
 }
 
@@ -207,11 +204,10 @@ bitmap_scan(BitmapHeapScan *scan, const PlannedStmt *stmt)
 	List	   *private = NIL;
 	List	   *values = NIL;
 	List	   *rechecks = NIL;
-	ListCell   *lc;
 
-	foreach(lc, arms)
+	foreach_ptr(Plan, each, arms)
 	{
-		BitmapIndexScan *arm = (BitmapIndexScan *) one_of(lfirst(lc));
+		BitmapIndexScan *arm = (BitmapIndexScan *) one_of(each);
 		List	   *recheck = NIL;
 		List	   *used;
 		MotMatch	match;
@@ -287,11 +283,9 @@ translate(Plan *plan, const PlannedStmt *stmt)
 bool
 MotPlanIsOrdinary(const PlannedStmt *stmt)
 {
-	ListCell   *lc;
-
-	foreach(lc, stmt->rtable)
-		if (lfirst_node(RangeTblEntry, lc)->rtekind == RTE_RELATION &&
-			MotIsOrdinaryTable(lfirst_node(RangeTblEntry, lc)->relid))
+	foreach_node(RangeTblEntry, rte, stmt->rtable)
+		if (rte->rtekind == RTE_RELATION &&
+			MotIsOrdinaryTable(rte->relid))
 		return true;
 	return false;
 }
@@ -301,7 +295,6 @@ const PlannedStmt *
 MotPlanTranslate(const PlannedStmt *stmt)
 {
 	PlannedStmt *result;
-	ListCell   *lc;
 
 	if (!MotPlanIsOrdinary(stmt))
 		return stmt;
@@ -309,8 +302,8 @@ MotPlanTranslate(const PlannedStmt *stmt)
 	memcpy(result, stmt, sizeof(PlannedStmt));
 	result->planTree = translate(stmt->planTree, stmt);
 	result->subplans = NIL;
-	foreach(lc, stmt->subplans)
-		result->subplans = lappend(result->subplans, translate((Plan *) lfirst(lc), stmt));
+	foreach_ptr(Plan, subplan, stmt->subplans)
+		result->subplans = lappend(result->subplans, translate(subplan, stmt));
 	return result;
 }
 

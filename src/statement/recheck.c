@@ -13,6 +13,7 @@
  */
 #include "postgres.h"
 
+#include "compat/calls.h"
 #include "statement/statement.h"
 
 struct MotRecheck
@@ -31,13 +32,10 @@ const char *
 MotRecheckWhyNot(const Plan *plan, List *row_marks)
 {
 	Bitmapset  *rtis = NULL;
-	ListCell   *lc;
 
 	MotPlanTables(plan, &rtis);
-	foreach(lc, row_marks)
+	foreach_node(PlanRowMark, mark, row_marks)
 	{
-		PlanRowMark *mark = lfirst_node(PlanRowMark, lc);
-
 		if (mark->isParent || mark->rti != mark->prti || mark->markType == ROW_MARK_COPY ||
 			!bms_is_member(mark->rti, rtis))
 			return "rows are locked in another way";
@@ -55,7 +53,6 @@ MotRecheckMake(MotStatement *st, List *row_marks, int param, List **locked)
 	Plan	   *plan = st->plan->planTree;
 	MotRecheck *recheck = palloc0(sizeof(MotRecheck));
 	EState	   *estate = st->estate;
-	ListCell   *lc;
 
 	/* what the server's own nodes are made of */
 	plan = IsA(plan, Limit) ? outerPlan(outerPlan(plan)) : outerPlan(plan);
@@ -63,9 +60,8 @@ MotRecheckMake(MotStatement *st, List *row_marks, int param, List **locked)
 	recheck->plan = plan;
 	recheck->param = param;
 	estate->es_rowmarks = palloc0(estate->es_range_table_size * sizeof(ExecRowMark *));
-	foreach(lc, row_marks)
+	foreach_node(PlanRowMark, mark, row_marks)
 	{
-		PlanRowMark *mark = lfirst_node(PlanRowMark, lc);
 		ExecRowMark *erm = palloc0(sizeof(ExecRowMark));
 		ExecAuxRowMark *aerm;
 
@@ -120,11 +116,8 @@ MotRecheckPut(MotRecheck *recheck, MotTable *table, mot_row *row, const mot_vers
 
 	if (!recheck->begun)
 	{
-		MemoryContext oldcxt = MemoryContextSwitchTo(recheck->st->exec_cxt);
-
-		EvalPlanQualInit(&recheck->epq, recheck->st->estate, recheck->plan, recheck->marks,
-						 recheck->param);
-		MemoryContextSwitchTo(oldcxt);
+		MotWithin(recheck->st->exec_cxt,
+				  MotEvalPlanQualInit(&recheck->epq, recheck->st->estate, recheck->plan, recheck->marks, recheck->param));
 		recheck->begun = true;
 	}
 	slot = EvalPlanQualSlot(&recheck->epq, table->rel, table->rti);

@@ -20,6 +20,7 @@
 #include "access/parallel.h"
 #include "access/relation.h"
 #include "access/xact.h"
+#include "compat/calls.h"
 #include "compat/modules.h"
 #include "executor/instrument.h"
 #include "statement/statement.h"
@@ -38,12 +39,12 @@ static bool hooked = false;
 static MemoryContextCallback message_end;
 
 static void start(QueryDesc *query, int eflags);
-static void run(QueryDesc *query, ScanDirection direction, uint64 count, bool execute_once);
+static void run(MOT_RUN_PARAMETERS);
 static void finish(QueryDesc *query);
 static void end(QueryDesc *query);
 static bool start_statement(MotStatement *st, QueryDesc *query, int eflags);
 static void run_statement(MotStatement *st, QueryDesc *query, ScanDirection direction,
-						  uint64 count, bool execute_once);
+						  uint64 count);
 static void end_statement(MotStatement *st, QueryDesc *query);
 
 void
@@ -226,9 +227,8 @@ static bool
 start_statement(MotStatement *st, QueryDesc *query, int eflags)
 {
 	EState	   *estate = st->estate;
-	ListCell   *lc;
 
-	estate->es_range_table = query->plannedstmt->rtable;
+	MotEstatePlan(estate, query->plannedstmt);
 	if (!open_tables(st))
 	{
 		MotStatementCloseTables(st);
@@ -236,8 +236,8 @@ start_statement(MotStatement *st, QueryDesc *query, int eflags)
 		return false;
 	}
 	MotStatementEnter(st, query);
-	foreach(lc, estate->es_exprcontexts)
-		((ExprContext *) lfirst(lc))->ecxt_param_list_info = query->params;
+	foreach_ptr(ExprContext, econtext, estate->es_exprcontexts)
+		econtext->ecxt_param_list_info = query->params;
 	if (st->ahead != NULL)
 	{
 		/* as long before it is needed as can be */
@@ -256,7 +256,7 @@ start_statement(MotStatement *st, QueryDesc *query, int eflags)
 
 	if (ExecutorCheckPerms_hook != NULL || st->permitted != MotPermissionsTime)
 	{
-		(void) ExecCheckRTPerms(query->plannedstmt->rtable, true);
+		MotExecCheckPermissions(query->plannedstmt);
 		st->permitted = MotPermissionsTime;
 	}
 	st->view = MotQueryBeginsKnown(query, st->reads_others);
@@ -269,10 +269,8 @@ start_statement(MotStatement *st, QueryDesc *query, int eflags)
 	estate->es_param_list_info = query->params;
 	estate->es_processed = 0;
 	estate->es_finished = false;
-	foreach(lc, st->scans)
+	foreach_ptr(MotScanNode, sn, st->scans)
 	{
-		MotScanNode *sn = (MotScanNode *) lfirst(lc);
-
 		sn->fss->ss.ss_currentRelation = sn->table->rel;
 		sn->scan->view = st->view;
 		MotViewTable(sn->scan->relation, &sn->scan->view);
@@ -299,22 +297,26 @@ start_statement(MotStatement *st, QueryDesc *query, int eflags)
 /* -------------------------------------------------------------------- run */
 
 static void
-run(QueryDesc *query, ScanDirection direction, uint64 count, bool execute_once)
+run(MOT_RUN_PARAMETERS)
 {
 	MotStatement *st = running(query);
 
 	MotHeldCheck();
 	if (st != NULL)
-		run_statement(st, query, direction, count, execute_once);
+	{
+		if (MotRunOnce(query))
+			elog(ERROR, "can't re-execute query flagged for single execution");
+		run_statement(st, query, direction, count);
+	}
 	else if (prev_ExecutorRun)
-		prev_ExecutorRun(query, direction, count, execute_once);
+		prev_ExecutorRun(MOT_RUN_ARGUMENTS);
 	else
-		standard_ExecutorRun(query, direction, count, execute_once);
+		standard_ExecutorRun(MOT_RUN_ARGUMENTS);
 }
 
 static void
 run_statement(MotStatement *st, QueryDesc *query, ScanDirection direction,
-			  uint64 count, bool execute_once)
+			  uint64 count)
 {
 	EState	   *estate = st->estate;
 	DestReceiver *dest = query->dest;
@@ -336,8 +338,6 @@ run_statement(MotStatement *st, QueryDesc *query, ScanDirection direction,
 
 	if (!ScanDirectionIsNoMovement(direction))
 	{
-		if (execute_once && query->already_executed)
-			elog(ERROR, "can't re-execute query flagged for single execution");
 		query->already_executed = true;
 		Assert(ScanDirectionIsForward(direction));
 	}
@@ -423,12 +423,9 @@ static void
 end_statement(MotStatement *st, QueryDesc *query)
 {
 	EState	   *estate = st->estate;
-	ListCell   *lc;
 
-	foreach(lc, st->scans)
+	foreach_ptr(MotScanNode, sn, st->scans)
 	{
-		MotScanNode *sn = (MotScanNode *) lfirst(lc);
-
 		ExecClearTuple(sn->fss->ss.ss_ScanTupleSlot);
 		if (sn->table->ordinary)
 			MotScanCount(sn->scan);
@@ -442,10 +439,8 @@ end_statement(MotStatement *st, QueryDesc *query)
 		MotSortRest(st);
 	if (st->parents != NIL)
 		MotSubselectsRest(st);
-	foreach(lc, estate->es_exprcontexts)
+	foreach_ptr(ExprContext, econtext, estate->es_exprcontexts)
 	{
-		ExprContext *econtext = (ExprContext *) lfirst(lc);
-
 		ReScanExprContext(econtext);
 		econtext->ecxt_param_list_info = NULL;
 	}

@@ -18,6 +18,7 @@
 
 #include "access/transam.h"
 #include "catalog/pg_type.h"
+#include "compat/calls.h"
 #include "fmgr.h"
 #include "libpq/pqformat.h"
 #include "statement/statement.h"
@@ -164,12 +165,7 @@ MotSenderBegins(MotSender *sender, QueryDesc *query)
 		choose(sender, &sender->columns[i], TupleDescAttr(sender->desc, i)->atttypid, format);
 	}
 	if (unlikely(message.data == NULL))
-	{
-		MemoryContext oldcxt = MemoryContextSwitchTo(TopMemoryContext);
-
-		initStringInfo(&message);
-		MemoryContextSwitchTo(oldcxt);
-	}
+		MotWithin(TopMemoryContext, initStringInfo(&message));
 	return true;
 }
 
@@ -225,14 +221,14 @@ put_column(const Column *column, Datum value)
 			{
 				text	   *t = DatumGetTextPP(value);
 
-				pq_sendcountedtext(&message, VARDATA_ANY(t), VARSIZE_ANY_EXHDR(t), false);
+				MotSendCountedText(&message, VARDATA_ANY(t), VARSIZE_ANY_EXHDR(t));
 				break;
 			}
 		case TEXT:
 			{
 				char	   *s = OutputFunctionCall(unconstify(FmgrInfo *, &column->function), value);
 
-				pq_sendcountedtext(&message, s, strlen(s), false);
+				MotSendCountedText(&message, s, strlen(s));
 				break;
 			}
 		case BINARY:

@@ -16,12 +16,13 @@
 #include "access/sysattr.h"
 #include "catalog/pg_language.h"
 #include "catalog/pg_proc.h"
+#include "compat/attribute.h"
+#include "compat/calls.h"
 #include "jit/jit.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "parser/parsetree.h"
 #include "statement/statement.h"
-#include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
 #define MAX_VALUES 5000			/* expressions of a VALUES list */
@@ -43,7 +44,6 @@ const char *
 MotWhyNot(const PlannedStmt *stmt)
 {
 	const Plan *plan = stmt->planTree;
-	ListCell   *lc;
 
 	if (stmt->hasModifyingCTE)
 		return "a WITH query changes data";
@@ -53,14 +53,13 @@ MotWhyNot(const PlannedStmt *stmt)
 		return "the server compiles it";
 	if (stmt->utilityStmt != NULL)
 		return "it is a utility statement";
-	foreach(lc, stmt->rtable)
+	foreach_node(RangeTblEntry, rte, stmt->rtable)
 	{
-		RangeTblEntry *rte = lfirst_node(RangeTblEntry, lc);
-
+		if (MotRteStandsForOthers(rte))
+			continue;
 		switch (rte->rtekind)
 		{
 			case RTE_RESULT:
-			case RTE_JOIN:
 			case RTE_SUBQUERY:
 				break;
 			case RTE_VALUES:
@@ -85,9 +84,9 @@ MotWhyNot(const PlannedStmt *stmt)
 	if (stmt->rowMarks != NIL && !IsA(plan, ModifyTable) && !IsA(plan, LockRows) &&
 		!(IsA(plan, Limit) && IsA(outerPlan(plan), LockRows)))
 		return "rows are locked in another way";
-	foreach(lc, stmt->subplans)
+	foreach_ptr(Plan, subplan, stmt->subplans)
 	{
-		const char *why_not = node_why_not((const Plan *) lfirst(lc), stmt);
+		const char *why_not = node_why_not(subplan, stmt);
 
 		if (why_not != NULL)
 			return why_not;
@@ -278,6 +277,8 @@ MotTargetWhyNot(Relation rel, const ModifyTable *plan)
 			why_not = expressions_why_not(stringToNode(constr->defval[i].adbin), false);
 	if (rel->rd_rel->relispartition)
 		why_not = "the table is a partition";
+	if (MotHasVirtualColumns(desc))
+		why_not = "there are virtual generated columns";
 	if (why_not == NULL && plan->operation == CMD_UPDATE &&
 		constr != NULL && constr->has_generated_stored)
 		why_not = "generated columns are updated";
@@ -287,15 +288,13 @@ MotTargetWhyNot(Relation rel, const ModifyTable *plan)
 	if (why_not == NULL && plan->operation == CMD_INSERT)
 	{
 		List	   *targetlist = outerPlan(plan)->targetlist;
-		ListCell   *lc;
 		int			i = 0;
 
 		/* (junk is behind the rest) */
 		if (list_length(targetlist) < desc->natts)
 			return "rows are not of the table's type";
-		foreach(lc, targetlist)
+		foreach_node(TargetEntry, tle, targetlist)
 		{
-			TargetEntry *tle = lfirst_node(TargetEntry, lc);
 			Form_pg_attribute att;
 
 			if (i == desc->natts)
@@ -373,7 +372,9 @@ walk_expression(Node *node, Walk *walk)
 			{
 				Var		   *var = (Var *) node;
 
-				if (var->varattno == 0)
+				if (MotVarIsOfVersion(var))
+					walk->why_not = "RETURNING asks for OLD or NEW";
+				else if (var->varattno == 0)
 					walk->why_not = "a whole row is used as a value";
 				else if (var->varattno < 0 && !walk->system && var->varattno != SelfItemPointerAttributeNumber &&
 						 var->varattno != TableOidAttributeNumber)

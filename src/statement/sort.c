@@ -91,12 +91,8 @@ MotSortBound(MotNode *node, int64 bound)
 void
 MotSortRest(MotStatement *st)
 {
-	ListCell   *lc;
-
-	foreach(lc, st->sorts)
+	foreach_ptr(MotNode, node, st->sorts)
 	{
-		MotNode    *node = (MotNode *) lfirst(lc);
-
 		if (node->is_sort)
 			end_sort((SortNode *) node);
 		else
@@ -129,10 +125,7 @@ next_of_material(MotNode *node)
 	CHECK_FOR_INTERRUPTS();
 	if (material->store == NULL)
 	{
-		MemoryContext oldcxt = MemoryContextSwitchTo(node->statement->exec_cxt);
-
-		material->store = tuplestore_begin_heap(false, false, work_mem);
-		MemoryContextSwitchTo(oldcxt);
+		MotWithin(node->statement->exec_cxt, material->store = tuplestore_begin_heap(false, false, work_mem));
 		material->complete = false;
 	}
 	if (!tuplestore_ateof(material->store) &&

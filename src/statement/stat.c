@@ -101,15 +101,13 @@ add_tree(StringInfo buf, const Plan *plan, const PlannedStmt *stmt)
 static void
 add_shape(StringInfo buf, const PlannedStmt *stmt)
 {
-	ListCell   *lc;
-
 	add_tree(buf, stmt->planTree, stmt);
-	foreach(lc, stmt->subplans)
+	foreach_ptr(Plan, subplan, stmt->subplans)
 	{
-		if (lfirst(lc) == NULL)
+		if (subplan == NULL)
 			continue;
 		appendStringInfoString(buf, "; sub-select: ");
-		add_tree(buf, (const Plan *) lfirst(lc), stmt);
+		add_tree(buf, subplan, stmt);
 	}
 }
 

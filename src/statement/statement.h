@@ -315,6 +315,7 @@ extern MotRowProgram *MotRowProgramMake(MotStatement *st, Index varno, TupleDesc
 										bool *isnull, ExprContext *econtext);
 extern bool MotRowProgramBegin(MotRowProgram *program);
 extern void MotStatementCompile(MotStatement *st);
+extern bool MotCompilerLoaded(const char **why_not);
 extern MotRowCode *MotRowCodeMake(const MotRowRequest *request, MemoryContext cxt, const char **why_not);
 extern void MotStatementRelease(MotStatement *st);
 extern char *MotStatementDump(MotStatement *st);

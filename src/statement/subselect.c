@@ -66,12 +66,8 @@ forget_hash_table(SubPlanState *subplan)
 void
 MotParamChanged(MotStatement *st, int param)
 {
-	ListCell   *lc;
-
-	foreach(lc, st->hashed)
+	foreach_node(SubPlanState, subplan, st->hashed)
 	{
-		SubPlanState *subplan = lfirst_node(SubPlanState, lc);
-
 		if (subplan->hashtable == NULL ||
 			!bms_is_member(param, subplan->planstate->plan->extParam))
 			continue;
@@ -103,7 +99,6 @@ void
 MotSubselectsBuild(MotStatement *st)
 {
 	EState	   *estate;
-	ListCell   *lc;
 
 	if (st->plan->subplans == NIL)
 		return;
@@ -113,9 +108,8 @@ MotSubselectsBuild(MotStatement *st)
 	memcpy(estate, st->estate, sizeof(EState));
 	estate->es_query_cxt = st->exec_cxt;
 
-	foreach(lc, st->run->subplans)
+	foreach_ptr(Plan, plan, st->run->subplans)
 	{
-		Plan	   *plan = (Plan *) lfirst(lc);
 		SubselectState *state = NULL;
 
 		/* (the planner drops one of two alternatives) */
@@ -138,12 +132,11 @@ static void
 arm(SubPlanState *initplan)
 {
 	ParamExecData *params = initplan->planstate->state->es_param_exec_vals;
-	ListCell   *lc;
 
-	foreach(lc, initplan->subplan->setParam)
+	foreach_int(param, initplan->subplan->setParam)
 	{
-		params[lfirst_int(lc)].execPlan = initplan;
-		MotParamChanged(((SubselectState *) initplan->planstate)->node->statement, lfirst_int(lc));
+		params[param].execPlan = initplan;
+		MotParamChanged(((SubselectState *) initplan->planstate)->node->statement, param);
 	}
 	((SubselectState *) initplan->planstate)->started = false;
 }
@@ -151,12 +144,8 @@ arm(SubPlanState *initplan)
 static void
 restart_with_initplans(MotNode *node)
 {
-	ListCell   *lc;
-
-	foreach(lc, node->initplans)
+	foreach_ptr(SubPlanState, initplan, node->initplans)
 	{
-		SubPlanState *initplan = (SubPlanState *) lfirst(lc);
-
 		if (!bms_is_empty(initplan->planstate->plan->extParam))
 			arm(initplan);
 	}
@@ -168,10 +157,9 @@ List *
 MotInitPlansBuild(MotStatement *st, Plan *plan, PlanState *ps)
 {
 	List	   *initplans = NIL;
-	ListCell   *lc;
 
-	foreach(lc, plan->initPlan)
-		initplans = lappend(initplans, ExecInitSubPlan(lfirst_node(SubPlan, lc), ps));
+	foreach_node(SubPlan, subplan, plan->initPlan)
+		initplans = lappend(initplans, ExecInitSubPlan(subplan, ps));
 	st->initplans = list_concat(st->initplans, initplans);
 	return initplans;
 }
@@ -194,13 +182,9 @@ MotNodeInitPlans(MotNode *node, Plan *plan)
 void
 MotSubselectsBuilt(MotStatement *st)
 {
-	ListCell   *lc,
-			   *lc2;
-
-	foreach(lc, st->parents)
-		foreach(lc2, ((PlanState *) lfirst(lc))->subPlan)
+	foreach_ptr(PlanState, parent, st->parents)
+		foreach_node(SubPlanState, subplan, parent->subPlan)
 	{
-		SubPlanState *subplan = lfirst_node(SubPlanState, lc2);
 		PlanState  *ps = subplan->planstate;
 		EState	   *estate;
 
@@ -223,10 +207,8 @@ MotSubselectsBuilt(MotStatement *st)
 void
 MotSubselectsStart(MotStatement *st)
 {
-	ListCell   *lc;
-
-	foreach(lc, st->initplans)
-		arm((SubPlanState *) lfirst(lc));
+	foreach_ptr(SubPlanState, initplan, st->initplans)
+		arm(initplan);
 }
 
 /*
@@ -236,19 +218,14 @@ MotSubselectsStart(MotStatement *st)
 void
 MotSubselectsRest(MotStatement *st)
 {
-	ListCell   *lc,
-			   *lc2;
-
-	foreach(lc, st->parents)
-		foreach(lc2, ((PlanState *) lfirst(lc))->subPlan)
+	foreach_ptr(PlanState, parent, st->parents)
+		foreach_node(SubPlanState, subplan, parent->subPlan)
 	{
-		SubPlanState *subplan = lfirst_node(SubPlanState, lc2);
-
 		if (subplan->hashtablecxt != NULL)
 			forget_hash_table(subplan);
 	}
-	foreach(lc, st->hashed)
-		MemoryContextReset(lfirst_node(SubPlanState, lc)->planstate->state->es_query_cxt);
+	foreach_node(SubPlanState, hashed, st->hashed)
+		MemoryContextReset(hashed->planstate->state->es_query_cxt);
 }
 
 /* What of a sub-select's use can't be done here. */

@@ -81,17 +81,10 @@ MotStatementTableInit(void)
 static void
 make_table(void)
 {
-	HASHCTL		ctl;
-
 	statements_cxt = AllocSetContextCreate(TopMemoryContext, "MOT statements",
 										   ALLOCSET_DEFAULT_SIZES);
-	ctl.keysize = sizeof(PlannedStmt *);
-	ctl.entrysize = sizeof(Entry);
-	ctl.hcxt = statements_cxt;
-	statements = hash_create("MOT statements", MAX_STATEMENTS, &ctl,
-							 HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
-	ctl.entrysize = sizeof(PlannedStmt *);
-	watched = hash_create("MOT plans", 256, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	statements = MotHashCreate("MOT statements", MAX_STATEMENTS, sizeof(PlannedStmt *), sizeof(Entry), statements_cxt);
+	watched = MotHashCreate("MOT plans", 256, sizeof(PlannedStmt *), sizeof(PlannedStmt *), statements_cxt);
 	MotWatchPlans(relation_changed, catalog_changed);
 }
 
@@ -103,7 +96,6 @@ tree_serial(const Plan *plan)
 {
 	int			serial = 0;
 	List	   *members = NIL;
-	ListCell   *lc;
 
 	if (plan == NULL)
 		return 0;
@@ -140,11 +132,11 @@ tree_serial(const Plan *plan)
 	serial = tree_serial(outerPlan(plan));
 	if (serial == 0)
 		serial = tree_serial(innerPlan(plan));
-	foreach(lc, members)
+	foreach_ptr(Plan, member, members)
 	{
 		if (serial != 0)
 			break;
-		serial = tree_serial((const Plan *) lfirst(lc));
+		serial = tree_serial(member);
 	}
 	return serial;
 }
@@ -174,13 +166,12 @@ static int
 plan_serial(const PlannedStmt *stmt)
 {
 	int			serial = tree_serial(stmt->planTree);
-	ListCell   *lc;
 
-	foreach(lc, stmt->subplans)
+	foreach_ptr(Plan, subplan, stmt->subplans)
 	{
 		if (serial != 0)
 			break;
-		serial = tree_serial((const Plan *) lfirst(lc));
+		serial = tree_serial(subplan);
 	}
 	return serial != 0 ? serial : plan_serial_ordinary(stmt);
 }
@@ -323,7 +314,6 @@ find_or_make(QueryDesc *query, uint32 place)
 {
 	const PlannedStmt *plan = query->plannedstmt;
 	MotStatement *st = cache[place];
-	MemoryContext oldcxt;
 	int			serial;
 
 	if (st != NULL && st->plan == plan)
@@ -355,9 +345,7 @@ find_or_make(QueryDesc *query, uint32 place)
 		MotStatementDiscard(st);	/* an error ended the last attempt */
 	st->cxt = AllocSetContextCreate(statements_cxt, "MOT statement", ALLOCSET_SMALL_SIZES);
 	st->stale = false;
-	oldcxt = MemoryContextSwitchTo(st->cxt);
-	st->run = MotPlanTranslate(plan);
-	MemoryContextSwitchTo(oldcxt);
+	MotWithin(st->cxt, st->run = MotPlanTranslate(plan));
 	st->why_not = MotWhyNot(st->run);
 	if (st->why_not != NULL)
 	{
@@ -454,13 +442,9 @@ forget(MotStatement *st)
 void
 MotStatementEach(void (*visit) (MotStatement *st, void *arg), void *arg)
 {
-	HASH_SEQ_STATUS status;
-	Entry	   *entry;
-
 	if (statements == NULL)
 		return;
-	hash_seq_init(&status, statements);
-	while ((entry = hash_seq_search(&status)) != NULL)
+	foreach_hash(Entry, entry, statements)
 		visit(entry->statement, arg);
 }
 
@@ -547,12 +531,8 @@ subxact_end(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, 
 static void
 relation_changed(Datum arg, Oid relid)
 {
-	HASH_SEQ_STATUS status;
-	Entry	   *entry;
-
 	MotPermissionsTime++;
-	hash_seq_init(&status, statements);
-	while ((entry = hash_seq_search(&status)) != NULL)
+	foreach_hash(Entry, entry, statements)
 	{
 		MotStatement *st = entry->statement;
 

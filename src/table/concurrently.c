@@ -21,8 +21,8 @@
  * So an index is to us what it was made as (MotIndexDefs), also the old one, which
  * the catalogue calls a key of the other kind as soon as its place is taken.
  *
- * Keys that are computed are stored with the rows, all of which are written for that; so such
- * an index is built by the second transaction, and writers wait until it has committed.
+ * Keys that are computed are stored with the rows: the third transaction gives them to those that do not
+ * have them, which changes no row (MotComputeBeside).
  *
  *-------------------------------------------------------------------------
  */
@@ -143,17 +143,13 @@ lock_out_writers(Relation rel)
 void
 MotTableBeginIndex(Relation rel, Relation index, struct IndexInfo *info)
 {
-	bool		computed = info->ii_Expressions != NIL || info->ii_Predicate != NIL;
 	bool		unique = info->ii_Unique && (!MotReindexes || remade_is_immediate(rel, index));
 
 	/* what is refused now keeps nobody from anything: nobody knows the index */
-	if (unique && !computed)
+	if (unique || info->ii_Expressions != NIL || info->ii_Predicate != NIL)
 		MotStorageTryIndex(rel, index);
 	lock_out_writers(rel);
-	if (computed)
-		MotStorageCreateIndex(rel, index);
-	else
-		MotStorageBeginIndex(rel, index, unique);
+	MotStorageBeginIndex(rel, index, unique);
 }
 
 void

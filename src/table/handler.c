@@ -61,6 +61,9 @@ toast_am(Relation rel)
 	return HEAP_TABLE_AM_OID;
 }
 
+MOT_ANALYZE_CALLBACK(analyze_next_block, MotAnalyzeBlock)
+MOT_BITMAP_CALLBACKS(MotBitmapRead, MotBitmapShow)
+
 static const TableAmRoutine routine = {
 	.type = T_TableAmRoutine,
 	.slot_callbacks = slot_callbacks,
@@ -68,6 +71,8 @@ static const TableAmRoutine routine = {
 	.scan_end = MotScanFinish,
 	.scan_rescan = MotScanAgain,
 	.scan_getnextslot = MotScanGet,
+	.scan_set_tidrange = MotScanSetRange,
+	.scan_getnextslot_tidrange = MotScanGetRange,
 	.parallelscan_estimate = MotScanShare,
 	.parallelscan_initialize = MotScanShareInit,
 	.parallelscan_reinitialize = MotScanShareAgain,
@@ -87,14 +92,13 @@ static const TableAmRoutine routine = {
 	.tuple_delete = MotTableDelete,
 	.tuple_update = MotTableUpdate,
 	.tuple_lock = MotTableLock,
-	.relation_set_new_filenode = MotTableSetFilenode,
+	.relation_set_new_filelocator = MotTableSetFilenode,
 	.relation_nontransactional_truncate = MotTableTruncate,
 	.relation_copy_data = MotTableCopy,
 	.relation_copy_for_cluster = MotTableCluster,
 	.relation_vacuum = MotTableVacuum,
-	.scan_bitmap_next_block = MotBitmapBlock,
-	.scan_bitmap_next_tuple = MotBitmapTuple,
-	.scan_analyze_next_block = MotAnalyzeBlock,
+	MOT_BITMAP_MEMBERS,
+	.scan_analyze_next_block = analyze_next_block,
 	.scan_analyze_next_tuple = MotAnalyzeTuple,
 	.index_build_range_scan = MotTableBuildIndex,
 	.index_validate_scan = MotTableCatchUpIndex,

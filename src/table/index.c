@@ -14,7 +14,8 @@
  * replaced cannot be read: index_beginscan calls btree's ambeginscan,
  * which looks at nothing, then our index_fetch_begin, which replaces it, and then
  * amrescan, which takes the scan over.  Scans for bitmaps do not come by
- * there; but the scan of the table begins before a bitmap is asked for, and replaces it, too.
+ * there; but before a bitmap is asked for, when the executor has made its nodes, entries
+ * are replaced, too (scan.c).
  * A scan that has not been taken over is refused when it asks for a row's bytes.
  *
  * The server keeps rd_indam of indexes that have been made or made anew in a
@@ -25,14 +26,14 @@
  * Keys come and go with rows (relation/writer.c), so aminsert has nothing to
  * do, except for rows that ON CONFLICT inserts on trial: they are stored without
  * keys, whose conflicts are an answer then and not an error.  And it says whether
- * a deferrable key is unique: to the engine these are not.
+ * a deferrable key is unique: to the engine these are not.  COPY is told after its first
+ * row that the other indexes take no keys (ii_ReadyForInserts).
  *
  *-------------------------------------------------------------------------
  */
 #include "table/table.h"
 
 #include "access/amapi.h"
-#include "catalog/index.h"
 #include "access/xact.h"
 #include "catalog/pg_am.h"
 #include "commands/defrem.h"
@@ -159,7 +160,6 @@ static void
 note_entries(Relation rel, List *oids, uint64 generation)
 {
 	MotRelation *mr = MotRelationGet(rel);
-	ListCell   *lc;
 
 	if (mr->maxentries < list_length(oids))
 	{
@@ -167,9 +167,9 @@ note_entries(Relation rel, List *oids, uint64 generation)
 		mr->entries = MemoryContextAlloc(mr->cxt, mr->maxentries * sizeof(Relation));
 	}
 	mr->nentries = 0;
-	foreach(lc, oids)
+	foreach_oid(oid, oids)
 	{
-		Relation	index = RelationIdGetRelation(lfirst_oid(lc));
+		Relation	index = RelationIdGetRelation(oid);
 
 		if (RelationIsValid(index))
 		{
@@ -188,7 +188,6 @@ MotTableIndexes(Relation rel)
 	MotRelation *mr = MotRelationGet(rel);
 	uint64		generation = MotRelationGeneration;
 	List	   *oids;
-	ListCell   *lc;
 
 	/*
 	 * Nothing has been invalidated, so the entries are where they were. (They
@@ -205,9 +204,9 @@ MotTableIndexes(Relation rel)
 	}
 	mr->indexes_seen = 0;
 	oids = RelationGetIndexList(rel);
-	foreach(lc, oids)
+	foreach_oid(oid, oids)
 	{
-		Relation	index = RelationIdGetRelation(lfirst_oid(lc));
+		Relation	index = RelationIdGetRelation(oid);
 
 		if (RelationIsValid(index))
 		{
@@ -224,11 +223,10 @@ static void
 put_back(Relation rel)
 {
 	List	   *oids = RelationGetIndexList(rel);
-	ListCell   *lc;
 
-	foreach(lc, oids)
+	foreach_oid(oid, oids)
 	{
-		Relation	index = RelationIdGetRelation(lfirst_oid(lc));
+		Relation	index = RelationIdGetRelation(oid);
 
 		if (!RelationIsValid(index))
 			continue;
@@ -361,7 +359,12 @@ insert_key(Relation index, Datum *values, bool *isnull, ItemPointer tid, Relatio
 	if (unlikely(taken_row != NULL))
 		raise_taken(index, tid, rel);
 	if (likely(trial_row == NULL && (check == UNIQUE_CHECK_NO || check == UNIQUE_CHECK_YES)))
+	{
+		/* COPY, which changes no row and tries none, need not bring any more */
+		if (!exclusion && MotTableRaisesFirst(rel))
+			info->ii_ReadyForInserts = false;
 		return true;
+	}
 	mr = MotRelationGet(rel);
 	row = MotTidToVersion(MotSession(), mr->table, tid, &changes);
 	trial = row != NULL && row == trial_row;
@@ -394,7 +397,6 @@ MotTableTrialDone(Relation rel, TupleTableSlot *slot, uint32 token, bool succeed
 {
 	List	   *lacks = trial_lacks;
 	mot_row    *row = trial_row;
-	ListCell   *lc;
 
 	trial_row = NULL;
 	trial_lacks = NIL;
@@ -407,9 +409,9 @@ MotTableTrialDone(Relation rel, TupleTableSlot *slot, uint32 token, bool succeed
 		 * who was in the way of an exclusion constraint has gone since; or
 		 * has come back, which is an error
 		 */
-		foreach(lc, lacks)
+		foreach_oid(oid, lacks)
 			(void) MotWriterAddKey(MotWriterShared(rel, &view, GetCurrentCommandId(true)),
-								   MotRelationIndex(MotRelationGet(rel), lfirst_oid(lc)), row, true, &busy);
+								   MotRelationIndex(MotRelationGet(rel), oid), row, true, &busy);
 		pgstat_count_heap_insert(rel, 1);
 		return;
 	}
@@ -516,23 +518,27 @@ planner_relation(PlannerInfo *root, Oid relid, bool inhparent, RelOptInfo *rel)
 		Relation	relation = RelationIdGetRelation(relid);
 		MotRelation *mr = MotRelationGet(relation);
 		bool		bitmaps = MotBitmapsFit() && !is_below_changes(root);
-		ListCell   *lc;
 
-		foreach(lc, rel->indexlist)
+		foreach_node(IndexOptInfo, info, rel->indexlist)
 		{
-			IndexOptInfo *info = lfirst_node(IndexOptInfo, lc);
 			MotIndex   *index = MotRelationIndex(mr, info->indexoid);
 			bool		ordered = index != NULL;
 
 			for (int i = 0; ordered && i < index->key->ncolumns; i++)
 				ordered = index->key->columns[i].ordered;
-			/* who looks for a column's ends takes it that a real btree has an order */
+
+			/*
+			 * who looks for a column's ends takes it that a real btree has an
+			 * order
+			 */
 			if (!ordered)
 			{
 				info->sortopfamily = NULL;
 				info->hypothetical = true;
 			}
 			info->amhasgetbitmap &= bitmaps;
+			if (info->amhasgetbitmap)
+				MotBitmapsPlanned();
 			info->pages = 0;
 			if (info->indpred != NIL)
 				info->tuples = rel->tuples;

@@ -570,7 +570,6 @@ form_tuple(IndexScanDesc scan, MotTableIndexScan *o, const mot_version *version)
 	TupleDesc	desc = RelationGetDescr(scan->indexRelation);
 	Datum		values[INDEX_MAX_KEYS];
 	bool		isnull[INDEX_MAX_KEYS];
-	MemoryContext oldcxt;
 
 	/* (what is computed has INCLUDE's columns, too) */
 	MotRowDeform(o->relation->desc, version, o->relation->desc->natts, o->values, o->isnull);
@@ -584,9 +583,7 @@ form_tuple(IndexScanDesc scan, MotTableIndexScan *o, const mot_version *version)
 		isnull[0] = o->isnull[att];
 	}
 	memset(isnull + 1, true, (desc->natts - 1) * sizeof(bool));
-	oldcxt = MemoryContextSwitchTo(o->cxt);
-	scan->xs_itup = index_form_tuple(desc, values, isnull);
-	MemoryContextSwitchTo(oldcxt);
+	MotWithin(o->cxt, scan->xs_itup = index_form_tuple(desc, values, isnull));
 }
 
 /*
@@ -670,7 +667,7 @@ MotIndexScanGet(IndexScanDesc scan, ScanDirection direction)
 	/* (who builds an exclusion constraint compares with ids of a scan) */
 	else if (o->loose && (!scan->indexRelation->rd_index->indisexclusion ||
 						  (scan->indexRelation->rd_createSubid == InvalidSubTransactionId &&
-						   scan->indexRelation->rd_newRelfilenodeSubid == InvalidSubTransactionId)))
+						   scan->indexRelation->rd_newRelfilelocatorSubid == InvalidSubTransactionId)))
 		changes = MOT_TID_LOCKED;
 	MotVersionToTid(o->session, row, changes, &scan->xs_heaptid);
 	scan->xs_recheck = false;

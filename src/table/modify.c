@@ -20,8 +20,9 @@
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "catalog/pg_publication.h"
-#include "commands/copy.h"
+#include "commands/copyfrom_internal.h"
 #include "commands/progress.h"
+#include "compat/calls.h"
 #include "executor/tuptable.h"
 #include "pgstat.h"
 #include "relation/slot.h"
@@ -73,13 +74,42 @@ MotTableInsert(Relation rel, TupleTableSlot *slot, CommandId cid, int options,
 		pgstat_progress_update_param(PROGRESS_CLUSTER_HEAP_TUPLES_WRITTEN, ++MotAlterRows);
 }
 
+/* the COPY that has called us, if it is one */
+static CopyFromState
+running_copy(void)
+{
+	if (error_context_stack == NULL || error_context_stack->callback != CopyFromErrorCallback)
+		return NULL;
+	return (CopyFromState) error_context_stack->arg;
+}
+
+/*
+ * COPY stores some rows, and then brings each one's keys and queues its triggers,
+ * whose conditions may raise errors.  Where there are none, nothing can come before
+ * a key that is taken but another one, and it is raised at once.
+ */
+bool
+MotTableRaisesFirst(Relation rel)
+{
+	TriggerDesc *triggers = rel->trigdesc;
+
+	if (running_copy() == NULL)
+		return false;
+	for (int i = 0; triggers != NULL && triggers->trig_insert_after_row && i < triggers->numtriggers; i++)
+		if (triggers->triggers[i].tgqual != NULL)
+			return false;
+	return true;
+}
+
 void
 MotTableMultiInsert(Relation rel, TupleTableSlot **slots, int n, CommandId cid, int options,
 					struct BulkInsertStateData *bistate)
 {
 	mot_session *session = MotSession();
 	mot_view	view = {0, cid};
-	bool		copying = error_context_stack != NULL && error_context_stack->callback == CopyFromErrorCallback;
+	CopyFromState copy = running_copy();
+	bool		later = copy != NULL && !MotTableRaisesFirst(rel);
+	uint64	   *line = copy != NULL && !later ? &copy->cur_lineno : NULL;
 	MotBatch   *batch;
 	MotIndex   *index = NULL;
 	int			first = 0;
@@ -88,21 +118,22 @@ MotTableMultiInsert(Relation rel, TupleTableSlot **slots, int n, CommandId cid, 
 		(void) MotViewFor(NULL);
 	MotTableRefusePublished(rel);
 	MotTableIndexes(rel);
-	batch = MotBatchBegin(MotWriterShared(rel, &view, cid), MOT_BATCH_INSERT, NULL);
+	batch = MotBatchBegin(MotWriterShared(rel, &view, cid), MOT_BATCH_INSERT_SLOTS, line);
 	for (int i = 0; i < n; i++)
 	{
 		int64		taken;
 
 		slot_getallattrs(slots[i]);
-		(void) MotBatchAdd(batch, slots[i]->tts_values, slots[i]->tts_isnull, i);
+		/* (COPY puts it back) */
+		if (copy != NULL)
+			copy->cur_lineno = MotSlotLine(slots[i]);
+		(void) MotBatchAdd(batch, slots[i]->tts_values, slots[i]->tts_isnull,
+						   line != NULL ? copy->cur_lineno : i);
 		if (!MotBatchFull(batch) && i < n - 1)
 			continue;
 
-		/*
-		 * of a key that is taken COPY says the line when it brings the row's
-		 * keys
-		 */
-		taken = MotBatchTry(batch, copying ? &index : NULL);
+		/* of a key that is taken "later" COPY says the line */
+		taken = MotBatchTry(batch, later ? &index : NULL);
 		for (int k = first; k <= (taken >= 0 ? taken : i); k++)
 			MotVersionToTid(session, MotBatchRow(batch, k - first), 1, &slots[k]->tts_tid);
 		if (taken >= 0)
@@ -281,7 +312,7 @@ MotTableDelete(Relation rel, ItemPointer tid, CommandId cid, Snapshot snapshot, 
 TM_Result
 MotTableUpdate(Relation rel, ItemPointer otid, TupleTableSlot *slot, CommandId cid, Snapshot snapshot,
 			   Snapshot crosscheck, bool wait, TM_FailureData *failure, LockTupleMode *lockmode,
-			   bool *update_indexes)
+			   TU_UpdateIndexes *update_indexes)
 {
 	Target		target;
 	TM_Result	result;
@@ -290,17 +321,18 @@ MotTableUpdate(Relation rel, ItemPointer otid, TupleTableSlot *slot, CommandId c
 	MotTableRefusePublished(rel);
 	MotTableIndexes(rel);
 	*lockmode = LockTupleNoKeyExclusive;
-	*update_indexes = false;
+	*update_indexes = TU_None;
 	result = lock_to_change(rel, &target, otid, snapshot, crosscheck, cid, MOT_MODE_CHANGE, wait, failure);
 	if (result != TM_Ok)
 		return result;
 	slot_getallattrs(slot);
 	/* keys that are deferrable the server looks at when the row is there */
-	*update_indexes = MotWriterUpdate(target.writer, target.row, target.version, slot->tts_values, slot->tts_isnull);
+	if (MotWriterUpdate(target.writer, target.row, target.version, slot->tts_values, slot->tts_isnull))
+		*update_indexes = TU_All;
 	MotVersionToTid(target.session, target.row, mot_row_changes(target.session, target.row, &command),
 					&slot->tts_tid);
 	slot->tts_tableOid = RelationGetRelid(rel);
 	MotSlotChanged(slot, MotConflictUpdates(target.row, cid));
-	pgstat_count_heap_update(rel, false);
+	MotCountUpdate(rel);
 	return TM_Ok;
 }

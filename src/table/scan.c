@@ -16,6 +16,10 @@
  * pages.  A table that is not in memory is none to ANALYZE but a warning: it gets the
  * numbers that it has stored the last time, and no row.
  *
+ * A range of tuple ids is read in their order, as of a heap table, since who pages through a table by ctid takes that
+ * for granted: its pages are put in the order of their addresses first.  Rows that this transaction has changed,
+ * whose ids are above all others' (xact/tid.c), are one more page, behind them.
+ *
  * A parallel scan deals out pages, 64 kB each, by a counter; who comes late takes the next
  * one, and who leaves early, or is parked (xact/workers.c), has finished his.  Each participant knows himself how many
  * there are: all rows that the common view shows were there before the first of them began, so a
@@ -50,6 +54,13 @@ typedef struct Found
 	const mot_version *version;
 } Found;
 
+/* a page that a range of tuple ids may have rows in */
+typedef struct RangePage
+{
+	ItemPointerData first;
+	uint64		page;
+} RangePage;
+
 typedef struct MotTableScan
 {
 	TableScanDescData base;
@@ -67,10 +78,16 @@ typedef struct MotTableScan
 	int			nfound;
 	int			maxfound;
 	Found	   *found;
+	ItemPointerData lowest;		/* of a range; "page" is the place in: */
+	ItemPointerData highest;
+	uint64		nranged;
+	RangePage  *ranged;
 } MotTableScan;
 
 /* that have begun, ever */
 static uint64 bitmap_scans = 0;
+
+static bool bitmaps_planned = false;
 static ExecutorStart_hook_type prev_ExecutorStart = NULL;
 
 typedef struct MotSharedScan
@@ -187,6 +204,8 @@ MotScanFinish(TableScanDesc base)
 	RelationDecrementReferenceCount(base->rs_rd);
 	if (scan->found != NULL)
 		pfree(scan->found);
+	if (scan->ranged != NULL)
+		pfree(scan->ranged);
 	pfree(scan);
 }
 
@@ -198,6 +217,8 @@ MotScanAgain(TableScanDesc base, struct ScanKeyData *key, bool set_params,
 
 	scan->in_page = false;
 	scan->page = 0;
+	/* (of a bitmap: there may be another one now) */
+	scan->nfound = 0;
 }
 
 static void
@@ -214,9 +235,9 @@ note_found(MotTableScan *scan, mot_row *row, const mot_version *version)
 	scan->found[scan->nfound++].version = version;
 }
 
-/* all rows of a page that the view sees */
+/* all rows of a page that the view sees, besides those that have been found */
 static void
-read_page(MotTableScan *scan, uint64 page)
+add_page(MotTableScan *scan, uint64 page)
 {
 	mot_scan	pages;
 	mot_row    *row;
@@ -225,11 +246,8 @@ read_page(MotTableScan *scan, uint64 page)
 	mot_scan_begin(scan->session, &pages, scan->relation->table, &scan->view, NULL);
 	pages.next_page = page;
 	pages.pages = Min(page + 1, pages.pages);
-	scan->nfound = 0;
 	while (mot_scan_next(scan->session, &pages, &row, &version))
 		note_found(scan, row, version);
-	scan->page = page;
-	scan->in_page = true;
 	if (unlikely(MotAlterShows != InvalidOid))
 	{
 		pgstat_progress_update_param(PROGRESS_CLUSTER_TOTAL_HEAP_BLKS, scan->pages);
@@ -238,6 +256,15 @@ read_page(MotTableScan *scan, uint64 page)
 	CHECK_FOR_INTERRUPTS();
 	if (!scan->loose)
 		MotHeldCheck();
+}
+
+static void
+read_page(MotTableScan *scan, uint64 page)
+{
+	scan->nfound = 0;
+	add_page(scan, page);
+	scan->page = page;
+	scan->in_page = true;
 }
 
 static void
@@ -300,6 +327,22 @@ MotScanVersion(TableScanDesc base, TupleTableSlot *slot)
 	return scan->found[scan->at].version;
 }
 
+/* ... with its tuple id */
+void
+MotScanShowRow(TableScanDesc base, TupleTableSlot *slot)
+{
+	show_found((MotTableScan *) base, slot);
+}
+
+/* what a forward scan will come to in so many rows, if it is in the same page; else NULL */
+const mot_version *
+MotScanPeek(TableScanDesc base, int ahead)
+{
+	MotTableScan *scan = (MotTableScan *) base;
+
+	return scan->in_page && scan->at + ahead < scan->nfound ? scan->found[scan->at + ahead].version : NULL;
+}
+
 bool
 MotScanGet(TableScanDesc base, ScanDirection direction, TupleTableSlot *slot)
 {
@@ -335,6 +378,138 @@ MotScanGet(TableScanDesc base, ScanDirection direction, TupleTableSlot *slot)
 	return true;
 }
 
+/* ------------------------------------------------------ ranges of tuple ids */
+
+static int
+compare_pages(const void *a, const void *b)
+{
+	return ItemPointerCompare((ItemPointer) &((const RangePage *) a)->first,
+							  (ItemPointer) &((const RangePage *) b)->first);
+}
+
+void
+MotScanSetRange(TableScanDesc base, ItemPointer lowest, ItemPointer highest)
+{
+	MotTableScan *scan = (MotTableScan *) base;
+
+	scan->lowest = *lowest;
+	scan->highest = *highest;
+	scan->in_page = false;
+	scan->nranged = 0;
+	if (scan->ranged == NULL)
+		scan->ranged = MemoryContextAllocHuge(GetMemoryChunkContext(scan),
+											  Max(1, scan->pages) * sizeof(RangePage));
+	/* (what is a hole now has no row that the view sees) */
+	for (uint64 page = 0; page < scan->pages; page++)
+	{
+		RangePage  *ranged = &scan->ranged[scan->nranged];
+		const mot_row *first;
+		const mot_row *last;
+		ItemPointerData end;
+
+		if (!mot_scan_page(scan->relation->table, page, &first, &last))
+			continue;
+		MotVersionToTid(scan->session, first, 0, &ranged->first);
+		MotVersionToTid(scan->session, last, 0, &end);
+		ranged->page = page;
+		if (ItemPointerCompare(&end, lowest) >= 0 && ItemPointerCompare(&ranged->first, highest) <= 0)
+			scan->nranged++;
+	}
+	qsort(scan->ranged, scan->nranged, sizeof(RangePage), compare_pages);
+}
+
+static void
+found_tid(MotTableScan *scan, const Found *found, ItemPointer tid)
+{
+	MotVersionToTid(scan->session, found->row,
+					mot_version_ts(found->version) == 0 ? mot_version_changes(found->row, found->version) : 0, tid);
+}
+
+static int
+compare_found(const void *a, const void *b, void *scan)
+{
+	ItemPointerData first;
+	ItemPointerData second;
+
+	found_tid(scan, a, &first);
+	found_tid(scan, b, &second);
+	return ItemPointerCompare(&first, &second);
+}
+
+/* of the rows found, from this one on, those in the range stay that this transaction has changed, or has not */
+static void
+keep_range(MotTableScan *scan, int from, bool changed)
+{
+	int			kept = from;
+
+	for (int i = from; i < scan->nfound; i++)
+	{
+		ItemPointerData tid;
+
+		if ((mot_version_ts(scan->found[i].version) == 0) != changed)
+			continue;
+		found_tid(scan, &scan->found[i], &tid);
+		if (ItemPointerCompare(&tid, &scan->lowest) >= 0 && ItemPointerCompare(&tid, &scan->highest) <= 0)
+			scan->found[kept++] = scan->found[i];
+	}
+	scan->nfound = kept;
+}
+
+static void
+read_range(MotTableScan *scan, uint64 at)
+{
+	if (at < scan->nranged)
+	{
+		read_page(scan, scan->ranged[at].page);
+		keep_range(scan, 0, false);
+	}
+	else
+	{
+		scan->nfound = 0;
+		if (mot_txn_has_writes(scan->session) && MotTidOfChanges(&scan->highest))
+		{
+			for (uint64 page = 0; page < scan->pages; page++)
+			{
+				int			from = scan->nfound;
+
+				add_page(scan, page);
+				keep_range(scan, from, true);
+			}
+			qsort_arg(scan->found, scan->nfound, sizeof(Found), compare_found, scan);
+		}
+		scan->in_page = true;
+	}
+	scan->page = at;
+}
+
+/* a scan that has come to an end is set anew, and then begins at that end again */
+bool
+MotScanGetRange(TableScanDesc base, ScanDirection direction, TupleTableSlot *slot)
+{
+	MotTableScan *scan = (MotTableScan *) base;
+	bool		forward = ScanDirectionIsForward(direction);
+
+	while (!scan->in_page || (forward ? ++scan->at >= scan->nfound : --scan->at < 0))
+	{
+		uint64		last = forward ? scan->nranged : 0;
+
+		if (scan->in_page && scan->page == last)
+		{
+			scan->in_page = false;
+			ExecClearTuple(slot);
+			return false;
+		}
+		if (scan->in_page)
+			read_range(scan, forward ? scan->page + 1 : scan->page - 1);
+		else
+			read_range(scan, forward ? 0 : scan->nranged);
+		scan->at = forward ? -1 : scan->nfound;
+	}
+	show_found(scan, slot);
+	pgstat_count_heap_getnext(base->rs_rd);
+	return true;
+}
+
 /* ---------------------------------------------------------- parallel scans */
 
 Size
@@ -346,7 +521,7 @@ MotScanShare(Relation rel)
 Size
 MotScanShareInit(Relation rel, ParallelTableScanDesc parallel)
 {
-	parallel->phs_relid = RelationGetRelid(rel);
+	MotShareIsOf(parallel, rel);
 	parallel->phs_syncscan = false;
 	pg_atomic_init_u64(&((MotSharedScan *) parallel)->next, 0);
 	return sizeof(MotSharedScan);
@@ -384,20 +559,20 @@ MotBitmapAdd(TIDBitmap *bitmap, mot_session *session, const mot_row *row)
 	tbm_add_tuples(bitmap, &tid, 1, false);
 }
 
+/* n < 0: only the block has been kept, and all its rows are to be looked at */
 bool
-MotBitmapBlock(TableScanDesc base, struct TBMIterateResult *block)
+MotBitmapRead(TableScanDesc base, BlockNumber block, int n, const OffsetNumber *offsets)
 {
 	MotTableScan *scan = (MotTableScan *) base;
-	bool		all = block->ntuples < 0;	/* only the block has been kept */
-	int			n = all ? BITMAP_ROWS : block->ntuples;
+	bool		all = n < 0;
 
 	scan->nfound = 0;
 	scan->at = -1;
-	for (int i = 0; i < n; i++)
+	for (int i = 0; i < (all ? BITMAP_ROWS : n); i++)
 	{
-		unsigned	offset = all ? i : block->offsets[i] - 1;
+		unsigned	offset = all ? i : offsets[i] - 1;
 		mot_row    *row = mot_row_by_number(scan->session, scan->relation->table,
-											(uint64) block->blockno * BITMAP_ROWS + offset);
+											(uint64) block * BITMAP_ROWS + offset);
 		const mot_version *version = row == NULL ? NULL :
 		mot_row_visible(scan->session, &scan->view, scan->relation->table, row);
 
@@ -408,7 +583,7 @@ MotBitmapBlock(TableScanDesc base, struct TBMIterateResult *block)
 }
 
 bool
-MotBitmapTuple(TableScanDesc base, struct TBMIterateResult *block, TupleTableSlot *slot)
+MotBitmapShow(TableScanDesc base, TupleTableSlot *slot)
 {
 	MotTableScan *scan = (MotTableScan *) base;
 
@@ -422,26 +597,45 @@ MotBitmapTuple(TableScanDesc base, struct TBMIterateResult *block, TupleTableSlo
 	return true;
 }
 
+/*
+ * The executor would have the system read blocks ahead, of a file that has none.  And a
+ * bitmap may be asked for before the scan of the table begins: indexes have to
+ * be ours by then.
+ */
 static bool
-stop_prefetching(PlanState *node, void *arg)
+prepare_bitmaps(PlanState *node, void *arg)
 {
 	if (node == NULL)
 		return false;
-	if (IsA(node, BitmapHeapScanState) &&
-		MotIsOrdinaryTable(RelationGetRelid(((BitmapHeapScanState *) node)->ss.ss_currentRelation)))
-		((BitmapHeapScanState *) node)->prefetch_maximum = 0;
-	return planstate_tree_walker(node, stop_prefetching, arg);
+	if (IsA(node, BitmapHeapScanState))
+	{
+		Relation	rel = ((BitmapHeapScanState *) node)->ss.ss_currentRelation;
+
+		if (MotIsOrdinaryTable(RelationGetRelid(rel)))
+		{
+			MotTableIndexes(rel);
+			MotBitmapStopPrefetching((BitmapHeapScanState *) node);
+		}
+	}
+	return planstate_tree_walker(node, prepare_bitmaps, arg);
 }
 
-/* The executor would have the system read blocks ahead, of a file that has none. */
 static void
 executor_start(QueryDesc *query, int eflags)
 {
 	uint64		before = bitmap_scans;
 
 	prev_ExecutorStart(query, eflags);
-	if (unlikely(bitmap_scans != before))
-		(void) stop_prefetching(query->planstate, NULL);
+	if (unlikely(bitmap_scans != before) ||
+		(MOT_BITMAP_COMES_FIRST && (bitmaps_planned || IsParallelWorker())))
+		(void) prepare_bitmaps(query->planstate, NULL);
+}
+
+/* this process may have plans with bitmaps */
+void
+MotBitmapsPlanned(void)
+{
+	bitmaps_planned = true;
 }
 
 /* (behind MotSnapshotInit, whose hook is below ours) */
@@ -564,7 +758,7 @@ MotSatisfies(Relation rel, TupleTableSlot *slot, Snapshot snapshot)
 /* ---------------------------------------------------- ANALYZE, TABLESAMPLE */
 
 bool
-MotAnalyzeBlock(TableScanDesc base, BlockNumber block, BufferAccessStrategy strategy)
+MotAnalyzeBlock(TableScanDesc base, BlockNumber block)
 {
 	MotTableScan *scan = (MotTableScan *) base;
 	uint64		blocks = Max(1, MotTableSize(base->rs_rd, MAIN_FORKNUM) / BLCKSZ);

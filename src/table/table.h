@@ -17,6 +17,7 @@
 #include "mot.h"
 #include "access/genam.h"
 #include "access/tableam.h"
+#include "compat/tableam.h"
 #include "relation/relation.h"
 #include "xact/xact.h"
 
@@ -35,19 +36,24 @@ extern void MotScanAgain(TableScanDesc scan, struct ScanKeyData *key, bool set_p
 						 bool allow_strat, bool allow_sync, bool allow_pagemode);
 extern bool MotScanGet(TableScanDesc scan, ScanDirection direction, TupleTableSlot *slot);
 extern const mot_version *MotScanVersion(TableScanDesc scan, TupleTableSlot *slot);
+extern void MotScanSetRange(TableScanDesc scan, ItemPointer lowest, ItemPointer highest);
+extern bool MotScanGetRange(TableScanDesc scan, ScanDirection direction, TupleTableSlot *slot);
+extern void MotScanShowRow(TableScanDesc scan, TupleTableSlot *slot);
+extern const mot_version *MotScanPeek(TableScanDesc scan, int ahead);
 extern Size MotScanShare(Relation rel);
 extern Size MotScanShareInit(Relation rel, ParallelTableScanDesc parallel);
 extern bool MotBitmapsFit(void);
 extern void MotBitmapAdd(TIDBitmap *bitmap, mot_session *session, const mot_row *row);
-extern bool MotBitmapBlock(TableScanDesc scan, struct TBMIterateResult *block);
-extern bool MotBitmapTuple(TableScanDesc scan, struct TBMIterateResult *block, TupleTableSlot *slot);
+extern bool MotBitmapRead(TableScanDesc scan, BlockNumber block, int n, const OffsetNumber *offsets);
+extern bool MotBitmapShow(TableScanDesc scan, TupleTableSlot *slot);
+extern void MotBitmapsPlanned(void);
 extern void MotBitmapsInit(void);
 extern void MotScanShareAgain(Relation rel, ParallelTableScanDesc parallel);
 extern bool MotFetchVersion(Relation rel, ItemPointer tid, Snapshot snapshot, TupleTableSlot *slot);
 extern bool MotTidIsValid(TableScanDesc scan, ItemPointer tid);
 extern void MotLatestTid(TableScanDesc scan, ItemPointer tid);
 extern bool MotSatisfies(Relation rel, TupleTableSlot *slot, Snapshot snapshot);
-extern bool MotAnalyzeBlock(TableScanDesc scan, BlockNumber block, BufferAccessStrategy strategy);
+extern bool MotAnalyzeBlock(TableScanDesc scan, BlockNumber block);
 extern bool MotAnalyzeTuple(TableScanDesc scan, TransactionId oldest, double *live, double *dead,
 							TupleTableSlot *slot);
 extern bool MotSampleBlock(TableScanDesc scan, struct SampleScanState *state);
@@ -55,6 +61,7 @@ extern bool MotSampleTuple(TableScanDesc scan, struct SampleScanState *state, Tu
 
 /* modify.c */
 extern void MotTableRefusePublished(Relation rel);
+extern bool MotTableRaisesFirst(Relation rel);
 extern void MotTableInsert(Relation rel, TupleTableSlot *slot, CommandId cid, int options,
 						   struct BulkInsertStateData *bistate);
 extern void MotTableMultiInsert(Relation rel, TupleTableSlot **slots, int n, CommandId cid, int options,
@@ -63,7 +70,7 @@ extern TM_Result MotTableDelete(Relation rel, ItemPointer tid, CommandId cid, Sn
 								Snapshot crosscheck, bool wait, TM_FailureData *failure, bool changing_part);
 extern TM_Result MotTableUpdate(Relation rel, ItemPointer otid, TupleTableSlot *slot, CommandId cid,
 								Snapshot snapshot, Snapshot crosscheck, bool wait, TM_FailureData *failure,
-								LockTupleMode *lockmode, bool *update_indexes);
+								LockTupleMode *lockmode, TU_UpdateIndexes *update_indexes);
 extern TM_Result MotTableLock(Relation rel, ItemPointer tid, Snapshot snapshot, TupleTableSlot *slot,
 							  CommandId cid, LockTupleMode mode, LockWaitPolicy policy, uint8 flags,
 							  TM_FailureData *failure);
@@ -103,11 +110,11 @@ extern bool MotTableFetchRow(struct IndexFetchTableData *data, ItemPointer tid, 
 							 TupleTableSlot *slot, bool *call_again, bool *all_dead);
 
 /* upkeep.c */
-extern void MotTableSetFilenode(Relation rel, const RelFileNode *node, char persistence,
+extern void MotTableSetFilenode(Relation rel, const RelFileLocator *node, char persistence,
 								TransactionId *freeze_xid, MultiXactId *min_multi);
 extern void MotTableShowProgress(void);
 extern void MotTableTruncate(Relation rel);
-extern void MotTableCopy(Relation rel, const RelFileNode *node);
+extern void MotTableCopy(Relation rel, const RelFileLocator *node);
 extern void MotTableCluster(Relation old, Relation new, Relation index, bool use_sort, TransactionId oldest_xmin,
 							TransactionId *freeze_xid, MultiXactId *min_multi,
 							double *rows, double *vacuumed, double *recently_dead);

@@ -19,10 +19,12 @@
 
 #include "access/multixact.h"
 #include "catalog/pg_am.h"
+#include "catalog/pg_operator.h"
 #include "catalog/storage.h"
 #include "catalog/storage_xlog.h"
 #include "commands/progress.h"
 #include "commands/vacuum.h"
+#include "compat/calls.h"
 #include "miscadmin.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
@@ -33,8 +35,8 @@
 #include "storage/smgr.h"
 #include "utils/backend_status.h"
 #include "utils/fmgroids.h"
-#include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
+#include "utils/spccache.h"
 #include "utils/tuplestore.h"
 
 static set_rel_pathlist_hook_type prev_set_rel_pathlist = NULL;
@@ -43,7 +45,7 @@ static create_upper_paths_hook_type prev_create_upper_paths = NULL;
 /* ----------------------------------------------------------------- storage */
 
 static void
-make_file(Relation rel, const RelFileNode *node, char persistence)
+make_file(Relation rel, const RelFileLocator *node, char persistence)
 {
 	SMgrRelation file = RelationCreateStorage(*node, persistence, true);
 
@@ -58,11 +60,11 @@ make_file(Relation rel, const RelFileNode *node, char persistence)
 		smgrimmedsync(file, INIT_FORKNUM);
 	}
 	smgrclose(file);
-	MotStorageCreateNumbered(rel, node->spcNode, node->relNode);
+	MotStorageCreateNumbered(rel, node->spcOid, node->relNumber);
 }
 
 void
-MotTableSetFilenode(Relation rel, const RelFileNode *node, char persistence,
+MotTableSetFilenode(Relation rel, const RelFileLocator *node, char persistence,
 					TransactionId *freeze_xid, MultiXactId *min_multi)
 {
 	if (persistence == RELPERSISTENCE_TEMP)
@@ -70,7 +72,7 @@ MotTableSetFilenode(Relation rel, const RelFileNode *node, char persistence,
 		rel->rd_rel->relam = HEAP_TABLE_AM_OID;
 		rel->rd_amhandler = F_HEAP_TABLEAM_HANDLER;
 		rel->rd_tableam = GetHeapamTableAmRoutine();
-		table_relation_set_new_filenode(rel, node, persistence, freeze_xid, min_multi);
+		table_relation_set_new_filelocator(rel, node, persistence, freeze_xid, min_multi);
 		return;
 	}
 	(void) MotEngineRequired();
@@ -113,7 +115,7 @@ MotTableTruncate(Relation rel)
  * All are put down between, since what is known of a table is known of one storage.
  */
 static uint64
-copy_rows(Relation from, Relation index, Relation to, RelFileNode node)
+copy_rows(Relation from, Relation index, Relation to, RelFileLocator node)
 {
 	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
 	Tuplestorestate *store = tuplestore_begin_heap(false, false, maintenance_work_mem);
@@ -121,12 +123,12 @@ copy_rows(Relation from, Relation index, Relation to, RelFileNode node)
 	TupleDesc	desc = slot->tts_tupleDescriptor;
 	TableScanDesc scan = NULL;
 	IndexScanDesc indexscan = NULL;
-	RelFileNode was = to->rd_node;
+	RelFileLocator was = to->rd_locator;
 	uint64		n = 0;
 
 	if (index != NULL)
 	{
-		indexscan = index_beginscan(from, index, snapshot, 0, 0);
+		indexscan = MotIndexBeginScan(from, index, snapshot);
 		index_rescan(indexscan, NULL, 0, NULL, 0);
 	}
 	else
@@ -147,18 +149,18 @@ copy_rows(Relation from, Relation index, Relation to, RelFileNode node)
 	ExecDropSingleTupleTableSlot(slot);
 	UnregisterSnapshot(snapshot);
 
-	MotStorageRewritten(node.relNode, true);
+	MotStorageRewritten(node.relNumber, true);
 	PG_TRY();
 	{
-		to->rd_node = node;
-		MotRelationForgetTable(was.relNode);
+		to->rd_locator = node;
+		MotRelationForgetTable(was.relNumber);
 		MotBatchLoad(to, store, desc, MOT_BATCH_LOAD_ROWS);
 		MotStorageFillIndexes(to);
 	}
 	PG_FINALLY();
 	{
-		to->rd_node = was;
-		MotRelationForgetTable(node.relNode);
+		to->rd_locator = was;
+		MotRelationForgetTable(node.relNumber);
 	}
 	PG_END_TRY();
 	tuplestore_end(store);
@@ -167,7 +169,7 @@ copy_rows(Relation from, Relation index, Relation to, RelFileNode node)
 
 /* SET TABLESPACE */
 void
-MotTableCopy(Relation rel, const RelFileNode *node)
+MotTableCopy(Relation rel, const RelFileLocator *node)
 {
 	(void) MotBeginWrite();
 	make_file(rel, node, rel->rd_rel->relpersistence);
@@ -184,7 +186,7 @@ MotTableCluster(Relation old, Relation new, Relation index, bool use_sort, Trans
 	*freeze_xid = InvalidTransactionId;
 	*min_multi = InvalidMultiXactId;
 	*vacuumed = *recently_dead = 0;
-	*rows = (double) copy_rows(old, index, new, new->rd_node);
+	*rows = (double) copy_rows(old, index, new, new->rd_locator);
 }
 
 /*
@@ -238,7 +240,7 @@ MotTableVacuum(Relation rel, struct VacuumParams *params, BufferAccessStrategy s
 	mot_table_stat stat;
 	uint64		objects;
 	uint64		owed;
-	bool		updated;
+	TimestampTz begin = GetCurrentTimestamp();
 
 	if (mot_table_find(MotEngineRequired(), MyDatabaseId, MotStorageNumber(rel)) == NULL)
 	{
@@ -252,10 +254,8 @@ MotTableVacuum(Relation rel, struct VacuumParams *params, BufferAccessStrategy s
 	objects = mot_table_objects(table);
 	owed = mot_reclaim_all(session);
 	mot_table_stats(table, &stat);
-	vac_update_relstats(rel, (BlockNumber) (MotTableSize(rel, MAIN_FORKNUM) / BLCKSZ), (double) stat.rows, 0,
-						rel->rd_rel->relhasindex, InvalidTransactionId, InvalidMultiXactId,
-						&updated, &updated, false);
-	pgstat_report_vacuum(RelationGetRelid(rel), rel->rd_rel->relisshared, stat.rows, 0);
+	MotVacUpdateRelstats(rel, (BlockNumber) (MotTableSize(rel, MAIN_FORKNUM) / BLCKSZ), (double) stat.rows);
+	MotReportVacuum(rel, stat.rows, begin);
 	ereport((params->options & VACOPT_VERBOSE) != 0 ? INFO : DEBUG2,
 			(errmsg("\"%s\": gave back " UINT64_FORMAT " rows and superseded versions, " UINT64_FORMAT " bytes, and pages of " UINT64_FORMAT " bytes to other tables",
 					RelationGetRelationName(rel), gave(objects, mot_table_objects(table)),
@@ -272,7 +272,7 @@ void
 MotTableEstimate(Relation rel, int32 *attr_widths, BlockNumber *pages, double *tuples, double *allvisfrac)
 {
 	mot_table_stat stat;
-	PgStat_TableStatus *counts = find_tabstat_entry(RelationGetRelid(rel));
+	bool		counts = pgstat_should_count_relation(rel);
 
 	/* what the planner is told of the indexes it finds in the relation cache */
 	MotTableIndexes(rel);
@@ -282,7 +282,7 @@ MotTableEstimate(Relation rel, int32 *attr_widths, BlockNumber *pages, double *t
 	 * the engine counts at commit; what this transaction has done is known to
 	 * statistics
 	 */
-	for (PgStat_TableXactStatus *own = counts != NULL ? counts->trans : NULL; own != NULL; own = own->upper)
+	for (PgStat_TableXactStatus *own = counts ? rel->pgstat_info->trans : NULL; own != NULL; own = own->upper)
 		stat.rows += own->tuples_inserted - own->tuples_deleted;
 
 	/* no page costs, only work */
@@ -315,6 +315,47 @@ price_paths(PlannerInfo *root, RelOptInfo *rel)
 	create_tidscan_paths(root, rel);
 }
 
+/*
+ * To read a range of ctids is never more than to read all, and comes in the ids'
+ * order, unlike that.  The planner, who has been told that there are no pages, knows neither.
+ */
+static bool
+range_paths(PlannerInfo *root, RelOptInfo *rel)
+{
+	List	   *others = rel->pathlist;
+	List	   *found;
+	bool		asked = false;
+	bool		ranges = false;
+	double		random_page;
+
+	foreach_node(RestrictInfo, rinfo, rel->baserestrictinfo)
+	{
+		Expr	   *clause = rinfo->clause;
+		Oid			opno = IsA(clause, OpExpr) ? ((OpExpr *) clause)->opno : InvalidOid;
+
+		asked |= opno == TIDLessOperator || opno == TIDLessEqOperator ||
+			opno == TIDGreaterOperator || opno == TIDGreaterEqOperator;
+	}
+	if (likely(!asked) || !enable_tidscan)
+		return false;
+
+	rel->pathlist = NIL;
+	create_tidscan_paths(root, rel);
+	found = rel->pathlist;
+	rel->pathlist = others;
+	get_tablespace_page_costs(rel->reltablespace, &random_page, NULL);
+	foreach_ptr(Path, path, found)
+	{
+		if (!IsA(path, TidRangePath))
+			continue;
+		path->total_cost -= path->startup_cost + random_page;
+		path->startup_cost = 0;
+		add_path(rel, path);
+		ranges = true;
+	}
+	return ranges;
+}
+
 static void
 upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel, RelOptInfo *output_rel, void *extra)
 {
@@ -330,7 +371,7 @@ upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel, R
 		 * (none: place was made for a child that is left out, such as another
 		 * session's temporary table)
 		 */
-		ours = rte == NULL || rte->rtekind == RTE_JOIN ||
+		ours = rte == NULL || MotRteStandsForOthers(rte) ||
 			(rte->rtekind == RTE_RELATION && MotIsOrdinaryTable(rte->relid));
 	}
 	if (ours && stage == UPPERREL_FINAL)
@@ -366,7 +407,7 @@ set_rel_pathlist(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *r
 {
 	if (rte->rtekind == RTE_RELATION && !rte->inh && MotIsOrdinaryTable(rte->relid))
 	{
-		ListCell   *lc;
+		bool		ranges = false;
 
 		/*
 		 * (of a relation that a constant condition excludes there is nothing
@@ -374,15 +415,17 @@ set_rel_pathlist(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *r
 		 */
 		if (rel->reloptkind == RELOPT_BASEREL && rte->tablesample == NULL && !IS_DUMMY_REL(rel))
 			price_paths(root, rel);
+		if (rte->tablesample == NULL && !IS_DUMMY_REL(rel))
+			ranges = range_paths(root, rel);
 		rel->partial_pathlist = NIL;
 		if (rel->consider_parallel && IsolationIsSerializable())
 		{
 			rel->consider_parallel = false;
-			foreach(lc, rel->pathlist)
-				((Path *) lfirst(lc))->parallel_safe = false;
+			foreach_ptr(Path, path, rel->pathlist)
+				path->parallel_safe = false;
 		}
 		if (rel->consider_parallel && rel->lateral_relids == NULL && rte->tablesample == NULL &&
-			!IS_DUMMY_REL(rel))
+			!IS_DUMMY_REL(rel) && !ranges)
 			parallel_paths(root, rel, rte->relid);
 	}
 	if (prev_set_rel_pathlist)

@@ -15,12 +15,6 @@
  * So up to there nothing has happened that an error would have to undo,
  * except in the engine's transaction and in objects that nobody knows of.
  *
- * Something that does not fit (a row that is not there, a key that is there
- * twice, a table that nobody has heard of) means that what was loaded and the
- * log do not belong together.  That is reported, naming the position and the
- * table, and recovery ends; unless mot.ignore_damaged says that such a table
- * is to be given up, and the rest of the server to be started.
- *
  * When memory is full, the transaction is undone and tried once more after
  * what is owed has been freed, then after readers have let go, and then without
  * the largest table, which is left out (leftout.c): of such a table
@@ -38,32 +32,14 @@
 #include "wal/replay.h"
 #include "xact/xact.h"
 
-/* operations between two looks for an interrupt */
-#define BATCH 1024
-
 /* what is being applied */
-typedef struct Apply
-{
-	mot_session *session;
-	mot_view	view;
-	XLogRecPtr	lsn;
-	MotTarget  *target;			/* of the operations that come */
-	bool		definitions;	/* some definition changes */
-	bool		full;			/* the engine's memory is */
-	bool		aborted;
-	MemoryContext row_cxt;		/* reset after each operation */
-	char	   *row;			/* an updated row is put together here */
-	size_t		row_size;
-	uint64		operations;
-} Apply;
-
-static Apply apply;
+static MotRedo redo;
+static bool definitions;		/* some definition changes */
+static bool aborted;
 
 static bool try_apply(const char *ops, size_t len, XLogRecPtr lsn, TransactionId xid);
-static void apply_operations(const char *ops, size_t len);
-static void apply_one(const MotOpData *op, const char *raw, size_t len);
+static void apply_one(MotRedo *r, const MotOpData *op, const char *raw, size_t len);
 static void apply_insert(const MotOpData *op);
-static void load_row(const MotOpData *op);
 static void apply_update(const MotOpData *op);
 static void apply_delete(const MotOpData *op);
 static void apply_create(const MotOpData *op);
@@ -78,8 +54,7 @@ static void change_target(MotTarget *target);
 static void note_target(MotTarget *target);
 static void undo_target(MotTarget *target);
 static void heal_target(MotTarget *target);
-static void look_for_interrupts(void);
-static void damage(const char *fmt,...) pg_attribute_printf(1, 2);
+static void look_for_interrupts(MotRedo *r);
 
 bool
 MotApply(const char *ops, size_t len, XLogRecPtr lsn, TransactionId xid)
@@ -115,33 +90,36 @@ try_apply(const char *ops, size_t len, XLogRecPtr lsn, TransactionId xid)
 	cxt = AllocSetContextCreate(CurrentMemoryContext, "MOT replay", ALLOCSET_DEFAULT_SIZES);
 	oldcxt = MemoryContextSwitchTo(cxt);
 
-	memset(&apply, 0, sizeof(apply));
-	apply.session = session;
-	apply.lsn = lsn;
+	memset(&redo, 0, sizeof(redo));
+	redo.session = session;
+	redo.lsn = lsn;
+	redo.gives_up = mot_ignore_damaged;
+	definitions = aborted = false;
 	MotRoomTry();
-	apply.row_cxt = AllocSetContextCreate(cxt, "MOT replayed row", ALLOCSET_DEFAULT_SIZES);
-	apply.view.snapshot = mot_snapshot_take(session);
-	apply.view.command = MOT_COMMAND_MAX;
-	mot_txn_begin(session, MOT_READ_COMMITTED, apply.view.snapshot, MotMyVirtualXact());
+	redo.cxt = cxt;
+	redo.row_cxt = AllocSetContextCreate(cxt, "MOT replayed row", ALLOCSET_DEFAULT_SIZES);
+	redo.view.snapshot = mot_snapshot_take(session);
+	redo.view.command = MOT_COMMAND_MAX;
+	mot_txn_begin(session, MOT_READ_COMMITTED, redo.view.snapshot, MotMyVirtualXact());
 
 	mot_session_use_reserve(session, true);
 	PG_TRY();
 	{
-		apply_operations(ops, len);
+		MotRedoEach(&redo, ops, len, apply_one, look_for_interrupts);
 		MotTargetsEach(define_target);
 		MotTargetsEach(MotRoomKeepRest);
 	}
 	PG_CATCH();
 	{
-		if (apply.full)
+		if (redo.full)
 			MotTargetsEach(note_target);
 		mot_txn_abort(session);
-		apply.aborted = true;
+		aborted = true;
 		MotTargetsEach(undo_target);
 		MotTargetsForget();
 		mot_session_use_reserve(session, false);
 		mot_snapshot_hold(session, held);
-		if (geterrcode() != ERRCODE_OUT_OF_MEMORY || !apply.full)
+		if (geterrcode() != ERRCODE_OUT_OF_MEMORY || !redo.full)
 			PG_RE_THROW();
 		MemoryContextSwitchTo(cxt);
 		FlushErrorState();
@@ -160,7 +138,7 @@ try_apply(const char *ops, size_t len, XLogRecPtr lsn, TransactionId xid)
 	}
 
 	/* from here on nothing can fail */
-	if (apply.definitions)
+	if (definitions)
 	{
 		LWLockAcquire(MotDirectoryLock, LW_EXCLUSIVE);
 		MotTargetsEach(stamp_target);
@@ -172,7 +150,7 @@ try_apply(const char *ops, size_t len, XLogRecPtr lsn, TransactionId xid)
 	}
 	else
 		(void) mot_txn_commit(session);
-	if (apply.definitions)
+	if (definitions)
 	{
 		MotTargetsEach(change_target);
 		LWLockRelease(MotDirectoryLock);
@@ -188,51 +166,23 @@ try_apply(const char *ops, size_t len, XLogRecPtr lsn, TransactionId xid)
 	return true;
 }
 
-static void
-apply_operations(const char *ops, size_t len)
-{
-	const char *p = ops;
-	const char *end = ops + len;
-	const char *error = NULL;
-	MotOpData	op;
-
-	MemoryContextSwitchTo(apply.row_cxt);
-	for (;;)
-	{
-		const char *raw = p;
-
-		if (!MotRecordNext(&p, end, &op, &error))
-			break;
-		apply_one(&op, raw, p - raw);
-		MemoryContextReset(apply.row_cxt);
-		if (++apply.operations % BATCH == 0)
-			look_for_interrupts();
-	}
-	if (error != NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATA_CORRUPTED),
-				 errmsg("redo of memory-optimized tables at %X/%X is damaged: %s",
-						LSN_FORMAT_ARGS(apply.lsn), error),
-				 errhint("Restore the server from a backup.")));
-}
-
 /* recovery of a large transaction takes its time */
 static void
-look_for_interrupts(void)
+look_for_interrupts(MotRedo *r)
 {
 	if (AmStartupProcess())
-		HandleStartupProcInterrupts();
+		ProcessStartupProcInterrupts();
 	else
 		MotCheckpointLook();
 }
 
 static void
-apply_one(const MotOpData *op, const char *raw, size_t len)
+apply_one(MotRedo *r, const MotOpData *op, const char *raw, size_t len)
 {
 	switch (op->op)
 	{
 		case MOT_OP_TABLE:
-			apply.target = MotTargetGet(op->dbid, op->oid);
+			redo.target = MotTargetGet(op->dbid, op->oid);
 			return;
 		case MOT_OP_DROP_DATABASE:
 			drop_database(op->dbid);
@@ -241,11 +191,8 @@ apply_one(const MotOpData *op, const char *raw, size_t len)
 			break;
 	}
 
-	if (apply.target == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATA_CORRUPTED),
-				 errmsg("redo of memory-optimized tables at %X/%X is damaged: no table is named",
-						LSN_FORMAT_ARGS(apply.lsn))));
+	if (redo.target == NULL)
+		MotRedoRaiseDamaged(redo.lsn, "no table is named");
 
 	switch (op->op)
 	{
@@ -261,19 +208,19 @@ apply_one(const MotOpData *op, const char *raw, size_t len)
 			break;
 	}
 
-	if (apply.target->damaged)
+	if (redo.target->damaged)
 		return;
-	if (apply.target->left_out)
+	if (redo.target->left_out)
 	{
 		/* indexes are made with the table */
-		if (apply.target->emptied && op->op == MOT_OP_INDEX)
+		if (redo.target->emptied && op->op == MOT_OP_INDEX)
 			return;
-		MotRoomKeep(apply.target, MemoryContextGetParent(apply.row_cxt), raw, len);
+		MotRoomKeep(redo.target, redo.cxt, raw, len);
 		return;
 	}
-	if (apply.target->table == NULL)
+	if (redo.target->table == NULL)
 	{
-		damage("there is no such table");
+		(void) MotRedoMisfit(&redo, "there is no such table");
 		return;
 	}
 	switch (op->op)
@@ -288,8 +235,8 @@ apply_one(const MotOpData *op, const char *raw, size_t len)
 			break;
 		case MOT_OP_INSERT:
 			MOT_FAULT("replay-insert");
-			if (apply.target->created)
-				load_row(op);
+			if (redo.target->created)
+				(void) MotRedoLoad(&redo, op->host_bits, op->bytes, op->len);
 			else
 				apply_insert(op);
 			break;
@@ -302,136 +249,25 @@ apply_one(const MotOpData *op, const char *raw, size_t len)
 			apply_delete(op);
 			break;
 		default:
-			ereport(ERROR,
-					(errcode(ERRCODE_DATA_CORRUPTED),
-					 errmsg("redo of memory-optimized tables at %X/%X is damaged: unexpected operation %d",
-							LSN_FORMAT_ARGS(apply.lsn), (int) op->op)));
+			MotRedoRaiseDamaged(redo.lsn, "unexpected operation %d", (int) op->op);
 	}
 }
 
-/* --------------------------------------------------------------- failures */
-
-void
-MotApplyRaiseMemory(mot_status status, XLogRecPtr lsn, const char *table)
-{
-	if (status == MOT_NO_PRIVATE_MEMORY)
-		ereport(ERROR,
-				(errcode(ERRCODE_OUT_OF_MEMORY),
-				 errmsg("out of memory"),
-				 errdetail("Redo of memory-optimized tables at %X/%X could not be applied.",
-						   LSN_FORMAT_ARGS(lsn))));
-	ereport(ERROR,
-			(errcode(ERRCODE_OUT_OF_MEMORY),
-			 errmsg("memory for memory-optimized tables is full"),
-			 table != NULL ?
-			 errdetail("Redo at %X/%X for table \"%s\" could not be applied.",
-					   LSN_FORMAT_ARGS(lsn), table) :
-			 errdetail("Redo at %X/%X could not be applied.", LSN_FORMAT_ARGS(lsn)),
-			 errhint("Increase mot.max_memory, on a standby to at least what the primary has, and start the server again.")));
-}
-
-/* The table of the current operation and the log do not fit together. */
-static void
-damage(const char *fmt,...)
-{
-	char		why[256];
-	va_list		args;
-
-	va_start(args, fmt);
-	vsnprintf(why, sizeof(why), fmt, args);
-	va_end(args);
-
-	if (!mot_ignore_damaged)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATA_CORRUPTED),
-				 errmsg("redo at %X/%X does not fit memory-optimized table \"%s\": %s",
-						LSN_FORMAT_ARGS(apply.lsn), MotTargetName(apply.target), why),
-				 errdetail("The table has number %u in database %u.",
-						   apply.target->key.relid, apply.target->key.dbid),
-				 errhint("Restore the server from a backup, or set mot.ignore_damaged = on to start it without this table.")));
-
-	ereport(WARNING,
-			(errcode(ERRCODE_DATA_CORRUPTED),
-			 errmsg("redo at %X/%X does not fit memory-optimized table \"%s\": %s",
-					LSN_FORMAT_ARGS(apply.lsn), MotTargetName(apply.target), why),
-			 errdetail("The table is given up, as mot.ignore_damaged asks for.")));
-	apply.target->damaged = true;
-	MotStateDamage(apply.target->key.dbid, apply.target->key.relid,
-				   psprintf("redo at %X/%X does not fit: %s", LSN_FORMAT_ARGS(apply.lsn), why));
-}
-
-/* Did the engine do it?  Otherwise there is an error, or the table is damaged. */
 static bool
 check(mot_status status)
 {
-	switch (status)
-	{
-		case MOT_OK:
-			return true;
-		case MOT_NO_MEMORY:
-			apply.full = true;
-			/* FALLTHROUGH */
-		case MOT_NO_PRIVATE_MEMORY:
-			MotApplyRaiseMemory(status, apply.lsn, MotTargetName(apply.target));
-			break;
-		case MOT_TABLE_FULL:
-			ereport(ERROR,
-					(errcode(ERRCODE_OUT_OF_MEMORY),
-					 errmsg("memory-optimized table \"%s\" is full", MotTargetName(apply.target)),
-					 errdetail("Redo at %X/%X could not be applied.", LSN_FORMAT_ARGS(apply.lsn))));
-			break;
-		case MOT_DUPLICATE:
-			damage("a key is there already");
-			break;
-		case MOT_DELETED:
-		case MOT_NOT_FOUND:
-			damage("a row is not there");
-			break;
-		default:
-			damage("%s", mot_status_name(status));
-			break;
-	}
-	return false;
+	return MotRedoCheck(&redo, status);
 }
 
 /* ------------------------------------------------------------------- rows */
 
-/*
- * Finds the row that an operation is about and gets the right to change it.
- * false: damage, reported.
- */
+/* Finds the row that an operation is about and gets the right to change it.  false: damage, reported. */
 static bool
 find_row(const MotOpData *op, mot_row **row, const mot_version **version)
 {
-	MotTarget  *target = apply.target;
-	mot_status	status;
-
-	if (op->key != NULL)
-	{
-		int			identity = target->def->identity;
-
-		if (identity < 0 || target->indexes[identity].handle.index == NULL)
-		{
-			damage("the index by which rows are told apart is not there");
-			return false;
-		}
-		status = mot_index_get(apply.session, &apply.view, &target->indexes[identity].handle,
-							   op->key, op->key_len, NULL, row, version);
-		if (!check(status))
-			return false;
-	}
-	else
-	{
-		MotContentPrepare(apply.session, target);
-		if (!MotContentFind(apply.session, &apply.view, target, op->old_host_bits,
-							op->old_bytes, op->old_len, row, version))
-		{
-			damage("a row is not there");
-			return false;
-		}
-	}
-	return check(mot_row_lock(apply.session, &apply.view, target->table, *row, *version, true,
-							  version));
+	return MotRedoFind(&redo, op, row, version) &&
+		(*row == NULL ||
+		 check(mot_row_lock(redo.session, &redo.view, redo.target->table, *row, *version, true, version)));
 }
 
 static void
@@ -440,7 +276,7 @@ apply_insert(const MotOpData *op)
 	mot_row    *row;
 	void	   *data;
 
-	if (!check(mot_row_insert(apply.session, apply.target->table, 0, op->host_bits, op->len,
+	if (!check(mot_row_insert(redo.session, redo.target->table, 0, op->host_bits, op->len,
 							  &row, &data)))
 		return;
 	memcpy(data, op->bytes, op->len);
@@ -451,11 +287,11 @@ apply_insert(const MotOpData *op)
 static bool
 add_entry(mot_row *row, int i)
 {
-	MotTarget  *target = apply.target;
+	MotTarget  *target = redo.target;
 	unsigned	flags = MotTargetNewKey(target, i);
 	mot_row    *other;
 
-	return check(mot_index_add(apply.session, &target->indexes[i].handle, row,
+	return check(mot_index_add(redo.session, &target->indexes[i].handle, row,
 							   target->new_key.data, target->new_key.len, flags, &other));
 }
 
@@ -463,10 +299,10 @@ add_entry(mot_row *row, int i)
 static bool
 drop_entry(mot_row *row, int i)
 {
-	MotTarget  *target = apply.target;
+	MotTarget  *target = redo.target;
 	unsigned	flags = MotTargetOldKey(target, i);
 
-	return check(mot_index_drop_entry(apply.session, &target->indexes[i].handle, row,
+	return check(mot_index_drop_entry(redo.session, &target->indexes[i].handle, row,
 									  target->old_key.data, target->old_key.len, flags));
 }
 
@@ -474,7 +310,7 @@ drop_entry(mot_row *row, int i)
 static void
 add_keys(mot_row *row, unsigned host_bits, const void *bytes, size_t size)
 {
-	MotTarget  *target = apply.target;
+	MotTarget  *target = redo.target;
 
 	if (target->nindexes > 0)
 		MotTargetDeform(target, host_bits, bytes, target->new_values, target->new_isnull);
@@ -483,42 +319,13 @@ add_keys(mot_row *row, unsigned host_bits, const void *bytes, size_t size)
 		if (target->indexes[i].handle.index != NULL && !add_entry(row, i))
 			return;
 	}
-	MotContentAdd(apply.session, target, row, host_bits, bytes, size);
-}
-
-/* a row of a table that nobody else knows of yet */
-static void
-load_row(const MotOpData *op)
-{
-	MotTarget  *target = apply.target;
-	mot_row    *row;
-	mot_row    *other;
-	void	   *data;
-
-	if (!check(mot_load_row(apply.session, target->table, op->host_bits, op->len, &row, &data)))
-		return;
-	memcpy(data, op->bytes, op->len);
-
-	if (target->nindexes > 0)
-		MotTargetDeform(target, op->host_bits, data, target->new_values, target->new_isnull);
-	for (int i = 0; i < target->nindexes; i++)
-	{
-		unsigned	flags;
-
-		if (target->indexes[i].handle.index == NULL)
-			continue;
-		flags = MotTargetNewKey(target, i);
-		if (!check(mot_load_key(apply.session, &target->indexes[i].handle, row,
-								target->new_key.data, target->new_key.len,
-								flags, &other)))
-			return;
-	}
+	MotContentAdd(redo.session, target, row, host_bits, bytes, size);
 }
 
 static void
 apply_update(const MotOpData *op)
 {
-	MotTarget  *target = apply.target;
+	MotTarget  *target = redo.target;
 	mot_row    *row;
 	const mot_version *old;
 	unsigned	old_host_bits;
@@ -527,62 +334,44 @@ apply_update(const MotOpData *op)
 	uint64		changed = 0;	/* one bit for each index */
 	void	   *data;
 
-	if (!find_row(op, &row, &old))
+	if (!find_row(op, &row, &old) || row == NULL)
 		return;
 	old_bytes = mot_version_data(old);
 	old_host_bits = mot_version_host_bits(old);
 	old_size = MotRowDataSize(target->def->desc, old);
 
-	if (op->new_len > apply.row_size)
-	{
-		MemoryContext cxt = MemoryContextGetParent(apply.row_cxt);
-
-		if (apply.row != NULL)
-			pfree(apply.row);
-		apply.row_size = Max(2 * apply.row_size, MAXALIGN(op->new_len));
-		apply.row = MemoryContextAllocHuge(cxt, apply.row_size);
-	}
-	if (!MotRecordPatch(op, old_bytes, old_size, apply.row))
-	{
-		damage("a changed row does not go together with the row that is there");
+	if (!MotRedoPatch(&redo, op, old_host_bits, old_bytes, old_size))
 		return;
-	}
+	for (int i = 0; i < target->nindexes; i++)
+		if (target->indexes[i].handle.index != NULL && MotTargetKeysDiffer(target, i))
+			changed |= UINT64CONST(1) << i;
 
-	if (target->nindexes > 0)
-	{
-		MotTargetDeform(target, old_host_bits, old_bytes, target->old_values, target->old_isnull);
-		MotTargetDeform(target, op->host_bits, apply.row, target->new_values, target->new_isnull);
-		for (int i = 0; i < target->nindexes; i++)
-			if (target->indexes[i].handle.index != NULL && MotTargetKeysDiffer(target, i))
-				changed |= UINT64CONST(1) << i;
-	}
-
-	if (!check(mot_row_update(apply.session, target->table, row, 0, op->host_bits, op->new_len,
+	if (!check(mot_row_update(redo.session, target->table, row, 0, op->host_bits, op->new_len,
 							  changed != 0, &data)))
 		return;
-	memcpy(data, apply.row, op->new_len);
+	memcpy(data, redo.row, op->new_len);
 
 	for (int i = 0; changed != 0; i++, changed >>= 1)
 	{
 		if ((changed & 1) != 0 && (!drop_entry(row, i) || !add_entry(row, i)))
 			return;
 	}
-	MotContentDrop(apply.session, target, row, old_host_bits, old_bytes, old_size);
-	MotContentAdd(apply.session, target, row, op->host_bits, data, op->new_len);
+	MotContentDrop(redo.session, target, row, old_host_bits, old_bytes, old_size);
+	MotContentAdd(redo.session, target, row, op->host_bits, data, op->new_len);
 }
 
 static void
 apply_delete(const MotOpData *op)
 {
-	MotTarget  *target = apply.target;
+	MotTarget  *target = redo.target;
 	mot_row    *row;
 	const mot_version *old;
 
 	if (!find_row(op, &row, &old))
 		return;
-	if (!check(mot_row_delete(apply.session, target->table, row, 0)))
+	if (!check(mot_row_delete(redo.session, target->table, row, 0)))
 		return;
-	MotContentDrop(apply.session, target, row, mot_version_host_bits(old),
+	MotContentDrop(redo.session, target, row, mot_version_host_bits(old),
 				   mot_version_data(old), MotRowDataSize(target->def->desc, old));
 }
 
@@ -592,20 +381,16 @@ apply_delete(const MotOpData *op)
 static List *
 append(List *list, void *item)
 {
-	MemoryContext oldcxt = MemoryContextSwitchTo(MemoryContextGetParent(apply.row_cxt));
-
-	list = lappend(list, item);
-	MemoryContextSwitchTo(oldcxt);
+	MotWithin(redo.cxt, list = lappend(list, item));
 	return list;
 }
 
 static void
 apply_create(const MotOpData *op)
 {
-	MotTarget  *target = apply.target;
-	mot_table  *table;
+	MotTarget  *target = redo.target;
 
-	apply.definitions = true;
+	definitions = true;
 	undo_target(target);		/* made and made again in one transaction */
 	target->damaged = false;
 	target->dropped = false;
@@ -613,57 +398,36 @@ apply_create(const MotOpData *op)
 	target->left_out = target->emptied = MotRoomNotToMake(&target->key);
 	if (target->emptied)
 	{
-		target->files = MemoryContextAllocZero(MemoryContextGetParent(apply.row_cxt), sizeof(MotLeftOut));
+		target->files = MemoryContextAllocZero(redo.cxt, sizeof(MotLeftOut));
 		MotLeftOutEmpty(target->files, target->key.dbid, target->key.relid, op->bytes, op->len);
 		return;
 	}
-	MotTargetDefine(target, op->bytes, op->len);
 	target->wanted = true;
 	if (MOT_FAULT_SKIPS("standby-create-full"))
 		(void) check(MOT_NO_MEMORY);
-	if (!check(MotDefinitionMakeTable(apply.session, target->def, target->bytes, target->len, &table)))
-		return;
-	target->table = table;
-	target->created = true;
-	MotTargetResolve(target);
+	target->created = MotRedoCreate(&redo, op);
 }
 
 static void
 apply_drop(void)
 {
-	MotTarget  *target = apply.target;
+	MotTarget  *target = redo.target;
 
-	apply.definitions = true;
+	definitions = true;
 	undo_target(target);
 	target->table = NULL;
 	target->dropped = true;
 	target->damaged = target->left_out = target->emptied = false;
 }
 
-/*
- * Rows that follow are already of the new definition; but its new indexes
- * are built at the end.  So is an index whose keys look otherwise now, as
- * when a column has become NOT NULL: its number is the same.
- */
 static void
 apply_define(const MotOpData *op)
 {
-	MotTarget  *target = apply.target;
-	size_t		len;
-	const void *bytes = mot_table_definition(target->table, &len);
-	MotDefinition *old = MotDefinitionDecode(bytes, len, apply.row_cxt);
+	MotTarget  *target = redo.target;
 
-	apply.definitions = true;
-	MotTargetDefine(target, op->bytes, op->len);
-	MotTargetResolve(target);
+	definitions = true;
+	(void) MotRedoDefine(&redo, op);
 	target->defined = true;
-
-	for (int i = 0; i < old->nindexes; i++)
-		for (int j = 0; j < target->nindexes; j++)
-			if (old->indexes[i].indexoid == target->def->indexes[j].indexoid &&
-				!MotDefinitionSameIndex(&old->indexes[i], &target->def->indexes[j]))
-				target->indexes[j].handle.index = NULL;
-
 	for (unsigned i = 0; i < mot_table_index_count(target->table); i++)
 	{
 		mot_index  *index = mot_table_index_at(target->table, i);
@@ -682,7 +446,7 @@ apply_define(const MotOpData *op)
 static bool
 look_while_building(void *arg)
 {
-	look_for_interrupts();
+	look_for_interrupts(&redo);
 	return false;
 }
 
@@ -690,38 +454,35 @@ look_while_building(void *arg)
 static void
 apply_index(const MotOpData *op)
 {
-	MotTarget  *target = apply.target;
+	MotTarget  *target = redo.target;
 	mot_index  *index;
 	mot_build	build;
 	mot_status	status;
-	int			i;
+	int			i = MotTargetIndexAt(target, op->oid);
 
-	for (i = 0; i < target->nindexes; i++)
-		if (target->def->indexes[i].indexoid == op->oid)
-			break;
-	if (i == target->nindexes)
+	if (i < 0)
 	{
-		damage("index %u is not in the definition", op->oid);
+		(void) MotRedoMisfit(&redo, "index %u is not in the definition", op->oid);
 		return;
 	}
 	if (target->created)
 		return;					/* made with the table */
 
-	apply.definitions = true;
+	definitions = true;
 	LWLockAcquire(MotDirectoryLock, LW_EXCLUSIVE);
-	status = MotDefinitionMakeIndex(apply.session, target->table, &target->def->indexes[i], &index);
+	status = MotDefinitionMakeIndex(redo.session, target->table, &target->def->indexes[i], &index);
 	LWLockRelease(MotDirectoryLock);
 	if (!check(status))
 		return;
 
 	/* what sorting takes is private memory, as much as the primary's took */
-	mot_build_begin(apply.session, &build, index);
+	mot_build_begin(redo.session, &build, index);
 	status = MotFillIndex(&build, index, target->def, i, false, look_while_building, NULL);
 	if (status == MOT_OK)
 		mot_build_end(&build);
 	else
 	{
-		mot_index_drop(apply.session, index);
+		mot_index_drop(redo.session, index);
 		(void) check(status);
 		return;
 	}
@@ -741,7 +502,7 @@ drop_database(Oid dbid)
 
 	for (int i = 0; i < n; i++)
 	{
-		apply.target = MotTargetGet(dbid, mot_table_host_id(tables[i]));
+		redo.target = MotTargetGet(dbid, mot_table_host_id(tables[i]));
 		apply_drop();
 	}
 	nleft = MotLeftOutList(&left);
@@ -749,10 +510,10 @@ drop_database(Oid dbid)
 	{
 		if (left[i].dbid != dbid)
 			continue;
-		apply.target = MotTargetGet(dbid, left[i].relid);
+		redo.target = MotTargetGet(dbid, left[i].relid);
 		apply_drop();
 	}
-	apply.target = NULL;
+	redo.target = NULL;
 }
 
 /* -------------------------------------------------------------------- end */
@@ -763,13 +524,13 @@ define_target(MotTarget *target)
 {
 	if (target->defined && !target->damaged && !target->created && !target->dropped)
 	{
-		mot_status	status = mot_definition_make(apply.session, target->bytes, target->len,
+		mot_status	status = mot_definition_make(redo.session, target->bytes, target->len,
 												 &target->definition);
 
 		if (status != MOT_OK)
 		{
-			apply.full = status == MOT_NO_MEMORY;
-			MotApplyRaiseMemory(status, apply.lsn, MotTargetName(target));
+			redo.full = status == MOT_NO_MEMORY;
+			MotApplyRaiseMemory(status, redo.lsn, MotTargetName(target));
 		}
 	}
 }
@@ -786,7 +547,7 @@ stamp_target(MotTarget *target)
 
 	if (!target->created || target->damaged)
 		return;
-	ts = mot_load_stamp(apply.session, target->table);
+	ts = mot_load_stamp(redo.session, target->table);
 
 	/*
 	 * An ordinary table's rows may have been there before, in other storage:
@@ -808,8 +569,8 @@ change_target(MotTarget *target)
 		undo_target(target);
 		return;
 	}
-	foreach(lc, target->old_indexes)
-		mot_index_drop(apply.session, lfirst(lc));
+	foreach_ptr(mot_index, index, target->old_indexes)
+		mot_index_drop(redo.session, index);
 	foreach(lc, target->new_indexes)
 	{
 		/* rows that the same transaction has changed are in it as of now */
@@ -818,31 +579,18 @@ change_target(MotTarget *target)
 	}
 	if (target->definition != NULL)
 	{
-		mot_table_put_definition(apply.session, target->table, target->definition);
+		mot_table_put_definition(redo.session, target->table, target->definition);
 		mot_table_set_owner(target->table, target->def->owner, target->def->numbered);
 		target->definition = NULL;
 	}
 
-	if (target->emptied)
+	if (target->created || target->emptied || target->dropped)
 	{
-		mot_table  *old = mot_table_find(MotEngine, target->key.dbid, target->key.relid);
+		mot_table  *old = target->created ? mot_table_publish(MotEngine, target->table) :
+		mot_table_find(MotEngine, target->key.dbid, target->key.relid);
 
 		if (old != NULL)
-			mot_table_drop(apply.session, old);
-	}
-	else if (target->created)
-	{
-		mot_table  *old = mot_table_publish(MotEngine, target->table);
-
-		if (old != NULL)
-			mot_table_drop(apply.session, old);
-	}
-	else if (target->dropped)
-	{
-		mot_table  *old = mot_table_find(MotEngine, target->key.dbid, target->key.relid);
-
-		if (old != NULL)
-			mot_table_drop(apply.session, old);
+			mot_table_drop(redo.session, old);
 	}
 }
 
@@ -860,15 +608,15 @@ undo_target(MotTarget *target)
 {
 	ListCell   *lc;
 
-	if (target->created && apply.aborted)
-		mot_table_discard(apply.session, target->table);
+	if (target->created && aborted)
+		mot_table_discard(redo.session, target->table);
 	else if (target->created)
-		mot_table_drop(apply.session, target->table);
+		mot_table_drop(redo.session, target->table);
 	else
 		foreach(lc, target->new_indexes)
-			mot_index_drop(apply.session, lfirst(lc));
+			mot_index_drop(redo.session, lfirst(lc));
 	if (target->definition != NULL)
-		mot_definition_discard(apply.session, target->definition);
+		mot_definition_discard(redo.session, target->definition);
 	target->definition = NULL;
 	target->created = target->wanted = false;
 	target->table = NULL;

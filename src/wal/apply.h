@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * apply.h
- *	  Between apply.c and target.c: a table as the applier sees it.
+ *	  Between apply.c, advance.c, redo.c and target.c: a table as those who
+ *	  apply redo see it.
  *
  *-------------------------------------------------------------------------
  */
@@ -9,6 +10,7 @@
 #define MOT_WAL_APPLY_H
 
 #include "wal/internal.h"
+#include "wal/record.h"
 
 struct MotLeftOut;
 typedef struct MotLeftOut MotLeftOut;
@@ -100,6 +102,40 @@ extern unsigned MotTargetOldKey(MotTarget *target, int index);
 extern unsigned MotTargetNewKey(MotTarget *target, int index);
 extern bool MotTargetKeysDiffer(MotTarget *target, int index);
 
+/* which index of the definition has this oid; -1: none */
+extern int	MotTargetIndexAt(const MotTarget *target, Oid indexoid);
+
+/* ------------------------------------------------------------------- redo.c */
+typedef struct MotRedo
+{
+	mot_session *session;
+	mot_view	view;
+	XLogRecPtr	lsn;			/* of the transaction at hand */
+	MotTarget  *target;			/* of the operations that come */
+	bool		gives_up;		/* a table that the log does not fit, and goes
+								 * on */
+	bool		full;			/* the engine's memory is */
+	MemoryContext cxt;			/* as long as this */
+	MemoryContext row_cxt;		/* reset after each operation */
+	bool		amended;		/* the row found has more in its tail than the
+								 * operation knows of, see content.c */
+	char	   *row;			/* an updated row is put together here */
+	size_t		row_size;
+	uint64		operations;
+} MotRedo;
+
+extern void MotRedoEach(MotRedo *redo, const char *ops, size_t len,
+						void (*one) (MotRedo *redo, const MotOpData *op, const char *raw, size_t len),
+						void (*look) (MotRedo *redo));
+extern bool MotRedoMisfit(MotRedo *redo, const char *fmt,...) pg_attribute_printf(2, 3);
+extern bool MotRedoCheck(MotRedo *redo, mot_status status);
+extern bool MotRedoFind(MotRedo *redo, const MotOpData *op, mot_row **row, const mot_version **version);
+extern bool MotRedoLoad(MotRedo *redo, unsigned host_bits, const void *bytes, size_t len);
+extern bool MotRedoPatch(MotRedo *redo, const MotOpData *op, unsigned old_host_bits,
+						 const void *old_bytes, size_t old_size);
+extern bool MotRedoCreate(MotRedo *redo, const MotOpData *op);
+extern MotDefinition *MotRedoDefine(MotRedo *redo, const MotOpData *op);
+
 /* ------------------------------------------------------------------- room.c */
 extern void MotRoomBefore(void);	/* a transaction */
 extern void MotRoomTry(void);	/* it begins, for the first time or again */
@@ -117,9 +153,8 @@ extern void MotRoomKeepDone(MotTarget *target); /* it is committed, so this
 /* ---------------------------------------------------------------- content.c */
 extern void MotContentBegin(MotTarget *target); /* the target has a table */
 extern void MotContentPrepare(mot_session *session, MotTarget *target);
-extern bool MotContentFind(mot_session *session, const mot_view *view, MotTarget *target,
-						   unsigned host_bits, const void *old, size_t size,
-						   mot_row **row, const mot_version **version);
+extern bool MotContentFind(mot_session *session, const mot_view *view, MotTarget *target, const MotOpData *op,
+						   mot_row **row, const mot_version **version, bool *amended);
 
 /* a row has this content now, or no longer */
 extern void MotContentAdd(mot_session *session, MotTarget *target, mot_row *row,

@@ -21,6 +21,7 @@
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "catalog/objectaccess.h"
+#include "compat/calls.h"
 #include "compat/compat.h"
 #include "miscadmin.h"
 #include "nodes/pg_list.h"
@@ -172,7 +173,7 @@ MotBackupKeepFrom(XLogRecPtr newest)
 	n = pgstat_fetch_stat_numbackends();
 	for (int i = 1; i <= n; i++)
 	{
-		LocalPgBackendStatus *local = pgstat_fetch_stat_local_beentry(i);
+		LocalPgBackendStatus *local = MotLocalBackend(i);
 
 		if (local != NULL && local->backendStatus.st_progress_command == PROGRESS_COMMAND_BASEBACKUP)
 			see(local->backendStatus.st_procpid, newest);

@@ -231,7 +231,7 @@ worker_gone(int code, Datum arg)
 	LWLockReleaseAll();
 	if (loading && MotWalCurrentState() == MOT_WAL_LOADING && !is_needed())
 	{
-		MotStateRefuse("the checkpoint worker has ended before they were loaded", "Restart the server.");
+		MotStateRefuse(ERRCODE_DATA_CORRUPTED, "the checkpoint worker has ended before they were loaded", "Restart the server.");
 		MotStateLoadDone(MOT_WAL_REFUSED);
 		MotSpoolForget();
 	}
@@ -336,7 +336,7 @@ load_failed(void)
 		armed = false;
 		MemoryContextSwitchTo(worker_cxt);
 	}
-	MotStateRefuse(edata->message, edata->hint);
+	MotStateRefuse(edata->sqlerrcode, edata->message, edata->hint);
 	MotStateLoadDone(MOT_WAL_REFUSED);
 	MotSpoolForget();
 }
@@ -400,14 +400,13 @@ MotCheckpointGiveWay(void)
 static bool
 is_active(void)
 {
-	LWLock	   *lock;
-	MotCheckpointStat *checkpoint = MotCheckpointShared(&lock);
-	MotRecoveryStat *recovery = MotRecoveryShared(&lock);
+	MotCheckpointStat *checkpoint = MotCheckpointShared();
+	MotRecoveryStat *recovery = MotRecoveryShared();
 	bool		active;
 
-	LWLockAcquire(lock, LW_SHARED);
+	LWLockAcquire(MotStatLock, LW_SHARED);
 	active = checkpoint->checkpoint_lsn != InvalidXLogRecPtr || recovery->records_applied > 0;
-	LWLockRelease(lock);
+	LWLockRelease(MotStatLock);
 	return active;
 }
 
@@ -619,13 +618,12 @@ try_checkpoint(bool final)
 static void
 note_failure(const ErrorData *edata)
 {
-	LWLock	   *lock;
-	MotCheckpointStat *stat = MotCheckpointShared(&lock);
+	MotCheckpointStat *stat = MotCheckpointShared();
 
-	LWLockAcquire(lock, LW_EXCLUSIVE);
+	LWLockAcquire(MotStatLock, LW_EXCLUSIVE);
 	stat->failed++;
 	strlcpy(stat->last_error, edata->message ? edata->message : "", sizeof(stat->last_error));
-	LWLockRelease(lock);
+	LWLockRelease(MotStatLock);
 }
 
 /* ------------------------------------------------------------ first change */
@@ -682,11 +680,12 @@ static void
 log_start(void)
 {
 	MotRecordHeader header = {InvalidXLogRecPtr, GetCurrentTimestamp()};
+	char		bytes[MOT_RECORD_HEADER_MAX];
 	XLogRecPtr	end;
 
 	XLogBeginInsert();
-	XLogRegisterData((char *) &header, sizeof(header));
-	end = XLogInsert(MOT_RMGR_ID, MOT_XLOG_START);
+	XLogRegisterData(bytes, MotRecordPutHeader(bytes, &header));
+	end = XLogInsert(mot_resource_manager_id, MOT_XLOG_START);
 	XLogFlush(end);
 }
 

@@ -723,10 +723,7 @@ read_doubt(MotManifest *m, MotInDoubtRange *ranges, int nranges)
 	{
 		Doubt		doubt = {.range = ranges[i],.out = &m->indoubt[i]};
 
-		char		name[64];
-
-		snprintf(name, sizeof(name), "%08X%08X.line", LSN_FORMAT_ARGS(ranges[i].start));
-		doubt.path = MotSpillPath(name);
+		doubt.path = MotSpillPath("%08X%08X.line", LSN_FORMAT_ARGS(ranges[i].start));
 		doubt.out->xid = ranges[i].xid;
 		flush_log(ranges[i].end);
 		MotReadLog(ranges[i].start, ranges[i].end, m->tli, visit_doubt, &doubt);
@@ -739,7 +736,7 @@ read_doubt(MotManifest *m, MotInDoubtRange *ranges, int nranges)
 		{
 			doubt.out->ops = MotSpillMap(doubt.path, doubt.out->len);
 			MotSpillUnmapLater(CurrentMemoryContext, doubt.out->ops, doubt.out->len);
-			MotSpillRemove(doubt.path);
+			MotFileRemove(doubt.path);
 		}
 		pfree(doubt.path);
 	}
@@ -754,15 +751,15 @@ visit_doubt(void *arg, XLogReaderState *record)
 	MotManifestInDoubt *out = doubt->out;
 	MotRecordHeader header;
 	uint8		kind = XLogRecGetInfo(record) & MOT_XLOG_KIND;
-	Size		len = XLogRecGetDataLen(record);
+	const char *ops;
+	size_t		len;
 
-	if ((kind != MOT_XLOG_PIECE && kind != MOT_XLOG_MIXED) || len < sizeof(header))
+	if (kind != MOT_XLOG_PIECE && kind != MOT_XLOG_MIXED)
 		return;
-	memcpy(&header, XLogRecGetData(record), sizeof(header));
+	ops = MotRecordOpen(record, &header, &len);
 	if (record->ReadRecPtr != doubt->range.start && header.stream != doubt->range.start)
 		return;
-	len -= sizeof(header);
-	MotSpillWrite(doubt->path, out->len, XLogRecGetData(record) + sizeof(header), len);
+	MotSpillWrite(doubt->path, out->len, ops, len);
 	out->len += len;
 	if (kind == MOT_XLOG_MIXED)
 		out->lsn = record->ReadRecPtr;
@@ -851,14 +848,13 @@ MotCheckpointRemember(const MotManifest *m, const char *directory)
 static void
 note_done(const MotManifest *m, TimestampTz began, int nfiles, int nreused)
 {
-	LWLock	   *lock;
-	MotCheckpointStat *stat = MotCheckpointShared(&lock);
+	MotCheckpointStat *stat = MotCheckpointShared();
 	XLogRecPtr	previous;
 	long		secs;
 	int			usecs;
 
 	TimestampDifference(began, GetCurrentTimestamp(), &secs, &usecs);
-	LWLockAcquire(lock, LW_EXCLUSIVE);
+	LWLockAcquire(MotStatLock, LW_EXCLUSIVE);
 	previous = stat->checkpoint_lsn;
 	stat->checkpoint_lsn = m->lsn;
 	stat->redo_lsn = m->redo;
@@ -867,7 +863,7 @@ note_done(const MotManifest *m, TimestampTz began, int nfiles, int nreused)
 	stat->seconds = secs + usecs / 1000000.0;
 	stat->completed++;
 	stat->finished_at = GetCurrentTimestamp();
-	LWLockRelease(lock);
+	LWLockRelease(MotStatLock);
 
 	if (!AmStartupProcess())
 		MotSlotKeep(m->lsn);

@@ -86,10 +86,7 @@ content_hash(unsigned host_bits, const void *row, size_t size)
 static char *
 map_path(const MotTarget *target)
 {
-	char		name[64];
-
-	snprintf(name, sizeof(name), "%u.%u.content", target->key.dbid, target->key.relid);
-	return MotSpillPath(name);
+	return MotSpillPath("%u.%u.content", target->key.dbid, target->key.relid);
 }
 
 static void
@@ -131,7 +128,7 @@ remove_map(MotTarget *target)
 
 	target->content.map->gone = 1;
 	close_map(target);
-	MotSpillRemove(path);
+	MotFileRemove(path);
 	pfree(path);
 	if (MotReplay->contents > 0)
 		MotReplay->contents--;
@@ -231,7 +228,7 @@ MotContentLeave(MotTarget *target, bool gone)
 		content->map->changing = 0;
 
 		/* sessions do this once in a while only */
-		if (gone || (IsUnderPostmaster && !AmStartupProcess() && !IsBackgroundWorker))
+		if (gone || (IsUnderPostmaster && !AmStartupProcess() && !AmBackgroundWorkerProcess()))
 			close_map(target);
 	}
 }
@@ -319,10 +316,10 @@ is_this(const MotTarget *target, const mot_version *version,
 }
 
 /* Any row with this content. */
-bool
-MotContentFind(mot_session *session, const mot_view *view, MotTarget *target,
-			   unsigned host_bits, const void *old, size_t size,
-			   mot_row **row, const mot_version **version)
+static bool
+find_content(mot_session *session, const mot_view *view, MotTarget *target,
+			 unsigned host_bits, const void *old, size_t size,
+			 mot_row **row, const mot_version **version)
 {
 	MotContentMap *map = target->content.map;
 	mot_scan	scan;
@@ -354,6 +351,95 @@ MotContentFind(mot_session *session, const mot_view *view, MotTarget *target,
 		if (is_this(target, *version, host_bits, old, size))
 			return true;
 	return false;
+}
+
+/* bytes before the tail */
+static size_t
+columns_size(const MotTarget *target, unsigned host_bits, const char *row, size_t size)
+{
+	const char *tail = (const char *) MotRowTail(target->def->desc, host_bits, row);
+
+	return tail != NULL ? tail - row : size;
+}
+
+/* the same columns, and all entries of the old tail in the new one; *more: bytes that it has besides */
+static bool
+has_got_entries(const MotTarget *target, unsigned old_host_bits, const char *old, size_t old_size,
+				unsigned host_bits, const char *row, size_t size, size_t *more)
+{
+	size_t		columns = columns_size(target, old_host_bits, old, old_size);
+	const MotTail *old_tail = MotRowTail(target->def->desc, old_host_bits, old);
+	const MotTail *tail = MotRowTail(target->def->desc, host_bits, row);
+	const MotTailEntry *entry = NULL;
+
+	if (((host_bits ^ old_host_bits) & ~MOT_ROW_HAS_TAIL) != 0 || size < old_size ||
+		columns_size(target, host_bits, row, size) != columns || memcmp(old, row, columns) != 0)
+		return false;
+	while ((entry = MotTailNext(old_tail, entry)) != NULL)
+	{
+		const MotTailEntry *has = MotTailFind(tail, entry->indexoid);
+
+		if (has == NULL || has->len != entry->len || memcmp(has->key, entry->key, entry->len) != 0)
+			return false;
+	}
+	*more = size - old_size;
+	return true;
+}
+
+/*
+ * The row that an operation is about, which changes or deletes it; *amended: it has more entries in
+ * its tail than it had then.
+ *
+ * A row that gets entries in place (logger_amend) may be in the checkpoint as it was afterwards.  So
+ * of rows that were equal fewer may be left without them than the log knows of.  If none is left, who gives
+ * them to one finds that done (*row: NULL), and for others any row will do that has more: the one with
+ * least, so that none is left with less than it has to have.
+ */
+bool
+MotContentFind(mot_session *session, const mot_view *view, MotTarget *target, const MotOpData *op,
+			   mot_row **row, const mot_version **version, bool *amended)
+{
+	mot_row    *found = NULL;
+	mot_scan	scan;
+	char	   *old;
+	char	   *new = NULL;
+	size_t		more;
+	size_t		least = SIZE_MAX;
+
+	*amended = false;
+	if (find_content(session, view, target, op->old_host_bits, op->old_bytes, op->old_len, row, version))
+		return true;
+	*amended = true;
+	/* (a copy: aligned) */
+	old = memcpy(MemoryContextAllocHuge(CurrentMemoryContext, op->old_len), op->old_bytes, op->old_len);
+	if (op->op == MOT_OP_UPDATE)
+	{
+		new = MemoryContextAllocHuge(CurrentMemoryContext, op->new_len);
+		if (!MotRecordPatch(op, old, op->old_len, new))
+			return false;
+	}
+	*row = NULL;
+	if (new == NULL || !has_got_entries(target, op->old_host_bits, old, op->old_len,
+										op->host_bits, new, op->new_len, &more))
+	{
+		mot_scan_begin(session, &scan, target->table, view, NULL);
+		while (mot_scan_next(session, &scan, row, version))
+			if (has_got_entries(target, op->old_host_bits, old, op->old_len, mot_version_host_bits(*version),
+								mot_version_data(*version), MotRowDataSize(target->def->desc, *version), &more) &&
+				more < least)
+			{
+				least = more;
+				found = *row;
+			}
+		*row = found;
+		if (found == NULL)
+			return false;
+		*version = mot_row_visible(session, view, target->table, found);
+	}
+	pfree(old);
+	if (new != NULL)
+		pfree(new);
+	return true;
 }
 
 void

@@ -86,26 +86,37 @@ MotInDoubtCount(void)
 static char *
 file_of(XLogRecPtr lsn)
 {
-	char		name[64];
+	return MotSpillPath("%08X%08X.doubt", LSN_FORMAT_ARGS(lsn));
+}
 
-	snprintf(name, sizeof(name), "%08X%08X.doubt", LSN_FORMAT_ARGS(lsn));
-	return MotSpillPath(name);
+static void
+remove_file(XLogRecPtr lsn)
+{
+	char	   *path = file_of(lsn);
+
+	MotFileRemove(path);
+	pfree(path);
+}
+
+/* false: the disk is full */
+static bool
+write_file(XLogRecPtr lsn, const char *ops, size_t len)
+{
+	char	   *path = file_of(lsn);
+	bool		done = MotSpillWriteIfRoom(path, 0, ops, len);
+
+	if (!done)
+		MotFileRemove(path);
+	pfree(path);
+	return done;
 }
 
 void
 MotInDoubtAdd(TransactionId xid, XLogRecPtr lsn, const char *ops, size_t len)
 {
-	if (len > SMALL_SIZE)
-	{
-		char	   *path = file_of(lsn);
-
-		/* where the disk is full, beside the tables */
-		if (MotSpillWriteIfRoom(path, 0, ops, len))
-			ops = NULL;
-		else
-			MotSpillRemove(path);
-		pfree(path);
-	}
+	/* where the disk is full, beside the tables */
+	if (len > SMALL_SIZE && write_file(lsn, ops, len))
+		ops = NULL;
 	add_entry(xid, lsn, ops, len);
 }
 
@@ -115,7 +126,7 @@ MotInDoubtAddFile(TransactionId xid, XLogRecPtr lsn, const char *path, size_t le
 {
 	char	   *to = file_of(lsn);
 
-	MotSpillRename(path, to);
+	(void) MotFileRename(path, to, ERROR);
 	pfree(to);
 	add_entry(xid, lsn, NULL, len);
 }
@@ -134,33 +145,21 @@ add_entry(TransactionId xid, XLogRecPtr lsn, const char *ops, size_t len)
 		if (MotSpooling() && MotWalCurrentState() == MOT_WAL_REFUSED)
 		{
 			if (ops == NULL && len > 0)
-			{
-				char	   *path = file_of(lsn);
-
-				MotSpillRemove(path);
-				pfree(path);
-			}
+				remove_file(lsn);
 			return;
 		}
 		mot_session_use_reserve(session, true);
-		entry = mot_host_alloc(session, offsetof(InDoubt, ops) + (ops != NULL ? len : 0), &status);
+		entry = mot_host_alloc(session, offsetof(InDoubt, ops) + (ops != NULL ? len : 0), true, &status);
 		mot_session_use_reserve(session, false);
 		if (entry != NULL)
 			break;
 		if (status != MOT_NO_MEMORY)
 			MotApplyRaiseMemory(status, lsn, NULL);
-		if (ops != NULL && len > 0)
+		/* there, however small it is, if there is room on the disk */
+		if (ops != NULL && len > 0 && write_file(lsn, ops, len))
 		{
-			char	   *path = file_of(lsn);
-
-			/* there, however small it is, if there is room on the disk */
-			if (MotSpillWriteIfRoom(path, 0, ops, len))
-				ops = NULL;
-			else
-				MotSpillRemove(path);
-			pfree(path);
-			if (ops == NULL)
-				continue;
+			ops = NULL;
+			continue;
 		}
 		LWLockRelease(MotApplyLock);
 		MotApplyMakeRoom();
@@ -202,13 +201,6 @@ entry_ops(const InDoubt *entry)
 	return ops;
 }
 
-static void
-entry_ops_done(const InDoubt *entry, const char *ops)
-{
-	if (entry->in_file)
-		MotSpillUnmap(ops, entry->len);
-}
-
 static bool
 apply_entry(const InDoubt *entry)
 {
@@ -216,9 +208,11 @@ apply_entry(const InDoubt *entry)
 	char	   *path = entry->in_file ? file_of(entry->lsn) : NULL;
 	bool		done = MotReplayCommitted(ops, entry->len, entry->lsn, entry->xid, path);
 
-	entry_ops_done(entry, ops);
 	if (path != NULL)
+	{
+		MotSpillUnmap(ops, entry->len);
 		pfree(path);
+	}
 	return done;
 }
 
@@ -266,12 +260,7 @@ unlink_first(InDoubt *before, InDoubt *entry)
 	if (MotReplay->last == entry)
 		MotReplay->last = before;
 	if (entry->in_file)
-	{
-		char	   *path = file_of(entry->lsn);
-
-		MotSpillRemove(path);
-		pfree(path);
-	}
+		remove_file(entry->lsn);
 	mot_host_free(MotSession(), entry);
 	/* after it was applied: who does not see the count sees the rows */
 	pg_atomic_fetch_sub_u32(&MotReplay->in_doubt, 1);

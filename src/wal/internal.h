@@ -117,6 +117,9 @@ extern bool MotReplayCommitted(const char *ops, size_t len, XLogRecPtr lsn, Tran
  * position.  Those before the checkpoint's C are passed over.
  */
 extern void MotReplayRecord(XLogReaderState *record);
+
+/* what a record has behind its header; raises for one of an unknown format, or that is too short */
+extern const char *MotRecordOpen(XLogReaderState *record, MotRecordHeader *header, size_t *len);
 extern void MotReplayInto(void (*visit) (const char *ops, size_t len, XLogRecPtr lsn));
 extern void MotReplayDecided(void);
 extern void MotReplayEnd(void); /* end of recovery: settle what is in doubt,
@@ -203,7 +206,7 @@ extern void MotStateShmemInit(void);
 extern bool MotStateClaimLoad(void);
 extern void MotStateLoadDone(MotWalState state);	/* READY or REFUSED; wakes
 													 * all */
-extern void MotStateRefuse(const char *message, const char *hint);	/* keeps the text */
+extern void MotStateRefuse(int sqlerrcode, const char *message, const char *hint);	/* keeps the text */
 extern void MotStateTableLoaded(void);	/* wakes those who wait for a table */
 extern bool MotStateTakeAsked(Oid *dbid, Oid *relid);	/* a table that somebody
 														 * waits for; once */
@@ -219,8 +222,9 @@ extern bool MotStateIsDamaged(Oid dbid, Oid relid);
 extern void MotStateHeal(Oid dbid, Oid relid);
 extern void MotStateSetWritable(bool writable);
 extern void MotStateAskWorker(void);	/* wake the checkpoint worker */
-extern MotCheckpointStat *MotCheckpointShared(LWLock **lock);
-extern MotRecoveryStat *MotRecoveryShared(LWLock **lock);
+extern LWLock *MotStatLock;
+extern MotCheckpointStat *MotCheckpointShared(void);
+extern MotRecoveryStat *MotRecoveryShared(void);
 
 /* ------------------------------------ manifest.c, snapshotfile.c, checkpoint.c, load.c
  *
@@ -271,6 +275,7 @@ typedef struct MotManifest
 	XLogRecPtr	redo;			/* the server's redo pointer at that time */
 	TimestampTz time;
 	bool		final;			/* written when nobody could write any more */
+	int			rmgr_id;		/* our resource manager's in the log behind it */
 	uint64		rows,
 				bytes;
 	int			ntables;

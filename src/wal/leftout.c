@@ -46,7 +46,6 @@
 #include "storage/copydir.h"
 #include "storage/fd.h"
 #include "storage/lock.h"
-#include "storage/shmem.h"
 #include "utils/memutils.h"
 #include "wal/leftout.h"
 #include "wal/sort.h"
@@ -158,14 +157,6 @@ take_file(const char *from, const char *to)
 	}
 }
 
-static void
-raise_directory(const char *directory)
-{
-	ereport(ERROR,
-			(errcode_for_file_access(),
-			 errmsg("could not create directory \"%s\": %m", directory)));
-}
-
 /* Its directory, and the rest empty. */
 static void
 new_entry(MotLeftOut *entry, Oid dbid, Oid relid, Oid owner)
@@ -182,14 +173,10 @@ new_entry(MotLeftOut *entry, Oid dbid, Oid relid, Oid owner)
 	directory = directory_of(entry);
 	if (MakePGDirectory(directory) != 0)
 	{
-		if (errno != ENOENT)
-			raise_directory(directory);
 		/* the first one */
 		MotDirectoryMake();
-		if (MakePGDirectory(LEFT_OUT_DIRECTORY) != 0 && errno != EEXIST)
-			raise_directory(LEFT_OUT_DIRECTORY);
-		if (MakePGDirectory(directory) != 0)
-			raise_directory(directory);
+		(void) MotFileMakeDirectory(LEFT_OUT_DIRECTORY, true);
+		(void) MotFileMakeDirectory(directory, false);
 	}
 	pfree(directory);
 }
@@ -366,13 +353,10 @@ MotLeftOutEmpty(MotLeftOut *entry, Oid dbid, Oid relid, const void *definition, 
 void
 MotLeftOutWrite(MotLeftOut *entry, const char *ops, size_t len)
 {
-	RedoHeader	header = {REDO_MAGIC, 0, len};
+	RedoHeader	header = {REDO_MAGIC, MotFileChecksum(ops, len), len};
 	char	   *directory = directory_of(entry);
 	char	   *path = file_in(directory, entry->dbid, entry->relid, MOT_REDO_PART);
 
-	INIT_CRC32C(header.crc);
-	COMP_CRC32C(header.crc, ops, len);
-	FIN_CRC32C(header.crc);
 	MotSpillWrite(path, entry->redo_bytes, &header, sizeof(header));
 	MotSpillWrite(path, entry->redo_bytes + sizeof(header), ops, len);
 	COMP_CRC32C(entry->redo_crc, &header, sizeof(header));
@@ -389,12 +373,8 @@ MotLeftOutWrite(MotLeftOut *entry, const char *ops, size_t len)
 static void
 hand_over(const char *path)
 {
-	int			fd = OpenTransientFile(path, O_RDONLY | PG_BINARY);
+	int			fd = MotFileOpen(path, NULL);
 
-	if (fd < 0)
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not open file \"%s\": %m", path)));
 	pg_flush_data(fd, 0, 0);
 	(void) CloseTransientFile(fd);
 }
@@ -847,18 +827,12 @@ read_redo(void *arg, MotAdvanceVisit visit, void *advance)
 	for (uint64 i = 0; i < entry->records; i++)
 	{
 		RedoHeader	header = {0};
-		pg_crc32c	crc;
 
-		INIT_CRC32C(crc);
 		if ((size_t) (end - p) >= sizeof(header))
 			memcpy(&header, p, sizeof(header));
 		p += sizeof(header);
-		if (header.magic == REDO_MAGIC && p <= end && header.len <= (size_t) (end - p))
-		{
-			COMP_CRC32C(crc, p, header.len);
-			FIN_CRC32C(crc);
-		}
-		if (header.magic != REDO_MAGIC || !EQ_CRC32C(crc, header.crc))
+		if (header.magic != REDO_MAGIC || p > end || header.len > (size_t) (end - p) ||
+			!EQ_CRC32C(MotFileChecksum(p, header.len), header.crc))
 			ereport(ERROR,
 					(errcode(ERRCODE_DATA_CORRUPTED),
 					 errmsg("checkpoint file \"%s\" is damaged at offset %llu: redo does not match its checksum", path,

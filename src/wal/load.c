@@ -26,7 +26,6 @@
 #include "miscadmin.h"
 #include "postmaster/interrupt.h"
 #include "postmaster/startup.h"
-#include "replication/slot.h"
 #include "storage/ipc.h"
 #include "storage/pmsignal.h"
 #include "utils/memutils.h"
@@ -445,7 +444,7 @@ look(void *arg)
 	Lead	   *lead = arg;
 
 	if (AmStartupProcess())
-		HandleStartupProcInterrupts();
+		ProcessStartupProcInterrupts();
 	else
 		CHECK_FOR_INTERRUPTS();
 	MotCheckpointLook();
@@ -462,8 +461,7 @@ ignore_broken(LoadShared *shared)
 	for (uint32 i = 0; i < shared->ntables; i++)
 	{
 		LoadTable  *table = SHARED_TABLE(shared, i);
-		LWLock	   *lock;
-		MotRecoveryStat *stat = MotRecoveryShared(&lock);
+		MotRecoveryStat *stat = MotRecoveryShared();
 
 		if (pg_atomic_read_u32(&table->broken) != DAMAGED)
 			continue;
@@ -474,9 +472,9 @@ ignore_broken(LoadShared *shared)
 				 errdetail("%s.", table->why)));
 		MotStateDamage(table->dbid, table->relid, table->why);
 		mot_table_drop(session, table->table);
-		LWLockAcquire(lock, LW_SHARED);
+		LWLockAcquire(MotStatLock, LW_SHARED);
 		MotStatePreserve(stat->checkpoint_lsn);
-		LWLockRelease(lock);
+		LWLockRelease(MotStatLock);
 	}
 }
 
@@ -485,14 +483,13 @@ report_progress(LoadShared *shared)
 {
 	unsigned long long rows = pg_atomic_read_u64(&shared->rows);
 	unsigned long long total = shared->rows_total;
-	LWLock	   *lock;
-	MotRecoveryStat *stat = MotRecoveryShared(&lock);
+	MotRecoveryStat *stat = MotRecoveryShared();
 
-	LWLockAcquire(lock, LW_EXCLUSIVE);
+	LWLockAcquire(MotStatLock, LW_EXCLUSIVE);
 	stat->rows_loaded = rows;
 	stat->bytes_loaded = pg_atomic_read_u64(&shared->bytes);
 	stat->tables_loaded = pg_atomic_read_u64(&shared->tables);
-	LWLockRelease(lock);
+	LWLockRelease(MotStatLock);
 
 	if (AmStartupProcess())
 	{

@@ -15,7 +15,6 @@
 #include "postgres.h"
 
 #include "wal/load.h"
-#include "wal/spill.h"
 #include "xact/xact.h"
 
 /* what a table takes, however small it is */

@@ -92,6 +92,8 @@ static void logger_prepare(mot_session *session);
 static void logger_insert(mot_session *session);
 static void logger_installed(mot_session *session);
 static void logger_abort(void);
+static mot_status logger_amend(mot_session *session, mot_table *table, mot_row *row, const mot_version *seen,
+							   size_t columns, unsigned host_bits, const void *data, size_t size);
 static void make_memory(void);
 static void log_storage(mot_session *session);
 static void log_whole(mot_session *session, const MotStorageChange *change);
@@ -120,6 +122,7 @@ static const MotXactLog xact_log = {
 	.insert = logger_insert,
 	.installed = logger_installed,
 	.abort = logger_abort,
+	.amend = logger_amend,
 	.before_snapshot = MotInDoubtBeforeSnapshot
 };
 
@@ -205,16 +208,12 @@ logger_insert(mot_session *session)
 static void
 logger_installed(mot_session *session)
 {
-	ListCell   *lc;
-
 	/*
 	 * A table that could not be recovered may be whole again, being new.
 	 * Inside the gate: a checkpoint has either it or the new one.
 	 */
-	foreach(lc, logging.changes)
+	foreach_ptr(MotStorageChange, change, logging.changes)
 	{
-		MotStorageChange *change = lfirst(lc);
-
 		if (!change->created && !change->dropped)
 			continue;
 		if (!change->database)
@@ -269,13 +268,10 @@ make_memory(void)
 static void
 log_storage(mot_session *session)
 {
-	ListCell   *lc;
 	int			begin;
 
-	foreach(lc, logging.changes)
+	foreach_ptr(MotStorageChange, change, logging.changes)
 	{
-		MotStorageChange *change = lfirst(lc);
-
 		if (!change->dropped)
 			continue;
 		if (!change->database)
@@ -288,18 +284,14 @@ log_storage(mot_session *session)
 		operation_done(begin);
 	}
 
-	foreach(lc, logging.changes)
+	foreach_ptr(MotStorageChange, change, logging.changes)
 	{
-		MotStorageChange *change = lfirst(lc);
-
 		if (change->created)
 			log_whole(session, change);
 	}
 
-	foreach(lc, logging.changes)
+	foreach_ptr(MotStorageChange, change, logging.changes)
 	{
-		MotStorageChange *change = lfirst(lc);
-
 		if (change->dropped || change->created)
 			continue;
 		name_table(change->dbid, change->relid);
@@ -346,28 +338,38 @@ log_whole(mot_session *session, const MotStorageChange *change)
 static void
 log_new_indexes(void)
 {
-	ListCell   *lc;
-
-	foreach(lc, logging.changes)
+	foreach_ptr(MotStorageChange, change, logging.changes)
 	{
-		MotStorageChange *change = lfirst(lc);
-		ListCell   *lc2;
-
 		if (change->dropped || change->created)
 			continue;
-		foreach(lc2, change->new_indexes)
+		foreach_oid(oid, change->new_indexes)
 		{
 			int			begin;
 
 			name_table(change->dbid, change->relid);
 			begin = buffer.len;
-			MotRecordOid(&buffer, MOT_OP_INDEX, lfirst_oid(lc2));
+			MotRecordOid(&buffer, MOT_OP_INDEX, oid);
 			operation_done(begin);
 		}
 	}
 }
 
 /* -------------------------------------------------------------------- rows */
+
+/* of the version by which the row is to be found; NULL: by all of its bytes */
+static inline const void *
+identity_key(const mot_version *before, size_t *len)
+{
+	bool		has_null;
+
+	*len = 0;
+	if (unlikely(logging.identity < 0))
+		return NULL;
+	MotDefinitionVersionKey(logging.def, logging.identity, before, logging.values, logging.isnull,
+							&key_buffer, &has_null);
+	*len = key_buffer.len;
+	return key_buffer.data;
+}
 
 static void
 log_rows(mot_session *session)
@@ -381,10 +383,9 @@ log_rows(mot_session *session)
 		const mot_version *before = change.before;
 		const mot_version *after = change.after;
 		const MotDefinition *def;
-		const void *key = NULL;
-		size_t		key_len = 0;
+		const void *key;
+		size_t		key_len;
 		int			begin;
-		bool		has_null;
 
 		if (change.table != logging.table)
 			select_table(change.table);
@@ -398,13 +399,7 @@ log_rows(mot_session *session)
 							MotDefinitionRowSize(def, after));
 		else
 		{
-			if (likely(logging.identity >= 0))
-			{
-				MotDefinitionVersionKey(def, logging.identity, before, logging.values, logging.isnull,
-										&key_buffer, &has_null);
-				key = key_buffer.data;
-				key_len = key_buffer.len;
-			}
+			key = identity_key(before, &key_len);
 			if (change.kind == MOT_CHANGE_UPDATE)
 			{
 				size_t		size_before;
@@ -425,6 +420,54 @@ log_rows(mot_session *session)
 
 	MemoryContextSwitchTo(oldcxt);
 	MemoryContextReset(row_cxt);
+}
+
+/* the row is held meanwhile */
+static void
+write_amendment(void *arg)
+{
+	if (buffer.len == 0)
+		return;
+	logger_enter();
+	START_CRIT_SECTION();
+	(void) write_record(MOT_XLOG_COMMIT, GetCurrentTimestamp(), NULL, 0, buffer.data, buffer.len);
+	END_CRIT_SECTION();
+}
+
+/*
+ * A commit of its own, within a transaction that has nothing in the log; nobody asks whether it is
+ * durable.  A checkpoint that was begun before it may have the row as it is afterwards (its
+ * version's number is older), which makes no difference to replay.
+ */
+static mot_status
+logger_amend(mot_session *session, mot_table *table, mot_row *row, const mot_version *seen,
+			 size_t columns, unsigned host_bits, const void *data, size_t size)
+{
+	mot_status	status;
+
+	Assert(!logging.entered && logging.start == InvalidXLogRecPtr);
+	if (unlikely(row_cxt == NULL))
+		make_memory();
+	resetStringInfo(&buffer);
+	select_table(table);
+	if (!logging.passed_over)
+	{
+		MemoryContext oldcxt = MemoryContextSwitchTo(row_cxt);
+		size_t		key_len;
+		const void *key = identity_key(seen, &key_len);
+
+		MotRecordAmend(&buffer, key, key_len, mot_version_host_bits(seen), mot_version_data(seen),
+					   MotDefinitionRowSize(logging.def, seen), columns, host_bits, data, size);
+		MemoryContextSwitchTo(oldcxt);
+		MemoryContextReset(row_cxt);
+	}
+	HOLD_INTERRUPTS();
+	status = mot_row_amend(session, table, row, seen, host_bits, data, size, write_amendment, NULL);
+	if (logging.entered)
+		MotGateLeave();
+	forget_transaction();
+	RESUME_INTERRUPTS();
+	return status;
 }
 
 /* ------------------------------------------------------------------ tables */
@@ -493,11 +536,8 @@ make_known(Known *known, const void *bytes, size_t len, MemoryContext parent)
 static bool
 select_changed(mot_table *table)
 {
-	ListCell   *lc;
-
-	foreach(lc, logging.changes)
+	foreach_ptr(MotStorageChange, change, logging.changes)
 	{
-		MotStorageChange *change = lfirst(lc);
 		Known	   *known;
 
 		if (list_member_ptr(change->gone, table) || (change->table == table && change->created))
@@ -551,15 +591,7 @@ find_known(mot_table *table)
 		return known;
 
 	if (known_tables == NULL)
-	{
-		HASHCTL		ctl;
-
-		ctl.keysize = sizeof(uint64);
-		ctl.entrysize = sizeof(Known);
-		ctl.hcxt = TopMemoryContext;
-		known_tables = hash_create("MOT tables logged", 64, &ctl,
-								   HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
-	}
+		known_tables = MotHashCreate("MOT tables logged", 64, sizeof(uint64), sizeof(Known), TopMemoryContext);
 	/* what we have looked at may have been replaced and freed meanwhile */
 	LWLockAcquire(MotDirectoryLock, LW_SHARED);
 	bytes = mot_table_definition(table, &len);
@@ -587,12 +619,8 @@ find_known(mot_table *table)
 static void
 forget_known(void)
 {
-	HASH_SEQ_STATUS status;
-	Known	   *known;
-
 	memset(recently_known, 0, sizeof(recently_known));
-	hash_seq_init(&status, known_tables);
-	while ((known = hash_seq_search(&status)) != NULL)
+	foreach_hash(Known, known, known_tables)
 	{
 		MotDefinitionFree(known->def);
 		(void) hash_search(known_tables, &known->serial, HASH_REMOVE, NULL);
@@ -680,18 +708,17 @@ static XLogRecPtr
 write_record(uint8 info, TimestampTz time, const char *prefix, int prefix_len,
 			 const char *ops, int len)
 {
-	MotRecordHeader header;
+	MotRecordHeader header = {logging.stream, time};
+	char		bytes[MOT_RECORD_HEADER_MAX];
 	XLogRecPtr	end;
 
-	header.stream = logging.stream;
-	header.time = time;
 	XLogBeginInsert();
-	XLogRegisterData((char *) &header, sizeof(header));
+	XLogRegisterData(bytes, MotRecordPutHeader(bytes, &header));
 	if (prefix_len > 0)
 		XLogRegisterData(unconstify(char *, prefix), prefix_len);
 	if (len > 0)
 		XLogRegisterData(unconstify(char *, ops), len);
-	end = XLogInsert(MOT_RMGR_ID, info);
+	end = XLogInsert(mot_resource_manager_id, info);
 	if (logging.start == InvalidXLogRecPtr)
 		logging.start = ProcLastRecPtr;
 	return end;

@@ -11,8 +11,16 @@
  * a final name in which files are missing is what a base backup copied while
  * it was being removed; an older one is looked for then.
  *
+ * A name that ends with UPGRADED is a checkpoint of the cluster that this one was made
+ * from by pg_upgrade, which has kept the numbers of databases, tables and their
+ * storage: tools/mot_upgrade has put it here.  It has to be a final one, since the log
+ * of that cluster is not here.  The first checkpoint of this one takes its files over.
+ *
  * The manifest is its fields one after the other, in the machine's byte
- * order, between a magic number and a checksum of everything before it.
+ * order, between a magic number and a checksum of everything before it; so it is in
+ * all formats.  The magic number ends with the format's (format.h); one that would be
+ * ours in the other byte order is another machine's.  As of format 2 what kind of machine
+ * that was follows, and the ID of our resource manager in the log.
  *
  *-------------------------------------------------------------------------
  */
@@ -25,16 +33,21 @@
 
 #include "access/timeline.h"
 #include "access/xlog.h"
+#include "format.h"
+#include "port/pg_bswap.h"
 #include "port/pg_crc32c.h"
 #include "storage/fd.h"
 #include "wal/checkpoint.h"
 #include "wal/spill.h"
 
-#define MANIFEST_MAGIC		UINT64CONST(0x31305446494e414d)
+#define MANIFEST_MAGIC		UINT64CONST(0x32305446494e414d) /* "MANIFT02" */
+#define MANIFEST_WORD		UINT64CONST(0x5446494e414d)
+#define MANIFEST_FORMAT		2
 #define MANIFEST_NAME		"manifest"
 #define OPEN_NAME			"open"
 #define TEMPORARY			".tmp"
 #define DAMAGED				".damaged"
+#define UPGRADED			".upgraded"
 #define NAME_DIGITS			24
 
 typedef struct Output
@@ -57,17 +70,28 @@ typedef struct Input
 
 #define OUTPUT_SIZE (256 * 1024)
 
+/* what the bytes in the files depend on; without padding */
+typedef struct Machine
+{
+	uint32		block;
+	uint16		align;
+	uint16		datum;
+} Machine;
+
+static const Machine this_machine = {BLCKSZ, MAXIMUM_ALIGNOF, SIZEOF_DATUM};
+
 /* a directory with a final name */
 typedef struct Candidate
 {
-	char		name[NAME_DIGITS + 1];
 	TimeLineID	tli;
 	XLogRecPtr	lsn;
+	bool		upgraded;		/* of another cluster's history, before ours
+								 * began */
 } Candidate;
 
 static void put(Output *out, const void *bytes, Size len);
 static void damaged_manifest(Input *in, const char *what) pg_attribute_noreturn();
-static bool file_size(const char *path, uint64 *size);
+static void other_machine(Input *in, const char *why) pg_attribute_noreturn();
 static bool parse_name(const char *name, Candidate *candidate);
 
 /* ------------------------------------------------------------- directories */
@@ -91,12 +115,15 @@ MotDirectoryExists(void)
 void
 MotDirectoryMake(void)
 {
-	if (MakePGDirectory(MOT_DIRECTORY) == 0)
+	if (MotFileMakeDirectory(MOT_DIRECTORY, true))
 		fsync_fname(".", true);
-	else if (errno != EEXIST)
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not create directory \"%s\": %m", MOT_DIRECTORY)));
+}
+
+static char *
+candidate_path(const Candidate *candidate)
+{
+	return psprintf("%s%s", MotCheckpointDirectory(candidate->tli, candidate->lsn, false),
+					candidate->upgraded ? UPGRADED : "");
 }
 
 /* A new directory with the temporary name; what an earlier attempt left there goes. */
@@ -104,20 +131,12 @@ char *
 MotDirectoryBegin(TimeLineID tli, XLogRecPtr lsn)
 {
 	char	   *path = MotCheckpointDirectory(tli, lsn, true);
+	struct stat st;
 
 	MotDirectoryMake();
-	if (MakePGDirectory(path) != 0)
-	{
-		if (errno == EEXIST)
-		{
-			MotDirectoryRemove(path);
-			errno = 0;
-		}
-		if (errno != 0 || MakePGDirectory(path) != 0)
-			ereport(ERROR,
-					(errcode_for_file_access(),
-					 errmsg("could not create directory \"%s\": %m", path)));
-	}
+	if (stat(path, &st) == 0)
+		MotDirectoryRemove(path);
+	(void) MotFileMakeDirectory(path, false);
 	return path;
 }
 
@@ -129,10 +148,7 @@ MotDirectoryFinish(TimeLineID tli, XLogRecPtr lsn)
 	char	   *to = MotCheckpointDirectory(tli, lsn, false);
 
 	fsync_fname(from, true);
-	if (rename(from, to) != 0)
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not rename file \"%s\" to \"%s\": %m", from, to)));
+	(void) MotFileRename(from, to, ERROR);
 	fsync_fname(MOT_DIRECTORY, true);
 	pfree(from);
 	pfree(to);
@@ -152,10 +168,7 @@ MotDirectoryRemove(const char *path)
 		if (strcmp(de->d_name, ".") == 0 || strcmp(de->d_name, "..") == 0)
 			continue;
 		file = psprintf("%s/%s", path, de->d_name);
-		if (unlink(file) != 0)
-			ereport(LOG,
-					(errcode_for_file_access(),
-					 errmsg("could not remove file \"%s\": %m", file)));
+		MotFileRemove(file);
 		pfree(file);
 	}
 	if (dir != NULL)
@@ -172,17 +185,13 @@ MotDirectoryPutAside(const char *path, int elevel)
 {
 	char	   *aside = psprintf("%s" DAMAGED, path);
 
-	if (rename(path, aside) == 0)
+	if (MotFileRename(path, aside, elevel))
 	{
 		fsync_fname(MOT_DIRECTORY, true);
 		ereport(LOG,
 				(errmsg("checkpoint with damaged memory-optimized tables was put aside as \"%s\"",
 						aside)));
 	}
-	else
-		ereport(elevel,
-				(errcode_for_file_access(),
-				 errmsg("could not rename file \"%s\" to \"%s\": %m", path, aside)));
 	pfree(aside);
 }
 
@@ -207,16 +216,12 @@ MotManifestRemoveOthers(XLogRecPtr keep_from)
 
 			if (candidate.lsn >= keep_from)
 				continue;
-			path = MotCheckpointDirectory(candidate.tli, candidate.lsn, false);
+			path = candidate_path(&candidate);
 			temporary = MotCheckpointDirectory(candidate.tli, candidate.lsn, true);
 			if (candidate.lsn == MotStatePreserved())
 				MotDirectoryPutAside(path, LOG);
-			else if (rename(path, temporary) == 0)
+			else if (MotFileRename(path, temporary, LOG))
 				MotDirectoryRemove(temporary);
-			else
-				ereport(LOG,
-						(errcode_for_file_access(),
-						 errmsg("could not rename file \"%s\" to \"%s\": %m", path, temporary)));
 		}
 		else if (strlen(de->d_name) == NAME_DIGITS + strlen(TEMPORARY) &&
 				 strcmp(de->d_name + NAME_DIGITS, TEMPORARY) == 0)
@@ -239,26 +244,16 @@ MotOpenMarkerExists(void)
 {
 	uint64		size;
 
-	return file_size(open_path, &size);
+	return MotFileSize(open_path, &size);
 }
 
 void
 MotOpenMarkerSet(void)
 {
-	int			fd = OpenTransientFile(open_path, O_RDWR | O_CREAT | PG_BINARY);
+	int			fd = MotFileCreate(open_path, 0);
 
-	if (fd < 0)
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not create file \"%s\": %m", open_path)));
-	if (pg_fsync(fd) != 0)
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not fsync file \"%s\": %m", open_path)));
-	if (CloseTransientFile(fd) != 0)
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not close file \"%s\": %m", open_path)));
+	MotFileSync(fd, open_path);
+	MotFileClose(fd, open_path);
 	fsync_fname(MOT_DIRECTORY, true);
 }
 
@@ -273,10 +268,7 @@ MotOpenMarkerClear(void)
 static void
 flush_output(Output *out)
 {
-	if (!MotWriteAll(out->fd, out->buffer, out->used, out->written))
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not write to file \"%s\": %m", out->path)));
+	MotFileWrite(out->fd, out->path, out->buffer, out->used, out->written);
 	out->written += out->used;
 	out->used = 0;
 }
@@ -310,13 +302,11 @@ MotManifestWrite(const char *dir, const MotManifest *m, bool lasting)
 	out.path = psprintf("%s/%s", dir, MANIFEST_NAME);
 	out.buffer = palloc(OUTPUT_SIZE);
 	INIT_CRC32C(out.crc);
-	out.fd = OpenTransientFile(out.path, O_RDWR | O_CREAT | O_EXCL | PG_BINARY);
-	if (out.fd < 0)
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not create file \"%s\": %m", out.path)));
+	out.fd = MotFileCreate(out.path, O_EXCL);
 
 	PUT(&out, magic);
+	PUT(&out, this_machine);
+	PUT(&out, mot_resource_manager_id);
 	PUT(&out, m->system_identifier);
 	PUT(&out, m->lsn);
 	PUT(&out, m->tli);
@@ -358,14 +348,9 @@ MotManifestWrite(const char *dir, const MotManifest *m, bool lasting)
 	PUT(&out, crc);
 	flush_output(&out);
 
-	if (lasting && pg_fsync(out.fd) != 0)
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not fsync file \"%s\": %m", out.path)));
-	if (CloseTransientFile(out.fd) != 0)
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not close file \"%s\": %m", out.path)));
+	if (lasting)
+		MotFileSync(out.fd, out.path);
+	MotFileClose(out.fd, out.path);
 	pfree(out.buffer);
 }
 
@@ -408,27 +393,66 @@ check_count(Input *in, int n, Size size)
 		damaged_manifest(in, "a count goes beyond the end");
 }
 
+static void
+other_machine(Input *in, const char *why)
+{
+	ereport(ERROR,
+			(errcode(MOT_FORMAT_ERRCODE),
+			 errmsg("checkpoint file \"%s\" is of another kind of machine", in->path),
+			 errdetail("%s.", why),
+			 errhint("Files cannot be moved between such machines; pg_dump and pg_restore can move the tables.")));
+}
+
+/* 0: it is none */
+static int
+format_of(uint64 magic)
+{
+	int			tens = (int) (magic >> 48 & 0xff) - '0';
+	int			ones = (int) (magic >> 56) - '0';
+
+	if ((magic & UINT64CONST(0xffffffffffff)) != MANIFEST_WORD || tens < 0 || tens > 9 || ones < 0 || ones > 9)
+		return 0;
+	return 10 * tens + ones;
+}
+
 static MotManifest *
 parse_manifest(Input *in)
 {
 	MotManifest *m = palloc0(sizeof(MotManifest));
 	uint64		magic;
+	uint64		begins;
+	int			format;
+	Machine		machine = this_machine;
 	pg_crc32c	crc;
 	pg_crc32c	stored;
 
-	if (in->end - in->p < (ptrdiff_t) (2 * sizeof(magic) + sizeof(crc)))
+	if (in->end - in->p < (ptrdiff_t) (2 * sizeof(magic) + sizeof(stored)))
 		damaged_manifest(in, "the file ends here");
-	INIT_CRC32C(crc);
-	COMP_CRC32C(crc, in->start, in->end - in->start - sizeof(stored));
-	FIN_CRC32C(crc);
+	crc = MotFileChecksum(in->start, in->end - in->start - sizeof(stored));
 	memcpy(&stored, in->end - sizeof(stored), sizeof(stored));
+	memcpy(&magic, in->p, sizeof(magic));
+	if (format_of(pg_bswap64(magic)) > 0 && EQ_CRC32C(crc, pg_bswap32(stored)))
+		other_machine(in, "Its byte order is the opposite of this one's");
 	if (!EQ_CRC32C(crc, stored))
 		damaged_manifest(in, "checksum does not match");
 	in->end -= sizeof(stored);
 
-	GET(in, magic);
-	if (magic != MANIFEST_MAGIC)
-		damaged_manifest(in, "it is of another version of mot, or none");
+	GET(in, begins);
+	format = format_of(begins);
+	if (format == 0)
+		damaged_manifest(in, "it is no manifest");
+	if (format > MANIFEST_FORMAT)
+		MotRaiseFormat(psprintf("checkpoint file \"%s\"", in->path), format, MANIFEST_FORMAT);
+	m->rmgr_id = MOT_RMGR_ID;
+	if (format > 1)
+	{
+		GET(in, machine);
+		GET(in, m->rmgr_id);
+	}
+	if (memcmp(&machine, &this_machine, sizeof(machine)) != 0)
+		other_machine(in, psprintf("Its blocks have %u bytes, alignment is to %u, and words have %u; here it is %u, %u and %u",
+								   machine.block, machine.align, machine.datum,
+								   this_machine.block, this_machine.align, this_machine.datum));
 	GET(in, m->system_identifier);
 	GET(in, m->lsn);
 	GET(in, m->tli);
@@ -473,26 +497,9 @@ parse_manifest(Input *in)
 		m->indoubt[i].ops = get_bytes(in, m->indoubt[i].len);
 	}
 	GET(in, magic);
-	if (magic != MANIFEST_MAGIC || in->p != in->end)
+	if (magic != begins || in->p != in->end)
 		damaged_manifest(in, "the end is not where it should be");
 	return m;
-}
-
-static bool
-file_size(const char *path, uint64 *size)
-{
-	struct stat st;
-
-	if (stat(path, &st) != 0)
-	{
-		if (errno == ENOENT)
-			return false;
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not stat file \"%s\": %m", path)));
-	}
-	*size = st.st_size;
-	return true;
 }
 
 /* NULL: a file is missing, its name is in *missing (the caller looks for an older checkpoint) */
@@ -505,7 +512,7 @@ read_manifest(const char *dir, const Candidate *candidate, char **missing)
 
 	*missing = NULL;
 	in.path = psprintf("%s/%s", dir, MANIFEST_NAME);
-	if (!file_size(in.path, &size))
+	if (!MotFileSize(in.path, &size))
 	{
 		*missing = pstrdup(in.path);
 		ereport(LOG,
@@ -521,7 +528,7 @@ read_manifest(const char *dir, const Candidate *candidate, char **missing)
 	}
 	m = parse_manifest(&in);
 
-	if (m->system_identifier != GetSystemIdentifier())
+	if (m->system_identifier != GetSystemIdentifier() && !(candidate != NULL && candidate->upgraded))
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_CORRUPTED),
 				 errmsg("checkpoint file \"%s\" belongs to another database system", in.path),
@@ -536,6 +543,12 @@ read_manifest(const char *dir, const Candidate *candidate, char **missing)
 				(errcode(ERRCODE_DATA_CORRUPTED),
 				 errmsg("checkpoint file \"%s\" belongs to another checkpoint", in.path),
 				 errhint(MOT_DAMAGE_HINT)));
+	if (candidate->upgraded && !m->final)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("checkpoint \"%s\" was not made as its server was shut down", dir),
+				 errdetail("Later changes are in the log of the old cluster only."),
+				 errhint("Start and stop the old cluster, and upgrade it anew.")));
 
 	for (int i = 0; i < m->ntables; i++)
 		for (int j = 0; j < m->tables[i].nfiles; j++)
@@ -543,7 +556,7 @@ read_manifest(const char *dir, const Candidate *candidate, char **missing)
 			MotManifestFile *f = &m->tables[i].files[j];
 			char	   *path = psprintf("%s/%u.%u.%u", dir, f->dbid, f->relid, f->part);
 
-			if (!file_size(path, &size))
+			if (!MotFileSize(path, &size))
 			{
 				*missing = path;
 				ereport(LOG,
@@ -588,8 +601,11 @@ read_manifest_or_ignore(const char *dir, const Candidate *candidate, char **miss
 	}
 	PG_CATCH();
 	{
-		ErrorData  *edata = MotErrorTake(oldcxt);
+		ErrorData  *edata;
 
+		if (geterrcode() == MOT_FORMAT_ERRCODE)
+			PG_RE_THROW();
+		edata = MotErrorTake(oldcxt);
 		MotStatePreserve(candidate->lsn);
 		ereport(WARNING,
 				(errcode(edata->sqlerrcode),
@@ -610,10 +626,12 @@ parse_name(const char *name, Candidate *candidate)
 	uint32		hi,
 				lo;
 
-	if (strlen(name) != NAME_DIGITS || strspn(name, "0123456789ABCDEF") != NAME_DIGITS ||
+	if (strspn(name, "0123456789ABCDEF") != NAME_DIGITS ||
 		sscanf(name, "%08X%08X%08X", &candidate->tli, &hi, &lo) != 3)
 		return false;
-	strlcpy(candidate->name, name, sizeof(candidate->name));
+	candidate->upgraded = strcmp(name + NAME_DIGITS, UPGRADED) == 0;
+	if (name[NAME_DIGITS] != '\0' && !candidate->upgraded)
+		return false;
 	candidate->lsn = (uint64) hi << 32 | lo;
 	return true;
 }
@@ -654,15 +672,24 @@ newer_first(const ListCell *a, const ListCell *b)
 	return x->tli == y->tli ? 0 : (x->tli > y->tli ? -1 : 1);
 }
 
+/*
+ * What is other in this cluster.  pg_upgrade has brought all that the catalogue says of
+ * rows, in the words of this release of the server.
+ */
+static void
+adopt(MotManifest *m)
+{
+	m->rmgr_id = mot_resource_manager_id;
+	for (int i = 0; i < m->ntables; i++)
+		m->tables[i].definition = MotDefinitionUnconditional(m->tables[i].definition,
+															 m->tables[i].definition_len);
+}
+
 static bool
 in_history(const Candidate *candidate, List *history)
 {
-	ListCell   *lc;
-
-	foreach(lc, history)
+	foreach_ptr(TimeLineHistoryEntry, entry, history)
 	{
-		TimeLineHistoryEntry *entry = lfirst(lc);
-
 		if (entry->tli == candidate->tli)
 			return XLogRecPtrIsInvalid(entry->end) || candidate->lsn <= entry->end;
 	}
@@ -680,7 +707,6 @@ MotManifestNewest(TimeLineID tli, char **directory)
 {
 	List	   *candidates = list_candidates();
 	List	   *history;
-	ListCell   *lc;
 	char	   *first_missing = NULL;
 	char	   *elsewhere = NULL;
 	bool		newest = true;
@@ -690,14 +716,13 @@ MotManifestNewest(TimeLineID tli, char **directory)
 	list_sort(candidates, newer_first);
 	history = readTimeLineHistory(tli);
 
-	foreach(lc, candidates)
+	foreach_ptr(Candidate, candidate, candidates)
 	{
-		Candidate  *candidate = lfirst(lc);
-		char	   *dir = MotCheckpointDirectory(candidate->tli, candidate->lsn, false);
+		char	   *dir = candidate_path(candidate);
 		MotManifest *m;
 		char	   *missing;
 
-		if (!in_history(candidate, history))
+		if (!candidate->upgraded && !in_history(candidate, history))
 		{
 			ereport(LOG,
 					(errmsg("passed over checkpoint \"%s\" of memory-optimized tables: it is not in the history of timeline %u",
@@ -714,6 +739,8 @@ MotManifestNewest(TimeLineID tli, char **directory)
 			 * gone on
 			 */
 			m->final &= newest;
+			if (candidate->upgraded)
+				adopt(m);
 			*directory = dir;
 			return m;
 		}

@@ -132,13 +132,13 @@ read_records(LogFile *log, XLogReaderState *reader, XLogRecPtr from,
 		}
 		end = reader->EndRecPtr;
 
-		if (XLogRecGetRmid(reader) == MOT_RMGR_ID)
+		if (XLogRecGetRmid(reader) == mot_resource_manager_id)
 			visit(arg, reader);
 
 		if (++n % BATCH == 0)
 		{
 			if (AmStartupProcess())
-				HandleStartupProcInterrupts();
+				ProcessStartupProcInterrupts();
 			else
 				CHECK_FOR_INTERRUPTS();
 		}
@@ -206,7 +206,6 @@ open_segment(LogFile *log, XLogSegNo segno)
 	char		path[MAXPGPATH];
 	char		name[MAXFNAMELEN];
 	TimeLineID	newest = 0;
-	ListCell   *lc;
 
 	close_segment(log);
 	for (int source = 0; source < 2; source++)
@@ -216,9 +215,8 @@ open_segment(LogFile *log, XLogSegNo segno)
 							 recoveryRestoreCommand != NULL && recoveryRestoreCommand[0] != '\0'))
 			break;
 
-		foreach(lc, log->history)
+		foreach_ptr(TimeLineHistoryEntry, entry, log->history)
 		{
-			TimeLineHistoryEntry *entry = lfirst(lc);
 			XLogSegNo	first = 0;
 
 			/* a timeline has the segments from the one in which it began */
@@ -258,13 +256,11 @@ open_segment(LogFile *log, XLogSegNo segno)
 bool
 MotLogIsHere(XLogRecPtr at, TimeLineID tli)
 {
-	ListCell   *lc;
 	XLogSegNo	segno;
 
 	XLByteToSeg(at, segno, wal_segment_size);
-	foreach(lc, history_of(tli))
+	foreach_ptr(TimeLineHistoryEntry, entry, history_of(tli))
 	{
-		TimeLineHistoryEntry *entry = lfirst(lc);
 		char		path[MAXPGPATH];
 
 		XLogFilePath(path, entry->tli, segno, wal_segment_size);

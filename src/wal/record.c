@@ -99,6 +99,48 @@ get_oid(const char **p, const char *end, Oid *oid)
 	return true;
 }
 
+/* ------------------------------------------------------------------ header */
+
+int
+MotRecordPutHeader(char *to, const MotRecordHeader *header)
+{
+	char	   *p = to;
+
+	*p++ = MOT_RECORD_FORMAT;
+	p = put_varint(p, header->stream);
+	memcpy(p, &header->time, sizeof(header->time));
+	return (int) (p - to) + (int) sizeof(header->time);
+}
+
+size_t
+MotRecordGetHeader(const char *data, size_t len, MotRecordHeader *header, int *format)
+{
+	const char *p = data;
+	const char *end = data + len;
+
+	*format = 1;
+	if (len > 0 && (uint8) *p % 8 != 0)
+		*format = (uint8) *p++;
+	if (*format > MOT_RECORD_FORMAT)
+		return 0;
+	if (*format > 1)
+	{
+		if (!get_varint(&p, end, &header->stream))
+			return 0;
+	}
+	else
+	{
+		if (end - p < sizeof(header->stream))
+			return 0;
+		memcpy(&header->stream, p, sizeof(header->stream));
+		p += sizeof(header->stream);
+	}
+	if (end - p < sizeof(header->time))
+		return 0;
+	memcpy(&header->time, p, sizeof(header->time));
+	return p - data + sizeof(header->time);
+}
+
 /* ----------------------------------------------------------------- writing */
 
 /* where "n" bytes can be written; the end is told by put_end */
@@ -216,6 +258,14 @@ MotRecordUpdate(StringInfo buf, const void *key, size_t key_len,
 				unsigned old_host_bits, const void *old, size_t old_size,
 				unsigned host_bits, const void *row, size_t size)
 {
+	MotRecordAmend(buf, key, key_len, old_host_bits, old, old_size, old_size, host_bits, row, size);
+}
+
+void
+MotRecordAmend(StringInfo buf, const void *key, size_t key_len,
+			   unsigned old_host_bits, const void *old, size_t old_size, size_t columns,
+			   unsigned host_bits, const void *row, size_t size)
+{
 	char	   *p;
 
 	put_identity(buf, MOT_OP_UPDATE, key, key_len, old_host_bits, old, old_size);
@@ -224,7 +274,7 @@ MotRecordUpdate(StringInfo buf, const void *key, size_t key_len,
 	p = put_varint(p, host_bits);
 	p = put_varint(p, size);
 	put_end(buf, p);
-	put_segments(buf, old, old_size, row, size);
+	put_segments(buf, old, columns, row, size);
 }
 
 /* ----------------------------------------------------------- differences */

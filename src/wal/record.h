@@ -3,12 +3,16 @@
  * record.h
  *	  What is in a redo record.
  *
- * XLogInsert(MOT_RMGR_ID, info): info is one of the MOT_XLOG_ values, main
- * data is a MotRecordHeader and operations.  A transaction whose operations
+ * XLogInsert(mot_resource_manager_id, info): info is one of the MOT_XLOG_ values, main
+ * data is a header and operations.  A transaction whose operations
  * fill more than MOT_PIECE_SIZE is given an xid, and writes MOT_XLOG_PIECE records
  * and a MOT_XLOG_MIXED; operations do not straddle pieces except the bytes of one
  * OP_LONG (below).  Everything is in the machine's byte order, as WAL is,
  * unaligned.  "v" means a varint: 7 bits a byte, low ones first.
+ *
+ * The header: the format's number 1, v stream, time 8.  In format 1 it was stream 8,
+ * time 8.  The stream being a record's position, that began with a multiple of 8; so no
+ * format's number is one.
  *
  *	MOT_XLOG_COMMIT		MOT only: what it says has happened
  *	MOT_XLOG_MIXED		in doubt until header.xid's fate is known
@@ -62,6 +66,11 @@
 #define MOT_RMGR_ID 128			/* RM_EXPERIMENTAL_ID; settable at build */
 #endif
 
+extern int	mot_resource_manager_id;	/* MOT_RMGR_ID, unless it is set */
+
+/* see format.h */
+#define MOT_RECORD_FORMAT 2
+
 #define MOT_XLOG_COMMIT 0x10
 #define MOT_XLOG_MIXED	0x20
 #define MOT_XLOG_PIECE	0x30
@@ -74,14 +83,22 @@
 
 #define MOT_PIECE_SIZE (512 * 1024)
 
-/* at the start of COMMIT, MIXED, PIECE and FORGET; unaligned, so copy it */
+/* what each of them begins with */
 typedef struct MotRecordHeader
 {
 	XLogRecPtr	stream;			/* 0: no pieces before this one */
 	TimestampTz time;			/* COMMIT: for recovery_target_time */
 } MotRecordHeader;
 
+#define MOT_RECORD_HEADER_MAX (1 + 10 + sizeof(TimestampTz))
+
 /* the xid of MIXED is the WAL record's own (XLogRecGetXid) */
+
+/* write one; its length is returned */
+extern int	MotRecordPutHeader(char *to, const MotRecordHeader *header);
+
+/* Its length, or 0: *format is not known, or (if it is) the record is too short. */
+extern size_t MotRecordGetHeader(const char *data, size_t len, MotRecordHeader *header, int *format);
 
 typedef enum MotOp
 {
@@ -131,6 +148,14 @@ extern void MotRecordInsert(StringInfo buf, unsigned host_bits, const void *row,
 extern void MotRecordUpdate(StringInfo buf, const void *key, size_t key_len,
 							unsigned old_host_bits, const void *old, size_t old_size,
 							unsigned host_bits, const void *row, size_t size);
+
+/*
+ * An update that changes nothing but what lies behind the columns, which may have been done already
+ * where it is applied (mot_row_amend): it says all of that.
+ */
+extern void MotRecordAmend(StringInfo buf, const void *key, size_t key_len,
+						   unsigned old_host_bits, const void *old, size_t old_size, size_t columns,
+						   unsigned host_bits, const void *row, size_t size);
 extern void MotRecordDelete(StringInfo buf, const void *key, size_t key_len,
 							unsigned old_host_bits, const void *old, size_t old_size);
 

@@ -34,6 +34,7 @@
 #include "access/xlog.h"
 #include "access/xlog_internal.h"
 #include "access/xlogrecovery.h"
+#include "format.h"
 #include "miscadmin.h"
 #include "replication/slot.h"
 #include "utils/memutils.h"
@@ -178,8 +179,7 @@ load_newest(MotManifest *m, const char *directory, XLogRecPtr from, XLogRecPtr u
 			TimeLineID tli)
 {
 	mot_session *session = MotSession();
-	LWLock	   *lock;
-	MotRecoveryStat *stat = MotRecoveryShared(&lock);
+	MotRecoveryStat *stat = MotRecoveryShared();
 	MotSorted  *sorted = NULL;
 	bool		by_table = sorts_log();
 	bool		log_follows;
@@ -189,6 +189,8 @@ load_newest(MotManifest *m, const char *directory, XLogRecPtr from, XLogRecPtr u
 	 * The server may even have run without us in between.
 	 */
 	log_follows = from != InvalidXLogRecPtr || !m->final || MotOpenMarkerExists();
+	if (log_follows)
+		MotRecoverCheckLog(m);
 	MotStateSetComplete(!log_follows);
 	MotStateInSteps((!log_follows || by_table) && !MotRecovers());
 
@@ -200,10 +202,10 @@ load_newest(MotManifest *m, const char *directory, XLogRecPtr from, XLogRecPtr u
 	{
 		sorted = MotSortLog(m, from, upto, tli);
 		MOT_FAULT("load-sorted");
-		LWLockAcquire(lock, LW_EXCLUSIVE);
+		LWLockAcquire(MotStatLock, LW_EXCLUSIVE);
 		stat->records_applied = MotSortedTransactions(sorted);
 		stat->replayed_lsn = upto;
-		LWLockRelease(lock);
+		LWLockRelease(MotStatLock);
 	}
 	(void) mot_snapshot_take(session);
 	MotLoadCheckpoint(m, directory, sorted);
@@ -239,20 +241,32 @@ load_newest(MotManifest *m, const char *directory, XLogRecPtr from, XLogRecPtr u
 static void
 report_loaded(const MotManifest *m)
 {
-	LWLock	   *lock;
-	MotRecoveryStat *stat = MotRecoveryShared(&lock);
+	MotRecoveryStat *stat = MotRecoveryShared();
 	long		secs;
 	int			usecs;
 	uint64		rows;
 
 	TimestampDifference(load_began, GetCurrentTimestamp(), &secs, &usecs);
-	LWLockAcquire(lock, LW_EXCLUSIVE);
+	LWLockAcquire(MotStatLock, LW_EXCLUSIVE);
 	stat->load_seconds = secs + usecs / 1000000.0;
 	rows = stat->rows_loaded;
-	LWLockRelease(lock);
+	LWLockRelease(MotStatLock);
 	ereport(LOG,
 			(errmsg("loaded memory-optimized tables: %d tables, %llu rows, %ld.%03d s", m->ntables,
 					(unsigned long long) rows, secs, usecs / 1000)));
+}
+
+/* The log behind a checkpoint is read by our ID, so it has to be the one with which it was written. */
+void
+MotRecoverCheckLog(const MotManifest *m)
+{
+	if (m->rmgr_id != mot_resource_manager_id)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("the log of memory-optimized tables was written with mot.resource_manager_id = %d, and it is %d now",
+						m->rmgr_id, mot_resource_manager_id),
+				 errhint("Set it to %d again and restart the server; it can be changed after a clean shutdown of a primary.",
+						 m->rmgr_id)));
 }
 
 /* The same in parts, for standby.c. */
@@ -279,11 +293,10 @@ MotRecoverDone(const MotManifest *m, TimestampTz began)
 static void
 set_recovery(const MotManifest *m)
 {
-	LWLock	   *lock;
-	MotRecoveryStat *stat = MotRecoveryShared(&lock);
-	MotCheckpointStat *checkpoint = MotCheckpointShared(&lock);
+	MotRecoveryStat *stat = MotRecoveryShared();
+	MotCheckpointStat *checkpoint = MotCheckpointShared();
 
-	LWLockAcquire(lock, LW_EXCLUSIVE);
+	LWLockAcquire(MotStatLock, LW_EXCLUSIVE);
 	memset(stat, 0, sizeof(*stat));
 	if (m != NULL)
 	{
@@ -295,7 +308,7 @@ set_recovery(const MotManifest *m)
 		checkpoint->bytes = m->bytes;
 		checkpoint->finished_at = m->time;
 	}
-	LWLockRelease(lock);
+	LWLockRelease(MotStatLock);
 }
 
 /* -------------------------------------------------------------------- log */
@@ -325,7 +338,7 @@ read_log(MotManifest *m, XLogRecPtr from, XLogRecPtr upto, TimeLineID tli)
 	{
 		ErrorData  *edata;
 
-		if (!mot_ignore_damaged)
+		if (!mot_ignore_damaged || geterrcode() == MOT_FORMAT_ERRCODE)
 			PG_RE_THROW();
 		edata = MotErrorTake(oldcxt);
 		LWLockReleaseAll();
@@ -357,9 +370,8 @@ read_log(MotManifest *m, XLogRecPtr from, XLogRecPtr upto, TimeLineID tli)
 void
 MotLoadCheckEnd(XLogRecPtr end)
 {
-	LWLock	   *lock;
-	MotRecoveryStat *stat = MotRecoveryShared(&lock);
-	MotCheckpointStat *checkpoint = MotCheckpointShared(&lock);
+	MotRecoveryStat *stat = MotRecoveryShared();
+	MotCheckpointStat *checkpoint = MotCheckpointShared();
 	XLogRecPtr	lsn = stat->checkpoint_lsn;
 
 	if (lsn == InvalidXLogRecPtr || MotLogReaches(end, lsn))
@@ -368,10 +380,10 @@ MotLoadCheckEnd(XLogRecPtr end)
 
 	MotDirectoryPutAside(loaded_directory, ERROR);
 	MotStateSetComplete(false);
-	LWLockAcquire(lock, LW_EXCLUSIVE);
+	LWLockAcquire(MotStatLock, LW_EXCLUSIVE);
 	stat->checkpoint_lsn = InvalidXLogRecPtr;
 	memset(checkpoint, 0, sizeof(*checkpoint));
-	LWLockRelease(lock);
+	LWLockRelease(MotStatLock);
 }
 
 static void

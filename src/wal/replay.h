@@ -48,6 +48,9 @@ extern MotReplayShared *MotReplay;
 extern void MotRoomInWorker(void);
 extern void MotRoomForSessions(void);
 
+/* the log is not what it should be */
+extern void MotRedoRaiseDamaged(XLogRecPtr lsn, const char *fmt,...) pg_attribute_printf(2, 3) pg_attribute_noreturn();
+
 /* no memory for what is being replayed: say what to do about it */
 extern void MotApplyRaiseMemory(mot_status status, XLogRecPtr lsn, const char *table) pg_attribute_noreturn();
 

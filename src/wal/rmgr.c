@@ -22,6 +22,14 @@
  * only memory-optimized tables change sees to it that there is one).  In the
  * same way recovery_min_apply_delay is for us to heed.
  *
+ * A record of a format that we do not know (format.h), from a primary with a newer
+ * version, stops replay: as where a standby's settings are too small for its primary, who reads
+ * goes on, until somebody resumes replay or restarts the server.
+ *
+ * Its ID is a setting, as only who runs the modules of a server knows which of them have
+ * the same one.  It is in each record, so whoever replays must have the same, and so
+ * has each start that finds log (recover.c).
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -30,10 +38,12 @@
 #include "access/xlog_internal.h"
 #include "access/xlogrecovery.h"
 #include "compat/compat.h"
+#include "format.h"
 #include "miscadmin.h"
 #include "postmaster/startup.h"
 #include "relation/relation.h"
 #include "storage/latch.h"
+#include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/wait_event.h"
 #include "wal/leftout.h"
@@ -70,6 +80,8 @@ static bool past_target = false;
 #define DESCRIBED_KEY 16
 
 static void replay_redo(XLogReaderState *record);
+static bool is_known(XLogReaderState *record);
+static void pause_before(XLogReaderState *record);
 static void delay_commit(XLogReaderState *record);
 static void replay_desc(StringInfo buf, XLogReaderState *record);
 static const char *replay_identify(uint8 info);
@@ -98,10 +110,27 @@ static RmgrData rmgr = {
 	.rm_cleanup = replay_cleanup
 };
 
+int			mot_resource_manager_id = MOT_RMGR_ID;
+
 void
 MotRmgrInit(void)
 {
-	RegisterCustomRmgr(MOT_RMGR_ID, &rmgr);
+	DefineCustomIntVariable("mot.resource_manager_id",
+							"ID of the resource manager of memory-optimized tables in the write-ahead log.",
+							"It has to be the same on all standbys.",
+							&mot_resource_manager_id,
+							MOT_RMGR_ID, RM_MIN_CUSTOM_ID, RM_MAX_CUSTOM_ID,
+							PGC_POSTMASTER, 0,
+							NULL, NULL, NULL);
+	if (RmgrIdExists(mot_resource_manager_id))
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_OBJECT),
+				 errmsg("resource manager of memory-optimized tables cannot have ID %d", mot_resource_manager_id),
+				 errdetail("Another module in shared_preload_libraries has a resource manager \"%s\" with that ID.",
+						   GetRmgr(mot_resource_manager_id).rm_name),
+				 errhint("Set mot.resource_manager_id to another number from %d to %d, the same on all standbys.",
+						 RM_MIN_CUSTOM_ID, RM_MAX_CUSTOM_ID)));
+	RegisterCustomRmgr(mot_resource_manager_id, &rmgr);
 	MotRelationCatchUp = MotInDoubtCatchUp;
 }
 
@@ -202,11 +231,69 @@ replay_redo(XLogReaderState *record)
 {
 	if (ArchiveRecoveryRequested)
 	{
+		if (unlikely(!is_known(record)))
+			pause_before(record);
 		delay_commit(record);
 		MotReplayRecord(record);
 	}
 	else if ((XLogRecGetInfo(record) & MOT_XLOG_KIND) != MOT_XLOG_START)
 		passed_by = record->ReadRecPtr;
+}
+
+static bool
+is_known(XLogReaderState *record)
+{
+	MotRecordHeader header;
+	int			format;
+
+	(void) MotRecordGetHeader(XLogRecGetData(record), XLogRecGetDataLen(record), &header, &format);
+	return format <= MOT_RECORD_FORMAT;
+}
+
+/* As the server does for settings (RecoveryRequiresIntParameter).  The caller raises what there is to say. */
+static void
+pause_before(XLogReaderState *record)
+{
+	bool		told = false;
+
+	if (!HotStandbyActive())
+		return;
+	ereport(WARNING,
+			(errcode(MOT_FORMAT_ERRCODE),
+			 errmsg("recovery has paused: redo of memory-optimized tables at %X/%X is of format %d, and this version of mot reads formats 1 to %d",
+					LSN_FORMAT_ARGS(record->ReadRecPtr), (uint8) *XLogRecGetData(record), MOT_RECORD_FORMAT),
+			 errdetail("If recovery is unpaused, the server will shut down."),
+			 errhint("Install the version of mot that the primary has, or a newer one, and restart the server.")));
+	SetRecoveryPause(true);
+	while (GetRecoveryPauseState() != RECOVERY_NOT_PAUSED)
+	{
+		if (!told && IsPromoteSignaled() && CheckPromoteSignal())
+		{
+			ereport(WARNING,
+					(errcode(MOT_FORMAT_ERRCODE),
+					 errmsg("promotion is not possible: recovery has paused before redo of memory-optimized tables of an unknown format")));
+			told = true;
+		}
+		(void) WaitLatch(NULL, WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, 100, WAIT_EVENT_RECOVERY_PAUSE);
+		ProcessStartupProcInterrupts();
+	}
+}
+
+const char *
+MotRecordOpen(XLogReaderState *record, MotRecordHeader *header, size_t *len)
+{
+	const char *data = XLogRecGetData(record);
+	size_t		total = XLogRecGetDataLen(record);
+	int			format;
+	size_t		behind = MotRecordGetHeader(data, total, header, &format);
+
+	if (unlikely(format > MOT_RECORD_FORMAT))
+		MotRaiseFormat(psprintf("redo of memory-optimized tables at %X/%X", LSN_FORMAT_ARGS(record->ReadRecPtr)),
+					   format, MOT_RECORD_FORMAT);
+	if (unlikely(behind == 0))
+		MotRedoRaiseDamaged(record->ReadRecPtr, "too short");
+	*len = total - behind;
+	return data + behind;
 }
 
 /*
@@ -217,12 +304,12 @@ static void
 delay_commit(XLogReaderState *record)
 {
 	MotRecordHeader header;
+	size_t		len;
 
 	if (recovery_min_apply_delay <= 0 || !reachedConsistency ||
-		(XLogRecGetInfo(record) & MOT_XLOG_KIND) != MOT_XLOG_COMMIT ||
-		XLogRecGetDataLen(record) < sizeof(header))
+		(XLogRecGetInfo(record) & MOT_XLOG_KIND) != MOT_XLOG_COMMIT)
 		return;
-	memcpy(&header, XLogRecGetData(record), sizeof(header));
+	(void) MotRecordOpen(record, &header, &len);
 	while (!PromoteIsTriggered() && !(IsPromoteSignaled() && CheckPromoteSignal()) && !MotPromoteFileExists())
 	{
 		long		wait = TimestampDifferenceMilliseconds(GetCurrentTimestamp(),
@@ -235,7 +322,7 @@ delay_commit(XLogReaderState *record)
 		(void) WaitLatch(NULL, WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, wait <= 0 ? 100 : Min(wait, 100),
 						 WAIT_EVENT_RECOVERY_APPLY_DELAY);
 		/* the delay may change, too */
-		HandleStartupProcInterrupts();
+		ProcessStartupProcInterrupts();
 	}
 }
 
@@ -250,15 +337,17 @@ void
 MotReplayRecord(XLogReaderState *record)
 {
 	MotRecoveryStat *stat;
-	LWLock	   *stat_lock;
+	MotRecordHeader header;
+	size_t		len;
 
 	/* raises what there is to say if memory could not be reserved */
 	(void) MotEngineRequired();
 
-	stat = MotRecoveryShared(&stat_lock);
+	stat = MotRecoveryShared();
 	if (record->ReadRecPtr < stat->checkpoint_lsn)
 		return;
 
+	(void) MotRecordOpen(record, &header, &len);
 	if ((XLogRecGetInfo(record) & MOT_XLOG_KIND) == MOT_XLOG_START && MotRecovers())
 		log_goes_on();
 	MotTrailNote(record);
@@ -269,11 +358,11 @@ MotReplayRecord(XLogReaderState *record)
 	MotReplay->upto = record->EndRecPtr;
 	LWLockRelease(MotApplyLock);
 
-	LWLockAcquire(stat_lock, LW_EXCLUSIVE);
+	LWLockAcquire(MotStatLock, LW_EXCLUSIVE);
 	stat->replayed_lsn = record->EndRecPtr;
 	stat->records_applied++;
 	stat->in_doubt = MotInDoubtCount();
-	LWLockRelease(stat_lock);
+	LWLockRelease(MotStatLock);
 }
 
 /*
@@ -284,8 +373,7 @@ MotReplayRecord(XLogReaderState *record)
 static void
 log_goes_on(void)
 {
-	LWLock	   *stat_lock;
-	MotRecoveryStat *stat = MotRecoveryShared(&stat_lock);
+	MotRecoveryStat *stat = MotRecoveryShared();
 
 	if (stat->checkpoint_lsn != InvalidXLogRecPtr)
 	{
@@ -303,10 +391,10 @@ static void
 replay(XLogReaderState *record)
 {
 	uint8		kind = XLogRecGetInfo(record) & MOT_XLOG_KIND;
-	const char *ops = XLogRecGetData(record);
-	size_t		len = XLogRecGetDataLen(record);
 	XLogRecPtr	lsn = record->ReadRecPtr;
-	MotRecordHeader header = {InvalidXLogRecPtr, 0};
+	MotRecordHeader header;
+	size_t		len;
+	const char *ops = MotRecordOpen(record, &header, &len);
 	Stream	   *stream = NULL;
 	const char *mapped = NULL;
 
@@ -317,15 +405,6 @@ replay(XLogReaderState *record)
 		MotInDoubtSettle(true);
 		return;
 	}
-
-	if (len < sizeof(header))
-		ereport(ERROR,
-				(errcode(ERRCODE_DATA_CORRUPTED),
-				 errmsg("redo of memory-optimized tables at %X/%X is damaged: %s",
-						LSN_FORMAT_ARGS(lsn), "too short")));
-	memcpy(&header, ops, sizeof(header));
-	ops += sizeof(header);
-	len -= sizeof(header);
 
 	MotInDoubtSettle(false);
 	switch (kind)
@@ -399,10 +478,7 @@ replay(XLogReaderState *record)
 			return;
 
 		default:
-			ereport(ERROR,
-					(errcode(ERRCODE_DATA_CORRUPTED),
-					 errmsg("redo of memory-optimized tables at %X/%X is damaged: unknown kind %u",
-							LSN_FORMAT_ARGS(lsn), kind)));
+			MotRedoRaiseDamaged(lsn, "unknown kind %u", kind);
 	}
 }
 
@@ -497,10 +573,8 @@ begin_stream(XLogRecPtr start)
 {
 	MemoryContext oldcxt = MemoryContextSwitchTo(TopMemoryContext);
 	Stream	   *stream = palloc0(sizeof(Stream));
-	char		name[64];
 
-	snprintf(name, sizeof(name), "%08X%08X.pieces", LSN_FORMAT_ARGS(start));
-	stream->path = MotSpillPath(name);
+	stream->path = MotSpillPath("%08X%08X.pieces", LSN_FORMAT_ARGS(start));
 	MemoryContextSwitchTo(oldcxt);
 	stream->start = start;
 	stream->next = streams;
@@ -533,7 +607,7 @@ keep_piece(Stream *stream, const char *ops, size_t len)
 			memcpy(stream->kept, written, stream->len);
 			MotSpillUnmap(written, stream->len);
 		}
-		MotSpillRemove(stream->path);
+		MotFileRemove(stream->path);
 	}
 	else if (stream->len + len > stream->size)
 	{
@@ -562,7 +636,7 @@ end_stream(Stream *stream)
 	if (stream->kept != NULL)
 		pfree(stream->kept);
 	else
-		MotSpillRemove(stream->path);
+		MotFileRemove(stream->path);
 	pfree(stream->path);
 	pfree(stream);
 	MotReplay->streams--;
@@ -596,12 +670,15 @@ replay_desc(StringInfo buf, XLogReaderState *record)
 	const char *data = XLogRecGetData(record);
 	size_t		len = XLogRecGetDataLen(record);
 	MotRecordHeader header;
+	int			format;
+	size_t		behind = MotRecordGetHeader(data, len, &header, &format);
 
-	if (kind == MOT_XLOG_START || len < sizeof(header))
+	if (behind == 0)
+		appendStringInfo(buf, "format %d", format);
+	if (kind == MOT_XLOG_START || behind == 0)
 		return;
-	memcpy(&header, data, sizeof(header));
-	data += sizeof(header);
-	len -= sizeof(header);
+	data += behind;
+	len -= behind;
 
 	appendStringInfo(buf, "stream %X/%X", LSN_FORMAT_ARGS(header.stream));
 	if (kind == MOT_XLOG_FORGET)
@@ -645,38 +722,30 @@ describe_operations(StringInfo buf, const char *ops, size_t len)
 static void
 describe_one(StringInfo buf, const MotOpData *op, Oid dbid, Oid relid)
 {
-	switch (op->op)
-	{
-		case MOT_OP_CREATE:
-			appendStringInfo(buf, "; create %u/%u", dbid, relid);
-			break;
-		case MOT_OP_DEFINE:
-			appendStringInfo(buf, "; define %u/%u", dbid, relid);
-			break;
-		case MOT_OP_INDEX:
-			appendStringInfo(buf, "; index %u/%u %u", dbid, relid, op->oid);
-			break;
-		case MOT_OP_DROP:
-			appendStringInfo(buf, "; drop %u/%u", dbid, relid);
-			break;
-		case MOT_OP_DROP_DATABASE:
-			appendStringInfo(buf, "; drop database %u", op->dbid);
-			break;
-		case MOT_OP_INSERT:
-			appendStringInfo(buf, "; insert %u/%u, %zu bytes", dbid, relid, op->len);
-			break;
-		case MOT_OP_UPDATE:
-			appendStringInfo(buf, "; update %u/%u", dbid, relid);
-			describe_identity(buf, op);
-			appendStringInfo(buf, ", %zu bytes", op->segments_len);
-			break;
-		case MOT_OP_DELETE:
-			appendStringInfo(buf, "; delete %u/%u", dbid, relid);
-			describe_identity(buf, op);
-			break;
-		default:
-			break;
-	}
+	static const char *const names[] = {
+		[MOT_OP_CREATE] = "create",
+		[MOT_OP_DEFINE] = "define",
+		[MOT_OP_INDEX] = "index",
+		[MOT_OP_DROP] = "drop",
+		[MOT_OP_DROP_DATABASE] = "drop database",
+		[MOT_OP_INSERT] = "insert",
+		[MOT_OP_UPDATE] = "update",
+		[MOT_OP_DELETE] = "delete"
+	};
+
+	if (op->op >= lengthof(names) || names[op->op] == NULL)
+		return;
+	appendStringInfo(buf, "; %s ", names[op->op]);
+	if (op->op == MOT_OP_DROP_DATABASE)
+		appendStringInfo(buf, "%u", op->dbid);
+	else
+		appendStringInfo(buf, "%u/%u", dbid, relid);
+	if (op->op == MOT_OP_INDEX)
+		appendStringInfo(buf, " %u", op->oid);
+	else if (op->op == MOT_OP_UPDATE || op->op == MOT_OP_DELETE)
+		describe_identity(buf, op);
+	if (op->op == MOT_OP_INSERT || op->op == MOT_OP_UPDATE)
+		appendStringInfo(buf, ", %zu bytes", op->op == MOT_OP_INSERT ? op->len : op->segments_len);
 }
 
 static void

@@ -22,6 +22,7 @@
 
 #include "access/transam.h"
 #include "access/xlogrecovery.h"
+#include "compat/calls.h"
 #include "compat/compat.h"
 #include "miscadmin.h"
 #include "postmaster/startup.h"
@@ -211,7 +212,6 @@ void
 MotApplyMakeRoom(void)
 {
 	TransactionId xid = XidFromFullTransactionId(ReadNextFullTransactionId());
-	RelFileNode every_database = {InvalidOid, InvalidOid, InvalidOid};
 
 	/* whoever loads has the memory, and the tables */
 	if (MotSpooling() && !MotSpoolApplies())
@@ -242,7 +242,7 @@ MotApplyMakeRoom(void)
 	{
 		pg_usleep(10000);
 		(void) MotRoomReclaim();
-		HandleStartupProcInterrupts();
+		ProcessStartupProcInterrupts();
 		return;
 	}
 	if (rounds++ == 0)
@@ -250,9 +250,9 @@ MotApplyMakeRoom(void)
 				(errmsg("replay waits for memory that is full of old versions of memory-optimized rows"),
 				 errdetail("Queries on this standby may still need them.")));
 	/* no snapshot's xmin is younger than the next xid */
-	ResolveRecoveryConflictWithSnapshot(xid, every_database);
+	MotConflictWithSnapshots(xid);
 	(void) MotRoomReclaim();
-	HandleStartupProcInterrupts();
+	ProcessStartupProcInterrupts();
 }
 
 /* ------------------------------------------------------------------ tables */
@@ -273,13 +273,8 @@ do_without(const Noted *which)
 	bool		found;
 
 	if (not_to_make == NULL)
-	{
-		HASHCTL		ctl;
-
-		ctl.keysize = ctl.entrysize = sizeof(MotTargetKey);
-		ctl.hcxt = TopMemoryContext;
-		not_to_make = hash_create("MOT tables not to be made", 64, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
-	}
+		not_to_make = MotHashCreate("MOT tables not to be made", 64, sizeof(MotTargetKey), sizeof(MotTargetKey),
+									TopMemoryContext);
 	(void) hash_search(not_to_make, &which->key, HASH_ENTER, &found);
 	ereport(LOG,
 			(errcode(ERRCODE_OUT_OF_MEMORY),

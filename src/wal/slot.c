@@ -21,6 +21,7 @@
 #include <signal.h>
 
 #include "access/xlog.h"
+#include "compat/calls.h"
 #include "miscadmin.h"
 #include "replication/slot.h"
 #include "storage/ipc.h"
@@ -92,7 +93,7 @@ create_slot(void)
 		return false;
 	}
 	MOT_FAULT("slot-create");
-	ReplicationSlotCreate(SLOT_NAME, false, RS_EPHEMERAL, false);
+	MotSlotCreate(SLOT_NAME);
 	ReplicationSlotReserveWal();
 	ReplicationSlotMarkDirty();
 	ReplicationSlotPersist();
@@ -216,16 +217,16 @@ MotSlotKeep(XLogRecPtr lsn)
 			complain("another process uses it");
 			ready = false;
 		}
-		else if (slot != NULL && XLogRecPtrIsInvalid(slot->data.restart_lsn))
+		else if (slot != NULL && MotSlotIsInvalid(slot))
 		{
-			/* invalidated by max_slot_wal_keep_size: of no use any more */
+			/* of no use any more */
 			ReplicationSlotDrop(SLOT_NAME, true);
 			slot = NULL;
 		}
 		if (ready && slot == NULL)
 			ready = create_slot();
 		else if (ready)
-			ReplicationSlotAcquire(SLOT_NAME, true);
+			MotSlotAcquire(SLOT_NAME);
 		if (ready)
 		{
 			move_slot(lsn);

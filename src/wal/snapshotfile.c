@@ -133,11 +133,7 @@ MotRowFileCreate(const char *dir, Oid dbid, Oid relid, uint32 part)
 	w->header.relid = relid;
 	w->header.part = part;
 	INIT_CRC32C(w->crc);
-	w->fd = OpenTransientFile(w->path, O_RDWR | O_CREAT | O_EXCL | PG_BINARY);
-	if (w->fd < 0)
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not create file \"%s\": %m", w->path)));
+	w->fd = MotFileCreate(w->path, O_EXCL);
 	return w;
 }
 
@@ -177,12 +173,7 @@ write_block(MotRowFileWriter *w, uint32 magic)
 	memcpy(w->buffer, &w->header, sizeof(BlockHeader));
 	COMP_CRC32C(w->crc, &w->header, sizeof(BlockHeader));
 
-	if (!MotWriteAll(w->fd, w->buffer, w->used, w->offset))
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not write to file \"%s\" at offset %llu: %m", w->path,
-						(unsigned long long) w->offset)));
-
+	MotFileWrite(w->fd, w->path, w->buffer, w->used, w->offset);
 	w->offset += w->used;
 	w->rows += w->header.rows;
 	w->header.rows = 0;
@@ -255,40 +246,12 @@ complete_file(MotRowFileWriter *w, MotManifestFile *file)
 	file->crc = w->crc;
 }
 
-static void
-close_file(int fd, const char *path)
-{
-	if (CloseTransientFile(fd) != 0)
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not close file \"%s\": %m", path)));
-}
-
-/*
- * No PANIC, as the server has it for files of its own: what may not have
- * reached the disk is not tried again but written anew.
- */
-static void
-sync_file(int fd, const char *path)
-{
-	int			failed;
-
-	pgstat_report_wait_start(PG_WAIT_EXTENSION);
-	failed = pg_fsync(fd);
-	pgstat_report_wait_end();
-	if (failed)
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not fsync file \"%s\": %m", path)));
-	close_file(fd, path);
-}
-
 /* The file is complete; whoever needs it after a crash sees to that. */
 void
 MotRowFileClose(MotRowFileWriter *w, MotManifestFile *file)
 {
 	complete_file(w, file);
-	close_file(w->fd, w->path);
+	MotFileClose(w->fd, w->path);
 	pfree(w->buffer);
 	pfree(w->path);
 	pfree(w);
@@ -322,7 +285,8 @@ MotRowFilesSync(void)
 	{
 		MotRowFileWriter *w = unsynced[--nunsynced];
 
-		sync_file(w->fd, w->path);
+		MotFileSync(w->fd, w->path);
+		MotFileClose(w->fd, w->path);
 		pfree(w->path);
 		pfree(w);
 	}
@@ -360,21 +324,17 @@ MotRowFileReader *
 MotRowFileOpen(const char *dir, const MotManifestFile *file)
 {
 	MotRowFileReader *r = palloc0(sizeof(MotRowFileReader));
-	struct stat st;
+	uint64		size;
 
 	r->path = file_path(dir, file->dbid, file->relid, file->part);
 	r->file = file;
 	r->size = BLOCK_SIZE;
 	r->buffer = palloc(r->size);
 	INIT_CRC32C(r->crc);
-	r->fd = OpenTransientFile(r->path, O_RDONLY | PG_BINARY);
-	if (r->fd < 0 || fstat(r->fd, &st) != 0)
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not open checkpoint file \"%s\": %m", r->path)));
-	if ((uint64) st.st_size < file->bytes)
-		damaged(r, (uint64) st.st_size, "the file ends here");
-	if ((uint64) st.st_size > file->bytes)
+	r->fd = MotFileOpen(r->path, &size);
+	if (size < file->bytes)
+		damaged(r, size, "the file ends here");
+	if (size > file->bytes)
 		damaged(r, file->bytes, "the file should end here");
 #if defined(POSIX_FADV_SEQUENTIAL)
 	(void) posix_fadvise(r->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
@@ -385,14 +345,9 @@ MotRowFileOpen(const char *dir, const MotManifestFile *file)
 static void
 read_bytes(MotRowFileReader *r, void *bytes, Size len, uint64 offset)
 {
-	ssize_t		n = MotReadAll(r->fd, bytes, len, offset);
+	Size		n = MotFileRead(r->fd, r->path, bytes, len, offset);
 
-	if (n < 0)
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not read file \"%s\" at offset %llu: %m", r->path,
-						(unsigned long long) offset)));
-	if ((Size) n < len)
+	if (n < len)
 		damaged(r, offset + n, "the file ends here");
 }
 

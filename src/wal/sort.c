@@ -32,7 +32,7 @@
 #include "storage/fd.h"
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
-#include "wal/checkpoint.h"
+#include "wal/apply.h"
 #include "wal/replay.h"
 #include "wal/sort.h"
 #include "wal/spill.h"
@@ -59,12 +59,6 @@ typedef struct RunHeader
 	XLogRecPtr	lsn;
 	uint64		len;
 } RunHeader;
-
-typedef struct PartKey
-{
-	Oid			dbid;
-	Oid			relid;
-} PartKey;
 
 struct MotSorted
 {
@@ -102,13 +96,9 @@ MotSortLog(const MotManifest *m, XLogRecPtr from, XLogRecPtr upto, TimeLineID tl
 											  ALLOCSET_DEFAULT_SIZES);
 	MemoryContextCallback *callback = MemoryContextAlloc(cxt, sizeof(MemoryContextCallback));
 	MotSorted  *sorted = MemoryContextAllocZero(cxt, sizeof(MotSorted));
-	HASHCTL		ctl;
 
-	ctl.keysize = sizeof(PartKey);
-	ctl.entrysize = sizeof(MotSortedPart);
-	ctl.hcxt = cxt;
 	sorted->cxt = cxt;
-	sorted->parts = hash_create("MOT sorted log", 256, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	sorted->parts = MotHashCreate("MOT sorted log", 256, sizeof(MotTargetKey), sizeof(MotSortedPart), cxt);
 	sorted->manifest = m;
 	sorted->fd = -1;
 
@@ -126,18 +116,14 @@ MotSortLog(const MotManifest *m, XLogRecPtr from, XLogRecPtr upto, TimeLineID tl
 				sort_transaction(m->indoubt[i].ops, m->indoubt[i].len, m->indoubt[i].lsn);
 		if (upto > from)
 			MotReadLog(from, upto, tli, sort_one, NULL);
-		MotReplayForget();
 	}
-	PG_CATCH();
+	PG_FINALLY();
 	{
 		MotReplayInto(NULL);
 		sorting = NULL;
 		MotReplayForget();
-		PG_RE_THROW();
 	}
 	PG_END_TRY();
-	MotReplayInto(NULL);
-	sorting = NULL;
 	flush_all(sorted);
 	return sorted;
 }
@@ -201,18 +187,14 @@ sort_transaction(const char *ops, size_t len, XLogRecPtr lsn)
 			break;
 	}
 	if (error != NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATA_CORRUPTED),
-				 errmsg("redo of memory-optimized tables at %X/%X is damaged: %s",
-						LSN_FORMAT_ARGS(lsn), error),
-				 errhint("Restore the server from a backup.")));
+		MotRedoRaiseDamaged(lsn, "%s", error);
 	sorted->transactions++;
 }
 
 static MotSortedPart *
 get_part(MotSorted *sorted, Oid dbid, Oid relid)
 {
-	PartKey		key = {dbid, relid};
+	MotTargetKey key = {dbid, relid};
 	bool		found;
 	MotSortedPart *part = hash_search(sorted->parts, &key, HASH_ENTER, &found);
 
@@ -239,14 +221,10 @@ forget(MotSorted *sorted, MotSortedPart *part)
 static void
 forget_database(MotSorted *sorted, Oid dbid)
 {
-	HASH_SEQ_STATUS status;
-	MotSortedPart *part;
-
 	for (int i = 0; i < sorted->manifest->ntables; i++)
 		if (sorted->manifest->tables[i].dbid == dbid)
 			(void) get_part(sorted, dbid, sorted->manifest->tables[i].relid);
-	hash_seq_init(&status, sorted->parts);
-	while ((part = hash_seq_search(&status)) != NULL)
+	foreach_hash(MotSortedPart, part, sorted->parts)
 		if (part->dbid == dbid)
 			forget(sorted, part);
 }
@@ -303,11 +281,7 @@ flush_part(MotSorted *sorted, MotSortedPart *part)
 static void
 flush_all(MotSorted *sorted)
 {
-	HASH_SEQ_STATUS status;
-	MotSortedPart *part;
-
-	hash_seq_init(&status, sorted->parts);
-	while ((part = hash_seq_search(&status)) != NULL)
+	foreach_hash(MotSortedPart, part, sorted->parts)
 	{
 		flush_part(sorted, part);
 		if (part->buffer != NULL)
@@ -423,19 +397,14 @@ read_bytes(PartReader *r, char *bytes, size_t len)
 {
 	while (len > 0)
 	{
-		const MotSortedExtent *e;
-		ssize_t		n;
+		const MotSortedExtent *e = &r->part->extents[r->extent];
+		size_t		n;
 
 		if (r->extent == r->part->nextents)
 			return false;
-		e = &r->part->extents[r->extent];
-		n = pg_pread(r->sorted->fd, bytes, Min(len, e->len - r->at), e->offset + r->at);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			ereport(ERROR,
-					(errcode_for_file_access(),
-					 errmsg("could not read file \"%s\": %m", FILE_NAME)));
+		n = Min(len, e->len - r->at);
+		if (MotFileRead(r->sorted->fd, FILE_NAME, bytes, n, e->offset + r->at) < n)
+			elog(ERROR, "file \"%s\" ends too early", FILE_NAME);
 		bytes += n;
 		len -= n;
 		r->at += n;
@@ -477,12 +446,9 @@ MotSortedPart **
 MotSortedParts(MotSorted *sorted, int *n)
 {
 	MotSortedPart **parts = palloc((hash_get_num_entries(sorted->parts) + 1) * sizeof(MotSortedPart *));
-	HASH_SEQ_STATUS status;
-	MotSortedPart *part;
 
 	*n = 0;
-	hash_seq_init(&status, sorted->parts);
-	while ((part = hash_seq_search(&status)) != NULL)
+	foreach_hash(MotSortedPart, part, sorted->parts)
 		parts[(*n)++] = part;
 	return parts;
 }
@@ -490,7 +456,7 @@ MotSortedParts(MotSorted *sorted, int *n)
 MotSortedPart *
 MotSortedFind(MotSorted *sorted, Oid dbid, Oid relid)
 {
-	PartKey		key = {dbid, relid};
+	MotTargetKey key = {dbid, relid};
 
 	return hash_search(sorted->parts, &key, HASH_FIND, NULL);
 }

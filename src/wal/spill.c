@@ -23,17 +23,10 @@
 #include <unistd.h>
 
 #include "storage/fd.h"
-#include "utils/wait_event.h"
 #include "wal/checkpoint.h"
 #include "wal/spill.h"
 
 static void raise_write(const char *path) pg_attribute_noreturn();
-
-char *
-MotSpillPath(const char *name)
-{
-	return psprintf("%s/%s", MOT_SPILL_DIRECTORY, name);
-}
 
 /* Recovery begins: nothing of an earlier one is there. */
 void
@@ -50,10 +43,7 @@ void
 MotSpillDirectory(void)
 {
 	MotDirectoryMake();
-	if (MakePGDirectory(MOT_SPILL_DIRECTORY) != 0 && errno != EEXIST)
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not create directory \"%s\": %m", MOT_SPILL_DIRECTORY)));
+	(void) MotFileMakeDirectory(MOT_SPILL_DIRECTORY, true);
 }
 
 static bool
@@ -68,58 +58,6 @@ raise_write(const char *path)
 	ereport(ERROR,
 			(errcode_for_file_access(),
 			 errmsg("could not write to file \"%s\": %m", path)));
-}
-
-/* false: errno says why not all of it could be written */
-bool
-MotWriteAll(int fd, const void *bytes, Size len, off_t offset)
-{
-	Size		done = 0;
-
-	while (done < len)
-	{
-		ssize_t		n;
-
-		errno = 0;
-		pgstat_report_wait_start(PG_WAIT_EXTENSION);
-		n = pg_pwrite(fd, (const char *) bytes + done, len - done, offset + done);
-		pgstat_report_wait_end();
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-		{
-			/* a disk that takes nothing and says nothing is full */
-			if (errno == 0)
-				errno = ENOSPC;
-			return false;
-		}
-		done += n;
-	}
-	return true;
-}
-
-/* how much could be read; less than asked for: the file ends there.  -1: errno says why */
-ssize_t
-MotReadAll(int fd, void *bytes, Size len, off_t offset)
-{
-	Size		done = 0;
-
-	while (done < len)
-	{
-		ssize_t		n;
-
-		pgstat_report_wait_start(PG_WAIT_EXTENSION);
-		n = pg_pread(fd, (char *) bytes + done, len - done, offset + done);
-		pgstat_report_wait_end();
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -1;
-		if (n == 0)
-			break;
-		done += n;
-	}
-	return (ssize_t) done;
 }
 
 static int
@@ -246,22 +184,4 @@ MotSpillUnmapLater(MemoryContext cxt, const void *p, Size len)
 	mapping->callback.func = unmap_mapping;
 	mapping->callback.arg = mapping;
 	MemoryContextRegisterResetCallback(cxt, &mapping->callback);
-}
-
-void
-MotSpillRename(const char *from, const char *to)
-{
-	if (rename(from, to) != 0)
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not rename file \"%s\" to \"%s\": %m", from, to)));
-}
-
-void
-MotSpillRemove(const char *path)
-{
-	if (unlink(path) != 0 && errno != ENOENT)
-		ereport(LOG,
-				(errcode_for_file_access(),
-				 errmsg("could not remove file \"%s\": %m", path)));
 }

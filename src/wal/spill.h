@@ -8,22 +8,21 @@
 #ifndef MOT_WAL_SPILL_H
 #define MOT_WAL_SPILL_H
 
+#include "wal/file.h"
 #include "wal/internal.h"
 
 #define MOT_SPILL_DIRECTORY MOT_DIRECTORY "/" PG_TEMP_FILE_PREFIX
 
-extern char *MotSpillPath(const char *name);	/* palloc'd */
+/* one there, by its name; palloc'd */
+#define MotSpillPath(...) psprintf(MOT_SPILL_DIRECTORY "/" __VA_ARGS__)
+
 extern void MotSpillBegin(void);
 extern void MotSpillDirectory(void);
-extern bool MotWriteAll(int fd, const void *bytes, Size len, off_t offset);
-extern ssize_t MotReadAll(int fd, void *bytes, Size len, off_t offset);
 extern bool MotSpillWriteIfRoom(const char *path, uint64 offset, const void *bytes, Size len);
 extern void MotSpillWrite(const char *path, uint64 offset, const void *bytes, Size len);
 extern int	MotSpillAllocate(int fd, uint64 offset, Size len);
 extern void *MotSpillMap(const char *path, Size len);
 extern void MotSpillUnmap(const void *p, Size len);
 extern void MotSpillUnmapLater(MemoryContext cxt, const void *p, Size len);
-extern void MotSpillRename(const char *from, const char *to);
-extern void MotSpillRemove(const char *path);
 
 #endif							/* MOT_WAL_SPILL_H */

@@ -99,19 +99,13 @@ MotSpoolEnd(void)
 static char *
 file_path(uint32 number)
 {
-	char		name[64];
-
-	snprintf(name, sizeof(name), "%08X" FILE_SUFFIX, number);
-	return MotSpillPath(name);
+	return MotSpillPath("%08X" FILE_SUFFIX, number);
 }
 
 static char *
 own_path(XLogRecPtr lsn)
 {
-	char		name[64];
-
-	snprintf(name, sizeof(name), "%08X%08X" FILE_SUFFIX, LSN_FORMAT_ARGS(lsn));
-	return MotSpillPath(name);
+	return MotSpillPath("%08X%08X" FILE_SUFFIX, LSN_FORMAT_ARGS(lsn));
 }
 
 static void
@@ -235,11 +229,11 @@ MotSpoolAdd(const char *ops, size_t len, XLogRecPtr lsn, TransactionId xid, cons
 		char	   *own = own_path(lsn);
 
 		if (path != NULL)
-			MotSpillRename(path, own);
+			(void) MotFileRename(path, own, ERROR);
 		else if (!MotSpillWriteIfRoom(own, 0, ops, len))
 		{
 			complain(own);
-			MotSpillRemove(own);
+			MotFileRemove(own);
 			pfree(own);
 			return false;
 		}
@@ -271,7 +265,7 @@ MotSpoolWait(void)
 	{
 		if (MotWalCurrentState() == MOT_WAL_UNLOADED && !MotStandbyWorkerComes())
 			MotStandbyLoad();
-		HandleStartupProcInterrupts();
+		ProcessStartupProcInterrupts();
 		pg_usleep(20000L);
 		return;
 	}
@@ -308,7 +302,7 @@ MotSpoolThrottle(void)
 			pg_atomic_read_u64(&MotReplay->spool_added) - before <=
 			pg_atomic_read_u64(&MotReplay->spool_applied) / 2 + AHEAD_BYTES)
 			return;
-		HandleStartupProcInterrupts();
+		ProcessStartupProcInterrupts();
 		pg_usleep(1000L);
 	}
 }
@@ -344,7 +338,7 @@ close_file(MotSpoolReader *reader, bool remove)
 	{
 		char	   *path = file_path(reader->file);
 
-		MotSpillRemove(path);
+		MotFileRemove(path);
 		pfree(path);
 	}
 }
@@ -407,7 +401,7 @@ MotSpoolDone(MotSpoolReader *reader)
 	if (reader->own != NULL)
 	{
 		MotSpillUnmap(reader->own_ops, reader->len);
-		MotSpillRemove(reader->own);
+		MotFileRemove(reader->own);
 		pfree(reader->own);
 	}
 	reader->used += reader->size;
@@ -438,9 +432,9 @@ MotSpoolForget(void)
 
 		if (len > strlen(FILE_SUFFIX) && strcmp(de->d_name + len - strlen(FILE_SUFFIX), FILE_SUFFIX) == 0)
 		{
-			char	   *path = MotSpillPath(de->d_name);
+			char	   *path = MotSpillPath("%s", de->d_name);
 
-			MotSpillRemove(path);
+			MotFileRemove(path);
 			pfree(path);
 		}
 	}

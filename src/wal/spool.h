@@ -54,6 +54,7 @@ extern bool MotStandbyEndsLater(XLogRecPtr end);
 extern void MotStandbyAwait(void);
 
 /* recover.c, for these */
+extern void MotRecoverCheckLog(const MotManifest *m);
 extern void MotRecoverBegin(const MotManifest *m, const char *directory);
 extern void MotRecoverLog(MotManifest *m, XLogRecPtr from, XLogRecPtr upto, TimeLineID tli);
 extern void MotRecoverDone(const MotManifest *m, TimestampTz began);

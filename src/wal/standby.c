@@ -45,6 +45,7 @@
 
 #include "access/xlog.h"
 #include "access/xlogrecovery.h"
+#include "compat/calls.h"
 #include "miscadmin.h"
 #include "postmaster/bgworker_internals.h"
 #include "postmaster/interrupt.h"
@@ -118,6 +119,8 @@ begin(XLogRecPtr upto, TimeLineID tli)
 		return false;
 	}
 
+	if (log_follows)
+		MotRecoverCheckLog(m);
 	MotSpillBegin();
 	MotLeftOutStart();
 	MotRecoverBegin(m, directory);
@@ -142,11 +145,11 @@ begin(XLogRecPtr upto, TimeLineID tli)
 static bool
 worker_is_registered(void)
 {
-	slist_iter	iter;
+	MotWorkerIter iter;
 
-	slist_foreach(iter, &BackgroundWorkerList)
+	MotForEachWorker(iter)
 	{
-		RegisteredBgWorker *rw = slist_container(RegisteredBgWorker, rw_lnode, iter.cur);
+		RegisteredBgWorker *rw = MotWorkerOf(iter);
 
 		if (strcmp(rw->rw_worker.bgw_function_name, MOT_CHECKPOINT_MAIN) == 0)
 			return true;
@@ -212,7 +215,7 @@ MotStandbyAwait(void)
 			ereport(LOG,
 					(errmsg("end of recovery waits for memory-optimized tables, which are being loaded")));
 		told = true;
-		HandleStartupProcInterrupts();
+		ProcessStartupProcInterrupts();
 		pg_usleep(10000L);
 	}
 }
@@ -332,7 +335,7 @@ apply_readable(MotSpoolReader *reader, bool locked)
 	while (MotSpoolNext(reader, &ops, &len, &lsn, &xid))
 	{
 		if (AmStartupProcess())
-			HandleStartupProcInterrupts();
+			ProcessStartupProcInterrupts();
 		else if (!locked)
 		{
 			CHECK_FOR_INTERRUPTS();

@@ -21,6 +21,7 @@
 #include "postgres.h"
 
 #include "access/xlog.h"
+#include "format.h"
 #include "miscadmin.h"
 #include "relation/relation.h"
 #include "storage/latch.h"
@@ -28,6 +29,7 @@
 #include "storage/spin.h"
 #include "utils/guc.h"
 #include "utils/wait_event.h"
+#include "wal/apply.h"
 #include "wal/leftout.h"
 #include "wal/spool.h"
 #include "xact/xact.h"
@@ -47,12 +49,6 @@ typedef struct Damaged
 	char		why[WHY_SIZE];
 } Damaged;
 
-typedef struct Asked
-{
-	Oid			dbid;
-	Oid			relid;
-} Asked;
-
 typedef struct Shared
 {
 	pg_atomic_uint32 state;		/* MotWalState */
@@ -65,24 +61,25 @@ typedef struct Shared
 	pg_atomic_uint32 started;	/* somebody could write */
 	pg_atomic_uint32 complete;	/* the newest checkpoint needs no log */
 	pg_atomic_uint32 writing;	/* a checkpoint is being written */
+	pg_atomic_uint64 loaded_ts; /* see MotStateSetLoaded */
+	pg_atomic_uint64 preserve;	/* the checkpoint in which damage was ignored:
+								 * its files are put aside, not removed */
+	pg_atomic_uint64 replay_end;	/* of the server's recovery after a crash;
+									 * ours is still to come */
+	pg_atomic_uint32 replay_pid;	/* who has said so; it holds the slot */
 	ConditionVariable changed;
 
 	slock_t		mutex;			/* of all below */
+	int			sqlerrcode;		/* of a refusal */
 	char		message[TEXT_SIZE];
 	char		hint[TEXT_SIZE];
 	char		not_writable[TEXT_SIZE];	/* why the last attempt failed */
 	pid_t		worker_pid;
 	Latch	   *worker_latch;
-	pg_atomic_uint64 loaded_ts; /* see MotStateSetLoaded */
-	XLogRecPtr	preserve;		/* the checkpoint in which damage was ignored:
-								 * its files are put aside, not removed */
-	XLogRecPtr	replay_end;		/* of the server's recovery after a crash;
-								 * ours is still to come */
-	pid_t		replay_pid;		/* who has said so; it holds the slot */
 	uint32		asked_first;	/* a ring: tables that somebody waits for, not
 								 * taken yet by who loads */
 	uint32		asked_n;
-	Asked		asked_for[MAX_ASKED];
+	MotTargetKey asked_for[MAX_ASKED];
 	bool		damaged_more;	/* there were more than have room here */
 	Damaged		damaged[MAX_DAMAGED];
 
@@ -93,7 +90,7 @@ typedef struct Shared
 
 bool		mot_ignore_damaged = false;
 
-static LWLock *stat_lock = NULL;
+LWLock	   *MotStatLock = NULL;
 static Shared *shared = NULL;
 
 static void raise_no_worker(void) pg_attribute_noreturn();
@@ -146,7 +143,7 @@ MotStateShmemInit(void)
 {
 	bool		found;
 
-	stat_lock = &(GetNamedLWLockTranche("mot_checkpoint"))->lock;
+	MotStatLock = &(GetNamedLWLockTranche("mot_checkpoint"))->lock;
 	shared = ShmemInitStruct("mot state", MotStateShmemSize(), &found);
 	if (found)
 		return;
@@ -161,6 +158,9 @@ MotStateShmemInit(void)
 	pg_atomic_init_u32(&shared->complete, 0);
 	pg_atomic_init_u32(&shared->writing, 0);
 	pg_atomic_init_u64(&shared->loaded_ts, 0);
+	pg_atomic_init_u64(&shared->preserve, InvalidXLogRecPtr);
+	pg_atomic_init_u64(&shared->replay_end, InvalidXLogRecPtr);
+	pg_atomic_init_u32(&shared->replay_pid, 0);
 	ConditionVariableInit(&shared->changed);
 	SpinLockInit(&shared->mutex);
 }
@@ -198,9 +198,12 @@ MotStateLoadDone(MotWalState state)
 }
 
 void
-MotStateRefuse(const char *message, const char *hint)
+MotStateRefuse(int sqlerrcode, const char *message, const char *hint)
 {
 	SpinLockAcquire(&shared->mutex);
+	/* the two that are not for want of whole files */
+	shared->sqlerrcode = sqlerrcode == MOT_FORMAT_ERRCODE || sqlerrcode == ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE ?
+		sqlerrcode : ERRCODE_DATA_CORRUPTED;
 	strlcpy(shared->message, message, TEXT_SIZE);
 	strlcpy(shared->hint, hint ? hint : "", TEXT_SIZE);
 	SpinLockRelease(&shared->mutex);
@@ -231,13 +234,13 @@ ask_for(Oid dbid, Oid relid)
 	SpinLockAcquire(&shared->mutex);
 	for (uint32 i = 0; i < shared->asked_n && !there; i++)
 	{
-		Asked	   *a = &shared->asked_for[(shared->asked_first + i) % MAX_ASKED];
+		MotTargetKey *a = &shared->asked_for[(shared->asked_first + i) % MAX_ASKED];
 
 		there = a->dbid == dbid && a->relid == relid;
 	}
 	if (!there && shared->asked_n < MAX_ASKED)
 	{
-		Asked	   *a = &shared->asked_for[(shared->asked_first + shared->asked_n++) % MAX_ASKED];
+		MotTargetKey *a = &shared->asked_for[(shared->asked_first + shared->asked_n++) % MAX_ASKED];
 
 		a->dbid = dbid;
 		a->relid = relid;
@@ -268,40 +271,28 @@ MotStateTakeAsked(Oid *dbid, Oid *relid)
 void
 MotStateSetReplayEnd(XLogRecPtr end)
 {
-	SpinLockAcquire(&shared->mutex);
-	shared->replay_end = end;
-	shared->replay_pid = MyProcPid;
-	SpinLockRelease(&shared->mutex);
+	/* the end is there before who has said so */
+	pg_atomic_write_u64(&shared->replay_end, end);
+	pg_write_barrier();
+	pg_atomic_write_u32(&shared->replay_pid, MyProcPid);
 }
 
 pid_t
 MotStateReplayPid(void)
 {
-	pid_t		pid;
-
-	SpinLockAcquire(&shared->mutex);
-	pid = shared->replay_pid;
-	SpinLockRelease(&shared->mutex);
-	return pid;
+	return (pid_t) pg_atomic_read_u32(&shared->replay_pid);
 }
 
 void
 MotStateForgetReplayPid(void)
 {
-	SpinLockAcquire(&shared->mutex);
-	shared->replay_pid = 0;
-	SpinLockRelease(&shared->mutex);
+	pg_atomic_write_u32(&shared->replay_pid, 0);
 }
 
 XLogRecPtr
 MotStateReplayEnd(void)
 {
-	XLogRecPtr	end;
-
-	SpinLockAcquire(&shared->mutex);
-	end = shared->replay_end;
-	SpinLockRelease(&shared->mutex);
-	return end;
+	return pg_atomic_read_u64(&shared->replay_end);
 }
 
 static bool
@@ -445,14 +436,16 @@ MotStateRaiseRefusal(void)
 {
 	char		message[TEXT_SIZE];
 	char		hint[TEXT_SIZE];
+	int			sqlerrcode;
 
 	SpinLockAcquire(&shared->mutex);
+	sqlerrcode = shared->sqlerrcode;
 	strlcpy(message, shared->message, TEXT_SIZE);
 	strlcpy(hint, shared->hint, TEXT_SIZE);
 	SpinLockRelease(&shared->mutex);
 
 	ereport(ERROR,
-			(errcode(ERRCODE_DATA_CORRUPTED),
+			(errcode(sqlerrcode),
 			 errmsg("memory-optimized tables could not be recovered"),
 			 errdetail("%s.", message),
 			 hint[0] ? errhint("%s", hint) : 0));
@@ -778,52 +771,43 @@ raise_if_left_out(Oid dbid, Oid relid)
 void
 MotStatePreserve(XLogRecPtr lsn)
 {
-	SpinLockAcquire(&shared->mutex);
-	shared->preserve = lsn;
-	SpinLockRelease(&shared->mutex);
+	pg_atomic_write_u64(&shared->preserve, lsn);
 }
 
 XLogRecPtr
 MotStatePreserved(void)
 {
-	XLogRecPtr	lsn;
-
-	SpinLockAcquire(&shared->mutex);
-	lsn = shared->preserve;
-	SpinLockRelease(&shared->mutex);
-	return lsn;
+	return pg_atomic_read_u64(&shared->preserve);
 }
 
 /* -------------------------------------------------------------- statistics */
 
 MotCheckpointStat *
-MotCheckpointShared(LWLock **lock)
+MotCheckpointShared(void)
 {
-	*lock = stat_lock;
 	return &shared->checkpoint;
 }
 
 MotRecoveryStat *
-MotRecoveryShared(LWLock **lock)
+MotRecoveryShared(void)
 {
-	*lock = stat_lock;
 	return &shared->recovery;
 }
 
 void
 MotCheckpointStatGet(MotCheckpointStat *stat)
 {
-	LWLockAcquire(stat_lock, LW_SHARED);
+	LWLockAcquire(MotStatLock, LW_SHARED);
 	*stat = shared->checkpoint;
-	LWLockRelease(stat_lock);
+	LWLockRelease(MotStatLock);
 }
 
 void
 MotRecoveryStatGet(MotRecoveryStat *stat)
 {
-	LWLockAcquire(stat_lock, LW_SHARED);
+	LWLockAcquire(MotStatLock, LW_SHARED);
 	*stat = shared->recovery;
-	LWLockRelease(stat_lock);
+	LWLockRelease(MotStatLock);
 	stat->state = MotWalCurrentState();
 	stat->damaged_tables = pg_atomic_read_u32(&shared->ndamaged);
 }

@@ -37,15 +37,7 @@ MotTargetGet(Oid dbid, Oid relid)
 	bool		found;
 
 	if (targets == NULL)
-	{
-		HASHCTL		ctl;
-
-		ctl.keysize = sizeof(MotTargetKey);
-		ctl.entrysize = sizeof(MotTarget);
-		ctl.hcxt = TopMemoryContext;
-		targets = hash_create("MOT tables in replay", 64, &ctl,
-							  HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
-	}
+		targets = MotHashCreate("MOT tables in replay", 64, sizeof(MotTargetKey), sizeof(MotTarget), TopMemoryContext);
 
 	target = hash_search(targets, &key, HASH_ENTER, &found);
 	if (!found)
@@ -155,6 +147,15 @@ MotTargetResolve(MotTarget *target)
 	for (int i = 0; i < target->nindexes; i++)
 		target->indexes[i].handle.index = target->table == NULL ? NULL :
 			mot_table_index(target->table, target->def->indexes[i].indexoid);
+}
+
+int
+MotTargetIndexAt(const MotTarget *target, Oid indexoid)
+{
+	for (int i = 0; i < target->nindexes; i++)
+		if (target->def->indexes[i].indexoid == indexoid)
+			return i;
+	return -1;
 }
 
 static void

@@ -32,13 +32,16 @@
 #include <unistd.h>
 
 #include "access/xlog_internal.h"
+#include "format.h"
 #include "miscadmin.h"
 #include "port/pg_crc32c.h"
 #include "storage/fd.h"
 #include "wal/checkpoint.h"
 #include "wal/spill.h"
 
-#define FILE_MAGIC	UINT64CONST(0x314c49415254544d)
+#define FILE_MAGIC	UINT64CONST(0x314c49415254544d) /* "MTTRAIL1" */
+#define FILE_NAME	UINT64CONST(0x00ffffffffffffff)
+#define FILE_FORMAT(magic) ((int) ((magic) >> 56) - '0')
 #define ENTRY_MAGIC	0x544e454d
 #define SUFFIX		".trail"
 #define NEW_NAME	MOT_DIRECTORY "/new" SUFFIX
@@ -101,17 +104,6 @@ static void read_entries(XLogRecPtr start, const char *bytes, const char *end, X
 static void visit_entry(const Entry *entry, const char *data,
 						void (*visit) (void *arg, XLogReaderState *record), void *arg);
 static void damaged_trail(XLogRecPtr start, Size offset, const char *what) pg_attribute_noreturn();
-
-static pg_crc32c
-sum_up(const void *bytes, Size len)
-{
-	pg_crc32c	crc;
-
-	INIT_CRC32C(crc);
-	COMP_CRC32C(crc, bytes, len);
-	FIN_CRC32C(crc);
-	return crc;
-}
 
 /* ------------------------------------------------------------------ files */
 
@@ -186,10 +178,7 @@ MotTrailRemove(XLogRecPtr keep_from)
 		{
 			char	   *path = trail_path(*(XLogRecPtr *) list_nth(list, i));
 
-			if (unlink(path) != 0)
-				ereport(LOG,
-						(errcode_for_file_access(),
-						 errmsg("could not remove file \"%s\": %m", path)));
+			MotFileRemove(path);
 			pfree(path);
 		}
 	}
@@ -203,7 +192,7 @@ begin_file(const char *path, XLogRecPtr start, XLogRecPtr previous)
 {
 	FileHeader	header = {FILE_MAGIC, GetSystemIdentifier(), start, previous, 0};
 
-	header.crc = sum_up(&header, offsetof(FileHeader, crc));
+	header.crc = MotFileChecksum(&header, offsetof(FileHeader, crc));
 
 	fd = BasicOpenFile(path, O_RDWR | O_CREAT | O_TRUNC | PG_BINARY);
 	if (fd < 0)
@@ -315,7 +304,6 @@ MotTrailLoaded(void)
 void
 MotTrailNote(XLogReaderState *record)
 {
-	LWLock	   *lock;
 	XLogRecPtr	newest;
 	Entry		entry = {0};
 	Size		size;
@@ -328,11 +316,11 @@ MotTrailNote(XLogReaderState *record)
 	entry.end = record->EndRecPtr;
 	entry.xid = XLogRecGetXid(record);
 	entry.info = XLogRecGetInfo(record);
-	entry.data_crc = sum_up(XLogRecGetData(record), entry.len);
-	entry.crc = sum_up(&entry, offsetof(Entry, crc));
+	entry.data_crc = MotFileChecksum(XLogRecGetData(record), entry.len);
+	entry.crc = MotFileChecksum(&entry, offsetof(Entry, crc));
 	size = sizeof(entry) + MAXALIGN(entry.len);
 
-	newest = MotCheckpointShared(&lock)->checkpoint_lsn;
+	newest = MotCheckpointShared()->checkpoint_lsn;
 	if (!loading && (newest != seen || used + size > MAP_SIZE))
 	{
 		char	   *path = trail_path(upto);
@@ -414,30 +402,21 @@ static char *
 read_file(XLogRecPtr start, Size *size, FileHeader *header)
 {
 	char	   *path = trail_path(start);
-	int			file = OpenTransientFile(path, O_RDONLY | PG_BINARY);
-	struct stat st;
-	char	   *bytes;
-	ssize_t		done;
+	uint64		length;
+	int			file = MotFileOpen(path, &length);
+	char	   *bytes = MemoryContextAllocHuge(CurrentMemoryContext, length + 1);
 
-	if (file < 0 || fstat(file, &st) != 0)
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not open checkpoint file \"%s\": %m", path)));
-	bytes = MemoryContextAllocHuge(CurrentMemoryContext, st.st_size + 1);
-	done = MotReadAll(file, bytes, st.st_size, 0);
-	if (done < 0)
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not read file \"%s\": %m", path)));
+	*size = MotFileRead(file, path, bytes, length, 0);
 	CloseTransientFile(file);
-
-	if (done < (ssize_t) ENTRIES_OFFSET)
-		damaged_trail(start, done, "the file ends here");
+	if (*size < ENTRIES_OFFSET)
+		damaged_trail(start, *size, "the file ends here");
 	memcpy(header, bytes, sizeof(FileHeader));
-	if (header->magic != FILE_MAGIC || !EQ_CRC32C(sum_up(header, offsetof(FileHeader, crc)), header->crc) || header->start != start ||
-		header->system_identifier != GetSystemIdentifier())
+	if (!EQ_CRC32C(MotFileChecksum(header, offsetof(FileHeader, crc)), header->crc) || header->start != start ||
+		header->system_identifier != GetSystemIdentifier() ||
+		(header->magic & FILE_NAME) != (FILE_MAGIC & FILE_NAME))
 		damaged_trail(start, 0, "the header does not fit");
-	*size = done;
+	if (header->magic != FILE_MAGIC)
+		MotRaiseFormat(psprintf("checkpoint file \"%s\"", path), FILE_FORMAT(header->magic), FILE_FORMAT(FILE_MAGIC));
 	return bytes;
 }
 
@@ -468,12 +447,12 @@ read_entries(XLogRecPtr start, const char *bytes, const char *end, XLogRecPtr fr
 		{
 			memcpy(&entry, p, sizeof(entry));
 			good = entry.magic == ENTRY_MAGIC &&
-				EQ_CRC32C(sum_up(&entry, offsetof(Entry, crc)), entry.crc);
+				EQ_CRC32C(MotFileChecksum(&entry, offsetof(Entry, crc)), entry.crc);
 		}
 		if (good && entry.start >= to)
 			return;
 		good = good && entry.len <= (Size) (end - data) &&
-			EQ_CRC32C(sum_up(data, entry.len), entry.data_crc);
+			EQ_CRC32C(MotFileChecksum(data, entry.len), entry.data_crc);
 		if (!good)
 		{
 			if (reached >= promised || reached >= to)
@@ -497,7 +476,7 @@ visit_entry(const Entry *entry, const char *data,
 
 	record->header.xl_xid = entry->xid;
 	record->header.xl_info = (uint8) entry->info;
-	record->header.xl_rmid = MOT_RMGR_ID;
+	record->header.xl_rmid = (RmgrId) mot_resource_manager_id;
 	record->lsn = entry->start;
 	record->next_lsn = entry->end;
 	record->max_block_id = -1;

@@ -36,8 +36,8 @@
  * spool (standby.c).
  *
  * Files: gate.c durable.c async.c record.c logger.c (writing redo), rmgr.c apply.c
- * indoubt.c spill.c content.c room.c leftout.c leftlist.c (replay), checkpoint.c checkpoint_write.c pace.c
- * snapshotfile.c manifest.c (checkpoints), recover.c standby.c spool.c load.c sort.c advance.c
+ * redo.c target.c indoubt.c spill.c content.c room.c leftout.c leftlist.c (replay), checkpoint.c checkpoint_write.c pace.c
+ * snapshotfile.c manifest.c (checkpoints), recover.c standby.c spool.c load.c sort.c advance.c file.c
  * reader.c state.c trail.c (recovery), slot.c backup.c helpers.c.
  *
  *-------------------------------------------------------------------------

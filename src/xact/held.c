@@ -29,7 +29,6 @@
 #include "access/xact.h"
 #include "compat/compat.h"
 #include "miscadmin.h"
-#include "storage/ipc.h"
 #include "storage/shmem.h"
 #include "utils/guc.h"
 #include "utils/timestamp.h"

@@ -8,6 +8,7 @@
 #ifndef MOT_XACT_INTERNAL_H
 #define MOT_XACT_INTERNAL_H
 
+#include "compat/calls.h"
 #include "executor/executor.h"
 #include "xact/xact.h"
 
@@ -34,16 +35,26 @@ extern bool MotPlanNamesOrdinary(const PlannedStmt *plan);
 extern bool MotSnapshotStale(void);
 extern void MotSnapshotAdopt(Snapshot snapshot, MotTaken taken);
 
+/* export.c */
+extern Size MotExportShmemSize(void);
+extern void MotExportShmemInit(void);
+extern void MotExportTell(void);
+extern void MotExportForget(void);
+extern MotTaken MotExportFind(const char *identifier);
+
 /* fair.c: a SERIALIZABLE transaction is about to take its snapshot; has committed changes */
 extern void MotFairBegin(void);
 extern void MotFairCommitted(void);
 
 /* parallel.c */
 extern void MotParallelInit(void);
-extern void MotParallelRun(QueryDesc *query, ScanDirection direction, uint64 count, bool execute_once,
-						   ExecutorRun_hook_type below);
+extern void MotParallelRun(ExecutorRun_hook_type below, MOT_RUN_PARAMETERS);
 extern bool MotParallelFollows(void);
 extern void MotParallelFollow(Snapshot snapshot);
+
+/* an engine snapshot as text: its number, and what lies beyond that, if anything */
+extern void MotTakenWrite(StringInfo text, MotTaken taken);
+extern MotTaken MotTakenRead(const char *text, MemoryContext cxt);
 
 /* transaction.c */
 extern void MotBeforeSnapshot(Snapshot snapshot);

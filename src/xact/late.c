@@ -70,9 +70,7 @@ watch(PlanState *node)
 void
 MotLateWatch(QueryDesc *query)
 {
-	ListCell   *lc;
-
 	watch(query->planstate);
-	foreach(lc, query->estate->es_auxmodifytables)
-		watch((PlanState *) lfirst(lc));
+	foreach_ptr(PlanState, node, query->estate->es_auxmodifytables)
+		watch(node);
 }

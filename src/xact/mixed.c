@@ -150,7 +150,7 @@ MotXactShmemRequest(void)
 	MotWorkersShmemRequest();
 	MotHeldShmemRequest();
 	RequestAddinShmemSpace(add_size(MotXactShmemSize(),
-									add_size(MotCircleShmemSize(), MotOwedShmemSize())));
+									add_size(MotCircleShmemSize(), add_size(MotOwedShmemSize(), MotExportShmemSize()))));
 }
 
 void
@@ -160,6 +160,7 @@ MotXactShmemInit(void)
 
 	MotCircleShmemInit();
 	MotOwedShmemInit();
+	MotExportShmemInit();
 
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
 	MotWorkersShmemInit();
@@ -362,9 +363,9 @@ MotMixedTakeMoment(mot_session *session, Snapshot snapshot, bool *stale)
 		wait_for_visible(snapshot);
 
 	LWLockAcquire(ProcArrayLock, LW_SHARED);
-	*stale = ShmemVariableCache->xactCompletionCount != snapshot->snapXactCompletionCount;
+	*stale = TransamVariables->xactCompletionCount != snapshot->snapXactCompletionCount;
 	taken.ts = mot_snapshot_take(session);
-	xmin = U64FromFullTransactionId(ShmemVariableCache->latestCompletedXid);
+	xmin = U64FromFullTransactionId(TransamVariables->latestCompletedXid);
 	LWLockRelease(ProcArrayLock);
 	if (*stale)
 		return taken;

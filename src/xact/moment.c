@@ -40,6 +40,7 @@
 #include "access/transam.h"
 #include "access/xact.h"
 #include "commands/extension.h"
+#include "compat/calls.h"
 #include "miscadmin.h"
 #include "replication/walsender.h"
 #include "storage/predicate.h"
@@ -99,8 +100,7 @@ renew(Snapshot target, Snapshot now)
 	target->subxcnt = subxcnt;
 	target->suboverflowed = now->suboverflowed;
 	target->takenDuringRecovery = now->takenDuringRecovery;
-	target->lsn = now->lsn;
-	target->whenTaken = now->whenTaken;
+	MotSnapshotTimes(target, now);
 }
 
 /*

@@ -43,11 +43,10 @@
 
 #include "access/parallel.h"
 #include "access/xact.h"
+#include "compat/calls.h"
 #include "compat/compat.h"
-#include "nodes/execnodes.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
-#include "utils/snapmgr.h"
 #include "xact/held.h"
 #include "xact/internal.h"
 #include "xact/workers.h"
@@ -88,6 +87,38 @@ MotParallelInit(void)
 
 /* ----------------------------------------------------------------- leaders */
 
+void
+MotTakenWrite(StringInfo text, MotTaken taken)
+{
+	appendStringInfo(text, UINT64_FORMAT, taken.ts);
+	if (taken.beyond == NULL)
+		return;
+	appendStringInfo(text, " " UINT64_FORMAT, taken.beyond->upto);
+	for (unsigned i = 0; i < taken.beyond->n; i++)
+		appendStringInfo(text, " " UINT64_FORMAT, taken.beyond->without[i]);
+}
+
+MotTaken
+MotTakenRead(const char *text, MemoryContext cxt)
+{
+	char	   *at;
+	MotTaken	taken = {strtou64(text, &at, 10), NULL};
+	mot_beyond *beyond;
+	mot_ts	   *without;
+
+	if (*at == '\0')
+		return taken;
+	/* (each number takes two characters at least) */
+	beyond = MemoryContextAlloc(cxt, sizeof(mot_beyond) + strlen(at) / 2 * sizeof(mot_ts));
+	without = (mot_ts *) (beyond + 1);
+	beyond->upto = strtou64(at, &at, 10);
+	beyond->without = without;
+	for (beyond->n = 0; *at != '\0'; beyond->n++)
+		without[beyond->n] = strtou64(at, &at, 10);
+	taken.beyond = beyond;
+	return taken;
+}
+
 /* for as long as the level of settings lasts that has just begun */
 static void
 tell(MotTaken taken)
@@ -96,12 +127,9 @@ tell(MotTaken taken)
 
 	initStringInfo(&value);
 	if (taken.ts != MOT_TS_NONE)
-		appendStringInfo(&value, "%u " UINT64_FORMAT, MotMySlot(), taken.ts);
-	if (taken.beyond != NULL)
 	{
-		appendStringInfo(&value, " " UINT64_FORMAT, taken.beyond->upto);
-		for (unsigned i = 0; i < taken.beyond->n; i++)
-			appendStringInfo(&value, " " UINT64_FORMAT, taken.beyond->without[i]);
+		appendStringInfo(&value, "%u ", MotMySlot());
+		MotTakenWrite(&value, taken);
 	}
 	telling = true;
 	PG_TRY();
@@ -118,8 +146,7 @@ tell(MotTaken taken)
 
 /* The query's plan is one with workers; "below" runs it. */
 void
-MotParallelRun(QueryDesc *query, ScanDirection direction, uint64 count, bool execute_once,
-			   ExecutorRun_hook_type below)
+MotParallelRun(ExecutorRun_hook_type below, MOT_RUN_PARAMETERS)
 {
 	PlannedStmt *plan = query->plannedstmt;
 	MotTaken	before = told;
@@ -133,7 +160,7 @@ MotParallelRun(QueryDesc *query, ScanDirection direction, uint64 count, bool exe
 		query->plannedstmt = MemoryContextAlloc(query->estate->es_query_cxt, sizeof(PlannedStmt));
 		memcpy(query->plannedstmt, plan, sizeof(PlannedStmt));
 		query->plannedstmt->parallelModeNeeded = false;
-		below(query, direction, count, execute_once);
+		below(MOT_RUN_ARGUMENTS);
 		query->plannedstmt = plan;
 		return;
 	}
@@ -142,7 +169,7 @@ MotParallelRun(QueryDesc *query, ScanDirection direction, uint64 count, bool exe
 	else if (setting[0] == '\0')
 	{
 		leading = MotWorkersLead(NULL);
-		below(query, direction, count, execute_once);
+		below(MOT_RUN_ARGUMENTS);
 		MotWorkersLed(leading);
 		return;
 	}
@@ -153,7 +180,7 @@ MotParallelRun(QueryDesc *query, ScanDirection direction, uint64 count, bool exe
 	if (reads)
 		MotHeldLead();
 	leading = MotWorkersLead(MotPlanNamesOrdinary(plan) ? query->planstate : NULL);
-	below(query, direction, count, execute_once);
+	below(MOT_RUN_ARGUMENTS);
 	MotWorkersLed(leading);
 	told = before;
 	AtEOXact_GUC(true, level);
@@ -188,24 +215,11 @@ MotParallelFollow(Snapshot snapshot)
 {
 	char	   *at = setting;
 	unsigned	slot;
-	mot_beyond *beyond;
-	mot_ts	   *without;
 
 	if (MotParallelFollows() || setting[0] == '\0')
 		return;
 	slot = strtoul(at, &at, 10);
-	told.ts = strtou64(at, &at, 10);
-	if (*at != '\0')
-	{
-		/* (each number takes two characters at least) */
-		beyond = MemoryContextAlloc(TopMemoryContext, sizeof(mot_beyond) + strlen(at) / 2 * sizeof(mot_ts));
-		without = (mot_ts *) (beyond + 1);
-		beyond->upto = strtou64(at, &at, 10);
-		beyond->without = without;
-		for (beyond->n = 0; *at != '\0'; beyond->n++)
-			without[beyond->n] = strtou64(at, &at, 10);
-		told.beyond = beyond;
-	}
+	told = MotTakenRead(at, TopMemoryContext);
 	mot_session_follow(MotSession(), slot, told.ts);
 	MotWorkersEnter();
 	MotHeldOpened(slot);

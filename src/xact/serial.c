@@ -70,10 +70,10 @@
 #include "access/transam.h"
 #include "access/xact.h"
 #include "catalog/pg_class.h"
+#include "compat/predicate.h"
 #include "miscadmin.h"
 #include "storage/lwlock.h"
 #include "storage/predicate.h"
-#include "storage/predicate_internals.h"
 #include "storage/proc.h"
 #include "utils/relcache.h"
 #include "utils/snapmgr.h"
@@ -100,7 +100,7 @@ MotSerialTouchesHeap(void)
 		return true;
 	LWLockAcquire(SerializablePredicateListLock, LW_SHARED);
 	LWLockAcquire(SerializableXactHashLock, LW_SHARED);
-	touches = !SHMQueueEmpty(&me->predicateLocks) || !SHMQueueEmpty(&me->outConflicts) ||
+	touches = !MotConflictListEmpty(&me->predicateLocks) || !MotConflictListEmpty(&me->outConflicts) ||
 		(me->flags & SXACT_FLAG_SUMMARY_CONFLICT_OUT) != 0;
 	LWLockRelease(SerializableXactHashLock);
 	LWLockRelease(SerializablePredicateListLock);
@@ -149,16 +149,13 @@ missed_a_commit(SERIALIZABLEXACT *me)
 
 	LWLockAcquire(SerializableXactHashLock, LW_SHARED);
 	missed = (me->flags & (SXACT_FLAG_SUMMARY_CONFLICT_OUT | SXACT_FLAG_CONFLICT_OUT)) != 0;
-	conflict = (RWConflict) SHMQueueNext(&me->outConflicts, &me->outConflicts,
-										 offsetof(RWConflictData, outLink));
-	while (conflict != NULL && !missed)
+	for (conflict = MotNextConflictOut(me, NULL); conflict != NULL && !missed;
+		 conflict = MotNextConflictOut(me, conflict))
 	{
 		uint32		flags = conflict->sxactIn->flags;
 
 		missed = (flags & (SXACT_FLAG_COMMITTED | SXACT_FLAG_PREPARED)) != 0 &&
 			(flags & SXACT_FLAG_ROLLED_BACK) == 0;
-		conflict = (RWConflict) SHMQueueNext(&me->outConflicts, &conflict->outLink,
-											 offsetof(RWConflictData, outLink));
 	}
 	LWLockRelease(SerializableXactHashLock);
 	return missed;
@@ -228,7 +225,7 @@ MotSerialBecomesSafe(void)
 		return true;
 	LWLockAcquire(SerializableXactHashLock, LW_EXCLUSIVE);
 	me->flags |= SXACT_FLAG_DEFERRABLE_WAITING;
-	while (!SHMQueueEmpty(&me->possibleUnsafeConflicts) && (me->flags & SXACT_FLAG_RO_UNSAFE) == 0)
+	while (!MotConflictListEmpty(&me->possibleUnsafeConflicts) && (me->flags & SXACT_FLAG_RO_UNSAFE) == 0)
 	{
 		LWLockRelease(SerializableXactHashLock);
 		ProcWaitForSignal(WAIT_EVENT_SAFE_SNAPSHOT);

@@ -52,6 +52,7 @@
 #include "access/xact.h"
 #include "catalog/pg_class.h"
 #include "commands/defrem.h"
+#include "compat/calls.h"
 #include "engine/port.h"
 #include "miscadmin.h"
 #include "parser/analyze.h"
@@ -111,7 +112,7 @@ void		(*MotNodesMade) (QueryDesc *query) = NULL;
 void		(*MotNodesGo) (QueryDesc *query) = NULL;
 int			MotAlterTableDepth = 0;
 
-/* the transaction's PostgreSQL snapshot is another transaction's */
+/* the transaction's PostgreSQL snapshot is another transaction's (see export.c) */
 bool		MotSnapshotImported = false;
 
 static ExecutorStart_hook_type prev_ExecutorStart = NULL;
@@ -121,7 +122,7 @@ static ProcessUtility_hook_type prev_ProcessUtility = NULL;
 static post_parse_analyze_hook_type prev_post_parse_analyze = NULL;
 
 static void executor_start(QueryDesc *query, int eflags);
-static void executor_run(QueryDesc *query, ScanDirection direction, uint64 count, bool execute_once);
+static void executor_run(MOT_RUN_PARAMETERS);
 static void executor_end(QueryDesc *query);
 static void process_utility(PlannedStmt *pstmt, const char *query_string, bool read_only_tree,
 							ProcessUtilityContext context, ParamListInfo params,
@@ -177,27 +178,23 @@ executor_start(QueryDesc *query, int eflags)
 }
 
 static void
-executor_run(QueryDesc *query, ScanDirection direction, uint64 count, bool execute_once)
+executor_run(MOT_RUN_PARAMETERS)
 {
 	ExecutorRun_hook_type below = prev_ExecutorRun != NULL ? prev_ExecutorRun : standard_ExecutorRun;
 
 	/* (a cursor's) */
 	MotHeldCheck();
 	if (unlikely(query->plannedstmt->parallelModeNeeded) && MotEngine != NULL && !IsParallelWorker())
-		MotParallelRun(query, direction, count, execute_once, below);
+		MotParallelRun(below, MOT_RUN_ARGUMENTS);
 	else
-		below(query, direction, count, execute_once);
+		below(MOT_RUN_ARGUMENTS);
 }
 
 bool
 MotPlanNamesOrdinary(const PlannedStmt *plan)
 {
-	ListCell   *lc;
-
-	foreach(lc, plan->rtable)
+	foreach_node(RangeTblEntry, rte, plan->rtable)
 	{
-		RangeTblEntry *rte = lfirst_node(RangeTblEntry, lc);
-
 		if (rte->rtekind == RTE_RELATION && MotOrdinaryTable(rte->relid))
 			return true;
 	}
@@ -297,13 +294,10 @@ static bool
 reads_foreign_table(const PlannedStmt *plan, bool *heap)
 {
 	bool		foreign = false;
-	ListCell   *lc;
 
 	*heap = false;
-	foreach(lc, plan->rtable)
+	foreach_node(RangeTblEntry, rte, plan->rtable)
 	{
-		RangeTblEntry *rte = lfirst_node(RangeTblEntry, lc);
-
 		if (rte->rtekind != RTE_RELATION)
 			continue;
 		if (rte->relkind == RELKIND_FOREIGN_TABLE || MotOrdinaryTable(rte->relid))
@@ -313,8 +307,8 @@ reads_foreign_table(const PlannedStmt *plan, bool *heap)
 	}
 	if (!foreign || *heap)
 		return foreign;
-	foreach(lc, plan->invalItems)
-		if (lfirst_node(PlanInvalItem, lc)->cacheId == PROCOID)
+	foreach_node(PlanInvalItem, item, plan->invalItems)
+		if (item->cacheId == PROCOID)
 		*heap = true;
 	return foreign;
 }
@@ -324,13 +318,12 @@ bool
 MotPlanMayRead(const PlannedStmt *plan)
 {
 	bool		heap;
-	ListCell   *lc;
 
 	if (reads_foreign_table(plan, &heap))
 		return true;
-	foreach(lc, plan->invalItems)
+	foreach_node(PlanInvalItem, item, plan->invalItems)
 	{
-		int			cache = lfirst_node(PlanInvalItem, lc)->cacheId;
+		int			cache = item->cacheId;
 
 		if (cache == PROCOID || cache == TYPEOID)
 			return OidIsValid(get_table_am_oid(MOT_TABLE_AM_NAME, true));
@@ -392,7 +385,11 @@ MotQueryEnds(QueryDesc *query)
 	}
 	/* (while the session is idle nothing leads from it any more) */
 	if (unlikely(transaction_taken.ts != MOT_TS_NONE))
+	{
 		mot_session_move_on(MotOpenSession);
+		if (unlikely(XactHasExportedSnapshots()))
+			MotExportTell();
+	}
 }
 
 /*
@@ -429,11 +426,16 @@ process_utility(PlannedStmt *pstmt, const char *query_string, bool read_only_tre
 				ProcessUtilityContext context, ParamListInfo params,
 				QueryEnvironment *query_env, DestReceiver *dest, QueryCompletion *qc)
 {
+	const char *imported = NULL;
+
 	follow_transaction_snapshot();
 	if (IsA(pstmt->utilityStmt, VariableSetStmt) &&
 		castNode(VariableSetStmt, pstmt->utilityStmt)->kind == VAR_SET_MULTI &&
 		strcmp(castNode(VariableSetStmt, pstmt->utilityStmt)->name, "TRANSACTION SNAPSHOT") == 0)
+	{
+		imported = strVal(&linitial_node(A_Const, castNode(VariableSetStmt, pstmt->utilityStmt)->args)->val);
 		MotSnapshotImported = true;
+	}
 	/* (COPY of a heap table) */
 	if (IsA(pstmt->utilityStmt, CopyStmt) && IsolationUsesXactSnapshot() && MotEngine != NULL && MotTablesAwaited())
 		transaction_late = true;
@@ -446,6 +448,12 @@ process_utility(PlannedStmt *pstmt, const char *query_string, bool read_only_tre
 	else
 		standard_ProcessUtility(pstmt, query_string, read_only_tree, context, params,
 								query_env, dest, qc);
+
+	if (unlikely(imported != NULL) && MotEngine != NULL && XactIsoLevel == XACT_REPEATABLE_READ)
+		transaction_taken = MotExportFind(imported);
+	/* (a function that DO has run) */
+	if (unlikely(transaction_taken.ts != MOT_TS_NONE) && XactHasExportedSnapshots())
+		MotExportTell();
 }
 
 static inline mot_view
@@ -848,6 +856,8 @@ MotSnapshotEndXact(bool commit)
 {
 	bool		held = transaction_taken.ts != MOT_TS_NONE;
 
+	if (unlikely(held))
+		MotExportForget();
 	for (int i = 0; i < nrunning; i++)
 	{
 		if (commit && running[i].pinned)

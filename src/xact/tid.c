@@ -98,3 +98,10 @@ MotTidToVersion(mot_session *session, mot_table *table, ItemPointer tid, unsigne
 	*changes = n == locked_changes() ? MOT_TID_LOCKED : (unsigned) n;
 	return mot_row_by_number(session, table, number & ((UINT64CONST(1) << number_bits()) - 1));
 }
+
+/* Ids up to this one: are there any of rows that this transaction has changed? */
+bool
+MotTidOfChanges(ItemPointer tid)
+{
+	return (uint64) ItemPointerGetBlockNumberNoCheck(tid) << OFFSET_BITS >> number_bits() != 0;
+}

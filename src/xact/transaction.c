@@ -117,6 +117,14 @@ MotCheckWritable(void)
 	writable = true;
 }
 
+mot_status
+MotAmendRow(mot_table *table, mot_row *row, const mot_version *seen, size_t columns,
+			unsigned host_bits, const void *data, size_t size)
+{
+	MotCheckWritable();
+	return log->amend(MotSession(), table, row, seen, columns, host_bits, data, size);
+}
+
 /* once for each subtransaction that writes; before it does */
 static void
 take_subxact_lock(mot_session *session)
@@ -547,7 +555,7 @@ finish_commit(void)
 	participant->commit();
 	if (logged && session != NULL)
 		log->installed(session);
-	if (unlikely(MotIslandsCounting))
+	if (unlikely(mot_islands != MOT_ISLANDS_OFF))
 		MotIslandsEnd(session);
 	logged = false;
 	writable = false;
@@ -569,7 +577,7 @@ finish_abort(void)
 	participant->abort();
 	if (log != NULL && MotOpenSession != NULL)
 		log->abort();
-	if (unlikely(MotIslandsCounting))
+	if (unlikely(mot_islands != MOT_ISLANDS_OFF))
 		MotIslandsEnd(MotOpenSession);
 	logged = false;
 	writable = false;

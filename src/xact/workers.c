@@ -31,7 +31,6 @@
  */
 #include "postgres.h"
 
-#include "access/parallel.h"
 #include "compat/compat.h"
 #include "executor/execParallel.h"
 #include "miscadmin.h"

@@ -199,7 +199,7 @@ extern void MotXactSetParticipant(const MotXactParticipant *participant);
  * the engine installs; must not raise), installed (rows and storage are as
  * committed), abort (at any time before, also when nothing was prepared).
  * before_snapshot: an engine snapshot is about to be taken to go with a
- * PostgreSQL snapshot (standbys: what that sees has to be applied).
+ * PostgreSQL snapshot (standbys: what that sees has to be applied).  amend: MotAmendRow.
  */
 typedef struct MotXactLog
 {
@@ -214,12 +214,21 @@ typedef struct MotXactLog
 	void		(*installed) (mot_session *session);
 	void		(*abort) (void);
 	void		(*before_snapshot) (Snapshot snapshot);
+	mot_status	(*amend) (mot_session *session, mot_table *table, mot_row *row, const mot_version *seen,
+						  size_t columns, unsigned host_bits, const void *data, size_t size);
 } MotXactLog;
 
 extern void MotXactSetLog(const MotXactLog *log);
 
 /* before a change that does not go through MotBeginWrite (storage) */
 extern void MotCheckWritable(void);
+
+/*
+ * mot_row_amend of a row whose first bytes ("columns") are as they were, with its record, at once;
+ * only where the transaction will log nothing but what comes after it.
+ */
+extern mot_status MotAmendRow(mot_table *table, mot_row *row, const mot_version *seen, size_t columns,
+							  unsigned host_bits, const void *data, size_t size);
 
 /*
  * For the applier of a mixed transaction's record on a standby: as a writer
@@ -243,5 +252,6 @@ extern mot_row *MotTidToRow(mot_session *session, mot_table *table, ItemPointer 
 #define MOT_TID_LOCKED UINT_MAX
 extern void MotVersionToTid(mot_session *session, const mot_row *row, unsigned changes, ItemPointer tid);
 extern mot_row *MotTidToVersion(mot_session *session, mot_table *table, ItemPointer tid, unsigned *changes);
+extern bool MotTidOfChanges(ItemPointer tid);
 
 #endif							/* MOT_XACT_H */

@@ -185,7 +185,7 @@ mover(void *arg)
 		while (more && !atomic_load(&stop))
 		{
 			(void) mot_snapshot_take(s);
-			more = mot_table_places_move(s, st.table, 200, &move);
+			more = mot_table_places_move(s, st.table, 200, &move) == MOT_MOVE_MORE;
 			end_view(s);
 		}
 		atomic_fetch_add(&versions, move.versions);

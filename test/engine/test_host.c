@@ -70,9 +70,9 @@ host_bytes_come_and_go(void)
 			   *large;
 
 	mot_memory_report_get(st.engine, &before);
-	small = mot_host_alloc(a, 1, &status);
+	small = mot_host_alloc(a, 1, true, &status);
 	REQUIRE(small != NULL && status == MOT_OK);
-	large = mot_host_alloc(a, 8 << 20, &status);
+	large = mot_host_alloc(a, 8 << 20, true, &status);
 	REQUIRE(large != NULL && status == MOT_OK);
 	memset(large, 'x', 8 << 20);
 	mot_memory_report_get(st.engine, &with);
@@ -84,7 +84,7 @@ host_bytes_come_and_go(void)
 	mot_memory_report_get(st.engine, &after);
 	CHECK(after.used_bytes < with.used_bytes);
 
-	CHECK(mot_host_alloc(a, (size_t) 1 << 40, &status) == NULL);
+	CHECK(mot_host_alloc(a, (size_t) 1 << 40, true, &status) == NULL);
 	CHECK(status == MOT_NO_MEMORY);
 }
 
@@ -110,9 +110,22 @@ fill(mot_session *s)
 }
 
 static void
+what_is_not_needed_leaves_the_reserve(void)
+{
+	mot_status	status;
+	void	   *needed;
+
+	CHECK(fill(a) > 1000);
+	CHECK(mot_host_alloc(a, 128 << 10, false, &status) == NULL);
+	CHECK(status == MOT_NO_MEMORY);
+	needed = mot_host_alloc(a, 128 << 10, true, &status);
+	REQUIRE(needed != NULL);
+	mot_host_free(a, needed);
+}
+
+static void
 replay_may_use_the_reserve(void)
 {
-	CHECK(fill(a) > 1000);
 	CHECK(fill(a) == 0);
 	mot_session_use_reserve(a, true);
 	CHECK(fill(a) > 100);
@@ -129,6 +142,7 @@ main(int argc, char **argv)
 	b = open_session(st.engine, 2);
 	RUN(a_stamped_load_is_seen_by_newer_snapshots_only);
 	RUN(host_bytes_come_and_go);
+	RUN(what_is_not_needed_leaves_the_reserve);
 	RUN(replay_may_use_the_reserve);
 	return test_end();
 }

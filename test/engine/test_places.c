@@ -125,7 +125,7 @@ move_all(mot_session *s)
 	do
 	{
 		(void) mot_snapshot_take(s);
-		more = mot_table_places_move(s, st.table, 1000, &move);
+		more = mot_table_places_move(s, st.table, 1000, &move) == MOT_MOVE_MORE;
 		end_view(s);
 	} while (more);
 	return move;
@@ -315,6 +315,95 @@ moved_pages_are_the_nodes_own(void)
 	commit(a);
 	w = look();
 	CHECK(w.count == ROWS && w.rows[0] >= ROWS - MOST_ASTRAY);
+	teardown();
+}
+
+/* a version that its row has no room for */
+#define WIDE 20000
+#define WIDE_ROWS 2000
+
+static void
+widen(uint64_t id)
+{
+	mot_view	v;
+	mot_row    *row;
+	const mot_version *seen,
+			   *newest;
+	record		r;
+	void	   *data;
+
+	begin(a);
+	v = begin_view(a, 1);
+	r = *get(&st, a, &v, id, &row, &seen);
+	REQUIRE(mot_row_lock(a, &v, st.table, row, seen, MOT_MODE_CHANGE, &newest) == MOT_OK);
+	REQUIRE(mot_row_update(a, st.table, row, 1, 5, WIDE, false, &data) == MOT_OK);
+	memset(data, 0, WIDE);
+	*(record *) data = r;
+	commit(a);
+}
+
+static mot_move_end
+move_once(mot_place_move *move)
+{
+	mot_move_end end;
+
+	(void) mot_snapshot_take(b);
+	while ((end = mot_table_places_move(b, st.table, 100, move)) == MOT_MOVE_MORE)
+		;
+	end_view(b);
+	return end;
+}
+
+/* what is moved beside an old snapshot is twice there: no more of it than memory can bear */
+static void
+wide_versions_do_not_fill_memory(void)
+{
+	mot_region *region;
+	mot_place_move move = {0};
+	mot_place_move first;
+	uint64_t	used,
+				left;
+	where		w;
+
+	setup();
+	region = st.engine->region;
+	begin(a);
+	for (uint64_t i = 0; i < WIDE_ROWS; i++)
+		REQUIRE(insert(&st, a, 0, i * (ROWS / WIDE_ROWS), 1) == MOT_OK);
+	commit(a);
+	for (uint64_t i = 0; i < WIDE_ROWS; i++)
+		widen(i * (ROWS / WIDE_ROWS));
+	(void) begin_view(keeper, 0);
+	place_table(0);
+	used = mot_region_used(region);
+	left = mot_pool_left(st.table->versions);
+	CHECK(move_once(&move) == MOT_MOVE_WAITS);
+	first = move;
+	printf("# %llu bytes used, %llu left, %llu more for %llu versions\n", (unsigned long long) used, (unsigned long long) left,
+		   (unsigned long long) (mot_region_used(region) - used), (unsigned long long) move.versions);
+	CHECK(move.versions > 0 && move.versions * WIDE <= left / 64);
+	/* and the rest of a page on each node */
+	CHECK(mot_region_used(region) - used <= left / 64 + NODES * 4 * MOT_PAGE_SIZE);
+
+	/* as long as that is so, there is no more of it */
+	(void) mot_reclaim_all(a);
+	CHECK(move_once(&move) == MOT_MOVE_WAITS && move.versions == first.versions && move.next == first.next);
+
+	/* a table that has hardly any room left has what it has */
+	mot_table_set_limit(st.table, atomic_load(&st.table->group.bytes) + (1 << 20));
+	memset(&move, 0, sizeof(move));
+	CHECK(move_once(&move) == MOT_MOVE_DONE && move.versions == 0 && move.skipped > WIDE_ROWS / 2);
+	mot_table_set_limit(st.table, 0);
+
+	/* nobody looks back any more: all of it, bit by bit */
+	end_view(keeper);
+	memset(&move, 0, sizeof(move));
+	for (int i = 0; i < 1000 && move_once(&move) == MOT_MOVE_WAITS; i++)
+		(void) mot_reclaim_all(a);
+	w = look();
+	CHECK(move.next == 0 && w.versions[0] == WIDE_ROWS && w.count == WIDE_ROWS && w.sum == WIDE_ROWS);
+	drain(&st, b);
+	CHECK(mot_owed_items(st.engine) == 0);
 	teardown();
 }
 
@@ -659,7 +748,7 @@ eighty_actions_stop_nobody(void)
 	for (bool more = true; more;)
 	{
 		(void) mot_snapshot_take(a);
-		more = mot_table_places_move(a, st.table, 2000, &move);
+		more = mot_table_places_move(a, st.table, 2000, &move) == MOT_MOVE_MORE;
 		end_view(a);
 	}
 	printf("# %llu actions on %d rows took %llu us, and moving what they meant %llu us (%llu versions, %llu pages)\n",
@@ -812,6 +901,7 @@ main(int argc, char **argv)
 	RUN(new_rows_and_versions_are_where_they_belong);
 	RUN(what_lies_elsewhere_is_moved);
 	RUN(moved_pages_are_the_nodes_own);
+	RUN(wide_versions_do_not_fill_memory);
 	RUN(rows_that_are_held_are_left_alone);
 	RUN(serializable_reads_stand);
 	RUN(versions_are_the_same_by_number);

@@ -746,11 +746,71 @@ versions_move_back_inline(void)
 	teardown();
 }
 
+/* the row's host bits, which are no matter to anybody here, tell which bytes it has */
+static mot_status
+amend(mot_session *s, mot_row *row, const mot_version *seen)
+{
+	return mot_row_amend(s, st.table, row, seen, mot_version_host_bits(seen) + 1, mot_version_data(seen),
+						 sizeof(record), NULL, NULL);
+}
+
+static void
+other_bytes_are_no_change(void)
+{
+	mot_view	v,
+				w;
+	mot_row    *row = NULL;
+	const mot_version *seen = NULL,
+			   *now = NULL;
+	uint64_t	bytes;
+
+	setup(false);
+	fill(1);
+	drain(&st, c);
+	bytes = mot_object_bytes(st.engine);
+
+	/* of who has read it, and goes on to change it: nobody has come first */
+	v = start(a, MOT_SERIALIZABLE);
+	CHECK(get(&st, a, &v, 1, &row, &seen)->value == 10);
+	w = begin_view(b, 0);
+	CHECK(amend(b, row, seen) == MOT_OK);
+	CHECK(amend(b, row, seen) == MOT_CHANGED);
+	CHECK(get(&st, b, &w, 1, NULL, &now)->value == 10);
+	CHECK(now != seen && mot_version_same(now, seen) && mot_version_host_bits(now) == 6);
+	CHECK(update_row(&st, a, &v, 1, row, seen, 1, 11) == MOT_OK);
+	/* the lock waits for the commit, and so it is there once more */
+	CHECK(amend(b, row, now) == MOT_OK);
+	CHECK(mot_txn_prepare(a) == MOT_OK);
+	CHECK(get(&st, b, &w, 1, NULL, &now)->value == 10 && mot_version_host_bits(now) == 7);
+	CHECK(amend(b, row, now) == MOT_BUSY);
+	CHECK(mot_session_holder(b).row == row);
+	CHECK(amend(a, row, now) == MOT_SELF_CHANGED);
+	mot_txn_abort(a);
+	end_view(a);
+	CHECK(get(&st, b, &w, 1, NULL, &now)->value == 10 && mot_version_host_bits(now) == 7);
+
+	/* a deleted one has its last bytes, and takes all of them along */
+	end_view(b);
+	drain(&st, c);
+	w = begin_view(b, 0);
+	CHECK(get(&st, b, &w, 1, NULL, &now)->value == 10 && now == &row->inlined && mot_version_host_bits(now) == 7);
+	CHECK(mot_object_bytes(st.engine) == bytes);
+	CHECK(amend(b, row, now) == MOT_OK);
+	v = start(a, MOT_SNAPSHOT);
+	CHECK(delete_id(&st, a, &v, 1, 1) == MOT_OK);
+	finish(a);
+	end_view(b);
+	drain(&st, c);
+	CHECK(mot_owed_items(st.engine) == 0 && mot_object_bytes(st.engine) < bytes);
+	teardown();
+}
+
 int
 main(int argc, char **argv)
 {
 	test_begin(argc, argv);
 	RUN(own_changes_by_command);
+	RUN(other_bytes_are_no_change);
 	RUN(snapshots_see_one_state);
 	RUN(read_committed_waits_and_rechecks);
 	RUN(first_committer_wins);

@@ -64,17 +64,22 @@ place_of(const isl_scheme *scheme, unsigned table, uint64_t position)
 	return scheme->place[sub_of(scheme, table, position)];
 }
 
+/* so many transactions that read one row */
+static inline void
+run_one(isl_load *load, const isl_scheme *scheme, unsigned table, uint64_t position, double times)
+{
+	isl_item	item = {.sub = sub_of(scheme, table, position),.reads = 1};
+
+	isl_load_transaction(load, &item, 1, times);
+}
+
 /* one transaction that changes rows at two places */
 static inline void
-run_pair(isl_trace *trace, const isl_scheme *scheme, unsigned ta, uint64_t a, unsigned tb, uint64_t b)
+run_pair(isl_load *load, const isl_scheme *scheme, unsigned ta, uint64_t a, unsigned tb, uint64_t b)
 {
-	unsigned	sa = sub_of(scheme, ta, a);
-	unsigned	sb = sub_of(scheme, tb, b);
+	isl_item	item[2] = {{.sub = sub_of(scheme, ta, a),.changes = 1}, {.sub = sub_of(scheme, tb, b),.changes = 1}};
 
-	trace->transactions++;
-	trace->work[sa] += ISL_WORK_CHANGE;
-	trace->work[sb] += ISL_WORK_CHANGE;
-	isl_trace_pair(trace, sa, sb, ISL_BYTES_CHANGE);
+	isl_load_transaction(load, item, 2, 1);
 }
 
 /* the actions, done on a list of ranges, must lead to the scheme that was decided */

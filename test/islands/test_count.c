@@ -9,7 +9,7 @@
 
 static isl_scheme scheme;
 static isl_counts counts;
-static isl_trace trace;
+static isl_load load;
 
 static void
 positions_order_as_keys(void)
@@ -113,33 +113,116 @@ static void
 transactions_are_counted(void)
 {
 	isl_transaction t = {.generation = 5};
+	double		work[ISL_MAX_PLACES + 1];
+	isl_range	range = {0, 3};
 
 	memset(&scheme, 0, sizeof(scheme));
 	scheme_table(&scheme, 1, 1, 1);
-	scheme_table(&scheme, 2, 1, 1);
+	REQUIRE(isl_scheme_add(&scheme, 2, 0, 1000, &range, 1));
 	isl_counts_clear(&counts, 5);
-	isl_touch(&t, sub_of(&scheme, 0, 250), ISL_WORK_READ, ISL_BYTES_READ);
-	isl_touch(&t, sub_of(&scheme, 1, 950), ISL_WORK_CHANGE, ISL_BYTES_CHANGE);
-	isl_touch(&t, sub_of(&scheme, 0, 260), ISL_WORK_READ, ISL_BYTES_READ);
+	isl_touch(&t, sub_of(&scheme, 0, 250), 1, false);
+	isl_touch(&t, sub_of(&scheme, 1, 950), 1, true);
+	isl_touch(&t, sub_of(&scheme, 0, 260), 1, false);
 	CHECK(t.touched == 2);
 	for (int i = 0; i < 3; i++)
 		isl_counts_add(&counts, &t);
+	CHECK(isl_counts_places(&counts, &scheme, work) == 3);
+	CHECK(work[0] == 3 * 2 * ISL_WORK_READ && work[3] == 3 * ISL_WORK_CHANGE);
+	/* and one that stands for two others, too */
+	counts.left_out = 2;
+	isl_counts_add(&counts, &t);
 
-	isl_trace_clear(&trace);
-	CHECK(!isl_trace_add(&trace, &counts, 4));
-	CHECK(isl_trace_add(&trace, &counts, 5));
-	CHECK(isl_trace_add(&trace, &counts, 5));	/* another session, the same */
-	CHECK(trace.transactions == 6 && trace.lost == 0);
-	CHECK(trace.work[2] == 6 * 2 * ISL_WORK_READ && trace.work[19] == 6 * ISL_WORK_CHANGE);
-	CHECK(trace.pairs == 1);
+	isl_load_clear(&load);
+	CHECK(!isl_load_add(&load, &counts, 4));
+	CHECK(isl_load_add(&load, &counts, 5));
+	CHECK(isl_load_add(&load, &counts, 5)); /* another session, the same */
+	CHECK(load.all.transactions == 12 && load.all.counted == 8 && load.all.lost == 0);
+	CHECK(load.half[0].counted + load.half[1].counted == 8 && load.half[0].counted > 2 && load.half[1].counted > 2);
+	CHECK(load.all.work[2] == 12 * 2 * ISL_WORK_READ && load.all.work[19] == 12 * ISL_WORK_CHANGE);
+	CHECK(load.all.pairs == 1);
 	for (unsigned i = 0; i < ISL_MAX_PAIRS; i++)
 	{
-		if (trace.pair[i].a != 0)
-			CHECK(trace.pair[i].a == 19 && trace.pair[i].b == 2 && trace.pair[i].bytes == 6 * ISL_BYTES_CHANGE);
+		const isl_pair *p = &load.all.pair[i];
+
+		if (p->a != 0)
+			CHECK(p->a == 19 && p->b == 2 && p->bytes == 12 * ISL_BYTES_CHANGE);
 	}
 	isl_counts_clear(&counts, 6);
-	isl_trace_clear(&trace);
-	CHECK(isl_trace_add(&trace, &counts, 6) && trace.transactions == 0 && trace.pairs == 0 && trace.work[2] == 0);
+	isl_load_clear(&load);
+	CHECK(isl_load_add(&load, &counts, 6) && load.all.transactions == 0 && load.all.pairs == 0 && load.all.work[2] == 0);
+}
+
+/* many rows of one sub-range are as many, whatever an item has room for */
+static void
+large_ones_are_whole(void)
+{
+	isl_transaction t = {.generation = 1};
+
+	isl_counts_clear(&counts, 1);
+	counts.left_out = 0;
+	isl_touch(&t, 4095, 100000, false);
+	isl_touch(&t, 4095, 1000, true);
+	isl_touch(&t, 0, 3000, true);
+	isl_counts_add(&counts, &t);
+	isl_load_clear(&load);
+	CHECK(isl_load_add(&load, &counts, 1) && load.all.counted == 1 && load.all.pairs == 1);
+	CHECK(load.all.work[4095] == 100000 * ISL_WORK_READ + 1000 * ISL_WORK_CHANGE);
+	CHECK(load.all.work[0] == 3000 * ISL_WORK_CHANGE && load.all.all_bytes == 3000 * ISL_BYTES_CHANGE);
+}
+
+/* clients do things in turns, of any length: each gets its part, whether the log has room or not */
+static void
+sample_is_like_all(void)
+{
+	for (unsigned kinds = 2; kinds <= 17; kinds++)
+	{
+		unsigned	counted = 0;
+		uint32_t	left_out = 0;
+		unsigned	n = 4000000;
+
+		isl_counts_clear(&counts, 1);
+		counts.random = kinds;
+		counts.left_out = 0;
+		isl_load_clear(&load);
+		for (unsigned i = 0; i < n; i++)
+		{
+			isl_transaction t = {.generation = 1};
+
+			if (left_out > 0)
+			{
+				left_out--;
+				continue;
+			}
+			isl_touch(&t, i % kinds, 1, false);
+			isl_counts_add(&counts, &t);
+			left_out = isl_counts_leave_out(&counts);
+			counted++;
+			/* an interval is over now and then */
+			if (counts.every > 64)
+			{
+				CHECK(isl_load_add(&load, &counts, 1));
+				isl_counts_clear(&counts, 1);
+			}
+		}
+		CHECK(isl_load_add(&load, &counts, 1));
+		CHECK(counted < n / ISL_EVERY && load.all.counted > 20000);
+		CHECK(fabs(load.all.transactions - n) < 1000);
+		for (unsigned k = 0; k < kinds; k++)
+		{
+			double		part = (double) n / kinds;
+
+			CHECK(fabs(load.all.work[k] - part) < 6 * part / sqrt((double) load.all.counted / kinds));
+		}
+	}
+	/* one in eight while there is room */
+	isl_counts_clear(&counts, 1);
+	{
+		double		sum = 0;
+
+		for (int i = 0; i < 100000; i++)
+			sum += isl_counts_leave_out(&counts) + 1;
+		CHECK(fabs(sum / 100000 - ISL_EVERY) < 0.1);
+	}
 }
 
 /* nothing waits or grows: what there is no room for is counted */
@@ -147,37 +230,33 @@ static void
 memory_is_bounded(void)
 {
 	isl_transaction t = {.generation = 1};
-	uint64_t	pairs = 0;
 
 	isl_counts_clear(&counts, 1);
+	counts.left_out = 0;
 	for (unsigned i = 0; i < 40; i++)
-		isl_touch(&t, i * 7, 1, 1);
+		isl_touch(&t, i * 7, 1, false);
 	CHECK(t.touched == ISL_TOUCHED && t.lost == 8);
 	isl_counts_add(&counts, &t);
 	CHECK(atomic_load(&counts.lost) == 8);
 
-	isl_counts_clear(&counts, 1);
-	for (unsigned i = 0; i < 20000; i++)
-	{
-		isl_transaction two = {.generation = 1};
+	/* one that is too long is lost, and alone */
+	t.touched = 1;
+	t.lost = 0;
+	t.item[0].changes = 1000000;
+	isl_counts_add(&counts, &t);
+	CHECK(atomic_load(&counts.lost) == 9 && counts.every == ISL_EVERY);
+	t.item[0].changes = 200000;
+	for (unsigned i = 0; i < 100; i++)
+		isl_counts_add(&counts, &t);
+	isl_load_clear(&load);
+	CHECK(isl_load_add(&load, &counts, 1) && load.all.counted > 0 && atomic_load(&counts.items) <= ISL_LOG);
+	/* those in the log stand for them all */
+	CHECK(fabs(load.all.transactions - 102) < 0.001);
 
-		isl_touch(&two, (unsigned) (test_random() % ISL_MAX_SUBS), 1, 1);
-		isl_touch(&two, (unsigned) (test_random() % ISL_MAX_SUBS), 1, 1);
-		if (two.touched == 2)
-			pairs++;
-		isl_counts_add(&counts, &two);
-	}
-	isl_trace_clear(&trace);
-	CHECK(isl_trace_add(&trace, &counts, 1));
-	CHECK(trace.pairs > ISL_PAIRS / 4 * 3 && trace.pairs <= ISL_PAIRS);
-	for (unsigned i = 0; i < ISL_MAX_PAIRS; i++)
-		pairs -= (uint64_t) trace.pair[i].bytes;
-	CHECK(pairs == trace.lost);
-
-	isl_trace_clear(&trace);
+	isl_load_clear(&load);
 	for (unsigned i = 0; i < 40000; i++)
-		isl_trace_pair(&trace, (unsigned) (test_random() % ISL_MAX_SUBS), (unsigned) (test_random() % ISL_MAX_SUBS), 1);
-	CHECK(trace.pairs == ISL_MAX_PAIRS / 4 * 3 && trace.lost > 20000);
+		isl_trace_pair(&load.all, (unsigned) (test_random() % ISL_MAX_SUBS), (unsigned) (test_random() % ISL_MAX_SUBS), 1);
+	CHECK(load.all.pairs == ISL_MAX_PAIRS / 4 * 3 && load.all.lost > 20000);
 }
 
 int
@@ -189,6 +268,8 @@ main(int argc, char **argv)
 	RUN(scheme_says_when_it_is_full);
 	RUN(keys_in_common_become_fewer);
 	RUN(transactions_are_counted);
+	RUN(large_ones_are_whole);
+	RUN(sample_is_like_all);
 	RUN(memory_is_bounded);
 	return test_end();
 }

@@ -42,6 +42,23 @@ PG_FUNCTION_INFO_V1(mot_places_move);
 PG_FUNCTION_INFO_V1(mot_places_rows);
 PG_FUNCTION_INFO_V1(mot_places_keep);
 
+/* a statement that reads no rows has no snapshot of the engine's; true: it is to be let go */
+static bool
+hold_snapshot(mot_session *session)
+{
+	if (mot_snapshot_held(session) != MOT_TS_NONE)
+		return false;
+	(void) mot_snapshot_take(session);
+	return true;
+}
+
+static void
+let_go(mot_session *session, bool held)
+{
+	if (held)
+		mot_snapshot_hold(session, MOT_TS_NONE);
+}
+
 Datum
 mot_places_set(PG_FUNCTION_ARGS)
 {
@@ -52,6 +69,7 @@ mot_places_set(PG_FUNCTION_ARGS)
 	int			nkeys;
 	int			nnodes;
 	mot_status	status;
+	bool		held;
 
 	deconstruct_array(PG_GETARG_ARRAYTYPE_P(1), BYTEAOID, -1, false, TYPALIGN_INT, &keys, NULL, &nkeys);
 	deconstruct_array(PG_GETARG_ARRAYTYPE_P(2), INT4OID, 4, true, TYPALIGN_INT, &nodes, NULL, &nnodes);
@@ -64,7 +82,9 @@ mot_places_set(PG_FUNCTION_ARGS)
 		places[i].low = mot_key_position(VARDATA_ANY(key), VARSIZE_ANY_EXHDR(key), 0);
 		places[i].node = DatumGetInt32(nodes[i]);
 	}
+	held = hold_snapshot(MotSession());
 	status = mot_table_places_set(MotSession(), MotRelationGet(rel)->table, 0, places, nkeys);
+	let_go(MotSession(), held);
 	table_close(rel, AccessShareLock);
 	PG_RETURN_TEXT_P(cstring_to_text(mot_status_name(status)));
 }
@@ -75,9 +95,16 @@ mot_places_move(PG_FUNCTION_ARGS)
 	Relation	rel = table_open(PG_GETARG_OID(0), AccessShareLock);
 	mot_table  *table = MotRelationGet(rel)->table;
 	mot_place_move move = {0};
+	mot_move_end end;
 
-	while (mot_table_places_move(MotSession(), table, 1000, &move))
+	do
+	{
+		bool		held = hold_snapshot(MotSession());
+
+		end = mot_table_places_move(MotSession(), table, 1000, &move);
+		let_go(MotSession(), held);
 		CHECK_FOR_INTERRUPTS();
+	} while (end == MOT_MOVE_MORE);
 	table_close(rel, AccessShareLock);
 	PG_RETURN_TEXT_P(cstring_to_text(psprintf("rows " UINT64_FORMAT ", versions " UINT64_FORMAT ", pages " UINT64_FORMAT
 											  ", refused " UINT64_FORMAT ", skipped " UINT64_FORMAT ", away " UINT64_FORMAT,

@@ -39,6 +39,7 @@ my $rare = qq{
 	CREATE INDEX ON rare (t);
 	ALTER TABLE rare ADD COLUMN n int;
 	CREATE INDEX CONCURRENTLY ON rare (n);
+	CREATE INDEX CONCURRENTLY ON rare ((i % 10)) WHERE i > 5;
 	UPDATE rare SET n = 1 WHERE i < 10;
 	DELETE FROM rare WHERE i > 2000;
 	DROP TABLE IF EXISTS rare};

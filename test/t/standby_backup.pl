@@ -11,6 +11,8 @@ use lib "$FindBin::Bin/../doors";
 use Doors;
 use lib "$FindBin::Bin/../crash";
 use Ledger;
+use lib "$FindBin::Bin/../fixtures";
+use Fixtures;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -123,6 +125,13 @@ for my $at (0, 16, 33, 40, 56, 72, 110, map { 120 + int(rand(length($end) - 120)
 	$noticed += try("bit at $at", $bytes);
 }
 cmp_ok($noticed, '>=', 7, "most changed bits matter ($noticed)");
+
+# one that is newer, with a checksum that is right
+my $newer = $whole;
+substr($newer, 7, 1) = '2';
+substr($newer, 32, 4) = pack 'V', Fixtures::crc32c(substr $newer, 0, 32);
+try('newer', $newer);
+like(delete $wrong{newer}, qr/FATAL:  checkpoint file "mot\/[0-9A-F]{16}\.trail" is of format 2, and this version of mot reads formats 1 to 1/, 'that of a newer version is refused');
 $noticed = 0;
 $noticed += try("cut to $_", substr($whole, 0, $_)) for 0, 50, 4096, length($end) - 100;
 $noticed += try("zero from $_", substr($end, 0, $_) . "\0" x 10000) for 4096, length($end) - 100;

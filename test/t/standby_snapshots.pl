@@ -67,9 +67,10 @@ sub readers
 		for my $mode ('off', 'regress')
 		{
 			my $reader = $node->background_psql('postgres', on_error_stop => 0);
-			$reader->query_safe("SET force_parallel_mode = $mode; SET application_name = 'reader'");
+			$reader->query_safe("SELECT set_config(name, '$mode', false) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query');"
+				. " SET application_name = 'reader'");
 			$reader->query_until(qr/begun/, "\\echo begun\nBEGIN ISOLATION LEVEL $level;\nSELECT count(*), sum(seen()) FROM h;\n");
-			push @readers, [ "$level, force_parallel_mode = $mode", $reader ];
+			push @readers, [ "$level, forced to be parallel: $mode", $reader ];
 		}
 	}
 	$node->poll_query_until('postgres', "SELECT count(*) >= 2 * " . @levels . " FROM pg_stat_activity WHERE wait_event = 'Extension' AND query LIKE 'SELECT count%seen%'") or die;

@@ -1,0 +1,89 @@
+-- What PostgreSQL 18 brought: RETURNING OLD and NEW, of foreign and ordinary tables as of a heap table
+SELECT current_setting('server_version_num')::int < 180000 AS before_18 \gset
+\if :before_18
+\quit
+\endif
+CREATE TABLE ro_heap (id int PRIMARY KEY, a text, n int);
+CREATE FOREIGN TABLE ro_foreign (id int PRIMARY KEY, a text, n int) SERVER mot_server;
+CREATE TABLE ro_mot (id int PRIMARY KEY, a text, n int) USING mot;
+
+-- the statement on each; those whose answer is not heap's
+CREATE FUNCTION ro(stmt text) RETURNS TABLE (kind text, rows text[]) AS $$
+DECLARE
+    heap text[];
+BEGIN
+    FOREACH kind IN ARRAY '{heap,foreign,mot}'::text[] LOOP
+        EXECUTE format('WITH c AS (' || stmt || ') SELECT array_agg(c::text) FROM c', 'ro_' || kind) INTO rows;
+        IF kind = 'heap' THEN
+            heap := rows;
+            RETURN NEXT;
+        ELSIF rows IS DISTINCT FROM heap THEN
+            RETURN NEXT;
+        END IF;
+    END LOOP;
+END $$ LANGUAGE plpgsql;
+
+SELECT * FROM ro('INSERT INTO %I AS t VALUES (1, ''one'', 1), (2, repeat(''two'', 2), 2) RETURNING old.a, new.a, t.n, old IS NULL, new');
+-- updated and inserted by one statement, in either order
+SELECT * FROM ro('INSERT INTO %I AS t VALUES (1, ''x'', 10), (3, ''three'', 3), (2, ''y'', 20), (4, ''four'', 4) ON CONFLICT (id) DO UPDATE SET a = excluded.a, n = t.n + excluded.n RETURNING id, old.a, new.a, old.n, n, old IS NULL AS inserted, old, new');
+-- versions of the same transaction
+DO $$
+DECLARE
+    kind text;
+    r record;
+BEGIN
+    FOREACH kind IN ARRAY '{ro_heap,ro_foreign,ro_mot}'::text[] LOOP
+        FOR i IN 1..3 LOOP
+            EXECUTE format('INSERT INTO %I AS t VALUES (1, repeat(''long'', 20 + %s), 0) ON CONFLICT (id) DO UPDATE SET a = excluded.a, n = t.n + 1 RETURNING length(old.a) AS l, old.n AS o, new.n AS n', kind, i) INTO r;
+            RAISE NOTICE '% %', kind, r;
+        END LOOP;
+    END LOOP;
+END $$;
+SELECT * FROM ro('INSERT INTO %I AS t VALUES (1, ''x'', 10) ON CONFLICT (id) DO UPDATE SET n = 0 WHERE t.n < 0 RETURNING old, new');
+SELECT * FROM ro('INSERT INTO %I AS t VALUES (1, ''x'', 10) ON CONFLICT DO NOTHING RETURNING old, new');
+SELECT * FROM ro('UPDATE %I SET n = n * 2 WHERE id < 3 RETURNING id, old.n, new.n, old, new');
+SELECT * FROM ro('DELETE FROM %I WHERE id = 2 RETURNING id, old.a, new.a, old, new');
+
+-- and by a prepared statement, which may go without the executor
+PREPARE ro_foreign AS INSERT INTO ro_foreign AS t VALUES ($1, 'p', $1) ON CONFLICT (id) DO UPDATE SET n = t.n + 1 RETURNING old.n, new.n;
+PREPARE ro_mot AS INSERT INTO ro_mot AS t VALUES ($1, 'p', $1) ON CONFLICT (id) DO UPDATE SET n = t.n + 1 RETURNING old.n, new.n;
+EXECUTE ro_foreign (5);
+EXECUTE ro_foreign (5);
+EXECUTE ro_mot (5);
+EXECUTE ro_mot (5);
+DROP TABLE ro_heap, ro_foreign, ro_mot;
+DROP FUNCTION ro;
+
+-- ... and NOT NULL as a constraint with a name
+CREATE TABLE ro_null (id int PRIMARY KEY, u text CONSTRAINT u_given NOT NULL, UNIQUE (u)) USING mot;
+CREATE FOREIGN TABLE ro_foreign_null (id int PRIMARY KEY, u text CONSTRAINT u_given NOT NULL, UNIQUE (u)) SERVER mot_server;
+INSERT INTO ro_null VALUES (1, 'a'), (2, 'b');
+INSERT INTO ro_foreign_null VALUES (1, 'a'), (2, 'b');
+ALTER TABLE ro_null DROP CONSTRAINT u_given;
+ALTER FOREIGN TABLE ro_foreign_null DROP CONSTRAINT u_given;
+INSERT INTO ro_null VALUES (3, NULL), (4, NULL);
+INSERT INTO ro_foreign_null VALUES (3, NULL), (4, NULL);
+SELECT id FROM ro_null WHERE u = 'b';
+SELECT id FROM ro_foreign_null WHERE u = 'b';
+SELECT id FROM ro_null WHERE u IS NULL ORDER BY id;
+SELECT id FROM ro_foreign_null WHERE u IS NULL ORDER BY id;
+SELECT mot_verify(c::regclass) FROM unnest('{ro_null,ro_foreign_null}'::text[]) c;
+-- not valid yet
+ALTER TABLE ro_null ADD CONSTRAINT again NOT NULL u NOT VALID;
+ALTER FOREIGN TABLE ro_foreign_null ADD CONSTRAINT again NOT NULL u NOT VALID;
+INSERT INTO ro_null VALUES (5, NULL);
+INSERT INTO ro_foreign_null VALUES (5, NULL);
+ALTER TABLE ro_null VALIDATE CONSTRAINT again;
+ALTER FOREIGN TABLE ro_foreign_null VALIDATE CONSTRAINT again;
+SELECT count(*), count(u) FROM ro_null;
+SELECT count(*), count(u) FROM ro_foreign_null;
+DELETE FROM ro_null WHERE u IS NULL;
+DELETE FROM ro_foreign_null WHERE u IS NULL;
+ALTER TABLE ro_null VALIDATE CONSTRAINT again;
+ALTER FOREIGN TABLE ro_foreign_null VALIDATE CONSTRAINT again;
+INSERT INTO ro_null VALUES (6, 'c'), (7, NULL);
+INSERT INTO ro_null VALUES (6, 'c');
+INSERT INTO ro_foreign_null VALUES (6, 'c');
+SELECT id FROM ro_null WHERE u >= 'b' ORDER BY u;
+SELECT id FROM ro_foreign_null WHERE u >= 'b' ORDER BY u;
+DROP TABLE ro_null, ro_foreign_null;

@@ -1,0 +1,345 @@
+/*-------------------------------------------------------------------------
+ *
+ * compile.c
+ *	  The input phase of an Agg node as machine code.
+ *
+ * One row program (statement/jit.h) does with a row all that is to be done: it
+ * finds the row's columns, asks for its group (group.c) and advances the group's
+ * states where the server has them.  Rows of a sequential scan it reads where
+ * they lie, and looks at the scan's conditions too; other nodes' rows, of joins above all,
+ * as the slot has them.
+ *
+ * An aggregate whose transition is not an addition or a comparison is a call
+ * of transition.c; so is a number of a form that the program has no code
+ * for.  Conditions and arguments with parameters or sub-selects are the server's.
+ *
+ * Code is made for one execution, a millisecond or a few, and has to pay: more
+ * rows than mot.jit_above_scanned.  The compiler itself takes some 20 milliseconds to be loaded, once a
+ * session, which the rows of ten such executions pay for.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "batch/fill.h"
+#include "nodes/nodeFuncs.h"
+#include "relation/relation.h"
+#include "relation/slot.h"
+#include "statement/statement.h"
+#include "utils/rel.h"
+
+int			mot_jit_above_scanned = 100000;
+
+/* executions of so many rows that the compiler is loaded for */
+#define LOADED_FOR 10
+
+/* rows that would have had code if it had been there */
+static double rows_before = 0;
+
+/* Why is there no machine code for so many rows, if that is known beforehand? */
+const char *
+MotCodeWhyNot(double rows)
+{
+	const char *why_not;
+
+	if (!mot_jit || mot_jit_above_scanned < 0)
+		return "it is off";
+	if (rows < mot_jit_above_scanned)
+		return "few rows";
+	if (!MotCompilerLoaded(&why_not) && why_not == NULL &&
+		rows_before + rows < LOADED_FOR * (double) mot_jit_above_scanned)
+		return "few rows so far in this session";
+	return why_not;
+}
+
+/* The same, of an execution. */
+const char *
+MotCodeWhyNotNow(double rows)
+{
+	const char *why_not = MotCodeWhyNot(rows);
+
+	if (why_not != NULL && rows >= mot_jit_above_scanned)
+		rows_before += rows;
+	return why_not;
+}
+
+/* What a program does not have, or cannot have for good. */
+static bool
+has_parameters(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Param) || IsA(node, SubPlan) || IsA(node, AlternativeSubPlan))
+		return true;
+	return expression_tree_walker(node, has_parameters, context);
+}
+
+bool
+MotHasParameters(Node *node)
+{
+	return has_parameters(node, NULL);
+}
+
+/* rows that the node below is expected to hand out, or to look at */
+static double
+rows_expected(const AggState *agg)
+{
+	const PlanState *below = outerPlanState(&agg->ss.ps);
+
+	return MotRowsCan(below) ? ((const ScanState *) below)->ss_currentRelation->rd_rel->reltuples : below->plan->plan_rows;
+}
+
+/* What EXPLAIN says of a node that is ours: "fill" is NULL if it has not been run. */
+const char *
+MotFillCodeWhyNot(const AggState *agg, const MotFill *fill)
+{
+	return fill != NULL ? fill->why_not : MotCodeWhyNot(rows_expected(agg));
+}
+
+/* --------------------------------------------------------------- the request */
+
+/* Columns of the node below become those of its table. */
+static Node *
+to_row(Node *node, void *targetlist)
+{
+	if (node == NULL)
+		return NULL;
+	if (IsA(node, Var) && ((Var *) node)->varno == OUTER_VAR)
+		return copyObject((Node *) list_nth_node(TargetEntry, (List *) targetlist, ((Var *) node)->varattno - 1)->expr);
+	return expression_tree_mutator(node, to_row, targetlist);
+}
+
+typedef struct Building
+{
+	MotFill    *fill;
+	List	   *targetlist;		/* of the scan below; NIL: columns are a
+								 * slot's */
+	int		   *position;		/* where columns are looked for */
+	int			nvalues;		/* outputs so far */
+} Building;
+
+static Expr *
+place(const Building *building, Expr *expr)
+{
+	return building->targetlist == NIL ? expr : (Expr *) to_row((Node *) expr, building->targetlist);
+}
+
+static void
+advance_one(void *arg)
+{
+	MotTransition *t = (MotTransition *) arg;
+	MotFill    *fill = t->fill;
+	MotSum	   *sums = (MotSum *) fill->context.sums;
+
+	MotTransitionAdvance(t, &((AggStatePerGroup) fill->context.states)[t->number], &sums[Max(t->sum, 0)]);
+}
+
+/* ... whose filter and arguments are evaluated by the server's expressions */
+static void
+advance_by_server(void *arg)
+{
+	MotTransition *t = (MotTransition *) arg;
+
+	MotFillShow(t->fill);
+	if (t->filter == NULL || ExecQual(t->filter, t->fill->agg->tmpcontext))
+		advance_one(t);
+}
+
+static MotRowAggregateKind
+compiled_kind(const MotTransition *t)
+{
+	switch (t->kind)
+	{
+		case COUNT:
+			return MOT_AGGREGATE_COUNT;
+		case SUM_INT2:
+		case SUM_INT4:
+			return MOT_AGGREGATE_SUM;
+		case AVG_INT2:
+		case AVG_INT4:
+			return MOT_AGGREGATE_AVERAGE;
+		case SUM_INT8:
+			return MOT_AGGREGATE_SUM_WIDE;
+		case SUM_NUMERIC:
+			return t->nsteps > 0 ? MOT_AGGREGATE_SUM_DECIMAL : MOT_AGGREGATE_CALL;
+		case SUM_FLOAT4:
+		case SUM_FLOAT8:
+			return MOT_AGGREGATE_SUM_FLOAT;
+		case MAX_INT2:
+		case MAX_INT4:
+		case MAX_INT8:
+		case MAX_OID:
+		case MAX_FLOAT4:
+		case MAX_FLOAT8:
+			return MOT_AGGREGATE_MAX;
+		case MIN_INT2:
+		case MIN_INT4:
+		case MIN_INT8:
+		case MIN_OID:
+		case MIN_FLOAT4:
+		case MIN_FLOAT8:
+			return MOT_AGGREGATE_MIN;
+		case CALL:
+			break;
+	}
+	return MOT_AGGREGATE_CALL;
+}
+
+static MotRowAggregate *
+make_aggregate(Building *building, MotTransition *t)
+{
+	MotRowAggregate *aggregate = palloc0(sizeof(MotRowAggregate));
+	const Aggref *aggref = t->pertrans->aggref;
+
+	aggregate->arg = t;
+	if (MotHasParameters((Node *) aggref->args) || MotHasParameters((Node *) aggref->aggfilter))
+	{
+		aggregate->kind = MOT_AGGREGATE_CALL;
+		aggregate->call = advance_by_server;
+		return aggregate;
+	}
+	aggregate->kind = compiled_kind(t);
+	aggregate->call = advance_one;
+	aggregate->filter = aggref->aggfilter ? place(building, aggref->aggfilter) : NULL;
+	aggregate->sum = Max(t->sum, 0);
+	aggregate->first_value = building->nvalues;
+	aggregate->nsteps = t->nsteps;
+	if (aggregate->kind == MOT_AGGREGATE_SUM_DECIMAL)
+	{
+		aggregate->steps = palloc(t->nsteps * sizeof(MotStep));
+		memcpy(aggregate->steps, t->steps, t->nsteps * sizeof(MotStep));
+		for (int i = 0; i < t->nsteps; i++)
+			if (t->steps[i].kind == MOT_STEP_COLUMN)
+			{
+				aggregate->steps[i].var = (Var *) place(building, (Expr *) t->steps[i].var);
+				aggregate->args = lappend(aggregate->args, aggregate->steps[i].var);
+			}
+		return aggregate;
+	}
+	for (int a = 0; a < t->nargs; a++)
+	{
+		if (aggregate->kind == MOT_AGGREGATE_CALL && t->args[a].column >= 0)
+			continue;
+		aggregate->args = lappend(aggregate->args, place(building, t->args[a].node));
+		if (aggregate->kind == MOT_AGGREGATE_CALL)
+			t->args[a].place = building->nvalues++;
+	}
+	return aggregate;
+}
+
+/* The code takes a slot's columns to be there, as far as it looks at any. */
+static bool
+want_columns(Node *node, void *context)
+{
+	MotFill    *fill = (MotFill *) context;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, Var) && ((Var *) node)->varno == OUTER_VAR)
+		fill->columns = Max(fill->columns, ((Var *) node)->varattno);
+	return expression_tree_walker(node, want_columns, context);
+}
+
+static void
+find_group(void *fill)
+{
+	MotFillFindGroup((MotFill *) fill);
+}
+
+/* There is code: columns are looked for where it puts them. */
+static void
+settle(Building *building)
+{
+	MotFill    *fill = building->fill;
+
+	if (fill->hashed)
+		MotGroupsPlace(fill->groups, building->position);
+	for (int i = 0; i < fill->agg->numtrans; i++)
+	{
+		MotTransition *t = &fill->transitions[i];
+
+		for (int a = 0; a < t->nargs; a++)
+			if (t->args[a].column >= 0)
+				t->args[a].column = building->position[t->args[a].column];
+		for (int step = 0; step < t->nsteps; step++)
+			if (t->steps[step].kind == MOT_STEP_COLUMN)
+				t->steps[step].column = building->position[t->steps[step].column];
+	}
+}
+
+/* There is none. */
+static void
+give_up(MotFill *fill)
+{
+	for (int i = 0; i < fill->agg->numtrans; i++)
+		for (int a = 0; a < fill->transitions[i].nargs; a++)
+			fill->transitions[i].args[a].place = -1;
+}
+
+/* In the query's memory, which is the current one. */
+void
+MotFillCompile(MotFill *fill)
+{
+	PlanState  *below = outerPlanState(&fill->agg->ss.ps);
+	MotRowRequest request = {0};
+	Building	building = {fill};
+	bool		in_place = MotRowsCan(below);
+	MotRowCode *code;
+	int			column = -1;
+
+	fill->why_not = MotCodeWhyNotNow(rows_expected(fill->agg));
+	if (fill->why_not != NULL)
+		return;
+	request.servers_states = true;
+	request.group = fill->hashed ? find_group : NULL;
+	request.group_arg = fill;
+	if (in_place)
+	{
+		building.targetlist = below->plan->targetlist;
+		building.position = palloc0(Max(1, fill->columns) * sizeof(int));
+		request.desc = RelationGetDescr(((ScanState *) below)->ss_currentRelation);
+		request.varno = ((Scan *) below->plan)->scanrelid;
+		request.quals = below->plan->qual;
+		while ((column = bms_next_member(fill->wanted, column)) >= 0)
+		{
+			request.outputs = lappend(request.outputs, list_nth_node(TargetEntry, building.targetlist, column)->expr);
+			building.position[column] = building.nvalues++;
+		}
+	}
+	else
+	{
+		request.desc = ExecGetResultType(below);
+		request.varno = OUTER_VAR;
+		request.from_slot = true;
+		for (int i = 0; i < fill->agg->numtrans; i++)
+		{
+			const Aggref *aggref = fill->transitions[i].pertrans->aggref;
+
+			(void) want_columns((Node *) aggref->args, fill);
+			(void) want_columns((Node *) aggref->aggfilter, fill);
+		}
+	}
+	for (int i = 0; i < fill->agg->numtrans; i++)
+		request.aggregates = lappend(request.aggregates, make_aggregate(&building, &fill->transitions[i]));
+
+	code = MotRowCodeMake(&request, CurrentMemoryContext, &fill->why_not);
+	if (code == NULL)
+	{
+		if (fill->why_not == NULL)
+			fill->why_not = "the compiler declined";
+		give_up(fill);
+		return;
+	}
+	fill->why_not = NULL;
+	fill->function = code->function;
+	fill->context.values = palloc0(Max(1, building.nvalues) * sizeof(Datum));
+	fill->context.isnull = palloc0(Max(1, building.nvalues) * sizeof(bool));
+	fill->context.private = code->private;
+	if (in_place)
+	{
+		fill->rows = MotRowsMake(below);
+		fill->values = fill->context.values;
+		fill->nulls = fill->context.isnull;
+		settle(&building);
+	}
+}

@@ -1,0 +1,123 @@
+/*-------------------------------------------------------------------------
+ *
+ * tableam.h
+ *	  Callbacks of table access methods that differ between server versions.
+ *
+ * Each macro makes the callback of the server's version from a function that is the same for
+ * all, or says which member it is.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MOT_TABLEAM_H
+#define MOT_TABLEAM_H
+
+#include "postgres.h"
+
+#include "access/relscan.h"
+#include "access/tableam.h"
+#include "compat/names.h"
+#include "miscadmin.h"
+#include "nodes/tidbitmap.h"
+#include "utils/rel.h"
+
+/* which indexes have to be told of an updated row */
+#if PG_VERSION_NUM < 160000
+typedef bool TU_UpdateIndexes;
+#define TU_None false
+#define TU_All true
+#endif
+
+/* the table that a parallel scan reads */
+#if PG_VERSION_NUM >= 180000
+#define MotShareIsOf(parallel, rel) ((parallel)->phs_locator = (rel)->rd_locator)
+#else
+#define MotShareIsOf(parallel, rel) ((parallel)->phs_relid = RelationGetRelid(rel))
+#endif
+
+/*
+ * ANALYZE: bool block(TableScanDesc, BlockNumber) goes to a block.  (A stream would read
+ * it; it is only asked which one is next.)
+ */
+#if PG_VERSION_NUM >= 170000
+#define MOT_ANALYZE_CALLBACK(name, block) \
+static bool \
+name(TableScanDesc scan, ReadStream *stream) \
+{ \
+	BufferAccessStrategy strategy; \
+	BlockNumber next = read_stream_next_block(stream, &strategy); \
+	\
+	return BlockNumberIsValid(next) && block(scan, next); \
+}
+#else
+#define MOT_ANALYZE_CALLBACK(name, block) \
+static bool \
+name(TableScanDesc scan, BlockNumber next, BufferAccessStrategy strategy) \
+{ \
+	return block(scan, next); \
+}
+#endif
+
+/*
+ * Scans of bitmaps.  read(scan, block, n, offsets) reads rows of a block, n < 0: all; it is false
+ * if there are none.  show(scan, slot) shows the next one of them; it is false, and the slot empty, if there are no more.
+ */
+#if PG_VERSION_NUM >= 180000
+#define MOT_BITMAP_CALLBACKS(read, show) \
+static bool \
+bitmap_next_tuple(TableScanDesc scan, TupleTableSlot *slot, bool *recheck, \
+				  uint64 *lossy_pages, uint64 *exact_pages) \
+{ \
+	while (!show(scan, slot)) \
+	{ \
+		TBMIterateResult page; \
+		OffsetNumber offsets[TBM_MAX_TUPLES_PER_PAGE]; \
+		int			n = -1; \
+		\
+		CHECK_FOR_INTERRUPTS(); \
+		if (!tbm_iterate(&scan->st.rs_tbmiterator, &page)) \
+			return false; \
+		if (!page.lossy) \
+			n = tbm_extract_page_tuple(&page, offsets, TBM_MAX_TUPLES_PER_PAGE); \
+		*recheck = page.recheck; \
+		if (page.lossy) \
+			(*lossy_pages)++; \
+		else \
+			(*exact_pages)++; \
+		(void) read(scan, page.blockno, n, offsets); \
+	} \
+	return true; \
+}
+#define MOT_BITMAP_MEMBERS \
+	.scan_bitmap_next_tuple = bitmap_next_tuple
+#else
+#define MOT_BITMAP_CALLBACKS(read, show) \
+static bool \
+bitmap_next_block(TableScanDesc scan, struct TBMIterateResult *page) \
+{ \
+	return read(scan, page->blockno, page->ntuples, page->offsets); \
+} \
+\
+static bool \
+bitmap_next_tuple(TableScanDesc scan, struct TBMIterateResult *page, TupleTableSlot *slot) \
+{ \
+	return show(scan, slot); \
+}
+#define MOT_BITMAP_MEMBERS \
+	.scan_bitmap_next_block = bitmap_next_block, \
+	.scan_bitmap_next_tuple = bitmap_next_tuple
+#endif
+
+/*
+ * Up to 17 the executor has the system read a bitmap's blocks ahead, unless it is
+ * told not to; from then on that is the access method's own matter.
+ */
+#if PG_VERSION_NUM >= 180000
+#define MotBitmapStopPrefetching(node) ((void) 0)
+#else
+#define MotBitmapStopPrefetching(node) ((node)->prefetch_maximum = 0)
+#endif
+
+/* Is a bitmap made before the scan of its table begins? */
+#define MOT_BITMAP_COMES_FIRST (PG_VERSION_NUM >= 170000)
+
+#endif							/* MOT_TABLEAM_H */
