@@ -313,6 +313,7 @@ mot_session_close(mot_session *s)
 	mot_serial_end(s);
 	atomic_store_explicit(&s->slot->published, MOT_TS_NONE, memory_order_release);
 	mot_journal_free(s);
+	mot_map_free(&s->walked);
 	mot_read_free(s);
 
 	/*
@@ -400,6 +401,7 @@ forget_cursors(mot_session *s)
 {
 	s->open_cursors = 0;
 	s->cursor_generation++;
+	mot_map_clear(&s->walked);
 	atomic_store_explicit(&s->slot->has_cursors, false, memory_order_relaxed);
 }
 

@@ -316,10 +316,16 @@ mot_cursor_next(mot_cursor *c, mot_row **row, const mot_version **version)
 void
 mot_cursor_close(mot_cursor *c)
 {
+	mot_session *s = c->session;
+
 	mot_tree_cursor_close(&c->tree);
-	if (c->generation == c->session->cursor_generation && --c->session->open_cursors == 0)
+	if (c->generation == s->cursor_generation && --s->open_cursors == 0)
+	{
+		if (mot_unlikely(s->walked.used != 0))
+			mot_map_clear(&s->walked);
 		/* relaxed: as above */
-		atomic_store_explicit(&c->session->slot->has_cursors, false, memory_order_relaxed);
+		atomic_store_explicit(&s->slot->has_cursors, false, memory_order_relaxed);
+	}
 }
 
 size_t

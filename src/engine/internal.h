@@ -536,6 +536,8 @@ struct mot_session
 	uint32_t	open_cursors;	/* opened since the last snapshot was let go */
 	uint32_t	cursor_generation;
 	uint64_t	moves;
+	address_map walked;			/* row -> the end of a long walk + 1, see row.c */
+	mot_ts		walked_snapshot;
 
 	mot_tree_context tree;
 	mot_tree_context tree_exclusive;

@@ -133,10 +133,47 @@ mot_beyond_sees(const mot_beyond *beyond, mot_ts ts)
 	return true;
 }
 
+/*
+ * An old snapshot's walk down the long chain of a row that many have changed since.
+ * An index has an entry for each key that the row has had, and each leads down the
+ * whole chain again, which is quadratic in the changes: so while cursors are open the
+ * session remembers where long walks ended, and the next joins the end.  What is
+ * found of a snapshot stays where it is as long as that is held.
+ */
+#define WALK_LONG 32
+#define WALKS_KNOWN 65536		/* rows, 1 MB */
+
+static bool
+walk_known(const mot_session *s, const mot_view *view, const mot_row *row, mot_version **end)
+{
+	uint64_t	known;
+
+	if (s->open_cursors == 0 || s->walked_snapshot != view->snapshot || view->beyond != NULL)
+		return false;
+	known = mot_map_get(&s->walked, (uintptr_t) row);
+	if (known == 0)
+		return false;
+	*end = (mot_version *) (uintptr_t) (known & ~UINT64_C(1));
+	return true;
+}
+
+static void
+walk_remember(mot_session *s, const mot_view *view, const mot_row *row, const mot_version *end)
+{
+	if (s->open_cursors == 0 || view->beyond != NULL)
+		return;
+	if (s->walked_snapshot != view->snapshot || s->walked.used >= WALKS_KNOWN)
+		mot_map_clear(&s->walked);
+	s->walked_snapshot = view->snapshot;
+	/* (it may end at nothing, too; without memory for it, it is walked again) */
+	(void) mot_map_put(&s->walked, (uintptr_t) row, (uintptr_t) end | 1);
+}
+
 const mot_version *
 mot_version_visible(mot_session *s, const mot_view *view, mot_row *row)
 {
 	unsigned	spins = 0;
+	unsigned	passed = 0;
 	uint64_t	head;
 	mot_version *v;
 	uint64_t	ts;
@@ -199,8 +236,13 @@ mot_version_visible(mot_session *s, const mot_view *view, mot_row *row)
 		 * followed by committed ones; an own intermediate version of the same
 		 * commit carries the same timestamp and is passed, too.
 		 */
+		MOT_STOP_POINT("version-passed");
 		v = version_below(row, v);
+		if (mot_unlikely(++passed == WALK_LONG) && walk_known(s, view, row, &v))
+			break;
 	}
+	if (mot_unlikely(passed > WALK_LONG))
+		walk_remember(s, view, row, v);
 	if (v == NULL)
 		return NULL;
 	session_saw(s, version_ts(v));

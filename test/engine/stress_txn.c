@@ -20,6 +20,9 @@
  * all at SERIALIZABLE, where nobody ever finds one changed that had been seen closed,
  * though those who count may come before who closes (precede.c).
  *
+ * Who changes waits while half of the memory is used, for who reads and has not been
+ * let onto a processor: full memory is other tests' matter.
+ *
  * Seconds as the argument (default 3).
  *
  *-------------------------------------------------------------------------
@@ -33,6 +36,7 @@
 #define PAIRS 20				/* ids from PAIR_BASE, two each */
 #define PAIR_BASE 100000
 #define START 1000
+#define MEMORY (UINT64_C(256) << 20)
 
 static store st;
 static atomic_bool stop;
@@ -44,6 +48,15 @@ static void
 nap(void)
 {
 	sched_yield();
+}
+
+/* is there more to be done by who changes? */
+static bool
+go_on(void)
+{
+	while (!atomic_load(&stop) && mot_region_used(st.engine->region) > MEMORY / 2)
+		usleep(1000);
+	return !atomic_load(&stop);
 }
 
 static void
@@ -135,7 +148,7 @@ mover(void *arg)
 	mot_session *s = open_session(st.engine, slot);
 	uint64_t	random = test_seed + slot;
 
-	while (!atomic_load(&stop))
+	while (go_on())
 	{
 		mot_isolation level = (mot_isolation) (test_random_from(&random) % 3);
 		uint64_t	from = 1 + test_random_from(&random) % ACCOUNTS;
@@ -183,7 +196,7 @@ churner(void *arg)
 	mot_session *s = open_session(st.engine, slot);
 	uint64_t	random = test_seed + slot;
 
-	while (!atomic_load(&stop))
+	while (go_on())
 	{
 		uint64_t	id = 1 + test_random_from(&random) % ACCOUNTS;
 		mot_view	v = {mot_snapshot_take(s), 1, NULL};
@@ -237,7 +250,7 @@ pair_worker(void *arg)
 	mot_session *s = open_session(st.engine, slot);
 	uint64_t	random = test_seed + slot;
 
-	while (!atomic_load(&stop))
+	while (go_on())
 	{
 		uint64_t	id = PAIR_BASE + 2 * (test_random_from(&random) % PAIRS);
 		uint64_t	side = test_random_from(&random) % 2;
@@ -390,7 +403,7 @@ static void
 create(bool value_index)
 {
 	setenv("HWLOC_SYNTHETIC", "node:4 core:1 pu:2", 1);
-	store_create(&st, 256 << 20, 16, MOT_ENGINE_PRIVATE, value_index);
+	store_create(&st, MEMORY, 16, MOT_ENGINE_PRIVATE, value_index);
 	unsetenv("HWLOC_SYNTHETIC");
 }
 
