@@ -62,6 +62,9 @@ typedef enum EqualKind
 typedef struct ProbeKey
 {
 	HashKind	hash;
+	FmgrInfo	function;		/* HASH_CALL */
+	Oid			collation;
+	bool		strict;
 	int			column;			/* of the outer slot, from 0; -1: computed */
 	ExprState  *expr;
 
@@ -102,7 +105,6 @@ typedef struct MotAhead
 
 typedef struct MotProbe
 {
-	HashJoinTable prepared;		/* the table that hash functions are of */
 	bool		direct;			/* keys are compared by us */
 	int			first_columns;	/* of each outer row: up to here */
 	int			outer_columns;	/* of those that are shown */
@@ -122,8 +124,6 @@ MotProbeWhyNot(const HashJoinState *node)
 {
 	const HashJoin *plan = (const HashJoin *) node->js.ps.plan;
 
-	if (!MOT_HASH_KEYS_KNOWN)
-		return "the server's version keeps its hash to itself";
 	if (innerPlan(plan)->parallel_aware)
 		return "its table is the workers' common one";
 	if (outerPlan(plan)->plan_rows < MOT_BATCH_MIN_ROWS)
@@ -142,7 +142,7 @@ is_deterministic(Oid collation)
 static HashKind
 kind_of_hash(Oid function, Oid collation)
 {
-	switch (function)
+	switch (MotHashesAs(function))
 	{
 		case F_HASHINT2:
 			return HASH_INT2;
@@ -281,11 +281,13 @@ make_ahead(const MotProbe *probe, PlanState *outer)
 	if (!IsA(outer, SeqScanState) || !MotRowsAreOurs(outer) || probe->computed)
 		return NULL;
 	ahead->scan = (ScanState *) outer;
+	for (int i = 0; i < AHEAD; i++)
+		ahead->buckets[i] = NO_BUCKET;
 	for (int i = 0; i < probe->nkeys; i++)
 	{
 		Expr	   *expr = list_nth_node(TargetEntry, outer->plan->targetlist, probe->keys[i].column)->expr;
 
-		if (!IsA(expr, Var) || ((Var *) expr)->varattno <= 0)
+		if (!IsA(expr, Var) || ((Var *) expr)->varattno <= 0 || probe->keys[i].hash > HASH_INT8)
 			return NULL;
 		ahead->columns[i] = ((Var *) expr)->varattno - 1;
 		ahead->ncolumns = Max(ahead->ncolumns, ahead->columns[i] + 1);
@@ -293,6 +295,21 @@ make_ahead(const MotProbe *probe, PlanState *outer)
 	ahead->values = palloc(Max(1, ahead->ncolumns) * sizeof(Datum));
 	ahead->nulls = palloc(Max(1, ahead->ncolumns) * sizeof(bool));
 	return ahead;
+}
+
+/* As ExecInitHashJoin finds how a key is hashed: versions differ in where they keep it. */
+static void
+make_hash(ProbeKey *key, Oid operator, Oid collation)
+{
+	Oid			function;
+	Oid			inner_function;
+
+	if (!get_op_hash_functions(operator, &function, &inner_function))
+		elog(ERROR, "could not find hash function for hash operator %u", operator);
+	fmgr_info(function, &key->function);
+	key->collation = collation;
+	key->strict = op_strict(operator);
+	key->hash = kind_of_hash(function, collation);
 }
 
 /* In the query's memory; the table is there. */
@@ -310,10 +327,13 @@ make_probe(HashJoinState *node)
 	for (int i = 0; i < nkeys; i++)
 	{
 		ProbeKey   *key = &probe->keys[i];
-		Var		   *var = var_of(list_nth(plan->hashkeys, i), OUTER_VAR);
+		Node	   *expr = list_nth(plan->hashkeys, i);
+		Var		   *var = var_of(expr, OUTER_VAR);
 
+		make_hash(key, list_nth_oid(plan->hashoperators, i), list_nth_oid(plan->hashcollations, i));
 		key->column = var != NULL ? var->varattno - 1 : -1;
-		key->expr = list_nth(MotHashOuterKeys(node), i);
+		if (var == NULL)
+			key->expr = ExecInitExpr((Expr *) expr, &node->js.ps);
 		probe->first_columns = Max(probe->first_columns, key->column + 1);
 		probe->computed |= key->column < 0;
 		probe->direct = probe->direct && make_direct(probe, key, list_nth(plan->hashclauses, i), inner_desc);
@@ -325,20 +345,6 @@ make_probe(HashJoinState *node)
 	probe->ahead = make_ahead(probe, outerPlanState(node));
 	MemoryContextSwitchTo(oldcxt);
 	return probe;
-}
-
-static void
-prepare(MotProbe *probe, HashJoinTable table)
-{
-	for (int i = 0; i < probe->nkeys; i++)
-	{
-		probe->keys[i].hash = kind_of_hash(MotHashFunctionOid(table, i), MotHashCollation(table, i));
-		if (probe->keys[i].hash > HASH_INT8)
-			probe->ahead = NULL;
-	}
-	for (int i = 0; probe->ahead != NULL && i < AHEAD; i++)
-		probe->ahead->buckets[i] = NO_BUCKET;
-	probe->prepared = table;
 }
 
 /* ------------------------------------------------------------------- keys */
@@ -358,9 +364,9 @@ integer_of(Datum value, int16 length)
 }
 
 static inline uint32
-hash_of(HashJoinTable table, int i, HashKind kind, Datum value)
+hash_of(ProbeKey *key, Datum value)
 {
-	switch (kind)
+	switch (key->hash)
 	{
 		case HASH_INT2:
 			return hash_bytes_uint32((uint32) (int32) DatumGetInt16(value));
@@ -382,7 +388,7 @@ hash_of(HashJoinTable table, int i, HashKind kind, Datum value)
 				return hash_bytes((const unsigned char *) VARDATA_ANY(text), VARSIZE_ANY_EXHDR(text));
 			}
 		case HASH_CALL:
-			return DatumGetUInt32(FunctionCall1Coll(MotHashFunction(table, i), MotHashCollation(table, i), value));
+			return DatumGetUInt32(FunctionCall1Coll(&key->function, key->collation, value));
 	}
 	return 0;
 }
@@ -391,7 +397,6 @@ hash_of(HashJoinTable table, int i, HashKind kind, Datum value)
 static inline bool
 hash_row(MotProbe *probe, HashJoinState *node, TupleTableSlot *slot, uint32 *hash)
 {
-	HashJoinTable table = node->hj_HashTable;
 	ExprContext *econtext = node->js.ps.ps_ExprContext;
 	MemoryContext oldcxt;
 	bool		fill_outer = node->hj_NullInnerTupleSlot != NULL;
@@ -420,8 +425,8 @@ hash_row(MotProbe *probe, HashJoinState *node, TupleTableSlot *slot, uint32 *has
 			key->isnull = isnull;
 		}
 		if (likely(!isnull))
-			*hash ^= hash_of(table, i, key->hash, value);
-		else if (MotHashIsStrict(table, i) && !fill_outer)
+			*hash ^= hash_of(key, value);
+		else if (key->strict && !fill_outer)
 		{
 			passes = false;
 			break;
@@ -512,6 +517,18 @@ next_partner(MotProbe *probe, HashJoinState *node, ExprContext *econtext)
 	return false;
 }
 
+/* Is a partner by its keys one by the other conditions as well, and not shown already if once is enough? */
+static inline bool
+is_wanted(HashJoinState *node, ExprContext *econtext)
+{
+	if (MotIsRightSemi(node->js.jointype) && HeapTupleHeaderHasMatch(HJTUPLE_MINTUPLE(node->hj_CurTuple)))
+		return false;
+	if (node->js.joinqual == NULL || ExecQual(node->js.joinqual, econtext))
+		return true;
+	InstrCountFiltered1(node, 1);
+	return false;
+}
+
 /* ------------------------------------------------------------------- rows */
 
 static inline TupleTableSlot *
@@ -551,7 +568,8 @@ look_ahead(MotProbe *probe, HashJoinTable table)
 	uint32		hash = 0;
 
 	ahead->turn = (ahead->turn + 1) % AHEAD;
-	if (*bucket != NO_BUCKET)
+	/* (it may be of an earlier table, if its rows were not all wanted) */
+	if (*bucket < (uint32) table->nbuckets)
 		__builtin_prefetch(table->buckets.unshared[*bucket]);
 	*bucket = NO_BUCKET;
 	if (version == NULL)
@@ -564,7 +582,7 @@ look_ahead(MotProbe *probe, HashJoinTable table)
 
 		if (ahead->nulls[column])
 			return;
-		hash = pg_rotate_left32(hash, 1) ^ hash_of(table, i, probe->keys[i].hash, ahead->values[column]);
+		hash = pg_rotate_left32(hash, 1) ^ hash_of(&probe->keys[i], ahead->values[column]);
 	}
 	*bucket = hash & (table->nbuckets - 1);
 	__builtin_prefetch(&table->buckets.unshared[*bucket]);
@@ -680,7 +698,6 @@ MotProbeHashJoin(PlanState *ps)
 	HashJoinState *node = (HashJoinState *) ps;
 	HashJoinTable table = node->hj_HashTable;
 	ExprContext *econtext = ps->ps_ExprContext;
-	ExprState  *joinqual = node->js.joinqual;
 	ExprState  *otherqual = ps->qual;
 	bool		fill_inner = node->hj_NullOuterTupleSlot != NULL;
 	MotProbe   *probe;
@@ -691,8 +708,6 @@ MotProbeHashJoin(PlanState *ps)
 	if (unlikely(taken->probe == NULL))
 		taken->probe = make_probe(node);
 	probe = taken->probe;
-	if (unlikely(probe->prepared != table))
-		prepare(probe, table);
 
 	ResetExprContext(econtext);
 	if (node->hj_JoinState != NEED_NEW_OUTER)
@@ -727,10 +742,9 @@ MotProbeHashJoin(PlanState *ps)
 		{
 			if (!next_partner(probe, node, econtext))
 				node->hj_JoinState = FILL_OUTER_TUPLE;
-			else if (joinqual != NULL && !ExecQual(joinqual, econtext))
+			else if (!is_wanted(node, econtext))
 			{
 				/* of many partners, whose keys may have been detoasted */
-				InstrCountFiltered1(node, 1);
 				ResetExprContext(econtext);
 				CHECK_FOR_INTERRUPTS();
 				continue;
@@ -738,15 +752,12 @@ MotProbeHashJoin(PlanState *ps)
 			else
 			{
 				node->hj_MatchedOuter = true;
-				if (fill_inner)
+				if (fill_inner || MotIsRightSemi(node->js.jointype))
 					HeapTupleHeaderSetMatch(HJTUPLE_MINTUPLE(node->hj_CurTuple));
-				if (node->js.jointype == JOIN_ANTI)
-				{
+				if (node->js.single_match || node->js.jointype == JOIN_ANTI)
 					node->hj_JoinState = NEED_NEW_OUTER;
+				if (node->js.jointype == JOIN_ANTI || MotIsRightAnti(node->js.jointype))
 					continue;
-				}
-				if (node->js.single_match)
-					node->hj_JoinState = NEED_NEW_OUTER;
 				if (otherqual == NULL || ExecQual(otherqual, econtext))
 					return project(probe, node, econtext);
 				InstrCountFiltered2(node, 1);

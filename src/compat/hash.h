@@ -3,9 +3,6 @@
  * hash.h
  *	  The executor's hash tables, as far as they are used without its nodes.
  *
- * From PostgreSQL 18 on an expression computes the hash of a join's row, and there are no
- * functions for each key to be called: joins are left to the server then.
- *
  *-------------------------------------------------------------------------
  */
 #ifndef MOT_HASH_H
@@ -26,21 +23,36 @@
 #define MotHashStates(table, entry) ((entry)->additional)
 #endif
 
-/* a join's keys, as the outer rows have them */
+/* of an aggregate's table: what the server's limit is compared with */
 #if PG_VERSION_NUM >= 180000
-#define MOT_HASH_KEYS_KNOWN false
-#define MotHashOuterKeys(node) NIL
-#define MotHashFunction(table, i) ((FmgrInfo *) NULL)
-#define MotHashFunctionOid(table, i) InvalidOid
-#define MotHashCollation(table, i) InvalidOid
-#define MotHashIsStrict(table, i) true
+#define MotHashAggMemory(agg) \
+	(MemoryContextMemAllocated((agg)->hash_metacxt, true) + \
+	 MemoryContextMemAllocated((agg)->hash_tablecxt, true) + \
+	 MemoryContextMemAllocated((agg)->hashcontext->ecxt_per_tuple_memory, true))
 #else
-#define MOT_HASH_KEYS_KNOWN true
-#define MotHashOuterKeys(node) ((node)->hj_OuterHashKeys)
-#define MotHashFunction(table, i) (&(table)->outer_hashfunctions[i])
-#define MotHashFunctionOid(table, i) ((table)->outer_hashfunctions[i].fn_oid)
-#define MotHashCollation(table, i) ((table)->collations[i])
-#define MotHashIsStrict(table, i) ((table)->hashStrict[i])
+#define MotHashAggMemory(agg) \
+	(MemoryContextMemAllocated((agg)->hash_metacxt, true) + \
+	 MemoryContextMemAllocated((agg)->hashcontext->ecxt_per_tuple_memory, true))
+#endif
+
+/* a hash function by the name of the one that gives the same for the same bits */
+#if PG_VERSION_NUM >= 180000
+#define MotHashesAs(function) \
+	((function) == F_HASHDATE ? F_HASHINT4 : (function) == F_TIMESTAMPTZ_HASH ? F_TIMESTAMP_HASH : (function))
+#else
+#define MotHashesAs(function) (function)
+#endif
+
+/* joins that show rows of the table: those that have no partner (16), each that has one once (18) */
+#if PG_VERSION_NUM >= 160000
+#define MotIsRightAnti(jointype) ((jointype) == JOIN_RIGHT_ANTI)
+#else
+#define MotIsRightAnti(jointype) false
+#endif
+#if PG_VERSION_NUM >= 180000
+#define MotIsRightSemi(jointype) ((jointype) == JOIN_RIGHT_SEMI)
+#else
+#define MotIsRightSemi(jointype) false
 #endif
 
 /* from PostgreSQL 16 on the files of a join's batches are in memory of the table's */
