@@ -17,6 +17,7 @@
 
 #include "batch/fill.h"
 #include "catalog/pg_aggregate.h"
+#include "compat/hash.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/datum.h"
@@ -141,9 +142,7 @@ hand_over_group(MotGroup *group, void *arg)
 static bool
 is_full(const AggState *agg)
 {
-	return agg->hash_ngroups_current > agg->hash_ngroups_limit ||
-		MemoryContextMemAllocated(agg->hash_metacxt, true) +
-		MemoryContextMemAllocated(agg->hashcontext->ecxt_per_tuple_memory, true) > agg->hash_mem_limit;
+	return agg->hash_ngroups_current > agg->hash_ngroups_limit || MotHashAggMemory(agg) > agg->hash_mem_limit;
 }
 
 /* The present row, for expressions and as a group's first. */
