@@ -12,7 +12,7 @@ DECLARE
 	plan json;
 BEGIN
 	EXECUTE 'EXPLAIN (FORMAT JSON) ' || statement INTO plan;
-	RETURN (plan->0->'Plan'->>'Total Cost')::float < 100;
+	RETURN (plan->0->'Plan'->>'Total Cost')::float BETWEEN 0 AND 100;
 END
 $$;
 BEGIN;

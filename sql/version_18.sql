@@ -54,6 +54,17 @@ EXECUTE ro_mot (5);
 DROP TABLE ro_heap, ro_foreign, ro_mot;
 DROP FUNCTION ro;
 
+-- EXPLAIN counts how often an index is gone to
+CREATE TABLE ro_index (id int PRIMARY KEY, n int) USING mot;
+INSERT INTO ro_index SELECT i, i FROM generate_series(1, 1000) i;
+ANALYZE ro_index;
+EXPLAIN (ANALYZE, COSTS OFF, BUFFERS OFF, TIMING OFF, SUMMARY OFF) SELECT n FROM ro_index WHERE id = 5;
+EXPLAIN (ANALYZE, COSTS OFF, BUFFERS OFF, TIMING OFF, SUMMARY OFF) SELECT n FROM ro_index WHERE id IN (5, 7, 9);
+SET enable_indexscan = off;
+EXPLAIN (ANALYZE, COSTS OFF, BUFFERS OFF, TIMING OFF, SUMMARY OFF) SELECT n FROM ro_index WHERE id IN (5, 7, 9);
+RESET enable_indexscan;
+DROP TABLE ro_index;
+
 -- ... and NOT NULL as a constraint with a name
 CREATE TABLE ro_null (id int PRIMARY KEY, u text CONSTRAINT u_given NOT NULL, UNIQUE (u)) USING mot;
 CREATE FOREIGN TABLE ro_foreign_null (id int PRIMARY KEY, u text CONSTRAINT u_given NOT NULL, UNIQUE (u)) SERVER mot_server;

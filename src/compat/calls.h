@@ -112,15 +112,29 @@
 #define MotEstimateArrayLength(root, array) estimate_array_length(array)
 #endif
 
+/*
+ * What is off is a last resort: it costs much more, or from 18 on counts as disabled, as
+ * other paths made of it do.  (And up to 17 CURRENT OF costs as much, wherever it is evaluated.)
+ */
+#if PG_VERSION_NUM >= 180000
+#define MotCostOfDisabled(disabled) 0
+#define MotCostOfCurrentOf 0
+#define MotPathIsDisabled(path) ((path)->disabled_nodes > 0)
+#else
+#define MotCostOfDisabled(disabled) ((disabled) ? disable_cost : 0)
+#define MotCostOfCurrentOf disable_cost
+#define MotPathIsDisabled(path) false
+#endif
+
 /* of a relation */
 #if PG_VERSION_NUM >= 180000
-#define MotCreateForeignScanPath(root, rel, rows, startup, total, pathkeys, outer, private) \
-	create_foreignscan_path(root, rel, NULL, rows, 0, startup, total, pathkeys, outer, NULL, NIL, private)
+#define MotCreateForeignScanPath(root, rel, rows, disabled, startup, total, pathkeys, outer, private) \
+	create_foreignscan_path(root, rel, NULL, rows, disabled, startup, total, pathkeys, outer, NULL, NIL, private)
 #elif PG_VERSION_NUM >= 170000
-#define MotCreateForeignScanPath(root, rel, rows, startup, total, pathkeys, outer, private) \
+#define MotCreateForeignScanPath(root, rel, rows, disabled, startup, total, pathkeys, outer, private) \
 	create_foreignscan_path(root, rel, NULL, rows, startup, total, pathkeys, outer, NULL, NIL, private)
 #else
-#define MotCreateForeignScanPath(root, rel, rows, startup, total, pathkeys, outer, private) \
+#define MotCreateForeignScanPath(root, rel, rows, disabled, startup, total, pathkeys, outer, private) \
 	create_foreignscan_path(root, rel, NULL, rows, startup, total, pathkeys, outer, NULL, private)
 #endif
 
@@ -191,6 +205,13 @@
 #define MotCollationIsC(collation) (pg_newlocale_from_collation(collation)->collate_is_c)
 #else
 #define MotCollationIsC(collation) lc_collate_is_c(collation)
+#endif
+
+/* a range of an index is gone to, as EXPLAIN (ANALYZE) shows it */
+#if PG_VERSION_NUM >= 180000
+#define MotCountIndexSearch(scan) ((void) ((scan)->instrument != NULL && (scan)->instrument->nsearches++))
+#else
+#define MotCountIndexSearch(scan) ((void) (scan))
 #endif
 
 /* ------------------------------------------------------------- maintenance */

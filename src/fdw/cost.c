@@ -93,8 +93,7 @@ void
 MotCostSequential(PlannerInfo *root, RelOptInfo *rel, Cost *startup, Cost *total)
 {
 	*startup = rel->baserestrictcost.startup + rel->reltarget->cost.startup;
-	if (!enable_seqscan)
-		*startup += disable_cost;
+	*startup += MotCostOfDisabled(!enable_seqscan);
 	*total = *startup +
 		Max(rel->tuples, MOT_MIN_SEQUENTIAL_ROWS) * (cpu_tuple_cost + rel->baserestrictcost.per_tuple) +
 		rel->rows * rel->reltarget->cost.per_tuple;

@@ -131,6 +131,7 @@ add_index_path(PlannerInfo *root, RelOptInfo *rel, IndexPath *ipath)
 	add_path(rel, (Path *)
 			 MotCreateForeignScanPath(root, rel,
 									  ipath->path.rows,
+									  MotPathIsDisabled(&ipath->path),
 									  ipath->path.startup_cost,
 									  ipath->path.total_cost,
 									  pathkeys,
@@ -158,10 +159,10 @@ MotGetForeignPaths(PlannerInfo *root, RelOptInfo *baserel, Oid relid)
 		startup = baserel->baserestrictcost.startup;
 		/* with which the planner keeps others than us away from it */
 		if (IsA(by_tid->clause, CurrentOfExpr))
-			startup -= disable_cost;
+			startup -= MotCostOfCurrentOf;
 		total = startup + baserel->rows * (cpu_tuple_cost + baserel->baserestrictcost.per_tuple);
 		add_path(baserel, (Path *)
-				 MotCreateForeignScanPath(root, baserel, baserel->rows,
+				 MotCreateForeignScanPath(root, baserel, baserel->rows, false,
 										  startup, total, NIL,
 										  baserel->lateral_relids,
 										  list_make3(makeInteger(0), makeInteger(0),
@@ -189,7 +190,7 @@ MotGetForeignPaths(PlannerInfo *root, RelOptInfo *baserel, Oid relid)
 
 	MotCostSequential(root, baserel, &startup, &total);
 	add_path(baserel, (Path *)
-			 MotCreateForeignScanPath(root, baserel, baserel->rows,
+			 MotCreateForeignScanPath(root, baserel, baserel->rows, !enable_seqscan,
 									  startup, total, NIL,
 									  baserel->lateral_relids, NIL));
 	foreach_ptr(Path, path, index_paths)

@@ -129,7 +129,7 @@ add_union_path(PlannerInfo *root, RelOptInfo *rel, BitmapHeapPath *bpath)
 	total += startup + fetched * (cpu_tuple_cost + cpu_operator_cost + filter.per_tuple) +
 		bpath->path.rows * rel->reltarget->cost.per_tuple;
 	add_path(rel, (Path *)
-			 MotCreateForeignScanPath(root, rel, bpath->path.rows, startup, total, NIL,
+			 MotCreateForeignScanPath(root, rel, bpath->path.rows, false, startup, total, NIL,
 									  PATH_REQ_OUTER(&bpath->path),
 									  list_make3(makeInteger(0), makeInteger(0), arms)));
 }

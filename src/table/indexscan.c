@@ -20,6 +20,7 @@
 #include "access/itup.h"
 #include "access/relscan.h"
 #include "access/stratnum.h"
+#include "compat/calls.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "relation/keys.h"
@@ -439,6 +440,7 @@ start(IndexScanDesc scan, Relation table, MotTableIndexScan *o, bool backward)
 		o->phase = SCAN_DONE;
 	else
 	{
+		MotCountIndexSearch(scan);
 		if (!o->keys->get)
 			open_cursor(o);
 		o->phase = SCAN_RUNNING;
@@ -449,7 +451,7 @@ start(IndexScanDesc scan, Relation table, MotTableIndexScan *o, bool backward)
 
 /* the next row of the ranges */
 static bool
-next_row(MotTableIndexScan *o, mot_row **row, const mot_version **version)
+next_row(IndexScanDesc scan, MotTableIndexScan *o, mot_row **row, const mot_version **version)
 {
 	static unsigned steps = 0;
 
@@ -475,8 +477,12 @@ next_row(MotTableIndexScan *o, mot_row **row, const mot_version **version)
 			MotKeyCursorClose(&o->cursor);
 			if (!MotKeysNext(o->keys, NULL))
 				o->phase = SCAN_DONE;
-			else if (!o->keys->get)
-				open_cursor(o);
+			else
+			{
+				MotCountIndexSearch(scan);
+				if (!o->keys->get)
+					open_cursor(o);
+			}
 		}
 		if (found && passes(o, *version))
 		{
@@ -511,7 +517,7 @@ turn(IndexScanDesc scan, MotTableIndexScan *o)
 		o->phase = SCAN_RUNNING;
 	}
 	o->at = -1;
-	while (next_row(o, &row, &version))
+	while (next_row(scan, o, &row, &version))
 	{
 		if (row == was)
 			o->at = o->items.n;
@@ -609,7 +615,7 @@ MotIndexScanBitmap(IndexScanDesc scan, TIDBitmap *bitmap)
 		for (n = 0; n < o->items.n; n++)
 			MotBitmapAdd(bitmap, o->session, o->items.rows[n].row);
 	else
-		for (; next_row(o, &row, &version); n++)
+		for (; next_row(scan, o, &row, &version); n++)
 			MotBitmapAdd(bitmap, o->session, row);
 	MemoryContextSwitchTo(oldcxt);
 	RelationClose(table);
@@ -649,7 +655,7 @@ MotIndexScanGet(IndexScanDesc scan, ScanDirection direction)
 		row = o->marked.rows[++o->replayed].row;
 		version = o->marked.rows[o->replayed].version;
 	}
-	else if (!next_row(o, &row, &version))
+	else if (!next_row(scan, o, &row, &version))
 		row = NULL;
 	else if (o->marking)
 		put_down(o, row, version);
