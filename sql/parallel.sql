@@ -24,6 +24,13 @@ BEGIN
 		IF schema = 'heap' THEN heap := n; ELSE mot := n; END IF;
 	END LOOP;
 END $$;
+CREATE FUNCTION pa_analyzed(q text) RETURNS TABLE ("QUERY PLAN" text) LANGUAGE plpgsql AS $$
+BEGIN
+	FOR "QUERY PLAN" IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, BUFFERS OFF, TIMING OFF, SUMMARY OFF) ' || q LOOP
+		"QUERY PLAN" := replace("QUERY PLAN", '.00 loops', ' loops');
+		RETURN NEXT;
+	END LOOP;
+END $$;
 CREATE FUNCTION pa_twins(q text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE a text[]; schema text; r text;
 BEGIN
@@ -51,7 +58,7 @@ END $$;
 -- plans
 SET search_path = pa_mot, public;
 EXPLAIN (COSTS OFF) SELECT count(*), sum(v) FROM t WHERE s LIKE '%7%';
-EXPLAIN (COSTS OFF) SELECT count(*) FROM t a JOIN t b USING (id) WHERE a.v < 5;
+EXPLAIN (COSTS OFF) SELECT count(*) FROM t a JOIN t b ON b.id = a.id + 1 WHERE a.v < 5;
 EXPLAIN (COSTS OFF) SELECT v, count(*) FROM t GROUP BY v ORDER BY v;
 SET enable_hashjoin = off;
 SET enable_mergejoin = off;
@@ -105,10 +112,10 @@ ROLLBACK;
 -- SERIALIZABLE: without, also if the plan is of another level
 PREPARE pa_p AS SELECT count(*), sum(v) FROM pa_mot.t;
 SET plan_cache_mode = force_generic_plan;
-EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) EXECUTE pa_p;
+SELECT * FROM pa_analyzed('EXECUTE pa_p');
 BEGIN ISOLATION LEVEL SERIALIZABLE;
 SELECT mot FROM pa_workers('SELECT count(*), sum(v) FROM t');
-EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) EXECUTE pa_p;
+SELECT * FROM pa_analyzed('EXECUTE pa_p');
 EXECUTE pa_p;
 ROLLBACK;
 EXECUTE pa_p;
@@ -231,5 +238,5 @@ SET client_min_messages = warning;
 DROP FOREIGN TABLE pa_foreign;
 DROP SCHEMA pa_heap, pa_mot CASCADE;
 DROP ROLE pa_reader;
-DROP FUNCTION pa_workers, pa_twins, pa_both, pa_step, pa_look, pa_look_now, pa_look_sql, pa_look_foreign;
+DROP FUNCTION pa_workers, pa_analyzed, pa_twins, pa_both, pa_step, pa_look, pa_look_now, pa_look_sql, pa_look_foreign;
 RESET client_min_messages;
