@@ -25,9 +25,11 @@
 #include "maintenance.h"
 #include "miscadmin.h"
 #include "mot.h"
+#include "port/atomics.h"
 #include "storage/ipc.h"
 #include "storage/lwlock.h"
 #include "storage/pg_shmem.h"
+#include "storage/shmem.h"
 #include "utils/guc.h"
 #include "utils/hsearch.h"
 #include "wal/wal.h"
@@ -315,6 +317,41 @@ show(const char *name, const char *value)
 }
 
 /* ----------------------------------------------------------------- memory */
+
+#if defined(PG_HAVE_ATOMIC_U32_SIMULATION) || defined(PG_HAVE_ATOMIC_U64_SIMULATION)
+#error "mot needs atomic words of 32 and 64 bits"
+#endif
+
+static Size
+part_size(const MotShmem *part)
+{
+	return add_size(part->size, mul_size(MotProcessSlots(), part->each));
+}
+
+void
+MotShmemRequest(const MotShmem *const *parts)
+{
+	for (; *parts != NULL; parts++)
+		RequestAddinShmemSpace(part_size(*parts));
+}
+
+void
+MotShmemInit(const MotShmem *const *parts)
+{
+	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+	for (; *parts != NULL; parts++)
+	{
+		bool		found;
+
+		*(*parts)->at = ShmemInitStruct((*parts)->name, part_size(*parts), &found);
+		if (found)
+			continue;
+		memset(*(*parts)->at, 0, part_size(*parts));
+		if ((*parts)->init != NULL)
+			(*parts)->init();
+	}
+	LWLockRelease(AddinShmemInitLock);
+}
 
 static void
 request_shmem(void)

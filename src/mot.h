@@ -78,6 +78,24 @@ extern struct HTAB *MotHashCreate(const char *name, long nelem, Size keysize, Si
 /* In PG_CATCH, by who goes on: the error. */
 extern ErrorData *MotErrorTake(MemoryContext cxt);
 
+/*
+ * A part of the server's shared memory: so many bytes, and so many more for each
+ * process.  It begins as zeroes, which is what atomic words are to begin with, too, unless
+ * init says more.
+ */
+typedef struct MotShmem
+{
+	const char *name;
+	void	  **at;				/* where it is, then */
+	Size		size;
+	Size		each;
+	void		(*init) (void);
+} MotShmem;
+
+/* of all in a list that ends with NULL */
+extern void MotShmemRequest(const MotShmem *const *parts);
+extern void MotShmemInit(const MotShmem *const *parts);
+
 /* held while an empty table is made for a definition that has none */
 extern LWLock *MotDirectoryLock;
 

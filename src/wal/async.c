@@ -30,7 +30,6 @@
 #include "engine/port.h"
 #include "port/atomics.h"
 #include "postmaster/walwriter.h"
-#include "storage/shmem.h"
 #include "wal/internal.h"
 
 #define MAX_TICK_MS 50
@@ -56,25 +55,7 @@ typedef struct Shared
 
 static Shared *shared = NULL;
 
-Size
-MotAsyncShmemSize(void)
-{
-	return add_size(sizeof(Shared), mul_size(MotProcessSlots(), sizeof(Place)));
-}
-
-void
-MotAsyncShmemInit(void)
-{
-	bool		found;
-
-	shared = ShmemInitStruct("mot asynchronous commits", MotAsyncShmemSize(), &found);
-	if (found)
-		return;
-	pg_atomic_init_u32(&shared->served, 0);
-	pg_atomic_init_u64(&shared->told, 0);
-	for (int i = 0; i < MotProcessSlots(); i++)
-		pg_atomic_init_u64(&shared->place[i].lsn, 0);
-}
+const MotShmem MotAsyncShmem = {"mot asynchronous commits", (void **) &shared, sizeof(Shared), sizeof(Place)};
 
 /* ---------------------------------------------------------------- commits */
 

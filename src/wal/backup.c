@@ -26,7 +26,6 @@
 #include "miscadmin.h"
 #include "nodes/pg_list.h"
 #include "storage/ipc.h"
-#include "storage/shmem.h"
 #include "utils/backend_status.h"
 #include "utils/fmgroids.h"
 #include "utils/memutils.h"
@@ -64,24 +63,7 @@ MotBackupInit(void)
 	object_access_hook = object_access;
 }
 
-Size
-MotBackupShmemSize(void)
-{
-	return add_size(offsetof(Shared, pid), mul_size(MotProcessSlots(), sizeof(pg_atomic_uint32)));
-}
-
-void
-MotBackupShmemInit(void)
-{
-	bool		found;
-
-	shared = ShmemInitStruct("mot backups", MotBackupShmemSize(), &found);
-	if (found)
-		return;
-	pg_atomic_init_u32(&shared->used, 0);
-	for (int i = 0; i < MotProcessSlots(); i++)
-		pg_atomic_init_u32(&shared->pid[i], 0);
-}
+const MotShmem MotBackupShmem = {"mot backups", (void **) &shared, offsetof(Shared, pid), sizeof(pg_atomic_uint32)};
 
 /* ---------------------------------------------------------------- sessions */
 

@@ -82,8 +82,7 @@ extern void MotCheckpointGiveWay(void);
 
 /* ------------------------------------------------------------------ backup.c */
 extern void MotBackupInit(void);
-extern Size MotBackupShmemSize(void);
-extern void MotBackupShmemInit(void);
+extern const MotShmem MotBackupShmem;
 
 /*
  * newest: C of the newest checkpoint, before another one is relied on.  Returns

@@ -56,13 +56,12 @@
 #include "port/atomics.h"
 #include "storage/latch.h"
 #include "storage/pmsignal.h"
-#include "storage/shmem.h"
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 #include "wal/internal.h"
 #include "xact/xact.h"
 
-#define PLACE_OUT		0
+#define PLACE_OUT		0		/* at first */
 #define PLACE_DRAWN		1
 #define PLACE_LOGGED	2
 #define PLACE_WHERE		3
@@ -70,7 +69,7 @@
 #define PLACE_STREAM	8
 #define PLACE_MOVING	(PLACE_IN | PLACE_STREAM)
 
-#define GATE_OPEN		0
+#define GATE_OPEN		0		/* at first */
 #define GATE_NO_STREAMS 1
 #define GATE_CLOSED		2
 
@@ -102,26 +101,13 @@ static Gate *gate = NULL;
 
 static void wait_opened(bool committed);
 
-Size
-MotGateShmemSize(void)
+static void
+init_gate(void)
 {
-	return add_size(offsetof(Gate, place), mul_size(MotProcessSlots(), sizeof(Place)));
-}
-
-void
-MotGateShmemInit(void)
-{
-	bool		found;
-
-	gate = ShmemInitStruct("mot gate", MotGateShmemSize(), &found);
-	if (found)
-		return;
-	pg_atomic_init_u32(&gate->gate, GATE_OPEN);
-	pg_atomic_init_u32(&gate->used, 0);
 	ConditionVariableInit(&gate->opened);
-	for (int i = 0; i < MotProcessSlots(); i++)
-		pg_atomic_init_u32(&gate->place[i].state, PLACE_OUT);
 }
+
+const MotShmem MotGateShmem = {"mot gate", (void **) &gate, offsetof(Gate, place), sizeof(Place), init_gate};
 
 /* ----------------------------------------------------------------- commits */
 

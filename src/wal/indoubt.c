@@ -25,7 +25,6 @@
 #include "access/transam.h"
 #include "access/xlog.h"
 #include "access/xlogrecovery.h"
-#include "storage/shmem.h"
 #include "wal/replay.h"
 #include "wal/spill.h"
 #include "wal/spool.h"
@@ -50,32 +49,13 @@ LWLock	   *MotApplyLock = NULL;
 static void add_entry(TransactionId xid, XLogRecPtr lsn, const char *ops, size_t len);
 static InDoubt *unlink_first(InDoubt *before, InDoubt *entry);
 
-Size
-MotReplayShmemSize(void)
+static void
+init_replay(void)
 {
-	return sizeof(MotReplayShared);
+	pg_atomic_init_u64(&MotReplay->spool_before, PG_UINT64_MAX);
 }
 
-void
-MotReplayShmemInit(void)
-{
-	bool		found;
-
-	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-	MotReplay = ShmemInitStruct("mot replay", sizeof(MotReplayShared), &found);
-	if (!found)
-	{
-		memset(MotReplay, 0, sizeof(MotReplayShared));
-		pg_atomic_init_u32(&MotReplay->in_doubt, 0);
-		pg_atomic_init_u32(&MotReplay->room_wanted, 0);
-		pg_atomic_init_u32(&MotReplay->spooling, 0);
-		pg_atomic_init_u64(&MotReplay->spool_added, 0);
-		pg_atomic_init_u64(&MotReplay->spool_applied, 0);
-		pg_atomic_init_u64(&MotReplay->spool_before, PG_UINT64_MAX);
-		pg_atomic_init_u32(&MotReplay->standby, 0);
-	}
-	LWLockRelease(AddinShmemInitLock);
-}
+const MotShmem MotReplayShmem = {"mot replay", (void **) &MotReplay, sizeof(MotReplayShared), 0, init_replay};
 
 uint32
 MotInDoubtCount(void)

@@ -63,8 +63,7 @@ extern void MotGateLogged(TransactionId xid, XLogRecPtr start, XLogRecPtr end);
 extern void MotGateLeave(void);
 extern void MotGateClose(MotGateLine *line);
 extern void MotGateOpen(void);
-extern Size MotGateShmemSize(void);
-extern void MotGateShmemInit(void);
+extern const MotShmem MotGateShmem;
 
 /* ------------------------------------------------------- logger.c, durable.c */
 extern void MotLoggerInit(void);	/* registers with xact/ */
@@ -77,8 +76,7 @@ extern bool MotDurableWaits(void);
 extern void MotDurableNote(mot_session *session, XLogRecPtr lsn);
 
 /* async.c */
-extern Size MotAsyncShmemSize(void);
-extern void MotAsyncShmemInit(void);
+extern const MotShmem MotAsyncShmem;
 extern void MotAsyncCommitted(XLogRecPtr lsn);
 
 /* --------------------------------------------------- apply.c, indoubt.c, rmgr.c
@@ -162,8 +160,7 @@ extern void MotInDoubtBeforeSnapshot(Snapshot snapshot);
 extern XLogRecPtr MotReplayedUpTo(void);
 extern bool MotReplayInStream(void);
 extern bool MotReplayPastTarget(void);
-extern Size MotReplayShmemSize(void);
-extern void MotReplayShmemInit(void);
+extern const MotShmem MotReplayShmem;
 
 /* rmgr.c: MotRmgrInit registers; at rm_startup: MotLoad(); the module's settings for tables damaged */
 extern void MotRmgrInit(void);
@@ -199,8 +196,7 @@ extern void MotTrailRemove(XLogRecPtr keep_from);
 extern bool mot_ignore_damaged;
 
 extern void MotStateInit(void); /* settings */
-extern Size MotStateShmemSize(void);
-extern void MotStateShmemInit(void);
+extern const MotShmem MotStateShmem;
 
 /* UNLOADED -> LOADING for one caller only; others wait until it is done: true for the one */
 extern bool MotStateClaimLoad(void);

@@ -15,7 +15,6 @@
 #include <sys/mman.h>
 
 #include "common/hashfn.h"
-#include "storage/shmem.h"
 #include "storage/spin.h"
 #include "wal/leftout.h"
 
@@ -40,22 +39,9 @@ typedef struct Lists
 static Shared *shared = NULL;
 static Lists *lists = NULL;
 
-Size
-MotLeftOutShmemSize(void)
+static void
+init_lists(void)
 {
-	return MAXALIGN(sizeof(Shared));
-}
-
-void
-MotLeftOutShmemInit(void)
-{
-	bool		found;
-
-	shared = ShmemInitStruct("mot left out", MotLeftOutShmemSize(), &found);
-	if (found)
-		return;
-	shared->last_number = 0;
-	pg_atomic_init_u32(&shared->n, 0);
 	SpinLockInit(&shared->mutex);
 
 	/* after a crash the postmaster begins with another one */
@@ -70,6 +56,8 @@ MotLeftOutShmemInit(void)
 				 errmsg("could not map %zu bytes of shared memory: %m", sizeof(Lists))));
 	}
 }
+
+const MotShmem MotLeftOutShmem = {"mot left out", (void **) &shared, sizeof(Shared), 0, init_lists};
 
 /* ----------------------------------------------------------- with the mutex */
 

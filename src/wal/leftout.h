@@ -33,8 +33,7 @@ struct MotLeftOut
 	bool		to_sync;		/* its files may not be on the disk */
 };
 
-extern Size MotLeftOutShmemSize(void);
-extern void MotLeftOutShmemInit(void);
+extern const MotShmem MotLeftOutShmem;
 extern void MotLeftOutStart(void);
 extern void MotLeftOutClear(void);
 extern uint32 MotLeftOutNextNumber(void);

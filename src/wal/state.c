@@ -25,7 +25,6 @@
 #include "miscadmin.h"
 #include "relation/relation.h"
 #include "storage/latch.h"
-#include "storage/shmem.h"
 #include "storage/spin.h"
 #include "utils/guc.h"
 #include "utils/wait_event.h"
@@ -51,7 +50,7 @@ typedef struct Damaged
 
 typedef struct Shared
 {
-	pg_atomic_uint32 state;		/* MotWalState */
+	pg_atomic_uint32 state;		/* MotWalState, UNLOADED at first */
 	pg_atomic_uint32 writable;	/* the fast path of MotWalCheckWritable */
 	pg_atomic_uint32 in_steps;	/* while LOADING: a table that is there may be
 								 * used */
@@ -132,38 +131,14 @@ MotStateInit(void)
 	MotTablesAwaited = tables_awaited;
 }
 
-Size
-MotStateShmemSize(void)
+static void
+init_shared(void)
 {
-	return MAXALIGN(sizeof(Shared));
-}
-
-void
-MotStateShmemInit(void)
-{
-	bool		found;
-
-	MotStatLock = &(GetNamedLWLockTranche("mot_checkpoint"))->lock;
-	shared = ShmemInitStruct("mot state", MotStateShmemSize(), &found);
-	if (found)
-		return;
-	memset(shared, 0, sizeof(Shared));
-	pg_atomic_init_u32(&shared->state, MOT_WAL_UNLOADED);
-	pg_atomic_init_u32(&shared->writable, 0);
-	pg_atomic_init_u32(&shared->in_steps, 0);
-	pg_atomic_init_u32(&shared->ndamaged, 0);
-	pg_atomic_init_u32(&shared->failures, 0);
-	pg_atomic_init_u32(&shared->asked, 0);
-	pg_atomic_init_u32(&shared->started, 0);
-	pg_atomic_init_u32(&shared->complete, 0);
-	pg_atomic_init_u32(&shared->writing, 0);
-	pg_atomic_init_u64(&shared->loaded_ts, 0);
-	pg_atomic_init_u64(&shared->preserve, InvalidXLogRecPtr);
-	pg_atomic_init_u64(&shared->replay_end, InvalidXLogRecPtr);
-	pg_atomic_init_u32(&shared->replay_pid, 0);
 	ConditionVariableInit(&shared->changed);
 	SpinLockInit(&shared->mutex);
 }
+
+const MotShmem MotStateShmem = {"mot state", (void **) &shared, sizeof(Shared), 0, init_shared};
 
 /* ----------------------------------------------------------------- loading */
 

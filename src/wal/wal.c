@@ -8,8 +8,11 @@
 #include "postgres.h"
 
 #include "storage/lwlock.h"
-#include "storage/shmem.h"
 #include "wal/leftout.h"
+
+static const MotShmem *const shmem[] = {
+	&MotStateShmem, &MotGateShmem, &MotAsyncShmem, &MotReplayShmem, &MotLeftOutShmem, &MotBackupShmem, NULL
+};
 
 void
 MotWalInit(void)
@@ -28,12 +31,7 @@ MotWalShmemRequest(void)
 {
 	RequestNamedLWLockTranche("mot_apply", 1);
 	RequestNamedLWLockTranche("mot_checkpoint", 1);
-	RequestAddinShmemSpace(MotStateShmemSize());
-	RequestAddinShmemSpace(MotGateShmemSize());
-	RequestAddinShmemSpace(MotAsyncShmemSize());
-	RequestAddinShmemSpace(MotReplayShmemSize());
-	RequestAddinShmemSpace(MotLeftOutShmemSize());
-	RequestAddinShmemSpace(MotBackupShmemSize());
+	MotShmemRequest(shmem);
 }
 
 /* in shmem_startup_hook, and again after a crash */
@@ -41,10 +39,6 @@ void
 MotWalShmemInit(void)
 {
 	MotApplyLock = &(GetNamedLWLockTranche("mot_apply"))->lock;
-	MotStateShmemInit();
-	MotGateShmemInit();
-	MotAsyncShmemInit();
-	MotReplayShmemInit();
-	MotLeftOutShmemInit();
-	MotBackupShmemInit();
+	MotStatLock = &(GetNamedLWLockTranche("mot_checkpoint"))->lock;
+	MotShmemInit(shmem);
 }

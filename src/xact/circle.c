@@ -34,7 +34,6 @@
 #include "access/xact.h"
 #include "compat/compat.h"
 #include "storage/lwlock.h"
-#include "storage/shmem.h"
 #include "xact/internal.h"
 
 typedef struct Waiter
@@ -47,24 +46,13 @@ typedef struct Waiter
 static LWLock *lock = NULL;
 static Waiter *waiters = NULL;
 
-Size
-MotCircleShmemSize(void)
+static void
+init_lock(void)
 {
-	return mul_size(MotProcessSlots(), sizeof(Waiter));
-}
-
-void
-MotCircleShmemInit(void)
-{
-	bool		found;
-
 	lock = &(GetNamedLWLockTranche("mot_circle"))->lock;
-	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-	waiters = ShmemInitStruct("mot waits for rows", MotCircleShmemSize(), &found);
-	if (!found)
-		memset(waiters, 0, MotCircleShmemSize());
-	LWLockRelease(AddinShmemInitLock);
 }
+
+const MotShmem MotCircleShmem = {"mot waits for rows", (void **) &waiters, 0, sizeof(Waiter), init_lock};
 
 /* Does the last wait to come close a circle in which somebody is not patient? */
 static bool

@@ -27,7 +27,6 @@
 #include "access/xact.h"
 #include "compat/compat.h"
 #include "lib/stringinfo.h"
-#include "storage/shmem.h"
 #include "storage/spin.h"
 #include "utils/snapmgr.h"
 #include "xact/internal.h"
@@ -45,24 +44,14 @@ typedef struct Exported
 static Exported *shared = NULL; /* by slot */
 static bool told = false;		/* ours is there */
 
-Size
-MotExportShmemSize(void)
+static void
+init_mutexes(void)
 {
-	return mul_size(MotProcessSlots(), sizeof(Exported));
-}
-
-void
-MotExportShmemInit(void)
-{
-	bool		found;
-
-	shared = ShmemInitStruct("mot exported snapshots", MotExportShmemSize(), &found);
-	for (int i = 0; !found && i < MotProcessSlots(); i++)
-	{
+	for (int i = 0; i < MotProcessSlots(); i++)
 		SpinLockInit(&shared[i].mutex);
-		shared[i].vxid = 0;
-	}
 }
+
+const MotShmem MotExportShmem = {"mot exported snapshots", (void **) &shared, 0, sizeof(Exported), init_mutexes};
 
 /* At the end of a query or a utility statement, at REPEATABLE READ and up. */
 void

@@ -29,7 +29,6 @@
 #include "access/xact.h"
 #include "compat/compat.h"
 #include "miscadmin.h"
-#include "storage/shmem.h"
 #include "utils/guc.h"
 #include "utils/timestamp.h"
 #include "xact/held.h"
@@ -91,33 +90,14 @@ MotHeldInit(void)
 							check_limit, assign_limit, NULL);
 }
 
-Size
-MotHeldShmemSize(void)
+static void
+init_held(void)
 {
-	return mul_size(MotProcessSlots(), sizeof(Held));
-}
-
-void
-MotHeldShmemRequest(void)
-{
-	RequestAddinShmemSpace(MotHeldShmemSize());
-}
-
-void
-MotHeldShmemInit(void)
-{
-	bool		found;
-
-	shared = ShmemInitStruct("mot held", MotHeldShmemSize(), &found);
-	for (int i = 0; !found && i < MotProcessSlots(); i++)
-	{
+	for (int i = 0; i < MotProcessSlots(); i++)
 		pg_atomic_init_u64(&shared[i].snapshot, MOT_TS_NONE);
-		pg_atomic_init_u64(&shared[i].since, 0);
-		pg_atomic_init_u64(&shared[i].added, 0);
-		pg_atomic_init_u64(&shared[i].bytes, 0);
-		pg_atomic_init_u32(&shared[i].spared, 0);
-	}
 }
+
+const MotShmem MotHeldShmem = {"mot held", (void **) &shared, 0, sizeof(Held), init_held};
 
 void
 MotHeldOpened(unsigned slot)

@@ -12,9 +12,7 @@
 #include "engine/mot_engine.h"
 #include "port/atomics.h"
 
-extern Size MotHeldShmemSize(void);
-extern void MotHeldShmemRequest(void);
-extern void MotHeldShmemInit(void);
+extern const struct MotShmem MotHeldShmem;
 extern void MotHeldInit(void);
 
 /* This process's session has been opened; this worker follows that one; a leader is about to have workers. */

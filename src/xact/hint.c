@@ -28,9 +28,9 @@
 #include <time.h>
 
 #include "machine/machine.h"
+#include "mot.h"
 #include "port/atomics.h"
 #include "storage/proc.h"
-#include "storage/shmem.h"
 #include "utils/wait_event.h"
 #include "xact/workers.h"
 
@@ -65,32 +65,14 @@ typedef struct Shared
 
 static Shared *shared = NULL;
 
-Size
-MotHintShmemSize(void)
+static void
+init_hint(void)
 {
-	return sizeof(Shared);
-}
-
-void
-MotHintShmemInit(void)
-{
-	bool		found;
-
-	shared = ShmemInitStruct("mot hint", MotHintShmemSize(), &found);
-	if (found)
-		return;
-	memset(shared, 0, sizeof(Shared));
 	pg_atomic_init_flag(&shared->looking);
-	pg_atomic_init_u64(&shared->last, 0);
-	pg_atomic_init_u64(&shared->rest, 0);
-	pg_atomic_init_u32(&shared->processors, 0);
-	pg_atomic_init_u32(&shared->hint, 0);
-	pg_atomic_init_u32(&shared->room, 0);
-	pg_atomic_init_u32(&shared->active, 0);
-	pg_atomic_init_u32(&shared->blocked, 0);
 	pg_atomic_init_u32(&shared->pretended, PG_UINT32_MAX);
-	pg_atomic_init_u32(&shared->pretended_room, 0);
 }
+
+const MotShmem MotHintShmem = {"mot hint", (void **) &shared, sizeof(Shared), 0, init_hint};
 
 int64
 MotMicroseconds(void)

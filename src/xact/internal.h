@@ -36,8 +36,7 @@ extern bool MotSnapshotStale(void);
 extern void MotSnapshotAdopt(Snapshot snapshot, MotTaken taken);
 
 /* export.c */
-extern Size MotExportShmemSize(void);
-extern void MotExportShmemInit(void);
+extern const MotShmem MotExportShmem;
 extern void MotExportTell(void);
 extern void MotExportForget(void);
 extern MotTaken MotExportFind(const char *identifier);
@@ -80,12 +79,10 @@ extern MotTaken MotMomentQuery(mot_session *session, Snapshot snapshot);
 extern bool MotMomentTransaction(mot_session *session, Snapshot query_snapshot, bool used, MotTaken *taken);
 
 /* circle.c: who waits for whose rows */
-extern Size MotCircleShmemSize(void);
-extern void MotCircleShmemInit(void);
+extern const MotShmem MotCircleShmem;
 
 /* owed.c */
-extern Size MotOwedShmemSize(void);
-extern void MotOwedShmemInit(void);
+extern const MotShmem MotOwedShmem;
 extern void MotOwedTell(void);
 extern bool MotCircleEnter(const mot_holder *holder);
 extern void MotCircleLeave(void);

@@ -70,7 +70,6 @@
 #include "port/atomics.h"
 #include "storage/lwlock.h"
 #include "storage/proc.h"
-#include "storage/shmem.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "utils/wait_event.h"
@@ -79,7 +78,7 @@
 #include "xact/workers.h"
 
 /* low bits of a place's word; the xid, with its epoch, is above them */
-#define STATE_DONE		0
+#define STATE_DONE		0		/* at first, with an xid of 0 */
 #define STATE_PREPARED	1
 #define STATE_DRAWING	2
 #define STATE_DRAWN		3
@@ -137,49 +136,25 @@ static pg_noinline MotTaken leave_out_drawn(mot_session *session, Snapshot snaps
 static bool includes_invisible(Snapshot snapshot, uint64 xmin, const MotTaken *taken);
 static uint64 widen(TransactionId xid, uint64 near);
 
-Size
-MotXactShmemSize(void)
-{
-	return add_size(offsetof(Shared, place), mul_size(MotProcessSlots(), sizeof(Place)));
-}
+static const MotShmem mixed_shmem = {"mot mixed commits", (void **) &shared, offsetof(Shared, place), sizeof(Place)};
+
+static const MotShmem *const shmem[] = {
+	&mixed_shmem, &MotCircleShmem, &MotOwedShmem, &MotExportShmem, &MotHeldShmem, &MotHintShmem, NULL
+};
 
 void
 MotXactShmemRequest(void)
 {
 	RequestNamedLWLockTranche("mot_circle", 1);
 	MotWorkersShmemRequest();
-	MotHeldShmemRequest();
-	RequestAddinShmemSpace(add_size(MotXactShmemSize(),
-									add_size(MotCircleShmemSize(), add_size(MotOwedShmemSize(), MotExportShmemSize()))));
+	MotShmemRequest(shmem);
 }
 
 void
 MotXactShmemInit(void)
 {
-	bool		found;
-
-	MotCircleShmemInit();
-	MotOwedShmemInit();
-	MotExportShmemInit();
-
-	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+	MotShmemInit(shmem);
 	MotWorkersShmemInit();
-	MotHeldShmemInit();
-	shared = ShmemInitStruct("mot mixed commits", MotXactShmemSize(), &found);
-	if (!found)
-	{
-		pg_atomic_init_u32(&shared->active, 0);
-		pg_atomic_init_u64(&shared->newest, 0);
-		pg_atomic_init_u32(&shared->used, 0);
-		for (int i = 0; i < MotProcessSlots(); i++)
-		{
-			pg_atomic_init_u64(&shared->place[i].word, WORD(0, STATE_DONE));
-			pg_atomic_init_u64(&shared->place[i].ts, 0);
-			pg_atomic_init_u64(&shared->place[i].previous, 0);
-			pg_atomic_init_u64(&shared->place[i].drawn, 0);
-		}
-	}
-	LWLockRelease(AddinShmemInitLock);
 }
 
 /* ---------------------------------------------------------------- writers */

@@ -15,8 +15,6 @@
 
 #include "miscadmin.h"
 #include "port/atomics.h"
-#include "storage/lwlock.h"
-#include "storage/shmem.h"
 #include "xact/internal.h"
 
 typedef struct Shared
@@ -34,27 +32,13 @@ much_owed(void)
 	much = true;
 }
 
-Size
-MotOwedShmemSize(void)
+static void
+init_hook(void)
 {
-	return sizeof(Shared);
-}
-
-void
-MotOwedShmemInit(void)
-{
-	bool		found;
-
-	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-	shared = ShmemInitStruct("mot maintenance", MotOwedShmemSize(), &found);
-	if (!found)
-	{
-		pg_atomic_init_u64(&shared->latch, 0);
-		pg_atomic_init_u32(&shared->asked, 0);
-	}
-	LWLockRelease(AddinShmemInitLock);
 	mot_owed_much_hook = much_owed;
 }
+
+const MotShmem MotOwedShmem = {"mot maintenance", (void **) &shared, sizeof(Shared), 0, init_hook};
 
 /* A transaction or subtransaction has ended, and let go of its snapshot. */
 void

@@ -105,8 +105,8 @@ places_offset(void)
 	return MAXALIGN(sizeof(Shared));
 }
 
-Size
-MotWorkersShmemSize(void)
+static Size
+shmem_size(void)
 {
 	return add_size(places_offset(), add_size(mul_size(max_worker_processes, sizeof(Place)),
 											  mul_size(MotProcessSlots(), sizeof(bool))));
@@ -120,23 +120,19 @@ MotWorkersShmemRequest(void)
 	 * for
 	 */
 	RequestNamedLWLockTranche(TRANCHE, 1);
-	RequestAddinShmemSpace(add_size(MotWorkersShmemSize(), MotHintShmemSize()));
+	RequestAddinShmemSpace(shmem_size());
 }
 
-/* (under the lock of those who make such things) */
 void
 MotWorkersShmemInit(void)
 {
 	bool		found;
 
-	MotHintShmemInit();
-	shared = ShmemInitStruct("mot workers", MotWorkersShmemSize(), &found);
+	shared = ShmemInitStruct("mot workers", shmem_size(), &found);
 	if (found)
 		return;
-	memset(shared, 0, MotWorkersShmemSize());
+	memset(shared, 0, shmem_size());
 	SpinLockInit(&shared->mutex);
-	pg_atomic_init_u64(&shared->asked, 0);
-	pg_atomic_init_u64(&shared->granted, 0);
 	shared->nplaces = max_worker_processes;
 	shared->place = (Place *) ((char *) shared + places_offset());
 	shared->leading = (bool *) (shared->place + shared->nplaces);

@@ -27,15 +27,13 @@ typedef struct MotHint
 
 /* hint.c */
 #define MOT_HINT_WATCH 20000	/* microseconds: the watchdog's */
-extern Size MotHintShmemSize(void);
-extern void MotHintShmemInit(void);
+extern const struct MotShmem MotHintShmem;
 extern int64 MotMicroseconds(void);
 extern bool MotHintLook(int64 after);
 extern void MotHintGet(MotHint *hint);
 extern void MotHintPretend(double processors, double room);
 
 /* workers.c */
-extern Size MotWorkersShmemSize(void);
 extern void MotWorkersShmemRequest(void);
 extern void MotWorkersShmemInit(void);
 extern void MotWorkersInit(void);

@@ -31,7 +31,6 @@
 #include "utils/snapshot.h"
 
 /* shared memory of this room, for the module's shmem hooks */
-extern Size MotXactShmemSize(void);
 extern void MotXactShmemInit(void);
 extern void MotXactShmemRequest(void);
 
