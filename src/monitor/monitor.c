@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * monitor.c
- *	  What the views mot_stat_* show.
+ *	  What the views mot_stat_* show: tables and memory, transactions, parallel
+ *	  workers beside them, checkpoints and recovery.
  *
  * The functions give numbers and oids; the views, in the extension's script,
  * join them with the catalogue.  Only tables of the session's own database
@@ -23,9 +24,13 @@
 #include "storage/proc.h"
 #include "utils/acl.h"
 #include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/pg_lsn.h"
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
+#include "wal/leftout.h"
 #include "xact/held.h"
+#include "xact/workers.h"
 
 PG_FUNCTION_INFO_V1(mot_stat_get_tables);
 PG_FUNCTION_INFO_V1(mot_stat_get_indexes);
@@ -33,6 +38,10 @@ PG_FUNCTION_INFO_V1(mot_stat_get_memory);
 PG_FUNCTION_INFO_V1(mot_stat_get_nodes);
 PG_FUNCTION_INFO_V1(mot_stat_get_transactions);
 PG_FUNCTION_INFO_V1(mot_stat_get_snapshots);
+PG_FUNCTION_INFO_V1(mot_stat_get_workers);
+PG_FUNCTION_INFO_V1(mot_stat_get_checkpoint);
+PG_FUNCTION_INFO_V1(mot_stat_get_recovery);
+PG_FUNCTION_INFO_V1(mot_stat_get_left_out);
 
 typedef struct TableStat
 {
@@ -67,15 +76,22 @@ bytes(uint64 n)
 	return Int64GetDatum((int64) n);
 }
 
-/* a row of the result that has no nulls */
+/* a row of the result; nulls: NULL if it has none */
 static void
-put_row(FunctionCallInfo fcinfo, Datum *values)
+put_row(FunctionCallInfo fcinfo, Datum *values, bool *nulls)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	bool		nulls[16] = {0};
+	bool		none[16] = {0};
 
-	Assert(rsinfo->setDesc->natts <= lengthof(nulls));
-	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	Assert(rsinfo->setDesc->natts <= lengthof(none));
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls != NULL ? nulls : none);
+}
+
+/* may the user see what others do? */
+static bool
+sees_all(void)
+{
+	return has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS);
 }
 
 static void
@@ -143,17 +159,13 @@ mot_stat_get_tables(PG_FUNCTION_ARGS)
 	for (int i = 0; i < c.ntables; i++)
 	{
 		mot_table_stat *stat = &c.tables[i].stat;
-		Datum		values[8];
+		Datum		values[] = {
+			ObjectIdGetDatum(c.tables[i].relid), Int64GetDatum(stat->rows),
+			bytes(stat->row_bytes), bytes(stat->used_bytes), bytes(stat->index_bytes),
+			bytes(stat->inserts), bytes(stat->updates), bytes(stat->deletes)
+		};
 
-		values[0] = ObjectIdGetDatum(c.tables[i].relid);
-		values[1] = Int64GetDatum(stat->rows);
-		values[2] = bytes(stat->row_bytes);
-		values[3] = bytes(stat->used_bytes);
-		values[4] = bytes(stat->index_bytes);
-		values[5] = bytes(stat->inserts);
-		values[6] = bytes(stat->updates);
-		values[7] = bytes(stat->deletes);
-		put_row(fcinfo, values);
+		put_row(fcinfo, values, NULL);
 	}
 	return (Datum) 0;
 }
@@ -168,15 +180,13 @@ mot_stat_get_indexes(PG_FUNCTION_ARGS)
 	for (int i = 0; i < c.nindexes; i++)
 	{
 		mot_index_stat *stat = &c.indexes[i].stat;
-		Datum		values[6];
+		Datum		values[] = {
+			ObjectIdGetDatum(c.indexes[i].relid), ObjectIdGetDatum(c.indexes[i].indexrelid),
+			BoolGetDatum(c.indexes[i].unique),
+			bytes(stat->bytes), bytes(stat->used_bytes), Int64GetDatum(stat->stale_entries)
+		};
 
-		values[0] = ObjectIdGetDatum(c.indexes[i].relid);
-		values[1] = ObjectIdGetDatum(c.indexes[i].indexrelid);
-		values[2] = BoolGetDatum(c.indexes[i].unique);
-		values[3] = bytes(stat->bytes);
-		values[4] = bytes(stat->used_bytes);
-		values[5] = Int64GetDatum(stat->stale_entries);
-		put_row(fcinfo, values);
+		put_row(fcinfo, values, NULL);
 	}
 	return (Datum) 0;
 }
@@ -228,7 +238,7 @@ mot_stat_get_memory(PG_FUNCTION_ARGS)
 	values[9] = bytes(report.retired_objects);
 	values[10] = bytes(report.clock);
 	values[11] = bytes(report.horizon);
-	put_row(fcinfo, values);
+	put_row(fcinfo, values, NULL);
 	return (Datum) 0;
 }
 
@@ -248,7 +258,7 @@ mot_stat_get_nodes(PG_FUNCTION_ARGS)
 		values[0] = Int32GetDatum(i);
 		values[1] = bytes(node.chunk_bytes);
 		values[2] = bytes(node.page_bytes);
-		put_row(fcinfo, values);
+		put_row(fcinfo, values, NULL);
 	}
 	return (Datum) 0;
 }
@@ -270,14 +280,13 @@ mot_stat_get_transactions(PG_FUNCTION_ARGS)
 	values[1] = bytes(counts.aborts);
 	for (int i = 0; i < lengthof(events); i++)
 		values[2 + i] = bytes(counts.events[events[i]]);
-	put_row(fcinfo, values);
+	put_row(fcinfo, values, NULL);
 	return (Datum) 0;
 }
 
 Datum
 mot_stat_get_snapshots(PG_FUNCTION_ARGS)
 {
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	mot_memory_report report;
 	unsigned	n;
 
@@ -308,9 +317,118 @@ mot_stat_get_snapshots(PG_FUNCTION_ARGS)
 		 * whose snapshot it is, is for those who see others in
 		 * pg_stat_activity
 		 */
-		nulls[0] = !has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS) &&
-			!(OidIsValid(role) && has_privs_of_role(GetUserId(), role));
-		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+		nulls[0] = !sees_all() && !(OidIsValid(role) && has_privs_of_role(GetUserId(), role));
+		put_row(fcinfo, values, nulls);
+	}
+	return (Datum) 0;
+}
+
+Datum
+mot_stat_get_workers(PG_FUNCTION_ARGS)
+{
+	MotWorkersStat stat;
+	MotHint		hint;
+	Datum		values[9];
+
+	InitMaterializedSRF(fcinfo, 0);
+	(void) MotEngineRequired();
+	/* while no parallel query runs nobody else does */
+	(void) MotHintLook(MOT_HINT_WATCH);
+	MotHintGet(&hint);
+	MotWorkersStatGet(&stat);
+	values[0] = Float8GetDatum(hint.processors);
+	values[1] = Float8GetDatum(hint.hint);
+	values[2] = Int32GetDatum(hint.active);
+	values[3] = Int32GetDatum(hint.blocked);
+	values[4] = Int32GetDatum(stat.most);
+	values[5] = Int32GetDatum(stat.running);
+	values[6] = Int32GetDatum(stat.parked);
+	values[7] = bytes(stat.asked);
+	values[8] = bytes(stat.granted);
+	put_row(fcinfo, values, NULL);
+	return (Datum) 0;
+}
+
+/* -------------------------------------------------------------- durability */
+
+/* no position is null */
+static void
+put_lsn(Datum *values, bool *nulls, int i, XLogRecPtr lsn)
+{
+	values[i] = LSNGetDatum(lsn);
+	nulls[i] = XLogRecPtrIsInvalid(lsn);
+}
+
+Datum
+mot_stat_get_checkpoint(PG_FUNCTION_ARGS)
+{
+	MotCheckpointStat stat;
+	Datum		values[9];
+	bool		nulls[9] = {0};
+
+	InitMaterializedSRF(fcinfo, 0);
+	(void) MotEngineRequired();
+	MotCheckpointStatGet(&stat);
+	put_lsn(values, nulls, 0, stat.checkpoint_lsn);
+	put_lsn(values, nulls, 1, stat.redo_lsn);
+	values[2] = bytes(stat.rows);
+	values[3] = bytes(stat.bytes);
+	values[4] = Float8GetDatum(stat.seconds);
+	values[5] = TimestampTzGetDatum(stat.finished_at);
+	nulls[5] = stat.finished_at == 0;
+	values[6] = bytes(stat.completed);
+	values[7] = bytes(stat.failed);
+	/* it names files and tables of any database */
+	values[8] = CStringGetTextDatum(sees_all() ? stat.last_error : "<insufficient privilege>");
+	nulls[8] = stat.last_error[0] == '\0';
+	put_row(fcinfo, values, nulls);
+	return (Datum) 0;
+}
+
+Datum
+mot_stat_get_recovery(PG_FUNCTION_ARGS)
+{
+	static const char *const states[] = {"waiting", "loading", "ready", "refused"};
+	MotRecoveryStat stat;
+	Datum		values[11];
+	bool		nulls[11] = {0};
+
+	InitMaterializedSRF(fcinfo, 0);
+	(void) MotEngineRequired();
+	MotRecoveryStatGet(&stat);
+	values[0] = CStringGetTextDatum(states[stat.state]);
+	put_lsn(values, nulls, 1, stat.checkpoint_lsn);
+	put_lsn(values, nulls, 2, stat.replayed_lsn);
+	values[3] = bytes(stat.tables_total);
+	values[4] = bytes(stat.tables_loaded);
+	values[5] = bytes(stat.rows_loaded);
+	values[6] = bytes(stat.bytes_loaded);
+	values[7] = Float8GetDatum(stat.load_seconds);
+	values[8] = bytes(stat.records_applied);
+	values[9] = bytes(stat.in_doubt);
+	values[10] = bytes(stat.damaged_tables);
+	put_row(fcinfo, values, nulls);
+	return (Datum) 0;
+}
+
+/* tables that memory has no room for */
+Datum
+mot_stat_get_left_out(PG_FUNCTION_ARGS)
+{
+	MotLeftOut *left;
+	int			n;
+
+	InitMaterializedSRF(fcinfo, 0);
+	(void) MotEngineRequired();
+	n = MotLeftOutList(&left);
+	for (int i = 0; i < n; i++)
+	{
+		Datum		values[] = {
+			ObjectIdGetDatum(left[i].dbid), ObjectIdGetDatum(left[i].relid),
+			bytes(left[i].rows), bytes(left[i].redo_bytes), bytes(MotLeftOutNeeds(&left[i]))
+		};
+
+		put_row(fcinfo, values, NULL);
 	}
 	return (Datum) 0;
 }

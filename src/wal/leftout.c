@@ -113,25 +113,6 @@ MotLeftOutStart(void)
 		(void) rmtree(LEFT_OUT_DIRECTORY, true);
 }
 
-int
-MotLeftOutStatGet(MotLeftOutStat **stats)
-{
-	MotLeftOut *list;
-	int			n = MotLeftOutList(&list);
-
-	*stats = palloc(Max(n, 1) * sizeof(MotLeftOutStat));
-	for (int i = 0; i < n; i++)
-	{
-		(*stats)[i].dbid = list[i].dbid;
-		(*stats)[i].relid = list[i].relid;
-		(*stats)[i].rows = list[i].rows;
-		(*stats)[i].redo_bytes = list[i].redo_bytes;
-		(*stats)[i].needed = MotLeftOutNeeds(&list[i]);
-	}
-	pfree(list);
-	return n;
-}
-
 /* ------------------------------------------------------------------- files */
 
 static char *

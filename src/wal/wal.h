@@ -126,16 +126,4 @@ typedef struct MotRecoveryStat
 
 extern void MotRecoveryStatGet(MotRecoveryStat *stat);
 
-/* tables that memory has no room for; palloc'd */
-typedef struct MotLeftOutStat
-{
-	Oid			dbid;
-	Oid			relid;
-	uint64		rows;			/* in its files */
-	uint64		redo_bytes;		/* that have come since */
-	uint64		needed;			/* memory, about */
-} MotLeftOutStat;
-
-extern int	MotLeftOutStatGet(MotLeftOutStat **stats);
-
 #endif							/* MOT_WAL_H */
