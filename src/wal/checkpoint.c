@@ -190,7 +190,7 @@ MotCheckpointMain(Datum arg)
 				AbortCurrentTransaction();
 				armed = false;
 			}
-			if (MotStateIsAsked())
+			if (MotStateIs(MOT_IS_ASKED))
 				MotStateWritableFailed(edata->message);
 			nap = 1000;
 		}
@@ -250,7 +250,7 @@ static bool
 is_needed(void)
 {
 	return (MotWalCurrentState() == MOT_WAL_READY || loading) && !RecoveryInProgress() && is_active() &&
-		!MotStateIsComplete() && !MotSlotUsable();
+		!MotStateIs(MOT_IS_COMPLETE) && !MotSlotUsable();
 }
 
 /* ----------------------------------------------------------------- loading */
@@ -356,7 +356,7 @@ MotCheckpointLook(void)
 		begin_watch();
 		MemoryContextSwitchTo(oldcxt);
 	}
-	if (loading && ShutdownRequestPending && (MotStateIsComplete() || MotSlotUsable()) &&
+	if (loading && ShutdownRequestPending && (MotStateIs(MOT_IS_COMPLETE) || MotSlotUsable()) &&
 		server_is_stopping())
 		ereport(ERROR,
 				(errcode(ERRCODE_ADMIN_SHUTDOWN),
@@ -377,7 +377,7 @@ MotCheckpointGiveWay(void)
 
 	if (!loading || !armed)
 		return;
-	if (GetRedoRecPtr() != covered && (MotStateIsComplete() || MotSlotUsable()))
+	if (GetRedoRecPtr() != covered && (MotStateIs(MOT_IS_COMPLETE) || MotSlotUsable()))
 	{
 		covered = GetRedoRecPtr();
 		letting_go = true;
@@ -388,7 +388,7 @@ MotCheckpointGiveWay(void)
 		return;
 	}
 	if (MotBackupKeepFrom(newest_checkpoint()) == PG_UINT64_MAX &&
-		(MotStateIsComplete() || MotSlotUsable()))
+		(MotStateIs(MOT_IS_COMPLETE) || MotSlotUsable()))
 		go_on();
 	letting_go = !server_is_through();
 	MemoryContextSwitchTo(oldcxt);
@@ -479,7 +479,7 @@ begin_watch(void)
 	covered = GetRedoRecPtr();
 	letting_go = !server_is_through();
 	behind = newest_checkpoint() < covered &&
-		(letting_go || (!MotStateIsComplete() && !MotSlotUsable()));
+		(letting_go || (!MotStateIs(MOT_IS_COMPLETE) && !MotSlotUsable()));
 	retry_at = 0;
 	watching = !loading;
 }
@@ -490,7 +490,7 @@ one_round(void)
 	MotSlotLetGo();
 	if (MotWalCurrentState() != MOT_WAL_READY)
 		return SLEEP_MS;
-	if (!is_active() && !MotStateIsAsked())
+	if (!is_active() && !MotStateIs(MOT_IS_ASKED))
 	{
 		disarm();
 		return SLEEP_MS;
@@ -501,7 +501,7 @@ one_round(void)
 	if (!watching)
 		begin_watch();
 	MOT_FAULT("checkpoint-watch");
-	if (MotStateIsAsked())
+	if (MotStateIs(MOT_IS_ASKED))
 		become_writable();
 
 	if (GetRedoRecPtr() != covered || behind)
@@ -639,7 +639,7 @@ become_writable(void)
 {
 	XLogRecPtr	newest = newest_checkpoint();
 
-	if (MotStateIsWritable())
+	if (MotStateIs(MOT_IS_WRITABLE))
 	{
 		MotStateSetWritable(true);	/* somebody asked at the last moment */
 		return;
@@ -648,14 +648,14 @@ become_writable(void)
 	MOT_FAULT("writable-begin");
 
 	/* not when only this worker was away: transactions may be on their way */
-	if (MotStateFirstStart())
+	if (!MotStateIs(MOT_HAS_STARTED))
 		log_start();
 
 	/*
 	 * The log behind a final checkpoint has never been needed and may be
 	 * gone. Nothing has changed since, so a new one costs a few links.
 	 */
-	if (newest == InvalidXLogRecPtr || MotStateIsComplete() ||
+	if (newest == InvalidXLogRecPtr || MotStateIs(MOT_IS_COMPLETE) ||
 		(newest < covered && !MotSlotUsable()))
 	{
 		if (!try_checkpoint(false))
@@ -672,7 +672,7 @@ become_writable(void)
 	MOT_FAULT("writable-marker");
 	MotOpenMarkerSet();
 	MOT_FAULT("writable-marked");
-	MotStateSetStarted();
+	MotStateSet(MOT_HAS_STARTED, true);
 	MotStateSetWritable(true);
 }
 
@@ -725,7 +725,7 @@ shut_down(void)
 
 	MotStateSetWritable(false);
 	wait_for_sessions();
-	if (MotStateIsComplete() && !MotOpenMarkerExists())
+	if (MotStateIs(MOT_IS_COMPLETE) && !MotOpenMarkerExists())
 	{
 		disarm();
 		proc_exit(0);			/* nobody has written anything */

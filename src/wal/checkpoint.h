@@ -24,12 +24,22 @@
 extern int	mot_checkpoint_share;
 
 /* ------------------------------------------------------------------ state.c */
-extern void MotStateInSteps(bool in_steps);
-extern bool MotStateIsWritable(void);
-extern bool MotStateIsAsked(void);
-extern bool MotStateFirstStart(void);	/* nobody has written since shared
-										 * memory was made */
-extern void MotStateSetStarted(void);
+typedef enum MotStateFlag
+{
+	MOT_IS_WRITABLE,			/* the fast path of MotWalCheckWritable */
+	MOT_IS_ASKED,				/* somebody wants to write */
+	MOT_HAS_STARTED,			/* somebody could write, since shared memory
+								 * was made */
+	MOT_LOADS_IN_STEPS,			/* sessions may use a table as soon as it is
+								 * there: no log has to be applied to it */
+	MOT_IS_COMPLETE,			/* a final checkpoint, and nobody has written
+								 * since: the log behind it is of no interest */
+	MOT_IS_CHECKPOINTING,		/* one is being written */
+	MOT_STATE_FLAGS
+} MotStateFlag;
+
+extern bool MotStateIs(MotStateFlag flag);
+extern void MotStateSet(MotStateFlag flag, bool on);
 extern void MotStateRaiseRefusal(void) pg_attribute_noreturn();
 extern void MotStatePreserve(XLogRecPtr lsn);
 extern XLogRecPtr MotStatePreserved(void);
@@ -37,10 +47,7 @@ extern void MotStateWritableFailed(const char *why);
 extern void MotStateSetWorker(bool here);
 extern void MotStateBeginCheckpoint(void);
 extern void MotStateEndCheckpoint(void);
-extern bool MotStateIsCheckpointing(void);
-extern void MotStateSetComplete(bool complete);
 extern void MotStateSetLoaded(mot_ts ts);
-extern bool MotStateIsComplete(void);
 
 /* --------------------------------------------------------------- manifest.c */
 extern char *MotCheckpointDirectory(TimeLineID tli, XLogRecPtr lsn, bool temporary);	/* path, palloc'd */

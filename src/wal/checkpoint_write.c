@@ -213,7 +213,7 @@ write_checkpoint(bool final, bool helpers)
 		{
 			directory = MotDirectoryBegin(m.tli, m.lsn);
 			write_rows(&m, &sources, &cut, directory, helpers,
-					   final || AmStartupProcess() || MotStateIsAsked());
+					   final || AmStartupProcess() || MotStateIs(MOT_IS_ASKED));
 			if (line.nin_doubt > 0)
 				read_doubt(&m, line.in_doubt, line.nin_doubt);
 			flush_log(m.lsn);
@@ -249,7 +249,7 @@ write_checkpoint(bool final, bool helpers)
 			if (sources.source[i].reused)
 				nreused += sources.source[i].nfiles;
 		}
-		MotStateSetComplete(final);
+		MotStateSet(MOT_IS_COMPLETE, final);
 		note_done(&m, began, nfiles, nreused);
 	}
 	return lsn;

@@ -305,7 +305,7 @@ look_around(MotPace *pace)
 	if (log != mine.log)
 		mine.busy_until = mine.now + BUSY_US;
 	mine.log = log;
-	if (ShutdownRequestPending || MotStateIsAsked())
+	if (ShutdownRequestPending || MotStateIs(MOT_IS_ASKED))
 		end_pauses(pace);
 	return !pg_atomic_read_u32(&pace->hurry) && mine.now < mine.busy_until && !is_behind(pace);
 }

@@ -191,8 +191,8 @@ load_newest(MotManifest *m, const char *directory, XLogRecPtr from, XLogRecPtr u
 	log_follows = from != InvalidXLogRecPtr || !m->final || MotOpenMarkerExists();
 	if (log_follows)
 		MotRecoverCheckLog(m);
-	MotStateSetComplete(!log_follows);
-	MotStateInSteps((!log_follows || by_table) && !MotRecovers());
+	MotStateSet(MOT_IS_COMPLETE, !log_follows);
+	MotStateSet(MOT_LOADS_IN_STEPS, (!log_follows || by_table) && !MotRecovers());
 
 	ereport(LOG,
 			(errmsg("loading memory-optimized tables from checkpoint \"%s\"", directory)));
@@ -379,7 +379,7 @@ MotLoadCheckEnd(XLogRecPtr end)
 	log_too_short(end, lsn, loaded_directory);
 
 	MotDirectoryPutAside(loaded_directory, ERROR);
-	MotStateSetComplete(false);
+	MotStateSet(MOT_IS_COMPLETE, false);
 	LWLockAcquire(MotStatLock, LW_EXCLUSIVE);
 	stat->checkpoint_lsn = InvalidXLogRecPtr;
 	memset(checkpoint, 0, sizeof(*checkpoint));

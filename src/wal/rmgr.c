@@ -378,7 +378,7 @@ log_goes_on(void)
 	if (stat->checkpoint_lsn != InvalidXLogRecPtr)
 	{
 		MotOpenMarkerSet();
-		MotStateSetComplete(false);
+		MotStateSet(MOT_IS_COMPLETE, false);
 	}
 	else if (ArchiveRecoveryRequested)
 	{

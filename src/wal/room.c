@@ -238,7 +238,7 @@ MotApplyMakeRoom(void)
 		leave_out();
 		return;
 	}
-	if (MotStateIsCheckpointing() && naps++ < CHECKPOINT_NAPS)
+	if (MotStateIs(MOT_IS_CHECKPOINTING) && naps++ < CHECKPOINT_NAPS)
 	{
 		pg_usleep(10000);
 		(void) MotRoomReclaim();

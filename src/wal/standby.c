@@ -124,8 +124,8 @@ begin(XLogRecPtr upto, TimeLineID tli)
 	MotSpillBegin();
 	MotLeftOutStart();
 	MotRecoverBegin(m, directory);
-	MotStateSetComplete(!log_follows);
-	MotStateInSteps(false);
+	MotStateSet(MOT_IS_COMPLETE, !log_follows);
+	MotStateSet(MOT_LOADS_IN_STEPS, false);
 	strlcpy(MotReplay->directory, directory, sizeof(MotReplay->directory));
 	MotSpoolBegin();
 	LWLockAcquire(MotApplyLock, LW_EXCLUSIVE);

@@ -51,15 +51,9 @@ typedef struct Damaged
 typedef struct Shared
 {
 	pg_atomic_uint32 state;		/* MotWalState, UNLOADED at first */
-	pg_atomic_uint32 writable;	/* the fast path of MotWalCheckWritable */
-	pg_atomic_uint32 in_steps;	/* while LOADING: a table that is there may be
-								 * used */
+	pg_atomic_uint32 flag[MOT_STATE_FLAGS];
 	pg_atomic_uint32 ndamaged;
 	pg_atomic_uint32 failures;	/* attempts to become writable that failed */
-	pg_atomic_uint32 asked;		/* somebody wants to write */
-	pg_atomic_uint32 started;	/* somebody could write */
-	pg_atomic_uint32 complete;	/* the newest checkpoint needs no log */
-	pg_atomic_uint32 writing;	/* a checkpoint is being written */
 	pg_atomic_uint64 loaded_ts; /* see MotStateSetLoaded */
 	pg_atomic_uint64 preserve;	/* the checkpoint in which damage was ignored:
 								 * its files are put aside, not removed */
@@ -140,6 +134,18 @@ init_shared(void)
 
 const MotShmem MotStateShmem = {"mot state", (void **) &shared, sizeof(Shared), 0, init_shared};
 
+bool
+MotStateIs(MotStateFlag flag)
+{
+	return pg_atomic_read_u32(&shared->flag[flag]) != 0;
+}
+
+void
+MotStateSet(MotStateFlag flag, bool on)
+{
+	pg_atomic_write_u32(&shared->flag[flag], on);
+}
+
 /* ----------------------------------------------------------------- loading */
 
 MotWalState
@@ -182,13 +188,6 @@ MotStateRefuse(int sqlerrcode, const char *message, const char *hint)
 	strlcpy(shared->message, message, TEXT_SIZE);
 	strlcpy(shared->hint, hint ? hint : "", TEXT_SIZE);
 	SpinLockRelease(&shared->mutex);
-}
-
-/* May sessions use a table as soon as it is there?  (Not when log has to be applied to it.) */
-void
-MotStateInSteps(bool in_steps)
-{
-	pg_atomic_write_u32(&shared->in_steps, in_steps);
 }
 
 void
@@ -327,7 +326,7 @@ wait_while_loading(Oid dbid, Oid relid)
 
 		if (state == MOT_WAL_REFUSED || state == MOT_WAL_READY)
 			break;
-		if (state == MOT_WAL_LOADING && pg_atomic_read_u32(&shared->in_steps) &&
+		if (state == MOT_WAL_LOADING && MotStateIs(MOT_LOADS_IN_STEPS) &&
 			mot_table_find(MotEngine, dbid, relid) != NULL)
 		{
 			there = true;
@@ -448,7 +447,7 @@ MotWalCheckWritable(void)
 	TimestampTz missing_since = 0;
 	uint32		failures;
 
-	if (likely(pg_atomic_read_u32(&shared->writable)))
+	if (likely(pg_atomic_read_u32(&shared->flag[MOT_IS_WRITABLE])))
 		return;
 
 	/* pg_upgrade restores definitions in a server without workers */
@@ -461,7 +460,7 @@ MotWalCheckWritable(void)
 
 	failures = pg_atomic_read_u32(&shared->failures);
 	ConditionVariablePrepareToSleep(&shared->changed);
-	while (!pg_atomic_read_u32(&shared->writable))
+	while (!MotStateIs(MOT_IS_WRITABLE))
 	{
 		if (MotWalCurrentState() == MOT_WAL_REFUSED)
 		{
@@ -482,7 +481,7 @@ MotWalCheckWritable(void)
 					 errdetail("%s.", why),
 					 errhint("Remove the cause; the next change tries again.")));
 		}
-		pg_atomic_write_u32(&shared->asked, 1);
+		MotStateSet(MOT_IS_ASKED, true);
 		MotStateAskWorker();
 		wait_for_change(&missing_since);
 	}
@@ -493,37 +492,12 @@ void
 MotStateSetWritable(bool writable)
 {
 	if (writable)
-		pg_atomic_write_u32(&shared->asked, 0);
+		MotStateSet(MOT_IS_ASKED, false);
 	/* full barriers: the gate and what has to be in place before */
 	pg_memory_barrier();
-	pg_atomic_write_u32(&shared->writable, writable);
+	MotStateSet(MOT_IS_WRITABLE, writable);
 	pg_memory_barrier();
 	ConditionVariableBroadcast(&shared->changed);
-}
-
-bool
-MotStateIsWritable(void)
-{
-	return pg_atomic_read_u32(&shared->writable) != 0;
-}
-
-/* Does anybody wait for it? */
-bool
-MotStateIsAsked(void)
-{
-	return pg_atomic_read_u32(&shared->asked) != 0;
-}
-
-bool
-MotStateFirstStart(void)
-{
-	return pg_atomic_read_u32(&shared->started) == 0;
-}
-
-void
-MotStateSetStarted(void)
-{
-	pg_atomic_write_u32(&shared->started, 1);
 }
 
 /* The attempt failed: those who wait raise this; who comes next asks again. */
@@ -533,7 +507,7 @@ MotStateWritableFailed(const char *why)
 	SpinLockAcquire(&shared->mutex);
 	strlcpy(shared->not_writable, why, TEXT_SIZE);
 	SpinLockRelease(&shared->mutex);
-	pg_atomic_write_u32(&shared->asked, 0);
+	MotStateSet(MOT_IS_ASKED, false);
 	pg_atomic_fetch_add_u32(&shared->failures, 1);
 	ConditionVariableBroadcast(&shared->changed);
 }
@@ -547,7 +521,7 @@ MotStateBeginCheckpoint(void)
 	uint32		expected = 0;
 
 	ConditionVariablePrepareToSleep(&shared->changed);
-	while (!pg_atomic_compare_exchange_u32(&shared->writing, &expected, 1))
+	while (!pg_atomic_compare_exchange_u32(&shared->flag[MOT_IS_CHECKPOINTING], &expected, 1))
 	{
 		expected = 0;
 		(void) ConditionVariableTimedSleep(&shared->changed, 100, PG_WAIT_EXTENSION);
@@ -558,27 +532,8 @@ MotStateBeginCheckpoint(void)
 void
 MotStateEndCheckpoint(void)
 {
-	pg_atomic_write_u32(&shared->writing, 0);
+	MotStateSet(MOT_IS_CHECKPOINTING, false);
 	ConditionVariableBroadcast(&shared->changed);
-}
-
-bool
-MotStateIsCheckpointing(void)
-{
-	return pg_atomic_read_u32(&shared->writing) != 0;
-}
-
-/* A final checkpoint, and nobody has written since: the log behind it is of no interest. */
-void
-MotStateSetComplete(bool complete)
-{
-	pg_atomic_write_u32(&shared->complete, complete);
-}
-
-bool
-MotStateIsComplete(void)
-{
-	return pg_atomic_read_u32(&shared->complete) != 0;
 }
 
 /* ------------------------------------------------------------------ worker */
