@@ -306,7 +306,7 @@ load_if_nobody_did(void)
 
 	PG_TRY();
 	{
-		MotLoad(upto, tli);
+		MotLoad(InvalidXLogRecPtr, upto, tli);
 	}
 	PG_CATCH();
 	{
@@ -558,7 +558,7 @@ standby_round(void)
 
 	if (MotWalCurrentState() != MOT_WAL_READY || !is_active())
 		return 1000;
-	if (redo > newest_checkpoint() && !MotReplayPastTarget() && (retry_at == 0 || GetCurrentTimestamp() >= retry_at))
+	if (redo > newest_checkpoint() && !MotReplay->past_target && (retry_at == 0 || GetCurrentTimestamp() >= retry_at))
 	{
 		StartTransactionCommand();
 		if (try_checkpoint(false))
@@ -715,7 +715,7 @@ shut_down(void)
 	{
 		/* with a slot the log of the last one is there */
 		StartTransactionCommand();
-		if (!MotSlotUsable() && !MotReplayPastTarget())
+		if (!MotSlotUsable() && !MotReplay->past_target)
 			(void) try_checkpoint(false);
 		CommitTransactionCommand();
 		proc_exit(0);

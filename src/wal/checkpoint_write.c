@@ -33,6 +33,7 @@
 #include "utils/memutils.h"
 #include "utils/wait_event.h"
 #include "wal/leftout.h"
+#include "wal/replay.h"
 #include "wal/spill.h"
 #include "xact/xact.h"
 
@@ -351,11 +352,11 @@ draw_line_standby(MotManifest *m, Sources *sources, Cut *cut)
 	{
 		make_room(sources);
 		LWLockAcquire(MotApplyLock, LW_EXCLUSIVE);
-		if (MotReplayPastTarget() && !AmStartupProcess())
+		if (MotReplay->past_target && !AmStartupProcess())
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 					 errmsg("recovery has passed over commits that are later than its target")));
-		if (!MotReplayInStream())
+		if (MotReplay->streams == 0)
 		{
 			MotInDoubtSettle(false);
 			collect(sources);
@@ -370,7 +371,12 @@ draw_line_standby(MotManifest *m, Sources *sources, Cut *cut)
 	}
 	cut->snapshot = mot_snapshot_take(session);
 	replayed = GetXLogReplayRecPtr(&m->tli);
-	m->lsn = Max(replayed, MotReplayedUpTo());
+
+	/*
+	 * the server's pointer moves when a record is done, ours when our part of
+	 * it is
+	 */
+	m->lsn = Max(replayed, MotReplay->upto);
 	doubts.max = MotInDoubtCount();
 	doubts.out = palloc0(Max(doubts.max, 1) * sizeof(MotManifestInDoubt));
 	MotInDoubtEach(copy_doubt, &doubts);

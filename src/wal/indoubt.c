@@ -300,31 +300,3 @@ MotReplayAwait(void)
 	LWLockAcquire(MotApplyLock, LW_SHARED);
 	LWLockRelease(MotApplyLock);
 }
-
-void
-MotInDoubtBeforeSnapshot(Snapshot snapshot)
-{
-	MotInDoubtCatchUp();
-}
-
-XLogRecPtr
-MotReplayedUpTo(void)
-{
-	/*
-	 * the server's pointer moves when a record is done, ours when our part of
-	 * it is
-	 */
-	return Max(MotReplay->upto, GetXLogReplayRecPtr(NULL));
-}
-
-bool
-MotReplayInStream(void)
-{
-	return MotReplay->streams != 0;
-}
-
-bool
-MotReplayPastTarget(void)
-{
-	return MotReplay->past_target;
-}

@@ -118,7 +118,9 @@ extern void MotReplayRecord(XLogReaderState *record);
 
 /* what a record has behind its header; raises for one of an unknown format, or that is too short */
 extern const char *MotRecordOpen(XLogReaderState *record, MotRecordHeader *header, size_t *len);
-extern void MotReplayInto(void (*visit) (const char *ops, size_t len, XLogRecPtr lsn));
+
+/* transactions that are committed go there, and no further; NULL: they are applied */
+extern void (*MotReplayInto) (const char *ops, size_t len, XLogRecPtr lsn);
 extern void MotReplayDecided(void);
 extern void MotReplayEnd(void); /* end of recovery: settle what is in doubt,
 								 * forget streams */
@@ -142,24 +144,10 @@ extern void MotInDoubtEach(void (*visit) (void *arg, TransactionId xid, XLogRecP
 /*
  * On a standby, by a session, with or without a snapshot: whatever a PostgreSQL
  * snapshot taken before this can see as committed is applied when it returns.
- * Costs one look at a word when nothing is in doubt.  BeforeSnapshot is for
- * MotXactLog.
+ * Costs one look at a word when nothing is in doubt.
  */
 extern void MotInDoubtCatchUp(void);
-extern void MotInDoubtBeforeSnapshot(Snapshot snapshot);
 
-/*
- * Position up to which every record of ours has been applied (or put in
- * doubt); under MotApplyLock.  InStream: the first pieces of some transaction
- * lie before that position, and the rest does not; only the startup process
- * knows of them, so a checkpoint with this position has to wait until that is
- * over.  PastTarget: commits before it have been passed over, because they are later
- * than the target of recovery.  That may still be moved, so there is to be no
- * checkpoint, until recovery ends; and then there has to be one.
- */
-extern XLogRecPtr MotReplayedUpTo(void);
-extern bool MotReplayInStream(void);
-extern bool MotReplayPastTarget(void);
 extern const MotShmem MotReplayShmem;
 
 /* rmgr.c: MotRmgrInit registers; at rm_startup: MotLoad(); the module's settings for tables damaged */
@@ -309,9 +297,10 @@ extern void MotRowFileReaderClose(MotRowFileReader *r);
 /*
  * Load the newest checkpoint, with helpers, and bring it up to "upto" from the
  * log.  In the startup process (rm_startup) or in the worker (clean start);
- * whichever comes second waits for the other and returns.
+ * whichever comes second waits for the other and returns.  from: where the log is to be
+ * read from, if not from the checkpoint on.
  */
-extern void MotLoad(XLogRecPtr upto, TimeLineID tli);
+extern void MotLoad(XLogRecPtr from, XLogRecPtr upto, TimeLineID tli);
 
 /*
  * The startup process has come to the end of a crash's redo, which it began at
@@ -321,7 +310,6 @@ extern void MotLoad(XLogRecPtr upto, TimeLineID tli);
  */
 extern bool MotLoadLater(XLogRecPtr redo_from, XLogRecPtr passed_by, XLogRecPtr end,
 						 XLogRecPtr *from);
-extern void MotLoadFrom(XLogRecPtr from, XLogRecPtr upto, TimeLineID tli);
 
 /* in the startup process: all log there is has been replayed, up to "end" */
 extern void MotLoadCheckEnd(XLogRecPtr end);

@@ -87,7 +87,6 @@ static HTAB *known_tables = NULL;
 static Known *recently_known[RECENTLY_KNOWN];	/* by serial */
 
 static void logger_enter(void);
-static void logger_drawn(mot_ts ts);
 static void logger_prepare(mot_session *session);
 static void logger_insert(mot_session *session);
 static void logger_installed(mot_session *session);
@@ -117,13 +116,13 @@ static const MotXactLog xact_log = {
 	.writable = MotWalCheckWritable,
 	.waits = MotDurableWaits,
 	.enter = logger_enter,
-	.drawn = logger_drawn,
+	.drawn = MotGateDrawn,
 	.prepare = logger_prepare,
 	.insert = logger_insert,
 	.installed = logger_installed,
 	.abort = logger_abort,
 	.amend = logger_amend,
-	.before_snapshot = MotInDoubtBeforeSnapshot
+	.before_snapshot = MotInDoubtCatchUp
 };
 
 void
@@ -139,12 +138,6 @@ logger_enter(void)
 {
 	MotGateEnter(false);
 	logging.entered = true;
-}
-
-static void
-logger_drawn(mot_ts ts)
-{
-	MotGateDrawn(ts);
 }
 
 static void
@@ -407,7 +400,7 @@ log_rows(mot_session *session)
 
 				MotDefinitionRowSizes(def, before, after, &size_before, &size_after);
 				MotRecordUpdate(&buffer, key, key_len,
-								mot_version_host_bits(before), mot_version_data(before), size_before,
+								mot_version_host_bits(before), mot_version_data(before), size_before, size_before,
 								mot_version_host_bits(after), mot_version_data(after), size_after);
 			}
 			else
@@ -456,8 +449,8 @@ logger_amend(mot_session *session, mot_table *table, mot_row *row, const mot_ver
 		size_t		key_len;
 		const void *key = identity_key(seen, &key_len);
 
-		MotRecordAmend(&buffer, key, key_len, mot_version_host_bits(seen), mot_version_data(seen),
-					   MotDefinitionRowSize(logging.def, seen), columns, host_bits, data, size);
+		MotRecordUpdate(&buffer, key, key_len, mot_version_host_bits(seen), mot_version_data(seen),
+						MotDefinitionRowSize(logging.def, seen), columns, host_bits, data, size);
 		MemoryContextSwitchTo(oldcxt);
 		MemoryContextReset(row_cxt);
 	}

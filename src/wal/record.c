@@ -255,16 +255,8 @@ MotRecordDelete(StringInfo buf, const void *key, size_t key_len,
 
 void
 MotRecordUpdate(StringInfo buf, const void *key, size_t key_len,
-				unsigned old_host_bits, const void *old, size_t old_size,
+				unsigned old_host_bits, const void *old, size_t old_size, size_t columns,
 				unsigned host_bits, const void *row, size_t size)
-{
-	MotRecordAmend(buf, key, key_len, old_host_bits, old, old_size, old_size, host_bits, row, size);
-}
-
-void
-MotRecordAmend(StringInfo buf, const void *key, size_t key_len,
-			   unsigned old_host_bits, const void *old, size_t old_size, size_t columns,
-			   unsigned host_bits, const void *row, size_t size)
 {
 	char	   *p;
 

@@ -145,17 +145,14 @@ extern void MotRecordDefinition(StringInfo buf, MotOp op, const void *def, size_
 extern void MotRecordOid(StringInfo buf, MotOp op, Oid oid);	/* INDEX, DROP_DATABASE;
 																 * DROP with oid ignored */
 extern void MotRecordInsert(StringInfo buf, unsigned host_bits, const void *row, size_t size);
-extern void MotRecordUpdate(StringInfo buf, const void *key, size_t key_len,
-							unsigned old_host_bits, const void *old, size_t old_size,
-							unsigned host_bits, const void *row, size_t size);
 
 /*
- * An update that changes nothing but what lies behind the columns, which may have been done already
- * where it is applied (mot_row_amend): it says all of that.
+ * columns: old_size; less for one that changes nothing but what lies behind the columns, which
+ * may have been done already where it is applied (mot_row_amend): it says all of that.
  */
-extern void MotRecordAmend(StringInfo buf, const void *key, size_t key_len,
-						   unsigned old_host_bits, const void *old, size_t old_size, size_t columns,
-						   unsigned host_bits, const void *row, size_t size);
+extern void MotRecordUpdate(StringInfo buf, const void *key, size_t key_len,
+							unsigned old_host_bits, const void *old, size_t old_size, size_t columns,
+							unsigned host_bits, const void *row, size_t size);
 extern void MotRecordDelete(StringInfo buf, const void *key, size_t key_len,
 							unsigned old_host_bits, const void *old, size_t old_size);
 

@@ -47,27 +47,16 @@
 /* what was loaded, in the process that leads */
 static char loaded_directory[MAXPGPATH];
 
-static TimestampTz load_began;
-
 /* where the server's own redo began, if it has passed our records by; what we have read */
 static XLogRecPtr redo_began = InvalidXLogRecPtr;
 static XLogRecPtr reached = InvalidXLogRecPtr;
 
 static void load_newest(MotManifest *m, const char *directory, XLogRecPtr from, XLogRecPtr upto,
 						TimeLineID tli);
-static void set_recovery(const MotManifest *m);
-static void report_loaded(const MotManifest *m);
-static void read_log(MotManifest *m, XLogRecPtr from, XLogRecPtr upto, TimeLineID tli);
 static void log_too_short(XLogRecPtr end, XLogRecPtr lsn, const char *directory);
 
 void
-MotLoad(XLogRecPtr upto, TimeLineID tli)
-{
-	MotLoadFrom(InvalidXLogRecPtr, upto, tli);
-}
-
-void
-MotLoadFrom(XLogRecPtr from, XLogRecPtr upto, TimeLineID tli)
+MotLoad(XLogRecPtr from, XLogRecPtr upto, TimeLineID tli)
 {
 	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "MOT load",
 											  ALLOCSET_DEFAULT_SIZES);
@@ -75,6 +64,7 @@ MotLoadFrom(XLogRecPtr from, XLogRecPtr upto, TimeLineID tli)
 	MotManifest *m;
 	char	   *directory = NULL;
 	mot_ts		began;
+	TimestampTz began_at;
 
 	if (!MotStateClaimLoad())
 	{
@@ -85,15 +75,18 @@ MotLoadFrom(XLogRecPtr from, XLogRecPtr upto, TimeLineID tli)
 		return;
 	}
 
-	load_began = GetCurrentTimestamp();
+	began_at = GetCurrentTimestamp();
 	began = mot_engine_clock(MotEngine);
 	MotSpillBegin();
 	MotLeftOutStart();
 	MOT_FAULT("load-begin");
 	m = MotManifestNewest(MotRecovers() ? recoveryTargetTLI : tli, &directory);
-	set_recovery(m);
+	MotRecoverBegin(m, directory);
 	if (m != NULL)
+	{
 		load_newest(m, directory, from, upto, tli);
+		MotRecoverDone(m, began_at);
+	}
 	if (!AmStartupProcess() && !RecoveryInProgress())
 		MotReplayEnd();
 	MOT_FAULT("load-end");
@@ -218,7 +211,6 @@ load_newest(MotManifest *m, const char *directory, XLogRecPtr from, XLogRecPtr u
 	}
 	mot_snapshot_hold(session, MOT_TS_NONE);
 
-	strlcpy(loaded_directory, directory, MAXPGPATH);
 	MOT_FAULT("load-log");
 	if (sorted != NULL)
 		MotSortFree(sorted);
@@ -226,7 +218,7 @@ load_newest(MotManifest *m, const char *directory, XLogRecPtr from, XLogRecPtr u
 	{
 		MotTrailBegin(m->lsn);
 		if (log_follows && upto > from)
-			read_log(m, from, upto, tli);
+			MotRecoverLog(m, from, upto, tli);
 		MotTrailLoaded();
 	}
 	if (!AmStartupProcess() && !RecoveryInProgress())
@@ -234,19 +226,17 @@ load_newest(MotManifest *m, const char *directory, XLogRecPtr from, XLogRecPtr u
 
 	if (!log_follows && !MotRecovers() && MotStatePreserved() == InvalidXLogRecPtr)
 		MotCheckpointRemember(m, directory);
-
-	report_loaded(m);
 }
 
-static void
-report_loaded(const MotManifest *m)
+void
+MotRecoverDone(const MotManifest *m, TimestampTz began)
 {
 	MotRecoveryStat *stat = MotRecoveryShared();
 	long		secs;
 	int			usecs;
 	uint64		rows;
 
-	TimestampDifference(load_began, GetCurrentTimestamp(), &secs, &usecs);
+	TimestampDifference(began, GetCurrentTimestamp(), &secs, &usecs);
 	LWLockAcquire(MotStatLock, LW_EXCLUSIVE);
 	stat->load_seconds = secs + usecs / 1000000.0;
 	rows = stat->rows_loaded;
@@ -269,29 +259,9 @@ MotRecoverCheckLog(const MotManifest *m)
 						 m->rmgr_id)));
 }
 
-/* The same in parts, for standby.c. */
+/* The same in parts, for standby.c, too: m NULL: there is none. */
 void
 MotRecoverBegin(const MotManifest *m, const char *directory)
-{
-	set_recovery(m);
-	strlcpy(loaded_directory, directory, MAXPGPATH);
-}
-
-void
-MotRecoverLog(MotManifest *m, XLogRecPtr from, XLogRecPtr upto, TimeLineID tli)
-{
-	read_log(m, from, upto, tli);
-}
-
-void
-MotRecoverDone(const MotManifest *m, TimestampTz began)
-{
-	load_began = began;
-	report_loaded(m);
-}
-
-static void
-set_recovery(const MotManifest *m)
 {
 	MotRecoveryStat *stat = MotRecoveryShared();
 	MotCheckpointStat *checkpoint = MotCheckpointShared();
@@ -300,6 +270,7 @@ set_recovery(const MotManifest *m)
 	memset(stat, 0, sizeof(*stat));
 	if (m != NULL)
 	{
+		strlcpy(loaded_directory, directory, MAXPGPATH);
 		stat->checkpoint_lsn = m->lsn;
 		stat->tables_total = m->ntables;
 		checkpoint->checkpoint_lsn = m->lsn;
@@ -320,8 +291,8 @@ replay_one(void *arg, XLogReaderState *record)
 	reached = record->EndRecPtr;
 }
 
-static void
-read_log(MotManifest *m, XLogRecPtr from, XLogRecPtr upto, TimeLineID tli)
+void
+MotRecoverLog(MotManifest *m, XLogRecPtr from, XLogRecPtr upto, TimeLineID tli)
 {
 	MemoryContext oldcxt = CurrentMemoryContext;
 	volatile bool given_up = false;

@@ -20,10 +20,21 @@ typedef struct MotReplayShared
 	struct InDoubt *first;		/* in the engine's region */
 	struct InDoubt *last;
 	XLogRecPtr	upto;			/* end of the last record of ours dealt with */
-	uint32		streams;		/* begun, and neither complete nor forgotten */
+
+	/*
+	 * Begun, and neither complete nor forgotten: their first pieces lie
+	 * before "upto", and only the startup process knows of them, so a
+	 * checkpoint with that position has to wait until that is over.
+	 */
+	uint32		streams;
 	uint32		contents;		/* files of content.c */
-	bool		past_target;	/* commits later than the recovery target have
-								 * been passed over */
+
+	/*
+	 * Commits later than the recovery target have been passed over.  That may
+	 * still be moved, so there is to be no checkpoint, until recovery ends;
+	 * and then there has to be one.
+	 */
+	bool		past_target;
 	pg_atomic_uint32 room_wanted;	/* by sessions that apply */
 
 	/* spool.c; bytes are counted with what precedes each transaction */

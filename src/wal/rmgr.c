@@ -66,7 +66,7 @@ typedef struct Stream
 static Stream *streams = NULL;
 
 /* where transactions go instead of being applied */
-static void (*into) (const char *ops, size_t len, XLogRecPtr lsn) = NULL;
+void		(*MotReplayInto) (const char *ops, size_t len, XLogRecPtr lsn) = NULL;
 
 /* after a crash: where redo began, and the last record of ours that was passed by */
 static XLogRecPtr redo_from = InvalidXLogRecPtr;
@@ -217,7 +217,7 @@ recover_later(void)
 		if (MotEngine == NULL && passed_by == InvalidXLogRecPtr)
 			return;
 		(void) MotEngineRequired();
-		MotLoadFrom(from, end, tli);
+		MotLoad(from, end, tli);
 		MotLoadCheckEnd(end);
 		MotReplayEnd();
 		MotCheckpointRecoveryEnd(from != InvalidXLogRecPtr);
@@ -326,13 +326,6 @@ delay_commit(XLogReaderState *record)
 	}
 }
 
-/* Transactions that are committed go there, and no further; NULL: they are applied. */
-void
-MotReplayInto(void (*visit) (const char *ops, size_t len, XLogRecPtr lsn))
-{
-	into = visit;
-}
-
 void
 MotReplayRecord(XLogReaderState *record)
 {
@@ -400,9 +393,7 @@ replay(XLogReaderState *record)
 
 	if (kind == MOT_XLOG_START)
 	{
-		while (streams != NULL)
-			end_stream(streams);
-		MotInDoubtSettle(true);
+		MotReplayDecided();
 		return;
 	}
 
@@ -437,10 +428,10 @@ replay(XLogReaderState *record)
 				len = stream->len;
 				if (stream->kept != NULL)
 					ops = stream->kept;
-				else if ((kind == MOT_XLOG_COMMIT || into != NULL) && len > 0)
+				else if ((kind == MOT_XLOG_COMMIT || MotReplayInto != NULL) && len > 0)
 					ops = mapped = MotSpillMap(stream->path, len);
 			}
-			if (into != NULL)
+			if (MotReplayInto != NULL)
 			{
 				if (kind == MOT_XLOG_MIXED)
 					MOT_FAULT("replay-doubt");
@@ -448,7 +439,7 @@ replay(XLogReaderState *record)
 				{
 					if (kind == MOT_XLOG_MIXED)
 						MOT_FAULT("replay-settle");
-					into(ops, len, lsn);
+					MotReplayInto(ops, len, lsn);
 					MOT_FAULT("replay-applied");
 				}
 			}
@@ -494,8 +485,7 @@ MotReplayCommitted(const char *ops, size_t len, XLogRecPtr lsn, TransactionId xi
 void
 MotReplayDecided(void)
 {
-	while (streams != NULL)
-		end_stream(streams);
+	MotReplayForget();
 	MotInDoubtSettle(true);
 }
 
@@ -647,20 +637,15 @@ end_stream(Stream *stream)
 static const char *
 replay_identify(uint8 info)
 {
-	switch (info & MOT_XLOG_KIND)
-	{
-		case MOT_XLOG_COMMIT:
-			return "COMMIT";
-		case MOT_XLOG_MIXED:
-			return "MIXED";
-		case MOT_XLOG_PIECE:
-			return "PIECE";
-		case MOT_XLOG_FORGET:
-			return "FORGET";
-		case MOT_XLOG_START:
-			return "START";
-	}
-	return NULL;
+	static const char *const names[MOT_XLOG_KIND + 1] = {
+		[MOT_XLOG_COMMIT] = "COMMIT",
+		[MOT_XLOG_MIXED] = "MIXED",
+		[MOT_XLOG_PIECE] = "PIECE",
+		[MOT_XLOG_FORGET] = "FORGET",
+		[MOT_XLOG_START] = "START"
+	};
+
+	return names[info & MOT_XLOG_KIND];
 }
 
 static void

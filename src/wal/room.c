@@ -214,7 +214,7 @@ MotApplyMakeRoom(void)
 	TransactionId xid = XidFromFullTransactionId(ReadNextFullTransactionId());
 
 	/* whoever loads has the memory, and the tables */
-	if (MotSpooling() && !MotSpoolApplies())
+	if (MotSpooling() && !MotSpoolApplies)
 	{
 		MotSpoolWait();
 		return;

@@ -108,7 +108,7 @@ MotSortLog(const MotManifest *m, XLogRecPtr from, XLogRecPtr upto, TimeLineID tl
 	MemoryContextRegisterResetCallback(cxt, callback);
 
 	sorting = sorted;
-	MotReplayInto(sort_transaction);
+	MotReplayInto = sort_transaction;
 	PG_TRY();
 	{
 		for (int i = 0; i < m->nindoubt; i++)
@@ -119,7 +119,7 @@ MotSortLog(const MotManifest *m, XLogRecPtr from, XLogRecPtr upto, TimeLineID tl
 	}
 	PG_FINALLY();
 	{
-		MotReplayInto(NULL);
+		MotReplayInto = NULL;
 		sorting = NULL;
 		MotReplayForget();
 	}

@@ -64,7 +64,7 @@ static char *map = NULL;
 static uint32 mapped;
 
 /* this is the process that applies what is spooled */
-static bool applying = false;
+bool		MotSpoolApplies = false;
 
 static bool complained = false;
 
@@ -91,7 +91,7 @@ void
 MotSpoolEnd(void)
 {
 	pg_atomic_write_u32(&MotReplay->spooling, 0);
-	applying = false;
+	MotSpoolApplies = false;
 }
 
 /* ----------------------------------------------------------------- writing */
@@ -274,13 +274,6 @@ MotSpoolWait(void)
 	CHECK_FOR_INTERRUPTS();
 }
 
-/* Whoever applies what is spooled is not to wait for itself. */
-bool
-MotSpoolApplies(void)
-{
-	return applying;
-}
-
 /*
  * Tables are loaded, and what is spooled is being applied.  From now on replay may add half of what is
  * taken out, and a little; else, if it were faster, there would be no end to it.
@@ -315,7 +308,7 @@ MotSpoolReadBegin(MotSpoolReader *reader)
 	reader->file = 1;
 	reader->used = 0;
 	reader->map = NULL;
-	applying = true;
+	MotSpoolApplies = true;
 	pg_atomic_write_u64(&MotReplay->spool_before, pg_atomic_read_u64(&MotReplay->spool_added));
 }
 
@@ -421,7 +414,7 @@ MotSpoolForget(void)
 	DIR		   *dir;
 	struct dirent *de;
 
-	applying = false;
+	MotSpoolApplies = false;
 	if (!MotSpooling())
 		return;
 	LWLockAcquire(MotApplyLock, LW_EXCLUSIVE);

@@ -30,7 +30,8 @@ extern void MotSpoolBegin(void);
 extern void MotSpoolEnd(void);
 extern bool MotSpoolAdd(const char *ops, size_t len, XLogRecPtr lsn, TransactionId xid, const char *path);
 extern void MotSpoolWait(void);
-extern bool MotSpoolApplies(void);
+extern bool MotSpoolApplies;	/* this process does, and is not to wait for
+								 * itself */
 extern void MotSpoolThrottle(void);
 extern void MotSpoolForget(void);
 

@@ -87,7 +87,7 @@ MotStandbyBegin(XLogRecPtr upto, TimeLineID tli)
 
 	MOT_FAULT("standby-begin");
 	if (!mine || !begin(upto, tli))
-		MotLoad(upto, tli);
+		MotLoad(InvalidXLogRecPtr, upto, tli);
 	if (mine)
 		pg_atomic_write_u32(&MotReplay->standby, STARTUP_BEGAN);
 }

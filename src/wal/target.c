@@ -25,7 +25,6 @@ static HTAB *targets = NULL;
 static MotTarget *begun = NULL;
 
 static void begin_target(MotTarget *target);
-static void forget_definition(MotTarget *target);
 
 /* ------------------------------------------------------------- definitions */
 
@@ -114,7 +113,7 @@ MotTargetDefine(MotTarget *target, const char *bytes, size_t len)
 	oldcxt = MemoryContextSwitchTo(cxt);
 	copy = palloc(Max(len, 1));
 	memcpy(copy, bytes, len);
-	forget_definition(target);
+	MotTargetFree(target);
 
 	target->cxt = cxt;
 	target->def = def;
@@ -158,21 +157,15 @@ MotTargetIndexAt(const MotTarget *target, Oid indexoid)
 	return -1;
 }
 
-static void
-forget_definition(MotTarget *target)
+/* what is cached of it */
+void
+MotTargetFree(MotTarget *target)
 {
 	if (target->cxt != NULL)
 		MemoryContextDelete(target->cxt);
 	target->cxt = NULL;
 	target->def = NULL;
 	target->nindexes = 0;
-}
-
-/* of one that is not cached here */
-void
-MotTargetFree(MotTarget *target)
-{
-	forget_definition(target);
 }
 
 const char *
@@ -205,7 +198,7 @@ MotTargetsForget(void)
 		MotContentLeave(target, gone);
 		if (gone || target->defined)
 		{
-			forget_definition(target);
+			MotTargetFree(target);
 			(void) hash_search(targets, &target->key, HASH_REMOVE, NULL);
 		}
 	}

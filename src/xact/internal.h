@@ -56,7 +56,7 @@ extern void MotTakenWrite(StringInfo text, MotTaken taken);
 extern MotTaken MotTakenRead(const char *text, MemoryContext cxt);
 
 /* transaction.c */
-extern void MotBeforeSnapshot(Snapshot snapshot);
+extern void MotBeforeSnapshot(void);
 extern void MotTransactionBegin(mot_session *session);
 extern bool MotWorkersSeeAll(void);
 

@@ -308,7 +308,7 @@ MotMixedTake(mot_session *session, Snapshot snapshot)
 	 * a standby: this very snapshot may see a commit that has not been
 	 * applied
 	 */
-	MotBeforeSnapshot(snapshot);
+	MotBeforeSnapshot();
 	if (unlikely(pg_atomic_read_u32(&shared->active) != 0 && snapshot != NULL))
 		wait_for_visible(snapshot);
 	taken.ts = mot_snapshot_take(session);
@@ -333,7 +333,7 @@ MotMixedTakeMoment(mot_session *session, Snapshot snapshot, bool *stale)
 
 	nleft_out = 0;
 	awaited = InvalidTransactionId;
-	MotBeforeSnapshot(snapshot);
+	MotBeforeSnapshot();
 	if (unlikely(pg_atomic_read_u32(&shared->active) != 0))
 		wait_for_visible(snapshot);
 

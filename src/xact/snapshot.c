@@ -136,7 +136,7 @@ static inline mot_view as_view(MotTaken taken, uint32 command);
 static void remove_entry(int i);
 static pg_noinline void forget_beyond(int i);
 static void publish_oldest(void);
-static void before_snapshot(Snapshot snapshot);
+static void before_snapshot(void);
 static inline void refuse_worker(void);
 static MotTaken take_snapshot(mot_session *session, Snapshot snapshot);
 static void take_with_query(QueryDesc *query, Entry *entry, bool both);
@@ -350,7 +350,7 @@ take_with_query(QueryDesc *query, Entry *entry, bool both)
 
 	if (own && !IsInParallelMode())
 	{
-		before_snapshot(query->snapshot);
+		before_snapshot();
 		entry->taken = MotMomentQuery(session, query->snapshot);
 	}
 	else
@@ -548,10 +548,10 @@ publish_oldest(void)
 }
 
 static void
-before_snapshot(Snapshot snapshot)
+before_snapshot(void)
 {
 	refuse_worker();
-	MotBeforeSnapshot(snapshot);
+	MotBeforeSnapshot();
 }
 
 static inline void
@@ -718,7 +718,8 @@ take_transaction_snapshot(Snapshot query_snapshot)
 	}
 	if (XactIsoLevel == XACT_SERIALIZABLE)
 		MotFairBegin();
-	before_snapshot(GetTransactionSnapshot());
+	(void) GetTransactionSnapshot();
+	before_snapshot();
 	if (XactIsoLevel == XACT_SERIALIZABLE)
 	{
 		serial_begun = true;

@@ -239,12 +239,12 @@ set_mark(int level, mot_mark mark)
 	levels[level].wait_id = 0;
 }
 
-/* An engine snapshot is about to be taken, to go with "snapshot" (or with none: of now). */
+/* An engine snapshot is about to be taken. */
 void
-MotBeforeSnapshot(Snapshot snapshot)
+MotBeforeSnapshot(void)
 {
-	if (log != NULL && log->before_snapshot != NULL)
-		log->before_snapshot(snapshot);
+	if (log != NULL)
+		log->before_snapshot();
 }
 
 /* -------------------------------------------------------------- callbacks */

@@ -212,7 +212,7 @@ typedef struct MotXactLog
 	void		(*insert) (mot_session *session);
 	void		(*installed) (mot_session *session);
 	void		(*abort) (void);
-	void		(*before_snapshot) (Snapshot snapshot);
+	void		(*before_snapshot) (void);
 	mot_status	(*amend) (mot_session *session, mot_table *table, mot_row *row, const mot_version *seen,
 						  size_t columns, unsigned host_bits, const void *data, size_t size);
 } MotXactLog;
