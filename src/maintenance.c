@@ -83,12 +83,6 @@ MotDescribeWorker(BackgroundWorker *worker, const char *name, const char *main,
 }
 
 void
-MotMaintenanceInit(void)
-{
-	MotRegisterWorker("mot maintenance", "MotMaintenanceMain", BgWorkerStart_ConsistentState, 5);
-}
-
-void
 MotMaintenanceMain(Datum arg)
 {
 	mot_session *session;

@@ -17,7 +17,4 @@ extern void MotDescribeWorker(BackgroundWorker *worker, const char *name, const 
 /* registers a worker that runs this function of the module */
 extern void MotRegisterWorker(const char *name, const char *main, BgWorkerStartTime start, int restart);
 
-/* registers the worker; called once by _PG_init */
-extern void MotMaintenanceInit(void);
-
 #endif							/* MOT_MAINTENANCE_H */

@@ -139,7 +139,7 @@ _PG_init(void)
 	MotTableInit();
 	MotStatementInit();
 	MotBatchInit();
-	MotMaintenanceInit();
+	MotRegisterWorker("mot maintenance", "MotMaintenanceMain", BgWorkerStart_ConsistentState, 5);
 
 	/* the rooms have defined theirs */
 	MotReserveSettings("mot");

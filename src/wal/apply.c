@@ -146,7 +146,7 @@ try_apply(const char *ops, size_t len, XLogRecPtr lsn, TransactionId xid)
 	if (TransactionIdIsValid(xid))
 	{
 		MotMixedApplyBegin(xid);
-		MotMixedApplyEnd(mot_txn_commit(session));
+		MotMixedDone(mot_txn_commit(session));
 	}
 	else
 		(void) mot_txn_commit(session);

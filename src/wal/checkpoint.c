@@ -113,12 +113,6 @@ static bool server_is_stopping(void);
 static void wait_for_sessions(void);
 
 void
-MotCheckpointInit(void)
-{
-	MotRegisterWorker("mot checkpointer", MOT_CHECKPOINT_MAIN, BgWorkerStart_ConsistentState, 1);
-}
-
-void
 MotCheckpointMain(Datum arg)
 {
 	/* no engine, nothing to do: exit code 0 means "do not start me again" */

@@ -103,14 +103,14 @@ extern XLogRecPtr MotBackupKeepFrom(XLogRecPtr newest);
  * Work for several processes: a segment of shared memory with what is to be
  * done, and background workers that do it along with the leader.
  */
-typedef struct MotHelpers MotHelpers;	/* the leader's */
-
 typedef struct MotHelpersShared
 {
 	int			job;			/* which function: MOT_JOB_ */
 	bool		gently;			/* nobody waits for it: helpers lower their
 								 * priority */
 	uint32		nitems;
+	int			asked;			/* helpers; some may still be on their way, or
+								 * never come */
 	pg_atomic_uint32 number;	/* helpers that have begun */
 	pg_atomic_uint32 next;		/* item */
 	pg_atomic_uint32 done;		/* items */
@@ -131,14 +131,12 @@ extern void MotHelpersInit(void);	/* their settings */
 extern int	MotHelpersToLoad(void);
 extern int	MotHelpersToWrite(void);
 
-extern MotHelpers *MotHelpersBegin(MotHelpersShared *shared, dsm_segment *segment, int n);
-extern int	MotHelpersAsked(MotHelpers *helpers);
-extern int	MotHelpersRunning(MotHelpers *helpers);
-extern bool MotHelpersDone(MotHelpers *helpers);
-extern void MotHelpersEnd(MotHelpers *helpers); /* waits; raises the first
-												 * failure */
-extern void MotHelpersAbandon(MotHelpers *helpers); /* waits; for the leader's
-													 * own errors */
+extern void MotHelpersBegin(MotHelpersShared *shared, dsm_segment *segment, int n);
+extern bool MotHelpersDone(MotHelpersShared *shared);
+extern void MotHelpersEnd(MotHelpersShared *shared);	/* waits; raises the
+														 * first failure */
+extern void MotHelpersAbandon(MotHelpersShared *shared);	/* waits; for the
+															 * leader's own errors */
 
 /* by everybody at work */
 extern int	MotHelpersNext(MotHelpersShared *shared);

@@ -414,7 +414,6 @@ write_rows(MotManifest *m, Sources *sources, const Cut *cut, const char *directo
 {
 	dsm_segment *segment;
 	WriteShared *shared;
-	MotHelpers *helpers;
 	uint64		bytes = 0;
 	TimestampTz asked = GetCurrentTimestamp();
 	int			nhelpers = use_helpers ? MotHelpersToWrite() : 0;
@@ -431,7 +430,7 @@ write_rows(MotManifest *m, Sources *sources, const Cut *cut, const char *directo
 		bytes += sources->source[i].reused ? 0 : sources->source[i].row_bytes;
 	MotPaceBegin(&shared->pace, bytes, use_helpers ? Min(nhelpers, shared->base.nitems) : 1, hurry);
 	shared->base.gently = !hurry;
-	helpers = MotHelpersBegin(&shared->base, segment, nhelpers);
+	MotHelpersBegin(&shared->base, segment, nhelpers);
 	PG_TRY();
 	{
 		/*
@@ -440,10 +439,10 @@ write_rows(MotManifest *m, Sources *sources, const Cut *cut, const char *directo
 		 * that have lowered theirs, if they come.  If somebody waits, nobody
 		 * does that, and all do the work.
 		 */
-		while (!MotHelpersDone(helpers))
+		while (!MotHelpersDone(&shared->base))
 		{
-			if (hurry || MotHelpersAsked(helpers) == 0 ||
-				(MotHelpersRunning(helpers) == 0 &&
+			if (hurry || shared->base.asked == 0 ||
+				(pg_atomic_read_u32(&shared->base.running) == 0 &&
 				 TimestampDifferenceExceeds(asked, GetCurrentTimestamp(), HELPER_PATIENCE_MS)))
 			{
 				MotWriteItems(&shared->base);
@@ -455,11 +454,11 @@ write_rows(MotManifest *m, Sources *sources, const Cut *cut, const char *directo
 			CHECK_FOR_INTERRUPTS();
 			MotPaceAttend(&shared->pace);
 		}
-		MotHelpersEnd(helpers);
+		MotHelpersEnd(&shared->base);
 	}
 	PG_CATCH();
 	{
-		MotHelpersAbandon(helpers);
+		MotHelpersAbandon(&shared->base);
 		PG_RE_THROW();
 	}
 	PG_END_TRY();

@@ -20,6 +20,7 @@
 #include "postgres.h"
 
 #include "machine/machine.h"
+#include "maintenance.h"
 #include "miscadmin.h"
 #include "postmaster/bgworker.h"
 #include "postmaster/interrupt.h"
@@ -33,12 +34,6 @@
 
 #define MAX_HELPERS 64
 #define AUTO (-1)
-
-struct MotHelpers
-{
-	MotHelpersShared *shared;
-	int			n;
-};
 
 static char *load_workers;
 static char *checkpoint_workers;
@@ -135,11 +130,9 @@ MotHelpersToWrite(void)
  * Shared's job, nitems, gently and size are set by the caller; everything else of it
  * here.  n: how many helpers to ask for.
  */
-MotHelpers *
+void
 MotHelpersBegin(MotHelpersShared *shared, dsm_segment *segment, int n)
 {
-	MotHelpers *helpers = palloc0(sizeof(MotHelpers));
-
 	pg_atomic_init_u32(&shared->number, 0);
 	pg_atomic_init_u32(&shared->next, 0);
 	pg_atomic_init_u32(&shared->done, 0);
@@ -147,62 +140,39 @@ MotHelpersBegin(MotHelpersShared *shared, dsm_segment *segment, int n)
 	pg_atomic_init_u32(&shared->running, 0);
 	SpinLockInit(&shared->mutex);
 	shared->sqlerrcode = 0;
-	helpers->shared = shared;
+	shared->asked = 0;
 
 	for (int i = 0; i < Min(n, (int) shared->nitems); i++)
 	{
 		BackgroundWorker worker;
 
-		memset(&worker, 0, sizeof(worker));
-		strlcpy(worker.bgw_name, shared->job == MOT_JOB_LOAD ? "mot load helper" : "mot checkpoint helper",
-				BGW_MAXLEN);
-		strlcpy(worker.bgw_type, worker.bgw_name, BGW_MAXLEN);
-		strlcpy(worker.bgw_library_name, "mot", BGW_MAXLEN);
-		strlcpy(worker.bgw_function_name, "MotHelperMain", BGW_MAXLEN);
+		MotDescribeWorker(&worker, shared->job == MOT_JOB_LOAD ? "mot load helper" : "mot checkpoint helper",
+						  "MotHelperMain", BgWorkerStart_PostmasterStart, BGW_NEVER_RESTART);
 		worker.bgw_flags = BGWORKER_SHMEM_ACCESS;
-		worker.bgw_start_time = BgWorkerStart_PostmasterStart;
-		worker.bgw_restart_time = BGW_NEVER_RESTART;
 		worker.bgw_main_arg = UInt32GetDatum(dsm_segment_handle(segment));
 		if (!RegisterDynamicBackgroundWorker(&worker, NULL))
 			break;
-		helpers->n++;
+		shared->asked++;
 	}
-	return helpers;
-}
-
-/* How many have been asked for; some may still be on their way, or never come. */
-int
-MotHelpersAsked(MotHelpers *helpers)
-{
-	return helpers->n;
 }
 
 bool
-MotHelpersDone(MotHelpers *helpers)
+MotHelpersDone(MotHelpersShared *shared)
 {
-	MotHelpersShared *shared = helpers->shared;
-
 	return pg_atomic_read_u32(&shared->failed) != 0 ||
 		pg_atomic_read_u32(&shared->done) == shared->nitems;
 }
 
-int
-MotHelpersRunning(MotHelpers *helpers)
-{
-	return (int) pg_atomic_read_u32(&helpers->shared->running);
-}
-
 void
-MotHelpersEnd(MotHelpers *helpers)
+MotHelpersEnd(MotHelpersShared *shared)
 {
-	MotHelpersShared *shared = helpers->shared;
 	char		message[sizeof(shared->message)];
 	char		hint[sizeof(shared->hint)];
 	int			sqlerrcode;
 
-	while (!MotHelpersDone(helpers) && pg_atomic_read_u32(&shared->running) > 0)
+	while (!MotHelpersDone(shared) && pg_atomic_read_u32(&shared->running) > 0)
 		pause_briefly();
-	MotHelpersAbandon(helpers);
+	MotHelpersAbandon(shared);
 
 	SpinLockAcquire(&shared->mutex);
 	sqlerrcode = shared->sqlerrcode;
@@ -222,10 +192,8 @@ MotHelpersEnd(MotHelpers *helpers)
 
 /* No new items, and nobody at work any more. */
 void
-MotHelpersAbandon(MotHelpers *helpers)
+MotHelpersAbandon(MotHelpersShared *shared)
 {
-	MotHelpersShared *shared = helpers->shared;
-
 	if (pg_atomic_read_u32(&shared->done) != shared->nitems)
 		pg_atomic_write_u32(&shared->failed, 1);
 	pg_atomic_write_u32(&shared->next, shared->nitems);
@@ -316,9 +284,7 @@ MotHelperMain(Datum arg)
 	}
 	PG_CATCH();
 	{
-		ErrorData  *edata = MotErrorTake(cxt);
-
-		MotHelpersFail(shared, edata);
+		MotHelpersFail(shared, MotErrorTake(cxt));
 	}
 	PG_END_TRY();
 	proc_exit(0);

@@ -317,8 +317,6 @@ extern void MotLoadCheckEnd(XLogRecPtr end);
 /* with mot.ignore_damaged: every table may lack changes */
 extern void MotLoadGiveUp(const char *why);
 
-extern void MotCheckpointInit(void);	/* registers the worker */
-
 /*
  * In the startup process, after MotReplayEnd.  needed: the log back to the
  * checkpoint that was loaded is not there, whether or not there is a slot.

@@ -44,7 +44,6 @@
 typedef struct Lead
 {
 	LoadShared *shared;
-	MotHelpers *helpers;
 	MotSorted  *sorted;			/* NULL: log follows later, or none does */
 	PlannedTable *planned;		/* by number */
 	bool	   *finished;		/* by number */
@@ -97,14 +96,13 @@ MotLoadCheckpoint(MotManifest *m, const char *directory, MotSorted *sorted)
 	Lead		lead = {.sorted = sorted};
 	dsm_segment *segment;
 	LoadShared *shared;
-	MotHelpers *helpers;
 
 	load_began = GetCurrentTimestamp();
 	shared = lead.shared = plan_load(&lead, m, directory, &segment);
 
 	/* the worker goes from one transaction to the next (checkpoint.c) */
 	dsm_pin_mapping(segment);
-	helpers = lead.helpers = MotHelpersBegin(&shared->base, segment, MotHelpersToLoad());
+	MotHelpersBegin(&shared->base, segment, MotHelpersToLoad());
 	MotMachinePlace(0);
 	if (AmStartupProcess())
 		begin_startup_progress_phase();
@@ -119,14 +117,14 @@ MotLoadCheckpoint(MotManifest *m, const char *directory, MotSorted *sorted)
 				(pg_atomic_read_u32(&SHARED_TABLE(shared, i)->broken) == 0 || SHARED_TABLE(shared, i)->log_follows))
 				rows_loaded(shared, SHARED_TABLE(shared, i));
 		lead_load(&lead);
-		MotHelpersEnd(helpers);
+		MotHelpersEnd(&shared->base);
 		ignore_broken(shared);
 		MotLoadLeaveOut(shared, lead.sorted, lead.planned);
 	}
 	PG_CATCH();
 	{
 		MotMachineLeave();
-		MotHelpersAbandon(helpers);
+		MotHelpersAbandon(&shared->base);
 		dsm_detach(segment);
 		PG_RE_THROW();
 	}
@@ -344,9 +342,9 @@ lead_load(Lead *lead)
 			finish_table(lead, i);
 		else if ((i = take_item(shared)) >= 0)
 			load_one(shared, i, &loader);
-		else if (MotHelpersDone(lead->helpers) && pg_atomic_read_u32(&shared->waiting) == lead->nfinished)
+		else if (MotHelpersDone(&shared->base) && pg_atomic_read_u32(&shared->waiting) == lead->nfinished)
 			break;
-		else if (!MotHelpersDone(lead->helpers) && MotHelpersRunning(lead->helpers) == 0)
+		else if (!MotHelpersDone(&shared->base) && pg_atomic_read_u32(&shared->base.running) == 0)
 			break;				/* somebody has gone: MotHelpersEnd says so */
 		else
 		{

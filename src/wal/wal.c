@@ -7,6 +7,7 @@
  */
 #include "postgres.h"
 
+#include "maintenance.h"
 #include "storage/lwlock.h"
 #include "wal/leftout.h"
 
@@ -22,7 +23,7 @@ MotWalInit(void)
 	MotLoggerInit();
 	MotDurableInit();
 	MotBackupInit();
-	MotCheckpointInit();
+	MotRegisterWorker("mot checkpointer", MOT_CHECKPOINT_MAIN, BgWorkerStart_ConsistentState, 1);
 }
 
 /* in shmem_request_hook, once */

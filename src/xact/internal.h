@@ -68,7 +68,6 @@ extern TransactionId MotMixedAwaited(void);
 extern void MotMixedDrawn(mot_ts ts);
 extern bool MotMixedAnnounced(void);
 extern void MotMixedDraw(void);
-extern void MotMixedDone(mot_ts ts);
 extern void MotMixedWithdraw(void);
 extern MotTaken MotMixedTake(mot_session *session, Snapshot snapshot);
 extern MotTaken MotMixedTakeMoment(mot_session *session, Snapshot snapshot, bool *stale);

@@ -285,12 +285,6 @@ MotMixedApplyBegin(TransactionId xid)
 	MotMixedDraw();
 }
 
-void
-MotMixedApplyEnd(mot_ts ts)
-{
-	MotMixedDone(ts);
-}
-
 /* ---------------------------------------------------------------- readers */
 
 /*

@@ -234,7 +234,7 @@ extern mot_status MotAmendRow(mot_table *table, mot_row *row, const mot_version 
  * announces it (see mixed.c); ts: what its commit returned.
  */
 extern void MotMixedApplyBegin(TransactionId xid);
-extern void MotMixedApplyEnd(mot_ts ts);
+extern void MotMixedDone(mot_ts ts);
 
 /*
  * Raise the error that fits a status (53200, 40001, 54000 ...).  "rel" may be
