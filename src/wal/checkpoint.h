@@ -21,6 +21,13 @@
 #define MOT_DAMAGE_HINT \
 	"Restore the server from a backup, or set mot.ignore_damaged to start without the damaged tables."
 
+/* a file, or the log, is not what it should be */
+#define MotRaiseDamage(...) \
+	ereport(ERROR, \
+			(errcode(ERRCODE_DATA_CORRUPTED), \
+			 errmsg(__VA_ARGS__), \
+			 errhint(MOT_DAMAGE_HINT)))
+
 extern int	mot_checkpoint_share;
 
 /* ------------------------------------------------------------------ state.c */

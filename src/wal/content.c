@@ -21,10 +21,8 @@
  */
 #include "postgres.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "common/hashfn.h"
 #include "miscadmin.h"
@@ -94,23 +92,14 @@ open_map(MotTarget *target)
 {
 	MotContent *content = &target->content;
 	char	   *path = map_path(target);
-	int			fd = BasicOpenFile(path, O_RDWR | PG_BINARY);
 	struct stat st;
-	void	   *p;
 
-	pfree(path);
-	if (fd < 0)
-		return;
-	if (fstat(fd, &st) == 0 && st.st_size >= (off_t) sizeof(MotContentMap))
+	if (stat(path, &st) == 0 && st.st_size >= (off_t) sizeof(MotContentMap))
 	{
-		p = mmap(NULL, st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-		if (p != MAP_FAILED)
-		{
-			content->map = p;
-			content->size = st.st_size;
-		}
+		content->map = MotSpillMapFile(path, st.st_size, false);
+		content->size = st.st_size;
 	}
-	(void) close(fd);
+	pfree(path);
 }
 
 static void
@@ -143,47 +132,24 @@ make_map(MotTarget *target, uint64 rows)
 	uint32		buckets;
 	Size		bytes;
 	char	   *path;
-	int			fd;
-	int			error = 0;
-	void	   *p = MAP_FAILED;
 
 	if (size >= PG_UINT32_MAX / 2)
 		return false;
 	buckets = pg_nextpower2_32((uint32) size);
 	bytes = offsetof(MotContentMap, heads) + buckets * sizeof(uint32) + size * sizeof(Entry);
 
-	MotSpillDirectory();
 	path = map_path(target);
-	fd = BasicOpenFile(path, O_RDWR | O_CREAT | O_TRUNC | PG_BINARY);
-	if (fd < 0)
-		error = errno;
-	else
-	{
-		/* what is touched has to be there: a full disk would be a signal */
-		error = MotSpillAllocate(fd, 0, bytes);
-		if (error == 0)
-		{
-			p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-			if (p == MAP_FAILED)
-				error = errno;
-		}
-		(void) close(fd);
-	}
-	if (error != 0)
-	{
-		(void) unlink(path);
-		errno = error;
+	content->map = MotSpillMapFile(path, bytes, true);
+	if (content->map == NULL)
 		ereport(LOG,
 				(errcode_for_file_access(),
 				 errmsg("could not make file \"%s\": %m", path),
 				 errdetail("Replay looks for rows of memory-optimized table \"%s\", which has no key, one by one.",
 						   MotTargetName(target))));
-		pfree(path);
-		return false;
-	}
 	pfree(path);
+	if (content->map == NULL)
+		return false;
 
-	content->map = p;
 	content->size = bytes;
 	content->map->serial = mot_table_serial(target->table);
 	content->map->buckets = buckets;

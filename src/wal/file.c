@@ -13,14 +13,21 @@
 
 #include "storage/fd.h"
 #include "utils/wait_event.h"
+#include "wal/checkpoint.h"
 #include "wal/file.h"
 
-static void
-raise_error(const char *doing, const char *path)
+void
+MotFileRaise(const char *doing, const char *path)
 {
 	ereport(ERROR,
 			(errcode_for_file_access(),
 			 errmsg("could not %s \"%s\": %m", doing, path)));
+}
+
+void
+MotFileRaiseDamaged(const char *path, uint64 offset, const char *what)
+{
+	MotRaiseDamage("checkpoint file \"%s\" is damaged at offset %llu: %s", path, (unsigned long long) offset, what);
 }
 
 /* A transient file to be written; O_EXCL among "flags": one that is not there. */
@@ -30,7 +37,7 @@ MotFileCreate(const char *path, int flags)
 	int			fd = OpenTransientFile(path, O_RDWR | O_CREAT | PG_BINARY | flags);
 
 	if (fd < 0)
-		raise_error("create file", path);
+		MotFileRaise("create file", path);
 	return fd;
 }
 
@@ -42,7 +49,7 @@ MotFileOpen(const char *path, uint64 *size)
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st) != 0)
-		raise_error("open file", path);
+		MotFileRaise("open file", path);
 	if (size != NULL)
 		*size = st.st_size;
 	return fd;
@@ -52,7 +59,7 @@ void
 MotFileClose(int fd, const char *path)
 {
 	if (CloseTransientFile(fd) != 0)
-		raise_error("close file", path);
+		MotFileRaise("close file", path);
 }
 
 /*
@@ -68,7 +75,7 @@ MotFileSync(int fd, const char *path)
 	failed = pg_fsync(fd);
 	pgstat_report_wait_end();
 	if (failed)
-		raise_error("fsync file", path);
+		MotFileRaise("fsync file", path);
 }
 
 /* false: errno says why not all of it could be written */
@@ -103,7 +110,7 @@ void
 MotFileWrite(int fd, const char *path, const void *bytes, Size len, off_t offset)
 {
 	if (!MotWriteAll(fd, bytes, len, offset))
-		raise_error("write to file", path);
+		MotFileRaise("write to file", path);
 }
 
 /* how much could be read; less than asked for: the file ends there */
@@ -122,7 +129,7 @@ MotFileRead(int fd, const char *path, void *bytes, Size len, off_t offset)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			raise_error("read file", path);
+			MotFileRaise("read file", path);
 		if (n == 0)
 			break;
 		done += n;
@@ -139,7 +146,7 @@ MotFileSize(const char *path, uint64 *size)
 	if (stat(path, &st) != 0)
 	{
 		if (errno != ENOENT)
-			raise_error("stat file", path);
+			MotFileRaise("stat file", path);
 		return false;
 	}
 	*size = st.st_size;
@@ -175,7 +182,7 @@ MotFileMakeDirectory(const char *path, bool may_exist)
 	if (MakePGDirectory(path) == 0)
 		return true;
 	if (errno != EEXIST || !may_exist)
-		raise_error("create directory", path);
+		MotFileRaise("create directory", path);
 	return false;
 }
 

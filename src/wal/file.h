@@ -8,7 +8,12 @@
 #ifndef MOT_WAL_FILE_H
 #define MOT_WAL_FILE_H
 
+#include "compat/names.h"
 #include "port/pg_crc32c.h"
+
+/* errno says why it cannot be done */
+extern void MotFileRaise(const char *doing, const char *path) pg_attribute_noreturn();
+extern void MotFileRaiseDamaged(const char *path, uint64 offset, const char *what) pg_attribute_noreturn();
 
 extern int	MotFileCreate(const char *path, int flags);
 extern int	MotFileOpen(const char *path, uint64 *size);

@@ -240,9 +240,7 @@ MotLeftOutLoad(const char *directory, const MotManifestTable *table, uint64 need
 			/* there will be more, which is not this checkpoint's */
 			copy_file(from, to);
 			if (truncate(to, f->bytes) != 0)
-				ereport(ERROR,
-						(errcode_for_file_access(),
-						 errmsg("could not truncate file \"%s\": %m", to)));
+				MotFileRaise("truncate file", to);
 			entry.records = f->rows;
 			entry.redo_bytes = f->bytes;
 			entry.redo_crc = f->crc;
@@ -814,11 +812,7 @@ read_redo(void *arg, MotAdvanceVisit visit, void *advance)
 		p += sizeof(header);
 		if (header.magic != REDO_MAGIC || p > end || header.len > (size_t) (end - p) ||
 			!EQ_CRC32C(MotFileChecksum(p, header.len), header.crc))
-			ereport(ERROR,
-					(errcode(ERRCODE_DATA_CORRUPTED),
-					 errmsg("checkpoint file \"%s\" is damaged at offset %llu: redo does not match its checksum", path,
-							(unsigned long long) (p - start)),
-					 errhint(MOT_DAMAGE_HINT)));
+			MotFileRaiseDamaged(path, p - start, "redo does not match its checksum");
 		COMP_CRC32C(total, &header, sizeof(header));
 		visit(advance, InvalidXLogRecPtr, p, header.len);
 		p += header.len;
@@ -830,9 +824,6 @@ read_redo(void *arg, MotAdvanceVisit visit, void *advance)
 		}
 	}
 	if (p != end || !EQ_CRC32C(total, entry->redo_crc))
-		ereport(ERROR,
-				(errcode(ERRCODE_DATA_CORRUPTED),
-				 errmsg("checkpoint file \"%s\" is damaged: it is not the one that the manifest names", path),
-				 errhint(MOT_DAMAGE_HINT)));
+		MotRaiseDamage("checkpoint file \"%s\" is damaged: it is not the one that the manifest names", path);
 	pfree(path);
 }

@@ -184,10 +184,7 @@ keep_run(void *arg, XLogRecPtr lsn, const char *ops, size_t len)
 	{
 		p = ops;
 		if (!MotLeftOutFind(planned->dbid, planned->relid, &entry))
-			ereport(ERROR,
-					(errcode(ERRCODE_DATA_CORRUPTED),
-					 errmsg("redo at %X/%X is of a memory-optimized table that was not made", LSN_FORMAT_ARGS(lsn)),
-					 errhint(MOT_DAMAGE_HINT)));
+			MotRaiseDamage("redo at %X/%X is of a memory-optimized table that was not made", LSN_FORMAT_ARGS(lsn));
 	}
 	for (run = before = p; planned->made_by == lsn && MotRecordNext(&p, ops + len, &op, &error); before = p)
 		if (op.op == MOT_OP_INDEX)

@@ -359,11 +359,7 @@ MotManifestWrite(const char *dir, const MotManifest *m, bool lasting)
 static void
 damaged_manifest(Input *in, const char *what)
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_DATA_CORRUPTED),
-			 errmsg("checkpoint file \"%s\" is damaged at offset %llu: %s", in->path,
-					(unsigned long long) (in->p - in->start), what),
-			 errhint(MOT_DAMAGE_HINT)));
+	MotFileRaiseDamaged(in->path, in->p - in->start, what);
 }
 
 static void *
@@ -539,10 +535,7 @@ read_manifest(const char *dir, const Candidate *candidate, char **missing)
 	if (candidate == NULL)
 		return m;
 	if (m->tli != candidate->tli || m->lsn != candidate->lsn)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATA_CORRUPTED),
-				 errmsg("checkpoint file \"%s\" belongs to another checkpoint", in.path),
-				 errhint(MOT_DAMAGE_HINT)));
+		MotRaiseDamage("checkpoint file \"%s\" belongs to another checkpoint", in.path);
 	if (candidate->upgraded && !m->final)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -576,10 +569,7 @@ MotManifestRead(const char *dir)
 	MotManifest *m = read_manifest(dir, NULL, &missing);
 
 	if (m == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATA_CORRUPTED),
-				 errmsg("checkpoint file \"%s\" is missing", missing),
-				 errhint(MOT_DAMAGE_HINT)));
+		MotRaiseDamage("checkpoint file \"%s\" is missing", missing);
 	return m;
 }
 
@@ -749,11 +739,8 @@ MotManifestNewest(TimeLineID tli, char **directory)
 			first_missing = missing;
 	}
 	if (first_missing != NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATA_CORRUPTED),
-				 errmsg("checkpoint file \"%s\" is missing, and there is no older checkpoint of memory-optimized tables",
-						first_missing),
-				 errhint(MOT_DAMAGE_HINT)));
+		MotRaiseDamage("checkpoint file \"%s\" is missing, and there is no older checkpoint of memory-optimized tables",
+					   first_missing);
 
 	/*
 	 * Whatever brought the data directory here (a copy, a rewound primary)

@@ -30,6 +30,7 @@
 #include "postmaster/startup.h"
 #include "storage/fd.h"
 #include "utils/memutils.h"
+#include "wal/file.h"
 #include "wal/internal.h"
 
 typedef struct LogFile
@@ -276,9 +277,7 @@ open_file(const char *path)
 	int			fd = BasicOpenFile(path, O_RDONLY | PG_BINARY);
 
 	if (fd < 0 && errno != ENOENT)
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not open file \"%s\": %m", path)));
+		MotFileRaise("open file", path);
 	return fd;
 }
 

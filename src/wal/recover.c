@@ -126,10 +126,7 @@ MotLoadLater(XLogRecPtr redo_from, XLogRecPtr passed_by, XLogRecPtr end, XLogRec
 	PG_END_TRY();
 
 	if (m == NULL && readable && passed_by != InvalidXLogRecPtr && !mot_ignore_damaged)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATA_CORRUPTED),
-				 errmsg("the log has changes of memory-optimized tables, and there is no checkpoint of them"),
-				 errhint(MOT_DAMAGE_HINT)));
+		MotRaiseDamage("the log has changes of memory-optimized tables, and there is no checkpoint of them");
 	if (m != NULL && m->final && !MotOpenMarkerExists() && passed_by >= m->lsn)
 	{
 		/*

@@ -539,10 +539,7 @@ required_stream(XLogReaderState *record, XLogRecPtr start)
 								   LSN_FORMAT_ARGS(record->ReadRecPtr), LSN_FORMAT_ARGS(start));
 
 		if (!mot_ignore_damaged)
-			ereport(ERROR,
-					(errcode(ERRCODE_DATA_CORRUPTED),
-					 errmsg("%s", why),
-					 errhint(MOT_DAMAGE_HINT)));
+			MotRaiseDamage("%s", why);
 
 		/* whatever it changed, and of all that is there nobody knows what */
 		if ((XLogRecGetInfo(record) & MOT_XLOG_KIND) != MOT_XLOG_PIECE)

@@ -314,10 +314,7 @@ MotRowFileAbandon(MotRowFileWriter *w)
 static void
 damaged(MotRowFileReader *r, uint64 offset, const char *what)
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_DATA_CORRUPTED),
-			 errmsg("checkpoint file \"%s\" is damaged at offset %llu: %s", r->path,
-					(unsigned long long) offset, what)));
+	MotFileRaiseDamaged(r->path, offset, what);
 }
 
 MotRowFileReader *

@@ -304,7 +304,7 @@ go_on_in_memory(MotSorted *sorted)
 	off_t		at = 0;
 	int			fd;
 
-	if (sorted->in_memory || (errno != ENOSPC && errno != EDQUOT) ||
+	if (sorted->in_memory || !MotSpillIsFull(errno) ||
 		(fd = memfd_create("mot sorted log", MFD_CLOEXEC)) < 0)
 	{
 		errno = save_errno;
@@ -348,9 +348,7 @@ write_extent(MotSorted *sorted, MotSortedPart *part, const char *bytes, size_t l
 		if (sorted->fd >= 0)
 			(void) unlink(FILE_NAME);
 		else if (!go_on_in_memory(sorted))
-			ereport(ERROR,
-					(errcode_for_file_access(),
-					 errmsg("could not create file \"%s\": %m", FILE_NAME)));
+			MotFileRaise("create file", FILE_NAME);
 	}
 	while (!MotWriteAll(sorted->fd, bytes, len, sorted->written))
 	{

@@ -26,8 +26,6 @@
 #include "wal/checkpoint.h"
 #include "wal/spill.h"
 
-static void raise_write(const char *path) pg_attribute_noreturn();
-
 /* Recovery begins: nothing of an earlier one is there. */
 void
 MotSpillBegin(void)
@@ -46,18 +44,11 @@ MotSpillDirectory(void)
 	(void) MotFileMakeDirectory(MOT_SPILL_DIRECTORY, true);
 }
 
-static bool
-is_full(int error)
+/* the disk, according to this errno */
+bool
+MotSpillIsFull(int error)
 {
 	return error == ENOSPC || error == EDQUOT;
-}
-
-static void
-raise_write(const char *path)
-{
-	ereport(ERROR,
-			(errcode_for_file_access(),
-			 errmsg("could not write to file \"%s\": %m", path)));
 }
 
 static int
@@ -66,9 +57,7 @@ open_spill(const char *path, int flags)
 	int			fd = BasicOpenFile(path, flags | PG_BINARY);
 
 	if (fd < 0)
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not open file \"%s\": %m", path)));
+		MotFileRaise("open file", path);
 	return fd;
 }
 
@@ -86,17 +75,15 @@ MotSpillWriteIfRoom(const char *path, uint64 offset, const void *bytes, Size len
 		MotDirectoryMake();
 		if (MakePGDirectory(MOT_SPILL_DIRECTORY) != 0 && errno != EEXIST)
 		{
-			if (is_full(errno))
+			if (MotSpillIsFull(errno))
 				return false;
-			raise_write(MOT_SPILL_DIRECTORY);
+			MotFileRaise("write to file", MOT_SPILL_DIRECTORY);
 		}
 		fd = BasicOpenFile(path, O_RDWR | O_CREAT | O_TRUNC | PG_BINARY);
-		if (fd < 0 && is_full(errno))
+		if (fd < 0 && MotSpillIsFull(errno))
 			return false;
 		if (fd < 0)
-			ereport(ERROR,
-					(errcode_for_file_access(),
-					 errmsg("could not create file \"%s\": %m", path)));
+			MotFileRaise("create file", path);
 	}
 	else
 		fd = open_spill(path, O_RDWR);
@@ -106,9 +93,9 @@ MotSpillWriteIfRoom(const char *path, uint64 offset, const void *bytes, Size len
 
 		(void) close(fd);
 		errno = save_errno;
-		if (is_full(errno))
+		if (MotSpillIsFull(errno))
 			return false;
-		raise_write(path);
+		MotFileRaise("write to file", path);
 	}
 	(void) close(fd);
 	return true;
@@ -118,7 +105,7 @@ void
 MotSpillWrite(const char *path, uint64 offset, const void *bytes, Size len)
 {
 	if (!MotSpillWriteIfRoom(path, offset, bytes, len))
-		raise_write(path);
+		MotFileRaise("write to file", path);
 }
 
 /* So much of it is there from now on: 0, or what is wrong.  (A signal is not.) */
@@ -133,6 +120,38 @@ MotSpillAllocate(int fd, uint64 offset, Size len)
 	return error;
 }
 
+/*
+ * A file of so many bytes, to be written by its mapping, which all who have it share; new: it is made
+ * anew.  NULL: errno says why not, and a new one is gone.
+ */
+void *
+MotSpillMapFile(const char *path, Size len, bool new)
+{
+	void	   *p = MAP_FAILED;
+	int			error = 0;
+	int			fd;
+
+	if (new)
+		MotSpillDirectory();
+	fd = BasicOpenFile(path, O_RDWR | PG_BINARY | (new ? O_CREAT | O_TRUNC : 0));
+	if (fd < 0)
+		return NULL;
+	/* what is touched has to be there: a full disk would be a signal */
+	if (new)
+		error = MotSpillAllocate(fd, 0, len);
+	if (error == 0)
+		p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (error == 0 && p == MAP_FAILED)
+		error = errno;
+	(void) close(fd);
+	if (error == 0)
+		return p;
+	if (new)
+		(void) unlink(path);
+	errno = error;
+	return NULL;
+}
+
 /* The first len bytes (not 0) of the file; the mapping outlives the file's name. */
 void *
 MotSpillMap(const char *path, Size len)
@@ -145,9 +164,7 @@ MotSpillMap(const char *path, Size len)
 	if (p == MAP_FAILED)
 	{
 		errno = save_errno;
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not map file \"%s\": %m", path)));
+		MotFileRaise("map file", path);
 	}
 	return p;
 }

@@ -21,6 +21,8 @@ extern void MotSpillDirectory(void);
 extern bool MotSpillWriteIfRoom(const char *path, uint64 offset, const void *bytes, Size len);
 extern void MotSpillWrite(const char *path, uint64 offset, const void *bytes, Size len);
 extern int	MotSpillAllocate(int fd, uint64 offset, Size len);
+extern bool MotSpillIsFull(int error);
+extern void *MotSpillMapFile(const char *path, Size len, bool new);
 extern void *MotSpillMap(const char *path, Size len);
 extern void MotSpillUnmap(const void *p, Size len);
 extern void MotSpillUnmapLater(MemoryContext cxt, const void *p, Size len);

@@ -25,7 +25,6 @@
 #include "postgres.h"
 
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "miscadmin.h"
 #include "postmaster/startup.h"
@@ -133,46 +132,16 @@ static bool
 open_map(uint32 number, bool new)
 {
 	char	   *path = file_path(number);
-	int			fd;
-	int			error;
 
 	unmap();
-	if (new)
-		MotSpillDirectory();
-	fd = BasicOpenFile(path, O_RDWR | PG_BINARY | (new ? O_CREAT | O_TRUNC : 0));
-	error = fd < 0 ? errno : 0;
-
-	/* what is touched has to be there: a full disk would be a signal */
-	if (error == 0 && new)
-		error = MotSpillAllocate(fd, 0, FILE_SIZE);
-	if (error == 0)
-	{
-		map = mmap(NULL, FILE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-		if (map == MAP_FAILED)
-		{
-			map = NULL;
-			error = errno;
-		}
-	}
-	if (fd >= 0)
-		(void) close(fd);
-	if (error != 0 && new)
-		(void) unlink(path);
-	if (error == ENOSPC || error == EDQUOT)
-	{
-		errno = error;
+	map = MotSpillMapFile(path, FILE_SIZE, new);
+	if (map == NULL && MotSpillIsFull(errno))
 		complain(path);
-	}
-	else if (error != 0)
-	{
-		errno = error;
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not write to file \"%s\": %m", path)));
-	}
+	else if (map == NULL)
+		MotFileRaise("write to file", path);
 	mapped = number;
 	pfree(path);
-	return error == 0;
+	return map != NULL;
 }
 
 /* Room for so many bytes more, in this file or in another one; false: the disk is full. */

@@ -355,10 +355,7 @@ MotTrailNote(XLogReaderState *record)
 static void
 damaged_trail(XLogRecPtr start, Size offset, const char *what)
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_DATA_CORRUPTED),
-			 errmsg("checkpoint file \"%s\" is damaged at offset %zu: %s", trail_path(start), offset, what),
-			 errhint(MOT_DAMAGE_HINT)));
+	MotFileRaiseDamaged(trail_path(start), offset, what);
 }
 
 /*
