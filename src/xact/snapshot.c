@@ -148,13 +148,13 @@ static void check_transaction_snapshot(bool heap, bool mot);
 void
 MotSnapshotInit(void)
 {
-	prev_ExecutorStart = ExecutorStart_hook;
+	prev_ExecutorStart = ExecutorStart_hook ? ExecutorStart_hook : standard_ExecutorStart;
 	ExecutorStart_hook = executor_start;
-	prev_ExecutorRun = ExecutorRun_hook;
+	prev_ExecutorRun = ExecutorRun_hook ? ExecutorRun_hook : standard_ExecutorRun;
 	ExecutorRun_hook = executor_run;
-	prev_ExecutorEnd = ExecutorEnd_hook;
+	prev_ExecutorEnd = ExecutorEnd_hook ? ExecutorEnd_hook : standard_ExecutorEnd;
 	ExecutorEnd_hook = executor_end;
-	prev_ProcessUtility = ProcessUtility_hook;
+	prev_ProcessUtility = ProcessUtility_hook ? ProcessUtility_hook : standard_ProcessUtility;
 	ProcessUtility_hook = process_utility;
 	prev_post_parse_analyze = post_parse_analyze_hook;
 	post_parse_analyze_hook = post_parse_analyze;
@@ -167,10 +167,7 @@ executor_start(QueryDesc *query, int eflags)
 {
 	/* before the plan's nodes are initialised: they may ask for the view */
 	MotQueryBegins(query, eflags);
-	if (prev_ExecutorStart)
-		prev_ExecutorStart(query, eflags);
-	else
-		standard_ExecutorStart(query, eflags);
+	prev_ExecutorStart(query, eflags);
 	MotNodesMade(query);
 	if (unlikely(IsolationUsesXactSnapshot()) && query->operation != CMD_UTILITY &&
 		(query->operation != CMD_SELECT || query->plannedstmt->hasModifyingCTE))
@@ -180,14 +177,12 @@ executor_start(QueryDesc *query, int eflags)
 static void
 executor_run(MOT_RUN_PARAMETERS)
 {
-	ExecutorRun_hook_type below = prev_ExecutorRun != NULL ? prev_ExecutorRun : standard_ExecutorRun;
-
 	/* (a cursor's) */
 	MotHeldCheck();
 	if (unlikely(query->plannedstmt->parallelModeNeeded) && MotEngine != NULL && !IsParallelWorker())
-		MotParallelRun(below, MOT_RUN_ARGUMENTS);
+		MotParallelRun(prev_ExecutorRun, MOT_RUN_ARGUMENTS);
 	else
-		below(MOT_RUN_ARGUMENTS);
+		prev_ExecutorRun(MOT_RUN_ARGUMENTS);
 }
 
 bool
@@ -365,10 +360,7 @@ static void
 executor_end(QueryDesc *query)
 {
 	MotNodesGo(query);
-	if (prev_ExecutorEnd)
-		prev_ExecutorEnd(query);
-	else
-		standard_ExecutorEnd(query);
+	prev_ExecutorEnd(query);
 	MotQueryEnds(query);
 }
 
@@ -409,7 +401,8 @@ follow_transaction_snapshot(void)
 bool
 MotExecutorIsOurs(void)
 {
-	return prev_ExecutorStart == NULL && prev_ExecutorRun == NULL && prev_ExecutorEnd == NULL;
+	return prev_ExecutorStart == standard_ExecutorStart && prev_ExecutorRun == standard_ExecutorRun &&
+		prev_ExecutorEnd == standard_ExecutorEnd;
 }
 
 /* parse analysis is the first that has a snapshot */
@@ -442,12 +435,7 @@ process_utility(PlannedStmt *pstmt, const char *query_string, bool read_only_tre
 	if (unlikely(transaction_stale) && IsA(pstmt->utilityStmt, CopyStmt))
 		check_transaction_snapshot(true, false);
 
-	if (prev_ProcessUtility)
-		prev_ProcessUtility(pstmt, query_string, read_only_tree, context, params,
-							query_env, dest, qc);
-	else
-		standard_ProcessUtility(pstmt, query_string, read_only_tree, context, params,
-								query_env, dest, qc);
+	prev_ProcessUtility(pstmt, query_string, read_only_tree, context, params, query_env, dest, qc);
 
 	if (unlikely(imported != NULL) && MotEngine != NULL && XactIsoLevel == XACT_REPEATABLE_READ)
 		transaction_taken = MotExportFind(imported);

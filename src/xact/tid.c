@@ -25,25 +25,34 @@
 #define OFFSET_BITS 15
 #define OFFSET_MASK ((1 << OFFSET_BITS) - 1)
 
+static inline void
+from_number(uint64 number, ItemPointer tid)
+{
+	ItemPointerSet(tid, (BlockNumber) (number >> OFFSET_BITS), (OffsetNumber) ((number & OFFSET_MASK) + 1));
+}
+
+/* false: it is none of ours */
+static inline bool
+to_number(ItemPointer tid, uint64 *number)
+{
+	OffsetNumber offset = ItemPointerGetOffsetNumberNoCheck(tid);
+
+	*number = (uint64) ItemPointerGetBlockNumberNoCheck(tid) << OFFSET_BITS | (offset - 1);
+	return offset != InvalidOffsetNumber && offset <= OFFSET_MASK + 1;
+}
+
 void
 MotRowToTid(mot_session *session, const mot_row *row, ItemPointer tid)
 {
-	uint64		number = mot_row_number(session, row);
-
-	ItemPointerSet(tid, (BlockNumber) (number >> OFFSET_BITS),
-				   (OffsetNumber) ((number & OFFSET_MASK) + 1));
+	from_number(mot_row_number(session, row), tid);
 }
 
 mot_row *
 MotTidToRow(mot_session *session, mot_table *table, ItemPointer tid)
 {
-	OffsetNumber offset = ItemPointerGetOffsetNumberNoCheck(tid);
 	uint64		number;
 
-	if (offset == InvalidOffsetNumber || offset > OFFSET_MASK + 1)
-		return NULL;
-	number = (uint64) ItemPointerGetBlockNumberNoCheck(tid) << OFFSET_BITS | (offset - 1);
-	return mot_row_by_number(session, table, number);
+	return to_number(tid, &number) ? mot_row_by_number(session, table, number) : NULL;
 }
 
 static unsigned
@@ -79,21 +88,17 @@ MotVersionToTid(mot_session *session, const mot_row *row, unsigned changes, Item
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 errmsg("a transaction can change a row of a memory-optimized table at most " UINT64_FORMAT " times",
 						locked - 1)));
-	number |= n << number_bits();
-	ItemPointerSet(tid, (BlockNumber) (number >> OFFSET_BITS),
-				   (OffsetNumber) ((number & OFFSET_MASK) + 1));
+	from_number(number | n << number_bits(), tid);
 }
 
 mot_row *
 MotTidToVersion(mot_session *session, mot_table *table, ItemPointer tid, unsigned *changes)
 {
-	OffsetNumber offset = ItemPointerGetOffsetNumberNoCheck(tid);
 	uint64		number;
 	uint64		n;
 
-	if (offset == InvalidOffsetNumber || offset > OFFSET_MASK + 1)
+	if (!to_number(tid, &number))
 		return NULL;
-	number = (uint64) ItemPointerGetBlockNumberNoCheck(tid) << OFFSET_BITS | (offset - 1);
 	n = number >> number_bits();
 	*changes = n == locked_changes() ? MOT_TID_LOCKED : (unsigned) n;
 	return mot_row_by_number(session, table, number & ((UINT64CONST(1) << number_bits()) - 1));
