@@ -83,6 +83,13 @@ MotDescribeWorker(BackgroundWorker *worker, const char *name, const char *main,
 }
 
 void
+MotNap(long ms)
+{
+	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, ms, PG_WAIT_EXTENSION);
+	ResetLatch(MyLatch);
+}
+
+void
 MotMaintenanceMain(Datum arg)
 {
 	mot_session *session;
@@ -149,9 +156,7 @@ MotMaintenanceMain(Datum arg)
 			remaining = Min(remaining, MOVE_PAUSE_MS);
 		remaining = Min(remaining, MotHeldServe());
 		wait = MotAsyncServe(commits);
-		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-						 wait < 0 ? remaining : Min(wait, remaining), PG_WAIT_EXTENSION);
-		ResetLatch(MyLatch);
+		MotNap(wait < 0 ? remaining : Min(wait, remaining));
 	}
 
 	/* not 0: whoever is terminated by hand comes back */

@@ -17,4 +17,7 @@ extern void MotDescribeWorker(BackgroundWorker *worker, const char *name, const 
 /* registers a worker that runs this function of the module */
 extern void MotRegisterWorker(const char *name, const char *main, BgWorkerStartTime start, int restart);
 
+/* so many milliseconds, or until the latch is set */
+extern void MotNap(long ms);
+
 #endif							/* MOT_MAINTENANCE_H */

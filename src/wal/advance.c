@@ -209,14 +209,6 @@ define(Advance *a, const MotOpData *op)
 	mot_table_set_owner(target->table, target->def->owner, target->def->numbered);
 }
 
-static bool
-look_while_building(void *arg)
-{
-	Advance    *a = arg;
-
-	return a->look(a->arg);
-}
-
 /* An index of the definition; if there is one with this number, it is replaced. */
 static void
 build_index(Advance *a, Oid indexoid)
@@ -231,7 +223,7 @@ build_index(Advance *a, Oid indexoid)
 		(void) MotRedoMisfit(&a->redo, "index %u is not in the definition", indexoid);
 	check(a, MotDefinitionMakeIndex(a->redo.session, target->table, &target->def->indexes[i], &index));
 	target->indexes[i].handle.index = index;
-	status = MotLoadIndex(target->table, index, target->def, i, look_while_building, a);
+	status = MotLoadIndex(target->table, index, target->def, i, a->look, a->arg);
 	if (status != MOT_OK)
 		mot_index_drop(a->redo.session, index);
 	/* not found: looking has told it to stop */

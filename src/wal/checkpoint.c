@@ -192,8 +192,7 @@ MotCheckpointMain(Datum arg)
 
 		MemoryContextSwitchTo(worker_cxt);
 		MemoryContextReset(worker_cxt);
-		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, nap, PG_WAIT_EXTENSION);
-		ResetLatch(MyLatch);
+		MotNap(nap);
 	}
 }
 

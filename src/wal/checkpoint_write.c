@@ -28,10 +28,9 @@
 #include "access/xlog.h"
 #include "access/xlog_internal.h"
 #include "access/xlogrecovery.h"
+#include "maintenance.h"
 #include "miscadmin.h"
-#include "storage/latch.h"
 #include "utils/memutils.h"
-#include "utils/wait_event.h"
 #include "wal/leftout.h"
 #include "wal/replay.h"
 #include "wal/spill.h"
@@ -364,9 +363,7 @@ draw_line_standby(MotManifest *m, Sources *sources, Cut *cut)
 				break;
 		}
 		LWLockRelease(MotApplyLock);
-		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, 10,
-						 PG_WAIT_EXTENSION);
-		ResetLatch(MyLatch);
+		MotNap(10);
 		CHECK_FOR_INTERRUPTS();
 	}
 	cut->snapshot = mot_snapshot_take(session);
@@ -448,9 +445,7 @@ write_rows(MotManifest *m, Sources *sources, const Cut *cut, const char *directo
 				MotWriteItems(&shared->base);
 				break;
 			}
-			(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, 2,
-							 PG_WAIT_EXTENSION);
-			ResetLatch(MyLatch);
+			MotNap(2);
 			CHECK_FOR_INTERRUPTS();
 			MotPaceAttend(&shared->pace);
 		}

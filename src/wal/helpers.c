@@ -25,10 +25,8 @@
 #include "postmaster/bgworker.h"
 #include "postmaster/interrupt.h"
 #include "storage/ipc.h"
-#include "storage/latch.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
-#include "utils/wait_event.h"
 #include "wal/checkpoint.h"
 #include "xact/xact.h"
 
@@ -48,7 +46,6 @@ static void assign_checkpoint_workers(const char *newval, void *extra);
 
 static void run_job(MotHelpersShared *shared);
 static void helper_ended(int code, Datum arg);
-static void pause_briefly(void);
 
 /* ---------------------------------------------------------------- settings */
 
@@ -171,7 +168,7 @@ MotHelpersEnd(MotHelpersShared *shared)
 	int			sqlerrcode;
 
 	while (!MotHelpersDone(shared) && pg_atomic_read_u32(&shared->running) > 0)
-		pause_briefly();
+		MotNap(5);
 	MotHelpersAbandon(shared);
 
 	SpinLockAcquire(&shared->mutex);
@@ -198,15 +195,7 @@ MotHelpersAbandon(MotHelpersShared *shared)
 		pg_atomic_write_u32(&shared->failed, 1);
 	pg_atomic_write_u32(&shared->next, shared->nitems);
 	while (pg_atomic_read_u32(&shared->running) > 0)
-		pause_briefly();
-}
-
-static void
-pause_briefly(void)
-{
-	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, 5,
-					 PG_WAIT_EXTENSION);
-	ResetLatch(MyLatch);
+		MotNap(5);
 }
 
 /* The next item's number, or -1: no more. */

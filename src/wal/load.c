@@ -80,7 +80,7 @@ static void load_item(LoadShared *shared, LoadItem *item, Loader *loader);
 static void load_rows(LoadShared *shared, LoadItem *item, Loader *loader);
 static void prepare_loader(Loader *loader, LoadShared *shared, uint32 number);
 static void load_index(LoadShared *shared, LoadItem *item, Loader *loader);
-static bool look_while_building(void *arg);
+static bool look_at_work(void *arg);
 static void rows_loaded(LoadShared *shared, LoadTable *table);
 static void load_one(LoadShared *shared, int i, Loader *loader);
 static void table_loaded(LoadShared *shared, LoadTable *table);
@@ -743,7 +743,6 @@ load_rows(LoadShared *shared, LoadItem *item, Loader *loader)
 {
 	LoadTable  *table = SHARED_TABLE(shared, item->table);
 	mot_session *session = MotSession();
-	bool		leader = shared->leader_pid == MyProcPid;
 	MotRowFileReader *reader = MotRowFileOpen(shared->directory, &item->file);
 	unsigned	host_bits;
 	const void *bytes;
@@ -767,13 +766,7 @@ load_rows(LoadShared *shared, LoadItem *item, Loader *loader)
 		if (++n % LOAD_BATCH == 0)
 		{
 			pg_atomic_fetch_add_u64(&shared->rows, LOAD_BATCH);
-			if (leader)
-			{
-				CHECK_FOR_INTERRUPTS();
-				MotCheckpointLook();
-				report_progress(shared);
-			}
-			if (MotHelpersStop(&shared->base))
+			if (look_at_work(shared))
 				break;
 		}
 	}
@@ -795,7 +788,7 @@ load_index(LoadShared *shared, LoadItem *item, Loader *loader)
 		elog(ERROR, "index %u of memory-optimized table \"%s\" was not made", indexoid, loader->def->name);
 	/* acquire: all of its rows, whoever loaded them */
 	pg_read_barrier();
-	status = MotLoadIndex(table, index, loader->def, item->index, look_while_building, shared);
+	status = MotLoadIndex(table, index, loader->def, item->index, look_at_work, shared);
 	if (status == MOT_DUPLICATE)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_CORRUPTED),
@@ -807,7 +800,7 @@ load_index(LoadShared *shared, LoadItem *item, Loader *loader)
 
 /* true: stop */
 static bool
-look_while_building(void *arg)
+look_at_work(void *arg)
 {
 	LoadShared *shared = arg;
 

@@ -53,13 +53,12 @@
 #include "access/xlog.h"
 #include "access/xlogrecovery.h"
 #include "machine/machine.h"
+#include "maintenance.h"
 #include "miscadmin.h"
 #include "portability/instr_time.h"
 #include "postmaster/bgwriter.h"
 #include "postmaster/interrupt.h"
-#include "storage/latch.h"
 #include "utils/guc.h"
-#include "utils/wait_event.h"
 #include "wal/checkpoint.h"
 
 #define WRITER_NICE 10
@@ -284,8 +283,7 @@ MotPacePause(MotPace *pace, uint64 bytes, MotHelpersShared *stop)
 	{
 		long		nap = (long) Min(ceil(mine.debt / 1000), NAP_MS);
 
-		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, nap, PG_WAIT_EXTENSION);
-		ResetLatch(MyLatch);
+		MotNap(nap);
 		CHECK_FOR_INTERRUPTS();
 		mine.debt += mine.now;
 		mine.now = now_us();

@@ -24,14 +24,13 @@
 #include "access/xlogrecovery.h"
 #include "compat/calls.h"
 #include "compat/compat.h"
+#include "maintenance.h"
 #include "miscadmin.h"
 #include "postmaster/startup.h"
-#include "storage/latch.h"
 #include "storage/lock.h"
 #include "storage/standby.h"
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
-#include "utils/wait_event.h"
 #include "wal/leftout.h"
 #include "wal/replay.h"
 #include "wal/spool.h"
@@ -159,8 +158,7 @@ MotRoomInWorker(void)
 static void
 nap_for_room(void)
 {
-	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, 10, PG_WAIT_EXTENSION);
-	ResetLatch(MyLatch);
+	MotNap(10);
 	CHECK_FOR_INTERRUPTS();
 }
 

@@ -26,11 +26,10 @@
 
 #include <sys/mman.h>
 
+#include "maintenance.h"
 #include "miscadmin.h"
 #include "postmaster/startup.h"
 #include "storage/fd.h"
-#include "storage/latch.h"
-#include "utils/wait_event.h"
 #include "wal/replay.h"
 #include "wal/spill.h"
 #include "wal/spool.h"
@@ -238,8 +237,7 @@ MotSpoolWait(void)
 		pg_usleep(20000L);
 		return;
 	}
-	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, 20, PG_WAIT_EXTENSION);
-	ResetLatch(MyLatch);
+	MotNap(20);
 	CHECK_FOR_INTERRUPTS();
 }
 

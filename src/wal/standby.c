@@ -46,13 +46,12 @@
 #include "access/xlog.h"
 #include "access/xlogrecovery.h"
 #include "compat/calls.h"
+#include "maintenance.h"
 #include "miscadmin.h"
 #include "postmaster/bgworker_internals.h"
 #include "postmaster/interrupt.h"
 #include "postmaster/startup.h"
-#include "storage/latch.h"
 #include "utils/memutils.h"
-#include "utils/wait_event.h"
 #include "wal/leftout.h"
 #include "wal/replay.h"
 #include "wal/sort.h"
@@ -243,8 +242,7 @@ MotStandbyLoads(void)
 			return false;
 		if (ShutdownRequestPending)
 			return true;
-		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, 10, PG_WAIT_EXTENSION);
-		ResetLatch(MyLatch);
+		MotNap(10);
 		CHECK_FOR_INTERRUPTS();
 	}
 }
