@@ -815,11 +815,10 @@ MotAggregateBuild(MotStatement *st, Agg *plan, MotNode *outer)
 	node->next = next_of_aggregate;
 	node->restart = restart_aggregate;
 	node->outer = outer;
-	node->econtext = MotContextCreate(st);
-	node->ps = MotParentCreate(st, T_AggState, sizeof(AggState), (Plan *) plan, node->econtext);
+	MotNodeContext(node, T_AggState, sizeof(AggState), (Plan *) plan);
 	agg->aggstate = (AggState *) node->ps;
-	agg->input = MotContextCreate(st);
-	agg->memory = MotContextCreate(st);
+	agg->input = CreateExprContext(st->estate);
+	agg->memory = CreateExprContext(st->estate);
 	agg->aggstate->curaggcontext = agg->memory;
 	agg->aggstate->tmpcontext = agg->input;
 

@@ -114,7 +114,7 @@ MotChangeBuild(MotStatement *st, ModifyTable *plan)
 	change->rinfo = makeNode(ResultRelInfo);
 	InitResultRelInfo(change->rinfo, rel, rti, NULL, 0);
 	change->writer = MotWriterBegin(rel, st->estate->es_snapshot, 0);
-	change->econtext = MotContextCreate(st);
+	change->econtext = CreateExprContext(st->estate);
 	if (change->table->ordinary)
 		build_triggers(st, change, rel);
 
@@ -144,7 +144,7 @@ build_returning(MotStatement *st, MotChange *change, ModifyTable *plan)
 {
 	List	   *list = (List *) linitial(plan->returningLists);
 	Index		rti = linitial_int(plan->resultRelations);
-	ExprContext *econtext = MotContextCreate(st);
+	ExprContext *econtext = CreateExprContext(st->estate);
 	PlanState  *ps = MotParentCreate(st, T_ModifyTableState, sizeof(ModifyTableState),
 									 (Plan *) plan, econtext);
 	TupleTableSlot *slot;
@@ -243,7 +243,7 @@ build_conflict(MotStatement *st, MotChange *change, ModifyTable *plan)
 	MotModify  *modify = palloc0(sizeof(MotModify));
 	ResultRelInfo *rinfo = change->rinfo;
 	TupleDesc	desc = change->row->tts_tupleDescriptor;
-	ExprContext *econtext = MotContextCreate(st);
+	ExprContext *econtext = CreateExprContext(st->estate);
 	PlanState  *ps = MotParentCreate(st, T_ModifyTableState, sizeof(ModifyTableState),
 									 (Plan *) plan, econtext);
 
@@ -277,7 +277,7 @@ build_values(MotStatement *st, MotChange *change, ValuesScan *plan, PlanState *p
 	int			ncolumns = list_length(first);
 	int			i = 0;
 
-	change->values_context = MotContextCreate(st);
+	change->values_context = CreateExprContext(st->estate);
 	change->values = MakeTupleTableSlot(ExecTypeFromExprList(first), &TTSOpsVirtual);
 	change->nrows = list_length(plan->values_lists);
 	change->lists = palloc(change->nrows * sizeof(ExprState **));

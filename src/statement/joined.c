@@ -158,7 +158,7 @@ MotJoinedBuild(MotStatement *st, ModifyTable *plan, ResultRelInfo *rinfo, MotWri
 	{
 		PlanState  *ps;
 
-		joined->econtext = MotContextCreate(st);
+		joined->econtext = CreateExprContext(st->estate);
 		ps = MotParentCreate(st, T_ModifyTableState, sizeof(ModifyTableState), (Plan *) plan,
 							 joined->econtext);
 		joined->row = MakeTupleTableSlot(desc, &TTSOpsVirtual);

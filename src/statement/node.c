@@ -132,12 +132,6 @@ MotNodeRestart(MotNode *node)
 		node->outer->restart(node->outer);
 }
 
-ExprContext *
-MotContextCreate(MotStatement *st)
-{
-	return CreateExprContext(st->estate);
-}
-
 /* What expressions take for the node they belong to. */
 PlanState *
 MotParentCreate(MotStatement *st, NodeTag tag, Size size, Plan *plan, ExprContext *econtext)
@@ -151,6 +145,14 @@ MotParentCreate(MotStatement *st, NodeTag tag, Size size, Plan *plan, ExprContex
 	if (st->plan->subplans != NIL)
 		st->parents = lappend(st->parents, ps);
 	return ps;
+}
+
+/* Where the node's expressions are evaluated, and what they take for it. */
+void
+MotNodeContext(MotNode *node, NodeTag tag, Size size, Plan *plan)
+{
+	node->econtext = CreateExprContext(node->statement->estate);
+	node->ps = MotParentCreate(node->statement, tag, size, plan, node->econtext);
 }
 
 /* The node's target list, into a slot of its own. */
@@ -415,7 +417,7 @@ build_scan(MotStatement *st, ForeignScan *plan)
 	node->is_scan = true;
 	node->next = next_of_scan;
 	node->restart = restart_scan;
-	node->econtext = MotContextCreate(st);
+	node->econtext = CreateExprContext(st->estate);
 	sn->fss = fss = MotScanStateCreate(st, plan, node->econtext);
 	sn->table = MotStatementTable(st, plan->scan.scanrelid);
 	node->ps = &fss->ss.ps;
@@ -530,9 +532,7 @@ build_join(MotStatement *st, NestLoop *plan)
 	JoinNode   *join = (JoinNode *) node;
 
 	node->inner = MotNodeBuild(st, innerPlan(plan));
-	node->econtext = MotContextCreate(st);
-	node->ps = MotParentCreate(st, T_NestLoopState, sizeof(NestLoopState), (Plan *) plan,
-							   node->econtext);
+	MotNodeContext(node, T_NestLoopState, sizeof(NestLoopState), (Plan *) plan);
 	node->qual = ExecInitQual(plan->join.plan.qual, node->ps);
 	MotNodeProject(node, (Plan *) plan);
 	join->type = plan->join.jointype;
@@ -642,8 +642,7 @@ build_limit(MotStatement *st, Limit *plan)
 	MotNode    *node = MotNodeMake(st, sizeof(LimitNode), next_of_limit, restart_limit, outerPlan(plan));
 	LimitNode  *limit = (LimitNode *) node;
 
-	node->econtext = MotContextCreate(st);
-	node->ps = MotParentCreate(st, T_LimitState, sizeof(LimitState), (Plan *) plan, node->econtext);
+	MotNodeContext(node, T_LimitState, sizeof(LimitState), (Plan *) plan);
 	limit->offset_expr = ExecInitExpr((Expr *) plan->limitOffset, node->ps);
 	limit->count_expr = ExecInitExpr((Expr *) plan->limitCount, node->ps);
 	return node;
@@ -691,9 +690,7 @@ build_result(MotStatement *st, Result *plan)
 	MotNode    *node = MotNodeMake(st, sizeof(ResultNode), next_of_result, restart_result, outerPlan(plan));
 	ResultNode *result = (ResultNode *) node;
 
-	node->econtext = MotContextCreate(st);
-	node->ps = MotParentCreate(st, T_ResultState, sizeof(ResultState), (Plan *) plan,
-							   node->econtext);
+	MotNodeContext(node, T_ResultState, sizeof(ResultState), (Plan *) plan);
 	MotNodeProject(node, (Plan *) plan);
 	result->constant_qual = ExecInitQual((List *) plan->resconstantqual, node->ps);
 	return node;
@@ -723,9 +720,7 @@ build_subquery(MotStatement *st, SubqueryScan *plan)
 {
 	MotNode    *node = MotNodeMake(st, sizeof(MotNode), next_of_subquery, MotNodeRestart, plan->subplan);
 
-	node->econtext = MotContextCreate(st);
-	node->ps = MotParentCreate(st, T_SubqueryScanState, sizeof(SubqueryScanState), (Plan *) plan,
-							   node->econtext);
+	MotNodeContext(node, T_SubqueryScanState, sizeof(SubqueryScanState), (Plan *) plan);
 	node->ps->scandesc = ExecTypeFromTL(plan->subplan->targetlist);
 	node->qual = ExecInitQual(plan->scan.plan.qual, node->ps);
 	MotNodeProject(node, (Plan *) plan);

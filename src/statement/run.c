@@ -31,7 +31,6 @@
 
 static ExecutorStart_hook_type prev_ExecutorStart = NULL;
 static ExecutorRun_hook_type prev_ExecutorRun = NULL;
-static ExecutorFinish_hook_type prev_ExecutorFinish = NULL;
 static ExecutorEnd_hook_type prev_ExecutorEnd = NULL;
 static bool hooked = false;
 
@@ -58,7 +57,6 @@ MotStatementRunInit(void)
 	ExecutorStart_hook = start;
 	prev_ExecutorRun = ExecutorRun_hook;
 	ExecutorRun_hook = MotModulesRun = run;
-	prev_ExecutorFinish = ExecutorFinish_hook;
 	ExecutorFinish_hook = finish;
 	prev_ExecutorEnd = ExecutorEnd_hook;
 	ExecutorEnd_hook = end;
@@ -308,10 +306,8 @@ run(MOT_RUN_PARAMETERS)
 			elog(ERROR, "can't re-execute query flagged for single execution");
 		run_statement(st, query, direction, count);
 	}
-	else if (prev_ExecutorRun)
-		prev_ExecutorRun(MOT_RUN_ARGUMENTS);
 	else
-		standard_ExecutorRun(MOT_RUN_ARGUMENTS);
+		prev_ExecutorRun(MOT_RUN_ARGUMENTS);
 }
 
 static void
@@ -402,8 +398,6 @@ finish(QueryDesc *query)
 			MotChangeFinish(st);
 		st->estate->es_finished = true;
 	}
-	else if (prev_ExecutorFinish)
-		prev_ExecutorFinish(query);
 	else
 		standard_ExecutorFinish(query);
 }

@@ -239,9 +239,9 @@ extern MotNode *MotNodeBuild(MotStatement *st, Plan *plan);
 extern MotNode *MotNodeMake(MotStatement *st, Size size, TupleTableSlot *(*next) (MotNode *node),
 							void (*restart) (MotNode *node), Plan *outer);
 extern void MotNodeRestart(MotNode *node);
-extern ExprContext *MotContextCreate(MotStatement *st);
 extern PlanState *MotParentCreate(MotStatement *st, NodeTag tag, Size size, Plan *plan, ExprContext *econtext);
 extern ForeignScanState *MotScanStateCreate(MotStatement *st, ForeignScan *plan, ExprContext *econtext);
+extern void MotNodeContext(MotNode *node, NodeTag tag, Size size, Plan *plan);
 extern void MotNodeProject(MotNode *node, Plan *plan);
 extern void MotStatementAhead(MotStatement *st, MotScan *scan, ExprContext *econtext);
 extern MotTable *MotStatementTable(MotStatement *st, Index rti);

@@ -172,7 +172,7 @@ MotNodeInitPlans(MotNode *node, Plan *plan)
 	PlanState  *ps = node->ps;
 
 	if (ps == NULL)
-		ps = MotParentCreate(st, T_ResultState, sizeof(ResultState), plan, MotContextCreate(st));
+		ps = MotParentCreate(st, T_ResultState, sizeof(ResultState), plan, CreateExprContext(st->estate));
 	node->initplans = MotInitPlansBuild(st, plan, ps);
 	node->restart_itself = node->restart;
 	node->restart = restart_with_initplans;
