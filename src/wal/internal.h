@@ -271,7 +271,7 @@ typedef struct MotManifest
 /* Newest complete checkpoint of that timeline's history, and where it is; NULL: there never was one.
  * Raises for a damaged one. */
 extern MotManifest *MotManifestNewest(TimeLineID tli, char **directory);
-extern void MotManifestWrite(const char *dir, const MotManifest *manifest, bool lasting);	/* fsync */
+extern void MotManifestWrite(const char *dir, MotManifest *manifest, bool lasting);	/* fsync */
 extern MotManifest *MotManifestRead(const char *dir);
 extern void MotManifestRemoveOthers(XLogRecPtr keep_from);
 

@@ -263,7 +263,7 @@ MotOpenMarkerClear(void)
 	(void) durable_unlink(open_path, LOG);
 }
 
-/* ----------------------------------------------------------------- writing */
+/* ------------------------------------------------------------------- bytes */
 
 static void
 flush_output(Output *out)
@@ -292,70 +292,6 @@ put(Output *out, const void *bytes, Size len)
 
 #define PUT(out, value) put(out, &(value), sizeof(value))
 
-void
-MotManifestWrite(const char *dir, const MotManifest *m, bool lasting)
-{
-	Output		out = {0};
-	uint64		magic = MANIFEST_MAGIC;
-	pg_crc32c	crc;
-
-	out.path = psprintf("%s/%s", dir, MANIFEST_NAME);
-	out.buffer = palloc(OUTPUT_SIZE);
-	INIT_CRC32C(out.crc);
-	out.fd = MotFileCreate(out.path, O_EXCL);
-
-	PUT(&out, magic);
-	PUT(&out, this_machine);
-	PUT(&out, mot_resource_manager_id);
-	PUT(&out, m->system_identifier);
-	PUT(&out, m->lsn);
-	PUT(&out, m->tli);
-	PUT(&out, m->redo);
-	PUT(&out, m->time);
-	PUT(&out, m->final);
-	PUT(&out, m->rows);
-	PUT(&out, m->bytes);
-	PUT(&out, m->ntables);
-	for (int i = 0; i < m->ntables; i++)
-	{
-		const MotManifestTable *t = &m->tables[i];
-
-		PUT(&out, t->dbid);
-		PUT(&out, t->relid);
-		PUT(&out, t->rows);
-		PUT(&out, t->definition_len);
-		put(&out, t->definition, t->definition_len);
-		PUT(&out, t->nfiles);
-		for (int j = 0; j < t->nfiles; j++)
-		{
-			PUT(&out, t->files[j].part);
-			PUT(&out, t->files[j].rows);
-			PUT(&out, t->files[j].bytes);
-			PUT(&out, t->files[j].crc);
-		}
-	}
-	PUT(&out, m->nindoubt);
-	for (int i = 0; i < m->nindoubt; i++)
-	{
-		PUT(&out, m->indoubt[i].xid);
-		PUT(&out, m->indoubt[i].lsn);
-		PUT(&out, m->indoubt[i].len);
-		put(&out, m->indoubt[i].ops, m->indoubt[i].len);
-	}
-	PUT(&out, magic);
-	crc = out.crc;
-	FIN_CRC32C(crc);
-	PUT(&out, crc);
-	flush_output(&out);
-
-	if (lasting)
-		MotFileSync(out.fd, out.path);
-	MotFileClose(out.fd, out.path);
-	pfree(out.buffer);
-}
-
-/* ----------------------------------------------------------------- reading */
-
 static void
 damaged_manifest(Input *in, const char *what)
 {
@@ -381,13 +317,104 @@ get(Input *in, void *bytes, Size len)
 
 #define GET(in, value) get(in, &(value), sizeof(value))
 
-/* how many elements, each of at least "size" bytes, may still follow */
-static void
-check_count(Input *in, int n, Size size)
+/* --------------------------------------------------------------- its fields */
+
+/* written, or read if "out" is NULL */
+#define FIELD(value) ((out) != NULL ? PUT(out, value) : GET(in, value))
+
+/* An array behind its length; each of its elements takes at least so many bytes. */
+static void *
+array(Output *out, Input *in, void *elements, int *n, Size size, Size least)
 {
-	if (n < 0 || (Size) n > (Size) (in->end - in->p) / size)
+	FIELD(*n);
+	if (out != NULL)
+		return elements;
+	if (*n < 0 || (Size) *n > (Size) (in->end - in->p) / least)
 		damaged_manifest(in, "a count goes beyond the end");
+	return palloc0(Max(*n, 1) * size);
 }
+
+/* Bytes behind their length; those that are read stay where they are. */
+static char *
+run(Output *out, Input *in, char *bytes, size_t *len)
+{
+	FIELD(*len);
+	if (out == NULL)
+		return get_bytes(in, *len);
+	put(out, bytes, *len);
+	return bytes;
+}
+
+/* What follows what the manifest says of itself. */
+static void
+transfer(Output *out, Input *in, MotManifest *m)
+{
+	FIELD(m->system_identifier);
+	FIELD(m->lsn);
+	FIELD(m->tli);
+	FIELD(m->redo);
+	FIELD(m->time);
+	FIELD(m->final);
+	FIELD(m->rows);
+	FIELD(m->bytes);
+	m->tables = array(out, in, m->tables, &m->ntables, sizeof(MotManifestTable), 2 * sizeof(Oid));
+	for (int i = 0; i < m->ntables; i++)
+	{
+		MotManifestTable *t = &m->tables[i];
+
+		FIELD(t->dbid);
+		FIELD(t->relid);
+		FIELD(t->rows);
+		t->definition = run(out, in, t->definition, &t->definition_len);
+		t->files = array(out, in, t->files, &t->nfiles, sizeof(MotManifestFile), sizeof(uint32));
+		for (int j = 0; j < t->nfiles; j++)
+		{
+			t->files[j].dbid = t->dbid;
+			t->files[j].relid = t->relid;
+			FIELD(t->files[j].part);
+			FIELD(t->files[j].rows);
+			FIELD(t->files[j].bytes);
+			FIELD(t->files[j].crc);
+		}
+	}
+	m->indoubt = array(out, in, m->indoubt, &m->nindoubt, sizeof(MotManifestInDoubt), sizeof(TransactionId));
+	for (int i = 0; i < m->nindoubt; i++)
+	{
+		FIELD(m->indoubt[i].xid);
+		FIELD(m->indoubt[i].lsn);
+		m->indoubt[i].ops = run(out, in, m->indoubt[i].ops, &m->indoubt[i].len);
+	}
+}
+
+void
+MotManifestWrite(const char *dir, MotManifest *m, bool lasting)
+{
+	Output		out = {0};
+	uint64		magic = MANIFEST_MAGIC;
+	pg_crc32c	crc;
+
+	out.path = psprintf("%s/%s", dir, MANIFEST_NAME);
+	out.buffer = palloc(OUTPUT_SIZE);
+	INIT_CRC32C(out.crc);
+	out.fd = MotFileCreate(out.path, O_EXCL);
+
+	PUT(&out, magic);
+	PUT(&out, this_machine);
+	PUT(&out, mot_resource_manager_id);
+	transfer(&out, NULL, m);
+	PUT(&out, magic);
+	crc = out.crc;
+	FIN_CRC32C(crc);
+	PUT(&out, crc);
+	flush_output(&out);
+
+	if (lasting)
+		MotFileSync(out.fd, out.path);
+	MotFileClose(out.fd, out.path);
+	pfree(out.buffer);
+}
+
+/* ----------------------------------------------------------------- reading */
 
 static void
 other_machine(Input *in, const char *why)
@@ -449,49 +476,7 @@ parse_manifest(Input *in)
 		other_machine(in, psprintf("Its blocks have %u bytes, alignment is to %u, and words have %u; here it is %u, %u and %u",
 								   machine.block, machine.align, machine.datum,
 								   this_machine.block, this_machine.align, this_machine.datum));
-	GET(in, m->system_identifier);
-	GET(in, m->lsn);
-	GET(in, m->tli);
-	GET(in, m->redo);
-	GET(in, m->time);
-	GET(in, m->final);
-	GET(in, m->rows);
-	GET(in, m->bytes);
-	GET(in, m->ntables);
-	check_count(in, m->ntables, 2 * sizeof(Oid));
-	m->tables = palloc0(Max(m->ntables, 1) * sizeof(MotManifestTable));
-	for (int i = 0; i < m->ntables; i++)
-	{
-		MotManifestTable *t = &m->tables[i];
-
-		GET(in, t->dbid);
-		GET(in, t->relid);
-		GET(in, t->rows);
-		GET(in, t->definition_len);
-		t->definition = get_bytes(in, t->definition_len);
-		GET(in, t->nfiles);
-		check_count(in, t->nfiles, sizeof(uint32));
-		t->files = palloc0(Max(t->nfiles, 1) * sizeof(MotManifestFile));
-		for (int j = 0; j < t->nfiles; j++)
-		{
-			t->files[j].dbid = t->dbid;
-			t->files[j].relid = t->relid;
-			GET(in, t->files[j].part);
-			GET(in, t->files[j].rows);
-			GET(in, t->files[j].bytes);
-			GET(in, t->files[j].crc);
-		}
-	}
-	GET(in, m->nindoubt);
-	check_count(in, m->nindoubt, sizeof(TransactionId));
-	m->indoubt = palloc0(Max(m->nindoubt, 1) * sizeof(MotManifestInDoubt));
-	for (int i = 0; i < m->nindoubt; i++)
-	{
-		GET(in, m->indoubt[i].xid);
-		GET(in, m->indoubt[i].lsn);
-		GET(in, m->indoubt[i].len);
-		m->indoubt[i].ops = get_bytes(in, m->indoubt[i].len);
-	}
+	transfer(NULL, in, m);
 	GET(in, magic);
 	if (magic != begins || in->p != in->end)
 		damaged_manifest(in, "the end is not where it should be");
