@@ -163,10 +163,8 @@ MotCheckpointMain(Datum arg)
 		{
 			ErrorData  *edata;
 
-			MemoryContextSwitchTo(worker_cxt);
-			edata = CopyErrorData();
 			EmitErrorReport();
-			FlushErrorState();
+			edata = MotErrorTake(worker_cxt);
 			note_failure(edata);
 			LWLockReleaseAll();
 			if (armed && is_needed())
@@ -316,10 +314,8 @@ load_failed(void)
 {
 	ErrorData  *edata;
 
-	MemoryContextSwitchTo(worker_cxt);
-	edata = CopyErrorData();
 	EmitErrorReport();
-	FlushErrorState();
+	edata = MotErrorTake(worker_cxt);
 	LWLockReleaseAll();
 	mot_snapshot_hold(MotSession(), MOT_TS_NONE);
 	if (armed)
@@ -501,16 +497,9 @@ one_round(void)
 	{
 		XLogRecPtr	redo = GetRedoRecPtr();
 
-		if (retry_at != 0 && GetCurrentTimestamp() < retry_at)
-		{
-			/* failed a moment ago; the server's checkpoint waits, or not */
-			if (redo != covered && MotSlotUsable())
-			{
-				covered = redo;
-				letting_go = true;
-			}
-		}
-		else if (try_checkpoint(false))
+		bool		failed = retry_at != 0 && GetCurrentTimestamp() < retry_at; /* a moment ago */
+
+		if (!failed && try_checkpoint(false))
 		{
 			letting_go |= redo != covered;
 			covered = redo;
@@ -519,8 +508,12 @@ one_round(void)
 		}
 		else
 		{
-			behind = true;
-			retry_at = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), RETRY_MS);
+			if (!failed)
+			{
+				behind = true;
+				retry_at = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), RETRY_MS);
+			}
+			/* the server's checkpoint waits, or not */
 			if (redo != covered && MotSlotUsable())
 			{
 				covered = redo;

@@ -141,9 +141,7 @@ add_entry(TransactionId xid, XLogRecPtr lsn, const char *ops, size_t len)
 			ops = NULL;
 			continue;
 		}
-		LWLockRelease(MotApplyLock);
-		MotApplyMakeRoom();
-		LWLockAcquire(MotApplyLock, LW_EXCLUSIVE);
+		MotApplyMakeRoom(true);
 	}
 	entry->next = NULL;
 	entry->xid = xid;
@@ -216,9 +214,7 @@ MotInDoubtSettle(bool at_end)
 		if (committed && !apply_entry(entry))
 		{
 			/* others may have the lock meanwhile, so from the start */
-			LWLockRelease(MotApplyLock);
-			MotApplyMakeRoom();
-			LWLockAcquire(MotApplyLock, LW_EXCLUSIVE);
+			MotApplyMakeRoom(true);
 			before = NULL;
 			entry = MotReplay->first;
 			continue;

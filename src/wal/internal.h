@@ -95,13 +95,13 @@ extern LWLock *MotApplyLock;	/* LW_EXCLUSIVE around apply and the list in
  * XX001 for damage, naming lsn; with mot.ignore_damaged, a table that does not
  * fit is marked damaged and the rest is applied.
  *
- * false: nothing was done, because memory is full.  Then MakeRoom, without
- * MotApplyLock, and once more: readers of a standby may keep it full of what they
+ * false: nothing was done, because memory is full.  Then MakeRoom (locked: MotApplyLock
+ * is held, and let go of meanwhile), and once more: readers of a standby may keep it full of what they
  * may still see, or some table has to be left out (leftout.c).  Who neither
  * recovers nor loads asks the worker for that, and waits, not for ever.
  */
 extern bool MotApply(const char *ops, size_t len, XLogRecPtr lsn, TransactionId xid);
-extern void MotApplyMakeRoom(void);
+extern void MotApplyMakeRoom(bool locked);
 
 /*
  * The same, or on a standby that is still loading, spool it (spool.c).  path: a file of spill.c's

@@ -451,9 +451,7 @@ replay(XLogReaderState *record)
 			{
 				while (!MotReplayCommitted(ops, len, lsn, InvalidTransactionId, mapped != NULL ? stream->path : NULL))
 				{
-					LWLockRelease(MotApplyLock);
-					MotApplyMakeRoom();
-					LWLockAcquire(MotApplyLock, LW_EXCLUSIVE);
+					MotApplyMakeRoom(true);
 					MotInDoubtSettle(false);
 				}
 				MOT_FAULT("replay-applied");

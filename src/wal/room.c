@@ -206,8 +206,8 @@ readers_hold_memory(void)
  * and then cancelled.  If nobody does, or there are new ones again and again, it
  * is a table's turn.
  */
-void
-MotApplyMakeRoom(void)
+static void
+make_room(void)
 {
 	TransactionId xid = XidFromFullTransactionId(ReadNextFullTransactionId());
 
@@ -251,6 +251,16 @@ MotApplyMakeRoom(void)
 	MotConflictWithSnapshots(xid);
 	(void) MotRoomReclaim();
 	ProcessStartupProcInterrupts();
+}
+
+void
+MotApplyMakeRoom(bool locked)
+{
+	if (locked)
+		LWLockRelease(MotApplyLock);
+	make_room();
+	if (locked)
+		LWLockAcquire(MotApplyLock, LW_EXCLUSIVE);
 }
 
 /* ------------------------------------------------------------------ tables */

@@ -343,13 +343,7 @@ apply_readable(MotSpoolReader *reader, bool locked)
 		if (!locked)
 			MotCheckpointGiveWay();
 		while (!MotApply(ops, len, lsn, xid))
-		{
-			if (locked)
-				LWLockRelease(MotApplyLock);
-			MotApplyMakeRoom();
-			if (locked)
-				LWLockAcquire(MotApplyLock, LW_EXCLUSIVE);
-		}
+			MotApplyMakeRoom(locked);
 		MotSpoolDone(reader);
 	}
 }
