@@ -175,6 +175,6 @@ machine_says('true', '^$', 'without /proc/stat all are free');
 ok(query('SELECT free = cpus FROM mot_stat_machine') eq 't', '... and nobody else is there');
 
 $node->stop;
-kill 'TERM', $child;
+kill 'KILL', $child;
 waitpid($child, 0);
 done_testing();

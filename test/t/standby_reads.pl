@@ -22,7 +22,6 @@ shared_preload_libraries = 'mot'
 mot.max_memory = '128MB'
 max_connections = 40
 wal_keep_size = '64MB'
-vacuum_defer_cleanup_age = 1000000
 });
 $primary->start;
 $primary->safe_psql(
@@ -42,6 +41,10 @@ $primary->safe_psql(
 		RETURN (SELECT (SELECT sum(v) FROM cold) + (SELECT sum(v) FROM hot));
 	END $$;
 });
+
+# somebody for whom old rows of heap tables are kept: replay is not to wait for readers of the standby
+my $keeper = $primary->background_psql('postgres');
+$keeper->query_safe('BEGIN; SELECT pg_current_xact_id()');
 $primary->backup('base');
 my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($primary, 'base', has_streaming => 1);

@@ -103,7 +103,7 @@ for my $t (qw(m h))
 }
 
 # (children leave by _exit)
-END { kill 'TERM', @clients }
+END { kill 'KILL', @clients }
 
 sub acknowledged
 {
