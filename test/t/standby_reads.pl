@@ -279,7 +279,7 @@ $seen = -s $standby->logfile;
 $standby->start(fail_ok => 1);
 $primary->safe_psql('postgres', 'UPDATE hot SET v = v + 1');
 has_given_up();
-like( slurp_file($standby->logfile, $seen), qr/HINT:  Include the extension module that implements this resource manager in shared_preload_libraries/,
+like( slurp_file($standby->logfile, $seen), qr/HINT:  Include the extension module that implements this resource manager in "?shared_preload_libraries"?/,
 	'without the module a standby stops with an instruction');
 $standby->append_conf('postgresql.conf', "shared_preload_libraries = 'mot'\n");
 $standby->start;
