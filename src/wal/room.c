@@ -31,6 +31,7 @@
 #include "storage/standby.h"
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
+#include "utils/timestamp.h"
 #include "wal/leftout.h"
 #include "wal/replay.h"
 #include "wal/spool.h"
@@ -48,8 +49,8 @@ static int	rounds = 0;
 /* this is the worker */
 static bool worker = false;
 
-/* naps of 10 ms: of a session for that; of the worker for readers */
-#define SESSION_NAPS 300
+/* milliseconds that a session naps for that, and naps of 10 ms of the worker for readers */
+#define SESSION_WAIT 10000
 #define WORKER_NAPS 100
 
 /* how long a checkpoint, whose snapshot keeps memory full, is waited for: naps of 10 ms */
@@ -159,14 +160,24 @@ static void
 nap_for_room(void)
 {
 	MotNap(10);
+	/* whoever is cancelled begins anew the next time */
+	if (INTERRUPTS_PENDING_CONDITION())
+		naps = 0;
 	CHECK_FOR_INTERRUPTS();
 }
 
-/* By a session, which may itself be the one that needs what there is. */
+/*
+ * By a session, which may itself be the one that needs what there is, or have a lock on the
+ * largest table.  (A nap is followed by another attempt, which may take much longer.)
+ */
 static void
 ask_for_room(void)
 {
-	if (!RecoveryInProgress() || naps++ >= SESSION_NAPS)
+	static TimestampTz since;
+
+	if (naps++ == 0)
+		since = GetCurrentTimestamp();
+	if (!RecoveryInProgress() || TimestampDifferenceExceeds(since, GetCurrentTimestamp(), SESSION_WAIT))
 	{
 		naps = 0;
 		MotApplyRaiseMemory(MOT_NO_MEMORY, InvalidXLogRecPtr, NULL);

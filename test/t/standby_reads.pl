@@ -260,7 +260,9 @@ $primary->safe_psql('postgres', "CREATE FOREIGN TABLE large (id int PRIMARY KEY,
 	INSERT INTO large SELECT i, repeat('x', 1000) FROM generate_series(1, 80000) i");
 $primary->wait_for_catchup($standby, 'replay');
 # (a commit with an xid, whose fate is asked for when more comes or when somebody reads)
+my $asked = time;
 $standby->psql('postgres', 'SELECT count(*) FROM large');
+cmp_ok(time - $asked, '<', 30, 'who reads does not wait for room that he stands in the way of');
 like( slurp_file($standby->logfile, $seen),
 	qr/LOG:  memory for memory-optimized tables is full: going on without.*HINT: .*mot\.max_memory/s,
 	'a standby with too little memory goes on without a table and says so');
