@@ -4,7 +4,7 @@
  *	  What the files of the foreign data wrapper share.
  *
  * Planning: plan.c turns the planner's own index paths into foreign paths;
- * cost.c prices them; quals.c says which clauses bound an index.  Execution:
+ * quals.c says which clauses bound an index.  Execution:
  * operands.c and relation/keys.c make bounds from values; scan.c reads, with
  * union.c and tid.c for rarer ways; scroll.c has scans go both ways for
  * cursors that scroll; modify.c, conflict.c and direct.c write; rowlock.c locks rows for
@@ -47,12 +47,8 @@ typedef struct MotPlanTable
 typedef struct MotPlanIndex
 {
 	Oid			indexoid;
-	int			ncolumns;
 	Oid			opfamily[INDEX_MAX_KEYS];	/* the index's own */
-	bool		known;			/* the rest is filled in */
-	Oid			typid[INDEX_MAX_KEYS];	/* what is encoded */
-	bool		ordered[INDEX_MAX_KEYS];
-	bool		descending[INDEX_MAX_KEYS];
+	const MotKey *key;			/* NULL: the engine has no such index */
 } MotPlanIndex;
 
 typedef struct MotCondition
@@ -74,11 +70,6 @@ typedef struct MotMatch
 {
 	List	   *conditions;		/* those that bound the scan, by column */
 	List	   *enforced;		/* index clauses that need no filter */
-	List	   *leftover;		/* index clauses (RestrictInfos) that bound
-								 * nothing */
-	int			points;			/* leading columns with a single value or
-								 * several */
-	bool		single;			/* all columns have exactly one non-null value */
 	Bitmapset  *constant;		/* columns compared by equality with one value */
 	Bitmapset  *inexact;		/* columns with such a comparison that is
 								 * lossy */
@@ -92,12 +83,11 @@ extern List *MotChooseConditions(const MotPlanIndex *pindex, List **bounding, Mo
 extern void MotDeriveRowClauses(PlannerInfo *root, RelOptInfo *rel);
 extern MotPlanIndex *MotPlanIndexFor(RelOptInfo *rel, IndexOptInfo *index);
 
-extern void MotCostInit(void);
 extern void MotGetForeignUpperPaths(PlannerInfo *root, UpperRelationKind stage,
 									RelOptInfo *input_rel, RelOptInfo *output_rel, void *extra);
-extern void MotCostSequential(PlannerInfo *root, RelOptInfo *rel, Cost *startup, Cost *total);
 
 /* plan.c */
+extern void MotPlanInit(void);
 extern void MotGetForeignRelSize(PlannerInfo *root, RelOptInfo *baserel, Oid relid);
 extern void MotGetForeignPaths(PlannerInfo *root, RelOptInfo *baserel, Oid relid);
 extern ForeignScan *MotGetForeignPlan(PlannerInfo *root, RelOptInfo *baserel, Oid relid,

@@ -24,7 +24,7 @@ PGDLLEXPORT Datum mot_fdw_validator(PG_FUNCTION_ARGS);
 void
 MotFdwInit(void)
 {
-	MotCostInit();
+	MotPlanInit();
 	MotScrollInit();
 }
 

@@ -9,6 +9,9 @@
  * relation's path list; they are taken out again and come back as
  * ForeignPaths, for the executor must never open our indexes as its own.
  *
+ * Nothing is read from disk, so there are no page costs: the table has zero
+ * pages for the planner, and cost_index then adds processor costs only.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -21,6 +24,7 @@
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
+#include "optimizer/plancat.h"
 #include "optimizer/planmain.h"
 #include "optimizer/restrictinfo.h"
 
@@ -33,6 +37,48 @@
 #define PATH_BACKWARD 1
 #define PATH_CLAUSES 2
 
+static get_relation_info_hook_type prev_get_relation_info = NULL;
+
+/*
+ * The planner sees the catalogue's indexes with the btree operator families that their
+ * operators belong to, so that equivalence classes, boolean columns, LIKE
+ * prefixes and proofs of uniqueness match.  What else they can do and what they cost is the
+ * access method's to say, as of ordinary tables' indexes (relation/indexcost.c).
+ */
+static void
+relation_info(PlannerInfo *root, Oid relid, bool inhparent, RelOptInfo *rel)
+{
+	MotPlanTable *table;
+
+	if (prev_get_relation_info)
+		prev_get_relation_info(root, relid, inhparent, rel);
+
+	if (rel->fdwroutine == NULL || rel->fdwroutine->GetForeignRelSize != MotGetForeignRelSize)
+		return;
+
+	table = palloc0(sizeof(MotPlanTable));
+	rel->fdw_private = table;
+
+	foreach_node(IndexOptInfo, index, rel->indexlist)
+	{
+		MotPlanIndex *pindex = palloc0(sizeof(MotPlanIndex));
+
+		pindex->indexoid = index->indexoid;
+		memcpy(pindex->opfamily, index->opfamily, index->nkeycolumns * sizeof(Oid));
+		table->families = lappend(table->families, pindex);
+
+		if (index->sortopfamily)
+			memcpy(index->opfamily, index->sortopfamily, index->nkeycolumns * sizeof(Oid));
+	}
+}
+
+void
+MotPlanInit(void)
+{
+	prev_get_relation_info = get_relation_info_hook;
+	get_relation_info_hook = relation_info;
+}
+
 static void
 learn_indexes(RelOptInfo *baserel, MotRelation *mr)
 {
@@ -41,17 +87,9 @@ learn_indexes(RelOptInfo *baserel, MotRelation *mr)
 	foreach_ptr(MotPlanIndex, pindex, table->families)
 	{
 		MotIndex   *index = MotRelationIndex(mr, pindex->indexoid);
-		int			i;
 
-		if (index == NULL)
-			continue;
-		pindex->known = true;
-		for (i = 0; i < pindex->ncolumns; i++)
-		{
-			pindex->typid[i] = index->key->columns[i].typid;
-			pindex->ordered[i] = index->key->columns[i].ordered;
-			pindex->descending[i] = index->key->columns[i].descending;
-		}
+		if (index != NULL)
+			pindex->key = index->key;
 	}
 }
 
@@ -82,7 +120,7 @@ MotGetForeignRelSize(PlannerInfo *root, RelOptInfo *baserel, Oid relid)
 static List *
 kept_pathkeys(PlannerInfo *root, RelOptInfo *rel, IndexPath *ipath, MotMatch *match)
 {
-	MotPlanIndex *pindex = MotPlanIndexFor(rel, ipath->indexinfo);
+	const MotKey *key = MotPlanIndexFor(rel, ipath->indexinfo)->key;
 	IndexOptInfo shortened = *ipath->indexinfo;
 	List	   *possible;
 	List	   *kept = NIL;
@@ -90,13 +128,13 @@ kept_pathkeys(PlannerInfo *root, RelOptInfo *rel, IndexPath *ipath, MotMatch *ma
 			   *lc2;
 	int			column;
 
-	for (column = 0; column < pindex->ncolumns; column++)
+	for (column = 0; column < key->ncolumns; column++)
 	{
 		if (bms_is_member(column, match->inexact) ||
-			(!pindex->ordered[column] && !bms_is_member(column, match->constant)))
+			(!key->columns[column].ordered && !bms_is_member(column, match->constant)))
 			break;
 	}
-	if (column == pindex->ncolumns)
+	if (column == key->ncolumns)
 		return ipath->path.pathkeys;
 
 	shortened.nkeycolumns = column;
@@ -117,7 +155,7 @@ add_index_path(PlannerInfo *root, RelOptInfo *rel, IndexPath *ipath)
 	List	   *pathkeys;
 	List	   *private;
 
-	if (!MotPlanIndexFor(rel, ipath->indexinfo)->known)
+	if (MotPlanIndexFor(rel, ipath->indexinfo)->key == NULL)
 		return;
 
 	MotMatchClauses(root, rel, ipath->indexinfo, ipath->indexclauses, &match);
@@ -188,7 +226,10 @@ MotGetForeignPaths(PlannerInfo *root, RelOptInfo *baserel, Oid relid)
 	baserel->pathlist = others;
 	baserel->partial_pathlist = NIL;
 
-	MotCostSequential(root, baserel, &startup, &total);
+	startup = baserel->baserestrictcost.startup + baserel->reltarget->cost.startup + MotCostOfDisabled(!enable_seqscan);
+	total = startup +
+		Max(baserel->tuples, MOT_MIN_SEQUENTIAL_ROWS) * (cpu_tuple_cost + baserel->baserestrictcost.per_tuple) +
+		baserel->rows * baserel->reltarget->cost.per_tuple;
 	add_path(baserel, (Path *)
 			 MotCreateForeignScanPath(root, baserel, baserel->rows, !enable_seqscan,
 									  startup, total, NIL,
@@ -201,10 +242,13 @@ MotGetForeignPaths(PlannerInfo *root, RelOptInfo *baserel, Oid relid)
 	MotAddUnionPaths(root, baserel);
 }
 
-static List *
-translate_clauses(PlannerInfo *root, List *clauses, RelOptInfo *child_rel)
+/* LIMIT by a value that is not known, above what is all ours. */
+void
+MotGetForeignUpperPaths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
+						RelOptInfo *output_rel, void *extra)
 {
-	return (List *) MotAdjustToChild(root, (Node *) clauses, child_rel);
+	if (stage == UPPERREL_FINAL)
+		MotCostUnknownLimit(output_rel, extra);
 }
 
 /* A path of a partitioned join: its clauses speak of the child from now on. */
@@ -221,14 +265,11 @@ MotReparameterize(PlannerInfo *root, List *fdw_private, RelOptInfo *child_rel)
 		List	   *arms = NIL;
 
 		foreach_ptr(List, arm, clauses)
-		{
-			arms = lappend(arms, list_make2(linitial(arm),
-											translate_clauses(root, lsecond(arm), child_rel)));
-		}
+			arms = lappend(arms, list_make2(linitial(arm), MotAdjustToChild(root, lsecond(arm), child_rel)));
 		clauses = arms;
 	}
 	else
-		clauses = translate_clauses(root, clauses, child_rel);
+		clauses = (List *) MotAdjustToChild(root, (Node *) clauses, child_rel);
 	return list_make3(list_nth(fdw_private, PATH_INDEX),
 					  list_nth(fdw_private, PATH_BACKWARD),
 					  clauses);

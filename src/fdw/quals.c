@@ -89,7 +89,7 @@ MotMakeCondition(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index,
 		op_input_types(opno, &left, &right);
 		condition->valuetypes = list_make1_oid(value_type(right, linitial(args)));
 		condition->values = list_make1(lsecond(args));
-		condition->lossy = MotKeyConvertIsLossy(pindex->typid[column],
+		condition->lossy = MotKeyConvertIsLossy(pindex->key->columns[column].typid,
 												linitial_oid(condition->valuetypes));
 		condition->point = (condition->strategy == BTEqualStrategyNumber && !condition->lossy);
 		if (array && !(condition->point && ((ScalarArrayOpExpr *) clause)->useOr))
@@ -159,7 +159,7 @@ make_row_condition(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index,
 	condition->column = column;
 	condition->clause = (Node *) row;
 
-	for (i = 0; i < list_length(vars) && column + i < pindex->ncolumns; i++)
+	for (i = 0; i < list_length(vars) && column + i < pindex->key->ncolumns; i++)
 	{
 		Oid			opno = list_nth_oid(row->opnos, i);
 		Node	   *value = list_nth(values, i);
@@ -171,8 +171,8 @@ make_row_condition(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index,
 			opno = get_commutator(opno);
 		if (!OidIsValid(opno) ||
 			!is_column(list_nth(vars, i), column + i, index) ||
-			!pindex->ordered[column + i] ||
-			pindex->descending[column + i] != pindex->descending[column])
+			!pindex->key->columns[column + i].ordered ||
+			pindex->key->columns[column + i].descending != pindex->key->columns[column].descending)
 			break;
 		if (index != NULL &&
 			(bms_is_member(rel->relid, pull_varnos(root, value)) || contain_volatile_functions(value)))
@@ -213,10 +213,9 @@ MotChooseConditions(const MotPlanIndex *pindex, List **bounding, MotMatch *match
 {
 	List	   *used = NIL;
 	int			column;
-	bool		all_single = true;
 
 	memset(match, 0, sizeof(MotMatch));
-	for (column = 0; column < pindex->ncolumns; column++)
+	for (column = 0; column < pindex->key->ncolumns; column++)
 	{
 		MotCondition *point = NULL;
 
@@ -230,21 +229,17 @@ MotChooseConditions(const MotPlanIndex *pindex, List **bounding, MotMatch *match
 		}
 		if (point == NULL)
 			break;
-		match->points++;
 		match->conditions = lappend(match->conditions, point);
 		used = lappend(used, point->source);
 		if (point->kind == MOT_CONDITION_COMPARE)
 			match->constant = bms_add_member(match->constant, column);
-		else
-			all_single = false;
 	}
-	match->single = all_single && match->points == pindex->ncolumns;
 
-	if (column < pindex->ncolumns)
+	if (column < pindex->key->ncolumns)
 	{
 		foreach_ptr(MotCondition, condition, bounding[column])
 		{
-			if (condition->kind != MOT_CONDITION_NOT_NULL && !pindex->ordered[column])
+			if (condition->kind != MOT_CONDITION_NOT_NULL && !pindex->key->columns[column].ordered)
 				continue;
 			match->conditions = lappend(match->conditions, condition);
 			if (!condition->lossy)
@@ -261,7 +256,6 @@ void
 MotMatchClauses(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index,
 				List *indexclauses, MotMatch *match)
 {
-	MotPlanTable *table = (MotPlanTable *) rel->fdw_private;
 	MotPlanIndex *pindex = MotPlanIndexFor(rel, index);
 	List	   *bounding[INDEX_MAX_KEYS] = {NIL};
 	List	   *used;			/* RestrictInfos whose bounds are exact */
@@ -285,8 +279,6 @@ MotMatchClauses(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index,
 	{
 		if (!ic->lossy && list_difference_ptr(ic->indexquals, used) == NIL)
 			match->enforced = lappend(match->enforced, ic);
-		else if (!list_member_ptr(table->derived, ic->rinfo))
-			match->leftover = lappend(match->leftover, ic->rinfo);
 	}
 }
 

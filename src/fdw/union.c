@@ -113,7 +113,7 @@ add_union_path(PlannerInfo *root, RelOptInfo *rel, BitmapHeapPath *bpath)
 		IndexPath  *ipath = choose_arm(arm);
 		MotMatch	match;
 
-		if (ipath == NULL || !MotPlanIndexFor(rel, ipath->indexinfo)->known)
+		if (ipath == NULL || MotPlanIndexFor(rel, ipath->indexinfo)->key == NULL)
 			return;
 		MotMatchClauses(root, rel, ipath->indexinfo, ipath->indexclauses, &match);
 		if (match.conditions == NIL)

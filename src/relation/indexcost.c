@@ -30,9 +30,8 @@
 #include "xact/xact.h"
 #include "utils/selfuncs.h"
 
-/* comparisons a tree node costs on the way down, entries a border node holds */
-#define NODE_FANOUT 11.0
-#define NODE_COMPARISONS 4.0
+/* a descent compares about once a level of a binary tree, in memory */
+#define DESCENT_COST(rows) (cpu_operator_cost * (1.0 + log((rows) + 1.0) / log(2.0)))
 
 /*
  * A table that was never analyzed is planned as if it had at least as many
@@ -80,30 +79,17 @@ column_bounds(IndexOptInfo *index, IndexClause *clause, bool *bound, bool *equal
 	foreach_node(RestrictInfo, rinfo, clause->indexquals)
 	{
 		Expr	   *expr = rinfo->clause;
-		Oid			op = InvalidOid;
+		Oid			opfamily = index->opfamily[clause->indexcol];
 
-		if (IsA(expr, OpExpr))
-			op = ((OpExpr *) expr)->opno;
+		if (IsA(expr, NullTest))
+			*equal |= ((NullTest *) expr)->nulltesttype == IS_NULL;
+		else if (IsA(expr, OpExpr))
+			*equal |= get_op_opfamily_strategy(((OpExpr *) expr)->opno, opfamily) == BTEqualStrategyNumber;
 		else if (IsA(expr, ScalarArrayOpExpr))
-			op = ((ScalarArrayOpExpr *) expr)->opno;
-		else if (IsA(expr, RowCompareExpr))
-		{
-			*bound = true;
+			*equal |= get_op_opfamily_strategy(((ScalarArrayOpExpr *) expr)->opno, opfamily) == BTEqualStrategyNumber;
+		else if (!IsA(expr, RowCompareExpr))
 			continue;
-		}
-		else if (IsA(expr, NullTest))
-		{
-			*bound = true;
-			if (((NullTest *) expr)->nulltesttype == IS_NULL)
-				*equal = true;
-			continue;
-		}
-		if (OidIsValid(op))
-		{
-			*bound = true;
-			if (get_op_opfamily_strategy(op, index->opfamily[clause->indexcol]) == BTEqualStrategyNumber)
-				*equal = true;
-		}
+		*bound = true;
 	}
 }
 
@@ -127,7 +113,6 @@ MotIndexCost(PlannerInfo *root, IndexPath *path, double loop_count,
 	double		descents = 1;
 	double		entries;
 	double		rows = Max(index->rel->tuples, 1);
-	double		depth;
 	int			quals = 0;
 	Cost		startup;
 	Cost		total;
@@ -180,10 +165,10 @@ MotIndexCost(PlannerInfo *root, IndexPath *path, double loop_count,
 	if (unique_match || entries < rows)
 		*selectivity = Min(*selectivity, Max(entries / rows, 1.0e-10));
 
-	depth = ceil(log(Max(rows, 2)) / log(NODE_FANOUT));
-	startup = depth * NODE_COMPARISONS * cpu_operator_cost;
+	startup = DESCENT_COST(rows);
+	/* (the wrapper goes to an entry's row at once, and asks no bound again) */
 	total = startup * descents +
-		entries * (cpu_index_tuple_cost + quals * cpu_operator_cost);
+		entries * (cpu_index_tuple_cost + (index->rel->fdwroutine != NULL ? 1 : quals) * cpu_operator_cost);
 	/* of two indexes that do as well, the one with less of keys to walk over */
 	total += 0.01 * cpu_operator_cost * ceil(entries * index->ncolumns / 300);
 

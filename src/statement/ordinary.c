@@ -71,14 +71,8 @@ describe_index(Oid indexid, Oid relid, MotPlanIndex *pindex)
 	if (known != NULL)
 	{
 		pindex->indexoid = indexid;
-		pindex->ncolumns = known->key->ncolumns;
-		for (int i = 0; i < pindex->ncolumns; i++)
-		{
-			pindex->opfamily[i] = index->rd_opfamily[i];
-			pindex->typid[i] = known->key->columns[i].typid;
-			pindex->ordered[i] = known->key->columns[i].ordered;
-			pindex->descending[i] = known->key->columns[i].descending;
-		}
+		pindex->key = known->key;
+		memcpy(pindex->opfamily, index->rd_opfamily, known->key->ncolumns * sizeof(Oid));
 	}
 	relation_close(index, NoLock);
 	relation_close(rel, NoLock);
@@ -116,7 +110,7 @@ match_index(Oid indexid, Oid relid, List *quals, List *originals, MotMatch *matc
 	forboth(lc1, quals, lc2, originals)
 	{
 		int			column = column_of(lfirst(lc1));
-		MotCondition *condition = column < 0 || column >= pindex.ncolumns ? NULL :
+		MotCondition *condition = column < 0 || column >= pindex.key->ncolumns ? NULL :
 		MotMakeCondition(NULL, NULL, NULL, &pindex, column, lfirst(lc1));
 
 		if (condition == NULL)
