@@ -14,29 +14,22 @@
 #include "miscadmin.h"
 #include "utils/sampling.h"
 
-typedef struct MotSample
-{
-	double		position;		/* in the scan: physical order */
-	HeapTuple	tuple;
-} MotSample;
-
+/* rows in the order of the scan, as which each is numbered */
 static int
 compare_positions(const void *a, const void *b)
 {
-	double		pa = ((const MotSample *) a)->position;
-	double		pb = ((const MotSample *) b)->position;
-
-	return pa < pb ? -1 : pa > pb;
+	return ItemPointerCompare(&(*(HeapTuple *) a)->t_self, &(*(HeapTuple *) b)->t_self);
 }
 
 static HeapTuple
-sample_tuple(Relation rel, const mot_version *version, Datum *values, bool *isnull)
+sample_tuple(Relation rel, uint64 number, const mot_version *version, Datum *values, bool *isnull)
 {
 	HeapTuple	tuple;
 
 	MotRowDeform(RelationGetDescr(rel), version, RelationGetDescr(rel)->natts, values, isnull);
 	tuple = heap_form_tuple(RelationGetDescr(rel), values, isnull);
 	tuple->t_tableOid = RelationGetRelid(rel);
+	ItemPointerSet(&tuple->t_self, (BlockNumber) (number >> 15), (OffsetNumber) (number & 0x7fff));
 	return tuple;
 }
 
@@ -54,7 +47,6 @@ acquire_sample(Relation rel, int elevel, HeapTuple *rows, int targrows,
 	MotRelation *relation = MotRelationGet(rel);
 	Datum	   *values = palloc(desc->natts * sizeof(Datum));
 	bool	   *isnull = palloc(desc->natts * sizeof(bool));
-	MotSample  *samples = palloc(targrows * sizeof(MotSample));
 	ReservoirStateData reservoir;
 	mot_build	scan;
 	mot_view	view;
@@ -80,24 +72,19 @@ acquire_sample(Relation rel, int elevel, HeapTuple *rows, int targrows,
 			if (toskip <= 0)
 			{
 				i = (int) (targrows * sampler_random_fract(&reservoir.randstate));
-				heap_freetuple(samples[i].tuple);
+				heap_freetuple(rows[i]);
 			}
 			else
 				i = -1;
 			toskip -= 1;
 		}
 		if (i >= 0)
-		{
-			samples[i].position = nrows;
-			samples[i].tuple = sample_tuple(rel, version, values, isnull);
-		}
+			rows[i] = sample_tuple(rel, (uint64) nrows, version, values, isnull);
 		nrows += 1;
 	}
 	MotLooseViewRelease();
 
-	qsort(samples, nsamples, sizeof(MotSample), compare_positions);
-	for (i = 0; i < nsamples; i++)
-		rows[i] = samples[i].tuple;
+	qsort(rows, nsamples, sizeof(HeapTuple), compare_positions);
 
 	*totalrows = nrows;
 	*totaldeadrows = 0;

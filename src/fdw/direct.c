@@ -147,12 +147,11 @@ MotBeginDirectModify(ForeignScanState *node, int eflags)
 	if (eflags & EXEC_FLAG_EXPLAIN_ONLY)
 		return;
 
-	direct = palloc(sizeof(MotDirect));
+	direct = palloc0(sizeof(MotDirect));
 	MotScanInit(&direct->scan, node);
 	direct->scan.writer = MotWriterBegin(rel, estate->es_snapshot, estate->es_output_cid);
 	direct->scan.operation = plan->operation;
 	direct->filter = ExecInitQual(MotPlanList(plan, MOT_LIST_FILTER), &node->ss.ps);
-	direct->project = NULL;
 	direct->has_checks = rel->rd_att->constr != NULL || rel->rd_rel->relispartition;
 	direct->counts = list_nth_int(plan->fdw_private, nprivate - 1) != 0;
 	direct->returned = plan->fsSystemCol ? MotSlotReturned(estate, rel) : NULL;

@@ -13,27 +13,19 @@
  */
 #include "postgres.h"
 
+#include "catalog/pg_class.h"
 #include "executor/executor.h"
 #include "fdw/fdw.h"
+#include "optimizer/planner.h"
 
+/* as of any table with rows of its own */
 RowMarkType
 MotGetForeignRowMarkType(RangeTblEntry *rte, LockClauseStrength strength)
 {
-	switch (strength)
-	{
-		case LCS_NONE:
-			/* re-checks need the same row again: its number will do */
-			return ROW_MARK_REFERENCE;
-		case LCS_FORKEYSHARE:
-			return ROW_MARK_KEYSHARE;
-		case LCS_FORSHARE:
-			return ROW_MARK_SHARE;
-		case LCS_FORNOKEYUPDATE:
-			return ROW_MARK_NOKEYEXCLUSIVE;
-		case LCS_FORUPDATE:
-			return ROW_MARK_EXCLUSIVE;
-	}
-	return ROW_MARK_COPY;		/* keep compiler quiet */
+	RangeTblEntry plain = *rte;
+
+	plain.relkind = RELKIND_RELATION;
+	return select_rowmark_type(&plain, strength);
 }
 
 mot_row_mode

@@ -23,7 +23,7 @@
 
 static bool next_by_index(MotScan *scan, ExprContext *econtext);
 
-/* Fill in a scan of "node"'s table. */
+/* Fill in a scan of "node"'s table, which is all zeros. */
 void
 MotScanInit(MotScan *scan, ForeignScanState *node)
 {
@@ -36,17 +36,7 @@ MotScanInit(MotScan *scan, ForeignScanState *node)
 	scan->relation = MotRelationGet(rel);
 	scan->view = MotViewFor(estate->es_snapshot);
 	MotViewTable(scan->relation, &scan->view);
-	scan->phase = MOT_SCAN_START;
-	scan->cursor.open = false;
-	scan->keys = NULL;
-	scan->cursor.cursor = NULL;
-	scan->sorted = NULL;
-	scan->u = NULL;
-	scan->by_tid = false;
-	scan->tids = NULL;
 	scan->node = node;
-	scan->recheck = NULL;
-	scan->writer = NULL;
 
 	if (unlikely(list_nth_int(plan->fdw_private, MOT_PLAN_ARMS) > 1))
 		MotUnionInit(scan, plan);
@@ -403,9 +393,8 @@ MotBeginForeignScan(ForeignScanState *node, int eflags)
 	if (eflags & EXEC_FLAG_EXPLAIN_ONLY)
 		return;
 
-	scan = palloc(sizeof(MotScan));
+	node->fdw_state = scan = palloc0(sizeof(MotScan));
 	MotScanInit(scan, node);
-	node->fdw_state = scan;
 	MotSlotAdopt(node->ss.ss_ScanTupleSlot);
 
 	scan->operation = list_nth_int(plan->fdw_private, MOT_PLAN_LOCK);
