@@ -14,6 +14,7 @@
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "fdw/fdw.h"
+#include "lib/qunique.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
@@ -149,6 +150,7 @@ MotTidsFill(MotScan *scan, ExprContext *econtext)
 				if (!nulls[i])
 					tids->tids[tids->ntids++] = *(ItemPointer) DatumGetPointer(elements[i]);
 			qsort(tids->tids, tids->ntids, sizeof(ItemPointerData), compare_tids);
+			tids->ntids = (int) qunique(tids->tids, tids->ntids, sizeof(ItemPointerData), compare_tids);
 		}
 	}
 	MemoryContextSwitchTo(oldcxt);
@@ -164,8 +166,6 @@ MotTidsNext(MotScan *scan)
 		ItemPointer tid = &tids->tids[tids->next++];
 
 		CHECK_FOR_INTERRUPTS();
-		if (tids->next > 1 && ItemPointerEquals(tid, tid - 1))
-			continue;
 		scan->row = MotTidToRow(scan->session, scan->relation->table, tid);
 		if (scan->row == NULL)
 			continue;

@@ -15,6 +15,7 @@
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "executor/nodeSubplan.h"
+#include "lib/qunique.h"
 #include "miscadmin.h"
 #include "relation/keys.h"
 #include "utils/array.h"
@@ -166,23 +167,25 @@ convert(const MotKeyColumn *column, Oid valuetype, Datum value,
 }
 
 /* as the index orders keys */
-int
-MotKeysCompare(const void *a, size_t alen, const void *b, size_t blen)
-{
-	int			cmp = memcmp(a, b, Min(alen, blen));
-
-	if (cmp != 0)
-		return cmp;
-	return alen < blen ? -1 : alen > blen;
-}
-
 static int
 compare_points(const void *a, const void *b)
 {
 	const MotPoint *pa = (const MotPoint *) a;
 	const MotPoint *pb = (const MotPoint *) b;
+	int			cmp = memcmp(pa->data, pb->data, Min(pa->len, pb->len));
 
-	return MotKeysCompare(pa->data, pa->len, pb->data, pb->len);
+	if (cmp != 0)
+		return cmp;
+	return pa->len < pb->len ? -1 : pa->len > pb->len;
+}
+
+static MotPoint
+copy_point(MemoryContext cxt, const MotKeyBuffer *buf)
+{
+	MotPoint	point = {MemoryContextAlloc(cxt, Max(1, buf->len)), buf->len};
+
+	memcpy(point.data, buf->data, buf->len);
+	return point;
 }
 
 /* Encode an IN list's elements; false if there is none. */
@@ -223,21 +226,13 @@ encode_list(MotKeys *keys, MotKeyCondition *condition)
 			continue;
 		MotKeyBufferReset(&buf);
 		MotKeyAppendColumn(column, value, false, &buf);
-		list->points[n].len = buf.len;
-		list->points[n].data = palloc(Max(1, buf.len));
-		memcpy(list->points[n].data, buf.data, buf.len);
-		n++;
+		list->points[n++] = copy_point(CurrentMemoryContext, &buf);
 	}
 	if (n == 0)
 		return false;
 
 	qsort(list->points, n, sizeof(MotPoint), compare_points);
-	list->npoints = 1;
-	for (i = 1; i < n; i++)
-	{
-		if (compare_points(&list->points[list->npoints - 1], &list->points[i]) != 0)
-			list->points[list->npoints++] = list->points[i];
-	}
+	list->npoints = (int) qunique(list->points, n, sizeof(MotPoint), compare_points);
 	list->position = keys->backward ? list->npoints - 1 : 0;
 	return true;
 }
@@ -342,8 +337,13 @@ is_tighter(const mot_bound *bound, const MotKeyBuffer *buf, mot_bound_kind kind,
 }
 
 static void
-set_bound(mot_bound *bound, MotKeyBuffer *target, const MotKeyBuffer *buf, mot_bound_kind kind)
+set_bound(MotKeys *keys, const MotKeyBuffer *buf, mot_bound_kind kind, bool lower)
 {
+	mot_bound  *bound = lower ? &keys->lower_bound : &keys->upper_bound;
+	MotKeyBuffer *target = lower ? &keys->lower : &keys->upper;
+
+	if (!is_tighter(bound, buf, kind, lower))
+		return;
 	MotKeyBufferReset(target);
 	MotKeyBufferAppend(target, buf->data, buf->len);
 	bound->kind = kind;
@@ -364,13 +364,12 @@ make_range(MotKeys *keys)
 	/* all values that are not null */
 	MotKeyBufferInit(&buf, CurrentMemoryContext);
 	MotKeyBufferAppend(&buf, keys->lower.data, prefix);
+	keys->lower_bound.kind = keys->upper_bound.kind = MOT_BOUND_NONE;
 	if (MotKeyAppendNullByte(column, false, &buf) || prefix > 0)
 	{
-		set_bound(&keys->lower_bound, &keys->lower, &buf, MOT_BOUND_INCLUSIVE);
-		set_bound(&keys->upper_bound, &keys->upper, &buf, MOT_BOUND_INCLUSIVE);
+		set_bound(keys, &buf, MOT_BOUND_INCLUSIVE, true);
+		set_bound(keys, &buf, MOT_BOUND_INCLUSIVE, false);
 	}
-	else
-		keys->lower_bound.kind = keys->upper_bound.kind = MOT_BOUND_NONE;
 
 	for (i = keys->npoints; i < keys->nconditions; i++)
 	{
@@ -435,25 +434,14 @@ make_range(MotKeys *keys)
 		if (strategy == BTEqualStrategyNumber)
 		{
 			/* an equality that is checked again: a range from value to value */
-			if (is_tighter(&keys->lower_bound, &buf, MOT_BOUND_INCLUSIVE, true))
-				set_bound(&keys->lower_bound, &keys->lower, &buf, MOT_BOUND_INCLUSIVE);
-			if (is_tighter(&keys->upper_bound, &buf, MOT_BOUND_INCLUSIVE, false))
-				set_bound(&keys->upper_bound, &keys->upper, &buf, MOT_BOUND_INCLUSIVE);
+			set_bound(keys, &buf, MOT_BOUND_INCLUSIVE, true);
+			set_bound(keys, &buf, MOT_BOUND_INCLUSIVE, false);
 			continue;
 		}
 		greater = (strategy == BTGreaterStrategyNumber || strategy == BTGreaterEqualStrategyNumber);
 		kind = (complete && (strategy == BTLessStrategyNumber || strategy == BTGreaterStrategyNumber)) ?
 			MOT_BOUND_EXCLUSIVE : MOT_BOUND_INCLUSIVE;
-		if (greater != column->descending)
-		{
-			if (is_tighter(&keys->lower_bound, &buf, kind, true))
-				set_bound(&keys->lower_bound, &keys->lower, &buf, kind);
-		}
-		else
-		{
-			if (is_tighter(&keys->upper_bound, &buf, kind, false))
-				set_bound(&keys->upper_bound, &keys->upper, &buf, kind);
-		}
+		set_bound(keys, &buf, kind, greater != column->descending);
 	}
 	return true;
 }
@@ -584,26 +572,18 @@ MotKeyCursorOpen(MotKeyCursor *c, MemoryContext cxt, mot_session *session, const
 /* ---------------------------------------------------------- rows put down */
 
 void
-MotFoundAdd(MotFoundRows *found, mot_row *row, const mot_version *version)
+MotFoundGrow(MotFoundRows *found)
 {
-	if (found->n == found->size)
-	{
-		found->size = Max(64, 2 * found->size);
-		found->rows = found->rows == NULL ? MemoryContextAlloc(found->cxt, found->size * sizeof(MotFound)) :
-			repalloc_huge(found->rows, found->size * sizeof(MotFound));
-	}
-	found->rows[found->n].row = row;
-	found->rows[found->n++].version = version;
+	found->size = Max(64, 2 * found->size);
+	found->rows = found->rows == NULL ? MemoryContextAlloc(found->cxt, found->size * sizeof(MotFound)) :
+		repalloc_huge(found->rows, found->size * sizeof(MotFound));
 }
 
-static int
-compare_found(const void *a, const void *b)
+typedef struct SortedRow
 {
-	const MotFound *x = a;
-	const MotFound *y = b;
-
-	return MotKeysCompare(x->key, x->len, y->key, y->len);
-}
+	MotPoint	key;			/* must be first: see compare_points */
+	MotFound	found;
+} SortedRow;
 
 void
 MotFoundSorted(MotFoundRows *found, mot_session *session, mot_table *table, const mot_view *view,
@@ -615,6 +595,9 @@ MotFoundSorted(MotFoundRows *found, mot_session *session, mot_table *table, cons
 	mot_row    *row;
 	const mot_version *version;
 	MotKeyBuffer buf;
+	SortedRow  *sorted = NULL;
+	int64		n = 0;
+	int64		room = 0;
 
 	key->width = -1;
 	key->all_inline = false;
@@ -624,7 +607,6 @@ MotFoundSorted(MotFoundRows *found, mot_session *session, mot_table *table, cons
 	mot_scan_begin(session, &scan, table, view, NULL);
 	while (mot_scan_next(session, &scan, &row, &version))
 	{
-		MotFound   *last;
 		Datum	   *values;
 		bool	   *isnull;
 		Datum		computed[INDEX_MAX_KEYS];
@@ -638,12 +620,18 @@ MotFoundSorted(MotFoundRows *found, mot_session *session, mot_table *table, cons
 		MotKeyBufferReset(&buf);
 		MotKeyFromRow(key, key->computed ? computed : values, key->computed ? computed_isnull : isnull,
 					  &buf, &has_null);
-		MotFoundAdd(found, row, version);
-		last = &found->rows[found->n - 1];
-		last->len = buf.len;
-		last->key = MemoryContextAlloc(found->cxt, Max(1, buf.len));
-		memcpy(last->key, buf.data, buf.len);
+		if (n == room)
+		{
+			room = Max(64, 2 * room);
+			sorted = sorted == NULL ? MemoryContextAlloc(found->cxt, room * sizeof(SortedRow)) :
+				repalloc_huge(sorted, room * sizeof(SortedRow));
+		}
+		sorted[n].found.row = row;
+		sorted[n].found.version = version;
+		sorted[n++].key = copy_point(found->cxt, &buf);
 	}
-	if (found->n > 1)
-		qsort(found->rows, found->n, sizeof(MotFound), compare_found);
+	if (n > 1)
+		qsort(sorted, n, sizeof(SortedRow), compare_points);
+	for (int64 i = 0; i < n; i++)
+		MotFoundAdd(found, sorted[i].found.row, sorted[i].found.version);
 }

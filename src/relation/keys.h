@@ -105,7 +105,6 @@ extern void MotKeysComplete(MotKeys *keys);
  * the scan starts anew: fetch those that are passed by value once.
  */
 extern void MotKeysHold(MotKeys *keys, const uint64 *execution);
-extern int	MotKeysCompare(const void *a, size_t alen, const void *b, size_t blen);
 
 /* The cursor of a range: it can own memory that is not the server's, which goes with "cxt" at the latest. */
 typedef struct MotKeyCursor
@@ -126,8 +125,6 @@ typedef struct MotFound
 {
 	mot_row    *row;
 	const mot_version *version;
-	uint8	   *key;			/* if they are to be sorted by it */
-	size_t		len;
 } MotFound;
 
 typedef struct MotFoundRows
@@ -138,7 +135,16 @@ typedef struct MotFoundRows
 	MotFound   *rows;
 } MotFoundRows;
 
-extern void MotFoundAdd(MotFoundRows *found, mot_row *row, const mot_version *version);
+extern void MotFoundGrow(MotFoundRows *found);
+
+static inline void
+MotFoundAdd(MotFoundRows *found, mot_row *row, const mot_version *version)
+{
+	if (unlikely(found->n == found->size))
+		MotFoundGrow(found);
+	found->rows[found->n].row = row;
+	found->rows[found->n++].version = version;
+}
 
 /*
  * An index that was built after a snapshot was taken has no entries for the older versions that this

@@ -41,18 +41,13 @@
 #include "nodes/nodeFuncs.h"
 #include "nodes/tidbitmap.h"
 #include "pgstat.h"
+#include "relation/keys.h"
 #include "relation/slot.h"
 #include "utils/backend_progress.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "xact/held.h"
 #include "xact/workers.h"
-
-typedef struct Found
-{
-	mot_row    *row;
-	const mot_version *version;
-} Found;
 
 /* a page that a range of tuple ids may have rows in */
 typedef struct RangePage
@@ -74,10 +69,8 @@ typedef struct MotTableScan
 	uint64		behind;			/* ANALYZE: first page behind the block */
 	pg_atomic_uint64 *next;		/* a parallel scan's: the next page that
 								 * nobody has taken */
-	int			at;				/* in it: the row that was handed out last */
-	int			nfound;
-	int			maxfound;
-	Found	   *found;
+	int64		at;				/* in it: the row that was handed out last */
+	MotFoundRows found;
 	ItemPointerData lowest;		/* of a range; "page" is the place in: */
 	ItemPointerData highest;
 	uint64		nranged;
@@ -147,6 +140,7 @@ MotScanBegin(Relation rel, Snapshot snapshot, int nkeys, struct ScanKeyData *key
 	MotTableShowProgress();
 
 	RelationIncrementReferenceCount(rel);
+	scan->found.cxt = CurrentMemoryContext;
 	scan->base.rs_rd = rel;
 	scan->base.rs_snapshot = snapshot;
 	scan->base.rs_flags = flags;
@@ -169,14 +163,9 @@ MotScanBegin(Relation rel, Snapshot snapshot, int nkeys, struct ScanKeyData *key
 		if (IsParallelWorker())
 			MotMachinePlace(ParallelWorkerNumber + 1);
 	}
-	else if (snapshot == NULL)
+	else if (snapshot == NULL || snapshot->snapshot_type == SNAPSHOT_SELF)
 	{
-		/* ANALYZE: the rows as they are now */
-		scan->view = MotLooseView();
-		scan->loose = true;
-	}
-	else if (snapshot->snapshot_type == SNAPSHOT_SELF)
-	{
+		/* (none: ANALYZE) the rows as they are now */
 		scan->view = MotLooseView();
 		scan->loose = true;
 	}
@@ -202,8 +191,8 @@ MotScanFinish(TableScanDesc base)
 	if ((base->rs_flags & SO_TEMP_SNAPSHOT) != 0)
 		UnregisterSnapshot(base->rs_snapshot);
 	RelationDecrementReferenceCount(base->rs_rd);
-	if (scan->found != NULL)
-		pfree(scan->found);
+	if (scan->found.rows != NULL)
+		pfree(scan->found.rows);
 	if (scan->ranged != NULL)
 		pfree(scan->ranged);
 	pfree(scan);
@@ -218,21 +207,14 @@ MotScanAgain(TableScanDesc base, struct ScanKeyData *key, bool set_params,
 	scan->in_page = false;
 	scan->page = 0;
 	/* (of a bitmap: there may be another one now) */
-	scan->nfound = 0;
+	scan->found.n = 0;
 }
 
-static void
-note_found(MotTableScan *scan, mot_row *row, const mot_version *version)
+/* what this transaction has changed of it */
+static inline unsigned
+changes_of(const mot_row *row, const mot_version *version)
 {
-	if (unlikely(scan->nfound == scan->maxfound))
-	{
-		scan->maxfound = Max(64, 2 * scan->maxfound);
-		scan->found = scan->found == NULL ?
-			MemoryContextAlloc(GetMemoryChunkContext(scan), scan->maxfound * sizeof(Found)) :
-			repalloc(scan->found, scan->maxfound * sizeof(Found));
-	}
-	scan->found[scan->nfound].row = row;
-	scan->found[scan->nfound++].version = version;
+	return unlikely(mot_version_ts(version) == 0) ? mot_version_changes(row, version) : 0;
 }
 
 /* all rows of a page that the view sees, besides those that have been found */
@@ -247,7 +229,7 @@ add_page(MotTableScan *scan, uint64 page)
 	pages.next_page = page;
 	pages.pages = Min(page + 1, pages.pages);
 	while (mot_scan_next(scan->session, &pages, &row, &version))
-		note_found(scan, row, version);
+		MotFoundAdd(&scan->found, row, version);
 	if (unlikely(MotAlterShows != InvalidOid))
 	{
 		pgstat_progress_update_param(PROGRESS_CLUSTER_TOTAL_HEAP_BLKS, scan->pages);
@@ -261,20 +243,20 @@ add_page(MotTableScan *scan, uint64 page)
 static void
 read_page(MotTableScan *scan, uint64 page)
 {
-	scan->nfound = 0;
+	scan->found.n = 0;
 	add_page(scan, page);
 	scan->page = page;
 	scan->in_page = true;
 }
 
-static void
-show_found(MotTableScan *scan, TupleTableSlot *slot)
+/* the row that the scan has come to, with its tuple id */
+void
+MotScanShowRow(TableScanDesc base, TupleTableSlot *slot)
 {
-	Found	   *found = &scan->found[scan->at];
+	MotTableScan *scan = (MotTableScan *) base;
+	MotFound   *found = &scan->found.rows[scan->at];
 
-	MotTableShow(scan->base.rs_rd, found->row, found->version,
-				 unlikely(mot_version_ts(found->version) == 0) ?
-				 mot_version_changes(found->row, found->version) : 0, slot);
+	MotTableShow(base->rs_rd, found->row, found->version, changes_of(found->row, found->version), slot);
 }
 
 /* a forward scan's next page; before the first one if that is the next to be read */
@@ -301,7 +283,7 @@ next_found(MotTableScan *scan, uint64 end, TupleTableSlot *slot)
 {
 	for (;;)
 	{
-		if (scan->in_page && ++scan->at < scan->nfound)
+		if (scan->in_page && ++scan->at < scan->found.n)
 			return true;
 		scan->page = page_ahead(scan);
 		scan->in_page = false;
@@ -324,14 +306,7 @@ MotScanVersion(TableScanDesc base, TupleTableSlot *slot)
 	if (!next_found(scan, scan->pages, slot))
 		return NULL;
 	pgstat_count_heap_getnext(base->rs_rd);
-	return scan->found[scan->at].version;
-}
-
-/* ... with its tuple id */
-void
-MotScanShowRow(TableScanDesc base, TupleTableSlot *slot)
-{
-	show_found((MotTableScan *) base, slot);
+	return scan->found.rows[scan->at].version;
 }
 
 /* what a forward scan will come to in so many rows, if it is in the same page; else NULL */
@@ -340,7 +315,7 @@ MotScanPeek(TableScanDesc base, int ahead)
 {
 	MotTableScan *scan = (MotTableScan *) base;
 
-	return scan->in_page && scan->at + ahead < scan->nfound ? scan->found[scan->at + ahead].version : NULL;
+	return scan->in_page && scan->at + ahead < scan->found.n ? scan->found.rows[scan->at + ahead].version : NULL;
 }
 
 bool
@@ -370,10 +345,10 @@ MotScanGet(TableScanDesc base, ScanDirection direction, TupleTableSlot *slot)
 				return false;
 			}
 			read_page(scan, scan->page - 1);
-			scan->at = scan->nfound;
+			scan->at = scan->found.n;
 		}
 	}
-	show_found(scan, slot);
+	MotScanShowRow(base, slot);
 	pgstat_count_heap_getnext(base->rs_rd);
 	return true;
 }
@@ -419,10 +394,9 @@ MotScanSetRange(TableScanDesc base, ItemPointer lowest, ItemPointer highest)
 }
 
 static void
-found_tid(MotTableScan *scan, const Found *found, ItemPointer tid)
+found_tid(MotTableScan *scan, const MotFound *found, ItemPointer tid)
 {
-	MotVersionToTid(scan->session, found->row,
-					mot_version_ts(found->version) == 0 ? mot_version_changes(found->row, found->version) : 0, tid);
+	MotVersionToTid(scan->session, found->row, changes_of(found->row, found->version), tid);
 }
 
 static int
@@ -438,21 +412,21 @@ compare_found(const void *a, const void *b, void *scan)
 
 /* of the rows found, from this one on, those in the range stay that this transaction has changed, or has not */
 static void
-keep_range(MotTableScan *scan, int from, bool changed)
+keep_range(MotTableScan *scan, int64 from, bool changed)
 {
-	int			kept = from;
+	int64		kept = from;
 
-	for (int i = from; i < scan->nfound; i++)
+	for (int64 i = from; i < scan->found.n; i++)
 	{
 		ItemPointerData tid;
 
-		if ((mot_version_ts(scan->found[i].version) == 0) != changed)
+		if ((mot_version_ts(scan->found.rows[i].version) == 0) != changed)
 			continue;
-		found_tid(scan, &scan->found[i], &tid);
+		found_tid(scan, &scan->found.rows[i], &tid);
 		if (ItemPointerCompare(&tid, &scan->lowest) >= 0 && ItemPointerCompare(&tid, &scan->highest) <= 0)
-			scan->found[kept++] = scan->found[i];
+			scan->found.rows[kept++] = scan->found.rows[i];
 	}
-	scan->nfound = kept;
+	scan->found.n = kept;
 }
 
 static void
@@ -465,17 +439,17 @@ read_range(MotTableScan *scan, uint64 at)
 	}
 	else
 	{
-		scan->nfound = 0;
+		scan->found.n = 0;
 		if (mot_txn_has_writes(scan->session) && MotTidOfChanges(&scan->highest))
 		{
 			for (uint64 page = 0; page < scan->pages; page++)
 			{
-				int			from = scan->nfound;
+				int64		from = scan->found.n;
 
 				add_page(scan, page);
 				keep_range(scan, from, true);
 			}
-			qsort_arg(scan->found, scan->nfound, sizeof(Found), compare_found, scan);
+			qsort_arg(scan->found.rows, scan->found.n, sizeof(MotFound), compare_found, scan);
 		}
 		scan->in_page = true;
 	}
@@ -489,7 +463,7 @@ MotScanGetRange(TableScanDesc base, ScanDirection direction, TupleTableSlot *slo
 	MotTableScan *scan = (MotTableScan *) base;
 	bool		forward = ScanDirectionIsForward(direction);
 
-	while (!scan->in_page || (forward ? ++scan->at >= scan->nfound : --scan->at < 0))
+	while (!scan->in_page || (forward ? ++scan->at >= scan->found.n : --scan->at < 0))
 	{
 		uint64		last = forward ? scan->nranged : 0;
 
@@ -503,9 +477,9 @@ MotScanGetRange(TableScanDesc base, ScanDirection direction, TupleTableSlot *slo
 			read_range(scan, forward ? scan->page + 1 : scan->page - 1);
 		else
 			read_range(scan, forward ? 0 : scan->nranged);
-		scan->at = forward ? -1 : scan->nfound;
+		scan->at = forward ? -1 : scan->found.n;
 	}
-	show_found(scan, slot);
+	MotScanShowRow(base, slot);
 	pgstat_count_heap_getnext(base->rs_rd);
 	return true;
 }
@@ -566,7 +540,7 @@ MotBitmapRead(TableScanDesc base, BlockNumber block, int n, const OffsetNumber *
 	MotTableScan *scan = (MotTableScan *) base;
 	bool		all = n < 0;
 
-	scan->nfound = 0;
+	scan->found.n = 0;
 	scan->at = -1;
 	for (int i = 0; i < (all ? BITMAP_ROWS : n); i++)
 	{
@@ -577,9 +551,9 @@ MotBitmapRead(TableScanDesc base, BlockNumber block, int n, const OffsetNumber *
 		mot_row_visible(scan->session, &scan->view, scan->relation->table, row);
 
 		if (version != NULL)
-			note_found(scan, row, version);
+			MotFoundAdd(&scan->found, row, version);
 	}
-	return scan->nfound > 0;
+	return scan->found.n > 0;
 }
 
 bool
@@ -587,12 +561,12 @@ MotBitmapShow(TableScanDesc base, TupleTableSlot *slot)
 {
 	MotTableScan *scan = (MotTableScan *) base;
 
-	if (++scan->at >= scan->nfound)
+	if (++scan->at >= scan->found.n)
 	{
 		ExecClearTuple(slot);
 		return false;
 	}
-	show_found(scan, slot);
+	MotScanShowRow(base, slot);
 	pgstat_count_heap_fetch(base->rs_rd);
 	return true;
 }
@@ -739,8 +713,7 @@ MotLatestTid(TableScanDesc scan, ItemPointer tid)
 	const mot_version *version = version_of(MotRelationGet(scan->rs_rd), tid, scan->rs_snapshot, &row);
 
 	if (version != NULL)
-		MotVersionToTid(MotSession(), row,
-						mot_version_ts(version) == 0 ? mot_version_changes(row, version) : 0, tid);
+		MotVersionToTid(MotSession(), row, changes_of(row, version), tid);
 }
 
 bool
@@ -783,7 +756,7 @@ MotAnalyzeTuple(TableScanDesc base, TransactionId oldest, double *live, double *
 	}
 	if (!next_found(scan, scan->behind, slot))
 		return false;
-	show_found(scan, slot);
+	MotScanShowRow(base, slot);
 	*live += 1;
 	return true;
 }
@@ -809,7 +782,7 @@ MotSampleTuple(TableScanDesc base, struct SampleScanState *state, TupleTableSlot
 {
 	MotTableScan *scan = (MotTableScan *) base;
 	OffsetNumber offset = state->tsmroutine->NextSampleTuple(state, (BlockNumber) scan->page,
-															 (OffsetNumber) scan->nfound);
+															 (OffsetNumber) scan->found.n);
 
 	if (!OffsetNumberIsValid(offset))
 	{
@@ -817,7 +790,7 @@ MotSampleTuple(TableScanDesc base, struct SampleScanState *state, TupleTableSlot
 		return false;
 	}
 	scan->at = offset - 1;
-	show_found(scan, slot);
+	MotScanShowRow(base, slot);
 	pgstat_count_heap_getnext(base->rs_rd);
 	return true;
 }
