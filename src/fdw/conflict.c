@@ -167,7 +167,7 @@ MotInsertOnConflict(MotModify *modify, EState *estate, ResultRelInfo *rinfo,
 				return slot;
 			case MOT_LOCKED_NEWER:
 				/* the newer version may have another key: begin anew */
-				MotWriterUnlock(modify->writer, conflict);
+				mot_row_unlock(modify->session, conflict);
 				break;
 			case MOT_LOCK_SELF:
 				refuse_second_time();

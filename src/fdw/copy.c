@@ -38,19 +38,6 @@ typedef struct MotCopyIn
 
 static void write_batch(MotCopyIn *copy);
 
-/* the COPY that has just called us for this table, or NULL */
-static CopyFromState
-running_copy(Relation rel)
-{
-	ErrorContextCallback *context = error_context_stack;
-	CopyFromState cstate;
-
-	if (context == NULL || context->callback != CopyFromErrorCallback)
-		return NULL;
-	cstate = (CopyFromState) context->arg;
-	return cstate->rel == rel ? cstate : NULL;
-}
-
 /*
  * Default expressions and WHERE could look at the table and miss rows; so
  * could BEFORE triggers.
@@ -74,13 +61,16 @@ can_batch(CopyFromState cstate, ResultRelInfo *rinfo)
 void
 MotCopyBegin(MotModify *modify, ResultRelInfo *rinfo)
 {
-	CopyFromState cstate = running_copy(rinfo->ri_RelationDesc);
+	CopyFromState cstate = MotRunningCopy();
 	bool		load = MotLoadRelid == modify->relation->relid;
-	bool		many = cstate != NULL && can_batch(cstate, rinfo);
+	bool		many;
 	MemoryContext oldcxt;
 
 	modify->copy_decided = true;
-	if (cstate == NULL || !(many || load))
+	if (cstate == NULL || cstate->rel != rinfo->ri_RelationDesc)
+		return;
+	many = can_batch(cstate, rinfo);
+	if (!many && !load)
 		return;
 
 	oldcxt = MemoryContextSwitchTo(GetMemoryChunkContext(modify));
@@ -116,7 +106,7 @@ write_batch(MotCopyIn *copy)
 	/* of several lines, this has only the last */
 	if (copy->max_rows > 1)
 		cstate->line_buf_valid = false;
-	MotBatchWrite(copy->batch);
+	(void) MotBatchWrite(copy->batch, NULL);
 	copy->bytes = 0;
 	cstate->line_buf_valid = line_buf_valid;
 	cstate->cur_lineno = lineno;

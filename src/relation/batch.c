@@ -343,15 +343,9 @@ MotBatchRow(const MotBatch *batch, int n)
 	return batch->rows[n].row;
 }
 
-void
-MotBatchWrite(MotBatch *batch)
-{
-	(void) MotBatchTry(batch, NULL);
-}
-
 /* The batch is empty afterwards. */
 int64
-MotBatchTry(MotBatch *batch, MotIndex **index)
+MotBatchWrite(MotBatch *batch, MotIndex **index)
 {
 	MotWriter  *writer = batch->writer;
 	bool		inserts = batch->mode == MOT_BATCH_INSERT || batch->mode == MOT_BATCH_INSERT_SLOTS;
@@ -403,11 +397,11 @@ MotBatchLoad(Relation rel, Tuplestorestate *store, TupleDesc desc, MotBatchMode 
 		slot_getallattrs(slot);
 		MotBatchAdd(batch, slot->tts_values, slot->tts_isnull, 0);
 		if (MotBatchFull(batch))
-			MotBatchWrite(batch);
+			(void) MotBatchWrite(batch, NULL);
 		MemoryContextSwitchTo(oldcxt);
 		MemoryContextReset(rowcxt);
 	}
-	MotBatchWrite(batch);
+	(void) MotBatchWrite(batch, NULL);
 	MotBatchEnd(batch);
 	MotWriterEnd(writer);
 	ExecDropSingleTupleTableSlot(slot);

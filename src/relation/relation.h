@@ -266,7 +266,6 @@ typedef enum MotLockWait
 extern MotLockResult MotWriterLock(MotWriter *writer, mot_row *row, const mot_version *seen,
 								   mot_row_mode mode, MotLockWait wait,
 								   const mot_version **newest);
-extern void MotWriterUnlock(MotWriter *writer, mot_row *row);
 
 extern void MotRaiseOwnChange(bool deletion) pg_attribute_noreturn();
 
@@ -305,13 +304,12 @@ extern MotBatch *MotBatchBegin(MotWriter *writer, MotBatchMode mode, uint64 *cur
 extern size_t MotBatchAdd(MotBatch *batch, Datum *values, bool *isnull, uint64 number); /* the row's size */
 extern int	MotBatchRows(const MotBatch *batch);
 extern bool MotBatchFull(const MotBatch *batch);
-extern void MotBatchWrite(MotBatch *batch); /* and empty it */
 
 /*
- * The same, but if a key is taken, and "index" is not NULL, that is not raised: the result is
+ * And empty it.  If a key is taken, and "index" is not NULL, that is not raised: the result is
  * the number (MotBatchAdd's) of the first row in trouble, or -1.
  */
-extern int64 MotBatchTry(MotBatch *batch, MotIndex **index);
+extern int64 MotBatchWrite(MotBatch *batch, MotIndex **index);
 extern mot_row *MotBatchRow(const MotBatch *batch, int n);	/* as written last, from
 															 * 0 */
 extern void MotBatchEnd(MotBatch *batch);

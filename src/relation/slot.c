@@ -178,6 +178,14 @@ make_room(TupleTableSlot *slot, int column, Size used, Size size)
 	mslot->room = (uint32) room;
 }
 
+/* the COPY that has called us, if it is one */
+CopyFromState
+MotRunningCopy(void)
+{
+	return error_context_stack == NULL || error_context_stack->callback != CopyFromErrorCallback ?
+		NULL : (CopyFromState) error_context_stack->arg;
+}
+
 /* Cut the slot's contents off from the version, or from whoever has made them, as a virtual slot does. */
 static void
 mot_slot_materialize(TupleTableSlot *slot)
@@ -210,8 +218,8 @@ mot_slot_materialize(TupleTableSlot *slot)
 	}
 	slot->tts_flags |= TTS_FLAG_SHOULDFREE;
 	mslot->version = NULL;
-	if (error_context_stack != NULL && error_context_stack->callback == CopyFromErrorCallback)
-		mslot->line = ((CopyFromState) error_context_stack->arg)->cur_lineno;
+	if (MotRunningCopy() != NULL)
+		mslot->line = MotRunningCopy()->cur_lineno;
 }
 
 /* COPY stores rows when it has read on: the line of one that it has materialized */

@@ -20,6 +20,7 @@ extern void MotSlotStore(TupleTableSlot *slot, const mot_version *version);
 extern void MotSlotFetched(TupleTableSlot *slot);
 extern void MotSlotChanged(TupleTableSlot *slot, bool ended);
 extern uint64 MotSlotLine(const TupleTableSlot *slot);
+extern struct CopyFromStateData *MotRunningCopy(void);	/* or NULL */
 extern bool MotAsksSystem(List *expressions);
 extern TupleTableSlot *MotSlotReturned(EState *estate, Relation rel);
 extern TupleTableSlot *MotSlotReturn(TupleTableSlot *returned, TupleTableSlot *slot, bool ended);

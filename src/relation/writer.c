@@ -554,12 +554,6 @@ MotWriterLock(MotWriter *writer, mot_row *row, const mot_version *seen,
 	return MOT_LOCKED;			/* not reached */
 }
 
-void
-MotWriterUnlock(MotWriter *writer, mot_row *row)
-{
-	mot_row_unlock(writer->session, row);
-}
-
 /* ------------------------------------------------------- update and delete */
 
 static void

@@ -74,15 +74,6 @@ MotTableInsert(Relation rel, TupleTableSlot *slot, CommandId cid, int options,
 		pgstat_progress_update_param(PROGRESS_CLUSTER_HEAP_TUPLES_WRITTEN, ++MotAlterRows);
 }
 
-/* the COPY that has called us, if it is one */
-static CopyFromState
-running_copy(void)
-{
-	if (error_context_stack == NULL || error_context_stack->callback != CopyFromErrorCallback)
-		return NULL;
-	return (CopyFromState) error_context_stack->arg;
-}
-
 /*
  * COPY stores some rows, and then brings each one's keys and queues its triggers,
  * whose conditions may raise errors.  Where there are none, nothing can come before
@@ -93,7 +84,7 @@ MotTableRaisesFirst(Relation rel)
 {
 	TriggerDesc *triggers = rel->trigdesc;
 
-	if (running_copy() == NULL)
+	if (MotRunningCopy() == NULL)
 		return false;
 	for (int i = 0; triggers != NULL && triggers->trig_insert_after_row && i < triggers->numtriggers; i++)
 		if (triggers->triggers[i].tgqual != NULL)
@@ -107,7 +98,7 @@ MotTableMultiInsert(Relation rel, TupleTableSlot **slots, int n, CommandId cid, 
 {
 	mot_session *session = MotSession();
 	mot_view	view = {0, cid};
-	CopyFromState copy = running_copy();
+	CopyFromState copy = MotRunningCopy();
 	bool		later = copy != NULL && !MotTableRaisesFirst(rel);
 	uint64	   *line = copy != NULL && !later ? &copy->cur_lineno : NULL;
 	MotBatch   *batch;
@@ -133,7 +124,7 @@ MotTableMultiInsert(Relation rel, TupleTableSlot **slots, int n, CommandId cid, 
 			continue;
 
 		/* of a key that is taken "later" COPY says the line */
-		taken = MotBatchTry(batch, later ? &index : NULL);
+		taken = MotBatchWrite(batch, later ? &index : NULL);
 		for (int k = first; k <= (taken >= 0 ? taken : i); k++)
 			MotVersionToTid(session, MotBatchRow(batch, k - first), 1, &slots[k]->tts_tid);
 		if (taken >= 0)

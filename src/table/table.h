@@ -113,7 +113,6 @@ extern bool MotTableFetchRow(struct IndexFetchTableData *data, ItemPointer tid, 
 extern void MotTableSetFilenode(Relation rel, const RelFileLocator *node, char persistence,
 								TransactionId *freeze_xid, MultiXactId *min_multi);
 extern void MotTableShowProgress(void);
-extern void MotTableTruncate(Relation rel);
 extern void MotTableCopy(Relation rel, const RelFileLocator *node);
 extern void MotTableCluster(Relation old, Relation new, Relation index, bool use_sort, TransactionId oldest_xmin,
 							TransactionId *freeze_xid, MultiXactId *min_multi,

@@ -102,13 +102,6 @@ MotTableShowProgress(void)
 	pgstat_progress_update_param(PROGRESS_CLUSTER_PHASE, PROGRESS_CLUSTER_PHASE_SEQ_SCAN_HEAP);
 }
 
-/* its file has been made in this transaction */
-void
-MotTableTruncate(Relation rel)
-{
-	MotStorageTruncate(rel);
-}
-
 /*
  * The rows as they are now go to new storage, which is "to"'s when its file is "node".
  * Older snapshots would find nothing there, where they do in a heap table: they are refused.
