@@ -66,8 +66,6 @@ static Conflict *conflicts = NULL;
 static int	nconflicts = 0;
 static int	maxconflicts = 0;
 
-PG_FUNCTION_INFO_V1(mot_test_put_back);
-
 static get_relation_info_hook_type prev_get_relation_info = NULL;
 
 /* -------------------------------------------------------- the routine's place */
@@ -155,33 +153,6 @@ replace(Relation index)
 	index->rd_indam = am;
 }
 
-/* If something was invalidated by looking for them, they are seen to again the next time. */
-static void
-note_entries(Relation rel, List *oids, uint64 generation)
-{
-	MotRelation *mr = MotRelationGet(rel);
-
-	if (mr->maxentries < list_length(oids))
-	{
-		mr->maxentries = list_length(oids) + 4;
-		mr->entries = MemoryContextAlloc(mr->cxt, mr->maxentries * sizeof(Relation));
-	}
-	mr->nentries = 0;
-	foreach_oid(oid, oids)
-	{
-		Relation	index = RelationIdGetRelation(oid);
-
-		if (RelationIsValid(index))
-		{
-			if (is_replaced(index))
-				mr->entries[mr->nentries++] = index;
-			RelationClose(index);
-		}
-	}
-	if (MotRelationGeneration == generation)
-		mr->indexes_seen = generation;
-}
-
 void
 MotTableIndexes(Relation rel)
 {
@@ -204,6 +175,12 @@ MotTableIndexes(Relation rel)
 	}
 	mr->indexes_seen = 0;
 	oids = RelationGetIndexList(rel);
+	if (mr->maxentries < list_length(oids))
+	{
+		mr->maxentries = list_length(oids) + 4;
+		mr->entries = MemoryContextAlloc(mr->cxt, mr->maxentries * sizeof(Relation));
+	}
+	mr->nentries = 0;
 	foreach_oid(oid, oids)
 	{
 		Relation	index = RelationIdGetRelation(oid);
@@ -211,10 +188,18 @@ MotTableIndexes(Relation rel)
 		if (RelationIsValid(index))
 		{
 			replace(index);
+			if (is_replaced(index))
+				mr->entries[mr->nentries++] = index;
 			RelationClose(index);
 		}
 	}
-	note_entries(rel, oids, generation);
+
+	/*
+	 * if something was invalidated by looking for them, they are seen to
+	 * again the next time
+	 */
+	if (MotRelationGeneration == generation)
+		mr->indexes_seen = generation;
 	list_free(oids);
 }
 
@@ -234,20 +219,6 @@ put_back(Relation rel)
 		RelationClose(index);
 	}
 	list_free(oids);
-}
-
-/*
- * For tests, which declare it: take the routines out of a table's indexes, as if
- * the server had made their relation cache entries anew and told nobody.
- */
-Datum
-mot_test_put_back(PG_FUNCTION_ARGS)
-{
-	Relation	rel = RelationIdGetRelation(PG_GETARG_OID(0));
-
-	put_back(rel);
-	RelationClose(rel);
-	PG_RETURN_VOID();
 }
 
 /* ------------------------------------------------------------------- builds */

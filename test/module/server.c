@@ -4,6 +4,7 @@
  *	  What tests ask of a server, and do to it, that SQL cannot.
  *
  *	mot_test_object_bytes()		of the engine's memory, in objects
+ *	mot_test_put_back(table)	see there
  *	mot_test_advance_xid(n)		see there; in a build with MOT_FAULTS
  *
  *-------------------------------------------------------------------------
@@ -13,7 +14,9 @@
 #include "access/transam.h"
 #include "fmgr.h"
 #include "mot.h"
+#include "relation/relation.h"
 #include "storage/lwlock.h"
+#include "utils/relcache.h"
 
 PG_FUNCTION_INFO_V1(mot_test_object_bytes);
 
@@ -21,6 +24,22 @@ Datum
 mot_test_object_bytes(PG_FUNCTION_ARGS)
 {
 	return Int64GetDatum((int64) mot_object_bytes(MotEngineRequired()));
+}
+
+/*
+ * Take the routines out of an ordinary table's indexes, as if the server had made their
+ * relation cache entries anew and told nobody.
+ */
+PG_FUNCTION_INFO_V1(mot_test_put_back);
+
+Datum
+mot_test_put_back(PG_FUNCTION_ARGS)
+{
+	Relation	rel = RelationIdGetRelation(PG_GETARG_OID(0));
+
+	MotIndexesPutBack(rel);
+	RelationClose(rel);
+	PG_RETURN_VOID();
 }
 
 #ifdef MOT_FAULTS
