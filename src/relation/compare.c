@@ -200,16 +200,8 @@ MotDefinitionCopyStored(mot_table *table, size_t *len)
 	LWLockAcquire(MotDirectoryLock, LW_SHARED);
 	bytes = mot_table_definition(table, len);
 	if (bytes != NULL)
-	{
-		copy = palloc_extended(*len, MCXT_ALLOC_NO_OOM);
-		if (copy != NULL)
-			memcpy(copy, bytes, *len);
-	}
+		copy = memcpy(palloc(*len), bytes, *len);
 	LWLockRelease(MotDirectoryLock);
-	if (bytes != NULL && copy == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_OUT_OF_MEMORY),
-				 errmsg("out of memory")));
 	return copy;
 }
 

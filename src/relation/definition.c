@@ -203,6 +203,7 @@ identity_key(mot_table *table)
 	return def != NULL && def->identity >= 0 ? def->indexes[def->identity].key : NULL;
 }
 
+/* their bytes; of computed keys only as far as what computes them is the same */
 static bool
 same_key(const MotKey *a, const MotKey *b)
 {
@@ -211,11 +212,11 @@ same_key(const MotKey *a, const MotKey *b)
 		const MotKeyColumn *x = &a->columns[i];
 		const MotKeyColumn *y = &b->columns[i];
 
-		if (x->attnum != y->attnum || x->append != y->append || x->typid != y->typid || x->collation != y->collation ||
-			x->nullable != y->nullable || x->descending != y->descending || x->nulls_first != y->nulls_first)
+		if (x->attnum != y->attnum || x->encoding != y->encoding || x->nullable != y->nullable ||
+			x->descending != y->descending || x->nulls_first != y->nulls_first)
 			return false;
 	}
-	return a->ncolumns == b->ncolumns && a->computed == b->computed;
+	return a->ncolumns == b->ncolumns && a->computed == b->computed && a->nulls_equal == b->nulls_equal;
 }
 
 static void
@@ -284,7 +285,7 @@ encode_index(StringInfo buf, const MotIndexDef *def, const MotKey *key)
 		if (column->nulls_first)
 			flags |= KEY_NULLS_FIRST;
 		PUT(buf, int16, column->attnum);
-		PUT(buf, uint8, MotKeyEncodingNumber(column));
+		PUT(buf, uint8, column->encoding);
 		PUT(buf, uint8, flags);
 		PUT(buf, Oid, column->typid);
 		PUT(buf, Oid, column->collation);
@@ -637,20 +638,7 @@ MotDefinitionMakeTable(mot_session *session, const MotDefinition *def,
 bool
 MotDefinitionSameIndex(const MotDefinitionIndex *a, const MotDefinitionIndex *b)
 {
-	if (a->unique != b->unique || a->key->ncolumns != b->key->ncolumns ||
-		a->key->computed != b->key->computed || a->key->nulls_equal != b->key->nulls_equal)
-		return false;
-	for (int i = 0; i < a->key->ncolumns; i++)
-	{
-		const MotKeyColumn *x = &a->key->columns[i];
-		const MotKeyColumn *y = &b->key->columns[i];
-
-		if (x->attnum != y->attnum || x->append != y->append ||
-			x->nullable != y->nullable || x->descending != y->descending ||
-			x->nulls_first != y->nulls_first)
-			return false;
-	}
-	return true;
+	return a->unique == b->unique && same_key(a->key, b->key);
 }
 
 /* -------------------------------------------------------------------- rows */
@@ -672,19 +660,7 @@ measure_fixed(MotDefinition *def)
 	}
 
 	for (int i = 0; i < def->nindexes; i++)
-	{
-		MotDefinitionIndex *index = &def->indexes[i];
-
-		if (!index->key->all_inline || index->key->max_attnum > def->nfixed)
-			continue;
-		index->offsets = palloc(index->key->ncolumns * sizeof(uint32));
-		for (int j = 0; j < index->key->ncolumns; j++)
-		{
-			int			att = index->key->columns[j].attnum;
-
-			index->offsets[j] = def->offset_behind[att] - def->shapes[att - 1].length;
-		}
-	}
+		def->indexes[i].offsets = MotKeyOffsets(def->indexes[i].key, def->desc);
 }
 
 /* How many columns are there before the first that is null? */

@@ -198,7 +198,7 @@ key_number(const mot_index *index)
 		const MotKeyColumn *column = &key->columns[c];
 
 		number = hash_combine(number, murmurhash32(column->attnum));
-		number = hash_combine(number, murmurhash32(MotKeyEncodingNumber(column) << 3 | column->nullable << 2 |
+		number = hash_combine(number, murmurhash32(column->encoding << 3 | column->nullable << 2 |
 												   column->descending << 1 | column->nulls_first));
 	}
 	return number;

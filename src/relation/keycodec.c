@@ -43,90 +43,87 @@
 #define NOT_NULL 0x80
 #define NULL_LAST 0xFF
 
-/* how a comparison function's type is encoded */
-typedef struct Encoding
-{
-	Oid			compare;		/* btree support function 1 */
-	Oid			typid;
-	MotKeyAppend append;
-	int16		width;
-	uint8		inline_kind;
-	enum
-	{
-		ORDERED, BY_COLLATION, UNORDERED
-	}			order;
-} Encoding;
-
-static const Encoding encodings[] = {
-	{F_BTBOOLCMP, BOOLOID, MotKeyAppendBool, 1},
-	{F_BTCHARCMP, CHAROID, MotKeyAppendChar, 1},
-	{F_BTINT2CMP, INT2OID, MotKeyAppendInt2, 2},
-	{F_BTINT4CMP, INT4OID, MotKeyAppendInt4, 4, INLINE_INT4},
-	{F_BTINT8CMP, INT8OID, MotKeyAppendInt8, 8, INLINE_INT8},
-	{F_BTOIDCMP, OIDOID, MotKeyAppendUInt4, 4},
-	{F_XID8CMP, XID8OID, MotKeyAppendUInt8, 8},
-	{F_PG_LSN_CMP, PG_LSNOID, MotKeyAppendUInt8, 8},
-	{F_BTTIDCMP, TIDOID, MotKeyAppendTid, 6},
-	{F_CASH_CMP, MONEYOID, MotKeyAppendInt8, 8, INLINE_INT8},
-	{F_BTFLOAT4CMP, FLOAT4OID, MotKeyAppendFloat4, 4},
-	{F_BTFLOAT8CMP, FLOAT8OID, MotKeyAppendFloat8, 8},
-	{F_NUMERIC_CMP, NUMERICOID, MotKeyAppendNumeric, -1},
-	{F_DATE_CMP, DATEOID, MotKeyAppendInt4, 4, INLINE_INT4},
-	{F_TIME_CMP, TIMEOID, MotKeyAppendInt8, 8, INLINE_INT8},
-	{F_TIMETZ_CMP, TIMETZOID, MotKeyAppendTimeTz, 12},
-	{F_TIMESTAMP_CMP, TIMESTAMPOID, MotKeyAppendInt8, 8, INLINE_INT8},
-	{F_TIMESTAMPTZ_CMP, TIMESTAMPTZOID, MotKeyAppendInt8, 8, INLINE_INT8},
-	{F_INTERVAL_CMP, INTERVALOID, MotKeyAppendInterval, 10},
-	{F_UUID_CMP, UUIDOID, MotKeyAppendUuid, 16},
-	{F_MACADDR_CMP, MACADDROID, MotKeyAppendMacaddr, 6},
-	{F_MACADDR8_CMP, MACADDR8OID, MotKeyAppendMacaddr8, 8},
-	{F_NETWORK_CMP, INETOID, MotKeyAppendInet, -1},
-	{F_BYTEACMP, BYTEAOID, MotKeyAppendBytea, -1},
-	{F_BITCMP, BITOID, MotKeyAppendBit, -1},
-	{F_VARBITCMP, VARBITOID, MotKeyAppendBit, -1},
-	{F_BTTEXTCMP, TEXTOID, MotKeyAppendText, -1, INLINE_NONE, BY_COLLATION},
-	{F_BTTEXT_PATTERN_CMP, TEXTOID, MotKeyAppendText, -1},
-	{F_BPCHARCMP, BPCHAROID, MotKeyAppendBpchar, -1, INLINE_NONE, BY_COLLATION},
-	{F_BTBPCHAR_PATTERN_CMP, BPCHAROID, MotKeyAppendBpchar, -1},
-	{F_BTNAMECMP, NAMEOID, MotKeyAppendName, -1, INLINE_NONE, BY_COLLATION},
-	{F_ENUM_CMP, ANYENUMOID, MotKeyAppendUInt4, 4, INLINE_NONE, UNORDERED},
-};
-
 /*
  * The encodings by number, as definitions in the log and in checkpoints name
  * them: a number is never given to another encoding.
  */
-typedef struct Numbered
+typedef struct Encoding
 {
-	uint8		number;
 	MotKeyAppend append;
 	int16		width;
 	uint8		inline_kind;
-} Numbered;
+} Encoding;
 
-static const Numbered numbered[] = {
-	{1, MotKeyAppendBool, 1},
-	{2, MotKeyAppendChar, 1},
-	{3, MotKeyAppendInt2, 2},
-	{4, MotKeyAppendInt4, 4, INLINE_INT4},
-	{5, MotKeyAppendInt8, 8, INLINE_INT8},
-	{6, MotKeyAppendUInt4, 4},
-	{7, MotKeyAppendUInt8, 8},
-	{8, MotKeyAppendTid, 6},
-	{9, MotKeyAppendFloat4, 4},
-	{10, MotKeyAppendFloat8, 8},
-	{11, MotKeyAppendNumeric, -1},
-	{12, MotKeyAppendTimeTz, 12},
-	{13, MotKeyAppendInterval, 10},
-	{14, MotKeyAppendUuid, 16},
-	{15, MotKeyAppendMacaddr, 6},
-	{16, MotKeyAppendMacaddr8, 8},
-	{17, MotKeyAppendInet, -1},
-	{18, MotKeyAppendBytea, -1},
-	{19, MotKeyAppendBit, -1},
-	{20, MotKeyAppendText, -1},
-	{21, MotKeyAppendBpchar, -1},
-	{22, MotKeyAppendName, -1},
+static const Encoding encodings[] = {
+	[1] = {MotKeyAppendBool, 1},
+	[2] = {MotKeyAppendChar, 1},
+	[3] = {MotKeyAppendInt2, 2},
+	[4] = {MotKeyAppendInt4, 4, INLINE_INT4},
+	[5] = {MotKeyAppendInt8, 8, INLINE_INT8},
+	[6] = {MotKeyAppendUInt4, 4},
+	[7] = {MotKeyAppendUInt8, 8},
+	[8] = {MotKeyAppendTid, 6},
+	[9] = {MotKeyAppendFloat4, 4},
+	[10] = {MotKeyAppendFloat8, 8},
+	[11] = {MotKeyAppendNumeric, -1},
+	[12] = {MotKeyAppendTimeTz, 12},
+	[13] = {MotKeyAppendInterval, 10},
+	[14] = {MotKeyAppendUuid, 16},
+	[15] = {MotKeyAppendMacaddr, 6},
+	[16] = {MotKeyAppendMacaddr8, 8},
+	[17] = {MotKeyAppendInet, -1},
+	[18] = {MotKeyAppendBytea, -1},
+	[19] = {MotKeyAppendBit, -1},
+	[20] = {MotKeyAppendText, -1},
+	[21] = {MotKeyAppendBpchar, -1},
+	[22] = {MotKeyAppendName, -1},
+};
+
+/* how a comparison function's type is encoded */
+typedef struct Compared
+{
+	Oid			compare;		/* btree support function 1 */
+	Oid			typid;
+	MotKeyAppend append;
+	enum
+	{
+		ORDERED, BY_COLLATION, UNORDERED
+	}			order;
+} Compared;
+
+static const Compared compared[] = {
+	{F_BTBOOLCMP, BOOLOID, MotKeyAppendBool},
+	{F_BTCHARCMP, CHAROID, MotKeyAppendChar},
+	{F_BTINT2CMP, INT2OID, MotKeyAppendInt2},
+	{F_BTINT4CMP, INT4OID, MotKeyAppendInt4},
+	{F_BTINT8CMP, INT8OID, MotKeyAppendInt8},
+	{F_BTOIDCMP, OIDOID, MotKeyAppendUInt4},
+	{F_XID8CMP, XID8OID, MotKeyAppendUInt8},
+	{F_PG_LSN_CMP, PG_LSNOID, MotKeyAppendUInt8},
+	{F_BTTIDCMP, TIDOID, MotKeyAppendTid},
+	{F_CASH_CMP, MONEYOID, MotKeyAppendInt8},
+	{F_BTFLOAT4CMP, FLOAT4OID, MotKeyAppendFloat4},
+	{F_BTFLOAT8CMP, FLOAT8OID, MotKeyAppendFloat8},
+	{F_NUMERIC_CMP, NUMERICOID, MotKeyAppendNumeric},
+	{F_DATE_CMP, DATEOID, MotKeyAppendInt4},
+	{F_TIME_CMP, TIMEOID, MotKeyAppendInt8},
+	{F_TIMETZ_CMP, TIMETZOID, MotKeyAppendTimeTz},
+	{F_TIMESTAMP_CMP, TIMESTAMPOID, MotKeyAppendInt8},
+	{F_TIMESTAMPTZ_CMP, TIMESTAMPTZOID, MotKeyAppendInt8},
+	{F_INTERVAL_CMP, INTERVALOID, MotKeyAppendInterval},
+	{F_UUID_CMP, UUIDOID, MotKeyAppendUuid},
+	{F_MACADDR_CMP, MACADDROID, MotKeyAppendMacaddr},
+	{F_MACADDR8_CMP, MACADDR8OID, MotKeyAppendMacaddr8},
+	{F_NETWORK_CMP, INETOID, MotKeyAppendInet},
+	{F_BYTEACMP, BYTEAOID, MotKeyAppendBytea},
+	{F_BITCMP, BITOID, MotKeyAppendBit},
+	{F_VARBITCMP, VARBITOID, MotKeyAppendBit},
+	{F_BTTEXTCMP, TEXTOID, MotKeyAppendText, BY_COLLATION},
+	{F_BTTEXT_PATTERN_CMP, TEXTOID, MotKeyAppendText},
+	{F_BPCHARCMP, BPCHAROID, MotKeyAppendBpchar, BY_COLLATION},
+	{F_BTBPCHAR_PATTERN_CMP, BPCHAROID, MotKeyAppendBpchar},
+	{F_BTNAMECMP, NAMEOID, MotKeyAppendName, BY_COLLATION},
+	{F_ENUM_CMP, ANYENUMOID, MotKeyAppendUInt4, UNORDERED},
 };
 
 static void raise_null(const MotKeyColumn *column) pg_attribute_noreturn();
@@ -184,12 +181,12 @@ MotKeyFitBound(MotKeyBuffer *buf)
 
 /* -------------------------------------------------------- which encoding */
 
-static const Encoding *
-find_encoding(Oid compare)
+static const Compared *
+find_compared(Oid compare)
 {
-	for (size_t i = 0; i < lengthof(encodings); i++)
-		if (encodings[i].compare == compare)
-			return &encodings[i];
+	for (size_t i = 0; i < lengthof(compared); i++)
+		if (compared[i].compare == compare)
+			return &compared[i];
 	return NULL;
 }
 
@@ -207,7 +204,7 @@ MotKeyTypeSupported(Oid typid)
 	if (!OidIsValid(opclass))
 		return false;
 	input = get_opclass_input_type(opclass);
-	return find_encoding(get_opfamily_proc(get_opclass_family(opclass), input, input,
+	return find_compared(get_opfamily_proc(get_opclass_family(opclass), input, input,
 										   BTORDER_PROC)) != NULL;
 }
 
@@ -270,7 +267,8 @@ static void
 init_column(MotKeyColumn *column, Relation heap, Relation index, int i, bool computed)
 {
 	Form_pg_attribute att;
-	const Encoding *encoding;
+	const Compared *by;
+	int			encoding = 1;
 	int16		option = index->rd_indoption[i];
 
 	column->attnum = index->rd_index->indkey.values[i];
@@ -285,8 +283,8 @@ init_column(MotKeyColumn *column, Relation heap, Relation index, int i, bool com
 		TupleDescAttr(RelationGetDescr(heap), column->attnum - 1);
 	if (computed)
 		column->attnum = (AttrNumber) (i + 1);
-	encoding = find_encoding(index_getprocid(index, i + 1, BTORDER_PROC));
-	if (encoding == NULL)
+	by = find_compared(index_getprocid(index, i + 1, BTORDER_PROC));
+	if (by == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("column \"%s\" of type %s cannot be an index column of a memory-optimized table",
@@ -294,16 +292,16 @@ init_column(MotKeyColumn *column, Relation heap, Relation index, int i, bool com
 				 errdetail("There is no key encoding for this type and operator class."),
 				 errhint("Index another column, or keep a column of an ordinary type that identifies the value.")));
 
-	column->typid = encoding->typid;
+	column->typid = by->typid;
 	if (column->typid == ANYENUMOID)
 		column->typid = getBaseType(att->atttypid);
 	column->collation = index->rd_indcollation[i];
 	column->nullable = computed || !MotAttributeNotNull(RelationGetDescr(heap), column->attnum - 1);
 	column->descending = (option & INDOPTION_DESC) != 0;
 	column->nulls_first = (option & INDOPTION_NULLS_FIRST) != 0;
-	column->append = encoding->append;
-	column->width = encoding->width;
-	column->inline_kind = encoding->inline_kind;
+	while (encodings[encoding].append != by->append)
+		encoding++;
+	(void) MotKeySetEncoding(column, encoding);
 
 	if (OidIsValid(column->collation) && !get_collation_isdeterministic(column->collation))
 		ereport(ERROR,
@@ -311,8 +309,8 @@ init_column(MotKeyColumn *column, Relation heap, Relation index, int i, bool com
 				 errmsg("column \"%s\" with nondeterministic collation \"%s\" cannot be an index column of a memory-optimized table",
 						NameStr(att->attname), get_collation_name(column->collation)),
 				 errhint("Give the column a deterministic collation.")));
-	column->ordered = encoding->order == ORDERED ||
-		(encoding->order == BY_COLLATION && collation_is_bytewise(column->collation));
+	column->ordered = by->order == ORDERED ||
+		(by->order == BY_COLLATION && collation_is_bytewise(column->collation));
 }
 
 MotKey *
@@ -376,28 +374,16 @@ MotKeySetForm(MotKey *key, uint32 form)
 	MotKeySummarize(key);
 }
 
-int
-MotKeyEncodingNumber(const MotKeyColumn *column)
-{
-	for (size_t i = 0; i < lengthof(numbered); i++)
-		if (numbered[i].append == column->append)
-			return numbered[i].number;
-	elog(ERROR, "key encoding of column %d has no number", column->attnum);
-}
-
 bool
 MotKeySetEncoding(MotKeyColumn *column, int number)
 {
-	for (size_t i = 0; i < lengthof(numbered); i++)
-	{
-		if (numbered[i].number != number)
-			continue;
-		column->append = numbered[i].append;
-		column->width = numbered[i].width;
-		column->inline_kind = numbered[i].inline_kind;
-		return true;
-	}
-	return false;
+	if (number <= 0 || number >= (int) lengthof(encodings))
+		return false;
+	column->encoding = (uint8) number;
+	column->append = encodings[number].append;
+	column->width = encodings[number].width;
+	column->inline_kind = encodings[number].inline_kind;
+	return true;
 }
 
 /* ---------------------------------------------------------------- columns */
@@ -408,6 +394,35 @@ null_byte(const MotKeyColumn *column, bool null)
 	if (!null)
 		return NOT_NULL;
 	return column->nulls_first ? NULL_FIRST : NULL_LAST;
+}
+
+/* an integer's bytes; where the next ones go */
+static inline uint8 *
+put_int4(uint8 *to, const MotKeyColumn *column, int32 value)
+{
+	uint32		number = key_flip32(value);
+
+	number = pg_hton32(column->descending ? ~number : number);
+	memcpy(to, &number, sizeof(number));
+	return to + sizeof(number);
+}
+
+static inline uint8 *
+put_int8(uint8 *to, const MotKeyColumn *column, int64 value)
+{
+	uint64		number = key_flip64(value);
+
+	number = pg_hton64(column->descending ? ~number : number);
+	memcpy(to, &number, sizeof(number));
+	return to + sizeof(number);
+}
+
+static inline uint8 *
+put_integer(uint8 *to, const MotKeyColumn *column, Datum value)
+{
+	if (column->inline_kind == INLINE_INT4)
+		return put_int4(to, column, DatumGetInt32(value));
+	return put_int8(to, column, DatumGetInt64(value));
 }
 
 static pg_attribute_always_inline void
@@ -424,22 +439,11 @@ append_column(const MotKeyColumn *column, Datum value, bool isnull, MotKeyBuffer
 	else if (unlikely(isnull))
 		raise_null(column);
 
-	switch (column->inline_kind)
+	if (column->inline_kind != INLINE_NONE)
 	{
-		case INLINE_INT4:
-			{
-				uint32		number = key_flip32(DatumGetInt32(value));
-
-				key_put32(buf, column->descending ? ~number : number);
-				return;
-			}
-		case INLINE_INT8:
-			{
-				uint64		number = key_flip64(DatumGetInt64(value));
-
-				key_put64(buf, column->descending ? ~number : number);
-				return;
-			}
+		(void) put_integer(key_room(buf, column->width), column, value);
+		buf->len += column->width;
+		return;
 	}
 
 	start = buf->len;
@@ -464,33 +468,10 @@ MotKeyAppendNullByte(const MotKeyColumn *column, bool null, MotKeyBuffer *buf)
 	return true;
 }
 
-/* an integer's bytes; where the next ones go */
-static inline uint8 *
-put_int4(uint8 *to, const MotKeyColumn *column, int32 value)
-{
-	uint32		number = key_flip32(value);
-
-	number = pg_hton32(column->descending ? ~number : number);
-	memcpy(to, &number, sizeof(number));
-	return to + sizeof(number);
-}
-
-static inline uint8 *
-put_int8(uint8 *to, const MotKeyColumn *column, int64 value)
-{
-	uint64		number = key_flip64(value);
-
-	number = pg_hton64(column->descending ? ~number : number);
-	memcpy(to, &number, sizeof(number));
-	return to + sizeof(number);
-}
-
 uint8 *
 MotKeyPutInteger(const MotKeyColumn *column, Datum value, uint8 *to)
 {
-	if (column->inline_kind == INLINE_INT4)
-		return put_int4(to, column, DatumGetInt32(value));
-	return put_int8(to, column, DatumGetInt64(value));
+	return put_integer(to, column, value);
 }
 
 /* the key of a row when it is nothing but integers: the most frequent kind */
@@ -506,12 +487,34 @@ integers_from_row(const MotKey *key, const Datum *values, const bool *isnull, Mo
 
 		if (unlikely(isnull[att]))
 			raise_null(column);
-		if (column->inline_kind == INLINE_INT4)
-			to = put_int4(to, column, DatumGetInt32(values[att]));
-		else
-			to = put_int8(to, column, DatumGetInt64(values[att]));
+		to = put_integer(to, column, values[att]);
 	}
 	buf->len += key->width;
+}
+
+uint32 *
+MotKeyOffsets(const MotKey *key, TupleDesc desc)
+{
+	uint32	   *offsets;
+	uint32		off = 0;
+
+	for (int i = 0; i < key->max_attnum; i++)
+		if (TupleDescAttr(desc, i)->attlen <= 0)
+			return NULL;
+	if (!key->all_inline)
+		return NULL;
+	offsets = palloc(key->ncolumns * sizeof(uint32));
+	for (int i = 0; i < key->max_attnum; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+
+		off = att_align_nominal(off, att->attalign);
+		for (int j = 0; j < key->ncolumns; j++)
+			if (key->columns[j].attnum == i + 1)
+				offsets[j] = off;
+		off += att->attlen;
+	}
+	return offsets;
 }
 
 void

@@ -76,6 +76,7 @@ typedef struct MotKeyColumn
 	bool		descending;
 	bool		nulls_first;
 	bool		ordered;		/* bytes order as the operator class does */
+	uint8		encoding;		/* its number, which never changes */
 	uint8		inline_kind;	/* private: integers are encoded in place */
 	MotKeyAppend append;		/* value's bytes, ascending, no null byte */
 	int16		width;			/* encoded width if fixed (without null byte),
@@ -121,11 +122,9 @@ extern uint32 MotKeyForm(const MotKey *key);
 extern void MotKeySetForm(MotKey *key, uint32 form);
 
 /*
- * A key without a catalogue (definition.h): every encoding has a number that
- * never changes.  Set is false for a number that is none; Summarize works out
- * what depends on all columns.
+ * A key without a catalogue (definition.h).  Set is false for a number that is
+ * no encoding's; Summarize works out what depends on all columns.
  */
-extern int	MotKeyEncodingNumber(const MotKeyColumn *column);
 extern bool MotKeySetEncoding(MotKeyColumn *column, int number);
 extern void MotKeySummarize(MotKey *key);
 
@@ -145,9 +144,12 @@ extern void MotKeyOfRow(const MotKey *key, const MotTail *tail, const Datum *val
 						MotKeyBuffer *buf, bool *has_null);
 
 /*
- * The same of a row whose key columns lie at these offsets, if the key is
- * "all_inline"; and whether it is this key, of key->width bytes.
+ * Where the key's columns lie in rows without nulls, if the key is "all_inline" and
+ * no column of variable length lies before; else NULL.  palloc'd.
  */
+extern uint32 *MotKeyOffsets(const MotKey *key, TupleDesc desc);
+
+/* The same of such a row; and whether it is this key, of key->width bytes. */
 extern void MotKeyFromFixed(const MotKey *key, const char *base, const uint32 *offsets, MotKeyBuffer *buf);
 extern bool MotKeyIsOfFixed(const MotKey *key, const char *base, const uint32 *offsets, const uint8 *bytes);
 

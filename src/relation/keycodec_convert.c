@@ -23,27 +23,20 @@
 #include "utils/date.h"
 #include "utils/timestamp.h"
 
-/* "column <strategy> value" where no value of the column's type is "value", and "below" is the greatest less */
+/*
+ * "column <strategy> value" where no value of the column's type is "value", and "near" is the
+ * greatest that is less ("below"), or the least that is greater
+ */
 static MotKeyCompare
-use_below(StrategyNumber *strategy, Datum below, Datum *result)
+use_near(StrategyNumber *strategy, Datum near, bool below, Datum *result)
 {
 	if (*strategy == BTEqualStrategyNumber)
 		return MOT_KEY_NONE;
-	*strategy = (*strategy == BTLessStrategyNumber || *strategy == BTLessEqualStrategyNumber) ?
-		BTLessEqualStrategyNumber : BTGreaterStrategyNumber;
-	*result = below;
-	return MOT_KEY_USE;
-}
-
-/* the same, where "above" is the least that is greater */
-static MotKeyCompare
-use_above(StrategyNumber *strategy, Datum above, Datum *result)
-{
-	if (*strategy == BTEqualStrategyNumber)
-		return MOT_KEY_NONE;
-	*strategy = (*strategy == BTLessStrategyNumber || *strategy == BTLessEqualStrategyNumber) ?
-		BTLessStrategyNumber : BTGreaterEqualStrategyNumber;
-	*result = above;
+	if (*strategy == BTLessStrategyNumber || *strategy == BTLessEqualStrategyNumber)
+		*strategy = below ? BTLessEqualStrategyNumber : BTLessStrategyNumber;
+	else
+		*strategy = below ? BTGreaterStrategyNumber : BTGreaterEqualStrategyNumber;
+	*result = near;
 	return MOT_KEY_USE;
 }
 
@@ -102,9 +95,7 @@ convert_to_float4(float8 number, StrategyNumber *strategy, Datum *result)
 		*result = Float4GetDatum(nearest);
 		return MOT_KEY_USE;
 	}
-	if ((float8) nearest < number)
-		return use_below(strategy, Float4GetDatum(nearest), result);
-	return use_above(strategy, Float4GetDatum(nearest), result);
+	return use_near(strategy, Float4GetDatum(nearest), (float8) nearest < number, result);
 }
 
 /* ---------------------------------------------------- dates and timestamps */
@@ -186,7 +177,7 @@ date_against_local(int64 local, StrategyNumber *strategy, Datum *result)
 	*result = DateADTGetDatum((DateADT) day);
 	if (day * USECS_PER_DAY == local)
 		return MOT_KEY_USE;
-	return use_below(strategy, *result, result);
+	return use_near(strategy, *result, true, result);
 }
 
 static MotKeyCompare
@@ -282,10 +273,8 @@ convert_timestamptz_to_local(Oid typid, TimestampTz moment, StrategyNumber *stra
 static MotKeyCompare
 timestamp_with_overflow(Timestamp timestamp, int overflow, StrategyNumber *strategy, Datum *result)
 {
-	if (overflow > 0)
-		return use_above(strategy, TimestampGetDatum(DT_NOEND), result);
-	if (overflow < 0)
-		return use_below(strategy, TimestampGetDatum(DT_NOBEGIN), result);
+	if (overflow != 0)
+		return use_near(strategy, TimestampGetDatum(overflow > 0 ? DT_NOEND : DT_NOBEGIN), overflow < 0, result);
 	*result = TimestampGetDatum(timestamp);
 	return MOT_KEY_USE;
 }
@@ -306,7 +295,7 @@ convert_text_to_name(Datum value, StrategyNumber *strategy, Datum *result)
 
 	/* no name lies between a longer string and what of it fits into a name */
 	if (len >= NAMEDATALEN)
-		return use_below(strategy, *result, result);
+		return use_near(strategy, *result, true, result);
 	return MOT_KEY_USE;
 }
 
