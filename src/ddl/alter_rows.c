@@ -62,11 +62,6 @@ typedef struct AlteredRel
 	List	   *saved;			/* SavedIndex */
 } AlteredRel;
 
-struct MotAlter
-{
-	List	   *rels;			/* AlteredRel */
-};
-
 static List *
 tree_of(Oid relid, LOCKMODE lockmode)
 {
@@ -255,6 +250,23 @@ save_index(Relation rel, Oid indexoid)
 	return saved;
 }
 
+/* are any of these columns part of the index? */
+static bool
+index_has_any(Oid indexoid, Bitmapset *attnums)
+{
+	HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(indexoid));
+	Form_pg_index form;
+	bool		result = false;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for index %u", indexoid);
+	form = (Form_pg_index) GETSTRUCT(tuple);
+	for (int i = 0; i < form->indnatts; i++)
+		result |= bms_is_member(form->indkey.values[i], attnums);
+	ReleaseSysCache(tuple);
+	return result;
+}
+
 static void
 prepare_type_change(AlteredRel *altered, Relation rel, AlterTableCmd *cmd,
 					const char *query_string)
@@ -281,17 +293,7 @@ prepare_type_change(AlteredRel *altered, Relation rel, AlterTableCmd *cmd,
 	indexes = RelationGetIndexList(rel);
 	foreach_oid(indexoid, indexes)
 	{
-		HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(indexoid));
-		Form_pg_index form;
-		bool		uses = false;
-
-		if (!HeapTupleIsValid(tuple))
-			continue;
-		form = (Form_pg_index) GETSTRUCT(tuple);
-		for (int i = 0; i < form->indnatts; i++)
-			uses |= form->indkey.values[i] == attnum;
-		ReleaseSysCache(tuple);
-		if (uses)
+		if (index_has_any(indexoid, bms_make_singleton(attnum)))
 			altered->saved = lappend(altered->saved, save_index(rel, indexoid));
 	}
 	list_free(indexes);
@@ -320,10 +322,10 @@ refuse_mixed_using(List *tree, List *cmds)
 	}
 }
 
-MotAlter *
+List *
 MotAlterBegin(Oid relid, List *cmds, LOCKMODE lockmode, const char *query_string)
 {
-	MotAlter   *alter = palloc0(sizeof(MotAlter));
+	List	   *altered_rels = NIL;
 	List	   *tree = tree_of(relid, lockmode);
 
 	refuse_mixed_using(tree, cmds);
@@ -345,14 +347,14 @@ MotAlterBegin(Oid relid, List *cmds, LOCKMODE lockmode, const char *query_string
 				prepare_type_change(altered, rel, cmd, query_string);
 		}
 		table_close(rel, NoLock);
-		alter->rels = lappend(alter->rels, altered);
+		altered_rels = lappend(altered_rels, altered);
 	}
 	foreach_node(AlterTableCmd, cmd, cmds)
 	{
 		if (cmd->subtype == AT_AlterColumnType)
 			castNode(ColumnDef, cmd->def)->raw_default = NULL;
 	}
-	return alter;
+	return altered_rels;
 }
 
 /* ----------------------------------------------------------------- after */
@@ -382,23 +384,6 @@ added_value(Relation rel, Form_pg_attribute att)
 	value->expr = expression_planner((Expr *) expr);
 	value->generated = (att->attgenerated == ATTRIBUTE_GENERATED_STORED);
 	return value;
-}
-
-/* is this column part of the index? */
-static bool
-index_has_any(Oid indexoid, Bitmapset *attnums)
-{
-	HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(indexoid));
-	Form_pg_index form;
-	bool		result = false;
-
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for index %u", indexoid);
-	form = (Form_pg_index) GETSTRUCT(tuple);
-	for (int i = 0; i < form->indnatts; i++)
-		result |= bms_is_member(form->indkey.values[i], attnums);
-	ReleaseSysCache(tuple);
-	return result;
 }
 
 /* Would the server store the rows of a heap table anew?  As in ATExecAddColumn. */
@@ -513,9 +498,9 @@ MotIndexesFollowOwner(Relation rel)
 }
 
 void
-MotAlterFinish(MotAlter *alter, Node *stmt)
+MotAlterFinish(List *altered_rels, Node *stmt)
 {
-	foreach_ptr(AlteredRel, altered, alter->rels)
+	foreach_ptr(AlteredRel, altered, altered_rels)
 	{
 		Relation	rel = table_open(altered->relid, NoLock);
 
@@ -526,7 +511,7 @@ MotAlterFinish(MotAlter *alter, Node *stmt)
 
 		foreach_ptr(SavedIndex, saved, altered->saved)
 		{
-			Oid			indexoid = MotDefineIndex(altered->relid, saved->stmt, true, false);
+			Oid			indexoid = MotDefineIndex(altered->relid, saved->stmt, false);
 
 			if (saved->constraint_comment)
 				CreateComments(get_index_constraint(indexoid), ConstraintRelationId, 0,

@@ -224,7 +224,7 @@ static void
 run_commands(const MotUtility *u, AlterWork *work, Oid relid, List *cmds, LOCKMODE lockmode)
 {
 	AlterTableStmt *stmt;
-	MotAlter   *alter;
+	List	   *altered;
 	Relation	rel;
 
 	if (cmds == NIL)
@@ -235,7 +235,7 @@ run_commands(const MotUtility *u, AlterWork *work, Oid relid, List *cmds, LOCKMO
 	CheckTableNotInUse(rel, "ALTER TABLE");
 	relation_close(rel, NoLock);
 
-	alter = MotAlterBegin(relid, cmds, lockmode, u->query_string);
+	altered = MotAlterBegin(relid, cmds, lockmode, u->query_string);
 	stmt = makeNode(AlterTableStmt);
 	stmt->relation = copyObject(work->stmt->relation);
 	stmt->cmds = cmds;
@@ -243,7 +243,7 @@ run_commands(const MotUtility *u, AlterWork *work, Oid relid, List *cmds, LOCKMO
 	stmt->missing_ok = false;
 	MotUtilityStep(u, (Node *) stmt);
 	CommandCounterIncrement();
-	MotAlterFinish(alter, u->pstmt->utilityStmt);
+	MotAlterFinish(altered, u->pstmt->utilityStmt);
 }
 
 static void
@@ -258,7 +258,7 @@ run_key(const MotUtility *u, Oid relid, Node *key)
 		ObjectAddress address;
 
 		ObjectAddressSet(address, RelationRelationId,
-						 MotDefineIndex(relid, (IndexStmt *) key, true, true));
+						 MotDefineIndex(relid, (IndexStmt *) key, true));
 		EventTriggerCollectSimpleCommand(address, InvalidObjectAddress, key);
 	}
 	EventTriggerAlterTableEnd();

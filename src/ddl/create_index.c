@@ -280,15 +280,22 @@ resolve_columns(Relation rel, IndexStmt *stmt, IndexInfo *info,
 }
 
 /*
- * A primary key's columns become NOT NULL first (and their rows are checked).
+ * A primary key's columns become NOT NULL first (and their rows are checked).  Nobody
+ * has the index open then, which would look like a query that is using it; nor the table.
  */
-static void
-make_not_null(Oid relid, IndexInfo *info)
+static Relation
+prepare_primary_key(Relation rel, IndexInfo *info, IndexStmt *stmt)
 {
+	Oid			relid = RelationGetRelid(rel);
 	List	   *cmds = NIL;
-	MotAlter   *alter;
-	Relation	rel = table_open(relid, NoLock);
+	List	   *altered;
 
+	/* before the columns change: this is the better message */
+	if (OidIsValid(MotGetPrimaryKeyIndex(rel)))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TABLE_DEFINITION),
+				 errmsg("multiple primary keys for table \"%s\" are not allowed",
+						RelationGetRelationName(rel))));
 	for (int i = 0; i < info->ii_NumIndexAttrs; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel),
@@ -304,17 +311,20 @@ make_not_null(Oid relid, IndexInfo *info)
 		}
 	}
 	table_close(rel, NoLock);
-	if (cmds == NIL)
-		return;
-
-	alter = MotAlterBegin(relid, cmds, AccessExclusiveLock, NULL);
-	AlterTableInternal(relid, cmds, true);
-	CommandCounterIncrement();
-	MotAlterFinish(alter, NULL);
+	if (cmds != NIL)
+	{
+		altered = MotAlterBegin(relid, cmds, AccessExclusiveLock, NULL);
+		AlterTableInternal(relid, cmds, true);
+		CommandCounterIncrement();
+		MotAlterFinish(altered, NULL);
+	}
+	rel = table_open(relid, NoLock);
+	index_check_primary_key(rel, info, true, stmt);
+	return rel;
 }
 
 Oid
-MotDefineIndex(Oid relid, IndexStmt *stmt, bool is_alter_table, bool check_rights)
+MotDefineIndex(Oid relid, IndexStmt *stmt, bool check_rights)
 {
 	Relation	rel = table_open(relid, NoLock);
 	int			natts;
@@ -349,20 +359,7 @@ MotDefineIndex(Oid relid, IndexStmt *stmt, bool is_alter_table, bool check_right
 
 	if (stmt->primary)
 	{
-		/*
-		 * before the columns change: "multiple primary keys" is the better
-		 * message
-		 */
-		if (is_alter_table && OidIsValid(MotGetPrimaryKeyIndex(rel)))
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_TABLE_DEFINITION),
-					 errmsg("multiple primary keys for table \"%s\" are not allowed",
-							RelationGetRelationName(rel))));
-		/* (which must not be in use then) */
-		table_close(rel, NoLock);
-		make_not_null(relid, info);
-		rel = table_open(relid, NoLock);
-		index_check_primary_key(rel, info, true, stmt);
+		rel = prepare_primary_key(rel, info, stmt);
 		flags |= INDEX_CREATE_IS_PRIMARY;
 	}
 
@@ -477,20 +474,9 @@ MotAdoptIndex(Oid relid, Constraint *constraint)
 	}
 	if (primary)
 	{
-		if (OidIsValid(MotGetPrimaryKeyIndex(rel)))
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_TABLE_DEFINITION),
-					 errmsg("multiple primary keys for table \"%s\" are not allowed",
-							RelationGetRelationName(rel))));
-
-		/*
-		 * our own reference would look like a query still using the table's
-		 * index
-		 */
 		index_close(index, NoLock);
-		make_not_null(relid, info);
+		rel = prepare_primary_key(rel, info, stmt);
 		index = index_open(indexoid, NoLock);
-		index_check_primary_key(rel, info, true, stmt);
 	}
 	(void) index_constraint_create(rel, indexoid, InvalidOid, info, name,
 								   primary ? CONSTRAINT_PRIMARY : CONSTRAINT_UNIQUE,
@@ -509,8 +495,6 @@ static void
 create_index_body(const MotUtility *u, void *arg)
 {
 	IndexStmt  *stmt = (IndexStmt *) arg;
-	bool		is_alter_table = stmt->transformed; /* from LIKE, see
-													 * ProcessUtilitySlow */
 	Oid			relid;
 	Oid			indexoid;
 	ObjectAddress address;
@@ -531,7 +515,7 @@ create_index_body(const MotUtility *u, void *arg)
 	stmt = transformIndexStmt(relid, stmt, u->query_string);
 
 	EventTriggerAlterTableStart(u->pstmt->utilityStmt);
-	indexoid = MotDefineIndex(relid, stmt, is_alter_table, true);
+	indexoid = MotDefineIndex(relid, stmt, true);
 	ObjectAddressSet(address, RelationRelationId, indexoid);
 	EventTriggerCollectSimpleCommand(address, InvalidObjectAddress, u->pstmt->utilityStmt);
 	EventTriggerAlterTableEnd();

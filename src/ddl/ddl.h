@@ -102,8 +102,6 @@ extern void MotRefuse(const char *table, const char *what, const char *hint) pg_
 extern void MotRefuseDeferrable(const char *table) pg_attribute_noreturn();
 extern void MotRefuseExclusion(const char *table) pg_attribute_noreturn();
 
-/* PRIMARY KEY first, duplicates merged as the server does */
-
 /* FOREIGN KEY of a heap table that points at a MOT table */
 extern void MotRefuseReferences(List *elements);
 
@@ -113,7 +111,7 @@ extern void MotRefuseReferences(List *elements);
  * Catalogue entries and engine index for a (transformed) IndexStmt; the
  * caller holds the lock.  InvalidOid if IF NOT EXISTS found one.
  */
-extern Oid	MotDefineIndex(Oid relid, IndexStmt *stmt, bool is_alter_table, bool check_rights);
+extern Oid	MotDefineIndex(Oid relid, IndexStmt *stmt, bool check_rights);
 
 /* ADD CONSTRAINT ... USING INDEX */
 extern void MotAdoptIndex(Oid relid, Constraint *constraint);
@@ -130,11 +128,10 @@ extern void MotRebuildIndex(Relation rel, Oid indexoid);
  * COLUMN TYPE would trip over; MotAlterFinish rewrites or checks their rows
  * and puts the indexes back.
  */
-typedef struct MotAlter MotAlter;
-extern MotAlter *MotAlterBegin(Oid relid, List *cmds, LOCKMODE lockmode, const char *query_string);
+extern List *MotAlterBegin(Oid relid, List *cmds, LOCKMODE lockmode, const char *query_string);
 extern void MotIndexesFollowOwner(Relation rel);
-extern void MotAlterFinish(MotAlter *alter, Node *stmt);	/* the statement, for
-															 * event triggers */
+extern void MotAlterFinish(List *altered, Node *stmt);	/* the statement, for
+														 * event triggers */
 extern bool MotAlterConcerns(Oid relid);	/* is it, or has it below it, a
 											 * MOT table? */
 
