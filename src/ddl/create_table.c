@@ -165,7 +165,7 @@ create_bare(const MotUtility *u, const CreateForeignTableStmt *stmt, const Creat
 	/* IF NOT EXISTS: somebody else may have made it in the meantime */
 	created = (rel->rd_createSubid != InvalidSubTransactionId);
 	if (created)
-		MotStorageCreateTable(rel);
+		MotStorageCreateTable(rel, InvalidOid, relid);
 	table_close(rel, NoLock);
 	return created ? relid : InvalidOid;
 }
@@ -227,7 +227,7 @@ MotCreateForeignTable(const MotUtility *u, CreateForeignTableStmt *stmt)
 	if (!is_mot_server(stmt->servername))
 	{
 		/* before the server complains of the keys */
-		if (strcmp(stmt->servername, MOT_SERVER_NAME) == 0 && !OidIsValid(MotServerOid(true)))
+		if (strcmp(stmt->servername, MOT_SERVER_NAME) == 0 && !OidIsValid(get_foreign_server_oid(MOT_SERVER_NAME, true)))
 			ereport(ERROR,
 					(errcode(ERRCODE_UNDEFINED_OBJECT),
 					 errmsg("server \"%s\" does not exist in this database", MOT_SERVER_NAME),

@@ -179,7 +179,7 @@ open_table(Oid relid, bool standby)
 		aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(get_rel_relkind(relid)),
 					   get_rel_name(relid));
 	rel = relation_open(relid, standby ? AccessShareLock : ShareLock);
-	if (!MotIsMotRelation(rel) && !MotIsOrdinary(rel))
+	if (!MotIsMotTable(RelationGetRelid(rel)) && !MotIsOrdinary(rel))
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("\"%s\" is not a memory-optimized table", RelationGetRelationName(rel))));

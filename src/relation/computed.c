@@ -216,16 +216,6 @@ change_tail(StringInfo tail, const MotTail *old, MotIndex *index, const Datum *v
 	return has->len != had->len || memcmp(has->key, had->key, had->len) != 0;
 }
 
-/* bytes before the version's tail */
-static size_t
-columns_size(const MotRelation *mr, const mot_version *version)
-{
-	const char *data = mot_version_data(version);
-	const char *tail = (const char *) MotRowTail(mr->desc, mot_version_host_bits(version), data);
-
-	return tail != NULL ? tail - data : MotRowDataSize(mr->desc, version);
-}
-
 static unsigned
 bits_with_tail(const mot_version *version, StringInfo tail)
 {
@@ -238,7 +228,7 @@ bits_with_tail(const mot_version *version, StringInfo tail)
 static void
 store_tail(MotWriter *writer, mot_row *row, const mot_version *version, StringInfo tail)
 {
-	size_t		size = columns_size(writer->mr, version);
+	size_t		size = MotRowColumnsSize(writer->mr->desc, mot_version_host_bits(version), mot_version_data(version));
 	const mot_version *newest;
 	MotWait		wait = MOT_WAIT_INIT;
 	mot_status	status;
@@ -320,7 +310,7 @@ amend_row(Beside *b, mot_row *row)
 	while (status != MOT_OK && (version = mot_row_newest(MotSession(), row)) != NULL)
 	{
 		const MotTail *old = MotRowTail(mr->desc, mot_version_host_bits(version), mot_version_data(version));
-		size_t		size = columns_size(mr, version);
+		size_t		size = MotRowColumnsSize(mr->desc, mot_version_host_bits(version), mot_version_data(version));
 
 		/* the statement that stored it has done so */
 		if (MotTailFind(old, b->index->indexoid) != NULL)

@@ -82,11 +82,9 @@ static void describe(MotRelation *mr, Relation rel, mot_table *table, List *defs
 static uint64 times_built = 0;
 
 static bool key_matches(void *arg, const mot_version *version, const void *key, size_t len);
-static bool key_matches_fixed(void *arg, const mot_version *version, const void *key, size_t len);
 static bool key_matches_integers(void *arg, const mot_version *version, const void *key, size_t len);
 static bool key_matches_computed(void *arg, const mot_version *version, const void *key, size_t len);
-static uint32 *offsets_of(const MotKey *key, TupleDesc desc, MemoryContext cxt);
-static bool compare_key(MotIndex *index, const mot_version *version, const void *key, size_t len);
+static bool compare_key(void *arg, const mot_version *version, const void *key, size_t len);
 
 void
 MotRelationInit(void)
@@ -98,13 +96,6 @@ MotRelationInit(void)
 }
 
 /* -------------------------------------------------------------- catalogue */
-
-bool
-MotIsMotRelation(Relation rel)
-{
-	return rel->rd_rel->relkind == RELKIND_FOREIGN_TABLE &&
-		MotIsMotTable(RelationGetRelid(rel));
-}
 
 bool
 MotIsMotTable(Oid relid)
@@ -173,12 +164,6 @@ Oid
 MotStorageNumber(Relation rel)
 {
 	return MotIsOrdinary(rel) ? rel->rd_locator.relNumber : RelationGetRelid(rel);
-}
-
-Oid
-MotServerOid(bool missing_ok)
-{
-	return get_foreign_server_oid(MOT_SERVER_NAME, missing_ok);
 }
 
 Oid
@@ -668,9 +653,9 @@ MotIndexDescribe(MotIndex *index, MotRelation *mr, Relation rel, Relation indexr
 	index->key = MotIndexKey(rel, indexrel, engine_index, cxt);
 	index->relation = mr;
 	index->handle.index = engine_index;
-	index->offsets = offsets_of(index->key, RelationGetDescr(rel), cxt);
+	MotWithin(cxt, index->offsets = MotKeyOffsets(index->key, RelationGetDescr(rel)));
 	index->handle.matches = index->offsets != NULL ? key_matches_integers :
-		index->key->width >= 0 ? key_matches_fixed : index->key->computed ? key_matches_computed : key_matches;
+		index->key->width >= 0 ? compare_key : index->key->computed ? key_matches_computed : key_matches;
 	/* cheap, and it cannot fail */
 	index->handle.exact = index->key->width >= 0 || index->key->computed;
 	index->handle.arg = index;
@@ -699,7 +684,7 @@ MotRelationTable(Relation rel)
 	/* a definition made in this transaction: its storage goes with it */
 	if (table == NULL && rel->rd_createSubid != InvalidSubTransactionId && !MotIsOrdinary(rel))
 	{
-		MotStorageCreateTable(rel);
+		MotStorageCreateTable(rel, InvalidOid, relid);
 		return mot_table_find(MotEngine, MyDatabaseId, relid);
 	}
 	if (MotRelationAwait == NULL || MotRelationAwait(MyDatabaseId, relid))
@@ -777,17 +762,6 @@ MotViewBeforeTable(const MotRelation *mr, mot_view *view)
 
 /* --------------------------------------------------------------- key check */
 
-/*
- * Called by the engine in the middle of its work, so nothing may be raised
- * from here.  Keys of fixed width are made without allocating anything and
- * cannot fail.
- */
-static bool
-key_matches_fixed(void *arg, const mot_version *version, const void *key, size_t len)
-{
-	return compare_key(arg, version, key, len);
-}
-
 /* integers, of which rows without nulls have each in its place */
 static bool
 key_matches_integers(void *arg, const mot_version *version, const void *key, size_t len)
@@ -812,36 +786,6 @@ key_matches_computed(void *arg, const mot_version *version, const void *key, siz
 													   mot_version_data(version)), index->indexoid);
 
 	return entry != NULL && entry->len == len && memcmp(entry->key, key, len) == 0;
-}
-
-static uint32 *
-offsets_of(const MotKey *key, TupleDesc desc, MemoryContext cxt)
-{
-	uint32	   *offsets;
-	uint32	   *at;
-	uint32		off = 0;
-
-	if (!key->all_inline)
-		return NULL;
-	at = palloc(key->max_attnum * sizeof(uint32));
-	for (int i = 0; i < key->max_attnum; i++)
-	{
-		Form_pg_attribute att = TupleDescAttr(desc, i);
-
-		if (att->attlen <= 0)
-		{
-			pfree(at);
-			return NULL;
-		}
-		off = att_align_nominal(off, att->attalign);
-		at[i] = off;
-		off += att->attlen;
-	}
-	offsets = MemoryContextAlloc(cxt, key->ncolumns * sizeof(uint32));
-	for (int i = 0; i < key->ncolumns; i++)
-		offsets[i] = at[key->columns[i].attnum - 1];
-	pfree(at);
-	return offsets;
 }
 
 /*
@@ -872,9 +816,15 @@ key_matches(void *arg, const mot_version *version, const void *key, size_t len)
 	return result;
 }
 
+/*
+ * Called by the engine in the middle of its work, so nothing may be raised
+ * from here.  Keys of fixed width are made without allocating anything and
+ * cannot fail.
+ */
 static bool
-compare_key(MotIndex *index, const mot_version *version, const void *key, size_t len)
+compare_key(void *arg, const mot_version *version, const void *key, size_t len)
 {
+	MotIndex   *index = arg;
 	bool		has_null;
 
 	MotRowDeform(index->relation->desc, version, index->key->max_attnum,

@@ -74,7 +74,6 @@ typedef struct MotRelation
 } MotRelation;
 
 /* Is it a foreign table of server mot_server (any server of wrapper mot_fdw)? */
-extern bool MotIsMotRelation(Relation rel);
 extern bool MotIsMotTable(Oid relid);	/* by syscache; false for anything
 										 * else, or a missing relation */
 
@@ -112,7 +111,6 @@ extern void MotCostUnknownLimit(struct RelOptInfo *output_rel, void *extra);
  */
 extern Oid	MotStorageNumber(Relation rel);
 
-extern Oid	MotServerOid(bool missing_ok);
 extern Oid	MotAmOid(bool missing_ok);
 
 /*
@@ -331,12 +329,11 @@ extern void MotRaiseDuplicate(Relation rel, MotIndex *index, Datum *values, bool
  * (create index: at least ShareLock).  What is created vanishes if the
  * (sub)transaction aborts; what is dropped goes at commit.
  */
-extern void MotStorageCreateTable(Relation rel);
 extern void MotStorageDropTable(Oid relid);
 extern void MotStorageTruncate(Relation rel);
 
-/* a new, empty storage of an ordinary table; old ones go when the server drops their files */
-extern void MotStorageCreateNumbered(Relation rel, Oid tablespace, Oid number);
+/* a new, empty storage; an ordinary table's old one goes when the server drops its file */
+extern void MotStorageCreateTable(Relation rel, Oid tablespace, Oid number);
 
 /* the catalogue says since just now that the foreign table is an ordinary one */
 extern void MotStorageTurnOrdinary(Relation rel);

@@ -302,9 +302,8 @@ deform(TupleDesc desc, unsigned host_bits, const void *row, int natts,
 		values[i] = getmissingattr(desc, i + 1, &isnull[i]);
 }
 
-/* where the columns of a row end */
-static size_t
-columns_size(TupleDesc desc, unsigned host_bits, const void *row)
+size_t
+MotRowColumnsSize(TupleDesc desc, unsigned host_bits, const void *row)
 {
 	int			stored = host_bits & MOT_ROW_NATTS_MASK;
 	char	   *start = unconstify(void *, row);
@@ -335,7 +334,7 @@ MotRowDataSize(TupleDesc desc, const mot_version *version)
 {
 	unsigned	host_bits = mot_version_host_bits(version);
 	const char *row = mot_version_data(version);
-	size_t		size = columns_size(desc, host_bits, row);
+	size_t		size = MotRowColumnsSize(desc, host_bits, row);
 
 	if ((host_bits & MOT_ROW_HAS_TAIL) != 0)
 		size += ((const MotTail *) (row + size))->size;
@@ -347,7 +346,7 @@ MotRowTail(TupleDesc desc, unsigned host_bits, const void *row)
 {
 	if (likely((host_bits & MOT_ROW_HAS_TAIL) == 0))
 		return NULL;
-	return (const MotTail *) ((const char *) row + columns_size(desc, host_bits, row));
+	return (const MotTail *) ((const char *) row + MotRowColumnsSize(desc, host_bits, row));
 }
 
 /* the entry behind another, or the first; padding at the end is shorter than one */

@@ -70,6 +70,7 @@ extern void MotRowDeformBytes(TupleDesc desc, unsigned host_bits, const void *ro
 
 /* bytes of the row data, found by walking the columns (WAL, checkpoints, copies) */
 extern size_t MotRowDataSize(TupleDesc desc, const mot_version *version);
+extern size_t MotRowColumnsSize(TupleDesc desc, unsigned host_bits, const void *row);	/* without the tail */
 
 /* What finding and writing one column behind another takes to know, in little memory. */
 typedef struct MotColumnShape

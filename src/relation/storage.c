@@ -364,18 +364,16 @@ MotStorageInit(void)
 
 /* ----------------------------------------------------------------- tables */
 
-/*
- * An empty table takes the place of what there is (if anything).  "fresh": the
- * definition that the number is of is of this transaction.
- */
+/* An empty table takes the place of what there is (if anything). */
 static void
-replace_table(Relation rel, Oid tablespace, Oid number, bool fresh)
+replace_table(Relation rel, Oid tablespace, Oid number)
 {
 	List	   *defs = MotIndexDefs(rel);
 	Pending    *p = new_pending(TABLE_CREATED, number);
 	mot_status	status;
 
-	p->fresh = fresh;
+	/* the definition that the number is of is of this transaction */
+	p->fresh = MotIsOrdinary(rel) || rel->rd_createSubid != InvalidSubTransactionId;
 	p->tablespace = tablespace;
 	(void) MotSession();
 	LWLockAcquire(MotDirectoryLock, LW_EXCLUSIVE);
@@ -438,19 +436,11 @@ refuse_used_number(Relation rel, Oid number)
 }
 
 void
-MotStorageCreateTable(Relation rel)
-{
-	(void) MotSession();
-	refuse_used_number(rel, RelationGetRelid(rel));
-	replace_table(rel, InvalidOid, RelationGetRelid(rel), rel->rd_createSubid != InvalidSubTransactionId);
-}
-
-void
-MotStorageCreateNumbered(Relation rel, Oid tablespace, Oid number)
+MotStorageCreateTable(Relation rel, Oid tablespace, Oid number)
 {
 	(void) MotSession();
 	refuse_used_number(rel, number);
-	replace_table(rel, tablespace, number, true);
+	replace_table(rel, tablespace, number);
 }
 
 void
@@ -458,10 +448,7 @@ MotStorageTruncate(Relation rel)
 {
 	/* other sessions have to look the table up again */
 	CacheInvalidateRelcache(rel);
-	if (MotIsOrdinary(rel))
-		replace_table(rel, rel->rd_locator.spcOid, MotStorageNumber(rel), true);
-	else
-		replace_table(rel, InvalidOid, RelationGetRelid(rel), rel->rd_createSubid != InvalidSubTransactionId);
+	replace_table(rel, MotIsOrdinary(rel) ? rel->rd_locator.spcOid : InvalidOid, MotStorageNumber(rel));
 }
 
 /*
@@ -481,13 +468,16 @@ MotStorageDropTable(Oid relid)
 	push_pending(p);
 }
 
-/* Is it noted, at this level of nesting or deeper, that the table's definition will be stored anew? */
+/*
+ * Is it noted, at this level of nesting or deeper, that the table has new storage, or (without
+ * "storage") that its definition will be stored anew?
+ */
 static bool
-will_be_stored(Oid relid, int level)
+is_noted(Oid relid, int level, bool storage)
 {
 	for (Pending *p = pending; p != NULL && p->level >= level; p = p->older)
 		if (p->relid == relid && p->dbid == MyDatabaseId &&
-			(p->kind == TABLE_CREATED || p->kind == TABLE_REPLACED || p->kind == TABLE_DEFINED))
+			(p->kind == TABLE_CREATED || p->kind == TABLE_REPLACED || (p->kind == TABLE_DEFINED && !storage)))
 			return true;
 	return false;
 }
@@ -496,7 +486,7 @@ will_be_stored(Oid relid, int level)
 bool
 MotStorageChangedHere(Oid relid)
 {
-	return will_be_stored(relid, 0);
+	return is_noted(relid, 0, false);
 }
 
 /*
@@ -554,7 +544,7 @@ MotStorageDefinitionStale(Relation rel)
 {
 	Oid			number = MotStorageNumber(rel);
 
-	if (will_be_stored(number, GetCurrentTransactionNestLevel()))
+	if (is_noted(number, GetCurrentTransactionNestLevel(), false))
 		return;
 	(void) MotSession();
 	push_pending(new_pending(TABLE_DEFINED, number));
@@ -589,13 +579,7 @@ MotStorageRewritten(Oid relid, bool refuse_older)
 bool
 MotStorageIsNew(Oid relid)
 {
-	int			level = GetCurrentTransactionNestLevel();
-
-	for (Pending *p = pending; p != NULL && p->level >= level; p = p->older)
-		if (p->relid == relid &&
-			(p->kind == TABLE_CREATED || p->kind == TABLE_REPLACED))
-			return true;
-	return false;
+	return is_noted(relid, GetCurrentTransactionNestLevel(), true);
 }
 
 /* ---------------------------------------------------------------- indexes */

@@ -60,7 +60,7 @@ make_file(Relation rel, const RelFileLocator *node, char persistence)
 		smgrimmedsync(file, INIT_FORKNUM);
 	}
 	smgrclose(file);
-	MotStorageCreateNumbered(rel, node->spcOid, node->relNumber);
+	MotStorageCreateTable(rel, node->spcOid, node->relNumber);
 }
 
 void
