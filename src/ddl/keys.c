@@ -33,13 +33,6 @@ MotRefuseExclusion(const char *table)
 	MotRefuse(table, "exclusion constraints", "Use a UNIQUE constraint where equality is what must not repeat.");
 }
 
-static void
-refuse_foreign_key(const RangeVar *relation)
-{
-	MotRefuse(relation->relname, "foreign keys",
-			  "CREATE TABLE ... USING " MOT_TABLE_AM_NAME " makes a memory-optimized table that can have them.");
-}
-
 /*
  * The IndexStmt that a PRIMARY KEY or UNIQUE constraint stands for, as
  * transformIndexConstraint makes it.
@@ -50,6 +43,11 @@ MotConstraintToIndex(const RangeVar *relation, Constraint *constraint)
 	IndexStmt  *index = makeNode(IndexStmt);
 	ListCell   *lc;
 
+	if (constraint->contype == CONSTR_FOREIGN)
+		MotRefuse(relation->relname, "foreign keys",
+				  "CREATE TABLE ... USING " MOT_TABLE_AM_NAME " makes a memory-optimized table that can have them.");
+	if (constraint->contype == CONSTR_EXCLUSION)
+		MotRefuseExclusion(relation->relname);
 	if (constraint->deferrable || constraint->initdeferred)
 		MotRefuseDeferrable(relation->relname);
 
@@ -107,16 +105,12 @@ MotTakeColumnKeys(const RangeVar *relation, ColumnDef *column)
 		{
 			case CONSTR_PRIMARY:
 			case CONSTR_UNIQUE:
+			case CONSTR_FOREIGN:
+			case CONSTR_EXCLUSION:
 				if (constraint->keys == NIL)
 					constraint->keys = list_make1(makeString(pstrdup(column->colname)));
 				last = MotConstraintToIndex(relation, constraint);
 				keys = lappend(keys, last);
-				break;
-			case CONSTR_FOREIGN:
-				refuse_foreign_key(relation);
-				break;
-			case CONSTR_EXCLUSION:
-				MotRefuseExclusion(relation->relname);
 				break;
 			case CONSTR_ATTR_DEFERRABLE:
 			case CONSTR_ATTR_DEFERRED:
@@ -162,18 +156,14 @@ MotTakeTableKeys(const RangeVar *relation, List **elements)
 			{
 				case CONSTR_PRIMARY:
 				case CONSTR_UNIQUE:
+				case CONSTR_FOREIGN:
+				case CONSTR_EXCLUSION:
 					if (constraint->indexname != NULL)
 						ereport(ERROR,
 								(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 								 errmsg("cannot use an existing index in CREATE TABLE")));
 					keys = lappend(keys, MotConstraintToIndex(relation, constraint));
 					continue;
-				case CONSTR_FOREIGN:
-					refuse_foreign_key(relation);
-					break;
-				case CONSTR_EXCLUSION:
-					MotRefuseExclusion(relation->relname);
-					break;
 				default:
 					break;
 			}

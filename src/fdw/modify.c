@@ -74,34 +74,31 @@ List *
 MotPlanForeignModify(PlannerInfo *root, ModifyTable *plan,
 					 Index resultRelation, int subplan_index)
 {
-	ForeignScan *scan;
-	Relation	rel;
-	TriggerDesc *triggers;
-	bool		lock;
+	ForeignScan *scan = NULL;
+	int			locked = MOT_LOCKED_LATER;
 	bool		topmost;
 
-	if (plan->operation != CMD_UPDATE && plan->operation != CMD_DELETE)
-		return list_make2_int(MOT_LOCKED_LATER, MotPlanSerial());
+	if (plan->operation == CMD_UPDATE || plan->operation == CMD_DELETE)
+	{
+		Relation	rel = table_open(planner_rt_fetch(resultRelation, root)->relid, NoLock);
+		TriggerDesc *triggers = rel->trigdesc;
 
-	rel = table_open(planner_rt_fetch(resultRelation, root)->relid, NoLock);
-	triggers = rel->trigdesc;
-	if (triggers == NULL)
-		lock = false;
-	else if (plan->operation == CMD_UPDATE)
-		lock = triggers->trig_update_before_row || triggers->trig_update_after_row;
-	else
-		lock = triggers->trig_delete_before_row || triggers->trig_delete_after_row;
-	table_close(rel, NoLock);
-
-	if (!lock)
-		return list_make2_int(MOT_LOCKED_LATER, MotPlanSerial());
-	scan = MotFindTargetScan(plan, resultRelation, subplan_index, &topmost);
-	if (scan == NULL)
-		return list_make2_int(MOT_LOCKED_JOINED, MotPlanSerial());
-
-	scan->fdw_private = list_copy(scan->fdw_private);
-	lfirst_int(list_nth_cell(scan->fdw_private, MOT_PLAN_LOCK)) = plan->operation;
-	return list_make2_int(MOT_LOCKED_BY_SCAN, MotPlanSerial());
+		if (triggers != NULL &&
+			(plan->operation == CMD_UPDATE ?
+			 triggers->trig_update_before_row || triggers->trig_update_after_row :
+			 triggers->trig_delete_before_row || triggers->trig_delete_after_row))
+		{
+			scan = MotFindTargetScan(plan, resultRelation, subplan_index, &topmost);
+			locked = scan != NULL ? MOT_LOCKED_BY_SCAN : MOT_LOCKED_JOINED;
+		}
+		table_close(rel, NoLock);
+	}
+	if (scan != NULL)
+	{
+		scan->fdw_private = list_copy(scan->fdw_private);
+		lfirst_int(list_nth_cell(scan->fdw_private, MOT_PLAN_LOCK)) = plan->operation;
+	}
+	return list_make2_int(locked, MotPlanSerial());
 }
 
 static MotModify *

@@ -224,27 +224,18 @@ encode_column(StringInfo buf, TupleDesc desc, int i)
 {
 	Form_pg_attribute att = TupleDescAttr(desc, i);
 	AttrMissing *missing = NULL;
-	uint8		flags = 0;
 
 	if (att->atthasmissing && desc->constr != NULL && desc->constr->missing != NULL &&
 		desc->constr->missing[i].am_present)
 		missing = &desc->constr->missing[i];
-
-	if (att->attbyval)
-		flags |= COLUMN_BYVAL;
-	if (att->attisdropped)
-		flags |= COLUMN_DROPPED;
-	if (MotAttributeNotNull(desc, i))
-		flags |= COLUMN_NOT_NULL;
-	if (missing != NULL)
-		flags |= COLUMN_MISSING;
 
 	PUT(buf, Oid, att->atttypid);
 	PUT(buf, int32, att->attisdropped ? -1 : att->atttypmod);
 	PUT(buf, int16, att->attlen);
 	PUT(buf, char, att->attalign);
 	PUT(buf, char, att->attstorage);
-	PUT(buf, uint8, flags);
+	PUT(buf, uint8, (att->attbyval ? COLUMN_BYVAL : 0) | (att->attisdropped ? COLUMN_DROPPED : 0) |
+		(MotAttributeNotNull(desc, i) ? COLUMN_NOT_NULL : 0) | (missing != NULL ? COLUMN_MISSING : 0));
 	if (missing == NULL)
 		return;
 	if (att->attbyval)
@@ -276,17 +267,11 @@ encode_index(StringInfo buf, const MotIndexDef *def, const MotKey *key)
 	for (int i = 0; i < key->ncolumns; i++)
 	{
 		const MotKeyColumn *column = &key->columns[i];
-		uint8		flags = 0;
 
-		if (column->nullable)
-			flags |= KEY_NULLABLE;
-		if (column->descending)
-			flags |= KEY_DESCENDING;
-		if (column->nulls_first)
-			flags |= KEY_NULLS_FIRST;
 		PUT(buf, int16, column->attnum);
 		PUT(buf, uint8, column->encoding);
-		PUT(buf, uint8, flags);
+		PUT(buf, uint8, (column->nullable ? KEY_NULLABLE : 0) | (column->descending ? KEY_DESCENDING : 0) |
+			(column->nulls_first ? KEY_NULLS_FIRST : 0));
 		PUT(buf, Oid, column->typid);
 		PUT(buf, Oid, column->collation);
 	}

@@ -30,9 +30,6 @@
 /* may a value of this attribute get a short header? */
 #define PACKABLE(att) ((att)->attlen == -1 && (att)->attstorage != TYPSTORAGE_PLAIN)
 
-static void deform(TupleDesc desc, unsigned host_bits, const void *row, int natts,
-				   Datum *values, bool *isnull);
-
 void
 MotColumnShapeInit(MotColumnShape *shape, Form_pg_attribute att)
 {
@@ -204,22 +201,8 @@ MotRowFill(TupleDesc desc, const Datum *values, const bool *isnull,
 }
 
 void
-MotRowDeform(TupleDesc desc, const mot_version *version, int natts,
-			 Datum *values, bool *isnull)
-{
-	deform(desc, mot_version_host_bits(version), mot_version_data(version), natts, values, isnull);
-}
-
-void
 MotRowDeformBytes(TupleDesc desc, unsigned host_bits, const void *row, int natts,
 				  Datum *values, bool *isnull)
-{
-	deform(desc, host_bits, row, natts, values, isnull);
-}
-
-static pg_attribute_always_inline void
-deform(TupleDesc desc, unsigned host_bits, const void *row, int natts,
-	   Datum *values, bool *isnull)
 {
 	int			stored = host_bits & MOT_ROW_NATTS_MASK;
 	char	   *base = unconstify(void *, row);

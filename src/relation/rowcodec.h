@@ -57,16 +57,18 @@ extern void MotRowFill(TupleDesc desc, const Datum *values, const bool *isnull,
 					   unsigned host_bits, size_t size, void *data);
 
 /*
- * Columns 1 .. natts of a version.  By-reference values point into the
- * version.  Columns the row is too old to have are null (or the column's
- * missing value).
+ * Columns 1 .. natts of a row (which may be no version yet; the bytes are aligned as a version's
+ * are).  By-reference values point into it.  Columns the row is too old to have are null (or
+ * the column's missing value).
  */
-extern void MotRowDeform(TupleDesc desc, const mot_version *version, int natts,
-						 Datum *values, bool *isnull);
-
-/* the same of a row that is no version yet; the bytes are aligned as a version's are */
 extern void MotRowDeformBytes(TupleDesc desc, unsigned host_bits, const void *row, int natts,
 							  Datum *values, bool *isnull);
+
+static inline void
+MotRowDeform(TupleDesc desc, const mot_version *version, int natts, Datum *values, bool *isnull)
+{
+	MotRowDeformBytes(desc, mot_version_host_bits(version), mot_version_data(version), natts, values, isnull);
+}
 
 /* bytes of the row data, found by walking the columns (WAL, checkpoints, copies) */
 extern size_t MotRowDataSize(TupleDesc desc, const mot_version *version);

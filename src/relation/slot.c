@@ -68,18 +68,14 @@ mot_slot_init(TupleTableSlot *slot)
 }
 
 static void
-give_room_back(MotTupleSlot *mslot)
+mot_slot_release(TupleTableSlot *slot)
 {
+	MotTupleSlot *mslot = (MotTupleSlot *) slot;
+
 	if (mslot->data != NULL)
 		pfree(mslot->data);
 	mslot->data = NULL;
 	mslot->room = 0;
-}
-
-static void
-mot_slot_release(TupleTableSlot *slot)
-{
-	give_room_back((MotTupleSlot *) slot);
 }
 
 static void
@@ -91,7 +87,7 @@ mot_slot_clear(TupleTableSlot *slot)
 	if (unlikely(TTS_SHOULDFREE(slot)))
 	{
 		if (unlikely(mslot->room > ROOM_KEPT))
-			give_room_back(mslot);
+			mot_slot_release(slot);
 		slot->tts_flags &= ~TTS_FLAG_SHOULDFREE;
 	}
 	mslot->version = NULL;
@@ -173,7 +169,7 @@ make_room(TupleTableSlot *slot, int column, Size used, Size size)
 			slot->tts_values[i] = PointerGetDatum(data + (DatumGetPointer(slot->tts_values[i]) - mslot->data));
 	if (used != 0)
 		memcpy(data, mslot->data, used);
-	give_room_back(mslot);
+	mot_slot_release(slot);
 	mslot->data = data;
 	mslot->room = (uint32) room;
 }
