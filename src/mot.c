@@ -104,18 +104,21 @@ _PG_init(void)
 {
 	preloaded = process_shared_preload_libraries_in_progress;
 
+	/*
+	 * CREATE EXTENSION raises the same as an error, from its script.
+	 * pg_upgrade loads the module first of all: it is to end there.
+	 */
+	if (!preloaded && !creating_extension)
+		ereport(IsBinaryUpgrade ? ERROR : WARNING,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("mot was not loaded at server start, so memory-optimized tables cannot be used"),
+				 errhint("Add shared_preload_libraries = 'mot' to postgresql.conf and restart the server.")));
+
 	define_settings();
 
 	if (!preloaded)
 	{
 		MotReserveSettings("mot");
-
-		/* CREATE EXTENSION raises the same as an error, from its script */
-		if (!creating_extension)
-			ereport(WARNING,
-					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					 errmsg("mot was not loaded at server start, so memory-optimized tables cannot be used"),
-					 errhint("Add shared_preload_libraries = 'mot' to postgresql.conf and restart the server.")));
 		return;
 	}
 

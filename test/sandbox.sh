@@ -120,11 +120,11 @@ sandbox_use_server()
 	export PATH="$PGBIN:$PATH"
 }
 
-# Use a copy of it, with the mot of this tree (TOP) installed.
+# Use a copy of it, with the mot of this tree (TOP, or another one) installed.
 sandbox_copy_server()
 {
 	sandbox_use_server
-	local root="$SANDBOX/server" dir
+	local root="$SANDBOX/server" tree=${1:-$TOP} dir
 	for dir in "$PGBIN" "$PGLIB" "$PGSHARE"; do
 		mkdir -p "$root$dir"
 		tar -C "$dir" --exclude=./bitcode --exclude=./man -cf - . | tar -C "$root$dir" --no-same-owner -xf -
@@ -135,11 +135,20 @@ sandbox_copy_server()
 	[ "$("$PGBIN/pg_config" --pkglibdir)" = "$PGLIB" ] ||
 		sandbox_die "the server in ${PGBIN#"$root"} does not work from a copy of its directories"
 	rm -f "$PGLIB"/mot.so "$PGLIB"/mot_jit.so "$PGSHARE"/extension/mot.control "$PGSHARE"/extension/mot--*.sql
-	sandbox_install_module "$TOP/mot.so"
-	[ ! -f "$TOP/jit/mot_jit.so" ] || install -m 755 "$TOP/jit/mot_jit.so" "$PGLIB/mot_jit.so"
-	install -m 644 "$TOP/mot.control" "$TOP"/mot--*.sql "$PGSHARE/extension/"
-	install -m 755 "$TOP/tools/mot_upgrade" "$PGBIN/mot_upgrade"
+	sandbox_install_module "$tree/mot.so"
+	[ ! -f "$tree/jit/mot_jit.so" ] || install -m 755 "$tree/jit/mot_jit.so" "$PGLIB/mot_jit.so"
+	install -m 644 "$tree/mot.control" "$tree"/mot--*.sql "$PGSHARE/extension/"
+	install -m 755 "$tree/tools/mot_upgrade" "$PGBIN/mot_upgrade"
+	# (tests put scripts of other versions there)
+	[ "$(id -u)" != 0 ] || chown "$SANDBOX_USER:" "$PGSHARE/extension" "$PGSHARE/extension/mot.control"
 	export PATH="$PGBIN:$PATH"
+}
+
+# sandbox_copy_another TREE: the server that PG_CONFIG names, beside the one in use, with that tree's
+# mot; its prefix is printed
+sandbox_copy_another()
+{
+	(sandbox_copy_server "$1" && dirname "$PGBIN")
 }
 
 # another build of the module in the copy

@@ -68,6 +68,8 @@ extern void MotDirectoryPutAside(const char *path, int elevel); /* damaged: kept
 extern bool MotOpenMarkerExists(void);
 extern void MotOpenMarkerSet(void);
 extern void MotOpenMarkerClear(void);
+extern void MotAwaitedMarkerSet(void);
+extern bool MotRowsAwaited(void);	/* mot_upgrade has not been run */
 
 /* -------------------------------------------------------------------- slot.c */
 extern bool MotSlotUsable(void);	/* it is there and nothing cuts it short */

@@ -15,6 +15,7 @@
  * from by pg_upgrade, which has kept the numbers of databases, tables and their
  * storage: tools/mot_upgrade has put it here.  It has to be a final one, since the log
  * of that cluster is not here.  The first checkpoint of this one takes its files over.
+ * While pg_upgrade's definitions wait for it, there is a file "awaited".
  *
  * The manifest is its fields one after the other, in the machine's byte
  * order, between a magic number and a checksum of everything before it; so it is in
@@ -45,6 +46,7 @@
 #define MANIFEST_FORMAT		2
 #define MANIFEST_NAME		"manifest"
 #define OPEN_NAME			"open"
+#define AWAITED_PATH		MOT_DIRECTORY "/awaited"
 #define TEMPORARY			".tmp"
 #define DAMAGED				".damaged"
 #define UPGRADED			".upgraded"
@@ -232,6 +234,8 @@ MotManifestRemoveOthers(XLogRecPtr keep_from)
 	}
 	if (dir != NULL)
 		FreeDir(dir);
+	if (keep_from != InvalidXLogRecPtr)
+		MotFileRemove(AWAITED_PATH);
 	MotTrailRemove(RecoveryInProgress() ? keep_from : PG_UINT64_MAX);
 }
 
@@ -247,20 +251,52 @@ MotOpenMarkerExists(void)
 	return MotFileSize(open_path, &size);
 }
 
+static void
+set_marker(const char *path)
+{
+	int			fd = MotFileCreate(path, 0);
+
+	MotFileSync(fd, path);
+	MotFileClose(fd, path);
+	fsync_fname(MOT_DIRECTORY, true);
+}
+
 void
 MotOpenMarkerSet(void)
 {
-	int			fd = MotFileCreate(open_path, 0);
-
-	MotFileSync(fd, open_path);
-	MotFileClose(fd, open_path);
-	fsync_fname(MOT_DIRECTORY, true);
+	set_marker(open_path);
 }
 
 void
 MotOpenMarkerClear(void)
 {
 	(void) durable_unlink(open_path, LOG);
+}
+
+/* --------------------------------------------------------- awaited marker */
+
+/*
+ * pg_upgrade has made tables whose rows mot_upgrade is to bring.  Until it has, and has
+ * removed this, nobody takes them for empty, and no checkpoint is written beside which
+ * theirs would have no place.
+ */
+void
+MotAwaitedMarkerSet(void)
+{
+	uint64		size;
+
+	if (MotFileSize(AWAITED_PATH, &size))
+		return;
+	MotDirectoryMake();
+	set_marker(AWAITED_PATH);
+}
+
+bool
+MotRowsAwaited(void)
+{
+	uint64		size;
+
+	return !mot_ignore_damaged && MotFileSize(AWAITED_PATH, &size);
 }
 
 /* ------------------------------------------------------------------- bytes */

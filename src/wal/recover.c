@@ -80,6 +80,11 @@ MotLoad(XLogRecPtr from, XLogRecPtr upto, TimeLineID tli)
 	MotSpillBegin();
 	MotLeftOutStart();
 	MOT_FAULT("load-begin");
+	if (MotRowsAwaited())
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("the rows of memory-optimized tables have not been brought from the old cluster"),
+				 errhint("Stop the server, run mot_upgrade, and start it again.")));
 	m = MotManifestNewest(MotRecovers() ? recoveryTargetTLI : tli, &directory);
 	MotRecoverBegin(m, directory);
 	if (m != NULL)

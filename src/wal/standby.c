@@ -101,7 +101,7 @@ begin(XLogRecPtr upto, TimeLineID tli)
 	char	   *directory = NULL;
 	bool		log_follows;
 
-	if (!EnableHotStandby || mot_ignore_damaged || !IsUnderPostmaster || !worker_is_registered())
+	if (!EnableHotStandby || mot_ignore_damaged || !IsUnderPostmaster || MotRowsAwaited() || !worker_is_registered())
 		return false;
 
 	cxt = AllocSetContextCreate(CurrentMemoryContext, "MOT standby", ALLOCSET_DEFAULT_SIZES);

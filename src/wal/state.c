@@ -450,9 +450,12 @@ MotWalCheckWritable(void)
 	if (likely(pg_atomic_read_u32(&shared->flag[MOT_IS_WRITABLE])))
 		return;
 
-	/* pg_upgrade restores definitions in a server without workers */
+	/* pg_upgrade restores definitions in a server without workers; rows come later */
 	if (IsBinaryUpgrade)
+	{
+		MotAwaitedMarkerSet();
 		return;
+	}
 	if (RecoveryInProgress())
 		ereport(ERROR,
 				(errcode(ERRCODE_READ_ONLY_SQL_TRANSACTION),

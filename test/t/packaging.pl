@@ -58,4 +58,34 @@ for my $from (@scripts)
 	is($node->safe_psql('postgres', $objects), $expected, "version $from is updated to $version");
 }
 
+# A script of the next version, as whoever writes one would: it is applied beside tables that are in use, with
+# whatever engine is the default, and undone with its transaction.
+my $share = $node->config_data('--sharedir') . '/extension';
+my $script = "$share/mot--$version--next.sql";
+append_to_file($script, <<'SQL');
+\echo Use "ALTER EXTENSION mot UPDATE" to load this file. \quit
+CREATE TABLE mot_next_settings (name text PRIMARY KEY);
+CREATE VIEW mot_next AS SELECT state FROM mot_stat_recovery;
+CREATE OR REPLACE VIEW mot_stat_recovery AS SELECT *, 1 AS next FROM mot_stat_get_recovery();
+GRANT SELECT ON mot_next TO PUBLIC;
+SQL
+END { unlink $script if defined $script }
+$node->safe_psql('postgres', q{CREATE TABLE o (id int PRIMARY KEY, t text) USING mot; CREATE FOREIGN TABLE f (id int PRIMARY KEY) SERVER mot_server;
+	INSERT INTO o SELECT g, g FROM generate_series(1, 100) g; INSERT INTO f SELECT generate_series(1, 100)});
+my $session = $node->background_psql('postgres');
+$session->query_safe('PREPARE p AS SELECT count(*) FROM o JOIN f USING (id); BEGIN; INSERT INTO o VALUES (0)');
+$session->query_safe('EXECUTE p') for 1 .. 8;
+$node->safe_psql('postgres', "SET default_table_access_method = mot; BEGIN; ALTER EXTENSION mot UPDATE TO 'next'; ROLLBACK");
+is($node->safe_psql('postgres', $objects), $expected, 'an update that is rolled back leaves nothing');
+$node->safe_psql('postgres', "SET default_table_access_method = mot; SET mot.default_engine = mot; ALTER EXTENSION mot UPDATE TO 'next'");
+is($node->safe_psql('postgres', q{SELECT extversion, (SELECT count(*) FROM mot_next), (SELECT next FROM mot_stat_recovery),
+	(SELECT amname FROM pg_class c JOIN pg_am a ON a.oid = c.relam WHERE relname = 'mot_next_settings') FROM pg_extension WHERE extname = 'mot'}), 'next|1|1|heap', 'an update script is applied');
+is($session->query_safe('EXECUTE p; COMMIT') =~ /100/ ? 'yes' : 'no', 'yes', 'a session that uses tables goes on');
+$session->quit;
+is($node->safe_psql('postgres', 'SELECT (SELECT count(*) FROM o), (SELECT count(*) FROM f), (SELECT sum(problems) FROM mot_verify($$o$$))'), '101|100|0', 'rows are what they were');
+$node->stop('immediate');
+$node->start;
+is($node->safe_psql('postgres', q{SELECT extversion, (SELECT count(*) FROM o), (SELECT count(*) FROM f) FROM pg_extension WHERE extname = 'mot'}), 'next|101|100', 'also after a crash');
+unlink $script;
+
 done_testing();
