@@ -26,6 +26,7 @@
 #include "access/xact.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
 #include "commands/defrem.h"
 #include "commands/extension.h"
 #include "compat/calls.h"
@@ -35,7 +36,10 @@
 #include "miscadmin.h"
 #include "parser/parse_utilcmd.h"
 #include "relation/relation.h"
+#include "utils/builtins.h"
 #include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/typcache.h"
 
 static bool
 is_temporary(const RangeVar *relation)
@@ -140,6 +144,54 @@ is_mot_server(const char *name)
 /* ------------------------------------------------------------------ create */
 
 /*
+ * Are the type's values the same in another version of the server?  Those that are numbers of
+ * what pg_upgrade makes anew, or of the server's own catalogues, are not, nor is aclitem of 15.
+ */
+static bool
+is_same_elsewhere(Oid type)
+{
+	Oid			base = getBaseType(type);
+	Oid			element = get_element_type(base);
+	TupleDesc	desc;
+	bool		same = base >= FirstNormalObjectId;
+
+	if (OidIsValid(element))
+		return is_same_elsewhere(element);
+	if (type_is_multirange(base))
+		base = get_multirange_range(base);
+	if (type_is_range(base))
+		return is_same_elsewhere(get_range_subtype(base));
+	if (!type_is_rowtype(base) || base == RECORDOID)
+		return base != REGPROCOID && base != REGPROCEDUREOID && base != REGOPEROID && base != REGOPERATOROID &&
+			base != REGCOLLATIONOID && base != REGCONFIGOID && base != REGDICTIONARYOID &&
+			base != REGNAMESPACEOID && base != ACLITEMOID;
+	desc = lookup_rowtype_tupdesc(base, -1);
+	for (int i = 0; i < desc->natts; i++)
+		same &= TupleDescAttr(desc, i)->attisdropped || is_same_elsewhere(TupleDescAttr(desc, i)->atttypid);
+	ReleaseTupleDesc(desc);
+	return same;
+}
+
+/* pg_upgrade refuses such columns, and looks for them in ordinary tables only. */
+static void
+refuse_other_elsewhere(Relation rel)
+{
+	TupleDesc	desc = RelationGetDescr(rel);
+
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+
+		if (!att->attisdropped && !is_same_elsewhere(att->atttypid))
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("column \"%s\" of memory-optimized table \"%s\" is of type %s, which pg_upgrade cannot take over",
+							NameStr(att->attname), RelationGetRelationName(rel), format_type_be(att->atttypid)),
+					 errhint("In the old cluster, drop the column or change its type to text.")));
+	}
+}
+
+/*
  * The table by itself, as parse analysis has left it of the statement.  It goes there
  * once more, so it has nothing left to be made of: what stood with a column is in other
  * statements now, or in the column.  InvalidOid: IF NOT EXISTS, and it does.
@@ -164,6 +216,8 @@ create_bare(const MotUtility *u, const CreateForeignTableStmt *stmt, const Creat
 
 	/* IF NOT EXISTS: somebody else may have made it in the meantime */
 	created = (rel->rd_createSubid != InvalidSubTransactionId);
+	if (created && IsBinaryUpgrade)
+		refuse_other_elsewhere(rel);
 	if (created)
 		MotStorageCreateTable(rel, InvalidOid, relid);
 	table_close(rel, NoLock);

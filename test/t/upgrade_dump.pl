@@ -36,7 +36,7 @@ for my $server (@servers)
 		for my $database ('postgres', 'an other')
 		{
 			my $file = "$dir/$format $database";
-			command_ok([ $dump, '-h', $old->host, '-p', $old->port, "--format=$format", '--include-foreign-data=mot_server', $format eq 'directory' ? ('-j', 2) : (), @statistics, '-f', $file, $database ],
+			command_ok([ $dump, '-h', $old->host, '-p', $old->port, "--format=$format", '--include-foreign-data=mot_server', @statistics, '-f', $file, $database ],
 				"$what: pg_dump --format=$format @statistics, $database");
 			command_ok($format eq 'plain'
 				? [ "$bin/psql", '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-h', $new->host, '-p', $new->port, '-f', $file, $database ]

@@ -30,7 +30,7 @@ sub copy_of
 my $old = cluster('old', $first, checksums => 0);
 $old->start;
 fill($old);
-$old->safe_psql('postgres', 'CREATE TABLE weight (id int PRIMARY KEY, t text) USING mot; INSERT INTO weight SELECT g, repeat($$w$$, 1000) FROM generate_series(1, 30000) g');
+$old->safe_psql('postgres', 'CREATE TABLE weight (id int PRIMARY KEY, t text) USING mot; INSERT INTO weight SELECT g, repeat($$w$$, 1000) FROM generate_series(1, 65000) g');
 my $contents = contents($old);
 my $new = cluster('new', $server, checksums => 0);
 my $tool = bin_of($new) . '/mot_upgrade';
@@ -83,6 +83,19 @@ sub command_fails_like_on_stdout
 	my $done = IPC::Run::run($command, '<', \undef, '>', \$out, '2>', \$err);
 	ok(!$done, "$what: refused");
 	return like($out . $err, $expected, $what);
+}
+
+# what means something else in another server is refused of foreign tables as pg_upgrade refuses it of ordinary ones
+{
+	my $from = copy_of($old, $first);
+	my $to = cluster('to' . ++$turn, $server, checksums => 0);
+	$from->start;
+	$from->safe_psql('postgres', 'CREATE TYPE of_functions AS (a int, p regproc[]); CREATE DOMAIN over AS of_functions; CREATE FOREIGN TABLE functions (id int, o over) SERVER mot_server');
+	$from->stop;
+	ok(!upgrade($from, $to), 'a column with numbers of functions');
+	like(join('', map { slurp_file($_) } glob $to->data_dir . '/pg_upgrade_output.d/*/log/pg_upgrade_dump_*'),
+		qr/column "o" of memory-optimized table "functions" is of type public\.over, which pg_upgrade cannot take over/, 'is refused');
+	$_->clean_node for $from, $to;
 }
 
 # ------------------------------------------------------------------------ modes
@@ -221,7 +234,7 @@ EOF
 
 	# a new cluster with too little memory serves what has room, and gets the rest with more
 	command_like([ $tool, '--link', $from->data_dir, $to->data_dir ], qr/has the rows, and loads/, 'mot_upgrade --link');
-	$to->append_conf('postgresql.conf', "mot.max_memory = '16MB'\n");
+	$to->append_conf('postgresql.conf', "mot.max_memory = '64MB'\n");
 	$to->start;
 	like(error_of($to, 'SELECT count(*) FROM weight'), qr/HINT:.*mot\.max_memory/s, 'too little memory: a table that has no room says so, and what to do');
 	is($to->safe_psql('postgres', 'SELECT tab FROM mot_stat_left_out'), 'weight', 'and is left out');
