@@ -22,6 +22,7 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
+#include "optimizer/tlist.h"
 #include "pgstat.h"
 #include "statement/statement.h"
 #include "table/table.h"
@@ -148,7 +149,6 @@ build_returning(MotStatement *st, MotChange *change, ModifyTable *plan)
 	PlanState  *ps = MotParentCreate(st, T_ModifyTableState, sizeof(ModifyTableState),
 									 (Plan *) plan, econtext);
 	TupleTableSlot *slot;
-	List	   *outputs = NIL;
 
 	st->desc = ExecTypeFromTL(list);
 	slot = MotResultSlot(st->desc);
@@ -162,11 +162,9 @@ build_returning(MotStatement *st, MotChange *change, ModifyTable *plan)
 	}
 	if (change->scan == NULL)
 		return;
-	foreach_node(TargetEntry, tle, list)
-		outputs = lappend(outputs, tle->expr);
 	change->returning_program = MotRowProgramMake(st, rti,
 												  change->row->tts_tupleDescriptor,
-												  NIL, outputs, NIL, slot->tts_values,
+												  NIL, get_tlist_exprs(list, true), NIL, slot->tts_values,
 												  slot->tts_isnull, econtext);
 }
 

@@ -35,6 +35,7 @@
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
 #include "statement/statement.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
@@ -98,16 +99,6 @@ collect_params(Node *node, List **params)
 	return expression_tree_walker(node, collect_params, params);
 }
 
-static bool
-has_subselects(Node *node, void *context)
-{
-	if (node == NULL)
-		return false;
-	if (IsA(node, SubPlan))
-		return true;
-	return expression_tree_walker(node, has_subselects, context);
-}
-
 /*
  * "values" and "isnull" are where the outputs go.  In the statement's memory.
  * NULL: there are sub-selects in it.
@@ -119,13 +110,11 @@ MotRowProgramMake(MotStatement *st, Index varno, TupleDesc desc, List *quals, Li
 	MotRowProgram *program;
 	MotRowRequest *request;
 	int			nparams;
-	bool		subselects = has_subselects((Node *) quals, NULL) ||
-	has_subselects((Node *) outputs, NULL);
+	bool		subselects = contain_subplans((Node *) quals) || contain_subplans((Node *) outputs);
 
 	foreach_ptr(MotRowAggregate, aggregate, aggregates)
 	{
-		subselects |= has_subselects((Node *) aggregate->args, NULL) ||
-			has_subselects((Node *) aggregate->filter, NULL);
+		subselects |= contain_subplans((Node *) aggregate->args) || contain_subplans((Node *) aggregate->filter);
 	}
 	if (subselects)
 	{

@@ -13,6 +13,7 @@
 
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/tlist.h"
 #include "statement/statement.h"
 
 typedef struct MotPlainColumn
@@ -439,11 +440,8 @@ build_scan(MotStatement *st, ForeignScan *plan)
 	if (!sn->needs_tid && (node->project != NULL || node->qual != NULL))
 	{
 		TupleTableSlot *slot = node->project != NULL ? node->project->pi_state.resultslot : NULL;
-		List	   *outputs = NIL;
+		List	   *outputs = slot != NULL ? get_tlist_exprs(plan->scan.plan.targetlist, true) : NIL;
 
-		if (slot != NULL)
-			foreach_node(TargetEntry, tle, plan->scan.plan.targetlist)
-				outputs = lappend(outputs, tle->expr);
 		sn->program = MotRowProgramMake(st, plan->scan.scanrelid, fss->ss.ps.scandesc,
 										plan->scan.plan.qual, outputs, NIL,
 										slot != NULL ? slot->tts_values : NULL,
