@@ -124,20 +124,13 @@ MotHelpersToWrite(void)
 /* -------------------------------------------------------------- the leader */
 
 /*
- * Shared's job, nitems, gently and size are set by the caller; everything else of it
- * here.  n: how many helpers to ask for.
+ * Shared's job, nitems and gently are set by the caller, who has made it of zeroes.  n: how
+ * many helpers to ask for.
  */
 void
 MotHelpersBegin(MotHelpersShared *shared, dsm_segment *segment, int n)
 {
-	pg_atomic_init_u32(&shared->number, 0);
-	pg_atomic_init_u32(&shared->next, 0);
-	pg_atomic_init_u32(&shared->done, 0);
-	pg_atomic_init_u32(&shared->failed, 0);
-	pg_atomic_init_u32(&shared->running, 0);
 	SpinLockInit(&shared->mutex);
-	shared->sqlerrcode = 0;
-	shared->asked = 0;
 
 	for (int i = 0; i < Min(n, (int) shared->nitems); i++)
 	{

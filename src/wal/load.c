@@ -233,14 +233,6 @@ plan_load(Lead *lead, MotManifest *m, const char *directory, dsm_segment **segme
 	shared->base.job = MOT_JOB_LOAD;
 	shared->base.nitems = nitems;
 	strlcpy(shared->directory, directory, MAXPGPATH);
-	pg_atomic_init_u64(&shared->rows, 0);
-	pg_atomic_init_u64(&shared->bytes, 0);
-	pg_atomic_init_u64(&shared->tables, 0);
-	pg_atomic_init_u32(&shared->full, 0);
-	pg_atomic_init_u32(&shared->first, 0);
-	pg_atomic_init_u32(&shared->begin, 0);
-	pg_atomic_init_u32(&shared->waiting, 0);
-	pg_atomic_init_u32(&shared->nasked, 0);
 	shared->leader_pid = MyProcPid;
 	shared->rows_total = m->rows;
 	shared->ntables = ntables;
@@ -263,12 +255,8 @@ plan_load(Lead *lead, MotManifest *m, const char *directory, dsm_segment **segme
 		to->first_item = nitems;
 		to->nfiles = from != NULL ? from->nfiles : 0;
 		to->nitems = to->nfiles > 0 ? to->nfiles + planned->def->nindexes : 0;
-		pg_atomic_init_u32(&to->taken, 0);
 		pg_atomic_init_u32(&to->files_left, to->nfiles);
 		pg_atomic_init_u32(&to->items_left, to->nitems);
-		pg_atomic_init_u32(&to->asked, 0);
-		pg_atomic_init_u32(&to->begun, 0);
-		pg_atomic_init_u32(&to->broken, 0);
 		MotLoadEstimate(planned, to);
 		if (from == NULL)
 			continue;

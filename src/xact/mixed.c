@@ -139,7 +139,7 @@ static uint64 widen(TransactionId xid, uint64 near);
 static const MotShmem mixed_shmem = {"mot mixed commits", (void **) &shared, offsetof(Shared, place), sizeof(Place)};
 
 static const MotShmem *const shmem[] = {
-	&mixed_shmem, &MotCircleShmem, &MotOwedShmem, &MotExportShmem, &MotHeldShmem, &MotHintShmem, NULL
+	&mixed_shmem, &MotCircleShmem, &MotOwedShmem, &MotExportShmem, &MotHeldShmem, &MotHintShmem, &MotWorkersShmem, NULL
 };
 
 void
@@ -154,7 +154,6 @@ void
 MotXactShmemInit(void)
 {
 	MotShmemInit(shmem);
-	MotWorkersShmemInit();
 }
 
 /* ---------------------------------------------------------------- writers */

@@ -34,6 +34,7 @@
 #include "compat/compat.h"
 #include "executor/execParallel.h"
 #include "miscadmin.h"
+#include "mot.h"
 #include "nodes/nodeFuncs.h"
 #include "storage/ipc.h"
 #include "storage/latch.h"
@@ -105,12 +106,16 @@ places_offset(void)
 	return MAXALIGN(sizeof(Shared));
 }
 
-static Size
-shmem_size(void)
+static void
+init_workers(void)
 {
-	return add_size(places_offset(), add_size(mul_size(max_worker_processes, sizeof(Place)),
-											  mul_size(MotProcessSlots(), sizeof(bool))));
+	SpinLockInit(&shared->mutex);
+	shared->nplaces = max_worker_processes;
+	shared->place = (Place *) ((char *) shared + places_offset());
+	shared->leading = (bool *) (shared->place + shared->nplaces);
 }
+
+MotShmem	MotWorkersShmem = {"mot workers", (void **) &shared, 0, sizeof(bool), init_workers};
 
 void
 MotWorkersShmemRequest(void)
@@ -120,22 +125,7 @@ MotWorkersShmemRequest(void)
 	 * for
 	 */
 	RequestNamedLWLockTranche(TRANCHE, 1);
-	RequestAddinShmemSpace(shmem_size());
-}
-
-void
-MotWorkersShmemInit(void)
-{
-	bool		found;
-
-	shared = ShmemInitStruct("mot workers", shmem_size(), &found);
-	if (found)
-		return;
-	memset(shared, 0, shmem_size());
-	SpinLockInit(&shared->mutex);
-	shared->nplaces = max_worker_processes;
-	shared->place = (Place *) ((char *) shared + places_offset());
-	shared->leading = (bool *) (shared->place + shared->nplaces);
+	MotWorkersShmem.size = add_size(places_offset(), mul_size(max_worker_processes, sizeof(Place)));
 }
 
 uint32

@@ -35,7 +35,7 @@ extern void MotHintPretend(double processors, double room);
 
 /* workers.c */
 extern void MotWorkersShmemRequest(void);
-extern void MotWorkersShmemInit(void);
+extern struct MotShmem MotWorkersShmem;
 extern void MotWorkersInit(void);
 extern bool MotIsWorkerOfOurs(const volatile PGPROC *proc);
 extern uint32 MotParkedEvent(void);
