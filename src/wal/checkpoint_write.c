@@ -510,8 +510,8 @@ reuse(Source *source, const char *directory)
 			return false;
 		for (int j = 0; j < old->nfiles; j++)
 		{
-			char	   *from = psprintf("%s/%u.%u.%u", last_directory, old->dbid, old->relid, old->files[j].part);
-			char	   *to = psprintf("%s/%u.%u.%u", directory, old->dbid, old->relid, old->files[j].part);
+			char	   *from = MotRowFilePath(last_directory, old->dbid, old->relid, old->files[j].part);
+			char	   *to = MotRowFilePath(directory, old->dbid, old->relid, old->files[j].part);
 			int			failed = link(from, to);
 
 			pfree(from);
@@ -519,7 +519,7 @@ reuse(Source *source, const char *directory)
 			{
 				/* no such thing on this file system, perhaps: write it anew */
 				for (int k = 0; k < j; k++)
-					(void) unlink(psprintf("%s/%u.%u.%u", directory, old->dbid, old->relid, old->files[k].part));
+					(void) unlink(MotRowFilePath(directory, old->dbid, old->relid, old->files[k].part));
 				return false;
 			}
 			pfree(to);

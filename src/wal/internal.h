@@ -271,7 +271,7 @@ typedef struct MotManifest
 /* Newest complete checkpoint of that timeline's history, and where it is; NULL: there never was one.
  * Raises for a damaged one. */
 extern MotManifest *MotManifestNewest(TimeLineID tli, char **directory);
-extern void MotManifestWrite(const char *dir, MotManifest *manifest, bool lasting);	/* fsync */
+extern void MotManifestWrite(const char *dir, MotManifest *manifest, bool lasting); /* fsync */
 extern MotManifest *MotManifestRead(const char *dir);
 extern void MotManifestRemoveOthers(XLogRecPtr keep_from);
 
@@ -279,6 +279,7 @@ extern void MotManifestRemoveOthers(XLogRecPtr keep_from);
 typedef struct MotRowFileWriter MotRowFileWriter;
 typedef struct MotRowFileReader MotRowFileReader;
 
+extern char *MotRowFilePath(const char *dir, Oid dbid, Oid relid, uint32 part);
 extern MotRowFileWriter *MotRowFileCreate(const char *dir, Oid dbid, Oid relid, uint32 part);
 extern void MotRowFileAppend(MotRowFileWriter *w, unsigned host_bits, const void *row, size_t size);
 extern void MotRowFileClose(MotRowFileWriter *w, MotManifestFile *file);	/* no fsync */

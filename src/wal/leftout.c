@@ -121,12 +121,6 @@ directory_of(const MotLeftOut *entry)
 	return psprintf("%s/%u", LEFT_OUT_DIRECTORY, entry->number);
 }
 
-static char *
-file_in(const char *directory, Oid dbid, Oid relid, uint32 part)
-{
-	return psprintf("%s/%u.%u.%u", directory, dbid, relid, part);
-}
-
 /* Files of rows are not written to once they are complete, so a second name will do where there can be one. */
 static void
 take_file(const char *from, const char *to)
@@ -232,8 +226,8 @@ MotLeftOutLoad(const char *directory, const MotManifestTable *table, uint64 need
 	for (int i = 0; i < table->nfiles; i++)
 	{
 		const MotManifestFile *f = &table->files[i];
-		char	   *from = file_in(directory, f->dbid, f->relid, f->part);
-		char	   *to = file_in(own, f->dbid, f->relid, f->part);
+		char	   *from = MotRowFilePath(directory, f->dbid, f->relid, f->part);
+		char	   *to = MotRowFilePath(own, f->dbid, f->relid, f->part);
 
 		if (f->part == MOT_REDO_PART)
 		{
@@ -334,7 +328,7 @@ MotLeftOutWrite(MotLeftOut *entry, const char *ops, size_t len)
 {
 	RedoHeader	header = {REDO_MAGIC, MotFileChecksum(ops, len), len};
 	char	   *directory = directory_of(entry);
-	char	   *path = file_in(directory, entry->dbid, entry->relid, MOT_REDO_PART);
+	char	   *path = MotRowFilePath(directory, entry->dbid, entry->relid, MOT_REDO_PART);
 
 	MotSpillWrite(path, entry->redo_bytes, &header, sizeof(header));
 	MotSpillWrite(path, entry->redo_bytes + sizeof(header), ops, len);
@@ -403,7 +397,7 @@ MotLeftOutCheckpoint(MotManifest *m, const MotLeftOut *list, int n, const char *
 		for (int j = 0; j < tables[i].nfiles && list[i].to_sync; j++)
 		{
 			char	   *own = directory_of(&list[i]);
-			char	   *path = file_in(own, list[i].dbid, list[i].relid, tables[i].files[j].part);
+			char	   *path = MotRowFilePath(own, list[i].dbid, list[i].relid, tables[i].files[j].part);
 
 			hand_over(path);
 			pfree(path);
@@ -418,8 +412,8 @@ MotLeftOutCheckpoint(MotManifest *m, const MotLeftOut *list, int n, const char *
 		for (int j = 0; j < tables[i].nfiles; j++)
 		{
 			const MotManifestFile *f = &tables[i].files[j];
-			char	   *path = file_in(own, entry->dbid, entry->relid, f->part);
-			char	   *to = file_in(directory, entry->dbid, entry->relid, f->part);
+			char	   *path = MotRowFilePath(own, entry->dbid, entry->relid, f->part);
+			char	   *to = MotRowFilePath(directory, entry->dbid, entry->relid, f->part);
 
 			if (entry->to_sync)
 				fsync_fname(path, false);
@@ -795,7 +789,7 @@ read_redo(void *arg, MotAdvanceVisit visit, void *advance)
 	Back	   *back = arg;
 	const MotLeftOut *entry = back->entry;
 	mot_session *session = MotSession();
-	char	   *path = file_in(back->directory, entry->dbid, entry->relid, MOT_REDO_PART);
+	char	   *path = MotRowFilePath(back->directory, entry->dbid, entry->relid, MOT_REDO_PART);
 	const char *start = back->redo = MotSpillMap(path, entry->redo_bytes);
 	const char *p = start;
 	const char *end = start + entry->redo_bytes;

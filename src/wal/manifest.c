@@ -568,7 +568,7 @@ read_manifest(const char *dir, const Candidate *candidate, char **missing)
 		for (int j = 0; j < m->tables[i].nfiles; j++)
 		{
 			MotManifestFile *f = &m->tables[i].files[j];
-			char	   *path = psprintf("%s/%u.%u.%u", dir, f->dbid, f->relid, f->part);
+			char	   *path = MotRowFilePath(dir, f->dbid, f->relid, f->part);
 
 			if (!MotFileSize(path, &size))
 			{
@@ -658,15 +658,10 @@ list_candidates(void)
 		return NIL;
 	while ((de = ReadDir(dir, MOT_DIRECTORY)) != NULL)
 	{
-		Candidate	candidate;
+		Candidate  *candidate = palloc(sizeof(Candidate));
 
-		if (parse_name(de->d_name, &candidate))
-		{
-			Candidate  *c = palloc(sizeof(Candidate));
-
-			*c = candidate;
-			list = lappend(list, c);
-		}
+		if (parse_name(de->d_name, candidate))
+			list = lappend(list, candidate);
 	}
 	FreeDir(dir);
 	return list;

@@ -100,8 +100,8 @@ static void write_block(MotRowFileWriter *w, uint32 magic);
 static void hand_over(MotRowFileWriter *w);
 static void damaged(MotRowFileReader *r, uint64 offset, const char *what) pg_attribute_noreturn();
 
-static char *
-file_path(const char *dir, Oid dbid, Oid relid, uint32 part)
+char *
+MotRowFilePath(const char *dir, Oid dbid, Oid relid, uint32 part)
 {
 	return psprintf("%s/%u.%u.%u", dir, dbid, relid, part);
 }
@@ -125,7 +125,7 @@ MotRowFileCreate(const char *dir, Oid dbid, Oid relid, uint32 part)
 {
 	MotRowFileWriter *w = palloc0(sizeof(MotRowFileWriter));
 
-	w->path = file_path(dir, dbid, relid, part);
+	w->path = MotRowFilePath(dir, dbid, relid, part);
 	w->size = sizeof(BlockHeader) + BLOCK_SIZE;
 	w->buffer = palloc(w->size);
 	w->used = sizeof(BlockHeader);
@@ -323,7 +323,7 @@ MotRowFileOpen(const char *dir, const MotManifestFile *file)
 	MotRowFileReader *r = palloc0(sizeof(MotRowFileReader));
 	uint64		size;
 
-	r->path = file_path(dir, file->dbid, file->relid, file->part);
+	r->path = MotRowFilePath(dir, file->dbid, file->relid, file->part);
 	r->file = file;
 	r->size = BLOCK_SIZE;
 	r->buffer = palloc(r->size);
