@@ -162,7 +162,8 @@ is(statistics(), $statistics, '... with the same statistics');
 # ---- in vain so far: the next time it is there
 usleep(1_000_000);
 is(left_out(), 'computed', 'there is no room yet');
-$node->restart('immediate');
+$node->stop('immediate');
+$node->start;
 is(left_out(), 'computed', 'nor after a crash');
 keeps_index($_) for 'computed_word', 'computed_odd';
 my ($status, $out, $error) = $node->psql('postgres', 'DROP FUNCTION halved CASCADE');
@@ -172,7 +173,8 @@ comes_back('it comes back when another is dropped');
 whole('computed', 'with all its rows');
 is( $node->safe_psql('postgres', "SET enable_seqscan = off; SELECT word, id FROM computed WHERE upper(word) = 'W30_'"),
 	'W30_|31', 'found by a computed key');
-$node->restart('immediate');
+$node->stop('immediate');
+$node->start;
 is(left_out(), '', 'and is there after a crash');
 whole('computed', 'with all its rows');
 $node->stop;
