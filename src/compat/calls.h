@@ -39,6 +39,15 @@
 #define MotEvalPlanQualInit(epq, estate, plan, marks, param) EvalPlanQualInit(epq, estate, plan, marks, param)
 #endif
 
+/* rows of an execution: of the run at hand, and from 16 on of all its runs, which pg_stat_statements shows */
+#if PG_VERSION_NUM >= 160000
+#define MotProcessedNone(estate) ((estate)->es_processed = (estate)->es_total_processed = 0)
+#define MotProcessedInAll(estate) ((estate)->es_total_processed += (estate)->es_processed)
+#else
+#define MotProcessedNone(estate) ((estate)->es_processed = 0)
+#define MotProcessedInAll(estate) ((void) 0)
+#endif
+
 /* what ExecutorRun's hooks take, and hand on */
 #if PG_VERSION_NUM >= 180000
 #define MOT_RUN_PARAMETERS QueryDesc *query, ScanDirection direction, uint64 count

@@ -265,7 +265,7 @@ start_statement(MotStatement *st, QueryDesc *query, int eflags)
 	estate->es_top_eflags = eflags;
 	estate->es_sourceText = query->sourceText;
 	estate->es_param_list_info = query->params;
-	estate->es_processed = 0;
+	MotProcessedNone(estate);
 	estate->es_finished = false;
 	foreach_ptr(MotScanNode, sn, st->scans)
 	{
@@ -374,6 +374,7 @@ run_statement(MotStatement *st, QueryDesc *query, ScanDirection direction,
 		}
 	}
 
+	MotProcessedInAll(estate);
 	if (direct)
 		MotSenderEnds();
 	else if (sends)
