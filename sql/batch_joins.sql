@@ -112,7 +112,7 @@ SELECT * FROM explained($q$SELECT count(*) FROM heap_fact f JOIN heap_dim x ON f
 
 -- rows that are changed or locked are left to the server's nodes
 SELECT * FROM explained($q$UPDATE mot_fact f SET m = 0 FROM mot_dim x WHERE f.i4 = x.id$q$);
-SELECT * FROM explained($q$INSERT INTO heap_dim (id) SELECT x.id FROM mot_fact f JOIN mot_dim x ON f.i4 = x.id$q$);
+SELECT * FROM explained($q$INSERT INTO conditions SELECT x.t FROM mot_fact f JOIN mot_dim x ON f.i4 = x.id$q$);
 
 -- errors in keys, conditions and outputs
 SELECT differences('SELECT f.id FROM TWIN_fact f JOIN TWIN_dim x ON 100 / (f.i4 - 30) = x.id');
