@@ -40,7 +40,10 @@ static void
 begin_scroll(CustomScanState *css, EState *estate, int eflags)
 {
 	Scroll	   *scroll = (Scroll *) css;
-	ForeignScanState *fss = (ForeignScanState *) ExecInitNode(outerPlan(css->ss.ps.plan), estate, eflags);
+
+	/* (it goes forward only) */
+	ForeignScanState *fss = (ForeignScanState *) ExecInitNode(outerPlan(css->ss.ps.plan), estate,
+															  eflags & ~(EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
 
 	outerPlanState(css) = &fss->ss.ps;
 	scroll->at = -1;
