@@ -410,11 +410,11 @@ emit_aggregate(MotEmit * emit, const State *state, const MotRowAggregate *aggreg
 	}
 }
 
-/* what they use of the row */
+/* what they, and keys, use of the row */
 List *
 MotAggregateExpressions(const MotRowRequest *request)
 {
-	List	   *result = NIL;
+	List	   *result = MotKeyExpressions(request);
 
 	foreach_ptr(const MotRowAggregate, aggregate, request->aggregates)
 	{
@@ -434,7 +434,6 @@ MotEmitAggregates(MotEmit * emit)
 	bool	   *is_number = palloc0(Max(n, 1) * sizeof(bool));
 
 	/* before any branch, for what several of them use (they raise nothing) */
-	emit->numbers = palloc0(sizeof(MotNumber *) * Max(emit->request->desc->natts, 1));
 	foreach_ptr(const MotRowAggregate, aggregate, emit->request->aggregates)
 	{
 		int			i = foreach_current_index(aggregate);

@@ -7,6 +7,7 @@
  *	program.c	a whole row function: conditions, then outputs
  *	columns.c	columns of the row, straight from its bytes
  *	expr.c		expressions, node by node
+ *	keys.c		which group a row is of, or its partner in a join
  *	aggregate.c	aggregates
  *	decimal.c	numeric as integers
  *	call.c		calls of functions by their C entries
@@ -140,6 +141,11 @@ extern MotValue MotEmitExpr(MotEmit *emit, Expr *expr);
 
 extern MotValue MotReadOnly(MotEmit *emit, MotValue value);
 extern LLVMValueRef MotIsTrue(MotEmit *emit, MotValue value);	/* and not null */
+
+/* keys.c */
+extern List *MotKeyExpressions(const MotRowRequest *request);
+extern void MotEmitGroup(MotEmit *emit);
+extern void MotEmitPartner(MotEmit *emit);
 
 /* aggregate.c */
 extern List *MotAggregateExpressions(const MotRowRequest *request);

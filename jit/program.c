@@ -10,7 +10,7 @@
  *	then:		the columns that the conditions need, the conditions one by one,
  *				each leaving for "false" if it is not true
  *	then:		the other columns, the outputs, which group it is of, the
- *				aggregates, return true
+ *				aggregates, or its partner in a join; return true
  *
  *-------------------------------------------------------------------------
  */
@@ -91,19 +91,13 @@ MotEmitProgram(MotEmit * emit, const char *name)
 
 	MotEmitColumns(emit, list_concat(MotAggregateExpressions(request), request->outputs));
 	MotEmitOutputs(emit, request->outputs, 0);
-	if (request->group != NULL)
-	{
-		LLVMValueRef arg = MotEmitAddress(emit, request->group_arg, emit->pointer);
-
-		MotEmitCallAddress(emit, request->group,
-						   LLVMFunctionType(LLVMVoidTypeInContext(emit->context), &emit->pointer, 1, false), &arg, 1, "");
-	}
+	emit->numbers = palloc0(sizeof(MotNumber *) * Max(request->desc->natts, 1));
+	if (request->group != NULL || request->aggregates != NIL)
+		MotEmitGroup(emit);
 	if (request->aggregates != NIL)
-	{
-		emit->states = member(states);
-		emit->sums = member(sums);
 		MotEmitAggregates(emit);
-	}
+	if (request->join_keys != NIL)
+		MotEmitPartner(emit);
 #undef member
 	LLVMBuildRet(emit->builder, MotEmitConst(emit, emit->int8, 1));
 	if (fail)

@@ -60,7 +60,7 @@ BEGIN
 	SET LOCAL mot.jit_above_scanned = -1;
 	ours = answer(replace(query, 'TWIN', 'mot'));
 	code = ours;
-	IF query ~ 'sum|OR|/' THEN
+	IF query ~ 'sum|OR|/|EXISTS' THEN
 		SET LOCAL mot.jit_above_scanned = 0;
 		code = answer(replace(query, 'TWIN', 'mot'));
 	END IF;

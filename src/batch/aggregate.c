@@ -82,7 +82,11 @@ MotFillWhyNot(const AggState *agg)
 		return "it shows columns of a row";
 	if (outerPlan(plan)->plan_rows < MOT_BATCH_MIN_ROWS)
 		return "few rows are expected";
-	/* (what finds that out on the way has taken in ENOUGH_TO_TELL for nothing) */
+
+	/*
+	 * (what finds that out on the way has taken in ENOUGH_TO_TELL for
+	 * nothing)
+	 */
 	if (plan->aggstrategy == AGG_HASHED && plan->numGroups > outerPlan(plan)->plan_rows / 2)
 		return "few rows of a group are expected";
 	return NULL;
@@ -135,7 +139,7 @@ hand_over_group(MotGroup *group, void *arg)
 {
 	MotFill    *fill = (MotFill *) arg;
 
-	hand_over_all(fill, group->states, MotGroupExtra(group, ((Agg *) fill->agg->ss.ps.plan)->numCols));
+	hand_over_all(fill, group->states, MotGroupExtra(fill->groups, group));
 }
 
 /* As hash_agg_check_limits: has the server's table become as large as it may? */
@@ -160,7 +164,6 @@ MotFillFindGroup(MotFill *fill)
 	AggState   *agg = fill->agg;
 	MotGroup   *group = MotGroupFind(fill->groups, fill->values, fill->nulls);
 
-	fill->taken++;
 	if (unlikely(group == NULL))
 	{
 		MotFillShow(fill);
@@ -169,7 +172,7 @@ MotFillFindGroup(MotFill *fill)
 			(fill->taken > ENOUGH_TO_TELL && MotGroupsCount(fill->groups) > fill->taken / 2);
 	}
 	fill->context.states = group->states;
-	fill->context.sums = MotGroupExtra(group, ((Agg *) agg->ss.ps.plan)->numCols);
+	fill->context.sums = MotGroupExtra(fill->groups, group);
 }
 
 /* A row's way without machine code. */
@@ -195,6 +198,7 @@ take_in(MotFill *fill)
 		if (t->filter == NULL || ExecQual(t->filter, fill->agg->tmpcontext))
 			MotTransitionAdvance(t, &states[i], &sums[Max(t->sum, 0)]);
 	}
+	fill->taken++;
 }
 
 /* Rows that the code itself reads. */
@@ -210,8 +214,8 @@ take_rows(MotFill *fill)
 	{
 		ResetExprContext(econtext);
 		CHECK_FOR_INTERRUPTS();
-		(void) fill->function((const char *) mot_version_data(fill->version), mot_version_host_bits(fill->version),
-							  &fill->context);
+		fill->taken += fill->function((const char *) mot_version_data(fill->version), mot_version_host_bits(fill->version),
+									  &fill->context);
 	}
 	MemoryContextSwitchTo(oldcxt);
 }
@@ -239,7 +243,7 @@ take_slots(MotFill *fill, PlanState *below)
 			MemoryContext oldcxt = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
 
 			fill->context.row_isnull = slot->tts_isnull;
-			(void) fill->function((const char *) slot->tts_values, 0, &fill->context);
+			fill->taken += fill->function((const char *) slot->tts_values, 0, &fill->context);
 			MemoryContextSwitchTo(oldcxt);
 		}
 		else

@@ -91,20 +91,16 @@ extern const char *MotRowsCodeWhyNot(const PlanState *ps, const MotRows *rows);
 /* probe.c */
 extern const char *MotProbeWhyNot(const HashJoinState *node);
 extern TupleTableSlot *MotProbeHashJoin(PlanState *ps);
+extern const char *MotProbeCodeWhyNot(HashJoinState *node, struct MotProbe *probe);
 
 /* group.c */
 typedef struct MotGroups MotGroups;
 
-typedef struct MotGroup
-{
-	AggStatePerGroup states;	/* the server's */
-	uint32		nulls;			/* keys that are null, as bits */
-	Datum		keys[FLEXIBLE_ARRAY_MEMBER];
-} MotGroup;
-
 #define MOT_MAX_KEYS 32
 
+extern const char *MotKeysWhyNot(const AggState *agg);
 extern MotGroups *MotGroupsMake(AggState *agg, Size extra);
+extern void MotGroupsAsk(const MotGroups *groups, MotRowRequest *request);
 extern void MotGroupsStart(MotGroups *groups);
 extern void MotGroupsEnd(MotGroups *groups);
 extern void MotGroupsPlace(MotGroups *groups, const int *position);
@@ -112,17 +108,13 @@ extern MotGroup *MotGroupFind(MotGroups *groups, const Datum *values, const bool
 extern MotGroup *MotGroupMake(MotGroups *groups, TupleTableSlot *slot);
 extern void MotGroupsEach(MotGroups *groups, void (*visit) (MotGroup *group, void *arg), void *arg);
 extern uint64 MotGroupsCount(const MotGroups *groups);
-
-/* behind the keys: as many bytes as were asked for */
-static inline void *
-MotGroupExtra(MotGroup *group, int nkeys)
-{
-	return &group->keys[nkeys];
-}
+extern void *MotGroupExtra(const MotGroups *groups, MotGroup *group);
 
 /* decimal.c */
 
 extern bool MotDecimalRead(Datum value, MotDecimal *decimal);
+extern int	MotDecimalPlaces(int32 typmod);
+extern bool MotDecimalScale(MotDecimal *decimal, int k);
 extern bool MotDecimalMultiply(const MotDecimal *a, const MotDecimal *b, MotDecimal *result);
 extern bool MotDecimalAdd(const MotDecimal *a, const MotDecimal *b, bool subtract, MotDecimal *result);
 extern bool MotSumAdd(MotSum *sum, const MotDecimal *decimal);

@@ -4,7 +4,7 @@
  *	  The input phase of an Agg node as machine code.
  *
  * One row program (statement/jit.h) does with a row all that is to be done: it
- * finds the row's columns, asks for its group (group.c) and advances the group's
+ * finds the row's columns and its group, or asks for that (group.c), and advances the group's
  * states where the server has them.  Rows of a sequential scan it reads where
  * they lie, and looks at the scan's conditions too; other nodes' rows, of joins above all,
  * as the slot has them.
@@ -22,6 +22,8 @@
 #include "postgres.h"
 
 #include "batch/fill.h"
+#include "compat/foreach.h"
+#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "relation/relation.h"
 #include "relation/slot.h"
@@ -240,6 +242,25 @@ want_columns(Node *node, void *context)
 	return expression_tree_walker(node, want_columns, context);
 }
 
+/* Where the code finds the keys, unless one of them is for group.c. */
+static void
+make_keys(const MotFill *fill, MotRowRequest *request, TupleDesc input, List *targetlist)
+{
+	const Agg  *plan = (const Agg *) fill->agg->ss.ps.plan;
+
+	if (MotKeysWhyNot(fill->agg) != NULL)
+		return;
+	MotGroupsAsk(fill->groups, request);
+	foreach_ptr(MotRowKey, key, request->keys)
+	{
+		AttrNumber	column = plan->grpColIdx[foreach_current_index(key)];
+		Form_pg_attribute att = TupleDescAttr(input, column - 1);
+
+		key->var = targetlist != NIL ? (Var *) list_nth_node(TargetEntry, targetlist, column - 1)->expr :
+			makeVar(OUTER_VAR, column, att->atttypid, att->atttypmod, att->attcollation, 0);
+	}
+}
+
 static void
 find_group(void *fill)
 {
@@ -319,6 +340,8 @@ MotFillCompile(MotFill *fill)
 			(void) want_columns((Node *) aggref->aggfilter, fill);
 		}
 	}
+	if (fill->hashed)
+		make_keys(fill, &request, ExecGetResultType(below), building.targetlist);
 	for (int i = 0; i < fill->agg->numtrans; i++)
 		request.aggregates = lappend(request.aggregates, make_aggregate(&building, &fill->transitions[i]));
 

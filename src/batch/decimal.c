@@ -146,6 +146,24 @@ MotDecimalRead(Datum value, MotDecimal *decimal)
 	return true;
 }
 
+/* Digits of base 10000 behind the point of numeric(p, s), whose "typmod" is not -1. */
+int
+MotDecimalPlaces(int32 typmod)
+{
+	/* as numeric_typmod_scale, which is below 0 for tens and hundreds */
+	return (Max(0, (((typmod - (int32) VARHDRSZ) & 0x7ff) ^ 1024) - 1024) + 3) / 4;
+}
+
+/* The same number over 10000^k; false: it is not one, or does not fit. */
+bool
+MotDecimalScale(MotDecimal *decimal, int k)
+{
+	if (decimal->k > k || !scale_up(&decimal->m, k - decimal->k))
+		return false;
+	decimal->k = k;
+	return true;
+}
+
 bool
 MotDecimalMultiply(const MotDecimal *a, const MotDecimal *b, MotDecimal *result)
 {

@@ -13,6 +13,10 @@
  * Floating-point keys are taken as one of their equals: -0 as 0, any NaN as
  * the same.  Of char(n) trailing blanks do not count.
  *
+ * Keys are kept as words, which short texts and most numbers fit into: then words are all
+ * that is compared.  Machine code makes the same of a row (jit/keys.c), and comes
+ * here only if a key is not of that kind, or the group is new.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -21,42 +25,34 @@
 
 #include "batch/batch.h"
 #include "compat/hash.h"
+#include "mb/pg_wchar.h"
+#include "utils/builtins.h"
 #include "utils/datum.h"
 #include "utils/float.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/pg_locale.h"
-
-typedef enum KeyKind
-{
-	KEY_WORD,					/* equal if the bits are */
-	KEY_FLOAT4,
-	KEY_FLOAT8,
-	KEY_BYTES,					/* text and its like: equal if the bytes are */
-	KEY_PADDED,					/* char(n) */
-	KEY_CALL					/* the type's functions are called */
-} KeyKind;
+#include "utils/uuid.h"
 
 typedef struct Key
 {
-	KeyKind		kind;
+	MotKeyKind	kind;
 	int			column;			/* of the input's slot, from 0 */
 	int			length;			/* attlen */
-	FmgrInfo	equal;			/* KEY_CALL */
+	int			words;			/* of a group's */
+	int			k;				/* MOT_KEY_NUMBER */
+	FmgrInfo	equal;			/* of what is not told by its words */
 	FmgrInfo   *hash;
 	Oid			collation;
 } Key;
 
-typedef struct Bucket
-{
-	uint32		hash;
-	MotGroup   *group;			/* NULL: free */
-} Bucket;
+#define MAX_WORDS 2
 
 /* a key as it is compared */
 typedef struct Given
 {
+	uint64		words[MAX_WORDS];
 	Datum		value;
 	const char *bytes;
 	Size		size;
@@ -68,9 +64,9 @@ struct MotGroups
 	MemoryContext cxt;			/* of a fill; NULL: between two */
 	Size		extra;
 	uint64		n;
-	uint32		mask;
-	Bucket	   *buckets;
+	MotBuckets	table;
 	int			nkeys;
+	int			nwords;
 
 	/* of the last search that has found none */
 	Given	   *given;
@@ -83,9 +79,11 @@ struct MotGroups
 	Key			keys[FLEXIBLE_ARRAY_MEMBER];
 };
 
-static KeyKind
-kind_of(Oid equal, Oid collation)
+static MotKeyKind
+kind_of(Oid equal, Oid collation, int32 typmod)
 {
+	bool		bytewise = OidIsValid(collation) && get_collation_isdeterministic(collation);
+
 	switch (equal)
 	{
 		case F_BOOLEQ:
@@ -100,20 +98,63 @@ kind_of(Oid equal, Oid collation)
 		case F_TIMESTAMPTZ_EQ:
 		case F_CASH_EQ:
 		case F_ENUM_EQ:
-			return KEY_WORD;
+			return MOT_KEY_WORD;
 		case F_FLOAT4EQ:
-			return KEY_FLOAT4;
+			return MOT_KEY_FLOAT4;
 		case F_FLOAT8EQ:
-			return KEY_FLOAT8;
+			return MOT_KEY_FLOAT8;
+		case F_UUID_EQ:
+			return MOT_KEY_UUID;
 		case F_BYTEAEQ:
-			return KEY_BYTES;
+			return MOT_KEY_BYTES;
 		case F_TEXTEQ:
-			return OidIsValid(collation) && get_collation_isdeterministic(collation) ? KEY_BYTES : KEY_CALL;
+			return bytewise ? MOT_KEY_BYTES : MOT_KEY_CALL;
 		case F_BPCHAREQ:
-			return OidIsValid(collation) && get_collation_isdeterministic(collation) ? KEY_PADDED : KEY_CALL;
+			return bytewise ? MOT_KEY_PADDED : MOT_KEY_CALL;
+		case F_NUMERIC_EQ:
+			return typmod >= (int32) VARHDRSZ ? MOT_KEY_NUMBER : MOT_KEY_CALL;
 		default:
-			return KEY_CALL;
+			return MOT_KEY_CALL;
 	}
+}
+
+/* How many words: two for what may be longer than one. */
+static int
+words_of(MotKeyKind kind, int32 typmod)
+{
+	if (kind == MOT_KEY_UUID)
+		return 2;
+	if (kind != MOT_KEY_BYTES && kind != MOT_KEY_PADDED)
+		return 1;
+	return typmod > (int32) VARHDRSZ &&
+		(typmod - (int32) VARHDRSZ) * (int64) pg_database_encoding_max_length() < sizeof(uint64) ? 1 : 2;
+}
+
+/* Why does machine code not look for groups?  NULL: it does. */
+const char *
+MotKeysWhyNot(const AggState *agg)
+{
+	AggStatePerHash perhash = &agg->perhash[0];
+	TupleDesc	desc = perhash->hashslot->tts_tupleDescriptor;
+
+#ifdef WORDS_BIGENDIAN
+	return "on this machine";
+#endif
+	for (int i = 0; i < perhash->numCols; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, perhash->hashGrpColIdxHash[i] - 1);
+
+		switch (kind_of(perhash->eqfuncoids[i], perhash->aggnode->grpCollations[i], att->atttypmod))
+		{
+			case MOT_KEY_FLOAT4:
+			case MOT_KEY_FLOAT8:
+			case MOT_KEY_CALL:
+				return psprintf("of type %s", format_type_be(att->atttypid));
+			default:
+				break;
+		}
+	}
+	return NULL;
 }
 
 /* In the query's memory. */
@@ -134,16 +175,38 @@ MotGroupsMake(AggState *agg, Size extra)
 	for (int i = 0; i < nkeys; i++)
 	{
 		Key		   *key = &groups->keys[i];
+		Form_pg_attribute att = TupleDescAttr(desc, perhash->hashGrpColIdxHash[i] - 1);
 
 		key->column = perhash->aggnode->grpColIdx[i] - 1;
-		key->length = TupleDescAttr(desc, perhash->hashGrpColIdxHash[i] - 1)->attlen;
+		key->length = att->attlen;
 		key->collation = perhash->aggnode->grpCollations[i];
-		key->kind = kind_of(perhash->eqfuncoids[i], key->collation);
+		key->kind = kind_of(perhash->eqfuncoids[i], key->collation, att->atttypmod);
+		key->words = words_of(key->kind, att->atttypmod);
+		if (key->kind == MOT_KEY_NUMBER)
+			key->k = MotDecimalPlaces(att->atttypmod);
 		key->hash = &perhash->hashfunctions[i];
-		if (key->kind == KEY_CALL)
+		if (key->kind == MOT_KEY_CALL || key->kind == MOT_KEY_NUMBER)
 			fmgr_info(perhash->eqfuncoids[i], &key->equal);
+		groups->nwords += key->words;
 	}
 	return groups;
+}
+
+/* The code is to look for groups itself; what columns the keys are is the caller's to say. */
+void
+MotGroupsAsk(const MotGroups *groups, MotRowRequest *request)
+{
+	for (int i = 0; i < groups->nkeys; i++)
+	{
+		MotRowKey  *key = palloc0(sizeof(MotRowKey));
+
+		key->kind = groups->keys[i].kind;
+		key->words = groups->keys[i].words;
+		key->k = groups->keys[i].k;
+		request->keys = lappend(request->keys, key);
+	}
+	request->groups = &groups->table;
+	request->group_words = groups->nwords;
 }
 
 /* Keys will be somewhere else than where the slot has them. */
@@ -161,8 +224,8 @@ MotGroupsStart(MotGroups *groups)
 	groups->cxt = AllocSetContextCreate(groups->agg->hashcontext->ecxt_per_tuple_memory,
 										"MOT groups", ALLOCSET_DEFAULT_SIZES);
 	groups->n = 0;
-	groups->mask = 255;
-	groups->buckets = MemoryContextAllocZero(groups->cxt, (groups->mask + 1) * sizeof(Bucket));
+	groups->table.mask = 255;
+	groups->table.buckets = MemoryContextAllocZero(groups->cxt, (groups->table.mask + 1) * sizeof(MotBucket));
 }
 
 void
@@ -171,8 +234,15 @@ MotGroupsEnd(MotGroups *groups)
 	ExecClearTuple(groups->first);
 	MemoryContextDelete(groups->cxt);
 	groups->cxt = NULL;
-	groups->buckets = NULL;
+	groups->table.buckets = NULL;
 	groups->n = 0;
+}
+
+/* behind the keys: as many bytes as were asked for */
+void *
+MotGroupExtra(const MotGroups *groups, MotGroup *group)
+{
+	return &group->words[groups->nwords];
 }
 
 uint64
@@ -184,30 +254,31 @@ MotGroupsCount(const MotGroups *groups)
 void
 MotGroupsEach(MotGroups *groups, void (*visit) (MotGroup *group, void *arg), void *arg)
 {
-	for (uint32 i = 0; i <= groups->mask; i++)
-		if (groups->buckets[i].group != NULL)
-			visit(groups->buckets[i].group, arg);
+	for (uint32 i = 0; i <= groups->table.mask; i++)
+		if (groups->table.buckets[i].group != NULL)
+			visit(groups->table.buckets[i].group, arg);
 }
 
 static void
 grow(MotGroups *groups)
 {
-	uint32		mask = groups->mask * 2 + 1;
-	Bucket	   *buckets = MemoryContextAllocExtended(groups->cxt, (mask + (Size) 1) * sizeof(Bucket),
+	MotBuckets *table = &groups->table;
+	uint32		mask = table->mask * 2 + 1;
+	MotBucket  *buckets = MemoryContextAllocExtended(groups->cxt, (mask + (Size) 1) * sizeof(MotBucket),
 													 MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 
-	for (uint32 i = 0; i <= groups->mask; i++)
-		if (groups->buckets[i].group != NULL)
+	for (uint32 i = 0; i <= table->mask; i++)
+		if (table->buckets[i].group != NULL)
 		{
-			uint32		at = groups->buckets[i].hash & mask;
+			uint32		at = table->buckets[i].hash & mask;
 
 			while (buckets[at].group != NULL)
 				at = (at + 1) & mask;
-			buckets[at] = groups->buckets[i];
+			buckets[at] = table->buckets[i];
 		}
-	pfree(groups->buckets);
-	groups->buckets = buckets;
-	groups->mask = mask;
+	pfree(table->buckets);
+	table->buckets = buckets;
+	table->mask = mask;
 }
 
 /* -------------------------------------------------------------------- keys */
@@ -215,8 +286,8 @@ grow(MotGroups *groups)
 static inline uint64
 mix(uint64 hash, uint64 word)
 {
-	hash = (hash ^ word) * UINT64CONST(0x9E3779B97F4A7C15);
-	return hash ^ (hash >> 29);
+	hash = (hash ^ word) * MOT_MIX_FACTOR;
+	return hash ^ (hash >> MOT_MIX_SHIFT);
 }
 
 static inline uint64
@@ -264,16 +335,44 @@ bytes_of(Given *given, Datum value, bool padded)
 		given->size--;
 }
 
+static inline uint64
+mix_words(uint64 hash, const Key *key, const Given *given)
+{
+	hash = mix(hash, given->words[0]);
+	return key->words > 1 ? mix(hash, given->words[1]) : hash;
+}
+
+/* Does it say all of the key?  Then it is odd, or its first byte; others are twice an address. */
+static inline bool
+is_whole(const Key *key, uint64 word)
+{
+	return key->kind == MOT_KEY_NUMBER ? (word & 1) != 0 : (*(const unsigned char *) &word & 1) != 0;
+}
+
+static inline uint64
+take_bytes(const Key *key, Datum value, uint64 hash, Given *given)
+{
+	bytes_of(given, value, key->kind == MOT_KEY_PADDED);
+	given->words[0] = given->words[1] = 0;
+	if (given->size >= key->words * sizeof(uint64))
+		return mix_bytes(hash, given->bytes, given->size);
+	*(unsigned char *) given->words = (given->size + 1) << 1 | 1;
+	memcpy((char *) given->words + 1, given->bytes, given->size);
+	return mix_words(hash, key, given);
+}
+
 /* The key as it is compared, and the hash with it. */
 static inline uint64
 take(const Key *key, Datum value, uint64 hash, Given *given)
 {
+	MotDecimal	decimal;
+
 	switch (key->kind)
 	{
-		case KEY_WORD:
-			given->value = word_of(value, key->length);
-			return mix(hash, given->value);
-		case KEY_FLOAT4:
+		case MOT_KEY_WORD:
+			given->words[0] = word_of(value, key->length);
+			return mix(hash, given->words[0]);
+		case MOT_KEY_FLOAT4:
 			{
 				float4		number = DatumGetFloat4(value);
 
@@ -282,10 +381,10 @@ take(const Key *key, Datum value, uint64 hash, Given *given)
 					value = Float4GetDatum(get_float4_nan());
 				else if (number == 0)
 					value = Float4GetDatum(0);
-				given->value = word_of(value, sizeof(float4));
-				return mix(hash, given->value);
+				given->words[0] = word_of(value, sizeof(float4));
+				return mix(hash, given->words[0]);
 			}
-		case KEY_FLOAT8:
+		case MOT_KEY_FLOAT8:
 			{
 				float8		number = DatumGetFloat8(value);
 
@@ -293,14 +392,25 @@ take(const Key *key, Datum value, uint64 hash, Given *given)
 					value = Float8GetDatum(get_float8_nan());
 				else if (number == 0)
 					value = Float8GetDatum(0);
-				given->value = value;
+				given->words[0] = value;
 				return mix(hash, value);
 			}
-		case KEY_BYTES:
-		case KEY_PADDED:
-			bytes_of(given, value, key->kind == KEY_PADDED);
-			return mix_bytes(hash, given->bytes, given->size);
-		case KEY_CALL:
+		case MOT_KEY_UUID:
+			memcpy(given->words, DatumGetPointer(value), UUID_LEN);
+			return mix_words(hash, key, given);
+		case MOT_KEY_BYTES:
+		case MOT_KEY_PADDED:
+			return take_bytes(key, value, hash, given);
+		case MOT_KEY_NUMBER:
+			if (likely(MotDecimalRead(value, &decimal) && MotDecimalScale(&decimal, key->k) &&
+					   decimal.m > PG_INT64_MIN / 2 && decimal.m < PG_INT64_MAX / 2))
+			{
+				given->words[0] = (uint64) (int64) decimal.m << 1 | 1;
+				return mix(hash, given->words[0]);
+			}
+			given->words[0] = 0;
+			/* FALLTHROUGH */
+		case MOT_KEY_CALL:
 			given->value = value;
 			return mix(hash, DatumGetUInt32(FunctionCall1Coll(key->hash, key->collation, value)));
 	}
@@ -308,22 +418,30 @@ take(const Key *key, Datum value, uint64 hash, Given *given)
 }
 
 static inline bool
-same(Key *key, const Given *given, Datum kept)
+same(Key *key, const Given *given, const uint64 *kept)
 {
 	Given		other;
 
 	switch (key->kind)
 	{
-		case KEY_WORD:
-		case KEY_FLOAT4:
-		case KEY_FLOAT8:
-			return given->value == kept;
-		case KEY_BYTES:
-		case KEY_PADDED:
-			bytes_of(&other, kept, key->kind == KEY_PADDED);
+		case MOT_KEY_WORD:
+		case MOT_KEY_FLOAT4:
+		case MOT_KEY_FLOAT8:
+			return given->words[0] == kept[0];
+		case MOT_KEY_UUID:
+			return given->words[0] == kept[0] && given->words[1] == kept[1];
+		case MOT_KEY_BYTES:
+		case MOT_KEY_PADDED:
+			if (is_whole(key, given->words[0]) || is_whole(key, kept[0]))
+				return given->words[0] == kept[0] && (key->words == 1 || given->words[1] == kept[1]);
+			bytes_of(&other, (Datum) (kept[0] >> 1), key->kind == MOT_KEY_PADDED);
 			return other.size == given->size && memcmp(other.bytes, given->bytes, other.size) == 0;
-		case KEY_CALL:
-			return DatumGetBool(FunctionCall2Coll(&key->equal, key->collation, kept, given->value));
+		case MOT_KEY_NUMBER:
+			if (is_whole(key, given->words[0]) || is_whole(key, kept[0]))
+				return given->words[0] == kept[0];
+			return DatumGetBool(FunctionCall2Coll(&key->equal, key->collation, (Datum) (kept[0] >> 1), given->value));
+		case MOT_KEY_CALL:
+			return DatumGetBool(FunctionCall2Coll(&key->equal, key->collation, (Datum) kept[0], given->value));
 	}
 	return false;
 }
@@ -331,11 +449,16 @@ same(Key *key, const Given *given, Datum kept)
 static inline bool
 is_group(MotGroups *groups, const MotGroup *group, const Given *given, uint32 nulls)
 {
+	const uint64 *words = group->words;
+
 	if (group->nulls != nulls)
 		return false;
 	for (int i = 0; i < groups->nkeys; i++)
-		if ((nulls & ((uint32) 1 << i)) == 0 && !same(&groups->keys[i], &given[i], group->keys[i]))
+	{
+		if ((nulls & ((uint32) 1 << i)) == 0 && !same(&groups->keys[i], &given[i], words))
 			return false;
+		words += groups->keys[i].words;
+	}
 	return true;
 }
 
@@ -397,6 +520,7 @@ initialize_states(AggState *agg, TupleHashEntry entry)
 MotGroup *
 MotGroupFind(MotGroups *groups, const Datum *values, const bool *isnull)
 {
+	const MotBuckets *table = &groups->table;
 	Given	   *given = groups->given;
 	uint64		hash = 0;
 	uint32		nulls = 0;
@@ -410,15 +534,16 @@ MotGroupFind(MotGroups *groups, const Datum *values, const bool *isnull)
 		if (unlikely(isnull[key->column]))
 		{
 			nulls |= (uint32) 1 << i;
-			hash = mix(hash, 1);
+			given[i].words[0] = given[i].words[1] = 1;
+			hash = mix_words(hash, key, &given[i]);
 		}
 		else
 			hash = take(key, values[key->column], hash, &given[i]);
 	}
 	folded = (uint32) (hash >> 32);
-	for (at = folded & groups->mask; groups->buckets[at].group != NULL; at = (at + 1) & groups->mask)
-		if (groups->buckets[at].hash == folded && is_group(groups, groups->buckets[at].group, given, nulls))
-			return groups->buckets[at].group;
+	for (at = folded & table->mask; table->buckets[at].group != NULL; at = (at + 1) & table->mask)
+		if (table->buckets[at].hash == folded && is_group(groups, table->buckets[at].group, given, nulls))
+			return table->buckets[at].group;
 	groups->nulls = nulls;
 	groups->hash = folded;
 	groups->at = at;
@@ -429,9 +554,10 @@ MotGroupFind(MotGroups *groups, const Datum *values, const bool *isnull)
 MotGroup *
 MotGroupMake(MotGroups *groups, TupleTableSlot *slot)
 {
-	Size		size = offsetof(MotGroup, keys) + groups->nkeys * sizeof(Datum) + groups->extra;
+	Size		size = offsetof(MotGroup, words) + groups->nwords * sizeof(uint64) + groups->extra;
 	TupleHashEntry entry = make_entry(groups->agg, slot);
 	MotGroup   *group = MemoryContextAllocZero(groups->cxt, size);
+	uint64	   *words = group->words;
 
 	initialize_states(groups->agg, entry);
 	group->states = MotHashStates(groups->agg->perhash->hashtable, entry);
@@ -442,14 +568,19 @@ MotGroupMake(MotGroups *groups, TupleTableSlot *slot)
 		Key		   *key = &groups->keys[i];
 		bool		isnull;
 
-		if (key->kind == KEY_WORD || key->kind == KEY_FLOAT4 || key->kind == KEY_FLOAT8)
-			group->keys[i] = groups->given[i].value;
-		else
-			group->keys[i] = slot_getattr(groups->first, groups->first_column[i], &isnull);
+		memcpy(words, groups->given[i].words, key->words * sizeof(uint64));
+		if ((group->nulls & ((uint32) 1 << i)) == 0 && key->kind >= MOT_KEY_BYTES &&
+			(key->kind == MOT_KEY_CALL || !is_whole(key, words[0])))
+		{
+			words[0] = slot_getattr(groups->first, groups->first_column[i], &isnull);
+			if (key->kind != MOT_KEY_CALL)
+				words[0] <<= 1;
+		}
+		words += key->words;
 	}
-	groups->buckets[groups->at].group = group;
-	groups->buckets[groups->at].hash = groups->hash;
-	if (++groups->n > groups->mask / 2)
+	groups->table.buckets[groups->at].group = group;
+	groups->table.buckets[groups->at].hash = groups->hash;
+	if (++groups->n > groups->table.mask / 2)
 		grow(groups);
 	return group;
 }

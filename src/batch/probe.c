@@ -12,6 +12,10 @@
  * batches the first one is looked up as the rows come, and rows of others are put
  * aside where the server's node would put them, for later.
  *
+ * Where the keys are integers and the outer rows are those of a scan in place, and many, machine code looks at their
+ * conditions, hashes and compares keys (jit/keys.c), and finds a row's first partner, or none: then
+ * the row never becomes a slot's.
+ *
  * A table that no cache holds makes each look-up wait for memory, twice: for the bucket and for
  * the first row in it.  So when the outer rows are those of a scan of ours, which
  * knows the rows to come, their keys are hashed some rows ahead, and what will be looked at is
@@ -34,6 +38,7 @@
 #include "port/pg_bitutils.h"
 #include "utils/fmgroids.h"
 #include "relation/rowcodec.h"
+#include "statement/statement.h"
 #include "storage/buffile.h"
 #include "table/table.h"
 #include "utils/lsyscache.h"
@@ -92,6 +97,9 @@ typedef struct Output
 #define AHEAD_BYTES (256 * 1024)
 #define NO_BUCKET PG_UINT32_MAX
 
+/* code for a join is larger than for an aggregate, and spares less: so many times the rows have to pay for it */
+#define DEARER 4
+
 typedef struct MotAhead
 {
 	ScanState  *scan;
@@ -113,6 +121,14 @@ typedef struct MotProbe
 	bool		current;		/* computed keys are those of the present
 								 * outer row */
 	MotAhead   *ahead;			/* NULL: it is not known which rows will come */
+
+	/* machine code, or why there is none */
+	MotRowFunction function;
+	MotRowContext context;
+	MotPartners partners;
+	bool		looked_up;		/* the present row's first partner is there */
+	const char *why_not;
+	MotRows    *rows;			/* it takes the rows from here */
 	int			noutputs;
 	Output	   *outputs;		/* NULL: projected by the server's expressions */
 	int			nkeys;
@@ -339,12 +355,73 @@ make_probe(HashJoinState *node)
 		probe->direct = probe->direct && make_direct(probe, key, list_nth(plan->hashclauses, i), inner_desc);
 	}
 	make_outputs(probe, plan->join.plan.targetlist);
-	/* a row is taken apart once if most are shown, and else no further than keys go */
+
+	/*
+	 * a row is taken apart once if most are shown, and else no further than
+	 * keys go
+	 */
 	if (plan->join.plan.plan_rows > outerPlan(plan)->plan_rows / 2)
 		probe->first_columns = Max(probe->first_columns, probe->outer_columns);
 	probe->ahead = make_ahead(probe, outerPlanState(node));
 	MemoryContextSwitchTo(oldcxt);
 	return probe;
+}
+
+/* Why is there no machine code, if that is known beforehand?  "now" rows are to be looked up. */
+static const char *
+code_why_not(const MotProbe *probe, const HashJoinState *node, bool now)
+{
+	double		rows;
+
+	if (!MotRowsCan(outerPlanState(node)))
+		return "its rows are not those of a scan in place";
+	/* (there is little to be gained if none is left out) */
+	if (node->hj_NullInnerTupleSlot != NULL)
+		return "it shows rows without a partner";
+	for (int i = 0; i < probe->nkeys; i++)
+	{
+		const ProbeKey *key = &probe->keys[i];
+
+		if (!probe->direct || key->column < 0 || key->equal != EQUAL_INTEGERS || key->hash > HASH_INT8)
+			return "its keys are not columns of integers";
+	}
+	rows = ((const ScanState *) outerPlanState(node))->ss_currentRelation->rd_rel->reltuples / DEARER;
+	return now ? MotCodeWhyNotNow(rows) : MotCodeWhyNot(rows);
+}
+
+static void
+compile(MotProbe *probe, HashJoinState *node)
+{
+	PlanState  *below = outerPlanState(node);
+	MemoryContext oldcxt = MemoryContextSwitchTo(node->js.ps.state->es_query_cxt);
+	MotRowRequest request = {0};
+	MotRowCode *code;
+
+	request.desc = RelationGetDescr(((ScanState *) below)->ss_currentRelation);
+	request.varno = ((Scan *) below->plan)->scanrelid;
+	request.quals = below->plan->qual;
+	request.partners = &probe->partners;
+	for (int i = 0; i < probe->nkeys; i++)
+	{
+		MotRowJoinKey *key = palloc(sizeof(MotRowJoinKey));
+
+		key->var = (Var *) list_nth_node(TargetEntry, below->plan->targetlist, probe->keys[i].column)->expr;
+		key->inner = probe->keys[i].inner;
+		key->inner_offset = probe->keys[i].inner_offset;
+		key->inner_length = probe->keys[i].inner_length;
+		request.join_keys = lappend(request.join_keys, key);
+	}
+	code = MotRowCodeMake(&request, CurrentMemoryContext, &probe->why_not);
+	if (code != NULL)
+	{
+		probe->why_not = NULL;
+		probe->function = code->function;
+		probe->context.private = code->private;
+		probe->rows = MotRowsMake(below);
+	}
+	else if (probe->why_not == NULL)
+		probe->why_not = "the compiler declined";
+	MemoryContextSwitchTo(oldcxt);
 }
 
 /* ------------------------------------------------------------------- keys */
@@ -491,6 +568,26 @@ next_partner(MotProbe *probe, HashJoinState *node, ExprContext *econtext)
 	HashJoinTuple tuple = node->hj_CurTuple;
 
 	tuple = tuple != NULL ? tuple->next.unshared : node->hj_HashTable->buckets.unshared[node->hj_CurBucketNo];
+	if (unlikely(probe->rows != NULL))
+	{
+		if (probe->looked_up)
+		{
+			probe->looked_up = false;
+			tuple = probe->partners.found;
+			if (likely(probe->partners.certain))
+			{
+				econtext->ecxt_innertuple = ExecStoreMinimalTuple(HJTUPLE_MINTUPLE(tuple), node->hj_HashTupleSlot, false);
+				node->hj_CurTuple = tuple;
+				return true;
+			}
+		}
+
+		/*
+		 * a row that has been looked up where it lies has not been taken
+		 * apart
+		 */
+		slot_getsomeattrs(econtext->ecxt_outertuple, probe->first_columns);
+	}
 	for (; tuple != NULL; tuple = tuple->next.unshared)
 	{
 		if (tuple->hashvalue != node->hj_CurHashValue)
@@ -615,6 +712,47 @@ saved_outer(HashJoinState *node, BufFile *file, uint32 *hash)
 			 errmsg("could not read from hash-join temporary file: read only %zu bytes", nread)));
 }
 
+/* The next outer row that has a partner, by machine code: of a table that is in memory as a whole. */
+static pg_noinline bool
+next_in_place(MotProbe *probe, HashJoinState *node, bool looks_ahead)
+{
+	ScanState  *scan = (ScanState *) outerPlanState(node);
+	ExprContext *econtext = node->js.ps.ps_ExprContext;
+	const mot_version *version;
+
+	/* (another table may lie where one was before) */
+	probe->partners.buckets = node->hj_HashTable->buckets.unshared;
+	probe->partners.mask = node->hj_HashTable->nbuckets - 1;
+	if (scan->ss_currentScanDesc == NULL || scan->ps.chgParam != NULL)
+		MotRowsStart(probe->rows);
+	while ((version = MotRowsNext(probe->rows)) != NULL)
+	{
+		MemoryContext oldcxt = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
+		bool		passes;
+
+		CHECK_FOR_INTERRUPTS();
+		if (looks_ahead)
+			look_ahead(probe, node->hj_HashTable);
+		ResetExprContext(econtext);
+		passes = probe->function((const char *) mot_version_data(version), mot_version_host_bits(version), &probe->context);
+		MemoryContextSwitchTo(oldcxt);
+		if (!passes)
+			continue;
+		node->hj_OuterNotEmpty = true;
+		if (probe->partners.found == NULL)
+			continue;
+		econtext->ecxt_outertuple = MotRowsShow(probe->rows, version);
+		node->hj_MatchedOuter = false;
+		node->hj_CurHashValue = probe->partners.hash;
+		node->hj_CurBucketNo = probe->partners.hash & probe->partners.mask;
+		node->hj_CurSkewBucketNo = INVALID_SKEW_BUCKET_NO;
+		node->hj_CurTuple = NULL;
+		probe->looked_up = true;
+		return true;
+	}
+	return false;
+}
+
 /* The next outer row that may have a partner, or is shown without one. */
 static inline bool
 next_outer(MotProbe *probe, HashJoinState *node)
@@ -623,6 +761,8 @@ next_outer(MotProbe *probe, HashJoinState *node)
 	HashJoinTable table = node->hj_HashTable;
 	bool		looks_ahead = probe->ahead != NULL && table->curbatch == 0 && table->spaceUsed > AHEAD_BYTES;
 
+	if (probe->function != NULL && table->nbatch == 1 && TupIsNull(node->hj_FirstOuterTupleSlot))
+		return next_in_place(probe, node, looks_ahead);
 	for (;;)
 	{
 		TupleTableSlot *slot = node->hj_FirstOuterTupleSlot;
@@ -690,6 +830,13 @@ by_server(MotTakenNode *taken)
 	return taken->below(taken->ps);
 }
 
+/* What EXPLAIN says of a node that is ours: "probe" is NULL if it has not been run. */
+const char *
+MotProbeCodeWhyNot(HashJoinState *node, MotProbe *probe)
+{
+	return probe != NULL ? probe->why_not : code_why_not(make_probe(node), node, false);
+}
+
 /* A HashJoin node's function. */
 TupleTableSlot *
 MotProbeHashJoin(PlanState *ps)
@@ -706,7 +853,12 @@ MotProbeHashJoin(PlanState *ps)
 		node->hj_JoinState < NEED_NEW_OUTER || node->hj_JoinState > FILL_OUTER_TUPLE)
 		return by_server(taken);
 	if (unlikely(taken->probe == NULL))
+	{
 		taken->probe = make_probe(node);
+		taken->probe->why_not = code_why_not(taken->probe, node, true);
+		if (taken->probe->why_not == NULL)
+			compile(taken->probe, node);
+	}
 	probe = taken->probe;
 
 	ResetExprContext(econtext);

@@ -38,7 +38,11 @@ struct MotRows
 								 * expressions, if any */
 	MotRowContext context;
 	const char *why_not;
+	int			waits;			/* rows to come before there is code */
 };
+
+/* Whoever takes a row or two only, as a join may before it has code of its own, needs none. */
+#define ROWS_BEFORE 50
 
 static bool
 is_ours(const PlanState *ps)
@@ -151,32 +155,38 @@ code_why_not(const PlanState *ps, bool now)
 static MotRows *
 make_node(PlanState *ps, bool hidden)
 {
-	MemoryContext oldcxt = MemoryContextSwitchTo(ps->state->es_query_cxt);
 	MotRows    *rows = MotRowsMake(ps);
-	MotRowRequest request = {0};
-	MotRowCode *code;
 
 	rows->foreign = IsA(ps, ForeignScanState);
 	rows->tid = !hidden || has_system_columns((Node *) ps->plan->targetlist, NULL) ||
 		has_system_columns((Node *) ps->plan->qual, NULL);
 	rows->why_not = code_why_not(ps, true);
 	if (rows->why_not == NULL)
-	{
-		request.desc = RelationGetDescr(rows->ss->ss_currentRelation);
-		request.varno = ((Scan *) ps->plan)->scanrelid;
-		request.quals = ps->plan->qual;
-		code = MotRowCodeMake(&request, CurrentMemoryContext, &rows->why_not);
-		if (code != NULL)
-		{
-			rows->why_not = NULL;
-			rows->function = code->function;
-			rows->context.private = code->private;
-		}
-		else if (rows->why_not == NULL)
-			rows->why_not = "the compiler declined";
-	}
-	MemoryContextSwitchTo(oldcxt);
+		rows->waits = ROWS_BEFORE;
 	return rows;
+}
+
+static void
+compile(MotRows *rows)
+{
+	PlanState  *ps = &rows->ss->ps;
+	MemoryContext oldcxt = MemoryContextSwitchTo(ps->state->es_query_cxt);
+	MotRowRequest request = {0};
+	MotRowCode *code;
+
+	request.desc = RelationGetDescr(rows->ss->ss_currentRelation);
+	request.varno = ((Scan *) ps->plan)->scanrelid;
+	request.quals = ps->plan->qual;
+	code = MotRowCodeMake(&request, CurrentMemoryContext, &rows->why_not);
+	if (code != NULL)
+	{
+		rows->why_not = NULL;
+		rows->function = code->function;
+		rows->context.private = code->private;
+	}
+	else if (rows->why_not == NULL)
+		rows->why_not = "the compiler declined";
+	MemoryContextSwitchTo(oldcxt);
 }
 
 /* The next version, or NULL. */
@@ -225,7 +235,12 @@ MotRowsScan(PlanState *ps)
 	if (!ScanDirectionIsForward(ps->state->es_direction))
 		return taken->below(ps);
 	if (unlikely(rows == NULL))
+	{
+		MemoryContext oldcxt = MemoryContextSwitchTo(ps->state->es_query_cxt);
+
 		rows = taken->rows = make_node(ps, taken->hidden);
+		MemoryContextSwitchTo(oldcxt);
+	}
 	if (rows->foreign && ((MotScan *) ((ForeignScanState *) ss)->fdw_state)->writer != NULL)
 		return taken->below(ps);
 	if (unlikely(!rows->foreign && ss->ss_currentScanDesc == NULL))
@@ -238,6 +253,8 @@ MotRowsScan(PlanState *ps)
 
 		/* for each row, as ExecScan does it: whoever takes them may not */
 		CHECK_FOR_INTERRUPTS();
+		if (unlikely(rows->waits > 0) && --rows->waits == 0)
+			compile(rows);
 		if (rows->function != NULL)
 		{
 			MemoryContext oldcxt = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
@@ -266,5 +283,7 @@ MotRowsScan(PlanState *ps)
 const char *
 MotRowsCodeWhyNot(const PlanState *ps, const MotRows *rows)
 {
+	if (rows != NULL && rows->waits > 0)
+		return "few rows so far";
 	return rows != NULL ? rows->why_not : code_why_not(ps, false);
 }

@@ -203,10 +203,15 @@ describe_code(PlanState *ps)
 	while (taken != NULL && taken->ps != ps)
 		taken = taken->next;
 	if (IsA(ps, HashJoinState))
-		return "yes";
-	why_not = IsA(ps, AggState) ? MotFillCodeWhyNot((AggState *) ps, taken != NULL ? taken->fill : NULL) :
-		MotRowsCodeWhyNot(ps, taken != NULL ? taken->rows : NULL);
-	return why_not == NULL ? "yes, by machine code" : psprintf("yes, without machine code (%s)", why_not);
+		why_not = MotProbeCodeWhyNot((HashJoinState *) ps, taken != NULL ? taken->probe : NULL);
+	else
+		why_not = IsA(ps, AggState) ? MotFillCodeWhyNot((AggState *) ps, taken != NULL ? taken->fill : NULL) :
+			MotRowsCodeWhyNot(ps, taken != NULL ? taken->rows : NULL);
+	if (why_not != NULL)
+		return psprintf("yes, without machine code (%s)", why_not);
+	if (IsA(ps, AggState) && ((const Agg *) ps->plan)->aggstrategy == AGG_HASHED)
+		why_not = MotKeysWhyNot((const AggState *) ps);
+	return why_not == NULL ? "yes, by machine code" : psprintf("yes, by machine code, but for keys (%s)", why_not);
 }
 
 static bool

@@ -196,7 +196,7 @@ digits_of(const MotTransition *t)
 			case MOT_STEP_COLUMN:
 				if (step->var->vartypmod < (int32) VARHDRSZ)
 					return -1;
-				stack[n++] = (Max(0, (((step->var->vartypmod - (int32) VARHDRSZ) & 0x7ff) ^ 1024) - 1024) + 3) / 4;
+				stack[n++] = MotDecimalPlaces(step->var->vartypmod);
 				break;
 			case MOT_STEP_CONST:
 				stack[n++] = step->constant.k;

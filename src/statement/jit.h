@@ -101,6 +101,76 @@ typedef struct MotRowAggregate
 	MotStep    *steps;
 } MotRowAggregate;
 
+/* How a grouping's key is compared. */
+typedef enum MotKeyKind
+{
+	MOT_KEY_WORD,				/* equal if the bits are */
+	MOT_KEY_FLOAT4,
+	MOT_KEY_FLOAT8,
+	MOT_KEY_UUID,
+	MOT_KEY_BYTES,				/* text and its like: equal if the bytes are */
+	MOT_KEY_PADDED,				/* char(n) */
+	MOT_KEY_NUMBER,				/* numeric(p, s) */
+	MOT_KEY_CALL				/* the type's functions are called */
+} MotKeyKind;
+
+typedef struct MotRowKey
+{
+	MotKeyKind	kind;
+	Var		   *var;
+	int			words;			/* of a group */
+	int			k;				/* NUMBER: digits of base 10000 behind the
+								 * point */
+} MotRowKey;
+
+/*
+ * A group, and how it is found: by the hash of its keys' words, all of which are 1 for a null.  Bytes
+ * that fit, with one of length before them as a varlena of that length has it, and numbers that are
+ * m / 10000^k, as 2 * m + 1, are these words: others are found by the caller.
+ */
+typedef struct MotGroup
+{
+	void	   *states;			/* the server's */
+	uint32		nulls;			/* keys that are null, as bits */
+	uint64		words[FLEXIBLE_ARRAY_MEMBER];
+} MotGroup;
+
+typedef struct MotBucket
+{
+	uint32		hash;			/* upper half */
+	MotGroup   *group;			/* NULL: free */
+} MotBucket;
+
+typedef struct MotBuckets
+{
+	MotBucket  *buckets;		/* open addressing, one after the other */
+	uint32		mask;
+} MotBuckets;
+
+/* hash = mix(hash, word) for each word: */
+#define MOT_MIX_FACTOR UINT64CONST(0x9E3779B97F4A7C15)
+#define MOT_MIX_SHIFT 29
+
+/* A hash join's key: integers, which are hashed and compared as the server does it. */
+typedef struct MotRowJoinKey
+{
+	Var		   *var;
+	int			inner;			/* of the table's rows: column, from 0 */
+	int			inner_offset;	/* in those without nulls; -1: it varies, so
+								 * the caller compares */
+	int			inner_length;
+} MotRowJoinKey;
+
+/* Where a row is looked up, and what is found: the first with its keys. */
+typedef struct MotPartners
+{
+	struct HashJoinTupleData **buckets;
+	uint32		mask;
+	uint32		hash;
+	struct HashJoinTupleData *found;	/* NULL: none */
+	bool		certain;		/* false: it has the hash, no more is known */
+} MotPartners;
+
 /*
  * What a row function works with.  Parameters have the numbers of the request.
  * CurrentMemoryContext is reset after every row.
@@ -155,6 +225,13 @@ typedef struct MotRowRequest
 	bool		servers_states;
 	void		(*group) (void *arg);
 	void	   *group_arg;
+	List	   *keys;			/* MotRowKeys: the code looks for the group
+								 * itself, among these: */
+	const MotBuckets *groups;
+	int			group_words;
+
+	List	   *join_keys;		/* MotRowJoinKeys: what is found goes here: */
+	MotPartners *partners;
 	const char *statement;		/* its text, for mot_jit_dump; may be NULL */
 } MotRowRequest;
 
