@@ -14,6 +14,7 @@ messages.  In between, and at the end, the tables' contents are compared.
     --seed N         to repeat a run (printed at its beginning)
     --statements N   executions (default 3000); tables are made anew every 1500
     --settings "name=value ..."   for those without the executor, besides mot.jit
+    --reports        statements that group and join many rows (see below)
     --verbose        print every statement
 
 One difference is right: heap and memory-optimized tables can have different
@@ -22,11 +23,19 @@ it in one of them.  If exactly one of both fails the change is rolled back
 everywhere and not counted as a difference; but the two kinds of
 memory-optimized tables of each door have the same plans and must agree.  And if several rows
 make a statement fail, the first of them that is met names the error.
+
+With --reports tables are larger, and statements group, join and aggregate their rows: in transactions of all
+levels, behind changes of their own, with parallel workers and without.  There it is src/batch
+that some of the twins have and others have not, with machine code and without.  Of keys that are equal and
+look different (0 and -0, 1.0 and 1.00, equals of a collation) a group shows
+the first that came: which is the same one where rows come in the same order, and else compared as an equal.
 """
 
 import argparse
 import collections
+import decimal
 import random
+import re
 import sys
 
 import psycopg2
@@ -110,16 +119,45 @@ class Table:
                 ', '.join(c.name + rnd.choice(['', '', ' DESC', ' NULLS FIRST', ' DESC NULLS LAST']) for c in columns))
 
 
+class ReportTable(Table):
+    """Many rows, and few values in each column but the first."""
+
+    def __init__(self, rnd, name):
+        self.rnd, self.name = rnd, name
+        types = [rnd.choice(['int4', 'int8', 'text'] + list(BASIC)) for _ in range(rnd.randint(4, 8))]
+        self.columns = [Column('c0', 'int4', True, '')]
+        for i, type_ in enumerate(types):
+            collation = rnd.choice(['', '', '"C"', 'caseless']) if type_ in TEXTS else ''
+            self.columns.append(Column('c%d' % (i + 1), type_, rnd.random() < 0.3, collation))
+        self.key = self.columns[:1]
+        self.indexes = []
+
+    def rows(self, first, n):
+        rnd = self.rnd
+        for i in range(first, first + n):
+            values = [str(i)]
+            for c in self.columns[1:]:
+                if c.type in INTS and rnd.random() < 0.8:
+                    values.append(str(rnd.randint(0, 40)))
+                else:
+                    values.append('NULL' if not c.notnull and rnd.random() < 0.15 else quote(rnd.choice(VALUES[c.type])))
+            yield '(%s)' % ', '.join(values)
+
+
 class Maker:
     """One random statement."""
 
-    def __init__(self, rnd, tables):
-        self.rnd, self.tables = rnd, tables
+    def __init__(self, rnd, tables, plain=False):
+        self.rnd, self.tables, self.plain = rnd, tables, plain
         self.params = []                # types
         self.sources = []               # (alias, Table) that expressions may use
         self.subselects = 2             # that expressions may still have
 
     def param(self, type_):
+        if self.plain and type_.endswith('[]') and type_[:-2] in VALUES:
+            return "ARRAY[%s]" % ', '.join(self.literal(type_[:-2]) for _ in range(self.rnd.randint(1, 3)))
+        if self.plain:
+            return self.literal(type_)
         same = [i for i, t in enumerate(self.params) if t == type_]
         if same and self.rnd.random() < 0.3:
             return '$%d' % (self.rnd.choice(same) + 1)
@@ -315,40 +353,97 @@ class Maker:
             return text + locks, True
         return text + locks, False
 
+    def one_aggregate(self):
+        rnd = self.rnd
+        r = rnd.random()
+        type_ = rnd.choice(NUMBERS)
+        if r < 0.2:
+            return 'count(*)'
+        if r < 0.35:
+            text = 'count(%s%s)' % (rnd.choice(['', 'DISTINCT ']), self.expression(rnd.choice(list(VALUES)), 1))
+        elif r < 0.6:
+            # the sum of floats depends on the order of rows, and so does which of
+            # several equal numbers of different scales is the one that counts
+            name, distinct = rnd.choice(['sum', 'avg']), rnd.choice(['', '', 'DISTINCT '])
+            type_ = rnd.choice(INTS + ('numeric',))
+            value = self.expression(type_, 1)
+            if distinct and type_ == 'numeric':
+                value = 'trim_scale(%s)' % value
+            text = '%s(%s%s)' % (name, distinct, value)
+        elif r < 0.9:
+            type_ = rnd.choice([t for t in BASIC if t not in ('bool', 'uuid', 'bytea', 'float8', 'float4', 'numeric')])
+            text = '%s(%s)' % (rnd.choice(['min', 'max']), self.expression(type_, 1))
+        else:
+            text = '%s(%s)' % (rnd.choice(['bool_and', 'bool_or']), self.condition(1))
+        if rnd.random() < 0.15:
+            text += ' FILTER (WHERE %s)' % self.condition(1)
+        return text
+
     def aggregate(self):
         rnd = self.rnd
         table = rnd.choice(self.tables)
         self.sources = [('t', table)]
 
-        def one():
-            r = rnd.random()
-            type_ = rnd.choice(NUMBERS)
-            if r < 0.2:
-                return 'count(*)'
-            if r < 0.35:
-                text = 'count(%s%s)' % (rnd.choice(['', 'DISTINCT ']), self.expression(rnd.choice(list(VALUES)), 1))
-            elif r < 0.6:
-                # the sum of floats depends on the order of rows, and so does which of
-                # several equal numbers of different scales is the one that counts
-                name, distinct = rnd.choice(['sum', 'avg']), rnd.choice(['', '', 'DISTINCT '])
-                type_ = rnd.choice(INTS + ('numeric',))
-                value = self.expression(type_, 1)
-                if distinct and type_ == 'numeric':
-                    value = 'trim_scale(%s)' % value
-                text = '%s(%s%s)' % (name, distinct, value)
-            elif r < 0.9:
-                type_ = rnd.choice([t for t in BASIC if t not in ('bool', 'uuid', 'bytea', 'float8', 'float4', 'numeric')])
-                text = '%s(%s)' % (rnd.choice(['min', 'max']), self.expression(type_, 1))
-            else:
-                text = '%s(%s)' % (rnd.choice(['bool_and', 'bool_or']), self.condition(1))
-            if rnd.random() < 0.15:
-                text += ' FILTER (WHERE %s)' % self.condition(1)
-            return text
-        text = 'SELECT %s FROM %s t%s' % (', '.join(one() for _ in range(rnd.randint(1, 4))), table.name,
+        text = 'SELECT %s FROM %s t%s' % (', '.join(self.one_aggregate() for _ in range(rnd.randint(1, 4))), table.name,
                                           self.where(self.by_key('t', table)))
         if rnd.random() < 0.1:
             text += ' HAVING count(*) > %s' % self.param('int8')
         return text, True
+
+    def report(self):
+        rnd = self.rnd
+        first = rnd.choice(self.tables)
+        self.sources, order, conditions = [('t', first)], 't.c0', []
+        text = ' FROM %s t' % first.name
+        for alias in ['u', 'v'][:rnd.choice([0, 0, 1, 1, 2])]:
+            other = rnd.choice(self.tables)
+            pairs = [(a + '.' + c.name, o.name) for a, t in self.sources for c in t.columns for o in other.columns
+                     if (c.type == o.type or (c.type in INTS and o.type in INTS)) and c.collation == o.collation]
+            # by the first column, or there would be too many rows
+            a, b = rnd.choice([p for p in pairs if p[1] == 'c0'])
+            on = '%s = %s.%s' % (a, alias, b)
+            if rnd.random() < 0.3:
+                on += ' AND %s = %s.%s' % (lambda p: (p[0], alias, p[1]))(rnd.choice(pairs))
+            if rnd.random() < 0.25:
+                conditions.append('%sEXISTS (SELECT FROM %s %s WHERE %s)' % (rnd.choice(['', 'NOT ']), other.name, alias, on))
+                continue
+            text += ' %sJOIN %s %s ON %s' % (rnd.choice(['', '', 'LEFT ', 'RIGHT ', 'FULL ']), other.name, alias, on)
+            self.sources.append((alias, other))
+            order += ', %s.c0' % alias
+        if rnd.random() < 0.4:
+            conditions.append(self.condition(1))
+        text += self.where(conditions)
+        columns = ['%s.%s' % (a, c.name) for a, t in self.sources for c in t.columns if c.type != 'jsonb']
+        keys = rnd.sample(columns, min(len(columns), rnd.choice([0, 1, 1, 1, 2, 2, 3])))
+        if rnd.random() < 0.15:
+            keys.append(self.expression(rnd.choice(list(BASIC)), 1))
+        if keys and rnd.random() < 0.25:
+            return 'SELECT DISTINCT ' + ', '.join(keys) + text
+        if rnd.random() < 0.08:
+            return 'SELECT ' + self.outputs() + text
+        outputs = [str(i + 1) for i in range(len(keys))]
+        keys += [self.one_aggregate() for _ in range(rnd.randint(0 if keys else 1, 4))]
+        if rnd.random() < 0.1:
+            keys.append('string_agg(%s::text, \',\' ORDER BY %s)' % (rnd.choice([c for c in columns if c.endswith('.c0')]), order))
+        text = 'SELECT ' + ', '.join(keys) + text
+        if outputs:
+            text += ' GROUP BY ' + ', '.join(outputs)
+        if rnd.random() < 0.15:
+            text += ' HAVING %s > %d' % (rnd.choice(['count(*)', 'sum(t.c0)']), rnd.randint(0, 20))
+        return text
+
+    def change(self):
+        """One that depends on no order of rows."""
+        rnd = self.rnd
+        table = rnd.choice(self.tables)
+        where = ' WHERE c0 %% %d = %d' % (rnd.randint(2, 30), rnd.randint(0, 3))
+        if rnd.random() < 0.2:
+            return 'DELETE FROM ' + table.name + where
+        c = rnd.choice(table.columns[1:])
+        if rnd.random() < 0.4:
+            return 'INSERT INTO %s SELECT (SELECT max(c0) FROM %s) + c0, %s FROM %s%s AND c0 < 100' % (
+                table.name, table.name, ', '.join(c.name for c in table.columns[1:]), table.name, where)
+        return 'UPDATE %s SET %s = %s%s' % (table.name, c.name, quote(rnd.choice(VALUES[c.type])), where)
 
     def join(self):
         rnd = self.rnd
@@ -484,7 +579,7 @@ class Maker:
 
 
 class Twin:
-    def __init__(self, name, door, settings):
+    def __init__(self, name, door, settings, reports):
         self.name, self.door = name, door
         self.connection = psycopg2.connect('dbname=' + (psycopg2.extensions.parse_dsn('').get('dbname') or 'postgres'))
         self.connection.autocommit = True
@@ -497,8 +592,12 @@ class Twin:
         self.run('CREATE SCHEMA %s' % name)
         self.run('SET search_path = %s, public' % name)
         self.run("SET timezone = 'Europe/Berlin'; SET plan_cache_mode = force_generic_plan;"
-                 'SET enable_hashjoin = off; SET enable_mergejoin = off;'
                  'SET client_min_messages = error; SET jit = off')
+        if reports:
+            self.run('SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;'
+                     "CREATE COLLATION caseless (provider = icu, locale = 'und-u-ks-level2', deterministic = false)")
+        else:
+            self.run('SET enable_hashjoin = off; SET enable_mergejoin = off')
         for setting in settings:
             self.run('SET ' + setting)
 
@@ -519,22 +618,40 @@ class Twin:
                 return ('error', error.pgcode, error.diag.message_primary, error.diag.message_detail)
 
 
+def canonical(result):
+    """An answer in which equal values look the same."""
+    def value(v):
+        if v is None or not re.fullmatch(r'-?\d+(\.\d+)?([eE][-+]?\d+)?', v):
+            return v and v.casefold()
+        with decimal.localcontext() as context:
+            context.prec = 1000
+            return str(decimal.Decimal(v).normalize() + 0)
+    if result[0] != 'ok' or result[2] is None:
+        return result
+    return ('ok', result[1], sorted([tuple(value(v) for v in row) for row in result[2]], key=repr))
+
+
 class Run:
     def __init__(self, options):
         self.options = options
         self.rnd = random.Random(options.seed)
         on = ['mot.jit = on', 'mot.jit_prepare_above_executions = 0'] + options.settings.split()
-        off = ['mot.jit = off']
-        self.twins = [Twin('diff_heap', 'USING heap', []),
-                      Twin('diff_off', 'SERVER mot_server', off), Twin('diff_on', 'SERVER mot_server', on),
-                      Twin('diff_table_off', 'USING mot', off), Twin('diff_table_on', 'USING mot', on)]
+        off = ['mot.jit = off'] + ['mot.batches = off'] * options.reports
+        self.twins = [Twin(name, door, settings, options.reports) for name, door, settings in (
+            ('diff_heap', 'USING heap', []),
+            ('diff_off', 'SERVER mot_server', off), ('diff_on', 'SERVER mot_server', on),
+            ('diff_table_off', 'USING mot', off), ('diff_table_on', 'USING mot', on))]
         self.tiers = collections.Counter()
         self.executed = self.failed = self.tolerated = self.differences = 0
 
     def all(self, text, ordered=False):
         return [twin.run(text, ordered) for twin in self.twins]
 
-    def judge(self, text, arguments, results):
+    def judge(self, text, arguments, results, same_order=True):
+        if self.options.reports:
+            exact, results = results, [canonical(r) for r in results]
+            if same_order and all(r[0] == 'ok' for r in results) and (exact[1] != exact[2] or exact[3] != exact[4]):
+                results = exact
         # which of several rows is met first, and how it fails, is anybody's guess
         if not (text.startswith('INSERT') and 'VALUES' in text) and all(r[0] == 'error' for r in results):
             self.failed += 1
@@ -557,7 +674,8 @@ class Run:
 
     def make_tables(self):
         rnd = self.rnd
-        tables = [Table(rnd, 't%d' % i) for i in range(3)]
+        reports = self.options.reports
+        tables = [(ReportTable if reports else Table)(rnd, 't%d' % i) for i in range(3)]
         for table in tables:
             for twin in self.twins:
                 twin.run('DROP %sTABLE IF EXISTS %s' % ('FOREIGN ' if twin.door.startswith('SERVER') else '', table.name))
@@ -566,7 +684,11 @@ class Run:
                     if result[0] != 'ok':
                         print('%s\n  %s' % (statement, result))
                         sys.exit(2)
-            for _ in range(60):
+            if reports:
+                text = 'INSERT INTO %s VALUES %s' % (table.name, ', '.join(table.rows(1, rnd.randint(150, 600))))
+                self.judge(text, '', self.all(text))
+                self.all('ANALYZE ' + table.name)
+            for _ in range(0 if reports else 60):
                 values = []
                 for c in table.columns:
                     if c.type in INTS and rnd.random() < 0.7:
@@ -623,6 +745,43 @@ class Run:
                 self.compare(tables)
         self.all('DEALLOCATE ALL')
 
+    def some_reports(self, tables):
+        rnd = self.rnd
+        workers = rnd.choice([0, 0, 2])
+        self.all('SET max_parallel_workers_per_gather = %d' % workers)
+        self.all('SET work_mem = %s' % rnd.choice(['64', '4096', '4096', '4096']))
+        for name in 'sort', 'nestloop', 'mergejoin':
+            self.all('SET enable_%s = %s' % (name, rnd.choice(['on', 'off'])))
+        for twin in self.twins[2::2]:
+            twin.run('SET mot.jit_above_scanned = %s' % rnd.choice(['0', '0', '-1']))
+        self.all('BEGIN ISOLATION LEVEL ' + rnd.choice(['READ COMMITTED', 'REPEATABLE READ', 'SERIALIZABLE']))
+        for _ in range(rnd.choice([0, 0, 1, 2, 4])):
+            text = Maker(rnd, tables, True).change()
+            # (a savepoint: it may fail; one that is taken back is none)
+            self.all('SAVEPOINT s')
+            results = self.all(text)
+            if not self.judge(text, '', results) or results[0][0] == 'error' or rnd.random() < 0.2:
+                self.all('ROLLBACK TO s')
+        # (rows take places that others have left when these have been reclaimed)
+        orders = [self.all('SELECT c0 FROM ' + table.name, True) for table in tables] if workers == 0 else []
+        same_order = workers == 0 and all(o[1] == o[2] and o[3] == o[4] for o in orders)
+        self.tiers['in the same order' if same_order else 'in any order'] += 1
+        for _ in range(rnd.randint(1, 8)):
+            text = Maker(rnd, tables, True).report()
+            if self.options.verbose:
+                print(text, flush=True)
+            self.all('SAVEPOINT s')
+            results = self.all(text)
+            self.executed += 1
+            self.judge(text, 'workers: %d' % workers, results, same_order)
+            if any(r[0] == 'error' for r in results):
+                self.all('ROLLBACK TO s')
+            if results[4][0] == 'ok' and rnd.random() < 0.2:
+                lines = self.twins[4].run('EXPLAIN (VERBOSE) ' + text)[2]
+                for line in ' '.join(r[0] for r in lines).partition('MOT Batches: ')[2].split(', '):
+                    self.tiers[re.sub(r' on t\d', '', line)] += 1
+        self.judge('', '', self.all(rnd.choice(['COMMIT', 'ROLLBACK'])))
+
     def count_tier(self):
         for twin in self.twins[2::2]:
             result = twin.run("SELECT tier, COALESCE(why_not, why_not_compiled, '') FROM mot_stat_jit"
@@ -635,9 +794,9 @@ class Run:
         print('# seed %d' % self.options.seed, flush=True)
         while self.executed < self.options.statements and self.differences < 10:
             tables = self.make_tables()
-            until = min(self.executed + 1500, self.options.statements)
+            until = min(self.executed + (150 if self.options.reports else 1500), self.options.statements)
             while self.executed < until and self.differences < 10:
-                self.one_statement(tables)
+                (self.some_reports if self.options.reports else self.one_statement)(tables)
             self.compare(tables)
         for twin in self.twins:
             twin.run('DROP SCHEMA %s CASCADE' % twin.name)
@@ -653,6 +812,7 @@ def main():
     parser.add_argument('--seed', type=int, default=random.SystemRandom().randint(1, 10 ** 9))
     parser.add_argument('--statements', type=int, default=3000)
     parser.add_argument('--settings', default='')
+    parser.add_argument('--reports', action='store_true')
     parser.add_argument('--verbose', action='store_true')
     sys.exit(Run(parser.parse_args()).everything())
 
