@@ -54,7 +54,7 @@
 #define SETTING "mot.leader_view"
 
 /*
- * "slot snapshot", and what lies beyond that, if anything: "upto" and the numbers that
+ * "slot level snapshot", and what lies beyond that, if anything: "upto" and the numbers that
  * are left out.  Empty: the query reads no such tables.
  */
 static char *setting = NULL;
@@ -121,14 +121,14 @@ MotTakenRead(const char *text, MemoryContext cxt)
 
 /* for as long as the level of settings lasts that has just begun */
 static void
-tell(MotTaken taken)
+tell(MotTaken taken, int level)
 {
 	StringInfoData value;
 
 	initStringInfo(&value);
 	if (taken.ts != MOT_TS_NONE)
 	{
-		appendStringInfo(&value, "%u ", MotMySlot());
+		appendStringInfo(&value, "%u %d ", MotMySlot(), level);
 		MotTakenWrite(&value, taken);
 	}
 	telling = true;
@@ -174,7 +174,7 @@ MotParallelRun(ExecutorRun_hook_type below, MOT_RUN_PARAMETERS)
 		return;
 	}
 	level = NewGUCNestLevel();
-	tell(taken);
+	tell(taken, level);
 	/* (after an error nobody asks before the next query of this kind) */
 	told = taken;
 	if (reads)
@@ -215,13 +215,15 @@ MotParallelFollow(Snapshot snapshot)
 {
 	char	   *at = setting;
 	unsigned	slot;
+	int			level;
 
 	if (MotParallelFollows() || setting[0] == '\0')
 		return;
 	slot = strtoul(at, &at, 10);
+	level = strtol(at, &at, 10);
 	told = MotTakenRead(at, TopMemoryContext);
 	mot_session_follow(MotSession(), slot, told.ts);
-	MotWorkersEnter();
+	MotWorkersEnter(level);
 	MotHeldOpened(slot);
 	MotSnapshotAdopt(snapshot, told);
 }

@@ -25,7 +25,8 @@
  *	  is active, its leader or a worker.  It looks for that each time it is woken, and every 5 ms.
  *
  * So a query has at least one process that goes on, however little room there is.  If that is
- * not the leader (parallel_leader_participation = off), it is a worker.
+ * not the leader (parallel_leader_participation = off), it is a worker.  (Workers of a query that a
+ * function of another one runs have the same leader: that one's do nothing for them.)
  *
  *-------------------------------------------------------------------------
  */
@@ -58,6 +59,7 @@ typedef struct Place
 {
 	int			process;		/* number + 1; 0: free */
 	int			leader;
+	int			level;			/* of its query, among the leader's */
 	bool		parked;
 } Place;
 
@@ -394,7 +396,7 @@ leave(int code, Datum arg)
 }
 
 void
-MotWorkersEnter(void)
+MotWorkersEnter(int level)
 {
 	if (mine != NULL || !MotIsWorkerOfOurs(MyProc))
 		return;
@@ -405,6 +407,7 @@ MotWorkersEnter(void)
 			mine = &shared->place[i];
 			mine->process = MotMySlot() + 1;
 			mine->leader = MyProc->lockGroupLeader - ProcGlobal->allProcs;
+			mine->level = level;
 			mine->parked = false;
 		}
 	SpinLockRelease(&shared->mutex);
@@ -429,7 +432,10 @@ room_left(const MotHint *hint, const Place *except)
 	return room;
 }
 
-/* Is somebody else of our query active? */
+/*
+ * Is somebody else of our query active?  A leader that runs another one inside of it waits for that one's
+ * workers, and ours go on when these have: but not the other way round.
+ */
 static bool
 others_go_on(void)
 {
@@ -440,7 +446,8 @@ others_go_on(void)
 		volatile Place *place = &shared->place[i];
 		int			number = place->process - 1;
 
-		if (place != mine && number >= 0 && place->leader == mine->leader && !place->parked && is_active(number))
+		if (place != mine && number >= 0 && place->leader == mine->leader && place->level >= mine->level &&
+			!place->parked && is_active(number))
 			return true;
 	}
 	return false;

@@ -59,8 +59,11 @@ extern void MotWorkersStatGet(MotWorkersStat *stat);
 extern bool MotWorkersLead(PlanState *plan);
 extern void MotWorkersLed(bool before);
 
-/* A worker begins a query of that kind. */
-extern void MotWorkersEnter(void);
+/*
+ * A worker begins a query of that kind.  Of its leader's queries that run, one within a function of the other,
+ * the inner one's level is higher.
+ */
+extern void MotWorkersEnter(int level);
 
 /*
  * Somebody who takes part in a parallel scan is between two of its pages, of which "next" deals

@@ -31,6 +31,9 @@ $node->safe_psql('postgres', q{
 	CREATE FUNCTION processors(float8, float8) RETURNS void AS 'mot', 'mot_test_processors' LANGUAGE C;
 	CREATE FUNCTION restricted(float8, float8) RETURNS void PARALLEL RESTRICTED AS 'mot', 'mot_test_processors' LANGUAGE C;
 	CREATE FUNCTION burn(int) RETURNS int PARALLEL SAFE COST 0.000001 LANGUAGE plpgsql AS $$ BEGIN FOR i IN 1 .. 60 LOOP END LOOP; RETURN $1; END $$;
+	CREATE FUNCTION slow(int) RETURNS int PARALLEL SAFE COST 0.000001 LANGUAGE plpgsql AS $$ BEGIN FOR i IN 1 .. 50000 LOOP END LOOP; RETURN $1; END $$;
+	CREATE FUNCTION inner_query() RETURNS bigint PARALLEL RESTRICTED LANGUAGE plpgsql AS $$
+		BEGIN RAISE LOG 'the inner query is over, of %', (SELECT count(*) FROM t WHERE v >= 0); RETURN 1; END $$;
 	CREATE TABLE t (id int PRIMARY KEY, v int, s text) USING mot;
 	INSERT INTO t SELECT i, i % 1000, 'text ' || i FROM generate_series(1, 60000) i;
 	CREATE TABLE h (id int PRIMARY KEY, v int, s text) USING heap;
@@ -133,6 +136,18 @@ room(8, 3);
 workers_are(3, 1, '... or more');
 quit($first, 1);
 workers_are(0, 0, '... and all go');
+
+# a query within a function of another: the outer one's worker that goes on does nothing for it, and its own are not parked
+room(8, 0);
+my $at_inner = -s $node->logfile;
+$first = begin("$large; SET parallel_leader_participation = off",
+	'SELECT CASE WHEN id = 1 THEN inner_query() END, s FROM t WHERE id <= 1000 OR slow(v) < 0');
+my $inner_end = time + 60;
+sleep 0.1 while slurp_file($node->logfile, $at_inner) !~ /the inner query is over/ && time < $inner_end;
+like(slurp_file($node->logfile, $at_inner), qr/the inner query is over/, 'a query within another ends');
+workers_are(1, 3, '... long before that one does');
+quit($first, 1);
+workers_are(0, 0, '... whose workers go when it is cancelled');
 
 # a worker that is ended while it is parked ends the query
 room(8, 0);
