@@ -44,6 +44,9 @@ extern void MotSpoolReadEnd(MotSpoolReader *reader);
 
 /* ---------------------------------------------------------------- standby.c */
 
+/* by the postmaster, when workers have been registered */
+extern void MotStandbyLookForWorker(void);
+
 /* rm_startup of an archive recovery, at this position: load, or have it loaded */
 extern void MotStandbyBegin(XLogRecPtr upto, TimeLineID tli);
 

@@ -71,8 +71,9 @@
 /* of the spool: what is applied while replay waits */
 #define LAST_BYTES ((uint64) 256 * 1024)
 
+static bool worker_is_registered = false;
+
 static bool begin(XLogRecPtr upto, TimeLineID tli);
-static bool worker_is_registered(void);
 static void apply_spool(mot_ts began);
 static void apply_readable(MotSpoolReader *reader, bool locked);
 
@@ -101,7 +102,7 @@ begin(XLogRecPtr upto, TimeLineID tli)
 	char	   *directory = NULL;
 	bool		log_follows;
 
-	if (!EnableHotStandby || mot_ignore_damaged || !IsUnderPostmaster || MotRowsAwaited() || !worker_is_registered())
+	if (!EnableHotStandby || mot_ignore_damaged || !IsUnderPostmaster || MotRowsAwaited() || !worker_is_registered)
 		return false;
 
 	cxt = AllocSetContextCreate(CurrentMemoryContext, "MOT standby", ALLOCSET_DEFAULT_SIZES);
@@ -140,20 +141,23 @@ begin(XLogRecPtr upto, TimeLineID tli)
 	return true;
 }
 
-/* Was there room for it when the server started? */
-static bool
-worker_is_registered(void)
+/*
+ * Was there room for it when the server started?  The postmaster looks: from 17 on its
+ * children have its list of workers no more, though still the pointer to where it was.
+ */
+void
+MotStandbyLookForWorker(void)
 {
 	MotWorkerIter iter;
 
+	worker_is_registered = false;
 	MotForEachWorker(iter)
 	{
 		RegisteredBgWorker *rw = MotWorkerOf(iter);
 
 		if (strcmp(rw->rw_worker.bgw_function_name, MOT_CHECKPOINT_MAIN) == 0)
-			return true;
+			worker_is_registered = true;
 	}
-	return false;
 }
 
 /* The worker comes when the server is open, and loads when all is prepared for that. */

@@ -8,8 +8,10 @@
 #include "postgres.h"
 
 #include "maintenance.h"
+#include "miscadmin.h"
 #include "storage/lwlock.h"
 #include "wal/leftout.h"
+#include "wal/spool.h"
 
 static const MotShmem *const shmem[] = {
 	&MotStateShmem, &MotGateShmem, &MotAsyncShmem, &MotReplayShmem, &MotLeftOutShmem, &MotBackupShmem, NULL
@@ -42,4 +44,6 @@ MotWalShmemInit(void)
 	MotApplyLock = &(GetNamedLWLockTranche("mot_apply"))->lock;
 	MotStatLock = &(GetNamedLWLockTranche("mot_checkpoint"))->lock;
 	MotShmemInit(shmem);
+	if (!IsUnderPostmaster)
+		MotStandbyLookForWorker();
 }
