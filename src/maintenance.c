@@ -34,7 +34,6 @@
 #include "storage/latch.h"
 #include "utils/guc.h"
 #include "utils/timestamp.h"
-#include "utils/wait_event.h"
 #include "wal/wal.h"
 #include "xact/held.h"
 #include "xact/xact.h"
@@ -83,9 +82,9 @@ MotDescribeWorker(BackgroundWorker *worker, const char *name, const char *main,
 }
 
 void
-MotNap(long ms)
+MotNap(long ms, MotWaitFor what)
 {
-	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, ms, PG_WAIT_EXTENSION);
+	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, ms, MotWaitEvent(what));
 	ResetLatch(MyLatch);
 }
 
@@ -156,7 +155,7 @@ MotMaintenanceMain(Datum arg)
 			remaining = Min(remaining, MOVE_PAUSE_MS);
 		remaining = Min(remaining, MotHeldServe());
 		wait = MotAsyncServe(commits);
-		MotNap(wait < 0 ? remaining : Min(wait, remaining));
+		MotNap(wait < 0 ? remaining : Min(wait, remaining), MOT_FOR_MAINTENANCE_WORK);
 	}
 
 	/* not 0: whoever is terminated by hand comes back */

@@ -8,6 +8,7 @@
 #ifndef MOT_MAINTENANCE_H
 #define MOT_MAINTENANCE_H
 
+#include "compat/waitevent.h"
 #include "postmaster/bgworker.h"
 
 /* a worker that runs this function of the module */
@@ -18,6 +19,6 @@ extern void MotDescribeWorker(BackgroundWorker *worker, const char *name, const 
 extern void MotRegisterWorker(const char *name, const char *main, BgWorkerStartTime start, int restart);
 
 /* so many milliseconds, or until the latch is set */
-extern void MotNap(long ms);
+extern void MotNap(long ms, MotWaitFor what);
 
 #endif							/* MOT_MAINTENANCE_H */

@@ -18,6 +18,7 @@
 
 #include "commands/extension.h"
 #include "compat/compat.h"
+#include "compat/waitevent.h"
 #include "faults.h"
 #include "fmgr.h"
 #include "islands/measure.h"
@@ -380,6 +381,7 @@ startup_shmem(void)
 		prev_shmem_startup_hook();
 
 	MotDirectoryLock = &(GetNamedLWLockTranche("mot_directory"))->lock;
+	MotWaitEventsInit();
 	MotMachineShmemInit();
 	MotIslandsShmemInit();
 	MotXactShmemInit();

@@ -69,7 +69,6 @@
 #include "utils/memutils.h"
 #include "utils/pidfile.h"
 #include "utils/resowner.h"
-#include "utils/wait_event.h"
 #include "wal/leftout.h"
 #include "wal/replay.h"
 #include "wal/spool.h"
@@ -190,7 +189,7 @@ MotCheckpointMain(Datum arg)
 
 		MemoryContextSwitchTo(worker_cxt);
 		MemoryContextReset(worker_cxt);
-		MotNap(nap);
+		MotNap(nap, MOT_FOR_CHECKPOINT_WORK);
 	}
 }
 
@@ -726,7 +725,7 @@ shut_down(void)
 			disarm();
 			proc_exit(0);		/* the next start reads the log */
 		}
-		(void) WaitLatch(MyLatch, WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, RETRY_MS, PG_WAIT_EXTENSION);
+		(void) WaitLatch(MyLatch, WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, RETRY_MS, MotWaitEvent(MOT_FOR_SHUTDOWN));
 	}
 	MOT_FAULT("shutdown-final");
 	MotOpenMarkerClear();
@@ -784,7 +783,7 @@ wait_for_sessions(void)
 		}
 		if (others == 0)
 			return;
-		(void) WaitLatch(MyLatch, WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, 10, PG_WAIT_EXTENSION);
+		(void) WaitLatch(MyLatch, WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, 10, MotWaitEvent(MOT_FOR_SHUTDOWN));
 	}
 }
 

@@ -363,7 +363,7 @@ draw_line_standby(MotManifest *m, Sources *sources, Cut *cut)
 				break;
 		}
 		LWLockRelease(MotApplyLock);
-		MotNap(10);
+		MotNap(10, MOT_FOR_REPLAY);
 		CHECK_FOR_INTERRUPTS();
 	}
 	cut->snapshot = mot_snapshot_take(session);
@@ -445,7 +445,7 @@ write_rows(MotManifest *m, Sources *sources, const Cut *cut, const char *directo
 				MotWriteItems(&shared->base);
 				break;
 			}
-			MotNap(2);
+			MotNap(2, MOT_FOR_HELPERS);
 			CHECK_FOR_INTERRUPTS();
 			MotPaceAttend(&shared->pace);
 		}

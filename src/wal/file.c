@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "compat/waitevent.h"
 #include "storage/fd.h"
-#include "utils/wait_event.h"
 #include "wal/checkpoint.h"
 #include "wal/file.h"
 
@@ -71,7 +71,7 @@ MotFileSync(int fd, const char *path)
 {
 	int			failed;
 
-	pgstat_report_wait_start(PG_WAIT_EXTENSION);
+	pgstat_report_wait_start(MotWaitEvent(MOT_FOR_FILE_SYNC));
 	failed = pg_fsync(fd);
 	pgstat_report_wait_end();
 	if (failed)
@@ -89,7 +89,7 @@ MotWriteAll(int fd, const void *bytes, Size len, off_t offset)
 		ssize_t		n;
 
 		errno = 0;
-		pgstat_report_wait_start(PG_WAIT_EXTENSION);
+		pgstat_report_wait_start(MotWaitEvent(MOT_FOR_FILE_WRITE));
 		n = pg_pwrite(fd, (const char *) bytes + done, len - done, offset + done);
 		pgstat_report_wait_end();
 		if (n < 0 && errno == EINTR)
@@ -123,7 +123,7 @@ MotFileRead(int fd, const char *path, void *bytes, Size len, off_t offset)
 	{
 		ssize_t		n;
 
-		pgstat_report_wait_start(PG_WAIT_EXTENSION);
+		pgstat_report_wait_start(MotWaitEvent(MOT_FOR_FILE_READ));
 		n = pg_pread(fd, (char *) bytes + done, len - done, offset + done);
 		pgstat_report_wait_end();
 		if (n < 0 && errno == EINTR)

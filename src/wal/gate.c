@@ -51,13 +51,13 @@
 
 #include "access/xlog.h"
 #include "compat/compat.h"
+#include "compat/waitevent.h"
 #include "engine/port.h"
 #include "miscadmin.h"
 #include "port/atomics.h"
 #include "storage/latch.h"
 #include "storage/pmsignal.h"
 #include "utils/timestamp.h"
-#include "utils/wait_event.h"
 #include "wal/internal.h"
 #include "xact/xact.h"
 
@@ -147,12 +147,12 @@ wait_opened(bool committed)
 		if (!committed)
 		{
 			MotTimeWait();
-			(void) ConditionVariableTimedSleep(&gate->opened, 10, PG_WAIT_EXTENSION);
+			(void) ConditionVariableTimedSleep(&gate->opened, 10, MotWaitEvent(MOT_FOR_GATE));
 			MotTimeWaitOver();
 		}
 		else
 		{
-			(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_POSTMASTER_DEATH, 10, PG_WAIT_EXTENSION);
+			(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_POSTMASTER_DEATH, 10, MotWaitEvent(MOT_FOR_GATE));
 			ResetLatch(MyLatch);
 		}
 	}
@@ -254,7 +254,7 @@ wait_streams(void)
 			MotGateOpen();
 			nap = RESPITE_MS;
 		}
-		(void) WaitLatch(NULL, WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, nap, PG_WAIT_EXTENSION);
+		(void) WaitLatch(NULL, WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, nap, MotWaitEvent(MOT_FOR_GATE_CLOSE));
 		CHECK_FOR_INTERRUPTS();
 		if (nap == RESPITE_MS)
 		{

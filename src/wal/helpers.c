@@ -161,7 +161,7 @@ MotHelpersEnd(MotHelpersShared *shared)
 	int			sqlerrcode;
 
 	while (!MotHelpersDone(shared) && pg_atomic_read_u32(&shared->running) > 0)
-		MotNap(5);
+		MotNap(5, MOT_FOR_HELPERS);
 	MotHelpersAbandon(shared);
 
 	SpinLockAcquire(&shared->mutex);
@@ -188,7 +188,7 @@ MotHelpersAbandon(MotHelpersShared *shared)
 		pg_atomic_write_u32(&shared->failed, 1);
 	pg_atomic_write_u32(&shared->next, shared->nitems);
 	while (pg_atomic_read_u32(&shared->running) > 0)
-		MotNap(5);
+		MotNap(5, MOT_FOR_HELPERS);
 }
 
 /* The next item's number, or -1: no more. */

@@ -324,8 +324,6 @@ extern void MotLoadGiveUp(const char *why);
  */
 extern void MotCheckpointRecoveryEnd(bool needed);
 
-/* wait events: the server's PG_WAIT_EXTENSION with names where it has them */
-
 /*
  * Named points at which a test build stops or kills itself: see
  * faults.h.  Nothing in production builds.

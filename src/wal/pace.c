@@ -283,7 +283,7 @@ MotPacePause(MotPace *pace, uint64 bytes, MotHelpersShared *stop)
 	{
 		long		nap = (long) Min(ceil(mine.debt / 1000), NAP_MS);
 
-		MotNap(nap);
+		MotNap(nap, MOT_FOR_PACE);
 		CHECK_FOR_INTERRUPTS();
 		mine.debt += mine.now;
 		mine.now = now_us();

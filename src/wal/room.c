@@ -159,7 +159,7 @@ MotRoomInWorker(void)
 static void
 nap_for_room(void)
 {
-	MotNap(10);
+	MotNap(10, MOT_FOR_ROOM);
 	/* whoever is cancelled begins anew the next time */
 	if (INTERRUPTS_PENDING_CONDITION())
 		naps = 0;

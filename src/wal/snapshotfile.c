@@ -24,10 +24,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "compat/waitevent.h"
 #include "miscadmin.h"
 #include "port/pg_crc32c.h"
 #include "storage/fd.h"
-#include "utils/wait_event.h"
 #include "utils/memutils.h"
 #include "wal/checkpoint.h"
 #include "wal/spill.h"
@@ -199,7 +199,7 @@ hand_over(MotRowFileWriter *w)
 
 	if (!enableFsync)
 		return;
-	pgstat_report_wait_start(PG_WAIT_EXTENSION);
+	pgstat_report_wait_start(MotWaitEvent(MOT_FOR_FILE_SYNC));
 	if (w->flushed > w->arrived)
 		failed = sync_file_range(w->fd, w->arrived, w->flushed - w->arrived,
 								 SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |

@@ -237,7 +237,7 @@ MotSpoolWait(void)
 		pg_usleep(20000L);
 		return;
 	}
-	MotNap(20);
+	MotNap(20, MOT_FOR_REPLAY);
 	CHECK_FOR_INTERRUPTS();
 }
 

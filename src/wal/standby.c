@@ -246,7 +246,7 @@ MotStandbyLoads(void)
 			return false;
 		if (ShutdownRequestPending)
 			return true;
-		MotNap(10);
+		MotNap(10, MOT_FOR_REPLAY);
 		CHECK_FOR_INTERRUPTS();
 	}
 }

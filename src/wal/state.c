@@ -21,13 +21,13 @@
 #include "postgres.h"
 
 #include "access/xlog.h"
+#include "compat/waitevent.h"
 #include "format.h"
 #include "miscadmin.h"
 #include "relation/relation.h"
 #include "storage/latch.h"
 #include "storage/spin.h"
 #include "utils/guc.h"
-#include "utils/wait_event.h"
 #include "wal/apply.h"
 #include "wal/leftout.h"
 #include "wal/spool.h"
@@ -164,7 +164,7 @@ MotStateClaimLoad(void)
 
 	ConditionVariablePrepareToSleep(&shared->changed);
 	while (MotWalCurrentState() == MOT_WAL_LOADING)
-		(void) ConditionVariableTimedSleep(&shared->changed, 1000, PG_WAIT_EXTENSION);
+		(void) ConditionVariableTimedSleep(&shared->changed, 1000, MotWaitEvent(MOT_FOR_LOAD));
 	ConditionVariableCancelSleep();
 	return false;
 }
@@ -402,7 +402,7 @@ wait_for_change(TimestampTz *missing_since)
 		ConditionVariableCancelSleep();
 		raise_no_worker();
 	}
-	(void) ConditionVariableTimedSleep(&shared->changed, 500, PG_WAIT_EXTENSION);
+	(void) ConditionVariableTimedSleep(&shared->changed, 500, MotWaitEvent(MOT_FOR_LOAD));
 }
 
 void
@@ -527,7 +527,7 @@ MotStateBeginCheckpoint(void)
 	while (!pg_atomic_compare_exchange_u32(&shared->flag[MOT_IS_CHECKPOINTING], &expected, 1))
 	{
 		expected = 0;
-		(void) ConditionVariableTimedSleep(&shared->changed, 100, PG_WAIT_EXTENSION);
+		(void) ConditionVariableTimedSleep(&shared->changed, 100, MotWaitEvent(MOT_FOR_CHECKPOINT));
 	}
 	ConditionVariableCancelSleep();
 }

@@ -17,6 +17,7 @@
  */
 #include "postgres.h"
 
+#include "compat/waitevent.h"
 #include "engine/mot_engine.h"
 #include "engine/mot_report.h"
 #include "pgstat.h"
@@ -39,7 +40,7 @@ MotFairBegin(void)
 	/* (a clock that is put back keeps nobody) */
 	if (likely(not_before <= begun) || not_before - begun > LONGEST)
 		return;
-	pgstat_report_wait_start(WAIT_EVENT_PG_SLEEP);
+	pgstat_report_wait_start(MotWaitEvent(MOT_FOR_FAIRNESS));
 	pg_usleep(not_before - begun);
 	pgstat_report_wait_end();
 	begun = GetCurrentTimestamp();

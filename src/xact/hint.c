@@ -27,11 +27,11 @@
 #include <math.h>
 #include <time.h>
 
+#include "compat/waitevent.h"
 #include "machine/machine.h"
 #include "mot.h"
 #include "port/atomics.h"
 #include "storage/proc.h"
-#include "utils/wait_event.h"
 #include "xact/workers.h"
 
 #define TICK_US 50000			/* between two steps of the average */
@@ -124,7 +124,7 @@ look(int64 now, int64 last)
 			workers += MotIsWorkerOfOurs(proc);
 		}
 		else if ((event & 0xFF000000U) != PG_WAIT_CLIENT && (event & 0xFF000000U) != PG_WAIT_ACTIVITY &&
-				 event != MotParkedEvent())
+				 event != MotWaitEvent(MOT_FOR_PROCESSOR))
 			blocked++;
 	}
 	room = Max(0, Min(all, MotMachineFree() / 100.0) - (active - workers));

@@ -46,6 +46,7 @@
 #include "access/xact.h"
 #include "compat/compat.h"
 #include "compat/fence.h"
+#include "compat/waitevent.h"
 #include "engine/port.h"
 #include "miscadmin.h"
 #include "storage/ipc.h"
@@ -96,7 +97,7 @@ static void
 row_wait_hook(void)
 {
 	CHECK_FOR_INTERRUPTS();
-	(void) WaitLatch(NULL, WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, 1, PG_WAIT_EXTENSION);
+	(void) WaitLatch(NULL, WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, 1, MotWaitEvent(MOT_FOR_COMMIT));
 }
 
 /*

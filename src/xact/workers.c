@@ -33,6 +33,7 @@
 #include "postgres.h"
 
 #include "compat/compat.h"
+#include "compat/waitevent.h"
 #include "executor/execParallel.h"
 #include "miscadmin.h"
 #include "mot.h"
@@ -43,7 +44,6 @@
 #include "storage/shmem.h"
 #include "storage/spin.h"
 #include "utils/guc.h"
-#include "utils/wait_event.h"
 #include "xact/workers.h"
 
 #define MORSEL_US 1000
@@ -128,16 +128,6 @@ MotWorkersShmemRequest(void)
 	 */
 	RequestNamedLWLockTranche(TRANCHE, 1);
 	MotWorkersShmem.size = add_size(places_offset(), mul_size(max_worker_processes, sizeof(Place)));
-}
-
-uint32
-MotParkedEvent(void)
-{
-	static uint32 event = 0;
-
-	if (unlikely(event == 0))
-		event = PG_WAIT_LWLOCK | GetNamedLWLockTranche(TRANCHE)->lock.tranche;
-	return event;
 }
 
 /* ------------------------------------------------------------- who is there */
@@ -479,7 +469,7 @@ park(pg_atomic_uint64 *next, uint64 pages)
 	while (!go_on(next, pages))
 	{
 		int			events = WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-									   wait, MotParkedEvent());
+									   wait, MotWaitEvent(MOT_FOR_PROCESSOR));
 
 		/*
 		 * Who has detached from our queue sets the latch, and waits for us an

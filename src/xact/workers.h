@@ -38,7 +38,6 @@ extern void MotWorkersShmemRequest(void);
 extern struct MotShmem MotWorkersShmem;
 extern void MotWorkersInit(void);
 extern bool MotIsWorkerOfOurs(const volatile PGPROC *proc);
-extern uint32 MotParkedEvent(void);
 extern int	MotWorkersRunning(void);
 
 typedef struct MotWorkersStat

@@ -173,7 +173,7 @@ SKIP:
 	is(soon('SELECT v FROM m WHERE id = 5'), '50', 'nor do readers of other rows');
 	like(soon(q{SET statement_timeout = '200ms'; SELECT v FROM m WHERE id = 4}), qr/statement timeout/, 'who waits for it can be interrupted');
 	begin('reader', 'SELECT v FROM m WHERE id = 4');
-	waits('reader', "wait_event = 'Extension'");
+	waits('reader', "wait_event_type = 'Extension' AND wait_event = CASE WHEN current_setting('server_version_num')::int < 170000 THEN 'Extension' ELSE 'mot_commit' END");
 	append_to_file($go, '');
 	ended('keeper', 'it goes on');
 	unlink $go;

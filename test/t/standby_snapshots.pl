@@ -73,7 +73,7 @@ sub readers
 			push @readers, [ "$level, forced to be parallel: $mode", $reader ];
 		}
 	}
-	$node->poll_query_until('postgres', "SELECT count(*) >= 2 * " . @levels . " FROM pg_stat_activity WHERE wait_event = 'Extension' AND query LIKE 'SELECT count%seen%'") or die;
+	$node->poll_query_until('postgres', "SELECT count(*) >= 2 * " . @levels . " FROM pg_stat_activity WHERE wait_event_type = 'Extension' AND query LIKE 'SELECT count%seen%'") or die;
 	return @readers;
 }
 
