@@ -155,7 +155,7 @@ DECLARE
 	plan json;
 BEGIN
 	EXECUTE 'EXPLAIN (VERBOSE, FORMAT JSON) ' || query INTO plan;
-	RETURN replace(plan->0->>'MOT Batches', 'without machine code (there is no compiler (mot_jit is not installed))', 'by machine code');
+	RETURN replace((SELECT string_agg(m[1], ' | ') FROM regexp_matches(plan::text, '"(?:[^":]*: )?(yes, [^"]*)"', 'g') m), 'without machine code (there is no compiler (mot_jit is not installed))', 'by machine code');
 END
 $$;
 SELECT said('SELECT i2, sum(a) FROM numbers WHERE id > 5 GROUP BY i2');

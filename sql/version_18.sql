@@ -98,3 +98,21 @@ INSERT INTO ro_foreign_null VALUES (6, 'c');
 SELECT id FROM ro_null WHERE u >= 'b' ORDER BY u;
 SELECT id FROM ro_foreign_null WHERE u >= 'b' ORDER BY u;
 DROP TABLE ro_null, ro_foreign_null;
+
+-- EXPLAIN of EXECUTE says how the statement is run, and of each node whether it is ours
+CREATE TABLE ex_18 (id int PRIMARY KEY, v int) USING mot;
+INSERT INTO ex_18 SELECT i, i % 10 FROM generate_series(1, 1000) i;
+ANALYZE ex_18;
+SET max_parallel_workers_per_gather = 0;
+PREPARE ex_18 AS SELECT v FROM ex_18 WHERE id = $1;
+EXPLAIN (VERBOSE, COSTS OFF) EXECUTE ex_18 (1);
+DO $$
+DECLARE
+    plan jsonb;
+BEGIN
+    EXECUTE 'EXPLAIN (VERBOSE, FORMAT JSON) SELECT count(*) FROM (SELECT v, count(*) FROM ex_18 WHERE v > 1 GROUP BY v) s' INTO plan;
+    RAISE NOTICE '%', jsonb_path_query_array(plan, 'strict $.**."MOT Batches"');
+    RAISE NOTICE '%', plan->0->'Statement';
+END $$;
+DEALLOCATE ex_18;
+DROP TABLE ex_18;

@@ -9,11 +9,6 @@
  * as it is.)  Finding ours again from the node the server calls us with is a search
  * of a list, which has as many entries as there are such nodes in running queries.
  *
- * The server has no place for an extension's words at its own nodes in EXPLAIN.
- * So they come in a line of the query's, "MOT Batches", which is
- * written when the query ends, while that part of the output is still open.
- * For that we must know of the output, which ExplainOneQuery_hook tells us.
- *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -23,7 +18,6 @@
 #include "fdw/fdw.h"
 #include "nodes/nodeFuncs.h"
 #include "relation/relation.h"
-#include "tcop/tcopprot.h"
 #include "utils/guc.h"
 #include "utils/rel.h"
 #include "xact/xact.h"
@@ -31,9 +25,6 @@
 static bool batches = true;		/* mot.batches */
 
 static MotTakenNode *taken_nodes = NULL;
-
-static ExplainOneQuery_hook_type prev_ExplainOneQuery = NULL;
-static ExplainState *explaining = NULL;
 
 /* ------------------------------------------------------------------- nodes */
 
@@ -144,12 +135,12 @@ take_nodes(PlanState *ps, void *hidden)
  * nodes already (fdw/joined.c), and EvalPlanQual looks at what they have found.
  */
 static const char *
-query_why_not(const QueryDesc *query)
+plan_why_not(const PlannedStmt *stmt)
 {
 	if (!batches)
 		return "mot.batches is off";
-	if ((query->operation != CMD_SELECT && query->operation != CMD_INSERT) ||
-		query->plannedstmt->hasModifyingCTE || query->plannedstmt->rowMarks != NIL)
+	if ((stmt->commandType != CMD_SELECT && stmt->commandType != CMD_INSERT) ||
+		stmt->hasModifyingCTE || stmt->rowMarks != NIL)
 		return "rows are changed or locked";
 	return NULL;
 }
@@ -159,41 +150,14 @@ nodes_made(QueryDesc *query)
 {
 	bool		hidden = false;
 
-	if (MotEngine != NULL && query->planstate != NULL && query_why_not(query) == NULL &&
+	if (MotEngine != NULL && query->planstate != NULL && plan_why_not(query->plannedstmt) == NULL &&
 		(query->estate->es_top_eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0)
 		(void) take_nodes(query->planstate, &hidden);
 }
 
 /* ----------------------------------------------------------------- EXPLAIN */
 
-static const char *
-name_of(const PlanState *ps)
-{
-	if (IsA(ps, HashJoinState))
-		return "Hash Join";
-	if (!IsA(ps, AggState))
-		return psprintf("%s on %s", IsA(ps, SeqScanState) ? "Seq Scan" : "Foreign Scan",
-						RelationGetRelationName(((const ScanState *) ps)->ss_currentRelation));
-	switch (((const Agg *) ps->plan)->aggstrategy)
-	{
-		case AGG_HASHED:
-			return "HashAggregate";
-		case AGG_SORTED:
-			return "GroupAggregate";
-		case AGG_MIXED:
-			return "MixedAggregate";
-		default:
-			return "Aggregate";
-	}
-}
-
-typedef struct Description
-{
-	const char *why_not;		/* of all nodes */
-	List	   *lines;
-} Description;
-
-/* Of a node that is ours: has it machine code?  NULL: that is not worth a word. */
+/* Of a node that is ours: has it machine code? */
 static const char *
 describe_code(PlanState *ps)
 {
@@ -214,59 +178,19 @@ describe_code(PlanState *ps)
 	return why_not == NULL ? "yes, by machine code" : psprintf("yes, by machine code, but for keys (%s)", why_not);
 }
 
-static bool
-describe_nodes(PlanState *ps, void *context)
+/* NULL: it is not worth a word (of scans only conditions are) */
+static const char *
+describe_node(PlanState *ps, const PlannedStmt *stmt)
 {
-	Description *description = (Description *) context;
 	const char *why_not;
-	ExecProcNodeMtd function = function_of(ps, &why_not);
+	ExecProcNodeMtd function = MotEngine != NULL ? function_of(ps, &why_not) : NULL;
+	const char *query_why_not = function != NULL ? plan_why_not(stmt) : NULL;
 
-	if (description->why_not != NULL)
-		why_not = description->why_not;
-	/* (of scans only conditions are worth a word) */
-	if (function != NULL && (function != MotRowsScan || (why_not == NULL && ps->plan->qual != NIL)))
-	{
-		description->lines = lappend(description->lines, why_not == NULL ?
-									 psprintf("%s: %s", name_of(ps), describe_code(ps)) :
-									 psprintf("%s: no (%s)", name_of(ps), why_not));
-	}
-	return planstate_tree_walker(ps, describe_nodes, context);
-}
-
-static void
-nodes_go(QueryDesc *query)
-{
-	Description description = {NULL, NIL};
-
-	if (likely(explaining == NULL) || explaining->pstmt != query->plannedstmt ||
-		MotEngine == NULL || query->planstate == NULL)
-		return;
-	description.why_not = query_why_not(query);
-	(void) describe_nodes(query->planstate, &description);
-	if (description.lines != NIL)
-		ExplainPropertyList("MOT Batches", description.lines, explaining);
-}
-
-static void
-explain_one_query(Query *query, int cursor_options, IntoClause *into, ExplainState *es,
-				  const char *query_string, ParamListInfo params, QueryEnvironment *query_env)
-{
-	ExplainState *outer = explaining;
-
-	if (es->verbose && es->costs)
-		explaining = es;
-	PG_TRY();
-	{
-		if (prev_ExplainOneQuery)
-			prev_ExplainOneQuery(query, cursor_options, into, es, query_string, params, query_env);
-		else
-			MotExplainOneQuery(query, cursor_options, into, es, query_string, params, query_env);
-	}
-	PG_FINALLY();
-	{
-		explaining = outer;
-	}
-	PG_END_TRY();
+	if (query_why_not != NULL)
+		why_not = query_why_not;
+	if (function == NULL || (function == MotRowsScan && (why_not != NULL || ps->plan->qual == NIL)))
+		return NULL;
+	return why_not == NULL ? describe_code(ps) : psprintf("no (%s)", why_not);
 }
 
 void
@@ -281,7 +205,6 @@ MotBatchInit(void)
 							"-1 never compiles.",
 							&mot_jit_above_scanned, 100000, -1, INT_MAX, PGC_USERSET, 0, NULL, NULL, NULL);
 	MotNodesMade = nodes_made;
-	MotNodesGo = nodes_go;
-	prev_ExplainOneQuery = ExplainOneQuery_hook;
-	ExplainOneQuery_hook = explain_one_query;
+	MotExplainNode = describe_node;
+	MotExplainInit();
 }

@@ -8,6 +8,7 @@
  */
 #include "postgres.h"
 
+#include "compat/explain.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "lib/stringinfo.h"
@@ -217,8 +218,16 @@ explain_statement(const PlannedStmt *stmt)
 	return why_not == NULL ? "without the executor" : psprintf("by the executor (%s)", why_not);
 }
 
+/* (of foreign tables the wrapper says it, at its nodes) */
+static const char *
+explain_plan(const PlannedStmt *stmt)
+{
+	return MotEngine != NULL && MotPlanIsOrdinary(stmt) ? explain_statement(stmt) : NULL;
+}
+
 void
 MotStatementStatInit(void)
 {
 	MotExplainStatement = explain_statement;
+	MotExplainPlan = explain_plan;
 }

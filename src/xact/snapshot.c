@@ -53,6 +53,7 @@
 #include "catalog/pg_class.h"
 #include "commands/defrem.h"
 #include "compat/calls.h"
+#include "compat/explain.h"
 #include "engine/port.h"
 #include "miscadmin.h"
 #include "parser/analyze.h"
@@ -109,7 +110,6 @@ static bool stale_read_mot = false;
 bool		(*MotOrdinaryTable) (Oid relid) = NULL;
 bool		(*MotTablesAwaited) (void) = NULL;
 void		(*MotNodesMade) (QueryDesc *query) = NULL;
-void		(*MotNodesGo) (QueryDesc *query) = NULL;
 int			MotAlterTableDepth = 0;
 
 /* the transaction's PostgreSQL snapshot is another transaction's (see export.c) */
@@ -359,7 +359,7 @@ take_with_query(QueryDesc *query, Entry *entry, bool both)
 static void
 executor_end(QueryDesc *query)
 {
-	MotNodesGo(query);
+	MotExplainQueryEnds(query);
 	prev_ExecutorEnd(query);
 	MotQueryEnds(query);
 }

@@ -80,9 +80,8 @@ extern mot_view MotViewOfNow(Snapshot snapshot);
 extern mot_view MotLooseView(void);
 extern void MotLooseViewRelease(void);
 
-/* Called when the executor has made a query's nodes, and before they go. */
+/* Called when the executor has made a query's nodes. */
 extern void (*MotNodesMade) (QueryDesc *query);
-extern void (*MotNodesGo) (QueryDesc *query);
 
 /*
  * What the hooks of ExecutorStart and ExecutorEnd do, for whoever takes the
