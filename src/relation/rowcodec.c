@@ -200,9 +200,9 @@ MotRowFill(TupleDesc desc, const Datum *values, const bool *isnull,
 	memset(p, 0, end - p);
 }
 
-void
-MotRowDeformBytes(TupleDesc desc, unsigned host_bits, const void *row, int natts,
-				  Datum *values, bool *isnull)
+static pg_attribute_always_inline void
+deform(TupleDesc desc, unsigned host_bits, const void *row, int natts,
+	   Datum *values, bool *isnull)
 {
 	int			stored = host_bits & MOT_ROW_NATTS_MASK;
 	char	   *base = unconstify(void *, row);
@@ -283,6 +283,21 @@ MotRowDeformBytes(TupleDesc desc, unsigned host_bits, const void *row, int natts
 
 	for (; i < natts; i++)
 		values[i] = getmissingattr(desc, i + 1, &isnull[i]);
+}
+
+/* (each with the whole of it: a call more would be felt for every row) */
+void
+MotRowDeform(TupleDesc desc, const mot_version *version, int natts,
+			 Datum *values, bool *isnull)
+{
+	deform(desc, mot_version_host_bits(version), mot_version_data(version), natts, values, isnull);
+}
+
+void
+MotRowDeformBytes(TupleDesc desc, unsigned host_bits, const void *row, int natts,
+				  Datum *values, bool *isnull)
+{
+	deform(desc, host_bits, row, natts, values, isnull);
 }
 
 size_t

@@ -64,11 +64,8 @@ extern void MotRowFill(TupleDesc desc, const Datum *values, const bool *isnull,
 extern void MotRowDeformBytes(TupleDesc desc, unsigned host_bits, const void *row, int natts,
 							  Datum *values, bool *isnull);
 
-static inline void
-MotRowDeform(TupleDesc desc, const mot_version *version, int natts, Datum *values, bool *isnull)
-{
-	MotRowDeformBytes(desc, mot_version_host_bits(version), mot_version_data(version), natts, values, isnull);
-}
+extern void MotRowDeform(TupleDesc desc, const mot_version *version, int natts,
+						 Datum *values, bool *isnull);
 
 /* bytes of the row data, found by walking the columns (WAL, checkpoints, copies) */
 extern size_t MotRowDataSize(TupleDesc desc, const mot_version *version);
