@@ -169,7 +169,7 @@ write_random(StringInfo buf, Expected *e)
 			break;
 		case MOT_OP_UPDATE:
 			MotRecordUpdate(buf, e->key_len > 0 ? e->key : NULL, e->key_len, e->old_host_bits,
-							e->old, e->old_size, e->host_bits, e->row, e->size);
+							e->old, e->old_size, e->old_size, e->host_bits, e->row, e->size);
 			break;
 		default:
 			MotRecordDelete(buf, e->key_len > 0 ? e->key : NULL, e->key_len, e->old_host_bits,
@@ -274,12 +274,12 @@ test_size_of_updates(void)
 	row[8] = 100;
 	row[9] = 101;
 	initStringInfo(&buf);
-	MotRecordUpdate(&buf, "\200\0\0\7", 4, 4, old, sizeof(old), 4, row, sizeof(row));
+	MotRecordUpdate(&buf, "\200\0\0\7", 4, 4, old, sizeof(old), sizeof(old), 4, row, sizeof(row));
 	/* kind, key with length, host bits, size, what is kept, 2 bytes with length, what is kept, nothing */
 	ok(buf.len == 1 + 5 + 1 + 1 + 1 + 3 + 2, "a changed counter takes a few bytes");
 
 	buf.len = 0;
-	MotRecordUpdate(&buf, "\200\0\0\7", 4, 4, old, sizeof(old), 4, old, sizeof(old));
+	MotRecordUpdate(&buf, "\200\0\0\7", 4, 4, old, sizeof(old), sizeof(old), 4, old, sizeof(old));
 	ok(buf.len == 1 + 5 + 1 + 1 + 2, "an update that changes nothing, too");
 	free(buf.data);
 }
