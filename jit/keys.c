@@ -56,6 +56,17 @@ mix(MotEmit * emit, LLVMValueRef hash, LLVMValueRef word)
 	return LLVMBuildXor(b, hash, LLVMBuildLShr(b, hash, int64 (MOT_MIX_SHIFT), ""), "");
 }
 
+/* a function of words that is one instruction */
+static LLVMValueRef
+call_intrinsic(MotEmit * emit, const char *name, LLVMValueRef * args, int n)
+{
+	unsigned	id = LLVMLookupIntrinsicID(name, strlen(name));
+	LLVMValueRef function = LLVMGetIntrinsicDeclaration(emit->module, id, &emit->int64, 1);
+	LLVMTypeRef type = LLVMIntrinsicGetType(emit->context, id, &emit->int64, 1);
+
+	return LLVMBuildCall2(emit->builder, type, function, args, n, "");
+}
+
 /*
  * Without blanks at its end, the length of a char(n): of the last eight bytes those that are blank
  * don't count.  If there is its header among them, that is none.
@@ -64,17 +75,13 @@ static LLVMValueRef
 without_blanks(MotEmit * emit, LLVMValueRef bytes, LLVMValueRef size, LLVMBasicBlockRef other)
 {
 	LLVMBuilderRef b = emit->builder;
-	const char *name = "llvm.ctlz";
-	unsigned	id = LLVMLookupIntrinsicID(name, strlen(name));
-	LLVMValueRef function = LLVMGetIntrinsicDeclaration(emit->module, id, &emit->int64, 1);
-	LLVMTypeRef type = LLVMIntrinsicGetType(emit->context, id, &emit->int64, 1);
 	LLVMValueRef args[2];
 
 	args[0] = MotEmitLoad(emit, emit->int64, bytes, LLVMBuildSub(b, size, int64 (8), ""), 1);
 	args[0] = LLVMBuildXor(b, args[0], int64 (INT64CONST(0x2020202020202020)), "");
 	args[1] = MotEmitConst(emit, emit->bit, 1);
 	go_on_if(emit, LLVMBuildICmp(b, LLVMIntNE, args[0], int64 (0), ""), other);
-	args[0] = LLVMBuildCall2(b, type, function, args, 2, "");
+	args[0] = call_intrinsic(emit, "llvm.ctlz", args, 2);
 	return LLVMBuildSub(b, size, LLVMBuildLShr(b, args[0], int64 (3), ""), "");
 }
 
@@ -296,7 +303,7 @@ MotEmitGroup(MotEmit * emit)
 			hash = mix(emit, hash, words[i].word[w]);
 		nulls = LLVMBuildOr(b, nulls, LLVMBuildShl(b, LLVMBuildZExt(b, words[i].isnull, emit->int32, ""), int32 (i), ""), "");
 	}
-	hash = LLVMBuildTrunc(b, LLVMBuildLShr(b, hash, int64 (32), ""), emit->int32, "");
+	hash = LLVMBuildTrunc(b, call_intrinsic(emit, "llvm.bswap", &hash, 1), emit->int32, "");
 	sums[0] = find_group(emit, words, hash, nulls, blocks[1]);
 	states[0] = MotEmitLoad(emit, emit->pointer, sums[0], int64 (offsetof(MotGroup, states)), 8);
 	sums[0] = at(emit, sums[0], int64 (offsetof(MotGroup, words) + emit->request->group_words * sizeof(uint64)));

@@ -26,6 +26,7 @@
 #include "batch/batch.h"
 #include "compat/hash.h"
 #include "mb/pg_wchar.h"
+#include "port/pg_bswap.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
 #include "utils/float.h"
@@ -540,7 +541,7 @@ MotGroupFind(MotGroups *groups, const Datum *values, const bool *isnull)
 		else
 			hash = take(key, values[key->column], hash, &given[i]);
 	}
-	folded = (uint32) (hash >> 32);
+	folded = (uint32) pg_bswap64(hash);
 	for (at = folded & table->mask; table->buckets[at].group != NULL; at = (at + 1) & table->mask)
 		if (table->buckets[at].hash == folded && is_group(groups, table->buckets[at].group, given, nulls))
 			return table->buckets[at].group;

@@ -137,7 +137,7 @@ typedef struct MotGroup
 
 typedef struct MotBucket
 {
-	uint32		hash;			/* upper half */
+	uint32		hash;			/* upper half, its bytes turned round */
 	MotGroup   *group;			/* NULL: free */
 } MotBucket;
 
@@ -147,7 +147,11 @@ typedef struct MotBuckets
 	uint32		mask;
 } MotBuckets;
 
-/* hash = mix(hash, word) for each word: */
+/*
+ * hash = mix(hash, word) for each word.  Words that differ in their upper bits only, as floats of small
+ * integers, or keys with a number of a node above, have hashes that differ in these: so the
+ * uppermost byte comes first in what buckets are found by.
+ */
 #define MOT_MIX_FACTOR UINT64CONST(0x9E3779B97F4A7C15)
 #define MOT_MIX_SHIFT 29
 
