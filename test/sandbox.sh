@@ -124,7 +124,17 @@ sandbox_use_server()
 sandbox_copy_server()
 {
 	sandbox_use_server
-	local root="$SANDBOX/server" tree=${1:-$TOP} dir
+	local root="$SANDBOX/server" tree=${1:-$TOP} dir libraries
+	# a server that was built, and not installed, may lie where only we can read: its libraries come along
+	libraries=$("$PGBIN/pg_config" --libdir)
+	case $libraries in
+		/usr/*) libraries= ;;
+		*)
+			mkdir -p "$root$libraries"
+			find "$libraries" -maxdepth 1 -name '*.so*' -exec cp -P -t "$root$libraries" {} +
+			export LD_LIBRARY_PATH="$root$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+			;;
+	esac
 	for dir in "$PGBIN" "$PGLIB" "$PGSHARE"; do
 		mkdir -p "$root$dir"
 		tar -C "$dir" --exclude=./bitcode --exclude=./man -cf - . | tar -C "$root$dir" --no-same-owner -xf -
@@ -132,6 +142,7 @@ sandbox_copy_server()
 	PGBIN=$root$PGBIN
 	PGLIB=$root$PGLIB
 	PGSHARE=$root$PGSHARE
+	[ ! -d "$root$PGXSDIR" ] || PGXSDIR=$root$PGXSDIR
 	[ "$("$PGBIN/pg_config" --pkglibdir)" = "$PGLIB" ] ||
 		sandbox_die "the server in ${PGBIN#"$root"} does not work from a copy of its directories"
 	rm -f "$PGLIB"/mot.so "$PGLIB"/mot_jit.so "$PGSHARE"/extension/mot.control "$PGSHARE"/extension/mot--*.sql
