@@ -444,17 +444,20 @@ rebuild(MotRelation *mr, Relation rel)
 	mr->valid = true;
 	mr->number = MotStorageNumber(rel);
 
-	/*
-	 * what the invalidation was about has been committed, but perhaps not
-	 * been applied yet
-	 */
-	if (MotRelationCatchUp != NULL)
-		MotRelationCatchUp();
-
 	PG_TRY();
 	{
-		List	   *defs = MotIndexDefs(rel);
-		mot_table  *table = MotRelationTable(rel);
+		List	   *defs;
+		mot_table  *table;
+
+		/*
+		 * what the invalidation was about has been committed, but perhaps not
+		 * been applied yet
+		 */
+		if (MotRelationCatchUp != NULL)
+			MotRelationCatchUp();
+
+		defs = MotIndexDefs(rel);
+		table = MotRelationTable(rel);
 
 		/*
 		 * what replay brings has had room elsewhere; it sets the limit at its

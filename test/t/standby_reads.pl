@@ -219,6 +219,24 @@ is($mixed_missed, 0, '... also of transactions on both kinds of tables');
 $primary->append_conf('postgresql.conf', "synchronous_standby_names = ''\nsynchronous_commit = off\n");
 $primary->reload;
 
+# ---------------------------------------------------- a reader who cannot catch up
+
+my $late = $standby->background_psql('postgres', on_error_stop => 0);
+$late->query_safe("SET mot.fault = 'replay-settle:error'");
+# (once, if no checkpoint of the standby comes before the reader)
+for (1 .. 10)
+{
+	$primary->safe_psql('postgres', 'BEGIN; UPDATE hot SET v = v + 1; UPDATE cold SET v = v - 1; COMMIT');
+	$primary->wait_for_catchup($standby, 'replay');
+	$late->query('SELECT sum(v) FROM hot');
+	last if $late->{stderr} =~ /ERROR/;
+}
+like($late->{stderr}, qr/ERROR:.*replay-settle/, 'a reader fails as it applies what has been committed');
+$late->{stderr} = '';
+$late->query_safe('SET mot.fault = DEFAULT');
+is($late->query('SELECT sum(v) FROM hot'), $primary->safe_psql('postgres', 'SELECT sum(v) FROM hot'), '... and finds the table the next time');
+$late->quit;
+
 # ------------------------------------------------------ a reader that holds memory
 
 $standby->append_conf('postgresql.conf', "max_standby_streaming_delay = 1s\n");
