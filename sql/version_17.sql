@@ -17,3 +17,49 @@ BEGIN
         PERFORM pg_sleep(0.01);
     END LOOP;
 END $$;
+
+-- another expression of a stored column: rows that are there get its values, and indexes are made again
+CREATE TABLE se_heap (id int PRIMARY KEY, a int, s int GENERATED ALWAYS AS (a + 1) STORED CHECK (s < 100) NOT NULL);
+CREATE FOREIGN TABLE se_foreign (id int PRIMARY KEY, a int, s int GENERATED ALWAYS AS (a + 1) STORED CHECK (s < 100) NOT NULL) SERVER mot_server;
+CREATE TABLE se_mot (id int PRIMARY KEY, a int, s int GENERATED ALWAYS AS (a + 1) STORED CHECK (s < 100) NOT NULL) USING mot;
+CREATE INDEX ON se_heap (s, id);
+CREATE INDEX ON se_foreign (s, id);
+CREATE INDEX ON se_mot (s, id);
+DO $$
+DECLARE
+    kind text;
+    stmt text;
+    result text[];
+    heap text[];
+BEGIN
+    FOREACH kind IN ARRAY '{se_heap,se_foreign,se_mot}'::text[] LOOP
+        EXECUTE format('INSERT INTO %I (id, a) SELECT i, i FROM generate_series(1, 9) i', kind);
+        result := '{}';
+        FOREACH stmt IN ARRAY ARRAY['a * 10', 'a * 20', 'nullif(a, 5)', 'id - a', 'a * 3'] LOOP
+            BEGIN
+                EXECUTE format('ALTER TABLE %I ALTER s SET EXPRESSION AS (%s)', kind, stmt);
+            EXCEPTION WHEN integrity_constraint_violation THEN
+                result := result || SQLSTATE::text;
+            END;
+            EXECUTE format('SELECT $1 || array_agg(s::text ORDER BY id) FROM %I', kind) INTO result USING result;
+        END LOOP;
+        EXECUTE format('SELECT $1 || id::text FROM %I WHERE s = 27', kind) INTO result USING result;
+        IF kind = 'se_heap' THEN
+            heap := result;
+            RAISE NOTICE '%', result;
+        ELSIF result IS DISTINCT FROM heap THEN
+            RAISE NOTICE '% %', kind, result;
+        END IF;
+    END LOOP;
+END $$;
+SELECT mot_verify('se_foreign'), mot_verify('se_mot');
+DROP TABLE se_heap, se_mot;
+DROP FOREIGN TABLE se_foreign;
+-- and of a partition of either kind
+CREATE TABLE se (id int, s int GENERATED ALWAYS AS (id + 1) STORED) PARTITION BY RANGE (id);
+CREATE TABLE se_1 PARTITION OF se FOR VALUES FROM (0) TO (10) USING mot;
+CREATE FOREIGN TABLE se_2 PARTITION OF se FOR VALUES FROM (10) TO (20) SERVER mot_server;
+INSERT INTO se VALUES (5), (15);
+ALTER TABLE se ALTER s SET EXPRESSION AS (id * 10);
+SELECT * FROM se ORDER BY id;
+DROP TABLE se;

@@ -116,3 +116,46 @@ BEGIN
 END $$;
 DEALLOCATE ex_18;
 DROP TABLE ex_18;
+
+-- virtual columns, of which rows have nothing, in conditions that rows have to meet
+CREATE TABLE vc_heap (id int PRIMARY KEY, a int, v int GENERATED ALWAYS AS (a * 2) VIRTUAL);
+CREATE FOREIGN TABLE vc_foreign (id int PRIMARY KEY, a int, v int GENERATED ALWAYS AS (a * 2) VIRTUAL) SERVER mot_server;
+CREATE TABLE vc_mot (id int PRIMARY KEY, a int, v int GENERATED ALWAYS AS (a * 2) VIRTUAL) USING mot;
+DO $$
+DECLARE
+    kind text;
+    stmt text;
+    result text[];
+    heap text[];
+BEGIN
+    FOREACH kind IN ARRAY '{heap,foreign,mot}'::text[] LOOP
+        EXECUTE format('INSERT INTO vc_%s (id, a) SELECT i, i FROM generate_series(1, 9) i', kind);
+        result := '{}';
+        FOREACH stmt IN ARRAY ARRAY['ALTER v SET NOT NULL', 'ALTER v SET EXPRESSION AS (nullif(a, 5))', 'ALTER v SET EXPRESSION AS (a * 3)',
+            'ALTER v DROP NOT NULL', 'ALTER v SET EXPRESSION AS (nullif(a, 5))', 'ALTER v SET NOT NULL', 'ADD CONSTRAINT n NOT NULL v NOT VALID',
+            'VALIDATE CONSTRAINT n', 'DROP CONSTRAINT n', 'ADD w int GENERATED ALWAYS AS (a + 1) VIRTUAL NOT NULL',
+            'ADD x int GENERATED ALWAYS AS (nullif(a, 9)) VIRTUAL NOT NULL', 'ADD x int GENERATED ALWAYS AS (a) VIRTUAL CHECK (x < 10)',
+            'ADD y int GENERATED ALWAYS AS (a) VIRTUAL CHECK (y < 9)', 'ADD CHECK (w < 11)', 'ADD CHECK (w + x < 19)', 'ADD CONSTRAINT c CHECK (w < 10) NOT VALID',
+            'VALIDATE CONSTRAINT c', 'ALTER v TYPE bigint', 'ALTER v TYPE bigint USING 1', 'ADD p int DEFAULT 7',
+            'ALTER p TYPE bigint USING w * 100', 'ADD s int GENERATED ALWAYS AS (a * 4) STORED', 'ALTER w SET EXPRESSION AS (1)'] LOOP
+            BEGIN
+                EXECUTE format('ALTER TABLE vc_%s %s', kind, stmt);
+                result := result || 'done'::text;
+            EXCEPTION WHEN OTHERS THEN
+                result := result || replace(SQLSTATE || ' ' || SQLERRM, 'vc_' || kind, 'vc');
+            END;
+        END LOOP;
+        EXECUTE format('SELECT $1 || array_agg(t::text ORDER BY id) FROM vc_%s t', kind) INTO result USING result;
+        IF kind = 'heap' THEN
+            heap := result;
+            FOREACH stmt IN ARRAY result LOOP
+                RAISE NOTICE '%', stmt;
+            END LOOP;
+        ELSIF result IS DISTINCT FROM heap THEN
+            RAISE NOTICE '% %', kind, result;
+        END IF;
+    END LOOP;
+END $$;
+SELECT mot_verify('vc_foreign'), mot_verify('vc_mot');
+DROP TABLE vc_heap, vc_mot;
+DROP FOREIGN TABLE vc_foreign;

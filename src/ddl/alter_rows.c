@@ -26,7 +26,7 @@
 #include "commands/comment.h"
 #include "commands/event_trigger.h"
 #include "commands/tablecmds.h"
-#include "compat/attribute.h"
+#include "compat/generated.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
@@ -59,6 +59,7 @@ typedef struct AlteredRel
 								 * before */
 	List	   *values;			/* MotNewValue for columns whose type changes */
 	bool		rewrite;		/* ... and not just by name */
+	Bitmapset  *recomputed;		/* columns whose expression changes */
 	List	   *saved;			/* SavedIndex */
 } AlteredRel;
 
@@ -203,6 +204,7 @@ type_change(Relation rel, Form_pg_attribute att, ColumnDef *def, const char *que
 							 format_type_with_typemod(type, typmod)) : 0));
 	}
 	assign_expr_collations(pstate, expr);
+	expr = MotExpandVirtualColumns(expr, rel);
 	free_parsestate(pstate);
 	return expression_planner((Expr *) expr);
 }
@@ -267,16 +269,35 @@ index_has_any(Oid indexoid, Bitmapset *attnums)
 	return result;
 }
 
+/*
+ * The server would try to make the column's indexes again by itself, and fail
+ * because it is a foreign table.
+ */
+static void
+save_indexes(AlteredRel *altered, Relation rel, AttrNumber attnum)
+{
+	List	   *indexes = RelationGetIndexList(rel);
+
+	foreach_oid(indexoid, indexes)
+	{
+		if (index_has_any(indexoid, bms_make_singleton(attnum)))
+			altered->saved = lappend(altered->saved, save_index(rel, indexoid));
+	}
+	list_free(indexes);
+}
+
 static void
 prepare_type_change(AlteredRel *altered, Relation rel, AlterTableCmd *cmd,
 					const char *query_string)
 {
 	AttrNumber	attnum = get_attnum(altered->relid, cmd->name);
 	MotNewValue *value;
-	List	   *indexes;
 
-	if (attnum <= 0)
-		return;					/* the server's error is the right one */
+	/* the server's error is the right one; and of a virtual column rows have nothing */
+	if (attnum <= 0 ||
+		(MotIsVirtualColumn(TupleDescAttr(altered->old, attnum - 1)) &&
+		 castNode(ColumnDef, cmd->def)->raw_default == NULL))
+		return;
 
 	value = palloc0(sizeof(MotNewValue));
 	value->attnum = attnum;
@@ -285,18 +306,18 @@ prepare_type_change(AlteredRel *altered, Relation rel, AlterTableCmd *cmd,
 	altered->values = lappend(altered->values, value);
 	if (needs_rewrite((Node *) value->expr, attnum))
 		altered->rewrite = true;
+	save_indexes(altered, rel, attnum);
+}
 
-	/*
-	 * The server would try to make these indexes again by itself, and fail
-	 * because it is a foreign table.
-	 */
-	indexes = RelationGetIndexList(rel);
-	foreach_oid(indexoid, indexes)
-	{
-		if (index_has_any(indexoid, bms_make_singleton(attnum)))
-			altered->saved = lappend(altered->saved, save_index(rel, indexoid));
-	}
-	list_free(indexes);
+static void
+prepare_expression(AlteredRel *altered, Relation rel, AlterTableCmd *cmd)
+{
+	AttrNumber	attnum = get_attnum(altered->relid, cmd->name);
+
+	if (attnum <= 0)
+		return;
+	altered->recomputed = bms_add_member(altered->recomputed, attnum);
+	save_indexes(altered, rel, attnum);
 }
 
 /* a tree of MOT and other tables cannot share a USING expression that the server does not see */
@@ -345,6 +366,8 @@ MotAlterBegin(Oid relid, List *cmds, LOCKMODE lockmode, const char *query_string
 		{
 			if (cmd->subtype == AT_AlterColumnType)
 				prepare_type_change(altered, rel, cmd, query_string);
+			else if (MotSetsExpression(cmd))
+				prepare_expression(altered, rel, cmd);
 		}
 		table_close(rel, NoLock);
 		altered_rels = lappend(altered_rels, altered);
@@ -359,7 +382,7 @@ MotAlterBegin(Oid relid, List *cmds, LOCKMODE lockmode, const char *query_string
 
 /* ----------------------------------------------------------------- after */
 
-/* the value an added column has in rows that were there, or NULL for null */
+/* the value an added or recomputed column has in rows that were there, or NULL for null */
 static MotNewValue *
 added_value(Relation rel, Form_pg_attribute att)
 {
@@ -430,11 +453,11 @@ finish_rows(AlteredRel *altered, Relation rel, Node *stmt)
 			continue;
 		if (is)
 			notnull = bms_add_member(notnull, att->attnum);
-		if (is && !was)
+		if (is && (!was || bms_is_member(att->attnum, altered->recomputed)))
 			verify = true;
 		if (i < altered->old->natts && is != was)
 			nullability = bms_add_member(nullability, att->attnum);
-		if (i >= altered->old->natts)
+		if (i >= altered->old->natts || bms_is_member(att->attnum, altered->recomputed))
 		{
 			MotNewValue *value = added_value(rel, att);
 

@@ -152,6 +152,7 @@ typedef struct MotRowCheck
 	char	   *name;			/* of a check constraint; NULL: the
 								 * partition's bound, or a domain's */
 	char	   *default_partition;	/* ... which has become narrower: its name */
+	AttrNumber	notnull;		/* or a virtual column without nulls */
 	Expr	   *expr;
 	ExprState  *state;
 } MotRowCheck;

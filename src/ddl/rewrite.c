@@ -22,8 +22,10 @@
 #include "ddl/ddl.h"
 
 #include "access/xact.h"
+#include "compat/generated.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
+#include "nodes/makefuncs.h"
 #include "relation/relation.h"
 #include "utils/tuplestore.h"
 #include "xact/xact.h"
@@ -49,6 +51,17 @@ walk_next(mot_build *walk)
 }
 
 static void
+refuse_nulls(Relation rel, AttrNumber attnum)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_NOT_NULL_VIOLATION),
+			 errmsg("column \"%s\" of relation \"%s\" contains null values",
+					NameStr(TupleDescAttr(RelationGetDescr(rel), attnum - 1)->attname),
+					RelationGetRelationName(rel)),
+			 errtablecol(rel, attnum)));
+}
+
+static void
 check_row(Relation rel, TupleTableSlot *slot, Bitmapset *notnull, List *checks,
 		  ExprContext *econtext)
 {
@@ -57,12 +70,7 @@ check_row(Relation rel, TupleTableSlot *slot, Bitmapset *notnull, List *checks,
 	while ((attnum = bms_next_member(notnull, attnum)) >= 0)
 	{
 		if (slot->tts_isnull[attnum - 1])
-			ereport(ERROR,
-					(errcode(ERRCODE_NOT_NULL_VIOLATION),
-					 errmsg("column \"%s\" of relation \"%s\" contains null values",
-							NameStr(TupleDescAttr(slot->tts_tupleDescriptor, attnum - 1)->attname),
-							RelationGetRelationName(rel)),
-					 errtablecol(rel, attnum)));
+			refuse_nulls(rel, attnum);
 	}
 
 	econtext->ecxt_scantuple = slot;
@@ -70,7 +78,9 @@ check_row(Relation rel, TupleTableSlot *slot, Bitmapset *notnull, List *checks,
 	{
 		if (ExecCheck(check->state, econtext))
 			continue;
-		if (check->name)
+		if (check->notnull)
+			refuse_nulls(rel, check->notnull);
+		else if (check->name)
 			ereport(ERROR,
 					(errcode(ERRCODE_CHECK_VIOLATION),
 					 errmsg("check constraint \"%s\" of relation \"%s\" is violated by some row",
@@ -104,6 +114,34 @@ eval_values(List *values, bool generated, TupleTableSlot *from, TupleTableSlot *
 	}
 }
 
+/* rows have nothing for virtual columns, so NOT NULL of these is a condition like any other */
+static List *
+virtual_notnull(TupleDesc desc, Bitmapset **notnull)
+{
+	List	   *checks = NIL;
+
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+		MotRowCheck *check;
+		NullTest   *test;
+
+		if (!MotIsVirtualColumn(att) || !bms_is_member(att->attnum, *notnull))
+			continue;
+		*notnull = bms_del_member(*notnull, att->attnum);
+		test = makeNode(NullTest);
+		test->arg = (Expr *) makeVar(1, att->attnum, att->atttypid, att->atttypmod,
+									 att->attcollation, 0);
+		test->nulltesttype = IS_NOT_NULL;
+		test->location = -1;
+		check = palloc0(sizeof(MotRowCheck));
+		check->notnull = att->attnum;
+		check->expr = (Expr *) test;
+		checks = lappend(checks, check);
+	}
+	return checks;
+}
+
 static void
 load_rows(Relation rel, Tuplestorestate *store, TupleDesc desc, bool refuse_older)
 {
@@ -132,9 +170,11 @@ MotRewriteRows(Relation rel, TupleDesc old, List *values, bool refuse_older, Bit
 	{
 		value->state = ExecInitExpr(value->expr, NULL);
 	}
+	checks = list_concat(virtual_notnull(desc, &notnull), checks);
 	foreach_ptr(MotRowCheck, check, checks)
 	{
-		check->state = ExecPrepareExpr(check->expr, estate);
+		check->state = ExecPrepareExpr((Expr *) MotExpandVirtualColumns((Node *) check->expr, rel),
+									   estate);
 	}
 	if (values != NIL)
 		store = tuplestore_begin_heap(false, false, maintenance_work_mem);
