@@ -133,5 +133,12 @@ SELECT tp_both('INSERT INTO o VALUES (1, ''one''), (2, ''a longer one''), (3, ''
 SELECT tp_both('INSERT INTO o SELECT i, repeat(''o'', i % 20) FROM generate_series(6, 100) i');
 SELECT tp('SELECT * FROM o');
 
+-- nulls of a unique key are not one row
+SELECT tp_both('CREATE TABLE u (id int UNIQUE, b int) USING ENGINE');
+SELECT tp_both('INSERT INTO u SELECT CASE WHEN i % 10 = 0 THEN i END, i FROM generate_series(1, 5000) i');
+SELECT tp_both('ANALYZE u');
+SELECT tp('SELECT * FROM u WHERE id IS NULL');
+SELECT tp('SELECT * FROM u WHERE id = 10');
+
 DROP SCHEMA tp_heap, tp_mot CASCADE;
 DROP FUNCTION tp, tp_both;

@@ -143,6 +143,9 @@ MotIndexCost(PlannerInfo *root, IndexPath *path, double loop_count,
 				if (n > 1 && !open_end)
 					descents *= n;
 			}
+			/* (a unique index may have any number of nulls) */
+			else if (IsA(rinfo->clause, NullTest) && ((NullTest *) rinfo->clause)->nulltesttype == IS_NULL)
+				unique_match = false;
 			if (bound && !open_end)
 				bound_quals = lappend(bound_quals, rinfo);
 		}
