@@ -452,7 +452,9 @@ alter_domain_body(const MotUtility *u, void *arg)
 	List	   *checks = NIL;
 	List	   *passing = NIL;
 
-	if (object_ownercheck(TypeRelationId, domain, GetUserId()))
+	/* not for what the server will say is not there: that waits for nobody */
+	if (object_ownercheck(TypeRelationId, domain, GetUserId()) &&
+		(stmt->subtype != 'V' || OidIsValid(get_domain_constraint_oid(domain, stmt->name, true))))
 		passing = lock_domain_relations(domain);
 	MotUtilityStep(u, (Node *) stmt);
 	CommandCounterIncrement();
