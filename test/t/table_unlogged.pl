@@ -59,6 +59,10 @@ for my $how ('immediate', 'fast')
 }
 is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_class WHERE relname = 't'}), '0', 'no temporary table is left');
 
+# (as long as this snapshot is held no row of pg_class is pruned that the standby's below can see:
+# replay of that ends transactions there after max_standby_streaming_delay)
+my $keeper = $node->background_psql('postgres');
+$keeper->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1');
 $node->wait_for_catchup($standby, 'replay');
 my ($ret, $out, $err) = $standby->psql('postgres', 'SELECT * FROM u');
 like($err, qr/cannot access temporary or unlogged relations during recovery/, 'a standby does not read unlogged tables');
@@ -72,6 +76,7 @@ $node->wait_for_catchup($standby, 'replay');
 $old->query('SELECT count(*) FROM l');
 like($old->{stderr}, qr/could not serialize access/, '... is not shown an empty table that has been stored anew');
 $old->quit;
+$keeper->quit;
 is($standby->safe_psql('postgres', 'SELECT count(*), max(v) FROM l'), '2|zwei', '... whose rows the next one sees');
 $standby->promote;
 is(content($standby), $empty, 'they are empty when it has been promoted');
