@@ -47,6 +47,13 @@ mot_build_heap(Relation heap, Relation index, IndexInfo *info)
 	refuse(index);
 }
 
+/* (comes after that, but servers with assertions want it to be there) */
+static void
+mot_build_empty(Relation index)
+{
+	refuse(index);
+}
+
 /* ANALYZE calls this for every index; there is nothing to clean */
 static IndexBulkDeleteResult *
 mot_vacuum_cleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
@@ -89,6 +96,7 @@ mot_am_handler(PG_FUNCTION_ARGS)
 	am->ampredlocks = true;
 
 	am->ambuild = mot_build_heap;
+	am->ambuildempty = mot_build_empty;
 	am->amvacuumcleanup = mot_vacuum_cleanup;
 	am->amcostestimate = MotIndexCost;
 	am->amoptions = mot_options;
