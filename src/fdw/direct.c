@@ -12,8 +12,7 @@
  *
  * The plan's lists (see fdw.h) go on for these plans.  fdw_private ends with
  *	... column numbers assigned, their count, 1 if the command counts rows
- * and fdw_exprs with two more lists: the filter, and the new values
- * (TargetEntries).
+ * and fdw_exprs with one more list: the new values (TargetEntries).
  *
  *-------------------------------------------------------------------------
  */
@@ -31,7 +30,6 @@
 typedef struct MotDirect
 {
 	MotScan		scan;			/* must be first */
-	ExprState  *filter;
 	ProjectionInfo *project;	/* UPDATE: the new row */
 	bool		has_checks;
 	bool		counts;			/* in the command's tag */
@@ -57,7 +55,6 @@ MotPlanDirectModify(PlannerInfo *root, ModifyTable *plan,
 	bool		topmost;
 	List	   *colnos = NIL;
 	List	   *values = NIL;
-	List	   *lists;
 
 	if (plan->operation != CMD_UPDATE && plan->operation != CMD_DELETE)
 		return false;
@@ -97,8 +94,7 @@ MotPlanDirectModify(PlannerInfo *root, ModifyTable *plan,
 			return false;
 	}
 
-	lists = list_make2(scan->scan.plan.qual, values);
-	scan->fdw_exprs = list_concat_copy(scan->fdw_exprs, lists);
+	scan->fdw_exprs = lappend(list_copy(scan->fdw_exprs), values);
 
 	/* our slots need nothing done for system columns; but see MotSlotReturn */
 	scan->fsSystemCol = MotAsksSystem(plan->returningLists);
@@ -107,7 +103,6 @@ MotPlanDirectModify(PlannerInfo *root, ModifyTable *plan,
 	scan->fdw_private = lappend_int(scan->fdw_private, plan->canSetTag);
 	scan->operation = plan->operation;
 	scan->resultRelation = resultRelation;
-	scan->scan.plan.qual = NIL;
 
 	/*
 	 * Nothing of the row is needed above.  The executor insists on a column
@@ -151,7 +146,8 @@ MotBeginDirectModify(ForeignScanState *node, int eflags)
 	MotScanInit(&direct->scan, node);
 	direct->scan.writer = MotWriterBegin(rel, estate->es_snapshot, estate->es_output_cid);
 	direct->scan.operation = plan->operation;
-	direct->filter = ExecInitQual(MotPlanList(plan, MOT_LIST_FILTER), &node->ss.ps);
+	direct->scan.filter = node->ss.ps.qual;
+	node->ss.ps.qual = NULL;
 	direct->has_checks = rel->rd_att->constr != NULL || rel->rd_rel->relispartition;
 	direct->counts = list_nth_int(plan->fdw_private, nprivate - 1) != 0;
 	direct->returned = plan->fsSystemCol ? MotSlotReturned(estate, rel) : NULL;
@@ -187,9 +183,9 @@ MotIterateDirectModify(ForeignScanState *node)
 	while (MotScanNext(scan, econtext))
 	{
 		econtext->ecxt_scantuple = MotScanShow(scan);
-		if (!ExecQual(direct->filter, econtext))
+		if (!ExecQual(scan->filter, econtext))
 			InstrCountFiltered1(node, 1);
-		else if (MotScanLockRow(scan, econtext, direct->filter))
+		else if (MotScanLockRow(scan, econtext, scan->filter))
 		{
 			if (direct->project)
 			{

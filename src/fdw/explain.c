@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * explain.c
- *	  EXPLAIN: the index of a scan, its conditions, and the filter of a
- *	  direct modify, as the server shows them for its own scans.
+ *	  EXPLAIN: the index of a scan and its conditions, as the server shows
+ *	  them for its own scans.
  *
  *-------------------------------------------------------------------------
  */
@@ -214,24 +214,4 @@ MotExplainForeignModify(ModifyTableState *mtstate, ResultRelInfo *rinfo,
 {
 	if (mtstate->operation == CMD_INSERT)
 		show_statement(es);
-}
-
-void
-MotExplainDirectModify(ForeignScanState *node, ExplainState *es)
-{
-	ForeignScan *plan = (ForeignScan *) node->ss.ps.plan;
-	List	   *filter = MotPlanList(plan, MOT_LIST_FILTER);
-
-	show_index(node, es);
-	show_expression(node, es, "Filter", filter);
-	if (filter != NIL && es->analyze && node->ss.ps.instrument)
-	{
-		double		removed = node->ss.ps.instrument->nfiltered1;
-		double		loops = node->ss.ps.instrument->nloops;
-
-		if (removed > 0 || es->format != EXPLAIN_FORMAT_TEXT)
-			ExplainPropertyFloat("Rows Removed by Filter", NULL,
-								 loops > 0 ? removed / loops : 0.0, 0, es);
-	}
-	show_statement(es);
 }

@@ -93,7 +93,6 @@ extern void MotGetForeignPaths(PlannerInfo *root, RelOptInfo *baserel, Oid relid
 extern ForeignScan *MotGetForeignPlan(PlannerInfo *root, RelOptInfo *baserel, Oid relid,
 									  ForeignPath *best_path, List *tlist, List *scan_clauses,
 									  Plan *outer_plan);
-extern int	MotPlanSerial(void);
 extern List *MotPlanPrivate(Oid indexoid, int backward, int nvalues, int narms);
 extern List *MotPlanConditions(List *private, MotMatch *match, List **values, List **clauses);
 extern List *MotReparameterize(PlannerInfo *root, List *fdw_private, RelOptInfo *child_rel);
@@ -106,7 +105,6 @@ extern List *MotReparameterize(PlannerInfo *root, List *fdw_private, RelOptInfo 
  *	MOT_PLAN_LOCK		lock rows as they are found, for this CmdType; or 0
  *	MOT_PLAN_NVALUES	of all conditions together
  *	MOT_PLAN_ARMS		how many index scans: more than one for OR (see union.c)
- *	MOT_PLAN_SERIAL		another number for each time that something was planned (see statement/table.c)
  *	MOT_PLAN_NCONDITIONS
  *	and for each condition: kind, column, strategy, number of values, their types
  *	for each further arm: oid of its index, number of conditions, and these
@@ -115,22 +113,20 @@ extern List *MotReparameterize(PlannerInfo *root, List *fdw_private, RelOptInfo 
  * list of the conditions as expressions, for re-checks (one such list for each
  * arm, if there are several; then the filter is all there is to check).  It is
  * not in fdw_recheck_quals, because the executor would prepare it for every scan.
- * A direct modify has more lists behind that (see direct.c).
+ * A direct modify has more behind that (see direct.c).
  */
 #define MOT_PLAN_INDEX 0
 #define MOT_PLAN_BACKWARD 1
 #define MOT_PLAN_LOCK 2
 #define MOT_PLAN_NVALUES 3
 #define MOT_PLAN_ARMS 4
-#define MOT_PLAN_SERIAL 5
-#define MOT_PLAN_NCONDITIONS 6
+#define MOT_PLAN_NCONDITIONS 5
 
 /* the lists of fdw_exprs */
 #define MotPlanList(plan, n) \
 	((List *) list_nth((plan)->fdw_exprs, list_nth_int((plan)->fdw_private, MOT_PLAN_NVALUES) + (n)))
 #define MOT_LIST_RECHECK 0
-#define MOT_LIST_FILTER 1
-#define MOT_LIST_VALUES 2
+#define MOT_LIST_VALUES 1
 
 /* ------------------------------------------------------------ execution */
 
@@ -144,10 +140,7 @@ typedef enum MotScanPhase
 	MOT_SCAN_RUNNING, MOT_SCAN_DONE
 } MotScanPhase;
 
-/* A target's list (ModifyTable->fdwPrivLists): by whom rows are locked, serial */
-#define MOT_MODIFY_LOCKED 0
-#define MOT_MODIFY_SERIAL 1
-
+/* A target's list (ModifyTable->fdwPrivLists): by whom rows are locked before triggers run */
 #define MOT_LOCKED_LATER 0		/* when they are written: no row triggers */
 #define MOT_LOCKED_BY_SCAN 1	/* which finds them (MOT_PLAN_LOCK) */
 #define MOT_LOCKED_JOINED 2		/* as they come out of a join (joined.c) */
@@ -316,7 +309,6 @@ extern const char *(*MotExplainStatement) (const PlannedStmt *stmt);
 extern void MotExplainForeignModify(ModifyTableState *mtstate, ResultRelInfo *rinfo,
 									List *fdw_private, int subplan_index, ExplainState *es);
 extern void MotExplainForeignScan(ForeignScanState *node, ExplainState *es);
-extern void MotExplainDirectModify(ForeignScanState *node, ExplainState *es);
 
 /* analyze.c */
 extern bool MotAnalyzeForeignTable(Relation rel, AcquireSampleRowsFunc *func,

@@ -74,7 +74,7 @@ mot_fdw_handler(PG_FUNCTION_ARGS)
 	routine->RefetchForeignRow = MotRefetchForeignRow;
 
 	routine->ExplainForeignScan = MotExplainForeignScan;
-	routine->ExplainDirectModify = MotExplainDirectModify;
+	routine->ExplainDirectModify = MotExplainForeignScan;
 	routine->ExplainForeignModify = MotExplainForeignModify;
 
 	routine->AnalyzeForeignTable = MotAnalyzeForeignTable;

@@ -98,7 +98,7 @@ MotPlanForeignModify(PlannerInfo *root, ModifyTable *plan,
 		scan->fdw_private = list_copy(scan->fdw_private);
 		lfirst_int(list_nth_cell(scan->fdw_private, MOT_PLAN_LOCK)) = plan->operation;
 	}
-	return list_make2_int(locked, MotPlanSerial());
+	return list_make1_int(locked);
 }
 
 static MotModify *
@@ -149,8 +149,8 @@ MotBeginForeignModify(ModifyTableState *mtstate, ResultRelInfo *rinfo,
 		return;
 
 	modify = begin_modify(rinfo, mtstate, estate->es_snapshot, estate->es_output_cid);
-	modify->lock_joined = list_nth_int(fdw_private, MOT_MODIFY_LOCKED) == MOT_LOCKED_JOINED;
-	modify->locked = list_nth_int(fdw_private, MOT_MODIFY_LOCKED) != MOT_LOCKED_LATER;
+	modify->lock_joined = linitial_int(fdw_private) == MOT_LOCKED_JOINED;
+	modify->locked = linitial_int(fdw_private) != MOT_LOCKED_LATER;
 	if (mtstate->operation == CMD_INSERT)
 	{
 		modify->conflict = ((ModifyTable *) mtstate->ps.plan)->onConflictAction;

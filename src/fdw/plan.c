@@ -287,21 +287,11 @@ find_index(RelOptInfo *rel, Oid indexoid)
 	return NULL;				/* keep compiler quiet */
 }
 
-int
-MotPlanSerial(void)
-{
-	static int	serial = 1;
-
-	serial = serial == INT_MAX ? 1 : serial + 1;
-	return serial;
-}
-
 /* A plan's private list up to the number of conditions. */
 List *
 MotPlanPrivate(Oid indexoid, int backward, int nvalues, int narms)
 {
-	return lappend_int(list_make5_int((int) indexoid, backward, 0, nvalues, narms),
-					   MotPlanSerial());
+	return list_make5_int((int) indexoid, backward, 0, nvalues, narms);
 }
 
 /* The conditions of one index scan; their values and the clauses they came from. */

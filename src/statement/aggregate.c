@@ -3,12 +3,11 @@
  * aggregate.c
  *	  Aggregates without grouping.
  *
- * The server's own transition and final functions do the work, as its Agg
- * node has them do it; counts and sums of integers, whose functions are an
- * addition, are added up here.  Only the server's own aggregates are taken:
- * their functions ask their caller for a memory context and nothing else, so
- * that an AggState with little in it is enough.  With DISTINCT, values are
- * sorted first and then taken without repetition, as there.
+ * What there is to know of the aggregates, an Agg node of the server's knows; it is also what
+ * their functions look at.  The transition and final functions are called as it has them
+ * called; counts and sums of integers, whose functions are an addition, are added up here.
+ * Only the server's own aggregates are taken: their functions ask their caller for a memory
+ * context and nothing else.  With DISTINCT the node itself takes the rows.
  *
  * When the rows are a scan's and the statement is compiled, the row program
  * advances the aggregates: by itself those whose transition is an addition or
@@ -20,16 +19,12 @@
 
 #include "access/htup_details.h"
 #include "access/transam.h"
-#include "catalog/objectaccess.h"
 #include "catalog/pg_aggregate.h"
-#include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
-#include "compat/acl.h"
-#include "compat/calls.h"
+#include "executor/nodeAgg.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "statement/statement.h"
-#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
 #include "utils/expandeddatum.h"
@@ -37,7 +32,6 @@
 #include "utils/lsyscache.h"
 #include "utils/numeric.h"
 #include "utils/syscache.h"
-#include "utils/tuplesort.h"
 
 typedef enum TransitionKind
 {
@@ -51,30 +45,13 @@ typedef struct AggregateNode AggregateNode;
 typedef struct Transition
 {
 	AggregateNode *agg;
+	AggStatePerTrans servers;
 	TransitionKind kind;
 	MotRowAggregateKind compiled_kind;
-	int			nargs;
 	int			first_input;
 	ExprState  *filter;
 	ExprState **args;
-	bool		strict;
-	bool		byval;
-	int16		len;
 	bool		arg_int2;		/* TRANSITION_SUM */
-	Datum		initial;
-	bool		initial_null;
-	FmgrInfo	finfo;
-	FunctionCallInfo fcinfo;
-
-	/* DISTINCT, of one argument */
-	bool		distinct;
-	Oid			sort_type;
-	Oid			sort_operator;
-	Oid			sort_collation;
-	bool		nulls_first;
-	FmgrInfo	equal;
-	bool		sort_byval;
-	Tuplesortstate *sort;
 
 	Datum		value;
 	bool		isnull;
@@ -82,31 +59,15 @@ typedef struct Transition
 								 * as it is */
 } Transition;
 
-typedef struct Final
-{
-	int			transition;
-	bool		call;
-	bool		average;		/* of MOT_AGGREGATE_SUM_WIDE; otherwise the
-								 * sum */
-	FmgrInfo	finfo;
-	int			nargs;
-	Oid			collation;
-	bool		byval;
-	int16		len;
-} Final;
-
 struct AggregateNode
 {
 	MotNode		node;
 	bool		done;
-	AggState   *aggstate;
+	AggState   *state;			/* the server's */
+	bool		by_server;		/* it takes the rows, too */
 	ExprContext *input;			/* of each row from below */
 	ExprContext *memory;		/* of transition values */
-	int			ntransitions;
 	Transition *transitions;
-	int			nfinals;
-	Final	   *finals;
-	bool		distinct;		/* some transition is */
 
 	/* straight from a scan's rows, when compiled */
 	MotScanNode *scan;
@@ -196,18 +157,20 @@ MotAggregateWhyNot(const Agg *agg)
 static void
 call_transition(AggregateNode *agg, Transition *t)
 {
-	FunctionCallInfo fcinfo = t->fcinfo;
+	const AggStatePerTrans servers = t->servers;
+	FunctionCallInfo fcinfo = servers->transfn_fcinfo;
 	MemoryContext memory = agg->memory->ecxt_per_tuple_memory;
 	Datum		value;
 
-	if (t->strict)
+	if (servers->transfn.fn_strict)
 	{
-		for (int i = 1; i <= t->nargs; i++)
+		for (int i = 1; i <= servers->numTransInputs; i++)
 			if (fcinfo->args[i].isnull)
 				return;
 		if (t->none)
 		{
-			MotWithin(memory, t->value = datumCopy(fcinfo->args[1].value, t->byval, t->len));
+			MotWithin(memory, t->value = datumCopy(fcinfo->args[1].value, servers->transtypeByVal,
+												   servers->transtypeLen));
 			t->isnull = t->none = false;
 			return;
 		}
@@ -219,11 +182,11 @@ call_transition(AggregateNode *agg, Transition *t)
 	fcinfo->args[0].isnull = t->isnull;
 	fcinfo->isnull = false;
 	value = FunctionCallInvoke(fcinfo);
-	if (!t->byval && DatumGetPointer(value) != DatumGetPointer(t->value))
+	if (!servers->transtypeByVal && DatumGetPointer(value) != DatumGetPointer(t->value))
 	{
 		/* what it made goes with the row: keep a copy */
 		if (!fcinfo->isnull)
-			MotWithin(memory, value = datumCopy(value, t->byval, t->len));
+			MotWithin(memory, value = datumCopy(value, servers->transtypeByVal, servers->transtypeLen));
 		else
 			value = (Datum) 0;
 		if (!t->isnull)
@@ -251,104 +214,20 @@ add(Transition *t, Datum value)
 	}
 }
 
-/* A value for DISTINCT; null is none to functions that want no nulls. */
-static inline void
-keep_distinct(Transition *t, Datum value, bool isnull)
-{
-	if (!isnull || !t->strict)
-		tuplesort_putdatum(t->sort, value, isnull);
-}
-
-static void
-begin_distinct(AggregateNode *agg)
-{
-	MemoryContext oldcxt = MemoryContextSwitchTo(agg->node.statement->exec_cxt);
-
-	for (int i = 0; i < agg->ntransitions; i++)
-	{
-		Transition *t = &agg->transitions[i];
-
-		if (t->distinct)
-			t->sort = tuplesort_begin_datum(t->sort_type, t->sort_operator, t->sort_collation,
-											t->nulls_first, work_mem, NULL, TUPLESORT_NONE);
-	}
-	MemoryContextSwitchTo(oldcxt);
-}
-
-/* As nodeAgg.c's process_ordered_aggregate_single. */
-static void
-take_distinct(AggregateNode *agg, Transition *t)
-{
-	MemoryContext input = agg->input->ecxt_per_tuple_memory;
-	Datum		value;
-	Datum		abbreviated = (Datum) 0;
-	Datum		last = (Datum) 0;
-	Datum		last_abbreviated = (Datum) 0;
-	bool		isnull;
-	bool		last_isnull = false;
-	bool		any = false;
-
-	tuplesort_performsort(t->sort);
-	while (MotTuplesortGetDatum(t->sort, &value, &isnull, &abbreviated))
-	{
-		MemoryContext oldcxt;
-		bool		same;
-
-		CHECK_FOR_INTERRUPTS();
-		ResetExprContext(agg->input);
-		oldcxt = MemoryContextSwitchTo(input);
-		same = any && isnull == last_isnull &&
-			(isnull || (abbreviated == last_abbreviated &&
-						DatumGetBool(FunctionCall2Coll(&t->equal, t->fcinfo->fncollation, last, value))));
-		if (!same && t->kind == TRANSITION_CALL)
-		{
-			t->fcinfo->args[1].value = value;
-			t->fcinfo->args[1].isnull = isnull;
-			call_transition(agg, t);
-		}
-		else if (!same && !isnull)
-			add(t, value);
-		MemoryContextSwitchTo(oldcxt);
-
-		/* by-reference values are ours */
-		if (same)
-		{
-			if (!t->sort_byval && !isnull)
-				pfree(DatumGetPointer(value));
-			continue;
-		}
-		if (any && !t->sort_byval && !last_isnull)
-			pfree(DatumGetPointer(last));
-		last = value;
-		last_abbreviated = abbreviated;
-		last_isnull = isnull;
-		any = true;
-	}
-	if (any && !t->sort_byval && !last_isnull)
-		pfree(DatumGetPointer(last));
-	tuplesort_end(t->sort);
-	t->sort = NULL;
-}
-
 static void
 advance(AggregateNode *agg, Transition *t)
 {
 	ExprContext *econtext = agg->input;
+	int			nargs = t->servers->numTransInputs;
 
 	if (t->filter != NULL && !ExecQual(t->filter, econtext))
 		return;
-	if (t->distinct)
+	if (t->kind == TRANSITION_CALL)
 	{
-		bool		isnull;
-		Datum		value = ExecEvalExpr(t->args[0], econtext, &isnull);
+		NullableDatum *args = t->servers->transfn_fcinfo->args + 1;
 
-		keep_distinct(t, value, isnull);
-	}
-	else if (t->kind == TRANSITION_CALL)
-	{
-		for (int i = 0; i < t->nargs; i++)
-			t->fcinfo->args[i + 1].value = ExecEvalExpr(t->args[i], econtext,
-														&t->fcinfo->args[i + 1].isnull);
+		for (int i = 0; i < nargs; i++)
+			args[i].value = ExecEvalExpr(t->args[i], econtext, &args[i].isnull);
 		call_transition(agg, t);
 	}
 	else
@@ -356,7 +235,7 @@ advance(AggregateNode *agg, Transition *t)
 		Datum		value = (Datum) 0;
 		bool		isnull = false;
 
-		if (t->nargs > 0)
+		if (nargs > 0)
 			value = ExecEvalExpr(t->args[0], econtext, &isnull);
 		if (!isnull)
 			add(t, value);
@@ -369,16 +248,12 @@ advance_compiled(void *arg)
 {
 	Transition *t = (Transition *) arg;
 	AggregateNode *agg = t->agg;
+	NullableDatum *args = t->servers->transfn_fcinfo->args + 1;
 
-	if (t->distinct)
+	for (int i = 0; i < t->servers->numTransInputs; i++)
 	{
-		keep_distinct(t, agg->inputs[t->first_input], agg->inputs_null[t->first_input]);
-		return;
-	}
-	for (int i = 0; i < t->nargs; i++)
-	{
-		t->fcinfo->args[i + 1].value = agg->inputs[t->first_input + i];
-		t->fcinfo->args[i + 1].isnull = agg->inputs_null[t->first_input + i];
+		args[i].value = agg->inputs[t->first_input + i];
+		args[i].isnull = agg->inputs_null[t->first_input + i];
 	}
 	call_transition(agg, t);
 }
@@ -386,7 +261,7 @@ advance_compiled(void *arg)
 static void
 begin_states(AggregateNode *agg)
 {
-	for (int i = 0; i < agg->ntransitions; i++)
+	for (int i = 0; i < agg->state->numtrans; i++)
 	{
 		Transition *t = &agg->transitions[i];
 		MotRowState *state = &agg->states[i];
@@ -401,7 +276,7 @@ begin_states(AggregateNode *agg)
 static void
 end_states(AggregateNode *agg)
 {
-	for (int i = 0; i < agg->ntransitions; i++)
+	for (int i = 0; i < agg->state->numtrans; i++)
 	{
 		Transition *t = &agg->transitions[i];
 
@@ -451,7 +326,7 @@ aggregate_rows(AggregateNode *agg)
 		ResetExprContext(input);
 		input->ecxt_outertuple = slot;
 		oldcxt = MemoryContextSwitchTo(input->ecxt_per_tuple_memory);
-		for (int i = 0; i < agg->ntransitions; i++)
+		for (int i = 0; i < agg->state->numtrans; i++)
 			advance(agg, &agg->transitions[i]);
 		MemoryContextSwitchTo(oldcxt);
 		CHECK_FOR_INTERRUPTS();
@@ -494,29 +369,24 @@ finish_wide(const MotRowState *state, bool average, bool *isnull)
 }
 
 static Datum
-finish(AggregateNode *agg, Final *f, bool *isnull)
+finish(AggregateNode *agg, AggStatePerAgg servers, bool *isnull)
 {
-	Transition *t = &agg->transitions[f->transition];
+	Transition *t = &agg->transitions[servers->transno];
 
-	LOCAL_FCINFO(fcinfo, FUNC_MAX_ARGS);
+	LOCAL_FCINFO(fcinfo, 1);
 	Datum		result;
 
 	if (agg->compiled && t->compiled_kind == MOT_AGGREGATE_SUM_WIDE)
-		return finish_wide(&agg->states[f->transition], f->average, isnull);
-	if (!f->call)
-	{
-		*isnull = t->isnull;
+		return finish_wide(&agg->states[servers->transno], servers->finalfn_oid != F_NUMERIC_POLY_SUM, isnull);
+	*isnull = t->isnull;
+	if (!OidIsValid(servers->finalfn_oid))
 		return t->value;
-	}
-	InitFunctionCallInfoData(*fcinfo, &f->finfo, f->nargs, f->collation,
-							 (Node *) agg->aggstate, NULL);
-	fcinfo->args[0].value = MakeExpandedObjectReadOnly(t->value, t->isnull, t->len);
-	fcinfo->args[0].isnull = t->isnull;
-	if (f->finfo.fn_strict && t->isnull)
-	{
-		*isnull = true;
+	if (servers->finalfn.fn_strict && t->isnull)
 		return (Datum) 0;
-	}
+	InitFunctionCallInfoData(*fcinfo, &servers->finalfn, 1, t->servers->aggCollation,
+							 (Node *) agg->state, NULL);
+	fcinfo->args[0].value = MakeExpandedObjectReadOnly(t->value, t->isnull, t->servers->transtypeLen);
+	fcinfo->args[0].isnull = t->isnull;
 	result = FunctionCallInvoke(fcinfo);
 	*isnull = fcinfo->isnull;
 	return result;
@@ -526,38 +396,41 @@ static TupleTableSlot *
 next_of_aggregate(MotNode *node)
 {
 	AggregateNode *agg = (AggregateNode *) node;
+	AggState   *state = agg->state;
 	MemoryContext oldcxt;
 
+	if (agg->by_server)
+	{
+		TupleTableSlot *slot;
+
+		MotWithin(node->statement->exec_cxt, slot = ExecProcNode(&state->ss.ps));
+		return TupIsNull(slot) ? NULL : slot;
+	}
 	if (agg->done)
 		return NULL;
 	agg->done = true;
 
 	ReScanExprContext(agg->memory);
-	for (int i = 0; i < agg->ntransitions; i++)
+	for (int i = 0; i < state->numtrans; i++)
 	{
 		Transition *t = &agg->transitions[i];
 
-		t->isnull = t->none = t->initial_null;
-		t->value = t->initial;
-		if (!t->initial_null && !t->byval)
-			MotWithin(agg->memory->ecxt_per_tuple_memory, t->value = datumCopy(t->initial, t->byval, t->len));
+		t->isnull = t->none = t->servers->initValueIsNull;
+		t->value = t->servers->initValue;
+		if (!t->isnull && !t->servers->transtypeByVal)
+			MotWithin(agg->memory->ecxt_per_tuple_memory,
+					  t->value = datumCopy(t->value, false, t->servers->transtypeLen));
 	}
 
-	if (agg->distinct)
-		begin_distinct(agg);
 	agg->compiled = agg->program != NULL && aggregate_compiled(agg);
 	if (!agg->compiled)
 		aggregate_rows(agg);
-	for (int i = 0; agg->distinct && i < agg->ntransitions; i++)
-		if (agg->transitions[i].distinct)
-			take_distinct(agg, &agg->transitions[i]);
 
 	ResetExprContext(node->econtext);
 	node->econtext->ecxt_outertuple = NULL;
 	oldcxt = MemoryContextSwitchTo(node->econtext->ecxt_per_tuple_memory);
-	for (int i = 0; i < agg->nfinals; i++)
-		node->econtext->ecxt_aggvalues[i] = finish(agg, &agg->finals[i],
-												   &node->econtext->ecxt_aggnulls[i]);
+	for (int i = 0; i < state->numaggs; i++)
+		node->econtext->ecxt_aggvalues[i] = finish(agg, &state->peragg[i], &node->econtext->ecxt_aggnulls[i]);
 	MemoryContextSwitchTo(oldcxt);
 	if (node->qual != NULL && !ExecQual(node->qual, node->econtext))
 		return NULL;
@@ -567,34 +440,16 @@ next_of_aggregate(MotNode *node)
 static void
 restart_aggregate(MotNode *node)
 {
-	((AggregateNode *) node)->done = false;
-	node->outer->restart(node->outer);
+	AggregateNode *agg = (AggregateNode *) node;
+
+	agg->done = false;
+	if (agg->by_server)
+		ExecReScan(&agg->state->ss.ps);
+	else
+		node->outer->restart(node->outer);
 }
 
 /* ---------------------------------------------------------------- building */
-
-static void
-check_permission(Oid funcid, Oid userid)
-{
-	AclResult	result = object_aclcheck(ProcedureRelationId, funcid, userid, ACL_EXECUTE);
-
-	if (result != ACLCHECK_OK)
-		aclcheck_error(result, OBJECT_FUNCTION, get_func_name(funcid));
-	InvokeFunctionExecuteHook(funcid);
-}
-
-static Oid
-function_owner(Oid funcid)
-{
-	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(funcid));
-	Oid			owner;
-
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for function %u", funcid);
-	owner = ((Form_pg_proc) GETSTRUCT(tuple))->proowner;
-	ReleaseSysCache(tuple);
-	return owner;
-}
 
 /* What of a transition a row program can do by itself. */
 static MotRowAggregateKind
@@ -645,103 +500,22 @@ compiled_kind(Oid transfn)
 }
 
 static void
-build_distinct(AggregateNode *agg, Transition *t, Aggref *aggref)
-{
-	SortGroupClause *clause = linitial_node(SortGroupClause, aggref->aggdistinct);
-	Node	   *arg = (Node *) linitial_node(TargetEntry, aggref->args)->expr;
-	int16		len;
-
-	t->distinct = agg->distinct = true;
-	t->compiled_kind = MOT_AGGREGATE_CALL;
-	t->sort_type = exprType(arg);
-	t->sort_operator = clause->sortop;
-	t->sort_collation = exprCollation(arg);
-	t->nulls_first = clause->nulls_first;
-	fmgr_info(get_opcode(clause->eqop), &t->equal);
-	get_typlenbyval(t->sort_type, &len, &t->sort_byval);
-}
-
-static void
-build_transition(AggregateNode *agg, Transition *t, Aggref *aggref, Form_pg_aggregate form,
-				 HeapTuple tuple)
+build_transition(AggregateNode *agg, Transition *t, AggStatePerTrans servers)
 {
 	PlanState  *ps = agg->node.ps;
-	Datum		initial;
-	bool		isnull;
+	Aggref	   *aggref = servers->aggref;
 	int			i = 0;
 
-	t->nargs = list_length(aggref->args);
-	t->args = palloc0(Max(1, t->nargs) * sizeof(ExprState *));
+	t->agg = agg;
+	t->servers = servers;
+	t->args = palloc0(Max(1, list_length(aggref->args)) * sizeof(ExprState *));
 	foreach_node(TargetEntry, tle, aggref->args)
 		t->args[i++] = ExecInitExpr(tle->expr, ps);
 	t->filter = aggref->aggfilter ? ExecInitQual(list_make1(aggref->aggfilter), ps) : NULL;
-	get_typlenbyval(aggref->aggtranstype, &t->len, &t->byval);
-
-	check_permission(form->aggtransfn, function_owner(aggref->aggfnoid));
-	fmgr_info(form->aggtransfn, &t->finfo);
-	t->strict = t->finfo.fn_strict;
-	t->fcinfo = palloc0(SizeForFunctionCallInfo(t->nargs + 1));
-	InitFunctionCallInfoData(*t->fcinfo, &t->finfo, t->nargs + 1, aggref->inputcollid,
-							 (Node *) agg->aggstate, NULL);
-
-	initial = SysCacheGetAttr(AGGFNOID, tuple, Anum_pg_aggregate_agginitval, &isnull);
-	t->initial_null = isnull;
-	if (!isnull)
-	{
-		Oid			typinput,
-					typioparam;
-		char	   *start = TextDatumGetCString(initial);
-
-		getTypeInputInfo(aggref->aggtranstype, &typinput, &typioparam);
-		t->initial = OidInputFunctionCall(typinput, start, typioparam, -1);
-	}
-
-	switch (form->aggtransfn)
-	{
-		case F_INT8INC:
-		case F_INT8INC_ANY:
-			t->kind = TRANSITION_COUNT;
-			break;
-		case F_INT2_SUM:
-		case F_INT4_SUM:
-			t->kind = TRANSITION_SUM;
-			t->arg_int2 = form->aggtransfn == F_INT2_SUM;
-			break;
-		default:
-			t->kind = TRANSITION_CALL;
-	}
-	t->agg = agg;
-	t->compiled_kind = compiled_kind(form->aggtransfn);
-	if (aggref->aggdistinct != NIL)
-		build_distinct(agg, t, aggref);
-}
-
-static void
-build_final(AggregateNode *agg, Final *f, Aggref *aggref, Form_pg_aggregate form)
-{
-	f->transition = aggref->aggtransno;
-	f->call = OidIsValid(form->aggfinalfn);
-	f->nargs = 1;
-	f->collation = aggref->inputcollid;
-	get_typlenbyval(aggref->aggtype, &f->len, &f->byval);
-	if (f->call)
-	{
-		check_permission(form->aggfinalfn, function_owner(aggref->aggfnoid));
-		fmgr_info(form->aggfinalfn, &f->finfo);
-	}
-	switch (form->aggfinalfn)
-	{
-		case F_NUMERIC_POLY_SUM:
-			f->average = false;
-			break;
-		case F_NUMERIC_POLY_AVG:
-		case F_INT8_AVG:
-			f->average = true;
-			break;
-		default:
-			if (agg->transitions[f->transition].compiled_kind == MOT_AGGREGATE_SUM_WIDE)
-				agg->transitions[f->transition].compiled_kind = MOT_AGGREGATE_CALL;
-	}
+	t->compiled_kind = compiled_kind(servers->transfn_oid);
+	t->kind = t->compiled_kind == MOT_AGGREGATE_COUNT ? TRANSITION_COUNT :
+		t->compiled_kind == MOT_AGGREGATE_SUM ? TRANSITION_SUM : TRANSITION_CALL;
+	t->arg_int2 = servers->transfn_oid == F_INT2_SUM;
 }
 
 /* The scan's columns in the place of references to its output. */
@@ -758,7 +532,7 @@ resolve_outer(Node *node, void *context)
 
 /* A row program that has the scan's conditions and advances the aggregates. */
 static void
-build_program(MotStatement *st, AggregateNode *agg, List *aggrefs)
+build_program(MotStatement *st, AggregateNode *agg)
 {
 	MotScanNode *sn = (MotScanNode *) agg->node.outer;
 	List	   *aggregates = NIL;
@@ -766,21 +540,14 @@ build_program(MotStatement *st, AggregateNode *agg, List *aggrefs)
 
 	if (!agg->node.outer->is_scan || sn->needs_tid)
 		return;
-	for (int i = 0; i < agg->ntransitions; i++)
+	for (int i = 0; i < agg->state->numtrans; i++)
 	{
 		MotRowAggregate *aggregate = palloc0(sizeof(MotRowAggregate));
+		const Aggref *aggref = agg->state->pertrans[i].aggref;
 
-		foreach_node(Aggref, aggref, aggrefs)
-		{
-			if (aggref->aggtransno != i)
-				continue;
-			foreach_node(TargetEntry, tle, aggref->args)
-				aggregate->args = lappend(aggregate->args,
-										  resolve_outer((Node *) tle->expr,
-														sn->targetlist));
-			aggregate->filter = (Expr *) resolve_outer((Node *) aggref->aggfilter, sn->targetlist);
-			break;
-		}
+		foreach_node(TargetEntry, tle, aggref->args)
+			aggregate->args = lappend(aggregate->args, resolve_outer((Node *) tle->expr, sn->targetlist));
+		aggregate->filter = (Expr *) resolve_outer((Node *) aggref->aggfilter, sn->targetlist);
 		aggregate->kind = agg->transitions[i].compiled_kind;
 		aggregate->call = advance_compiled;
 		aggregate->arg = &agg->transitions[i];
@@ -791,7 +558,7 @@ build_program(MotStatement *st, AggregateNode *agg, List *aggrefs)
 	agg->scan = sn;
 	agg->inputs = palloc0((ninputs + 1) * sizeof(Datum));
 	agg->inputs_null = palloc0((ninputs + 1) * sizeof(bool));
-	agg->states = palloc0((agg->ntransitions + 1) * sizeof(MotRowState));
+	agg->states = palloc0((agg->state->numtrans + 1) * sizeof(MotRowState));
 	agg->program = MotRowProgramMake(st, ((Scan *) sn->fss->ss.ps.plan)->scanrelid,
 									 sn->fss->ss.ps.scandesc, sn->quals, NIL, aggregates,
 									 agg->inputs, agg->inputs_null, sn->node.econtext);
@@ -805,53 +572,38 @@ build_program(MotStatement *st, AggregateNode *agg, List *aggrefs)
 }
 
 MotNode *
-MotAggregateBuild(MotStatement *st, Agg *plan, MotNode *outer)
+MotAggregateBuild(MotStatement *st, Agg *plan)
 {
-	AggregateNode *agg = palloc0(sizeof(AggregateNode));
-	MotNode    *node = &agg->node;
-	List	   *aggrefs = NIL;
+	MotNode    *node = MotNodeMake(st, sizeof(AggregateNode), next_of_aggregate, restart_aggregate,
+								   outerPlan(plan));
+	AggregateNode *agg = (AggregateNode *) node;
+	AggState   *state = agg->state = (AggState *) MotServersNode(node, &plan->plan);
 
-	node->statement = st;
-	node->next = next_of_aggregate;
-	node->restart = restart_aggregate;
-	node->outer = outer;
-	MotNodeContext(node, T_AggState, sizeof(AggState), (Plan *) plan);
-	agg->aggstate = (AggState *) node->ps;
-	agg->input = CreateExprContext(st->estate);
-	agg->memory = CreateExprContext(st->estate);
-	agg->aggstate->curaggcontext = agg->memory;
-	agg->aggstate->tmpcontext = agg->input;
+	node->ps = &state->ss.ps;
+	node->econtext = state->ss.ps.ps_ExprContext;
+	node->qual = state->ss.ps.qual;
+	node->project = state->ss.ps.ps_ProjInfo;
+	agg->input = state->tmpcontext;
+	agg->memory = state->curaggcontext = state->aggcontexts[0];
+	foreach_node(Aggref, aggref, state->aggs)
+		agg->by_server |= aggref->aggdistinct != NIL;
+	if (agg->by_server)
+		return node;
 
-	(void) collect_aggrefs((Node *) plan->plan.targetlist, &aggrefs);
-	(void) collect_aggrefs((Node *) plan->plan.qual, &aggrefs);
-	foreach_node(Aggref, aggref, aggrefs)
+	agg->transitions = palloc0(Max(1, state->numtrans) * sizeof(Transition));
+	for (int i = 0; i < state->numtrans; i++)
+		build_transition(agg, &agg->transitions[i], &state->pertrans[i]);
+
+	/* what else is made of such a sum takes the function's own state */
+	for (int i = 0; i < state->numaggs; i++)
 	{
-		agg->nfinals = Max(agg->nfinals, aggref->aggno + 1);
-		agg->ntransitions = Max(agg->ntransitions, aggref->aggtransno + 1);
+		Transition *t = &agg->transitions[state->peragg[i].transno];
+		Oid			finalfn = state->peragg[i].finalfn_oid;
+
+		if (t->compiled_kind == MOT_AGGREGATE_SUM_WIDE &&
+			finalfn != F_NUMERIC_POLY_SUM && finalfn != F_NUMERIC_POLY_AVG && finalfn != F_INT8_AVG)
+			t->compiled_kind = MOT_AGGREGATE_CALL;
 	}
-	agg->finals = palloc0(Max(1, agg->nfinals) * sizeof(Final));
-	agg->transitions = palloc0(Max(1, agg->ntransitions) * sizeof(Transition));
-	node->econtext->ecxt_aggvalues = palloc0(Max(1, agg->nfinals) * sizeof(Datum));
-	node->econtext->ecxt_aggnulls = palloc0(Max(1, agg->nfinals) * sizeof(bool));
-
-	foreach_node(Aggref, aggref, aggrefs)
-	{
-		HeapTuple	tuple;
-		Form_pg_aggregate form;
-
-		check_permission(aggref->aggfnoid, st->userid);
-		tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(aggref->aggfnoid));
-		if (!HeapTupleIsValid(tuple))
-			elog(ERROR, "cache lookup failed for aggregate %u", aggref->aggfnoid);
-		form = (Form_pg_aggregate) GETSTRUCT(tuple);
-		if (agg->transitions[aggref->aggtransno].args == NULL)
-			build_transition(agg, &agg->transitions[aggref->aggtransno], aggref, form, tuple);
-		build_final(agg, &agg->finals[aggref->aggno], aggref, form);
-		ReleaseSysCache(tuple);
-	}
-
-	node->qual = ExecInitQual(plan->plan.qual, node->ps);
-	MotNodeProject(node, (Plan *) plan);
-	build_program(st, agg, aggrefs);
+	build_program(st, agg);
 	return node;
 }

@@ -38,13 +38,7 @@ MotProgramBuild(MotStatement *st, QueryDesc *query)
 	st->operation = query->operation;
 	st->userid = GetUserId();
 	st->params_compile = query->params ? query->params->paramCompile : NULL;
-	st->permitted = 0;
-	st->generation = 0;
 	st->reads_others = MotReadsOthers(st->plan);
-	st->uses = 0;
-	st->messages = 0;
-	st->last_message = 0;
-	st->ahead = NULL;
 	st->exec_cxt = AllocSetContextCreate(st->cxt, "MOT statement execution", ALLOCSET_SMALL_SIZES);
 
 	/* the first that the executor would raise */
@@ -126,7 +120,6 @@ open_tables(MotStatement *st)
 	foreach_ptr(Plan, subplan, st->run->subplans)
 		MotPlanTables(subplan, &rtis);
 	st->tables = palloc0(Max(1, bms_num_members(rtis)) * sizeof(MotTable));
-	st->ntables = 0;
 	while ((rti = bms_next_member(rtis, rti)) >= 0)
 	{
 		MotTable   *table = &st->tables[st->ntables];

@@ -307,12 +307,12 @@ build_direct(MotStatement *st, MotChange *change, ForeignScan *plan)
 	if (change->scan->keys != NULL && change->scan->u == NULL)
 		MotKeysHold(change->scan->keys, &st->executions);
 	MotStatementAhead(st, change->scan, change->econtext);
-	change->filter = ExecInitQual(MotPlanList(plan, MOT_LIST_FILTER), &fss->ss.ps);
+	change->filter = ExecInitQual(plan->scan.plan.qual, &fss->ss.ps);
 	change->counts = list_nth_int(plan->fdw_private, nprivate - 1) != 0;
 	change->row = fss->ss.ss_ScanTupleSlot;
 	if (change->filter != NULL)
 		change->filter_program = MotRowProgramMake(st, plan->scan.scanrelid, desc,
-												   MotPlanList(plan, MOT_LIST_FILTER), NIL,
+												   plan->scan.plan.qual, NIL,
 												   NIL, NULL, NULL, change->econtext);
 	if (change->operation == CMD_UPDATE)
 	{

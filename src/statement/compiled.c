@@ -160,36 +160,32 @@ MotRowProgramMake(MotStatement *st, Index varno, TupleDesc desc, List *quals, Li
 
 /* -------------------------------------------------------------- compiling */
 
-static bool
-load_library(void)
-{
-	char		path[MAXPGPATH];
-
-	if (library != LIBRARY_UNKNOWN)
-		return library == LIBRARY_LOADED;
-	library = LIBRARY_MISSING;
-	snprintf(path, sizeof(path), "%s/mot_jit%s", pkglib_path, DLSUFFIX);
-	if (access(path, R_OK) != 0)
-		return false;
-	((MotJitProviderInit) load_external_function(MOT_JIT_LIBRARY, MOT_JIT_INIT_FUNCTION,
-												 true, NULL)) (&provider);
-	library = LIBRARY_LOADED;
-	return true;
-}
-
 /* Has this session loaded it?  *why_not: NULL, or why it cannot. */
 bool
 MotCompilerLoaded(const char **why_not)
 {
 	char		path[MAXPGPATH];
 
-	*why_not = NULL;
-	if (library == LIBRARY_LOADED)
-		return true;
 	snprintf(path, sizeof(path), "%s/mot_jit%s", pkglib_path, DLSUFFIX);
-	if (library == LIBRARY_MISSING || access(path, R_OK) != 0)
-		*why_not = no_compiler;
-	return false;
+	*why_not = library == LIBRARY_LOADED || (library == LIBRARY_UNKNOWN && access(path, R_OK) == 0) ?
+		NULL : no_compiler;
+	return library == LIBRARY_LOADED;
+}
+
+static bool
+load_library(void)
+{
+	const char *why_not;
+
+	if (MotCompilerLoaded(&why_not))
+		return true;
+	library = LIBRARY_MISSING;	/* also if it cannot be loaded */
+	if (why_not != NULL)
+		return false;
+	((MotJitProviderInit) load_external_function(MOT_JIT_LIBRARY, MOT_JIT_INIT_FUNCTION,
+												 true, NULL)) (&provider);
+	library = LIBRARY_LOADED;
+	return true;
 }
 
 /* Of the program so far. */
@@ -316,18 +312,8 @@ void
 MotStatementRelease(MotStatement *st)
 {
 	foreach_ptr(MotRowProgram, program, st->programs)
-	{
 		if (program->code != NULL)
-			provider.release(program->code);
-		program->code = NULL;
-	}
-	st->programs = NIL;
-	st->compile_tried = false;
-	st->compile_after = 0;
-	st->compiled = 0;
-	st->code_bytes = 0;
-	st->compile_ms = 0;
-	st->why_not_compiled = NULL;
+		provider.release(program->code);
 }
 
 /* The intermediate representation of what is compiled of a statement, or NULL. */

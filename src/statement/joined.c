@@ -41,16 +41,10 @@ struct MotJoined
 
 /* ------------------------------------------------------------------ shape */
 
-static inline bool
-is_row(const TargetEntry *tle)
-{
-	return IsA(tle->expr, Var) && ((Var *) tle->expr)->vartype == RECORDOID;
-}
-
 /*
  * The plan without the whole rows of its target, which are handed up as they
- * are.  Only what scans and joins hand up is looked at: what is left elsewhere
- * has not the shape of a statement that is run here.
+ * are.  Only what scans and joins hand up is looked at: what is left elsewhere, or
+ * is done with such a row, has not the shape of a statement that is run here.
  */
 static Plan *
 strip_rows(Plan *plan, Index rti)
@@ -67,7 +61,7 @@ strip_rows(Plan *plan, Index rti)
 	copy->righttree = strip_rows(plan->righttree, rti);
 	foreach_node(TargetEntry, tle, plan->targetlist)
 	{
-		if (is_row(tle))
+		if (IsA(tle->expr, Var) && ((Var *) tle->expr)->vartype == RECORDOID)
 		{
 			tle = flatCopyTargetEntry(tle);
 			tle->expr = (Expr *) makeNullConst(RECORDOID, -1, InvalidOid);
@@ -83,53 +77,6 @@ Plan *
 MotJoinedPlan(const ModifyTable *plan)
 {
 	return strip_rows(outerPlan(plan), linitial_int(plan->resultRelations));
-}
-
-static bool
-uses_row(Node *node, void *context)
-{
-	if (node == NULL)
-		return false;
-	if (IsA(node, Var))
-		return ((Var *) node)->vartype == RECORDOID;
-	return expression_tree_walker(node, uses_row, context);
-}
-
-/* Is anything done with such rows but handing one up? */
-static bool
-plan_uses_rows(const Plan *plan)
-{
-	int			rows = 0;
-
-	if (plan == NULL)
-		return false;
-	if (IsA(plan, NestLoop))
-	{
-		const NestLoop *join = (const NestLoop *) plan;
-
-		if (uses_row((Node *) join->join.joinqual, NULL))
-			return true;
-		foreach_node(NestLoopParam, param, join->nestParams)
-			if (uses_row((Node *) param->paramval, NULL))
-			return true;
-	}
-	foreach_node(TargetEntry, tle, plan->targetlist)
-	{
-		if (is_row(tle) ? ++rows > 1 : uses_row((Node *) tle->expr, NULL))
-			return true;
-	}
-	return uses_row((Node *) plan->qual, NULL) ||
-		plan_uses_rows(outerPlan(plan)) || plan_uses_rows(innerPlan(plan));
-}
-
-const char *
-MotJoinedWhyNot(const ModifyTable *plan, const PlannedStmt *stmt)
-{
-	if (plan_uses_rows(outerPlan(plan)))
-		return "a whole row is used as a value";
-	if (list_length(plan->rowMarks) != list_length(stmt->rowMarks))
-		return "rows are locked in another way";
-	return MotRecheckWhyNot(outerPlan(plan), plan->rowMarks);
 }
 
 /* --------------------------------------------------------------- building */

@@ -143,14 +143,6 @@ next_of_join_lock(MotNode *node)
 
 /* ----------------------------------------------------------------- shared */
 
-const char *
-MotLockWhyNot(const LockRows *plan, const PlannedStmt *stmt)
-{
-	if (list_length(plan->rowMarks) != list_length(stmt->rowMarks))
-		return "rows are locked in another way";
-	return MotRecheckWhyNot(outerPlan(plan), plan->rowMarks);
-}
-
 void
 MotLockStart(MotStatement *st)
 {

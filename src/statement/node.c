@@ -78,7 +78,7 @@ build_node(MotStatement *st, Plan *plan)
 		case T_NestLoop:
 			return build_join(st, (NestLoop *) plan);
 		case T_Agg:
-			return MotAggregateBuild(st, (Agg *) plan, MotNodeBuild(st, outerPlan(plan)));
+			return MotAggregateBuild(st, (Agg *) plan);
 		case T_Limit:
 			return build_limit(st, (Limit *) plan);
 		case T_LockRows:

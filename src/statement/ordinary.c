@@ -273,13 +273,14 @@ translate(Plan *plan, const PlannedStmt *stmt)
 	return copy;
 }
 
-/* Does it name an ordinary table? */
+/* Does it name a table of ours; an ordinary one? */
 bool
-MotPlanIsOrdinary(const PlannedStmt *stmt)
+MotPlanIsOurs(const PlannedStmt *stmt, bool ordinary)
 {
 	foreach_node(RangeTblEntry, rte, stmt->rtable)
 		if (rte->rtekind == RTE_RELATION &&
-			MotIsOrdinaryTable(rte->relid))
+			(MotIsOrdinaryTable(rte->relid) ||
+			 (!ordinary && rte->relkind == RELKIND_FOREIGN_TABLE && MotIsMotTable(rte->relid))))
 		return true;
 	return false;
 }
@@ -290,7 +291,7 @@ MotPlanTranslate(const PlannedStmt *stmt)
 {
 	PlannedStmt *result;
 
-	if (!MotPlanIsOrdinary(stmt))
+	if (!MotPlanIsOurs(stmt, true))
 		return stmt;
 	result = palloc(sizeof(PlannedStmt));
 	memcpy(result, stmt, sizeof(PlannedStmt));

@@ -27,12 +27,14 @@ struct MotRecheck
 	EPQState	epq;
 };
 
-/* The rows of all tables have to be known by their ctids, as far as there are marks. */
+/* The rows of all tables have to be known by their ctids, as far as there are marks, which are all at one node. */
 const char *
-MotRecheckWhyNot(const Plan *plan, List *row_marks)
+MotRecheckWhyNot(const Plan *plan, List *row_marks, const PlannedStmt *stmt)
 {
 	Bitmapset  *rtis = NULL;
 
+	if (list_length(row_marks) != list_length(stmt->rowMarks))
+		return "rows are locked in another way";
 	MotPlanTables(plan, &rtis);
 	foreach_node(PlanRowMark, mark, row_marks)
 	{

@@ -16,6 +16,7 @@
 #include "access/sysattr.h"
 #include "catalog/pg_language.h"
 #include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
 #include "compat/attribute.h"
 #include "compat/calls.h"
 #include "jit/jit.h"
@@ -36,8 +37,7 @@ typedef struct Walk
 
 static const char *node_why_not(const Plan *plan, const PlannedStmt *stmt);
 static const char *modify_why_not(const ModifyTable *plan, const PlannedStmt *stmt);
-static const char *expressions_why_not(Node *node, bool aggregates);
-static const char *returning_why_not(List *returning);
+static const char *expressions_why_not(List *expressions, bool aggregates);
 static bool walk_expression(Node *node, Walk *walk);
 
 const char *
@@ -102,71 +102,56 @@ static const char *
 node_why_not(const Plan *plan, const PlannedStmt *stmt)
 {
 	const char *why_not = NULL;
+	List	   *expressions = NIL;	/* of its kind */
 
 	if (plan == NULL)
 		return NULL;
 	check_stack_depth();
-	why_not = expressions_why_not((Node *) plan->initPlan, false);
-	if (why_not != NULL)
-		return why_not;
-
 	switch (nodeTag(plan))
 	{
 		case T_ForeignScan:
-			if (((const ForeignScan *) plan)->scan.scanrelid == 0 || outerPlan(plan) != NULL ||
-				((const ForeignScan *) plan)->operation != CMD_SELECT)
-				return "a scan is of an unknown kind";
-			if (list_nth_int(((const ForeignScan *) plan)->fdw_private, MOT_PLAN_LOCK) != 0)
-				return "there are triggers";
-			why_not = expressions_why_not((Node *) ((const ForeignScan *) plan)->fdw_exprs, false);
-			break;
-		case T_NestLoop:
 			{
-				const NestLoop *join = (const NestLoop *) plan;
+				const ForeignScan *scan = (const ForeignScan *) plan;
 
-				switch (join->join.jointype)
-				{
-					case JOIN_INNER:
-					case JOIN_LEFT:
-					case JOIN_SEMI:
-					case JOIN_ANTI:
-						break;
-					default:
-						return "a join is of another kind";
-				}
-				why_not = expressions_why_not((Node *) join->join.joinqual, false);
-				if (why_not == NULL)
-					why_not = node_why_not(innerPlan(plan), stmt);
+				if (scan->scan.scanrelid == 0 || outerPlan(plan) != NULL || scan->operation != CMD_SELECT)
+					return "a scan is of an unknown kind";
+				if (list_nth_int(scan->fdw_private, MOT_PLAN_LOCK) != 0)
+					return "there are triggers";
+				expressions = scan->fdw_exprs;
 				break;
 			}
+		case T_NestLoop:
+			switch (((const Join *) plan)->jointype)
+			{
+				case JOIN_INNER:
+				case JOIN_LEFT:
+				case JOIN_SEMI:
+				case JOIN_ANTI:
+					break;
+				default:
+					return "a join is of another kind";
+			}
+			expressions = list_make1(((const Join *) plan)->joinqual);
+			foreach_node(NestLoopParam, param, ((const NestLoop *) plan)->nestParams)
+				expressions = lappend(expressions, param->paramval);
+			break;
 		case T_Agg:
 			why_not = MotAggregateWhyNot((const Agg *) plan);
 			break;
 		case T_LockRows:
-			if (plan->qual != NIL)
-				return "a plan node is of another kind";
-			why_not = MotLockWhyNot((const LockRows *) plan, stmt);
-			break;
-		case T_Sort:
-			if (plan->qual != NIL)
-				return "a plan node is of another kind";
+			why_not = MotRecheckWhyNot(outerPlan(plan), ((const LockRows *) plan)->rowMarks, stmt);
 			break;
 		case T_Limit:
 			if (((const Limit *) plan)->limitOption != LIMIT_OPTION_COUNT)
 				return "LIMIT has WITH TIES";
-			why_not = expressions_why_not(((const Limit *) plan)->limitCount, false);
-			if (why_not == NULL)
-				why_not = expressions_why_not(((const Limit *) plan)->limitOffset, false);
+			expressions = list_make2(((const Limit *) plan)->limitCount, ((const Limit *) plan)->limitOffset);
 			break;
 		case T_Result:
-			if (plan->qual != NIL)
-				return "a plan node is of another kind";
-			why_not = expressions_why_not(((const Result *) plan)->resconstantqual, false);
+			expressions = (List *) ((const Result *) plan)->resconstantqual;
 			break;
+		case T_Sort:
 		case T_Material:
 		case T_Memoize:
-			if (plan->qual != NIL)
-				return "a plan node is of another kind";
 			break;
 		case T_SubqueryScan:
 			why_not = node_why_not(((const SubqueryScan *) plan)->subplan, stmt);
@@ -191,10 +176,15 @@ node_why_not(const Plan *plan, const PlannedStmt *stmt)
 		default:
 			return "a plan node is of another kind";
 	}
+	if (plan->qual != NIL &&
+		!IsA(plan, ForeignScan) && !IsA(plan, NestLoop) && !IsA(plan, Agg) && !IsA(plan, SubqueryScan))
+		return "a plan node is of another kind";
 	if (why_not == NULL)
-		why_not = expressions_why_not((Node *) plan->targetlist, IsA(plan, Agg));
+		why_not = expressions_why_not(list_make2(plan->initPlan, expressions), false);
 	if (why_not == NULL)
-		why_not = expressions_why_not((Node *) plan->qual, IsA(plan, Agg));
+		why_not = expressions_why_not(list_make2(plan->targetlist, plan->qual), IsA(plan, Agg));
+	if (why_not == NULL)
+		why_not = node_why_not(innerPlan(plan), stmt);
 	return why_not != NULL ? why_not : node_why_not(outerPlan(plan), stmt);
 }
 
@@ -202,26 +192,18 @@ static const char *
 modify_why_not(const ModifyTable *plan, const PlannedStmt *stmt)
 {
 	const Plan *child = outerPlan(plan);
+	Walk		returning = {.system = true};
 	const char *why_not;
 
 	if (list_length(plan->resultRelations) != 1 || plan->rootRelation != 0)
 		return "the table has partitions or children";
-	why_not = expressions_why_not((Node *) plan->plan.initPlan, false);
+	why_not = expressions_why_not(list_make3(plan->plan.initPlan, plan->onConflictSet, plan->onConflictWhere), false);
 	if (why_not != NULL)
 		return why_not;
-	if (plan->onConflictAction == ONCONFLICT_UPDATE)
-	{
-		why_not = expressions_why_not((Node *) plan->onConflictSet, false);
-		if (why_not == NULL)
-			why_not = expressions_why_not(plan->onConflictWhere, false);
-		if (why_not != NULL)
-			return why_not;
-	}
 	if (plan->withCheckOptionLists != NIL)
 		return "there is a WITH CHECK OPTION";
-	why_not = returning_why_not(plan->returningLists);
-	if (why_not != NULL)
-		return why_not;
+	if (walk_expression((Node *) plan->returningLists, &returning))
+		return returning.why_not;
 
 	switch (plan->operation)
 	{
@@ -237,21 +219,19 @@ modify_why_not(const ModifyTable *plan, const PlannedStmt *stmt)
 				if (list_length(values->values_lists) *
 					list_length((List *) linitial(values->values_lists)) > MAX_VALUES)
 					return "the VALUES list is long";
-				why_not = expressions_why_not((Node *) child->targetlist, false);
-				return why_not != NULL ? why_not :
-					expressions_why_not((Node *) values->values_lists, false);
+				return expressions_why_not(list_make2(child->targetlist, values->values_lists), false);
 			}
 			return node_why_not(child, stmt);
 		case CMD_UPDATE:
 		case CMD_DELETE:
 			if (bms_is_empty(plan->fdwDirectModifyPlans))
 			{
-				why_not = MotJoinedWhyNot(plan, stmt);
+				why_not = MotRecheckWhyNot(child, plan->rowMarks, stmt);
 				return why_not != NULL ? why_not : node_why_not(MotJoinedPlan(plan), stmt);
 			}
 			if (!IsA(child, ForeignScan) || child->initPlan != NIL)
 				return "rows come from another kind of plan";
-			return expressions_why_not((Node *) ((const ForeignScan *) child)->fdw_exprs, false);
+			return expressions_why_not(list_make2(((const ForeignScan *) child)->fdw_exprs, child->qual), false);
 		default:
 			return "the command is of another kind";
 	}
@@ -266,98 +246,78 @@ MotTargetWhyNot(Relation rel, const ModifyTable *plan)
 {
 	TupleDesc	desc = RelationGetDescr(rel);
 	TupleConstr *constr = desc->constr;
-	const char *why_not = NULL;
+	bool		generated = constr != NULL && constr->has_generated_stored;
+	List	   *expressions = NIL;
+	const char *why_not;
+	int			i = 0;
 
 	if (rel->trigdesc != NULL && !MotForeignKeysOnly(rel))
 		return "there are triggers";
-	for (int i = 0; constr != NULL && why_not == NULL && i < constr->num_check; i++)
-		why_not = expressions_why_not(stringToNode(constr->check[i].ccbin), false);
-	for (int i = 0; constr != NULL && why_not == NULL && i < constr->num_defval; i++)
-		if (TupleDescAttr(desc, constr->defval[i].adnum - 1)->attgenerated)
-			why_not = expressions_why_not(stringToNode(constr->defval[i].adbin), false);
-	if (rel->rd_rel->relispartition)
-		why_not = "the table is a partition";
 	if (MotHasVirtualColumns(desc))
-		why_not = "there are virtual generated columns";
-	if (why_not == NULL && plan->operation == CMD_UPDATE &&
-		constr != NULL && constr->has_generated_stored)
-		why_not = "generated columns are updated";
-	if (why_not == NULL && plan->onConflictAction == ONCONFLICT_UPDATE &&
-		constr != NULL && constr->has_generated_stored)
-		why_not = "ON CONFLICT updates generated columns";
-	if (why_not == NULL && plan->operation == CMD_INSERT)
+		return "there are virtual generated columns";
+	if (rel->rd_rel->relispartition)
+		return "the table is a partition";
+	for (i = 0; constr != NULL && i < constr->num_check; i++)
+		expressions = lappend(expressions, stringToNode(constr->check[i].ccbin));
+	for (i = 0; constr != NULL && i < constr->num_defval; i++)
+		if (TupleDescAttr(desc, constr->defval[i].adnum - 1)->attgenerated)
+			expressions = lappend(expressions, stringToNode(constr->defval[i].adbin));
+	why_not = expressions_why_not(expressions, false);
+	if (why_not != NULL)
+		return why_not;
+	if (generated && plan->operation == CMD_UPDATE)
+		return "generated columns are updated";
+	if (generated && plan->onConflictAction == ONCONFLICT_UPDATE)
+		return "ON CONFLICT updates generated columns";
+	if (plan->operation != CMD_INSERT)
+		return NULL;
+
+	/* (junk is behind the rest) */
+	i = 0;
+	foreach_node(TargetEntry, tle, outerPlan(plan)->targetlist)
 	{
-		List	   *targetlist = outerPlan(plan)->targetlist;
-		int			i = 0;
+		Form_pg_attribute att = i < desc->natts ? TupleDescAttr(desc, i) : NULL;
 
-		/* (junk is behind the rest) */
-		if (list_length(targetlist) < desc->natts)
+		if (tle->resjunk != (att == NULL))
 			return "rows are not of the table's type";
-		foreach_node(TargetEntry, tle, targetlist)
-		{
-			Form_pg_attribute att;
-
-			if (i == desc->natts)
-			{
-				if (!tle->resjunk)
-					return "rows are not of the table's type";
-				continue;
-			}
-			att = TupleDescAttr(desc, i++);
-			if (tle->resjunk ||
-				(!att->attisdropped && exprType((Node *) tle->expr) != att->atttypid) ||
-				(att->attisdropped && (!IsA(tle->expr, Const) || !((Const *) tle->expr)->constisnull)))
-				return "rows are not of the table's type";
-		}
+		if (att == NULL)
+			continue;
+		if (att->attisdropped ? !IsA(tle->expr, Const) || !((Const *) tle->expr)->constisnull :
+			exprType((Node *) tle->expr) != att->atttypid)
+			return "rows are not of the table's type";
+		i++;
 	}
-	return why_not;
+	return i < desc->natts ? "rows are not of the table's type" : NULL;
 }
 
 /* ------------------------------------------------------------ expressions */
 
+/* (lists may be nested) */
 static const char *
-expressions_why_not(Node *node, bool aggregates)
+expressions_why_not(List *expressions, bool aggregates)
 {
-	Walk		walk = {NULL, aggregates, false};
+	Walk		walk = {.aggregates = aggregates};
 
-	(void) walk_expression(node, &walk);
+	(void) walk_expression((Node *) expressions, &walk);
 	return walk.why_not;
-}
-
-static const char *
-returning_why_not(List *returning)
-{
-	Walk		walk = {NULL, false, true};
-
-	(void) walk_expression((Node *) returning, &walk);
-	return walk.why_not;
-}
-
-static const char *
-function_why_not(Oid funcid)
-{
-	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(funcid));
-	const char *why_not = NULL;
-	Form_pg_proc form;
-
-	if (!HeapTupleIsValid(tuple))
-		return "a function is gone";
-	form = (Form_pg_proc) GETSTRUCT(tuple);
-	if (form->prolang == SQLlanguageId)
-		why_not = "a function is in SQL";
-	else if (form->proretset)
-		why_not = "a function returns a set";
-	ReleaseSysCache(tuple);
-	return why_not;
 }
 
 static bool
 check_function(Oid funcid, void *context)
 {
 	Walk	   *walk = (Walk *) context;
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(funcid));
 
-	if (walk->why_not == NULL)
-		walk->why_not = function_why_not(funcid);
+	if (!HeapTupleIsValid(tuple))
+	{
+		walk->why_not = "a function is gone";
+		return true;
+	}
+	if (((Form_pg_proc) GETSTRUCT(tuple))->prolang == SQLlanguageId)
+		walk->why_not = "a function is in SQL";
+	else if (((Form_pg_proc) GETSTRUCT(tuple))->proretset)
+		walk->why_not = "a function returns a set";
+	ReleaseSysCache(tuple);
 	return walk->why_not != NULL;
 }
 
@@ -374,7 +334,7 @@ walk_expression(Node *node, Walk *walk)
 
 				if (MotVarIsOfVersion(var))
 					walk->why_not = "RETURNING asks for OLD or NEW";
-				else if (var->varattno == 0)
+				else if (var->varattno == 0 || var->vartype == RECORDOID)
 					walk->why_not = "a whole row is used as a value";
 				else if (var->varattno < 0 && !walk->system && var->varattno != SelfItemPointerAttributeNumber &&
 						 var->varattno != TableOidAttributeNumber)
@@ -416,11 +376,11 @@ walk_expression(Node *node, Walk *walk)
 		case T_CollateExpr:
 		case T_SortGroupClause:
 		case T_SubscriptingRef:
+		case T_RowCompareExpr:
 			break;
 		case T_SubPlan:
-			walk->why_not = MotSubselectWhyNot((const SubPlan *) node);
-			break;
-		case T_RowCompareExpr:
+			if (((const SubPlan *) node)->subLinkType == CTE_SUBLINK)
+				walk->why_not = "there are WITH queries";
 			break;
 		default:
 			walk->why_not = "an expression is of another kind";

@@ -222,7 +222,7 @@ explain_statement(const PlannedStmt *stmt)
 static const char *
 explain_plan(const PlannedStmt *stmt)
 {
-	return MotEngine != NULL && MotPlanIsOrdinary(stmt) ? explain_statement(stmt) : NULL;
+	return MotEngine != NULL && MotPlanIsOurs(stmt, true) ? explain_statement(stmt) : NULL;
 }
 
 void

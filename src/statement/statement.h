@@ -28,8 +28,7 @@
  *	stat.c		what can be seen of it all
  *	jit.h		the seam to the compiler, a library of its own
  *
- * Tiers.  A plan's first executions go through the server's executor (or that
- * of fdw/keep.c, which starts the server's nodes over).  Then tier 1 runs the
+ * Tiers.  A plan's first executions go through the server's executor.  Then tier 1 runs the
  * program with the server's prepared expressions.  Tier 2 is the same program
  * with machine code for what is done with each row.
  *
@@ -138,23 +137,26 @@ struct MotStatement
 {
 	const PlannedStmt *plan;	/* hash key */
 	const PlannedStmt *run;		/* what the program is of, see ordinary.c */
-	int			serial;
 	MotStatementState state;
 	const char *why_not;		/* UNFIT */
 	int			seen;			/* executions before the program was made */
 	uint64		executions;		/* of its programs */
-	uint64		uses;			/* of the present one */
 	uint64		asked;			/* executions, but not those of programs that
 								 * were at hand */
 	uint64		heat;			/* how much it has been used lately */
 	uint64		heated;			/* ... when that was counted: all uses */
+	uint64		query_id;
+	char	   *text;
+	double		build_ms;
+
+	/* the program; from here on all is zero if there is none */
+	MemoryContext cxt;			/* all of it */
+	MemoryContext exec_cxt;		/* of one execution */
+	CmdType		operation;
+	uint64		uses;			/* executions */
 	uint64		messages;		/* of the client for which it was used, until
 								 * it is compiled */
 	TimestampTz last_message;
-	uint64		query_id;
-	char	   *text;
-	CmdType		operation;
-	double		build_ms;
 	const char *why_not_compiled;	/* tier 2 */
 	bool		row_subselects; /* some are evaluated for each row */
 	double		compile_ms;
@@ -163,12 +165,7 @@ struct MotStatement
 	bool		compile_tried;	/* all of it */
 	uint64		compile_after;	/* so many uses, if not */
 	List	   *programs;		/* MotRowPrograms */
-
-	/* the program */
-	MemoryContext cxt;			/* all of it; NULL: there is none */
-	MemoryContext exec_cxt;		/* of one execution */
 	bool		stale;			/* not to be used again */
-	bool		told;			/* plan_gone will be called */
 	bool		gone;			/* the plan has been freed while it ran */
 	Oid			userid;
 	ParamCompileHook params_compile;
@@ -226,7 +223,7 @@ extern const char *MotTargetWhyNot(Relation rel, const ModifyTable *plan);
 
 /* ordinary.c */
 extern Plan *MotPlanCopy(Plan *plan);
-extern bool MotPlanIsOrdinary(const PlannedStmt *stmt);
+extern bool MotPlanIsOurs(const PlannedStmt *stmt, bool ordinary);
 extern const PlannedStmt *MotPlanTranslate(const PlannedStmt *stmt);
 extern bool MotForeignKeysOnly(Relation rel);
 
@@ -253,14 +250,13 @@ extern TupleTableSlot *MotScanNodeAgain(MotScanNode *sn);
 extern TupleTableSlot *MotResultSlot(TupleDesc desc);
 
 /* lock.c */
-extern const char *MotLockWhyNot(const LockRows *plan, const PlannedStmt *stmt);
 extern bool MotLocksScan(const LockRows *plan);
 extern MotNode *MotLockBuild(MotStatement *st, LockRows *plan);
 extern void MotLockStart(MotStatement *st);
 extern void MotLockRest(MotStatement *st);
 
 /* subselect.c */
-extern const char *MotSubselectWhyNot(const SubPlan *subplan);
+extern PlanState *MotServersNode(MotNode *node, Plan *plan);
 extern void MotSubselectsBuild(MotStatement *st);
 extern void MotSubselectsBuilt(MotStatement *st);
 extern void MotParamChanged(MotStatement *st, int param);
@@ -277,7 +273,7 @@ extern void MotSortRest(MotStatement *st);
 
 /* aggregate.c */
 extern const char *MotAggregateWhyNot(const Agg *agg);
-extern MotNode *MotAggregateBuild(MotStatement *st, Agg *agg, MotNode *outer);
+extern MotNode *MotAggregateBuild(MotStatement *st, Agg *plan);
 
 /* change.c */
 extern void MotChangeBuild(MotStatement *st, ModifyTable *plan);
@@ -290,7 +286,6 @@ extern TupleTableSlot *MotChangeNext(MotStatement *st); /* RETURNING's next row 
 /* joined.c */
 typedef struct MotJoined MotJoined;
 extern Plan *MotJoinedPlan(const ModifyTable *plan);
-extern const char *MotJoinedWhyNot(const ModifyTable *plan, const PlannedStmt *stmt);
 extern MotJoined *MotJoinedBuild(MotStatement *st, ModifyTable *plan, ResultRelInfo *rinfo,
 								 MotWriter *writer);
 extern TupleTableSlot *MotJoinedRow(MotJoined *joined);
@@ -301,7 +296,7 @@ extern bool MotJoinedNext(MotJoined *joined, TupleTableSlot **planned);
 /* recheck.c */
 typedef struct MotRecheck MotRecheck;
 extern MotRecheck *MotRecheckMake(MotStatement *st, List *row_marks, int param, List **locked);
-extern const char *MotRecheckWhyNot(const Plan *plan, List *row_marks);
+extern const char *MotRecheckWhyNot(const Plan *plan, List *row_marks, const PlannedStmt *stmt);
 extern void MotRecheckStart(MotRecheck *recheck);
 extern void MotRecheckRest(MotRecheck *recheck);
 extern void MotRecheckPut(MotRecheck *recheck, MotTable *table, mot_row *row, const mot_version *version);

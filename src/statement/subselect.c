@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * subselect.c
- *	  Sub-selects: EXISTS, scalar ones, ARRAY, and those of IN, ANY and ALL.
+ *	  Sub-selects: EXISTS, scalar ones, ARRAY, and those of IN, ANY and ALL; and nodes of
+ *	  the server's that take a program's rows.
  *
  * The server's expressions evaluate a sub-select by asking a plan state for
  * rows (executor/nodeSubplan.c).  They get one here whose rows are a program's:
@@ -20,6 +21,7 @@
 
 #include "executor/nodeSubplan.h"
 #include "nodes/extensible.h"
+#include "nodes/makefuncs.h"
 #include "statement/statement.h"
 
 typedef struct SubselectState
@@ -89,10 +91,55 @@ restart_subselect(CustomScanState *css)
 	state->started = false;
 }
 
+static void
+begin_subselect(CustomScanState *css, EState *estate, int eflags)
+{
+	((SubselectState *) css)->node = linitial(((CustomScan *) css->ss.ps.plan)->custom_private);
+	css->ss.ps.ExecProcNode = next_of_subselect;
+	css->ss.ps.resultopsfixed = false;
+}
+
 static const CustomExecMethods methods = {
 	.CustomName = "MOT sub-select",
+	.BeginCustomScan = begin_subselect,
 	.ReScanCustomScan = restart_subselect,
 };
+
+static Node *
+create_subselect(CustomScan *plan)
+{
+	SubselectState *state = palloc0(sizeof(SubselectState));
+
+	NodeSetTag(state, T_CustomScanState);
+	state->css.methods = &methods;
+	return (Node *) state;
+}
+
+/* The server's node for a plan, with a program's below it: the outer of what is to run it here. */
+PlanState *
+MotServersNode(MotNode *node, Plan *plan)
+{
+	static const CustomScanMethods scan_methods = {"MOT sub-select", create_subselect};
+	MotStatement *st = node->statement;
+	CustomScan *below = makeNode(CustomScan);
+	PlanState  *ps;
+
+	below->custom_scan_tlist = outerPlan(plan)->targetlist;
+	foreach_node(TargetEntry, tle, below->custom_scan_tlist)
+		below->scan.plan.targetlist = lappend(below->scan.plan.targetlist,
+											  makeTargetEntry((Expr *) makeVarFromTargetEntry(INDEX_VAR, tle),
+															  tle->resno, NULL, tle->resjunk));
+	below->custom_private = list_make1(node->outer);
+	below->methods = &scan_methods;
+	plan = MotPlanCopy(plan);
+	plan->lefttree = &below->scan.plan;
+	plan->initPlan = NIL;		/* see MotNodeInitPlans */
+	ps = ExecInitNode(plan, st->estate, 0);
+	ps->ps_ProjInfo->pi_state.resultslot = MotResultSlot(ps->ps_ResultTupleDesc);
+	if (st->plan->subplans != NIL)
+		st->parents = lappend(st->parents, ps);
+	return ps;
+}
 
 /* The statement's sub-selects, before anything that has them in expressions. */
 void
@@ -226,13 +273,4 @@ MotSubselectsRest(MotStatement *st)
 	}
 	foreach_node(SubPlanState, hashed, st->hashed)
 		MemoryContextReset(hashed->planstate->state->es_query_cxt);
-}
-
-/* What of a sub-select's use can't be done here. */
-const char *
-MotSubselectWhyNot(const SubPlan *subplan)
-{
-	if (subplan->subLinkType == CTE_SUBLINK)
-		return "there are WITH queries";
-	return NULL;
 }

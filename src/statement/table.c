@@ -3,9 +3,7 @@
  * table.c
  *	  The statements of this session that are known, and what ends them.
  *
- * A statement is known by the address of its plan.  That is enough once the
- * plan's memory tells us when it goes; before, the serial number that each of
- * our nodes draws when it is planned says whether it is the plan it was.  That
+ * A statement is known by the address of its plan, whose memory tells us when it goes.  That
  * callback cannot be taken back, so a plan gets one only, however often its
  * statement is thrown away and made anew; which plans have one is known by
  * their address, for just as long as they are there.
@@ -37,7 +35,6 @@
 #define GO_AT_ONCE (MAX_STATEMENTS / 16)	/* if there are more */
 #define MAX_PROGRAM_BYTES (1024 * 1024)
 #define CACHE_SIZE 1024			/* a power of two */
-#define WATCHED (-1)			/* in the place of a plan's serial number */
 
 bool		mot_jit = true;
 int			mot_jit_prepare_above = 3;
@@ -90,90 +87,26 @@ make_table(void)
 
 /* ------------------------------------------------------------------ plans */
 
-/* The serial of some node of ours; 0: there is none. */
-static int
-tree_serial(const Plan *plan)
-{
-	int			serial = 0;
-	List	   *members = NIL;
-
-	if (plan == NULL)
-		return 0;
-	switch (nodeTag(plan))
-	{
-		case T_ForeignScan:
-			{
-				List	   *private = ((const ForeignScan *) plan)->fdw_private;
-
-				return private != NIL && IsA(private, IntList) && list_length(private) > MOT_PLAN_SERIAL ?
-					list_nth_int(private, MOT_PLAN_SERIAL) : 0;
-			}
-		case T_ModifyTable:
-			if (((const ModifyTable *) plan)->operation == CMD_INSERT)
-			{
-				List	   *lists = ((const ModifyTable *) plan)->fdwPrivLists;
-				List	   *private = lists != NIL ? linitial(lists) : NIL;
-
-				return private != NIL && IsA(private, IntList) && list_length(private) == 2 ?
-					list_nth_int(private, MOT_MODIFY_SERIAL) : 0;
-			}
-			break;
-		case T_SubqueryScan:
-			return tree_serial(((const SubqueryScan *) plan)->subplan);
-		case T_Append:
-			members = ((const Append *) plan)->appendplans;
-			break;
-		case T_MergeAppend:
-			members = ((const MergeAppend *) plan)->mergeplans;
-			break;
-		default:
-			break;
-	}
-	serial = tree_serial(outerPlan(plan));
-	if (serial == 0)
-		serial = tree_serial(innerPlan(plan));
-	foreach_ptr(Plan, member, members)
-	{
-		if (serial != 0)
-			break;
-		serial = tree_serial(member);
-	}
-	return serial;
-}
-
 /* The server's own way of ON CONFLICT takes a transaction id; so these are run here at once. */
-static inline bool
+static bool
 at_once(const PlannedStmt *stmt)
 {
 	return IsA(stmt->planTree, ModifyTable) &&
-		((const ModifyTable *) stmt->planTree)->onConflictAction != ONCONFLICT_NONE;
+		((const ModifyTable *) stmt->planTree)->onConflictAction != ONCONFLICT_NONE &&
+		MotPlanIsOurs(stmt, true);
 }
 
 /*
- * A plan without nodes of ours, of ordinary tables, is watched from its first execution on.  Plans
- * that are not kept are executed once only.
+ * Is it a plan of ours that is to be known from its first execution on?  Plans that nobody keeps
+ * are executed once only.
  */
-static int
-plan_serial_ordinary(const PlannedStmt *stmt)
+static bool
+is_to_be_known(const PlannedStmt *stmt)
 {
-	bool		kept = strcmp(GetMemoryChunkContext(unconstify(PlannedStmt *, stmt))->name, "CachedPlan") == 0;
+	const char *context = GetMemoryChunkContext(unconstify(PlannedStmt *, stmt))->name;
 
-	return (kept || at_once(stmt)) && MotPlanIsOrdinary(stmt) ? WATCHED : 0;
-}
-
-/* That of a plan; 0: it is none of ours. */
-static int
-plan_serial(const PlannedStmt *stmt)
-{
-	int			serial = tree_serial(stmt->planTree);
-
-	foreach_ptr(Plan, subplan, stmt->subplans)
-	{
-		if (serial != 0)
-			break;
-		serial = tree_serial(subplan);
-	}
-	return serial != 0 ? serial : plan_serial_ordinary(stmt);
+	return (strcmp(context, "CachedPlan") == 0 || strcmp(context, "SQL function") == 0 ||
+			mot_jit_prepare_above == 0 || at_once(stmt)) && MotPlanIsOurs(stmt, false);
 }
 
 static inline uint32
@@ -198,7 +131,6 @@ watch(MotStatement *st)
 		callback->arg = plan;
 		MemoryContextRegisterResetCallback(cxt, callback);
 	}
-	st->told = true;
 }
 
 static int
@@ -256,34 +188,23 @@ make_room(void)
 }
 
 static MotStatement *
-find(const PlannedStmt *plan, int serial)
+find(const PlannedStmt *plan)
 {
 	MotStatement *st;
 	Entry	   *entry;
-	bool		found;
 
 	if (statements == NULL)
 		make_table();
 	entry = hash_search(statements, &plan, HASH_FIND, NULL);
 	if (entry != NULL)
-	{
-		st = entry->statement;
-		if (st->serial == serial)
-			return st;
-		if (st->state == MOT_STATEMENT_RUNNING)
-			return NULL;
-		forget(st);				/* another plan where one was */
-	}
-
+		return entry->statement;
 	if (hash_get_num_entries(statements) >= MAX_STATEMENTS)
 		make_room();
 	st = MemoryContextAllocZero(statements_cxt, sizeof(MotStatement));
 	st->plan = st->run = plan;
-	st->serial = serial;
-	if (serial == WATCHED)
-		watch(st);
+	watch(st);
 	st->state = MOT_STATEMENT_COUNTING;
-	entry = hash_search(statements, &plan, HASH_ENTER, &found);
+	entry = hash_search(statements, &plan, HASH_ENTER, NULL);
 	entry->statement = st;
 	return st;
 }
@@ -314,11 +235,12 @@ find_or_make(QueryDesc *query, uint32 place)
 {
 	const PlannedStmt *plan = query->plannedstmt;
 	MotStatement *st = cache[place];
-	int			serial;
 
 	if (st != NULL && st->plan == plan)
 		MotStatementDiscard(st);
-	else if ((serial = plan_serial(plan)) == 0 || (st = find(plan, serial)) == NULL)
+	else if (is_to_be_known(plan))
+		st = find(plan);
+	else
 		return NULL;
 
 	st->asked++;
@@ -329,14 +251,12 @@ find_or_make(QueryDesc *query, uint32 place)
 		cache[place] = st;
 		return MotStatementFor(query);
 	}
-	if (st->seen < mot_jit_prepare_above && !(st->serial == WATCHED && at_once(plan)))
+	if (st->seen < mot_jit_prepare_above && !at_once(plan))
 	{
 		st->seen++;
 		return NULL;
 	}
 
-	if (!st->told)
-		watch(st);
 	if (st->text == NULL && query->sourceText != NULL)
 		st->text = MemoryContextStrdup(statements_cxt, query->sourceText);
 	st->query_id = plan->queryId;
@@ -344,7 +264,6 @@ find_or_make(QueryDesc *query, uint32 place)
 	if (st->cxt != NULL)
 		MotStatementDiscard(st);	/* an error ended the last attempt */
 	st->cxt = AllocSetContextCreate(statements_cxt, "MOT statement", ALLOCSET_SMALL_SIZES);
-	st->stale = false;
 	MotWithin(st->cxt, st->run = MotPlanTranslate(plan));
 	st->why_not = MotWhyNot(st->run);
 	if (st->why_not != NULL)
@@ -409,22 +328,8 @@ MotStatementDiscard(MotStatement *st)
 	if (st->state == MOT_STATEMENT_READY)
 		st->state = MOT_STATEMENT_COUNTING;
 	MotStatementRelease(st);
-	st->cxt = NULL;
 	st->run = st->plan;
-	st->estate = NULL;
-	st->root = NULL;
-	st->sender = NULL;
-	st->change = NULL;
-	st->junk = NULL;
-	st->scans = NIL;
-	st->lock = NULL;
-	st->cursor = NULL;
-	st->sorts = NIL;
-	st->initplans = NIL;
-	st->hashed = NIL;
-	st->parents = NIL;
-	st->row_subselects = false;
-	st->ntables = 0;
+	memset(&st->cxt, 0, sizeof(MotStatement) - offsetof(MotStatement, cxt));
 	if (cxt != NULL)
 		MemoryContextDelete(cxt);
 }
