@@ -64,7 +64,6 @@ struct AggregateNode
 	MotNode		node;
 	bool		done;
 	AggState   *state;			/* the server's */
-	bool		by_server;		/* it takes the rows, too */
 	ExprContext *input;			/* of each row from below */
 	ExprContext *memory;		/* of transition values */
 	Transition *transitions;
@@ -399,13 +398,6 @@ next_of_aggregate(MotNode *node)
 	AggState   *state = agg->state;
 	MemoryContext oldcxt;
 
-	if (agg->by_server)
-	{
-		TupleTableSlot *slot;
-
-		MotWithin(node->statement->exec_cxt, slot = ExecProcNode(&state->ss.ps));
-		return TupIsNull(slot) ? NULL : slot;
-	}
 	if (agg->done)
 		return NULL;
 	agg->done = true;
@@ -440,13 +432,8 @@ next_of_aggregate(MotNode *node)
 static void
 restart_aggregate(MotNode *node)
 {
-	AggregateNode *agg = (AggregateNode *) node;
-
-	agg->done = false;
-	if (agg->by_server)
-		ExecReScan(&agg->state->ss.ps);
-	else
-		node->outer->restart(node->outer);
+	((AggregateNode *) node)->done = false;
+	node->outer->restart(node->outer);
 }
 
 /* ---------------------------------------------------------------- building */
@@ -574,22 +561,20 @@ build_program(MotStatement *st, AggregateNode *agg)
 MotNode *
 MotAggregateBuild(MotStatement *st, Agg *plan)
 {
-	MotNode    *node = MotNodeMake(st, sizeof(AggregateNode), next_of_aggregate, restart_aggregate,
-								   outerPlan(plan));
+	MotNode    *node = MotServersBuild(st, &plan->plan, sizeof(AggregateNode));
 	AggregateNode *agg = (AggregateNode *) node;
-	AggState   *state = agg->state = (AggState *) MotServersNode(node, &plan->plan);
+	AggState   *state = agg->state = (AggState *) node->ps;
 
-	node->ps = &state->ss.ps;
+	foreach_node(Aggref, aggref, state->aggs)
+		if (aggref->aggdistinct != NIL)
+		return node;
+	node->next = next_of_aggregate;
+	node->restart = restart_aggregate;
 	node->econtext = state->ss.ps.ps_ExprContext;
 	node->qual = state->ss.ps.qual;
 	node->project = state->ss.ps.ps_ProjInfo;
 	agg->input = state->tmpcontext;
 	agg->memory = state->curaggcontext = state->aggcontexts[0];
-	foreach_node(Aggref, aggref, state->aggs)
-		agg->by_server |= aggref->aggdistinct != NIL;
-	if (agg->by_server)
-		return node;
-
 	agg->transitions = palloc0(Max(1, state->numtrans) * sizeof(Transition));
 	for (int i = 0; i < state->numtrans; i++)
 		build_transition(agg, &agg->transitions[i], &state->pertrans[i]);

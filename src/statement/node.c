@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * node.c
- *	  Reading: scans, nested loops, LIMIT, single rows, sub-queries of FROM.
+ *	  Reading: scans, nested loops, LIMIT, sub-queries of FROM.
  *
  * As the executor's nodes do it, row for row, without what these do for cases
  * that we leave to them.  A scan is the wrapper's (fdw/scan.c): it gets a
@@ -54,18 +54,9 @@ typedef struct JoinNode
 	List	   *params;			/* NestLoopParams */
 } JoinNode;
 
-typedef struct ResultNode
-{
-	MotNode		node;
-	ExprState  *constant_qual;
-	bool		checked;
-	bool		done;
-} ResultNode;
-
 static MotNode *build_scan(MotStatement *st, ForeignScan *plan);
 static MotNode *build_join(MotStatement *st, NestLoop *plan);
 static MotNode *build_limit(MotStatement *st, Limit *plan);
-static MotNode *build_result(MotStatement *st, Result *plan);
 static MotNode *build_subquery(MotStatement *st, SubqueryScan *plan);
 
 static MotNode *
@@ -84,16 +75,14 @@ build_node(MotStatement *st, Plan *plan)
 		case T_LockRows:
 			return MotLockBuild(st, (LockRows *) plan);
 		case T_Sort:
-			return MotSortBuild(st, (Sort *) plan);
 		case T_Material:
-			return MotMaterialBuild(st, (Material *) plan);
+		case T_Result:
+			return MotServersBuild(st, plan, sizeof(MotNode));
 		case T_Memoize:
 			/* what it would remember is here as soon */
 			return MotNodeBuild(st, outerPlan(plan));
 		case T_SubqueryScan:
 			return build_subquery(st, (SubqueryScan *) plan);
-		case T_Result:
-			return build_result(st, (Result *) plan);
 		default:
 			elog(ERROR, "plan node of type %d cannot be run", (int) nodeTag(plan));
 	}
@@ -550,6 +539,7 @@ static void
 compute_limits(LimitNode *limit)
 {
 	ExprContext *econtext = limit->node.econtext;
+	PlanState  *below = limit->node.outer->ps;
 	bool		isnull;
 	Datum		value;
 
@@ -584,10 +574,9 @@ compute_limits(LimitNode *limit)
 		}
 	}
 	limit->computed = true;
-	if (limit->node.outer->is_sort)
-		MotSortBound(limit->node.outer,
-					 limit->all || limit->count > PG_INT64_MAX - limit->offset ? 0 :
-					 limit->count + limit->offset);
+	if (below != NULL && IsA(below, SortState))
+		ExecSetTupleBound(limit->all || limit->count > PG_INT64_MAX - limit->offset ? -1 :
+						  limit->count + limit->offset, below);
 }
 
 static TupleTableSlot *
@@ -643,54 +632,6 @@ build_limit(MotStatement *st, Limit *plan)
 	MotNodeContext(node, T_LimitState, sizeof(LimitState), (Plan *) plan);
 	limit->offset_expr = ExecInitExpr((Expr *) plan->limitOffset, node->ps);
 	limit->count_expr = ExecInitExpr((Expr *) plan->limitCount, node->ps);
-	return node;
-}
-
-/* ------------------------------------------------------------ single rows */
-
-static TupleTableSlot *
-next_of_result(MotNode *node)
-{
-	ResultNode *result = (ResultNode *) node;
-
-	CHECK_FOR_INTERRUPTS();
-	if (!result->checked)
-	{
-		result->checked = true;
-		if (result->constant_qual != NULL && !ExecQual(result->constant_qual, node->econtext))
-			result->done = true;
-	}
-	ResetExprContext(node->econtext);
-	if (result->done)
-		return NULL;
-	if (node->outer != NULL)
-	{
-		node->econtext->ecxt_outertuple = node->outer->next(node->outer);
-		if (node->econtext->ecxt_outertuple == NULL)
-			return NULL;
-	}
-	else
-		result->done = true;
-	return ExecProject(node->project);
-}
-
-static void
-restart_result(MotNode *node)
-{
-	((ResultNode *) node)->checked = false;
-	((ResultNode *) node)->done = false;
-	MotNodeRestart(node);
-}
-
-static MotNode *
-build_result(MotStatement *st, Result *plan)
-{
-	MotNode    *node = MotNodeMake(st, sizeof(ResultNode), next_of_result, restart_result, outerPlan(plan));
-	ResultNode *result = (ResultNode *) node;
-
-	MotNodeContext(node, T_ResultState, sizeof(ResultState), (Plan *) plan);
-	MotNodeProject(node, (Plan *) plan);
-	result->constant_qual = ExecInitQual((List *) plan->resconstantqual, node->ps);
 	return node;
 }
 

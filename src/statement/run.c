@@ -430,8 +430,8 @@ end_statement(MotStatement *st, QueryDesc *query)
 		MotChangeRest(st);
 	if (st->lock != NULL)
 		MotLockRest(st);
-	if (st->sorts != NIL)
-		MotSortRest(st);
+	if (st->kept != NIL)
+		MotServersRest(st);
 	if (st->parents != NIL)
 		MotSubselectsRest(st);
 	foreach_ptr(ExprContext, econtext, estate->es_exprcontexts)

@@ -13,11 +13,10 @@
  *	shape.c		may a plan be run here, and if not, why not?
  *	ordinary.c	plans of ordinary tables
  *	build.c		the program of a plan: nodes and prepared expressions
- *	node.c		reading: scans, nested loops, LIMIT, single rows
+ *	node.c		reading: scans, nested loops, LIMIT
  *	result.c	the slot for rows that a node computes
  *	lock.c		FOR UPDATE and its like
- *	subselect.c	EXISTS, scalar sub-selects and their like
- *	sort.c		rows that are kept: ORDER BY that no index gives, inner sides of joins
+ *	subselect.c	EXISTS, scalar sub-selects and their like; nodes that are the server's
  *	aggregate.c	aggregates without grouping
  *	change.c	INSERT, UPDATE and DELETE
  *	joined.c	UPDATE and DELETE of rows that a join finds
@@ -68,7 +67,6 @@ struct MotNode
 	MotNode    *outer;
 	MotNode    *inner;
 	bool		is_scan;		/* a MotScanNode */
-	bool		is_sort;
 	List	   *initplans;		/* SubPlanStates; if there are any, "restart"
 								 * is that of subselect.c */
 	void		(*restart_itself) (MotNode *node);
@@ -187,7 +185,7 @@ struct MotStatement
 	List	   *scans;			/* MotScanNodes */
 	struct MotChange *change;	/* not a SELECT */
 	MotNode    *lock;			/* FOR UPDATE and its like, or NULL */
-	List	   *sorts;			/* and materials: what keeps rows */
+	List	   *kept;			/* nodes that keep rows */
 	List	   *parents;		/* PlanStates, if there are sub-selects */
 	List	   *initplans;		/* SubPlanStates: evaluated once */
 	List	   *hashed;			/* SubPlanStates whose hash tables depend on
@@ -256,7 +254,8 @@ extern void MotLockStart(MotStatement *st);
 extern void MotLockRest(MotStatement *st);
 
 /* subselect.c */
-extern PlanState *MotServersNode(MotNode *node, Plan *plan);
+extern MotNode *MotServersBuild(MotStatement *st, Plan *plan, Size size);
+extern void MotServersRest(MotStatement *st);
 extern void MotSubselectsBuild(MotStatement *st);
 extern void MotSubselectsBuilt(MotStatement *st);
 extern void MotParamChanged(MotStatement *st, int param);
@@ -264,12 +263,6 @@ extern List *MotInitPlansBuild(MotStatement *st, Plan *plan, PlanState *ps);
 extern void MotNodeInitPlans(MotNode *node, Plan *plan);
 extern void MotSubselectsStart(MotStatement *st);
 extern void MotSubselectsRest(MotStatement *st);
-
-/* sort.c */
-extern MotNode *MotSortBuild(MotStatement *st, Sort *plan);
-extern MotNode *MotMaterialBuild(MotStatement *st, Material *plan);
-extern void MotSortBound(MotNode *node, int64 bound);
-extern void MotSortRest(MotStatement *st);
 
 /* aggregate.c */
 extern const char *MotAggregateWhyNot(const Agg *agg);

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * subselect.c
- *	  Sub-selects: EXISTS, scalar ones, ARRAY, and those of IN, ANY and ALL; and nodes of
- *	  the server's that take a program's rows.
+ *	  Where the server takes rows from programs: sub-selects (EXISTS, scalar ones, ARRAY,
+ *	  and those of IN, ANY and ALL), and nodes of its own.
  *
  * The server's expressions evaluate a sub-select by asking a plan state for
  * rows (executor/nodeSubplan.c).  They get one here whose rows are a program's:
@@ -15,6 +15,10 @@
  * inside another that does depend on something, it is due again whenever that
  * starts over.
  *
+ * The server's own nodes do what is seldom asked for, or takes long: they sort, keep what a
+ * join reads again and again, and more.  They are made once, like all of the program, and
+ * start over with each execution.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -23,6 +27,7 @@
 #include "nodes/extensible.h"
 #include "nodes/makefuncs.h"
 #include "statement/statement.h"
+#include "utils/tuplestore.h"
 
 typedef struct SubselectState
 {
@@ -115,30 +120,89 @@ create_subselect(CustomScan *plan)
 	return (Node *) state;
 }
 
-/* The server's node for a plan, with a program's below it: the outer of what is to run it here. */
-PlanState *
-MotServersNode(MotNode *node, Plan *plan)
+/* The server's node, which takes the rows of the program's node below. */
+static PlanState *
+make_servers(MotNode *node, Plan *plan)
 {
 	static const CustomScanMethods scan_methods = {"MOT sub-select", create_subselect};
 	MotStatement *st = node->statement;
-	CustomScan *below = makeNode(CustomScan);
 	PlanState  *ps;
 
-	below->custom_scan_tlist = outerPlan(plan)->targetlist;
-	foreach_node(TargetEntry, tle, below->custom_scan_tlist)
-		below->scan.plan.targetlist = lappend(below->scan.plan.targetlist,
-											  makeTargetEntry((Expr *) makeVarFromTargetEntry(INDEX_VAR, tle),
-															  tle->resno, NULL, tle->resjunk));
-	below->custom_private = list_make1(node->outer);
-	below->methods = &scan_methods;
 	plan = MotPlanCopy(plan);
-	plan->lefttree = &below->scan.plan;
 	plan->initPlan = NIL;		/* see MotNodeInitPlans */
-	ps = ExecInitNode(plan, st->estate, 0);
-	ps->ps_ProjInfo->pi_state.resultslot = MotResultSlot(ps->ps_ResultTupleDesc);
+	if (node->outer != NULL)
+	{
+		CustomScan *below = makeNode(CustomScan);
+
+		below->custom_scan_tlist = outerPlan(plan)->targetlist;
+		foreach_node(TargetEntry, tle, below->custom_scan_tlist)
+			below->scan.plan.targetlist = lappend(below->scan.plan.targetlist,
+												  makeTargetEntry((Expr *) makeVarFromTargetEntry(INDEX_VAR, tle),
+																  tle->resno, NULL, tle->resjunk));
+		below->custom_private = list_make1(node->outer);
+		below->methods = &scan_methods;
+		outerPlan(plan) = &below->scan.plan;
+	}
+	/* a join starts over what is kept */
+	ps = ExecInitNode(plan, st->estate, IsA(plan, Material) ? EXEC_FLAG_REWIND : 0);
+	if (ps->ps_ProjInfo != NULL)
+		ps->ps_ProjInfo->pi_state.resultslot = MotResultSlot(ps->ps_ResultTupleDesc);
 	if (st->plan->subplans != NIL)
 		st->parents = lappend(st->parents, ps);
 	return ps;
+}
+
+static TupleTableSlot *
+next_of_servers(MotNode *node)
+{
+	TupleTableSlot *slot;
+
+	MotWithin(node->statement->exec_cxt, slot = ExecProcNode(node->ps));
+	return TupIsNull(slot) ? NULL : slot;
+}
+
+/* What is kept goes, too. */
+static void
+restart_anew(MotNode *node)
+{
+	MaterialState *material = (MaterialState *) node->ps;
+
+	ExecReScan(node->ps);
+	if (IsA(material, MaterialState) && material->tuplestorestate != NULL)
+	{
+		tuplestore_end(material->tuplestorestate);
+		material->tuplestorestate = NULL;
+		material->eof_underlying = false;
+		ExecReScan(outerPlanState(material));
+	}
+}
+
+static void
+restart_servers(MotNode *node)
+{
+	ExecReScan(node->ps);
+}
+
+/* "size" is that of a structure that begins with a node. */
+MotNode *
+MotServersBuild(MotStatement *st, Plan *plan, Size size)
+{
+	/* what depends on parameters is read anew */
+	MotNode    *node = MotNodeMake(st, size, next_of_servers,
+								   bms_is_empty(plan->extParam) ? restart_servers : restart_anew, outerPlan(plan));
+
+	node->ps = make_servers(node, plan);
+	if (IsA(plan, Sort) || IsA(plan, Material))
+		st->kept = lappend(st->kept, node);
+	return node;
+}
+
+/* The end of an execution: its memory goes. */
+void
+MotServersRest(MotStatement *st)
+{
+	foreach_ptr(MotNode, node, st->kept)
+		restart_anew(node);
 }
 
 /* The statement's sub-selects, before anything that has them in expressions. */
