@@ -166,30 +166,21 @@
 
 /* ----------------------------------------------------------------- indexes */
 
-/* of plain columns */
 #if PG_VERSION_NUM >= 180000
-#define MotMakeIndexInfo(n, am, unique) makeIndexInfo(n, n, am, NIL, NIL, unique, false, true, false, false, false)
 #define MotGetPrimaryKeyIndex(rel) RelationGetPrimaryKeyIndex(rel, true)
 #define MotIndexBeginScan(rel, index, snapshot) index_beginscan(rel, index, snapshot, NULL, 0, 0)
 #else
 #define MotGetPrimaryKeyIndex(rel) RelationGetPrimaryKeyIndex(rel)
 #define MotIndexBeginScan(rel, index, snapshot) index_beginscan(rel, index, snapshot, 0, 0)
-#if PG_VERSION_NUM >= 160000
-#define MotMakeIndexInfo(n, am, unique) makeIndexInfo(n, n, am, NIL, NIL, unique, false, true, false, false)
-#else
-#define MotMakeIndexInfo(n, am, unique) makeIndexInfo(n, n, am, NIL, NIL, unique, false, true, false)
-#endif
 #endif
 
-/* The catalogue's entry of an index of plain columns. */
-#if PG_VERSION_NUM >= 170000
-#define MotIndexCreate(rel, name, info, columns, collations, classes, options, flags, system, internal, constraint) \
-	index_create(rel, name, InvalidOid, InvalidOid, InvalidOid, InvalidOid, info, columns, (info)->ii_Am, InvalidOid, \
-				 collations, classes, NULL, options, NULL, (Datum) 0, flags, 0, system, internal, constraint)
+/* The catalogue's entries of an index, for which the caller has looked whether the table is in use. */
+#if PG_VERSION_NUM >= 160000
+#define MotDefineIndexUnbuilt(relid, stmt, check_rights) \
+	DefineIndex(relid, stmt, InvalidOid, InvalidOid, InvalidOid, -1, true, check_rights, false, true, true)
 #else
-#define MotIndexCreate(rel, name, info, columns, collations, classes, options, flags, system, internal, constraint) \
-	index_create(rel, name, InvalidOid, InvalidOid, InvalidOid, InvalidOid, info, columns, (info)->ii_Am, InvalidOid, \
-				 collations, classes, options, (Datum) 0, flags, 0, system, internal, constraint)
+#define MotDefineIndexUnbuilt(relid, stmt, check_rights) \
+	DefineIndex(relid, stmt, InvalidOid, InvalidOid, InvalidOid, true, check_rights, false, true, true)
 #endif
 
 /* what parse analysis has made of a table's constraints, without its keys */

@@ -3,14 +3,12 @@
  * create_index.c
  *	  CREATE INDEX on a MOT table, and the indexes behind its keys.
  *
- * DefineIndex refuses foreign tables, so this is its counterpart: checks,
- * index_create() for the catalogue with access method mot, and the engine
- * index built by MotStorageCreateIndex.  Never btree: the planner and the
- * executor would open a btree file.
+ * Checks of what an index in memory cannot be, then DefineIndex for the catalogue
+ * with access method mot, and the engine index built by MotStorageCreateIndex.
+ * Never btree: the planner and the executor would open a btree file.
  *
  *-------------------------------------------------------------------------
  */
-#include "compat/acl.h"
 #include "compat/attribute.h"
 #include "compat/calls.h"
 #include "ddl/ddl.h"
@@ -21,25 +19,19 @@
 #include "access/xact.h"
 #include "catalog/index.h"
 #include "catalog/namespace.h"
-#include "catalog/objectaccess.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
-#include "catalog/pg_index.h"
 #include "catalog/pg_opclass.h"
 #include "catalog/pg_type.h"
-#include "commands/comment.h"
 #include "commands/defrem.h"
 #include "commands/event_trigger.h"
 #include "commands/tablecmds.h"
 #include "commands/tablespace.h"
-#include "mb/pg_wchar.h"
 #include "miscadmin.h"
-#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "parser/parse_utilcmd.h"
 #include "relation/relation.h"
-#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
@@ -48,6 +40,8 @@
 static void
 check_shape(Relation rel, IndexStmt *stmt)
 {
+	if (stmt->excludeOpNames)
+		MotRefuseExclusion(RelationGetRelationName(rel));
 	if (stmt->accessMethod != NULL &&
 		strcmp(stmt->accessMethod, MOT_AM_NAME) != 0 &&
 		strcmp(stmt->accessMethod, DEFAULT_INDEX_TYPE) != 0)
@@ -61,22 +55,11 @@ check_shape(Relation rel, IndexStmt *stmt)
 	if (stmt->indexIncludingParams)
 		MotRefuse(RelationGetRelationName(rel), "included columns",
 				  "Create the index without INCLUDE: every lookup reaches the whole row in memory anyway.");
-	if (stmt->excludeOpNames)
-		MotRefuseExclusion(RelationGetRelationName(rel));
 	if (stmt->deferrable || stmt->initdeferred)
 		MotRefuseDeferrable(RelationGetRelationName(rel));
 	if (stmt->nulls_not_distinct)
 		MotRefuse(RelationGetRelationName(rel), "keys with NULLS NOT DISTINCT",
 				  "Declare the columns NOT NULL, or leave NULLS NOT DISTINCT out.");
-
-	if (list_length(stmt->indexParams) <= 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
-				 errmsg("must specify at least one column")));
-	if (list_length(stmt->indexParams) > INDEX_MAX_KEYS)
-		ereport(ERROR,
-				(errcode(ERRCODE_TOO_MANY_COLUMNS),
-				 errmsg("cannot use more than %d columns in an index", INDEX_MAX_KEYS)));
 
 	/* storage parameters of btree do no harm; others are mistakes */
 	foreach_node(DefElem, option, stmt->options)
@@ -90,67 +73,6 @@ check_shape(Relation rel, IndexStmt *stmt)
 	/* rows in memory have no tablespace, but a wrong name is still a mistake */
 	if (stmt->tableSpace)
 		(void) get_tablespace_oid(stmt->tableSpace, false);
-}
-
-/* -------------------------------------------------------------- names */
-
-/* as ChooseIndexColumnNames */
-static List *
-column_names(List *params)
-{
-	List	   *result = NIL;
-
-	foreach_node(IndexElem, elem, params)
-	{
-		const char *origname = elem->indexcolname ? elem->indexcolname : elem->name;
-		char		name[NAMEDATALEN];
-
-		strlcpy(name, origname, NAMEDATALEN);
-		for (int i = 1;; i++)
-		{
-			char		suffix[32];
-			int			len;
-			ListCell   *lc2;
-
-			foreach(lc2, result)
-			{
-				if (strcmp(name, (char *) lfirst(lc2)) == 0)
-					break;
-			}
-			if (lc2 == NULL)
-				break;
-			snprintf(suffix, sizeof(suffix), "%d", i);
-			len = pg_mbcliplen(origname, strlen(origname), NAMEDATALEN - 1 - strlen(suffix));
-			memcpy(name, origname, len);
-			strcpy(name + len, suffix);
-		}
-		result = lappend(result, pstrdup(name));
-	}
-	return result;
-}
-
-/* as ChooseIndexName */
-static char *
-choose_name(Relation rel, IndexStmt *stmt, List *colnames)
-{
-	StringInfoData columns;
-
-	if (stmt->primary)
-		return ChooseRelationName(RelationGetRelationName(rel), NULL, "pkey",
-								  RelationGetNamespace(rel), true);
-
-	initStringInfo(&columns);
-	foreach_ptr(char, colname, colnames)
-	{
-		if (columns.len > 0)
-			appendStringInfoChar(&columns, '_');
-		appendStringInfoString(&columns, colname);
-		if (columns.len >= NAMEDATALEN)
-			break;
-	}
-	return ChooseRelationName(RelationGetRelationName(rel), columns.data,
-							  stmt->isconstraint ? "key" : "idx",
-							  RelationGetNamespace(rel), stmt->isconstraint);
 }
 
 /*
@@ -186,47 +108,37 @@ own_opclass(List *name, Oid am)
 	return OidIsValid(get_opclass_oid(am, ours, true)) ? ours : name;
 }
 
-/* ------------------------------------------------------------ columns */
-
-static void
-resolve_columns(Relation rel, IndexStmt *stmt, IndexInfo *info,
-				Oid *collations, Oid *classes, int16 *options)
+/*
+ * What of the columns the server does not look for; what is wrong with others, it says itself.
+ * Returns them.
+ */
+static Bitmapset *
+check_columns(Relation rel, IndexStmt *stmt)
 {
-	int			i = 0;
+	Bitmapset  *columns = NULL;
 
 	foreach_node(IndexElem, elem, stmt->indexParams)
 	{
 		AttrNumber	attnum;
 		Form_pg_attribute att;
+		Oid			collation;
 		Node	   *expr = elem->expr;
 
 		while (expr && IsA(expr, CollateExpr))
 			expr = (Node *) ((CollateExpr *) expr)->arg;
 		if (elem->name != NULL)
-		{
 			attnum = get_attnum(RelationGetRelid(rel), elem->name);
-			if (attnum == InvalidAttrNumber)
-				ereport(ERROR,
-						(errcode(ERRCODE_UNDEFINED_COLUMN),
-						 stmt->isconstraint ?
-						 errmsg("column \"%s\" named in key does not exist", elem->name) :
-						 errmsg("column \"%s\" does not exist", elem->name)));
-		}
 		else if (IsA(expr, Var) && ((Var *) expr)->varattno != InvalidAttrNumber)
 			attnum = ((Var *) expr)->varattno;	/* "(column)" */
 		else
 			MotRefuse(RelationGetRelationName(rel), "indexes on expressions",
 					  "Add a generated column (GENERATED ALWAYS AS (...) STORED) and index that.");
-		if (attnum < 0)
-			ereport(ERROR,
-					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("index creation on system columns is not supported")));
-		att = TupleDescAttr(RelationGetDescr(rel), attnum - 1);
+		elem->opclass = own_opclass(elem->opclass, MotAmOid(false));
+		if (attnum <= 0 || MotIsVirtualColumn(TupleDescAttr(RelationGetDescr(rel), attnum - 1)))
+			continue;
+		columns = bms_add_member(columns, attnum);
 
-		if (MotIsVirtualColumn(att))
-			ereport(ERROR,
-					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("indexes on virtual generated columns are not supported")));
+		att = TupleDescAttr(RelationGetDescr(rel), attnum - 1);
 		if (!MotKeyTypeSupported(att->atttypid))
 			ereport(ERROR,
 					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -235,58 +147,27 @@ resolve_columns(Relation rel, IndexStmt *stmt, IndexInfo *info,
 							RelationGetRelationName(rel)),
 					 errdetail("There is no order-preserving encoding for the type."),
 					 errhint("Index a column of another type, such as a generated one.")));
-
-		collations[i] = elem->expr ? exprCollation(elem->expr) : att->attcollation;
-		if (elem->collation)
-			collations[i] = get_collation_oid(elem->collation, false);
-		if (type_is_collatable(att->atttypid))
-		{
-			if (!OidIsValid(collations[i]))
-				ereport(ERROR,
-						(errcode(ERRCODE_INDETERMINATE_COLLATION),
-						 errmsg("could not determine which collation to use for index expression"),
-						 errhint("Use the COLLATE clause to set the collation explicitly.")));
-			if (!get_collation_isdeterministic(collations[i]))
-				ereport(ERROR,
-						(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						 errmsg("column \"%s\" has a nondeterministic collation and cannot be indexed in memory-optimized table \"%s\"",
-								NameStr(att->attname), RelationGetRelationName(rel)),
-						 errhint("Give the index column a deterministic collation with COLLATE.")));
-		}
-		else if (OidIsValid(collations[i]))
+		collation = elem->collation ? get_collation_oid(elem->collation, false) :
+			elem->expr ? exprCollation(elem->expr) : att->attcollation;
+		if (type_is_collatable(att->atttypid) && OidIsValid(collation) &&
+			!get_collation_isdeterministic(collation))
 			ereport(ERROR,
-					(errcode(ERRCODE_DATATYPE_MISMATCH),
-					 errmsg("collations are not supported by type %s",
-							format_type_be(att->atttypid))));
-
-		classes[i] = ResolveOpClass(own_opclass(elem->opclass, info->ii_Am),
-									att->atttypid, MOT_AM_NAME, info->ii_Am);
-		if (elem->opclassopts)
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("operator classes of access method \"%s\" have no options",
-							MOT_AM_NAME)));
-
-		options[i] = 0;
-		if (elem->ordering == SORTBY_DESC)
-			options[i] |= INDOPTION_DESC;
-		if (elem->nulls_ordering == SORTBY_NULLS_FIRST ||
-			(elem->nulls_ordering == SORTBY_NULLS_DEFAULT && elem->ordering == SORTBY_DESC))
-			options[i] |= INDOPTION_NULLS_FIRST;
-
-		info->ii_IndexAttrNumbers[i] = attnum;
-		i++;
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("column \"%s\" has a nondeterministic collation and cannot be indexed in memory-optimized table \"%s\"",
+							NameStr(att->attname), RelationGetRelationName(rel)),
+					 errhint("Give the index column a deterministic collation with COLLATE.")));
 	}
+	return columns;
 }
 
 /*
  * A primary key's columns become NOT NULL first (and their rows are checked).  Nobody
  * has the index open then, which would look like a query that is using it; nor the table.
  */
-static Relation
-prepare_primary_key(Relation rel, IndexInfo *info, IndexStmt *stmt)
+static void
+prepare_primary_key(Oid relid, Bitmapset *columns)
 {
-	Oid			relid = RelationGetRelid(rel);
+	Relation	rel = table_open(relid, NoLock);
 	List	   *cmds = NIL;
 	List	   *altered;
 
@@ -296,93 +177,85 @@ prepare_primary_key(Relation rel, IndexInfo *info, IndexStmt *stmt)
 				(errcode(ERRCODE_INVALID_TABLE_DEFINITION),
 				 errmsg("multiple primary keys for table \"%s\" are not allowed",
 						RelationGetRelationName(rel))));
-	for (int i = 0; i < info->ii_NumIndexAttrs; i++)
+	for (int attnum = -1; (attnum = bms_next_member(columns, attnum)) >= 0;)
 	{
-		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel),
-											  info->ii_IndexAttrNumbers[i] - 1);
-
-		if (!MotAttributeNotNull(RelationGetDescr(rel), info->ii_IndexAttrNumbers[i] - 1))
+		if (!MotAttributeNotNull(RelationGetDescr(rel), attnum - 1))
 		{
 			AlterTableCmd *cmd = makeNode(AlterTableCmd);
 
 			cmd->subtype = AT_SetNotNull;
-			cmd->name = pstrdup(NameStr(att->attname));
+			cmd->name = get_attname(relid, attnum, false);
 			cmds = lappend(cmds, cmd);
 		}
 	}
 	table_close(rel, NoLock);
-	if (cmds != NIL)
+	if (cmds == NIL)
+		return;
+	altered = MotAlterBegin(relid, cmds, AccessExclusiveLock, NULL);
+	AlterTableInternal(relid, cmds, true);
+	CommandCounterIncrement();
+	MotAlterFinish(altered, NULL);
+}
+
+/*
+ * The catalogue's entries are made by the server's own DefineIndex.  It asks what kind of table this
+ * is and refuses foreign ones, so for that moment the relation cache calls it an ordinary table
+ * with a file.
+ * (The lock, which DefineIndex will have again, sees to it that the entry is not made anew before
+ * it has looked.)
+ */
+static Oid
+make_entries(Oid relid, IndexStmt *stmt, bool check_rights)
+{
+	Relation	rel = table_open(relid, ShareLock);
+	ObjectAddress address;
+
+	stmt->accessMethod = pstrdup(MOT_AM_NAME);
+	stmt->options = NIL;
+	stmt->tableSpace = NULL;
+	stmt->reset_default_tblspc = true;
+	stmt->concurrent = false;
+	PG_TRY();
 	{
-		altered = MotAlterBegin(relid, cmds, AccessExclusiveLock, NULL);
-		AlterTableInternal(relid, cmds, true);
-		CommandCounterIncrement();
-		MotAlterFinish(altered, NULL);
+		rel->rd_rel->relkind = RELKIND_RELATION;
+		rel->rd_rel->relfilenode = relid;
+		address = MotDefineIndexUnbuilt(relid, stmt, check_rights);
 	}
-	rel = table_open(relid, NoLock);
-	index_check_primary_key(rel, info, true, stmt);
-	return rel;
+	PG_FINALLY();
+	{
+		rel->rd_rel->relkind = RELKIND_FOREIGN_TABLE;
+		rel->rd_rel->relfilenode = InvalidOid;
+	}
+	PG_END_TRY();
+	table_close(rel, NoLock);
+	return address.objectId;
 }
 
 Oid
 MotDefineIndex(Oid relid, IndexStmt *stmt, bool check_rights)
 {
 	Relation	rel = table_open(relid, NoLock);
-	int			natts;
-	IndexInfo  *info;
-	Oid		   *collations;
-	Oid		   *classes;
-	int16	   *options;
-	List	   *colnames;
-	char	   *name;
-	bits16		flags = INDEX_CREATE_SKIP_BUILD;
+	Bitmapset  *columns;
 	Oid			indexoid;
-	Oid			constraintoid;
 
 	CheckTableNotInUse(rel, "CREATE INDEX");
-	if (check_rights)
-	{
-		AclResult	aclresult = object_aclcheck(NamespaceRelationId, RelationGetNamespace(rel),
-												GetUserId(), ACL_CREATE);
-
-		if (aclresult != ACLCHECK_OK)
-			aclcheck_error(aclresult, OBJECT_SCHEMA,
-						   get_namespace_name(RelationGetNamespace(rel)));
-	}
 	check_shape(rel, stmt);
-
-	natts = list_length(stmt->indexParams);
-	info = MotMakeIndexInfo(natts, MotAmOid(false), stmt->unique);
-	collations = (Oid *) palloc(natts * sizeof(Oid));
-	classes = (Oid *) palloc(natts * sizeof(Oid));
-	options = (int16 *) palloc(natts * sizeof(int16));
-	resolve_columns(rel, stmt, info, collations, classes, options);
+	columns = check_columns(rel, stmt);
+	table_close(rel, NoLock);
 
 	if (stmt->primary)
-	{
-		rel = prepare_primary_key(rel, info, stmt);
-		flags |= INDEX_CREATE_IS_PRIMARY;
-	}
-
-	colnames = column_names(stmt->indexParams);
-	name = stmt->idxname ? stmt->idxname : choose_name(rel, stmt, colnames);
-	if (stmt->isconstraint)
-		flags |= INDEX_CREATE_ADD_CONSTRAINT;
-	if (stmt->if_not_exists)
-		flags |= INDEX_CREATE_IF_NOT_EXISTS;
-
-	indexoid = MotIndexCreate(rel, name, info, colnames, collations, classes, options,
-							  flags, allowSystemTableMods, !check_rights, &constraintoid);
+		prepare_primary_key(relid, columns);
+	indexoid = make_entries(relid, stmt, check_rights);
 	if (OidIsValid(indexoid))
 	{
 		Relation	index = index_open(indexoid, NoLock);
 
+		rel = table_open(relid, NoLock);
 		MotStorageCreateIndex(rel, index);
 		index_close(index, NoLock);
-		if (stmt->idxcomment)
-			CreateComments(indexoid, RelationRelationId, 0, stmt->idxcomment);
+		table_close(rel, NoLock);
 		CommandCounterIncrement();
 	}
-	table_close(rel, NoLock);
 	return indexoid;
 }
 
@@ -416,7 +289,7 @@ MotAdoptIndex(Oid relid, Constraint *constraint)
 	bool		isnull;
 	oidvector  *classes;
 	IndexInfo  *info;
-	IndexStmt  *stmt;
+	Bitmapset  *columns = NULL;
 	char	   *name;
 
 	indexoid = get_relname_relid(constraint->indexname, RelationGetNamespace(rel));
@@ -442,8 +315,8 @@ MotAdoptIndex(Oid relid, Constraint *constraint)
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("\"%s\" is not a unique index", constraint->indexname),
 				 errdetail("Cannot create a primary key or unique constraint using such an index.")));
-	/* deferrable is refused by this */
-	stmt = MotConstraintToIndex(makeRangeVar(NULL, RelationGetRelationName(rel), -1), constraint);
+	if (constraint->deferrable || constraint->initdeferred)
+		MotRefuseDeferrable(RelationGetRelationName(rel));
 
 	datum = SysCacheGetAttr(INDEXRELID, index->rd_indextuple, Anum_pg_index_indclass, &isnull);
 	Assert(!isnull);
@@ -461,6 +334,7 @@ MotAdoptIndex(Oid relid, Constraint *constraint)
 					 errmsg("index \"%s\" column number %d does not have default sorting behavior",
 							constraint->indexname, i + 1),
 					 errdetail("Cannot create a primary key or unique constraint using such an index.")));
+		columns = bms_add_member(columns, form->indkey.values[i]);
 	}
 	info = BuildIndexInfo(index);
 
@@ -475,7 +349,9 @@ MotAdoptIndex(Oid relid, Constraint *constraint)
 	if (primary)
 	{
 		index_close(index, NoLock);
-		rel = prepare_primary_key(rel, info, stmt);
+		table_close(rel, NoLock);
+		prepare_primary_key(relid, columns);
+		rel = table_open(relid, NoLock);
 		index = index_open(indexoid, NoLock);
 	}
 	(void) index_constraint_create(rel, indexoid, InvalidOid, info, name,
