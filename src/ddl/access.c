@@ -9,6 +9,7 @@
  * storage layer makes it happen at commit.  Columns come by OAT_POST_CREATE
  * and go by OAT_DROP; everything else about a table is OAT_POST_ALTER (its
  * options have a class of their own, and so have constraints and partitions).
+ * And a new database is heard of here.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,6 +23,7 @@
 #include "catalog/partition.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
+#include "catalog/pg_database.h"
 #include "catalog/pg_foreign_table.h"
 #include "catalog/pg_inherits.h"
 #include "compat/notnull.h"
@@ -120,6 +122,8 @@ mot_object_access(ObjectAccessType access, Oid class_id, Oid object_id, int sub_
 	if (class_id == ConstraintRelationId &&
 		(access == OAT_POST_CREATE || access == OAT_POST_ALTER || access == OAT_DROP))
 		constraint_changed(object_id, access == OAT_DROP);
+	if (class_id == DatabaseRelationId && access == OAT_POST_CREATE)
+		MotDatabaseComes(object_id);
 	if (class_id == InheritsRelationId && access == OAT_POST_ALTER)
 		partition_changed(object_id, ((ObjectAccessPostAlter *) arg)->auxiliary_id);
 	if (class_id != RelationRelationId &&

@@ -120,19 +120,20 @@ static void
 take_constraint(AlterWork *work, AlterTableCmd *cmd)
 {
 	Constraint *constraint = castNode(Constraint, cmd->def);
-	List	   *elements;
 
-	if ((constraint->contype == CONSTR_PRIMARY || constraint->contype == CONSTR_UNIQUE) &&
-		constraint->indexname != NULL)
+	switch (constraint->contype)
 	{
-		work->keys = lappend(work->keys, constraint);
-		return;
+		case CONSTR_PRIMARY:
+		case CONSTR_UNIQUE:
+		case CONSTR_FOREIGN:
+		case CONSTR_EXCLUSION:
+			work->keys = lappend(work->keys, constraint->indexname != NULL ? (Node *) constraint :
+								 (Node *) MotConstraintToIndex(work->stmt->relation, constraint));
+			break;
+		default:
+			work->second = lappend(work->second, cmd);
+			break;
 	}
-	elements = list_make1(constraint);
-	work->keys = list_concat(work->keys, MotTakeTableKeys(work->stmt->relation, &elements));
-
-	if (elements != NIL)
-		work->second = lappend(work->second, cmd);
 }
 
 static void
@@ -336,7 +337,8 @@ MotAlterTable(const MotUtility *u, AlterTableStmt *stmt)
 
 	foreach_node(AlterTableCmd, cmd, stmt->cmds)
 	{
-		if (cmd->subtype == AT_AddConstraint || cmd->subtype == AT_AddColumn)
+		/* (ours can have none at all) */
+		if ((cmd->subtype == AT_AddConstraint || cmd->subtype == AT_AddColumn) && !MotIsMotTable(relid))
 			MotRefuseReferences(list_make1(cmd->def));
 		/* these come alone, by the grammar */
 		if (cmd->subtype == AT_DetachPartition || cmd->subtype == AT_DetachPartitionFinalize)

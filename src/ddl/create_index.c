@@ -53,8 +53,7 @@ check_shape(Relation rel, IndexStmt *stmt)
 	if (stmt->whereClause)
 		MotRefuse(RelationGetRelationName(rel), "partial indexes", "Create the index without WHERE.");
 	if (stmt->indexIncludingParams)
-		MotRefuse(RelationGetRelationName(rel), "included columns",
-				  "Create the index without INCLUDE: every lookup reaches the whole row in memory anyway.");
+		MotRefuseIncluded(RelationGetRelationName(rel));
 	if (stmt->deferrable || stmt->initdeferred)
 		MotRefuseDeferrable(RelationGetRelationName(rel));
 	if (stmt->nulls_not_distinct)

@@ -262,16 +262,12 @@ create_body(const MotUtility *u, void *arg)
 static void
 create_table(const MotUtility *u, CreateForeignTableStmt *stmt)
 {
-	List	   *elements = copyObject(stmt->base.tableElts);
-
 	/* (the schema says so: TEMPORARY is for ordinary tables) */
 	if (is_temporary(stmt->base.relation))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("a temporary table cannot be memory-optimized")));
 	(void) MotEngineRequired();
-	/* refuses those that there cannot be */
-	(void) MotTakeTableKeys(stmt->base.relation, &elements);
 	MotUtilityWhole(u, create_body, stmt);
 }
 

@@ -89,18 +89,17 @@ extern PlannedStmt *MotUseDefaultEngine(PlannedStmt *pstmt);
 /* ------------------------------------------------------------------- keys.c */
 
 /*
- * Take PRIMARY KEY and UNIQUE out of a column or out of a list of table
- * elements; returns IndexStmts.  Raises for what a MOT table cannot have
- * (FOREIGN KEY, EXCLUDE, deferrable keys).
+ * Take PRIMARY KEY and UNIQUE out of a column: IndexStmts; or what such a constraint
+ * is.  Raise for what a MOT table cannot have (FOREIGN KEY, EXCLUDE, deferrable keys).
  */
 extern List *MotTakeColumnKeys(const RangeVar *relation, ColumnDef *column);
-extern List *MotTakeTableKeys(const RangeVar *relation, List **elements);
 extern IndexStmt *MotConstraintToIndex(const RangeVar *relation, Constraint *constraint);
 
 /* what a foreign table's keys and indexes cannot be */
 extern void MotRefuse(const char *table, const char *what, const char *hint) pg_attribute_noreturn();
 extern void MotRefuseDeferrable(const char *table) pg_attribute_noreturn();
 extern void MotRefuseExclusion(const char *table) pg_attribute_noreturn();
+extern void MotRefuseIncluded(const char *table) pg_attribute_noreturn();
 
 /* FOREIGN KEY of a heap table that points at a MOT table */
 extern void MotRefuseReferences(List *elements);
@@ -188,6 +187,11 @@ extern void MotCheckDomainRows(Relation rel, AttrNumber attnum, List *checks, bo
  */
 extern bool MotPartitionConcerns(Oid parent, Oid partition);
 extern void MotPartitionCheck(Oid parent, Oid partition);
+
+/* --------------------------------------------------------------- database.c */
+
+/* a database has its entry in the catalogue, and no files yet */
+extern void MotDatabaseComes(Oid dbid);
 
 /* ------------------------------------------------------------ maintenance.c */
 

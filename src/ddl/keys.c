@@ -33,6 +33,13 @@ MotRefuseExclusion(const char *table)
 	MotRefuse(table, "exclusion constraints", "Use a UNIQUE constraint where equality is what must not repeat.");
 }
 
+void
+MotRefuseIncluded(const char *table)
+{
+	MotRefuse(table, "included columns",
+			  "Create the index without INCLUDE: every lookup reaches the whole row in memory anyway.");
+}
+
 /*
  * The IndexStmt that a PRIMARY KEY or UNIQUE constraint stands for, as
  * transformIndexConstraint makes it.
@@ -50,6 +57,8 @@ MotConstraintToIndex(const RangeVar *relation, Constraint *constraint)
 		MotRefuseExclusion(relation->relname);
 	if (constraint->deferrable || constraint->initdeferred)
 		MotRefuseDeferrable(relation->relname);
+	if (constraint->including != NIL)
+		MotRefuseIncluded(relation->relname);
 
 	index->unique = true;
 	index->primary = (constraint->contype == CONSTR_PRIMARY);
@@ -80,13 +89,6 @@ MotConstraintToIndex(const RangeVar *relation, Constraint *constraint)
 		elem->ordering = SORTBY_DEFAULT;
 		elem->nulls_ordering = SORTBY_NULLS_DEFAULT;
 		index->indexParams = lappend(index->indexParams, elem);
-	}
-	foreach(lc, constraint->including)
-	{
-		IndexElem  *elem = makeNode(IndexElem);
-
-		elem->name = pstrdup(strVal(lfirst(lc)));
-		index->indexIncludingParams = lappend(index->indexIncludingParams, elem);
 	}
 	return index;
 }
@@ -135,42 +137,6 @@ MotTakeColumnKeys(const RangeVar *relation, ColumnDef *column)
 		}
 	}
 	column->constraints = rest;
-	return keys;
-}
-
-List *
-MotTakeTableKeys(const RangeVar *relation, List **elements)
-{
-	List	   *keys = NIL;
-	List	   *rest = NIL;
-
-	foreach_ptr(Node, element, *elements)
-	{
-		if (IsA(element, ColumnDef))
-			keys = list_concat(keys, MotTakeColumnKeys(relation, (ColumnDef *) element));
-		else if (IsA(element, Constraint))
-		{
-			Constraint *constraint = (Constraint *) element;
-
-			switch (constraint->contype)
-			{
-				case CONSTR_PRIMARY:
-				case CONSTR_UNIQUE:
-				case CONSTR_FOREIGN:
-				case CONSTR_EXCLUSION:
-					if (constraint->indexname != NULL)
-						ereport(ERROR,
-								(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-								 errmsg("cannot use an existing index in CREATE TABLE")));
-					keys = lappend(keys, MotConstraintToIndex(relation, constraint));
-					continue;
-				default:
-					break;
-			}
-		}
-		rest = lappend(rest, element);
-	}
-	*elements = rest;
 	return keys;
 }
 
