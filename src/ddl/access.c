@@ -71,10 +71,9 @@ constraint_changed(Oid constraint, bool goes)
 static void
 tree_changed(Oid relid)
 {
-	if (!MotAlterConcerns(relid))
+	if (MotTablesBelow(relid, NoLock) == NIL)
 		return;
-	foreach_oid(oid, find_all_inheritors(relid, AccessExclusiveLock, NULL))
-		if (MotIsMotTable(oid))
+	foreach_oid(oid, MotTablesBelow(relid, AccessExclusiveLock))
 		MotStorageDefinitionChanged(oid);
 }
 

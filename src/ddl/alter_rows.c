@@ -63,25 +63,19 @@ typedef struct AlteredRel
 	List	   *saved;			/* SavedIndex */
 } AlteredRel;
 
-static List *
-tree_of(Oid relid, LOCKMODE lockmode)
+List *
+MotTablesBelow(Oid relid, LOCKMODE lockmode)
 {
-	return has_subclass(relid) ? find_all_inheritors(relid, lockmode, NULL) : list_make1_oid(relid);
-}
+	List	   *tables = NIL;
 
-bool
-MotAlterConcerns(Oid relid)
-{
-	if (MotIsMotTable(relid))
-		return true;
-	if (!OidIsValid(MotAmOid(true)) || !has_subclass(relid))
-		return false;
-	foreach_oid(oid, find_all_inheritors(relid, NoLock, NULL))
+	if (!OidIsValid(MotAmOid(true)))
+		return NIL;
+	foreach_oid(oid, find_all_inheritors(relid, lockmode, NULL))
 	{
 		if (MotIsMotTable(oid))
-			return true;
+			tables = lappend_oid(tables, oid);
 	}
-	return false;
+	return tables;
 }
 
 List *
@@ -128,6 +122,18 @@ MotConstraintCheck(Oid constraintoid)
 
 	ReleaseSysCache(tuple);
 	return check;
+}
+
+List *
+MotDomainChecks(List *constraints, bool notnull, AttrNumber attnum)
+{
+	List	   *checks = notnull ? list_make1(palloc0(sizeof(MotRowCheck))) : NIL;
+
+	foreach_oid(oid, constraints)
+		checks = lappend(checks, MotConstraintCheck(oid));
+	foreach_ptr(MotRowCheck, check, checks)
+		check->domain = attnum;
+	return checks;
 }
 
 /* --------------------------------------------------- ALTER COLUMN TYPE, before */
@@ -320,48 +326,21 @@ prepare_expression(AlteredRel *altered, Relation rel, AlterTableCmd *cmd)
 	save_indexes(altered, rel, attnum);
 }
 
-/* a tree of MOT and other tables cannot share a USING expression that the server does not see */
-static void
-refuse_mixed_using(List *tree, List *cmds)
-{
-	bool		using = false;
-
-	foreach_node(AlterTableCmd, cmd, cmds)
-	{
-		if (cmd->subtype == AT_AlterColumnType && castNode(ColumnDef, cmd->def)->raw_default)
-			using = true;
-	}
-	if (!using)
-		return;
-	foreach_oid(oid, tree)
-	{
-		if (!MotIsMotTable(oid))
-			ereport(ERROR,
-					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("ALTER COLUMN TYPE with USING is not supported where memory-optimized and other tables inherit from each other"),
-					 errhint("Use ALTER COLUMN TYPE without USING, or take the tables apart with NO INHERIT first.")));
-	}
-}
-
 List *
 MotAlterBegin(Oid relid, List *cmds, LOCKMODE lockmode, const char *query_string)
 {
 	List	   *altered_rels = NIL;
-	List	   *tree = tree_of(relid, lockmode);
+	List	   *tables = MotTablesBelow(relid, lockmode);
+	bool		mixed = list_length(tables) < list_length(find_all_inheritors(relid, NoLock, NULL));
 
-	refuse_mixed_using(tree, cmds);
-	foreach_oid(oid, tree)
+	foreach_oid(oid, tables)
 	{
-		AlteredRel *altered;
-		Relation	rel;
+		AlteredRel *altered = palloc0(sizeof(AlteredRel));
+		Relation	rel = table_open(oid, NoLock);
 
-		if (!MotIsMotTable(oid))
-			continue;
-		altered = palloc0(sizeof(AlteredRel));
 		altered->relid = oid;
-		rel = table_open(altered->relid, NoLock);
 		altered->old = CreateTupleDescCopyConstr(RelationGetDescr(rel));
-		altered->checks = MotValidChecks(altered->relid, InvalidOid);
+		altered->checks = MotValidChecks(oid, InvalidOid);
 		foreach_node(AlterTableCmd, cmd, cmds)
 		{
 			if (cmd->subtype == AT_AlterColumnType)
@@ -374,8 +353,17 @@ MotAlterBegin(Oid relid, List *cmds, LOCKMODE lockmode, const char *query_string
 	}
 	foreach_node(AlterTableCmd, cmd, cmds)
 	{
-		if (cmd->subtype == AT_AlterColumnType)
-			castNode(ColumnDef, cmd->def)->raw_default = NULL;
+		ColumnDef  *def = (ColumnDef *) cmd->def;
+
+		if (cmd->subtype != AT_AlterColumnType)
+			continue;
+		/* the server does not see USING, which the other tables would need */
+		if (mixed && def->raw_default)
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("ALTER COLUMN TYPE with USING is not supported where memory-optimized and other tables inherit from each other"),
+					 errhint("Use ALTER COLUMN TYPE without USING, or take the tables apart with NO INHERIT first.")));
+		def->raw_default = NULL;
 	}
 	return altered_rels;
 }

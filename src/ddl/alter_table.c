@@ -40,9 +40,8 @@
 typedef struct AlterWork
 {
 	AlterTableStmt *stmt;		/* private copy */
-	List	   *first;			/* up to ADD COLUMN in the server's order of
-								 * passes */
-	List	   *second;			/* after that */
+	List	   *cmds;			/* for the server */
+	List	   *defaults;		/* of them, SET DEFAULT */
 	List	   *keys;			/* IndexStmt, or Constraint for USING INDEX */
 } AlterWork;
 
@@ -131,7 +130,7 @@ take_constraint(AlterWork *work, AlterTableCmd *cmd)
 								 (Node *) MotConstraintToIndex(work->stmt->relation, constraint));
 			break;
 		default:
-			work->second = lappend(work->second, cmd);
+			work->cmds = lappend(work->cmds, cmd);
 			break;
 	}
 }
@@ -145,7 +144,7 @@ take_column(AlterWork *work, Oid relid, AlterTableCmd *cmd)
 	/* IF NOT EXISTS: the column's keys come with the column or not at all */
 	if (!cmd->missing_ok || get_attnum(relid, column->colname) == InvalidAttrNumber)
 		work->keys = list_concat(work->keys, keys);
-	work->first = lappend(work->first, cmd);
+	work->cmds = lappend(work->cmds, cmd);
 }
 
 static void
@@ -171,19 +170,11 @@ take_commands(AlterWork *work, Oid relid)
 			case AT_AddColumn:
 				take_column(work, relid, cmd);
 				break;
-			case AT_DropColumn:
-			case AT_DropConstraint:
-			case AT_DropNotNull:
-			case AT_DropIdentity:
-			case AT_DropExpression:
-			case AT_AlterColumnType:
-				work->first = lappend(work->first, cmd);
-				break;
 			case AT_ColumnDefault:
 				if (cmd->def == NULL)
-					work->first = lappend(work->first, cmd);
+					work->cmds = lappend(work->cmds, cmd);
 				else
-					work->second = lappend(work->second, cmd);
+					work->defaults = lappend(work->defaults, cmd);
 				break;
 
 			case AT_SetRelOptions:
@@ -213,7 +204,7 @@ take_commands(AlterWork *work, Oid relid)
 						 errdetail("Its rows have no order in memory to improve.")));
 				break;
 			default:
-				work->second = lappend(work->second, cmd);
+				work->cmds = lappend(work->cmds, cmd);
 				break;
 		}
 	}
@@ -287,19 +278,19 @@ alter_table_body(const MotUtility *u, void *arg)
 	if (MotIsMotTable(relid))
 		take_commands(work, relid);
 	else
-		work->second = work->stmt->cmds;
+		work->cmds = work->stmt->cmds;
 
 	/*
 	 * One statement if possible.  But an added column is filled as ADD COLUMN
 	 * says, not as a SET DEFAULT in the same statement does.
 	 */
-	if (work->first != NIL && has_command(work->second, AT_ColumnDefault))
+	if (!has_command(work->cmds, AT_AddColumn))
 	{
-		run_commands(u, work, relid, work->first, lockmode);
-		run_commands(u, work, relid, work->second, lockmode);
+		work->cmds = list_concat(work->cmds, work->defaults);
+		work->defaults = NIL;
 	}
-	else
-		run_commands(u, work, relid, list_concat(work->first, work->second), lockmode);
+	run_commands(u, work, relid, work->cmds, lockmode);
+	run_commands(u, work, relid, work->defaults, lockmode);
 
 	foreach(lc, work->keys)
 		run_key(u, relid, lfirst(lc));
@@ -351,7 +342,7 @@ MotAlterTable(const MotUtility *u, AlterTableStmt *stmt)
 			return true;
 		}
 	}
-	if (!MotAlterConcerns(relid))
+	if (MotTablesBelow(relid, NoLock) == NIL)
 		return false;
 
 	memset(&work, 0, sizeof(work));
@@ -368,7 +359,7 @@ MotAlterTable(const MotUtility *u, AlterTableStmt *stmt)
  * has just become stricter.
  */
 static void
-check_domain_users(Oid domain, List *checks, bool notnull)
+check_domain_users(Oid domain, List *constraints, bool notnull)
 {
 	check_stack_depth();
 	foreach_ptr(ObjectAddress, user, type_users(domain))
@@ -376,7 +367,7 @@ check_domain_users(Oid domain, List *checks, bool notnull)
 		if (user->classId == TypeRelationId)
 		{
 			if (get_typtype(user->objectId) == TYPTYPE_DOMAIN)
-				check_domain_users(user->objectId, checks, notnull);
+				check_domain_users(user->objectId, constraints, notnull);
 			else
 				refuse_stored_type(user->objectId, format_type_be(domain));
 		}
@@ -386,7 +377,8 @@ check_domain_users(Oid domain, List *checks, bool notnull)
 			Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), user->objectSubId - 1);
 
 			if (!att->attisdropped && att->atttypid == domain)
-				MotCheckDomainRows(rel, user->objectSubId, checks, notnull);
+				MotRewriteRows(rel, RelationGetDescr(rel), NIL, false, NULL,
+							   MotDomainChecks(constraints, notnull, user->objectSubId));
 			relation_close(rel, NoLock);
 		}
 	}
@@ -450,8 +442,7 @@ alter_domain_body(const MotUtility *u, void *arg)
 	TypeName   *name = makeTypeNameFromNameList(copyObject(stmt->typeName));
 	Oid			domain = typenameTypeId(NULL, name);
 	List	   *before = MotValidChecks(InvalidOid, domain);
-	Oid			named = InvalidOid;
-	List	   *checks = NIL;
+	List	   *constraints;
 	List	   *passing = NIL;
 
 	/* not for what the server will say is not there: that waits for nobody */
@@ -464,15 +455,11 @@ alter_domain_body(const MotUtility *u, void *arg)
 		UnlockRelationOid(oid, ShareLock);
 
 	/* VALIDATE looks again at one that is valid, as the server does */
+	constraints = list_difference_oid(MotValidChecks(InvalidOid, domain), before);
 	if (stmt->subtype == 'V')
-		named = get_domain_constraint_oid(domain, stmt->name, false);
-	foreach_oid(oid, MotValidChecks(InvalidOid, domain))
-	{
-		if (oid == named || !list_member_oid(before, oid))
-			checks = lappend(checks, MotConstraintCheck(oid));
-	}
-	if (checks != NIL || stmt->subtype == 'O')
-		check_domain_users(domain, checks, stmt->subtype == 'O');
+		constraints = list_append_unique_oid(constraints, get_domain_constraint_oid(domain, stmt->name, false));
+	if (constraints != NIL || stmt->subtype == 'O')
+		check_domain_users(domain, constraints, stmt->subtype == 'O');
 }
 
 bool

@@ -114,7 +114,7 @@ refuse_freeze_below(const CopyStmt *stmt)
 		return;
 	relid = MotDdlLookup(stmt->relation);
 	if (!OidIsValid(relid) || get_rel_relkind(relid) != RELKIND_PARTITIONED_TABLE ||
-		!MotAlterConcerns(relid))
+		MotTablesBelow(relid, NoLock) == NIL)
 		return;
 	copy = copyObject((CopyStmt *) stmt);
 	if (take_freeze(copy))

@@ -131,8 +131,8 @@ extern List *MotAlterBegin(Oid relid, List *cmds, LOCKMODE lockmode, const char 
 extern void MotIndexesFollowOwner(Relation rel);
 extern void MotAlterFinish(List *altered, Node *stmt);	/* the statement, for
 														 * event triggers */
-extern bool MotAlterConcerns(Oid relid);	/* is it, or has it below it, a
-											 * MOT table? */
+/* the MOT tables among a table and those below it */
+extern List *MotTablesBelow(Oid relid, LOCKMODE lockmode);
 
 /* ---------------------------------------------------------------- rewrite.c */
 
@@ -149,10 +149,11 @@ typedef struct MotNewValue
 typedef struct MotRowCheck
 {
 	char	   *name;			/* of a check constraint; NULL: the
-								 * partition's bound, or a domain's */
+								 * partition's bound, or another's: */
 	char	   *default_partition;	/* ... which has become narrower: its name */
-	AttrNumber	notnull;		/* or a virtual column without nulls */
-	Expr	   *expr;
+	AttrNumber	notnull;		/* a virtual column without nulls */
+	AttrNumber	domain;			/* a column, whose domain asks for it */
+	Expr	   *expr;			/* (NULL, of a domain: no nulls) */
 	ExprState  *state;
 } MotRowCheck;
 
@@ -172,11 +173,8 @@ extern MotRowCheck *MotConstraintCheck(Oid constraintoid);
 extern void MotRewriteRows(Relation rel, TupleDesc old, List *values, bool refuse_older,
 						   Bitmapset *notnull, List *checks);
 
-/*
- * Every value of a column satisfies what a domain asks for now: constraints
- * (list of MotRowCheck), and not to be null; or an error was raised.
- */
-extern void MotCheckDomainRows(Relation rel, AttrNumber attnum, List *checks, bool notnull);
+/* the same for constraints of a domain (oids), and not to be null, as a condition on one of its columns */
+extern List *MotDomainChecks(List *constraints, bool notnull, AttrNumber attnum);
 
 /* -------------------------------------------------------------- partition.c */
 

@@ -12,7 +12,6 @@
 #include "compat/acl.h"
 #include "ddl/ddl.h"
 
-#include "access/htup_details.h"
 #include "access/xact.h"
 #include "catalog/catalog.h"
 #include "catalog/dependency.h"
@@ -25,59 +24,48 @@
 #include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/inval.h"
-#include "utils/syscache.h"
+#include "utils/lsyscache.h"
 
 /* ------------------------------------------------------------- DROP TABLE */
 
-typedef struct DropLookup
+/* is it a table that we can drop together with others? */
+static bool
+is_droppable(Oid relid)
 {
-	bool		ours;			/* a table we can drop together with others */
-	Oid			partition_parent;	/* locked for it */
-} DropLookup;
+	char		relkind = get_rel_relkind(relid);
 
-/* as RangeVarCallbackForDropRelation, for the two kinds of table */
+	return relkind == RELKIND_RELATION || relkind == RELKIND_PARTITIONED_TABLE ||
+		(relkind == RELKIND_FOREIGN_TABLE && MotIsMotTable(relid));
+}
+
+/*
+ * As RangeVarCallbackForDropRelation, for the two kinds of table; arg is the parent that
+ * was locked for a partition.
+ */
 static void
 check_drop(const RangeVar *name, Oid relid, Oid old_relid, void *arg)
 {
-	DropLookup *lookup = (DropLookup *) arg;
-	HeapTuple	tuple;
-	Form_pg_class form;
-	bool		is_partition;
+	Oid		   *parent = (Oid *) arg;
 
-	if (relid != old_relid && OidIsValid(lookup->partition_parent))
+	if (relid != old_relid && OidIsValid(*parent))
 	{
-		UnlockRelationOid(lookup->partition_parent, AccessExclusiveLock);
-		lookup->partition_parent = InvalidOid;
+		UnlockRelationOid(*parent, AccessExclusiveLock);
+		*parent = InvalidOid;
 	}
-	lookup->ours = false;
-	if (!OidIsValid(relid))
-		return;
-	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
-	if (!HeapTupleIsValid(tuple))
+	if (!is_droppable(relid))
 		return;					/* just dropped */
-	form = (Form_pg_class) GETSTRUCT(tuple);
-	is_partition = form->relispartition;
-
-	lookup->ours = form->relkind == RELKIND_RELATION ||
-		form->relkind == RELKIND_PARTITIONED_TABLE ||
-		(form->relkind == RELKIND_FOREIGN_TABLE && MotIsMotTable(relid));
-	if (lookup->ours)
+	if (!object_ownercheck(RelationRelationId, relid, GetUserId()) &&
+		!object_ownercheck(NamespaceRelationId, get_rel_namespace(relid), GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(get_rel_relkind(relid)), name->relname);
+	if (!allowSystemTableMods && IsCatalogRelationOid(relid))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("permission denied: \"%s\" is a system catalog", name->relname)));
+	if (get_rel_relispartition(relid) && relid != old_relid)
 	{
-		if (!object_ownercheck(RelationRelationId, relid, GetUserId()) &&
-			!object_ownercheck(NamespaceRelationId, form->relnamespace, GetUserId()))
-			aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(form->relkind), name->relname);
-		if (!allowSystemTableMods && IsSystemClass(relid, form))
-			ereport(ERROR,
-					(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-					 errmsg("permission denied: \"%s\" is a system catalog", name->relname)));
-	}
-	ReleaseSysCache(tuple);
-
-	if (lookup->ours && is_partition && relid != old_relid)
-	{
-		lookup->partition_parent = get_partition_parent(relid, true);
-		if (OidIsValid(lookup->partition_parent))
-			LockRelationOid(lookup->partition_parent, AccessExclusiveLock);
+		*parent = get_partition_parent(relid, true);
+		if (OidIsValid(*parent))
+			LockRelationOid(*parent, AccessExclusiveLock);
 	}
 }
 
@@ -103,22 +91,17 @@ drop_tables_body(const MotUtility *u, void *arg)
 	foreach_ptr(List, names, stmt->objects)
 	{
 		RangeVar   *name = makeRangeVarFromNameList(names);
-		DropLookup	lookup = {false, InvalidOid};
+		Oid			parent = InvalidOid;
 		ObjectAddress address;
 		Oid			relid;
 
 		/* before the lookup takes a lock: is it anything we should lock? */
 		AcceptInvalidationMessages();
 		relid = MotDdlLookup(name);
-		check_drop(name, relid, relid, &lookup);
-		if (!lookup.ours)
-		{
-			drop_by_server(u, stmt, names);
-			continue;
-		}
-		relid = RangeVarGetRelidExtended(name, AccessExclusiveLock, RVR_MISSING_OK,
-										 check_drop, &lookup);
-		if (!OidIsValid(relid) || !lookup.ours)
+		if (is_droppable(relid))
+			relid = RangeVarGetRelidExtended(name, AccessExclusiveLock, RVR_MISSING_OK,
+											 check_drop, &parent);
+		if (!is_droppable(relid))
 		{
 			drop_by_server(u, stmt, names);
 			continue;

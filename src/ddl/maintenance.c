@@ -232,9 +232,6 @@ check_rows(Relation rel)
 		check->expr = make_ands_explicit(copyObject(qual));
 		checks = lappend(checks, check);
 	}
-	if (checks != NIL)
-		MotRewriteRows(rel, RelationGetDescr(rel), NIL, false, NULL, checks);
-
 	for (int i = 0; i < RelationGetDescr(rel)->natts; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), i);
@@ -244,18 +241,15 @@ check_rows(Relation rel)
 		{
 			HeapTuple	tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(domain));
 			Form_pg_type type = (Form_pg_type) GETSTRUCT(tuple);
-			bool		notnull = type->typnotnull;
-			Oid			base = type->typbasetype;
 
+			checks = list_concat(checks, MotDomainChecks(MotValidChecks(InvalidOid, domain),
+														 type->typnotnull, att->attnum));
+			domain = type->typbasetype;
 			ReleaseSysCache(tuple);
-			checks = NIL;
-			foreach_oid(oid, MotValidChecks(InvalidOid, domain))
-				checks = lappend(checks, MotConstraintCheck(oid));
-			if (checks != NIL || notnull)
-				MotCheckDomainRows(rel, att->attnum, checks, notnull);
-			domain = base;
 		}
 	}
+	if (checks != NIL)
+		MotRewriteRows(rel, RelationGetDescr(rel), NIL, false, NULL, checks);
 }
 
 static void

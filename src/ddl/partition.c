@@ -31,8 +31,8 @@ MotPartitionConcerns(Oid parent, Oid partition)
 	if (!OidIsValid(parent) || get_rel_relkind(parent) != RELKIND_PARTITIONED_TABLE)
 		return false;
 	others = get_default_partition_oid(parent);
-	return (OidIsValid(partition) && MotAlterConcerns(partition)) ||
-		(OidIsValid(others) && MotAlterConcerns(others));
+	return (OidIsValid(partition) && MotTablesBelow(partition, NoLock) != NIL) ||
+		(OidIsValid(others) && MotTablesBelow(others, NoLock) != NIL);
 }
 
 /*
@@ -46,15 +46,11 @@ check_tree(Oid relid, bool is_default, bool attached)
 	List	   *qual = RelationGetPartitionQual(root);
 
 	/* (the server has locked them all) */
-	foreach_oid(oid, find_all_inheritors(relid, AccessExclusiveLock, NULL))
+	foreach_oid(oid, qual != NIL ? MotTablesBelow(relid, AccessExclusiveLock) : NIL)
 	{
-		Relation	rel;
-		MotRowCheck *check;
+		Relation	rel = table_open(oid, NoLock);
+		MotRowCheck *check = palloc0(sizeof(MotRowCheck));
 
-		if (qual == NIL || !MotIsMotTable(oid))
-			continue;
-		rel = table_open(oid, NoLock);
-		check = palloc0(sizeof(MotRowCheck));
 		check->expr = make_ands_explicit(map_partition_varattnos(copyObject(qual), 1, rel, root));
 		if (is_default)
 			check->default_partition = pstrdup(RelationGetRelationName(attached ? rel : root));

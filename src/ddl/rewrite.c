@@ -31,26 +31,6 @@
 #include "xact/xact.h"
 
 static void
-walk_begin(mot_build *walk, Relation rel)
-{
-	MotRelation *mr = MotRelationGet(rel);
-
-	mot_view	view = MotLooseView();
-
-	mot_build_rows(MotSession(), walk, mr->table, &view);
-}
-
-static const mot_version *
-walk_next(mot_build *walk)
-{
-	mot_row    *row;
-	const mot_version *version;
-
-	CHECK_FOR_INTERRUPTS();
-	return mot_build_next(walk, &row, &version) ? version : NULL;
-}
-
-static void
 refuse_nulls(Relation rel, AttrNumber attnum)
 {
 	ereport(ERROR,
@@ -59,6 +39,29 @@ refuse_nulls(Relation rel, AttrNumber attnum)
 					NameStr(TupleDescAttr(RelationGetDescr(rel), attnum - 1)->attname),
 					RelationGetRelationName(rel)),
 			 errtablecol(rel, attnum)));
+}
+
+/* what a domain asks for, in the server's words */
+static void
+check_domain(Relation rel, TupleTableSlot *slot, const MotRowCheck *check, ExprContext *econtext)
+{
+	int			i = check->domain - 1;
+	const char *column = NameStr(TupleDescAttr(RelationGetDescr(rel), i)->attname);
+
+	econtext->domainValue_datum = slot->tts_values[i];
+	econtext->domainValue_isNull = slot->tts_isnull[i];
+	if (check->expr == NULL && slot->tts_isnull[i])
+		ereport(ERROR,
+				(errcode(ERRCODE_NOT_NULL_VIOLATION),
+				 errmsg("column \"%s\" of table \"%s\" contains null values",
+						column, RelationGetRelationName(rel)),
+				 errtablecol(rel, check->domain)));
+	if (!ExecCheck(check->state, econtext))
+		ereport(ERROR,
+				(errcode(ERRCODE_CHECK_VIOLATION),
+				 errmsg("column \"%s\" of table \"%s\" contains values that violate the new constraint",
+						column, RelationGetRelationName(rel)),
+				 errtablecol(rel, check->domain)));
 }
 
 static void
@@ -76,9 +79,11 @@ check_row(Relation rel, TupleTableSlot *slot, Bitmapset *notnull, List *checks,
 	econtext->ecxt_scantuple = slot;
 	foreach_ptr(MotRowCheck, check, checks)
 	{
-		if (ExecCheck(check->state, econtext))
+		if (check->domain)
+			check_domain(rel, slot, check, econtext);
+		else if (ExecCheck(check->state, econtext))
 			continue;
-		if (check->notnull)
+		else if (check->notnull)
 			refuse_nulls(rel, check->notnull);
 		else if (check->name)
 			ereport(ERROR,
@@ -162,7 +167,10 @@ MotRewriteRows(Relation rel, TupleDesc old, List *values, bool refuse_older, Bit
 	TupleTableSlot *oldslot = MakeSingleTupleTableSlot(old, &TTSOpsVirtual);
 	TupleTableSlot *newslot = MakeSingleTupleTableSlot(desc, &TTSOpsVirtual);
 	Tuplestorestate *store = NULL;
+	MotRelation *mr = MotRelationGet(rel);
+	mot_view	view;
 	mot_build	walk;
+	mot_row    *row;
 	const mot_version *version;
 	Oid			rewriting = InvalidOid;
 
@@ -179,15 +187,17 @@ MotRewriteRows(Relation rel, TupleDesc old, List *values, bool refuse_older, Bit
 	if (values != NIL)
 		store = tuplestore_begin_heap(false, false, maintenance_work_mem);
 
-	walk_begin(&walk, rel);
+	view = MotLooseView();
+	mot_build_rows(MotSession(), &walk, mr->table, &view);
 	if (values != NIL)
 		rewriting = MotRelationRewriting(RelationGetRelid(rel));
 	PG_TRY();
 	{
-		while ((version = walk_next(&walk)) != NULL)
+		while (mot_build_next(&walk, &row, &version))
 		{
 			MemoryContext oldcxt = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
 
+			CHECK_FOR_INTERRUPTS();
 			ExecClearTuple(oldslot);
 			MotRowDeform(old, version, old->natts, oldslot->tts_values, oldslot->tts_isnull);
 			oldslot->tts_tableOid = RelationGetRelid(rel);
@@ -234,50 +244,4 @@ MotRewriteRows(Relation rel, TupleDesc old, List *values, bool refuse_older, Bit
 		load_rows(rel, store, desc, refuse_older);
 		tuplestore_end(store);
 	}
-}
-
-void
-MotCheckDomainRows(Relation rel, AttrNumber attnum, List *checks, bool notnull)
-{
-	TupleDesc	desc = RelationGetDescr(rel);
-	const char *column = NameStr(TupleDescAttr(desc, attnum - 1)->attname);
-	Datum	   *values = (Datum *) palloc(desc->natts * sizeof(Datum));
-	bool	   *isnull = (bool *) palloc(desc->natts * sizeof(bool));
-	EState	   *estate = CreateExecutorState();
-	ExprContext *econtext = GetPerTupleExprContext(estate);
-	mot_build	walk;
-	const mot_version *version;
-
-	foreach_ptr(MotRowCheck, check, checks)
-	{
-		check->state = ExecPrepareExpr(check->expr, estate);
-	}
-	walk_begin(&walk, rel);
-	while ((version = walk_next(&walk)) != NULL)
-	{
-		MotRowDeform(desc, version, attnum, values, isnull);
-		if (notnull && isnull[attnum - 1])
-			ereport(ERROR,
-					(errcode(ERRCODE_NOT_NULL_VIOLATION),
-					 errmsg("column \"%s\" of table \"%s\" contains null values",
-							column, RelationGetRelationName(rel)),
-					 errtablecol(rel, attnum)));
-
-		econtext->domainValue_datum = values[attnum - 1];
-		econtext->domainValue_isNull = isnull[attnum - 1];
-		foreach_ptr(MotRowCheck, check, checks)
-		{
-			if (!ExecCheck(check->state, econtext))
-				ereport(ERROR,
-						(errcode(ERRCODE_CHECK_VIOLATION),
-						 errmsg("column \"%s\" of table \"%s\" contains values that violate the new constraint",
-								column, RelationGetRelationName(rel)),
-						 errtablecol(rel, attnum)));
-		}
-		ResetExprContext(econtext);
-	}
-	MotLooseViewRelease();
-	FreeExecutorState(estate);
-	pfree(values);
-	pfree(isnull);
 }
