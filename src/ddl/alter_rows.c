@@ -258,20 +258,27 @@ save_index(Relation rel, Oid indexoid)
 	return saved;
 }
 
-/* are any of these columns part of the index? */
-static bool
-index_has_any(Oid indexoid, Bitmapset *attnums)
+/* the indexes that any of these columns are part of */
+static List *
+indexes_with(Relation rel, Bitmapset *attnums)
 {
-	HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(indexoid));
-	Form_pg_index form;
-	bool		result = false;
+	List	   *result = NIL;
 
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for index %u", indexoid);
-	form = (Form_pg_index) GETSTRUCT(tuple);
-	for (int i = 0; i < form->indnatts; i++)
-		result |= bms_is_member(form->indkey.values[i], attnums);
-	ReleaseSysCache(tuple);
+	foreach_oid(indexoid, RelationGetIndexList(rel))
+	{
+		HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(indexoid));
+		Form_pg_index form;
+		bool		any = false;
+
+		if (!HeapTupleIsValid(tuple))
+			elog(ERROR, "cache lookup failed for index %u", indexoid);
+		form = (Form_pg_index) GETSTRUCT(tuple);
+		for (int i = 0; i < form->indnatts; i++)
+			any |= bms_is_member(form->indkey.values[i], attnums);
+		if (any)
+			result = lappend_oid(result, indexoid);
+		ReleaseSysCache(tuple);
+	}
 	return result;
 }
 
@@ -282,14 +289,8 @@ index_has_any(Oid indexoid, Bitmapset *attnums)
 static void
 save_indexes(AlteredRel *altered, Relation rel, AttrNumber attnum)
 {
-	List	   *indexes = RelationGetIndexList(rel);
-
-	foreach_oid(indexoid, indexes)
-	{
-		if (index_has_any(indexoid, bms_make_singleton(attnum)))
-			altered->saved = lappend(altered->saved, save_index(rel, indexoid));
-	}
-	list_free(indexes);
+	foreach_oid(indexoid, indexes_with(rel, bms_make_singleton(attnum)))
+		altered->saved = lappend(altered->saved, save_index(rel, indexoid));
 }
 
 static void
@@ -476,14 +477,8 @@ finish_rows(AlteredRel *altered, Relation rel, Node *stmt)
 	/* the byte that says null or not is in the keys of nullable columns only */
 	if (nullability != NULL && values == NIL)
 	{
-		List	   *indexes = RelationGetIndexList(rel);
-
-		foreach_oid(oid, indexes)
-		{
-			if (index_has_any(oid, nullability))
-				MotRebuildIndex(rel, oid);
-		}
-		list_free(indexes);
+		foreach_oid(oid, indexes_with(rel, nullability))
+			MotRebuildIndex(rel, oid);
 	}
 }
 

@@ -296,18 +296,6 @@ alter_table_body(const MotUtility *u, void *arg)
 		run_key(u, relid, lfirst(lc));
 }
 
-static void
-attach_body(const MotUtility *u, void *arg)
-{
-	AlterTableStmt *stmt = (AlterTableStmt *) arg;
-	PartitionCmd *cmd = castNode(PartitionCmd, linitial_node(AlterTableCmd, stmt->cmds)->def);
-	Oid			parent = MotDdlLookup(stmt->relation);
-	Oid			partition = MotDdlLookup(cmd->name);
-
-	MotUtilityStep(u, (Node *) stmt);
-	MotPartitionCheck(parent, partition);
-}
-
 bool
 MotAlterTable(const MotUtility *u, AlterTableStmt *stmt)
 {
@@ -331,16 +319,10 @@ MotAlterTable(const MotUtility *u, AlterTableStmt *stmt)
 		/* (ours can have none at all) */
 		if ((cmd->subtype == AT_AddConstraint || cmd->subtype == AT_AddColumn) && !MotIsMotTable(relid))
 			MotRefuseReferences(list_make1(cmd->def));
-		/* these come alone, by the grammar */
-		if (cmd->subtype == AT_DetachPartition || cmd->subtype == AT_DetachPartitionFinalize)
+		/* these come alone, by the grammar; see partition.c */
+		if (cmd->subtype == AT_AttachPartition || cmd->subtype == AT_DetachPartition ||
+			cmd->subtype == AT_DetachPartitionFinalize)
 			return false;
-		if (cmd->subtype == AT_AttachPartition)
-		{
-			if (!MotPartitionConcerns(relid, MotDdlLookup(castNode(PartitionCmd, cmd->def)->name)))
-				return false;
-			MotUtilityWhole(u, attach_body, copyObject(stmt));
-			return true;
-		}
 	}
 	if (MotTablesBelow(relid, NoLock) == NIL)
 		return false;

@@ -104,34 +104,6 @@ MotExtensionScript(const MotUtility *u)
 	return true;
 }
 
-/*
- * CREATE TABLE ... PARTITION OF a table whose default partition has MOT tables:
- * that table
- */
-static Oid
-narrowed_parent(const CreateStmt *stmt)
-{
-	Oid			parent;
-
-	if (stmt->partbound == NULL || stmt->partbound->is_default || stmt->inhRelations == NIL)
-		return InvalidOid;
-	parent = MotDdlLookup(linitial_node(RangeVar, stmt->inhRelations));
-	return MotPartitionConcerns(parent, InvalidOid) ? parent : InvalidOid;
-}
-
-/* another kind of table, as a partition beside a default one that has foreign MOT tables */
-static bool
-create_partition(const MotUtility *u, const CreateStmt *stmt)
-{
-	Oid			parent = OidIsValid(MotAmOid(true)) ? narrowed_parent(stmt) : InvalidOid;
-
-	if (!OidIsValid(parent))
-		return false;
-	MotUtilityPass(u);
-	MotPartitionCheck(parent, InvalidOid);
-	return true;
-}
-
 static bool
 is_mot_server(const char *name)
 {
@@ -233,7 +205,6 @@ create_body(const MotUtility *u, void *arg)
 {
 	CreateForeignTableStmt *stmt = (CreateForeignTableStmt *) arg;
 	CreateStmt *plain = makeNode(CreateStmt);
-	Oid			parent = narrowed_parent(&stmt->base);
 	List	   *stmts;
 
 	*plain = *(CreateStmt *) copyObject(&stmt->base);
@@ -248,8 +219,6 @@ create_body(const MotUtility *u, void *arg)
 		{
 			if (!OidIsValid(create_bare(u, stmt, (CreateStmt *) one)))
 				return;
-			if (OidIsValid(parent))
-				MotPartitionCheck(parent, InvalidOid);
 		}
 		else if (IsA(one, TableLikeClause))
 			stmts = list_concat(MotExpandTableLike(plain->relation, (TableLikeClause *) one), stmts);
@@ -282,15 +251,8 @@ MotCreateForeignTable(const MotUtility *u, CreateForeignTableStmt *stmt)
 					(errcode(ERRCODE_UNDEFINED_OBJECT),
 					 errmsg("server \"%s\" does not exist in this database", MOT_SERVER_NAME),
 					 errhint("Run CREATE EXTENSION mot.")));
-		return create_partition(u, &stmt->base);
+		return false;
 	}
 	create_table(u, stmt);
 	return true;
-}
-
-bool
-MotCreateTable(const MotUtility *u, CreateStmt *stmt)
-{
-	MotRefuseReferences(stmt->tableElts);
-	return create_partition(u, stmt);
 }

@@ -65,7 +65,6 @@ extern bool MotDdlIsMotIndex(Oid indexoid);
 /* ------------------------------------------------------- create_table.c etc. */
 
 /* Each returns false if the statement is none of ours. */
-extern bool MotCreateTable(const MotUtility *u, CreateStmt *stmt);
 extern bool MotCreateForeignTable(const MotUtility *u, CreateForeignTableStmt *stmt);
 extern bool MotCreateIndex(const MotUtility *u, IndexStmt *stmt);
 extern bool MotAlterTable(const MotUtility *u, AlterTableStmt *stmt);
@@ -179,11 +178,11 @@ extern List *MotDomainChecks(List *constraints, bool notnull, AttrNumber attnum)
 /* -------------------------------------------------------------- partition.c */
 
 /*
- * A partitioned table gets a partition: are there MOT tables whose rows have to
- * be looked at then, below the partition (InvalidOid: it has no rows) or the
- * default partition?  And after the server has done it, do that.
+ * A statement that gives a partitioned table a partition (InvalidOid: one it makes, which has
+ * no rows): that table, if there are MOT tables whose rows have to be looked at then, below the
+ * partition or the default partition.  And when the statement is done, do that.
  */
-extern bool MotPartitionConcerns(Oid parent, Oid partition);
+extern Oid	MotPartitionParent(Node *stmt, Oid *partition);
 extern void MotPartitionCheck(Oid parent, Oid partition);
 
 /* --------------------------------------------------------------- database.c */

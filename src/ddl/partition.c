@@ -23,16 +23,38 @@
 #include "utils/lsyscache.h"
 #include "utils/partcache.h"
 
-bool
-MotPartitionConcerns(Oid parent, Oid partition)
+Oid
+MotPartitionParent(Node *stmt, Oid *partition)
 {
+	Oid			parent = InvalidOid;
 	Oid			others;
 
+	*partition = InvalidOid;
+	if (IsA(stmt, CreateStmt) || IsA(stmt, CreateForeignTableStmt))
+	{
+		const CreateStmt *create = (const CreateStmt *) stmt;
+
+		if (create->partbound != NULL && !create->partbound->is_default && create->inhRelations != NIL)
+			parent = MotDdlLookup(linitial_node(RangeVar, create->inhRelations));
+	}
+	else if (IsA(stmt, AlterTableStmt))
+	{
+		/* (it comes alone, by the grammar) */
+		AlterTableCmd *cmd = linitial_node(AlterTableCmd, ((AlterTableStmt *) stmt)->cmds);
+
+		if (cmd->subtype == AT_AttachPartition)
+		{
+			parent = MotDdlLookup(((AlterTableStmt *) stmt)->relation);
+			*partition = MotDdlLookup(castNode(PartitionCmd, cmd->def)->name);
+		}
+	}
 	if (!OidIsValid(parent) || get_rel_relkind(parent) != RELKIND_PARTITIONED_TABLE)
-		return false;
+		return InvalidOid;
 	others = get_default_partition_oid(parent);
-	return (OidIsValid(partition) && MotTablesBelow(partition, NoLock) != NIL) ||
-		(OidIsValid(others) && MotTablesBelow(others, NoLock) != NIL);
+	if ((OidIsValid(*partition) && MotTablesBelow(*partition, NoLock) != NIL) ||
+		(OidIsValid(others) && MotTablesBelow(others, NoLock) != NIL))
+		return parent;
+	return InvalidOid;
 }
 
 /*

@@ -91,15 +91,12 @@ check_row(Relation rel, TupleTableSlot *slot, Bitmapset *notnull, List *checks,
 					 errmsg("check constraint \"%s\" of relation \"%s\" is violated by some row",
 							check->name, RelationGetRelationName(rel)),
 					 errtableconstraint(rel, check->name)));
-		else if (check->default_partition)
-			ereport(ERROR,
-					(errcode(ERRCODE_CHECK_VIOLATION),
-					 errmsg("updated partition constraint for default partition \"%s\" would be violated by some row",
-							check->default_partition),
-					 errtable(rel)));
 		else
 			ereport(ERROR,
 					(errcode(ERRCODE_CHECK_VIOLATION),
+					 check->default_partition ?
+					 errmsg("updated partition constraint for default partition \"%s\" would be violated by some row",
+							check->default_partition) :
 					 errmsg("partition constraint of relation \"%s\" is violated by some row",
 							RelationGetRelationName(rel)),
 					 errtable(rel)));

@@ -218,7 +218,8 @@ dispatch(const MotUtility *u)
 	switch (nodeTag(stmt))
 	{
 		case T_CreateStmt:
-			return MotCreateTable(u, (CreateStmt *) stmt);
+			MotRefuseReferences(((CreateStmt *) stmt)->tableElts);
+			return false;
 		case T_CreateForeignTableStmt:
 			return MotCreateForeignTable(u, (CreateForeignTableStmt *) stmt);
 		case T_IndexStmt:
@@ -339,6 +340,8 @@ mot_process_utility(PlannedStmt *pstmt, const char *query_string, bool read_only
 					QueryEnvironment *query_env, DestReceiver *dest, QueryCompletion *qc)
 {
 	Oid			altered = InvalidOid;
+	Oid			parent = InvalidOid;
+	Oid			partition;
 	bool		done = false;
 
 	/*
@@ -359,6 +362,7 @@ mot_process_utility(PlannedStmt *pstmt, const char *query_string, bool read_only
 		u.query_env = query_env;
 		u.dest = dest;
 		u.qc = qc;
+		parent = MotPartitionParent(pstmt->utilityStmt, &partition);
 		if (MotUtilityIsTopLevel(&u))
 			MotReindexes = IsA(pstmt->utilityStmt, ReindexStmt);
 		if (IsA(pstmt->utilityStmt, AlterTableStmt))
@@ -373,6 +377,8 @@ mot_process_utility(PlannedStmt *pstmt, const char *query_string, bool read_only
 	}
 	if (!done)
 		next_utility(pstmt, query_string, read_only_tree, context, params, query_env, dest, qc);
+	if (OidIsValid(parent))
+		MotPartitionCheck(parent, partition);
 	if (OidIsValid(altered))
 		mend_indexes(altered);
 }

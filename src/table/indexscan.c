@@ -59,15 +59,13 @@ typedef struct MotTableIndexScan
 	MotKeyCursor cursor;
 	mot_row    *row;			/* the one that was handed out last */
 	const mot_version *version;
-	bool		marking;		/* rows from the mark on are put down, too */
-	int64		mark;			/* SCAN_ITEMS: of the items */
-	MotFoundRows marked;
-	int64		replayed;		/* of them, the one that was handed out last */
 	MemoryContext cxt;			/* of everything below; reset by amrescan */
 	int			nchecks;
 	Check	   *checks;
-	MotFoundRows items;
-	int64		at;
+	MotFoundRows items;			/* SCAN_ITEMS: all rows, as the index has them */
+	bool		keeping;		/* or those from the mark on, as they came */
+	int64		at;				/* among them: the one that was handed out last */
+	int64		mark;
 	int			ncolumns;		/* of the table, as far as the index has them */
 	Datum	   *values;			/* columns of a row, as far as they are needed */
 	bool	   *isnull;
@@ -314,7 +312,7 @@ MotIndexScanAgain(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys,
 	MemoryContextReset(o->cxt);
 	o->phase = SCAN_START;
 	o->cursor.cursor = NULL;
-	o->marking = false;
+	o->keeping = false;
 	o->row = NULL;
 	scan->xs_hitup = NULL;
 	scan->xs_hitupdesc = NULL;
@@ -344,18 +342,10 @@ open_cursor(MotTableIndexScan *o)
 }
 
 static void
-clear(MotTableIndexScan *o, MotFoundRows *found)
+clear_items(MotTableIndexScan *o)
 {
-	memset(found, 0, sizeof(*found));
-	found->cxt = o->cxt;
-}
-
-/* the row that is handed out now, behind the mark */
-static void
-put_down(MotTableIndexScan *o, mot_row *row, const mot_version *version)
-{
-	MotFoundAdd(&o->marked, row, version);
-	o->replayed = o->marked.n - 1;
+	memset(&o->items, 0, sizeof(o->items));
+	o->items.cxt = o->cxt;
 }
 
 static bool
@@ -431,7 +421,7 @@ start(IndexScanDesc scan, Relation table, MotTableIndexScan *o, bool backward)
 		o->nchecks = 0;
 		for (int i = 0; i < scan->numberOfKeys; i++)
 			add_check(o, &scan->keyData[i]);
-		clear(o, &o->items);
+		clear_items(o);
 		MotFoundSorted(&o->items, o->session, o->relation->table, &o->view, o->index, passes_checks, o);
 		o->at = o->backward ? o->items.n : -1;
 		o->phase = SCAN_ITEMS;
@@ -507,7 +497,7 @@ turn(IndexScanDesc scan, MotTableIndexScan *o)
 
 	MotKeyCursorClose(&o->cursor);
 	o->backward = false;
-	clear(o, &o->items);
+	clear_items(o);
 	o->keys->backward = false;
 	o->phase = SCAN_DONE;
 	if (MotKeysFirst(o->keys, NULL))
@@ -640,25 +630,25 @@ MotIndexScanGet(IndexScanDesc scan, ScanDirection direction)
 		start(scan, scan->heapRelation, o, backward);
 	else if (o->phase != SCAN_ITEMS && backward != o->backward)
 		turn(scan, o);
-	if (o->phase == SCAN_ITEMS)
+	if (o->phase == SCAN_ITEMS || (o->keeping && o->at < o->items.n - 1))
 	{
-		if (backward ? o->at >= 0 : o->at < o->items.n)
-			o->at += backward ? -1 : 1;
+		bool		down = backward && o->phase == SCAN_ITEMS;
+
+		if (down ? o->at >= 0 : o->at < o->items.n)
+			o->at += down ? -1 : 1;
 		if (o->at >= 0 && o->at < o->items.n)
 		{
 			row = o->items.rows[o->at].row;
 			version = o->items.rows[o->at].version;
 		}
 	}
-	else if (o->marking && o->replayed < o->marked.n - 1)
-	{
-		row = o->marked.rows[++o->replayed].row;
-		version = o->marked.rows[o->replayed].version;
-	}
 	else if (!next_row(scan, o, &row, &version))
 		row = NULL;
-	else if (o->marking)
-		put_down(o, row, version);
+	else if (o->keeping)
+	{
+		MotFoundAdd(&o->items, row, version);
+		o->at++;
+	}
 	MemoryContextSwitchTo(oldcxt);
 	/* NULL: it is past its end */
 	o->row = row;
@@ -698,19 +688,21 @@ MotIndexScanMark(IndexScanDesc scan)
 
 	if (o == NULL || o->magic != SCAN_MAGIC || o->row == NULL)
 		elog(ERROR, "scan of index \"%s\" is at no row that could be marked", RelationGetRelationName(scan->indexRelation));
-	o->mark = o->at;
-	if (o->phase == SCAN_ITEMS)
-		return;
-	if (o->marking)
+	if (o->phase != SCAN_ITEMS && o->keeping)
 	{
-		o->marked.n -= o->replayed;
-		memmove(o->marked.rows, o->marked.rows + o->replayed, o->marked.n * sizeof(MotFound));
-		o->replayed = 0;
-		return;
+		/* from here on only */
+		o->items.n -= o->at;
+		memmove(o->items.rows, o->items.rows + o->at, o->items.n * sizeof(MotFound));
+		o->at = 0;
 	}
-	o->marking = true;
-	clear(o, &o->marked);
-	put_down(o, o->row, o->version);
+	else if (o->phase != SCAN_ITEMS)
+	{
+		o->keeping = true;
+		clear_items(o);
+		MotFoundAdd(&o->items, o->row, o->version);
+		o->at = 0;
+	}
+	o->mark = o->at;
 }
 
 void
@@ -718,10 +710,9 @@ MotIndexScanRestore(IndexScanDesc scan)
 {
 	MotTableIndexScan *o = scan->opaque;
 
-	o->at = o->mark;
-	o->replayed = 0;
-	if (o->phase != SCAN_ITEMS && !o->marking)
+	if (o->phase != SCAN_ITEMS && !o->keeping)
 		elog(ERROR, "scan of index \"%s\" has no mark", RelationGetRelationName(scan->indexRelation));
+	o->at = o->mark;
 }
 
 /* ------------------------------------------------------- rows for index scans */

@@ -64,14 +64,15 @@ typedef struct MotTableScan
 	mot_view	view;
 	bool		loose;			/* the view is ours to let go */
 	uint64		pages;
-	uint64		page;			/* the one that has been read, if "in_page" */
+	uint64		page;			/* the one that has been read, if "in_page";
+								 * of a range its place in "ranged" */
 	bool		in_page;
 	uint64		behind;			/* ANALYZE: first page behind the block */
 	pg_atomic_uint64 *next;		/* a parallel scan's: the next page that
 								 * nobody has taken */
 	int64		at;				/* in it: the row that was handed out last */
 	MotFoundRows found;
-	ItemPointerData lowest;		/* of a range; "page" is the place in: */
+	ItemPointerData lowest;		/* of a range */
 	ItemPointerData highest;
 	uint64		nranged;
 	RangePage  *ranged;
@@ -240,11 +241,16 @@ add_page(MotTableScan *scan, uint64 page)
 		MotHeldCheck();
 }
 
+static void add_range(MotTableScan *scan, uint64 at);
+
 static void
 read_page(MotTableScan *scan, uint64 page)
 {
 	scan->found.n = 0;
-	add_page(scan, page);
+	if (unlikely(scan->ranged != NULL))
+		add_range(scan, page);
+	else
+		add_page(scan, page);
 	scan->page = page;
 	scan->in_page = true;
 }
@@ -329,7 +335,7 @@ MotScanGet(TableScanDesc base, ScanDirection direction, TupleTableSlot *slot)
 	 */
 	if (ScanDirectionIsForward(direction))
 	{
-		if (!next_found(scan, scan->pages, slot))
+		if (!next_found(scan, scan->ranged != NULL ? scan->nranged + 1 : scan->pages, slot))
 			return false;
 	}
 	else
@@ -429,31 +435,26 @@ keep_range(MotTableScan *scan, int64 from, bool changed)
 	scan->found.n = kept;
 }
 
+/* the rows of one of the range's pages, of which the last has what this transaction has changed */
 static void
-read_range(MotTableScan *scan, uint64 at)
+add_range(MotTableScan *scan, uint64 at)
 {
 	if (at < scan->nranged)
 	{
-		read_page(scan, scan->ranged[at].page);
+		add_page(scan, scan->ranged[at].page);
 		keep_range(scan, 0, false);
 	}
-	else
+	else if (mot_txn_has_writes(scan->session) && MotTidOfChanges(&scan->highest))
 	{
-		scan->found.n = 0;
-		if (mot_txn_has_writes(scan->session) && MotTidOfChanges(&scan->highest))
+		for (uint64 page = 0; page < scan->pages; page++)
 		{
-			for (uint64 page = 0; page < scan->pages; page++)
-			{
-				int64		from = scan->found.n;
+			int64		from = scan->found.n;
 
-				add_page(scan, page);
-				keep_range(scan, from, true);
-			}
-			qsort_arg(scan->found.rows, scan->found.n, sizeof(MotFound), compare_found, scan);
+			add_page(scan, page);
+			keep_range(scan, from, true);
 		}
-		scan->in_page = true;
+		qsort_arg(scan->found.rows, scan->found.n, sizeof(MotFound), compare_found, scan);
 	}
-	scan->page = at;
 }
 
 /* a scan that has come to an end is set anew, and then begins at that end again */
@@ -461,27 +462,10 @@ bool
 MotScanGetRange(TableScanDesc base, ScanDirection direction, TupleTableSlot *slot)
 {
 	MotTableScan *scan = (MotTableScan *) base;
-	bool		forward = ScanDirectionIsForward(direction);
 
-	while (!scan->in_page || (forward ? ++scan->at >= scan->found.n : --scan->at < 0))
-	{
-		uint64		last = forward ? scan->nranged : 0;
-
-		if (scan->in_page && scan->page == last)
-		{
-			scan->in_page = false;
-			ExecClearTuple(slot);
-			return false;
-		}
-		if (scan->in_page)
-			read_range(scan, forward ? scan->page + 1 : scan->page - 1);
-		else
-			read_range(scan, forward ? 0 : scan->nranged);
-		scan->at = forward ? -1 : scan->found.n;
-	}
-	MotScanShowRow(base, slot);
-	pgstat_count_heap_getnext(base->rs_rd);
-	return true;
+	if (!scan->in_page)
+		scan->page = ScanDirectionIsForward(direction) ? 0 : scan->nranged + 1;
+	return MotScanGet(base, direction, slot);
 }
 
 /* ---------------------------------------------------------- parallel scans */
