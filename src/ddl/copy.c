@@ -103,26 +103,6 @@ check_freeze(Relation rel)
 				 errmsg("cannot perform COPY FREEZE because the table was not created or truncated in the current subtransaction")));
 }
 
-/* of a partitioned table the server refuses it, but only then */
-static void
-refuse_freeze_below(const CopyStmt *stmt)
-{
-	Oid			relid;
-	CopyStmt   *copy;
-
-	if (stmt->options == NIL || !OidIsValid(MotAmOid(true)))
-		return;
-	relid = MotDdlLookup(stmt->relation);
-	if (!OidIsValid(relid) || get_rel_relkind(relid) != RELKIND_PARTITIONED_TABLE ||
-		MotTablesBelow(relid, NoLock) == NIL)
-		return;
-	copy = copyObject((CopyStmt *) stmt);
-	if (take_freeze(copy))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot perform COPY FREEZE on a partitioned table")));
-}
-
 static void
 copy_freeze(const MotUtility *u, CopyStmt *stmt)
 {
@@ -148,22 +128,26 @@ copy_freeze(const MotUtility *u, CopyStmt *stmt)
 bool
 MotCopy(const MotUtility *u, CopyStmt *stmt)
 {
+	Oid			relid = stmt->relation != NULL ? MotDdlLookup(stmt->relation) : InvalidOid;
+	bool		ours = OidIsValid(relid) && MotIsMotTable(relid);
 	CopyStmt   *copy;
 
-	if (stmt->relation == NULL)
+	/* FREEZE into a partitioned table the server refuses, too, but only after that */
+	if (!OidIsValid(relid) ||
+		(!ours && (!stmt->is_from || stmt->options == NIL ||
+				   get_rel_relkind(relid) != RELKIND_PARTITIONED_TABLE ||
+				   MotTablesBelow(relid, NoLock) == NIL)))
 		return false;
-	if (!MotDdlNamesMotTable(stmt->relation))
-	{
-		if (stmt->is_from)
-			refuse_freeze_below(stmt);
-		return false;
-	}
 	copy = copyObject(stmt);
 	if (!copy->is_from)
 		copy_to(u, copy);
-	else if (take_freeze(copy))
+	else if (!take_freeze(copy))
+		return false;
+	else if (ours)
 		copy_freeze(u, copy);
 	else
-		return false;
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot perform COPY FREEZE on a partitioned table")));
 	return true;
 }

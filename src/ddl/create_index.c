@@ -82,28 +82,19 @@ check_shape(Relation rel, IndexStmt *stmt)
 static List *
 own_opclass(List *name, Oid am)
 {
-	Oid			theirs;
 	HeapTuple	tuple;
 	List	   *ours;
 
-	if (name == NIL || OidIsValid(get_opclass_oid(am, name, true)))
-		return name;
-	theirs = get_opclass_oid(BTREE_AM_OID, name, true);
-	if (!OidIsValid(theirs))
+	if (name == NIL || OidIsValid(get_opclass_oid(am, name, true)) ||
+		!OidIsValid(get_opclass_oid(BTREE_AM_OID, name, true)))
 		return name;
 
 	tuple = SearchSysCache1(CLAOID, ObjectIdGetDatum(GetDefaultOpClass(INT4OID, am)));
 	if (!HeapTupleIsValid(tuple))
 		elog(ERROR, "access method %s has no operator class for integer", MOT_AM_NAME);
-	ours = list_make1(makeString(get_namespace_name(((Form_pg_opclass) GETSTRUCT(tuple))->opcnamespace)));
+	ours = list_make2(makeString(get_namespace_name(((Form_pg_opclass) GETSTRUCT(tuple))->opcnamespace)),
+					  llast(name));
 	ReleaseSysCache(tuple);
-
-	tuple = SearchSysCache1(CLAOID, ObjectIdGetDatum(theirs));
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for opclass %u", theirs);
-	ours = lappend(ours, makeString(pstrdup(NameStr(((Form_pg_opclass) GETSTRUCT(tuple))->opcname))));
-	ReleaseSysCache(tuple);
-
 	return OidIsValid(get_opclass_oid(am, ours, true)) ? ours : name;
 }
 
@@ -284,9 +275,6 @@ MotAdoptIndex(Oid relid, Constraint *constraint)
 	Oid			indexoid;
 	Relation	index;
 	Form_pg_index form;
-	Datum		datum;
-	bool		isnull;
-	oidvector  *classes;
 	IndexInfo  *info;
 	Bitmapset  *columns = NULL;
 	char	   *name;
@@ -317,15 +305,12 @@ MotAdoptIndex(Oid relid, Constraint *constraint)
 	if (constraint->deferrable || constraint->initdeferred)
 		MotRefuseDeferrable(RelationGetRelationName(rel));
 
-	datum = SysCacheGetAttr(INDEXRELID, index->rd_indextuple, Anum_pg_index_indclass, &isnull);
-	Assert(!isnull);
-	classes = (oidvector *) DatumGetPointer(datum);
 	for (int i = 0; i < form->indnatts; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel),
 											  form->indkey.values[i] - 1);
 
-		if (classes->values[i] != GetDefaultOpClass(att->atttypid, index->rd_rel->relam) ||
+		if (get_index_column_opclass(indexoid, i + 1) != GetDefaultOpClass(att->atttypid, index->rd_rel->relam) ||
 			att->attcollation != index->rd_indcollation[i] ||
 			index->rd_indoption[i] != 0)
 			ereport(ERROR,

@@ -73,12 +73,9 @@ check_drop(const RangeVar *name, Oid relid, Oid old_relid, void *arg)
 static void
 drop_by_server(const MotUtility *u, DropStmt *stmt, List *name)
 {
-	DropStmt   *one = makeNode(DropStmt);
+	DropStmt   *one = copyObject(stmt);
 
-	one->objects = list_make1(copyObject(name));
-	one->removeType = stmt->removeType;
-	one->behavior = stmt->behavior;
-	one->missing_ok = stmt->missing_ok;
+	one->objects = list_make1(name);
 	MotUtilityStep(u, (Node *) one);
 }
 

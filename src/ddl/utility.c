@@ -350,18 +350,10 @@ mot_process_utility(PlannedStmt *pstmt, const char *query_string, bool read_only
 	 */
 	if (IsTransactionState())
 	{
-		MotUtility	u;
+		MotUtility	u = {mot_default_engine == MOT_DEFAULT_MOT ? MotUseDefaultEngine(pstmt) : pstmt,
+		query_string, read_only_tree, context, params, query_env, dest, qc};
 
-		if (mot_default_engine == MOT_DEFAULT_MOT)
-			pstmt = MotUseDefaultEngine(pstmt);
-		u.pstmt = pstmt;
-		u.query_string = query_string;
-		u.read_only_tree = read_only_tree;
-		u.context = context;
-		u.params = params;
-		u.query_env = query_env;
-		u.dest = dest;
-		u.qc = qc;
+		pstmt = u.pstmt;
 		parent = MotPartitionParent(pstmt->utilityStmt, &partition);
 		if (MotUtilityIsTopLevel(&u))
 			MotReindexes = IsA(pstmt->utilityStmt, ReindexStmt);
