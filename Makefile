@@ -103,7 +103,7 @@ pgregress: all
 demo: deps
 	@mkdir -p build
 	@echo "building and installing ..."
-	@$(MAKE) --no-print-directory install >build/demo.log 2>&1 || { cat build/demo.log >&2; exit 1; }
+	@$(MAKE) --no-print-directory -j"$$(nproc)" install >build/demo.log 2>&1 || { cat build/demo.log >&2; exit 1; }
 	@bench/demo
 
 bench: all
