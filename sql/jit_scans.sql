@@ -5,6 +5,8 @@
 SET max_parallel_workers_per_gather = 0;
 SET mot.jit_above_scanned = 0;
 SET enable_sort = off;
+-- (a plan that sorts all the same looks dear, and the server would compile it)
+SET jit = off;
 CREATE TABLE scanned (id int, i2 int2, i8 int8, f8 float8, n numeric(12,2), t text, c char(4), d date, b bool, late int) USING mot;
 INSERT INTO scanned
 SELECT g, nullif(g % 7, 3), nullif(g % 13, 5), g * 0.5, nullif(g % 100, 50) * 1.25, 'text ' || nullif(g % 11, 4), nullif('c' || g % 3, 'c1'),
