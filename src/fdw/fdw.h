@@ -93,8 +93,7 @@ extern void MotGetForeignPaths(PlannerInfo *root, RelOptInfo *baserel, Oid relid
 extern ForeignScan *MotGetForeignPlan(PlannerInfo *root, RelOptInfo *baserel, Oid relid,
 									  ForeignPath *best_path, List *tlist, List *scan_clauses,
 									  Plan *outer_plan);
-extern List *MotPlanPrivate(Oid indexoid, int backward, int nvalues, int narms);
-extern List *MotPlanConditions(List *private, MotMatch *match, List **values, List **clauses);
+extern List *MotPathArm(IndexPath *ipath);
 extern List *MotReparameterize(PlannerInfo *root, List *fdw_private, RelOptInfo *child_rel);
 
 /*
@@ -121,6 +120,17 @@ extern List *MotReparameterize(PlannerInfo *root, List *fdw_private, RelOptInfo 
 #define MOT_PLAN_NVALUES 3
 #define MOT_PLAN_ARMS 4
 #define MOT_PLAN_NCONDITIONS 5
+
+/* A plan's index scans while it is made. */
+typedef struct MotPlanArms
+{
+	List	   *private;
+	List	   *values;
+	List	   *rechecks;		/* one list of conditions for each */
+} MotPlanArms;
+
+extern void MotPlanArm(MotPlanArms *arms, Oid indexoid, bool backward, const MotMatch *match);
+extern ForeignScan *MotPlanOf(List *targetlist, List *filter, Index rti, MotPlanArms *arms);
 
 /* the lists of fdw_exprs */
 #define MotPlanList(plan, n) \

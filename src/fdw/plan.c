@@ -29,13 +29,9 @@
 #include "optimizer/restrictinfo.h"
 
 /*
- * ForeignPath->fdw_private of an index path.  Index 0: by ctid, and the
- * clauses are one RestrictInfo; or the arms of an OR, and the "clauses" are
- * lists of (index, clauses).
+ * ForeignPath->fdw_private: index scans, each a list of index, whether backward, and clauses; several
+ * for OR (union.c).  By ctid: one RestrictInfo.
  */
-#define PATH_INDEX 0
-#define PATH_BACKWARD 1
-#define PATH_CLAUSES 2
 
 static get_relation_info_hook_type prev_get_relation_info = NULL;
 
@@ -148,12 +144,19 @@ kept_pathkeys(PlannerInfo *root, RelOptInfo *rel, IndexPath *ipath, MotMatch *ma
 	return kept;
 }
 
+List *
+MotPathArm(IndexPath *ipath)
+{
+	return list_make3(makeInteger((int) ipath->indexinfo->indexoid),
+					  makeInteger(ScanDirectionIsBackward(ipath->indexscandir)),
+					  ipath->indexclauses);
+}
+
 static void
 add_index_path(PlannerInfo *root, RelOptInfo *rel, IndexPath *ipath)
 {
 	MotMatch	match;
 	List	   *pathkeys;
-	List	   *private;
 
 	if (MotPlanIndexFor(rel, ipath->indexinfo)->key == NULL)
 		return;
@@ -163,9 +166,6 @@ add_index_path(PlannerInfo *root, RelOptInfo *rel, IndexPath *ipath)
 	if (match.conditions == NIL && pathkeys == NIL)
 		return;					/* no better than reading it all */
 
-	private = list_make3(makeInteger((int) ipath->indexinfo->indexoid),
-						 makeInteger(ScanDirectionIsBackward(ipath->indexscandir)),
-						 ipath->indexclauses);
 	add_path(rel, (Path *)
 			 MotCreateForeignScanPath(root, rel,
 									  ipath->path.rows,
@@ -174,7 +174,7 @@ add_index_path(PlannerInfo *root, RelOptInfo *rel, IndexPath *ipath)
 									  ipath->path.total_cost,
 									  pathkeys,
 									  PATH_REQ_OUTER(&ipath->path),
-									  private));
+									  list_make1(MotPathArm(ipath))));
 }
 
 void
@@ -202,9 +202,7 @@ MotGetForeignPaths(PlannerInfo *root, RelOptInfo *baserel, Oid relid)
 		add_path(baserel, (Path *)
 				 MotCreateForeignScanPath(root, baserel, baserel->rows, false,
 										  startup, total, NIL,
-										  baserel->lateral_relids,
-										  list_make3(makeInteger(0), makeInteger(0),
-													 list_make1(by_tid))));
+										  baserel->lateral_relids, list_make1(by_tid)));
 		return;
 	}
 
@@ -255,24 +253,13 @@ MotGetForeignUpperPaths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *
 List *
 MotReparameterize(PlannerInfo *root, List *fdw_private, RelOptInfo *child_rel)
 {
-	List	   *clauses;
+	List	   *arms = NIL;
 
-	if (fdw_private == NIL)
-		return NIL;
-	clauses = (List *) list_nth(fdw_private, PATH_CLAUSES);
-	if (clauses != NIL && IsA(linitial(clauses), List))
-	{
-		List	   *arms = NIL;
-
-		foreach_ptr(List, arm, clauses)
-			arms = lappend(arms, list_make2(linitial(arm), MotAdjustToChild(root, lsecond(arm), child_rel)));
-		clauses = arms;
-	}
-	else
-		clauses = (List *) MotAdjustToChild(root, (Node *) clauses, child_rel);
-	return list_make3(list_nth(fdw_private, PATH_INDEX),
-					  list_nth(fdw_private, PATH_BACKWARD),
-					  clauses);
+	if (fdw_private == NIL || IsA(linitial(fdw_private), RestrictInfo))
+		return (List *) MotAdjustToChild(root, (Node *) fdw_private, child_rel);
+	foreach_ptr(List, arm, fdw_private)
+		arms = lappend(arms, list_make3(linitial(arm), lsecond(arm), MotAdjustToChild(root, lthird(arm), child_rel)));
+	return arms;
 }
 
 static IndexOptInfo *
@@ -287,30 +274,45 @@ find_index(RelOptInfo *rel, Oid indexoid)
 	return NULL;				/* keep compiler quiet */
 }
 
-/* A plan's private list up to the number of conditions. */
-List *
-MotPlanPrivate(Oid indexoid, int backward, int nvalues, int narms)
+/* One more index scan of a plan. */
+void
+MotPlanArm(MotPlanArms *arms, Oid indexoid, bool backward, const MotMatch *match)
 {
-	return list_make5_int((int) indexoid, backward, 0, nvalues, narms);
-}
+	List	   *recheck = NIL;
 
-/* The conditions of one index scan; their values and the clauses they came from. */
-List *
-MotPlanConditions(List *private, MotMatch *match, List **values, List **clauses)
-{
-	private = lappend_int(private, list_length(match->conditions));
+	if (arms->rechecks == NIL)
+		arms->private = list_make5_int((int) indexoid, backward, 0, 0, 1);
+	else
+		arms->private = lappend_int(arms->private, (int) indexoid);
+	arms->private = lappend_int(arms->private, list_length(match->conditions));
 	foreach_ptr(MotCondition, condition, match->conditions)
 	{
-		private = lappend_int(private, condition->kind);
-		private = lappend_int(private, condition->column);
-		private = lappend_int(private, condition->strategy);
-		private = lappend_int(private, list_length(condition->values));
+		arms->private = lappend_int(arms->private, condition->kind);
+		arms->private = lappend_int(arms->private, condition->column);
+		arms->private = lappend_int(arms->private, condition->strategy);
+		arms->private = lappend_int(arms->private, list_length(condition->values));
 		foreach_oid(oid, condition->valuetypes)
-			private = lappend_int(private, (int) oid);
-		*values = list_concat(*values, copyObject(condition->values));
-		*clauses = lappend(*clauses, copyObject(condition->clause));
+			arms->private = lappend_int(arms->private, (int) oid);
+		arms->values = list_concat(arms->values, copyObject(condition->values));
+		recheck = lappend(recheck, copyObject(condition->clause));
 	}
-	return private;
+	arms->rechecks = lappend(arms->rechecks, recheck);
+	lfirst_int(list_nth_cell(arms->private, MOT_PLAN_NVALUES)) = list_length(arms->values);
+	lfirst_int(list_nth_cell(arms->private, MOT_PLAN_ARMS)) = list_length(arms->rechecks);
+}
+
+/* The plan of these; without any, the whole table is read. */
+ForeignScan *
+MotPlanOf(List *targetlist, List *filter, Index rti, MotPlanArms *arms)
+{
+	MotMatch	none = {NIL};
+
+	if (arms->rechecks == NIL)
+		MotPlanArm(arms, InvalidOid, false, &none);
+	return make_foreignscan(targetlist, filter, rti,
+							lappend(arms->values, list_length(arms->rechecks) == 1 ?
+									linitial(arms->rechecks) : arms->rechecks),
+							arms->private, NIL, NIL, NULL);
 }
 
 /* A scan by ctid: the condition is the plan's one and only. */
@@ -320,10 +322,9 @@ make_tid_plan(PlannerInfo *root, RelOptInfo *rel, List *tlist, List *scan_clause
 {
 	Node	   *value = copyObject(MotTidValue(root, rel, condition->clause));
 	List	   *recheck = NIL;
-	List	   *private;
+	List	   *private = list_make5_int(InvalidOid, false, 0, 1, 1);
 
-	private = lappend_int(MotPlanPrivate(InvalidOid, 0, 1, 1), 1);
-	private = lappend_int(private, MOT_CONDITION_TID);
+	private = lappend_int(lappend_int(private, 1), MOT_CONDITION_TID);
 
 	/* the row that the cursor is at stays the same row */
 	if (!IsA(condition->clause, CurrentOfExpr))
@@ -340,53 +341,21 @@ MotGetForeignPlan(PlannerInfo *root, RelOptInfo *baserel, Oid relid,
 				  Plan *outer_plan)
 {
 	List	   *private = best_path->fdw_private;
-	List	   *clauses;
-	List	   *plan_private = NIL;
-	List	   *values = NIL;
-	List	   *recheck = NIL;
 	List	   *filter = NIL;
-	int			narms;
-	Oid			indexoid;
-	MotMatch	match;
+	MotPlanArms arms = {NIL};
+	MotMatch	match = {NIL};
 
-	if (private == NIL)
-		return make_foreignscan(tlist, extract_actual_clauses(scan_clauses, false),
-								baserel->relid, list_make1(NIL),
-								lappend_int(MotPlanPrivate(InvalidOid, 0, 0, 1), 0),
-								NIL, NIL, NULL);
-
-	indexoid = (Oid) intVal(list_nth(private, PATH_INDEX));
-	clauses = (List *) list_nth(private, PATH_CLAUSES);
-	if (!OidIsValid(indexoid) && IsA(linitial(clauses), RestrictInfo))
-		return make_tid_plan(root, baserel, tlist, scan_clauses,
-							 linitial_node(RestrictInfo, clauses));
-	if (!OidIsValid(indexoid))
+	if (private != NIL && IsA(linitial(private), RestrictInfo))
+		return make_tid_plan(root, baserel, tlist, scan_clauses, linitial_node(RestrictInfo, private));
+	foreach_ptr(List, arm, private)
 	{
-		narms = list_length(clauses);
-		foreach_ptr(List, arm, clauses)
-		{
-			List	   *conditions = NIL;
+		Oid			indexoid = (Oid) intVal(linitial(arm));
 
-			indexoid = (Oid) intVal(linitial(arm));
-			if (plan_private == NIL)
-				plan_private = MotPlanPrivate(indexoid, 0, 0, narms);
-			else
-				plan_private = lappend_int(plan_private, (int) indexoid);
-			MotMatchClauses(root, baserel, find_index(baserel, indexoid),
-							(List *) lsecond(arm), &match);
-			plan_private = MotPlanConditions(plan_private, &match, &values, &conditions);
-			recheck = lappend(recheck, conditions);
-		}
+		MotMatchClauses(root, baserel, find_index(baserel, indexoid), lthird(arm), &match);
+		MotPlanArm(&arms, indexoid, intVal(lsecond(arm)) != 0, &match);
+	}
+	if (list_length(private) > 1)
 		match.enforced = NIL;	/* by no arm for all rows */
-	}
-	else
-	{
-		plan_private = MotPlanPrivate(indexoid, intVal(list_nth(private, PATH_BACKWARD)), 0, 1);
-		MotMatchClauses(root, baserel, find_index(baserel, indexoid), clauses, &match);
-		plan_private = MotPlanConditions(plan_private, &match, &values, &recheck);
-	}
-	lfirst_int(list_nth_cell(plan_private, MOT_PLAN_NVALUES)) = list_length(values);
-	values = lappend(values, recheck);
 
 	/* what the bounds do not see to is left for the executor to check */
 	foreach_node(RestrictInfo, rinfo, scan_clauses)
@@ -398,6 +367,5 @@ MotGetForeignPlan(PlannerInfo *root, RelOptInfo *baserel, Oid relid,
 		filter = lappend(filter, rinfo->clause);
 	}
 
-	return make_foreignscan(tlist, filter, baserel->relid, values, plan_private,
-							NIL, NIL, NULL);
+	return MotPlanOf(tlist, filter, baserel->relid, &arms);
 }

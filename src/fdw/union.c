@@ -118,8 +118,7 @@ add_union_path(PlannerInfo *root, RelOptInfo *rel, BitmapHeapPath *bpath)
 		MotMatchClauses(root, rel, ipath->indexinfo, ipath->indexclauses, &match);
 		if (match.conditions == NIL)
 			return;
-		arms = lappend(arms, list_make2(makeInteger((int) ipath->indexinfo->indexoid),
-										ipath->indexclauses));
+		arms = lappend(arms, MotPathArm(ipath));
 		total += ipath->indextotalcost;
 		fetched += ipath->indexselectivity * rel->tuples;
 	}
@@ -130,8 +129,7 @@ add_union_path(PlannerInfo *root, RelOptInfo *rel, BitmapHeapPath *bpath)
 		bpath->path.rows * rel->reltarget->cost.per_tuple;
 	add_path(rel, (Path *)
 			 MotCreateForeignScanPath(root, rel, bpath->path.rows, false, startup, total, NIL,
-									  PATH_REQ_OUTER(&bpath->path),
-									  list_make3(makeInteger(0), makeInteger(0), arms)));
+									  PATH_REQ_OUTER(&bpath->path), arms));
 }
 
 /* Add what the planner makes of the relation's OR clauses. */

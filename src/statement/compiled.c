@@ -110,13 +110,11 @@ MotRowProgramMake(MotStatement *st, Index varno, TupleDesc desc, List *quals, Li
 	MotRowProgram *program;
 	MotRowRequest *request;
 	int			nparams;
-	bool		subselects = contain_subplans((Node *) quals) || contain_subplans((Node *) outputs);
+	List	   *expressions = list_make2(quals, outputs);
 
 	foreach_ptr(MotRowAggregate, aggregate, aggregates)
-	{
-		subselects |= contain_subplans((Node *) aggregate->args) || contain_subplans((Node *) aggregate->filter);
-	}
-	if (subselects)
+		expressions = lappend(lappend(expressions, aggregate->args), aggregate->filter);
+	if (contain_subplans((Node *) expressions))
 	{
 		st->row_subselects = true;
 		return NULL;
@@ -130,13 +128,7 @@ MotRowProgramMake(MotStatement *st, Index varno, TupleDesc desc, List *quals, Li
 	request->outputs = outputs;
 	request->aggregates = aggregates;
 	request->statement = st->text;
-	(void) collect_params((Node *) quals, &request->params);
-	(void) collect_params((Node *) outputs, &request->params);
-	foreach_ptr(MotRowAggregate, aggregate, aggregates)
-	{
-		(void) collect_params((Node *) aggregate->args, &request->params);
-		(void) collect_params((Node *) aggregate->filter, &request->params);
-	}
+	(void) collect_params((Node *) expressions, &request->params);
 	nparams = list_length(request->params);
 	program->params = palloc0(Max(1, nparams) * sizeof(Datum));
 	program->params_isnull = palloc0(Max(1, nparams) * sizeof(bool));

@@ -48,10 +48,9 @@ MotPlanCopy(Plan *plan)
 }
 
 static Plan *
-foreign_scan(const Scan *scan, List *private, List *expressions, List *filter)
+foreign_scan(const Scan *scan, MotPlanArms *arms, List *filter)
 {
-	ForeignScan *result = make_foreignscan(scan->plan.targetlist, filter, scan->scanrelid,
-										   expressions, private, NIL, NIL, NULL);
+	ForeignScan *result = MotPlanOf(scan->plan.targetlist, filter, scan->scanrelid, arms);
 
 	result->scan.plan = scan->plan;
 	result->scan.plan.type = T_ForeignScan;
@@ -126,24 +125,19 @@ static Plan *
 index_scan(IndexScan *scan, const PlannedStmt *stmt)
 {
 	MotMatch	match;
+	MotPlanArms arms = {NIL};
 	List	   *used;
-	List	   *private;
-	List	   *values = NIL;
-	List	   *recheck = NIL;
 	List	   *filter = NIL;
 
 	if (scan->indexorderby != NIL ||
 		!match_index(scan->indexid, rt_fetch(scan->scan.scanrelid, stmt->rtable)->relid,
 					 scan->indexqual, scan->indexqualorig, &match, &used))
 		return &scan->scan.plan;
-	private = MotPlanConditions(MotPlanPrivate(scan->indexid, ScanDirectionIsBackward(scan->indexorderdir), 0, 1),
-								&match, &values, &recheck);
-	lfirst_int(list_nth_cell(private, MOT_PLAN_NVALUES)) = list_length(values);
+	MotPlanArm(&arms, scan->indexid, ScanDirectionIsBackward(scan->indexorderdir), &match);
 	foreach_ptr(Node, clause, scan->indexqualorig)
 		if (!list_member_ptr(used, clause))
 		filter = lappend(filter, clause);
-	return foreign_scan(&scan->scan, private, lappend(values, recheck),
-						list_concat_copy(filter, scan->scan.plan.qual));
+	return foreign_scan(&scan->scan, &arms, list_concat_copy(filter, scan->scan.plan.qual));
 }
 
 /* A scan of the index only names the index's columns: what they are of the table. */
@@ -194,15 +188,11 @@ static Plan *
 bitmap_scan(BitmapHeapScan *scan, const PlannedStmt *stmt)
 {
 	Plan	   *top = one_of(outerPlan(scan));
-	List	   *arms = IsA(top, BitmapOr) ? ((BitmapOr *) top)->bitmapplans : list_make1(top);
-	List	   *private = NIL;
-	List	   *values = NIL;
-	List	   *rechecks = NIL;
+	MotPlanArms arms = {NIL};
 
-	foreach_ptr(Plan, each, arms)
+	foreach_ptr(Plan, each, IsA(top, BitmapOr) ? ((BitmapOr *) top)->bitmapplans : list_make1(top))
 	{
 		BitmapIndexScan *arm = (BitmapIndexScan *) one_of(each);
-		List	   *recheck = NIL;
 		List	   *used;
 		MotMatch	match;
 
@@ -210,15 +200,9 @@ bitmap_scan(BitmapHeapScan *scan, const PlannedStmt *stmt)
 			!match_index(arm->indexid, rt_fetch(scan->scan.scanrelid, stmt->rtable)->relid,
 						 arm->indexqual, arm->indexqualorig, &match, &used) || match.conditions == NIL)
 			return &scan->scan.plan;
-		private = private == NIL ? MotPlanPrivate(arm->indexid, 0, 0, list_length(arms)) :
-			lappend_int(private, (int) arm->indexid);
-		private = MotPlanConditions(private, &match, &values, &recheck);
-		rechecks = lappend(rechecks, recheck);
+		MotPlanArm(&arms, arm->indexid, false, &match);
 	}
-	lfirst_int(list_nth_cell(private, MOT_PLAN_NVALUES)) = list_length(values);
-	return foreign_scan(&scan->scan, private,
-						lappend(values, list_length(arms) == 1 ? linitial(rechecks) : rechecks),
-						list_concat_copy(scan->bitmapqualorig, scan->scan.plan.qual));
+	return foreign_scan(&scan->scan, &arms, list_concat_copy(scan->bitmapqualorig, scan->scan.plan.qual));
 }
 
 static bool
@@ -247,14 +231,14 @@ translate_change(ModifyTable *plan, const PlannedStmt *stmt)
 static Plan *
 translate(Plan *plan, const PlannedStmt *stmt)
 {
+	MotPlanArms none = {NIL};
 	Plan	   *copy;
 
 	if (plan == NULL)
 		return NULL;
 	check_stack_depth();
 	if (IsA(plan, SeqScan) && is_ordinary(((SeqScan *) plan)->scan.scanrelid, stmt))
-		return foreign_scan(&((SeqScan *) plan)->scan, lappend_int(MotPlanPrivate(InvalidOid, 0, 0, 1), 0),
-							list_make1(NIL), plan->qual);
+		return foreign_scan(&((SeqScan *) plan)->scan, &none, plan->qual);
 	if (IsA(plan, IndexScan) && is_ordinary(((IndexScan *) plan)->scan.scanrelid, stmt))
 		return index_scan((IndexScan *) plan, stmt);
 	if (IsA(plan, IndexOnlyScan) && is_ordinary(((IndexOnlyScan *) plan)->scan.scanrelid, stmt))
