@@ -14,8 +14,8 @@ static isl_load load;
 static void
 positions_order_as_keys(void)
 {
-	uint8_t		a[12] = "aaaabbbbcccc";
-	uint8_t		b[12] = "aaaabbbbccdc";
+	uint8_t		a[12] = {'a', 'a', 'a', 'a', 'b', 'b', 'b', 'b', 'c', 'c', 'c', 'c'};
+	uint8_t		b[12] = {'a', 'a', 'a', 'a', 'b', 'b', 'b', 'b', 'c', 'c', 'd', 'c'};
 
 	CHECK(isl_position(a, 12, a, 0) == isl_position(b, 12, a, 0));
 	CHECK(isl_position(a, 12, a, 4) < isl_position(b, 12, a, 4));

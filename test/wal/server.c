@@ -8,6 +8,7 @@
  */
 #include "postgres.h"
 
+#include "compat/assert.h"
 #include "lib/stringinfo.h"
 
 /* not the server's own */
@@ -68,9 +69,8 @@ errmsg(const char *fmt,...)
 }
 
 void
-ExceptionalCondition(const char *conditionName, const char *errorType,
-					 const char *fileName, int lineNumber)
+MotExceptionalCondition(condition, file, line)
 {
-	fprintf(stderr, "assertion failed: %s at %s:%d\n", conditionName, fileName, lineNumber);
+	fprintf(stderr, "assertion failed: %s at %s:%d\n", condition, file, line);
 	abort();
 }

@@ -286,6 +286,9 @@ test_size_of_updates(void)
 
 /* ------------------------------------------------------------------ damage */
 
+/* so that what is read is read */
+static volatile char sum;
+
 /* how often damage was noticed is of no interest; what is read is */
 static void
 read_all(const char *p)
@@ -297,8 +300,6 @@ read_all(const char *p)
 	memset(old, 0, sizeof(old));
 	while (MotRecordNext(&p, guard, &op, &error))
 	{
-		volatile char sum = 0;
-
 		for (size_t i = 0; i < op.len; i++)
 			sum += op.bytes[i];
 		for (size_t i = 0; i < op.key_len; i++)
