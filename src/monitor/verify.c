@@ -78,8 +78,6 @@ typedef struct Verification
 	Finding    *found;			/* [0] the table, then indexes */
 	MemoryContext result_cxt;
 	MemoryContext row_cxt;
-	Datum	   *values;
-	bool	   *isnull;
 	MotKeyBuffer key;
 	int64		rows;
 } Verification;
@@ -197,8 +195,6 @@ begin(Relation rel)
 	v->session = MotSession();
 	v->result_cxt = CurrentMemoryContext;
 	v->row_cxt = AllocSetContextCreate(CurrentMemoryContext, "MOT verification", ALLOCSET_DEFAULT_SIZES);
-	v->values = palloc(v->mr->desc->natts * sizeof(Datum));
-	v->isnull = palloc(v->mr->desc->natts * sizeof(bool));
 	MotKeyBufferInit(&v->key, CurrentMemoryContext);
 
 	oids = RelationGetIndexList(rel);
@@ -260,15 +256,6 @@ look(Verification *v)
 	MotLooseViewRelease();
 }
 
-/* a row's in v->key, by the columns taken apart; none: it is not in the index */
-static void
-key_of(Verification *v, Finding *f, const mot_version *version, bool *has_null)
-{
-	MotKeyBufferReset(&v->key);
-	MotKeyOfRow(f->index->key, MotRowTail(v->mr->desc, mot_version_host_bits(version), mot_version_data(version)),
-				v->values, v->isnull, &v->key, has_null);
-}
-
 /* true: this transaction has changed something */
 static bool
 look_at_rows(Verification *v)
@@ -302,17 +289,16 @@ look_at_rows(Verification *v)
 										  row_name(v, row), natts, v->mr->desc->natts));
 			continue;
 		}
-		MotRowDeform(v->mr->desc, version, v->mr->max_key_attnum, v->values, v->isnull);
 		for (int i = 1; i < v->n; i++)
 		{
 			Finding    *f = &v->found[i];
-			bool		has_null;
+			unsigned	flags;
 
 			if (f->index == NULL || mot_index_is_behind(f->index->handle.index))
 				continue;
-			key_of(v, f, version, &has_null);
+			flags = MotIndexKeyOf(f->index, version, &v->key);
 			if (v->key.len > 0 && !mot_index_has_entry(v->session, f->index->handle.index, row, v->key.data, v->key.len,
-													   has_null ? MOT_KEY_DISTINCT : 0))
+													   flags))
 				problem(v, f, 1, psprintf("row %s has no entry", row_name(v, row)));
 		}
 	}
@@ -386,7 +372,6 @@ static void
 look_at_entry(Verification *v, Finding *f, const mot_entry *entry)
 {
 	const mot_version *version;
-	bool		has_null;
 	int			order;
 
 	/* the rows under one unique key come one after the other */
@@ -410,8 +395,7 @@ look_at_entry(Verification *v, Finding *f, const mot_entry *entry)
 	if ((mot_version_host_bits(version) & MOT_ROW_NATTS_MASK) > v->mr->desc->natts)
 		return;					/* has been reported */
 
-	MotRowDeform(v->mr->desc, version, f->index->key->max_attnum, v->values, v->isnull);
-	key_of(v, f, version, &has_null);
+	(void) MotIndexKeyOf(f->index, version, &v->key);
 	if (v->key.len == entry->len && memcmp(v->key.data, entry->key, entry->len) == 0)
 		f->standing++;
 	else

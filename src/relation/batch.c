@@ -154,11 +154,9 @@ MotBatchAdd(MotBatch *batch, Datum *values, bool *isnull, uint64 number)
 	for (int i = 0; i < batch->nindexes; i++)
 	{
 		BatchKeys  *keys = &batch->keys[i];
-		bool		has_null;
 
-		MotKeyOfRow(mr->indexes[i].key, MotWriterTail(writer), values, isnull, &keys->bytes, &has_null);
+		keys->flags[n] = MotKeyOfRow(mr->indexes[i].key, MotWriterTail(writer), values, isnull, &keys->bytes);
 		keys->end[n] = keys->bytes.len;
-		keys->flags[n] = has_null ? MOT_KEY_DISTINCT : 0;
 	}
 	r->number = number;
 	batch->nrows++;

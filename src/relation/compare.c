@@ -121,7 +121,7 @@ compare_indexes(Findings *findings, const MotDefinition *stored, Relation rel, m
 
 	for (int i = 0; i < stored->nindexes; i++)
 	{
-		MotDefinitionIndex now = {stored->indexes[i].indexoid};
+		MotIndex	now = {stored->indexes[i].indexoid};
 		Relation	indexrel;
 		ListCell   *lc;
 
@@ -142,7 +142,7 @@ compare_indexes(Findings *findings, const MotDefinition *stored, Relation rel, m
 		indexrel = index_open(now.indexoid, AccessShareLock);
 		/* (a key may have become deferrable in this transaction) */
 		now.unique = MotIsOrdinary(rel) ? stored->indexes[i].unique : indexrel->rd_index->indisunique;
-		now.key = MotIndexKey(rel, indexrel, mot_table_index(table, now.indexoid), CurrentMemoryContext);
+		now.key = MotIndexKey(rel, indexrel, mot_table_index(table, now.indexoid));
 		if (!MotDefinitionSameIndex(&stored->indexes[i], &now))
 			note(findings, WRONG, psprintf(_("The keys of index \"%s\" are others now."),
 										   RelationGetRelationName(indexrel)));

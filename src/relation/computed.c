@@ -103,17 +103,15 @@ MotIndexCompute(MotIndex *index, const Datum *values, const bool *isnull, Datum 
 	return is_in;
 }
 
-bool
-MotIndexComputeKey(MotIndex *index, const Datum *values, const bool *isnull, MotKeyBuffer *key, bool *has_null)
+unsigned
+MotIndexComputeKey(MotIndex *index, const Datum *values, const bool *isnull, MotKeyBuffer *key)
 {
 	Datum		key_values[INDEX_MAX_KEYS];
 	bool		key_isnull[INDEX_MAX_KEYS];
 
-	if (!MotIndexCompute(index, values, isnull, key_values, key_isnull))
-		return false;
 	MotKeyBufferReset(key);
-	MotKeyFromRow(index->key, key_values, key_isnull, key, has_null);
-	return true;
+	return MotIndexCompute(index, values, isnull, key_values, key_isnull) ?
+		MotKeyFromRow(index->key, key_values, key_isnull, key) : 0;
 }
 
 /* an entry behind what there is; its key is set down in "key" meanwhile */
@@ -121,12 +119,11 @@ static void
 add_entry(StringInfo tail, MotIndex *index, const Datum *values, const bool *isnull, MotKeyBuffer *key)
 {
 	MotTailEntry entry = {index->indexoid};
-	bool		has_null;
 
-	if (!MotIndexComputeKey(index, values, isnull, key, &has_null))
+	entry.has_null = MotIndexComputeKey(index, values, isnull, key) != 0;
+	if (key->len == 0)
 		return;
 	entry.len = (uint16) key->len;
-	entry.has_null = has_null;
 	appendBinaryStringInfoNT(tail, (char *) &entry, offsetof(MotTailEntry, key));
 	appendBinaryStringInfoNT(tail, (char *) key->data, key->len);
 	while (tail->len % sizeof(int32) != 0)
@@ -194,167 +191,138 @@ MotWriterCompute(MotWriter *writer, const Datum *values, const bool *isnull)
 
 /* ------------------------------------------------------------------- builds */
 
+/* what one row after the other takes */
+typedef struct Tails
+{
+	Relation	rel;
+	MotIndex   *index;
+	MotWriter  *writer;			/* NULL: beside writers, all of whom keep the
+								 * index */
+	MotKeyBuffer key;
+	StringInfoData tail;
+	StringInfoData bytes;
+} Tails;
+
 /* The row's tail with another entry of the index, or none; false: it is as it was. */
 static bool
-change_tail(StringInfo tail, const MotTail *old, MotIndex *index, const Datum *values, const bool *isnull,
-			MotKeyBuffer *key)
+change_tail(Tails *t, const mot_version *version)
 {
+	MotIndex   *index = t->index;
+	const MotTail *old = MotVersionTail(index->desc, version);
 	const MotTailEntry *had = MotTailFind(old, index->indexoid);
 	const MotTailEntry *entry = NULL;
 	const MotTailEntry *has;
 
-	resetStringInfo(tail);
-	begin_tail(tail);
+	/* (beside writers: the statement that stored it has done so) */
+	if (t->writer == NULL && had != NULL)
+		return false;
+	MotRowDeform(index->desc, version, index->desc->natts, index->check_values, index->check_isnull);
+	resetStringInfo(&t->tail);
+	begin_tail(&t->tail);
 	while ((entry = MotTailNext(old, entry)) != NULL)
 		if (entry != had)
-			appendBinaryStringInfoNT(tail, (char *) entry, INTALIGN(offsetof(MotTailEntry, key) + entry->len));
-	add_entry(tail, index, values, isnull, key);
-	end_tail(tail);
-	has = tail->len == 0 ? NULL : MotTailFind((MotTail *) tail->data, index->indexoid);
+			appendBinaryStringInfoNT(&t->tail, (char *) entry, INTALIGN(offsetof(MotTailEntry, key) + entry->len));
+	add_entry(&t->tail, index, index->check_values, index->check_isnull, &t->key);
+	end_tail(&t->tail);
+	has = t->tail.len == 0 ? NULL : MotTailFind((MotTail *) t->tail.data, index->indexoid);
 	if (has == NULL || had == NULL)
 		return has != had;
 	return has->len != had->len || memcmp(has->key, had->key, had->len) != 0;
 }
 
+/* the row as it is, but for its tail */
 static unsigned
-bits_with_tail(const mot_version *version, StringInfo tail)
+add_tail(Tails *t, const mot_version *version, size_t *columns)
 {
 	unsigned	bits = mot_version_host_bits(version);
 
-	return tail->len > 0 ? bits | MOT_ROW_HAS_TAIL : bits & ~MOT_ROW_HAS_TAIL;
+	*columns = MotRowColumnsSize(t->index->desc, bits, mot_version_data(version));
+	resetStringInfo(&t->bytes);
+	appendBinaryStringInfoNT(&t->bytes, mot_version_data(version), *columns);
+	appendBinaryStringInfoNT(&t->bytes, t->tail.data, t->tail.len);
+	return t->tail.len > 0 ? bits | MOT_ROW_HAS_TAIL : bits & ~MOT_ROW_HAS_TAIL;
 }
 
-/* the row as it is, but for its tail */
 static void
-store_tail(MotWriter *writer, mot_row *row, const mot_version *version, StringInfo tail)
+update_row(Tails *t, mot_row *row, const mot_version *version)
 {
-	size_t		size = MotRowColumnsSize(writer->mr->desc, mot_version_host_bits(version), mot_version_data(version));
+	MotWriter  *writer = t->writer;
 	const mot_version *newest;
 	MotWait		wait = MOT_WAIT_INIT;
 	mot_status	status;
+	size_t		columns;
+	unsigned	bits;
 	void	   *data;
 
+	if (!change_tail(t, version))
+		return;
+	bits = add_tail(t, version, &columns);
 	if (MotWriterLock(writer, row, version, MOT_MODE_NO_KEY_UPDATE, MOT_LOCK_WAIT, &newest) != MOT_LOCKED)
-		elog(ERROR, "a row of table \"%s\" is changed while an index is built", RelationGetRelationName(writer->rel));
+		elog(ERROR, "a row of table \"%s\" is changed while an index is built", RelationGetRelationName(t->rel));
 	while ((status = mot_row_update(writer->session, writer->mr->table, row, writer->command,
-									bits_with_tail(version, tail), size + tail->len, MOT_KEYS_CHANGE, &data)) == MOT_BUSY)
-		MotWaitForHolder(writer->rel, &wait);
-	MotWaitDone(writer->rel, &wait);
-	MotRaiseStatus(status, writer->rel);
-	memcpy(data, mot_version_data(version), size);
-	memcpy((char *) data + size, tail->data, tail->len);
+									bits, t->bytes.len, MOT_KEYS_CHANGE, &data)) == MOT_BUSY)
+		MotWaitForHolder(t->rel, &wait);
+	MotWaitDone(t->rel, &wait);
+	MotRaiseStatus(status, t->rel);
+	memcpy(data, t->bytes.data, t->bytes.len);
 }
-
-/* All rows say what the index, which is about to be built, has of them. */
-void
-MotComputeIndex(Relation rel, MotIndex *index)
-{
-	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "MOT computed keys", ALLOCSET_DEFAULT_SIZES);
-	MemoryContext oldcxt;
-	MotWriter  *writer = MotWriterBegin(rel, NULL, GetCurrentCommandId(true));
-	TupleDesc	desc = index->relation->desc;
-	Datum	   *values = palloc(desc->natts * sizeof(Datum));
-	bool	   *isnull = palloc(desc->natts * sizeof(bool));
-	MotKeyBuffer key;
-	StringInfoData tail;
-	mot_build	build;
-	mot_row    *row;
-	const mot_version *version;
-	uint64		n = 0;
-
-	MotWriterLocate(writer);
-	/* what this command has stored as well */
-	writer->view.command = MOT_COMMAND_MAX;
-	MotKeyBufferInit(&key, CurrentMemoryContext);
-	initStringInfo(&tail);
-	oldcxt = MemoryContextSwitchTo(cxt);
-	mot_build_rows(writer->session, &build, index->relation->table, NULL);
-	while (mot_build_next(&build, &row, &version))
-	{
-		MotRowDeform(desc, version, desc->natts, values, isnull);
-		if (change_tail(&tail, MotRowTail(desc, mot_version_host_bits(version), mot_version_data(version)),
-						index, values, isnull, &key))
-			store_tail(writer, row, version, &tail);
-		if (++n % BATCH == 0)
-		{
-			MemoryContextReset(cxt);
-			CHECK_FOR_INTERRUPTS();
-		}
-	}
-	MemoryContextSwitchTo(oldcxt);
-	MemoryContextDelete(cxt);
-	MotWriterEnd(writer);
-}
-
-/* what one row after the other takes */
-typedef struct Beside
-{
-	Relation	rel;
-	MotIndex   *index;
-	Datum	   *values;
-	bool	   *isnull;
-	MotKeyBuffer key;
-	StringInfoData tail;
-	StringInfoData bytes;
-} Beside;
 
 /* The row's newest version says what the index has of it, whoever is at it. */
 static void
-amend_row(Beside *b, mot_row *row)
+amend_row(Tails *t, mot_row *row)
 {
-	MotRelation *mr = b->index->relation;
 	MotWait		wait = MOT_WAIT_INIT;
 	mot_status	status = MOT_CHANGED;
 	const mot_version *version;
 
-	while (status != MOT_OK && (version = mot_row_newest(MotSession(), row)) != NULL)
+	MOT_FAULT("index-compute");
+	while (status != MOT_OK && (version = mot_row_newest(MotSession(), row)) != NULL && change_tail(t, version))
 	{
-		const MotTail *old = MotRowTail(mr->desc, mot_version_host_bits(version), mot_version_data(version));
-		size_t		size = MotRowColumnsSize(mr->desc, mot_version_host_bits(version), mot_version_data(version));
+		size_t		columns;
+		unsigned	bits = add_tail(t, version, &columns);
 
-		/* the statement that stored it has done so */
-		if (MotTailFind(old, b->index->indexoid) != NULL)
-			break;
-		MotRowDeform(mr->desc, version, mr->desc->natts, b->values, b->isnull);
-		if (!change_tail(&b->tail, old, b->index, b->values, b->isnull, &b->key))
-			break;
-		resetStringInfo(&b->bytes);
-		appendBinaryStringInfoNT(&b->bytes, mot_version_data(version), size);
-		appendBinaryStringInfoNT(&b->bytes, b->tail.data, b->tail.len);
-		status = MotAmendRow(mr->table, row, version, size, bits_with_tail(version, &b->tail),
-							 b->bytes.data, b->bytes.len);
+		status = MotAmendRow(t->index->relation->table, row, version, columns, bits, t->bytes.data, t->bytes.len);
 		if (status == MOT_BUSY)
-			MotWaitForHolder(b->rel, &wait);
+			MotWaitForHolder(t->rel, &wait);
 		else if (status != MOT_CHANGED)
-			MotRaiseStatus(status, b->rel);
+			MotRaiseStatus(status, t->rel);
 	}
-	MotWaitDone(b->rel, &wait);
+	MotWaitDone(t->rel, &wait);
 }
 
-/* The same beside writers, all of whom keep the index. */
+/* All rows say what the index, which is about to be built, has of them. */
 void
-MotComputeBeside(Relation rel, MotIndex *index)
+MotComputeIndex(Relation rel, MotIndex *index, bool beside)
 {
 	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "MOT computed keys", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext oldcxt;
-	int			natts = index->relation->desc->natts;
-	Beside		b = {rel, index, palloc(natts * sizeof(Datum)), palloc(natts * sizeof(bool))};
+	Tails		t = {rel, index};
 	mot_build	build;
 	mot_row    *row;
 	const mot_version *version;
 	uint64		n = 0;
 
-	MotKeyBufferInit(&b.key, CurrentMemoryContext);
-	initStringInfo(&b.tail);
-	initStringInfo(&b.bytes);
-	/* what is read of a row stays where it is while we are at it */
-	(void) MotLooseView();
-	mot_build_rows(MotSession(), &build, index->relation->table, NULL);
+	if (beside)
+		(void) MotLooseView();	/* what is read of a row stays where it is
+								 * while we are at it */
+	else
+	{
+		t.writer = MotWriterBegin(rel, NULL, GetCurrentCommandId(true));
+		MotWriterLocate(t.writer);
+		/* what this command has stored as well */
+		t.writer->view.command = MOT_COMMAND_MAX;
+	}
+	MotKeyBufferInit(&t.key, CurrentMemoryContext);
+	initStringInfo(&t.tail);
+	initStringInfo(&t.bytes);
 	oldcxt = MemoryContextSwitchTo(cxt);
+	mot_build_rows(MotSession(), &build, index->relation->table, NULL);
 	while (mot_build_next(&build, &row, &version))
 	{
-		MOT_FAULT("index-compute");
-		amend_row(&b, row);
+		if (beside)
+			amend_row(&t, row);
+		else
+			update_row(&t, row, version);
 		if (++n % BATCH == 0)
 		{
 			MemoryContextReset(cxt);
@@ -362,6 +330,9 @@ MotComputeBeside(Relation rel, MotIndex *index)
 		}
 	}
 	MemoryContextSwitchTo(oldcxt);
-	MotLooseViewRelease();
 	MemoryContextDelete(cxt);
+	if (beside)
+		MotLooseViewRelease();
+	else
+		MotWriterEnd(t.writer);
 }

@@ -98,10 +98,7 @@ MotStorageDropDatabase(Oid dbid)
 	MOT_FAULT("ddl-database-dropped");
 	tables = MotTables(dbid, &n);
 	if (n > 0 || any_left_out(dbid))
-	{
-		(void) MotSession();
 		MotStorageDropTables(dbid, tables, n);
-	}
 	pfree(tables);
 }
 
@@ -199,6 +196,6 @@ copy_rows(mot_table *from, mot_table *to, const MotDefinition *def)
 			CHECK_FOR_INTERRUPTS();
 	}
 	for (int i = 0; i < def->nindexes; i++)
-		MotRaiseStatus(MotLoadIndex(to, mot_table_index(to, def->indexes[i].indexoid), def, i,
+		MotRaiseStatus(MotLoadIndex(to, mot_table_index(to, def->indexes[i].indexoid), &def->indexes[i],
 									MotKeySortInterrupts, NULL), NULL);
 }

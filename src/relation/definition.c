@@ -29,7 +29,6 @@
 #include "format.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
-#include "port/pg_bitutils.h"
 #include "relation/definition.h"
 #include "relation/internal.h"
 #include "utils/builtins.h"
@@ -91,10 +90,7 @@ static void raise_damaged(const char *what) pg_attribute_noreturn();
 static void get(Input *in, void *to, size_t len);
 static TupleDesc decode_columns(Input *in, bool typmods);
 static void decode_column(Input *in, TupleDesc desc, int i, bool typmods);
-static bool decode_index(Input *in, const MotDefinition *def, MotDefinitionIndex *index);
-static void measure_fixed(MotDefinition *def);
-static bool compare_key(MotDefinitionMatch *match, const mot_version *version,
-						const void *key, size_t len);
+static bool decode_index(Input *in, const MotDefinition *def, MotIndex *index);
 
 #define PUT(buf, type, value) \
 	do { \
@@ -146,19 +142,11 @@ MotDefinitionEncode(Relation rel, size_t *len)
 	foreach_ptr(MotIndexDef, def, defs)
 	{
 		Relation	index = index_open(def->oid, AccessShareLock);
-		MotKey	   *key = MotIndexKey(rel, index, table != NULL ? mot_table_index(table, def->oid) : NULL,
-									  CurrentMemoryContext);
-		bool		not_null = true;
+		MotKey	   *key = MotIndexKey(rel, index, table != NULL ? mot_table_index(table, def->oid) : NULL);
+		bool		not_null = !key->computed;
 
-		for (int i = 0; i < index->rd_index->indnkeyatts; i++)
-		{
-			AttrNumber	attnum = index->rd_index->indkey.values[i];
-
-			if (attnum <= 0 || !MotAttributeNotNull(desc, attnum - 1))
-				not_null = false;
-		}
-		if (!heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL))
-			not_null = false;
+		for (int i = 0; i < key->ncolumns && not_null; i++)
+			not_null = MotAttributeNotNull(desc, key->columns[i].attnum - 1);
 		if (def->unique && not_null && !is_kept && !def->behind)
 		{
 			is_kept = kept != NULL && same_key(key, kept);
@@ -421,7 +409,7 @@ MotDefinitionDecode(const void *bytes, size_t len, MemoryContext parent)
 	if (n > MOT_MAX_INDEXES || identity < -1 || identity >= n)
 		raise_damaged("its number of indexes is wrong");
 	def->identity = identity;
-	def->indexes = palloc0(Max(n, 1) * sizeof(MotDefinitionIndex));
+	def->indexes = palloc0(Max(n, 1) * sizeof(MotIndex));
 	for (int i = 0; i < n; i++)
 		if (decode_index(&in, def, &def->indexes[i]))
 			def->nbehind++;
@@ -444,7 +432,9 @@ MotDefinitionDecode(const void *bytes, size_t len, MemoryContext parent)
 	if (in.p != in.end)
 		raise_damaged("it is too long");
 
-	measure_fixed(def);
+	MotRowShapeInit(&def->shape, def->desc);
+	for (int i = 0; i < n; i++)
+		MotIndexComplete(&def->indexes[i], def->desc);
 	MemoryContextSwitchTo(oldcxt);
 	/* only now: an error before takes it along with the caller's context */
 	MemoryContextSetParent(cxt, parent);
@@ -528,7 +518,7 @@ decode_column(Input *in, TupleDesc desc, int i, bool typmods)
 
 /* true: it is behind */
 static bool
-decode_index(Input *in, const MotDefinition *def, MotDefinitionIndex *index)
+decode_index(Input *in, const MotDefinition *def, MotIndex *index)
 {
 	uint8		index_flags;
 	uint8		flags;
@@ -579,7 +569,7 @@ MotDefinitionFree(MotDefinition *def)
 /* ------------------------------------------------------------------ tables */
 
 mot_status
-MotDefinitionMakeIndex(mot_session *session, mot_table *table, const MotDefinitionIndex *def, mot_index **index)
+MotDefinitionMakeIndex(mot_session *session, mot_table *table, const MotIndex *def, mot_index **index)
 {
 	mot_status	status = mot_index_create(session, table, def->indexoid,
 										  MOT_INDEX_DERIVED | (def->unique ? MOT_INDEX_UNIQUE : 0), index);
@@ -593,7 +583,7 @@ mot_status
 MotDefinitionMakeTable(mot_session *session, const MotDefinition *def,
 					   const void *bytes, size_t len, mot_table **table)
 {
-	mot_definition *definition;
+	mot_definition *definition = NULL;
 	mot_status	status = mot_table_create(session, def->dbid, def->relid, table);
 
 	if (status != MOT_OK)
@@ -607,7 +597,7 @@ MotDefinitionMakeTable(mot_session *session, const MotDefinition *def,
 		if (status == MOT_OK)
 			mot_index_attach(index);
 	}
-	if (status == MOT_OK)
+	if (status == MOT_OK && bytes != NULL)
 		status = mot_definition_make(session, bytes, len, &definition);
 	if (status != MOT_OK)
 	{
@@ -615,61 +605,19 @@ MotDefinitionMakeTable(mot_session *session, const MotDefinition *def,
 		*table = NULL;			/* not to be dropped by the caller as well */
 		return status;
 	}
-	mot_table_put_definition(session, *table, definition);
+	if (definition != NULL)
+		mot_table_put_definition(session, *table, definition);
 	mot_table_set_owner(*table, def->owner, def->numbered);
 	return MOT_OK;
 }
 
 bool
-MotDefinitionSameIndex(const MotDefinitionIndex *a, const MotDefinitionIndex *b)
+MotDefinitionSameIndex(const MotIndex *a, const MotIndex *b)
 {
 	return a->unique == b->unique && same_key(a->key, b->key);
 }
 
 /* -------------------------------------------------------------------- rows */
-
-static void
-measure_fixed(MotDefinition *def)
-{
-	int			natts = def->desc->natts;
-	uint32		off = 0;
-
-	def->offset_behind = palloc0((natts + 1) * sizeof(uint32));
-	def->shapes = palloc0(Max(natts, 1) * sizeof(MotColumnShape));
-	for (int i = 0; i < natts; i++)
-		MotColumnShapeInit(&def->shapes[i], TupleDescAttr(def->desc, i));
-	for (int i = 0; i < natts && def->shapes[i].length > 0; i++)
-	{
-		off = (uint32) TYPEALIGN(def->shapes[i].align, off) + def->shapes[i].length;
-		def->offset_behind[++def->nfixed] = off;
-	}
-
-	for (int i = 0; i < def->nindexes; i++)
-		def->indexes[i].offsets = MotKeyOffsets(def->indexes[i].key, def->desc);
-}
-
-/* How many columns are there before the first that is null? */
-static inline int
-count_not_null(const bits8 *bitmap, int natts)
-{
-	int			i = 0;
-
-	while (i < natts && bitmap[i >> 3] == 0xFF)
-		i += 8;
-	if (i < natts)
-		i += pg_rightmost_one_pos32(~(uint32) bitmap[i >> 3]);
-	return Min(i, natts);
-}
-
-/* Where columns i up to another end, the first of which is at "off". */
-static inline size_t
-walk(const MotDefinition *def, const char *base, const bits8 *bitmap, int i, int upto, size_t off)
-{
-	for (; i < upto; i++)
-		if (bitmap == NULL || !att_isnull(i, bitmap))
-			off = MotColumnBehind(&def->shapes[i], base, off);
-	return off;
-}
 
 size_t
 MotDefinitionRowSize(const MotDefinition *def, const mot_version *version)
@@ -679,7 +627,7 @@ MotDefinitionRowSize(const MotDefinition *def, const mot_version *version)
 	const char *base = mot_version_data(version);
 	const bits8 *bitmap = NULL;
 	size_t		bitmap_size = 0;
-	int			there = Min(stored, def->nfixed);
+	int			there = Min(stored, def->shape.nfixed);
 	size_t		size;
 
 	if ((host_bits & MOT_ROW_HAS_NULLS) != 0)
@@ -687,9 +635,10 @@ MotDefinitionRowSize(const MotDefinition *def, const mot_version *version)
 		bitmap = (const bits8 *) base;
 		bitmap_size = MAXALIGN(BITMAPLEN(stored));
 		base += bitmap_size;
-		there = Min(there, count_not_null(bitmap, stored));
+		there = Min(there, MotRowNotNull(bitmap, stored));
 	}
-	size = bitmap_size + MAXALIGN(walk(def, base, bitmap, there, stored, def->offset_behind[there]));
+	size = MotColumnsBehind(&def->shape, base, bitmap, there, stored, def->shape.offset_behind[there]);
+	size = bitmap_size + MAXALIGN(size);
 	if (unlikely((host_bits & MOT_ROW_HAS_TAIL) != 0))
 		size += ((const MotTail *) ((const char *) mot_version_data(version) + size))->size;
 	return size;
@@ -706,13 +655,13 @@ MotDefinitionRowSizes(const MotDefinition *def, const mot_version *a, const mot_
 	const bits8 *bitmap = NULL;
 	size_t		bitmap_size = 0;
 	size_t		off;
-	int			i = Min(stored, def->nfixed);
+	int			i = Min(stored, def->shape.nfixed);
 
 	if ((host_bits & MOT_ROW_HAS_NULLS) != 0)
 	{
 		bitmap = (const bits8 *) base_a;
 		bitmap_size = MAXALIGN(BITMAPLEN(stored));
-		i = Min(i, count_not_null(bitmap, stored));
+		i = Min(i, MotRowNotNull(bitmap, stored));
 	}
 	if ((host_bits & MOT_ROW_HAS_TAIL) != 0 || host_bits != mot_version_host_bits(b) || memcmp(base_a, base_b, bitmap_size) != 0)
 	{
@@ -724,117 +673,20 @@ MotDefinitionRowSizes(const MotDefinition *def, const mot_version *a, const mot_
 	/* together as long as their columns lie at the same places */
 	base_a += bitmap_size;
 	base_b += bitmap_size;
-	off = def->offset_behind[i];
+	off = def->shape.offset_behind[i];
 	for (; i < stored; i++)
 	{
 		size_t		behind;
 
 		if (bitmap != NULL && att_isnull(i, bitmap))
 			continue;
-		behind = MotColumnBehind(&def->shapes[i], base_a, off);
-		if (def->shapes[i].length <= 0 &&
-			MotColumnBehind(&def->shapes[i], base_b, off) != behind)
+		behind = MotColumnBehind(&def->shape.columns[i], base_a, off);
+		if (def->shape.columns[i].length <= 0 &&
+			MotColumnBehind(&def->shape.columns[i], base_b, off) != behind)
 			break;
 		off = behind;
 	}
-	*size_a = bitmap_size + MAXALIGN(walk(def, base_a, bitmap, i, stored, off));
-	*size_b = i == stored ? *size_a : bitmap_size + MAXALIGN(walk(def, base_b, bitmap, i, stored, off));
-}
-
-/* If the key's columns lie where they lie in every row; false: they do not. */
-static bool
-fixed_key(const MotDefinition *def, int index, const mot_version *version, MotKeyBuffer *buf)
-{
-	const MotKey *key = def->indexes[index].key;
-	unsigned	host_bits = mot_version_host_bits(version);
-	int			stored = host_bits & MOT_ROW_NATTS_MASK;
-	const char *base = mot_version_data(version);
-
-	if (def->indexes[index].offsets == NULL || stored < key->max_attnum)
-		return false;
-	if ((host_bits & MOT_ROW_HAS_NULLS) != 0)
-	{
-		if (count_not_null((const bits8 *) base, stored) < key->max_attnum)
-			return false;
-		base += MAXALIGN(BITMAPLEN(stored));
-	}
-	MotKeyBufferReset(buf);
-	MotKeyFromFixed(key, base, def->indexes[index].offsets, buf);
-	return true;
-}
-
-void
-MotDefinitionVersionKey(const MotDefinition *def, int index, const mot_version *version,
-						Datum *values, bool *isnull, MotKeyBuffer *buf, bool *has_null)
-{
-	*has_null = false;
-	if (fixed_key(def, index, version, buf))
-		return;
-	MotRowDeform(def->desc, version, def->indexes[index].key->max_attnum, values, isnull);
-	MotDefinitionKey(def, index, mot_version_host_bits(version), mot_version_data(version), values, isnull,
-					 buf, has_null);
-}
-
-void
-MotDefinitionKey(const MotDefinition *def, int index, unsigned host_bits, const void *row,
-				 const Datum *values, const bool *isnull, MotKeyBuffer *buf, bool *has_null)
-{
-	const MotKey *key = def->indexes[index].key;
-
-	MotKeyBufferReset(buf);
-	MotKeyOfRow(key, key->computed ? MotRowTail(def->desc, host_bits, row) : NULL, values, isnull, buf, has_null);
-}
-
-void
-MotDefinitionMatchInit(MotDefinitionMatch *match, const MotDefinition *def, int index)
-{
-	int			natts = Max(def->desc->natts, 1);
-
-	match->def = def;
-	match->index = index;
-	match->values = MemoryContextAlloc(def->cxt, natts * sizeof(Datum));
-	match->isnull = MemoryContextAlloc(def->cxt, natts * sizeof(bool));
-	MotKeyBufferInit(&match->buffer, def->cxt);
-}
-
-/*
- * Called by the engine in the middle of its work, so nothing may be raised
- * from here.  Keys of fixed width cannot fail.
- */
-bool
-MotDefinitionMatches(void *arg, const mot_version *version, const void *key, size_t len)
-{
-	MotDefinitionMatch *match = arg;
-	MemoryContext oldcxt = CurrentMemoryContext;
-	volatile bool result = true;
-
-	if (likely(match->def->indexes[match->index].key->width >= 0))
-		return compare_key(match, version, key, len);
-
-	PG_TRY();
-	{
-		result = compare_key(match, version, key, len);
-	}
-	PG_CATCH();
-	{
-		ErrorData  *edata = MotErrorTake(oldcxt);
-
-		ereport(LOG,
-				(errcode(edata->sqlerrcode),
-				 errmsg("could not make an index key of memory-optimized table %s: %s",
-						match->def->name, edata->message)));
-		FreeErrorData(edata);
-	}
-	PG_END_TRY();
-	return result;
-}
-
-static bool
-compare_key(MotDefinitionMatch *match, const mot_version *version, const void *key, size_t len)
-{
-	bool		has_null;
-
-	MotDefinitionVersionKey(match->def, match->index, version, match->values, match->isnull,
-							&match->buffer, &has_null);
-	return match->buffer.len == len && memcmp(match->buffer.data, key, len) == 0;
+	*size_a = bitmap_size + MAXALIGN(MotColumnsBehind(&def->shape, base_a, bitmap, i, stored, off));
+	*size_b = i == stored ? *size_a :
+		bitmap_size + MAXALIGN(MotColumnsBehind(&def->shape, base_b, bitmap, i, stored, off));
 }

@@ -15,19 +15,7 @@
 #define MOT_DEFINITION_H
 
 #include "mot.h"
-#include "relation/keycodec.h"
-#include "relation/rowcodec.h"
-#include "utils/rel.h"
-
-typedef struct MotDefinitionIndex
-{
-	Oid			indexoid;
-	bool		unique;
-	MotKey	   *key;
-	uint32	   *offsets;		/* of its columns, if they are integers that
-								 * none of variable length lies before; else
-								 * NULL */
-} MotDefinitionIndex;
+#include "relation/relation.h"
 
 typedef struct MotDefinition
 {
@@ -39,14 +27,14 @@ typedef struct MotDefinition
 								 * checkpoints */
 	char	   *name;			/* schema-qualified, for messages and the log
 								 * only */
-	TupleDesc	desc;			/* enough of it for MotRowDeform and
-								 * MotRowDataSize */
+	TupleDesc	desc;			/* enough of it for MotRowDeform */
 	bool		typmods;		/* desc has columns' type modifiers, too */
 	int			nindexes;
 	int			nbehind;		/* more of them behind those, which only rows
 								 * that leave them have to know: see
 								 * mot_index_set_behind */
-	MotDefinitionIndex *indexes;
+	MotIndex   *indexes;		/* without the engine's, as far as this room
+								 * goes */
 	int			identity;		/* index by which rows are told apart: the
 								 * primary key, else the first unique index of
 								 * NOT NULL columns, else -1; beside writers,
@@ -56,15 +44,7 @@ typedef struct MotDefinition
 								 * not known */
 	uint64	   *conditions;
 	uint64		stamp;			/* MotDefinitionStamp of the bytes */
-
-	/*
-	 * Where the columns of a row without nulls lie as long as they are of
-	 * fixed width: offset_behind[n] is where the first n end, for n up to
-	 * nfixed.  For MotDefinitionRowSize.
-	 */
-	int			nfixed;
-	uint32	   *offset_behind;
-	MotColumnShape *shapes;		/* of all columns */
+	MotRowShape shape;			/* for MotDefinitionRowSize */
 	MemoryContext cxt;
 } MotDefinition;
 
@@ -93,10 +73,11 @@ extern void MotDefinitionFree(MotDefinition *def);
 
 /* An index of it, not attached yet, empty. */
 extern mot_status MotDefinitionMakeIndex(mot_session *session, mot_table *table,
-										 const MotDefinitionIndex *def, mot_index **index);
+										 const MotIndex *def, mot_index **index);
 
 /*
- * An engine table (unpublished) with its indexes, as the definition has it.
+ * An engine table (unpublished) with its indexes, as the definition has it; "bytes" is to be its
+ * stored one, if any.
  * Without its limit: what is loaded or replayed has had room before, and
  * MotRelationGet sets it.
  */
@@ -104,45 +85,23 @@ extern mot_status MotDefinitionMakeTable(mot_session *session, const MotDefiniti
 										 const void *bytes, size_t len, mot_table **table);
 
 /* do an index's keys look the same in both? (else it has been built anew) */
-extern bool MotDefinitionSameIndex(const MotDefinitionIndex *a, const MotDefinitionIndex *b);
+extern bool MotDefinitionSameIndex(const MotIndex *a, const MotIndex *b);
 
-/* MotRowDataSize, faster; of two versions at once, which mostly have much in common */
+/* bytes of a row's data (WAL, checkpoints, copies); of two versions at once, which mostly have much in common */
 extern size_t MotDefinitionRowSize(const MotDefinition *def, const mot_version *version);
 extern void MotDefinitionRowSizes(const MotDefinition *def, const mot_version *a, const mot_version *b,
 								  size_t *size_a, size_t *size_b);
 
 /*
- * A row's key in an index into buf (reset first), from its columns up to the key's last, or
- * from its tail; no bytes: it is not in the index.
+ * rowkey.c: an empty index is built of a table's rows, or of those that "rows" comes to, by the key
+ * of "keys"; "look" is called now and then.  If it returns true this returns MOT_NOT_FOUND, and the index is
+ * not built.  What else is returned but MOT_OK is that there is no memory, or that two rows have
+ * the same key.
  */
-extern void MotDefinitionKey(const MotDefinition *def, int index, unsigned host_bits, const void *row,
-							 const Datum *values, const bool *isnull, MotKeyBuffer *buf, bool *has_null);
-
-/* the same from a version, whose columns go into values and isnull only if that takes them */
-extern void MotDefinitionVersionKey(const MotDefinition *def, int index, const mot_version *version,
-									Datum *values, bool *isnull, MotKeyBuffer *buf, bool *has_null);
-
-/*
- * An empty index is built of a table's rows, or of those that "rows" comes to, by the definition's
- * key of this number; "look" as keysort.h has it: see loadindex.c
- */
-extern mot_status MotLoadIndex(mot_table *table, mot_index *index, const MotDefinition *def, int i,
+extern mot_status MotLoadIndex(mot_table *table, mot_index *index, MotIndex *keys,
 							   bool (*look) (void *arg), void *arg);
-extern mot_status MotFillIndex(mot_build *rows, mot_index *index, const MotDefinition *def, int i, bool full,
+extern mot_status MotFillIndex(mot_build *rows, mot_index *index, MotIndex *keys, bool full,
 							   bool (*look) (void *arg), void *arg);
-
-/* is a version's key the entry's? for mot_index_handle.matches, arg a MotDefinitionMatch */
-typedef struct MotDefinitionMatch
-{
-	const MotDefinition *def;
-	int			index;
-	Datum	   *values;
-	bool	   *isnull;
-	MotKeyBuffer buffer;
-} MotDefinitionMatch;
-
-extern void MotDefinitionMatchInit(MotDefinitionMatch *match, const MotDefinition *def, int index);
-extern bool MotDefinitionMatches(void *arg, const mot_version *version, const void *key, size_t len);
 
 /* database.c: the tables there are, of a database or of all (InvalidOid); palloc'd */
 extern mot_table **MotTables(Oid dbid, int *n);

@@ -28,9 +28,6 @@ typedef struct Known
 {
 	uint64		serial;			/* of the table; 0: nothing here */
 	MotDefinition *def;
-	Datum	   *values;
-	bool	   *isnull;
-	MotKeyBuffer buffer;
 	bool		failed;			/* and that has been reported */
 } Known;
 
@@ -42,9 +39,7 @@ static bool make_key(const mot_index *index, const mot_version *version,
 static bool try_key(const mot_index *index, const mot_version *version,
 					void *key, size_t *len, unsigned *flags);
 static Known *know(const mot_table *table);
-static void learn(Known *known, uint64 serial, const void *bytes, size_t len);
-static void forget(Known *known);
-static int	find_index(const MotDefinition *def, const mot_index *index);
+static MotIndex *find_index(const mot_index *index);
 static uint32 key_number(const mot_index *index);
 
 void
@@ -99,27 +94,15 @@ static bool
 try_key(const mot_index *index, const mot_version *version,
 		void *key, size_t *len, unsigned *flags)
 {
-	Known	   *known;
-	int			i;
-	bool		has_null;
+	MotIndex   *known = find_index(index);
 
-	if (scratch == NULL)
-		scratch = AllocSetContextCreate(TopMemoryContext, "MOT keys of deleted rows",
-										ALLOCSET_SMALL_SIZES);
-	known = know(mot_index_table(index));
 	if (known == NULL)
 		return false;
-	i = find_index(known->def, index);
-	if (i < 0)
-		return false;
-
 	MemoryContextSwitchTo(scratch);
-	MotDefinitionVersionKey(known->def, i, version, known->values, known->isnull,
-							&known->buffer, &has_null);
-	Assert(known->buffer.len <= MOT_MAX_KEY);
-	memcpy(key, known->buffer.data, known->buffer.len);
-	*len = known->buffer.len;
-	*flags = has_null ? MOT_KEY_DISTINCT : 0;
+	*flags = MotIndexKeyOf(known, version, &known->check_buffer);
+	Assert(known->check_buffer.len <= MOT_MAX_KEY);
+	memcpy(key, known->check_buffer.data, known->check_buffer.len);
+	*len = known->check_buffer.len;
 	MemoryContextReset(scratch);
 	return true;
 }
@@ -137,61 +120,39 @@ know(const mot_table *table)
 		return NULL;
 	if (likely(known->serial == serial && known->def->stamp == MotDefinitionStamp(bytes)))
 		return known;
-	forget(known);
-	learn(known, serial, bytes, len);
+	if (scratch == NULL)
+		scratch = AllocSetContextCreate(TopMemoryContext, "MOT keys of deleted rows", ALLOCSET_SMALL_SIZES);
+	if (known->def != NULL)
+		MotDefinitionFree(known->def);
+	memset(known, 0, sizeof(*known));
+	MotWithin(scratch, known->def = MotDefinitionDecode(bytes, len, TopMemoryContext));
+	known->serial = serial;
 	return known;
 }
 
-static void
-learn(Known *known, uint64 serial, const void *bytes, size_t len)
+/* NULL: none is known */
+static MotIndex *
+find_index(const mot_index *index)
 {
-	MotDefinition *def;
-	int			natts;
+	Known	   *known = know(mot_index_table(index));
 
-	MemoryContextSwitchTo(scratch);
-	def = MotDefinitionDecode(bytes, len, TopMemoryContext);
-	known->def = def;
-	natts = Max(def->desc->natts, 1);
-	known->values = MemoryContextAlloc(def->cxt, natts * sizeof(Datum));
-	known->isnull = MemoryContextAlloc(def->cxt, natts * sizeof(bool));
-	MotKeyBufferInit(&known->buffer, def->cxt);
-	/* last: if any of this raises, it is not known */
-	known->serial = serial;
-}
-
-static void
-forget(Known *known)
-{
-	MotDefinition *def = known->def;
-
-	memset(known, 0, sizeof(*known));
-	if (def != NULL)
-		MotDefinitionFree(def);
-}
-
-static int
-find_index(const MotDefinition *def, const mot_index *index)
-{
-	uint32		oid = mot_index_host_id(index);
-
-	for (int i = 0; i < def->nindexes + def->nbehind; i++)
-		if (def->indexes[i].indexoid == oid)
-			return i;
-	return -1;
+	for (int i = 0; known != NULL && i < known->def->nindexes + known->def->nbehind; i++)
+		if (known->def->indexes[i].indexoid == mot_index_host_id(index))
+			return &known->def->indexes[i];
+	return NULL;
 }
 
 /* What the keys are made of.  (Expressions are not compared: each such index is another.) */
 static uint32
 key_number(const mot_index *index)
 {
-	Known	   *known = know(mot_index_table(index));
-	int			i = known == NULL ? -1 : find_index(known->def, index);
+	MotIndex   *known = find_index(index);
 	const MotKey *key;
 	uint32		number;
 
-	if (i < 0)
+	if (known == NULL)
 		return 0;
-	key = known->def->indexes[i].key;
+	key = known->key;
 	number = key->computed ? mot_index_host_id(index) : 0;
 	for (int c = 0; c < key->ncolumns; c++)
 	{

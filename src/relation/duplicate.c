@@ -12,6 +12,9 @@
 #include "relation/internal.h"
 #include "xact/xact.h"
 
+static void raise_duplicate(Relation rel, MotIndex *index, Datum *values, bool *isnull,
+							bool building) pg_attribute_noreturn();
+
 /* "(id)=(1)", or NULL if the user may not see the values */
 static char *
 describe_key(Relation indexrel, MotIndex *index, Datum *values, bool *isnull)
@@ -29,62 +32,50 @@ describe_key(Relation indexrel, MotIndex *index, Datum *values, bool *isnull)
 	return BuildIndexValueDescription(indexrel, key_values, key_isnull);
 }
 
+/* "building": an index of rows that are there */
+static void
+raise_duplicate(Relation rel, MotIndex *index, Datum *values, bool *isnull, bool building)
+{
+	Relation	indexrel = index_open(index->indexoid, AccessShareLock);
+	const char *name = RelationGetRelationName(indexrel);
+	char	   *key = describe_key(indexrel, index, values, isnull);
+
+	if (indexrel->rd_index->indisexclusion)
+		ereport(ERROR,
+				(errcode(ERRCODE_EXCLUSION_VIOLATION),
+				 building ? errmsg("could not create exclusion constraint \"%s\"", name) :
+				 errmsg("conflicting key value violates exclusion constraint \"%s\"", name),
+				 key && building ? errdetail("Key %s conflicts with key %s.", key, key) :
+				 key ? errdetail("Key %s conflicts with existing key %s.", key, key) :
+				 building ? errdetail("Key conflicts exist.") :
+				 errdetail("Key conflicts with existing key."),
+				 errtableconstraint(rel, name)));
+	ereport(ERROR,
+			(errcode(ERRCODE_UNIQUE_VIOLATION),
+			 building ? errmsg("could not create unique index \"%s\"", name) :
+			 errmsg("duplicate key value violates unique constraint \"%s\"", name),
+			 key && building ? errdetail("Key %s is duplicated.", key) :
+			 key ? errdetail("Key %s already exists.", key) :
+			 building ? errdetail("Duplicate keys exist.") : 0,
+			 errtableconstraint(rel, name)));
+}
+
 void
 MotRaiseDuplicate(Relation rel, MotIndex *index, Datum *values, bool *isnull)
 {
-	Relation	indexrel;
-	char	   *key;
-
 	/*
 	 * A transaction that looked for the key first, or took it from a counter
 	 * that somebody else has moved since, has not made a mistake: it came too
 	 * late, and the server says so before it speaks of duplicates.
 	 */
 	if (IsolationUsesXactSnapshot())
-	{
-		mot_status	status = mot_txn_check(MotSession());
-
-		if (status != MOT_OK)
-			MotRaiseStatus(status, rel);
-	}
-
-	indexrel = index_open(index->indexoid, AccessShareLock);
-	key = describe_key(indexrel, index, values, isnull);
-	if (indexrel->rd_index->indisexclusion)
-		ereport(ERROR,
-				(errcode(ERRCODE_EXCLUSION_VIOLATION),
-				 errmsg("conflicting key value violates exclusion constraint \"%s\"",
-						RelationGetRelationName(indexrel)),
-				 key ? errdetail("Key %s conflicts with existing key %s.", key, key) :
-				 errdetail("Key conflicts with existing key."),
-				 errtableconstraint(rel, RelationGetRelationName(indexrel))));
-	ereport(ERROR,
-			(errcode(ERRCODE_UNIQUE_VIOLATION),
-			 errmsg("duplicate key value violates unique constraint \"%s\"",
-					RelationGetRelationName(indexrel)),
-			 key ? errdetail("Key %s already exists.", key) : 0,
-			 errtableconstraint(rel, RelationGetRelationName(indexrel))));
+		MotRaiseStatus(mot_txn_check(MotSession()), rel);
+	raise_duplicate(rel, index, values, isnull, false);
 }
 
-/* the same when an index is built */
 void
-MotRaiseNotUnique(Relation rel, MotIndex *index, Datum *values, bool *isnull)
+MotRaiseNotUnique(Relation rel, MotIndex *index, const mot_version *version)
 {
-	Relation	indexrel = index_open(index->indexoid, AccessShareLock);
-	char	   *key = describe_key(indexrel, index, values, isnull);
-
-	if (indexrel->rd_index->indisexclusion)
-		ereport(ERROR,
-				(errcode(ERRCODE_EXCLUSION_VIOLATION),
-				 errmsg("could not create exclusion constraint \"%s\"", RelationGetRelationName(indexrel)),
-				 key ? errdetail("Key %s conflicts with key %s.", key, key) :
-				 errdetail("Key conflicts exist."),
-				 errtableconstraint(rel, RelationGetRelationName(indexrel))));
-	ereport(ERROR,
-			(errcode(ERRCODE_UNIQUE_VIOLATION),
-			 errmsg("could not create unique index \"%s\"",
-					RelationGetRelationName(indexrel)),
-			 key ? errdetail("Key %s is duplicated.", key) :
-			 errdetail("Duplicate keys exist."),
-			 errtableconstraint(rel, RelationGetRelationName(indexrel))));
+	MotRowDeform(index->desc, version, MotIndexColumns(index), index->check_values, index->check_isnull);
+	raise_duplicate(rel, index, index->check_values, index->check_isnull, true);
 }

@@ -25,13 +25,19 @@
 /* rows between two looks for an interrupt, and resets of the build's memory */
 #define BUILD_BATCH 1024
 
-typedef struct RowKeys RowKeys;
+/* whose keys are made */
+typedef struct RowKeys
+{
+	Relation	rel;
+	MotIndex   *index;
+	bool		compute;
+} RowKeys;
 
-static void check_unique(Relation rel, MotIndex *index, const mot_view *view, RowKeys *keys);
+static void check_unique(RowKeys *keys, const mot_view *view);
 
 /* two rows have the same key */
 static void
-raise_not_unique(Relation rel, MotIndex *index, const mot_view *view, mot_row *row, Datum *values, bool *isnull)
+raise_not_unique(Relation rel, MotIndex *index, const mot_view *view, mot_row *row)
 {
 	const mot_version *version = mot_row_newest(MotSession(), row);
 
@@ -40,8 +46,7 @@ raise_not_unique(Relation rel, MotIndex *index, const mot_view *view, mot_row *r
 		version = mot_row_visible(MotSession(), view, index->relation->table, row);
 	if (version == NULL)
 		elog(ERROR, "a row of table \"%s\" is gone while an index is built", RelationGetRelationName(rel));
-	MotRowDeform(index->relation->desc, version, MotIndexColumns(index), values, isnull);
-	MotRaiseNotUnique(rel, index, values, isnull);
+	MotRaiseNotUnique(rel, index, version);
 }
 
 /* ADD PRIMARY KEY has an ordinary table's index built before the server looks for nulls. */
@@ -62,44 +67,17 @@ refuse_nulls(Relation rel, const MotKey *key, const bool *isnull)
 	}
 }
 
-/* whose keys are made */
-struct RowKeys
-{
-	Relation	rel;
-	MotIndex   *index;
-	bool		compute;
-	Datum	   *values;
-	bool	   *isnull;
-};
-
-static void
-begin_keys(RowKeys *keys, Relation rel, MotIndex *index, bool compute)
-{
-	keys->rel = rel;
-	keys->index = index;
-	keys->compute = compute;
-	keys->values = palloc(index->relation->desc->natts * sizeof(Datum));
-	keys->isnull = palloc(index->relation->desc->natts * sizeof(bool));
-}
-
 static unsigned
 append_key(void *arg, const mot_version *version, MotKeyBuffer *key)
 {
 	RowKeys    *keys = arg;
 	MotIndex   *index = keys->index;
-	TupleDesc	desc = index->relation->desc;
-	bool		has_null = false;
 
-	MotRowDeform(desc, version, MotIndexColumns(index), keys->values, keys->isnull);
+	MotRowDeform(index->desc, version, MotIndexColumns(index), index->check_values, index->check_isnull);
 	if (keys->compute)
-	{
-		(void) MotIndexComputeKey(index, keys->values, keys->isnull, key, &has_null);
-		return has_null ? MOT_KEY_DISTINCT : 0;
-	}
-	refuse_nulls(keys->rel, index->key, keys->isnull);
-	MotKeyOfRow(index->key, MotRowTail(desc, mot_version_host_bits(version), mot_version_data(version)),
-				keys->values, keys->isnull, key, &has_null);
-	return has_null ? MOT_KEY_DISTINCT : 0;
+		return MotIndexComputeKey(index, index->check_values, index->check_isnull, key);
+	refuse_nulls(keys->rel, index->key, index->check_isnull);
+	return MotKeyOfRow(index->key, MotVersionTail(index->desc, version), index->check_values, index->check_isnull, key);
 }
 
 /* A key for every row as it is now.  The keys are sorted first: see keysort.c. */
@@ -107,21 +85,20 @@ void
 MotIndexBuild(Relation rel, MotIndex *index, bool compute)
 {
 	mot_view	view = MotLooseView();
-	RowKeys		keys;
+	RowKeys		keys = {rel, index, compute};
 	mot_build	build;
 	mot_row    *row;
 	mot_row    *other;
 	mot_status	status;
 
-	begin_keys(&keys, rel, index, compute);
 	mot_build_begin(MotSession(), &build, index->handle.index);
 	status = MotKeySortRows(&build, index->handle.index, false, append_key, &keys,
 							MotKeySortInterrupts, NULL, &other, &row);
 	if (status == MOT_DUPLICATE)
-		raise_not_unique(rel, index, &view, row, keys.values, keys.isnull);
+		raise_not_unique(rel, index, &view, row);
 	MotRaiseStatus(status, rel);
 	if (index->deferrable)
-		check_unique(rel, index, &view, &keys);
+		check_unique(&keys, &view);
 	MotLooseViewRelease();
 }
 
@@ -130,7 +107,7 @@ void
 MotIndexCatchUp(Relation rel, MotIndex *index)
 {
 	mot_session *session;
-	RowKeys		keys;
+	RowKeys		keys = {rel, index, false};
 	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "MOT index build", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext oldcxt;
 	MotKeyBuffer key;
@@ -141,7 +118,6 @@ MotIndexCatchUp(Relation rel, MotIndex *index)
 	mot_status	status;
 	uint64		n = 0;
 
-	begin_keys(&keys, rel, index, false);
 	MotKeyBufferInit(&key, CurrentMemoryContext);
 	/* no entry that a row leaves from now on is dropped before we are through */
 	(void) MotLooseView();
@@ -159,7 +135,7 @@ MotIndexCatchUp(Relation rel, MotIndex *index)
 											flags, index->unique, &other)) == MOT_BUSY)
 			MotWaitForKey(rel);
 		if (status == MOT_DUPLICATE)
-			MotRaiseNotUnique(rel, index, keys.values, keys.isnull);
+			MotRaiseNotUnique(rel, index, version);
 		MotRaiseStatus(status, rel);
 		if (++n % BUILD_BATCH == 0)
 		{
@@ -174,7 +150,7 @@ MotIndexCatchUp(Relation rel, MotIndex *index)
 
 /* The engine does not ask that of a deferrable key, which has just been built. */
 static void
-check_unique(Relation rel, MotIndex *index, const mot_view *view, RowKeys *keys)
+check_unique(RowKeys *keys, const mot_view *view)
 {
 	mot_session *session = MotSession();
 	mot_cursor *cursor = palloc(mot_cursor_size());
@@ -185,8 +161,7 @@ check_unique(Relation rel, MotIndex *index, const mot_view *view, RowKeys *keys)
 
 	MotKeyBufferInit(&last, CurrentMemoryContext);
 	MotKeyBufferInit(&key, CurrentMemoryContext);
-	if (mot_entries_open(session, cursor, index->handle.index) != MOT_OK)
-		MotRaiseStatus(MOT_NO_PRIVATE_MEMORY, rel);
+	MotRaiseStatus(mot_entries_open(session, cursor, keys->index->handle.index), keys->rel);
 	while (twice == NULL && mot_entries_next(cursor, &entry))
 	{
 		if (entry.len == last.len && memcmp(entry.key, last.data, last.len) == 0)
@@ -200,7 +175,7 @@ check_unique(Relation rel, MotIndex *index, const mot_view *view, RowKeys *keys)
 	}
 	mot_cursor_close(cursor);
 	if (twice != NULL)
-		raise_not_unique(rel, index, view, twice, keys->values, keys->isnull);
+		raise_not_unique(keys->rel, keys->index, view, twice);
 }
 
 /*
@@ -257,7 +232,7 @@ MotStorageMendIndexes(Relation rel)
 			continue;
 		}
 		index = mot_table_index(MotRelationGet(rel)->table, oid);
-		key = MotKeyCreate(rel, indexrel, CurrentMemoryContext);
+		key = MotKeyCreate(rel, indexrel);
 		if (index == NULL || (MotKeyForm(key) & ~mot_index_form(index)) != 0 ||
 			mot_index_is_unique(index) != MotIndexIsUnique(indexrel))
 		{

@@ -72,27 +72,6 @@ MotPlannedTuples(Relation rel, int32 *attr_widths)
 	return tuples;
 }
 
-/* can the clauses of this index column be a bound of the range, and is it "="? */
-static void
-column_bounds(IndexOptInfo *index, IndexClause *clause, bool *bound, bool *equal)
-{
-	foreach_node(RestrictInfo, rinfo, clause->indexquals)
-	{
-		Expr	   *expr = rinfo->clause;
-		Oid			opfamily = index->opfamily[clause->indexcol];
-
-		if (IsA(expr, NullTest))
-			*equal |= ((NullTest *) expr)->nulltesttype == IS_NULL;
-		else if (IsA(expr, OpExpr))
-			*equal |= get_op_opfamily_strategy(((OpExpr *) expr)->opno, opfamily) == BTEqualStrategyNumber;
-		else if (IsA(expr, ScalarArrayOpExpr))
-			*equal |= get_op_opfamily_strategy(((ScalarArrayOpExpr *) expr)->opno, opfamily) == BTEqualStrategyNumber;
-		else if (!IsA(expr, RowCompareExpr))
-			continue;
-		*bound = true;
-	}
-}
-
 /*
  * All in memory: no page costs, only work.  A descent is a chain of dependent
  * cache misses, an entry one or two more; the rows are the wrapper's business
@@ -119,9 +98,6 @@ MotIndexCost(PlannerInfo *root, IndexPath *path, double loop_count,
 
 	foreach_node(IndexClause, clause, path->indexclauses)
 	{
-		bool		bound = false;
-		bool		equal = false;
-
 		if (clause->indexcol != column)
 		{
 			if (!equal_here || clause->indexcol != column + 1)
@@ -129,24 +105,32 @@ MotIndexCost(PlannerInfo *root, IndexPath *path, double loop_count,
 			column = clause->indexcol;
 			equal_here = false;
 		}
-		column_bounds(index, clause, &bound, &equal);
-		equal_here |= equal;
 		quals += list_length(clause->indexquals);
 
 		foreach_node(RestrictInfo, rinfo, clause->indexquals)
 		{
-			if (IsA(rinfo->clause, ScalarArrayOpExpr))
-			{
-				ScalarArrayOpExpr *saop = (ScalarArrayOpExpr *) rinfo->clause;
-				int			n = MotEstimateArrayLength(root, lsecond(saop->args));
+			Expr	   *expr = rinfo->clause;
+			Oid			opno = InvalidOid;
 
+			if (IsA(expr, OpExpr))
+				opno = ((OpExpr *) expr)->opno;
+			else if (IsA(expr, ScalarArrayOpExpr))
+			{
+				int			n = MotEstimateArrayLength(root, lsecond(((ScalarArrayOpExpr *) expr)->args));
+
+				opno = ((ScalarArrayOpExpr *) expr)->opno;
 				if (n > 1 && !open_end)
 					descents *= n;
 			}
 			/* (a unique index may have any number of nulls) */
-			else if (IsA(rinfo->clause, NullTest) && ((NullTest *) rinfo->clause)->nulltesttype == IS_NULL)
+			else if (IsA(expr, NullTest) && ((NullTest *) expr)->nulltesttype == IS_NULL)
+			{
+				equal_here = true;
 				unique_match = false;
-			if (bound && !open_end)
+			}
+			equal_here |= OidIsValid(opno) &&
+				get_op_opfamily_strategy(opno, index->opfamily[column]) == BTEqualStrategyNumber;
+			if (!open_end)
 				bound_quals = lappend(bound_quals, rinfo);
 		}
 	}

@@ -18,11 +18,14 @@ extern void MotRelationEndXact(void);
 extern bool MotRelationsSuspect;
 
 /* "index" stays where it is: its address is the key check's argument */
-extern void MotIndexDescribe(MotIndex *index, MotRelation *mr, Relation rel, Relation indexrel,
-							 mot_index *engine_index, MemoryContext cxt);
+extern void MotIndexDescribe(MotIndex *index, MotRelation *mr, TupleDesc desc, Relation rel, Relation indexrel,
+							 mot_index *engine_index);
+
+/* rowkey.c: what follows from its key and the rows' description; in CurrentMemoryContext */
+extern void MotIndexComplete(MotIndex *index, TupleDesc desc);
 
 /* the codec of an index's keys as it is there (NULL: as it will be) */
-extern MotKey *MotIndexKey(Relation rel, Relation indexrel, mot_index *engine_index, MemoryContext cxt);
+extern MotKey *MotIndexKey(Relation rel, Relation indexrel, mot_index *engine_index);
 
 /* The definition's indexes, as a list of MotIndexDef. */
 typedef struct MotIndexDef
@@ -33,12 +36,6 @@ typedef struct MotIndexDef
 } MotIndexDef;
 
 extern List *MotIndexDefs(Relation rel);
-
-/*
- * New engine table of a definition, with an empty index for each index that
- * the catalogue has (a list of MotIndexDef); not published.
- */
-extern mot_status MotTableMake(Relation rel, Oid number, List *indexes, mot_table **table);
 
 /* limit.c: the table's own limit, 0: none */
 extern void MotLimitInit(void);
@@ -103,7 +100,7 @@ extern bool MotStorageIndexDropped(mot_table *table, Oid indexoid); /* in this t
 extern void MotDeriveInit(void);
 
 /* duplicate.c */
-extern void MotRaiseNotUnique(Relation rel, MotIndex *index, Datum *values, bool *isnull) pg_attribute_noreturn();
+extern void MotRaiseNotUnique(Relation rel, MotIndex *index, const mot_version *version) pg_attribute_noreturn();
 
 /* writer.c; per statement and target table */
 struct MotWriter
@@ -142,7 +139,6 @@ MotWriterTail(const MotWriter *writer)
 
 /* computed.c */
 extern void MotWriterCompute(MotWriter *writer, const Datum *values, const bool *isnull);
-extern void MotComputeIndex(Relation rel, MotIndex *index);
-extern void MotComputeBeside(Relation rel, MotIndex *index);
+extern void MotComputeIndex(Relation rel, MotIndex *index, bool beside);	/* beside: writers */
 
 #endif							/* MOT_RELATION_INTERNAL_H */

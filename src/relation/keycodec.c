@@ -47,36 +47,43 @@
  * The encodings by number, as definitions in the log and in checkpoints name
  * them: a number is never given to another encoding.
  */
+enum
+{
+	AS_BOOL = 1, AS_CHAR, AS_INT2, AS_INT4, AS_INT8, AS_UINT4, AS_UINT8, AS_TID, AS_FLOAT4, AS_FLOAT8,
+	AS_NUMERIC, AS_TIMETZ, AS_INTERVAL, AS_UUID, AS_MACADDR, AS_MACADDR8, AS_INET, AS_BYTEA, AS_BIT,
+	AS_TEXT, AS_BPCHAR, AS_NAME
+};
+
 typedef struct Encoding
 {
-	MotKeyAppend append;
+	MotKeyAppend append;		/* NULL: an integer, in place */
 	int16		width;
 	uint8		inline_kind;
 } Encoding;
 
 static const Encoding encodings[] = {
-	[1] = {MotKeyAppendBool, 1},
-	[2] = {MotKeyAppendChar, 1},
-	[3] = {MotKeyAppendInt2, 2},
-	[4] = {MotKeyAppendInt4, 4, INLINE_INT4},
-	[5] = {MotKeyAppendInt8, 8, INLINE_INT8},
-	[6] = {MotKeyAppendUInt4, 4},
-	[7] = {MotKeyAppendUInt8, 8},
-	[8] = {MotKeyAppendTid, 6},
-	[9] = {MotKeyAppendFloat4, 4},
-	[10] = {MotKeyAppendFloat8, 8},
-	[11] = {MotKeyAppendNumeric, -1},
-	[12] = {MotKeyAppendTimeTz, 12},
-	[13] = {MotKeyAppendInterval, 10},
-	[14] = {MotKeyAppendUuid, 16},
-	[15] = {MotKeyAppendMacaddr, 6},
-	[16] = {MotKeyAppendMacaddr8, 8},
-	[17] = {MotKeyAppendInet, -1},
-	[18] = {MotKeyAppendBytea, -1},
-	[19] = {MotKeyAppendBit, -1},
-	[20] = {MotKeyAppendText, -1},
-	[21] = {MotKeyAppendBpchar, -1},
-	[22] = {MotKeyAppendName, -1},
+	[AS_BOOL] = {MotKeyAppendBool, 1},
+	[AS_CHAR] = {MotKeyAppendChar, 1},
+	[AS_INT2] = {MotKeyAppendInt2, 2},
+	[AS_INT4] = {NULL, 4, INLINE_INT4},
+	[AS_INT8] = {NULL, 8, INLINE_INT8},
+	[AS_UINT4] = {MotKeyAppendUInt4, 4},
+	[AS_UINT8] = {MotKeyAppendUInt8, 8},
+	[AS_TID] = {MotKeyAppendTid, 6},
+	[AS_FLOAT4] = {MotKeyAppendFloat4, 4},
+	[AS_FLOAT8] = {MotKeyAppendFloat8, 8},
+	[AS_NUMERIC] = {MotKeyAppendNumeric, -1},
+	[AS_TIMETZ] = {MotKeyAppendTimeTz, 12},
+	[AS_INTERVAL] = {MotKeyAppendInterval, 10},
+	[AS_UUID] = {MotKeyAppendBytes, 16},
+	[AS_MACADDR] = {MotKeyAppendBytes, 6},
+	[AS_MACADDR8] = {MotKeyAppendBytes, 8},
+	[AS_INET] = {MotKeyAppendInet, -1},
+	[AS_BYTEA] = {MotKeyAppendBytea, -1},
+	[AS_BIT] = {MotKeyAppendBit, -1},
+	[AS_TEXT] = {MotKeyAppendText, -1},
+	[AS_BPCHAR] = {MotKeyAppendBpchar, -1},
+	[AS_NAME] = {MotKeyAppendName, -1},
 };
 
 /* how a comparison function's type is encoded */
@@ -84,7 +91,7 @@ typedef struct Compared
 {
 	Oid			compare;		/* btree support function 1 */
 	Oid			typid;
-	MotKeyAppend append;
+	int			encoding;
 	enum
 	{
 		ORDERED, BY_COLLATION, UNORDERED
@@ -92,38 +99,38 @@ typedef struct Compared
 } Compared;
 
 static const Compared compared[] = {
-	{F_BTBOOLCMP, BOOLOID, MotKeyAppendBool},
-	{F_BTCHARCMP, CHAROID, MotKeyAppendChar},
-	{F_BTINT2CMP, INT2OID, MotKeyAppendInt2},
-	{F_BTINT4CMP, INT4OID, MotKeyAppendInt4},
-	{F_BTINT8CMP, INT8OID, MotKeyAppendInt8},
-	{F_BTOIDCMP, OIDOID, MotKeyAppendUInt4},
-	{F_XID8CMP, XID8OID, MotKeyAppendUInt8},
-	{F_PG_LSN_CMP, PG_LSNOID, MotKeyAppendUInt8},
-	{F_BTTIDCMP, TIDOID, MotKeyAppendTid},
-	{F_CASH_CMP, MONEYOID, MotKeyAppendInt8},
-	{F_BTFLOAT4CMP, FLOAT4OID, MotKeyAppendFloat4},
-	{F_BTFLOAT8CMP, FLOAT8OID, MotKeyAppendFloat8},
-	{F_NUMERIC_CMP, NUMERICOID, MotKeyAppendNumeric},
-	{F_DATE_CMP, DATEOID, MotKeyAppendInt4},
-	{F_TIME_CMP, TIMEOID, MotKeyAppendInt8},
-	{F_TIMETZ_CMP, TIMETZOID, MotKeyAppendTimeTz},
-	{F_TIMESTAMP_CMP, TIMESTAMPOID, MotKeyAppendInt8},
-	{F_TIMESTAMPTZ_CMP, TIMESTAMPTZOID, MotKeyAppendInt8},
-	{F_INTERVAL_CMP, INTERVALOID, MotKeyAppendInterval},
-	{F_UUID_CMP, UUIDOID, MotKeyAppendUuid},
-	{F_MACADDR_CMP, MACADDROID, MotKeyAppendMacaddr},
-	{F_MACADDR8_CMP, MACADDR8OID, MotKeyAppendMacaddr8},
-	{F_NETWORK_CMP, INETOID, MotKeyAppendInet},
-	{F_BYTEACMP, BYTEAOID, MotKeyAppendBytea},
-	{F_BITCMP, BITOID, MotKeyAppendBit},
-	{F_VARBITCMP, VARBITOID, MotKeyAppendBit},
-	{F_BTTEXTCMP, TEXTOID, MotKeyAppendText, BY_COLLATION},
-	{F_BTTEXT_PATTERN_CMP, TEXTOID, MotKeyAppendText},
-	{F_BPCHARCMP, BPCHAROID, MotKeyAppendBpchar, BY_COLLATION},
-	{F_BTBPCHAR_PATTERN_CMP, BPCHAROID, MotKeyAppendBpchar},
-	{F_BTNAMECMP, NAMEOID, MotKeyAppendName, BY_COLLATION},
-	{F_ENUM_CMP, ANYENUMOID, MotKeyAppendUInt4, UNORDERED},
+	{F_BTBOOLCMP, BOOLOID, AS_BOOL},
+	{F_BTCHARCMP, CHAROID, AS_CHAR},
+	{F_BTINT2CMP, INT2OID, AS_INT2},
+	{F_BTINT4CMP, INT4OID, AS_INT4},
+	{F_BTINT8CMP, INT8OID, AS_INT8},
+	{F_BTOIDCMP, OIDOID, AS_UINT4},
+	{F_XID8CMP, XID8OID, AS_UINT8},
+	{F_PG_LSN_CMP, PG_LSNOID, AS_UINT8},
+	{F_BTTIDCMP, TIDOID, AS_TID},
+	{F_CASH_CMP, MONEYOID, AS_INT8},
+	{F_BTFLOAT4CMP, FLOAT4OID, AS_FLOAT4},
+	{F_BTFLOAT8CMP, FLOAT8OID, AS_FLOAT8},
+	{F_NUMERIC_CMP, NUMERICOID, AS_NUMERIC},
+	{F_DATE_CMP, DATEOID, AS_INT4},
+	{F_TIME_CMP, TIMEOID, AS_INT8},
+	{F_TIMETZ_CMP, TIMETZOID, AS_TIMETZ},
+	{F_TIMESTAMP_CMP, TIMESTAMPOID, AS_INT8},
+	{F_TIMESTAMPTZ_CMP, TIMESTAMPTZOID, AS_INT8},
+	{F_INTERVAL_CMP, INTERVALOID, AS_INTERVAL},
+	{F_UUID_CMP, UUIDOID, AS_UUID},
+	{F_MACADDR_CMP, MACADDROID, AS_MACADDR},
+	{F_MACADDR8_CMP, MACADDR8OID, AS_MACADDR8},
+	{F_NETWORK_CMP, INETOID, AS_INET},
+	{F_BYTEACMP, BYTEAOID, AS_BYTEA},
+	{F_BITCMP, BITOID, AS_BIT},
+	{F_VARBITCMP, VARBITOID, AS_BIT},
+	{F_BTTEXTCMP, TEXTOID, AS_TEXT, BY_COLLATION},
+	{F_BTTEXT_PATTERN_CMP, TEXTOID, AS_TEXT},
+	{F_BPCHARCMP, BPCHAROID, AS_BPCHAR, BY_COLLATION},
+	{F_BTBPCHAR_PATTERN_CMP, BPCHAROID, AS_BPCHAR},
+	{F_BTNAMECMP, NAMEOID, AS_NAME, BY_COLLATION},
+	{F_ENUM_CMP, ANYENUMOID, AS_UINT4, UNORDERED},
 };
 
 static void raise_null(const MotKeyColumn *column) pg_attribute_noreturn();
@@ -268,7 +275,6 @@ init_column(MotKeyColumn *column, Relation heap, Relation index, int i, bool com
 {
 	Form_pg_attribute att;
 	const Compared *by;
-	int			encoding = 1;
 	int16		option = index->rd_indoption[i];
 
 	column->attnum = index->rd_index->indkey.values[i];
@@ -299,9 +305,7 @@ init_column(MotKeyColumn *column, Relation heap, Relation index, int i, bool com
 	column->nullable = computed || !MotAttributeNotNull(RelationGetDescr(heap), column->attnum - 1);
 	column->descending = (option & INDOPTION_DESC) != 0;
 	column->nulls_first = (option & INDOPTION_NULLS_FIRST) != 0;
-	while (encodings[encoding].append != by->append)
-		encoding++;
-	(void) MotKeySetEncoding(column, encoding);
+	(void) MotKeySetEncoding(column, by->encoding);
 
 	if (OidIsValid(column->collation) && !get_collation_isdeterministic(column->collation))
 		ereport(ERROR,
@@ -314,11 +318,10 @@ init_column(MotKeyColumn *column, Relation heap, Relation index, int i, bool com
 }
 
 MotKey *
-MotKeyCreate(Relation heap, Relation index, MemoryContext cxt)
+MotKeyCreate(Relation heap, Relation index)
 {
 	int			ncolumns = IndexRelationGetNumberOfKeyAttributes(index);
-	MotKey	   *key = MemoryContextAllocZero(cxt, offsetof(MotKey, columns) +
-											 ncolumns * sizeof(MotKeyColumn));
+	MotKey	   *key = palloc0(offsetof(MotKey, columns) + ncolumns * sizeof(MotKeyColumn));
 
 	key->indexoid = RelationGetRelid(index);
 	key->ncolumns = ncolumns;
@@ -495,19 +498,15 @@ integers_from_row(const MotKey *key, const Datum *values, const bool *isnull, Mo
 uint32 *
 MotKeyOffsets(const MotKey *key, TupleDesc desc)
 {
-	uint32	   *offsets;
+	uint32	   *offsets = key->all_inline ? palloc(key->ncolumns * sizeof(uint32)) : NULL;
 	uint32		off = 0;
 
-	for (int i = 0; i < key->max_attnum; i++)
-		if (TupleDescAttr(desc, i)->attlen <= 0)
-			return NULL;
-	if (!key->all_inline)
-		return NULL;
-	offsets = palloc(key->ncolumns * sizeof(uint32));
-	for (int i = 0; i < key->max_attnum; i++)
+	for (int i = 0; offsets != NULL && i < key->max_attnum; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(desc, i);
 
+		if (att->attlen <= 0)
+			return NULL;
 		off = att_align_nominal(off, att->attalign);
 		for (int j = 0; j < key->ncolumns; j++)
 			if (key->columns[j].attnum == i + 1)
@@ -562,9 +561,8 @@ MotKeyIsOfFixed(const MotKey *key, const char *base, const uint32 *offsets, cons
 	return true;
 }
 
-void
-MotKeyFromRow(const MotKey *key, const Datum *values, const bool *isnull,
-			  MotKeyBuffer *buf, bool *has_null)
+unsigned
+MotKeyFromRow(const MotKey *key, const Datum *values, const bool *isnull, MotKeyBuffer *buf)
 {
 	size_t		start = buf->len;
 	bool		any_null = false;
@@ -572,8 +570,7 @@ MotKeyFromRow(const MotKey *key, const Datum *values, const bool *isnull,
 	if (key->all_inline)
 	{
 		integers_from_row(key, values, isnull, buf);
-		*has_null = false;
-		return;
+		return 0;
 	}
 
 	for (int i = 0; i < key->ncolumns; i++)
@@ -586,24 +583,22 @@ MotKeyFromRow(const MotKey *key, const Datum *values, const bool *isnull,
 	}
 	if (unlikely(buf->len - start > MOT_MAX_KEY))
 		raise_key_too_long(key);
-	*has_null = any_null && !key->nulls_equal;
+	return any_null && !key->nulls_equal ? MOT_KEY_DISTINCT : 0;
 }
 
-void
+unsigned
 MotKeyOfRow(const MotKey *key, const MotTail *tail, const Datum *values, const bool *isnull,
-			MotKeyBuffer *buf, bool *has_null)
+			MotKeyBuffer *buf)
 {
 	const MotTailEntry *entry;
 
 	if (likely(!key->computed))
-	{
-		MotKeyFromRow(key, values, isnull, buf, has_null);
-		return;
-	}
+		return MotKeyFromRow(key, values, isnull, buf);
 	entry = MotTailFind(tail, key->indexoid);
-	*has_null = entry != NULL && entry->has_null;
-	if (entry != NULL)
-		MotKeyBufferAppend(buf, entry->key, entry->len);
+	if (entry == NULL)
+		return 0;
+	MotKeyBufferAppend(buf, entry->key, entry->len);
+	return entry->has_null ? MOT_KEY_DISTINCT : 0;
 }
 
 static void

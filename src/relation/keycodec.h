@@ -107,12 +107,12 @@ extern bool MotKeyTypeSupported(Oid typid);
 
 /*
  * The codec of an index on table "heap" (its catalogue row and indoption
- * decide columns, direction and nulls).  palloc'd in cxt.  Raises 0A000 for
+ * decide columns, direction and nulls).  palloc'd.  Raises 0A000 for
  * an operator class without an encoding and for nondeterministic collations.
  * Whether a column has a null byte comes from the table's attnotnull: an
  * index must be built anew when that changes.
  */
-extern MotKey *MotKeyCreate(Relation heap, Relation index, MemoryContext cxt);
+extern MotKey *MotKeyCreate(Relation heap, Relation index);
 
 /*
  * Which columns have a null byte, one bit each.  An index of an ordinary table keeps the form
@@ -130,18 +130,17 @@ extern void MotKeySummarize(MotKey *key);
 
 /*
  * The key of a row: values and isnull are indexed by table attnum - 1 (at
- * least max_attnum of them).  Appends to buf.  *has_null: some key column is null.
+ * least max_attnum of them).  Appends to buf.  Returns flags for the engine.
  * Raises 54000 for a key longer than MOT_MAX_KEY.
  */
-extern void MotKeyFromRow(const MotKey *key, const Datum *values, const bool *isnull,
-						  MotKeyBuffer *buf, bool *has_null);
+extern unsigned MotKeyFromRow(const MotKey *key, const Datum *values, const bool *isnull, MotKeyBuffer *buf);
 
 /*
  * The same, of a row that has been stored: if the key is computed, from its tail.  Appends
  * nothing if the row is not in the index.
  */
-extern void MotKeyOfRow(const MotKey *key, const MotTail *tail, const Datum *values, const bool *isnull,
-						MotKeyBuffer *buf, bool *has_null);
+extern unsigned MotKeyOfRow(const MotKey *key, const MotTail *tail, const Datum *values, const bool *isnull,
+							MotKeyBuffer *buf);
 
 /*
  * Where the key's columns lie in rows without nulls, if the key is "all_inline" and

@@ -38,20 +38,6 @@ MotKeyAppendInt2(const MotKeyColumn *column, Datum value, MotKeyBuffer *buf)
 	key_put16(buf, (uint16) ((uint16) DatumGetInt16(value) ^ 0x8000));
 }
 
-/* int4, date */
-void
-MotKeyAppendInt4(const MotKeyColumn *column, Datum value, MotKeyBuffer *buf)
-{
-	key_put32(buf, key_flip32(DatumGetInt32(value)));
-}
-
-/* int8, time, timestamp, timestamptz, money */
-void
-MotKeyAppendInt8(const MotKeyColumn *column, Datum value, MotKeyBuffer *buf)
-{
-	key_put64(buf, key_flip64(DatumGetInt64(value)));
-}
-
 /* oid and what is stored as one; enum labels */
 void
 MotKeyAppendUInt4(const MotKeyColumn *column, Datum value, MotKeyBuffer *buf)
@@ -147,25 +133,12 @@ MotKeyAppendInterval(const MotKeyColumn *column, Datum value, MotKeyBuffer *buf)
 	key_put_bytes(buf, (const char *) &part + sizeof(part) - INTERVAL_PART_BYTES, INTERVAL_PART_BYTES);
 }
 
+/* by reference, as its bytes compare: uuid, both kinds of MAC address (most significant first) */
 void
-MotKeyAppendUuid(const MotKeyColumn *column, Datum value, MotKeyBuffer *buf)
+MotKeyAppendBytes(const MotKeyColumn *column, Datum value, MotKeyBuffer *buf)
 {
-	key_put_bytes(buf, DatumGetUUIDP(value)->data, UUID_LEN);
-}
-
-/* the structs of both kinds of MAC address are their bytes, most significant first */
-void
-MotKeyAppendMacaddr(const MotKeyColumn *column, Datum value, MotKeyBuffer *buf)
-{
-	StaticAssertStmt(sizeof(macaddr) == 6, "macaddr is six bytes");
-	key_put_bytes(buf, DatumGetMacaddrP(value), sizeof(macaddr));
-}
-
-void
-MotKeyAppendMacaddr8(const MotKeyColumn *column, Datum value, MotKeyBuffer *buf)
-{
-	StaticAssertStmt(sizeof(macaddr8) == 8, "macaddr8 is eight bytes");
-	key_put_bytes(buf, DatumGetMacaddr8P(value), sizeof(macaddr8));
+	StaticAssertStmt(UUID_LEN == 16 && sizeof(macaddr) == 6 && sizeof(macaddr8) == 8, "these are nothing but bytes");
+	key_put_bytes(buf, DatumGetPointer(value), column->width);
 }
 
 void

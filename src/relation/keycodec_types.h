@@ -30,6 +30,13 @@ key_room(MotKeyBuffer *buf, size_t more)
 }
 
 static inline void
+key_put_bytes(MotKeyBuffer *buf, const void *bytes, size_t len)
+{
+	memcpy(key_room(buf, len), bytes, len);
+	buf->len += len;
+}
+
+static inline void
 key_put8(MotKeyBuffer *buf, uint8 value)
 {
 	*key_room(buf, 1) = value;
@@ -40,31 +47,21 @@ static inline void
 key_put16(MotKeyBuffer *buf, uint16 value)
 {
 	value = pg_hton16(value);
-	memcpy(key_room(buf, sizeof(value)), &value, sizeof(value));
-	buf->len += sizeof(value);
+	key_put_bytes(buf, &value, sizeof(value));
 }
 
 static inline void
 key_put32(MotKeyBuffer *buf, uint32 value)
 {
 	value = pg_hton32(value);
-	memcpy(key_room(buf, sizeof(value)), &value, sizeof(value));
-	buf->len += sizeof(value);
+	key_put_bytes(buf, &value, sizeof(value));
 }
 
 static inline void
 key_put64(MotKeyBuffer *buf, uint64 value)
 {
 	value = pg_hton64(value);
-	memcpy(key_room(buf, sizeof(value)), &value, sizeof(value));
-	buf->len += sizeof(value);
-}
-
-static inline void
-key_put_bytes(MotKeyBuffer *buf, const void *bytes, size_t len)
-{
-	memcpy(key_room(buf, len), bytes, len);
-	buf->len += len;
+	key_put_bytes(buf, &value, sizeof(value));
 }
 
 /* signed integers sort as unsigned ones with the sign bit flipped */
@@ -87,17 +84,13 @@ key_flip64(int64 value)
 MOT_KEY_APPEND(MotKeyAppendBool);
 MOT_KEY_APPEND(MotKeyAppendChar);
 MOT_KEY_APPEND(MotKeyAppendInt2);
-MOT_KEY_APPEND(MotKeyAppendInt4);
-MOT_KEY_APPEND(MotKeyAppendInt8);
 MOT_KEY_APPEND(MotKeyAppendUInt4);
 MOT_KEY_APPEND(MotKeyAppendUInt8);
 MOT_KEY_APPEND(MotKeyAppendFloat4);
 MOT_KEY_APPEND(MotKeyAppendFloat8);
 MOT_KEY_APPEND(MotKeyAppendTimeTz);
 MOT_KEY_APPEND(MotKeyAppendInterval);
-MOT_KEY_APPEND(MotKeyAppendUuid);
-MOT_KEY_APPEND(MotKeyAppendMacaddr);
-MOT_KEY_APPEND(MotKeyAppendMacaddr8);
+MOT_KEY_APPEND(MotKeyAppendBytes);
 MOT_KEY_APPEND(MotKeyAppendTid);
 
 /* keycodec_varlena.c */

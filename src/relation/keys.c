@@ -611,15 +611,13 @@ MotFoundSorted(MotFoundRows *found, mot_session *session, mot_table *table, cons
 		bool	   *isnull;
 		Datum		computed[INDEX_MAX_KEYS];
 		bool		computed_isnull[INDEX_MAX_KEYS];
-		bool		has_null;
 
 		CHECK_FOR_INTERRUPTS();
 		if (!passes(arg, version, &values, &isnull) ||
 			(key->computed && !MotIndexCompute(index, values, isnull, computed, computed_isnull)))
 			continue;
 		MotKeyBufferReset(&buf);
-		MotKeyFromRow(key, key->computed ? computed : values, key->computed ? computed_isnull : isnull,
-					  &buf, &has_null);
+		(void) MotKeyFromRow(key, key->computed ? computed : values, key->computed ? computed_isnull : isnull, &buf);
 		if (n == room)
 		{
 			room = Max(64, 2 * room);

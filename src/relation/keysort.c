@@ -26,6 +26,7 @@
 #include "postgres.h"
 
 #include "access/xact.h"
+#include "lib/binaryheap.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
 #include "port/pg_bswap.h"
@@ -158,6 +159,7 @@ begin_sort(mot_session *session, mot_index *index)
 	sort->room = 1024;
 	sort->items = MemoryContextAlloc(cxt, sort->room * sizeof(KeyItem));
 	sort->max_runs = Max(sort->budget / (RUN_BUFFER + BLCKSZ), MIN_RUNS);
+	/* (after an error that would be one more: what is buffered is written) */
 	sort->in_xact = IsTransactionState();
 	if (!sort->in_xact)
 	{
@@ -540,37 +542,20 @@ run_next(Run *run)
 	return true;
 }
 
-static inline bool
-run_before(const Run *a, const Run *b)
+/* (the server's heaps have the greatest at the top) */
+static int
+by_entry(Datum a, Datum b, void *arg)
 {
+	const Run  *x = (const Run *) DatumGetPointer(a);
+	const Run  *y = (const Run *) DatumGetPointer(b);
 	int			c;
 
-	if (a->slice != b->slice)
-		return a->slice < b->slice;
-	c = memcmp(a->entry.bytes, b->entry.bytes, Min(a->entry.len, b->entry.len));
-	return c != 0 ? c < 0 : a->entry.len < b->entry.len;
-}
-
-/* a heap of runs, the one with the least entry at the top; sink what is at i */
-static void
-sink(Run **heap, int n, int i)
-{
-	Run		   *run = heap[i];
-
-	for (;;)
-	{
-		int			child = 2 * i + 1;
-
-		if (child >= n)
-			break;
-		if (child + 1 < n && run_before(heap[child + 1], heap[child]))
-			child++;
-		if (!run_before(heap[child], run))
-			break;
-		heap[i] = heap[child];
-		i = child;
-	}
-	heap[i] = run;
+	if (x->slice != y->slice)
+		return x->slice < y->slice ? 1 : -1;
+	c = memcmp(x->entry.bytes, y->entry.bytes, Min(x->entry.len, y->entry.len));
+	if (c == 0)
+		c = x->entry.len < y->entry.len ? -1 : x->entry.len > y->entry.len;
+	return c < 0 ? 1 : c > 0 ? -1 : 0;
 }
 
 /* true: stop */
@@ -584,8 +569,7 @@ time_to_stop(MotKeySort *sort)
 static mot_status
 merge_runs(MotKeySort *sort, int nruns, TakeEntry take, void *arg)
 {
-	Run		  **heap = palloc(nruns * sizeof(Run *));
-	int			n = 0;
+	binaryheap *heap = binaryheap_allocate(nruns, by_entry, NULL);
 	mot_status	status = MOT_OK;
 
 	for (int i = 0; i < nruns; i++)
@@ -599,21 +583,22 @@ merge_runs(MotKeySort *sort, int nruns, TakeEntry take, void *arg)
 		run->buffer = palloc(RUN_BUFFER);
 		run->next = run->filled = 0;
 		if (run_next(run))
-			heap[n++] = run;
+			binaryheap_add_unordered(heap, PointerGetDatum(run));
 	}
-	for (int i = n / 2; i-- > 0;)
-		sink(heap, n, i);
-	while (n > 0 && status == MOT_OK)
+	binaryheap_build(heap);
+	while (!binaryheap_empty(heap) && status == MOT_OK)
 	{
-		status = time_to_stop(sort) ? MOT_NOT_FOUND : take(sort, &heap[0]->entry, arg);
-		if (!run_next(heap[0]))
-			heap[0] = heap[--n];
-		if (n > 1)
-			sink(heap, n, 0);
+		Run		   *run = (Run *) DatumGetPointer(binaryheap_first(heap));
+
+		status = time_to_stop(sort) ? MOT_NOT_FOUND : take(sort, &run->entry, arg);
+		if (run_next(run))
+			binaryheap_replace_first(heap, PointerGetDatum(run));
+		else
+			(void) binaryheap_remove_first(heap);
 	}
 	for (int i = 0; i < nruns; i++)
 		pfree(sort->runs[i].buffer);
-	pfree(heap);
+	binaryheap_free(heap);
 	return status;
 }
 

@@ -6,7 +6,7 @@
  * The cache is keyed by the table's oid and lives as long as the process.
  * Relcache invalidation marks an entry; MotRelationGet rebuilds it in place
  * when somebody asks next.  The entry itself then stays where it is, and what
- * it pointed to goes into a list that is freed when the transaction ends: a
+ * it pointed to stays until the transaction ends: a
  * query further up the stack may have kept an index.  (It may do so only
  * while it holds a lock on the table, so what it kept still describes the
  * engine's objects: those go under an exclusive lock.)  Entries that are
@@ -68,9 +68,6 @@ bool		MotRelationsSuspect = false;
 /* the hash values of the domains that columns of tables in the cache are of */
 static List *domain_hashes = NIL;
 
-/* contexts that entries have grown out of in this transaction */
-static List *outgrown = NIL;
-
 static void make_cache(void);
 static void relcache_callback(Datum arg, Oid relid);
 static void type_callback(Datum arg, int cacheid, uint32 hash);
@@ -80,11 +77,6 @@ static void describe(MotRelation *mr, Relation rel, mot_table *table, List *defs
 
 /* descriptions made so far: tells an old one from a new one at the same address */
 static uint64 times_built = 0;
-
-static bool key_matches(void *arg, const mot_version *version, const void *key, size_t len);
-static bool key_matches_integers(void *arg, const mot_version *version, const void *key, size_t len);
-static bool key_matches_computed(void *arg, const mot_version *version, const void *key, size_t len);
-static bool compare_key(void *arg, const mot_version *version, const void *key, size_t len);
 
 void
 MotRelationInit(void)
@@ -405,17 +397,7 @@ MotRelationForgetTable(Oid number)
 void
 MotRelationEndXact(void)
 {
-	ListCell   *lc;
-
 	MotWriterEndXact();
-	if (outgrown != NIL)
-	{
-		foreach(lc, outgrown)
-			MemoryContextDelete(lfirst(lc));
-		list_free(outgrown);
-		outgrown = NIL;
-	}
-
 	if (any_invalid)
 	{
 		foreach_hash(MotRelation, mr, cache)
@@ -552,24 +534,16 @@ describe(MotRelation *mr, Relation rel, mot_table *table, List *defs)
 	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "MOT table",
 											  ALLOCSET_SMALL_SIZES);
 	MemoryContext oldcxt = MemoryContextSwitchTo(cxt);
-	MotRelation new;
+	MotRelation new = {mr->relid, mr->number};
 
-	new = *mr;
+	new.conditional = mr->conditional;
+	new.islands = mr->islands;
 	new.cxt = cxt;
-	new.writer = NULL;
-	new.indexes_seen = 0;
-	new.nentries = new.maxentries = 0;
-	new.entries = NULL;
 	new.table = table;
 	new.serial = mot_table_serial(table);
 	new.born = mot_table_born(table, &new.refuse_older);
 	new.built = ++times_built;
 	new.desc = CreateTupleDescCopyConstr(RelationGetDescr(rel));
-	new.max_key_attnum = 0;
-	new.key_attnums = NULL;
-	new.computed_attnums = NULL;
-	new.has_computed = new.computes_beside = false;
-	new.nindexes = 0;
 	new.indexes = palloc0(Max(list_length(defs), 1) * sizeof(MotIndex));
 
 	foreach_ptr(MotIndexDef, def, defs)
@@ -584,7 +558,7 @@ describe(MotRelation *mr, Relation rel, mot_table *table, List *defs)
 
 		index = &new.indexes[new.nindexes++];
 		indexrel = index_open(def->oid, AccessShareLock);
-		MotIndexDescribe(index, mr, rel, indexrel, engine_index, cxt);
+		MotIndexDescribe(index, mr, new.desc, rel, indexrel, engine_index);
 		if (index->key->computed)
 		{
 			new.has_computed = true;
@@ -603,19 +577,18 @@ describe(MotRelation *mr, Relation rel, mot_table *table, List *defs)
 	new.key_attnums = bms_add_members(new.key_attnums, new.computed_attnums);
 
 	/* swap; whoever holds the old parts has them until the transaction ends */
-	MemoryContextSwitchTo(TopMemoryContext);
+	MemoryContextSwitchTo(oldcxt);
 	if (mr->cxt != NULL)
-		outgrown = lappend(outgrown, mr->cxt);
+		MemoryContextSetParent(mr->cxt, TopTransactionContext);
 	MemoryContextSetParent(cxt, TopMemoryContext);
 	new.valid = mr->valid;
 	*mr = new;
-	MemoryContextSwitchTo(oldcxt);
 }
 
 MotKey *
-MotIndexKey(Relation rel, Relation indexrel, mot_index *engine_index, MemoryContext cxt)
+MotIndexKey(Relation rel, Relation indexrel, mot_index *engine_index)
 {
-	MotKey	   *key = MotKeyCreate(rel, indexrel, cxt);
+	MotKey	   *key = MotKeyCreate(rel, indexrel);
 
 	if (engine_index != NULL && MotIsOrdinary(rel))
 		MotKeySetForm(key, mot_index_form(engine_index));
@@ -642,29 +615,21 @@ MotIndexFormBeside(const MotRelation *mr, const MotKey *key)
 }
 
 void
-MotIndexDescribe(MotIndex *index, MotRelation *mr, Relation rel, Relation indexrel,
-				 mot_index *engine_index, MemoryContext cxt)
+MotIndexDescribe(MotIndex *index, MotRelation *mr, TupleDesc desc, Relation rel, Relation indexrel,
+				 mot_index *engine_index)
 {
-	int			natts = RelationGetNumberOfAttributes(rel);
-
 	index->indexoid = RelationGetRelid(indexrel);
 	index->unique = engine_index != NULL && MotIsOrdinary(rel) ? mot_index_is_unique(engine_index) :
 		MotIndexIsUnique(indexrel);
 	index->deferrable = !indexrel->rd_index->indimmediate;
 	index->evaluation = NULL;
 	index->primary = indexrel->rd_index->indisprimary;
-	index->key = MotIndexKey(rel, indexrel, engine_index, cxt);
+	index->key = MotIndexKey(rel, indexrel, engine_index);
 	index->relation = mr;
 	index->handle.index = engine_index;
-	MotWithin(cxt, index->offsets = MotKeyOffsets(index->key, RelationGetDescr(rel)));
-	index->handle.matches = index->offsets != NULL ? key_matches_integers :
-		index->key->width >= 0 ? compare_key : index->key->computed ? key_matches_computed : key_matches;
 	/* cheap, and it cannot fail */
 	index->handle.exact = index->key->width >= 0 || index->key->computed;
-	index->handle.arg = index;
-	index->check_values = MemoryContextAlloc(cxt, natts * sizeof(Datum));
-	index->check_isnull = MemoryContextAlloc(cxt, natts * sizeof(bool));
-	MotKeyBufferInit(&index->check_buffer, cxt);
+	MotIndexComplete(index, desc);
 }
 
 /* -------------------------------------------------------- the engine's table */
@@ -701,49 +666,6 @@ MotRelationTable(Relation rel)
 	return table;
 }
 
-static void
-set_form(Relation rel, mot_index *index)
-{
-	Relation	indexrel = index_open(mot_index_host_id(index), AccessShareLock);
-
-	mot_index_set_form(index, MotKeyForm(MotKeyCreate(rel, indexrel, CurrentMemoryContext)));
-	index_close(indexrel, AccessShareLock);
-}
-
-mot_status
-MotTableMake(Relation rel, Oid number, List *indexes, mot_table **table)
-{
-	mot_session *session = MotSession();
-	mot_status	status;
-
-	status = mot_table_create(session, MyDatabaseId, number, table);
-	if (status != MOT_OK)
-		return status;
-	mot_table_set_owner(*table, RelationGetRelid(rel), MotIsOrdinary(rel));
-
-	foreach_ptr(MotIndexDef, def, indexes)
-	{
-		mot_index  *index;
-
-		/* (nobody has said that what it is of is unique) */
-		if (def->behind)
-			continue;
-		status = mot_index_create(session, *table, def->oid,
-								  MOT_INDEX_DERIVED | (def->unique ? MOT_INDEX_UNIQUE : 0),
-								  &index);
-		if (status != MOT_OK)
-		{
-			mot_table_drop(session, *table);
-			return status;
-		}
-		set_form(rel, index);
-		mot_index_attach(index);
-	}
-	/* nothing is missing in them */
-	mot_load_done(*table);
-	return MOT_OK;
-}
-
 void
 MotViewBeforeTable(const MotRelation *mr, mot_view *view)
 {
@@ -761,80 +683,4 @@ MotViewBeforeTable(const MotRelation *mr, mot_view *view)
 	}
 	view->snapshot = 0;
 	view->beyond = NULL;
-}
-
-/* --------------------------------------------------------------- key check */
-
-/* integers, of which rows without nulls have each in its place */
-static bool
-key_matches_integers(void *arg, const mot_version *version, const void *key, size_t len)
-{
-	const MotIndex *index = arg;
-	unsigned	host_bits = mot_version_host_bits(version);
-
-	/* (a row that was stored before a column was added does not have it) */
-	if (unlikely((host_bits & MOT_ROW_HAS_NULLS) != 0 ||
-				 (int) (host_bits & MOT_ROW_NATTS_MASK) < index->key->max_attnum))
-		return compare_key(arg, version, key, len);
-	return len == (size_t) index->key->width &&
-		MotKeyIsOfFixed(index->key, mot_version_data(version), index->offsets, key);
-}
-
-/* it has been stored with the row */
-static bool
-key_matches_computed(void *arg, const mot_version *version, const void *key, size_t len)
-{
-	const MotIndex *index = arg;
-	const MotTailEntry *entry = MotTailFind(MotRowTail(index->relation->desc, mot_version_host_bits(version),
-													   mot_version_data(version)), index->indexoid);
-
-	return entry != NULL && entry->len == len && memcmp(entry->key, key, len) == 0;
-}
-
-/*
- * Keys of other types may have to be decompressed, and then an error is
- * possible.  The query is cancelled as soon as it is out of the engine.
- */
-static bool
-key_matches(void *arg, const mot_version *version, const void *key, size_t len)
-{
-	MemoryContext oldcxt = CurrentMemoryContext;
-	volatile bool result = true;
-
-	PG_TRY();
-	{
-		result = compare_key(arg, version, key, len);
-	}
-	PG_CATCH();
-	{
-		ErrorData  *edata = MotErrorTake(oldcxt);
-
-		ereport(LOG,
-				(errcode(edata->sqlerrcode),
-				 errmsg("could not make an index key: %s", edata->message)));
-		QueryCancelPending = true;
-		InterruptPending = true;
-	}
-	PG_END_TRY();
-	return result;
-}
-
-/*
- * Called by the engine in the middle of its work, so nothing may be raised
- * from here.  Keys of fixed width are made without allocating anything and
- * cannot fail.
- */
-static bool
-compare_key(void *arg, const mot_version *version, const void *key, size_t len)
-{
-	MotIndex   *index = arg;
-	bool		has_null;
-
-	MotRowDeform(index->relation->desc, version, index->key->max_attnum,
-				 index->check_values, index->check_isnull);
-	MotKeyBufferReset(&index->check_buffer);
-	MotKeyFromRow(index->key, index->check_values, index->check_isnull,
-				  &index->check_buffer, &has_null);
-	return index->check_buffer.len == len &&
-		memcmp(index->check_buffer.data, key, len) == 0;
 }

@@ -26,15 +26,20 @@ typedef struct MotIndex
 	bool		deferrable;		/* a key that is checked later */
 	mot_index_handle handle;	/* engine index and the key check (arg = this) */
 	MotKey	   *key;
-	struct MotRelation *relation;
+	struct MotRelation *relation;	/* NULL: a definition's index */
+	TupleDesc	desc;			/* of the table's rows */
 	struct MotEvaluation *evaluation;	/* see computed.c ... */
 	uint64		evaluated_in;	/* ... which transaction's it is */
 	uint32	   *offsets;		/* of the key's columns in rows without nulls,
 								 * if all are integers; or NULL */
-	Datum	   *check_values;	/* scratch of the key check */
+	Datum	   *check_values;	/* scratch of MotIndexKeyOf */
 	bool	   *check_isnull;
-	MotKeyBuffer check_buffer;
+	MotKeyBuffer check_buffer;	/* of the key check, and of who does nothing
+								 * else with the index while he needs a key */
 } MotIndex;
+
+/* rowkey.c: a stored row's key into "key" (reset first), no bytes: it is not in the index; flags for the engine */
+extern unsigned MotIndexKeyOf(const MotIndex *index, const mot_version *version, MotKeyBuffer *key);
 
 typedef struct MotRelation
 {
@@ -188,15 +193,14 @@ extern bool MotIndexIsUnique(Relation indexrel);
 extern bool MotIndexCompute(MotIndex *index, const Datum *values, const bool *isnull,
 							Datum *key_values, bool *key_isnull);
 
-/* the same as its key into "key" (reset first) */
-extern bool MotIndexComputeKey(MotIndex *index, const Datum *values, const bool *isnull,
-							   MotKeyBuffer *key, bool *has_null);
+/* the same as its key into "key" (reset first; no bytes: false); flags for the engine */
+extern unsigned MotIndexComputeKey(MotIndex *index, const Datum *values, const bool *isnull, MotKeyBuffer *key);
 
 /* how many of the row's columns an index's keys are made from, here */
 static inline int
 MotIndexColumns(const MotIndex *index)
 {
-	return index->key->computed ? index->relation->desc->natts : index->key->max_attnum;
+	return index->key->computed ? index->desc->natts : index->key->max_attnum;
 }
 
 /*

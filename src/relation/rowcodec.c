@@ -34,21 +34,24 @@ void
 MotColumnShapeInit(MotColumnShape *shape, Form_pg_attribute att)
 {
 	shape->length = att->attlen;
+	shape->align = att_align_nominal(1, att->attalign);
 	shape->byval = att->attbyval;
-	shape->packable = att->attlen == -1 && att->attstorage != TYPSTORAGE_PLAIN;
-	switch (att->attalign)
+	shape->packable = PACKABLE(att);
+}
+
+void
+MotRowShapeInit(MotRowShape *shape, TupleDesc desc)
+{
+	shape->columns = palloc(desc->natts * sizeof(MotColumnShape));
+	shape->offset_behind = palloc0((desc->natts + 1) * sizeof(uint32));
+	shape->nfixed = 0;
+	for (int i = 0; i < desc->natts; i++)
 	{
-		case TYPALIGN_DOUBLE:
-			shape->align = ALIGNOF_DOUBLE;
-			break;
-		case TYPALIGN_INT:
-			shape->align = ALIGNOF_INT;
-			break;
-		case TYPALIGN_SHORT:
-			shape->align = ALIGNOF_SHORT;
-			break;
-		default:
-			shape->align = 1;
+		MotColumnShape *column = &shape->columns[i];
+
+		MotColumnShapeInit(column, TupleDescAttr(desc, i));
+		if (column->length > 0 && shape->nfixed == i)
+			shape->offset_behind[++shape->nfixed] = TYPEALIGN(column->align, shape->offset_behind[i]) + column->length;
 	}
 }
 
@@ -325,18 +328,6 @@ MotRowColumnsSize(TupleDesc desc, unsigned host_bits, const void *row)
 		off = att_addlength_pointer(off, att->attlen, base + off);
 	}
 	return MAXALIGN(base - start + off);
-}
-
-size_t
-MotRowDataSize(TupleDesc desc, const mot_version *version)
-{
-	unsigned	host_bits = mot_version_host_bits(version);
-	const char *row = mot_version_data(version);
-	size_t		size = MotRowColumnsSize(desc, host_bits, row);
-
-	if ((host_bits & MOT_ROW_HAS_TAIL) != 0)
-		size += ((const MotTail *) (row + size))->size;
-	return size;
 }
 
 const MotTail *

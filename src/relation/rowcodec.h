@@ -18,6 +18,8 @@
 
 #include "mot.h"
 #include "access/tupdesc.h"
+#include "access/tupmacs.h"
+#include "port/pg_bitutils.h"
 
 #define MOT_ROW_NATTS_MASK 0x07ff
 #define MOT_ROW_HAS_NULLS 0x0800
@@ -39,6 +41,7 @@ typedef struct MotTailEntry
 
 /* a row's, or NULL; an index's, or NULL: the row is not in it */
 extern const MotTail *MotRowTail(TupleDesc desc, unsigned host_bits, const void *row);
+#define MotVersionTail(desc, version) MotRowTail(desc, mot_version_host_bits(version), mot_version_data(version))
 extern const MotTailEntry *MotTailFind(const MotTail *tail, Oid indexoid);
 extern const MotTailEntry *MotTailNext(const MotTail *tail, const MotTailEntry *entry);
 
@@ -67,9 +70,8 @@ extern void MotRowDeformBytes(TupleDesc desc, unsigned host_bits, const void *ro
 extern void MotRowDeform(TupleDesc desc, const mot_version *version, int natts,
 						 Datum *values, bool *isnull);
 
-/* bytes of the row data, found by walking the columns (WAL, checkpoints, copies) */
-extern size_t MotRowDataSize(TupleDesc desc, const mot_version *version);
-extern size_t MotRowColumnsSize(TupleDesc desc, unsigned host_bits, const void *row);	/* without the tail */
+/* bytes of the row data without the tail, found by walking the columns */
+extern size_t MotRowColumnsSize(TupleDesc desc, unsigned host_bits, const void *row);
 
 /* What finding and writing one column behind another takes to know, in little memory. */
 typedef struct MotColumnShape
@@ -81,6 +83,17 @@ typedef struct MotColumnShape
 } MotColumnShape;
 
 extern void MotColumnShapeInit(MotColumnShape *shape, Form_pg_attribute att);
+
+/* of a table; and where its columns lie in rows without nulls as long as they are of fixed width */
+typedef struct MotRowShape
+{
+	MotColumnShape *columns;
+	int			nfixed;
+	uint32	   *offset_behind;	/* [n]: where the first n end, for n up to
+								 * nfixed */
+} MotRowShape;
+
+extern void MotRowShapeInit(MotRowShape *shape, TupleDesc desc);
 
 /* Where the value that is at "off" or at the next aligned place ends. */
 static inline size_t
@@ -95,6 +108,29 @@ MotColumnBehind(const MotColumnShape *shape, const char *base, size_t off)
 		return off + (VARATT_IS_SHORT(base + off) ? VARSIZE_SHORT(base + off) : VARSIZE(base + off));
 	}
 	return off + strlen(base + off) + 1;
+}
+
+/* Where columns i up to another end, the first of which is at "off" or at the next aligned place. */
+static pg_attribute_always_inline size_t
+MotColumnsBehind(const MotRowShape *shape, const char *base, const bits8 *bitmap, int i, int upto, size_t off)
+{
+	for (; i < upto; i++)
+		if (bitmap == NULL || !att_isnull(i, bitmap))
+			off = MotColumnBehind(&shape->columns[i], base, off);
+	return off;
+}
+
+/* How many columns are there before the first that is null? */
+static inline int
+MotRowNotNull(const bits8 *bitmap, int natts)
+{
+	int			i = 0;
+
+	while (i < natts && bitmap[i >> 3] == 0xFF)
+		i += 8;
+	if (i < natts)
+		i += pg_rightmost_one_pos32(~(uint32) bitmap[i >> 3]);
+	return Min(i, natts);
 }
 
 /* A row made from another one by giving a few columns new values (rowpatch.c). */

@@ -26,7 +26,6 @@
 
 typedef struct PatchColumn
 {
-	MotColumnShape shape;
 	int16		value;			/* its number among the new values; -1: stays */
 	int16		run;			/* the next one that is assigned, from here on */
 } PatchColumn;
@@ -41,6 +40,7 @@ typedef struct Piece
 struct MotRowPatch
 {
 	int			natts;
+	MotRowShape shape;
 	PatchColumn *columns;
 
 	/* columns of fixed length before the first that is assigned */
@@ -54,8 +54,8 @@ struct MotRowPatch
 								 * over it */
 	int			npieces;
 	Piece	   *pieces;			/* two a column at most */
-	char	   *headers;		/* short ones, by value */
-	Datum	   *datums;
+	char	   *headers;		/* short ones, by column */
+	Datum	   *datums;			/* by value */
 	size_t		bitmap_size;	/* 0: it has no nulls */
 	bits8	   *bitmap;
 };
@@ -73,20 +73,16 @@ MotRowPatchMake(TupleDesc desc, int n, const AttrNumber *columns)
 	patch->natts = natts;
 	patch->columns = palloc0(natts * sizeof(PatchColumn));
 	patch->pieces = palloc(2 * natts * sizeof(Piece));
-	patch->headers = palloc(n + 1);
+	patch->headers = palloc(natts);
 	patch->datums = palloc((n + 1) * sizeof(Datum));
 	patch->bitmap = palloc(BITMAP_SIZE(natts));
 	patch->no_nulls = palloc0(BITMAP_SIZE(natts));
 	for (int i = 0; i < natts; i++)
 	{
-		Form_pg_attribute att = TupleDescAttr(desc, i);
-		PatchColumn *column = &patch->columns[i];
-
 		/* it becomes null when a row is written */
-		if (att->attisdropped)
+		if (TupleDescAttr(desc, i)->attisdropped)
 			return NULL;
-		MotColumnShapeInit(&column->shape, att);
-		column->value = -1;
+		patch->columns[i].value = -1;
 		patch->no_nulls[i >> 3] |= 1 << (i & 7);
 	}
 	patch->first = natts;
@@ -102,14 +98,9 @@ MotRowPatchMake(TupleDesc desc, int n, const AttrNumber *columns)
 		patch->columns[i].run = next;
 	}
 
-	for (; patch->prefix < natts; patch->prefix++)
-	{
-		PatchColumn *column = &patch->columns[patch->prefix];
-
-		if (column->shape.length <= 0 || column->value >= 0)
-			break;
-		patch->prefix_end = TYPEALIGN(column->shape.align, patch->prefix_end) + column->shape.length;
-	}
+	MotRowShapeInit(&patch->shape, desc);
+	patch->prefix = Min(patch->first, patch->shape.nfixed);
+	patch->prefix_end = patch->shape.offset_behind[patch->prefix];
 	return patch;
 }
 
@@ -141,56 +132,52 @@ make_bitmap(MotRowPatch *patch, const bits8 *old, const bool *isnull)
 	return memcmp(patch->bitmap, patch->no_nulls, size) != 0;
 }
 
-/* A new value at "to" at the earliest; where it ends.  0: it lies out of line. */
-static size_t
-add_value(MotRowPatch *patch, const PatchColumn *column, size_t to, Datum value)
+/* where a new value's bytes are */
+static inline const char *
+new_bytes(MotRowPatch *patch, const MotColumnShape *shape, int number, Datum value)
 {
-	const char *from = DatumGetPointer(value);
-	size_t		length = column->shape.length;
+	const char *bytes = (const char *) &patch->datums[number];
 
-	if (column->shape.byval)
-	{
-		patch->datums[column->value] = value;
-		from = (const char *) &patch->datums[column->value];
+	if (!shape->byval)
+		return DatumGetPointer(value);
+	patch->datums[number] = value;
 #ifdef WORDS_BIGENDIAN
-		from += sizeof(Datum) - length;
+	bytes += sizeof(Datum) - shape->length;
 #endif
-		to = TYPEALIGN(column->shape.align, to);
-	}
-	else if (column->shape.length > 0)
-		to = TYPEALIGN(column->shape.align, to);
-	else if (column->shape.length == -2)
+	return bytes;
+}
+
+/* A value at "to" at the earliest; where it ends.  0: it lies out of line. */
+static size_t
+add_value(MotRowPatch *patch, int column, size_t to, const char *from)
+{
+	const MotColumnShape *shape = &patch->shape.columns[column];
+	size_t		length = shape->length;
+
+	if (shape->length > 0)
+		to = TYPEALIGN(shape->align, to);
+	else if (shape->length == -2)
 		length = strlen(from) + 1;
 	else if (VARATT_IS_EXTERNAL(from))
 		return 0;
 	else if (VARATT_IS_SHORT(from))
 		length = VARSIZE_SHORT(from);
-	else if (column->shape.packable && VARATT_CAN_MAKE_SHORT(from))
+	else if (shape->packable && VARATT_CAN_MAKE_SHORT(from))
 	{
 		length = VARATT_CONVERTED_SHORT_SIZE(from);
-		SET_VARSIZE_SHORT(&patch->headers[column->value], length);
-		add_piece(patch, &patch->headers[column->value], to, 1);
+		SET_VARSIZE_SHORT(&patch->headers[column], length);
+		add_piece(patch, &patch->headers[column], to, 1);
 		to++;
 		length--;
 		from = VARDATA(from);
 	}
 	else
 	{
-		to = TYPEALIGN(column->shape.align, to);
+		to = TYPEALIGN(shape->align, to);
 		length = VARSIZE(from);
 	}
 	add_piece(patch, from, to, length);
 	return to + length;
-}
-
-/* Where the columns from number i on end, up to another. */
-static pg_attribute_always_inline size_t
-walk(const MotRowPatch *patch, const char *base, const bits8 *bitmap, int i, int upto, size_t from)
-{
-	for (; i < upto; i++)
-		if (bitmap == NULL || !att_isnull(i, bitmap))
-			from = MotColumnBehind(&patch->columns[i].shape, base, from);
-	return from;
 }
 
 /*
@@ -203,52 +190,45 @@ measure_in_place(MotRowPatch *patch, const char *base, const bits8 *bitmap,
 				 const Datum *values, const bool *isnull, size_t *end)
 {
 	int			i = patch->first;
-	size_t		off = bitmap == NULL ? walk(patch, base, NULL, patch->prefix, i, patch->prefix_end) :
-	walk(patch, base, bitmap, 0, i, 0);
+	size_t		off = bitmap == NULL ? MotColumnsBehind(&patch->shape, base, NULL, patch->prefix, i, patch->prefix_end) :
+	MotColumnsBehind(&patch->shape, base, bitmap, 0, i, 0);
 
 	patch->npieces = 1;
 	while (i < patch->natts)
 	{
-		const PatchColumn *column = &patch->columns[i];
-		Datum		value = values[column->value];
+		const MotColumnShape *shape = &patch->shape.columns[i];
+		int			number = patch->columns[i].value;
+		const char *value;
 
-		if (isnull[column->value] || (bitmap != NULL && att_isnull(i, bitmap)))
+		if (isnull[number] || (bitmap != NULL && att_isnull(i, bitmap)))
 			return false;
-		if (column->shape.length > 0)
+		value = new_bytes(patch, shape, number, values[number]);
+		if (shape->length > 0)
 		{
-			off = TYPEALIGN(column->shape.align, off);
-			if (column->shape.byval)
-			{
-				patch->datums[column->value] = value;
-				value = PointerGetDatum(&patch->datums[column->value]);
-#ifdef WORDS_BIGENDIAN
-				value += sizeof(Datum) - column->shape.length;
-#endif
-			}
-			add_piece(patch, DatumGetPointer(value), off, column->shape.length);
-			off += column->shape.length;
+			off = TYPEALIGN(shape->align, off);
+			add_piece(patch, value, off, shape->length);
+			off += shape->length;
 		}
 		else
 		{
-			const char *to = DatumGetPointer(value);
 			size_t		length;
 
 			/* short headers only: these are never aligned */
-			if (column->shape.length != -1 || !VARATT_IS_SHORT(base + off) || VARATT_IS_EXTERNAL(base + off))
+			if (shape->length != -1 || !VARATT_IS_SHORT(base + off) || VARATT_IS_EXTERNAL(base + off))
 				return false;
 			length = VARSIZE_SHORT(base + off);
-			if (VARATT_IS_SHORT(to))
+			if (VARATT_IS_SHORT(value))
 			{
-				if (VARATT_IS_EXTERNAL(to) || VARSIZE_SHORT(to) != length)
+				if (VARATT_IS_EXTERNAL(value) || VARSIZE_SHORT(value) != length)
 					return false;
-				add_piece(patch, to, off, length);
+				add_piece(patch, value, off, length);
 			}
 			else
 			{
-				if (!column->shape.packable || !VARATT_CAN_MAKE_SHORT(to) ||
-					VARATT_CONVERTED_SHORT_SIZE(to) != length)
+				if (!shape->packable || !VARATT_CAN_MAKE_SHORT(value) ||
+					VARATT_CONVERTED_SHORT_SIZE(value) != length)
 					return false;
-				add_piece(patch, VARDATA(to), off + 1, length - 1);
+				add_piece(patch, VARDATA(value), off + 1, length - 1);
 			}
 			off += length;
 		}
@@ -256,7 +236,7 @@ measure_in_place(MotRowPatch *patch, const char *base, const bits8 *bitmap,
 		{
 			int			next = patch->columns[i].run;
 
-			off = walk(patch, base, bitmap, i, next, off);
+			off = MotColumnsBehind(&patch->shape, base, bitmap, i, next, off);
 			i = next;
 		}
 	}
@@ -310,21 +290,21 @@ MotRowPatchMeasure(MotRowPatch *patch, const mot_version *old, const Datum *valu
 	if (old_bitmap == NULL && patch->first > 0)
 	{
 		i = patch->first;
-		from = to = walk(patch, base, NULL, patch->prefix, i, patch->prefix_end);
+		from = to = MotColumnsBehind(&patch->shape, base, NULL, patch->prefix, i, patch->prefix_end);
 		add_piece(patch, base, 0, to);
 	}
 
 	while (i < patch->natts)
 	{
 		const PatchColumn *column = &patch->columns[i];
-		size_t		length = 0;
-		bool		long_header = false;
+		const MotColumnShape *shape = &patch->shape.columns[i];
+		const char *value = NULL;
+		size_t		end;
 
 		/* what keeps its alignment goes in one piece */
 		if (column->value < 0 && (to - from) % MAXIMUM_ALIGNOF == 0)
 		{
-			size_t		end = walk(patch, base, old_bitmap, i, column->run, from);
-
+			end = MotColumnsBehind(&patch->shape, base, old_bitmap, i, column->run, from);
 			if (end > from)
 				add_piece(patch, base + from, to, end - from);
 			to += end - from;
@@ -333,42 +313,16 @@ MotRowPatchMeasure(MotRowPatch *patch, const mot_version *old, const Datum *valu
 			continue;
 		}
 
-		if (old_bitmap != NULL && att_isnull(i, old_bitmap))
-			;
-		else if (column->shape.length > 0)
-		{
-			from = TYPEALIGN(column->shape.align, from);
-			length = column->shape.length;
-		}
-		else if (column->shape.length == -1)
-		{
-			if (base[from] == 0)
-				from = TYPEALIGN(column->shape.align, from);
-			length = VARSIZE_ANY(base + from);
-			long_header = !VARATT_IS_SHORT(base + from);
-		}
-		else
-			length = strlen(base + from) + 1;
-
-		if (column->value >= 0)
-		{
-			if (!isnull[column->value])
-			{
-				to = add_value(patch, column, to, values[column->value]);
-				if (to == 0)
-					return false;
-			}
-			else
-				new_nulls = true;
-		}
-		else if (length > 0)
-		{
-			if (column->shape.length > 0 || long_header)
-				to = TYPEALIGN(column->shape.align, to);
-			add_piece(patch, base + from, to, length);
-			to += length;
-		}
-		from += length;
+		end = MotColumnsBehind(&patch->shape, base, old_bitmap, i, i + 1, from);
+		if (column->value < 0 && end > from)
+			value = base + (shape->length == -1 && base[from] != 0 ? from : TYPEALIGN(shape->align, from));
+		else if (column->value >= 0 && isnull[column->value])
+			new_nulls = true;
+		else if (column->value >= 0)
+			value = new_bytes(patch, shape, column->value, values[column->value]);
+		if (value != NULL && (to = add_value(patch, i, to, value)) == 0)
+			return false;
+		from = end;
 		i++;
 	}
 

@@ -23,6 +23,7 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
 #include "access/relation.h"
 #include "access/xact.h"
 #include "faults.h"
@@ -101,6 +102,7 @@ new_pending(PendingKind kind, Oid relid)
 {
 	Pending    *p = MemoryContextAllocZero(TopTransactionContext, sizeof(Pending));
 
+	(void) MotSession();
 	MotCheckWritable();
 	p->kind = kind;
 	p->dbid = MyDatabaseId;
@@ -150,7 +152,6 @@ note_dropped_files(void)
 			noted = p->kind == TABLE_DROPPED && p->relid == nodes[i].relNumber && p->table == table;
 		if (noted)
 			continue;
-		(void) MotSession();
 		p = new_pending(TABLE_DROPPED, nodes[i].relNumber);
 		p->table = table;
 		push_pending(p);
@@ -330,6 +331,7 @@ undo(Pending *p)
 			break;
 		case TABLE_DROPPED:
 		case DATABASE_DROPPED:
+		case INDEX_LEFT_OUT:
 			break;
 		case TABLE_REPLACED:
 			(void) mot_table_publish(MotEngine, p->old_table);
@@ -347,8 +349,6 @@ undo(Pending *p)
 		case INDEX_DROPPED:
 			mot_index_attach(p->index);
 			break;
-		case INDEX_LEFT_OUT:
-			break;
 	}
 }
 
@@ -364,10 +364,11 @@ MotStorageInit(void)
 
 /* ----------------------------------------------------------------- tables */
 
-/* An empty table takes the place of what there is (if anything). */
+/* An empty table, with an index for each that the catalogue has, takes the place of what there is (if anything). */
 static void
 replace_table(Relation rel, Oid tablespace, Oid number)
 {
+	MotDefinition def = {MyDatabaseId, number, RelationGetRelid(rel), MotIsOrdinary(rel)};
 	List	   *defs = MotIndexDefs(rel);
 	Pending    *p = new_pending(TABLE_CREATED, number);
 	mot_status	status;
@@ -375,12 +376,32 @@ replace_table(Relation rel, Oid tablespace, Oid number)
 	/* the definition that the number is of is of this transaction */
 	p->fresh = MotIsOrdinary(rel) || rel->rd_createSubid != InvalidSubTransactionId;
 	p->tablespace = tablespace;
-	(void) MotSession();
+	def.indexes = palloc0(Max(list_length(defs), 1) * sizeof(MotIndex));
+	foreach_ptr(MotIndexDef, made, defs)
+	{
+		Relation	indexrel = index_open(made->oid, AccessShareLock);
+
+		/* (of those behind, nobody has said that what they are of is unique) */
+		if (!made->behind)
+		{
+			MotIndex   *index = &def.indexes[def.nindexes++];
+
+			index->indexoid = made->oid;
+			index->unique = made->unique;
+			index->key = MotKeyCreate(rel, indexrel);
+		}
+		index_close(indexrel, AccessShareLock);
+	}
 	LWLockAcquire(MotDirectoryLock, LW_EXCLUSIVE);
-	status = MotTableMake(rel, number, defs, &p->table);
+	status = MotDefinitionMakeTable(MotSession(), &def, NULL, 0, &p->table);
 	if (status == MOT_OK)
+	{
+		/* nothing is missing in its indexes */
+		mot_load_done(p->table);
 		publish_pending(p);
+	}
 	LWLockRelease(MotDirectoryLock);
+	pfree(def.indexes);
 	list_free_deep(defs);
 
 	MotRaiseStatus(status, rel);
@@ -462,7 +483,6 @@ MotStorageDropTable(Oid relid)
 
 	if (MotEngine == NULL)
 		return;
-	(void) MotSession();
 	p = new_pending(TABLE_DROPPED, relid);
 	p->table = mot_table_find(MotEngine, MyDatabaseId, relid);
 	push_pending(p);
@@ -544,10 +564,8 @@ MotStorageDefinitionStale(Relation rel)
 {
 	Oid			number = MotStorageNumber(rel);
 
-	if (is_noted(number, GetCurrentTransactionNestLevel(), false))
-		return;
-	(void) MotSession();
-	push_pending(new_pending(TABLE_DEFINED, number));
+	if (!is_noted(number, GetCurrentTransactionNestLevel(), false))
+		push_pending(new_pending(TABLE_DEFINED, number));
 }
 
 /*
@@ -557,10 +575,8 @@ MotStorageDefinitionStale(Relation rel)
 void
 MotStorageTurnOrdinary(Relation rel)
 {
-	Pending    *p;
+	Pending    *p = new_pending(TABLE_DEFINED, RelationGetRelid(rel));
 
-	(void) MotSession();
-	p = new_pending(TABLE_DEFINED, RelationGetRelid(rel));
 	p->turned = true;
 	p->table = MotRelationTable(rel);
 	push_pending(p);
@@ -595,7 +611,7 @@ MotStorageCreateIndex(Relation rel, Relation indexrel)
 
 	/* before anything is made: refuses types without an encoding */
 	index = palloc0(sizeof(MotIndex));
-	MotIndexDescribe(index, mr, rel, indexrel, NULL, CurrentMemoryContext);
+	MotIndexDescribe(index, mr, mr->desc, rel, indexrel, NULL);
 
 	/* found attached: an empty table was made just now, with this index */
 	p->index = mot_table_index(mr->table, indexoid);
@@ -619,7 +635,7 @@ MotStorageCreateIndex(Relation rel, Relation indexrel)
 		return;
 	}
 	if (index->key->computed)
-		MotComputeIndex(rel, index);
+		MotComputeIndex(rel, index, false);
 
 	p->index = make_index(rel, mr->table, indexoid, index->unique);
 	mot_index_set_form(p->index, MotKeyForm(index->key));
@@ -647,7 +663,7 @@ begin_index(Relation rel, Relation indexrel, MotIndex *index, bool unique)
 	MotRelation *mr = MotRelationGet(rel);
 	Pending    *p = new_pending(INDEX_CREATED, MotStorageNumber(rel));
 
-	MotIndexDescribe(index, mr, rel, indexrel, NULL, CurrentMemoryContext);
+	MotIndexDescribe(index, mr, mr->desc, rel, indexrel, NULL);
 	p->index = index->handle.index = make_index(rel, mr->table, RelationGetRelid(indexrel), unique);
 	push_pending(p);
 	return p;
@@ -692,7 +708,7 @@ MotStorageCatchUpIndex(Relation rel, Relation indexrel)
 	if (!mot_index_is_behind(index->handle.index))
 		return;
 	if (index->key->computed)
-		MotComputeBeside(rel, index);
+		MotComputeIndex(rel, index, true);
 	MotIndexCatchUp(rel, index);
 
 	p = new_pending(INDEX_CAUGHT_UP, MotStorageNumber(rel));
@@ -739,7 +755,6 @@ MotStorageDropIndex(Oid number, Oid indexoid)
 	if (index == NULL)
 		return;					/* never built */
 
-	(void) MotSession();
 	p = new_pending(INDEX_DROPPED, number);
 	p->index = index;
 	LWLockAcquire(MotDirectoryLock, LW_EXCLUSIVE);
@@ -815,7 +830,7 @@ MotStorageChanges(void)
 
 		if (!complete_change(change))
 			changes = foreach_delete_current(changes, lc);
-		else if (change->definition != NULL)
+		else if (change->definition != NULL && change->dbid == MyDatabaseId)
 			make_definition(change);
 	}
 	return changes;
@@ -921,17 +936,11 @@ complete_change(MotStorageChange *change)
 static void
 make_definition(const MotStorageChange *change)
 {
-	Defined    *d;
-	mot_status	status;
+	Defined    *d = MemoryContextAllocZero(TopTransactionContext, sizeof(Defined));
 
-	if (change->dbid != MyDatabaseId)
-		return;
-	d = MemoryContextAllocZero(TopTransactionContext, sizeof(Defined));
 	d->table = change->table;
 	d->owner = change->owner;
-	status = mot_definition_make(MotSession(), change->definition, change->definition_len,
-								 &d->definition);
-	MotRaiseStatus(status, NULL);
+	MotRaiseStatus(mot_definition_make(MotSession(), change->definition, change->definition_len, &d->definition), NULL);
 	d->next = defined;
 	defined = d;
 }

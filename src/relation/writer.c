@@ -37,6 +37,7 @@ static Datum *measure_columns(MotWriter *writer, Datum *values, const bool *isnu
 							  size_t *size, unsigned *host_bits);
 static void make_tail(MotWriter *writer, const Datum *values, const bool *isnull, const mot_version *old);
 static void deform_old(MotWriter *writer, const mot_version *old);
+static unsigned make_old_key(MotWriter *writer, MotIndex *index);
 static bool keys_differ(MotWriter *writer, MotIndex *index, const Datum *values, const bool *isnull);
 static bool column_changed(MotWriter *writer, AttrNumber attnum,
 						   const Datum *values, const bool *isnull);
@@ -276,12 +277,11 @@ static void
 place_row(MotWriter *writer, Oid indexoid, const Datum *values, const bool *isnull)
 {
 	MotIndex   *index = MotRelationIndex(writer->mr, indexoid);
-	bool		has_null;
 
 	if (index == NULL)
 		return;
 	MotKeyBufferReset(&writer->key);
-	MotKeyOfRow(index->key, MotWriterTail(writer), values, isnull, &writer->key, &has_null);
+	(void) MotKeyOfRow(index->key, MotWriterTail(writer), values, isnull, &writer->key);
 	mot_row_place(writer->session, writer->mr->table, writer->key.data, writer->key.len);
 }
 
@@ -312,15 +312,13 @@ static mot_status
 add_key(MotWriter *writer, MotIndex *index, mot_row *row,
 		const Datum *values, const bool *isnull, mot_row **other)
 {
-	bool		has_null;
+	unsigned	flags;
 
 	if (MOT_FAULT_SKIPS("damage-entry-missing"))
 		return MOT_OK;
 	MotKeyBufferReset(&writer->key);
-	MotKeyOfRow(index->key, MotWriterTail(writer), values, isnull, &writer->key, &has_null);
-	return mot_index_add(writer->session, &index->handle, row,
-						 writer->key.data, writer->key.len,
-						 has_null ? MOT_KEY_DISTINCT : 0, other);
+	flags = MotKeyOfRow(index->key, MotWriterTail(writer), values, isnull, &writer->key);
+	return mot_index_add(writer->session, &index->handle, row, writer->key.data, writer->key.len, flags, other);
 }
 
 static void
@@ -368,18 +366,15 @@ MotWriterKeyIsUnique(MotWriter *writer, MotIndex *index, mot_row *row, bool rais
 	const mot_version *version = mot_row_newest(writer->session, row);
 	mot_status	status;
 	mot_row    *other;
-	bool		has_null;
 
 	if (version == NULL)
 		return true;
 	MotWriterLocate(writer);
 	deform_old(writer, version);
-	MotKeyBufferReset(&writer->key);
-	MotKeyOfRow(index->key, writer->old_tail, writer->old_values, writer->old_isnull, &writer->key, &has_null);
-	if (has_null || writer->key.len == 0)
+	if (make_old_key(writer, index) != 0 || writer->old_key.len == 0)
 		return true;
-	while ((status = mot_index_rivals(writer->session, &index->handle, row, writer->key.data, writer->key.len,
-									  &other)) == MOT_BUSY && raise)
+	while ((status = mot_index_rivals(writer->session, &index->handle, row, writer->old_key.data,
+									  writer->old_key.len, &other)) == MOT_BUSY && raise)
 		MotWaitForKey(writer->rel);
 	if (status == MOT_DUPLICATE && raise)
 		MotRaiseDuplicate(writer->rel, index, writer->old_values, writer->old_isnull);
@@ -566,6 +561,14 @@ deform_old(MotWriter *writer, const mot_version *old)
 			MotRowTail(writer->mr->desc, mot_version_host_bits(old), mot_version_data(old));
 }
 
+/* of the version that deform_old took apart; flags for the engine */
+static unsigned
+make_old_key(MotWriter *writer, MotIndex *index)
+{
+	MotKeyBufferReset(&writer->old_key);
+	return MotKeyOfRow(index->key, writer->old_tail, writer->old_values, writer->old_isnull, &writer->old_key);
+}
+
 /*
  * Bytes that differ may be equal to the operator class still (1.0 and 1.00);
  * that is found out when the keys are made.
@@ -612,27 +615,24 @@ key_columns_changed(MotWriter *writer, MotIndex *index, const Datum *values, con
 static void
 drop_key(MotWriter *writer, MotIndex *index, mot_row *row)
 {
-	bool		has_null;
+	unsigned	flags;
 	mot_status	status;
 
 	if (MOT_FAULT_SKIPS("damage-entry-stays"))
 		return;
-	MotKeyBufferReset(&writer->old_key);
-	MotKeyOfRow(index->key, writer->old_tail, writer->old_values, writer->old_isnull,
-				&writer->old_key, &has_null);
+	flags = make_old_key(writer, index);
 	/* what is dropped must have been there */
 	if (unlikely(mot_index_is_behind(index->handle.index)))
 	{
 		mot_row    *other;
 
 		status = mot_index_catch_up(writer->session, &index->handle, row, writer->old_key.data, writer->old_key.len,
-									has_null ? MOT_KEY_DISTINCT : 0, false, &other);
+									flags, false, &other);
 		if (unlikely(status != MOT_OK))
 			MotRaiseStatus(status, writer->rel);
 	}
 	status = mot_index_drop_entry(writer->session, &index->handle, row,
-								  writer->old_key.data, writer->old_key.len,
-								  has_null ? MOT_KEY_DISTINCT : 0);
+								  writer->old_key.data, writer->old_key.len, flags);
 	if (unlikely(status != MOT_OK))
 		MotRaiseStatus(status, writer->rel);
 }
@@ -641,16 +641,12 @@ drop_key(MotWriter *writer, MotIndex *index, mot_row *row)
 static bool
 keys_differ(MotWriter *writer, MotIndex *index, const Datum *values, const bool *isnull)
 {
-	bool		has_null;
-
 	if (!key_columns_changed(writer, index, values, isnull))
 		return false;
 
 	MotKeyBufferReset(&writer->key);
-	MotKeyOfRow(index->key, MotWriterTail(writer), values, isnull, &writer->key, &has_null);
-	MotKeyBufferReset(&writer->old_key);
-	MotKeyOfRow(index->key, writer->old_tail, writer->old_values, writer->old_isnull,
-				&writer->old_key, &has_null);
+	(void) MotKeyOfRow(index->key, MotWriterTail(writer), values, isnull, &writer->key);
+	(void) make_old_key(writer, index);
 	return writer->key.len != writer->old_key.len ||
 		memcmp(writer->key.data, writer->old_key.data, writer->key.len) != 0;
 }
@@ -699,7 +695,7 @@ commands_between(const MotWriter *writer)
 }
 
 /*
- * Rows get entries in their tails (MotComputeBeside), or this one has got some since it was
+ * Rows get entries in their tails (MotComputeIndex), or this one has got some since it was
  * read, which may have been before all had theirs: the same version in another place.
  */
 static inline bool

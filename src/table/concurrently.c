@@ -22,7 +22,7 @@
  * the catalogue calls a key of the other kind as soon as its place is taken.
  *
  * Keys that are computed are stored with the rows: the third transaction gives them to those that do not
- * have them, which changes no row (MotComputeBeside).
+ * have them, which changes no row (MotComputeIndex).
  *
  *-------------------------------------------------------------------------
  */

@@ -13,7 +13,7 @@
  * In the log the operations of a transaction stand in the order in which they are
  * to be applied; a new definition holds for those that come after it.  Indexes
  * that are new in it are built by an operation of their own, at the end, from sorted
- * keys as those of loaded rows are (loadindex.c).
+ * keys as those of loaded rows are (MotLoadIndex).
  *
  *-------------------------------------------------------------------------
  */
@@ -221,9 +221,9 @@ build_index(Advance *a, Oid indexoid)
 
 	if (i < 0)
 		(void) MotRedoMisfit(&a->redo, "index %u is not in the definition", indexoid);
-	check(a, MotDefinitionMakeIndex(a->redo.session, target->table, &target->def->indexes[i], &index));
+	check(a, MotDefinitionMakeIndex(a->redo.session, target->table, &target->indexes[i], &index));
 	target->indexes[i].handle.index = index;
-	status = MotLoadIndex(target->table, index, target->def, i, a->look, a->arg);
+	status = MotLoadIndex(target->table, index, &target->indexes[i], a->look, a->arg);
 	if (status != MOT_OK)
 		mot_index_drop(a->redo.session, index);
 	/* not found: looking has told it to stop */
@@ -284,7 +284,7 @@ update(Advance *a, const MotOpData *op)
 		return;
 	old_host_bits = mot_version_host_bits(old);
 	old_bytes = mot_version_data(old);
-	old_size = MotRowDataSize(target->def->desc, old);
+	old_size = MotDefinitionRowSize(target->def, old);
 
 	/* its keys, while the old bytes are there */
 	(void) MotRedoPatch(&a->redo, op, old_host_bits, old_bytes, old_size);
@@ -316,7 +316,7 @@ delete(Advance *a, const MotOpData *op)
 
 	(void) MotRedoFind(&a->redo, op, &row, &old);
 	MotContentDrop(a->redo.session, target, row, mot_version_host_bits(old), mot_version_data(old),
-				   MotRowDataSize(target->def->desc, old));
+				   MotDefinitionRowSize(target->def, old));
 	if (target->nindexes > 0)
 		MotTargetDeform(target, mot_version_host_bits(old), mot_version_data(old),
 						target->old_values, target->old_isnull);

@@ -338,7 +338,7 @@ apply_update(const MotOpData *op)
 		return;
 	old_bytes = mot_version_data(old);
 	old_host_bits = mot_version_host_bits(old);
-	old_size = MotRowDataSize(target->def->desc, old);
+	old_size = MotDefinitionRowSize(target->def, old);
 
 	if (!MotRedoPatch(&redo, op, old_host_bits, old_bytes, old_size))
 		return;
@@ -372,7 +372,7 @@ apply_delete(const MotOpData *op)
 	if (!check(mot_row_delete(redo.session, target->table, row, 0)))
 		return;
 	MotContentDrop(redo.session, target, row, mot_version_host_bits(old),
-				   mot_version_data(old), MotRowDataSize(target->def->desc, old));
+				   mot_version_data(old), MotDefinitionRowSize(target->def, old));
 }
 
 /* ------------------------------------------------------------- definitions */
@@ -470,14 +470,14 @@ apply_index(const MotOpData *op)
 
 	definitions = true;
 	LWLockAcquire(MotDirectoryLock, LW_EXCLUSIVE);
-	status = MotDefinitionMakeIndex(redo.session, target->table, &target->def->indexes[i], &index);
+	status = MotDefinitionMakeIndex(redo.session, target->table, &target->indexes[i], &index);
 	LWLockRelease(MotDirectoryLock);
 	if (!check(status))
 		return;
 
 	/* what sorting takes is private memory, as much as the primary's took */
 	mot_build_begin(redo.session, &build, index);
-	status = MotFillIndex(&build, index, target->def, i, false, look_while_building, NULL);
+	status = MotFillIndex(&build, index, &target->indexes[i], false, look_while_building, NULL);
 	if (status == MOT_OK)
 		mot_build_end(&build);
 	else

@@ -21,12 +21,6 @@ typedef struct MotTargetKey
 	Oid			relid;
 } MotTargetKey;
 
-typedef struct MotTargetIndex
-{
-	mot_index_handle handle;	/* index NULL: not built (yet) */
-	MotDefinitionMatch match;
-} MotTargetIndex;
-
 /* where the rows of a table are, by their content: see content.c */
 typedef struct MotContent
 {
@@ -49,7 +43,7 @@ typedef struct MotTarget
 	MotDefinition *def;			/* NULL: nothing cached */
 	MemoryContext cxt;			/* of all that */
 	int			nindexes;
-	MotTargetIndex *indexes;
+	MotIndex   *indexes;		/* def's; handle.index NULL: not built (yet) */
 	AttrNumber	max_attnum;		/* highest column of any index */
 	Datum	   *old_values;
 	bool	   *old_isnull;

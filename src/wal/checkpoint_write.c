@@ -685,7 +685,7 @@ write_item(WriteShared *shared, WriteItem *item, MotDefinition *def)
 		{
 			if (unlikely(w == NULL))
 				w = MotRowFileCreate(shared->directory, item->dbid, item->relid, item->part);
-			size = MotRowDataSize(def->desc, version);
+			size = MotDefinitionRowSize(def, version);
 			MotRowFileAppend(w, mot_version_host_bits(version), mot_version_data(version), size);
 			bytes += size;
 			if (++n % WRITE_BATCH == 0 || bytes >= WRITE_BATCH_BYTES)

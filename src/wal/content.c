@@ -244,7 +244,7 @@ build_map(mot_session *session, MotTarget *target)
 		while (all && mot_build_next(&build, &row, &version))
 			all = insert(content->map, mot_row_number(session, row),
 						 content_hash(mot_version_host_bits(version), mot_version_data(version),
-									  MotRowDataSize(target->def->desc, version)));
+									  MotDefinitionRowSize(target->def, version)));
 	} while (!all);
 }
 
@@ -277,7 +277,7 @@ is_this(const MotTarget *target, const mot_version *version,
 		unsigned host_bits, const void *old, size_t size)
 {
 	return mot_version_host_bits(version) == host_bits &&
-		MotRowDataSize(target->def->desc, version) == size &&
+		MotDefinitionRowSize(target->def, version) == size &&
 		memcmp(mot_version_data(version), old, size) == 0;
 }
 
@@ -391,7 +391,7 @@ MotContentFind(mot_session *session, const mot_view *view, MotTarget *target, co
 		mot_scan_begin(session, &scan, target->table, view, NULL);
 		while (mot_scan_next(session, &scan, row, version))
 			if (has_got_entries(target, op->old_host_bits, old, op->old_len, mot_version_host_bits(*version),
-								mot_version_data(*version), MotRowDataSize(target->def->desc, *version), &more) &&
+								mot_version_data(*version), MotDefinitionRowSize(target->def, *version), &more) &&
 				more < least)
 			{
 				least = more;

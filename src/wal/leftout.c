@@ -195,7 +195,7 @@ dump_table(MotLeftOut *entry, mot_table *table)
 	while (mot_scan_next(session, &scan, &row, &version))
 	{
 		MotRowFileAppend(w, mot_version_host_bits(version), mot_version_data(version),
-						 MotRowDataSize(def->desc, version));
+						 MotDefinitionRowSize(def, version));
 		t.rows++;
 	}
 	MotRowFileClose(w, &file);
@@ -746,7 +746,7 @@ load_table(Back *back)
 			status = load_rows_of(back, &back->from->files[i]);
 	for (int i = 0; i < back->def->nindexes && status == MOT_OK; i++)
 		status = MotLoadIndex(back->table, mot_table_index(back->table, back->def->indexes[i].indexoid),
-							  back->def, i, look, back);
+							  &back->def->indexes[i], look, back);
 	/* not found: looking has told it to stop */
 	if (status != MOT_OK && status != MOT_NO_MEMORY && status != MOT_NOT_FOUND)
 		MotRaiseStatus(status, NULL);

@@ -7,7 +7,7 @@
  * its helpers take the row files one after the other, those of tables that
  * somebody waits for first; a table with several files is filled by several
  * processes at a time.  When the last file of a table is in, its indexes are
- * items to be taken, too (loadindex.c).  When they are built, this process
+ * items to be taken, too (MotLoadIndex).  When they are built, this process
  * applies the table's part of the log, if there is any (advance.c).  Then the
  * table goes into the directory, and who waits for it goes on.
  *
@@ -776,7 +776,7 @@ load_index(LoadShared *shared, LoadItem *item, Loader *loader)
 		elog(ERROR, "index %u of memory-optimized table \"%s\" was not made", indexoid, loader->def->name);
 	/* acquire: all of its rows, whoever loaded them */
 	pg_read_barrier();
-	status = MotLoadIndex(table, index, loader->def, item->index, look_at_work, shared);
+	status = MotLoadIndex(table, index, &loader->def->indexes[item->index], look_at_work, shared);
 	if (status == MOT_DUPLICATE)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_CORRUPTED),

@@ -53,8 +53,6 @@ typedef struct Known
 	uint64		serial;			/* hash key */
 	uint64		stamp;			/* of the definition's bytes */
 	MotDefinition *def;
-	Datum	   *values;			/* columns up to those of the identity index */
-	bool	   *isnull;
 } Known;
 
 /* the transaction that is being logged */
@@ -72,8 +70,6 @@ typedef struct Logging
 	bool		passed_over;	/* its rows are logged otherwise */
 	MotDefinition *def;
 	int			identity;		/* index, or -1: the whole row */
-	Datum	   *values;
-	bool	   *isnull;
 	Oid			dbid;			/* as the log has it */
 	Oid			relid;
 	uint64		operations;
@@ -81,7 +77,6 @@ typedef struct Logging
 
 static Logging logging;
 static StringInfoData buffer;
-static MotKeyBuffer key_buffer;
 static MemoryContext row_cxt = NULL;	/* for keys of compressed values */
 static HTAB *known_tables = NULL;
 static Known *recently_known[RECENTLY_KNOWN];	/* by serial */
@@ -249,8 +244,6 @@ make_memory(void)
 
 	if (buffer.data == NULL)
 		initStringInfo(&buffer);
-	if (key_buffer.data == NULL)
-		MotKeyBufferInit(&key_buffer, TopMemoryContext);
 	row_cxt = AllocSetContextCreate(TopMemoryContext, "MOT redo", ALLOCSET_DEFAULT_SIZES);
 	MemoryContextSwitchTo(oldcxt);
 }
@@ -353,15 +346,15 @@ log_new_indexes(void)
 static inline const void *
 identity_key(const mot_version *before, size_t *len)
 {
-	bool		has_null;
+	MotIndex   *index;
 
 	*len = 0;
 	if (unlikely(logging.identity < 0))
 		return NULL;
-	MotDefinitionVersionKey(logging.def, logging.identity, before, logging.values, logging.isnull,
-							&key_buffer, &has_null);
-	*len = key_buffer.len;
-	return key_buffer.data;
+	index = &logging.def->indexes[logging.identity];
+	(void) MotIndexKeyOf(index, before, &index->check_buffer);
+	*len = index->check_buffer.len;
+	return index->check_buffer.data;
 }
 
 static void
@@ -499,8 +492,6 @@ select_table(mot_table *table)
 
 		logging.def = known->def;
 		logging.identity = known->def->identity;
-		logging.values = known->values;
-		logging.isnull = known->isnull;
 	}
 	if (!logging.passed_over)
 		logging.passed_over = logging.def->unlogged;
@@ -513,12 +504,9 @@ static void
 make_known(Known *known, const void *bytes, size_t len, MemoryContext parent)
 {
 	MotDefinition *def = MotDefinitionDecode(bytes, len, parent);
-	int			n = Max(def->desc->natts, 1);
 
 	known->stamp = def->stamp;
 	known->def = def;
-	known->values = MemoryContextAlloc(def->cxt, n * sizeof(Datum));
-	known->isnull = MemoryContextAlloc(def->cxt, n * sizeof(bool));
 }
 
 /*
@@ -553,8 +541,6 @@ select_changed(mot_table *table)
 		if (logging.identity >= 0 &&
 			list_member_oid(change->new_indexes, known->def->indexes[logging.identity].indexoid))
 			logging.identity = -1;
-		logging.values = known->values;
-		logging.isnull = known->isnull;
 		return true;
 	}
 	return false;

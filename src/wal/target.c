@@ -120,17 +120,10 @@ MotTargetDefine(MotTarget *target, const char *bytes, size_t len)
 	target->bytes = copy;
 	target->len = len;
 	target->nindexes = def->nindexes;
-	target->indexes = palloc0(Max(def->nindexes, 1) * sizeof(MotTargetIndex));
+	target->indexes = def->indexes;
 	target->max_attnum = 0;
 	for (int i = 0; i < def->nindexes; i++)
-	{
-		MotTargetIndex *index = &target->indexes[i];
-
-		MotDefinitionMatchInit(&index->match, def, i);
-		index->handle.matches = MotDefinitionMatches;
-		index->handle.arg = &index->match;
 		target->max_attnum = Max(target->max_attnum, def->indexes[i].key->max_attnum);
-	}
 	target->old_values = palloc(Max(target->max_attnum, 1) * sizeof(Datum));
 	target->old_isnull = palloc(Max(target->max_attnum, 1) * sizeof(bool));
 	target->new_values = palloc(Max(target->max_attnum, 1) * sizeof(Datum));
@@ -219,11 +212,8 @@ static unsigned
 encode_key(const MotTarget *target, int index, const MotTail *tail, const Datum *values, const bool *isnull,
 		   MotKeyBuffer *key)
 {
-	bool		has_null;
-
 	MotKeyBufferReset(key);
-	MotKeyOfRow(target->def->indexes[index].key, tail, values, isnull, key, &has_null);
-	return has_null ? MOT_KEY_DISTINCT : 0;
+	return MotKeyOfRow(target->def->indexes[index].key, tail, values, isnull, key);
 }
 
 unsigned

@@ -64,7 +64,7 @@ get_test_key(FunctionCallInfo fcinfo)
 	old = MemoryContextSwitchTo(cxt);
 	test = palloc(sizeof(TestKey));
 	test->indexoid = indexoid;
-	test->key = MotKeyCreate(heap, index, cxt);
+	test->key = MotKeyCreate(heap, index);
 	test->desc = CreateTupleDescCopy(RelationGetDescr(heap));
 	test->values = palloc(test->desc->natts * sizeof(Datum));
 	test->isnull = palloc(test->desc->natts * sizeof(bool));
@@ -98,7 +98,7 @@ mot_key_bytes(PG_FUNCTION_ARGS)
 
 	deform_row(test, PG_GETARG_HEAPTUPLEHEADER(1));
 	MotKeyBufferInit(&buf, NULL);
-	MotKeyFromRow(test->key, test->values, test->isnull, &buf, &has_null);
+	has_null = MotKeyFromRow(test->key, test->values, test->isnull, &buf) != 0;
 
 	for (int i = 0; i < test->key->ncolumns; i++)
 		expect_null |= test->isnull[test->key->columns[i].attnum - 1];
