@@ -39,6 +39,19 @@ INSERT INTO ddl_b VALUES (2);
 COMMIT;
 SELECT * FROM ddl_b;
 
+-- the schema's owner may, too, but not others
+CREATE ROLE regress_ddl_owner;
+ALTER SCHEMA ddl_s OWNER TO regress_ddl_owner;
+SET ROLE regress_ddl_owner;
+DROP TABLE ddl_b;
+DROP TABLE ddl_s.ddl_c, ddl_b;
+BEGIN;
+DROP TABLE ddl_s.ddl_c;
+ROLLBACK;
+RESET ROLE;
+ALTER SCHEMA ddl_s OWNER TO CURRENT_USER;
+DROP ROLE regress_ddl_owner;
+
 -- with its schema
 DROP SCHEMA ddl_s;
 DROP SCHEMA ddl_s CASCADE;

@@ -48,6 +48,18 @@ CREATE TABLE ddl_heap (a int);
 CREATE INDEX ON ddl_heap USING mot_index (a);
 DROP TABLE ddl_heap;
 
+-- what belongs to files it has not: a tablespace, options
+SET allow_in_place_tablespaces = on;
+CREATE TABLESPACE regress_ddl_space LOCATION '';
+SET default_tablespace = regress_ddl_space;
+CREATE INDEX ddl_i_space ON ddl_i (a) WITH (fillfactor = 50);
+CREATE INDEX ddl_i_space2 ON ddl_i (b DESC, a) TABLESPACE regress_ddl_space;
+SELECT relname, reltablespace, reloptions FROM pg_class WHERE relname ~ 'ddl_i_space' ORDER BY 1;
+RESET default_tablespace;
+DROP INDEX ddl_i_space, ddl_i_space2;
+DROP TABLESPACE regress_ddl_space;
+RESET allow_in_place_tablespaces;
+
 -- a unique index works from its creation on, also for the rows there were
 CREATE UNIQUE INDEX ddl_i_c ON ddl_i (c);
 INSERT INTO ddl_i (id, c) VALUES (60, 'c7');

@@ -11,7 +11,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "mot.h"
+#include "ddl/ddl.h"
 
 #include "access/amapi.h"
 #include "access/genam.h"
@@ -83,6 +83,7 @@ mot_am_handler(PG_FUNCTION_ARGS)
 	/* what is not named here it is not, or has not */
 	IndexAmRoutine *am = makeNode(IndexAmRoutine);
 
+	MotShowAsItIs();
 	am->amstrategies = BTMaxStrategyNumber;
 	am->amsupport = MOT_AM_SUPPORT;
 	am->amcanorder = true;

@@ -189,16 +189,25 @@ prepare_primary_key(Oid relid, Bitmapset *columns)
 
 /*
  * The catalogue's entries are made by the server's own DefineIndex.  It asks what kind of table this
- * is and refuses foreign ones, so for that moment the relation cache calls it an ordinary table
- * with a file.
- * (The lock, which DefineIndex will have again, sees to it that the entry is not made anew before
- * it has looked.)
+ * is and refuses foreign ones, so for that moment the relation cache calls it an ordinary table:
+ * until DefineIndex, having looked, asks the access method what it can.  (The lock, which
+ * it will have again, sees to it that the entry is not made anew before.)
  */
+static Relation shown = NULL;
+
+void
+MotShowAsItIs(void)
+{
+	if (shown != NULL)
+		shown->rd_rel->relkind = RELKIND_FOREIGN_TABLE;
+	shown = NULL;
+}
+
 static Oid
 make_entries(Oid relid, IndexStmt *stmt, bool check_rights)
 {
-	Relation	rel = table_open(relid, ShareLock);
 	ObjectAddress address;
+	Relation	rel = table_open(relid, ShareLock);
 
 	stmt->accessMethod = pstrdup(MOT_AM_NAME);
 	stmt->options = NIL;
@@ -207,14 +216,13 @@ make_entries(Oid relid, IndexStmt *stmt, bool check_rights)
 	stmt->concurrent = false;
 	PG_TRY();
 	{
+		shown = rel;
 		rel->rd_rel->relkind = RELKIND_RELATION;
-		rel->rd_rel->relfilenode = relid;
 		address = MotDefineIndexUnbuilt(relid, stmt, check_rights);
 	}
 	PG_FINALLY();
 	{
-		rel->rd_rel->relkind = RELKIND_FOREIGN_TABLE;
-		rel->rd_rel->relfilenode = InvalidOid;
+		MotShowAsItIs();
 	}
 	PG_END_TRY();
 	table_close(rel, NoLock);

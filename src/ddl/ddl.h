@@ -111,6 +111,8 @@ extern void MotRefuseReferences(List *elements);
  */
 extern Oid	MotDefineIndex(Oid relid, IndexStmt *stmt, bool check_rights);
 
+extern void MotShowAsItIs(void);	/* somebody asks the access method */
+
 /* ADD CONSTRAINT ... USING INDEX */
 extern void MotAdoptIndex(Oid relid, Constraint *constraint);
 

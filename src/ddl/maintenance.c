@@ -110,14 +110,6 @@ owns_quietly(Oid relid)
 		object_ownercheck(DatabaseRelationId, MyDatabaseId, GetUserId());
 }
 
-static VacuumRelation *
-vacuum_relation_of(Oid relid)
-{
-	return makeVacuumRelation(makeRangeVar(get_namespace_name(get_rel_namespace(relid)),
-										   get_rel_name(relid), -1),
-							  relid, NIL);
-}
-
 static void
 run_vacuum(const MotUtility *u, bool is_vacuum, List *options, List *rels)
 {
@@ -167,7 +159,7 @@ MotVacuum(const MotUtility *u, VacuumStmt *stmt)
 		foreach_oid(oid, MotListTables())
 		{
 			if (owns_quietly(oid))
-				ours = lappend(ours, vacuum_relation_of(oid));
+				ours = lappend(ours, makeVacuumRelation(NULL, oid, NIL));
 		}
 	}
 	else
