@@ -44,9 +44,11 @@ include $(PGXS)
 
 # Our own rules: the server's know no header dependencies on Debian, and would
 # give the engine the server's include directories.
-ENGINE_COMPILE = $(CC) $(CFLAGS) -std=gnu11 -Wno-declaration-after-statement \
+# (A comment says where control falls through, which from 19 on its flags do not take.)
+FALLTHROUGH = -Wimplicit-fallthrough=3
+ENGINE_COMPILE = $(CC) $(CFLAGS) $(FALLTHROUGH) -std=gnu11 -Wno-declaration-after-statement \
 	$(TEST_BUILD) -I$(srcdir)/src
-SERVER_COMPILE = $(CC) $(CFLAGS) $(CPPFLAGS)
+SERVER_COMPILE = $(CC) $(CFLAGS) $(FALLTHROUGH) $(CPPFLAGS)
 
 $(ENGINE_OBJS): %.o: %.c .buildflags
 	$(ENGINE_COMPILE) $(CFLAGS_SL) -MMD -MP -c -o $@ $<

@@ -262,13 +262,13 @@ take_apart(const Column *columns, int last, const char *row, unsigned host_bits,
 		   Datum *values, bool *isnull)
 {
 	int			stored = host_bits & MOT_ROW_NATTS_MASK;
-	const bits8 *bitmap = NULL;
+	const uint8 *bitmap = NULL;
 	const char *base = row;
 	Size		offset = 0;
 
 	if (host_bits & MOT_ROW_HAS_NULLS)
 	{
-		bitmap = (const bits8 *) row;
+		bitmap = (const uint8 *) row;
 		base += MAXALIGN(BITMAPLEN(stored));
 	}
 	for (int i = 0; i < last; i++)

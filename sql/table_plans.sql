@@ -4,7 +4,7 @@ CREATE SCHEMA tp_heap;
 CREATE SCHEMA tp_mot;
 -- how both plan it, if alike, and what they answer
 CREATE FUNCTION tp(q text) RETURNS SETOF text LANGUAGE plpgsql AS $$
-DECLARE plans text[]; plan text; line text; answers text[]; answer text; schema text;
+DECLARE plans text[]; plan text; line text; answers text[]; answer text; sorted text[]; schema text;
 BEGIN
 	FOREACH schema IN ARRAY ARRAY['heap', 'mot'] LOOP
 		PERFORM set_config('search_path', 'tp_' || schema || ', public', true);
@@ -15,13 +15,16 @@ BEGIN
 		EXECUTE 'SELECT count(*) || '' rows '' || coalesce(md5(string_agg(r::text, '' '')), ''none'') FROM (' || q || ') r' INTO answer;
 		plans := plans || plan;
 		answers := answers || answer;
+		EXECUTE 'SELECT md5(string_agg(r::text, '' '' ORDER BY r::text)) FROM (' || q || ') r' INTO answer;
+		sorted := sorted || answer;
 	END LOOP;
 	IF plans[1] = plans[2] THEN
 		RETURN QUERY SELECT unnest(string_to_array(rtrim(plans[1], E'\n'), E'\n'));
 	ELSE
 		RETURN QUERY SELECT 'heap: ' || plans[1] || 'mot: ' || plans[2];
 	END IF;
-	RETURN NEXT CASE WHEN answers[1] = answers[2] THEN 'same' ELSE 'DIFFER: heap ' || answers[1] || ', mot ' || answers[2] END;
+	RETURN NEXT CASE WHEN answers[1] = answers[2] THEN 'same'
+		WHEN plans[1] <> plans[2] AND sorted[1] = sorted[2] THEN 'same, in another order' ELSE 'DIFFER: heap ' || answers[1] || ', mot ' || answers[2] END;
 END $$;
 CREATE FUNCTION tp_both(q text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE schema text;

@@ -18,6 +18,7 @@
 #include "postgres.h"
 
 #include "batch/batch.h"
+#include "compat/calls.h"
 #include "libpq/pqformat.h"
 #include "utils/fmgrprotos.h"
 
@@ -237,18 +238,25 @@ MotSumState(const MotSum *sum, bool numeric, AggState *agg)
 	int			n = 0;
 	Datum		state;
 
-	for (; rest != 0; rest /= BASE)
-		digits[n++] = rest % BASE;
-
 	pq_begintypsend(&buf);
 	pq_sendint64(&buf, sum->n);
-	/* the sum, as numericvar_serialize has it */
-	pq_sendint32(&buf, n);
-	pq_sendint32(&buf, n == 0 ? 0 : n - 1 - sum->k);
-	pq_sendint32(&buf, negative ? NUMERIC_NEGATIVE : NUMERIC_POSITIVE);
-	pq_sendint32(&buf, sum->max_scale);
-	for (int i = n - 1; i >= 0; i--)
-		pq_sendint16(&buf, digits[i]);
+	if (MOT_INTEGER_SUMS_ARE_BINARY && !numeric)
+	{
+		pq_sendint64(&buf, (uint64) (sum->sum >> 64));
+		pq_sendint64(&buf, (uint64) sum->sum);
+	}
+	else
+	{
+		/* the sum, as numericvar_serialize has it */
+		for (; rest != 0; rest /= BASE)
+			digits[n++] = rest % BASE;
+		pq_sendint32(&buf, n);
+		pq_sendint32(&buf, n == 0 ? 0 : n - 1 - sum->k);
+		pq_sendint32(&buf, negative ? NUMERIC_NEGATIVE : NUMERIC_POSITIVE);
+		pq_sendint32(&buf, sum->max_scale);
+		for (int i = n - 1; i >= 0; i--)
+			pq_sendint16(&buf, digits[i]);
+	}
 	if (numeric)
 	{
 		pq_sendint32(&buf, sum->max_scale);

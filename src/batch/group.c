@@ -24,6 +24,7 @@
 #include <math.h>
 
 #include "batch/batch.h"
+#include "compat/calls.h"
 #include "compat/hash.h"
 #include "mb/pg_wchar.h"
 #include "port/pg_bswap.h"
@@ -171,7 +172,7 @@ MotGroupsMake(AggState *agg, Size extra)
 	groups->extra = MAXALIGN(extra);
 	groups->nkeys = nkeys;
 	groups->given = palloc0(Max(1, nkeys) * sizeof(Given));
-	groups->first = MakeTupleTableSlot(desc, &TTSOpsMinimalTuple);
+	groups->first = MotMakeTupleTableSlot(desc, &TTSOpsMinimalTuple);
 	groups->first_column = perhash->hashGrpColIdxHash;
 	for (int i = 0; i < nkeys; i++)
 	{

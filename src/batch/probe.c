@@ -830,6 +830,26 @@ by_server(MotTakenNode *taken)
 	return taken->below(taken->ps);
 }
 
+static TupleTableSlot *
+no_row(PlanState *ps)
+{
+	return NULL;
+}
+
+/* The server's node, where there are no more outer rows: which is asked for in vain (nodes need not bear being asked again). */
+static pg_noinline TupleTableSlot *
+behind_outer(MotTakenNode *taken)
+{
+	PlanState  *outer = outerPlanState(taken->ps);
+	PlanState	none = {.type = T_ResultState, .ExecProcNode = no_row};
+	TupleTableSlot *slot;
+
+	outerPlanState(taken->ps) = &none;
+	slot = by_server(taken);
+	outerPlanState(taken->ps) = outer;
+	return slot;
+}
+
 /* What EXPLAIN says of a node that is ours: "probe" is NULL if it has not been run. */
 const char *
 MotProbeCodeWhyNot(HashJoinState *node, MotProbe *probe)
@@ -879,6 +899,8 @@ MotProbeHashJoin(PlanState *ps)
 		{
 			if (!next_outer(probe, node))
 			{
+				if (MOT_HASH_KEEPS_NULLS)
+					return behind_outer(taken);
 				if (fill_inner)
 				{
 					ExecPrepHashTableForUnmatched(node);

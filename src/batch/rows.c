@@ -87,7 +87,7 @@ MotRowsStart(MotRows *rows)
 	if (ss->ps.chgParam != NULL)
 		ExecReScan(&ss->ps);
 	if (ss->ss_currentScanDesc == NULL)
-		ss->ss_currentScanDesc = table_beginscan(ss->ss_currentRelation, ss->ps.state->es_snapshot, 0, NULL);
+		ss->ss_currentScanDesc = MotTableBeginScan(ss->ss_currentRelation, ss->ps.state->es_snapshot);
 }
 
 /* NULL: there are no more. */

@@ -32,6 +32,20 @@ typedef FormData_pg_attribute MotAttribute;
 #define MotAttributeMade(desc, i) (TupleDescAttr(desc, i)->attcacheoff = -1)
 #endif
 
+/* all columns of it are */
+#if PG_VERSION_NUM >= 190000
+#define MotDescMade(desc) TupleDescFinalize(desc)
+#else
+#define MotDescMade(desc) ((void) 0)
+#endif
+
+/* An offset in all rows without nulls is remembered, if there is room for it. */
+#if PG_VERSION_NUM >= 190000
+#define MotAttributeRemember(att, off) ((void) ((off) <= PG_INT16_MAX && ((att)->attcacheoff = (int16) (off))))
+#else
+#define MotAttributeRemember(att, off) ((void) ((att)->attcacheoff = (off)))
+#endif
+
 /* Is there no row with null in the column?  (A NOT NULL constraint may be NOT VALID, from 18 on.) */
 #if PG_VERSION_NUM >= 180000
 #define MotAttributeNotNull(desc, i) \

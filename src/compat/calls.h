@@ -59,6 +59,46 @@
 #define MotRunOnce(query) (execute_once && (query)->already_executed)
 #endif
 
+/*
+ * What is measured of a whole query: from 19 on a module says in advance what it wants, and whoever starts the
+ * query has it ready.
+ */
+#if PG_VERSION_NUM >= 190000
+#define MotQueryIsMeasured(query) unlikely((query)->query_instr_options != 0)
+#define MotQueryInstrument(query) InstrAlloc((query)->query_instr_options)
+#define MotInstrStart(instr) InstrStart(instr)
+#define MotInstrStop(instr, rows) InstrStop(instr)
+#else
+#define MotQueryIsMeasured(query) false
+#define MotQueryInstrument(query) NULL
+#define MotInstrStart(instr) InstrStartNode(instr)
+#define MotInstrStop(instr, rows) InstrStopNode(instr, rows)
+#endif
+
+/* flags say what the server may take for granted of the rows that a slot shows: nothing */
+#if PG_VERSION_NUM >= 190000
+#define MotMakeTupleTableSlot(desc, ops) MakeTupleTableSlot(desc, ops, 0)
+#else
+#define MotMakeTupleTableSlot(desc, ops) MakeTupleTableSlot(desc, ops)
+#endif
+
+/* where the hash tables of a sub-select are; NULL: it has none */
+#if PG_VERSION_NUM >= 190000
+#define MotSubPlanHashes(subplan) ((subplan)->tuplesContext)
+#define MotSubPlanHashesReset(subplan) MemoryContextReset((subplan)->tuplesContext)
+#else
+#define MotSubPlanHashes(subplan) ((subplan)->hashtablecxt)
+#define MotSubPlanHashesReset(subplan) \
+	(MemoryContextReset((subplan)->hashtablecxt), MemoryContextReset((subplan)->hashtempcxt))
+#endif
+
+/* ON CONFLICT DO SELECT */
+#if PG_VERSION_NUM >= 190000
+#define MotConflictSelects(plan) ((plan)->onConflictAction == ONCONFLICT_SELECT)
+#else
+#define MotConflictSelects(plan) false
+#endif
+
 /* BEFORE UPDATE triggers of a row of a foreign table */
 #if PG_VERSION_NUM >= 180000
 #define MotExecBRUpdateTriggers(estate, epq, rinfo, old, slot) \
@@ -113,7 +153,60 @@
 #define MotRteStandsForOthers(rte) ((rte)->rtekind == RTE_JOIN)
 #endif
 
+/* Is a sum of 64-bit integers serialized as 128 bits (19), and not as a decimal number? */
+#define MOT_INTEGER_SUMS_ARE_BINARY (PG_VERSION_NUM >= 190000)
+
+/* what analysis of a query has found of its constants is nobody's to change */
+#if PG_VERSION_NUM >= 190000
+#define MotJumbleState const JumbleState
+#else
+#define MotJumbleState JumbleState
+#endif
+
+/* COPY's format */
+#if PG_VERSION_NUM >= 190000
+#define MotCopyIsBinary(options) ((options).format == COPY_FORMAT_BINARY)
+#else
+#define MotCopyIsBinary(options) ((options).binary)
+#endif
+
 /* ----------------------------------------------------------------- planner */
+
+#if PG_VERSION_NUM >= 190000
+#define MotPgPlanQuery(query, string, options, params) pg_plan_query(query, string, options, params, NULL)
+#else
+#define MotPgPlanQuery(query, string, options, params) pg_plan_query(query, string, options, params)
+#endif
+
+/* what planner_hook takes, and hands on */
+#if PG_VERSION_NUM >= 190000
+#define MOT_PLANNER_PARAMETERS \
+	Query *parse, const char *query_string, int cursor_options, ParamListInfo params, ExplainState *es
+#define MOT_PLANNER_ARGUMENTS parse, query_string, cursor_options, params, es
+#else
+#define MOT_PLANNER_PARAMETERS Query *parse, const char *query_string, int cursor_options, ParamListInfo params
+#define MOT_PLANNER_ARGUMENTS parse, query_string, cursor_options, params
+#endif
+
+/*
+ * The hook that is called when the planner has learned of a table, and its indexes: what it takes, and hands on.  (From 19 on it is
+ * called for all that a query reads, and what is no table has no oid.)
+ */
+#if PG_VERSION_NUM >= 190000
+#define MotRelationInfoHook build_simple_rel_hook
+#define MotRelationInfoHookType build_simple_rel_hook_type
+#define MOT_RELATION_INFO_PARAMETERS PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte
+#define MOT_RELATION_INFO_ARGUMENTS root, rel, rte
+#define MotRelationInfoOid() ((rte)->rtekind == RTE_RELATION ? (rte)->relid : InvalidOid)
+#define MotRelationInfoInherits() ((rte)->inh)
+#else
+#define MotRelationInfoHook get_relation_info_hook
+#define MotRelationInfoHookType get_relation_info_hook_type
+#define MOT_RELATION_INFO_PARAMETERS PlannerInfo *root, Oid relid, bool inhparent, RelOptInfo *rel
+#define MOT_RELATION_INFO_ARGUMENTS root, relid, inhparent, rel
+#define MotRelationInfoOid() (relid)
+#define MotRelationInfoInherits() (inhparent)
+#endif
 
 #if PG_VERSION_NUM >= 170000
 #define MotEstimateArrayLength(root, array) ((int) estimate_array_length(root, array))
@@ -168,14 +261,21 @@
 
 #if PG_VERSION_NUM >= 180000
 #define MotGetPrimaryKeyIndex(rel) RelationGetPrimaryKeyIndex(rel, true)
+#if PG_VERSION_NUM >= 190000
+#define MotIndexBeginScan(rel, index, snapshot) index_beginscan(rel, index, snapshot, NULL, 0, 0, SO_NONE)
+#else
 #define MotIndexBeginScan(rel, index, snapshot) index_beginscan(rel, index, snapshot, NULL, 0, 0)
+#endif
 #else
 #define MotGetPrimaryKeyIndex(rel) RelationGetPrimaryKeyIndex(rel)
 #define MotIndexBeginScan(rel, index, snapshot) index_beginscan(rel, index, snapshot, 0, 0)
 #endif
 
 /* The catalogue's entries of an index, for which the caller has looked whether the table is in use. */
-#if PG_VERSION_NUM >= 160000
+#if PG_VERSION_NUM >= 190000
+#define MotDefineIndexUnbuilt(relid, stmt, check_rights) \
+	DefineIndex(NULL, relid, stmt, InvalidOid, InvalidOid, InvalidOid, -1, true, check_rights, false, true, true)
+#elif PG_VERSION_NUM >= 160000
 #define MotDefineIndexUnbuilt(relid, stmt, check_rights) \
 	DefineIndex(relid, stmt, InvalidOid, InvalidOid, InvalidOid, -1, true, check_rights, false, true, true)
 #else
@@ -200,6 +300,9 @@
 #define MotIndexAmIsOrdered(am) ((void) 0)
 #endif
 
+/* Does the server keep the routine that an access method gives it (19), or a copy? */
+#define MOT_INDEX_ROUTINE_IS_KEPT (PG_VERSION_NUM >= 190000)
+
 /* Are strings ordered as their bytes? */
 #if PG_VERSION_NUM >= 180000
 #define MotCollationIsC(collation) (pg_newlocale_from_collation(collation)->collate_is_c)
@@ -216,6 +319,21 @@
 
 /* ------------------------------------------------------------- maintenance */
 
+/* the table of CLUSTER, or REPACK (19); NULL: all */
+#if PG_VERSION_NUM >= 190000
+#define MotRepackRelation(stmt) ((stmt)->relation != NULL ? (stmt)->relation->relation : NULL)
+#define MotRepackVerb(stmt) ((stmt)->command == REPACK_COMMAND_REPACK ? "repack" : "cluster")
+#else
+#define MotRepackRelation(stmt) ((stmt)->relation)
+#define MotRepackVerb(stmt) "cluster"
+#endif
+
+#if PG_VERSION_NUM >= 190000
+#define MotDomainHasConstraints(type) DomainHasConstraints(type, NULL)
+#else
+#define MotDomainHasConstraints(type) DomainHasConstraints(type)
+#endif
+
 /* this very mode, whatever else is held */
 #if PG_VERSION_NUM >= 170000
 #define MotLockHeldByMe(tag, mode) LockHeldByMe(tag, mode, false)
@@ -230,8 +348,12 @@
 		vac_update_relstats(rel, pages, rows, 0, 0, (rel)->rd_rel->relhasindex, InvalidTransactionId, \
 							InvalidMultiXactId, &updated_, &updated_, false); \
 	} while (0)
+#if PG_VERSION_NUM >= 190000
+#define MotReportVacuum(rel, rows, since) pgstat_report_vacuum(rel, rows, 0, since)
+#else
 #define MotReportVacuum(rel, rows, since) \
 	pgstat_report_vacuum(RelationGetRelid(rel), (rel)->rd_rel->relisshared, rows, 0, since)
+#endif
 #define MotAnalyzeDelayPoint() vacuum_delay_point(true)
 #else
 #define MotVacUpdateRelstats(rel, pages, rows) \
@@ -292,12 +414,41 @@
 #define MotWorkerOf(iter) slist_container(RegisteredBgWorker, rw_lnode, (iter).cur)
 #endif
 
-#if PG_VERSION_NUM >= 170000
+#if PG_VERSION_NUM >= 190000
+#define MotSlotCreate(name) ReplicationSlotCreate(name, false, RS_EPHEMERAL, false, false, false, false)
+#elif PG_VERSION_NUM >= 170000
 #define MotSlotCreate(name) ReplicationSlotCreate(name, false, RS_EPHEMERAL, false, false, false)
+#endif
+#if PG_VERSION_NUM >= 170000
 #define MotSendCountedText(buf, text, len) pq_sendcountedtext(buf, text, len)
 #else
 #define MotSlotCreate(name) ReplicationSlotCreate(name, false, RS_EPHEMERAL, false)
 #define MotSendCountedText(buf, text, len) pq_sendcountedtext(buf, text, len, false)
+#endif
+
+/*
+ * A slot that a process which ends has marked as in use.  From 19 on the mark is a process's number, which another
+ * process may get; and that drops, at an error or its end, what it finds to be its own.  So the number is the last one, which nobody gets (all
+ * auxiliary processes at once would have to be there).
+ */
+#if PG_VERSION_NUM >= 190000
+#define MOT_NOBODY ((ProcNumber) (MotProcessSlots() - 1))
+#define MotSlotInUse(slot) ((slot)->active_proc != INVALID_PROC_NUMBER)
+#define MotSlotMark(slot) ((slot)->active_proc = MOT_NOBODY)
+#define MotSlotIsMarkedBy(slot, pid) ((void) (pid), (slot)->active_proc == MOT_NOBODY)
+#define MotSlotUnmark(slot) ((slot)->active_proc = INVALID_PROC_NUMBER)
+#else
+#define MotSlotInUse(slot) ((slot)->active_pid != 0)
+#define MotSlotMark(slot) ((slot)->active_pid = MyProcPid)
+#define MotSlotIsMarkedBy(slot, pid) ((slot)->active_pid == (pid))
+#define MotSlotUnmark(slot) ((slot)->active_pid = 0)
+#endif
+
+/* the first record from a place on (what is wrong there the reader knows, too) */
+#if PG_VERSION_NUM >= 190000
+#define MotXLogFindNextRecord(reader, from) XLogFindNextRecord(reader, from, &(char *) {NULL})
+#else
+#define MotXLogFindNextRecord(reader, from) XLogFindNextRecord(reader, from)
 #endif
 
 /* invalidated by max_slot_wal_keep_size, or because nobody has used it for long: it keeps nothing */

@@ -24,7 +24,12 @@
 #endif
 
 /* of an aggregate's table: what the server's limit is compared with */
-#if PG_VERSION_NUM >= 180000
+#if PG_VERSION_NUM >= 190000
+#define MotHashAggMemory(agg) \
+	(MemoryContextMemAllocated((agg)->hash_metacxt, true) + \
+	 MemoryContextMemAllocated((agg)->hash_tuplescxt, true) + \
+	 MemoryContextMemAllocated((agg)->hashcontext->ecxt_per_tuple_memory, true))
+#elif PG_VERSION_NUM >= 180000
 #define MotHashAggMemory(agg) \
 	(MemoryContextMemAllocated((agg)->hash_metacxt, true) + \
 	 MemoryContextMemAllocated((agg)->hash_tablecxt, true) + \
@@ -54,6 +59,12 @@
 #else
 #define MotIsRightSemi(jointype) false
 #endif
+
+/*
+ * Does a join put rows with null keys aside, to show them when it has been through the others (19)?  Then what comes
+ * behind the last outer row of a batch is the server's node to know.
+ */
+#define MOT_HASH_KEEPS_NULLS (PG_VERSION_NUM >= 190000)
 
 /* from PostgreSQL 16 on the files of a join's batches are in memory of the table's */
 #if PG_VERSION_NUM >= 160000

@@ -124,6 +124,13 @@ look_at(struct dl_phdr_info *info, size_t size, void *arg)
 	return 0;
 }
 
+/* where an integer setting is */
+#if PG_VERSION_NUM >= 190000
+#define INT_OF(setting) ((setting)->_int.variable)
+#else
+#define INT_OF(setting) (((struct config_int *) (setting))->variable)
+#endif
+
 /* auto_explain.log_min_duration, where its hooks read it; NULL if it is not loaded */
 static const int *
 find_threshold(void)
@@ -139,7 +146,7 @@ find_threshold(void)
 	for (int i = 0; i < n; i++)
 		if (variables[i]->vartype == PGC_INT &&
 			strcmp(variables[i]->name, "auto_explain.log_min_duration") == 0)
-			return ((struct config_int *) variables[i])->variable;
+			return INT_OF(variables[i]);
 	return NULL;
 }
 

@@ -54,4 +54,21 @@ typedef Oid RelFileNumber;
 #define ProcessStartupProcInterrupts HandleStartupProcInterrupts
 #endif
 
+/* CLUSTER and VACUUM FULL have become REPACK; ON CONFLICT has an action more */
+#if PG_VERSION_NUM < 190000
+#define RepackStmt ClusterStmt
+#define T_RepackStmt T_ClusterStmt
+#define PROGRESS_COMMAND_REPACK PROGRESS_COMMAND_CLUSTER
+#define PROGRESS_REPACK_PHASE PROGRESS_CLUSTER_PHASE
+#define PROGRESS_REPACK_PHASE_SEQ_SCAN_HEAP PROGRESS_CLUSTER_PHASE_SEQ_SCAN_HEAP
+#define PROGRESS_REPACK_HEAP_TUPLES_INSERTED PROGRESS_CLUSTER_HEAP_TUPLES_WRITTEN
+#define PROGRESS_REPACK_TOTAL_HEAP_BLKS PROGRESS_CLUSTER_TOTAL_HEAP_BLKS
+#define PROGRESS_REPACK_HEAP_BLKS_SCANNED PROGRESS_CLUSTER_HEAP_BLKS_SCANNED
+#define OnConflictActionState OnConflictSetState
+#define T_OnConflictActionState T_OnConflictSetState
+#define query_instr totaltime
+#define PG_SIG_IGN SIG_IGN
+#define CHECKPOINT_FAST CHECKPOINT_IMMEDIATE
+#endif
+
 #endif							/* MOT_NAMES_H */

@@ -35,7 +35,7 @@
 #define BIT_KNOWN	1
 #define BIT_DEFINED 2
 
-StaticAssertDecl(sizeof(((WalSndCtlData *) 0)->DEFINED_WORD) == 1, "bool or bits8");
+StaticAssertDecl(sizeof(((WalSndCtlData *) 0)->DEFINED_WORD) == 1, "bool or uint8");
 
 bool
 MotSyncStandbysDefined(void)

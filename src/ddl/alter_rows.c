@@ -26,6 +26,7 @@
 #include "commands/comment.h"
 #include "commands/event_trigger.h"
 #include "commands/tablecmds.h"
+#include "compat/calls.h"
 #include "compat/generated.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -152,7 +153,7 @@ needs_rewrite(Node *expr, AttrNumber attnum)
 		else if (IsA(expr, RelabelType))
 			expr = (Node *) ((RelabelType *) expr)->arg;
 		else if (IsA(expr, CoerceToDomain) &&
-				 !DomainHasConstraints(((CoerceToDomain *) expr)->resulttype))
+				 !MotDomainHasConstraints(((CoerceToDomain *) expr)->resulttype))
 			expr = (Node *) ((CoerceToDomain *) expr)->arg;
 		else
 			return true;
@@ -378,7 +379,7 @@ added_value(Relation rel, Form_pg_attribute att)
 	MotNewValue *value;
 	Node	   *expr = MotIsVirtualColumn(att) ? NULL : build_column_default(rel, att->attnum);
 
-	if (expr == NULL && DomainHasConstraints(att->atttypid))
+	if (expr == NULL && MotDomainHasConstraints(att->atttypid))
 	{
 		/* let the domain say what it thinks of null */
 		int32		typmod = att->atttypmod;
@@ -407,7 +408,7 @@ heap_rewrites(const AlteredRel *altered, TupleDesc desc, List *values)
 	foreach_ptr(MotNewValue, value, values)
 	{
 		if (value->generated || contain_volatile_functions((Node *) value->expr) ||
-			DomainHasConstraints(TupleDescAttr(desc, value->attnum - 1)->atttypid))
+			MotDomainHasConstraints(TupleDescAttr(desc, value->attnum - 1)->atttypid))
 			return true;
 	}
 	return false;

@@ -22,6 +22,7 @@
 #include "fmgr.h"
 #include "nodes/execnodes.h"
 #include "relation/relation.h"
+#include "utils/memutils.h"
 #include "utils/rel.h"
 
 #define MOT_AM_SUPPORT 1		/* comparison, as btree's */
@@ -80,8 +81,16 @@ mot_options(Datum reloptions, bool validate)
 Datum
 mot_am_handler(PG_FUNCTION_ARGS)
 {
+	static IndexAmRoutine *kept = NULL;
+	MemoryContext oldcxt;
+	IndexAmRoutine *am;
+
+	if (kept != NULL)
+		PG_RETURN_POINTER(kept);
 	/* what is not named here it is not, or has not */
-	IndexAmRoutine *am = makeNode(IndexAmRoutine);
+	oldcxt = MemoryContextSwitchTo(MOT_INDEX_ROUTINE_IS_KEPT ? TopMemoryContext : CurrentMemoryContext);
+	am = makeNode(IndexAmRoutine);
+	MemoryContextSwitchTo(oldcxt);
 
 	MotShowAsItIs();
 	am->amstrategies = BTMaxStrategyNumber;
@@ -104,5 +113,7 @@ mot_am_handler(PG_FUNCTION_ARGS)
 	am->amvalidate = btvalidate;	/* the classes are btree's */
 	am->amgettuple = mot_get_tuple;
 
+	if (MOT_INDEX_ROUTINE_IS_KEPT)
+		kept = am;
 	PG_RETURN_POINTER(am);
 }

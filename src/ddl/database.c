@@ -13,6 +13,7 @@
  */
 #include "ddl/ddl.h"
 
+#include "catalog/pg_database.h"
 #include "commands/dbcommands.h"
 #include "commands/defrem.h"
 #include "relation/relation.h"

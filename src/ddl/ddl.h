@@ -75,7 +75,7 @@ extern bool MotDropDatabase(const MotUtility *u, DropdbStmt *stmt);
 extern bool MotCreateDatabase(const MotUtility *u, CreatedbStmt *stmt);
 extern bool MotVacuum(const MotUtility *u, VacuumStmt *stmt);
 extern bool MotReindex(const MotUtility *u, ReindexStmt *stmt);
-extern bool MotCluster(const MotUtility *u, ClusterStmt *stmt);
+extern bool MotRepack(const MotUtility *u, RepackStmt *stmt);
 extern bool MotLockTable(const MotUtility *u, LockStmt *stmt);
 extern bool MotCopy(const MotUtility *u, CopyStmt *stmt);
 

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * maintenance.c
- *	  VACUUM, ANALYZE, REINDEX and CLUSTER on MOT tables.
+ *	  VACUUM, ANALYZE, REINDEX, CLUSTER and REPACK on MOT tables.
  *
  * The engine reclaims by itself, so VACUUM has nothing to do but the ANALYZE
  * it may be asked for.  The server leaves foreign tables out of statements
@@ -90,7 +90,7 @@ analyze_options(List *options)
 
 /* may this user vacuum it?  Warns if not, as the server does. */
 static bool
-may_vacuum(Oid relid, bits32 options)
+may_vacuum(Oid relid, uint32 options)
 {
 	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
 	bool		result;
@@ -299,15 +299,17 @@ MotReindex(const MotUtility *u, ReindexStmt *stmt)
 	return true;
 }
 
-/* ----------------------------------------------------------------- CLUSTER */
+/* --------------------------------------------------------- CLUSTER, REPACK */
 
 bool
-MotCluster(const MotUtility *u, ClusterStmt *stmt)
+MotRepack(const MotUtility *u, RepackStmt *stmt)
 {
-	if (stmt->relation != NULL && MotDdlNamesMotTable(stmt->relation))
+	RangeVar   *name = MotRepackRelation(stmt);
+
+	if (name != NULL && MotDdlNamesMotTable(name))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot cluster memory-optimized table \"%s\"", stmt->relation->relname),
+				 errmsg("cannot %s memory-optimized table \"%s\"", MotRepackVerb(stmt), name->relname),
 				 errdetail("Its rows have no order in memory to improve.")));
 	return false;
 }

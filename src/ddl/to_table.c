@@ -220,7 +220,7 @@ clear_file(Oid relid, bool locked)
 {
 	if (!smgrexists(file_of(relid), MAIN_FORKNUM))
 		return;
-	RequestCheckpoint(CHECKPOINT_IMMEDIATE | CHECKPOINT_FORCE | CHECKPOINT_WAIT);
+	RequestCheckpoint(CHECKPOINT_FAST | CHECKPOINT_FORCE | CHECKPOINT_WAIT);
 	/* (nobody else is just making it) */
 	if (locked && smgrexists(file_of(relid), MAIN_FORKNUM) && !file_is_somebodys(relid))
 	{

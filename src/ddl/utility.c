@@ -12,6 +12,7 @@
  */
 #include "ddl/ddl.h"
 
+#include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/sysattr.h"
 #include "access/xact.h"
@@ -243,8 +244,8 @@ dispatch(const MotUtility *u)
 			return MotVacuum(u, (VacuumStmt *) stmt);
 		case T_ReindexStmt:
 			return MotReindex(u, (ReindexStmt *) stmt);
-		case T_ClusterStmt:
-			return MotCluster(u, (ClusterStmt *) stmt);
+		case T_RepackStmt:
+			return MotRepack(u, (RepackStmt *) stmt);
 		case T_LockStmt:
 			return MotLockTable(u, (LockStmt *) stmt);
 		case T_CopyStmt:

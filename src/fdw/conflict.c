@@ -57,7 +57,7 @@ update_existing(MotModify *modify, EState *estate, ResultRelInfo *rinfo,
 {
 	ModifyTableState *mtstate = modify->mtstate;
 	ExprContext *econtext = mtstate->ps.ps_ExprContext;
-	OnConflictSetState *onconfl = rinfo->ri_onConflict;
+	OnConflictActionState *onconfl = rinfo->ri_onConflict;
 	TupleTableSlot *existing = onconfl->oc_Existing;
 	TupleTableSlot *slot = onconfl->oc_ProjSlot;
 	TriggerDesc *triggers = modify->triggers;

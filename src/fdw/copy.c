@@ -25,6 +25,7 @@
 
 #include "commands/copy.h"
 #include "commands/copyfrom_internal.h"
+#include "compat/calls.h"
 #include "fdw/fdw.h"
 #include "optimizer/optimizer.h"
 
@@ -90,7 +91,7 @@ MotCopyRow(MotModify *modify, TupleTableSlot *slot)
 								   copy->cstate->cur_lineno);
 
 	/* binary input has no lines; the server counts nothing then */
-	copy->bytes += copy->cstate->opts.binary ? size : copy->cstate->line_buf.len;
+	copy->bytes += MotCopyIsBinary(copy->cstate->opts) ? size : copy->cstate->line_buf.len;
 	if (MotBatchRows(copy->batch) >= copy->max_rows || copy->bytes >= MOT_BATCH_BYTES)
 		write_batch(copy);
 }

@@ -21,6 +21,7 @@
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/pg_type.h"
+#include "compat/calls.h"
 #include "executor/executor.h"
 #include "executor/nodeModifyTable.h"
 #include "fdw/fdw.h"
@@ -32,6 +33,7 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
+static void set_conflict(MotModify *modify, const ModifyTable *plan, ResultRelInfo *rinfo);
 static void keep_plan_rows(ModifyTableState *mtstate, ResultRelInfo *rinfo);
 
 void
@@ -153,7 +155,7 @@ MotBeginForeignModify(ModifyTableState *mtstate, ResultRelInfo *rinfo,
 	modify->locked = linitial_int(fdw_private) != MOT_LOCKED_LATER;
 	if (mtstate->operation == CMD_INSERT)
 	{
-		modify->conflict = ((ModifyTable *) mtstate->ps.plan)->onConflictAction;
+		set_conflict(modify, (ModifyTable *) mtstate->ps.plan, rinfo);
 		keep_plan_rows(mtstate, rinfo);
 	}
 	else
@@ -166,6 +168,18 @@ MotBeginForeignModify(ModifyTableState *mtstate, ResultRelInfo *rinfo,
 		if (modify->lock_joined)
 			MotWatchJoin(mtstate);
 	}
+}
+
+static void
+set_conflict(MotModify *modify, const ModifyTable *plan, ResultRelInfo *rinfo)
+{
+	if (MotConflictSelects(plan))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("ON CONFLICT DO SELECT is not supported for memory-optimized foreign table \"%s\"",
+						RelationGetRelationName(rinfo->ri_RelationDesc)),
+				 errhint("CREATE TABLE ... USING mot makes a memory-optimized table that knows it.")));
+	modify->conflict = plan->onConflictAction;
 }
 
 /*
@@ -240,7 +254,7 @@ MotBeginForeignInsert(ModifyTableState *mtstate, ResultRelInfo *rinfo)
 	{
 		modify = begin_modify(rinfo, mtstate, estate->es_snapshot, estate->es_output_cid);
 		if (plan->operation == CMD_INSERT)
-			modify->conflict = plan->onConflictAction;
+			set_conflict(modify, plan, rinfo);
 	}
 }
 

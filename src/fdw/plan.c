@@ -33,7 +33,7 @@
  * for OR (union.c).  By ctid: one RestrictInfo.
  */
 
-static get_relation_info_hook_type prev_get_relation_info = NULL;
+static MotRelationInfoHookType prev_relation_info = NULL;
 
 /*
  * The planner sees the catalogue's indexes with the btree operator families that their
@@ -42,12 +42,12 @@ static get_relation_info_hook_type prev_get_relation_info = NULL;
  * access method's to say, as of ordinary tables' indexes (relation/indexcost.c).
  */
 static void
-relation_info(PlannerInfo *root, Oid relid, bool inhparent, RelOptInfo *rel)
+relation_info(MOT_RELATION_INFO_PARAMETERS)
 {
 	MotPlanTable *table;
 
-	if (prev_get_relation_info)
-		prev_get_relation_info(root, relid, inhparent, rel);
+	if (prev_relation_info)
+		prev_relation_info(MOT_RELATION_INFO_ARGUMENTS);
 
 	if (rel->fdwroutine == NULL || rel->fdwroutine->GetForeignRelSize != MotGetForeignRelSize)
 		return;
@@ -71,8 +71,8 @@ relation_info(PlannerInfo *root, Oid relid, bool inhparent, RelOptInfo *rel)
 void
 MotPlanInit(void)
 {
-	prev_get_relation_info = get_relation_info_hook;
-	get_relation_info_hook = relation_info;
+	prev_relation_info = MotRelationInfoHook;
+	MotRelationInfoHook = relation_info;
 }
 
 static void

@@ -18,6 +18,7 @@
  */
 #include "postgres.h"
 
+#include "compat/calls.h"
 #include "executor/executor.h"
 #include "fdw/fdw.h"
 #include "nodes/extensible.h"
@@ -186,10 +187,10 @@ both_ways(Plan *plan, const PlannedStmt *stmt)
 }
 
 static PlannedStmt *
-plan_query(Query *parse, const char *query_string, int cursor_options, ParamListInfo params)
+plan_query(MOT_PLANNER_PARAMETERS)
 {
 	PlannedStmt *stmt = (prev_planner ? prev_planner : standard_planner)
-	(parse, query_string, cursor_options, params);
+	(MOT_PLANNER_ARGUMENTS);
 
 	if ((cursor_options & CURSOR_OPT_SCROLL) && stmt->commandType == CMD_SELECT &&
 		stmt->planTree != NULL && IsA(stmt->planTree, Material))

@@ -9,6 +9,7 @@
 
 #include <math.h>
 
+#include "access/htup_details.h"
 #include "compat/export.h"
 #include "fmgr.h"
 #include "funcapi.h"

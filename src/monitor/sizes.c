@@ -19,6 +19,7 @@
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "compat/acl.h"
+#include "compat/calls.h"
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "mot.h"
@@ -90,10 +91,10 @@ call_ours(Node *node, void *context)
 }
 
 static PlannedStmt *
-plan_query(Query *parse, const char *query_string, int cursor_options, ParamListInfo params)
+plan_query(MOT_PLANNER_PARAMETERS)
 {
 	(void) call_ours((Node *) parse, NULL);
-	return (prev_planner ? prev_planner : standard_planner) (parse, query_string, cursor_options, params);
+	return (prev_planner ? prev_planner : standard_planner) (MOT_PLANNER_ARGUMENTS);
 }
 
 void

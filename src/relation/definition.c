@@ -456,6 +456,7 @@ decode_columns(Input *in, bool typmods)
 		decode_column(in, desc, i, typmods);
 		MotAttributeMade(desc, i);
 	}
+	MotDescMade(desc);
 	return desc;
 }
 
@@ -625,14 +626,14 @@ MotDefinitionRowSize(const MotDefinition *def, const mot_version *version)
 	unsigned	host_bits = mot_version_host_bits(version);
 	int			stored = host_bits & MOT_ROW_NATTS_MASK;
 	const char *base = mot_version_data(version);
-	const bits8 *bitmap = NULL;
+	const uint8 *bitmap = NULL;
 	size_t		bitmap_size = 0;
 	int			there = Min(stored, def->shape.nfixed);
 	size_t		size;
 
 	if ((host_bits & MOT_ROW_HAS_NULLS) != 0)
 	{
-		bitmap = (const bits8 *) base;
+		bitmap = (const uint8 *) base;
 		bitmap_size = MAXALIGN(BITMAPLEN(stored));
 		base += bitmap_size;
 		there = Min(there, MotRowNotNull(bitmap, stored));
@@ -652,14 +653,14 @@ MotDefinitionRowSizes(const MotDefinition *def, const mot_version *a, const mot_
 	int			stored = host_bits & MOT_ROW_NATTS_MASK;
 	const char *base_a = mot_version_data(a);
 	const char *base_b = mot_version_data(b);
-	const bits8 *bitmap = NULL;
+	const uint8 *bitmap = NULL;
 	size_t		bitmap_size = 0;
 	size_t		off;
 	int			i = Min(stored, def->shape.nfixed);
 
 	if ((host_bits & MOT_ROW_HAS_NULLS) != 0)
 	{
-		bitmap = (const bits8 *) base_a;
+		bitmap = (const uint8 *) base_a;
 		bitmap_size = MAXALIGN(BITMAPLEN(stored));
 		i = Min(i, MotRowNotNull(bitmap, stored));
 	}

@@ -16,12 +16,11 @@
 #include <math.h>
 
 #include "catalog/pg_type.h"
+#include "compat/datetime.h"
 #include "parser/parse_coerce.h"
 #include "pgtime.h"
 #include "relation/keycodec_types.h"
 #include "utils/builtins.h"
-#include "utils/date.h"
-#include "utils/timestamp.h"
 
 /*
  * "column <strategy> value" where no value of the column's type is "value", and "near" is the
@@ -202,9 +201,9 @@ local_is_moment(Oid typid, int64 time, TimestampTz moment)
 	if (!IS_VALID_TIMESTAMP(time))
 		return false;
 	if (typid == TIMESTAMPOID)
-		taken = timestamp2timestamptz_opt_overflow(time, &overflow);
+		taken = MotTimestampToTimestamptz(time, &overflow);
 	else if (time % USECS_PER_DAY == 0)
-		taken = date2timestamptz_opt_overflow((DateADT) (time / USECS_PER_DAY), &overflow);
+		taken = MotDateToTimestamptz((DateADT) (time / USECS_PER_DAY), &overflow);
 	else
 		return false;
 	return overflow == 0 && taken == moment;
@@ -347,7 +346,7 @@ MotKeyConvert(const MotKeyColumn *column, Oid valuetype, Datum value,
 		case TIMESTAMPOID:
 			if (valuetype == DATEOID)
 			{
-				Timestamp	timestamp = date2timestamp_opt_overflow(DatumGetDateADT(value), &overflow);
+				Timestamp	timestamp = MotDateToTimestamp(DatumGetDateADT(value), &overflow);
 
 				return timestamp_with_overflow(timestamp, overflow, strategy, result);
 			}
@@ -358,13 +357,13 @@ MotKeyConvert(const MotKeyColumn *column, Oid valuetype, Datum value,
 		case TIMESTAMPTZOID:
 			if (valuetype == DATEOID)
 			{
-				TimestampTz timestamp = date2timestamptz_opt_overflow(DatumGetDateADT(value), &overflow);
+				TimestampTz timestamp = MotDateToTimestamptz(DatumGetDateADT(value), &overflow);
 
 				return timestamp_with_overflow(timestamp, overflow, strategy, result);
 			}
 			if (valuetype == TIMESTAMPOID)
 			{
-				TimestampTz timestamp = timestamp2timestamptz_opt_overflow(DatumGetTimestamp(value), &overflow);
+				TimestampTz timestamp = MotTimestampToTimestamptz(DatumGetTimestamp(value), &overflow);
 
 				return timestamp_with_overflow(timestamp, overflow, strategy, result);
 			}

@@ -134,7 +134,7 @@ MotRowFill(TupleDesc desc, const Datum *values, const bool *isnull,
 		   unsigned host_bits, size_t size, void *data)
 {
 	int			natts = desc->natts;
-	bits8	   *bitmap = NULL;
+	uint8	   *bitmap = NULL;
 	char	   *p = data;
 	char	   *end = p + size;
 
@@ -209,7 +209,7 @@ deform(TupleDesc desc, unsigned host_bits, const void *row, int natts,
 {
 	int			stored = host_bits & MOT_ROW_NATTS_MASK;
 	char	   *base = unconstify(void *, row);
-	bits8	   *bitmap = NULL;
+	uint8	   *bitmap = NULL;
 	uint32		off = 0;
 	bool		slow = false;	/* offsets no longer depend on the descriptor
 								 * only */
@@ -218,7 +218,7 @@ deform(TupleDesc desc, unsigned host_bits, const void *row, int natts,
 
 	if (host_bits & MOT_ROW_HAS_NULLS)
 	{
-		bitmap = (bits8 *) base;
+		bitmap = (uint8 *) base;
 		base += BITMAP_SIZE(stored);
 	}
 
@@ -264,7 +264,7 @@ deform(TupleDesc desc, unsigned host_bits, const void *row, int natts,
 			 * its header is.
 			 */
 			if (!slow && off == MotAttributeAlign(off, att))
-				att->attcacheoff = off;
+				MotAttributeRemember(att, off);
 			else
 			{
 				off = MotAttributeAlignAt(off, att, base + off);
@@ -275,7 +275,7 @@ deform(TupleDesc desc, unsigned host_bits, const void *row, int natts,
 		{
 			off = MotAttributeAlign(off, att);
 			if (!slow)
-				att->attcacheoff = off;
+				MotAttributeRemember(att, off);
 		}
 
 		values[i] = fetchatt(att, base + off);
@@ -309,12 +309,12 @@ MotRowColumnsSize(TupleDesc desc, unsigned host_bits, const void *row)
 	int			stored = host_bits & MOT_ROW_NATTS_MASK;
 	char	   *start = unconstify(void *, row);
 	char	   *base = start;
-	bits8	   *bitmap = NULL;
+	uint8	   *bitmap = NULL;
 	size_t		off = 0;
 
 	if (host_bits & MOT_ROW_HAS_NULLS)
 	{
-		bitmap = (bits8 *) base;
+		bitmap = (uint8 *) base;
 		base += BITMAP_SIZE(stored);
 	}
 

@@ -112,7 +112,7 @@ MotColumnBehind(const MotColumnShape *shape, const char *base, size_t off)
 
 /* Where columns i up to another end, the first of which is at "off" or at the next aligned place. */
 static pg_attribute_always_inline size_t
-MotColumnsBehind(const MotRowShape *shape, const char *base, const bits8 *bitmap, int i, int upto, size_t off)
+MotColumnsBehind(const MotRowShape *shape, const char *base, const uint8 *bitmap, int i, int upto, size_t off)
 {
 	for (; i < upto; i++)
 		if (bitmap == NULL || !att_isnull(i, bitmap))
@@ -122,7 +122,7 @@ MotColumnsBehind(const MotRowShape *shape, const char *base, const bits8 *bitmap
 
 /* How many columns are there before the first that is null? */
 static inline int
-MotRowNotNull(const bits8 *bitmap, int natts)
+MotRowNotNull(const uint8 *bitmap, int natts)
 {
 	int			i = 0;
 

@@ -29,7 +29,7 @@ fixed_columns(const MotIndex *index, const mot_version *version)
 		return NULL;
 	if (unlikely((host_bits & MOT_ROW_HAS_NULLS) != 0))
 	{
-		if (MotRowNotNull((const bits8 *) base, stored) < index->key->max_attnum)
+		if (MotRowNotNull((const uint8 *) base, stored) < index->key->max_attnum)
 			return NULL;
 		base += MAXALIGN(BITMAPLEN(stored));
 	}

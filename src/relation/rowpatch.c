@@ -47,7 +47,7 @@ struct MotRowPatch
 	int			prefix;
 	size_t		prefix_end;
 	int			first;			/* that is assigned */
-	bits8	   *no_nulls;		/* bitmap */
+	uint8	   *no_nulls;		/* bitmap */
 
 	/* the row that was measured */
 	bool		in_place;		/* the first piece is all of it, others go
@@ -57,7 +57,7 @@ struct MotRowPatch
 	char	   *headers;		/* short ones, by column */
 	Datum	   *datums;			/* by value */
 	size_t		bitmap_size;	/* 0: it has no nulls */
-	bits8	   *bitmap;
+	uint8	   *bitmap;
 };
 
 /*
@@ -116,7 +116,7 @@ add_piece(MotRowPatch *patch, const char *from, size_t to, size_t length)
 
 /* The null bitmap of the new row.  False: it has none. */
 static bool
-make_bitmap(MotRowPatch *patch, const bits8 *old, const bool *isnull)
+make_bitmap(MotRowPatch *patch, const uint8 *old, const bool *isnull)
 {
 	size_t		size = BITMAPLEN(patch->natts);
 
@@ -186,7 +186,7 @@ add_value(MotRowPatch *patch, int column, size_t to, const char *from)
  * that.
  */
 static pg_attribute_always_inline bool
-measure_in_place(MotRowPatch *patch, const char *base, const bits8 *bitmap,
+measure_in_place(MotRowPatch *patch, const char *base, const uint8 *bitmap,
 				 const Datum *values, const bool *isnull, size_t *end)
 {
 	int			i = patch->first;
@@ -255,7 +255,7 @@ MotRowPatchMeasure(MotRowPatch *patch, const mot_version *old, const Datum *valu
 {
 	unsigned	bits = mot_version_host_bits(old);
 	const char *base = mot_version_data(old);
-	const bits8 *old_bitmap = NULL;
+	const uint8 *old_bitmap = NULL;
 	bool		new_nulls = (bits & MOT_ROW_HAS_NULLS) != 0;
 	size_t		from = 0;
 	size_t		to = 0;
@@ -267,7 +267,7 @@ MotRowPatchMeasure(MotRowPatch *patch, const mot_version *old, const Datum *valu
 	patch->bitmap_size = 0;
 	if (new_nulls)
 	{
-		old_bitmap = (const bits8 *) base;
+		old_bitmap = (const uint8 *) base;
 		patch->bitmap_size = BITMAP_SIZE(patch->natts);
 		base += patch->bitmap_size;
 		patch->in_place = measure_in_place(patch, base, old_bitmap, values, isnull, &to);

@@ -166,7 +166,7 @@ make_room(TupleTableSlot *slot, int column, Size used, Size size)
 
 	for (int i = 0; i < column; i++)
 		if (!slot->tts_isnull[i] && !TupleDescAttr(slot->tts_tupleDescriptor, i)->attbyval)
-			slot->tts_values[i] = PointerGetDatum(data + (DatumGetPointer(slot->tts_values[i]) - mslot->data));
+			slot->tts_values[i] = PointerGetDatum(data + ((char *) DatumGetPointer(slot->tts_values[i]) - mslot->data));
 	if (used != 0)
 		memcpy(data, mslot->data, used);
 	mot_slot_release(slot);

@@ -214,7 +214,7 @@ build(MotStatement *st, QueryDesc *query)
 		if (tle->resjunk)
 	{
 		st->junk = ExecInitJunkFilter(plan->targetlist,
-									  MakeTupleTableSlot(NULL, &TTSOpsVirtual));
+									  MotMakeTupleTableSlot(NULL, &TTSOpsVirtual));
 		st->desc = st->junk->jf_cleanTupType;
 		break;
 	}

@@ -156,7 +156,7 @@ build_returning(MotStatement *st, MotChange *change, ModifyTable *plan)
 												change->row->tts_tupleDescriptor);
 	if (MotAsksSystem(list))
 	{
-		change->returned = MakeTupleTableSlot(change->row->tts_tupleDescriptor, &TTSOpsHeapTuple);
+		change->returned = MotMakeTupleTableSlot(change->row->tts_tupleDescriptor, &TTSOpsHeapTuple);
 		MotSlotAdopt(change->returned);
 		return;
 	}
@@ -183,8 +183,8 @@ build_triggers(MotStatement *st, MotChange *change, Relation rel)
 	change->fires = change->operation == CMD_DELETE ? triggers->trig_delete_after_row :
 		(change->operation == CMD_INSERT && triggers->trig_insert_after_row) || triggers->trig_update_after_row;
 	desc = CreateTupleDescCopyConstr(RelationGetDescr(rel));
-	rinfo->ri_TrigOldSlot = MakeTupleTableSlot(desc, &MotSlotOps);
-	rinfo->ri_TrigNewSlot = MakeTupleTableSlot(desc, &MotSlotOps);
+	rinfo->ri_TrigOldSlot = MotMakeTupleTableSlot(desc, &MotSlotOps);
+	rinfo->ri_TrigNewSlot = MotMakeTupleTableSlot(desc, &MotSlotOps);
 	for (int i = 0; i < triggers->numtriggers; i++)
 		fmgr_info(triggers->triggers[i].tgfoid, &rinfo->ri_TrigFunctions[i]);
 	st->estate->es_opened_result_relations = list_make1(rinfo);
@@ -215,7 +215,7 @@ build_insert(MotStatement *st, MotChange *change, ModifyTable *plan)
 	TupleDesc	desc = CreateTupleDescCopyConstr(RelationGetDescr(change->table->rel));
 	PlanState  *ps;
 
-	change->row = MakeTupleTableSlot(desc, &TTSOpsVirtual);
+	change->row = MotMakeTupleTableSlot(desc, &TTSOpsVirtual);
 	change->row->tts_tableOid = change->table->relid;
 	ps = MotParentCreate(st, T_ResultState, sizeof(ResultState), child, change->econtext);
 	if (IsA(child, ValuesScan))
@@ -254,12 +254,12 @@ build_conflict(MotStatement *st, MotChange *change, ModifyTable *plan)
 	rinfo->ri_onConflictArbiterIndexes = plan->arbiterIndexes;
 	if (plan->onConflictAction == ONCONFLICT_UPDATE)
 	{
-		OnConflictSetState *state = makeNode(OnConflictSetState);
+		OnConflictActionState *state = makeNode(OnConflictActionState);
 
 		CheckCmdReplicaIdentity(change->table->rel, CMD_UPDATE);
 		rinfo->ri_onConflict = state;
-		state->oc_Existing = MakeTupleTableSlot(desc, &TTSOpsVirtual);
-		state->oc_ProjSlot = MakeTupleTableSlot(desc, &TTSOpsVirtual);
+		state->oc_Existing = MotMakeTupleTableSlot(desc, &TTSOpsVirtual);
+		state->oc_ProjSlot = MotMakeTupleTableSlot(desc, &TTSOpsVirtual);
 		state->oc_ProjInfo = ExecBuildUpdateProjection(plan->onConflictSet, true,
 													   plan->onConflictCols, desc, econtext,
 													   state->oc_ProjSlot, ps);
@@ -276,7 +276,7 @@ build_values(MotStatement *st, MotChange *change, ValuesScan *plan, PlanState *p
 	int			i = 0;
 
 	change->values_context = CreateExprContext(st->estate);
-	change->values = MakeTupleTableSlot(ExecTypeFromExprList(first), &TTSOpsVirtual);
+	change->values = MotMakeTupleTableSlot(ExecTypeFromExprList(first), &TTSOpsVirtual);
 	change->nrows = list_length(plan->values_lists);
 	change->lists = palloc(change->nrows * sizeof(ExprState **));
 	foreach_ptr(List, list, plan->values_lists)
@@ -320,7 +320,7 @@ build_direct(MotStatement *st, MotChange *change, ForeignScan *plan)
 		List	   *colnos = list_copy_tail(plan->fdw_private, nprivate - 2 - ncolumns);
 
 		colnos = list_truncate(colnos, ncolumns);
-		change->row = MakeTupleTableSlot(desc, &TTSOpsVirtual);
+		change->row = MotMakeTupleTableSlot(desc, &TTSOpsVirtual);
 		change->row->tts_tableOid = change->table->relid;
 		build_assignments(st, change, plan, colnos);
 		build_patch(change);
@@ -394,7 +394,7 @@ build_assignments(MotStatement *st, MotChange *change, ForeignScan *plan, List *
 		targets = lappend(targets, makeTargetEntry(expr, n, NULL, false));
 	}
 
-	slot = MakeTupleTableSlot(ExecTypeFromExprList(list_concat_copy(outputs, fixed)), &TTSOpsVirtual);
+	slot = MotMakeTupleTableSlot(ExecTypeFromExprList(list_concat_copy(outputs, fixed)), &TTSOpsVirtual);
 	change->new_values = slot->tts_values;
 	change->new_isnull = slot->tts_isnull;
 	if (outputs == NIL)

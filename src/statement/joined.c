@@ -17,6 +17,7 @@
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
+#include "compat/calls.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -99,7 +100,7 @@ MotJoinedBuild(MotStatement *st, ModifyTable *plan, ResultRelInfo *rinfo, MotWri
 	joined->source = MotNodeBuild(st, MotJoinedPlan(plan));
 	joined->ctid = ExecFindJunkAttributeInTlist(child->targetlist, "ctid");
 	joined->recheck = MotRecheckMake(st, plan->rowMarks, plan->epqParam, &locked);
-	joined->old = joined->row = MakeTupleTableSlot(desc, &TTSOpsHeapTuple);
+	joined->old = joined->row = MotMakeTupleTableSlot(desc, &TTSOpsHeapTuple);
 	MotSlotAdopt(joined->old);
 	if (plan->operation == CMD_UPDATE)
 	{
@@ -108,7 +109,7 @@ MotJoinedBuild(MotStatement *st, ModifyTable *plan, ResultRelInfo *rinfo, MotWri
 		joined->econtext = CreateExprContext(st->estate);
 		ps = MotParentCreate(st, T_ModifyTableState, sizeof(ModifyTableState), (Plan *) plan,
 							 joined->econtext);
-		joined->row = MakeTupleTableSlot(desc, &TTSOpsVirtual);
+		joined->row = MotMakeTupleTableSlot(desc, &TTSOpsVirtual);
 		joined->project = ExecBuildUpdateProjection(child->targetlist, false,
 													(List *) linitial(plan->updateColnosLists),
 													desc, joined->econtext, joined->row, ps);

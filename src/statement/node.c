@@ -11,6 +11,8 @@
  */
 #include "postgres.h"
 
+#include "access/tupmacs.h"
+#include "compat/calls.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/tlist.h"
@@ -169,7 +171,7 @@ MotScanStateCreate(MotStatement *st, ForeignScan *plan, ExprContext *econtext)
 	TupleDesc	desc = CreateTupleDescCopyConstr(RelationGetDescr(table->rel));
 
 	fss->ss.ss_currentRelation = table->rel;
-	fss->ss.ss_ScanTupleSlot = MakeTupleTableSlot(desc, &TTSOpsHeapTuple);
+	fss->ss.ss_ScanTupleSlot = MotMakeTupleTableSlot(desc, &TTSOpsHeapTuple);
 	fss->ss.ss_ScanTupleSlot->tts_tableOid = table->relid;
 	MotSlotAdopt(fss->ss.ss_ScanTupleSlot);
 	fss->ss.ps.scandesc = desc;
@@ -525,7 +527,7 @@ build_join(MotStatement *st, NestLoop *plan)
 	join->type = plan->join.jointype;
 	join->single_match = plan->join.inner_unique || plan->join.jointype == JOIN_SEMI;
 	join->joinqual = ExecInitQual(plan->join.joinqual, node->ps);
-	join->null_inner = MakeTupleTableSlot(ExecTypeFromTL(innerPlan(plan)->targetlist),
+	join->null_inner = MotMakeTupleTableSlot(ExecTypeFromTL(innerPlan(plan)->targetlist),
 										  &TTSOpsVirtual);
 	ExecStoreAllNullTuple(join->null_inner);
 	foreach_ptr(NestLoopParam, param, plan->nestParams)

@@ -15,6 +15,7 @@
 
 #include "access/htup_details.h"
 #include "access/tupmacs.h"
+#include "compat/calls.h"
 #include "statement/statement.h"
 #include "utils/memutils.h"
 
@@ -202,5 +203,5 @@ MotResultSlot(TupleDesc desc)
 		ops.base_slot_size = sizeof(ResultSlot);
 		ops.copy_heap_tuple = copy_heap_tuple;
 	}
-	return MakeTupleTableSlot(desc, &ops);
+	return MotMakeTupleTableSlot(desc, &ops);
 }

@@ -286,6 +286,13 @@ start_statement(MotStatement *st, QueryDesc *query, int eflags)
 	st->started = st->ended = false;
 
 	estate->es_query_cxt = st->exec_cxt;
+	if (MotQueryIsMeasured(query))
+	{
+		MemoryContext oldcxt = MemoryContextSwitchTo(st->exec_cxt);
+
+		query->query_instr = MotQueryInstrument(query);
+		MemoryContextSwitchTo(oldcxt);
+	}
 	query->estate = estate;
 	query->planstate = st->cursor != NULL ? &st->cursor->fss->ss.ps : NULL;
 	query->tupDesc = st->desc;
@@ -326,8 +333,8 @@ run_statement(MotStatement *st, QueryDesc *query, ScanDirection direction,
 	oldcxt = MemoryContextSwitchTo(st->exec_cxt);
 	st->run_level = GetCurrentTransactionNestLevel();
 	estate->es_query_cxt = st->cxt;
-	if (query->totaltime)
-		InstrStartNode(query->totaltime);
+	if (query->query_instr)
+		MotInstrStart(query->query_instr);
 	estate->es_processed = 0;
 	if (sends)
 		dest->rStartup(dest, st->operation, query->tupDesc);
@@ -379,8 +386,8 @@ run_statement(MotStatement *st, QueryDesc *query, ScanDirection direction,
 		MotSenderEnds();
 	else if (sends)
 		dest->rShutdown(dest);
-	if (query->totaltime)
-		InstrStopNode(query->totaltime, estate->es_processed);
+	if (query->query_instr)
+		MotInstrStop(query->query_instr, estate->es_processed);
 	estate->es_query_cxt = st->exec_cxt;
 	st->run_level = 0;
 	MemoryContextSwitchTo(oldcxt);
@@ -448,7 +455,7 @@ end_statement(MotStatement *st, QueryDesc *query)
 	query->tupDesc = NULL;
 	query->estate = NULL;
 	query->planstate = NULL;
-	query->totaltime = NULL;
+	query->query_instr = NULL;
 	MemoryContextReset(st->exec_cxt);
 	MotQueryEnds(query);
 	MotStatementLeave(st);

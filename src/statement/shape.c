@@ -13,6 +13,7 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "access/sysattr.h"
 #include "catalog/pg_language.h"
 #include "catalog/pg_proc.h"
@@ -200,6 +201,8 @@ modify_why_not(const ModifyTable *plan, const PlannedStmt *stmt)
 	why_not = expressions_why_not(list_make3(plan->plan.initPlan, plan->onConflictSet, plan->onConflictWhere), false);
 	if (why_not != NULL)
 		return why_not;
+	if (MotConflictSelects(plan))
+		return "ON CONFLICT selects";
 	if (plan->withCheckOptionLists != NIL)
 		return "there is a WITH CHECK OPTION";
 	if (walk_expression((Node *) plan->returningLists, &returning))

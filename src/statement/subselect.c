@@ -23,6 +23,7 @@
  */
 #include "postgres.h"
 
+#include "compat/calls.h"
 #include "executor/nodeSubplan.h"
 #include "nodes/extensible.h"
 #include "nodes/makefuncs.h"
@@ -60,8 +61,7 @@ static void
 forget_hash_table(SubPlanState *subplan)
 {
 	subplan->hashtable = subplan->hashnulls = NULL;
-	MemoryContextReset(subplan->hashtablecxt);
-	MemoryContextReset(subplan->hashtempcxt);
+	MotSubPlanHashesReset(subplan);
 }
 
 /*
@@ -332,7 +332,7 @@ MotSubselectsRest(MotStatement *st)
 	foreach_ptr(PlanState, parent, st->parents)
 		foreach_node(SubPlanState, subplan, parent->subPlan)
 	{
-		if (subplan->hashtablecxt != NULL)
+		if (MotSubPlanHashes(subplan) != NULL)
 			forget_hash_table(subplan);
 	}
 	foreach_node(SubPlanState, hashed, st->hashed)

@@ -37,7 +37,9 @@
 #include "access/xact.h"
 #include "catalog/pg_am.h"
 #include "commands/defrem.h"
+#include "compat/calls.h"
 #include "nodes/pathnodes.h"
+#include "optimizer/pathnode.h"
 #include "optimizer/plancat.h"
 #include "pgstat.h"
 #include "relation/slot.h"
@@ -66,7 +68,7 @@ static Conflict *conflicts = NULL;
 static int	nconflicts = 0;
 static int	maxconflicts = 0;
 
-static get_relation_info_hook_type prev_get_relation_info = NULL;
+static MotRelationInfoHookType prev_relation_info = NULL;
 
 /* -------------------------------------------------------- the routine's place */
 
@@ -82,14 +84,21 @@ static bool insert_key(Relation index, Datum *values, bool *isnull, ItemPointer 
 typedef struct Replaced
 {
 	IndexAmRoutine am;
-	IndexAmRoutine *original;
+	const IndexAmRoutine *original;
 } Replaced;
 
-IndexAmRoutine *
+/* (const from 19 on) */
+static inline void
+set_routine(Relation index, const IndexAmRoutine *am)
+{
+	*(const IndexAmRoutine **) &index->rd_indam = am;
+}
+
+const IndexAmRoutine *
 MotIndexPutBack(Relation index)
 {
 	if (is_replaced(index))
-		index->rd_indam = ((Replaced *) index->rd_indam)->original;
+		set_routine(index, ((const Replaced *) index->rd_indam)->original);
 	return index->rd_indam;
 }
 
@@ -150,7 +159,7 @@ replace(Relation index)
 	am->amestimateparallelscan = NULL;
 	am->aminitparallelscan = NULL;
 	am->amparallelrescan = NULL;
-	index->rd_indam = am;
+	set_routine(index, am);
 }
 
 void
@@ -264,7 +273,7 @@ MotTableBuildIndex(Relation rel, Relation index, struct IndexInfo *info, bool al
 /* -------------------------------------------------- rows inserted on trial */
 
 void
-MotTableInsertTrial(Relation rel, TupleTableSlot *slot, CommandId cid, int options,
+MotTableInsertTrial(Relation rel, TupleTableSlot *slot, CommandId cid, MotChangeOptions options,
 					struct BulkInsertStateData *bistate, uint32 token)
 {
 	mot_session *session = MotBeginWrite();
@@ -474,19 +483,22 @@ is_below_changes(PlannerInfo *root)
  * planner all btrees are ordered.
  */
 static void
-planner_relation(PlannerInfo *root, Oid relid, bool inhparent, RelOptInfo *rel)
+planner_relation(MOT_RELATION_INFO_PARAMETERS)
 {
-	if (prev_get_relation_info)
-		prev_get_relation_info(root, relid, inhparent, rel);
-	if (!MotIsOrdinaryTable(relid))
+	Oid			table = MotRelationInfoOid();
+	bool		inherits = MotRelationInfoInherits();
+
+	if (prev_relation_info)
+		prev_relation_info(MOT_RELATION_INFO_ARGUMENTS);
+	if (!OidIsValid(table) || !MotIsOrdinaryTable(table))
 		return;
 
 	/* builds of indexes call the table a parent, and have no workers */
-	if (inhparent)
+	if (inherits)
 		rel->rel_parallel_workers = 0;
-	if (!inhparent && rel->indexlist != NIL)
+	if (!inherits && rel->indexlist != NIL)
 	{
-		Relation	relation = RelationIdGetRelation(relid);
+		Relation	relation = RelationIdGetRelation(table);
 		MotRelation *mr = MotRelationGet(relation);
 		bool		bitmaps = MotBitmapsFit() && !is_below_changes(root);
 
@@ -522,8 +534,8 @@ void
 MotTableIndexInit(void)
 {
 	MotIndexesPutBack = put_back;
-	prev_get_relation_info = get_relation_info_hook;
-	get_relation_info_hook = planner_relation;
+	prev_relation_info = MotRelationInfoHook;
+	MotRelationInfoHook = planner_relation;
 	RegisterXactCallback(forget_trial, NULL);
 	RegisterSubXactCallback(forget_trial_sub, NULL);
 }

@@ -50,7 +50,7 @@ MotTableRefusePublished(Relation rel)
 /* ----------------------------------------------------------------- inserts */
 
 void
-MotTableInsert(Relation rel, TupleTableSlot *slot, CommandId cid, int options,
+MotTableInsert(Relation rel, TupleTableSlot *slot, CommandId cid, MotChangeOptions options,
 			   struct BulkInsertStateData *bistate)
 {
 	mot_session *session = MotSession();
@@ -71,7 +71,7 @@ MotTableInsert(Relation rel, TupleTableSlot *slot, CommandId cid, int options,
 	MotSlotChanged(slot, false);
 	pgstat_count_heap_insert(rel, 1);
 	if (unlikely(MotAlterShows != InvalidOid))
-		pgstat_progress_update_param(PROGRESS_CLUSTER_HEAP_TUPLES_WRITTEN, ++MotAlterRows);
+		pgstat_progress_update_param(PROGRESS_REPACK_HEAP_TUPLES_INSERTED, ++MotAlterRows);
 }
 
 /*
@@ -93,7 +93,7 @@ MotTableRaisesFirst(Relation rel)
 }
 
 void
-MotTableMultiInsert(Relation rel, TupleTableSlot **slots, int n, CommandId cid, int options,
+MotTableMultiInsert(Relation rel, TupleTableSlot **slots, int n, CommandId cid, MotChangeOptions options,
 					struct BulkInsertStateData *bistate)
 {
 	mot_session *session = MotSession();
@@ -213,6 +213,23 @@ lock_row(Relation rel, Target *target, ItemPointer tid, Snapshot snapshot, Comma
 	return TM_Invisible;		/* keep compiler quiet */
 }
 
+/*
+ * ON CONFLICT has found a row in the way, by no snapshot.  Where it only shares its key (DO SELECT, from 19 on), nothing but
+ * this says that the transaction does not see it so; the server would ask for its xmin.
+ */
+static void
+check_seen(Relation rel, const Target *target, Snapshot snapshot)
+{
+	mot_view	view;
+
+	if (!IsolationUsesXactSnapshot() || mot_version_ts(target->version) == 0)
+		return;
+	view = MotViewFor(snapshot);
+	if (!mot_version_same(mot_row_visible(target->session, &view, target->relation->table, target->row),
+						  target->version))
+		MotRaiseStatus(MOT_CONFLICT_CHANGED, rel);
+}
+
 TM_Result
 MotTableLock(Relation rel, ItemPointer tid, Snapshot snapshot, TupleTableSlot *slot, CommandId cid,
 			 LockTupleMode mode, LockWaitPolicy policy, uint8 flags, TM_FailureData *failure)
@@ -247,7 +264,10 @@ MotTableLock(Relation rel, ItemPointer tid, Snapshot snapshot, TupleTableSlot *s
 		if (result == TM_Invisible)
 			MotSlotFetched(slot);
 		else if (flags == 0)
+		{
+			check_seen(rel, &target, snapshot);
 			MotConflictLocked(target.row, cid);
+		}
 	}
 	return result;
 }

@@ -97,8 +97,9 @@ MotTableView(Snapshot snapshot)
 {
 	mot_view	view = MotViewFor(snapshot);
 
+	/* (the transaction's own is what foreign keys are checked with, from 19 on without a query) */
 	if (!IsolationUsesXactSnapshot() || snapshot == NULL ||
-		(ActiveSnapshotSet() && snapshot == GetActiveSnapshot()))
+		(ActiveSnapshotSet() && snapshot == GetActiveSnapshot()) || snapshot == GetTransactionSnapshot())
 		return view;
 	/* (the command is the snapshot's: it was taken just now) */
 	return MotViewOfNow(snapshot);
@@ -233,8 +234,8 @@ add_page(MotTableScan *scan, uint64 page)
 		MotFoundAdd(&scan->found, row, version);
 	if (unlikely(MotAlterShows != InvalidOid))
 	{
-		pgstat_progress_update_param(PROGRESS_CLUSTER_TOTAL_HEAP_BLKS, scan->pages);
-		pgstat_progress_update_param(PROGRESS_CLUSTER_HEAP_BLKS_SCANNED, page + 1);
+		pgstat_progress_update_param(PROGRESS_REPACK_TOTAL_HEAP_BLKS, scan->pages);
+		pgstat_progress_update_param(PROGRESS_REPACK_HEAP_BLKS_SCANNED, page + 1);
 	}
 	CHECK_FOR_INTERRUPTS();
 	if (!scan->loose)
@@ -727,7 +728,7 @@ MotAnalyzeBlock(TableScanDesc base, BlockNumber block)
 }
 
 bool
-MotAnalyzeTuple(TableScanDesc base, TransactionId oldest, double *live, double *dead, TupleTableSlot *slot)
+MotAnalyzeTuple(TableScanDesc base, double *live, double *dead, TupleTableSlot *slot)
 {
 	MotTableScan *scan = (MotTableScan *) base;
 

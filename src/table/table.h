@@ -54,17 +54,16 @@ extern bool MotTidIsValid(TableScanDesc scan, ItemPointer tid);
 extern void MotLatestTid(TableScanDesc scan, ItemPointer tid);
 extern bool MotSatisfies(Relation rel, TupleTableSlot *slot, Snapshot snapshot);
 extern bool MotAnalyzeBlock(TableScanDesc scan, BlockNumber block);
-extern bool MotAnalyzeTuple(TableScanDesc scan, TransactionId oldest, double *live, double *dead,
-							TupleTableSlot *slot);
+extern bool MotAnalyzeTuple(TableScanDesc scan, double *live, double *dead, TupleTableSlot *slot);
 extern bool MotSampleBlock(TableScanDesc scan, struct SampleScanState *state);
 extern bool MotSampleTuple(TableScanDesc scan, struct SampleScanState *state, TupleTableSlot *slot);
 
 /* modify.c */
 extern void MotTableRefusePublished(Relation rel);
 extern bool MotTableRaisesFirst(Relation rel);
-extern void MotTableInsert(Relation rel, TupleTableSlot *slot, CommandId cid, int options,
+extern void MotTableInsert(Relation rel, TupleTableSlot *slot, CommandId cid, MotChangeOptions options,
 						   struct BulkInsertStateData *bistate);
-extern void MotTableMultiInsert(Relation rel, TupleTableSlot **slots, int n, CommandId cid, int options,
+extern void MotTableMultiInsert(Relation rel, TupleTableSlot **slots, int n, CommandId cid, MotChangeOptions options,
 								struct BulkInsertStateData *bistate);
 extern TM_Result MotTableDelete(Relation rel, ItemPointer tid, CommandId cid, Snapshot snapshot,
 								Snapshot crosscheck, bool wait, TM_FailureData *failure, bool changing_part);
@@ -76,13 +75,13 @@ extern TM_Result MotTableLock(Relation rel, ItemPointer tid, Snapshot snapshot, 
 							  TM_FailureData *failure);
 
 /* index.c */
-extern struct IndexAmRoutine *MotIndexPutBack(Relation index);
+extern const struct IndexAmRoutine *MotIndexPutBack(Relation index);
 extern void MotTableKeyTaken(mot_row *row, Oid indexoid);
 extern void MotTableIndexes(Relation rel);
 extern double MotTableBuildIndex(Relation rel, Relation index, struct IndexInfo *info, bool allow_sync,
 								 bool anyvisible, bool progress, BlockNumber start, BlockNumber blocks,
 								 IndexBuildCallback callback, void *state, TableScanDesc scan);
-extern void MotTableInsertTrial(Relation rel, TupleTableSlot *slot, CommandId cid, int options,
+extern void MotTableInsertTrial(Relation rel, TupleTableSlot *slot, CommandId cid, MotChangeOptions options,
 								struct BulkInsertStateData *bistate, uint32 token);
 extern void MotTableTrialDone(Relation rel, TupleTableSlot *slot, uint32 token, bool succeeded);
 extern void MotConflictFound(const mot_row *row);
@@ -114,10 +113,9 @@ extern void MotTableSetFilenode(Relation rel, const RelFileLocator *node, char p
 								TransactionId *freeze_xid, MultiXactId *min_multi);
 extern void MotTableShowProgress(void);
 extern void MotTableCopy(Relation rel, const RelFileLocator *node);
-extern void MotTableCluster(Relation old, Relation new, Relation index, bool use_sort, TransactionId oldest_xmin,
-							TransactionId *freeze_xid, MultiXactId *min_multi,
+extern void MotTableCluster(Relation old, Relation new, Relation index, TransactionId *freeze_xid, MultiXactId *min_multi,
 							double *rows, double *vacuumed, double *recently_dead);
-extern void MotTableVacuum(Relation rel, struct VacuumParams *params, BufferAccessStrategy strategy);
+extern void MotTableVacuum(Relation rel, MotVacuumParams *params, BufferAccessStrategy strategy);
 extern bool MotTableIsMissing(Relation rel);
 extern uint64 MotTableSize(Relation rel, ForkNumber fork);
 extern void MotTableEstimate(Relation rel, int32 *attr_widths, BlockNumber *pages, double *tuples,

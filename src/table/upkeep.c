@@ -37,6 +37,7 @@
 #include "utils/fmgroids.h"
 #include "utils/snapmgr.h"
 #include "utils/spccache.h"
+#include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
 static set_rel_pathlist_hook_type prev_set_rel_pathlist = NULL;
@@ -95,11 +96,11 @@ MotTableSetFilenode(Relation rel, const RelFileLocator *node, char persistence,
 void
 MotTableShowProgress(void)
 {
-	if (likely(MotAlterShows == InvalidOid) || MyBEEntry->st_progress_command == PROGRESS_COMMAND_CLUSTER)
+	if (likely(MotAlterShows == InvalidOid) || MyBEEntry->st_progress_command == PROGRESS_COMMAND_REPACK)
 		return;
 	MotAlterRows = 0;
-	pgstat_progress_start_command(PROGRESS_COMMAND_CLUSTER, MotAlterShows);
-	pgstat_progress_update_param(PROGRESS_CLUSTER_PHASE, PROGRESS_CLUSTER_PHASE_SEQ_SCAN_HEAP);
+	pgstat_progress_start_command(PROGRESS_COMMAND_REPACK, MotAlterShows);
+	pgstat_progress_update_param(PROGRESS_REPACK_PHASE, PROGRESS_REPACK_PHASE_SEQ_SCAN_HEAP);
 }
 
 /*
@@ -125,7 +126,7 @@ copy_rows(Relation from, Relation index, Relation to, RelFileLocator node)
 		index_rescan(indexscan, NULL, 0, NULL, 0);
 	}
 	else
-		scan = table_beginscan(from, snapshot, 0, NULL);
+		scan = MotTableBeginScan(from, snapshot);
 	while (index != NULL ? index_getnext_slot(indexscan, ForwardScanDirection, slot) :
 		   table_scan_getnextslot(scan, ForwardScanDirection, slot))
 	{
@@ -170,10 +171,9 @@ MotTableCopy(Relation rel, const RelFileLocator *node)
 	RelationDropStorage(rel);
 }
 
-/* CLUSTER, VACUUM FULL */
+/* CLUSTER, VACUUM FULL, REPACK */
 void
-MotTableCluster(Relation old, Relation new, Relation index, bool use_sort, TransactionId oldest_xmin,
-				TransactionId *freeze_xid, MultiXactId *min_multi,
+MotTableCluster(Relation old, Relation new, Relation index, TransactionId *freeze_xid, MultiXactId *min_multi,
 				double *rows, double *vacuumed, double *recently_dead)
 {
 	*freeze_xid = InvalidTransactionId;
@@ -225,7 +225,7 @@ gave(uint64 before, uint64 after)
  * a whole database.
  */
 void
-MotTableVacuum(Relation rel, struct VacuumParams *params, BufferAccessStrategy strategy)
+MotTableVacuum(Relation rel, MotVacuumParams *params, BufferAccessStrategy strategy)
 {
 	mot_session *session;
 	mot_table  *table;

@@ -25,11 +25,13 @@
 #include "access/xlog_internal.h"
 #include "access/xlogarchive.h"
 #include "access/xlogrecovery.h"
+#include "compat/calls.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "postmaster/startup.h"
 #include "storage/fd.h"
 #include "utils/memutils.h"
+#include "utils/wait_event.h"
 #include "wal/file.h"
 #include "wal/internal.h"
 
@@ -111,7 +113,7 @@ read_records(LogFile *log, XLogReaderState *reader, XLogRecPtr from,
 	 * "from" need not be the very place where a record begins: it can be that
 	 * of a page's header before it
 	 */
-	end = XLogFindNextRecord(reader, from);
+	end = MotXLogFindNextRecord(reader, from);
 	if (XLogRecPtrIsInvalid(end))
 	{
 		if (log->at_end && MotLogReaches(from, log->to))

@@ -22,6 +22,7 @@
 
 #include "access/xlog.h"
 #include "compat/calls.h"
+#include "compat/compat.h"
 #include "miscadmin.h"
 #include "replication/slot.h"
 #include "storage/ipc.h"
@@ -162,8 +163,8 @@ hold_slot(int code, Datum arg)
 	if (slot == NULL)
 		return;
 	SpinLockAcquire(&slot->mutex);
-	if (slot->active_pid == 0)
-		slot->active_pid = MyProcPid;
+	if (!MotSlotInUse(slot))
+		MotSlotMark(slot);
 	SpinLockRelease(&slot->mutex);
 }
 
@@ -179,8 +180,8 @@ MotSlotLetGo(void)
 	if (slot != NULL)
 	{
 		SpinLockAcquire(&slot->mutex);
-		if (slot->active_pid == holder)
-			slot->active_pid = 0;
+		if (MotSlotIsMarkedBy(slot, holder))
+			MotSlotUnmark(slot);
 		SpinLockRelease(&slot->mutex);
 		ConditionVariableBroadcast(&slot->active_cv);
 	}
@@ -212,7 +213,7 @@ MotSlotKeep(XLogRecPtr lsn)
 			complain("a logical slot has its name");
 			ready = false;
 		}
-		else if (slot != NULL && slot->active_pid != 0)
+		else if (slot != NULL && MotSlotInUse(slot))
 		{
 			complain("another process uses it");
 			ready = false;

@@ -128,7 +128,7 @@ static void process_utility(PlannedStmt *pstmt, const char *query_string, bool r
 							ProcessUtilityContext context, ParamListInfo params,
 							QueryEnvironment *query_env, DestReceiver *dest,
 							QueryCompletion *qc);
-static void post_parse_analyze(ParseState *pstate, Query *query, JumbleState *jstate);
+static void post_parse_analyze(ParseState *pstate, Query *query, MotJumbleState *jstate);
 static inline void set_entry(Entry *entry, const void *query, Snapshot snapshot, MotTaken taken);
 static Entry *add_entry(const void *query, Snapshot snapshot);
 static MotTaken stray_snapshot(mot_session *session, Snapshot snapshot);
@@ -407,7 +407,7 @@ MotExecutorIsOurs(void)
 
 /* parse analysis is the first that has a snapshot */
 static void
-post_parse_analyze(ParseState *pstate, Query *query, JumbleState *jstate)
+post_parse_analyze(ParseState *pstate, Query *query, MotJumbleState *jstate)
 {
 	follow_transaction_snapshot();
 	if (prev_post_parse_analyze)

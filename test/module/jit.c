@@ -21,6 +21,7 @@
 
 #include "access/table.h"
 #include "access/xact.h"
+#include "compat/calls.h"
 #include "executor/executor.h"
 #include "fmgr.h"
 #include "funcapi.h"
@@ -121,7 +122,7 @@ begin_test(FunctionCallInfo fcinfo, int first)
 	if (list_length(parsed) != 1)
 		elog(ERROR, "the query must be one statement");
 	parsed = pg_analyze_and_rewrite_fixedparams(linitial(parsed), query, types, Max(nparams, 0), NULL);
-	planned = pg_plan_query(linitial(parsed), query, 0, NULL);
+	planned = MotPgPlanQuery(linitial(parsed), query, 0, NULL);
 	plan = planned->planTree;
 	if (!IsA(plan, ForeignScan))
 		elog(ERROR, "the query does not scan one memory-optimized table");
