@@ -85,6 +85,7 @@ mot_am_handler(PG_FUNCTION_ARGS)
 	MemoryContext oldcxt;
 	IndexAmRoutine *am;
 
+	MotShowAsItIs();
 	if (kept != NULL)
 		PG_RETURN_POINTER(kept);
 	/* what is not named here it is not, or has not */
@@ -92,7 +93,6 @@ mot_am_handler(PG_FUNCTION_ARGS)
 	am = makeNode(IndexAmRoutine);
 	MemoryContextSwitchTo(oldcxt);
 
-	MotShowAsItIs();
 	am->amstrategies = BTMaxStrategyNumber;
 	am->amsupport = MOT_AM_SUPPORT;
 	am->amcanorder = true;

@@ -20,6 +20,7 @@
 #include "access/itup.h"
 #include "access/relscan.h"
 #include "access/stratnum.h"
+#include "compat/attribute.h"
 #include "compat/calls.h"
 #include "miscadmin.h"
 #include "pgstat.h"
@@ -541,6 +542,7 @@ form_row(IndexScanDesc scan, MotTableIndexScan *o, const mot_version *version)
 							   att != 0 ? table : RelationGetDescr(scan->indexRelation), att != 0 ? att : i + 1);
 			o->ncolumns = Max(o->ncolumns, att);
 		}
+		MotDescMade(scan->xs_hitupdesc);
 	}
 	MotRowDeform(table, version, o->ncolumns, o->values, o->isnull);
 	for (int i = 0; i < form->indnatts; i++)
