@@ -89,6 +89,21 @@ ROLLBACK TO s;
 EXECUTE ud(7, 700);
 COMMIT;
 SELECT * FROM d;
+-- what an action has changed fires triggers of its own, in each execution, at once
+CREATE TABLE e (id int PRIMARY KEY, p int REFERENCES p, q int REFERENCES p ON UPDATE CASCADE ON DELETE CASCADE) USING mot;
+INSERT INTO p VALUES (900, 'e'), (901, 'f');
+INSERT INTO e VALUES (1, 901, 900), (2, 901, 900);
+PREPARE um(int, int) AS UPDATE p SET id = $2 WHERE id = $1;
+DO $$ BEGIN FOR i IN 1 .. 9 LOOP
+	EXECUTE format('EXECUTE um(%s, %s)', 900 + i - (i = 1)::int, 901 + i);
+END LOOP; END $$;
+SELECT * FROM e ORDER BY id;
+EXECUTE um(901, 950);
+EXECUTE um(910, 950);
+EXECUTE dp(950);
+SELECT count(*) FROM e;
+DROP TABLE e;
+EXECUTE dp(901);
 -- a row that the transaction has changed itself, and one for which there is no place
 BEGIN;
 EXECUTE un(700, 'changed');

@@ -464,11 +464,25 @@ MotChangeRows(const MotChange *change)
 	return change != NULL && change->scan != NULL ? change->scan->rows : 0;
 }
 
+/*
+ * Triggers of other tables are fired here, too: those whose rows the foreign keys' own
+ * statements have changed (ON UPDATE CASCADE).  What the server opens for them, it leaves to the end of
+ * the executor's state; ours goes on, so it is closed at once.
+ */
 void
 MotChangeFinish(MotStatement *st)
 {
-	if (st->change->fires && (st->estate->es_top_eflags & EXEC_FLAG_SKIP_TRIGGERS) == 0)
-		AfterTriggerEndQuery(st->estate);
+	EState	   *estate = st->estate;
+	List	   *slots = estate->es_tupleTable;
+
+	if (!st->change->fires || (estate->es_top_eflags & EXEC_FLAG_SKIP_TRIGGERS) != 0)
+		return;
+	estate->es_tupleTable = NIL;
+	AfterTriggerEndQuery(estate);
+	ExecResetTupleTable(estate->es_tupleTable, false);
+	estate->es_tupleTable = slots;
+	ExecCloseResultRelations(estate);
+	estate->es_trig_target_relations = NIL;
 }
 
 void
