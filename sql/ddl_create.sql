@@ -58,6 +58,11 @@ CREATE FOREIGN TABLE ddl_bad (a int UNIQUE NULLS NOT DISTINCT) SERVER mot_server
 CREATE FOREIGN TABLE ddl_bad (a int PRIMARY KEY, b int PRIMARY KEY) SERVER mot_server;
 CREATE FOREIGN TABLE ddl_bad (a int, PRIMARY KEY (a, a)) SERVER mot_server;
 CREATE FOREIGN TABLE ddl_bad (a int, UNIQUE (b)) SERVER mot_server;
+CREATE FOREIGN TABLE ddl_bad (a int) SERVER mot_server;
+INSERT INTO ddl_bad VALUES (NULL);
+-- before rows are looked at
+ALTER TABLE ddl_bad ADD PRIMARY KEY (a, nosuch);
+DROP TABLE ddl_bad;
 CREATE FOREIGN TABLE ddl_bad (a json PRIMARY KEY) SERVER mot_server;
 CREATE FOREIGN TABLE ddl_bad (a int, UNIQUE (a) USING INDEX TABLESPACE nowhere) SERVER mot_server;
 -- nothing of them was left behind

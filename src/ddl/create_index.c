@@ -189,8 +189,9 @@ prepare_primary_key(Oid relid, Bitmapset *columns)
 
 /*
  * The catalogue's entries are made by the server's own DefineIndex.  It asks what kind of table this
- * is and refuses foreign ones, so for that moment the relation cache calls it an ordinary table:
- * until DefineIndex, having looked, asks the access method what it can.  (The lock, which
+ * is and refuses foreign ones, so for that moment the relation cache calls it an ordinary table with
+ * a file (those without are the catalogue's own, whose files it looks for when all it has is no longer
+ * good): until DefineIndex, having looked, asks the access method what it can.  (The lock, which
  * it will have again, sees to it that the entry is not made anew before.)
  */
 static Relation shown = NULL;
@@ -198,8 +199,10 @@ static Relation shown = NULL;
 void
 MotShowAsItIs(void)
 {
-	if (shown != NULL)
-		shown->rd_rel->relkind = RELKIND_FOREIGN_TABLE;
+	if (shown == NULL)
+		return;
+	shown->rd_rel->relkind = RELKIND_FOREIGN_TABLE;
+	shown->rd_rel->relfilenode = InvalidOid;
 	shown = NULL;
 }
 
@@ -218,6 +221,7 @@ make_entries(Oid relid, IndexStmt *stmt, bool check_rights)
 	{
 		shown = rel;
 		rel->rd_rel->relkind = RELKIND_RELATION;
+		rel->rd_rel->relfilenode = relid;
 		address = MotDefineIndexUnbuilt(relid, stmt, check_rights);
 	}
 	PG_FINALLY();
@@ -241,7 +245,8 @@ MotDefineIndex(Oid relid, IndexStmt *stmt, bool check_rights)
 	columns = check_columns(rel, stmt);
 	table_close(rel, NoLock);
 
-	if (stmt->primary)
+	/* (what is no column of the table, the server says) */
+	if (stmt->primary && bms_num_members(columns) == list_length(stmt->indexParams))
 		prepare_primary_key(relid, columns);
 	indexoid = make_entries(relid, stmt, check_rights);
 	if (OidIsValid(indexoid))
