@@ -124,5 +124,21 @@ DROP EVENT TRIGGER ddl_end;
 DROP EVENT TRIGGER ddl_drop;
 DROP EVENT TRIGGER ddl_rewrite;
 DROP FUNCTION ddl_event;
+
+-- thousands of names that are none take no memory of each other
+CREATE FOREIGN TABLE ddl_one (a int) SERVER mot_server;
+SET client_min_messages = warning;
+DO $$
+DECLARE
+	peak text := '^.*VmHWM:\s*(\d+).*$';
+	before int := regexp_replace(pg_read_file('/proc/self/status'), peak, '\1');
+BEGIN
+	EXECUTE 'DROP TABLE IF EXISTS ddl_one' || (SELECT string_agg(', ddl_none_' || i, '') FROM generate_series(1, 2000) i);
+	IF regexp_replace(pg_read_file('/proc/self/status'), peak, '\1')::int - before > 200000 THEN
+		RAISE 'it took more than 200 MB';
+	END IF;
+END $$;
+RESET client_min_messages;
+SELECT to_regclass('ddl_one');
 SELECT count(*) FROM mot_stat_tables;
 SELECT count(*) FROM pg_class WHERE relam IN (SELECT oid FROM pg_am WHERE amname IN ('mot', 'mot_index'));

@@ -73,8 +73,10 @@ check_drop(const RangeVar *name, Oid relid, Oid old_relid, void *arg)
 static void
 drop_by_server(const MotUtility *u, DropStmt *stmt, List *name)
 {
-	DropStmt   *one = copyObject(stmt);
+	DropStmt   *one = makeNode(DropStmt);
 
+	/* (flat: there may be thousands of other names) */
+	*one = *stmt;
 	one->objects = list_make1(name);
 	MotUtilityStep(u, (Node *) one);
 }
