@@ -78,4 +78,25 @@ SELECT step, result FROM mot ORDER BY n;
 SELECT h.step, h.result AS heap, m.result AS mot FROM heap h FULL JOIN mot m USING (n)
 	WHERE h.result IS DISTINCT FROM m.result OR h.step IS DISTINCT FROM m.step;
 DROP TABLE heap, mot;
+
+-- one that is there already concerns nobody
+CREATE TABLE part (a int) PARTITION BY LIST (a);
+CREATE FOREIGN TABLE rest PARTITION OF part DEFAULT SERVER mot_server;
+CREATE FOREIGN TABLE one PARTITION OF part FOR VALUES IN (1) SERVER mot_server;
+CREATE TABLE two PARTITION OF part FOR VALUES IN (2);
+INSERT INTO part VALUES (5), (6);
+BEGIN;
+CREATE FOREIGN TABLE IF NOT EXISTS one PARTITION OF part FOR VALUES IN (1) SERVER mot_server;
+CREATE TABLE IF NOT EXISTS two PARTITION OF part FOR VALUES IN (2);
+SELECT mode FROM pg_locks WHERE relation = 'rest'::regclass;
+COMMIT;
+-- but of the same name only
+CREATE SCHEMA part_other;
+SET search_path = part_other, public;
+CREATE FOREIGN TABLE IF NOT EXISTS one PARTITION OF part FOR VALUES IN (5) SERVER mot_server;
+CREATE TABLE IF NOT EXISTS two PARTITION OF part FOR VALUES IN (6);
+CREATE TABLE IF NOT EXISTS two PARTITION OF part FOR VALUES IN (7);
+RESET search_path;
+DROP TABLE part;
+DROP SCHEMA part_other;
 SELECT count(*) FROM mot_stat_tables;

@@ -33,6 +33,8 @@
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
+uint64		MotPartitionsChanged = 0;
+
 static object_access_hook_type prev_object_access = NULL;
 
 /*
@@ -85,6 +87,7 @@ partition_changed(Oid partition, Oid parent)
 
 	if (get_rel_relkind(parent) != RELKIND_PARTITIONED_TABLE)
 		return;
+	MotPartitionsChanged++;
 	tree_changed(partition);
 	others = get_default_partition_oid(parent);
 	if (OidIsValid(others) && others != partition)

@@ -186,6 +186,7 @@ extern List *MotDomainChecks(List *constraints, bool notnull, AttrNumber attnum)
  */
 extern Oid	MotPartitionParent(Node *stmt, Oid *partition);
 extern void MotPartitionCheck(Oid parent, Oid partition);
+extern uint64 MotPartitionsChanged; /* how often one has come or gone: none has if IF NOT EXISTS found it */
 
 /* --------------------------------------------------------------- database.c */
 

@@ -343,6 +343,7 @@ mot_process_utility(PlannedStmt *pstmt, const char *query_string, bool read_only
 	Oid			altered = InvalidOid;
 	Oid			parent = InvalidOid;
 	Oid			partition;
+	uint64		partitions = MotPartitionsChanged;
 	bool		done = false;
 
 	/*
@@ -370,7 +371,7 @@ mot_process_utility(PlannedStmt *pstmt, const char *query_string, bool read_only
 	}
 	if (!done)
 		next_utility(pstmt, query_string, read_only_tree, context, params, query_env, dest, qc);
-	if (OidIsValid(parent))
+	if (OidIsValid(parent) && MotPartitionsChanged != partitions)
 		MotPartitionCheck(parent, partition);
 	if (OidIsValid(altered))
 		mend_indexes(altered);
