@@ -42,7 +42,7 @@ CREATE INDEX ON ddl_i (a) TABLESPACE nowhere;
 CREATE UNIQUE INDEX ON ddl_i (a);
 CREATE COLLATION ddl_ci (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
 CREATE INDEX ON ddl_i (b COLLATE ddl_ci);
-DROP COLLATION ddl_ci;
+DROP COLLATION ddl_ci CASCADE;
 -- the access method is for memory-optimized tables only
 CREATE TABLE ddl_heap (a int);
 CREATE INDEX ON ddl_heap USING mot_index (a);

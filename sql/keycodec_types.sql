@@ -39,7 +39,7 @@ CREATE INDEX layout_n ON layout (n, b);
 SELECT idx, mot_key_bytes(idx, l) FROM layout l, unnest('{layout_i,layout_j,layout_jd,layout_t,layout_td,layout_n}'::regclass[]) idx ORDER BY idx::text COLLATE "C", i;
 
 -- refused
-CREATE TABLE no (a int[], j jsonb, c text COLLATE nocase, i int, p pair, x text COLLATE "C", b bytea, n numeric);
+CREATE TABLE no (a int[], j jsonb, c name COLLATE nocase, i int, p pair, x text COLLATE "C", b bytea, n numeric);
 CREATE INDEX no_a ON no (a);
 SELECT mot_key_describe('no_a');
 CREATE INDEX no_j ON no (i, j);

@@ -153,6 +153,27 @@ sandbox_copy_server()
 	# (tests put scripts of other versions there)
 	[ "$(id -u)" != 0 ] || chown "$SANDBOX_USER:" "$PGSHARE/extension" "$PGSHARE/extension/mot.control"
 	export PATH="$PGBIN:$PATH"
+	[ -n "${LOCPATH:-}" ] || sandbox_locales
+}
+
+# glibc's locales that tests sort by, made once for each tree; servers find these, and no others
+sandbox_locales()
+{
+	local cache=$TOP/build/locales name
+	mkdir -p "$cache" "$SANDBOX/locales"
+	for name in en_US de_DE; do
+		[ ! -d "$cache/$name.utf8" ] || continue
+		# (it warns of what is not as POSIX has it)
+		localedef -i "$name" -f UTF-8 "$cache/$name.making" >/dev/null 2>&1 || true
+		[ -f "$cache/$name.making/LC_COLLATE" ] ||
+			sandbox_die "localedef makes no locale $name.utf8: run \"make deps\""
+		mv -T "$cache/$name.making" "$cache/$name.utf8" 2>/dev/null || rm -rf "$cache/$name.making"
+	done
+	cp -r "$cache"/*.utf8 "$SANDBOX/locales/"
+	for name in /usr/lib/locale/C.*; do
+		[ ! -d "$name" ] || ln -s "$name" "$SANDBOX/locales/"
+	done
+	export LOCPATH="$SANDBOX/locales"
 }
 
 # sandbox_copy_another TREE: the server that PG_CONFIG names, beside the one in use, with that tree's

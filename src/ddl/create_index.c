@@ -111,7 +111,6 @@ check_columns(Relation rel, IndexStmt *stmt)
 	{
 		AttrNumber	attnum;
 		Form_pg_attribute att;
-		Oid			collation;
 		Node	   *expr = elem->expr;
 
 		while (expr && IsA(expr, CollateExpr))
@@ -137,15 +136,6 @@ check_columns(Relation rel, IndexStmt *stmt)
 							RelationGetRelationName(rel)),
 					 errdetail("There is no order-preserving encoding for the type."),
 					 errhint("Index a column of another type, such as a generated one.")));
-		collation = elem->collation ? get_collation_oid(elem->collation, false) :
-			elem->expr ? exprCollation(elem->expr) : att->attcollation;
-		if (type_is_collatable(att->atttypid) && OidIsValid(collation) &&
-			!get_collation_isdeterministic(collation))
-			ereport(ERROR,
-					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("column \"%s\" has a nondeterministic collation and cannot be indexed in memory-optimized table \"%s\"",
-							NameStr(att->attname), RelationGetRelationName(rel)),
-					 errhint("Give the index column a deterministic collation with COLLATE.")));
 	}
 	return columns;
 }

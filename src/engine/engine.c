@@ -283,6 +283,7 @@ mot_session_open(mot_engine *e, unsigned slot, mot_session **session)
 	atomic_store(&s->slot->has_cursors, false);
 	atomic_store(&s->slot->validates, false);
 	atomic_store(&s->slot->looks_ahead, false);
+	atomic_store(&s->slot->places, false);
 	atomic_store(&s->slot->published, MOT_TS_NONE);
 	atomic_store(&s->slot->commit_state, COMMIT_NONE);
 	atomic_store(&s->slot->serial, 0);

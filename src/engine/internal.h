@@ -258,6 +258,7 @@ typedef struct mot_slot
 	_Atomic bool reclaiming;	/* working off queues, with a snapshot */
 	_Atomic uint64_t host_id;
 	_Atomic bool amends;		/* has a row for a moment, see mot_row_amend */
+	_Atomic bool places;		/* is adding an entry, see order.c */
 	_Atomic uint32_t open;
 
 	/*
@@ -376,7 +377,7 @@ struct mot_index
 	mot_hints	hints;
 	mot_pool   *pool;
 	uint32_t	host_id;
-	uint32_t	form;
+	uint64_t	form;
 	unsigned	flags;
 	mot_index  *_Atomic sibling;	/* the table's indexes, attached or not,
 									 * until dropped */
@@ -384,6 +385,7 @@ struct mot_index
 								 * deleted before */
 	_Atomic bool described;		/* the table's definition knows it */
 	_Atomic bool behind;		/* rows may have no entry yet */
+	_Atomic bool disordered;	/* see order.c */
 	mot_index  *next;			/* list of dropped ones */
 	mot_ts		dropped_stamp;
 	bool		still_owed;		/* as with tables */
@@ -839,6 +841,11 @@ extern bool mot_row_leave_indexes(mot_session *s, mot_table *table, mot_row *row
 								  const mot_version *version, mot_ts ts);
 extern bool mot_index_take_claim(mot_session *s, mot_index *index, mot_row *row,
 								 const void *key, size_t len, mot_bundle **freed);
+
+/* order.c: around what may add an entry to an index whose handle has in_order */
+extern void mot_order_begin(mot_session *s);
+extern void mot_order_end(mot_session *s, const mot_index_handle *handle, bool added,
+						  const void *tkey, size_t tlen, unsigned bits);
 
 /* index.c, for cursors on what is not seen, too */
 extern void mot_cursor_opened(mot_session *s, mot_cursor *c);

@@ -355,9 +355,9 @@ extern mot_status mot_index_create(mot_session *session, mot_table *table, uint3
 extern bool (*mot_index_key_hook) (const mot_index *index, const mot_version *version,
 								   void *key, size_t *len, unsigned *flags);
 
-/* 32 bits in which the host says what form it gave the index's keys */
-extern void mot_index_set_form(mot_index *index, uint32_t form);
-extern uint32_t mot_index_form(const mot_index *index);
+/* 64 bits in which the host says what form it gave the index's keys */
+extern void mot_index_set_form(mot_index *index, uint64_t form);
+extern uint64_t mot_index_form(const mot_index *index);
 
 extern void mot_index_described(mot_index *index);
 extern void mot_index_attach(mot_index *index); /* mot_table_index finds it */
@@ -407,7 +407,25 @@ typedef struct mot_index_handle
 	bool		(*matches) (void *arg, const mot_version *version, const void *key, size_t len);
 	void	   *arg;
 	bool		exact;
+
+	/*
+	 * NULL: the keys' order is that of their bytes.  Else: are two keys in
+	 * order, of which the first has the lesser bytes?  As "matches"; one of
+	 * them may be a bound.
+	 */
+	bool		(*in_order) (void *arg, const void *lesser, size_t lesser_len,
+							 const void *greater, size_t greater_len);
 } mot_index_handle;
+
+/*
+ * Have two keys been found not to be in order?  Then that remains so.  Asked after the
+ * snapshot was taken, it is known of all that the snapshot sees.  A bound is compared
+ * in the same way: false is returned if it, or any key, is not in order (order.c).
+ */
+extern bool mot_index_disordered(const mot_index *index);
+extern void mot_index_set_disordered(mot_index *index);
+extern bool mot_index_bound_in_order(mot_session *session, const mot_index_handle *handle,
+									 const void *key, size_t len);
 
 /*
  * An index that is made beside writers (CREATE INDEX CONCURRENTLY) is behind when it is

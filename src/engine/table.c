@@ -735,12 +735,12 @@ mot_table_index_at(const mot_table *table, unsigned nth)
 
 /* before anybody else can come to the index */
 void
-mot_index_set_form(mot_index *index, uint32_t form)
+mot_index_set_form(mot_index *index, uint64_t form)
 {
 	index->form = form;
 }
 
-uint32_t
+uint64_t
 mot_index_form(const mot_index *index)
 {
 	return index->form;

@@ -49,7 +49,10 @@ typedef struct MotPlanIndex
 	Oid			indexoid;
 	Oid			opfamily[INDEX_MAX_KEYS];	/* the index's own */
 	const MotKey *key;			/* NULL: the engine has no such index */
+	bool		disordered;		/* see mot_index_disordered */
 } MotPlanIndex;
+
+#define MotPlanIndexIsOrdered(pindex, column) MotKeyColumnIsOrdered((pindex)->key, column, (pindex)->disordered)
 
 typedef struct MotCondition
 {
@@ -208,6 +211,7 @@ extern void MotScanAhead(MotScan *scan, ExprContext *econtext);
 extern void MotScanAheadMore(MotScan *scan);
 extern bool MotScanNext(MotScan *scan, ExprContext *econtext);
 extern void MotScanPark(MotScan *scan);
+extern void MotScanDropSorted(MotScan *scan);
 extern void MotScanEnd(MotScan *scan);
 extern ExprState *MotScanRecheck(MotScan *scan);
 extern void MotScanCount(MotScan *scan);

@@ -85,7 +85,10 @@ learn_indexes(RelOptInfo *baserel, MotRelation *mr)
 		MotIndex   *index = MotRelationIndex(mr, pindex->indexoid);
 
 		if (index != NULL)
+		{
 			pindex->key = index->key;
+			pindex->disordered = mot_index_disordered(index->handle.index);
+		}
 	}
 }
 
@@ -116,7 +119,8 @@ MotGetForeignRelSize(PlannerInfo *root, RelOptInfo *baserel, Oid relid)
 static List *
 kept_pathkeys(PlannerInfo *root, RelOptInfo *rel, IndexPath *ipath, MotMatch *match)
 {
-	const MotKey *key = MotPlanIndexFor(rel, ipath->indexinfo)->key;
+	const MotPlanIndex *pindex = MotPlanIndexFor(rel, ipath->indexinfo);
+	const MotKey *key = pindex->key;
 	IndexOptInfo shortened = *ipath->indexinfo;
 	List	   *possible;
 	List	   *kept = NIL;
@@ -127,7 +131,7 @@ kept_pathkeys(PlannerInfo *root, RelOptInfo *rel, IndexPath *ipath, MotMatch *ma
 	for (column = 0; column < key->ncolumns; column++)
 	{
 		if (bms_is_member(column, match->inexact) ||
-			(!key->columns[column].ordered && !bms_is_member(column, match->constant)))
+			(!MotPlanIndexIsOrdered(pindex, column) && !bms_is_member(column, match->constant)))
 			break;
 	}
 	if (column == key->ncolumns)

@@ -171,7 +171,7 @@ make_row_condition(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index,
 			opno = get_commutator(opno);
 		if (!OidIsValid(opno) ||
 			!is_column(list_nth(vars, i), column + i, index) ||
-			!pindex->key->columns[column + i].ordered ||
+			!MotPlanIndexIsOrdered(pindex, column + i) ||
 			pindex->key->columns[column + i].descending != pindex->key->columns[column].descending)
 			break;
 		if (index != NULL &&
@@ -239,7 +239,7 @@ MotChooseConditions(const MotPlanIndex *pindex, List **bounding, MotMatch *match
 	{
 		foreach_ptr(MotCondition, condition, bounding[column])
 		{
-			if (condition->kind != MOT_CONDITION_NOT_NULL && !pindex->key->columns[column].ordered)
+			if (condition->kind != MOT_CONDITION_NOT_NULL && !MotPlanIndexIsOrdered(pindex, column))
 				continue;
 			match->conditions = lappend(match->conditions, condition);
 			if (!condition->lossy)

@@ -55,8 +55,8 @@ MotScanInit(MotScan *scan, ForeignScanState *node)
 		scan->by_tid = true;
 }
 
-static void
-drop_sorted(MotScan *scan)
+void
+MotScanDropSorted(MotScan *scan)
 {
 	if (unlikely(scan->sorted != NULL))
 		MemoryContextDelete(scan->sorted->cxt);
@@ -77,7 +77,7 @@ MotScanPark(MotScan *scan)
 {
 	if (scan->cursor.open)
 		MotKeyCursorClose(&scan->cursor);
-	drop_sorted(scan);
+	MotScanDropSorted(scan);
 	if (scan->writer)
 		MotWriterRest(scan->writer);
 }
@@ -106,8 +106,9 @@ passes_recheck(void *arg, const mot_version *version, Datum **values, bool **isn
 	return true;
 }
 
+/* of all rows, or (after MotKeysFirst) of those that the keys lead to */
 static void
-sort_table(MotScan *scan)
+sort_rows(MotScan *scan, MotKeys *keys, ExprContext *econtext)
 {
 	MemoryContext cxt = AllocSetContextCreate(scan->node->ss.ps.state->es_query_cxt,
 											  "MOT sorted rows", ALLOCSET_DEFAULT_SIZES);
@@ -115,7 +116,7 @@ sort_table(MotScan *scan)
 	scan->sorted = MemoryContextAllocZero(cxt, sizeof(MotFoundRows));
 	scan->sorted->cxt = cxt;
 	MotFoundSorted(scan->sorted, scan->session, scan->relation->table, &scan->view, scan->keys->index,
-				   passes_recheck, scan);
+				   keys, econtext, passes_recheck, scan);
 	ExecClearTuple(scan->node->ss.ss_ScanTupleSlot);
 	scan->next_sorted = 0;
 }
@@ -261,12 +262,14 @@ next_by_index(MotScan *scan, ExprContext *econtext)
 	{
 		scan->starts++;
 		if (unlikely(scan->view.snapshot < mot_index_valid_from(keys->index->handle.index)))
-			sort_table(scan);
+			sort_rows(scan, NULL, econtext);
 		else if (!MotKeysFirst(keys, econtext))
 		{
 			scan->phase = MOT_SCAN_DONE;
 			return false;
 		}
+		else if (unlikely(keys->astray))
+			sort_rows(scan, keys, econtext);
 		else if (!keys->get)
 			open_cursor(scan);
 		scan->phase = MOT_SCAN_RUNNING;
@@ -461,7 +464,7 @@ MotReScanForeignScan(ForeignScanState *node)
 		return;
 	if (scan->cursor.open)
 		MotKeyCursorClose(&scan->cursor);
-	drop_sorted(scan);
+	MotScanDropSorted(scan);
 	scan->phase = MOT_SCAN_START;
 	if (scan->u != NULL)
 		MotUnionRestart(scan);

@@ -215,6 +215,7 @@ MotUnionNextArm(MotScan *scan)
 {
 	if (scan->u->current + 1 >= scan->u->narms)
 		return false;
+	MotScanDropSorted(scan);
 	scan->keys = scan->u->arms[++scan->u->current];
 	scan->phase = MOT_SCAN_START;
 	return true;

@@ -10,7 +10,8 @@
  *	columns 2; for each: type 4, attlen 2, attalign 1, attstorage 1, flags 1,
  *		and if it has a missing value: length 4, bytes
  *	indexes 2, identity 2; for each: oid 4, flags 1, columns 2; for each of
- *		those: attnum 2, number of the encoding 1, flags 1, type 4, collation 4
+ *		those: attnum 2, number of the encoding 1, flags 1, type 4, collation 4, and if
+ *		its order is known, what that is (collation.h)
  *
  * Whoever changes this, or how rows and keys are laid out, gives the format
  * another number (format.h); the Header stays as it is.  Decoding believes nothing: the
@@ -29,6 +30,7 @@
 #include "format.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
+#include "relation/collation.h"
 #include "relation/definition.h"
 #include "relation/internal.h"
 #include "utils/builtins.h"
@@ -73,6 +75,7 @@ typedef struct Header
 #define KEY_NULLABLE	0x01
 #define KEY_DESCENDING	0x02
 #define KEY_NULLS_FIRST 0x04
+#define KEY_COLLATED	0x08	/* behind it is what the collation is */
 
 /* bytes being taken apart */
 typedef struct Input
@@ -203,6 +206,9 @@ same_key(const MotKey *a, const MotKey *b)
 		if (x->attnum != y->attnum || x->encoding != y->encoding || x->nullable != y->nullable ||
 			x->descending != y->descending || x->nulls_first != y->nulls_first)
 			return false;
+		/* (before there were collated keys, definitions did not say) */
+		if (x->collation_order != NULL && y->collation_order != NULL && x->collation_order != y->collation_order)
+			return false;
 	}
 	return a->ncolumns == b->ncolumns && a->computed == b->computed && a->nulls_equal == b->nulls_equal;
 }
@@ -259,9 +265,11 @@ encode_index(StringInfo buf, const MotIndexDef *def, const MotKey *key)
 		PUT(buf, int16, column->attnum);
 		PUT(buf, uint8, column->encoding);
 		PUT(buf, uint8, (column->nullable ? KEY_NULLABLE : 0) | (column->descending ? KEY_DESCENDING : 0) |
-			(column->nulls_first ? KEY_NULLS_FIRST : 0));
+			(column->nulls_first ? KEY_NULLS_FIRST : 0) | (column->collation_order != NULL ? KEY_COLLATED : 0));
 		PUT(buf, Oid, column->typid);
 		PUT(buf, Oid, column->collation);
+		if (column->collation_order != NULL)
+			MotCollationWrite(column->collation_order, buf);
 	}
 }
 
@@ -552,12 +560,19 @@ decode_index(Input *in, const MotDefinition *def, MotIndex *index)
 			raise_damaged("an index's column is none of the table");
 		if (!MotKeySetEncoding(column, encoding))
 			raise_damaged("an index's column has an unknown encoding");
+		if ((flags & KEY_COLLATED) != 0)
+		{
+			column->collation_order = MotCollationTake(&in->p, in->end);
+			if (column->collation_order == NULL)
+				raise_damaged("an index's collation makes no sense");
+		}
 		column->nullable = (flags & KEY_NULLABLE) != 0;
 		column->descending = (flags & KEY_DESCENDING) != 0;
 		column->nulls_first = (flags & KEY_NULLS_FIRST) != 0;
 	}
 	MotKeySummarize(key);
 	index->key = key;
+	index->plain = MotKeyPlain(key);
 	return (index_flags & INDEX_BEHIND) != 0;
 }
 
@@ -575,9 +590,13 @@ MotDefinitionMakeIndex(mot_session *session, mot_table *table, const MotIndex *d
 	mot_status	status = mot_index_create(session, table, def->indexoid,
 										  MOT_INDEX_DERIVED | (def->unique ? MOT_INDEX_UNIQUE : 0), index);
 
-	if (status == MOT_OK)
-		mot_index_set_form(*index, MotKeyForm(def->key));
-	return status;
+	if (status != MOT_OK)
+		return status;
+
+	/* (a locale that is not there must not keep rows away) */
+	MotKeyOpenCollations(def->key, false);
+	mot_index_set_form(*index, MotKeyForm(def->key));
+	return MOT_OK;
 }
 
 mot_status

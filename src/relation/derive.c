@@ -98,6 +98,7 @@ try_key(const mot_index *index, const mot_version *version,
 
 	if (known == NULL)
 		return false;
+	MotIndexAdopt(known, index);
 	MemoryContextSwitchTo(scratch);
 	*flags = MotIndexKeyOf(known, version, &known->check_buffer);
 	Assert(known->check_buffer.len <= MOT_MAX_KEY);

@@ -92,7 +92,7 @@ MotIndexBuild(Relation rel, MotIndex *index, bool compute)
 	mot_status	status;
 
 	mot_build_begin(MotSession(), &build, index->handle.index);
-	status = MotKeySortRows(&build, index->handle.index, false, append_key, &keys,
+	status = MotKeySortRows(&build, index->handle.index, false, index->key, append_key, &keys,
 							MotKeySortInterrupts, NULL, &other, &row);
 	if (status == MOT_DUPLICATE)
 		raise_not_unique(rel, index, &view, row);
@@ -233,7 +233,7 @@ MotStorageMendIndexes(Relation rel)
 		}
 		index = mot_table_index(MotRelationGet(rel)->table, oid);
 		key = MotKeyCreate(rel, indexrel);
-		if (index == NULL || (MotKeyForm(key) & ~mot_index_form(index)) != 0 ||
+		if (index == NULL || (MotKeyForm(key) & ~mot_index_form(index) & (MOT_FORM_NULLABLE | MOT_FORM_COLLATED)) != 0 ||
 			mot_index_is_unique(index) != MotIndexIsUnique(indexrel))
 		{
 			if (index != NULL)

@@ -85,7 +85,7 @@ extern bool MotStorageChangedHere(Oid relid);	/* table or definition, by
 
 /* A key for every row as it is now ("compute": its tail does not have it).  Raises 23505 and 23502. */
 extern void MotIndexBuild(Relation rel, MotIndex *index, bool compute);
-extern uint32 MotIndexFormBeside(const MotRelation *mr, const MotKey *key);
+extern uint64 MotIndexFormBeside(const MotRelation *mr, const MotKey *key);
 extern void MotIndexCatchUp(Relation rel, MotIndex *index);
 extern void MotIndexesDropDead(Relation rel, mot_table *table);
 

@@ -25,6 +25,7 @@
 #include "compat/attribute.h"
 #include "compat/calls.h"
 #include "miscadmin.h"
+#include "relation/collation.h"
 #include "relation/keycodec_types.h"
 #include "relation/relation.h"
 #include "utils/builtins.h"
@@ -37,22 +38,6 @@
 #define INLINE_NONE 0
 #define INLINE_INT4 1
 #define INLINE_INT8 2
-
-/* the byte before a nullable column's value; "nulls first" is meant whether or not values descend */
-#define NULL_FIRST 0x00
-#define NOT_NULL 0x80
-#define NULL_LAST 0xFF
-
-/*
- * The encodings by number, as definitions in the log and in checkpoints name
- * them: a number is never given to another encoding.
- */
-enum
-{
-	AS_BOOL = 1, AS_CHAR, AS_INT2, AS_INT4, AS_INT8, AS_UINT4, AS_UINT8, AS_TID, AS_FLOAT4, AS_FLOAT8,
-	AS_NUMERIC, AS_TIMETZ, AS_INTERVAL, AS_UUID, AS_MACADDR, AS_MACADDR8, AS_INET, AS_BYTEA, AS_BIT,
-	AS_TEXT, AS_BPCHAR, AS_NAME
-};
 
 typedef struct Encoding
 {
@@ -307,18 +292,24 @@ init_column(MotKeyColumn *column, Relation heap, Relation index, int i, bool com
 	column->nulls_first = (option & INDOPTION_NULLS_FIRST) != 0;
 	(void) MotKeySetEncoding(column, by->encoding);
 
-	if (OidIsValid(column->collation) && !get_collation_isdeterministic(column->collation))
+	column->ordered = by->order == ORDERED ||
+		(by->order == BY_COLLATION && collation_is_bytewise(column->collation));
+	/* (what is computed is stored with the row, as bytes) */
+	if (by->order == BY_COLLATION && !column->ordered && !computed &&
+		(column->encoding == AS_TEXT || column->encoding == AS_BPCHAR))
+		column->collation_order = MotCollationOf(column->collation);
+
+	if (column->collation_order == NULL && OidIsValid(column->collation) &&
+		!get_collation_isdeterministic(column->collation))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("column \"%s\" with nondeterministic collation \"%s\" cannot be an index column of a memory-optimized table",
 						NameStr(att->attname), get_collation_name(column->collation)),
 				 errhint("Give the column a deterministic collation.")));
-	column->ordered = by->order == ORDERED ||
-		(by->order == BY_COLLATION && collation_is_bytewise(column->collation));
 }
 
-MotKey *
-MotKeyCreate(Relation heap, Relation index)
+static MotKey *
+create(Relation heap, Relation index)
 {
 	int			ncolumns = IndexRelationGetNumberOfKeyAttributes(index);
 	MotKey	   *key = palloc0(offsetof(MotKey, columns) + ncolumns * sizeof(MotKeyColumn));
@@ -332,7 +323,24 @@ MotKeyCreate(Relation heap, Relation index)
 	key->nulls_equal = index->rd_index->indnullsnotdistinct;
 	for (int i = 0; i < ncolumns; i++)
 		init_column(&key->columns[i], heap, index, i, key->computed);
-	MotKeySummarize(key);
+	return key;
+}
+
+MotKey *
+MotKeyCreate(Relation heap, Relation index)
+{
+	MotKey	   *key = create(heap, index);
+
+	MotKeyOpenCollations(key, true);
+	return key;
+}
+
+MotKey *
+MotKeyCreateAs(Relation heap, Relation index, uint64 form)
+{
+	MotKey	   *key = create(heap, index);
+
+	MotKeyAdoptCollations(key, form);
 	return key;
 }
 
@@ -342,6 +350,7 @@ MotKeySummarize(MotKey *key)
 	key->max_attnum = 0;
 	key->width = 0;
 	key->all_inline = true;
+	key->collated = key->compared = false;
 	for (int i = 0; i < key->ncolumns; i++)
 	{
 		MotKeyColumn *column = &key->columns[i];
@@ -349,6 +358,8 @@ MotKeySummarize(MotKey *key)
 		if (!key->computed)
 			key->max_attnum = Max(key->max_attnum, column->attnum);
 		key->all_inline &= column->inline_kind != INLINE_NONE && !column->nullable;
+		key->collated |= column->collated;
+		key->compared |= column->collated && !column->collation_order->trusted;
 
 		/* a null byte may stand without a value */
 		if (column->width < 0 || column->nullable)
@@ -358,23 +369,23 @@ MotKeySummarize(MotKey *key)
 	}
 }
 
-uint32
+uint64
 MotKeyForm(const MotKey *key)
 {
-	uint32		form = 0;
+	uint64		form = MotKeyCollatedForm(key);
 
 	for (int i = 0; i < key->ncolumns; i++)
 		if (key->columns[i].nullable)
-			form |= UINT32_C(1) << i;
+			form |= UINT64CONST(1) << i;
 	return form;
 }
 
 void
-MotKeySetForm(MotKey *key, uint32 form)
+MotKeySetForm(MotKey *key, uint64 form)
 {
 	for (int i = 0; i < key->ncolumns; i++)
 		key->columns[i].nullable = (form >> i & 1) != 0;
-	MotKeySummarize(key);
+	MotKeyAdoptCollations(key, form);
 }
 
 bool
@@ -395,8 +406,8 @@ static inline uint8
 null_byte(const MotKeyColumn *column, bool null)
 {
 	if (!null)
-		return NOT_NULL;
-	return column->nulls_first ? NULL_FIRST : NULL_LAST;
+		return MOT_KEY_NOT_NULL;
+	return column->nulls_first ? MOT_KEY_NULL_FIRST : MOT_KEY_NULL_LAST;
 }
 
 /* an integer's bytes; where the next ones go */

@@ -22,12 +22,17 @@
  * Equality of encodings is equality by the operator class.  Order is the
  * operator class's too, except (then "ordered" is false):
  *
- *	- text, varchar, bpchar and name columns of a collation other than C,
- *	  POSIX and glibc's C.UTF-8: the raw bytes are encoded (bpchar without trailing blanks).
+ *	- name columns of a collation other than C, POSIX and glibc's C.UTF-8, and such
+ *	  text, varchar and bpchar columns if their order is not known, or the key is
+ *	  computed: the raw bytes are encoded (bpchar without trailing blanks).
  *	  The *_pattern_ops operator classes compare bytes whatever the collation,
- *	  and so are ordered.  Nondeterministic collations are refused.
+ *	  and so are ordered.
  *	- enums: encoded by the label's oid, because ALTER TYPE ... ADD VALUE can
  *	  renumber the labels' sort positions (RenumberEnumType).
+ *
+ * Strings of other collations have two forms.  The plain one, their bytes, is what
+ * log, checkpoints and rows have.  In an index they are collated, if their order is known
+ * (collation.h): keycodec_collated.c makes one of the other.
  *
  * A column that is not ordered serves = and IN, but no range and no ORDER BY:
  * whoever plans with an index must leave <, <=, >= and > on such a column to
@@ -76,6 +81,8 @@ typedef struct MotKeyColumn
 	bool		descending;
 	bool		nulls_first;
 	bool		ordered;		/* bytes order as the operator class does */
+	bool		collated;		/* they are those of "collation_order" */
+	const struct MotCollation *collation_order; /* of strings, or NULL */
 	uint8		encoding;		/* its number, which never changes */
 	uint8		inline_kind;	/* private: integers are encoded in place */
 	MotKeyAppend append;		/* value's bytes, ascending, no null byte */
@@ -95,6 +102,8 @@ typedef struct MotKey
 								 * are found in rows' tails, and max_attnum is
 								 * 0 */
 	bool		nulls_equal;	/* NULLS NOT DISTINCT */
+	bool		collated;		/* some column is */
+	bool		compared;		/* by a collation that is not trusted */
 	MotKeyColumn columns[FLEXIBLE_ARRAY_MEMBER];
 } MotKey;
 
@@ -108,18 +117,49 @@ extern bool MotKeyTypeSupported(Oid typid);
 /*
  * The codec of an index on table "heap" (its catalogue row and indoption
  * decide columns, direction and nulls).  palloc'd.  Raises 0A000 for
- * an operator class without an encoding and for nondeterministic collations.
+ * an operator class without an encoding and for nondeterministic collations without a sort key.
  * Whether a column has a null byte comes from the table's attnotnull: an
  * index must be built anew when that changes.
  */
 extern MotKey *MotKeyCreate(Relation heap, Relation index);
 
+/* the same of an index that is there, in its form as far as collations are concerned */
+extern MotKey *MotKeyCreateAs(Relation heap, Relation index, uint64 form);
+
 /*
- * Which columns have a null byte, one bit each.  An index of an ordinary table keeps the form
+ * Which columns have a null byte, one bit each; whether strings are collated, and by what
+ * (keycodec_collated.c).  An index of an ordinary table keeps the form
  * it was built with (mot_index_form) when a column becomes NOT NULL.
  */
-extern uint32 MotKeyForm(const MotKey *key);
-extern void MotKeySetForm(MotKey *key, uint32 form);
+extern uint64 MotKeyForm(const MotKey *key);
+extern void MotKeySetForm(MotKey *key, uint64 form);
+
+/*
+ * The collated form of keys.  Open: the form that a new index gets; keys are plain if a locale is not
+ * there (unless "raise").  Adopt: as an index has it.
+ */
+#define MOT_FORM_NULLABLE UINT64CONST(0xffffffff)
+#define MOT_FORM_COLLATED (UINT64CONST(1) << 32)
+extern void MotKeyOpenCollations(MotKey *key, bool raise);
+extern void MotKeyAdoptCollations(MotKey *key, uint64 form);
+
+/* the same key, with plain strings; the key itself if it has no collations.  palloc'd */
+extern MotKey *MotKeyPlain(MotKey *key);
+
+/* A whole plain key as the index has it; false: it is none. */
+extern bool MotKeyFromPlain(const MotKey *key, const uint8 *plain, size_t len, MotKeyBuffer *buf);
+
+/*
+ * Two keys, or first columns of keys, as the server compares what they are of; where only
+ * some of the columns can be known (a bound that was cut) the bytes decide.
+ */
+extern int	MotKeyCompareValues(const MotKey *key, const uint8 *a, size_t a_len, const uint8 *b, size_t b_len);
+
+/* has the column the order of its operators?  "disordered": of an index that is (mot_index_disordered) */
+extern bool MotKeyColumnIsOrdered(const MotKey *key, int column, bool disordered);
+
+/* For mot_index_handle.in_order, of keys that are "compared".  Raises nothing. */
+extern bool MotKeyInOrder(const MotKey *key, const void *lesser, size_t lesser_len, const void *greater, size_t greater_len);
 
 /*
  * A key without a catalogue (definition.h).  Set is false for a number that is

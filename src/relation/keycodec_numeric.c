@@ -144,3 +144,29 @@ MotKeyAppendNumeric(const MotKeyColumn *column, Datum value, MotKeyBuffer *buf)
 	if ((Pointer) number != DatumGetPointer(value))
 		pfree(number);
 }
+
+size_t
+MotKeyNumericLength(const uint8 *bytes, size_t len, uint8 flip)
+{
+	uint8		first = len > 0 ? bytes[0] ^ flip : 0;
+	size_t		at = 1;
+	uint8		low;
+
+	if (first == FIRST_ZERO || first == FIRST_INFINITY || first == FIRST_NAN || first == (uint8) ~FIRST_INFINITY)
+		return Min(len, 1);
+	if (first < FIRST_ZERO)
+	{
+		first = (uint8) ~first;
+		flip = (uint8) ~flip;
+	}
+	if (first == FIRST_SMALL_WEIGHT || first == FIRST_LARGE_WEIGHT)
+		at += sizeof(uint16);
+	do
+	{
+		if (len < at + sizeof(uint16))
+			return 0;
+		low = bytes[at + 1] ^ flip;
+		at += sizeof(uint16);
+	} while (low & 1);
+	return at;
+}

@@ -18,6 +18,30 @@
  */
 #define MOT_KEY_VALUE_MAX (MOT_MAX_KEY + 1)
 
+/*
+ * The encodings by number, as definitions in the log and in checkpoints name
+ * them: a number is never given to another encoding.
+ */
+enum
+{
+	AS_BOOL = 1, AS_CHAR, AS_INT2, AS_INT4, AS_INT8, AS_UINT4, AS_UINT8, AS_TID, AS_FLOAT4, AS_FLOAT8,
+	AS_NUMERIC, AS_TIMETZ, AS_INTERVAL, AS_UUID, AS_MACADDR, AS_MACADDR8, AS_INET, AS_BYTEA, AS_BIT,
+	AS_TEXT, AS_BPCHAR, AS_NAME
+};
+
+/* the byte before a nullable column's value; "nulls first" is meant whether or not values descend */
+#define MOT_KEY_NULL_FIRST 0x00
+#define MOT_KEY_NOT_NULL 0x80
+#define MOT_KEY_NULL_LAST 0xFF
+#define MotKeyIsNullByte(byte) ((byte) != MOT_KEY_NOT_NULL)
+
+/* how long an encoding is that begins here; "flip" is 0xFF if its bytes are inverted, else 0; 0: it makes no sense */
+extern size_t MotKeyNumericLength(const uint8 *bytes, size_t len, uint8 flip);
+
+/* keycodec_collated.c: what MotKeyForm says of collations; a string of a column that is collated */
+extern uint64 MotKeyCollatedForm(const MotKey *key);
+extern void MotKeyAppendCollated(const MotKeyColumn *column, const char *string, size_t len, MotKeyBuffer *buf);
+
 extern void MotKeyBufferGrow(MotKeyBuffer *buf, size_t more);
 
 /* where the next bytes go, with room for "more" of them; the caller adds to len what it wrote */

@@ -17,7 +17,7 @@
 #include "utils/inet.h"
 #include "utils/varbit.h"
 
-static void
+static inline void
 append_text_bytes(const char *bytes, size_t len, MotKeyBuffer *buf)
 {
 	uint8	   *to;
@@ -49,13 +49,22 @@ append_escaped(const uint8 *bytes, size_t len, MotKeyBuffer *buf)
 	buf->len += next - to;
 }
 
+static inline void
+append_string(const MotKeyColumn *column, const char *bytes, size_t len, MotKeyBuffer *buf)
+{
+	if (unlikely(column->collated))
+		MotKeyAppendCollated(column, bytes, len, buf);
+	else
+		append_text_bytes(bytes, len, buf);
+}
+
 /* text, varchar */
 void
 MotKeyAppendText(const MotKeyColumn *column, Datum value, MotKeyBuffer *buf)
 {
 	struct varlena *string = PG_DETOAST_DATUM_PACKED(value);
 
-	append_text_bytes(VARDATA_ANY(string), VARSIZE_ANY_EXHDR(string), buf);
+	append_string(column, VARDATA_ANY(string), VARSIZE_ANY_EXHDR(string), buf);
 	if ((Pointer) string != DatumGetPointer(value))
 		pfree(string);
 }
@@ -70,7 +79,7 @@ MotKeyAppendBpchar(const MotKeyColumn *column, Datum value, MotKeyBuffer *buf)
 
 	while (len > 0 && bytes[len - 1] == ' ')
 		len--;
-	append_text_bytes(bytes, len, buf);
+	append_string(column, bytes, len, buf);
 	if ((Pointer) string != DatumGetPointer(value))
 		pfree(string);
 }

@@ -17,6 +17,7 @@
 #include "executor/nodeSubplan.h"
 #include "lib/qunique.h"
 #include "miscadmin.h"
+#include "relation/collation.h"
 #include "relation/keys.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
@@ -25,6 +26,7 @@
 #include "xact/xact.h"
 
 static bool make_bounds(MotKeys *keys);
+static bool has_one_value(const MotKeys *keys);
 
 /* All in one piece of memory: most scans are short. */
 MotKeys *
@@ -83,6 +85,21 @@ MotKeysComplete(MotKeys *keys)
 	}
 	if (keys->npoints < key->ncolumns)
 		keys->get = false;
+	keys->watched = key->compared && !has_one_value(keys);
+	keys->astray = false;
+}
+
+/* Has each column by whose collation keys are compared one value? */
+static bool
+has_one_value(const MotKeys *keys)
+{
+	const MotKey *key = keys->index->key;
+
+	for (int i = 0; i < key->ncolumns; i++)
+		if (key->columns[i].collated && !key->columns[i].collation_order->trusted &&
+			(i >= keys->npoints || keys->conditions[i].kind == MOT_CONDITION_ARRAY))
+			return false;
+	return true;
 }
 
 void
@@ -249,6 +266,9 @@ MotKeysFirst(MotKeys *keys, ExprContext *econtext)
 	if (keys->known && keys->made_in == *keys->execution)
 		return keys->lower.len > 0;
 
+	/* (after the snapshot was taken: see mot_index_disordered) */
+	keys->astray = unlikely(keys->watched) && mot_index_disordered(keys->index->handle.index);
+
 	/* the values are needed for more than one range: keep them */
 	if (keys->list_cxt)
 	{
@@ -310,7 +330,18 @@ MotKeysNext(MotKeys *keys, ExprContext *econtext)
 	}
 	if (i < 0)
 		return false;
-	return make_bounds(keys);
+	{
+		bool		astray = keys->astray;
+		bool		possible = make_bounds(keys);
+
+		/* rows have been handed out in the index's order */
+		if (unlikely(keys->astray && !astray))
+			ereport(ERROR,
+					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+					 errmsg("an index was found not to have its collation's order while it was read"),
+					 errhint("The transaction might succeed if retried.")));
+		return possible;
+	}
 }
 
 /*
@@ -377,6 +408,7 @@ make_range(MotKeys *keys)
 		StrategyNumber strategy = condition->strategy;
 		bool		greater;
 		bool		complete = true;
+		bool		fits;
 		mot_bound_kind kind;
 		int			n;
 
@@ -430,7 +462,13 @@ make_range(MotKeys *keys)
 		if (n == 0)
 			continue;			/* every value satisfies it */
 
-		MotKeyFitBound(&buf);
+		fits = MotKeyFitBound(&buf);
+		if (unlikely(keys->watched) &&
+			(!fits || !mot_index_bound_in_order(MotSession(), &keys->index->handle, buf.data, buf.len)))
+		{
+			keys->astray = true;
+			return true;
+		}
 		if (strategy == BTEqualStrategyNumber)
 		{
 			/* an equality that is checked again: a range from value to value */
@@ -522,8 +560,17 @@ make_bounds(MotKeys *keys)
 	if (!MotKeyFitBound(&keys->lower))
 		return false;
 
-	if (keys->npoints < keys->nconditions)
-		return make_range(keys);
+	if (keys->npoints < keys->nconditions && likely(!keys->astray))
+	{
+		size_t		len = keys->lower.len;
+
+		if (!make_range(keys))
+			return false;
+		if (likely(!keys->astray))
+			return true;
+		/* (what bounds have been made begin with it) */
+		keys->lower.len = len;
+	}
 
 made:
 	/* a prefix: both bounds are the same bytes */
@@ -585,13 +632,48 @@ typedef struct SortedRow
 	MotFound	found;
 } SortedRow;
 
+/* one that goes on until a "next" returns false */
+typedef struct RowSource
+{
+	mot_session *session;
+	mot_scan	scan;			/* of the table; or */
+	MotKeyCursor cursor;		/* of the keys' ranges */
+	const mot_view *view;
+	MotKeys    *keys;
+	ExprContext *econtext;
+} RowSource;
+
+static bool
+source_next(RowSource *source, mot_row **row, const mot_version **version)
+{
+	if (source->keys == NULL)
+		return mot_scan_next(source->session, &source->scan, row, version);
+	while (!mot_cursor_next(source->cursor.cursor, row, version))
+	{
+		MotKeyCursorClose(&source->cursor);
+		if (!MotKeysNext(source->keys, source->econtext))
+			return false;
+		MotKeyCursorOpen(&source->cursor, NULL, source->session, source->view, source->keys, NULL);
+	}
+	return true;
+}
+
+static int
+compare_rows(const void *a, const void *b, void *key)
+{
+	const MotPoint *pa = (const MotPoint *) a;
+	const MotPoint *pb = (const MotPoint *) b;
+
+	return MotKeyCompareValues(key, pa->data, pa->len, pb->data, pb->len);
+}
+
 void
 MotFoundSorted(MotFoundRows *found, mot_session *session, mot_table *table, const mot_view *view,
-			   MotIndex *index, MotRowPasses passes, void *arg)
+			   MotIndex *index, MotKeys *keys, ExprContext *econtext, MotRowPasses passes, void *arg)
 {
 	Size		size = offsetof(MotKey, columns) + index->key->ncolumns * sizeof(MotKeyColumn);
 	MotKey	   *key = memcpy(MemoryContextAlloc(found->cxt, size), index->key, size);
-	mot_scan	scan;
+	RowSource  *source = MemoryContextAllocZero(found->cxt, sizeof(RowSource));
 	mot_row    *row;
 	const mot_version *version;
 	MotKeyBuffer buf;
@@ -604,8 +686,15 @@ MotFoundSorted(MotFoundRows *found, mot_session *session, mot_table *table, cons
 	for (int i = 0; i < key->ncolumns; i++)
 		key->columns[i].nullable = true;
 	MotKeyBufferInit(&buf, found->cxt);
-	mot_scan_begin(session, &scan, table, view, NULL);
-	while (mot_scan_next(session, &scan, &row, &version))
+	source->session = session;
+	source->view = view;
+	source->keys = keys;
+	source->econtext = econtext;
+	if (keys == NULL)
+		mot_scan_begin(session, &source->scan, table, view, NULL);
+	else
+		MotKeyCursorOpen(&source->cursor, found->cxt, session, view, keys, NULL);
+	while (source_next(source, &row, &version))
 	{
 		Datum	   *values;
 		bool	   *isnull;
@@ -629,7 +718,7 @@ MotFoundSorted(MotFoundRows *found, mot_session *session, mot_table *table, cons
 		sorted[n++].key = copy_point(found->cxt, &buf);
 	}
 	if (n > 1)
-		qsort(sorted, n, sizeof(SortedRow), compare_points);
+		qsort_arg(sorted, n, sizeof(SortedRow), compare_rows, key);
 	for (int64 i = 0; i < n; i++)
 		MotFoundAdd(found, sorted[i].found.row, sorted[i].found.version);
 }

@@ -81,6 +81,11 @@ typedef struct MotKeys
 	bool		backward;
 	bool		known;			/* all values can be had as an execution
 								 * starts, at no risk: a single look-up */
+	bool		watched;		/* rows' order, or a range, is that of a
+								 * collation that is not trusted ... */
+	bool		astray;			/* ... and not to be had from the index: the
+								 * ranges are of the points only, and rows are
+								 * to be looked at and sorted */
 	bool		integers;		/* nothing but values of an integer key's
 								 * columns, each of its type */
 	MemoryContext list_cxt;		/* not NULL if there are IN lists; holds their
@@ -153,12 +158,15 @@ MotFoundAdd(MotFoundRows *found, mot_row *row, const mot_version *version)
  * the keys they have in that snapshot.  Among them can be nulls in columns that
  * have become NOT NULL since, of which index and bounds know nothing.
  *
+ * The same goes for an index that is found not to be in its collation's order (keys->astray): of
+ * that the rows of the points are read (keys not NULL, after MotKeysFirst).
+ *
  * "passes" says whether a row satisfies the conditions, and what its columns are, as far
  * as the index's are concerned.
  */
 typedef bool (*MotRowPasses) (void *arg, const mot_version *version, Datum **values, bool **isnull);
 extern void MotFoundSorted(MotFoundRows *found, mot_session *session, mot_table *table, const mot_view *view,
-						   MotIndex *index, MotRowPasses passes, void *arg);
+						   MotIndex *index, MotKeys *keys, ExprContext *econtext, MotRowPasses passes, void *arg);
 extern bool MotKeysFirst(MotKeys *keys, ExprContext *econtext);
 extern bool MotKeysNext(MotKeys *keys, ExprContext *econtext);
 

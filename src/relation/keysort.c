@@ -609,13 +609,30 @@ typedef struct Filler
 	mot_fill   *fill;
 	mot_row   **other;
 	mot_row   **another;
+	const MotKey *compared;		/* by a collation that is not trusted, or NULL */
+	MotKeyBuffer last;			/* then the key before */
 } Filler;
+
+/* (what tells rows apart stands behind the keys, and nobody asks for it) */
+static void
+compare_with_last(MotKeySort *sort, Filler *filler, const mot_sorted_entry *entry)
+{
+	if (filler->last.len > 0 && !mot_index_disordered(sort->index) &&
+		!MotKeyInOrder(filler->compared, filler->last.data, filler->last.len, entry->bytes, entry->len))
+		mot_index_set_disordered(sort->index);
+	MotKeyBufferReset(&filler->last);
+	MotKeyBufferAppend(&filler->last, entry->bytes, entry->len);
+}
 
 static mot_status
 fill_entry(MotKeySort *sort, const mot_sorted_entry *entry, void *arg)
 {
 	Filler	   *filler = arg;
-	mot_status	status = mot_fill_add(filler->fill, entry, filler->other);
+	mot_status	status;
+
+	if (unlikely(filler->compared != NULL))
+		compare_with_last(sort, filler, entry);
+	status = mot_fill_add(filler->fill, entry, filler->other);
 
 	if (unlikely(status == MOT_DUPLICATE))
 		*filler->another = mot_entry_row(entry->value);
@@ -623,9 +640,9 @@ fill_entry(MotKeySort *sort, const mot_sorted_entry *entry, void *arg)
 }
 
 static mot_status
-fill_index(MotKeySort *sort, bool full, mot_row **other, mot_row **another)
+fill_index(MotKeySort *sort, bool full, const MotKey *compared, mot_row **other, mot_row **another)
 {
-	Filler		filler = {NULL, other, another};
+	Filler		filler = {NULL, other, another, compared};
 	mot_status	status;
 
 	if (sort->nruns > 0)
@@ -640,6 +657,7 @@ fill_index(MotKeySort *sort, bool full, mot_row **other, mot_row **another)
 	else
 		sort_items(sort->items, sort->nitems, 0);
 
+	MotKeyBufferInit(&filler.last, sort->cxt);
 	filler.fill = palloc(mot_fill_size());
 	status = mot_fill_begin(sort->session, filler.fill, sort->index, full);
 	if (status == MOT_OK && sort->nruns > 0)
@@ -659,7 +677,7 @@ fill_index(MotKeySort *sort, bool full, mot_row **other, mot_row **another)
 }
 
 mot_status
-MotKeySortRows(mot_build *rows, mot_index *index, bool full, MotKeyOfVersion key_of, void *key_arg,
+MotKeySortRows(mot_build *rows, mot_index *index, bool full, const MotKey *by, MotKeyOfVersion key_of, void *key_arg,
 			   bool (*look) (void *arg), void *arg, mot_row **other, mot_row **another)
 {
 	MotKeySort *sort = begin_sort(MotSession(), index);
@@ -691,7 +709,7 @@ MotKeySortRows(mot_build *rows, mot_index *index, bool full, MotKeyOfVersion key
 								 * way are merged to the end) */
 	sort->look_arg = arg;
 	if (status == MOT_OK)
-		status = fill_index(sort, full, other, another);
+		status = fill_index(sort, full, by->compared ? by : NULL, other, another);
 	if (sort->in_xact)
 		close_runs(sort);
 	MemoryContextSwitchTo(oldcxt);

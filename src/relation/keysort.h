@@ -16,7 +16,7 @@
 #include "relation/keycodec.h"
 
 /*
- * An index of the rows that "rows" comes to.  key_of appends a row's key, and
+ * An index of the rows that "rows" comes to, with keys as "key" has them.  key_of appends a row's key, and
  * says what flags of mot_load_key it has; the memory it leaves behind goes.
  * Returns MOT_TOO_LARGE, what mot_fill_add and the others return (MOT_DUPLICATE:
  * *other and *another have the same key), or MOT_NOT_FOUND if "look", which is called now and then to
@@ -24,7 +24,7 @@
  */
 typedef unsigned (*MotKeyOfVersion) (void *arg, const mot_version *version, MotKeyBuffer *key);
 extern mot_status MotKeySortRows(mot_build *rows, mot_index *index, bool full,
-								 MotKeyOfVersion key_of, void *key_arg,
+								 const MotKey *key, MotKeyOfVersion key_of, void *key_arg,
 								 bool (*look) (void *arg), void *arg,
 								 mot_row **other, mot_row **another);
 

@@ -588,18 +588,21 @@ describe(MotRelation *mr, Relation rel, mot_table *table, List *defs)
 MotKey *
 MotIndexKey(Relation rel, Relation indexrel, mot_index *engine_index)
 {
-	MotKey	   *key = MotKeyCreate(rel, indexrel);
+	MotKey	   *key;
 
-	if (engine_index != NULL && MotIsOrdinary(rel))
+	if (engine_index == NULL)
+		return MotKeyCreate(rel, indexrel);
+	key = MotKeyCreateAs(rel, indexrel, mot_index_form(engine_index));
+	if (MotIsOrdinary(rel))
 		MotKeySetForm(key, mot_index_form(engine_index));
 	return key;
 }
 
 /* the form of a new one: that of those which it may take the place of, see MotDefinitionEncode */
-uint32
+uint64
 MotIndexFormBeside(const MotRelation *mr, const MotKey *key)
 {
-	uint32		form = MotKeyForm(key);
+	uint64		form = MotKeyForm(key);
 
 	for (int i = 0; i < mr->nindexes; i++)
 	{
@@ -609,7 +612,7 @@ MotIndexFormBeside(const MotRelation *mr, const MotKey *key)
 		for (int j = 0; j < key->ncolumns && same; j++)
 			same = other->columns[j].attnum == key->columns[j].attnum;
 		if (same)
-			form |= MotKeyForm(other);
+			form |= MotKeyForm(other) & MOT_FORM_NULLABLE;
 	}
 	return form;
 }
@@ -624,7 +627,7 @@ MotIndexDescribe(MotIndex *index, MotRelation *mr, TupleDesc desc, Relation rel,
 	index->deferrable = !indexrel->rd_index->indimmediate;
 	index->evaluation = NULL;
 	index->primary = indexrel->rd_index->indisprimary;
-	index->key = MotIndexKey(rel, indexrel, engine_index);
+	index->key = index->plain = MotIndexKey(rel, indexrel, engine_index);
 	index->relation = mr;
 	index->handle.index = engine_index;
 	/* cheap, and it cannot fail */

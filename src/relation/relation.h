@@ -26,6 +26,8 @@ typedef struct MotIndex
 	bool		deferrable;		/* a key that is checked later */
 	mot_index_handle handle;	/* engine index and the key check (arg = this) */
 	MotKey	   *key;
+	MotKey	   *plain;			/* a definition's: the same, if strings are
+								 * not collated */
 	struct MotRelation *relation;	/* NULL: a definition's index */
 	TupleDesc	desc;			/* of the table's rows */
 	struct MotEvaluation *evaluation;	/* see computed.c ... */
@@ -40,6 +42,15 @@ typedef struct MotIndex
 
 /* rowkey.c: a stored row's key into "key" (reset first), no bytes: it is not in the index; flags for the engine */
 extern unsigned MotIndexKeyOf(const MotIndex *index, const mot_version *version, MotKeyBuffer *key);
+
+/* the same as the log names rows: the plain key */
+extern void MotIndexNameOf(const MotIndex *index, const mot_version *version, MotKeyBuffer *name);
+
+/*
+ * Of a definition's index: its keys are collated, or not, as those of the engine's are.  Before
+ * keys are made or looked for.
+ */
+extern void MotIndexAdopt(MotIndex *index, const mot_index *made);
 
 typedef struct MotRelation
 {

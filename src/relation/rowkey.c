@@ -53,6 +53,19 @@ MotIndexKeyOf(const MotIndex *index, const mot_version *version, MotKeyBuffer *k
 	return MotKeyFromRow(index->key, index->check_values, index->check_isnull, key);
 }
 
+void
+MotIndexNameOf(const MotIndex *index, const mot_version *version, MotKeyBuffer *name)
+{
+	if (likely(index->plain == index->key))
+	{
+		(void) MotIndexKeyOf(index, version, name);
+		return;
+	}
+	MotKeyBufferReset(name);
+	MotRowDeform(index->desc, version, index->plain->max_attnum, index->check_values, index->check_isnull);
+	(void) MotKeyFromRow(index->plain, index->check_values, index->check_isnull, name);
+}
+
 /* --------------------------------------------------------------- key check */
 
 /*
@@ -121,6 +134,22 @@ matches_or_fails(void *arg, const mot_version *version, const void *key, size_t 
 	return result;
 }
 
+static bool
+in_order(void *arg, const void *lesser, size_t lesser_len, const void *greater, size_t greater_len)
+{
+	const MotIndex *index = arg;
+
+	return MotKeyInOrder(index->key, lesser, lesser_len, greater, greater_len);
+}
+
+void
+MotIndexAdopt(MotIndex *index, const mot_index *made)
+{
+	if (index->key != index->plain)
+		MotKeyAdoptCollations(index->key, mot_index_form(made));
+	index->handle.in_order = index->key->compared ? in_order : NULL;
+}
+
 void
 MotIndexComplete(MotIndex *index, TupleDesc desc)
 {
@@ -131,6 +160,7 @@ MotIndexComplete(MotIndex *index, TupleDesc desc)
 	index->handle.matches = index->offsets != NULL ? matches_integers :
 		key->width >= 0 ? matches : key->computed ? matches_computed : matches_or_fails;
 	index->handle.arg = index;
+	index->handle.in_order = key->compared ? in_order : NULL;
 	index->check_values = palloc(desc->natts * sizeof(Datum));
 	index->check_isnull = palloc(desc->natts * sizeof(bool));
 	MotKeyBufferInit(&index->check_buffer, CurrentMemoryContext);
@@ -150,7 +180,8 @@ MotFillIndex(mot_build *rows, mot_index *index, MotIndex *keys, bool full, bool 
 	mot_row    *row;
 	mot_row    *other;
 
-	return MotKeySortRows(rows, index, full, key_of, keys, look, arg, &other, &row);
+	MotIndexAdopt(keys, index);
+	return MotKeySortRows(rows, index, full, keys->key, key_of, keys, look, arg, &other, &row);
 }
 
 /*

@@ -388,7 +388,7 @@ replace_table(Relation rel, Oid tablespace, Oid number)
 
 			index->indexoid = made->oid;
 			index->unique = made->unique;
-			index->key = MotKeyCreate(rel, indexrel);
+			index->key = index->plain = MotKeyCreate(rel, indexrel);
 		}
 		index_close(indexrel, AccessShareLock);
 	}

@@ -508,7 +508,7 @@ planner_relation(MOT_RELATION_INFO_PARAMETERS)
 			bool		ordered = index != NULL;
 
 			for (int i = 0; ordered && i < index->key->ncolumns; i++)
-				ordered = index->key->columns[i].ordered;
+				ordered = MotKeyColumnIsOrdered(index->key, i, mot_index_disordered(index->handle.index));
 
 			/*
 			 * who looks for a column's ends takes it that a real btree has an

@@ -384,6 +384,16 @@ wait_for_rivals(Relation rel, MotTableIndexScan *o)
 	}
 }
 
+/* the rows to which the keys lead, or (NULL) of the table */
+static void
+sort_items(MotTableIndexScan *o, MotKeys *keys)
+{
+	clear_items(o);
+	MotFoundSorted(&o->items, o->session, o->relation->table, &o->view, o->index, keys, NULL, passes_checks, o);
+	o->at = o->backward ? o->items.n : -1;
+	o->phase = SCAN_ITEMS;
+}
+
 static void
 start(IndexScanDesc scan, Relation table, MotTableIndexScan *o, bool backward)
 {
@@ -422,13 +432,12 @@ start(IndexScanDesc scan, Relation table, MotTableIndexScan *o, bool backward)
 		o->nchecks = 0;
 		for (int i = 0; i < scan->numberOfKeys; i++)
 			add_check(o, &scan->keyData[i]);
-		clear_items(o);
-		MotFoundSorted(&o->items, o->session, o->relation->table, &o->view, o->index, passes_checks, o);
-		o->at = o->backward ? o->items.n : -1;
-		o->phase = SCAN_ITEMS;
+		sort_items(o, NULL);
 	}
 	else if (!MotKeysFirst(o->keys, NULL))
 		o->phase = SCAN_DONE;
+	else if (unlikely(o->keys->astray))
+		sort_items(o, o->keys);
 	else
 	{
 		MotCountIndexSearch(scan);
@@ -503,17 +512,21 @@ turn(IndexScanDesc scan, MotTableIndexScan *o)
 	o->phase = SCAN_DONE;
 	if (MotKeysFirst(o->keys, NULL))
 	{
-		if (!o->keys->get)
-			open_cursor(o);
-		o->phase = SCAN_RUNNING;
+		if (unlikely(o->keys->astray))
+			sort_items(o, o->keys);
+		else
+		{
+			if (!o->keys->get)
+				open_cursor(o);
+			o->phase = SCAN_RUNNING;
+		}
 	}
-	o->at = -1;
 	while (next_row(scan, o, &row, &version))
-	{
-		if (row == was)
-			o->at = o->items.n;
 		MotFoundAdd(&o->items, row, version);
-	}
+	o->at = -1;
+	for (int64 i = 0; i < o->items.n; i++)
+		if (o->items.rows[i].row == was)
+			o->at = i;
 	if (at_end)
 		o->at = backward ? -1 : o->items.n;
 	o->phase = SCAN_ITEMS;

@@ -222,7 +222,7 @@ build_index(Advance *a, Oid indexoid)
 	if (i < 0)
 		(void) MotRedoMisfit(&a->redo, "index %u is not in the definition", indexoid);
 	check(a, MotDefinitionMakeIndex(a->redo.session, target->table, &target->indexes[i], &index));
-	target->indexes[i].handle.index = index;
+	MotTargetResolveIndex(target, i, index);
 	status = MotLoadIndex(target->table, index, &target->indexes[i], a->look, a->arg);
 	if (status != MOT_OK)
 		mot_index_drop(a->redo.session, index);

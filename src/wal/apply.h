@@ -80,6 +80,7 @@ extern MotTarget *MotTargetGet(Oid dbid, Oid relid);
 extern const char *MotTargetName(const MotTarget *target);
 extern void MotTargetDefine(MotTarget *target, const char *bytes, size_t len);
 extern void MotTargetResolve(MotTarget *target);	/* look indexes up again */
+extern void MotTargetResolveIndex(MotTarget *target, int i, mot_index *index);	/* this one, or NULL */
 extern void MotTargetFree(MotTarget *target);
 
 /* all that were begun, in no order */

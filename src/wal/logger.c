@@ -352,7 +352,7 @@ identity_key(const mot_version *before, size_t *len)
 	if (unlikely(logging.identity < 0))
 		return NULL;
 	index = &logging.def->indexes[logging.identity];
-	(void) MotIndexKeyOf(index, before, &index->check_buffer);
+	MotIndexNameOf(index, before, &index->check_buffer);
 	*len = index->check_buffer.len;
 	return index->check_buffer.data;
 }

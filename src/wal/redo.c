@@ -166,6 +166,13 @@ MotRedoFind(MotRedo *redo, const MotOpData *op, mot_row **row, const mot_version
 	}
 	if (identity < 0 || target->indexes[identity].handle.index == NULL)
 		return MotRedoMisfit(redo, "the index by which rows are told apart is not there");
+	if (target->def->indexes[identity].key->collated)
+	{
+		if (!MotKeyFromPlain(target->def->indexes[identity].key, (const uint8 *) op->key, op->key_len, &target->old_key))
+			return MotRedoMisfit(redo, "a row's name is no key");
+		return MotRedoCheck(redo, mot_index_get(redo->session, &redo->view, &target->indexes[identity].handle,
+												target->old_key.data, target->old_key.len, NULL, row, version));
+	}
 	return MotRedoCheck(redo, mot_index_get(redo->session, &redo->view, &target->indexes[identity].handle,
 											op->key, op->key_len, NULL, row, version));
 }
@@ -255,13 +262,15 @@ MotRedoDefine(MotRedo *redo, const MotOpData *op)
 	MotDefinition *old = MotDefinitionDecode(bytes, len, redo->row_cxt);
 
 	MotTargetDefine(target, op->bytes, op->len);
-	MotTargetResolve(target);
-	for (int i = 0; i < old->nindexes; i++)
+	for (int i = 0; i < target->nindexes; i++)
 	{
-		int			j = MotTargetIndexAt(target, old->indexes[i].indexoid);
+		const MotIndex *index = &target->indexes[i];
+		bool		same = true;
 
-		if (j >= 0 && !MotDefinitionSameIndex(&old->indexes[i], &target->def->indexes[j]))
-			target->indexes[j].handle.index = NULL;
+		for (int j = 0; j < old->nindexes; j++)
+			if (old->indexes[j].indexoid == index->indexoid)
+				same = MotDefinitionSameIndex(&old->indexes[j], index);
+		MotTargetResolveIndex(target, i, same ? mot_table_index(target->table, index->indexoid) : NULL);
 	}
 	return old;
 }

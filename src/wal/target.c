@@ -137,8 +137,16 @@ void
 MotTargetResolve(MotTarget *target)
 {
 	for (int i = 0; i < target->nindexes; i++)
-		target->indexes[i].handle.index = target->table == NULL ? NULL :
-			mot_table_index(target->table, target->def->indexes[i].indexoid);
+		MotTargetResolveIndex(target, i, target->table == NULL ? NULL :
+							  mot_table_index(target->table, target->def->indexes[i].indexoid));
+}
+
+void
+MotTargetResolveIndex(MotTarget *target, int i, mot_index *index)
+{
+	target->indexes[i].handle.index = index;
+	if (index != NULL)
+		MotIndexAdopt(&target->indexes[i], index);
 }
 
 int

@@ -395,7 +395,7 @@ indexes_of_a_table(void)
 	view.command = MOT_COMMAND_MAX;
 	for (uint64_t i = 0; i < ROWS; i++)
 	{
-		mot_index_handle h = {by_id, NULL, NULL, false};
+		mot_index_handle h = {.index = by_id};
 		uint8_t		key[8];
 		mot_status	status;
 
@@ -407,7 +407,7 @@ indexes_of_a_table(void)
 			CHECK(status == MOT_OK && ((const record *) mot_version_data(version))->id == i);
 	}
 	{
-		mot_index_handle h = {by_value, NULL, NULL, false};
+		mot_index_handle h = {.index = by_value};
 
 		REQUIRE(mot_cursor_open(s, cursor, &view, &h, &none, &none, false) == MOT_OK);
 		while (mot_cursor_next(cursor, &row, &version))

@@ -1,0 +1,24 @@
+/*-------------------------------------------------------------------------
+ *
+ * collation.h
+ *	  What the catalogue says of a collation.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef MOT_COMPAT_COLLATION_H
+#define MOT_COMPAT_COLLATION_H
+
+#include "postgres.h"
+
+typedef struct MotCollationSource
+{
+	char		provider;		/* COLLPROVIDER_LIBC or _ICU */
+	bool		deterministic;
+	char	   *locale;
+	char	   *rules;			/* in addition; or NULL */
+} MotCollationSource;
+
+/* a collation of this database, the database's own included; false: another provider's */
+extern bool MotCollationRead(Oid collation, MotCollationSource *source);
+
+#endif							/* MOT_COMPAT_COLLATION_H */
