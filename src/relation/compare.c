@@ -143,7 +143,7 @@ compare_indexes(Findings *findings, const MotDefinition *stored, Relation rel, m
 		/* (a key may have become deferrable in this transaction) */
 		now.unique = MotIsOrdinary(rel) ? stored->indexes[i].unique : indexrel->rd_index->indisunique;
 		now.key = MotIndexKey(rel, indexrel, mot_table_index(table, now.indexoid));
-		if (!MotDefinitionSameIndex(&stored->indexes[i], &now))
+		if (!MotDefinitionSameIndex(&stored->indexes[i], &now, false))
 			note(findings, WRONG, psprintf(_("The keys of index \"%s\" are others now."),
 										   RelationGetRelationName(indexrel)));
 		index_close(indexrel, AccessShareLock);

@@ -87,6 +87,7 @@ typedef struct Input
 static void encode_column(StringInfo buf, TupleDesc desc, int i);
 static const MotKey *identity_key(mot_table *table);
 static bool same_key(const MotKey *a, const MotKey *b);
+static bool same_collations(const MotKey *a, const MotKey *b);
 static void encode_index(StringInfo buf, const MotIndexDef *def, const MotKey *key);
 static void seal(char *bytes, size_t len);
 static void raise_damaged(const char *what) pg_attribute_noreturn();
@@ -206,11 +207,19 @@ same_key(const MotKey *a, const MotKey *b)
 		if (x->attnum != y->attnum || x->encoding != y->encoding || x->nullable != y->nullable ||
 			x->descending != y->descending || x->nulls_first != y->nulls_first)
 			return false;
-		/* (before there were collated keys, definitions did not say) */
-		if (x->collation_order != NULL && y->collation_order != NULL && x->collation_order != y->collation_order)
-			return false;
 	}
 	return a->ncolumns == b->ncolumns && a->computed == b->computed && a->nulls_equal == b->nulls_equal;
+}
+
+/* (before there were collated keys, definitions did not say) */
+static bool
+same_collations(const MotKey *a, const MotKey *b)
+{
+	for (int i = 0; i < a->ncolumns; i++)
+		if (a->columns[i].collation_order != NULL && b->columns[i].collation_order != NULL &&
+			a->columns[i].collation_order != b->columns[i].collation_order)
+			return false;
+	return true;
 }
 
 static void
@@ -632,9 +641,10 @@ MotDefinitionMakeTable(mot_session *session, const MotDefinition *def,
 }
 
 bool
-MotDefinitionSameIndex(const MotIndex *a, const MotIndex *b)
+MotDefinitionSameIndex(const MotIndex *a, const MotIndex *b, bool collations)
 {
-	return a->unique == b->unique && same_key(a->key, b->key);
+	return a->unique == b->unique && same_key(a->key, b->key) &&
+		(!collations || same_collations(a->key, b->key));
 }
 
 /* -------------------------------------------------------------------- rows */

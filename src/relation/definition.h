@@ -84,8 +84,11 @@ extern mot_status MotDefinitionMakeIndex(mot_session *session, mot_table *table,
 extern mot_status MotDefinitionMakeTable(mot_session *session, const MotDefinition *def,
 										 const void *bytes, size_t len, mot_table **table);
 
-/* do an index's keys look the same in both? (else it has been built anew) */
-extern bool MotDefinitionSameIndex(const MotIndex *a, const MotIndex *b);
+/*
+ * Do an index's keys look the same in both? (else it has been built anew)  Not "collations": by
+ * whatever name they go, if their keys are the same, which the index's form tells.
+ */
+extern bool MotDefinitionSameIndex(const MotIndex *a, const MotIndex *b, bool collations);
 
 /* bytes of a row's data (WAL, checkpoints, copies); of two versions at once, which mostly have much in common */
 extern size_t MotDefinitionRowSize(const MotDefinition *def, const mot_version *version);

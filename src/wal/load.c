@@ -781,7 +781,9 @@ load_index(LoadShared *shared, LoadItem *item, Loader *loader)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_CORRUPTED),
 				 errmsg("checkpoint \"%s\" has two rows of memory-optimized table \"%s\" with the same key of index with OID %u",
-						shared->directory, loader->def->name, indexoid)));
+						shared->directory, loader->def->name, indexoid),
+				 loader->def->indexes[item->index].key->collated ?
+				 errhint("If its collation is nondeterministic, another version of ICU may take strings for equal that were not: start the server with the version they were stored with, and drop the index.") : 0));
 	if (status != MOT_OK && status != MOT_NOT_FOUND)
 		raise_status(shared, status);
 }

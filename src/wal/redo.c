@@ -269,7 +269,7 @@ MotRedoDefine(MotRedo *redo, const MotOpData *op)
 
 		for (int j = 0; j < old->nindexes; j++)
 			if (old->indexes[j].indexoid == index->indexoid)
-				same = MotDefinitionSameIndex(&old->indexes[j], index);
+				same = MotDefinitionSameIndex(&old->indexes[j], index, true);
 		MotTargetResolveIndex(target, i, same ? mot_table_index(target->table, index->indexoid) : NULL);
 	}
 	return old;

@@ -75,6 +75,10 @@ sub same
 		'SELECT id, n, s FROM {t} WHERE n = 1 AND s < \'az\' ORDER BY n, s DESC, id',
 		'SELECT id FROM {t} WHERE s = \'aax\' ORDER BY id',
 		'SELECT min(s), max(s) FROM {t}',
+		'SELECT id FROM {t} WHERE s < \'A\' OR s > \'zy\' OR (s = \'b\' AND id > 3) ORDER BY id',
+		'SELECT id FROM {t} WHERE (s, id) > (\'lie:az\', 100) ORDER BY s, id LIMIT 20',
+		'SELECT id, n, s FROM {t} WHERE n IN (1, 2) AND s BETWEEN \'a\' AND \'lie:b\' ORDER BY id',
+		'SELECT a.id, b.id FROM {t} a JOIN {t} b ON a.s = b.s AND a.n = 1 AND b.n < 2 ORDER BY a.s, a.id, b.id',
 		'SELECT id, s FROM {t} WHERE s >= \'lie:aa\' ORDER BY s, id LIMIT 10');
 	my $good = 1;
 	foreach my $q (@queries)
