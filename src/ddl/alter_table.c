@@ -424,12 +424,13 @@ alter_domain_body(const MotUtility *u, void *arg)
 	TypeName   *name = makeTypeNameFromNameList(copyObject(stmt->typeName));
 	Oid			domain = typenameTypeId(NULL, name);
 	List	   *before = MotValidChecks(InvalidOid, domain);
+	const char *constraint = stmt->subtype == 'C' ? castNode(Constraint, stmt->def)->conname : stmt->name;
 	List	   *constraints;
 	List	   *passing = NIL;
 
-	/* not for what the server will say is not there: that waits for nobody */
+	/* not for what the server will say is not there, or is already: that waits for nobody */
 	if (object_ownercheck(TypeRelationId, domain, GetUserId()) &&
-		(stmt->subtype != 'V' || OidIsValid(get_domain_constraint_oid(domain, stmt->name, true))))
+		(constraint == NULL || OidIsValid(get_domain_constraint_oid(domain, constraint, true)) == (stmt->subtype == 'V')))
 		passing = lock_domain_relations(domain);
 	MotUtilityStep(u, (Node *) stmt);
 	CommandCounterIncrement();
