@@ -787,6 +787,7 @@ mot_share_conflicts(mot_session *s, mot_row *row, bool full)
 extern bool mot_share_mine(mot_session *s, const mot_row *row, bool *key_only);
 extern mot_status mot_share_take(mot_session *s, mot_row *row, bool key_only, bool *taken);
 extern void mot_share_drop(mot_session *s, const journal_entry *j, bool undo);
+extern void mot_share_give(mot_session *s, const journal_entry *j, unsigned owner);
 
 /* validate.c */
 extern void mot_read_record_more(mot_session *s, mot_row *row, mot_ts ts);
@@ -827,6 +828,7 @@ extern void mot_ranges_free(mot_session *s);
 
 /* txn.c */
 extern mot_status mot_txn_hang_in(mot_session *s, uint64_t last);
+extern void mot_txn_forget(mot_session *s);
 
 /* undo.c */
 extern void mot_txn_undo(mot_session *s, mot_mark mark);

@@ -219,3 +219,15 @@ mot_share_drop(mot_session *s, const journal_entry *j, bool undo)
 	atomic_fetch_sub(&e->shares, 1);
 	mot_free(s->cache, x);
 }
+
+/* The share is another slot's from now on. */
+void
+mot_share_give(mot_session *s, const journal_entry *j, unsigned owner)
+{
+	share	   *x = (share *) (uintptr_t) j->a;
+	share_bucket *b = bucket_of(s->engine, entry_row(j));
+
+	mot_spin_lock(&b->lock);
+	x->owner = owner;
+	mot_spin_unlock(&b->lock);
+}

@@ -139,6 +139,14 @@ txn_finish(mot_session *s)
 	s->grave = NULL;
 }
 
+/* The transaction goes on without the session, which remembers nothing of it (parcel.c). */
+void
+mot_txn_forget(mot_session *s)
+{
+	txn_finish(s);
+	mot_owed_trim(s);
+}
+
 /* one counter per slot, written by its owner alone */
 static inline void
 count(_Atomic uint64_t *counter)

@@ -1,0 +1,239 @@
+/*-------------------------------------------------------------------------
+ *
+ * test_parcel.c
+ *	  Transactions that go on without their session: handed over to another
+ *	  slot, taken out of their parcel there, committed or aborted.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "txn_util.h"
+
+#define HOLDER 7
+#define NAME UINT64_C(4711)
+
+static store st;
+static mot_session *a,
+		   *b;
+
+static void
+setup(void)
+{
+	store_create(&st, 64 << 20, 8, MOT_ENGINE_PRIVATE, true);
+	a = open_session(st.engine, 1);
+	b = open_session(st.engine, 2);
+	begin(b);
+	(void) begin_view(b, 1);
+	for (uint64_t id = 1; id <= 3000; id++)
+		REQUIRE(insert(&st, b, 1, id, (int64_t) id * 10) == MOT_OK);
+	commit(b);
+	end_view(b);
+}
+
+static void
+teardown(void)
+{
+	mot_session_close(a);
+	mot_session_close(b);
+	mot_engine_destroy(st.engine);
+}
+
+static int64_t
+sum(mot_session *s, uint64_t upto)
+{
+	mot_view	v = begin_view(s, 1);
+	int64_t		total = 0;
+
+	for (uint64_t id = 1; id <= upto; id++)
+	{
+		const record *r = get(&st, s, &v, id, NULL, NULL);
+
+		total += r != NULL ? r->value : 0;
+	}
+	end_view(s);
+	return total;
+}
+
+/* a changes, inserts, deletes and locks rows, and hands all that over */
+static mot_parcel *
+hand_over(uint64_t changed)
+{
+	mot_session *holder = open_session(st.engine, HOLDER);
+	mot_parcel *parcel = NULL;
+	mot_view	v;
+	mot_row    *row;
+	const mot_version *seen;
+	const mot_version *newest;
+
+	begin(a);
+	v = begin_view(a, 1);
+	for (uint64_t id = 1; id <= changed; id++)
+		CHECK(update(&st, a, &v, 1, id, -1) == MOT_OK);
+	CHECK(delete_id(&st, a, &v, 1, changed + 1) == MOT_OK);
+	CHECK(delete_id(&st, a, &v, 1, changed + 2) == MOT_OK);
+	CHECK(insert(&st, a, 1, 5000, 1000000) == MOT_OK);
+	REQUIRE(get(&st, a, &v, 2990, &row, &seen) != NULL);
+	CHECK(mot_row_lock(a, &v, st.table, row, seen, MOT_MODE_SHARE, &newest) == MOT_OK);
+	REQUIRE(get(&st, a, &v, 2991, &row, &seen) != NULL);
+	CHECK(mot_row_lock(a, &v, st.table, row, seen, MOT_MODE_UPDATE, &newest) == MOT_OK);
+	end_view(a);
+	REQUIRE(mot_txn_prepare(a) == MOT_OK);
+	REQUIRE(mot_txn_pack(a, holder, &parcel) == MOT_OK);
+	CHECK(mot_txn_active(a));
+	mot_txn_hand_over(a, holder, parcel, NAME);
+	CHECK(!mot_txn_active(a) && !mot_txn_active(holder));
+	mot_session_close(holder);
+	return parcel;
+}
+
+static void
+is_held(uint64_t id, mot_row_mode mode, mot_status expected)
+{
+	mot_view	v = begin_view(b, 1);
+	mot_row    *row;
+	const mot_version *seen;
+	const mot_version *newest;
+	mot_status	status;
+
+	begin(b);
+	REQUIRE(get(&st, b, &v, id, &row, &seen) != NULL);
+	status = mot_row_lock(b, &v, st.table, row, seen, mode, &newest);
+	CHECK(status == expected);
+	if (status == MOT_BUSY)
+		CHECK(mot_session_holder(b).slot == HOLDER && mot_session_holder(b).host_id == NAME);
+	mot_txn_abort(b);
+	end_view(b);
+}
+
+static void
+ends(bool commits, uint64_t changed)
+{
+	mot_parcel *parcel;
+	mot_session *holder;
+	int64_t		before;
+	int64_t		after;
+
+	setup();
+	before = sum(b, 5000);
+	after = before + 1000000 - (int64_t) (changed + 1 + changed + 2) * 10;
+	for (uint64_t id = 1; id <= changed; id++)
+		after += -1 - (int64_t) id * 10;
+	parcel = hand_over(changed);
+
+	/* the session goes on; nobody sees anything; all is held */
+	CHECK(sum(a, 5000) == before && sum(b, 5000) == before);
+	is_held(1, MOT_MODE_NO_KEY_UPDATE, MOT_BUSY);
+	is_held(changed + 1, MOT_MODE_KEY_SHARE, MOT_BUSY);
+	is_held(2990, MOT_MODE_NO_KEY_UPDATE, MOT_BUSY);
+	is_held(2990, MOT_MODE_SHARE, MOT_OK);
+	is_held(2991, MOT_MODE_KEY_SHARE, MOT_BUSY);
+	is_held(2992, MOT_MODE_UPDATE, MOT_OK);
+	begin(b);
+	(void) begin_view(b, 1);
+	CHECK(insert(&st, b, 1, 5000, 1) == MOT_BUSY);
+	mot_txn_abort(b);
+	end_view(b);
+	(void) mot_reclaim_all(b);
+
+	/* somebody is about to end it, and does not */
+	holder = open_session(st.engine, HOLDER);
+	REQUIRE(mot_txn_unpack(holder, parcel) == MOT_OK);
+	mot_txn_put_back(holder);
+	mot_session_close(holder);
+	CHECK(sum(b, 5000) == before);
+	is_held(1, MOT_MODE_NO_KEY_UPDATE, MOT_BUSY);
+
+	holder = open_session(st.engine, HOLDER);
+	REQUIRE(mot_txn_unpack(holder, parcel) == MOT_OK);
+	if (commits)
+		CHECK(mot_txn_commit(holder) != 0);
+	else
+		mot_txn_abort(holder);
+	mot_parcel_free(holder, parcel);
+	mot_session_close(holder);
+	CHECK(sum(b, 5000) == (commits ? after : before));
+	is_held(1, MOT_MODE_UPDATE, MOT_OK);
+	is_held(2990, MOT_MODE_UPDATE, MOT_OK);
+	is_held(2991, MOT_MODE_UPDATE, MOT_OK);
+	(void) mot_reclaim_all(b);
+	(void) mot_reclaim_all(b);
+	CHECK(mot_owed_items(st.engine) == 0);
+	teardown();
+}
+
+/* it comes to nothing before it is handed over */
+static void
+discarded(void)
+{
+	mot_session *holder;
+	mot_parcel *parcel = NULL;
+	mot_view	v;
+
+	setup();
+	holder = open_session(st.engine, HOLDER);
+	begin(a);
+	v = begin_view(a, 1);
+	CHECK(update(&st, a, &v, 1, 1, -1) == MOT_OK);
+	end_view(a);
+	REQUIRE(mot_txn_prepare(a) == MOT_OK);
+	REQUIRE(mot_txn_pack(a, holder, &parcel) == MOT_OK);
+	mot_parcel_discard(holder, parcel);
+	mot_session_close(holder);
+	mot_txn_abort(a);
+	is_held(1, MOT_MODE_UPDATE, MOT_OK);
+	teardown();
+}
+
+/* what is restored has run in the holder's session */
+static void
+restored(void)
+{
+	mot_session *holder;
+	mot_parcel *parcel = NULL;
+	mot_view	v;
+
+	setup();
+	holder = open_session(st.engine, HOLDER);
+	begin(holder);
+	v = begin_view(holder, 1);
+	CHECK(update(&st, holder, &v, 1, 1, -1) == MOT_OK);
+	CHECK(delete_id(&st, holder, &v, 1, 2) == MOT_OK);
+	REQUIRE(mot_txn_pack(holder, holder, &parcel) == MOT_OK);
+	mot_txn_hand_over(holder, holder, parcel, NAME);
+	end_view(holder);
+	mot_session_close(holder);
+	is_held(1, MOT_MODE_NO_KEY_UPDATE, MOT_BUSY);
+	holder = open_session(st.engine, HOLDER);
+	REQUIRE(mot_txn_unpack(holder, parcel) == MOT_OK);
+	CHECK(mot_txn_commit(holder) != 0);
+	mot_parcel_free(holder, parcel);
+	mot_session_close(holder);
+	v = begin_view(b, 1);
+	CHECK(get(&st, b, &v, 1, NULL, NULL)->value == -1 && get(&st, b, &v, 2, NULL, NULL) == NULL);
+	end_view(b);
+	teardown();
+}
+
+static void
+committed(void)
+{
+	ends(true, 3);
+	ends(true, 2500);
+}
+
+static void
+rolled_back(void)
+{
+	ends(false, 3);
+	ends(false, 2500);
+}
+
+int
+main(int argc, char **argv)
+{
+	test_begin(argc, argv);
+	RUN(committed);
+	RUN(rolled_back);
+	RUN(discarded);
+	RUN(restored);
+	return test_end();
+}
