@@ -402,16 +402,16 @@ create_engine(void)
 	if (allowed)
 		flags = mot_huge_pages == MOT_HUGE_PAGES_ON ? MOT_ENGINE_HUGE_ON : MOT_ENGINE_HUGE_TRY;
 
-	if (MotProcessSlots() > MOT_MAX_SLOTS)
+	if (MotSlots() > MOT_MAX_SLOTS)
 		snprintf(reserve_error, sizeof(reserve_error),
 				 "The engine serves at most %d processes, and the settings allow %d",
-				 MOT_MAX_SLOTS, MotProcessSlots());
+				 MOT_MAX_SLOTS, MotSlots());
 	else if (mot_huge_pages == MOT_HUGE_PAGES_ON && !allowed)
 		snprintf(reserve_error, sizeof(reserve_error),
 				 "The control group does not allow %d huge pages", memory_in_huge_pages);
 	else
 		MotEngine = mot_engine_create((size_t) mot_max_memory_mb * 1024 * 1024,
-									  MotProcessSlots(), flags,
+									  MotSlots(), flags,
 									  reserve_error, sizeof(reserve_error));
 
 	if (MotEngine == NULL)

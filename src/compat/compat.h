@@ -16,6 +16,7 @@
 
 #include <unistd.h>
 
+#include "access/twophase.h"
 #include "access/xlogrecovery.h"
 #include "miscadmin.h"
 #include "storage/latch.h"
@@ -40,6 +41,9 @@
  * Known from shmem_request_hook on.
  */
 #define MotProcessSlots() (MaxBackends + NUM_AUXILIARY_PROCS)
+
+/* slots of the engine: behind those of processes, one for each prepared transaction */
+#define MotSlots() (MotProcessSlots() + max_prepared_xacts)
 
 #if PG_VERSION_NUM >= 170000
 #define MotMySlot() ((unsigned) MyProcNumber)

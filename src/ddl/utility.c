@@ -211,6 +211,30 @@ check_trigger(const CreateTrigStmt *stmt)
 				 errmsg("trigger's WHEN condition cannot reference system columns of a memory-optimized table")));
 }
 
+static void
+pass_on(void *arg)
+{
+	MotUtilityPass(arg);
+}
+
+/* Two-phase commit: see xact/prepared.c. */
+static bool
+transaction_statement(const MotUtility *u, const TransactionStmt *stmt)
+{
+	switch (stmt->kind)
+	{
+		case TRANS_STMT_PREPARE:
+			MotPreparedSaid(stmt->gid);
+			return false;
+		case TRANS_STMT_COMMIT_PREPARED:
+		case TRANS_STMT_ROLLBACK_PREPARED:
+			MotPreparedFinish(stmt->gid, pass_on, unconstify(MotUtility *, u));
+			return true;
+		default:
+			return false;
+	}
+}
+
 static bool
 dispatch(const MotUtility *u)
 {
@@ -234,6 +258,8 @@ dispatch(const MotUtility *u)
 			return MotAlterDomain(u, (AlterDomainStmt *) stmt);
 		case T_ReassignOwnedStmt:
 			return MotReassignOwned(u, (ReassignOwnedStmt *) stmt);
+		case T_TransactionStmt:
+			return transaction_statement(u, (TransactionStmt *) stmt);
 		case T_DropStmt:
 			return MotDrop(u, (DropStmt *) stmt);
 		case T_DropdbStmt:

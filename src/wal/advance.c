@@ -156,6 +156,8 @@ advance_one(MotRedo *redo, const MotOpData *op, const char *raw, size_t len)
 			MOT_FAULT("replay-delete");
 			delete(a, op);
 			break;
+		case MOT_OP_LOCK:
+			break;
 		default:
 			(void) MotRedoMisfit(redo, "unexpected operation");
 	}

@@ -36,12 +36,15 @@
 static MotRedo redo;
 static bool definitions;		/* some definition changes */
 static bool aborted;
+static bool restoring;			/* a prepared transaction, which goes on */
 
 static bool try_apply(const char *ops, size_t len, XLogRecPtr lsn, TransactionId xid);
+static bool apply_all(mot_session *session, mot_ts held, const char *ops, size_t len, XLogRecPtr lsn);
 static void apply_one(MotRedo *r, const MotOpData *op, const char *raw, size_t len);
 static void apply_insert(const MotOpData *op);
 static void apply_update(const MotOpData *op);
 static void apply_delete(const MotOpData *op);
+static void apply_lock(const MotOpData *op);
 static void apply_create(const MotOpData *op);
 static void apply_define(const MotOpData *op);
 static void apply_index(const MotOpData *op);
@@ -76,19 +79,38 @@ MotApply(const char *ops, size_t len, XLogRecPtr lsn, TransactionId xid)
 	return true;
 }
 
-/* false: memory is full, and nothing was done */
-static bool
-try_apply(const char *ops, size_t len, XLogRecPtr lsn, TransactionId xid)
+/*
+ * A prepared transaction's changes, in a session of its own.  false: there is no room for them, or for a
+ * table that they are of.
+ */
+bool
+MotApplyAgain(mot_session *session, const char *ops, size_t len, XLogRecPtr lsn)
 {
-	mot_session *session = MotSession();
-	mot_ts		held = mot_snapshot_held(session);
-	MemoryContext cxt;
-	MemoryContext oldcxt;
+	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "MOT prepared transaction", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext oldcxt = MemoryContextSwitchTo(cxt);
+	bool		done;
+
+	restoring = true;
+	done = apply_all(session, MOT_TS_NONE, ops, len, lsn);
+	restoring = false;
+	if (done)
+	{
+		MotTargetsForget();
+		mot_session_use_reserve(session, false);
+		mot_snapshot_hold(session, MOT_TS_NONE);
+	}
+	MemoryContextSwitchTo(oldcxt);
+	MemoryContextDelete(cxt);
+	return done;
+}
+
+/* The operations, in a transaction of that session, which goes on.  false: memory is full, and nothing was done. */
+static bool
+apply_all(mot_session *session, mot_ts held, const char *ops, size_t len, XLogRecPtr lsn)
+{
+	MemoryContext cxt = CurrentMemoryContext;
 	volatile bool done = true;
 	uint32		holdoff = InterruptHoldoffCount;
-
-	cxt = AllocSetContextCreate(CurrentMemoryContext, "MOT replay", ALLOCSET_DEFAULT_SIZES);
-	oldcxt = MemoryContextSwitchTo(cxt);
 
 	memset(&redo, 0, sizeof(redo));
 	redo.session = session;
@@ -119,6 +141,7 @@ try_apply(const char *ops, size_t len, XLogRecPtr lsn, TransactionId xid)
 		MotTargetsForget();
 		mot_session_use_reserve(session, false);
 		mot_snapshot_hold(session, held);
+		restoring = false;
 		if (geterrcode() != ERRCODE_OUT_OF_MEMORY || !redo.full)
 			PG_RE_THROW();
 		MemoryContextSwitchTo(cxt);
@@ -129,8 +152,19 @@ try_apply(const char *ops, size_t len, XLogRecPtr lsn, TransactionId xid)
 		done = false;
 	}
 	PG_END_TRY();
+	return done;
+}
 
-	if (!done)
+/* false: memory is full, and nothing was done */
+static bool
+try_apply(const char *ops, size_t len, XLogRecPtr lsn, TransactionId xid)
+{
+	mot_session *session = MotSession();
+	mot_ts		held = mot_snapshot_held(session);
+	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "MOT replay", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext oldcxt = MemoryContextSwitchTo(cxt);
+
+	if (!apply_all(session, held, ops, len, lsn))
 	{
 		MemoryContextSwitchTo(oldcxt);
 		MemoryContextDelete(cxt);
@@ -187,6 +221,8 @@ apply_one(MotRedo *r, const MotOpData *op, const char *raw, size_t len)
 		case MOT_OP_DROP_DATABASE:
 			drop_database(op->dbid);
 			return;
+		case MOT_OP_PREPARED:
+			return;
 		default:
 			break;
 	}
@@ -210,6 +246,8 @@ apply_one(MotRedo *r, const MotOpData *op, const char *raw, size_t len)
 
 	if (redo.target->damaged)
 		return;
+	if (redo.target->left_out && restoring)
+		(void) MotRedoCheck(&redo, MOT_NO_MEMORY);
 	if (redo.target->left_out)
 	{
 		/* indexes are made with the table */
@@ -248,6 +286,10 @@ apply_one(MotRedo *r, const MotOpData *op, const char *raw, size_t len)
 			MOT_FAULT("replay-delete");
 			apply_delete(op);
 			break;
+		case MOT_OP_LOCK:
+			if (restoring)
+				apply_lock(op);
+			break;
 		default:
 			MotRedoRaiseDamaged(redo.lsn, "unexpected operation %d", (int) op->op);
 	}
@@ -261,10 +303,63 @@ check(mot_status status)
 
 /* ------------------------------------------------------------------- rows */
 
+/* how strongly a prepared transaction has the row for that alone */
+static mot_row_mode
+mode_of(const MotOpData *op)
+{
+	if (op->op == MOT_OP_LOCK)
+		return (mot_row_mode) op->mode;
+	return op->op == MOT_OP_DELETE ? MOT_MODE_UPDATE : MOT_MODE_NO_KEY_UPDATE;
+}
+
+/* Of rows with the same content: one that the transaction has already, for a change; otherwise any that it can have. */
+typedef struct Choice
+{
+	const MotOpData *op;
+	bool		held;
+	const mot_version **version;
+} Choice;
+
+static bool
+choose_row(void *arg, mot_row *row, const mot_version *version)
+{
+	Choice	   *choice = arg;
+	mot_status	status;
+
+	if (mot_row_held(redo.session, row) != choice->held)
+		return false;
+	status = mot_row_lock(redo.session, &redo.view, redo.target->table, row, version,
+						  mode_of(choice->op), choice->version);
+	return status != MOT_BUSY && check(status);
+}
+
+static bool
+find_row_again(const MotOpData *op, mot_row **row, const mot_version **version)
+{
+	const mot_version *newest = NULL;
+	Choice		choice = {op, true, &newest};
+
+	if (op->key != NULL)
+		return MotRedoFind(&redo, op, row, version) &&
+			check(mot_row_lock(redo.session, &redo.view, redo.target->table, *row, *version, mode_of(op), version));
+	MotContentPrepare(redo.session, redo.target);
+	if (op->op == MOT_OP_LOCK ||
+		!MotContentChoose(redo.session, &redo.view, redo.target, op, choose_row, &choice, row))
+	{
+		choice.held = false;
+		if (!MotContentChoose(redo.session, &redo.view, redo.target, op, choose_row, &choice, row))
+			return MotRedoMisfit(&redo, "a row is not there");
+	}
+	*version = newest;
+	return true;
+}
+
 /* Finds the row that an operation is about and gets the right to change it.  false: damage, reported. */
 static bool
 find_row(const MotOpData *op, mot_row **row, const mot_version **version)
 {
+	if (restoring)
+		return find_row_again(op, row, version);
 	return MotRedoFind(&redo, op, row, version) &&
 		(*row == NULL ||
 		 check(mot_row_lock(redo.session, &redo.view, redo.target->table, *row, *version, true, version)));
@@ -373,6 +468,15 @@ apply_delete(const MotOpData *op)
 		return;
 	MotContentDrop(redo.session, target, row, mot_version_host_bits(old),
 				   mot_version_data(old), MotDefinitionRowSize(target->def, old));
+}
+
+static void
+apply_lock(const MotOpData *op)
+{
+	mot_row    *row;
+	const mot_version *version;
+
+	(void) find_row(op, &row, &version);
 }
 
 /* ------------------------------------------------------------- definitions */

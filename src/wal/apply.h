@@ -151,6 +151,10 @@ extern void MotContentPrepare(mot_session *session, MotTarget *target);
 extern bool MotContentFind(mot_session *session, const mot_view *view, MotTarget *target, const MotOpData *op,
 						   mot_row **row, const mot_version **version, bool *amended);
 
+extern bool MotContentChoose(mot_session *session, const mot_view *view, MotTarget *target, const MotOpData *op,
+							 bool (*fits) (void *arg, mot_row *row, const mot_version *version), void *arg,
+							 mot_row **row);
+
 /* a row has this content now, or no longer */
 extern void MotContentAdd(mot_session *session, MotTarget *target, mot_row *row,
 						  unsigned host_bits, const void *bytes, size_t size);

@@ -88,6 +88,7 @@ static bool watching = false;	/* covered etc. are of the time since it was
 static bool loading = false;
 static bool letting_go = false; /* the server's checkpoint is not complete yet */
 static bool behind = false;		/* the last attempt failed */
+static bool caught_up = false;
 static XLogRecPtr covered;		/* redo pointer up to which ours is in step */
 static TimestampTz retry_at = 0;
 static MemoryContext worker_cxt;
@@ -485,6 +486,13 @@ one_round(void)
 		return SLEEP_MS;
 	}
 
+	/*
+	 * what recovery has left in doubt has been decided, but for those that
+	 * are prepared
+	 */
+	if (!caught_up)
+		MotInDoubtCatchUp();
+	caught_up = true;
 	if (!armed)
 		arm();
 	if (!watching)
@@ -633,6 +641,9 @@ become_writable(void)
 	MotDirectoryMake();
 	MOT_FAULT("writable-begin");
 
+	MotRestorePrepared();
+	MOT_FAULT("writable-restored");
+
 	/* not when only this worker was away: transactions may be on their way */
 	if (!MotStateIs(MOT_HAS_STARTED))
 		log_start();
@@ -667,10 +678,14 @@ log_start(void)
 {
 	MotRecordHeader header = {InvalidXLogRecPtr, GetCurrentTimestamp()};
 	char		bytes[MOT_RECORD_HEADER_MAX];
+	size_t		len;
+	char	   *xids = MotInDoubtPrepared(&len);
 	XLogRecPtr	end;
 
 	XLogBeginInsert();
 	XLogRegisterData(bytes, MotRecordPutHeader(bytes, &header));
+	if (len > 0)
+		XLogRegisterData(xids, len);
 	end = XLogInsert(mot_resource_manager_id, MOT_XLOG_START);
 	XLogFlush(end);
 }

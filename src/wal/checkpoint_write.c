@@ -8,7 +8,8 @@
  *	  definitions, and which mixed transactions are in doubt.
  * 2. The rows as S sees them, by helpers, beside the running load.  The leader's
  *	  session holds S; helpers only look through it.
- * 3. The records in doubt, out of the log.
+ * 3. The records in doubt, out of the log; those of prepared transactions have been copied with
+ *	  the line, since their log may have gone.
  * 4. The log up to C is made durable: what the checkpoint contains must not be
  *	  lost from the log behind which it stands.
  * 5. The manifest, and the directory gets its name.
@@ -135,6 +136,7 @@ typedef struct Doubts
 
 static XLogRecPtr write_checkpoint(bool final, bool helpers);
 static void draw_line(MotManifest *m, Sources *sources, Cut *cut, MotGateLine *line);
+static void collect_doubts(MotManifest *m, uint32 n);
 static void draw_line_standby(MotManifest *m, Sources *sources, Cut *cut);
 static void visit_table(void *arg, mot_table *table);
 static void write_rows(MotManifest *m, Sources *sources, const Cut *cut, const char *directory,
@@ -317,6 +319,8 @@ static void
 draw_line(MotManifest *m, Sources *sources, Cut *cut, MotGateLine *line)
 {
 	mot_session *session = MotSession();
+	bool		locked;
+	uint32		ndoubts = 0;
 
 	do
 	{
@@ -330,10 +334,39 @@ draw_line(MotManifest *m, Sources *sources, Cut *cut, MotGateLine *line)
 			cut->snapshot = Min(cut->snapshot, line->drawn[i] - 1);
 		mot_snapshot_lower(session, cut->snapshot);
 		collect(sources);
+
+		/* (who has this lock may wait for the gate) */
+		locked = LWLockConditionalAcquire(MotApplyLock, LW_EXCLUSIVE);
+		if (locked)
+			ndoubts = MotInDoubtMark();
 		MOT_FAULT("checkpoint-gate");
 		MotGateOpen();
-	} while (sources->n > sources->max);
+		if (locked && sources->n > sources->max)
+			LWLockRelease(MotApplyLock);
+		else if (!locked)
+		{
+			MotReplayAwait();
+			CHECK_FOR_INTERRUPTS();
+		}
+	} while (!locked || sources->n > sources->max);
 	m->tli = GetWALInsertionTimeLine();
+
+	/* who was marked stays as long as the lock is held */
+	collect_doubts(m, ndoubts);
+	LWLockRelease(MotApplyLock);
+}
+
+/* Those in the list that are marked. */
+static void
+collect_doubts(MotManifest *m, uint32 n)
+{
+	Doubts		doubts = {0};
+
+	doubts.max = n;
+	doubts.out = palloc0(Max(doubts.max, 1) * sizeof(MotManifestInDoubt));
+	MotInDoubtEach(copy_doubt, &doubts);
+	m->nindoubt = doubts.n;
+	m->indoubt = doubts.out;
 }
 
 /*
@@ -345,7 +378,6 @@ draw_line_standby(MotManifest *m, Sources *sources, Cut *cut)
 {
 	mot_session *session = MotSession();
 	XLogRecPtr	replayed;
-	Doubts		doubts = {0};
 
 	for (;;)
 	{
@@ -374,11 +406,7 @@ draw_line_standby(MotManifest *m, Sources *sources, Cut *cut)
 	 * it is
 	 */
 	m->lsn = Max(replayed, MotReplay->upto);
-	doubts.max = MotInDoubtCount();
-	doubts.out = palloc0(Max(doubts.max, 1) * sizeof(MotManifestInDoubt));
-	MotInDoubtEach(copy_doubt, &doubts);
-	m->nindoubt = doubts.n;
-	m->indoubt = doubts.out;
+	collect_doubts(m, MotInDoubtMark());
 	LWLockRelease(MotApplyLock);
 }
 
@@ -718,10 +746,12 @@ write_item(WriteShared *shared, WriteItem *item, MotDefinition *def)
 static void
 read_doubt(MotManifest *m, MotInDoubtRange *ranges, int nranges)
 {
-	m->indoubt = palloc0(nranges * sizeof(MotManifestInDoubt));
+	/* behind those that are in the list */
+	m->indoubt = repalloc(m->indoubt, (m->nindoubt + nranges) * sizeof(MotManifestInDoubt));
+	memset(m->indoubt + m->nindoubt, 0, nranges * sizeof(MotManifestInDoubt));
 	for (int i = 0; i < nranges; i++)
 	{
-		Doubt		doubt = {.range = ranges[i],.out = &m->indoubt[i]};
+		Doubt		doubt = {.range = ranges[i],.out = &m->indoubt[m->nindoubt + i]};
 
 		doubt.path = MotSpillPath("%08X%08X.line", LSN_FORMAT_ARGS(ranges[i].start));
 		doubt.out->xid = ranges[i].xid;
@@ -740,7 +770,7 @@ read_doubt(MotManifest *m, MotInDoubtRange *ranges, int nranges)
 		}
 		pfree(doubt.path);
 	}
-	m->nindoubt = nranges;
+	m->nindoubt += nranges;
 }
 
 /* The record, or its pieces, put together one behind the other. */

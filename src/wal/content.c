@@ -281,10 +281,11 @@ is_this(const MotTarget *target, const mot_version *version,
 		memcmp(mot_version_data(version), old, size) == 0;
 }
 
-/* Any row with this content. */
+/* Any row with this content that "fits" (NULL: any at all). */
 static bool
 find_content(mot_session *session, const mot_view *view, MotTarget *target,
 			 unsigned host_bits, const void *old, size_t size,
+			 bool (*fits) (void *arg, mot_row *row, const mot_version *version), void *arg,
 			 mot_row **row, const mot_version **version)
 {
 	MotContentMap *map = target->content.map;
@@ -306,7 +307,8 @@ find_content(mot_session *session, const mot_view *view, MotTarget *target,
 			if (*row == NULL)
 				continue;
 			*version = mot_row_visible(session, view, target->table, *row);
-			if (*version != NULL && is_this(target, *version, host_bits, old, size))
+			if (*version != NULL && is_this(target, *version, host_bits, old, size) &&
+				(fits == NULL || fits(arg, *row, *version)))
 				return true;
 		}
 		return false;
@@ -314,9 +316,22 @@ find_content(mot_session *session, const mot_view *view, MotTarget *target,
 
 	mot_scan_begin(session, &scan, target->table, view, NULL);
 	while (mot_scan_next(session, &scan, row, version))
-		if (is_this(target, *version, host_bits, old, size))
+		if (is_this(target, *version, host_bits, old, size) &&
+			(fits == NULL || fits(arg, *row, *version)))
 			return true;
 	return false;
+}
+
+/* For prepared transactions, which have rows while others are looked for. */
+bool
+MotContentChoose(mot_session *session, const mot_view *view, MotTarget *target, const MotOpData *op,
+				 bool (*fits) (void *arg, mot_row *row, const mot_version *version), void *arg,
+				 mot_row **row)
+{
+	const mot_version *version;
+
+	return find_content(session, view, target, op->old_host_bits, op->old_bytes, op->old_len,
+						fits, arg, row, &version);
 }
 
 /* bytes before the tail */
@@ -373,7 +388,7 @@ MotContentFind(mot_session *session, const mot_view *view, MotTarget *target, co
 	size_t		least = SIZE_MAX;
 
 	*amended = false;
-	if (find_content(session, view, target, op->old_host_bits, op->old_bytes, op->old_len, row, version))
+	if (find_content(session, view, target, op->old_host_bits, op->old_bytes, op->old_len, NULL, NULL, row, version))
 		return true;
 	*amended = true;
 	/* (a copy: aligned) */

@@ -99,6 +99,7 @@ typedef struct Gate
 
 static Gate *gate = NULL;
 
+static void enter_gate(bool stream, bool decided);
 static void wait_opened(bool committed);
 
 static void
@@ -112,7 +113,7 @@ const MotShmem MotGateShmem = {"mot gate", (void **) &gate, offsetof(Gate, place
 /* ----------------------------------------------------------------- commits */
 
 static void
-enter(uint32 moving, uint32 where)
+enter(uint32 moving, uint32 where, bool decided)
 {
 	Place	   *mine = &gate->place[MotMySlot()];
 	uint32		limit = moving == PLACE_STREAM ? GATE_NO_STREAMS : GATE_CLOSED;
@@ -124,7 +125,7 @@ enter(uint32 moving, uint32 where)
 		if (likely(pg_atomic_read_u32(&gate->gate) < limit))
 			return;
 		pg_atomic_write_u32(&mine->state, where);
-		wait_opened(where == PLACE_LOGGED);
+		wait_opened(decided || where == PLACE_LOGGED);
 	}
 }
 
@@ -167,6 +168,19 @@ wait_opened(bool committed)
 void
 MotGateEnter(bool stream)
 {
+	enter_gate(stream, false);
+}
+
+/* The same for what is not this process's transaction, and is committed or aborted already. */
+void
+MotGateEnterDecided(void)
+{
+	enter_gate(false, true);
+}
+
+static void
+enter_gate(bool stream, bool decided)
+{
 	Place	   *mine = &gate->place[MotMySlot()];
 	uint32		state = pg_atomic_read_u32(&mine->state);
 	uint32		used;
@@ -181,7 +195,7 @@ MotGateEnter(bool stream)
 			   !pg_atomic_compare_exchange_u32(&gate->used, &used, MotMySlot() + 1))
 			;
 	}
-	enter(stream ? PLACE_STREAM : PLACE_IN, state);
+	enter(stream ? PLACE_STREAM : PLACE_IN, state, decided);
 }
 
 /* The timestamp has been drawn. */

@@ -18,6 +18,10 @@
  * after its commit record, so whatever lies between the two in the log has
  * nothing to do with them.
  *
+ * Those that PREPARE TRANSACTION has ended wait here, too, as long as it takes.  Once a
+ * server is open for writing they are held (prepared.c): then they are in the list for
+ * checkpoints only, and whoever ends them takes them out.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -25,6 +29,8 @@
 #include "access/transam.h"
 #include "access/xlog.h"
 #include "access/xlogrecovery.h"
+#include "miscadmin.h"
+#include "storage/procarray.h"
 #include "wal/replay.h"
 #include "wal/spill.h"
 #include "wal/spool.h"
@@ -33,20 +39,20 @@
 /* more than so many bytes lie in a file */
 #define SMALL_SIZE 8192
 
-typedef struct InDoubt
-{
-	struct InDoubt *next;
-	TransactionId xid;
-	XLogRecPtr	lsn;
-	size_t		len;
-	bool		in_file;
-	char		ops[];
-} InDoubt;
-
 MotReplayShared *MotReplay = NULL;
 LWLock	   *MotApplyLock = NULL;
 
-static void add_entry(TransactionId xid, XLogRecPtr lsn, const char *ops, size_t len);
+typedef enum Fate
+{
+	UNKNOWN,
+	COMMITTED,
+	VOID
+} Fate;
+
+static void add_entry(TransactionId xid, MotDoubt what, XLogRecPtr lsn, const char *ops, size_t len);
+static void fill_entry(InDoubt *entry, TransactionId xid, MotDoubt what, XLogRecPtr lsn, const char *ops, size_t len);
+static const char *entry_ops(const InDoubt *entry);
+static void link_last(InDoubt *entry);
 static InDoubt *unlink_first(InDoubt *before, InDoubt *entry);
 
 static void
@@ -91,13 +97,21 @@ write_file(XLogRecPtr lsn, const char *ops, size_t len)
 	return done;
 }
 
+static MotDoubt
+kind_of(const char *ops, size_t len)
+{
+	return MotRecordIsPrepared(ops, len) ? MOT_DOUBT_PREPARED : MOT_DOUBT_MIXED;
+}
+
 void
 MotInDoubtAdd(TransactionId xid, XLogRecPtr lsn, const char *ops, size_t len)
 {
+	MotDoubt	what = kind_of(ops, len);
+
 	/* where the disk is full, beside the tables */
 	if (len > SMALL_SIZE && write_file(lsn, ops, len))
 		ops = NULL;
-	add_entry(xid, lsn, ops, len);
+	add_entry(xid, what, lsn, ops, len);
 }
 
 /* They are in this file, which is ours now. */
@@ -105,15 +119,34 @@ void
 MotInDoubtAddFile(TransactionId xid, XLogRecPtr lsn, const char *path, size_t len)
 {
 	char	   *to = file_of(lsn);
+	MotDoubt	what;
+	const char *ops;
 
 	(void) MotFileRename(path, to, ERROR);
+	ops = MotSpillMap(to, len);
+	what = kind_of(ops, len);
+	MotSpillUnmap(ops, len);
 	pfree(to);
-	add_entry(xid, lsn, NULL, len);
+	add_entry(xid, what, lsn, NULL, len);
+}
+
+static void
+fill_entry(InDoubt *entry, TransactionId xid, MotDoubt what, XLogRecPtr lsn, const char *ops, size_t len)
+{
+	entry->next = NULL;
+	entry->xid = xid;
+	pg_atomic_init_u32(&entry->what, what);
+	entry->lsn = lsn;
+	entry->len = len;
+	entry->in_file = ops == NULL && len > 0;
+	entry->marked = false;
+	if (ops != NULL)
+		memcpy(entry->ops, ops, len);
 }
 
 /* ops NULL: they are in the file */
 static void
-add_entry(TransactionId xid, XLogRecPtr lsn, const char *ops, size_t len)
+add_entry(TransactionId xid, MotDoubt what, XLogRecPtr lsn, const char *ops, size_t len)
 {
 	mot_session *session = MotSession();
 	mot_status	status;
@@ -143,26 +176,79 @@ add_entry(TransactionId xid, XLogRecPtr lsn, const char *ops, size_t len)
 		}
 		MotApplyMakeRoom(true);
 	}
-	entry->next = NULL;
-	entry->xid = xid;
-	entry->lsn = lsn;
-	entry->len = len;
-	entry->in_file = ops == NULL && len > 0;
-	if (ops != NULL)
-		memcpy(entry->ops, ops, len);
+	fill_entry(entry, xid, what, lsn, ops, len);
+	link_last(entry);
+	MOT_FAULT("replay-doubt");
+}
+
+static void
+link_last(InDoubt *entry)
+{
+	MotDoubt	what = (MotDoubt) pg_atomic_read_u32(&entry->what);
 
 	if (MotReplay->last == NULL)
 		MotReplay->first = entry;
 	else
 		MotReplay->last->next = entry;
 	MotReplay->last = entry;
+	if (!MOT_DOUBT_OPEN(what))
+		return;
+	if (what == MOT_DOUBT_PREPARED)
+		pg_atomic_fetch_add_u32(&MotReplay->prepared, 1);
 
 	/*
 	 * a full barrier: the commit record is replayed after this, so whoever
 	 * sees the commit sees the count
 	 */
 	pg_atomic_fetch_add_u32(&MotReplay->in_doubt, 1);
-	MOT_FAULT("replay-doubt");
+}
+
+/*
+ * For a transaction that is about to be prepared; not in the list yet.  path: the file that
+ * has the operations, which is ours then; NULL: they are at "ops".
+ */
+InDoubt *
+MotInDoubtNew(TransactionId xid, MotDoubt what, XLogRecPtr lsn, const char *ops, size_t len, const char *path)
+{
+	mot_session *session = MotSession();
+	mot_status	status = MOT_NO_MEMORY;
+	InDoubt    *entry = NULL;
+
+	if (path != NULL)
+	{
+		char	   *to = file_of(lsn);
+
+		(void) MotFileRename(path, to, ERROR);
+		pfree(to);
+	}
+	else if (len <= SMALL_SIZE)
+		entry = mot_host_alloc(session, offsetof(InDoubt, ops) + len, false, &status);
+	if (entry == NULL)
+	{
+		if (path == NULL && !write_file(lsn, ops, len))
+			MotFileRaise("write to file", MOT_SPILL_DIRECTORY);
+		ops = NULL;
+		entry = mot_host_alloc(session, offsetof(InDoubt, ops), true, &status);
+	}
+	if (entry == NULL)
+	{
+		remove_file(lsn);
+		MotRaiseStatus(status, NULL);
+	}
+	fill_entry(entry, xid, what, lsn, ops, len);
+	return entry;
+}
+
+void
+MotInDoubtLink(InDoubt *entry)
+{
+	link_last(entry);
+}
+
+const char *
+MotInDoubtOps(const InDoubt *entry)
+{
+	return entry_ops(entry);
 }
 
 static const char *
@@ -194,6 +280,29 @@ apply_entry(const InDoubt *entry)
 	return done;
 }
 
+/*
+ * at_end: who is not committed will never be, unless it is prepared.  Only a server that is open for
+ * writing has all those in its list of running transactions, and has no others there
+ * that are in doubt; before, they wait.
+ */
+static Fate
+fate_of(const InDoubt *entry, bool at_end)
+{
+	MotDoubt	what = (MotDoubt) pg_atomic_read_u32(&((InDoubt *) entry)->what);
+
+	if (!MOT_DOUBT_OPEN(what))
+		return UNKNOWN;
+	if (what == MOT_DOUBT_PREPARED)
+	{
+		at_end = !RecoveryInProgress();
+		if (at_end && TransactionIdIsInProgress(entry->xid))
+			return UNKNOWN;
+	}
+	if (TransactionIdDidCommit(entry->xid))
+		return COMMITTED;
+	return at_end || TransactionIdDidAbort(entry->xid) ? VOID : UNKNOWN;
+}
+
 void
 MotInDoubtSettle(bool at_end)
 {
@@ -202,16 +311,16 @@ MotInDoubtSettle(bool at_end)
 
 	while (entry != NULL)
 	{
-		bool		committed = TransactionIdDidCommit(entry->xid);
+		Fate		fate = fate_of(entry, at_end);
 
-		if (!committed && !at_end && !TransactionIdDidAbort(entry->xid))
+		if (fate == UNKNOWN)
 		{
 			before = entry;
 			entry = entry->next;
 			continue;
 		}
 		MOT_FAULT("replay-settle");
-		if (committed && !apply_entry(entry))
+		if (fate == COMMITTED && !apply_entry(entry))
 		{
 			/* others may have the lock meanwhile, so from the start */
 			MotApplyMakeRoom(true);
@@ -228,6 +337,7 @@ static InDoubt *
 unlink_first(InDoubt *before, InDoubt *entry)
 {
 	InDoubt    *next = entry->next;
+	MotDoubt	what = (MotDoubt) pg_atomic_read_u32(&entry->what);
 
 	if (before == NULL)
 		MotReplay->first = next;
@@ -238,28 +348,130 @@ unlink_first(InDoubt *before, InDoubt *entry)
 	if (entry->in_file)
 		remove_file(entry->lsn);
 	mot_host_free(MotSession(), entry);
+	if (what == MOT_DOUBT_PREPARED)
+		pg_atomic_fetch_sub_u32(&MotReplay->prepared, 1);
 	/* after it was applied: who does not see the count sees the rows */
-	pg_atomic_fetch_sub_u32(&MotReplay->in_doubt, 1);
+	if (MOT_DOUBT_OPEN(what))
+		pg_atomic_fetch_sub_u32(&MotReplay->in_doubt, 1);
 	return next;
 }
 
+void
+MotInDoubtUnlink(InDoubt *entry)
+{
+	InDoubt    *before = NULL;
+
+	for (InDoubt *e = MotReplay->first; e != NULL && e != entry; e = e->next)
+		before = e;
+	(void) unlink_first(before, entry);
+}
+
+/* Nothing of these is on its way to be installed while the gate is closed. */
+uint32
+MotInDoubtMark(void)
+{
+	uint32		n = 0;
+
+	for (InDoubt *entry = MotReplay->first; entry != NULL; entry = entry->next)
+	{
+		MotDoubt	what = (MotDoubt) pg_atomic_read_u32(&entry->what);
+
+		entry->marked = what != MOT_DOUBT_KEPT && what != MOT_DOUBT_OVER;
+		n += entry->marked;
+	}
+	return n;
+}
+
+/* (on a standby all that there are) */
 void
 MotInDoubtEach(void (*visit) (void *arg, TransactionId xid, XLogRecPtr lsn,
 							  const char *ops, size_t len, bool mapped), void *arg)
 {
 	for (InDoubt *entry = MotReplay->first; entry != NULL; entry = entry->next)
-		visit(arg, entry->xid, entry->lsn, entry_ops(entry), entry->len, entry->in_file);
+		if (entry->marked)
+			visit(arg, entry->xid, entry->lsn, entry_ops(entry), entry->len, entry->in_file);
+}
+
+static bool
+is_among(TransactionId xid, const char *xids, size_t len)
+{
+	for (size_t at = 0; at + sizeof(TransactionId) <= len; at += sizeof(TransactionId))
+	{
+		TransactionId one;
+
+		memcpy(&one, xids + at, sizeof(one));
+		if (one == xid)
+			return true;
+	}
+	return false;
+}
+
+void
+MotInDoubtStart(const char *xids, size_t len)
+{
+	InDoubt    *before = NULL;
+	InDoubt    *entry;
+
+	MotInDoubtSettle(true);
+	entry = MotReplay->first;
+	while (entry != NULL)
+	{
+		if (pg_atomic_read_u32(&entry->what) == MOT_DOUBT_PREPARED && !is_among(entry->xid, xids, len))
+			entry = unlink_first(before, entry);
+		else
+		{
+			before = entry;
+			entry = entry->next;
+		}
+	}
+}
+
+char *
+MotInDoubtPrepared(size_t *len)
+{
+	char	   *xids;
+	size_t		n = 0;
+
+	LWLockAcquire(MotApplyLock, LW_SHARED);
+	for (InDoubt *entry = MotReplay->first; entry != NULL; entry = entry->next)
+		n++;
+	xids = palloc(Max(n, 1) * sizeof(TransactionId));
+	*len = 0;
+	for (InDoubt *entry = MotReplay->first; entry != NULL; entry = entry->next)
+	{
+		if (pg_atomic_read_u32(&entry->what) == MOT_DOUBT_MIXED)
+			continue;
+		memcpy(xids + *len, &entry->xid, sizeof(TransactionId));
+		*len += sizeof(TransactionId);
+	}
+	LWLockRelease(MotApplyLock);
+	return xids;
 }
 
 /* ---------------------------------------------------------------- sessions */
 
 static bool
-anything_decided(void)
+anything_decided(bool at_end)
 {
 	for (InDoubt *entry = MotReplay->first; entry != NULL; entry = entry->next)
-		if (TransactionIdDidCommit(entry->xid) || TransactionIdDidAbort(entry->xid))
+		if (fate_of(entry, at_end) != UNKNOWN)
 			return true;
 	return false;
+}
+
+/*
+ * After a crash the log is sorted by table, and tables come back one by one: what it leaves in
+ * doubt can be applied when all are there.
+ */
+static bool
+can_be_settled(void)
+{
+	if (MotSpooling())
+		return true;
+	if (MotWalCurrentState() != MOT_WAL_READY && MotWalCurrentState() != MOT_WAL_REFUSED && IsUnderPostmaster &&
+		!MotRecovers() && !RecoveryInProgress())
+		MotStateAwaitLoaded();
+	return MotWalCurrentState() != MOT_WAL_REFUSED;
 }
 
 /*
@@ -280,9 +492,9 @@ MotInDoubtCatchUp(void)
 
 	/* most of the time what is in doubt has not been decided */
 	LWLockAcquire(MotApplyLock, LW_SHARED);
-	decided = at_end || anything_decided();
+	decided = anything_decided(at_end);
 	LWLockRelease(MotApplyLock);
-	if (!decided)
+	if (!decided || !can_be_settled())
 		return;
 
 	LWLockAcquire(MotApplyLock, LW_EXCLUSIVE);

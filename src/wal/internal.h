@@ -58,6 +58,7 @@ typedef struct MotGateLine
 } MotGateLine;
 
 extern void MotGateEnter(bool stream);
+extern void MotGateEnterDecided(void);
 extern void MotGateDrawn(mot_ts ts);
 extern void MotGateLogged(TransactionId xid, XLogRecPtr start, XLogRecPtr end);
 extern void MotGateLeave(void);
@@ -67,6 +68,7 @@ extern const MotShmem MotGateShmem;
 
 /* ------------------------------------------------------- logger.c, durable.c */
 extern void MotLoggerInit(void);	/* registers with xact/ */
+extern void MotLoggerForget(void);	/* leaves the gate */
 extern void MotDurableInit(void);	/* flush at AFTER_LOCKS */
 
 /* will this session's commit have to wait for a synchronous standby? */
@@ -127,7 +129,7 @@ extern void MotReplayEnd(void); /* end of recovery: settle what is in doubt,
 
 /*
  * In doubt: records of mixed transactions whose fate is not known yet, for all
- * processes to see.  Under MotApplyLock.  AddFile: what to apply is in this file
+ * processes to see; and those of prepared ones, see prepared.c.  Under MotApplyLock.  AddFile: what to apply is in this file
  * of spill.c's, which gets another name.  Each: mapped says that what is visited
  * is a mapping, of which the visitor disposes (MotSpillUnmap).
  */
@@ -136,10 +138,41 @@ extern void MotInDoubtAddFile(TransactionId xid, XLogRecPtr lsn, const char *pat
 extern void MotInDoubtSettle(bool at_end);	/* apply those whose xid is known
 											 * committed, in order; drop
 											 * aborted ones (at_end: all
-											 * others) */
+											 * others but those that may be
+											 * prepared) */
 extern uint32 MotInDoubtCount(void);	/* without a lock: anything to settle? */
 extern void MotInDoubtEach(void (*visit) (void *arg, TransactionId xid, XLogRecPtr lsn,
 										  const char *ops, size_t len, bool mapped), void *arg);
+
+/* A server has begun to write: of those prepared before it these are so still. */
+extern void MotInDoubtStart(const char *xids, size_t len);
+
+/* what such a server says: xids, one after the other; palloc'd */
+extern char *MotInDoubtPrepared(size_t *len);
+
+/*
+ * On a primary, for a checkpoint: Mark, the gate closed (without waiting; nothing is
+ * allocated); then Each visits those that were in the list.
+ */
+extern uint32 MotInDoubtMark(void);
+
+/* --------------------------------------------------------------- prepared.c
+ *
+ * The redo of transactions that PREPARE TRANSACTION has ended; see xact/xact.h.
+ */
+extern void *MotPreparedRedoKeep(TransactionId xid, XLogRecPtr lsn, const char *ops, size_t len,
+								 const char *path);
+extern void MotPreparedRedoKept(void *redo);
+extern void MotPreparedRedoDrop(void *redo);
+extern void MotPreparedRedoFinish(void);
+extern void MotPreparedRedoFinished(void *redo);
+extern void MotPreparedRedoRestore(const char *gid);
+
+/* by the worker, before anybody may change anything: true: all are as they were */
+extern void MotRestorePrepared(void);
+
+/* its changes, in this session, whose transaction goes on; false: there is no room for them */
+extern bool MotApplyAgain(mot_session *session, const char *ops, size_t len, XLogRecPtr lsn);
 
 /*
  * On a standby, by a session, with or without a snapshot: whatever a PostgreSQL
@@ -191,6 +224,7 @@ extern bool MotStateClaimLoad(void);
 extern void MotStateLoadDone(MotWalState state);	/* READY or REFUSED; wakes
 													 * all */
 extern void MotStateRefuse(int sqlerrcode, const char *message, const char *hint);	/* keeps the text */
+extern void MotStateAwaitLoaded(void);
 extern void MotStateTableLoaded(void);	/* wakes those who wait for a table */
 extern bool MotStateTakeAsked(Oid *dbid, Oid *relid);	/* a table that somebody
 														 * waits for; once */

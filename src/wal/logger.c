@@ -14,6 +14,10 @@
  * Such a transaction is given an xid, if it has none: then it is complete in
  * the log at the end of PRE_COMMIT, as a mixed one is, and has left the gate.
  *
+ * At PREPARE TRANSACTION the record says that besides, and which rows are locked more
+ * than its changes tell; and checkpoints get a copy of it, since they may come when the
+ * log has gone (prepared.c).
+ *
  * The gate (gate.c) is entered for the insertion of a record, so for a
  * small MOT-only transaction as late as in COMMIT: between PRE_COMMIT and
  * COMMIT the server may wait for others (NOTIFY does).
@@ -25,6 +29,8 @@
  */
 #include "postgres.h"
 
+#include <unistd.h>
+
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "access/xloginsert.h"
@@ -33,6 +39,7 @@
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
 #include "wal/leftout.h"
+#include "wal/spill.h"
 #include "xact/xact.h"
 
 /* operations between two looks for an interrupt, and resets of row_cxt */
@@ -63,6 +70,9 @@ typedef struct Logging
 	bool		complete;		/* the last record has been inserted */
 	XLogRecPtr	start;			/* of the first record */
 	XLogRecPtr	stream;			/* of the first piece */
+	bool		keeps;			/* there is to be a copy */
+	char	   *copy;			/* of a stream's pieces: the file, ... */
+	size_t		copied;			/* ... and as much of it */
 	List	   *changes;		/* of storage, from MotStorageChanges */
 
 	/* the table of the last operation */
@@ -83,6 +93,7 @@ static Known *recently_known[RECENTLY_KNOWN];	/* by serial */
 
 static void logger_enter(void);
 static void logger_prepare(mot_session *session);
+static void *logger_keep(mot_session *session, const char *gid);
 static void logger_insert(mot_session *session);
 static void logger_installed(mot_session *session);
 static void logger_abort(void);
@@ -92,6 +103,7 @@ static void make_memory(void);
 static void log_storage(mot_session *session);
 static void log_whole(mot_session *session, const MotStorageChange *change);
 static void log_new_indexes(void);
+static void log_locks(mot_session *session);
 static void log_rows(mot_session *session);
 static void name_table(Oid dbid, Oid relid);
 static void select_table(mot_table *table);
@@ -103,6 +115,7 @@ static pg_noinline void look_after_operations(int begin);
 static void write_long(void);
 static XLogRecPtr write_record(uint8 info, TimestampTz time, const char *prefix, int prefix_len,
 							   const char *ops, int len);
+static void copy_piece(const char *prefix, int prefix_len, const char *ops, int len);
 static void write_piece(const char *prefix, int prefix_len, const char *ops, int len);
 static void drop_front(int n);
 static void forget_transaction(void);
@@ -117,7 +130,13 @@ static const MotXactLog xact_log = {
 	.installed = logger_installed,
 	.abort = logger_abort,
 	.amend = logger_amend,
-	.before_snapshot = MotInDoubtCatchUp
+	.before_snapshot = MotInDoubtCatchUp,
+	.keep = logger_keep,
+	.kept = MotPreparedRedoKept,
+	.drop = MotPreparedRedoDrop,
+	.finish = MotPreparedRedoFinish,
+	.finished = MotPreparedRedoFinished,
+	.restore = MotPreparedRedoRestore
 };
 
 void
@@ -170,6 +189,38 @@ logger_prepare(mot_session *session)
 		logging.ready = true;
 }
 
+/* PREPARE TRANSACTION: returns the copy. */
+static void *
+logger_keep(mot_session *session, const char *gid)
+{
+	TransactionId xid = GetTopTransactionId();
+	XLogRecPtr	end;
+	void	   *copy;
+	int			begin;
+
+	if (unlikely(row_cxt == NULL))
+		make_memory();
+	resetStringInfo(&buffer);
+	logging.keeps = true;
+	begin = buffer.len;
+	MotRecordPrepared(&buffer, gid);
+	operation_done(begin);
+	log_locks(session);
+	log_rows(session);
+
+	logger_enter();
+	end = write_record(MOT_XLOG_MIXED, 0, NULL, 0, buffer.data, buffer.len);
+	logging.complete = true;
+	MotGateLogged(xid, logging.start, end);
+	if (logging.copy == NULL)
+		return MotPreparedRedoKeep(xid, ProcLastRecPtr, buffer.data, buffer.len, NULL);
+	MotSpillWrite(logging.copy, logging.copied, buffer.data, buffer.len);
+	copy = MotPreparedRedoKeep(xid, ProcLastRecPtr, NULL, logging.copied + buffer.len, logging.copy);
+	pfree(logging.copy);
+	logging.copy = NULL;
+	return copy;
+}
+
 /* The transaction is committed by this, or has been by the server's record. */
 static void
 logger_insert(mot_session *session)
@@ -213,11 +264,21 @@ logger_installed(mot_session *session)
 	forget_transaction();
 }
 
+/* What was logged is not this process's any more. */
+void
+MotLoggerForget(void)
+{
+	MotGateLeave();
+	forget_transaction();
+}
+
 static void
 logger_abort(void)
 {
 	if (logging.stream != InvalidXLogRecPtr && !logging.complete)
 		(void) write_record(MOT_XLOG_FORGET, 0, NULL, 0, NULL, 0);
+	if (logging.copy != NULL)
+		(void) unlink(logging.copy);
 	if (logging.entered)
 		MotGateLeave();
 	forget_transaction();
@@ -226,6 +287,8 @@ logger_abort(void)
 static void
 forget_transaction(void)
 {
+	if (logging.copy != NULL)
+		pfree(logging.copy);
 	memset(&logging, 0, sizeof(logging));
 	if (unlikely(buffer.maxlen > KEEP_BUFFER))
 	{
@@ -355,6 +418,53 @@ identity_key(const mot_version *before, size_t *len)
 	MotIndexNameOf(index, before, &index->check_buffer);
 	*len = index->check_buffer.len;
 	return index->check_buffer.data;
+}
+
+/* Of a prepared transaction: the rows that it has to have again after a restart, whatever it changes. */
+static void
+log_locks(mot_session *session)
+{
+	MemoryContext oldcxt = MemoryContextSwitchTo(row_cxt);
+	mot_ts		held = mot_snapshot_held(session);
+	uint64		pos = 0;
+	mot_lock	lock;
+
+	/*
+	 * versions stay while we look; an error ends the transaction, and its
+	 * snapshots
+	 */
+	(void) mot_snapshot_take(session);
+	while (mot_txn_next_lock(session, &pos, &lock))
+	{
+		const void *key;
+		size_t		key_len;
+		int			begin;
+
+		if (lock.table != logging.table)
+			select_table(lock.table);
+		if (logging.passed_over)
+			continue;
+		begin = buffer.len;
+		key = identity_key(lock.version, &key_len);
+
+		/*
+		 * others may change the row meanwhile, and then nothing would tell
+		 * which it is
+		 */
+		if (key == NULL && lock.mode == MOT_MODE_KEY_SHARE)
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("cannot PREPARE a transaction that has locked rows of memory-optimized table \"%s\" FOR KEY SHARE",
+							logging.def->name),
+					 errdetail("The table has no primary key, nor another one of columns that are not null.")));
+		MotRecordLock(&buffer, lock.mode, key, key_len,
+					  mot_version_host_bits(lock.version), mot_version_data(lock.version),
+					  key != NULL ? 0 : MotDefinitionRowSize(logging.def, lock.version));
+		operation_done(begin);
+	}
+	mot_snapshot_hold(session, held);
+	MemoryContextSwitchTo(oldcxt);
+	MemoryContextReset(row_cxt);
 }
 
 static void
@@ -672,12 +782,26 @@ drop_front(int n)
 }
 
 static void
+copy_piece(const char *prefix, int prefix_len, const char *ops, int len)
+{
+	if (logging.copy == NULL)
+		MotWithin(TopMemoryContext, logging.copy = MotSpillPath("%d.copy", MyProcPid));
+	if (prefix_len > 0)
+		MotSpillWrite(logging.copy, logging.copied, prefix, prefix_len);
+	logging.copied += prefix_len;
+	MotSpillWrite(logging.copy, logging.copied, ops, len);
+	logging.copied += len;
+}
+
+static void
 write_piece(const char *prefix, int prefix_len, const char *ops, int len)
 {
 	(void) GetTopTransactionId();
 	MotGateEnter(true);
 	logging.entered = true;
 	(void) write_record(MOT_XLOG_PIECE, 0, prefix, prefix_len, ops, len);
+	if (logging.keeps)
+		copy_piece(prefix, prefix_len, ops, len);
 	if (logging.stream == InvalidXLogRecPtr)
 		logging.stream = logging.start;
 	MOT_FAULT("commit-piece");

@@ -224,12 +224,11 @@ MotRecordInsert(StringInfo buf, unsigned host_bits, const void *row, size_t size
 }
 
 static void
-put_identity(StringInfo buf, MotOp op, const void *key, size_t key_len,
-			 unsigned old_host_bits, const void *old, size_t old_size)
+put_row(StringInfo buf, const void *key, size_t key_len,
+		unsigned old_host_bits, const void *old, size_t old_size)
 {
-	char	   *p = put_begin(buf, 1 + 3 * VARINT_MAX + (key != NULL ? key_len : old_size));
+	char	   *p = put_begin(buf, 3 * VARINT_MAX + (key != NULL ? key_len : old_size));
 
-	*p++ = (char) op;
 	if (key != NULL)
 	{
 		Assert(key_len > 0);
@@ -244,6 +243,47 @@ put_identity(StringInfo buf, MotOp op, const void *key, size_t key_len,
 		p = put_bytes(p, old, old_size);
 	}
 	put_end(buf, p);
+}
+
+static void
+put_identity(StringInfo buf, MotOp op, const void *key, size_t key_len,
+			 unsigned old_host_bits, const void *old, size_t old_size)
+{
+	char	   *p = put_begin(buf, 1);
+
+	*p++ = (char) op;
+	put_end(buf, p);
+	put_row(buf, key, key_len, old_host_bits, old, old_size);
+}
+
+void
+MotRecordPrepared(StringInfo buf, const char *gid)
+{
+	size_t		len = strlen(gid);
+	char	   *p = put_begin(buf, 1 + VARINT_MAX + len);
+
+	*p++ = MOT_OP_PREPARED;
+	p = put_varint(p, len);
+	p = put_bytes(p, gid, len);
+	put_end(buf, p);
+}
+
+bool
+MotRecordIsPrepared(const char *ops, size_t len)
+{
+	return len > 0 && *ops == MOT_OP_PREPARED;
+}
+
+void
+MotRecordLock(StringInfo buf, mot_row_mode mode, const void *key, size_t key_len,
+			  unsigned old_host_bits, const void *old, size_t old_size)
+{
+	char	   *p = put_begin(buf, 2);
+
+	*p++ = MOT_OP_LOCK;
+	*p++ = (char) mode;
+	put_end(buf, p);
+	put_row(buf, key, key_len, old_host_bits, old, old_size);
 }
 
 void
@@ -507,6 +547,13 @@ next_operation(const char **p, const char *end, MotOpData *op, const char **erro
 			break;
 		case MOT_OP_DELETE:
 			whole = get_identity(p, end, op);
+			break;
+		case MOT_OP_PREPARED:
+			whole = get_bytes(p, end, &op->bytes, &op->len);
+			break;
+		case MOT_OP_LOCK:
+			whole = *p < end && (op->mode = (uint8) *(*p)++) <= MOT_MODE_KEY_SHARE &&
+				get_identity(p, end, op);
 			break;
 		default:
 			*error = "there is an unknown operation";

@@ -19,7 +19,8 @@
  *	MOT_XLOG_PIECE		one of a stream's earlier pieces
  *	MOT_XLOG_FORGET		the stream was aborted
  *	MOT_XLOG_START		a server has started to write: no stream of before
- *						will go on, no xid in doubt of before is running
+ *						will go on, no xid in doubt of before is running but those that
+ *						are prepared, whose numbers follow, 4 bytes each
  *
  * A stream is named by the position at which its first piece starts.
  *
@@ -40,6 +41,10 @@
  *					until the new size is reached (kept bytes are at the same
  *					offset in both; see MotRecordDiff)
  *	OP_DELETE		identity
+ *	OP_PREPARED		v length, identifier: the transaction is one that PREPARE TRANSACTION ends, so its
+ *					fate may not be known for long; the first operation of such a one
+ *	OP_LOCK			strength 1 (mot_row_mode), identity: it has locked the row, or more strongly than
+ *					its changes do.  Before all changes; of no matter to who applies these
  *
  * identity: how the row is found.  If the definition in force has an identity
  * index (definition.h) that is not new in this transaction: v key length,
@@ -111,7 +116,9 @@ typedef enum MotOp
 	MOT_OP_INSERT,
 	MOT_OP_UPDATE,
 	MOT_OP_DELETE,
-	MOT_OP_LONG
+	MOT_OP_LONG,
+	MOT_OP_PREPARED,
+	MOT_OP_LOCK
 } MotOp;
 
 /* one operation taken apart; pointers into the buffer given */
@@ -120,10 +127,13 @@ typedef struct MotOpData
 	MotOp		op;
 	Oid			dbid;			/* TABLE, DROP_DATABASE */
 	Oid			oid;			/* TABLE: relid, INDEX: indexoid */
-	const char *bytes;			/* CREATE, DEFINE: definition; INSERT: row */
+	const char *bytes;			/* CREATE, DEFINE: definition; INSERT: row;
+								 * PREPARED: identifier */
 	size_t		len;
+	int			mode;			/* LOCK */
 	unsigned	host_bits;		/* INSERT, UPDATE: the new row's */
-	const char *key;			/* UPDATE, DELETE: identity by key, or NULL */
+	const char *key;			/* UPDATE, DELETE, LOCK: identity by key, or
+								 * NULL */
 	size_t		key_len;
 	unsigned	old_host_bits;	/* identity by content */
 	const char *old_bytes;
@@ -155,6 +165,13 @@ extern void MotRecordUpdate(StringInfo buf, const void *key, size_t key_len,
 							unsigned host_bits, const void *row, size_t size);
 extern void MotRecordDelete(StringInfo buf, const void *key, size_t key_len,
 							unsigned old_host_bits, const void *old, size_t old_size);
+
+extern void MotRecordPrepared(StringInfo buf, const char *gid);
+extern void MotRecordLock(StringInfo buf, mot_row_mode mode, const void *key, size_t key_len,
+						  unsigned old_host_bits, const void *old, size_t old_size);
+
+/* Are these operations of a transaction that PREPARE TRANSACTION ends? */
+extern bool MotRecordIsPrepared(const char *ops, size_t len);
 
 /*
  * Rebuild the new row of an UPDATE from the old one: new_row has op->new_len

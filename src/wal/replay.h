@@ -11,12 +11,46 @@
 #include "port/atomics.h"
 #include "wal/internal.h"
 
-struct InDoubt;
+/* what a transaction in the list of those in doubt is */
+typedef enum MotDoubt
+{
+	MOT_DOUBT_MIXED,			/* replayed: its fate comes soon, or never */
+	MOT_DOUBT_PREPARED,			/* replayed: it may come late */
+
+	/* and those that have a holder (xact/prepared.c), which ends them */
+	MOT_DOUBT_KEPT,				/* the server has not prepared it yet */
+	MOT_DOUBT_HELD,
+	MOT_DOUBT_OVER				/* installed, or undone */
+} MotDoubt;
+
+/* has it to be settled by who finds its fate decided? */
+#define MOT_DOUBT_OPEN(what) ((what) <= MOT_DOUBT_PREPARED)
+
+/* in the engine's region */
+typedef struct InDoubt
+{
+	struct InDoubt *next;
+	TransactionId xid;
+	pg_atomic_uint32 what;		/* MotDoubt */
+	XLogRecPtr	lsn;
+	size_t		len;
+	bool		in_file;
+	bool		marked;
+	char		ops[];
+} InDoubt;
+
+/* indoubt.c, for prepared.c */
+extern InDoubt *MotInDoubtNew(TransactionId xid, MotDoubt what, XLogRecPtr lsn, const char *ops, size_t len,
+							  const char *path);
+extern void MotInDoubtLink(InDoubt *entry);
+extern void MotInDoubtUnlink(InDoubt *entry);
+extern const char *MotInDoubtOps(const InDoubt *entry);
 
 /* in shared memory; under MotApplyLock, except that anybody may read the count */
 typedef struct MotReplayShared
 {
-	pg_atomic_uint32 in_doubt;	/* transactions in the list */
+	pg_atomic_uint32 in_doubt;	/* open ones in the list */
+	pg_atomic_uint32 prepared;	/* of them, those that may be prepared */
 	struct InDoubt *first;		/* in the engine's region */
 	struct InDoubt *last;
 	XLogRecPtr	upto;			/* end of the last record of ours dealt with */

@@ -393,11 +393,15 @@ replay(XLogReaderState *record)
 
 	if (kind == MOT_XLOG_START)
 	{
-		MotReplayDecided();
+		MotReplayForget();
+		if (MotReplayInto == NULL)
+			MotInDoubtStart(ops, len);
 		return;
 	}
 
-	MotInDoubtSettle(false);
+	/* (while the log is sorted there is nothing to be applied to) */
+	if (MotReplayInto == NULL)
+		MotInDoubtSettle(false);
 	switch (kind)
 	{
 		case MOT_XLOG_PIECE:
@@ -442,6 +446,8 @@ replay(XLogReaderState *record)
 					MotReplayInto(ops, len, lsn);
 					MOT_FAULT("replay-applied");
 				}
+				else if (MotRecordIsPrepared(ops, len))
+					MotInDoubtAdd(XLogRecGetXid(record), lsn, ops, len);
 			}
 			else if (kind == MOT_XLOG_MIXED && stream != NULL && stream->kept == NULL)
 				MotInDoubtAddFile(XLogRecGetXid(record), lsn, stream->path, len);
@@ -497,7 +503,9 @@ MotReplayEnd(void)
 	LWLockRelease(MotApplyLock);
 	(void) MotLeftOutBringBack(true);
 	LWLockAcquire(MotApplyLock, LW_EXCLUSIVE);
-	MotSpillBegin();
+	/* (what may be prepared lies there) */
+	if (MotInDoubtCount() == 0)
+		MotSpillBegin();
 	MotReplay->contents = 0;
 	mot_session_flush(MotSession());
 	LWLockRelease(MotApplyLock);
@@ -688,6 +696,11 @@ describe_operations(StringInfo buf, const char *ops, size_t len)
 			relid = op.oid;
 			continue;
 		}
+		if (op.op == MOT_OP_PREPARED)
+		{
+			appendStringInfo(buf, "; prepared \"%.*s\"", (int) op.len, op.bytes);
+			continue;
+		}
 		if (n++ < DESCRIBED)
 			describe_one(buf, &op, dbid, relid);
 	}
@@ -710,7 +723,8 @@ describe_one(StringInfo buf, const MotOpData *op, Oid dbid, Oid relid)
 		[MOT_OP_DROP_DATABASE] = "drop database",
 		[MOT_OP_INSERT] = "insert",
 		[MOT_OP_UPDATE] = "update",
-		[MOT_OP_DELETE] = "delete"
+		[MOT_OP_DELETE] = "delete",
+		[MOT_OP_LOCK] = "lock"
 	};
 
 	if (op->op >= lengthof(names) || names[op->op] == NULL)
@@ -722,7 +736,7 @@ describe_one(StringInfo buf, const MotOpData *op, Oid dbid, Oid relid)
 		appendStringInfo(buf, "%u/%u", dbid, relid);
 	if (op->op == MOT_OP_INDEX)
 		appendStringInfo(buf, " %u", op->oid);
-	else if (op->op == MOT_OP_UPDATE || op->op == MOT_OP_DELETE)
+	else if (op->op == MOT_OP_UPDATE || op->op == MOT_OP_DELETE || op->op == MOT_OP_LOCK)
 		describe_identity(buf, op);
 	if (op->op == MOT_OP_INSERT || op->op == MOT_OP_UPDATE)
 		appendStringInfo(buf, ", %zu bytes", op->op == MOT_OP_INSERT ? op->len : op->segments_len);

@@ -348,6 +348,13 @@ await_loaded(Oid dbid, Oid relid)
 		(void) wait_while_loading(dbid, relid);
 }
 
+/* until all are there, or refused */
+void
+MotStateAwaitLoaded(void)
+{
+	(void) wait_while_loading(InvalidOid, InvalidOid);
+}
+
 bool
 MotWalWaitForTable(Oid dbid, Oid relid)
 {

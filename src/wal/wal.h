@@ -35,7 +35,9 @@
  * rm_redo; as long as the worker loads the tables, what is committed waits for them in a
  * spool (standby.c).
  *
- * Files: gate.c durable.c async.c record.c logger.c (writing redo), rmgr.c apply.c
+ * Prepared transactions are mixed ones that may stay in doubt for long: prepared.c.
+ *
+ * Files: gate.c durable.c async.c record.c logger.c prepared.c (writing redo), rmgr.c apply.c
  * redo.c target.c indoubt.c spill.c content.c room.c leftout.c leftlist.c (replay), checkpoint.c checkpoint_write.c pace.c
  * snapshotfile.c manifest.c (checkpoints), recover.c standby.c spool.c load.c sort.c advance.c file.c
  * reader.c state.c trail.c (recovery), slot.c backup.c helpers.c.

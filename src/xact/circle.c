@@ -67,6 +67,9 @@ closes_circle(uint32 me)
 
 		if (w->row == NULL || !mot_row_held_by(MotEngine, w->row, w->holder))
 			return false;
+		/* a prepared transaction waits for nobody */
+		if (w->holder >= MotProcessSlots())
+			return false;
 		patient &= w->patient;
 		at = w->holder;
 		if (at == me)

@@ -114,7 +114,9 @@ look(void)
 {
 	uint64		added = mot_owed_added(MotEngine);
 	uint64		each = mot_owed_item_bytes(MotEngine);
-	unsigned	n = mot_slots_used(MotEngine);
+
+	/* (those of prepared transactions hold none) */
+	unsigned	n = Min(mot_slots_used(MotEngine), (unsigned) MotProcessSlots());
 	uint64		most = 0;
 
 	for (unsigned i = 0; i < n; i++)

@@ -59,10 +59,12 @@ extern MotTaken MotTakenRead(const char *text, MemoryContext cxt);
 extern void MotBeforeSnapshot(void);
 extern void MotTransactionBegin(mot_session *session);
 extern bool MotWorkersSeeAll(void);
+extern const MotXactLog *MotXactTheLog(void);
 
 /* mixed.c; at most one announced commit a process */
 extern void MotMixedAnnounce(bool drawing);
 extern void MotMixedAnnounceAlone(void);
+extern void MotMixedAnnounceXid(TransactionId xid);
 extern uint32 MotMixedLeftOut(const TransactionId **xids);
 extern TransactionId MotMixedAwaited(void);
 extern void MotMixedDrawn(mot_ts ts);
@@ -72,6 +74,16 @@ extern void MotMixedWithdraw(void);
 extern MotTaken MotMixedTake(mot_session *session, Snapshot snapshot);
 extern MotTaken MotMixedTakeMoment(mot_session *session, Snapshot snapshot, bool *stale);
 extern void MotForgetBeyond(const mot_beyond **beyond);
+
+/* prepared.c */
+extern void MotPreparedShmemRequest(void);
+extern void MotPreparedShmemInit(void);
+extern Size MotPreparedShmemSize(void);
+extern bool MotPreparedIsSaid(void);
+extern void MotPreparedBegin(mot_session *session, const MotXactLog *log);
+extern bool MotPreparedDone(mot_session *session, const MotXactLog *log);
+extern void MotPreparedEnd(const MotXactLog *log);
+extern void MotPreparedWait(TransactionId xid);
 
 /* moment.c */
 extern MotTaken MotMomentQuery(mot_session *session, Snapshot snapshot);
@@ -102,6 +114,9 @@ extern void MotLateWatch(QueryDesc *query);
  */
 extern uint64 MotTakeSubxactLock(void);
 extern void MotReleaseSubxactLock(uint64 id);
+
+/* how the engine calls a prepared transaction that holds rows */
+extern uint64 MotHolderOfXid(TransactionId xid);
 
 extern void MotWaitInit(void);
 

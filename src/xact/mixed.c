@@ -147,12 +147,14 @@ MotXactShmemRequest(void)
 {
 	RequestNamedLWLockTranche("mot_circle", 1);
 	MotWorkersShmemRequest();
+	MotPreparedShmemRequest();
 	MotShmemRequest(shmem);
 }
 
 void
 MotXactShmemInit(void)
 {
+	MotPreparedShmemInit();
 	MotShmemInit(shmem);
 }
 
@@ -175,6 +177,13 @@ MotMixedAnnounceAlone(void)
 {
 	announce(U64FromFullTransactionId(GetTopFullTransactionId()),
 			 STATE_ALONE);
+}
+
+/* COMMIT PREPARED: of one that this session did not run. */
+void
+MotMixedAnnounceXid(TransactionId xid)
+{
+	announce(widen(xid, U64FromFullTransactionId(ReadNextFullTransactionId())), STATE_PREPARED);
 }
 
 static void
@@ -280,7 +289,7 @@ MotMixedWithdraw(void)
 void
 MotMixedApplyBegin(TransactionId xid)
 {
-	announce(widen(xid, U64FromFullTransactionId(ReadNextFullTransactionId())), STATE_PREPARED);
+	MotMixedAnnounceXid(xid);
 	MotMixedDraw();
 }
 

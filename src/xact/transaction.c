@@ -17,6 +17,8 @@
  * it; at abort, the other way round, changes are undone while the storage
  * that they were made in is still there.
  *
+ * PREPARE TRANSACTION: prepared.c.
+ *
  * Savepoints: each subtransaction remembers the position of the engine's
  * journal at its start.  One that was begun before the engine's transaction
  * was has the position at which that began.
@@ -25,6 +27,7 @@
  */
 #include "postgres.h"
 
+#include "access/twophase.h"
 #include "access/xact.h"
 #include "catalog/pg_database.h"
 #include "commands/async.h"
@@ -70,6 +73,8 @@ static void lock_rows(void);
 static bool wait_first(bool changes);
 static bool notifies(void);
 static void prepare_commit(bool serial, bool mixed);
+static void before_prepare(void);
+static void finish_prepare(void);
 static void finish_commit(void);
 static void finish_abort(void);
 static void reclaim_undone(void);
@@ -97,6 +102,12 @@ void
 MotXactSetLog(const MotXactLog *l)
 {
 	log = l;
+}
+
+const MotXactLog *
+MotXactTheLog(void)
+{
+	return log;
 }
 
 void
@@ -269,32 +280,11 @@ xact_callback(XactEvent event, void *arg)
 			break;
 
 		case XACT_EVENT_PRE_PREPARE:
-			if (has_changes())
-				ereport(ERROR,
-						(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						 errmsg("cannot PREPARE a transaction that has changed memory-optimized tables"),
-						 errhint("Use COMMIT, or change memory-optimized tables in a transaction of their own.")));
-
-			/*
-			 * the order of both kinds of tables is decided at COMMIT; and
-			 * with an xid all are taken for writers
-			 */
-			if (XactIsoLevel == XACT_SERIALIZABLE && MotOpenSession != NULL &&
-				mot_txn_active(MotOpenSession))
-				ereport(ERROR,
-						(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						 errmsg("cannot PREPARE a serializable transaction that has read memory-optimized tables"),
-						 errhint("Use COMMIT, or another isolation level.")));
-			/* reads have to be valid now: there is no later occasion */
-			if (MotOpenSession != NULL && mot_txn_active(MotOpenSession))
-			{
-				lock_rows();
-				prepare_commit(false, TransactionIdIsValid(GetTopTransactionIdIfAny()));
-			}
+			before_prepare();
 			break;
 
 		case XACT_EVENT_PREPARE:
-			finish_commit();
+			finish_prepare();
 			break;
 
 		case XACT_EVENT_PARALLEL_PRE_COMMIT:
@@ -517,6 +507,80 @@ prepare_commit(bool serial, bool mixed)
 	MotRaiseStatus(status, NULL);
 }
 
+static void
+refuse_to_prepare(const char *what, const char *hint)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("cannot PREPARE a %s memory-optimized tables", what),
+			 errhint("%s", hint)));
+}
+
+/*
+ * PRE_PREPARE.  The transaction's own end comes with COMMIT PREPARED, in a process
+ * that has nothing of it but what is in shared memory.
+ */
+static void
+before_prepare(void)
+{
+	bool		active = MotOpenSession != NULL && mot_txn_active(MotOpenSession);
+	bool		changes = has_changes();
+
+	/* the server says so, a little later */
+	if (changes && max_prepared_xacts == 0)
+		return;
+	if (participant->pending())
+		refuse_to_prepare("transaction that has created, altered, emptied or dropped",
+						  "Use COMMIT, or do that in a transaction of its own.");
+
+	/*
+	 * the order of both kinds of tables is decided at COMMIT; and with an xid
+	 * all are taken for writers
+	 */
+	if (active && XactIsoLevel == XACT_SERIALIZABLE)
+		refuse_to_prepare(changes ? "serializable transaction that has changed" : "serializable transaction that has read",
+						  "Use COMMIT, or another isolation level.");
+	if (!active)
+		return;
+	if (changes && !MotPreparedIsSaid())
+		refuse_to_prepare("transaction of a subscription that has changed",
+						  "Make the subscription with two_phase = false.");
+	lock_rows();
+	if (changes)
+	{
+		participant->define(MotOpenSession);
+		if (participant->pending())
+			refuse_to_prepare("transaction that would store a new definition of",
+							  "Commit a change of the table's rows in a transaction of its own; then it has been stored.");
+	}
+	/* reads have to be valid now: there is no later occasion */
+	MotRaiseStatus(mot_txn_prepare(MotOpenSession), NULL);
+	if (changes)
+	{
+		logged = true;
+		MotPreparedBegin(MotOpenSession, log);
+	}
+}
+
+/* PREPARE: it goes on without us. */
+static void
+finish_prepare(void)
+{
+	if (!MotPreparedDone(MotOpenSession, log))
+	{
+		finish_commit();
+		return;
+	}
+	participant->commit();
+	if (unlikely(mot_islands != MOT_ISLANDS_OFF))
+		MotIslandsEnd(MotOpenSession);
+	logged = false;
+	writable = false;
+	MotPreparedEnd(log);
+	MotSnapshotEndXact(true);
+	MotOwedTell();
+}
+
 /*
  * The log first, then the rows, then the storage; a checkpoint is kept from
  * coming in between (see wal/gate.c).
@@ -559,6 +623,7 @@ finish_commit(void)
 		MotIslandsEnd(session);
 	logged = false;
 	writable = false;
+	MotPreparedEnd(log);
 	MotSnapshotEndXact(true);
 	MotOwedTell();
 }
@@ -575,6 +640,7 @@ finish_abort(void)
 	}
 	MotMixedWithdraw();
 	participant->abort();
+	MotPreparedEnd(log);
 	if (log != NULL && MotOpenSession != NULL)
 		log->abort();
 	if (unlikely(mot_islands != MOT_ISLANDS_OFF))

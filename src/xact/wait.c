@@ -64,6 +64,8 @@ bool		MotMemoryWasShort = false;
 #define COMMIT_DEADLOCK_TIMEOUT 20
 
 #define SUBXACT_LOCK (UINT64CONST(1) << 63) /* a holder's id is one of these */
+#define XID_HOLDER (UINT64CONST(1) << 62)	/* ... or of a prepared
+											 * transaction */
 
 /* statement_timeout is running because of us */
 static bool timing = false;
@@ -178,12 +180,23 @@ MotReleaseSubxactLock(uint64 id)
 	CurrentResourceOwner = owner;
 }
 
+uint64
+MotHolderOfXid(TransactionId xid)
+{
+	return XID_HOLDER | xid;
+}
+
 /* Wait until the holder's transaction, or subtransaction, has ended. */
 static void
 wait_for_id(uint64 id)
 {
 	LOCKTAG		tag;
 
+	if ((id & (SUBXACT_LOCK | XID_HOLDER)) == XID_HOLDER)
+	{
+		MotPreparedWait((TransactionId) id);
+		return;
+	}
 	if (!(id & SUBXACT_LOCK))
 	{
 		(void) VirtualXactLock(MotUnpackVirtualXact(id), true);

@@ -214,9 +214,34 @@ typedef struct MotXactLog
 	void		(*before_snapshot) (void);
 	mot_status	(*amend) (mot_session *session, mot_table *table, mot_row *row, const mot_version *seen,
 						  size_t columns, unsigned host_bits, const void *data, size_t size);
+
+	/*
+	 * Two-phase commit (prepared.c).  keep: as prepare, and a copy for
+	 * checkpoints; may raise.  kept: the server has prepared it; or drop, on
+	 * abort.  finish, finished: around its installation, or undoing, by
+	 * whatever process.  restore: those of before a restart have to have
+	 * their holders now; may wait and raise.
+	 */
+	void	   *(*keep) (mot_session *session, const char *gid);
+	void		(*kept) (void *redo);
+	void		(*drop) (void *redo);
+	void		(*finish) (void);
+	void		(*finished) (void *redo);
+	void		(*restore) (const char *gid);
 } MotXactLog;
 
 extern void MotXactSetLog(const MotXactLog *log);
+
+/*
+ * Two-phase commit, see prepared.c.  Said: PREPARE TRANSACTION has been.  Finish: runs COMMIT
+ * PREPARED or ROLLBACK PREPARED.  Restore: a session in whose transaction
+ * the changes of a prepared one are to be made again; then one of the other two follows.
+ */
+extern void MotPreparedSaid(const char *gid);
+extern void MotPreparedFinish(const char *gid, void (*run) (void *arg), void *arg);
+extern mot_session *MotPreparedRestore(TransactionId xid, const char *gid);
+extern void MotPreparedRestored(void *redo);
+extern void MotPreparedNotRestored(void);
 
 /* before a change that does not go through MotBeginWrite (storage) */
 extern void MotCheckWritable(void);

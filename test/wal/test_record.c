@@ -133,7 +133,8 @@ static void
 write_random(StringInfo buf, Expected *e)
 {
 	static const MotOp ops[] = {MOT_OP_TABLE, MOT_OP_CREATE, MOT_OP_DEFINE, MOT_OP_INDEX, MOT_OP_DROP,
-		MOT_OP_DROP_DATABASE, MOT_OP_INSERT, MOT_OP_UPDATE, MOT_OP_UPDATE, MOT_OP_UPDATE, MOT_OP_DELETE
+		MOT_OP_DROP_DATABASE, MOT_OP_INSERT, MOT_OP_UPDATE, MOT_OP_UPDATE, MOT_OP_UPDATE, MOT_OP_DELETE,
+		MOT_OP_PREPARED, MOT_OP_LOCK
 	};
 
 	memset(e, 0, offsetof(Expected, key));
@@ -166,6 +167,18 @@ write_random(StringInfo buf, Expected *e)
 			break;
 		case MOT_OP_INSERT:
 			MotRecordInsert(buf, e->host_bits, e->row, e->size);
+			break;
+		case MOT_OP_PREPARED:
+			/* (an identifier is a string) */
+			e->size = next_random(64);
+			memset(e->row, 'a' + (int) next_random(26), e->size);
+			e->row[e->size] = '\0';
+			MotRecordPrepared(buf, e->row);
+			break;
+		case MOT_OP_LOCK:
+			e->oid = next_random(MOT_MODE_KEY_SHARE + 1);
+			MotRecordLock(buf, (mot_row_mode) e->oid, e->key_len > 0 ? e->key : NULL, e->key_len, e->old_host_bits,
+						  e->old, e->old_size);
 			break;
 		case MOT_OP_UPDATE:
 			MotRecordUpdate(buf, e->key_len > 0 ? e->key : NULL, e->key_len, e->old_host_bits,
@@ -206,6 +219,7 @@ is_expected(const Expected *e, const MotOpData *op)
 			return op->dbid == e->dbid && op->oid == e->oid;
 		case MOT_OP_CREATE:
 		case MOT_OP_DEFINE:
+		case MOT_OP_PREPARED:
 			return same_bytes(e->row, e->size, op->bytes, op->len);
 		case MOT_OP_INDEX:
 			return op->oid == e->oid;
@@ -221,6 +235,8 @@ is_expected(const Expected *e, const MotOpData *op)
 				op->new_len == e->size &&
 				MotRecordPatch(op, e->old, e->old_size, row) &&
 				memcmp(row, e->row, e->size) == 0;
+		case MOT_OP_LOCK:
+			return op->mode == (int) e->oid && same_identity(e, op);
 		default:
 			return same_identity(e, op);
 	}

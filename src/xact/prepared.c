@@ -1,0 +1,564 @@
+/*-------------------------------------------------------------------------
+ *
+ * prepared.c
+ *	  Transactions that PREPARE TRANSACTION has ended for their session.
+ *
+ * The server keeps such a transaction by its xid, and its locks by a PGPROC without a
+ * process.  Its half in the engine is kept here: a holder for each, in shared memory,
+ * with a slot of the engine's own behind those of processes, to which the
+ * transaction's rows belong from then on, and the journal in a parcel
+ * (engine/parcel.c).  What it has changed is in the log already, with its xid, as of
+ * every transaction over both kinds of tables: whether it is prepared, committed or
+ * aborted is the server's to say, and nobody else's.
+ *
+ *	PRE_PREPARE		rows are locked, the transaction's redo goes to the log, a holder is
+ *					claimed, the journal packed.  All that can fail or wait
+ *	(the server)	writes its record: it is prepared, as far as others and a crash are
+ *					concerned.  Nobody can end it before this session has let go of it
+ *	PREPARE			rows get their new owner; the vxid goes, so who waited for it tries
+ *					again, and waits for the xid, whose lock the server keeps
+ *	COMMIT PREPARED	by any session.  We hear of it as a utility statement: the holder is
+ *					claimed and unpacked, and announced to mixed.c, as who commits
+ *					changes of both kinds is; the server commits; the rows are
+ *					installed.  Who has a snapshot that sees the xid waits for
+ *					that, and so do those who waited for its lock.  What became of it is
+ *					asked of the commit log, whatever the statement has come to
+ *
+ * A holder's number, and so the identifier, is of no interest to the server: we find the
+ * holder by the identifier, which the statement has and the redo, too.  Should the server
+ * have ended a prepared transaction past us (the same identifier, used again in the
+ * same moment), then whoever ends another one, or waits for its rows, settles it.
+ *
+ * After a restart there is what checkpoint and log say of those whose fate is not
+ * known, and the server knows which of them are prepared.  Before anybody can
+ * change a row their changes are made once more, in the holder's slot, and so they
+ * have their locks again (wal/prepared.c).  Until then a commit is applied as on a
+ * standby.
+ *
+ * Not at SERIALIZABLE, since nobody would keep the reads; and not with changes of storage
+ * (tables made, altered, emptied or dropped), which are made in this process's own
+ * memory.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/transam.h"
+#include "access/twophase.h"
+#include "access/xact.h"
+#include "compat/compat.h"
+#include "engine/port.h"
+#include "faults.h"
+#include "miscadmin.h"
+#include "port/atomics.h"
+#include "storage/ipc.h"
+#include "storage/lmgr.h"
+#include "storage/lwlock.h"
+#include "storage/procarray.h"
+#include "xact/internal.h"
+
+typedef enum HolderState
+{
+	HOLDER_FREE,
+	HOLDER_MADE,				/* by a session that prepares, or restored */
+	HOLDER_KEEPS,
+	HOLDER_ENDS					/* some session is at it */
+} HolderState;
+
+/* all under the lock, but who has claimed one has it for itself */
+typedef struct Holder
+{
+	HolderState state;
+	pg_atomic_uint32 xid;		/* may be looked at without; 0: none */
+	mot_parcel *parcel;
+	void	   *redo;			/* the log's */
+	char		gid[GIDSIZE];
+} Holder;
+
+typedef struct Shared
+{
+	pg_atomic_uint32 used;		/* holders that are not free */
+	Holder		holder[FLEXIBLE_ARRAY_MEMBER];
+} Shared;
+
+static Shared *shared = NULL;
+static LWLock *lock = NULL;
+
+/* PREPARE TRANSACTION has been said, with this identifier */
+static char prepare_gid[GIDSIZE];
+static bool prepares = false;
+
+/* what this session has claimed, from PRE_PREPARE to PREPARE, or while it restores one */
+static Holder *mine = NULL;
+static mot_session *mine_session = NULL;
+
+/* ... and what it is about to end */
+static Holder *ending = NULL;
+static mot_session *ending_session = NULL;
+static bool exit_registered = false;
+
+/* how long one waits for a holder whose transaction has ended, or may not come to be prepared */
+#define HOLDER_PATIENCE_MS 1000
+
+static mot_session *open_slot(const Holder *holder);
+static Holder *claim(const char *gid, TransactionId xid, TransactionId *other);
+static Holder *claim_named(const char *gid);
+static void settle(Holder *holder, mot_session *session);
+static bool settle_decided(void);
+static void settle_ending(void);
+static void settle_at_exit(int code, Datum arg);
+
+Size
+MotPreparedShmemSize(void)
+{
+	return add_size(offsetof(Shared, holder), mul_size(max_prepared_xacts, sizeof(Holder)));
+}
+
+void
+MotPreparedShmemRequest(void)
+{
+	RequestAddinShmemSpace(MotPreparedShmemSize());
+	RequestNamedLWLockTranche("mot_prepared", 1);
+}
+
+void
+MotPreparedShmemInit(void)
+{
+	bool		found;
+
+	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+	shared = ShmemInitStruct("mot prepared transactions", MotPreparedShmemSize(), &found);
+	if (!found)
+		memset(shared, 0, MotPreparedShmemSize());
+	lock = &(GetNamedLWLockTranche("mot_prepared"))->lock;
+	LWLockRelease(AddinShmemInitLock);
+}
+
+/* ------------------------------------------------------------------ holders */
+
+static mot_session *
+open_slot(const Holder *holder)
+{
+	mot_session *session;
+
+	if (mot_session_open(MotEngineRequired(), MotProcessSlots() + (unsigned) (holder - shared->holder),
+						 &session) != MOT_OK)
+		MotRaiseStatus(MOT_NO_PRIVATE_MEMORY, NULL);
+	return session;
+}
+
+static void
+set_state(Holder *holder, HolderState state)
+{
+	LWLockAcquire(lock, LW_EXCLUSIVE);
+	holder->state = state;
+	LWLockRelease(lock);
+}
+
+static void
+release(Holder *holder)
+{
+	LWLockAcquire(lock, LW_EXCLUSIVE);
+	holder->state = HOLDER_FREE;
+	holder->parcel = NULL;
+	holder->redo = NULL;
+	holder->gid[0] = '\0';
+	pg_atomic_write_u32(&holder->xid, InvalidTransactionId);
+	LWLockRelease(lock);
+	pg_atomic_fetch_sub_u32(&shared->used, 1);
+}
+
+/* *passing: some holders are about to be free, or may be */
+static Holder *
+take_free(const char *gid, TransactionId xid, bool *passing)
+{
+	Holder	   *found = NULL;
+
+	*passing = false;
+	LWLockAcquire(lock, LW_EXCLUSIVE);
+	for (int i = 0; i < max_prepared_xacts && found == NULL; i++)
+	{
+		Holder	   *holder = &shared->holder[i];
+
+		*passing |= holder->state != HOLDER_KEEPS;
+		if (holder->state == HOLDER_FREE)
+			found = holder;
+	}
+	if (found != NULL)
+	{
+		found->state = HOLDER_MADE;
+		strlcpy(found->gid, gid, GIDSIZE);
+		pg_atomic_write_u32(&found->xid, xid);
+		pg_atomic_fetch_add_u32(&shared->used, 1);
+	}
+	LWLockRelease(lock);
+	return found;
+}
+
+/* As many as the server has; but one that it has done with may be ours still, for a moment. */
+static Holder *
+take_holder(const char *gid, TransactionId xid)
+{
+	TimestampTz began = GetCurrentTimestamp();
+
+	for (;;)
+	{
+		bool		passing;
+		Holder	   *holder = take_free(gid, xid, &passing);
+
+		if (holder != NULL)
+			return holder;
+		if (!passing || TimestampDifferenceExceeds(began, GetCurrentTimestamp(), HOLDER_PATIENCE_MS))
+			ereport(ERROR,
+					(errcode(ERRCODE_OUT_OF_MEMORY),
+					 errmsg("maximum number of prepared transactions reached"),
+					 errhint("Increase max_prepared_transactions (currently %d).", max_prepared_xacts)));
+		CHECK_FOR_INTERRUPTS();
+		pg_usleep(1000);
+	}
+}
+
+/*
+ * One that keeps its transaction, to end it: by its identifier, or (NULL) its xid.  *other: there is
+ * none, but another session has one with that identifier in hand, of this xid.
+ */
+static Holder *
+claim(const char *gid, TransactionId xid, TransactionId *other)
+{
+	Holder	   *found = NULL;
+
+	*other = InvalidTransactionId;
+	if (pg_atomic_read_u32(&shared->used) == 0)
+		return NULL;
+	LWLockAcquire(lock, LW_EXCLUSIVE);
+	for (int i = 0; i < max_prepared_xacts && found == NULL; i++)
+	{
+		Holder	   *holder = &shared->holder[i];
+
+		if (holder->state == HOLDER_FREE ||
+			(gid != NULL ? strcmp(holder->gid, gid) != 0 : pg_atomic_read_u32(&holder->xid) != xid))
+			continue;
+		if (holder->state == HOLDER_KEEPS)
+			found = holder;
+		else
+			*other = pg_atomic_read_u32(&holder->xid);
+	}
+	if (found != NULL)
+		found->state = HOLDER_ENDS;
+	LWLockRelease(lock);
+	return found;
+}
+
+/*
+ * By its identifier, for a statement.  As the server says it of one that another session is at; but one that the
+ * server has done with is about to be gone.
+ */
+static Holder *
+claim_named(const char *gid)
+{
+	unsigned	spins = 0;
+
+	for (;;)
+	{
+		TransactionId other;
+		Holder	   *holder = claim(gid, InvalidTransactionId, &other);
+
+		if (holder != NULL || !TransactionIdIsValid(other))
+			return holder;
+		if (TransactionIdIsInProgress(other))
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("prepared transaction with identifier \"%s\" is busy", gid)));
+		CHECK_FOR_INTERRUPTS();
+		MotBackoff(&spins);
+	}
+}
+
+/* -------------------------------------------------------------- the session */
+
+/* A PREPARE TRANSACTION has been said; it goes on when the transaction ends. */
+void
+MotPreparedSaid(const char *gid)
+{
+	strlcpy(prepare_gid, gid, GIDSIZE);
+	prepares = true;
+}
+
+bool
+MotPreparedIsSaid(void)
+{
+	return prepares;
+}
+
+/* In PRE_PREPARE, rows locked: all that may fail. */
+void
+MotPreparedBegin(mot_session *session, const MotXactLog *log)
+{
+	TransactionId xid = GetTopTransactionId();
+
+	mine = take_holder(prepare_gid, xid);
+	mine_session = open_slot(mine);
+	MotRaiseStatus(mot_txn_pack(session, mine_session, &mine->parcel), NULL);
+	MOT_FAULT("prepare-packed");
+	mine->redo = log->keep(session, prepare_gid);
+	MOT_FAULT("prepare-logged");
+}
+
+/* In PREPARE, if there was a Begin: the server has prepared it. */
+bool
+MotPreparedDone(mot_session *session, const MotXactLog *log)
+{
+	if (mine == NULL)
+		return false;
+	MOT_FAULT("prepare-decided");
+	mot_txn_hand_over(session, mine_session, mine->parcel, MotHolderOfXid(pg_atomic_read_u32(&mine->xid)));
+	MOT_FAULT("prepare-handed");
+	log->kept(mine->redo);
+	/* the slot is the next one's from then on */
+	mot_session_close(mine_session);
+	set_state(mine, HOLDER_KEEPS);
+	mine = NULL;
+	mine_session = NULL;
+	MOT_FAULT("prepare-done");
+	return true;
+}
+
+/* At the end of each transaction: what was claimed and did not come to anything. */
+void
+MotPreparedEnd(const MotXactLog *log)
+{
+	prepares = false;
+	if (likely(mine == NULL))
+		return;
+	if (mine->redo != NULL)
+		log->drop(mine->redo);
+	if (mine->parcel != NULL)
+		mot_parcel_discard(mine_session, mine->parcel);
+	if (mine_session != NULL)
+		mot_session_close(mine_session);
+	release(mine);
+	mine = NULL;
+	mine_session = NULL;
+}
+
+/* -------------------------------------------------------------------- ends */
+
+/*
+ * The statement has done what it did.  Nothing of this may be interrupted, or fail: a
+ * transaction that is committed has to become visible.
+ */
+static void
+settle(Holder *holder, mot_session *session)
+{
+	TransactionId xid = pg_atomic_read_u32(&holder->xid);
+	const MotXactLog *log = MotXactTheLog();
+
+	HOLD_INTERRUPTS();
+	if (TransactionIdIsInProgress(xid))
+	{
+		/* (no such right, another database ...) */
+		MotMixedWithdraw();
+		mot_txn_put_back(session);
+		mot_session_close(session);
+		set_state(holder, HOLDER_KEEPS);
+		RESUME_INTERRUPTS();
+		return;
+	}
+	MOT_FAULT("prepared-decided");
+	log->finish();
+	if (TransactionIdDidCommit(xid))
+	{
+		MotMixedDraw();
+		MotMixedDone(mot_txn_commit(session));
+		MOT_FAULT("prepared-installed");
+	}
+	else
+	{
+		MotMixedWithdraw();
+		mot_txn_keys_derive(session, true);
+		mot_txn_abort(session);
+		MOT_FAULT("prepared-undone");
+	}
+	log->finished(holder->redo);
+	mot_parcel_free(session, holder->parcel);
+	mot_session_close(session);
+	release(holder);
+	RESUME_INTERRUPTS();
+	MOT_FAULT("prepared-over");
+}
+
+/* A claimed holder's transaction in its slot; what fails lets go of the holder. */
+static mot_session *
+unpack(Holder *holder)
+{
+	mot_session *session = NULL;
+	mot_status	status;
+
+	PG_TRY();
+	{
+		/* settle needs our own, and must not fail */
+		(void) MotSession();
+		session = open_slot(holder);
+		status = mot_txn_unpack(session, holder->parcel);
+		if (status != MOT_OK)
+		{
+			mot_session_close(session);
+			MotRaiseStatus(status, NULL);
+		}
+	}
+	PG_CATCH();
+	{
+		set_state(holder, HOLDER_KEEPS);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	return session;
+}
+
+/* Whose fate has been decided, and nobody is at them?  There should be none. */
+static bool
+settle_decided(void)
+{
+	bool		any = false;
+
+	for (int i = 0; i < max_prepared_xacts; i++)
+	{
+		TransactionId xid = pg_atomic_read_u32(&shared->holder[i].xid);
+		TransactionId other;
+		Holder	   *holder;
+
+		if (!TransactionIdIsValid(xid) || TransactionIdIsInProgress(xid))
+			continue;
+		holder = claim(NULL, xid, &other);
+		if (holder == NULL)
+			continue;
+		settle(holder, unpack(holder));
+		any = true;
+	}
+	return any;
+}
+
+/* COMMIT PREPARED, ROLLBACK PREPARED: run does it. */
+void
+MotPreparedFinish(const char *gid, void (*run) (void *arg), void *arg)
+{
+	Holder	   *holder;
+
+	if (MotEngine == NULL || max_prepared_xacts == 0 || RecoveryInProgress())
+	{
+		run(arg);
+		return;
+	}
+	/* those of before a restart may have to be restored first */
+	MotXactTheLog()->restore(gid);
+	holder = claim_named(gid);
+	if (holder == NULL)
+	{
+		run(arg);
+		if (pg_atomic_read_u32(&shared->used) != 0)
+			(void) settle_decided();
+		return;
+	}
+	if (!exit_registered)
+	{
+		before_shmem_exit(settle_at_exit, (Datum) 0);
+		exit_registered = true;
+	}
+	ending_session = unpack(holder);
+	ending = holder;
+	HOLD_INTERRUPTS();
+	PG_TRY();
+	{
+		MOT_FAULT("prepared-claimed");
+		/* (row locks are no half that could be missed) */
+		if (mot_txn_has_writes(ending_session))
+			MotMixedAnnounceXid(pg_atomic_read_u32(&holder->xid));
+		run(arg);
+	}
+	PG_CATCH();
+	{
+		/* it may have happened after the commit */
+		settle_ending();
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	settle_ending();
+	RESUME_INTERRUPTS();
+}
+
+static void
+settle_ending(void)
+{
+	Holder	   *holder = ending;
+
+	ending = NULL;
+	settle(holder, ending_session);
+}
+
+/* The process ends amid that (a FATAL error), before its own transaction is aborted. */
+static void
+settle_at_exit(int code, Datum arg)
+{
+	if (ending != NULL)
+		settle_ending();
+}
+
+/* For who has found a row of its: wait until it has ended, and what it did is decided in the engine, too. */
+void
+MotPreparedWait(TransactionId xid)
+{
+	unsigned	spins = 0;
+
+	XactLockTableWait(xid, NULL, NULL, XLTW_None);
+	for (;;)
+	{
+		bool		there = false;
+
+		for (int i = 0; i < max_prepared_xacts && !there; i++)
+			there = pg_atomic_read_u32(&shared->holder[i].xid) == xid;
+		if (!there)
+			return;
+		if (settle_decided())
+			continue;
+		CHECK_FOR_INTERRUPTS();
+		MotBackoff(&spins);
+	}
+}
+
+/* ----------------------------------------------------------------- restored */
+
+/* Returns the session in which its changes are made once more. */
+mot_session *
+MotPreparedRestore(TransactionId xid, const char *gid)
+{
+	mine = take_holder(gid, xid);
+	mine_session = open_slot(mine);
+	return mine_session;
+}
+
+/* They have been: redo is the log's. */
+void
+MotPreparedRestored(void *redo)
+{
+	MotRaiseStatus(mot_txn_pack(mine_session, mine_session, &mine->parcel), NULL);
+	mot_txn_hand_over(mine_session, mine_session, mine->parcel,
+					  MotHolderOfXid(pg_atomic_read_u32(&mine->xid)));
+	mine->redo = redo;
+	mot_session_close(mine_session);
+	set_state(mine, HOLDER_KEEPS);
+	mine = NULL;
+	mine_session = NULL;
+}
+
+/* They could not be: they are undone. */
+void
+MotPreparedNotRestored(void)
+{
+	if (mine == NULL)
+		return;
+	if (mine_session != NULL)
+		mot_session_close(mine_session);
+	release(mine);
+	mine = NULL;
+	mine_session = NULL;
+}
