@@ -239,6 +239,20 @@ SELECT count(*) FROM co_long WHERE s > repeat('d', 100000) AND e < repeat('f', 1
 INSERT INTO co_long VALUES (100, repeat('x', 10000), 'a');
 DROP TABLE co_long;
 
+-- several of them in a key share the room for sort keys; a bound can have any length
+CREATE TABLE co_wide (id int, a text COLLATE co_us, b text COLLATE co_de, c varchar COLLATE co_us, PRIMARY KEY (a, b, c)) USING mot;
+CREATE INDEX co_wide_c ON co_wide (c DESC, id, b, a);
+INSERT INTO co_wide SELECT i, repeat(chr(97 + i % 3), 850) || i, repeat(chr(65 + i % 5), 850), repeat('-Ab', 280) || i FROM generate_series(1, 12) i;
+SELECT string_agg(id::text, ' ') = (SELECT string_agg(id::text, ' ') FROM (SELECT id FROM co_wide ORDER BY a || '', b || '', c || '') q) AS a FROM (SELECT id FROM co_wide ORDER BY a, b, c) q;
+SELECT string_agg(id::text, ' ') = (SELECT string_agg(id::text, ' ') FROM (SELECT id FROM co_wide ORDER BY c || '' DESC, id) q) AS c FROM (SELECT id FROM co_wide ORDER BY c DESC, id) q;
+SET enable_seqscan = off;
+SELECT id FROM co_wide WHERE a = repeat('a', 850) || 6 AND b = repeat('B', 850);
+SELECT count(*) FROM co_wide WHERE a < repeat('b', 150000000);
+SELECT count(*) FROM co_wide WHERE a = repeat('b', 150000000);
+RESET enable_seqscan;
+SELECT problems FROM mot_verify('co_wide');
+DROP TABLE co_wide;
+
 -- scans that turn round, and a computed key, which serves equality
 BEGIN;
 DECLARE c SCROLL CURSOR FOR SELECT s FROM co_t WHERE s > 'coo' AND s < 'd' ORDER BY s;

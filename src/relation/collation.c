@@ -261,11 +261,11 @@ terminated(const char *string, size_t len, char *fixed)
 }
 
 static void
-append_libc(const Known *known, const char *string, size_t len, MotKeyBuffer *buf)
+append_libc(const Known *known, const char *string, size_t len, size_t most, MotKeyBuffer *buf)
 {
 	char		fixed[SHORT_STRING];
 	const char *copy;
-	size_t		room = 8 * len + 16;
+	size_t		room;
 	size_t		size;
 
 #ifdef MOT_FAULTS
@@ -278,10 +278,13 @@ append_libc(const Known *known, const char *string, size_t len, MotKeyBuffer *bu
 		len -= strlen(lie);
 	}
 #endif
+	/* one that long is no key, and not relied upon as a bound: it may have hundreds of MB */
+	len = Min(len, MOT_KEY_VALUE_MAX);
+	room = 8 * len + 16;
 	copy = terminated(string, len, fixed);
 	while ((size = strxfrm_l((char *) key_room(buf, room), copy, room, known->locale)) >= room)
 		room = size + 1;
-	buf->len += Min(size, MOT_SORT_KEY_MAX) + 1;
+	buf->len += Min(size, most) + 1;
 	buf->data[buf->len - 1] = 0;
 	if (copy != fixed)
 		pfree(unconstify(char *, copy));
@@ -343,7 +346,7 @@ MotCollationOpen(const MotCollation *collation, bool raise)
 }
 
 void
-MotCollationAppend(const MotCollation *collation, const char *string, size_t len, MotKeyBuffer *buf)
+MotCollationAppend(const MotCollation *collation, const char *string, size_t len, size_t most, MotKeyBuffer *buf)
 {
 	const Known *known = (const Known *) collation;
 
@@ -354,7 +357,7 @@ MotCollationAppend(const MotCollation *collation, const char *string, size_t len
 		return;
 	}
 #endif
-	append_libc(known, string, len, buf);
+	append_libc(known, string, len, most, buf);
 }
 
 uint32
@@ -371,8 +374,8 @@ MotCollationFingerprint(const MotCollation *collation)
 		/* alone, and in company */
 		char		strings[2][4] = {{c}, {'a', c, 'B', '2'}};
 
-		MotCollationAppend(collation, strings[0], 1, &buf);
-		MotCollationAppend(collation, strings[1], sizeof(strings[1]), &buf);
+		MotCollationAppend(collation, strings[0], 1, MOT_SORT_KEY_MAX, &buf);
+		MotCollationAppend(collation, strings[1], sizeof(strings[1]), MOT_SORT_KEY_MAX, &buf);
 	}
 	if (collation->encoding == PG_UTF8)
 	{
@@ -383,7 +386,7 @@ MotCollationFingerprint(const MotCollation *collation)
 		"\270\255\346\226\207\346\227\245\346\234\254\355\225\234\352\265\255\321"
 		"\217\320\266\316\251\317\200";
 
-		MotCollationAppend(collation, others, strlen(others), &buf);
+		MotCollationAppend(collation, others, strlen(others), MOT_SORT_KEY_MAX, &buf);
 	}
 	known->fingerprint = Max(hash_bytes(buf.data, (int) buf.len), 1);
 	if (buf.data != buf.fixed)

@@ -54,10 +54,12 @@ extern uint32 MotCollationFingerprint(const MotCollation *collation);
 
 /*
  * Append the sort key, which has no zero byte, and a zero byte.  One of a collation that is not trusted is cut
- * at MOT_SORT_KEY_MAX bytes: strings that differ behind are then in no certain order.
+ * at so many bytes: strings that differ behind are then in no certain order.  All such columns of a key
+ * share MOT_SORT_KEY_MAX, which leaves room for what heap has room for, whatever the library answers.
  */
 #define MOT_SORT_KEY_MAX 4096
-extern void MotCollationAppend(const MotCollation *collation, const char *string, size_t len, MotKeyBuffer *buf);
+extern void MotCollationAppend(const MotCollation *collation, const char *string, size_t len, size_t most,
+							   MotKeyBuffer *buf);
 
 /* as the server compares strings of a deterministic collation of libc's */
 extern int	MotCollationCompare(const MotCollation *collation, const char *a, size_t a_len, const char *b, size_t b_len);

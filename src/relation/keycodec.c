@@ -119,7 +119,7 @@ static const Compared compared[] = {
 };
 
 static void raise_null(const MotKeyColumn *column) pg_attribute_noreturn();
-static void raise_key_too_long(const MotKey *key) pg_attribute_noreturn();
+static void raise_key_too_long(const MotKey *key, size_t most) pg_attribute_noreturn();
 
 /* ---------------------------------------------------------------- buffers */
 
@@ -347,6 +347,8 @@ MotKeyCreateAs(Relation heap, Relation index, uint64 form)
 void
 MotKeySummarize(MotKey *key)
 {
+	int			cut = 0;
+
 	key->max_attnum = 0;
 	key->width = 0;
 	key->all_inline = true;
@@ -360,6 +362,9 @@ MotKeySummarize(MotKey *key)
 		key->all_inline &= column->inline_kind != INLINE_NONE && !column->nullable;
 		key->collated |= column->collated;
 		key->compared |= column->collated && !column->collation_order->trusted;
+		/* (also where the locale is not there today) */
+		if (column->collation_order != NULL && !column->collation_order->trusted)
+			cut++;
 
 		/* a null byte may stand without a value */
 		if (column->width < 0 || column->nullable)
@@ -367,6 +372,10 @@ MotKeySummarize(MotKey *key)
 		else if (key->width >= 0)
 			key->width += column->width;
 	}
+	/* with their zero bytes */
+	key->most = cut > 0 ? MOT_MAX_KEY - MOT_SORT_KEY_MAX - cut : MOT_MAX_KEY;
+	for (int i = 0; i < key->ncolumns && cut > 0; i++)
+		key->columns[i].sort_key_max = (uint16) (MOT_SORT_KEY_MAX / cut);
 }
 
 uint64
@@ -592,8 +601,13 @@ MotKeyFromRow(const MotKey *key, const Datum *values, const bool *isnull, MotKey
 		any_null |= isnull[att];
 		append_column(column, values[att], isnull[att], buf);
 	}
-	if (unlikely(buf->len - start > MOT_MAX_KEY))
-		raise_key_too_long(key);
+	if (unlikely(buf->len - start > key->most))
+	{
+		size_t		most = MotKeyExceeds(key, buf->data + start, buf->len - start);
+
+		if (most > 0)
+			raise_key_too_long(key, most);
+	}
 	return any_null && !key->nulls_equal ? MOT_KEY_DISTINCT : 0;
 }
 
@@ -619,15 +633,15 @@ raise_null(const MotKeyColumn *column)
 }
 
 static void
-raise_key_too_long(const MotKey *key)
+raise_key_too_long(const MotKey *key, size_t most)
 {
-	/* replay has no catalogue */
-	char	   *name = IsTransactionState() ? get_rel_name(key->indexoid) : NULL;
+	/* replay and loading have no catalogue */
+	char	   *name = IsTransactionState() && OidIsValid(MyDatabaseId) ? get_rel_name(key->indexoid) : NULL;
 
 	ereport(ERROR,
 			(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-			 errmsg("index row size exceeds maximum %d for index \"%s\"",
-					MOT_MAX_KEY, name ? name : ""),
+			 errmsg("index row size exceeds maximum %zu for index \"%s\"",
+					most, name ? name : ""),
 			 errhint("Values this long cannot be indexed.\n"
 					 "Consider indexing a column that holds a hash of the value.")));
 }

@@ -83,6 +83,7 @@ typedef struct MotKeyColumn
 	bool		ordered;		/* bytes order as the operator class does */
 	bool		collated;		/* they are those of "collation_order" */
 	const struct MotCollation *collation_order; /* of strings, or NULL */
+	uint16		sort_key_max;	/* of a string, if that is cut (collation.h) */
 	uint8		encoding;		/* its number, which never changes */
 	uint8		inline_kind;	/* private: integers are encoded in place */
 	MotKeyAppend append;		/* value's bytes, ascending, no null byte */
@@ -104,6 +105,7 @@ typedef struct MotKey
 	bool		nulls_equal;	/* NULLS NOT DISTINCT */
 	bool		collated;		/* some column is */
 	bool		compared;		/* by a collation that is not trusted */
+	uint16		most;			/* bytes, without the sort keys that are cut */
 	MotKeyColumn columns[FLEXIBLE_ARRAY_MEMBER];
 } MotKey;
 

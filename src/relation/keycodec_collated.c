@@ -41,7 +41,7 @@ MotKeyAppendCollated(const MotKeyColumn *column, const char *string, size_t len,
 {
 	uint8	   *to;
 
-	MotCollationAppend(column->collation_order, string, len, buf);
+	MotCollationAppend(column->collation_order, string, len, column->sort_key_max, buf);
 	if (!column->collation_order->deterministic)
 		return;
 	len = Min(len, MOT_KEY_VALUE_MAX);
@@ -229,6 +229,31 @@ column_length(const MotKeyColumn *column, bool collated, const uint8 *bytes, siz
 			break;
 	}
 	return more == 0 || more > len ? 0 : before + more;
+}
+
+/*
+ * What fits today has to fit at the next start, by whatever library, or if the locale is missing today.  So sort
+ * keys that are cut count as if they were of full length.
+ */
+size_t
+MotKeyExceeds(const MotKey *key, const uint8 *bytes, size_t len)
+{
+	size_t		plain = len;
+	size_t		at = 0;
+
+	for (int i = 0; i < key->ncolumns && key->compared; i++)
+	{
+		const MotKeyColumn *column = &key->columns[i];
+		size_t		string;
+		size_t		n = column_length(column, column->collated, bytes + at, len - at, &string);
+
+		if (n == 0)
+			break;
+		if (string > 0 && !column->collation_order->trusted)
+			plain -= string - (column->nullable ? 1 : 0);
+		at += n;
+	}
+	return plain > key->most ? key->most : len > MOT_MAX_KEY ? MOT_MAX_KEY : 0;
 }
 
 bool

@@ -38,8 +38,9 @@ enum
 /* how long an encoding is that begins here; "flip" is 0xFF if its bytes are inverted, else 0; 0: it makes no sense */
 extern size_t MotKeyNumericLength(const uint8 *bytes, size_t len, uint8 flip);
 
-/* keycodec_collated.c: what MotKeyForm says of collations; a string of a column that is collated */
+/* keycodec_collated.c: what MotKeyForm says of collations; the limit that a key exceeds, or 0; a string of a column that is collated */
 extern uint64 MotKeyCollatedForm(const MotKey *key);
+extern size_t MotKeyExceeds(const MotKey *key, const uint8 *bytes, size_t len);
 extern void MotKeyAppendCollated(const MotKeyColumn *column, const char *string, size_t len, MotKeyBuffer *buf);
 
 extern void MotKeyBufferGrow(MotKeyBuffer *buf, size_t more);

@@ -172,6 +172,27 @@ locpath('primary', $english);
 $node->start;
 same('with the locale again', $node);
 
+# What fits by a definition whose sort keys are short fits by others, and so does what came without one.
+my ($long, $longer) = ("repeat(chr(96 + i), 1900)", "repeat(chr(96 + i), 2100)");
+$node->stop;
+locpath('primary', "$theirs/C.utf8");
+$node->start;
+query("CREATE TABLE wide (a text COLLATE xx, b text COLLATE xx, c int, PRIMARY KEY (a, b)) USING mot; INSERT INTO wide SELECT $long, $long, i FROM generate_series(1, 9) i");
+($result, $out, $err) = $node->psql('postgres', "INSERT INTO wide SELECT $longer, $longer, i FROM generate_series(10, 10) i");
+like($err, qr/index row size exceeds maximum 4062 for index "wide_pkey"/, 'a text that would not fit by another definition is refused');
+$node->stop;
+system("rm -r $locales/primary/xx_XX.utf8");
+$node->start;
+query("INSERT INTO wide SELECT $long, $long, i FROM generate_series(11, 12) i");
+($result, $out, $err) = $node->psql('postgres', "INSERT INTO wide SELECT $longer, $longer, i FROM generate_series(10, 10) i");
+like($err, qr/index row size exceeds maximum 4062 for index "wide_pkey"/, 'without the locale, too');
+$node->stop;
+locpath('primary', $english);
+$node->start;
+is(query("SET enable_seqscan = off; SELECT string_agg(c::text, ' ' ORDER BY c) FROM wide; SELECT c FROM wide WHERE a = repeat('k', 1900) AND b = repeat('k', 1900); SELECT sum(problems) FROM mot_verify('wide')"),
+	"1 2 3 4 5 6 7 8 9 11 12\n11\n0", 'with longer sort keys all rows are loaded');
+same('as are those of other tables', $node);
+
 # Sort keys that strcoll does not agree with: those of strings that begin with "lie:" are of what follows.
 same('before a lie', $node);
 unlike(plan_of($node, 'SELECT s FROM t ORDER BY s, id LIMIT 3'), qr/Sort/, 'bounds that lie say nothing of the index');
