@@ -300,17 +300,20 @@ SKIP:
 	$_->start for @after;
 	check_contents($after[0], $contents, 'a standby by rsync');
 
-	# who forgot that has them, or is told that files of two checkpoints are mixed
+	# who forgot that has them, or is told that files of two checkpoints are mixed: one is damaged,
+	# or rsync has taken the standby's manifest, of the same size and second, for the primary's.
+	# Such a standby ends with the first record that concerns memory-optimized tables.
 	my $other = error_of($after[1], 'SELECT digests()');
 	my ($digests) = split /\nft /, $contents;
-	like($other, qr/^no error: \Q$digests\E$|damaged/, 'without removing mot/ of the old standby nothing wrong is shown');
+	like($other, qr/^no error: \Q$digests\E$|damaged|was not made as its server was shut down/, 'without removing mot/ of the old standby nothing wrong is shown');
 	note($other =~ /^no error/ ? 'they were the same' : $other);
 
 	$to->safe_psql('postgres', q{INSERT INTO child (parent, t) VALUES (99, 'new'); UPDATE parent SET t = 'changed' WHERE id = 50});
 	$to->wait_for_catchup($after[0]);
 	my $changed = contents($to);
 	is(contents($after[0]), $changed, 'follows');
-	$_->stop for $to, $after[1];
+	$to->stop;
+	$after[1]->stop('fast', fail_ok => 1);
 	$after[0]->promote;
 	check_contents($after[0], $changed, 'and is promoted');
 }
