@@ -352,6 +352,7 @@ settle(Holder *holder, mot_session *session)
 {
 	TransactionId xid = pg_atomic_read_u32(&holder->xid);
 	const MotXactLog *log = MotXactTheLog();
+	bool		committed;
 
 	HOLD_INTERRUPTS();
 	if (TransactionIdIsInProgress(xid))
@@ -365,8 +366,15 @@ settle(Holder *holder, mot_session *session)
 		return;
 	}
 	MOT_FAULT("prepared-decided");
+	/*
+	 * Who cannot read the commit log here leaves everybody without an answer, and a
+	 * checkpoint waiting for it: recovery has one.
+	 */
+	START_CRIT_SECTION();
+	committed = TransactionIdDidCommit(xid);
+	END_CRIT_SECTION();
 	log->finish();
-	if (TransactionIdDidCommit(xid))
+	if (committed)
 	{
 		MotMixedDraw();
 		MotMixedDone(mot_txn_commit(session));
