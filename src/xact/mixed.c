@@ -207,7 +207,7 @@ announce(uint64 xid, uint64 state)
 	announced = true;
 }
 
-/* MOT_TS_NONE: it changes nothing in the engine. */
+/* MOT_TS_NONE: it changes nothing in the engine, and has no place among who does. */
 void
 MotMixedDrawn(mot_ts ts)
 {

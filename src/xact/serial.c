@@ -24,8 +24,9 @@
  *	   mixed.c), so one that only reads has one place in the order of both
  *	   sides.
  *	5. The server has to know as a writer who writes in the engine alone.
- *	6. A commit that waits for a standby has its number, and 3 behind it, but neither
- *	   of the snapshots of who comes now has it (see mixed.c).  Who has touched
+ *	6. A commit that waits for the disk or a standby has its number, also one by 2,
+ *	   and 3 behind it, but neither of the snapshots of who comes now has it, nor
+ *	   who has a later number (see mixed.c).  Who has touched
  *	   both kinds and only reads tells the server, before it ends, that it comes
  *	   before all of those, as if it had read heap rows which they have changed.
  *

@@ -461,7 +461,8 @@ static void
 prepare_commit(bool serial, bool mixed)
 {
 	bool		writes = mot_txn_has_writes(MotOpenSession);
-	bool		draws = XactIsoLevel == XACT_SERIALIZABLE && writes && log != NULL;
+	bool		logs = XactIsoLevel == XACT_SERIALIZABLE && writes && log != NULL;
+	mot_ts		ts = 0;
 	mot_status	status;
 
 	if (serial && !writes)
@@ -471,7 +472,7 @@ prepare_commit(bool serial, bool mixed)
 		mot_txn_may_precede(MotOpenSession);
 	if (serial)
 		MotSerialEnter();
-	if (draws)
+	if (logs)
 	{
 		/*
 		 * may wait, and between announcing and drawing there is no time for
@@ -482,18 +483,21 @@ prepare_commit(bool serial, bool mixed)
 	}
 	if (mixed && (writes || serial))
 		MotMixedAnnounce(XactIsoLevel == XACT_SERIALIZABLE);
-	else if (draws && TransactionIdIsValid(GetTopTransactionIdIfAny()))
+	else if (logs && TransactionIdIsValid(GetTopTransactionIdIfAny()))
 		MotMixedAnnounceAlone();
-	if (draws)
-	{
-		mot_ts		ts = mot_txn_draw(MotOpenSession);
 
-		MotMixedDrawn(ts);
+	/*
+	 * (Who changes heap tables only has a place by what it has read here; what
+	 * comes behind that is not seen without it.)
+	 */
+	if (logs || serial)
+		ts = mot_txn_draw(MotOpenSession);
+	MotMixedDrawn(ts != 0 ? ts : MOT_TS_NONE);
+	if (logs)
+	{
 		log->drawn(ts);
 		MOT_FAULT("commit-drawn");
 	}
-	else
-		MotMixedDrawn(MOT_TS_NONE);
 	status = mot_txn_prepare(MotOpenSession);
 	if (status == MOT_OK && serial && !MotSerialAllows(MotOpenSession))
 	{

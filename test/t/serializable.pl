@@ -245,6 +245,31 @@ like($waiting->query('SELECT 1'), qr/17.*1/s, 'and who waited has read it');
 $waiting->quit;
 $writer->quit;
 
+# One that changes heap tables only has its place by what it has read in the others:
+# before who changes that.  Who sees the latter does not miss the former.
+$node->safe_psql('postgres', 'UPDATE cold SET v = 0 WHERE id = 2; UPDATE hot SET v = 0 WHERE id = 2');
+$node->safe_psql('postgres', "ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
+$node->reload;
+$writer = session('SERIALIZABLE');
+is($writer->query_safe('SELECT v FROM hot WHERE id = 2'), 0, 'before who changes what it reads');
+$writer->query_safe('UPDATE cold SET v = 1 WHERE id = 2');
+start($writer, 'COMMIT');
+$node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
+  or die 'no commit waits';
+my $both = 'BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT cold.v, hot.v FROM cold, hot WHERE cold.id = 2 AND hot.id = 2; COMMIT';
+is($node->safe_psql('postgres', $both), '0|0', 'its half is not seen');
+$node->safe_psql('postgres', 'SET synchronous_commit = local; BEGIN ISOLATION LEVEL SERIALIZABLE; UPDATE hot SET v = 1 WHERE id = 2; COMMIT');
+my $later = session();
+start($later, $both);
+ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'SELECT cold.v%'"),
+	'who would see what came after it waits for it');
+$node->safe_psql('postgres', 'ALTER SYSTEM RESET synchronous_standby_names');
+$node->reload;
+$writer->query('SELECT 1');
+like($later->query('SELECT 1'), qr/^1\|1$/m, '... and sees both');
+$later->quit;
+$writer->quit;
+
 unlike(slurp_file($node->logfile), qr/PANIC|TRAP|terminated by signal/, 'in peace');
 
 $node->stop;

@@ -104,8 +104,9 @@ changed_row(const char *old, size_t old_size, char *row)
 	for (uint32 n = next_random(6); n > 0 && size > 0; n--)
 	{
 		size_t		at = next_random((uint32) size);
-		size_t		len = Min(1 + next_random(20), size - at);
+		size_t		len = 1 + next_random(20);
 
+		len = Min(len, size - at);	/* (which evaluates what it returns a second time) */
 		for (size_t i = 0; i < len; i++)
 			row[at + i] = (char) next_random(256);
 	}
