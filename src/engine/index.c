@@ -727,12 +727,10 @@ entry_add(mot_session *s, const mot_index_handle *handle, mot_tree_context *ctx,
 		mot_status	status;
 		mot_tree_status st;
 
-		if (mot_unlikely(handle->in_order != NULL))
-			mot_order_begin(s);
+		order_begin(s, handle);
 		st = mot_tree_cas(index->tree, ctx, key, len, 0, plain, &value,
 						  purpose, session_observer(s));
-		if (mot_unlikely(handle->in_order != NULL))
-			mot_order_end(s, handle, st == MOT_TREE_OK, key, len, bits);
+		order_end(s, handle, st == MOT_TREE_OK, key, len, bits);
 		if (st == MOT_TREE_OK)
 		{
 			/* only whole keys are looked up alone */

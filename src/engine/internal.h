@@ -844,10 +844,24 @@ extern bool mot_row_leave_indexes(mot_session *s, mot_table *table, mot_row *row
 extern bool mot_index_take_claim(mot_session *s, mot_index *index, mot_row *row,
 								 const void *key, size_t len, mot_bundle **freed);
 
-/* order.c: around what may add an entry to an index whose handle has in_order */
+/* order.c: around what may add an entry to an index, whose keys' order is checked if its handle has in_order */
 extern void mot_order_begin(mot_session *s);
 extern void mot_order_end(mot_session *s, const mot_index_handle *handle, bool added,
 						  const void *tkey, size_t tlen, unsigned bits);
+
+static inline void
+order_begin(mot_session *s, const mot_index_handle *handle)
+{
+	if (mot_unlikely(handle->in_order != NULL))
+		mot_order_begin(s);
+}
+
+static inline void
+order_end(mot_session *s, const mot_index_handle *handle, bool added, const void *tkey, size_t tlen, unsigned bits)
+{
+	if (mot_unlikely(handle->in_order != NULL))
+		mot_order_end(s, handle, added, tkey, tlen, bits);
+}
 
 /* index.c, for cursors on what is not seen, too */
 extern void mot_cursor_opened(mot_session *s, mot_cursor *c);

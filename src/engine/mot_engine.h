@@ -686,33 +686,6 @@ extern mot_ts mot_txn_commit(mot_session *session);
 extern void mot_txn_abort(mot_session *session);
 
 /*
- * A transaction that is to wait for its end without its session (two-phase
- * commit); not one of SERIALIZABLE, and after mot_txn_prepare.  It goes to a slot of its
- * own, "holder" being a session opened there, which may be closed meanwhile
- * without ending it.
- *
- *	pack		copies into the region what the session knows of it; may fail for
- *				want of memory.  discard: it is not handed over after all
- *	hand_over	it is the holder's from now on, under this name, and none of the
- *				session's
- *	unpack		by a holder's session opened anew: mot_txn_commit or mot_txn_abort follows, or
- *				put_back.  May fail for want of private memory
- *	free		after its end
- *
- * A transaction that has run in the holder's session is packed and handed over by
- * naming that twice.
- */
-typedef struct mot_parcel mot_parcel;
-
-extern mot_status mot_txn_pack(mot_session *session, mot_session *holder, mot_parcel **parcel);
-extern void mot_parcel_discard(mot_session *holder, mot_parcel *parcel);
-extern void mot_txn_hand_over(mot_session *session, mot_session *holder, mot_parcel *parcel,
-							  uint64_t host_id);
-extern mot_status mot_txn_unpack(mot_session *holder, mot_parcel *parcel);
-extern void mot_txn_put_back(mot_session *holder);
-extern void mot_parcel_free(mot_session *session, mot_parcel *parcel);
-
-/*
  * A host that lets time pass between draw and commit at SERIALIZABLE makes
  * readers who are entitled to the commit wait for it.  They call this then,
  * again and again (it sleeps for an instant); it may jump out of the engine's
@@ -828,21 +801,6 @@ typedef enum mot_row_mode
 extern mot_status mot_row_lock(mot_session *session, const mot_view *view, mot_table *table,
 							   mot_row *row, const mot_version *seen, mot_row_mode mode,
 							   const mot_version **newest);
-
-/*
- * The locks of a prepared transaction that its changes do not imply, for the host's log:
- * rows that were only locked, or changed but locked more strongly than for CHANGE.
- * version: the newest that is committed.  pos starts at 0.
- */
-typedef struct mot_lock
-{
-	mot_table  *table;
-	mot_row    *row;
-	const mot_version *version;
-	mot_row_mode mode;
-} mot_lock;
-
-extern bool mot_txn_next_lock(mot_session *session, uint64_t *pos, mot_lock *lock);
 
 /* Does this transaction own or share the row?  Who wants more of it then need not queue behind others who wait. */
 extern bool mot_row_held(mot_session *session, const mot_row *row);
@@ -1029,6 +987,7 @@ extern void mot_unload_key(mot_session *session, const mot_index_handle *handle,
 extern void *mot_host_alloc(mot_session *session, size_t size, bool needed, mot_status *status);
 extern void mot_host_free(mot_session *session, void *bytes);
 
+#include "mot_parcel.h"
 #include "mot_places.h"
 #include "mot_report.h"
 

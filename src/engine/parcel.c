@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * parcel.c
- *	  Transactions that are prepared, and outlive the session they ran in.
+ *	  Transactions that are prepared, and outlive the session they ran in.  See mot_parcel.h.
  *
  * What a transaction has done lies in the rows' chains and in the indexes; only
  * its journal is private.  So a transaction that is to wait for its end without a

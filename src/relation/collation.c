@@ -269,7 +269,7 @@ append_libc(const Known *known, const char *string, size_t len, size_t most, Mot
 	size_t		size;
 
 #ifdef MOT_FAULTS
-	/* a sort key that strcoll_l() does not agree with: see collation_lies.pl */
+	/* a sort key that strcoll_l() does not agree with: see test/t/collations.pl */
 	static const char lie[] = "lie:";
 
 	if (len > strlen(lie) && memcmp(string, lie, strlen(lie)) == 0)
