@@ -57,6 +57,7 @@ bench_machine()
 {
 	echo "commit    $BENCH_COMMIT"
 	echo "server    $("$PGBIN/postgres" --version)"
+	echo "compiled  $("$PGBIN/pg_config" --cflags | grep -oE -- '-O[0-9a-z]*' | tail -n 1)"
 	echo "machine   $(nproc) processors, $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1)," \
 		"$(awk '/^MemTotal/ {printf "%.0f GB", $2 / 1048576}' /proc/meminfo)"
 	echo "load      $BENCH_LOAD on average in the minute before${NICE:+; run with nice $NICE}"
