@@ -27,6 +27,7 @@
 #include "optimizer/plancat.h"
 #include "optimizer/planmain.h"
 #include "optimizer/restrictinfo.h"
+#include "utils/lsyscache.h"
 
 /*
  * ForeignPath->fdw_private: index scans, each a list of index, whether backward, and clauses; several
@@ -34,6 +35,27 @@
  */
 
 static MotRelationInfoHookType prev_relation_info = NULL;
+
+/* (Only those of nondeterministic collations are, so tables are not opened here.) */
+static bool
+is_blind(Oid relid, const IndexOptInfo *info)
+{
+	for (int i = 0; OidIsValid(relid) && i < info->nkeycolumns; i++)
+	{
+		Relation	rel;
+		MotIndex   *index;
+		bool		blind;
+
+		if (!OidIsValid(info->indexcollations[i]) || get_collation_isdeterministic(info->indexcollations[i]))
+			continue;
+		rel = RelationIdGetRelation(relid);
+		index = MotRelationIndex(MotRelationGet(rel), info->indexoid);
+		blind = index != NULL && index->key->blind;
+		RelationClose(rel);
+		return blind;
+	}
+	return false;
+}
 
 /*
  * The planner sees the catalogue's indexes with the btree operator families that their
@@ -45,6 +67,7 @@ static void
 relation_info(MOT_RELATION_INFO_PARAMETERS)
 {
 	MotPlanTable *table;
+	List	   *blind = NIL;
 
 	if (prev_relation_info)
 		prev_relation_info(MOT_RELATION_INFO_ARGUMENTS);
@@ -57,8 +80,14 @@ relation_info(MOT_RELATION_INFO_PARAMETERS)
 
 	foreach_node(IndexOptInfo, index, rel->indexlist)
 	{
-		MotPlanIndex *pindex = palloc0(sizeof(MotPlanIndex));
+		MotPlanIndex *pindex;
 
+		if (is_blind(MotRelationInfoOid(), index))
+		{
+			blind = lappend(blind, index);
+			continue;
+		}
+		pindex = palloc0(sizeof(MotPlanIndex));
 		pindex->indexoid = index->indexoid;
 		memcpy(pindex->opfamily, index->opfamily, index->nkeycolumns * sizeof(Oid));
 		table->families = lappend(table->families, pindex);
@@ -66,6 +95,8 @@ relation_info(MOT_RELATION_INFO_PARAMETERS)
 		if (index->sortopfamily)
 			memcpy(index->opfamily, index->sortopfamily, index->nkeycolumns * sizeof(Oid));
 	}
+	if (blind != NIL)
+		rel->indexlist = list_difference_ptr(rel->indexlist, blind);
 }
 
 void

@@ -228,6 +228,8 @@ insert_key(MotBatch *batch, int index, int n)
 	mot_status	status;
 
 	set_current(batch, n);
+	if (unlikely(writer->mr->indexes[index].key->blind) && writer->mr->indexes[index].unique)
+		MotRaiseBlindIndex(&writer->mr->indexes[index]);
 	while ((status = mot_index_add(writer->session, &writer->mr->indexes[index].handle,
 								   batch->rows[n].row, key, len,
 								   batch->keys[index].flags[n], &other)) == MOT_BUSY)

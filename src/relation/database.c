@@ -196,6 +196,13 @@ copy_rows(mot_table *from, mot_table *to, const MotDefinition *def)
 			CHECK_FOR_INTERRUPTS();
 	}
 	for (int i = 0; i < def->nindexes; i++)
-		MotRaiseStatus(MotLoadIndex(to, mot_table_index(to, def->indexes[i].indexoid), &def->indexes[i],
-									MotKeySortInterrupts, NULL), NULL);
+	{
+		mot_index  *index = mot_table_index(to, def->indexes[i].indexoid);
+		mot_index  *model = mot_table_index(from, def->indexes[i].indexoid);
+
+		/* one that has plain keys has a reason for them */
+		if (model != NULL && (mot_index_form(model) & MOT_FORM_COLLATED) == 0)
+			mot_index_set_form(index, mot_index_form(index) & MOT_FORM_NULLABLE);
+		MotRaiseStatus(MotLoadIndex(to, index, &def->indexes[i], MotKeySortInterrupts, NULL), NULL);
+	}
 }

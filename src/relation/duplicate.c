@@ -10,6 +10,7 @@
 #include "access/genam.h"
 #include "access/xact.h"
 #include "relation/internal.h"
+#include "utils/lsyscache.h"
 #include "xact/xact.h"
 
 static void raise_duplicate(Relation rel, MotIndex *index, Datum *values, bool *isnull,
@@ -71,6 +72,17 @@ MotRaiseDuplicate(Relation rel, MotIndex *index, Datum *values, bool *isnull)
 	if (IsolationUsesXactSnapshot())
 		MotRaiseStatus(mot_txn_check(MotSession()), rel);
 	raise_duplicate(rel, index, values, isnull, false);
+}
+
+/* Who would need an index that has plain keys, of strings that may be equal all the same (keycodec.h). */
+void
+MotRaiseBlindIndex(const MotIndex *index)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("index \"%s\" can neither be read nor take new keys", get_rel_name(index->indexoid)),
+			 errdetail("The library of its collation takes keys for equal that were not when they were stored, or makes keys that are too long: it is another version."),
+			 errhint("Delete the rows that are in the way and REINDEX; or drop the index, mend the rows and create it again; or start the server with the former version.")));
 }
 
 void

@@ -605,8 +605,14 @@ MotKeyFromRow(const MotKey *key, const Datum *values, const bool *isnull, MotKey
 	{
 		size_t		most = MotKeyExceeds(key, buf->data + start, buf->len - start);
 
-		if (most > 0)
+		if (most > 0 && !key->blind)
 			raise_key_too_long(key, most);
+		/* the sort key was shorter; nobody looks for rows here */
+		if (most > 0)
+		{
+			buf->len = start;
+			return 0;
+		}
 	}
 	return any_null && !key->nulls_equal ? MOT_KEY_DISTINCT : 0;
 }

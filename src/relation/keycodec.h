@@ -105,6 +105,8 @@ typedef struct MotKey
 	bool		nulls_equal;	/* NULLS NOT DISTINCT */
 	bool		collated;		/* some column is */
 	bool		compared;		/* by a collation that is not trusted */
+	bool		blind;			/* plain strings of a nondeterministic
+								 * collation: see MotKeyGivesWay */
 	uint16		most;			/* bytes, without the sort keys that are cut */
 	MotKeyColumn columns[FLEXIBLE_ARRAY_MEMBER];
 } MotKey;
@@ -138,12 +140,22 @@ extern void MotKeySetForm(MotKey *key, uint64 form);
 
 /*
  * The collated form of keys.  Open: the form that a new index gets; keys are plain if a locale is not
- * there (unless "raise").  Adopt: as an index has it.
+ * there, or MotKeysStayPlain (unless "raise").  Adopt: as an index has it.
  */
 #define MOT_FORM_NULLABLE UINT64CONST(0xffffffff)
 #define MOT_FORM_COLLATED (UINT64CONST(1) << 32)
+extern bool MotKeysStayPlain;
 extern void MotKeyOpenCollations(MotKey *key, bool raise);
 extern void MotKeyAdoptCollations(MotKey *key, uint64 form);
+
+/*
+ * Another library may take keys of a unique index for equal that were not (if "duplicate"), or
+ * make keys of strings that are too long.  Then an index gets plain keys, so that its table can be
+ * had.  That serves equality, unless a collation is nondeterministic: such a
+ * "blind" index knows the rows that it has by their bytes, which replay needs, and nobody
+ * else is to look for rows with it.  Is this such a key, collated today?
+ */
+extern bool MotKeyGivesWay(const MotKey *key, bool duplicate);
 
 /* the same key, with plain strings; the key itself if it has no collations.  palloc'd */
 extern MotKey *MotKeyPlain(MotKey *key);
@@ -173,7 +185,7 @@ extern void MotKeySummarize(MotKey *key);
 /*
  * The key of a row: values and isnull are indexed by table attnum - 1 (at
  * least max_attnum of them).  Appends to buf.  Returns flags for the engine.
- * Raises 54000 for a key longer than MOT_MAX_KEY.
+ * Raises 54000 for a key longer than MOT_MAX_KEY; of a blind index, appends nothing.
  */
 extern unsigned MotKeyFromRow(const MotKey *key, const Datum *values, const bool *isnull, MotKeyBuffer *buf);
 

@@ -51,6 +51,9 @@ MotKeyAppendCollated(const MotKeyColumn *column, const char *string, size_t len,
 	buf->len += len + 1;
 }
 
+/* whoever loads a table wants it so for now (wal/leftout.c) */
+bool		MotKeysStayPlain = false;
+
 /* ------------------------------------------------------------------- forms */
 
 uint64
@@ -66,6 +69,21 @@ MotKeyCollatedForm(const MotKey *key)
 	return MOT_FORM_COLLATED | (uint64) hash << FINGERPRINT_SHIFT;
 }
 
+static bool
+is_nondeterministic(const MotKey *key)
+{
+	for (int i = 0; i < key->ncolumns; i++)
+		if (key->columns[i].collation_order != NULL && !key->columns[i].collation_order->deterministic)
+			return true;
+	return false;
+}
+
+bool
+MotKeyGivesWay(const MotKey *key, bool duplicate)
+{
+	return key->collated && (!duplicate || is_nondeterministic(key));
+}
+
 static void
 set_collated(MotKey *key, bool collated)
 {
@@ -77,19 +95,20 @@ set_collated(MotKey *key, bool collated)
 			column->collated = column->ordered = collated;
 	}
 	MotKeySummarize(key);
+	key->blind = !collated && is_nondeterministic(key);
 }
 
 void
 MotKeyOpenCollations(MotKey *key, bool raise)
 {
-	bool		all = true;
+	bool		all = raise || !MotKeysStayPlain;
 
-	for (int i = 0; i < key->ncolumns; i++)
+	for (int i = 0; i < key->ncolumns && all; i++)
 	{
 		const MotKeyColumn *column = &key->columns[i];
 
 		if (column->collation_order != NULL)
-			all &= MotCollationOpen(column->collation_order, raise || !column->collation_order->deterministic);
+			all &= MotCollationOpen(column->collation_order, raise);
 	}
 	set_collated(key, all);
 }
@@ -126,6 +145,7 @@ MotKeyPlain(MotKey *key)
 		return key;
 	plain = memcpy(palloc(size), key, size);
 	set_collated(plain, false);
+	plain->blind = false;		/* it is for names */
 	return plain;
 }
 

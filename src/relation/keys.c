@@ -53,6 +53,9 @@ MotKeysComplete(MotKeys *keys)
 {
 	const MotKey *key = keys->index->key;
 
+	/* (the planner knows: this plan is older) */
+	if (unlikely(key->blind))
+		MotRaiseBlindIndex(keys->index);
 	keys->npoints = 0;
 	keys->list_cxt = NULL;
 	keys->get = keys->index->unique;

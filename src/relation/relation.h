@@ -337,6 +337,7 @@ extern void MotBatchLoad(Relation rel, Tuplestorestate *store, TupleDesc desc, M
  */
 extern Oid	MotLoadRelid;
 
+extern void MotRaiseBlindIndex(const MotIndex *index) pg_attribute_noreturn();
 extern void MotRaiseDuplicate(Relation rel, MotIndex *index, Datum *values, bool *isnull) pg_attribute_noreturn();
 
 /*

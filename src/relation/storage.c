@@ -616,11 +616,13 @@ MotStorageCreateIndex(Relation rel, Relation indexrel)
 	/* found attached: an empty table was made just now, with this index */
 	p->index = mot_table_index(mr->table, indexoid);
 	if (p->index != NULL && (index->key->computed || mot_index_is_behind(p->index) ||
-							 mot_index_is_unique(p->index) != index->unique))
+							 mot_index_is_unique(p->index) != index->unique ||
+							 (MotKeyForm(index->key) & ~mot_index_form(p->index) & MOT_FORM_COLLATED) != 0))
 	{
 		/*
 		 * REINDEX: what functions say may be something else now, or it could
-		 * not be built concurrently, or was to take a deferrable key's place
+		 * not be built concurrently, or was to take a deferrable key's place,
+		 * or its keys could not be collated
 		 */
 		MotStorageDropIndex(p->relid, indexoid);
 		mr = MotRelationGet(rel);

@@ -316,6 +316,8 @@ add_key(MotWriter *writer, MotIndex *index, mot_row *row,
 
 	if (MOT_FAULT_SKIPS("damage-entry-missing"))
 		return MOT_OK;
+	if (unlikely(index->key->blind) && index->unique)
+		MotRaiseBlindIndex(index);
 	MotKeyBufferReset(&writer->key);
 	flags = MotKeyOfRow(index->key, MotWriterTail(writer), values, isnull, &writer->key);
 	return mot_index_add(writer->session, &index->handle, row, writer->key.data, writer->key.len, flags, other);

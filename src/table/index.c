@@ -501,12 +501,18 @@ planner_relation(MOT_RELATION_INFO_PARAMETERS)
 		Relation	relation = RelationIdGetRelation(table);
 		MotRelation *mr = MotRelationGet(relation);
 		bool		bitmaps = MotBitmapsFit() && !is_below_changes(root);
+		List	   *blind = NIL;
 
 		foreach_node(IndexOptInfo, info, rel->indexlist)
 		{
 			MotIndex   *index = MotRelationIndex(mr, info->indexoid);
 			bool		ordered = index != NULL;
 
+			if (index != NULL && index->key->blind)
+			{
+				blind = lappend(blind, info);
+				continue;
+			}
 			for (int i = 0; ordered && i < index->key->ncolumns; i++)
 				ordered = MotKeyColumnIsOrdered(index->key, i, mot_index_disordered(index->handle.index));
 
@@ -526,6 +532,8 @@ planner_relation(MOT_RELATION_INFO_PARAMETERS)
 			if (info->indpred != NIL)
 				info->tuples = rel->tuples;
 		}
+		if (blind != NIL)
+			rel->indexlist = list_difference_ptr(rel->indexlist, blind);
 		RelationClose(relation);
 	}
 }

@@ -46,7 +46,7 @@ static void look_at(MotRedo *redo);
 bool
 MotAdvance(Oid dbid, Oid relid, mot_table **table,
 		   void (*read) (void *arg, MotAdvanceVisit visit, void *advance),
-		   bool (*look) (void *arg), void *arg)
+		   bool (*look) (void *arg), void *arg, bool *clash)
 {
 	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "MOT table in recovery",
 											  ALLOCSET_DEFAULT_SIZES);
@@ -83,7 +83,7 @@ MotAdvance(Oid dbid, Oid relid, mot_table **table,
 	}
 	PG_CATCH();
 	{
-		if (!a->redo.full)
+		if (!MotRedoClashes(&a->redo) && !a->redo.full)
 		{
 			mot_session_use_reserve(session, false);
 			PG_RE_THROW();
@@ -99,7 +99,8 @@ MotAdvance(Oid dbid, Oid relid, mot_table **table,
 	}
 	PG_END_TRY();
 	mot_session_use_reserve(session, false);
-	done = !a->redo.full;
+	done = !a->redo.full && !a->redo.clash;
+	*clash = a->redo.clash;
 	*table = a->target.table;
 	MotContentLeave(&a->target, true);
 	MotTargetFree(&a->target);

@@ -135,6 +135,10 @@ apply_all(mot_session *session, mot_ts held, const char *ops, size_t len, XLogRe
 	{
 		if (redo.full)
 			MotTargetsEach(note_target);
+		if (MotRedoClashes(&redo) && !restoring)
+			MotRoomClash(redo.target);
+		else
+			redo.clash = false;
 		mot_txn_abort(session);
 		aborted = true;
 		MotTargetsEach(undo_target);
@@ -142,7 +146,7 @@ apply_all(mot_session *session, mot_ts held, const char *ops, size_t len, XLogRe
 		mot_session_use_reserve(session, false);
 		mot_snapshot_hold(session, held);
 		restoring = false;
-		if (geterrcode() != ERRCODE_OUT_OF_MEMORY || !redo.full)
+		if ((geterrcode() != ERRCODE_OUT_OF_MEMORY || !redo.full) && !redo.clash)
 			PG_RE_THROW();
 		MemoryContextSwitchTo(cxt);
 		FlushErrorState();
@@ -504,6 +508,7 @@ apply_create(const MotOpData *op)
 	{
 		target->files = MemoryContextAllocZero(redo.cxt, sizeof(MotLeftOut));
 		MotLeftOutEmpty(target->files, target->key.dbid, target->key.relid, op->bytes, op->len);
+		target->files->soon = MotRoomIsForClash(&target->key);
 		return;
 	}
 	target->wanted = true;

@@ -97,6 +97,8 @@ extern unsigned MotTargetOldKey(MotTarget *target, int index);
 extern unsigned MotTargetNewKey(MotTarget *target, int index);
 extern bool MotTargetKeysDiffer(MotTarget *target, int index);
 
+extern bool MotTargetGivesWay(const MotTarget *target, bool duplicate);
+
 /* which index of the definition has this oid; -1: none */
 extern int	MotTargetIndexAt(const MotTarget *target, Oid indexoid);
 
@@ -110,6 +112,8 @@ typedef struct MotRedo
 	bool		gives_up;		/* a table that the log does not fit, and goes
 								 * on */
 	bool		full;			/* the engine's memory is */
+	bool		clash;			/* collations are not what they were: see
+								 * MotKeyGivesWay */
 	MemoryContext cxt;			/* as long as this */
 	MemoryContext row_cxt;		/* reset after each operation */
 	bool		amended;		/* the row found has more in its tail than the
@@ -124,6 +128,7 @@ extern void MotRedoEach(MotRedo *redo, const char *ops, size_t len,
 						void (*look) (MotRedo *redo));
 extern bool MotRedoMisfit(MotRedo *redo, const char *fmt,...) pg_attribute_printf(2, 3);
 extern bool MotRedoCheck(MotRedo *redo, mot_status status);
+extern bool MotRedoClashes(MotRedo *redo);	/* is that what has been raised? */
 extern bool MotRedoFind(MotRedo *redo, const MotOpData *op, mot_row **row, const mot_version **version);
 extern bool MotRedoLoad(MotRedo *redo, unsigned host_bits, const void *bytes, size_t len);
 extern bool MotRedoPatch(MotRedo *redo, const MotOpData *op, unsigned old_host_bits,
@@ -136,8 +141,13 @@ extern void MotRoomBefore(void);	/* a transaction */
 extern void MotRoomTry(void);	/* it begins, for the first time or again */
 extern void MotRoomNote(const MotTargetKey *key, mot_table *table, bool made);	/* and is about to be
 																				 * undone */
+extern void MotRoomClash(const MotTarget *target);	/* ... for this table is
+													 * to be had with plain
+													 * keys */
 extern void MotRoomWasThere(void);	/* it is done */
 extern bool MotRoomNotToMake(const MotTargetKey *key);
+extern bool MotRoomIsForClash(const MotTargetKey *key); /* ... and not for want
+														 * of memory */
 extern bool MotRoomReclaim(void);	/* true: some was freed */
 extern bool MotRoomCanBeMade(void);
 extern void MotRoomKeep(MotTarget *target, MemoryContext cxt, const char *raw, size_t len);

@@ -26,6 +26,12 @@
  * with as much room as before it is tried, too, in longer and longer intervals.  While the
  * server is at work, it is not to take what is reserved for changes of what is there.
  *
+ * The same way is taken for a table whose keys clash by its collations, as they are today: another
+ * version of ICU takes strings for equal that were not, or makes keys that are too long.  It is loaded with
+ * plain keys, and brought forward with them, and in the end each index is made as it should be, if that
+ * can be done.  An index that keeps plain keys is found by its form (MotKeyGivesWay).  So what had been stored is
+ * there, whatever the library, and at the next start it is tried again.
+ *
  * The list is in shared memory (leftlist.c).  Who applies redo adds to it
  * and to the files, with MotApplyLock; a commit takes from the list only, and the
  * directory goes after the next checkpoint, which may be at it.
@@ -87,6 +93,8 @@ typedef struct Back
 	MotManifestTable *from;
 	MotDefinition *def;			/* of that */
 	mot_table  *table;			/* NULL: not made yet */
+	bool		clash;			/* not to be had with keys in the order of
+								 * their collations */
 	const char *redo;			/* NULL: not mapped */
 } Back;
 
@@ -94,7 +102,10 @@ static void give_up(const MotLeftOut *entry);
 static void set_limit(mot_table *table);
 static bool try_entry(MotLeftOut *entry, bool all);
 static bool bring_back(MotLeftOut *entry, bool all);
+static bool bring_back_so(MotLeftOut *entry, bool all, bool plain, bool *clash);
 static bool load_table(Back *back);
+static mot_status load_index(Back *back, int i);
+static bool mend_indexes(Back *back);
 static mot_status load_rows_of(Back *back, MotManifestFile *file);
 static void read_redo(void *arg, MotAdvanceVisit visit, void *advance);
 static bool look(void *arg);
@@ -254,7 +265,10 @@ MotLeftOutLoad(const char *directory, const MotManifestTable *table, uint64 need
 	pfree(own);
 }
 
-/* A table that is there, of so many bytes: its rows to a file, and it goes. */
+/*
+ * A table that is there, of so many bytes: its rows to a file, and it goes.  0: not for want of
+ * memory, so it may come back at once.
+ */
 void
 MotLeftOutTable(mot_table *table, uint64 bytes)
 {
@@ -270,12 +284,18 @@ MotLeftOutTable(mot_table *table, uint64 bytes)
 	entry.needed = entry.had = bytes;
 	entry.tried = GetCurrentTimestamp();
 	entry.wait_ms = REPLAY_WAIT_MS;
+	entry.soon = bytes == 0;
 	MotLeftOutRegister(&entry);
 	LWLockAcquire(MotDirectoryLock, LW_EXCLUSIVE);
 	mot_table_drop(session, table);
 	LWLockRelease(MotDirectoryLock);
 	MotTellSessions(entry.dbid, entry.owner);
-	report(&entry, def->name);
+	if (bytes == 0)
+		ereport(LOG,
+				(errmsg("memory-optimized table \"%s\" is to be loaded anew, since a key clashes with another by its collation",
+						def->name)));
+	else
+		report(&entry, def->name);
 	MotDefinitionFree(def);
 }
 
@@ -560,6 +580,7 @@ MotLeftOutFailed(Oid dbid, Oid relid, uint64 had, uint64 needed)
 	entry.needed = Max(needed, entry.least);
 	entry.wait_ms = Min(Max(2 * entry.wait_ms, FIRST_WAIT_MS), LAST_WAIT_MS);
 	entry.tried = GetCurrentTimestamp();
+	entry.soon = false;
 	MotLeftOutRegister(&entry);
 }
 
@@ -664,6 +685,17 @@ end_back(Back *back, bool discard)
 static bool
 bring_back(MotLeftOut *entry, bool all)
 {
+	bool		clash;
+
+	if (bring_back_so(entry, all, false, &clash))
+		return true;
+	return clash && bring_back_so(entry, all, true, &clash);
+}
+
+/* plain: indexes as they have to be if collations are not what they were */
+static bool
+bring_back_so(MotLeftOut *entry, bool all, bool plain, bool *clash)
+{
 	mot_session *session = MotSession();
 	bool		held = mot_snapshot_held(session) != MOT_TS_NONE;
 	Back	   *back = palloc0(sizeof(Back));
@@ -678,18 +710,24 @@ bring_back(MotLeftOut *entry, bool all)
 	MOT_FAULT("left-out-back");
 	(void) mot_snapshot_take(session);
 	mot_session_use_reserve(session, true);
+	*clash = false;
 	PG_TRY();
 	{
+		MotKeysStayPlain = plain;
 		done = load_table(back) &&
 			(entry->records == 0 ||
-			 MotAdvance(entry->dbid, entry->relid, &back->table, read_redo, look, back));
-		if (!done)
+			 MotAdvance(entry->dbid, entry->relid, &back->table, read_redo, look, back, &back->clash));
+		MotKeysStayPlain = false;
+		done = done && (!plain || mend_indexes(back));
+		*clash = back->clash;
+		if (!done && !back->clash)
 			MotLeftOutFailed(entry->dbid, entry->relid, had,
 							 back->table == NULL ? 0 : MotLeftOutNeeded(back->table, entry->rows, back->def->nindexes));
 		end_back(back, !done);
 	}
 	PG_CATCH();
 	{
+		MotKeysStayPlain = false;
 		end_back(back, true);
 		PG_RE_THROW();
 	}
@@ -744,13 +782,104 @@ load_table(Back *back)
 	for (int i = 0; i < back->from->nfiles && status == MOT_OK; i++)
 		if (back->from->files[i].part != MOT_REDO_PART)
 			status = load_rows_of(back, &back->from->files[i]);
-	for (int i = 0; i < back->def->nindexes && status == MOT_OK; i++)
-		status = MotLoadIndex(back->table, mot_table_index(back->table, back->def->indexes[i].indexoid),
-							  &back->def->indexes[i], look, back);
+	for (int i = 0; i < back->def->nindexes && status == MOT_OK && !back->clash; i++)
+	{
+		status = load_index(back, i);
+		if (status == MOT_DUPLICATE && back->clash)
+			return false;
+	}
 	/* not found: looking has told it to stop */
 	if (status != MOT_OK && status != MOT_NO_MEMORY && status != MOT_NOT_FOUND)
 		MotRaiseStatus(status, NULL);
 	return status == MOT_OK;
+}
+
+/* Duplicate, and "clash": its keys cannot be as they should be. */
+static mot_status
+fill_index(Back *back, mot_index *index, MotIndex *keys)
+{
+	MemoryContext cxt = CurrentMemoryContext;
+	uint32		holdoff = InterruptHoldoffCount;
+	volatile mot_status status = MOT_DUPLICATE;
+
+	PG_TRY();
+	{
+		status = MotLoadIndex(back->table, index, keys, look, back);
+	}
+	PG_CATCH();
+	{
+		if (geterrcode() != ERRCODE_PROGRAM_LIMIT_EXCEEDED || !MotKeyGivesWay(keys->key, false))
+			PG_RE_THROW();
+		MemoryContextSwitchTo(cxt);
+		FlushErrorState();
+
+		/* MotApplyLock is held still, which an error has forgotten */
+		InterruptHoldoffCount = holdoff;
+		back->clash = true;
+	}
+	PG_END_TRY();
+	back->clash |= status == MOT_DUPLICATE && MotKeyGivesWay(keys->key, true);
+	return status;
+}
+
+static mot_status
+load_index(Back *back, int i)
+{
+	MotIndex   *keys = &back->def->indexes[i];
+
+	return fill_index(back, mot_table_index(back->table, keys->indexoid), keys);
+}
+
+/*
+ * The table is there, with plain keys.  Which of its indexes can be what they should be?  false: there
+ * is no memory to find that out.
+ */
+static bool
+mend_indexes(Back *back)
+{
+	mot_session *session = MotSession();
+	size_t		len;
+	const void *bytes = mot_table_definition(back->table, &len);
+	MotDefinition *def = MotDefinitionDecode(bytes, len, CurrentMemoryContext);
+
+	for (int i = 0; i < def->nindexes; i++)
+	{
+		MotIndex   *keys = &def->indexes[i];
+		mot_index  *plain = mot_table_index(back->table, keys->indexoid);
+		mot_index  *index;
+		mot_status	status;
+
+		if (plain == NULL || keys->key == keys->plain)
+			continue;
+		status = MotDefinitionMakeIndex(session, back->table, keys, &index);
+		if (status == MOT_OK)
+		{
+			back->clash = false;
+			status = fill_index(back, index, keys);
+			if (status == MOT_OK)
+			{
+				mot_index_drop(session, plain);
+				mot_index_attach(index);
+				mot_index_described(index);
+				continue;
+			}
+			mot_index_drop(session, index);
+		}
+		if (!back->clash)
+			return false;
+		back->clash = false;
+		MotIndexAdopt(keys, plain);
+		ereport(WARNING,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 keys->key->blind ?
+				 errmsg("index with OID %u of memory-optimized table \"%s\" can neither be read nor take new keys",
+						keys->indexoid, def->name) :
+				 errmsg("index with OID %u of memory-optimized table \"%s\" serves equality only", keys->indexoid, def->name),
+				 errdetail("The library of its collation takes keys for equal that were not when they were stored, or makes keys that are too long: it is another version."),
+				 errhint("The rows are there.  Delete those that are in the way and REINDEX; or drop the index, mend the rows and create it again; or start the server with the former version.")));
+	}
+	MotDefinitionFree(def);
+	return true;
 }
 
 static mot_status

@@ -31,6 +31,7 @@ struct MotLeftOut
 	TimestampTz tried;			/* to bring it back */
 	int			wait_ms;		/* before that is tried again with as much */
 	bool		to_sync;		/* its files may not be on the disk */
+	bool		soon;			/* it is loaded anew, not for want of memory */
 };
 
 extern const MotShmem MotLeftOutShmem;

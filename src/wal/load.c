@@ -390,6 +390,7 @@ finish_table(Lead *lead, uint32 number)
 {
 	LoadTable  *table = SHARED_TABLE(lead->shared, number);
 	uint32		broken = pg_atomic_read_u32(&table->broken);
+	bool		clash = false;
 
 	/* acquire: all of its rows, whoever loaded them */
 	pg_read_barrier();
@@ -403,13 +404,13 @@ finish_table(Lead *lead, uint32 number)
 			pg_atomic_fetch_add_u64(&lead->shared->tables, 1);
 	}
 	else if ((broken == 0 || broken == WHOLE) &&
-			 MotAdvance(table->dbid, table->relid, &table->table, read_part, look, lead))
+			 MotAdvance(table->dbid, table->relid, &table->table, read_part, look, lead, &clash))
 	{
 		MOT_FAULT("load-advanced");
 		table_loaded(lead->shared, table);
 	}
-	else if (broken != DAMAGED)
-		pg_atomic_write_u32(&table->broken, NO_ROOM);
+	else if (broken != DAMAGED && broken != CLASH)
+		pg_atomic_write_u32(&table->broken, clash ? CLASH : NO_ROOM);
 	MotLoadEnd(lead->shared, number);
 	/* (both have given it up) */
 	mot_session_use_reserve(MotSession(), true);
@@ -653,6 +654,9 @@ load_item(LoadShared *shared, LoadItem *item, Loader *loader)
 		loader->reader = NULL;
 		if (edata->sqlerrcode == ERRCODE_OUT_OF_MEMORY && pg_atomic_read_u32(&shared->full) != 0)
 			(void) pg_atomic_compare_exchange_u32(&table->broken, &expected, NO_ROOM);
+		else if (item->index >= 0 && loader->number == item->table && edata->sqlerrcode == ERRCODE_PROGRAM_LIMIT_EXCEEDED &&
+				 MotKeyGivesWay(loader->def->indexes[item->index].key, false))
+			(void) pg_atomic_compare_exchange_u32(&table->broken, &expected, CLASH);
 		else if (!mot_ignore_damaged || edata->sqlerrcode == ERRCODE_OUT_OF_MEMORY)
 		{
 			/* the leader raises it, with a hint that fits */
@@ -777,13 +781,18 @@ load_index(LoadShared *shared, LoadItem *item, Loader *loader)
 	/* acquire: all of its rows, whoever loaded them */
 	pg_read_barrier();
 	status = MotLoadIndex(table, index, &loader->def->indexes[item->index], look_at_work, shared);
+	if (status == MOT_DUPLICATE && MotKeyGivesWay(loader->def->indexes[item->index].key, true))
+	{
+		uint32		expected = 0;
+
+		(void) pg_atomic_compare_exchange_u32(&SHARED_TABLE(shared, item->table)->broken, &expected, CLASH);
+		return;
+	}
 	if (status == MOT_DUPLICATE)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_CORRUPTED),
 				 errmsg("checkpoint \"%s\" has two rows of memory-optimized table \"%s\" with the same key of index with OID %u",
-						shared->directory, loader->def->name, indexoid),
-				 loader->def->indexes[item->index].key->collated ?
-				 errhint("If its collation is nondeterministic, another version of ICU may take strings for equal that were not: start the server with the version they were stored with, and drop the index.") : 0));
+						shared->directory, loader->def->name, indexoid)));
 	if (status != MOT_OK && status != MOT_NOT_FOUND)
 		raise_status(shared, status);
 }

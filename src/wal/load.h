@@ -15,6 +15,7 @@
 #define DAMAGED 1
 #define NO_ROOM 2
 #define WHOLE 3
+#define CLASH 4					/* of keys, by collations as they are today */
 
 typedef struct LoadTable
 {

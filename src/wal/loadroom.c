@@ -129,8 +129,9 @@ void
 MotLoadEnd(LoadShared *shared, uint32 number)
 {
 	LoadTable  *table = SHARED_TABLE(shared, number);
+	uint32		broken = pg_atomic_read_u32(&table->broken);
 
-	if (pg_atomic_read_u32(&table->broken) == NO_ROOM && table->table != NULL)
+	if ((broken == NO_ROOM || broken == CLASH) && table->table != NULL)
 	{
 		mot_session *session = MotSession();
 		bool		held = mot_snapshot_held(session) != MOT_TS_NONE;
@@ -217,15 +218,16 @@ MotLoadLeaveOut(LoadShared *shared, MotSorted *sorted, PlannedTable *planned_tab
 	{
 		LoadTable  *table = SHARED_TABLE(shared, i);
 		PlannedTable *planned = &planned_tables[i];
+		uint32		broken = pg_atomic_read_u32(&table->broken);
 
-		if (pg_atomic_read_u32(&table->broken) != NO_ROOM)
+		if (broken != NO_ROOM && broken != CLASH)
 			continue;
 		if (planned->from != NULL)
-			MotLeftOutLoad(shared->directory, planned->from, Max(table->needed, table->least));
+			MotLeftOutLoad(shared->directory, planned->from, broken == CLASH ? table->least : Max(table->needed, table->least));
 		if (planned->part != NULL)
 			MotSortedRead(sorted, planned->part, keep_run, planned);
 		/* (by one process it is no less than by several) */
-		if (table->alone && table->needed > table->had)
+		if (broken == NO_ROOM && table->alone && table->needed > table->had)
 			MotLeftOutFailed(table->dbid, table->relid, table->had, table->needed);
 	}
 	if (MotLeftOutCount() > 0)

@@ -86,6 +86,27 @@ MotApplyRaiseMemory(mot_status status, XLogRecPtr lsn, const char *table)
 			 errhint("Increase mot.max_memory, on a standby to at least what the primary has, and start the server again.")));
 }
 
+/* By its collation, as it is today, a key is there already: the table is to be had with plain keys. */
+static void
+raise_clash(MotRedo *redo)
+{
+	redo->clash = true;
+	ereport(ERROR,
+			(errcode(ERRCODE_DATA_CORRUPTED),
+			 errmsg("redo at %X/%X of memory-optimized table \"%s\" has a key that is there already by its collation",
+					LSN_FORMAT_ARGS(redo->lsn), MotTargetName(redo->target)),
+			 errhint("Another version of the collation's library may take strings for equal that were not when they were stored: start the server with that version.")));
+}
+
+/* (A string whose sort key is too long raises it by itself.) */
+bool
+MotRedoClashes(MotRedo *redo)
+{
+	if (geterrcode() == ERRCODE_PROGRAM_LIMIT_EXCEEDED && redo->target != NULL && MotTargetGivesWay(redo->target, false))
+		redo->clash = true;
+	return redo->clash;
+}
+
 /* The table of the current operation and the log do not fit together; returns false, where it does. */
 bool
 MotRedoMisfit(MotRedo *redo, const char *fmt,...)
@@ -138,6 +159,8 @@ MotRedoCheck(MotRedo *redo, mot_status status)
 					 errdetail("Redo at %X/%X could not be applied.", LSN_FORMAT_ARGS(redo->lsn))));
 			break;
 		case MOT_DUPLICATE:
+			if (MotTargetGivesWay(redo->target, true))
+				raise_clash(redo);
 			return MotRedoMisfit(redo, "a key is there already");
 		case MOT_DELETED:
 		case MOT_NOT_FOUND:

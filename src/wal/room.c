@@ -74,8 +74,14 @@ static int	nnoted = 0;
 static int	max_noted = 0;
 static HTAB *not_to_make = NULL;
 
+/* the table whose keys clash by its collations, if that was the matter */
+static Noted clash;
+static MotTargetKey not_made;	/* the last one of those */
+
 static void leave_out(void);
+static void leave_out_clash(void);
 static bool leave_out_table(const Noted *which);
+static void do_without(const Noted *which);
 
 /* ----------------------------------------------------------- a transaction */
 
@@ -90,6 +96,7 @@ void
 MotRoomTry(void)
 {
 	nnoted = 0;
+	clash.key.relid = InvalidOid;
 }
 
 void
@@ -112,10 +119,24 @@ MotRoomNote(const MotTargetKey *key, mot_table *table, bool made)
 	nnoted++;
 }
 
+void
+MotRoomClash(const MotTarget *target)
+{
+	clash.key = target->key;
+	clash.bytes = 0;
+	clash.made = target->created || target->table == NULL;
+}
+
 bool
 MotRoomNotToMake(const MotTargetKey *key)
 {
 	return not_to_make != NULL && hash_search(not_to_make, key, HASH_FIND, NULL) != NULL;
+}
+
+bool
+MotRoomIsForClash(const MotTargetKey *key)
+{
+	return not_made.relid == key->relid && not_made.dbid == key->dbid;
 }
 
 void
@@ -233,6 +254,11 @@ make_room(void)
 		ask_for_room();
 		return;
 	}
+	if (OidIsValid(clash.key.relid))
+	{
+		leave_out_clash();
+		return;
+	}
 	while (worker && naps < WORKER_NAPS && mot_engine_horizon(MotEngine) < mot_engine_clock(MotEngine))
 	{
 		naps++;
@@ -285,6 +311,20 @@ larger_first(const void *a, const void *b)
 	return x->bytes > y->bytes ? -1 : x->bytes < y->bytes;
 }
 
+/* It goes and comes back with plain keys, and the transaction's changes (leftout.c). */
+static void
+leave_out_clash(void)
+{
+	if (clash.made)
+	{
+		not_made = clash.key;
+		do_without(&clash);
+	}
+	else if (!leave_out_table(&clash) && worker)
+		nap_for_room();			/* somebody reads it */
+	clash.key.relid = InvalidOid;
+}
+
 /* The transaction at hand is not to make this one. */
 static void
 do_without(const Noted *which)
@@ -295,6 +335,8 @@ do_without(const Noted *which)
 		not_to_make = MotHashCreate("MOT tables not to be made", 64, sizeof(MotTargetKey), sizeof(MotTargetKey),
 									TopMemoryContext);
 	(void) hash_search(not_to_make, &which->key, HASH_ENTER, &found);
+	if (which == &clash)
+		return;
 	ereport(LOG,
 			(errcode(ERRCODE_OUT_OF_MEMORY),
 			 errmsg("memory for memory-optimized tables is full: going on without a table that replay has come to"),

@@ -48,12 +48,12 @@ extern void MotSortedRead(MotSorted *sorted, const MotSortedPart *part,
  * Bring a table that nobody else can see forward by redo: NULL in *table for one
  * that is still to be made.  read: shows "visit" its operations, in order, a few at a time.
  * look: called now and then, may raise; true: it is to have no more memory.  Both with
- * arg.  false: there is no memory for it.
+ * arg.  false: there is no memory for it, or (*clash) its collations are not what they were (MotKeyGivesWay).
  */
 typedef void (*MotAdvanceVisit) (void *advance, XLogRecPtr lsn, const char *ops, size_t len);
 extern bool MotAdvance(Oid dbid, Oid relid, mot_table **table,
 					   void (*read) (void *arg, MotAdvanceVisit visit, void *advance),
-					   bool (*look) (void *arg), void *arg);
+					   bool (*look) (void *arg), void *arg, bool *clash);
 
 /*
  * load.c: the tables of a checkpoint, with what the log has for them (sorted NULL:

@@ -23,6 +23,7 @@
 #include "access/xlog.h"
 #include "compat/waitevent.h"
 #include "format.h"
+#include "maintenance.h"
 #include "miscadmin.h"
 #include "relation/relation.h"
 #include "storage/latch.h"
@@ -35,6 +36,9 @@
 
 /* how long a session waits for a worker that is not there */
 #define WORKER_PATIENCE_MS 10000
+
+/* of 10 ms, for a table that is loaded anew */
+#define SOON_NAPS 1000
 
 #define MAX_DAMAGED 1024
 #define MAX_ASKED 256
@@ -382,7 +386,10 @@ MotWalWaitForTable(Oid dbid, Oid relid)
 	if (pg_atomic_read_u32(&shared->ndamaged) > 0 && MotStateIsDamaged(dbid, relid))
 		raise_damaged(dbid, relid);
 	if (!there)
+	{
 		raise_if_left_out(dbid, relid);
+		there = mot_table_find(MotEngine, dbid, relid) != NULL;
+	}
 	return there;
 }
 
@@ -457,7 +464,10 @@ MotWalCheckWritable(void)
 	if (likely(pg_atomic_read_u32(&shared->flag[MOT_IS_WRITABLE])))
 		return;
 
-	/* pg_upgrade restores definitions in a server without workers; rows come later */
+	/*
+	 * pg_upgrade restores definitions in a server without workers; rows come
+	 * later
+	 */
 	if (IsBinaryUpgrade)
 	{
 		MotAwaitedMarkerSet();
@@ -698,8 +708,17 @@ static void
 raise_if_left_out(Oid dbid, Oid relid)
 {
 	MotLeftOut	entry;
+	bool		left_out = OidIsValid(relid) && MotLeftOutFind(dbid, relid, &entry);
 
-	if (OidIsValid(relid) && MotLeftOutFind(dbid, relid, &entry))
+	/* the worker is about to bring it back */
+	for (int naps = 0; left_out && entry.soon && naps < SOON_NAPS; naps++)
+	{
+		MotStateAskWorker();
+		MotNap(10, MOT_FOR_LOAD);
+		CHECK_FOR_INTERRUPTS();
+		left_out = MotLeftOutFind(dbid, relid, &entry);
+	}
+	if (left_out)
 		ereport(ERROR,
 				(errcode(ERRCODE_OUT_OF_MEMORY),
 				 errmsg("memory-optimized table with OID %u is not in memory, which has no room for it", entry.relid),

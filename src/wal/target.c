@@ -149,6 +149,16 @@ MotTargetResolveIndex(MotTarget *target, int i, mot_index *index)
 		MotIndexAdopt(&target->indexes[i], index);
 }
 
+/* is one of its indexes one that gives way to another version of its collation (MotKeyGivesWay)? */
+bool
+MotTargetGivesWay(const MotTarget *target, bool duplicate)
+{
+	for (int i = 0; i < target->nindexes; i++)
+		if (target->indexes[i].handle.index != NULL && MotKeyGivesWay(target->indexes[i].key, duplicate))
+			return true;
+	return false;
+}
+
 int
 MotTargetIndexAt(const MotTarget *target, Oid indexoid)
 {
