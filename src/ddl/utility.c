@@ -228,7 +228,7 @@ transaction_statement(const MotUtility *u, const TransactionStmt *stmt)
 			return false;
 		case TRANS_STMT_COMMIT_PREPARED:
 		case TRANS_STMT_ROLLBACK_PREPARED:
-			MotPreparedFinish(stmt->gid, pass_on, unconstify(MotUtility *, u));
+			MotPreparedFinish(stmt->gid, stmt->kind == TRANS_STMT_COMMIT_PREPARED, pass_on, unconstify(MotUtility *, u));
 			return true;
 		default:
 			return false;

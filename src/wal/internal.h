@@ -166,7 +166,7 @@ extern void MotPreparedRedoKept(void *redo);
 extern void MotPreparedRedoDrop(void *redo);
 extern void MotPreparedRedoFinish(void);
 extern void MotPreparedRedoFinished(void *redo);
-extern void MotPreparedRedoRestore(const char *gid);
+extern bool MotPreparedRedoRestore(const char *gid, bool commit);
 
 /* by the worker, before anybody may change anything: true: all are as they were */
 extern void MotRestorePrepared(void);

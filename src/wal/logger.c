@@ -136,7 +136,8 @@ static const MotXactLog xact_log = {
 	.drop = MotPreparedRedoDrop,
 	.finish = MotPreparedRedoFinish,
 	.finished = MotPreparedRedoFinished,
-	.restore = MotPreparedRedoRestore
+	.restore = MotPreparedRedoRestore,
+	.await = MotReplayAwait
 };
 
 void

@@ -26,7 +26,8 @@
  * others.
  *
  * Should there be no room for their changes, nobody can change anything, and it is
- * tried again for the next who wants to; what is there can be read.
+ * tried again for the next who wants to; what is there can be read.  ROLLBACK PREPARED
+ * ends them as they are: they were nothing but redo, which goes when that is tried again.
  *
  *-------------------------------------------------------------------------
  */
@@ -129,19 +130,22 @@ is_to_be_restored(const char *gid)
 }
 
 /*
- * COMMIT PREPARED: of before a restart?  Where the tables are refused, the next start finds what has
- * become of it.
+ * COMMIT PREPARED, ROLLBACK PREPARED: of before a restart?  Where the tables are refused, the next start finds
+ * what has become of it.  What is rolled back need not be restored, and there may be no room for it.
  */
-void
-MotPreparedRedoRestore(const char *gid)
+bool
+MotPreparedRedoRestore(const char *gid, bool commit)
 {
 	if (!IsUnderPostmaster || IsBinaryUpgrade)
-		return;
+		return false;
 	if (MotWalCurrentState() != MOT_WAL_READY && MotDirectoryExists())
 		MotStateAwaitLoaded();
-	if (MotWalCurrentState() == MOT_WAL_READY && pg_atomic_read_u32(&MotReplay->prepared) > 0 &&
-		is_to_be_restored(gid))
+	if (MotWalCurrentState() != MOT_WAL_READY || pg_atomic_read_u32(&MotReplay->prepared) == 0 ||
+		!is_to_be_restored(gid))
+		return false;
+	if (commit)
 		MotWalCheckWritable();
+	return !commit;
 }
 
 /* --------------------------------------------------------------- the worker */

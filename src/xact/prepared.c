@@ -366,9 +366,10 @@ settle(Holder *holder, mot_session *session)
 		return;
 	}
 	MOT_FAULT("prepared-decided");
+
 	/*
-	 * Who cannot read the commit log here leaves everybody without an answer, and a
-	 * checkpoint waiting for it: recovery has one.
+	 * Who cannot read the commit log here leaves everybody without an answer,
+	 * and a checkpoint waiting for it: recovery has one.
 	 */
 	START_CRIT_SECTION();
 	committed = TransactionIdDidCommit(xid);
@@ -448,9 +449,10 @@ settle_decided(void)
 
 /* COMMIT PREPARED, ROLLBACK PREPARED: run does it. */
 void
-MotPreparedFinish(const char *gid, void (*run) (void *arg), void *arg)
+MotPreparedFinish(const char *gid, bool commit, void (*run) (void *arg), void *arg)
 {
 	Holder	   *holder;
+	bool		unrestored;
 
 	if (MotEngine == NULL || max_prepared_xacts == 0 || RecoveryInProgress())
 	{
@@ -458,11 +460,14 @@ MotPreparedFinish(const char *gid, void (*run) (void *arg), void *arg)
 		return;
 	}
 	/* those of before a restart may have to be restored first */
-	MotXactTheLog()->restore(gid);
+	unrestored = MotXactTheLog()->restore(gid, commit);
 	holder = claim_named(gid);
 	if (holder == NULL)
 	{
 		run(arg);
+		/* somebody may just have found that it has to be */
+		if (unrestored)
+			MotXactTheLog()->await();
 		if (pg_atomic_read_u32(&shared->used) != 0)
 			(void) settle_decided();
 		return;

@@ -219,15 +219,17 @@ typedef struct MotXactLog
 	 * Two-phase commit (prepared.c).  keep: as prepare, and a copy for
 	 * checkpoints; may raise.  kept: the server has prepared it; or drop, on
 	 * abort.  finish, finished: around its installation, or undoing, by
-	 * whatever process.  restore: those of before a restart have to have
-	 * their holders now; may wait and raise.
+	 * whatever process.  restore: is it one of before a restart that has no
+	 * holder yet?  If it is to be committed it has to have one now; may wait
+	 * and raise.  await: until nobody is about to give it one.
 	 */
 	void	   *(*keep) (mot_session *session, const char *gid);
 	void		(*kept) (void *redo);
 	void		(*drop) (void *redo);
 	void		(*finish) (void);
 	void		(*finished) (void *redo);
-	void		(*restore) (const char *gid);
+	bool		(*restore) (const char *gid, bool commit);
+	void		(*await) (void);
 } MotXactLog;
 
 extern void MotXactSetLog(const MotXactLog *log);
@@ -238,7 +240,7 @@ extern void MotXactSetLog(const MotXactLog *log);
  * the changes of a prepared one are to be made again; then one of the other two follows.
  */
 extern void MotPreparedSaid(const char *gid);
-extern void MotPreparedFinish(const char *gid, void (*run) (void *arg), void *arg);
+extern void MotPreparedFinish(const char *gid, bool commit, void (*run) (void *arg), void *arg);
 extern mot_session *MotPreparedRestore(TransactionId xid, const char *gid);
 extern void MotPreparedRestored(void *redo);
 extern void MotPreparedNotRestored(void);

@@ -62,6 +62,8 @@ for my $end ('COMMIT', 'ROLLBACK')
 			{
 				is($is, $was, '... not committed yet');
 				is(prepared(), '1', '... still prepared');
+				# (who writes has it restored; ROLLBACK PREPARED does not)
+				sql("BEGIN; INSERT INTO step_f VALUES (100000, 0, 'x'); ROLLBACK");
 				with_fault("$point:error", "$end PREPARED 'step'");
 				is(prepared(), '1', '... an error leaves it so');
 				sql("$end PREPARED 'step'");
