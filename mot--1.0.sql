@@ -573,9 +573,6 @@ CREATE FUNCTION mot_advise(
         UNION ALL
         SELECT heap.oid, 2, 'it is unlogged, and would be empty after each start' FROM heap WHERE relpersistence = 'u'
         UNION ALL
-        SELECT heap.oid, 1, format('publication %s has it', p.pubname)
-        FROM heap JOIN pg_publication_tables p ON (p.schemaname, p.tablename) = (heap.schemaname, heap.relname)
-        UNION ALL
         SELECT heap.oid, 2, 'it is mostly read as a whole'
         FROM heap WHERE seq_tup_read > 100 * (coalesce(idx_tup_fetch, 0) + n_tup_upd + n_tup_ins + n_tup_del + 1000)
         UNION ALL

@@ -26,6 +26,7 @@
 #include "postgres.h"
 
 #include "access/xact.h"
+#include "access/xlog.h"
 #include "miscadmin.h"
 #include "relation/internal.h"
 #include "utils/memutils.h"
@@ -239,6 +240,12 @@ insert_key(MotBatch *batch, int index, int n)
 	return status == MOT_OK;
 }
 
+static mot_row *
+batch_row(void *arg, int n)
+{
+	return MotBatchRow(arg, n);
+}
+
 static int64
 insert_rows(MotBatch *batch, MotIndex **index)
 {
@@ -286,7 +293,11 @@ insert_rows(MotBatch *batch, MotIndex **index)
 		}
 	}
 	if (violated < 0)
+	{
+		if (unlikely(XLogLogicalInfoActive()))
+			MotLogicalInserts(writer, batch->nrows, batch_row, batch);
 		return -1;
+	}
 	if (index == NULL)
 		raise_duplicate(batch, limit, violated);
 	*index = &writer->mr->indexes[violated];

@@ -10,6 +10,7 @@
 
 #include "relation/relation.h"
 #include "storage/lock.h"
+#include "xact/logical.h"
 
 /* relation.c */
 extern void MotRelationEndXact(void);
@@ -120,6 +121,7 @@ struct MotWriter
 	MotKeyBuffer old_key;
 	StringInfoData tail;		/* of the row that is stored */
 	const MotTail *old_tail;	/* of the old version */
+	MotLogicalRow before;		/* of the row that is changed: see logical.c */
 };
 
 extern void MotWriterRefresh(MotWriter *writer);
@@ -136,6 +138,17 @@ MotWriterTail(const MotWriter *writer)
 {
 	return writer->tail.len == 0 ? NULL : (const MotTail *) writer->tail.data;
 }
+
+/*
+ * logical.c: only with XLogLogicalInfoActive().  Before a row is changed ("values" are its new ones,
+ * NULL: no index's columns are); and when that is done.
+ */
+extern void MotLogicalBefore(MotWriter *writer, const mot_version *old, const Datum *values, const bool *isnull,
+							 bool deletion);
+extern void MotLogicalInsert(MotWriter *writer, mot_row *row);
+extern void MotLogicalUpdate(MotWriter *writer, unsigned host_bits, const void *data, size_t size);
+extern void MotLogicalDelete(MotWriter *writer);
+extern void MotLogicalInserts(MotWriter *writer, int n, mot_row *(*row) (void *arg, int i), void *arg);
 
 /* computed.c */
 extern void MotWriterCompute(MotWriter *writer, const Datum *values, const bool *isnull);

@@ -21,6 +21,7 @@
 #include "postgres.h"
 
 #include "access/xact.h"
+#include "access/xlog.h"
 #include "compat/modules.h"
 #include "executor/instrument.h"
 #include "faults.h"
@@ -269,6 +270,8 @@ MotWriterInsert(MotWriter *writer, Datum *values, bool *isnull)
 	row = store_row(writer, values, isnull, size, host_bits);
 	for (int i = 0; i < writer->mr->nindexes; i++)
 		add_key_or_raise(writer, &writer->mr->indexes[i], row, values, isnull);
+	if (unlikely(XLogLogicalInfoActive()))
+		MotLogicalInsert(writer, row);
 	return row;
 }
 
@@ -411,6 +414,12 @@ MotWriterAddKey(MotWriter *writer, MotIndex *index, mot_row *row, bool raise, bo
 	return false;
 }
 
+void
+MotWriterStored(MotWriter *writer, mot_row *row)
+{
+	MotLogicalInsert(writer, row);
+}
+
 mot_row *
 MotWriterInsertOrFind(MotWriter *writer, List *arbiters, Datum *values, bool *isnull,
 					  mot_row **conflict, MotIndex **conflict_index)
@@ -451,7 +460,11 @@ MotWriterInsertOrFind(MotWriter *writer, List *arbiters, Datum *values, bool *is
 		}
 
 		if (status == MOT_OK)
+		{
+			if (unlikely(XLogLogicalInfoActive()))
+				MotLogicalInsert(writer, row);
 			return row;
+		}
 		if (status != MOT_DUPLICATE && status != MOT_BUSY)
 			MotRaiseStatus(status, writer->rel);
 
@@ -766,6 +779,8 @@ MotWriterUpdate(MotWriter *writer, mot_row *row, const mot_version *old,
 		}
 	}
 
+	if (unlikely(XLogLogicalInfoActive()))
+		MotLogicalBefore(writer, old, values, isnull, false);
 	while ((status = mot_row_update(writer->session, mr->table, row, writer->command,
 									host_bits, size, changes, &data)) == MOT_BUSY)
 		MotWaitForHolder(writer->rel, &wait);
@@ -784,6 +799,8 @@ MotWriterUpdate(MotWriter *writer, mot_row *row, const mot_version *old,
 		drop_key(writer, &mr->indexes[i], row);
 		add_key_or_raise(writer, &mr->indexes[i], row, values, isnull);
 	}
+	if (unlikely(XLogLogicalInfoActive()))
+		MotLogicalUpdate(writer, host_bits, data, size);
 	return deferrable;
 }
 
@@ -803,6 +820,8 @@ MotWriterPatch(MotWriter *writer, mot_row *row, const mot_version *old,
 	if (unlikely(is_amended(writer, row, old)) ||
 		!MotRowPatchMeasure(patch, old, values, isnull, &size, &host_bits))
 		return false;
+	if (unlikely(XLogLogicalInfoActive()))
+		MotLogicalBefore(writer, old, NULL, NULL, false);
 	while ((status = mot_row_update(writer->session, writer->mr->table, row, writer->command,
 									host_bits, size, 0, &data)) == MOT_BUSY)
 		MotWaitForHolder(writer->rel, &wait);
@@ -813,6 +832,8 @@ MotWriterPatch(MotWriter *writer, mot_row *row, const mot_version *old,
 	MotRelationTouched(writer->mr, old, 1, true);
 	if (MotModulesWatch())
 		MotWriterExpectLog(writer, MotRowPatchNews(patch, size));
+	if (unlikely(XLogLogicalInfoActive()))
+		MotLogicalUpdate(writer, host_bits, data, size);
 	return true;
 }
 
@@ -826,6 +847,8 @@ MotWriterDelete(MotWriter *writer, mot_row *row, const mot_version *old, bool mo
 	if (commands_between(writer))
 		refuse_own_change(writer, row, old, true);
 
+	if (unlikely(XLogLogicalInfoActive()))
+		MotLogicalBefore(writer, old, NULL, NULL, true);
 	/* it leaves the indexes by itself, see derive.c */
 	while ((status = (moves ? mot_row_move_away : mot_row_delete) (writer->session, writer->mr->table, row,
 																   writer->command)) == MOT_BUSY)
@@ -835,4 +858,6 @@ MotWriterDelete(MotWriter *writer, mot_row *row, const mot_version *old, bool mo
 		MotRaiseStatus(status, writer->rel);
 	MotRelationTouched(writer->mr, old, 1, true);
 	MotWriterExpectLog(writer, 0);
+	if (unlikely(XLogLogicalInfoActive()))
+		MotLogicalDelete(writer);
 }

@@ -436,8 +436,6 @@ MotChangeStart(MotStatement *st)
 	EState	   *estate = st->estate;
 
 	change->rinfo->ri_RelationDesc = change->table->rel;
-	if (change->table->ordinary)
-		MotTableRefusePublished(change->table->rel);
 	if (change->fires && (estate->es_top_eflags & EXEC_FLAG_SKIP_TRIGGERS) == 0)
 		AfterTriggerBeginQuery();
 	MotWriterStart(change->writer, change->table->rel, &st->view, estate->es_output_cid);

@@ -35,6 +35,7 @@
 
 #include "access/amapi.h"
 #include "access/xact.h"
+#include "access/xlog.h"
 #include "catalog/pg_am.h"
 #include "commands/defrem.h"
 #include "compat/calls.h"
@@ -280,7 +281,6 @@ MotTableInsertTrial(Relation rel, TupleTableSlot *slot, CommandId cid, MotChange
 	mot_view	view = {0, cid};
 	MotWriter  *writer;
 
-	MotTableRefusePublished(rel);
 	MotTableIndexes(rel);
 	writer = MotWriterShared(rel, &view, cid);
 	slot_getallattrs(slot);
@@ -392,6 +392,8 @@ MotTableTrialDone(Relation rel, TupleTableSlot *slot, uint32 token, bool succeed
 		foreach_oid(oid, lacks)
 			(void) MotWriterAddKey(MotWriterShared(rel, &view, GetCurrentCommandId(true)),
 								   MotRelationIndex(MotRelationGet(rel), oid), row, true, &busy);
+		if (unlikely(XLogLogicalInfoActive()))
+			MotWriterStored(MotWriterShared(rel, &view, GetCurrentCommandId(true)), row);
 		pgstat_count_heap_insert(rel, 1);
 		return;
 	}

@@ -18,8 +18,6 @@
 #include "table/table.h"
 
 #include "access/xact.h"
-#include "access/xlog.h"
-#include "catalog/pg_publication.h"
 #include "commands/copyfrom_internal.h"
 #include "commands/progress.h"
 #include "compat/calls.h"
@@ -27,25 +25,6 @@
 #include "pgstat.h"
 #include "relation/slot.h"
 #include "utils/backend_progress.h"
-#include "utils/relcache.h"
-
-/* Who subscribes would get none of it, and not know. */
-void
-MotTableRefusePublished(Relation rel)
-{
-	PublicationDesc desc;
-
-	if (likely(!XLogLogicalInfoActive()) || !is_publishable_relation(rel))
-		return;
-	RelationBuildPublicationDesc(rel, &desc);
-	if (desc.pubactions.pubinsert || desc.pubactions.pubupdate || desc.pubactions.pubdelete)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot change memory-optimized table \"%s\" because it is published",
-						RelationGetRelationName(rel)),
-				 errdetail("Changes of memory-optimized tables are not decoded."),
-				 errhint("Take the table out of the publication.")));
-}
 
 /* ----------------------------------------------------------------- inserts */
 
@@ -61,7 +40,6 @@ MotTableInsert(Relation rel, TupleTableSlot *slot, CommandId cid, MotChangeOptio
 	/* what the engine does here it does with a snapshot published */
 	if (unlikely(mot_snapshot_held(session) == MOT_TS_NONE))
 		(void) MotViewFor(NULL);
-	MotTableRefusePublished(rel);
 	MotTableIndexes(rel);
 	writer = MotWriterShared(rel, &view, cid);
 	slot_getallattrs(slot);
@@ -107,7 +85,6 @@ MotTableMultiInsert(Relation rel, TupleTableSlot **slots, int n, CommandId cid, 
 
 	if (unlikely(mot_snapshot_held(session) == MOT_TS_NONE))
 		(void) MotViewFor(NULL);
-	MotTableRefusePublished(rel);
 	MotTableIndexes(rel);
 	batch = MotBatchBegin(MotWriterShared(rel, &view, cid), MOT_BATCH_INSERT_SLOTS, line);
 	for (int i = 0; i < n; i++)
@@ -311,7 +288,6 @@ MotTableDelete(Relation rel, ItemPointer tid, CommandId cid, Snapshot snapshot, 
 	Target		target;
 	TM_Result	result;
 
-	MotTableRefusePublished(rel);
 	result = lock_to_change(rel, &target, tid, snapshot, crosscheck, cid, MOT_MODE_UPDATE, wait, failure);
 	if (result != TM_Ok)
 		return result;
@@ -329,7 +305,6 @@ MotTableUpdate(Relation rel, ItemPointer otid, TupleTableSlot *slot, CommandId c
 	TM_Result	result;
 	uint32		command;
 
-	MotTableRefusePublished(rel);
 	MotTableIndexes(rel);
 	*lockmode = LockTupleNoKeyExclusive;
 	*update_indexes = TU_None;

@@ -59,7 +59,6 @@ extern bool MotSampleBlock(TableScanDesc scan, struct SampleScanState *state);
 extern bool MotSampleTuple(TableScanDesc scan, struct SampleScanState *state, TupleTableSlot *slot);
 
 /* modify.c */
-extern void MotTableRefusePublished(Relation rel);
 extern bool MotTableRaisesFirst(Relation rel);
 extern void MotTableInsert(Relation rel, TupleTableSlot *slot, CommandId cid, MotChangeOptions options,
 						   struct BulkInsertStateData *bistate);

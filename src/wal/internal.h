@@ -77,6 +77,16 @@ extern bool MotDurableWaits(void);
 /* in COMMIT, after XLogInsert of a MOT-only transaction's (last) record, before the engine installs */
 extern void MotDurableNote(mot_session *session, XLogRecPtr lsn);
 
+/*
+ * decode.c: changes for logical decoding; the resource manager's rm_decode, and what rm_desc
+ * shows of such a record
+ */
+struct LogicalDecodingContext;
+struct XLogRecordBuffer;
+extern void MotDecodeLog(const RelFileLocator *storage, const MotLogicalChange *changes, int n);
+extern void MotDecode(struct LogicalDecodingContext *ctx, struct XLogRecordBuffer *buffer);
+extern void MotDecodeDescribe(StringInfo buf, const char *data, size_t len);
+
 /* async.c */
 extern const MotShmem MotAsyncShmem;
 extern void MotAsyncCommitted(XLogRecPtr lsn);

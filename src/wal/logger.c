@@ -130,6 +130,7 @@ static const MotXactLog xact_log = {
 	.installed = logger_installed,
 	.abort = logger_abort,
 	.amend = logger_amend,
+	.change = MotDecodeLog,
 	.before_snapshot = MotInDoubtCatchUp,
 	.keep = logger_keep,
 	.kept = MotPreparedRedoKept,

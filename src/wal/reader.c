@@ -135,7 +135,8 @@ read_records(LogFile *log, XLogReaderState *reader, XLogRecPtr from,
 		}
 		end = reader->EndRecPtr;
 
-		if (XLogRecGetRmid(reader) == mot_resource_manager_id)
+		if (XLogRecGetRmid(reader) == mot_resource_manager_id &&
+			(XLogRecGetInfo(reader) & MOT_XLOG_KIND) != MOT_XLOG_CHANGES)
 			visit(arg, reader);
 
 		if (++n % BATCH == 0)

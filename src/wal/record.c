@@ -603,3 +603,82 @@ get_segments(const char **p, const char *end, MotOpData *op)
 	op->segments_len = *p - op->segments;
 	return true;
 }
+
+/* ------------------------------------------------- changes for logical decoding */
+
+#define HAS_BEFORE 0x10
+#define HAS_AFTER 0x20
+#define KIND_MASK 0x0f
+
+int
+MotRecordPutStorage(char *to, const RelFileLocator *storage)
+{
+	Oid			oids[] = {storage->spcOid, storage->dbOid, storage->relNumber};
+
+	*to = MOT_RECORD_FORMAT;
+	memcpy(to + 1, oids, sizeof(oids));
+	return 1 + sizeof(oids);
+}
+
+int
+MotRecordPutLogical(char *to, const MotLogicalChange *change)
+{
+	*to = change->kind | (change->before.data != NULL ? HAS_BEFORE : 0) |
+		(change->after.data != NULL ? HAS_AFTER : 0);
+	return 1;
+}
+
+int
+MotRecordPutRow(char *to, const MotLogicalRow *row)
+{
+	return (int) (put_varint(put_varint(to, row->host_bits), row->size) - to);
+}
+
+size_t
+MotRecordGetStorage(const char *data, size_t len, RelFileLocator *storage, int *format)
+{
+	const char *p = data;
+	const char *end = data + len;
+
+	*format = len > 0 ? (uint8) *p++ : 0;
+	if (*format > MOT_RECORD_FORMAT || !get_oid(&p, end, &storage->spcOid) ||
+		!get_oid(&p, end, &storage->dbOid) || !get_oid(&p, end, &storage->relNumber))
+		return 0;
+	return p - data;
+}
+
+static bool
+get_row(const char **p, const char *end, bool has, MotLogicalRow *row)
+{
+	const char *bytes = NULL;
+
+	row->data = NULL;
+	row->size = 0;
+	row->host_bits = 0;
+	if (!has)
+		return true;
+	if (!get_host_bits(p, end, &row->host_bits) || !get_bytes(p, end, &bytes, &row->size))
+		return false;
+	row->data = bytes;
+	return true;
+}
+
+bool
+MotRecordNextLogical(const char **p, const char *end, MotLogicalChange *change, const char **error)
+{
+	uint8		byte;
+
+	*error = NULL;
+	if (*p == end)
+		return false;
+	byte = (uint8) *(*p)++;
+	change->kind = byte & KIND_MASK;
+	if (change->kind < MOT_LOGICAL_INSERT || change->kind > MOT_LOGICAL_DELETE ||
+		(byte & ~(KIND_MASK | HAS_BEFORE | HAS_AFTER)) != 0 ||
+		((byte & HAS_AFTER) != 0) != (change->kind != MOT_LOGICAL_DELETE))
+		*error = "unknown change";
+	else if (!get_row(p, end, (byte & HAS_BEFORE) != 0, &change->before) ||
+			 !get_row(p, end, (byte & HAS_AFTER) != 0, &change->after))
+		*error = "a row runs over the end";
+	return *error == NULL;
+}

@@ -21,6 +21,12 @@
  *	MOT_XLOG_START		a server has started to write: no stream of before
  *						will go on, no xid in doubt of before is running but those that
  *						are prepared, whose numbers follow, 4 bytes each
+ *	MOT_XLOG_CHANGES	what logical decoding shows of the xid's changes of a table; of no
+ *						matter to replay.  It has no header, but: the format's number 1,
+ *						tablespace 4, database 4, file 4; then changes.  Each is a byte that
+ *						says of what kind it is (MotLogicalKind) and whether there is an old
+ *						row (0x10) and a new one (0x20); and these rows: v host bits, v size,
+ *						row bytes
  *
  * A stream is named by the position at which its first piece starts.
  *
@@ -66,6 +72,7 @@
 #include "access/xlogdefs.h"
 #include "datatype/timestamp.h"
 #include "lib/stringinfo.h"
+#include "xact/logical.h"
 
 #ifndef MOT_RMGR_ID
 #define MOT_RMGR_ID 128			/* RM_EXPERIMENTAL_ID; settable at build */
@@ -81,6 +88,7 @@ extern int	mot_resource_manager_id;	/* MOT_RMGR_ID, unless it is set */
 #define MOT_XLOG_PIECE	0x30
 #define MOT_XLOG_FORGET 0x40
 #define MOT_XLOG_START	0x50
+#define MOT_XLOG_CHANGES 0x60
 #define MOT_XLOG_KIND	0x70
 
 /* with COMMIT: whoever committed may wait for a standby to have applied it (remote_apply) */
@@ -169,6 +177,20 @@ extern void MotRecordDelete(StringInfo buf, const void *key, size_t key_len,
 extern void MotRecordPrepared(StringInfo buf, const char *gid);
 extern void MotRecordLock(StringInfo buf, mot_row_mode mode, const void *key, size_t key_len,
 						  unsigned old_host_bits, const void *old, size_t old_size);
+
+/* CHANGES: what it begins with; each change; and each of its rows, whose bytes follow */
+#define MOT_RECORD_STORAGE_SIZE (1 + 3 * sizeof(Oid))
+#define MOT_RECORD_ROW_MAX 20
+
+extern int	MotRecordPutStorage(char *to, const RelFileLocator *storage);
+extern int	MotRecordPutLogical(char *to, const MotLogicalChange *change);
+extern int	MotRecordPutRow(char *to, const MotLogicalRow *row);
+
+/* as MotRecordGetHeader */
+extern size_t MotRecordGetStorage(const char *data, size_t len, RelFileLocator *storage, int *format);
+
+/* as MotRecordNext; rows point into the record */
+extern bool MotRecordNextLogical(const char **p, const char *end, MotLogicalChange *change, const char **error);
 
 /* Are these operations of a transaction that PREPARE TRANSACTION ends? */
 extern bool MotRecordIsPrepared(const char *ops, size_t len);

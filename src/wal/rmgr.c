@@ -30,6 +30,8 @@
  * the same one.  It is in each record, so whoever replays must have the same, and so
  * has each start that finds log (recover.c).
  *
+ * What is there for logical decoding (decode.c) is passed by, always.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -107,7 +109,8 @@ static RmgrData rmgr = {
 	.rm_desc = replay_desc,
 	.rm_identify = replay_identify,
 	.rm_startup = replay_startup,
-	.rm_cleanup = replay_cleanup
+	.rm_cleanup = replay_cleanup,
+	.rm_decode = MotDecode
 };
 
 int			mot_resource_manager_id = MOT_RMGR_ID;
@@ -229,6 +232,8 @@ recover_later(void)
 static void
 replay_redo(XLogReaderState *record)
 {
+	if ((XLogRecGetInfo(record) & MOT_XLOG_KIND) == MOT_XLOG_CHANGES)
+		return;
 	if (ArchiveRecoveryRequested)
 	{
 		if (unlikely(!is_known(record)))
@@ -645,7 +650,8 @@ replay_identify(uint8 info)
 		[MOT_XLOG_MIXED] = "MIXED",
 		[MOT_XLOG_PIECE] = "PIECE",
 		[MOT_XLOG_FORGET] = "FORGET",
-		[MOT_XLOG_START] = "START"
+		[MOT_XLOG_START] = "START",
+		[MOT_XLOG_CHANGES] = "CHANGES"
 	};
 
 	return names[info & MOT_XLOG_KIND];
@@ -659,8 +665,14 @@ replay_desc(StringInfo buf, XLogReaderState *record)
 	size_t		len = XLogRecGetDataLen(record);
 	MotRecordHeader header;
 	int			format;
-	size_t		behind = MotRecordGetHeader(data, len, &header, &format);
+	size_t		behind;
 
+	if (kind == MOT_XLOG_CHANGES)
+	{
+		MotDecodeDescribe(buf, data, len);
+		return;
+	}
+	behind = MotRecordGetHeader(data, len, &header, &format);
 	if (behind == 0)
 		appendStringInfo(buf, "format %d", format);
 	if (kind == MOT_XLOG_START || behind == 0)

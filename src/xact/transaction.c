@@ -29,6 +29,7 @@
 
 #include "access/twophase.h"
 #include "access/xact.h"
+#include "access/xlog.h"
 #include "catalog/pg_database.h"
 #include "commands/async.h"
 #include "commands/tablecmds.h"
@@ -63,12 +64,16 @@ static bool logged = false;
 /* this (sub)transaction has been told that it may write */
 static bool writable = false;
 
+/* this transaction may have changed something that logical decoding does not find */
+static bool not_decoded = false;
+
 static void xact_callback(XactEvent event, void *arg);
 static void subxact_callback(SubXactEvent event, SubTransactionId mySubid,
 							 SubTransactionId parentSubid, void *arg);
 static void set_mark(int level, mot_mark mark);
 static void take_subxact_lock(mot_session *session);
 static void before_commit(void);
+static void check_decoded(void);
 static void lock_rows(void);
 static bool wait_first(bool changes);
 static bool notifies(void);
@@ -117,6 +122,7 @@ MotCheckWritable(void)
 		return;
 	if (log != NULL)
 		log->writable();
+	not_decoded |= !XLogLogicalInfoActive();
 	if (GetCurrentTransactionNestLevel() > 1)
 	{
 		mot_session *session = MotSession();
@@ -134,6 +140,13 @@ MotAmendRow(mot_table *table, mot_row *row, const mot_version *seen, size_t colu
 {
 	MotCheckWritable();
 	return log->amend(MotSession(), table, row, seen, columns, host_bits, data, size);
+}
+
+void
+MotLogChanges(const RelFileLocator *storage, const MotLogicalChange *changes, int n)
+{
+	if (log != NULL)
+		log->change(storage, changes, n);
 }
 
 /* once for each subtransaction that writes; before it does */
@@ -352,6 +365,8 @@ before_commit(void)
 		lock_rows();
 	if (changes)
 		participant->define(active ? MotOpenSession : NULL);
+	if (changes)
+		check_decoded();
 	if (active)
 	{
 		/*
@@ -380,6 +395,20 @@ before_commit(void)
 		if (TransactionIdIsValid(GetTopTransactionIdIfAny()))
 			MOT_FAULT("mixed-logged");
 	}
+}
+
+/*
+ * From 19 on decoding may begin with the first logical slot.  Who makes that waits for
+ * the transactions that have an xid, which this one may not have had.
+ */
+static void
+check_decoded(void)
+{
+	if (unlikely(XLogLogicalInfoActive()) && not_decoded)
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("could not serialize access because logical decoding has begun meanwhile"),
+				 errhint("The transaction might succeed if retried.")));
 }
 
 /* of changes that have waited for it; others' rows are waited for here */
@@ -552,6 +581,7 @@ before_prepare(void)
 	lock_rows();
 	if (changes)
 	{
+		check_decoded();
 		participant->define(MotOpenSession);
 		if (participant->pending())
 			refuse_to_prepare("transaction that would store a new definition of",
@@ -580,6 +610,7 @@ finish_prepare(void)
 		MotIslandsEnd(MotOpenSession);
 	logged = false;
 	writable = false;
+	not_decoded = false;
 	MotPreparedEnd(log);
 	MotSnapshotEndXact(true);
 	MotOwedTell();
@@ -627,6 +658,7 @@ finish_commit(void)
 		MotIslandsEnd(session);
 	logged = false;
 	writable = false;
+	not_decoded = false;
 	MotPreparedEnd(log);
 	MotSnapshotEndXact(true);
 	MotOwedTell();
@@ -651,6 +683,7 @@ finish_abort(void)
 		MotIslandsEnd(MotOpenSession);
 	logged = false;
 	writable = false;
+	not_decoded = false;
 	MotSnapshotEndXact(false);
 	reclaim_undone();
 	MotOwedTell();

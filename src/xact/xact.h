@@ -29,6 +29,7 @@
 #include "storage/latch.h"
 #include "utils/rel.h"
 #include "utils/snapshot.h"
+#include "xact/logical.h"
 
 /* shared memory of this room, for the module's shmem hooks */
 extern void MotXactShmemInit(void);
@@ -198,6 +199,8 @@ extern void MotXactSetParticipant(const MotXactParticipant *participant);
  * committed), abort (at any time before, also when nothing was prepared).
  * before_snapshot: an engine snapshot is about to be taken to go with a
  * PostgreSQL snapshot (standbys: what that sees has to be applied).  amend: MotAmendRow.
+ * change: what logical decoding is to find of changes that have been made; gives the
+ * (sub)transaction an xid.
  */
 typedef struct MotXactLog
 {
@@ -214,6 +217,7 @@ typedef struct MotXactLog
 	void		(*before_snapshot) (void);
 	mot_status	(*amend) (mot_session *session, mot_table *table, mot_row *row, const mot_version *seen,
 						  size_t columns, unsigned host_bits, const void *data, size_t size);
+	void		(*change) (const RelFileLocator *storage, const MotLogicalChange *changes, int n);
 
 	/*
 	 * Two-phase commit (prepared.c).  keep: as prepare, and a copy for
@@ -254,6 +258,9 @@ extern void MotCheckWritable(void);
  */
 extern mot_status MotAmendRow(mot_table *table, mot_row *row, const mot_version *seen, size_t columns,
 							  unsigned host_bits, const void *data, size_t size);
+
+/* what logical decoding is to find of changes that have been made */
+extern void MotLogChanges(const RelFileLocator *storage, const MotLogicalChange *changes, int n);
 
 /*
  * For the applier of a mixed transaction's record on a standby: as a writer

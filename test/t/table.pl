@@ -149,15 +149,5 @@ my ($ret, $out, $err) = $standby->psql('postgres', "INSERT INTO m.b VALUES (2000
 like($err, qr/duplicate key value violates unique constraint "b_pkey"/, '... whose keys are unique');
 $standby->stop;
 
-# published tables
-$node->append_conf('postgresql.conf', 'wal_level = logical');
-$node->restart;
-$node->safe_psql('postgres', 'CREATE PUBLICATION all_of_them FOR ALL TABLES; INSERT INTO h.p VALUES (1000, \'\')');
-for my $sql ("INSERT INTO m.p VALUES (1000, '')", "UPDATE m.p SET v = ''", 'DELETE FROM m.c', "INSERT INTO m.p VALUES (1000, '') ON CONFLICT (id) DO NOTHING", "COPY m.n (a) FROM PROGRAM 'echo 1'")
-{
-	($ret, $out, $err) = $node->psql('postgres', $sql);
-	like($err, qr/cannot change memory-optimized table "\w" because it is published/, "published: $sql");
-}
-$node->safe_psql('postgres', "DROP PUBLICATION all_of_them; INSERT INTO m.p VALUES (1000, '')");
 $node->stop;
 done_testing();
