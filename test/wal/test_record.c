@@ -528,6 +528,115 @@ test_fixture(int number)
 	ok(good && ops[MOT_OP_TABLE] >= 3 && ops[MOT_OP_INSERT] == 3 && ops[MOT_OP_UPDATE] == 1 && ops[MOT_OP_DELETE] == 1, what);
 }
 
+/* ------------------------------------------------- changes for logical decoding */
+
+static void
+put_bytes(StringInfo buf, const void *bytes, size_t len)
+{
+	enlargeStringInfo(buf, (int) len);
+	memcpy(buf->data + buf->len, bytes, len);
+	buf->len += (int) len;
+}
+
+static void
+put_logical(StringInfo buf, const MotLogicalChange *change)
+{
+	const MotLogicalRow *rows[] = {&change->before, &change->after};
+	char		bytes[MOT_RECORD_ROW_MAX];
+
+	put_bytes(buf, bytes, MotRecordPutLogical(bytes, change));
+	for (int i = 0; i < 2; i++)
+		if (rows[i]->data != NULL)
+		{
+			put_bytes(buf, bytes, MotRecordPutRow(bytes, rows[i]));
+			put_bytes(buf, rows[i]->data, rows[i]->size);
+		}
+}
+
+static MotLogicalRow
+logical_row(char *bytes, bool has)
+{
+	MotLogicalRow row = {NULL};
+
+	if (has)
+		row = (MotLogicalRow) {bytes, random_row(bytes), next_random(1 << MOT_HOST_BITS)};
+	return row;
+}
+
+static bool
+same_row(const MotLogicalRow *a, const MotLogicalRow *b)
+{
+	return (a->data == NULL) == (b->data == NULL) && a->size == b->size && a->host_bits == b->host_bits &&
+		(a->size == 0 || memcmp(a->data, b->data, a->size) == 0);
+}
+
+static void
+test_logical(void)
+{
+	static char before[4][MAX_ROW];
+	static char after[4][MAX_ROW];
+	bool		good = true;
+	bool		told = true;
+
+	for (int round = 0; round < 20000 && good && told; round++)
+	{
+		RelFileLocator storage = {1663, next_random(1000), next_random(UINT32_MAX)};
+		RelFileLocator found;
+		MotLogicalChange changes[4];
+		MotLogicalChange change;
+		StringInfoData buf;
+		char		head[MOT_RECORD_STORAGE_SIZE];
+		const char *error;
+		const char *p;
+		size_t		behind;
+		size_t		len;
+		int			format;
+		int			n = 1 + (int) next_random(4);
+		int			i = 0;
+
+		initStringInfo(&buf);
+		put_bytes(&buf, head, MotRecordPutStorage(head, &storage));
+		for (int k = 0; k < n; k++)
+		{
+			changes[k].kind = MOT_LOGICAL_INSERT + next_random(3);
+			changes[k].before = logical_row(before[k], changes[k].kind != MOT_LOGICAL_INSERT && next_random(2));
+			changes[k].after = logical_row(after[k], changes[k].kind != MOT_LOGICAL_DELETE);
+			put_logical(&buf, &changes[k]);
+		}
+		p = guarded(buf.data, buf.len);
+		behind = MotRecordGetStorage(p, buf.len, &found, &format);
+		good = behind == MOT_RECORD_STORAGE_SIZE && format == MOT_RECORD_FORMAT &&
+			memcmp(&found, &storage, sizeof(found)) == 0;
+		p += behind;
+		while (good && MotRecordNextLogical(&p, guard, &change, &error))
+		{
+			good = i < n && change.kind == changes[i].kind && same_row(&change.before, &changes[i].before) &&
+				same_row(&change.after, &changes[i].after);
+			i++;
+		}
+		good = good && i == n && error == NULL;
+
+		/* cut short or damaged, it is read no further than it goes */
+		len = next_random(buf.len);
+		p = guarded(buf.data, len);
+		for (uint32 k = next_random(3); k > 0 && len > 0; k--)
+			guard[-1 - (int) next_random((uint32) len)] = (char) next_random(256);
+		behind = MotRecordGetStorage(p, len, &found, &format);
+		told = behind == 0 ? len < MOT_RECORD_STORAGE_SIZE || format > MOT_RECORD_FORMAT : len >= MOT_RECORD_STORAGE_SIZE;
+		p += behind;
+		while (behind != 0 && MotRecordNextLogical(&p, guard, &change, &error))
+		{
+			for (size_t k = 0; k < change.before.size; k++)
+				sum += ((const char *) change.before.data)[k];
+			for (size_t k = 0; k < change.after.size; k++)
+				sum += ((const char *) change.after.data)[k];
+		}
+		free(buf.data);
+	}
+	ok(good, "changes for logical decoding are read as they were written");
+	ok(told, "... and not beyond their end");
+}
+
 int
 main(void)
 {
@@ -540,6 +649,7 @@ main(void)
 	test_truncated();
 	test_damage();
 	test_long();
+	test_logical();
 	printf("1..%d\n", tests);
 	return failed ? 1 : 0;
 }
