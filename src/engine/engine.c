@@ -365,6 +365,10 @@ mot_snapshot_take(mot_session *s)
  * Who draws says so before he adds to the clock, which our caller has read; who
  * is through writes his number down before he says that.  (Of a session that has
  * committed again we know too little.)
+ *
+ * One of those who wait may have a place before its number, and somebody whom we
+ * see come after it (precede.c).  That is known once they have been judged; who has
+ * not been then, finds us when he looks.
  */
 bool
 mot_snapshot_only_waits(mot_session *s, const mot_beyond *without, mot_ts from)
@@ -381,8 +385,12 @@ mot_snapshot_only_waits(mot_session *s, const mot_beyond *without, mot_ts from)
 			/* acquire: as in skip_uncommitted (row.c) */
 			uint64_t	state = atomic_load_explicit(&slot->commit_state, memory_order_acquire);
 
+			/* acquire: what a judgement has noted is looked at after it */
+			bool		judging = atomic_load_explicit(&slot->judging, memory_order_acquire);
+
 			if (slot == s->slot || state == COMMIT_NONE ||
-				(state != COMMIT_DRAWING && (state < from || !mot_beyond_sees(without, state))))
+				(state != COMMIT_DRAWING &&
+				 (state < from || state > without->upto || (!mot_beyond_sees(without, state) && !judging))))
 				break;
 			if (spins == INSTALL_SPINS)
 				return false;
@@ -392,7 +400,8 @@ mot_snapshot_only_waits(mot_session *s, const mot_beyond *without, mot_ts from)
 		if (atomic_load_explicit(&slot->last_commit, memory_order_relaxed) >= from)
 			return false;
 	}
-	return true;
+	/* relaxed: as above */
+	return atomic_load_explicit(&s->engine->newest_preceding, memory_order_relaxed) < from;
 }
 
 /* of cursors that an error has left open nothing is protected any more */

@@ -191,8 +191,9 @@ extern void mot_session_follow(mot_session *session, unsigned slot, mot_ts snaps
 
 /*
  * Has nothing been committed with a number from "from" (the least of those without)
- * up to "upto", and is nothing about to be, but what is left out?  Then who
- * sees what came before sees all that anybody has been told of.
+ * up to "upto", and is nothing about to be, but what is left out, and does none of
+ * that come before its number (precede.c)?  Then who sees what came before sees all that
+ * anybody has been told of, and nothing that comes after what it does not see.
  */
 extern bool mot_snapshot_only_waits(mot_session *session, const mot_beyond *without, mot_ts from);
 

@@ -48,6 +48,8 @@
  * Who shows a snapshot says that it is about to take one before it reads the clock,
  * and T looks after it has drawn from the clock, both in the one order of
  * sequentially consistent operations: T finds it, or its snapshot includes T.
+ * (A host may leave T out of that while T waits, but not if T precedes; that it asks
+ * when T has been judged, see mot_snapshot_only_waits.)
  *
  * A transaction that has read nothing new is judged as before; it pays
  * for the notes: a store for each row it has read, into memory of its own.

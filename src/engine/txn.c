@@ -581,6 +581,20 @@ owe_deleted(mot_session *s, mot_row *row, mot_version *tombstone, mot_ts ts)
 	grave->last = row;
 }
 
+/* ts 0: it has locked rows, and drawn no number */
+static inline void
+tell_committed(mot_session *s, mot_ts ts)
+{
+	/*
+	 * Release: all is installed; and the name is free for our next
+	 * transaction.  The first one, relaxed, is seen by whoever sees the
+	 * second.
+	 */
+	if (ts != 0)
+		atomic_store_explicit(&s->slot->last_commit, ts, memory_order_relaxed);
+	atomic_store_explicit(&s->slot->commit_state, COMMIT_NONE, memory_order_release);
+}
+
 mot_ts
 mot_txn_commit(mot_session *s)
 {
@@ -595,8 +609,7 @@ mot_txn_commit(mot_session *s)
 	{
 		ts = s->commit_ts;
 		if (ts != 0)
-			/* release: as below */
-			atomic_store_explicit(&s->slot->commit_state, COMMIT_NONE, memory_order_release);
+			tell_committed(s, ts);
 		txn_finish(s);
 		count(&s->slot->commits);
 		return ts;
@@ -660,13 +673,7 @@ mot_txn_commit(mot_session *s)
 
 	MOT_STOP_POINT("commit-installed");
 
-	/*
-	 * Release: all is installed; and the name is free for our next
-	 * transaction.  The first one, relaxed, is seen by whoever sees the
-	 * second.
-	 */
-	atomic_store_explicit(&s->slot->last_commit, ts, memory_order_relaxed);
-	atomic_store_explicit(&s->slot->commit_state, COMMIT_NONE, memory_order_release);
+	tell_committed(s, ts);
 	count_rows(s, &c);
 
 	if (owing)

@@ -101,7 +101,7 @@ extern void MotCircleLeave(void);
 /* serial.c: SERIALIZABLE over both kinds of tables */
 extern bool MotSerialTouchesHeap(void);
 extern void MotSerialEnter(void);
-extern bool MotSerialAllows(mot_session *session);
+extern bool MotSerialAllows(void);
 extern void MotSerialBefore(void);
 extern bool MotSerialBecomesSafe(void);
 

@@ -45,11 +45,12 @@
  * A SERIALIZABLE reader cannot leave anybody out who has a smaller number: it
  * might see somebody with a greater one who has overwritten what that one has
  * read, and then it would have a place neither before nor after it.  But if nobody
- * has committed with a greater one by now, its snapshot may as well be of
- * just before the least of them, which the heap's does not see either.  A place
- * before it must not be one before somebody of whom the heap's snapshot tells:
- * that is for the server to say, see serial.c.  Otherwise it includes such
- * commits, waits at their rows, and reads one kind of tables only.
+ * has committed with a greater one by now, and none of them comes before one with a
+ * smaller (precede.c), its snapshot may as well be of just before the least of
+ * them, which the heap's does not see either.  A place before it must not be one
+ * before somebody of whom the heap's snapshot tells: that is for the server to
+ * say, see serial.c.  Otherwise it includes such commits, waits at their rows,
+ * and reads one kind of tables only.
  *
  * All that is only done when there are such commits.  For everybody else it
  * costs one look at two words that hardly ever change.

@@ -23,7 +23,8 @@
  *	4. The two snapshots of a transaction are of one moment (see moment.c and
  *	   mixed.c), so one that only reads has one place in the order of both
  *	   sides.
- *	5. The server has to know as a writer who writes in the engine alone.
+ *	5. The server has to know as a writer who writes in the engine alone, or
+ *	   has a timestamp by 2 without writing at all.
  *	6. A commit that waits for the disk or a standby has its number, also one by 2,
  *	   and 3 behind it, but neither of the snapshots of who comes now has it, nor
  *	   who has a later number (see mixed.c).  Who has touched
@@ -76,13 +77,20 @@
 #include "storage/lwlock.h"
 #include "storage/predicate.h"
 #include "storage/proc.h"
-#include "utils/relcache.h"
+#include "utils/rel.h"
 #include "utils/snapmgr.h"
 #include "utils/wait_event.h"
 #include "xact/internal.h"
 
 static bool missed_a_commit(SERIALIZABLEXACT *me);
-static void tell_server_of_writes(mot_session *session);
+static void tell_server_of_place(void);
+
+/*
+ * The server looks at a relation for whether it is one that it cares about; of
+ * this one nobody has a lock.
+ */
+static FormData_pg_class some_class = {.relpersistence = RELPERSISTENCE_PERMANENT,.relkind = RELKIND_RELATION};
+static const RelationData some_relation = {.rd_id = FirstNormalObjectId,.rd_rel = &some_class};
 
 /*
  * Has this SERIALIZABLE transaction left traces in heap tables that others'
@@ -132,13 +140,13 @@ MotSerialEnter(void)
 
 /* In the section, the engine's transaction prepared.  May this one commit? */
 bool
-MotSerialAllows(mot_session *session)
+MotSerialAllows(void)
 {
 	SERIALIZABLEXACT *me = ShareSerializableXact();
 
 	if (me == NULL)
 		return true;
-	tell_server_of_writes(session);
+	tell_server_of_place();
 	return !missed_a_commit(me);
 }
 
@@ -162,15 +170,11 @@ missed_a_commit(SERIALIZABLEXACT *me)
 	return missed;
 }
 
-/*
- * Before the end of a transaction that is not in the section.  The server looks
- * at the relation for nothing but whether it is one that it cares about.
- */
+/* Before the end of a transaction that is not in the section. */
 void
 MotSerialBefore(void)
 {
-	FormData_pg_class form = {.relpersistence = RELPERSISTENCE_PERMANENT,.relkind = RELKIND_RELATION};
-	RelationData rel = {.rd_id = FirstNormalObjectId,.rd_rel = &form};
+	RelationData rel = some_relation;
 	const TransactionId *xids;
 	uint32		n = MotMixedLeftOut(&xids);
 
@@ -182,32 +186,16 @@ MotSerialBefore(void)
 
 /*
  * The server takes a transaction that has written no heap table for one that
- * has only read, and lets these get away with more.
+ * has only read, and lets these get away with more: their place is that of
+ * their snapshot.  Ours has a number, if only by what an error has told it.
  */
 static void
-tell_server_of_writes(mot_session *session)
+tell_server_of_place(void)
 {
-	mot_change	change;
-	uint64_t	pos = 0;
+	RelationData rel = some_relation;
 
-	while (mot_txn_next_change(session, &pos, &change))
-	{
-		Relation	rel = RelationIdGetRelation(mot_table_owner(change.table));
-
-		/* not there: dropped by this very transaction, which has an xid then */
-		if (rel == NULL)
-			continue;
-		PG_TRY();
-		{
-			CheckForSerializableConflictIn(rel, NULL, InvalidBlockNumber);
-		}
-		PG_FINALLY();
-		{
-			RelationClose(rel);
-		}
-		PG_END_TRY();
-		break;
-	}
+	if (!XactReadOnly)
+		CheckForSerializableConflictIn(&rel, NULL, InvalidBlockNumber);
 }
 
 /*

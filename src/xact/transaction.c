@@ -528,7 +528,7 @@ prepare_commit(bool serial, bool mixed)
 		MOT_FAULT("commit-drawn");
 	}
 	status = mot_txn_prepare(MotOpenSession);
-	if (status == MOT_OK && serial && !MotSerialAllows(MotOpenSession))
+	if (status == MOT_OK && serial && !MotSerialAllows())
 	{
 		mot_count_event(MotOpenSession, MOT_EVENT_MIXED);
 		ereport(ERROR,

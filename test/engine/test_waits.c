@@ -164,6 +164,9 @@ nothing_but_who_waits(void)
 {
 	mot_beyond	beyond;
 	mot_view	v;
+	mot_row    *row;
+	const mot_version *seen;
+	const mot_version *newest;
 
 	setup();
 	draw_a();
@@ -183,6 +186,52 @@ nothing_but_who_waits(void)
 	commit(b);
 	end_view(b);
 	CHECK(!mot_snapshot_only_waits(c, &beyond, drawn));
+
+	/* the same session then locks a row, and changes nothing */
+	begin(b);
+	v = begin_view(b, 1);
+	REQUIRE(get(&st, b, &v, 3, &row, &seen) != NULL);
+	CHECK(mot_row_lock(b, &v, st.table, row, seen, MOT_MODE_UPDATE, &newest) == MOT_OK);
+	commit(b);
+	end_view(b);
+	CHECK(!mot_snapshot_only_waits(c, &beyond, drawn));
+	install_a();
+	end_view(c);
+	teardown();
+}
+
+/*
+ * Who waits comes before a commit that changed what it has read (precede.c); so nobody
+ * sees that without it.
+ */
+static void
+comes_before_what_is_seen(void)
+{
+	mot_beyond	beyond;
+	mot_view	v;
+	mot_view	changes;
+
+	setup();
+	v = begin_view(a, 1);
+	mot_txn_begin(a, MOT_SERIALIZABLE, v.snapshot, 1);
+	CHECK(get(&st, a, &v, 1, NULL, NULL)->value == 10);
+	CHECK(update(&st, a, &v, 1, 2, 21) == MOT_OK);
+	begin(b);
+	changes = begin_view(b, 1);
+	CHECK(update(&st, b, &changes, 1, 1, 11) == MOT_OK);
+	commit(b);
+	end_view(b);
+	mot_txn_may_precede(a);
+	REQUIRE(mot_txn_lock(a) == MOT_OK);
+	drawn = mot_txn_draw(a);
+	beyond = (mot_beyond)
+	{
+		mot_snapshot_take(c), 1, &drawn
+	};
+	/* nobody knows yet */
+	CHECK(!mot_snapshot_only_waits(c, &beyond, drawn));
+	CHECK(mot_txn_prepare(a) == MOT_OK);
+	CHECK(!mot_snapshot_only_waits(c, &beyond, drawn));
 	install_a();
 	end_view(c);
 	teardown();
@@ -195,5 +244,6 @@ main(int argc, char **argv)
 	RUN(newest_below_who_waits);
 	RUN(busy_with_who_waits);
 	RUN(nothing_but_who_waits);
+	RUN(comes_before_what_is_seen);
 	return test_end();
 }

@@ -22,6 +22,9 @@ Options: --seconds N, --clients N, --seed N
                     that way; or kill -9 all of it (PGDATA names its directory,
                     CLUSTER_LOG its log, pg_ctl is in the PATH)
     --async         synchronous_commit = off: what was acknowledged may be lost
+    --stall         most commits of every third client wait for a standby that is not
+                    there, until somebody cancels that, while the others go on beside
+                    them with short transactions; fewer keys
     --failover DSN  halfway the server is stopped at once, the standby in
                     STANDBY_DATA is promoted, and all goes on there
 
@@ -80,11 +83,12 @@ def children(postmaster):
 class Keys:
     """The keys in use; numbers are never used again."""
 
-    def __init__(self):
+    def __init__(self, active_keys):
         self.lock = threading.Lock()
+        self.active_keys = active_keys
         self.next_key = {kind: 0 for kind in ("list", "register", "set")}
         self.next_value = 0
-        self.active = {kind: [self.new(kind) for _ in range(ACTIVE)] for kind in self.next_key}
+        self.active = {kind: [self.new(kind) for _ in range(active_keys)] for kind in self.next_key}
 
     def new(self, kind):
         self.next_key[kind] += 1
@@ -119,6 +123,7 @@ class Client(threading.Thread):
         self.problem = None
         self.counts = {"ok": 0, "fail": 0, "info": 0}
         self.era = None
+        self.stalls = run.args.stall and number % 3 == 0
 
     # ------------------------------------------------------------ operations
 
@@ -202,17 +207,17 @@ class Client(threading.Thread):
     def statement(self, cur, txn):
         """one statement, in a transaction of its own"""
         txn["snap"] = True
-        self.read(cur, txn["ops"], n=self.rng.randint(2, ACTIVE))
+        self.read(cur, txn["ops"], n=self.rng.randint(2, self.run_.keys.active_keys))
 
     def transaction(self, cur, txn):
         rng, ops = self.rng, txn["ops"]
         only_read = self.standby or rng.random() < 0.2
         cur.execute("BEGIN ISOLATION LEVEL " + LEVELS[self.level()]
                     + (" READ ONLY" if only_read and rng.random() < 0.5 else ""))
-        for _ in range(rng.randint(1, 5)):
+        for _ in range(rng.randint(1, 2 if self.run_.args.stall and not self.stalls else 5)):
             what = rng.random()
             if only_read or what < 0.4:
-                self.read(cur, ops, n=rng.choice([1, 1, 2, ACTIVE]))
+                self.read(cur, ops, n=rng.choice([1, 1, 2, self.run_.keys.active_keys]))
             elif what < 0.55:
                 self.read(cur, ops, n=rng.choice([1, 1, 2]), lock=True)
             elif what < 0.65:
@@ -231,6 +236,8 @@ class Client(threading.Thread):
             cur.execute("ROLLBACK")
             txn["status"] = "fail"
         else:
+            if self.stalls and rng.random() < 0.7:
+                cur.execute("SET LOCAL synchronous_commit = on")
             txn["committing"] = True
             cur.execute("COMMIT")
             txn["status"] = "ok"
@@ -248,7 +255,8 @@ class Client(threading.Thread):
             if txn["status"] == "info":
                 txn["status"] = "ok"
         except psycopg2.Error as e:
-            if e.pgcode in RETRY:
+            # (whom a cancel was not meant for any more)
+            if e.pgcode in RETRY or (e.pgcode == "57014" and self.run_.args.stall):
                 txn["status"] = "fail"
                 self.rollback(conn)
             elif conn.closed or e.pgcode in ("57P01", "57P02", "57P03") or e.pgcode is None:
@@ -278,6 +286,8 @@ class Client(threading.Thread):
         options = "-c deadlock_timeout=20ms -c default_transaction_isolation=" + LEVELS[self.level()].replace(" ", "\\ ")
         if args.async_:
             options += " -c synchronous_commit=off"
+        elif args.stall:
+            options += " -c synchronous_commit=local"
         for _ in range(600):
             try:
                 conn = psycopg2.connect(self.dsn or self.run_.dsn, application_name="history", options=options)
@@ -308,9 +318,10 @@ class Client(threading.Thread):
 class Run:
     def __init__(self, args):
         self.args = args
-        self.keys = Keys()
+        self.keys = Keys(2 if args.stall else ACTIVE)
         self.until = 0
         self.dsn = ""
+        self.clients = []
         self.kinds = ["list", "set"] if args.async_ else ["list", "register", "set"]
 
     def wait_for_standby(self):
@@ -390,18 +401,48 @@ class Run:
         self.pg_ctl("-D", os.environ["STANDBY_DATA"], "promote")
         self.dsn = self.args.failover
 
+    def let_go(self):
+        """cancel the waits of commits that wait for a standby, each at its time"""
+        conn = psycopg2.connect("")
+        conn.autocommit = True
+        cur = conn.cursor()
+        # (clients may wait for each other with their last transactions)
+        while any(client.is_alive() for client in self.clients):
+            cur.execute("SELECT pg_cancel_backend(pid) FROM pg_stat_activity "
+                        "WHERE wait_event = 'SyncRep' AND random() < 0.3")
+            time.sleep(0.01)
+        conn.close()
+
+    def set_absent(self, name):
+        conn = psycopg2.connect("")
+        conn.autocommit = True
+        cur = conn.cursor()
+        cur.execute("ALTER SYSTEM SET synchronous_standby_names = '%s'" % name)
+        cur.execute("SELECT pg_reload_conf()")
+        for _ in range(600):
+            cur.execute("SELECT pg_sleep(0.05)")
+            cur.execute("SHOW synchronous_standby_names")
+            if cur.fetchone()[0] == name:
+                break
+        conn.close()
+
     def go(self):
         conn = psycopg2.connect("")
         conn.autocommit = True
         conn.cursor().execute(CLEANUP + SCHEMA)
         conn.close()
+        if self.args.stall:
+            self.set_absent("nobody")
         if self.args.standby:
             self.wait_for_standby()
         self.until = time.monotonic() + self.args.seconds
         clients = [Client(self, n) for n in range(self.args.clients)]
         if self.args.standby:
             clients += [Client(self, self.args.clients + n, self.args.standby, True) for n in range(2)]
+        self.clients = clients
         threads = list(clients)
+        if self.args.stall:
+            threads.append(threading.Thread(target=self.let_go))
         if self.args.failover:
             threads.append(threading.Thread(target=self.failover))
         elif self.args.crash:
@@ -410,6 +451,8 @@ class Run:
             t.start()
         for t in threads:
             t.join()
+        if self.args.stall:
+            self.set_absent("")
         clients.append(self.final(len(clients)))
         conn = psycopg2.connect(self.dsn)
         conn.autocommit = True
@@ -428,6 +471,7 @@ def main():
     parser.add_argument("--standby")
     parser.add_argument("--crash", choices=["kill", "immediate", "server", "any"])
     parser.add_argument("--async", action="store_true", dest="async_")
+    parser.add_argument("--stall", action="store_true")
     parser.add_argument("--failover")
     parser.add_argument("file")
     args = parser.parse_args()

@@ -56,6 +56,13 @@ history('crashes', 'table', 'rc', 5, '--crash', 'any');
 history('crashes that lose commits', 'mixed', 'rr', 5, '--crash', 'any', '--async');
 $primary->_update_pid(1);
 
+# ------------------------------------------------------- commits that wait
+
+history('commits that wait', 'mixed', 'ser', 4, '--stall', '--clients', 8);
+history('commits that wait', 'table', 'ser', 4, '--stall', '--clients', 8);
+history('commits that wait', 'mixed', 'rr', 2, '--stall', '--clients', 8);
+$primary->_update_pid(1);
+
 # ------------------------------------------------------------------ a standby
 
 $primary->backup('base');

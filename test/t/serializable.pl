@@ -270,6 +270,38 @@ like($later->query('SELECT 1'), qr/^1\|1$/m, '... and sees both');
 $later->quit;
 $writer->quit;
 
+# Others come before who waits as long as nobody has committed behind it.
+$node->safe_psql('postgres', "ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
+$node->reload;
+$writer = session('SERIALIZABLE');
+$writer->query_safe('UPDATE hot SET v = 10 WHERE id = 1');
+start($writer, 'COMMIT');
+my $commit_waits = "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+$node->poll_query_until('postgres', $commit_waits) or die 'no commit waits';
+my $behind = $node->background_psql('postgres', on_error_stop => 0);
+$behind->query_safe('SET synchronous_commit = local; BEGIN ISOLATION LEVEL SERIALIZABLE; UPDATE hot SET v = 10 WHERE id = 2; COMMIT');
+$behind->query_safe('BEGIN; SELECT * FROM hot WHERE id = 3 FOR UPDATE; COMMIT');
+is($node->safe_psql('postgres', 'BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT v FROM hot WHERE id = 2'),
+	'10', 'what was committed behind it is seen, also if that session has locked a row since');
+$node->safe_psql('postgres', "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
+$writer->query('SELECT 1');
+$writer->{stderr} = '';
+
+# Who waits may come before what was committed before it drew its number.
+$writer->query_safe('BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT v FROM hot WHERE id = 1; UPDATE hot SET v = 20 WHERE id = 2');
+$behind->query_safe('UPDATE hot SET v = 20 WHERE id = 1');
+start($writer, 'COMMIT');
+$node->poll_query_until('postgres', $commit_waits) or die 'no commit waits';
+$later = session();
+start($later, 'BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT a.v, b.v FROM hot a, hot b WHERE a.id = 1 AND b.id = 2; COMMIT');
+ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event_type = 'Extension' AND query LIKE 'SELECT a.v%'"),
+	'who sees what came after it waits for it');
+$node->safe_psql('postgres', 'ALTER SYSTEM RESET synchronous_standby_names');
+$node->reload;
+$writer->query('SELECT 1');
+like($later->query('SELECT 1'), qr/^20\|20$/m, '... and sees both');
+$_->quit foreach $later, $behind, $writer;
+
 unlike(slurp_file($node->logfile), qr/PANIC|TRAP|terminated by signal/, 'in peace');
 
 $node->stop;
