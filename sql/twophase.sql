@@ -30,11 +30,14 @@ SELECT relation::regclass, mode, granted, pid IS NULL AS prepared FROM pg_locks
 	WHERE relation IN ('tp'::regclass, 'tp_table'::regclass) AND pid IS NULL ORDER BY 1, 2;
 SELECT v FROM tp WHERE id = 1 FOR UPDATE NOWAIT;
 SELECT id FROM tp ORDER BY id FOR UPDATE SKIP LOCKED;
+-- (from 19 on with a context that has an xid)
+\set SHOW_CONTEXT never
 SET lock_timeout = '50ms';
 UPDATE tp_table SET v = 0 WHERE id = 1;
 INSERT INTO tp VALUES (3, 33);
 TRUNCATE tp;
 RESET lock_timeout;
+\set SHOW_CONTEXT errors
 SET mot.write_conflicts = abort;
 UPDATE tp SET v = 0 WHERE id = 1;
 RESET mot.write_conflicts;
