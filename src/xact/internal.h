@@ -29,6 +29,7 @@ extern void MotSnapshotSubAbort(int level);
 extern void MotSnapshotEndXact(bool commit);
 extern MotTaken MotTransactionTaken(void);	/* MOT_TS_NONE: none yet */
 extern bool MotSnapshotImported;	/* SET TRANSACTION SNAPSHOT */
+extern bool MotSnapshotHeldEarly(void);
 extern MotTaken MotTakenFor(Snapshot snapshot);
 extern bool MotPlanMayRead(const PlannedStmt *plan);
 extern bool MotPlanNamesOrdinary(const PlannedStmt *plan);
@@ -40,6 +41,14 @@ extern const MotShmem MotExportShmem;
 extern void MotExportTell(void);
 extern void MotExportForget(void);
 extern MotTaken MotExportFind(const char *identifier);
+
+/* decoded.c */
+#define MOT_DECODED_KEPT 256	/* commits of a process that are known */
+extern const MotShmem MotDecodedShmem;
+extern void MotDecodedCommitted(uint64 xid, mot_ts ts);
+extern int	MotDecodedUnseen(int process, mot_ts upto, bool (*unseen) (uint64 xid, void *arg), void *arg,
+							 mot_ts *without);
+extern bool MotDecodedExported(const char *identifier);
 
 /* fair.c: a SERIALIZABLE transaction is about to take its snapshot; has committed changes */
 extern void MotFairBegin(void);
@@ -73,6 +82,7 @@ extern void MotMixedDraw(void);
 extern void MotMixedWithdraw(void);
 extern MotTaken MotMixedTake(mot_session *session, Snapshot snapshot);
 extern MotTaken MotMixedTakeMoment(mot_session *session, Snapshot snapshot, bool *stale);
+extern MotTaken MotMixedTakeDecoded(mot_session *session, Snapshot snapshot, bool *known);
 extern void MotForgetBeyond(const mot_beyond **beyond);
 
 /* prepared.c */

@@ -65,9 +65,11 @@
 
 #include "access/transam.h"
 #include "access/xact.h"
+#include "access/xlog.h"
 #include "compat/compat.h"
 #include "engine/port.h"
 #include "faults.h"
+#include "miscadmin.h"
 #include "port/atomics.h"
 #include "storage/lwlock.h"
 #include "storage/proc.h"
@@ -140,7 +142,7 @@ static uint64 widen(TransactionId xid, uint64 near);
 static const MotShmem mixed_shmem = {"mot mixed commits", (void **) &shared, offsetof(Shared, place), sizeof(Place)};
 
 static const MotShmem *const shmem[] = {
-	&mixed_shmem, &MotCircleShmem, &MotOwedShmem, &MotExportShmem, &MotHeldShmem, &MotHintShmem, &MotWorkersShmem, NULL
+	&mixed_shmem, &MotCircleShmem, &MotOwedShmem, &MotExportShmem, &MotHeldShmem, &MotHintShmem, &MotWorkersShmem, &MotDecodedShmem, NULL
 };
 
 void
@@ -263,6 +265,8 @@ MotMixedDone(mot_ts ts)
 	if (!announced)
 		return;
 	place = &shared->place[MotMySlot()];
+	if (XLogLogicalInfoActive() && ts != 0)
+		MotDecodedCommitted(WORD_XID(pg_atomic_read_u64(&place->word)), ts);
 	pg_atomic_write_u64(&place->ts, ts);
 	pg_write_barrier();
 	pg_atomic_write_u64(&place->word,
@@ -590,4 +594,98 @@ includes_invisible(Snapshot snapshot, uint64 xmin, const MotTaken *taken)
 		}
 	}
 	return false;
+}
+
+/* ------------------------------------------------- snapshots of logical decoding */
+
+typedef struct Decoded
+{
+	Snapshot	snapshot;
+	uint64		xmin;
+} Decoded;
+
+static bool
+is_unseen(uint64 xid, void *arg)
+{
+	Decoded    *decoded = arg;
+
+	return unseen(xid, decoded->snapshot, decoded->xmin);
+}
+
+/*
+ * One that sees just what "snapshot" sees, which logical decoding has made (decoded.c); the
+ * session has held one since before that.  *known: false if it cannot be told any more.
+ */
+MotTaken
+MotMixedTakeDecoded(mot_session *session, Snapshot snapshot, bool *known)
+{
+	MotTaken	taken = {MOT_TS_NONE, NULL};
+	mot_ts		held = mot_snapshot_held(session);
+	Decoded		decoded = {snapshot, widen(snapshot->xmin, U64FromFullTransactionId(ReadNextFullTransactionId()))};
+	uint32		used = pg_atomic_read_u32(&shared->used);
+	mot_beyond *beyond;
+	mot_ts	   *without;
+	mot_ts		upto;
+
+	*known = false;
+	MotBeforeSnapshot();
+	/* the commit record is there, by which they are seen; the rest may wait for a standby */
+	for (uint32 i = 0; i < used; i++)
+	{
+		Place	   *place = &shared->place[i];
+		uint64		word = pg_atomic_read_u64(&place->word);
+
+		while (WORD_STATE(word) != STATE_DONE && WORD_STATE(word) != STATE_ALONE && !is_unseen(WORD_XID(word), &decoded) &&
+			   WORD_XID(pg_atomic_read_u64(&place->word)) == WORD_XID(word) &&
+			   WORD_STATE(pg_atomic_read_u64(&place->word)) != STATE_DONE)
+		{
+			CHECK_FOR_INTERRUPTS();
+			pg_usleep(100);
+		}
+	}
+	upto = mot_snapshot_take(session);
+	/* as in leave_out_drawn */
+	pg_memory_barrier();
+
+	used = pg_atomic_read_u32(&shared->used);
+	beyond = MemoryContextAllocHuge(TopTransactionContext,
+									sizeof(mot_beyond) + used * (MOT_DECODED_KEPT + 1) * sizeof(mot_ts));
+	without = (mot_ts *) (beyond + 1);
+	*beyond = (mot_beyond)
+	{
+		upto, 0, without
+	};
+	for (uint32 i = 0; i < used; i++)
+	{
+		Place	   *place = &shared->place[i];
+		uint64		word;
+		mot_ts		drawn;
+		unsigned	spins = 0;
+		int			n;
+
+		/* one that is PREPARED now will draw a later number */
+		while (WORD_STATE(pg_atomic_read_u64(&place->word)) == STATE_DRAWING)
+			MotBackoff(&spins);
+		drawn = drawn_unseen(place, snapshot, &word);
+		if (drawn <= upto)
+			without[beyond->n++] = drawn;
+		/* who was found DRAWN, or DONE, has written down what came before */
+		pg_read_barrier();
+		n = MotDecodedUnseen(i, upto, is_unseen, &decoded, &without[beyond->n]);
+		if (n < 0)
+		{
+			pfree(beyond);
+			return taken;
+		}
+		beyond->n += n;
+	}
+	taken.ts = upto;
+	for (unsigned i = 0; i < beyond->n; i++)
+		taken.ts = Min(taken.ts, without[i] - 1);
+	if (beyond->n == 0)
+		pfree(beyond);
+	else
+		taken.beyond = beyond;
+	*known = taken.ts >= held;
+	return taken;
 }

@@ -133,7 +133,8 @@ MotMomentQuery(mot_session *session, Snapshot snapshot)
 /*
  * At REPEATABLE READ and up, before anything has been read (or used: PostgreSQL's
  * has): the engine's snapshot for the transaction.  query_snapshot: that of the query that is
- * about to run, or NULL.  False: it is not of the moment of PostgreSQL's.
+ * about to run, or NULL.  False: it is not of the moment of PostgreSQL's.  (For one that logical
+ * decoding has made, see decoded.c.)
  */
 bool
 MotMomentTransaction(mot_session *session, Snapshot query_snapshot, bool used, MotTaken *result)
@@ -144,7 +145,14 @@ MotMomentTransaction(mot_session *session, Snapshot query_snapshot, bool used, M
 	unsigned	tries = 0;
 	TimestampTz since = 0;
 	bool		safe = true;
+	bool		known;
 
+	/* (the server writes a count into those that it computes) */
+	if (unlikely(MotSnapshotHeldEarly() && first->snapXactCompletionCount == 0))
+	{
+		*result = MotMixedTakeDecoded(session, first, &known);
+		return known;
+	}
 	for (;;)
 	{
 		Snapshot	active = ActiveSnapshotSet() ? GetActiveSnapshot() : NULL;

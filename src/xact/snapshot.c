@@ -50,6 +50,7 @@
 
 #include "access/parallel.h"
 #include "access/xact.h"
+#include "access/xlog.h"
 #include "catalog/pg_class.h"
 #include "commands/defrem.h"
 #include "compat/calls.h"
@@ -57,6 +58,7 @@
 #include "engine/port.h"
 #include "miscadmin.h"
 #include "parser/analyze.h"
+#include "replication/walsender.h"
 #include "storage/lmgr.h"
 #include "tcop/utility.h"
 #include "utils/memutils.h"
@@ -81,6 +83,7 @@ typedef struct Entry
  * the leader's in a parallel worker.
  */
 static const char loose_tag,
+			early_tag,
 			stray_tag,
 			leader_tag;
 
@@ -106,6 +109,7 @@ static bool transaction_late = false;	/* queries have run before it was
 static bool serial_begun = false;	/* the engine has been told of it */
 static bool stale_read_heap = false;
 static bool stale_read_mot = false;
+static bool transaction_decoded = false;	/* logical decoding's, or of its time */
 
 bool		(*MotOrdinaryTable) (Oid relid) = NULL;
 bool		(*MotTablesAwaited) (void) = NULL;
@@ -144,6 +148,7 @@ static bool reads_foreign_table(const PlannedStmt *plan, bool *heap);
 static void take_transaction_snapshot(Snapshot query_snapshot);
 static void await_transaction_snapshot(Snapshot query_snapshot);
 static void check_transaction_snapshot(bool heap, bool mot);
+static void hold_early(void);
 
 void
 MotSnapshotInit(void)
@@ -437,11 +442,36 @@ process_utility(PlannedStmt *pstmt, const char *query_string, bool read_only_tre
 
 	prev_ProcessUtility(pstmt, query_string, read_only_tree, context, params, query_env, dest, qc);
 
+	if (unlikely(am_walsender) && IsA(pstmt->utilityStmt, TransactionStmt))
+		hold_early();
 	if (unlikely(imported != NULL) && MotEngine != NULL && XactIsoLevel == XACT_REPEATABLE_READ)
+	{
 		transaction_taken = MotExportFind(imported);
+		transaction_decoded = transaction_taken.ts == MOT_TS_NONE && XLogLogicalInfoActive() && MotDecodedExported(imported);
+	}
 	/* (a function that DO has run) */
 	if (unlikely(transaction_taken.ts != MOT_TS_NONE) && XactHasExportedSnapshots())
 		MotExportTell();
+}
+
+/*
+ * A walsender has begun a transaction, with whose snapshot a subscription's initial copy may
+ * be made: see decoded.c.
+ */
+static void
+hold_early(void)
+{
+	if (!XLogLogicalInfoActive() || MotEngine == NULL || XactIsoLevel != XACT_REPEATABLE_READ || !IsTransactionBlock() ||
+		FirstSnapshotSet || nrunning > 0 || MotTablesAwaited())
+		return;
+	add_entry(&early_tag, NULL)->taken = MotMixedTake(MotSession(), NULL);
+	transaction_decoded = true;
+}
+
+bool
+MotSnapshotHeldEarly(void)
+{
+	return nrunning > 0 && running[0].query == &early_tag;
 }
 
 static inline mot_view
@@ -714,8 +744,8 @@ take_transaction_snapshot(Snapshot query_snapshot)
 		mot_serial_begin(session);
 	}
 	transaction_stale = !MotMomentTransaction(session, query_snapshot, transaction_late, &transaction_taken) &&
-		(!MotSnapshotImported || XactIsoLevel == XACT_SERIALIZABLE);
-	stale_read_heap |= transaction_late;
+		(!MotSnapshotImported || XactIsoLevel == XACT_SERIALIZABLE || transaction_decoded);
+	stale_read_heap |= transaction_late || (transaction_stale && transaction_decoded);
 	if (serial_begun)
 		mot_serial_begun(session, transaction_taken.ts);
 }
@@ -752,6 +782,8 @@ check_transaction_snapshot(bool heap, bool mot)
 				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 				 errmsg("could not serialize access due to a concurrent commit"),
 				 errdetail("A transaction committed while the snapshots of heap and memory-optimized tables were taken."),
+				 MotSnapshotImported && transaction_decoded ?
+				 errhint("Create the slot in a transaction, with USE_SNAPSHOT, and read in that; or while nobody commits.") :
 				 MotSnapshotImported ?
 				 errhint("An imported snapshot is one of heap tables; use REPEATABLE READ, or read one kind of tables only.") :
 				 errhint("The transaction might succeed if retried.")));
@@ -860,7 +892,7 @@ MotSnapshotEndXact(bool commit)
 		MOT_TS_NONE, NULL
 	};
 	transaction_stale = transaction_late = stale_read_heap = stale_read_mot = false;
-	MotSnapshotImported = false;
+	MotSnapshotImported = transaction_decoded = false;
 	if (serial_begun)
 		mot_serial_end(MotOpenSession);
 	serial_begun = false;

@@ -36,6 +36,7 @@
 #include "compat/compat.h"
 #include "faults.h"
 #include "islands/measure.h"
+#include "replication/origin.h"
 #include "storage/lmgr.h"
 #include "utils/memutils.h"
 #include "xact/held.h"
@@ -428,7 +429,7 @@ lock_rows(void)
 /*
  * What the server would wait for after PRE_COMMIT, or because of what it then
  * does.  Returns whether this commit is a mixed one: it has an xid, by which others
- * go.  One that it gets for a standby's sake has no other half, in heap tables
+ * go.  One that it gets for a standby's or a publisher's sake has no other half, in heap tables
  * or with listeners, so nobody's snapshots have to agree about it.
  */
 static bool
@@ -453,9 +454,10 @@ wait_first(bool changes)
 
 	/*
 	 * As in heap tables, nothing is seen and no lock is released before a
-	 * synchronous standby has it.
+	 * synchronous standby has it.  And who applies what a publisher has done notes how far he has come
+	 * in the server's commit record.
 	 */
-	if (changes && log != NULL && log->waits())
+	if (changes && log != NULL && (log->waits() || replorigin_session_origin != InvalidRepOriginId))
 		(void) GetCurrentTransactionId();
 	return mixed;
 }
