@@ -32,8 +32,10 @@
 #include "nodes/nodeFuncs.h"
 #include "relation/rowcodec.h"
 #include "relation/slot.h"
+#include "replication/logicalworker.h"
 #include "utils/expandeddatum.h"
 #include "utils/rel.h"
+#include "xact/xact.h"
 
 typedef struct MotTupleSlot
 {
@@ -125,6 +127,16 @@ mot_slot_getsysattr(TupleTableSlot *slot, int attnum, bool *isnull)
 		*isnull = false;
 		return TransactionIdGetDatum(mot_slot_is_own(slot) ?
 									 GetCurrentTransactionId() : FrozenTransactionId);
+	}
+
+	/*
+	 * From 18 on a subscription asks who has changed a row last before it does; of
+	 * what is frozen that is not known (GetTupleTransactionInfo)
+	 */
+	if (attnum == MinTransactionIdAttributeNumber && IsLogicalWorker() && !MotQueryRuns())
+	{
+		*isnull = false;
+		return TransactionIdGetDatum(FrozenTransactionId);
 	}
 	if (attnum == MaxTransactionIdAttributeNumber && mslot->has_xmax)
 	{

@@ -650,6 +650,16 @@ MotSnapshotRunning(Snapshot snapshot)
 	return false;
 }
 
+/* (at READ COMMITTED) */
+bool
+MotQueryRuns(void)
+{
+	for (int i = 0; i < nrunning; i++)
+		if (running[i].snapshot != NULL)
+			return true;
+	return false;
+}
+
 /* For a query's own snapshot there is MotViewFor; this is for others, at every level. */
 mot_view
 MotViewOfNow(Snapshot snapshot)

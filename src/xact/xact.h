@@ -117,6 +117,7 @@ extern int	MotAlterTableDepth;
 
 /* Is it the snapshot of a query between ExecutorStart and ExecutorEnd? */
 extern bool MotSnapshotRunning(Snapshot snapshot);
+extern bool MotQueryRuns(void);
 
 /*
  * At REPEATABLE READ and above: take the transaction's engine snapshot if it
