@@ -73,7 +73,8 @@ MotDecodedCommitted(uint64 xid, mot_ts ts)
 /*
  * A process's commits with numbers up to "upto" that are not seen, into "without" (of
  * MOT_DECODED_KEPT).  A process's later commits are behind its earlier ones in the log,
- * so if one is seen those before it are.  Returns how many, or -1: some have been forgotten.
+ * so if one is seen those before it are (but for a prepared one's that it has found decided).
+ * Returns how many, or -1: some have been forgotten.
  */
 int
 MotDecodedUnseen(int process, mot_ts upto, bool (*unseen) (uint64 xid, void *arg), void *arg, mot_ts *without)
@@ -81,6 +82,7 @@ MotDecodedUnseen(int process, mot_ts upto, bool (*unseen) (uint64 xid, void *arg
 	Commits    *theirs = &shared[process];
 	uint64		n = pg_atomic_read_u64(&theirs->n);
 	int			found = 0;
+	bool		sees = true;
 
 	for (uint64 back = 1; back <= n; back++)
 	{
@@ -89,7 +91,7 @@ MotDecodedUnseen(int process, mot_ts upto, bool (*unseen) (uint64 xid, void *arg
 		mot_ts		ts;
 
 		if (back > MOT_DECODED_KEPT)
-			return -1;
+			return sees ? found : -1;
 		do
 		{
 			/* 0: it is being written down */
@@ -101,9 +103,8 @@ MotDecodedUnseen(int process, mot_ts upto, bool (*unseen) (uint64 xid, void *arg
 		/* has its place been taken by a later one? */
 		if (pg_atomic_read_u64(&theirs->n) > n - back + MOT_DECODED_KEPT)
 			return -1;
-		if (!unseen(xid, arg))
-			break;
-		if (ts <= upto)
+		sees = !unseen(xid, arg);
+		if (!sees && ts <= upto)
 			without[found++] = ts;
 	}
 	return found;

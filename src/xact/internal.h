@@ -43,7 +43,7 @@ extern void MotExportForget(void);
 extern MotTaken MotExportFind(const char *identifier);
 
 /* decoded.c */
-#define MOT_DECODED_KEPT 256	/* commits of a process that are known */
+#define MOT_DECODED_KEPT 1024	/* commits of a process that are known */
 extern const MotShmem MotDecodedShmem;
 extern void MotDecodedCommitted(uint64 xid, mot_ts ts);
 extern int	MotDecodedUnseen(int process, mot_ts upto, bool (*unseen) (uint64 xid, void *arg), void *arg,

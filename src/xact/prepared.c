@@ -377,6 +377,9 @@ settle(Holder *holder, mot_session *session)
 	log->finish();
 	if (committed)
 	{
+		/* (of one whose end nobody has run here) */
+		if (!MotMixedAnnounced() && mot_txn_has_writes(session))
+			MotMixedAnnounceXid(xid);
 		MotMixedDraw();
 		MotMixedDone(mot_txn_commit(session));
 		MOT_FAULT("prepared-installed");

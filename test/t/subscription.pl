@@ -149,7 +149,7 @@ is($sender->query('SELECT count(*), sum(v) FROM mot_mot_sum'), "200|$before", 'a
 $sender->query('COMMIT');
 $sender->query('BEGIN READ ONLY ISOLATION LEVEL REPEATABLE READ');
 $sender->query("CREATE_REPLICATION_SLOT v TEMPORARY LOGICAL test_decoding (SNAPSHOT 'use')");
-$publisher->safe_psql('postgres', 'UPDATE mot_mot_sum SET v = v + 1 WHERE id = 1;' x 300);
+$publisher->safe_psql('postgres', 'UPDATE mot_mot_sum SET v = v + 1 WHERE id = 1;' x 1100);
 $sender->query('SELECT count(*) FROM mot_mot_sum');
 like($sender->{stderr}, qr/could not serialize access due to a concurrent commit/, '... and is told if too much has');
 $sender->quit;
