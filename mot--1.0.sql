@@ -598,4 +598,15 @@ $$;
 
 COMMENT ON FUNCTION mot_advise() IS 'heap tables of this database, ranked by what they would gain in memory';
 
+-- the arithmetic of docs/memory.md
+CREATE FUNCTION mot_estimate(
+    tab regclass, sample_rows integer DEFAULT 30000,
+    OUT leaf regclass, OUT object regclass, OUT part text, OUT entries bigint, OUT bytes bigint)
+    RETURNS SETOF record
+    AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE ROWS 6
+    SET search_path = pg_catalog, pg_temp;
+
+COMMENT ON FUNCTION mot_estimate(regclass, integer) IS
+    'memory that a table with its indexes would take, from its rows or as many blocks and rows of a sample';
+
 GRANT SELECT ON mot_stat_left_out, mot_stat_tables, mot_stat_indexes, mot_stat_memory, mot_stat_jit, mot_stat_nodes, mot_stat_transactions, mot_stat_snapshots, mot_stat_workers, mot_stat_checkpoint, mot_stat_recovery TO PUBLIC;

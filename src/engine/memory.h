@@ -145,6 +145,14 @@ extern bool mot_pool_is_short(const mot_pool *pool);
 extern uint64_t mot_pool_left(const mot_pool *pool);
 
 /*
+ * Objects that are not there, and the bytes of the pages or lots that a pool would have for them:
+ * how many of each class, and in the last place the bytes of large ones.
+ */
+#define MOT_OBJECT_CLASSES 64
+extern void mot_objects_add(const mot_region *region, double *objects, size_t size, double number);
+extern double mot_objects_pages(const mot_region *region, const double *objects, double scale);
+
+/*
  * Give everything back: pages to the region and to the system, the pool
  * itself too.  Nobody may use the pool or its objects any more (the caller
  * waited for readers); objects of it that lie in caches are forgotten there.

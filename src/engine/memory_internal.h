@@ -58,7 +58,7 @@
  * 16-byte steps to 512 bytes, then the sizes of which 113, 102, 91, ... 2 fill
  * a page, then runs of whole pages.
  */
-#define MOT_CLASSES 64			/* 63 in use and the last for runs */
+#define MOT_CLASSES MOT_OBJECT_CLASSES	/* 63 in use and the last for runs */
 #define MOT_CLASS_LARGE 63
 #define MOT_CLASS_LOTS 64		/* of no object: the page is divided (lots.c) */
 #define MOT_SMALL_STEP 16

@@ -107,6 +107,27 @@ typedef enum mot_event
 
 extern void mot_count_event(mot_session *session, mot_event event);
 
+/*
+ * What a table would take that is not there (estimate.c): its rows, of each size so many; and
+ * each index, of entries, sorted and without any twice, that stand for "total" of them.  The
+ * bytes of an entry are those of mot_entry_estimated, and its value is the engine's.
+ */
+typedef struct mot_row_estimate
+{
+	mot_engine *engine;
+	double		objects[64];	/* see mot_objects_add */
+} mot_row_estimate;
+
+#define MOT_ESTIMATED_HEAD 24	/* of a row: its head, and that of its version */
+
+extern void mot_row_estimate_begin(mot_engine *engine, mot_row_estimate *estimate);
+extern void mot_row_estimate_add(mot_row_estimate *estimate, size_t size);
+extern double mot_row_estimate_bytes(const mot_row_estimate *estimate, double scale);
+
+/* in place, behind "len" bytes of a key; "before": bytes of rows that come before this one */
+extern size_t mot_entry_estimated(void *key, size_t len, bool unique, double before);
+extern double mot_index_estimate(mot_engine *engine, mot_sorted_entry *entries, size_t n, double total);
+
 /* counted per slot, summed here */
 typedef struct mot_txn_counts
 {

@@ -24,6 +24,8 @@
  *
  *-------------------------------------------------------------------------
  */
+#include <math.h>
+
 #include "memory_internal.h"
 
 static const uint16_t objects_per_page[] = {
@@ -332,6 +334,35 @@ mot_region_object_bytes(const mot_region *region)
 		sum += objects;
 	}
 	return sum;
+}
+
+/*---- objects that might be there ----*/
+
+void
+mot_objects_add(const mot_region *region, double *objects, size_t size, double number)
+{
+	unsigned	class = mot_class_of(region, size);
+
+	objects[class] += class == MOT_CLASS_LARGE ? number * (double) MOT_ALIGN_UP(size, MOT_PAGE_SIZE) : number;
+}
+
+double
+mot_objects_pages(const mot_region *region, const double *objects, double scale)
+{
+	double		lots = 0;
+	double		pages = 0;
+
+	for (unsigned c = 0; c < MOT_CLASS_LARGE; c++)
+	{
+		const mot_size_class *sc = &region->classes[c];
+		double		number = ceil(objects[c] * scale);
+
+		if (number == 0)
+			continue;
+		lots += sc->size > MOT_LOT_MAX_OBJECT ? MOT_LOTS_MOST : ceil(number / sc->lot_objects) * MOT_LOT_SIZE;
+		pages += ceil(number / sc->objects) * MOT_PAGE_SIZE;
+	}
+	return (lots < MOT_LOTS_MOST ? lots : pages) + objects[MOT_CLASS_LARGE] * scale;
 }
 
 /*---- objects ----*/

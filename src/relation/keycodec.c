@@ -309,7 +309,7 @@ init_column(MotKeyColumn *column, Relation heap, Relation index, int i, bool com
 }
 
 static MotKey *
-create(Relation heap, Relation index)
+create(Relation heap, Relation index, bool ordinary)
 {
 	int			ncolumns = IndexRelationGetNumberOfKeyAttributes(index);
 	MotKey	   *key = palloc0(offsetof(MotKey, columns) + ncolumns * sizeof(MotKeyColumn));
@@ -317,7 +317,7 @@ create(Relation heap, Relation index)
 	key->indexoid = RelationGetRelid(index);
 	key->ncolumns = ncolumns;
 	/* (the relation cache would evaluate constants, in whose name?) */
-	key->computed = MotIsOrdinary(heap) &&
+	key->computed = ordinary &&
 		(!heap_attisnull(index->rd_indextuple, Anum_pg_index_indexprs, NULL) ||
 		 !heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL));
 	key->nulls_equal = index->rd_index->indnullsnotdistinct;
@@ -329,7 +329,16 @@ create(Relation heap, Relation index)
 MotKey *
 MotKeyCreate(Relation heap, Relation index)
 {
-	MotKey	   *key = create(heap, index);
+	MotKey	   *key = create(heap, index, MotIsOrdinary(heap));
+
+	MotKeyOpenCollations(key, true);
+	return key;
+}
+
+MotKey *
+MotKeyCreateFor(Relation heap, Relation index)
+{
+	MotKey	   *key = create(heap, index, heap->rd_rel->relkind != RELKIND_FOREIGN_TABLE);
 
 	MotKeyOpenCollations(key, true);
 	return key;
@@ -338,7 +347,7 @@ MotKeyCreate(Relation heap, Relation index)
 MotKey *
 MotKeyCreateAs(Relation heap, Relation index, uint64 form)
 {
-	MotKey	   *key = create(heap, index);
+	MotKey	   *key = create(heap, index, MotIsOrdinary(heap));
 
 	MotKeyAdoptCollations(key, form);
 	return key;

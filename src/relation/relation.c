@@ -164,6 +164,18 @@ MotAmOid(bool missing_ok)
 	return get_index_am_oid(MOT_AM_NAME, missing_ok);
 }
 
+/* of an ordinary table, or one that is to be */
+void
+MotRequireBtree(Relation rel, Relation indexrel)
+{
+	if (indexrel->rd_rel->relam != BTREE_AM_OID)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("access method \"%s\" does not support indexes of memory-optimized table \"%s\"",
+						get_am_name(indexrel->rd_rel->relam), RelationGetRelationName(rel)),
+				 errhint("Use USING btree; such a table's indexes are in memory, too.")));
+}
+
 /* an exclusion constraint's operators are all "=": a btree has no other that is its own commutator */
 bool
 MotIndexIsUnique(Relation indexrel)

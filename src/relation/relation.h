@@ -196,6 +196,7 @@ extern MotIndex *MotRelationIndex(MotRelation *mr, Oid indexoid);	/* NULL if the
 
 /* Does the engine see to it that keys are unique?  (Not of those that are deferrable.) */
 extern bool MotIndexIsUnique(Relation indexrel);
+extern void MotRequireBtree(Relation rel, Relation indexrel);
 
 /*
  * computed.c: an index's columns of a row, of which these are all columns; good until the

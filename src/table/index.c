@@ -240,12 +240,7 @@ MotTableBuildIndex(Relation rel, Relation index, struct IndexInfo *info, bool al
 {
 	mot_table_stat stat;
 
-	if (index->rd_rel->relam != BTREE_AM_OID)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("access method \"%s\" does not support indexes of memory-optimized table \"%s\"",
-						get_am_name(index->rd_rel->relam), RelationGetRelationName(rel)),
-				 errhint("Use USING btree; such a table's indexes are in memory, too.")));
+	MotRequireBtree(rel, index);
 
 	/*
 	 * amcheck, which brings a scan for us to end, has nothing to look for in
