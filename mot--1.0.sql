@@ -309,6 +309,28 @@ CREATE VIEW mot_stat_memory AS SELECT * FROM mot_stat_get_memory();
 
 COMMENT ON VIEW mot_stat_memory IS 'memory of all memory-optimized tables of the server';
 
+-- of tables in memory, of databases to which the user may connect
+CREATE FUNCTION mot_stat_get_all_tables(
+    OUT datid oid, OUT rows bigint, OUT row_bytes bigint, OUT index_bytes bigint)
+    RETURNS SETOF record
+    AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED ROWS 100;
+
+CREATE VIEW mot_stat_memory_databases AS
+    SELECT d.oid AS datid, d.datname, count(*) AS tables, sum(t.rows)::bigint AS rows, sum(t.row_bytes)::bigint AS row_bytes,
+           sum(t.index_bytes)::bigint AS index_bytes, sum(t.row_bytes + t.index_bytes)::bigint AS total_bytes
+    FROM mot_stat_get_all_tables() t JOIN pg_database d ON d.oid = t.datid
+    GROUP BY d.oid, d.datname;
+
+COMMENT ON VIEW mot_stat_memory_databases IS 'memory of memory-optimized tables by database';
+
+CREATE VIEW mot_stat_memory_roles AS
+    SELECT r.oid AS roleid, r.rolname, count(*) AS tables, sum(t.rows)::bigint AS rows, sum(t.row_bytes)::bigint AS row_bytes,
+           sum(t.index_bytes)::bigint AS index_bytes, sum(t.row_bytes + t.index_bytes)::bigint AS total_bytes
+    FROM mot_stat_get_tables() t JOIN pg_class c ON c.oid = t.relid JOIN pg_roles r ON r.oid = c.relowner
+    GROUP BY r.oid, r.rolname;
+
+COMMENT ON VIEW mot_stat_memory_roles IS 'memory of memory-optimized tables of this database by their owners';
+
 CREATE FUNCTION mot_stat_get_jit(
     OUT query_id bigint, OUT query text, OUT tier integer, OUT shape text, OUT executions bigint,
     OUT prepare_ms double precision, OUT compile_ms double precision, OUT code_bytes bigint,
@@ -609,4 +631,4 @@ CREATE FUNCTION mot_estimate(
 COMMENT ON FUNCTION mot_estimate(regclass, integer) IS
     'memory that a table with its indexes would take, from its rows or as many blocks and rows of a sample';
 
-GRANT SELECT ON mot_stat_left_out, mot_stat_tables, mot_stat_indexes, mot_stat_memory, mot_stat_jit, mot_stat_nodes, mot_stat_transactions, mot_stat_snapshots, mot_stat_workers, mot_stat_checkpoint, mot_stat_recovery TO PUBLIC;
+GRANT SELECT ON mot_stat_left_out, mot_stat_tables, mot_stat_indexes, mot_stat_memory, mot_stat_memory_databases, mot_stat_memory_roles, mot_stat_jit, mot_stat_nodes, mot_stat_transactions, mot_stat_snapshots, mot_stat_workers, mot_stat_checkpoint, mot_stat_recovery TO PUBLIC;

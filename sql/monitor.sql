@@ -47,6 +47,23 @@ SELECT count(*) = (SELECT cardinality(node_bytes) FROM mot_stat_memory) AS nodes
        sum(chunk_bytes) >= sum(page_bytes) AS chunks
 FROM mot_stat_nodes;
 
+-- whose it is
+SELECT d.tables = count(*) AS tables, d.rows = sum(t.rows) AS rows, d.row_bytes = sum(t.row_bytes) AS row_bytes,
+       d.index_bytes = sum(t.index_bytes) AS index_bytes, d.total_bytes = sum(t.row_bytes + t.index_bytes) AS total,
+       d.datid = (SELECT oid FROM pg_database WHERE datname = current_database()) AS datid
+FROM mot_stat_memory_databases d, mot_stat_get_tables() t WHERE d.datname = current_database()
+GROUP BY d.tables, d.rows, d.row_bytes, d.index_bytes, d.total_bytes, d.datid;
+CREATE ROLE regress_monitor;
+CREATE TABLE mon_owned (id int PRIMARY KEY) USING mot;
+INSERT INTO mon_owned SELECT generate_series(1, 1000);
+ALTER TABLE mon_owned OWNER TO regress_monitor;
+SELECT r.roleid = 'regress_monitor'::regrole AS roleid, r.tables, r.rows, r.row_bytes = t.row_bytes AS row_bytes,
+       r.index_bytes = t.index_bytes AS index_bytes, r.total_bytes = t.total_bytes AS total
+FROM mot_stat_memory_roles r, mot_stat_tables t WHERE r.rolname = 'regress_monitor' AND t.relname = 'mon_owned';
+SELECT sum(r.total_bytes) = (SELECT sum(total_bytes) FROM mot_stat_tables) AS all_roles FROM mot_stat_memory_roles r;
+DROP TABLE mon_owned;
+DROP ROLE regress_monitor;
+
 -- transactions are counted
 CREATE TEMP TABLE mon_before AS SELECT * FROM mot_stat_transactions;
 DO $$ BEGIN FOR i IN 1..10 LOOP UPDATE mon SET t = 'again' WHERE id = i; COMMIT; END LOOP; END $$;

@@ -41,6 +41,8 @@ object_aclcheck(Oid classid, Oid objectid, Oid roleid, AclMode mode)
 {
 	switch (classid)
 	{
+		case DatabaseRelationId:
+			return pg_database_aclcheck(objectid, roleid, mode);
 		case NamespaceRelationId:
 			return pg_namespace_aclcheck(objectid, roleid, mode);
 		case ProcedureRelationId:

@@ -5,8 +5,8 @@
  *	  workers beside them, checkpoints and recovery.
  *
  * The functions give numbers and oids; the views, in the extension's script,
- * join them with the catalogue.  Only tables of the session's own database
- * are shown, as the server's statistics views do.
+ * join them with the catalogue.  Tables are shown of the session's own database
+ * only, as by the server's statistics views; of others there are sums.
  *
  * The engine's directory is walked under its lock, where nothing may be
  * allocated; so the tables are counted first, and numbers are copied out.
@@ -17,6 +17,7 @@
 
 #include "catalog/pg_authid.h"
 #include "catalog/pg_type.h"
+#include "compat/acl.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
@@ -26,6 +27,7 @@
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/pg_lsn.h"
+#include "utils/syscache.h"
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 #include "wal/leftout.h"
@@ -33,6 +35,7 @@
 #include "xact/workers.h"
 
 PG_FUNCTION_INFO_V1(mot_stat_get_tables);
+PG_FUNCTION_INFO_V1(mot_stat_get_all_tables);
 PG_FUNCTION_INFO_V1(mot_stat_get_indexes);
 PG_FUNCTION_INFO_V1(mot_stat_get_memory);
 PG_FUNCTION_INFO_V1(mot_stat_get_nodes);
@@ -45,6 +48,7 @@ PG_FUNCTION_INFO_V1(mot_stat_get_left_out);
 
 typedef struct TableStat
 {
+	Oid			dbid;
 	Oid			relid;
 	mot_table_stat stat;
 } TableStat;
@@ -59,7 +63,7 @@ typedef struct IndexStat
 
 typedef struct Collected
 {
-	Oid			dbid;
+	Oid			dbid;			/* InvalidOid: of all databases */
 	int			ntables;
 	int			maxtables;
 	TableStat  *tables;			/* NULL: only count */
@@ -95,10 +99,10 @@ sees_all(void)
 }
 
 static void
-collect(Collected *c)
+collect(Collected *c, Oid dbid)
 {
 	memset(c, 0, sizeof(Collected));
-	c->dbid = MyDatabaseId;
+	c->dbid = dbid;
 	mot_table_each(MotEngineRequired(), visit, c);
 
 	/* tables and indexes that are made in between are not shown */
@@ -116,7 +120,7 @@ visit(void *arg, mot_table *table)
 	Collected  *c = arg;
 	unsigned	nindexes;
 
-	if (mot_table_host_db(table) != c->dbid)
+	if (OidIsValid(c->dbid) && mot_table_host_db(table) != c->dbid)
 		return;
 
 	nindexes = mot_table_index_count(table);
@@ -129,6 +133,7 @@ visit(void *arg, mot_table *table)
 	if (c->ntables == c->maxtables)
 		return;
 
+	c->tables[c->ntables].dbid = mot_table_host_db(table);
 	c->tables[c->ntables].relid = mot_table_owner(table);
 	mot_table_stats(table, &c->tables[c->ntables].stat);
 	c->ntables++;
@@ -155,7 +160,7 @@ mot_stat_get_tables(PG_FUNCTION_ARGS)
 	Collected	c;
 
 	InitMaterializedSRF(fcinfo, 0);
-	collect(&c);
+	collect(&c, MyDatabaseId);
 	for (int i = 0; i < c.ntables; i++)
 	{
 		mot_table_stat *stat = &c.tables[i].stat;
@@ -176,7 +181,7 @@ mot_stat_get_indexes(PG_FUNCTION_ARGS)
 	Collected	c;
 
 	InitMaterializedSRF(fcinfo, 0);
-	collect(&c);
+	collect(&c, MyDatabaseId);
 	for (int i = 0; i < c.nindexes; i++)
 	{
 		mot_index_stat *stat = &c.indexes[i].stat;
@@ -187,6 +192,33 @@ mot_stat_get_indexes(PG_FUNCTION_ARGS)
 		};
 
 		put_row(fcinfo, values, NULL);
+	}
+	return (Datum) 0;
+}
+
+/*
+ * Whose tables these are is known to their own database only.  As pg_database_size(), it tells of
+ * databases to which the user may connect.
+ */
+Datum
+mot_stat_get_all_tables(PG_FUNCTION_ARGS)
+{
+	Collected	c;
+
+	InitMaterializedSRF(fcinfo, 0);
+	collect(&c, InvalidOid);
+	for (int i = 0; i < c.ntables; i++)
+	{
+		mot_table_stat *stat = &c.tables[i].stat;
+		Datum		values[] = {
+			ObjectIdGetDatum(c.tables[i].dbid), Int64GetDatum(stat->rows),
+			bytes(stat->row_bytes), bytes(stat->index_bytes)
+		};
+
+		/* (one that is just being dropped has no privileges any more) */
+		if (sees_all() || (SearchSysCacheExists1(DATABASEOID, ObjectIdGetDatum(c.tables[i].dbid)) &&
+						   object_aclcheck(DatabaseRelationId, c.tables[i].dbid, GetUserId(), ACL_CONNECT) == ACLCHECK_OK))
+			put_row(fcinfo, values, NULL);
 	}
 	return (Datum) 0;
 }
