@@ -96,6 +96,7 @@ typedef struct prefixes
 static prefixes
 prefixes_of(const mot_sorted_entry *entries, size_t n, size_t depth, double total)
 {
+	prefixes	p;
 	double		whole = 0;
 	double		longer = 0;
 	double		once = 0;
@@ -131,18 +132,30 @@ prefixes_of(const mot_sorted_entry *entries, size_t n, size_t depth, double tota
 	}
 	whole *= scale;
 	if (scale <= 1 || longer == 0)
-		return (prefixes) {whole + once + often, whole + once, layers};
+	{
+		p.distinct = whole + once + often;
+		p.alone = whole + once;
+		p.layers = layers;
+		return p;
+	}
 
 	rare = longer * (once + often) / (longer - once + once / scale) - often;
 	if (rare < once)
 		rare = once;
 	if (rare > once * scale)
 		rare = once * scale;
-	/* that others have them, too, is chance; then they part here as the frequent do */
+
+	/*
+	 * that others have them, too, is chance; then they part here as the
+	 * frequent do
+	 */
 	once = rare > 0 ? rare * exp(1 - once * scale / rare) : 0;
 	if (often > 0)
 		layers += (rare - once) * layers / often;
-	return (prefixes) {whole + rare + often, whole + once, layers};
+	p.distinct = whole + rare + often;
+	p.alone = whole + once;
+	p.layers = layers;
+	return p;
 }
 
 /*
@@ -221,7 +234,7 @@ mot_index_estimate(mot_engine *engine, mot_sorted_entry *entries, size_t n, doub
 
 		/* how deep others of a sample go is not known */
 		if (last)
-			below = (prefixes) {total, total, 0};
+			below.distinct = below.alone = total;
 		in_layers = below.distinct - (here.distinct - here.layers);
 		borders = here.layers;
 		if (in_layers > here.layers * BORDER_FILL)
