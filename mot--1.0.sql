@@ -334,7 +334,8 @@ COMMENT ON VIEW mot_stat_memory_roles IS 'memory of memory-optimized tables of t
 CREATE FUNCTION mot_stat_get_jit(
     OUT query_id bigint, OUT query text, OUT tier integer, OUT shape text, OUT executions bigint,
     OUT prepare_ms double precision, OUT compile_ms double precision, OUT code_bytes bigint,
-    OUT memory_bytes bigint, OUT why_not text, OUT why_not_compiled text)
+    OUT memory_bytes bigint, OUT why_not text, OUT why_not_compiled text,
+    OUT unplanned bigint)
     RETURNS SETOF record
     AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED ROWS 50;
 

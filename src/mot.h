@@ -114,5 +114,6 @@ extern void MotTableInit(void);
 extern void MotStatementInit(void);
 extern void MotBatchInit(void);
 extern void MotSizesInit(void);
+extern bool MotPlannerIsOurs(void);
 
 #endif							/* MOT_H */

@@ -178,6 +178,13 @@
 #define MotPgPlanQuery(query, string, options, params) pg_plan_query(query, string, options, params)
 #endif
 
+/* a plan that only says what it is of: who executes it has another one */
+#if PG_VERSION_NUM >= 160000
+#define MotPlanWithoutPermissions(stmt) ((stmt)->permInfos = NIL)
+#else
+#define MotPlanWithoutPermissions(stmt) ((void) 0)
+#endif
+
 /* what planner_hook takes, and hands on */
 #if PG_VERSION_NUM >= 190000
 #define MOT_PLANNER_PARAMETERS \

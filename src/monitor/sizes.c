@@ -97,6 +97,13 @@ plan_query(MOT_PLANNER_PARAMETERS)
 	return (prev_planner ? prev_planner : standard_planner) (MOT_PLANNER_ARGUMENTS);
 }
 
+/* Is there no other module below us that wants to see what is planned? */
+bool
+MotPlannerIsOurs(void)
+{
+	return prev_planner == NULL;
+}
+
 void
 MotSizesInit(void)
 {

@@ -301,7 +301,7 @@ make_cache(void)
 void
 MotWatchPlans(RelcacheCallbackFunction relation_changed, SyscacheCallbackFunction catalog_changed)
 {
-	static const int caches[] = {PROCOID, TYPEOID, OPEROID, FOREIGNSERVEROID, AUTHOID, AUTHMEMROLEMEM,
+	static const int caches[] = {PROCOID, TYPEOID, OPEROID, AMOPOPID, FOREIGNSERVEROID, AUTHOID, AUTHMEMROLEMEM,
 	DATABASEOID};
 
 	database_hash = GetSysCacheHashValue1(DATABASEOID, ObjectIdGetDatum(MyDatabaseId));

@@ -13,3 +13,454 @@
  *
  *-------------------------------------------------------------------------
  */
+#include "postgres.h"
+
+#include "access/transam.h"
+#include "catalog/objectaccess.h"
+#include "catalog/pg_language.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "common/hashfn.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "statement/remember.h"
+#include "utils/datum.h"
+#include "utils/fmgroids.h"
+#include "utils/memutils.h"
+#include "utils/syscache.h"
+
+/* A function that may be called here, or not. */
+typedef struct Function
+{
+	Oid			funcid;			/* hash key */
+	bool		usable;
+	FmgrInfo	info;
+} Function;
+
+#define MAX_ARGUMENTS 4			/* of a call that is made here */
+
+static HTAB *functions = NULL;
+static MemoryContext functions_cxt = NULL;
+static bool functions_stale = false;
+
+/* What an expression is, to who looks for constants. */
+typedef enum Nature
+{
+	VALUE,						/* "value" */
+	COLUMN,						/* of a column: not known before it is read */
+	OTHER						/* stays as it is */
+} Nature;
+
+typedef struct Value
+{
+	Datum		datum;
+	bool		isnull;			/* only of a client's parameters */
+} Value;
+
+static bool keep(Node *node, void *arg);
+static Nature look_at(Node *node, MotConstants *taken, Value *value);
+
+/* functions may have changed; not at once: one may be about to be called */
+void
+MotConstantsForget(void)
+{
+	functions_stale = true;
+}
+
+static void
+begin_functions(void)
+{
+	if (likely(functions != NULL && !functions_stale))
+		return;
+	if (functions != NULL)
+		MemoryContextDelete(functions_cxt);
+	functions_stale = false;
+	functions_cxt = AllocSetContextCreate(TopMemoryContext, "MOT functions of constants", ALLOCSET_SMALL_SIZES);
+	functions = MotHashCreate("MOT functions of constants", 32, sizeof(Oid), sizeof(Function), functions_cxt);
+}
+
+static inline void
+mix(MotConstants *taken, uint32 what)
+{
+	taken->hash = (taken->hash ^ what) * 0x9E3779B1;
+	taken->hash ^= taken->hash >> 15;
+}
+
+/* ---------------------------------------------------------- what stays */
+
+/* As it is; true: it is nothing that can be remembered. */
+static bool
+keep(Node *node, void *arg)
+{
+	MotConstants *taken = arg;
+
+	if (node == NULL)
+		return false;
+	mix(taken, nodeTag(node));
+	switch (nodeTag(node))
+	{
+		case T_Param:
+		case T_SubLink:
+		case T_Query:
+		case T_CurrentOfExpr:
+			return true;
+		case T_Var:
+			mix(taken, ((Var *) node)->varattno);
+			break;
+		case T_OpExpr:
+			mix(taken, ((OpExpr *) node)->opno);
+			break;
+		case T_FuncExpr:
+			mix(taken, ((FuncExpr *) node)->funcid);
+			break;
+		case T_Const:
+			{
+				Const	   *c = (Const *) node;
+
+				mix(taken, c->consttype);
+				if (c->constisnull)
+					break;
+				if (c->constbyval)
+					mix(taken, (uint32) c->constvalue ^ (uint32) (c->constvalue >> 32));
+				else if (c->constlen > 0 || c->constlen == -1)
+					mix(taken, hash_bytes((unsigned char *) DatumGetPointer(c->constvalue),
+										  datumGetSize(c->constvalue, false, c->constlen)));
+				break;
+			}
+		default:
+			break;
+	}
+	return expression_tree_walker(node, keep, arg);
+}
+
+/* --------------------------------------------------------- what is computed */
+
+static Function *
+find_function(Oid funcid)
+{
+	Function   *function;
+	HeapTuple	tuple;
+	Form_pg_proc form;
+
+	function = hash_search(functions, &funcid, HASH_FIND, NULL);
+	if (function != NULL)
+		return function;
+
+	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(funcid));
+	if (!HeapTupleIsValid(tuple))
+		return NULL;
+	form = (Form_pg_proc) GETSTRUCT(tuple);
+	function = hash_search(functions, &funcid, HASH_ENTER, NULL);
+	function->usable = form->prolang == INTERNALlanguageId && form->prokind == PROKIND_FUNCTION &&
+		form->proisstrict && form->provolatile == PROVOLATILE_IMMUTABLE && !form->proretset &&
+		heap_attisnull(tuple, Anum_pg_proc_proacl, NULL);
+	ReleaseSysCache(tuple);
+	if (function->usable)
+		fmgr_info_cxt(funcid, &function->info, functions_cxt);
+	return function;
+}
+
+/*
+ * A call, as the planner would make it.  One of a column stays a call, and has constants beside
+ * the column only if they are an operator's, or the numbers of a coercion, which stay.
+ */
+static Nature
+call(Node *node, Oid funcid, Oid collation, List *args, MotConstants *taken, Value *value)
+{
+	LOCAL_FCINFO(fcinfo, MAX_ARGUMENTS);
+	Function   *function;
+	Nature		nature = VALUE;
+	int			n = 0;
+
+	if (list_length(args) > MAX_ARGUMENTS || args == NIL)
+		return OTHER;
+	foreach_ptr(Node, arg, args)
+	{
+		Value		one;
+
+		switch (look_at(arg, taken, &one))
+		{
+			case OTHER:
+				return OTHER;
+			case COLUMN:
+				if (n > 0 && IsA(node, FuncExpr))
+					return OTHER;
+				nature = COLUMN;
+				break;
+			case VALUE:
+				if (nature == COLUMN && IsA(node, FuncExpr) && !IsA(arg, Const))
+					return OTHER;
+				if (one.isnull)
+					return OTHER;
+				fcinfo->args[n].value = one.datum;
+				fcinfo->args[n].isnull = false;
+				break;
+		}
+		n++;
+	}
+	if (nature == COLUMN)
+		return COLUMN;
+	if (funcid >= FirstUnpinnedObjectId || object_access_hook != NULL || taken->no_calls)
+		return OTHER;
+	function = find_function(funcid);
+	if (function == NULL || !function->usable)
+		return OTHER;
+	function->info.fn_expr = node;
+	InitFunctionCallInfoData(*fcinfo, &function->info, n, collation, NULL, NULL);
+	value->datum = FunctionCallInvoke(fcinfo);
+	function->info.fn_expr = NULL;
+	value->isnull = false;
+	return fcinfo->isnull ? OTHER : VALUE;
+}
+
+static Nature
+look_at(Node *node, MotConstants *taken, Value *value)
+{
+	switch (nodeTag(node))
+	{
+		case T_Const:
+			{
+				Const	   *c = (Const *) node;
+
+				value->datum = c->constvalue;
+				value->isnull = false;
+				return c->constisnull ? OTHER : VALUE;
+			}
+		case T_Param:
+			{
+				Param	   *param = (Param *) node;
+				ParamListInfo bound = taken->bound;
+				ParamExternData *prm;
+
+				if (param->paramkind != PARAM_EXTERN || bound == NULL || bound->paramFetch != NULL ||
+					param->paramid <= 0 || param->paramid > bound->numParams)
+					return OTHER;
+				prm = &bound->params[param->paramid - 1];
+				if (prm->ptype != param->paramtype || !(prm->pflags & PARAM_FLAG_CONST))
+					return OTHER;
+				value->datum = prm->value;
+				value->isnull = prm->isnull;
+				return VALUE;
+			}
+		case T_Var:
+			return ((Var *) node)->varlevelsup == 0 ? COLUMN : OTHER;
+		case T_RelabelType:
+			return look_at((Node *) ((RelabelType *) node)->arg, taken, value);
+		case T_OpExpr:
+			{
+				OpExpr	   *op = (OpExpr *) node;
+
+				if (op->opretset || list_length(op->args) > 2)
+					return OTHER;
+				set_opfuncid(op);
+				return call(node, op->opfuncid, op->inputcollid, op->args, taken, value);
+			}
+		case T_FuncExpr:
+			{
+				FuncExpr   *f = (FuncExpr *) node;
+
+				if (f->funcretset || f->funcvariadic)
+					return OTHER;
+				return call(node, f->funcid, f->inputcollid, f->args, taken, value);
+			}
+		default:
+			return OTHER;
+	}
+}
+
+/* ------------------------------------------------------------- what is taken */
+
+static bool
+take(void **place, Value value, MotConstants *taken)
+{
+	Node	   *node = *place;
+	MotConstant *t;
+
+	if (taken->n == MOT_MAX_CONSTANTS)
+		return true;
+	t = &taken->places[taken->n];
+	t->place = place;
+	t->was = node;
+	t->param = (Param)
+	{
+		.xpr.type = T_Param, .paramkind = PARAM_EXTERN, .paramid = ++taken->n,
+		.paramtype = exprType(node), .paramtypmod = exprTypmod(node), .paramcollid = exprCollation(node),
+		.location = -1
+	};
+	t->value = value.datum;
+	t->isnull = value.isnull;
+	*place = &t->param;
+	mix(taken, t->param.paramtype);
+	return false;
+}
+
+/* a place where a value is compared, assigned or computed with; "null": also if it is none */
+static bool
+take_value(void **place, bool null, MotConstants *taken)
+{
+	Node	   *node = *place;
+	Value		value;
+
+	switch (look_at(node, taken, &value))
+	{
+		case VALUE:
+			if (exprType(node) == BOOLOID || exprType(node) == UNKNOWNOID)
+				return keep(node, taken);
+			if (value.isnull && !null)
+				return true;
+			return take(place, value, taken);
+		case COLUMN:
+			if (IsA(node, OpExpr))
+			{
+				ListCell   *lc;
+
+				mix(taken, ((OpExpr *) node)->opno);
+				foreach(lc, ((OpExpr *) node)->args)
+				{
+					if (take_value(&lfirst(lc), false, taken))
+						return true;
+				}
+				return false;
+			}
+			if (IsA(node, FuncExpr))
+			{
+				FuncExpr   *f = (FuncExpr *) node;
+
+				mix(taken, f->funcid);
+				return take_value(&linitial(f->args), false, taken);
+			}
+			if (IsA(node, RelabelType))
+				return take_value((void **) &((RelabelType *) node)->arg, false, taken);
+			return keep(node, taken);
+		default:
+			break;
+	}
+	/* a domain's conditions are tried when the statement is executed */
+	if (IsA(node, CoerceToDomain))
+	{
+		mix(taken, T_CoerceToDomain);
+		return take_value((void **) &((CoerceToDomain *) node)->arg, null, taken);
+	}
+	return keep(node, taken);
+}
+
+/* of a condition: has it a column on one side? */
+static bool
+is_comparison(Node *node, MotConstants *taken)
+{
+	OpExpr	   *op = (OpExpr *) node;
+	Value		value;
+
+	return IsA(node, OpExpr) && list_length(op->args) == 2 &&
+		((look_at(linitial(op->args), taken, &value) == COLUMN) !=
+		 (look_at(lsecond(op->args), taken, &value) == COLUMN));
+}
+
+/* conditions that all have to hold */
+static bool
+take_conditions(Node *quals, MotConstants *taken)
+{
+	List	   *conditions = quals == NULL ? NIL :
+		is_andclause(quals) ? ((BoolExpr *) quals)->args : list_make1(quals);
+	bool		all = true;
+
+	/* behind one that is false the planner would not compute anything */
+	taken->no_calls = true;
+	foreach_ptr(Node, condition, conditions)
+		all &= is_comparison(condition, taken) || (IsA(condition, NullTest) && IsA(((NullTest *) condition)->arg, Var));
+	taken->no_calls = !all;
+	foreach_ptr(Node, condition, conditions)
+	{
+		mix(taken, nodeTag(condition));
+		if (!is_comparison(condition, taken))
+		{
+			if (keep(condition, taken))
+				return true;
+			continue;
+		}
+		mix(taken, ((OpExpr *) condition)->opno);
+		if (take_value(&linitial(((OpExpr *) condition)->args), false, taken) ||
+			take_value(&lsecond(((OpExpr *) condition)->args), false, taken))
+			return true;
+	}
+	taken->no_calls = false;
+	return false;
+}
+
+static bool
+take_targets(List *targets, MotConstants *taken)
+{
+	foreach_node(TargetEntry, tle, targets)
+	{
+		mix(taken, tle->resno);
+		if (take_value((void **) &tle->expr, true, taken))
+			return true;
+	}
+	return false;
+}
+
+/* True: it is nothing that can be remembered. */
+static bool
+take_all(Query *query, MotConstants *taken)
+{
+	ListCell   *lc;
+
+	mix(taken, query->commandType);
+	/* in the planner's order, as an error could tell */
+	if (query->commandType == CMD_SELECT ? keep((Node *) query->targetList, taken) : take_targets(query->targetList, taken))
+		return true;
+	if (keep((Node *) query->returningList, taken) || take_conditions(query->jointree->quals, taken) ||
+		keep(query->limitOffset, taken) || keep(query->limitCount, taken))
+		return true;
+	if (query->onConflict != NULL)
+	{
+		mix(taken, query->onConflict->action);
+		if (keep((Node *) query->onConflict->arbiterElems, taken) || keep(query->onConflict->arbiterWhere, taken) ||
+			take_targets(query->onConflict->onConflictSet, taken) || keep(query->onConflict->onConflictWhere, taken))
+			return true;
+	}
+	foreach_node(RangeTblEntry, rte, query->rtable)
+	{
+		mix(taken, rte->relid);
+		if (rte->rtekind != RTE_VALUES)
+			continue;
+		foreach_ptr(List, values, rte->values_lists)
+		{
+			mix(taken, T_List);
+			foreach(lc, values)
+			{
+				if (take_value(&lfirst(lc), true, taken))
+					return true;
+			}
+		}
+	}
+	return false;
+}
+
+/*
+ * Takes a query's constants out of it, in place.  False: it is none that can be remembered, and as it was.
+ * Otherwise it is as it was after MotConstantsPutBack.
+ */
+bool
+MotConstantsTake(Query *query, ParamListInfo bound, MotConstants *taken)
+{
+	begin_functions();
+	taken->bound = bound;
+	taken->hash = 0;
+	taken->n = 0;
+	taken->no_calls = false;
+	if (!take_all(query, taken))
+		return true;
+	MotConstantsPutBack(taken);
+	return false;
+}
+
+void
+MotConstantsPutBack(MotConstants *taken)
+{
+	while (taken->n > 0)
+	{
+		taken->n--;
+		*taken->places[taken->n].place = taken->places[taken->n].was;
+	}
+}

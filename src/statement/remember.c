@@ -33,3 +33,603 @@
  *
  *-------------------------------------------------------------------------
  */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "access/stratnum.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_language.h"
+#include "catalog/pg_proc.h"
+#include "compat/calls.h"
+#include "lib/ilist.h"
+#include "miscadmin.h"
+#include "nodes/extensible.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/cost.h"
+#include "optimizer/planner.h"
+#include "relation/keys.h"
+#include "statement/remember.h"
+#include "tcop/pquery.h"
+#include "tcop/tcopprot.h"
+#include "utils/datum.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/plancache.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+
+#define BUCKETS 256				/* a power of two */
+#define SEEN 1024				/* likewise */
+
+typedef struct Remembered
+{
+	dlist_node	bucket;
+	dlist_node	used;			/* used last is first; or of what is gone */
+	uint32		hash;
+	int			references;
+	MemoryContext cxt;			/* all of it */
+	Size		bytes;
+	Query	   *query;			/* with parameters in the place of constants */
+	Oid			relid;
+	PlannedStmt *plan;			/* NULL: it is planned each time */
+	PlannedStmt slip;			/* what is handed out of it, but for its node */
+	CustomScan	node;			/* likewise */
+	uint64		uses;
+	int			n;				/* parameters */
+	Oid		   *types;
+	int16	   *lengths;
+	bool	   *byval;
+} Remembered;
+
+/* What a slip refers to. */
+typedef struct Reference
+{
+	ExtensibleNode node;		/* must be first */
+	Remembered *remembered;
+	ParamListInfo params;
+	MemoryContextCallback callback;
+} Reference;
+
+static bool mot_remember_plans = true;
+static int	mot_remember_memory = 4096;
+
+static planner_hook_type prev_planner = NULL;
+static dlist_head buckets[BUCKETS];
+static dlist_head used = DLIST_STATIC_INIT(used);
+static dlist_head gone = DLIST_STATIC_INIT(gone);	/* not listed any more */
+static Size bytes = 0;			/* of those that are listed */
+static uint32 seen[SEEN];		/* hashes of queries that came once */
+static MemoryContext remembered_cxt = NULL;
+static uint64 changes = 0;		/* goes up when something may have to be forgotten */
+static MotConstants constants;
+
+static void copy_reference(ExtensibleNode *to, const ExtensibleNode *from);
+static bool equal_references(const ExtensibleNode *a, const ExtensibleNode *b);
+static void out_reference(StringInfo str, const ExtensibleNode *node);
+static void read_reference(ExtensibleNode *node);
+static Node *make_state(CustomScan *node);
+
+static const ExtensibleNodeMethods reference_methods = {
+	"MotRemembered", sizeof(Reference), copy_reference, equal_references, out_reference, read_reference
+};
+
+static const CustomScanMethods slip_methods = {"MotRemembered", make_state};
+
+/* ---------------------------------------------------------------- references */
+
+static void
+release(void *arg)
+{
+	((Remembered *) arg)->references--;
+}
+
+/* in memory that lives as long as what refers to it */
+static void
+refer(Reference *reference, Remembered *r)
+{
+	reference->remembered = r;
+	reference->callback.func = release;
+	reference->callback.arg = r;
+	r->references++;
+	MemoryContextRegisterResetCallback(CurrentMemoryContext, &reference->callback);
+}
+
+static void
+copy_reference(ExtensibleNode *to, const ExtensibleNode *from)
+{
+	Reference  *copy = (Reference *) to;
+	const Reference *reference = (const Reference *) from;
+	Remembered *r = reference->remembered;
+
+	copy->params = NULL;
+	if (reference->params != NULL)
+	{
+		copy->params = makeParamList(r->n);
+		for (int i = 0; i < r->n; i++)
+		{
+			ParamExternData *prm = &copy->params->params[i];
+
+			*prm = reference->params->params[i];
+			if (!prm->isnull && !r->byval[i])
+				prm->value = datumCopy(prm->value, false, r->lengths[i]);
+		}
+	}
+	refer(copy, r);
+}
+
+static bool
+equal_references(const ExtensibleNode *a, const ExtensibleNode *b)
+{
+	return ((const Reference *) a)->remembered == ((const Reference *) b)->remembered;
+}
+
+static void
+out_reference(StringInfo str, const ExtensibleNode *node)
+{
+	appendStringInfo(str, " :uses " UINT64_FORMAT, ((const Reference *) node)->remembered->uses);
+}
+
+static void
+read_reference(ExtensibleNode *node)
+{
+	elog(ERROR, "a remembered plan cannot be read");
+}
+
+static Node *
+make_state(CustomScan *node)
+{
+	elog(ERROR, "a remembered plan was not put in its place");
+	return NULL;				/* keep compiler quiet */
+}
+
+static inline Reference *
+slip_reference(const PlannedStmt *stmt)
+{
+	const CustomScan *node = (const CustomScan *) stmt->planTree;
+
+	return node != NULL && IsA(node, CustomScan) && node->methods == &slip_methods ?
+		(Reference *) linitial(node->custom_private) : NULL;
+}
+
+/*
+ * When the executor starts: the plan in the place of what was handed out for it.  Returns that; or
+ * NULL, if it is any other plan.
+ */
+PlannedStmt *
+MotRememberedPut(QueryDesc *query)
+{
+	PlannedStmt *slip = query->plannedstmt;
+	Reference  *reference = slip_reference(slip);
+
+	if (likely(reference == NULL))
+		return NULL;
+	query->plannedstmt = reference->remembered->plan;
+	query->params = reference->params;
+	return slip;
+}
+
+/* ------------------------------------------------------------- what is kept */
+
+/* Not at once: it may be that somebody is looking at its program just now. */
+static void
+forget(Remembered *r)
+{
+	dlist_delete(&r->bucket);
+	dlist_delete(&r->used);
+	dlist_push_head(&gone, &r->used);
+	bytes -= r->bytes;
+}
+
+static void
+free_gone(void)
+{
+	dlist_mutable_iter iter;
+
+	dlist_foreach_modify(iter, &gone)
+	{
+		Remembered *r = dlist_container(Remembered, used, iter.cur);
+
+		if (r->references > 0)
+			continue;
+		dlist_delete(&r->used);
+		MemoryContextDelete(r->cxt);
+	}
+}
+
+/* The longest unused go. */
+static void
+make_room(Size limit)
+{
+	while (bytes > limit)
+		forget(dlist_container(Remembered, used, dlist_tail_node(&used)));
+}
+
+static void
+relation_changed(Datum arg, Oid relid)
+{
+	dlist_mutable_iter iter;
+
+	changes++;
+	dlist_foreach_modify(iter, &used)
+	{
+		Remembered *r = dlist_container(Remembered, used, iter.cur);
+
+		if (!OidIsValid(relid) || r->relid == relid)
+			forget(r);
+	}
+}
+
+static void
+catalog_changed(Datum arg, int cacheid, uint32 hash)
+{
+	if (MotIsOtherDatabase(cacheid, hash))
+		return;
+	relation_changed(arg, InvalidOid);
+	MotConstantsForget();
+}
+
+static Remembered *
+find(const Query *query)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &buckets[constants.hash % BUCKETS])
+	{
+		Remembered *r = dlist_container(Remembered, bucket, iter.cur);
+
+		if (r->hash == constants.hash && r->n == constants.n && equal(query, r->query))
+			return r;
+	}
+	return NULL;
+}
+
+/* Has it come before?  (Or another one whose hash has the same place, lately: no matter.) */
+static bool
+has_come(uint32 hash)
+{
+	uint32		before = seen[hash % SEEN];
+
+	seen[hash % SEEN] = hash;
+	return before == hash;
+}
+
+/* ---------------------------------------------------- what is remembered */
+
+/*
+ * Is it of one table, and of nothing that its text and the catalogue do not say alone?  (Whether
+ * the table is ours is looked at now if that is quick, and otherwise when it is to be remembered.)
+ */
+static bool
+is_simple(const Query *query)
+{
+	Oid			relid = InvalidOid;
+
+	switch (query->commandType)
+	{
+		case CMD_SELECT:
+		case CMD_UPDATE:
+		case CMD_DELETE:
+			if (list_length(query->rtable) != 1)
+				return false;
+			break;
+		case CMD_INSERT:
+			break;
+		default:
+			return false;
+	}
+	foreach_node(RangeTblEntry, rte, query->rtable)
+	{
+		if (rte->rtekind == RTE_VALUES && query->commandType == CMD_INSERT && !rte->lateral)
+			continue;
+		if (rte->rtekind != RTE_RELATION || rte->securityQuals != NIL || rte->tablesample != NULL ||
+			(OidIsValid(relid) && rte->relid != relid))
+			return false;
+		if (rte->relkind == RELKIND_RELATION && !MotIsOrdinaryTable(rte->relid))
+			return false;
+		relid = rte->relid;
+	}
+	foreach_ptr(Node, from, query->jointree->fromlist)
+		if (!IsA(from, RangeTblRef))
+		return false;
+	return list_length(query->jointree->fromlist) <= 1 && query->querySource == QSRC_ORIGINAL &&
+		!query->hasWindowFuncs && !query->hasTargetSRFs && !query->hasSubLinks && !query->hasDistinctOn &&
+		!query->hasRecursive && !query->hasModifyingCTE && !query->hasRowSecurity &&
+		query->cteList == NIL && query->mergeActionList == NIL && query->groupClause == NIL &&
+		query->groupingSets == NIL && query->havingQual == NULL && query->windowClause == NIL &&
+		query->distinctClause == NIL && query->setOperations == NULL && query->constraintDeps == NIL &&
+		query->withCheckOptions == NIL;
+}
+
+static bool
+is_in_sql(Oid funcid, void *context)
+{
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(funcid));
+	bool		result = !HeapTupleIsValid(tuple) || ((Form_pg_proc) GETSTRUCT(tuple))->prolang == SQLlanguageId;
+
+	if (HeapTupleIsValid(tuple))
+		ReleaseSysCache(tuple);
+	return result;
+}
+
+static bool
+calls_sql(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, calls_sql, context, 0);
+	return check_functions_in_node(node, is_in_sql, context) ||
+		expression_tree_walker(node, calls_sql, context);
+}
+
+/* Does a scan find at most one row: is each column of a unique key equal to something? */
+static bool
+is_by_key(const ForeignScan *scan)
+{
+	List	   *private = scan->fdw_private;
+	Oid			indexoid = (Oid) list_nth_int(private, MOT_PLAN_INDEX);
+	int			at = MOT_PLAN_NCONDITIONS + 1;
+	Bitmapset  *fixed = NULL;
+	Relation	index;
+	bool		result;
+
+	if (!OidIsValid(indexoid) || list_nth_int(private, MOT_PLAN_ARMS) != 1)
+		return false;
+	for (int n = list_nth_int(private, MOT_PLAN_NCONDITIONS); n > 0; n--)
+	{
+		if (list_nth_int(private, at) == MOT_CONDITION_COMPARE && list_nth_int(private, at + 2) == BTEqualStrategyNumber)
+			fixed = bms_add_member(fixed, list_nth_int(private, at + 1));
+		at += 4 + list_nth_int(private, at + 3);
+	}
+	/* (the planner has locked it) */
+	index = relation_open(indexoid, NoLock);
+	result = MotIndexIsUnique(index) && RelationGetIndexPredicate(index) == NIL &&
+		bms_num_members(fixed) == IndexRelationGetNumberOfKeyAttributes(index);
+	relation_close(index, NoLock);
+	return result;
+}
+
+static bool
+finds_one(const Plan *plan)
+{
+	if (plan == NULL)
+		return true;
+	if (IsA(plan, ForeignScan))
+		return is_by_key((const ForeignScan *) plan);
+	return !IsA(plan, SubqueryScan) && plan->initPlan == NIL && innerPlan(plan) == NULL && finds_one(outerPlan(plan));
+}
+
+/* The generic plan, by a key if there is one: it is not to depend on how few rows there are just now. */
+static PlannedStmt *
+plan_generic(MOT_PLANNER_PARAMETERS)
+{
+	PlannedStmt *stmt;
+	const PlannedStmt *run;
+	bool		seqscan = enable_seqscan;
+	bool		bitmapscan = enable_bitmapscan;
+
+	parse = copyObject(parse);
+	cursor_options = 0;
+	params = NULL;
+	PG_TRY();
+	{
+		enable_seqscan = enable_bitmapscan = false;
+		stmt = prev_planner(MOT_PLANNER_ARGUMENTS);
+	}
+	PG_FINALLY();
+	{
+		enable_seqscan = seqscan;
+		enable_bitmapscan = bitmapscan;
+	}
+	PG_END_TRY();
+	run = MotPlanTranslate(stmt);
+	return stmt->transientPlan || stmt->dependsOnRole || stmt->subplans != NIL || MotWhyNot(run) != NULL ||
+		!finds_one(run->planTree) ? NULL : stmt;
+}
+
+/* What is handed out of a plan: what the server looks at before the executor starts. */
+static void
+make_slip(Remembered *r)
+{
+	Plan	   *plan = r->plan->planTree;
+
+	memcpy(&r->slip, r->plan, sizeof(PlannedStmt));
+	MotPlanWithoutPermissions(&r->slip);
+	r->slip.rtable = NIL;
+	foreach_node(RangeTblEntry, rte, r->plan->rtable)
+	{
+		RangeTblEntry *bare = makeNode(RangeTblEntry);
+
+		bare->rtekind = rte->rtekind;
+		bare->relid = rte->relid;
+		bare->relkind = rte->relkind;
+		bare->rellockmode = rte->rellockmode;
+		r->slip.rtable = lappend(r->slip.rtable, bare);
+	}
+	r->node.scan.plan = *plan;
+	r->node.scan.plan.type = T_CustomScan;
+	r->node.scan.plan.lefttree = NULL;
+	r->node.scan.plan.qual = NIL;
+	r->node.methods = &slip_methods;
+}
+
+/* NULL: not this time. */
+static Remembered *
+remember(MOT_PLANNER_PARAMETERS)
+{
+	uint64		before;
+	MemoryContext cxt;
+	PlannedStmt *plan = NULL;
+	Remembered *r;
+
+	if (remembered_cxt == NULL)
+	{
+		remembered_cxt = AllocSetContextCreate(TopMemoryContext, "MOT remembered plans", ALLOCSET_SMALL_SIZES);
+		MotWatchPlans(relation_changed, catalog_changed);
+	}
+	before = changes;
+	cxt = AllocSetContextCreate(CurrentMemoryContext, MOT_REMEMBERED_PLAN, ALLOCSET_SMALL_SIZES);
+	r = MemoryContextAllocZero(cxt, sizeof(Remembered));
+	r->cxt = cxt;
+	r->hash = constants.hash;
+	r->n = constants.n;
+	r->relid = linitial_node(RangeTblEntry, parse->rtable)->relid;
+	if (MotIsOrdinaryTable(r->relid) || MotIsMotTable(r->relid))
+		if (!calls_sql((Node *) parse, NULL))
+			plan = plan_generic(MOT_PLANNER_ARGUMENTS);
+	if (changes != before)
+	{
+		MemoryContextDelete(cxt);
+		return NULL;
+	}
+	MemoryContextSwitchTo(cxt);
+	r->query = copyObject(parse);
+	if (plan != NULL)
+	{
+		r->plan = copyObject(plan);
+		r->types = palloc(r->n * sizeof(Oid));
+		r->lengths = palloc(r->n * sizeof(int16));
+		r->byval = palloc(r->n * sizeof(bool));
+		for (int i = 0; i < r->n; i++)
+		{
+			r->types[i] = constants.places[i].param.paramtype;
+			get_typlenbyval(r->types[i], &r->lengths[i], &r->byval[i]);
+		}
+		make_slip(r);
+	}
+	MemoryContextSwitchTo(MemoryContextGetParent(cxt));
+	MemoryContextSetParent(cxt, remembered_cxt);
+	r->bytes = MemoryContextMemAllocated(cxt, true);
+	bytes += r->bytes;
+	dlist_push_head(&buckets[r->hash % BUCKETS], &r->bucket);
+	dlist_push_head(&used, &r->used);
+	make_room((Size) mot_remember_memory * 1024);
+	return r;
+}
+
+/* --------------------------------------------------------------- planning */
+
+static PlannedStmt *
+hand_out(Remembered *r, const Query *query)
+{
+	PlannedStmt *slip = palloc(sizeof(PlannedStmt));
+	CustomScan *node = palloc(sizeof(CustomScan));
+	Reference  *reference = palloc0(sizeof(Reference));
+
+	reference->node.type = T_ExtensibleNode;
+	reference->node.extnodename = reference_methods.extnodename;
+	if (r->n > 0)
+		reference->params = makeParamList(r->n);
+	for (int i = 0; i < r->n; i++)
+	{
+		ParamExternData *prm = &reference->params->params[i];
+
+		prm->value = constants.places[i].value;
+		prm->isnull = constants.places[i].isnull;
+		prm->pflags = PARAM_FLAG_CONST;
+		prm->ptype = r->types[i];
+	}
+	refer(reference, r);
+	*node = r->node;
+	node->custom_private = list_make1(reference);
+	*slip = r->slip;
+	slip->planTree = &node->scan.plan;
+	slip->queryId = query->queryId;
+	slip->stmt_location = query->stmt_location;
+	r->uses++;
+	return slip;
+}
+
+/* NULL: it is to be planned. */
+static PlannedStmt *
+plan_remembered(MOT_PLANNER_PARAMETERS)
+{
+	int			len = parse->stmt_len;
+	PlannedStmt *slip = NULL;
+	Remembered *r;
+
+	free_gone();
+	if (!MotConstantsTake(parse, params, &constants))
+		return NULL;
+	/* (of a text with several statements) */
+	parse->stmt_len = 0;
+	r = find(parse);
+	if (r != NULL)
+		dlist_move_head(&used, &r->used);
+	else if (has_come(constants.hash))
+		r = remember(MOT_PLANNER_ARGUMENTS);
+	if (r != NULL && r->plan != NULL)
+	{
+		slip = hand_out(r, parse);
+		slip->stmt_len = len;
+	}
+	parse->stmt_len = len;
+	MotConstantsPutBack(&constants);
+	return slip;
+}
+
+/*
+ * Is it a client's message?  Whatever is planned while a portal is run, or has
+ * another text, is part of something else.
+ */
+static inline bool
+is_sent(const char *query_string, int cursor_options)
+{
+	return ActivePortal == NULL && query_string == debug_query_string && cursor_options == CURSOR_OPT_PARALLEL_OK;
+}
+
+/* Who turns these off wants to see what the planner does then. */
+static inline bool
+is_usual(void)
+{
+	return enable_seqscan && enable_indexscan && enable_indexonlyscan && enable_bitmapscan && enable_tidscan &&
+		plan_cache_mode != PLAN_CACHE_MODE_FORCE_CUSTOM_PLAN && !Debug_print_plan;
+}
+
+static PlannedStmt *
+plan_query(MOT_PLANNER_PARAMETERS)
+{
+	PlannedStmt *slip;
+
+	if (mot_remember_plans && is_sent(query_string, cursor_options) && MotEngine != NULL && is_simple(parse) &&
+		is_usual() && MotPlannerIsOurs() && MotStatementsWhyNot() == NULL &&
+		(slip = plan_remembered(MOT_PLANNER_ARGUMENTS)) != NULL)
+		return slip;
+	return prev_planner(MOT_PLANNER_ARGUMENTS);
+}
+
+/* how often a plan was handed out */
+uint64
+MotRememberedUses(const PlannedStmt *plan)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &used)
+	{
+		Remembered *r = dlist_container(Remembered, used, iter.cur);
+
+		if (r->plan == plan)
+			return r->uses;
+	}
+	return 0;
+}
+
+void
+MotRememberInit(void)
+{
+	DefineCustomBoolVariable("mot.remember_plans",
+							 "Remembers plans of statements on memory-optimized tables that nobody has prepared.",
+							 "Those are planned once, though their constants change.",
+							 &mot_remember_plans, true, PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("mot.remember_memory",
+							"How much of a session's memory such plans may take.",
+							"The longest unused are forgotten.",
+							&mot_remember_memory, 4096, 64, MAX_KILOBYTES, PGC_USERSET, GUC_UNIT_KB, NULL, NULL, NULL);
+	for (int i = 0; i < BUCKETS; i++)
+		dlist_init(&buckets[i]);
+	RegisterExtensibleNodeMethods(&reference_methods);
+	RegisterCustomScanMethods(&slip_methods);
+	prev_planner = planner_hook;
+	planner_hook = plan_query;
+}

@@ -23,6 +23,7 @@
 #include "compat/calls.h"
 #include "compat/modules.h"
 #include "executor/instrument.h"
+#include "statement/remember.h"
 #include "statement/statement.h"
 #include "tcop/pquery.h"
 #include "utils/memutils.h"
@@ -92,6 +93,7 @@ MotStatementInit(void)
 	MotCompiledInit();
 	MotStatementRunInit();
 	MotStatementStatInit();
+	MotRememberInit();
 }
 
 static inline MotStatement *
@@ -109,6 +111,7 @@ running(QueryDesc *query)
 static void
 start(QueryDesc *query, int eflags)
 {
+	PlannedStmt *slip = MotRememberedPut(query);
 	MotStatement *st;
 
 	if (mot_jit && mot_jit_prepare_above >= 0 && MotEngine != NULL &&
@@ -119,8 +122,12 @@ start(QueryDesc *query, int eflags)
 		!others_look_at_plans() &&
 		(st = MotStatementFor(query)) != NULL &&
 		start_statement(st, query, eflags))
-		return;
-	prev_ExecutorStart(query, eflags);
+		;
+	else
+		prev_ExecutorStart(query, eflags);
+	/* others want to see what this execution is of */
+	if (slip != NULL)
+		query->plannedstmt = slip;
 }
 
 /*

@@ -14,6 +14,7 @@
 #include "lib/stringinfo.h"
 #include "nodes/execnodes.h"
 #include "parser/parsetree.h"
+#include "statement/remember.h"
 #include "statement/statement.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -25,7 +26,7 @@ PG_FUNCTION_INFO_V1(mot_jit_dump);
 PGDLLEXPORT Datum mot_stat_get_jit(PG_FUNCTION_ARGS);
 PGDLLEXPORT Datum mot_jit_dump(PG_FUNCTION_ARGS);
 
-#define JIT_COLUMNS 11
+#define JIT_COLUMNS 12
 
 /* A plan tree's nodes, the outermost first. */
 static const char *
@@ -149,6 +150,7 @@ put_statement(MotStatement *st, void *arg)
 	nulls[10] = st->why_not_compiled == NULL;
 	if (st->why_not_compiled != NULL)
 		values[10] = CStringGetTextDatum(st->why_not_compiled);
+	values[11] = Int64GetDatum((int64) MotRememberedUses(st->plan));
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 

@@ -27,6 +27,7 @@
 
 #include "access/xact.h"
 #include "miscadmin.h"
+#include "statement/remember.h"
 #include "statement/statement.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
@@ -106,6 +107,7 @@ is_to_be_known(const PlannedStmt *stmt)
 	const char *context = GetMemoryChunkContext(unconstify(PlannedStmt *, stmt))->name;
 
 	return (strcmp(context, "CachedPlan") == 0 || strcmp(context, "SQL function") == 0 ||
+			strcmp(context, MOT_REMEMBERED_PLAN) == 0 ||
 			mot_jit_prepare_above == 0 || at_once(stmt)) && MotPlanIsOurs(stmt, false);
 }
 
