@@ -200,11 +200,12 @@ call(Node *node, Oid funcid, Oid collation, List *args, MotConstants *taken, Val
 	}
 	if (nature == COLUMN)
 		return COLUMN;
-	if (funcid >= FirstUnpinnedObjectId || object_access_hook != NULL || taken->no_calls)
+	if (funcid >= FirstUnpinnedObjectId || taken->no_calls)
 		return OTHER;
 	function = find_function(funcid);
 	if (function == NULL || !function->usable)
 		return OTHER;
+	InvokeFunctionExecuteHook(funcid);
 	function->info.fn_expr = node;
 	InitFunctionCallInfoData(*fcinfo, &function->info, n, collation, NULL, NULL);
 	value->datum = FunctionCallInvoke(fcinfo);

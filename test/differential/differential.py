@@ -15,6 +15,8 @@ messages.  In between, and at the end, the tables' contents are compared.
     --statements N   executions (default 3000); tables are made anew every 1500
     --settings "name=value ..."   for those without the executor, besides mot.jit
     --reports        statements that group and join many rows (see below)
+    --protocol simple|unnamed   nobody prepares the statements: they come as text with
+                     their values in it, or as unnamed ones of the extended protocol
     --verbose        print every statement
 
 One difference is right: heap and memory-optimized tables can have different
@@ -33,6 +35,7 @@ the first that came: which is the same one where rows come in the same order, an
 
 import argparse
 import collections
+import ctypes
 import decimal
 import random
 import re
@@ -561,25 +564,67 @@ class Maker:
         return text, ordered, kind in (self.insert, self.update, self.delete)
 
     def arguments(self):
+        """Values of the parameters: as literals, and as a client sends them (None: null)."""
         rnd = self.rnd
-        result = []
+        literals, sent = [], []
         for type_ in self.params:
             if rnd.random() < 0.06:
-                result.append('NULL')
+                literals.append('NULL')
+                sent.append(None)
             elif type_.endswith('[]') and type_[:-2] in VALUES:
                 items = [rnd.choice(VALUES[type_[:-2]] + ['NULL']) for _ in range(rnd.randint(0, 4))]
-                result.append('ARRAY[%s]::%s' % (', '.join('NULL' if i == 'NULL' else quote(i) for i in items), type_))
-            elif type_ == 'int8' and rnd.random() < 0.5:
-                result.append(str(rnd.randint(-1, 12)))
-            elif type_ in INTS and rnd.random() < 0.4:
-                result.append('(%d)' % rnd.randint(-3, 40))
+                literals.append('ARRAY[%s]::%s' % (', '.join('NULL' if i == 'NULL' else quote(i) for i in items), type_))
+                sent.append('{%s}' % ','.join(i if i == 'NULL' else '"%s"' % re.sub(r'(["\\])', r'\\\1', i) for i in items))
             else:
-                result.append(quote(rnd.choice(VALUES[type_])))
-        return ', '.join(result)
+                if type_ == 'int8' and rnd.random() < 0.5:
+                    value = str(rnd.randint(-1, 12))
+                    literals.append(value)
+                elif type_ in INTS and rnd.random() < 0.4:
+                    value = str(rnd.randint(-3, 40))
+                    literals.append('(%s)' % value)
+                else:
+                    value = rnd.choice(VALUES[type_])
+                    literals.append(quote(value))
+                sent.append(value)
+        return literals, sent
+
+
+class Sender:
+    """Unnamed statements, by the same connection's libpq."""
+
+    def __init__(self, connection):
+        self.pq = ctypes.CDLL('libpq.so.5')
+        for name in 'PQexecParams', 'PQgetResult':
+            getattr(self.pq, name).restype = ctypes.c_void_p
+        for name in 'PQresultErrorField', 'PQcmdTuples', 'PQgetvalue':
+            getattr(self.pq, name).restype = ctypes.c_char_p
+        self.conn = ctypes.c_void_p(connection.pgconn_ptr)
+
+    def run(self, text, types, values, ordered):
+        n = len(values)
+        params = (ctypes.c_char_p * n)(*[v if v is None else v.encode() for v in values])
+        r = ctypes.c_void_p(self.pq.PQexecParams(self.conn, text.encode(), n, (ctypes.c_uint * n)(*types), params, None, None, 0))
+        status = self.pq.PQresultStatus(r)
+        if status in (1, 2):
+            rows = None
+            if status == 2:
+                rows = [tuple(None if self.pq.PQgetisnull(r, i, j) else self.pq.PQgetvalue(r, i, j).decode()
+                              for j in range(self.pq.PQnfields(r))) for i in range(self.pq.PQntuples(r))]
+                if not ordered:
+                    rows.sort(key=repr)
+            result = ('ok', int(self.pq.PQcmdTuples(r) or -1), rows)
+        else:
+            fields = [self.pq.PQresultErrorField(r, ord(c)) for c in 'CMD']
+            if fields[0] is None or fields[0][:2] in (b'57', b'58', b'XX'):
+                print('not a statement\'s own error: %s' % fields)
+                sys.exit(2)
+            result = ('error',) + tuple(f and f.decode() for f in fields)
+        self.pq.PQclear(r)
+        return result
 
 
 class Twin:
-    def __init__(self, name, door, settings, reports):
+    def __init__(self, name, door, settings, options):
         self.name, self.door = name, door
         self.connection = psycopg2.connect('dbname=' + (psycopg2.extensions.parse_dsn('').get('dbname') or 'postgres'))
         self.connection.autocommit = True
@@ -588,12 +633,15 @@ class Twin:
                 1083, 1114, 1115, 1184, 1185, 1186, 1231, 1266, 1700, 2950, 2951, 3802)
         as_text = psycopg2.extensions.new_type(oids, 'AS_TEXT', lambda value, cursor: value)
         psycopg2.extensions.register_type(as_text, self.connection)
+        self.sender = Sender(self.connection)
+        self.oids = {}
         self.run('DROP SCHEMA IF EXISTS %s CASCADE' % name)
         self.run('CREATE SCHEMA %s' % name)
         self.run('SET search_path = %s, public' % name)
-        self.run("SET timezone = 'Europe/Berlin'; SET plan_cache_mode = force_generic_plan;"
-                 'SET client_min_messages = error; SET jit = off')
-        if reports:
+        self.run("SET timezone = 'Europe/Berlin'; SET client_min_messages = error; SET jit = off")
+        if options.protocol == 'prepared':
+            self.run('SET plan_cache_mode = force_generic_plan')
+        if options.reports:
             self.run('SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;'
                      "CREATE COLLATION caseless (provider = icu, locale = 'und-u-ks-level2', deterministic = false)")
         else:
@@ -618,6 +666,13 @@ class Twin:
                 return ('error', error.pgcode, error.diag.message_primary, error.diag.message_detail)
 
 
+    def send(self, text, types, values, ordered):
+        for type_ in types:
+            if type_ not in self.oids:
+                self.oids[type_] = int(self.run("SELECT '%s'::regtype::oid" % type_)[2][0][0])
+        return self.sender.run(text, [self.oids[t] for t in types], values, ordered)
+
+
 def canonical(result):
     """An answer in which equal values look the same."""
     def value(v):
@@ -637,7 +692,7 @@ class Run:
         self.rnd = random.Random(options.seed)
         on = ['mot.jit = on', 'mot.jit_prepare_above_executions = 0'] + options.settings.split()
         off = ['mot.jit = off'] + ['mot.batches = off'] * options.reports
-        self.twins = [Twin(name, door, settings, options.reports) for name, door, settings in (
+        self.twins = [Twin(name, door, settings, options) for name, door, settings in (
             ('diff_heap', 'USING heap', []),
             ('diff_off', 'SERVER mot_server', off), ('diff_on', 'SERVER mot_server', on),
             ('diff_table_off', 'USING mot', off), ('diff_table_on', 'USING mot', on))]
@@ -713,6 +768,8 @@ class Run:
         prepared = 'PREPARE p(%s) AS %s' % (', '.join(maker.params), text) if maker.params else 'PREPARE p AS ' + text
         if self.options.verbose:
             print(prepared, flush=True)
+        if self.options.protocol != 'prepared':
+            return self.unprepared(tables, maker, text, ordered, changes)
         results = self.all(prepared)
         if results[0][0] == 'error':
             if not all(r[0] == 'error' for r in results):
@@ -725,7 +782,7 @@ class Run:
         if changes:
             self.all('BEGIN ISOLATION LEVEL ' + level)
         for _ in range(rnd.choice([1, 3, 5, 5])):
-            arguments = maker.arguments()
+            arguments = ', '.join(maker.arguments()[0])
             if savepoints:
                 self.all('SAVEPOINT s')
             results = self.all('EXECUTE p' + ('(%s)' % arguments if arguments else ''), ordered)
@@ -744,6 +801,38 @@ class Run:
             if rnd.random() < 0.1:
                 self.compare(tables)
         self.all('DEALLOCATE ALL')
+
+    def unprepared(self, tables, maker, text, ordered, changes):
+        """The same statement a few times, with other values; nobody has prepared it."""
+        rnd = self.rnd
+        before = [self.unplanned(twin) for twin in self.twins[2::2]]
+        if changes:
+            self.all('BEGIN ISOLATION LEVEL ' + rnd.choice(['READ COMMITTED'] * 8 + ['REPEATABLE READ']))
+        for _ in range(rnd.choice([1, 3, 5, 7])):
+            literals, values = maker.arguments()
+            if changes:
+                self.all('SAVEPOINT s')
+            if self.options.protocol == 'simple':
+                sent = re.sub(r'\$(\d+)', lambda m: '%s::%s' % (literals[int(m[1]) - 1], maker.params[int(m[1]) - 1]), text)
+                results = self.all(sent, ordered)
+            else:
+                sent = text
+                results = [twin.send(text, maker.params, values, ordered) for twin in self.twins]
+            self.executed += 1
+            same = self.judge(sent, '' if sent is not text else str(values), results)
+            if changes and (not same or results[0][0] == 'error'):
+                self.all('ROLLBACK TO s')
+        for twin, was in zip(self.twins[2::2], before):
+            self.tiers['%s unplanned' % twin.door] += max(0, self.unplanned(twin) - was)
+        if changes:
+            end = 'COMMIT' if rnd.random() < 0.8 else 'ROLLBACK'
+            self.judge(end + ' after ' + text, '', self.all(end))
+            if rnd.random() < 0.1:
+                self.compare(tables)
+
+    def unplanned(self, twin):
+        result = twin.run('SELECT COALESCE(sum(unplanned), 0)::bigint FROM mot_stat_jit')
+        return int(result[2][0][0]) if result[0] == 'ok' else 0
 
     def some_reports(self, tables):
         rnd = self.rnd
@@ -813,6 +902,7 @@ def main():
     parser.add_argument('--statements', type=int, default=3000)
     parser.add_argument('--settings', default='')
     parser.add_argument('--reports', action='store_true')
+    parser.add_argument('--protocol', choices=['prepared', 'simple', 'unnamed'], default='prepared')
     parser.add_argument('--verbose', action='store_true')
     sys.exit(Run(parser.parse_args()).everything())
 

@@ -1,0 +1,220 @@
+# Statements that nobody has prepared, whose plans are remembered: what they
+# answer, and how they fail, is what they do on heap tables, and on
+# memory-optimized ones when each is planned.
+
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('unprepared');
+$node->init;
+$node->append_conf(
+	'postgresql.conf', q{
+shared_preload_libraries = 'mot, pg_stat_statements'
+mot.max_memory = '128MB'
+mot.jit_prepare_above_executions = 0
+compute_query_id = on
+});
+$node->start;
+for my $db (qw(heap planned remembered))
+{
+	my $engine = $db eq 'heap' ? 'heap' : 'mot';
+	my $remember = $db eq 'remembered' ? 'on' : 'off';
+	$node->safe_psql('postgres', "CREATE DATABASE $db");
+	$node->safe_psql($db, "CREATE EXTENSION mot; CREATE EXTENSION pg_stat_statements;
+		ALTER DATABASE $db SET mot.default_engine = $engine; ALTER DATABASE $db SET mot.remember_plans = $remember");
+}
+$node->safe_psql('postgres', 'CREATE ROLE reader; CREATE ROLE other; CREATE ROLE limited');
+
+sub run_story
+{
+	my ($db, $story) = @_;
+	my ($out, $err);
+	$node->psql($db, "SET client_min_messages = error; DROP SCHEMA IF EXISTS s CASCADE; CREATE SCHEMA s; GRANT USAGE ON SCHEMA s TO public;
+		SET search_path = s, public; RESET client_min_messages;
+		CREATE TABLE t (id int PRIMARY KEY, v int, n numeric(8,2), c char(6), d date DEFAULT '2026-01-01', b bool);
+		INSERT INTO t SELECT i, i * 10, i / 4.0, 'c' || i, date '2026-01-01' + i, i % 2 = 0 FROM generate_series(1, 50) i;
+		$story", stdout => \$out, stderr => \$err, on_error_stop => 0);
+	return "$out\n--\n$err";
+}
+
+# a story, and how many executions came without planning at least
+sub compare
+{
+	my ($title, $unplanned, $story) = @_;
+	(my $uncounted = $story) =~ s/COUNT;\n//g;
+	my %said = map { $_ => run_story($_, $uncounted) } qw(heap planned remembered);
+	is($said{remembered}, $said{heap}, "$title: as on heap");
+	is($said{planned}, $said{heap}, "$title: as on heap, if planned");
+	# (what is not remembered any more is not counted any more)
+	$story =~ s/COUNT;\n/SELECT 'unplanned', COALESCE(sum(unplanned), 0) FROM mot_stat_jit;\n/g;
+	my ($n, $before) = (0, 0);
+	for my $now (run_story('remembered', $story) =~ /unplanned\|(\d+)/g)
+	{
+		$n += $now > $before ? $now - $before : 0;
+		$before = $now;
+	}
+	note("$title: $n");
+	cmp_ok($n, '>=', $unplanned, "$title: without planning");
+	note($said{remembered}) if $ENV{VERBOSE};
+}
+
+# for each of these values; COUNT is where is looked how many came without planning
+sub each_of
+{
+	my ($statement, @values) = @_;
+	return join('', map { (my $text = $statement) =~ s/\?/$_/g; "$text;\n" } @values) . "COUNT;\n";
+}
+
+compare('literals', 40,
+	each_of('SELECT * FROM t WHERE id = ?', 1 .. 8, '-1', '+3', "'5'", '2147483647', '2147483648', '9223372036854775808', '5.0', '5.5', "'x'", 'NULL', "'7'::text::int", '3 + 4', '-(-4)', '1e1', "int2 '6'", "int8 '6'", '1/0', '40 - 0.5')
+	  . each_of('SELECT v AS "?", v FROM t WHERE id = 5', 1 .. 4)
+	  . each_of('SELECT v, ? FROM t WHERE id = 5', 1, 1, 1, 2, 2, "'a'", "'a'", 'NULL', 'NULL')
+	  . each_of("SELECT v FROM t WHERE id = 5 AND c = ?", "'c5'", "'c5 '", "'c6'", "'c5'::text", "'c5 '::text", "'c5'::varchar", 'NULL')
+	  . each_of("SELECT v FROM t WHERE 7 = id AND d > ?", "'2026-01-02'", "'2027-01-02'", "date '2026-01-02'", "timestamp '2026-01-02'", "'2026-13-02'", "'yesterday'", "now()", 'current_date')
+	  . each_of('SELECT v FROM t WHERE id = 6 AND b = ?', 'true', 'false', "'t'", 'NULL', 'true')
+	  . each_of('SELECT v FROM t WHERE id = 6 AND n BETWEEN ? AND 1000', '1', '1.5', '-1e3', "'NaN'", '1', '1.5')
+	  . each_of('SELECT v FROM t WHERE ? AND id = 1/0', 'false', 'false', 'true', '1 = 2', '1 = 2', 'NULL')
+	  . each_of('SELECT v FROM t WHERE id = ? AND v = 1/0', 1, 99, 1, 99)
+	  . each_of('SELECT v FROM t WHERE id = ? AND v / (id - 4) = 1', 1, 99, 4, 4, 5)
+	  . each_of('SELECT v FROM t WHERE id = ? LIMIT 1', 1 .. 4)
+	  . each_of('SELECT v FROM t WHERE id = 3 LIMIT ?', 0, 1, 0, 1, 'NULL', '-1', '-1')
+	  . each_of('SELECT v FROM t WHERE id = ? ORDER BY n FOR UPDATE', 1 .. 4));
+
+compare('changes', 30,
+	each_of('INSERT INTO t (id, v, n, c) VALUES (?)', "101, 1, 1, 'a'", "102, -2, 2.345, 'b'", "103, '3', '3.999', 'toolongtext'", "104, 4, 123456789, 'd'", "105, 5, 5, 'e     x'", "106, 6, 6, 'f       '",
+		"107, NULL, 7, 'g'", "108, NULL, 8, 'h'", "109, 2147483648, 9, 'i'", "110, 2.5, 9, 'i'", "111, 3.5, 9, 'i'", "101, 1, 1, 'again'", "1, 1, 1, 'again'", "NULL, 1, 1, 'a'", "'x', 1, 1, 'a'", "112, 1")
+	  . each_of('INSERT INTO t VALUES (?)', "201, 1, 1, 'a', DEFAULT, true", "202, 1, 1, 'a', DEFAULT, false", "203, 1, 1, 'a', DEFAULT, 'yes'", "204, 1, 1, 'a', 'tomorrow', 'yes'", "205, 1 + 1, 1, 'a' || 'b', now(), 'no'", "206, 1 + 2, 1, 'a' || 'c', now(), 'no'")
+	  . each_of('INSERT INTO t (id, v) VALUES ?', '(301, 1), (302, 2)', '(303, 1), (304, 2)', '(305, 1), (306, 2)', '(307, 1), (307, 2)', '(308, NULL), (309, 2)', '(310, 1), (311, 2), (312, 3)')
+	  . each_of('INSERT INTO t (id, v) VALUES (?) ON CONFLICT (id) DO UPDATE SET v = t.v + excluded.v + 1 RETURNING *', '1, 5', '1, 6', '1, 7', '400, 5', '400, 6', '401, NULL')
+	  . each_of('INSERT INTO t (id, v) VALUES (?, 1) ON CONFLICT DO NOTHING', 1, 2, 500, 501, 500)
+	  . each_of("UPDATE t SET v = v + ?, n = n * 2, c = 'u' WHERE id = 3 RETURNING *", '1', '-1', '2', '-(3)', '2147483647', '1.5', '2.5', 'NULL', 'NULL', '1/0', "'4'")
+	  . each_of("UPDATE t SET n = n + ? WHERE id = 4 RETURNING n", '1', '2', '0.005', '0.004', '999999', '1e10', "'5'")
+	  . each_of("UPDATE t SET c = ?, d = d + 1 WHERE id = 4 RETURNING c, d", "'x'", "'yy'", "'toolongtext'", "'zzzzzz  '", 'NULL', "c || 'q'", "'x'")
+	  . each_of('DELETE FROM t WHERE id = ? RETURNING v', 10 .. 15, 10)
+	  . 'SELECT * FROM t ORDER BY id;');
+
+compare('privileges', 8, 'GRANT SELECT (id, v) ON t TO reader; GRANT UPDATE ON t TO reader;'
+	  . each_of('SELECT v FROM t WHERE id = ?', 1 .. 5)
+	  . 'SET ROLE reader;' . each_of('SELECT v FROM t WHERE id = ?', 1 .. 5)
+	  . each_of('SELECT n FROM t WHERE id = ?', 1 .. 5)
+	  . each_of('UPDATE t SET v = v + 1 WHERE id = ?', 1 .. 5)
+	  . 'RESET ROLE; REVOKE SELECT (v) ON t FROM reader;'
+	  . each_of('SELECT v FROM t WHERE id = ?', 1 .. 3)
+	  . 'SET ROLE reader;' . each_of('SELECT v FROM t WHERE id = ?', 1 .. 3)
+	  . each_of('UPDATE t SET v = 1 WHERE id = ?', 1 .. 3)
+	  . 'SET ROLE other;' . each_of('SELECT v FROM t WHERE id = ?', 1 .. 3)
+	  . 'RESET ROLE; REVOKE EXECUTE ON FUNCTION int4pl(int, int) FROM public; SET ROLE reader;'
+	  . each_of('SELECT id FROM t WHERE id = ?', '1', '2', '1 + 2', '1 + 3') . each_of('UPDATE t SET v = id + ? WHERE id = 2', 1, 2, 3)
+	  . 'RESET ROLE; GRANT EXECUTE ON FUNCTION int4pl(int, int) TO public;'
+	  . each_of('SELECT id FROM t WHERE id = ?', '1', '2', '1 + 2', '1 + 3'));
+
+compare('row-level security', 4, 'GRANT ALL ON t TO limited;'
+	  . each_of('SELECT v FROM t WHERE id = ?', 1 .. 5)
+	  . 'SET ROLE limited;' . each_of('SELECT v FROM t WHERE id = ?', 1 .. 5)
+	  . 'RESET ROLE; ALTER TABLE t ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON t USING (id < 3) WITH CHECK (v < 100);'
+	  . each_of('SELECT v FROM t WHERE id = ?', 1 .. 5)
+	  . 'SET ROLE limited;' . each_of('SELECT v FROM t WHERE id = ?', 1 .. 5)
+	  . each_of('UPDATE t SET v = ? WHERE id = 2', 1, 2, 99, 100, 101) . each_of('INSERT INTO t (id, v) VALUES (?)', '60, 1', '61, 2', '62, 300', '1, 5')
+	  . 'RESET ROLE; DROP POLICY p ON t; SET ROLE limited;' . each_of('SELECT v FROM t WHERE id = ?', 1 .. 5)
+	  . 'RESET ROLE; ALTER TABLE t DISABLE ROW LEVEL SECURITY; SET ROLE limited;' . each_of('SELECT v FROM t WHERE id = ?', 1 .. 5)
+	  . 'RESET ROLE; ALTER TABLE t ENABLE ROW LEVEL SECURITY; ALTER TABLE t FORCE ROW LEVEL SECURITY; SET row_security = off;' . each_of('SELECT v FROM t WHERE id = ?', 1 .. 5));
+
+compare('names', 4, each_of('SELECT v FROM t WHERE id = ?', 1 .. 5)
+	  . 'CREATE SCHEMA IF NOT EXISTS other; DROP TABLE IF EXISTS other.t; CREATE TABLE other.t AS SELECT id, -v AS v FROM t; ALTER TABLE other.t ADD PRIMARY KEY (id);'
+	  . 'SET search_path = other, s;' . each_of('SELECT v FROM t WHERE id = ?', 1 .. 5)
+	  . 'SET search_path = s;' . each_of('SELECT v FROM t WHERE id = ?', 1 .. 5)
+	  . "CREATE TEMP TABLE t (id int PRIMARY KEY, v text) USING heap; INSERT INTO t SELECT i, 'temp ' || i FROM generate_series(1, 5) i;"
+	  . each_of('SELECT v FROM t WHERE id = ?', 1 .. 5) . 'DROP TABLE t;' . each_of('SELECT v FROM t WHERE id = ?', 1 .. 5)
+	  . 'ALTER TABLE t RENAME TO u;' . each_of('SELECT v FROM t WHERE id = ?', 1 .. 2) . each_of('SELECT v FROM u WHERE id = ?', 1 .. 4)
+	  . "CREATE FUNCTION s.f(int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT \$1 + 1';"
+	  . each_of('SELECT s.f(v), v FROM u WHERE id = ?', 1 .. 4) . each_of('SELECT v FROM u WHERE id = s.f(?)', 1 .. 4)
+	  . "CREATE OR REPLACE FUNCTION s.f(int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT \$1 + 2';"
+	  . each_of('SELECT s.f(v), v FROM u WHERE id = ?', 1 .. 4) . each_of('SELECT v FROM u WHERE id = s.f(?)', 1 .. 4)
+	  . "CREATE FUNCTION s.pl(int) RETURNS int LANGUAGE plpgsql STABLE AS 'BEGIN RETURN (SELECT v FROM s.u WHERE id = \$1); END';"
+	  . each_of('SELECT s.pl(id), v FROM u WHERE id = ?', 1 .. 5) . each_of('UPDATE u SET v = s.pl(id) + ? WHERE id = 2 RETURNING v', 1 .. 4)
+	  . 'CREATE VIEW w AS SELECT id, v FROM u WHERE v > 10; CREATE VIEW x WITH (security_barrier) AS SELECT * FROM u WHERE id < 4;'
+	  . each_of('SELECT v FROM w WHERE id = ?', 1 .. 4) . each_of('SELECT v FROM x WHERE id = ?', 1 .. 5) . each_of('UPDATE w SET v = v + 1 WHERE id = ?', 1 .. 4)
+	  . "CREATE OR REPLACE VIEW w AS SELECT id, v + 1000 AS v FROM u;" . each_of('SELECT v FROM w WHERE id = ?', 1 .. 4)
+	  . 'CREATE TABLE log (id int, v int); CREATE RULE r AS ON UPDATE TO u DO ALSO INSERT INTO log VALUES (new.id, new.v);'
+	  . each_of('UPDATE u SET v = ? WHERE id = 5', 1 .. 5) . 'SELECT * FROM log ORDER BY v;'
+	  . 'CREATE RULE r2 AS ON DELETE TO u DO INSTEAD NOTHING;' . each_of('DELETE FROM u WHERE id = ?', 1 .. 4) . 'SELECT count(*) FROM u;');
+
+compare('definitions', 10, each_of('SELECT * FROM t WHERE id = ?', 1 .. 5)
+	  . 'ALTER TABLE t ADD COLUMN e int DEFAULT 7;' . each_of('SELECT * FROM t WHERE id = ?', 1 .. 5)
+	  . 'ALTER TABLE t DROP COLUMN n;' . each_of('SELECT * FROM t WHERE id = ?', 1 .. 5)
+	  . "ALTER TABLE t ALTER v TYPE text USING 'v' || v;" . each_of('SELECT * FROM t WHERE id = ?', 1 .. 5)
+	  . each_of('INSERT INTO t (id, v) VALUES (?)', "60, 'a'", "61, 'b'", "62, 'c'", "63, 5")
+	  . 'ALTER TABLE t ADD CHECK (id < 70);' . each_of('INSERT INTO t (id, v) VALUES (?)', "64, 'a'", "65, 'b'", "80, 'c'", "66, 5")
+	  . 'ALTER TABLE t ALTER v SET NOT NULL;' . each_of('INSERT INTO t (id, v) VALUES (?)', "67, 'a'", "68, NULL", "68, NULL", "68, 5")
+	  . 'ALTER TABLE t ALTER d SET DEFAULT \'2030-01-01\';' . each_of('INSERT INTO t (id, v) VALUES (?) RETURNING d', "-1, 'a'", "-2, ''", "-3, '1'")
+	  . 'ANALYZE t;' . each_of('SELECT e FROM t WHERE id = ?', 1 .. 5) . 'ANALYZE t;' . each_of('SELECT e FROM t WHERE id = ?', 1 .. 5)
+	  . 'ALTER TABLE t DROP CONSTRAINT t_pkey;' . each_of('SELECT e FROM t WHERE id = ?', 1 .. 5) . each_of('INSERT INTO t (id, v) VALUES (?)', "1, 'a'", "1, 'a'", "1, 'a'")
+	  . each_of('SELECT e FROM t WHERE id = ?', 1 .. 3)
+	  . 'DELETE FROM t WHERE id = 1; CREATE UNIQUE INDEX ON t (id) WHERE id > 3;' . each_of('SELECT e FROM t WHERE id = ?', 1 .. 8)
+	  . 'ALTER TABLE t ADD PRIMARY KEY (id);' . each_of('SELECT e FROM t WHERE id = ?', 1 .. 8)
+	  . "CREATE FUNCTION trg() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN new.e := 99; RETURN new; END'; CREATE TRIGGER g BEFORE UPDATE ON t FOR EACH ROW EXECUTE FUNCTION trg();"
+	  . each_of('UPDATE t SET e = ? WHERE id = 5 RETURNING e', 1 .. 5) . 'DROP TRIGGER g ON t;' . each_of('UPDATE t SET e = ? WHERE id = 5 RETURNING e', 1 .. 5)
+	  . 'CREATE DOMAIN small AS int CHECK (VALUE < 10); ALTER TABLE t ADD COLUMN s small;' . each_of('UPDATE t SET s = ? WHERE id = 5 RETURNING s', 1, 2, 3, 11, 4)
+	  . 'ALTER DOMAIN small ADD CHECK (VALUE <> 3);' . each_of('UPDATE t SET s = ? WHERE id = 5 RETURNING s', 1, 2, 3, 11, 4)
+	  . 'TRUNCATE t;' . each_of('SELECT e FROM t WHERE id = ?', 1 .. 3) . 'DROP TABLE t;' . each_of('SELECT e FROM t WHERE id = ?', 1 .. 3));
+
+compare('transactions', 10, 'BEGIN;' . each_of('SELECT v FROM t WHERE id = ?', 1 .. 5) . each_of('UPDATE t SET v = v + ? WHERE id = 1', 1 .. 4)
+	  . 'SAVEPOINT a;' . each_of('UPDATE t SET v = v + ? WHERE id = 1', 1 .. 4) . 'UPDATE t SET v = 2147483647 + v WHERE id = 1; SELECT v FROM t WHERE id = 1; ROLLBACK TO a;'
+	  . each_of('SELECT v FROM t WHERE id = ?', 1 .. 5) . 'COMMIT;'
+	  . 'BEGIN READ ONLY;' . each_of('SELECT v FROM t WHERE id = ?', 1 .. 3) . 'UPDATE t SET v = v + 5 WHERE id = 1; ROLLBACK;'
+	  . 'BEGIN ISOLATION LEVEL SERIALIZABLE;' . each_of('SELECT v FROM t WHERE id = ?', 1 .. 3) . each_of('UPDATE t SET v = v + ? WHERE id = 1', 1 .. 4) . 'COMMIT;'
+	  . 'PREPARE p(int) AS SELECT v FROM t WHERE id = $1;' . each_of('EXECUTE p(?); SELECT v FROM t WHERE id = ?', 1 .. 8)
+	  . 'PREPARE q AS SELECT v FROM t WHERE id = 3;' . each_of('EXECUTE q', 1 .. 8)
+	  . 'BEGIN; DECLARE k CURSOR FOR SELECT v FROM t WHERE id = 2;' . each_of('SELECT v FROM t WHERE id = ?', 1 .. 3) . 'FETCH k; UPDATE t SET v = 0 WHERE CURRENT OF k; COMMIT;'
+	  . "DO \$\$ BEGIN FOR i IN 1 .. 5 LOOP EXECUTE 'UPDATE t SET v = v + 1 WHERE id = ' || i; END LOOP; END \$\$;"
+	  . 'SELECT v FROM t WHERE id = 1\; SELECT v FROM t WHERE id = 2\; UPDATE t SET v = 5 WHERE id = 3;' x 3
+	  . each_of('SELECT v FROM t WHERE id = ? \gdesc', 1 .. 3)
+	  . 'CREATE TABLE made AS SELECT v FROM t WHERE id = 2; COPY (SELECT v FROM t WHERE id = 3) TO stdout;'
+	  . each_of('EXPLAIN (COSTS off) UPDATE s.made SET v = ?', 1 .. 3) . 'SELECT sum(v) FROM t;');
+
+compare('foreign keys', 8, 'CREATE TABLE p (id int PRIMARY KEY); INSERT INTO p VALUES (1), (2); CREATE TABLE k (id int PRIMARY KEY, p int REFERENCES p ON DELETE CASCADE);'
+	  . each_of('INSERT INTO k VALUES (?)', '1, 1', '2, 1', '3, 2', '4, 3', '5, NULL', '6, 2', '7, 9')
+	  . each_of('UPDATE k SET p = ? WHERE id = 1', 1, 2, 1, 2, 5) . each_of('UPDATE p SET id = ? WHERE id = 1', 1, 1, 1, 7)
+	  . 'SELECT * FROM k ORDER BY id;' . each_of('DELETE FROM p WHERE id = ?', 1, 3, 4, 2) . 'SELECT * FROM k ORDER BY id;');
+
+# what is seen of them
+my $statements = each_of('SELECT v, 1 FROM t WHERE id = ?', 1 .. 20) . each_of('UPDATE t SET v = v + ? WHERE id = 1', 1 .. 20)
+  . 'SELECT v FROM t WHERE id = 1\; SELECT n FROM t WHERE id = 2;' x 5 . each_of('INSERT INTO t (id) VALUES (?)', 100 .. 110);
+my %rows;
+for my $db (qw(planned remembered))
+{
+	$node->safe_psql($db, 'SELECT pg_stat_statements_reset()');
+	run_story($db, $statements =~ s/COUNT;\n//gr);
+	$rows{$db} = $node->safe_psql($db, "SELECT query, calls, rows FROM pg_stat_statements JOIN pg_database d ON d.oid = dbid
+		WHERE datname = '$db' AND query ~ '^(SELECT [vn]|UPDATE|INSERT)' ORDER BY 1");
+}
+like($rows{remembered}, qr/UPDATE t SET v = v \+ \$1 WHERE id = \$2\|20\|20/, 'pg_stat_statements counts them');
+is($rows{remembered}, $rows{planned}, 'pg_stat_statements has the same rows');
+
+# (with one text for both) a plan is one
+my $plan = run_story('remembered', each_of('SELECT v FROM t WHERE id = ?', 1 .. 5) =~ s/COUNT;\n//r . 'EXPLAIN (COSTS off) SELECT v FROM t WHERE id = 6; EXPLAIN (COSTS off, ANALYZE, TIMING off, SUMMARY off) UPDATE t SET v = 1 WHERE id = 6;');
+like($plan, qr/Index Scan using t_pkey on t\n +Index Cond: \(id = 6\)/, 'EXPLAIN shows the plan of the statement itself');
+like($plan, qr/Update on t \(actual rows=0(\.00)? loops=1\)/, 'EXPLAIN (ANALYZE), too');
+
+# a hundred thousand texts
+my $memory = 'SELECT sum(total_bytes) FROM pg_backend_memory_contexts';
+my $many = $node->safe_psql('remembered', "SET search_path = s; SET mot.remember_memory = '256kB';
+	SELECT v FROM t WHERE id = 1; SELECT v FROM t WHERE id = 2; SELECT v FROM t WHERE id = 3; SELECT v FROM t WHERE id = 4;
+	$memory;
+	SELECT format('SELECT v AS a%s FROM t WHERE id = %s; SELECT v AS a%s FROM t WHERE id = %s; SELECT v AS a%s FROM t WHERE id = %s', i, i, i, i + 1, i, i + 2) FROM generate_series(1, 5000) i \\gexec
+	SELECT format('SELECT v FROM t WHERE id = %s', i) FROM generate_series(1, 85000) i \\gexec
+	SELECT 'remembered', sum(total_bytes) FROM pg_backend_memory_contexts WHERE name = 'MOT remembered plan';
+	SELECT 'all', sum(total_bytes) FROM pg_backend_memory_contexts;");
+my ($before) = $many =~ /^(\d{6,})$/m;
+my ($remembered) = $many =~ /^remembered\|(\d+)$/m;
+my ($after) = $many =~ /^all\|(\d+)$/m;
+cmp_ok($remembered, '<=', 300 * 1024, 'memory of remembered plans is bounded');
+cmp_ok($after - $before, '<', 16 * 1024 * 1024, '... so is that of the session');
+diag("memory of the session: $before, after 100,000 texts $after, of remembered plans $remembered");
+
+$node->stop;
+done_testing();
