@@ -260,13 +260,40 @@ relation_changed(Datum arg, Oid relid)
 	}
 }
 
+/* does the plan depend on it: an entry of that cache (0: on any) */
+static bool
+depends_on(const Remembered *r, int cacheid, uint32 hash)
+{
+	if (r->plan == NULL)
+		return false;
+	if (hash == 0 || (cacheid != PROCOID && cacheid != TYPEOID))
+		return true;
+	foreach_node(PlanInvalItem, item, r->plan->invalItems)
+	{
+		if (item->cacheId == cacheid && item->hashValue == hash)
+			return true;
+	}
+	return false;
+}
+
+/* (Of roles a plan knows nothing.) */
 static void
 catalog_changed(Datum arg, int cacheid, uint32 hash)
 {
-	if (MotIsOtherDatabase(cacheid, hash))
+	dlist_mutable_iter iter;
+
+	if (cacheid == AUTHOID || cacheid == AUTHMEMROLEMEM || cacheid == DATABASEOID)
 		return;
-	relation_changed(arg, InvalidOid);
-	MotConstantsForget();
+	changes++;
+	dlist_foreach_modify(iter, &used)
+	{
+		Remembered *r = dlist_container(Remembered, used, iter.cur);
+
+		if (depends_on(r, cacheid, hash))
+			forget(r);
+	}
+	if (cacheid == PROCOID)
+		MotConstantsForget();
 }
 
 static Remembered *

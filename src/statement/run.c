@@ -343,7 +343,7 @@ run_statement(MotStatement *st, QueryDesc *query, ScanDirection direction,
 	if (query->query_instr)
 		MotInstrStart(query->query_instr);
 	estate->es_processed = 0;
-	if (sends)
+	if (sends || (direct && dest->mydest == DestRemote))
 		dest->rStartup(dest, st->operation, query->tupDesc);
 
 	if (!ScanDirectionIsNoMovement(direction))
@@ -391,7 +391,7 @@ run_statement(MotStatement *st, QueryDesc *query, ScanDirection direction,
 	MotProcessedInAll(estate);
 	if (direct)
 		MotSenderEnds();
-	else if (sends)
+	if (sends || (direct && dest->mydest == DestRemote))
 		dest->rShutdown(dest);
 	if (query->query_instr)
 		MotInstrStop(query->query_instr, estate->es_processed);

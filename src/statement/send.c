@@ -7,8 +7,8 @@
  * every execution, and makes and drops memory for it; for a single row that is
  * most of what it does.  A statement of ours knows its columns as long as it
  * lives.  So the messages are made here, byte for byte as printtup.c makes
- * them, where the rows go straight to a client of the extended protocol (the
- * only one that needs no description of them here) and all columns are of
+ * them, where the rows go straight to a client (to whom the receiver describes them before, if
+ * he has sent a simple query) and all columns are of
  * types that the server comes with and that are no arrays, rows, domains or
  * the like: what these need to know may change while the statement lives.
  *
@@ -152,7 +152,7 @@ MotSenderBegins(MotSender *sender, QueryDesc *query)
 	DestReceiver *dest = query->dest;
 	Portal		portal = ActivePortal;
 
-	if (dest->mydest != DestRemoteExecute || dest->receiveSlot != client_receives ||
+	if ((dest->mydest != DestRemoteExecute && dest->mydest != DestRemote) || dest->receiveSlot != client_receives ||
 		portal == NULL || portal->queryDesc != query)
 		return false;
 	for (int i = 0; i < sender->natts; i++)
