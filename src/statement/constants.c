@@ -86,6 +86,13 @@ mix(MotConstants *taken, uint32 what)
 	taken->hash ^= taken->hash >> 15;
 }
 
+static void
+mix_name(MotConstants *taken, const char *name)
+{
+	if (name != NULL)
+		mix(taken, hash_bytes((const unsigned char *) name, strlen(name)));
+}
+
 /* ---------------------------------------------------------- what stays */
 
 /* As it is; true: it is nothing that can be remembered. */
@@ -282,12 +289,13 @@ take(void **place, Value value, MotConstants *taken)
 	t = &taken->places[taken->n];
 	t->place = place;
 	t->was = node;
-	t->param = (Param)
-	{
-		.xpr.type = T_Param, .paramkind = PARAM_EXTERN, .paramid = ++taken->n,
-		.paramtype = exprType(node), .paramtypmod = exprTypmod(node), .paramcollid = exprCollation(node),
-		.location = -1
-	};
+	t->param.xpr.type = T_Param;
+	t->param.paramkind = PARAM_EXTERN;
+	t->param.paramid = ++taken->n;
+	t->param.paramtype = exprType(node);
+	t->param.paramtypmod = exprTypmod(node);
+	t->param.paramcollid = exprCollation(node);
+	t->param.location = -1;
 	t->value = value.datum;
 	t->isnull = value.isnull;
 	*place = &t->param;
@@ -362,7 +370,7 @@ static bool
 take_conditions(Node *quals, MotConstants *taken)
 {
 	List	   *conditions = quals == NULL ? NIL :
-		is_andclause(quals) ? ((BoolExpr *) quals)->args : list_make1(quals);
+	is_andclause(quals) ? ((BoolExpr *) quals)->args : list_make1(quals);
 	bool		all = true;
 
 	/* behind one that is false the planner would not compute anything */
@@ -407,6 +415,11 @@ take_all(Query *query, MotConstants *taken)
 	ListCell   *lc;
 
 	mix(taken, query->commandType);
+	foreach_node(RangeTblEntry, rte, query->rtable)
+		mix_name(taken, rte->eref->aliasname);
+	if (query->commandType == CMD_SELECT)
+		foreach_node(TargetEntry, tle, query->targetList)
+			mix_name(taken, tle->resname);
 	/* in the planner's order, as an error could tell */
 	if (query->commandType == CMD_SELECT ? keep((Node *) query->targetList, taken) : take_targets(query->targetList, taken))
 		return true;

@@ -101,7 +101,8 @@ static dlist_head gone = DLIST_STATIC_INIT(gone);	/* not listed any more */
 static Size bytes = 0;			/* of those that are listed */
 static uint32 seen[SEEN];		/* hashes of queries that came once */
 static MemoryContext remembered_cxt = NULL;
-static uint64 changes = 0;		/* goes up when something may have to be forgotten */
+static uint64 changes = 0;		/* goes up when something may have to be
+								 * forgotten */
 static MotConstants constants;
 
 static void copy_reference(ExtensibleNode *to, const ExtensibleNode *from);
@@ -207,6 +208,26 @@ MotRememberedPut(QueryDesc *query)
 	query->plannedstmt = reference->remembered->plan;
 	query->params = reference->params;
 	return slip;
+}
+
+/*
+ * When it has started: others want to know what this execution is of; or "all" of its plan (EXPLAIN EXECUTE of a
+ * statement that was prepared by a message of its own, and whose cached plan is a slip).
+ */
+void
+MotRememberedShow(QueryDesc *query, PlannedStmt *slip, bool all)
+{
+	if (all)
+	{
+		PlannedStmt *plan = palloc(sizeof(PlannedStmt));
+
+		*plan = *query->plannedstmt;
+		plan->queryId = slip->queryId;
+		plan->stmt_location = slip->stmt_location;
+		plan->stmt_len = slip->stmt_len;
+		slip = plan;
+	}
+	query->plannedstmt = slip;
 }
 
 /* ------------------------------------------------------------- what is kept */
@@ -505,11 +526,6 @@ remember(MOT_PLANNER_PARAMETERS)
 	if (MotIsOrdinaryTable(r->relid) || MotIsMotTable(r->relid))
 		if (!calls_sql((Node *) parse, NULL))
 			plan = plan_generic(MOT_PLANNER_ARGUMENTS);
-	if (changes != before)
-	{
-		MemoryContextDelete(cxt);
-		return NULL;
-	}
 	MemoryContextSwitchTo(cxt);
 	r->query = copyObject(parse);
 	if (plan != NULL)
@@ -526,6 +542,11 @@ remember(MOT_PLANNER_PARAMETERS)
 		make_slip(r);
 	}
 	MemoryContextSwitchTo(MemoryContextGetParent(cxt));
+	if (changes != before)
+	{
+		MemoryContextDelete(cxt);
+		return NULL;
+	}
 	MemoryContextSetParent(cxt, remembered_cxt);
 	r->bytes = MemoryContextMemAllocated(cxt, true);
 	bytes += r->bytes;

@@ -13,8 +13,8 @@
 #include "nodes/primnodes.h"
 #include "statement/statement.h"
 
-#define MOT_MAX_CONSTANTS 128	/* of a statement; one that has more is planned
-								 * each time */
+#define MOT_MAX_CONSTANTS 128	/* of a statement; one that has more is
+								 * planned each time */
 
 /* A constant, and what stands at its place meanwhile. */
 typedef struct MotConstant
@@ -41,9 +41,11 @@ extern void MotConstantsPutBack(MotConstants *taken);
 extern void MotConstantsForget(void);
 
 /* remember.c */
-#define MOT_REMEMBERED_PLAN "MOT remembered plan"	/* the memory that one is in */
+#define MOT_REMEMBERED_PLAN "MOT remembered plan"	/* the memory that one is
+													 * in */
 extern void MotRememberInit(void);
 extern PlannedStmt *MotRememberedPut(QueryDesc *query);
+extern void MotRememberedShow(QueryDesc *query, PlannedStmt *slip, bool all);
 extern uint64 MotRememberedUses(const PlannedStmt *plan);
 
 #endif							/* MOT_REMEMBER_H */

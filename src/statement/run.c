@@ -125,9 +125,9 @@ start(QueryDesc *query, int eflags)
 		;
 	else
 		prev_ExecutorStart(query, eflags);
-	/* others want to see what this execution is of */
 	if (slip != NULL)
-		query->plannedstmt = slip;
+		MotRememberedShow(query, slip, (eflags & EXEC_FLAG_EXPLAIN_ONLY) != 0 || query->instrument_options != 0 ||
+						  others_look_at_plans());
 }
 
 /*

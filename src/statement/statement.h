@@ -23,6 +23,8 @@
  *	recheck.c	rows of joins whose tables' rows have changed meanwhile
  *	compiled.c	what is evaluated for each row, as machine code
  *	send.c		rows to the client
+ *	remember.c	plans of statements that nobody has prepared
+ *	constants.c	... and what they are without their constants
  *	run.c		the executor's hooks
  *	stat.c		what can be seen of it all
  *	jit.h		the seam to the compiler, a library of its own

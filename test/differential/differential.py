@@ -596,7 +596,7 @@ class Sender:
         self.pq = ctypes.CDLL('libpq.so.5')
         for name in 'PQexecParams', 'PQgetResult':
             getattr(self.pq, name).restype = ctypes.c_void_p
-        for name in 'PQresultErrorField', 'PQcmdTuples', 'PQgetvalue':
+        for name in 'PQresultErrorField', 'PQcmdTuples', 'PQgetvalue', 'PQfname':
             getattr(self.pq, name).restype = ctypes.c_char_p
         self.conn = ctypes.c_void_p(connection.pgconn_ptr)
 
@@ -612,6 +612,8 @@ class Sender:
                               for j in range(self.pq.PQnfields(r))) for i in range(self.pq.PQntuples(r))]
                 if not ordered:
                     rows.sort(key=repr)
+                rows.append([(self.pq.PQfname(r, i), self.pq.PQftype(r, i), self.pq.PQfmod(r, i), self.pq.PQftablecol(r, i))
+                             for i in range(self.pq.PQnfields(r))])
             result = ('ok', int(self.pq.PQcmdTuples(r) or -1), rows)
         else:
             fields = [self.pq.PQresultErrorField(r, ord(c)) for c in 'CMD']
@@ -658,6 +660,8 @@ class Twin:
                     rows = cursor.fetchall()
                     if not ordered:
                         rows = sorted(rows, key=repr)
+                    # (types that are a twin's own have another number)
+                    rows.append([tuple(c) if c.type_code < 16384 else c.name for c in cursor.description])
                 return ('ok', cursor.rowcount, rows)
             except psycopg2.Error as error:
                 if error.pgcode is None or error.pgcode.startswith(('57', '58', 'XX')):

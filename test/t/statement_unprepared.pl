@@ -200,19 +200,35 @@ my $plan = run_story('remembered', each_of('SELECT v FROM t WHERE id = ?', 1 .. 
 like($plan, qr/Index Scan using t_pkey on t\n +Index Cond: \(id = 6\)/, 'EXPLAIN shows the plan of the statement itself');
 like($plan, qr/Update on t \(actual rows=0(\.00)? loops=1\)/, 'EXPLAIN (ANALYZE), too');
 
+# a statement that a message has prepared, without parameters: its cached plan refers to what is remembered
+$node->safe_psql('remembered', 'SET search_path = s; CREATE TABLE seen (line text) USING heap');
+my $script = $node->basedir . '/script.sql';
+append_to_file($script, q{SELECT v FROM s.t WHERE id = 1;
+SELECT v FROM s.t WHERE id = 2;
+SELECT v FROM s.t WHERE id = 3;
+DO $$ DECLARE line text; BEGIN FOR line IN EXECUTE 'EXPLAIN (COSTS off, ANALYZE, TIMING off, SUMMARY off) EXECUTE ' || quote_ident((SELECT name FROM pg_prepared_statements WHERE statement ~ '^SELECT v FROM s.t.* 3')) LOOP INSERT INTO s.seen VALUES (line); END LOOP; END $$;
+DO $$ DECLARE x int; BEGIN EXECUTE 'CREATE TEMP TABLE made AS EXECUTE ' || quote_ident((SELECT name FROM pg_prepared_statements WHERE statement ~ '^SELECT v FROM s.t.* 3')); SELECT v INTO x FROM made; INSERT INTO s.seen VALUES ('made ' || x); DROP TABLE made; END $$;
+});
+$node->command_ok([ 'pgbench', '-n', '-M', 'prepared', '-t', '4', '-f', $script, '-h', $node->host, '-p', $node->port, 'remembered' ], 'statements prepared by messages');
+# (what makes a new table may have it planned anew, by EXPLAIN)
+is($node->safe_psql('remembered', q{SELECT bool_or(line ~ 'Index Cond: \(id = \$1\)'), count(*) FILTER (WHERE line ~ 'Index Cond'),
+	count(*) FILTER (WHERE line ~ '^Index Scan using t_pkey on t \(actual rows=1(\.00)? loops=1\)'), count(*) FILTER (WHERE line = 'made 30') FROM s.seen}),
+	't|4|4|4', 'EXPLAIN EXECUTE and CREATE TABLE AS EXECUTE of it');
+
 # a hundred thousand texts
 my $memory = 'SELECT sum(total_bytes) FROM pg_backend_memory_contexts';
 my $many = $node->safe_psql('remembered', "SET search_path = s; SET mot.remember_memory = '256kB';
 	SELECT v FROM t WHERE id = 1; SELECT v FROM t WHERE id = 2; SELECT v FROM t WHERE id = 3; SELECT v FROM t WHERE id = 4;
 	$memory;
 	SELECT format('SELECT v AS a%s FROM t WHERE id = %s; SELECT v AS a%s FROM t WHERE id = %s; SELECT v AS a%s FROM t WHERE id = %s', i, i, i, i + 1, i, i + 2) FROM generate_series(1, 5000) i \\gexec
-	SELECT format('SELECT v FROM t WHERE id = %s', i) FROM generate_series(1, 85000) i \\gexec
 	SELECT 'remembered', sum(total_bytes) FROM pg_backend_memory_contexts WHERE name = 'MOT remembered plan';
+	SELECT format('SELECT v FROM t WHERE id = %s', i) FROM generate_series(1, 85000) i \\gexec
 	SELECT 'all', sum(total_bytes) FROM pg_backend_memory_contexts;");
 my ($before) = $many =~ /^(\d{6,})$/m;
 my ($remembered) = $many =~ /^remembered\|(\d+)$/m;
 my ($after) = $many =~ /^all\|(\d+)$/m;
-cmp_ok($remembered, '<=', 300 * 1024, 'memory of remembered plans is bounded');
+cmp_ok($remembered, '>', 100 * 1024, 'many plans are remembered');
+cmp_ok($remembered, '<=', 300 * 1024, '... and their memory of remembered plans is bounded');
 cmp_ok($after - $before, '<', 16 * 1024 * 1024, '... so is that of the session');
 diag("memory of the session: $before, after 100,000 texts $after, of remembered plans $remembered");
 
