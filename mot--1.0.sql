@@ -359,13 +359,21 @@ CREATE FUNCTION mot_stat_get_transactions(
     OUT commits bigint, OUT aborts bigint, OUT waits bigint, OUT deadlocks bigint,
     OUT conflict_changed bigint, OUT conflict_deleted bigint,
     OUT conflict_read bigint, OUT conflict_phantom bigint,
-    OUT conflict_mixed bigint, OUT conflict_held bigint, OUT conflict_snapshot bigint)
+    OUT conflict_mixed bigint, OUT conflict_held bigint, OUT conflict_snapshot bigint,
+    OUT stats_reset timestamptz)
     RETURNS SETOF record
     AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED ROWS 1;
 
 CREATE VIEW mot_stat_transactions AS SELECT * FROM mot_stat_get_transactions();
 
-COMMENT ON VIEW mot_stat_transactions IS 'transactions that used memory-optimized tables, since the server started';
+COMMENT ON VIEW mot_stat_transactions IS 'transactions that used memory-optimized tables, since stats_reset';
+
+CREATE FUNCTION mot_stat_reset() RETURNS void
+    AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
+REVOKE EXECUTE ON FUNCTION mot_stat_reset() FROM PUBLIC;
+
+COMMENT ON FUNCTION mot_stat_reset() IS
+    'make the counters of mot_stat_transactions, mot_stat_checkpoint and mot_stat_workers begin anew';
 
 CREATE FUNCTION mot_stat_get_snapshots(
     OUT pid integer, OUT snapshot bigint, OUT commits_since bigint, OUT seconds double precision, OUT kept_bytes bigint)
@@ -423,7 +431,7 @@ CREATE FUNCTION mot_stat_get_checkpoint(
 
 CREATE VIEW mot_stat_checkpoint AS SELECT * FROM mot_stat_get_checkpoint();
 
-COMMENT ON VIEW mot_stat_checkpoint IS 'newest checkpoint of memory-optimized tables, and how many succeeded and failed since the server started';
+COMMENT ON VIEW mot_stat_checkpoint IS 'newest checkpoint of memory-optimized tables, and how many succeeded and failed';
 
 CREATE FUNCTION mot_stat_get_recovery(
     OUT state text, OUT checkpoint_lsn pg_lsn, OUT replayed_lsn pg_lsn,

@@ -18,6 +18,7 @@
 
 #include "commands/extension.h"
 #include "compat/compat.h"
+#include "compat/counters.h"
 #include "compat/waitevent.h"
 #include "faults.h"
 #include "fmgr.h"
@@ -137,6 +138,7 @@ _PG_init(void)
 	MotXactInit();
 	MotWalInit();
 	MotRelationInit();
+	MotMonitorInit();
 	MotSizesInit();
 	MotDdlInit();
 	MotFdwInit();
@@ -363,6 +365,7 @@ request_shmem(void)
 	if (prev_shmem_request_hook)
 		prev_shmem_request_hook();
 	RequestNamedLWLockTranche("mot_directory", 1);
+	MotCountersShmemRequest();
 	MotMachineShmemRequest();
 	MotIslandsShmemRequest();
 	MotXactShmemRequest();
@@ -382,6 +385,7 @@ startup_shmem(void)
 
 	MotDirectoryLock = &(GetNamedLWLockTranche("mot_directory"))->lock;
 	MotWaitEventsInit();
+	MotCountersShmemInit();
 	MotMachineShmemInit();
 	MotIslandsShmemInit();
 	MotXactShmemInit();

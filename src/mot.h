@@ -113,6 +113,7 @@ extern void MotFdwInit(void);
 extern void MotTableInit(void);
 extern void MotStatementInit(void);
 extern void MotBatchInit(void);
+extern void MotMonitorInit(void);
 extern void MotSizesInit(void);
 extern bool MotPlannerIsOurs(void);
 

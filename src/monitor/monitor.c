@@ -18,6 +18,7 @@
 #include "catalog/pg_authid.h"
 #include "catalog/pg_type.h"
 #include "compat/acl.h"
+#include "compat/counters.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
@@ -45,6 +46,21 @@ PG_FUNCTION_INFO_V1(mot_stat_get_workers);
 PG_FUNCTION_INFO_V1(mot_stat_get_checkpoint);
 PG_FUNCTION_INFO_V1(mot_stat_get_recovery);
 PG_FUNCTION_INFO_V1(mot_stat_get_left_out);
+PG_FUNCTION_INFO_V1(mot_stat_reset);
+
+/* places among the server's counters, where older files of statistics have them, too: new ones come last */
+typedef enum Counted
+{
+	COUNTED_COMMITS,
+	COUNTED_ABORTS,
+	COUNTED_CHECKPOINTS,
+	COUNTED_CHECKPOINTS_FAILED,
+	COUNTED_WORKERS_ASKED,
+	COUNTED_WORKERS_GRANTED,
+	COUNTED_EVENTS
+} Counted;
+
+StaticAssertDecl(COUNTED_EVENTS + MOT_EVENTS <= MOT_COUNTERS, "there are too many counters");
 
 typedef struct TableStat
 {
@@ -73,6 +89,13 @@ typedef struct Collected
 } Collected;
 
 static void visit(void *arg, mot_table *table);
+static void count(uint64 *n);
+
+void
+MotMonitorInit(void)
+{
+	MotCountersInit(count);
+}
 
 static Datum
 bytes(uint64 n)
@@ -295,23 +318,57 @@ mot_stat_get_nodes(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
+static void
+count(uint64 *n)
+{
+	mot_txn_counts txns;
+	MotCheckpointStat checkpoint;
+	MotWorkersStat workers;
+
+	if (MotEngine == NULL)
+		return;
+	mot_txn_counts_get(MotEngine, &txns);
+	MotCheckpointStatGet(&checkpoint);
+	MotWorkersStatGet(&workers);
+	n[COUNTED_COMMITS] += txns.commits;
+	n[COUNTED_ABORTS] += txns.aborts;
+	n[COUNTED_CHECKPOINTS] += checkpoint.completed;
+	n[COUNTED_CHECKPOINTS_FAILED] += checkpoint.failed;
+	n[COUNTED_WORKERS_ASKED] += workers.asked;
+	n[COUNTED_WORKERS_GRANTED] += workers.granted;
+	for (int event = 0; event < MOT_EVENTS; event++)
+		n[COUNTED_EVENTS + event] += txns.events[event];
+}
+
+Datum
+mot_stat_reset(PG_FUNCTION_ARGS)
+{
+	(void) MotEngineRequired();
+	MotCountersReset();
+	PG_RETURN_VOID();
+}
+
 Datum
 mot_stat_get_transactions(PG_FUNCTION_ARGS)
 {
 	/* in the order of the view's columns */
-	static const mot_event events[] = {
-		MOT_EVENT_WAIT, MOT_EVENT_DEADLOCK, MOT_EVENT_CHANGED, MOT_EVENT_DELETED, MOT_EVENT_READ,
-		MOT_EVENT_PHANTOM, MOT_EVENT_MIXED, MOT_EVENT_HELD, MOT_EVENT_SNAPSHOT
+	static const int counted[] = {
+		COUNTED_COMMITS, COUNTED_ABORTS,
+		COUNTED_EVENTS + MOT_EVENT_WAIT, COUNTED_EVENTS + MOT_EVENT_DEADLOCK,
+		COUNTED_EVENTS + MOT_EVENT_CHANGED, COUNTED_EVENTS + MOT_EVENT_DELETED,
+		COUNTED_EVENTS + MOT_EVENT_READ, COUNTED_EVENTS + MOT_EVENT_PHANTOM,
+		COUNTED_EVENTS + MOT_EVENT_MIXED, COUNTED_EVENTS + MOT_EVENT_HELD,
+		COUNTED_EVENTS + MOT_EVENT_SNAPSHOT
 	};
-	mot_txn_counts counts;
-	Datum		values[2 + lengthof(events)];
+	MotCounters counters;
+	Datum		values[lengthof(counted) + 1];
 
 	InitMaterializedSRF(fcinfo, 0);
-	mot_txn_counts_get(MotEngineRequired(), &counts);
-	values[0] = bytes(counts.commits);
-	values[1] = bytes(counts.aborts);
-	for (int i = 0; i < lengthof(events); i++)
-		values[2 + i] = bytes(counts.events[events[i]]);
+	(void) MotEngineRequired();
+	MotCountersGet(&counters);
+	for (int i = 0; i < lengthof(counted); i++)
+		values[i] = bytes(counters.n[counted[i]]);
+	values[lengthof(counted)] = TimestampTzGetDatum(counters.since);
 	put_row(fcinfo, values, NULL);
 	return (Datum) 0;
 }
@@ -358,6 +415,7 @@ mot_stat_get_snapshots(PG_FUNCTION_ARGS)
 Datum
 mot_stat_get_workers(PG_FUNCTION_ARGS)
 {
+	MotCounters counters;
 	MotWorkersStat stat;
 	MotHint		hint;
 	Datum		values[9];
@@ -368,6 +426,7 @@ mot_stat_get_workers(PG_FUNCTION_ARGS)
 	(void) MotHintLook(MOT_HINT_WATCH);
 	MotHintGet(&hint);
 	MotWorkersStatGet(&stat);
+	MotCountersGet(&counters);
 	values[0] = Float8GetDatum(hint.processors);
 	values[1] = Float8GetDatum(hint.hint);
 	values[2] = Int32GetDatum(hint.active);
@@ -375,8 +434,8 @@ mot_stat_get_workers(PG_FUNCTION_ARGS)
 	values[4] = Int32GetDatum(stat.most);
 	values[5] = Int32GetDatum(stat.running);
 	values[6] = Int32GetDatum(stat.parked);
-	values[7] = bytes(stat.asked);
-	values[8] = bytes(stat.granted);
+	values[7] = bytes(counters.n[COUNTED_WORKERS_ASKED]);
+	values[8] = bytes(counters.n[COUNTED_WORKERS_GRANTED]);
 	put_row(fcinfo, values, NULL);
 	return (Datum) 0;
 }
@@ -395,12 +454,14 @@ Datum
 mot_stat_get_checkpoint(PG_FUNCTION_ARGS)
 {
 	MotCheckpointStat stat;
+	MotCounters counters;
 	Datum		values[9];
 	bool		nulls[9] = {0};
 
 	InitMaterializedSRF(fcinfo, 0);
 	(void) MotEngineRequired();
 	MotCheckpointStatGet(&stat);
+	MotCountersGet(&counters);
 	put_lsn(values, nulls, 0, stat.checkpoint_lsn);
 	put_lsn(values, nulls, 1, stat.redo_lsn);
 	values[2] = bytes(stat.rows);
@@ -408,8 +469,8 @@ mot_stat_get_checkpoint(PG_FUNCTION_ARGS)
 	values[4] = Float8GetDatum(stat.seconds);
 	values[5] = TimestampTzGetDatum(stat.finished_at);
 	nulls[5] = stat.finished_at == 0;
-	values[6] = bytes(stat.completed);
-	values[7] = bytes(stat.failed);
+	values[6] = bytes(counters.n[COUNTED_CHECKPOINTS]);
+	values[7] = bytes(counters.n[COUNTED_CHECKPOINTS_FAILED]);
 	/* it names files and tables of any database */
 	values[8] = CStringGetTextDatum(sees_all() ? stat.last_error : "<insufficient privilege>");
 	nulls[8] = stat.last_error[0] == '\0';
