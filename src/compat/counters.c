@@ -83,6 +83,7 @@ snapshot(void)
 	get(where(), pgstat_get_custom_snapshot_data(statistics_id));
 }
 
+/* what is written when the server stops is the snapshot, and what is read at its start comes where that is added to */
 static const PgStat_KindInfo kind = {
 	.name = "mot",
 	.fixed_amount = true,
@@ -95,6 +96,15 @@ static const PgStat_KindInfo kind = {
 	.snapshot_cb = snapshot
 };
 
+static bool
+check_id(int *newval, void **extra, GucSource source)
+{
+	if (*newval == 0 || pgstat_is_kind_custom(*newval))
+		return true;
+	GUC_check_errdetail("It must be from %d to %d, or 0.", PGSTAT_KIND_CUSTOM_MIN, PGSTAT_KIND_CUSTOM_MAX);
+	return false;
+}
+
 void
 MotCountersInit(void (*count) (uint64 *n))
 {
@@ -103,22 +113,27 @@ MotCountersInit(void (*count) (uint64 *n))
 	count_up = count;
 	DefineCustomIntVariable("mot.statistics_id",
 							"ID of the cumulative statistics of memory-optimized tables.",
-							"0 does not keep them from one start of the server to the next.",
+							"With 0 they begin anew at each start of the server.",
 							&statistics_id,
 							PGSTAT_KIND_EXPERIMENTAL, 0, PGSTAT_KIND_CUSTOM_MAX,
 							PGC_POSTMASTER, 0,
-							NULL, NULL, NULL);
+							check_id, NULL, NULL);
 	if (statistics_id == 0)
 		return;
 	other = pgstat_get_kind_info(statistics_id);
-	if (other != NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_DUPLICATE_OBJECT),
-				 errmsg("cumulative statistics of memory-optimized tables cannot have ID %d", statistics_id),
-				 errdetail("They are those of \"%s\".", other->name),
-				 errhint("Set mot.statistics_id to another number from %d to %d, or to 0.",
-						 PGSTAT_KIND_CUSTOM_MIN, PGSTAT_KIND_CUSTOM_MAX)));
-	pgstat_register_kind(statistics_id, &kind);
+	if (other == NULL)
+	{
+		pgstat_register_kind(statistics_id, &kind);
+		return;
+	}
+	/* no reason not to start */
+	ereport(WARNING,
+			(errcode(ERRCODE_DUPLICATE_OBJECT),
+			 errmsg("cumulative statistics of memory-optimized tables are not kept when the server stops"),
+			 errdetail("Another module in shared_preload_libraries, \"%s\", has the same ID %d.", other->name, statistics_id),
+			 errhint("Set mot.statistics_id to another number from %d to %d, or to 0.",
+					 PGSTAT_KIND_CUSTOM_MIN, PGSTAT_KIND_CUSTOM_MAX)));
+	SetConfigOption("mot.statistics_id", "0", PGC_POSTMASTER, PGC_S_OVERRIDE);
 }
 
 #else

@@ -171,6 +171,7 @@ ok(!-e "$small/mot/open", '... that needs no log');
 
 $node->append_conf('postgresql.conf', "max_replication_slots = 0\nmax_wal_senders = 0\n");
 $node->restart;
+query('SELECT mot_stat_reset()');
 query('UPDATE t SET v = reverse(v); CHECKPOINT');
 $good = query('SELECT checkpoint_lsn FROM mot_stat_checkpoint');
 my $redo = query('SELECT redo_lsn FROM pg_control_checkpoint()');

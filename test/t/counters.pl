@@ -84,16 +84,21 @@ is((counters())[0], 1, '... with what comes');
 
 SKIP:
 {
-	skip 'this server keeps no statistics of modules', 6 unless $kept;
+	skip 'this server keeps no statistics of modules', 7 unless $kept;
 
-	# an ID that is somebody else's, and none
-	$node->stop;
-	$node->append_conf('postgresql.conf', "mot.statistics_id = 1\n");
+	# an ID that is somebody else's, one that none can have, another, and none
 	my $log = -s $node->logfile;
-	ok(!$node->start(fail_ok => 1), "an ID that is the server's is refused");
-	like(slurp_file($node->logfile, $log), qr/cumulative statistics of memory-optimized tables cannot have ID 1\n.*They are those of "database".*\n.*Set mot.statistics_id to another number from 24 to 32, or to 0/, '... with what to do');
+	$node->append_conf('postgresql.conf', "shared_preload_libraries = '$ENV{MOT_OTHER_RMGR}, mot'\nmot.resource_manager_id = 128\nother.id = 200\nother.statistics_id = 24\n");
+	$node->restart;
+	like(slurp_file($node->logfile, $log), qr/WARNING:  cumulative statistics of memory-optimized tables are not kept when the server stops\n.*Another module in shared_preload_libraries, "other", has the same ID 24.*\n.*Set mot.statistics_id to another number from 24 to 32, or to 0/, 'a module that has our ID is named');
+	query('SELECT mot_stat_reset(); INSERT INTO t VALUES (50)');
+	is(query('SELECT commits FROM mot_stat_transactions; SHOW mot.statistics_id'), "1\n0", '... and they are counted');
+	$log = -s $node->logfile;
+	$node->append_conf('postgresql.conf', "mot.statistics_id = 1\n");
+	$node->restart;
+	like(slurp_file($node->logfile, $log), qr/invalid value for parameter "mot.statistics_id": 1\n.*It must be from 24 to 32, or 0/, "an ID of the server's own is refused");
 	$node->append_conf('postgresql.conf', "mot.statistics_id = 30\n");
-	$node->start;
+	$node->restart;
 	query('INSERT INTO t VALUES (51)');
 	$node->restart;
 	is((counters())[0], 1, 'another ID keeps them as well');
