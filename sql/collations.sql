@@ -5,11 +5,21 @@
 SET client_min_messages = warning;
 CREATE COLLATION co_us (provider = libc, locale = 'en_US.UTF-8');
 CREATE COLLATION co_de (provider = libc, locale = 'de_DE.UTF-8');
+-- (of a server without ICU it is glibc's)
+SELECT count(*) = 0 AS without_icu FROM pg_collation WHERE collprovider = 'i' AND collname = 'und-x-icu' \gset
+\if :without_icu
+CREATE COLLATION co_en FROM co_us;
+CREATE COLLATION co_numeric FROM co_us;
+CREATE COLLATION co_upper FROM co_de;
+CREATE COLLATION co_ci FROM co_us;
+CREATE COLLATION co_base FROM co_us;
+\else
 CREATE COLLATION co_en (provider = icu, locale = 'en');
 CREATE COLLATION co_numeric (provider = icu, locale = 'en@colNumeric=yes');
 CREATE COLLATION co_upper (provider = icu, locale = 'de@colCaseFirst=upper');
 CREATE COLLATION co_ci (provider = icu, locale = 'und@colStrength=secondary', deterministic = false);
 CREATE COLLATION co_base (provider = icu, locale = 'und@colStrength=primary', deterministic = false);
+\endif
 
 -- strings that collations have to think about
 SELECT setseed(0.25);

@@ -40,7 +40,12 @@ CREATE INDEX ON ddl_i (a nonsense_ops);
 CREATE INDEX ON ddl_i (a) WITH (nonsense = 1);
 CREATE INDEX ON ddl_i (a) TABLESPACE nowhere;
 CREATE UNIQUE INDEX ON ddl_i (a);
+SELECT count(*) = 0 AS without_icu FROM pg_collation WHERE collprovider = 'i' AND collname = 'und-x-icu' \gset
+\if :without_icu
+CREATE COLLATION ddl_ci (provider = libc, locale = 'en_US.UTF-8');
+\else
 CREATE COLLATION ddl_ci (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+\endif
 CREATE INDEX ON ddl_i (b COLLATE ddl_ci);
 DROP COLLATION ddl_ci CASCADE;
 -- the access method is for memory-optimized tables only

@@ -11,7 +11,12 @@ CREATE DOMAIN posint AS int CHECK (VALUE > 0);
 CREATE DOMAIN code AS varchar(4) NOT NULL;
 CREATE DOMAIN feeling AS mood;
 CREATE DOMAIN doc AS jsonb;
+SELECT count(*) = 0 AS without_icu FROM pg_collation WHERE collprovider = 'i' AND collname = 'und-x-icu' \gset
+\if :without_icu
+CREATE COLLATION nocase (provider = libc, locale = 'en_US.UTF-8');
+\else
 CREATE COLLATION nocase (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+\endif
 
 -- the server's own types by whether they have an encoding, and some of ours
 SELECT mot_key_type_supported(oid) AS supported, string_agg(format_type(oid, NULL), ', ' ORDER BY format_type(oid, NULL) COLLATE "C") AS types

