@@ -76,7 +76,7 @@ key_row(const MotWriter *writer, const Bitmapset *key, Datum *values, bool *isnu
 	};
 }
 
-/* do the columns of the key have other values than before? */
+/* do the columns of the key have other values than before?  (a stored text may have a shorter header) */
 static bool
 key_changes(TupleDesc desc, const Bitmapset *key, const Datum *before, const bool *wasnull,
 			const Datum *values, const bool *isnull)
@@ -93,7 +93,7 @@ key_changes(TupleDesc desc, const Bitmapset *key, const Datum *before, const boo
 			if (isnull[i] != wasnull[i])
 				return true;
 		}
-		else if (!datumIsEqual(values[i], before[i], att->attbyval, att->attlen))
+		else if (!datum_image_eq(values[i], before[i], att->attbyval, att->attlen))
 			return true;
 	}
 	return false;
