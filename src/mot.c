@@ -46,6 +46,7 @@ PG_MODULE_MAGIC;
 
 int			mot_default_engine = MOT_DEFAULT_HEAP;
 int			mot_write_conflicts = MOT_WRITE_CONFLICTS_WAIT;
+bool		mot_early_locks = false;
 int			mot_max_memory_mb = -1;
 int			mot_huge_pages = MOT_HUGE_PAGES_TRY;
 
@@ -264,6 +265,14 @@ define_settings(void)
 							 "It waits for the other transaction, or fails with a serialization error.",
 							 &mot_write_conflicts,
 							 MOT_WRITE_CONFLICTS_WAIT, write_conflicts_options,
+							 PGC_USERSET, 0,
+							 NULL, NULL, NULL);
+
+	DefineCustomBoolVariable("mot.early_locks",
+							 "Above READ COMMITTED, updates of memory-optimized tables lock their rows at once instead of at commit.",
+							 "Sessions of postgres_fdw always do so.",
+							 &mot_early_locks,
+							 false,
 							 PGC_USERSET, 0,
 							 NULL, NULL, NULL);
 

@@ -52,6 +52,7 @@ typedef enum MotWriteConflicts
 
 extern int	mot_default_engine;
 extern int	mot_write_conflicts;
+extern bool mot_early_locks;
 extern int	mot_max_memory_mb;	/* mot.max_memory; the default share once
 								 * resolved */
 extern int	mot_huge_pages;

@@ -823,6 +823,7 @@ extern void mot_row_unlock(mot_session *session, mot_row *row);
  */
 #define MOT_KEYS_CHANGE 1u
 #define MOT_UNIQUE_KEYS_CHANGE 2u
+#define MOT_LOCK_NOW 4u			/* as if a key changed */
 
 extern mot_status mot_row_update(mot_session *session, mot_table *table, mot_row *row,
 								 uint32_t command, unsigned host_bits, size_t size,

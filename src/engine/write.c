@@ -13,7 +13,8 @@
  * the map of deferred rows, until prepare locks the row and hangs it in.
  * Changes that touch index entries (inserts, updates of key columns, and deletes,
  * which free all keys) take the row's lock at once at every level: uniqueness is
- * decided on what can be seen in the row, and who wants the key waits.
+ * decided on what can be seen in the row, and who wants the key waits.  So do
+ * all others of a host that asks for it (MOT_LOCK_NOW).
  *
  *-------------------------------------------------------------------------
  */
@@ -651,7 +652,7 @@ mot_row_update(mot_session *s, mot_table *table, mot_row *row, uint32_t command,
 
 	return version_push(s, table, row, command,
 						host_bits << LINK_HOST_SHIFT | (keys ? LINK_KEYED : 0), size,
-						J_UPDATE, keys, (changes & MOT_UNIQUE_KEYS_CHANGE) != 0, data);
+						J_UPDATE, keys || (changes & MOT_LOCK_NOW) != 0, (changes & MOT_UNIQUE_KEYS_CHANGE) != 0, data);
 }
 
 mot_status

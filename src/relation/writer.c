@@ -27,6 +27,7 @@
 #include "faults.h"
 #include "relation/internal.h"
 #include "utils/datum.h"
+#include "utils/guc.h"
 #include "utils/memutils.h"
 #include "xact/xact.h"
 
@@ -736,6 +737,18 @@ hold_row(MotWriter *writer, mot_row *row, const mot_version *old)
 		newest : old;
 }
 
+/*
+ * Above READ COMMITTED, is the row to be locked now, and not at commit?
+ * postgres_fdw commits on one server after the other, at REPEATABLE READ; it
+ * must not be told that there was a conflict when others have committed.
+ */
+static inline unsigned
+locks_now(void)
+{
+	return IsolationUsesXactSnapshot() && (mot_early_locks || strcmp(application_name, "postgres_fdw") == 0) ?
+		MOT_LOCK_NOW : 0;
+}
+
 bool
 MotWriterUpdate(MotWriter *writer, mot_row *row, const mot_version *old,
 				Datum *values, bool *isnull)
@@ -782,7 +795,7 @@ MotWriterUpdate(MotWriter *writer, mot_row *row, const mot_version *old,
 	if (unlikely(XLogLogicalInfoActive()))
 		MotLogicalBefore(writer, old, values, isnull, false);
 	while ((status = mot_row_update(writer->session, mr->table, row, writer->command,
-									host_bits, size, changes, &data)) == MOT_BUSY)
+									host_bits, size, changes | locks_now(), &data)) == MOT_BUSY)
 		MotWaitForHolder(writer->rel, &wait);
 	MotWaitDone(writer->rel, &wait);
 	if (unlikely(status != MOT_OK))
@@ -823,7 +836,7 @@ MotWriterPatch(MotWriter *writer, mot_row *row, const mot_version *old,
 	if (unlikely(XLogLogicalInfoActive()))
 		MotLogicalBefore(writer, old, NULL, NULL, false);
 	while ((status = mot_row_update(writer->session, writer->mr->table, row, writer->command,
-									host_bits, size, 0, &data)) == MOT_BUSY)
+									host_bits, size, locks_now(), &data)) == MOT_BUSY)
 		MotWaitForHolder(writer->rel, &wait);
 	MotWaitDone(writer->rel, &wait);
 	if (unlikely(status != MOT_OK))
