@@ -3,6 +3,7 @@
 
 box=$SANDBOX
 . "$HERE/../../sandbox.sh"
+. "$HERE/servers.sh"
 SANDBOX=$box
 SANDBOX_USER=$(stat -c %U "$SANDBOX") PGBIN=$(dirname "$(command -v postgres)")
 main_port=$PGPORT
@@ -34,18 +35,6 @@ done
 ok "it builds" mvn -q -B -f "$work/pom.xml" -Dmaven.repo.local="$CACHE/m2" compile dependency:copy-dependencies -DoutputDirectory="$CACHE/lib"
 transfers() { exec java -cp "$work/target/classes:$CACHE/lib/*" Transfers "$work/store" "${ports[@]}" "$@"; }
 
-# the postmaster and all of its processes
-kill_server()
-{
-	local pid
-	pid=$(head -n 1 "$SANDBOX/xa$1/postmaster.pid")
-	kill -9 "$pid" $(children_of "$pid") 2>/dev/null || true
-	while kill -0 "$pid" 2>/dev/null; do sleep 0.1; done
-	sleep 0.5
-	rm -f "$SANDBOX/xa$1/postmaster.pid"
-}
-
-number=0
 what=(nothing program server1 server2 program both)
 for round in $(seq "${ROUNDS:-6}"); do
 	kill=${what[$(((round - 1) % ${#what[@]}))]}
@@ -58,9 +47,9 @@ for round in $(seq "${ROUNDS:-6}"); do
 	sleep "$((RANDOM % 2 + 1)).$((RANDOM % 10))"
 	case $kill in
 		program) kill -9 $program ;;
-		server1) kill_server 1 ;;
-		server2) kill_server 2 ;;
-		both) kill -9 $program; kill_server 1; kill_server 2 ;;
+		server1) kill_server xa1 ;;
+		server2) kill_server xa2 ;;
+		both) kill -9 $program; kill_server xa1; kill_server xa2 ;;
 	esac
 	case $kill in server1 | both) PGPORT=${ports[0]} cluster_start xa1 ;; esac
 	case $kill in server2 | both) PGPORT=${ports[1]} cluster_start xa2 ;; esac

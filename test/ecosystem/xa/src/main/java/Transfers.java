@@ -13,6 +13,7 @@ import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.Statement;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicLong;
@@ -21,18 +22,30 @@ import javax.transaction.xa.XAResource;
 import org.postgresql.xa.PGXADataSource;
 
 /*
- * Transfers between accounts on two servers, each in a transaction of Narayana's over both.
+ * Transfers between accounts on two servers, each in a transaction of Narayana's over both; or TPC-C over several servers
+ * (Warehouses).
  *
  *	Transfers STORE PORT PORT load FIRST SECONDS	prints "done N" when transfer N has been committed
- *	Transfers STORE PORT PORT recover				ends what was begun, as a manager that starts again does
+ *	Transfers STORE PORT ... warehouses FIRST SECONDS WAREHOUSES ITEMS CUSTOMERS	prints what was paid and ordered
+ *	Transfers STORE PORT ... recover				ends what was begun, as a manager that starts again does
  */
 public class Transfers {
 	static final int ACCOUNTS = 500;
 	static final int THREADS = 6;
-	static PGXADataSource[] servers = new PGXADataSource[2];
+	static PGXADataSource[] servers;
+
+	/* what is done again and again; the answer is printed when it has been committed */
+	interface Work {
+		String run(Branches branches, long number) throws Exception;
+	}
 
 	public static void main(String[] args) throws Exception {
-		for (int i = 0; i < 2; i++) {
+		int n = 1;
+
+		while (args[n].matches("\\d+"))
+			n++;
+		servers = new PGXADataSource[n - 1];
+		for (int i = 0; i < servers.length; i++) {
 			servers[i] = new PGXADataSource();
 			servers[i].setServerNames(new String[] {"127.0.0.1"});
 			servers[i].setPortNumbers(new int[] {Integer.parseInt(args[1 + i])});
@@ -41,8 +54,11 @@ public class Transfers {
 			servers[i].setSocketTimeout(20);
 		}
 		configure(args[0]);
-		if (args[3].equals("load"))
-			load(Long.parseLong(args[4]), Integer.parseInt(args[5]));
+		if (args[n].equals("load"))
+			load(Transfers::transfer, Long.parseLong(args[n + 1]), Integer.parseInt(args[n + 2]));
+		else if (args[n].equals("warehouses"))
+			load(new Warehouses(servers.length, Integer.parseInt(args[n + 3]), Integer.parseInt(args[n + 4]), Integer.parseInt(args[n + 5])),
+				Long.parseLong(args[n + 1]), Integer.parseInt(args[n + 2]));
 		else
 			recover();
 		System.exit(0);
@@ -66,19 +82,47 @@ public class Transfers {
 		jta.setOrphanSafetyInterval(1000);
 	}
 
-	/* a thread's two connections, made anew after an error */
-	static class Pair {
-		XAConnection[] xa = new XAConnection[2];
-		Connection[] connection = new Connection[2];
+	/* a thread's connections, one to each server, made anew after an error */
+	static class Branches {
+		final TransactionManager tm;
+		final XAConnection[] xa = new XAConnection[servers.length];
+		final Connection[] connection = new Connection[servers.length];
+		final boolean[] enlisted = new boolean[servers.length];
 
-		Pair() throws Exception {
-			for (int i = 0; i < 2; i++) {
+		Branches(TransactionManager tm) throws Exception {
+			this.tm = tm;
+			for (int i = 0; i < servers.length; i++) {
 				xa[i] = servers[i].getXAConnection();
 				connection[i] = xa[i].getConnection();
 				try (Statement s = connection[i].createStatement()) {
 					s.execute("SET lock_timeout = '300ms'");
 				}
 			}
+		}
+
+		/* a server takes part when it is first asked for something; if only one does, it is committed without being prepared */
+		Connection on(int i) throws Exception {
+			if (!enlisted[i])
+				tm.getTransaction().enlistResource(xa[i].getXAResource());
+			enlisted[i] = true;
+			return connection[i];
+		}
+
+		String transaction(Work work, long number) throws Exception {
+			String done;
+
+			tm.begin();
+			Arrays.fill(enlisted, false);
+			try {
+				done = work.run(this, number);
+				if (number % 50 == 0)
+					throw new IllegalStateException("changed my mind");
+			} catch (Exception e) {
+				tm.rollback();
+				throw e;
+			}
+			tm.commit();
+			return done;
 		}
 
 		void close() {
@@ -92,40 +136,30 @@ public class Transfers {
 		}
 	}
 
-	static void transfer(TransactionManager tm, Pair pair, long number) throws Exception {
+	static String transfer(Branches branches, long number) throws Exception {
 		ThreadLocalRandom random = ThreadLocalRandom.current();
 		long amount = random.nextLong(-100, 100);
 
-		tm.begin();
-		try {
-			for (int i = 0; i < 2; i++)
-				tm.getTransaction().enlistResource(pair.xa[i].getXAResource());
-			/* the kinds of tables and the servers in one order, so there is no deadlock that nobody sees */
-			for (int i = 0; i < 2; i++) {
-				for (String table : new String[] {"account", "cold"})
-					try (PreparedStatement s = pair.connection[i].prepareStatement(
-							"UPDATE " + table + " SET balance = balance + ? WHERE id = ?")) {
-						s.setLong(1, i == 0 ? amount : -amount);
-						s.setInt(2, random.nextInt(ACCOUNTS) + 1);
-						if (s.executeUpdate() != 1)
-							throw new IllegalStateException("no account");
-					}
-				try (PreparedStatement s = pair.connection[i].prepareStatement("INSERT INTO transfer VALUES (?, ?)")) {
-					s.setLong(1, number);
-					s.setLong(2, amount);
-					s.executeUpdate();
+		/* the kinds of tables and the servers in one order, so there is no deadlock that nobody sees */
+		for (int i = 0; i < 2; i++) {
+			for (String table : new String[] {"account", "cold"})
+				try (PreparedStatement s = branches.on(i).prepareStatement(
+						"UPDATE " + table + " SET balance = balance + ? WHERE id = ?")) {
+					s.setLong(1, i == 0 ? amount : -amount);
+					s.setInt(2, random.nextInt(ACCOUNTS) + 1);
+					if (s.executeUpdate() != 1)
+						throw new IllegalStateException("no account");
 				}
+			try (PreparedStatement s = branches.on(i).prepareStatement("INSERT INTO transfer VALUES (?, ?)")) {
+				s.setLong(1, number);
+				s.setLong(2, amount);
+				s.executeUpdate();
 			}
-			if (number % 50 == 0)
-				throw new IllegalStateException("changed my mind");
-		} catch (Exception e) {
-			tm.rollback();
-			throw e;
 		}
-		tm.commit();
+		return "done " + number;
 	}
 
-	static void load(long first, int seconds) throws Exception {
+	static void load(Work work, long first, int seconds) throws Exception {
 		TransactionManager tm = com.arjuna.ats.jta.TransactionManager.transactionManager();
 		AtomicLong numbers = new AtomicLong(first);
 		long end = System.nanoTime() + seconds * 1_000_000_000L;
@@ -133,23 +167,23 @@ public class Transfers {
 
 		for (int i = 0; i < THREADS; i++) {
 			Thread thread = new Thread(() -> {
-				Pair pair = null;
+				Branches branches = null;
 				while (System.nanoTime() < end) {
 					long number = numbers.incrementAndGet();
 					try {
-						if (pair == null)
-							pair = new Pair();
-						transfer(tm, pair, number);
+						if (branches == null)
+							branches = new Branches(tm);
+						String done = branches.transaction(work, number);
 						/* one write, so none is torn by a kill */
 						synchronized (System.out) {
-							System.out.write(("done " + number + "\n").getBytes());
+							System.out.write((done + "\n").getBytes());
 							System.out.flush();
 						}
 					} catch (Exception e) {
 						System.err.println(number + ": " + e);
-						if (pair != null && !(e instanceof IllegalStateException)) {
-							pair.close();
-							pair = null;
+						if (branches != null && !(e instanceof IllegalStateException)) {
+							branches.close();
+							branches = null;
 						}
 						try {
 							Thread.sleep(5);
@@ -180,9 +214,10 @@ public class Transfers {
 
 	static void recover() throws Exception {
 		RecoveryManager manager = RecoveryManager.manager(RecoveryManager.DIRECT_MANAGEMENT);
-		XAConnection[] xa = {servers[0].getXAConnection(), servers[1].getXAConnection()};
-		XAResource[] resources = {xa[0].getXAResource(), xa[1].getXAResource()};
+		XAResource[] resources = new XAResource[servers.length];
 
+		for (int i = 0; i < servers.length; i++)
+			resources[i] = servers[i].getXAConnection().getXAResource();
 		manager.initialize();
 		for (RecoveryModule module : manager.getModules())
 			if (module instanceof XARecoveryModule)
