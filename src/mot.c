@@ -270,7 +270,7 @@ define_settings(void)
 
 	DefineCustomBoolVariable("mot.early_locks",
 							 "Above READ COMMITTED, updates of memory-optimized tables lock their rows at once instead of at commit.",
-							 "Sessions of postgres_fdw always do so.",
+							 "Sessions of postgres_fdw, and all in databases that have it, always do so.",
 							 &mot_early_locks,
 							 false,
 							 PGC_USERSET, 0,

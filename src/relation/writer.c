@@ -22,6 +22,7 @@
 
 #include "access/xact.h"
 #include "access/xlog.h"
+#include "compat/compat.h"
 #include "compat/modules.h"
 #include "executor/instrument.h"
 #include "faults.h"
@@ -29,6 +30,7 @@
 #include "utils/datum.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
+#include "utils/syscache.h"
 #include "xact/xact.h"
 
 static mot_row *store_row(MotWriter *writer, const Datum *values, const bool *isnull,
@@ -740,13 +742,25 @@ hold_row(MotWriter *writer, mot_row *row, const mot_version *old)
 /*
  * Above READ COMMITTED, is the row to be locked now, and not at commit?
  * postgres_fdw commits on one server after the other, at REPEATABLE READ; it
- * must not be told that there was a conflict when others have committed.
+ * must not be told that there was a conflict when others have committed.  Nor
+ * must it have told them when there is one here, where it is that brings them
+ * the rest of this transaction: it does that before commit comes to us.
  */
-static inline unsigned
+static unsigned
 locks_now(void)
 {
-	return IsolationUsesXactSnapshot() && (mot_early_locks || strcmp(application_name, "postgres_fdw") == 0) ?
-		MOT_LOCK_NOW : 0;
+	static uint64 looked = 0;
+	static bool several_servers;
+
+	if (likely(!IsolationUsesXactSnapshot()))
+		return 0;
+	if (looked != MotMyVirtualXact())
+	{
+		several_servers = strcmp(application_name, "postgres_fdw") == 0 ||
+			SearchSysCacheExists1(FOREIGNDATAWRAPPERNAME, CStringGetDatum("postgres_fdw"));
+		looked = MotMyVirtualXact();
+	}
+	return mot_early_locks || several_servers ? MOT_LOCK_NOW : 0;
 }
 
 bool

@@ -92,6 +92,20 @@ ok "transactions that change rows of two others, in conflict" \
 sed -n 's/^number of transactions actually\|^total number of retries/# &/p' "$TMPDIR/tap.out"
 is "$(on_shard 1 -c "$both")" "$before" "... are done on both or on none"
 
+# One's own rows and another's, above READ COMMITTED, where somebody else wants the same row: postgres_fdw has committed there
+# before it is known whether it can be done here.
+before=$(on_shard 1 -c "SELECT sum(w_ytd * (CASE w_id WHEN 1 THEN 1 ELSE -1 END)) FROM warehouse WHERE w_id IN (1, 3)")
+echo "psql -XAtq -p $((SHARD_PORT + 1)) -c \"SET lock_timeout = '1s'\" -c 'UPDATE warehouse_1 SET w_ytd = w_ytd + 0 WHERE w_id = 1'" >"$TMPDIR/other.sh"
+on_shard 1 -v ON_ERROR_STOP=0 -f - >/dev/null 2>&1 <<-SQL
+	BEGIN ISOLATION LEVEL REPEATABLE READ;
+	UPDATE warehouse_1 SET w_ytd = w_ytd + 1 WHERE w_id = 1;
+	UPDATE warehouse SET w_ytd = w_ytd + 1 WHERE w_id = 3;
+	\\! bash $TMPDIR/other.sh
+	COMMIT;
+SQL
+is "$(on_shard 1 -c "SELECT sum(w_ytd * (CASE w_id WHEN 1 THEN 1 ELSE -1 END)) FROM warehouse WHERE w_id IN (1, 3)")" "$before" \
+	"one's own and another's, in conflict: both or none"
+
 # ------------------------------------------------- a server dies at COMMIT
 
 # It is found out about at the one that is committed second, when the first one has committed; or first.  Which is which is up
