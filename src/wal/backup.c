@@ -14,6 +14,10 @@
  * so each session that calls the first notes that in shared memory, and looks
  * at the end of its transactions whether it is still at it.
  *
+ * pg_rewind copies the files of a running source by a list that it makes first,
+ * and announces itself nowhere: it is known by how it makes the list, and is at
+ * it until its session ends.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -48,6 +52,7 @@ typedef struct Backup
 static Shared *shared = NULL;
 static List *backups = NIL;
 static bool noted = false;
+static bool lists_files = false;
 static bool exit_registered = false;
 static object_access_hook_type prev_object_access = NULL;
 
@@ -73,8 +78,14 @@ object_access(ObjectAccessType access, Oid class_id, Oid object_id, int sub_id, 
 	if (prev_object_access)
 		prev_object_access(access, class_id, object_id, sub_id, arg);
 
-	/* before the function runs, so before the backup's checkpoint */
-	if (access == OAT_FUNCTION_EXECUTE && object_id == F_PG_BACKUP_START && !noted && MyProc != NULL)
+	if (access != OAT_FUNCTION_EXECUTE || MyProc == NULL)
+		return;
+
+	/* (pg_rewind has made its session read only, as few do who list directories by these three arguments) */
+	if (object_id == F_PG_LS_DIR_TEXT_BOOL_BOOL && DefaultXactReadOnly)
+		lists_files = true;
+	/* before the function runs, so before the backup's checkpoint, or the list */
+	if ((object_id == F_PG_BACKUP_START || lists_files) && !noted)
 	{
 		if (!exit_registered)
 		{
@@ -89,7 +100,7 @@ object_access(ObjectAccessType access, Oid class_id, Oid object_id, int sub_id, 
 static void
 xact_callback(XactEvent event, void *arg)
 {
-	if (noted && (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT) &&
+	if (noted && !lists_files && (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT) &&
 		get_backup_status() == SESSION_BACKUP_NONE)
 		note(false);
 }
