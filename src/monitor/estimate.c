@@ -38,6 +38,7 @@
 #include "relation/rowcodec.h"
 #include "storage/bufmgr.h"
 #include "utils/builtins.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
