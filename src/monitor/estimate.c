@@ -342,7 +342,7 @@ estimate_table(Oid relid, int sample, ReturnSetInfo *rsinfo)
 	oldcxt = MemoryContextSwitchTo(e.cxt);
 	e.rel = table_open(relid, AccessShareLock);
 	GetUserIdAndSecContext(&user, &context);
-	SetUserIdAndSecContext(e.rel->rd_rel->relowner, context | SECURITY_RESTRICTED_OPERATION);
+	SetUserIdAndSecContext(e.rel->rd_rel->relowner, context | SECURITY_RESTRICTED_OPERATION | SECURITY_NOFORCE_RLS);
 
 	e.desc = RelationGetDescr(e.rel);
 	if (e.rel->rd_tableam != NULL)
@@ -354,7 +354,7 @@ estimate_table(Oid relid, int sample, ReturnSetInfo *rsinfo)
 	}
 	e.estate = CreateExecutorState();
 	e.slot = MakeSingleTupleTableSlot(e.desc, &TTSOpsVirtual);
-	pg_prng_seed(&e.random, relid);
+	pg_prng_seed(&e.random, 1);
 	mot_row_estimate_begin(MotEngine, &e.stored);
 	oids = RelationGetIndexList(e.rel);
 	e.indexes = palloc0(Max(list_length(oids), 1) * sizeof(EstimatedIndex));
@@ -384,10 +384,10 @@ mot_estimate(PG_FUNCTION_ARGS)
 
 	InitMaterializedSRF(fcinfo, 0);
 	(void) MotEngineRequired();
-	if (sample < 1 || sample > 1000000)
+	if (sample < 1000 || sample > 1000000)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("number of rows to look at must be between 1 and 1000000")));
+				 errmsg("number of rows to look at must be between 1000 and 1000000")));
 	if (kind == '\0')
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
