@@ -7,9 +7,9 @@
  * than values that are computed with when the statement is executed: compared with
  * a column in a condition that has to hold, assigned to a column, or inserted; there also as an operand beside a column.
  * What the planner would compute from constants alone is computed here, since that may fail, and
- * fails before anything is executed: calls of the server's own strict and immutable functions.  A parameter that a
+ * fails before anything is executed: calls of the server's own strict and immutable functions, if these are all.  A parameter that a
  * client has sent is taken as the constant that it is to the planner.  All other constants
- * stay, and make another statement: nulls, truth values, LIMIT, what is selected.
+ * stay, and make another statement: nulls, truth values that are compared, LIMIT, what is selected.
  *
  *-------------------------------------------------------------------------
  */
@@ -33,7 +33,8 @@
 typedef struct Function
 {
 	Oid			funcid;			/* hash key */
-	bool		usable;
+	bool		immutable;
+	bool		usable;			/* here */
 	FmgrInfo	info;
 } Function;
 
@@ -47,6 +48,7 @@ static bool functions_stale = false;
 typedef enum Nature
 {
 	VALUE,						/* "value" */
+	COMPUTED,					/* a value, when calls may be made */
 	COLUMN,						/* of a column: not known before it is read */
 	OTHER						/* stays as it is */
 } Nature;
@@ -58,6 +60,7 @@ typedef struct Value
 } Value;
 
 static bool keep(Node *node, void *arg);
+static Function *find_function(Oid funcid);
 static Nature look_at(Node *node, MotConstants *taken, Value *value);
 
 /* functions may have changed; not at once: one may be about to be called */
@@ -95,6 +98,40 @@ mix_name(MotConstants *taken, const char *name)
 
 /* ---------------------------------------------------------- what stays */
 
+static bool
+is_immutable(Oid funcid, void *context)
+{
+	const Function *function = find_function(funcid);
+
+	return function == NULL || function->immutable;
+}
+
+/* Might the planner compute the node itself? */
+static bool
+may_be_computed(Node *node)
+{
+	switch (nodeTag(node))
+	{
+		case T_Var:
+		case T_Const:
+		case T_List:
+		case T_TargetEntry:
+		case T_RelabelType:
+		case T_CoerceToDomain:
+		case T_NullTest:
+		case T_BoolExpr:
+		case T_SQLValueFunction:
+		case T_NextValueExpr:
+		case T_InferenceElem:
+			return false;
+		case T_FuncExpr:
+		case T_OpExpr:
+			return check_functions_in_node(node, is_immutable, NULL);
+		default:
+			return true;
+	}
+}
+
 /* As it is; true: it is nothing that can be remembered. */
 static bool
 keep(Node *node, void *arg)
@@ -104,6 +141,7 @@ keep(Node *node, void *arg)
 	if (node == NULL)
 		return false;
 	mix(taken, nodeTag(node));
+	taken->others |= may_be_computed(node);
 	switch (nodeTag(node))
 	{
 		case T_Param:
@@ -158,8 +196,9 @@ find_function(Oid funcid)
 		return NULL;
 	form = (Form_pg_proc) GETSTRUCT(tuple);
 	function = hash_search(functions, &funcid, HASH_ENTER, NULL);
-	function->usable = form->prolang == INTERNALlanguageId && form->prokind == PROKIND_FUNCTION &&
-		form->proisstrict && form->provolatile == PROVOLATILE_IMMUTABLE && !form->proretset &&
+	function->immutable = form->provolatile == PROVOLATILE_IMMUTABLE;
+	function->usable = function->immutable && form->prolang == INTERNALlanguageId && form->prokind == PROKIND_FUNCTION &&
+		form->proisstrict && !form->proretset && funcid < FirstUnpinnedObjectId &&
 		heap_attisnull(tuple, Anum_pg_proc_proacl, NULL);
 	ReleaseSysCache(tuple);
 	if (function->usable)
@@ -194,6 +233,12 @@ call(Node *node, Oid funcid, Oid collation, List *args, MotConstants *taken, Val
 					return OTHER;
 				nature = COLUMN;
 				break;
+			case COMPUTED:
+				if (IsA(node, FuncExpr) && nature == COLUMN)
+					return OTHER;
+				if (nature == VALUE)
+					nature = COMPUTED;
+				break;
 			case VALUE:
 				if (nature == COLUMN && IsA(node, FuncExpr) && !IsA(arg, Const))
 					return OTHER;
@@ -207,11 +252,11 @@ call(Node *node, Oid funcid, Oid collation, List *args, MotConstants *taken, Val
 	}
 	if (nature == COLUMN)
 		return COLUMN;
-	if (funcid >= FirstUnpinnedObjectId || taken->no_calls)
-		return OTHER;
 	function = find_function(funcid);
 	if (function == NULL || !function->usable)
 		return OTHER;
+	if (!taken->calls)
+		return COMPUTED;
 	InvokeFunctionExecuteHook(funcid);
 	function->info.fn_expr = node;
 	InitFunctionCallInfoData(*fcinfo, &function->info, n, collation, NULL, NULL);
@@ -303,9 +348,9 @@ take(void **place, Value value, MotConstants *taken)
 	return false;
 }
 
-/* a place where a value is compared, assigned or computed with; "null": also if it is none */
+/* a place where a value is compared or computed with, or "stored", whatever it is */
 static bool
-take_value(void **place, bool null, MotConstants *taken)
+take_value(void **place, bool stored, MotConstants *taken)
 {
 	Node	   *node = *place;
 	Value		value;
@@ -313,9 +358,9 @@ take_value(void **place, bool null, MotConstants *taken)
 	switch (look_at(node, taken, &value))
 	{
 		case VALUE:
-			if (exprType(node) == BOOLOID || exprType(node) == UNKNOWNOID)
+			if ((exprType(node) == BOOLOID && !stored) || exprType(node) == UNKNOWNOID)
 				return keep(node, taken);
-			if (value.isnull && !null)
+			if (value.isnull && !stored)
 				return true;
 			return take(place, value, taken);
 		case COLUMN:
@@ -341,6 +386,15 @@ take_value(void **place, bool null, MotConstants *taken)
 			if (IsA(node, RelabelType))
 				return take_value((void **) &((RelabelType *) node)->arg, false, taken);
 			return keep(node, taken);
+		case COMPUTED:
+			{
+				bool		others = taken->others;
+
+				taken->computed = true;
+				taken->computed_params |= keep(node, taken);
+				taken->others = others;
+				return false;
+			}
 		default:
 			break;
 	}
@@ -348,7 +402,7 @@ take_value(void **place, bool null, MotConstants *taken)
 	if (IsA(node, CoerceToDomain))
 	{
 		mix(taken, T_CoerceToDomain);
-		return take_value((void **) &((CoerceToDomain *) node)->arg, null, taken);
+		return take_value((void **) &((CoerceToDomain *) node)->arg, stored, taken);
 	}
 	return keep(node, taken);
 }
@@ -370,19 +424,16 @@ static bool
 take_conditions(Node *quals, MotConstants *taken)
 {
 	List	   *conditions = quals == NULL ? NIL :
-	is_andclause(quals) ? ((BoolExpr *) quals)->args : list_make1(quals);
-	bool		all = true;
+		is_andclause(quals) ? ((BoolExpr *) quals)->args : list_make1(quals);
 
-	/* behind one that is false the planner would not compute anything */
-	taken->no_calls = true;
-	foreach_ptr(Node, condition, conditions)
-		all &= is_comparison(condition, taken) || (IsA(condition, NullTest) && IsA(((NullTest *) condition)->arg, Var));
-	taken->no_calls = !all;
 	foreach_ptr(Node, condition, conditions)
 	{
 		mix(taken, nodeTag(condition));
 		if (!is_comparison(condition, taken))
 		{
+			/* behind one that is false the planner does not compute anything */
+			if (!IsA(condition, NullTest))
+				taken->others = true;
 			if (keep(condition, taken))
 				return true;
 			continue;
@@ -392,7 +443,6 @@ take_conditions(Node *quals, MotConstants *taken)
 			take_value(&lsecond(((OpExpr *) condition)->args), false, taken))
 			return true;
 	}
-	taken->no_calls = false;
 	return false;
 }
 
@@ -408,12 +458,19 @@ take_targets(List *targets, MotConstants *taken)
 	return false;
 }
 
-/* True: it is nothing that can be remembered. */
+/*
+ * True: it is nothing that can be remembered.  Without taken->calls nothing is computed, but found out
+ * whether something could be, and whether there are others that the planner may compute: these may fail, too,
+ * and who fails first is up to the planner.
+ */
 static bool
 take_all(Query *query, MotConstants *taken)
 {
 	ListCell   *lc;
 
+	taken->hash = 0;
+	taken->n = 0;
+	taken->others = taken->computed = taken->computed_params = false;
 	mix(taken, query->commandType);
 	foreach_node(RangeTblEntry, rte, query->rtable)
 		mix_name(taken, rte->eref->aliasname);
@@ -460,13 +517,24 @@ MotConstantsTake(Query *query, ParamListInfo bound, MotConstants *taken)
 {
 	begin_functions();
 	taken->bound = bound;
-	taken->hash = 0;
-	taken->n = 0;
-	taken->no_calls = false;
-	if (!take_all(query, taken))
-		return true;
-	MotConstantsPutBack(taken);
-	return false;
+	taken->calls = false;
+	if (take_all(query, taken) ||
+		(taken->computed && taken->others && taken->computed_params))
+	{
+		MotConstantsPutBack(taken);
+		return false;
+	}
+	if (taken->computed && !taken->others)
+	{
+		MotConstantsPutBack(taken);
+		taken->calls = true;
+		if (take_all(query, taken))
+		{
+			MotConstantsPutBack(taken);
+			return false;
+		}
+	}
+	return true;
 }
 
 void

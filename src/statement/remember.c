@@ -373,7 +373,9 @@ is_simple(const Query *query)
 		if (rte->rtekind != RTE_RELATION || rte->securityQuals != NIL || rte->tablesample != NULL ||
 			(OidIsValid(relid) && rte->relid != relid))
 			return false;
-		if (rte->relkind == RELKIND_RELATION && !MotIsOrdinaryTable(rte->relid))
+		/* (ON CONFLICT's "excluded" is of a composite type) */
+		if (rte->relkind == RELKIND_RELATION ? !MotIsOrdinaryTable(rte->relid) :
+			rte->relkind != RELKIND_FOREIGN_TABLE && rte->relkind != RELKIND_COMPOSITE_TYPE)
 			return false;
 		relid = rte->relid;
 	}

@@ -30,7 +30,11 @@ typedef struct MotConstants
 {
 	ParamListInfo bound;		/* parameters that are constants, or NULL */
 	uint32		hash;			/* of what is left */
-	bool		no_calls;		/* nothing is computed */
+	bool		calls;			/* may be made */
+	bool		computed;		/* some values would be, by calls ... */
+	bool		computed_params;	/* ... with parameters in them */
+	bool		others;			/* there are expressions that the planner may
+								 * compute */
 	int			n;
 	MotConstant places[MOT_MAX_CONSTANTS];
 } MotConstants;

@@ -19,5 +19,11 @@ sed 's/^/# /' "$TMPDIR/tap.out"
 ok "... so have those that group and join many rows (seed $SEED)" \
 	/usr/bin/python3 "$here/differential/differential.py" --reports --seed "$SEED" --statements "$((${STATEMENTS:-4000} / 4))"
 sed 's/^/# /' "$TMPDIR/tap.out"
+for protocol in simple unnamed; do
+	ok "... so have statements that nobody prepares: $protocol (seed $SEED)" \
+		/usr/bin/python3 "$here/differential/differential.py" --protocol "$protocol" --seed "$SEED" --statements "$((${STATEMENTS:-4000} / 4))"
+	sed 's/^/# /' "$TMPDIR/tap.out"
+done
+ok "... and what a client does with their portals" /usr/bin/python3 "$here/differential/messages.py"
 
 done_testing

@@ -606,15 +606,15 @@ class Sender:
         r = ctypes.c_void_p(self.pq.PQexecParams(self.conn, text.encode(), n, (ctypes.c_uint * n)(*types), params, None, None, 0))
         status = self.pq.PQresultStatus(r)
         if status in (1, 2):
-            rows = None
+            rows, columns = None, []
             if status == 2:
                 rows = [tuple(None if self.pq.PQgetisnull(r, i, j) else self.pq.PQgetvalue(r, i, j).decode()
                               for j in range(self.pq.PQnfields(r))) for i in range(self.pq.PQntuples(r))]
                 if not ordered:
                     rows.sort(key=repr)
-                rows.append([(self.pq.PQfname(r, i), self.pq.PQftype(r, i), self.pq.PQfmod(r, i), self.pq.PQftablecol(r, i))
-                             for i in range(self.pq.PQnfields(r))])
-            result = ('ok', int(self.pq.PQcmdTuples(r) or -1), rows)
+                columns = [(self.pq.PQfname(r, i), self.pq.PQftype(r, i), self.pq.PQfmod(r, i), self.pq.PQftablecol(r, i))
+                           for i in range(self.pq.PQnfields(r))]
+            result = ('ok', int(self.pq.PQcmdTuples(r) or -1), rows, columns)
         else:
             fields = [self.pq.PQresultErrorField(r, ord(c)) for c in 'CMD']
             if fields[0] is None or fields[0][:2] in (b'57', b'58', b'XX'):
@@ -660,9 +660,9 @@ class Twin:
                     rows = cursor.fetchall()
                     if not ordered:
                         rows = sorted(rows, key=repr)
-                    # (types that are a twin's own have another number)
-                    rows.append([tuple(c) if c.type_code < 16384 else c.name for c in cursor.description])
-                return ('ok', cursor.rowcount, rows)
+                columns = [(c.name, c.type_code, c.internal_size, c.precision, c.scale, c.table_column)
+                           for c in cursor.description or ()]
+                return ('ok', cursor.rowcount, rows, columns)
             except psycopg2.Error as error:
                 if error.pgcode is None or error.pgcode.startswith(('57', '58', 'XX')):
                     print('not a statement\'s own error: %s' % error)
