@@ -77,6 +77,15 @@ echo "# ${traffic% * *} tpmC on $SHARDS servers together"
 is "$(shards_check)" "" "... leaves all consistent, seen from each"
 ok "... and some went to the others" test "$(on_shard 1 -c "SELECT count(*) FROM order_line WHERE ol_w_id <= 2 AND ol_supply_w_id > 2")" -gt 0
 
+# other plans: scans of all servers at once, joins and aggregates of partitions
+for n in 1 2 3; do
+	on_shard $n -f - <<-'SQL'
+		SELECT format('ALTER SERVER %I OPTIONS (ADD async_capable %L)', srvname, 'true') FROM pg_foreign_server WHERE srvname ~ '^shard' \gexec
+	SQL
+done
+is "$(on_shard 2 -c "EXPLAIN SELECT sum(s_ytd) FROM stock" | grep -c 'Async Foreign Scan')" 2 "both others are scanned at once"
+is "$(PGOPTIONS="-c enable_partitionwise_join=on -c enable_partitionwise_aggregate=on" shards_check)" "" "... and all is consistent"
+
 # From one server to two others, who have conflicts: postgres_fdw commits there one after the other, at REPEATABLE READ.
 cat >"$TMPDIR/between.sql" <<'SQL'
 \set cents random(1, 100)

@@ -58,8 +58,8 @@ for round in $(seq "${ROUNDS:-6}"); do
 	is "$(sed -n 's/^ordered //p' "$work"/done.* | LC_ALL=C sort | LC_ALL=C comm -23 - \
 		<(on_shard 1 -c "SELECT o_w_id || ' ' || o_d_id || ' ' || o_id FROM orders" | LC_ALL=C sort) | head)" "" "... and each order"
 done
-ok "there were some" test "$(cat "$work"/done.* | wc -l)" -gt 200
-ok "some over several servers" test "$(on_shard 1 -c "SELECT count(*) FROM history WHERE (h_w_id - 1) / 2 <> (h_c_w_id - 1) / 2")" -gt 50
+ok "there were some" test "$(cat "$work"/done.* | wc -l)" -gt 50
+ok "some over several servers" test "$(on_shard 1 -c "SELECT count(*) FROM history WHERE (h_w_id - 1) / 2 <> (h_c_w_id - 1) / 2")" -gt 5
 for n in 1 2 3; do
 	is "$(on_shard $n -c "SELECT string_agg(first_problem, ', ') FROM pg_class c JOIN pg_am a ON a.oid = relam AND amname = 'mot', mot_verify(c.oid) WHERE relkind = 'r'")" "" \
 		"indexes of server $n have what its rows say"
