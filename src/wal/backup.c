@@ -81,10 +81,17 @@ object_access(ObjectAccessType access, Oid class_id, Oid object_id, int sub_id, 
 	if (access != OAT_FUNCTION_EXECUTE || MyProc == NULL)
 		return;
 
-	/* (pg_rewind has made its session read only, as few do who list directories by these three arguments) */
+	/*
+	 * (pg_rewind has made its session read only, as few do who list
+	 * directories by these three arguments)
+	 */
 	if (object_id == F_PG_LS_DIR_TEXT_BOOL_BOOL && DefaultXactReadOnly)
 		lists_files = true;
-	/* before the function runs, so before the backup's checkpoint, or the list */
+
+	/*
+	 * before the function runs, so before the backup's checkpoint, or the
+	 * list
+	 */
 	if ((object_id == F_PG_BACKUP_START || lists_files) && !noted)
 	{
 		if (!exit_registered)
