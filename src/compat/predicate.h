@@ -18,6 +18,24 @@
 #define MotConflictListEmpty(list) SHMQueueEmpty(list)
 #endif
 
+/* The next of a transaction's conflicts in, the first one after NULL; NULL: there are no more. */
+static inline RWConflict
+MotNextConflictIn(SERIALIZABLEXACT *xact, RWConflict conflict)
+{
+#if PG_VERSION_NUM >= 160000
+	if (conflict == NULL ? dlist_is_empty(&xact->inConflicts) :
+		!dlist_has_next(&xact->inConflicts, &conflict->inLink))
+		return NULL;
+	return dlist_container(RWConflictData, inLink,
+						   conflict == NULL ? dlist_head_node(&xact->inConflicts) :
+						   dlist_next_node(&xact->inConflicts, &conflict->inLink));
+#else
+	return (RWConflict) SHMQueueNext(&xact->inConflicts,
+									 conflict == NULL ? &xact->inConflicts : &conflict->inLink,
+									 offsetof(RWConflictData, inLink));
+#endif
+}
+
 /* The next of a transaction's conflicts out, the first one after NULL; NULL: there are no more. */
 static inline RWConflict
 MotNextConflictOut(SERIALIZABLEXACT *xact, RWConflict conflict)

@@ -255,6 +255,8 @@ typedef struct mot_slot
 	_Atomic bool looks_ahead;
 	_Atomic uint64_t last_commit;	/* number of the last one installed */
 	_Atomic bool judging;		/* drawn, and may still fail its validation */
+	_Atomic bool in_doubt;		/* prepared or about to be, reads kept; see
+								 * kept.c */
 	_Atomic bool reclaiming;	/* working off queues, with a snapshot */
 	_Atomic uint64_t host_id;
 	_Atomic bool amends;		/* has a row for a moment, see mot_row_amend */
@@ -303,6 +305,7 @@ struct mot_engine
 				MOT_CACHE_ALIGNED _Atomic uint64_t newest_preceding;	/* number; precede.c */
 	_Atomic uint64_t next_serial;
 	_Atomic uint32_t slots_used;	/* slots ever opened: 0 .. slots_used - 1 */
+	_Atomic uint32_t kept;		/* slots with kept reads; see kept.c */
 	_Atomic uint32_t dropped_count;
 	_Atomic uint64_t undone_entries;	/* in queues, see undo_key_change */
 	uint32_t	slots;
@@ -538,7 +541,8 @@ struct mot_session
 	uint32_t	open_cursors;	/* opened since the last snapshot was let go */
 	uint32_t	cursor_generation;
 	uint64_t	moves;
-	address_map walked;			/* row -> the end of a long walk + 1, see row.c */
+	address_map walked;			/* row -> the end of a long walk + 1, see
+								 * row.c */
 	mot_ts		walked_snapshot;
 
 	mot_tree_context tree;
@@ -577,6 +581,9 @@ struct mot_session
 								 * snapshot */
 	bool		learned;		/* something that surely is not */
 	bool		gave_back;		/* keys that it had found free */
+	bool		keeps;			/* is being validated to be prepared ... */
+	bool		met_in_doubt;	/* ... and has read what such a one has
+								 * changed */
 	bool		lock_to_return; /* the last mot_row_lock took the row's lock */
 	mot_isolation isolation;
 	mot_ts		snapshot;
@@ -807,8 +814,18 @@ extern void mot_read_free(mot_session *s);
 extern void mot_read_init(mot_session *s);
 
 /* precede.c */
+
+typedef struct note_set
+{
+	uint64_t	rows;			/* changed ones, as bits of their notes */
+	uint64_t	ranges;			/* tables in whose ranges something is new */
+} note_set;
+
 extern bool mot_txn_precedes(mot_session *s);
-extern void mot_read_note(mot_session *s, mot_ts place);
+extern void mot_read_note(mot_session *s, mot_slot *slot, mot_ts place);
+extern bool mot_written(const mot_session *s, note_set *w);
+extern bool mot_has_read(mot_slot *slot, mot_ts first, const note_set *w);
+extern void mot_judged_await(mot_session *s, mot_ts number);
 
 static inline uint64_t
 table_bit(const mot_table *table)

@@ -72,6 +72,8 @@ typedef enum mot_status
 	MOT_CONFLICT_READ,			/* 40001: a row we read changed (SERIALIZABLE) */
 	MOT_CONFLICT_PHANTOM,		/* 40001: a range we read has a new row
 								 * (SERIALIZABLE) */
+	MOT_CONFLICT_KEPT,			/* 40001: a prepared transaction has read what
+								 * we change (SERIALIZABLE) */
 	MOT_TOO_LARGE				/* row or key larger than the engine's limits */
 } mot_status;
 

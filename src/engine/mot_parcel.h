@@ -4,7 +4,7 @@
  *	  The part of mot_engine.h for a host whose transactions may wait for their end
  *	  without their session (two-phase commit).
  *
- * Not those of SERIALIZABLE, and after mot_txn_prepare.  A transaction goes to a slot of its
+ * After mot_txn_prepare, or keep_reads.  A transaction goes to a slot of its
  * own, "holder" being a session opened there, which may be closed meanwhile
  * without ending it.
  *
@@ -15,6 +15,16 @@
  *	unpack		by a holder's session opened anew: mot_txn_commit or mot_txn_abort follows, or
  *				put_back.  May fail for want of private memory
  *	free		after its end
+ *
+ * SERIALIZABLE, if it has changed anything, here or elsewhere:
+ *
+ *	keep_reads	instead of mot_txn_prepare, rows locked: what it has read stands now, and
+ *				nobody who is validated changes it until it is let go, however
+ *				this turns out
+ *	keep_all	the same in a holder's session, of everything that there is
+ *	let_go		after its end: with the number that it was committed with, or 0
+ *	meets_kept	whom would a transaction's changes come upon?  His name, or 0.  Before
+ *				it draws the host waits for him, or it is going to fail
  *
  * A transaction that has run in the holder's session is packed and handed over by
  * naming that twice.
@@ -33,6 +43,11 @@ extern void mot_txn_hand_over(mot_session *session, mot_session *holder, mot_par
 extern mot_status mot_txn_unpack(mot_session *holder, mot_parcel *parcel);
 extern void mot_txn_put_back(mot_session *holder);
 extern void mot_parcel_free(mot_session *session, mot_parcel *parcel);
+
+extern mot_status mot_txn_keep_reads(mot_session *session, mot_session *holder, uint64_t host_id);
+extern void mot_reads_keep_all(mot_session *holder, uint64_t host_id);
+extern void mot_reads_let_go(mot_session *holder, mot_ts number);
+extern uint64_t mot_txn_meets_kept(mot_session *session);
 
 /*
  * The locks of a prepared transaction that its changes do not imply, for the host's log:

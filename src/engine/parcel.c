@@ -25,7 +25,7 @@
  * Nobody publishes a snapshot for it meanwhile.  It needs none: what it has
  * superseded stays the newest committed version of a row that nobody else can
  * change, entries lead to rows that cannot go, and the commit publishes one
- * before it draws.  (It is none of SERIALIZABLE, whose reads nobody would keep.)
+ * before it draws.  (What one of SERIALIZABLE has read is seen to in kept.c.)
  *
  *-------------------------------------------------------------------------
  */
@@ -210,7 +210,7 @@ mot_txn_pack(mot_session *s, mot_session *holder, mot_parcel **parcel)
 	mot_status	status;
 	mot_parcel *p;
 
-	mot_assert(s->active && !s->validate && s->deferred_count == 0);
+	mot_assert(s->active && s->deferred_count == 0);
 	mot_assert(holder == s || !holder->active);
 	p = parcel_alloc(s, sizeof(mot_parcel), &status);
 	if (p == NULL)

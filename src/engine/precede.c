@@ -115,11 +115,10 @@ note(_Atomic uint64_t *at, mot_ts place)
 	atomic_store_explicit(at, place, memory_order_relaxed);
 }
 
-/* All that the transaction has read was read as of "place": its number, or its snapshot. */
+/* All that the transaction has read was read as of "place": its number, or its snapshot.  slot: its own, or its holder's */
 void
-mot_read_note(mot_session *s, mot_ts place)
+mot_read_note(mot_session *s, mot_slot *slot, mot_ts place)
 {
-	mot_slot   *slot = s->slot;
 	const read_item *read = s->reads;
 	const read_item *end = read + s->read_count;
 
@@ -135,12 +134,6 @@ mot_read_note(mot_session *s, mot_ts place)
 }
 
 /* ----------------------------------------------------------------- judgement */
-
-typedef struct written
-{
-	uint64_t	rows;			/* changed ones, as bits of their notes */
-	uint64_t	ranges;			/* tables in whose ranges something is new */
-} written;
 
 /*
  * A table that was made, emptied or stored anew after the snapshot, which finds
@@ -167,10 +160,12 @@ has_met_newer_table(const mot_session *s)
 	return met;
 }
 
-/* What does it write?  False: into a newer table. */
-static bool
-what_is_written(const mot_session *s, written *w)
+/* What does it write?  False: into a newer table, too. */
+bool
+mot_written(const mot_session *s, note_set *w)
 {
+	bool		newer = false;
+
 	w->rows = w->ranges = 0;
 	for (uint64_t i = 0; i < s->entries; i++)
 	{
@@ -198,15 +193,14 @@ what_is_written(const mot_session *s, written *w)
 			case J_DROP:
 				break;
 		}
-		if (table != NULL && is_newer(s, table))
-			return false;
+		newer |= table != NULL && is_newer(s, table);
 	}
-	return true;
+	return !newer;
 }
 
-/* wait until everybody with a smaller number has been judged */
-static void
-wait_for_earlier(mot_session *s)
+/* wait until everybody with a number smaller than ours has been judged */
+void
+mot_judged_await(mot_session *s, mot_ts number)
 {
 	uint32_t	n = atomic_load(&s->engine->slots_used);
 
@@ -225,7 +219,7 @@ wait_for_earlier(mot_session *s)
 			uint64_t	state = atomic_load_explicit(&slot->commit_state, memory_order_acquire);
 			bool		judging = atomic_load_explicit(&slot->judging, memory_order_acquire);
 
-			if (state == COMMIT_NONE || state > s->commit_ts ||
+			if (state == COMMIT_NONE || state > number ||
 				(state != COMMIT_DRAWING && !judging))
 				break;
 			mot_backoff(&spins);
@@ -234,8 +228,8 @@ wait_for_earlier(mot_session *s)
 }
 
 /* Has a transaction of this session that has been judged, or has ended, and comes at or after "first" read what is written? */
-static bool
-has_read(mot_slot *slot, mot_ts first, const written *w)
+bool
+mot_has_read(mot_slot *slot, mot_ts first, const note_set *w)
 {
 	/* relaxed, all: see note() */
 	if (atomic_load_explicit(&slot->read_any, memory_order_relaxed) >= first)
@@ -253,7 +247,7 @@ has_read(mot_slot *slot, mot_ts first, const written *w)
 
 /* Has, or may, this session's transaction that comes at or after "first" read what is written? */
 static bool
-is_in_the_way(mot_session *s, mot_slot *slot, mot_ts first, const written *w)
+is_in_the_way(mot_session *s, mot_slot *slot, mot_ts first, const note_set *w)
 {
 	/* seq_cst: after our draw; see the head of this file */
 	uint64_t	serial = atomic_load(&slot->serial);
@@ -269,7 +263,7 @@ is_in_the_way(mot_session *s, mot_slot *slot, mot_ts first, const written *w)
 		atomic_load_explicit(&slot->commit_state, memory_order_acquire) == COMMIT_NONE)
 		return true;
 
-	return has_read(slot, first, w);
+	return mot_has_read(slot, first, w);
 }
 
 /* Its reads do not stand as of its number.  May it precede those who changed them? */
@@ -280,9 +274,9 @@ mot_txn_precedes(mot_session *s)
 	mot_ts		first;
 	mot_ts		newest;
 	uint32_t	n = atomic_load(&e->slots_used);
-	written		w;
+	note_set	w;
 
-	if (!s->may_precede || s->saw_newest || has_met_newer_table(s) || !what_is_written(s, &w))
+	if (!s->may_precede || s->saw_newest || has_met_newer_table(s) || !mot_written(s, &w))
 		return false;
 
 	/*
@@ -291,9 +285,9 @@ mot_txn_precedes(mot_session *s)
 	 */
 	first = mot_read_first_change(s, true);
 	for (uint32_t i = 0; i < n; i++)
-		if (&e->slot[i] != s->slot && has_read(&e->slot[i], first, &w))
+		if (&e->slot[i] != s->slot && mot_has_read(&e->slot[i], first, &w))
 			return false;
-	wait_for_earlier(s);
+	mot_judged_await(s, s->commit_ts);
 	first = mot_read_first_change(s, false);
 	if (first <= s->snapshot || first >= s->commit_ts)
 		return false;

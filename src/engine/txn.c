@@ -113,9 +113,11 @@ reads_finish(mot_session *s)
 {
 	/* of the others that was noted by prepare */
 	if (s->prepared && !is_validated(s))
-		mot_read_note(s, s->snapshot);
+		mot_read_note(s, s->slot, s->snapshot);
 	mot_serial_end(s);
 	mot_read_clear(s);
+	if (mot_unlikely(atomic_load_explicit(&s->slot->in_doubt, memory_order_relaxed)))
+		atomic_store_explicit(&s->slot->in_doubt, false, memory_order_release);
 	/* release: what was read is not looked at again */
 	atomic_store_explicit(&s->slot->validates, false, memory_order_release);
 }
@@ -353,7 +355,7 @@ static __attribute__((noinline))
 mot_status
 judge(mot_session *s)
 {
-	mot_status	status = mot_read_validate(s, s->commit_ts);
+	mot_status	status = mot_txn_meets_kept(s) != 0 ? MOT_CONFLICT_KEPT : mot_read_validate(s, s->commit_ts);
 
 	if ((status == MOT_CONFLICT_READ || status == MOT_CONFLICT_PHANTOM) && mot_txn_precedes(s))
 		status = MOT_OK;
@@ -368,7 +370,7 @@ judge(mot_session *s)
 		s->commit_ts = 0;
 		return status;
 	}
-	mot_read_note(s, s->commit_ts);
+	mot_read_note(s, s->slot, s->commit_ts);
 	/* release: as above */
 	atomic_store_explicit(&s->slot->judging, false, memory_order_release);
 	return MOT_OK;

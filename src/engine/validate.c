@@ -329,6 +329,13 @@ version_before(mot_session *s, mot_row *row, const mot_version **shown)
 			/* the one that holds the row has said this */
 			if (row_head(row) != head)
 				continue;
+
+			/*
+			 * (acquire: a name that it had before is no longer there, see
+			 * above)
+			 */
+			if (mot_unlikely(s->keeps) && atomic_load_explicit(&slot->in_doubt, memory_order_acquire))
+				s->met_in_doubt = true;
 			/* (DRAWING is less than any timestamp) */
 			if (state != COMMIT_NONE && state < s->valid_at)
 			{

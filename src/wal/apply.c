@@ -226,6 +226,7 @@ apply_one(MotRedo *r, const MotOpData *op, const char *raw, size_t len)
 			drop_database(op->dbid);
 			return;
 		case MOT_OP_PREPARED:
+		case MOT_OP_PREPARED_READS:
 			return;
 		default:
 			break;

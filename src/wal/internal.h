@@ -177,6 +177,7 @@ extern void MotPreparedRedoDrop(void *redo);
 extern void MotPreparedRedoFinish(void);
 extern void MotPreparedRedoFinished(void *redo);
 extern bool MotPreparedRedoRestore(const char *gid, bool commit);
+extern bool MotPreparedRedoUnrestored(void);
 
 /* by the worker, before anybody may change anything: true: all are as they were */
 extern void MotRestorePrepared(void);

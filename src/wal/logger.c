@@ -93,7 +93,7 @@ static Known *recently_known[RECENTLY_KNOWN];	/* by serial */
 
 static void logger_enter(void);
 static void logger_prepare(mot_session *session);
-static void *logger_keep(mot_session *session, const char *gid);
+static void *logger_keep(mot_session *session, const char *gid, bool keeps_reads);
 static void logger_insert(mot_session *session);
 static void logger_installed(mot_session *session);
 static void logger_abort(void);
@@ -138,7 +138,8 @@ static const MotXactLog xact_log = {
 	.finish = MotPreparedRedoFinish,
 	.finished = MotPreparedRedoFinished,
 	.restore = MotPreparedRedoRestore,
-	.await = MotReplayAwait
+	.await = MotReplayAwait,
+	.unrestored = MotPreparedRedoUnrestored
 };
 
 void
@@ -193,7 +194,7 @@ logger_prepare(mot_session *session)
 
 /* PREPARE TRANSACTION: returns the copy. */
 static void *
-logger_keep(mot_session *session, const char *gid)
+logger_keep(mot_session *session, const char *gid, bool keeps_reads)
 {
 	TransactionId xid = GetTopTransactionId();
 	XLogRecPtr	end;
@@ -205,7 +206,7 @@ logger_keep(mot_session *session, const char *gid)
 	resetStringInfo(&buffer);
 	logging.keeps = true;
 	begin = buffer.len;
-	MotRecordPrepared(&buffer, gid);
+	MotRecordPrepared(&buffer, gid, keeps_reads);
 	operation_done(begin);
 	log_locks(session);
 	log_rows(session);

@@ -97,16 +97,17 @@ MotPreparedRedoFinished(void *redo)
 	LWLockRelease(MotApplyLock);
 }
 
-/* its identifier, in this memory */
+/* its identifier, in this memory; *keeps_reads: what it has read, too */
 static char *
-identifier(const InDoubt *entry, const char *ops)
+identifier(const InDoubt *entry, const char *ops, bool *keeps_reads)
 {
 	const char *p = ops;
 	const char *error;
 	MotOpData	op;
 
-	if (!MotRecordNext(&p, ops + entry->len, &op, &error) || op.op != MOT_OP_PREPARED)
+	if (!MotRecordNext(&p, ops + entry->len, &op, &error) || !MOT_OP_IS_PREPARED(op.op))
 		elog(ERROR, "redo of prepared transaction %u does not begin with its identifier", entry->xid);
+	*keeps_reads = op.op == MOT_OP_PREPARED_READS;
 	return pnstrdup(op.bytes, op.len);
 }
 
@@ -120,8 +121,9 @@ is_to_be_restored(const char *gid)
 		if (pg_atomic_read_u32(&entry->what) == MOT_DOUBT_PREPARED)
 		{
 			const char *ops = MotInDoubtOps(entry);
+			bool		keeps_reads;
 
-			found = strcmp(identifier(entry, ops), gid) == 0;
+			found = strcmp(identifier(entry, ops, &keeps_reads), gid) == 0;
 			if (entry->in_file)
 				MotSpillUnmap(ops, entry->len);
 		}
@@ -146,6 +148,14 @@ MotPreparedRedoRestore(const char *gid, bool commit)
 	if (commit)
 		MotWalCheckWritable();
 	return !commit;
+}
+
+/* (before the tables are loaded it is not known) */
+bool
+MotPreparedRedoUnrestored(void)
+{
+	return MotWalCurrentState() == MOT_WAL_READY ? pg_atomic_read_u32(&MotReplay->prepared) != 0 :
+		MotDirectoryExists();
 }
 
 /* --------------------------------------------------------------- the worker */
@@ -183,7 +193,8 @@ static bool
 restore_one(InDoubt *entry)
 {
 	const char *ops = MotInDoubtOps(entry);
-	char	   *gid = identifier(entry, ops);
+	bool		keeps_reads;
+	char	   *gid = identifier(entry, ops, &keeps_reads);
 	mot_session *session;
 	volatile bool done = false;
 
@@ -192,7 +203,7 @@ restore_one(InDoubt *entry)
 		session = MotPreparedRestore(entry->xid, gid);
 		if (MotApplyAgain(session, ops, entry->len, entry->lsn))
 		{
-			MotPreparedRestored(entry);
+			MotPreparedRestored(entry, keeps_reads);
 			done = true;
 		}
 	}

@@ -257,12 +257,12 @@ put_identity(StringInfo buf, MotOp op, const void *key, size_t key_len,
 }
 
 void
-MotRecordPrepared(StringInfo buf, const char *gid)
+MotRecordPrepared(StringInfo buf, const char *gid, bool keeps_reads)
 {
 	size_t		len = strlen(gid);
 	char	   *p = put_begin(buf, 1 + VARINT_MAX + len);
 
-	*p++ = MOT_OP_PREPARED;
+	*p++ = keeps_reads ? MOT_OP_PREPARED_READS : MOT_OP_PREPARED;
 	p = put_varint(p, len);
 	p = put_bytes(p, gid, len);
 	put_end(buf, p);
@@ -271,7 +271,7 @@ MotRecordPrepared(StringInfo buf, const char *gid)
 bool
 MotRecordIsPrepared(const char *ops, size_t len)
 {
-	return len > 0 && *ops == MOT_OP_PREPARED;
+	return len > 0 && MOT_OP_IS_PREPARED(*ops);
 }
 
 void
@@ -549,6 +549,7 @@ next_operation(const char **p, const char *end, MotOpData *op, const char **erro
 			whole = get_identity(p, end, op);
 			break;
 		case MOT_OP_PREPARED:
+		case MOT_OP_PREPARED_READS:
 			whole = get_bytes(p, end, &op->bytes, &op->len);
 			break;
 		case MOT_OP_LOCK:

@@ -49,6 +49,7 @@
  *	OP_DELETE		identity
  *	OP_PREPARED		v length, identifier: the transaction is one that PREPARE TRANSACTION ends, so its
  *					fate may not be known for long; the first operation of such a one
+ *	OP_PREPARED_READS	the same of one at SERIALIZABLE: what it has read is to stand until it is decided
  *	OP_LOCK			strength 1 (mot_row_mode), identity: it has locked the row, or more strongly than
  *					its changes do.  Before all changes; of no matter to who applies these
  *
@@ -126,8 +127,11 @@ typedef enum MotOp
 	MOT_OP_DELETE,
 	MOT_OP_LONG,
 	MOT_OP_PREPARED,
-	MOT_OP_LOCK
+	MOT_OP_LOCK,
+	MOT_OP_PREPARED_READS
 } MotOp;
+
+#define MOT_OP_IS_PREPARED(op) ((op) == MOT_OP_PREPARED || (op) == MOT_OP_PREPARED_READS)
 
 /* one operation taken apart; pointers into the buffer given */
 typedef struct MotOpData
@@ -174,7 +178,7 @@ extern void MotRecordUpdate(StringInfo buf, const void *key, size_t key_len,
 extern void MotRecordDelete(StringInfo buf, const void *key, size_t key_len,
 							unsigned old_host_bits, const void *old, size_t old_size);
 
-extern void MotRecordPrepared(StringInfo buf, const char *gid);
+extern void MotRecordPrepared(StringInfo buf, const char *gid, bool keeps_reads);
 extern void MotRecordLock(StringInfo buf, mot_row_mode mode, const void *key, size_t key_len,
 						  unsigned old_host_bits, const void *old, size_t old_size);
 

@@ -708,7 +708,7 @@ describe_operations(StringInfo buf, const char *ops, size_t len)
 			relid = op.oid;
 			continue;
 		}
-		if (op.op == MOT_OP_PREPARED)
+		if (MOT_OP_IS_PREPARED(op.op))
 		{
 			appendStringInfo(buf, "; prepared \"%.*s\"", (int) op.len, op.bytes);
 			continue;

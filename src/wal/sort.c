@@ -185,6 +185,7 @@ sort_transaction(const char *ops, size_t len, XLogRecPtr lsn)
 				part = NULL;
 				break;
 			case MOT_OP_PREPARED:
+			case MOT_OP_PREPARED_READS:
 				break;
 			default:
 				if (part == NULL)

@@ -90,10 +90,14 @@ extern void MotPreparedShmemRequest(void);
 extern void MotPreparedShmemInit(void);
 extern Size MotPreparedShmemSize(void);
 extern bool MotPreparedIsSaid(void);
-extern void MotPreparedBegin(mot_session *session, const MotXactLog *log);
+extern bool MotPreparedChangesHeap(void);
+extern void MotPreparedBegin(mot_session *session, const MotXactLog *log, bool keeps);
 extern bool MotPreparedDone(mot_session *session, const MotXactLog *log);
 extern void MotPreparedEnd(const MotXactLog *log);
 extern void MotPreparedWait(TransactionId xid);
+extern bool MotPreparedAnyKeeps(void);
+extern bool MotPreparedAnyUnrestored(void);
+extern bool MotPreparedKeeps(TransactionId xid);
 
 /* moment.c */
 extern MotTaken MotMomentQuery(mot_session *session, Snapshot snapshot);
@@ -111,7 +115,9 @@ extern void MotCircleLeave(void);
 /* serial.c: SERIALIZABLE over both kinds of tables */
 extern bool MotSerialTouchesHeap(void);
 extern void MotSerialEnter(void);
-extern bool MotSerialAllows(void);
+extern void MotSerialCheck(void);
+extern void MotSerialCheckPrepare(void);
+extern void MotSerialAwaitPrepared(mot_session *session);
 extern void MotSerialBefore(void);
 extern bool MotSerialBecomesSafe(void);
 
@@ -127,6 +133,7 @@ extern void MotReleaseSubxactLock(uint64 id);
 
 /* how the engine calls a prepared transaction that holds rows */
 extern uint64 MotHolderOfXid(TransactionId xid);
+extern TransactionId MotXidOfHolder(uint64 id);
 
 extern void MotWaitInit(void);
 

@@ -35,9 +35,11 @@
  * have their locks again (wal/prepared.c).  Until then a commit is applied as on a
  * standby.
  *
- * Not at SERIALIZABLE, since nobody would keep the reads; and not with changes of storage
- * (tables made, altered, emptied or dropped), which are made in this process's own
- * memory.
+ * At SERIALIZABLE what it has read stays as it is from PRE_PREPARE on (engine/kept.c), and
+ * its place is that of its end (serial.c).
+ *
+ * Not with changes of storage (tables made, altered, emptied or dropped), which are made in
+ * this process's own memory.
  *
  *-------------------------------------------------------------------------
  */
@@ -72,12 +74,14 @@ typedef struct Holder
 	pg_atomic_uint32 xid;		/* may be looked at without; 0: none */
 	mot_parcel *parcel;
 	void	   *redo;			/* the log's */
+	bool		keeps;			/* what it has read, at SERIALIZABLE */
 	char		gid[GIDSIZE];
 } Holder;
 
 typedef struct Shared
 {
 	pg_atomic_uint32 used;		/* holders that are not free */
+	pg_atomic_uint32 keeping;	/* ... and keep what was read */
 	Holder		holder[FLEXIBLE_ARRAY_MEMBER];
 } Shared;
 
@@ -87,6 +91,8 @@ static LWLock *lock = NULL;
 /* PREPARE TRANSACTION has been said, with this identifier */
 static char prepare_gid[GIDSIZE];
 static bool prepares = false;
+static bool prepare_had_xid;
+static CommandId prepare_command;
 
 /* what this session has claimed, from PRE_PREPARE to PREPARE, or while it restores one */
 static Holder *mine = NULL;
@@ -103,6 +109,8 @@ static bool exit_registered = false;
 static mot_session *open_slot(const Holder *holder);
 static Holder *claim(const char *gid, TransactionId xid, TransactionId *other);
 static Holder *claim_named(const char *gid);
+static void keep(Holder *holder);
+static void let_go(Holder *holder, mot_session *session, mot_ts number);
 static void settle(Holder *holder, mot_session *session);
 static bool settle_decided(void);
 static void settle_ending(void);
@@ -166,6 +174,52 @@ release(Holder *holder)
 	pg_atomic_write_u32(&holder->xid, InvalidTransactionId);
 	LWLockRelease(lock);
 	pg_atomic_fetch_sub_u32(&shared->used, 1);
+}
+
+/* Others who ask are told so from now on. */
+static void
+keep(Holder *holder)
+{
+	holder->keeps = true;
+	/* a full barrier: see serial.c */
+	pg_atomic_fetch_add_u32(&shared->keeping, 1);
+}
+
+/* Its transaction has ended; number: it has committed with that. */
+static void
+let_go(Holder *holder, mot_session *session, mot_ts number)
+{
+	if (!holder->keeps)
+		return;
+	mot_reads_let_go(session, number);
+	holder->keeps = false;
+	pg_atomic_fetch_sub_u32(&shared->keeping, 1);
+}
+
+bool
+MotPreparedAnyKeeps(void)
+{
+	return shared != NULL && max_prepared_xacts > 0 && pg_atomic_read_u32(&shared->keeping) != 0;
+}
+
+/* of before a restart: nobody knows yet what they keep */
+bool
+MotPreparedAnyUnrestored(void)
+{
+	const MotXactLog *log = MotXactTheLog();
+
+	return shared != NULL && max_prepared_xacts > 0 && log != NULL && log->unrestored();
+}
+
+bool
+MotPreparedKeeps(TransactionId xid)
+{
+	if (!MotPreparedAnyKeeps())
+		return false;
+	for (int i = 0; i < max_prepared_xacts; i++)
+		if (pg_atomic_read_u32(&shared->holder[i].xid) == xid && shared->holder[i].keeps)
+			return true;
+	return false;
 }
 
 /* *passing: some holders are about to be free, or may be */
@@ -282,6 +336,18 @@ MotPreparedSaid(const char *gid)
 {
 	strlcpy(prepare_gid, gid, GIDSIZE);
 	prepares = true;
+	prepare_had_xid = TransactionIdIsValid(GetTopTransactionIdIfAny());
+	prepare_command = GetCurrentCommandId(false);
+}
+
+/*
+ * Has the transaction, perhaps, changed anything of the server's?  It has a number in any case,
+ * which the server gives it before it asks us; before that deferred triggers have run.
+ */
+bool
+MotPreparedChangesHeap(void)
+{
+	return !prepares || prepare_had_xid || GetCurrentCommandId(false) != prepare_command;
 }
 
 bool
@@ -290,17 +356,24 @@ MotPreparedIsSaid(void)
 	return prepares;
 }
 
-/* In PRE_PREPARE, rows locked: all that may fail. */
+/* In PRE_PREPARE, rows locked: all that may fail.  keeps: at SERIALIZABLE, what it has read has to stand. */
 void
-MotPreparedBegin(mot_session *session, const MotXactLog *log)
+MotPreparedBegin(mot_session *session, const MotXactLog *log, bool keeps)
 {
 	TransactionId xid = GetTopTransactionId();
 
 	mine = take_holder(prepare_gid, xid);
 	mine_session = open_slot(mine);
+	if (keeps)
+	{
+		keep(mine);
+		MotRaiseStatus(mot_txn_keep_reads(session, mine_session, MotHolderOfXid(xid)), NULL);
+		MotSerialCheckPrepare();
+		MOT_FAULT("prepare-kept");
+	}
 	MotRaiseStatus(mot_txn_pack(session, mine_session, &mine->parcel), NULL);
 	MOT_FAULT("prepare-packed");
-	mine->redo = log->keep(session, prepare_gid);
+	mine->redo = log->keep(session, prepare_gid, keeps);
 	MOT_FAULT("prepare-logged");
 }
 
@@ -334,6 +407,7 @@ MotPreparedEnd(const MotXactLog *log)
 		log->drop(mine->redo);
 	if (mine->parcel != NULL)
 		mot_parcel_discard(mine_session, mine->parcel);
+	let_go(mine, mine_session, 0);
 	if (mine_session != NULL)
 		mot_session_close(mine_session);
 	release(mine);
@@ -353,6 +427,7 @@ settle(Holder *holder, mot_session *session)
 	TransactionId xid = pg_atomic_read_u32(&holder->xid);
 	const MotXactLog *log = MotXactTheLog();
 	bool		committed;
+	mot_ts		ts = 0;
 
 	HOLD_INTERRUPTS();
 	if (TransactionIdIsInProgress(xid))
@@ -378,10 +453,13 @@ settle(Holder *holder, mot_session *session)
 	if (committed)
 	{
 		/* (of one whose end nobody has run here) */
-		if (!MotMixedAnnounced() && mot_txn_has_writes(session))
+		if (!MotMixedAnnounced() && (mot_txn_has_writes(session) || holder->keeps))
 			MotMixedAnnounceXid(xid);
 		MotMixedDraw();
-		MotMixedDone(mot_txn_commit(session));
+		ts = mot_txn_commit(session);
+		if (ts == 0 && holder->keeps)
+			ts = mot_commit_draw(session);
+		MotMixedDone(ts);
 		MOT_FAULT("prepared-installed");
 	}
 	else
@@ -391,6 +469,7 @@ settle(Holder *holder, mot_session *session)
 		mot_txn_abort(session);
 		MOT_FAULT("prepared-undone");
 	}
+	let_go(holder, session, ts);
 	log->finished(holder->redo);
 	mot_parcel_free(session, holder->parcel);
 	mot_session_close(session);
@@ -482,12 +561,15 @@ MotPreparedFinish(const char *gid, bool commit, void (*run) (void *arg), void *a
 	}
 	ending_session = unpack(holder);
 	ending = holder;
-	HOLD_INTERRUPTS();
 	PG_TRY();
 	{
+		/* (until this transaction ends, which is after theirs) */
+		if (commit && holder->keeps)
+			MotSerialEnter();
+		HOLD_INTERRUPTS();
 		MOT_FAULT("prepared-claimed");
 		/* (row locks are no half that could be missed) */
-		if (mot_txn_has_writes(ending_session))
+		if (mot_txn_has_writes(ending_session) || holder->keeps)
 			MotMixedAnnounceXid(pg_atomic_read_u32(&holder->xid));
 		run(arg);
 	}
@@ -554,12 +636,17 @@ MotPreparedRestore(TransactionId xid, const char *gid)
 
 /* They have been: redo is the log's. */
 void
-MotPreparedRestored(void *redo)
+MotPreparedRestored(void *redo, bool keeps_reads)
 {
 	MotRaiseStatus(mot_txn_pack(mine_session, mine_session, &mine->parcel), NULL);
 	mot_txn_hand_over(mine_session, mine_session, mine->parcel,
 					  MotHolderOfXid(pg_atomic_read_u32(&mine->xid)));
 	mine->redo = redo;
+	if (keeps_reads)
+	{
+		keep(mine);
+		mot_reads_keep_all(mine_session, MotHolderOfXid(pg_atomic_read_u32(&mine->xid)));
+	}
 	mot_session_close(mine_session);
 	set_state(mine, HOLDER_KEEPS);
 	mine = NULL;

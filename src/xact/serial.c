@@ -59,6 +59,22 @@
  *	  Or it is a reader of a later moment, without G: by 6 the server knows
  *	  P -> G -> F, and F was there before P's snapshot was taken.
  *
+ * A transaction T that is prepared (prepared.c) has neither place nor number before COMMIT
+ * PREPARED, which goes through the section; then it has both, and cannot fail any more. So what makes
+ * others fail must not happen to it meanwhile:
+ *
+ *	- What it has read in the engine stands (engine/kept.c): who is about to change it,
+ *	  or to prepare that, waits for T's end.
+ *	- So does F who has overwritten what T has read in heap tables, be it that F has
+ *	  touched nothing else: 3, the other way round.  Since F looks before the server
+ *	  knows of its end, T fails at PREPARE if there is such an F at all, at its end or not.
+ *	  (T says that it keeps its reads, and looks then; F has overwritten, and looks
+ *	  whether anybody does.)
+ *
+ * As its place is not before that of whoever is in the section, nobody fails by 3 because of it.
+ * After a restart all that is known of prepared transactions is the server's, until the engine's
+ * half has been restored; so long F waits for any.
+ *
  * The section is a lock of the server's, so its deadlock detector, lock_timeout
  * and cancel know about it.  In the section nobody waits for a row or for
  * NOTIFY's lock: these are taken before.
@@ -83,6 +99,8 @@
 #include "xact/internal.h"
 
 static bool missed_a_commit(SERIALIZABLEXACT *me);
+static bool missed_anybody(SERIALIZABLEXACT *me);
+static TransactionId prepared_reader(SERIALIZABLEXACT *me, bool any);
 static void tell_server_of_place(void);
 
 /*
@@ -138,18 +156,6 @@ MotSerialEnter(void)
 	MotTimeWaitOver();
 }
 
-/* In the section, the engine's transaction prepared.  May this one commit? */
-bool
-MotSerialAllows(void)
-{
-	SERIALIZABLEXACT *me = ShareSerializableXact();
-
-	if (me == NULL)
-		return true;
-	tell_server_of_place();
-	return !missed_a_commit(me);
-}
-
 static bool
 missed_a_commit(SERIALIZABLEXACT *me)
 {
@@ -163,11 +169,110 @@ missed_a_commit(SERIALIZABLEXACT *me)
 	{
 		uint32		flags = conflict->sxactIn->flags;
 
-		missed = (flags & (SXACT_FLAG_COMMITTED | SXACT_FLAG_PREPARED)) != 0 &&
+		missed = ((flags & SXACT_FLAG_COMMITTED) != 0 ||
+				  ((flags & SXACT_FLAG_PREPARED) != 0 && !MotPreparedKeeps(conflict->sxactIn->topXid))) &&
 			(flags & SXACT_FLAG_ROLLED_BACK) == 0;
 	}
 	LWLockRelease(SerializableXactHashLock);
 	return missed;
+}
+
+static bool
+missed_anybody(SERIALIZABLEXACT *me)
+{
+	RWConflict	conflict;
+	bool		missed;
+
+	LWLockAcquire(SerializableXactHashLock, LW_SHARED);
+	missed = (me->flags & (SXACT_FLAG_SUMMARY_CONFLICT_OUT | SXACT_FLAG_CONFLICT_OUT)) != 0;
+	for (conflict = MotNextConflictOut(me, NULL); conflict != NULL && !missed;
+		 conflict = MotNextConflictOut(me, conflict))
+		missed = (conflict->sxactIn->flags & SXACT_FLAG_ROLLED_BACK) == 0;
+	LWLockRelease(SerializableXactHashLock);
+	return missed;
+}
+
+static void
+raise_missed(const char *detail)
+{
+	mot_count_event(MotSession(), MOT_EVENT_MIXED);
+	ereport(ERROR,
+			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+			 errmsg("could not serialize access due to read/write dependencies among transactions"),
+			 errdetail("%s", detail),
+			 errhint("The transaction might succeed if retried.")));
+}
+
+/* In the section, the engine's transaction prepared. */
+void
+MotSerialCheck(void)
+{
+	SERIALIZABLEXACT *me = ShareSerializableXact();
+
+	if (me == NULL)
+		return;
+	tell_server_of_place();
+	if (missed_a_commit(me))
+		raise_missed("A heap row that this transaction has read was changed by a concurrent transaction, which comes after it in no order that fits memory-optimized tables, too.");
+}
+
+/* PREPARE TRANSACTION, its reads kept. */
+void
+MotSerialCheckPrepare(void)
+{
+	SERIALIZABLEXACT *me = ShareSerializableXact();
+
+	if (me == NULL)
+		return;
+	tell_server_of_place();
+	if (missed_anybody(me))
+		raise_missed("A heap row that this transaction has read is being changed, or was, by a concurrent transaction, which could end before it is known whether this one, prepared, is committed.");
+}
+
+/* A prepared transaction that has read a heap row which this one has overwritten. any: be its reads kept or not */
+static TransactionId
+prepared_reader(SERIALIZABLEXACT *me, bool any)
+{
+	TransactionId xid = InvalidTransactionId;
+	RWConflict	conflict;
+
+	LWLockAcquire(SerializableXactHashLock, LW_SHARED);
+	for (conflict = MotNextConflictIn(me, NULL); conflict != NULL && !TransactionIdIsValid(xid);
+		 conflict = MotNextConflictIn(me, conflict))
+	{
+		const SERIALIZABLEXACT *reader = conflict->sxactOut;
+
+		if (MotPreparedKeeps(reader->topXid) ||
+			(any && (reader->flags & SXACT_FLAG_PREPARED) != 0 && reader->pid == 0))
+			xid = reader->topXid;
+	}
+	LWLockRelease(SerializableXactHashLock);
+	return xid;
+}
+
+/* Who is about to commit, or to prepare, waits for those prepared whose reads he has changed; session: his, if he has one. */
+void
+MotSerialAwaitPrepared(mot_session *session)
+{
+	SERIALIZABLEXACT *me = ShareSerializableXact();
+
+	for (;;)
+	{
+		bool		any = MotPreparedAnyUnrestored();
+		TransactionId xid = InvalidTransactionId;
+
+		if (likely(!any && !MotPreparedAnyKeeps()))
+			return;
+		if (session != NULL)
+			xid = MotXidOfHolder(mot_txn_meets_kept(session));
+		if (!TransactionIdIsValid(xid) && me != NULL)
+			xid = prepared_reader(me, any);
+		if (!TransactionIdIsValid(xid))
+			return;
+		MotTimeWait();
+		MotPreparedWait(xid);
+		MotTimeWaitOver();
+	}
 }
 
 /* Before the end of a transaction that is not in the section. */

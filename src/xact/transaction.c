@@ -360,10 +360,12 @@ before_commit(void)
 	bool		serial = false;
 	bool		mixed;
 
-	if (!active && !changes)
-		return;
 	if (active)
 		lock_rows();
+	if (XactIsoLevel == XACT_SERIALIZABLE)
+		MotSerialAwaitPrepared(active ? MotOpenSession : NULL);
+	if (!active && !changes)
+		return;
 	if (changes)
 		participant->define(active ? MotOpenSession : NULL);
 	if (changes)
@@ -530,16 +532,9 @@ prepare_commit(bool serial, bool mixed)
 		MOT_FAULT("commit-drawn");
 	}
 	status = mot_txn_prepare(MotOpenSession);
-	if (status == MOT_OK && serial && !MotSerialAllows())
-	{
-		mot_count_event(MotOpenSession, MOT_EVENT_MIXED);
-		ereport(ERROR,
-				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-				 errmsg("could not serialize access due to read/write dependencies among transactions"),
-				 errdetail("A heap row that this transaction has read was changed by a concurrent transaction, which comes after it in no order that fits memory-optimized tables, too."),
-				 errhint("The transaction might succeed if retried.")));
-	}
 	MotRaiseStatus(status, NULL);
+	if (serial)
+		MotSerialCheck();
 }
 
 static void
@@ -560,6 +555,7 @@ before_prepare(void)
 {
 	bool		active = MotOpenSession != NULL && mot_txn_active(MotOpenSession);
 	bool		changes = has_changes();
+	bool		keeps = false;
 
 	/* the server says so, a little later */
 	if (changes && max_prepared_xacts == 0)
@@ -568,19 +564,23 @@ before_prepare(void)
 		refuse_to_prepare("transaction that has created, altered, emptied or dropped",
 						  "Use COMMIT, or do that in a transaction of its own.");
 
-	/*
-	 * the order of both kinds of tables is decided at COMMIT; and with an xid
-	 * all are taken for writers
-	 */
-	if (active && XactIsoLevel == XACT_SERIALIZABLE)
-		refuse_to_prepare(changes ? "serializable transaction that has changed" : "serializable transaction that has read",
-						  "Use COMMIT, or another isolation level.");
+	if (!active && XactIsoLevel == XACT_SERIALIZABLE)
+		MotSerialAwaitPrepared(NULL);
 	if (!active)
 		return;
-	if (changes && !MotPreparedIsSaid())
+	/* (as in before_commit: who has only read has the place of its snapshot) */
+	if (XactIsoLevel == XACT_SERIALIZABLE)
+		keeps = mot_txn_is_validated(MotOpenSession) || MotPreparedChangesHeap();
+	if ((changes || keeps) && !MotPreparedIsSaid())
 		refuse_to_prepare("transaction of a subscription that has changed",
 						  "Make the subscription with two_phase = false.");
 	lock_rows();
+	if (XactIsoLevel == XACT_SERIALIZABLE)
+	{
+		MotSerialAwaitPrepared(MotOpenSession);
+		if (!keeps)
+			MotSerialBefore();
+	}
 	if (changes)
 	{
 		check_decoded();
@@ -590,11 +590,12 @@ before_prepare(void)
 							  "Commit a change of the table's rows in a transaction of its own; then it has been stored.");
 	}
 	/* reads have to be valid now: there is no later occasion */
-	MotRaiseStatus(mot_txn_prepare(MotOpenSession), NULL);
-	if (changes)
+	if (!keeps)
+		MotRaiseStatus(mot_txn_prepare(MotOpenSession), NULL);
+	if (changes || keeps)
 	{
 		logged = true;
-		MotPreparedBegin(MotOpenSession, log);
+		MotPreparedBegin(MotOpenSession, log, keeps);
 	}
 }
 

@@ -186,6 +186,13 @@ MotHolderOfXid(TransactionId xid)
 	return XID_HOLDER | xid;
 }
 
+/* (0 has none) */
+TransactionId
+MotXidOfHolder(uint64 id)
+{
+	return (TransactionId) id;
+}
+
 /* Wait until the holder's transaction, or subtransaction, has ended. */
 static void
 wait_for_id(uint64 id)
@@ -390,6 +397,15 @@ MotRaiseStatus(mot_status status, Relation rel)
 					 status == MOT_CONFLICT_READ ?
 					 errdetail("A row that this transaction has read was changed by a concurrent transaction.") :
 					 errdetail("A row was added to a range that this transaction has read."),
+					 errhint("The transaction might succeed if retried.")));
+			break;
+
+		case MOT_CONFLICT_KEPT:
+			mot_count_event(MotSession(), MOT_EVENT_READ);
+			ereport(ERROR,
+					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+					 errmsg("could not serialize access due to read/write dependencies among transactions"),
+					 errdetail("A row that this transaction has changed was read by a concurrent transaction that is prepared."),
 					 errhint("The transaction might succeed if retried.")));
 			break;
 

@@ -226,15 +226,17 @@ typedef struct MotXactLog
 	 * abort.  finish, finished: around its installation, or undoing, by
 	 * whatever process.  restore: is it one of before a restart that has no
 	 * holder yet?  If it is to be committed it has to have one now; may wait
-	 * and raise.  await: until nobody is about to give it one.
+	 * and raise.  await: until nobody is about to give it one.  unrestored:
+	 * may there be some that have none?
 	 */
-	void	   *(*keep) (mot_session *session, const char *gid);
+	void	   *(*keep) (mot_session *session, const char *gid, bool keeps_reads);
 	void		(*kept) (void *redo);
 	void		(*drop) (void *redo);
 	void		(*finish) (void);
 	void		(*finished) (void *redo);
 	bool		(*restore) (const char *gid, bool commit);
 	void		(*await) (void);
+	bool		(*unrestored) (void);
 } MotXactLog;
 
 extern void MotXactSetLog(const MotXactLog *log);
@@ -247,7 +249,7 @@ extern void MotXactSetLog(const MotXactLog *log);
 extern void MotPreparedSaid(const char *gid);
 extern void MotPreparedFinish(const char *gid, bool commit, void (*run) (void *arg), void *arg);
 extern mot_session *MotPreparedRestore(TransactionId xid, const char *gid);
-extern void MotPreparedRestored(void *redo);
+extern void MotPreparedRestored(void *redo, bool keeps_reads);
 extern void MotPreparedNotRestored(void);
 
 /* before a change that does not go through MotBeginWrite (storage) */

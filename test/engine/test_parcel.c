@@ -16,9 +16,9 @@ static mot_session *a,
 		   *b;
 
 static void
-setup(void)
+setup_with(bool value_index)
 {
-	store_create(&st, 64 << 20, 8, MOT_ENGINE_PRIVATE, true);
+	store_create(&st, 64 << 20, 8, MOT_ENGINE_PRIVATE, value_index);
 	a = open_session(st.engine, 1);
 	b = open_session(st.engine, 2);
 	begin(b);
@@ -27,6 +27,12 @@ setup(void)
 		REQUIRE(insert(&st, b, 1, id, (int64_t) id * 10) == MOT_OK);
 	commit(b);
 	end_view(b);
+}
+
+static void
+setup(void)
+{
+	setup_with(true);
 }
 
 static void
@@ -213,6 +219,142 @@ restored(void)
 	teardown();
 }
 
+/* SERIALIZABLE: "s" reads one row and changes another */
+static void
+serial(mot_session *s, uint64_t read, uint64_t changed)
+{
+	mot_view	v = begin_view(s, 1);
+
+	mot_txn_begin(s, MOT_SERIALIZABLE, v.snapshot, 7);
+	(void) get(&st, s, &v, read, NULL, NULL);
+	if (changed > 3000)
+		CHECK(insert(&st, s, 1, changed, 1) == MOT_OK);
+	else
+		CHECK(update(&st, s, &v, 1, changed, -1) == MOT_OK);
+	CHECK(mot_txn_lock(s) == MOT_OK);
+}
+
+static void
+serial_end(mot_session *s, mot_status expected)
+{
+	CHECK(mot_txn_prepare(s) == expected);
+	if (expected == MOT_OK)
+		CHECK(mot_txn_commit(s) != 0);
+	else
+		mot_txn_abort(s);
+	end_view(s);
+}
+
+/* What a prepared one has read stands until it is decided: read is a row's number, or that of one that is not there. */
+static void
+keeps(uint64_t read, bool commits)
+{
+	mot_session *holder;
+	mot_session *other;
+	mot_parcel *parcel = NULL;
+	uint64_t	beside = 10;
+	mot_ts		ts = 0;
+
+	setup_with(false);
+	holder = open_session(st.engine, HOLDER);
+	other = open_session(st.engine, HOLDER - 1);
+	serial(a, read, 2);
+	REQUIRE(mot_txn_keep_reads(a, holder, NAME) == MOT_OK);
+	REQUIRE(mot_txn_pack(a, holder, &parcel) == MOT_OK);
+	mot_txn_hand_over(a, holder, parcel, NAME);
+	end_view(a);
+
+	/*
+	 * who changes it would fail, and is told for whom to wait; not who reads
+	 * what it has changed
+	 */
+	serial(b, 5, read);
+	CHECK(mot_txn_meets_kept(b) == NAME);
+	serial_end(b, MOT_CONFLICT_KEPT);
+	/* (a row's note may be another's, too) */
+	for (serial(b, 2, beside); mot_txn_meets_kept(b) != 0 && beside < 100; serial(b, 2, ++beside))
+		serial_end(b, MOT_CONFLICT_KEPT);
+	serial_end(b, MOT_OK);
+
+	/*
+	 * nor can one be prepared that has read what this one has changed, or
+	 * that changes what it has read
+	 */
+	for (int i = 0; i < 2; i++)
+	{
+		serial(b, i == 0 ? 2 : 5, i == 0 ? beside : read);
+		CHECK(mot_txn_keep_reads(b, other, NAME) == (i == 0 ? MOT_CONFLICT_READ : MOT_CONFLICT_KEPT));
+		mot_txn_abort(b);
+		end_view(b);
+		mot_reads_let_go(other, 0);
+	}
+	/* nor one whose reads do not stand */
+	serial(b, beside, beside + 1);
+	serial(a, 5, beside);
+	serial_end(a, mot_txn_meets_kept(a) != 0 ? MOT_CONFLICT_KEPT : MOT_OK);
+	CHECK(mot_txn_keep_reads(b, other, NAME) != MOT_OK);
+	mot_txn_abort(b);
+	end_view(b);
+	mot_reads_let_go(other, 0);
+
+	/*
+	 * who began before it was committed, and writes what it has read, comes
+	 * after it
+	 */
+	serial(b, 2, read);
+	REQUIRE(mot_txn_unpack(holder, parcel) == MOT_OK);
+	if (commits)
+	{
+		ts = mot_txn_commit(holder);
+		CHECK(ts != 0);
+	}
+	else
+		mot_txn_abort(holder);
+	mot_reads_let_go(holder, ts);
+	mot_parcel_free(holder, parcel);
+	CHECK(mot_txn_meets_kept(b) == 0);
+	mot_txn_may_precede(b);
+	serial_end(b, commits ? MOT_CONFLICT_READ : MOT_OK);
+	mot_session_close(holder);
+	mot_session_close(other);
+	teardown();
+}
+
+static void
+kept(void)
+{
+	for (int commits = 0; commits < 2; commits++)
+	{
+		keeps(1, commits);
+		keeps(4000, commits);
+	}
+}
+
+/* after a restart nobody knows what it was */
+static void
+kept_all(void)
+{
+	mot_session *holder;
+
+	setup_with(false);
+	holder = open_session(st.engine, HOLDER);
+	mot_reads_keep_all(holder, NAME);
+	serial(b, 1, 2);
+	CHECK(mot_txn_meets_kept(b) == NAME);
+	serial_end(b, MOT_CONFLICT_KEPT);
+	(void) begin_view(b, 1);
+	mot_txn_begin(b, MOT_SERIALIZABLE, mot_snapshot_held(b), 7);
+	CHECK(mot_txn_meets_kept(b) == 0);
+	CHECK(mot_txn_prepare(b) == MOT_OK);
+	(void) mot_txn_commit(b);
+	end_view(b);
+	mot_reads_let_go(holder, 0);
+	serial(b, 1, 2);
+	serial_end(b, MOT_OK);
+	mot_session_close(holder);
+	teardown();
+}
+
 static void
 committed(void)
 {
@@ -235,5 +377,7 @@ main(int argc, char **argv)
 	RUN(rolled_back);
 	RUN(discarded);
 	RUN(restored);
+	RUN(kept);
+	RUN(kept_all);
 	return test_end();
 }

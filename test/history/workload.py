@@ -25,6 +25,9 @@ Options: --seconds N, --clients N, --seed N
     --stall         most commits of every third client wait for a standby that is not
                     there, until somebody cancels that, while the others go on beside
                     them with short transactions; fewer keys
+    --prepare       half of the transactions end in PREPARE TRANSACTION, and a little later in
+                    COMMIT PREPARED or ROLLBACK PREPARED; who finds one of his own after a
+                    crash commits it
     --failover DSN  halfway the server is stopped at once, the standby in
                     STANDBY_DATA is promoted, and all goes on there
 
@@ -238,9 +241,23 @@ class Client(threading.Thread):
         else:
             if self.stalls and rng.random() < 0.7:
                 cur.execute("SET LOCAL synchronous_commit = on")
+            if self.run_.args.prepare and rng.random() < 0.5:
+                self.prepare(cur, txn)
+                return
             txn["committing"] = True
             cur.execute("COMMIT")
             txn["status"] = "ok"
+
+    def prepare(self, cur, txn):
+        """two-phase commit"""
+        gid = "history.%d.%d" % (self.number, len(self.history))
+        commits = self.rng.random() < 0.9
+        txn["committing"] = True
+        cur.execute("PREPARE TRANSACTION '%s'" % gid)
+        if self.rng.random() < 0.5:
+            time.sleep(self.rng.random() * 0.02)
+        cur.execute("%s PREPARED '%s'" % ("COMMIT" if commits else "ROLLBACK", gid))
+        txn["status"] = "ok" if commits else "fail"
 
     def one(self, conn, what):
         txn = {"id": "%d.%d" % (self.number, len(self.history)), "client": self.number,
@@ -281,6 +298,12 @@ class Client(threading.Thread):
             if not self.run_.args.crash:
                 raise
 
+    def end_prepared(self, cur):
+        """those that a crash has left: whoever ran them does not know of their end"""
+        cur.execute("SELECT gid FROM pg_prepared_xacts WHERE gid LIKE 'history.%d.%%'" % self.number)
+        for gid, in cur.fetchall():
+            cur.execute("COMMIT PREPARED '%s'" % gid)
+
     def connect(self):
         args = self.run_.args
         options = "-c deadlock_timeout=20ms -c default_transaction_isolation=" + LEVELS[self.level()].replace(" ", "\\ ")
@@ -296,6 +319,8 @@ class Client(threading.Thread):
                 cur = conn.cursor()
                 cur.execute("SELECT current_setting('port'), pid FROM pg_stat_activity WHERE backend_type = 'checkpointer'")
                 self.era = str(cur.fetchall())
+                if args.prepare:
+                    self.end_prepared(cur)
                 return conn
             except psycopg2.Error:
                 if not args.crash:
@@ -337,6 +362,9 @@ class Run:
 
     def final(self, number):
         """read all there is, as a transaction that follows every other"""
+        # (nobody has left anything prepared, but who died with the last crash)
+        for client in self.clients if self.args.prepare else ():
+            client.connect().close()
         reader = Client(self, number)
         conn = reader.connect()
 
@@ -472,6 +500,7 @@ def main():
     parser.add_argument("--crash", choices=["kill", "immediate", "server", "any"])
     parser.add_argument("--async", action="store_true", dest="async_")
     parser.add_argument("--stall", action="store_true")
+    parser.add_argument("--prepare", action="store_true")
     parser.add_argument("--failover")
     parser.add_argument("file")
     args = parser.parse_args()

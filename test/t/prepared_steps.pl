@@ -18,13 +18,15 @@ my $node = make_node('steps');
 make_steps();
 
 my $round = 0;
-for my $point (qw(prepare-packed prepare-logged prepare-decided prepare-handed prepare-done))
+for my $point (qw(prepare-kept prepare-packed prepare-logged prepare-decided prepare-handed prepare-done))
 {
 	for my $large ($round++ % 2)
 	{
 		my $was = all_equal("before $point");
-		my $expected = $point =~ /packed|logged/ ? 0 : 1;
-		with_fault("$point:killall", 'BEGIN;' . step_work($large) . "PREPARE TRANSACTION 'step'");
+		my $expected = $point =~ /kept|packed|logged/ ? 0 : 1;
+		# (the first of them at SERIALIZABLE only)
+		my $begin = $round % 2 ? 'BEGIN ISOLATION LEVEL SERIALIZABLE;' : 'BEGIN;';
+		with_fault("$point:killall", $begin . step_work($large) . "PREPARE TRANSACTION 'step'");
 		wait_death();
 		$node->start;
 		is(prepared(), $expected, "$point: killed there, it is " . ($expected ? '' : 'not ') . 'prepared');
@@ -39,7 +41,7 @@ for my $point (qw(prepare-packed prepare-logged prepare-decided prepare-handed p
 		}
 		sql("UPDATE step_$_ SET v = v + 1 WHERE id = 1") for qw(o f h);
 		# an error there takes it back, or there is none
-		with_fault("$point:error", 'BEGIN;' . step_work($large) . "PREPARE TRANSACTION 'step'") if $point =~ /packed|logged/;
+		with_fault("$point:error", $begin . step_work($large) . "PREPARE TRANSACTION 'step'") if $point =~ /kept|packed|logged/;
 		is(prepared(), '0', "$point: nothing is left");
 		all_equal("$point: all rows agree");
 	}
@@ -52,7 +54,7 @@ for my $end ('COMMIT', 'ROLLBACK')
 		for my $large ($round++ % 2)
 		{
 			my $was = all_equal("before $point");
-			sql('BEGIN;' . step_work($large) . "PREPARE TRANSACTION 'step'");
+			sql(($round % 2 ? 'BEGIN ISOLATION LEVEL SERIALIZABLE;' : 'BEGIN;') . step_work($large) . "PREPARE TRANSACTION 'step'");
 			sql('CHECKPOINT') if $round % 3;
 			with_fault("$point:killall", "$end PREPARED 'step'");
 			wait_death();

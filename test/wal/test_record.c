@@ -135,7 +135,7 @@ write_random(StringInfo buf, Expected *e)
 {
 	static const MotOp ops[] = {MOT_OP_TABLE, MOT_OP_CREATE, MOT_OP_DEFINE, MOT_OP_INDEX, MOT_OP_DROP,
 		MOT_OP_DROP_DATABASE, MOT_OP_INSERT, MOT_OP_UPDATE, MOT_OP_UPDATE, MOT_OP_UPDATE, MOT_OP_DELETE,
-		MOT_OP_PREPARED, MOT_OP_LOCK
+		MOT_OP_PREPARED, MOT_OP_PREPARED_READS, MOT_OP_LOCK
 	};
 
 	memset(e, 0, offsetof(Expected, key));
@@ -170,11 +170,12 @@ write_random(StringInfo buf, Expected *e)
 			MotRecordInsert(buf, e->host_bits, e->row, e->size);
 			break;
 		case MOT_OP_PREPARED:
+		case MOT_OP_PREPARED_READS:
 			/* (an identifier is a string) */
 			e->size = next_random(64);
 			memset(e->row, 'a' + (int) next_random(26), e->size);
 			e->row[e->size] = '\0';
-			MotRecordPrepared(buf, e->row);
+			MotRecordPrepared(buf, e->row, e->op == MOT_OP_PREPARED_READS);
 			break;
 		case MOT_OP_LOCK:
 			e->oid = next_random(MOT_MODE_KEY_SHARE + 1);
@@ -221,6 +222,7 @@ is_expected(const Expected *e, const MotOpData *op)
 		case MOT_OP_CREATE:
 		case MOT_OP_DEFINE:
 		case MOT_OP_PREPARED:
+		case MOT_OP_PREPARED_READS:
 			return same_bytes(e->row, e->size, op->bytes, op->len);
 		case MOT_OP_INDEX:
 			return op->oid == e->oid;
