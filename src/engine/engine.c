@@ -31,6 +31,7 @@ engine_init(mot_engine *e)
 {
 	atomic_store(&e->clock, TS_FIRST);
 	atomic_store(&e->horizon, TS_FIRST);
+	atomic_store(&e->kept, MOT_TS_NONE);
 	atomic_store(&e->next_serial, 1);
 	mot_spin_init(&e->directory_lock);
 	mot_spin_init(&e->dropped_lock);
@@ -147,6 +148,8 @@ mot_engine_horizons(mot_engine *e, mot_ts *unlinked)
 	for (int tries = 0;; tries++)
 	{
 		lowered = atomic_load(&e->lowered);
+		known = atomic_load(&e->kept);
+		oldest = known < oldest ? known : oldest;
 		for (uint32_t i = 0; i < n; i++)
 		{
 			mot_ts		ts = atomic_load(&e->slot[i].published);
@@ -468,6 +471,20 @@ mot_snapshot_lower(mot_session *s, mot_ts oldest)
 		return;
 	atomic_store(&s->slot->published, oldest);
 	atomic_fetch_add(&s->engine->lowered, 1);
+}
+
+/* (as above: the caller's own publication goes after this) */
+void
+mot_engine_keep(mot_engine *e, mot_ts oldest)
+{
+	atomic_store(&e->kept, oldest);
+	atomic_fetch_add(&e->lowered, 1);
+}
+
+mot_ts
+mot_engine_kept(const mot_engine *e)
+{
+	return atomic_load_explicit(&((mot_engine *) e)->kept, memory_order_acquire);
 }
 
 void

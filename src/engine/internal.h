@@ -300,6 +300,7 @@ struct mot_engine
 				MOT_CACHE_ALIGNED _Atomic uint64_t horizon; /* last one computed;
 															 * grows only */
 	_Atomic uint64_t lowered;	/* how often mot_snapshot_lower was called */
+	_Atomic uint64_t kept;		/* mot_engine_keep */
 	/* commits announced and not durable yet; each transaction's end reads it */
 				MOT_CACHE_ALIGNED _Atomic uint32_t undurable;
 				MOT_CACHE_ALIGNED _Atomic uint64_t newest_preceding;	/* number; precede.c */

@@ -184,6 +184,13 @@ typedef struct mot_beyond
 extern void mot_snapshot_lower(mot_session *session, mot_ts oldest);
 
 /*
+ * What snapshots from this one on need is kept for sessions that will lower theirs to it;
+ * by somebody whose own is not newer, or MOT_TS_NONE.  The host sees to it that one does so at a time.
+ */
+extern void mot_engine_keep(mot_engine *engine, mot_ts oldest);
+extern mot_ts mot_engine_kept(const mot_engine *engine);
+
+/*
  * This session reads for another one's transaction: by a snapshot of its, and with
  * what it has changed.  The other one, in "slot", holds that snapshot and changes
  * nothing of what is read as long as this one reads; it is not one of SERIALIZABLE, nor

@@ -15,11 +15,17 @@
  * the engine's snapshot (mot_beyond).  If one process has had so many that the first of them are
  * forgotten, the snapshot cannot be had, which is an error; a subscription tries again.
  *
- * What such commits supersede must still be there.  The transaction with whose
- * snapshot is copied begins before the slot is made (CREATE_REPLICATION_SLOT ... USE_SNAPSHOT, as
- * subscriptions do it), and holds an engine snapshot from then on, which is below all of them
- * (MotSnapshotHoldEarly).  A snapshot that is exported instead has no such transaction: who imports it
- * may read memory-optimized tables if nobody has committed since.
+ * What such commits supersede must still be there.  A transaction that begins before it makes the
+ * slot (CREATE_REPLICATION_SLOT ... USE_SNAPSHOT, as subscriptions do it) holds an engine snapshot
+ * from then on, which is below all of them (MotSnapshotHeldEarly).
+ *
+ * A snapshot that is exported instead has no transaction of ours, and nobody tells us that a slot is being made.
+ * The server itself holds what the snapshot will need by the slot's xmin, and then by the walsender's.
+ * Whoever is not seen ends when the first of them is there already, and looks for them
+ * when his rows are installed, and before he lets go of his own snapshot, which keeps what
+ * he supersedes: if he finds one, the engine keeps that further on
+ * (mot_engine_keep), until there is none, which whoever commits next finds, or the maintenance worker.
+ * Who imports the snapshot publishes what is kept as his own, while the walsender still has his.
  *
  *-------------------------------------------------------------------------
  */
@@ -27,9 +33,11 @@
 
 #include "compat/compat.h"
 #include "port/atomics.h"
+#include "replication/slot.h"
 #include "replication/walsender.h"
 #include "replication/walsender_private.h"
 #include "storage/fd.h"
+#include "storage/proc.h"
 #include "storage/spin.h"
 #include "utils/snapmgr.h"
 #include "xact/internal.h"
@@ -46,15 +54,93 @@ typedef struct Commits
 	Commit		commit[MOT_DECODED_KEPT];	/* the latest */
 } Commits;
 
-static Commits *shared = NULL;
+typedef struct Shared
+{
+	slock_t		mutex;			/* of what the engine keeps */
+	Commits		process[FLEXIBLE_ARRAY_MEMBER];
+} Shared;
 
-const MotShmem MotDecodedShmem = {"mot decoded commits", (void **) &shared, 0, sizeof(Commits)};
+static Shared *shared = NULL;
 
-/* This process has installed a commit that has an xid. */
+/* who has exported the snapshot that this transaction has imported */
+static int	exporter = 0;
+
+static void
+init_mutex(void)
+{
+	SpinLockInit(&shared->mutex);
+}
+
+const MotShmem MotDecodedShmem = {"mot decoded commits", (void **) &shared, offsetof(Shared, process), sizeof(Commits), init_mutex};
+
+/* does this walsender have a snapshot of data? */
+static bool
+has_snapshot(int pid)
+{
+	for (uint32 i = 0; i < ProcGlobal->allProcCount; i++)
+	{
+		PGPROC	   *proc = GetPGProcByNumber(i);
+
+		if (proc->pid == pid)
+			return OidIsValid(proc->databaseId) && TransactionIdIsValid(proc->xmin);
+	}
+	return false;
+}
+
+/*
+ * Is a slot being made with a snapshot, or has a walsender one?  (Words are read without locks: what matters was
+ * written under ProcArrayLock before who asks had it.  The walsender's is there before the slot's goes.)
+ */
+static bool
+is_copied(void)
+{
+	for (int i = 0; i < max_replication_slots; i++)
+	{
+		volatile ReplicationSlot *slot = &ReplicationSlotCtl->replication_slots[i];
+
+		if (slot->in_use && OidIsValid(slot->data.database) && TransactionIdIsValid(slot->effective_xmin))
+			return true;
+	}
+	pg_read_barrier();
+	for (int i = 0; i < max_wal_senders; i++)
+	{
+		volatile WalSnd *sender = &WalSndCtl->walsnds[i];
+		int			pid = sender->pid;
+
+		if (pid != 0 && sender->state == WALSNDSTATE_STARTUP && has_snapshot(pid))
+			return true;
+	}
+	return false;
+}
+
+/* ts: a commit's that may be unseen; or MOT_TS_NONE */
+static void
+keep(mot_ts ts)
+{
+	mot_ts		kept;
+
+	SpinLockAcquire(&shared->mutex);
+	kept = mot_engine_kept(MotEngine);
+	if (!is_copied())
+		mot_engine_keep(MotEngine, MOT_TS_NONE);
+	else if (ts != MOT_TS_NONE && ts - 1 < kept)
+		mot_engine_keep(MotEngine, ts - 1);
+	SpinLockRelease(&shared->mutex);
+}
+
+/* The maintenance worker, now and then. */
+void
+MotDecodedServe(void)
+{
+	if (mot_engine_kept(MotEngine) != MOT_TS_NONE)
+		keep(MOT_TS_NONE);
+}
+
+/* This process has installed a commit that has an xid, and still has its snapshot. */
 void
 MotDecodedCommitted(uint64 xid, mot_ts ts)
 {
-	Commits    *mine = &shared[MotMySlot()];
+	Commits    *mine = &shared->process[MotMySlot()];
 	uint64		n = pg_atomic_read_u64(&mine->n);
 	Commit	   *commit = &mine->commit[n % MOT_DECODED_KEPT];
 
@@ -66,6 +152,8 @@ MotDecodedCommitted(uint64 xid, mot_ts ts)
 	pg_atomic_write_u64(&commit->ts, ts);
 	pg_write_barrier();
 	pg_atomic_write_u64(&commit->xid, xid);
+	if (unlikely(mot_engine_kept(MotEngine) != MOT_TS_NONE || is_copied()))
+		keep(ts);
 	/* before it is said to be done */
 	pg_write_barrier();
 }
@@ -79,7 +167,7 @@ MotDecodedCommitted(uint64 xid, mot_ts ts)
 int
 MotDecodedUnseen(int process, mot_ts upto, bool (*unseen) (uint64 xid, void *arg), void *arg, mot_ts *without)
 {
-	Commits    *theirs = &shared[process];
+	Commits    *theirs = &shared->process[process];
 	uint64		n = pg_atomic_read_u64(&theirs->n);
 	int			found = 0;
 	bool		sees = true;
@@ -110,29 +198,62 @@ MotDecodedUnseen(int process, mot_ts upto, bool (*unseen) (uint64 xid, void *arg
 	return found;
 }
 
-/* Has a walsender exported the snapshot of this identifier?  Its file names the process. */
+/* Publish "ts", while the walsender has its snapshot; MOT_TS_NONE: what is kept, or now. */
+static bool
+publish(mot_session *session, mot_ts ts)
+{
+	bool		is = false;
+
+	/* (the engine's clock and words, nothing that waits) */
+	SpinLockAcquire(&shared->mutex);
+	if (has_snapshot(exporter))
+	{
+		if (ts == MOT_TS_NONE)
+		{
+			(void) mot_snapshot_take(session);
+			ts = mot_engine_kept(MotEngine);
+		}
+		if (ts != MOT_TS_NONE)
+			mot_snapshot_lower(session, ts);
+		is = true;
+	}
+	SpinLockRelease(&shared->mutex);
+	return is;
+}
+
+/*
+ * PostgreSQL's snapshot of this identifier has been imported: if a walsender has exported it, whose file
+ * names it, what it needs is published.
+ */
 bool
-MotDecodedExported(const char *identifier)
+MotDecodedImport(mot_session *session, const char *identifier)
 {
 	char		path[MAXPGPATH];
 	char		line[64];
 	FILE	   *file;
-	int			pid = 0;
 	bool		is = false;
 
+	exporter = 0;
 	snprintf(path, sizeof(path), "pg_snapshots/%s", identifier);
 	file = AllocateFile(path, PG_BINARY_R);
-	while (file != NULL && pid == 0 && fgets(line, sizeof(line), file) != NULL)
-		(void) sscanf(line, "pid:%d", &pid);
+	while (file != NULL && exporter == 0 && fgets(line, sizeof(line), file) != NULL)
+		(void) sscanf(line, "pid:%d", &exporter);
 	if (file != NULL)
 		FreeFile(file);
-	for (int i = 0; i < max_wal_senders && pid != 0; i++)
+	for (int i = 0; i < max_wal_senders && exporter != 0; i++)
 	{
 		WalSnd	   *sender = &WalSndCtl->walsnds[i];
 
 		SpinLockAcquire(&sender->mutex);
-		is |= sender->pid == pid;
+		is |= sender->pid == exporter;
 		SpinLockRelease(&sender->mutex);
 	}
-	return is;
+	return is && publish(session, MOT_TS_NONE);
+}
+
+/* ... and even more, of a commit that was being installed meanwhile and is not seen. */
+bool
+MotDecodedLower(mot_session *session, mot_ts ts)
+{
+	return publish(session, ts);
 }

@@ -32,6 +32,7 @@
 #include "utils/guc.h"
 #include "utils/timestamp.h"
 #include "xact/held.h"
+#include "xact/internal.h"
 #include "xact/xact.h"
 
 /* milliseconds between two rounds; and if some snapshot keeps half of what the server's setting allows */
@@ -155,6 +156,7 @@ MotHeldServe(void)
 	if (left > 0 && left <= period)
 		return left;
 	looked = now;
+	MotDecodedServe();
 	period = look() > MotHeldLimit / 2 ? NEAR_MS : ROUND_MS;
 	return period;
 }

@@ -48,7 +48,9 @@ extern const MotShmem MotDecodedShmem;
 extern void MotDecodedCommitted(uint64 xid, mot_ts ts);
 extern int	MotDecodedUnseen(int process, mot_ts upto, bool (*unseen) (uint64 xid, void *arg), void *arg,
 							 mot_ts *without);
-extern bool MotDecodedExported(const char *identifier);
+extern bool MotDecodedImport(mot_session *session, const char *identifier);
+extern bool MotDecodedLower(mot_session *session, mot_ts ts);
+extern void MotDecodedServe(void);
 
 /* fair.c: a SERIALIZABLE transaction is about to take its snapshot; has committed changes */
 extern void MotFairBegin(void);

@@ -686,6 +686,6 @@ MotMixedTakeDecoded(mot_session *session, Snapshot snapshot, bool *known)
 		pfree(beyond);
 	else
 		taken.beyond = beyond;
-	*known = taken.ts >= held;
+	*known = taken.ts >= held || MotDecodedLower(session, taken.ts);
 	return taken;
 }

@@ -447,7 +447,12 @@ process_utility(PlannedStmt *pstmt, const char *query_string, bool read_only_tre
 	if (unlikely(imported != NULL) && MotEngine != NULL && XactIsoLevel == XACT_REPEATABLE_READ)
 	{
 		transaction_taken = MotExportFind(imported);
-		transaction_decoded = transaction_taken.ts == MOT_TS_NONE && XLogLogicalInfoActive() && MotDecodedExported(imported);
+		if (transaction_taken.ts == MOT_TS_NONE && XLogLogicalInfoActive() && !MotTablesAwaited() && MotDecodedImport(MotSession(), imported))
+		{
+			transaction_decoded = true;
+			add_entry(&early_tag, NULL)->taken.ts = mot_snapshot_held(MotSession());
+			MotTransactionSnapshot();
+		}
 	}
 	/* (a function that DO has run) */
 	if (unlikely(transaction_taken.ts != MOT_TS_NONE) && XactHasExportedSnapshots())
@@ -793,7 +798,7 @@ check_transaction_snapshot(bool heap, bool mot)
 				 errmsg("could not serialize access due to a concurrent commit"),
 				 errdetail("A transaction committed while the snapshots of heap and memory-optimized tables were taken."),
 				 MotSnapshotImported && transaction_decoded ?
-				 errhint("Create the slot in a transaction, with USE_SNAPSHOT, and read in that; or while nobody commits.") :
+				 errhint("Import the snapshot sooner after the slot has been created.") :
 				 MotSnapshotImported ?
 				 errhint("An imported snapshot is one of heap tables; use REPEATABLE READ, or read one kind of tables only.") :
 				 errhint("The transaction might succeed if retried.")));

@@ -122,38 +122,6 @@ $load->finish;
 $publisher->start;
 same('publisher killed');
 
-# ------------------------------------------------- snapshots that are exported
-
-sub walsender
-{
-	return $publisher->background_psql('postgres', replication => 'database', on_error_stop => 0);
-}
-
-my $sender = walsender();
-my ($exported) = $sender->query("CREATE_REPLICATION_SLOT e TEMPORARY LOGICAL test_decoding (SNAPSHOT 'export')") =~ /([0-9A-F]{8}-[0-9A-F]{8}-\d+)/;
-my $read = "BEGIN ISOLATION LEVEL REPEATABLE READ; SET TRANSACTION SNAPSHOT '$exported'; SELECT count(*) > 100 FROM mot_mot_once; COMMIT";
-is($publisher->safe_psql('postgres', $read), 't', 'an exported one, nobody having committed');
-$publisher->safe_psql('postgres', 'INSERT INTO mot_mot_once VALUES (0, 0)');
-my ($ret, $out, $err) = $publisher->psql('postgres', $read);
-like($err, qr/could not serialize access due to a concurrent commit.*USE_SNAPSHOT/s, '... and somebody having');
-is($publisher->safe_psql('postgres', $read =~ s/mot_mot_once/heap_heap_once/r), 't', '... heap tables');
-$sender->quit;
-
-# used by a transaction, however much later, up to what is remembered
-$sender = walsender();
-$sender->query('BEGIN READ ONLY ISOLATION LEVEL REPEATABLE READ');
-$sender->query("CREATE_REPLICATION_SLOT u TEMPORARY LOGICAL test_decoding (SNAPSHOT 'use')");
-my $before = $publisher->safe_psql('postgres', 'SELECT sum(v) FROM mot_mot_sum');
-$publisher->safe_psql('postgres', 'UPDATE mot_mot_sum SET v = v + 1; DELETE FROM mot_mot_sum WHERE id = 7; UPDATE mot_mot_sum SET v = v + 1');
-is($sender->query('SELECT count(*), sum(v) FROM mot_mot_sum'), "200|$before", 'a transaction that uses one sees nothing of what came later');
-$sender->query('COMMIT');
-$sender->query('BEGIN READ ONLY ISOLATION LEVEL REPEATABLE READ');
-$sender->query("CREATE_REPLICATION_SLOT v TEMPORARY LOGICAL test_decoding (SNAPSHOT 'use')");
-$publisher->safe_psql('postgres', 'UPDATE mot_mot_sum SET v = v + 1 WHERE id = 1;' x 1100);
-$sender->query('SELECT count(*) FROM mot_mot_sum');
-like($sender->{stderr}, qr/could not serialize access due to a concurrent commit/, '... and is told if too much has');
-$sender->quit;
-
 $subscriber->stop;
 $publisher->stop;
 done_testing();
