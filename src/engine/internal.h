@@ -306,7 +306,7 @@ struct mot_engine
 				MOT_CACHE_ALIGNED _Atomic uint64_t newest_preceding;	/* number; precede.c */
 	_Atomic uint64_t next_serial;
 	_Atomic uint32_t slots_used;	/* slots ever opened: 0 .. slots_used - 1 */
-	_Atomic uint32_t kept;		/* slots with kept reads; see kept.c */
+	_Atomic uint32_t keepers;	/* slots with kept reads; see kept.c */
 	_Atomic uint32_t dropped_count;
 	_Atomic uint64_t undone_entries;	/* in queues, see undo_key_change */
 	uint32_t	slots;

@@ -47,7 +47,7 @@ keeper_of(mot_session *s, const mot_slot *but)
 	note_set	w;
 
 	/* seq_cst: after our draw, if there was one */
-	if (mot_likely(atomic_load(&e->kept) == 0))
+	if (mot_likely(atomic_load(&e->keepers) == 0))
 		return NULL;
 	(void) mot_written(s, &w);
 	if ((w.rows | w.ranges) == 0)
@@ -81,7 +81,7 @@ count_in(mot_slot *slot, mot_engine *e)
 	/* release: with the notes */
 	atomic_store_explicit(&slot->in_doubt, true, memory_order_release);
 	/* seq_cst: see the head of this file */
-	atomic_fetch_add(&e->kept, 1);
+	atomic_fetch_add(&e->keepers, 1);
 }
 
 mot_status
@@ -151,5 +151,5 @@ mot_reads_let_go(mot_session *holder, mot_ts number)
 	}
 	/* release: the notes are a number's again */
 	atomic_store_explicit(&slot->in_doubt, false, memory_order_release);
-	atomic_fetch_sub(&holder->engine->kept, 1);
+	atomic_fetch_sub(&holder->engine->keepers, 1);
 }
