@@ -58,6 +58,8 @@ query(
 	CREATE TABLE names (s text COLLATE ci PRIMARY KEY, v int) USING mot;
 	INSERT INTO names SELECT 'Name ' || i, i FROM generate_series(1, 50) i;
 	INSERT INTO heap $rows;
+	CREATE TABLE broken AS SELECT s FROM heap;
+	CREATE INDEX ON broken (s);
 	INSERT INTO t (id, s, n, u) SELECT id, s, n, s FROM heap;
 	INSERT INTO f SELECT * FROM heap;
 	ANALYZE t;
@@ -75,6 +77,7 @@ sub same
 		'SELECT id, n, s FROM {t} WHERE n = 1 AND s < \'az\' ORDER BY n, s DESC, id',
 		'SELECT id FROM {t} WHERE s = \'aax\' ORDER BY id',
 		'SELECT min(s), max(s) FROM {t}',
+		'SELECT id FROM {t} WHERE s LIKE \'a%\' ORDER BY id',
 		'SELECT id FROM {t} WHERE s < \'A\' OR s > \'zy\' OR (s = \'b\' AND id > 3) ORDER BY id',
 		'SELECT id FROM {t} WHERE (s, id) > (\'lie:az\', 100) ORDER BY s, id LIMIT 20',
 		'SELECT id, n, s FROM {t} WHERE n IN (1, 2) AND s BETWEEN \'a\' AND \'lie:b\' ORDER BY id',
@@ -134,6 +137,12 @@ isnt($standby->safe_psql('postgres', 'SELECT string_agg(s, \',\') FROM (SELECT s
 	query('SELECT string_agg(s, \',\') FROM (SELECT s FROM t ORDER BY s, id) x'), 'the orders are different');
 is($standby->safe_psql('postgres', "SELECT v FROM names WHERE s = 'nAmE 7'; SELECT s FROM names WHERE s = 'name 8'"),
 	"8\nNAME 8", 'and equal strings of a nondeterministic collation are found');
+
+# heap's index is as it was made, which is not the order any more
+my $of_index = 'SET enable_seqscan = off; SET enable_sort = off; SELECT string_agg(s, $$,$$) FROM (SELECT s FROM broken ORDER BY s) x';
+my $sorted = 'SET enable_indexscan = off; SET enable_indexonlyscan = off; SELECT string_agg(s, $$,$$) FROM (SELECT s FROM broken ORDER BY s) x';
+is(query($of_index), query($sorted), q{an index of heap's is in order});
+isnt($standby->safe_psql('postgres', $of_index), $standby->safe_psql('postgres', $sorted), '... and not with another library');
 
 # a crash: rows of the checkpoint, and of the log behind it
 $node->stop('immediate');
