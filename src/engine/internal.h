@@ -308,6 +308,7 @@ struct mot_engine
 	_Atomic uint32_t slots_used;	/* slots ever opened: 0 .. slots_used - 1 */
 	_Atomic uint32_t keepers;	/* slots with kept reads; see kept.c */
 	_Atomic uint32_t dropped_count;
+	_Atomic uint64_t behind;	/* see behind.c; 0: nothing */
 	_Atomic uint64_t undone_entries;	/* in queues, see undo_key_change */
 	uint32_t	slots;
 	unsigned	flags;
@@ -711,6 +712,7 @@ extern bool mot_owed_visit(mot_session *s,
 
 /* mot_reclaim_step; move_on: before that, mot_session_move_on */
 extern bool mot_reclaim_step_on(mot_session *s, uint64_t *left, bool move_on);
+extern mot_ts mot_queue_front_stamp(mot_session *s, owed_queue *q);
 
 /* relief.c */
 extern void mot_relieve(mot_session *s);

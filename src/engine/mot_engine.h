@@ -231,6 +231,10 @@ extern mot_holder mot_session_holder(const mot_session *session);
 extern uint64_t mot_reclaim(mot_session *session, unsigned budget);
 extern uint64_t mot_reclaim_all(mot_session *session);
 
+/* what has been superseded up to now; and is that out of all indexes?  See behind.c */
+extern void mot_engine_leave_behind(mot_engine *engine);
+extern bool mot_engine_left_behind(mot_session *session);
+
 /* Tables and indexes that were dropped and whose memory is not free yet: somebody may still be at it. */
 extern unsigned mot_engine_dropped(const mot_engine *engine);
 extern bool mot_reclaim_step(mot_session *session, uint64_t *left);

@@ -19,7 +19,11 @@
 /* is the tree sound? (false: err says what is not) */
 extern bool mot_index_check(const mot_index *index, char *err, size_t errlen);
 
-/* All entries of an index in key order, also those of dead rows and of older keys; close as other cursors. */
+/*
+ * All entries of an index (or those within bounds that are not NULL) in key order, also those of dead rows and of
+ * older keys; close as other cursors.  Beside writers, too, with a snapshot published: then what is found was there at
+ * some time.
+ */
 typedef struct mot_entry
 {
 	const void *key;			/* as the host gave it, until the next call */
@@ -29,7 +33,8 @@ typedef struct mot_entry
 								 * NULL */
 } mot_entry;
 
-extern mot_status mot_entries_open(mot_session *session, mot_cursor *cursor, const mot_index *index);
+extern mot_status mot_entries_open(mot_session *session, mot_cursor *cursor, const mot_index *index,
+								   const mot_bound *lower, const mot_bound *upper, bool backward);
 extern bool mot_entries_next(mot_cursor *cursor, mot_entry *entry);
 extern bool mot_index_has_entry(mot_session *session, const mot_index *index, mot_row *row,
 								const void *key, size_t len, unsigned flags);

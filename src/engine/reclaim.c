@@ -357,8 +357,8 @@ mot_owed_retire_seen(mot_session *s, void *object)
 }
 
 /* lowest stamp of the items not yet performed, MOT_TS_NONE if there are none */
-static mot_ts
-queue_front_stamp(mot_session *s, owed_queue *q)
+mot_ts
+mot_queue_front_stamp(mot_session *s, owed_queue *q)
 {
 	mot_ts		stamp = MOT_TS_NONE;
 
@@ -805,7 +805,7 @@ mot_reclaim(mot_session *s, unsigned budget)
 
 	if (atomic_load_explicit(&q->count, memory_order_relaxed) == 0)
 		return 0;
-	mot_clock_advance(s->engine, queue_front_stamp(s, q));
+	mot_clock_advance(s->engine, mot_queue_front_stamp(s, q));
 	published = work_begin(s, horizon);
 	left = queue_work(s, q, horizon, budget, &performed);
 	work_end(s, published);

@@ -19,14 +19,13 @@ mot_index_check(const mot_index *index, char *err, size_t errlen)
 }
 
 mot_status
-mot_entries_open(mot_session *s, mot_cursor *c, const mot_index *index)
+mot_entries_open(mot_session *s, mot_cursor *c, const mot_index *index,
+				 const mot_bound *lower, const mot_bound *upper, bool backward)
 {
-	static const mot_bound none = {MOT_BOUND_NONE, NULL, 0};
-
 	memset(c, 0, sizeof(*c));
 	c->session = s;
 	c->handle.index = (mot_index *) index;
-	if (!mot_tree_cursor_open(&c->tree, index->tree, &none, &none, false, NULL))
+	if (!mot_tree_cursor_open(&c->tree, index->tree, lower, upper, backward, NULL))
 		return MOT_NO_PRIVATE_MEMORY;
 	mot_cursor_opened(s, c);
 	return MOT_OK;

@@ -331,7 +331,7 @@ look_at_index(Verification *v, Finding *f, bool nothing_owed)
 	if (!mot_index_check(index, what, sizeof(what)))
 		problem(v, f, 1, psprintf("the tree is damaged: %s", what));
 
-	if (mot_entries_open(v->session, cursor, index) != MOT_OK)
+	if (mot_entries_open(v->session, cursor, index, NULL, NULL, false) != MOT_OK)
 		MotRaiseStatus(MOT_NO_PRIVATE_MEMORY, v->rel);
 	f->last_len = SIZE_MAX;
 	oldcxt = MemoryContextSwitchTo(v->row_cxt);

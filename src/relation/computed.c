@@ -35,6 +35,7 @@
 #include "faults.h"
 #include "miscadmin.h"
 #include "relation/internal.h"
+#include "relation/ranked.h"
 #include "utils/memutils.h"
 #include "xact/xact.h"
 
@@ -114,20 +115,69 @@ MotIndexComputeKey(MotIndex *index, const Datum *values, const bool *isnull, Mot
 		MotKeyFromRow(index->key, key_values, key_isnull, key) : 0;
 }
 
-/* an entry behind what there is; its key is set down in "key" meanwhile */
+/* an entry behind what there is; no bytes: it has none */
+static void
+put_entry(StringInfo tail, Oid indexoid, unsigned flags, const uint8 *key, size_t len)
+{
+	MotTailEntry entry = {indexoid};
+
+	if (len == 0)
+		return;
+	entry.has_null = flags != 0;
+	entry.len = (uint16) len;
+	appendBinaryStringInfoNT(tail, (char *) &entry, offsetof(MotTailEntry, key));
+	appendBinaryStringInfoNT(tail, (const char *) key, (int) len);
+	while (tail->len % sizeof(int32) != 0)
+		appendStringInfoCharMacro(tail, 0);
+}
+
+/* its key is set down in "key" meanwhile */
 static void
 add_entry(StringInfo tail, MotIndex *index, const Datum *values, const bool *isnull, MotKeyBuffer *key)
 {
-	MotTailEntry entry = {index->indexoid};
+	unsigned	flags = MotIndexComputeKey(index, values, isnull, key);
 
-	entry.has_null = MotIndexComputeKey(index, values, isnull, key) != 0;
-	if (key->len == 0)
-		return;
-	entry.len = (uint16) key->len;
-	appendBinaryStringInfoNT(tail, (char *) &entry, offsetof(MotTailEntry, key));
-	appendBinaryStringInfoNT(tail, (char *) key->data, key->len);
-	while (tail->len % sizeof(int32) != 0)
-		appendStringInfoCharMacro(tail, 0);
+	put_entry(tail, index->indexoid, flags, key->data, key->len);
+}
+
+/*
+ * Entries with ranks come last: what computes may do anything, also store rows in the same table, so it is all
+ * called before the ranks are ours.  False: it has done something to the table, and they are not.
+ */
+static bool
+add_ranked(StringInfo tail, MotRelation *mr, Relation rel, const Datum *values, const bool *isnull, MotKeyBuffer *key)
+{
+	struct RankedRow
+	{
+		bool		is_in;
+		Datum		values[INDEX_MAX_KEYS];
+		bool		isnull[INDEX_MAX_KEYS];
+	}		   *rows = palloc(mr->nindexes * sizeof(*rows));
+	uint64		built = mr->built;
+
+	for (int i = 0; i < mr->nindexes && mr->built == built; i++)
+		if (mr->indexes[i].key->ranked)
+			rows[i].is_in = MotIndexCompute(&mr->indexes[i], values, isnull, rows[i].values, rows[i].isnull);
+	if (mr->built == built)
+		MotRankLock(rel);
+	else
+	{
+		pfree(rows);
+		return false;
+	}
+	for (int i = 0; i < mr->nindexes && mr->built == built; i++)
+	{
+		MotIndex   *index = &mr->indexes[i];
+
+		if (index->key->ranked && rows[i].is_in)
+		{
+			unsigned	flags = MotRankKey(index, rows[i].values, rows[i].isnull, key);
+
+			put_entry(tail, index->indexoid, flags, key->data, key->len);
+		}
+	}
+	pfree(rows);
+	return true;
 }
 
 static void
@@ -152,7 +202,7 @@ end_tail(StringInfo tail)
 	((MotTail *) tail->data)->size = tail->len;
 }
 
-/* The tail of a row that is about to be stored, into writer->tail. */
+/* The tail of a row that is about to be stored, into writer->tail.  With ranks the table's are ours then. */
 void
 MotWriterCompute(MotWriter *writer, const Datum *values, const bool *isnull)
 {
@@ -171,8 +221,11 @@ MotWriterCompute(MotWriter *writer, const Datum *values, const bool *isnull)
 		resetStringInfo(&tail);
 		begin_tail(&tail);
 		for (int i = 0; i < mr->nindexes && mr->built == built; i++)
-			if (mr->indexes[i].key->computed)
+			if (mr->indexes[i].key->computed && !mr->indexes[i].key->ranked)
 				add_entry(&tail, &mr->indexes[i], values, isnull, &key);
+		if (writer->ranks)
+			MotRankUnlock(was.rel);
+		writer->ranks = mr->has_ranked && mr->built == built && add_ranked(&tail, mr, was.rel, values, isnull, &key);
 		end_tail(&tail);
 
 		/* what was called may have used the writer, or made an index */
@@ -194,6 +247,7 @@ MotWriterCompute(MotWriter *writer, const Datum *values, const bool *isnull)
 /* what one row after the other takes */
 typedef struct Tails
 {
+	const MotRankItem *item;	/* the row's, with its key, if that has ranks */
 	Relation	rel;
 	MotIndex   *index;
 	MotWriter  *writer;			/* NULL: beside writers, all of whom keep the
@@ -202,6 +256,15 @@ typedef struct Tails
 	StringInfoData tail;
 	StringInfoData bytes;
 } Tails;
+
+static unsigned
+rank_flags(const MotIndex *index, const MotRankItem *item)
+{
+	for (int i = 0; i < index->key->ncolumns && !index->key->nulls_equal; i++)
+		if (item->isnull[i])
+			return MOT_KEY_DISTINCT;
+	return 0;
+}
 
 /* The row's tail with another entry of the index, or none; false: it is as it was. */
 static bool
@@ -222,7 +285,10 @@ change_tail(Tails *t, const mot_version *version)
 	while ((entry = MotTailNext(old, entry)) != NULL)
 		if (entry != had)
 			appendBinaryStringInfoNT(&t->tail, (char *) entry, INTALIGN(offsetof(MotTailEntry, key) + entry->len));
-	add_entry(&t->tail, index, index->check_values, index->check_isnull, &t->key);
+	if (!index->key->ranked)
+		add_entry(&t->tail, index, index->check_values, index->check_isnull, &t->key);
+	else if (t->item != NULL)
+		put_entry(&t->tail, index->indexoid, rank_flags(index, t->item), t->item->key.data, t->item->key.len);
 	end_tail(&t->tail);
 	has = t->tail.len == 0 ? NULL : MotTailFind((MotTail *) t->tail.data, index->indexoid);
 	if (has == NULL || had == NULL)
@@ -290,13 +356,96 @@ amend_row(Tails *t, mot_row *row)
 	MotWaitDone(t->rel, &wait);
 }
 
+/*
+ * Ranks are given to all rows together: their values are put in order first.  (Values that are columns stay where
+ * they are; a snapshot is published.)
+ */
+static MotRankItem *
+rank_rows(Relation rel, MotIndex *index, int64 *n)
+{
+	mot_build	build;
+	mot_row    *row;
+	const mot_version *version;
+	MotRankItem *items = NULL;
+	int64		room = 0;
+	int			ncolumns = index->key->ncolumns;
+	Relation	indexrel = index_open(index->indexoid, AccessShareLock);
+
+	*n = 0;
+	mot_build_rows(MotSession(), &build, index->relation->table, NULL);
+	while (mot_build_next(&build, &row, &version))
+	{
+		Datum		values[INDEX_MAX_KEYS];
+		bool		isnull[INDEX_MAX_KEYS];
+		MotRankItem *item;
+
+		CHECK_FOR_INTERRUPTS();
+		if (*n == room)
+		{
+			room = Max(64, 2 * room);
+			items = items == NULL ? palloc_extended(room * sizeof(MotRankItem), MCXT_ALLOC_HUGE) :
+				repalloc_huge(items, room * sizeof(MotRankItem));
+		}
+		item = &items[(*n)++];
+		memset(item, 0, sizeof(*item));
+		item->row = row;
+		item->version = version;
+		MotRowDeform(index->desc, version, index->desc->natts, index->check_values, index->check_isnull);
+		if (!MotIndexCompute(index, index->check_values, index->check_isnull, values, isnull))
+			continue;
+		item->values = palloc(ncolumns * sizeof(Datum));
+		item->isnull = palloc(ncolumns * sizeof(bool));
+		memcpy(item->isnull, isnull, ncolumns * sizeof(bool));
+		for (int i = 0; i < ncolumns; i++)
+			item->values[i] = isnull[i] || indexrel->rd_index->indkey.values[i] != 0 ? values[i] :
+				MotRankCopy(index, i, values[i]);
+	}
+	index_close(indexrel, AccessShareLock);
+	return items;
+}
+
 /* All rows say what the index, which is about to be built, has of them. */
+static void
+compute_ranked(Tails *t, MemoryContext cxt)
+{
+	MemoryContext oldcxt = MemoryContextSwitchTo(cxt);
+	MemoryContext row_cxt = AllocSetContextCreate(cxt, "MOT row", ALLOCSET_DEFAULT_SIZES);
+	int64		n;
+	int64		nin = 0;
+	MotRankItem *items = rank_rows(t->rel, t->index, &n);
+
+	/* those that are not in it have no values: they come last */
+	for (int64 i = 0; i < n; i++)
+		if (items[i].values != NULL)
+		{
+			MotRankItem item = items[nin];
+
+			items[nin++] = items[i];
+			items[i] = item;
+		}
+	MotRankAll(t->index, items, nin, cxt);
+	MemoryContextSwitchTo(row_cxt);
+	for (int64 i = 0; i < n; i++)
+	{
+		t->item = i < nin ? &items[i] : NULL;
+		if (t->item != NULL)
+			MotKeyRefuseLong(t->index->key, t->item->key.len);
+		update_row(t, items[i].row, items[i].version);
+		if (i % BATCH == 0)
+		{
+			MemoryContextReset(row_cxt);
+			CHECK_FOR_INTERRUPTS();
+		}
+	}
+	MemoryContextSwitchTo(oldcxt);
+}
+
 void
 MotComputeIndex(Relation rel, MotIndex *index, bool beside)
 {
 	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "MOT computed keys", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext oldcxt;
-	Tails		t = {rel, index};
+	Tails		t = {NULL, rel, index};
 	mot_build	build;
 	mot_row    *row;
 	const mot_version *version;
@@ -315,6 +464,13 @@ MotComputeIndex(Relation rel, MotIndex *index, bool beside)
 	MotKeyBufferInit(&t.key, CurrentMemoryContext);
 	initStringInfo(&t.tail);
 	initStringInfo(&t.bytes);
+	if (index->key->ranked)
+	{
+		compute_ranked(&t, cxt);
+		MemoryContextDelete(cxt);
+		MotWriterEnd(t.writer);
+		return;
+	}
 	oldcxt = MemoryContextSwitchTo(cxt);
 	mot_build_rows(MotSession(), &build, index->relation->table, NULL);
 	while (mot_build_next(&build, &row, &version))

@@ -161,7 +161,7 @@ check_unique(RowKeys *keys, const mot_view *view)
 
 	MotKeyBufferInit(&last, CurrentMemoryContext);
 	MotKeyBufferInit(&key, CurrentMemoryContext);
-	MotRaiseStatus(mot_entries_open(session, cursor, keys->index->handle.index), keys->rel);
+	MotRaiseStatus(mot_entries_open(session, cursor, keys->index->handle.index, NULL, NULL, false), keys->rel);
 	while (twice == NULL && mot_entries_next(cursor, &entry))
 	{
 		if (entry.len == last.len && memcmp(entry.key, last.data, last.len) == 0)

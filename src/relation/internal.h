@@ -120,6 +120,7 @@ struct MotWriter
 	MotKeyBuffer key;
 	MotKeyBuffer old_key;
 	StringInfoData tail;		/* of the row that is stored */
+	bool		ranks;			/* the table's ranks are ours, for its keys */
 	const MotTail *old_tail;	/* of the old version */
 	MotLogicalRow before;		/* of the row that is changed: see logical.c */
 };
@@ -132,6 +133,21 @@ extern Datum *MotWriterMeasure(MotWriter *writer, Datum *values, const bool *isn
 							   size_t *size, unsigned *host_bits);
 extern void MotWriterFill(MotWriter *writer, const Datum *values, const bool *isnull,
 						  unsigned host_bits, size_t size, void *data);
+
+/* a row without its index entries; and with its ranked ones, but those that are taken (one bit each; *stored: its values) */
+extern mot_row *MotWriterStoreRow(MotWriter *writer, const Datum *values, const bool *isnull, size_t size,
+								  unsigned host_bits);
+extern mot_row *MotWriterStoreRanked(MotWriter *writer, Datum *values, const bool *isnull, Datum **stored,
+									 uint64 *taken);
+
+/* its key in an index; the second one waits, and raises */
+extern mot_status MotWriterTryKey(MotWriter *writer, MotIndex *index, mot_row *row, const Datum *values,
+								  const bool *isnull, mot_row **other);
+extern void MotWriterAddKeyOrRaise(MotWriter *writer, MotIndex *index, mot_row *row, Datum *values, bool *isnull);
+
+/* a version's columns, and its tail, as the writer's old ones; and their key (into old_key), flags for the engine */
+extern void MotWriterDeformOld(MotWriter *writer, const mot_version *old);
+extern unsigned MotWriterOldKey(MotWriter *writer, MotIndex *index);
 
 static inline const MotTail *
 MotWriterTail(const MotWriter *writer)

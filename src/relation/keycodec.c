@@ -22,6 +22,7 @@
 #include "catalog/pg_database.h"
 #include "catalog/pg_type.h"
 #include "commands/defrem.h"
+#include "common/hashfn.h"
 #include "compat/attribute.h"
 #include "compat/calls.h"
 #include "miscadmin.h"
@@ -46,6 +47,8 @@ typedef struct Encoding
 	uint8		inline_kind;
 } Encoding;
 
+static void append_no_rank(const MotKeyColumn *column, Datum value, MotKeyBuffer *buf);
+
 static const Encoding encodings[] = {
 	[AS_BOOL] = {MotKeyAppendBool, 1},
 	[AS_CHAR] = {MotKeyAppendChar, 1},
@@ -69,6 +72,7 @@ static const Encoding encodings[] = {
 	[AS_TEXT] = {MotKeyAppendText, -1},
 	[AS_BPCHAR] = {MotKeyAppendBpchar, -1},
 	[AS_NAME] = {MotKeyAppendName, -1},
+	[AS_RANK] = {append_no_rank, -1},
 };
 
 /* how a comparison function's type is encoded */
@@ -173,6 +177,27 @@ MotKeyFitBound(MotKeyBuffer *buf)
 
 /* -------------------------------------------------------- which encoding */
 
+/* labels are found, not made of the value: by ranked.c */
+static void
+append_no_rank(const MotKeyColumn *column, Datum value, MotKeyBuffer *buf)
+{
+	elog(ERROR, "column %d of an index has no encoding", column->attnum);
+}
+
+/* as long as a short label and the value are, and another one for each value's bytes: who estimates has no index */
+static void
+append_stand_in(const MotKeyColumn *column, Datum value, MotKeyBuffer *buf)
+{
+	struct varlena *flat = column->typlen == -1 ? PG_DETOAST_DATUM_PACKED(value) : NULL;
+	const char *bytes = flat != NULL ? VARDATA_ANY(flat) : column->typbyval ? (char *) &value : DatumGetPointer(value);
+	size_t		len = flat != NULL ? Min(VARSIZE_ANY_EXHDR(flat), MOT_KEY_VALUE_MAX) : (size_t) column->typlen;
+
+	key_put64(buf, hash_bytes_extended((const unsigned char *) bytes, (int) len, 0));
+	key_put8(buf, 0);
+	key_put16(buf, (uint16) len);
+	key_put_bytes(buf, bytes, len);
+}
+
 static const Compared *
 find_compared(Oid compare)
 {
@@ -255,8 +280,20 @@ collation_is_bytewise(Oid collation)
 	return result;
 }
 
+/*
+ * Has the column no encoding in its order?  (Enums have one that serves equality, and keys that are unique keep it: rows
+ * are named by them in the log, and they are quicker.)
+ */
+static bool
+is_ranked(Relation index, int i)
+{
+	const Compared *by = find_compared(index_getprocid(index, i + 1, BTORDER_PROC));
+
+	return by == NULL || (by->order == UNORDERED && !index->rd_index->indisunique);
+}
+
 static void
-init_column(MotKeyColumn *column, Relation heap, Relation index, int i, bool computed)
+init_column(MotKeyColumn *column, Relation heap, Relation index, int i, bool ordinary, bool computed)
 {
 	Form_pg_attribute att;
 	const Compared *by;
@@ -274,7 +311,20 @@ init_column(MotKeyColumn *column, Relation heap, Relation index, int i, bool com
 		TupleDescAttr(RelationGetDescr(heap), column->attnum - 1);
 	if (computed)
 		column->attnum = (AttrNumber) (i + 1);
+	column->collation = index->rd_indcollation[i];
+	column->nullable = computed || !MotAttributeNotNull(RelationGetDescr(heap), column->attnum - 1);
+	column->descending = (option & INDOPTION_DESC) != 0;
+	column->nulls_first = (option & INDOPTION_NULLS_FIRST) != 0;
 	by = find_compared(index_getprocid(index, i + 1, BTORDER_PROC));
+	if (ordinary && is_ranked(index, i))
+	{
+		column->typid = index->rd_opcintype[i];
+		column->ordered = column->ranked = true;
+		column->typlen = att->attlen;
+		column->typbyval = att->attbyval;
+		(void) MotKeySetEncoding(column, AS_RANK);
+		return;
+	}
 	if (by == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -286,10 +336,6 @@ init_column(MotKeyColumn *column, Relation heap, Relation index, int i, bool com
 	column->typid = by->typid;
 	if (column->typid == ANYENUMOID)
 		column->typid = getBaseType(att->atttypid);
-	column->collation = index->rd_indcollation[i];
-	column->nullable = computed || !MotAttributeNotNull(RelationGetDescr(heap), column->attnum - 1);
-	column->descending = (option & INDOPTION_DESC) != 0;
-	column->nulls_first = (option & INDOPTION_NULLS_FIRST) != 0;
 	(void) MotKeySetEncoding(column, by->encoding);
 
 	column->ordered = by->order == ORDERED ||
@@ -317,12 +363,15 @@ create(Relation heap, Relation index, bool ordinary)
 	key->indexoid = RelationGetRelid(index);
 	key->ncolumns = ncolumns;
 	/* (the relation cache would evaluate constants, in whose name?) */
-	key->computed = ordinary &&
+	key->functional = ordinary &&
 		(!heap_attisnull(index->rd_indextuple, Anum_pg_index_indexprs, NULL) ||
 		 !heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL));
+	for (int i = 0; i < ncolumns && ordinary; i++)
+		key->ranked |= is_ranked(index, i);
+	key->computed = key->functional || key->ranked;
 	key->nulls_equal = index->rd_index->indnullsnotdistinct;
 	for (int i = 0; i < ncolumns; i++)
-		init_column(&key->columns[i], heap, index, i, key->computed);
+		init_column(&key->columns[i], heap, index, i, ordinary, key->computed);
 	return key;
 }
 
@@ -340,6 +389,9 @@ MotKeyCreateFor(Relation heap, Relation index)
 {
 	MotKey	   *key = create(heap, index, heap->rd_rel->relkind != RELKIND_FOREIGN_TABLE);
 
+	for (int i = 0; i < key->ncolumns; i++)
+		if (key->columns[i].ranked)
+			key->columns[i].append = append_stand_in;
 	MotKeyOpenCollations(key, true);
 	return key;
 }
@@ -639,6 +691,13 @@ MotKeyOfRow(const MotKey *key, const MotTail *tail, const Datum *values, const b
 		return 0;
 	MotKeyBufferAppend(buf, entry->key, entry->len);
 	return entry->has_null ? MOT_KEY_DISTINCT : 0;
+}
+
+void
+MotKeyRefuseLong(const MotKey *key, size_t len)
+{
+	if (len > key->most)
+		raise_key_too_long(key, key->most);
 }
 
 static void

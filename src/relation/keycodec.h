@@ -82,6 +82,10 @@ typedef struct MotKeyColumn
 	bool		nulls_first;
 	bool		ordered;		/* bytes order as the operator class does */
 	bool		collated;		/* they are those of "collation_order" */
+	bool		ranked;			/* there is no encoding, but a label: see
+								 * ranked.h */
+	bool		typbyval;		/* then: of the values */
+	int16		typlen;
 	const struct MotCollation *collation_order; /* of strings, or NULL */
 	uint16		sort_key_max;	/* of a string, if that is cut (collation.h) */
 	uint8		encoding;		/* its number, which never changes */
@@ -98,10 +102,12 @@ typedef struct MotKey
 	AttrNumber	max_attnum;		/* highest table column used */
 	int			width;			/* whole key's width if fixed, else -1 */
 	bool		all_inline;		/* nothing but integers, none nullable */
-	bool		computed;		/* it has expressions or a predicate: columns
-								 * are the index's own (attnum is which), keys
-								 * are found in rows' tails, and max_attnum is
-								 * 0 */
+	bool		computed;		/* it has to be where the row is stored:
+								 * columns are the index's own (attnum is
+								 * which), keys are found in rows' tails, and
+								 * max_attnum is 0 */
+	bool		functional;		/* and so it is for expressions or a predicate */
+	bool		ranked;			/* or because a column is */
 	bool		nulls_equal;	/* NULLS NOT DISTINCT */
 	bool		collated;		/* some column is */
 	bool		compared;		/* by a collation that is not trusted */
@@ -191,6 +197,9 @@ extern void MotKeySummarize(MotKey *key);
  * Raises 54000 for a key longer than MOT_MAX_KEY; of a blind index, appends nothing.
  */
 extern unsigned MotKeyFromRow(const MotKey *key, const Datum *values, const bool *isnull, MotKeyBuffer *buf);
+
+/* the error of a key of so many bytes, if it is too long */
+extern void MotKeyRefuseLong(const MotKey *key, size_t len);
 
 /*
  * The same, of a row that has been stored: if the key is computed, from its tail.  Appends

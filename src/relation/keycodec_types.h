@@ -26,7 +26,7 @@ enum
 {
 	AS_BOOL = 1, AS_CHAR, AS_INT2, AS_INT4, AS_INT8, AS_UINT4, AS_UINT8, AS_TID, AS_FLOAT4, AS_FLOAT8,
 	AS_NUMERIC, AS_TIMETZ, AS_INTERVAL, AS_UUID, AS_MACADDR, AS_MACADDR8, AS_INET, AS_BYTEA, AS_BIT,
-	AS_TEXT, AS_BPCHAR, AS_NAME
+	AS_TEXT, AS_BPCHAR, AS_NAME, AS_RANK
 };
 
 /* the byte before a nullable column's value; "nulls first" is meant whether or not values descend */

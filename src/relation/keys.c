@@ -19,6 +19,7 @@
 #include "miscadmin.h"
 #include "relation/collation.h"
 #include "relation/keys.h"
+#include "relation/ranked.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -58,7 +59,9 @@ MotKeysComplete(MotKeys *keys)
 		MotRaiseBlindIndex(keys->index);
 	keys->npoints = 0;
 	keys->list_cxt = NULL;
-	keys->get = keys->index->unique;
+	keys->get = keys->index->unique && !key->ranked;
+	keys->view = NULL;
+	keys->gap = false;
 	keys->execution = NULL;
 	keys->known = false;
 	keys->integers = key->all_inline;
@@ -199,10 +202,27 @@ compare_points(const void *a, const void *b)
 	return pa->len < pb->len ? -1 : pa->len > pb->len;
 }
 
+/* the same of values that have no bytes */
+typedef struct ValueOrder
+{
+	MotIndex   *index;
+	int			column;
+} ValueOrder;
+
+static int
+compare_values(const void *a, const void *b, void *arg)
+{
+	const ValueOrder *order = arg;
+	int			cmp = MotRankCompare(order->index, order->column,
+									 ((const MotPoint *) a)->value, ((const MotPoint *) b)->value);
+
+	return order->index->key->columns[order->column].descending ? (cmp < 0) - (cmp > 0) : cmp;
+}
+
 static MotPoint
 copy_point(MemoryContext cxt, const MotKeyBuffer *buf)
 {
-	MotPoint	point = {MemoryContextAlloc(cxt, Max(1, buf->len)), buf->len};
+	MotPoint	point = {MemoryContextAlloc(cxt, Max(1, buf->len)), buf->len, 0};
 
 	memcpy(point.data, buf->data, buf->len);
 	return point;
@@ -245,14 +265,29 @@ encode_list(MotKeys *keys, MotKeyCondition *condition)
 		if (convert(column, operand->valuetype, elements[i], &strategy, &value) != MOT_KEY_USE)
 			continue;
 		MotKeyBufferReset(&buf);
+		if (column->ranked)
+		{
+			list->points[n++].value = value;
+			continue;
+		}
 		MotKeyAppendColumn(column, value, false, &buf);
 		list->points[n++] = copy_point(CurrentMemoryContext, &buf);
 	}
 	if (n == 0)
 		return false;
 
-	qsort(list->points, n, sizeof(MotPoint), compare_points);
-	list->npoints = (int) qunique(list->points, n, sizeof(MotPoint), compare_points);
+	if (column->ranked)
+	{
+		ValueOrder	order = {keys->index, condition->column};
+
+		qsort_arg(list->points, n, sizeof(MotPoint), compare_values, &order);
+		list->npoints = (int) qunique_arg(list->points, n, sizeof(MotPoint), compare_values, &order);
+	}
+	else
+	{
+		qsort(list->points, n, sizeof(MotPoint), compare_points);
+		list->npoints = (int) qunique(list->points, n, sizeof(MotPoint), compare_points);
+	}
 	list->position = keys->backward ? list->npoints - 1 : 0;
 	return true;
 }
@@ -521,6 +556,7 @@ make_bounds(MotKeys *keys)
 		goto made;
 	}
 
+	keys->gap = false;
 	MotKeyBufferReset(&keys->lower);
 	for (i = 0; i < keys->npoints; i++)
 	{
@@ -539,7 +575,10 @@ make_bounds(MotKeys *keys)
 						convert(column, operand->valuetype, operand->value,
 								&strategy, &value) != MOT_KEY_USE)
 						return false;
-					MotKeyAppendColumn(column, value, false, &keys->lower);
+					if (!column->ranked)
+						MotKeyAppendColumn(column, value, false, &keys->lower);
+					else if (!MotRankPoint(keys, condition->column, value))
+						return true;
 					break;
 				}
 			case MOT_CONDITION_NULL:
@@ -551,7 +590,10 @@ make_bounds(MotKeys *keys)
 				{
 					const MotPoint *point = &condition->list.points[condition->list.position];
 
-					MotKeyBufferAppend(&keys->lower, point->data, point->len);
+					if (!column->ranked)
+						MotKeyBufferAppend(&keys->lower, point->data, point->len);
+					else if (!MotRankPoint(keys, condition->column, point->value))
+						return true;
 					break;
 				}
 			default:
@@ -563,6 +605,8 @@ make_bounds(MotKeys *keys)
 	if (!MotKeyFitBound(&keys->lower))
 		return false;
 
+	if (keys->npoints < keys->nconditions && key->columns[keys->conditions[keys->npoints].column].ranked)
+		return MotRankRange(keys, keys->conditions[keys->npoints].column);
 	if (keys->npoints < keys->nconditions && likely(!keys->astray))
 	{
 		size_t		len = keys->lower.len;
@@ -670,10 +714,26 @@ compare_rows(const void *a, const void *b, void *key)
 	return MotKeyCompareValues(key, pa->data, pa->len, pb->data, pb->len);
 }
 
+static void
+copy_item(MotRankItem *item, MotIndex *index, const Datum *values, const bool *isnull, MemoryContext cxt)
+{
+	int			n = index->key->ncolumns;
+	MemoryContext oldcxt = MemoryContextSwitchTo(cxt);
+
+	memset(item, 0, sizeof(*item));
+	item->values = palloc(n * sizeof(Datum));
+	item->isnull = memcpy(palloc(n * sizeof(bool)), isnull, n * sizeof(bool));
+	for (int i = 0; i < n; i++)
+		if (!isnull[i])
+			item->values[i] = MotRankCopy(index, i, values[i]);
+	MemoryContextSwitchTo(oldcxt);
+}
+
 void
 MotFoundSorted(MotFoundRows *found, mot_session *session, mot_table *table, const mot_view *view,
 			   MotIndex *index, MotKeys *keys, ExprContext *econtext, MotRowPasses passes, void *arg)
 {
+	bool		ranked = index->key->ranked;
 	Size		size = offsetof(MotKey, columns) + index->key->ncolumns * sizeof(MotKeyColumn);
 	MotKey	   *key = memcpy(MemoryContextAlloc(found->cxt, size), index->key, size);
 	RowSource  *source = MemoryContextAllocZero(found->cxt, sizeof(RowSource));
@@ -681,6 +741,7 @@ MotFoundSorted(MotFoundRows *found, mot_session *session, mot_table *table, cons
 	const mot_version *version;
 	MotKeyBuffer buf;
 	SortedRow  *sorted = NULL;
+	MotRankItem *items = NULL;
 	int64		n = 0;
 	int64		room = 0;
 
@@ -708,17 +769,34 @@ MotFoundSorted(MotFoundRows *found, mot_session *session, mot_table *table, cons
 		if (!passes(arg, version, &values, &isnull) ||
 			(key->computed && !MotIndexCompute(index, values, isnull, computed, computed_isnull)))
 			continue;
-		MotKeyBufferReset(&buf);
-		(void) MotKeyFromRow(key, key->computed ? computed : values, key->computed ? computed_isnull : isnull, &buf);
 		if (n == room)
 		{
 			room = Max(64, 2 * room);
 			sorted = sorted == NULL ? MemoryContextAlloc(found->cxt, room * sizeof(SortedRow)) :
 				repalloc_huge(sorted, room * sizeof(SortedRow));
+			if (ranked)
+				items = items == NULL ? MemoryContextAlloc(found->cxt, room * sizeof(MotRankItem)) :
+					repalloc_huge(items, room * sizeof(MotRankItem));
 		}
+		if (ranked)
+		{
+			copy_item(&items[n], index, computed, computed_isnull, found->cxt);
+			items[n].row = row;
+			items[n++].version = version;
+			continue;
+		}
+		MotKeyBufferReset(&buf);
+		(void) MotKeyFromRow(key, key->computed ? computed : values, key->computed ? computed_isnull : isnull, &buf);
 		sorted[n].found.row = row;
 		sorted[n].found.version = version;
 		sorted[n++].key = copy_point(found->cxt, &buf);
+	}
+	if (ranked)
+	{
+		MotRankAll(index, items, n, found->cxt);
+		for (int64 i = 0; i < n; i++)
+			MotFoundAdd(found, items[i].row, items[i].version);
+		return;
 	}
 	if (n > 1)
 		qsort_arg(sorted, n, sizeof(SortedRow), compare_rows, key);

@@ -50,6 +50,8 @@ typedef struct MotPoint
 {
 	uint8	   *data;
 	size_t		len;
+	Datum		value;			/* of a ranked column, which has its bytes
+								 * only within those before */
 } MotPoint;
 
 typedef struct MotPointList
@@ -86,8 +88,11 @@ typedef struct MotKeys
 	bool		astray;			/* ... and not to be had from the index: the
 								 * ranges are of the points only, and rows are
 								 * to be looked at and sorted */
+	bool		gap;			/* the bounds are what is between two values */
 	bool		integers;		/* nothing but values of an integer key's
 								 * columns, each of its type */
+	const mot_view *view;		/* of a ranked index: whose rows have places
+								 * for bounds; NULL: all */
 	MemoryContext list_cxt;		/* not NULL if there are IN lists; holds their
 								 * elements */
 	MotKeyCondition *conditions;

@@ -33,6 +33,7 @@
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
 #include "relation/internal.h"
+#include "relation/ranked.h"
 #include "storage/sinval.h"
 #include "utils/builtins.h"
 #include "utils/hsearch.h"
@@ -574,6 +575,7 @@ describe(MotRelation *mr, Relation rel, mot_table *table, List *defs)
 		if (index->key->computed)
 		{
 			new.has_computed = true;
+			new.has_ranked |= index->key->ranked;
 			new.computes_beside |= mot_index_is_behind(engine_index);
 			new.computed_attnums = add_computed(new.computed_attnums, indexrel, new.desc->natts);
 		}
@@ -640,6 +642,7 @@ MotIndexDescribe(MotIndex *index, MotRelation *mr, TupleDesc desc, Relation rel,
 	index->evaluation = NULL;
 	index->primary = indexrel->rd_index->indisprimary;
 	index->key = index->plain = MotIndexKey(rel, indexrel, engine_index);
+	index->ranking = index->key->ranked ? MotRankingOf(indexrel, index->key) : NULL;
 	index->relation = mr;
 	index->handle.index = engine_index;
 	/* cheap, and it cannot fail */

@@ -32,6 +32,7 @@ typedef struct MotIndex
 	TupleDesc	desc;			/* of the table's rows */
 	struct MotEvaluation *evaluation;	/* see computed.c ... */
 	uint64		evaluated_in;	/* ... which transaction's it is */
+	struct MotRanking *ranking; /* see ranked.h; NULL: it has no such column */
 	uint32	   *offsets;		/* of the key's columns in rows without nulls,
 								 * if all are integers; or NULL */
 	Datum	   *check_values;	/* scratch of MotIndexKeyOf */
@@ -77,6 +78,7 @@ typedef struct MotRelation
 									 * predicates are of; key_attnums has
 									 * them, too */
 	bool		has_computed;
+	bool		has_ranked;
 	bool		computes_beside;	/* one of them is made beside writers: see
 									 * computed.c */
 	struct MotWriter *writer;	/* see MotWriterShared; or NULL */

@@ -13,6 +13,9 @@
  * INSERT ... ON CONFLICT takes its row back before it waits, so that two of
  * them cannot deadlock over rows that neither would keep.
  *
+ * Of a table with ranked keys (ranked.h) no other transaction is waited for while they have their place but
+ * no entry: the row is taken back then, and all begins anew.
+ *
  * Values are compared before keys are made: most updates change no key
  * column, and then no index is touched.
  *
@@ -27,21 +30,17 @@
 #include "executor/instrument.h"
 #include "faults.h"
 #include "relation/internal.h"
+#include "relation/ranked.h"
 #include "utils/datum.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/syscache.h"
 #include "xact/xact.h"
 
-static mot_row *store_row(MotWriter *writer, const Datum *values, const bool *isnull,
-						  size_t size, unsigned host_bits);
-static void add_key_or_raise(MotWriter *writer, MotIndex *index, mot_row *row,
-							 Datum *values, bool *isnull);
+static void drop_key(MotWriter *writer, MotIndex *index, mot_row *row);
 static Datum *measure_columns(MotWriter *writer, Datum *values, const bool *isnull,
 							  size_t *size, unsigned *host_bits);
 static void make_tail(MotWriter *writer, const Datum *values, const bool *isnull, const mot_version *old);
-static void deform_old(MotWriter *writer, const mot_version *old);
-static unsigned make_old_key(MotWriter *writer, MotIndex *index);
 static bool keys_differ(MotWriter *writer, MotIndex *index, const Datum *values, const bool *isnull);
 static bool column_changed(MotWriter *writer, AttrNumber attnum,
 						   const Datum *values, const bool *isnull);
@@ -159,6 +158,7 @@ Datum *
 MotWriterMeasure(MotWriter *writer, Datum *values, const bool *isnull, const mot_version *old,
 				 size_t *size, unsigned *host_bits)
 {
+	writer->ranks = false;
 	if (unlikely(writer->mr->has_computed || writer->tail.len > 0))
 		make_tail(writer, values, isnull, old);
 	values = measure_columns(writer, values, isnull, size, host_bits);
@@ -186,7 +186,7 @@ make_tail(MotWriter *writer, const Datum *values, const bool *isnull, const mot_
 		return;
 	}
 	if (old != NULL)
-		deform_old(writer, old);
+		MotWriterDeformOld(writer, old);
 	while (!changed && (attnum = bms_next_member(writer->mr->computed_attnums, attnum)) >= 0)
 		changed = column_changed(writer, attnum, values, isnull);
 	if (changed)
@@ -264,15 +264,14 @@ MotWriterEndXact(void)
 mot_row *
 MotWriterInsert(MotWriter *writer, Datum *values, bool *isnull)
 {
-	size_t		size;
-	unsigned	host_bits;
-	mot_row    *row;
+	uint64		taken;
+	mot_row    *row = MotWriterStoreRanked(writer, values, isnull, &values, &taken);
 
-	MotWriterLocate(writer);
-	values = MotWriterMeasure(writer, values, isnull, NULL, &size, &host_bits);
-	row = store_row(writer, values, isnull, size, host_bits);
 	for (int i = 0; i < writer->mr->nindexes; i++)
-		add_key_or_raise(writer, &writer->mr->indexes[i], row, values, isnull);
+		if (likely(!writer->mr->indexes[i].key->ranked))
+			MotWriterAddKeyOrRaise(writer, &writer->mr->indexes[i], row, values, isnull);
+		else if ((taken & UINT64CONST(1) << i) != 0)
+			MotRaiseDuplicate(writer->rel, &writer->mr->indexes[i], values, isnull);
 	if (unlikely(XLogLogicalInfoActive()))
 		MotLogicalInsert(writer, row);
 	return row;
@@ -292,9 +291,9 @@ place_row(MotWriter *writer, Oid indexoid, const Datum *values, const bool *isnu
 }
 
 /* the row without its index entries */
-static mot_row *
-store_row(MotWriter *writer, const Datum *values, const bool *isnull,
-		  size_t size, unsigned host_bits)
+mot_row *
+MotWriterStoreRow(MotWriter *writer, const Datum *values, const bool *isnull,
+				  size_t size, unsigned host_bits)
 {
 	Oid			placed_by = mot_table_placed_by(writer->mr->table);
 	mot_row    *row;
@@ -314,9 +313,9 @@ store_row(MotWriter *writer, const Datum *values, const bool *isnull,
 	return row;
 }
 
-static mot_status
-add_key(MotWriter *writer, MotIndex *index, mot_row *row,
-		const Datum *values, const bool *isnull, mot_row **other)
+mot_status
+MotWriterTryKey(MotWriter *writer, MotIndex *index, mot_row *row,
+				const Datum *values, const bool *isnull, mot_row **other)
 {
 	unsigned	flags;
 
@@ -329,14 +328,74 @@ add_key(MotWriter *writer, MotIndex *index, mot_row *row,
 	return mot_index_add(writer->session, &index->handle, row, writer->key.data, writer->key.len, flags, other);
 }
 
-static void
-add_key_or_raise(MotWriter *writer, MotIndex *index, mot_row *row,
-				 Datum *values, bool *isnull)
+/*
+ * The row's ranked keys, of the indexes in "which" (one bit each); old ones are those of the version that MotWriterDeformOld took apart.
+ * *taken: those that other rows have.  False: somebody may have one, so all since the mark was taken back, and he has been
+ * waited for.
+ */
+static bool
+add_ranked_keys(MotWriter *writer, mot_mark mark, mot_row *row, const Datum *values, const bool *isnull,
+				uint64 which, bool drops, uint64 *taken)
+{
+	MotRelation *mr = writer->mr;
+	mot_status	status = MOT_OK;
+
+	*taken = 0;
+	for (int i = 0; i < mr->nindexes && status != MOT_BUSY; i++)
+	{
+		mot_row    *other;
+
+		if (!mr->indexes[i].key->ranked || (which & UINT64CONST(1) << i) == 0)
+			continue;
+		if (drops)
+			drop_key(writer, &mr->indexes[i], row);
+		status = MotWriterTryKey(writer, &mr->indexes[i], row, values, isnull, &other);
+		if (status == MOT_DUPLICATE)
+			*taken |= UINT64CONST(1) << i;
+		else if (status != MOT_BUSY)
+			MotRaiseStatus(status, writer->rel);
+	}
+	if (status == MOT_BUSY)
+		mot_txn_take_back(writer->session, mark);
+	if (writer->ranks)
+		MotRankUnlock(writer->rel);
+	writer->ranks = false;
+	if (status != MOT_BUSY)
+		return true;
+	MotWaitForKey(writer->rel);
+	MotWriterLocate(writer);
+	return false;
+}
+
+/* The row with its ranked keys, but those that are taken; *stored: its values. */
+mot_row *
+MotWriterStoreRanked(MotWriter *writer, Datum *values, const bool *isnull, Datum **stored, uint64 *taken)
+{
+	for (;;)
+	{
+		mot_mark	mark;
+		mot_row    *row;
+		size_t		size;
+		unsigned	host_bits;
+
+		MotWriterLocate(writer);
+		*stored = MotWriterMeasure(writer, values, isnull, NULL, &size, &host_bits);
+		mark = mot_txn_mark(writer->session);
+		row = MotWriterStoreRow(writer, *stored, isnull, size, host_bits);
+		if (likely(!writer->ranks) ||
+			add_ranked_keys(writer, mark, row, *stored, isnull, ~UINT64CONST(0), false, taken))
+			return row;
+	}
+}
+
+void
+MotWriterAddKeyOrRaise(MotWriter *writer, MotIndex *index, mot_row *row,
+					   Datum *values, bool *isnull)
 {
 	mot_row    *other;
 	mot_status	status;
 
-	while ((status = add_key(writer, index, row, values, isnull, &other)) == MOT_BUSY)
+	while ((status = MotWriterTryKey(writer, index, row, values, isnull, &other)) == MOT_BUSY)
 		MotWaitForKey(writer->rel);
 
 	if (status == MOT_DUPLICATE)
@@ -345,142 +404,17 @@ add_key_or_raise(MotWriter *writer, MotIndex *index, mot_row *row,
 		MotRaiseStatus(status, writer->rel);
 }
 
-mot_row *
-MotWriterStore(MotWriter *writer, Datum *values, bool *isnull)
-{
-	size_t		size;
-	unsigned	host_bits;
-
-	MotWriterLocate(writer);
-	values = MotWriterMeasure(writer, values, isnull, NULL, &size, &host_bits);
-	return store_row(writer, values, isnull, size, host_bits);
-}
-
-/* add_key's row is one that has been stored, and its values the writer's old ones */
-static void
-take_key(MotWriter *writer, const mot_version *version)
-{
-	deform_old(writer, version);
-	if (!writer->mr->has_computed)
-		return;
-	resetStringInfo(&writer->tail);
-	if (writer->old_tail != NULL)
-		appendBinaryStringInfoNT(&writer->tail, (const char *) writer->old_tail, writer->old_tail->size);
-}
-
-bool
-MotWriterKeyIsUnique(MotWriter *writer, MotIndex *index, mot_row *row, bool raise)
-{
-	const mot_version *version = mot_row_newest(writer->session, row);
-	mot_status	status;
-	mot_row    *other;
-
-	if (version == NULL)
-		return true;
-	MotWriterLocate(writer);
-	deform_old(writer, version);
-	if (make_old_key(writer, index) != 0 || writer->old_key.len == 0)
-		return true;
-	while ((status = mot_index_rivals(writer->session, &index->handle, row, writer->old_key.data,
-									  writer->old_key.len, &other)) == MOT_BUSY && raise)
-		MotWaitForKey(writer->rel);
-	if (status == MOT_DUPLICATE && raise)
-		MotRaiseDuplicate(writer->rel, index, writer->old_values, writer->old_isnull);
-	if (status != MOT_OK && status != MOT_BUSY && status != MOT_DUPLICATE)
-		MotRaiseStatus(status, writer->rel);
-	return status == MOT_OK;
-}
-
-bool
-MotWriterAddKey(MotWriter *writer, MotIndex *index, mot_row *row, bool raise, bool *busy)
-{
-	const mot_version *version = mot_row_newest(writer->session, row);
-	mot_status	status;
-	mot_row    *other;
-
-	MotWriterLocate(writer);
-	if (version == NULL)
-		elog(ERROR, "a row is gone while it is inserted");
-	take_key(writer, version);
-	*busy = false;
-	if (raise)
-	{
-		add_key_or_raise(writer, index, row, writer->old_values, writer->old_isnull);
-		return true;
-	}
-	status = add_key(writer, index, row, writer->old_values, writer->old_isnull, &other);
-	if (status == MOT_OK)
-		return true;
-	*busy = status == MOT_BUSY;
-	if (status != MOT_BUSY && status != MOT_DUPLICATE)
-		MotRaiseStatus(status, writer->rel);
-	return false;
-}
-
-void
-MotWriterStored(MotWriter *writer, mot_row *row)
-{
-	MotLogicalInsert(writer, row);
-}
-
-mot_row *
-MotWriterInsertOrFind(MotWriter *writer, List *arbiters, Datum *values, bool *isnull,
-					  mot_row **conflict, MotIndex **conflict_index)
-{
-	size_t		size;
-	unsigned	host_bits;
-
-	MotWriterLocate(writer);
-	values = MotWriterMeasure(writer, values, isnull, NULL, &size, &host_bits);
-
-	for (;;)
-	{
-		MotRelation *mr = writer->mr;
-		mot_mark	mark = mot_txn_mark(writer->session);
-		mot_row    *row = store_row(writer, values, isnull, size, host_bits);
-		mot_status	status = MOT_OK;
-
-		/*
-		 * the arbiters first: the others' violations count only if those have
-		 * none
-		 */
-		for (int pass = 0; pass < 2 && status == MOT_OK; pass++)
-		{
-			for (int i = 0; i < mr->nindexes && status == MOT_OK; i++)
-			{
-				MotIndex   *index = &mr->indexes[i];
-				bool		arbiter = index->unique &&
-				(arbiters == NIL || list_member_oid(arbiters, index->indexoid));
-
-				if (arbiter != (pass == 0))
-					continue;
-
-				*conflict_index = index;
-				status = add_key(writer, index, row, values, isnull, conflict);
-				if (status == MOT_DUPLICATE && !arbiter)
-					MotRaiseDuplicate(writer->rel, index, values, isnull);
-			}
-		}
-
-		if (status == MOT_OK)
-		{
-			if (unlikely(XLogLogicalInfoActive()))
-				MotLogicalInsert(writer, row);
-			return row;
-		}
-		if (status != MOT_DUPLICATE && status != MOT_BUSY)
-			MotRaiseStatus(status, writer->rel);
-
-		mot_txn_take_back(writer->session, mark);
-		if (status == MOT_DUPLICATE)
-			return NULL;
-
-		MotWaitForKey(writer->rel);
-		MotWriterLocate(writer);
-	}
-}
-
 /* ------------------------------------------------------------------- lock */
+
+/* of the version that MotWriterDeformOld took apart, and another one */
+static bool
+same_entries(MotWriter *writer, MotIndex *index, const mot_version *other)
+{
+	const MotTailEntry *a = MotTailFind(writer->old_tail, index->indexoid);
+	const MotTailEntry *b = MotTailFind(MotVersionTail(index->desc, other), index->indexoid);
+
+	return a != NULL && b != NULL && a->len == b->len && memcmp(a->key, b->key, a->len) == 0;
+}
 
 /*
  * FOR KEY SHARE of a row that has changed since our snapshot is about its
@@ -494,10 +428,12 @@ same_unique_keys(MotWriter *writer, const mot_version *seen, const mot_version *
 	bool	   *isnull = palloc(mr->desc->natts * sizeof(bool));
 	bool		same = true;
 
-	deform_old(writer, seen);
+	MotWriterDeformOld(writer, seen);
 	MotRowDeform(mr->desc, newest, mr->max_key_attnum, values, isnull);
 	for (int i = 0; i < mr->nindexes && same; i++)
-		same = !mr->indexes[i].unique || mr->indexes[i].key->computed || !keys_differ(writer, &mr->indexes[i], values, isnull);
+		same = !mr->indexes[i].unique || mr->indexes[i].key->functional ||
+			(mr->indexes[i].key->ranked ? same_entries(writer, &mr->indexes[i], newest) :
+			 !keys_differ(writer, &mr->indexes[i], values, isnull));
 	pfree(values);
 	pfree(isnull);
 	return same;
@@ -569,8 +505,8 @@ MotWriterLock(MotWriter *writer, mot_row *row, const mot_version *seen,
 
 /* ------------------------------------------------------- update and delete */
 
-static void
-deform_old(MotWriter *writer, const mot_version *old)
+void
+MotWriterDeformOld(MotWriter *writer, const mot_version *old)
 {
 	MotRowDeform(writer->mr->desc, old, writer->mr->max_key_attnum,
 				 writer->old_values, writer->old_isnull);
@@ -579,9 +515,9 @@ deform_old(MotWriter *writer, const mot_version *old)
 			MotRowTail(writer->mr->desc, mot_version_host_bits(old), mot_version_data(old));
 }
 
-/* of the version that deform_old took apart; flags for the engine */
-static unsigned
-make_old_key(MotWriter *writer, MotIndex *index)
+/* of the version that MotWriterDeformOld took apart; flags for the engine */
+unsigned
+MotWriterOldKey(MotWriter *writer, MotIndex *index)
 {
 	MotKeyBufferReset(&writer->old_key);
 	return MotKeyOfRow(index->key, writer->old_tail, writer->old_values, writer->old_isnull, &writer->old_key);
@@ -629,7 +565,7 @@ key_columns_changed(MotWriter *writer, MotIndex *index, const Datum *values, con
 	return index->key->computed;
 }
 
-/* the entry of the version that deform_old took apart goes */
+/* the entry of the version that MotWriterDeformOld took apart goes */
 static void
 drop_key(MotWriter *writer, MotIndex *index, mot_row *row)
 {
@@ -638,7 +574,7 @@ drop_key(MotWriter *writer, MotIndex *index, mot_row *row)
 
 	if (MOT_FAULT_SKIPS("damage-entry-stays"))
 		return;
-	flags = make_old_key(writer, index);
+	flags = MotWriterOldKey(writer, index);
 	/* what is dropped must have been there */
 	if (unlikely(mot_index_is_behind(index->handle.index)))
 	{
@@ -664,7 +600,7 @@ keys_differ(MotWriter *writer, MotIndex *index, const Datum *values, const bool 
 
 	MotKeyBufferReset(&writer->key);
 	(void) MotKeyOfRow(index->key, MotWriterTail(writer), values, isnull, &writer->key);
-	(void) make_old_key(writer, index);
+	(void) MotWriterOldKey(writer, index);
 	return writer->key.len != writer->old_key.len ||
 		memcmp(writer->key.data, writer->old_key.data, writer->key.len) != 0;
 }
@@ -763,58 +699,92 @@ locks_now(void)
 	return mot_early_locks || several_servers ? MOT_LOCK_NOW : 0;
 }
 
+/* Will it need ranks?  Then it is not to wait for the row while it has them. */
+static inline bool
+ranks_change(MotWriter *writer, const mot_version *old, const Datum *values, const bool *isnull)
+{
+	int			attnum = -1;
+	bool		changed = false;
+
+	if (likely(!writer->mr->has_ranked))
+		return false;
+	MotWriterDeformOld(writer, old);
+	while (!changed && (attnum = bms_next_member(writer->mr->computed_attnums, attnum)) >= 0)
+		changed = column_changed(writer, attnum, values, isnull);
+	return changed;
+}
+
 bool
 MotWriterUpdate(MotWriter *writer, mot_row *row, const mot_version *old,
 				Datum *values, bool *isnull)
 {
 	MotWait		wait = MOT_WAIT_INIT;
-	bool		deferrable = false;
+	Datum	   *given = values;
+	bool		deferrable;
 	MotRelation *mr;
-	uint64		changed = 0;	/* one bit for each index */
-	unsigned	changes = 0;
+	uint64		changed;		/* one bit for each index */
+	uint64		taken;
 	unsigned	host_bits;
 	size_t		size;
 	void	   *data;
 	mot_status	status;
 
 	MotWriterLocate(writer);
-	if (unlikely(is_amended(writer, row, old)))
+	if (unlikely(is_amended(writer, row, old)) || unlikely(ranks_change(writer, old, values, isnull)))
 		old = hold_row(writer, row, old);
-	values = MotWriterMeasure(writer, values, isnull, old, &size, &host_bits);
-	mr = writer->mr;
-	if (commands_between(writer))
-		refuse_own_change(writer, row, old, false);
-
-	if (mr->nindexes > 0)
+	do
 	{
-		int			attnum = -1;
-		bool		any = false;
+		unsigned	changes = 0;
+		mot_mark	mark;
 
-		deform_old(writer, old);
-		while (!any && (attnum = bms_next_member(mr->key_attnums, attnum)) >= 0)
-			any = column_changed(writer, attnum, values, isnull);
-		for (int i = 0; any && i < mr->nindexes; i++)
+		changed = taken = 0;
+		deferrable = false;
+		values = MotWriterMeasure(writer, given, isnull, old, &size, &host_bits);
+		mr = writer->mr;
+		if (commands_between(writer))
+			refuse_own_change(writer, row, old, false);
+
+		if (mr->nindexes > 0)
 		{
-			/* as in a heap table, which stores all keys anew then */
-			deferrable |= mr->indexes[i].deferrable;
-			if (keys_differ(writer, &mr->indexes[i], values, isnull))
+			int			attnum = -1;
+			bool		any = false;
+
+			MotWriterDeformOld(writer, old);
+			while (!any && (attnum = bms_next_member(mr->key_attnums, attnum)) >= 0)
+				any = column_changed(writer, attnum, values, isnull);
+			for (int i = 0; any && i < mr->nindexes; i++)
 			{
-				changed |= UINT64CONST(1) << i;
-				changes |= mr->indexes[i].unique && !mr->indexes[i].key->computed ?
-					MOT_UNIQUE_KEYS_CHANGE : MOT_KEYS_CHANGE;
+				/* as in a heap table, which stores all keys anew then */
+				deferrable |= mr->indexes[i].deferrable;
+				if (keys_differ(writer, &mr->indexes[i], values, isnull))
+				{
+					changed |= UINT64CONST(1) << i;
+					changes |= mr->indexes[i].unique && !mr->indexes[i].key->functional ?
+						MOT_UNIQUE_KEYS_CHANGE : MOT_KEYS_CHANGE;
+				}
 			}
 		}
-	}
 
-	if (unlikely(XLogLogicalInfoActive()))
-		MotLogicalBefore(writer, old, values, isnull, false);
-	while ((status = mot_row_update(writer->session, mr->table, row, writer->command,
-									host_bits, size, changes | locks_now(), &data)) == MOT_BUSY)
-		MotWaitForHolder(writer->rel, &wait);
-	MotWaitDone(writer->rel, &wait);
-	if (unlikely(status != MOT_OK))
-		MotRaiseStatus(status, writer->rel);
-	MotWriterFill(writer, values, isnull, host_bits, size, data);
+		if (unlikely(XLogLogicalInfoActive()))
+			MotLogicalBefore(writer, old, values, isnull, false);
+		mark = mot_txn_mark(writer->session);
+		while ((status = mot_row_update(writer->session, mr->table, row, writer->command,
+										host_bits, size, changes | locks_now(), &data)) == MOT_BUSY && !writer->ranks)
+			MotWaitForHolder(writer->rel, &wait);
+		if (unlikely(status == MOT_BUSY))
+		{
+			MotRankUnlock(writer->rel);
+			MotWaitForHolder(writer->rel, &wait);
+			continue;
+		}
+		MotWaitDone(writer->rel, &wait);
+		if (unlikely(status != MOT_OK))
+			MotRaiseStatus(status, writer->rel);
+		MotWriterFill(writer, values, isnull, host_bits, size, data);
+		if (unlikely(writer->ranks) &&
+			!add_ranked_keys(writer, mark, row, values, isnull, changed, true, &taken))
+			status = MOT_BUSY;
+	} while (status == MOT_BUSY);
 	MotRelationTouched(mr, old, 1, true);
 	if (MotModulesWatch())
 		MotWriterExpectLog(writer, news(writer, old, values, isnull));
@@ -823,8 +793,14 @@ MotWriterUpdate(MotWriter *writer, mot_row *row, const mot_version *old,
 	{
 		if ((changed & 1) == 0)
 			continue;
+		if (unlikely(mr->indexes[i].key->ranked))
+		{
+			if ((taken & UINT64CONST(1) << i) != 0)
+				MotRaiseDuplicate(writer->rel, &mr->indexes[i], values, isnull);
+			continue;
+		}
 		drop_key(writer, &mr->indexes[i], row);
-		add_key_or_raise(writer, &mr->indexes[i], row, values, isnull);
+		MotWriterAddKeyOrRaise(writer, &mr->indexes[i], row, values, isnull);
 	}
 	if (unlikely(XLogLogicalInfoActive()))
 		MotLogicalUpdate(writer, host_bits, data, size);

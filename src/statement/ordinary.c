@@ -67,6 +67,9 @@ describe_index(Oid indexid, Oid relid, MotPlanIndex *pindex)
 	Relation	index = relation_open(indexid, AccessShareLock);
 	MotIndex   *known = MotRelationIndex(MotRelationGet(rel), indexid);
 
+	/* (the places of ranked columns' bounds are a view's) */
+	if (known != NULL && known->key->ranked)
+		known = NULL;
 	if (known != NULL)
 	{
 		pindex->indexoid = indexid;

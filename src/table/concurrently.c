@@ -21,7 +21,9 @@
  * So an index is to us what it was made as (MotIndexDefs), also the old one, which
  * the catalogue calls a key of the other kind as soon as its place is taken.
  *
- * Keys that are computed are stored with the rows: the third transaction gives them to those that do not
+ * Ranks (ranked.h) are given to all rows together, so an index with such is built while writers wait, as soon as it has the lock.
+ *
+ * Other keys that are computed are stored with the rows: the third transaction gives them to those that do not
  * have them, which changes no row (MotComputeIndex).
  *
  *-------------------------------------------------------------------------
@@ -140,10 +142,27 @@ lock_out_writers(Relation rel)
 	CacheInvalidateRelcache(rel);
 }
 
+static bool
+has_ranks(Relation rel, Relation index)
+{
+	MotKey	   *key = MotKeyCreate(rel, index);
+	bool		ranked = key->ranked;
+
+	pfree(key);
+	return ranked;
+}
+
 void
 MotTableBeginIndex(Relation rel, Relation index, struct IndexInfo *info)
 {
 	bool		unique = info->ii_Unique && (!MotReindexes || remade_is_immediate(rel, index));
+
+	if (has_ranks(rel, index))
+	{
+		lock_out_writers(rel);
+		MotStorageCreateIndex(rel, index);
+		return;
+	}
 
 	/* what is refused now keeps nobody from anything: nobody knows the index */
 	if (unique || info->ii_Expressions != NIL || info->ii_Predicate != NIL)

@@ -90,6 +90,13 @@ value_type(IndexScanDesc scan, const MotKeyColumn *column, ScanKey key)
 	return key->sk_subtype;
 }
 
+/* what a ranked column's bounds are found for: its function compares nothing else */
+static bool
+is_bound(IndexScanDesc scan, const MotKeyColumn *column, ScanKey key)
+{
+	return !column->ranked || value_type(scan, column, key) == column->typid;
+}
+
 static bool
 is_plain(ScanKey key)
 {
@@ -105,6 +112,7 @@ is_point(IndexScanDesc scan, const MotKeyColumn *column, ScanKey key)
 	if ((key->sk_flags & SK_SEARCHNULL) != 0)
 		return true;
 	return (key->sk_flags & SK_SEARCHNOTNULL) == 0 && key->sk_strategy == BTEqualStrategyNumber &&
+		is_bound(scan, column, key) &&
 		!MotKeyConvertIsLossy(column->typid, value_type(scan, column, key));
 }
 
@@ -182,7 +190,8 @@ make_keys(IndexScanDesc scan, MotTableIndexScan *o)
 	{
 		ScanKey		range = &scan->keyData[i];
 
-		if (range->sk_attno != column + 1 || !key->columns[column].ordered || !is_plain(range))
+		if (range->sk_attno != column + 1 || !key->columns[column].ordered || !is_plain(range) ||
+			!is_bound(scan, &key->columns[column], range))
 			continue;
 		add_condition(keys, MOT_CONDITION_COMPARE, column, range->sk_strategy,
 					  value_type(scan, &key->columns[column], range), range);
@@ -373,9 +382,11 @@ wait_for_rivals(Relation rel, MotTableIndexScan *o)
 {
 	mot_row    *other;
 
-	if (o->keys->npoints < o->index->key->ncolumns || !MotKeysFirst(o->keys, NULL))
+	if (o->keys->npoints < o->index->key->ncolumns)
 		return;
-	while (mot_index_rivals(o->session, &o->index->handle, NULL, o->keys->lower.data, o->keys->lower.len,
+	/* (where one has ended, its key may have another place) */
+	while (MotKeysFirst(o->keys, NULL) && !o->keys->gap &&
+		   mot_index_rivals(o->session, &o->index->handle, NULL, o->keys->lower.data, o->keys->lower.len,
 							&other) == MOT_BUSY)
 	{
 		MotWaitForKey(rel);
@@ -427,6 +438,7 @@ start(IndexScanDesc scan, Relation table, MotTableIndexScan *o, bool backward)
 	make_keys(scan, o);
 	if (snapshot->snapshot_type == SNAPSHOT_DIRTY)
 		wait_for_rivals(table, o);
+	o->keys->view = &o->view;
 	if (o->view.snapshot < mot_index_valid_from(o->index->handle.index))
 	{
 		o->nchecks = 0;

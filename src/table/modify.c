@@ -86,6 +86,18 @@ MotTableMultiInsert(Relation rel, TupleTableSlot **slots, int n, CommandId cid, 
 	if (unlikely(mot_snapshot_held(session) == MOT_TS_NONE))
 		(void) MotViewFor(NULL);
 	MotTableIndexes(rel);
+
+	/* ranks are a row's own, with all its keys */
+	if (unlikely(MotRelationGet(rel)->has_ranked))
+	{
+		for (int i = 0; i < n; i++)
+		{
+			if (copy != NULL)
+				copy->cur_lineno = MotSlotLine(slots[i]);
+			MotTableInsert(rel, slots[i], cid, options, bistate);
+		}
+		return;
+	}
 	batch = MotBatchBegin(MotWriterShared(rel, &view, cid), MOT_BATCH_INSERT_SLOTS, line);
 	for (int i = 0; i < n; i++)
 	{

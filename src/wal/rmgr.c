@@ -505,6 +505,8 @@ MotReplayEnd(void)
 	LWLockAcquire(MotApplyLock, LW_EXCLUSIVE);
 	MotReplayDecided();
 	MotTargetsEnd(MotSession());
+	/* older versions that a standby's readers see: see relation/ranked.h */
+	mot_engine_leave_behind(MotEngine);
 	LWLockRelease(MotApplyLock);
 	(void) MotLeftOutBringBack(true);
 	LWLockAcquire(MotApplyLock, LW_EXCLUSIVE);

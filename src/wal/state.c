@@ -290,6 +290,8 @@ void
 MotStateSetLoaded(mot_ts ts)
 {
 	pg_atomic_write_u64(&shared->loaded_ts, ts);
+	/* what was applied after loading has left such, too */
+	mot_engine_leave_behind(MotEngine);
 }
 
 /*

@@ -87,8 +87,11 @@ for my $query ('SELECT xmin FROM s WHERE id = 1', "UPDATE s SET v = 'x' WHERE id
 }
 for my $type ('int[]', 'int4range', 'jsonb', 'tsvector', 'int4multirange', 'tt')
 {
-	($ret, $out, $err) = $node->psql('mot', $verbose . "CREATE TABLE key (k $type PRIMARY KEY) USING mot");
-	like($err, qr/ERROR:  0A000: column "k" of type \S+ cannot be an index column of a memory-optimized table.*HINT:/s, "no key of type $type");
+	($ret, $out, $err) = $node->psql('mot', $verbose . "CREATE TABLE key (k $type PRIMARY KEY) USING mot; INSERT INTO key VALUES (NULL)");
+	like($err, qr/ERROR:  23502/, "a key of type $type");
+	$node->safe_psql('mot', 'DROP TABLE key');
+	($ret, $out, $err) = $node->psql('mot', $verbose . "CREATE FOREIGN TABLE key (k $type PRIMARY KEY) SERVER mot_server");
+	like($err, qr/ERROR:  0A000: column "k" of type \S+ cannot be indexed in memory-optimized table.*HINT:/s, '... not of a foreign table');
 }
 ($ret, $out, $err) = $node->psql('mot', "CREATE TABLE key (k text PRIMARY KEY) USING mot; INSERT INTO key SELECT string_agg(md5(i::text), '') FROM generate_series(1, 254) i;
 	INSERT INTO key SELECT string_agg(md5(i::text), '') FROM generate_series(1, 300) i");
