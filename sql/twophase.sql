@@ -105,7 +105,7 @@ COMMIT PREPARED 'mot-deferred';
 SELECT * FROM tp_deferred;
 DROP TABLE tp_deferred;
 
--- refused before anything is done: definitions, and SERIALIZABLE
+-- refused before anything is done: definitions
 BEGIN;
 TRUNCATE tp;
 PREPARE TRANSACTION 'mot-truncated';
@@ -115,13 +115,16 @@ PREPARE TRANSACTION 'mot-created';
 BEGIN;
 ALTER TABLE tp_table ADD COLUMN n int;
 PREPARE TRANSACTION 'mot-altered';
+-- at SERIALIZABLE, also of one that has changed heap tables only
 BEGIN ISOLATION LEVEL SERIALIZABLE;
 UPDATE tp SET v = 0;
 PREPARE TRANSACTION 'mot-serializable';
+ROLLBACK PREPARED 'mot-serializable';
 BEGIN ISOLATION LEVEL SERIALIZABLE;
 SELECT id FROM tp WHERE id = 1;
 INSERT INTO tp_heap VALUES (2);
 PREPARE TRANSACTION 'mot-read';
+ROLLBACK PREPARED 'mot-read';
 SELECT count(*) FROM tp_heap;
 SELECT count(*) FROM tp;
 SELECT count(*) FROM pg_prepared_xacts;
