@@ -271,6 +271,8 @@ mot_slot_copyslot(TupleTableSlot *dstslot, TupleTableSlot *srcslot)
 	memcpy(dstslot->tts_isnull, srcslot->tts_isnull, natts * sizeof(bool));
 	dstslot->tts_nvalid = natts;
 	dstslot->tts_flags &= ~TTS_FLAG_EMPTY;
+	/* (a subscription's worker changes the row by it) */
+	dstslot->tts_tid = srcslot->tts_tid;
 	mot_slot_materialize(dstslot);
 }
 

@@ -247,8 +247,11 @@ MotTableLock(Relation rel, ItemPointer tid, Snapshot snapshot, TupleTableSlot *s
 		result = TM_Invisible;
 	if (result == TM_Ok || (result == TM_Invisible && target.version != NULL))
 	{
+		/* (a subscription's worker gives the slot's own) */
+		ItemPointerData locked = *tid;
+
 		MotTableShow(rel, target.row, target.version, 0, slot);
-		slot->tts_tid = *tid;
+		slot->tts_tid = locked;
 		/* only then the server itself asks whose it is */
 		if (result == TM_Invisible)
 			MotSlotFetched(slot);

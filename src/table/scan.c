@@ -63,6 +63,7 @@ typedef struct MotTableScan
 	mot_session *session;
 	mot_view	view;
 	bool		loose;			/* the view is ours to let go */
+	bool		dirty;			/* rows are looked for that are to be locked */
 	uint64		pages;
 	uint64		page;			/* the one that has been read, if "in_page";
 								 * of a range its place in "ranged" */
@@ -124,6 +125,18 @@ MotTableShow(Relation rel, mot_row *row, const mot_version *version, unsigned ch
 
 /* ------------------------------------------------------------------- scans */
 
+/* Who looks for a row to change it (a subscription, without an index): it waits as it locks that. */
+static void
+begin_dirty(MotTableScan *scan)
+{
+	Snapshot	snapshot = scan->base.rs_snapshot;
+
+	snapshot->xmin = snapshot->xmax = InvalidTransactionId;
+	snapshot->speculativeToken = 0;
+	scan->view = MotLooseView();
+	scan->loose = scan->dirty = true;
+}
+
 TableScanDesc
 MotScanBegin(Relation rel, Snapshot snapshot, int nkeys, struct ScanKeyData *key,
 			 ParallelTableScanDesc parallel, uint32 flags)
@@ -173,6 +186,8 @@ MotScanBegin(Relation rel, Snapshot snapshot, int nkeys, struct ScanKeyData *key
 	}
 	else if (snapshot->snapshot_type == SNAPSHOT_MVCC)
 		scan->view = MotTableView(snapshot);
+	else if (snapshot->snapshot_type == SNAPSHOT_DIRTY)
+		begin_dirty(scan);
 	else
 		refuse_snapshot(rel);
 	MotViewTable(scan->relation, &scan->view);
@@ -205,7 +220,16 @@ MotScanAgain(TableScanDesc base, struct ScanKeyData *key, bool set_params,
 			 bool allow_strat, bool allow_sync, bool allow_pagemode)
 {
 	MotTableScan *scan = (MotTableScan *) base;
+	mot_scan	pages;
 
+	if (unlikely(scan->dirty))
+	{
+		MotLooseViewRelease();
+		begin_dirty(scan);
+		MotViewTable(scan->relation, &scan->view);
+		mot_scan_begin(scan->session, &pages, scan->relation->table, &scan->view, NULL);
+		scan->pages = pages.pages;
+	}
 	scan->in_page = false;
 	scan->page = 0;
 	/* (of a bitmap: there may be another one now) */
@@ -262,8 +286,9 @@ MotScanShowRow(TableScanDesc base, TupleTableSlot *slot)
 {
 	MotTableScan *scan = (MotTableScan *) base;
 	MotFound   *found = &scan->found.rows[scan->at];
+	unsigned	changes = changes_of(found->row, found->version);
 
-	MotTableShow(base->rs_rd, found->row, found->version, changes_of(found->row, found->version), slot);
+	MotTableShow(base->rs_rd, found->row, found->version, changes == 0 && scan->dirty ? MOT_TID_LOCKED : changes, slot);
 }
 
 /* a forward scan's next page; before the first one if that is the next to be read */
