@@ -175,6 +175,8 @@ $_->finish for work(2, sub {
 });
 is($wrong, '', "... while it replays ($asked times)");
 is($old->query_safe("SELECT problems('h')"), '', '... and for a snapshot that is older');
+$old->query_safe('COMMIT');
+$old->quit;
 $primary->wait_for_catchup($standby, 'replay');
 is($problems->($standby, 'h'), '', '... beside that');
 
@@ -196,10 +198,15 @@ is($primary->safe_psql('postgres', "SELECT sum(problems) FROM mot_verify('m')"),
 
 # who was reading before the promotion goes on, and new labels wait for him
 $primary->wait_for_catchup($standby, 'replay');
+$old = $standby->background_psql('postgres', on_error_die => 1);
+$old->query_safe("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM m");
+$primary->safe_psql('postgres', 'DELETE FROM m WHERE id % 3 = 0; DELETE FROM h WHERE id % 3 = 0');
+$primary->wait_for_catchup($standby, 'replay');
 $primary->stop('immediate');
 $standby->promote;
 $standby->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()');
 is($old->query_safe("SELECT problems('h')"), '', 'an old snapshot after the promotion');
+is($problems->($standby, 'h'), '', '... and a new one');
 my ($ret, $stdout, $stderr) = $standby->psql('postgres', "SET statement_timeout = '1s'; INSERT INTO m (id, j) VALUES (100001, '1.5')");
 like($stderr, qr/statement timeout/, 'a new key waits for it');
 is($standby->safe_psql('postgres', "UPDATE m SET k = k WHERE id = 1; SELECT count(*) FROM m WHERE id = 100001"), '0', '... others do not');
