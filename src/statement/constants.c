@@ -99,14 +99,24 @@ mix_name(MotConstants *taken, const char *name)
 /* ---------------------------------------------------------- what stays */
 
 static bool
-is_immutable(Oid funcid, void *context)
+is_mutable(Oid funcid, void *context)
 {
 	const Function *function = find_function(funcid);
 
-	return function == NULL || function->immutable;
+	return function != NULL && !function->immutable;
 }
 
-/* Might the planner compute the node itself? */
+/* Is it not known before it is executed? */
+static bool
+varies(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	return IsA(node, Var) || IsA(node, SQLValueFunction) || IsA(node, NextValueExpr) ||
+		check_functions_in_node(node, is_mutable, NULL) || expression_tree_walker(node, varies, context);
+}
+
+/* Might the planner compute the node, and fail? */
 static bool
 may_be_computed(Node *node)
 {
@@ -120,15 +130,10 @@ may_be_computed(Node *node)
 		case T_CoerceToDomain:
 		case T_NullTest:
 		case T_BoolExpr:
-		case T_SQLValueFunction:
-		case T_NextValueExpr:
 		case T_InferenceElem:
 			return false;
-		case T_FuncExpr:
-		case T_OpExpr:
-			return check_functions_in_node(node, is_immutable, NULL);
 		default:
-			return true;
+			return !varies(node, NULL);
 	}
 }
 

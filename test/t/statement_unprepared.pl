@@ -85,7 +85,9 @@ compare('literals', 40,
 	  . each_of('SELECT v FROM t WHERE id = ? ORDER BY n FOR UPDATE', 1 .. 4));
 
 compare('changes', 30,
-	each_of('INSERT INTO t (id, v, n, c) VALUES (?)', "101, 1, 1, 'a'", "102, -2, 2.345, 'b'", "103, '3', '3.999', 'toolongtext'", "104, 4, 123456789, 'd'", "105, 5, 5, 'e     x'", "106, 6, 6, 'f       '",
+	"CREATE TABLE made (id serial PRIMARY KEY, c char(6) NOT NULL DEFAULT '', at timestamptz DEFAULT now(), n numeric(5, 1));\n"
+	  . each_of('INSERT INTO made (c, n) VALUES (?) RETURNING id, c, n', "'a', 1", "'bb  ', 2.25", "'ccc', 3", "'toolongtext', 4", "'dd', 99999", "'e', 6", "'f', -7.77")
+	  . each_of('INSERT INTO t (id, v, n, c) VALUES (?)', "101, 1, 1, 'a'", "102, -2, 2.345, 'b'", "103, '3', '3.999', 'toolongtext'", "104, 4, 123456789, 'd'", "105, 5, 5, 'e     x'", "106, 6, 6, 'f       '",
 		"107, NULL, 7, 'g'", "108, NULL, 8, 'h'", "109, 2147483648, 9, 'i'", "110, 2.5, 9, 'i'", "111, 3.5, 9, 'i'", "101, 1, 1, 'again'", "1, 1, 1, 'again'", "NULL, 1, 1, 'a'", "'x', 1, 1, 'a'", "112, 1")
 	  . each_of('INSERT INTO t VALUES (?)', "201, 1, 1, 'a', DEFAULT, true", "202, 1, 1, 'a', DEFAULT, false", "203, 1, 1, 'a', DEFAULT, 'yes'", "204, 1, 1, 'a', 'tomorrow', 'yes'", "205, 1 + 1, 1, 'a' || 'b', now(), 'no'", "206, 1 + 2, 1, 'a' || 'c', now(), 'no'")
 	  . each_of('INSERT INTO t (id, v) VALUES ?', '(301, 1), (302, 2)', '(303, 1), (304, 2)', '(305, 1), (306, 2)', '(307, 1), (307, 2)', '(308, NULL), (309, 2)', '(310, 1), (311, 2), (312, 3)')
