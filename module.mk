@@ -7,9 +7,9 @@ SCRIPTS = tools/mot_upgrade
 PGFILEDESC = "mot - memory-optimized tables"
 
 # The engine knows no PostgreSQL: it is compiled without the server's headers.
-ENGINE_OBJS = $(patsubst %.c,%.o,$(sort $(wildcard src/engine/*.c)))
+ENGINE_OBJS = $(patsubst %.c,%.o,$(sort $(wildcard src/engine/*.c src/engine/*/*.c)))
 # (test/module: functions that only tests declare, of what SQL cannot see.)
-SERVER_OBJS = $(patsubst %.c,%.o,$(sort $(filter-out src/engine/%,$(wildcard src/*.c src/*/*.c test/module/*.c))))
+SERVER_OBJS = $(patsubst %.c,%.o,$(sort $(filter-out src/engine/%,$(wildcard src/*.c src/*/*.c src/*/*/*.c test/module/*.c))))
 OBJS = $(ENGINE_OBJS) $(SERVER_OBJS)
 
 # One test a file; each leaves the database as it found it.
@@ -47,7 +47,7 @@ include $(PGXS)
 # (A comment says where control falls through, which from 19 on its flags do not take.)
 FALLTHROUGH = -Wimplicit-fallthrough=3
 ENGINE_COMPILE = $(CC) $(CFLAGS) $(FALLTHROUGH) -std=gnu11 -Wno-declaration-after-statement \
-	$(TEST_BUILD) -I$(srcdir)/src
+	$(TEST_BUILD) -I$(srcdir)/src -I$(srcdir)/src/engine
 SERVER_COMPILE = $(CC) $(CFLAGS) $(FALLTHROUGH) $(CPPFLAGS)
 
 $(ENGINE_OBJS): %.o: %.c .buildflags

@@ -22,7 +22,7 @@
 #include <stdlib.h>
 
 #include "../../test/engine/tree_stat.h"
-#include "tree_cursor.h"
+#include "tree/tree_cursor.h"
 
 #define MAX_THREADS 64
 

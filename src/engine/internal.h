@@ -50,13 +50,13 @@
 #define MOT_INTERNAL_H
 
 #include "mot_engine.h"
-#include "memory.h"
-#include "tree.h"
-#include "tree_cursor.h"
-#include "hint.h"
-#include "owed.h"
-#include "places.h"
-#include "share.h"
+#include "memory/memory.h"
+#include "tree/tree.h"
+#include "tree/tree_cursor.h"
+#include "table/hint.h"
+#include "txn/owed.h"
+#include "table/places.h"
+#include "txn/share.h"
 
 #define PTR_MASK	((UINT64_C(1) << 48) - 1)
 #define OWNER_SHIFT 48
@@ -468,7 +468,7 @@ typedef struct index_drop
 	uint8_t		key[];			/* tail included */
 } index_drop;
 
-#include "journal.h"
+#include "txn/journal.h"
 
 typedef struct read_item
 {

@@ -26,7 +26,7 @@
 #ifndef MOT_MACHINE_PICTURE_H
 #define MOT_MACHINE_PICTURE_H
 
-#include "engine/topology.h"
+#include "engine/memory/topology.h"
 
 /*---- picture.c ----*/
 

@@ -31,7 +31,7 @@
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
-#include "wal/leftout.h"
+#include "wal/replay/leftout.h"
 #include "xact/held.h"
 #include "xact/workers.h"
 

@@ -13,7 +13,7 @@
 
 #include "compat/waitevent.h"
 #include "storage/fd.h"
-#include "wal/checkpoint.h"
+#include "wal/checkpoint/checkpoint.h"
 #include "wal/file.h"
 
 void

@@ -27,7 +27,7 @@
 #include "storage/ipc.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
-#include "wal/checkpoint.h"
+#include "wal/checkpoint/checkpoint.h"
 #include "xact/xact.h"
 
 #define MAX_HELPERS 64

@@ -9,7 +9,7 @@
 #define MOT_WAL_INTERNAL_H
 
 #include "wal/wal.h"
-#include "wal/record.h"
+#include "wal/log/record.h"
 #include "access/xlogreader.h"
 #include "access/xlogutils.h"
 #include "relation/definition.h"

@@ -29,9 +29,9 @@
 #include "storage/latch.h"
 #include "storage/spin.h"
 #include "utils/guc.h"
-#include "wal/apply.h"
-#include "wal/leftout.h"
-#include "wal/spool.h"
+#include "wal/replay/apply.h"
+#include "wal/replay/leftout.h"
+#include "wal/recovery/spool.h"
 #include "xact/xact.h"
 
 /* how long a session waits for a worker that is not there */

@@ -10,8 +10,8 @@
 #include "maintenance.h"
 #include "miscadmin.h"
 #include "storage/lwlock.h"
-#include "wal/leftout.h"
-#include "wal/spool.h"
+#include "wal/replay/leftout.h"
+#include "wal/recovery/spool.h"
 
 static const MotShmem *const shmem[] = {
 	&MotStateShmem, &MotGateShmem, &MotAsyncShmem, &MotReplayShmem, &MotLeftOutShmem, &MotBackupShmem, NULL

@@ -254,7 +254,7 @@ def main():
     run.round(args.seconds, True)
     run.check()
     run.cur.execute(DROP)
-    # a slot's magazines of free objects (src/engine/cache.c) fill to a few KB, as often as all clients wait at once
+    # a slot's magazines of free objects (src/engine/memory/cache.c) fill to a few KB, as often as all clients wait at once
     most = before[0] + (512 << 10) + args.clients * (8 << 10)
     after = run.memory(most)
     print("# memory before and after, bytes: %s, %s; engine's own: %s, %s" % (before[0], after[0], before[1], after[1]))

@@ -10,7 +10,7 @@
 #ifndef MOT_MEMORY_UTIL_H
 #define MOT_MEMORY_UTIL_H
 
-#include "memory_internal.h"
+#include "memory/memory_internal.h"
 #include "test.h"
 
 #define MB ((size_t) 1 << 20)

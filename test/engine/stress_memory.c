@@ -20,7 +20,7 @@
  */
 #include <pthread.h>
 
-#include "memory_internal.h"
+#include "memory/memory_internal.h"
 #include "test.h"
 
 #define WALKERS 2

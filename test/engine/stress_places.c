@@ -17,7 +17,7 @@
  */
 #include <pthread.h>
 
-#include "memory_internal.h"
+#include "memory/memory_internal.h"
 #include "txn_util.h"
 
 #define OWNERS 3

@@ -8,7 +8,7 @@
  *-------------------------------------------------------------------------
  */
 #include "txn_util.h"
-#include "tree_node.h"
+#include "tree/tree_node.h"
 
 #define ROWS 20000
 #define STEP 3					/* of three numbers one is an id */

@@ -11,7 +11,7 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include "memory_internal.h"
+#include "memory/memory_internal.h"
 #include "txn_util.h"
 
 #define NODES 4

@@ -6,7 +6,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "memory_internal.h"
+#include "memory/memory_internal.h"
 #include "txn_util.h"
 
 #define TABLES 5000

@@ -10,7 +10,7 @@
 #define MOT_TEST_TREE_H
 
 #include "test.h"
-#include "tree_cursor.h"
+#include "tree/tree_cursor.h"
 #include "tree_stat.h"
 
 /* ------------------------------------------------------------------- tree */

@@ -8,7 +8,7 @@
  *-------------------------------------------------------------------------
  */
 #include "test_tree.h"
-#include "tree_node.h"
+#include "tree/tree_node.h"
 
 #define REGION_BYTES ((size_t) 64 << 20)
 

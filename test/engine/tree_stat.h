@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "tree_node.h"
+#include "tree/tree_node.h"
 
 typedef struct tree_stat
 {

@@ -7,7 +7,7 @@
  */
 #include "fuzz.h"
 
-#include "../../src/wal/manifest.c"
+#include "../../src/wal/checkpoint/manifest.c"
 
 int			mot_resource_manager_id = MOT_RMGR_ID;
 

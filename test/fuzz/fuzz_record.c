@@ -8,7 +8,7 @@
  */
 #include "fuzz.h"
 
-#include "../../src/wal/record.c"
+#include "../../src/wal/log/record.c"
 
 /* a patched row is at most so large: the size is the record's word */
 #define MOST_PATCHED (1024 * 1024)

@@ -7,7 +7,7 @@
  */
 #include "fuzz.h"
 
-#include "../../src/wal/snapshotfile.c"
+#include "../../src/wal/checkpoint/snapshotfile.c"
 
 static const uint8 *file_bytes;
 static size_t file_size;

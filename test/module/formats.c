@@ -20,7 +20,7 @@
 #include "relation/definition.h"
 #include "utils/builtins.h"
 #include "utils/pg_lsn.h"
-#include "wal/record.h"
+#include "wal/log/record.h"
 
 PG_FUNCTION_INFO_V1(mot_test_definition);
 

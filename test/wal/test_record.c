@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "wal/record.h"
+#include "wal/log/record.h"
 
 /* not the server's own */
 #undef printf
