@@ -7,7 +7,7 @@
  * (constraints, defaults, sequences, triggers, privileges, comments, statistics,
  * views, partitions) stays as it is; and its storage keeps its number,
  * which is that oid: the file of the ordinary table is given the same one
- * (ARCHITECTURE.md).  What changes is what kind of relation the catalogue says
+ * (src/ddl/README.md).  What changes is what kind of relation the catalogue says
  * it is, and that its indexes are btrees.  The server refreshes the kind that stored
  * queries have noted whenever it rewrites them (AcquireRewriteLocks).
  *
