@@ -310,13 +310,6 @@
 /* Does the server keep the routine that an access method gives it (19), or a copy? */
 #define MOT_INDEX_ROUTINE_IS_KEPT (PG_VERSION_NUM >= 190000)
 
-/* Are strings ordered as their bytes? */
-#if PG_VERSION_NUM >= 180000
-#define MotCollationIsC(collation) (pg_newlocale_from_collation(collation)->collate_is_c)
-#else
-#define MotCollationIsC(collation) lc_collate_is_c(collation)
-#endif
-
 /* a range of an index is gone to, as EXPLAIN (ANALYZE) shows it */
 #if PG_VERSION_NUM >= 180000
 #define MotCountIndexSearch(scan) ((void) ((scan)->instrument != NULL && (scan)->instrument->nsearches++))

@@ -10,9 +10,16 @@
 
 #include "postgres.h"
 
+#include "catalog/pg_collation.h"
+
+/* from 17 on: the server itself, by bytes */
+#ifndef COLLPROVIDER_BUILTIN
+#define COLLPROVIDER_BUILTIN 'b'
+#endif
+
 typedef struct MotCollationSource
 {
-	char		provider;		/* COLLPROVIDER_LIBC or _ICU */
+	char		provider;
 	bool		deterministic;
 	char	   *locale;
 	char	   *rules;			/* in addition; or NULL */

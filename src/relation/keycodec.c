@@ -14,17 +14,15 @@
 #include <gnu/libc-version.h>
 #endif
 
-#include "access/htup_details.h"
 #include "access/nbtree.h"
 #include "access/xact.h"
 #include "catalog/pg_am_d.h"
 #include "catalog/pg_collation.h"
-#include "catalog/pg_database.h"
 #include "catalog/pg_type.h"
 #include "commands/defrem.h"
 #include "common/hashfn.h"
 #include "compat/attribute.h"
-#include "compat/calls.h"
+#include "compat/collation.h"
 #include "miscadmin.h"
 #include "relation/collation.h"
 #include "relation/keycodec_types.h"
@@ -32,8 +30,6 @@
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
-#include "utils/pg_locale.h"
-#include "utils/syscache.h"
 
 /* MotKeyColumn.inline_kind */
 #define INLINE_NONE 0
@@ -246,38 +242,22 @@ locale_is_bytewise(const char *locale)
 #endif
 }
 
-/* does the collation order strings as memcmp does? */
+/*
+ * Does the collation order strings as memcmp does?  By what the catalogue says: the locale
+ * itself may be gone, and is not opened for this.
+ */
 static bool
 collation_is_bytewise(Oid collation)
 {
-	HeapTuple	tuple;
-	Datum		collate;
-	bool		isnull;
-	bool		libc;
-	bool		result;
+	MotCollationSource source;
 
-	if (MotCollationIsC(collation))
+	if (collation == C_COLLATION_OID)
 		return true;
-
-	if (collation == DEFAULT_COLLATION_OID)
-	{
-		tuple = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(MyDatabaseId));
-		if (!HeapTupleIsValid(tuple))
-			elog(ERROR, "cache lookup failed for database %u", MyDatabaseId);
-		libc = ((Form_pg_database) GETSTRUCT(tuple))->datlocprovider == COLLPROVIDER_LIBC;
-		collate = SysCacheGetAttr(DATABASEOID, tuple, Anum_pg_database_datcollate, &isnull);
-	}
-	else
-	{
-		tuple = SearchSysCache1(COLLOID, ObjectIdGetDatum(collation));
-		if (!HeapTupleIsValid(tuple))
-			elog(ERROR, "cache lookup failed for collation %u", collation);
-		libc = ((Form_pg_collation) GETSTRUCT(tuple))->collprovider == COLLPROVIDER_LIBC;
-		collate = SysCacheGetAttr(COLLOID, tuple, Anum_pg_collation_collcollate, &isnull);
-	}
-	result = libc && !isnull && locale_is_bytewise(TextDatumGetCString(collate));
-	ReleaseSysCache(tuple);
-	return result;
+	(void) MotCollationRead(collation, &source);
+	if (source.provider == COLLPROVIDER_BUILTIN)
+		return true;
+	return source.provider == COLLPROVIDER_LIBC && source.locale != NULL &&
+		(strcmp(source.locale, "C") == 0 || strcmp(source.locale, "POSIX") == 0 || locale_is_bytewise(source.locale));
 }
 
 /*
