@@ -133,7 +133,7 @@ look(mot_session *s)
 	end_view(s);
 	mot_index_stats(st.by_value.index, &stat);
 	CHECK(stat.stale_entries == 0);
-	REQUIRE(mot_entries_open(s, c, st.by_value.index) == MOT_OK);
+	REQUIRE(mot_entries_open(s, c, st.by_value.index, NULL, NULL, false) == MOT_OK);
 	while (mot_entries_next(c, &entry))
 		entries++;
 	mot_cursor_close(c);
