@@ -27,8 +27,10 @@
  *	  computed: the raw bytes are encoded (bpchar without trailing blanks).
  *	  The *_pattern_ops operator classes compare bytes whatever the collation,
  *	  and so are ordered.
- *	- enums: encoded by the label's oid, because ALTER TYPE ... ADD VALUE can
- *	  renumber the labels' sort positions (RenumberEnumType).
+ *	- enums in unique keys, and in those of foreign tables: encoded by the label's oid, because
+ *	  ALTER TYPE ... ADD VALUE can renumber the labels' sort positions (RenumberEnumType).
+ *
+ * What has no encoding, or is an enum in another index, has a label instead (ranked.h), in ordinary tables.
  *
  * Strings of other collations have two forms.  The plain one, their bytes, is what
  * log, checkpoints and rows have.  In an index they are collated, if their order is known
@@ -127,7 +129,7 @@ extern bool MotKeyTypeSupported(Oid typid);
 /*
  * The codec of an index on table "heap" (its catalogue row and indoption
  * decide columns, direction and nulls).  palloc'd.  Raises 0A000 for
- * an operator class without an encoding and for nondeterministic collations without a sort key.
+ * an operator class without an encoding, of a foreign table, and for nondeterministic collations without a sort key.
  * Whether a column has a null byte comes from the table's attnotnull: an
  * index must be built anew when that changes.
  */
