@@ -25,7 +25,7 @@
 #include "nodes/nodeFuncs.h"
 #include "statement/remember.h"
 #include "utils/datum.h"
-#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/syscache.h"
 
@@ -191,6 +191,9 @@ find_function(Oid funcid)
 	Function   *function;
 	HeapTuple	tuple;
 	Form_pg_proc form;
+	FmgrInfo	info = {0};
+	bool		immutable;
+	bool		usable;
 
 	function = hash_search(functions, &funcid, HASH_FIND, NULL);
 	if (function != NULL)
@@ -200,14 +203,24 @@ find_function(Oid funcid)
 	if (!HeapTupleIsValid(tuple))
 		return NULL;
 	form = (Form_pg_proc) GETSTRUCT(tuple);
-	function = hash_search(functions, &funcid, HASH_ENTER, NULL);
-	function->immutable = form->provolatile == PROVOLATILE_IMMUTABLE;
-	function->usable = function->immutable && form->prolang == INTERNALlanguageId && form->prokind == PROKIND_FUNCTION &&
+	immutable = form->provolatile == PROVOLATILE_IMMUTABLE;
+	usable = immutable && form->prolang == INTERNALlanguageId && form->prokind == PROKIND_FUNCTION &&
 		form->proisstrict && !form->proretset && funcid < FirstUnpinnedObjectId &&
 		heap_attisnull(tuple, Anum_pg_proc_proacl, NULL);
+
+	/*
+	 * those of any enum, array and so on keep what they find out of the first
+	 * type that comes
+	 */
+	for (int i = 0; i < form->pronargs; i++)
+		usable = usable && get_typtype(form->proargtypes.values[i]) != TYPTYPE_PSEUDO;
 	ReleaseSysCache(tuple);
-	if (function->usable)
-		fmgr_info_cxt(funcid, &function->info, functions_cxt);
+	if (usable)
+		fmgr_info_cxt(funcid, &info, functions_cxt);
+	function = hash_search(functions, &funcid, HASH_ENTER, NULL);
+	function->immutable = immutable;
+	function->usable = usable;
+	function->info = info;
 	return function;
 }
 

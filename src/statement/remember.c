@@ -12,7 +12,7 @@
  * What is remembered.  The rewritten query, its constants replaced by parameters, is compared as a
  * whole (equal()); names, schemas, types and views are resolved in it already, and whatever
  * cannot be compared that way is not remembered: row-level security, functions in SQL, which are inlined as the
- * search path is at that time.  Only statements of one MOT table whose plan finds at
+ * search path is at that time, and calls that the planner makes.  Only statements of one MOT table whose plan finds at
  * most one row, by a unique key, or that insert rows: no constant would have another plan there, and rows that
  * come or go make no other plan better.  The rest is planned as ever, each time.
  *
@@ -35,23 +35,28 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/stratnum.h"
+#include "access/transam.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_language.h"
 #include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
 #include "compat/calls.h"
 #include "lib/ilist.h"
 #include "miscadmin.h"
 #include "nodes/extensible.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
 #include "optimizer/planner.h"
 #include "relation/keys.h"
 #include "statement/remember.h"
 #include "tcop/pquery.h"
 #include "tcop/tcopprot.h"
 #include "utils/datum.h"
+#include "utils/fmgroids.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -281,17 +286,20 @@ relation_changed(Datum arg, Oid relid)
 	}
 }
 
-/* does the plan depend on it: an entry of that cache (0: on any) */
+/*
+ * Does the plan depend on it: an entry of that cache (0: on any)?  The server's functions that the planner has
+ * called are not in the plan, nor are domains that those in it are made of.
+ */
 static bool
 depends_on(const Remembered *r, int cacheid, uint32 hash)
 {
 	if (r->plan == NULL)
 		return false;
-	if (hash == 0 || (cacheid != PROCOID && cacheid != TYPEOID))
+	if (hash == 0 || cacheid != TYPEOID)
 		return true;
 	foreach_node(PlanInvalItem, item, r->plan->invalItems)
 	{
-		if (item->cacheId == cacheid && item->hashValue == hash)
+		if (item->cacheId == TYPEOID)
 			return true;
 	}
 	return false;
@@ -391,26 +399,65 @@ is_simple(const Query *query)
 		query->withCheckOptions == NIL;
 }
 
+/*
+ * Does the planner call it, or look into it?  Functions in SQL are inlined, and what is immutable and has no column in it
+ * ("context") is computed: as it is defined at that time, by whoever may call it, and from what a table says, though it
+ * should not look.  What the server brings along is the same each time, but for text search.
+ */
 static bool
-is_in_sql(Oid funcid, void *context)
+is_of_planning(Oid funcid, void *context)
 {
 	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(funcid));
-	bool		result = !HeapTupleIsValid(tuple) || ((Form_pg_proc) GETSTRUCT(tuple))->prolang == SQLlanguageId;
+	Form_pg_proc form;
+	bool		result;
 
-	if (HeapTupleIsValid(tuple))
-		ReleaseSysCache(tuple);
+	if (!HeapTupleIsValid(tuple))
+		return true;
+	form = (Form_pg_proc) GETSTRUCT(tuple);
+	result = form->prolang == SQLlanguageId;
+	if (*(bool *) context && form->provolatile == PROVOLATILE_IMMUTABLE)
+	{
+		result |= funcid >= FirstUnpinnedObjectId || !heap_attisnull(tuple, Anum_pg_proc_proacl, NULL);
+		for (int i = 0; i < form->pronargs; i++)
+			result |= form->proargtypes.values[i] == REGCONFIGOID || form->proargtypes.values[i] == REGDICTIONARYOID;
+	}
+	ReleaseSysCache(tuple);
 	return result;
 }
 
+/* Does the planner look into patterns, which may be wrong, to estimate what they find? */
 static bool
-calls_sql(Node *node, void *context)
+is_of_patterns(Oid opno)
 {
+	switch (get_oprrest(opno))
+	{
+		case F_REGEXEQSEL:
+		case F_REGEXNESEL:
+		case F_ICREGEXEQSEL:
+		case F_ICREGEXNESEL:
+		case F_LIKESEL:
+		case F_NLIKESEL:
+		case F_ICLIKESEL:
+		case F_ICNLIKESEL:
+			return true;
+		default:
+			return false;
+	}
+}
+
+static bool
+needs_planning(Node *node, void *context)
+{
+	bool		constant;
+
 	if (node == NULL)
 		return false;
 	if (IsA(node, Query))
-		return query_tree_walker((Query *) node, calls_sql, context, 0);
-	return check_functions_in_node(node, is_in_sql, context) ||
-		expression_tree_walker(node, calls_sql, context);
+		return query_tree_walker((Query *) node, needs_planning, context, 0);
+	constant = !contain_var_clause(node);
+	return (IsA(node, OpExpr) && is_of_patterns(((OpExpr *) node)->opno)) ||
+		check_functions_in_node(node, is_of_planning, &constant) ||
+		expression_tree_walker(node, needs_planning, context);
 }
 
 /* Does a scan find at most one row: is each column of a unique key equal to something? */
@@ -513,11 +560,6 @@ remember(MOT_PLANNER_PARAMETERS)
 	PlannedStmt *plan = NULL;
 	Remembered *r;
 
-	if (remembered_cxt == NULL)
-	{
-		remembered_cxt = AllocSetContextCreate(TopMemoryContext, "MOT remembered plans", ALLOCSET_SMALL_SIZES);
-		MotWatchPlans(relation_changed, catalog_changed);
-	}
 	before = changes;
 	cxt = AllocSetContextCreate(CurrentMemoryContext, MOT_REMEMBERED_PLAN, ALLOCSET_SMALL_SIZES);
 	r = MemoryContextAllocZero(cxt, sizeof(Remembered));
@@ -526,7 +568,7 @@ remember(MOT_PLANNER_PARAMETERS)
 	r->n = constants.n;
 	r->relid = linitial_node(RangeTblEntry, parse->rtable)->relid;
 	if (MotIsOrdinaryTable(r->relid) || MotIsMotTable(r->relid))
-		if (!calls_sql((Node *) parse, NULL))
+		if (!needs_planning((Node *) parse, NULL))
 			plan = plan_generic(MOT_PLANNER_ARGUMENTS);
 	MemoryContextSwitchTo(cxt);
 	r->query = copyObject(parse);
@@ -599,6 +641,12 @@ plan_remembered(MOT_PLANNER_PARAMETERS)
 	PlannedStmt *slip = NULL;
 	Remembered *r;
 
+	/* (what is known of functions from now on must be told of changes) */
+	if (remembered_cxt == NULL)
+	{
+		remembered_cxt = AllocSetContextCreate(TopMemoryContext, "MOT remembered plans", ALLOCSET_SMALL_SIZES);
+		MotWatchPlans(relation_changed, catalog_changed);
+	}
 	free_gone();
 	if (!MotConstantsTake(parse, params, &constants))
 		return NULL;

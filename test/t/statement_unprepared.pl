@@ -164,6 +164,40 @@ compare('definitions', 10, each_of('SELECT * FROM t WHERE id = ?', 1 .. 5)
 	  . 'ALTER DOMAIN small ADD CHECK (VALUE <> 3);' . each_of('UPDATE t SET s = ? WHERE id = 5 RETURNING s', 1, 2, 3, 11, 4)
 	  . 'TRUNCATE t;' . each_of('SELECT e FROM t WHERE id = ?', 1 .. 3) . 'DROP TABLE t;' . each_of('SELECT e FROM t WHERE id = ?', 1 .. 3));
 
+# The planner makes calls itself: as the functions are then, by whoever may call them.  (First is what no plan has been
+# remembered after.)
+compare('calls that the planner makes', 3, 'GRANT ALL ON t TO reader; SET ROLE reader; SELECT v FROM t WHERE id = 2 * 2;'
+	  . 'RESET ROLE; REVOKE EXECUTE ON FUNCTION int4mul(int, int) FROM public; SET ROLE reader;' . each_of('SELECT v FROM t WHERE id = ?', '1 * 2', '2 * 2', '1 * 3')
+	  . 'RESET ROLE; GRANT EXECUTE ON FUNCTION int4mul(int, int) TO public;' . each_of('SELECT v FROM t WHERE id = ?', '1 * 2', '2 * 2', '1 * 3')
+	  . each_of('SELECT v, abs(-3) FROM t WHERE id = ?', 1 .. 4) . 'REVOKE EXECUTE ON FUNCTION abs(int) FROM public; SET ROLE reader;'
+	  . each_of('SELECT v, abs(-3) FROM t WHERE id = ?', 1 .. 4) . 'RESET ROLE; GRANT EXECUTE ON FUNCTION abs(int) TO public;'
+	  . "CREATE FUNCTION f(int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN \$1 + 1; END';"
+	  . each_of('SELECT v, f(?) FROM t WHERE id = f(3)', 5, 5, 5, 6) . each_of('UPDATE t SET v = v + f(1) WHERE id = ? RETURNING v', 1 .. 4)
+	  . 'ALTER TABLE t ALTER v SET DEFAULT f(10);' . each_of('INSERT INTO t (id) VALUES (?) RETURNING v', 101 .. 104)
+	  . "CREATE OR REPLACE FUNCTION f(int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN \$1 + 2; END';"
+	  . each_of('SELECT v, f(?) FROM t WHERE id = f(3)', 5, 5, 6) . each_of('UPDATE t SET v = v + f(1) WHERE id = ? RETURNING v', 1 .. 4)
+	  . each_of('INSERT INTO t (id) VALUES (?) RETURNING v', 111 .. 114)
+	  . 'REVOKE EXECUTE ON FUNCTION f(int) FROM public; SET ROLE reader;' . each_of('SELECT v, f(?) FROM t WHERE id = f(3)', 5, 5, 6)
+	  . 'RESET ROLE; CREATE TABLE look (i int) USING heap; INSERT INTO look VALUES (4);'
+	  . "CREATE FUNCTION g() RETURNS int LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN (SELECT i FROM s.look); END';"
+	  . each_of('SELECT v FROM t WHERE id = g() AND v > ?', 1 .. 4) . 'UPDATE look SET i = 7;' . each_of('SELECT v FROM t WHERE id = g() AND v > ?', 1 .. 4)
+	  . 'CREATE TEXT SEARCH CONFIGURATION c (COPY = pg_catalog.english);' . each_of("SELECT v, to_tsvector('s.c'::regconfig, 'cats') FROM t WHERE id = ?", 1 .. 4)
+	  . 'ALTER TEXT SEARCH CONFIGURATION c ALTER MAPPING FOR asciiword WITH simple;' . each_of("SELECT v, to_tsvector('s.c'::regconfig, 'cats') FROM t WHERE id = ?", 1 .. 4)
+	  . each_of("SELECT v FROM t WHERE id = ? AND c ~ '('", 99, 99, 99) . each_of("SELECT v FROM t WHERE id = 99 AND c ~ ?", "'['", "'('", "'x'")
+	  . each_of('SELECT f(v) FROM t WHERE id = ?', 1 .. 6));
+
+# (labels that have come in front of others are compared by what is known of their type)
+compare('types', 8, "CREATE TYPE e AS ENUM ('b', 'c'); ALTER TYPE e ADD VALUE 'a' BEFORE 'b'; CREATE TYPE f AS ENUM ('b', 'c'); ALTER TYPE f ADD VALUE 'a' BEFORE 'b';"
+	  . each_of('UPDATE t SET b = ? WHERE id = 1 RETURNING b', map { ("'a'::$_ < 'b'", "'b'::$_ < 'a'", "'a'::$_ < 'c'") } qw(e f))
+	  . "DROP TYPE e; CREATE TYPE e AS ENUM ('b', 'c'); ALTER TYPE e ADD VALUE 'a' BEFORE 'b';"
+	  . each_of('UPDATE t SET b = ? WHERE id = 1 RETURNING b', map { ("'a'::$_ < 'b'", "'b'::$_ < 'a'", "'a'::$_ < 'c'") } qw(e f))
+	  . 'CREATE DOMAIN d1 AS int; CREATE DOMAIN d2 AS d1; CREATE DOMAIN d3 AS d2; CREATE TABLE u (id int PRIMARY KEY, a d2, b d3);'
+	  . each_of('INSERT INTO u VALUES (?)', '1, 1, 1', '2, 2, 2', '3, NULL, 3', '4, 4, 4') . each_of('INSERT INTO u (id) VALUES (?)', 5 .. 8) . each_of('UPDATE u SET a = ? WHERE id = 1', 5 .. 8)
+	  . 'ALTER DOMAIN d1 ADD CHECK (VALUE < 10);'
+	  . each_of('INSERT INTO u VALUES (?)', '11, 1, 1', '12, 10, 2', '13, 3, 10', '14, 40, 40', '15, 5, 5') . each_of('UPDATE u SET a = ? WHERE id = 1', 5, 11, 6, 12)
+	  . 'UPDATE u SET a = 1, b = 1; ALTER DOMAIN d1 SET NOT NULL;'
+	  . each_of('INSERT INTO u (id) VALUES (?)', 25 .. 28) . each_of('INSERT INTO u VALUES (?)', '21, 1, 1', '22, NULL, 2', '23, 3, 10') . 'SELECT * FROM u ORDER BY id;');
+
 compare('transactions', 10, 'BEGIN;' . each_of('SELECT v FROM t WHERE id = ?', 1 .. 5) . each_of('UPDATE t SET v = v + ? WHERE id = 1', 1 .. 4)
 	  . 'SAVEPOINT a;' . each_of('UPDATE t SET v = v + ? WHERE id = 1', 1 .. 4) . 'UPDATE t SET v = 2147483647 + v WHERE id = 1; SELECT v FROM t WHERE id = 1; ROLLBACK TO a;'
 	  . each_of('SELECT v FROM t WHERE id = ?', 1 .. 5) . 'COMMIT;'
