@@ -572,7 +572,7 @@ CREATE FUNCTION mot_advise(
                                                     AND d.deptype = 'e')),
     columns AS (   -- of indexes, with the comparison that orders them
         SELECT i.indrelid, i.indexrelid, k.n, i.indkey[k.n - 1] AS attnum, i.indcollation[k.n - 1] AS collid,
-               p.amproc
+               p.amproc, i.indkey[k.n - 1] = 0 OR i.indpred IS NOT NULL AS computed
         FROM pg_index i JOIN heap ON heap.oid = i.indrelid
              CROSS JOIN generate_series(1, i.indnkeyatts) AS k(n)
              JOIN pg_opclass o ON o.oid = i.indclass[k.n - 1]
@@ -583,22 +583,20 @@ CREATE FUNCTION mot_advise(
         FROM pg_index i JOIN heap ON heap.oid = i.indrelid JOIN pg_class x ON x.oid = i.indexrelid
              JOIN pg_am a ON a.oid = x.relam AND a.amname <> 'btree'
         UNION ALL
-        SELECT k.indrelid, 1, format('index %s: no key encoding for column %s', k.indexrelid::regclass,
-                                     pg_get_indexdef(k.indexrelid, k.n, true))
-        FROM columns k JOIN pg_class x ON x.oid = k.indexrelid JOIN pg_am a ON a.oid = x.relam AND a.amname = 'btree'
-        WHERE NOT EXISTS (SELECT FROM pg_amproc p JOIN pg_opfamily f ON f.oid = p.amprocfamily
-                               JOIN pg_am m ON m.oid = f.opfmethod AND m.amname = 'mot_index'
-                          WHERE p.amprocnum = 1 AND p.amproc = k.amproc)
-        UNION ALL
         SELECT k.indrelid, 1, format('index %s: nondeterministic collation %s', k.indexrelid::regclass, c.collname)
         FROM columns k JOIN pg_collation c ON c.oid = k.collid AND NOT c.collisdeterministic
+             JOIN pg_proc p ON p.oid = k.amproc AND p.proname IN ('bttextcmp', 'bpcharcmp', 'btnamecmp')
+             JOIN pg_database d ON d.datname = current_database()
+        WHERE k.computed OR p.proname = 'btnamecmp' OR d.encoding <> pg_char_to_encoding('UTF8')
         UNION ALL
         SELECT k.indrelid, 2, format('index %s: serves equality only in the collation of %s', k.indexrelid::regclass,
                                      string_agg(pg_get_indexdef(k.indexrelid, k.n, true), ', ' ORDER BY k.n))
-        FROM columns k JOIN pg_proc p ON p.oid = k.amproc AND p.proname IN ('bttextcmp', 'bpcharcmp')
+        FROM columns k JOIN pg_proc p ON p.oid = k.amproc AND p.proname IN ('bttextcmp', 'bpcharcmp', 'btnamecmp')
              LEFT JOIN pg_collation c ON c.oid = k.collid AND c.oid <> 100
              JOIN pg_database d ON d.datname = current_database()
-        WHERE CASE WHEN c.oid IS NULL THEN d.datlocprovider <> 'c' OR d.datcollate NOT IN ('C', 'POSIX', 'C.UTF-8', 'C.utf8')
+        WHERE (k.computed OR p.proname = 'btnamecmp' OR
+               coalesce(c.collprovider, d.datlocprovider) = 'i' AND d.encoding <> pg_char_to_encoding('UTF8')) AND
+              CASE WHEN c.oid IS NULL THEN d.datlocprovider <> 'c' OR d.datcollate NOT IN ('C', 'POSIX', 'C.UTF-8', 'C.utf8')
                    ELSE c.collprovider NOT IN ('c', 'd') OR c.collcollate NOT IN ('C', 'POSIX', 'C.UTF-8', 'C.utf8') END
         GROUP BY k.indrelid, k.indexrelid
         UNION ALL

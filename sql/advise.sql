@@ -7,6 +7,11 @@ CREATE TABLE shapes (id int PRIMARY KEY, p point, t text COLLATE "en-x-icu", a i
 CREATE INDEX ON shapes USING gist (p);
 CREATE INDEX ON shapes (a);
 CREATE INDEX ON shapes (t);
+CREATE INDEX ON shapes (lower(t));
+CREATE COLLATION loose (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+CREATE TABLE loosely (id int PRIMARY KEY, t text COLLATE loose);
+CREATE INDEX ON loosely (t);
+CREATE INDEX ON loosely (t) WHERE id > 0;
 CREATE TABLE hashed (id int, name text COLLATE "C");
 CREATE INDEX ON hashed USING hash (id);
 CREATE INDEX ON hashed (name);
@@ -29,12 +34,12 @@ ALTER TABLE hot SET ACCESS METHOD mot;
 ALTER TABLE volatile SET ACCESS METHOD mot;
 ALTER TABLE hashed SET ACCESS METHOD mot;
 ALTER TABLE shapes SET ACCESS METHOD mot;
-DROP INDEX shapes_p_idx;
+ALTER TABLE loosely SET ACCESS METHOD mot;
+DROP INDEX shapes_p_idx, loosely_t_idx1;
+SELECT obstacles, remarks FROM mot_advise() WHERE tab IN ('shapes'::regclass, 'loosely'::regclass) ORDER BY tab::text;
 ALTER TABLE shapes SET ACCESS METHOD mot;
-DROP INDEX shapes_a_idx;
-SELECT obstacles, remarks FROM mot_advise() WHERE tab = 'shapes'::regclass;
-ALTER TABLE shapes SET ACCESS METHOD mot;
-SELECT count(*) FROM mot_advise() WHERE tab IN ('hot'::regclass, 'shapes'::regclass);
+ALTER TABLE loosely SET ACCESS METHOD mot;
+SELECT count(*) FROM mot_advise() WHERE tab IN ('hot'::regclass, 'shapes'::regclass, 'loosely'::regclass);
 
 -- whoever may not see a table's rows may see this much, as in the server's statistics
 SET client_min_messages = warning;

@@ -88,10 +88,6 @@ SELECT leaf, object, part, entries FROM mot_estimate('parted') ORDER BY leaf::te
 CREATE TABLE refused (id int, p point);
 CREATE INDEX ON refused USING gist (p);
 SELECT * FROM mot_estimate('refused');
-DROP INDEX refused_p_idx;
-ALTER TABLE refused ADD a int[];
-CREATE INDEX ON refused (a);
-SELECT * FROM mot_estimate('refused');
 SELECT * FROM mot_estimate('real');
 SELECT * FROM mot_estimate('numbers_pkey');
 SELECT * FROM mot_estimate('numbers', 0);
