@@ -4,6 +4,9 @@
 use strict;
 use warnings;
 
+use FindBin;
+use lib "$FindBin::Bin/../doors";
+use Served;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -77,7 +80,7 @@ query('INSERT INTO t VALUES (42)');
 $node->append_conf('postgresql.conf', "restart_after_crash = on\n");
 $node->restart;
 $node->psql('postgres', q{COPY (SELECT 1) TO PROGRAM 'kill -KILL $PPID'});
-$node->poll_query_until('postgres', 'SELECT true') or die;
+served($node) or die;
 is((counters())[0], 0, 'so they do when the server starts over by itself');
 query('INSERT INTO t VALUES (43)');
 is((counters())[0], 1, '... with what comes');

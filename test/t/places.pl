@@ -4,6 +4,9 @@
 use strict;
 use warnings;
 
+use FindBin;
+use lib "$FindBin::Bin/../doors";
+use Served;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -155,7 +158,7 @@ for my $round (1 .. 2)
 	kill 'KILL', $node->safe_psql('postgres', q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND
 		pid <> pg_backend_pid() LIMIT 1});
 	$bench->finish;
-	$node->poll_query_until('postgres', q{SELECT true}) or die;
+	served($node) or die;
 	is($node->safe_psql('postgres', 'SELECT sum(n), count(*) FROM t'), '2000000|20000', 'as has who comes after a crash');
 	is($node->safe_psql('postgres', q{SELECT sum(problems) FROM mot_verify('t')}), '0', 'and nothing is damaged');
 }

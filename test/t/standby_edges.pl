@@ -4,6 +4,9 @@
 use strict;
 use warnings;
 
+use FindBin;
+use lib "$FindBin::Bin/../doors";
+use Served;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -95,7 +98,7 @@ $primary->backup('base');
 my $late = standby('late', $primary, "recovery_min_apply_delay = '1h'\n");
 my $before = content($primary);
 $late->start;
-$late->poll_query_until('postgres', 'SELECT true');
+served($late) or die;
 
 sub waits
 {
@@ -190,7 +193,7 @@ $unread->start;
 $primary->wait_for_catchup($unread, 'replay', $primary->lsn('flush'));
 $unread->promote;
 # (it is in production before anybody is let in)
-$unread->poll_query_until('postgres', 'SELECT true') or die;
+served($unread) or die;
 is(content($unread), content($primary), 'hot_standby = off, promoted');
 $unread->stop;
 

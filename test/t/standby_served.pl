@@ -6,6 +6,9 @@
 use strict;
 use warnings;
 
+use FindBin;
+use lib "$FindBin::Bin/../doors";
+use Served;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -242,7 +245,7 @@ for my $point ('load-begin', 'load-file', 'load-log')
 		kill 'KILL', $pid;
 		logged(qr/terminating any other active server processes/, $from);
 		reached('load-log', $from);
-		$standby->poll_query_until('postgres', 'SELECT true') or die;
+		served($standby) or die;
 		my $startup = $standby->safe_psql('postgres', "SELECT pid FROM pg_stat_activity WHERE backend_type = 'startup'");
 		# that ends the server
 		kill 'KILL', $startup;

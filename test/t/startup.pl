@@ -4,6 +4,9 @@
 use strict;
 use warnings;
 
+use FindBin;
+use lib "$FindBin::Bin/../doors";
+use Served;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -106,7 +109,7 @@ for my $round (1 .. 3)
 	kill 'KILL', $pid;
 	wait_for_log(qr/database system is ready to accept connections/);
 	eval { $session->quit };
-	$node->poll_query_until('postgres', 'SELECT true');
+	served($node) or die;
 	is($node->safe_psql('postgres', "SELECT count(*), count(*) FILTER (WHERE t = 'half done') FROM kept_postgres"),
 		'100000|0', "what was committed is there after crash $round");
 }
