@@ -473,7 +473,10 @@ mot_snapshot_lower(mot_session *s, mot_ts oldest)
 	atomic_fetch_add(&s->engine->lowered, 1);
 }
 
-/* (as above: the caller's own publication goes after this) */
+/*
+ * (as above: the caller's own publication goes after this, or his draw, and who reads the clock behind that finds
+ * what is kept)
+ */
 void
 mot_engine_keep(mot_engine *e, mot_ts oldest)
 {

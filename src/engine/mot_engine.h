@@ -184,8 +184,9 @@ typedef struct mot_beyond
 extern void mot_snapshot_lower(mot_session *session, mot_ts oldest);
 
 /*
- * What snapshots from this one on need is kept for sessions that will lower theirs to it;
- * by somebody whose own is not newer, or MOT_TS_NONE.  The host sees to it that one does so at a time.
+ * What snapshots from this one on need is kept for sessions that will lower theirs to it, or MOT_TS_NONE.
+ * By somebody whose own is not newer; or it is the clock of now, and what is kept is what commits supersede that draw
+ * their numbers later.  The host sees to it that one does so at a time.
  */
 extern void mot_engine_keep(mot_engine *engine, mot_ts oldest);
 extern mot_ts mot_engine_kept(const mot_engine *engine);

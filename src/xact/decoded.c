@@ -22,8 +22,8 @@
  * A snapshot that is exported instead has no transaction of ours, and nobody tells us that a slot is being made.
  * The server itself holds what the snapshot will need by the slot's xmin, and then by the walsender's.
  * Whoever is not seen ends when the first of them is there already, and looks for them
- * when his rows are installed, and before he lets go of his own snapshot, which keeps what
- * he supersedes: if he finds one, the engine keeps that further on
+ * when his commit record is there, and before his rows are installed, since what he supersedes
+ * may go from then on: if he finds one, the engine keeps that further on
  * (mot_engine_keep), until there is none, which whoever commits next finds, or the maintenance worker.
  * Who imports the snapshot publishes what is kept as his own, while the walsender still has his.
  *
@@ -32,6 +32,7 @@
 #include "postgres.h"
 
 #include "compat/compat.h"
+#include "faults.h"
 #include "port/atomics.h"
 #include "replication/slot.h"
 #include "replication/walsender.h"
@@ -113,18 +114,15 @@ is_copied(void)
 	return false;
 }
 
-/* ts: a commit's that may be unseen; or MOT_TS_NONE */
+/* oldest: commits with greater numbers may be unseen; or MOT_TS_NONE */
 static void
-keep(mot_ts ts)
+keep(mot_ts oldest)
 {
-	mot_ts		kept;
-
 	SpinLockAcquire(&shared->mutex);
-	kept = mot_engine_kept(MotEngine);
 	if (!is_copied())
 		mot_engine_keep(MotEngine, MOT_TS_NONE);
-	else if (ts != MOT_TS_NONE && ts - 1 < kept)
-		mot_engine_keep(MotEngine, ts - 1);
+	else if (oldest < mot_engine_kept(MotEngine))
+		mot_engine_keep(MotEngine, oldest);
 	SpinLockRelease(&shared->mutex);
 }
 
@@ -136,7 +134,22 @@ MotDecodedServe(void)
 		keep(MOT_TS_NONE);
 }
 
-/* This process has installed a commit that has an xid, and still has its snapshot. */
+/*
+ * This process is about to install a commit whose record has been written.  Its number is, or will be, greater than
+ * the clock's of now, or than the snapshot that it has held since before it has drawn.
+ */
+void
+MotDecodedCommits(void)
+{
+	mot_ts		oldest;
+
+	if (likely(mot_engine_kept(MotEngine) == MOT_TS_NONE && !is_copied()))
+		return;
+	oldest = mot_engine_clock(MotEngine);
+	keep(Min(oldest, mot_snapshot_held(MotSession())));
+}
+
+/* It has been installed; it has this xid. */
 void
 MotDecodedCommitted(uint64 xid, mot_ts ts)
 {
@@ -144,7 +157,12 @@ MotDecodedCommitted(uint64 xid, mot_ts ts)
 	uint64		n = pg_atomic_read_u64(&mine->n);
 	Commit	   *commit = &mine->commit[n % MOT_DECODED_KEPT];
 
-	/* who finds n raised must not take the old one for the new one, nor who has read before that */
+	MOT_FAULT("decoded-installed");
+
+	/*
+	 * who finds n raised must not take the old one for the new one, nor who
+	 * has read before that
+	 */
 	pg_atomic_write_u64(&commit->xid, 0);
 	pg_write_barrier();
 	pg_atomic_write_u64(&mine->n, n + 1);
@@ -152,8 +170,6 @@ MotDecodedCommitted(uint64 xid, mot_ts ts)
 	pg_atomic_write_u64(&commit->ts, ts);
 	pg_write_barrier();
 	pg_atomic_write_u64(&commit->xid, xid);
-	if (unlikely(mot_engine_kept(MotEngine) != MOT_TS_NONE || is_copied()))
-		keep(ts);
 	/* before it is said to be done */
 	pg_write_barrier();
 }

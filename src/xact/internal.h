@@ -45,6 +45,7 @@ extern MotTaken MotExportFind(const char *identifier);
 /* decoded.c */
 #define MOT_DECODED_KEPT 1024	/* commits of a process that are known */
 extern const MotShmem MotDecodedShmem;
+extern void MotDecodedCommits(void);
 extern void MotDecodedCommitted(uint64 xid, mot_ts ts);
 extern int	MotDecodedUnseen(int process, mot_ts upto, bool (*unseen) (uint64 xid, void *arg), void *arg,
 							 mot_ts *without);

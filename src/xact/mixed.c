@@ -249,6 +249,8 @@ MotMixedDraw(void)
 	else
 		/* exchange: a full barrier, as above */
 		pg_atomic_exchange_u64(&place->word, WORD(WORD_XID(word), STATE_DRAWING));
+	if (XLogLogicalInfoActive())
+		MotDecodedCommits();
 
 	/*
 	 * nobody leaves us out any more: what is installed now may be the ground
@@ -629,7 +631,11 @@ MotMixedTakeDecoded(mot_session *session, Snapshot snapshot, bool *known)
 
 	*known = false;
 	MotBeforeSnapshot();
-	/* the commit record is there, by which they are seen; the rest may wait for a standby */
+
+	/*
+	 * the commit record is there, by which they are seen; the rest may wait
+	 * for a standby
+	 */
 	for (uint32 i = 0; i < used; i++)
 	{
 		Place	   *place = &shared->place[i];

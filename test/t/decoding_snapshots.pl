@@ -10,7 +10,7 @@ use Test::More;
 
 my $publisher = PostgreSQL::Test::Cluster->new('publisher');
 $publisher->init(allows_streaming => 'logical');
-$publisher->append_conf('postgresql.conf', "shared_preload_libraries = 'mot'\nmot.max_memory = '128MB'\nautovacuum = off");
+$publisher->append_conf('postgresql.conf', "shared_preload_libraries = 'mot'\nmot.max_memory = '128MB'\nmax_prepared_transactions = 2\nautovacuum = off");
 $publisher->start;
 $publisher->safe_psql('postgres', 'CREATE EXTENSION mot');
 
@@ -58,6 +58,36 @@ is($reader->query("SELECT $what"), $was, '... and the slot having gone after the
 $reader->quit;
 (undef, undef, my $gone) = $publisher->psql('postgres', $read);
 like($gone, qr/invalid snapshot identifier|could not|does not exist/, 'it goes with the next command of the walsender');
+
+# what is superseded goes as soon as nobody needs it: of a commit that has just been installed, by a statement
+# that has no snapshot any more, and by COMMIT PREPARED
+SKIP:
+{
+	skip 'not a build with fault points', 2 unless $ENV{MOT_FAULT_POINTS};
+	my $go = $publisher->data_dir . '/mot.fault.go';
+	for my $end ('COMMIT', "PREPARE TRANSACTION 'p'")
+	{
+		my $seen = -s $publisher->logfile;
+		$was = $publisher->safe_psql('postgres', "SELECT $what");
+		($exported) = $sender->query($create) =~ /([0-9A-F]{8}-[0-9A-F]{8}-\d+)/;
+		my $writer = $publisher->background_psql('postgres');
+		$writer->query_safe($_) for "BEGIN", (map { ("DELETE FROM ${_}_sum WHERE id = 9", "UPDATE ${_}_sum SET v = v + 1", "INSERT INTO ${_}_sum VALUES (9, 9)") } @names);
+		$writer->query_safe($end) if $end ne 'COMMIT';
+		$writer->query_safe("SET mot.fault = 'decoded-installed:wait'");
+		$writer->query_until(qr/begun/, "\\echo begun\n" . ($end eq 'COMMIT' ? $end : "COMMIT PREPARED 'p'") . ";\n");
+		$publisher->wait_for_log(qr/fault point "decoded-installed" reached/, $seen);
+		$publisher->safe_psql('postgres', 'VACUUM ' . join ', ', map { "${_}_sum" } @names);
+		append_to_file($go, '');
+		$writer->query_safe("SET mot.fault = ''");
+		$writer->quit;
+		unlink $go;
+		$read = "BEGIN ISOLATION LEVEL REPEATABLE READ; SET TRANSACTION SNAPSHOT '$exported'; SELECT $what; COMMIT";
+		# (who reads what has gone may never come to an end)
+		my (undef, $is) = $publisher->psql('postgres', $read, timeout => 60, timed_out => \my $timed_out);
+		is($is, $was, "... and what was superseded when it was installed, $end");
+		$sender->query('DROP_REPLICATION_SLOT e');
+	}
+}
 
 # beside writers: what it has, and what the slot has, is what there is
 for my $round (1 .. 5)
