@@ -330,6 +330,80 @@ kept(void)
 	}
 }
 
+#ifdef MOT_STOP_POINTS
+
+static mot_session *giver,
+		   *giver_holder;
+static mot_parcel *given;
+static bool given_commits;
+
+/* it hands over, once, or has ended as well */
+static void
+give(const char *name)
+{
+	if (given == NULL || strcmp(name, "validate-owner") != 0)
+		return;
+	mot_stop_point_handler = NULL;
+	mot_txn_hand_over(giver, giver_holder, given, NAME);
+	if (given_commits)
+	{
+		mot_ts		ts;
+
+		REQUIRE(mot_txn_unpack(giver_holder, given) == MOT_OK);
+		ts = mot_txn_commit(giver_holder);
+		CHECK(ts != 0);
+		mot_reads_let_go(giver_holder, ts);
+		mot_parcel_free(giver_holder, given);
+	}
+}
+
+/* Who is about to be prepared finds who has changed what it has read, also if that one hands over, or ends, just now. */
+static void
+kept_given(void)
+{
+	for (int commits = 0; commits < 2; commits++)
+	{
+		mot_session *other;
+		uint64_t	beside = 10;
+
+		setup_with(false);
+		giver = a;
+		giver_holder = open_session(st.engine, HOLDER);
+		other = open_session(st.engine, HOLDER - 1);
+		given = NULL;
+		given_commits = commits != 0;
+		serial(a, 5, 1);
+		REQUIRE(mot_txn_keep_reads(a, giver_holder, NAME) == MOT_OK);
+		REQUIRE(mot_txn_pack(a, giver_holder, &given) == MOT_OK);
+		/* (a row's note may be another's, too) */
+		for (serial(b, 1, beside); mot_txn_meets_kept(b) != 0 && beside < 100; serial(b, 1, ++beside))
+		{
+			mot_txn_abort(b);
+			end_view(b);
+		}
+		mot_stop_point_handler = give;
+		CHECK(mot_txn_keep_reads(b, other, NAME) == MOT_CONFLICT_READ);
+		CHECK(mot_stop_point_handler == NULL);
+		mot_stop_point_handler = NULL;
+		mot_txn_abort(b);
+		end_view(b);
+		end_view(a);
+		mot_reads_let_go(other, 0);
+		if (!given_commits)
+		{
+			REQUIRE(mot_txn_unpack(giver_holder, given) == MOT_OK);
+			mot_txn_abort(giver_holder);
+			mot_reads_let_go(giver_holder, 0);
+			mot_parcel_free(giver_holder, given);
+		}
+		mot_session_close(giver_holder);
+		mot_session_close(other);
+		teardown();
+	}
+}
+
+#endif
+
 /* after a restart nobody knows what it was */
 static void
 kept_all(void)
@@ -378,6 +452,9 @@ main(int argc, char **argv)
 	RUN(discarded);
 	RUN(restored);
 	RUN(kept);
+#ifdef MOT_STOP_POINTS
+	RUN(kept_given);
+#endif
 	RUN(kept_all);
 	return test_end();
 }

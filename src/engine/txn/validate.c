@@ -326,15 +326,19 @@ version_before(mot_session *s, mot_row *row, const mot_version **shown)
 			uint64_t	state = atomic_load_explicit(&slot->commit_state, memory_order_acquire);
 			bool		judging = atomic_load_explicit(&slot->judging, memory_order_acquire);
 
+			/*
+			 * Acquire: who is not in doubt any more has given the row to
+			 * another slot before that, or has ended; and that is looked at
+			 * behind this.
+			 */
+			bool		in_doubt = mot_unlikely(s->keeps) &&
+				atomic_load_explicit(&slot->in_doubt, memory_order_acquire);
+
+			MOT_STOP_POINT("validate-owner");
 			/* the one that holds the row has said this */
 			if (row_head(row) != head)
 				continue;
-
-			/*
-			 * (acquire: a name that it had before is no longer there, see
-			 * above)
-			 */
-			if (mot_unlikely(s->keeps) && atomic_load_explicit(&slot->in_doubt, memory_order_acquire))
+			if (mot_unlikely(in_doubt))
 				s->met_in_doubt = true;
 			/* (DRAWING is less than any timestamp) */
 			if (state != COMMIT_NONE && state < s->valid_at)
