@@ -7,6 +7,7 @@
  */
 #include "postgres.h"
 
+#include "port/pg_bitutils.h"
 #include "port/pg_bswap.h"
 #include "relation/keycodec_types.h"
 #include "relation/label.h"
@@ -16,6 +17,10 @@
 
 /* a value of a long run takes that much of the gap: 1 of 2^(1 + 16) */
 #define MAX_RUN 16
+
+/* a run is seen by so many bits; so many are as good as one of it that is known */
+#define SEEN_BITS 16
+#define SEEN_STEP 8
 
 #define MORE 0x01
 
@@ -96,10 +101,36 @@ between(const MotLabel *lo, const MotLabel *hi, bool bisect, int run, MotLabel *
 	return false;
 }
 
+/* how many bits there are before the zeros at the end */
+static int
+length(const MotLabel *label)
+{
+	int			n = label->nwords;
+
+	while (n > 0 && label->words[n - 1] == 0)
+		n--;
+	return n == 0 ? 0 : 32 * n - pg_rightmost_one_pos32(label->words[n - 1]);
+}
+
+/*
+ * Who has not given the labels of a run himself (several sessions do in turn, or many runs) sees it: the one of the neighbours that is
+ * the run's last has got longer and longer beside the other.  In other orders neighbours are as long,
+ * but for some bits.
+ */
+static int
+seen_run(const MotLabel *lo, const MotLabel *hi)
+{
+	int			longer = lo == NULL || hi == NULL ? 0 : length(lo) - length(hi);
+
+	return abs(longer) < SEEN_BITS ? 0 : longer / SEEN_STEP;
+}
+
 bool
 MotLabelBetween(const MotLabel *lo, const MotLabel *hi, int run, MotLabel *result)
 {
-	return between(lo, hi, false, run, result);
+	int			seen = seen_run(lo, hi);
+
+	return between(lo, hi, false, abs(seen) > abs(run) ? seen : run, result);
 }
 
 bool

@@ -27,7 +27,8 @@ typedef struct MotLabel
 /*
  * A label between two others; "lo" or "hi" NULL: beyond the other, at a distance.  Else half way; or, the more values have
  * come in this gap in ascending ("run" so many) or descending order (less than 0), the nearer to the one that came
- * last, so that a bit of the label goes with the first few of a run only.  False: there would be too many words.
+ * last, so that a bit of the label goes with the first few of a run only; also if no run is known, but the labels
+ * look like one.  False: there would be too many words.
  */
 extern bool MotLabelBetween(const MotLabel *lo, const MotLabel *hi, int run, MotLabel *result);
 

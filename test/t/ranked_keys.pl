@@ -216,6 +216,30 @@ $standby->safe_psql('postgres', "INSERT INTO m (id, j) VALUES (100001, '1.5'); D
 $primary = $standby;
 $_->finish for work(5, undef);
 is($problems->($standby, 'h'), '', 'the former standby has the order, too');
+
+# a run between two other values, by several sessions, none of which knows what label came before its own
+$standby->safe_psql('postgres', <<'SQL');
+CREATE TABLE run (a int[]) USING mot;
+CREATE INDEX ON run (a);
+CREATE SEQUENCE numbers;
+INSERT INTO run VALUES ('{1}'), ('{2}'), ('{3}');
+SQL
+for my $sign ('', '-')
+{
+	my $script = $standby->basedir . '/run.sql';
+	append_to_file($script, "INSERT INTO run SELECT ARRAY[1, ${sign}nextval('numbers')::int];\n");
+	my $out = '';
+	ok(eval {
+		IPC::Run::run([ 'pgbench', '-n', '-c', 2, '-t', 3500, '-f', $script, $standby->connstr('postgres') ],
+			'>&', \$out, IPC::Run::timeout(100));
+	}, "values come in order, by turns ($sign)") or diag($out);
+	unlink $script;
+}
+is($standby->safe_psql('postgres', <<'SQL'), '14003|0', '... and are in order');
+SET enable_seqscan = off;
+SET enable_sort = off;
+SELECT count(*), count(*) FILTER (WHERE before > a) FROM (SELECT a, lag(a) OVER () AS before FROM (SELECT a FROM run ORDER BY a) x) y;
+SQL
 $standby->stop;
 
 done_testing();
