@@ -884,7 +884,8 @@ extern mot_status mot_index_add(mot_session *session, const mot_index_handle *ha
 
 /*
  * Of an index without MOT_INDEX_UNIQUE: does another row have this key, or (MOT_BUSY) may
- * it when its transaction ends?  The row's own entry is there already.
+ * it when its transaction ends?  The row's own entry is there already.  "row" NULL: does a row that
+ * this transaction has not written?
  */
 extern mot_status mot_index_rivals(mot_session *session, const mot_index_handle *handle, mot_row *row,
 								   const void *key, size_t len, mot_row **other);

@@ -110,7 +110,9 @@ BEGIN
 		x := indexed(format('SELECT string_agg((%1$s)::text, chr(10)) FROM (SELECT * FROM m ORDER BY %2$s) x', 'ROW(' || replace(q, ' DESC', '') || ')', q));
 		y := plain(format('SELECT string_agg((%1$s)::text, chr(10)) FROM (SELECT * FROM %3$s ORDER BY %2$s) x', 'ROW(' || replace(q, ' DESC', '') || ')', q, twin));
 		-- (equal numbers may be written in several ways)
-		IF replace(replace(x, '.00', ''), '.0', '') IS DISTINCT FROM replace(replace(y, '.00', ''), '.0', '') THEN
+		x := regexp_replace(regexp_replace(x, '(\.[0-9]*?)0+(?![0-9])', '\1', 'g'), '\.(?![0-9])', '', 'g');
+		y := regexp_replace(regexp_replace(y, '(\.[0-9]*?)0+(?![0-9])', '\1', 'g'), '\.(?![0-9])', '', 'g');
+		IF x IS DISTINCT FROM y THEN
 			RETURN NEXT 'order by ' || q;
 		END IF;
 	END LOOP;

@@ -632,7 +632,7 @@ rivals_check(mot_session *s, const mot_index_handle *handle, uint64_t value, mot
 		mot_row    *r = b ? bundle_row(b, i) : value_row(value);
 		mot_status	status;
 
-		if (r == NULL || r == row)
+		if (r == NULL || r == row || (row == NULL && mot_own_newest(s, r, row_head(r)) != NULL))
 			continue;
 		status = rival_check(s, handle, r, key, len);
 		if (status != MOT_OK)
