@@ -841,7 +841,7 @@ static pg_noinline TupleTableSlot *
 behind_outer(MotTakenNode *taken)
 {
 	PlanState  *outer = outerPlanState(taken->ps);
-	PlanState	none = {.type = T_ResultState, .ExecProcNode = no_row};
+	PlanState	none = {.type = T_ResultState,.ExecProcNode = no_row};
 	TupleTableSlot *slot;
 
 	outerPlanState(taken->ps) = &none;

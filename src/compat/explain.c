@@ -34,7 +34,7 @@ show_plan(const PlannedStmt *stmt, ExplainState *es)
 {
 	const char *text = es->verbose ? MotExplainPlan(stmt) : NULL;
 
-	if (text != NULL)
+	if (text !=NULL)
 		ExplainPropertyText("Statement", text, es);
 }
 
@@ -48,7 +48,7 @@ per_node(PlanState *ps, List *ancestors, const char *relationship, const char *p
 {
 	const char *text = shows_nodes(es) ? MotExplainNode(ps, es->pstmt) : NULL;
 
-	if (text != NULL)
+	if (text !=NULL)
 		ExplainPropertyText(OF_NODES, text, es);
 	if (prev_per_node)
 		prev_per_node(ps, ancestors, relationship, plan_name, es);
@@ -128,7 +128,7 @@ add_nodes(PlanState *ps, void *lines)
 {
 	const char *text = MotExplainNode(ps, explaining->pstmt);
 
-	if (text != NULL)
+	if (text !=NULL)
 		*(List **) lines = lappend(*(List **) lines, psprintf("%s: %s", name_of(ps), text));
 	return planstate_tree_walker(ps, add_nodes, lines);
 }

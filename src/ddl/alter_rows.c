@@ -301,7 +301,10 @@ prepare_type_change(AlteredRel *altered, Relation rel, AlterTableCmd *cmd,
 	AttrNumber	attnum = get_attnum(altered->relid, cmd->name);
 	MotNewValue *value;
 
-	/* the server's error is the right one; and of a virtual column rows have nothing */
+	/*
+	 * the server's error is the right one; and of a virtual column rows have
+	 * nothing
+	 */
 	if (attnum <= 0 ||
 		(MotIsVirtualColumn(TupleDescAttr(altered->old, attnum - 1)) &&
 		 castNode(ColumnDef, cmd->def)->raw_default == NULL))

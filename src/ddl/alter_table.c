@@ -428,7 +428,10 @@ alter_domain_body(const MotUtility *u, void *arg)
 	List	   *constraints;
 	List	   *passing = NIL;
 
-	/* not for what the server will say is not there, or is already: that waits for nobody */
+	/*
+	 * not for what the server will say is not there, or is already: that
+	 * waits for nobody
+	 */
 	if (object_ownercheck(TypeRelationId, domain, GetUserId()) &&
 		(constraint == NULL || OidIsValid(get_domain_constraint_oid(domain, constraint, true)) == (stmt->subtype == 'V')))
 		passing = lock_domain_relations(domain);

@@ -132,7 +132,10 @@ MotCopy(const MotUtility *u, CopyStmt *stmt)
 	bool		ours = OidIsValid(relid) && MotIsMotTable(relid);
 	CopyStmt   *copy;
 
-	/* FREEZE into a partitioned table the server refuses, too, but only after that */
+	/*
+	 * FREEZE into a partitioned table the server refuses, too, but only after
+	 * that
+	 */
 	if (!OidIsValid(relid) ||
 		(!ours && (!stmt->is_from || stmt->options == NIL ||
 				   get_rel_relkind(relid) != RELKIND_PARTITIONED_TABLE ||

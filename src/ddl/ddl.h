@@ -75,7 +75,7 @@ extern bool MotDropDatabase(const MotUtility *u, DropdbStmt *stmt);
 extern bool MotCreateDatabase(const MotUtility *u, CreatedbStmt *stmt);
 extern bool MotVacuum(const MotUtility *u, VacuumStmt *stmt);
 extern bool MotReindex(const MotUtility *u, ReindexStmt *stmt);
-extern bool MotRepack(const MotUtility *u, RepackStmt *stmt);
+extern bool MotRepack(const MotUtility *u, RepackStmt * stmt);
 extern bool MotLockTable(const MotUtility *u, LockStmt *stmt);
 extern bool MotCopy(const MotUtility *u, CopyStmt *stmt);
 
@@ -132,6 +132,7 @@ extern List *MotAlterBegin(Oid relid, List *cmds, LOCKMODE lockmode, const char 
 extern void MotIndexesFollowOwner(Relation rel);
 extern void MotAlterFinish(List *altered, Node *stmt);	/* the statement, for
 														 * event triggers */
+
 /* the MOT tables among a table and those below it */
 extern List *MotTablesBelow(Oid relid, LOCKMODE lockmode);
 
@@ -186,7 +187,8 @@ extern List *MotDomainChecks(List *constraints, bool notnull, AttrNumber attnum)
  */
 extern Oid	MotPartitionParent(Node *stmt, Oid *partition);
 extern void MotPartitionCheck(Oid parent, Oid partition);
-extern uint64 MotPartitionsChanged; /* how often one has come or gone: none has if IF NOT EXISTS found it */
+extern uint64 MotPartitionsChanged; /* how often one has come or gone: none
+									 * has if IF NOT EXISTS found it */
 
 /* --------------------------------------------------------------- database.c */
 

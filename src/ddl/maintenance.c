@@ -302,7 +302,7 @@ MotReindex(const MotUtility *u, ReindexStmt *stmt)
 /* --------------------------------------------------------- CLUSTER, REPACK */
 
 bool
-MotRepack(const MotUtility *u, RepackStmt *stmt)
+MotRepack(const MotUtility *u, RepackStmt * stmt)
 {
 	RangeVar   *name = MotRepackRelation(stmt);
 

@@ -306,7 +306,10 @@ remember_gone(const MotIslandsScheme *old, const isl_scheme *ranges, isl_range *
 		unsigned	n = isl_scheme_ranges(ranges, t, range, ISL_MAX_SUBS);
 		Gone	   *g;
 
-		/* (those of no place, or of more than the engine takes, are of no use) */
+		/*
+		 * (those of no place, or of more than the engine takes, are of no
+		 * use)
+		 */
 		if (table_of(serial) != NULL || n > MOT_MAX_PLACES || range[0].place == ISL_NOWHERE)
 			continue;
 		g = find_gone(o->database, o->relid);

@@ -177,7 +177,7 @@ raise_icu(const char *what, UErrorCode status)
 
 /* Into "fixed", which has so much room, or into memory of its own. */
 static UChar *
-to_uchars(const char *string, size_t len, UChar *fixed, int32 room, int32 *ulen)
+to_uchars(const char *string, size_t len, UChar * fixed, int32 room, int32 *ulen)
 {
 	UErrorCode	status = U_ZERO_ERROR;
 	UChar	   *result = fixed;
@@ -202,7 +202,7 @@ open_icu(const MotCollation *collation, const char **why)
 	{
 		int32		len;
 		int32		own_len;
-		const UChar *rules = ucol_getRules(icu, &len);
+		const		UChar *rules = ucol_getRules(icu, &len);
 		UChar	   *own = to_uchars(collation->rules, strlen(collation->rules), NULL, 0, &own_len);
 		UChar	   *all = palloc((len + own_len + 1) * sizeof(UChar));
 
@@ -214,7 +214,11 @@ open_icu(const MotCollation *collation, const char **why)
 		pfree(all);
 	}
 #ifdef MOT_FAULTS
-	/* another version, which takes more strings for equal, or makes longer keys: see collations_icu.pl */
+
+	/*
+	 * another version, which takes more strings for equal, or makes longer
+	 * keys: see collations_icu.pl
+	 */
 	if (U_SUCCESS(status) && getenv("MOT_TEST_ICU") != NULL)
 		ucol_setStrength(icu, strcmp(getenv("MOT_TEST_ICU"), "coarse") == 0 ? UCOL_PRIMARY : UCOL_IDENTICAL);
 #endif
@@ -274,7 +278,11 @@ append_libc(const Known *known, const char *string, size_t len, size_t most, Mot
 	size_t		size;
 
 #ifdef MOT_FAULTS
-	/* a sort key that strcoll_l() does not agree with: see test/t/collations.pl */
+
+	/*
+	 * a sort key that strcoll_l() does not agree with: see
+	 * test/t/collations.pl
+	 */
 	static const char lie[] = "lie:";
 
 	if (len > strlen(lie) && memcmp(string, lie, strlen(lie)) == 0)
@@ -283,7 +291,11 @@ append_libc(const Known *known, const char *string, size_t len, size_t most, Mot
 		len -= strlen(lie);
 	}
 #endif
-	/* one that long is no key, and not relied upon as a bound: it may have hundreds of MB */
+
+	/*
+	 * one that long is no key, and not relied upon as a bound: it may have
+	 * hundreds of MB
+	 */
 	len = Min(len, MOT_KEY_VALUE_MAX);
 	room = 8 * len + 16;
 	copy = terminated(string, len, fixed);

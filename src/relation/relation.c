@@ -353,10 +353,10 @@ type_callback(Datum arg, int cacheid, uint32 hash)
 	MotRelationGeneration++;
 	foreach_hash(MotRelation, mr, cache)
 		if (mr->domains)
-		{
-			mr->valid = false;
-			any_invalid = MotRelationsSuspect = true;
-		}
+	{
+		mr->valid = false;
+		any_invalid = MotRelationsSuspect = true;
+	}
 }
 
 static void
@@ -397,10 +397,10 @@ MotRelationForgetTable(Oid number)
 	relcache_callback((Datum) 0, number);
 	foreach_hash(MotRelation, mr, cache)
 		if (mr->number == number)
-		{
-			mr->valid = false;
-			any_invalid = true;
-		}
+	{
+		mr->valid = false;
+		any_invalid = true;
+	}
 }
 
 /*

@@ -257,7 +257,9 @@ extern mot_row *MotWriterInsertOrFind(MotWriter *writer, List *arbiters, Datum *
  */
 extern mot_row *MotWriterStore(MotWriter *writer, Datum *values, bool *isnull);
 extern bool MotWriterAddKey(MotWriter *writer, MotIndex *index, mot_row *row, bool raise, bool *busy);
-extern void MotWriterStored(MotWriter *writer, mot_row *row);	/* it has all its keys; with XLogLogicalInfoActive() */
+extern void MotWriterStored(MotWriter *writer, mot_row *row);	/* it has all its keys;
+																 * with
+																 * XLogLogicalInfoActive() */
 
 /* Of a deferrable key: has no other row the key of this one, and will none?  "raise": waits, and raises. */
 extern bool MotWriterKeyIsUnique(MotWriter *writer, MotIndex *index, mot_row *row, bool raise);

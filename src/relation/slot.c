@@ -130,8 +130,8 @@ mot_slot_getsysattr(TupleTableSlot *slot, int attnum, bool *isnull)
 	}
 
 	/*
-	 * From 18 on a subscription asks who has changed a row last before it does; of
-	 * what is frozen that is not known (GetTupleTransactionInfo)
+	 * From 18 on a subscription asks who has changed a row last before it
+	 * does; of what is frozen that is not known (GetTupleTransactionInfo)
 	 */
 	if (attnum == MinTransactionIdAttributeNumber && IsLogicalWorker() && !MotQueryRuns())
 	{

@@ -373,7 +373,10 @@ replace_table(Relation rel, Oid tablespace, Oid number)
 	Pending    *p = new_pending(TABLE_CREATED, number);
 	mot_status	status;
 
-	/* who takes away what others have read has a place among them: see serial.c */
+	/*
+	 * who takes away what others have read has a place among them: see
+	 * serial.c
+	 */
 	if (XactIsoLevel == XACT_SERIALIZABLE && rel->rd_createSubid == InvalidSubTransactionId)
 		(void) MotBeginWrite();
 

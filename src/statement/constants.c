@@ -442,7 +442,7 @@ static bool
 take_conditions(Node *quals, MotConstants *taken)
 {
 	List	   *conditions = quals == NULL ? NIL :
-		is_andclause(quals) ? ((BoolExpr *) quals)->args : list_make1(quals);
+	is_andclause(quals) ? ((BoolExpr *) quals)->args : list_make1(quals);
 
 	foreach_ptr(Node, condition, conditions)
 	{

@@ -528,7 +528,7 @@ build_join(MotStatement *st, NestLoop *plan)
 	join->single_match = plan->join.inner_unique || plan->join.jointype == JOIN_SEMI;
 	join->joinqual = ExecInitQual(plan->join.joinqual, node->ps);
 	join->null_inner = MotMakeTupleTableSlot(ExecTypeFromTL(innerPlan(plan)->targetlist),
-										  &TTSOpsVirtual);
+											 &TTSOpsVirtual);
 	ExecStoreAllNullTuple(join->null_inner);
 	foreach_ptr(NestLoopParam, param, plan->nestParams)
 		join->params = lappend(join->params, param);

@@ -65,7 +65,8 @@ typedef struct MotTableIndexScan
 	Check	   *checks;
 	MotFoundRows items;			/* SCAN_ITEMS: all rows, as the index has them */
 	bool		keeping;		/* or those from the mark on, as they came */
-	int64		at;				/* among them: the one that was handed out last */
+	int64		at;				/* among them: the one that was handed out
+								 * last */
 	int64		mark;
 	int			ncolumns;		/* of the table, as far as the index has them */
 	Datum	   *values;			/* columns of a row, as far as they are needed */

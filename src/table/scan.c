@@ -98,7 +98,10 @@ MotTableView(Snapshot snapshot)
 {
 	mot_view	view = MotViewFor(snapshot);
 
-	/* (the transaction's own is what foreign keys are checked with, from 19 on without a query) */
+	/*
+	 * (the transaction's own is what foreign keys are checked with, from 19
+	 * on without a query)
+	 */
 	if (!IsolationUsesXactSnapshot() || snapshot == NULL ||
 		(ActiveSnapshotSet() && snapshot == GetActiveSnapshot()) || snapshot == GetTransactionSnapshot())
 		return view;

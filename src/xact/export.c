@@ -38,7 +38,7 @@ typedef struct Exported
 {
 	slock_t		mutex;
 	uint64		vxid;			/* 0: there is none */
-	char		text[TEXT_SIZE];	/* MotTakenWrite */
+	char		words[TEXT_SIZE];	/* MotTakenWrite */
 } Exported;
 
 static Exported *shared = NULL; /* by slot */
@@ -58,22 +58,22 @@ void
 MotExportTell(void)
 {
 	Exported   *mine;
-	StringInfoData text;
+	StringInfoData words;
 
 	if (told || MotSnapshotStale() || MotTransactionTaken().ts == MOT_TS_NONE)
 		return;
-	initStringInfo(&text);
-	MotTakenWrite(&text, MotTransactionTaken());
-	if (text.len < TEXT_SIZE)
+	initStringInfo(&words);
+	MotTakenWrite(&words, MotTransactionTaken());
+	if (words.len < TEXT_SIZE)
 	{
 		mine = &shared[MotMySlot()];
 		SpinLockAcquire(&mine->mutex);
 		mine->vxid = MotMyVirtualXact();
-		strlcpy(mine->text, text.data, TEXT_SIZE);
+		strlcpy(mine->words, words.data, TEXT_SIZE);
 		SpinLockRelease(&mine->mutex);
 		told = true;
 	}
-	pfree(text.data);
+	pfree(words.data);
 }
 
 /* The transaction ends, and still holds its snapshot. */
@@ -90,16 +90,16 @@ MotExportForget(void)
 	told = false;
 }
 
-/* text: NULL or of TEXT_SIZE bytes */
+/* words: NULL or of TEXT_SIZE bytes */
 static bool
-is_of(Exported *exported, uint64 vxid, char *text)
+is_of(Exported *exported, uint64 vxid, char *words)
 {
 	bool		is;
 
 	SpinLockAcquire(&exported->mutex);
 	is = exported->vxid == vxid;
-	if (is && text != NULL)
-		strlcpy(text, exported->text, TEXT_SIZE);
+	if (is && words != NULL)
+		strlcpy(words, exported->words, TEXT_SIZE);
 	SpinLockRelease(&exported->mutex);
 	return is;
 }
@@ -113,7 +113,7 @@ MotTaken
 MotExportFind(const char *identifier)
 {
 	MotTaken	taken = {MOT_TS_NONE, NULL};
-	char		text[TEXT_SIZE];
+	char		words[TEXT_SIZE];
 	uint32		process;
 	uint32		lxid;
 	uint64		vxid;
@@ -122,9 +122,9 @@ MotExportFind(const char *identifier)
 		return taken;
 	vxid = (uint64) process << 32 | lxid;
 	for (int i = 0; i < MotProcessSlots(); i++)
-		if (is_of(&shared[i], vxid, text))
+		if (is_of(&shared[i], vxid, words))
 		{
-			taken = MotTakenRead(text, TopTransactionContext);
+			taken = MotTakenRead(words, TopTransactionContext);
 			mot_snapshot_lower(MotSession(), taken.ts);
 			/* (the lock is a full barrier on both sides) */
 			if (is_of(&shared[i], vxid, NULL))

@@ -107,7 +107,10 @@ static void tell_server_of_place(void);
  * The server looks at a relation for whether it is one that it cares about; of
  * this one nobody has a lock.
  */
-static FormData_pg_class some_class = {.relpersistence = RELPERSISTENCE_PERMANENT,.relkind = RELKIND_RELATION};
+static FormData_pg_class some_class =
+{
+	.relpersistence = RELPERSISTENCE_PERMANENT,.relkind = RELKIND_RELATION
+};
 static const RelationData some_relation = {.rd_id = FirstNormalObjectId,.rd_rel = &some_class};
 
 /*

@@ -109,7 +109,8 @@ static bool transaction_late = false;	/* queries have run before it was
 static bool serial_begun = false;	/* the engine has been told of it */
 static bool stale_read_heap = false;
 static bool stale_read_mot = false;
-static bool transaction_decoded = false;	/* logical decoding's, or of its time */
+static bool transaction_decoded = false;	/* logical decoding's, or of its
+											 * time */
 
 bool		(*MotOrdinaryTable) (Oid relid) = NULL;
 bool		(*MotTablesAwaited) (void) = NULL;
@@ -132,7 +133,7 @@ static void process_utility(PlannedStmt *pstmt, const char *query_string, bool r
 							ProcessUtilityContext context, ParamListInfo params,
 							QueryEnvironment *query_env, DestReceiver *dest,
 							QueryCompletion *qc);
-static void post_parse_analyze(ParseState *pstate, Query *query, MotJumbleState *jstate);
+static void post_parse_analyze(ParseState *pstate, Query *query, MotJumbleState * jstate);
 static inline void set_entry(Entry *entry, const void *query, Snapshot snapshot, MotTaken taken);
 static Entry *add_entry(const void *query, Snapshot snapshot);
 static MotTaken stray_snapshot(mot_session *session, Snapshot snapshot);
@@ -412,7 +413,7 @@ MotExecutorIsOurs(void)
 
 /* parse analysis is the first that has a snapshot */
 static void
-post_parse_analyze(ParseState *pstate, Query *query, MotJumbleState *jstate)
+post_parse_analyze(ParseState *pstate, Query *query, MotJumbleState * jstate)
 {
 	follow_transaction_snapshot();
 	if (prev_post_parse_analyze)

@@ -456,8 +456,8 @@ wait_first(bool changes)
 
 	/*
 	 * As in heap tables, nothing is seen and no lock is released before a
-	 * synchronous standby has it.  And who applies what a publisher has done notes how far he has come
-	 * in the server's commit record.
+	 * synchronous standby has it.  And who applies what a publisher has done
+	 * notes how far he has come in the server's commit record.
 	 */
 	if (changes && log != NULL && (log->waits() || replorigin_session_origin != InvalidRepOriginId))
 		(void) GetCurrentTransactionId();
@@ -520,8 +520,8 @@ prepare_commit(bool serial, bool mixed)
 		MotMixedAnnounceAlone();
 
 	/*
-	 * (Who changes heap tables only has a place by what it has read here; what
-	 * comes behind that is not seen without it.)
+	 * (Who changes heap tables only has a place by what it has read here;
+	 * what comes behind that is not seen without it.)
 	 */
 	if (logs || serial)
 		ts = mot_txn_draw(MotOpenSession);

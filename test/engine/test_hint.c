@@ -318,7 +318,7 @@ static void
 small_rows_are_found_too(void)
 {
 	mot_table  *table;
-	mot_index_handle handle = {.matches = number_matches, .exact = true};
+	mot_index_handle handle = {.matches = number_matches,.exact = true};
 	mot_view	view;
 	mot_node   *root;
 	uint8_t		key[8];

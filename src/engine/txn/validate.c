@@ -332,7 +332,7 @@ version_before(mot_session *s, mot_row *row, const mot_version **shown)
 			 * behind this.
 			 */
 			bool		in_doubt = mot_unlikely(s->keeps) &&
-				atomic_load_explicit(&slot->in_doubt, memory_order_acquire);
+			atomic_load_explicit(&slot->in_doubt, memory_order_acquire);
 
 			MOT_STOP_POINT("validate-owner");
 			/* the one that holds the row has said this */

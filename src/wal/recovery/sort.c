@@ -243,7 +243,7 @@ forget_database(MotSorted *sorted, Oid dbid)
 			(void) get_part(sorted, dbid, sorted->manifest->tables[i].relid);
 	foreach_hash(MotSortedPart, part, sorted->parts)
 		if (part->dbid == dbid)
-			forget(sorted, part);
+		forget(sorted, part);
 }
 
 /* ------------------------------------------------------------------- parts */
