@@ -184,14 +184,6 @@ typedef struct mot_beyond
 extern void mot_snapshot_lower(mot_session *session, mot_ts oldest);
 
 /*
- * What snapshots from this one on need is kept for sessions that will lower theirs to it, or MOT_TS_NONE.
- * By somebody whose own is not newer; or it is the clock of now, and what is kept is what commits supersede that draw
- * their numbers later.  The host sees to it that one does so at a time.
- */
-extern void mot_engine_keep(mot_engine *engine, mot_ts oldest);
-extern mot_ts mot_engine_kept(const mot_engine *engine);
-
-/*
  * This session reads for another one's transaction: by a snapshot of its, and with
  * what it has changed.  The other one, in "slot", holds that snapshot and changes
  * nothing of what is read as long as this one reads; it is not one of SERIALIZABLE, nor
@@ -231,10 +223,6 @@ extern mot_holder mot_session_holder(const mot_session *session);
  */
 extern uint64_t mot_reclaim(mot_session *session, unsigned budget);
 extern uint64_t mot_reclaim_all(mot_session *session);
-
-/* what has been superseded up to now; and is that out of all indexes?  See behind.c */
-extern void mot_engine_leave_behind(mot_engine *engine);
-extern bool mot_engine_left_behind(mot_session *session);
 
 /* Tables and indexes that were dropped and whose memory is not free yet: somebody may still be at it. */
 extern unsigned mot_engine_dropped(const mot_engine *engine);

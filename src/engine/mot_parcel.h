@@ -29,6 +29,9 @@
  * A transaction that has run in the holder's session is packed and handed over by
  * naming that twice.
  *
+ * And for one whose snapshots come from another server's log, or outlive a promotion: what is kept
+ * for those to come (mot_engine_keep), and what only those before see (behind.c).
+ *
  *-------------------------------------------------------------------------
  */
 #ifndef MOT_PARCEL_H
@@ -63,5 +66,17 @@ typedef struct mot_lock
 } mot_lock;
 
 extern bool mot_txn_next_lock(mot_session *session, uint64_t *pos, mot_lock *lock);
+
+/*
+ * What snapshots from this one on need is kept for sessions that will lower theirs to it, or MOT_TS_NONE.
+ * By somebody whose own is not newer; or it is the clock of now, and what is kept is what commits supersede that draw
+ * their numbers later.  The host sees to it that one does so at a time.
+ */
+extern void mot_engine_keep(mot_engine *engine, mot_ts oldest);
+extern mot_ts mot_engine_kept(const mot_engine *engine);
+
+/* what has been superseded up to now; and is that out of all indexes?  See behind.c */
+extern void mot_engine_leave_behind(mot_engine *engine);
+extern bool mot_engine_left_behind(mot_session *session);
 
 #endif							/* MOT_PARCEL_H */
