@@ -401,6 +401,37 @@ sub ensure_up
 	return 0;
 }
 
+# What "what" finds on the running server.  Who has begun with a fault point may come to it when the
+# server answers already, and everybody ends with him: then once more.  No other death since
+# "from", a place in the log, is forgiven.
+sub undisturbed
+{
+	my ($self, $from, $what) = @_;
+
+	while (1)
+	{
+		my ($reached_before, $deaths_before) = $self->deaths($from);
+		return 'the server does not come back' unless $self->ensure_up;
+		my @found = eval { $what->() };
+		push @found, $@ if $@;
+		return () unless @found;
+		sleep 0.5;
+		my ($reached, $deaths) = $self->deaths($from);
+		return @found if $deaths > $reached || ($reached == $reached_before && $deaths == $deaths_before);
+		diag("once more, $deaths have died at a fault point: ", explain(\@found));
+	}
+}
+
+# how often a fault point was reached, and how many were ended by a signal, since "from"
+sub deaths
+{
+	my ($self, $from) = @_;
+	my $log = slurp_file($self->{node}->logfile, $from);
+	my $reached = () = $log =~ /fault point "\S+" reached/g;
+	my $deaths = () = $log =~ /was terminated by signal/g;
+	return ($reached, $deaths);
+}
+
 # --------------------------------------------------------------- what holds
 
 # number and digest of the entries of the cycles before "cycle"
