@@ -70,6 +70,12 @@ sub die_at
 	}
 	# (replay makes an index only of a table that the checkpoint has)
 	my $indexed = $point eq 'replay-index' ? 'DROP INDEX IF EXISTS late; CREATE INDEX late ON accounts_a (balance);' : '';
+	if ($point =~ /^replay-(create|define|drop|index|piece)/ && !reached($point, $from))
+	{
+		# (what $rare does has to follow the last checkpoint, and each new database makes one)
+		$ledger->stop_clients;
+		$node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'client backend'");
+	}
 	run_command([ 'psql', '-X', (map { ('-c', $_) } split(/;/, $indexed . $rare)), $node->connstr('postgres') ]) unless reached($point, $from);
 	if (reached($point, $from))
 	{
