@@ -51,6 +51,7 @@
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/planner.h"
+#include "parser/parse_coerce.h"
 #include "relation/keys.h"
 #include "statement/remember.h"
 #include "tcop/pquery.h"
@@ -399,27 +400,47 @@ is_simple(const Query *query)
 		query->withCheckOptions == NIL;
 }
 
+/* What is asked of an expression. */
+typedef struct Planning
+{
+	bool		patterns;		/* those, too */
+	bool		estimated;		/* is it a condition, or LIMIT? */
+	bool		constant;		/* the node has no column in it */
+} Planning;
+
 /*
  * Does the planner call it, or look into it?  Functions in SQL are inlined, and what is immutable and has no column in it
- * ("context") is computed: as it is defined at that time, by whoever may call it, and from what a table says, though it
- * should not look.  What the server brings along is the same each time, but for text search.
+ * is computed: as it is defined at that time, by whoever may call it, and from what a table says, though it
+ * should not look.  What the server brings along is the same each time, but for text search, and for what goes by
+ * settings though it is called immutable: output (extra_float_digits, IntervalStyle, bytea_output) and quote_ident.
+ * To estimate a condition the planner also computes what is stable; of that the server's own can fail at one
+ * time and not at another if it reads text.
  */
 static bool
 is_of_planning(Oid funcid, void *context)
 {
+	const Planning *planning = context;
 	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(funcid));
 	Form_pg_proc form;
+	bool		immutable;
 	bool		result;
 
 	if (!HeapTupleIsValid(tuple))
 		return true;
 	form = (Form_pg_proc) GETSTRUCT(tuple);
 	result = form->prolang == SQLlanguageId;
-	if (*(bool *) context && form->provolatile == PROVOLATILE_IMMUTABLE)
+	immutable = form->provolatile == PROVOLATILE_IMMUTABLE;
+	if (planning->constant && (immutable || (planning->estimated && form->provolatile == PROVOLATILE_STABLE)))
 	{
-		result |= funcid >= FirstUnpinnedObjectId || !heap_attisnull(tuple, Anum_pg_proc_proacl, NULL);
+		result |= funcid >= FirstUnpinnedObjectId || !heap_attisnull(tuple, Anum_pg_proc_proacl, NULL) ||
+			(immutable && (form->prorettype == CSTRINGOID || funcid == F_QUOTE_IDENT));
 		for (int i = 0; i < form->pronargs; i++)
-			result |= form->proargtypes.values[i] == REGCONFIGOID || form->proargtypes.values[i] == REGDICTIONARYOID;
+		{
+			Oid			type = form->proargtypes.values[i];
+
+			result |= immutable ? type == REGCONFIGOID || type == REGDICTIONARYOID :
+				type == CSTRINGOID || TypeCategory(type) == TYPCATEGORY_STRING;
+		}
 	}
 	ReleaseSysCache(tuple);
 	return result;
@@ -448,16 +469,37 @@ is_of_patterns(Oid opno)
 static bool
 needs_planning(Node *node, void *context)
 {
-	bool		constant;
+	Planning   *planning = context;
 
 	if (node == NULL)
 		return false;
 	if (IsA(node, Query))
-		return query_tree_walker((Query *) node, needs_planning, context, 0);
-	constant = !contain_var_clause(node);
-	return (IsA(node, OpExpr) && is_of_patterns(((OpExpr *) node)->opno)) ||
-		check_functions_in_node(node, is_of_planning, &constant) ||
+	{
+		const Query *query = (const Query *) node;
+		Planning	limit = {.patterns = true,.estimated = true};
+
+		return query_tree_walker((Query *) node, needs_planning, context, 0) ||
+			needs_planning(query->limitOffset, &limit) || needs_planning(query->limitCount, &limit);
+	}
+	if (IsA(node, FromExpr))
+	{
+		Planning	conditions = {.patterns = planning->patterns,.estimated = true};
+
+		return expression_tree_walker(node, needs_planning, &conditions);
+	}
+	planning->constant = !contain_var_clause(node);
+	return (planning->patterns && IsA(node, OpExpr) && is_of_patterns(((OpExpr *) node)->opno)) ||
+		check_functions_in_node(node, is_of_planning, context) ||
 		expression_tree_walker(node, needs_planning, context);
+}
+
+/* Has an expression parts that are computed when it is planned, and are not the same each time? */
+bool
+MotPlannedAnew(Node *node)
+{
+	Planning	planning = {0};
+
+	return needs_planning(node, &planning);
 }
 
 /* Does a scan find at most one row: is each column of a unique key equal to something? */
@@ -558,6 +600,7 @@ remember(MOT_PLANNER_PARAMETERS)
 	uint64		before;
 	MemoryContext cxt;
 	PlannedStmt *plan = NULL;
+	Planning	planning = {.patterns = true};
 	Remembered *r;
 
 	before = changes;
@@ -568,7 +611,7 @@ remember(MOT_PLANNER_PARAMETERS)
 	r->n = constants.n;
 	r->relid = linitial_node(RangeTblEntry, parse->rtable)->relid;
 	if (MotIsOrdinaryTable(r->relid) || MotIsMotTable(r->relid))
-		if (!needs_planning((Node *) parse, NULL))
+		if (!needs_planning((Node *) parse, &planning))
 			plan = plan_generic(MOT_PLANNER_ARGUMENTS);
 	MemoryContextSwitchTo(cxt);
 	r->query = copyObject(parse);

@@ -50,6 +50,7 @@ extern void MotConstantsForget(void);
 extern void MotRememberInit(void);
 extern PlannedStmt *MotRememberedPut(QueryDesc *query);
 extern void MotRememberedShow(QueryDesc *query, PlannedStmt *slip, bool all);
+extern bool MotPlannedAnew(Node *node);
 extern uint64 MotRememberedUses(const PlannedStmt *plan);
 
 #endif							/* MOT_REMEMBER_H */

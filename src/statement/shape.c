@@ -24,6 +24,7 @@
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "parser/parsetree.h"
+#include "statement/remember.h"
 #include "statement/statement.h"
 #include "utils/syscache.h"
 
@@ -268,6 +269,9 @@ MotTargetWhyNot(Relation rel, const ModifyTable *plan)
 	why_not = expressions_why_not(expressions, false);
 	if (why_not != NULL)
 		return why_not;
+	/* the executor plans them for each execution */
+	if (MotPlannedAnew((Node *) expressions))
+		return "a constraint or generated column has what is computed by settings, or by a function of somebody's own";
 	if (generated && plan->operation == CMD_UPDATE)
 		return "generated columns are updated";
 	if (generated && plan->onConflictAction == ONCONFLICT_UPDATE)

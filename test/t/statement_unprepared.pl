@@ -186,6 +186,23 @@ compare('calls that the planner makes', 3, 'GRANT ALL ON t TO reader; SET ROLE r
 	  . each_of("SELECT v FROM t WHERE id = ? AND c ~ '('", 99, 99, 99) . each_of("SELECT v FROM t WHERE id = 99 AND c ~ ?", "'['", "'('", "'x'")
 	  . each_of('SELECT f(v) FROM t WHERE id = ?', 1 .. 6));
 
+# Output is called immutable, though it goes by settings: what the planner has computed of it is not to stay, nor what is
+# computed once for a program of constraints and generated columns.
+my $of_settings = join('', map { each_of("UPDATE t SET v = ? WHERE id = 1 RETURNING $_", 1 .. 3) } "(1::float8 / 3)::text", "(interval '1 day')::text", "('\\x61'::bytea)::text", "quote_ident('a')", "point '(0.1, 0.3)'::text")
+  . each_of("UPDATE t SET c = (1::float8 / 3)::text::varchar(6) WHERE id = ? RETURNING c", 1 .. 3)
+  . each_of("INSERT INTO goes (id, c) VALUES (?, 'c') RETURNING g, h", 1 .. 4) . each_of("INSERT INTO goes (id, c) VALUES (?, 'P1D')", 5, 6)
+  . each_of('EXECUTE goes(?)', 7 .. 10) . "DELETE FROM goes;";
+compare('settings', 8, "CREATE TABLE goes (id int PRIMARY KEY, c text CHECK (c <> (interval '1 day')::text), g text GENERATED ALWAYS AS (c || (1::float8 / 3)::text) STORED, h text GENERATED ALWAYS AS (id / 3.0::float8) STORED);
+	PREPARE goes(int) AS INSERT INTO goes (id, c) VALUES (\$1, 'c') RETURNING g, h;"
+	  . join('', map { "SET $_;\n$of_settings" } 'extra_float_digits = 1', 'extra_float_digits = 0', 'IntervalStyle = iso_8601', 'bytea_output = escape', 'quote_all_identifiers = on'));
+
+# to estimate what a condition finds the planner computes what is stable, too, and that may fail though nothing is found
+compare('what estimates', 10, "CREATE FUNCTION st(int) RETURNS int LANGUAGE plpgsql STABLE AS \$\$ BEGIN RAISE NOTICE 'st %', \$1; IF current_setting('my.fail') = 'on' THEN RAISE 'failed'; END IF; RETURN \$1 * 10; END \$\$;"
+	  . join('', map { "SET my.fail = $_; SET my.v = $_; SET DateStyle = 'ISO, " . ($_ eq 'on' ? 'DMY' : 'MDY') . "';"
+		  . each_of('SELECT v FROM t WHERE id = ? AND v = st(3)', 1, 2, 99, 3) . each_of("SELECT v FROM t WHERE id = ? AND v = current_setting('my.v')::int", 1, 2, 99, 3)
+		  . each_of("SELECT v FROM t WHERE id = ? AND d > '02/13/2025'::text::date", 1, 2, 99, 3) . each_of('SELECT v FROM t WHERE id = ? AND v = st(v / 10)', 1, 2, 99, 3)
+		  . each_of('SELECT v FROM t WHERE id = ? LIMIT st(1)', 1, 2, 99, 3) . each_of('UPDATE t SET v = st(3) WHERE id = ?', 1, 2, 99, 3) . each_of('SELECT v FROM t WHERE id = ? AND d < now()', 1 .. 8) } 5, 'on', 6));
+
 # (labels that have come in front of others are compared by what is known of their type)
 compare('types', 8, "CREATE TYPE e AS ENUM ('b', 'c'); ALTER TYPE e ADD VALUE 'a' BEFORE 'b'; CREATE TYPE f AS ENUM ('b', 'c'); ALTER TYPE f ADD VALUE 'a' BEFORE 'b';"
 	  . each_of('UPDATE t SET b = ? WHERE id = 1 RETURNING b', map { ("'a'::$_ < 'b'", "'b'::$_ < 'a'", "'a'::$_ < 'c'") } qw(e f))
