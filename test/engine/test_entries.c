@@ -1,0 +1,117 @@
+/*-------------------------------------------------------------------------
+ *
+ * test_entries.c
+ *	  What is verified of an index (verify.c): each entry is told, with its row, and whether a
+ *	  row's entry is there.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "txn_util.h"
+
+enum
+{
+	ROWS = 3000,
+	ALIKE = 100					/* of one value */
+};
+
+static void
+fill(store *st, mot_session **s)
+{
+	store_create(st, (size_t) 64 << 20, 2, MOT_ENGINE_PRIVATE, true);
+	*s = open_session(st->engine, 0);
+	begin(*s);
+	for (uint64_t i = 0; i < ROWS; i++)
+		REQUIRE(insert(st, *s, 1, i, (int64_t) (i / ALIKE)) == MOT_OK);
+	commit(*s);
+}
+
+static uint64_t
+key_number(const uint8_t *key)
+{
+	uint64_t	n = 0;
+
+	for (int i = 0; i < 8; i++)
+		n = n << 8 | key[i];
+	return n;
+}
+
+static bool
+has(store *st, mot_session *s, const mot_index_handle *handle, uint64_t id, uint64_t n)
+{
+	mot_view	view = begin_view(s, 2);
+	mot_row    *row;
+	uint8_t		key[8];
+	bool		found;
+
+	REQUIRE(get(st, s, &view, id, &row, NULL) != NULL);
+	put_key(key, n);
+	found = mot_index_has_entry(s, handle->index, row, key, 8, 0);
+	end_view(s);
+	return found;
+}
+
+/* entries: how many, those of wrong rows or out of order, and what the first fault says */
+static uint64_t
+look(mot_session *s, const mot_index_handle *handle, bool by_id, uint64_t *wrong, const char **fault)
+{
+	mot_cursor *c = malloc(mot_cursor_size());
+	mot_entry	entry;
+	uint64_t	n = 0;
+	uint64_t	last = 0;
+
+	(void) begin_view(s, 2);
+	*wrong = 0;
+	*fault = NULL;
+	REQUIRE(c != NULL && mot_entries_open(s, c, handle->index, NULL, NULL, false) == MOT_OK);
+	while (mot_entries_next(c, &entry))
+	{
+		const record *r;
+		uint64_t	number;
+
+		n++;
+		if (entry.row == NULL)
+		{
+			if (*fault == NULL)
+				*fault = entry.fault;
+			continue;
+		}
+		if (entry.fault != NULL && *fault == NULL)
+			*fault = entry.fault;
+		r = mot_version_data(mot_row_newest(s, entry.row));
+		number = key_number(entry.key);
+		*wrong += entry.len != 8 || number < last || number != (by_id ? r->id : (uint64_t) r->value);
+		last = number;
+	}
+	mot_cursor_close(c);
+	free(c);
+	end_view(s);
+	return n;
+}
+
+static void
+entries_and_their_rows(void)
+{
+	store		st;
+	mot_session *s;
+	uint64_t	wrong;
+	const char *fault;
+
+	fill(&st, &s);
+	CHECK(look(s, &st.by_id, true, &wrong, &fault) == ROWS && wrong == 0 && fault == NULL);
+	CHECK(look(s, &st.by_value, false, &wrong, &fault) == ROWS && wrong == 0 && fault == NULL);
+	CHECK(has(&st, s, &st.by_id, 7, 7));
+	CHECK(!has(&st, s, &st.by_id, 7, 8));
+	CHECK(!has(&st, s, &st.by_id, 7, ROWS));
+	CHECK(has(&st, s, &st.by_value, 2 * ALIKE + 1, 2));
+	CHECK(!has(&st, s, &st.by_value, 2 * ALIKE + 1, 3));
+	mot_session_close(s);
+	mot_engine_destroy(st.engine);
+}
+
+int
+main(int argc, char **argv)
+{
+	test_begin(argc, argv);
+	RUN(entries_and_their_rows);
+	return test_end();
+}
