@@ -36,8 +36,12 @@
 #include "miscadmin.h"
 #include "relation/internal.h"
 #include "relation/ranked.h"
+#include "storage/lock.h"
 #include "utils/memutils.h"
 #include "xact/xact.h"
+
+/* of the lock's tag; no table has so many columns (nor is it RANKS_SUBID) */
+#define TAILS_SUBID 0x6d74
 
 /* rows between two looks for an interrupt, and resets of memory */
 #define BATCH 1024
@@ -440,6 +444,19 @@ compute_ranked(Tails *t, MemoryContext cxt)
 	MemoryContextSwitchTo(oldcxt);
 }
 
+/*
+ * Until the transaction ends: CREATE INDEX keeps writers out, but not another one (pg_restore --jobs
+ * makes several of a table side by side), which gives the same rows other tails.
+ */
+static void
+lock_tails(Relation rel)
+{
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_OBJECT(tag, MyDatabaseId, RelationRelationId, RelationGetRelid(rel), TAILS_SUBID);
+	(void) LockAcquire(&tag, ExclusiveLock, false, false);
+}
+
 void
 MotComputeIndex(Relation rel, MotIndex *index, bool beside)
 {
@@ -456,6 +473,7 @@ MotComputeIndex(Relation rel, MotIndex *index, bool beside)
 								 * while we are at it */
 	else
 	{
+		lock_tails(rel);
 		t.writer = MotWriterBegin(rel, NULL, GetCurrentCommandId(true));
 		MotWriterLocate(t.writer);
 		/* what this command has stored as well */
