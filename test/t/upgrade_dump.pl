@@ -42,7 +42,9 @@ for my $server (@servers)
 				? [ "$bin/psql", '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-h', $new->host, '-p', $new->port, '-f', $file, $database ]
 				: [ "$bin/pg_restore", '--exit-on-error', '-h', $new->host, '-p', $new->port, $format eq 'directory' ? ('-j', 2) : (), '-d', $database, $file ], 'and restored');
 		}
-		is(statistics($new), $statistics, 'with statistics') if @statistics;
+		# (with --jobs a table's number of rows may come before its rows, whose TRUNCATE undoes it, on heap as well)
+		my ($found, $had) = map { $format eq 'directory' ? s/^(\w+\|\w\|)-?\d+$/$1/mgr : $_ } statistics($new), $statistics;
+		is($found, $had, 'with statistics') if @statistics;
 		check_contents($new, $contents, "$what, dump of format $format", unlogged => 100);
 		$new->stop('immediate');
 		$new->start;
