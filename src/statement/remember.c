@@ -403,18 +403,19 @@ is_simple(const Query *query)
 /* What is asked of an expression. */
 typedef struct Planning
 {
-	bool		patterns;		/* those, too */
+	bool		patterns;		/* do operators that match patterns count, too? */
 	bool		estimated;		/* is it a condition, or LIMIT? */
 	bool		constant;		/* the node has no column in it */
 } Planning;
 
 /*
- * Does the planner call it, or look into it?  Functions in SQL are inlined, and what is immutable and has no column in it
- * is computed: as it is defined at that time, by whoever may call it, and from what a table says, though it
- * should not look.  What the server brings along is the same each time, but for text search, and for what goes by
- * settings though it is called immutable: output (extra_float_digits, IntervalStyle, bytea_output) and quote_ident.
- * To estimate a condition the planner also computes what is stable; of that the server's own can fail at one
- * time and not at another if it reads text.
+ * Does the planner call it, or look into it?  Functions in SQL are inlined, and what is immutable
+ * and has no column in it is computed: as it is defined at that time, by whoever may call it, and
+ * from what a table says, though it should not look.  What the server brings along is the same each
+ * time, but for text search, and for what goes by settings though it is called immutable: output
+ * (extra_float_digits, IntervalStyle, bytea_output) and quote_ident.  To estimate a condition the
+ * planner also computes what is stable; of that the server's own can fail at one time and not at
+ * another if it reads text.
  */
 static bool
 is_of_planning(Oid funcid, void *context)

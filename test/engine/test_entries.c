@@ -25,6 +25,18 @@ fill(store *st, mot_session **s)
 	commit(*s);
 }
 
+/* another id */
+static mot_status
+rename_row(store *st, mot_session *s, const mot_view *view, uint64_t id, uint64_t new_id)
+{
+	mot_row    *row;
+	const mot_version *seen;
+	const record *r = get(st, s, view, id, &row, &seen);
+
+	REQUIRE(r != NULL);
+	return update_row(st, s, view, 1, row, seen, new_id, r->value);
+}
+
 static uint64_t
 key_number(const uint8_t *key)
 {
@@ -108,10 +120,46 @@ entries_and_their_rows(void)
 	mot_engine_destroy(st.engine);
 }
 
+/* two rows at one key: one that has it, one that an older snapshot still finds there */
+static void
+entries_of_older_keys(void)
+{
+	store		st;
+	mot_session *s;
+	mot_session *reader;
+	mot_view	view;
+	uint64_t	wrong;
+	const char *fault;
+
+	fill(&st, &s);
+	reader = open_session(st.engine, 1);
+	(void) begin_view(reader, 2);
+	begin(s);
+	view = begin_view(s, 1);
+	REQUIRE(update(&st, s, &view, 1, 7, ROWS) == MOT_OK);
+	commit(s);
+	CHECK(has(&st, s, &st.by_value, 7, 0) && has(&st, s, &st.by_value, 7, ROWS));
+
+	begin(s);
+	view = begin_view(s, 1);
+	REQUIRE(rename_row(&st, s, &view, 7, ROWS + 7) == MOT_OK);
+	REQUIRE(insert(&st, s, 2, 7, 0) == MOT_OK);
+	commit(s);
+	CHECK(has(&st, s, &st.by_id, 7, 7));
+	CHECK(has(&st, s, &st.by_id, ROWS + 7, 7) && has(&st, s, &st.by_id, ROWS + 7, ROWS + 7));
+	CHECK(!has(&st, s, &st.by_id, 8, 7) && !has(&st, s, &st.by_id, 7, ROWS + 7));
+	CHECK(look(s, &st.by_id, true, &wrong, &fault) == ROWS + 2 && wrong == 1 && fault == NULL);
+	end_view(reader);
+	mot_session_close(reader);
+	mot_session_close(s);
+	mot_engine_destroy(st.engine);
+}
+
 int
 main(int argc, char **argv)
 {
 	test_begin(argc, argv);
 	RUN(entries_and_their_rows);
+	RUN(entries_of_older_keys);
 	return test_end();
 }

@@ -57,10 +57,10 @@ keys_of_entries(void)
 	uint8_t		key[32] = "abcdefgh";
 	uint8_t		next[32] = "abcdefgh";
 
-	CHECK(mot_entry_estimated(key, 8, true, 1000) == 8);
-	CHECK(mot_entry_estimated(key, 8, false, 1000) == 8 + KEY_TAIL);
+	CHECK(mot_entry_estimated(key, 8, true, 96) == 8);
+	CHECK(mot_entry_estimated(key, 8, false, 96) == 8 + KEY_TAIL);
 	CHECK(memcmp(key, "abcdefgh", 8) == 0);
-	CHECK(mot_entry_estimated(next, 8, false, 1000 + MOT_ESTIMATED_HEAD) == 8 + KEY_TAIL);
+	CHECK(mot_entry_estimated(next, 8, false, 96 + MOT_ESTIMATED_HEAD) == 8 + KEY_TAIL);
 	CHECK(memcmp(key, next, 8 + KEY_TAIL) < 0);
 }
 

@@ -41,10 +41,11 @@ for my $server (@servers)
 			command_ok($format eq 'plain'
 				? [ "$bin/psql", '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-h', $new->host, '-p', $new->port, '-f', $file, $database ]
 				: [ "$bin/pg_restore", '--exit-on-error', '-h', $new->host, '-p', $new->port, $format eq 'directory' ? ('-j', 2) : (), '-d', $database, $file ], 'and restored');
+			# (with --jobs a table's number of rows may come before its rows, whose TRUNCATE undoes it)
+			command_ok([ "$bin/pg_restore", '--exit-on-error', '--statistics-only', '-h', $new->host, '-p', $new->port, '-d', $database, $file ], '... statistics')
+			  if @statistics && $format eq 'directory';
 		}
-		# (with --jobs a table's number of rows may come before its rows, whose TRUNCATE undoes it, on heap as well)
-		my ($found, $had) = map { $format eq 'directory' ? s/^(\w+\|\w\|)-?\d+$/$1/mgr : $_ } statistics($new), $statistics;
-		is($found, $had, 'with statistics') if @statistics;
+		is(statistics($new), $statistics, 'with statistics') if @statistics;
 		check_contents($new, $contents, "$what, dump of format $format", unlogged => 100);
 		$new->stop('immediate');
 		$new->start;
