@@ -10,7 +10,8 @@
 # round changing from round to round; medians are compared.
 #
 # NICE=-12 gives servers and clients that priority (root), for a machine with
-# others on it.
+# others on it.  Where the kernel groups processes by sessions it counts within each only, and
+# that is printed: sysctl kernel.sched_autogroup_enabled=0.
 #
 # HUGE_PAGES=yes gives both engines' memory huge pages, which are reserved for
 # the run (that takes root, unless enough of them are free).
@@ -55,12 +56,14 @@ cluster_before_start()
 # BENCH_SETTINGS: the function that prints a caller's settings, if they are others
 bench_machine()
 {
+	local autogroup=
+	[ "$(cat /proc/sys/kernel/sched_autogroup_enabled 2>/dev/null)" != 1 ] || autogroup=" within each session (autogroup)"
 	echo "commit    $BENCH_COMMIT"
 	echo "server    $("$PGBIN/postgres" --version)"
 	echo "compiled  $("$PGBIN/pg_config" --cflags | grep -oE -- '-O[0-9a-z]*' | tail -n 1)"
 	echo "machine   $(nproc) processors, $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1)," \
 		"$(awk '/^MemTotal/ {printf "%.0f GB", $2 / 1048576}' /proc/meminfo)"
-	echo "load      $BENCH_LOAD on average in the minute before${NICE:+; run with nice $NICE}"
+	echo "load      $BENCH_LOAD on average in the minute before${NICE:+; run with nice $NICE$autogroup}"
 	echo "settings  $("${BENCH_SETTINGS:-bench_settings}" | tr '\n' ',' | sed 's/,$//; s/,/, /g')"
 }
 

@@ -2,6 +2,7 @@
 # the first change, in rows, in the manifest, with a slot and without one, at a
 # clean stop.  It is said loudly, the last good checkpoint stays, writers go
 # on, nothing is lost, and with room everything goes on by itself.
+# Alone: there is one small disk.
 
 use strict;
 use warnings;

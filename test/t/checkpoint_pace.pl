@@ -1,6 +1,7 @@
 # How fast checkpoints of memory-optimized tables are written: slowly beside
 # clients, as fast as can be on an idle server, and whoever cannot wait
 # does not have to.
+# Alone: it judges by the processor time that helpers get.
 
 use strict;
 use warnings;

@@ -1,6 +1,7 @@
 # The disk is full: a checkpoint of MOT tables fails, says so, keeps the last
 # good one and succeeds when there is room again; the log's disk full is what
 # it is for heap tables, and nothing acknowledged is lost.
+# Alone: there is one small disk.
 
 use strict;
 use warnings;

@@ -1,5 +1,6 @@
 # Huge pages for memory-optimized tables: what is said when they cannot be had,
 # what is shown, and that everything works with them where there are some.
+# Alone: it looks at how many huge pages the machine has, which any server takes.
 
 use strict;
 use warnings;

@@ -1,5 +1,6 @@
 # Starting the server: with and without the module preloaded, with memory that
 # cannot be had, after a shutdown, after a crash.
+# Alone: it looks at how many huge pages the machine has, which any server takes.
 
 use strict;
 use warnings;

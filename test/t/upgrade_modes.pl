@@ -1,6 +1,7 @@
 # What can be done wrong, and go wrong, with pg_upgrade and mot_upgrade: all modes of pg_upgrade, wrong
 # arguments, a wrong order, processes that are killed, too little disk and memory.  No row is lost, and
 # what to do is said.  From the server that is tested to the last one of UPGRADE_PATH.
+# Alone: pg_upgrade leaves scripts where it is called, and there is one small disk.
 
 use strict;
 use warnings;
