@@ -73,6 +73,7 @@ SELECT count(*) FROM long WHERE t < repeat('x', 9000);
 SELECT count(*) FROM long WHERE t <= repeat('x', 8000) || repeat('y', 9000);
 SELECT count(*) FROM long WHERE t >= repeat('x', 9000);
 SELECT count(*) FROM long WHERE t > repeat('x', 8000) || repeat('a', 9000);
+SELECT id FROM long WHERE t IN (repeat('x', 9000), 'a', repeat('x', 8002), repeat('0', 9000), repeat('x', 8001)) ORDER BY id;
 SELECT count(*) FROM long WHERE t IN ('a', repeat('x', 20000));
 SELECT id FROM long ORDER BY t DESC LIMIT 2;
 DROP INDEX long_t;

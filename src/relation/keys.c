@@ -326,7 +326,7 @@ MotKeysFirst(MotKeys *keys, ExprContext *econtext)
 				possible = encode_list(keys, &keys->conditions[i]);
 		}
 	}
-	possible = possible && make_bounds(keys);
+	possible = possible && (make_bounds(keys) || MotKeysNext(keys, econtext));
 	MemoryContextSwitchTo(oldcxt);
 	if (keys->known)
 	{
@@ -337,17 +337,11 @@ MotKeysFirst(MotKeys *keys, ExprContext *econtext)
 	return possible;
 }
 
-/* The next range, if there is one. */
-bool
-MotKeysNext(MotKeys *keys, ExprContext *econtext)
+/* The next combination of points, like an odometer: the last column turns fastest. */
+static bool
+turn_points(MotKeys *keys)
 {
-	int			i;
-
-	if (keys->list_cxt == NULL)
-		return false;
-
-	/* like an odometer: the last column turns fastest */
-	for (i = keys->npoints - 1; i >= 0; i--)
+	for (int i = keys->npoints - 1; i >= 0; i--)
 	{
 		MotPointList *list = &keys->conditions[i].list;
 
@@ -356,21 +350,32 @@ MotKeysNext(MotKeys *keys, ExprContext *econtext)
 		if (keys->backward)
 		{
 			if (--list->position >= 0)
-				break;
+				return true;
 			list->position = list->npoints - 1;
 		}
 		else
 		{
 			if (++list->position < list->npoints)
-				break;
+				return true;
 			list->position = 0;
 		}
 	}
-	if (i < 0)
-		return false;
+	return false;
+}
+
+/* The next range, if there is one. */
+bool
+MotKeysNext(MotKeys *keys, ExprContext *econtext)
+{
+	bool		astray = keys->astray;
+	bool		possible;
+
+	do
 	{
-		bool		astray = keys->astray;
-		bool		possible = make_bounds(keys);
+		if (keys->list_cxt == NULL || !turn_points(keys))
+			return false;
+		/* (not with a value that is longer than any key) */
+		possible = make_bounds(keys);
 
 		/* rows have been handed out in the index's order */
 		if (unlikely(keys->astray && !astray))
@@ -378,8 +383,8 @@ MotKeysNext(MotKeys *keys, ExprContext *econtext)
 					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 					 errmsg("an index was found not to have its collation's order while it was read"),
 					 errhint("The transaction might succeed if retried.")));
-		return possible;
-	}
+	} while (!possible);
+	return true;
 }
 
 /*
