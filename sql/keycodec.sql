@@ -135,7 +135,7 @@ SELECT columns, checked.* FROM (VALUES ('t text_pattern_ops'), ('t text_pattern_
     check_index('keycodec_table', columns) checked;
 DROP TABLE keycodec_table;
 
--- equality only: keys are equal where values are, of other collations and enums
+-- keys are equal where values are, in another order, of other collations and enums
 CREATE FUNCTION check_equality(type text, query text, OUT wrong bigint) LANGUAGE plpgsql AS $$
 BEGIN
     EXECUTE format('CREATE TABLE keycodec_table (v %s)', type);

@@ -391,6 +391,7 @@ struct mot_index
 	_Atomic bool described;		/* the table's definition knows it */
 	_Atomic bool behind;		/* rows may have no entry yet */
 	_Atomic bool disordered;	/* see order.c */
+	_Atomic bool odd;			/* see mot_index_has_odd */
 	mot_index  *next;			/* list of dropped ones */
 	mot_ts		dropped_stamp;
 	bool		still_owed;		/* as with tables */

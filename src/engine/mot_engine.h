@@ -431,6 +431,12 @@ extern bool mot_index_bound_in_order(mot_session *session, const mot_index_handl
 									 const void *key, size_t len);
 
 /*
+ * Has a key been added with MOT_KEY_ODD?  Of all that a snapshot sees it is known, asked after that
+ * was taken.
+ */
+extern bool mot_index_has_odd(const mot_index *index);
+
+/*
  * An index that is made beside writers (CREATE INDEX CONCURRENTLY) is behind when it is
  * attached, at a moment at which nobody is writing: rows that are there have no
  * entries yet.  Writers keep it as they do others; who takes a key from a row
@@ -861,12 +867,14 @@ extern mot_status mot_row_amend(mot_session *session, mot_table *table, mot_row 
  * with *other = the row that has the key (may be one of our own), MOT_BUSY
  * while it depends on a transaction still running.  A key with
  * MOT_KEY_DISTINCT (it holds a null) equals no other.  handle->matches is
- * used to see whether an entry found still stands for its row's key.
+ * used to see whether an entry found still stands for its row's key.  One with
+ * MOT_KEY_ODD is not where the host's order has it.
  *
  * A key of no bytes, here and wherever keys are added or dropped, is none: the
  * row has no entry in the index.
  */
 #define MOT_KEY_DISTINCT 1u
+#define MOT_KEY_ODD 2u			/* see mot_index_has_odd */
 extern mot_status mot_index_add(mot_session *session, const mot_index_handle *handle, mot_row *row,
 								const void *key, size_t len, unsigned flags, mot_row **other);
 

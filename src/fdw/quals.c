@@ -184,6 +184,9 @@ make_row_condition(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index,
 		if (strategy == 0 || strategy == BTEqualStrategyNumber ||
 			(i > 0 && strategy != condition->strategy))
 			break;
+		/* (an enum that is taken in turn bounds alone) */
+		if (i > 0 && (pindex->key->columns[column].enumerated || pindex->key->columns[column + i].enumerated))
+			break;
 		condition->strategy = strategy;
 		op_input_types(opno, &left, &right);
 		condition->valuetypes = lappend_oid(condition->valuetypes,

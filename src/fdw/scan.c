@@ -261,6 +261,7 @@ next_by_index(MotScan *scan, ExprContext *econtext)
 	else if (scan->phase == MOT_SCAN_START)
 	{
 		scan->starts++;
+		keys->view = &scan->view;
 		if (unlikely(scan->view.snapshot < mot_index_valid_from(keys->index->handle.index)))
 			sort_rows(scan, NULL, econtext);
 		else if (!MotKeysFirst(keys, econtext))

@@ -127,7 +127,7 @@ put_entry(StringInfo tail, Oid indexoid, unsigned flags, const uint8 *key, size_
 
 	if (len == 0)
 		return;
-	entry.has_null = flags != 0;
+	entry.has_null = (flags & MOT_KEY_DISTINCT) != 0;
 	entry.len = (uint16) len;
 	appendBinaryStringInfoNT(tail, (char *) &entry, offsetof(MotTailEntry, key));
 	appendBinaryStringInfoNT(tail, (const char *) key, (int) len);

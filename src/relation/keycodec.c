@@ -25,6 +25,7 @@
 #include "compat/collation.h"
 #include "miscadmin.h"
 #include "relation/collation.h"
+#include "relation/enumerated.h"
 #include "relation/keycodec_types.h"
 #include "relation/relation.h"
 #include "utils/builtins.h"
@@ -79,7 +80,7 @@ typedef struct Compared
 	int			encoding;
 	enum
 	{
-		ORDERED, BY_COLLATION, UNORDERED
+		ORDERED, BY_COLLATION, ENUMERATED
 	}			order;
 } Compared;
 
@@ -115,7 +116,7 @@ static const Compared compared[] = {
 	{F_BPCHARCMP, BPCHAROID, AS_BPCHAR, BY_COLLATION},
 	{F_BTBPCHAR_PATTERN_CMP, BPCHAROID, AS_BPCHAR},
 	{F_BTNAMECMP, NAMEOID, AS_NAME, BY_COLLATION},
-	{F_ENUM_CMP, ANYENUMOID, AS_UINT4, UNORDERED},
+	{F_ENUM_CMP, ANYENUMOID, AS_UINT4, ENUMERATED},
 };
 
 static void raise_null(const MotKeyColumn *column) pg_attribute_noreturn();
@@ -261,15 +262,15 @@ collation_is_bytewise(Oid collation)
 }
 
 /*
- * Has the column no encoding in its order?  (Enums have one that serves equality, and keys that are unique keep it: rows
- * are named by them in the log, and they are quicker.)
+ * Has the column no encoding?  (Enums have one, see enumerated.h, which unique keys have: rows are named by them in the
+ * log, and look-ups by a label are slower.)
  */
 static bool
 is_ranked(Relation index, int i)
 {
 	const Compared *by = find_compared(index_getprocid(index, i + 1, BTORDER_PROC));
 
-	return by == NULL || (by->order == UNORDERED && !index->rd_index->indisunique);
+	return by == NULL || (by->order == ENUMERATED && !index->rd_index->indisunique);
 }
 
 static void
@@ -318,7 +319,7 @@ init_column(MotKeyColumn *column, Relation heap, Relation index, int i, bool ord
 		column->typid = getBaseType(att->atttypid);
 	(void) MotKeySetEncoding(column, by->encoding);
 
-	column->ordered = by->order == ORDERED ||
+	column->ordered = by->order == ORDERED || by->order == ENUMERATED ||
 		(by->order == BY_COLLATION && collation_is_bytewise(column->collation));
 	/* (what is computed is stored with the row, as bytes) */
 	if (by->order == BY_COLLATION && !column->ordered && !computed &&
@@ -393,7 +394,7 @@ MotKeySummarize(MotKey *key)
 	key->max_attnum = 0;
 	key->width = 0;
 	key->all_inline = true;
-	key->collated = key->compared = false;
+	key->collated = key->compared = key->enumerated = false;
 	for (int i = 0; i < key->ncolumns; i++)
 	{
 		MotKeyColumn *column = &key->columns[i];
@@ -401,6 +402,8 @@ MotKeySummarize(MotKey *key)
 		if (!key->computed)
 			key->max_attnum = Max(key->max_attnum, column->attnum);
 		key->all_inline &= column->inline_kind != INLINE_NONE && !column->nullable;
+		column->enumerated = column->encoding == AS_UINT4 && column->typid != OIDOID;
+		key->enumerated |= column->enumerated;
 		key->collated |= column->collated;
 		key->compared |= column->collated && !column->collation_order->trusted;
 		/* (also where the locale is not there today) */
@@ -655,7 +658,8 @@ MotKeyFromRow(const MotKey *key, const Datum *values, const bool *isnull, MotKey
 			return 0;
 		}
 	}
-	return any_null && !key->nulls_equal ? MOT_KEY_DISTINCT : 0;
+	return (any_null && !key->nulls_equal ? MOT_KEY_DISTINCT : 0) |
+		(MotKeyIsOdd(key, buf->data + start, buf->len - start) ? MOT_KEY_ODD : 0);
 }
 
 unsigned
@@ -670,7 +674,8 @@ MotKeyOfRow(const MotKey *key, const MotTail *tail, const Datum *values, const b
 	if (entry == NULL)
 		return 0;
 	MotKeyBufferAppend(buf, entry->key, entry->len);
-	return entry->has_null ? MOT_KEY_DISTINCT : 0;
+	return (entry->has_null ? MOT_KEY_DISTINCT : 0) |
+		(MotKeyIsOdd(key, entry->key, entry->len) ? MOT_KEY_ODD : 0);
 }
 
 void

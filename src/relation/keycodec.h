@@ -27,10 +27,11 @@
  *	  computed: the raw bytes are encoded (bpchar without trailing blanks).
  *	  The *_pattern_ops operator classes compare bytes whatever the collation,
  *	  and so are ordered.
- *	- enums in unique keys, and in those of foreign tables: encoded by the label's oid, because
- *	  ALTER TYPE ... ADD VALUE can renumber the labels' sort positions (RenumberEnumType).
  *
- * What has no encoding, or is an enum in another index, has a label instead (ranked.h), in ordinary tables.
+ * Enums in unique keys, and in those of foreign tables, are encoded by the label's oid, because
+ * ALTER TYPE ... ADD VALUE can renumber the labels' sort positions (RenumberEnumType): scans put
+ * that in order (enumerated.h).  What has no encoding, or is an enum in another index, has a label
+ * instead (ranked.h), in ordinary tables.
  *
  * Strings of other collations have two forms.  The plain one, their bytes, is what
  * log, checkpoints and rows have.  In an index they are collated, if their order is known
@@ -86,6 +87,7 @@ typedef struct MotKeyColumn
 	bool		collated;		/* they are those of "collation_order" */
 	bool		ranked;			/* there is no encoding, but a label: see
 								 * ranked.h */
+	bool		enumerated;		/* an enum's oid: see enumerated.h */
 	bool		typbyval;		/* then: of the values */
 	int16		typlen;
 	const struct MotCollation *collation_order; /* of strings, or NULL */
@@ -112,6 +114,7 @@ typedef struct MotKey
 	bool		ranked;			/* or because a column is */
 	bool		nulls_equal;	/* NULLS NOT DISTINCT */
 	bool		collated;		/* some column is */
+	bool		enumerated;		/* the same */
 	bool		compared;		/* by a collation that is not trusted */
 	bool		blind;			/* plain strings of a nondeterministic
 								 * collation: see MotKeyGivesWay */
@@ -179,6 +182,9 @@ extern bool MotKeyFromPlain(const MotKey *key, const uint8 *plain, size_t len, M
  * some of the columns can be known (a bound that was cut) the bytes decide.
  */
 extern int	MotKeyCompareValues(const MotKey *key, const uint8 *a, size_t a_len, const uint8 *b, size_t b_len);
+
+/* how many bytes a column's are, at their beginning; 0: it does not end there */
+extern size_t MotKeyColumnLength(const MotKeyColumn *column, const uint8 *bytes, size_t len);
 
 /* has the column the order of its operators?  "disordered": of an index that is (mot_index_disordered) */
 extern bool MotKeyColumnIsOrdered(const MotKey *key, int column, bool disordered);

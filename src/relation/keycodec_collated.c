@@ -31,6 +31,7 @@
 #include "common/hashfn.h"
 #include "relation/collation.h"
 #include "relation/keycodec_types.h"
+#include "relation/label.h"
 #include "utils/inet.h"
 
 /* of a form: above the bit that says that there are collations */
@@ -195,6 +196,18 @@ inet_length(const uint8 *bytes, size_t len, uint8 flip)
 	return whole > size ? 0 : 2 + size + size - whole;
 }
 
+/* a label and a value (ranked.c) */
+static size_t
+ranked_length(const uint8 *bytes, size_t len, uint8 flip)
+{
+	MotLabel	label;
+	size_t		n = MotLabelTake(bytes, len, flip, &label);
+
+	if (n == 0 || len < n + 2)
+		return 0;
+	return n + 2 + ((size_t) (bytes[n] ^ flip) << 8 | (bytes[n + 1] ^ flip));
+}
+
 /*
  * How many of these bytes are the column's; *null byte included.  0: it does not end here.  Of
  * a collated string, *string is where its own bytes begin, and else 0.
@@ -244,11 +257,22 @@ column_length(const MotKeyColumn *column, bool collated, const uint8 *bytes, siz
 				more += own;
 			}
 			break;
+		case AS_RANK:
+			more = ranked_length(bytes, len, flip);
+			break;
 		default:
 			more = column->width;
 			break;
 	}
 	return more == 0 || more > len ? 0 : before + more;
+}
+
+size_t
+MotKeyColumnLength(const MotKeyColumn *column, const uint8 *bytes, size_t len)
+{
+	size_t		string;
+
+	return column_length(column, column->collated, bytes, len, &string);
 }
 
 /*

@@ -5,7 +5,7 @@
  *
  * A scan is a list of ranges, mostly one: the columns with an IN list give one
  * range for each combination of their elements, in key order, so that the
- * rows of all ranges together are in key order, too.
+ * rows of all ranges together are in key order, too.  So do enums whose keys are not in their order (enumerated.h).
  *
  *-------------------------------------------------------------------------
  */
@@ -18,6 +18,7 @@
 #include "lib/qunique.h"
 #include "miscadmin.h"
 #include "relation/collation.h"
+#include "relation/enumerated.h"
 #include "relation/keys.h"
 #include "relation/ranked.h"
 #include "utils/array.h"
@@ -28,6 +29,8 @@
 
 static bool make_bounds(MotKeys *keys);
 static bool has_one_value(const MotKeys *keys);
+static bool has_range(MotKeys *keys);
+static bool next_points(MotKeys *keys, bool later);
 
 /* All in one piece of memory: most scans are short. */
 MotKeys *
@@ -62,6 +65,9 @@ MotKeysComplete(MotKeys *keys)
 	keys->get = keys->index->unique && !key->ranked;
 	keys->view = NULL;
 	keys->gap = false;
+	keys->in_turn = false;
+	keys->enumerated = -1;
+	keys->turns = NULL;
 	keys->execution = NULL;
 	keys->known = false;
 	keys->integers = key->all_inline;
@@ -91,6 +97,9 @@ MotKeysComplete(MotKeys *keys)
 	}
 	if (keys->npoints < key->ncolumns)
 		keys->get = false;
+	for (int i = key->ncolumns - 1; i >= keys->npoints && key->enumerated; i--)
+		if (key->columns[i].enumerated)
+			keys->enumerated = i;
 	keys->watched = key->compared && !has_one_value(keys);
 	keys->astray = false;
 }
@@ -202,6 +211,16 @@ compare_points(const void *a, const void *b)
 	return pa->len < pb->len ? -1 : pa->len > pb->len;
 }
 
+/* of an enum */
+static int
+compare_enums(const void *a, const void *b, void *column)
+{
+	const MotPoint *pa = (const MotPoint *) a;
+	const MotPoint *pb = (const MotPoint *) b;
+
+	return MotEnumCompare(column, pa->data, pa->len, pb->data, pb->len);
+}
+
 /* the same of values that have no bytes */
 typedef struct ValueOrder
 {
@@ -285,7 +304,10 @@ encode_list(MotKeys *keys, MotKeyCondition *condition)
 	}
 	else
 	{
-		qsort(list->points, n, sizeof(MotPoint), compare_points);
+		if (column->enumerated)
+			qsort_arg(list->points, n, sizeof(MotPoint), compare_enums, unconstify(MotKeyColumn *, column));
+		else
+			qsort(list->points, n, sizeof(MotPoint), compare_points);
 		list->npoints = (int) qunique(list->points, n, sizeof(MotPoint), compare_points);
 	}
 	list->position = keys->backward ? list->npoints - 1 : 0;
@@ -326,7 +348,8 @@ MotKeysFirst(MotKeys *keys, ExprContext *econtext)
 				possible = encode_list(keys, &keys->conditions[i]);
 		}
 	}
-	possible = possible && (make_bounds(keys) || MotKeysNext(keys, econtext));
+	keys->in_turn = keys->enumerated >= 0 && !keys->astray && MotEnumsAreOdd(keys);
+	possible = possible && ((make_bounds(keys) && has_range(keys)) || next_points(keys, false));
 	MemoryContextSwitchTo(oldcxt);
 	if (keys->known)
 	{
@@ -335,6 +358,15 @@ MotKeysFirst(MotKeys *keys, ExprContext *econtext)
 			MotKeyBufferReset(&keys->lower);
 	}
 	return possible;
+}
+
+/* The bounds have been made: of enums to be taken in turn, is there a range within? */
+static bool
+has_range(MotKeys *keys)
+{
+	/* (a bound may have gone astray) */
+	keys->in_turn &= !keys->astray;
+	return likely(!keys->in_turn) || keys->gap || MotTurnsFirst(keys);
 }
 
 /* The next combination of points, like an odometer: the last column turns fastest. */
@@ -363,9 +395,9 @@ turn_points(MotKeys *keys)
 	return false;
 }
 
-/* The next range, if there is one. */
-bool
-MotKeysNext(MotKeys *keys, ExprContext *econtext)
+/* The next one that has a range; "later": rows have been handed out in the index's order. */
+static bool
+next_points(MotKeys *keys, bool later)
 {
 	bool		astray = keys->astray;
 	bool		possible;
@@ -374,17 +406,23 @@ MotKeysNext(MotKeys *keys, ExprContext *econtext)
 	{
 		if (keys->list_cxt == NULL || !turn_points(keys))
 			return false;
-		/* (not with a value that is longer than any key) */
 		possible = make_bounds(keys);
-
-		/* rows have been handed out in the index's order */
-		if (unlikely(keys->astray && !astray))
+		if (unlikely(keys->astray && !astray && later))
 			ereport(ERROR,
 					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 					 errmsg("an index was found not to have its collation's order while it was read"),
 					 errhint("The transaction might succeed if retried.")));
-	} while (!possible);
+	} while (!possible || !has_range(keys));
 	return true;
+}
+
+/* The next range, if there is one. */
+bool
+MotKeysNext(MotKeys *keys, ExprContext *econtext)
+{
+	if (unlikely(keys->in_turn) && !keys->gap && MotTurnsNext(keys))
+		return true;
+	return next_points(keys, true);
 }
 
 /*
@@ -455,7 +493,7 @@ make_range(MotKeys *keys)
 		mot_bound_kind kind;
 		int			n;
 
-		if (condition->kind == MOT_CONDITION_NOT_NULL)
+		if (condition->kind == MOT_CONDITION_NOT_NULL || (keys->in_turn && column->enumerated))
 			continue;
 
 		buf.len = prefix;
@@ -716,7 +754,7 @@ compare_rows(const void *a, const void *b, void *key)
 	const MotPoint *pa = (const MotPoint *) a;
 	const MotPoint *pb = (const MotPoint *) b;
 
-	return MotKeyCompareValues(key, pa->data, pa->len, pb->data, pb->len);
+	return MotKeyCompareOrdered(key, pa->data, pa->len, pb->data, pb->len);
 }
 
 static void
@@ -799,6 +837,9 @@ MotFoundSorted(MotFoundRows *found, mot_session *session, mot_table *table, cons
 	if (ranked)
 	{
 		MotRankAll(index, items, n, found->cxt);
+		/* (their keys come first) */
+		if (key->enumerated)
+			qsort_arg(items, n, sizeof(MotRankItem), compare_rows, key);
 		for (int64 i = 0; i < n; i++)
 			MotFoundAdd(found, items[i].row, items[i].version);
 		return;

@@ -89,10 +89,14 @@ typedef struct MotKeys
 								 * ranges are of the points only, and rows are
 								 * to be looked at and sorted */
 	bool		gap;			/* the bounds are what is between two values */
+	bool		in_turn;		/* an enum's values are, see enumerated.h */
+	int			enumerated;		/* the first enum behind the points, or -1 */
+	struct MotTurns *turns;		/* made when first needed */
 	bool		integers;		/* nothing but values of an integer key's
 								 * columns, each of its type */
 	const mot_view *view;		/* of a ranked index: whose rows have places
-								 * for bounds; NULL: all */
+								 * for bounds (NULL: all); of enums: whose
+								 * values are taken in turn */
 	MemoryContext list_cxt;		/* not NULL if there are IN lists; holds their
 								 * elements */
 	MotKeyCondition *conditions;

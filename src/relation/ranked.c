@@ -13,6 +13,7 @@
 #include "common/hashfn.h"
 #include "fmgr.h"
 #include "miscadmin.h"
+#include "relation/enumerated.h"
 #include "relation/keycodec_types.h"
 #include "relation/ranked.h"
 #include "storage/lock.h"
@@ -477,7 +478,8 @@ MotRankKey(MotIndex *index, const Datum *values, const bool *isnull, MotKeyBuffe
 		}
 	}
 	MotKeyRefuseLong(k, key->len);
-	return any_null && !k->nulls_equal ? MOT_KEY_DISTINCT : 0;
+	return (any_null && !k->nulls_equal ? MOT_KEY_DISTINCT : 0) |
+		(MotKeyIsOdd(k, key->data, key->len) ? MOT_KEY_ODD : 0);
 }
 
 /* ------------------------------------------------------------------ bounds */

@@ -98,7 +98,7 @@ mot_key_bytes(PG_FUNCTION_ARGS)
 
 	deform_row(test, PG_GETARG_HEAPTUPLEHEADER(1));
 	MotKeyBufferInit(&buf, NULL);
-	has_null = MotKeyFromRow(test->key, test->values, test->isnull, &buf) != 0;
+	has_null = (MotKeyFromRow(test->key, test->values, test->isnull, &buf) & MOT_KEY_DISTINCT) != 0;
 
 	for (int i = 0; i < test->key->ncolumns; i++)
 		expect_null |= test->isnull[test->key->columns[i].attnum - 1];
@@ -185,7 +185,7 @@ mot_key_describe(PG_FUNCTION_ARGS)
 
 		appendStringInfo(&text, "%s%d %s%s%s%s%s", i > 0 ? ", " : "",
 						 column->attnum, format_type_be(column->typid),
-						 column->ordered ? "" : " unordered",
+						 column->enumerated ? " enumerated" : column->ordered ? "" : " unordered",
 						 column->nullable ? "" : " not null",
 						 column->descending ? " desc" : "",
 						 column->nulls_first ? " nulls first" : "");

@@ -41,6 +41,9 @@ CREATE INDEX m_j ON m (j);
 CREATE INDEX m_a ON m (k, a DESC);
 CREATE INDEX m_r ON m (r DESC, k) WHERE id % 2 = 0;
 CREATE INDEX m_e ON m (e, j);
+-- (these have no labels: enumerated.h)
+CREATE UNIQUE INDEX m_ei ON m (e, id);
+CREATE UNIQUE INDEX m_ke ON m (k, e DESC, id);
 
 -- values that several clients draw, from few
 CREATE FUNCTION draw_j() RETURNS jsonb LANGUAGE sql VOLATILE AS $$SELECT CASE (random() * 3)::int
@@ -106,7 +109,7 @@ $$;
 CREATE FUNCTION problems(twin text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE q text; c text; o text; x text; y text;
 BEGIN
-	FOREACH q IN ARRAY ARRAY['j', 'p', 'k, a DESC', 'e, j'] LOOP
+	FOREACH q IN ARRAY ARRAY['j', 'p', 'k, a DESC', 'e, j', 'e, id', 'k, e DESC, id'] LOOP
 		x := indexed(format('SELECT string_agg((%1$s)::text, chr(10)) FROM (SELECT * FROM m ORDER BY %2$s) x', 'ROW(' || replace(q, ' DESC', '') || ')', q));
 		y := plain(format('SELECT string_agg((%1$s)::text, chr(10)) FROM (SELECT * FROM %3$s ORDER BY %2$s) x', 'ROW(' || replace(q, ' DESC', '') || ')', q, twin));
 		-- (equal numbers may be written in several ways)
