@@ -36,6 +36,10 @@ typedef struct mot_entry
 extern mot_status mot_entries_open(mot_session *session, mot_cursor *cursor, const mot_index *index,
 								   const mot_bound *lower, const mot_bound *upper, bool backward);
 extern bool mot_entries_next(mot_cursor *cursor, mot_entry *entry);
+
+/* How many are within the bounds, counted up to "most"; without a snapshot, too, and beside writers. */
+extern unsigned mot_entries_count(mot_session *session, const mot_index *index,
+								  const mot_bound *lower, const mot_bound *upper, unsigned most);
 extern bool mot_index_has_entry(mot_session *session, const mot_index *index, mot_row *row,
 								const void *key, size_t len, unsigned flags);
 

@@ -2,7 +2,7 @@
  *
  * test_entries.c
  *	  What is verified of an index (verify.c): each entry is told, with its row, and whether a
- *	  row's entry is there.
+ *	  row's entry is there; and how many lie within bounds.
  *
  *-------------------------------------------------------------------------
  */
@@ -155,11 +155,54 @@ entries_of_older_keys(void)
 	mot_engine_destroy(st.engine);
 }
 
+static unsigned
+count(mot_session *s, const mot_index_handle *handle, uint64_t from, uint64_t to, unsigned most)
+{
+	uint8_t		low[8];
+	uint8_t		high[8];
+	mot_bound	lower = {MOT_BOUND_INCLUSIVE, low, 8};
+	mot_bound	upper = {MOT_BOUND_EXCLUSIVE, high, 8};
+
+	put_key(low, from);
+	put_key(high, to);
+	return mot_entries_count(s, handle->index, &lower, &upper, most);
+}
+
+static void
+entries_counted(void)
+{
+	store		st;
+	mot_session *s;
+	mot_view	view;
+	mot_bound	none = {MOT_BOUND_NONE, NULL, 0};
+
+	fill(&st, &s);
+	CHECK(mot_snapshot_held(s) == MOT_TS_NONE);
+	CHECK(count(s, &st.by_id, 100, 150, 1000) == 50);
+	CHECK(count(s, &st.by_id, 100, 150, 50) == 50 && count(s, &st.by_id, 100, 150, 49) == 49);
+	CHECK(count(s, &st.by_id, 100, 150, 0) == 0 && count(s, &st.by_id, 150, 100, 1000) == 0);
+	CHECK(count(s, &st.by_id, ROWS - 5, ROWS + 5, 1000) == 5);
+	CHECK(count(s, &st.by_value, 3, 5, 1000) == 2 * ALIKE);
+	CHECK(mot_entries_count(s, st.by_value.index, &none, &none, 2 * ROWS) == ROWS);
+	CHECK(mot_snapshot_held(s) == MOT_TS_NONE);
+
+	/* what nobody sees counts as well, and whoever has a snapshot keeps it */
+	begin(s);
+	view = begin_view(s, 1);
+	REQUIRE(update(&st, s, &view, 1, 7, 3) == MOT_OK);
+	CHECK(count(s, &st.by_value, 3, 4, 1000) == ALIKE + 1 && count(s, &st.by_value, 0, 1, 1000) == ALIKE);
+	CHECK(mot_snapshot_held(s) != MOT_TS_NONE);
+	commit(s);
+	mot_session_close(s);
+	mot_engine_destroy(st.engine);
+}
+
 int
 main(int argc, char **argv)
 {
 	test_begin(argc, argv);
 	RUN(entries_and_their_rows);
 	RUN(entries_of_older_keys);
+	RUN(entries_counted);
 	return test_end();
 }

@@ -31,6 +31,27 @@ mot_entries_open(mot_session *s, mot_cursor *c, const mot_index *index,
 	return MOT_OK;
 }
 
+unsigned
+mot_entries_count(mot_session *s, const mot_index *index,
+				  const mot_bound *lower, const mot_bound *upper, unsigned most)
+{
+	bool		held = mot_snapshot_held(s) != MOT_TS_NONE;
+	mot_tree_cursor c;
+	unsigned	n = 0;
+
+	if (!mot_tree_cursor_open(&c, index->tree, lower, upper, false, NULL))
+		return most;
+	/* (nodes that are retired meanwhile are to stay) */
+	if (!held)
+		(void) mot_snapshot_take(s);
+	while (n < most && mot_tree_cursor_next(&c, NULL, NULL) != 0)
+		n++;
+	mot_tree_cursor_close(&c);
+	if (!held)
+		mot_snapshot_hold(s, MOT_TS_NONE);
+	return n;
+}
+
 /* The row of an entry's value, if it is one of the table's. */
 static mot_row *
 own_row(const mot_index *index, uint64_t address)
