@@ -447,6 +447,13 @@ take_conditions(Node *quals, MotConstants *taken)
 	foreach_ptr(Node, condition, conditions)
 	{
 		mix(taken, nodeTag(condition));
+		/* (BETWEEN beside others) */
+		if (is_andclause(condition))
+		{
+			if (take_conditions(condition, taken))
+				return true;
+			continue;
+		}
 		if (!is_comparison(condition, taken))
 		{
 			/* behind one that is false the planner does not compute anything */

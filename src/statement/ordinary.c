@@ -37,7 +37,7 @@ MotPlanCopy(Plan *plan)
 		{T_ForeignScan, sizeof(ForeignScan)}, {T_NestLoop, sizeof(NestLoop)},
 		{T_Agg, sizeof(Agg)}, {T_Limit, sizeof(Limit)}, {T_LockRows, sizeof(LockRows)},
 		{T_Sort, sizeof(Sort)}, {T_Material, sizeof(Material)}, {T_Memoize, sizeof(Memoize)},
-		{T_Result, sizeof(Result)}, {T_SubqueryScan, sizeof(SubqueryScan)},
+		{T_Result, sizeof(Result)}, {T_SubqueryScan, sizeof(SubqueryScan)}, {T_Unique, sizeof(Unique)},
 		{T_ModifyTable, sizeof(ModifyTable)}
 	};
 

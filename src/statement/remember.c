@@ -10,11 +10,19 @@
  * same statement, which has one generic plan, and one program, as if somebody had prepared it.
  *
  * What is remembered.  The rewritten query, its constants replaced by parameters, is compared as a
- * whole (equal()); names, schemas, types and views are resolved in it already, and whatever
- * cannot be compared that way is not remembered: row-level security, functions in SQL, which are inlined as the
- * search path is at that time, and calls that the planner makes.  Only statements of one MOT table whose plan finds at
- * most one row, by a unique key, or that insert rows: no constant would have another plan there, and rows that
- * come or go make no other plan better.  The rest is planned as ever, each time.
+ * whole (equal()); names, schemas, types and views are resolved in it already, and whatever cannot
+ * be compared that way is not remembered: row-level security, functions in SQL, which are inlined
+ * as the search path is at that time, and calls that the planner makes.  Only statements of one MOT
+ * table whose plan inserts rows, or reads few: one by a unique key, as many as LIMIT asks for, or
+ * what its index has between two bounds.
+ *
+ * Few.  Another plan could be better for some constants, or for the rows that there are by now, by
+ * no more than what this one reads in all.  So it is handed out only if that is less than what
+ * planning takes by the server's own reckoning, some 250 entries of an index: less, if the rows'
+ * filter is dear.  How many there are is not estimated but counted in the index, for the constants
+ * of each execution (count_entries); statistics may be old, and would take longer to ask.  If there
+ * are more it is planned as ever, and a value that many rows have, a range that is wide, an index
+ * that does not suit get the plan that they deserve.
  *
  * What is returned.  The server copies a plan before it keeps it for an unnamed statement, and gives a
  * simple query no parameters.  So planning hands out a small plan (a "slip") which says what a client wants to know:
@@ -35,6 +43,8 @@
  */
 #include "postgres.h"
 
+#include <math.h>
+
 #include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/stratnum.h"
@@ -44,6 +54,7 @@
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "compat/calls.h"
+#include "jit/jit.h"
 #include "lib/ilist.h"
 #include "miscadmin.h"
 #include "nodes/extensible.h"
@@ -79,6 +90,9 @@ typedef struct Remembered
 	Query	   *query;			/* with parameters in the place of constants */
 	Oid			relid;
 	PlannedStmt *plan;			/* NULL: it is planned each time */
+	ForeignScan *bounds;		/* whose conditions say what is read of its
+								 * index; NULL: few rows at most */
+	unsigned	most;			/* entries within them, if it is handed out */
 	PlannedStmt slip;			/* what is handed out of it, but for its node */
 	CustomScan	node;			/* likewise */
 	uint64		uses;
@@ -396,14 +410,14 @@ is_simple(const Query *query)
 		!query->hasRecursive && !query->hasModifyingCTE && !query->hasRowSecurity &&
 		query->cteList == NIL && query->mergeActionList == NIL && query->groupClause == NIL &&
 		query->groupingSets == NIL && query->havingQual == NULL && query->windowClause == NIL &&
-		query->distinctClause == NIL && query->setOperations == NULL && query->constraintDeps == NIL &&
-		query->withCheckOptions == NIL;
+		query->setOperations == NULL && query->constraintDeps == NIL && query->withCheckOptions == NIL;
 }
 
 /* What is asked of an expression. */
 typedef struct Planning
 {
-	bool		patterns;		/* do operators that match patterns count, too? */
+	bool		patterns;		/* do operators that match patterns count,
+								 * too? */
 	bool		estimated;		/* is it a condition, or LIMIT? */
 	bool		constant;		/* the node has no column in it */
 } Planning;
@@ -503,9 +517,12 @@ MotPlannedAnew(Node *node)
 	return needs_planning(node, &planning);
 }
 
-/* Does a scan find at most one row: is each column of a unique key equal to something? */
+/*
+ * A scan of an index.  At most one row: is each column of a unique key equal to something?  Bounded: is what
+ * bounds it known without computing anything?
+ */
 static bool
-is_by_key(const ForeignScan *scan)
+is_by_key(const ForeignScan *scan, bool *bounded)
 {
 	List	   *private = scan->fdw_private;
 	Oid			indexoid = (Oid) list_nth_int(private, MOT_PLAN_INDEX);
@@ -514,6 +531,7 @@ is_by_key(const ForeignScan *scan)
 	Relation	index;
 	bool		result;
 
+	*bounded = false;
 	if (!OidIsValid(indexoid) || list_nth_int(private, MOT_PLAN_ARMS) != 1)
 		return false;
 	for (int n = list_nth_int(private, MOT_PLAN_NCONDITIONS); n > 0; n--)
@@ -521,6 +539,13 @@ is_by_key(const ForeignScan *scan)
 		if (list_nth_int(private, at) == MOT_CONDITION_COMPARE && list_nth_int(private, at + 2) == BTEqualStrategyNumber)
 			fixed = bms_add_member(fixed, list_nth_int(private, at + 1));
 		at += 4 + list_nth_int(private, at + 3);
+	}
+	*bounded = true;
+	for (int n = list_nth_int(private, MOT_PLAN_NVALUES) - 1; n >= 0; n--)
+	{
+		Node	   *value = list_nth(scan->fdw_exprs, n);
+
+		*bounded &= IsA(value, Const) || IsA(value, Param);
 	}
 	/* (the planner has locked it) */
 	index = relation_open(indexoid, NoLock);
@@ -530,19 +555,88 @@ is_by_key(const ForeignScan *scan)
 	return result;
 }
 
-static bool
-finds_one(const Plan *plan)
+/*
+ * So many entries of an index are read by a scan while the planner would choose another one: the server's own
+ * measure of what it takes to plan (plancache.c).
+ */
+static double
+most_entries(const ForeignScan *scan)
 {
-	if (plan == NULL)
-		return true;
-	if (IsA(plan, ForeignScan))
-		return is_by_key((const ForeignScan *) plan);
-	return !IsA(plan, SubqueryScan) && plan->initPlan == NIL && innerPlan(plan) == NULL && finds_one(outerPlan(plan));
+	QualCost	filter;
+
+	cost_qual_eval(&filter, scan->scan.plan.qual, NULL);
+	return Min(1000.0 * cpu_operator_cost * 2 /
+			   Max(cpu_tuple_cost + cpu_index_tuple_cost + cpu_operator_cost + filter.per_tuple, 1e-6), 1000);
+}
+
+/* Rows that a LIMIT asks for, if it is known. */
+static double
+limit_rows(const Limit *limit)
+{
+	const Const *count = (const Const *) limit->limitCount;
+	const Const *offset = (const Const *) limit->limitOffset;
+
+	if (count == NULL || !IsA(count, Const) || count->constisnull ||
+		(offset != NULL && (!IsA(offset, Const) || offset->constisnull)))
+		return INFINITY;
+	return (double) DatumGetInt64(count->constvalue) + (offset != NULL ? DatumGetInt64(offset->constvalue) : 0);
+}
+
+/*
+ * Does a plan read few rows: one by a key, as many as LIMIT asks for, or what lies within bounds, which is
+ * to be looked at for the constants of each execution?
+ */
+static bool
+finds_few(const Plan *plan, Remembered *r)
+{
+	double		asked = INFINITY;	/* of what is below */
+	bool		bounded;
+
+	for (; plan != NULL; plan = outerPlan(plan))
+	{
+		if (plan->initPlan != NIL || innerPlan(plan) != NULL)
+			return false;
+		switch (nodeTag(plan))
+		{
+			case T_Limit:
+				asked = limit_rows((const Limit *) plan);
+				break;
+			case T_LockRows:
+			case T_ModifyTable:
+				break;
+			case T_ForeignScan:
+				{
+					const ForeignScan *scan = (const ForeignScan *) plan;
+					double		most = most_entries(scan);
+
+					if (is_by_key(scan, &bounded) || (plan->qual == NIL && asked <= most))
+						return true;
+					if (!bounded || plan->plan_rows > most)
+						return false;
+					r->bounds = makeNode(ForeignScan);
+					r->bounds->fdw_private = scan->fdw_private;
+					r->bounds->fdw_exprs = scan->fdw_exprs;
+					r->most = most;
+					return true;
+				}
+			case T_Agg:
+			case T_Sort:
+			case T_IncrementalSort:
+			case T_Unique:
+			case T_Result:
+			case T_ValuesScan:
+				asked = INFINITY;
+				break;
+			default:
+				return false;
+		}
+	}
+	return true;
 }
 
 /* The generic plan, by a key if there is one: it is not to depend on how few rows there are just now. */
 static PlannedStmt *
-plan_generic(MOT_PLANNER_PARAMETERS)
+plan_generic(Remembered *r, MOT_PLANNER_PARAMETERS)
 {
 	PlannedStmt *stmt;
 	const PlannedStmt *run;
@@ -564,8 +658,10 @@ plan_generic(MOT_PLANNER_PARAMETERS)
 	}
 	PG_END_TRY();
 	run = MotPlanTranslate(stmt);
-	return stmt->transientPlan || stmt->dependsOnRole || stmt->subplans != NIL || MotWhyNot(run) != NULL ||
-		!finds_one(run->planTree) ? NULL : stmt;
+	/* (what is DISTINCT is left to the executor) */
+	return stmt->transientPlan || stmt->dependsOnRole || stmt->subplans != NIL ||
+		(parse->distinctClause != NIL ? stmt->jitFlags & PGJIT_PERFORM : MotWhyNot(run) != NULL) ||
+		!finds_few(run->planTree, r) ? NULL : stmt;
 }
 
 /* What is handed out of a plan: what the server looks at before the executor starts. */
@@ -613,12 +709,13 @@ remember(MOT_PLANNER_PARAMETERS)
 	r->relid = linitial_node(RangeTblEntry, parse->rtable)->relid;
 	if (MotIsOrdinaryTable(r->relid) || MotIsMotTable(r->relid))
 		if (!needs_planning((Node *) parse, &planning))
-			plan = plan_generic(MOT_PLANNER_ARGUMENTS);
+			plan = plan_generic(r, MOT_PLANNER_ARGUMENTS);
 	MemoryContextSwitchTo(cxt);
 	r->query = copyObject(parse);
 	if (plan != NULL)
 	{
 		r->plan = copyObject(plan);
+		r->bounds = copyObject(r->bounds);
 		r->types = palloc(r->n * sizeof(Oid));
 		r->lengths = palloc(r->n * sizeof(int16));
 		r->byval = palloc(r->n * sizeof(bool));
@@ -646,11 +743,77 @@ remember(MOT_PLANNER_PARAMETERS)
 
 /* --------------------------------------------------------------- planning */
 
+/*
+ * How many entries are within the bounds, at most, counted no further than "most" and one; of a unique index there are
+ * no more than different keys, which are numbers of some bytes.
+ */
+static unsigned
+count_entries(const MotKeys *keys, unsigned most)
+{
+	const mot_bound *lower = &keys->lower_bound;
+	const mot_bound *upper = &keys->upper_bound;
+	int			width = keys->index->key->width;
+	int			i = 0;
+	uint64		distance = 0;
+
+	if (keys->index->unique && width > 0 && lower->kind != MOT_BOUND_NONE && upper->kind != MOT_BOUND_NONE &&
+		lower->len == width && upper->len == width)
+	{
+		const uint8 *from = lower->key;
+		const uint8 *to = upper->key;
+
+		while (i < width && from[i] == to[i])
+			i++;
+		if (width - i <= (int) sizeof(distance))
+		{
+			for (; i < width; i++)
+				distance = (distance << 8) + to[i] - from[i];
+			if (distance < most)
+				return distance + 1;
+		}
+	}
+	return mot_entries_count(MotSession(), keys->index->handle.index, lower, upper, most + 1);
+}
+
+/* Are few entries within the bounds that the values make? */
+static bool
+reads_few(const Remembered *r, ParamListInfo params)
+{
+	ExprContext econtext = {.type = T_ExprContext,.ecxt_param_list_info = params};
+	Relation	rel;
+	MotIndex   *index;
+	bool		few = false;
+
+	if (r->bounds == NULL)
+		return true;
+	rel = relation_open(r->relid, NoLock);
+	index = MotRelationIndex(MotRelationGet(rel), (Oid) list_nth_int(r->bounds->fdw_private, MOT_PLAN_INDEX));
+	if (index != NULL && !index->key->blind && !index->key->ranked)
+	{
+		int			at = MOT_PLAN_NCONDITIONS;
+		int			value = 0;
+		MotKeys    *keys = MotKeysCreate(index, r->bounds, NULL, &at, &value);
+		unsigned	n = 0;
+
+		few = !keys->watched;
+		for (bool more = few && MotKeysFirst(keys, &econtext); more && few; more = MotKeysNext(keys, &econtext))
+		{
+			unsigned	found = count_entries(keys, r->most);
+
+			n += Max(found, 1);
+			few = n <= r->most;
+		}
+	}
+	relation_close(rel, NoLock);
+	return few;
+}
+
+/* NULL: it is none for these values. */
 static PlannedStmt *
 hand_out(Remembered *r, const Query *query)
 {
-	PlannedStmt *slip = palloc(sizeof(PlannedStmt));
-	CustomScan *node = palloc(sizeof(CustomScan));
+	PlannedStmt *slip;
+	CustomScan *node;
 	Reference  *reference = palloc0(sizeof(Reference));
 
 	reference->node.type = T_ExtensibleNode;
@@ -666,6 +829,10 @@ hand_out(Remembered *r, const Query *query)
 		prm->pflags = PARAM_FLAG_CONST;
 		prm->ptype = r->types[i];
 	}
+	if (!reads_few(r, reference->params))
+		return NULL;
+	slip = palloc(sizeof(PlannedStmt));
+	node = palloc(sizeof(CustomScan));
 	refer(reference, r);
 	*node = r->node;
 	node->custom_private = list_make1(reference);
@@ -704,7 +871,8 @@ plan_remembered(MOT_PLANNER_PARAMETERS)
 	if (r != NULL && r->plan != NULL)
 	{
 		slip = hand_out(r, parse);
-		slip->stmt_len = len;
+		if (slip != NULL)
+			slip->stmt_len = len;
 	}
 	parse->stmt_len = len;
 	MotConstantsPutBack(&constants);
@@ -726,6 +894,7 @@ static inline bool
 is_usual(void)
 {
 	return enable_seqscan && enable_indexscan && enable_indexonlyscan && enable_bitmapscan && enable_tidscan &&
+		enable_sort && enable_incremental_sort && enable_hashagg &&
 		plan_cache_mode != PLAN_CACHE_MODE_FORCE_CUSTOM_PLAN && !Debug_print_plan;
 }
 

@@ -138,6 +138,29 @@ def story(c):
         c.once('SELECT id FROM raw WHERE id = $1', value)
         c.sync()
 
+    # ranges, of few rows and of many
+    c.simple("INSERT INTO raw (id, v, t) SELECT i, i, 'row ' || i FROM generate_series(1000, 3000) i")
+    c.simple('ANALYZE raw')
+    for low, high in (1, 5), (7, 9), (2, 2), (9, 2), (1000, 1100), (1000, 2500), (None, 5), (5, 'x'), (1500, 1510):
+        c.once('SELECT id, v FROM raw WHERE id BETWEEN $1 AND $2 ORDER BY id', low, high)
+        c.sync()
+        c.simple('BEGIN')
+        c.parse('', 'SELECT id, t FROM raw WHERE id >= $1 AND id < $2 ORDER BY t')
+        c.bind('r', '', low, high)
+        c.describe('r')
+        c.execute('r', 3)
+        c.sync()
+        c.simple('DELETE FROM raw WHERE id BETWEEN 1001 AND 1003')
+        c.execute('r', 2)
+        c.execute('r')
+        c.sync()
+        c.simple('ROLLBACK')
+        for _ in range(3):
+            c.parse('', 'SELECT id FROM raw WHERE id > $1 ORDER BY id LIMIT 3')
+            c.bind('', '', high)
+            c.execute('')
+            c.sync()
+
     # open portals, whose table is altered, and whose statement is closed
     for i in range(4):
         c.simple('BEGIN')
