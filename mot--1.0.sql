@@ -315,19 +315,28 @@ CREATE FUNCTION mot_stat_get_all_tables(
     RETURNS SETOF record
     AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED ROWS 100;
 
+-- of a row of pg_database or pg_authid: what counts towards its limit, and that
+CREATE FUNCTION mot_stat_get_quota(catalog regclass, id oid, OUT counted_bytes bigint, OUT max_bytes bigint)
+    RETURNS SETOF record
+    AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED ROWS 1;
+
 CREATE VIEW mot_stat_memory_databases AS
-    SELECT d.oid AS datid, d.datname, count(*) AS tables, sum(t.rows)::bigint AS rows, sum(t.row_bytes)::bigint AS row_bytes,
-           sum(t.index_bytes)::bigint AS index_bytes, sum(t.row_bytes + t.index_bytes)::bigint AS total_bytes
-    FROM mot_stat_get_all_tables() t JOIN pg_database d ON d.oid = t.datid
-    GROUP BY d.oid, d.datname;
+    SELECT s.*, q.counted_bytes, q.max_bytes
+    FROM (SELECT d.oid AS datid, d.datname, count(*) AS tables, sum(t.rows)::bigint AS rows, sum(t.row_bytes)::bigint AS row_bytes,
+                 sum(t.index_bytes)::bigint AS index_bytes, sum(t.row_bytes + t.index_bytes)::bigint AS total_bytes
+          FROM mot_stat_get_all_tables() t JOIN pg_database d ON d.oid = t.datid
+          GROUP BY d.oid, d.datname) s,
+         mot_stat_get_quota('pg_database', s.datid) q;
 
 COMMENT ON VIEW mot_stat_memory_databases IS 'memory of memory-optimized tables by database';
 
 CREATE VIEW mot_stat_memory_roles AS
-    SELECT r.oid AS roleid, r.rolname, count(*) AS tables, sum(t.rows)::bigint AS rows, sum(t.row_bytes)::bigint AS row_bytes,
-           sum(t.index_bytes)::bigint AS index_bytes, sum(t.row_bytes + t.index_bytes)::bigint AS total_bytes
-    FROM mot_stat_get_tables() t JOIN pg_class c ON c.oid = t.relid JOIN pg_roles r ON r.oid = c.relowner
-    GROUP BY r.oid, r.rolname;
+    SELECT s.*, q.counted_bytes, q.max_bytes
+    FROM (SELECT r.oid AS roleid, r.rolname, count(*) AS tables, sum(t.rows)::bigint AS rows, sum(t.row_bytes)::bigint AS row_bytes,
+                 sum(t.index_bytes)::bigint AS index_bytes, sum(t.row_bytes + t.index_bytes)::bigint AS total_bytes
+          FROM mot_stat_get_tables() t JOIN pg_class c ON c.oid = t.relid JOIN pg_roles r ON r.oid = c.relowner
+          GROUP BY r.oid, r.rolname) s,
+         mot_stat_get_quota('pg_authid', s.roleid) q;
 
 COMMENT ON VIEW mot_stat_memory_roles IS 'memory of memory-optimized tables of this database by their owners';
 

@@ -13,7 +13,8 @@
  * stop into the log: see mark_time; and
  * under load it tells the server of commits that nobody waits for (wal/async.c).
  * It notes what snapshots keep in memory (xact/held.c).
- * Once it has tables looked for that no catalogue knows (relation/orphans.c).
+ * Once it has tables looked for that no catalogue knows (relation/orphans.c), which counts the
+ * others for their owners.  And it takes the setting of what new rows leave free to the engine.
  * (Checkpoints have a worker of their own, wal/checkpoint.c.)
  *
  *-------------------------------------------------------------------------
@@ -121,9 +122,10 @@ MotMaintenanceMain(Datum arg)
 		{
 			ConfigReloadPending = false;
 			ProcessConfigFile(PGC_SIGHUP);
+			mot_engine_set_insert_reserve(MotEngine, mot_insert_reserve / 100);
 		}
 
-		if (!looked && MotWalCurrentState() == MOT_WAL_READY)
+		if (!looked && MotWalCurrentState() == MOT_WAL_READY && !RecoveryInProgress())
 			looked = MotOrphansLook();
 		remaining = round == 0 ? 0 : ROUND_MS - TimestampDifferenceMilliseconds(round, GetCurrentTimestamp());
 		asked = MotOwedAsked();

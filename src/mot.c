@@ -49,6 +49,7 @@ int			mot_write_conflicts = MOT_WRITE_CONFLICTS_WAIT;
 bool		mot_early_locks = false;
 int			mot_max_memory_mb = -1;
 int			mot_huge_pages = MOT_HUGE_PAGES_TRY;
+double		mot_insert_reserve = MOT_LEAST_RESERVE;
 
 mot_engine *MotEngine = NULL;
 LWLock	   *MotDirectoryLock = NULL;
@@ -252,6 +253,14 @@ define_settings(void)
 								   NULL, NULL, NULL);
 	}
 
+	DefineCustomRealVariable("mot.insert_reserve",
+							 "Part of mot.max_memory that new rows leave free for changes of those that are there, in percent.",
+							 NULL,
+							 &mot_insert_reserve,
+							 MOT_LEAST_RESERVE, MOT_LEAST_RESERVE, 90,
+							 PGC_SIGHUP, 0,
+							 NULL, NULL, NULL);
+
 	DefineCustomEnumVariable("mot.default_engine",
 							 "Storage that a plain CREATE TABLE uses.",
 							 "With \"mot\", CREATE TABLE without USING says USING mot, but for temporary and unlogged tables.",
@@ -404,6 +413,8 @@ startup_shmem(void)
 		mot_engine_reset(MotEngine);
 	else
 		create_engine();
+	if (MotEngine != NULL)
+		mot_engine_set_insert_reserve(MotEngine, mot_insert_reserve / 100);
 }
 
 static void

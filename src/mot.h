@@ -56,6 +56,9 @@ extern bool mot_early_locks;
 extern int	mot_max_memory_mb;	/* mot.max_memory; the default share once
 								 * resolved */
 extern int	mot_huge_pages;
+extern double mot_insert_reserve;	/* percent */
+
+#define MOT_LEAST_RESERVE 6.25	/* what the engine's own marks leave */
 
 /*
  * The engine, NULL when the module was not preloaded or could not reserve its

@@ -35,6 +35,7 @@ engine_init(mot_engine *e)
 	atomic_store(&e->next_serial, 1);
 	mot_spin_init(&e->directory_lock);
 	mot_spin_init(&e->dropped_lock);
+	mot_spin_init(&e->quota_lock);
 	for (int i = 0; i < 1 << SHARE_BUCKET_BITS; i++)
 		mot_spin_init(&e->share[i].lock);
 	e->pool = mot_pool_create(e->region, MOT_POOL_PLAIN, NULL);
@@ -518,7 +519,7 @@ mot_status_name(mot_status status)
 		"ok", "not found", "no memory", "table full", "no private memory",
 		"duplicate", "busy", "changed", "deleted", "self changed",
 		"conflict: row changed", "conflict: row deleted",
-		"conflict: read changed", "conflict: phantom", "too large"
+		"conflict: read changed", "conflict: phantom", "conflict: kept", "too large"
 	};
 
 	return (unsigned) status < sizeof(name) / sizeof(name[0]) ? name[status] : "unknown";

@@ -289,6 +289,7 @@ typedef struct mot_slot
 } mot_slot;
 
 #define DIRECTORY_BUCKETS 1024
+#define QUOTA_BUCKETS 256
 
 struct mot_engine
 {
@@ -320,6 +321,9 @@ struct mot_engine
 	mot_table  *dropped_tables;
 	mot_index  *dropped_indexes;
 	mot_table  *bucket[DIRECTORY_BUCKETS];
+	mot_spinlock quota_lock;
+	mot_quota  *spare_quotas;
+	mot_quota  *quota[QUOTA_BUCKETS];
 	/* rows shared now: whoever locks a row reads it, alone on its line */
 				MOT_CACHE_ALIGNED _Atomic uint32_t shares;
 	MOT_CACHE_ALIGNED share_bucket share[1 << SHARE_BUCKET_BITS];
@@ -559,6 +563,7 @@ struct mot_session
 								 * horizon is below moved_stamp */
 	mot_ts		moved_stamp;
 	bool		use_reserve;	/* everything is as urgent as a change */
+	const mot_quota *full;		/* see mot_session_full */
 	bool		keys_derive;	/* see mot_txn_keys_derive */
 	unsigned	relief;			/* RELIEF_*: what is to be seen to before the
 								 * next snapshot */
@@ -746,6 +751,11 @@ extern bool mot_map_put(address_map *map, uint64_t key, uint64_t value);
 extern uint64_t mot_map_get(const address_map *map, uint64_t key);
 extern void mot_map_clear(address_map *map);
 extern void mot_map_free(address_map *map);
+
+/* quota.c */
+extern bool mot_table_enter_quotas(mot_session *s, mot_table *t);
+extern void mot_table_leave_quotas(mot_table *t);
+extern mot_status mot_session_refused(mot_session *s, const mot_pool *pool, int why);
 
 /* row.c */
 extern const mot_version *mot_version_visible(mot_session *s, const mot_view *view, mot_row *row);

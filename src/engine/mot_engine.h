@@ -55,7 +55,7 @@ typedef enum mot_status
 	MOT_OK = 0,
 	MOT_NOT_FOUND,
 	MOT_NO_MEMORY,				/* the region is full for this purpose */
-	MOT_TABLE_FULL,				/* the table's own limit */
+	MOT_TABLE_FULL,				/* a limit: mot_session_full says whose */
 	MOT_NO_PRIVATE_MEMORY,		/* malloc failed */
 	MOT_DUPLICATE,				/* a live row has this unique key */
 	MOT_BUSY,					/* another transaction holds the row:
@@ -271,7 +271,6 @@ extern bool mot_table_is_numbered(const mot_table *table);
 
 /* never used for another table while the engine runs: tells a cache that its table pointer is stale */
 extern uint64_t mot_table_serial(const mot_table *table);
-extern void mot_table_set_limit(mot_table *table, uint64_t bytes);	/* 0: none */
 
 /*
  * The host's description of the table: bytes of its own making, copied into
@@ -1002,6 +1001,7 @@ extern void mot_host_free(mot_session *session, void *bytes);
 
 #include "mot_parcel.h"
 #include "mot_places.h"
+#include "mot_quota.h"
 #include "mot_report.h"
 
 #endif							/* MOT_ENGINE_H */

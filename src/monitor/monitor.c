@@ -16,6 +16,7 @@
 #include "postgres.h"
 
 #include "catalog/pg_authid.h"
+#include "catalog/pg_database.h"
 #include "catalog/pg_type.h"
 #include "compat/acl.h"
 #include "compat/counters.h"
@@ -23,6 +24,7 @@
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "mot.h"
+#include "relation/relation.h"
 #include "storage/proc.h"
 #include "utils/acl.h"
 #include "utils/array.h"
@@ -37,6 +39,7 @@
 
 PG_FUNCTION_INFO_V1(mot_stat_get_tables);
 PG_FUNCTION_INFO_V1(mot_stat_get_all_tables);
+PG_FUNCTION_INFO_V1(mot_stat_get_quota);
 PG_FUNCTION_INFO_V1(mot_stat_get_indexes);
 PG_FUNCTION_INFO_V1(mot_stat_get_memory);
 PG_FUNCTION_INFO_V1(mot_stat_get_nodes);
@@ -243,6 +246,32 @@ mot_stat_get_all_tables(PG_FUNCTION_ARGS)
 						   object_aclcheck(DatabaseRelationId, c.tables[i].dbid, GetUserId(), ACL_CONNECT) == ACLCHECK_OK))
 			put_row(fcinfo, values, NULL);
 	}
+	return (Datum) 0;
+}
+
+/*
+ * What counts for a database (of pg_database) or a role, and may.  Of roles it is of all databases, and
+ * so for those who see what the role does.
+ */
+Datum
+mot_stat_get_quota(PG_FUNCTION_ARGS)
+{
+	bool		database = PG_GETARG_OID(0) == DatabaseRelationId;
+	Oid			id = PG_GETARG_OID(1);
+	mot_quota_kind kind = database ? MOT_QUOTA_DATABASE : MOT_QUOTA_ROLE;
+	uint64		limit = MotQuotaLabel(kind, id);
+	mot_quota_report report;
+	Datum		values[2];
+	bool		nulls[2];
+
+	InitMaterializedSRF(fcinfo, 0);
+	nulls[0] = !mot_quota_find(MotEngineRequired(), kind, id, &report) ||
+		!(sees_all() || (database ? object_aclcheck(DatabaseRelationId, id, GetUserId(), ACL_CONNECT) == ACLCHECK_OK :
+						 has_privs_of_role(GetUserId(), id)));
+	values[0] = nulls[0] ? (Datum) 0 : bytes(report.bytes);
+	nulls[1] = limit == 0;
+	values[1] = bytes(limit);
+	put_row(fcinfo, values, nulls);
 	return (Datum) 0;
 }
 

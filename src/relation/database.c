@@ -166,6 +166,7 @@ copy_table(mot_table *from, Oid dbid)
 
 	MotRaiseStatus(MotDefinitionMakeTable(MotSession(), def, moved, len, &to), NULL);
 	MotStorageAddTable(to);
+	MotLimitsCopy(from, to);
 	copy_rows(from, to, def);
 
 	MemoryContextSwitchTo(oldcxt);

@@ -38,9 +38,13 @@ typedef struct MotIndexDef
 
 extern List *MotIndexDefs(Relation rel);
 
-/* limit.c: the table's own limit, 0: none */
+/* limit.c */
 extern void MotLimitInit(void);
-extern uint64 MotTableMaxSize(Relation rel);
+extern uint64 MotTableMaxSize(Relation rel);	/* the table's own limit, 0:
+												 * none */
+extern void MotLimitsApply(Relation rel, mot_table *table);
+extern void MotLimitsCopy(mot_table *from, mot_table *to);	/* as owner of both */
+extern mot_quota *MotQuotaHold(mot_quota_kind kind, Oid id);
 
 /* relation.c: the engine's table, which has not been compared with the catalogue yet */
 extern mot_table *MotRelationTable(Relation rel);

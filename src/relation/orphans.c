@@ -19,12 +19,15 @@
  *
  * A table is dropped as DROP TABLE does it, in a transaction and with the log.
  *
+ * Who comes by each table also says for whom it counts: see limit.c.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "access/genam.h"
 #include "access/htup_details.h"
+#include "access/relation.h"
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/pg_class.h"
@@ -130,6 +133,19 @@ is_known(const mot_table *table, Oid number)
 		get_rel_relkind(number) == RELKIND_FOREIGN_TABLE;
 }
 
+/* it counts for its owner, though nobody may come to it for long, or who does know it from recovery */
+static void
+count_table(Oid number, Oid relid)
+{
+	Relation	rel = try_relation_open(relid, AccessShareLock);
+	mot_table  *table = mot_table_find(MotEngine, MyDatabaseId, number);
+
+	if (rel != NULL && table != NULL && (MotIsOrdinary(rel) || MotIsMotTable(relid)) && MotStorageNumber(rel) == number)
+		MotLimitsApply(rel, table);
+	if (rel != NULL)
+		relation_close(rel, AccessShareLock);
+}
+
 static void
 look_at_table(Oid relid)
 {
@@ -139,7 +155,9 @@ look_at_table(Oid relid)
 	StartTransactionCommand();
 	(void) MotLooseView();		/* a table that goes meanwhile stays readable */
 	table = mot_table_find(MotEngine, MyDatabaseId, relid);
-	if (table != NULL && !is_known(table, relid))
+	if (table != NULL && is_known(table, relid))
+		count_table(relid, mot_table_owner(table));
+	else if (table != NULL)
 	{
 		LockRelationOid(mot_table_owner(table), AccessExclusiveLock);
 		AcceptInvalidationMessages();

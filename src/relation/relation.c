@@ -455,11 +455,11 @@ rebuild(MotRelation *mr, Relation rel)
 		table = MotRelationTable(rel);
 
 		/*
-		 * what replay brings has had room elsewhere; it sets the limit at its
-		 * end
+		 * what replay brings has had room elsewhere; it sets the table's limit
+		 * at its end
 		 */
 		if (!RecoveryInProgress())
-			mot_table_set_limit(table, MotTableMaxSize(rel));
+			MotLimitsApply(rel, table);
 		if (!unchanged(mr, rel, table, defs))
 		{
 			MotDefinitionState state = MotDefinitionCheck(rel, table, true);

@@ -429,6 +429,9 @@ extern void MotStorageDefinitionChanged(Oid relid);
 /* limit.c: a foreign table with that limit, as its option says it, has become an ordinary one */
 extern void MotTableKeepMaxSize(Oid relid, const char *value);
 
+/* what the catalogue says that a database's, or role's, tables may have together; 0: no limit */
+extern uint64 MotQuotaLabel(mot_quota_kind kind, Oid id);
+
 /* what has been changed while mot was not loaded, where that can be; see compare.c */
 extern bool MotDefinitionTakeOver(Relation rel);
 

@@ -74,12 +74,13 @@ typedef struct Pending
 /* youngest first; in TopTransactionContext */
 static Pending *pending = NULL;
 
-/* definitions made for the commit, in TopTransactionContext */
+/* made for the commit, in TopTransactionContext */
 typedef struct Defined
 {
 	mot_table  *table;
-	mot_definition *definition;
+	mot_definition *definition; /* NULL: as it is */
 	Oid			owner;
+	mot_quota  *role;			/* in which it is to count; NULL: as it does */
 	struct Defined *next;
 } Defined;
 
@@ -93,6 +94,7 @@ static mot_index *make_index(Relation rel, mot_table *table, Oid indexoid, bool 
 static void add_change(MotStorageChange *change, const Pending *p);
 static bool complete_change(MotStorageChange *change);
 static void make_definition(const MotStorageChange *change);
+static void note_role(Relation rel, mot_table *table);
 
 /* ----------------------------------------------------------- pending list */
 
@@ -249,6 +251,10 @@ storage_commit(void)
 				mot_index_drop(session, p->index);
 		for (Defined *d = defined; d != NULL; d = d->next)
 		{
+			if (d->role != NULL)
+				mot_table_put_role(d->table, d->role);
+			if (d->definition == NULL)
+				continue;
 			mot_table_put_definition(session, d->table, d->definition);
 			mot_table_set_owner(d->table, d->owner, mot_table_is_numbered(d->table));
 		}
@@ -933,6 +939,7 @@ complete_change(MotStorageChange *change)
 		change->owner = relid;
 
 		MotIndexesDropDead(rel, change->table);
+		note_role(rel, change->table);
 		/* what is stored now must not take over what nobody has looked at */
 		(void) MotDefinitionCheck(rel, change->table, false);
 		change->definition = MotDefinitionEncode(rel, &change->definition_len);
@@ -942,21 +949,47 @@ complete_change(MotStorageChange *change)
 		MotDefinitionStamp(bytes) != MotDefinitionStamp(change->definition);
 }
 
-static void
-make_definition(const MotStorageChange *change)
+static Defined *
+push_defined(mot_table *table)
 {
 	Defined    *d = MemoryContextAllocZero(TopTransactionContext, sizeof(Defined));
 
-	d->table = change->table;
-	d->owner = change->owner;
-	MotRaiseStatus(mot_definition_make(MotSession(), change->definition, change->definition_len, &d->definition), NULL);
+	d->table = table;
 	d->next = defined;
 	defined = d;
+	return d;
+}
+
+static void
+make_definition(const MotStorageChange *change)
+{
+	Defined    *d = push_defined(change->table);
+
+	d->owner = change->owner;
+	MotRaiseStatus(mot_definition_make(MotSession(), change->definition, change->definition_len, &d->definition), NULL);
+}
+
+/* ALTER TABLE ... OWNER TO: see limit.c */
+static void
+note_role(Relation rel, mot_table *table)
+{
+	mot_quota  *role = mot_table_quota(table, MOT_QUOTA_ROLE);
+	mot_quota_report report;
+
+	if (role != NULL)
+		mot_quota_report_get(role, &report);
+	if (role == NULL || report.host_id != rel->rd_rel->relowner)
+		push_defined(table)->role = MotQuotaHold(MOT_QUOTA_ROLE, rel->rd_rel->relowner);
 }
 
 static void
 discard_definitions(void)
 {
 	for (; defined != NULL; defined = defined->next)
-		mot_definition_discard(MotSession(), defined->definition);
+	{
+		if (defined->definition != NULL)
+			mot_definition_discard(MotSession(), defined->definition);
+		if (defined->role != NULL)
+			mot_quota_release(MotEngine, defined->role);
+	}
 }

@@ -44,6 +44,7 @@
 #include <unistd.h>
 
 #include "access/xact.h"
+#include "commands/dbcommands.h"
 #include "compat/compat.h"
 #include "compat/fence.h"
 #include "compat/waitevent.h"
@@ -338,6 +339,30 @@ MotWaitDone(Relation rel, MotWait *wait)
 	}
 }
 
+/* if it is one's limit that has been met, and not a table's own */
+static void
+raise_quota(void)
+{
+	mot_quota_report quota;
+	bool		role;
+	char	   *name;
+
+	if (!mot_session_full(MotSession(), &quota))
+		return;
+	role = quota.kind == MOT_QUOTA_ROLE;
+	name = role ? GetUserNameFromId(quota.host_id, true) : get_database_name(quota.host_id);
+	if (name == NULL)
+		name = psprintf("%u", quota.host_id);
+	ereport(ERROR,
+			(errcode(ERRCODE_OUT_OF_MEMORY),
+			 role ? errmsg("memory limit of role \"%s\" for memory-optimized tables exceeded", name) :
+			 errmsg("memory limit of database \"%s\" for memory-optimized tables exceeded", name),
+			 errdetail("Its memory-optimized tables take " UINT64_FORMAT " kB, and may take " UINT64_FORMAT " kB.",
+					   quota.bytes / 1024, quota.limit / 1024),
+			 errhint("Delete rows, truncate or drop tables, or raise the limit with SECURITY LABEL FOR mot ON %s.",
+					 role ? "ROLE" : "DATABASE")));
+}
+
 void
 MotRaiseStatus(mot_status status, Relation rel)
 {
@@ -353,12 +378,16 @@ MotRaiseStatus(mot_status status, Relation rel)
 			ereport(ERROR,
 					(errcode(ERRCODE_OUT_OF_MEMORY),
 					 errmsg("out of memory for memory-optimized tables"),
-					 errdetail("mot.max_memory is %d MB.", mot_max_memory_mb),
+					 mot_insert_reserve == MOT_LEAST_RESERVE ?
+					 errdetail("mot.max_memory is %d MB.", mot_max_memory_mb) :
+					 errdetail("mot.max_memory is %d MB, of which new rows leave %g %% free (mot.insert_reserve).",
+							   mot_max_memory_mb, mot_insert_reserve),
 					 errhint("Delete rows, truncate or drop tables, or raise mot.max_memory and restart the server.")));
 			break;
 
 		case MOT_TABLE_FULL:
 			MotMemoryWasShort = true;
+			raise_quota();
 			ereport(ERROR,
 					(errcode(ERRCODE_OUT_OF_MEMORY),
 					 name != NULL ?

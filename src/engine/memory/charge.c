@@ -1,28 +1,70 @@
 /*-------------------------------------------------------------------------
  *
  * charge.c
- *	  What pools may have of the region, and tables of their own limits.
+ *	  What pools may have: of the region, of tables' own limits, and of what several
+ *	  tables may have together.
  *
  * Pages are counted before they are taken and after they are given back, so
- * neither the region nor a group of pools ever has more than it may.  How much
+ * neither the region nor a group of pools nor a quota ever has more than it may.  How much
  * that is depends on what the memory is for: see mot_purpose.
+ *
+ * All that is written here is written once for a page, or a lot.
  *
  *-------------------------------------------------------------------------
  */
 #include "memory/memory_internal.h"
 
+/* relaxed, here and below: counters and limits order nothing; a new limit holds for whoever sees it */
+static inline uint64_t
+load(const _Atomic uint64_t *counter)
+{
+	return atomic_load_explicit((_Atomic uint64_t *) counter, memory_order_relaxed);
+}
+
+static inline bool
+is_bounded(const mot_pool_group *group)
+{
+	return group != NULL && atomic_load_explicit(&((mot_pool_group *) group)->bounded, memory_order_relaxed);
+}
+
+/* NULL: none, or it does not bind */
+static inline mot_pool_quota *
+binding_quota(const mot_pool_group *group, unsigned i)
+{
+	mot_pool_quota *quota = is_bounded(group) ?
+	atomic_load_explicit(&((mot_pool_group *) group)->quota[i], memory_order_relaxed) : NULL;
+
+	return quota != NULL && load(&quota->limit) != 0 ? quota : NULL;
+}
+
+/* how many bytes of pages the region may have when new rows of the group's have got theirs */
+static uint64_t
+insert_limit(const mot_region *region, const mot_pool_group *group)
+{
+	uint64_t	limit = is_bounded(group) ? load(&region->state->insert_limit) : 0;
+
+	return limit != 0 ? limit : region->high_water;
+}
+
+void
+mot_region_set_insert_limit(mot_region *region, uint64_t bytes)
+{
+	atomic_store_explicit(&region->state->insert_limit,
+						  bytes < region->high_water ? bytes : region->high_water, memory_order_relaxed);
+}
+
 /* how many bytes of pages the region may have with another one for that purpose */
 static uint64_t
-region_limit(const mot_region *region, mot_purpose purpose)
+region_limit(const mot_region *region, const mot_pool_group *group, mot_purpose purpose)
 {
 	uint64_t	reserve = region->max_bytes - region->high_water;
 
 	switch (purpose)
 	{
 		case MOT_FOR_NEW_ROW:
-			return region->high_water;
+			return insert_limit(region, group);
 		case MOT_FOR_NEW_KEY:
-			return region->max_bytes - reserve / 2;
+			return insert_limit(region, group) + reserve / 2;
 		case MOT_FOR_CHANGE:
 			return region->max_bytes - reserve / 4;
 		case MOT_FOR_DELETE:
@@ -31,11 +73,10 @@ region_limit(const mot_region *region, mot_purpose purpose)
 	return region->max_bytes;
 }
 
+/* of a group or quota */
 static uint64_t
-group_limit(const mot_pool_group *group, mot_purpose purpose)
+limit_for(uint64_t limit, mot_purpose purpose)
 {
-	/* relaxed: a new limit holds for whoever sees it */
-	uint64_t	limit = atomic_load_explicit(&((mot_pool_group *) group)->limit, memory_order_relaxed);
 	uint64_t	reserve = limit / 16 > MOT_GROUP_RESERVE ? limit / 16 : MOT_GROUP_RESERVE;
 
 	if (limit == 0 || purpose == MOT_FOR_DELETE)
@@ -48,41 +89,55 @@ group_limit(const mot_pool_group *group, mot_purpose purpose)
 bool
 mot_pool_is_short(const mot_pool *pool)
 {
-	/* relaxed, all: figures */
-	uint64_t	limit = pool->group ?
-	atomic_load_explicit(&pool->group->limit, memory_order_relaxed) : 0;
+	const mot_pool_group *group = pool->group;
 
-	if (mot_region_used(pool->region) > MOT_HIGH_WATER(pool->region->high_water))
+	if (mot_region_used(pool->region) > MOT_HIGH_WATER(insert_limit(pool->region, group)))
 		return true;
-	return limit != 0 &&
-		atomic_load_explicit(&pool->group->bytes, memory_order_relaxed) > MOT_HIGH_WATER(limit);
+	if (group == NULL)
+		return false;
+	if (load(&group->limit) != 0 && load(&group->bytes) > MOT_HIGH_WATER(load(&group->limit)))
+		return true;
+	for (unsigned i = 0; i < MOT_GROUP_QUOTAS; i++)
+	{
+		const mot_pool_quota *quota = binding_quota(group, i);
+
+		if (quota != NULL && load(&quota->bytes) > MOT_HIGH_WATER(load(&quota->limit)))
+			return true;
+	}
+	return false;
+}
+
+static uint64_t
+least(uint64_t left, uint64_t used, uint64_t limit)
+{
+	uint64_t	here = limit > used ? limit - used : 0;
+
+	return here < left ? here : left;
 }
 
 uint64_t
 mot_pool_left(const mot_pool *pool)
 {
-	/* relaxed, all: figures */
-	uint64_t	used = mot_region_used(pool->region);
-	uint64_t	left = pool->region->high_water > used ? pool->region->high_water - used : 0;
-	uint64_t	limit = pool->group ?
-	atomic_load_explicit(&pool->group->limit, memory_order_relaxed) : 0;
+	const mot_pool_group *group = pool->group;
+	uint64_t	left = least(UINT64_MAX, mot_region_used(pool->region), insert_limit(pool->region, group));
 
-	if (limit != 0)
+	if (group != NULL && load(&group->limit) != 0)
+		left = least(left, load(&group->bytes), load(&group->limit));
+	for (unsigned i = 0; i < MOT_GROUP_QUOTAS; i++)
 	{
-		used = atomic_load_explicit(&pool->group->bytes, memory_order_relaxed);
-		if (used > limit)
-			used = limit;
-		if (limit - used < left)
-			left = limit - used;
+		const mot_pool_quota *quota = binding_quota(group, i);
+
+		if (quota != NULL)
+			left = least(left, load(&quota->bytes), load(&quota->limit));
 	}
 	return left;
 }
 
-/* relaxed: the counter is all that is at stake; pages have their own locks */
+/* pages have their own locks */
 static bool
 raise_to(_Atomic uint64_t *counter, uint64_t bytes, uint64_t limit)
 {
-	uint64_t	old = atomic_load_explicit(counter, memory_order_relaxed);
+	uint64_t	old = load(counter);
 
 	do
 	{
@@ -94,27 +149,70 @@ raise_to(_Atomic uint64_t *counter, uint64_t bytes, uint64_t limit)
 	return true;
 }
 
-/* count bytes of pages against the region and the group, or refuse */
+static void
+lower(_Atomic uint64_t *counter, uint64_t bytes)
+{
+	atomic_fetch_sub_explicit(counter, bytes, memory_order_relaxed);
+}
+
+/* count bytes of pages against the region, the group and its quotas, or refuse */
 bool
 mot_charge(mot_pool *pool, uint64_t bytes, mot_purpose purpose, int *why)
 {
-	mot_region *region = pool->region;
-
-	if (!raise_to(&region->state->used, bytes, region_limit(region, purpose)))
-	{
-		if (why)
-			*why = 0;
+	if (!mot_charge_region(pool, bytes, purpose, why))
 		return false;
-	}
 	if (!mot_charge_group(pool, bytes, purpose, why))
 	{
-		atomic_fetch_sub_explicit(&region->state->used, bytes, memory_order_relaxed);
+		mot_uncharge_region(pool->region, bytes);
 		return false;
 	}
 	return true;
 }
 
-/* against the group alone: the region has counted them before */
+/* against the region alone */
+bool
+mot_charge_region(mot_pool *pool, uint64_t bytes, mot_purpose purpose, int *why)
+{
+	mot_region *region = pool->region;
+
+	if (raise_to(&region->state->used, bytes, region_limit(region, pool->group, purpose)))
+		return true;
+	if (why)
+		*why = 0;
+	return false;
+}
+
+/* with the group's lock; 0: done, else why not */
+static int
+charge_group(mot_pool_group *group, uint64_t bytes, mot_purpose purpose)
+{
+	unsigned	i;
+
+	if (!raise_to(&group->bytes, bytes, limit_for(load(&group->limit), purpose)))
+		return 1;
+	for (i = 0; i < MOT_GROUP_QUOTAS; i++)
+	{
+		mot_pool_quota *quota = atomic_load_explicit(&group->quota[i], memory_order_relaxed);
+
+		if (quota != NULL &&
+			!raise_to(&quota->bytes, bytes,
+					  limit_for(is_bounded(group) ? load(&quota->limit) : 0, purpose)))
+			break;
+	}
+	if (i == MOT_GROUP_QUOTAS)
+		return 0;
+	for (unsigned k = 0; k < i; k++)
+	{
+		mot_pool_quota *quota = atomic_load_explicit(&group->quota[k], memory_order_relaxed);
+
+		if (quota != NULL)
+			lower(&quota->bytes, bytes);
+	}
+	lower(&group->bytes, bytes);
+	return 2 + (int) i;
+}
+
+/* against the group and its quotas: the region has counted them */
 bool
 mot_charge_group(mot_pool *pool, uint64_t bytes, mot_purpose purpose, int *why)
 {
@@ -122,14 +220,18 @@ mot_charge_group(mot_pool *pool, uint64_t bytes, mot_purpose purpose, int *why)
 
 	if (group)
 	{
-		if (!raise_to(&group->bytes, bytes, group_limit(group, purpose)))
+		int			refused;
+
+		mot_spin_lock(&group->lock);
+		refused = charge_group(group, bytes, purpose);
+		mot_spin_unlock(&group->lock);
+		if (refused)
 		{
 			if (why)
-				*why = 1;
+				*why = refused;
 			return false;
 		}
 	}
-	/* relaxed: a figure */
 	atomic_fetch_add_explicit(&pool->page_bytes, bytes, memory_order_relaxed);
 	return true;
 }
@@ -138,15 +240,50 @@ void
 mot_uncharge(mot_pool *pool, uint64_t bytes)
 {
 	mot_uncharge_group(pool, bytes);
-	/* relaxed: as in raise_to; the pages are back already */
-	atomic_fetch_sub_explicit(&pool->region->state->used, bytes, memory_order_relaxed);
+	mot_uncharge_region(pool->region, bytes);
+}
+
+/* the pages are back already */
+void
+mot_uncharge_region(mot_region *region, uint64_t bytes)
+{
+	lower(&region->state->used, bytes);
 }
 
 void
 mot_uncharge_group(mot_pool *pool, uint64_t bytes)
 {
-	/* relaxed: as in raise_to */
-	atomic_fetch_sub_explicit(&pool->page_bytes, bytes, memory_order_relaxed);
-	if (pool->group)
-		atomic_fetch_sub_explicit(&pool->group->bytes, bytes, memory_order_relaxed);
+	mot_pool_group *group = pool->group;
+
+	lower(&pool->page_bytes, bytes);
+	if (group == NULL)
+		return;
+	mot_spin_lock(&group->lock);
+	lower(&group->bytes, bytes);
+	for (unsigned i = 0; i < MOT_GROUP_QUOTAS; i++)
+	{
+		mot_pool_quota *quota = atomic_load_explicit(&group->quota[i], memory_order_relaxed);
+
+		if (quota != NULL)
+			lower(&quota->bytes, bytes);
+	}
+	mot_spin_unlock(&group->lock);
+}
+
+mot_pool_quota *
+mot_group_set_quota(mot_pool_group *group, unsigned i, mot_pool_quota *quota)
+{
+	mot_pool_quota *old;
+	uint64_t	bytes;
+
+	mot_spin_lock(&group->lock);
+	old = atomic_load_explicit(&group->quota[i], memory_order_relaxed);
+	bytes = load(&group->bytes);
+	if (old != NULL)
+		lower(&old->bytes, bytes);
+	if (quota != NULL)
+		atomic_fetch_add_explicit(&quota->bytes, bytes, memory_order_relaxed);
+	atomic_store_explicit(&group->quota[i], quota, memory_order_relaxed);
+	mot_spin_unlock(&group->lock);
+	return old;
 }

@@ -115,8 +115,10 @@ mot_take_lot(mot_pool *pool, unsigned node, mot_purpose purpose, int *why)
 	if (page_no != MOT_NO_PAGE)
 		return page_no;
 
-	if (mot_charge(system, MOT_PAGE_SIZE, purpose, why))
+	/* the page is the system pool's, and taken for this one */
+	if (mot_charge_region(pool, MOT_PAGE_SIZE, purpose, why))
 	{
+		(void) mot_charge_group(system, MOT_PAGE_SIZE, purpose, NULL);
 		page_no = mot_pages_take(region, system, node, 1);
 		if (page_no != MOT_NO_PAGE)
 			return lots_begin(region, page_no,

@@ -102,8 +102,9 @@ extern mot_cache *mot_region_cache(mot_region *region, unsigned slot);
  * makes room again must find room when nothing else does.  Free objects of pages
  * that the pool has already are handed out to anybody.
  *
- * Of the region, and beyond the limit of a table (or 256 kB beyond, if that is
- * more; deletes do not ask for it):
+ * Of the region, and beyond the limit of a table or quota (or 256 kB beyond, if that is
+ * more; deletes do not ask for it).  Less of the region for bounded groups: see
+ * mot_region_set_insert_limit.
  */
 typedef enum mot_purpose
 {
@@ -124,24 +125,46 @@ typedef enum mot_pool_kind
 } mot_pool_kind;
 
 /*
- * A new, empty pool; takes no page until it is used.  "limit", if not NULL,
- * is a byte counter shared by the pools of one table: see mot_pool_limit.
- * Returns NULL when memory is out.  Any process may create pools at any time.
+ * What the pools of one table have; and what the tables of a database, or a role's, have
+ * together.  A quota's memory is never used for anything else.
  */
+typedef struct mot_pool_quota
+{
+	_Atomic uint64_t bytes;		/* of groups that count in it */
+	_Atomic uint64_t limit;		/* 0: none */
+} mot_pool_quota;
+
+#define MOT_GROUP_QUOTAS 2
+
 typedef struct mot_pool_group
 {
 	_Atomic uint64_t bytes;		/* pages held by the group's pools */
 	_Atomic uint64_t limit;		/* 0: none */
+	_Atomic bool bounded;		/* false: quotas only count, as while rows
+								 * come back that were there before */
+	mot_spinlock lock;			/* a leaf: bytes are being counted, or go to
+								 * another quota */
+	mot_pool_quota *_Atomic quota[MOT_GROUP_QUOTAS];
 } mot_pool_group;
 
+/*
+ * A new, empty pool; takes no page until it is used.  group: what it counts in, or NULL.
+ * Returns NULL when memory is out.  Any process may create pools at any time.
+ */
 extern mot_pool *mot_pool_create(mot_region *region, mot_pool_kind kind,
 								 mot_pool_group *group);
 extern mot_pool_group *mot_pool_group_of(const mot_pool *pool);
 
-/* is there less than a sixteenth left, of the region or the group, for new rows? */
+/* it counts in another quota (or none) from now on; returns the one before */
+extern mot_pool_quota *mot_group_set_quota(mot_pool_group *group, unsigned i, mot_pool_quota *quota);
+
+/* groups that are bounded get no pages for new rows beyond that; not more than 15/16 */
+extern void mot_region_set_insert_limit(mot_region *region, uint64_t bytes);
+
+/* is there less than a sixteenth left, of the region, the group or a quota, for new rows? */
 extern bool mot_pool_is_short(const mot_pool *pool);
 
-/* how many bytes new rows may still take of the region, or of the group if that has less */
+/* how many bytes new rows may still take of the region, or of what else bounds them if that has less */
 extern uint64_t mot_pool_left(const mot_pool *pool);
 
 /*
@@ -162,7 +185,7 @@ extern void mot_pool_destroy(mot_pool *pool);
 /*
  * An object of at least "size" bytes (1 byte to the region's size), 16-byte
  * aligned, contents undefined.  NULL when the region or the pool's group is
- * full for that purpose (*why: 0 region, 1 group, if why is not NULL).
+ * full for that purpose (*why: 0 region, 1 group, 2 and up its quotas, if why is not NULL).
  * Small objects come from the cache: no lock, no atomic, in the common case.
  * A cache is used by its owner only.  May be called concurrently with
  * anything but mot_pool_destroy of the same pool.

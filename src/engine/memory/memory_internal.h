@@ -8,7 +8,7 @@
  *	pages.c		chunks of 2 MB, pages of 64 KB, runs of either
  *	lots.c		pages divided into eight, for small pools
  *	pool.c		pools: objects of size classes in pages, large objects
- *	charge.c	what they may have: of the region, and of tables' limits
+ *	charge.c	what they may have: of the region, of tables' limits and of quotas
  *	cache.c		magazines of free objects per process slot
  *	rowmap.c	row bitmaps, page directories, walks
  *	rehome.c	pages that come to another node
@@ -34,6 +34,7 @@
  *		node lock		a node's chunk lists, its chunks' page bitmaps
  *		chunk lock		which chunks are in use
  *		pool slot lock	which pools are in use (a leaf)
+ *		group lock		what a table's pools have (a leaf)
  *
  *-------------------------------------------------------------------------
  */
@@ -49,7 +50,7 @@
 /* new rows get no page that would bring the region above this share of it */
 #define MOT_HIGH_WATER(max) ((max) / 16 * 15)
 
-/* a group's changes may exceed its limit by at least so much */
+/* the changes of a group or quota may exceed its limit by at least so much */
 #define MOT_GROUP_RESERVE ((uint64_t) 256 << 10)
 
 /*---- size classes (pool.c) ----*/
@@ -174,6 +175,7 @@ typedef struct mot_lot_list
 typedef struct mot_region_state
 {
 	_Atomic uint64_t used;		/* bytes of pages in pools */
+	_Atomic uint64_t insert_limit;	/* 0: the high water */
 	_Atomic uint64_t row_pages; /* pages ever taken by pools of rows, about */
 	_Atomic uint32_t returning; /* times chunks left all lists to go back */
 	_Atomic uint32_t returned;	/* times they arrived */
@@ -205,7 +207,7 @@ struct mot_region
 	size_t		control_size;
 	char	   *data;			/* the chunks */
 	size_t		max_bytes;		/* of data */
-	size_t		high_water;		/* limit for new rows */
+	size_t		high_water;		/* limit for new rows, at most */
 	uint32_t	chunk_count;
 	uint32_t	page_count;		/* numbers from there on are lots' */
 	unsigned	flags;
@@ -398,6 +400,8 @@ extern bool mot_pools_shrink(mot_region *region);
 extern void mot_partial_push(mot_region *region, mot_page_list *list, uint32_t page_no);
 extern void mot_partial_remove(mot_region *region, mot_page_list *list, uint32_t page_no);
 extern bool mot_charge(mot_pool *pool, uint64_t bytes, mot_purpose purpose, int *why);
+extern bool mot_charge_region(mot_pool *pool, uint64_t bytes, mot_purpose purpose, int *why);
+extern void mot_uncharge_region(mot_region *region, uint64_t bytes);
 extern bool mot_charge_group(mot_pool *pool, uint64_t bytes, mot_purpose purpose, int *why);
 extern void mot_uncharge(mot_pool *pool, uint64_t bytes);
 extern void mot_uncharge_group(mot_pool *pool, uint64_t bytes);

@@ -101,6 +101,12 @@ make_room(void *arg)
 	return true;
 }
 
+static mot_status
+refused(mot_fill *fill)
+{
+	return mot_session_refused(fill->session, fill->index->pool, fill->session->tree_exclusive.why);
+}
+
 mot_status
 mot_fill_begin(mot_session *s, mot_fill *fill, mot_index *index, bool full)
 {
@@ -108,7 +114,7 @@ mot_fill_begin(mot_session *s, mot_fill *fill, mot_index *index, bool full)
 	fill->index = index;
 	fill->tree = (mot_tree_build *) ((char *) fill + FILL_SIZE);
 	return mot_tree_build_begin(fill->tree, index->tree, &s->tree_exclusive, full, make_room, s) ?
-		MOT_OK : MOT_NO_MEMORY;
+		MOT_OK : refused(fill);
 }
 
 mot_status
@@ -125,7 +131,7 @@ mot_fill_add(mot_fill *fill, const mot_sorted_entry *entry, mot_row **other)
 			*other = mot_entry_row(before);
 			return MOT_DUPLICATE;
 		case MOT_TREE_NO_MEMORY:
-			return MOT_NO_MEMORY;
+			return refused(fill);
 	}
 	/* only whole keys are looked up alone */
 	if (!(entry->value & VALUE_TAIL))
@@ -137,5 +143,5 @@ mot_fill_add(mot_fill *fill, const mot_sorted_entry *entry, mot_row **other)
 mot_status
 mot_fill_end(mot_fill *fill)
 {
-	return mot_tree_build_end(fill->tree) == MOT_TREE_OK ? MOT_OK : MOT_NO_MEMORY;
+	return mot_tree_build_end(fill->tree) == MOT_TREE_OK ? MOT_OK : refused(fill);
 }

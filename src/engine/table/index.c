@@ -760,7 +760,7 @@ entry_add(mot_session *s, const mot_index_handle *handle, mot_tree_context *ctx,
 			/* nothing that we have found is kept */
 			if (mot_make_room(s, &tries, true))
 				continue;
-			return ctx->why ? MOT_TABLE_FULL : MOT_NO_MEMORY;
+			return mot_session_refused(s, index->pool, ctx->why);
 		}
 
 		/*

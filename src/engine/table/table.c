@@ -37,6 +37,12 @@ table_create(mot_session *s, uint32_t host_db, uint32_t host_id, mot_table **tab
 	/* relaxed: only uniqueness matters */
 	t->serial = atomic_fetch_add_explicit(&e->next_serial, 1, memory_order_relaxed);
 	mot_spin_init(&t->index_lock);
+	mot_spin_init(&t->group.lock);
+	if (!mot_table_enter_quotas(s, t))
+	{
+		mot_free(s->cache, memory);
+		return MOT_NO_MEMORY;
+	}
 	t->rows = mot_pool_create(e->region, MOT_POOL_ROWS, &t->group);
 	t->versions = mot_pool_create(e->region, MOT_POOL_PLAIN, &t->group);
 	if (t->rows == NULL || t->versions == NULL)
@@ -45,6 +51,7 @@ table_create(mot_session *s, uint32_t host_db, uint32_t host_id, mot_table **tab
 			mot_pool_destroy(t->rows);
 		if (t->versions != NULL)
 			mot_pool_destroy(t->versions);
+		mot_table_leave_quotas(t);
 		mot_free(s->cache, memory);
 		return MOT_NO_MEMORY;
 	}
@@ -136,6 +143,7 @@ table_destroy(mot_session *s, mot_table *t)
 			index_destroy(s, atomic_load(&t->index[i]));
 	mot_pool_destroy(t->versions);
 	mot_pool_destroy(t->rows);
+	mot_table_leave_quotas(t);
 	if (atomic_load(&t->definition) != NULL)
 		mot_free(s->cache, atomic_load(&t->definition));
 	if (atomic_load(&t->places) != NULL)
@@ -492,12 +500,6 @@ mot_table_born(const mot_table *t, bool *refuse_older)
 }
 
 void
-mot_table_set_limit(mot_table *t, uint64_t bytes)
-{
-	atomic_store(&t->group.limit, bytes);
-}
-
-void
 mot_table_stats(const mot_table *table, mot_table_stat *stat)
 {
 	mot_table  *t = (mot_table *) table;
@@ -565,10 +567,14 @@ index_create(mot_session *s, mot_table *t, uint32_t host_id,
 		index->tree = mot_tree_create(&s->tree, index->pool);
 	if (index->tree == NULL)
 	{
+		status = MOT_NO_MEMORY;
 		if (index->pool != NULL)
+		{
+			status = mot_session_refused(s, index->pool, s->tree.why);
 			mot_pool_destroy(index->pool);
+		}
 		mot_free(s->cache, index);
-		return MOT_NO_MEMORY;
+		return status;
 	}
 	mot_spin_lock(&t->index_lock);
 	/* relaxed: changed under the lock only; release: it is initialised */
@@ -604,7 +610,7 @@ mot_index_create(mot_session *s, mot_table *t, uint32_t host_id,
 {
 	mot_status	status = index_create(s, t, host_id, flags, result);
 
-	if (status == MOT_NO_MEMORY)
+	if (status == MOT_NO_MEMORY || status == MOT_TABLE_FULL)
 	{
 		(void) mot_reclaim_all(s);
 		status = index_create(s, t, host_id, flags, result);

@@ -52,7 +52,7 @@ mot_tree_create(mot_tree_context *ctx, mot_pool *pool)
 	 * as large as a node: it is the only one of its kind, and would have a
 	 * page for itself
 	 */
-	mot_tree   *tree = mot_alloc(ctx->cache, pool, sizeof(mot_border), MOT_FOR_CHANGE, NULL);
+	mot_tree   *tree = mot_alloc(ctx->cache, pool, sizeof(mot_border), MOT_FOR_CHANGE, &ctx->why);
 	mot_border *b;
 
 	if (tree == NULL)

@@ -123,7 +123,7 @@ alloc(mot_session *s, mot_pool *pool, unsigned node, size_t size, mot_purpose pu
 			mot_alloc_on(s->cache, pool, node, size, purpose, &why)) == NULL)
 		if (!mot_make_room(s, &tries, move_on))
 		{
-			*status = why ? MOT_TABLE_FULL : MOT_NO_MEMORY;
+			*status = mot_session_refused(s, pool, why);
 			break;
 		}
 	return p;
