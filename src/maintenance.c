@@ -12,7 +12,8 @@
  * It also looks at the machine every second (machine/machine.c), and puts a place to
  * stop into the log: see mark_time; and
  * under load it tells the server of commits that nobody waits for (wal/async.c).
- * It notes what snapshots keep in memory (xact/held.c).
+ * It notes what snapshots keep in memory (xact/held.c), and installs prepared transactions
+ * whose end nobody has told of (xact/prepared.c).
  * Once it has tables looked for that no catalogue knows (relation/orphans.c), which counts the
  * others for their owners.  And it takes the setting of what new rows leave free to the engine.
  * (Checkpoints have a worker of their own, wal/checkpoint.c.)
@@ -150,6 +151,7 @@ MotMaintenanceMain(Datum arg)
 			MotMachineSample();
 			if (MotWalCurrentState() == MOT_WAL_READY)
 				MotIslandsStep(session);
+			MotPreparedServe();
 			round = GetCurrentTimestamp();
 			remaining = ROUND_MS;
 		}

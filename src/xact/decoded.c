@@ -43,6 +43,9 @@
 #include "utils/snapmgr.h"
 #include "xact/internal.h"
 
+/* a commit's xid: it is another process's, committed some time before */
+#define OTHERS (UINT64CONST(1) << 63)
+
 typedef struct Commit
 {
 	pg_atomic_uint64 xid;
@@ -149,9 +152,9 @@ MotDecodedCommits(void)
 	keep(Min(oldest, mot_snapshot_held(MotSession())));
 }
 
-/* It has been installed; it has this xid. */
+/* It has been installed; it has this xid. others: and is a prepared one, which this process has found committed */
 void
-MotDecodedCommitted(uint64 xid, mot_ts ts)
+MotDecodedCommitted(uint64 xid, mot_ts ts, bool others)
 {
 	Commits    *mine = &shared->process[MotMySlot()];
 	uint64		n = pg_atomic_read_u64(&mine->n);
@@ -169,24 +172,25 @@ MotDecodedCommitted(uint64 xid, mot_ts ts)
 	pg_write_barrier();
 	pg_atomic_write_u64(&commit->ts, ts);
 	pg_write_barrier();
-	pg_atomic_write_u64(&commit->xid, xid);
+	pg_atomic_write_u64(&commit->xid, others ? xid | OTHERS : xid);
 	/* before it is said to be done */
 	pg_write_barrier();
 }
 
 /*
  * A process's commits with numbers up to "upto" that are not seen, into "without" (of
- * MOT_DECODED_KEPT).  A process's later commits are behind its earlier ones in the log,
- * so if one is seen those before it are (but for a prepared one's that it has found decided).
- * Returns how many, or -1: some have been forgotten.
+ * MOT_DECODED_KEPT).  What it has done before a commit of its own is before that in the log,
+ * so if this is seen that is; what it has found committed tells nothing of what came before, unless its number is one of
+ * before the slot ("held").  Returns how many, or -1: some have been forgotten.
  */
 int
-MotDecodedUnseen(int process, mot_ts upto, bool (*unseen) (uint64 xid, void *arg), void *arg, mot_ts *without)
+MotDecodedUnseen(int process, mot_ts upto, mot_ts held, bool (*unseen) (uint64 xid, void *arg), void *arg, mot_ts *without)
 {
 	Commits    *theirs = &shared->process[process];
 	uint64		n = pg_atomic_read_u64(&theirs->n);
 	int			found = 0;
-	bool		sees = true;
+	bool		is;
+	bool		sees = false;	/* all those before */
 
 	for (uint64 back = 1; back <= n; back++)
 	{
@@ -207,9 +211,10 @@ MotDecodedUnseen(int process, mot_ts upto, bool (*unseen) (uint64 xid, void *arg
 		/* has its place been taken by a later one? */
 		if (pg_atomic_read_u64(&theirs->n) > n - back + MOT_DECODED_KEPT)
 			return -1;
-		sees = !unseen(xid, arg);
-		if (!sees && ts <= upto)
+		is = !unseen(xid & ~OTHERS, arg);
+		if (!is && ts <= upto)
 			without[found++] = ts;
+		sees = (xid & OTHERS) != 0 ? sees || ts <= held : is;
 	}
 	return found;
 }

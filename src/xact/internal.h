@@ -46,8 +46,8 @@ extern MotTaken MotExportFind(const char *identifier);
 #define MOT_DECODED_KEPT 1024	/* commits of a process that are known */
 extern const MotShmem MotDecodedShmem;
 extern void MotDecodedCommits(void);
-extern void MotDecodedCommitted(uint64 xid, mot_ts ts);
-extern int	MotDecodedUnseen(int process, mot_ts upto, bool (*unseen) (uint64 xid, void *arg), void *arg,
+extern void MotDecodedCommitted(uint64 xid, mot_ts ts, bool others);
+extern int	MotDecodedUnseen(int process, mot_ts upto, mot_ts held, bool (*unseen) (uint64 xid, void *arg), void *arg,
 							 mot_ts *without);
 extern bool MotDecodedImport(mot_session *session, const char *identifier);
 extern bool MotDecodedLower(mot_session *session, mot_ts ts);
@@ -89,6 +89,8 @@ extern MotTaken MotMixedTakeDecoded(mot_session *session, Snapshot snapshot, boo
 extern void MotForgetBeyond(const mot_beyond **beyond);
 
 /* prepared.c */
+extern pg_atomic_uint32 *MotPreparedUsed;	/* whether there are any */
+extern void MotPreparedCatchUp(Snapshot snapshot);
 extern void MotPreparedShmemRequest(void);
 extern void MotPreparedShmemInit(void);
 extern Size MotPreparedShmemSize(void);

@@ -27,7 +27,8 @@
  * timestamp E includes.  If it finds one, S is a little too old: the caller
  * takes a newer one and tries again (moment.c, which is also about commits of
  * one kind only).  One that is found PREPARED after E was
- * taken will draw a later timestamp.
+ * taken will draw a later timestamp.  (Of those that are prepared, for whatever time, their holders
+ * tell, see prepared.c: what S sees of them is DONE first.)
  *
  * At SERIALIZABLE the timestamp is drawn during prepare, long before the
  * commit record, which may wait for a standby for as long as that is absent.
@@ -115,6 +116,7 @@ static Shared *shared = NULL;
 /* our place's word before the commit that is on its way; announced: there is one */
 static uint64 word_before;
 static bool announced = false;
+static bool others = false;		/* it is another process's transaction */
 
 /* who is left out of the snapshot that is being taken; as many as there are places */
 typedef struct DrawnPlace
@@ -182,11 +184,12 @@ MotMixedAnnounceAlone(void)
 			 STATE_ALONE);
 }
 
-/* COMMIT PREPARED: of one that this session did not run. */
+/* Of one that this session did not run, and that is committed. */
 void
 MotMixedAnnounceXid(TransactionId xid)
 {
 	announce(widen(xid, U64FromFullTransactionId(ReadNextFullTransactionId())), STATE_PREPARED);
+	others = true;
 }
 
 static void
@@ -208,6 +211,7 @@ announce(uint64 xid, uint64 state)
 	/* exchange: a full barrier, before the timestamp is drawn */
 	pg_atomic_exchange_u64(&place->word, WORD(xid, state));
 	announced = true;
+	others = false;
 }
 
 /* MOT_TS_NONE: it changes nothing in the engine, and has no place among who does. */
@@ -268,7 +272,7 @@ MotMixedDone(mot_ts ts)
 		return;
 	place = &shared->place[MotMySlot()];
 	if (XLogLogicalInfoActive() && ts != 0)
-		MotDecodedCommitted(WORD_XID(pg_atomic_read_u64(&place->word)), ts);
+		MotDecodedCommitted(WORD_XID(pg_atomic_read_u64(&place->word)), ts, others);
 	pg_atomic_write_u64(&place->ts, ts);
 	pg_write_barrier();
 	pg_atomic_write_u64(&place->word,
@@ -318,6 +322,8 @@ MotMixedTake(mot_session *session, Snapshot snapshot)
 	 * applied
 	 */
 	MotBeforeSnapshot();
+	if (unlikely(pg_atomic_read_u32(MotPreparedUsed) != 0))
+		MotPreparedCatchUp(snapshot);
 	if (unlikely(pg_atomic_read_u32(&shared->active) != 0 && snapshot != NULL))
 		wait_for_visible(snapshot);
 	taken.ts = mot_snapshot_take(session);
@@ -343,6 +349,8 @@ MotMixedTakeMoment(mot_session *session, Snapshot snapshot, bool *stale)
 	nleft_out = 0;
 	awaited = InvalidTransactionId;
 	MotBeforeSnapshot();
+	if (unlikely(pg_atomic_read_u32(MotPreparedUsed) != 0))
+		MotPreparedCatchUp(snapshot);
 	if (unlikely(pg_atomic_read_u32(&shared->active) != 0))
 		wait_for_visible(snapshot);
 
@@ -631,6 +639,8 @@ MotMixedTakeDecoded(mot_session *session, Snapshot snapshot, bool *known)
 
 	*known = false;
 	MotBeforeSnapshot();
+	if (pg_atomic_read_u32(MotPreparedUsed) != 0)
+		MotPreparedCatchUp(snapshot);
 
 	/*
 	 * the commit record is there, by which they are seen; the rest may wait
@@ -677,7 +687,7 @@ MotMixedTakeDecoded(mot_session *session, Snapshot snapshot, bool *known)
 			without[beyond->n++] = drawn;
 		/* who was found DRAWN, or DONE, has written down what came before */
 		pg_read_barrier();
-		n = MotDecodedUnseen(i, upto, is_unseen, &decoded, &without[beyond->n]);
+		n = MotDecodedUnseen(i, upto, held, is_unseen, &decoded, &without[beyond->n]);
 		if (n < 0)
 		{
 			pfree(beyond);

@@ -18,16 +18,20 @@
  *	PREPARE			rows get their new owner; the vxid goes, so who waited for it tries
  *					again, and waits for the xid, whose lock the server keeps
  *	COMMIT PREPARED	by any session.  We hear of it as a utility statement: the holder is
- *					claimed and unpacked, and announced to mixed.c, as who commits
- *					changes of both kinds is; the server commits; the rows are
- *					installed.  Who has a snapshot that sees the xid waits for
- *					that, and so do those who waited for its lock.  What became of it is
- *					asked of the commit log, whatever the statement has come to
+ *					claimed and unpacked; the server commits; the rows are
+ *					installed.  What became of it is asked of the commit log,
+ *					whatever the statement has come to
  *
- * A holder's number, and so the identifier, is of no interest to the server: we find the
- * holder by the identifier, which the statement has and the redo, too.  Should the server
- * have ended a prepared transaction past us (the same identifier, used again in the
- * same moment), then whoever ends another one, or waits for its rows, settles it.
+ * A subscription's worker (two_phase) does without statements: nobody tells us the identifier, nor that
+ * the server has ended the transaction.  So a holder is an announcement that lasts: who takes
+ * a snapshot that sees its xid, or has waited for its rows, settles it first, be it that
+ * nobody is at it; otherwise he waits for that.  The worker itself does so with the end of its
+ * own transaction, in which it has ended that one, and the maintenance worker when all these had
+ * no occasion.  The same goes for one that the server has ended past us in another way (an identifier used
+ * again in the same moment).
+ *
+ * A holder's number is of no interest to the server: statements have the identifier by
+ * which we find the holder, which is in the redo, too.
  *
  * After a restart there is what checkpoint and log say of those whose fate is not
  * known, and the server knows which of them are prepared.  Before anybody can
@@ -57,6 +61,7 @@
 #include "storage/lmgr.h"
 #include "storage/lwlock.h"
 #include "storage/procarray.h"
+#include "utils/snapmgr.h"
 #include "xact/internal.h"
 
 typedef enum HolderState
@@ -80,13 +85,14 @@ typedef struct Holder
 
 typedef struct Shared
 {
-	pg_atomic_uint32 used;		/* holders that are not free */
+	pg_atomic_uint32 used;		/* holders that are not free; MotPreparedUsed */
 	pg_atomic_uint32 keeping;	/* ... and keep what was read */
 	Holder		holder[FLEXIBLE_ARRAY_MEMBER];
 } Shared;
 
 static Shared *shared = NULL;
 static LWLock *lock = NULL;
+pg_atomic_uint32 *MotPreparedUsed = NULL;
 
 /* PREPARE TRANSACTION has been said, with this identifier */
 static char prepare_gid[GIDSIZE];
@@ -112,6 +118,7 @@ static Holder *claim_named(const char *gid);
 static void keep(Holder *holder);
 static void let_go(Holder *holder, mot_session *session, mot_ts number);
 static void settle(Holder *holder, mot_session *session);
+static bool settle_if_decided(TransactionId xid);
 static bool settle_decided(void);
 static void settle_ending(void);
 static void settle_at_exit(int code, Datum arg);
@@ -138,6 +145,7 @@ MotPreparedShmemInit(void)
 	shared = ShmemInitStruct("mot prepared transactions", MotPreparedShmemSize(), &found);
 	if (!found)
 		memset(shared, 0, MotPreparedShmemSize());
+	MotPreparedUsed = &shared->used;
 	lock = &(GetNamedLWLockTranche("mot_prepared"))->lock;
 	LWLockRelease(AddinShmemInitLock);
 }
@@ -272,6 +280,13 @@ take_holder(const char *gid, TransactionId xid)
 	}
 }
 
+/* (an empty identifier may be one that we have not been told) */
+static bool
+has_name(const Holder *holder, const char *gid)
+{
+	return strcmp(holder->gid, gid) == 0 && (gid[0] != '\0' || holder->keeps);
+}
+
 /*
  * One that keeps its transaction, to end it: by its identifier, or (NULL) its xid.  *other: there is
  * none, but another session has one with that identifier in hand, of this xid.
@@ -290,7 +305,7 @@ claim(const char *gid, TransactionId xid, TransactionId *other)
 		Holder	   *holder = &shared->holder[i];
 
 		if (holder->state == HOLDER_FREE ||
-			(gid != NULL ? strcmp(holder->gid, gid) != 0 : pg_atomic_read_u32(&holder->xid) != xid))
+			(gid != NULL ? !has_name(holder, gid) : pg_atomic_read_u32(&holder->xid) != xid))
 			continue;
 		if (holder->state == HOLDER_KEEPS)
 			found = holder;
@@ -362,7 +377,7 @@ MotPreparedBegin(mot_session *session, const MotXactLog *log, bool keeps)
 {
 	TransactionId xid = GetTopTransactionId();
 
-	mine = take_holder(prepare_gid, xid);
+	mine = take_holder(prepares ? prepare_gid : "", xid);
 	mine_session = open_slot(mine);
 	if (keeps)
 	{
@@ -433,7 +448,6 @@ settle(Holder *holder, mot_session *session)
 	if (TransactionIdIsInProgress(xid))
 	{
 		/* (no such right, another database ...) */
-		MotMixedWithdraw();
 		mot_txn_put_back(session);
 		mot_session_close(session);
 		set_state(holder, HOLDER_KEEPS);
@@ -452,9 +466,7 @@ settle(Holder *holder, mot_session *session)
 	log->finish();
 	if (committed)
 	{
-		/* (of one whose end nobody has run here) */
-		if (!MotMixedAnnounced() && (mot_txn_has_writes(session) || holder->keeps))
-			MotMixedAnnounceXid(xid);
+		MotMixedAnnounceXid(xid);
 		MotMixedDraw();
 		ts = mot_txn_commit(session);
 		if (ts == 0 && holder->keeps)
@@ -464,7 +476,6 @@ settle(Holder *holder, mot_session *session)
 	}
 	else
 	{
-		MotMixedWithdraw();
 		mot_txn_keys_derive(session, true);
 		mot_txn_abort(session);
 		MOT_FAULT("prepared-undone");
@@ -506,7 +517,22 @@ unpack(Holder *holder)
 	return session;
 }
 
-/* Whose fate has been decided, and nobody is at them?  There should be none. */
+/* If its fate has been decided, and nobody is at it.  (Whoever commits has his own place in mixed.c.) */
+static bool
+settle_if_decided(TransactionId xid)
+{
+	TransactionId other;
+	Holder	   *holder;
+
+	if (TransactionIdIsInProgress(xid) || MotMixedAnnounced())
+		return false;
+	holder = claim(NULL, xid, &other);
+	if (holder == NULL)
+		return false;
+	settle(holder, unpack(holder));
+	return true;
+}
+
 static bool
 settle_decided(void)
 {
@@ -515,18 +541,47 @@ settle_decided(void)
 	for (int i = 0; i < max_prepared_xacts; i++)
 	{
 		TransactionId xid = pg_atomic_read_u32(&shared->holder[i].xid);
-		TransactionId other;
-		Holder	   *holder;
 
-		if (!TransactionIdIsValid(xid) || TransactionIdIsInProgress(xid))
-			continue;
-		holder = claim(NULL, xid, &other);
-		if (holder == NULL)
-			continue;
-		settle(holder, unpack(holder));
-		any = true;
+		if (TransactionIdIsValid(xid))
+			any |= settle_if_decided(xid);
 	}
 	return any;
+}
+
+/*
+ * What "snapshot" sees of them has been installed when this returns; NULL: what has ended by now.  (That is for
+ * whoever has a table to himself: the server has let go of the transaction's locks already.)
+ */
+void
+MotPreparedCatchUp(Snapshot snapshot)
+{
+	for (int i = 0; i < max_prepared_xacts; i++)
+	{
+		Holder	   *holder = &shared->holder[i];
+		TransactionId xid = pg_atomic_read_u32(&holder->xid);
+		unsigned	spins = 0;
+
+		/* (our own is not in our snapshots' lists) */
+		if (!TransactionIdIsValid(xid) || holder == mine ||
+			(snapshot != NULL ? XidInMVCCSnapshot(xid, snapshot) : TransactionIdIsInProgress(xid)))
+			continue;
+		MOT_FAULT("prepared-seen");
+		while (pg_atomic_read_u32(&holder->xid) == xid && !settle_if_decided(xid))
+		{
+			CHECK_FOR_INTERRUPTS();
+			MotBackoff(&spins);
+		}
+	}
+	/* the engine's clock is read after this */
+	pg_read_barrier();
+}
+
+/* For those who have no snapshot, and whom nobody waits for. */
+void
+MotPreparedServe(void)
+{
+	if (MotPreparedUsed != NULL && pg_atomic_read_u32(MotPreparedUsed) != 0)
+		(void) settle_decided();
 }
 
 /* COMMIT PREPARED, ROLLBACK PREPARED: run does it. */
@@ -568,9 +623,6 @@ MotPreparedFinish(const char *gid, bool commit, void (*run) (void *arg), void *a
 			MotSerialEnter();
 		HOLD_INTERRUPTS();
 		MOT_FAULT("prepared-claimed");
-		/* (row locks are no half that could be missed) */
-		if (mot_txn_has_writes(ending_session) || holder->keeps)
-			MotMixedAnnounceXid(pg_atomic_read_u32(&holder->xid));
 		run(arg);
 	}
 	PG_CATCH();

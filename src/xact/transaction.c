@@ -75,6 +75,7 @@ static void set_mark(int level, mot_mark mark);
 static void take_subxact_lock(mot_session *session);
 static void before_commit(void);
 static void check_decoded(void);
+static void settle_for_worker(void);
 static void lock_rows(void);
 static bool wait_first(bool changes);
 static bool notifies(void);
@@ -360,12 +361,21 @@ before_commit(void)
 	bool		serial = false;
 	bool		mixed;
 
+	if (unlikely(replorigin_session_origin != InvalidRepOriginId))
+		settle_for_worker();
 	if (active)
 		lock_rows();
 	if (XactIsoLevel == XACT_SERIALIZABLE)
 		MotSerialAwaitPrepared(active ? MotOpenSession : NULL);
 	if (!active && !changes)
 		return;
+
+	/*
+	 * what tables lose is not needed any more by those whose locks the server
+	 * has let go
+	 */
+	if (changes && unlikely(pg_atomic_read_u32(MotPreparedUsed) != 0) && participant->pending())
+		MotPreparedCatchUp(NULL);
 	if (changes)
 		participant->define(active ? MotOpenSession : NULL);
 	if (changes)
@@ -398,6 +408,21 @@ before_commit(void)
 		if (TransactionIdIsValid(GetTopTransactionIdIfAny()))
 			MOT_FAULT("mixed-logged");
 	}
+}
+
+/*
+ * A subscription's worker ends prepared transactions within one of its own that does nothing else, and nobody
+ * tells us.  What has been restored since the start, or will be applied as it is, is installed before the publisher
+ * hears of it.
+ */
+static void
+settle_for_worker(void)
+{
+	MOT_FAULT("prepared-served");
+	if (MotEngine == NULL)
+		return;
+	MotBeforeSnapshot();
+	MotPreparedServe();
 }
 
 /*
@@ -571,9 +596,14 @@ before_prepare(void)
 	/* (as in before_commit: who has only read has the place of its snapshot) */
 	if (XactIsoLevel == XACT_SERIALIZABLE)
 		keeps = mot_txn_is_validated(MotOpenSession) || MotPreparedChangesHeap();
-	if ((changes || keeps) && !MotPreparedIsSaid())
-		refuse_to_prepare("transaction of a subscription that has changed",
-						  "Make the subscription with two_phase = false.");
+
+	/*
+	 * its worker's COMMIT PREPARED would not go through the section
+	 * (serial.c)
+	 */
+	if (keeps && !MotPreparedIsSaid())
+		refuse_to_prepare("SERIALIZABLE transaction of a subscription that has read",
+						  "Set default_transaction_isolation to another level for the subscription's owner.");
 	lock_rows();
 	if (XactIsoLevel == XACT_SERIALIZABLE)
 	{

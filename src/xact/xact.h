@@ -243,11 +243,12 @@ extern void MotXactSetLog(const MotXactLog *log);
 
 /*
  * Two-phase commit, see prepared.c.  Said: PREPARE TRANSACTION has been.  Finish: runs COMMIT
- * PREPARED or ROLLBACK PREPARED.  Restore: a session in whose transaction
+ * PREPARED or ROLLBACK PREPARED.  Serve: installs what others have left undone.  Restore: a session in whose transaction
  * the changes of a prepared one are to be made again; then one of the other two follows.
  */
 extern void MotPreparedSaid(const char *gid);
 extern void MotPreparedFinish(const char *gid, bool commit, void (*run) (void *arg), void *arg);
+extern void MotPreparedServe(void);
 extern mot_session *MotPreparedRestore(TransactionId xid, const char *gid);
 extern void MotPreparedRestored(void *redo, bool keeps_reads);
 extern void MotPreparedNotRestored(void);

@@ -149,6 +149,30 @@ for my $point (qw(prepared-claimed prepared-decided prepared-left))
 	unlink $node->data_dir . '/mot.fault.go';
 }
 
+# its locks have gone, and it is not installed yet: who gets the tables finds all of it, or takes them away after it
+for my $ddl ('ALTER TABLE step_X ALTER v TYPE numeric', 'CREATE INDEX step_X_t ON step_X (t)', 'TRUNCATE step_X', 'DROP TABLE step_X')
+{
+	unlink $node->data_dir . '/mot.fault.go';
+	sql('BEGIN;' . step_work(1) . "PREPARE TRANSACTION 'step'");
+	my $committer = $node->background_psql('postgres');
+	$committer->query_safe("SET mot.fault = 'prepared-decided:wait'");
+	my $from = -s $node->logfile;
+	$committer->query_until(qr/started/, "\\echo started\nCOMMIT PREPARED 'step';\n");
+	for (1 .. 200) { last if slurp_file($node->logfile, $from) =~ /fault point "prepared-decided" reached/; usleep(50_000) }
+	my $other = $node->background_psql('postgres');
+	$other->query_until(qr/started/, "\\echo started\n" . join('', map { my $s = $ddl =~ s/_X/_$_/gr; $s =~ s/TABLE/FOREIGN TABLE/ if $_ eq 'f' && $s !~ /INDEX|TRUNCATE/; "$s;" } qw(o f h)) . "\n");
+	usleep(500_000);
+	append_to_file($node->data_dir . '/mot.fault.go', '');
+	$committer->query_safe('SELECT 1');
+	$other->query_safe('SELECT 1');
+	$_->quit for $committer, $other;
+	all_equal("$ddl while it is committed") if $ddl !~ /DROP/;
+	is(sql("SELECT sum(problems) FROM (SELECT (mot_verify(o)).problems FROM unnest(ARRAY['step_o', 'step_f']::regclass[]) o) x"), '0', '... and nothing is missing') if $ddl !~ /DROP/;
+	sql("INSERT INTO step_$_ SELECT i, 0 FROM generate_series(1, 10) i") for $ddl =~ /TRUNCATE/ ? qw(o f h) : ();
+}
+$node->stop('immediate');
+$node->start;
+is(sql("SELECT count(*) FROM pg_class WHERE relname LIKE 'step%'"), '0', '... after a crash, too');
 
 $node->stop;
 done_testing();
