@@ -25,6 +25,7 @@ sql(q{
 	INSERT INTO o SELECT i, i, 'o' || i FROM generate_series(1, 100) i;
 	INSERT INTO f SELECT i, i, 'f' || i FROM generate_series(1, 100) i;
 	INSERT INTO keyless SELECT i % 3, 'same' FROM generate_series(1, 30) i;
+	INSERT INTO keyless SELECT 7, 'shared' FROM generate_series(1, 4);
 	INSERT INTO cold SELECT i, i FROM generate_series(1, 100) i;
 });
 
@@ -42,6 +43,11 @@ my $work = q{
 	DELETE FROM f WHERE id BETWEEN 50 AND 59;
 	DELETE FROM keyless WHERE ctid = (SELECT min(ctid) FROM keyless WHERE v = 0);
 	UPDATE keyless SET v = 100 WHERE v = 1;
+	SELECT 1 FROM keyless WHERE v = 7 FOR SHARE;
+	UPDATE keyless SET v = 200 WHERE v = 7;
+	SELECT 1 FROM o WHERE id = 24 FOR KEY SHARE;
+	SELECT 1 FROM o WHERE id = 24 FOR SHARE;
+	UPDATE o SET id = 124 WHERE id = 24;
 	INSERT INTO referring VALUES (1, 10);
 	SAVEPOINT s;
 	UPDATE o SET v = 0;
@@ -68,7 +74,7 @@ sub check_prepared
 	is(sql("SELECT gid, owner, database FROM pg_prepared_xacts"), "one|" . sql('SELECT current_user') . "|postgres", "$when: pg_prepared_xacts has it");
 	is( sql(q{SELECT string_agg(c.relname || ' ' || mode, ', ' ORDER BY c.relname::text COLLATE "C", mode) FROM pg_locks l JOIN pg_class c ON c.oid = l.relation
 		WHERE pid IS NULL AND c.relname IN ('o', 'f', 'keyless', 'referring', 'cold')}),
-		'cold RowExclusiveLock, f RowExclusiveLock, keyless RowExclusiveLock, o RowExclusiveLock, o RowShareLock, referring RowExclusiveLock, referring RowShareLock',
+		'cold RowExclusiveLock, f RowExclusiveLock, keyless RowExclusiveLock, keyless RowShareLock, o RowExclusiveLock, o RowShareLock, referring RowExclusiveLock, referring RowShareLock',
 		"$when: its table locks are in pg_locks");
 	my $busy = qr/could not obtain lock on row/;
 	fails("SELECT 1 FROM o WHERE id = 1 FOR UPDATE NOWAIT", $busy, "$when: an updated row is locked");
@@ -186,7 +192,7 @@ fails("BEGIN; SELECT 1 FROM keyless LIMIT 1 FOR KEY SHARE; PREPARE TRANSACTION '
 is(prepared(), '0', 'none of them is prepared');
 sql("BEGIN; SELECT 1 FROM keyless WHERE v = 2 FOR UPDATE; PREPARE TRANSACTION 'equal'");
 $node->restart;
-is(sql('SELECT count(*) FROM (SELECT 1 FROM keyless FOR UPDATE SKIP LOCKED) x'), '20', 'equal rows without a key are all locked after a restart');
+is(sql('SELECT count(*) FROM (SELECT 1 FROM keyless FOR UPDATE SKIP LOCKED) x'), '24', 'equal rows without a key are all locked after a restart');
 fails("BEGIN; UPDATE o SET v = 0 WHERE id = 20; PREPARE TRANSACTION 'equal'", qr/already in use/, 'an identifier that is in use');
 is(sql('SELECT 1 FROM o WHERE id = 20 FOR UPDATE NOWAIT'), '1', '... leaves nothing');
 fails("COMMIT PREPARED 'none'", qr/prepared transaction with identifier "none" does not exist/, 'one that is not there');
@@ -196,9 +202,9 @@ sql('CREATE ROLE nobody LOGIN; CREATE DATABASE other');
 my ($ret, $out, $err) = $node->psql('other', "COMMIT PREPARED 'equal'");
 like($err, qr/belongs to another database/, 'not from another database');
 is(prepared(), '1', 'it is there still');
-is(sql('SELECT count(*) FROM (SELECT 1 FROM keyless FOR UPDATE SKIP LOCKED) x'), '20', '... with its locks');
+is(sql('SELECT count(*) FROM (SELECT 1 FROM keyless FOR UPDATE SKIP LOCKED) x'), '24', '... with its locks');
 sql("ROLLBACK PREPARED 'equal'");
-is(sql('SELECT count(*) FROM (SELECT 1 FROM keyless FOR UPDATE SKIP LOCKED) x'), '30', '... until it is ended');
+is(sql('SELECT count(*) FROM (SELECT 1 FROM keyless FOR UPDATE SKIP LOCKED) x'), '34', '... until it is ended');
 
 $node->safe_psql('other', q{
 	CREATE EXTENSION mot; CREATE TABLE m (i int PRIMARY KEY) USING mot; BEGIN; INSERT INTO m VALUES (1); PREPARE TRANSACTION 'other'});

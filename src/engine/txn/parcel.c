@@ -327,7 +327,8 @@ mot_txn_next_lock(mot_session *s, uint64_t *pos, mot_lock *lock)
 		switch (entry_kind(e))
 		{
 			case J_SHARE:
-				if (e->c != 0)
+				/* (that of an earlier entry; or there is more of the row than a share) */
+				if (e->c != 0 || head_owner(row_head(row)) == s->owner)
 					continue;
 				lock->mode = ((const share *) (uintptr_t) e->a)->key_only ? MOT_MODE_KEY_SHARE : MOT_MODE_SHARE;
 				break;

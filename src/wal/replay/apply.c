@@ -317,7 +317,10 @@ mode_of(const MotOpData *op)
 	return op->op == MOT_OP_DELETE ? MOT_MODE_UPDATE : MOT_MODE_NO_KEY_UPDATE;
 }
 
-/* Of rows with the same content: one that the transaction has already, for a change; otherwise any that it can have. */
+/*
+ * Of rows with the same content: one that the transaction has already, for a change, or one that it has not, for a
+ * lock; otherwise any that it can have.  (Logs of before 28 November 2026 have two locks of one row.)
+ */
 typedef struct Choice
 {
 	const MotOpData *op;
@@ -342,16 +345,15 @@ static bool
 find_row_again(const MotOpData *op, mot_row **row, const mot_version **version)
 {
 	const mot_version *newest = NULL;
-	Choice		choice = {op, true, &newest};
+	Choice		choice = {op, op->op != MOT_OP_LOCK, &newest};
 
 	if (op->key != NULL)
 		return MotRedoFind(&redo, op, row, version) &&
 			check(mot_row_lock(redo.session, &redo.view, redo.target->table, *row, *version, mode_of(op), version));
 	MotContentPrepare(redo.session, redo.target);
-	if (op->op == MOT_OP_LOCK ||
-		!MotContentChoose(redo.session, &redo.view, redo.target, op, choose_row, &choice, row))
+	if (!MotContentChoose(redo.session, &redo.view, redo.target, op, choose_row, &choice, row))
 	{
-		choice.held = false;
+		choice.held = !choice.held;
 		if (!MotContentChoose(redo.session, &redo.view, redo.target, op, choose_row, &choice, row))
 			return MotRedoMisfit(&redo, "a row is not there");
 	}
