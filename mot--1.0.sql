@@ -355,6 +355,19 @@ CREATE FUNCTION mot_jit_dump(part_of_query text) RETURNS text
 
 COMMENT ON VIEW mot_stat_jit IS 'statements of this session on memory-optimized tables, and how they are run';
 
+CREATE FUNCTION mot_stat_get_procedures(
+    OUT function regprocedure, OUT executions bigint, OUT compiled_executions bigint,
+    OUT statements integer, OUT interpreted_statements integer,
+    OUT expressions integer, OUT interpreted_expressions integer,
+    OUT compile_ms double precision, OUT code_bytes bigint,
+    OUT why_not text, OUT why_interpreted text)
+    RETURNS SETOF record
+    AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED ROWS 20;
+
+CREATE VIEW mot_stat_procedures AS SELECT * FROM mot_stat_get_procedures();
+
+COMMENT ON VIEW mot_stat_procedures IS 'functions in PL/pgSQL of this session, and what of them is machine code';
+
 CREATE FUNCTION mot_stat_get_nodes(
     OUT node integer, OUT chunk_bytes bigint, OUT page_bytes bigint)
     RETURNS SETOF record
@@ -647,4 +660,4 @@ CREATE FUNCTION mot_estimate(
 COMMENT ON FUNCTION mot_estimate(regclass, integer) IS
     'memory that a table with its indexes would take, from its rows or as many blocks and rows of a sample';
 
-GRANT SELECT ON mot_stat_left_out, mot_stat_tables, mot_stat_indexes, mot_stat_memory, mot_stat_memory_databases, mot_stat_memory_roles, mot_stat_jit, mot_stat_nodes, mot_stat_transactions, mot_stat_snapshots, mot_stat_workers, mot_stat_checkpoint, mot_stat_recovery TO PUBLIC;
+GRANT SELECT ON mot_stat_left_out, mot_stat_tables, mot_stat_indexes, mot_stat_memory, mot_stat_memory_databases, mot_stat_memory_roles, mot_stat_jit, mot_stat_procedures, mot_stat_nodes, mot_stat_transactions, mot_stat_snapshots, mot_stat_workers, mot_stat_checkpoint, mot_stat_recovery TO PUBLIC;

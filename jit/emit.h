@@ -14,6 +14,7 @@
  *	interpret.c	what is left to the executor's interpreter
  *	inline.c	functions that are a few machine instructions
  *	runtime.c	what compiled code calls: errors, comparisons of strings
+ *	procedure.c	a whole procedure, of the same expressions
  *
  * Code is made for one session and lives in it, so what is known of the
  * process is put into it as it is: addresses of functions and of constants.
@@ -71,6 +72,7 @@ typedef struct MotColumns MotColumns;
 typedef struct MotEmit
 {
 	const MotRowRequest *request;
+	struct MotProcedureRequest *procedure;	/* NULL: a row program */
 	MemoryContext cxt;			/* the code's; lives as long as it does */
 
 	LLVMContextRef context;
@@ -95,6 +97,7 @@ typedef struct MotEmit
 	LLVMValueRef isnull;
 	LLVMValueRef states;
 	LLVMValueRef sums;
+	LLVMValueRef variables;		/* a procedure's */
 
 	struct MotColumns *walk;	/* over the row (columns.c) */
 	MotValue   *columns;		/* by attribute number - 1, once loaded */
@@ -108,7 +111,12 @@ typedef struct MotEmit
 	sigjmp_buf	declined;
 } MotEmit;
 
+/* procedure.c */
+extern void MotEmitProcedure(MotEmit *emit, const char *name);
+extern MotValue MotEmitVariable(MotEmit *emit, Param *param);
+
 /* program.c */
+extern void MotEmitTypes(MotEmit *emit);
 extern void MotEmitProgram(MotEmit *emit, const char *name);
 extern void MotEmitOutputs(MotEmit *emit, List *expressions, int first);
 extern void MotDecline(MotEmit *emit, const char *format,...) pg_attribute_printf(2, 3) pg_attribute_noreturn();

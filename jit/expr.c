@@ -206,6 +206,8 @@ emit_const(MotEmit * emit, Const *constant)
 static MotValue
 emit_param(MotEmit * emit, Param *param)
 {
+	if (emit->procedure != NULL)
+		return MotEmitVariable(emit, param);
 	foreach_node(Param, known, emit->request->params)
 	{
 		if (known->paramkind == param->paramkind && known->paramid == param->paramid)

@@ -22,8 +22,8 @@
 #include "nodes/nodeFuncs.h"
 #include "utils/lsyscache.h"
 
-static void
-set_types(MotEmit * emit)
+void
+MotEmitTypes(MotEmit * emit)
 {
 	LLVMContextRef context = emit->context;
 
@@ -51,7 +51,7 @@ MotEmitProgram(MotEmit * emit, const char *name)
 	LLVMBasicBlockRef start;
 	LLVMBasicBlockRef fail = NULL;
 
-	set_types(emit);
+	MotEmitTypes(emit);
 	args[0] = emit->pointer;
 	args[1] = emit->int32;
 	args[2] = emit->pointer;

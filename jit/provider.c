@@ -29,6 +29,7 @@
 #include "fmgr.h"
 #include "optimize.h"
 #include "portability/instr_time.h"
+#include "procedure/program.h"
 #include "storage/ipc.h"
 #include "utils/memutils.h"
 
@@ -54,6 +55,7 @@ static bool failed;				/* LLVM can't be used in this session */
 extern PGDLLEXPORT void mot_jit_provider_init(MotJitProvider *provider);
 
 static MotRowCode *compile(const MotRowRequest *request, const char **why_not);
+static MotRowCode *compile_procedure(MotProcedureRequest *request, const char **why_not);
 static void release(MotRowCode *code);
 static size_t bytes(void);
 static char *dump(const MotRowCode *code);
@@ -62,6 +64,7 @@ void
 mot_jit_provider_init(MotJitProvider *provider)
 {
 	provider->compile = compile;
+	provider->compile_procedure = compile_procedure;
 	provider->release = release;
 	provider->bytes = bytes;
 	provider->dump = dump;
@@ -198,7 +201,10 @@ build(MotEmit * emit, Code *code, const char *name, char **error)
 	emit->module = LLVMModuleCreateWithNameInContext(name, emit->context);
 	emit->builder = LLVMCreateBuilderInContext(emit->context);
 	MotSetTarget(emit->module, machine);
-	MotEmitProgram(emit, name);
+	if (emit->procedure != NULL)
+		MotEmitProcedure(emit, name);
+	else
+		MotEmitProgram(emit, name);
 #ifdef USE_ASSERT_CHECKING
 	if (LLVMVerifyModule(emit->module, LLVMReturnStatusAction, error))
 		return NULL;
@@ -216,8 +222,9 @@ build(MotEmit * emit, Code *code, const char *name, char **error)
 	return object;
 }
 
+/* "procedure" or a row program */
 static MotRowCode *
-compile(const MotRowRequest *request, const char **why_not)
+make(const MotRowRequest *request, MotProcedureRequest *procedure, const char **why_not)
 {
 	volatile	LLVMMemoryBufferRef object = NULL;
 	MotEmit    *emit = palloc0(sizeof(MotEmit));
@@ -242,8 +249,9 @@ compile(const MotRowRequest *request, const char **why_not)
 	code = MemoryContextAllocZero(cxt, sizeof(Code));
 	code->cxt = cxt;
 	emit->request = request;
+	emit->procedure = procedure;
 	emit->cxt = cxt;
-	snprintf(name, sizeof(name), "mot_row_" UINT64_FORMAT, ++programs);
+	snprintf(name, sizeof(name), "%s_" UINT64_FORMAT, procedure ? "mot_procedure" : "mot_row", ++programs);
 
 	mot_jit_enter();
 	PG_TRY();
@@ -309,6 +317,22 @@ compile(const MotRowRequest *request, const char **why_not)
 	INSTR_TIME_SUBTRACT(end, start);
 	code->public.compile_ms = INSTR_TIME_GET_MILLISEC(end);
 	return &code->public;
+}
+
+static MotRowCode *
+compile(const MotRowRequest *request, const char **why_not)
+{
+	return make(request, NULL, why_not);
+}
+
+static MotRowCode *
+compile_procedure(MotProcedureRequest *request, const char **why_not)
+{
+	/* expressions of no row */
+	static const MotRowRequest nothing = {0};
+
+	request->declined = -1;
+	return make(&nothing, request, why_not);
 }
 
 static void

@@ -146,6 +146,7 @@ _PG_init(void)
 	MotFdwInit();
 	MotTableInit();
 	MotStatementInit();
+	MotProcedureInit();
 	MotBatchInit();
 	MotRegisterWorker("mot maintenance", "MotMaintenanceMain", BgWorkerStart_ConsistentState, 5);
 

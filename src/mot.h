@@ -16,6 +16,7 @@
  *				transactional storage
  *	ddl/ fdw/ monitor/ wal/		on top, side by side
  *	statement/	statements without the executor, on top of fdw/
+ *	procedure/	PL/pgSQL as machine code, by statement/'s compiler
  *	mot.c		module entry; the only _PG_init
  *
  *-------------------------------------------------------------------------
@@ -116,6 +117,7 @@ extern void MotDdlInit(void);
 extern void MotFdwInit(void);
 extern void MotTableInit(void);
 extern void MotStatementInit(void);
+extern void MotProcedureInit(void);
 extern void MotBatchInit(void);
 extern void MotMonitorInit(void);
 extern void MotSizesInit(void);

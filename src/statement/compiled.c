@@ -267,10 +267,16 @@ MotStatementCompile(MotStatement *st)
 	MemoryContextSwitchTo(oldcxt);
 }
 
+void
+MotRowCodeRelease(MotRowCode *code)
+{
+	provider.release(code);
+}
+
 static void
 release_code(void *code)
 {
-	provider.release(code);
+	MotRowCodeRelease(code);
 }
 
 /*
@@ -283,11 +289,8 @@ MotRowCodeMake(const MotRowRequest *request, MemoryContext cxt, const char **why
 	MotRowCode *code;
 	MemoryContextCallback *gone;
 
-	*why_not = mot_jit_above < 0 ? "mot.jit_above_executions is -1" : no_compiler;
-	if (mot_jit_above < 0 || !load_library())
-		return NULL;
-	*why_not = enough;
-	if (provider.bytes() / 1024 >= (size_t) jit_memory)
+	*why_not = "mot.jit_above_executions is -1";
+	if (mot_jit_above < 0 || MotCompiler(why_not) == NULL)
 		return NULL;
 	gone = MemoryContextAlloc(cxt, sizeof(MemoryContextCallback));
 	code = provider.compile(request, why_not);
@@ -297,6 +300,17 @@ MotRowCodeMake(const MotRowRequest *request, MemoryContext cxt, const char **why
 	gone->arg = code;
 	MemoryContextRegisterResetCallback(cxt, gone);
 	return code;
+}
+
+/* The compiler, if there is one and it may make more code; else NULL, and why. */
+const MotJitProvider *
+MotCompiler(const char **why_not)
+{
+	*why_not = no_compiler;
+	if (!load_library())
+		return NULL;
+	*why_not = enough;
+	return provider.bytes() / 1024 < (size_t) jit_memory ? &provider : NULL;
 }
 
 /* The statement's program goes. */

@@ -255,12 +255,17 @@ typedef struct MotRowCode
  * that all code of this session takes.  dump: the code's intermediate
  * representation as text, palloc'd, or NULL.
  */
+struct MotProcedureRequest;
+
 typedef struct MotJitProvider
 {
 	MotRowCode *(*compile) (const MotRowRequest *request, const char **why_not);
 	void		(*release) (MotRowCode *code);
 	size_t		(*bytes) (void);
 	char	   *(*dump) (const MotRowCode *code);
+
+	/* a procedure (procedure/program.h), whose function is called as MotProcedureFunction */
+	MotRowCode *(*compile_procedure) (struct MotProcedureRequest *request, const char **why_not);
 } MotJitProvider;
 
 /*

@@ -306,6 +306,8 @@ extern MotRowProgram *MotRowProgramMake(MotStatement *st, Index varno, TupleDesc
 extern bool MotRowProgramBegin(MotRowProgram *program);
 extern void MotStatementCompile(MotStatement *st);
 extern bool MotCompilerLoaded(const char **why_not);
+extern const MotJitProvider *MotCompiler(const char **why_not);
+extern void MotRowCodeRelease(MotRowCode *code);
 extern MotRowCode *MotRowCodeMake(const MotRowRequest *request, MemoryContext cxt, const char **why_not);
 extern void MotStatementRelease(MotStatement *st);
 extern char *MotStatementDump(MotStatement *st);

@@ -1,0 +1,222 @@
+/*-------------------------------------------------------------------------
+ *
+ * runtime.c
+ *	  What a procedure's code calls: what the interpreter does otherwise, by
+ *	  the functions that it gives its plugin.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "procedure/procedure.h"
+#include "utils/expandeddatum.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+/*
+ * Are the plans of all that is machine code still right?  Without a snapshot, after
+ * COMMIT, the interpreter takes one with the next expression: so it has to do that one.
+ */
+bool
+MotProcedureRecheck(MotFrame *frame)
+{
+	MotProcedureCode *code = frame->code;
+	uint64		changes = MotProcedureChanges;
+
+	if (code->stale || !ActiveSnapshotSet())
+		return false;
+	if (code->compiled == NIL)
+		return true;
+	if (code->checked == changes)
+	{
+		/* DISCARD PLANS tells nobody, a search path neither, but they are the same for all */
+		if (!MotSiteIsRight(linitial(code->compiled)))
+			code->stale = true;
+	}
+	else
+	{
+		foreach_ptr(MotSite, site, code->compiled)
+		{
+			if (!MotSiteIsRight(site))
+			{
+				code->stale = true;
+				break;
+			}
+		}
+	}
+	if (code->stale)
+		return false;
+	code->checked = changes;
+	frame->seen = changes;
+	return true;
+}
+
+static inline PLpgSQL_execstate *
+estate_of(const MotFrame *frame)
+{
+	return (PLpgSQL_execstate *) frame->estate;
+}
+
+/* The interpreter evaluates the expression and assigns it.  Anything may have happened then. */
+static void
+interpret(MotFrame *frame, MotSite *site, PLpgSQL_datum *target)
+{
+	if (site->unplanned)
+		frame->code->procedure->unplanned_hits++;
+	frame->seen = 0;
+	MotProcedurePlugin.assign_expr(estate_of(frame), target, site->expr);
+}
+
+void
+MotProcedureAssign(MotFrame *frame, MotSite *site)
+{
+	interpret(frame, site, estate_of(frame)->datums[site->target]);
+}
+
+/* A variable that nobody else knows; not of a kind that plans are made for. */
+static void
+interpret_as(MotFrame *frame, MotSite *site, PLpgSQL_type *type, PLpgSQL_var *var)
+{
+	MemSet(var, 0, sizeof(PLpgSQL_var));
+	var->dtype = PLPGSQL_DTYPE_PROMISE;
+	var->promise = PLPGSQL_PROMISE_NONE;
+	var->dno = -1;
+	var->refname = "(unnamed)";
+	var->datatype = type;
+	var->isnull = true;
+	interpret(frame, site, (PLpgSQL_datum *) var);
+}
+
+/* a condition */
+bool
+MotProcedureTest(MotFrame *frame, MotSite *site)
+{
+	PLpgSQL_execstate *estate = estate_of(frame);
+	PLpgSQL_var var;
+
+	interpret_as(frame, site, ((PLpgSQL_var *) estate->datums[estate->found_varno])->datatype, &var);
+	return !var.isnull && DatumGetBool(var.value);
+}
+
+/* a bound of a loop, whose variable is the target */
+void
+MotProcedureBound(MotFrame *frame, MotSite *site)
+{
+	PLpgSQL_var var;
+
+	interpret_as(frame, site, ((PLpgSQL_var *) estate_of(frame)->datums[site->target])->datatype, &var);
+	frame->slots[site->slot].value = var.value;
+	frame->slots[site->slot].isnull = var.isnull;
+}
+
+/* what has been evaluated into the slot */
+void
+MotProcedurePut(MotFrame *frame, MotSite *site)
+{
+	PLpgSQL_execstate *estate = estate_of(frame);
+	const NullableDatum *slot = &frame->slots[site->slot];
+
+	/* casts and domains may call anything */
+	if (!site->same_type)
+		frame->seen = 0;
+	MotProcedurePlugin.assign_value(estate, estate->datums[site->target], slot->value, slot->isnull,
+									site->type, site->typmod);
+	MotProcedureClean(frame, NULL);
+}
+
+void
+MotProcedureClean(MotFrame *frame, void *unused)
+{
+	ResetExprContext(estate_of(frame)->eval_econtext);
+}
+
+/* A variable becomes null, whatever it is declared as: when its block begins, or a CASE has used it. */
+void
+MotProcedureForget(MotFrame *frame, PLpgSQL_datum *datum)
+{
+	PLpgSQL_execstate *estate = estate_of(frame);
+	PLpgSQL_var *var = (PLpgSQL_var *) estate->datums[datum->dno];
+
+	if (var->dtype == PLPGSQL_DTYPE_REC)
+	{
+		frame->seen = 0;
+		MotProcedurePlugin.assign_value(estate, (PLpgSQL_datum *) var, (Datum) 0, true, UNKNOWNOID, -1);
+		return;
+	}
+	if (var->freeval)
+	{
+		if (DatumIsReadWriteExpandedObject(var->value, var->isnull, var->datatype->typlen))
+			DeleteExpandedObject(var->value);
+		else
+			pfree(DatumGetPointer(var->value));
+	}
+	var->value = (Datum) 0;
+	var->isnull = true;
+	var->freeval = false;
+	var->promise = PLPGSQL_PROMISE_NONE;
+}
+
+/* A domain may not take nulls. */
+void
+MotProcedureRefuseNull(MotFrame *frame, PLpgSQL_datum *datum)
+{
+	PLpgSQL_execstate *estate = estate_of(frame);
+
+	frame->seen = 0;
+	MotProcedurePlugin.assign_value(estate, estate->datums[datum->dno], (Datum) 0, true, UNKNOWNOID, -1);
+}
+
+void
+MotProcedureReturnVariable(MotFrame *frame, PLpgSQL_datum *datum)
+{
+	PLpgSQL_execstate *estate = estate_of(frame);
+	const PLpgSQL_var *var = (const PLpgSQL_var *) estate->datums[datum->dno];
+
+	estate->retval = var->value;
+	estate->retisnull = var->isnull;
+	estate->rettype = var->datatype->typoid;
+}
+
+/* ----------------------------------------------------------------- errors */
+
+void
+MotProcedureNullLower(MotFrame *frame, void *unused)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+			 errmsg("lower bound of FOR loop cannot be null")));
+}
+
+void
+MotProcedureNullUpper(MotFrame *frame, void *unused)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+			 errmsg("upper bound of FOR loop cannot be null")));
+}
+
+void
+MotProcedureNullStep(MotFrame *frame, void *unused)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+			 errmsg("BY value of FOR loop cannot be null")));
+}
+
+void
+MotProcedureCheckStep(MotFrame *frame, const MotSite *site)
+{
+	if (DatumGetInt32(frame->slots[site->slot].value) <= 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("BY value of FOR loop must be greater than zero")));
+}
+
+void
+MotProcedureCaseNotFound(MotFrame *frame, void *unused)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_CASE_NOT_FOUND),
+			 errmsg("case not found"),
+			 errhint("CASE statement is missing ELSE part.")));
+}

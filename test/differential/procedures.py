@@ -1,0 +1,543 @@
+#!/usr/bin/python3
+"""procedures.py: the same random functions in PL/pgSQL, interpreted and as machine code.
+
+    procedures.py [options]       (the connection is libpq's: PGHOST, ...)
+
+Makes random functions of all statements, and calls each with several sets of arguments in two sessions: in
+one the interpreter has them all (mot.jit_procedures = off), in the other they are compiled, at their first
+call, when nothing has a plan yet, or later. What they return, what they say (RAISE NOTICE), and how they fail,
+with SQLSTATE, DETAIL, HINT and CONTEXT, must be equal; so must be, at the end, a table that they have changed.
+
+    --seed N         to repeat a run (printed at its beginning)
+    --functions N    how many (default 300)
+    --verbose        print every function
+"""
+
+import argparse
+import random
+import sys
+
+import psycopg2
+
+VALUES = {
+    'bool': ['true', 'false'],
+    'int2': ['0::int2', '1::int2', '-1::int2', '7::int2', '32767::int2', '-32768::int2'],
+    'int4': ['0', '1', '-1', '2', '3', '7', '100', '2147483647', '(-2147483648)'],
+    'int8': ['0::int8', '1::int8', '-1::int8', '5::int8', '9223372036854775807', '(-9223372036854775808)', '2147483648'],
+    'float4': ["'0'::float4", "'-0'::float4", "'1.5'::float4", "'NaN'::float4", "'Infinity'::float4", "'1e38'::float4",
+               "'1e-38'::float4"],
+    'float8': ["'0'::float8", "'-0'::float8", "'2.5'::float8", "'NaN'::float8", "'-Infinity'::float8", "'1e308'::float8",
+               "'1e-300'::float8"],
+    'numeric': ['0.0', '1.50', '-2.25', "'NaN'::numeric", '99999.999', '123456789012345678901234567890.5'],
+    'text': ["''::text", "'a'::text", "'B'::text", "'abc'::text", "'12'::text", "repeat('x', 300)", "'ä'::text"],
+    'bytea': ["'\\x'::bytea", "'\\x00ff'::bytea", "'\\x616263'::bytea"],
+    'date': ["'2000-01-01'::date", "'2024-02-29'::date", "'infinity'::date"],
+    'timestamp': ["'2000-01-01 00:00:00'::timestamp", "'2026-10-25 02:30:00.5'::timestamp", "'-infinity'::timestamp"],
+    'timestamptz': ["'2000-01-01 00:00:00+00'::timestamptz", "'2026-10-25 00:30:00+00'::timestamptz"],
+    'oid': ['0::oid', '1::oid', '4294967295::oid'],
+}
+TYPES = list(VALUES)
+INTS = ['int2', 'int4', 'int8']
+NUMBERS = INTS + ['float4', 'float8', 'numeric']
+# how a variable is declared: (declaration, type of its value)
+ODD = [('varchar(5)', 'text'), ('numeric(6,2)', 'numeric'), ('small_number', 'int4'), ('wide_word', 'text'),
+       ('timestamp(0)', 'timestamp'), ('int4[]', None), ('pair', None), ('record', None), ('jsonb', None)]
+ARGS = [('a', 'int4'), ('b', 'int8'), ('c', 'text'), ('d', 'float8'), ('e', 'bool'), ('f', 'numeric')]
+
+SETUP = """
+DROP SCHEMA IF EXISTS procedures CASCADE;
+CREATE SCHEMA procedures;
+SET search_path = procedures, public;
+CREATE DOMAIN small_number AS int4 CHECK (VALUE IS NULL OR VALUE < 1000);
+CREATE DOMAIN wide_word AS text NOT NULL DEFAULT 'w' CHECK (length(VALUE) < 50);
+CREATE TYPE pair AS (x int4, y text);
+CREATE FUNCTION plus_one(i int4) RETURNS int4 LANGUAGE plpgsql AS $$ BEGIN RETURN i + 1; END $$;
+CREATE FUNCTION stable_twice(i int8) RETURNS int8 LANGUAGE sql STABLE AS $$ SELECT i * 2 $$;
+CREATE FUNCTION counted() RETURNS int8 LANGUAGE plpgsql AS $$ BEGIN RETURN (SELECT count(*) FROM {}); END $$;
+"""
+
+
+class Function:
+    def __init__(self, rng, name):
+        self.rng = rng
+        self.name = name
+        self.lines = []
+        self.labels = []            # (label, loops)
+        self.scopes = [[(name_, type_, False) for name_, type_ in ARGS]]
+        self.count = 0
+        self.budget = rng.choice([6, 12, 20, 35])
+
+    # ------------------------------------------------------------ expressions
+
+    def variables(self, type_):
+        return [v for scope in self.scopes for v, t, _ in scope if t == type_]
+
+    def leaf(self, type_):
+        known = self.variables(type_)
+        if known and self.rng.random() < 0.7:
+            return self.rng.choice(known)
+        if self.rng.random() < 0.07:
+            return 'NULL::' + type_
+        return self.rng.choice(VALUES[type_])
+
+    def expr(self, type_, depth=2):
+        r = self.rng
+        if depth == 0 or r.random() < 0.25:
+            return self.leaf(type_)
+        d = depth - 1
+        e = self.expr
+        forms = [lambda: 'CASE WHEN %s THEN %s ELSE %s END' % (e('bool', d), e(type_, d), e(type_, d)),
+                 lambda: 'COALESCE(%s, %s)' % (e(type_, d), e(type_, d)),
+                 lambda: 'NULLIF(%s, %s)' % (e(type_, d), e(type_, d)),
+                 lambda: '%s(%s, %s)' % (r.choice(['greatest', 'least']), e(type_, d), e(type_, d))]
+        own = []
+        if type_ == 'bool':
+            t = r.choice(TYPES)
+            own = [lambda: '(%s %s %s)' % (e(t, d), r.choice(['<', '<=', '=', '<>', '>=', '>']), e(t, d)),
+                   lambda: '(%s %s %s)' % (e('bool', d), r.choice(['AND', 'OR']), e('bool', d)),
+                   lambda: '(NOT %s)' % e('bool', d),
+                   lambda: '(%s IS %sNULL)' % (e(t, d), r.choice(['', 'NOT '])),
+                   lambda: '(%s IS %sDISTINCT FROM %s)' % (e(t, d), r.choice(['', 'NOT ']), e(t, d)),
+                   lambda: '(%s IS %s%s)' % (e('bool', d), r.choice(['', 'NOT ']), r.choice(['TRUE', 'FALSE', 'UNKNOWN'])),
+                   lambda: '(%s IN (1, 2, 7))' % e(r.choice(INTS), d),
+                   lambda: '(%s LIKE %s)' % (e('text', d), r.choice(["'a%'", "'_'"])),
+                   lambda: 'FOUND']
+        elif type_ in NUMBERS:
+            own = [lambda: '(%s %s %s)' % (e(type_, d), r.choice('+-*/'), e(type_, d)),
+                   lambda: '(%s + %s)' % (e(type_, d), r.choice(VALUES[type_][:4])),
+                   lambda: '(- %s)' % e(type_, d),
+                   lambda: 'abs(%s)' % e(type_, d)]
+            if type_ in INTS:
+                own += [lambda: '(%s %% %s)' % (e(type_, d), e(type_, d))]
+            if type_ == 'int4':
+                own += [lambda: 'length(%s)' % e('text', d), lambda: '(%s + %s)' % (e('int2', d), e('int4', d)),
+                        lambda: 'plus_one(%s)' % e('int4', d), lambda: "(%s - '2000-01-01'::date)" % e('date', d)]
+            if type_ == 'int8':
+                own += [lambda: '(%s * %s)' % (e('int8', d), e('int4', d)), lambda: 'stable_twice(%s)' % e('int8', d),
+                        lambda: '(SELECT count(*) FROM changed WHERE id < %s)' % e('int4', d)]
+            own += [lambda: '%s::%s' % (e(r.choice(NUMBERS), d), type_)]
+        elif type_ == 'text':
+            own = [lambda: '(%s || %s)' % (e('text', d), e('text', d)), lambda: 'upper(%s)' % e('text', d),
+                   lambda: 'substr(%s, %s, 2)' % (e('text', d), e('int4', d)),
+                   lambda: '%s::text' % e(r.choice(TYPES), d), lambda: 'md5(%s)' % e('text', d),
+                   lambda: "replace(%s, 'a', %s)" % (e('text', d), e('text', d))]
+        elif type_ == 'date':
+            own = [lambda: '(%s + %s)' % (e('date', d), e('int4', d))]
+        elif type_ == 'timestamp':
+            own = [lambda: "(%s + interval '1 day')" % e('timestamp', d), lambda: '%s::timestamp' % e('date', d)]
+        elif type_ == 'bytea':
+            own = [lambda: '(%s || %s)' % (e('bytea', d), e('bytea', d))]
+        elif type_ == 'timestamptz':
+            own = [lambda: "(%s + interval '2 hours')" % e('timestamptz', d)]
+        return r.choice(own * 2 + forms if own else forms)()
+
+    # ------------------------------------------------------------- statements
+
+    def put(self, depth, text):
+        for line in text.split('\n'):
+            self.lines.append('  ' * depth + line)
+        if self.rng.random() < 0.1:
+            self.lines.append('')
+
+    def new(self, prefix='v'):
+        self.count += 1
+        return '%s%d' % (prefix, self.count)
+
+    def declare(self, depth):
+        """Variables of a block: the names can be used from here on."""
+        r = self.rng
+        mine = []
+        self.scopes.append(mine)
+        for _ in range(r.randint(0, 5)):
+            name = self.new()
+            if r.random() < 0.25:
+                declared, type_ = r.choice(ODD)
+                default = ''
+                if declared == 'wide_word' and r.random() < 0.95:
+                    default = " := %s" % self.expr('text', 1)
+                elif type_ is not None and r.random() < 0.5:
+                    default = ' := %s' % self.expr(type_, 1)
+                elif declared == 'int4[]' and r.random() < 0.7:
+                    default = ' := ARRAY[1, %s]' % self.leaf('int4')
+                elif declared == 'pair' and r.random() < 0.5:
+                    default = ' := ROW(%s, %s)' % (self.leaf('int4'), self.leaf('text'))
+                self.put(depth, '%s %s%s;' % (name, declared, default))
+                mine.append((name, type_ or declared, True))
+                continue
+            type_ = r.choice(TYPES + NUMBERS)
+            other = r.choice(NUMBERS) if type_ in NUMBERS and r.random() < 0.4 else type_
+            kind = r.random()
+            if kind < 0.1:
+                self.put(depth, '%s CONSTANT %s := %s;' % (name, type_, self.expr(other)))
+                mine.append((name, type_, False))
+            elif kind < 0.2:
+                self.put(depth, '%s %s NOT NULL := %s;' % (name, type_, self.expr(other)))
+                mine.append((name, type_, True))
+            elif kind < 0.7:
+                self.put(depth, '%s %s := %s;' % (name, type_, self.expr(other)))
+                mine.append((name, type_, True))
+            else:
+                self.put(depth, '%s %s;' % (name, type_))
+                mine.append((name, type_, True))
+
+    def targets(self):
+        return [(v, t) for scope in self.scopes for v, t, writable in scope if writable]
+
+    def guard(self, depth):
+        self.put(depth, "steps := steps + 1;\nIF steps > 60 THEN %s END IF;" %
+                 self.rng.choice(["RAISE EXCEPTION 'too many steps: %', steps USING HINT = 'fewer';", 'RETURN %s;' % self.result()]))
+
+    def result(self):
+        if self.returns == 'text':
+            return "concat_ws('|', %s)" % ', '.join(
+                v for scope in self.scopes for v, t, _ in scope if t not in ('record',)) + "|| ''"
+        return self.expr(self.returns)
+
+    def body(self, depth, size):
+        if self.rng.random() < 0.08:
+            self.put(depth, 'NULL;')
+            return
+        for _ in range(self.rng.randint(1, size)):
+            self.statement(depth)
+
+    def loop_label(self):
+        label = self.new('l') if self.rng.random() < 0.4 else None
+        return label, ('<<%s>>\n' % label if label else '')
+
+    def statement(self, depth):
+        r = self.rng
+        self.budget -= 1
+        kinds = ['assign'] * 8 + ['exit', 'return', 'raise', 'perform', 'into', 'change', 'execute', 'diagnostics', 'assert']
+        if depth < 5 and self.budget > 0:
+            kinds += ['if'] * 4 + ['case', 'case_of', 'while', 'loop', 'for', 'for', 'for', 'block', 'block', 'exception', 'query',
+                                   'foreach']
+        getattr(self, 'do_' + r.choice(kinds))(depth)
+
+    def do_assign(self, depth):
+        r = self.rng
+        targets = self.targets()
+        if not targets:
+            return self.put(depth, 'NULL;')
+        name, type_ = r.choice(targets)
+        if type_ == 'int4[]':
+            return self.put(depth, r.choice(['%s[%s] := %s;' % (name, r.choice(['1', '3', 'a']), self.expr('int4', 1)),
+                                             '%s := %s || %s;' % (name, name, self.leaf('int4'))]))
+        if type_ == 'pair':
+            return self.put(depth, r.choice(['%s.x := %s;' % (name, self.expr('int4', 1)), '%s := NULL;' % name,
+                                             '%s.y := %s.x::text;' % (name, name)]))
+        if type_ == 'record':
+            return self.put(depth, r.choice(['%s := ROW(1, 2);' % name, 'SELECT id, v INTO %s FROM changed WHERE id = %s;' %
+                                             (name, self.leaf('int4'))]))
+        if type_ == 'jsonb':
+            return self.put(depth, '%s := to_jsonb(%s);' % (name, self.leaf('int4')))
+        if type_ in NUMBERS and r.random() < 0.3:
+            return self.put(depth, '%s := %s;' % (name, self.expr(r.choice(NUMBERS))))
+        if r.random() < 0.06:
+            return self.put(depth, '%s := NULL;' % name)
+        if r.random() < 0.04:
+            return self.put(depth, '%s := %s;' % (name, self.expr('text')))
+        self.put(depth, '%s := %s;' % (name, self.expr(type_)))
+
+    def condition(self):
+        return self.expr('bool') if self.rng.random() < 0.95 else self.rng.choice(["'t'", '1', "'maybe'", 'NULL'])
+
+    def do_if(self, depth):
+        self.put(depth, 'IF %s THEN' % self.condition())
+        self.body(depth + 1, 3)
+        for _ in range(self.rng.choice([0, 0, 1, 2])):
+            self.put(depth, 'ELSIF %s THEN' % self.condition())
+            self.body(depth + 1, 2)
+        if self.rng.random() < 0.5:
+            self.put(depth, 'ELSE')
+            self.body(depth + 1, 2)
+        self.put(depth, 'END IF;')
+
+    def do_case(self, depth):
+        self.put(depth, 'CASE')
+        for _ in range(self.rng.randint(1, 3)):
+            self.put(depth, 'WHEN %s THEN' % self.condition())
+            self.body(depth + 1, 2)
+        if self.rng.random() < 0.8:
+            self.put(depth, 'ELSE')
+            self.body(depth + 1, 2)
+        self.put(depth, 'END CASE;')
+
+    def do_case_of(self, depth):
+        type_ = self.rng.choice(['int4', 'int4', 'text', 'int8', 'bool', 'date', 'numeric'])
+        self.put(depth, 'CASE %s' % self.expr(type_))
+        for _ in range(self.rng.randint(1, 3)):
+            self.put(depth, 'WHEN %s THEN' % ', '.join(self.expr(type_, 1) for _ in range(self.rng.randint(1, 2))))
+            self.body(depth + 1, 2)
+        if self.rng.random() < 0.8:
+            self.put(depth, 'ELSE')
+            self.body(depth + 1, 2)
+        self.put(depth, 'END CASE;')
+
+    def loop(self, depth, head, label, size=3, extra=()):
+        self.put(depth, head)
+        self.labels.append((label, True))
+        self.scopes.append(list(extra))
+        self.guard(depth + 1)
+        self.body(depth + 1, size)
+        self.scopes.pop()
+        self.labels.pop()
+
+    def do_while(self, depth):
+        label, mark = self.loop_label()
+        self.loop(depth, '%sWHILE %s LOOP' % (mark, self.condition()), label)
+        self.put(depth, 'END LOOP;')
+
+    def do_loop(self, depth):
+        label, mark = self.loop_label()
+        self.loop(depth, mark + 'LOOP', label)
+        self.put(depth + 1, 'EXIT WHEN steps > %d;' % self.rng.randint(1, 50))
+        self.put(depth, 'END LOOP;')
+
+    def do_for(self, depth):
+        r = self.rng
+        label, mark = self.loop_label()
+        name = self.new('i')
+        low = r.choice(['1', '0', '-3', 'a', '2147483645', 'b', 'd', "'1'", self.expr('int4')])
+        high = r.choice(['3', '5', 'a', 'a + 3', '2147483647', '%s + 2' % low if not low.startswith("'") else '2', self.expr('int4')])
+        by = r.choice(['', '', '', ' BY 2', ' BY a', ' BY %s' % self.expr('int4', 1)])
+        reverse = r.random() < 0.25
+        if reverse:
+            low, high = high, low
+        self.loop(depth, '%sFOR %s IN %s%s .. %s%s LOOP' % (mark, name, 'REVERSE ' if reverse else '', low, high, by), label,
+                  extra=[(name, 'int4', r.random() < 0.2)])
+        self.put(depth, 'END LOOP;')
+
+    def do_query(self, depth):
+        r = self.rng
+        label, mark = self.loop_label()
+        name = self.new()
+        self.records.append(name)
+        self.loop(depth, '%sFOR %s IN SELECT id, v FROM changed WHERE id < %s ORDER BY id LIMIT 4 LOOP' %
+                  (mark, name, self.leaf('int4')), label)
+        if r.random() < 0.5:
+            self.put(depth + 1, 'steps := steps + %s.id %% 2;' % name)
+        self.put(depth, 'END LOOP;')
+
+    def do_foreach(self, depth):
+        label, mark = self.loop_label()
+        name = self.new('x')
+        self.integers.append(name)
+        self.loop(depth, '%sFOREACH %s IN ARRAY ARRAY[1, %s, 3] LOOP' % (mark, name, self.leaf('int4')), label,
+                  extra=[(name, 'int4', True)])
+        self.put(depth, 'END LOOP;')
+
+    def block(self, depth, handles):
+        label, mark = self.loop_label()
+        self.put(depth, mark + 'DECLARE' if self.rng.random() < 0.7 else mark + 'DECLARE -- nothing')
+        self.declare(depth + 1)
+        self.put(depth, 'BEGIN')
+        self.labels.append((label, False))
+        self.body(depth + 1, 4)
+        if handles:
+            self.put(depth, 'EXCEPTION WHEN %s THEN' % self.rng.choice(
+                ['OTHERS', 'division_by_zero', 'numeric_value_out_of_range', 'OTHERS', 'raise_exception OR case_not_found']))
+            self.put(depth + 1, "RAISE NOTICE 'handled % %', SQLSTATE, SQLERRM;")
+            if self.rng.random() < 0.5:
+                self.put(depth + 1, 'GET STACKED DIAGNOSTICS said = PG_EXCEPTION_CONTEXT;\nRAISE NOTICE \'%\', said;')
+            self.body(depth + 1, 2)
+        self.labels.pop()
+        self.scopes.pop()
+        self.put(depth, 'END%s;' % (' ' + label if label and self.rng.random() < 0.5 else ''))
+
+    def do_block(self, depth):
+        self.block(depth, False)
+
+    def do_exception(self, depth):
+        self.block(depth, True)
+
+    def do_exit(self, depth):
+        r = self.rng
+        what = r.choice(['EXIT', 'CONTINUE'])
+        labels = [l for l, loops in self.labels if l and (loops or what == 'EXIT')]
+        when = ' WHEN %s' % self.condition() if r.random() < 0.8 else ''
+        if labels and r.random() < 0.6:
+            self.put(depth, '%s %s%s;' % (what, r.choice(labels), when))
+        elif any(loops for _, loops in self.labels):
+            self.put(depth, '%s%s;' % (what, when))
+        else:
+            self.put(depth, 'NULL;')
+
+    def do_return(self, depth):
+        if self.rng.random() < 0.4:
+            self.put(depth, 'RETURN %s;' % self.result())
+        else:
+            self.put(depth, 'steps := steps + 1;')
+
+    def do_raise(self, depth):
+        r = self.rng
+        level = r.choice(['NOTICE', 'NOTICE', 'NOTICE', 'EXCEPTION'])
+        self.put(depth, "RAISE %s 'at %%: %%', steps, %s%s;" % (level, self.expr(r.choice(TYPES)), r.choice(
+            ['', " USING DETAIL = %s" % self.leaf('text'), " USING ERRCODE = '22012'"])))
+
+    def do_perform(self, depth):
+        self.put(depth, 'PERFORM %s;' % self.expr(self.rng.choice(TYPES)))
+
+    def do_into(self, depth):
+        targets = [v for v, t in self.targets() if t in ('int4', 'int8', 'numeric', 'text')]
+        if targets:
+            self.put(depth, 'SELECT v INTO %s%s FROM changed WHERE id = %s;' %
+                     (self.rng.choice(['', '', 'STRICT ']), self.rng.choice(targets), self.expr('int4', 1)))
+        else:
+            self.put(depth, 'PERFORM 1 FROM changed WHERE id = %s;' % self.expr('int4', 1))
+
+    def do_change(self, depth):
+        self.put(depth, self.rng.choice(['UPDATE changed SET v = v %% 1000 + 1 WHERE id = %s;', 'DELETE FROM changed WHERE id = %s AND id > 20;',
+                                         'INSERT INTO changed VALUES (%s, 1) ON CONFLICT (id) DO UPDATE SET v = 5;']) %
+                 self.expr('int4', 1))
+
+    def do_execute(self, depth):
+        self.put(depth, self.rng.choice(["EXECUTE 'SELECT 1 / $1' USING %s;" % self.leaf('int4'),
+                                         "EXECUTE 'SET LOCAL enable_sort = on';"]))
+
+    def do_diagnostics(self, depth):
+        targets = [v for v, t in self.targets() if t in ('int4', 'int8', 'numeric', 'text')]
+        if targets:
+            self.put(depth, 'GET DIAGNOSTICS %s = %s;' % (self.rng.choice(targets), self.rng.choice(['ROW_COUNT', 'ROW_COUNT', 'PG_CONTEXT'])))
+        else:
+            self.put(depth, 'NULL;')
+
+    def do_assert(self, depth):
+        self.put(depth, 'ASSERT steps < 50 OR %s, %s;' % (self.expr('bool', 1), self.leaf('text')))
+
+    # -------------------------------------------------------------- the whole
+
+    def text(self):
+        r = self.rng
+        self.records = []
+        self.integers = []
+        self.returns = r.choice(['text', 'text', 'text'] + TYPES)
+        label, mark = (self.new('l'), True) if r.random() < 0.2 else (None, False)
+        if mark:
+            self.put(0, '<<%s>>' % label)
+        self.put(0, 'DECLARE')
+        self.put(1, 'steps int4 := 0;\nsaid text;')
+        self.scopes[0].append(('steps', 'int4', False))
+        self.scopes[0].append(('said', 'text', True))
+        at = len(self.lines)
+        self.declare(1)
+        self.put(0, 'BEGIN')
+        self.labels.append((label, False))
+        while self.budget > 0:
+            self.statement(1)
+        if r.random() < 0.97:
+            self.put(1, 'RETURN %s;' % self.result())
+        self.put(0, 'END')
+        extra = ['  %s record;' % v for v in self.records] + ['  %s int4;' % v for v in self.integers]
+        self.lines[at:at] = extra
+        returns = self.returns
+        if returns in NUMBERS and r.random() < 0.3:
+            returns = r.choice(NUMBERS)
+        return 'CREATE FUNCTION %s(%s) RETURNS %s LANGUAGE plpgsql %s AS $fn$\n%s\n$fn$' % (
+            self.name, ', '.join('%s %s' % arg for arg in ARGS), returns,
+            r.choice(['', '', '', 'STABLE', 'STRICT']), '\n'.join(self.lines))
+
+
+class Session:
+    def __init__(self, settings, schema):
+        self.connection = psycopg2.connect('')
+        self.connection.autocommit = True
+        self.run('SET search_path = %s, procedures, public' % schema)
+        self.run("SET client_min_messages = notice")
+        for setting in settings:
+            self.run('SET ' + setting)
+
+    def run(self, sql):
+        del self.connection.notices[:]
+        with self.connection.cursor() as cursor:
+            try:
+                cursor.execute(sql)
+                answer = cursor.fetchall() if cursor.description else None
+            except psycopg2.Error as e:
+                d = e.diag
+                if d.sqlstate is None:
+                    raise
+                answer = (d.sqlstate, d.message_primary, d.message_detail, d.message_hint, d.context, d.internal_query)
+        return answer, list(self.connection.notices)
+
+
+def call(rng, name):
+    args = [rng.choice(['0', '1', '-1', '2', '3', '7', '2147483647', 'NULL']), rng.choice(VALUES['int8'] + ['NULL']),
+            rng.choice(VALUES['text'] + ['NULL']), rng.choice(VALUES['float8'] + ['NULL']), rng.choice(['true', 'false', 'NULL']),
+            rng.choice(VALUES['numeric'] + ['NULL'])]
+    return '%s(%s)' % (name, ', '.join(args))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument('--seed', type=int, default=random.SystemRandom().randrange(1 << 30))
+    parser.add_argument('--functions', type=int, default=300)
+    parser.add_argument('--verbose', action='store_true')
+    options = parser.parse_args()
+    print('seed', options.seed)
+    rng = random.Random(options.seed)
+    maker = Session([], 'public')
+    for statement in SETUP.split(';\n'):
+        if statement.strip() and 'counted' not in statement:
+            maker.run(statement)
+    # each session has a table of its own, which both find by the same name
+    for schema in ('mine', 'theirs'):
+        maker.run('DROP SCHEMA IF EXISTS %s CASCADE' % schema)
+        maker.run('CREATE SCHEMA %s' % schema)
+        maker.run('CREATE TABLE %s.changed (id int4 PRIMARY KEY, v int4 NOT NULL) USING mot' % schema)
+        maker.run('INSERT INTO %s.changed SELECT i, i * 10 FROM generate_series(1, 20) i' % schema)
+    interpreted = Session(['mot.jit_procedures = off'], 'theirs')
+    compiled = Session(['mot.jit_procedures = on'], 'mine')
+
+    made = calls = failed = differences = 0
+    while made < options.functions:
+        text = Function(rng, 'f').text()
+        maker.run('SET search_path = procedures, public')
+        answer = maker.run(text)[0]
+        if answer is not None:
+            if options.verbose or answer[0] == '42601':
+                print(text, answer)
+            raise SystemExit('a function cannot be made: %s' % (answer,))
+        made += 1
+        if options.verbose:
+            print(text)
+        compiled.run('SET mot.jit_procedures_above_executions = %d' % rng.choice([0, 1, 1, 2, 3]))
+        again = rng.randrange(12)
+        for i in range(rng.randint(4, 8)):
+            if i == again:
+                maker.run('CREATE OR REPLACE FUNCTION procedures.plus_one(i int4) RETURNS int4 LANGUAGE plpgsql AS $$ BEGIN RETURN i + 1; END $$')
+            sql = rng.choice(['SELECT %s::text', 'SELECT %s::text', 'SELECT %s::text FROM generate_series(1, 3)']) % call(rng, 'f')
+            answers = [session.run(sql) for session in (interpreted, compiled)]
+            calls += 1
+            failed += isinstance(answers[0][0], tuple)
+            if answers[0] != answers[1]:
+                differences += 1
+                print('difference:', sql, '\n  interpreted:', answers[0], '\n  compiled:   ', answers[1])
+                print(text)
+                break
+        if differences >= 5:
+            break
+        if made % 50 == 0 or made == options.functions:
+            tables = [session.run('SELECT * FROM changed ORDER BY id') for session in (interpreted, compiled)]
+            if tables[0] != tables[1]:
+                differences += 1
+                print('the tables differ', tables)
+            # what is machine code?
+            if made == options.functions:
+                print('of functions that are known:', compiled.run(
+                    'SELECT count(*), sum(executions), sum(compiled_executions), sum(statements), sum(interpreted_statements), '
+                    'sum(expressions), sum(interpreted_expressions), round(sum(compile_ms)) FROM public.mot_stat_procedures')[0])
+        known = compiled.run('SELECT sum(compiled_executions) FROM public.mot_stat_procedures')[0]
+        seen = int(known[0][0] or 0) if isinstance(known, list) else 0
+        total = globals().setdefault('TOTAL', [0])
+        total[0] += seen
+        maker.run('DROP FUNCTION procedures.f')
+    print('%d functions, %d calls, %d of them failed; %d executions as machine code; %d differences' %
+          (made, calls, failed, TOTAL[0], differences))
+    if TOTAL[0] < calls / 3:
+        raise SystemExit('hardly anything was compiled')
+    maker.run('DROP SCHEMA procedures CASCADE; DROP SCHEMA mine CASCADE; DROP SCHEMA theirs CASCADE')
+    sys.exit(differences > 0)
+
+
+if __name__ == '__main__':
+    main()
