@@ -86,7 +86,7 @@ MotEmitVariable(MotEmit * emit, Param *param)
 	LLVMValueRef datum;
 	LLVMValueRef isnull;
 
-	if (param->paramkind != PARAM_EXTERN || i < 0 || i >= request->nvariables || request->value_offsets[i] < 0)
+	if (param->paramkind != PARAM_EXTERN || i < 0 || i >= request->nvariables || request->value_offsets[i] == MOT_NO_VARIABLE)
 		MotDecline(emit, "parameter %d is unknown", param->paramid);
 	datum = load_at(emit, emit->int64, emit->variables, request->value_offsets[i], sizeof(Datum));
 	isnull = load_at(emit, emit->int8, emit->variables, request->isnull_offsets[i], 1);

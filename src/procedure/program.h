@@ -87,6 +87,8 @@ typedef struct MotProcedureExpr
 	bool		keep;			/* what it has allocated, for what comes next */
 } MotProcedureExpr;
 
+#define MOT_NO_VARIABLE PG_INT32_MIN
+
 typedef struct MotProcedureRequest
 {
 	int			ndo;
@@ -95,7 +97,7 @@ typedef struct MotProcedureRequest
 	int			nexprs;
 	MotProcedureExpr *exprs;
 	int			nvariables;
-	int		   *value_offsets;	/* of variable i, from frame->variables */
+	int		   *value_offsets;	/* of variable i, from frame->variables (either way) */
 	int		   *isnull_offsets;
 	int			econtext_offset;	/* of the execution state's ExprContext */
 	const uint64 *changes;

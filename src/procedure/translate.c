@@ -931,9 +931,8 @@ MotProcedureTranslate(MotProcedureCode *code, PLpgSQL_execstate *estate, const c
 	for (int i = 0; i < estate->ndatums; i++)
 	{
 		request->value_offsets[i] = estate->datums[i]->dtype == PLPGSQL_DTYPE_VAR ?
-			IN_VARIABLE(&t, i, value).offset : -1;
-		request->isnull_offsets[i] = request->value_offsets[i] - (int) offsetof(PLpgSQL_var, value) +
-			(int) offsetof(PLpgSQL_var, isnull);
+			IN_VARIABLE(&t, i, value).offset : MOT_NO_VARIABLE;
+		request->isnull_offsets[i] = IN_VARIABLE(&t, i, isnull).offset;
 	}
 
 	at_statement(&t, (PLpgSQL_stmt *) block);

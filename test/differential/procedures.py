@@ -86,7 +86,7 @@ class Function:
             return self.leaf(type_)
         d = depth - 1
         e = self.expr
-        forms = [lambda: 'CASE WHEN %s THEN %s ELSE %s END' % (e('bool', d), e(type_, d), e(type_, d)),
+        forms = [lambda: '(CASE WHEN %s THEN %s ELSE %s END)' % (e('bool', d), e(type_, d), e(type_, d)),
                  lambda: 'COALESCE(%s, %s)' % (e(type_, d), e(type_, d)),
                  lambda: 'NULLIF(%s, %s)' % (e(type_, d), e(type_, d)),
                  lambda: '%s(%s, %s)' % (r.choice(['greatest', 'least']), e(type_, d), e(type_, d))]
