@@ -146,26 +146,41 @@ emit_interrupts(const Procedure *p)
 	LLVMPositionBuilderAtEnd(emit->builder, next);
 }
 
-/* Nothing has changed since plans were looked at, or they are right nevertheless. */
+/*
+ * Nothing has changed since plans were looked at, or they are right nevertheless; and the expression is not
+ * left over from an error.
+ */
 static void
-emit_check(const Procedure *p, int label)
+emit_check(const Procedure *p, const MotDo *step)
 {
 	MotEmit    *emit = p->emit;
 	LLVMBuilderRef b = emit->builder;
+	const MotProcedureExpr *expr = &p->request->exprs[step->expr];
 	LLVMBasicBlockRef look = MotEmitBlock(emit, "look");
+	LLVMBasicBlockRef right = MotEmitBlock(emit, "right");
+	LLVMBasicBlockRef ask = MotEmitBlock(emit, "ask");
 	LLVMBasicBlockRef next = MotEmitBlock(emit, "next");
-	LLVMTypeRef type = LLVMFunctionType(emit->int8, &emit->pointer, 1, false);
-	LLVMValueRef frame = p->frame;
+	LLVMTypeRef types[2] = {emit->pointer, emit->pointer};
+	LLVMValueRef args[2] = {p->frame, MotEmitAddress(emit, expr->mark, emit->pointer)};
 	LLVMValueRef changes;
 	LLVMValueRef seen;
-	LLVMValueRef right;
+	LLVMValueRef answer;
 
 	changes = load_at(emit, emit->int64, MotEmitAddress(emit, p->request->changes, emit->pointer), 0, 8);
 	seen = load_at(emit, emit->int64, p->frame, offsetof(MotFrame, seen), 8);
-	MotEmitBranchUnlikely(emit, LLVMBuildICmp(b, LLVMIntNE, changes, seen, ""), look, next);
+	MotEmitBranchUnlikely(emit, LLVMBuildICmp(b, LLVMIntNE, changes, seen, ""), look, right);
 	LLVMPositionBuilderAtEnd(b, look);
-	right = MotEmitCallAddress(emit, (const void *) p->request->recheck, type, &frame, 1, "right");
-	LLVMBuildCondBr(b, is_set(emit, right), next, p->labels[label]);
+	answer = MotEmitCallAddress(emit, (const void *) p->request->recheck,
+								LLVMFunctionType(emit->int8, types, 1, false), args, 1, "right");
+	LLVMBuildCondBr(b, is_set(emit, answer), right, p->labels[step->label]);
+
+	LLVMPositionBuilderAtEnd(b, right);
+	answer = load_at(emit, emit->int8, MotEmitAddress(emit, expr->busy, emit->pointer), 0, 1);
+	MotEmitBranchUnlikely(emit, is_set(emit, answer), ask, next);
+	LLVMPositionBuilderAtEnd(b, ask);
+	answer = MotEmitCallAddress(emit, (const void *) p->request->is_busy,
+								LLVMFunctionType(emit->int8, types, 2, false), args, 2, "busy");
+	LLVMBuildCondBr(b, is_set(emit, answer), p->labels[step->label], next);
 	LLVMPositionBuilderAtEnd(b, next);
 }
 
@@ -178,7 +193,11 @@ allocates(Node *node, void *context)
 	switch (nodeTag(node))
 	{
 		case T_OpExpr:
-			/* (comparisons of strings, which unpack them, are none without a collation) */
+
+			/*
+			 * (comparisons of strings, which unpack them, are none without a
+			 * collation)
+			 */
 			if (!MotCanInline(((OpExpr *) node)->opfuncid, InvalidOid))
 				return true;
 			break;
@@ -206,7 +225,7 @@ static MotValue
 emit_expr(const Procedure *p, int i)
 {
 	MotEmit    *emit = p->emit;
-	const		MotProcedureExpr *expr = &p->request->exprs[i];
+	const MotProcedureExpr *expr = &p->request->exprs[i];
 	LLVMValueRef current = MotEmitAddress(emit, &CurrentMemoryContext, emit->pointer);
 	LLVMValueRef old = NULL;
 	LLVMValueRef workspace = NULL;
@@ -223,7 +242,9 @@ emit_expr(const Procedure *p, int i)
 		old = load_at(emit, emit->pointer, current, 0, 8);
 		store_at(emit, workspace, current, 0, 8);
 	}
+	store_at(emit, MotEmitAddress(emit, expr->mark, emit->pointer), p->frame, offsetof(MotFrame, evaluating), 8);
 	value = MotEmitExpr(emit, expr->expr);
+	store_at(emit, MotEmitAddress(emit, NULL, emit->pointer), p->frame, offsetof(MotFrame, evaluating), 8);
 	if (needs_memory)
 	{
 		store_at(emit, old, current, 0, 8);
@@ -327,7 +348,7 @@ emit_step(Procedure *p, const MotDo *step)
 			emit_interrupts(p);
 			break;
 		case MOT_DO_CHECK:
-			emit_check(p, step->label);
+			emit_check(p, step);
 			break;
 		case MOT_DO_EVALUATE:
 			emit_value(p, step);

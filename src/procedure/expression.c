@@ -55,29 +55,23 @@ MotVariableIsPlain(const PLpgSQL_datum *datum)
 		is_plain_type(var->datatype->typoid);
 }
 
-bool
-MotFunctionIsClosed(Oid funcid)
-{
-	HeapTuple	tuple;
-	Form_pg_proc proc;
-	bool		closed;
-
-	if (funcid >= FirstNormalObjectId)
-		return false;
-	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(funcid));
-	if (!HeapTupleIsValid(tuple))
-		return false;
-	proc = (Form_pg_proc) GETSTRUCT(tuple);
-	closed = proc->prolang == INTERNALlanguageId && proc->provolatile == PROVOLATILE_IMMUTABLE &&
-		!proc->proretset && !proc->prosecdef;
-	ReleaseSysCache(tuple);
-	return closed;
-}
-
 static bool
 is_open_function(Oid funcid, void *context)
 {
-	return !MotFunctionIsClosed(funcid);
+	HeapTuple	tuple;
+	Form_pg_proc proc;
+	bool		open;
+
+	if (funcid >= FirstNormalObjectId)
+		return true;
+	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(funcid));
+	if (!HeapTupleIsValid(tuple))
+		return true;
+	proc = (Form_pg_proc) GETSTRUCT(tuple);
+	open = proc->prolang != INTERNALlanguageId || proc->provolatile != PROVOLATILE_IMMUTABLE ||
+		proc->proretset || proc->prosecdef;
+	ReleaseSysCache(tuple);
+	return open;
 }
 
 static bool

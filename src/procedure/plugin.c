@@ -43,7 +43,8 @@
 #include "utils/syscache.h"
 
 #define CACHE_SIZE 256			/* a power of two */
-#define MAX_WAIT 10000			/* executions until it is compiled anew, at most */
+#define MAX_WAIT 10000			/* executions until it is compiled anew, at
+								 * most */
 
 bool		mot_jit_procedures = false;
 uint64		MotProcedureChanges = 1;
@@ -250,10 +251,10 @@ compile(MotProcedure *procedure, PLpgSQL_execstate *estate)
 		/* without that expression */
 		foreach_ptr(MotSite, site, code->sites)
 			if (site->number == request->declined)
-			{
-				code->declined = lappend(code->declined, site->expr);
-				code->why_declined = lappend(code->why_declined, pstrdup(why_not));
-			}
+		{
+			code->declined = lappend(code->declined, site->expr);
+			code->why_declined = lappend(code->why_declined, pstrdup(why_not));
+		}
 	}
 	MemoryContextSwitchTo(oldcxt);
 
@@ -340,8 +341,21 @@ func_beg(PLpgSQL_execstate *estate, PLpgSQL_function *func)
 static PLpgSQL_stmt *
 run(MotProcedure *procedure, MotFrame *frame, PLpgSQL_execstate *estate)
 {
+	volatile int32 how;
+
 	frame->seen = 0;			/* anything may have happened */
-	switch (frame->code->function(frame))
+	frame->evaluating = NULL;
+	PG_TRY();
+	{
+		how = frame->code->function(frame);
+	}
+	PG_CATCH();
+	{
+		MotProcedureFails(frame);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	switch (how)
 	{
 		case MOT_PROCEDURE_SUSPENDED:
 			return frame->next;

@@ -31,13 +31,16 @@
 typedef struct MotSite
 {
 	PLpgSQL_expr *expr;
-	int			target;			/* dno of the variable that gets the value; -1: none */
-	int			slot;			/* of the frame: of a bound, or of a value to be assigned */
+	int			target;			/* dno of the variable that gets the value;
+								 * -1: none */
+	int			slot;			/* of the frame: of a bound, or of a value to
+								 * be assigned */
 	Oid			type;			/* the expression's */
 	int32		typmod;
 	const char *why_not;		/* it is not machine code */
 	bool		unplanned;		/* ... because it had no plan then */
-	bool		same_type;		/* as the target's, which is one of the server's scalar ones */
+	bool		same_type;		/* as the target's, which is one of the
+								 * server's scalar ones */
 	int			number;			/* of the request's expressions */
 
 	/* what it was compiled from; see MotSiteIsRight */
@@ -55,13 +58,17 @@ typedef struct MotProcedureCode
 	MotProcedureFunction function;
 	int			nslots;
 	int			statements;		/* of the body ... */
-	int			left;			/* ... and how many are left to the interpreter */
+	int			left;			/* ... and how many are left to the
+								 * interpreter */
 	List	   *sites;			/* all, MotSites */
 	List	   *compiled;		/* those that are machine code */
-	uint64		checked;		/* plans were right when MotProcedureChanges was this */
+	uint64		checked;		/* plans were right when MotProcedureChanges
+								 * was this */
 	bool		stale;			/* a plan is not right any more */
-	int			base;			/* dno of the variable whose address the others' count from */
-	List	   *declined;		/* PLpgSQL_exprs that the compiler has declined ... */
+	int			base;			/* dno of the variable whose address the
+								 * others' count from */
+	List	   *declined;		/* PLpgSQL_exprs that the compiler has
+								 * declined ... */
 	List	   *why_declined;	/* ... and why */
 	struct MotProcedureCode *older; /* may be running still */
 } MotProcedureCode;
@@ -104,11 +111,12 @@ extern MotProcedureRequest *MotProcedureTranslate(MotProcedureCode *code, PLpgSQ
 /* expression.c */
 extern void MotSiteLook(MotSite *site, PLpgSQL_execstate *estate);
 extern bool MotSiteIsRight(const MotSite *site);
-extern bool MotFunctionIsClosed(Oid funcid);
 extern bool MotVariableIsPlain(const PLpgSQL_datum *datum);
 
 /* runtime.c */
 extern bool MotProcedureRecheck(MotFrame *frame);
+extern bool MotProcedureIsBusy(MotFrame *frame, const void *mark);
+extern void MotProcedureFails(MotFrame *frame);
 extern void MotProcedureAssign(MotFrame *frame, MotSite *site);
 extern bool MotProcedureTest(MotFrame *frame, MotSite *site);
 extern void MotProcedureBound(MotFrame *frame, MotSite *site);

@@ -22,9 +22,13 @@ typedef struct MotFrame
 {
 	void	   *estate;			/* PL/pgSQL's */
 	char	   *variables;		/* of this activation; places count from here */
-	uint64		seen;			/* plans were right when MotProcedureChanges was this */
+	uint64		seen;			/* plans were right when MotProcedureChanges
+								 * was this */
+	const void *evaluating;		/* what "mark" of its expression is, while
+								 * code is in one */
 	void	   *next;			/* the statement that the interpreter is to do */
-	void	   *action;			/* the function's own body, until it is put back */
+	void	   *action;			/* the function's own body, until it is put
+								 * back */
 	int32		resume;			/* where to go on: 0 is the beginning */
 	struct MotProcedureCode *code;
 	NullableDatum slots[FLEXIBLE_ARRAY_MEMBER]; /* what is kept between steps */
@@ -50,24 +54,31 @@ typedef enum MotDoKind
 	MOT_DO_STORE_FLAG,			/* ... the byte "number" */
 	MOT_DO_STORE_WORD,			/* ... the 32 bits "number" */
 	MOT_DO_INTERRUPTS,			/* look for them */
-	MOT_DO_CHECK,				/* are the plans right?  No: to "label" */
-	MOT_DO_EVALUATE,			/* "expr": its Datum to "value", its null flag to "other" */
+	MOT_DO_CHECK,				/* may "expr" be evaluated here now?  No: to
+								 * "label" */
+	MOT_DO_EVALUATE,			/* "expr": its Datum to "value", its null flag
+								 * to "other" */
 	MOT_DO_UNLESS,				/* "expr" is not true: to "label" */
-	MOT_DO_UNLESS_CALL,			/* "address"(frame, argument) is false: to "label" */
+	MOT_DO_UNLESS_CALL,			/* "address"(frame, argument) is false: to
+								 * "label" */
 	MOT_DO_UNLESS_NULL,			/* the flag at "value" is not set: to "label" */
 	MOT_DO_CALL,				/* "address"(frame, argument) */
-	MOT_DO_PASSED,				/* the int32 at "value" is beyond that at "other", in the direction
-								 * of "number": to "label" */
-	MOT_DO_ADVANCE,				/* the int32 at "value" by that at "other", in the direction of
-								 * "number"; no room for the sum: to "label" */
+	MOT_DO_PASSED,				/* the int32 at "value" is beyond that at
+								 * "other", in the direction of "number": to
+								 * "label" */
+	MOT_DO_ADVANCE,				/* the int32 at "value" by that at "other", in
+								 * the direction of "number"; no room for the
+								 * sum: to "label" */
 	MOT_DO_COPY_INT,			/* the int32 at "other" as a Datum to "value" */
-	MOT_DO_LEAVE				/* return "number"; SUSPENDED: and go on after it next time */
+	MOT_DO_LEAVE				/* return "number"; SUSPENDED: and go on after
+								 * it next time */
 } MotDoKind;
 
 /* what a procedure's code returns */
 #define MOT_PROCEDURE_ENDED 0	/* without RETURN */
 #define MOT_PROCEDURE_RETURNS 1
-#define MOT_PROCEDURE_SUSPENDED 2	/* frame->next is to be done, then the code called again */
+#define MOT_PROCEDURE_SUSPENDED 2	/* frame->next is to be done, then the
+									 * code called again */
 
 typedef struct MotDo
 {
@@ -85,6 +96,8 @@ typedef struct MotProcedureExpr
 {
 	Expr	   *expr;			/* its Params are variables, their ids from 1 */
 	bool		keep;			/* what it has allocated, for what comes next */
+	const bool *busy;			/* it may be in use: see "is_busy" */
+	const void *mark;
 } MotProcedureExpr;
 
 #define MOT_NO_VARIABLE PG_INT32_MIN
@@ -97,12 +110,15 @@ typedef struct MotProcedureRequest
 	int			nexprs;
 	MotProcedureExpr *exprs;
 	int			nvariables;
-	int		   *value_offsets;	/* of variable i, from frame->variables (either way) */
+	int		   *value_offsets;	/* of variable i, from frame->variables
+								 * (either way) */
 	int		   *isnull_offsets;
 	int			econtext_offset;	/* of the execution state's ExprContext */
 	const uint64 *changes;
 	bool		(*recheck) (MotFrame *frame);
-	int			declined;		/* out: the expression that cannot be compiled, or -1 */
+	bool		(*is_busy) (MotFrame *frame, const void *mark);
+	int			declined;		/* out: the expression that cannot be
+								 * compiled, or -1 */
 } MotProcedureRequest;
 
 typedef int32 (*MotProcedureFunction) (MotFrame *frame);

@@ -29,7 +29,10 @@ MotProcedureRecheck(MotFrame *frame)
 		return true;
 	if (code->checked == changes)
 	{
-		/* DISCARD PLANS tells nobody, a search path neither, but they are the same for all */
+		/*
+		 * DISCARD PLANS tells nobody, a search path neither, but they are the
+		 * same for all
+		 */
 		if (!MotSiteIsRight(linitial(code->compiled)))
 			code->stale = true;
 	}
@@ -49,6 +52,35 @@ MotProcedureRecheck(MotFrame *frame)
 	code->checked = changes;
 	frame->seen = changes;
 	return true;
+}
+
+/*
+ * An expression that failed stays in use until the transaction ends, and the interpreter evaluates it as
+ * a query meanwhile, which shows in the context of its next error.
+ */
+bool
+MotProcedureIsBusy(MotFrame *frame, const void *mark)
+{
+	const PLpgSQL_expr *expr = mark;
+
+	return expr->expr_simple_in_use && expr->expr_simple_lxid == MotLocalTransaction();
+}
+
+/* An error has come: if it was in an expression, that fails as the interpreter's would have. */
+void
+MotProcedureFails(MotFrame *frame)
+{
+	PLpgSQL_expr *expr = unconstify(void *, frame->evaluating);
+
+	if (expr == NULL)
+		return;
+
+	/*
+	 * what is prepared of it, perhaps in another transaction, is not looked
+	 * at any more
+	 */
+	expr->expr_simple_in_use = true;
+	expr->expr_simple_lxid = MotLocalTransaction();
 }
 
 static inline PLpgSQL_execstate *

@@ -40,7 +40,7 @@ put_procedure(MotProcedure *procedure, void *arg)
 	{
 		foreach_ptr(MotSite, site, code->sites)
 			if (site->why_not != NULL && interpreted == NULL)
-				interpreted = site->why_not;
+			interpreted = site->why_not;
 		values[3] = Int32GetDatum(code->statements);
 		values[4] = Int32GetDatum(code->left);
 		values[5] = Int32GetDatum(list_length(code->sites));

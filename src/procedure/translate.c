@@ -23,6 +23,7 @@
 #include "parser/parse_coerce.h"
 #include "procedure/procedure.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 
 /* steps of a body; a longer one takes too long to compile */
@@ -175,7 +176,7 @@ site_of(Translation *t, PLpgSQL_expr *expr, int target)
 	MotSiteLook(site, t->estate);
 	foreach_ptr(PLpgSQL_expr, declined, t->code->declined)
 		if (declined == expr && site->why_not == NULL)
-			site->why_not = list_nth(t->code->why_declined, foreach_current_index(declined));
+		site->why_not = list_nth(t->code->why_declined, foreach_current_index(declined));
 	t->code->sites = lappend(t->code->sites, site);
 	return site;
 }
@@ -187,39 +188,40 @@ leave_site(MotSite *site, const char *why_not)
 		site->why_not = why_not;
 }
 
-/* Control goes to "label" if the interpreter has to do it this time. */
+/*
+ * The site's expression, or what has been made of it, is to be machine code; control goes to "label" if the
+ * interpreter has to do it this time.
+ */
 static void
-check(Translation *t, MotSite *site, int label)
-{
-	step(t, MOT_DO_CHECK)->label = label;
-	t->code->compiled = lappend(t->code->compiled, site);
-}
-
-static int
-add_expr(Translation *t, MotSite *site, Expr *expr, bool keep)
+check(Translation *t, MotSite *site, Expr *expr, bool keep, int label)
 {
 	MotProcedureRequest *request = t->request;
 	MotProcedureExpr *e;
+	MotDo	   *s;
 
 	if (request->nexprs == t->exprs_room)
 	{
 		t->exprs_room *= 2;
 		request->exprs = repalloc(request->exprs, t->exprs_room * sizeof(MotProcedureExpr));
 	}
-	e = &request->exprs[request->nexprs];
+	site->number = request->nexprs++;
+	t->code->compiled = lappend(t->code->compiled, site);
+	e = &request->exprs[site->number];
 	e->expr = expr;
 	e->keep = keep;
-	site->number = request->nexprs;
-	return request->nexprs++;
+	e->busy = &site->expr->expr_simple_in_use;
+	e->mark = site->expr;
+	s = step(t, MOT_DO_CHECK);
+	s->expr = site->number;
+	s->label = label;
 }
 
 static void
-evaluate(Translation *t, MotSite *site, Expr *expr, bool keep, MotPlace value, MotPlace isnull)
+evaluate(Translation *t, MotSite *site, MotPlace value, MotPlace isnull)
 {
-	int			number = add_expr(t, site, expr, keep);
 	MotDo	   *s = step(t, MOT_DO_EVALUATE);
 
-	s->expr = number;
+	s->expr = site->number;
 	s->value = value;
 	s->other = isnull;
 }
@@ -237,8 +239,8 @@ new_slot(Translation *t)
 }
 
 /*
- * The expression as a variable's type, by a cast that is one of the server's functions of one
- * argument; NULL: there is none.
+ * The expression as a variable's type, by a cast that cannot fail: if it did, the interpreter would
+ * be done with the expression, which can be seen.  NULL: there is none.
  */
 static Expr *
 cast_to(const MotSite *site, Oid type)
@@ -247,11 +249,25 @@ cast_to(const MotSite *site, Oid type)
 
 	if (site->type == type)
 		return copy_of(site);
-	if (find_coercion_pathway(type, site->type, COERCION_PLPGSQL, &funcid) != COERCION_PATH_FUNC ||
-		get_func_nargs(funcid) != 1 || !MotFunctionIsClosed(funcid))
+	if (find_coercion_pathway(type, site->type, COERCION_PLPGSQL, &funcid) != COERCION_PATH_FUNC)
 		return NULL;
-	return (Expr *) makeFuncExpr(funcid, type, list_make1(copy_of(site)), InvalidOid, InvalidOid,
-								 COERCE_IMPLICIT_CAST);
+	switch (funcid)
+	{
+		case F_INT4_INT2:
+		case F_INT8_INT2:
+		case F_INT8_INT4:
+		case F_FLOAT4_INT2:
+		case F_FLOAT4_INT4:
+		case F_FLOAT4_INT8:
+		case F_FLOAT8_INT2:
+		case F_FLOAT8_INT4:
+		case F_FLOAT8_INT8:
+		case F_FLOAT8_FLOAT4:
+			return (Expr *) makeFuncExpr(funcid, type, list_make1(copy_of(site)), InvalidOid, InvalidOid,
+										 COERCE_IMPLICIT_CAST);
+		default:
+			return NULL;
+	}
 }
 
 /* A variable := an expression. */
@@ -261,6 +277,7 @@ assign(Translation *t, PLpgSQL_expr *expr, int dno)
 	PLpgSQL_var *var = (PLpgSQL_var *) t->estate->datums[dno];
 	MotSite    *site = site_of(t, expr, dno);
 	bool		plain = MotVariableIsPlain((PLpgSQL_datum *) var);
+	Expr	   *value = NULL;
 	int			otherwise;
 	int			done;
 
@@ -271,17 +288,20 @@ assign(Translation *t, PLpgSQL_expr *expr, int dno)
 	}
 	otherwise = new_label(t);
 	done = new_label(t);
-	check(t, site, otherwise);
 	site->same_type = plain && var->datatype->typoid == site->type;
 	if (plain && var->datatype->typbyval && !var->notnull &&
-		(var->datatype->atttypmod == -1 || (site->same_type && var->datatype->atttypmod == site->typmod)) &&
-		cast_to(site, var->datatype->typoid) != NULL)
-		evaluate(t, site, cast_to(site, var->datatype->typoid), false,
-				 IN_VARIABLE(t, dno, value), IN_VARIABLE(t, dno, isnull));
+		(var->datatype->atttypmod == -1 || (site->same_type && var->datatype->atttypmod == site->typmod)))
+		value = cast_to(site, var->datatype->typoid);
+	if (value != NULL)
+	{
+		check(t, site, value, false, otherwise);
+		evaluate(t, site, IN_VARIABLE(t, dno, value), IN_VARIABLE(t, dno, isnull));
+	}
 	else
 	{
 		site->slot = new_slot(t);
-		evaluate(t, site, copy_of(site), true, IN_SLOT(site->slot, value), IN_SLOT(site->slot, isnull));
+		check(t, site, copy_of(site), true, otherwise);
+		evaluate(t, site, IN_SLOT(site->slot, value), IN_SLOT(site->slot, isnull));
 		CALL(t, MotProcedurePut, site);
 	}
 	jump(t, done);
@@ -295,6 +315,7 @@ static void
 unless(Translation *t, PLpgSQL_expr *expr, int label)
 {
 	MotSite    *site = site_of(t, expr, -1);
+	MotDo	   *s;
 	int			otherwise;
 	int			done;
 
@@ -307,14 +328,10 @@ unless(Translation *t, PLpgSQL_expr *expr, int label)
 	}
 	otherwise = new_label(t);
 	done = new_label(t);
-	check(t, site, otherwise);
-	{
-		int			number = add_expr(t, site, copy_of(site), false);
-		MotDo	   *s = step(t, MOT_DO_UNLESS);
-
-		s->expr = number;
-		s->label = label;
-	}
+	check(t, site, copy_of(site), false, otherwise);
+	s = step(t, MOT_DO_UNLESS);
+	s->expr = site->number;
+	s->label = label;
 	jump(t, done);
 	put_label(t, otherwise);
 	do_call(t, MOT_DO_UNLESS_CALL, MotProcedureTest, site)->label = label;
@@ -430,8 +447,8 @@ leads_out(PLpgSQL_stmt *stmt, const Scope *scope)
 	mine.label = label_of(stmt, &mine.loops);
 	foreach_ptr(List, body, bodies_of(stmt))
 		foreach_ptr(PLpgSQL_stmt, inner, body)
-			if (leads_out(inner, &mine))
-				return true;
+		if (leads_out(inner, &mine))
+		return true;
 	return false;
 }
 
@@ -476,8 +493,8 @@ must_leave(PLpgSQL_stmt *stmt, PLpgSQL_execstate *estate)
 {
 	foreach_ptr(List, body, bodies_of(stmt))
 		foreach_ptr(PLpgSQL_stmt, inner, body)
-			if (is_left(inner, estate) && leads_out(inner, NULL))
-				return true;
+		if (is_left(inner, estate) && leads_out(inner, NULL))
+		return true;
 	return false;
 }
 
@@ -527,7 +544,8 @@ translate_exit(Translation *t, PLpgSQL_stmt_exit *stmt)
 			set_found(t, true);
 	}
 	if (scope == NULL)
-		elog(ERROR, "EXIT or CONTINUE leads nowhere");	/* the parser has seen to that */
+		elog(ERROR, "EXIT or CONTINUE leads nowhere");	/* the parser has seen
+														 * to that */
 	at_statement(t, scope->stmt);
 	jump(t, stmt->is_exit ? scope->exit : scope->next);
 	put_label(t, stay);
@@ -659,8 +677,8 @@ bound(Translation *t, PLpgSQL_stmt_fori *stmt, PLpgSQL_expr *expr, const void *i
 		int			otherwise = new_label(t);
 		int			evaluated = new_label(t);
 
-		check(t, site, otherwise);
-		evaluate(t, site, value, false, IN_SLOT(slot, value), IN_SLOT(slot, isnull));
+		check(t, site, value, false, otherwise);
+		evaluate(t, site, IN_SLOT(slot, value), IN_SLOT(slot, isnull));
 		jump(t, evaluated);
 		put_label(t, otherwise);
 		CALL(t, MotProcedureBound, site);
@@ -739,6 +757,7 @@ translate_return(Translation *t, PLpgSQL_stmt_return *stmt)
 {
 	PLpgSQL_execstate *estate = t->estate;
 	MotSite    *site;
+	MotDo	   *s;
 	int			otherwise;
 
 	if (stmt->retvarno >= 0)
@@ -756,7 +775,6 @@ translate_return(Translation *t, PLpgSQL_stmt_return *stmt)
 	if (stmt->expr == NULL)
 	{
 		bool		is_void = estate->fn_rettype == VOIDOID && estate->func->fn_prokind != PROKIND_PROCEDURE;
-		MotDo	   *s;
 
 		store(t, IN_ESTATE(retval), NULL);
 		store_flag(t, IN_ESTATE(retisnull), !is_void);
@@ -776,14 +794,11 @@ translate_return(Translation *t, PLpgSQL_stmt_return *stmt)
 		return;
 	}
 	otherwise = new_label(t);
-	check(t, site, otherwise);
-	evaluate(t, site, copy_of(site), true, IN_ESTATE(retval), IN_ESTATE(retisnull));
-	{
-		MotDo	   *s = step(t, MOT_DO_STORE_WORD);
-
-		s->value = IN_ESTATE(rettype);
-		s->number = site->type;
-	}
+	check(t, site, copy_of(site), true, otherwise);
+	evaluate(t, site, IN_ESTATE(retval), IN_ESTATE(retisnull));
+	s = step(t, MOT_DO_STORE_WORD);
+	s->value = IN_ESTATE(rettype);
+	s->number = site->type;
 	leave(t, MOT_PROCEDURE_RETURNS, NULL);
 	put_label(t, otherwise);
 	leave(t, MOT_PROCEDURE_SUSPENDED, stmt);
@@ -924,6 +939,7 @@ MotProcedureTranslate(MotProcedureCode *code, PLpgSQL_execstate *estate, const c
 	request->exprs = palloc(t.exprs_room * sizeof(MotProcedureExpr));
 	request->changes = &MotProcedureChanges;
 	request->recheck = MotProcedureRecheck;
+	request->is_busy = MotProcedureIsBusy;
 	request->econtext_offset = offsetof(PLpgSQL_execstate, eval_econtext);
 	request->nvariables = estate->ndatums;
 	request->value_offsets = palloc(estate->ndatums * sizeof(int));

@@ -264,7 +264,10 @@ typedef struct MotJitProvider
 	size_t		(*bytes) (void);
 	char	   *(*dump) (const MotRowCode *code);
 
-	/* a procedure (procedure/program.h), whose function is called as MotProcedureFunction */
+	/*
+	 * a procedure (procedure/program.h), whose function is called as
+	 * MotProcedureFunction
+	 */
 	MotRowCode *(*compile_procedure) (struct MotProcedureRequest *request, const char **why_not);
 } MotJitProvider;
 

@@ -1,0 +1,328 @@
+-- Functions in PL/pgSQL as machine code: the same as by the interpreter, and what of it can be seen.
+CREATE FUNCTION mot_jit_installed() RETURNS boolean AS '$libdir/mot' LANGUAGE C;
+SELECT NOT mot_jit_installed() AS absent \gset
+\if :absent
+DROP FUNCTION mot_jit_installed();
+\echo there is no compiler
+\quit
+\endif
+DROP FUNCTION mot_jit_installed();
+
+\set VERBOSITY terse
+CREATE SCHEMA proc;
+SET search_path = proc, public;
+-- what a call returns, or how it fails
+CREATE FUNCTION outcome(call text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE r text; said text; m text;
+BEGIN
+	EXECUTE 'SELECT (' || call || ')::text' INTO r;
+	RETURN r;
+EXCEPTION WHEN OTHERS THEN
+	GET STACKED DIAGNOSTICS m = MESSAGE_TEXT, said = PG_EXCEPTION_CONTEXT;
+	RETURN SQLSTATE || ' ' || m || ' | ' || split_part(said, E'\nSQL statement "SELECT (', 1);
+END $$;
+-- what is called, in this order; each once more in the same transaction, in which what failed shows
+CREATE TABLE calls (id serial, call text) USING heap;
+CREATE VIEW outcomes AS SELECT id, call, array_agg(outcome(call) ORDER BY n) AS answers
+	FROM (SELECT * FROM calls, generate_series(1, 2) n ORDER BY id, n) c GROUP BY id, call;
+CREATE VIEW seen AS SELECT function, executions, compiled_executions AS compiled, statements AS stmts, interpreted_statements AS by_interpreter,
+	expressions AS exprs, interpreted_expressions AS interpreted, code_bytes > 0 AS has_code, why_not FROM mot_stat_procedures;
+
+-- statements, variables, errors where they happen
+CREATE FUNCTION sums(n int, OUT total bigint, OUT words text) LANGUAGE plpgsql AS $$
+DECLARE one CONSTANT int NOT NULL := 1; half float8 = 0.5;
+BEGIN
+	total := 0;
+	words := '';
+	<<outermost>>
+	FOR i IN one .. n LOOP
+		FOR j IN REVERSE i .. 1 BY 2 LOOP
+			CONTINUE outermost WHEN j = 4;
+			total := total + j * half;
+			EXIT outermost WHEN total > 1000;
+		END LOOP;
+		words := words || i::text || CASE WHEN FOUND THEN ',' ELSE ';' END;
+	END LOOP;
+	total := total / (n - 7);
+END $$;
+INSERT INTO calls (call) SELECT format('sums(%L)', n) FROM unnest(ARRAY[0, 1, 5, 7, 9, 100, NULL]) n;
+CREATE FUNCTION narrow(a bigint) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	s smallint := a;
+	i int NOT NULL := NULLIF(a, 3);
+	v varchar(3) := a;
+	n numeric(4, 2) := a;
+BEGIN
+	i := i + 2147483647 - a;
+	RETURN s || ' ' || i || ' ' || v || ' ' || n;
+END $$;
+INSERT INTO calls (call) SELECT format('narrow(%L)', a) FROM unnest(ARRAY[1, 3, 99, 100, 1000, 40000, 10000000000, NULL]) a;
+CREATE DOMAIN even AS int CHECK (VALUE % 2 = 0);
+CREATE DOMAIN given AS text NOT NULL;
+CREATE FUNCTION domains(a int, t text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE e even := a; n int := 0;
+BEGIN
+	IF a > 2 THEN
+		DECLARE g given := t; BEGIN
+			n := length(g);
+			g := NULLIF(g, 'x');
+		END;
+	ELSIF a < 0 THEN
+		DECLARE g given; BEGIN n := 1; END;
+	END IF;
+	e := e + n;
+	RETURN e;
+END $$;
+INSERT INTO calls (call) SELECT format('domains(%L, %L)', a, t) FROM (VALUES (1, 'a'), (2, 'a'), (4, 'ab'), (4, 'a'), (4, 'x'), (4, NULL), (-2, 'a'), (NULL, 'a')) v (a, t);
+CREATE FUNCTION cases(a int, t text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE r text := '';
+BEGIN
+	CASE WHEN a = 1 THEN r := 'one'; WHEN a / (a - 2) > 100 THEN r := 'much'; ELSE NULL; END CASE;
+	CASE t WHEN 'a', 'b' THEN r := r || 'ab'; WHEN NULL THEN r := 'never'; WHEN 'c' THEN r := r || 'c'; END CASE;
+	CASE a WHEN 1 THEN r := r || 1; WHEN 1 / a THEN r := r || '!'; ELSE r := r || '?'; END CASE;
+	RETURN r;
+END $$;
+INSERT INTO calls (call) SELECT format('cases(%L, %L)', a, t) FROM (VALUES (1, 'a'), (2, 'b'), (3, 'c'), (0, 'b'), (3, 'd'), (3, NULL), (NULL, 'a')) v (a, t);
+CREATE FUNCTION bounds(a text, b bigint, c int) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE r text := '';
+BEGIN
+	FOR i IN a .. b BY c LOOP
+		r := r || ' ' || i;
+		i := i + 100;
+	END LOOP;
+	RETURN r || ' ' || FOUND;
+END $$;
+INSERT INTO calls (call) SELECT format('bounds(%L, %L, %L)', a, b, c) FROM (VALUES ('1', 3, 1), ('1', 0, 1), ('2147483640', 2147483647, 5),
+	('1', 2147483648, 1), ('x', 1, 1), ('1', 2, 0), ('1', 2, -1), (NULL, 1, 1), ('1', NULL, 1), ('1', 1, NULL)) v (a, b, c);
+CREATE FUNCTION nothing_returned(a int) RETURNS int LANGUAGE plpgsql AS $$ BEGIN IF a > 0 THEN RETURN a; END IF; END $$;
+INSERT INTO calls (call) VALUES ('nothing_returned(1)'), ('nothing_returned(0)');
+CREATE FUNCTION not_this_type() RETURNS int LANGUAGE plpgsql AS $$ BEGIN RETURN 'x'; END $$;
+INSERT INTO calls (call) VALUES ('not_this_type()');
+CREATE FUNCTION nothing_at_all() RETURNS void LANGUAGE plpgsql AS $$ DECLARE i int := 1; BEGIN i := i + 1; END $$;
+INSERT INTO calls (call) VALUES ('nothing_at_all() IS NULL');
+
+-- it calls itself, and others, in expressions and in statements
+CREATE FUNCTION fib(n int) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE r int := 1;
+BEGIN
+	IF n > 2 THEN
+		r := fib(n - 1);
+		r := r + fib(n - 2);
+		IF n = 9 THEN r := r / (r - 34); END IF;
+	END IF;
+	RETURN r;
+END $$;
+INSERT INTO calls (call) VALUES ('fib(8)'), ('fib(9)'), ('fib(12)');
+-- what the interpreter does as a whole, with loops around and within
+CREATE FUNCTION handled(n int) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE r text := ''; x record; k int := 0;
+BEGIN
+	FOR i IN 1 .. n LOOP
+		BEGIN
+			k := 10 / (i - 2);
+			r := r || k;
+		EXCEPTION WHEN division_by_zero THEN
+			r := r || ' ' || SQLSTATE;
+		END;
+	END LOOP;
+	FOR x IN SELECT g FROM generate_series(1, n) g LOOP
+		CONTINUE WHEN x.g = 1;
+		EXIT WHEN x.g > 3;
+		r := r || ' ' || x.g;
+	END LOOP;
+	LOOP
+		k := k + 1;
+		BEGIN
+			EXIT WHEN k > 3;
+		EXCEPTION WHEN OTHERS THEN
+			NULL;
+		END;
+	END LOOP;
+	GET DIAGNOSTICS k = ROW_COUNT;
+	RETURN r || ' ' || k;
+END $$;
+INSERT INTO calls (call) VALUES ('handled(1)'), ('handled(4)');
+CREATE FUNCTION only_handled(n int) RETURNS int LANGUAGE plpgsql AS $$
+BEGIN
+	LOOP
+		BEGIN
+			n := n + 1;
+			EXIT WHEN n > 3;
+		EXCEPTION WHEN OTHERS THEN NULL;
+		END;
+	END LOOP;
+	RETURN n;
+END $$;
+INSERT INTO calls (call) VALUES ('only_handled(1)');
+-- plans that are not right any more: another operator by another search path, a function that has changed
+CREATE FUNCTION times(int, int) RETURNS int LANGUAGE sql IMMUTABLE AS $$ SELECT $1 * $2 $$;
+CREATE SCHEMA other;
+CREATE OPERATOR other.+ (LEFTARG = int, RIGHTARG = int, FUNCTION = proc.times);
+CREATE FUNCTION paths(a int, n int) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE r text := ''; s int;
+BEGIN
+	FOR i IN 1 .. n LOOP
+		s := a + 3;
+		r := r || ' ' || s;
+		IF i = 2 THEN
+			PERFORM set_config('search_path', 'other, pg_catalog, proc, public', true);
+		ELSIF i = 4 THEN
+			PERFORM set_config('search_path', 'proc, public', true);
+		END IF;
+	END LOOP;
+	PERFORM set_config('search_path', 'proc, public', true);
+	RETURN r;
+END $$;
+INSERT INTO calls (call) VALUES ('paths(5, 6)');
+CREATE FUNCTION changing(n int) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE r text := ''; a int := 3;
+BEGIN
+	FOR i IN 1 .. n LOOP
+		r := r || ' ' || times(a, a) || ' ' || (a OPERATOR(other.+) 2);
+		IF i = 2 THEN
+			CREATE OR REPLACE FUNCTION times(int, int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT -1';
+		END IF;
+	END LOOP;
+	CREATE OR REPLACE FUNCTION times(int, int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT $1 * $2';
+	RETURN r;
+END $$;
+INSERT INTO calls (call) VALUES ('changing(4)');
+
+-- by the interpreter; compiled at the first call, before there is any plan, and after it
+SET mot.jit_procedures = off;
+CREATE TABLE interpreted USING heap AS SELECT * FROM outcomes;
+SET mot.jit_procedures = on;
+SET mot.jit_procedures_above_executions = 0;
+CREATE TABLE compiled USING heap AS SELECT * FROM outcomes;
+CREATE TABLE again USING heap AS SELECT * FROM outcomes;
+\pset format unaligned
+SELECT i.call, i.answers[1], CASE WHEN i.answers[2] <> i.answers[1] THEN i.answers[2] END AS once_more,
+	c.answers = i.answers AS same, a.answers = i.answers AS again
+	FROM interpreted i JOIN compiled c USING (id) JOIN again a USING (id) ORDER BY id;
+\pset format aligned
+SELECT function, stmts, by_interpreter, exprs, interpreted, has_code, why_not FROM seen WHERE function::text !~ '^outcome' ORDER BY function::text;
+
+-- what is not compiled
+CREATE FUNCTION set_returned() RETURNS SETOF int LANGUAGE plpgsql AS $$ BEGIN FOR i IN 1 .. 2 LOOP RETURN NEXT i; END LOOP; END $$;
+CREATE FUNCTION all_handled() RETURNS int LANGUAGE plpgsql AS $$ BEGIN RETURN 1 / 0; EXCEPTION WHEN OTHERS THEN RETURN -1; END $$;
+CREATE FUNCTION all_sql() RETURNS int LANGUAGE plpgsql AS $$ BEGIN PERFORM 1; RETURN (SELECT 2); END $$;
+CREATE FUNCTION of_trigger() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.v := NEW.v + 1; RETURN NEW; END $$;
+CREATE TABLE triggered (v int) USING mot;
+CREATE TRIGGER t BEFORE INSERT ON triggered FOR EACH ROW EXECUTE FUNCTION of_trigger();
+INSERT INTO triggered VALUES (1), (2) RETURNING v;
+SELECT * FROM set_returned();
+SELECT all_handled(), all_sql() FROM generate_series(1, 3);
+SELECT function, compiled, has_code, why_not FROM seen WHERE function::text ~ '^(set_returned|all_|of_trigger|only_)' ORDER BY function::text;
+
+-- a function that is replaced while it runs
+CREATE FUNCTION replaced(n int) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE r int := 0;
+BEGIN
+	FOR i IN 1 .. n LOOP
+		r := r + i;
+		EXECUTE $x$ CREATE OR REPLACE FUNCTION replaced(n int) RETURNS int LANGUAGE plpgsql AS 'BEGIN n := n * 100; RETURN n; END' $x$;
+	END LOOP;
+	RETURN r + replaced(0) + n;
+END $$;
+SELECT replaced(3), replaced(3), replaced(3);
+CREATE FUNCTION discarding(n int) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE r int := 0;
+BEGIN
+	FOR i IN 1 .. n LOOP
+		r := r + i;
+		EXECUTE 'DISCARD PLANS';
+	END LOOP;
+	RETURN r;
+END $$;
+SELECT discarding(4) FROM generate_series(1, 4);
+
+-- transactions end in the middle
+CREATE TABLE steps (id int PRIMARY KEY, v int) USING mot;
+CREATE PROCEDURE stepwise(n int, INOUT undone int) LANGUAGE plpgsql AS $$
+DECLARE t text := 'x';
+BEGIN
+	undone := 0;
+	FOR i IN 1 .. n LOOP
+		INSERT INTO steps VALUES (i, length(t));
+		t := t || i;
+		IF i % 3 = 0 THEN
+			ROLLBACK;
+			undone := undone + 1;
+		ELSE
+			COMMIT;
+		END IF;
+	END LOOP;
+END $$;
+CALL stepwise(7, NULL);
+SELECT * FROM steps ORDER BY id;
+DELETE FROM steps;
+CALL stepwise(7, NULL);
+SELECT * FROM steps ORDER BY id;
+DELETE FROM steps;
+CALL stepwise(7, NULL);
+SELECT function, compiled > 0 AS compiled FROM seen WHERE function::text ~ 'stepwise';
+
+-- an endless loop can be ended
+CREATE FUNCTION endless(n int) RETURNS int LANGUAGE plpgsql AS $$ BEGIN WHILE n <> 0 LOOP n := n % 7 + 1; END LOOP; RETURN n; END $$;
+SELECT endless(0) FROM generate_series(1, 3);
+CREATE FUNCTION endless_nothing(n int) RETURNS int LANGUAGE plpgsql AS $$ BEGIN IF n = 0 THEN RETURN 0; END IF; LOOP END LOOP; END $$;
+SELECT endless_nothing(0) FROM generate_series(1, 3);
+SET statement_timeout = '50ms';
+SELECT endless(1);
+SELECT endless_nothing(1);
+RESET statement_timeout;
+SELECT function, compiled FROM seen WHERE function::text ~ 'endless' ORDER BY function::text;
+
+-- the setting changes while it runs; memory does not grow with passes
+CREATE FUNCTION switching(n int) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE r int := 0;
+BEGIN
+	FOR i IN 1 .. n LOOP
+		r := r + i;
+		PERFORM set_config('mot.jit_procedures', CASE i % 2 WHEN 0 THEN 'on' ELSE 'off' END, false);
+	END LOOP;
+	RETURN r;
+END $$;
+SELECT switching(i) FROM generate_series(1, 6) i;
+SET mot.jit_procedures = on;
+CREATE FUNCTION strings(n int) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE t text := ''; d numeric := 0; before bigint; used bigint;
+BEGIN
+	SELECT sum(total_bytes) INTO before FROM pg_backend_memory_contexts;
+	FOR i IN 1 .. n LOOP
+		t := substr(t || repeat('x', 100), 1, 300);
+		IF t LIKE '%y' THEN d := 0; END IF;
+		d := d + length(t);
+		CASE t WHEN 'a' THEN d := 0; ELSE NULL; END CASE;
+	END LOOP;
+	SELECT sum(total_bytes) INTO used FROM pg_backend_memory_contexts;
+	RETURN (used - before) / 1000000;
+END $$;
+SELECT strings(100) + strings(100) + strings(20000) AS megabytes;
+
+-- who has a plugin of PL/pgSQL has all functions; who gets one while a function runs hears of it
+CREATE FUNCTION mot_other_plugin(boolean) RETURNS void AS '$libdir/mot' LANGUAGE C STRICT;
+CREATE FUNCTION plugged(n int, other boolean) RETURNS int LANGUAGE plpgsql AS $$
+BEGIN
+	FOR i IN 1 .. 3 LOOP
+		n := n + i;
+		IF i = 2 THEN PERFORM mot_other_plugin(other); END IF;
+	END LOOP;
+	RETURN n;
+END $$;
+SELECT plugged(1, false), plugged(1, false), plugged(1, false);
+SELECT plugged(1, true);
+SELECT plugged(1, true), plugged(1, true);
+SELECT function, executions, compiled, why_not FROM seen WHERE function::text ~ 'plugged';
+SELECT mot_other_plugin(false);
+SELECT plugged(1, false);
+SELECT function, executions, compiled, why_not FROM seen WHERE function::text ~ 'plugged';
+
+-- a function that goes takes its code along
+DROP FUNCTION fib(int);
+CREATE FUNCTION fib(n int) RETURNS int LANGUAGE plpgsql AS $$ BEGIN n := n + 1; RETURN n; END $$;
+SELECT fib(1), fib(2), fib(3);
+SELECT executions, compiled FROM seen WHERE function::text ~ '^fib';
+RESET ALL;
+SET client_min_messages = warning;
+DROP SCHEMA other, proc CASCADE;
