@@ -19,7 +19,8 @@ BEGIN
 	RETURN r;
 EXCEPTION WHEN OTHERS THEN
 	GET STACKED DIAGNOSTICS m = MESSAGE_TEXT, said = PG_EXCEPTION_CONTEXT;
-	RETURN SQLSTATE || ' ' || m || ' | ' || split_part(said, E'\nSQL statement "SELECT (', 1);
+	-- (which later servers call otherwise)
+	RETURN SQLSTATE || ' ' || m || ' | ' || split_part(replace(said, 'PL/pgSQL expression', 'SQL expression'), E'\nSQL statement "SELECT (', 1);
 END $$;
 -- what is called, in this order; each once more in the same transaction, in which what failed shows
 CREATE TABLE calls (id serial, call text) USING heap;
