@@ -34,20 +34,17 @@
  */
 #include "postgres.h"
 
-#include "catalog/pg_proc.h"
+#include "access/parallel.h"
 #include "fmgr.h"
 #include "procedure/procedure.h"
 #include "utils/guc.h"
-#include "utils/inval.h"
 #include "utils/memutils.h"
-#include "utils/syscache.h"
 
 #define CACHE_SIZE 256			/* a power of two */
 #define MAX_WAIT 10000			/* executions until it is compiled anew, at
 								 * most */
 
 bool		mot_jit_procedures = false;
-uint64		MotProcedureChanges = 1;
 
 static int	jit_procedures_above = 100;
 
@@ -91,29 +88,11 @@ MotProcedureInit(void)
 /* -------------------------------------------------------------- functions */
 
 static void
-catalog_changed(Datum arg, int cacheid, uint32 hash)
-{
-	MotProcedureChanges++;
-}
-
-static void
-relation_changed(Datum arg, Oid relid)
-{
-	MotProcedureChanges++;
-}
-
-static void
 make_table(void)
 {
-	/* all that plans of expressions can be invalidated by */
-	static const int caches[] = {PROCOID, TYPEOID, OPEROID, AMOPOPID, NAMESPACEOID, AUTHOID, AUTHMEMROLEMEM,
-	FOREIGNSERVEROID, FOREIGNDATAWRAPPEROID};
-
 	procedures_cxt = AllocSetContextCreate(TopMemoryContext, "MOT procedures", ALLOCSET_DEFAULT_SIZES);
 	procedures = MotHashCreate("MOT procedures", 64, sizeof(PLpgSQL_function *), sizeof(MotProcedure), procedures_cxt);
-	CacheRegisterRelcacheCallback(relation_changed, (Datum) 0);
-	for (int i = 0; i < (int) lengthof(caches); i++)
-		CacheRegisterSyscacheCallback(caches[i], catalog_changed, (Datum) 0);
+	MotWatchPlans(NULL, NULL);
 }
 
 static inline MotProcedure **
@@ -232,8 +211,8 @@ compile(MotProcedure *procedure, PLpgSQL_execstate *estate)
 {
 	MemoryContext cxt = AllocSetContextCreate(procedures_cxt, "MOT procedure", ALLOCSET_SMALL_SIZES);
 	MemoryContext work = AllocSetContextCreate(CurrentMemoryContext, "MOT procedure's program", ALLOCSET_DEFAULT_SIZES);
-	MemoryContext oldcxt = MemoryContextSwitchTo(cxt);
-	MotProcedureCode *code = palloc0(sizeof(MotProcedureCode));
+	MemoryContext oldcxt = MemoryContextSwitchTo(work);
+	MotProcedureCode *code = MemoryContextAllocZero(cxt, sizeof(MotProcedureCode));
 	const char *why_not;
 	const MotJitProvider *compiler = MotCompiler(&why_not);
 
@@ -245,7 +224,7 @@ compile(MotProcedure *procedure, PLpgSQL_execstate *estate)
 
 		if (request == NULL)
 			break;
-		MotWithin(work, code->code = compiler->compile_procedure(request, &why_not));
+		code->code = compiler->compile_procedure(request, &why_not);
 		if (code->code != NULL || request->declined < 0)
 			break;
 		/* without that expression */
@@ -253,11 +232,12 @@ compile(MotProcedure *procedure, PLpgSQL_execstate *estate)
 			if (site->number == request->declined)
 		{
 			code->declined = lappend(code->declined, site->expr);
-			code->why_declined = lappend(code->why_declined, pstrdup(why_not));
+			code->why_declined = lappend(code->why_declined, MemoryContextStrdup(cxt, why_not));
 		}
 	}
 	MemoryContextSwitchTo(oldcxt);
 
+	code->declined = code->why_declined = NIL;
 	procedure->compilations++;
 	procedure->compile_at = procedure->executions + Min(Max(procedure->executions, 1), MAX_WAIT);
 	procedure->unplanned_hits = 0;
@@ -311,8 +291,8 @@ func_beg(PLpgSQL_execstate *estate, PLpgSQL_function *func)
 	MotProcedureCode *code;
 	MotFrame   *frame;
 
-	/* (code blocks come once) */
-	if (!mot_jit_procedures || *plugin != &MotProcedurePlugin || !OidIsValid(func->fn_oid))
+	/* (code blocks come once, and parallel workers are new each time) */
+	if (!mot_jit_procedures || *plugin != &MotProcedurePlugin || !OidIsValid(func->fn_oid) || IsParallelWorker())
 		return;
 	procedure = *cached(func);
 	if (procedure == NULL || procedure->function != func)

@@ -10,6 +10,7 @@
  *
  *	plugin.c		which functions are known, have code, and how they run
  *	translate.c		the program of a function's body (program.h)
+ *	left.c			which statements are the interpreter's
  *	expression.c	which expressions may be machine code
  *	runtime.c		what code calls: what the interpreter does otherwise
  *	stat.c			what can be seen of it (mot_stat_procedures)
@@ -62,8 +63,8 @@ typedef struct MotProcedureCode
 								 * interpreter */
 	List	   *sites;			/* all, MotSites */
 	List	   *compiled;		/* those that are machine code */
-	uint64		checked;		/* plans were right when MotProcedureChanges
-								 * was this */
+	uint64		checked;		/* plans were right when MotPlanChanges was
+								 * this */
 	bool		stale;			/* a plan is not right any more */
 	int			base;			/* dno of the variable whose address the
 								 * others' count from */
@@ -100,13 +101,17 @@ typedef struct MotProcedure
 /* plugin.c */
 extern bool mot_jit_procedures;
 extern PLpgSQL_plugin MotProcedurePlugin;
-extern uint64 MotProcedureChanges;	/* goes up with each invalidation */
 extern bool MotProcedurePluginIsOther(void);
 extern void MotProcedureEach(void (*visit) (MotProcedure *procedure, void *arg), void *arg);
 
 /* translate.c */
 extern MotProcedureRequest *MotProcedureTranslate(MotProcedureCode *code, PLpgSQL_execstate *estate,
 												  const char **why_not);
+
+/* left.c */
+extern bool MotStatementIsLeft(PLpgSQL_stmt *stmt, PLpgSQL_execstate *estate);
+extern const char *MotStatementLabel(PLpgSQL_stmt *stmt, bool *loops);
+extern bool MotExitLeadsTo(const PLpgSQL_stmt_exit *stmt, const char *label, bool loops);
 
 /* expression.c */
 extern void MotSiteLook(MotSite *site, PLpgSQL_execstate *estate);

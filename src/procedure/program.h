@@ -22,8 +22,8 @@ typedef struct MotFrame
 {
 	void	   *estate;			/* PL/pgSQL's */
 	char	   *variables;		/* of this activation; places count from here */
-	uint64		seen;			/* plans were right when MotProcedureChanges
-								 * was this */
+	uint64		seen;			/* plans were right when MotPlanChanges was
+								 * this */
 	const void *evaluating;		/* what "mark" of its expression is, while
 								 * code is in one */
 	void	   *next;			/* the statement that the interpreter is to do */

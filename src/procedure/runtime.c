@@ -21,7 +21,7 @@ bool
 MotProcedureRecheck(MotFrame *frame)
 {
 	MotProcedureCode *code = frame->code;
-	uint64		changes = MotProcedureChanges;
+	uint64		changes = MotPlanChanges;
 
 	if (code->stale || !ActiveSnapshotSet())
 		return false;

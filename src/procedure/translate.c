@@ -8,9 +8,7 @@
  * initialized (err_var), the phase (err_text).  Where EXIT, CONTINUE and RETURN lead is known, so
  * they are jumps; on the way out of a FOR loop FOUND is set, as the interpreter does it.
  *
- * Left to the interpreter, as a whole, are statements of SQL and whatever else is not translated here, with all
- * statements inside.  If one of those may lead out of it by EXIT or CONTINUE, so is what is around it, up to
- * where that leads.
+ * What is not translated here (left.c) is handed to the interpreter.
  *
  *-------------------------------------------------------------------------
  */
@@ -168,7 +166,7 @@ at_statement(Translation *t, PLpgSQL_stmt *stmt)
 static MotSite *
 site_of(Translation *t, PLpgSQL_expr *expr, int target)
 {
-	MotSite    *site = palloc0(sizeof(MotSite));
+	MotSite    *site = MemoryContextAllocZero(t->code->cxt, sizeof(MotSite));
 
 	site->expr = expr;
 	site->target = target;
@@ -177,7 +175,7 @@ site_of(Translation *t, PLpgSQL_expr *expr, int target)
 	foreach_ptr(PLpgSQL_expr, declined, t->code->declined)
 		if (declined == expr && site->why_not == NULL)
 		site->why_not = list_nth(t->code->why_declined, foreach_current_index(declined));
-	t->code->sites = lappend(t->code->sites, site);
+	MotWithin(t->code->cxt, t->code->sites = lappend(t->code->sites, site));
 	return site;
 }
 
@@ -205,7 +203,7 @@ check(Translation *t, MotSite *site, Expr *expr, bool keep, int label)
 		request->exprs = repalloc(request->exprs, t->exprs_room * sizeof(MotProcedureExpr));
 	}
 	site->number = request->nexprs++;
-	t->code->compiled = lappend(t->code->compiled, site);
+	MotWithin(t->code->cxt, t->code->compiled = lappend(t->code->compiled, site));
 	e = &request->exprs[site->number];
 	e->expr = expr;
 	e->keep = keep;
@@ -338,166 +336,6 @@ unless(Translation *t, PLpgSQL_expr *expr, int label)
 	put_label(t, done);
 }
 
-/* ------------------------------------------------- what leads out of what */
-
-static bool must_leave(PLpgSQL_stmt *stmt, PLpgSQL_execstate *estate);
-
-/* The lists of statements in a statement, one after the other. */
-static List *
-bodies_of(PLpgSQL_stmt *stmt)
-{
-	List	   *bodies = NIL;
-
-	switch (stmt->cmd_type)
-	{
-		case PLPGSQL_STMT_BLOCK:
-			{
-				PLpgSQL_stmt_block *block = (PLpgSQL_stmt_block *) stmt;
-
-				bodies = list_make1(block->body);
-				if (block->exceptions != NULL)
-					foreach_ptr(PLpgSQL_exception, exception, block->exceptions->exc_list)
-						bodies = lappend(bodies, exception->action);
-				break;
-			}
-		case PLPGSQL_STMT_IF:
-			bodies = list_make2(((PLpgSQL_stmt_if *) stmt)->then_body, ((PLpgSQL_stmt_if *) stmt)->else_body);
-			foreach_ptr(PLpgSQL_if_elsif, elsif, ((PLpgSQL_stmt_if *) stmt)->elsif_list)
-				bodies = lappend(bodies, elsif->stmts);
-			break;
-		case PLPGSQL_STMT_CASE:
-			bodies = list_make1(((PLpgSQL_stmt_case *) stmt)->else_stmts);
-			foreach_ptr(PLpgSQL_case_when, when, ((PLpgSQL_stmt_case *) stmt)->case_when_list)
-				bodies = lappend(bodies, when->stmts);
-			break;
-		case PLPGSQL_STMT_LOOP:
-			bodies = list_make1(((PLpgSQL_stmt_loop *) stmt)->body);
-			break;
-		case PLPGSQL_STMT_WHILE:
-			bodies = list_make1(((PLpgSQL_stmt_while *) stmt)->body);
-			break;
-		case PLPGSQL_STMT_FORI:
-			bodies = list_make1(((PLpgSQL_stmt_fori *) stmt)->body);
-			break;
-		case PLPGSQL_STMT_FORS:
-		case PLPGSQL_STMT_FORC:
-		case PLPGSQL_STMT_DYNFORS:
-			bodies = list_make1(((PLpgSQL_stmt_forq *) stmt)->body);
-			break;
-		case PLPGSQL_STMT_FOREACH_A:
-			bodies = list_make1(((PLpgSQL_stmt_foreach_a *) stmt)->body);
-			break;
-		default:
-			break;
-	}
-	return bodies;
-}
-
-/* NULL: it has none; *loops: is it a loop? */
-static const char *
-label_of(PLpgSQL_stmt *stmt, bool *loops)
-{
-	*loops = true;
-	switch (stmt->cmd_type)
-	{
-		case PLPGSQL_STMT_BLOCK:
-			*loops = false;
-			return ((PLpgSQL_stmt_block *) stmt)->label;
-		case PLPGSQL_STMT_LOOP:
-			return ((PLpgSQL_stmt_loop *) stmt)->label;
-		case PLPGSQL_STMT_WHILE:
-			return ((PLpgSQL_stmt_while *) stmt)->label;
-		case PLPGSQL_STMT_FORI:
-			return ((PLpgSQL_stmt_fori *) stmt)->label;
-		case PLPGSQL_STMT_FORS:
-		case PLPGSQL_STMT_FORC:
-		case PLPGSQL_STMT_DYNFORS:
-			return ((PLpgSQL_stmt_forq *) stmt)->label;
-		case PLPGSQL_STMT_FOREACH_A:
-			return ((PLpgSQL_stmt_foreach_a *) stmt)->label;
-		default:
-			*loops = false;
-			return NULL;
-	}
-}
-
-/* Does EXIT or CONTINUE lead here? */
-static bool
-leads_to(const PLpgSQL_stmt_exit *stmt, const char *label, bool loops)
-{
-	if (stmt->label == NULL)
-		return loops;
-	return label != NULL && strcmp(label, stmt->label) == 0 && (loops || stmt->is_exit);
-}
-
-/* Is there an EXIT or CONTINUE in it that leads further out than "scope"? */
-static bool
-leads_out(PLpgSQL_stmt *stmt, const Scope *scope)
-{
-	Scope		mine = {0};
-
-	if (stmt->cmd_type == PLPGSQL_STMT_EXIT)
-	{
-		for (; scope != NULL; scope = scope->outer)
-			if (leads_to((PLpgSQL_stmt_exit *) stmt, scope->label, scope->loops))
-				return false;
-		return true;
-	}
-	mine.outer = unconstify(Scope *, scope);
-	mine.label = label_of(stmt, &mine.loops);
-	foreach_ptr(List, body, bodies_of(stmt))
-		foreach_ptr(PLpgSQL_stmt, inner, body)
-		if (leads_out(inner, &mine))
-		return true;
-	return false;
-}
-
-/* The type of what is tested is known only when it has been evaluated. */
-static bool
-can_test(PLpgSQL_stmt_case *stmt, PLpgSQL_execstate *estate)
-{
-	MotSite		site = {.expr = stmt->t_expr};
-
-	if (stmt->t_expr == NULL)
-		return true;
-	MotSiteLook(&site, estate);
-	return site.why_not == NULL;
-}
-
-/* Is it left to the interpreter, for whatever reason? */
-static bool
-is_left(PLpgSQL_stmt *stmt, PLpgSQL_execstate *estate)
-{
-	switch (stmt->cmd_type)
-	{
-		case PLPGSQL_STMT_BLOCK:
-			return ((PLpgSQL_stmt_block *) stmt)->exceptions != NULL || must_leave(stmt, estate);
-		case PLPGSQL_STMT_CASE:
-			return !can_test((PLpgSQL_stmt_case *) stmt, estate) || must_leave(stmt, estate);
-		case PLPGSQL_STMT_IF:
-		case PLPGSQL_STMT_LOOP:
-		case PLPGSQL_STMT_WHILE:
-		case PLPGSQL_STMT_FORI:
-			return must_leave(stmt, estate);
-		case PLPGSQL_STMT_ASSIGN:
-		case PLPGSQL_STMT_EXIT:
-			return false;
-		default:
-			return true;
-	}
-}
-
-/* Is there a statement in it that is left, and leads out of itself? */
-static bool
-must_leave(PLpgSQL_stmt *stmt, PLpgSQL_execstate *estate)
-{
-	foreach_ptr(List, body, bodies_of(stmt))
-		foreach_ptr(PLpgSQL_stmt, inner, body)
-		if (is_left(inner, estate) && leads_out(inner, NULL))
-		return true;
-	return false;
-}
-
 /* ------------------------------------------------------------- statements */
 
 static void
@@ -513,7 +351,7 @@ static void
 enter(Translation *t, Scope *scope, PLpgSQL_stmt *stmt)
 {
 	scope->outer = t->scope;
-	scope->label = label_of(stmt, &scope->loops);
+	scope->label = MotStatementLabel(stmt, &scope->loops);
 	scope->sets_found = stmt->cmd_type == PLPGSQL_STMT_FORI;
 	scope->stmt = stmt;
 	scope->exit = new_label(t);
@@ -538,7 +376,7 @@ translate_exit(Translation *t, PLpgSQL_stmt_exit *stmt)
 		unless(t, stmt->cond, stay);
 	for (scope = t->scope; scope != NULL; scope = scope->outer)
 	{
-		if (leads_to(stmt, scope->label, scope->loops))
+		if (MotExitLeadsTo(stmt, scope->label, scope->loops))
 			break;
 		if (scope->sets_found)
 			set_found(t, true);
@@ -577,9 +415,9 @@ translate_if(Translation *t, PLpgSQL_stmt_if *stmt)
 static PLpgSQL_type *
 type_of(Translation *t, Oid typoid, int32 typmod)
 {
-	PLpgSQL_type *type = palloc0(sizeof(PLpgSQL_type));
+	PLpgSQL_type *type = MemoryContextAllocZero(t->code->cxt, sizeof(PLpgSQL_type));
 
-	type->typname = format_type_be(typoid);
+	type->typname = MemoryContextStrdup(t->code->cxt, format_type_be(typoid));
 	type->typoid = typoid;
 	type->ttype = PLPGSQL_TTYPE_SCALAR;
 	get_typlenbyval(typoid, &type->typlen, &type->typbyval);
@@ -904,7 +742,7 @@ translate_list(Translation *t, List *stmts, PLpgSQL_stmt *parent)
 	foreach_ptr(PLpgSQL_stmt, stmt, stmts)
 	{
 		t->code->statements++;
-		if (stmt->cmd_type != PLPGSQL_STMT_RETURN && is_left(stmt, t->estate))
+		if (stmt->cmd_type != PLPGSQL_STMT_RETURN && MotStatementIsLeft(stmt, t->estate))
 		{
 			t->code->left++;
 			leave(t, MOT_PROCEDURE_SUSPENDED, stmt);
@@ -917,7 +755,7 @@ translate_list(Translation *t, List *stmts, PLpgSQL_stmt *parent)
 	at_statement(t, parent);
 }
 
-/* NULL, and *why_not: it cannot be, or it would be no use. */
+/* In the current context, sites in the code's.  NULL, and *why_not: it cannot be, or it would be no use. */
 MotProcedureRequest *
 MotProcedureTranslate(MotProcedureCode *code, PLpgSQL_execstate *estate, const char **why_not)
 {
@@ -925,7 +763,7 @@ MotProcedureTranslate(MotProcedureCode *code, PLpgSQL_execstate *estate, const c
 	MotProcedureRequest *request = palloc0(sizeof(MotProcedureRequest));
 	Translation t = {code, estate, request, 64, 16, NULL};
 
-	if (is_left((PLpgSQL_stmt *) block, estate))
+	if (MotStatementIsLeft((PLpgSQL_stmt *) block, estate))
 	{
 		*why_not = block->exceptions != NULL ? "its outermost block handles exceptions" :
 			"EXIT or CONTINUE leads out of a statement that is left to the interpreter";
@@ -937,7 +775,7 @@ MotProcedureTranslate(MotProcedureCode *code, PLpgSQL_execstate *estate, const c
 	code->base = estate->found_varno;
 	request->dos = palloc(t.room * sizeof(MotDo));
 	request->exprs = palloc(t.exprs_room * sizeof(MotProcedureExpr));
-	request->changes = &MotProcedureChanges;
+	request->changes = &MotPlanChanges;
 	request->recheck = MotProcedureRecheck;
 	request->is_busy = MotProcedureIsBusy;
 	request->econtext_offset = offsetof(PLpgSQL_execstate, eval_econtext);

@@ -53,10 +53,13 @@ static HTAB *cache = NULL;
 static MotRelation *last_used = NULL;
 static bool any_invalid = false;
 static uint32 database_hash;	/* of pg_database's row of ours */
+static RelcacheCallbackFunction relation_watcher;
+static SyscacheCallbackFunction catalog_watcher;
 
 /* the table whose rows are being written anew, in another form than they have */
 static Oid	rewriting = InvalidOid;
 uint64		MotRelationGeneration = 1;
+uint64		MotPlanChanges = 1;
 const struct TableAmRoutine *MotTableAm = NULL;
 void		(*MotIndexesPutBack) (Relation rel) = NULL;
 Oid			MotAlterShows = InvalidOid;
@@ -295,20 +298,46 @@ make_cache(void)
 	CacheRegisterSyscacheCallback(TYPEOID, type_callback, (Datum) 0);
 }
 
+static void
+plan_relation_changed(Datum arg, Oid relid)
+{
+	MotPlanChanges++;
+	if (relation_watcher != NULL)
+		relation_watcher(arg, relid);
+}
+
+static void
+plan_catalog_changed(Datum arg, int cacheid, uint32 hash)
+{
+	MotPlanChanges++;
+	if (catalog_watcher != NULL && cacheid != NAMESPACEOID)
+		catalog_watcher(arg, cacheid, hash);
+}
+
 /*
  * What plans and privileges depend on, besides tables: pg_database because its
- * owner is the member of pg_database_owner.
+ * owner is the member of pg_database_owner.  Schemas count only for MotPlanChanges (what is not
+ * planned again has its names resolved).  NULL: somebody looks at that only.
  */
 void
 MotWatchPlans(RelcacheCallbackFunction relation_changed, SyscacheCallbackFunction catalog_changed)
 {
 	static const int caches[] = {PROCOID, TYPEOID, OPEROID, AMOPOPID, FOREIGNSERVEROID, AUTHOID, AUTHMEMROLEMEM,
-	DATABASEOID};
+	DATABASEOID, NAMESPACEOID};
+	static bool registered = false;
 
+	if (relation_changed != NULL)
+	{
+		relation_watcher = relation_changed;
+		catalog_watcher = catalog_changed;
+	}
+	if (registered)
+		return;
+	registered = true;
 	database_hash = GetSysCacheHashValue1(DATABASEOID, ObjectIdGetDatum(MyDatabaseId));
-	CacheRegisterRelcacheCallback(relation_changed, (Datum) 0);
+	CacheRegisterRelcacheCallback(plan_relation_changed, (Datum) 0);
 	for (int i = 0; i < (int) lengthof(caches); i++)
-		CacheRegisterSyscacheCallback(caches[i], catalog_changed, (Datum) 0);
+		CacheRegisterSyscacheCallback(caches[i], plan_catalog_changed, (Datum) 0);
 }
 
 /* for "catalog_changed": is it about another database's row? */

@@ -157,6 +157,9 @@ extern Oid	MotRelationRewriting(Oid relid);
  */
 extern uint64 MotRelationGeneration;
 
+/* Likewise with all that plans depend on (once somebody has called MotWatchPlans). */
+extern uint64 MotPlanChanges;
+
 /*
  * ALTER TABLE that stores rows anew does so as one who makes and fills a table:
  * as on heap, whoever has an older snapshot finds it empty afterwards.  Where
