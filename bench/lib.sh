@@ -83,7 +83,8 @@ create_database()
 	in_db "$1" -c 'CREATE EXTENSION mot' -c "ALTER DATABASE \"$1\" SET mot.default_engine = '$default'"
 }
 
-# tables_of ENGINE: the CREATE TABLE commands of stdin for it (each ends with ");" at the end of a line)
+# tables_of ENGINE: the CREATE TABLE commands of stdin for it (each ends with ");" at the end of a
+# line)
 tables_of()
 {
 	case $1 in

@@ -76,7 +76,8 @@ shard_tables()
 	done
 }
 
-# shards_load ITEMS CUSTOMERS: the first server makes the rows, of all warehouses, through its partitioned tables
+# shards_load ITEMS CUSTOMERS: the first server makes the rows, of all warehouses, through its
+# partitioned tables
 shards_load()
 {
 	local n
@@ -91,7 +92,8 @@ shards_load()
 				on_shard 1 -c "COPY $table TO STDOUT" | on_shard "$n" -c "COPY $table FROM STDIN"
 			done
 		fi
-		# (statistics of the servers' own partitions only: those of foreign ones would be samples sent over)
+		# (statistics of the servers' own partitions only: those of foreign ones would be samples
+		# sent over)
 		on_shard "$n" -f - <<-'SQL'
 			SELECT format('VACUUM ANALYZE %I', relname) FROM pg_class c JOIN pg_am a ON a.oid = relam WHERE amname = 'mot' \gexec
 		SQL
@@ -108,7 +110,8 @@ shards_check()
 	done
 }
 
-# shards_scripts DIR: pgbench's, whose home warehouses are :first to :last, for the procedures of shards.sql
+# shards_scripts DIR: pgbench's, whose home warehouses are :first to :last, for the procedures of
+# shards.sql
 shards_scripts()
 {
 	"$TOP/bench/tpcc-scripts" "$1"
@@ -116,8 +119,8 @@ shards_scripts()
 		"$1"/*/*.sql
 }
 
-# shards_traffic DIR SECONDS CLIENTS ITEMS CUSTOMERS: each server has clients at its own warehouses, who want something of others'
-# where TPC-C's do; tpmC and tries again, of all together
+# shards_traffic DIR SECONDS CLIENTS ITEMS CUSTOMERS: each server has clients at its own warehouses,
+# who want something of others' where TPC-C's do; tpmC and tries again, of all together
 shards_traffic()
 {
 	local dir=$1 seconds=$2 clients=$3 n from to log failed=0

@@ -378,7 +378,9 @@ emit_boolean_test(MotEmit * emit, BooleanTest *test)
 
 /* ------------------------------------------------------------------ choice */
 
-/* A value that may be an expanded object, and is used more than once: functions must not change it. */
+/*
+ * A value that may be an expanded object, and is used more than once: functions must not change it.
+ */
 MotValue
 MotReadOnly(MotEmit * emit, MotValue value)
 {

@@ -5,8 +5,8 @@
  *
  * A group's keys are words (statement/jit.h).  Those of the row are made without a branch
  * where they are numbers, or short texts that lie in the row as most do; hashed; and looked for
- * among the groups.  Other keys, and groups that are new, are the caller's matter, who does all of it
- * again: what is made of keys here has to be what src/batch/group.c makes of them.
+ * among the groups.  Other keys, and groups that are new, are the caller's matter, who does all of
+ * it again: what is made of keys here has to be what src/batch/group.c makes of them.
  *
  * A hash join's table is the server's, so integers are hashed as its functions
  * do it, and compared with columns of its rows where these lie.

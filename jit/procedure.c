@@ -147,8 +147,8 @@ emit_interrupts(const Procedure *p)
 }
 
 /*
- * Nothing has changed since plans were looked at, or they are right nevertheless; and the expression is not
- * left over from an error.
+ * Nothing has changed since plans were looked at, or they are right nevertheless; and the
+ * expression is not left over from an error.
  */
 static void
 emit_check(const Procedure *p, const MotDo *step)

@@ -110,7 +110,10 @@ MotEmitProgram(MotEmit * emit, const char *name)
 	LLVMBuildBr(emit->builder, start);
 }
 
-/* May an expression's value be an object that functions change in place?  (Of the server's types arrays and rows.) */
+/*
+ * May an expression's value be an object that functions change in place?  (Of the server's types
+ * arrays and rows.)
+ */
 static bool
 may_be_expanded(Node *expr)
 {

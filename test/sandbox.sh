@@ -125,7 +125,8 @@ sandbox_copy_server()
 {
 	sandbox_use_server
 	local root="$SANDBOX/server" tree=${1:-$TOP} dir libraries
-	# a server that was built, and not installed, may lie where only we can read: its libraries come along
+	# a server that was built, and not installed, may lie where only we can read: its libraries come
+	# along
 	libraries=$("$PGBIN/pg_config" --libdir)
 	case $libraries in
 		/usr/*) libraries= ;;
@@ -176,8 +177,8 @@ sandbox_locales()
 	export LOCPATH="$SANDBOX/locales"
 }
 
-# sandbox_copy_another TREE: the server that PG_CONFIG names, beside the one in use, with that tree's
-# mot; its prefix is printed
+# sandbox_copy_another TREE: the server that PG_CONFIG names, beside the one in use, with that
+# tree's mot; its prefix is printed
 sandbox_copy_another()
 {
 	(sandbox_copy_server "$1" && dirname "$PGBIN")

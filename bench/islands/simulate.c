@@ -482,7 +482,10 @@ end_of(const system_ * s, double from, double to)
 	return mean(s, to - fmax((to - from) / 4, TICK), to);
 }
 
-/* seconds from the beginning of a phase until throughput is what it is at its end, and stays for a second */
+/*
+ * seconds from the beginning of a phase until throughput is what it is at its end, and stays for a
+ * second
+ */
 static double
 back_after(const system_ * s, double from, double to)
 {

@@ -14,8 +14,8 @@
  * for.  Conditions and arguments with parameters or sub-selects are the server's.
  *
  * Code is made for one execution, a millisecond or a few, and has to pay: more
- * rows than mot.jit_above_scanned.  The compiler itself takes some 20 milliseconds to be loaded, once a
- * session, which the rows of ten such executions pay for.
+ * rows than mot.jit_above_scanned.  The compiler itself takes some 20 milliseconds to be loaded,
+ * once a session, which the rows of ten such executions pay for.
  *
  *-------------------------------------------------------------------------
  */

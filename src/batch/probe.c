@@ -8,13 +8,13 @@
  * server's functions do it, without calling those that are a few instructions, and compared
  * where they lie in the table.  Where the join has come to is kept where the
  * server's node keeps it, so each call may be ours or its: ours are those that
- * look for outer rows' partners.  What comes before and behind is left to it.  Of a table in several
- * batches the first one is looked up as the rows come, and rows of others are put
- * aside where the server's node would put them, for later.
+ * look for outer rows' partners.  What comes before and behind is left to it.  Of a table in
+ * several batches the first one is looked up as the rows come, and rows of others are put aside
+ * where the server's node would put them, for later.
  *
- * Where the keys are integers and the outer rows are those of a scan in place, and many, machine code looks at their
- * conditions, hashes and compares keys (jit/keys.c), and finds a row's first partner, or none: then
- * the row never becomes a slot's.
+ * Where the keys are integers and the outer rows are those of a scan in place, and many, machine
+ * code looks at their conditions, hashes and compares keys (jit/keys.c), and finds a row's first
+ * partner, or none: then the row never becomes a slot's.
  *
  * A table that no cache holds makes each look-up wait for memory, twice: for the bucket and for
  * the first row in it.  So when the outer rows are those of a scan of ours, which
@@ -97,7 +97,10 @@ typedef struct Output
 #define AHEAD_BYTES (256 * 1024)
 #define NO_BUCKET PG_UINT32_MAX
 
-/* code for a join is larger than for an aggregate, and spares less: so many times the rows have to pay for it */
+/*
+ * code for a join is larger than for an aggregate, and spares less: so many times the rows have to
+ * pay for it
+ */
 #define DEARER 4
 
 typedef struct MotAhead
@@ -288,7 +291,10 @@ make_outputs(MotProbe *probe, List *targetlist)
 	}
 }
 
-/* Which columns of a scan the keys are; NULL if the outer rows are no scan's, or keys are anything else. */
+/*
+ * Which columns of a scan the keys are; NULL if the outer rows are no scan's, or keys are anything
+ * else.
+ */
 static MotAhead *
 make_ahead(const MotProbe *probe, PlanState *outer)
 {
@@ -614,7 +620,10 @@ next_partner(MotProbe *probe, HashJoinState *node, ExprContext *econtext)
 	return false;
 }
 
-/* Is a partner by its keys one by the other conditions as well, and not shown already if once is enough? */
+/*
+ * Is a partner by its keys one by the other conditions as well, and not shown already if once is
+ * enough?
+ */
 static inline bool
 is_wanted(HashJoinState *node, ExprContext *econtext)
 {
@@ -712,7 +721,9 @@ saved_outer(HashJoinState *node, BufFile *file, uint32 *hash)
 			 errmsg("could not read from hash-join temporary file: read only %zu bytes", nread)));
 }
 
-/* The next outer row that has a partner, by machine code: of a table that is in memory as a whole. */
+/*
+ * The next outer row that has a partner, by machine code: of a table that is in memory as a whole.
+ */
 static pg_noinline bool
 next_in_place(MotProbe *probe, HashJoinState *node, bool looks_ahead)
 {
@@ -836,7 +847,10 @@ no_row(PlanState *ps)
 	return NULL;
 }
 
-/* The server's node, where there are no more outer rows: which is asked for in vain (nodes need not bear being asked again). */
+/*
+ * The server's node, where there are no more outer rows: which is asked for in vain (nodes need not
+ * bear being asked again).
+ */
 static pg_noinline TupleTableSlot *
 behind_outer(MotTakenNode *taken)
 {

@@ -139,7 +139,9 @@ has_system_columns(Node *node, void *context)
 	return expression_tree_walker(node, has_system_columns, context);
 }
 
-/* Why conditions have no machine code, if that is known beforehand; "now" they are to be evaluated. */
+/*
+ * Why conditions have no machine code, if that is known beforehand; "now" they are to be evaluated.
+ */
 static const char *
 code_why_not(const PlanState *ps, bool now)
 {

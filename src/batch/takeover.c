@@ -96,7 +96,10 @@ reads_ours(PlanState *ps, void *context)
 	}
 }
 
-/* A node that could be ours: *why_not says why it is not.  Its function, or NULL: it is of another kind. */
+/*
+ * A node that could be ours: *why_not says why it is not.  Its function, or NULL: it is of another
+ * kind.
+ */
 static ExecProcNodeMtd
 function_of(PlanState *ps, const char **why_not)
 {
@@ -131,8 +134,8 @@ take_nodes(PlanState *ps, void *hidden)
 }
 
 /*
- * Why is no node of the query ours?  Where rows are changed or locked, somebody may have got between the
- * nodes already (fdw/joined.c), and EvalPlanQual looks at what they have found.
+ * Why is no node of the query ours?  Where rows are changed or locked, somebody may have got
+ * between the nodes already (fdw/joined.c), and EvalPlanQual looks at what they have found.
  */
 static const char *
 plan_why_not(const PlannedStmt *stmt)

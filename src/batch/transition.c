@@ -178,8 +178,8 @@ make_steps(MotFill *fill, MotTransition *t, Node *expr)
 }
 
 /*
- * Digits of base 10000 behind the point of whatever the steps come to, by the columns' types; -1: they
- * do not say.  Machine code adds to sums of that form.
+ * Digits of base 10000 behind the point of whatever the steps come to, by the columns' types; -1:
+ * they do not say.  Machine code adds to sums of that form.
  */
 static int
 digits_of(const MotTransition *t)

@@ -10,7 +10,9 @@
 
 #include "postgres.h"
 
-/* the head of its definition, for programs without a server (from 16 on there is no kind of error) */
+/*
+ * the head of its definition, for programs without a server (from 16 on there is no kind of error)
+ */
 #if PG_VERSION_NUM >= 160000
 #define MotExceptionalCondition(condition, file, line) \
 	ExceptionalCondition(const char *condition, const char *file, int line)

@@ -46,7 +46,9 @@ typedef FormData_pg_attribute MotAttribute;
 #define MotAttributeRemember(att, off) ((void) ((att)->attcacheoff = (off)))
 #endif
 
-/* Is there no row with null in the column?  (A NOT NULL constraint may be NOT VALID, from 18 on.) */
+/*
+ * Is there no row with null in the column?  (A NOT NULL constraint may be NOT VALID, from 18 on.)
+ */
 #if PG_VERSION_NUM >= 180000
 #define MotAttributeNotNull(desc, i) \
 	(TupleDescAttr(desc, i)->attnotnull && \

@@ -5,7 +5,8 @@
  *
  * PG_VERSION_NUM appears in this directory and nowhere else (tools/lint sees to
  * that), so that who calls does not know which version it is.  Others here: names.h and
- * calls.h (the same by another name, or with other arguments), foreach.h (loops), acl.h, tableam.h, predicate.h.
+ * calls.h (the same by another name, or with other arguments), foreach.h (loops), acl.h, tableam.h,
+ * predicate.h.
  *
  *-------------------------------------------------------------------------
  */

@@ -83,7 +83,10 @@ snapshot(void)
 	get(where(), pgstat_get_custom_snapshot_data(statistics_id));
 }
 
-/* what is written when the server stops is the snapshot, and what is read at its start comes where that is added to */
+/*
+ * what is written when the server stops is the snapshot, and what is read at its start comes where
+ * that is added to
+ */
 static const PgStat_KindInfo kind = {
 	.name = "mot",
 	.fixed_amount = true,

@@ -18,7 +18,9 @@
 
 #include "datatype/timestamp.h"
 
-/* as many as will ever be needed: the server's file of statistics is of no use with fewer or more */
+/*
+ * as many as will ever be needed: the server's file of statistics is of no use with fewer or more
+ */
 #define MOT_COUNTERS 64
 
 typedef struct MotCounters

@@ -4,8 +4,8 @@
  *	  What EXPLAIN (VERBOSE) says beside the server's own words.
  *
  * Before PostgreSQL 18 the server has no place for an extension's words.  So they come when the
- * query ends, while its part of the output is still open.  For that we must know of the output, which
- * ExplainOneQuery_hook tells us.
+ * query ends, while its part of the output is still open.  For that we must know of the output,
+ * which ExplainOneQuery_hook tells us.
  *
  *-------------------------------------------------------------------------
  */

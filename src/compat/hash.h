@@ -48,7 +48,9 @@
 #define MotHashesAs(function) (function)
 #endif
 
-/* joins that show rows of the table: those that have no partner (16), each that has one once (18) */
+/*
+ * joins that show rows of the table: those that have no partner (16), each that has one once (18)
+ */
 #if PG_VERSION_NUM >= 160000
 #define MotIsRightAnti(jointype) ((jointype) == JOIN_RIGHT_ANTI)
 #else
@@ -61,8 +63,8 @@
 #endif
 
 /*
- * Does a join put rows with null keys aside, to show them when it has been through the others (19)?  Then what comes
- * behind the last outer row of a batch is the server's node to know.
+ * Does a join put rows with null keys aside, to show them when it has been through the others (19)?
+ * Then what comes behind the last outer row of a batch is the server's node to know.
  */
 #define MOT_HASH_KEEPS_NULLS (PG_VERSION_NUM >= 190000)
 

@@ -59,7 +59,8 @@ name(TableScanDesc scan, BlockNumber next, BufferAccessStrategy strategy) \
 
 /*
  * Scans of bitmaps.  read(scan, block, n, offsets) reads rows of a block, n < 0: all; it is false
- * if there are none.  show(scan, slot) shows the next one of them; it is false, and the slot empty, if there are no more.
+ * if there are none.  show(scan, slot) shows the next one of them; it is false, and the slot empty,
+ * if there are no more.
  */
 #if PG_VERSION_NUM >= 180000
 #define MOT_BITMAP_CALLBACKS(read, show) \

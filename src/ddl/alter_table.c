@@ -366,7 +366,10 @@ check_domain_users(Oid domain, List *constraints, bool notnull)
 	}
 }
 
-/* the tables that have columns of the domain, or of one made from it, in the order in which the server comes to them */
+/*
+ * the tables that have columns of the domain, or of one made from it, in the order in which the
+ * server comes to them
+ */
 static List *
 domain_relations(Oid domain)
 {

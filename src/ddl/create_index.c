@@ -178,11 +178,11 @@ prepare_primary_key(Oid relid, Bitmapset *columns)
 }
 
 /*
- * The catalogue's entries are made by the server's own DefineIndex.  It asks what kind of table this
- * is and refuses foreign ones, so for that moment the relation cache calls it an ordinary table with
- * a file (those without are the catalogue's own, whose files it looks for when all it has is no longer
- * good): until DefineIndex, having looked, asks the access method what it can.  (The lock, which
- * it will have again, sees to it that the entry is not made anew before.)
+ * The catalogue's entries are made by the server's own DefineIndex.  It asks what kind of table
+ * this is and refuses foreign ones, so for that moment the relation cache calls it an ordinary
+ * table with a file (those without are the catalogue's own, whose files it looks for when all it
+ * has is no longer good): until DefineIndex, having looked, asks the access method what it can.
+ * (The lock, which it will have again, sees to it that the entry is not made anew before.)
  */
 static Relation shown = NULL;
 

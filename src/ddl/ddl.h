@@ -43,7 +43,10 @@ typedef struct MotUtility
 extern void MotUtilityPass(const MotUtility *u);
 extern void MotUtilityRun(const MotUtility *u, Node *stmt);
 
-/* "stmt" as one step of a statement that we take apart; straight to the server, or through all hooks again */
+/*
+ * "stmt" as one step of a statement that we take apart; straight to the server, or through all
+ * hooks again
+ */
 extern void MotUtilityStep(const MotUtility *u, Node *stmt);
 extern void MotUtilityNested(const MotUtility *u, Node *stmt);
 
@@ -175,7 +178,10 @@ extern MotRowCheck *MotConstraintCheck(Oid constraintoid);
 extern void MotRewriteRows(Relation rel, TupleDesc old, List *values, bool refuse_older,
 						   Bitmapset *notnull, List *checks);
 
-/* the same for constraints of a domain (oids), and not to be null, as a condition on one of its columns */
+/*
+ * the same for constraints of a domain (oids), and not to be null, as a condition on one of its
+ * columns
+ */
 extern List *MotDomainChecks(List *constraints, bool notnull, AttrNumber attnum);
 
 /* -------------------------------------------------------------- partition.c */

@@ -11,10 +11,10 @@
  * it is, and that its indexes are btrees.  The server refreshes the kind that stored
  * queries have noted whenever it rewrites them (AcquireRewriteLocks).
  *
- * The relation cache must have nothing of the table to hold on to: it keeps an index's access method for
- * what was made in the transaction.  So such a table is refused, and the
- * indexes keep their files, in which nothing is but, from now on, a btree's first page.
- * It stays there if the transaction fails, and nobody minds.
+ * The relation cache must have nothing of the table to hold on to: it keeps an index's access
+ * method for what was made in the transaction.  So such a table is refused, and the indexes keep
+ * their files, in which nothing is but, from now on, a btree's first page. It stays there if the
+ * transaction fails, and nobody minds.
  *
  *-------------------------------------------------------------------------
  */
@@ -183,7 +183,10 @@ change_table(Relation pg_class, Oid relid)
 
 /* -------------------------------------------------------------------- files */
 
-/* opened anew each time: whoever looks at catalogues or waits may be told that it has gone, and closes it */
+/*
+ * opened anew each time: whoever looks at catalogues or waits may be told that it has gone, and
+ * closes it
+ */
 static SMgrRelation
 file_of(Oid relid)
 {
@@ -231,8 +234,8 @@ clear_file(Oid relid, bool locked)
 }
 
 /*
- * As a permanent table's, but for one thing: with wal_level = minimal the server would take it for a
- * file that is not logged because it is new, and its relation cache entry does not say so.
+ * As a permanent table's, but for one thing: with wal_level = minimal the server would take it for
+ * a file that is not logged because it is new, and its relation cache entry does not say so.
  */
 static void
 create_file(Oid relid)

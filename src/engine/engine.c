@@ -475,8 +475,8 @@ mot_snapshot_lower(mot_session *s, mot_ts oldest)
 }
 
 /*
- * (as above: the caller's own publication goes after this, or his draw, and who reads the clock behind that finds
- * what is kept)
+ * (as above: the caller's own publication goes after this, or his draw, and who reads the clock
+ * behind that finds what is kept)
  */
 void
 mot_engine_keep(mot_engine *e, mot_ts oldest)

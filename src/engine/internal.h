@@ -447,7 +447,9 @@ value_row(uint64_t value)
 	return (mot_row *) (uintptr_t) (value & ~(uint64_t) VALUE_BITS);
 }
 
-/* acquire: a bundle's place is filled before it is counted, a row initialised before it is placed */
+/*
+ * acquire: a bundle's place is filled before it is counted, a row initialised before it is placed
+ */
 static inline uint32_t
 bundle_used(mot_bundle *b)
 {
@@ -875,7 +877,10 @@ extern bool mot_row_leave_indexes(mot_session *s, mot_table *table, mot_row *row
 extern bool mot_index_take_claim(mot_session *s, mot_index *index, mot_row *row,
 								 const void *key, size_t len, mot_bundle **freed);
 
-/* order.c: around what may add an entry to an index, whose keys' order is checked if its handle has in_order */
+/*
+ * order.c: around what may add an entry to an index, whose keys' order is checked if its handle has
+ * in_order
+ */
 extern void mot_order_begin(mot_session *s);
 extern void mot_order_end(mot_session *s, const mot_index_handle *handle, bool added,
 						  const void *tkey, size_t tlen, unsigned bits);

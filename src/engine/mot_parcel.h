@@ -68,9 +68,10 @@ typedef struct mot_lock
 extern bool mot_txn_next_lock(mot_session *session, uint64_t *pos, mot_lock *lock);
 
 /*
- * What snapshots from this one on need is kept for sessions that will lower theirs to it, or MOT_TS_NONE.
- * By somebody whose own is not newer; or it is the clock of now, and what is kept is what commits supersede that draw
- * their numbers later.  The host sees to it that one does so at a time.
+ * What snapshots from this one on need is kept for sessions that will lower theirs to it, or
+ * MOT_TS_NONE. By somebody whose own is not newer; or it is the clock of now, and what is kept is
+ * what commits supersede that draw their numbers later.  The host sees to it that one does so at a
+ * time.
  */
 extern void mot_engine_keep(mot_engine *engine, mot_ts oldest);
 extern mot_ts mot_engine_kept(const mot_engine *engine);

@@ -64,7 +64,9 @@ extern void mot_table_set_bounded(mot_table *table);
 /* The last MOT_TABLE_FULL was a quota's; false: the table's own limit's. */
 extern bool mot_session_full(const mot_session *session, mot_quota_report *report);
 
-/* new rows of bounded tables leave that part of the memory free; at least 1/16, which any rows do */
+/*
+ * new rows of bounded tables leave that part of the memory free; at least 1/16, which any rows do
+ */
 extern void mot_engine_set_insert_reserve(mot_engine *engine, double part);
 
 #endif							/* MOT_QUOTA_H */

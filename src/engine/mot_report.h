@@ -20,9 +20,9 @@
 extern bool mot_index_check(const mot_index *index, char *err, size_t errlen);
 
 /*
- * All entries of an index (or those within bounds that are not NULL) in key order, also those of dead rows and of
- * older keys; close as other cursors.  Beside writers, too, with a snapshot published: then what is found was there at
- * some time.
+ * All entries of an index (or those within bounds that are not NULL) in key order, also those of
+ * dead rows and of older keys; close as other cursors.  Beside writers, too, with a snapshot
+ * published: then what is found was there at some time.
  */
 typedef struct mot_entry
 {
@@ -37,7 +37,10 @@ extern mot_status mot_entries_open(mot_session *session, mot_cursor *cursor, con
 								   const mot_bound *lower, const mot_bound *upper, bool backward);
 extern bool mot_entries_next(mot_cursor *cursor, mot_entry *entry);
 
-/* How many are within the bounds, counted up to "most"; without a snapshot, too, and beside writers. */
+/*
+ * How many are within the bounds, counted up to "most"; without a snapshot, too, and beside
+ * writers.
+ */
 extern unsigned mot_entries_count(mot_session *session, const mot_index *index,
 								  const mot_bound *lower, const mot_bound *upper, unsigned most);
 extern bool mot_index_has_entry(mot_session *session, const mot_index *index, mot_row *row,

@@ -59,7 +59,10 @@
 #define mot_assert(c) ((void) 0)
 #endif
 
-/* the compiler knows nothing of x's value from here on: where it would make a branch of what should be none */
+/*
+ * the compiler knows nothing of x's value from here on: where it would make a branch of what should
+ * be none
+ */
 #define mot_opaque(x) __asm__("" : "+r"(x))
 
 /* fetch a line that is about to be written; takes it from other processors' caches */

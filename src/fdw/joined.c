@@ -98,7 +98,10 @@ forget(void *arg)
 		}
 }
 
-/* The rows of mtstate's plan are to be locked before it gets them; may be called for each of its targets. */
+/*
+ * The rows of mtstate's plan are to be locked before it gets them; may be called for each of its
+ * targets.
+ */
 void
 MotWatchJoin(ModifyTableState *mtstate)
 {

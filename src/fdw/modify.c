@@ -427,7 +427,10 @@ MotLockPlanned(MotWriter *writer, Relation rel, mot_table *table, const mot_view
 	return result;
 }
 
-/* The same here; false: skip it.  *newer is the plan's row for a version newer than the planned one, else NULL. */
+/*
+ * The same here; false: skip it.  *newer is the plan's row for a version newer than the planned
+ * one, else NULL.
+ */
 static bool
 lock_planned_row(MotModify *modify, ResultRelInfo *rinfo, TupleTableSlot *planSlot, bool locked,
 				 mot_row **row, const mot_version **current, TupleTableSlot **newer)

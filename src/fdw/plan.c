@@ -30,8 +30,8 @@
 #include "utils/lsyscache.h"
 
 /*
- * ForeignPath->fdw_private: index scans, each a list of index, whether backward, and clauses; several
- * for OR (union.c).  By ctid: one RestrictInfo.
+ * ForeignPath->fdw_private: index scans, each a list of index, whether backward, and clauses;
+ * several for OR (union.c).  By ctid: one RestrictInfo.
  */
 
 static MotRelationInfoHookType prev_relation_info = NULL;

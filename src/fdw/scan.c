@@ -71,7 +71,10 @@ MotScanEnd(MotScan *scan)
 		MotWriterEnd(scan->writer);
 }
 
-/* Between two executions of a statement that runs without the executor: nothing of the last one stays. */
+/*
+ * Between two executions of a statement that runs without the executor: nothing of the last one
+ * stays.
+ */
 void
 MotScanPark(MotScan *scan)
 {

@@ -154,7 +154,10 @@ make_scroll(ForeignScan *below)
 	return &scroll->scan.plan;
 }
 
-/* The plan with such scans wherever the server looks for a cursor's row: search_plan_tree() in execCurrent.c. */
+/*
+ * The plan with such scans wherever the server looks for a cursor's row: search_plan_tree() in
+ * execCurrent.c.
+ */
 static Plan *
 both_ways(Plan *plan, const PlannedStmt *stmt)
 {

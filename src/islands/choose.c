@@ -175,7 +175,10 @@ place_at(const isl_scheme *scheme, unsigned table, uint64_t low)
 	return scheme->place[isl_sub_at(scheme->low, t->first, t->subs, low)];
 }
 
-/* every range there is now or will be is split off, then each goes to its place, then neighbours are merged */
+/*
+ * every range there is now or will be is split off, then each goes to its place, then neighbours
+ * are merged
+ */
 static void
 list_actions(const isl_scheme *now, const isl_scheme *next, isl_decision *d)
 {

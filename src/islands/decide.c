@@ -137,7 +137,10 @@ MotIslandsStep(mot_session *session)
 	last = now;
 }
 
-/* an interval of so many seconds has passed (0: nothing has been counted, or long ago), or nodes have come or gone */
+/*
+ * an interval of so many seconds has passed (0: nothing has been counted, or long ago), or nodes
+ * have come or gone
+ */
 static void
 step(mot_session *session, const mot_view *view, double seconds, bool changed)
 {
@@ -218,7 +221,9 @@ add_up(uint64 generation, const isl_scheme *scheme)
 	LWLockRelease(MotIslands->lock);
 }
 
-/* a session's node, by the work it has done; while that is too little to be sure it is what it was */
+/*
+ * a session's node, by the work it has done; while that is too little to be sure it is what it was
+ */
 static void
 find_home(MotIslandsSlot *slot, const isl_counts *counts, const isl_scheme *scheme)
 {
@@ -325,7 +330,10 @@ remember_gone(const MotIslandsScheme *old, const isl_scheme *ranges, isl_range *
 	}
 }
 
-/* a table's ranges before, as positions that leave out "skip" bytes; 0: it is new, or by another key */
+/*
+ * a table's ranges before, as positions that leave out "skip" bytes; 0: it is new, or by another
+ * key
+ */
 static unsigned
 old_ranges(const MotIslandsScheme *old, const isl_scheme *ranges, const mot_table *table, Extent *extent, isl_range *range)
 {

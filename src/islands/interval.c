@@ -9,9 +9,8 @@
  * (What is within twice the standard error of throughput that was counted is no change.)
  *
  * Two things besides.  One looks until nothing better is found, or nothing that may be
- * better: a load that is steady from its beginning has no change that would tell.  And one looks at the
- * end of each longest interval, for work can move from one table to another
- * at the same speed.
+ * better: a load that is steady from its beginning has no change that would tell.  And one looks at
+ * the end of each longest interval, for work can move from one table to another at the same speed.
  *
  *-------------------------------------------------------------------------
  */

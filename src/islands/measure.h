@@ -88,12 +88,15 @@ extern bool MotIslandsMachine(isl_machine *machine);	/* nodes.c; false: it is
 														 * only pretended */
 
 /*
- * What makes up an index's keys, as a number (relation/derive.c): positions by two indexes of a table
- * mean the same only if it is the same.  Of one whose key could just be made.
+ * What makes up an index's keys, as a number (relation/derive.c): positions by two indexes of a
+ * table mean the same only if it is the same.  Of one whose key could just be made.
  */
 extern uint32 (*MotIslandsKey) (const mot_index *index);
 
-/* act.c: where the engine has been told that ranges live (at most ISL_MAX_SUBS; how many; 0: nothing), and telling it */
+/*
+ * act.c: where the engine has been told that ranges live (at most ISL_MAX_SUBS; how many; 0:
+ * nothing), and telling it
+ */
 typedef struct MotIslandsTable MotIslandsTable;
 extern unsigned MotIslandsPlaced(const mot_table *table, unsigned *skip, isl_range *range);
 extern void MotIslandsPlace(mot_session *session, mot_table *table, const MotIslandsTable *as,

@@ -452,7 +452,10 @@ work_of(const isl_search *s, const isl_table *table)
 	return sum;
 }
 
-/* a table's sub-ranges, in their order, to places up to their shares of "total"; goes on where the last one came to */
+/*
+ * a table's sub-ranges, in their order, to places up to their shares of "total"; goes on where the
+ * last one came to
+ */
 typedef struct filling
 {
 	unsigned	place;

@@ -123,7 +123,9 @@ typedef struct mot_limits
 /* root: in front of /proc and /sys, for tests; else "" */
 extern void mot_limits_read(mot_limits *limits, const char *root);
 
-/* share of time, 0 to 1, that somebody waited for "cpu", "memory" or "io" of late; < 0: not known */
+/*
+ * share of time, 0 to 1, that somebody waited for "cpu", "memory" or "io" of late; < 0: not known
+ */
 extern double mot_pressure_read(const char *what, const char *root);
 
 /*---- advice.c ----*/

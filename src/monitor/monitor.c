@@ -51,7 +51,10 @@ PG_FUNCTION_INFO_V1(mot_stat_get_recovery);
 PG_FUNCTION_INFO_V1(mot_stat_get_left_out);
 PG_FUNCTION_INFO_V1(mot_stat_reset);
 
-/* places among the server's counters, where older files of statistics have them, too: new ones come last */
+/*
+ * places among the server's counters, where older files of statistics have them, too: new ones come
+ * last
+ */
 typedef enum Counted
 {
 	COUNTED_COMMITS,
@@ -250,8 +253,8 @@ mot_stat_get_all_tables(PG_FUNCTION_ARGS)
 }
 
 /*
- * What counts for a database (of pg_database) or a role, and may.  Of roles it is of all databases, and
- * so for those who see what the role does.
+ * What counts for a database (of pg_database) or a role, and may.  Of roles it is of all databases,
+ * and so for those who see what the role does.
  */
 Datum
 mot_stat_get_quota(PG_FUNCTION_ARGS)

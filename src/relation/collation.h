@@ -11,14 +11,14 @@
  * goes into no log and no checkpoint.  So another library, or another definition of the
  * locale, does no harm at the next start.
  *
- * While the server runs, the order must be one.  A process that begins later may find other locale files
- * than those which the indexes were made by.  So a collation has a fingerprint,
- * a hash of the sort keys of a few strings, which is kept with each index, and a process whose
- * own is another one refuses to work with that index (keycodec_collated.c).
+ * While the server runs, the order must be one.  A process that begins later may find other locale
+ * files than those which the indexes were made by.  So a collation has a fingerprint, a hash of the
+ * sort keys of a few strings, which is kept with each index, and a process whose own is another one
+ * refuses to work with that index (keycodec_collated.c).
  *
  * ICU promises that sort keys are ordered as strings compare, and the
- * server sorts by them.  Of glibc it is not believed (see TRUST_STRXFRM in the server's varlena.c): keys of
- * these collations are compared with their neighbours by strcoll_l() as they come into an
+ * server sorts by them.  Of glibc it is not believed (see TRUST_STRXFRM in the server's varlena.c):
+ * keys of these collations are compared with their neighbours by strcoll_l() as they come into an
  * index (engine/order.c).
  *
  *-------------------------------------------------------------------------
@@ -44,7 +44,9 @@ typedef struct MotCollation
 /* of the catalogue's collation; NULL: there is nothing to go by but the bytes */
 extern const MotCollation *MotCollationOf(Oid collation);
 
-/* as bytes of a definition; the read one is checked by the caller for where it ends.  NULL: damaged */
+/*
+ * as bytes of a definition; the read one is checked by the caller for where it ends.  NULL: damaged
+ */
 extern void MotCollationWrite(const MotCollation *collation, StringInfo to);
 extern const MotCollation *MotCollationTake(const char **from, const char *end);
 
@@ -53,9 +55,10 @@ extern bool MotCollationOpen(const MotCollation *collation, bool raise);
 extern uint32 MotCollationFingerprint(const MotCollation *collation);
 
 /*
- * Append the sort key, which has no zero byte, and a zero byte.  One of a collation that is not trusted is cut
- * at so many bytes: strings that differ behind are then in no certain order.  All such columns of a key
- * share MOT_SORT_KEY_MAX, which leaves room for what heap has room for, whatever the library answers.
+ * Append the sort key, which has no zero byte, and a zero byte.  One of a collation that is not
+ * trusted is cut at so many bytes: strings that differ behind are then in no certain order.  All
+ * such columns of a key share MOT_SORT_KEY_MAX, which leaves room for what heap has room for,
+ * whatever the library answers.
  */
 #define MOT_SORT_KEY_MAX 4096
 extern void MotCollationAppend(const MotCollation *collation, const char *string, size_t len, size_t most,

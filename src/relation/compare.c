@@ -15,7 +15,8 @@
  * nothing, or fewer, or an index fewer; a CHECK constraint or a partition's
  * bounds, if the rows satisfy them.  But log and checkpoints go by the
  * stored definition, so that has to be brought up to date first, which REINDEX
- * TABLE does, after it has looked at the rows.  TRUNCATE and DROP do not look at rows, and work on any.
+ * TABLE does, after it has looked at the rows.  TRUNCATE and DROP do not look at rows, and work on
+ * any.
  *
  * What a transaction has changed itself is stored when it commits; until then
  * there is nothing to compare.  What another one has just changed may already be

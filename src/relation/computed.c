@@ -16,8 +16,8 @@
  * version gets its entry where it is and keeps its number (mot_row_amend), row by row, with
  * a record of its own.  A tail that has an entry which no index asks for does no harm, so
  * nothing is taken back should the index come to nothing.  Writers compute anew whatever they
- * store meanwhile (computes_beside), and have the row before they look what it was: then it stays as it is.  A row
- * that somebody has is waited for, as he may give it back as it was.
+ * store meanwhile (computes_beside), and have the row before they look what it was: then it stays
+ * as it is.  A row that somebody has is waited for, as he may give it back as it was.
  *
  * Functions in expressions may do anything, also change the same table; what is
  * used to compute is not at hand for others meanwhile, and they make themselves
@@ -145,8 +145,9 @@ add_entry(StringInfo tail, MotIndex *index, const Datum *values, const bool *isn
 }
 
 /*
- * Entries with ranks come last: what computes may do anything, also store rows in the same table, so it is all
- * called before the ranks are ours.  False: it has done something to the table, and they are not.
+ * Entries with ranks come last: what computes may do anything, also store rows in the same table,
+ * so it is all called before the ranks are ours.  False: it has done something to the table, and
+ * they are not.
  */
 static bool
 add_ranked(StringInfo tail, MotRelation *mr, Relation rel, const Datum *values, const bool *isnull, MotKeyBuffer *key)
@@ -206,7 +207,10 @@ end_tail(StringInfo tail)
 	((MotTail *) tail->data)->size = tail->len;
 }
 
-/* The tail of a row that is about to be stored, into writer->tail.  With ranks the table's are ours then. */
+/*
+ * The tail of a row that is about to be stored, into writer->tail.  With ranks the table's are ours
+ * then.
+ */
 void
 MotWriterCompute(MotWriter *writer, const Datum *values, const bool *isnull)
 {
@@ -361,8 +365,8 @@ amend_row(Tails *t, mot_row *row)
 }
 
 /*
- * Ranks are given to all rows together: their values are put in order first.  (Values that are columns stay where
- * they are; a snapshot is published.)
+ * Ranks are given to all rows together: their values are put in order first.  (Values that are
+ * columns stay where they are; a snapshot is published.)
  */
 static MotRankItem *
 rank_rows(Relation rel, MotIndex *index, int64 *n)
@@ -445,8 +449,8 @@ compute_ranked(Tails *t, MemoryContext cxt)
 }
 
 /*
- * Until the transaction ends: CREATE INDEX keeps writers out, but not another one (pg_restore --jobs
- * makes several of a table side by side), which gives the same rows other tails.
+ * Until the transaction ends: CREATE INDEX keeps writers out, but not another one (pg_restore
+ * --jobs makes several of a table side by side), which gives the same rows other tails.
  */
 static void
 lock_tails(Relation rel)

@@ -90,16 +90,19 @@ extern mot_status MotDefinitionMakeTable(mot_session *session, const MotDefiniti
  */
 extern bool MotDefinitionSameIndex(const MotIndex *a, const MotIndex *b, bool collations);
 
-/* bytes of a row's data (WAL, checkpoints, copies); of two versions at once, which mostly have much in common */
+/*
+ * bytes of a row's data (WAL, checkpoints, copies); of two versions at once, which mostly have much
+ * in common
+ */
 extern size_t MotDefinitionRowSize(const MotDefinition *def, const mot_version *version);
 extern void MotDefinitionRowSizes(const MotDefinition *def, const mot_version *a, const mot_version *b,
 								  size_t *size_a, size_t *size_b);
 
 /*
  * rowkey.c: an empty index is built of a table's rows, or of those that "rows" comes to, by the key
- * of "keys"; "look" is called now and then.  If it returns true this returns MOT_NOT_FOUND, and the index is
- * not built.  What else is returned but MOT_OK is that there is no memory, or that two rows have
- * the same key.
+ * of "keys"; "look" is called now and then.  If it returns true this returns MOT_NOT_FOUND, and the
+ * index is not built.  What else is returned but MOT_OK is that there is no memory, or that two
+ * rows have the same key.
  */
 extern mot_status MotLoadIndex(mot_table *table, mot_index *index, MotIndex *keys,
 							   bool (*look) (void *arg), void *arg);

@@ -74,7 +74,10 @@ MotRaiseDuplicate(Relation rel, MotIndex *index, Datum *values, bool *isnull)
 	raise_duplicate(rel, index, values, isnull, false);
 }
 
-/* Who would need an index that has plain keys, of strings that may be equal all the same (keycodec.h). */
+/*
+ * Who would need an index that has plain keys, of strings that may be equal all the same
+ * (keycodec.h).
+ */
 void
 MotRaiseBlindIndex(const MotIndex *index)
 {

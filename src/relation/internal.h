@@ -88,7 +88,9 @@ extern void MotStorageInit(void);
 extern bool MotStorageChangedHere(Oid relid);	/* table or definition, by
 												 * this transaction */
 
-/* A key for every row as it is now ("compute": its tail does not have it).  Raises 23505 and 23502. */
+/*
+ * A key for every row as it is now ("compute": its tail does not have it).  Raises 23505 and 23502.
+ */
 extern void MotIndexBuild(Relation rel, MotIndex *index, bool compute);
 extern uint64 MotIndexFormBeside(const MotRelation *mr, const MotKey *key);
 extern void MotIndexCatchUp(Relation rel, MotIndex *index);
@@ -138,7 +140,10 @@ extern Datum *MotWriterMeasure(MotWriter *writer, Datum *values, const bool *isn
 extern void MotWriterFill(MotWriter *writer, const Datum *values, const bool *isnull,
 						  unsigned host_bits, size_t size, void *data);
 
-/* a row without its index entries; and with its ranked ones, but those that are taken (one bit each; *stored: its values) */
+/*
+ * a row without its index entries; and with its ranked ones, but those that are taken (one bit
+ * each; *stored: its values)
+ */
 extern mot_row *MotWriterStoreRow(MotWriter *writer, const Datum *values, const bool *isnull, size_t size,
 								  unsigned host_bits);
 extern mot_row *MotWriterStoreRanked(MotWriter *writer, Datum *values, const bool *isnull, Datum **stored,
@@ -149,7 +154,10 @@ extern mot_status MotWriterTryKey(MotWriter *writer, MotIndex *index, mot_row *r
 								  const bool *isnull, mot_row **other);
 extern void MotWriterAddKeyOrRaise(MotWriter *writer, MotIndex *index, mot_row *row, Datum *values, bool *isnull);
 
-/* a version's columns, and its tail, as the writer's old ones; and their key (into old_key), flags for the engine */
+/*
+ * a version's columns, and its tail, as the writer's old ones; and their key (into old_key), flags
+ * for the engine
+ */
 extern void MotWriterDeformOld(MotWriter *writer, const mot_version *old);
 extern unsigned MotWriterOldKey(MotWriter *writer, MotIndex *index);
 
@@ -160,8 +168,8 @@ MotWriterTail(const MotWriter *writer)
 }
 
 /*
- * logical.c: only with XLogLogicalInfoActive().  Before a row is changed ("values" are its new ones,
- * NULL: no index's columns are); and when that is done.
+ * logical.c: only with XLogLogicalInfoActive().  Before a row is changed ("values" are its new
+ * ones, NULL: no index's columns are); and when that is done.
  */
 extern void MotLogicalBefore(MotWriter *writer, const mot_version *old, const Datum *values, const bool *isnull,
 							 bool deletion);

@@ -181,7 +181,10 @@ append_no_rank(const MotKeyColumn *column, Datum value, MotKeyBuffer *buf)
 	elog(ERROR, "column %d of an index has no encoding", column->attnum);
 }
 
-/* as long as a short label and the value are, and another one for each value's bytes: who estimates has no index */
+/*
+ * as long as a short label and the value are, and another one for each value's bytes: who estimates
+ * has no index
+ */
 static void
 append_stand_in(const MotKeyColumn *column, Datum value, MotKeyBuffer *buf)
 {
@@ -262,8 +265,8 @@ collation_is_bytewise(Oid collation)
 }
 
 /*
- * Has the column no encoding?  (Enums have one, see enumerated.h, which unique keys have: rows are named by them in the
- * log, and look-ups by a label are slower.)
+ * Has the column no encoding?  (Enums have one, see enumerated.h, which unique keys have: rows are
+ * named by them in the log, and look-ups by a label are slower.)
  */
 static bool
 is_ranked(Relation index, int i)

@@ -132,9 +132,9 @@ extern bool MotKeyTypeSupported(Oid typid);
 /*
  * The codec of an index on table "heap" (its catalogue row and indoption
  * decide columns, direction and nulls).  palloc'd.  Raises 0A000 for
- * an operator class without an encoding, of a foreign table, and for nondeterministic collations without a sort key.
- * Whether a column has a null byte comes from the table's attnotnull: an
- * index must be built anew when that changes.
+ * an operator class without an encoding, of a foreign table, and for nondeterministic collations
+ * without a sort key. Whether a column has a null byte comes from the table's attnotnull: an index
+ * must be built anew when that changes.
  */
 extern MotKey *MotKeyCreate(Relation heap, Relation index);
 
@@ -153,8 +153,8 @@ extern uint64 MotKeyForm(const MotKey *key);
 extern void MotKeySetForm(MotKey *key, uint64 form);
 
 /*
- * The collated form of keys.  Open: the form that a new index gets; keys are plain if a locale is not
- * there, or MotKeysStayPlain (unless "raise").  Adopt: as an index has it.
+ * The collated form of keys.  Open: the form that a new index gets; keys are plain if a locale is
+ * not there, or MotKeysStayPlain (unless "raise").  Adopt: as an index has it.
  */
 #define MOT_FORM_NULLABLE UINT64CONST(0xffffffff)
 #define MOT_FORM_COLLATED (UINT64CONST(1) << 32)
@@ -186,7 +186,10 @@ extern int	MotKeyCompareValues(const MotKey *key, const uint8 *a, size_t a_len, 
 /* how many bytes a column's are, at their beginning; 0: it does not end there */
 extern size_t MotKeyColumnLength(const MotKeyColumn *column, const uint8 *bytes, size_t len);
 
-/* has the column the order of its operators?  "disordered": of an index that is (mot_index_disordered) */
+/*
+ * has the column the order of its operators?  "disordered": of an index that is
+ * (mot_index_disordered)
+ */
 extern bool MotKeyColumnIsOrdered(const MotKey *key, int column, bool disordered);
 
 /* For mot_index_handle.in_order, of keys that are "compared".  Raises nothing. */
@@ -246,8 +249,8 @@ extern bool MotKeyAppendNullByte(const MotKeyColumn *column, bool null, MotKeyBu
  * A comparison value of another type of the operator family (int8 against an
  * int4 column, timestamptz against a date ...): *result is a value of the
  * column's own type, so that "column <strategy> value" has the same answer as
- * "column <returned strategy> result"; or MOT_KEY_ALL / MOT_KEY_NONE when every non-null value or none
- * satisfies it.  strategy: BTLessStrategyNumber ...  May be changed.
+ * "column <returned strategy> result"; or MOT_KEY_ALL / MOT_KEY_NONE when every non-null value or
+ * none satisfies it.  strategy: BTLessStrategyNumber ...  May be changed.
  *
  * Where MotKeyConvertIsLossy(column type, value type) is true, the answer may
  * admit values that do not satisfy the comparison (never the other way

@@ -3,24 +3,25 @@
  * keycodec_collated.c
  *	  Keys of strings in their collation's order.
  *
- * A string is encoded as its sort key, which has no zero byte, and a zero byte; behind them, unless the
- * collation is nondeterministic, come its own bytes and another zero byte.  So strings with different sort
- * keys are ordered by these; those with the same one, which the collation takes for equal,
- * are ordered by their bytes, as varstr_cmp() has it, and keys are equal where bytes are.
- * No encoding is the beginning of another one, and a key's columns can be told apart.
- * Strings that a nondeterministic collation takes for equal have one key.
+ * A string is encoded as its sort key, which has no zero byte, and a zero byte; behind them, unless
+ * the collation is nondeterministic, come its own bytes and another zero byte.  So strings with
+ * different sort keys are ordered by these; those with the same one, which the collation takes for
+ * equal, are ordered by their bytes, as varstr_cmp() has it, and keys are equal where bytes are. No
+ * encoding is the beginning of another one, and a key's columns can be told apart. Strings that a
+ * nondeterministic collation takes for equal have one key.
  *
  * All that outlives the server's run has the plain form: names of rows in the log
  * (record.h) and the tails of rows.  The collated form follows from it and from what the
  * collation is today, in any process.
  *
- * Whether an index is collated is a bit of its form (mot_index_form), set by whoever makes it: if a locale
- * cannot be opened when rows are loaded, the index is a plain one, and serves equality.  Beside the bit is the
- * fingerprint of the collations: who has another one would not find what the others put there.
+ * Whether an index is collated is a bit of its form (mot_index_form), set by whoever makes it: if a
+ * locale cannot be opened when rows are loaded, the index is a plain one, and serves equality.
+ * Beside the bit is the fingerprint of the collations: who has another one would not find what the
+ * others put there.
  *
- * The order of collations that are not trusted is checked as keys come into the tree (engine/order.c):
- * two keys are compared by the first column in which they differ, by strcoll_l() if it is
- * of such a collation, for which both strings are in the keys.
+ * The order of collations that are not trusted is checked as keys come into the tree
+ * (engine/order.c): two keys are compared by the first column in which they differ, by strcoll_l()
+ * if it is of such a collation, for which both strings are in the keys.
  *
  *-------------------------------------------------------------------------
  */
@@ -276,8 +277,8 @@ MotKeyColumnLength(const MotKeyColumn *column, const uint8 *bytes, size_t len)
 }
 
 /*
- * What fits today has to fit at the next start, by whatever library, or if the locale is missing today.  So sort
- * keys that are cut count as if they were of full length.
+ * What fits today has to fit at the next start, by whatever library, or if the locale is missing
+ * today.  So sort keys that are cut count as if they were of full length.
  */
 size_t
 MotKeyExceeds(const MotKey *key, const uint8 *bytes, size_t len)
@@ -338,7 +339,10 @@ MotKeyFromPlain(const MotKey *key, const uint8 *plain, size_t len, MotKeyBuffer 
 
 /* --------------------------------------------------------------- comparing */
 
-/* The strings' bytes, which end with a zero byte that may be inverted, as the collation compares them. */
+/*
+ * The strings' bytes, which end with a zero byte that may be inverted, as the collation compares
+ * them.
+ */
 static int
 compare_strings(const MotKeyColumn *column, const uint8 *a, size_t a_len, const uint8 *b, size_t b_len)
 {

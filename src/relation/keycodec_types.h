@@ -29,16 +29,24 @@ enum
 	AS_TEXT, AS_BPCHAR, AS_NAME, AS_RANK
 };
 
-/* the byte before a nullable column's value; "nulls first" is meant whether or not values descend */
+/*
+ * the byte before a nullable column's value; "nulls first" is meant whether or not values descend
+ */
 #define MOT_KEY_NULL_FIRST 0x00
 #define MOT_KEY_NOT_NULL 0x80
 #define MOT_KEY_NULL_LAST 0xFF
 #define MotKeyIsNullByte(byte) ((byte) != MOT_KEY_NOT_NULL)
 
-/* how long an encoding is that begins here; "flip" is 0xFF if its bytes are inverted, else 0; 0: it makes no sense */
+/*
+ * how long an encoding is that begins here; "flip" is 0xFF if its bytes are inverted, else 0; 0: it
+ * makes no sense
+ */
 extern size_t MotKeyNumericLength(const uint8 *bytes, size_t len, uint8 flip);
 
-/* keycodec_collated.c: what MotKeyForm says of collations; the limit that a key exceeds, or 0; a string of a column that is collated */
+/*
+ * keycodec_collated.c: what MotKeyForm says of collations; the limit that a key exceeds, or 0; a
+ * string of a column that is collated
+ */
 extern uint64 MotKeyCollatedForm(const MotKey *key);
 extern size_t MotKeyExceeds(const MotKey *key, const uint8 *bytes, size_t len);
 extern void MotKeyAppendCollated(const MotKeyColumn *column, const char *string, size_t len, MotKeyBuffer *buf);

@@ -5,7 +5,8 @@
  *
  * A scan is a list of ranges, mostly one: the columns with an IN list give one
  * range for each combination of their elements, in key order, so that the
- * rows of all ranges together are in key order, too.  So do enums whose keys are not in their order (enumerated.h).
+ * rows of all ranges together are in key order, too.  So do enums whose keys are not in their order
+ * (enumerated.h).
  *
  *-------------------------------------------------------------------------
  */

@@ -120,7 +120,10 @@ extern void MotKeysComplete(MotKeys *keys);
  */
 extern void MotKeysHold(MotKeys *keys, const uint64 *execution);
 
-/* The cursor of a range: it can own memory that is not the server's, which goes with "cxt" at the latest. */
+/*
+ * The cursor of a range: it can own memory that is not the server's, which goes with "cxt" at the
+ * latest.
+ */
 typedef struct MotKeyCursor
 {
 	mot_cursor *cursor;			/* made when first needed */
@@ -161,11 +164,11 @@ MotFoundAdd(MotFoundRows *found, mot_row *row, const mot_version *version)
 }
 
 /*
- * An index that was built after a snapshot was taken has no entries for the older versions that this
- * sees, and a plan may use the index all the same, and rely on its order.  Then the
- * whole table is read, and the rows that satisfy the conditions are sorted by
- * the keys they have in that snapshot.  Among them can be nulls in columns that
- * have become NOT NULL since, of which index and bounds know nothing.
+ * An index that was built after a snapshot was taken has no entries for the older versions that
+ * this sees, and a plan may use the index all the same, and rely on its order.  Then the whole
+ * table is read, and the rows that satisfy the conditions are sorted by the keys they have in that
+ * snapshot.  Among them can be nulls in columns that have become NOT NULL since, of which index and
+ * bounds know nothing.
  *
  * The same goes for an index that is found not to be in its collation's order (keys->astray): of
  * that the rows of the points are read (keys not NULL, after MotKeysFirst).

@@ -41,7 +41,9 @@
 /* shares of so many items are not dealt out any more */
 #define SMALL_SHARE 24
 
-/* items or entries between two looks for interrupts; rows between two, and resets of their memory */
+/*
+ * items or entries between two looks for interrupts; rows between two, and resets of their memory
+ */
 #define LOOK_EVERY 4096
 #define ROWS_BETWEEN_LOOKS 1024
 

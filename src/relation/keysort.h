@@ -16,11 +16,11 @@
 #include "relation/keycodec.h"
 
 /*
- * An index of the rows that "rows" comes to, with keys as "key" has them.  key_of appends a row's key, and
- * says what flags of mot_load_key it has; the memory it leaves behind goes.
- * Returns MOT_TOO_LARGE, what mot_fill_add and the others return (MOT_DUPLICATE:
- * *other and *another have the same key), or MOT_NOT_FOUND if "look", which is called now and then to
- * look for interrupts, returns true, and so stops it.
+ * An index of the rows that "rows" comes to, with keys as "key" has them.  key_of appends a row's
+ * key, and says what flags of mot_load_key it has; the memory it leaves behind goes. Returns
+ * MOT_TOO_LARGE, what mot_fill_add and the others return (MOT_DUPLICATE: *other and *another have
+ * the same key), or MOT_NOT_FOUND if "look", which is called now and then to look for interrupts,
+ * returns true, and so stops it.
  */
 typedef unsigned (*MotKeyOfVersion) (void *arg, const mot_version *version, MotKeyBuffer *key);
 extern mot_status MotKeySortRows(mot_build *rows, mot_index *index, bool full,

@@ -46,8 +46,8 @@ choose(uint64 before, uint64 count, int run)
 }
 
 /*
- * The number is as short as can be: as long as the first words leave nothing to choose they are those of "lo" (or
- * of "hi", which then are greater by one), and the next word is looked at.
+ * The number is as short as can be: as long as the first words leave nothing to choose they are
+ * those of "lo" (or of "hi", which then are greater by one), and the next word is looked at.
  */
 static bool
 between(const MotLabel *lo, const MotLabel *hi, bool bisect, int run, MotLabel *result)
@@ -113,9 +113,9 @@ length(const MotLabel *label)
 }
 
 /*
- * Who has not given the labels of a run himself (several sessions do in turn, or many runs) sees it: the one of the neighbours that is
- * the run's last has got longer and longer beside the other.  In other orders neighbours are as long,
- * but for some bits.
+ * Who has not given the labels of a run himself (several sessions do in turn, or many runs) sees
+ * it: the one of the neighbours that is the run's last has got longer and longer beside the other.
+ * In other orders neighbours are as long, but for some bits.
  */
 static int
 seen_run(const MotLabel *lo, const MotLabel *hi)

@@ -5,8 +5,9 @@
  *
  * What a column of an index has in place of a value whose order only its operator class's
  * function knows (ranked.h).  A label is a fraction: words of 32 bits, the first two always
- * there, none of the others the last if it is zero.  As bytes it is these two, then 0x01 and four bytes for each of the others,
- * then 0x00, so that bytes are ordered as numbers are and none is the beginning of another.
+ * there, none of the others the last if it is zero.  As bytes it is these two, then 0x01 and four
+ * bytes for each of the others, then 0x00, so that bytes are ordered as numbers are and none is the
+ * beginning of another.
  *
  *-------------------------------------------------------------------------
  */
@@ -25,10 +26,11 @@ typedef struct MotLabel
 } MotLabel;
 
 /*
- * A label between two others; "lo" or "hi" NULL: beyond the other, at a distance.  Else half way; or, the more values have
- * come in this gap in ascending ("run" so many) or descending order (less than 0), the nearer to the one that came
- * last, so that a bit of the label goes with the first few of a run only; also if no run is known, but the labels
- * look like one.  False: there would be too many words.
+ * A label between two others; "lo" or "hi" NULL: beyond the other, at a distance.  Else half way;
+ * or, the more values have come in this gap in ascending ("run" so many) or descending order (less
+ * than 0), the nearer to the one that came last, so that a bit of the label goes with the first few
+ * of a run only; also if no run is known, but the labels look like one.  False: there would be too
+ * many words.
  */
 extern bool MotLabelBetween(const MotLabel *lo, const MotLabel *hi, int run, MotLabel *result);
 

@@ -12,8 +12,8 @@
  *		SECURITY LABEL FOR mot ON ROLE r IS 'max_size=1GB'
  *
  * A table's is the table's, whatever becomes of its rows: TRUNCATE, ALTER TABLE and SET ACCESS
- * METHOD, also to heap and back, keep it, pg_dump writes it, and it is in the catalogue of standbys.
- * Who owns a table labels it, as with an option.
+ * METHOD, also to heap and back, keep it, pg_dump writes it, and it is in the catalogue of
+ * standbys. Who owns a table labels it, as with an option.
  *
  * What stores all rows anew does so in a relation of the server's for a while, which then changes
  * places with the table.  Its name says whose it is, and so whose limit it has.
@@ -102,7 +102,10 @@ note_label(Oid catalog, Oid id)
 	labelled = l;
 }
 
-/* the server is about to set or (NULL) remove a label; it has seen to privileges, and locked the table */
+/*
+ * the server is about to set or (NULL) remove a label; it has seen to privileges, and locked the
+ * table
+ */
 static void
 check_label(const ObjectAddress *object, const char *label)
 {
@@ -209,8 +212,8 @@ MotQuotaLabel(mot_quota_kind kind, Oid id)
 }
 
 /*
- * A label that is committed, but not told to the engine yet, is told after we have read it; one that
- * was told meanwhile is preferred to what we have read.
+ * A label that is committed, but not told to the engine yet, is told after we have read it; one
+ * that was told meanwhile is preferred to what we have read.
  */
 static void
 learn(mot_quota *quota)

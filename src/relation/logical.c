@@ -76,7 +76,10 @@ key_row(const MotWriter *writer, const Bitmapset *key, Datum *values, bool *isnu
 	};
 }
 
-/* do the columns of the key have other values than before?  (a stored text may have a shorter header) */
+/*
+ * do the columns of the key have other values than before?  (a stored text may have a shorter
+ * header)
+ */
 static bool
 key_changes(TupleDesc desc, const Bitmapset *key, const Datum *before, const bool *wasnull,
 			const Datum *values, const bool *isnull)

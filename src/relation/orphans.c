@@ -133,7 +133,9 @@ is_known(const mot_table *table, Oid number)
 		get_rel_relkind(number) == RELKIND_FOREIGN_TABLE;
 }
 
-/* it counts for its owner, though nobody may come to it for long, or who does know it from recovery */
+/*
+ * it counts for its owner, though nobody may come to it for long, or who does know it from recovery
+ */
 static void
 count_table(Oid number, Oid relid)
 {

@@ -29,7 +29,10 @@
 /* between two looks whether older versions have gone */
 #define BEHIND_WAIT_US 5000
 
-/* labels that this session has given, by their hashes: how many came before in the same gap, in order */
+/*
+ * labels that this session has given, by their hashes: how many came before in the same gap, in
+ * order
+ */
 #define RECENT 256
 
 typedef struct Recent
@@ -120,7 +123,10 @@ MotRankUnlock(Relation rel)
 
 /* ------------------------------------------------------------------ values */
 
-/* a value's bytes, in front of them how many; one that is too long for a key is cut, and refused by the key's length */
+/*
+ * a value's bytes, in front of them how many; one that is too long for a key is cut, and refused by
+ * the key's length
+ */
 static void
 append_value(const Ranked *ranked, Datum value, uint8 flip, MotKeyBuffer *buf)
 {
@@ -255,7 +261,10 @@ take_entry(Search *s, const uint8 *key, size_t len)
 	s->value = value_of(s->ranked, key + at + n, value_len, s->flip);
 }
 
-/* The first (last) entry, by labels, from one label on (if not "inclusive": behind it) up to before the other. */
+/*
+ * The first (last) entry, by labels, from one label on (if not "inclusive": behind it) up to before
+ * the other.
+ */
 static bool
 probe(Search *s, const MotLabel *from, bool inclusive, const MotLabel *to, bool last)
 {
@@ -304,8 +313,9 @@ probe(Search *s, const MotLabel *from, bool inclusive, const MotLabel *to, bool 
 }
 
 /*
- * All that was compared with stays where it is as long as it is in the tree, and what is in the tree is in order.  So
- * of what was there all the time nothing equal, and nothing on the wrong side, is passed by.
+ * All that was compared with stays where it is as long as it is in the tree, and what is in the
+ * tree is in order.  So of what was there all the time nothing equal, and nothing on the wrong
+ * side, is passed by.
  */
 static void
 find(MotIndex *index, int column, const MotKeyBuffer *prefix, Datum value, mot_session *session,
@@ -407,8 +417,8 @@ recent_one(const Ranked *ranked, uint64 label)
 }
 
 /*
- * A new label.  Values often come in order, several such runs beside each other: then each is a neighbour of the one before, and its
- * neighbour on the other side stays the same.
+ * A new label.  Values often come in order, several such runs beside each other: then each is a
+ * neighbour of the one before, and its neighbour on the other side stays the same.
  */
 static bool
 give(Ranked *ranked, const MotLabel *lo, const MotLabel *hi, MotLabel *label)

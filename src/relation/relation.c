@@ -180,7 +180,9 @@ MotRequireBtree(Relation rel, Relation indexrel)
 				 errhint("Use USING btree; such a table's indexes are in memory, too.")));
 }
 
-/* an exclusion constraint's operators are all "=": a btree has no other that is its own commutator */
+/*
+ * an exclusion constraint's operators are all "=": a btree has no other that is its own commutator
+ */
 bool
 MotIndexIsUnique(Relation indexrel)
 {
@@ -484,8 +486,8 @@ rebuild(MotRelation *mr, Relation rel)
 		table = MotRelationTable(rel);
 
 		/*
-		 * what replay brings has had room elsewhere; it sets the table's limit
-		 * at its end
+		 * what replay brings has had room elsewhere; it sets the table's
+		 * limit at its end
 		 */
 		if (!RecoveryInProgress())
 			MotLimitsApply(rel, table);

@@ -41,7 +41,10 @@ typedef struct MotIndex
 								 * else with the index while he needs a key */
 } MotIndex;
 
-/* rowkey.c: a stored row's key into "key" (reset first), no bytes: it is not in the index; flags for the engine */
+/*
+ * rowkey.c: a stored row's key into "key" (reset first), no bytes: it is not in the index; flags
+ * for the engine
+ */
 extern unsigned MotIndexKeyOf(const MotIndex *index, const mot_version *version, MotKeyBuffer *key);
 
 /* the same as the log names rows: the plain key */
@@ -187,7 +190,10 @@ MotRelationTouched(MotRelation *mr, const mot_version *version, unsigned rows, b
 		MotRelationTouchedRows(mr, version, rows, change);
 }
 
-/* the same, if MotIslandsCounting, for one row after the other of a range: those between are like the first of each few */
+/*
+ * the same, if MotIslandsCounting, for one row after the other of a range: those between are like
+ * the first of each few
+ */
 #define MOT_TOUCHED_TOGETHER 8
 
 static inline void
@@ -264,7 +270,10 @@ extern void MotWriterStored(MotWriter *writer, mot_row *row);	/* it has all its 
 																 * with
 																 * XLogLogicalInfoActive() */
 
-/* Of a deferrable key: has no other row the key of this one, and will none?  "raise": waits, and raises. */
+/*
+ * Of a deferrable key: has no other row the key of this one, and will none?  "raise": waits, and
+ * raises.
+ */
 extern bool MotWriterKeyIsUnique(MotWriter *writer, MotIndex *index, mot_row *row, bool raise);
 
 typedef enum MotLockResult
@@ -291,7 +300,9 @@ extern MotLockResult MotWriterLock(MotWriter *writer, mot_row *row, const mot_ve
 
 extern void MotRaiseOwnChange(bool deletion) pg_attribute_noreturn();
 
-/* old: the version the new values were computed from (locked); true: a deferrable key has changed */
+/*
+ * old: the version the new values were computed from (locked); true: a deferrable key has changed
+ */
 extern bool MotWriterUpdate(MotWriter *writer, mot_row *row, const mot_version *old,
 							Datum *values, bool *isnull);
 
@@ -383,7 +394,10 @@ extern void MotStorageFillIndexes(Relation rel);	/* all of them, empty so
 													 * loaded; raises the same */
 extern void MotStorageDropIndex(Oid number, Oid indexoid);
 
-/* the table of an ALTER TABLE that shows its progress, rows that it has stored; does it go to another access method? */
+/*
+ * the table of an ALTER TABLE that shows its progress, rows that it has stored; does it go to
+ * another access method?
+ */
 extern Oid	MotAlterShows;
 extern bool MotReindexes;		/* the session's statement is REINDEX */
 extern int64 MotAlterRows;

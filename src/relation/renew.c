@@ -60,7 +60,9 @@ renew_definition(mot_table *table)
 	RelationClose(rel);
 }
 
-/* The transaction is about to commit rows, and perhaps some of their tables' definitions are stale. */
+/*
+ * The transaction is about to commit rows, and perhaps some of their tables' definitions are stale.
+ */
 void
 MotDefinitionsRenew(mot_session *session)
 {

@@ -110,7 +110,9 @@ MotColumnBehind(const MotColumnShape *shape, const char *base, size_t off)
 	return off + strlen(base + off) + 1;
 }
 
-/* Where columns i up to another end, the first of which is at "off" or at the next aligned place. */
+/*
+ * Where columns i up to another end, the first of which is at "off" or at the next aligned place.
+ */
 static pg_attribute_always_inline size_t
 MotColumnsBehind(const MotRowShape *shape, const char *base, const uint8 *bitmap, int i, int upto, size_t off)
 {

@@ -194,7 +194,10 @@ MotRunningCopy(void)
 		NULL : (CopyFromState) error_context_stack->arg;
 }
 
-/* Cut the slot's contents off from the version, or from whoever has made them, as a virtual slot does. */
+/*
+ * Cut the slot's contents off from the version, or from whoever has made them, as a virtual slot
+ * does.
+ */
 static void
 mot_slot_materialize(TupleTableSlot *slot)
 {
@@ -396,7 +399,10 @@ MotSlotChanged(TupleTableSlot *slot, bool ended)
 	}
 }
 
-/* Show RETURNING, which asks for system columns, a changed row in a slot of ours; see MotSlotChanged. */
+/*
+ * Show RETURNING, which asks for system columns, a changed row in a slot of ours; see
+ * MotSlotChanged.
+ */
 TupleTableSlot *
 MotSlotReturn(TupleTableSlot *returned, TupleTableSlot *slot, bool ended)
 {

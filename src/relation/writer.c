@@ -13,8 +13,8 @@
  * INSERT ... ON CONFLICT takes its row back before it waits, so that two of
  * them cannot deadlock over rows that neither would keep.
  *
- * Of a table with ranked keys (ranked.h) no other transaction is waited for while they have their place but
- * no entry: the row is taken back then, and all begins anew.
+ * Of a table with ranked keys (ranked.h) no other transaction is waited for while they have their
+ * place but no entry: the row is taken back then, and all begins anew.
  *
  * Values are compared before keys are made: most updates change no key
  * column, and then no index is touched.
@@ -237,7 +237,8 @@ measure_columns(MotWriter *writer, Datum *values, const bool *isnull,
 /*
  * The log is written at commit, but who counts what a statement writes there
  * (pg_stat_statements) looks when the statement ends.  So it is counted beforehand, about;
- * the transaction's end takes that back, for what has been written then is counted by who writes it.
+ * the transaction's end takes that back, for what has been written then is counted by who writes
+ * it.
  */
 static uint64 expected_log = 0;
 
@@ -329,9 +330,9 @@ MotWriterTryKey(MotWriter *writer, MotIndex *index, mot_row *row,
 }
 
 /*
- * The row's ranked keys, of the indexes in "which" (one bit each); old ones are those of the version that MotWriterDeformOld took apart.
- * *taken: those that other rows have.  False: somebody may have one, so all since the mark was taken back, and he has been
- * waited for.
+ * The row's ranked keys, of the indexes in "which" (one bit each); old ones are those of the
+ * version that MotWriterDeformOld took apart. *taken: those that other rows have.  False: somebody
+ * may have one, so all since the mark was taken back, and he has been waited for.
  */
 static bool
 add_ranked_keys(MotWriter *writer, mot_mark mark, mot_row *row, const Datum *values, const bool *isnull,

@@ -58,8 +58,8 @@ MotWriterKeyIsUnique(MotWriter *writer, MotIndex *index, mot_row *row, bool rais
 }
 
 /*
- * A key that the row has been stored with (MotWriterStoreRanked), unless it was taken: then it may have a place
- * no more.
+ * A key that the row has been stored with (MotWriterStoreRanked), unless it was taken: then it may
+ * have a place no more.
  */
 static bool
 add_ranked_later(MotWriter *writer, MotIndex *index, mot_row *row, bool raise)

@@ -4,9 +4,9 @@
  *	  INSERT, UPDATE and DELETE.
  *
  * INSERT computes its rows, one or those of a VALUES list, right into a slot
- * of the table's type, or takes them from nodes that read.  UPDATE and DELETE are what fdw/direct.c does in one
- * node of the executor: find, filter, lock, check again if somebody was
- * faster, compute, write; or, of a join's rows, what joined.c does.
+ * of the table's type, or takes them from nodes that read.  UPDATE and DELETE are what fdw/direct.c
+ * does in one node of the executor: find, filter, lock, check again if somebody was faster,
+ * compute, write; or, of a join's rows, what joined.c does.
  *
  *-------------------------------------------------------------------------
  */
@@ -464,8 +464,8 @@ MotChangeRows(const MotChange *change)
 
 /*
  * Triggers of other tables are fired here, too: those whose rows the foreign keys' own
- * statements have changed (ON UPDATE CASCADE).  What the server opens for them, it leaves to the end of
- * the executor's state; ours goes on, so it is closed at once.
+ * statements have changed (ON UPDATE CASCADE).  What the server opens for them, it leaves to the
+ * end of the executor's state; ours goes on, so it is closed at once.
  */
 void
 MotChangeFinish(MotStatement *st)
@@ -616,7 +616,9 @@ compute_row(MotChange *change)
 	return true;
 }
 
-/* An ordinary table's row, which the slot shows and names, has been inserted, updated or deleted. */
+/*
+ * An ordinary table's row, which the slot shows and names, has been inserted, updated or deleted.
+ */
 static void
 tell_change(MotChange *change, CmdType operation, TupleTableSlot *slot, EState *estate)
 {

@@ -40,7 +40,10 @@
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 
-/* milliseconds of compiling after which an execution is to begin (unless all is to be compiled at once) */
+/*
+ * milliseconds of compiling after which an execution is to begin (unless all is to be compiled at
+ * once)
+ */
 #define MAX_PAUSE_MS 3.0
 
 static const char no_compiler[] = "there is no compiler (mot_jit is not installed)";

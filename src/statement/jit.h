@@ -124,9 +124,9 @@ typedef struct MotRowKey
 } MotRowKey;
 
 /*
- * A group, and how it is found: by the hash of its keys' words, all of which are 1 for a null.  Bytes
- * that fit, with one of length before them as a varlena of that length has it, and numbers that are
- * m / 10000^k, as 2 * m + 1, are these words: others are found by the caller.
+ * A group, and how it is found: by the hash of its keys' words, all of which are 1 for a null.
+ * Bytes that fit, with one of length before them as a varlena of that length has it, and numbers
+ * that are m / 10000^k, as 2 * m + 1, are these words: others are found by the caller.
  */
 typedef struct MotGroup
 {
@@ -148,8 +148,8 @@ typedef struct MotBuckets
 } MotBuckets;
 
 /*
- * hash = mix(hash, word) for each word.  Words that differ in their upper bits only, as floats of small
- * integers, or keys with a number of a node above, have hashes that differ in these: so the
+ * hash = mix(hash, word) for each word.  Words that differ in their upper bits only, as floats of
+ * small integers, or keys with a number of a node above, have hashes that differ in these: so the
  * uppermost byte comes first in what buckets are found by.
  */
 #define MOT_MIX_FACTOR UINT64CONST(0x9E3779B97F4A7C15)

@@ -101,7 +101,10 @@ MotNodeBuild(MotStatement *st, Plan *plan)
 	return node;
 }
 
-/* what all nodes have but scans; "outer" may be NULL, and "size" is that of a structure that begins with a node */
+/*
+ * what all nodes have but scans; "outer" may be NULL, and "size" is that of a structure that begins
+ * with a node
+ */
 MotNode *
 MotNodeMake(MotStatement *st, Size size, TupleTableSlot *(*next) (MotNode *node), void (*restart) (MotNode *node),
 			Plan *outer)

@@ -27,7 +27,10 @@ struct MotRecheck
 	EPQState	epq;
 };
 
-/* The rows of all tables have to be known by their ctids, as far as there are marks, which are all at one node. */
+/*
+ * The rows of all tables have to be known by their ctids, as far as there are marks, which are all
+ * at one node.
+ */
 const char *
 MotRecheckWhyNot(const Plan *plan, List *row_marks, const PlannedStmt *stmt)
 {

@@ -5,9 +5,9 @@
  *
  * What is let in: reading MOT tables (by key, range or whole), nested loops
  * of that, LIMIT, sorting, row locks, aggregates without grouping, single rows;
- * INSERT, UPDATE and DELETE; sub-selects of all that.  Expressions may have anything that keeps no state between two
- * executions that it must not: no composite values (their row types are looked
- * up once), no functions in SQL (these keep plans of their own).
+ * INSERT, UPDATE and DELETE; sub-selects of all that.  Expressions may have anything that keeps no
+ * state between two executions that it must not: no composite values (their row types are looked up
+ * once), no functions in SQL (these keep plans of their own).
  *
  *-------------------------------------------------------------------------
  */

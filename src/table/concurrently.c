@@ -16,15 +16,17 @@
  *
  * The third transaction goes through the rows beside the writers (mot_index_catch_up).
  *
- * What REINDEX builds to take a deferrable key's place is none until it does, says the catalogue (of some releases).  To
- * the engine it is not unique from the beginning; the key that is still there, and its trigger, see to that.
- * So an index is to us what it was made as (MotIndexDefs), also the old one, which
- * the catalogue calls a key of the other kind as soon as its place is taken.
+ * What REINDEX builds to take a deferrable key's place is none until it does, says the catalogue
+ * (of some releases).  To the engine it is not unique from the beginning; the key that is still
+ * there, and its trigger, see to that. So an index is to us what it was made as (MotIndexDefs),
+ * also the old one, which the catalogue calls a key of the other kind as soon as its place is
+ * taken.
  *
- * Ranks (ranked.h) are given to all rows together, so an index with such is built while writers wait, as soon as it has the lock.
+ * Ranks (ranked.h) are given to all rows together, so an index with such is built while writers
+ * wait, as soon as it has the lock.
  *
- * Other keys that are computed are stored with the rows: the third transaction gives them to those that do not
- * have them, which changes no row (MotComputeIndex).
+ * Other keys that are computed are stored with the rows: the third transaction gives them to those
+ * that do not have them, which changes no row (MotComputeIndex).
  *
  *-------------------------------------------------------------------------
  */

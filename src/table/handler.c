@@ -46,7 +46,8 @@ index_delete_tuples(Relation rel, TM_IndexDeleteOp *op)
 }
 
 /*
- * Rows are whole, however long.  But a heap table that a table becomes has a TOAST table only if there was one before.
+ * Rows are whole, however long.  But a heap table that a table becomes has a TOAST table only if
+ * there was one before.
  */
 static bool
 needs_toast_table(Relation rel)

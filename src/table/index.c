@@ -398,10 +398,10 @@ MotTableTrialDone(Relation rel, TupleTableSlot *slot, uint32 token, bool succeed
 }
 
 /*
- * Which updates are those of ON CONFLICT?  RETURNING asks (MotSlotChanged), and nobody says.  But such
- * a row is found by its key, locked at once, and then updated by the same command.  In between
- * there are triggers, which may do the like with later commands, and conditions, by which
- * it may not come to an update.
+ * Which updates are those of ON CONFLICT?  RETURNING asks (MotSlotChanged), and nobody says.  But
+ * such a row is found by its key, locked at once, and then updated by the same command.  In between
+ * there are triggers, which may do the like with later commands, and conditions, by which it may
+ * not come to an update.
  */
 void
 MotConflictFound(const mot_row *row)

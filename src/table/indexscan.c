@@ -260,7 +260,9 @@ satisfies(const Check *check, const MotKey *columns, const Datum *values, const 
 	return false;
 }
 
-/* what "values" has of the row then is where the key's columns say; false: it is not in the index */
+/*
+ * what "values" has of the row then is where the key's columns say; false: it is not in the index
+ */
 static bool
 take_apart(MotTableIndexScan *o, const mot_version *version)
 {

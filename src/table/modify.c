@@ -203,8 +203,9 @@ lock_row(Relation rel, Target *target, ItemPointer tid, Snapshot snapshot, Comma
 }
 
 /*
- * ON CONFLICT has found a row in the way, by no snapshot.  Where it only shares its key (DO SELECT, from 19 on), nothing but
- * this says that the transaction does not see it so; the server would ask for its xmin.
+ * ON CONFLICT has found a row in the way, by no snapshot.  Where it only shares its key (DO SELECT,
+ * from 19 on), nothing but this says that the transaction does not see it so; the server would ask
+ * for its xmin.
  */
 static void
 check_seen(Relation rel, const Target *target, Snapshot snapshot)

@@ -16,14 +16,15 @@
  * pages.  A table that is not in memory is none to ANALYZE but a warning: it gets the
  * numbers that it has stored the last time, and no row.
  *
- * A range of tuple ids is read in their order, as of a heap table, since who pages through a table by ctid takes that
- * for granted: its pages are put in the order of their addresses first.  Rows that this transaction has changed,
- * whose ids are above all others' (xact/tid.c), are one more page, behind them.
+ * A range of tuple ids is read in their order, as of a heap table, since who pages through a table
+ * by ctid takes that for granted: its pages are put in the order of their addresses first.  Rows
+ * that this transaction has changed, whose ids are above all others' (xact/tid.c), are one more
+ * page, behind them.
  *
  * A parallel scan deals out pages, 64 kB each, by a counter; who comes late takes the next
- * one, and who leaves early, or is parked (xact/workers.c), has finished his.  Each participant knows himself how many
- * there are: all rows that the common view shows were there before the first of them began, so a
- * page that has come since, which only some count, has none.
+ * one, and who leaves early, or is parked (xact/workers.c), has finished his.  Each participant
+ * knows himself how many there are: all rows that the common view shows were there before the first
+ * of them began, so a page that has come since, which only some count, has none.
  *
  *-------------------------------------------------------------------------
  */
@@ -128,7 +129,9 @@ MotTableShow(Relation rel, mot_row *row, const mot_version *version, unsigned ch
 
 /* ------------------------------------------------------------------- scans */
 
-/* Who looks for a row to change it (a subscription, without an index): it waits as it locks that. */
+/*
+ * Who looks for a row to change it (a subscription, without an index): it waits as it locks that.
+ */
 static void
 begin_dirty(MotTableScan *scan)
 {
@@ -445,7 +448,10 @@ compare_found(const void *a, const void *b, void *scan)
 	return ItemPointerCompare(&first, &second);
 }
 
-/* of the rows found, from this one on, those in the range stay that this transaction has changed, or has not */
+/*
+ * of the rows found, from this one on, those in the range stay that this transaction has changed,
+ * or has not
+ */
 static void
 keep_range(MotTableScan *scan, int64 from, bool changed)
 {

@@ -6,8 +6,8 @@
  * CREATE TABLE ... USING mot makes an ordinary table whose rows are the
  * engine's.  handler.c has the routine and what it refuses; scan.c and indexscan.c
  * read; modify.c changes and locks rows; index.c has the indexes' routine; upkeep.c
- * makes storage, keeps statistics and speaks to the planner.  README.md has the page about how the server's
- * ideas (snapshots, tuple ids, files) are the engine's.
+ * makes storage, keeps statistics and speaks to the planner.  README.md has the page about how the
+ * server's ideas (snapshots, tuple ids, files) are the engine's.
  *
  *-------------------------------------------------------------------------
  */

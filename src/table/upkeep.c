@@ -90,8 +90,9 @@ MotTableSetFilenode(Relation rel, const RelFileLocator *node, char persistence,
 }
 
 /*
- * ALTER TABLE begins to store rows anew.  The server shows no progress of that, but has CLUSTER's, of which the second half,
- * which builds the indexes, is the same function.  (What comes before may show something of its own.)
+ * ALTER TABLE begins to store rows anew.  The server shows no progress of that, but has CLUSTER's,
+ * of which the second half, which builds the indexes, is the same function.  (What comes before may
+ * show something of its own.)
  */
 void
 MotTableShowProgress(void)
@@ -374,8 +375,8 @@ upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel, R
 /*
  * As create_plain_partial_paths does, but by the bytes that rows take: the planner was told
  * that there are no pages.  And a statement with workers is the executor's, to which a row costs
- * that much more (by default as much as cpu_tuple_cost) than to one without it (statement/), as most
- * scans of one process are.
+ * that much more (by default as much as cpu_tuple_cost) than to one without it (statement/), as
+ * most scans of one process are.
  */
 static void
 parallel_paths(PlannerInfo *root, RelOptInfo *rel, Oid relid)

@@ -209,7 +209,9 @@ MotHelpersItemDone(MotHelpersShared *shared)
 	pg_atomic_fetch_add_u32(&shared->done, 1);
 }
 
-/* Has somebody failed?  To be asked often, and so this is also where they look whether to move on. */
+/*
+ * Has somebody failed?  To be asked often, and so this is also where they look whether to move on.
+ */
 bool
 MotHelpersStop(MotHelpersShared *shared)
 {

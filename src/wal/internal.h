@@ -74,7 +74,9 @@ extern void MotDurableInit(void);	/* flush at AFTER_LOCKS */
 /* will this session's commit have to wait for a synchronous standby? */
 extern bool MotDurableWaits(void);
 
-/* in COMMIT, after XLogInsert of a MOT-only transaction's (last) record, before the engine installs */
+/*
+ * in COMMIT, after XLogInsert of a MOT-only transaction's (last) record, before the engine installs
+ */
 extern void MotDurableNote(mot_session *session, XLogRecPtr lsn);
 
 /*
@@ -108,9 +110,9 @@ extern LWLock *MotApplyLock;	/* LW_EXCLUSIVE around apply and the list in
  * fit is marked damaged and the rest is applied.
  *
  * false: nothing was done, because memory is full.  Then MakeRoom (locked: MotApplyLock
- * is held, and let go of meanwhile), and once more: readers of a standby may keep it full of what they
- * may still see, or some table has to be left out (leftout.c).  Who neither
- * recovers nor loads asks the worker for that, and waits, not for ever.
+ * is held, and let go of meanwhile), and once more: readers of a standby may keep it full of what
+ * they may still see, or some table has to be left out (leftout.c).  Who neither recovers nor loads
+ * asks the worker for that, and waits, not for ever.
  */
 extern bool MotApply(const char *ops, size_t len, XLogRecPtr lsn, TransactionId xid);
 extern void MotApplyMakeRoom(bool locked);
@@ -139,9 +141,9 @@ extern void MotReplayEnd(void); /* end of recovery: settle what is in doubt,
 
 /*
  * In doubt: records of mixed transactions whose fate is not known yet, for all
- * processes to see; and those of prepared ones, see prepared.c.  Under MotApplyLock.  AddFile: what to apply is in this file
- * of spill.c's, which gets another name.  Each: mapped says that what is visited
- * is a mapping, of which the visitor disposes (MotSpillUnmap).
+ * processes to see; and those of prepared ones, see prepared.c.  Under MotApplyLock.  AddFile: what
+ * to apply is in this file of spill.c's, which gets another name.  Each: mapped says that what is
+ * visited is a mapping, of which the visitor disposes (MotSpillUnmap).
  */
 extern void MotInDoubtAdd(TransactionId xid, XLogRecPtr lsn, const char *ops, size_t len);
 extern void MotInDoubtAddFile(TransactionId xid, XLogRecPtr lsn, const char *path, size_t len);
@@ -194,7 +196,9 @@ extern void MotInDoubtCatchUp(void);
 
 extern const MotShmem MotReplayShmem;
 
-/* rmgr.c: MotRmgrInit registers; at rm_startup: MotLoad(); the module's settings for tables damaged */
+/*
+ * rmgr.c: MotRmgrInit registers; at rm_startup: MotLoad(); the module's settings for tables damaged
+ */
 extern void MotRmgrInit(void);
 
 /* log is missing, and that is ignored: what has come of transactions in pieces is of no use */
@@ -213,7 +217,9 @@ extern void MotReadLog(XLogRecPtr from, XLogRecPtr to, TimeLineID tli,
 /* Is the segment with that position in this server's pg_wal? */
 extern bool MotLogIsHere(XLogRecPtr at, TimeLineID tli);
 
-/* Is there no record between "end" (of one) and "to"?  Nothing but the header of a page, at most. */
+/*
+ * Is there no record between "end" (of one) and "to"?  Nothing but the header of a page, at most.
+ */
 extern bool MotLogReaches(XLogRecPtr end, XLogRecPtr to);
 
 /* ------------------------------------------------------------------ trail.c */

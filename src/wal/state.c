@@ -8,8 +8,8 @@
  *											 every statement raises it
  *
  * Who loads is whoever claims it first: the checkpoint worker, after a crash and on a standby,
- * too; the startup process where nobody else would keep the log, or nobody else is there.  Sessions wait for the table they need, and
- * say so: it comes next.
+ * too; the startup process where nobody else would keep the log, or nobody else is there.  Sessions
+ * wait for the table they need, and say so: it comes next.
  *
  * A transaction's first change asks whether changes are recoverable at all.
  * That is one look at a flag; only when it is not set is the worker asked for
@@ -317,7 +317,10 @@ tables_awaited(void)
 	return unlikely(MotSpooling()) && RecoveryInProgress();
 }
 
-/* Until the table is there, or all that will be; true: it may be used, whatever else is still to come. */
+/*
+ * Until the table is there, or all that will be; true: it may be used, whatever else is still to
+ * come.
+ */
 static bool
 wait_while_loading(Oid dbid, Oid relid)
 {

@@ -38,10 +38,10 @@
  * Prepared transactions are mixed ones that may stay in doubt for long: prepared.c.
  *
  * Rooms: log (gate.c durable.c async.c record.c logger.c prepared.c decode.c: writing redo), replay
- * (rmgr.c apply.c redo.c target.c indoubt.c spill.c content.c room.c leftout.c leftlist.c), checkpoint
- * (checkpoint.c checkpoint_write.c pace.c snapshotfile.c manifest.c slot.c backup.c), recovery (recover.c
- * standby.c spool.c load.c loadroom.c sort.c advance.c reader.c trail.c); and what they share: state.c
- * file.c helpers.c.
+ * (rmgr.c apply.c redo.c target.c indoubt.c spill.c content.c room.c leftout.c leftlist.c),
+ * checkpoint (checkpoint.c checkpoint_write.c pace.c snapshotfile.c manifest.c slot.c backup.c),
+ * recovery (recover.c standby.c spool.c load.c loadroom.c sort.c advance.c reader.c trail.c); and
+ * what they share: state.c file.c helpers.c.
  *
  *-------------------------------------------------------------------------
  */

@@ -6,9 +6,9 @@
  * The server writes a snapshot that is exported into a file, and takes care that its xmin is held
  * for as long as the exporting transaction lasts.  What goes with it here is that
  * transaction's engine snapshot, which a REPEATABLE READ transaction has from its first query on:
- * so at the end of a query that has exported (XactHasExportedSnapshots) it is put into shared memory,
- * until the transaction ends.  A snapshot's identifier begins with the virtual
- * transaction id of who exported it, by which the importer finds it.
+ * so at the end of a query that has exported (XactHasExportedSnapshots) it is put into shared
+ * memory, until the transaction ends.  A snapshot's identifier begins with the virtual transaction
+ * id of who exported it, by which the importer finds it.
  *
  * The importer publishes the engine snapshot as its own, and looks then whether the
  * exporter's entry is still there: that is cleared before the exporter's snapshot

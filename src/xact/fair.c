@@ -8,10 +8,9 @@
  * when they come to their own commit, and then begin behind him, in the same order each
  * time, if nothing stirs them.
  *
- * So after some commits, if twice as many transactions of others have failed meanwhile, a session begins
- * its next one a little later: by an eighth of what the last one took, which puts others
- * before it, and costs it a sixtieth of its time.  What the client takes between the
- * two counts.
+ * So after some commits, if twice as many transactions of others have failed meanwhile, a session
+ * begins its next one a little later: by an eighth of what the last one took, which puts others
+ * before it, and costs it a sixtieth of its time.  What the client takes between the two counts.
  *
  *-------------------------------------------------------------------------
  */

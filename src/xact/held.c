@@ -4,22 +4,22 @@
  *	  What snapshots keep in memory, and who is ended for it.
  *
  * What was superseded after a snapshot was taken is kept as long as somebody has that
- * snapshot.  The engine counts what is superseded (mot_owed_added); so what is kept for a snapshot is
- * what has been added to that number since, times the mean size of such things, of which
- * a few are looked at.  The maintenance worker notes the number when it first sees a session's
- * snapshot, at most a second after it was taken: what came in that second is not
- * charged to it.  What is kept for several snapshots counts for each.
+ * snapshot.  The engine counts what is superseded (mot_owed_added); so what is kept for a snapshot
+ * is what has been added to that number since, times the mean size of such things, of which a few
+ * are looked at.  The maintenance worker notes the number when it first sees a session's snapshot,
+ * at most a second after it was taken: what came in that second is not charged to it.  What is kept
+ * for several snapshots counts for each.
  *
- * A session whose snapshot keeps more than mot.snapshot_memory fails with 40001 at the next row, page or
- * statement at which it looks; until it has rolled back its snapshot is published, so it has
- * seen nothing but what it should have.  A session that is idle in a transaction
- * fails at its next statement, and keeps the memory until then.  Parallel workers look at
- * what their leader's snapshot keeps.
+ * A session whose snapshot keeps more than mot.snapshot_memory fails with 40001 at the next row,
+ * page or statement at which it looks; until it has rolled back its snapshot is published, so it
+ * has seen nothing but what it should have.  A session that is idle in a transaction fails at its
+ * next statement, and keeps the memory until then.  Parallel workers look at what their leader's
+ * snapshot keeps.
  *
  * It is readers who are ended: not a transaction that has changed or locked rows,
- * nor what takes its snapshot under a lock (DDL, ANALYZE), nor a checkpoint, none of which look here.  Superusers'
- * sessions, pg_dump's for one, are ended only if the setting has been made for the role or
- * in the session, not by what is meant for all.
+ * nor what takes its snapshot under a lock (DDL, ANALYZE), nor a checkpoint, none of which look
+ * here.  Superusers' sessions, pg_dump's for one, are ended only if the setting has been made for
+ * the role or in the session, not by what is meant for all.
  *
  *-------------------------------------------------------------------------
  */
@@ -35,7 +35,10 @@
 #include "xact/internal.h"
 #include "xact/xact.h"
 
-/* milliseconds between two rounds; and if some snapshot keeps half of what the server's setting allows */
+/*
+ * milliseconds between two rounds; and if some snapshot keeps half of what the server's setting
+ * allows
+ */
 #define ROUND_MS 1000
 #define NEAR_MS 100
 

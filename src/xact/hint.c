@@ -6,8 +6,9 @@
  * After SAP HANA's scheduler (Psaroudakis et al., ADMS 2013).  A process is active if it runs or
  * wants to: one that waits for a lock, the log, its client or a timer is not, and the server's
  * processes say that themselves (PGPROC's wait_event_info).  What the active ones leave of
- * the processors that other programs do not use (src/machine) is free; the hint is its exponential moving average, half of the new value and half of
- * the old one every 50 ms, and all processors if it is above nine tenths of them.
+ * the processors that other programs do not use (src/machine) is free; the hint is its exponential
+ * moving average, half of the new value and half of the old one every 50 ms, and all processors if
+ * it is above nine tenths of them.
  *
  * A query asks the hint as it starts.  Workers that run already are asked oftener: the
  * room for them, which is what all others leave, is averaged over a few looks, so that they
@@ -15,10 +16,10 @@
  *
  * Looking is reading two words for each process.  Nobody does that who has no parallel
  * query: whoever takes part in one looks between two pages, the first who finds that
- * the last look was 2 ms ago (or a hundred times as long ago as it took), and workers that are parked look
- * every 20 ms, which is the watchdog; so a server without such queries is not woken.
- * The first query after that begins with what it finds: each 50 ms that
- * nobody has looked halve the weight of what the average was.
+ * the last look was 2 ms ago (or a hundred times as long ago as it took), and workers that are
+ * parked look every 20 ms, which is the watchdog; so a server without such queries is not woken.
+ * The first query after that begins with what it finds: each 50 ms that nobody has looked halve the
+ * weight of what the average was.
  *
  *-------------------------------------------------------------------------
  */
@@ -197,7 +198,10 @@ MotHintGet(MotHint *hint)
 	}
 }
 
-/* Tests say how many processors there are, and how many of them for workers; less than 0: what is true. */
+/*
+ * Tests say how many processors there are, and how many of them for workers; less than 0: what is
+ * true.
+ */
 void
 MotHintPretend(double processors, double room)
 {

@@ -17,8 +17,8 @@
  * (a function that it calls may run another one, of another moment), and
  * nobody else can set it.
  *
- * Some of what a transaction sees is in its own memory only.  Then its queries go without workers, whatever
- * their plans say (the nodes that would start them know how to do all themselves):
+ * Some of what a transaction sees is in its own memory only.  Then its queries go without workers,
+ * whatever their plans say (the nodes that would start them know how to do all themselves):
  *
  *	- at SERIALIZABLE.  What is read there has to be validated at commit, and the worker,
  *	  who knows what it has read, is gone by then;

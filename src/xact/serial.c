@@ -60,8 +60,8 @@
  *	  P -> G -> F, and F was there before P's snapshot was taken.
  *
  * A transaction T that is prepared (prepared.c) has neither place nor number before COMMIT
- * PREPARED, which goes through the section; then it has both, and cannot fail any more. So what makes
- * others fail must not happen to it meanwhile:
+ * PREPARED, which goes through the section; then it has both, and cannot fail any more. So what
+ * makes others fail must not happen to it meanwhile:
  *
  *	- What it has read in the engine stands (engine/kept.c): who is about to change it,
  *	  or to prepare that, waits for T's end.
@@ -232,7 +232,10 @@ MotSerialCheckPrepare(void)
 		raise_missed("A heap row that this transaction has read is being changed, or was, by a concurrent transaction, which could end before it is known whether this one, prepared, is committed.");
 }
 
-/* A prepared transaction that has read a heap row which this one has overwritten. any: be its reads kept or not */
+/*
+ * A prepared transaction that has read a heap row which this one has overwritten. any: be its reads
+ * kept or not
+ */
 static TransactionId
 prepared_reader(SERIALIZABLEXACT *me, bool any)
 {
@@ -253,7 +256,10 @@ prepared_reader(SERIALIZABLEXACT *me, bool any)
 	return xid;
 }
 
-/* Who is about to commit, or to prepare, waits for those prepared whose reads he has changed; session: his, if he has one. */
+/*
+ * Who is about to commit, or to prepare, waits for those prepared whose reads he has changed;
+ * session: his, if he has one.
+ */
 void
 MotSerialAwaitPrepared(mot_session *session)
 {

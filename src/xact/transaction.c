@@ -411,9 +411,9 @@ before_commit(void)
 }
 
 /*
- * A subscription's worker ends prepared transactions within one of its own that does nothing else, and nobody
- * tells us.  What has been restored since the start, or will be applied as it is, is installed before the publisher
- * hears of it.
+ * A subscription's worker ends prepared transactions within one of its own that does nothing else,
+ * and nobody tells us.  What has been restored since the start, or will be applied as it is, is
+ * installed before the publisher hears of it.
  */
 static void
 settle_for_worker(void)
@@ -724,8 +724,8 @@ finish_abort(void)
 
 /*
  * After a statement that ran out of memory: what it made is undone now, and
- * the next one, whose snapshot must be newer than that, should find that room.  (Otherwise reclamation can wait for
- * the maintenance worker.)
+ * the next one, whose snapshot must be newer than that, should find that room.  (Otherwise
+ * reclamation can wait for the maintenance worker.)
  */
 static void
 reclaim_undone(void)

@@ -61,7 +61,10 @@
 
 bool		MotMemoryWasShort = false;
 
-/* ms: a COMMIT that waits has the server look for deadlocks after that, if not sooner (see circle.c) */
+/*
+ * ms: a COMMIT that waits has the server look for deadlocks after that, if not sooner (see
+ * circle.c)
+ */
 #define COMMIT_DEADLOCK_TIMEOUT 20
 
 #define SUBXACT_LOCK (UINT64CONST(1) << 63) /* a holder's id is one of these */

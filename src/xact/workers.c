@@ -10,10 +10,10 @@
  * (Gather's own function is called with a copy of its plan that asks for fewer.)
  *
  * While they run, somebody else may need the processors, or need them no more.  So a worker
- * asks between two pages, each millisecond, which is its morsel, whether there is room for it; if not
- * it parks, with nothing in its hands: pages are dealt out one by one, so what it does
- * not take others do.  A query that is large enough to live to see the hint rise starts all the workers
- * that the share allows, and those that exceed the hint park before their first page.
+ * asks between two pages, each millisecond, which is its morsel, whether there is room for it; if
+ * not it parks, with nothing in its hands: pages are dealt out one by one, so what it does not take
+ * others do.  A query that is large enough to live to see the hint rise starts all the workers that
+ * the share allows, and those that exceed the hint park before their first page.
  *
  * Nobody ever waits for a worker that is parked:
  *
@@ -50,7 +50,9 @@
 #define LOOK_US 2000			/* those who run look as often */
 #define PARKED_MS 5				/* is the query going on? */
 
-/* estimated cost below Gather from which a query may see the hint rise: about a tenth of a second */
+/*
+ * estimated cost below Gather from which a query may see the hint rise: about a tenth of a second
+ */
 #define LARGE_COST 20000
 
 #define TRANCHE "mot_parked"
@@ -423,8 +425,8 @@ room_left(const MotHint *hint, const Place *except)
 }
 
 /*
- * Is somebody else of our query active?  A leader that runs another one inside of it waits for that one's
- * workers, and ours go on when these have: but not the other way round.
+ * Is somebody else of our query active?  A leader that runs another one inside of it waits for that
+ * one's workers, and ours go on when these have: but not the other way round.
  */
 static bool
 others_go_on(void)

@@ -52,15 +52,15 @@ typedef struct MotWorkersStat
 extern void MotWorkersStatGet(MotWorkersStat *stat);
 
 /*
- * A leader is about to run a plan with workers; NULL: over no ordinary tables.  Returns what to give to
- * the second, behind it.
+ * A leader is about to run a plan with workers; NULL: over no ordinary tables.  Returns what to
+ * give to the second, behind it.
  */
 extern bool MotWorkersLead(PlanState *plan);
 extern void MotWorkersLed(bool before);
 
 /*
- * A worker begins a query of that kind.  Of its leader's queries that run, one within a function of the other,
- * the inner one's level is higher.
+ * A worker begins a query of that kind.  Of its leader's queries that run, one within a function of
+ * the other, the inner one's level is higher.
  */
 extern void MotWorkersEnter(int level);
 

@@ -70,7 +70,10 @@ extern mot_view MotViewFor(Snapshot snapshot);
 /* The same for a parallel scan's, in the leader and in workers (parallel.c). */
 extern mot_view MotViewOfWorkers(Snapshot snapshot);
 
-/* The same for one that is no query's: of now, at every level; valid until the end of the transaction. */
+/*
+ * The same for one that is no query's: of now, at every level; valid until the end of the
+ * transaction.
+ */
 extern mot_view MotViewOfNow(Snapshot snapshot);
 
 /*
@@ -195,13 +198,12 @@ extern void MotXactSetParticipant(const MotXactParticipant *participant);
  * commit: writable (before a transaction's first change; may wait and raise),
  * waits (has this commit to wait for a standby? then it is given an xid), enter, drawn,
  * prepare (in PRE_COMMIT, the engine's transaction prepared; if there is an xid,
- * or much to log, and then there is one: the server's commit record will decide; may raise), insert (in COMMIT, before
- * the engine installs; must not raise), installed (rows and storage are as
- * committed), abort (at any time before, also when nothing was prepared).
- * before_snapshot: an engine snapshot is about to be taken to go with a
- * PostgreSQL snapshot (standbys: what that sees has to be applied).  amend: MotAmendRow.
- * change: what logical decoding is to find of changes that have been made; gives the
- * (sub)transaction an xid.
+ * or much to log, and then there is one: the server's commit record will decide; may raise), insert
+ * (in COMMIT, before the engine installs; must not raise), installed (rows and storage are as
+ * committed), abort (at any time before, also when nothing was prepared). before_snapshot: an
+ * engine snapshot is about to be taken to go with a PostgreSQL snapshot (standbys: what that sees
+ * has to be applied).  amend: MotAmendRow. change: what logical decoding is to find of changes that
+ * have been made; gives the (sub)transaction an xid.
  */
 typedef struct MotXactLog
 {
@@ -243,8 +245,9 @@ extern void MotXactSetLog(const MotXactLog *log);
 
 /*
  * Two-phase commit, see prepared.c.  Said: PREPARE TRANSACTION has been.  Finish: runs COMMIT
- * PREPARED or ROLLBACK PREPARED.  Serve: installs what others have left undone.  Restore: a session in whose transaction
- * the changes of a prepared one are to be made again; then one of the other two follows.
+ * PREPARED or ROLLBACK PREPARED.  Serve: installs what others have left undone.  Restore: a session
+ * in whose transaction the changes of a prepared one are to be made again; then one of the other
+ * two follows.
  */
 extern void MotPreparedSaid(const char *gid);
 extern void MotPreparedFinish(const char *gid, bool commit, void (*run) (void *arg), void *arg);

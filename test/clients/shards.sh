@@ -86,7 +86,8 @@ done
 is "$(on_shard 2 -c "EXPLAIN SELECT sum(s_ytd) FROM stock" | grep -c 'Async Foreign Scan')" 2 "both others are scanned at once"
 is "$(PGOPTIONS="-c enable_partitionwise_join=on -c enable_partitionwise_aggregate=on" shards_check)" "" "... and all is consistent"
 
-# From one server to two others, who have conflicts: postgres_fdw commits there one after the other, at REPEATABLE READ.
+# From one server to two others, who have conflicts: postgres_fdw commits there one after the other,
+# at REPEATABLE READ.
 cat >"$TMPDIR/between.sql" <<'SQL'
 \set cents random(1, 100)
 BEGIN;
@@ -101,8 +102,8 @@ ok "transactions that change rows of two others, in conflict" \
 sed -n 's/^number of transactions actually\|^total number of retries/# &/p' "$TMPDIR/tap.out"
 is "$(on_shard 1 -c "$both")" "$before" "... are done on both or on none"
 
-# One's own rows and another's, above READ COMMITTED, where somebody else wants the same row: postgres_fdw has committed there
-# before it is known whether it can be done here.
+# One's own rows and another's, above READ COMMITTED, where somebody else wants the same row:
+# postgres_fdw has committed there before it is known whether it can be done here.
 before=$(on_shard 1 -c "SELECT sum(w_ytd * (CASE w_id WHEN 1 THEN 1 ELSE -1 END)) FROM warehouse WHERE w_id IN (1, 3)")
 echo "psql -XAtq -p $((SHARD_PORT + 1)) -c \"SET lock_timeout = '1s'\" -c 'UPDATE warehouse_1 SET w_ytd = w_ytd + 0 WHERE w_id = 1'" >"$TMPDIR/other.sh"
 on_shard 1 -v ON_ERROR_STOP=0 -f - >/dev/null 2>&1 <<-SQL
@@ -117,8 +118,8 @@ is "$(on_shard 1 -c "SELECT sum(w_ytd * (CASE w_id WHEN 1 THEN 1 ELSE -1 END)) F
 
 # ------------------------------------------------- a server dies at COMMIT
 
-# It is found out about at the one that is committed second, when the first one has committed; or first.  Which is which is up
-# to postgres_fdw.
+# It is found out about at the one that is committed second, when the first one has committed; or
+# first.  Which is which is up to postgres_fdw.
 half=0
 for victim in 2 3; do
 	echo "$(declare -f children_of kill_server); SANDBOX=$SANDBOX; kill_server shard$victim" >"$TMPDIR/kill.sh"

@@ -1,9 +1,10 @@
 # streams.sh
 #	  What tests of change streams share; source it in a test.sh of test/ecosystem.
 #
-# A server of its own, whose log can be decoded, has memory-optimized tables "hot" and "bag" (without a key) beside twins on heap,
-# and writers, each with rows of his own; the consumer under test brings what they do to tables of the same names in the database of
-# the test, all on memory-optimized tables there.
+# A server of its own, whose log can be decoded, has memory-optimized tables "hot" and "bag"
+# (without a key) beside twins on heap, and writers, each with rows of his own; the consumer under
+# test brings what they do to tables of the same names in the database of the test, all on
+# memory-optimized tables there.
 
 box=$SANDBOX
 . "$HERE/../../sandbox.sh"

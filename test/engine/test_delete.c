@@ -428,7 +428,9 @@ full_memory_can_be_emptied(void)
 		}
 }
 
-/* what comes while somebody reads goes when he has read: versions, and the pages that they were in */
+/*
+ * what comes while somebody reads goes when he has read: versions, and the pages that they were in
+ */
 static void
 memory_of_a_long_reader_comes_back(void)
 {
@@ -748,7 +750,10 @@ inserts_are_taken_back_at_once(void)
 	teardown();
 }
 
-/* somebody who has an old snapshot looks at another page, time and again, while what is owed is seen to */
+/*
+ * somebody who has an old snapshot looks at another page, time and again, while what is owed is
+ * seen to
+ */
 static void
 look_on(mot_session *s, mot_view *v)
 {
@@ -764,7 +769,10 @@ look_on(mot_session *s, mot_view *v)
 	}
 }
 
-/* rows, changed keys and versions that were never committed wait for no snapshot, only for who may be looking at them */
+/*
+ * rows, changed keys and versions that were never committed wait for no snapshot, only for who may
+ * be looking at them
+ */
 static void
 what_failed_is_back_at_once(void)
 {

@@ -125,7 +125,9 @@ index_entries_are_waited_for(void)
 	drop_and_check();
 }
 
-/* nothing commits and nobody reclaims but who is short of memory: there is always room for one more */
+/*
+ * nothing commits and nobody reclaims but who is short of memory: there is always room for one more
+ */
 static void
 tables_come_and_go_without_commits(void)
 {
@@ -156,7 +158,9 @@ tables_come_and_go_without_commits(void)
 	mot_engine_destroy(st.engine);
 }
 
-/* one that nobody knows of goes at once, whoever has a snapshot, but not before what is owed of it */
+/*
+ * one that nobody knows of goes at once, whoever has a snapshot, but not before what is owed of it
+ */
 static void
 discarded_at_once(void)
 {

@@ -125,7 +125,10 @@ trees_of_every_shape(void)
 		snprintf(what, sizeof(what), "shape %d, %zu keys", shape, n);
 		/* (in many layers each of the smallest nodes is somewhat fuller, or less full) */
 		CHECK(near(what, estimated(engine, keys, n, 1), built(keys, n), shape < 8 ? 8 : 25, 4));
-		/* a sample cannot tell how many others part behind what is alike; digits and random bytes do early */
+		/*
+		 * a sample cannot tell how many others part behind what is alike; digits and random bytes
+		 * do early
+		 */
 		if (shape == 2 || shape == 6)
 			CHECK(near(what, estimated(engine, keys, n, 10), built(keys, n), 25, 4));
 		model_free(keys, n);

@@ -257,7 +257,10 @@ hints_of_changed_rows(void)
 	mot_session_close(other);
 }
 
-/* A row that is hinted in vain is not waited for, and has not been seen, as little as one that is not hinted. */
+/*
+ * A row that is hinted in vain is not waited for, and has not been seen, as little as one that is
+ * not hinted.
+ */
 static void
 wrong_hints_leave_no_trace(void)
 {

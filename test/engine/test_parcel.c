@@ -245,7 +245,10 @@ serial_end(mot_session *s, mot_status expected)
 	end_view(s);
 }
 
-/* What a prepared one has read stands until it is decided: read is a row's number, or that of one that is not there. */
+/*
+ * What a prepared one has read stands until it is decided: read is a row's number, or that of one
+ * that is not there.
+ */
 static void
 keeps(uint64_t read, bool commits)
 {
@@ -357,7 +360,10 @@ give(const char *name)
 	}
 }
 
-/* Who is about to be prepared finds who has changed what it has read, also if that one hands over, or ends, just now. */
+/*
+ * Who is about to be prepared finds who has changed what it has read, also if that one hands over,
+ * or ends, just now.
+ */
 static void
 kept_given(void)
 {

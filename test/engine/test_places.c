@@ -784,7 +784,10 @@ allow(const cpu_set_t *set)
 	REQUIRE(sched_setaffinity(0, sizeof(*set), set) == 0);
 }
 
-/* Each of the cpus we may use is a node's, as far as eight nodes go; others have none that we may use. */
+/*
+ * Each of the cpus we may use is a node's, as far as eight nodes go; others have none that we may
+ * use.
+ */
 static void
 processes_keep_to_nodes_softly(void)
 {

@@ -92,7 +92,10 @@ supersede_and_reclaim(void)
 	CHECK(owed() > 0);
 }
 
-/* a READ COMMITTED transaction between its statements and its end, no snapshot published by the host */
+/*
+ * a READ COMMITTED transaction between its statements and its end, no snapshot published by the
+ * host
+ */
 static void
 own_versions_stay_until_the_commit_is_over(void)
 {

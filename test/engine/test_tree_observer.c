@@ -155,7 +155,10 @@ layers(void)
 	}
 }
 
-/* a key that is absent because it has not what a link skips: the node with the link is what was read */
+/*
+ * a key that is absent because it has not what a link skips: the node with the link is what was
+ * read
+ */
 static void
 skips(void)
 {

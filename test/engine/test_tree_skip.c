@@ -107,7 +107,10 @@ everywhere(void)
 	fixture_end(&f);
 }
 
-/* a skip as long as can be, split at each of its slices in any order, and deeper than a cursor remembers */
+/*
+ * a skip as long as can be, split at each of its slices in any order, and deeper than a cursor
+ * remembers
+ */
 static void
 split_again_and_again(void)
 {
@@ -272,7 +275,10 @@ under_a_cursor(void)
 			}
 }
 
-/* what n keys with so many in each group take, against what they are long: a group's keys part after "alike" bytes */
+/*
+ * what n keys with so many in each group take, against what they are long: a group's keys part
+ * after "alike" bytes
+ */
 static double
 share		(size_t n, size_t group, size_t alike)
 {

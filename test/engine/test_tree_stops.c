@@ -568,7 +568,10 @@ static const char *const aside[] = {
 	"a beginning that all of them have in common and that is skipped", SKIPPED
 };
 
-/* a skip is being split: who goes through it waits, and finds what is below; so does who comes with a key */
+/*
+ * a skip is being split: who goes through it waits, and finds what is below; so does who comes with
+ * a key
+ */
 static void
 skip_in_the_way(void)
 {

@@ -466,7 +466,10 @@ unique_keys(void)
 	teardown();
 }
 
-/* who else has the value, in the index that takes any: asked when the own entry is there; id 0: no row of our own */
+/*
+ * who else has the value, in the index that takes any: asked when the own entry is there; id 0: no
+ * row of our own
+ */
 static mot_status
 rivals(mot_session *s, mot_view v, uint64_t id, int64_t value, uint64_t *rival)
 {

@@ -179,7 +179,10 @@ insert(store *st, mot_session *s, uint32_t command, uint64_t id, int64_t value)
 	return status;
 }
 
-/* update by id to (new_id, value); MOT_CHANGED is accepted (the new value does not depend on the old) */
+/*
+ * update by id to (new_id, value); MOT_CHANGED is accepted (the new value does not depend on the
+ * old)
+ */
 static inline mot_status
 update_row(store *st, mot_session *s, const mot_view *view, uint32_t command,
 		   mot_row *row, const mot_version *seen, uint64_t new_id, int64_t value)

@@ -331,7 +331,9 @@ decisions_hold(void)
 	}
 }
 
-/* a load that is even, of which only few transactions were counted: whatever seems better is chance */
+/*
+ * a load that is even, of which only few transactions were counted: whatever seems better is chance
+ */
 static void
 chance_moves_nothing(void)
 {

@@ -35,7 +35,10 @@ machine(const char *what)
 	mot_judge(&judgement, picture, usage);
 }
 
-/* two readings a second apart: what each CPU was busy with, in percent, and how much of that was ours */
+/*
+ * two readings a second apart: what each CPU was busy with, in percent, and how much of that was
+ * ours
+ */
 static void
 reading(double at, const int *busy, const int *ours)
 {

@@ -201,7 +201,8 @@ $node->{_pid} = undef;
 $node->start;
 is(query($sums), $before, '... so that all is there');
 
-# at the end of a recovery that no slot keeps the log for, all wait for a checkpoint: nobody gives way
+# at the end of a recovery that no slot keeps the log for, all wait for a checkpoint: nobody gives
+# way
 SKIP:
 {
 	skip 'not a build with fault points', 2 unless $ENV{MOT_FAULT_POINTS};

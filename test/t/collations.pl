@@ -1,7 +1,7 @@
-# Keys in the order of a collation.  It is the order of the library that is there: after a restart with
-# another definition of the locale, after a crash, and on a standby that has another one.
-# Nobody works with an index that was made by another definition than his.  And
-# where sort keys are not what strcoll says, answers are right.
+# Keys in the order of a collation.  It is the order of the library that is there: after a restart
+# with another definition of the locale, after a crash, and on a standby that has another one.
+# Nobody works with an index that was made by another definition than his.  And where sort keys are
+# not what strcoll says, answers are right.
 
 use strict;
 use warnings;
@@ -181,7 +181,8 @@ locpath('primary', $english);
 $node->start;
 same('with the locale again', $node);
 
-# What fits by a definition whose sort keys are short fits by others, and so does what came without one.
+# What fits by a definition whose sort keys are short fits by others, and so does what came without
+# one.
 my ($long, $longer) = ("repeat(chr(96 + i), 1900)", "repeat(chr(96 + i), 2100)");
 $node->stop;
 locpath('primary', "$theirs/C.utf8");
@@ -202,7 +203,8 @@ is(query("SET enable_seqscan = off; SELECT string_agg(c::text, ' ' ORDER BY c) F
 	"1 2 3 4 5 6 7 8 9 11 12\n11\n0", 'with longer sort keys all rows are loaded');
 same('as are those of other tables', $node);
 
-# Sort keys that strcoll does not agree with: those of strings that begin with "lie:" are of what follows.
+# Sort keys that strcoll does not agree with: those of strings that begin with "lie:" are of what
+# follows.
 same('before a lie', $node);
 unlike(plan_of($node, 'SELECT s FROM t ORDER BY s, id LIMIT 3'), qr/Sort/, 'bounds that lie say nothing of the index');
 my $session = $node->background_psql('postgres');

@@ -1,6 +1,6 @@
-# Another version of ICU at the next start, or on a standby: it takes strings for equal that were not, or makes
-# keys that are too long.  Nobody's rows are lost or kept away: a table whose keys clash is
-# there, without the index that they clash in.
+# Another version of ICU at the next start, or on a standby: it takes strings for equal that were
+# not, or makes keys that are too long.  Nobody's rows are lost or kept away: a table whose keys
+# clash is there, without the index that they clash in.
 
 use strict;
 use warnings;
@@ -54,7 +54,8 @@ sub make
 		CREATE TABLE r (s text COLLATE ci REFERENCES t, id int PRIMARY KEY) USING mot;
 		INSERT INTO r VALUES ('RESUME', 1), ('Résumé', 2)});
 }
-# what only the log has: rows that clash, with those of the checkpoint and with each other, changed and gone
+# what only the log has: rows that clash, with those of the checkpoint and with each other, changed
+# and gone
 sub change
 {
 	foreach my $table (@tables)

@@ -164,8 +164,8 @@ SKIP:
 		make() if $sql =~ /^CREATE/;
 		ask('CREATE UNIQUE INDEX c_heap_i ON c_heap ((id % 10), id) WHERE live') if $sql =~ /^REINDEX INDEX/;
 
-		# whose snapshots are older than all of it, who write in the midst of it, and one of them to its end
-		# (REINDEX TABLE waits for them between two indexes)
+		# whose snapshots are older than all of it, who write in the midst of it, and one of them to
+		# its end (REINDEX TABLE waits for them between two indexes)
 		my @old;
 		for my $t ($sql =~ /TABLE/ ? () : ('c', 'c_heap'))
 		{
@@ -236,7 +236,8 @@ SKIP:
 	both($writes, 1);
 	same($node, 'dropped');
 
-	# --- a checkpoint was begun before, and comes to the rows afterwards: its log has them once more
+	# --- a checkpoint was begun before, and comes to the rows afterwards: its log has them once
+	# more
 	make();
 	my $checkpoint;
 	my $begin_checkpoint = sub {
@@ -260,8 +261,8 @@ SKIP:
 	is(ask("SELECT count(*) FROM k WHERE lower(s) = 'k3' AND v < 40"), '115', '... and found');
 	is(ask("SELECT string_agg(first_problem, ', ') FROM mot_verify('k')"), '', '... soundly');
 
-	# equal rows, some of which have got their entries and some not yet: those go, and the checkpoint has
-	# more of the others than the log knows of
+	# equal rows, some of which have got their entries and some not yet: those go, and the
+	# checkpoint has more of the others than the log knows of
 	ask('DROP INDEX k_i; INSERT INTO k SELECT 60, $$E$$ FROM generate_series(1, 300)');
 	$begin_checkpoint->();
 	my $last = 'ctid IN (SELECT ctid FROM k WHERE v = 60 ORDER BY ctid DESC LIMIT 20)';

@@ -66,7 +66,8 @@ $node->safe_psql(
 		'CREATE TABLE S.part1 PARTITION OF S.part FOR VALUES FROM (MINVALUE) TO (50) USING X',
 		'CREATE TABLE S.part2 PARTITION OF S.part FOR VALUES FROM (50) TO (MAXVALUE) USING X'));
 
-# statements whose plans are kept, so those of memory-optimized tables are executed without the executor
+# statements whose plans are kept, so those of memory-optimized tables are executed without the
+# executor
 for my $t (qw(t full_ none_ byx))
 {
 	$node->safe_psql('postgres', twins(qq{CREATE FUNCTION S.act_$t(kind int, i int, n int, v text) RETURNS void LANGUAGE plpgsql AS \$\$

@@ -1,5 +1,5 @@
-# The snapshots of logical slots, exported or used by a transaction: they see memory-optimized tables as they see
-# heap tables, as of the moment at which the slot's changes begin.
+# The snapshots of logical slots, exported or used by a transaction: they see memory-optimized
+# tables as they see heap tables, as of the moment at which the slot's changes begin.
 
 use strict;
 use warnings;
@@ -59,8 +59,8 @@ $reader->quit;
 (undef, undef, my $gone) = $publisher->psql('postgres', $read);
 like($gone, qr/invalid snapshot identifier|could not|does not exist/, 'it goes with the next command of the walsender');
 
-# what is superseded goes as soon as nobody needs it: of a commit that has just been installed, by a statement
-# that has no snapshot any more, and by COMMIT PREPARED
+# what is superseded goes as soon as nobody needs it: of a commit that has just been installed, by a
+# statement that has no snapshot any more, and by COMMIT PREPARED
 SKIP:
 {
 	skip 'not a build with fault points', 2 unless $ENV{MOT_FAULT_POINTS};

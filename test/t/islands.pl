@@ -79,8 +79,9 @@ sub run_until
 # wanted nodes of a table's ranges that are used
 my $nodes = q{(SELECT array_agg(DISTINCT wanted_node) FROM mot_islands WHERE tab = '%s'::regclass AND heat > 0.02)};
 my ($of_a, $of_b) = map { sprintf($nodes, $_) } qw(a b);
-# (Costs are those of the last load that was looked at: of one table alone, when the other's clients have
-# stopped or not begun, unevenness costs more than the scheme saves.  So they are compared while both work.)
+# (Costs are those of the last load that was looked at: of one table alone, when the other's clients
+# have stopped or not begun, unevenness costs more than the scheme saves.  So they are compared
+# while both work.)
 my $apart = "SELECT cardinality($of_a) = 1 AND cardinality($of_b) = 1 AND $of_a <> $of_b AND $of_a <> '{NULL}' AND $of_b <> '{NULL}'" .
 	" AND (SELECT bool_and(cost_after < cost_before) FROM mot_islands)";
 
@@ -106,7 +107,8 @@ $node->reload;
 ok($node->poll_query_until('postgres', "SELECT bool_and(node = wanted_node) FROM mot_islands WHERE tab IN ('a'::regclass, 'b'::regclass)"),
 	'on: ranges are placed where they are wanted');
 
-# a key that is made anew has another index: ranges go by that one, whether or not they are cut otherwise
+# a key that is made anew has another index: ranges go by that one, whether or not they are cut
+# otherwise
 query(q{CREATE FUNCTION mot_places_rows("table" regclass, OUT wanted int, OUT node int, OUT system_node int,
 	OUT version_node int, OUT "rows" bigint) RETURNS SETOF record AS '$libdir/mot' LANGUAGE C STRICT});
 my $known = "SELECT min(wanted) >= 0 FROM mot_places_rows('a')";
@@ -114,8 +116,8 @@ is(query($known), 't', 'rows have a place');
 query('ALTER TABLE a DROP CONSTRAINT a_pkey, ADD PRIMARY KEY (id)');
 ok($node->poll_query_until('postgres', $known), 'as they do with a new key');
 
-# Rows that a worker has not come to are moved by the next one.  (They are brought to the other node by hand,
-# between two rounds of this one, if they can be.)
+# Rows that a worker has not come to are moved by the next one.  (They are brought to the other node
+# by hand, between two rounds of this one, if they can be.)
 query(q{CREATE FUNCTION mot_places_set("table" regclass, keys bytea[], nodes int[]) RETURNS text AS '$libdir/mot' LANGUAGE C STRICT;
 	CREATE FUNCTION mot_places_move("table" regclass) RETURNS text AS '$libdir/mot' LANGUAGE C STRICT});
 my $astray = "SELECT coalesce(sum(rows), 0) < 5000 FROM mot_places_rows('a') WHERE wanted <> node";

@@ -1,6 +1,6 @@
-# Limits of what the tables of a database, and those of a role, take together, and what new rows leave
-# free for changes: in sessions that run, with owners, after a start, a crash and a promotion, in
-# copies of databases and in dumps.
+# Limits of what the tables of a database, and those of a role, take together, and what new rows
+# leave free for changes: in sessions that run, with owners, after a start, a crash and a promotion,
+# in copies of databases and in dumps.
 
 use strict;
 use warnings;

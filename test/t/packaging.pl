@@ -58,8 +58,8 @@ for my $from (@scripts)
 	is($node->safe_psql('postgres', $objects), $expected, "version $from is updated to $version");
 }
 
-# A script of the next version, as whoever writes one would: it is applied beside tables that are in use, with
-# whatever engine is the default, and undone with its transaction.
+# A script of the next version, as whoever writes one would: it is applied beside tables that are in
+# use, with whatever engine is the default, and undone with its transaction.
 my $share = $node->config_data('--sharedir') . '/extension';
 my $script = "$share/mot--$version--next.sql";
 append_to_file($script, <<'SQL');

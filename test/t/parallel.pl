@@ -132,7 +132,8 @@ is($differ, '', "$asked random queries in transactions, with 0, 1, 2 and 4 worke
 cmp_ok($launched, '>', 5, "... which have been there");
 $session->query('SET max_parallel_workers = 8; SET max_parallel_workers_per_gather = 2');
 
-# beside writers who move amounts from row to row, and rows to other places, the sum is always the same
+# beside writers who move amounts from row to row, and rows to other places, the sum is always the
+# same
 $node->safe_psql('postgres', q{
 	CREATE TABLE bank (id int PRIMARY KEY, v int) USING mot; INSERT INTO bank SELECT i, 100 FROM generate_series(1, 2000) i; ANALYZE bank;
 	CREATE PROCEDURE move(n int) LANGUAGE plpgsql AS $$ BEGIN

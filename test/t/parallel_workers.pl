@@ -1,5 +1,6 @@
 # How many parallel workers queries on ordinary tables have: as many as processors are free when
-# they start, and between two pages they give way and come back.  Nobody waits for one that is parked.
+# they start, and between two pages they give way and come back.  Nobody waits for one that is
+# parked.
 
 use strict;
 use warnings;
@@ -137,7 +138,8 @@ workers_are(3, 1, '... or more');
 quit($first, 1);
 workers_are(0, 0, '... and all go');
 
-# a query within a function of another: the outer one's worker that goes on does nothing for it, and its own are not parked
+# a query within a function of another: the outer one's worker that goes on does nothing for it, and
+# its own are not parked
 room(8, 0);
 my $at_inner = -s $node->logfile;
 $first = begin("$large; SET parallel_leader_participation = off",

@@ -47,7 +47,8 @@ $node->safe_psql('postgres', 'SELECT place(1)');
 like($node->safe_psql('postgres', q{SELECT mot_places_move('t')}), qr/^rows 20000, versions 0, pages [1-9]/, 'they are moved');
 cmp_ok($node->safe_psql('postgres', 'SELECT astray()'), '<', 2000, 'but for some that share a page');
 
-# A version moves while a statement that has found it calls a function: that is no change of the row.
+# A version moves while a statement that has found it calls a function: that is no change of the
+# row.
 my %session;
 for my $name (qw(old rr))
 {

@@ -1,6 +1,6 @@
 # PREPARE TRANSACTION of transactions that have changed or locked rows of memory-optimized
-# tables: locks and visibility, restarts and crashes, who waits for them, what is refused, a thousand of
-# them, and memory that is full.
+# tables: locks and visibility, restarts and crashes, who waits for them, what is refused, a
+# thousand of them, and memory that is full.
 
 use strict;
 use warnings;

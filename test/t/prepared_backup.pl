@@ -1,5 +1,5 @@
-# Prepared transactions in a base backup, and recovery to a moment between PREPARE TRANSACTION and its end; and one that is
-# open for long keeps nothing that others have superseded.
+# Prepared transactions in a base backup, and recovery to a moment between PREPARE TRANSACTION and
+# its end; and one that is open for long keeps nothing that others have superseded.
 
 use strict;
 use warnings;

@@ -1,6 +1,6 @@
-# Transfers between heap and memory-optimized accounts by PREPARE TRANSACTION and COMMIT PREPARED, while
-# servers are killed and checkpoints come: no reader sees one half done, what was acknowledged is there, and what is
-# left prepared can be ended either way.
+# Transfers between heap and memory-optimized accounts by PREPARE TRANSACTION and COMMIT PREPARED,
+# while servers are killed and checkpoints come: no reader sees one half done, what was acknowledged
+# is there, and what is left prepared can be ended either way.
 
 use strict;
 use warnings;

@@ -1,6 +1,6 @@
-# A prepared transaction for which there is too little memory at the next start: nobody can change memory-optimized
-# tables, what is there can be read, and ROLLBACK PREPARED gets out of it, since that needs nothing
-# to be restored.
+# A prepared transaction for which there is too little memory at the next start: nobody can change
+# memory-optimized tables, what is there can be read, and ROLLBACK PREPARED gets out of it, since
+# that needs nothing to be restored.
 
 use strict;
 use warnings;

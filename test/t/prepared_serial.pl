@@ -1,5 +1,5 @@
-# PREPARE TRANSACTION at SERIALIZABLE: what such a transaction has read, in tables of both kinds, stays as it is until
-# it is decided, also over crashes; readers do not wait for it.
+# PREPARE TRANSACTION at SERIALIZABLE: what such a transaction has read, in tables of both kinds,
+# stays as it is until it is decided, also over crashes; readers do not wait for it.
 
 use strict;
 use warnings;

@@ -1,5 +1,5 @@
-# Servers die while transactions are prepared, committed, rolled back, restored, and beside checkpoints:
-# afterwards each is what the server says of it, in tables of all kinds.
+# Servers die while transactions are prepared, committed, rolled back, restored, and beside
+# checkpoints: afterwards each is what the server says of it, in tables of all kinds.
 
 use strict;
 use warnings;
@@ -83,8 +83,8 @@ for my $end ('COMMIT', 'ROLLBACK')
 my $was = all_equal('before checkpoints');
 sql('BEGIN;' . step_work(1) . "PREPARE TRANSACTION 'large'");
 sql('BEGIN; ' . join('', map { "UPDATE step_$_ SET v = v + 7 WHERE id = 7;" } qw(o f h)) . "PREPARE TRANSACTION 'small'");
-# (from 17 on an assertion of the server's own fails at start if a checkpoint has left its files of such
-# transactions behind without being complete, and the one before it did not know of them)
+# (from 17 on an assertion of the server's own fails at start if a checkpoint has left its files of
+# such transactions behind without being complete, and the one before it did not know of them)
 sql('CHECKPOINT') if $node->pg_version >= 17;
 for my $point (qw(checkpoint-gate checkpoint-line checkpoint-manifest checkpoint-rename checkpoint-renamed prepared-restore writable-restored writable-marked load-sorted load-end replay-end))
 {
@@ -149,7 +149,8 @@ for my $point (qw(prepared-claimed prepared-decided prepared-left))
 	unlink $node->data_dir . '/mot.fault.go';
 }
 
-# its locks have gone, and it is not installed yet: who gets the tables finds all of it, or takes them away after it
+# its locks have gone, and it is not installed yet: who gets the tables finds all of it, or takes
+# them away after it
 for my $ddl ('ALTER TABLE step_X ALTER v TYPE numeric', 'CREATE INDEX step_X_t ON step_X (t)', 'TRUNCATE step_X', 'DROP TABLE step_X')
 {
 	unlink $node->data_dir . '/mot.fault.go';

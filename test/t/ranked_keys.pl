@@ -1,6 +1,7 @@
-# Keys whose order only a function knows (ranked.h): several clients change a table and its heap twin, which has no
-# indexes that are asked, while the server is killed, a standby reads, and is promoted.  What indexes say is compared with
-# what the heap table says, in order, by ranges and values.
+# Keys whose order only a function knows (ranked.h): several clients change a table and its heap
+# twin, which has no indexes that are asked, while the server is killed, a standby reads, and is
+# promoted.  What indexes say is compared with what the heap table says, in order, by ranges and
+# values.
 
 use strict;
 use warnings;
@@ -167,7 +168,8 @@ $standby->start;
 $primary->wait_for_catchup($standby, 'replay');
 is($problems->($standby, 'h'), '', '... on a standby of a base backup, too');
 
-# readers of the standby see versions that the primary has forgotten, beside labels that were given since
+# readers of the standby see versions that the primary has forgotten, beside labels that were given
+# since
 my $old = $standby->background_psql('postgres', on_error_die => 1);
 $old->query_safe("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM m");
 # (heap's versions are kept for him)
@@ -222,7 +224,8 @@ $primary = $standby;
 $_->finish for work(5, undef);
 is($problems->($standby, 'h'), '', 'the former standby has the order, too');
 
-# a run between two other values, by several sessions, none of which knows what label came before its own
+# a run between two other values, by several sessions, none of which knows what label came before
+# its own
 $standby->safe_psql('postgres', <<'SQL');
 CREATE TABLE run (a int[]) USING mot;
 CREATE INDEX ON run (a);

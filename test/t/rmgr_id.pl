@@ -49,7 +49,8 @@ $node->stop('immediate');
 $node->start;
 is($node->safe_psql('postgres', 'SELECT count(*) FROM t'), 3, 'as does a start after a crash');
 
-# Log behind a checkpoint of ours that the server's own recovery does not come to: what another ID has it cannot be.
+# Log behind a checkpoint of ours that the server's own recovery does not come to: what another ID
+# has it cannot be.
 $node->safe_psql('postgres', q{INSERT INTO t VALUES (4); CHECKPOINT});
 $node->stop('immediate');
 $node->append_conf('postgresql.conf', "mot.resource_manager_id = 131\n");

@@ -1,4 +1,5 @@
-# What snapshots keep in memory, and mot.snapshot_memory: it ends the report rather than the writers.
+# What snapshots keep in memory, and mot.snapshot_memory: it ends the report rather than the
+# writers.
 
 use strict;
 use warnings;

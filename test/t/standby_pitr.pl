@@ -107,8 +107,9 @@ recover('to a position', "recovery_target_lsn = '$lsn{'cold only'}'", '0 changed
 recover('to a time, after a large transaction', "recovery_target_time = '$time{large}'", '0 changed, 2 mixed, 3 hot again, 4 definition, 5 mixed again', '0 2 5 6', 1);
 recover('to the end', '', '', '', 1);
 
-# Commits of memory-optimized tables only that are later than the target have been passed over before
-# the server stops: they are still there when the target is moved, and never come back otherwise.
+# Commits of memory-optimized tables only that are later than the target have been passed over
+# before the server stops: they are still there when the target is moved, and never come back
+# otherwise.
 for my $moved (0, 1)
 {
 	my $node = PostgreSQL::Test::Cluster->new("moved$moved");

@@ -42,7 +42,8 @@ $primary->safe_psql(
 	END $$;
 });
 
-# somebody for whom old rows of heap tables are kept: replay is not to wait for readers of the standby
+# somebody for whom old rows of heap tables are kept: replay is not to wait for readers of the
+# standby
 my $keeper = $primary->background_psql('postgres');
 $keeper->query_safe('BEGIN; SELECT pg_current_xact_id()');
 $primary->backup('base');

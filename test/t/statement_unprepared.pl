@@ -119,7 +119,8 @@ compare('ranges', 70, $skewed
 	  . 'DROP INDEX few_a_idx;' . each_of('SELECT count(*) FROM few WHERE a = ?', 1 .. 4) . 'CREATE INDEX ON few (a) WHERE a = 3;' . each_of('SELECT count(*) FROM few WHERE a = ?', 1 .. 4)
 	  . 'CREATE TABLE child () INHERITS (few); INSERT INTO child VALUES (1, 1);' . each_of('SELECT count(*) FROM few WHERE a = ?', 1 .. 4));
 
-# How many came without planning, by each of some statements: not a value that many rows have, though a rare one does.
+# How many came without planning, by each of some statements: not a value that many rows have,
+# though a rare one does.
 sub how_many
 {
 	my ($server, @statements) = @_;
@@ -147,7 +148,8 @@ is(how_many($node,
 	[ 'SET enable_sort = off; SELECT b FROM w WHERE id BETWEEN ? AND 20 ORDER BY b; RESET enable_sort', 1 .. 5 ]),
 	'0 0 0 4 0', '... but not if rows are dear to try, or many to be expected, or bounds to be computed, or sorts are off');
 
-# At random: values that one row has, or many, on twins that change (STATEMENTS=5000 SEED=2 for more).
+# At random: values that one row has, or many, on twins that change (STATEMENTS=5000 SEED=2 for
+# more).
 my $seed = $ENV{SEED} || 1;
 srand($seed);
 sub one_of { return $_[ int(rand(@_)) ] }
@@ -261,8 +263,8 @@ compare('definitions', 10, each_of('SELECT * FROM t WHERE id = ?', 1 .. 5)
 	  . 'ALTER DOMAIN small ADD CHECK (VALUE <> 3);' . each_of('UPDATE t SET s = ? WHERE id = 5 RETURNING s', 1, 2, 3, 11, 4)
 	  . 'TRUNCATE t;' . each_of('SELECT e FROM t WHERE id = ?', 1 .. 3) . 'DROP TABLE t;' . each_of('SELECT e FROM t WHERE id = ?', 1 .. 3));
 
-# The planner makes calls itself: as the functions are then, by whoever may call them.  (First is what no plan has been
-# remembered after.)
+# The planner makes calls itself: as the functions are then, by whoever may call them.  (First is
+# what no plan has been remembered after.)
 compare('calls that the planner makes', 3, 'GRANT ALL ON t TO reader; SET ROLE reader; SELECT v FROM t WHERE id = 2 * 2;'
 	  . 'RESET ROLE; REVOKE EXECUTE ON FUNCTION int4mul(int, int) FROM public; SET ROLE reader;' . each_of('SELECT v FROM t WHERE id = ?', '1 * 2', '2 * 2', '1 * 3')
 	  . 'RESET ROLE; GRANT EXECUTE ON FUNCTION int4mul(int, int) TO public;' . each_of('SELECT v FROM t WHERE id = ?', '1 * 2', '2 * 2', '1 * 3')
@@ -283,8 +285,8 @@ compare('calls that the planner makes', 3, 'GRANT ALL ON t TO reader; SET ROLE r
 	  . each_of("SELECT v FROM t WHERE id = ? AND c ~ '('", 99, 99, 99) . each_of("SELECT v FROM t WHERE id = 99 AND c ~ ?", "'['", "'('", "'x'")
 	  . each_of('SELECT f(v) FROM t WHERE id = ?', 1 .. 6));
 
-# Output is called immutable, though it goes by settings: what the planner has computed of it is not to stay, nor what is
-# computed once for a program of constraints and generated columns.
+# Output is called immutable, though it goes by settings: what the planner has computed of it is not
+# to stay, nor what is computed once for a program of constraints and generated columns.
 my $of_settings = join('', map { each_of("UPDATE t SET v = ? WHERE id = 1 RETURNING $_", 1 .. 3) } "(1::float8 / 3)::text", "(interval '1 day')::text", "('\\x61'::bytea)::text", "quote_ident('a')", "point '(0.1, 0.3)'::text")
   . each_of("UPDATE t SET c = (1::float8 / 3)::text::varchar(6) WHERE id = ? RETURNING c", 1 .. 3)
   . each_of("INSERT INTO goes (id, c) VALUES (?, 'c') RETURNING g, h", 1 .. 4) . each_of("INSERT INTO goes (id, c) VALUES (?, 'P1D')", 5, 6)
@@ -293,7 +295,8 @@ compare('settings', 8, "CREATE TABLE goes (id int PRIMARY KEY, c text CHECK (c <
 	PREPARE goes(int) AS INSERT INTO goes (id, c) VALUES (\$1, 'c') RETURNING g, h;"
 	  . join('', map { "SET $_;\n$of_settings" } 'extra_float_digits = 1', 'extra_float_digits = 0', 'IntervalStyle = iso_8601', 'bytea_output = escape', 'quote_all_identifiers = on'));
 
-# to estimate what a condition finds the planner computes what is stable, too, and that may fail though nothing is found
+# to estimate what a condition finds the planner computes what is stable, too, and that may fail
+# though nothing is found
 compare('what estimates', 10, "CREATE FUNCTION st(int) RETURNS int LANGUAGE plpgsql STABLE AS \$\$ BEGIN RAISE NOTICE 'st %', \$1; IF current_setting('my.fail') = 'on' THEN RAISE 'failed'; END IF; RETURN \$1 * 10; END \$\$;"
 	  . join('', map { "SET my.fail = $_; SET my.v = $_; SET DateStyle = 'ISO, " . ($_ eq 'on' ? 'DMY' : 'MDY') . "';"
 		  . each_of('SELECT v FROM t WHERE id = ? AND v = st(3)', 1, 2, 99, 3) . each_of("SELECT v FROM t WHERE id = ? AND v = current_setting('my.v')::int", 1, 2, 99, 3)
@@ -352,7 +355,8 @@ my $plan = run_story('remembered', each_of('SELECT v FROM t WHERE id = ?', 1 .. 
 like($plan, qr/Index Scan using t_pkey on t\n +Index Cond: \(id = 6\)/, 'EXPLAIN shows the plan of the statement itself');
 like($plan, qr/Update on t \(actual rows=0(\.00)? loops=1\)/, 'EXPLAIN (ANALYZE), too');
 
-# a statement that a message has prepared, without parameters: its cached plan refers to what is remembered
+# a statement that a message has prepared, without parameters: its cached plan refers to what is
+# remembered
 $node->safe_psql('remembered', 'SET search_path = s; CREATE TABLE seen (line text) USING heap');
 my $script = $node->basedir . '/script.sql';
 append_to_file($script, q{SELECT v FROM s.t WHERE id = 1;

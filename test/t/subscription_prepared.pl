@@ -1,6 +1,6 @@
-# A subscription made with two_phase: its worker prepares and ends transactions without a statement. Each is done
-# alike on tables of both kinds, on both ends, and on the subscriber all agree at any time: beside readers and
-# writers, killed at any step, on a standby that is promoted.
+# A subscription made with two_phase: its worker prepares and ends transactions without a statement.
+# Each is done alike on tables of both kinds, on both ends, and on the subscriber all agree at any
+# time: beside readers and writers, killed at any step, on a standby that is promoted.
 
 use strict;
 use warnings;
@@ -103,7 +103,8 @@ sub restarted { $subscriber->stop($_[0]); $subscriber->start; return }
 
 my $connstr = $publisher->connstr('postgres') =~ s/'//gr;
 $subscriber->safe_psql('postgres', "CREATE SUBSCRIPTION sub CONNECTION '$connstr' PUBLICATION pub WITH (two_phase = on)");
-# (a slot waits for those that are prepared already; two_phase begins when all tables have been copied)
+# (a slot waits for those that are prepared already; two_phase begins when all tables have been
+# copied)
 prepare('meanwhile', 1);
 sleep 1;
 end('meanwhile', 'COMMIT');
@@ -246,7 +247,8 @@ SKIP:
 
 # ------------------------------------------------------------ beside others
 
-# rows of all tables, prepared, and ended two ways; here somebody reads all the time, and somebody else writes
+# rows of all tables, prepared, and ended two ways; here somebody reads all the time, and somebody
+# else writes
 my $script = $publisher->basedir . '/load.sql';
 append_to_file($script, '\set id random(1, 10)' . "\n" . '\set n random(1, 1000000000)' . "\nBEGIN;\n"
 		. join('', map { "UPDATE $_ SET v = v + 1 WHERE id = :id;\nINSERT INTO ${_}_once VALUES (1);\n" } @names) . "PREPARE TRANSACTION 'load:client_id';\n\\sleep 2 ms\n" . "\\set end random(1, 4)\n\\if :end = 1\nROLLBACK PREPARED 'load:client_id';\n\\else\nCOMMIT PREPARED 'load:client_id';\n\\endif\n");

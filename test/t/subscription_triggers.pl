@@ -1,5 +1,6 @@
-# What a subscription applies to memory-optimized tables is what it does to heap tables, beside triggers that see
-# old and new rows, rows that their own transaction has made, and sessions that change the same rows.
+# What a subscription applies to memory-optimized tables is what it does to heap tables, beside
+# triggers that see old and new rows, rows that their own transaction has made, and sessions that
+# change the same rows.
 
 use strict;
 use warnings;

@@ -1,5 +1,5 @@
-# PREPARE TRANSACTION of transactions that have only read memory-optimized tables (others: prepared.pl); and
-# hot standbys, which have the rows as well.
+# PREPARE TRANSACTION of transactions that have only read memory-optimized tables (others:
+# prepared.pl); and hot standbys, which have the rows as well.
 
 use strict;
 use warnings;

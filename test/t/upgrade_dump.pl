@@ -1,5 +1,5 @@
-# The way by pg_dump, from the server that is tested to each along UPGRADE_PATH: rows, keys and all that
-# is defined, in each format; and what ANALYZE has found, where pg_dump takes that along.
+# The way by pg_dump, from the server that is tested to each along UPGRADE_PATH: rows, keys and all
+# that is defined, in each format; and what ANALYZE has found, where pg_dump takes that along.
 
 use strict;
 use warnings;
@@ -41,7 +41,8 @@ for my $server (@servers)
 			command_ok($format eq 'plain'
 				? [ "$bin/psql", '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-h', $new->host, '-p', $new->port, '-f', $file, $database ]
 				: [ "$bin/pg_restore", '--exit-on-error', '-h', $new->host, '-p', $new->port, $format eq 'directory' ? ('-j', 2) : (), '-d', $database, $file ], 'and restored');
-			# (with --jobs a table's number of rows may come before its rows, whose TRUNCATE undoes it)
+			# (with --jobs a table's number of rows may come before its rows, whose TRUNCATE undoes
+			# it)
 			command_ok([ "$bin/pg_restore", '--exit-on-error', '--statistics-only', '-h', $new->host, '-p', $new->port, '-d', $database, $file ], '... statistics')
 			  if @statistics && $format eq 'directory';
 		}

@@ -1,6 +1,6 @@
-# What can be done wrong, and go wrong, with pg_upgrade and mot_upgrade: all modes of pg_upgrade, wrong
-# arguments, a wrong order, processes that are killed, too little disk and memory.  No row is lost, and
-# what to do is said.  From the server that is tested to the last one of UPGRADE_PATH.
+# What can be done wrong, and go wrong, with pg_upgrade and mot_upgrade: all modes of pg_upgrade,
+# wrong arguments, a wrong order, processes that are killed, too little disk and memory.  No row is
+# lost, and what to do is said.  From the server that is tested to the last one of UPGRADE_PATH.
 # Alone: pg_upgrade leaves scripts where it is called, and there is one small disk.
 
 use strict;
@@ -86,7 +86,8 @@ sub command_fails_like_on_stdout
 	return like($out . $err, $expected, $what);
 }
 
-# what means something else in another server is refused of foreign tables as pg_upgrade refuses it of ordinary ones
+# what means something else in another server is refused of foreign tables as pg_upgrade refuses it
+# of ordinary ones
 {
 	my $from = copy_of($old, $first);
 	my $to = cluster('to' . ++$turn, $server, checksums => 0);

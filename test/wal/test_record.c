@@ -294,7 +294,10 @@ test_size_of_updates(void)
 	row[9] = 101;
 	initStringInfo(&buf);
 	MotRecordUpdate(&buf, "\200\0\0\7", 4, 4, old, sizeof(old), sizeof(old), 4, row, sizeof(row));
-	/* kind, key with length, host bits, size, what is kept, 2 bytes with length, what is kept, nothing */
+	/*
+	 * kind, key with length, host bits, size, what is kept, 2 bytes with length, what is kept,
+	 * nothing
+	 */
 	ok(buf.len == 1 + 5 + 1 + 1 + 1 + 3 + 2, "a changed counter takes a few bytes");
 
 	buf.len = 0;

@@ -14,7 +14,9 @@
  */
 #include "memory/memory_internal.h"
 
-/* relaxed, here and below: counters and limits order nothing; a new limit holds for whoever sees it */
+/*
+ * relaxed, here and below: counters and limits order nothing; a new limit holds for whoever sees it
+ */
 static inline uint64_t
 load(const _Atomic uint64_t *counter)
 {

@@ -65,8 +65,8 @@ typedef struct mot_cache mot_cache; /* in the region, one per process slot */
  * "caches" caches, and "header_size" bytes for the caller behind the region's
  * own header (mot_region_header; zeroed).  Commits nothing, but huge pages.
  * Returns NULL and a message when the system refuses; a region without the
- * huge pages that were to be tried, and the reason as message.  The topology (nodes, which cpu is on
- * which) is read with hwloc; HWLOC_SYNTHETIC makes it anything.
+ * huge pages that were to be tried, and the reason as message.  The topology (nodes, which cpu is
+ * on which) is read with hwloc; HWLOC_SYNTHETIC makes it anything.
  */
 extern mot_region *mot_region_create(size_t max_memory, unsigned caches,
 									 size_t header_size, unsigned flags,
@@ -164,7 +164,10 @@ extern void mot_region_set_insert_limit(mot_region *region, uint64_t bytes);
 /* is there less than a sixteenth left, of the region, the group or a quota, for new rows? */
 extern bool mot_pool_is_short(const mot_pool *pool);
 
-/* how many bytes new rows may still take of the region, or of what else bounds them if that has less */
+/*
+ * how many bytes new rows may still take of the region, or of what else bounds them if that has
+ * less
+ */
 extern uint64_t mot_pool_left(const mot_pool *pool);
 
 /*

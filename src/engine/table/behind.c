@@ -3,10 +3,11 @@
  * behind.c
  *	  When have older versions left the indexes?
  *
- * A host may give keys whose order is right only among versions that somebody can see together.  Where such keys come by
- * replay, older versions beside them, which only snapshots from before still see, may be out of order.  Before the host gives
- * keys of its own it says that all which is superseded by then is left behind, and asks until that is out of the
- * indexes: as soon as nobody has a snapshot that old it is seen to here.
+ * A host may give keys whose order is right only among versions that somebody can see together.
+ * Where such keys come by replay, older versions beside them, which only snapshots from before
+ * still see, may be out of order.  Before the host gives keys of its own it says that all which is
+ * superseded by then is left behind, and asks until that is out of the indexes: as soon as nobody
+ * has a snapshot that old it is seen to here.
  *
  *-------------------------------------------------------------------------
  */

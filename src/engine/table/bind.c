@@ -71,7 +71,9 @@ is_part(const cpus *set, const cpus *of)
 	return true;
 }
 
-/* what the last look has found; that may be in the middle of a change, which the next call will see */
+/*
+ * what the last look has found; that may be in the middle of a change, which the next call will see
+ */
 static void
 get_allowed(const mot_engine *e, cpus *set)
 {

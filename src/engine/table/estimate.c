@@ -24,7 +24,9 @@
 #define BORDER_FILL		(MOT_BORDER_WIDTH - 1)
 #define INTERIOR_FILL	(MOT_INTERIOR_WIDTH - 2)
 
-/* what a build leaves free in most suffix blocks: the room for one more, and what lengths differ by */
+/*
+ * what a build leaves free in most suffix blocks: the room for one more, and what lengths differ by
+ */
 #define SPARE_SUFFIX(bytes) ((bytes) / BORDER_FILL + (bytes) / 32)
 
 _Static_assert(sizeof(((mot_row_estimate *) 0)->objects) == MOT_OBJECT_CLASSES * sizeof(double), "each class has its place");

@@ -45,7 +45,10 @@
 #include "internal.h"
 #include "memory/topology.h"
 
-/* what a mover may owe before it waits for reclamation: so many versions, and this part of the memory that is left */
+/*
+ * what a mover may owe before it waits for reclamation: so many versions, and this part of the
+ * memory that is left
+ */
 #define MOST_OWED 16384
 #define PART_OWED 64
 
@@ -109,7 +112,9 @@ move_version(mover *m, mot_row *row, uint64_t head, unsigned node)
 	return false;
 }
 
-/* where the row belongs, if that can be told: it has a version that is nobody's to change just now */
+/*
+ * where the row belongs, if that can be told: it has a version that is nobody's to change just now
+ */
 static bool
 wanted_node(mover *m, uint64_t head, unsigned *node)
 {

@@ -11,23 +11,24 @@
  * it leads to the rows of a key as before, but what lies between two keys, or comes after
  * another, the host has to find out without it.
  *
- * A reader has to know that before it sees the row.  So the flag is set before the statement goes on
- * that adds the entry, and readers look at it after they have taken their snapshot.
+ * A reader has to know that before it sees the row.  So the flag is set before the statement goes
+ * on that adds the entry, and readers look at it after they have taken their snapshot.
  *
  * What follows of comparing neighbours: let an entry be placed when its own comparison is
  * over.  Of any two placed entries the flag is set, or they are in order.  Of the
  * two, the one that came into the tree later has found the other there.  If they were neighbours it
  * has compared them.  If something was between, it was compared with that: which
- * is placed by now, and the same is true of it and the other, which have fewer entries between them; and order is
- * transitive.  Entries that are gone again count as long as they were there: nothing leaves the tree
- * between its being added and being compared.  But an entry that is in the tree
- * and not placed yet must not be relied upon, since it may come to be the one that is out of order,
- * with what is beyond it on its wrong side.  So whoever meets such a neighbour compares with it and
- * goes on to the next one.  These are few: a session is adding one entry at
- * a time, and says so in its slot while it does.  All rows that a snapshot sees are placed.
+ * is placed by now, and the same is true of it and the other, which have fewer entries between
+ * them; and order is transitive.  Entries that are gone again count as long as they were there:
+ * nothing leaves the tree between its being added and being compared.  But an entry that is in the
+ * tree and not placed yet must not be relied upon, since it may come to be the one that is out of
+ * order, with what is beyond it on its wrong side.  So whoever meets such a neighbour compares with
+ * it and goes on to the next one.  These are few: a session is adding one entry at a time, and says
+ * so in its slot while it does.  All rows that a snapshot sees are placed.
  *
- * A bound that a reader brings along is compared in the same way, and is then in order with all rows
- * that its snapshot sees.  (One that is not is the reader's matter, and says nothing of the index.)
+ * A bound that a reader brings along is compared in the same way, and is then in order with all
+ * rows that its snapshot sees.  (One that is not is the reader's matter, and says nothing of the
+ * index.)
  *
  *-------------------------------------------------------------------------
  */

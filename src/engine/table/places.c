@@ -144,7 +144,10 @@ mot_row_place(mot_session *s, const mot_table *t, const void *key, size_t len)
 	s->place = mot_places_node(p, key, len);
 }
 
-/* the node for a new row of a session that has said something of a place, or MOT_ANY_NODE; asked once */
+/*
+ * the node for a new row of a session that has said something of a place, or MOT_ANY_NODE; asked
+ * once
+ */
 unsigned
 mot_session_placed(mot_session *s, const mot_table *t)
 {

@@ -92,8 +92,8 @@ extern uint64_t mot_tree_get(const mot_tree *tree, const void *key, size_t len,
 /*
  * The same, begun ahead of time (see mot_index_ahead).  _begin goes down to the
  * key's border node, asks for its lines, and does not read it.  _finish is
- * mot_tree_get, but begins in that node if its parent has not changed meanwhile.  Nothing is known ahead of keys longer than a slice,
- * nor where others are changing the nodes on the way.
+ * mot_tree_get, but begins in that node if its parent has not changed meanwhile.  Nothing is known
+ * ahead of keys longer than a slice, nor where others are changing the nodes on the way.
  */
 extern void mot_tree_get_begin(const mot_tree *tree, const void *key, size_t len, mot_ahead *ahead);
 extern uint64_t mot_tree_get_finish(const mot_tree *tree, const void *key, size_t len,
@@ -175,7 +175,9 @@ extern bool mot_tree_cursor_open(mot_tree_cursor *cursor, const mot_tree *tree,
 								 const mot_bound *lower, const mot_bound *upper,
 								 bool backward, const mot_observer *observer);
 
-/* next value, or 0 at the end.  *key, *len (may be NULL) point into the cursor, until the next call */
+/*
+ * next value, or 0 at the end.  *key, *len (may be NULL) point into the cursor, until the next call
+ */
 extern uint64_t mot_tree_cursor_next(mot_tree_cursor *cursor, const void **key, size_t *len);
 extern void mot_tree_cursor_close(mot_tree_cursor *cursor);
 

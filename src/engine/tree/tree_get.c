@@ -180,7 +180,10 @@ search:
 	}
 }
 
-/* The value of a short key in the border node that is responsible for it at version v; false: changed. */
+/*
+ * The value of a short key in the border node that is responsible for it at version v; false:
+ * changed.
+ */
 static inline bool
 get_here(const mot_border *b, uint64_t v, uint64_t slice, size_t len,
 		 const mot_observer *observer, uint64_t *value)

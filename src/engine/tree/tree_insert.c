@@ -247,7 +247,10 @@ add_with_room(mot_tree *tree, mot_tree_context *ctx, mot_place *place,
 
 /* ----------------------------------------------------------------- layers */
 
-/* what is left of an entry behind its first slices: a key's rest, or a link's skip and what it links to */
+/*
+ * what is left of an entry behind its first slices: a key's rest, or a link's skip and what it
+ * links to
+ */
 typedef struct rest
 {
 	const unsigned char *bytes;

@@ -11,8 +11,8 @@
  *
  * What T has read is known by the notes that each slot has for others who precede
  * (precede.c): those in its holder's slot say KEPT, a place beyond all, until T has
- * drawn its number c, and then c.  They are coarse, so that some wait who need not; and they keep no
- * memory.  After a restart what T has read is not known any more: it is everything.
+ * drawn its number c, and then c.  They are coarse, so that some wait who need not; and they keep
+ * no memory.  After a restart what T has read is not known any more: it is everything.
  *
  * Let W be who changes what T has read.  T notes, counts itself, and reads the clock; W
  * draws from the clock, and reads the count; all in the one order of sequentially

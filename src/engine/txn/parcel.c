@@ -65,7 +65,10 @@ has_long_key(const journal_entry *e)
 	return entry_kind(e) == J_ADD && e->c > sizeof(e->b);
 }
 
-/* Places in the queue that commit or undo will use: as many as were promised for what the journal has. */
+/*
+ * Places in the queue that commit or undo will use: as many as were promised for what the journal
+ * has.
+ */
 static uint64_t
 count_promises(const mot_session *s)
 {
@@ -327,7 +330,11 @@ mot_txn_next_lock(mot_session *s, uint64_t *pos, mot_lock *lock)
 		switch (entry_kind(e))
 		{
 			case J_SHARE:
-				/* (that of an earlier entry; or there is more of the row than a share) */
+
+				/*
+				 * (that of an earlier entry; or there is more of the row than
+				 * a share)
+				 */
 				if (e->c != 0 || head_owner(row_head(row)) == s->owner)
 					continue;
 				lock->mode = ((const share *) (uintptr_t) e->a)->key_only ? MOT_MODE_KEY_SHARE : MOT_MODE_SHARE;

@@ -115,7 +115,10 @@ note(_Atomic uint64_t *at, mot_ts place)
 	atomic_store_explicit(at, place, memory_order_relaxed);
 }
 
-/* All that the transaction has read was read as of "place": its number, or its snapshot.  slot: its own, or its holder's */
+/*
+ * All that the transaction has read was read as of "place": its number, or its snapshot.  slot: its
+ * own, or its holder's
+ */
 void
 mot_read_note(mot_session *s, mot_slot *slot, mot_ts place)
 {
@@ -227,7 +230,10 @@ mot_judged_await(mot_session *s, mot_ts number)
 	}
 }
 
-/* Has a transaction of this session that has been judged, or has ended, and comes at or after "first" read what is written? */
+/*
+ * Has a transaction of this session that has been judged, or has ended, and comes at or after
+ * "first" read what is written?
+ */
 bool
 mot_has_read(mot_slot *slot, mot_ts first, const note_set *w)
 {

@@ -90,7 +90,10 @@ unlinked_room(mot_session *s, owed_queue *q)
 	return list_grow(s, l);
 }
 
-/* under the lock, so that this need not be one atomic operation; relaxed: read as a hint, and by statistics */
+/*
+ * under the lock, so that this need not be one atomic operation; relaxed: read as a hint, and by
+ * statistics
+ */
 static inline void
 queue_count(owed_queue *q, int64_t change)
 {

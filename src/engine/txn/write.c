@@ -162,7 +162,10 @@ mode_shares(mot_row_mode mode)
 	return mode == MOT_MODE_SHARE || mode == MOT_MODE_KEY_SHARE;
 }
 
-/* Get the right that "mode" asks for.  *taken: there is an entry in the journal for it, or has to be one. */
+/*
+ * Get the right that "mode" asks for.  *taken: there is an entry in the journal for it, or has to
+ * be one.
+ */
 static mot_status
 row_acquire(mot_session *s, mot_row *row, mot_row_mode mode, bool *taken)
 {

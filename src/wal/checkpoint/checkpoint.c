@@ -75,7 +75,10 @@
 #include "wal/recovery/spool.h"
 #include "xact/xact.h"
 
-/* milliseconds between two looks at the redo pointer; while there is nothing to be done; after a failure */
+/*
+ * milliseconds between two looks at the redo pointer; while there is nothing to be done; after a
+ * failure
+ */
 #define WATCH_MS	20
 #define SLEEP_MS	10000
 #define RETRY_MS	5000

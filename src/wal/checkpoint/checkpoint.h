@@ -90,8 +90,8 @@ extern void MotSlotLetGo(void);
 /* -------------------------------------------------------------- checkpoint.c
  *
  * By who loads, in the worker or not.  Look: now and then; raises an error if the
- * server is to stop, and is armed when it has been promoted.  GiveWay: between two pieces of work; the transaction may
- * be another one afterwards.
+ * server is to stop, and is armed when it has been promoted.  GiveWay: between two pieces of work;
+ * the transaction may be another one afterwards.
  */
 extern void MotCheckpointLook(void);
 extern void MotCheckpointGiveWay(void);

@@ -560,7 +560,10 @@ reuse(Source *source, const char *directory)
 	return false;
 }
 
-/* A file for about PART_BYTES of pages: neighbours stay together, so what is in key order stays that. */
+/*
+ * A file for about PART_BYTES of pages: neighbours stay together, so what is in key order stays
+ * that.
+ */
 static WriteShared *
 plan_write(Sources *sources, const Cut *cut, const char *directory, dsm_segment **segment)
 {

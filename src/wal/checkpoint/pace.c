@@ -153,7 +153,10 @@ MotPaceLowerPriority(void)
 	lower_session();
 }
 
-/* The kernel may want us to come again: it allows ten such changes a second, of all processes together. */
+/*
+ * The kernel may want us to come again: it allows ten such changes a second, of all processes
+ * together.
+ */
 static void
 lower_session(void)
 {
@@ -195,7 +198,9 @@ set_share(MotPace *pace)
 		end_pauses(pace);
 }
 
-/* By the leader.  expected: bytes to be written, more or less; writers: how many will share in it. */
+/*
+ * By the leader.  expected: bytes to be written, more or less; writers: how many will share in it.
+ */
 void
 MotPaceBegin(MotPace *pace, uint64 expected, int writers, bool hurry)
 {

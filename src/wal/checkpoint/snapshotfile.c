@@ -292,7 +292,10 @@ MotRowFilesSync(void)
 	}
 }
 
-/* An error: what they are of will be removed.  (Their memory, and the descriptors, go with the caller's.) */
+/*
+ * An error: what they are of will be removed.  (Their memory, and the descriptors, go with the
+ * caller's.)
+ */
 void
 MotRowFilesForget(void)
 {

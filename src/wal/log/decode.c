@@ -8,10 +8,10 @@
  * output plugins in the order of their commits.  What it takes for that of a change is
  * its place in the log, the xid of its subtransaction, the file of its table, and rows as
  * heap tuples; all else (which table that was, as its columns were, savepoints that were
- * rolled back, spilling and streaming, PREPARE TRANSACTION) is the server's and works as for heap tables.  So
- * a change has a record of its own at the time when it is made, as in a heap table, beside
- * the redo that the commit writes.  (relation/logical.c says what is in it.)  Changes made of the redo
- * record instead would all come behind those of heap tables, which may refer to them.
+ * rolled back, spilling and streaming, PREPARE TRANSACTION) is the server's and works as for heap
+ * tables.  So a change has a record of its own at the time when it is made, as in a heap table,
+ * beside the redo that the commit writes.  (relation/logical.c says what is in it.)  Changes made
+ * of the redo record instead would all come behind those of heap tables, which may refer to them.
  *
  * Whoever replays the log passes these records by.
  *

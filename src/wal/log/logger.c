@@ -423,7 +423,10 @@ identity_key(const mot_version *before, size_t *len)
 	return index->check_buffer.data;
 }
 
-/* Of a prepared transaction: the rows that it has to have again after a restart, whatever it changes. */
+/*
+ * Of a prepared transaction: the rows that it has to have again after a restart, whatever it
+ * changes.
+ */
 static void
 log_locks(mot_session *session)
 {

@@ -132,8 +132,9 @@ is_to_be_restored(const char *gid)
 }
 
 /*
- * COMMIT PREPARED, ROLLBACK PREPARED: of before a restart?  Where the tables are refused, the next start finds
- * what has become of it.  What is rolled back need not be restored, and there may be no room for it.
+ * COMMIT PREPARED, ROLLBACK PREPARED: of before a restart?  Where the tables are refused, the next
+ * start finds what has become of it.  What is rolled back need not be restored, and there may be no
+ * room for it.
  */
 bool
 MotPreparedRedoRestore(const char *gid, bool commit)

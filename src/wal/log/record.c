@@ -320,7 +320,10 @@ load_word(const char *p)
 	return word;
 }
 
-/* the first and (one behind) the last byte in which two words differ, given what is not the same in them */
+/*
+ * the first and (one behind) the last byte in which two words differ, given what is not the same in
+ * them
+ */
 static inline int
 first_byte(uint64 difference)
 {

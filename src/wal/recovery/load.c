@@ -346,7 +346,10 @@ lead_load(Lead *lead)
 		MemoryContextDelete(loader.cxt);
 }
 
-/* A table that has all its rows, and log that is still to be applied: one that is waited for, else the smallest; -1: none. */
+/*
+ * A table that has all its rows, and log that is still to be applied: one that is waited for, else
+ * the smallest; -1: none.
+ */
 static int
 next_to_finish(Lead *lead)
 {
@@ -536,7 +539,10 @@ load_one(LoadShared *shared, int i, Loader *loader)
 		MotHelpersItemDone(&shared->base);
 }
 
-/* A row file that nobody has taken yet: of a table that is waited for, else of the smallest; -1: there is none. */
+/*
+ * A row file that nobody has taken yet: of a table that is waited for, else of the smallest; -1:
+ * there is none.
+ */
 static int
 take_item(LoadShared *shared)
 {

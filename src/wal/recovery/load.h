@@ -103,7 +103,10 @@ extern bool MotLoadBeginAsked(LoadShared *shared, uint32 number);
 /* It is there; or not, and what it has taken is free again. */
 extern void MotLoadEnd(LoadShared *shared, uint32 number);
 
-/* by the leader: is one there that was left out by who wrote the checkpoint?  Those that have no room */
+/*
+ * by the leader: is one there that was left out by who wrote the checkpoint?  Those that have no
+ * room
+ */
 extern bool MotLoadKept(LoadShared *shared, uint32 number, MotSorted *sorted, PlannedTable *planned);
 extern void MotLoadLeaveOut(LoadShared *shared, MotSorted *sorted, PlannedTable *planned);
 

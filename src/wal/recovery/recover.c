@@ -248,7 +248,9 @@ MotRecoverDone(const MotManifest *m, TimestampTz began)
 					(unsigned long long) rows, secs, usecs / 1000)));
 }
 
-/* The log behind a checkpoint is read by our ID, so it has to be the one with which it was written. */
+/*
+ * The log behind a checkpoint is read by our ID, so it has to be the one with which it was written.
+ */
 void
 MotRecoverCheckLog(const MotManifest *m)
 {

@@ -128,7 +128,9 @@ MotSortLog(const MotManifest *m, XLogRecPtr from, XLogRecPtr upto, TimeLineID tl
 	return sorted;
 }
 
-/* (one that is prepared may be committed at any time; then it is applied when all tables are there) */
+/*
+ * (one that is prepared may be committed at any time; then it is applied when all tables are there)
+ */
 static void
 sort_in_doubt(const MotManifestInDoubt *doubt)
 {

@@ -30,7 +30,10 @@ typedef struct MotSortedPart
 	size_t		size;
 } MotSortedPart;
 
-/* All of [from, upto), and what was in doubt when the checkpoint was written; in the current context. */
+/*
+ * All of [from, upto), and what was in doubt when the checkpoint was written; in the current
+ * context.
+ */
 extern MotSorted *MotSortLog(const MotManifest *m, XLogRecPtr from, XLogRecPtr upto, TimeLineID tli);
 extern void MotSortFree(MotSorted *sorted);
 
@@ -48,7 +51,8 @@ extern void MotSortedRead(MotSorted *sorted, const MotSortedPart *part,
  * Bring a table that nobody else can see forward by redo: NULL in *table for one
  * that is still to be made.  read: shows "visit" its operations, in order, a few at a time.
  * look: called now and then, may raise; true: it is to have no more memory.  Both with
- * arg.  false: there is no memory for it, or (*clash) its collations are not what they were (MotKeyGivesWay).
+ * arg.  false: there is no memory for it, or (*clash) its collations are not what they were
+ * (MotKeyGivesWay).
  */
 typedef void (*MotAdvanceVisit) (void *advance, XLogRecPtr lsn, const char *ops, size_t len);
 extern bool MotAdvance(Oid dbid, Oid relid, mot_table **table,

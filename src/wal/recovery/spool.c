@@ -54,7 +54,10 @@ typedef struct Entry
 
 #define ENTRY_SIZE MAXALIGN(sizeof(Entry))
 
-/* how far replay may be ahead when applying has begun, and what it is let do then: see MotSpoolThrottle */
+/*
+ * how far replay may be ahead when applying has begun, and what it is let do then: see
+ * MotSpoolThrottle
+ */
 #define AHEAD_BYTES ((uint64) 16 * 1024 * 1024)
 
 /* the file that this process has mapped to write to, and which it is */
@@ -242,9 +245,9 @@ MotSpoolWait(void)
 }
 
 /*
- * Tables are loaded, and what is spooled is being applied.  From now on replay may add half of what is
- * taken out, and a little; else, if it were faster, there would be no end to it.
- * Applied as it comes, it would have to wait for all of it.
+ * Tables are loaded, and what is spooled is being applied.  From now on replay may add half of what
+ * is taken out, and a little; else, if it were faster, there would be no end to it. Applied as it
+ * comes, it would have to wait for all of it.
  */
 void
 MotSpoolThrottle(void)
@@ -279,7 +282,10 @@ MotSpoolReadBegin(MotSpoolReader *reader)
 	pg_atomic_write_u64(&MotReplay->spool_before, pg_atomic_read_u64(&MotReplay->spool_added));
 }
 
-/* With MotApplyLock: is there nothing more?  Else, how many bytes; and as far as that may be read without. */
+/*
+ * With MotApplyLock: is there nothing more?  Else, how many bytes; and as far as that may be read
+ * without.
+ */
 uint64
 MotSpoolReadable(MotSpoolReader *reader)
 {

@@ -13,10 +13,10 @@
  * MotApplyLock, the tables are READY; from then on whoever learns of a commit
  * applies it itself.
  *
- * Statements that need a memory-optimized table wait until then, and can be cancelled.  A transaction
- * whose snapshot is older than what was applied is refused (MotStateSetLoaded).
- * Nothing else can see a table before that, so the worker needs no lock to apply.  It
- * is the only one who does.
+ * Statements that need a memory-optimized table wait until then, and can be cancelled.  A
+ * transaction whose snapshot is older than what was applied is refused (MotStateSetLoaded). Nothing
+ * else can see a table before that, so the worker needs no lock to apply.  It is the only one who
+ * does.
  *
  * Replay hands over without waiting: the worker holds the lock for the last
  * piece of the spool only.  That there is a last one MotSpoolThrottle sees to.
@@ -30,9 +30,9 @@
  *
  * When recovery ends before the worker is done, which may not even have begun, the server is
  * opened for writing, and the worker goes on: as after a crash (recover.c), the log from the
- * checkpoint on is there if it has to begin anew.  Only where the slot has gone, or the log has commits that
- * must not be read again (they are later than the target of recovery), the end of recovery
- * waits.  What cannot be loaded, or applied, is refused: heap tables are served, and
+ * checkpoint on is there if it has to begin anew.  Only where the slot has gone, or the log has
+ * commits that must not be read again (they are later than the target of recovery), the end of
+ * recovery waits.  What cannot be loaded, or applied, is refused: heap tables are served, and
  * replayed, and the next start finds what this one has found.
  *
  * On a server with nothing to replay the startup process does not get as far
@@ -168,10 +168,9 @@ MotStandbyWorkerComes(void)
 }
 
 /*
- * Recovery ends, at this position, before what was spooled has been applied.  true: the worker will go on
- * doing that when the server is open for writing, as after a crash: should there
- * be one, the slot has kept the log.  Nobody can drop it before the worker is
- * armed.
+ * Recovery ends, at this position, before what was spooled has been applied.  true: the worker will
+ * go on doing that when the server is open for writing, as after a crash: should there be one, the
+ * slot has kept the log.  Nobody can drop it before the worker is armed.
  */
 bool
 MotStandbyEndsLater(XLogRecPtr end)

@@ -80,8 +80,8 @@ MotApply(const char *ops, size_t len, XLogRecPtr lsn, TransactionId xid)
 }
 
 /*
- * A prepared transaction's changes, in a session of its own.  false: there is no room for them, or for a
- * table that they are of.
+ * A prepared transaction's changes, in a session of its own.  false: there is no room for them, or
+ * for a table that they are of.
  */
 bool
 MotApplyAgain(mot_session *session, const char *ops, size_t len, XLogRecPtr lsn)
@@ -104,7 +104,10 @@ MotApplyAgain(mot_session *session, const char *ops, size_t len, XLogRecPtr lsn)
 	return done;
 }
 
-/* The operations, in a transaction of that session, which goes on.  false: memory is full, and nothing was done. */
+/*
+ * The operations, in a transaction of that session, which goes on.  false: memory is full, and
+ * nothing was done.
+ */
 static bool
 apply_all(mot_session *session, mot_ts held, const char *ops, size_t len, XLogRecPtr lsn)
 {
@@ -318,8 +321,9 @@ mode_of(const MotOpData *op)
 }
 
 /*
- * Of rows with the same content: one that the transaction has already, for a change, or one that it has not, for a
- * lock; otherwise any that it can have.  (Logs of before 28 November 2026 have two locks of one row.)
+ * Of rows with the same content: one that the transaction has already, for a change, or one that it
+ * has not, for a lock; otherwise any that it can have.  (Logs of before 28 November 2026 have two
+ * locks of one row.)
  */
 typedef struct Choice
 {
@@ -361,7 +365,10 @@ find_row_again(const MotOpData *op, mot_row **row, const mot_version **version)
 	return true;
 }
 
-/* Finds the row that an operation is about and gets the right to change it.  false: damage, reported. */
+/*
+ * Finds the row that an operation is about and gets the right to change it.  false: damage,
+ * reported.
+ */
 static bool
 find_row(const MotOpData *op, mot_row **row, const mot_version **version)
 {
@@ -706,7 +713,10 @@ change_target(MotTarget *target)
 	}
 }
 
-/* What is being undone for lack of memory may be the reason, also a table that could not even be made. */
+/*
+ * What is being undone for lack of memory may be the reason, also a table that could not even be
+ * made.
+ */
 static void
 note_target(MotTarget *target)
 {

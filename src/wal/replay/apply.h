@@ -92,7 +92,10 @@ extern void MotTargetsEnd(mot_session *session);	/* replay has ended */
 extern void MotTargetDeform(MotTarget *target, unsigned host_bits, const void *row,
 							Datum *values, bool *isnull);
 
-/* Makes the key of the old, or the new, row (as deformed) in old_key or new_key; returns flags for the engine. */
+/*
+ * Makes the key of the old, or the new, row (as deformed) in old_key or new_key; returns flags for
+ * the engine.
+ */
 extern unsigned MotTargetOldKey(MotTarget *target, int index);
 extern unsigned MotTargetNewKey(MotTarget *target, int index);
 extern bool MotTargetKeysDiffer(MotTarget *target, int index);

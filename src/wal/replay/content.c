@@ -160,7 +160,10 @@ make_map(MotTarget *target, uint64 rows)
 
 /* ------------------------------------------------------------ transactions */
 
-/* A transaction comes to the table; what others have left of the file, or of the table, may be of no use. */
+/*
+ * A transaction comes to the table; what others have left of the file, or of the table, may be of
+ * no use.
+ */
 void
 MotContentBegin(MotTarget *target)
 {
@@ -343,7 +346,10 @@ columns_size(const MotTarget *target, unsigned host_bits, const char *row, size_
 	return tail != NULL ? tail - row : size;
 }
 
-/* the same columns, and all entries of the old tail in the new one; *more: bytes that it has besides */
+/*
+ * the same columns, and all entries of the old tail in the new one; *more: bytes that it has
+ * besides
+ */
 static bool
 has_got_entries(const MotTarget *target, unsigned old_host_bits, const char *old, size_t old_size,
 				unsigned host_bits, const char *row, size_t size, size_t *more)
@@ -371,10 +377,10 @@ has_got_entries(const MotTarget *target, unsigned old_host_bits, const char *old
  * The row that an operation is about, which changes or deletes it; *amended: it has more entries in
  * its tail than it had then.
  *
- * A row that gets entries in place (logger_amend) may be in the checkpoint as it was afterwards.  So
- * of rows that were equal fewer may be left without them than the log knows of.  If none is left, who gives
- * them to one finds that done (*row: NULL), and for others any row will do that has more: the one with
- * least, so that none is left with less than it has to have.
+ * A row that gets entries in place (logger_amend) may be in the checkpoint as it was afterwards.
+ * So of rows that were equal fewer may be left without them than the log knows of.  If none is
+ * left, who gives them to one finds that done (*row: NULL), and for others any row will do that has
+ * more: the one with least, so that none is left with less than it has to have.
  */
 bool
 MotContentFind(mot_session *session, const mot_view *view, MotTarget *target, const MotOpData *op,

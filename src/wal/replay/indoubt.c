@@ -281,9 +281,9 @@ apply_entry(const InDoubt *entry)
 }
 
 /*
- * at_end: who is not committed will never be, unless it is prepared.  Only a server that is open for
- * writing has all those in its list of running transactions, and has no others there
- * that are in doubt; before, they wait.
+ * at_end: who is not committed will never be, unless it is prepared.  Only a server that is open
+ * for writing has all those in its list of running transactions, and has no others there that are
+ * in doubt; before, they wait.
  */
 static Fate
 fate_of(const InDoubt *entry, bool at_end)

@@ -14,8 +14,8 @@
  * Each checkpoint takes the files and the redo along (as a part of its own
  * number), so what lies before it is not needed for the table, neither log nor
  * older checkpoints.  The directory itself does not outlive a start, so nothing in it
- * is on the disk for certain before a checkpoint comes by: there can be tens of thousands.  What a checkpoint has of redo stays as it is: there is
- * only added to it.
+ * is on the disk for certain before a checkpoint comes by: there can be tens of thousands.  What a
+ * checkpoint has of redo stays as it is: there is only added to it.
  *
  * A table is brought back as tables are at a start: its files are loaded, its
  * indexes built, and it is brought forward by its redo (advance.c), out of everybody's sight.
@@ -27,10 +27,11 @@
  * server is at work, it is not to take what is reserved for changes of what is there.
  *
  * The same way is taken for a table whose keys clash by its collations, as they are today: another
- * version of ICU takes strings for equal that were not, or makes keys that are too long.  It is loaded with
- * plain keys, and brought forward with them, and in the end each index is made as it should be, if that
- * can be done.  An index that keeps plain keys is found by its form (MotKeyGivesWay).  So what had been stored is
- * there, whatever the library, and at the next start it is tried again.
+ * version of ICU takes strings for equal that were not, or makes keys that are too long.  It is
+ * loaded with plain keys, and brought forward with them, and in the end each index is made as it
+ * should be, if that can be done.  An index that keeps plain keys is found by its form
+ * (MotKeyGivesWay).  So what had been stored is there, whatever the library, and at the next start
+ * it is tried again.
  *
  * The list is in shared memory (leftlist.c).  Who applies redo adds to it
  * and to the files, with MotApplyLock; a commit takes from the list only, and the
@@ -132,7 +133,10 @@ directory_of(const MotLeftOut *entry)
 	return psprintf("%s/%u", LEFT_OUT_DIRECTORY, entry->number);
 }
 
-/* Files of rows are not written to once they are complete, so a second name will do where there can be one. */
+/*
+ * Files of rows are not written to once they are complete, so a second name will do where there can
+ * be one.
+ */
 static void
 take_file(const char *from, const char *to)
 {
@@ -584,7 +588,9 @@ MotLeftOutFailed(Oid dbid, Oid relid, uint64 had, uint64 needed)
 	MotLeftOutRegister(&entry);
 }
 
-/* As far as one knows: of a table that was made when there was no room, all rows are in its redo. */
+/*
+ * As far as one knows: of a table that was made when there was no room, all rows are in its redo.
+ */
 uint64
 MotLeftOutNeeds(const MotLeftOut *entry)
 {
@@ -831,8 +837,8 @@ load_index(Back *back, int i)
 }
 
 /*
- * The table is there, with plain keys.  Which of its indexes can be what they should be?  false: there
- * is no memory to find that out.
+ * The table is there, with plain keys.  Which of its indexes can be what they should be?  false:
+ * there is no memory to find that out.
  */
 static bool
 mend_indexes(Back *back)

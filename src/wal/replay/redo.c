@@ -86,7 +86,9 @@ MotApplyRaiseMemory(mot_status status, XLogRecPtr lsn, const char *table)
 			 errhint("Increase mot.max_memory, on a standby to at least what the primary has, and start the server again.")));
 }
 
-/* By its collation, as it is today, a key is there already: the table is to be had with plain keys. */
+/*
+ * By its collation, as it is today, a key is there already: the table is to be had with plain keys.
+ */
 static void
 raise_clash(MotRedo *redo)
 {
@@ -107,7 +109,9 @@ MotRedoClashes(MotRedo *redo)
 	return redo->clash;
 }
 
-/* The table of the current operation and the log do not fit together; returns false, where it does. */
+/*
+ * The table of the current operation and the log do not fit together; returns false, where it does.
+ */
 bool
 MotRedoMisfit(MotRedo *redo, const char *fmt,...)
 {
@@ -173,7 +177,9 @@ MotRedoCheck(MotRedo *redo, mot_status status)
 
 /* ------------------------------------------------------------------- rows */
 
-/* The row that an operation is about; NULL: it has been done.  false: damage, reported (so below). */
+/*
+ * The row that an operation is about; NULL: it has been done.  false: damage, reported (so below).
+ */
 bool
 MotRedoFind(MotRedo *redo, const MotOpData *op, mot_row **row, const mot_version **version)
 {
@@ -229,7 +235,9 @@ MotRedoLoad(MotRedo *redo, unsigned host_bits, const void *bytes, size_t len)
 	return true;
 }
 
-/* The new row's bytes, of the old one's, in redo->row; both are taken apart if there are indexes. */
+/*
+ * The new row's bytes, of the old one's, in redo->row; both are taken apart if there are indexes.
+ */
 bool
 MotRedoPatch(MotRedo *redo, const MotOpData *op, unsigned old_host_bits, const void *old_bytes, size_t old_size)
 {

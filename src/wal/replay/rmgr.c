@@ -255,7 +255,10 @@ is_known(XLogReaderState *record)
 	return format <= MOT_RECORD_FORMAT;
 }
 
-/* As the server does for settings (RecoveryRequiresIntParameter).  The caller raises what there is to say. */
+/*
+ * As the server does for settings (RecoveryRequiresIntParameter).  The caller raises what there is
+ * to say.
+ */
 static void
 pause_before(XLogReaderState *record)
 {

@@ -13,8 +13,8 @@
  * depend on what ours need.
  *
  * On a standby a session that finds a transaction of both kinds committed applies
- * it, and cannot make room: nobody but the startup process may take the locks for that, which sleeps
- * while no log comes.  So it asks the worker.
+ * it, and cannot make room: nobody but the startup process may take the locks for that, which
+ * sleeps while no log comes.  So it asks the worker.
  *
  *-------------------------------------------------------------------------
  */
@@ -57,11 +57,17 @@ static bool worker = false;
 #define CHECKPOINT_NAPS 6000
 static int	naps = 0;
 
-/* what is left out at a time has at least so much, and twice as much each time for the same transaction */
+/*
+ * what is left out at a time has at least so much, and twice as much each time for the same
+ * transaction
+ */
 #define LEAST_BYTES ((uint64) 256 * 1024)
 static uint64 least_bytes = LEAST_BYTES;
 
-/* of a transaction that found no room: the tables that it has come to, and those that it is not to make */
+/*
+ * of a transaction that found no room: the tables that it has come to, and those that it is not to
+ * make
+ */
 typedef struct Noted
 {
 	MotTargetKey key;

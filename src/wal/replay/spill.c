@@ -121,8 +121,8 @@ MotSpillAllocate(int fd, uint64 offset, Size len)
 }
 
 /*
- * A file of so many bytes, to be written by its mapping, which all who have it share; new: it is made
- * anew.  NULL: errno says why not, and a new one is gone.
+ * A file of so many bytes, to be written by its mapping, which all who have it share; new: it is
+ * made anew.  NULL: errno says why not, and a new one is gone.
  */
 void *
 MotSpillMapFile(const char *path, Size len, bool new)

@@ -1,6 +1,7 @@
-# Debezium's embedded engine, which knows nothing of memory-optimized tables, with a program that applies its events
-# to another database: the initial copy beside writers, columns that are added meanwhile, and the engine and its source
-# killed in turn.  The rows are the same in the end, of memory-optimized tables as of heap tables.
+# Debezium's embedded engine, which knows nothing of memory-optimized tables, with a program that
+# applies its events to another database: the initial copy beside writers, columns that are added
+# meanwhile, and the engine and its source killed in turn.  The rows are the same in the end, of
+# memory-optimized tables as of heap tables.
 
 . "$HERE/../streams.sh"
 cp -r "$HERE" "$work/program"

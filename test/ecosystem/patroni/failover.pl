@@ -279,8 +279,9 @@ sub round
 	my $gap = time - $began;
 	if ($new && !@wrong)
 	{
-		# A Patroni that finds its server still running takes synchronous_standby_names away from it before it
-		# stops it: what waits for a standby is acknowledged then.  So do a watchdog's part.
+		# A Patroni that finds its server still running takes synchronous_standby_names away from it
+		# before it stops it: what waits for a standby is acknowledged then.  So do a watchdog's
+		# part.
 		if (!kill 0, $patroni{$old})
 		{
 			kill_postgres($old);

@@ -1,6 +1,6 @@
-# Three servers that Patroni and etcd look after, in synchronous mode: leaders are killed under load, and change places.
-# What was acknowledged is there, on all three, and old leaders come back.  failover.pl has the story; Patroni's
-# dynamic configuration is the one of docs/scale-out.md.
+# Three servers that Patroni and etcd look after, in synchronous mode: leaders are killed under
+# load, and change places. What was acknowledged is there, on all three, and old leaders come back.
+# failover.pl has the story; Patroni's dynamic configuration is the one of docs/scale-out.md.
 
 box=$SANDBOX
 . "$HERE/../../sandbox.sh"

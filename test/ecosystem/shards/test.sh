@@ -1,6 +1,6 @@
-# TPC-C over three servers with ordinary memory-optimized tables (bench/shards.sh), each transaction one of Narayana's over those that it
-# touches (the program is the one of test/ecosystem/xa): the manager, or servers, are killed under load, and the manager's
-# recovery ends what was begun.
+# TPC-C over three servers with ordinary memory-optimized tables (bench/shards.sh), each transaction
+# one of Narayana's over those that it touches (the program is the one of test/ecosystem/xa): the
+# manager, or servers, are killed under load, and the manager's recovery ends what was begun.
 
 box=$SANDBOX
 . "$HERE/../../sandbox.sh"

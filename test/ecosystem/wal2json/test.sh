@@ -1,6 +1,7 @@
-# A consumer that knows nothing of memory-optimized tables: pg_recvlogical with wal2json, and a program that
-# applies what it writes to another database (apply.py).  Writers, columns that are added meanwhile, and each of
-# the three killed in turn: the rows are the same in the end, of memory-optimized tables as of heap tables.
+# A consumer that knows nothing of memory-optimized tables: pg_recvlogical with wal2json, and a
+# program that applies what it writes to another database (apply.py).  Writers, columns that are
+# added meanwhile, and each of the three killed in turn: the rows are the same in the end, of
+# memory-optimized tables as of heap tables.
 
 . "$HERE/../streams.sh"
 source_begin

@@ -1,5 +1,6 @@
 # Narayana's transactions over two servers, with heap tables and memory-optimized ones in each:
-# the program, or one of the servers, is killed under load, and the manager's recovery ends what was begun.
+# the program, or one of the servers, is killed under load, and the manager's recovery ends what was
+# begun.
 
 box=$SANDBOX
 . "$HERE/../../sandbox.sh"
