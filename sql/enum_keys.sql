@@ -244,6 +244,16 @@ SELECT bool_and(twin('keys', q, '{m}')) FROM (VALUES
 	('SELECT * FROM %t_f WHERE id = 2 AND e > ''v20'' ORDER BY e DESC'),
 	('SELECT min(e), max(e) FROM %t_k')) q(q);
 
+-- sent as text again and again: how many entries a plan that is remembered would read is counted before there is a snapshot
+SELECT count(*), min(e), max(e) FROM m WHERE e >= 'v3' AND e < 'v7';
+SELECT count(*), min(e), max(e) FROM m WHERE e >= 'v4' AND e < 'merry';
+SELECT count(*), min(e), max(e) FROM m WHERE e >= 'v12' AND e < 'v15';
+SELECT count(*), min(e), max(e) FROM h WHERE e >= 'v12' AND e < 'v15';
+SELECT a, e, id FROM m WHERE a IN (1, 3) AND t = 'x1' AND e > 'v14' AND e <= 'v19' ORDER BY a, e DESC, id;
+SELECT a, e, id FROM m WHERE a IN (1, 4) AND t = 'x1' AND e > 'v11' AND e <= 'v19' ORDER BY a, e DESC, id;
+SELECT a, e, id FROM m WHERE a IN (1, 2) AND t = 'x1' AND e > 'v11' AND e <= 'v16' ORDER BY a, e DESC, id;
+SELECT a, e, id FROM h WHERE a IN (1, 2) AND t = 'x1' AND e > 'v11' AND e <= 'v16' ORDER BY a, e DESC, id;
+
 -- scans that turn round, and cursors that are open while rows of other values come
 BEGIN;
 DECLARE c SCROLL CURSOR FOR SELECT e, id FROM m WHERE a = 3 AND t = 'x1' AND id < 300 ORDER BY e DESC, id;

@@ -367,7 +367,7 @@ has_range(MotKeys *keys)
 {
 	/* (a bound may have gone astray) */
 	keys->in_turn &= !keys->astray;
-	return likely(!keys->in_turn) || keys->gap || MotTurnsFirst(keys);
+	return likely(!keys->in_turn) || keys->gap || keys->view == NULL || MotTurnsFirst(keys);
 }
 
 /* The next combination of points, like an odometer: the last column turns fastest. */
@@ -421,7 +421,7 @@ next_points(MotKeys *keys, bool later)
 bool
 MotKeysNext(MotKeys *keys, ExprContext *econtext)
 {
-	if (unlikely(keys->in_turn) && !keys->gap && MotTurnsNext(keys))
+	if (unlikely(keys->in_turn) && !keys->gap && keys->view != NULL && MotTurnsNext(keys))
 		return true;
 	return next_points(keys, true);
 }

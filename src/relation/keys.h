@@ -96,7 +96,8 @@ typedef struct MotKeys
 								 * columns, each of its type */
 	const mot_view *view;		/* of a ranked index: whose rows have places
 								 * for bounds (NULL: all); of enums: whose
-								 * values are taken in turn */
+								 * values are taken in turn (NULL: what else
+								 * bounds is one range) */
 	MemoryContext list_cxt;		/* not NULL if there are IN lists; holds their
 								 * elements */
 	MotKeyCondition *conditions;
