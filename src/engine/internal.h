@@ -396,6 +396,7 @@ struct mot_index
 	_Atomic bool behind;		/* rows may have no entry yet */
 	_Atomic bool disordered;	/* see order.c */
 	_Atomic bool odd;			/* see mot_index_has_odd */
+	_Atomic mot_ts odd_since;	/* clock after that was said */
 	mot_index  *next;			/* list of dropped ones */
 	mot_ts		dropped_stamp;
 	bool		still_owed;		/* as with tables */
@@ -855,6 +856,7 @@ extern uint64_t mot_range_open(mot_session *s, mot_index *index, const mot_bound
 							   const mot_bound *upper, bool backward);
 extern void mot_range_reached(mot_session *s, uint64_t range, const void *key, size_t len);
 extern void mot_range_ended(mot_session *s, uint64_t range);
+extern bool mot_ranges_ordered(const mot_session *s);
 extern mot_status mot_ranges_stand(mot_session *s);
 extern void mot_ranges_clear(mot_session *s);
 extern void mot_ranges_free(mot_session *s);

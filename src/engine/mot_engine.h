@@ -431,7 +431,8 @@ extern bool mot_index_bound_in_order(mot_session *session, const mot_index_handl
 
 /*
  * Has a key been added with MOT_KEY_ODD?  Of all that a snapshot sees it is known, asked after that
- * was taken.
+ * was taken.  If the first one comes later, a SERIALIZABLE transaction that has looked at ranges is
+ * judged by all of the index: the key may belong to them.
  */
 extern bool mot_index_has_odd(const mot_index *index);
 

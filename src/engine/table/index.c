@@ -41,8 +41,15 @@ mot_index_tree_key(mot_session *s, const mot_index *index, mot_row *row, const v
 	uint64_t	number;
 
 	/* (before the entry can be seen) */
-	if (mot_unlikely(flags & MOT_KEY_ODD) && !atomic_load_explicit(&index->odd, memory_order_relaxed))
+	if (mot_unlikely(flags & MOT_KEY_ODD) && !atomic_load_explicit(&index->odd_since, memory_order_relaxed))
+	{
+		/*
+		 * seq_cst: who does not find it set has a snapshot of that number at
+		 * most
+		 */
 		atomic_store(&((mot_index *) index)->odd, true);
+		atomic_store(&((mot_index *) index)->odd_since, atomic_load(&s->engine->clock));
+	}
 	if ((index->flags & MOT_INDEX_UNIQUE) && !(flags & MOT_KEY_DISTINCT))
 	{
 		*result = key;

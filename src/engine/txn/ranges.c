@@ -20,6 +20,10 @@
  * that a node has the version at which it was read says nothing about a range that was
  * read before, when its keys were in another node.
  *
+ * Where an index's keys are in order until the first odd one comes (mot_index_has_odd), a range that was
+ * looked at before says nothing of odd keys: those can belong to it wherever they are.  So if that was after
+ * our snapshot all of the index counts.
+ *
  * What is written down is bounded.  Beyond the bound it is only which
  * indexes were asked, and each of them is asked for all that it has: what
  * others have inserted anywhere in it then counts.
@@ -219,6 +223,31 @@ value_stands(mot_session *s, uint64_t value)
 	return true;
 }
 
+/* Did all bounds include what keys they were meant to?  See the head of this file. */
+static inline bool
+is_ordered(const mot_session *s, const mot_index *index)
+{
+	/*
+	 * relaxed: of keys that count it was said before their commit's number
+	 * was drawn
+	 */
+	mot_ts		since = atomic_load_explicit(&((mot_index *) index)->odd_since, memory_order_relaxed);
+
+	return mot_likely(since == 0) || since < s->snapshot;
+}
+
+bool
+mot_ranges_ordered(const mot_session *s)
+{
+	for (uint64_t i = 0; i < s->range_count; i++)
+		if (!is_ordered(s, s->ranges[i].index))
+			return false;
+	for (uint64_t i = 0; i < s->whole_count; i++)
+		if (!is_ordered(s, s->whole[i]))
+			return false;
+	return true;
+}
+
 /* Bounds NULL: none. */
 static mot_status
 range_stands(mot_session *s, const mot_index *index, const mot_bound *low, const mot_bound *high)
@@ -251,6 +280,8 @@ item_stands(mot_session *s, const range_item *item)
 	}
 	if (item->come == RANGE_NOWHERE)
 		return MOT_OK;
+	if (mot_unlikely(!is_ordered(s, item->index)))
+		return range_stands(s, item->index, NULL, NULL);
 	if (item->come == RANGE_SOMEWHERE)
 		*(item->kind == RANGE_FORWARD ? &high : &low) = (mot_bound)
 	{

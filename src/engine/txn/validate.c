@@ -467,7 +467,7 @@ all_stand(mot_session *s)
 		if (!read_stands(s, &s->reads[i]))
 			return MOT_CONFLICT_READ;
 	MOT_STOP_POINT("validate-nodes");
-	if (!mot_read_nodes_stand(s))
+	if (!mot_read_nodes_stand(s) || mot_unlikely(!mot_ranges_ordered(s)))
 	{
 		mot_status	status = mot_ranges_stand(s);
 
