@@ -257,9 +257,12 @@ take_free(const char *gid, TransactionId xid, bool *passing)
 	return found;
 }
 
-/* As many as the server has; but one that it has done with may be ours still, for a moment. */
+/*
+ * As many as the server has; but one that it has done with may be ours still, for a moment, or longer if nobody has
+ * told us.  (Who restores one holds what settling takes, and those before a restart have had room.)
+ */
 static Holder *
-take_holder(const char *gid, TransactionId xid)
+take_holder(const char *gid, TransactionId xid, bool settles)
 {
 	TimestampTz began = GetCurrentTimestamp();
 
@@ -270,6 +273,8 @@ take_holder(const char *gid, TransactionId xid)
 
 		if (holder != NULL)
 			return holder;
+		if (settles && settle_decided())
+			continue;
 		if (!passing || TimestampDifferenceExceeds(began, GetCurrentTimestamp(), HOLDER_PATIENCE_MS))
 			ereport(ERROR,
 					(errcode(ERRCODE_OUT_OF_MEMORY),
@@ -377,7 +382,7 @@ MotPreparedBegin(mot_session *session, const MotXactLog *log, bool keeps)
 {
 	TransactionId xid = GetTopTransactionId();
 
-	mine = take_holder(prepares ? prepare_gid : "", xid);
+	mine = take_holder(prepares ? prepare_gid : "", xid, true);
 	mine_session = open_slot(mine);
 	if (keeps)
 	{
@@ -681,7 +686,7 @@ MotPreparedWait(TransactionId xid)
 mot_session *
 MotPreparedRestore(TransactionId xid, const char *gid)
 {
-	mine = take_holder(gid, xid);
+	mine = take_holder(gid, xid, false);
 	mine_session = open_slot(mine);
 	return mine_session;
 }

@@ -206,6 +206,29 @@ SKIP:
 	$was = same('idle');
 	unlink $subscriber->data_dir . '/mot.fault.go';
 
+	# as many can be prepared as the server has room for, nobody having told of the end of one
+	$subscriber->safe_psql('postgres', 'CREATE TABLE here (n int) USING mot');
+	prepare('many');
+	$publisher->wait_for_catchup('sub');
+	$subscriber->safe_psql('postgres', join '', map { "BEGIN; INSERT INTO here VALUES ($_); PREPARE TRANSACTION 'here$_';" } 1 .. 18);
+	my @open = map { my $session = $subscriber->background_psql('postgres', on_error_stop => 0); $session->query_safe('BEGIN; INSERT INTO here VALUES (0)'); $session } 19, 20;
+	my $maintenance = $subscriber->safe_psql('postgres', "SELECT pid FROM pg_stat_activity WHERE backend_type = 'mot maintenance'");
+	kill 'STOP', $maintenance;
+	my $log_from = -s $subscriber->logfile;
+	set_fault('prepared-served:wait');
+	end('many', 'COMMIT');
+	for (1 .. 200) { last if slurp_file($subscriber->logfile, $log_from) =~ /fault point "prepared-served" reached/; usleep(50_000) }
+	$open[$_ - 19]->query("PREPARE TRANSACTION 'here$_'") for 19, 20;
+	is(prepared(), '20', 'as many are prepared as can be');
+	kill 'CONT', $maintenance;
+	$_->quit for @open;
+	$subscriber->safe_psql('postgres', "COMMIT PREPARED 'here$_'") for 1 .. 20;
+	is($subscriber->safe_psql('postgres', 'SELECT count(*), sum(n) FROM here'), '20|171', '... and committed');
+	append_to_file($subscriber->data_dir . '/mot.fault.go', '');
+	set_fault('');
+	$was = same('many');
+	unlink $subscriber->data_dir . '/mot.fault.go';
+
 	my $round = 0;
 	for my $point (qw(prepare-packed prepare-logged prepare-decided prepare-handed prepare-done prepared-served prepared-decided prepared-installed prepared-undone prepared-left prepared-over))
 	{
