@@ -887,6 +887,9 @@ extern void mot_order_begin(mot_session *s);
 extern void mot_order_end(mot_session *s, const mot_index_handle *handle, bool added,
 						  const void *tkey, size_t tlen, unsigned bits);
 
+/* and, before an entry with MOT_KEY_ODD can be seen */
+extern void mot_index_note_odd(mot_session *s, mot_index *index);
+
 static inline void
 order_begin(mot_session *s, const mot_index_handle *handle)
 {

@@ -41,15 +41,8 @@ mot_index_tree_key(mot_session *s, const mot_index *index, mot_row *row, const v
 	uint64_t	number;
 
 	/* (before the entry can be seen) */
-	if (mot_unlikely(flags & MOT_KEY_ODD) && !atomic_load_explicit(&index->odd_since, memory_order_relaxed))
-	{
-		/*
-		 * seq_cst: who does not find it set has a snapshot of that number at
-		 * most
-		 */
-		atomic_store(&((mot_index *) index)->odd, true);
-		atomic_store(&((mot_index *) index)->odd_since, atomic_load(&s->engine->clock));
-	}
+	if (mot_unlikely(flags & MOT_KEY_ODD))
+		mot_index_note_odd(s, (mot_index *) index);
 	if ((index->flags & MOT_INDEX_UNIQUE) && !(flags & MOT_KEY_DISTINCT))
 	{
 		*result = key;
@@ -63,13 +56,6 @@ mot_index_tree_key(mot_session *s, const mot_index *index, mot_row *row, const v
 	*result = buf;
 	*bits = VALUE_TAIL;
 	return len + KEY_TAIL;
-}
-
-bool
-mot_index_has_odd(const mot_index *index)
-{
-	/* acquire: as mot_index_disordered */
-	return atomic_load_explicit(&((mot_index *) index)->odd, memory_order_acquire);
 }
 
 /* ------------------------------------------------------------------ reading */

@@ -41,6 +41,23 @@ mot_index_disordered(const mot_index *index)
 	return atomic_load_explicit(&((mot_index *) index)->disordered, memory_order_acquire);
 }
 
+bool
+mot_index_has_odd(const mot_index *index)
+{
+	/* acquire: as mot_index_disordered */
+	return atomic_load_explicit(&((mot_index *) index)->odd, memory_order_acquire);
+}
+
+void
+mot_index_note_odd(mot_session *s, mot_index *index)
+{
+	if (atomic_load_explicit(&index->odd_since, memory_order_relaxed))
+		return;
+	/* seq_cst: who does not find it set has a snapshot of that number at most */
+	atomic_store(&index->odd, true);
+	atomic_store(&index->odd_since, atomic_load(&s->engine->clock));
+}
+
 void
 mot_index_set_disordered(mot_index *index)
 {
