@@ -416,8 +416,7 @@ is_simple(const Query *query)
 /* What is asked of an expression. */
 typedef struct Planning
 {
-	bool		patterns;		/* do operators that match patterns count,
-								 * too? */
+	bool		patterns;		/* do operators that are estimated count, too? */
 	bool		estimated;		/* is it a condition, or LIMIT? */
 	bool		constant;		/* the node has no column in it */
 } Planning;
@@ -461,11 +460,32 @@ is_of_planning(Oid funcid, void *context)
 	return result;
 }
 
-/* Does the planner look into patterns, which may be wrong, to estimate what they find? */
+/* Might somebody see, or miss, that the planner calls it? */
 static bool
-is_of_patterns(Oid opno)
+is_procedural(Oid funcid)
 {
-	switch (get_oprrest(opno))
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(funcid));
+	Oid			language = HeapTupleIsValid(tuple) ? ((Form_pg_proc) GETSTRUCT(tuple))->prolang : InvalidOid;
+
+	if (HeapTupleIsValid(tuple))
+		ReleaseSysCache(tuple);
+	return language != INTERNALlanguageId && language != ClanguageId;
+}
+
+/*
+ * To estimate what a comparison finds the planner calls it, with what statistics have, or looks into a pattern: may
+ * that fail, or be seen?
+ */
+static bool
+may_fail_to_estimate(OpExpr *op)
+{
+	Oid			estimate = get_oprrest(op->opno);
+
+	if (OidIsValid(estimate) &&
+		(is_procedural(get_opcode(op->opno)) ||
+		 (!OidIsValid(op->inputcollid) && type_is_collatable(exprType(linitial(op->args))))))
+		return true;
+	switch (estimate)
 	{
 		case F_REGEXEQSEL:
 		case F_REGEXNESEL:
@@ -503,7 +523,7 @@ needs_planning(Node *node, void *context)
 		return expression_tree_walker(node, needs_planning, &conditions);
 	}
 	planning->constant = !contain_var_clause(node);
-	return (planning->patterns && IsA(node, OpExpr) && is_of_patterns(((OpExpr *) node)->opno)) ||
+	return (planning->patterns && IsA(node, OpExpr) && may_fail_to_estimate((OpExpr *) node)) ||
 		check_functions_in_node(node, is_of_planning, context) ||
 		expression_tree_walker(node, needs_planning, context);
 }
@@ -889,12 +909,12 @@ is_sent(const char *query_string, int cursor_options)
 	return ActivePortal == NULL && query_string == debug_query_string && cursor_options == CURSOR_OPT_PARALLEL_OK;
 }
 
-/* Who turns these off wants to see what the planner does then. */
+/* Who turns these off wants to see what the planner does then.  (Constraints are excluded for constants.) */
 static inline bool
 is_usual(void)
 {
 	return enable_seqscan && enable_indexscan && enable_indexonlyscan && enable_bitmapscan && enable_tidscan &&
-		enable_sort && enable_incremental_sort && enable_hashagg &&
+		enable_sort && enable_incremental_sort && enable_hashagg && constraint_exclusion != CONSTRAINT_EXCLUSION_ON &&
 		plan_cache_mode != PLAN_CACHE_MODE_FORCE_CUSTOM_PLAN && !Debug_print_plan;
 }
 

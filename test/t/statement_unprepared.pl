@@ -119,6 +119,17 @@ compare('ranges', 70, $skewed
 	  . 'DROP INDEX few_a_idx;' . each_of('SELECT count(*) FROM few WHERE a = ?', 1 .. 4) . 'CREATE INDEX ON few (a) WHERE a = 3;' . each_of('SELECT count(*) FROM few WHERE a = ?', 1 .. 4)
 	  . 'CREATE TABLE child () INHERITS (few); INSERT INTO child VALUES (1, 1);' . each_of('SELECT count(*) FROM few WHERE a = ?', 1 .. 4));
 
+# enums whose bytes have not their order
+compare('ranges of enums', 4, "CREATE TYPE odd AS ENUM ('b', 'd'); ALTER TYPE odd ADD VALUE 'a' BEFORE 'b'; ALTER TYPE odd ADD VALUE 'c' BEFORE 'd';
+	CREATE TABLE o (e odd, id int, PRIMARY KEY (e, id)); INSERT INTO o SELECT (enum_range(NULL::odd))[1 + i % 4], i FROM generate_series(1, 80) i; ANALYZE o;"
+	  . each_of('SELECT count(*), max(id) FROM o WHERE e >= ?', "'a' AND e < 'b'", "'b' AND e < 'b'", "'a' AND e <= 'c'", "'c' AND e < 'a'", "'b' AND e < 'd'", "NULL AND e < 'd'") . each_of('SELECT id FROM o WHERE e = ? AND id BETWEEN 10 AND 40 ORDER BY id', "'a'", "'b'", "'c'", "'d'"));
+
+# what the planner calls to estimate, or leaves out for what a constraint or another condition says
+compare('what conditions say', 0, "CREATE TABLE o (id int PRIMARY KEY, c text COLLATE \"POSIX\"); INSERT INTO o SELECT i, 'c' || i FROM generate_series(1, 80) i;
+	CREATE FUNCTION less(int, int) RETURNS bool IMMUTABLE LANGUAGE plpgsql AS \$\$ BEGIN RAISE NOTICE 'less'; RETURN \$1 < \$2; END \$\$; CREATE OPERATOR <<< (LEFTARG = int, RIGHTARG = int, FUNCTION = less, RESTRICT = scalarltsel); ANALYZE o, t;"
+	  . each_of("SELECT id FROM o WHERE id = 999 AND c > ?", ("'c5'::name") x 4) . each_of("SELECT id FROM t WHERE id BETWEEN 999 AND 1000 AND v <<< ?", 1 .. 4)
+	  . 'SET constraint_exclusion = on;' . each_of('SELECT id FROM t WHERE id BETWEEN 1 AND 5 AND 10 / (v - 30) = 3 AND v + 0 + 0 + 0 > 5 AND v + 0 + 0 + 0 < ?', 1 .. 4));
+
 # How many came without planning, by each of some statements: not a value that many rows have,
 # though a rare one does.
 sub how_many
