@@ -5,7 +5,7 @@ CREATE ROLE roles_reader;
 CREATE ROLE roles_group;
 CREATE ROLE roles_owner;
 CREATE FOREIGN TABLE roles_mot (id integer PRIMARY KEY, v integer) SERVER mot_server;
-CREATE TABLE roles_heap (id integer PRIMARY KEY, v integer);
+CREATE TABLE roles_heap (id integer PRIMARY KEY, v integer) WITH (autovacuum_enabled = off);
 INSERT INTO roles_mot SELECT g, g FROM generate_series(1, 10) g;
 INSERT INTO roles_heap SELECT g, g FROM generate_series(1, 10) g;
 CREATE TABLE roles_secret (id integer PRIMARY KEY);
