@@ -155,6 +155,51 @@ BEGIN
 	RETURN n;
 END $$;
 INSERT INTO calls (call) VALUES ('only_handled(1)');
+-- statements in SQL: rows into variables, too few, too many, in functions that may not change anything, their own errors
+CREATE TABLE items (id int PRIMARY KEY, v int NOT NULL, w text) USING mot;
+INSERT INTO items SELECT i, i * 10, 'w' || i FROM generate_series(1, 5) i;
+CREATE FUNCTION queried(k int, m int) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE a int := -1; b varchar(2) := 'b'; c even := 2; n bigint; r text := '';
+BEGIN
+	SELECT v, w INTO a, b FROM items WHERE id = k;
+	r := r || a || b || FOUND;
+	SELECT v, w, id INTO STRICT a, b, c FROM items WHERE id >= k AND id < k + m;
+	UPDATE items SET v = v + 1 WHERE id = k RETURNING v INTO a;
+	GET DIAGNOSTICS n = ROW_COUNT;
+	r := r || ' ' || a || ' ' || n;
+	DELETE FROM items WHERE id = k + 1;
+	r := r || ' ' || FOUND || (SELECT count(*) FROM items);
+	INSERT INTO items VALUES (k + 1, 10 / (k - 4), 'w');
+	UPDATE items SET v = id * 10;
+	PERFORM 1 FROM items WHERE v > 1000;
+	RETURN r || FOUND;
+END $$;
+INSERT INTO calls (call) SELECT format('queried(%L, %L)', k, m) FROM (VALUES (2, 1), (2, 2), (4, 1), (5, 1), (9, 1), (1, 1), (NULL, 1)) v (k, m);
+CREATE FUNCTION reading(k int) RETURNS int LANGUAGE plpgsql STABLE AS $$
+DECLARE a int;
+BEGIN
+	SELECT v INTO a FROM items WHERE id = k;
+	IF a > 30 THEN UPDATE items SET v = 0; END IF;
+	RETURN a;
+END $$;
+INSERT INTO calls (call) VALUES ('reading(1)'), ('reading(4)');
+CREATE FUNCTION within_itself(n int) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE a int := 0;
+BEGIN
+	IF n > 0 THEN
+		SELECT within_itself(n - 1) + v INTO a FROM items WHERE id = 3;
+		a := a / (n - 4);
+	END IF;
+	RETURN a;
+END $$;
+INSERT INTO calls (call) VALUES ('within_itself(3)'), ('within_itself(4)');
+CREATE FUNCTION checked(k int) RETURNS text LANGUAGE plpgsql SET plpgsql.extra_errors = 'too_many_rows' AS $$
+DECLARE a int;
+BEGIN
+	SELECT v INTO a FROM items WHERE id > k;
+	RETURN a;
+END $$;
+INSERT INTO calls (call) VALUES ('checked(4)'), ('checked(1)');
 -- plans that are not right any more: another operator by another search path, a function that has changed
 CREATE FUNCTION times(int, int) RETURNS int LANGUAGE sql IMMUTABLE AS $$ SELECT $1 * $2 $$;
 CREATE SCHEMA other;
@@ -206,7 +251,7 @@ SELECT function, stmts, by_interpreter, exprs, interpreted, has_code, why_not FR
 -- what is not compiled
 CREATE FUNCTION set_returned() RETURNS SETOF int LANGUAGE plpgsql AS $$ BEGIN FOR i IN 1 .. 2 LOOP RETURN NEXT i; END LOOP; END $$;
 CREATE FUNCTION all_handled() RETURNS int LANGUAGE plpgsql AS $$ BEGIN RETURN 1 / 0; EXCEPTION WHEN OTHERS THEN RETURN -1; END $$;
-CREATE FUNCTION all_sql() RETURNS int LANGUAGE plpgsql AS $$ BEGIN PERFORM 1; RETURN (SELECT 2); END $$;
+CREATE FUNCTION all_sql() RETURNS int LANGUAGE plpgsql AS $$ BEGIN EXECUTE 'SELECT 1'; RETURN (SELECT 2); END $$;
 CREATE FUNCTION of_trigger() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.v := NEW.v + 1; RETURN NEW; END $$;
 CREATE TABLE triggered (v int) USING mot;
 CREATE TRIGGER t BEFORE INSERT ON triggered FOR EACH ROW EXECUTE FUNCTION of_trigger();

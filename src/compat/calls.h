@@ -53,10 +53,12 @@
 #define MOT_RUN_PARAMETERS QueryDesc *query, ScanDirection direction, uint64 count
 #define MOT_RUN_ARGUMENTS query, direction, count
 #define MotRunOnce(query) false
+#define MotExecutorRun(query, count) ExecutorRun(query, ForwardScanDirection, count)
 #else
 #define MOT_RUN_PARAMETERS QueryDesc *query, ScanDirection direction, uint64 count, bool execute_once
 #define MOT_RUN_ARGUMENTS query, direction, count, execute_once
 #define MotRunOnce(query) (execute_once && (query)->already_executed)
+#define MotExecutorRun(query, count) ExecutorRun(query, ForwardScanDirection, count, true)
 #endif
 
 /*

@@ -144,6 +144,23 @@ can_test(PLpgSQL_stmt_case *stmt, PLpgSQL_execstate *estate)
 	return site.why_not == NULL;
 }
 
+/* Only rows go to variables, and what is to be said of parameters is the interpreter's. */
+static bool
+can_execute(PLpgSQL_stmt_execsql *stmt, PLpgSQL_execstate *estate)
+{
+	const PLpgSQL_row *row = (const PLpgSQL_row *) stmt->target;
+
+	if (!stmt->into)
+		return true;
+	if (estate->func->print_strict_params || row->dtype != PLPGSQL_DTYPE_ROW || row->nfields == 0 ||
+		row->nfields > MOT_QUERY_TARGETS)
+		return false;
+	for (int i = 0; i < row->nfields; i++)
+		if (estate->datums[row->varnos[i]]->dtype != PLPGSQL_DTYPE_VAR)
+			return false;
+	return true;
+}
+
 /* Is it left to the interpreter, for whatever reason? */
 bool
 MotStatementIsLeft(PLpgSQL_stmt *stmt, PLpgSQL_execstate *estate)
@@ -161,7 +178,10 @@ MotStatementIsLeft(PLpgSQL_stmt *stmt, PLpgSQL_execstate *estate)
 			return must_leave(stmt, estate);
 		case PLPGSQL_STMT_ASSIGN:
 		case PLPGSQL_STMT_EXIT:
+		case PLPGSQL_STMT_PERFORM:
 			return false;
+		case PLPGSQL_STMT_EXECSQL:
+			return !can_execute((PLpgSQL_stmt_execsql *) stmt, estate);
 		default:
 			return true;
 	}

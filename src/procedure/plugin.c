@@ -309,6 +309,7 @@ func_beg(PLpgSQL_execstate *estate, PLpgSQL_function *func)
 	frame->estate = estate;
 	frame->variables = (char *) estate->datums[code->base];
 	frame->next = NULL;
+	frame->memory = NULL;
 	frame->resume = 0;
 	frame->code = code;
 	estate->plugin_info = frame;
@@ -335,6 +336,12 @@ run(MotProcedure *procedure, MotFrame *frame, PLpgSQL_execstate *estate)
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
+	/* what we hand over would come to nobody who knows it */
+	if (unlikely(*plugin != &MotProcedurePlugin))
+	{
+		frame->next = NULL;
+		return (PLpgSQL_stmt *) &procedure->lost;
+	}
 	switch (how)
 	{
 		case MOT_PROCEDURE_SUSPENDED:

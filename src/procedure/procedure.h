@@ -12,6 +12,7 @@
  *	translate.c		the program of a function's body (program.h)
  *	left.c			which statements are the interpreter's
  *	expression.c	which expressions may be machine code
+ *	query.c			statements in SQL, without SPI
  *	runtime.c		what code calls: what the interpreter does otherwise
  *	stat.c			what can be seen of it (mot_stat_procedures)
  *
@@ -49,6 +50,18 @@ typedef struct MotSite
 	CachedPlan *plan;
 	int			generation;
 } MotSite;
+
+#define MOT_QUERY_TARGETS 64
+
+/* A statement in SQL that is executed without SPI, if nothing speaks against it then. */
+typedef struct MotQuery
+{
+	PLpgSQL_expr *expr;
+	bool		performs;		/* PERFORM */
+	bool		strict;
+	int			ntargets;		/* variables that the first row goes to */
+	int		   *targets;		/* dnos */
+} MotQuery;
 
 /* What is compiled of a function, for as long as its plans are right. */
 typedef struct MotProcedureCode
@@ -118,6 +131,9 @@ extern void MotSiteLook(MotSite *site, PLpgSQL_execstate *estate);
 extern bool MotSiteIsRight(const MotSite *site);
 extern bool MotVariableIsPlain(const PLpgSQL_datum *datum);
 
+/* query.c */
+extern bool MotProcedureQuery(MotFrame *frame, const MotQuery *query);
+
 /* runtime.c */
 extern bool MotProcedureRecheck(MotFrame *frame);
 extern bool MotProcedureIsBusy(MotFrame *frame, const void *mark);
@@ -130,6 +146,7 @@ extern void MotProcedureClean(MotFrame *frame, void *unused);
 extern void MotProcedureForget(MotFrame *frame, PLpgSQL_datum *datum);
 extern void MotProcedureRefuseNull(MotFrame *frame, PLpgSQL_datum *datum);
 extern void MotProcedureReturnVariable(MotFrame *frame, PLpgSQL_datum *datum);
+extern void MotProcedureSetFound(MotFrame *frame, bool found);
 extern void MotProcedureNullLower(MotFrame *frame, void *unused);
 extern void MotProcedureNullUpper(MotFrame *frame, void *unused);
 extern void MotProcedureNullStep(MotFrame *frame, void *unused);

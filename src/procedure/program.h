@@ -29,6 +29,7 @@ typedef struct MotFrame
 	void	   *next;			/* the statement that the interpreter is to do */
 	void	   *action;			/* the function's own body, until it is put
 								 * back */
+	MemoryContext memory;		/* of a statement in SQL; NULL: there was none */
 	int32		resume;			/* where to go on: 0 is the beginning */
 	struct MotProcedureCode *code;
 	NullableDatum slots[FLEXIBLE_ARRAY_MEMBER]; /* what is kept between steps */

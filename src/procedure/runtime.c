@@ -188,6 +188,16 @@ MotProcedureForget(MotFrame *frame, PLpgSQL_datum *datum)
 	var->promise = PLPGSQL_PROMISE_NONE;
 }
 
+void
+MotProcedureSetFound(MotFrame *frame, bool found)
+{
+	PLpgSQL_execstate *estate = estate_of(frame);
+	PLpgSQL_var *var = (PLpgSQL_var *) estate->datums[estate->found_varno];
+
+	var->value = BoolGetDatum(found);
+	var->isnull = false;
+}
+
 /* A domain may not take nulls. */
 void
 MotProcedureRefuseNull(MotFrame *frame, PLpgSQL_datum *datum)

@@ -590,6 +590,38 @@ translate_fori(Translation *t, PLpgSQL_stmt_fori *stmt)
 	leave_scope(t);
 }
 
+/* A statement in SQL: here, or by the interpreter if it cannot be this time. */
+static void
+translate_query(Translation *t, PLpgSQL_stmt *stmt)
+{
+	MotQuery   *query = MemoryContextAllocZero(t->code->cxt, sizeof(MotQuery));
+	int			otherwise = new_label(t);
+	int			done = new_label(t);
+
+	if (stmt->cmd_type == PLPGSQL_STMT_PERFORM)
+	{
+		query->expr = ((PLpgSQL_stmt_perform *) stmt)->expr;
+		query->performs = true;
+	}
+	else
+	{
+		PLpgSQL_stmt_execsql *sql = (PLpgSQL_stmt_execsql *) stmt;
+
+		query->expr = sql->sqlstmt;
+		query->strict = sql->strict;
+		if (sql->into)
+		{
+			query->ntargets = ((PLpgSQL_row *) sql->target)->nfields;
+			query->targets = ((PLpgSQL_row *) sql->target)->varnos;
+		}
+	}
+	do_call(t, MOT_DO_UNLESS_CALL, MotProcedureQuery, query)->label = otherwise;
+	jump(t, done);
+	put_label(t, otherwise);
+	leave(t, MOT_PROCEDURE_SUSPENDED, stmt);
+	put_label(t, done);
+}
+
 static void
 translate_return(Translation *t, PLpgSQL_stmt_return *stmt)
 {
@@ -722,6 +754,10 @@ translate_statement(Translation *t, PLpgSQL_stmt *stmt)
 			break;
 		case PLPGSQL_STMT_EXIT:
 			translate_exit(t, (PLpgSQL_stmt_exit *) stmt);
+			break;
+		case PLPGSQL_STMT_PERFORM:
+		case PLPGSQL_STMT_EXECSQL:
+			translate_query(t, stmt);
 			break;
 		case PLPGSQL_STMT_RETURN:
 			translate_return(t, (PLpgSQL_stmt_return *) stmt);
