@@ -39,7 +39,10 @@
 #define MotEvalPlanQualInit(epq, estate, plan, marks, param) EvalPlanQualInit(epq, estate, plan, marks, param)
 #endif
 
-/* rows of an execution: of the run at hand, and from 16 on of all its runs, which pg_stat_statements shows */
+/*
+ * rows of an execution: of the run at hand, and from 16 on of all its runs, which
+ * pg_stat_statements shows
+ */
 #if PG_VERSION_NUM >= 160000
 #define MotProcessedNone(estate) ((estate)->es_processed = (estate)->es_total_processed = 0)
 #define MotProcessedInAll(estate) ((estate)->es_total_processed += (estate)->es_processed)
@@ -62,8 +65,8 @@
 #endif
 
 /*
- * What is measured of a whole query: from 19 on a module says in advance what it wants, and whoever starts the
- * query has it ready.
+ * What is measured of a whole query: from 19 on a module says in advance what it wants, and whoever
+ * starts the query has it ready.
  */
 #if PG_VERSION_NUM >= 190000
 #define MotQueryIsMeasured(query) unlikely((query)->query_instr_options != 0)
@@ -132,8 +135,8 @@
 #endif
 
 /*
- * a slot's own members: bool own(TupleTableSlot *) says whether the current transaction has made the row
- * (before 17 its xmin is looked at)
+ * a slot's own members: bool own(TupleTableSlot *) says whether the current transaction has made
+ * the row (before 17 its xmin is looked at)
  */
 #if PG_VERSION_NUM >= 170000
 #define MOT_SLOT_MEMBERS(own) .is_current_xact_tuple = own,
@@ -198,8 +201,9 @@
 #endif
 
 /*
- * The hook that is called when the planner has learned of a table, and its indexes: what it takes, and hands on.  (From 19 on it is
- * called for all that a query reads, and what is no table has no oid.)
+ * The hook that is called when the planner has learned of a table, and its indexes: what it takes,
+ * and hands on.  (From 19 on it is called for all that a query reads, and what is no table has no
+ * oid.)
  */
 #if PG_VERSION_NUM >= 190000
 #define MotRelationInfoHook build_simple_rel_hook
@@ -280,7 +284,9 @@
 #define MotIndexBeginScan(rel, index, snapshot) index_beginscan(rel, index, snapshot, 0, 0)
 #endif
 
-/* The catalogue's entries of an index, for which the caller has looked whether the table is in use. */
+/*
+ * The catalogue's entries of an index, for which the caller has looked whether the table is in use.
+ */
 #if PG_VERSION_NUM >= 190000
 #define MotDefineIndexUnbuilt(relid, stmt, check_rights) \
 	DefineIndex(NULL, relid, stmt, InvalidOid, InvalidOid, InvalidOid, -1, true, check_rights, false, true, true)
@@ -299,7 +305,10 @@
 #define MotCreateConstraints(stmt) ((stmt)->constraints)
 #endif
 
-/* a routine whose operators are ordered as btree's: what the server asks the method itself from 18 on */
+/*
+ * a routine whose operators are ordered as btree's: what the server asks the method itself from 18
+ * on
+ */
 #if PG_VERSION_NUM >= 180000
 #define MotIndexAmIsOrdered(am) \
 	((am)->amconsistentequality = (am)->amconsistentordering = true, \
@@ -429,9 +438,10 @@
 #endif
 
 /*
- * A slot that a process which ends has marked as in use.  From 19 on the mark is a process's number, which another
- * process may get; and that drops, at an error or its end, what it finds to be its own.  So the number is the last one, which nobody gets (all
- * auxiliary processes at once would have to be there).
+ * A slot that a process which ends has marked as in use.  From 19 on the mark is a process's
+ * number, which another process may get; and that drops, at an error or its end, what it finds to
+ * be its own.  So the number is the last one, which nobody gets (all auxiliary processes at once
+ * would have to be there).
  */
 #if PG_VERSION_NUM >= 190000
 #define MOT_NOBODY ((ProcNumber) (MotProcessSlots() - 1))
@@ -453,7 +463,9 @@
 #define MotXLogFindNextRecord(reader, from) XLogFindNextRecord(reader, from)
 #endif
 
-/* invalidated by max_slot_wal_keep_size, or because nobody has used it for long: it keeps nothing */
+/*
+ * invalidated by max_slot_wal_keep_size, or because nobody has used it for long: it keeps nothing
+ */
 #if PG_VERSION_NUM >= 160000
 #define MotSlotIsInvalid(slot) \
 	(XLogRecPtrIsInvalid((slot)->data.restart_lsn) || (slot)->data.invalidated != RS_INVAL_NONE)

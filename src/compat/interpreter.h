@@ -29,7 +29,10 @@
 #define MotLocalTransaction() (MyProc->lxid)
 #endif
 
-/* Has somebody asked for extra checks (plpgsql.extra_errors, extra_warnings)?  In a function of PL/pgSQL only. */
+/*
+ * Has somebody asked for extra checks (plpgsql.extra_errors, extra_warnings)?  In a function of
+ * PL/pgSQL only.
+ */
 extern bool MotInterpreterChecks(void);
 
 #endif							/* MOT_INTERPRETER_H */

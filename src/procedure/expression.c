@@ -4,11 +4,11 @@
  *	  Which of a procedure's expressions may be machine code.
  *
  * The interpreter evaluates a "simple" expression, one of nothing but variables, constants and
- * functions, without a snapshot of its own if it has only immutable functions.  Of these, machine code
- * does the ones that are closed: whose functions are the server's own, on the server's own
- * scalar types, so that nothing they call can run statements, change settings, or come back to
- * this procedure.  All others go through the interpreter, which has ways of its own for them
- * (snapshots, recursion, arrays that are changed in place).
+ * functions, without a snapshot of its own if it has only immutable functions.  Of these, machine
+ * code does the ones that are closed: whose functions are the server's own, on the server's own
+ * scalar types, so that nothing they call can run statements, change settings, or come back to this
+ * procedure.  All others go through the interpreter, which has ways of its own for them (snapshots,
+ * recursion, arrays that are changed in place).
  *
  * An expression has a plan, which is made when the interpreter comes to it first: that
  * can be an error, which nobody may see who does not come there, so we never make one.  Code is
@@ -39,7 +39,10 @@ typedef struct Look
 	const char *why_not;
 } Look;
 
-/* The server's own scalar types: no arrays, rows, domains, or types that functions can keep unpacked. */
+/*
+ * The server's own scalar types: no arrays, rows, domains, or types that functions can keep
+ * unpacked.
+ */
 static bool
 is_plain_type(Oid type)
 {

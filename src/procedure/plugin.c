@@ -4,8 +4,8 @@
  *	  Which functions in PL/pgSQL are known, have code, and how they run.
  *
  * plpgsql_exec_function() calls a plugin's func_beg and then exec_toplevel_block() with the
- * function's body (func->action), which first calls stmt_beg.  So func_beg can put another body there, and
- * stmt_beg put the function's own back before anybody else can see it:
+ * function's body (func->action), which first calls stmt_beg.  So func_beg can put another body
+ * there, and stmt_beg put the function's own back before anybody else can see it:
  *
  *		top:	BEGIN
  *					first;					what "first" is, says stmt_beg of "top"
@@ -16,19 +16,19 @@
  *				END LOOP
  *
  * In stmt_beg of "top" the code runs.  If it has come to the end, "first" is a RETURN, else "loop",
- * and "next" the statement that the interpreter has to do; in stmt_beg of "step" the code goes on after
- * it.  The statements are the function's own, so lines and texts are as ever, and what they raise
- * unwinds what is on the stack then: the interpreter, none of ours.
+ * and "next" the statement that the interpreter has to do; in stmt_beg of "step" the code goes on
+ * after it.  The statements are the function's own, so lines and texts are as ever, and what they
+ * raise unwinds what is on the stack then: the interpreter, none of ours.
  *
  * The two places in these lists are set just before the interpreter reads them, so that activations
- * share them.  After that a place has a statement that fails, for another plugin could have taken our
- * place meanwhile.  (One that is there from the start has all functions to itself.)
+ * share them.  After that a place has a statement that fails, for another plugin could have taken
+ * our place meanwhile.  (One that is there from the start has all functions to itself.)
  *
- * RETURN as machine code has stored its value already.  The RETURN that is done in its place must not
- * touch that; so while it is, the function pretends to return a set, whose rows are there.
+ * RETURN as machine code has stored its value already.  The RETURN that is done in its place must
+ * not touch that; so while it is, the function pretends to return a set, whose rows are there.
  *
- * Nothing tells when an activation ends with an error: a frame belongs to the activation's memory, and code is
- * thrown away only when there is no other activation.
+ * Nothing tells when an activation ends with an error: a frame belongs to the activation's memory,
+ * and code is thrown away only when there is no other activation.
  *
  *-------------------------------------------------------------------------
  */

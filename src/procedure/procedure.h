@@ -3,10 +3,11 @@
  * procedure.h
  *	  Functions and procedures in PL/pgSQL as machine code.
  *
- * The server tells a plugin of PL/pgSQL when a function begins, and before each statement.  That is our
- * way in: when a function that has code begins, the interpreter is given another body for this
- * one activation, of statements that do nothing.  Before the first of them we run the code.  What the code
- * does not do itself it hands to the interpreter, statement by statement, and is called again after it.
+ * The server tells a plugin of PL/pgSQL when a function begins, and before each statement.  That is
+ * our way in: when a function that has code begins, the interpreter is given another body for this
+ * one activation, of statements that do nothing.  Before the first of them we run the code.  What
+ * the code does not do itself it hands to the interpreter, statement by statement, and is called
+ * again after it.
  *
  *	plugin.c		which functions are known, have code, and how they run
  *	translate.c		the program of a function's body (program.h)

@@ -4,9 +4,10 @@
  *	  A procedure's body as a list of small steps, which the compiler makes
  *	  machine code of.
  *
- * The steps are what is left of PL/pgSQL's statements when it is known what each has to do: they know
- * places in memory, expressions and functions of ours, not variables and statements.  Variables
- * stay where the interpreter has them, so that it can take over between any two statements.
+ * The steps are what is left of PL/pgSQL's statements when it is known what each has to do: they
+ * know places in memory, expressions and functions of ours, not variables and statements.
+ * Variables stay where the interpreter has them, so that it can take over between any two
+ * statements.
  *
  *-------------------------------------------------------------------------
  */

@@ -3,11 +3,11 @@
  * query.c
  *	  A procedure's SQL statements, without SPI.
  *
- * What SPI_execute_plan and exec_stmt_execsql() do is done here for the plain case: one statement that
- * reads or changes rows, which the interpreter has executed before; its result goes nowhere, or its first row
- * into variables.  Plans, snapshots, commands and hooks are as there, but rows need no copies in a table of
- * SPI's.  Everything else, and every error of PL/pgSQL's own, is left to the interpreter, before anything
- * has been done.
+ * What SPI_execute_plan and exec_stmt_execsql() do is done here for the plain case: one statement
+ * that reads or changes rows, which the interpreter has executed before; its result goes nowhere,
+ * or its first row into variables.  Plans, snapshots, commands and hooks are as there, but rows
+ * need no copies in a table of SPI's.  Everything else, and every error of PL/pgSQL's own, is left
+ * to the interpreter, before anything has been done.
  *
  *-------------------------------------------------------------------------
  */

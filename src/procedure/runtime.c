@@ -55,8 +55,8 @@ MotProcedureRecheck(MotFrame *frame)
 }
 
 /*
- * An expression that failed stays in use until the transaction ends, and the interpreter evaluates it as
- * a query meanwhile, which shows in the context of its next error.
+ * An expression that failed stays in use until the transaction ends, and the interpreter evaluates
+ * it as a query meanwhile, which shows in the context of its next error.
  */
 bool
 MotProcedureIsBusy(MotFrame *frame, const void *mark)
@@ -162,7 +162,10 @@ MotProcedureClean(MotFrame *frame, void *unused)
 	ResetExprContext(estate_of(frame)->eval_econtext);
 }
 
-/* A variable becomes null, whatever it is declared as: when its block begins, or a CASE has used it. */
+/*
+ * A variable becomes null, whatever it is declared as: when its block begins, or a CASE has used
+ * it.
+ */
 void
 MotProcedureForget(MotFrame *frame, PLpgSQL_datum *datum)
 {

@@ -3,10 +3,10 @@
  * translate.c
  *	  The program of a procedure's body.
  *
- * Each statement does here what pl_exec.c does with it, in the same order, and leaves in the execution
- * state what an error's context is made of: the statement (err_stmt), the variable that is being
- * initialized (err_var), the phase (err_text).  Where EXIT, CONTINUE and RETURN lead is known, so
- * they are jumps; on the way out of a FOR loop FOUND is set, as the interpreter does it.
+ * Each statement does here what pl_exec.c does with it, in the same order, and leaves in the
+ * execution state what an error's context is made of: the statement (err_stmt), the variable that
+ * is being initialized (err_var), the phase (err_text).  Where EXIT, CONTINUE and RETURN lead is
+ * known, so they are jumps; on the way out of a FOR loop FOUND is set, as the interpreter does it.
  *
  * What is not translated here (left.c) is handed to the interpreter.
  *
@@ -187,8 +187,8 @@ leave_site(MotSite *site, const char *why_not)
 }
 
 /*
- * The site's expression, or what has been made of it, is to be machine code; control goes to "label" if the
- * interpreter has to do it this time.
+ * The site's expression, or what has been made of it, is to be machine code; control goes to
+ * "label" if the interpreter has to do it this time.
  */
 static void
 check(Translation *t, MotSite *site, Expr *expr, bool keep, int label)
@@ -791,7 +791,10 @@ translate_list(Translation *t, List *stmts, PLpgSQL_stmt *parent)
 	at_statement(t, parent);
 }
 
-/* In the current context, sites in the code's.  NULL, and *why_not: it cannot be, or it would be no use. */
+/*
+ * In the current context, sites in the code's.  NULL, and *why_not: it cannot be, or it would be no
+ * use.
+ */
 MotProcedureRequest *
 MotProcedureTranslate(MotProcedureCode *code, PLpgSQL_execstate *estate, const char **why_not)
 {
