@@ -11,7 +11,7 @@ use strict;
 use warnings;
 
 use Cwd ();
-use File::Basename qw(dirname);
+use File::Basename qw(basename dirname);
 use POSIX qw(:sys_wait_h);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -35,7 +35,8 @@ sub new
 		cycle => 0,
 		pids => [],
 		writers => $params{writers} // 5,
-		dir => "$PostgreSQL::Test::Utils::tmp_check/$params{name}_notes",
+		# (of this test: others run beside it)
+		dir => "$PostgreSQL::Test::Utils::tmp_check/" . basename($0, '.pl') . "_$params{name}_notes",
 	}, $class;
 	mkdir $self->{dir};
 	$node->init(allows_streaming => $params{allows_streaming} // 1, extra => $params{initdb} // []);
