@@ -522,7 +522,11 @@ needs_planning(Node *node, void *context)
 
 		return expression_tree_walker(node, needs_planning, &conditions);
 	}
-	/* (what a domain asks may have changed, and on 18 a remembered plan has been seen not to notice) */
+
+	/*
+	 * (what a domain asks may have changed, and on 18 a remembered plan has
+	 * been seen not to notice)
+	 */
 	if (planning->patterns && IsA(node, CoerceToDomain))
 		return true;
 	planning->constant = !contain_var_clause(node);
