@@ -71,4 +71,11 @@ typedef Oid RelFileNumber;
 #define CHECKPOINT_FAST CHECKPOINT_IMMEDIATE
 #endif
 
+/* whose changes are applied by this process, or 0 */
+#if PG_VERSION_NUM >= 190000
+#define MotReplicationOrigin() (replorigin_xact_state.origin)
+#else
+#define MotReplicationOrigin() (replorigin_session_origin)
+#endif
+
 #endif							/* MOT_NAMES_H */

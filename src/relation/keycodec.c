@@ -10,6 +10,7 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #ifdef __GLIBC__
 #include <gnu/libc-version.h>
 #endif

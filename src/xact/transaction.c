@@ -361,7 +361,7 @@ before_commit(void)
 	bool		serial = false;
 	bool		mixed;
 
-	if (unlikely(replorigin_session_origin != InvalidRepOriginId))
+	if (unlikely(MotReplicationOrigin() != 0))
 		settle_for_worker();
 	if (active)
 		lock_rows();
@@ -484,7 +484,7 @@ wait_first(bool changes)
 	 * synchronous standby has it.  And who applies what a publisher has done
 	 * notes how far he has come in the server's commit record.
 	 */
-	if (changes && log != NULL && (log->waits() || replorigin_session_origin != InvalidRepOriginId))
+	if (changes && log != NULL && (log->waits() || MotReplicationOrigin() != 0))
 		(void) GetCurrentTransactionId();
 	return mixed;
 }

@@ -54,6 +54,7 @@
 #include "storage/lmgr.h"
 #include "storage/pmsignal.h"
 #include "storage/proc.h"
+#include "utils/lsyscache.h"
 #include "utils/resowner.h"
 #include "utils/timeout.h"
 #include "utils/wait_event.h"
