@@ -20,6 +20,7 @@
 #include "access/tableam.h"
 #include "catalog/index.h"
 #include "common/pg_prng.h"
+#include "compat/tableam.h"
 #include "executor/tuptable.h"
 #include "fmgr.h"
 #include "lib/stringinfo.h"
@@ -232,7 +233,7 @@ begin(KeyFuzz *f)
 {
 	TupleTableSlot *slot = table_slot_create(f->heap, NULL);
 	Snapshot	snapshot = RegisterSnapshot(GetTransactionSnapshot());
-	TableScanDesc scan = table_beginscan(f->heap, snapshot, 0, NULL);
+	TableScanDesc scan = MotTableBeginScan(f->heap, snapshot);
 
 	while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
 	{
