@@ -53,8 +53,16 @@ static HTAB *cache = NULL;
 static MotRelation *last_used = NULL;
 static bool any_invalid = false;
 static uint32 database_hash;	/* of pg_database's row of ours */
-static RelcacheCallbackFunction relation_watcher;
-static SyscacheCallbackFunction catalog_watcher;
+
+/* who has called MotWatchPlans */
+typedef struct Watcher
+{
+	RelcacheCallbackFunction relation_changed;
+	SyscacheCallbackFunction catalog_changed;
+} Watcher;
+
+static Watcher watchers[2];
+static int	nwatchers = 0;
 
 /* the table whose rows are being written anew, in another form than they have */
 static Oid	rewriting = InvalidOid;
@@ -304,22 +312,23 @@ static void
 plan_relation_changed(Datum arg, Oid relid)
 {
 	MotPlanChanges++;
-	if (relation_watcher != NULL)
-		relation_watcher(arg, relid);
+	for (int i = 0; i < nwatchers; i++)
+		watchers[i].relation_changed(arg, relid);
 }
 
 static void
 plan_catalog_changed(Datum arg, int cacheid, uint32 hash)
 {
 	MotPlanChanges++;
-	if (catalog_watcher != NULL && cacheid != NAMESPACEOID)
-		catalog_watcher(arg, cacheid, hash);
+	for (int i = 0; i < nwatchers && cacheid != NAMESPACEOID; i++)
+		watchers[i].catalog_changed(arg, cacheid, hash);
 }
 
 /*
  * What plans and privileges depend on, besides tables: pg_database because its
  * owner is the member of pg_database_owner.  Schemas count only for MotPlanChanges (what is not
- * planned again has its names resolved).  NULL: somebody looks at that only.
+ * planned again has its names resolved).  The server has room for ten callbacks of
+ * relations, of all modules, so all who watch share one.  NULL: somebody looks at MotPlanChanges only.
  */
 void
 MotWatchPlans(RelcacheCallbackFunction relation_changed, SyscacheCallbackFunction catalog_changed)
@@ -330,8 +339,12 @@ MotWatchPlans(RelcacheCallbackFunction relation_changed, SyscacheCallbackFunctio
 
 	if (relation_changed != NULL)
 	{
-		relation_watcher = relation_changed;
-		catalog_watcher = catalog_changed;
+		if (nwatchers == lengthof(watchers))
+			elog(ERROR, "too many watch plans");
+		watchers[nwatchers++] = (Watcher)
+		{
+			relation_changed, catalog_changed
+		};
 	}
 	if (registered)
 		return;

@@ -522,13 +522,6 @@ needs_planning(Node *node, void *context)
 
 		return expression_tree_walker(node, needs_planning, &conditions);
 	}
-
-	/*
-	 * (what a domain asks may have changed, and on 18 a remembered plan has
-	 * been seen not to notice)
-	 */
-	if (planning->patterns && IsA(node, CoerceToDomain))
-		return true;
 	planning->constant = !contain_var_clause(node);
 	return (planning->patterns && IsA(node, OpExpr) && may_fail_to_estimate((OpExpr *) node)) ||
 		check_functions_in_node(node, is_of_planning, context) ||
