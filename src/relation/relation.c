@@ -339,8 +339,7 @@ MotWatchPlans(RelcacheCallbackFunction relation_changed, SyscacheCallbackFunctio
 
 	if (relation_changed != NULL)
 	{
-		if (nwatchers == lengthof(watchers))
-			elog(ERROR, "too many watch plans");
+		Assert(nwatchers < (int) lengthof(watchers));
 		watchers[nwatchers++] = (Watcher)
 		{
 			relation_changed, catalog_changed
