@@ -887,8 +887,15 @@ extern void mot_order_begin(mot_session *s);
 extern void mot_order_end(mot_session *s, const mot_index_handle *handle, bool added,
 						  const void *tkey, size_t tlen, unsigned bits);
 
-/* and, before an entry with MOT_KEY_ODD can be seen */
 extern void mot_index_note_odd(mot_session *s, mot_index *index);
+
+/* before an entry with such a key can be seen */
+static inline void
+order_note(mot_session *s, const mot_index *index, unsigned flags)
+{
+	if (mot_unlikely(flags & MOT_KEY_ODD))
+		mot_index_note_odd(s, (mot_index *) index);
+}
 
 static inline void
 order_begin(mot_session *s, const mot_index_handle *handle)

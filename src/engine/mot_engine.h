@@ -420,23 +420,6 @@ typedef struct mot_index_handle
 } mot_index_handle;
 
 /*
- * Have two keys been found not to be in order?  Then that remains so.  Asked after the
- * snapshot was taken, it is known of all that the snapshot sees.  A bound is compared
- * in the same way: false is returned if it, or any key, is not in order (order.c).
- */
-extern bool mot_index_disordered(const mot_index *index);
-extern void mot_index_set_disordered(mot_index *index);
-extern bool mot_index_bound_in_order(mot_session *session, const mot_index_handle *handle,
-									 const void *key, size_t len);
-
-/*
- * Has a key been added with MOT_KEY_ODD?  Of all that a snapshot sees it is known, asked after that
- * was taken.  If the first one comes later, a SERIALIZABLE transaction that has looked at ranges is
- * judged by all of the index: the key may belong to them.
- */
-extern bool mot_index_has_odd(const mot_index *index);
-
-/*
  * An index that is made beside writers (CREATE INDEX CONCURRENTLY) is behind when it is
  * attached, at a moment at which nobody is writing: rows that are there have no
  * entries yet.  Writers keep it as they do others; who takes a key from a row
@@ -1000,6 +983,7 @@ extern void mot_unload_key(mot_session *session, const mot_index_handle *handle,
 extern void *mot_host_alloc(mot_session *session, size_t size, bool needed, mot_status *status);
 extern void mot_host_free(mot_session *session, void *bytes);
 
+#include "mot_order.h"
 #include "mot_parcel.h"
 #include "mot_places.h"
 #include "mot_quota.h"

@@ -40,9 +40,7 @@ mot_index_tree_key(mot_session *s, const mot_index *index, mot_row *row, const v
 {
 	uint64_t	number;
 
-	/* (before the entry can be seen) */
-	if (mot_unlikely(flags & MOT_KEY_ODD))
-		mot_index_note_odd(s, (mot_index *) index);
+	order_note(s, index, flags);
 	if ((index->flags & MOT_INDEX_UNIQUE) && !(flags & MOT_KEY_DISTINCT))
 	{
 		*result = key;
