@@ -25,7 +25,13 @@ text_of(const char *name)
 		if (strcmp(all[i]->name, name) == 0)
 			found = all[i];
 #endif
-	return found != NULL && found->vartype == PGC_STRING ? ((struct config_string *) found)->variable : NULL;
+	if (found == NULL || found->vartype != PGC_STRING)
+		return NULL;
+#if PG_VERSION_NUM >= 190000
+	return found->_string.variable;
+#else
+	return ((struct config_string *) found)->variable;
+#endif
 }
 
 bool
