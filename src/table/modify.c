@@ -140,12 +140,15 @@ typedef struct Target
 								 * newest */
 } Target;
 
+/* changes: as the row's id has them.  Who found it by no snapshot learns that it has been deleted since. */
 static TM_Result
-own_change(const Target *target, mot_row *row, CommandId cid, TM_FailureData *failure)
+own_change(const Target *target, unsigned changes, CommandId cid, TM_FailureData *failure)
 {
 	uint32		command;
 
-	if (mot_row_changes(target->session, row, &command) == 0 || command < cid)
+	if (mot_row_changes(target->session, target->row, &command) == 0)
+		return changes == MOT_TID_LOCKED ? TM_Deleted : TM_Invisible;
+	if (command < cid)
 		return TM_Invisible;
 	/* MERGE asks whether it was this transaction, and this command of it */
 	failure->xmax = command == cid ? GetCurrentTransactionId() : GetCurrentTransactionIdIfAny();
@@ -181,7 +184,7 @@ lock_row(Relation rel, Target *target, ItemPointer tid, Snapshot snapshot, Comma
 	else
 		target->version = mot_row_visible(target->session, &view, target->relation->table, target->row);
 	if (target->version == NULL)
-		return own_change(target, target->row, cid, failure);
+		return own_change(target, changes, cid, failure);
 
 	target->writer = MotWriterShared(rel, &view, cid);
 	switch (MotWriterLock(target->writer, target->row, target->version, mode, wait, &newest))
@@ -195,7 +198,7 @@ lock_row(Relation rel, Target *target, ItemPointer tid, Snapshot snapshot, Comma
 		case MOT_LOCK_GONE:
 			return TM_Deleted;
 		case MOT_LOCK_SELF:
-			return own_change(target, target->row, cid, failure);
+			return own_change(target, changes, cid, failure);
 		case MOT_LOCK_WOULD_BLOCK:
 			return TM_WouldBlock;
 	}

@@ -655,6 +655,7 @@ version_of(MotRelation *mr, ItemPointer tid, Snapshot snapshot, mot_row **rowp)
 	uint32		command;
 	mot_view	view;
 	mot_row    *row;
+	const mot_version *version;
 
 	/* before the row is looked at: it has to stay where it is */
 	if (snapshot->snapshot_type == SNAPSHOT_MVCC)
@@ -680,9 +681,9 @@ version_of(MotRelation *mr, ItemPointer tid, Snapshot snapshot, mot_row **rowp)
 			/* what our changes were made from */
 			if (made != 0)
 				return mot_row_after_changes(session, &view, row, 0);
-			if (changes == MOT_TID_LOCKED)
-				return mot_row_newest(session, row);
-			return mot_row_visible(session, &view, mr->table, row);
+			/* it may have been deleted since it was found by no snapshot */
+			version = changes == MOT_TID_LOCKED ? mot_row_newest(session, row) : NULL;
+			return version != NULL ? version : mot_row_visible(session, &view, mr->table, row);
 		default:
 			return NULL;
 	}
@@ -700,6 +701,13 @@ MotFetchVersion(Relation rel, ItemPointer tid, Snapshot snapshot, TupleTableSlot
 		snapshot->snapshot_type != SNAPSHOT_ANY)
 		refuse_snapshot(rel);
 	version = version_of(MotRelationGet(rel), tid, snapshot, &row);
+
+	/*
+	 * made and deleted since our snapshot was taken, it has been in the way
+	 * of ON CONFLICT
+	 */
+	if (version == NULL && row != NULL && snapshot->snapshot_type == SNAPSHOT_ANY && IsolationUsesXactSnapshot())
+		MotRaiseStatus(MOT_CONFLICT_DELETED, rel);
 	if (version == NULL)
 		return false;
 	MotTableShow(rel, row, version, 0, slot);
