@@ -120,6 +120,28 @@ pstrdup(const char *s)
 	return strcpy(palloc(strlen(s) + 1), s);
 }
 
+char *
+pnstrdup(const char *s, Size len)
+{
+	size_t		most = strnlen(s, len);
+	char	   *copy = memcpy(palloc(most + 1), s, most);
+
+	copy[most] = '\0';
+	return copy;
+}
+
+void *
+MemoryContextAllocZero(MemoryContext context, Size size)
+{
+	return palloc0(size);
+}
+
+char *
+MemoryContextStrdup(MemoryContext context, const char *s)
+{
+	return pstrdup(s);
+}
+
 void
 initStringInfo(StringInfo str)
 {
@@ -139,6 +161,25 @@ enlargeStringInfo(StringInfo str, int needed)
 	memcpy(data, str->data, str->len);
 	pfree(str->data);
 	str->data = data;
+}
+
+static void
+append(StringInfo str, const void *data, int len)
+{
+	if (str->len + len >= str->maxlen)
+		enlargeStringInfo(str, len);
+	memcpy(str->data + str->len, data, len);
+	str->len += len;
+	str->data[str->len] = '\0';
+}
+
+/* (what bytes are called differs) */
+__typeof__(appendBinaryStringInfo) appendBinaryStringInfo __attribute__((alias("append")));
+
+void
+appendStringInfoChar(StringInfo str, char c)
+{
+	appendBinaryStringInfo(str, &c, 1);
 }
 
 TupleDesc
