@@ -32,13 +32,14 @@ program() { exec java -cp "$work/target/classes:$cache/lib/*" Transfers "$work/s
 what=(nothing program 2 "program 1 3" 3 "program 1 2 3")
 for round in $(seq "${ROUNDS:-6}"); do
 	victims=${what[$(((round - 1) % ${#what[@]}))]}
-	(cd "$work" && program warehouses $((round * 10000000)) 6 "$WAREHOUSES" "$items" "$customers") >"$work/done.$round" 2>"$work/errors.$round" &
+	rm -f "$work/stop"
+	(cd "$work" && program warehouses $((round * 10000000)) 300 "$WAREHOUSES" "$items" "$customers") >"$work/done.$round" 2>"$work/errors.$round" &
 	program=$!
-	for _ in $(seq 300); do
-		[ ! -s "$work/done.$round" ] || break
-		sleep 0.1
-	done
-	sleep "$((RANDOM % 2 + 1)).$((RANDOM % 10))"
+	ok "round $round: it works" answers "$work/done.$round" 20
+	killed=()
+	for n in ${victims//[a-z]/}; do killed+=($((SHARD_PORT + n))); done
+	[ "$victims" != program ] || killed=("${ports[@]}")
+	[ ${#killed[@]} = 0 ] || ok "... something is prepared when $victims is killed" stand_still $program "${killed[@]}"
 	for victim in $victims; do
 		case $victim in
 			program) kill -9 $program ;;
@@ -46,6 +47,8 @@ for round in $(seq "${ROUNDS:-6}"); do
 		esac
 	done
 	for victim in ${victims//[a-z]/}; do PGPORT=$((SHARD_PORT + victim)) cluster_start shard$victim; done
+	kill -CONT $program 2>/dev/null || true
+	touch "$work/stop"
 	wait $program 2>/dev/null || true
 	(cd "$work" && program recover) >"$work/recovery.$round" 2>>"$work/errors.$round" || true
 	echo "# round $round, killed: $victims; $(grep -cE '^(paid|ordered|delivered)' "$work/done.$round") transactions, $(sed -n 's/^to recover/prepared:/p' "$work/recovery.$round")"
@@ -58,7 +61,7 @@ for round in $(seq "${ROUNDS:-6}"); do
 	is "$(sed -n 's/^ordered //p' "$work"/done.* | LC_ALL=C sort | LC_ALL=C comm -23 - \
 		<(on_shard 1 -c "SELECT o_w_id || ' ' || o_d_id || ' ' || o_id FROM orders" | LC_ALL=C sort) | head)" "" "... and each order"
 done
-ok "there were some" test "$(cat "$work"/done.* | wc -l)" -gt 50
+ok "there were some" test "$(cat "$work"/done.* | wc -l)" -ge $((${ROUNDS:-6} * 20))
 ok "some over several servers" test "$(on_shard 1 -c "SELECT count(*) FROM history WHERE (h_w_id - 1) / 2 <> (h_c_w_id - 1) / 2")" -gt 5
 for n in 1 2 3; do
 	is "$(on_shard $n -c "SELECT string_agg(first_problem, ', ') FROM pg_class c JOIN pg_am a ON a.oid = relam AND amname = 'mot', mot_verify(c.oid) WHERE relkind = 'r'")" "" \

@@ -12,3 +12,33 @@ kill_server()
 	sleep 0.5
 	rm -f "$SANDBOX/$1/postmaster.pid"
 }
+
+# answers FILE N: waits until the program has written so many
+answers()
+{
+	local i
+	for i in $(seq 1200); do
+		[ "$(grep -cE '^(done|paid|ordered|delivered)' "$1")" -lt "$2" ] || return 0
+		sleep 0.1
+	done
+	return 1
+}
+
+# stand_still PROGRAM PORT ...: stops the program at a moment when one of these servers has something
+# prepared, and keeps it, since nobody tells it what to do with that
+stand_still()
+{
+	local program=$1 i port
+	shift
+	for i in $(seq 600); do
+		kill -STOP "$program"
+		# what servers have been told they do
+		sleep 0.2
+		for port in "$@"; do
+			[ "$(PGPORT=$port PGDATABASE=postgres sql 'SELECT count(*) FROM pg_prepared_xacts')" = 0 ] || return 0
+		done
+		kill -CONT "$program"
+		sleep "0.0$((RANDOM % 10))"
+	done
+	return 1
+}

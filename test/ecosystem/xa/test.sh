@@ -39,13 +39,17 @@ transfers() { exec java -cp "$work/target/classes:$CACHE/lib/*" Transfers "$work
 what=(nothing program server1 server2 program both)
 for round in $(seq "${ROUNDS:-6}"); do
 	kill=${what[$(((round - 1) % ${#what[@]}))]}
-	(cd "$work" && transfers load $((round * 10000000)) 6) >"$work/done.$round" 2>"$work/errors.$round" &
+	rm -f "$work/stop"
+	(cd "$work" && transfers load $((round * 10000000)) 300) >"$work/done.$round" 2>"$work/errors.$round" &
 	program=$!
-	for _ in $(seq 300); do
-		[ ! -s "$work/done.$round" ] || break
-		sleep 0.1
-	done
-	sleep "$((RANDOM % 2 + 1)).$((RANDOM % 10))"
+	ok "round $round: it works" answers "$work/done.$round" 100
+	case $kill in
+		nothing) victims=() ;;
+		server1) victims=("${ports[0]}") ;;
+		server2) victims=("${ports[1]}") ;;
+		*) victims=("${ports[@]}") ;;
+	esac
+	[ $kill = nothing ] || ok "... something is prepared when $kill is killed" stand_still $program "${victims[@]}"
 	case $kill in
 		program) kill -9 $program ;;
 		server1) kill_server xa1 ;;
@@ -54,6 +58,8 @@ for round in $(seq "${ROUNDS:-6}"); do
 	esac
 	case $kill in server1 | both) PGPORT=${ports[0]} cluster_start xa1 ;; esac
 	case $kill in server2 | both) PGPORT=${ports[1]} cluster_start xa2 ;; esac
+	kill -CONT $program 2>/dev/null || true
+	touch "$work/stop"
 	wait $program 2>/dev/null || true
 	(cd "$work" && transfers recover) >"$work/recovery.$round" 2>>"$work/errors.$round" || true
 	echo "# round $round, killed: $kill; $(grep -c '^done' "$work/done.$round") transfers, $(sed -n 's/^to recover/prepared:/p' "$work/recovery.$round")"
@@ -70,7 +76,7 @@ for round in $(seq "${ROUNDS:-6}"); do
 	is "$(md5sum <"$work/transfers.1")" "$(md5sum <"$work/transfers.2")" "... the same transfers on both"
 	is "$(sed -n 's/^done //p' "$work"/done.* | LC_ALL=C sort | LC_ALL=C comm -23 - "$work/ids.1" | head)" "" "... each that was acknowledged among them"
 done
-ok "there were some" test "$(on 1 'SELECT count(*) FROM transfer')" -gt 500
+ok "there were some" test "$(on 1 'SELECT count(*) FROM transfer')" -ge $((${ROUNDS:-6} * 100))
 for n in 1 2; do
 	[ "${TABLES:-mot}" = heap ] || is "$(on $n "SELECT string_agg(first_problem, ', ') FROM unnest(ARRAY['account', 'transfer']::regclass[]) t, mot_verify(t)")" "" "indexes of server $n have what its rows say"
 	as_user "$PGBIN/pg_ctl" -s -w -D "$SANDBOX/xa$n" -m fast stop

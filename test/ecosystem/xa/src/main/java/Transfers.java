@@ -8,6 +8,7 @@ import com.arjuna.ats.jta.common.JTAEnvironmentBean;
 import com.arjuna.ats.jta.recovery.XAResourceRecoveryHelper;
 import com.arjuna.common.internal.util.propertyservice.BeanPopulator;
 import jakarta.transaction.TransactionManager;
+import java.io.File;
 import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
@@ -25,7 +26,7 @@ import org.postgresql.xa.PGXADataSource;
  * Transfers between accounts on two servers, each in a transaction of Narayana's over both; or TPC-C over several servers
  * (Warehouses).
  *
- *	Transfers STORE PORT PORT load FIRST SECONDS	prints "done N" when transfer N has been committed
+ *	Transfers STORE PORT PORT load FIRST SECONDS	prints "done N" when transfer N has been committed, until there is a file "stop"
  *	Transfers STORE PORT ... warehouses FIRST SECONDS WAREHOUSES ITEMS CUSTOMERS	prints what was paid and ordered
  *	Transfers STORE PORT ... recover				ends what was begun, as a manager that starts again does
  */
@@ -163,12 +164,13 @@ public class Transfers {
 		TransactionManager tm = com.arjuna.ats.jta.TransactionManager.transactionManager();
 		AtomicLong numbers = new AtomicLong(first);
 		long end = System.nanoTime() + seconds * 1_000_000_000L;
+		File stop = new File("stop");
 		List<Thread> threads = new ArrayList<>();
 
 		for (int i = 0; i < THREADS; i++) {
 			Thread thread = new Thread(() -> {
 				Branches branches = null;
-				while (System.nanoTime() < end) {
+				while (System.nanoTime() < end && !stop.exists()) {
 					long number = numbers.incrementAndGet();
 					try {
 						if (branches == null)
