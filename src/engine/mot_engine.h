@@ -804,6 +804,12 @@ extern bool mot_row_held_by(mot_engine *engine, const mot_row *row, unsigned slo
 extern void mot_row_unlock(mot_session *session, mot_row *row);
 
 /*
+ * MOT_MODE_SHARE of a row that the transaction shares by its key, whatever that looks like now;
+ * nothing if it owns it.
+ */
+extern mot_status mot_row_share(mot_session *session, mot_row *row);
+
+/*
  * A new version of a row that mot_row_lock granted.  May itself return
  * MOT_BUSY, or a conflict at MOT_SNAPSHOT and above if keys change (such a
  * change takes the row's lock at once), and MOT_BUSY if a unique key changes that

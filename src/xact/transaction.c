@@ -77,6 +77,7 @@ static void before_commit(void);
 static void check_decoded(void);
 static void settle_for_worker(void);
 static void lock_rows(void);
+static void share_rows(void);
 static bool wait_first(bool changes);
 static bool notifies(void);
 static void prepare_commit(bool serial, bool mixed);
@@ -562,6 +563,38 @@ prepare_commit(bool serial, bool mixed)
 		MotSerialCheck();
 }
 
+/*
+ * Others may change rows that are shared by their keys, and where there is no key nothing would
+ * tell after a restart which ones these were.  So there they are shared as they are from now on.
+ */
+static void
+share_rows(void)
+{
+	mot_session *session = MotOpenSession;
+	mot_ts		held = mot_snapshot_held(session);
+	uint64		pos = 0;
+	mot_lock	lock;
+	mot_status	status;
+
+	/*
+	 * versions stay while we look; an error ends the transaction, and its
+	 * snapshots
+	 */
+	(void) mot_snapshot_take(session);
+	while (mot_txn_next_lock(session, &pos, &lock))
+	{
+		if (lock.mode != MOT_MODE_KEY_SHARE || log->names(lock.table))
+			continue;
+		while ((status = mot_row_share(session, lock.row)) != MOT_OK)
+		{
+			if (status != MOT_BUSY)
+				MotRaiseStatus(status, NULL);
+			MotWaitAtCommit();
+		}
+	}
+	mot_snapshot_hold(session, held);
+}
+
 static void
 refuse_to_prepare(const char *what, const char *hint)
 {
@@ -605,6 +638,8 @@ before_prepare(void)
 		refuse_to_prepare("SERIALIZABLE transaction of a subscription that has read",
 						  "Set default_transaction_isolation to another level for the subscription's owner.");
 	lock_rows();
+	if (changes)
+		share_rows();
 	if (XactIsoLevel == XACT_SERIALIZABLE)
 	{
 		MotSerialAwaitPrepared(MotOpenSession);

@@ -223,14 +223,16 @@ typedef struct MotXactLog
 	void		(*change) (const RelFileLocator *storage, const MotLogicalChange *changes, int n);
 
 	/*
-	 * Two-phase commit (prepared.c).  keep: as prepare, and a copy for
-	 * checkpoints; may raise.  kept: the server has prepared it; or drop, on
-	 * abort.  finish, finished: around its installation, or undoing, by
+	 * Two-phase commit (prepared.c).  names: is there a key by which the
+	 * table's rows are found after a restart?  keep: as prepare, and a copy
+	 * for checkpoints; may raise.  kept: the server has prepared it; or drop,
+	 * on abort.  finish, finished: around its installation, or undoing, by
 	 * whatever process.  restore: is it one of before a restart that has no
 	 * holder yet?  If it is to be committed it has to have one now; may wait
 	 * and raise.  await: until nobody is about to give it one.  unrestored:
 	 * may there be some that have none?
 	 */
+	bool		(*names) (mot_table *table);
 	void	   *(*keep) (mot_session *session, const char *gid, bool keeps_reads);
 	void		(*kept) (void *redo);
 	void		(*drop) (void *redo);

@@ -188,11 +188,53 @@ fails("BEGIN; $_; PREPARE TRANSACTION 'no'", qr/ERROR:  cannot PREPARE a transac
 fails("BEGIN; UPDATE o SET v = v WHERE id = 20; CREATE TEMP TABLE n (i int); PREPARE TRANSACTION 'no'", qr/temporary objects/, 'refused by the server: temporary tables');
 fails("BEGIN; UPDATE o SET v = v WHERE id = 20; NOTIFY n; PREPARE TRANSACTION 'no'", qr/cannot PREPARE a transaction that has executed LISTEN, UNLISTEN, or NOTIFY/, 'refused by the server: NOTIFY');
 fails("BEGIN; DECLARE c CURSOR WITH HOLD FOR SELECT * FROM o; UPDATE o SET v = v WHERE id = 20; PREPARE TRANSACTION 'no'", qr/cursor WITH HOLD/, 'refused by the server: a cursor');
-fails("BEGIN; SELECT 1 FROM keyless LIMIT 1 FOR KEY SHARE; PREPARE TRANSACTION 'no'", qr/FOR KEY SHARE/, 'refused: a key that there is not');
 is(prepared(), '0', 'none of them is prepared');
 sql("BEGIN; SELECT 1 FROM keyless WHERE v = 2 FOR UPDATE; PREPARE TRANSACTION 'equal'");
 $node->restart;
 is(sql('SELECT count(*) FROM (SELECT 1 FROM keyless FOR UPDATE SKIP LOCKED) x'), '24', 'equal rows without a key are all locked after a restart');
+
+# FOR KEY SHARE of rows without a key: others may change them until then, and not any more
+for my $level ('READ COMMITTED', 'REPEATABLE READ')
+{
+	sql("ROLLBACK PREPARED 'equal'; INSERT INTO keyless VALUES (50, 'key'), (50, 'key'), (51, 'changed'), (52, 'own'), (53, 'undone')");
+	my $shares = $node->background_psql('postgres', on_error_stop => 0);
+	$shares->query("BEGIN ISOLATION LEVEL $level; SELECT 1 FROM keyless WHERE v BETWEEN 50 AND 52 FOR KEY SHARE; UPDATE keyless SET v = 152 WHERE v = 52; SAVEPOINT s; SELECT 1 FROM keyless WHERE v = 53 FOR KEY SHARE; ROLLBACK TO s");
+	my $changes = $node->background_psql('postgres', on_error_stop => 0);
+	$changes->query("UPDATE keyless SET v = 151 WHERE v = 51");
+	$changes->query("BEGIN; UPDATE keyless SET v = 251 WHERE v = 151");
+	$shares->query_until(qr/started/, "\\echo started\nPREPARE TRANSACTION 'shares';\n");
+	ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE 'PREPARE%' AND wait_event_type = 'Lock'"), "$level: PREPARE waits for who changes a row of a key that there is not");
+	$changes->query('COMMIT');
+	$shares->query('SELECT 1');
+	for my $when ('prepared', 'restarted', 'crashed')
+	{
+		$node->restart if $when eq 'restarted';
+		if ($when eq 'crashed') { sql('CHECKPOINT'); $node->stop('immediate'); $node->start }
+		is(sql("SELECT string_agg(v::text, ' ' ORDER BY v) FROM (SELECT v FROM keyless WHERE t IN ('key', 'changed', 'own', 'undone') FOR SHARE SKIP LOCKED) x"), '50 50 53 251', "$level, $when: they can be shared");
+		is(sql("SELECT string_agg(v::text, ' ') FROM (SELECT v FROM keyless WHERE t IN ('key', 'changed', 'own', 'undone') FOR NO KEY UPDATE SKIP LOCKED) x"), '53', '... not changed');
+		fails("SET lock_timeout = '50ms'; DELETE FROM keyless WHERE v = 251", qr/canceling statement due to lock timeout/, '... nor deleted');
+	}
+	my $end = $level =~ /COMMITTED/ ? 'COMMIT' : 'ROLLBACK';
+	sql("$end PREPARED 'shares'");
+	is(sql("SELECT string_agg(v::text, ' ' ORDER BY v) FROM (SELECT v FROM keyless WHERE t IN ('key', 'changed', 'own', 'undone') FOR UPDATE NOWAIT) x"), $end eq 'COMMIT' ? '50 50 53 152 251' : '50 50 52 53 251', "... until it has ended ($end)");
+	sql("DELETE FROM keyless WHERE t IN ('key', 'changed', 'own', 'undone'); BEGIN; SELECT 1 FROM keyless WHERE v = 2 FOR UPDATE; PREPARE TRANSACTION 'equal'");
+	$_->quit for $shares, $changes;
+}
+
+# what a foreign key refers to, by a key that may be null
+sql(q{CREATE TABLE maybe (code int UNIQUE, v int) USING mot; CREATE TABLE refers (id int PRIMARY KEY, code int REFERENCES maybe (code)) USING mot;
+	INSERT INTO maybe VALUES (1, 1), (2, 2), (NULL, 3);
+	BEGIN; INSERT INTO refers VALUES (1, 1); PREPARE TRANSACTION 'refers'});
+for my $restart (0, 1)
+{
+	$node->restart if $restart;
+	fails("SET lock_timeout = '50ms'; DELETE FROM maybe WHERE code = 1", qr/canceling statement due to lock timeout/, 'a row that a foreign key refers to by a key that may be null is not deleted');
+	fails("SET lock_timeout = '50ms'; UPDATE maybe SET code = 5 WHERE code = 1", qr/canceling statement due to lock timeout/, '... nor given another key');
+	is(sql("SELECT count(*) FROM (SELECT 1 FROM maybe FOR UPDATE SKIP LOCKED) x"), '2', '... the others are free');
+}
+sql("COMMIT PREPARED 'refers'");
+fails("DELETE FROM maybe WHERE code = 1", qr/violates foreign key constraint/, '... and when it is committed it is referred to');
+sql("DELETE FROM refers; DELETE FROM maybe WHERE code = 1; DROP TABLE refers, maybe");
 fails("BEGIN; UPDATE o SET v = 0 WHERE id = 20; PREPARE TRANSACTION 'equal'", qr/already in use/, 'an identifier that is in use');
 is(sql('SELECT 1 FROM o WHERE id = 20 FOR UPDATE NOWAIT'), '1', '... leaves nothing');
 fails("COMMIT PREPARED 'none'", qr/prepared transaction with identifier "none" does not exist/, 'one that is not there');

@@ -315,6 +315,16 @@ mot_row_lock(mot_session *s, const mot_view *view, mot_table *table,
 	return status;
 }
 
+mot_status
+mot_row_share(mot_session *s, mot_row *row)
+{
+	bool		taken;
+
+	if (!mot_journal_reserve(s))
+		return MOT_NO_PRIVATE_MEMORY;
+	return row_acquire(s, row, MOT_MODE_SHARE, &taken);
+}
+
 void
 mot_row_unlock(mot_session *s, mot_row *row)
 {

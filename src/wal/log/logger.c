@@ -103,6 +103,7 @@ static void make_memory(void);
 static void log_storage(mot_session *session);
 static void log_whole(mot_session *session, const MotStorageChange *change);
 static void log_new_indexes(void);
+static bool logger_names(mot_table *table);
 static void log_locks(mot_session *session);
 static void log_rows(mot_session *session);
 static void name_table(Oid dbid, Oid relid);
@@ -132,6 +133,7 @@ static const MotXactLog xact_log = {
 	.amend = logger_amend,
 	.change = MotDecodeLog,
 	.before_snapshot = MotInDoubtCatchUp,
+	.names = logger_names,
 	.keep = logger_keep,
 	.kept = MotPreparedRedoKept,
 	.drop = MotPreparedRedoDrop,
@@ -423,6 +425,15 @@ identity_key(const mot_version *before, size_t *len)
 	return index->check_buffer.data;
 }
 
+/* May its rows change and still be found after a restart? */
+static bool
+logger_names(mot_table *table)
+{
+	const MotDefinition *def = find_known(table)->def;
+
+	return def->identity >= 0 || def->unlogged;
+}
+
 /*
  * Of a prepared transaction: the rows that it has to have again after a restart, whatever it
  * changes.
@@ -453,16 +464,6 @@ log_locks(mot_session *session)
 		begin = buffer.len;
 		key = identity_key(lock.version, &key_len);
 
-		/*
-		 * others may change the row meanwhile, and then nothing would tell
-		 * which it is
-		 */
-		if (key == NULL && lock.mode == MOT_MODE_KEY_SHARE)
-			ereport(ERROR,
-					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("cannot PREPARE a transaction that has locked rows of memory-optimized table \"%s\" FOR KEY SHARE",
-							logging.def->name),
-					 errdetail("The table has no primary key, nor another one of columns that are not null.")));
 		MotRecordLock(&buffer, lock.mode, key, key_len,
 					  mot_version_host_bits(lock.version), mot_version_data(lock.version),
 					  key != NULL ? 0 : MotDefinitionRowSize(logging.def, lock.version));
