@@ -105,13 +105,16 @@ COMMIT PREPARED 'mot-deferred';
 SELECT * FROM tp_deferred;
 DROP TABLE tp_deferred;
 
--- refused before anything is done: definitions
+-- whole tables
 BEGIN;
 TRUNCATE tp;
 PREPARE TRANSACTION 'mot-truncated';
+ROLLBACK PREPARED 'mot-truncated';
 BEGIN;
 CREATE TABLE tp_new (id int) USING mot;
 PREPARE TRANSACTION 'mot-created';
+ROLLBACK PREPARED 'mot-created';
+-- refused before anything is done: definitions
 BEGIN;
 ALTER TABLE tp_table ADD COLUMN n int;
 PREPARE TRANSACTION 'mot-altered';

@@ -159,8 +159,9 @@ look_at_table(Oid relid)
 	table = mot_table_find(MotEngine, MyDatabaseId, relid);
 	if (table != NULL && is_known(table, relid))
 		count_table(relid, mot_table_owner(table));
-	else if (table != NULL)
+	else if (table != NULL && mot_table_is_settled(table, &replaces))
 	{
+		/* (unsettled it is somebody's, who may be prepared, with all locks) */
 		LockRelationOid(mot_table_owner(table), AccessExclusiveLock);
 		AcceptInvalidationMessages();
 		table = mot_table_find(MotEngine, MyDatabaseId, relid);

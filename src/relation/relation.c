@@ -706,6 +706,12 @@ MotRelationTable(Relation rel)
 	mot_table  *table = mot_table_find(MotEngine, MyDatabaseId, relid);
 	mot_table  *replaces;
 
+	if (table == NULL || !mot_table_is_settled(table, &replaces))
+	{
+		MotPreparedAwaitEnded();
+		table = mot_table_find(MotEngine, MyDatabaseId, relid);
+	}
+
 	/* made or emptied by this transaction, which holds the lock for that */
 	if (table != NULL && !mot_table_is_settled(table, &replaces))
 		return table;

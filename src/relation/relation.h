@@ -440,6 +440,11 @@ typedef struct MotStorageChange
 
 extern List *MotStorageChanges(void);	/* palloc'd; once, at PRE_COMMIT */
 
+/* of a prepared transaction, by who makes it again after a restart: see handover.c */
+extern mot_status MotStorageRestore(mot_session *session, void **parcel, Oid dbid, Oid number, mot_table *table);
+extern void MotStorageRestored(void *parcel);
+extern void MotStorageForget(void *parcel); /* or it could not be */
+
 /* columns, options or the name have changed without new storage */
 extern void MotStorageDefinitionChanged(Oid relid);
 
@@ -464,6 +469,9 @@ extern void (*MotRelationAwaitLoaded) (Oid dbid, Oid relid);
 
 /* Is the table (relid invalid: any of the database) not there because memory has no room for it? */
 extern bool (*MotRelationLeftOut) (Oid dbid, Oid relid);
+
+/* It has been made anew, or dropped: whatever was wrong with it is over. */
+extern void (*MotRelationHealed) (Oid dbid, Oid relid);
 
 /* Or for that or because it is damaged? */
 extern bool (*MotRelationMissing) (Oid dbid, Oid relid);

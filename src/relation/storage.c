@@ -29,67 +29,19 @@
 #include "faults.h"
 #include "miscadmin.h"
 #include "relation/definition.h"
-#include "relation/internal.h"
+#include "relation/pending.h"
 #include "catalog/storage.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "xact/xact.h"
 
-typedef enum PendingKind
-{
-	TABLE_CREATED,				/* abort: goes */
-	TABLE_DROPPED,				/* commit: goes */
-	TABLE_REPLACED,				/* commit: old goes; abort: old comes back,
-								 * new goes */
-	INDEX_CREATED,				/* abort: goes */
-	INDEX_CAUGHT_UP,			/* abort: it is behind again */
-	INDEX_DROPPED,				/* detached; commit: goes; abort: comes back */
-	INDEX_LEFT_OUT,				/* dropped, of a table that is not in memory */
-	TABLE_DEFINED,				/* its definition in the catalogue has changed */
-	DATABASE_DROPPED			/* commit: all its tables go */
-} PendingKind;
-
-typedef struct Pending
-{
-	PendingKind kind;
-	Oid			dbid;
-	Oid			relid;			/* the storage's number, MotStorageNumber */
-	Oid			tablespace;		/* of an ordinary table's */
-	bool		fresh;			/* of TABLE_CREATED: so is its definition */
-	mot_table  *table;			/* the new one of TABLE_REPLACED; NULL: there
-								 * was none to be dropped */
-	mot_table  *old_table;
-	mot_index  *index;
-	bool		built;			/* of both: from rows */
-	bool		rewritten;		/* of the first and third: its rows were
-								 * loaded */
-	bool		refuse_older;
-	bool		turned;			/* of TABLE_DEFINED: into an ordinary table */
-	int			ntables;		/* of DATABASE_DROPPED */
-	mot_table **tables;
-	int			level;			/* transaction nesting level */
-	struct Pending *older;
-} Pending;
-
 /* youngest first; in TopTransactionContext */
 static Pending *pending = NULL;
-
-/* made for the commit, in TopTransactionContext */
-typedef struct Defined
-{
-	mot_table  *table;
-	mot_definition *definition; /* NULL: as it is */
-	Oid			owner;
-	mot_quota  *role;			/* in which it is to count; NULL: as it does */
-	struct Defined *next;
-} Defined;
 
 static Defined *defined = NULL;
 
 static void storage_sub_abort(int level);
 static void discard_definitions(void);
-static void publish_pending(Pending *p);
-static void undo(Pending *p);
 static mot_index *make_index(Relation rel, mot_table *table, Oid indexoid, bool unique);
 static void add_change(MotStorageChange *change, const Pending *p);
 static bool complete_change(MotStorageChange *change);
@@ -171,8 +123,8 @@ storage_pending(void)
 }
 
 /* Locks are about the table's oid, which is not that of storage that has been made for another table. */
-static bool
-is_shared(const Pending *p)
+bool
+MotPendingShared(const Pending *p)
 {
 	mot_table  *table = mot_table_find(MotEngine, p->dbid, p->relid);
 
@@ -190,7 +142,7 @@ storage_define(mot_session *session)
 	/* (an ordinary table's definition has no conditions) */
 	for (p = pending; p != NULL; p = p->older)
 		if ((p->kind == TABLE_DEFINED || p->kind == INDEX_CREATED || p->kind == INDEX_CAUGHT_UP) &&
-			p->dbid == MyDatabaseId && is_shared(p))
+			p->dbid == MyDatabaseId && MotPendingShared(p))
 			break;
 	if (likely(p == NULL))
 		return;
@@ -227,60 +179,63 @@ storage_born(mot_ts ts)
 			mot_table_set_born(p->table, ts, p->refuse_older);
 }
 
+void
+MotPendingCommit(mot_session *session, Pending *list, Defined *definitions)
+{
+	bool		published = mot_snapshot_held(session) == MOT_TS_NONE;
+
+	/*
+	 * Before the definitions: who makes keys by those (mot_index_key_hook)
+	 * must not take an index that is gone for one that has its name now. With
+	 * a snapshot, so that none is destroyed before the last look at it.
+	 */
+	if (published)
+		(void) mot_snapshot_take(session);
+	for (Pending *p = list; p != NULL; p = p->older)
+		if (p->kind == INDEX_DROPPED)
+			mot_index_drop(session, p->index);
+	for (Defined *d = definitions; d != NULL; d = d->next)
+	{
+		if (d->role != NULL)
+			mot_table_put_role(d->table, d->role);
+		if (d->definition == NULL)
+			continue;
+		mot_table_put_definition(session, d->table, d->definition);
+		mot_table_set_owner(d->table, d->owner, mot_table_is_numbered(d->table));
+	}
+	for (Pending *p = list; p != NULL; p = p->older)
+	{
+		if (p->built)
+			mot_index_set_valid_from(p->index, mot_engine_clock(MotEngine));
+		if (p->kind == INDEX_CREATED)
+			mot_index_described(p->index);
+	}
+	if (published)
+		mot_snapshot_hold(session, MOT_TS_NONE);
+	for (Pending *p = list; p != NULL; p = p->older)
+		if (p->kind == TABLE_CREATED || p->kind == TABLE_REPLACED)
+			mot_table_settle(p->table);
+	MOT_FAULT("ddl-settled");
+	for (Pending *p = list; p != NULL; p = p->older)
+	{
+		if (p->kind == TABLE_DROPPED && p->table != NULL)
+			mot_table_drop(session, p->table);
+		else if (p->kind == TABLE_REPLACED)
+			mot_table_drop(session, p->old_table);
+		for (int i = 0; i < p->ntables; i++)
+			mot_table_drop(session, p->tables[i]);
+	}
+}
+
 static void
 storage_commit(void)
 {
 	if (pending != NULL)
 	{
-		mot_session *session = MotSession();
-		bool		published = mot_snapshot_held(session) == MOT_TS_NONE;
-
 		MOT_FAULT("ddl-commit");
 		LWLockAcquire(MotDirectoryLock, LW_EXCLUSIVE);
-
-		/*
-		 * Before the definitions: who makes keys by those
-		 * (mot_index_key_hook) must not take an index that is gone for one
-		 * that has its name now. With a snapshot, so that none is destroyed
-		 * before the last look at it.
-		 */
-		if (published)
-			(void) mot_snapshot_take(session);
-		for (Pending *p = pending; p != NULL; p = p->older)
-			if (p->kind == INDEX_DROPPED)
-				mot_index_drop(session, p->index);
-		for (Defined *d = defined; d != NULL; d = d->next)
-		{
-			if (d->role != NULL)
-				mot_table_put_role(d->table, d->role);
-			if (d->definition == NULL)
-				continue;
-			mot_table_put_definition(session, d->table, d->definition);
-			mot_table_set_owner(d->table, d->owner, mot_table_is_numbered(d->table));
-		}
+		MotPendingCommit(MotSession(), pending, defined);
 		defined = NULL;
-		for (Pending *p = pending; p != NULL; p = p->older)
-		{
-			if (p->built)
-				mot_index_set_valid_from(p->index, mot_engine_clock(MotEngine));
-			if (p->kind == INDEX_CREATED)
-				mot_index_described(p->index);
-		}
-		if (published)
-			mot_snapshot_hold(session, MOT_TS_NONE);
-		for (Pending *p = pending; p != NULL; p = p->older)
-			if (p->kind == TABLE_CREATED || p->kind == TABLE_REPLACED)
-				mot_table_settle(p->table);
-		MOT_FAULT("ddl-settled");
-		for (Pending *p = pending; p != NULL; p = p->older)
-		{
-			if (p->kind == TABLE_DROPPED && p->table != NULL)
-				mot_table_drop(session, p->table);
-			else if (p->kind == TABLE_REPLACED)
-				mot_table_drop(session, p->old_table);
-			for (int i = 0; i < p->ntables; i++)
-				mot_table_drop(session, p->tables[i]);
-		}
 		LWLockRelease(MotDirectoryLock);
 
 		for (Pending *p = pending; p != NULL; p = p->older)
@@ -314,15 +269,15 @@ storage_sub_abort(int level)
 	LWLockAcquire(MotDirectoryLock, LW_EXCLUSIVE);
 	while (pending != NULL && pending->level >= level)
 	{
-		undo(pending);
+		MotPendingUndo(pending);
 		MotRelationForgetTable(pending->relid);
 		pending = pending->older;
 	}
 	LWLockRelease(MotDirectoryLock);
 }
 
-static void
-undo(Pending *p)
+void
+MotPendingUndo(Pending *p)
 {
 	mot_session *session = MotSession();
 
@@ -358,8 +313,32 @@ undo(Pending *p)
 	}
 }
 
+/* ------------------------------------------------- PREPARE TRANSACTION */
+
+static bool
+storage_portable(void)
+{
+	return MotPendingPortable(pending);
+}
+
+static void *
+storage_pack(void)
+{
+	return pending == NULL ? NULL : MotPendingPack(pending, defined);
+}
+
+/* The parcel has it from now on. */
+static void
+storage_handed(void)
+{
+	for (; pending != NULL; pending = pending->older)
+		MotRelationForgetTable(pending->relid);
+	defined = NULL;
+}
+
 static const MotXactParticipant participant = {
-	storage_define, storage_prepare, storage_loaded, storage_born, storage_commit, storage_abort, storage_sub_commit, storage_sub_abort, storage_pending
+	storage_define, storage_prepare, storage_loaded, storage_born, storage_commit, storage_abort, storage_sub_commit, storage_sub_abort, storage_pending,
+	storage_portable, storage_pack, MotPendingDiscard, storage_handed, MotPendingEnd
 };
 
 void
@@ -378,6 +357,8 @@ replace_table(Relation rel, Oid tablespace, Oid number)
 	List	   *defs = MotIndexDefs(rel);
 	Pending    *p = new_pending(TABLE_CREATED, number);
 	mot_status	status;
+
+	MotPreparedAwaitEnded();
 
 	/*
 	 * who takes away what others have read has a place among them: see
@@ -411,7 +392,8 @@ replace_table(Relation rel, Oid tablespace, Oid number)
 	{
 		/* nothing is missing in its indexes */
 		mot_load_done(p->table);
-		publish_pending(p);
+		MotPendingPublish(p);
+		push_pending(p);
 	}
 	LWLockRelease(MotDirectoryLock);
 	pfree(def.indexes);
@@ -424,8 +406,8 @@ replace_table(Relation rel, Oid tablespace, Oid number)
  * The new table can be found from now on, by us; to everybody else what was
  * there before the transaction is still the table.
  */
-static void
-publish_pending(Pending *p)
+void
+MotPendingPublish(Pending *p)
 {
 	mot_table  *settled;
 
@@ -437,7 +419,6 @@ publish_pending(Pending *p)
 	(void) mot_table_publish(MotEngine, p->table);
 	if (p->old_table != NULL)
 		p->kind = TABLE_REPLACED;
-	push_pending(p);
 }
 
 void
@@ -449,7 +430,8 @@ MotStorageAddTable(mot_table *table)
 	p->fresh = true;
 	p->table = table;
 	LWLockAcquire(MotDirectoryLock, LW_EXCLUSIVE);
-	publish_pending(p);
+	MotPendingPublish(p);
+	push_pending(p);
 	LWLockRelease(MotDirectoryLock);
 }
 
@@ -497,6 +479,7 @@ MotStorageDropTable(Oid relid)
 	if (MotEngine == NULL)
 		return;
 	p = new_pending(TABLE_DROPPED, relid);
+	MotPreparedAwaitEnded();
 	p->table = mot_table_find(MotEngine, MyDatabaseId, relid);
 	push_pending(p);
 }
@@ -529,8 +512,10 @@ MotStorageChangedHere(Oid relid)
 static mot_table *
 find_loaded(Oid number)
 {
-	mot_table  *table = mot_table_find(MotEngine, MyDatabaseId, number);
+	mot_table  *table;
 
+	MotPreparedAwaitEnded();
+	table = mot_table_find(MotEngine, MyDatabaseId, number);
 	if (table != NULL || MotRelationAwaitLoaded == NULL)
 		return table;
 	MotRelationAwaitLoaded(MyDatabaseId, number);

@@ -185,7 +185,7 @@ extern bool MotPreparedRedoUnrestored(void);
 extern void MotRestorePrepared(void);
 
 /* its changes, in this session, whose transaction goes on; false: there is no room for them */
-extern bool MotApplyAgain(mot_session *session, const char *ops, size_t len, XLogRecPtr lsn);
+extern bool MotApplyAgain(mot_session *session, const char *ops, size_t len, XLogRecPtr lsn, void **storage);
 
 /*
  * On a standby, by a session, with or without a snapshot: whatever a PostgreSQL

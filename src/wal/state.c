@@ -101,6 +101,7 @@ static bool await_table(Oid dbid, Oid relid);
 static void await_loaded(Oid dbid, Oid relid);
 static void refuse_older_snapshot(void);
 static bool tables_awaited(void);
+static void heal(Oid dbid, Oid relid);
 
 /* ------------------------------------------------------------------ module */
 
@@ -126,6 +127,7 @@ MotStateInit(void)
 	MotRelationAwaitLoaded = await_loaded;
 	MotRelationLeftOut = is_left_out;
 	MotRelationMissing = is_missing;
+	MotRelationHealed = heal;
 	MotTablesAwaited = tables_awaited;
 }
 
@@ -707,6 +709,13 @@ static bool
 is_missing(Oid dbid, Oid relid)
 {
 	return MotStateIsDamaged(dbid, relid) || (MotLeftOutCount() > 0 && is_left_out(dbid, relid));
+}
+
+static void
+heal(Oid dbid, Oid relid)
+{
+	MotStateHeal(dbid, relid);
+	MotLeftOutForget(dbid, relid);
 }
 
 static void

@@ -72,6 +72,7 @@ extern void MotBeforeSnapshot(void);
 extern void MotTransactionBegin(mot_session *session);
 extern bool MotWorkersSeeAll(void);
 extern const MotXactLog *MotXactTheLog(void);
+extern const MotXactParticipant *MotXactTheParticipant(void);
 
 /* mixed.c; at most one announced commit a process */
 extern void MotMixedAnnounce(bool drawing);

@@ -42,8 +42,8 @@
  * At SERIALIZABLE what it has read stays as it is from PRE_PREPARE on (engine/kept.c), and
  * its place is that of its end (serial.c).
  *
- * Not with changes of storage (tables made, altered, emptied or dropped), which are made in
- * this process's own memory.
+ * Storage that it has made, emptied or dropped comes with a parcel, too
+ * (relation/handover.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -79,6 +79,7 @@ typedef struct Holder
 	pg_atomic_uint32 xid;		/* may be looked at without; 0: none */
 	mot_parcel *parcel;
 	void	   *redo;			/* the log's */
+	void	   *storage;		/* the participant's; NULL: none has changed */
 	bool		keeps;			/* what it has read, at SERIALIZABLE */
 	char		gid[GIDSIZE];
 } Holder;
@@ -178,6 +179,7 @@ release(Holder *holder)
 	holder->state = HOLDER_FREE;
 	holder->parcel = NULL;
 	holder->redo = NULL;
+	holder->storage = NULL;
 	holder->gid[0] = '\0';
 	pg_atomic_write_u32(&holder->xid, InvalidTransactionId);
 	LWLockRelease(lock);
@@ -395,6 +397,7 @@ MotPreparedBegin(mot_session *session, const MotXactLog *log, bool keeps)
 	MOT_FAULT("prepare-packed");
 	mine->redo = log->keep(session, prepare_gid, keeps);
 	MOT_FAULT("prepare-logged");
+	mine->storage = MotXactTheParticipant()->pack();
 }
 
 /* In PREPARE, if there was a Begin: the server has prepared it. */
@@ -425,6 +428,7 @@ MotPreparedEnd(const MotXactLog *log)
 		return;
 	if (mine->redo != NULL)
 		log->drop(mine->redo);
+	MotXactTheParticipant()->discard(mine->storage);
 	if (mine->parcel != NULL)
 		mot_parcel_discard(mine_session, mine->parcel);
 	let_go(mine, mine_session, 0);
@@ -481,10 +485,12 @@ settle(Holder *holder, mot_session *session)
 	}
 	else
 	{
-		mot_txn_keys_derive(session, true);
+		/* (as in finish_abort) */
+		mot_txn_keys_derive(session, holder->storage == NULL);
 		mot_txn_abort(session);
 		MOT_FAULT("prepared-undone");
 	}
+	MotXactTheParticipant()->end(holder->storage, committed);
 	let_go(holder, session, ts);
 	log->finished(holder->redo);
 	mot_parcel_free(session, holder->parcel);
@@ -589,6 +595,13 @@ MotPreparedServe(void)
 		(void) settle_decided();
 }
 
+void
+MotPreparedAwaitEnded(void)
+{
+	if (MotPreparedUsed != NULL && unlikely(pg_atomic_read_u32(MotPreparedUsed) != 0))
+		MotPreparedCatchUp(NULL);
+}
+
 /* COMMIT PREPARED, ROLLBACK PREPARED: run does it. */
 void
 MotPreparedFinish(const char *gid, bool commit, void (*run) (void *arg), void *arg)
@@ -691,10 +704,11 @@ MotPreparedRestore(TransactionId xid, const char *gid)
 	return mine_session;
 }
 
-/* They have been: redo is the log's. */
+/* They have been: redo is the log's, storage the participant's. */
 void
-MotPreparedRestored(void *redo, bool keeps_reads)
+MotPreparedRestored(void *redo, bool keeps_reads, void *storage)
 {
+	mine->storage = storage;
 	MotRaiseStatus(mot_txn_pack(mine_session, mine_session, &mine->parcel), NULL);
 	mot_txn_hand_over(mine_session, mine_session, mine->parcel,
 					  MotHolderOfXid(pg_atomic_read_u32(&mine->xid)));
@@ -718,6 +732,7 @@ MotPreparedNotRestored(void)
 		return;
 	if (mine_session != NULL)
 		mot_session_close(mine_session);
+	MotXactTheParticipant()->end(mine->storage, false);
 	release(mine);
 	mine = NULL;
 	mine_session = NULL;

@@ -112,6 +112,12 @@ MotXactSetLog(const MotXactLog *l)
 	log = l;
 }
 
+const MotXactParticipant *
+MotXactTheParticipant(void)
+{
+	return participant;
+}
+
 const MotXactLog *
 MotXactTheLog(void)
 {
@@ -619,8 +625,17 @@ before_prepare(void)
 	if (changes && max_prepared_xacts == 0)
 		return;
 	if (participant->pending())
-		refuse_to_prepare("transaction that has created, altered, emptied or dropped",
-						  "Use COMMIT, or do that in a transaction of its own.");
+	{
+		if (XactIsoLevel == XACT_SERIALIZABLE)
+			refuse_to_prepare("SERIALIZABLE transaction that has created, altered, emptied or dropped",
+							  "Use COMMIT, or do that at another isolation level.");
+		if (!participant->portable())
+			refuse_to_prepare("transaction that has altered, or made indexes of,",
+							  "Use COMMIT, or do that in a transaction of its own.");
+		/* by which it is ended */
+		(void) MotBeginWrite();
+		active = true;
+	}
 
 	if (!active && XactIsoLevel == XACT_SERIALIZABLE)
 		MotSerialAwaitPrepared(NULL);
@@ -650,13 +665,14 @@ before_prepare(void)
 	{
 		check_decoded();
 		participant->define(MotOpenSession);
-		if (participant->pending())
+		if (participant->pending() && !participant->portable())
 			refuse_to_prepare("transaction that would store a new definition of",
 							  "Commit a change of the table's rows in a transaction of its own; then it has been stored.");
 	}
 	/* reads have to be valid now: there is no later occasion */
 	if (!keeps)
 		MotRaiseStatus(mot_txn_prepare(MotOpenSession), NULL);
+	participant->prepare();
 	if (changes || keeps)
 	{
 		logged = true;
@@ -673,6 +689,7 @@ finish_prepare(void)
 		finish_commit();
 		return;
 	}
+	participant->handed();
 	participant->commit();
 	if (unlikely(mot_islands != MOT_ISLANDS_OFF))
 		MotIslandsEnd(MotOpenSession);

@@ -189,6 +189,17 @@ typedef struct MotXactParticipant
 	void		(*sub_commit) (int level);
 	void		(*sub_abort) (int level);
 	bool		(*pending) (void);	/* is there anything to do at the end? */
+
+	/*
+	 * PREPARE TRANSACTION: could another process do it?  Then pack, once the
+	 * log has been told (may raise): a parcel, which is discarded in vain, or
+	 * handed over, and ended by whoever ends the transaction.
+	 */
+	bool		(*portable) (void);
+	void	   *(*pack) (void);
+	void		(*discard) (void *parcel);
+	void		(*handed) (void);
+	void		(*end) (void *parcel, bool committed);
 } MotXactParticipant;
 
 extern void MotXactSetParticipant(const MotXactParticipant *participant);
@@ -247,15 +258,17 @@ extern void MotXactSetLog(const MotXactLog *log);
 
 /*
  * Two-phase commit, see prepared.c.  Said: PREPARE TRANSACTION has been.  Finish: runs COMMIT
- * PREPARED or ROLLBACK PREPARED.  Serve: installs what others have left undone.  Restore: a session
+ * PREPARED or ROLLBACK PREPARED.  Serve: installs what others have left undone.  AwaitEnded: what
+ * the server has ended is in place, storage too, when it returns.  Restore: a session
  * in whose transaction the changes of a prepared one are to be made again; then one of the other
  * two follows.
  */
 extern void MotPreparedSaid(const char *gid);
 extern void MotPreparedFinish(const char *gid, bool commit, void (*run) (void *arg), void *arg);
 extern void MotPreparedServe(void);
+extern void MotPreparedAwaitEnded(void);
 extern mot_session *MotPreparedRestore(TransactionId xid, const char *gid);
-extern void MotPreparedRestored(void *redo, bool keeps_reads);
+extern void MotPreparedRestored(void *redo, bool keeps_reads, void *storage);
 extern void MotPreparedNotRestored(void);
 
 /* before a change that does not go through MotBeginWrite (storage) */

@@ -182,9 +182,6 @@ sql('DROP TABLE wc, w');
 
 # ------------------------------------------------------------------- refusals
 
-fails("BEGIN; $_; PREPARE TRANSACTION 'no'", qr/ERROR:  cannot PREPARE a transaction that has created, altered, emptied or dropped memory-optimized tables/, "refused: $_")
-	for 'CREATE TABLE n (i int) USING mot', 'CREATE FOREIGN TABLE n (i int) SERVER mot_server', 'TRUNCATE keyless', 'ALTER TABLE o ADD COLUMN x int',
-	'CREATE INDEX ON f (t)', 'DROP TABLE referring', 'CREATE INDEX ON o (t)', 'ALTER TABLE o ALTER v TYPE bigint';
 fails("BEGIN; UPDATE o SET v = v WHERE id = 20; CREATE TEMP TABLE n (i int); PREPARE TRANSACTION 'no'", qr/temporary objects/, 'refused by the server: temporary tables');
 fails("BEGIN; UPDATE o SET v = v WHERE id = 20; NOTIFY n; PREPARE TRANSACTION 'no'", qr/cannot PREPARE a transaction that has executed LISTEN, UNLISTEN, or NOTIFY/, 'refused by the server: NOTIFY');
 fails("BEGIN; DECLARE c CURSOR WITH HOLD FOR SELECT * FROM o; UPDATE o SET v = v WHERE id = 20; PREPARE TRANSACTION 'no'", qr/cursor WITH HOLD/, 'refused by the server: a cursor');

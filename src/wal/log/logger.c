@@ -210,6 +210,9 @@ logger_keep(mot_session *session, const char *gid, bool keeps_reads)
 	begin = buffer.len;
 	MotRecordPrepared(&buffer, gid, keeps_reads);
 	operation_done(begin);
+	logging.changes = MotStorageChanges();
+	if (unlikely(logging.changes != NIL))
+		log_storage(session);
 	log_locks(session);
 	log_rows(session);
 

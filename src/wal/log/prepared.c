@@ -197,14 +197,15 @@ restore_one(InDoubt *entry)
 	bool		keeps_reads;
 	char	   *gid = identifier(entry, ops, &keeps_reads);
 	mot_session *session;
+	void	   *storage;
 	volatile bool done = false;
 
 	PG_TRY();
 	{
 		session = MotPreparedRestore(entry->xid, gid);
-		if (MotApplyAgain(session, ops, entry->len, entry->lsn))
+		if (MotApplyAgain(session, ops, entry->len, entry->lsn, &storage))
 		{
-			MotPreparedRestored(entry, keeps_reads);
+			MotPreparedRestored(entry, keeps_reads, storage);
 			done = true;
 		}
 	}

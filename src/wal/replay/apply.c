@@ -37,6 +37,7 @@ static MotRedo redo;
 static bool definitions;		/* some definition changes */
 static bool aborted;
 static bool restoring;			/* a prepared transaction, which goes on */
+static void *restored;			/* ... the storage that it has made or dropped */
 
 static bool try_apply(const char *ops, size_t len, XLogRecPtr lsn, TransactionId xid);
 static bool apply_all(mot_session *session, mot_ts held, const char *ops, size_t len, XLogRecPtr lsn);
@@ -52,6 +53,7 @@ static void apply_drop(void);
 static void drop_database(Oid dbid);
 static void add_keys(mot_row *row, unsigned host_bits, const void *bytes, size_t size);
 static void define_target(MotTarget *target);
+static void restore_target(MotTarget *target);
 static void stamp_target(MotTarget *target);
 static void change_target(MotTarget *target);
 static void note_target(MotTarget *target);
@@ -81,20 +83,23 @@ MotApply(const char *ops, size_t len, XLogRecPtr lsn, TransactionId xid)
 
 /*
  * A prepared transaction's changes, in a session of its own.  false: there is no room for them, or
- * for a table that they are of.
+ * for a table that they are of.  *storage: what it has made and dropped, for who ends it.
  */
 bool
-MotApplyAgain(mot_session *session, const char *ops, size_t len, XLogRecPtr lsn)
+MotApplyAgain(mot_session *session, const char *ops, size_t len, XLogRecPtr lsn, void **storage)
 {
 	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "MOT prepared transaction", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext oldcxt = MemoryContextSwitchTo(cxt);
 	bool		done;
 
 	restoring = true;
+	restored = NULL;
 	done = apply_all(session, MOT_TS_NONE, ops, len, lsn);
 	restoring = false;
 	if (done)
 	{
+		MotStorageRestored(restored);
+		*storage = restored;
 		MotTargetsForget();
 		mot_session_use_reserve(session, false);
 		mot_snapshot_hold(session, MOT_TS_NONE);
@@ -133,6 +138,8 @@ apply_all(mot_session *session, mot_ts held, const char *ops, size_t len, XLogRe
 		MotRedoEach(&redo, ops, len, apply_one, look_for_interrupts);
 		MotTargetsEach(define_target);
 		MotTargetsEach(MotRoomKeepRest);
+		if (restoring)
+			MotTargetsEach(restore_target);
 	}
 	PG_CATCH();
 	{
@@ -146,6 +153,8 @@ apply_all(mot_session *session, mot_ts held, const char *ops, size_t len, XLogRe
 		aborted = true;
 		MotTargetsEach(undo_target);
 		MotTargetsForget();
+		if (restoring)
+			MotStorageForget(restored);
 		mot_session_use_reserve(session, false);
 		mot_snapshot_hold(session, held);
 		restoring = false;
@@ -281,7 +290,7 @@ apply_one(MotRedo *r, const MotOpData *op, const char *raw, size_t len)
 			break;
 		case MOT_OP_INSERT:
 			MOT_FAULT("replay-insert");
-			if (redo.target->created)
+			if (redo.target->created && !restoring)
 				(void) MotRedoLoad(&redo, op->host_bits, op->bytes, op->len);
 			else
 				apply_insert(op);
@@ -514,6 +523,8 @@ apply_create(const MotOpData *op)
 	target->dropped = false;
 	target->redo = NULL;
 	target->left_out = target->emptied = MotRoomNotToMake(&target->key);
+	if (target->emptied && restoring)
+		(void) check(MOT_NO_MEMORY);
 	if (target->emptied)
 	{
 		target->files = MemoryContextAllocZero(redo.cxt, sizeof(MotLeftOut));
@@ -525,6 +536,9 @@ apply_create(const MotOpData *op)
 	if (MOT_FAULT_SKIPS("standby-create-full"))
 		(void) check(MOT_NO_MEMORY);
 	target->created = MotRedoCreate(&redo, op);
+	/* (rows that follow are the prepared transaction's, and not loaded) */
+	if (target->created && restoring)
+		mot_load_done(target->table);
 }
 
 static void
@@ -654,6 +668,17 @@ define_target(MotTarget *target)
 	}
 }
 
+/* a prepared transaction's: others end it */
+static void
+restore_target(MotTarget *target)
+{
+	redo.target = target;
+	if (target->dropped && !target->created)
+		(void) check(MotStorageRestore(redo.session, &restored, target->key.dbid, target->key.relid, NULL));
+	if (target->created)
+		(void) check(MotStorageRestore(redo.session, &restored, target->key.dbid, target->key.relid, target->table));
+}
+
 /*
  * Rows loaded are as old as this commit: drawn before the commit's own number,
  * and the table cannot be found yet.
@@ -730,7 +755,7 @@ undo_target(MotTarget *target)
 {
 	ListCell   *lc;
 
-	if (target->created && aborted)
+	if (target->created && aborted && !restoring)
 		mot_table_discard(redo.session, target->table);
 	else if (target->created)
 		mot_table_drop(redo.session, target->table);
