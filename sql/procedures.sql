@@ -220,6 +220,24 @@ BEGIN
 	RETURN r;
 END $$;
 INSERT INTO calls (call) VALUES ('paths(5, 6)');
+-- ... which makes what CASE tests another type
+CREATE FUNCTION halved(int, int) RETURNS numeric LANGUAGE sql IMMUTABLE AS $$ SELECT $1::numeric / $2 $$;
+CREATE OPERATOR other.- (LEFTARG = int, RIGHTARG = int, FUNCTION = proc.halved);
+CREATE FUNCTION types(a int, n int) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE r text := '';
+BEGIN
+	FOR i IN 1 .. n LOOP
+		CASE a - 2
+			WHEN 2 THEN r := r || ' two';
+			WHEN 3 THEN r := r || ' three';
+			ELSE r := r || ' neither';
+		END CASE;
+		PERFORM set_config('search_path', CASE i % 2 WHEN 1 THEN 'other, pg_catalog, ' ELSE '' END || 'proc, public', true);
+	END LOOP;
+	PERFORM set_config('search_path', 'proc, public', true);
+	RETURN r;
+END $$;
+INSERT INTO calls (call) VALUES ('types(4, 5)'), ('types(5, 5)');
 CREATE FUNCTION changing(n int) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE r text := ''; a int := 3;
 BEGIN
@@ -346,6 +364,22 @@ BEGIN
 END $$;
 SELECT strings(100) + strings(100) + strings(20000) AS megabytes;
 
+-- who may not call a function any more
+CREATE ROLE proc_user;
+GRANT USAGE ON SCHEMA proc TO proc_user;
+CREATE FUNCTION absolutely(n int) RETURNS int LANGUAGE plpgsql AS $$ BEGIN n := abs(n) + 1; RETURN n; END $$;
+SET ROLE proc_user;
+SELECT absolutely(-1) FROM generate_series(1, 3);
+RESET ROLE;
+REVOKE EXECUTE ON FUNCTION abs(int) FROM PUBLIC;
+SET ROLE proc_user;
+SELECT absolutely(-1);
+SELECT absolutely(-1);
+RESET ROLE;
+SELECT absolutely(-1) FROM generate_series(1, 9);
+SELECT function, exprs, interpreted FROM seen WHERE function::text ~ 'absolutely';
+GRANT EXECUTE ON FUNCTION abs(int) TO PUBLIC;
+
 -- who has a plugin of PL/pgSQL has all functions; who gets one while a function runs hears of it
 CREATE FUNCTION mot_other_plugin(boolean) RETURNS void AS '$libdir/mot' LANGUAGE C STRICT;
 CREATE FUNCTION plugged(n int, other boolean) RETURNS int LANGUAGE plpgsql AS $$
@@ -372,3 +406,4 @@ SELECT executions, compiled FROM seen WHERE function::text ~ '^fib';
 RESET ALL;
 SET client_min_messages = warning;
 DROP SCHEMA other, proc CASCADE;
+DROP ROLE proc_user;

@@ -58,6 +58,10 @@ MotVariableIsPlain(const PLpgSQL_datum *datum)
 		is_plain_type(var->datatype->typoid);
 }
 
+/*
+ * Is it anything but one of the server's own immutable functions that all may call?  (The interpreter
+ * asks once a transaction whether its user may.)
+ */
 static bool
 is_open_function(Oid funcid, void *context)
 {
@@ -72,7 +76,7 @@ is_open_function(Oid funcid, void *context)
 		return true;
 	proc = (Form_pg_proc) GETSTRUCT(tuple);
 	open = proc->prolang != INTERNALlanguageId || proc->provolatile != PROVOLATILE_IMMUTABLE ||
-		proc->proretset || proc->prosecdef;
+		proc->proretset || proc->prosecdef || !heap_attisnull(tuple, Anum_pg_proc_proacl, NULL);
 	ReleaseSysCache(tuple);
 	return open;
 }
@@ -147,6 +151,35 @@ open_walker(Node *node, void *context)
 	if (check_functions_in_node(node, is_open_function, NULL))
 		return refuse(look, "it calls a function that is not one of the server's immutable ones");
 	return expression_tree_walker(node, open_walker, context);
+}
+
+static bool
+add_function(Oid funcid, void *context)
+{
+	List	  **functions = context;
+
+	*functions = list_append_unique_oid(*functions, funcid);
+	return false;
+}
+
+/* The functions that it calls, into the list of them. */
+bool
+MotListFunctions(Node *node, void *functions)
+{
+	if (node == NULL)
+		return false;
+	(void) check_functions_in_node(node, add_function, functions);
+	return expression_tree_walker(node, MotListFunctions, functions);
+}
+
+/* Plans do not depend on those that the server brings along. */
+bool
+MotFunctionsAreClosed(const List *functions)
+{
+	foreach_oid(funcid, functions)
+		if (is_open_function(funcid, NULL))
+		return false;
+	return true;
 }
 
 bool

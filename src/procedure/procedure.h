@@ -77,6 +77,7 @@ typedef struct MotProcedureCode
 								 * interpreter */
 	List	   *sites;			/* all, MotSites */
 	List	   *compiled;		/* those that are machine code */
+	List	   *functions;		/* oids of what these call */
 	uint64		checked;		/* plans were right when MotPlanChanges was
 								 * this */
 	bool		stale;			/* a plan is not right any more */
@@ -119,6 +120,7 @@ extern bool MotProcedurePluginIsOther(void);
 extern void MotProcedureEach(void (*visit) (MotProcedure *procedure, void *arg), void *arg);
 
 /* translate.c */
+extern PLpgSQL_type *MotProcedureType(const PLpgSQL_execstate *estate, Oid typoid, int32 typmod, MemoryContext cxt);
 extern MotProcedureRequest *MotProcedureTranslate(MotProcedureCode *code, PLpgSQL_execstate *estate,
 												  const char **why_not);
 
@@ -130,6 +132,8 @@ extern bool MotExitLeadsTo(const PLpgSQL_stmt_exit *stmt, const char *label, boo
 /* expression.c */
 extern void MotSiteLook(MotSite *site, PLpgSQL_execstate *estate);
 extern bool MotSiteIsRight(const MotSite *site);
+extern bool MotListFunctions(Node *node, void *functions);
+extern bool MotFunctionsAreClosed(const List *functions);
 extern bool MotVariableIsPlain(const PLpgSQL_datum *datum);
 
 /* query.c */
@@ -140,6 +144,7 @@ extern bool MotProcedureRecheck(MotFrame *frame);
 extern bool MotProcedureIsBusy(MotFrame *frame, const void *mark);
 extern void MotProcedureFails(MotFrame *frame);
 extern void MotProcedureAssign(MotFrame *frame, MotSite *site);
+extern void MotProcedureAssignTested(MotFrame *frame, MotSite *site);
 extern bool MotProcedureTest(MotFrame *frame, MotSite *site);
 extern void MotProcedureBound(MotFrame *frame, MotSite *site);
 extern void MotProcedurePut(MotFrame *frame, MotSite *site);

@@ -36,6 +36,8 @@ MotProcedureRecheck(MotFrame *frame)
 		if (!MotSiteIsRight(linitial(code->compiled)))
 			code->stale = true;
 	}
+	else if (!MotFunctionsAreClosed(code->functions))
+		code->stale = true;
 	else
 	{
 		foreach_ptr(MotSite, site, code->compiled)
@@ -103,6 +105,29 @@ void
 MotProcedureAssign(MotFrame *frame, MotSite *site)
 {
 	interpret(frame, site, estate_of(frame)->datums[site->target]);
+}
+
+/*
+ * What a CASE tests: the variable gets the type that the expression has now, which is another one
+ * when its operators are.
+ */
+void
+MotProcedureAssignTested(MotFrame *frame, MotSite *site)
+{
+	PLpgSQL_execstate *estate = estate_of(frame);
+	PLpgSQL_var *var = (PLpgSQL_var *) estate->datums[site->target];
+	CachedPlan *plan = SPI_plan_get_cached_plan(site->expr->plan);
+
+	if (plan != NULL)
+	{
+		const CachedPlanSource *source = linitial(SPI_plan_get_plan_sources(site->expr->plan));
+		Form_pg_attribute column = TupleDescAttr(source->resultDesc, 0);
+
+		ReleaseCachedPlan(plan, CurrentResourceOwner);
+		if (var->datatype->typoid != column->atttypid || var->datatype->atttypmod != column->atttypmod)
+			var->datatype = MotProcedureType(estate, column->atttypid, column->atttypmod, estate->datum_context);
+	}
+	MotProcedureAssign(frame, site);
 }
 
 /* A variable that nobody else knows; not of a kind that plans are made for. */

@@ -204,6 +204,7 @@ check(Translation *t, MotSite *site, Expr *expr, bool keep, int label)
 	}
 	site->number = request->nexprs++;
 	MotWithin(t->code->cxt, t->code->compiled = lappend(t->code->compiled, site));
+	MotWithin(t->code->cxt, (void) MotListFunctions((Node *) expr, &t->code->functions));
 	e = &request->exprs[site->number];
 	e->expr = expr;
 	e->keep = keep;
@@ -268,9 +269,9 @@ cast_to(const MotSite *site, Oid type)
 	}
 }
 
-/* A variable := an expression. */
+/* A variable := an expression; "interpret" if code cannot. */
 static void
-assign(Translation *t, PLpgSQL_expr *expr, int dno)
+assign(Translation *t, PLpgSQL_expr *expr, int dno, void (*interpret) (MotFrame *, MotSite *))
 {
 	PLpgSQL_var *var = (PLpgSQL_var *) t->estate->datums[dno];
 	MotSite    *site = site_of(t, expr, dno);
@@ -281,7 +282,7 @@ assign(Translation *t, PLpgSQL_expr *expr, int dno)
 
 	if (site->why_not != NULL)
 	{
-		CALL(t, MotProcedureAssign, site);
+		CALL(t, interpret, site);
 		return;
 	}
 	otherwise = new_label(t);
@@ -304,7 +305,7 @@ assign(Translation *t, PLpgSQL_expr *expr, int dno)
 	}
 	jump(t, done);
 	put_label(t, otherwise);
-	CALL(t, MotProcedureAssign, site);
+	CALL(t, interpret, site);
 	put_label(t, done);
 }
 
@@ -411,20 +412,22 @@ translate_if(Translation *t, PLpgSQL_stmt_if *stmt)
 	put_label(t, done);
 }
 
-/* as plpgsql_build_datatype makes it of a scalar type */
-static PLpgSQL_type *
-type_of(Translation *t, Oid typoid, int32 typmod)
+/* as plpgsql_build_datatype makes it, as far as a variable that is no record needs it */
+PLpgSQL_type *
+MotProcedureType(const PLpgSQL_execstate *estate, Oid typoid, int32 typmod, MemoryContext cxt)
 {
-	PLpgSQL_type *type = MemoryContextAllocZero(t->code->cxt, sizeof(PLpgSQL_type));
+	PLpgSQL_type *type = MemoryContextAllocZero(cxt, sizeof(PLpgSQL_type));
 
-	type->typname = MemoryContextStrdup(t->code->cxt, format_type_be(typoid));
+	type->typname = MemoryContextStrdup(cxt, format_type_be(typoid));
 	type->typoid = typoid;
-	type->ttype = PLPGSQL_TTYPE_SCALAR;
+	type->ttype = type_is_rowtype(typoid) ? PLPGSQL_TTYPE_REC : PLPGSQL_TTYPE_SCALAR;
 	get_typlenbyval(typoid, &type->typlen, &type->typbyval);
-	type->typtype = TYPTYPE_BASE;
+	type->typtype = get_typtype(typoid);
+	type->typisarray = type->typlen == -1 && get_typstorage(typoid) != TYPSTORAGE_PLAIN &&
+		OidIsValid(get_base_element_type(typoid));
 	type->collation = get_typcollation(typoid);
-	if (OidIsValid(type->collation) && OidIsValid(t->estate->func->fn_input_collation))
-		type->collation = t->estate->func->fn_input_collation;
+	if (OidIsValid(type->collation) && OidIsValid(estate->func->fn_input_collation))
+		type->collation = estate->func->fn_input_collation;
 	type->atttypmod = typmod;
 	return type;
 }
@@ -433,24 +436,21 @@ static void
 translate_case(Translation *t, PLpgSQL_stmt_case *stmt)
 {
 	int			done = new_label(t);
-	PLpgSQL_datum *tested = stmt->t_expr != NULL ? t->estate->datums[stmt->t_varno] : NULL;
+	PLpgSQL_var *tested = stmt->t_expr != NULL ? (PLpgSQL_var *) t->estate->datums[stmt->t_varno] : NULL;
+	PLpgSQL_type *before = tested != NULL ? tested->datatype : NULL;
 
 	if (tested != NULL)
 	{
 		MotSite		site = {.expr = stmt->t_expr};
-		PLpgSQL_type *type;
 
-		/* the interpreter gives the variable the expression's type */
+		/*
+		 * the interpreter gives the variable the expression's type; here it
+		 * has that until all is translated that is in the statement
+		 */
 		MotSiteLook(&site, t->estate);
-		type = ((PLpgSQL_var *) tested)->datatype;
-		if (type->typoid != site.type || type->atttypmod != site.typmod)
-		{
-			type = type_of(t, site.type, site.typmod);
-			((PLpgSQL_var *) tested)->datatype = type;
-		}
-		if (type->typoid != INT4OID || type->atttypmod != -1)
-			store(t, IN_VARIABLE(t, stmt->t_varno, datatype), type);
-		assign(t, stmt->t_expr, stmt->t_varno);
+		tested->datatype = MotProcedureType(t->estate, site.type, site.typmod, t->code->cxt);
+		store(t, IN_VARIABLE(t, stmt->t_varno, datatype), tested->datatype);
+		assign(t, stmt->t_expr, stmt->t_varno, MotProcedureAssignTested);
 	}
 	foreach_ptr(PLpgSQL_case_when, when, stmt->case_when_list)
 	{
@@ -469,6 +469,8 @@ translate_case(Translation *t, PLpgSQL_stmt_case *stmt)
 		CALL(t, MotProcedureCaseNotFound, NULL);
 	translate_list(t, stmt->else_stmts, (PLpgSQL_stmt *) stmt);
 	put_label(t, done);
+	if (tested != NULL)
+		tested->datatype = before;
 }
 
 static void
@@ -706,7 +708,7 @@ initialize(Translation *t, PLpgSQL_stmt_block *block)
 		else if (variable->default_val == NULL)
 			CALL(t, MotProcedureForget, t->estate->func->datums[dno]);
 		if (variable->default_val != NULL)
-			assign(t, variable->default_val, dno);
+			assign(t, variable->default_val, dno, MotProcedureAssign);
 	}
 	store(t, IN_ESTATE(err_var), NULL);
 	store(t, IN_ESTATE(err_text), NULL);
@@ -735,7 +737,7 @@ translate_statement(Translation *t, PLpgSQL_stmt *stmt)
 			translate_block(t, (PLpgSQL_stmt_block *) stmt);
 			break;
 		case PLPGSQL_STMT_ASSIGN:
-			assign(t, ((PLpgSQL_stmt_assign *) stmt)->expr, ((PLpgSQL_stmt_assign *) stmt)->varno);
+			assign(t, ((PLpgSQL_stmt_assign *) stmt)->expr, ((PLpgSQL_stmt_assign *) stmt)->varno, MotProcedureAssign);
 			break;
 		case PLPGSQL_STMT_IF:
 			translate_if(t, (PLpgSQL_stmt_if *) stmt);
@@ -778,13 +780,14 @@ translate_list(Translation *t, List *stmts, PLpgSQL_stmt *parent)
 	foreach_ptr(PLpgSQL_stmt, stmt, stmts)
 	{
 		t->code->statements++;
+		/* also of what is left: interrupts may come before it begins */
+		at_statement(t, stmt);
 		if (stmt->cmd_type != PLPGSQL_STMT_RETURN && MotStatementIsLeft(stmt, t->estate))
 		{
 			t->code->left++;
 			leave(t, MOT_PROCEDURE_SUSPENDED, stmt);
 			continue;
 		}
-		at_statement(t, stmt);
 		step(t, MOT_DO_INTERRUPTS);
 		translate_statement(t, stmt);
 	}
@@ -809,7 +812,7 @@ MotProcedureTranslate(MotProcedureCode *code, PLpgSQL_execstate *estate, const c
 		return NULL;
 	}
 	code->statements = code->left = 0;
-	code->sites = code->compiled = NIL;
+	code->sites = code->compiled = code->functions = NIL;
 	code->nslots = 0;
 	code->base = estate->found_varno;
 	request->dos = palloc(t.room * sizeof(MotDo));
