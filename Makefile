@@ -6,7 +6,7 @@
 #   make deps       install the Debian packages that are missing (root)
 #   make check      all tests, on private servers; installs nothing
 #   make check-versions  the main tests with servers of other versions: VERSIONS="17 18"
-#   make coverage   the engine's lines that its unit tests reach (gcov)
+#   make coverage   lines of engine, wal and xact that tests reach (gcov)
 #   make check-ecosystem  clients from their registries (ORMs, migration tools,
 #                   poolers, backup tools); needs the network: NAMES="django java"
 #   make crash      crash cycles for longer: CYCLES=200 SEED=n TEST=crash_cycles

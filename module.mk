@@ -56,6 +56,12 @@ $(ENGINE_OBJS): %.o: %.c .buildflags
 $(SERVER_OBJS): %.o: %.c .buildflags
 	$(SERVER_COMPILE) $(CFLAGS_SL) -MMD -MP -c -o $@ $<
 
+# COVERAGE="src/wal ...": these rooms count with gcov which lines are run (test/coverage/run).
+ifneq ($(COVERAGE),)
+$(filter $(COVERAGE:%=%/%),$(OBJS)): CFLAGS += -O0 --coverage
+SHLIB_LINK += --coverage
+endif
+
 -include $(OBJS:.o=.d)
 
 # Changes when another server or other flags are asked for, and then

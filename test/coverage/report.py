@@ -1,9 +1,15 @@
 #!/usr/bin/env python3
-"""Lines that a run with gcov's counters has reached, by room.
+"""Lines that runs with gcov's counters have reached, by room.
 
-report.py TOP OBJECTS UNCOVERED PREFIX ...: of the sources of TOP below the prefixes, by the
-.gcno and .gcda files below OBJECTS.  Prints a table, and writes what was not reached to
-UNCOVERED.  A line counts as reached if it was in any object that has it (headers are in many).
+report.py TOP OUT EXPLAINED PREFIX ...: of the sources of TOP below the prefixes, by the .gcno
+and .gcda files below OUT; OUT/module has a copy of the sources.  Prints a table, and writes what
+was not reached to OUT/uncovered.txt, or to OUT/explained.txt, if EXPLAINED accounts for it.  A
+line counts as reached if it was in any object that has it (headers are in many).
+
+EXPLAINED has paragraphs: lines with "#" say why, the others name what it is true of, as
+"path: function()", all of a function that was never called, or "path: text", each run of
+lines not reached that has the text in one of its lines ("*" as path: in any file).  What names
+nothing, or something that was reached, is printed, and is to be taken out.
 """
 import collections
 import json
@@ -12,56 +18,119 @@ import subprocess
 import sys
 
 
-def read_counts(top, objects, prefixes):
-    """{file: {line: count}}; an object that no program ran counts with zeros."""
-    counts = collections.defaultdict(dict)
-    for directory, _, names in os.walk(objects):
+class File:
+    def __init__(self):
+        self.counts = {}        # line: how often
+        self.functions = {}     # name: [first line, last line, how often]
+
+    def runs(self):
+        """Lines not reached, those together that no reached line divides."""
+        run = []
+        for line in sorted(self.counts):
+            if not self.counts[line]:
+                run.append(line)
+            elif run:
+                yield run
+                run = []
+        if run:
+            yield run
+
+
+def read_counts(top, out, prefixes):
+    """{path: File}; an object that no program ran counts with zeros."""
+    files = collections.defaultdict(File)
+    copy = os.path.join(out, "module") + os.sep
+    for directory, _, names in os.walk(out):
         notes = [os.path.join(directory, n) for n in sorted(names) if n.endswith(".gcno")]
         if not notes:
             continue
-        out = subprocess.run(["gcov", "--json-format", "--stdout"] + notes, check=True,
-                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
-        for document in out.splitlines():
+        text = subprocess.run(["gcov", "--json-format", "--stdout"] + notes, check=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
+        for document in text.splitlines():
             if not document.startswith("{"):
                 continue
-            run = json.loads(document)
-            for file in run["files"]:
-                path = os.path.join(run["current_working_directory"], file["file"])
-                path = os.path.relpath(os.path.realpath(path), top)
+            read = json.loads(document)
+            for part in read["files"]:
+                path = os.path.realpath(os.path.join(read["current_working_directory"], part["file"]))
+                path = path[len(copy):] if path.startswith(copy) else os.path.relpath(path, top)
                 if not path.startswith(tuple(p + "/" for p in prefixes)):
                     continue
-                lines = counts[path]
-                for line in file["lines"]:
+                file = files[path]
+                for line in part["lines"]:
                     number = line["line_number"]
-                    lines[number] = lines.get(number, 0) + line["count"]
-    return counts
+                    file.counts[number] = file.counts.get(number, 0) + line["count"]
+                for f in part["functions"]:
+                    known = file.functions.setdefault(f["name"], [f["start_line"], f["end_line"], 0])
+                    known[2] += f["execution_count"]
+    return files
+
+
+def read_explained(path):
+    """[(path, what)]"""
+    entries = []
+    with open(path, encoding="utf-8") as text:
+        for line in text.read().splitlines():
+            if line and not line.startswith("#"):
+                entries.append(tuple(line.split(": ", 1)))
+    return entries
+
+
+def explain(files, sources, entries):
+    """{path: lines not reached that are accounted for}; entries that account for none are printed"""
+    explained = collections.defaultdict(set)
+    for where, what in entries:
+        found = False
+        for path in files if where == "*" else [where] if where in files else []:
+            file = files[path]
+            if what.endswith("()"):
+                first, last, count = file.functions.get(what[:-2], (1, 0, 0))
+                lines = [n for n in file.counts if first <= n <= last and not count]
+                explained[path].update(lines)
+                found = found or bool(lines)
+                continue
+            for run in file.runs():
+                # (between a statement's lines there are some that have no code of their own)
+                if any(what in sources[path][n - 1] for n in range(run[0], run[-1] + 1)):
+                    explained[path].update(run)
+                    found = True
+        if not found:
+            print(f"explained, but reached or not there: {where}: {what}")
+    return explained
 
 
 def main():
-    top, objects, uncovered = os.path.realpath(sys.argv[1]), sys.argv[2], sys.argv[3]
-    counts = read_counts(top, objects, sys.argv[4:])
-    if not counts:
-        sys.exit("coverage: no counters below " + objects)
-    rooms = collections.defaultdict(lambda: [0, 0])
-    with open(uncovered, "w", encoding="utf-8") as out:
-        for path in sorted(counts):
-            lines = counts[path]
-            missed = sorted(n for n in lines if not lines[n])
-            for room in (os.path.dirname(path), "all"):
-                rooms[room][0] += len(lines)
-                rooms[room][1] += len(lines) - len(missed)
-            if not missed:
-                continue
-            with open(os.path.join(top, path), encoding="utf-8") as source:
-                text = source.read().splitlines()
-            out.write(f"{path}: {len(missed)} of {len(lines)}\n")
-            for number in missed:
-                out.write(f"{number:6}  {text[number - 1]}\n")
-    print(f"{'room':<24} {'lines':>7} {'reached':>8} {'per cent':>9}")
-    for room in sorted(rooms, key=lambda r: (r == "all", r)):
-        total, reached = rooms[room]
+    top, out = os.path.realpath(sys.argv[1]), os.path.realpath(sys.argv[2])
+    files = read_counts(top, out, sys.argv[4:])
+    if not files:
+        sys.exit("coverage: no counters below " + out)
+    sources = {}
+    for path in files:
+        with open(os.path.join(top, path), encoding="utf-8") as text:
+            sources[path] = text.read().splitlines() + [""]
+    explained = explain(files, sources, read_explained(sys.argv[3]))
+
+    rooms = collections.defaultdict(lambda: [0, 0, 0])
+    with open(os.path.join(out, "uncovered.txt"), "w", encoding="utf-8") as uncovered, \
+         open(os.path.join(out, "explained.txt"), "w", encoding="utf-8") as accounted:
+        for path in sorted(files):
+            counts = files[path].counts
+            missed = {n for n in counts if not counts[n]}
+            known = missed & explained[path]
+            parts = path.split("/")
+            for room in {"/".join(parts[:2]), os.path.dirname(path), "~all"}:
+                rooms[room][0] += len(counts)
+                rooms[room][1] += len(counts) - len(missed)
+                rooms[room][2] += len(known)
+            for lines, to in ((missed - known, uncovered), (known, accounted)):
+                if lines:
+                    to.write(f"{path}: {len(lines)} of {len(counts)}\n")
+                    to.writelines(f"{n:6}  {sources[path][n - 1]}\n" for n in sorted(lines))
+    print(f"{'room':<24} {'lines':>7} {'reached':>8} {'per cent':>9} {'explained':>10} {'with them':>10}")
+    for room in sorted(rooms):
+        total, reached, known = rooms[room]
         # (rounded down, so that 100 means all)
-        print(f"{room:<24} {total:7} {reached:8} {reached * 1000 // total / 10:9.1f}")
+        print(f"{room.strip('~'):<24} {total:7} {reached:8} {reached * 1000 // total / 10:9.1f} "
+              f"{known:10} {(reached + known) * 1000 // total / 10:10.1f}")
 
 
 main()
