@@ -68,6 +68,7 @@ for my $format (1 .. $NEWEST)
 sub with_manifest
 {
 	my ($what, $change, $template, $expected, $hint, @stops) = @_;
+	my $code = $hint eq 'Restore' ? 'XX001' : '0A000';
 	for my $stop (@stops)
 	{
 		$node->stop;
@@ -92,7 +93,7 @@ sub with_manifest
 			$node->append_conf('postgresql.conf', "mot.ignore_damaged = $ignore\n");
 			$node->start;
 			my $error = error_of($node, "\\set VERBOSITY verbose\nSELECT * FROM ordinary");
-			like($error, qr/0A000: .*could not be recovered\nDETAIL:  $expected.*\nHINT:  $hint/s, "$what ($stop, ignore_damaged $ignore) is refused");
+			like($error, qr/$code: .*could not be recovered\nDETAIL:  $expected.*\nHINT:  $hint/s, "$what ($stop, ignore_damaged $ignore) is refused");
 			is($node->safe_psql('postgres', 'INSERT INTO heap VALUES (2); CHECKPOINT; SELECT count(*) > 1 FROM heap'), 't', 'heap tables are served');
 			$node->stop;
 		}
@@ -111,6 +112,9 @@ with_manifest('one of another byte order', sub { substr($_[0], 0, 8) = reverse s
 	'checkpoint file "[^"]+" is of another kind of machine', 'Files cannot be moved', 'fast');
 with_manifest('one of other blocks', sub { substr($_[0], 8, 4) = pack('V', 32768) }, 'V',
 	'checkpoint file "[^"]+" is of another kind of machine', 'Files cannot be moved', 'fast');
+
+with_manifest('one of another database system', sub { substr($_[0], 20, 1) ^= "\1" }, 'V',
+	'checkpoint file "[^"]+" belongs to another database system', 'Restore', 'fast');
 
 # a copy of it, as a standby
 $node->stop;
