@@ -7,15 +7,19 @@ was not reached to OUT/uncovered.txt, or to OUT/explained.txt, if EXPLAINED acco
 line counts as reached if it was in any object that has it (headers are in many).
 
 EXPLAINED has paragraphs: lines with "#" say why, the others name what it is true of, as
-"path: function()", all of a function that was never called, or "path: text", each run of
-lines not reached that has the text in one of its lines ("*" as path: in any file).  What names
-nothing, or something that was reached, is printed, and is to be taken out.
+"path: function()", all of a function that was never called, or "path: text", statements not
+reached that have the text, each with the plain ones beside it that were not reached either ("*" as
+path: in any file).  What names nothing, or something that was reached, is printed, and is to be
+taken out.
 """
 import collections
 import json
 import os
+import re
 import subprocess
 import sys
+
+CONTROL = re.compile(r"\s*(if|else|for|foreach_\w+|while|do|switch|PG_\w+)\b")
 
 
 class File:
@@ -24,16 +28,42 @@ class File:
         self.functions = {}     # name: [first line, last line, how often]
 
     def runs(self):
-        """Lines not reached, those together that no reached line divides."""
+        """Lines not reached, those together that no reached line divides, and where one does."""
         run = []
         for line in sorted(self.counts):
             if not self.counts[line]:
                 run.append(line)
             elif run:
-                yield run
+                yield run, line
                 run = []
         if run:
-            yield run
+            yield run, run[-1] + 1
+
+
+def depth(line):
+    line = line.expandtabs(4)
+    return len(line) - len(line.lstrip()) if line.strip() else None
+
+
+def blocks(run, until, source, text):
+    """Of a run of lines, those of statements that have the text, and of plain ones beside them"""
+    for number in range(run[0], until):
+        if text not in source[number - 1]:
+            continue
+        ends = []
+        begin = max(n for n in run if n <= number)
+        least = depth(source[begin - 1])
+        for beside in (range(begin, run[0] - 1, -1), range(begin, run[-1] + 1)):
+            end = begin
+            for n in beside:
+                deep = depth(source[n - 1])
+                if deep is not None and deep < least or \
+                   deep == least and n != begin and CONTROL.match(source[n - 1]):
+                    break
+                if deep == least or beside.step > 0:
+                    end = n
+            ends.append(end)
+        yield [n for n in run if ends[0] <= n <= ends[1]]
 
 
 def read_counts(top, out, prefixes):
@@ -88,10 +118,9 @@ def explain(files, sources, entries):
                 explained[path].update(lines)
                 found = found or bool(lines)
                 continue
-            for run in file.runs():
-                # (between a statement's lines there are some that have no code of their own)
-                if any(what in sources[path][n - 1] for n in range(run[0], run[-1] + 1)):
-                    explained[path].update(run)
+            for run, until in file.runs():
+                for block in blocks(run, until, sources[path], what):
+                    explained[path].update(block)
                     found = True
         if not found:
             print(f"explained, but reached or not there: {where}: {what}")
