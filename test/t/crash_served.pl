@@ -266,6 +266,14 @@ sub processes_left
 	return 0;
 }
 
+# -------------------------------- the disk is full when some of the log is sorted
+fault('load-sort:skip:3');
+$node->stop('immediate');
+$from = -s $node->logfile;
+$node->start;
+same('without room on the disk the log is sorted in memory');
+is(() = slurp_file($node->logfile, $from) =~ /LOG:  the log of memory-optimized tables is sorted in memory, for want of room on the disk/g, 1, '... which is said once');
+
 # ------------------------------------------------------------ a stop in it
 fault('load-sorted:wait');
 $node->stop('immediate');

@@ -355,6 +355,18 @@ go_on_in_memory(MotSorted *sorted)
 	return true;
 }
 
+/* false: errno says why not */
+static bool
+write_bytes(const MotSorted *sorted, const char *bytes, size_t len)
+{
+	if (!sorted->in_memory && MOT_FAULT_SKIPS("load-sort"))
+	{
+		errno = ENOSPC;
+		return false;
+	}
+	return MotWriteAll(sorted->fd, bytes, len, sorted->written);
+}
+
 static void
 write_extent(MotSorted *sorted, MotSortedPart *part, const char *bytes, size_t len)
 {
@@ -369,7 +381,7 @@ write_extent(MotSorted *sorted, MotSortedPart *part, const char *bytes, size_t l
 		else if (!go_on_in_memory(sorted))
 			MotFileRaise("create file", FILE_NAME);
 	}
-	while (!MotWriteAll(sorted->fd, bytes, len, sorted->written))
+	while (!write_bytes(sorted, bytes, len))
 	{
 		/* of these nothing is taken along */
 		if (!go_on_in_memory(sorted))
