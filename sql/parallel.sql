@@ -222,6 +222,11 @@ SELECT pa_twins('SELECT id FROM t WHERE id IN (5, 10, 15, 99999) ORDER BY id DES
 COMMIT;
 RESET :forced;
 
+-- the leader changes nothing beside workers, by functions that it alone runs either
+CREATE FUNCTION public.pa_lock(int) RETURNS int LANGUAGE plpgsql PARALLEL RESTRICTED AS $$ BEGIN PERFORM 1 FROM pa_mot.k WHERE id = $1 FOR SHARE; RETURN $1; END $$;
+EXPLAIN (COSTS OFF) SELECT pa_lock(v) FROM pa_mot.t WHERE s LIKE '%77%';
+SELECT pa_lock(v) FROM pa_mot.t WHERE s LIKE '%77%';
+
 -- nobody else says what workers see
 SET mot.leader_view = '1 2';
 ALTER DATABASE regression SET mot.leader_view = '1 2';
@@ -238,5 +243,5 @@ SET client_min_messages = warning;
 DROP FOREIGN TABLE pa_foreign;
 DROP SCHEMA pa_heap, pa_mot CASCADE;
 DROP ROLE pa_reader;
-DROP FUNCTION pa_workers, pa_analyzed, pa_twins, pa_both, pa_step, pa_look, pa_look_now, pa_look_sql, pa_look_foreign;
+DROP FUNCTION pa_workers, pa_analyzed, pa_twins, pa_both, pa_step, pa_look, pa_look_now, pa_look_sql, pa_look_foreign, pa_lock;
 RESET client_min_messages;

@@ -80,6 +80,17 @@ ROLLBACK PREPARED 'mot-locks';
 SELECT v FROM tp WHERE id = 1 FOR UPDATE NOWAIT;
 SELECT id FROM tp_table WHERE id = 1 FOR UPDATE NOWAIT;
 
+-- of a row without a key only its content says which it is
+CREATE TABLE tp_keyless (v int) USING mot;
+INSERT INTO tp_keyless VALUES (1);
+BEGIN;
+SELECT v FROM tp_keyless FOR NO KEY UPDATE;
+PREPARE TRANSACTION 'mot-keyless';
+SELECT v FROM tp_keyless FOR SHARE NOWAIT;
+ROLLBACK PREPARED 'mot-keyless';
+SELECT v FROM tp_keyless FOR SHARE NOWAIT;
+DROP TABLE tp_keyless;
+
 -- what has only been read holds nothing
 BEGIN;
 SELECT v FROM tp WHERE id = 1;
