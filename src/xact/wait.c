@@ -442,16 +442,6 @@ MotRaiseStatus(mot_status status, Relation rel)
 					 errhint("The transaction might succeed if retried.")));
 			break;
 
-		case MOT_TOO_LARGE:
-			if (name != NULL)
-				ereport(ERROR,
-						(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-						 errmsg("row or key is too large for memory-optimized table \"%s\"", name)));
-			ereport(ERROR,
-					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-					 errmsg("row or key is too large for a memory-optimized table")));
-			break;
-
 		default:
 			break;
 	}
