@@ -134,7 +134,8 @@ def main():
         sys.exit("coverage: no counters below " + out)
     sources = {}
     for path in files:
-        with open(os.path.join(top, path), encoding="utf-8") as text:
+        counted = os.path.join(out, "module", path)
+        with open(counted if os.path.exists(counted) else os.path.join(top, path), encoding="utf-8") as text:
             sources[path] = text.read().splitlines() + [""]
     explained = explain(files, sources, read_explained(sys.argv[3]))
 
