@@ -11,7 +11,7 @@
  * depend on one another, so that the processor runs ahead into the next one;
  * "after" is a look-up whose key depends on the row before, so that it cannot.
  * "between": as apart, with as much memory touched in between as a statement
- * of the server does.  "ahead": as between, but the look-up is begun before that.
+ * of the server does.  "ahead": as between, but what it needs is asked for before.
  * The best of several rounds is told, in nanoseconds of processor time; small and
  * huge pages take turns.
  *
@@ -140,7 +140,6 @@ measure(store *s, kind what, uint64_t *sum)
 		mot_row    *row;
 		const mot_version *version;
 		uint8_t		key[4];
-		mot_ahead	ahead;
 
 		random = random * UINT64_C(6364136223846793005) + 1442695040888963407;
 		if (what == AFTER)
@@ -148,15 +147,14 @@ measure(store *s, kind what, uint64_t *sum)
 		put_key(key, (uint32_t) (((random >> 32) * s->rows) >> 32));
 		if (what == AHEAD)
 		{
-			mot_index_ahead(s->session, &s->by_key, key, 4, &ahead);
+			mot_index_ahead(&s->by_key, key, 4);
 			work(sum, random, 0, BETWEEN_LINES / 3);
-			mot_index_ahead_more(&s->by_key, key, 4, &ahead);
+			mot_index_ahead_more(&s->by_key, key, 4);
 			work(sum, random, BETWEEN_LINES / 3, BETWEEN_LINES);
 		}
 		else if (what == BETWEEN)
 			work(sum, random, 0, BETWEEN_LINES);
-		if (mot_index_get(s->session, &view, &s->by_key, key, 4, what == AHEAD ? &ahead : NULL,
-						  &row, &version) != MOT_OK)
+		if (mot_index_get(s->session, &view, &s->by_key, key, 4, &row, &version) != MOT_OK)
 			die("not found");
 		*sum += ((const uint32_t *) mot_version_data(version))[2];
 	}

@@ -159,7 +159,7 @@ transaction (mot_session *s, work *w)
 	for (int i = 0; i < READS; i++)
 	{
 		put_key(key, next_pick(w));
-		if (mot_index_get(s, &view, &by_key, key, 8, NULL, &row, &version) == MOT_OK)
+		if (mot_index_get(s, &view, &by_key, key, 8, &row, &version) == MOT_OK)
 			sum += *(const uint64_t *) mot_version_data(version);
 	}
 	for (int i = 0; !w->read_only && i < WRITES && status == MOT_OK; i++)
@@ -167,7 +167,7 @@ transaction (mot_session *s, work *w)
 		void	   *data;
 
 		put_key(key, next_pick(w));
-		if (mot_index_get(s, &view, &by_key, key, 8, NULL, &row, &version) != MOT_OK)
+		if (mot_index_get(s, &view, &by_key, key, 8, &row, &version) != MOT_OK)
 			abort();
 		status = mot_row_lock(s, &view, table, row, version, MOT_MODE_CHANGE, &newest);
 		if (status == MOT_SELF_CHANGED)

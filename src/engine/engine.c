@@ -199,8 +199,7 @@ slot_rests(const mot_slot *slot, unsigned i)
 		return false;
 	mot_fence(memory_order_acquire);
 	return !atomic_load_explicit(&((mot_slot *) slot)->has_cursors, memory_order_relaxed) &&
-		!atomic_load_explicit(&((mot_slot *) slot)->validates, memory_order_relaxed) &&
-		!atomic_load_explicit(&((mot_slot *) slot)->looks_ahead, memory_order_relaxed);
+		!atomic_load_explicit(&((mot_slot *) slot)->validates, memory_order_relaxed);
 }
 
 /*
@@ -286,7 +285,6 @@ mot_session_open(mot_engine *e, unsigned slot, mot_session **session)
 	atomic_store(&s->slot->may_rest, false);
 	atomic_store(&s->slot->has_cursors, false);
 	atomic_store(&s->slot->validates, false);
-	atomic_store(&s->slot->looks_ahead, false);
 	atomic_store(&s->slot->places, false);
 	atomic_store(&s->slot->published, MOT_TS_NONE);
 	atomic_store(&s->slot->commit_state, COMMIT_NONE);
@@ -446,9 +444,6 @@ mot_session_move_on(mot_session *s)
 		return;
 	now = atomic_load(&s->engine->clock);
 	s->clock_seen = now;
-	s->moves++;
-	/* relaxed: see slot_rests; of what was begun nothing goes on now */
-	atomic_store_explicit(&s->slot->looks_ahead, false, memory_order_relaxed);
 	/* release: all our reads of what we leave behind come before */
 	atomic_store_explicit(&s->slot->moved_on, now, memory_order_release);
 }

@@ -247,12 +247,11 @@ typedef struct mot_slot
 
 	/*
 	 * ... or says so when asked (mot_rests_hook), unless something leads from
-	 * it: a cursor, SERIALIZABLE's reads, look-ups that were begun
+	 * it: a cursor, SERIALIZABLE's reads
 	 */
 	_Atomic bool may_rest;
 	_Atomic bool has_cursors;
 	_Atomic bool validates;
-	_Atomic bool looks_ahead;
 	_Atomic uint64_t last_commit;	/* number of the last one installed */
 	_Atomic bool judging;		/* drawn, and may still fail its validation */
 	_Atomic bool in_doubt;		/* prepared or about to be, reads kept; see
@@ -550,7 +549,6 @@ struct mot_session
 	/* what keeps us from moving on, see mot_session_move_on */
 	uint32_t	open_cursors;	/* opened since the last snapshot was let go */
 	uint32_t	cursor_generation;
-	uint64_t	moves;
 	address_map walked;			/* row -> the end of a long walk + 1, see
 								 * row.c */
 	mot_ts		walked_snapshot;

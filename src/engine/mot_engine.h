@@ -538,46 +538,22 @@ extern bool mot_scan_next(mot_session *session, mot_scan *scan, mot_row **row,
  */
 extern bool mot_scan_page(mot_table *table, uint64_t page, const mot_row **first, const mot_row **last);
 
-/* How far a look-up has come ahead of its time; opaque. */
-typedef struct mot_ahead
-{
-	const void *parent;			/* of "border", and when that was so */
-	uint64_t	parent_version;
-	const void *border;			/* whose lines are on their way; NULL: nothing
-								 * is known ahead */
-	uint64_t	moves;			/* the session's, which then leads nowhere by
-								 * what it has found before */
-	bool		by_hint;		/* only the hint was asked for */
-} mot_ahead;
-
 /*
  * The row with this key in a unique index (a key added without MOT_KEY_DISTINCT),
  * as the view sees it: MOT_OK or MOT_NOT_FOUND.
  */
 extern mot_status mot_index_get(mot_session *session, const mot_view *view,
 								const mot_index_handle *handle,
-								const void *key, size_t len, const mot_ahead *ahead,
+								const void *key, size_t len,
 								mot_row **row, const mot_version **version);
 
 /*
- * Ahead of mot_index_get, whoever knows the key some time before the row is
- * needed can have the processor fetch what is in no cache meanwhile.
- * mot_index_get of the same key then begins where this came to, if "ahead" is not
- * NULL; its answer does not depend on it.  From the first to the last the
- * session's snapshot stays published.
+ * Ahead of mot_index_get, whoever knows the key some time before the row is needed can have the
+ * processor fetch what is in no cache meanwhile: first what says where the row may be, and, if there
+ * is an occasion in between, the row.  No snapshot is needed for that, nor is anything kept.
  */
-extern void mot_index_ahead(mot_session *session, const mot_index_handle *handle,
-							const void *key, size_t len, mot_ahead *ahead);
-
-/* Before that, even without a snapshot: the first thing it will need. */
-extern void mot_index_ahead_hint(const mot_index_handle *handle, const void *key, size_t len);
-
-/*
- * Where the row is may itself have to be fetched first.  So who has an occasion
- * in between should call this, too; it loses nothing if there is none.
- */
-extern void mot_index_ahead_more(const mot_index_handle *handle, const void *key, size_t len,
-								 mot_ahead *ahead);
+extern void mot_index_ahead(const mot_index_handle *handle, const void *key, size_t len);
+extern void mot_index_ahead_more(const mot_index_handle *handle, const void *key, size_t len);
 
 /*
  * Range of an index, in key order or backwards.  Bounds are prefixes of keys:

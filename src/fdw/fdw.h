@@ -148,9 +148,7 @@ extern MotKeys *MotKeysCreate(MotIndex *index, ForeignScan *plan, PlanState *par
 
 typedef enum MotScanPhase
 {
-	MOT_SCAN_START,
-	MOT_SCAN_AHEAD,				/* the key is made, see MotScanAhead */
-	MOT_SCAN_RUNNING, MOT_SCAN_DONE
+	MOT_SCAN_START, MOT_SCAN_RUNNING, MOT_SCAN_DONE
 } MotScanPhase;
 
 /* A target's list (ModifyTable->fdwPrivLists): by whom rows are locked before triggers run */
@@ -182,7 +180,6 @@ typedef struct MotScan
 	Relation	index;			/* its relation cache entry ... */
 	uint64		index_generation;	/* ... as long as this is
 									 * MotRelationGeneration */
-	mot_ahead	ahead;			/* if phase is MOT_SCAN_AHEAD */
 
 	ForeignScanState *node;
 	ExprState  *recheck;		/* what the bounds enforce, made when first
@@ -206,7 +203,6 @@ MotScanShow(MotScan *scan)
 }
 
 extern void MotScanInit(MotScan *scan, ForeignScanState *node);
-extern void MotScanAheadHint(MotScan *scan, ExprContext *econtext);
 extern void MotScanAhead(MotScan *scan, ExprContext *econtext);
 extern void MotScanAheadMore(MotScan *scan);
 extern bool MotScanNext(MotScan *scan, ExprContext *econtext);

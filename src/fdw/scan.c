@@ -142,18 +142,6 @@ next_sorted(MotScan *scan)
 	return true;
 }
 
-/* What can be asked for as soon as there are parameters: see mot_index_ahead_hint. */
-void
-MotScanAheadHint(MotScan *scan, ExprContext *econtext)
-{
-	MotKeys    *keys = scan->keys;
-	MemoryContext oldcxt = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
-
-	if (MotKeysFirst(keys, econtext))
-		mot_index_ahead_hint(&keys->index->handle, keys->lower.data, keys->lower.len);
-	MemoryContextSwitchTo(oldcxt);
-}
-
 /*
  * An execution has started that will look up a row, but not at once (a client's
  * parameters come with one message, and the rows are asked for by another):
@@ -163,30 +151,21 @@ void
 MotScanAhead(MotScan *scan, ExprContext *econtext)
 {
 	MotKeys    *keys = scan->keys;
-	MemoryContext oldcxt;
+	MemoryContext oldcxt = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
 
-	if (scan->phase != MOT_SCAN_START ||
-		scan->view.snapshot < mot_index_valid_from(keys->index->handle.index))
-		return;
-	oldcxt = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
 	if (MotKeysFirst(keys, econtext))
-	{
-		mot_index_ahead(scan->session, &keys->index->handle, keys->lower.data, keys->lower.len,
-						&scan->ahead);
-		scan->phase = MOT_SCAN_AHEAD;
-	}
+		mot_index_ahead(&keys->index->handle, keys->lower.data, keys->lower.len);
 	MemoryContextSwitchTo(oldcxt);
 }
 
-/* Some time later, but before the row is asked for: see mot_index_ahead_more. */
+/* Some time later, but before the row is asked for. */
 void
 MotScanAheadMore(MotScan *scan)
 {
 	MotKeys    *keys = scan->keys;
 
-	if (scan->phase == MOT_SCAN_AHEAD)
-		mot_index_ahead_more(&keys->index->handle, keys->lower.data, keys->lower.len,
-							 &scan->ahead);
+	if (scan->phase == MOT_SCAN_START && keys->lower.len > 0)
+		mot_index_ahead_more(&keys->index->handle, keys->lower.data, keys->lower.len);
 }
 
 static bool
@@ -253,15 +232,8 @@ static bool
 next_by_index(MotScan *scan, ExprContext *econtext)
 {
 	MotKeys    *keys = scan->keys;
-	const mot_ahead *ahead = NULL;
 
-	if (scan->phase == MOT_SCAN_AHEAD)
-	{
-		scan->phase = MOT_SCAN_RUNNING;
-		scan->starts++;
-		ahead = &scan->ahead;
-	}
-	else if (scan->phase == MOT_SCAN_START)
+	if (scan->phase == MOT_SCAN_START)
 	{
 		scan->starts++;
 		keys->view = &scan->view;
@@ -288,7 +260,7 @@ next_by_index(MotScan *scan, ExprContext *econtext)
 			mot_status	status;
 
 			status = mot_index_get(scan->session, &scan->view, &keys->index->handle,
-								   keys->lower.data, keys->lower.len, ahead,
+								   keys->lower.data, keys->lower.len,
 								   &scan->row, &scan->version);
 			if (!MotKeysNext(keys, econtext))
 				scan->phase = MOT_SCAN_DONE;

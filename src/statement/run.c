@@ -246,7 +246,7 @@ start_statement(MotStatement *st, QueryDesc *query, int eflags)
 	if (st->ahead != NULL)
 	{
 		/* as long before it is needed as can be */
-		MotScanAheadHint(st->ahead, st->ahead_econtext);
+		MotScanAhead(st->ahead, st->ahead_econtext);
 		await_message_end();
 	}
 	if (!st->compile_tried && mot_jit_above >= 0)
@@ -288,8 +288,6 @@ start_statement(MotStatement *st, QueryDesc *query, int eflags)
 		MotChangeStart(st);
 	else
 		st->root->restart(st->root);
-	if (st->ahead != NULL)
-		MotScanAhead(st->ahead, st->ahead_econtext);
 	st->started = st->ended = false;
 
 	estate->es_query_cxt = st->exec_cxt;

@@ -482,7 +482,7 @@ next_row(IndexScanDesc scan, MotTableIndexScan *o, mot_row **row, const mot_vers
 		else
 		{
 			status = mot_index_get(o->session, &o->view, &o->index->handle,
-								   o->keys->lower.data, o->keys->lower.len, NULL, row, version);
+								   o->keys->lower.data, o->keys->lower.len, row, version);
 			if (status != MOT_OK && status != MOT_NOT_FOUND)
 				MotRaiseStatus(status, NULL);
 			found = status == MOT_OK;

@@ -271,24 +271,6 @@ scan(worker *w)
 	w->done++;
 }
 
-/* in one go, or ahead of its time, with other look-ups in between */
-static uint64_t
-look_up(worker *w, const model_key *key)
-{
-	mot_ahead	ahead;
-
-	if (test_random_from(&w->random) % 2)
-		return mot_tree_get(f.tree, key->bytes, key->len, NULL);
-	mot_tree_get_begin(f.tree, key->bytes, key->len, &ahead);
-	for (uint64_t n = test_random_from(&w->random) % 4; n > 0; n--)
-	{
-		const model_key *other = &keys[test_random_from(&w->random) % key_count];
-
-		(void) mot_tree_get(f.tree, other->bytes, other->len, NULL);
-	}
-	return mot_tree_get_finish(f.tree, key->bytes, key->len, &ahead, NULL);
-}
-
 static void *
 reader(void *arg)
 {
@@ -300,7 +282,7 @@ reader(void *arg)
 		for (int n = 0; n < 200; n++)
 		{
 			size_t		i = (size_t) (test_random_from(&w->random) % key_count);
-			uint64_t	value = look_up(w, &keys[i]);
+			uint64_t	value = mot_tree_get(f.tree, keys[i].bytes, keys[i].len, NULL);
 
 			CHECK(value ? VALUE_KEY(value) == i : !ALWAYS(i));
 		}

@@ -400,7 +400,7 @@ indexes_of_a_table(void)
 		mot_status	status;
 
 		put_key(key, i);
-		status = mot_index_get(s, &view, &h, key, 8, NULL, &row, &version);
+		status = mot_index_get(s, &view, &h, key, 8, &row, &version);
 		if (i % 10 == 3)
 			CHECK(status == MOT_NOT_FOUND);
 		else

@@ -350,7 +350,7 @@ small_rows_are_found_too(void)
 	for (uint64_t i = 0; i < 1000; i++)
 	{
 		put_key(key, i);
-		CHECK(mot_index_get(s, &view, &handle, key, sizeof(key), NULL, &row, &version) == MOT_OK);
+		CHECK(mot_index_get(s, &view, &handle, key, sizeof(key), &row, &version) == MOT_OK);
 		CHECK(memcmp(mot_version_data(version), key, sizeof(key)) == 0);
 	}
 	atomic_store(&handle.index->tree->root, root);
@@ -411,7 +411,6 @@ no_answer_depends_on_hints(void)
 		for (uint64_t id = 0; id < ROWS * STEP; id++)
 		{
 			uint8_t		key[8];
-			mot_ahead	ahead;
 			mot_row    *row;
 			const mot_version *version;
 			bool		there = id % STEP == 0;
@@ -422,11 +421,10 @@ no_answer_depends_on_hints(void)
 			CHECK(there ? r != NULL && r->value == (int64_t) (id / STEP) : r == NULL);
 			put_key(key, id);
 			trust_hints();
-			mot_index_ahead_hint(&st.by_id, key, sizeof(key));
-			mot_index_ahead(s, &st.by_id, key, sizeof(key), &ahead);
+			mot_index_ahead(&st.by_id, key, sizeof(key));
 			if (id % 2)
-				mot_index_ahead_more(&st.by_id, key, sizeof(key), &ahead);
-			CHECK(mot_index_get(s, &view, &st.by_id, key, sizeof(key), &ahead, &row, &version) ==
+				mot_index_ahead_more(&st.by_id, key, sizeof(key));
+			CHECK(mot_index_get(s, &view, &st.by_id, key, sizeof(key), &row, &version) ==
 				  (there ? MOT_OK : MOT_NOT_FOUND));
 			CHECK(!there || mot_version_data(version) == (const void *) r);
 		}

@@ -182,11 +182,9 @@ what_leads_somewhere_holds(void)
 {
 	static const mot_bound none = {MOT_BOUND_NONE, NULL, 0};
 	mot_cursor *cursor = malloc(mot_cursor_size());
-	mot_ahead	ahead;
 	mot_view	v;
 	mot_row    *row;
 	const mot_version *version;
-	uint8_t		key[8];
 
 	REQUIRE(cursor != NULL);
 	setup();
@@ -197,11 +195,6 @@ what_leads_somewhere_holds(void)
 	mot_cursor_close(cursor);
 	CHECK(all_comes_back());
 
-	put_key(key, 7);
-	mot_index_ahead(b, &st.by_value, key, 8, &ahead);
-	CHECK(!all_comes_back());
-	mot_session_move_on(b);
-	CHECK(all_comes_back());
 	mot_txn_abort(b);
 	end_view(b);
 

@@ -136,7 +136,7 @@ get(store *st, mot_session *s, const mot_view *view, uint64_t id, mot_row **row,
 	const mot_version *v;
 
 	put_key(key, id);
-	if (mot_index_get(s, view, &st->by_id, key, 8, NULL, &r, &v) != MOT_OK)
+	if (mot_index_get(s, view, &st->by_id, key, 8, &r, &v) != MOT_OK)
 	{
 		r = NULL;
 		v = NULL;

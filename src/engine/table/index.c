@@ -127,8 +127,7 @@ trusts_hints(const mot_session *s, const mot_index_handle *handle)
 
 mot_status
 mot_index_get(mot_session *s, const mot_view *view, const mot_index_handle *handle,
-			  const void *key, size_t len, const mot_ahead *ahead,
-			  mot_row **row, const mot_version **version)
+			  const void *key, size_t len, mot_row **row, const mot_version **version)
 {
 	mot_index  *index = handle->index;
 	_Atomic uint32_t *hint = mot_hint(&index->hints, key, len);
@@ -139,8 +138,7 @@ mot_index_get(mot_session *s, const mot_view *view, const mot_index_handle *hand
 	mot_bundle *b = NULL;
 	uint32_t	n = 1;
 
-	if (ahead == NULL || ahead->by_hint)
-		mot_hint_fetch(&index->hints, line);
+	mot_hint_fetch(&index->hints, line);
 	/* (deferred changes are known by their rows only) */
 	if (mot_likely(line != 0 && trusts_hints(s, handle) && s->deferred_count == 0))
 	{
@@ -152,10 +150,7 @@ mot_index_get(mot_session *s, const mot_view *view, const mot_index_handle *hand
 		if (mot_likely(found == HINT_RIGHT))
 			return MOT_OK;
 	}
-	if (ahead == NULL || ahead->by_hint || mot_unlikely(ahead->moves != s->moves))
-		value = mot_tree_get(index->tree, key, len, session_noter(s));
-	else
-		value = mot_tree_get_finish(index->tree, key, len, ahead, session_noter(s));
+	value = mot_tree_get(index->tree, key, len, session_noter(s));
 	MOT_STOP_POINT("index-found");
 	if (value == 0)
 		goto absent;
@@ -190,45 +185,17 @@ absent:
 }
 
 void
-mot_index_ahead_hint(const mot_index_handle *handle, const void *key, size_t len)
+mot_index_ahead(const mot_index_handle *handle, const void *key, size_t len)
 {
 	mot_prefetch(mot_hint(&handle->index->hints, key, len));
 }
 
-/*
- * What a fetch has to wait for even so is its address, if the processor does not
- * know where the page is; but several find out at the same time.  So the hint's
- * line comes along with the nodes, and the row's with the border node's, or
- * with what tells that it is a row.
- */
 void
-mot_index_ahead(mot_session *s, const mot_index_handle *handle, const void *key, size_t len,
-				mot_ahead *ahead)
+mot_index_ahead_more(const mot_index_handle *handle, const void *key, size_t len)
 {
 	const mot_index *index = handle->index;
-	_Atomic uint32_t *hint = mot_hint(&index->hints, key, len);
+	uint32_t	line = mot_hint_line(mot_hint(&index->hints, key, len));
 
-	mot_prefetch(hint);
-	ahead->by_hint = trusts_hints(s, handle);
-	if (ahead->by_hint)
-		return;
-	ahead->moves = s->moves;
-	/* relaxed, and before we are seen to rest: see slot_rests in engine.c */
-	atomic_store_explicit(&s->slot->looks_ahead, true, memory_order_relaxed);
-	mot_fence(memory_order_release);
-	mot_tree_get_begin(index->tree, key, len, ahead);
-	mot_hint_fetch(&index->hints, mot_hint_line(hint));
-}
-
-void
-mot_index_ahead_more(const mot_index_handle *handle, const void *key, size_t len, mot_ahead *ahead)
-{
-	const mot_index *index = handle->index;
-	uint32_t	line;
-
-	if (!ahead->by_hint)
-		return;
-	line = mot_hint_line(mot_hint(&index->hints, key, len));
 	mot_hint_fetch(&index->hints, line);
 	mot_row_find_ahead(index->table->rows, (uint64_t) line * MOT_CACHE_LINE);
 }

@@ -90,16 +90,6 @@ extern uint64_t mot_tree_get(const mot_tree *tree, const void *key, size_t len,
 							 const mot_observer *observer);
 
 /*
- * The same, begun ahead of time (see mot_index_ahead).  _begin goes down to the
- * key's border node, asks for its lines, and does not read it.  _finish is
- * mot_tree_get, but begins in that node if its parent has not changed meanwhile.  Nothing is known
- * ahead of keys longer than a slice, nor where others are changing the nodes on the way.
- */
-extern void mot_tree_get_begin(const mot_tree *tree, const void *key, size_t len, mot_ahead *ahead);
-extern uint64_t mot_tree_get_finish(const mot_tree *tree, const void *key, size_t len,
-									const mot_ahead *ahead, const mot_observer *observer);
-
-/*
  * Compare and swap under the key's node lock: if the key's value is
  * "expected" (0: key absent) it becomes "desired" (0: key is removed);
  * *actual gets the value found either way.

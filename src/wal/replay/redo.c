@@ -200,10 +200,10 @@ MotRedoFind(MotRedo *redo, const MotOpData *op, mot_row **row, const mot_version
 		if (!MotKeyFromPlain(target->def->indexes[identity].key, (const uint8 *) op->key, op->key_len, &target->old_key))
 			return MotRedoMisfit(redo, "a row's name is no key");
 		return MotRedoCheck(redo, mot_index_get(redo->session, &redo->view, &target->indexes[identity].handle,
-												target->old_key.data, target->old_key.len, NULL, row, version));
+												target->old_key.data, target->old_key.len, row, version));
 	}
 	return MotRedoCheck(redo, mot_index_get(redo->session, &redo->view, &target->indexes[identity].handle,
-											op->key, op->key_len, NULL, row, version));
+											op->key, op->key_len, row, version));
 }
 
 /* A row that nobody sees yet, and its keys. */
