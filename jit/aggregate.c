@@ -19,15 +19,14 @@
 #include "utils/fmgroids.h"
 
 /*
- * The state of one aggregate: where its members are, from "base" on.  Of the
- * server's the null flag is twice there, and sums that need more are beside them.
+ * The state of one aggregate: where its members are, from "base" on; the null flag is
+ * twice there.  Sums that need more are beside.
  */
 typedef struct State
 {
 	LLVMValueRef base;
 	int64		value;
 	int64		isnull;
-	bool		twice;
 	LLVMValueRef sum;
 	int64		low;
 	int64		high;
@@ -37,8 +36,7 @@ typedef struct State
 	int64		seen;
 } State;
 
-#define STATE_OFFSET(i, member) ((i) * (int64) sizeof(MotRowState) + (int64) offsetof(MotRowState, member))
-#define SERVERS_OFFSET(i, member) ((i) * (int64) sizeof(AggStatePerGroupData) + (int64) offsetof(AggStatePerGroupData, member))
+#define STATE_OFFSET(i, member) ((i) * (int64) sizeof(AggStatePerGroupData) + (int64) offsetof(AggStatePerGroupData, member))
 #define SUM_OFFSET(i, member) ((i) * (int64) sizeof(MotSum) + (int64) offsetof(MotSum, member))
 
 static State
@@ -46,30 +44,18 @@ state_of(MotEmit * emit, int i, int sum)
 {
 	State state = {emit->states};
 
-	if (emit->request->servers_states)
-	{
-		StaticAssertStmt(offsetof(AggStatePerGroupData, noTransValue) == offsetof(AggStatePerGroupData, transValueIsNull) + 1,
-						 "both flags of a state are one word");
-		StaticAssertStmt(offsetof(MotSum, handed) == offsetof(MotSum, max_scale) + 7, "a sum's flags are one word");
-		state.		value = SERVERS_OFFSET(i, transValue);
-		state.		isnull = SERVERS_OFFSET(i, transValueIsNull);
-		state.		twice = true;
-		state.		sum = emit->sums;
-		state.		low = SUM_OFFSET(sum, sum);
-		state.		high = state.low + 8;
-		state.		count = SUM_OFFSET(sum, n);
-		state.		scale_count = SUM_OFFSET(sum, max_scale_count);
-		state.		header = SUM_OFFSET(sum, max_scale);
-		state.		seen = SUM_OFFSET(sum, seen);
-	}
-	else
-	{
-		state.		value = state.low = STATE_OFFSET(i, value);
-		state.		isnull = STATE_OFFSET(i, isnull);
-		state.		sum = emit->states;
-		state.		high = STATE_OFFSET(i, high);
-		state.		count = STATE_OFFSET(i, count);
-	}
+	StaticAssertStmt(offsetof(AggStatePerGroupData, noTransValue) == offsetof(AggStatePerGroupData, transValueIsNull) + 1,
+					 "both flags of a state are one word");
+	StaticAssertStmt(offsetof(MotSum, handed) == offsetof(MotSum, max_scale) + 7, "a sum's flags are one word");
+	state.		value = STATE_OFFSET(i, transValue);
+	state.		isnull = STATE_OFFSET(i, transValueIsNull);
+	state.		sum = emit->sums;
+	state.		low = SUM_OFFSET(sum, sum);
+	state.		high = state.low + 8;
+	state.		count = SUM_OFFSET(sum, n);
+	state.		scale_count = SUM_OFFSET(sum, max_scale_count);
+	state.		header = SUM_OFFSET(sum, max_scale);
+	state.		seen = SUM_OFFSET(sum, seen);
 	return state;
 }
 
@@ -110,11 +96,9 @@ static void
 put_null(MotEmit * emit, const State *state, LLVMValueRef isnull)
 {
 	LLVMBuilderRef b = emit->builder;
-	LLVMTypeRef type = state->twice ? emit->int16 : emit->int8;
-	LLVMValueRef flag = LLVMBuildZExt(b, isnull, type, "");
+	LLVMValueRef flag = LLVMBuildZExt(b, isnull, emit->int16, "");
 
-	if (state->twice)
-		flag = LLVMBuildMul(b, flag, MotEmitConst(emit, type, 0x0101), "");
+	flag = LLVMBuildMul(b, flag, MotEmitConst(emit, emit->int16, 0x0101), "");
 	MotEmitStore(emit, flag, state->base, MotEmitConst(emit, emit->int64, state->isnull), 1);
 }
 
@@ -185,8 +169,7 @@ emit_sum_wide(MotEmit * emit, const State *state, MotValue arg)
 	put_at(emit, state->sum, state->high, high);
 	put_at(emit, state->sum, state->count,
 		   LLVMBuildAdd(b, get_at(emit, state->sum, state->count), one_if_there(emit, arg), ""));
-	if (emit->request->servers_states)
-		MotEmitStore(emit, MotEmitConst(emit, emit->int8, 1), state->sum, MotEmitConst(emit, emit->int64, state->seen), 1);
+	MotEmitStore(emit, MotEmitConst(emit, emit->int8, 1), state->sum, MotEmitConst(emit, emit->int64, state->seen), 1);
 }
 
 /* The state is an array of two, of how many and their sum (numeric.c's Int8TransTypeData). */

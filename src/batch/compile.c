@@ -100,17 +100,6 @@ MotFillCodeWhyNot(const AggState *agg, const MotFill *fill)
 
 /* --------------------------------------------------------------- the request */
 
-/* Columns of the node below become those of its table. */
-static Node *
-to_row(Node *node, void *targetlist)
-{
-	if (node == NULL)
-		return NULL;
-	if (IsA(node, Var) && ((Var *) node)->varno == OUTER_VAR)
-		return copyObject((Node *) list_nth_node(TargetEntry, (List *) targetlist, ((Var *) node)->varattno - 1)->expr);
-	return expression_tree_mutator(node, to_row, targetlist);
-}
-
 typedef struct Building
 {
 	MotFill    *fill;
@@ -123,7 +112,7 @@ typedef struct Building
 static Expr *
 place(const Building *building, Expr *expr)
 {
-	return building->targetlist == NIL ? expr : (Expr *) to_row((Node *) expr, building->targetlist);
+	return building->targetlist == NIL ? expr : (Expr *) MotResolveOuter((Node *) expr, building->targetlist);
 }
 
 static void
@@ -150,41 +139,9 @@ advance_by_server(void *arg)
 static MotRowAggregateKind
 compiled_kind(const MotTransition *t)
 {
-	switch (t->kind)
-	{
-		case COUNT:
-			return MOT_AGGREGATE_COUNT;
-		case SUM_INT2:
-		case SUM_INT4:
-			return MOT_AGGREGATE_SUM;
-		case AVG_INT2:
-		case AVG_INT4:
-			return MOT_AGGREGATE_AVERAGE;
-		case SUM_INT8:
-			return MOT_AGGREGATE_SUM_WIDE;
-		case SUM_NUMERIC:
-			return t->nsteps > 0 ? MOT_AGGREGATE_SUM_DECIMAL : MOT_AGGREGATE_CALL;
-		case SUM_FLOAT4:
-		case SUM_FLOAT8:
-			return MOT_AGGREGATE_SUM_FLOAT;
-		case MAX_INT2:
-		case MAX_INT4:
-		case MAX_INT8:
-		case MAX_OID:
-		case MAX_FLOAT4:
-		case MAX_FLOAT8:
-			return MOT_AGGREGATE_MAX;
-		case MIN_INT2:
-		case MIN_INT4:
-		case MIN_INT8:
-		case MIN_OID:
-		case MIN_FLOAT4:
-		case MIN_FLOAT8:
-			return MOT_AGGREGATE_MIN;
-		case CALL:
-			break;
-	}
-	return MOT_AGGREGATE_CALL;
+	if (t->kind == SUM_NUMERIC)
+		return t->nsteps > 0 ? MOT_AGGREGATE_SUM_DECIMAL : MOT_AGGREGATE_CALL;
+	return t->kind == CALL ? MOT_AGGREGATE_CALL : MotAggregateKind(t->pertrans->transfn_oid);
 }
 
 static MotRowAggregate *
@@ -311,7 +268,6 @@ MotFillCompile(MotFill *fill)
 	fill->why_not = MotCodeWhyNotNow(rows_expected(fill->agg));
 	if (fill->why_not != NULL)
 		return;
-	request.servers_states = true;
 	request.group = fill->hashed ? find_group : NULL;
 	request.group_arg = fill;
 	if (in_place)

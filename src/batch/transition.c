@@ -17,9 +17,8 @@
 #include "access/transam.h"
 #include "batch/fill.h"
 #include "catalog/pg_aggregate.h"
-#include "executor/execExpr.h"
+#include "statement/statement.h"
 #include "utils/array.h"
-#include "utils/datum.h"
 #include "utils/float.h"
 #include "utils/fmgroids.h"
 
@@ -275,48 +274,6 @@ argument(MotFill *fill, const MotArgument *arg, bool *isnull)
 	return ExecEvalExprSwitchContext(arg->expr, fill->agg->tmpcontext, isnull);
 }
 
-/* As nodeAgg.c's advance_transition_function; the arguments are in their places. */
-static void
-call(MotFill *fill, MotTransition *t, AggStatePerGroup state)
-{
-	AggState   *agg = fill->agg;
-	AggStatePerTrans pertrans = t->pertrans;
-	FunctionCallInfo fcinfo = pertrans->transfn_fcinfo;
-	MemoryContext oldcxt;
-	Datum		value;
-
-	if (pertrans->transfn.fn_strict)
-	{
-		for (int i = 1; i <= t->nargs; i++)
-			if (fcinfo->args[i].isnull)
-				return;
-		if (state->noTransValue)
-		{
-			oldcxt = MemoryContextSwitchTo(agg->curaggcontext->ecxt_per_tuple_memory);
-			state->transValue = datumCopy(fcinfo->args[1].value, pertrans->transtypeByVal,
-										  pertrans->transtypeLen);
-			state->transValueIsNull = state->noTransValue = false;
-			MemoryContextSwitchTo(oldcxt);
-			return;
-		}
-		if (state->transValueIsNull)
-			return;
-	}
-	oldcxt = MemoryContextSwitchTo(agg->tmpcontext->ecxt_per_tuple_memory);
-	agg->curpertrans = pertrans;
-	fcinfo->args[0].value = state->transValue;
-	fcinfo->args[0].isnull = state->transValueIsNull;
-	fcinfo->isnull = false;
-	value = FunctionCallInvoke(fcinfo);
-	agg->curpertrans = NULL;
-	if (!pertrans->transtypeByVal && DatumGetPointer(value) != DatumGetPointer(state->transValue))
-		value = ExecAggCopyTransValue(agg, pertrans, value, fcinfo->isnull,
-									  state->transValue, state->transValueIsNull);
-	state->transValue = value;
-	state->transValueIsNull = fcinfo->isnull;
-	MemoryContextSwitchTo(oldcxt);
-}
-
 /* A sum becomes the server's state. */
 void
 MotTransitionHandOver(MotTransition *t, AggStatePerGroup state, MotSum *sum)
@@ -406,13 +363,13 @@ sum_numeric(MotFill *fill, MotTransition *t, AggStatePerGroup state, MotSum *sum
 			fcinfo->args[1].value = value;
 			fcinfo->args[1].isnull = false;
 			MotTransitionHandOver(t, state, sum);
-			call(fill, t, state);
+			MotAggregateCall(fill->agg, t->pertrans, state);
 			return;
 		}
 		MotTransitionHandOver(t, state, sum);
 	}
 	fcinfo->args[1].value = argument(fill, &t->args[0], &fcinfo->args[1].isnull);
-	call(fill, t, state);
+	MotAggregateCall(fill->agg, t->pertrans, state);
 }
 
 static inline void
@@ -460,7 +417,7 @@ MotTransitionAdvance(MotTransition *t, AggStatePerGroup state, MotSum *sum)
 
 		for (int a = 0; a < t->nargs; a++)
 			fcinfo->args[a + 1].value = argument(fill, &t->args[a], &fcinfo->args[a + 1].isnull);
-		call(fill, t, state);
+		MotAggregateCall(fill->agg, t->pertrans, state);
 		return;
 	}
 	if (t->nargs > 0)

@@ -21,6 +21,7 @@
 #include "access/transam.h"
 #include "catalog/pg_aggregate.h"
 #include "catalog/pg_type.h"
+#include "executor/execExpr.h"
 #include "executor/nodeAgg.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
@@ -33,30 +34,17 @@
 #include "utils/numeric.h"
 #include "utils/syscache.h"
 
-typedef enum TransitionKind
-{
-	TRANSITION_CALL,			/* the function is called */
-	TRANSITION_COUNT,			/* count(*), count(expression) */
-	TRANSITION_SUM				/* sum of int2 or int4 */
-} TransitionKind;
-
 typedef struct AggregateNode AggregateNode;
 
 typedef struct Transition
 {
 	AggregateNode *agg;
 	AggStatePerTrans servers;
-	TransitionKind kind;
-	MotRowAggregateKind compiled_kind;
+	MotRowAggregateKind kind;
+	AggStatePerGroup state;
 	int			first_input;
 	ExprState  *filter;
 	ExprState **args;
-	bool		arg_int2;		/* TRANSITION_SUM */
-
-	Datum		value;
-	bool		isnull;
-	bool		none;			/* no value yet, and the first is to be taken
-								 * as it is */
 } Transition;
 
 struct AggregateNode
@@ -67,13 +55,14 @@ struct AggregateNode
 	ExprContext *input;			/* of each row from below */
 	ExprContext *memory;		/* of transition values */
 	Transition *transitions;
+	AggStatePerGroup states;	/* one for each transition */
+	MotSum	   *sums;			/* of SUM_WIDE, when compiled */
 
 	/* straight from a scan's rows, when compiled */
 	MotScanNode *scan;
 	MotRowProgram *program;		/* the scan's conditions, all arguments */
 	Datum	   *inputs;
 	bool	   *inputs_null;
-	MotRowState *states;
 	bool		compiled;		/* it has been run in this execution */
 };
 
@@ -152,13 +141,12 @@ MotAggregateWhyNot(const Agg *agg)
 
 /* --------------------------------------------------------------- execution */
 
-/* As nodeAgg.c's advance_transition_function. */
-static void
-call_transition(AggregateNode *agg, Transition *t)
+/* As nodeAgg.c's advance_transition_function; the arguments are in their places. */
+void
+MotAggregateCall(AggState *agg, AggStatePerTrans servers, AggStatePerGroup state)
 {
-	const AggStatePerTrans servers = t->servers;
 	FunctionCallInfo fcinfo = servers->transfn_fcinfo;
-	MemoryContext memory = agg->memory->ecxt_per_tuple_memory;
+	MemoryContext oldcxt;
 	Datum		value;
 
 	if (servers->transfn.fn_strict)
@@ -166,50 +154,49 @@ call_transition(AggregateNode *agg, Transition *t)
 		for (int i = 1; i <= servers->numTransInputs; i++)
 			if (fcinfo->args[i].isnull)
 				return;
-		if (t->none)
+		if (state->noTransValue)
 		{
-			MotWithin(memory, t->value = datumCopy(fcinfo->args[1].value, servers->transtypeByVal,
-												   servers->transtypeLen));
-			t->isnull = t->none = false;
+			MotWithin(agg->curaggcontext->ecxt_per_tuple_memory,
+					  state->transValue = datumCopy(fcinfo->args[1].value, servers->transtypeByVal,
+													servers->transtypeLen));
+			state->transValueIsNull = state->noTransValue = false;
 			return;
 		}
-		if (t->isnull)
+		if (state->transValueIsNull)
 			return;
 	}
-
-	fcinfo->args[0].value = t->value;
-	fcinfo->args[0].isnull = t->isnull;
+	oldcxt = MemoryContextSwitchTo(agg->tmpcontext->ecxt_per_tuple_memory);
+	agg->curpertrans = servers;
+	fcinfo->args[0].value = state->transValue;
+	fcinfo->args[0].isnull = state->transValueIsNull;
 	fcinfo->isnull = false;
 	value = FunctionCallInvoke(fcinfo);
-	if (!servers->transtypeByVal && DatumGetPointer(value) != DatumGetPointer(t->value))
-	{
-		/* what it made goes with the row: keep a copy */
-		if (!fcinfo->isnull)
-			MotWithin(memory, value = datumCopy(value, servers->transtypeByVal, servers->transtypeLen));
-		else
-			value = (Datum) 0;
-		if (!t->isnull)
-			pfree(DatumGetPointer(t->value));
-	}
-	t->value = value;
-	t->isnull = fcinfo->isnull;
+	agg->curpertrans = NULL;
+	if (!servers->transtypeByVal && DatumGetPointer(value) != DatumGetPointer(state->transValue))
+		value = ExecAggCopyTransValue(agg, servers, value, fcinfo->isnull,
+									  state->transValue, state->transValueIsNull);
+	state->transValue = value;
+	state->transValueIsNull = fcinfo->isnull;
+	MemoryContextSwitchTo(oldcxt);
 }
 
 /* Count or sum a value that is not null. */
 static inline void
 add(Transition *t, Datum value)
 {
-	if (t->kind == TRANSITION_COUNT)
-		t->value = Int64GetDatum(DatumGetInt64(t->value) + 1);
+	AggStatePerGroup state = t->state;
+
+	if (t->kind == MOT_AGGREGATE_COUNT)
+		state->transValue = Int64GetDatum(DatumGetInt64(state->transValue) + 1);
 	else
 	{
 		/* (the function does not check for overflow either) */
-		int64		result = t->arg_int2 ? DatumGetInt16(value) : DatumGetInt32(value);
+		int64		result = t->servers->transfn_oid == F_INT2_SUM ? DatumGetInt16(value) : DatumGetInt32(value);
 
-		if (!t->isnull)
-			result += DatumGetInt64(t->value);
-		t->value = Int64GetDatum(result);
-		t->isnull = false;
+		if (!state->transValueIsNull)
+			result += DatumGetInt64(state->transValue);
+		state->transValue = Int64GetDatum(result);
+		state->transValueIsNull = state->noTransValue = false;
 	}
 }
 
@@ -221,13 +208,13 @@ advance(AggregateNode *agg, Transition *t)
 
 	if (t->filter != NULL && !ExecQual(t->filter, econtext))
 		return;
-	if (t->kind == TRANSITION_CALL)
+	if (t->kind != MOT_AGGREGATE_COUNT && t->kind != MOT_AGGREGATE_SUM)
 	{
 		NullableDatum *args = t->servers->transfn_fcinfo->args + 1;
 
 		for (int i = 0; i < nargs; i++)
 			args[i].value = ExecEvalExpr(t->args[i], econtext, &args[i].isnull);
-		call_transition(agg, t);
+		MotAggregateCall(agg->state, t->servers, t->state);
 	}
 	else
 	{
@@ -254,36 +241,7 @@ advance_compiled(void *arg)
 		args[i].value = agg->inputs[t->first_input + i];
 		args[i].isnull = agg->inputs_null[t->first_input + i];
 	}
-	call_transition(agg, t);
-}
-
-static void
-begin_states(AggregateNode *agg)
-{
-	for (int i = 0; i < agg->state->numtrans; i++)
-	{
-		Transition *t = &agg->transitions[i];
-		MotRowState *state = &agg->states[i];
-
-		memset(state, 0, sizeof(MotRowState));
-		state->isnull = t->isnull;
-		if (t->compiled_kind == MOT_AGGREGATE_COUNT)
-			state->value = t->value;
-	}
-}
-
-static void
-end_states(AggregateNode *agg)
-{
-	for (int i = 0; i < agg->state->numtrans; i++)
-	{
-		Transition *t = &agg->transitions[i];
-
-		if (t->compiled_kind == MOT_AGGREGATE_CALL || t->compiled_kind == MOT_AGGREGATE_SUM_WIDE)
-			continue;
-		t->value = agg->states[i].value;
-		t->isnull = t->none = agg->states[i].isnull;
-	}
+	MotAggregateCall(agg->state, t->servers, t->state);
 }
 
 /* All rows from below, compiled.  False: not this time. */
@@ -296,7 +254,6 @@ aggregate_compiled(AggregateNode *agg)
 
 	if (program->function == NULL || !MotRowProgramBegin(program))
 		return false;
-	begin_states(agg);
 	oldcxt = MemoryContextSwitchTo(agg->input->ecxt_per_tuple_memory);
 	for (;;)
 	{
@@ -307,7 +264,6 @@ aggregate_compiled(AggregateNode *agg)
 		CHECK_FOR_INTERRUPTS();
 	}
 	MemoryContextSwitchTo(oldcxt);
-	end_states(agg);
 	return true;
 }
 
@@ -334,14 +290,15 @@ aggregate_rows(AggregateNode *agg)
 
 /* As int128_to_numericvar and its like, which are the server's own. */
 static Datum
-wide_to_numeric(const MotRowState *state)
+wide_to_numeric(int128 sum)
 {
-	int64		low = DatumGetInt64(state->value);
+	int64		low = (int64) sum;
+	int64		high = (int64) (sum >> 64);
 	Datum		base;
 	Datum		upper;
 	Datum		lower;
 
-	if (likely(state->high == low >> 63))
+	if (likely(high == low >> 63))
 		return NumericGetDatum(int64_to_numeric(low));
 
 	/* (high * 2^32 + upper half of low) * 2^32 + lower half of low */
@@ -350,42 +307,43 @@ wide_to_numeric(const MotRowState *state)
 	lower = NumericGetDatum(int64_to_numeric((int64) ((uint64) low & PG_UINT32_MAX)));
 	upper = DirectFunctionCall2(numeric_add, upper,
 								DirectFunctionCall2(numeric_mul, base,
-													NumericGetDatum(int64_to_numeric(state->high))));
+													NumericGetDatum(int64_to_numeric(high))));
 	return DirectFunctionCall2(numeric_add, lower, DirectFunctionCall2(numeric_mul, base, upper));
 }
 
-/* As numeric_poly_sum, numeric_poly_avg and int8_avg. */
+/* As numeric_poly_sum and numeric_poly_avg. */
 static Datum
-finish_wide(const MotRowState *state, bool average, bool *isnull)
+finish_wide(const MotSum *sum, bool average, bool *isnull)
 {
-	*isnull = state->count == 0;
+	*isnull = sum->n == 0;
 	if (*isnull)
 		return (Datum) 0;
 	if (!average)
-		return wide_to_numeric(state);
-	return DirectFunctionCall2(numeric_div, wide_to_numeric(state),
-							   NumericGetDatum(int64_to_numeric(state->count)));
+		return wide_to_numeric(sum->sum);
+	return DirectFunctionCall2(numeric_div, wide_to_numeric(sum->sum),
+							   NumericGetDatum(int64_to_numeric(sum->n)));
 }
 
 static Datum
 finish(AggregateNode *agg, AggStatePerAgg servers, bool *isnull)
 {
 	Transition *t = &agg->transitions[servers->transno];
+	AggStatePerGroup state = t->state;
 
 	LOCAL_FCINFO(fcinfo, 1);
 	Datum		result;
 
-	if (agg->compiled && t->compiled_kind == MOT_AGGREGATE_SUM_WIDE)
-		return finish_wide(&agg->states[servers->transno], servers->finalfn_oid != F_NUMERIC_POLY_SUM, isnull);
-	*isnull = t->isnull;
+	if (agg->compiled && t->kind == MOT_AGGREGATE_SUM_WIDE)
+		return finish_wide(&agg->sums[servers->transno], servers->finalfn_oid != F_NUMERIC_POLY_SUM, isnull);
+	*isnull = state->transValueIsNull;
 	if (!OidIsValid(servers->finalfn_oid))
-		return t->value;
-	if (servers->finalfn.fn_strict && t->isnull)
+		return state->transValue;
+	if (servers->finalfn.fn_strict && *isnull)
 		return (Datum) 0;
 	InitFunctionCallInfoData(*fcinfo, &servers->finalfn, 1, t->servers->aggCollation,
 							 (Node *) agg->state, NULL);
-	fcinfo->args[0].value = MakeExpandedObjectReadOnly(t->value, t->isnull, t->servers->transtypeLen);
-	fcinfo->args[0].isnull = t->isnull;
+	fcinfo->args[0].value = MakeExpandedObjectReadOnly(state->transValue, state->transValueIsNull, t->servers->transtypeLen);
+	fcinfo->args[0].isnull = state->transValueIsNull;
 	result = FunctionCallInvoke(fcinfo);
 	*isnull = fcinfo->isnull;
 	return result;
@@ -405,14 +363,16 @@ next_of_aggregate(MotNode *node)
 	ReScanExprContext(agg->memory);
 	for (int i = 0; i < state->numtrans; i++)
 	{
-		Transition *t = &agg->transitions[i];
+		const AggStatePerTrans servers = agg->transitions[i].servers;
+		AggStatePerGroup each = &agg->states[i];
 
-		t->isnull = t->none = t->servers->initValueIsNull;
-		t->value = t->servers->initValue;
-		if (!t->isnull && !t->servers->transtypeByVal)
+		each->transValueIsNull = each->noTransValue = servers->initValueIsNull;
+		each->transValue = servers->initValue;
+		if (!each->transValueIsNull && !servers->transtypeByVal)
 			MotWithin(agg->memory->ecxt_per_tuple_memory,
-					  t->value = datumCopy(t->value, false, t->servers->transtypeLen));
+					  each->transValue = datumCopy(each->transValue, false, servers->transtypeLen));
 	}
+	memset(agg->sums, 0, state->numtrans * sizeof(MotSum));
 
 	agg->compiled = agg->program != NULL && aggregate_compiled(agg);
 	if (!agg->compiled)
@@ -439,8 +399,8 @@ restart_aggregate(MotNode *node)
 /* ---------------------------------------------------------------- building */
 
 /* What of a transition a row program can do by itself. */
-static MotRowAggregateKind
-compiled_kind(Oid transfn)
+MotRowAggregateKind
+MotAggregateKind(Oid transfn)
 {
 	switch (transfn)
 	{
@@ -452,6 +412,7 @@ compiled_kind(Oid transfn)
 			return MOT_AGGREGATE_SUM;
 		case F_INT2_AVG_ACCUM:
 		case F_INT4_AVG_ACCUM:
+			return MOT_AGGREGATE_AVERAGE;
 		case F_INT8_AVG_ACCUM:
 			return MOT_AGGREGATE_SUM_WIDE;
 		case F_FLOAT4PL:
@@ -499,22 +460,19 @@ build_transition(AggregateNode *agg, Transition *t, AggStatePerTrans servers)
 	foreach_node(TargetEntry, tle, aggref->args)
 		t->args[i++] = ExecInitExpr(tle->expr, ps);
 	t->filter = aggref->aggfilter ? ExecInitQual(list_make1(aggref->aggfilter), ps) : NULL;
-	t->compiled_kind = compiled_kind(servers->transfn_oid);
-	t->kind = t->compiled_kind == MOT_AGGREGATE_COUNT ? TRANSITION_COUNT :
-		t->compiled_kind == MOT_AGGREGATE_SUM ? TRANSITION_SUM : TRANSITION_CALL;
-	t->arg_int2 = servers->transfn_oid == F_INT2_SUM;
+	t->kind = MotAggregateKind(servers->transfn_oid);
 }
 
 /* The scan's columns in the place of references to its output. */
-static Node *
-resolve_outer(Node *node, void *context)
+Node *
+MotResolveOuter(Node *node, void *targetlist)
 {
 	if (node == NULL)
 		return NULL;
 	if (IsA(node, Var) && ((Var *) node)->varno == OUTER_VAR)
-		return copyObject((Node *) list_nth_node(TargetEntry, (List *) context,
+		return copyObject((Node *) list_nth_node(TargetEntry, (List *) targetlist,
 												 ((Var *) node)->varattno - 1)->expr);
-	return expression_tree_mutator(node, resolve_outer, context);
+	return expression_tree_mutator(node, MotResolveOuter, targetlist);
 }
 
 /* A row program that has the scan's conditions and advances the aggregates. */
@@ -533,9 +491,10 @@ build_program(MotStatement *st, AggregateNode *agg)
 		const Aggref *aggref = agg->state->pertrans[i].aggref;
 
 		foreach_node(TargetEntry, tle, aggref->args)
-			aggregate->args = lappend(aggregate->args, resolve_outer((Node *) tle->expr, sn->targetlist));
-		aggregate->filter = (Expr *) resolve_outer((Node *) aggref->aggfilter, sn->targetlist);
-		aggregate->kind = agg->transitions[i].compiled_kind;
+			aggregate->args = lappend(aggregate->args, MotResolveOuter((Node *) tle->expr, sn->targetlist));
+		aggregate->filter = (Expr *) MotResolveOuter((Node *) aggref->aggfilter, sn->targetlist);
+		aggregate->kind = agg->transitions[i].kind;
+		aggregate->sum = i;
 		aggregate->call = advance_compiled;
 		aggregate->arg = &agg->transitions[i];
 		aggregate->first_value = agg->transitions[i].first_input = ninputs;
@@ -545,13 +504,13 @@ build_program(MotStatement *st, AggregateNode *agg)
 	agg->scan = sn;
 	agg->inputs = palloc0((ninputs + 1) * sizeof(Datum));
 	agg->inputs_null = palloc0((ninputs + 1) * sizeof(bool));
-	agg->states = palloc0((agg->state->numtrans + 1) * sizeof(MotRowState));
 	agg->program = MotRowProgramMake(st, ((Scan *) sn->fss->ss.ps.plan)->scanrelid,
 									 sn->fss->ss.ps.scandesc, sn->quals, NIL, aggregates,
 									 agg->inputs, agg->inputs_null, sn->node.econtext);
 	if (agg->program == NULL)
 		return;
 	agg->program->context.states = agg->states;
+	agg->program->context.sums = agg->sums;
 
 	/* (the scan does nothing by itself then) */
 	st->programs = list_delete_ptr(st->programs, sn->program);
@@ -576,18 +535,12 @@ MotAggregateBuild(MotStatement *st, Agg *plan)
 	agg->input = state->tmpcontext;
 	agg->memory = state->curaggcontext = state->aggcontexts[0];
 	agg->transitions = palloc0(Max(1, state->numtrans) * sizeof(Transition));
+	agg->states = palloc0(Max(1, state->numtrans) * sizeof(AggStatePerGroupData));
+	agg->sums = palloc0(Max(1, state->numtrans) * sizeof(MotSum));
 	for (int i = 0; i < state->numtrans; i++)
-		build_transition(agg, &agg->transitions[i], &state->pertrans[i]);
-
-	/* what else is made of such a sum takes the function's own state */
-	for (int i = 0; i < state->numaggs; i++)
 	{
-		Transition *t = &agg->transitions[state->peragg[i].transno];
-		Oid			finalfn = state->peragg[i].finalfn_oid;
-
-		if (t->compiled_kind == MOT_AGGREGATE_SUM_WIDE &&
-			finalfn != F_NUMERIC_POLY_SUM && finalfn != F_NUMERIC_POLY_AVG && finalfn != F_INT8_AVG)
-			t->compiled_kind = MOT_AGGREGATE_CALL;
+		agg->transitions[i].state = &agg->states[i];
+		build_transition(agg, &agg->transitions[i], &state->pertrans[i]);
 	}
 	build_program(st, agg);
 	return node;

@@ -22,19 +22,6 @@
 #include "nodes/primnodes.h"
 #include "relation/rowcodec.h"
 
-/*
- * The state of an aggregate that compiled code advances by itself.  Of SUM_WIDE
- * the sum has 128 bits ("value" its lower half) and "count" says of how many;
- * all others keep to "value" and "isnull", as transition functions have them.
- */
-typedef struct MotRowState
-{
-	Datum		value;
-	int64		high;
-	int64		count;
-	bool		isnull;
-} MotRowState;
-
 /* A number that is m / 10000^k, shown with so many digits behind the point. */
 typedef struct MotDecimal
 {
@@ -78,7 +65,6 @@ typedef enum MotRowAggregateKind
 	MOT_AGGREGATE_SUM_FLOAT,	/* of float4 in float4, of float8 in float8 */
 	MOT_AGGREGATE_MIN,			/* of integers, dates, times, floats */
 	MOT_AGGREGATE_MAX,
-	/* of the server's states only: */
 	MOT_AGGREGATE_AVERAGE,		/* of int2 or int4: an array of number and sum */
 	MOT_AGGREGATE_SUM_DECIMAL	/* of steps, in a MotSum */
 } MotRowAggregateKind;
@@ -185,9 +171,9 @@ typedef struct MotRowContext
 	const bool *params_isnull;
 	Datum	   *values;			/* outputs, one for each of the request's */
 	bool	   *isnull;
-	void	   *states;			/* one for each of its aggregates:
-								 * MotRowState, or the server's */
-	void	   *sums;			/* beside the server's: MotSum */
+	void	   *states;			/* one for each of its aggregates: the
+								 * server's AggStatePerGroupData */
+	void	   *sums;			/* beside these: MotSum */
 	const bool *row_isnull;		/* of a slot's row */
 	void	   *private;		/* of the compiler's */
 } MotRowContext;
@@ -222,11 +208,10 @@ typedef struct MotRowRequest
 								 * been taken apart; "desc" is its */
 
 	/*
-	 * The aggregates' states are the server's (AggStatePerGroupData), of the
-	 * group that "group(arg)" finds when the outputs are there: it sets
-	 * "states" and "sums".  NULL: these stay the same.
+	 * The aggregates' states are of the group that "group(arg)" finds when
+	 * the outputs are there: it sets "states" and "sums".  NULL: these stay
+	 * the same.
 	 */
-	bool		servers_states;
 	void		(*group) (void *arg);
 	void	   *group_arg;
 	List	   *keys;			/* MotRowKeys: the code looks for the group

@@ -269,6 +269,9 @@ extern void MotSubselectsRest(MotStatement *st);
 /* aggregate.c */
 extern const char *MotAggregateWhyNot(const Agg *agg);
 extern MotNode *MotAggregateBuild(MotStatement *st, Agg *plan);
+extern Node *MotResolveOuter(Node *node, void *targetlist);
+extern MotRowAggregateKind MotAggregateKind(Oid transfn);
+extern void MotAggregateCall(AggState *agg, struct AggStatePerTransData *transition, struct AggStatePerGroupData *state);
 
 /* change.c */
 extern void MotChangeBuild(MotStatement *st, ModifyTable *plan);
