@@ -98,8 +98,6 @@
 #include "utils/wait_event.h"
 #include "xact/internal.h"
 
-static bool missed_a_commit(SERIALIZABLEXACT *me);
-static bool missed_anybody(SERIALIZABLEXACT *me);
 static TransactionId prepared_reader(SERIALIZABLEXACT *me, bool any);
 static void tell_server_of_place(void);
 
@@ -159,40 +157,26 @@ MotSerialEnter(void)
 	MotTimeWaitOver();
 }
 
+/* Has it missed what others have committed (or are about to), or "anybody" has changed at all? */
 static bool
-missed_a_commit(SERIALIZABLEXACT *me)
+missed(SERIALIZABLEXACT *me, bool anybody)
 {
 	RWConflict	conflict;
-	bool		missed;
+	bool		result;
 
 	LWLockAcquire(SerializableXactHashLock, LW_SHARED);
-	missed = (me->flags & (SXACT_FLAG_SUMMARY_CONFLICT_OUT | SXACT_FLAG_CONFLICT_OUT)) != 0;
-	for (conflict = MotNextConflictOut(me, NULL); conflict != NULL && !missed;
+	result = (me->flags & (SXACT_FLAG_SUMMARY_CONFLICT_OUT | SXACT_FLAG_CONFLICT_OUT)) != 0;
+	for (conflict = MotNextConflictOut(me, NULL); conflict != NULL && !result;
 		 conflict = MotNextConflictOut(me, conflict))
 	{
 		uint32		flags = conflict->sxactIn->flags;
 
-		missed = ((flags & SXACT_FLAG_COMMITTED) != 0 ||
-				  ((flags & SXACT_FLAG_PREPARED) != 0 && !MotPreparedKeeps(conflict->sxactIn->topXid))) &&
-			(flags & SXACT_FLAG_ROLLED_BACK) == 0;
+		result = (flags & SXACT_FLAG_ROLLED_BACK) == 0 &&
+			(anybody || (flags & SXACT_FLAG_COMMITTED) != 0 ||
+			 ((flags & SXACT_FLAG_PREPARED) != 0 && !MotPreparedKeeps(conflict->sxactIn->topXid)));
 	}
 	LWLockRelease(SerializableXactHashLock);
-	return missed;
-}
-
-static bool
-missed_anybody(SERIALIZABLEXACT *me)
-{
-	RWConflict	conflict;
-	bool		missed;
-
-	LWLockAcquire(SerializableXactHashLock, LW_SHARED);
-	missed = (me->flags & (SXACT_FLAG_SUMMARY_CONFLICT_OUT | SXACT_FLAG_CONFLICT_OUT)) != 0;
-	for (conflict = MotNextConflictOut(me, NULL); conflict != NULL && !missed;
-		 conflict = MotNextConflictOut(me, conflict))
-		missed = (conflict->sxactIn->flags & SXACT_FLAG_ROLLED_BACK) == 0;
-	LWLockRelease(SerializableXactHashLock);
-	return missed;
+	return result;
 }
 
 static void
@@ -215,7 +199,7 @@ MotSerialCheck(void)
 	if (me == NULL)
 		return;
 	tell_server_of_place();
-	if (missed_a_commit(me))
+	if (missed(me, false))
 		raise_missed("A heap row that this transaction has read was changed by a concurrent transaction, which comes after it in no order that fits memory-optimized tables, too.");
 }
 
@@ -228,7 +212,7 @@ MotSerialCheckPrepare(void)
 	if (me == NULL)
 		return;
 	tell_server_of_place();
-	if (missed_anybody(me))
+	if (missed(me, true))
 		raise_missed("A heap row that this transaction has read is being changed, or was, by a concurrent transaction, which could end before it is known whether this one, prepared, is committed.");
 }
 

@@ -221,8 +221,8 @@ find_row_in_lot(const mot_pool *pool, uint64_t offset, size_t width)
 	return find_row_in(pool, offset, width, true);
 }
 
-static inline void *
-find_row(const mot_pool *pool, uint64_t offset, size_t width)
+void *
+mot_row_find_between(const mot_pool *pool, uint64_t offset, size_t width)
 {
 	if (!offset_of_page(pool->region, &offset))
 		return NULL;
@@ -232,13 +232,7 @@ find_row(const mot_pool *pool, uint64_t offset, size_t width)
 void *
 mot_row_find(const mot_pool *pool, uint64_t offset)
 {
-	return find_row(pool, offset, 1);
-}
-
-void *
-mot_row_find_between(const mot_pool *pool, uint64_t offset, size_t width)
-{
-	return find_row(pool, offset, width);
+	return mot_row_find_between(pool, offset, 1);
 }
 
 void

@@ -856,21 +856,29 @@ mot_index_add(mot_session *s, const mot_index_handle *handle, mot_row *row,
 	return MOT_OK;
 }
 
-mot_status
-mot_index_catch_up(mot_session *s, const mot_index_handle *handle, mot_row *row,
-				   const void *key, size_t len, unsigned flags, bool check, mot_row **other)
+/* An entry that no transaction takes back. */
+static inline mot_status
+add_unjournaled(mot_session *s, const mot_index_handle *handle, mot_tree_context *tree, mot_row *row,
+				const void *key, size_t len, unsigned flags, bool check, bool behind, mot_row **other)
 {
 	uint8_t		buf[MOT_MAX_KEY + KEY_TAIL];
 	const void *tkey;
 	size_t		tlen;
 	unsigned	bits;
 
-	if (len == 0)
+	if (mot_unlikely(len == 0))
 		return MOT_OK;
 	if (len > MOT_MAX_KEY)
 		return MOT_TOO_LARGE;
 	tlen = mot_index_tree_key(s, handle->index, row, key, len, flags, buf, &tkey, &bits);
-	return entry_add(s, handle, &s->tree, row, tkey, tlen, bits, check && bits == 0, true, other);
+	return entry_add(s, handle, tree, row, tkey, tlen, bits, check && bits == 0, behind, other);
+}
+
+mot_status
+mot_index_catch_up(mot_session *s, const mot_index_handle *handle, mot_row *row,
+				   const void *key, size_t len, unsigned flags, bool check, mot_row **other)
+{
+	return add_unjournaled(s, handle, &s->tree, row, key, len, flags, check, true, other);
 }
 
 mot_status
@@ -933,19 +941,7 @@ mot_status
 mot_load_key(mot_session *s, const mot_index_handle *handle, mot_row *row,
 			 const void *key, size_t len, unsigned flags, mot_row **other)
 {
-	mot_index  *index = handle->index;
-	uint8_t		buf[MOT_MAX_KEY + KEY_TAIL];
-	const void *tkey;
-	size_t		tlen;
-	unsigned	bits;
-
-	if (mot_unlikely(len == 0))
-		return MOT_OK;
-	if (len > MOT_MAX_KEY)
-		return MOT_TOO_LARGE;
-	tlen = mot_index_tree_key(s, index, row, key, len, flags, buf, &tkey, &bits);
-	return entry_add(s, handle, &s->tree_exclusive,
-					 row, tkey, tlen, bits, bits == 0, false, other);
+	return add_unjournaled(s, handle, &s->tree_exclusive, row, key, len, flags, true, false, other);
 }
 
 void
