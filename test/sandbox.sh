@@ -65,6 +65,15 @@ sandbox_stop_clusters()
 	done
 }
 
+# small disks that a test run has mounted
+sandbox_unmount()
+{
+	local disk
+	for disk in "$SANDBOX"/small/*; do
+		! mountpoint -q "$disk" || umount -l "$disk"
+	done
+}
+
 sandbox_end()
 {
 	local status=$?
@@ -76,7 +85,7 @@ sandbox_end()
 		[ -z "${SANDBOX_AT_END:-}" ] || "$SANDBOX_AT_END" || true
 		sandbox_stop_clusters
 		[ -z "$HUGE_PAGES_BEFORE" ] || echo "$HUGE_PAGES_BEFORE" >/proc/sys/vm/nr_hugepages
-		! mountpoint -q "$SANDBOX/small" || umount -l "$SANDBOX/small"
+		sandbox_unmount
 		rm -rf "$SANDBOX"
 	fi
 	exit "$status"

@@ -1,7 +1,6 @@
 # pg_upgrade, from server to server along UPGRADE_PATH (test/upgrade/Upgrade.pm): definitions go
 # with it, rows by mot_upgrade.  Each cluster is worked on, crashed, and followed by a standby
 # before it is upgraded again.
-# Alone: pg_upgrade leaves scripts where it is called.
 
 use strict;
 use warnings;

@@ -1,7 +1,7 @@
 # docs/upgrading.md, command after command: from the server that is tested to the last one of
 # UPGRADE_PATH, where the extension has a newer version.  (What it says of rsync is run in
 # upgrade_modes.pl.)
-# Alone: pg_upgrade leaves scripts where it is called.
+# Alone: the server has a newer version of the extension meanwhile.
 
 use strict;
 use warnings;

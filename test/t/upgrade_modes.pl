@@ -1,7 +1,6 @@
 # What can be done wrong, and go wrong, with pg_upgrade and mot_upgrade: all modes of pg_upgrade,
 # wrong arguments, a wrong order, processes that are killed, too little disk and memory.  No row is
 # lost, and what to do is said.  From the server that is tested to the last one of UPGRADE_PATH.
-# Alone: pg_upgrade leaves scripts where it is called, and there is one small disk.
 
 use strict;
 use warnings;
@@ -73,7 +72,7 @@ my $bare = cluster('bare', $server, checksums => 0);
 $bare->append_conf('postgresql.conf', "shared_preload_libraries = ''\n");
 my $checked = [ bin_of($new) . '/pg_upgrade', '--check', '-d', $old->data_dir, '-D', $bare->data_dir, '-b', bin_of($old), '-B', bin_of($new),
 	'-p', $old->port, '-P', $bare->port, '-s', $bare->host ];
-chdir $PostgreSQL::Test::Utils::tmp_check;
+chdir work();
 command_fails_like_on_stdout($checked, qr/loadable librar/, 'pg_upgrade --check, with mot not in shared_preload_libraries');
 like(join('', map { slurp_file($_) } glob($bare->data_dir . '/pg_upgrade_output.d/*/loadable_libraries.txt')), qr/mot was not loaded at server start/, 'which says why');
 
@@ -216,22 +215,23 @@ EOF
   SKIP:
 	{
 		skip 'no small disk', 4 if !$ENV{MOT_SMALL_DISK};
+		my $small = "$ENV{MOT_SMALL_DISK}/upgrade_modes";
 		my $again = copy_of($to, $server);
 		my $mot = $again->data_dir . '/mot';
-		system_or_bail('mv', $mot, "$ENV{MOT_SMALL_DISK}/mot");
-		symlink "$ENV{MOT_SMALL_DISK}/mot", $mot;
-		system('dd', 'if=/dev/zero', "of=$ENV{MOT_SMALL_DISK}/filler", 'bs=64k', 'status=none');
-		truncate "$ENV{MOT_SMALL_DISK}/filler", (-s "$ENV{MOT_SMALL_DISK}/filler") - 300000;
+		system_or_bail('mv', $mot, "$small/mot");
+		symlink "$small/mot", $mot;
+		system('dd', 'if=/dev/zero', "of=$small/filler", 'bs=64k', 'status=none');
+		truncate "$small/filler", (-s "$small/filler") - 300000;
 		refused('no room', qr/No space left.*the rows could not be copied\n.*Run it again/s, $from->data_dir, $again->data_dir);
 		is(join(' ', map { s{.*/}{}r } glob("$mot/*")), 'awaited', 'nothing is left of it');
 		refused('links to another disk', qr/could not be linked\n.*without --link they are copied/s, '--link', $from->data_dir, $again->data_dir);
-		unlink "$ENV{MOT_SMALL_DISK}/filler";
+		unlink "$small/filler";
 		command_like([ $tool, $from->data_dir, $again->data_dir ], qr/has the rows, and loads/, 'with room it is run again');
 		$again->start;
 		is(contents($again), $contents, 'and all rows are there');
 		$again->stop;
 		$again->clean_node;
-		system_or_bail('rm', '-r', "$ENV{MOT_SMALL_DISK}/mot");
+		system_or_bail('rm', '-r', "$small/mot");
 	}
 
 	# a new cluster with too little memory serves what has room, and gets the rest with more

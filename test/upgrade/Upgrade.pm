@@ -15,7 +15,7 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-our @EXPORT = qw(servers cluster bin_of fill statistics contents check_contents upgrade);
+our @EXPORT = qw(servers cluster bin_of fill statistics contents check_contents upgrade work);
 
 # prefixes; undef: the server that is tested
 sub servers
@@ -42,11 +42,19 @@ sub cluster
 	return $node;
 }
 
+# Where pg_upgrade is called: it leaves scripts there.
+my $work;
+
+sub work
+{
+	return $work //= PostgreSQL::Test::Utils::tempdir;
+}
+
 # Both servers have been stopped.  Returns whether it worked.
 sub upgrade
 {
 	my ($old, $new, @options) = @_;
-	chdir $PostgreSQL::Test::Utils::tmp_check;
+	chdir work();
 	my ($old_bin, $new_bin) = map { bin_of($_) } $old, $new;
 	my $done = run_log([ "$new_bin/pg_upgrade", '--no-sync', '-d', $old->data_dir, '-D', $new->data_dir, '-b', $old_bin, '-B', $new_bin,
 			'-p', $old->port, '-P', $new->port, '-s', $new->host, @options ]);
