@@ -4,7 +4,8 @@
 #                   mot_jit.so, which compiles statements with LLVM
 #   make install    install it there
 #   make deps       install the Debian packages that are missing (root)
-#   make check      all tests, on private servers; installs nothing
+#   make check      all tests, on private servers; installs nothing (VERSIONS=18: with
+#                   check-versions beside it)
 #   make check-versions  the main tests with servers of other versions: VERSIONS="17 18"
 #   make coverage   lines of engine, wal and xact that tests reach (gcov)
 #   make check-ecosystem  clients from their registries (ORMs, migration tools,

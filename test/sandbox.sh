@@ -174,10 +174,10 @@ sandbox_locales()
 	for name in en_US de_DE; do
 		[ ! -d "$cache/$name.utf8" ] || continue
 		# (it warns of what is not as POSIX has it)
-		localedef -i "$name" -f UTF-8 "$cache/$name.making" >/dev/null 2>&1 || true
-		[ -f "$cache/$name.making/LC_COLLATE" ] ||
+		localedef -i "$name" -f UTF-8 "$cache/$name.$$" >/dev/null 2>&1 || true
+		[ -f "$cache/$name.$$/LC_COLLATE" ] ||
 			sandbox_die "localedef makes no locale $name.utf8: run \"make deps\""
-		mv -T "$cache/$name.making" "$cache/$name.utf8" 2>/dev/null || rm -rf "$cache/$name.making"
+		mv -T "$cache/$name.$$" "$cache/$name.utf8" 2>/dev/null || rm -rf "${cache:?}/$name.$$"
 	done
 	cp -r "$cache"/*.utf8 "$SANDBOX/locales/"
 	for name in /usr/lib/locale/C.*; do
