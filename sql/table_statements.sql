@@ -267,3 +267,62 @@ EXPLAIN (COSTS OFF) SELECT * FROM excluded WHERE id = 3 AND v = NULL::numeric(6,
 SELECT count(*) FROM excluded WHERE id = 3 AND v = NULL::numeric(6, 2);
 SELECT count(*) FROM excluded WHERE false;
 DROP TABLE excluded;
+-- ON CONFLICT DO UPDATE: what is looked up before it is stored, and written over a copy of the row
+SET mot.jit_prepare_above_executions = 0;
+SET plan_cache_mode = force_generic_plan;
+CREATE TABLE up (k text PRIMARY KEY, v text NOT NULL, n int, u int UNIQUE, d date) USING mot;
+CREATE TABLE hup (k text PRIMARY KEY, v text NOT NULL, n int, u int UNIQUE, d date);
+CREATE FUNCTION ups(statements text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	answers text[];
+	answer text;
+	said text;
+	t text;
+	s text;
+BEGIN
+	FOREACH t IN ARRAY ARRAY['', 'h'] LOOP
+		said := '';
+		BEGIN
+			FOREACH s IN ARRAY string_to_array(statements, '; ') LOOP
+				EXECUTE replace(s, '@', t);
+			END LOOP;
+		EXCEPTION WHEN OTHERS THEN
+			said := replace(SQLSTATE || ' ' || SQLERRM, '"hup', '"up') || ', ';
+		END;
+		EXECUTE format('SELECT string_agg(concat_ws(''/'', k, left(v, 6), length(v), n, u, d), '' '' ORDER BY k) FROM %sup', t) INTO answer;
+		answers := answers || (said || coalesce(answer, 'nothing'));
+	END LOOP;
+	RETURN CASE WHEN answers[1] IS DISTINCT FROM answers[2] THEN 'DIFFERENT: ' || answers::text ELSE answers[1] END;
+END $$;
+SELECT format($$
+	PREPARE %1$sset(text, text) AS INSERT INTO %1$sup VALUES ($1, $2, 1) ON CONFLICT (k) DO UPDATE SET v = excluded.v, n = %1$sup.n + 1;
+	PREPARE %1$snul(text) AS INSERT INTO %1$sup VALUES ($1, 'nul') ON CONFLICT (k) DO UPDATE SET v = NULLIF(excluded.v, 'nul'), n = 0;
+	PREPARE %1$swhe(text, int) AS INSERT INTO %1$sup VALUES ($1, 'whe', $2) ON CONFLICT (k) DO UPDATE SET n = NULL, d = '2000-01-01' WHERE %1$sup.n < excluded.n;
+	PREPARE %1$suni(text, int) AS INSERT INTO %1$sup VALUES ($1, 'uni', 1, $2) ON CONFLICT (u) DO UPDATE SET n = 100 + $2;
+	PREPARE %1$skey(text, int) AS INSERT INTO %1$sup VALUES ($1, 'key', 1, $2) ON CONFLICT (k) DO UPDATE SET u = $2;
+	PREPARE %1$sown(text, text) AS INSERT INTO %1$sup VALUES ($1, $2) ON CONFLICT (k) DO UPDATE SET k = %1$sup.k || 'o', v = 'own';
+	PREPARE %1$stwo(text, text) AS INSERT INTO %1$sup VALUES ($1, 'one', 1), ($2, 'two', 1) ON CONFLICT (k) DO UPDATE SET v = excluded.v, n = 7;
+	PREPARE %1$spair(text) AS INSERT INTO %1$sup VALUES ($1, 'pair', 5) ON CONFLICT (k) DO UPDATE SET (v, n) = (SELECT excluded.v || %1$sup.v, excluded.n);
+$$, prefix) FROM unnest(ARRAY['', 'h']) prefix \gexec
+SELECT s, ups(s) FROM unnest(ARRAY[
+	'EXECUTE @set(''a'', ''1'')', 'EXECUTE @set(''a'', ''2'')', 'EXECUTE @set(''a'', ''3'')', 'EXECUTE @set(''b'', ''4'')', 'EXECUTE @set(''a'', repeat(''ab'', 3000))',
+	'EXECUTE @set(''b'', repeat(''c'', 200))', 'EXECUTE @set(''b'', NULL)', 'EXECUTE @set(NULL, ''x'')', 'EXECUTE @set(''b'', ''short'')',
+	'EXECUTE @nul(''c'')', 'EXECUTE @nul(''c'')', 'EXECUTE @nul(''c'')', 'EXECUTE @nul(''d'')',
+	'EXECUTE @whe(''a'', 3)', 'EXECUTE @whe(''a'', 30)', 'EXECUTE @whe(''b'', 30)', 'EXECUTE @whe(''b'', 30)',
+	'EXECUTE @uni(''e'', 1)', 'EXECUTE @uni(''f'', 1)', 'EXECUTE @uni(''g'', 1)', 'EXECUTE @uni(''e'', 2)', 'EXECUTE @uni(''a'', NULL)', 'EXECUTE @uni(''h'', 1)',
+	'EXECUTE @key(''a'', 7)', 'EXECUTE @key(''a'', 8)', 'EXECUTE @key(''b'', 8)', 'EXECUTE @key(''a'', NULL)',
+	'EXECUTE @own(''a'', ''x'')', 'EXECUTE @own(''ao'', ''x'')', 'EXECUTE @own(''ao'', ''y'')', 'EXECUTE @own(''aoo'', ''y'')',
+	'EXECUTE @two(''b'', ''c'')', 'EXECUTE @two(''b'', ''b'')', 'EXECUTE @two(''x'', ''x'')', 'EXECUTE @two(''b'', ''y'')', 'EXECUTE @two(''z'', ''c'')',
+	'EXECUTE @pair(''b'')', 'EXECUTE @pair(''b'')',
+	'EXECUTE @set(''b'', ''5''); DELETE FROM @up WHERE k = ''b''; EXECUTE @set(''b'', ''6''); EXECUTE @set(''b'', ''7'')',
+	'EXECUTE @set(''b'', ''8''); UPDATE @up SET k = ''bb'' WHERE k = ''b''; EXECUTE @set(''b'', ''9''); EXECUTE @set(''b'', ''10''); UPDATE @up SET k = ''q'' WHERE k = ''b''; EXECUTE @set(''bb'', ''11'')'
+]) s;
+SELECT sum(executions) > 20 AS here FROM mot_stat_jit WHERE query ~ 'INTO up VALUES';
+SELECT s, ups(s) FROM unnest(ARRAY[
+	'EXECUTE @set(''c'', ''12''); TRUNCATE @up; EXECUTE @set(''c'', ''13''); EXECUTE @set(''c'', ''14''); EXECUTE @set(''c'', ''15'')',
+	'ALTER TABLE @up ADD CHECK (n < 6); EXECUTE @set(''c'', ''16''); EXECUTE @set(''c'', ''17''); EXECUTE @set(''c'', ''18'')',
+	'ALTER TABLE @up ADD x int; ALTER TABLE @up DROP COLUMN x; EXECUTE @set(''c'', ''19''); EXECUTE @set(''c'', ''20'')',
+	'CREATE UNIQUE INDEX ON @up (n); EXECUTE @set(''c'', ''21''); EXECUTE @set(''c'', ''22''); EXECUTE @set(''d'', ''23'')'
+]) s;
+DROP TABLE up, hup;
+DROP FUNCTION ups;

@@ -8,6 +8,9 @@
  * So what ExecInsert and ExecOnConflictUpdate do is done here: insert unless
  * an arbiter index has the key; else lock the row that has it and update it.
  *
+ * A row that turns out to be a duplicate has been stored for nothing.  So where the last one was,
+ * the key is looked up first.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -48,6 +51,35 @@ refuse_second_time(void)
 }
 
 /*
+ * The new values written over a copy of the row.  False: that is not possible, and "slot" has the
+ * new row.
+ */
+static bool
+patch_existing(MotModify *modify, EState *estate, mot_row *row, const mot_version *current, TupleTableSlot *slot)
+{
+	TupleTableSlot *assigned = ExecProject(modify->assign);
+	bool		possible = true;
+
+	for (int i = 0; i < modify->nassigned; i++)
+		possible &= !assigned->tts_isnull[i] || !modify->not_null[i];
+	if (likely(possible))
+	{
+		MotWithin(GetPerTupleMemoryContext(estate),
+				  possible = MotWriterPatch(modify->writer, row, current, modify->patch,
+											assigned->tts_values, assigned->tts_isnull));
+		if (likely(possible))
+			return true;
+	}
+	MotSlotStore(slot, current);
+	for (int i = 0; i < modify->nassigned; i++)
+	{
+		slot->tts_values[modify->assigned[i] - 1] = assigned->tts_values[i];
+		slot->tts_isnull[modify->assigned[i] - 1] = assigned->tts_isnull[i];
+	}
+	return false;
+}
+
+/*
  * DO UPDATE of a locked row whose newest version is "current".  The result is
  * what ExecForeignInsert returns.
  */
@@ -64,7 +96,10 @@ update_existing(MotModify *modify, EState *estate, ResultRelInfo *rinfo,
 	HeapTuple	oldtuple = NULL;
 	MemoryContext oldcxt;
 
-	MotSlotStore(existing, current);
+	if (modify->patch != NULL)
+		MotSlotShow(existing, current);
+	else
+		MotSlotStore(existing, current);
 	existing->tts_tableOid = modify->relation->relid;
 	MotRowToTid(modify->session, row, &existing->tts_tid);
 
@@ -78,7 +113,10 @@ update_existing(MotModify *modify, EState *estate, ResultRelInfo *rinfo,
 	}
 	if (rinfo->ri_WithCheckOptions != NIL)
 		ExecWithCheckOptions(WCO_RLS_CONFLICT_CHECK, rinfo, existing, estate);
-	ExecProject(onconfl->oc_ProjInfo);
+	if (modify->patch == NULL)
+		ExecProject(onconfl->oc_ProjInfo);
+	else if (patch_existing(modify, estate, row, current, slot))
+		return slot;
 	slot->tts_tableOid = modify->relation->relid;
 
 	oldcxt = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
@@ -132,6 +170,7 @@ MotInsertOnConflict(MotModify *modify, EState *estate, ResultRelInfo *rinfo,
 	MotIndex   *index;
 	const mot_version *current;
 	const mot_version *newest;
+	bool		looks = modify->duplicates && modify->conflict == ONCONFLICT_UPDATE;
 
 	for (;;)
 	{
@@ -139,8 +178,14 @@ MotInsertOnConflict(MotModify *modify, EState *estate, ResultRelInfo *rinfo,
 
 		oldcxt = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
 		slot_getallattrs(slot);
-		row = MotWriterInsertOrFind(modify->writer, rinfo->ri_onConflictArbiterIndexes,
-									slot->tts_values, slot->tts_isnull, &conflict, &index);
+		row = NULL;
+		conflict = !looks ? NULL : MotWriterFind(modify->writer, rinfo->ri_onConflictArbiterIndexes,
+												 slot->tts_values, slot->tts_isnull);
+		looks = false;
+		if (conflict == NULL)
+			row = MotWriterInsertOrFind(modify->writer, rinfo->ri_onConflictArbiterIndexes,
+										slot->tts_values, slot->tts_isnull, &conflict, &index);
+		modify->duplicates = row == NULL;
 		MemoryContextSwitchTo(oldcxt);
 		if (row != NULL)
 		{

@@ -247,6 +247,7 @@ typedef struct MotModify
 	bool		has_checks;		/* constraints */
 	bool		check_partition;
 	OnConflictAction conflict;
+	bool		duplicates;		/* the last row was one */
 	TriggerDesc *triggers;		/* all of them */
 	TriggerDesc *no_after;		/* the same without AFTER ROW triggers */
 	int			users;			/* Begin calls not yet ended */
@@ -254,6 +255,16 @@ typedef struct MotModify
 								 * NULL */
 	struct MotCopyIn *copy;		/* COPY that writes in batches, else NULL */
 	bool		copy_decided;	/* whether it does; true if it is no COPY */
+
+	/*
+	 * DO UPDATE that gives a few columns new values, and that nobody sees the
+	 * row of: how, or NULL
+	 */
+	MotRowPatch *patch;
+	ProjectionInfo *assign;		/* those values */
+	int			nassigned;
+	const AttrNumber *assigned;
+	const bool *not_null;		/* of those columns */
 } MotModify;
 
 extern void MotAddForeignUpdateTargets(PlannerInfo *root, Index rtindex,

@@ -260,6 +260,12 @@ extern mot_row *MotWriterInsertOrFind(MotWriter *writer, List *arbiters, Datum *
 									  mot_row **conflict, MotIndex **index);
 
 /*
+ * The row that has the key of the first of the arbiters, if a look-up tells: as the writer's view
+ * sees it, and not changed since.  NULL: there may be one even so.
+ */
+extern mot_row *MotWriterFind(MotWriter *writer, List *arbiters, const Datum *values, const bool *isnull);
+
+/*
  * The same in steps: the row without its keys, and a key.  False: another row
  * has it, or (*busy) may have it when its transaction commits; with "raise" that is
  * waited for, and an error.

@@ -8,6 +8,7 @@
  */
 #include "postgres.h"
 
+#include "access/xact.h"
 #include "access/xlog.h"
 #include "relation/internal.h"
 #include "relation/ranked.h"
@@ -131,6 +132,33 @@ void
 MotWriterStored(MotWriter *writer, mot_row *row)
 {
 	MotLogicalInsert(writer, row);
+}
+
+mot_row *
+MotWriterFind(MotWriter *writer, List *arbiters, const Datum *values, const bool *isnull)
+{
+	MotIndex   *index = NULL;
+	mot_row    *row;
+	const mot_version *version;
+
+	/* (at SERIALIZABLE it would be a read) */
+	if (IsolationUsesXactSnapshot())
+		return NULL;
+	MotWriterLocate(writer);
+	if (unlikely(writer->view.snapshot < writer->mr->born))
+		return NULL;
+	for (int i = 0; i < writer->mr->nindexes && index == NULL; i++)
+		if (writer->mr->indexes[i].unique && list_member_oid(arbiters, writer->mr->indexes[i].indexoid))
+			index = &writer->mr->indexes[i];
+	if (index == NULL || index->key->computed || index->key->blind)
+		return NULL;
+	MotKeyBufferReset(&writer->key);
+	if (MotKeyOfRow(index->key, NULL, values, isnull, &writer->key) != 0 || writer->key.len == 0 ||
+		mot_index_get(writer->session, &writer->view, &index->handle, writer->key.data, writer->key.len,
+					  &row, &version) != MOT_OK ||
+		!mot_version_same(mot_row_newest(writer->session, row), version))
+		return NULL;
+	return row;
 }
 
 mot_row *

@@ -89,6 +89,7 @@ static void build_triggers(MotStatement *st, MotChange *change, Relation rel);
 static void build_insert(MotStatement *st, MotChange *change, ModifyTable *plan);
 static void build_values(MotStatement *st, MotChange *change, ValuesScan *plan, PlanState *ps);
 static void build_conflict(MotStatement *st, MotChange *change, ModifyTable *plan);
+static void build_conflict_patch(MotChange *change, MotModify *modify, ModifyTable *plan, PlanState *ps);
 static void build_direct(MotStatement *st, MotChange *change, ForeignScan *plan);
 static void build_patch(MotChange *change);
 static void build_assignments(MotStatement *st, MotChange *change, ForeignScan *plan, List *colnos);
@@ -258,14 +259,46 @@ build_conflict(MotStatement *st, MotChange *change, ModifyTable *plan)
 
 		CheckCmdReplicaIdentity(change->table->rel, CMD_UPDATE);
 		rinfo->ri_onConflict = state;
-		state->oc_Existing = MotMakeTupleTableSlot(desc, &TTSOpsVirtual);
+		state->oc_Existing = MotMakeTupleTableSlot(desc, &MotSlotOps);
 		state->oc_ProjSlot = MotMakeTupleTableSlot(desc, &TTSOpsVirtual);
 		state->oc_ProjInfo = ExecBuildUpdateProjection(plan->onConflictSet, true,
 													   plan->onConflictCols, desc, econtext,
 													   state->oc_ProjSlot, ps);
 		state->oc_WhereClause = ExecInitQual((List *) plan->onConflictWhere, ps);
+		if (plan->returningLists == NIL && plan->withCheckOptionLists == NIL && !change->fires)
+			build_conflict_patch(change, modify, plan, ps);
 	}
 	change->conflict = modify;
+}
+
+static void
+build_conflict_patch(MotChange *change, MotModify *modify, ModifyTable *plan, PlanState *ps)
+{
+	List	   *targets = NIL;
+	TupleTableSlot *slot;
+	ListCell   *lc;
+	ListCell   *lc2;
+
+	change->columns = palloc(list_length(plan->onConflictSet) * sizeof(AttrNumber));
+	forboth(lc, plan->onConflictSet, lc2, plan->onConflictCols)
+	{
+		TargetEntry *target = lfirst_node(TargetEntry, lc);
+
+		targets = lappend(targets, makeTargetEntry(target->expr, change->ncolumns + 1, NULL, false));
+		change->columns[change->ncolumns++] = lfirst_int(lc2);
+	}
+	/* (there are more if a sub-select gives several columns their values) */
+	if (list_length(plan->onConflictSet) == change->ncolumns)
+		build_patch(change);
+	if (change->patch == NULL)
+		return;
+	slot = MotMakeTupleTableSlot(ExecTypeFromExprList(get_tlist_exprs(targets, true)), &TTSOpsVirtual);
+	modify->assign = ExecBuildProjectionInfo(targets, ps->ps_ExprContext, slot, ps,
+											 change->row->tts_tupleDescriptor);
+	modify->patch = change->patch;
+	modify->nassigned = change->ncolumns;
+	modify->assigned = change->columns;
+	modify->not_null = change->not_null;
 }
 
 static void
