@@ -638,6 +638,8 @@ MotMixedTakeDecoded(mot_session *session, Snapshot snapshot, bool *known)
 	mot_ts		upto;
 
 	*known = false;
+	if (!MotDecodedKnown())
+		return taken;
 	MotBeforeSnapshot();
 	if (pg_atomic_read_u32(MotPreparedUsed) != 0)
 		MotPreparedCatchUp(snapshot);

@@ -58,6 +58,7 @@
 #include "engine/port.h"
 #include "miscadmin.h"
 #include "parser/analyze.h"
+#include "parser/parsetree.h"
 #include "replication/walsender.h"
 #include "storage/lmgr.h"
 #include "tcop/utility.h"
@@ -168,9 +169,26 @@ MotSnapshotInit(void)
 
 /* ---------------------------------------------------------------- queries */
 
+/* Does it change tables of another kind? */
+static bool
+changes_others(const QueryDesc *query)
+{
+	if (query->operation == CMD_UTILITY ||
+		(query->operation == CMD_SELECT && !query->plannedstmt->hasModifyingCTE))
+		return false;
+	foreach_int(rti, query->plannedstmt->resultRelations)
+	{
+		if (!MotOrdinaryTable(rt_fetch(rti, query->plannedstmt->rtable)->relid))
+			return true;
+	}
+	return false;
+}
+
 static void
 executor_start(QueryDesc *query, int eflags)
 {
+	if (unlikely(XLogLogicalInfoActive()) && changes_others(query))
+		MotChangesAtOnce();
 	/* before the plan's nodes are initialised: they may ask for the view */
 	MotQueryBegins(query, eflags);
 	prev_ExecutorStart(query, eflags);
@@ -470,6 +488,7 @@ hold_early(void)
 	if (!XLogLogicalInfoActive() || MotEngine == NULL || XactIsoLevel != XACT_REPEATABLE_READ || !IsTransactionBlock() ||
 		FirstSnapshotSet || nrunning > 0 || MotTablesAwaited())
 		return;
+	MotDecodedHeld();
 	add_entry(&early_tag, NULL)->taken = MotMixedTake(MotSession(), NULL);
 	transaction_decoded = true;
 }

@@ -247,6 +247,120 @@ for my $round (1 .. 4)
 	is($node->safe_psql('postgres', "SELECT * FROM ($sums) AS s (t, same) WHERE NOT same"), '', "round $round: the tables are the same");
 }
 
+# ------------------------------------------------------------ without an xid
+
+# Transactions of the tables of one kind alone, among other things that are decoded; then the same
+# of the others.  What comes out is the same, in the same order, but for that of one statement's rows.
+$node->safe_psql('postgres', twins('CREATE TABLE S.mark (n int PRIMARY KEY, v text) USING heap', 'CREATE TABLE S.watched (id int PRIMARY KEY, v int) USING X', 'CREATE TABLE S.source (id int, v int) USING heap') . q{CREATE SEQUENCE q;} .
+	  join '', map { my $s = $_; (qq{
+	CREATE FUNCTION $s.mark(i int) RETURNS int LANGUAGE plpgsql AS \$\$ BEGIN INSERT INTO $s.mark VALUES (i, 'function'); RETURN i; END \$\$;
+	CREATE FUNCTION $s.both(i int, v text) RETURNS void LANGUAGE plpgsql AS \$\$ BEGIN PERFORM $s.act_t(0, i, i, v); INSERT INTO $s.mark VALUES (i, 'both'); PERFORM $s.act_t(4, i, i, v); END \$\$;
+	CREATE FUNCTION $s.block(i int, v text) RETURNS void LANGUAGE plpgsql AS \$\$
+		BEGIN
+			PERFORM $s.act_t(0, i, i, v);
+			BEGIN
+				PERFORM $s.act_t(0, i, i + 500000, v);
+				PERFORM 1 / (i % 2);
+			EXCEPTION WHEN division_by_zero THEN PERFORM $s.act_t(1, i, i, v);
+			END;
+			PERFORM $s.act_t(2, i, i, v);
+		END \$\$;
+	CREATE FUNCTION $s.message(i int, v text) RETURNS void LANGUAGE plpgsql AS \$\$
+		DECLARE at pg_lsn; BEGIN PERFORM $s.act_t(0, i, i, v); at := pg_logical_emit_message(true, 'of', i::text); PERFORM $s.act_t(4, i, i, v); END \$\$;
+	CREATE FUNCTION $s.watch() RETURNS trigger LANGUAGE plpgsql AS \$\$ BEGIN INSERT INTO $s.mark VALUES (new.id, 'watched') ON CONFLICT (n) DO UPDATE SET v = 'again'; RETURN new; END \$\$;
+	CREATE TRIGGER w AFTER INSERT ON $s.watched FOR EACH ROW EXECUTE FUNCTION $s.watch();
+	CREATE FUNCTION $s.pour() RETURNS trigger LANGUAGE plpgsql AS \$\$ BEGIN PERFORM $s.act_t(0, 1, new.id, 'poured'); RETURN new; END \$\$;
+	CREATE TRIGGER p BEFORE INSERT ON $s.source FOR EACH ROW EXECUTE FUNCTION $s.pour();}) } 'h', 'm');
+changes($_, '') for 'twins', 'two';
+
+sub alone
+{
+	my @sql = ('BEGIN ISOLATION LEVEL ' . one_of('READ COMMITTED', 'READ COMMITTED', 'READ COMMITTED', 'REPEATABLE READ', 'SERIALIZABLE'));
+	for (1 .. 1 + int(rand(5)))
+	{
+		my $n = $key++;
+		push @sql, rand() < 0.6 ? statement() : one_of(
+			"INSERT INTO S.mark VALUES ($n, 'plain')", "SELECT S.mark($n)", "SELECT S.both($n, 'b')", "SELECT S.block($n, 'b')", "SELECT S.message($n, 'b')",
+			"INSERT INTO S.watched VALUES ($n, 1), ($n + 1000000, 2)", "INSERT INTO S.source VALUES ($n, 1), ($n + 2000000, 2)", 'SAVEPOINT a', 'SAVEPOINT a; ROLLBACK TO a',
+			"SELECT nextval('q') > 0", "SELECT pg_logical_emit_message(true, 'plain', '$n') IS NULL", 'TRUNCATE S.nokey', 'CREATE TEMP TABLE IF NOT EXISTS temporary (a int)',
+			"WITH x AS (INSERT INTO S.mark VALUES ($n, 'with') RETURNING n) SELECT S.act_t(0, n, n, 'with') FROM x", 'SELECT pg_current_xact_id() IS NULL',
+			"DECLARE c CURSOR FOR SELECT S.mark($n); INSERT INTO S.t (id, b) VALUES ($n, 'before'); FETCH c; CLOSE c; INSERT INTO S.t (id, b) VALUES ($n + 3000000, 'behind')",
+			"CREATE TABLE S.c$n (a int) USING X; INSERT INTO S.c$n VALUES (1), (2); DROP TABLE S.c$n", "ALTER TABLE S.full_ ALTER a TYPE " . one_of('int', 'bigint'));
+	}
+	my $prepares = "@sql" !~ /SERIALIZABLE|TEMP|TRUNCATE|ALTER|USING X/ && rand() < 0.2;
+	return join(";\n", @sql, rand() < 0.1 ? 'ROLLBACK' : $prepares ? "PREPARE TRANSACTION 'p';\nCOMMIT PREPARED 'p'" : 'COMMIT') . ";\n";
+}
+
+# a transaction's changes, those of one statement sorted
+sub in_order
+{
+	my ($last, @run, @all) = ('');
+	for (@_, 'end')
+	{
+		my $line = s/^table [hm]\.//r =~ s/\b[hm]\.//gr;
+		my ($of) = $line =~ /^(\w+: [A-Z]+:)/ ? $1 : $line;
+		push(@all, sort @run), @run = () if $of ne $last;
+		push @run, $line;
+		$last = $of;
+	}
+	return join "\n", @all;
+}
+
+for my $round (1 .. 3)
+{
+	my $script = '';
+	# (a slot's progress is saved by checkpoints)
+	$node->safe_psql('postgres', 'CHECKPOINT') if $round == 2;
+	for (1 .. 80)
+	{
+		my $sql = alone();
+		$script .= $sql =~ s/\bS\./$_./gr =~ s/USING X/USING @{[$_ eq 'h' ? 'heap' : 'mot']}/gr for 'h', 'm';
+	}
+	# (in one session, which sends messages at some time, and in others)
+	$node->psql('postgres', $_, on_error_stop => 0) for $round == 1 ? $script : $script =~ /((?:BEGIN.*?\n(?:COMMIT|COMMIT PREPARED 'p'|ROLLBACK);\n){10})/gs;
+	$node->stop('immediate'), $node->start if $round == 2;
+	for my $slot ('twins', 'two')
+	{
+		my (%transactions, @lines);
+		for (changes($slot, ''))
+		{
+			if (/^BEGIN/) { @lines = () }
+			elsif (!/^COMMIT/) { push @lines, $_ }
+			elsif (my ($kind) = map { /^table ([hm])\./ } @lines) { push @{ $transactions{$kind} }, in_order(@lines) }
+		}
+		my ($h, $m) = @transactions{ 'h', 'm' };
+		my @differ = grep { ($h->[$_] // 'none') ne ($m->[$_] // 'none') } 0 .. ($#$h > $#$m ? $#$h : $#$m);
+		diag("heap:\n$h->[$_]\nmemory-optimized:\n" . ($m->[$_] // 'none')) for $differ[0] // ();
+		is(scalar(@differ), 0, "one kind of tables alone, round $round, $slot: " . scalar(@$h) . ' transactions');
+		cmp_ok(scalar(@$h), '>', 20, '... they did something');
+	}
+	my $sums = join ' UNION ALL ', map { "SELECT '$_', (SELECT md5(string_agg(x::text, ' ' ORDER BY x::text)) FROM h.$_ x) IS NOT DISTINCT FROM (SELECT md5(string_agg(x::text, ' ' ORDER BY x::text)) FROM m.$_ x)" } @tables, 'mark', 'watched';
+	is($node->safe_psql('postgres', "SELECT * FROM ($sums) AS s (t, same) WHERE NOT same"), '', '... the tables are the same');
+}
+
+# the records that commit them, on a standby
+$node->backup('backup');
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($node, 'backup', has_streaming => 1);
+$standby->start;
+$node->safe_psql('postgres', 'UPDATE m.t SET a = a + 1; UPDATE m.part SET v = v + 1; DELETE FROM m.byx WHERE id % 2 = 0; INSERT INTO m.watched VALUES (-9, 9)');
+$node->wait_for_catchup($standby);
+my $rows = join ' UNION ALL ', map { "SELECT '$_', md5(string_agg(x::text, ' ' ORDER BY x::text)) FROM m.$_ x" } @tables, 'watched';
+is($standby->safe_psql("postgres", $rows), $node->safe_psql("postgres", $rows), 'on a standby, too');
+$standby->stop;
+
+my ($version) = $node->safe_psql('postgres', 'SHOW server_version_num') =~ /^(\d\d)/;
+my $own = $version < 16 ? 't' : 'f';
+is($node->safe_psql('postgres', q{BEGIN; INSERT INTO m.watched VALUES (-1, 1) ON CONFLICT DO NOTHING; DELETE FROM m.watched WHERE id = -1; COMMIT;
+	BEGIN; INSERT INTO m.byx (id, b) VALUES (-1, 'gone'); DELETE FROM m.byx WHERE id = -1; SELECT pg_current_xact_id_if_assigned() IS NULL; COMMIT}), $own, 'no xid for that');
+like(join("\n", changes('twins', '')), qr/table m.byx: INSERT: id\[integer\]:-1 .*\ntable m.byx: DELETE: id\[integer\]:-1 b\[text\]:'gone'/, 'a row that has come and gone');
+$node->safe_psql('postgres', q{INSERT INTO m.none_ (id) SELECT g + 5000000 FROM generate_series(1, 2000) g});
+changes($_, '') for 'twins', 'two', 'streamed';
+$node->safe_psql('postgres', q{DELETE FROM m.none_ WHERE id > 5000000; UPDATE m.byx SET a = 77 WHERE id = -5});
+is(scalar(grep { /^table m.none_: DELETE/ } changes('twins', '')), 2000, 'more than is decoded in memory');
+is(scalar(grep { /^table m.none_: DELETE/ } changes('streamed', ", 'stream-changes', '1'")), 2000, '... also where it could be streamed');
+changes('two', '');
+
 # ------------------------------------------------------------ streams
 
 $node->safe_psql('postgres', twins('TRUNCATE S.t'));

@@ -287,21 +287,47 @@ pause_before(XLogReaderState *record)
 	}
 }
 
-const char *
-MotRecordOpen(XLogReaderState *record, MotRecordHeader *header, size_t *len)
+/* *changes: what decoding shows of it, if that is in it */
+static const char *
+open_record(XLogReaderState *record, MotRecordHeader *header, size_t *len, const char **changes, size_t *changes_len)
 {
 	const char *data = XLogRecGetData(record);
 	size_t		total = XLogRecGetDataLen(record);
 	int			format;
 	size_t		behind = MotRecordGetHeader(data, total, header, &format);
+	const char *end;
 
 	if (unlikely(format > MOT_RECORD_FORMAT))
 		MotRaiseFormat(psprintf("redo of memory-optimized tables at %X/%X", LSN_FORMAT_ARGS(record->ReadRecPtr)),
 					   format, MOT_RECORD_FORMAT);
 	if (unlikely(behind == 0))
 		MotRedoRaiseDamaged(record->ReadRecPtr, "too short");
-	*len = total - behind;
-	return data + behind;
+	end = data + total;
+	data += behind;
+	if ((XLogRecGetInfo(record) & MOT_XLOG_KIND) == MOT_XLOG_COMMIT_CHANGES &&
+		!MotRecordGetChanges(&data, end, changes, changes_len))
+		MotRedoRaiseDamaged(record->ReadRecPtr, "changes run over the end");
+	*len = end - data;
+	return data;
+}
+
+const char *
+MotRecordOpen(XLogReaderState *record, MotRecordHeader *header, size_t *len)
+{
+	const char *changes;
+	size_t		changes_len;
+
+	return open_record(record, header, len, &changes, &changes_len);
+}
+
+const char *
+MotRecordChanges(XLogReaderState *record, MotRecordHeader *header, size_t *len)
+{
+	const char *changes = NULL;
+	size_t		ops_len;
+
+	(void) open_record(record, header, &ops_len, &changes, len);
+	return changes;
 }
 
 /*
@@ -315,7 +341,7 @@ delay_commit(XLogReaderState *record)
 	size_t		len;
 
 	if (recovery_min_apply_delay <= 0 || !reachedConsistency ||
-		(XLogRecGetInfo(record) & MOT_XLOG_KIND) != MOT_XLOG_COMMIT)
+		!MOT_XLOG_IS_COMMIT(XLogRecGetInfo(record) & MOT_XLOG_KIND))
 		return;
 	(void) MotRecordOpen(record, &header, &len);
 	while (!PromoteIsTriggered() && !(IsPromoteSignaled() && CheckPromoteSignal()) && !MotPromoteFileExists())
@@ -399,6 +425,8 @@ replay(XLogReaderState *record)
 	Stream	   *stream = NULL;
 	const char *mapped = NULL;
 
+	if (kind == MOT_XLOG_COMMIT_CHANGES)
+		kind = MOT_XLOG_COMMIT;
 	if (kind == MOT_XLOG_START)
 	{
 		MotReplayForget();
@@ -656,7 +684,8 @@ replay_identify(uint8 info)
 		[MOT_XLOG_PIECE] = "PIECE",
 		[MOT_XLOG_FORGET] = "FORGET",
 		[MOT_XLOG_START] = "START",
-		[MOT_XLOG_CHANGES] = "CHANGES"
+		[MOT_XLOG_CHANGES] = "CHANGES",
+		[MOT_XLOG_COMMIT_CHANGES] = "COMMIT_CHANGES"
 	};
 
 	return names[info & MOT_XLOG_KIND];
@@ -674,7 +703,7 @@ replay_desc(StringInfo buf, XLogReaderState *record)
 
 	if (kind == MOT_XLOG_CHANGES)
 	{
-		MotDecodeDescribe(buf, data, len);
+		MotDecodeDescribe(buf, record);
 		return;
 	}
 	behind = MotRecordGetHeader(data, len, &header, &format);
@@ -682,8 +711,13 @@ replay_desc(StringInfo buf, XLogReaderState *record)
 		appendStringInfo(buf, "format %d", format);
 	if (kind == MOT_XLOG_START || behind == 0)
 		return;
-	data += behind;
-	len -= behind;
+	if (kind == MOT_XLOG_COMMIT_CHANGES)
+		data = MotRecordOpen(record, &header, &len);
+	else
+	{
+		data += behind;
+		len -= behind;
+	}
 
 	appendStringInfo(buf, "stream %X/%X", LSN_FORMAT_ARGS(header.stream));
 	if (kind == MOT_XLOG_FORGET)
