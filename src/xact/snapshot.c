@@ -58,7 +58,6 @@
 #include "engine/port.h"
 #include "miscadmin.h"
 #include "parser/analyze.h"
-#include "parser/parsetree.h"
 #include "replication/walsender.h"
 #include "storage/lmgr.h"
 #include "tcop/utility.h"
@@ -176,9 +175,10 @@ changes_others(const QueryDesc *query)
 	if (query->operation == CMD_UTILITY ||
 		(query->operation == CMD_SELECT && !query->plannedstmt->hasModifyingCTE))
 		return false;
-	foreach_int(rti, query->plannedstmt->resultRelations)
+	/* (rows may go to any partition) */
+	foreach_node(RangeTblEntry, rte, query->plannedstmt->rtable)
 	{
-		if (!MotOrdinaryTable(rt_fetch(rti, query->plannedstmt->rtable)->relid))
+		if (rte->rtekind == RTE_RELATION && rte->rellockmode == RowExclusiveLock && !MotOrdinaryTable(rte->relid))
 			return true;
 	}
 	return false;

@@ -59,7 +59,8 @@
 #define RECORD_MAX ((size_t) 1020 * 1024 * 1024)
 
 /* groups, each of a table: its storage, the length of its changes (4 bytes), and these */
-static StringInfoData waiting;
+static char *waiting = NULL;
+static int	nwaiting = 0;		/* bytes */
 static int	group;				/* where the last one begins */
 
 /* none wait any more in this transaction; in this session */
@@ -126,19 +127,21 @@ log_one(const RelFileLocator *storage, const MotLogicalChange *change)
 	insert_record();
 }
 
-static void
-append(StringInfo buf, const MotLogicalChange *change)
+/* size_of(change) bytes, at most */
+static char *
+put_change(char *p, const MotLogicalChange *change)
 {
 	const MotLogicalRow *rows[] = {&change->before, &change->after};
-	char		bytes[MOT_RECORD_ROW_MAX];
 
-	appendBinaryStringInfoNT(buf, bytes, MotRecordPutLogical(bytes, change));
+	p += MotRecordPutLogical(p, change);
 	for (int i = 0; i < lengthof(rows); i++)
 		if (rows[i]->data != NULL)
 		{
-			appendBinaryStringInfoNT(buf, bytes, MotRecordPutRow(bytes, rows[i]));
-			appendBinaryStringInfoNT(buf, rows[i]->data, rows[i]->size);
+			p += MotRecordPutRow(p, rows[i]);
+			memcpy(p, rows[i]->data, rows[i]->size);
+			p += rows[i]->size;
 		}
+	return p;
 }
 
 static void
@@ -157,7 +160,7 @@ log_together(const RelFileLocator *storage, StringInfo buf)
 static bool
 may_wait(const MotLogicalChange *changes, int n)
 {
-	size_t		size = waiting.len + GROUP_HEAD;
+	size_t		size = nwaiting + GROUP_HEAD;
 
 	if (always_at_once || at_once == MotMyVirtualXact() || TransactionIdIsValid(GetTopTransactionIdIfAny()) ||
 		GetCurrentTransactionNestLevel() > 1 || XactIsoLevel == XACT_SERIALIZABLE || MotReplicationOrigin() != 0)
@@ -171,21 +174,24 @@ static void
 let_wait(const RelFileLocator *storage, const MotLogicalChange *changes, int n)
 {
 	char		head[MOT_RECORD_STORAGE_SIZE];
-	uint32		len = 0;
+	char	   *p;
+	uint32		len;
 
-	if (unlikely(waiting.data == NULL))
-		MotWithin(TopMemoryContext, initStringInfo(&waiting));
+	if (unlikely(waiting == NULL))
+		waiting = MemoryContextAlloc(TopMemoryContext, WAITING_MAX);
 	(void) MotRecordPutStorage(head, storage);
-	if (waiting.len == 0 || memcmp(waiting.data + group, head, sizeof(head)) != 0)
+	if (nwaiting == 0 || memcmp(waiting + group, head, sizeof(head)) != 0)
 	{
-		group = waiting.len;
-		appendBinaryStringInfoNT(&waiting, head, sizeof(head));
-		appendBinaryStringInfoNT(&waiting, (const char *) &len, sizeof(len));
+		group = nwaiting;
+		memcpy(waiting + group, head, sizeof(head));
+		nwaiting += GROUP_HEAD;
 	}
+	p = waiting + nwaiting;
 	for (int i = 0; i < n; i++)
-		append(&waiting, &changes[i]);
-	len = waiting.len - group - GROUP_HEAD;
-	memcpy(waiting.data + group + MOT_RECORD_STORAGE_SIZE, &len, sizeof(len));
+		p = put_change(p, &changes[i]);
+	nwaiting = p - waiting;
+	len = nwaiting - group - GROUP_HEAD;
+	memcpy(waiting + group + MOT_RECORD_STORAGE_SIZE, &len, sizeof(len));
 }
 
 /* The next group of several: its changes, up to their end. */
@@ -213,12 +219,12 @@ static void
 log_waiting(void)
 {
 	TransactionId xid = GetTopTransactionId();
-	const char *p = waiting.data;
-	const char *end = waiting.data + waiting.len;
+	const char *p = waiting;
+	const char *end = waiting + nwaiting;
 	const char *head;
 	const char *changes;
 
-	waiting.len = 0;
+	nwaiting = 0;
 	while (next_group(&p, end, &head, &changes))
 	{
 		XLogBeginInsert();
@@ -256,7 +262,10 @@ MotDecodeLog(const RelFileLocator *storage, const MotLogicalChange *changes, int
 		if (size_of(&changes[i]) > TOGETHER)
 			log_one(storage, &changes[i]);
 		else
-			append(&buf, &changes[i]);
+		{
+			enlargeStringInfo(&buf, size_of(&changes[i]));
+			buf.len = put_change(buf.data + buf.len, &changes[i]) - buf.data;
+		}
 	}
 	log_together(storage, &buf);
 	pfree(buf.data);
@@ -268,7 +277,7 @@ MotDecodeAtOnce(bool stay)
 {
 	if (stay)
 		at_once = MotMyVirtualXact();
-	if (waiting.len > 0)
+	if (nwaiting > 0)
 		log_waiting();
 }
 
@@ -282,14 +291,14 @@ MotDecodeNeverWait(void)
 const char *
 MotDecodeWaiting(int *len)
 {
-	*len = waiting.len;
-	return waiting.data;
+	*len = nwaiting;
+	return waiting;
 }
 
 void
 MotDecodeForget(void)
 {
-	waiting.len = 0;
+	nwaiting = 0;
 }
 
 /* ----------------------------------------------------------------- decode */
@@ -410,8 +419,8 @@ decode_commit(LogicalDecodingContext *ctx, XLogRecordBuffer *buffer)
 		MotRedoRaiseDamaged(buffer->origptr, "changes run over the end");
 	if (!any)
 		return;
-	ReorderBufferCommit(ctx->reorder, xid, buffer->origptr, buffer->endptr, header.time, InvalidRepOriginId,
-						InvalidXLogRecPtr);
+	/* (nor has it an origin) */
+	ReorderBufferCommit(ctx->reorder, xid, buffer->origptr, buffer->endptr, header.time, 0, InvalidXLogRecPtr);
 	UpdateDecodingStats(ctx);
 }
 
