@@ -284,11 +284,9 @@ tell_labels(void)
 			mot_quota_set(MotEngine, l->catalog == DatabaseRelationId ? MOT_QUOTA_DATABASE : MOT_QUOTA_ROLE, l->id, l->limit);
 }
 
-static void
-xact_callback(XactEvent event, void *arg)
+static pg_noinline void
+end_labels(XactEvent event)
 {
-	if (likely(labelled == NULL))
-		return;
 	switch (event)
 	{
 		case XACT_EVENT_PRE_COMMIT:
@@ -310,6 +308,14 @@ xact_callback(XactEvent event, void *arg)
 		default:
 			break;
 	}
+}
+
+/* (of every transaction) */
+static void
+xact_callback(XactEvent event, void *arg)
+{
+	if (unlikely(labelled != NULL))
+		end_labels(event);
 }
 
 void

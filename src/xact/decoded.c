@@ -91,9 +91,9 @@ static Shared *shared = NULL;
 /* who has exported the snapshot that this transaction has imported */
 static int	exporter = 0;
 
-/* our place, as a walsender; our commit is on its way */
+/* our place, as a walsender */
 static Sender *mine = NULL;
-static bool passing = false;
+bool		MotDecodedPassing = false;
 
 /* libpq/auth.h, which needs what a server's headers alone do not bring (gssapi.h) */
 struct Port;
@@ -191,11 +191,11 @@ MotDecodedPasses(void)
 {
 	pg_atomic_uint32 *passes = &shared->process[MotMySlot()].passes;
 
-	if (passing)
+	if (MotDecodedPassing)
 		return true;
 	/* exchange: a full barrier between this and the look at the list */
 	pg_atomic_exchange_u32(passes, pg_atomic_read_u32(passes) + 1);
-	passing = true;
+	MotDecodedPassing = true;
 	if (likely(!any_may_copy(false)))
 		return true;
 	MotDecodedPassed();
@@ -205,22 +205,18 @@ MotDecodedPasses(void)
 void
 MotDecodedInserted(void)
 {
-	if (passing)
-		(void) any_may_copy(true);
+	(void) any_may_copy(true);
 }
 
 void
 MotDecodedPassed(void)
 {
-	pg_atomic_uint32 *passes;
+	pg_atomic_uint32 *passes = &shared->process[MotMySlot()].passes;
 
-	if (!passing)
-		return;
-	passes = &shared->process[MotMySlot()].passes;
 	/* what was installed is there before */
 	pg_write_barrier();
 	pg_atomic_write_u32(passes, pg_atomic_read_u32(passes) + 1);
-	passing = false;
+	MotDecodedPassing = false;
 }
 
 /* A walsender is in the list: nobody passes it any more when this returns. */

@@ -58,6 +58,7 @@ extern void MotDecodedServe(void);
  * one.  Inserted: its record.  Passed: it has been installed, or given up.
  */
 extern void MotDecodedInit(void);
+extern bool MotDecodedPassing;	/* ours is on its way */
 extern bool MotDecodedPasses(void);
 extern void MotDecodedInserted(void);
 extern void MotDecodedPassed(void);

@@ -772,7 +772,8 @@ finish_commit(void)
 
 	if (logged && session != NULL)
 		log->insert(session);
-	MotDecodedInserted();
+	if (unlikely(MotDecodedPassing))
+		MotDecodedInserted();
 	if (changes || loaded)
 	{
 		mot_ts		ts = 0;
@@ -797,7 +798,8 @@ finish_commit(void)
 	participant->commit();
 	if (logged && session != NULL)
 		log->installed(session);
-	MotDecodedPassed();
+	if (unlikely(MotDecodedPassing))
+		MotDecodedPassed();
 	if (unlikely(mot_islands != MOT_ISLANDS_OFF))
 		MotIslandsEnd(session);
 	logged = false;
@@ -823,7 +825,8 @@ finish_abort(void)
 	MotPreparedEnd(log);
 	if (log != NULL && MotOpenSession != NULL)
 		log->abort();
-	MotDecodedPassed();
+	if (unlikely(MotDecodedPassing))
+		MotDecodedPassed();
 	if (unlikely(mot_islands != MOT_ISLANDS_OFF))
 		MotIslandsEnd(MotOpenSession);
 	logged = false;
