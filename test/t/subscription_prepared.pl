@@ -147,6 +147,20 @@ for my $end ('COMMIT', 'ROLLBACK')
 restarted('immediate');
 is(same('after a crash'), $was, 'so it stays after a crash');
 
+# tables emptied in it
+for my $end ('ROLLBACK', 'COMMIT')
+{
+	$publisher->safe_psql('postgres', 'BEGIN; ' . join('', map { "INSERT INTO $_ VALUES (90, 1, 'before'); TRUNCATE $_; INSERT INTO $_ SELECT i, 5 FROM generate_series(1, 10) i; UPDATE $_ SET v = 6 WHERE id = 7;" } @names) . "PREPARE TRANSACTION 'truncate'");
+	$publisher->wait_for_catchup('sub');
+	is(prepared(), '1', "$end, TRUNCATE: it is prepared");
+	restarted('immediate') if $end eq 'COMMIT';
+	end('truncate', $end);
+	my $is = same("$end, TRUNCATE");
+	is($is eq $was ? 'ROLLBACK' : 'COMMIT', $end, "$end, TRUNCATE: it is what was asked for");
+	$subscriber->safe_psql('postgres', join ';', map { "UPDATE $_ SET l = l + 1" } @names);
+	$was = same("$end, TRUNCATE, changed here");
+}
+
 # by hand, as when the subscription is given up
 prepare('hand');
 $publisher->wait_for_catchup('sub');
