@@ -7,6 +7,8 @@ Makes random functions of all statements, and calls each with several sets of ar
 one the interpreter has them all (mot.jit_procedures = off), in the other they are compiled, at their first
 call, when nothing has a plan yet, or later. What they return, what they say (RAISE NOTICE), and how they fail,
 with SQLSTATE, DETAIL, HINT and CONTEXT, must be equal; so must be, at the end, a table that they have changed.
+Between calls settings, the search path (to operators of other types), roles and privileges, tables, types and
+functions change; some calls are made in one transaction, with savepoints.
 
     --seed N         to repeat a run (printed at its beginning)
     --functions N    how many (default 300; a function takes some 20 to 50 ms)
@@ -14,6 +16,7 @@ with SQLSTATE, DETAIL, HINT and CONTEXT, must be equal; so must be, at the end, 
 """
 
 import argparse
+import collections
 import random
 import sys
 
@@ -35,26 +38,75 @@ VALUES = {
     'timestamp': ["'2000-01-01 00:00:00'::timestamp", "'2026-10-25 02:30:00.5'::timestamp", "'-infinity'::timestamp"],
     'timestamptz': ["'2000-01-01 00:00:00+00'::timestamptz", "'2026-10-25 00:30:00+00'::timestamptz"],
     'oid': ['0::oid', '1::oid', '4294967295::oid'],
+    'interval': ["'1 day'::interval", "'02:03:04.5'::interval", "'-1 month'::interval", "'24:00'::interval"],
+    'time': ["'12:34:56'::time", "'00:00'::time", "'23:59:59.999'::time"],
+    'timetz': ["'12:34:56+02'::timetz", "'10:34:56+00'::timetz"],
+    'uuid': ["'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'::uuid", "'00000000-0000-0000-0000-000000000000'::uuid"],
+    'name': ["'abc'::name", "''::name", "repeat('n', 63)::name"],
+    'bpchar': ["'ab '::char(3)", "''::char(2)", "'B'::bpchar"],
+    '"char"': ["'a'::\"char\"", "''::\"char\""],
+    'varbit': ["B'101'", "B''", "B'1111111110'::varbit"],
+    'jsonb': ["'{\"a\": 1}'::jsonb", "'[1, 2]'::jsonb", "'null'::jsonb"],
+    'inet': ["'10.0.0.1'::inet", "'::1'::inet"],
 }
 TYPES = list(VALUES)
 INTS = ['int2', 'int4', 'int8']
 NUMBERS = INTS + ['float4', 'float8', 'numeric']
 # how a variable is declared: (declaration, type of its value)
-ODD = [('varchar(5)', 'text'), ('numeric(6,2)', 'numeric'), ('small_number', 'int4'), ('wide_word', 'text'),
-       ('timestamp(0)', 'timestamp'), ('int4[]', None), ('pair', None), ('record', None), ('jsonb', None)]
+ODD = [('char(2)', 'bpchar'), ('bit(3)', 'varbit'), ('interval hour to minute', 'interval'), ('time(0)', 'time'), ('text COLLATE "C"', 'text'),
+       ('tiny_number', 'int4'), ('numeric(5,0)', 'numeric'), ('varchar(5)', 'text'), ('numeric(6,2)', 'numeric'), ('small_number', 'int4'), ('wide_word', 'text'),
+       ('timestamp(0)', 'timestamp'), ('int4[]', None), ('pair', None), ('record', None)]
 ARGS = [('a', 'int4'), ('b', 'int8'), ('c', 'text'), ('d', 'float8'), ('e', 'bool'), ('f', 'numeric')]
 
 SETUP = r"""
-DROP SCHEMA IF EXISTS procedures CASCADE;
+DROP SCHEMA IF EXISTS procedures, shadow CASCADE;
 CREATE SCHEMA procedures;
 SET search_path = procedures, public;
 CREATE DOMAIN small_number AS int4 CHECK (VALUE IS NULL OR VALUE < 1000);
 CREATE DOMAIN wide_word AS text NOT NULL DEFAULT 'w' CHECK (length(VALUE) < 50);
 CREATE TYPE pair AS (x int4, y text);
+CREATE DOMAIN tiny_number AS small_number CHECK (VALUE > -50);
+CREATE FUNCTION bump() RETURNS int4 LANGUAGE plpgsql AS $$ DECLARE n int4 := current_setting('procedures.n')\; BEGIN n := n + 1\; PERFORM set_config('procedures.n', n::text, false)\; RETURN n\; END $$;
+CREATE FUNCTION failing(i int4) RETURNS int4 LANGUAGE plpgsql AS $$ BEGIN IF i > 2 THEN RETURN i / (i - i)\; END IF\; RETURN i\; END $$;
+CREATE SCHEMA shadow;
+CREATE FUNCTION shadow.half(int4, int4) RETURNS numeric LANGUAGE sql IMMUTABLE AS $$ SELECT $1 OPERATOR(pg_catalog./) 2.0 $$;
+CREATE FUNCTION shadow.other_way(text, text) RETURNS text LANGUAGE sql IMMUTABLE AS $$ SELECT $2 OPERATOR(pg_catalog.||) $1 $$;
+CREATE FUNCTION shadow.less(int8, int8) RETURNS bool LANGUAGE plpgsql STABLE AS $$ BEGIN RETURN $1 OPERATOR(pg_catalog.>) $2\; END $$;
+CREATE FUNCTION shadow.abs(int4) RETURNS int8 LANGUAGE sql IMMUTABLE AS $$ SELECT $1::int8 OPERATOR(pg_catalog.+) 1::int8 $$;
+CREATE OPERATOR shadow.+ (LEFTARG = int4, RIGHTARG = int4, FUNCTION = shadow.half);
+CREATE OPERATOR shadow.|| (LEFTARG = text, RIGHTARG = text, FUNCTION = shadow.other_way);
+CREATE OPERATOR shadow.< (LEFTARG = int8, RIGHTARG = int8, FUNCTION = shadow.less);
 CREATE FUNCTION plus_one(i int4) RETURNS int4 LANGUAGE plpgsql AS $$ BEGIN RETURN i + 1; END $$;
 CREATE FUNCTION stable_twice(i int8) RETURNS int8 LANGUAGE sql STABLE AS $$ SELECT i * 2 $$;
 CREATE FUNCTION caught(call text) RETURNS text LANGUAGE plpgsql AS $$ DECLARE r text\; m text\; d text\; h text\; c text\; BEGIN EXECUTE 'SELECT ' || call INTO r\; RETURN r\; EXCEPTION WHEN OTHERS THEN GET STACKED DIAGNOSTICS m = MESSAGE_TEXT, d = PG_EXCEPTION_DETAIL, h = PG_EXCEPTION_HINT, c = PG_EXCEPTION_CONTEXT\; RETURN concat_ws(' | ', SQLSTATE, m, d, h, c)\; END $$;
 """
+
+# what may change between two calls: in both sessions, ...
+EVENTS = ['DISCARD PLANS', "SET plpgsql.extra_errors = 'too_many_rows'", "SET plpgsql.extra_errors = 'all'", "SET plpgsql.extra_warnings = 'all'",
+          'SET plpgsql.check_asserts = off', 'SET search_path = shadow, pg_catalog, {schema}, procedures, public',
+          'SET search_path = {schema}, procedures, public', "SET DateStyle = 'german'", 'SET extra_float_digits = -4', "SET IntervalStyle = 'iso_8601'",
+          "SET TimeZone = 'Asia/Tokyo'", "SET plan_cache_mode = 'force_custom_plan'", "SET plan_cache_mode = 'force_generic_plan'",
+          'CREATE INDEX IF NOT EXISTS changed_v ON {schema}.changed (v)', 'DROP INDEX IF EXISTS {schema}.changed_v',
+          "ALTER TABLE {schema}.changed ADD COLUMN IF NOT EXISTS w text DEFAULT 'w'", 'ALTER TABLE {schema}.changed DROP COLUMN IF EXISTS w',
+          'ALTER TABLE {schema}.changed ALTER v TYPE int8', 'ALTER TABLE {schema}.changed ALTER v TYPE int4', 'ANALYZE {schema}.changed',
+          'SET ROLE procedures_user', 'SET ROLE procedures_user', 'GRANT ALL ON {schema}.changed TO procedures_user',
+          'REVOKE UPDATE ON {schema}.changed FROM procedures_user', 'RESET ROLE']
+# ... for both, ...
+COMMON_EVENTS = ['ALTER DOMAIN small_number DROP CONSTRAINT IF EXISTS extra', 'ALTER DOMAIN small_number ADD CONSTRAINT extra CHECK (VALUE <> 7)',
+                 'ALTER TYPE pair ADD ATTRIBUTE z int4', 'ALTER TYPE pair DROP ATTRIBUTE IF EXISTS z',
+                 'REVOKE EXECUTE ON FUNCTION pg_catalog.abs(int4) FROM PUBLIC', 'GRANT EXECUTE ON FUNCTION pg_catalog.abs(int4) TO PUBLIC',
+                 'REVOKE EXECUTE ON FUNCTION pg_catalog.int4pl(int4, int4) FROM PUBLIC', 'ALTER FUNCTION stable_twice(int8) VOLATILE',
+                 'DROP FUNCTION plus_one(int4)', 'CREATE OR REPLACE FUNCTION plus_one(i int4) RETURNS int8 LANGUAGE sql AS $$ SELECT i::int8 $$']
+# ... and how all is as before
+AS_BEFORE = ['RESET ROLE', 'RESET plpgsql.extra_errors', 'RESET plpgsql.extra_warnings', 'RESET plpgsql.check_asserts', 'RESET DateStyle',
+             'RESET extra_float_digits', 'RESET IntervalStyle', 'RESET TimeZone', 'RESET plan_cache_mode', 'DROP INDEX IF EXISTS {schema}.changed_v',
+             'ALTER TABLE {schema}.changed DROP COLUMN IF EXISTS w', 'GRANT ALL ON {schema}.changed TO procedures_user',
+             'SET search_path = {schema}, procedures, public']
+COMMON_AS_BEFORE = ['ALTER DOMAIN small_number DROP CONSTRAINT IF EXISTS extra', 'ALTER TYPE pair DROP ATTRIBUTE IF EXISTS z',
+                    'GRANT EXECUTE ON FUNCTION pg_catalog.abs(int4) TO PUBLIC', 'GRANT EXECUTE ON FUNCTION pg_catalog.int4pl(int4, int4) TO PUBLIC',
+                    'DROP FUNCTION IF EXISTS plus_one(int4)',
+                    'CREATE FUNCTION plus_one(i int4) RETURNS int4 LANGUAGE plpgsql AS $$ BEGIN RETURN i + 1; END $$',
+                    'ALTER FUNCTION stable_twice(int8) STABLE']
 
 
 def pick(rng, type_):
@@ -75,8 +127,12 @@ class Function:
 
     # ------------------------------------------------------------ expressions
 
+    def visible(self):
+        known = {v: (v, t, writable) for scope in self.scopes for v, t, writable in scope}
+        return list(known.values())
+
     def variables(self, type_):
-        return [v for scope in self.scopes for v, t, _ in scope if t == type_]
+        return [v for v, t, _ in self.visible() if t == type_]
 
     def leaf(self, type_):
         known = self.variables(type_)
@@ -117,7 +173,7 @@ class Function:
                 own += [lambda: '(%s %% %s)' % (e(type_, d), e(type_, d))]
             if type_ == 'int4':
                 own += [lambda: 'length(%s)' % e('text', d), lambda: '(%s + %s)' % (e('int2', d), e('int4', d)),
-                        lambda: 'plus_one(%s)' % e('int4', d), lambda: "(%s - '2000-01-01'::date)" % e('date', d)]
+                        lambda: 'plus_one(%s)' % e('int4', d), lambda: 'failing(%s)' % e('int4', d), lambda: "(%s - '2000-01-01'::date)" % e('date', d)]
             if type_ == 'int8':
                 own += [lambda: '(%s * %s)' % (e('int8', d), e('int4', d)), lambda: 'stable_twice(%s)' % e('int8', d),
                         lambda: '(SELECT count(*) FROM changed WHERE id < %s)' % e('int4', d)]
@@ -133,6 +189,17 @@ class Function:
             own = [lambda: "(%s + interval '1 day')" % e('timestamp', d), lambda: '%s::timestamp' % e('date', d)]
         elif type_ == 'bytea':
             own = [lambda: '(%s || %s)' % (e('bytea', d), e('bytea', d))]
+        elif type_ == 'interval':
+            own = [lambda: '(%s + %s)' % (e('interval', d), e('interval', d)), lambda: '(%s * %s)' % (e('interval', d), e('float8', d)),
+                   lambda: '(%s - %s)' % (e('timestamp', d), e('timestamp', d))]
+        elif type_ == 'time':
+            own = [lambda: '(%s + %s)' % (e('time', d), e('interval', d)), lambda: '%s::time' % e('timestamp', d)]
+        elif type_ == 'jsonb':
+            own = [lambda: '(%s || %s)' % (e('jsonb', d), e('jsonb', d)), lambda: "(%s -> 'a')" % e('jsonb', d), lambda: '%s::jsonb' % e('text', d)]
+        elif type_ in ('name', 'bpchar', '"char"', 'uuid', 'varbit', 'inet', 'timetz'):
+            own = [lambda: '%s::%s' % (e('text', d), type_)]
+            if type_ == 'varbit':
+                own += [lambda: '(%s || %s)' % (e('varbit', d), e('varbit', d))]
         elif type_ == 'timestamptz':
             own = [lambda: "(%s + interval '2 hours')" % e('timestamptz', d)]
         return r.choice(own * 2 + forms if own else forms)()
@@ -156,6 +223,11 @@ class Function:
         self.scopes.append(mine)
         for _ in range(r.randint(0, 5)):
             name = self.new()
+            if r.random() < 0.15:
+                # a name that hides another
+                name = r.choice([v for v, _, _ in self.visible() if v not in ('a', 'steps', 'said', 'p', 'q', 'o1', 'o2') and v not in self.records + self.integers])
+            if name in [v for v, _, _ in mine]:
+                continue
             if r.random() < 0.25:
                 declared, type_ = r.choice(ODD)
                 default = ''
@@ -187,17 +259,32 @@ class Function:
                 mine.append((name, type_, True))
 
     def targets(self):
-        return [(v, t) for scope in self.scopes for v, t, writable in scope if writable]
+        return [(v, t) for v, t, writable in self.visible() if writable]
 
     def guard(self, depth):
-        self.put(depth, "steps := steps + 1;\nIF steps > 60 THEN %s END IF;" %
-                 self.rng.choice(["RAISE EXCEPTION 'too many steps: %', steps USING HINT = 'fewer';", 'RETURN %s;' % self.result()]))
+        self.put(depth, "steps := steps OPERATOR(pg_catalog.+) 1;\nIF steps > 60 THEN %s END IF;" %
+                 self.rng.choice(["RAISE EXCEPTION 'too many steps: %', steps USING HINT = 'fewer';", self.leave()]))
+
+    def all_values(self):
+        return "concat_ws('|', %s)" % ', '.join(v for v, t, _ in self.visible() if t not in ('record',)) + "|| ''"
 
     def result(self):
         if self.returns == 'text':
-            return "concat_ws('|', %s)" % ', '.join(
-                v for scope in self.scopes for v, t, _ in scope if t not in ('record',)) + "|| ''"
+            return self.all_values()
         return self.expr(self.returns)
+
+    def leave(self):
+        """RETURN, as it is in a function of this kind."""
+        r = self.rng
+        if self.kind in ('out', 'procedure'):
+            return r.choice(['o2 := %s; RETURN;' % self.all_values(), 'RETURN;'])
+        if self.kind == 'void':
+            return "RAISE NOTICE '%%', %s; RETURN;" % self.all_values()
+        if self.kind == 'pair':
+            return 'RETURN %s;' % r.choice(['ROW(%s, %s)' % (self.expr('int4', 1), self.all_values()), 'NULL', '(%s, %s)::pair' % (self.leaf('int4'), self.leaf('text'))])
+        if self.kind == 'poly':
+            return 'RETURN %s;' % r.choice(['p', 'q', 'COALESCE(q, p)', 'CASE WHEN %s THEN p ELSE q END' % self.expr('bool', 1)])
+        return 'RETURN %s;' % self.result()
 
     def body(self, depth, size):
         if self.rng.random() < 0.08:
@@ -213,7 +300,13 @@ class Function:
     def statement(self, depth):
         r = self.rng
         self.budget -= 1
-        kinds = ['assign'] * 8 + ['exit', 'return', 'raise', 'perform', 'into', 'change', 'execute', 'diagnostics', 'assert']
+        kinds = ['assign'] * 8 + ['exit', 'return', 'raise', 'perform', 'into', 'change', 'execute', 'diagnostics', 'assert', 'rows', 'fetch']
+        if self.kind == 'procedure':
+            kinds += ['commit', 'commit']
+        if self.kind == 'poly':
+            kinds += ['poly', 'poly']
+        if self.recursive:
+            kinds += ['recursion', 'recursion']
         if depth < 5 and self.budget > 0:
             kinds += ['if'] * 4 + ['case', 'case_of', 'while', 'loop', 'for', 'for', 'for', 'block', 'block', 'exception', 'query',
                                    'foreach']
@@ -234,8 +327,6 @@ class Function:
         if type_ == 'record':
             return self.put(depth, r.choice(['%s := ROW(1, 2);' % name, 'SELECT id, v INTO %s FROM changed WHERE id = %s;' %
                                              (name, self.leaf('int4'))]))
-        if type_ == 'jsonb':
-            return self.put(depth, '%s := to_jsonb(%s);' % (name, self.leaf('int4')))
         if type_ in NUMBERS and r.random() < 0.3:
             return self.put(depth, '%s := %s;' % (name, self.expr(r.choice(NUMBERS))))
         if r.random() < 0.06:
@@ -269,7 +360,7 @@ class Function:
         self.put(depth, 'END CASE;')
 
     def do_case_of(self, depth):
-        type_ = self.rng.choice(['int4', 'int4', 'text', 'int8', 'bool', 'date', 'numeric'])
+        type_ = self.rng.choice(['int4', 'int4', 'text', 'int8', 'bool', 'date', 'numeric'] + TYPES)
         self.put(depth, 'CASE %s' % self.expr(type_))
         for _ in range(self.rng.randint(1, 3)):
             self.put(depth, 'WHEN %s THEN' % ', '.join(self.expr(type_, 1) for _ in range(self.rng.randint(1, 2))))
@@ -370,9 +461,57 @@ class Function:
 
     def do_return(self, depth):
         if self.rng.random() < 0.3:
-            self.put(depth, 'RETURN %s;' % self.result())
+            self.put(depth, self.leave())
         else:
-            self.put(depth, 'steps := steps + 1;')
+            self.put(depth, 'steps := steps OPERATOR(pg_catalog.+) 1;')
+
+    def do_commit(self, depth):
+        self.put(depth, self.rng.choice(['COMMIT;', 'COMMIT;', 'ROLLBACK;', 'COMMIT AND CHAIN;']))
+
+    def do_poly(self, depth):
+        self.put(depth, self.rng.choice(['q := p;', 'q := NULL;', 'IF p = q THEN steps := steps OPERATOR(pg_catalog.+) 1; END IF;', 'q := COALESCE(q, p);',
+                                         'CASE p WHEN q THEN q := NULL; ELSE q := p; END CASE;', 'said := p::text || q::text;',
+                                         'q := %s;' % self.expr('text', 1), 'SELECT p INTO q;']))
+
+    def do_recursion(self, depth):
+        arguments = 'a - 1, ' + ', '.join(self.leaf(type_) for _, type_ in ARGS[1:])
+        if self.kind in ('out', 'procedure', 'void', 'pair', 'poly'):
+            return self.put(depth, 'PERFORM %s(%s);' % (self.name, arguments))
+        targets = [v for v, t in self.targets() if t == self.returns]
+        forms = ['PERFORM {0};', "RAISE NOTICE 'again %', {0};", 'IF {0} IS NULL THEN steps := steps OPERATOR(pg_catalog.+) 1; END IF;']
+        if targets:
+            forms += ['%s := {0};' % targets[0], 'SELECT {0} INTO %s;' % targets[0], 'SELECT {0} INTO %s FROM changed WHERE id < 3;' % targets[0]]
+        self.put(depth, self.rng.choice(forms).format('%s(%s)' % (self.name, arguments)))
+
+    def do_rows(self, depth):
+        """Rows into several variables, or a record."""
+        r = self.rng
+        targets = [v for v, t in self.targets() if t in ('int4', 'int8', 'numeric', 'text', 'date')]
+        query = r.choice(['SELECT id, v {0} FROM changed WHERE id <= {1} ORDER BY id', 'UPDATE changed SET v = v % 1000 + 2 WHERE id = {1} RETURNING id, v {0}',
+                          'SELECT {1}, {2} {0}', 'INSERT INTO changed VALUES ({1}, 3) ON CONFLICT (id) DO UPDATE SET v = 6 RETURNING v, id {0}',
+                          'WITH x AS (UPDATE changed SET v = 1 WHERE id = {1} RETURNING id, v) SELECT * {0} FROM x',
+                          'SELECT id, v {0} FROM changed WHERE id = {1} FOR UPDATE', 'DELETE FROM changed WHERE id = {1} RETURNING * {0}'])
+        into = ''
+        if len(targets) > 1 and r.random() < 0.8:
+            into = 'INTO %s%s' % (r.choice(['', 'STRICT ']), ', '.join(r.sample(targets, 2)))
+        elif r.random() < 0.7 and not query.startswith('DELETE'):
+            name = self.new()
+            self.records.append(name)
+            into = 'INTO ' + name
+        self.put(depth, query.format(into, self.expr('int4', 1), self.expr(r.choice(TYPES), 1)) + ';')
+
+    def do_fetch(self, depth):
+        r = self.rng
+        targets = [v for v, t in self.targets() if t in ('int4', 'int8', 'numeric', 'text')]
+        if not targets:
+            return self.put(depth, 'NULL;')
+        name = self.new('c')
+        self.put(depth, 'DECLARE\n  %s CURSOR (m int4) FOR SELECT v FROM changed WHERE id > m ORDER BY id;\nBEGIN' % name)
+        self.put(depth + 1, 'OPEN %s(%s);\nFETCH %s INTO %s;' % (name, self.leaf('int4'), name, targets[0]))
+        if r.random() < 0.5:
+            self.put(depth + 1, 'IF FOUND THEN\n  MOVE %s;\n  steps := steps OPERATOR(pg_catalog.+) 1;\nEND IF;' % name)
+        self.put(depth + 1, 'CLOSE %s;' % name)
+        self.put(depth, 'END;')
 
     def do_raise(self, depth):
         r = self.rng
@@ -417,6 +556,12 @@ class Function:
         self.records = []
         self.integers = []
         self.returns = r.choice(['text', 'text', 'text'] + TYPES)
+        self.kind = r.choice(['scalar'] * 12 + ['out', 'out', 'void', 'procedure', 'procedure', 'pair', 'domain', 'poly'])
+        if self.kind == 'domain':
+            self.returns = 'int4'
+        self.recursive = r.random() < 0.2
+        if r.random() < 0.1:
+            self.put(0, r.choice(['#variable_conflict use_variable', '#variable_conflict use_column', '#print_strict_params on']))
         label, mark = (self.new('l'), True) if r.random() < 0.2 else (None, False)
         if mark:
             self.put(0, '<<%s>>' % label)
@@ -424,27 +569,43 @@ class Function:
         self.put(1, 'steps int4 := 0;\nsaid text;')
         self.scopes[0].append(('steps', 'int4', False))
         self.scopes[0].append(('said', 'text', True))
+        if self.kind in ('out', 'procedure'):
+            self.scopes[0] += [('o1', 'int4', True), ('o2', 'text', True)]
+        if self.kind == 'poly':
+            self.put(1, 'q p%TYPE;')
+            self.scopes[0] += [('p', 'any', False), ('q', 'any', False)]
         at = len(self.lines)
         self.declare(1)
         self.put(0, 'BEGIN')
+        if self.recursive:
+            # (what is counted is undone with errors that are handled)
+            self.put(1, 'IF a < -3 OR bump() > 12 THEN')
+            self.put(2, self.leave())
+            self.put(1, 'END IF;')
         self.labels.append((label, False))
         while self.budget > 0:
             self.statement(1)
         if r.random() < 0.97:
-            self.put(1, 'RETURN %s;' % self.result())
+            self.put(1, self.leave())
         self.put(0, 'END')
         extra = ['  %s record;' % v for v in self.records] + ['  %s int4;' % v for v in self.integers]
         self.lines[at:at] = extra
         returns = self.returns
         if returns in NUMBERS and r.random() < 0.3:
             returns = r.choice(NUMBERS)
-        return 'CREATE FUNCTION %s(%s) RETURNS %s LANGUAGE plpgsql %s AS $fn$\n%s\n$fn$' % (
-            self.name, ', '.join('%s %s' % arg for arg in ARGS), returns,
-            r.choice(['', '', '', 'STABLE', 'STRICT']), '\n'.join(self.lines))
+        parameters = ['%s %s' % arg for arg in ARGS] + {'out': ['OUT o1 int4', 'INOUT o2 text'], 'procedure': ['INOUT o1 int4', 'INOUT o2 text'],
+                                                         'poly': ['p anyelement']}.get(self.kind, [])
+        returns = {'out': '', 'procedure': '', 'void': 'RETURNS void', 'pair': 'RETURNS pair', 'domain': 'RETURNS small_number',
+                   'poly': 'RETURNS anyelement'}.get(self.kind, 'RETURNS ' + returns)
+        options = r.choice(['', '', '', 'STABLE', 'STRICT', 'SECURITY DEFINER', 'SET extra_float_digits = -2'])
+        return 'CREATE %s %s(%s) %s LANGUAGE plpgsql %s AS $fn$\n%s\n$fn$' % (
+            'PROCEDURE' if self.kind == 'procedure' else 'FUNCTION', self.name, ', '.join(parameters), returns,
+            options if self.kind != 'procedure' else '', '\n'.join(self.lines))
 
 
 class Session:
     def __init__(self, settings, schema):
+        self.schema = schema
         self.connection = psycopg2.connect('')
         self.connection.autocommit = True
         self.run('SET search_path = %s, procedures, public' % schema)
@@ -453,6 +614,7 @@ class Session:
             self.run('SET ' + setting)
 
     def run(self, sql):
+        sql = sql.replace('{schema}', self.schema)
         del self.connection.notices[:]
         with self.connection.cursor() as cursor:
             try:
@@ -466,12 +628,28 @@ class Session:
         return answer, list(self.connection.notices)
 
 
-def call(rng, name):
+def call(rng, function):
     args = [rng.choice(['1', '2', '3', '7', '-1', '0'])] + [pick(rng, type_) for _, type_ in ARGS[1:]]
     if rng.random() < 0.2:
         i = rng.randrange(len(args))
         args[i] = rng.choice(VALUES[ARGS[i][1]] + ['NULL'])
-    return '%s(%s)' % (name, ', '.join(args))
+    args += {'out': ["'o'"], 'procedure': ['3', "'o'"], 'poly': [pick(rng, rng.choice(['int4', 'text', 'numeric', 'date', 'bool', 'jsonb']))]}.get(
+        function.kind, [])
+    return '%s(%s)' % (function.name, ', '.join(args))
+
+
+def one_call(rng, function):
+    """A statement that calls it once or more."""
+    if function.kind == 'procedure':
+        if rng.random() < 0.6:
+            return 'CALL ' + call(rng, function)
+        return ('DO $do$ DECLARE i int4; s text; BEGIN CALL %s; RAISE NOTICE $a$%%$a$, s; EXCEPTION WHEN OTHERS THEN RAISE NOTICE $a$%% %%$a$, SQLSTATE, SQLERRM; '
+                'END $do$' % call(rng, function).replace("3, 'o')", 'i, s)'))
+    if rng.random() < 0.5:
+        text = '' if function.kind == 'void' else '::text'
+        return rng.choice(['SELECT %s', 'SELECT %s', 'SELECT %s FROM generate_series(1, 3)']).replace('%s', call(rng, function) + text)
+    # errors, caught in one transaction
+    return 'SELECT caught(c) FROM unnest(ARRAY[$a$%s$a$, $a$%s$a$, $a$%s$a$]) c' % tuple(call(rng, function) for _ in range(3))
 
 
 def main():
@@ -483,6 +661,7 @@ def main():
     print('seed', options.seed)
     rng = random.Random(options.seed)
     maker = Session([], 'public')
+    maker.run('DO $$ BEGIN CREATE ROLE procedures_user; EXCEPTION WHEN duplicate_object THEN NULL; END $$')
     for statement in SETUP.split(';\n'):
         if statement.strip():
             answer = maker.run(statement.replace('\\;', ';'))
@@ -497,9 +676,20 @@ def main():
     interpreted = Session(['mot.jit_procedures = off'], 'theirs')
     compiled = Session(['mot.jit_procedures = on'], 'mine')
 
-    made = calls = failed = differences = 0
+    maker.run('GRANT USAGE ON SCHEMA procedures, shadow, mine, theirs TO procedures_user')
+    sessions = (interpreted, compiled)
+    made = calls = differences = as_code = 0
+    failed = collections.Counter()
+
+    def both(sql):
+        answers = [session.run(sql) for session in sessions]
+        if answers[0] != answers[1]:
+            print('difference:', sql, '\n  interpreted:', answers[0], '\n  compiled:   ', answers[1])
+        return answers
+
     while made < options.functions:
-        text = Function(rng, 'f').text()
+        function = Function(rng, 'f')
+        text = function.text()
         maker.run('SET search_path = procedures, public')
         answer = maker.run(text)[0]
         if answer is not None:
@@ -508,29 +698,47 @@ def main():
             raise SystemExit('a function cannot be made: %s' % (answer,))
         made += 1
         if options.verbose:
-            print(text)
+            print(text, flush=True)
         compiled.run('SET mot.jit_procedures_above_executions = %d' % rng.choice([0, 1, 1, 2, 3]))
-        again = rng.randrange(12)
+        eventful = rng.random() < 0.5
+        within = rng.random() < 0.2
+        wrong = False
+        if within:
+            both('BEGIN')
         for i in range(rng.randint(4, 8)):
-            if i == again:
-                maker.run('CREATE OR REPLACE FUNCTION procedures.plus_one(i int4) RETURNS int4 LANGUAGE plpgsql AS $$ BEGIN RETURN i + 1; END $$')
-            if rng.random() < 0.5:
-                sql = rng.choice(['SELECT %s::text', 'SELECT %s::text', 'SELECT %s::text FROM generate_series(1, 3)']) % call(rng, 'f')
-            else:
-                # errors, caught in one transaction
-                sql = 'SELECT caught(c) FROM unnest(ARRAY[$a$%s$a$, $a$%s$a$, $a$%s$a$]) c' % tuple(call(rng, 'f') for _ in range(3))
-            answers = [session.run(sql) for session in (interpreted, compiled)]
+            for session in sessions:
+                session.run('SET procedures.n = 0')
+                session.run('SAVEPOINT s') if within else None
+            if eventful and rng.random() < 0.6:
+                if within or rng.random() < 0.7:
+                    event = rng.choice(EVENTS)
+                    wrong = wrong or len({str(a[0]).replace('mine', 'theirs') for a in both(event)}) > 1 and 'schema' not in event
+                else:
+                    maker.run(rng.choice(COMMON_EVENTS))
+            sql = one_call(rng, function)
+            answers = both(sql)
             calls += 1
-            failed += isinstance(answers[0][0], tuple)
-            if answers[0] != answers[1]:
+            if isinstance(answers[0][0], tuple):
+                failed[answers[0][0][0]] += 1
+            wrong = wrong or answers[0] != answers[1]
+            if wrong:
                 differences += 1
-                print('difference:', sql, '\n  interpreted:', answers[0], '\n  compiled:   ', answers[1])
-                print(text)
+                print(text, flush=True)
                 break
+            if within and isinstance(answers[0][0], tuple):
+                both('ROLLBACK TO s')
+        if within:
+            both(rng.choice(['COMMIT', 'ROLLBACK']))
+        if eventful:
+            for event in AS_BEFORE:
+                for session in sessions:
+                    session.run(event)
+            for event in COMMON_AS_BEFORE:
+                maker.run(event)
         if differences >= 5:
             break
         if made % 50 == 0 or made == options.functions:
-            tables = [session.run('SELECT * FROM changed ORDER BY id') for session in (interpreted, compiled)]
+            tables = [session.run('SELECT * FROM changed ORDER BY id') for session in sessions]
             if tables[0] != tables[1]:
                 differences += 1
                 print('the tables differ', tables)
@@ -540,15 +748,14 @@ def main():
                     'SELECT count(*), sum(executions), sum(compiled_executions), sum(statements), sum(interpreted_statements), '
                     'sum(expressions), sum(interpreted_expressions), round(sum(compile_ms)) FROM public.mot_stat_procedures')[0])
         known = compiled.run('SELECT sum(compiled_executions) FROM public.mot_stat_procedures WHERE function::text ~ $$^f\($$')[0]
-        seen = int(known[0][0] or 0) if isinstance(known, list) else 0
-        total = globals().setdefault('TOTAL', [0])
-        total[0] += seen
-        maker.run('DROP FUNCTION procedures.f')
+        as_code += int(known[0][0] or 0) if isinstance(known, list) else 0
+        maker.run('DROP ROUTINE procedures.f')
     print('%d functions, %d calls, %d of them failed; %d executions as machine code; %d differences' %
-          (made, calls, failed, TOTAL[0], differences))
-    if TOTAL[0] < calls / 3:
+          (made, calls, sum(failed.values()), as_code, differences))
+    print('failures:', failed.most_common(12))
+    if as_code < calls / 3:
         raise SystemExit('hardly anything was compiled')
-    maker.run('DROP SCHEMA procedures CASCADE; DROP SCHEMA mine CASCADE; DROP SCHEMA theirs CASCADE')
+    maker.run('DROP SCHEMA procedures, shadow, mine, theirs CASCADE; DROP ROLE procedures_user')
     sys.exit(differences > 0)
 
 
