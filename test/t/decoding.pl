@@ -493,6 +493,23 @@ same('after one of the subscriber');
 $node->restart;
 $node->safe_psql('postgres', twins('UPDATE S.acc SET v = v + 1', 'TRUNCATE S.whole', "COPY S.whole FROM PROGRAM 'seq -f ''%.0f	1	x'' 1 3000'"));
 same('after a restart, with a change of all rows, TRUNCATE and COPY');
+$node->safe_psql('postgres', twins(q{COPY S.whole FROM PROGRAM 'perl -e ''printf qq{%d\t2\t%s\n}, $_, q{x} x ($_ % 1500 ? 100 : 100000) for 10001 .. 13000'''}));
+same('after COPY of rows of which some share a record, and some are too large for that');
+
+# ------------------------------------------------------- what is said of records
+
+$node->safe_psql('postgres', 'CREATE EXTENSION pg_walinspect; CREATE TABLE m.told (id int PRIMARY KEY, v text) USING mot');
+my $told_from = $node->safe_psql('postgres', 'SELECT pg_current_wal_insert_lsn()');
+$node->safe_psql('postgres', q{
+	INSERT INTO m.told VALUES (1, 'one');
+	COPY m.told FROM PROGRAM 'seq -f "%.0f	more" 2 10';
+	UPDATE m.told SET v = 'another' WHERE id = 2;
+	DELETE FROM m.told WHERE id = 3});
+my $told_to = $node->safe_psql('postgres', 'SELECT pg_logical_emit_message(true, $$a$$, $$end$$)');
+is($node->safe_psql('postgres', qq{
+	SELECT string_agg(regexp_replace(regexp_replace(description, 'rel [0-9]+/[0-9]+/[0-9]+', 'rel'), '[0-9]+ bytes', 'bytes'), ' | ' ORDER BY start_lsn)
+	FROM pg_get_wal_records_info('$told_from', '$told_to') WHERE resource_manager = 'mot' AND record_type = 'CHANGES'}),
+	'rel; insert, bytes | rel; insert, bytes; 8 more | rel; update, bytes | rel; delete, bytes', 'records of changes are described');
 
 # ------------------------------------------------------------ without an identity
 
