@@ -64,6 +64,7 @@ typedef struct Estimate
 {
 	Relation	rel;
 	TupleDesc	desc;
+	MotRowShape shape;
 	double		fraction;		/* of the table that is read */
 	int			room;			/* rows of the sample */
 	MemoryContext cxt;
@@ -204,7 +205,7 @@ add_row(Estimate *e, HeapTuple tuple, TupleDesc read)
 	MotRowFetch(e->desc, values, isnull);
 	ExecStoreVirtualTuple(e->slot);
 
-	(void) MotRowMeasure(e->desc, values, isnull, &size, &host_bits);
+	(void) MotRowMeasure(&e->shape, values, isnull, &size, &host_bits);
 	for (int i = 0; i < e->nindexes; i++)
 		if (place >= 0 || e->indexes[i].info != NULL)
 			form_key(e, &e->indexes[i]);
@@ -345,6 +346,7 @@ estimate_table(Oid relid, int sample, ReturnSetInfo *rsinfo)
 	SetUserIdAndSecContext(e.rel->rd_rel->relowner, context | SECURITY_RESTRICTED_OPERATION | SECURITY_NOFORCE_RLS);
 
 	e.desc = RelationGetDescr(e.rel);
+	MotRowShapeInit(&e.shape, e.desc);
 	if (e.rel->rd_tableam != NULL)
 	{
 		BlockNumber blocks = RelationGetNumberOfBlocks(e.rel);

@@ -269,7 +269,7 @@ insert_rows(MotBatch *batch, MotIndex **index)
 			MotRaiseStatus(status, writer->rel);
 		}
 		if (r->values != NULL)
-			MotRowFill(writer->mr->desc, r->values, r->isnull, r->host_bits, r->size, data);
+			MotRowFill(&writer->mr->shape, r->values, r->isnull, r->host_bits, r->size, data);
 		else
 			memcpy(data, batch->data + r->offset, r->size);
 		if (unlikely(MotIslandsCounting))

@@ -67,9 +67,9 @@ key_row(const MotWriter *writer, const Bitmapset *key, Datum *values, bool *isnu
 
 	for (int i = 0; i < desc->natts; i++)
 		isnull[i] |= !bms_is_member(i + 1 - FirstLowInvalidHeapAttributeNumber, key);
-	(void) MotRowMeasure(desc, values, isnull, &size, &host_bits);
+	(void) MotRowMeasure(&writer->mr->shape, values, isnull, &size, &host_bits);
 	data = palloc(size);
-	MotRowFill(desc, values, isnull, host_bits, size, data);
+	MotRowFill(&writer->mr->shape, values, isnull, host_bits, size, data);
 	return (MotLogicalRow)
 	{
 		data, size, host_bits

@@ -600,6 +600,7 @@ describe(MotRelation *mr, Relation rel, mot_table *table, List *defs)
 	new.born = mot_table_born(table, &new.refuse_older);
 	new.built = ++times_built;
 	new.desc = CreateTupleDescCopyConstr(RelationGetDescr(rel));
+	MotRowShapeInit(&new.shape, new.desc);
 	new.indexes = palloc0(Max(list_length(defs), 1) * sizeof(MotIndex));
 
 	foreach_ptr(MotIndexDef, def, defs)

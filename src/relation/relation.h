@@ -73,6 +73,7 @@ typedef struct MotRelation
 	uint64		built;			/* another number each time that what follows
 								 * was made anew */
 	TupleDesc	desc;			/* own copy */
+	MotRowShape shape;
 	AttrNumber	max_key_attnum; /* highest column any index uses */
 	Bitmapset  *key_attnums;	/* columns any index uses (attnum, no offset) */
 	int			nindexes;

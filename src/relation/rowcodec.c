@@ -27,29 +27,22 @@
 
 #define BITMAP_SIZE(natts) MAXALIGN(BITMAPLEN(natts))
 
-/* may a value of this attribute get a short header? */
-#define PACKABLE(att) ((att)->attlen == -1 && (att)->attstorage != TYPSTORAGE_PLAIN)
-
-void
-MotColumnShapeInit(MotColumnShape *shape, Form_pg_attribute att)
-{
-	shape->length = att->attlen;
-	shape->align = att_align_nominal(1, att->attalign);
-	shape->byval = att->attbyval;
-	shape->packable = PACKABLE(att);
-}
-
 void
 MotRowShapeInit(MotRowShape *shape, TupleDesc desc)
 {
+	shape->natts = desc->natts;
 	shape->columns = palloc(desc->natts * sizeof(MotColumnShape));
 	shape->offset_behind = palloc0((desc->natts + 1) * sizeof(uint32));
 	shape->nfixed = 0;
 	for (int i = 0; i < desc->natts; i++)
 	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
 		MotColumnShape *column = &shape->columns[i];
 
-		MotColumnShapeInit(column, TupleDescAttr(desc, i));
+		column->length = att->attlen;
+		column->align = att_align_nominal(1, att->attalign);
+		column->byval = att->attbyval;
+		column->packable = att->attlen == -1 && att->attstorage != TYPSTORAGE_PLAIN;
 		if (column->length > 0 && shape->nfixed == i)
 			shape->offset_behind[++shape->nfixed] = TYPEALIGN(column->align, shape->offset_behind[i]) + column->length;
 	}
@@ -57,46 +50,20 @@ MotRowShapeInit(MotRowShape *shape, TupleDesc desc)
 
 /* one pass for everything: this runs for every row written */
 bool
-MotRowMeasure(TupleDesc desc, const Datum *values, const bool *isnull,
+MotRowMeasure(const MotRowShape *shape, const Datum *values, const bool *isnull,
 			  size_t *size, unsigned *host_bits)
 {
-	int			natts = desc->natts;
-	unsigned	bits = (unsigned) natts;
 	size_t		off = 0;
+	bool		has_nulls = false;
 
-	for (int i = 0; i < natts; i++)
+	if (!MotValuesMeasure(shape, 0, values, isnull, &off, &has_nulls))
+		return false;
+	*host_bits = (unsigned) shape->natts;
+	if (has_nulls)
 	{
-		Form_pg_attribute att = TupleDescAttr(desc, i);
-
-		if (isnull[i])
-		{
-			bits |= MOT_ROW_HAS_NULLS;
-			continue;
-		}
-		if (att->attlen > 0)
-			off = att_align_nominal(off, att->attalign) + att->attlen;
-		else if (att->attlen == -1)
-		{
-			struct varlena *value = (struct varlena *) DatumGetPointer(values[i]);
-
-			if (VARATT_IS_SHORT(value))
-			{
-				/* an external one looks like a short one that is empty */
-				if (unlikely(VARATT_IS_EXTERNAL(value)))
-					return false;
-				off += VARSIZE_SHORT(value);
-			}
-			else if (PACKABLE(att) && VARATT_CAN_MAKE_SHORT(value))
-				off += VARATT_CONVERTED_SHORT_SIZE(value);
-			else
-				off = att_align_nominal(off, att->attalign) + VARSIZE(value);
-		}
-		else
-			off += strlen(DatumGetCString(values[i])) + 1;
+		*host_bits |= MOT_ROW_HAS_NULLS;
+		off += BITMAP_SIZE(shape->natts);
 	}
-
-	if (bits & MOT_ROW_HAS_NULLS)
-		off += BITMAP_SIZE(natts);
 	off = MAXALIGN(off);
 	if (off > MaxAllocSize)
 		ereport(ERROR,
@@ -104,7 +71,6 @@ MotRowMeasure(TupleDesc desc, const Datum *values, const bool *isnull,
 				 errmsg("row is too big: size %zu, maximum size %zu",
 						off, (size_t) MaxAllocSize)));
 	*size = off;
-	*host_bits = bits;
 	return true;
 }
 
@@ -118,22 +84,10 @@ MotRowFetch(TupleDesc desc, Datum *values, const bool *isnull)
 															  DatumGetPointer(values[i])));
 }
 
-/* the next place for a value, the bytes up to it zeroed */
-static inline char *
-pad_to(char *p, char attalign)
-{
-	char	   *aligned = (char *) att_align_nominal(p, attalign);
-
-	while (p < aligned)
-		*p++ = 0;
-	return aligned;
-}
-
 void
-MotRowFill(TupleDesc desc, const Datum *values, const bool *isnull,
+MotRowFill(const MotRowShape *shape, const Datum *values, const bool *isnull,
 		   unsigned host_bits, size_t size, void *data)
 {
-	int			natts = desc->natts;
 	uint8	   *bitmap = NULL;
 	char	   *p = data;
 	char	   *end = p + size;
@@ -141,64 +95,10 @@ MotRowFill(TupleDesc desc, const Datum *values, const bool *isnull,
 	if (host_bits & MOT_ROW_HAS_NULLS)
 	{
 		bitmap = data;
-		memset(bitmap, 0, BITMAP_SIZE(natts));
-		p += BITMAP_SIZE(natts);
+		memset(bitmap, 0, BITMAP_SIZE(shape->natts));
+		p += BITMAP_SIZE(shape->natts);
 	}
-
-	for (int i = 0; i < natts; i++)
-	{
-		Form_pg_attribute att = TupleDescAttr(desc, i);
-
-		if (isnull[i])
-			continue;
-		if (bitmap != NULL)
-			bitmap[i >> 3] |= 1 << (i & 7);
-
-		if (att->attbyval)
-		{
-			p = pad_to(p, att->attalign);
-			store_att_byval(p, values[i], att->attlen);
-			p += att->attlen;
-		}
-		else if (att->attlen > 0)
-		{
-			p = pad_to(p, att->attalign);
-			memcpy(p, DatumGetPointer(values[i]), att->attlen);
-			p += att->attlen;
-		}
-		else if (att->attlen == -1)
-		{
-			char	   *value = DatumGetPointer(values[i]);
-			size_t		len;
-
-			if (VARATT_IS_SHORT(value))
-			{
-				len = VARSIZE_SHORT(value);
-				memcpy(p, value, len);
-			}
-			else if (PACKABLE(att) && VARATT_CAN_MAKE_SHORT(value))
-			{
-				len = VARATT_CONVERTED_SHORT_SIZE(value);
-				SET_VARSIZE_SHORT(p, len);
-				memcpy(p + 1, VARDATA(value), len - 1);
-			}
-			else
-			{
-				p = pad_to(p, att->attalign);
-				len = VARSIZE(value);
-				memcpy(p, value, len);
-			}
-			p += len;
-		}
-		else
-		{
-			size_t		len = strlen(DatumGetCString(values[i])) + 1;
-
-			memcpy(p, DatumGetPointer(values[i]), len);
-			p += len;
-		}
-	}
-
+	p = MotValuesFill(shape, 0, values, isnull, bitmap, p);
 	Assert(p <= end);
 	memset(p, 0, end - p);
 }

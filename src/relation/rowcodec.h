@@ -45,19 +45,146 @@ extern const MotTail *MotRowTail(TupleDesc desc, unsigned host_bits, const void 
 extern const MotTailEntry *MotTailFind(const MotTail *tail, Oid indexoid);
 extern const MotTailEntry *MotTailNext(const MotTail *tail, const MotTailEntry *entry);
 
+/* What finding and writing one column behind another takes to know, in little memory. */
+typedef struct MotColumnShape
+{
+	int16		length;			/* attlen */
+	uint8		align;			/* in bytes */
+	bool		byval;
+	bool		packable;		/* may get a short header */
+} MotColumnShape;
+
+/* of a table; and where its columns lie in rows without nulls as long as they are of fixed width */
+typedef struct MotRowShape
+{
+	int			natts;
+	MotColumnShape *columns;
+	int			nfixed;
+	uint32	   *offset_behind;	/* [n]: where the first n end, for n up to
+								 * nfixed */
+} MotRowShape;
+
+extern void MotRowShapeInit(MotRowShape *shape, TupleDesc desc);
+
 /*
  * The size of the row these values make, and its host bits.  False if one of
  * them is out of line (of another table's storage, an expanded object).
  * Raises 54000 for a row over 1 GB.
  */
-extern bool MotRowMeasure(TupleDesc desc, const Datum *values, const bool *isnull,
+extern bool MotRowMeasure(const MotRowShape *shape, const Datum *values, const bool *isnull,
 						  size_t *size, unsigned *host_bits);
 
 /* bring out-of-line values here (CurrentMemoryContext), replacing entries of values[] */
 extern void MotRowFetch(TupleDesc desc, Datum *values, const bool *isnull);
 
-extern void MotRowFill(TupleDesc desc, const Datum *values, const bool *isnull,
+extern void MotRowFill(const MotRowShape *shape, const Datum *values, const bool *isnull,
 					   unsigned host_bits, size_t size, void *data);
+
+/*
+ * What these are made of, and heap tuples: the values of the columns from i on, the first of which
+ * may begin at *off.  "isnull" is NULL if none is null.  Measuring says false if one is out of line.
+ */
+static pg_attribute_always_inline bool
+MotValuesMeasure(const MotRowShape *shape, int i, const Datum *values, const bool *isnull, size_t *off, bool *has_nulls)
+{
+	size_t		to = *off;
+
+	for (; i < shape->natts; i++)
+	{
+		const MotColumnShape *column = &shape->columns[i];
+
+		if (isnull != NULL && isnull[i])
+		{
+			*has_nulls = true;
+			continue;
+		}
+		if (column->length > 0)
+			to = TYPEALIGN(column->align, to) + column->length;
+		else if (column->length == -1)
+		{
+			const char *value = DatumGetPointer(values[i]);
+
+			if (VARATT_IS_SHORT(value))
+			{
+				/* an external one looks like a short one that is empty */
+				if (unlikely(VARATT_IS_EXTERNAL(value)))
+					return false;
+				to += VARSIZE_SHORT(value);
+			}
+			else if (column->packable && VARATT_CAN_MAKE_SHORT(value))
+				to += VARATT_CONVERTED_SHORT_SIZE(value);
+			else
+				to = TYPEALIGN(column->align, to) + VARSIZE(value);
+		}
+		else
+			to += strlen(DatumGetCString(values[i])) + 1;
+	}
+	*off = to;
+	return true;
+}
+
+/* the next place for a value, the bytes up to it zeroed */
+static inline char *
+MotPadTo(char *p, const MotColumnShape *column)
+{
+	char	   *aligned = (char *) TYPEALIGN(column->align, p);
+
+	while (p < aligned)
+		*p++ = 0;
+	return aligned;
+}
+
+/* Where they end.  A bitmap, if there are nulls, is all zeros. */
+static pg_attribute_always_inline char *
+MotValuesFill(const MotRowShape *shape, int i, const Datum *values, const bool *isnull, uint8 *bitmap, char *p)
+{
+	for (; i < shape->natts; i++)
+	{
+		const MotColumnShape *column = &shape->columns[i];
+		const char *value = DatumGetPointer(values[i]);
+		size_t		length;
+
+		if (isnull != NULL)
+		{
+			if (isnull[i])
+				continue;
+			if (bitmap != NULL)
+				bitmap[i >> 3] |= 1 << (i & 7);
+		}
+		if (column->byval)
+		{
+			p = MotPadTo(p, column);
+			store_att_byval(p, values[i], column->length);
+			p += column->length;
+			continue;
+		}
+		if (column->length > 0)
+		{
+			p = MotPadTo(p, column);
+			length = column->length;
+		}
+		else if (column->length == -2)
+			length = strlen(value) + 1;
+		else if (VARATT_IS_SHORT(value))
+			length = VARSIZE_SHORT(value);
+		else if (column->packable && VARATT_CAN_MAKE_SHORT(value))
+		{
+			length = VARATT_CONVERTED_SHORT_SIZE(value);
+			SET_VARSIZE_SHORT(p, length);
+			p++;
+			length--;
+			value = VARDATA(value);
+		}
+		else
+		{
+			p = MotPadTo(p, column);
+			length = VARSIZE(value);
+		}
+		memcpy(p, value, length);
+		p += length;
+	}
+	return p;
+}
 
 /*
  * Columns 1 .. natts of a row (which may be no version yet; the bytes are aligned as a version's
@@ -72,28 +199,6 @@ extern void MotRowDeform(TupleDesc desc, const mot_version *version, int natts,
 
 /* bytes of the row data without the tail, found by walking the columns */
 extern size_t MotRowColumnsSize(TupleDesc desc, unsigned host_bits, const void *row);
-
-/* What finding and writing one column behind another takes to know, in little memory. */
-typedef struct MotColumnShape
-{
-	int16		length;			/* attlen */
-	uint8		align;			/* in bytes */
-	bool		byval;
-	bool		packable;		/* may get a short header */
-} MotColumnShape;
-
-extern void MotColumnShapeInit(MotColumnShape *shape, Form_pg_attribute att);
-
-/* of a table; and where its columns lie in rows without nulls as long as they are of fixed width */
-typedef struct MotRowShape
-{
-	MotColumnShape *columns;
-	int			nfixed;
-	uint32	   *offset_behind;	/* [n]: where the first n end, for n up to
-								 * nfixed */
-} MotRowShape;
-
-extern void MotRowShapeInit(MotRowShape *shape, TupleDesc desc);
 
 /* Where the value that is at "off" or at the next aligned place ends. */
 static inline size_t

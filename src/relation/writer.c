@@ -203,7 +203,7 @@ void
 MotWriterFill(MotWriter *writer, const Datum *values, const bool *isnull,
 			  unsigned host_bits, size_t size, void *data)
 {
-	MotRowFill(writer->mr->desc, values, isnull, host_bits, size, data);
+	MotRowFill(&writer->mr->shape, values, isnull, host_bits, size, data);
 	if (unlikely(writer->tail.len > 0))
 		memcpy((char *) data + size - writer->tail.len, writer->tail.data, writer->tail.len);
 }
@@ -214,7 +214,7 @@ measure_columns(MotWriter *writer, Datum *values, const bool *isnull,
 {
 	TupleDesc	desc = writer->mr->desc;
 
-	if (likely(MotRowMeasure(desc, values, isnull, size, host_bits)))
+	if (likely(MotRowMeasure(&writer->mr->shape, values, isnull, size, host_bits)))
 		return values;
 
 	if (writer->flat_cxt == NULL)
@@ -228,7 +228,7 @@ measure_columns(MotWriter *writer, Datum *values, const bool *isnull,
 	memcpy(writer->flat, values, desc->natts * sizeof(Datum));
 
 	MotWithin(writer->flat_cxt, MotRowFetch(desc, writer->flat, isnull));
-	(void) MotRowMeasure(desc, writer->flat, isnull, size, host_bits);
+	(void) MotRowMeasure(&writer->mr->shape, writer->flat, isnull, size, host_bits);
 	return writer->flat;
 }
 
