@@ -4,14 +4,18 @@
  *	  A store of rows in a database: the tables of bench/sql/loads/ycsb.sql.
  *
  * All statements are prepared.  Each is a transaction of its own; those of a
- * pipeline are one together.
+ * pipeline are one together, and go past libpq.
  *
  *-------------------------------------------------------------------------
  */
+#include <arpa/inet.h>
+#include <errno.h>
 #include <libpq-fe.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "keyvalue.h"
 
@@ -19,6 +23,11 @@ typedef struct postgres
 {
 	store		base;
 	PGconn	   *connection;
+
+	/* of pipelines: what is sent, then the answers, of which "read" have been */
+	size_t		bytes;
+	size_t		read;
+	char		buffer[1 << 16];
 } postgres;
 
 static const char *const insert_record =
@@ -226,34 +235,177 @@ postgres_scan(store *s, const key *k, int n)
 	return found;
 }
 
+/* ------------------------------------------------------------ pipelines
+ *
+ * As for Redis, the protocol itself, past libpq: that asks for a description of
+ * the rows with every execution, and makes an object of each answer.  Between two
+ * round trips libpq has nothing in its buffers.
+ */
+
+static void
+put(postgres *p, const void *bytes, size_t length)
+{
+	if (p->bytes + length > sizeof(p->buffer))
+		die("too much for one round trip");
+	memcpy(p->buffer + p->bytes, bytes, length);
+	p->bytes += length;
+}
+
+static void
+put_int(postgres *p, uint32_t number, int size)
+{
+	uint32_t	big = htonl(number);
+
+	put(p, (char *) &big + sizeof(big) - size, size);
+}
+
+static size_t
+begin_message(postgres *p, char type)
+{
+	put(p, &type, 1);
+	put_int(p, 0, 4);
+	return p->bytes - 4;
+}
+
+static void
+end_message(postgres *p, size_t at)
+{
+	uint32_t	length = htonl(p->bytes - at);
+
+	memcpy(p->buffer + at, &length, 4);
+}
+
+/* a prepared statement, of one row: parameters and answer are text */
+static void
+put_execution(postgres *p, const char *name, const key *k, const value *v)
+{
+	size_t		at = begin_message(p, 'B');
+
+	put(p, "", 1);
+	put(p, name, strlen(name) + 1);
+	put_int(p, 0, 2);
+	put_int(p, v ? 2 : 1, 2);
+	put_int(p, KEY_BYTES, 4);
+	put(p, k->name, KEY_BYTES);
+	if (v)
+	{
+		put_int(p, VALUE_BYTES, 4);
+		put(p, v->bytes, VALUE_BYTES);
+	}
+	put_int(p, 0, 2);
+	end_message(p, at);
+	at = begin_message(p, 'E');
+	put(p, "", 1);
+	put_int(p, 0, 4);
+	end_message(p, at);
+}
+
+static void
+await(postgres *p, short events)
+{
+	struct pollfd socket = {.fd = PQsocket(p->connection),.events = events};
+
+	poll(&socket, 1, -1);
+}
+
+static void
+send_all(postgres *p)
+{
+	size_t		sent = 0;
+
+	while (sent < p->bytes)
+	{
+		ssize_t		n = send(PQsocket(p->connection), p->buffer + sent, p->bytes - sent, MSG_NOSIGNAL);
+
+		if (n > 0)
+			sent += n;
+		else if (n < 0 && errno == EAGAIN)
+			await(p, POLLOUT);
+		else if (n == 0 || errno != EINTR)
+			die("writing to the server: %s", strerror(errno));
+	}
+	p->bytes = p->read = 0;
+}
+
+/* so many bytes of the answer in one piece */
+static const char *
+need(postgres *p, size_t bytes)
+{
+	while (p->bytes - p->read < bytes)
+	{
+		ssize_t		n;
+
+		if (p->read + bytes > sizeof(p->buffer))
+			die("an answer is too long");
+		n = recv(PQsocket(p->connection), p->buffer + p->bytes, sizeof(p->buffer) - p->bytes, 0);
+		if (n > 0)
+			p->bytes += n;
+		else if (n < 0 && errno == EAGAIN)
+			await(p, POLLIN);
+		else if (n == 0 || errno != EINTR)
+			die("reading from the server: %s", n == 0 ? "closed" : strerror(errno));
+	}
+	p->read += bytes;
+	return p->buffer + p->read - bytes;
+}
+
+static uint32_t
+get_int(const char *bytes)
+{
+	uint32_t	big;
+
+	memcpy(&big, bytes, 4);
+	return ntohl(big);
+}
+
+/* the next message that has to be of this type */
+static const char *
+expect(postgres *p, char type, size_t *length)
+{
+	for (;;)
+	{
+		const char *head = need(p, 5);
+		const char *body;
+
+		*length = get_int(head + 1) - 4;
+		body = need(p, *length);
+		if (*head == type)
+			return body;
+		if (*head != 'N' && *head != 'S')
+			die("message %c instead of %c: %.*s", *head, type, (int) *length, body);
+	}
+}
+
 /* n prepared statements in a round trip, each of one row */
 static void
 pipeline(postgres *p, const char *name, int n, const key *keys, const value *values)
 {
-	if (PQenterPipelineMode(p->connection) != 1)
-		die("%s", PQerrorMessage(p->connection));
+	const char *tag = values ? "INSERT 0 1" : "SELECT 1";
+	const char *body;
+	size_t		length;
+
+	p->bytes = 0;
+	for (int i = 0; i < n; i++)
+		put_execution(p, name, &keys[i], values ? &values[i] : NULL);
+	end_message(p, begin_message(p, 'S'));
+	send_all(p);
 	for (int i = 0; i < n; i++)
 	{
-		const char *arguments[] = {keys[i].name, values ? values[i].bytes : NULL};
-
-		if (PQsendQueryPrepared(p->connection, name, values ? 2 : 1, arguments, NULL, NULL, 0) != 1)
-			die("%s", PQerrorMessage(p->connection));
-	}
-	if (PQpipelineSync(p->connection) != 1)
-		die("%s", PQerrorMessage(p->connection));
-	for (int i = 0; i < n; i++)
-	{
-		PGresult   *answer = check_result(p, PQgetResult(p->connection), 1);
-
+		expect(p, '2', &length);
 		if (values == NULL)
-			check_value(&keys[i], PQgetvalue(answer, 0, 0), PQgetlength(answer, 0, 0));
-		PQclear(answer);
-		if (PQgetResult(p->connection) != NULL)
-			die("more than one answer");
+		{
+			body = expect(p, 'D', &length);
+			if (length < 6 || get_int(body + 2) != length - 6)
+				die("not a row of one column");
+			check_value(&keys[i], body + 6, length - 6);
+		}
+		body = expect(p, 'C', &length);
+		if (length != strlen(tag) + 1 || memcmp(body, tag, length) != 0)
+			die("%.*s instead of %s", (int) length, body, tag);
 	}
-	PQclear(PQgetResult(p->connection));	/* of the synchronisation */
-	if (PQexitPipelineMode(p->connection) != 1)
-		die("%s", PQerrorMessage(p->connection));
+	body = expect(p, 'Z', &length);
+	if (length != 1 || *body != 'I' || p->read != p->bytes)
+		die("the round trip has not ended");
 }
 
 static void
