@@ -63,6 +63,34 @@ for my $format (1 .. $NEWEST)
 	is($node->safe_psql('postgres', 'SELECT id, name, price, late FROM ordinary ORDER BY id'), "101|b|1.50|7\n102|||7", "the log's records of format $format are replayed");
 }
 
+# ---------------------------------------------------- records that do not fit the tables
+
+# what says so; and with mot.ignore_damaged all but that table is there
+sub misfit
+{
+	my ($record, $why) = @_;
+	$node->safe_psql('postgres', "CHECKPOINT; SELECT mot_test_log(16, '\\x$record')");
+	$node->stop('immediate');
+	$node->start;
+	like(error_of($node, "\\set VERBOSITY verbose\nSELECT * FROM ordinary"), qr/XX001: .*could not be recovered\n.*does not fit memory-optimized table "[^"]+": $why/s, "$why: refused");
+	is($node->safe_psql('postgres', 'SELECT count(*) > 0 FROM heap'), 't', '... and heap tables are served');
+	$node->append_conf('postgresql.conf', "mot.ignore_damaged = on\n");
+	$node->restart;
+	is($node->safe_psql('postgres', 'SELECT count(*) FROM distant'), 1, '... with mot.ignore_damaged others are there');
+	$node->append_conf('postgresql.conf', "mot.ignore_damaged = off\n");
+	$node->reload;
+	return;
+}
+
+$node->safe_psql('postgres', q{DELETE FROM distant; INSERT INTO distant VALUES (1, 'one')});
+my $deleted = (Fixtures::records($NEWEST))[-1][1];
+(my $nowhere = $deleted) =~ s/60ea0000/61ea0000/;
+misfit($nowhere, 'there is no such table');
+is($node->safe_psql('postgres', 'SELECT string_agg(id::text, $$,$$ ORDER BY id) FROM ordinary'), '101,102', '... so is the one beside it');
+misfit($deleted, 'a row is not there');
+like(error_of($node, 'SELECT * FROM ordinary'), qr/damaged/, '... but the table');
+$node->safe_psql('postgres', 'TRUNCATE ordinary; INSERT INTO ordinary (id) VALUES (101), (102)');
+
 # -------------------------------------------------------- a checkpoint that is newer
 
 sub with_manifest

@@ -295,7 +295,9 @@ MotTargetsEnd(mot_session *session)
 
 		if (target->table == NULL)
 			continue;
-		mot_table_set_limit(target->table, target->def->max_size);
+		/* (one that is damaged has not been looked at) */
+		if (target->def != NULL)
+			mot_table_set_limit(target->table, target->def->max_size);
 		MotContentLeave(target, true);
 	}
 	MotTargetsForget();
