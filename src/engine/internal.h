@@ -556,6 +556,7 @@ struct mot_session
 	mot_tree_context tree;
 	mot_tree_context tree_exclusive;
 	mot_holder	holder;
+	mot_ts		rival_ts;		/* see mot_rival_ts */
 	const mot_table *placed;	/* where its next row is to be: on the node
 								 * "place" */
 	unsigned	place;

@@ -844,6 +844,12 @@ extern mot_status mot_index_add(mot_session *session, const mot_index_handle *ha
 								const void *key, size_t len, unsigned flags, mot_row **other);
 
 /*
+ * MOT_DUPLICATE: as of which version (mot_version_ts) had the other row the key?  A newer one may
+ * have another.
+ */
+extern mot_ts mot_rival_ts(const mot_session *session);
+
+/*
  * Of an index without MOT_INDEX_UNIQUE: does another row have this key, or (MOT_BUSY) may
  * it when its transaction ends?  The row's own entry is there already.  "row" NULL: does a row that
  * this transaction has not written?

@@ -21,6 +21,7 @@
 #include "compat/returning.h"
 #include "executor/executor.h"
 #include "executor/nodeModifyTable.h"
+#include "faults.h"
 #include "fdw/fdw.h"
 #include "miscadmin.h"
 
@@ -167,6 +168,7 @@ MotInsertOnConflict(MotModify *modify, EState *estate, ResultRelInfo *rinfo,
 	MemoryContext oldcxt;
 	mot_row    *row;
 	mot_row    *conflict;
+	mot_ts		conflict_ts;
 	MotIndex   *index;
 	const mot_version *current;
 	const mot_version *newest;
@@ -180,11 +182,11 @@ MotInsertOnConflict(MotModify *modify, EState *estate, ResultRelInfo *rinfo,
 		slot_getallattrs(slot);
 		row = NULL;
 		conflict = !looks ? NULL : MotWriterFind(modify->writer, rinfo->ri_onConflictArbiterIndexes,
-												 slot->tts_values, slot->tts_isnull);
+												 slot->tts_values, slot->tts_isnull, &conflict_ts);
 		looks = false;
 		if (conflict == NULL)
 			row = MotWriterInsertOrFind(modify->writer, rinfo->ri_onConflictArbiterIndexes,
-										slot->tts_values, slot->tts_isnull, &conflict, &index);
+										slot->tts_values, slot->tts_isnull, &conflict, &conflict_ts, &index);
 		modify->duplicates = row == NULL;
 		MemoryContextSwitchTo(oldcxt);
 		if (row != NULL)
@@ -193,6 +195,7 @@ MotInsertOnConflict(MotModify *modify, EState *estate, ResultRelInfo *rinfo,
 			return slot;
 		}
 
+		MOT_FAULT("conflict-found");
 		current = mot_row_newest(modify->session, conflict);
 		if (modify->conflict == ONCONFLICT_NOTHING)
 		{
@@ -200,8 +203,9 @@ MotInsertOnConflict(MotModify *modify, EState *estate, ResultRelInfo *rinfo,
 			InstrCountTuples2(&modify->mtstate->ps, 1);
 			return NULL;
 		}
-		if (current == NULL)
-			continue;			/* deleted meanwhile */
+		/* deleted meanwhile, or changed: it may have another key */
+		if (current == NULL || mot_version_ts(current) != conflict_ts)
+			continue;
 
 		switch (MotWriterLock(modify->writer, conflict, current, MOT_MODE_CHANGE, MOT_LOCK_WAIT_CONFLICT, &newest))
 		{

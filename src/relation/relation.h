@@ -258,13 +258,14 @@ extern mot_row *MotWriterInsert(MotWriter *writer, Datum *values, bool *isnull);
  * the key (waits for running transactions first).
  */
 extern mot_row *MotWriterInsertOrFind(MotWriter *writer, List *arbiters, Datum *values, bool *isnull,
-									  mot_row **conflict, MotIndex **index);
+									  mot_row **conflict, mot_ts *conflict_ts, MotIndex **index);
 
 /*
  * The row that has the key of the first of the arbiters, if a look-up tells: as the writer's view
  * sees it, and not changed since.  NULL: there may be one even so.
  */
-extern mot_row *MotWriterFind(MotWriter *writer, List *arbiters, const Datum *values, const bool *isnull);
+extern mot_row *MotWriterFind(MotWriter *writer, List *arbiters, const Datum *values, const bool *isnull,
+							  mot_ts *found_ts);
 
 /*
  * The same in steps: the row without its keys, and a key.  False: another row

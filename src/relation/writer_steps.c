@@ -135,7 +135,7 @@ MotWriterStored(MotWriter *writer, mot_row *row)
 }
 
 mot_row *
-MotWriterFind(MotWriter *writer, List *arbiters, const Datum *values, const bool *isnull)
+MotWriterFind(MotWriter *writer, List *arbiters, const Datum *values, const bool *isnull, mot_ts *found_ts)
 {
 	MotIndex   *index = NULL;
 	mot_row    *row;
@@ -158,12 +158,13 @@ MotWriterFind(MotWriter *writer, List *arbiters, const Datum *values, const bool
 					  &row, &version) != MOT_OK ||
 		!mot_version_same(mot_row_newest(writer->session, row), version))
 		return NULL;
+	*found_ts = mot_version_ts(version);
 	return row;
 }
 
 mot_row *
 MotWriterInsertOrFind(MotWriter *writer, List *arbiters, Datum *values, bool *isnull,
-					  mot_row **conflict, MotIndex **conflict_index)
+					  mot_row **conflict, mot_ts *conflict_ts, MotIndex **conflict_index)
 {
 	Datum	   *given = values;
 	bool		measured = false;
@@ -224,7 +225,10 @@ MotWriterInsertOrFind(MotWriter *writer, List *arbiters, Datum *values, bool *is
 			return row;
 		}
 		if (status == MOT_DUPLICATE)
+		{
+			*conflict_ts = mot_rival_ts(writer->session);
 			return NULL;
+		}
 
 		MotWaitForKey(writer->rel);
 		MotWriterLocate(writer);

@@ -65,6 +65,7 @@ typedef struct Conflict
 } Conflict;
 
 static const mot_row *found_row = NULL;
+static mot_ts found_ts;
 static Conflict *conflicts = NULL;
 static int	nconflicts = 0;
 static int	maxconflicts = 0;
@@ -404,9 +405,17 @@ MotTableTrialDone(Relation rel, TupleTableSlot *slot, uint32 token, bool succeed
  * not come to an update.
  */
 void
-MotConflictFound(const mot_row *row)
+MotConflictFound(const mot_row *row, const mot_version *version)
 {
 	found_row = row;
+	found_ts = mot_version_ts(version);
+}
+
+/* It is about to be locked.  If it has changed since, it may have another key. */
+bool
+MotConflictStands(const mot_row *row, const mot_version *newest)
+{
+	return row != found_row || mot_version_ts(newest) == found_ts;
 }
 
 void

@@ -686,7 +686,7 @@ MotIndexScanGet(IndexScanDesc scan, ScanDirection direction)
 	if (row == NULL)
 		return false;
 	if (unlikely(o->loose))
-		MotConflictFound(row);
+		MotConflictFound(row, version);
 
 	if (mot_version_ts(version) == 0)
 		changes = mot_version_changes(row, version);

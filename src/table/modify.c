@@ -156,8 +156,12 @@ own_change(const Target *target, unsigned changes, CommandId cid, TM_FailureData
 	return TM_SelfModified;
 }
 
+/*
+ * found: it has just been found by no snapshot, by its key or by all it has (ON CONFLICT, a
+ * subscription's worker), and is the one that is meant only as it was found
+ */
 static TM_Result
-lock_row(Relation rel, Target *target, ItemPointer tid, Snapshot snapshot, CommandId cid,
+lock_row(Relation rel, Target *target, ItemPointer tid, bool found, Snapshot snapshot, CommandId cid,
 		 mot_row_mode mode, MotLockWait wait, TM_FailureData *failure)
 {
 	unsigned	changes;
@@ -185,6 +189,8 @@ lock_row(Relation rel, Target *target, ItemPointer tid, Snapshot snapshot, Comma
 		target->version = mot_row_visible(target->session, &view, target->relation->table, target->row);
 	if (target->version == NULL)
 		return own_change(target, changes, cid, failure);
+	if (found && changes == MOT_TID_LOCKED && !MotConflictStands(target->row, target->version))
+		return TM_Updated;
 
 	target->writer = MotWriterShared(rel, &view, cid);
 	switch (MotWriterLock(target->writer, target->row, target->version, mode, wait, &newest))
@@ -236,7 +242,7 @@ MotTableLock(Relation rel, ItemPointer tid, Snapshot snapshot, TupleTableSlot *s
 	MotLockWait wait = policy == LockWaitSkip ? MOT_LOCK_SKIP : policy == LockWaitError ? MOT_LOCK_NOWAIT_ERROR :
 	(flags & TUPLE_LOCK_FLAG_FIND_LAST_VERSION) != 0 ? MOT_LOCK_WAIT : MOT_LOCK_WAIT_CONFLICT;
 	Target		target;
-	TM_Result	result = lock_row(rel, &target, tid, snapshot, cid, modes[mode], wait, failure);
+	TM_Result	result = lock_row(rel, &target, tid, flags == 0, snapshot, cid, modes[mode], wait, failure);
 
 	if (result == TM_Updated && (flags & TUPLE_LOCK_FLAG_FIND_LAST_VERSION) != 0)
 	{
@@ -290,7 +296,7 @@ static TM_Result
 lock_to_change(Relation rel, Target *target, ItemPointer tid, Snapshot snapshot, Snapshot crosscheck,
 			   CommandId cid, mot_row_mode mode, bool wait, TM_FailureData *failure)
 {
-	TM_Result	result = lock_row(rel, target, tid, snapshot, cid, mode,
+	TM_Result	result = lock_row(rel, target, tid, false, snapshot, cid, mode,
 								  wait ? MOT_LOCK_WAIT : MOT_LOCK_SKIP, failure);
 
 	if (result == TM_Invisible)

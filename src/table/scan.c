@@ -294,6 +294,8 @@ MotScanShowRow(TableScanDesc base, TupleTableSlot *slot)
 	MotFound   *found = &scan->found.rows[scan->at];
 	unsigned	changes = changes_of(found->row, found->version);
 
+	if (unlikely(scan->dirty))
+		MotConflictFound(found->row, found->version);
 	MotTableShow(base->rs_rd, found->row, found->version, changes == 0 && scan->dirty ? MOT_TID_LOCKED : changes, slot);
 }
 

@@ -83,7 +83,8 @@ extern double MotTableBuildIndex(Relation rel, Relation index, struct IndexInfo 
 extern void MotTableInsertTrial(Relation rel, TupleTableSlot *slot, CommandId cid, MotChangeOptions options,
 								struct BulkInsertStateData *bistate, uint32 token);
 extern void MotTableTrialDone(Relation rel, TupleTableSlot *slot, uint32 token, bool succeeded);
-extern void MotConflictFound(const mot_row *row);
+extern void MotConflictFound(const mot_row *row, const mot_version *version);
+extern bool MotConflictStands(const mot_row *row, const mot_version *newest);
 extern void MotConflictLocked(const mot_row *row, CommandId cid);
 extern bool MotConflictUpdates(const mot_row *row, CommandId cid);
 extern void MotTableIndexInit(void);

@@ -62,7 +62,7 @@ work(mot_session *s, mot_cursor *cursor, const mot_view *v)
 	{
 		put_key(low, i * 3);
 		put_key(high, i * 3 + 5);
-		status = mot_index_get(s, v, &st.by_id, low, 8, NULL, &row, &version);
+		status = mot_index_get(s, v, &st.by_id, low, 8, &row, &version);
 		if (status != MOT_OK && status != MOT_NOT_FOUND)
 			return status;
 		status = mot_cursor_open(s, cursor, v, &st.by_id, &from, &to, false);

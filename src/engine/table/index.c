@@ -584,8 +584,15 @@ rival_check(mot_session *s, const mot_index_handle *handle, mot_row *r,
 			if (!free)
 				mot_read_duplicate(s, r, v);
 		}
+		s->rival_ts = mot_version_ts(v);
 		return free ? MOT_OK : MOT_DUPLICATE;
 	}
+}
+
+mot_ts
+mot_rival_ts(const mot_session *s)
+{
+	return s->rival_ts;
 }
 
 static mot_status
