@@ -37,5 +37,5 @@ for kill in nothing receiver applier server all; do
 	same "$kill killed"
 done
 kill $receiver $applier
-! grep -h 'error:\|Error' "$work"/*.log | grep -v 'connection\|server closed' || echo "not ok - the consumer met an error"
+! grep -h 'error:\|Error' "$work/receive.log" "$work/apply.log" | grep -v 'connection\|server closed' || echo "not ok - the consumer met an error"
 source_end
