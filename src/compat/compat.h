@@ -76,9 +76,6 @@ MotPromoteFileExists(void)
 #endif
 }
 
-/* are there logical slots on standbys? */
-#define MOT_STANDBYS_DECODE (PG_VERSION_NUM >= 160000)
-
 /*
  * A virtual transaction id as one word, which the engine keeps with the
  * transaction and gives to whoever waits for it.

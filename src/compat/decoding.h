@@ -9,7 +9,6 @@
 #define MOT_COMPAT_DECODING_H
 
 #include "compat/names.h"
-#include "replication/logical.h"
 #include "replication/reorderbuffer.h"
 
 #if PG_VERSION_NUM >= 180000
@@ -25,16 +24,6 @@
 #else
 #define MotReorderBufferStorage(change) (&(change)->data.tp.relnode)
 #endif
-
-/* there is something to be decoded, if only by who does not merely move on */
-static inline void
-MotDecodingRequired(LogicalDecodingContext *ctx)
-{
-#if PG_VERSION_NUM >= 170000
-	if (ctx->fast_forward)
-		ctx->processing_required = true;
-#endif
-}
 
 /* the old or the new tuple of a change; "len" without the fixed part of its header */
 static inline HeapTuple

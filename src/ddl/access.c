@@ -32,7 +32,6 @@
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
-#include "xact/xact.h"
 
 uint64		MotPartitionsChanged = 0;
 
@@ -122,9 +121,6 @@ mot_object_access(ObjectAccessType access, Oid class_id, Oid object_id, int sub_
 	if (prev_object_access)
 		prev_object_access(access, class_id, object_id, sub_id, arg);
 
-	/* pg_logical_emit_message, of text and bytea: see decode.c */
-	if (access == OAT_FUNCTION_EXECUTE && (object_id == 3577 || object_id == 3578))
-		MotChangesNeverWait();
 	if (class_id == ConstraintRelationId &&
 		(access == OAT_POST_CREATE || access == OAT_POST_ALTER || access == OAT_DROP))
 		constraint_changed(object_id, access == OAT_DROP);

@@ -381,7 +381,6 @@ mot_process_utility(PlannedStmt *pstmt, const char *query_string, bool read_only
 		MotUtility	u = {mot_default_engine == MOT_DEFAULT_MOT ? MotUseDefaultEngine(pstmt) : pstmt,
 		query_string, read_only_tree, context, params, query_env, dest, qc};
 
-		MotChangesUtility(pstmt->utilityStmt);
 		pstmt = u.pstmt;
 		parent = MotPartitionParent(pstmt->utilityStmt, &partition);
 		if (MotUtilityIsTopLevel(&u))

@@ -284,9 +284,11 @@ tell_labels(void)
 			mot_quota_set(MotEngine, l->catalog == DatabaseRelationId ? MOT_QUOTA_DATABASE : MOT_QUOTA_ROLE, l->id, l->limit);
 }
 
-static pg_noinline void
-end_labels(XactEvent event)
+static void
+xact_callback(XactEvent event, void *arg)
 {
+	if (likely(labelled == NULL))
+		return;
 	switch (event)
 	{
 		case XACT_EVENT_PRE_COMMIT:
@@ -308,14 +310,6 @@ end_labels(XactEvent event)
 		default:
 			break;
 	}
-}
-
-/* (of every transaction) */
-static void
-xact_callback(XactEvent event, void *arg)
-{
-	if (unlikely(labelled != NULL))
-		end_labels(event);
 }
 
 void

@@ -87,13 +87,7 @@ struct LogicalDecodingContext;
 struct XLogRecordBuffer;
 extern void MotDecodeLog(const RelFileLocator *storage, const MotLogicalChange *changes, int n);
 extern void MotDecode(struct LogicalDecodingContext *ctx, struct XLogRecordBuffer *buffer);
-extern void MotDecodeDescribe(StringInfo buf, XLogReaderState *record);
-
-/* those that wait for the transaction's record: see MotXactLog */
-extern void MotDecodeAtOnce(bool stay);
-extern void MotDecodeNeverWait(void);
-extern const char *MotDecodeWaiting(int *len);
-extern void MotDecodeForget(void);
+extern void MotDecodeDescribe(StringInfo buf, const char *data, size_t len);
 
 /* async.c */
 extern const MotShmem MotAsyncShmem;
@@ -138,9 +132,6 @@ extern void MotReplayRecord(XLogReaderState *record);
 
 /* what a record has behind its header; raises for one of an unknown format, or that is too short */
 extern const char *MotRecordOpen(XLogReaderState *record, MotRecordHeader *header, size_t *len);
-
-/* COMMIT_CHANGES: the changes */
-extern const char *MotRecordChanges(XLogReaderState *record, MotRecordHeader *header, size_t *len);
 
 /* transactions that are committed go there, and no further; NULL: they are applied */
 extern void (*MotReplayInto) (const char *ops, size_t len, XLogRecPtr lsn);

@@ -10,8 +10,8 @@
  * snapshot that goes with it has to leave out just those commits that it does not see; that
  * there are a few of them by the time when it is asked for, is to be expected.
  *
- * Where the log is decoded what changes ordinary tables while a slot is made has an xid.  Each
- * process writes down the numbers of its latest commits; what the snapshot does not see of them is beyond
+ * Where the log is decoded all that changes ordinary tables has an xid.  Each process
+ * writes down the numbers of its latest commits; what the snapshot does not see of them is beyond
  * the engine's snapshot (mot_beyond).  If one process has had so many that the first of them are
  * forgotten, the snapshot cannot be had, which is an error; a subscription tries again.
  *
@@ -27,27 +27,17 @@
  * (mot_engine_keep), until there is none, which whoever commits next finds, or the maintenance worker.
  * Who imports the snapshot publishes what is kept as his own, while the walsender still has his.
  *
- * A commit that changes ordinary tables only needs no xid for decoding (wal/log/decode.c), and no
- * snapshot could leave it out.  Such snapshots are made by walsenders with a database only, before
- * they stream.  So each is in a list from its authentication on, and waits for those that are about
- * to commit without an xid (they pass); who finds one in the list that does not stream gets an xid.
- * So nobody passes from before the beginning of a slot until its snapshot has gone.  A walsender
- * that stops to stream has no occasion to wait: who has passed it meanwhile says so, and a snapshot
- * that it exports then is of no use to us.  (One that begins a transaction waits again.)
- *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "compat/compat.h"
 #include "faults.h"
-#include "miscadmin.h"
 #include "port/atomics.h"
 #include "replication/slot.h"
 #include "replication/walsender.h"
 #include "replication/walsender_private.h"
 #include "storage/fd.h"
-#include "storage/ipc.h"
 #include "storage/proc.h"
 #include "storage/spin.h"
 #include "utils/snapmgr.h"
@@ -65,24 +55,12 @@ typedef struct Commit
 typedef struct Commits
 {
 	pg_atomic_uint64 n;			/* so many have been written down */
-	pg_atomic_uint32 passes;	/* odd: one without an xid is on its way */
 	Commit		commit[MOT_DECODED_KEPT];	/* the latest */
 } Commits;
-
-typedef struct Sender
-{
-	pg_atomic_uint32 pid;		/* 0: none */
-	pg_atomic_uint32 passed;	/* commits have passed it since it has waited */
-} Sender;
-
-#define SENDERS 64
 
 typedef struct Shared
 {
 	slock_t		mutex;			/* of what the engine keeps */
-	pg_atomic_uint32 used;		/* places of senders ever used: 0 .. used - 1 */
-	pg_atomic_uint32 more;		/* those that found no place */
-	Sender		sender[SENDERS];
 	Commits		process[FLEXIBLE_ARRAY_MEMBER];
 } Shared;
 
@@ -90,17 +68,6 @@ static Shared *shared = NULL;
 
 /* who has exported the snapshot that this transaction has imported */
 static int	exporter = 0;
-
-/* our place, as a walsender */
-static Sender *mine = NULL;
-bool		MotDecodedPassing = false;
-
-/* libpq/auth.h, which needs what a server's headers alone do not bring (gssapi.h) */
-struct Port;
-typedef void (*ClientAuthentication_hook_type) (struct Port *, int);
-extern PGDLLIMPORT ClientAuthentication_hook_type ClientAuthentication_hook;
-
-static ClientAuthentication_hook_type prev_authentication = NULL;
 
 static void
 init_mutex(void)
@@ -149,148 +116,6 @@ is_copied(void)
 	}
 	return false;
 }
-
-/* ------------------------------------------------- commits without an xid */
-
-/* May it make a slot, or has it made one with a snapshot? */
-static bool
-may_copy(int pid)
-{
-	for (int i = 0; i < max_wal_senders; i++)
-	{
-		volatile WalSnd *sender = &WalSndCtl->walsnds[i];
-
-		if (sender->pid == pid)
-			return sender->state < WALSNDSTATE_CATCHUP;
-	}
-	return true;
-}
-
-/* pass: those who may are told that they have been passed */
-static bool
-any_may_copy(bool pass)
-{
-	uint32		used = pg_atomic_read_u32(&shared->used);
-	bool		any = pg_atomic_read_u32(&shared->more) > 0;
-
-	for (uint32 i = 0; i < used; i++)
-	{
-		int			pid = (int) pg_atomic_read_u32(&shared->sender[i].pid);
-
-		if (likely(pid == 0 || !may_copy(pid)))
-			continue;
-		any = true;
-		if (pass)
-			pg_atomic_write_u32(&shared->sender[i].passed, 1);
-	}
-	return any;
-}
-
-bool
-MotDecodedPasses(void)
-{
-	pg_atomic_uint32 *passes = &shared->process[MotMySlot()].passes;
-
-	if (MotDecodedPassing)
-		return true;
-	/* exchange: a full barrier between this and the look at the list */
-	pg_atomic_exchange_u32(passes, pg_atomic_read_u32(passes) + 1);
-	MotDecodedPassing = true;
-	if (likely(!any_may_copy(false)))
-		return true;
-	MotDecodedPassed();
-	return false;
-}
-
-void
-MotDecodedInserted(void)
-{
-	(void) any_may_copy(true);
-}
-
-void
-MotDecodedPassed(void)
-{
-	pg_atomic_uint32 *passes = &shared->process[MotMySlot()].passes;
-
-	/* what was installed is there before */
-	pg_write_barrier();
-	pg_atomic_write_u32(passes, pg_atomic_read_u32(passes) + 1);
-	MotDecodedPassing = false;
-}
-
-/* A walsender is in the list: nobody passes it any more when this returns. */
-void
-MotDecodedHeld(void)
-{
-	pg_memory_barrier();
-	for (int i = 0; i < MotProcessSlots(); i++)
-	{
-		pg_atomic_uint32 *passes = &shared->process[i].passes;
-		uint32		now = pg_atomic_read_u32(passes);
-
-		while (now % 2 != 0 && pg_atomic_read_u32(passes) == now)
-		{
-			CHECK_FOR_INTERRUPTS();
-			pg_usleep(100);
-		}
-	}
-	pg_memory_barrier();
-	if (mine != NULL)
-		pg_atomic_write_u32(&mine->passed, 0);
-}
-
-/* Has nobody passed whose snapshot is looked at? */
-bool
-MotDecodedKnown(void)
-{
-	for (int i = 0; exporter != 0 && i < SENDERS; i++)
-		if ((int) pg_atomic_read_u32(&shared->sender[i].pid) == exporter)
-			return pg_atomic_read_u32(&shared->sender[i].passed) == 0;
-	return true;
-}
-
-static void
-leave_list(int code, Datum arg)
-{
-	if (mine != NULL)
-		pg_atomic_write_u32(&mine->pid, 0);
-	else
-		pg_atomic_fetch_sub_u32(&shared->more, 1);
-	mine = NULL;
-}
-
-static void
-authenticated(struct Port *port, int status)
-{
-	if (prev_authentication)
-		prev_authentication(port, status);
-	if (status != STATUS_OK || !am_db_walsender || MotEngine == NULL)
-		return;
-	for (uint32 i = 0; i < SENDERS && mine == NULL; i++)
-	{
-		uint32		none = 0;
-		uint32		used = pg_atomic_read_u32(&shared->used);
-
-		while (used <= i && !pg_atomic_compare_exchange_u32(&shared->used, &used, i + 1))
-			;
-		if (pg_atomic_compare_exchange_u32(&shared->sender[i].pid, &none, (uint32) MyProcPid))
-			mine = &shared->sender[i];
-	}
-	if (mine == NULL)
-		pg_atomic_fetch_add_u32(&shared->more, 1);
-	on_shmem_exit(leave_list, (Datum) 0);
-	MotDecodedHeld();
-}
-
-void
-MotDecodedInit(void)
-{
-	prev_authentication = ClientAuthentication_hook;
-	ClientAuthentication_hook = authenticated;
-}
-
-/* -------------------------------------------------------- commits with an xid */
 
 /* oldest: commits with greater numbers may be unseen; or MOT_TS_NONE */
 static void

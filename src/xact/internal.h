@@ -53,18 +53,6 @@ extern bool MotDecodedImport(mot_session *session, const char *identifier);
 extern bool MotDecodedLower(mot_session *session, mot_ts ts);
 extern void MotDecodedServe(void);
 
-/*
- * A commit without an xid whose changes are decoded.  Passes: in PRE_COMMIT; false: it is to have
- * one.  Inserted: its record.  Passed: it has been installed, or given up.
- */
-extern void MotDecodedInit(void);
-extern bool MotDecodedPassing;	/* ours is on its way */
-extern bool MotDecodedPasses(void);
-extern void MotDecodedInserted(void);
-extern void MotDecodedPassed(void);
-extern bool MotDecodedKnown(void);
-extern void MotDecodedHeld(void);
-
 /* fair.c: a SERIALIZABLE transaction is about to take its snapshot; has committed changes */
 extern void MotFairBegin(void);
 extern void MotFairCommitted(void);

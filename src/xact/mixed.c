@@ -638,8 +638,6 @@ MotMixedTakeDecoded(mot_session *session, Snapshot snapshot, bool *known)
 	mot_ts		upto;
 
 	*known = false;
-	if (!MotDecodedKnown())
-		return taken;
 	MotBeforeSnapshot();
 	if (pg_atomic_read_u32(MotPreparedUsed) != 0)
 		MotPreparedCatchUp(snapshot);

@@ -168,27 +168,9 @@ MotSnapshotInit(void)
 
 /* ---------------------------------------------------------------- queries */
 
-/* Does it change tables of another kind? */
-static bool
-changes_others(const QueryDesc *query)
-{
-	if (query->operation == CMD_UTILITY ||
-		(query->operation == CMD_SELECT && !query->plannedstmt->hasModifyingCTE))
-		return false;
-	/* (rows may go to any partition) */
-	foreach_node(RangeTblEntry, rte, query->plannedstmt->rtable)
-	{
-		if (rte->rtekind == RTE_RELATION && rte->rellockmode == RowExclusiveLock && !MotOrdinaryTable(rte->relid))
-			return true;
-	}
-	return false;
-}
-
 static void
 executor_start(QueryDesc *query, int eflags)
 {
-	if (unlikely(XLogLogicalInfoActive()) && changes_others(query))
-		MotChangesAtOnce();
 	/* before the plan's nodes are initialised: they may ask for the view */
 	MotQueryBegins(query, eflags);
 	prev_ExecutorStart(query, eflags);
@@ -488,7 +470,6 @@ hold_early(void)
 	if (!XLogLogicalInfoActive() || MotEngine == NULL || XactIsoLevel != XACT_REPEATABLE_READ || !IsTransactionBlock() ||
 		FirstSnapshotSet || nrunning > 0 || MotTablesAwaited())
 		return;
-	MotDecodedHeld();
 	add_entry(&early_tag, NULL)->taken = MotMixedTake(MotSession(), NULL);
 	transaction_decoded = true;
 }

@@ -96,7 +96,6 @@ MotXactInit(void)
 	MotWorkersInit();
 	MotHeldInit();
 	MotWaitInit();
-	MotDecodedInit();
 	RegisterXactCallback(xact_callback, NULL);
 	RegisterSubXactCallback(subxact_callback, NULL);
 }
@@ -157,47 +156,6 @@ MotLogChanges(const RelFileLocator *storage, const MotLogicalChange *changes, in
 {
 	if (log != NULL)
 		log->change(storage, changes, n);
-}
-
-void
-MotChangesAtOnce(void)
-{
-	if (log != NULL)
-		log->changes_at_once(true);
-}
-
-void
-MotChangesNeverWait(void)
-{
-	if (log != NULL)
-		log->changes_never_wait();
-}
-
-/* (what a statement within one of these does has hooks of its own; savepoints: subxact_callback) */
-void
-MotChangesUtility(const Node *stmt)
-{
-	if (!XLogLogicalInfoActive())
-		return;
-	switch (nodeTag(stmt))
-	{
-		case T_TransactionStmt:
-		case T_VariableSetStmt:
-		case T_VariableShowStmt:
-		case T_ConstraintsSetStmt:
-		case T_DeclareCursorStmt:
-		case T_FetchStmt:
-		case T_ClosePortalStmt:
-		case T_PrepareStmt:
-		case T_ExecuteStmt:
-		case T_DeallocateStmt:
-		case T_CallStmt:
-		case T_DoStmt:
-		case T_LockStmt:
-			break;
-		default:
-			MotChangesAtOnce();
-	}
 }
 
 /* once for each subtransaction that writes; before it does */
@@ -368,8 +326,6 @@ subxact_callback(SubXactEvent event, SubTransactionId mySubid,
 			if (MotOpenSession != NULL && mot_txn_active(MotOpenSession))
 				set_mark(level, mot_txn_mark(MotOpenSession));
 			writable = false;
-			if (unlikely(XLogLogicalInfoActive()) && log != NULL)
-				log->changes_at_once(false);
 			break;
 
 		case SUBXACT_EVENT_ABORT_SUB:
@@ -452,14 +408,9 @@ before_commit(void)
 		MotMixedAnnounce(false);
 	if (log != NULL && changes)
 	{
-		bool		waited = log->changes_wait();
-
 		MOT_FAULT("commit-prepared");
 		logged = true;
 		log->prepare(MotOpenSession);
-		/* there was much to log */
-		if (unlikely(waited) && TransactionIdIsValid(GetTopTransactionIdIfAny()) && !MotMixedAnnounced())
-			MotMixedAnnounce(false);
 		MOT_FAULT("commit-ready");
 		if (TransactionIdIsValid(GetTopTransactionIdIfAny()))
 			MOT_FAULT("mixed-logged");
@@ -533,14 +484,6 @@ wait_first(bool changes)
 		MotTimeWaitOver();
 	}
 
-	/*
-	 * one that others may have to tell from those that a copy has is a mixed
-	 * one
-	 */
-	if (changes && unlikely(XLogLogicalInfoActive()) && log != NULL && log->changes_wait() &&
-		!TransactionIdIsValid(GetTopTransactionIdIfAny()) &&
-		(log->waits() || MotReplicationOrigin() != 0 || !MotDecodedPasses()))
-		(void) GetCurrentTransactionId();
 	mixed = TransactionIdIsValid(GetTopTransactionIdIfAny());
 
 	/*
@@ -772,8 +715,6 @@ finish_commit(void)
 
 	if (logged && session != NULL)
 		log->insert(session);
-	if (unlikely(MotDecodedPassing))
-		MotDecodedInserted();
 	if (changes || loaded)
 	{
 		mot_ts		ts = 0;
@@ -798,8 +739,6 @@ finish_commit(void)
 	participant->commit();
 	if (logged && session != NULL)
 		log->installed(session);
-	if (unlikely(MotDecodedPassing))
-		MotDecodedPassed();
 	if (unlikely(mot_islands != MOT_ISLANDS_OFF))
 		MotIslandsEnd(session);
 	logged = false;
@@ -825,8 +764,6 @@ finish_abort(void)
 	MotPreparedEnd(log);
 	if (log != NULL && MotOpenSession != NULL)
 		log->abort();
-	if (unlikely(MotDecodedPassing))
-		MotDecodedPassed();
 	if (unlikely(mot_islands != MOT_ISLANDS_OFF))
 		MotIslandsEnd(MotOpenSession);
 	logged = false;

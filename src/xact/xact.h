@@ -214,9 +214,7 @@ extern void MotXactSetParticipant(const MotXactParticipant *participant);
  * committed), abort (at any time before, also when nothing was prepared). before_snapshot: an
  * engine snapshot is about to be taken to go with a PostgreSQL snapshot (standbys: what that sees
  * has to be applied).  amend: MotAmendRow. change: what logical decoding is to find of changes that
- * have been made; gives the (sub)transaction an xid, or waits for its record.  changes_at_once: what
- * waits is logged now, and gives the transaction an xid; stay: nothing waits any more until it ends.
- * changes_never_wait: nor in this session.  changes_wait: does anything?
+ * have been made; gives the (sub)transaction an xid.
  */
 typedef struct MotXactLog
 {
@@ -234,9 +232,6 @@ typedef struct MotXactLog
 	mot_status	(*amend) (mot_session *session, mot_table *table, mot_row *row, const mot_version *seen,
 						  size_t columns, unsigned host_bits, const void *data, size_t size);
 	void		(*change) (const RelFileLocator *storage, const MotLogicalChange *changes, int n);
-	void		(*changes_at_once) (bool stay);
-	void		(*changes_never_wait) (void);
-	bool		(*changes_wait) (void);
 
 	/*
 	 * Two-phase commit (prepared.c).  names: is there a key by which the
@@ -288,14 +283,6 @@ extern mot_status MotAmendRow(mot_table *table, mot_row *row, const mot_version 
 
 /* what logical decoding is to find of changes that have been made */
 extern void MotLogChanges(const RelFileLocator *storage, const MotLogicalChange *changes, int n);
-
-/*
- * This statement may change what is not in memory-optimized tables: what logical decoding shows of
- * the transaction is not to be found at its end only.
- */
-extern void MotChangesAtOnce(void);
-extern void MotChangesNeverWait(void);	/* in this session */
-extern void MotChangesUtility(const Node *stmt);
 
 /*
  * For the applier of a mixed transaction's record on a standby: as a writer

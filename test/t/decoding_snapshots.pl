@@ -93,10 +93,7 @@ SKIP:
 for my $round (1 .. 5)
 {
 	my $load = load(3);
-	# (it comes while they commit)
 	select undef, undef, undef, 0.3 + rand;
-	$sender->quit;
-	$sender = walsender();
 	($exported) = $sender->query($create) =~ /([0-9A-F]{8}-[0-9A-F]{8}-\d+)/;
 	select undef, undef, undef, rand() / 2;
 	my @counts = map { "SELECT '$_', count(*), sum(n) FROM ${_}_once" } @names;

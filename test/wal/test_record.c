@@ -642,53 +642,6 @@ test_logical(void)
 	ok(told, "... and not beyond their end");
 }
 
-/* the xid of a change whose record has none, and the changes within a commit's record */
-static void
-test_changes_elsewhere(void)
-{
-	static const size_t lens[] = {0, 1, 127, 128, 700};
-	RelFileLocator storage = {1663, 5, 16384};
-	TransactionId xid = 0x12345678;
-	TransactionId found;
-	char		bytes[MOT_RECORD_STORAGE_SIZE + sizeof(xid)];
-	bool		good = true;
-	bool		cut = true;
-
-	(void) MotRecordPutStorage(bytes, &storage);
-	memcpy(bytes + MOT_RECORD_STORAGE_SIZE, &xid, sizeof(xid));
-	for (size_t len = MOT_RECORD_STORAGE_SIZE; len <= sizeof(bytes); len++)
-	{
-		size_t		behind = MOT_RECORD_STORAGE_SIZE;
-		bool		read = MotRecordGetXid(guarded(bytes, len), len, &behind, &found);
-
-		if (len < sizeof(bytes))
-			cut = cut && !read;
-		else
-			good = read && found == xid && behind == sizeof(bytes);
-	}
-	for (int i = 0; i < lengthof(lens); i++)
-	{
-		static char record[MOT_RECORD_ROW_MAX + 1000];
-		int			n = MotRecordPutLength(record, lens[i]);
-		size_t		total = n + lens[i] + 3;	/* and operations */
-		const char *changes;
-		const char *p;
-		size_t		len;
-
-		memset(record + n, 'c', lens[i] + 3);
-		p = guarded(record, total);
-		good = good && n <= MOT_RECORD_ROW_MAX && MotRecordGetChanges(&p, guard, &changes, &len) &&
-			len == lens[i] && guard - p == 3 && changes + len == p;
-		for (size_t k = 0; k < total - 3; k++)
-		{
-			p = guarded(record, k);
-			cut = cut && !MotRecordGetChanges(&p, guard, &changes, &len);
-		}
-	}
-	ok(good, "changes are found within other records, and whose they are");
-	ok(cut, "... or told to be cut short");
-}
-
 int
 main(void)
 {
@@ -702,7 +655,6 @@ main(void)
 	test_damage();
 	test_long();
 	test_logical();
-	test_changes_elsewhere();
 	printf("1..%d\n", tests);
 	return failed ? 1 : 0;
 }

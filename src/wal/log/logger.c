@@ -14,9 +14,6 @@
  * Such a transaction is given an xid, if it has none: then it is complete in
  * the log at the end of PRE_COMMIT, as a mixed one is, and has left the gate.
  *
- * What logical decoding shows of a MOT-only transaction goes into the same record; of
- * others, into records before it (decode.c).
- *
  * At PREPARE TRANSACTION the record says that besides, and which rows are locked more
  * than its changes tell; and checkpoints get a copy of it, since they may come when the
  * log has gone (prepared.c).
@@ -124,15 +121,6 @@ static void write_piece(const char *prefix, int prefix_len, const char *ops, int
 static void drop_front(int n);
 static void forget_transaction(void);
 
-static bool
-changes_wait(void)
-{
-	int			len;
-
-	(void) MotDecodeWaiting(&len);
-	return len > 0;
-}
-
 static const MotXactLog xact_log = {
 	.writable = MotWalCheckWritable,
 	.waits = MotDurableWaits,
@@ -144,9 +132,6 @@ static const MotXactLog xact_log = {
 	.abort = logger_abort,
 	.amend = logger_amend,
 	.change = MotDecodeLog,
-	.changes_at_once = MotDecodeAtOnce,
-	.changes_never_wait = MotDecodeNeverWait,
-	.changes_wait = changes_wait,
 	.before_snapshot = MotInDoubtCatchUp,
 	.names = logger_names,
 	.keep = logger_keep,
@@ -182,8 +167,6 @@ logger_prepare(mot_session *session)
 	if (unlikely(row_cxt == NULL))
 		make_memory();
 	resetStringInfo(&buffer);
-	if (TransactionIdIsValid(GetTopTransactionIdIfAny()))
-		MotDecodeAtOnce(false);
 
 	logging.changes = MotStorageChanges();
 	if (unlikely(logging.changes != NIL))
@@ -193,11 +176,8 @@ logger_prepare(mot_session *session)
 	if (unlikely(logging.changes != NIL))
 		log_new_indexes();
 
-	/*
-	 * locks only, or everything was undone by a savepoint (decoding shows
-	 * what was undone otherwise)
-	 */
-	if (buffer.len == 0 && logging.stream == InvalidXLogRecPtr && !changes_wait())
+	/* locks only, or everything was undone by a savepoint */
+	if (buffer.len == 0 && logging.stream == InvalidXLogRecPtr)
 		return;
 
 	xid = GetTopTransactionIdIfAny();
@@ -225,7 +205,6 @@ logger_keep(mot_session *session, const char *gid, bool keeps_reads)
 
 	if (unlikely(row_cxt == NULL))
 		make_memory();
-	MotDecodeAtOnce(false);
 	resetStringInfo(&buffer);
 	logging.keeps = true;
 	begin = buffer.len;
@@ -255,22 +234,18 @@ static void
 logger_insert(mot_session *session)
 {
 	XLogRecPtr	end;
-	const char *changes;
-	int			changes_len;
-	uint8		info;
+	uint8		info = MOT_XLOG_COMMIT;
 
 	/* also for who has only drawn: a checkpoint is not to see half of it */
 	if (logging.entered || logging.ready)
 		logger_enter();
 	if (!logging.ready)
 		return;
-	changes = MotDecodeWaiting(&changes_len);
-	info = changes_len > 0 ? MOT_XLOG_COMMIT_CHANGES : MOT_XLOG_COMMIT;
 	if (synchronous_commit >= SYNCHRONOUS_COMMIT_REMOTE_APPLY)
 		info |= MOT_XLOG_REPLY;
 
 	START_CRIT_SECTION();
-	end = write_record(info, GetCurrentTransactionStopTimestamp(), changes, changes_len,
+	end = write_record(info, GetCurrentTransactionStopTimestamp(), NULL, 0,
 					   buffer.data, buffer.len);
 	logging.complete = true;
 	MotDurableNote(session, end);
@@ -294,7 +269,6 @@ logger_installed(mot_session *session)
 	}
 	if (logging.entered)
 		MotGateLeave();
-	MotDecodeForget();
 	forget_transaction();
 }
 
@@ -315,7 +289,6 @@ logger_abort(void)
 		(void) unlink(logging.copy);
 	if (logging.entered)
 		MotGateLeave();
-	MotDecodeForget();
 	forget_transaction();
 }
 
@@ -834,7 +807,6 @@ static void
 write_piece(const char *prefix, int prefix_len, const char *ops, int len)
 {
 	(void) GetTopTransactionId();
-	MotDecodeAtOnce(false);
 	MotGateEnter(true);
 	logging.entered = true;
 	(void) write_record(MOT_XLOG_PIECE, 0, prefix, prefix_len, ops, len);
@@ -850,14 +822,11 @@ write_record(uint8 info, TimestampTz time, const char *prefix, int prefix_len,
 			 const char *ops, int len)
 {
 	MotRecordHeader header = {logging.stream, time};
-	char		bytes[MOT_RECORD_HEADER_MAX + MOT_RECORD_ROW_MAX];
-	int			n = MotRecordPutHeader(bytes, &header);
+	char		bytes[MOT_RECORD_HEADER_MAX];
 	XLogRecPtr	end;
 
-	if ((info & MOT_XLOG_KIND) == MOT_XLOG_COMMIT_CHANGES)
-		n += MotRecordPutLength(bytes + n, prefix_len);
 	XLogBeginInsert();
-	XLogRegisterData(bytes, n);
+	XLogRegisterData(bytes, MotRecordPutHeader(bytes, &header));
 	if (prefix_len > 0)
 		XLogRegisterData(unconstify(char *, prefix), prefix_len);
 	if (len > 0)

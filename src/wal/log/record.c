@@ -651,28 +651,6 @@ MotRecordGetStorage(const char *data, size_t len, RelFileLocator *storage, int *
 	return p - data;
 }
 
-bool
-MotRecordGetXid(const char *data, size_t len, size_t *behind, TransactionId *xid)
-{
-	if (len - *behind < sizeof(*xid))
-		return false;
-	memcpy(xid, data + *behind, sizeof(*xid));
-	*behind += sizeof(*xid);
-	return true;
-}
-
-int
-MotRecordPutLength(char *to, size_t len)
-{
-	return (int) (put_varint(to, len) - to);
-}
-
-bool
-MotRecordGetChanges(const char **p, const char *end, const char **changes, size_t *len)
-{
-	return get_bytes(p, end, changes, len);
-}
-
 static bool
 get_row(const char **p, const char *end, bool has, MotLogicalRow *row)
 {

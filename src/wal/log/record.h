@@ -26,10 +26,7 @@
  *						tablespace 4, database 4, file 4; then changes.  Each is a byte that
  *						says of what kind it is (MotLogicalKind) and whether there is an old
  *						row (0x10) and a new one (0x20); and these rows: v host bits, v size,
- *						row bytes.  If the WAL record has no xid, it lies behind the file, 4 bytes
- *	MOT_XLOG_COMMIT_CHANGES	COMMIT, and what logical decoding shows of it.  Behind the header: v
- *						length, and as many bytes, for each table: what CHANGES begins with,
- *						length 4, changes as there
+ *						row bytes
  *
  * A stream is named by the position at which its first piece starts.
  *
@@ -93,12 +90,9 @@ extern int	mot_resource_manager_id;	/* MOT_RMGR_ID, unless it is set */
 #define MOT_XLOG_FORGET 0x40
 #define MOT_XLOG_START	0x50
 #define MOT_XLOG_CHANGES 0x60
-#define MOT_XLOG_COMMIT_CHANGES 0x70
 #define MOT_XLOG_KIND	0x70
 
-#define MOT_XLOG_IS_COMMIT(kind) ((kind) == MOT_XLOG_COMMIT || (kind) == MOT_XLOG_COMMIT_CHANGES)
-
-/* with these: whoever committed may wait for a standby to have applied it (remote_apply) */
+/* with COMMIT: whoever committed may wait for a standby to have applied it (remote_apply) */
 #define MOT_XLOG_REPLY	0x80
 
 #define MOT_PIECE_SIZE (512 * 1024)
@@ -198,13 +192,6 @@ extern int	MotRecordPutRow(char *to, const MotLogicalRow *row);
 
 /* as MotRecordGetHeader */
 extern size_t MotRecordGetStorage(const char *data, size_t len, RelFileLocator *storage, int *format);
-
-/* ... and the xid behind it; false: it is not there */
-extern bool MotRecordGetXid(const char *data, size_t len, size_t *behind, TransactionId *xid);
-
-/* COMMIT_CHANGES: the length of the changes, written (MOT_RECORD_ROW_MAX at most); and all of them */
-extern int	MotRecordPutLength(char *to, size_t len);
-extern bool MotRecordGetChanges(const char **p, const char *end, const char **changes, size_t *len);
 
 /* as MotRecordNext; rows point into the record */
 extern bool MotRecordNextLogical(const char **p, const char *end, MotLogicalChange *change, const char **error);

@@ -287,47 +287,21 @@ pause_before(XLogReaderState *record)
 	}
 }
 
-/* *changes: what decoding shows of it, if that is in it */
-static const char *
-open_record(XLogReaderState *record, MotRecordHeader *header, size_t *len, const char **changes, size_t *changes_len)
+const char *
+MotRecordOpen(XLogReaderState *record, MotRecordHeader *header, size_t *len)
 {
 	const char *data = XLogRecGetData(record);
 	size_t		total = XLogRecGetDataLen(record);
 	int			format;
 	size_t		behind = MotRecordGetHeader(data, total, header, &format);
-	const char *end;
 
 	if (unlikely(format > MOT_RECORD_FORMAT))
 		MotRaiseFormat(psprintf("redo of memory-optimized tables at %X/%X", LSN_FORMAT_ARGS(record->ReadRecPtr)),
 					   format, MOT_RECORD_FORMAT);
 	if (unlikely(behind == 0))
 		MotRedoRaiseDamaged(record->ReadRecPtr, "too short");
-	end = data + total;
-	data += behind;
-	if ((XLogRecGetInfo(record) & MOT_XLOG_KIND) == MOT_XLOG_COMMIT_CHANGES &&
-		!MotRecordGetChanges(&data, end, changes, changes_len))
-		MotRedoRaiseDamaged(record->ReadRecPtr, "changes run over the end");
-	*len = end - data;
-	return data;
-}
-
-const char *
-MotRecordOpen(XLogReaderState *record, MotRecordHeader *header, size_t *len)
-{
-	const char *changes;
-	size_t		changes_len;
-
-	return open_record(record, header, len, &changes, &changes_len);
-}
-
-const char *
-MotRecordChanges(XLogReaderState *record, MotRecordHeader *header, size_t *len)
-{
-	const char *changes = NULL;
-	size_t		ops_len;
-
-	(void) open_record(record, header, &ops_len, &changes, len);
-	return changes;
+	*len = total - behind;
+	return data + behind;
 }
 
 /*
@@ -341,7 +315,7 @@ delay_commit(XLogReaderState *record)
 	size_t		len;
 
 	if (recovery_min_apply_delay <= 0 || !reachedConsistency ||
-		!MOT_XLOG_IS_COMMIT(XLogRecGetInfo(record) & MOT_XLOG_KIND))
+		(XLogRecGetInfo(record) & MOT_XLOG_KIND) != MOT_XLOG_COMMIT)
 		return;
 	(void) MotRecordOpen(record, &header, &len);
 	while (!PromoteIsTriggered() && !(IsPromoteSignaled() && CheckPromoteSignal()) && !MotPromoteFileExists())
@@ -425,8 +399,6 @@ replay(XLogReaderState *record)
 	Stream	   *stream = NULL;
 	const char *mapped = NULL;
 
-	if (kind == MOT_XLOG_COMMIT_CHANGES)
-		kind = MOT_XLOG_COMMIT;
 	if (kind == MOT_XLOG_START)
 	{
 		MotReplayForget();
@@ -684,8 +656,7 @@ replay_identify(uint8 info)
 		[MOT_XLOG_PIECE] = "PIECE",
 		[MOT_XLOG_FORGET] = "FORGET",
 		[MOT_XLOG_START] = "START",
-		[MOT_XLOG_CHANGES] = "CHANGES",
-		[MOT_XLOG_COMMIT_CHANGES] = "COMMIT_CHANGES"
+		[MOT_XLOG_CHANGES] = "CHANGES"
 	};
 
 	return names[info & MOT_XLOG_KIND];
@@ -703,7 +674,7 @@ replay_desc(StringInfo buf, XLogReaderState *record)
 
 	if (kind == MOT_XLOG_CHANGES)
 	{
-		MotDecodeDescribe(buf, record);
+		MotDecodeDescribe(buf, data, len);
 		return;
 	}
 	behind = MotRecordGetHeader(data, len, &header, &format);
@@ -711,13 +682,8 @@ replay_desc(StringInfo buf, XLogReaderState *record)
 		appendStringInfo(buf, "format %d", format);
 	if (kind == MOT_XLOG_START || behind == 0)
 		return;
-	if (kind == MOT_XLOG_COMMIT_CHANGES)
-		data = MotRecordOpen(record, &header, &len);
-	else
-	{
-		data += behind;
-		len -= behind;
-	}
+	data += behind;
+	len -= behind;
 
 	appendStringInfo(buf, "stream %X/%X", LSN_FORMAT_ARGS(header.stream));
 	if (kind == MOT_XLOG_FORGET)
