@@ -132,7 +132,8 @@ LLVMFuzzerTestOneInput(const uint8 *data, size_t size)
 	read_it(bytes, size, 0xff);
 	put_between(bytes, size);
 	memcpy(&n, bytes, Min(size, sizeof(n)));
-	spread(n >> (n & 63));
+	/* (of as many rows as can be) */
+	spread(n >> (24 + n % 40));
 	fuzz_free_all();
 	return 0;
 }

@@ -617,21 +617,21 @@ class Soak:
             self.down = True
             self.epoch += 1
         began = time.monotonic()
-        if kind == "backend":
-            pids = [pid for pid, title in self.children() if "[local]" in title and not title.endswith("idle")] or \
-                [pid for pid, title in self.children() if "[local]" in title]
-            os.kill(self.rng.choice(pids), signal.SIGKILL)
-        elif kind == "worker":
-            pids = [pid for pid, title in self.children() if "[local]" not in title and "logger" not in title]
-            pid = self.rng.choice(pids)
-            kind += " (%s)" % dict(self.children()).get(pid, "?").replace("postgres: ", "")
-            os.kill(pid, signal.SIGKILL)
-        elif kind == "immediate":
-            self.pg_ctl("-m", "immediate", "stop")
-        elif kind == "fast":
-            self.pg_ctl("-m", "fast", "stop")
-        elif kind == "postmaster":
-            os.kill(self.postmaster(), signal.SIGKILL)
+        while True:
+            try:
+                victim = self.postmaster()
+                if kind in ("backend", "worker"):
+                    victim, title = self.rng.choice([c for c in self.children() if ("[local]" in c[1]) == (kind == "backend")])
+                    if kind == "worker":
+                        kind += " (%s)" % title.replace("postgres: ", "")
+                if kind in ("immediate", "fast"):
+                    self.pg_ctl("-m", kind, "stop")
+                else:
+                    os.kill(victim, signal.SIGKILL)
+                break
+            except (ProcessLookupError, IndexError):
+                # (it has gone by itself)
+                kind = kind.split(" ")[0]
         if kind in ("immediate", "fast", "postmaster"):
             # (while processes of the one before are there it refuses)
             while self.pg_ctl("start") != 0 and time.monotonic() < began + 300:
@@ -673,16 +673,20 @@ class Soak:
     # measuring
 
     def processes(self):
+        """the background, and a hundred backends that stand for all: the kernel walks each one's pages"""
+        children = self.children()
+        backends = [c for c in children if "[local]" in c[1]]
+        looked = random.sample(backends, min(100, len(backends)))
         found = []
-        for pid, title in self.children() + [(self.postmaster(), "postmaster")]:
+        for pid, title in looked + [c for c in children if "[local]" not in c[1]] + [(self.postmaster(), "postmaster")]:
             try:
                 with open("/proc/%d/smaps_rollup" % pid) as f:
                     m = {line.split(":")[0]: int(line.split()[1]) for line in f if line.rstrip().endswith("kB")}
                 found.append({"pid": pid, "title": title, "pss": m["Pss"], "anon": m["Pss_Anon"], "shmem": m["Pss_Shmem"],
-                              "fds": len(os.listdir("/proc/%d/fd" % pid))})
+                              "fds": len(os.listdir("/proc/%d/fd" % pid)), "weight": len(backends) / len(looked) if "[local]" in title else 1})
             except (OSError, KeyError):
                 pass
-        return found
+        return found, len(backends)
 
     def disk(self):
         sizes = collections.Counter()
@@ -716,7 +720,7 @@ class Soak:
             cur.execute("SELECT application_name, count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' GROUP BY 1")
             clients = dict(cur.fetchall())
             cur.execute("SELECT pid, extract(epoch FROM now() - xact_start)::int, state, wait_event, left(query, 80) FROM pg_stat_activity "
-                        "WHERE application_name IN ('soak writer', 'soak visitor') AND xact_start < now() - interval '5 min'")
+                        "WHERE application_name IN ('soak writer', 'soak visitor') AND state <> 'idle' AND xact_start < now() - interval '5 min'")
             stuck = cur.fetchall()
             cur.execute("SELECT relname, rows, row_bytes, index_bytes FROM mot_stat_tables ORDER BY 1")
             tables = cur.fetchall()
@@ -730,7 +734,7 @@ class Soak:
             self.problem("a checkpoint failed: %s" % error)
         if stuck:
             self.problem("stuck: %s" % stuck)
-        procs = self.processes()
+        procs, clients_there = self.processes()
         backends = [p for p in procs if "[local]" in p["title"]]
         others = [p for p in procs if "[local]" not in p["title"] and "autovacuum worker" not in p["title"] and "parallel" not in p["title"]]
         if not backends or epoch != self.epoch:
@@ -738,8 +742,8 @@ class Soak:
         s = {
             "at": round(self.now()), "commits": self.counts["writers' commits"], "visits": self.counts["connections"],
             "writers": clients.get("soak writer", 0), "visitors": clients.get("soak visitor", 0),
-            "clients": len(backends), "memory": memory, "checkpoint": checkpoint, "kept": int(kept), "tables": tables,
-            "disk": self.disk(), "pss_mb": sum(p["pss"] for p in procs) / 1024, "shared_mb": sum(p["shmem"] for p in procs) / 1024,
+            "clients": clients_there, "memory": memory, "checkpoint": checkpoint, "kept": int(kept), "tables": tables,
+            "disk": self.disk(), "pss_mb": sum(p["pss"] * p["weight"] for p in procs) / 1024, "shared_mb": sum(p["shmem"] * p["weight"] for p in procs) / 1024,
             "private_kb_each": sum(p["anon"] for p in backends) / len(backends),
             "private_kb_most": max(p["anon"] for p in backends),
             "background_mb": sum(p["anon"] for p in others) / 1024,
