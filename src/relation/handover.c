@@ -94,42 +94,39 @@ new_parcel(mot_session *session)
 	return parcel;
 }
 
+static void *
+copy_of(mot_session *session, const void *from, size_t size, mot_status *status)
+{
+	void	   *copy = mot_host_alloc(session, size, true, status);
+
+	return copy != NULL ? memcpy(copy, from, size) : NULL;
+}
+
 void *
 MotPendingPack(const Pending *list, const Defined *definitions)
 {
 	mot_session *session = MotSession();
 	mot_status	status = MOT_NO_MEMORY;
 	Parcel	   *parcel = new_parcel(session);
-	Pending   **last_pending = parcel != NULL ? &parcel->pending : NULL;
-	Defined   **last_defined = parcel != NULL ? &parcel->defined : NULL;
-	bool		full = parcel == NULL;
+	Pending   **pending;
+	Defined   **defined;
 
-	for (const Pending *p = list; p != NULL && !full; p = p->older)
-	{
-		*last_pending = mot_host_alloc(session, sizeof(Pending), true, &status);
-		full = *last_pending == NULL;
-		if (full)
-			break;
-		**last_pending = *p;
-		(*last_pending)->older = NULL;
-		last_pending = &(*last_pending)->older;
-	}
-	for (const Defined *d = definitions; d != NULL && !full; d = d->next)
-	{
-		*last_defined = mot_host_alloc(session, sizeof(Defined), true, &status);
-		full = *last_defined == NULL;
-		if (full)
-			break;
-		**last_defined = *d;
-		(*last_defined)->next = NULL;
-		last_defined = &(*last_defined)->next;
-	}
-	if (full)
-	{
-		MotPendingDiscard(parcel);
+	if (parcel == NULL)
 		MotRaiseStatus(status, NULL);
-	}
+	for (pending = &parcel->pending; list != NULL; list = list->older, pending = &(*pending)->older)
+		if ((*pending = copy_of(session, list, sizeof(Pending), &status)) == NULL)
+			goto full;
+	*pending = NULL;
+	for (defined = &parcel->defined; definitions != NULL; definitions = definitions->next, defined = &(*defined)->next)
+		if ((*defined = copy_of(session, definitions, sizeof(Defined), &status)) == NULL)
+			goto full;
+	*defined = NULL;
 	return parcel;
+
+full:
+	MotPendingDiscard(parcel);
+	MotRaiseStatus(status, NULL);
+	return NULL;				/* not reached */
 }
 
 /* Only the copy goes: what it says is to be done by somebody else. */
@@ -241,11 +238,4 @@ MotStorageRestored(void *arg)
 			p->table = mot_table_find(MotEngine, p->dbid, p->relid);
 	}
 	LWLockRelease(MotDirectoryLock);
-}
-
-/* Some could not be; whoever made the tables takes them away. */
-void
-MotStorageForget(void *parcel)
-{
-	MotPendingDiscard(parcel);
 }

@@ -66,7 +66,6 @@ extern bool MotPendingShared(const Pending *p);
 /* handover.c: of a prepared transaction, in the region */
 extern bool MotPendingPortable(const Pending *list);
 extern void *MotPendingPack(const Pending *list, const Defined *definitions);
-extern void MotPendingDiscard(void *parcel);
 extern void MotPendingEnd(void *parcel, bool committed);
 
 #endif							/* MOT_RELATION_PENDING_H */

@@ -451,7 +451,8 @@ extern List *MotStorageChanges(void);	/* palloc'd; once, at PRE_COMMIT */
 /* of a prepared transaction, by who makes it again after a restart: see handover.c */
 extern mot_status MotStorageRestore(mot_session *session, void **parcel, Oid dbid, Oid number, mot_table *table);
 extern void MotStorageRestored(void *parcel);
-extern void MotStorageForget(void *parcel); /* or it could not be */
+extern void MotPendingDiscard(void *parcel);	/* or it could not be: the
+												 * list alone */
 
 /* columns, options or the name have changed without new storage */
 extern void MotStorageDefinitionChanged(Oid relid);

@@ -20,12 +20,6 @@ hash_bytes_extended(const unsigned char *k, int keylen, uint64 seed)
 }
 
 void
-MotRaiseFormat(const char *what, int found, int known)
-{
-	siglongjmp(fuzz_error, 1);
-}
-
-void
 MotRowShapeInit(MotRowShape *shape, TupleDesc desc)
 {
 }

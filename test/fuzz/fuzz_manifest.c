@@ -11,25 +11,6 @@
 
 int			mot_resource_manager_id = MOT_RMGR_ID;
 
-pg_crc32c
-MotFileChecksum(const void *bytes, Size len)
-{
-	fuzz_read(bytes, len);
-	return 0;
-}
-
-void
-MotFileRaiseDamaged(const char *path, uint64 offset, const char *what)
-{
-	siglongjmp(fuzz_error, 1);
-}
-
-void
-MotRaiseFormat(const char *what, int found, int known)
-{
-	siglongjmp(fuzz_error, 1);
-}
-
 static void
 read_it(const char *bytes, size_t size)
 {

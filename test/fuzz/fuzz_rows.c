@@ -12,12 +12,6 @@
 static const uint8 *file_bytes;
 static size_t file_size;
 
-void
-MotFileRaiseDamaged(const char *path, uint64 offset, const char *what)
-{
-	siglongjmp(fuzz_error, 1);
-}
-
 int
 MotFileOpen(const char *path, uint64 *size)
 {

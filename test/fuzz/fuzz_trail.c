@@ -16,25 +16,6 @@ int			mot_resource_manager_id = MOT_RMGR_ID;
 static const char *file_bytes;
 static size_t file_size;
 
-pg_crc32c
-MotFileChecksum(const void *bytes, Size len)
-{
-	fuzz_read(bytes, len);
-	return 0;
-}
-
-void
-MotFileRaiseDamaged(const char *path, uint64 offset, const char *what)
-{
-	siglongjmp(fuzz_error, 1);
-}
-
-void
-MotRaiseFormat(const char *what, int found, int known)
-{
-	siglongjmp(fuzz_error, 1);
-}
-
 uint64
 GetSystemIdentifier(void)
 {

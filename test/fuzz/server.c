@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * server.c
- *	  As much of the server as fuzzed files call: memory, string buffers, errors.
+ *	  As much of the server, and of other files, as fuzzed files call: memory, string buffers, errors.
  *
  *-------------------------------------------------------------------------
  */
@@ -241,6 +241,30 @@ int
 errhint(const char *fmt,...)
 {
 	return 0;
+}
+
+/* (as wal/file.h and format.h have them) */
+extern pg_crc32c MotFileChecksum(const void *bytes, Size len);
+extern void MotFileRaiseDamaged(const char *path, uint64 offset, const char *what);
+extern void MotRaiseFormat(const char *what, int found, int known);
+
+pg_crc32c
+MotFileChecksum(const void *bytes, Size len)
+{
+	fuzz_read(bytes, len);
+	return 0;
+}
+
+void
+MotFileRaiseDamaged(const char *path, uint64 offset, const char *what)
+{
+	siglongjmp(fuzz_error, 1);
+}
+
+void
+MotRaiseFormat(const char *what, int found, int known)
+{
+	siglongjmp(fuzz_error, 1);
 }
 
 void

@@ -154,7 +154,7 @@ apply_all(mot_session *session, mot_ts held, const char *ops, size_t len, XLogRe
 		MotTargetsEach(undo_target);
 		MotTargetsForget();
 		if (restoring)
-			MotStorageForget(restored);
+			MotPendingDiscard(restored);
 		mot_session_use_reserve(session, false);
 		mot_snapshot_hold(session, held);
 		restoring = false;
