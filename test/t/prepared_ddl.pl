@@ -87,6 +87,8 @@ sub check_prepared
 	fails("SET lock_timeout = '50ms'; SELECT 1 FROM a_o", qr/canceling statement due to lock timeout/, '... against readers');
 	is(sql('SELECT ' . join ',', map { "(SELECT count(*) FROM (SELECT 1 FROM r_$_ FOR UPDATE SKIP LOCKED) x)" } qw(o f h)), '26|26|26', '... and rows of others');
 	is(sql("SELECT count(*) FROM pg_class WHERE relname ~ '^[nd]_[ofh]\$'"), '3', '... what it has made is not seen, nor what it has dropped gone');
+	# (who looks for tables that no catalogue knows)
+	is(sql("SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'mot catalogue check' AND wait_event_type = 'Lock'"), '0', '... and no worker waits for its end');
 	return;
 }
 
