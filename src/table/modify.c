@@ -22,6 +22,7 @@
 #include "commands/progress.h"
 #include "compat/calls.h"
 #include "executor/tuptable.h"
+#include "faults.h"
 #include "pgstat.h"
 #include "relation/slot.h"
 #include "utils/backend_progress.h"
@@ -181,6 +182,10 @@ lock_row(Relation rel, Target *target, ItemPointer tid, bool found, Snapshot sna
 	target->row = MotTidToVersion(target->session, target->relation->table, tid, &changes);
 	if (target->row == NULL)
 		return TM_Invisible;
+	if (found)
+	{
+		MOT_FAULT("conflict-found");
+	}
 	if (changes != 0 && changes != MOT_TID_LOCKED)
 		target->version = mot_row_after_changes(target->session, &view, target->row, changes);
 	else if (changes == MOT_TID_LOCKED)
@@ -200,6 +205,9 @@ lock_row(Relation rel, Target *target, ItemPointer tid, bool found, Snapshot sna
 		case MOT_LOCKED_NEWER:
 			target->version = newest;
 			MotVersionToTid(target->session, target->row, MOT_TID_LOCKED, &failure->ctid);
+			/* the caller looks again, and may find another */
+			if (found)
+				mot_row_unlock(target->session, target->row);
 			return TM_Updated;
 		case MOT_LOCK_GONE:
 			return TM_Deleted;

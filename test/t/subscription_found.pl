@@ -1,0 +1,90 @@
+# A subscription's worker has found the row that it is to change by its key, or by all that it has,
+# and before it locks it a session gives that another key, changes it or deletes it: only the
+# row that is meant is changed, as on the heap table beside it.
+
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('node');
+$node->init(allows_streaming => 'logical');
+$node->append_conf('postgresql.conf', "shared_preload_libraries = 'mot'\nmot.max_memory = '96MB'\nautovacuum = off\nfsync = off\nwal_retrieve_retry_interval = '200ms'");
+$node->start;
+$node->safe_psql('postgres', 'CREATE DATABASE there');
+$node->safe_psql($_, 'CREATE EXTENSION mot') for 'postgres', 'there';
+my @tables = map { my $am = $_; ("${am}_keyed", "${am}_full") } 'heap', 'mot';
+for my $db ('postgres', 'there')
+{
+	for my $t (@tables)
+	{
+		my ($am, $kind) = split /_/, $t;
+		$node->safe_psql($db, "CREATE TABLE $t (id int" . ($kind eq 'keyed' ? ' PRIMARY KEY' : '') . ", t text) USING $am");
+		$node->safe_psql($db, "ALTER TABLE $t REPLICA IDENTITY FULL") if $kind eq 'full';
+	}
+}
+$node->safe_psql('postgres', "CREATE PUBLICATION pub FOR ALL TABLES; SELECT pg_create_logical_replication_slot('sub', 'pgoutput')");
+my $connstr = $node->connstr =~ s/'//gr;
+$node->safe_psql('there', "CREATE SUBSCRIPTION sub CONNECTION '$connstr dbname=postgres' PUBLICATION pub WITH (create_slot = false, copy_data = false)");
+my $go = $node->data_dir . '/mot.fault.go';
+my $worker = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'logical replication worker' AND datname = 'there'";
+
+sub rows { return $node->safe_psql('there', "SELECT string_agg(id || '|' || t, ';' ORDER BY id, t) FROM $_[0]") }
+
+# a worker that stops at its nth row (0: never)
+sub restart_worker
+{
+	my ($nth) = @_;
+	$node->safe_psql('there', $nth ? "ALTER DATABASE there SET mot.fault = 'conflict-found:wait:$nth'" : 'ALTER DATABASE there RESET mot.fault');
+	my $old = $node->safe_psql('there', $worker);
+	$node->safe_psql('there', "SELECT pg_terminate_backend($old)") if $old ne '';
+	$node->poll_query_until('there', "SELECT count(*) = 1 FROM ($worker) w WHERE pid::text <> '$old'") or die 'no worker';
+}
+
+# What the worker does, and the session meanwhile.  Where the worker waits is not known to heap
+# tables; they say what comes of the session's change when it comes first.
+my @does = (q{UPDATE T SET t = 'there' WHERE id = 1}, q{DELETE FROM T WHERE id = 1});
+my @meanwhile = (
+	q{UPDATE T SET id = 11 WHERE id = 1}, q{UPDATE T SET t = 'here' WHERE id = 1}, q{DELETE FROM T WHERE id = 1},
+	q{UPDATE T SET id = 11 WHERE id = 1; INSERT INTO T VALUES (1, 'old')});
+for my $kind ('keyed', 'full')
+{
+	for my $does (@does)
+	{
+		for my $meanwhile (@meanwhile)
+		{
+			my %came;
+			for my $t ("heap_$kind", "mot_$kind")
+			{
+				my ($do, $change) = map { s/\bT\b/$t/gr } $does, $meanwhile;
+				$node->safe_psql($_, "SET session_replication_role = replica; TRUNCATE $t") for 'postgres', 'there';
+				$node->safe_psql('postgres', "INSERT INTO $t VALUES (1, 'old'), (2, 'other')");
+				$node->wait_for_catchup('sub');
+				if ($t =~ /^heap/)
+				{
+					$node->safe_psql('there', $change);
+					$node->safe_psql('postgres', $do);
+				}
+				else
+				{
+					restart_worker(1);
+					my $from = -s $node->logfile;
+					$node->safe_psql('postgres', $do);
+					ok($node->wait_for_log(qr/fault point "conflict-found" reached/, $from), "$t: it has been found");
+					$node->safe_psql('there', $change);
+					append_to_file($go, '');
+				}
+				$node->wait_for_catchup('sub');
+				unlink $go;
+				$came{$t} = rows($t);
+				restart_worker(0) if $t =~ /^mot/;
+			}
+			is($came{"mot_$kind"}, $came{"heap_$kind"}, "... $does, and meanwhile $meanwhile");
+		}
+	}
+}
+$node->safe_psql('there', 'ALTER SUBSCRIPTION sub DISABLE; ALTER SUBSCRIPTION sub SET (slot_name = NONE); DROP SUBSCRIPTION sub');
+$node->stop;
+done_testing();
