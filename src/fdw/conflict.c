@@ -52,6 +52,19 @@ refuse_second_time(void)
 }
 
 /*
+ * A row that is not changed in the end stays locked all the same.  (Above READ COMMITTED one that is
+ * to be changed is locked with the change only.)
+ */
+static void
+hold_unchanged(MotModify *modify, mot_row *row, const mot_version *current)
+{
+	const mot_version *newest;
+
+	if (IsolationUsesXactSnapshot())
+		(void) MotWriterLock(modify->writer, row, current, MOT_MODE_NO_KEY_UPDATE, MOT_LOCK_WAIT_CONFLICT, &newest);
+}
+
+/*
  * The new values written over a copy of the row.  False: that is not possible, and "slot" has the
  * new row.
  */
@@ -109,6 +122,7 @@ update_existing(MotModify *modify, EState *estate, ResultRelInfo *rinfo,
 	econtext->ecxt_outertuple = NULL;
 	if (!ExecQual(onconfl->oc_WhereClause, econtext))
 	{
+		hold_unchanged(modify, row, current);
 		InstrCountFiltered1(&mtstate->ps, 1);
 		return NULL;
 	}
@@ -133,7 +147,10 @@ update_existing(MotModify *modify, EState *estate, ResultRelInfo *rinfo,
 		MemoryContextSwitchTo(oldcxt);
 		ExecMaterializeSlot(slot);
 		if (!MotExecBRUpdateTriggers(estate, &mtstate->mt_epqstate, rinfo, oldtuple, slot))
+		{
+			hold_unchanged(modify, row, current);
 			return NULL;
+		}
 		if (MotWriterLock(modify->writer, row, current, MOT_MODE_CHANGE, MOT_LOCK_WAIT_CONFLICT,
 						  &newest) != MOT_LOCKED)
 			MotRaiseOwnChange(false);
