@@ -494,8 +494,8 @@ rebuild(MotRelation *mr, Relation rel)
 		if (MotRelationCatchUp != NULL)
 			MotRelationCatchUp();
 
-		defs = MotIndexDefs(rel);
 		table = MotRelationTable(rel);
+		defs = MotIndexDefs(rel);
 
 		/*
 		 * what replay brings has had room elsewhere; it sets the table's
@@ -704,14 +704,12 @@ mot_table *
 MotRelationTable(Relation rel)
 {
 	Oid			relid = MotStorageNumber(rel);
-	mot_table  *table = mot_table_find(MotEngine, MyDatabaseId, relid);
+	mot_table  *table;
 	mot_table  *replaces;
 
-	if (table == NULL || !mot_table_is_settled(table, &replaces))
-	{
-		MotPreparedAwaitEnded();
-		table = mot_table_find(MotEngine, MyDatabaseId, relid);
-	}
+	/* (also what is settled: an index may have to be put back) */
+	MotPreparedAwaitEnded();
+	table = mot_table_find(MotEngine, MyDatabaseId, relid);
 
 	/* made or emptied by this transaction, which holds the lock for that */
 	if (table != NULL && !mot_table_is_settled(table, &replaces))

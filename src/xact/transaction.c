@@ -626,6 +626,8 @@ before_prepare(void)
 		return;
 	if (participant->pending())
 	{
+		/* others may end it before those are at an end: as in before_commit */
+		MotPreparedAwaitEnded();
 		if (XactIsoLevel == XACT_SERIALIZABLE)
 			refuse_to_prepare("SERIALIZABLE transaction that has created, altered, emptied or dropped",
 							  "Use COMMIT, or do that at another isolation level.");

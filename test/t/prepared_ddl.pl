@@ -92,6 +92,30 @@ sub check_prepared
 	return;
 }
 
+# "ddl" is ended, and between the server's end of it and ours another session does something, which
+# may have to wait; before: what that has done before; look: what is looked at meanwhile
+sub meanwhile
+{
+	my ($end, $before, $sql, $look) = @_;
+	unlink $node->data_dir . '/mot.fault.go';
+	my ($ender, $other) = map { $node->background_psql('postgres') } 1 .. 2;
+	$other->query_safe($before) if $before;
+	$ender->query_safe("SET mot.fault = 'prepared-decided:wait'");
+	my $from = -s $node->logfile;
+	$ender->query_until(qr/started/, "\\echo started\n$end PREPARED 'ddl';\n");
+	for (1 .. 200) { last if slurp_file($node->logfile, $from) =~ /fault point "prepared-decided" reached/; usleep(50_000) }
+	my $seen = $other->query_until(qr/started\n/, "\\echo started\n" . join('', map { "$_;\n" } split /;\s*/, $sql));
+	usleep(300_000);
+	$look->() if $look;
+	append_to_file($node->data_dir . '/mot.fault.go', '');
+	$ender->query_safe('SELECT 1');
+	$seen .= $other->query_safe("\\echo ended");
+	$_->quit for $ender, $other;
+	unlink $node->data_dir . '/mot.fault.go';
+	$seen =~ s/^started\n|\n?ended$//g;
+	return $seen;
+}
+
 # ------------------------------------------------------- from one end to another
 
 for my $end ('ROLLBACK', 'COMMIT')
@@ -201,20 +225,8 @@ SKIP:
 	{
 		for my $next ('SELECT count(*) FROM a_%; SELECT count(*) FROM k_%', 'TRUNCATE a_%; INSERT INTO a_% VALUES (77, 7, \'x\')', 'DROP TABLE a_%')
 		{
-			unlink $node->data_dir . '/mot.fault.go';
 			sql("BEGIN; $work; PREPARE TRANSACTION 'ddl'");
-			my $ender = $node->background_psql('postgres');
-			$ender->query_safe("SET mot.fault = 'prepared-decided:wait'");
-			my $from = -s $node->logfile;
-			$ender->query_until(qr/started/, "\\echo started\n$end PREPARED 'ddl';\n");
-			for (1 .. 200) { last if slurp_file($node->logfile, $from) =~ /fault point "prepared-decided" reached/; usleep(50_000) }
-			my $other = $node->background_psql('postgres');
-			$other->query_until(qr/started/, "\\echo started\n" . join('', map { "$_;\n" } split /;\s*/, each_kind($next)));
-			usleep(300_000);
-			append_to_file($node->data_dir . '/mot.fault.go', '');
-			$ender->query_safe('SELECT 1');
-			my $seen = $other->query_safe('SELECT 1');
-			$_->quit for $ender, $other;
+			my $seen = meanwhile($end, '', each_kind($next));
 			if ($next =~ /SELECT/)
 			{
 				my @n = split /\n/, $seen;
@@ -225,6 +237,37 @@ SKIP:
 			make();
 		}
 	}
+
+	# ... likewise, but nobody who takes a snapshot waits for that
+	my $older = 'BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM r_o, r_h LIMIT 1';
+	for my $end ('COMMIT', 'ROLLBACK')
+	{
+		my $n = $end eq 'COMMIT' ? 0 : 30;
+		sql(each_kind("BEGIN; TRUNCATE k_%; INSERT INTO k_% VALUES (1, 1, 'unseen')") . "; PREPARE TRANSACTION 'ddl'");
+		my $seen = meanwhile($end, $older, each_kind(q{SELECT count(*) FROM k_%; INSERT INTO k_% VALUES (500, 5, 'of an older one')}) . '; COMMIT');
+		is($seen, "$n\n$n\n$n", "$end, read with an older snapshot: as heap");
+		$node->stop('immediate');
+		$node->start;
+		is(sql("SELECT count(*) FROM k_o WHERE id = 500 UNION ALL SELECT count(*) FROM k_f WHERE id = 500"), "1\n1", '... what was inserted then is there after a crash');
+		state("$end, an older snapshot");
+		unmake();
+		make();
+	}
+
+	# an index is taken away from what is settled
+	sql("BEGIN; DROP INDEX a_o_v; TRUNCATE a_o; PREPARE TRANSACTION 'ddl'");
+	meanwhile('ROLLBACK', $older, "INSERT INTO a_o VALUES (1001, 1001, 'x'); COMMIT");
+	sql("INSERT INTO a_f VALUES (1001, 1001, 'x'); INSERT INTO a_h VALUES (1001, 1001, 'x')");
+	is(sql('SET enable_seqscan = off; SELECT id FROM a_o WHERE v > 1000'), '1001', 'ROLLBACK, an index put back has what was inserted meanwhile');
+	state('ROLLBACK, an index put back');
+
+	# another prepared transaction's end must not come first
+	sql("BEGIN; TRUNCATE k_o; INSERT INTO k_o VALUES (1, 1, 'gone'); PREPARE TRANSACTION 'ddl'");
+	my $waited = meanwhile('COMMIT', 'BEGIN; UPDATE r_o SET v = 0 WHERE id = 1', q{DROP TABLE k_o; PREPARE TRANSACTION 'next'; SELECT 'there'}, sub {
+			is(prepared(), '0', 'who drops what it has made is prepared after its end') });
+	is($waited, 'there', '... and is prepared then');
+	sql("COMMIT PREPARED 'next'; UPDATE r_f SET v = 0 WHERE id = 1; UPDATE r_h SET v = 0 WHERE id = 1; DROP FOREIGN TABLE k_f; DROP TABLE k_h");
+	state('dropped by another');
 	unlink $node->data_dir . '/mot.fault.go';
 	unmake();
 }
