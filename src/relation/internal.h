@@ -43,6 +43,7 @@ extern void MotLimitInit(void);
 extern uint64 MotTableMaxSize(Relation rel);	/* the table's own limit, 0:
 												 * none */
 extern void MotLimitsApply(Relation rel, mot_table *table);
+extern void MotLimitsCount(mot_table *table, Oid owner);
 extern void MotLimitsCopy(mot_table *from, mot_table *to);	/* as owner of both */
 extern mot_quota *MotQuotaHold(mot_quota_kind kind, Oid id);
 

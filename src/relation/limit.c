@@ -246,6 +246,17 @@ MotLimitsApply(Relation rel, mot_table *table)
 	mot_table_set_bounded(table);
 }
 
+/*
+ * It counts for that owner, whom somebody has read without a lock, unless another one is known: who
+ * gives the table away finds this one as he commits, or is found here.
+ */
+void
+MotLimitsCount(mot_table *table, Oid owner)
+{
+	if (mot_table_quota(table, MOT_QUOTA_ROLE) == NULL)
+		mot_table_put_first_role(table, MotQuotaHold(MOT_QUOTA_ROLE, owner));
+}
+
 void
 MotLimitsCopy(mot_table *from, mot_table *to)
 {

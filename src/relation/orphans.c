@@ -27,7 +27,6 @@
 
 #include "access/genam.h"
 #include "access/htup_details.h"
-#include "access/relation.h"
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/pg_class.h"
@@ -134,18 +133,23 @@ is_known(const mot_table *table, Oid number)
 }
 
 /*
- * it counts for its owner, though nobody may come to it for long, or who does know it from recovery
+ * It counts for its owner, though nobody may come to it for long, or who does know it from recovery.
+ * Without a lock: who has the table to himself may be prepared, and nothing is reclaimed while we
+ * have a view.
  */
 static void
-count_table(Oid number, Oid relid)
+count_table(mot_table *table, Oid number)
 {
-	Relation	rel = try_relation_open(relid, AccessShareLock);
-	mot_table  *table = mot_table_find(MotEngine, MyDatabaseId, number);
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(mot_table_owner(table)));
 
-	if (rel != NULL && table != NULL && (MotIsOrdinary(rel) || MotIsMotTable(relid)) && MotStorageNumber(rel) == number)
-		MotLimitsApply(rel, table);
-	if (rel != NULL)
-		relation_close(rel, AccessShareLock);
+	if (HeapTupleIsValid(tuple))
+	{
+		Form_pg_class form = (Form_pg_class) GETSTRUCT(tuple);
+
+		if (form->relkind == RELKIND_FOREIGN_TABLE || form->relfilenode == number)
+			MotLimitsCount(table, form->relowner);
+		ReleaseSysCache(tuple);
+	}
 }
 
 static void
@@ -158,7 +162,7 @@ look_at_table(Oid relid)
 	(void) MotLooseView();		/* a table that goes meanwhile stays readable */
 	table = mot_table_find(MotEngine, MyDatabaseId, relid);
 	if (table != NULL && is_known(table, relid))
-		count_table(relid, mot_table_owner(table));
+		count_table(table, relid);
 	else if (table != NULL && mot_table_is_settled(table, &replaces))
 	{
 		/* (unsettled it is somebody's, who may be prepared, with all locks) */

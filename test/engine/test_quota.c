@@ -125,6 +125,10 @@ tables_are_limited_together(void)
 	/* another role's quota has room */
 	give(&st[1], 8);
 	check_sums();
+	/* whose it is was said before */
+	mot_table_put_first_role(st[1].table, mot_quota_hold(s, MOT_QUOTA_ROLE, 7));
+	CHECK(mot_table_quota(st[1].table, MOT_QUOTA_ROLE) == other);
+	check_sums();
 	CHECK(fill(&st[2], &n[2], 200000) == MOT_TABLE_FULL);
 	CHECK(n[2] > 50000 && report(MOT_QUOTA_ROLE, 7).bytes > limit - (128 << 10));
 	CHECK(report(MOT_QUOTA_ROLE, 7).bytes <= limit + limit / 32);

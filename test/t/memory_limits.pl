@@ -145,6 +145,19 @@ for my $how ('fast', 'immediate')
 	is(failure(rows('c', 10001, 10200) . '; DELETE FROM c WHERE id > 10000'), '', "$how: and not without");
 }
 
+# --- a start while somebody has a table to himself, prepared
+sql(q{BEGIN; TRUNCATE b; PREPARE TRANSACTION 'p'});
+$_->quit for $session, $labels;
+$node->restart;
+ok( $node->poll_query_until(
+		'postgres', q{SELECT counted_bytes = (SELECT sum(total_bytes) FROM mot_stat_tables t JOIN pg_class c ON c.oid = t.relid WHERE relowner = 'one'::regrole) FROM mot_stat_memory_roles WHERE rolname = 'one'}),
+	'the other tables count');
+ok( $node->poll_query_until(
+		'postgres', q{SELECT counted_bytes > 18000000 FROM mot_stat_memory_roles WHERE rolname = 'two'}),
+	'... and his');
+is(sql('SELECT count(*) FROM mot_stat_snapshots'), '0', 'nobody keeps old rows meanwhile');
+sql(q{ROLLBACK PREPARED 'p'});
+
 # --- several sessions of a database at a time
 sql('CREATE DATABASE d');
 $node->safe_psql('d', "CREATE EXTENSION mot; CREATE TABLE t (id bigserial PRIMARY KEY, n int, b text) USING mot; CREATE INDEX ON t (n)");

@@ -273,13 +273,18 @@ mot_uncharge_group(mot_pool *pool, uint64_t bytes)
 }
 
 mot_pool_quota *
-mot_group_set_quota(mot_pool_group *group, unsigned i, mot_pool_quota *quota)
+mot_group_set_quota(mot_pool_group *group, unsigned i, mot_pool_quota *quota, bool first)
 {
 	mot_pool_quota *old;
 	uint64_t	bytes;
 
 	mot_spin_lock(&group->lock);
 	old = atomic_load_explicit(&group->quota[i], memory_order_relaxed);
+	if (first && old != NULL)
+	{
+		mot_spin_unlock(&group->lock);
+		return quota;
+	}
 	bytes = load(&group->bytes);
 	if (old != NULL)
 		lower(&old->bytes, bytes);

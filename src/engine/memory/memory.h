@@ -155,8 +155,11 @@ extern mot_pool *mot_pool_create(mot_region *region, mot_pool_kind kind,
 								 mot_pool_group *group);
 extern mot_pool_group *mot_pool_group_of(const mot_pool *pool);
 
-/* it counts in another quota (or none) from now on; returns the one before */
-extern mot_pool_quota *mot_group_set_quota(mot_pool_group *group, unsigned i, mot_pool_quota *quota);
+/*
+ * it counts in another quota (or none) from now on, or only if it counts in none (first); returns
+ * the one in which it does not count any more, or not
+ */
+extern mot_pool_quota *mot_group_set_quota(mot_pool_group *group, unsigned i, mot_pool_quota *quota, bool first);
 
 /* groups that are bounded get no pages for new rows beyond that; not more than 15/16 */
 extern void mot_region_set_insert_limit(mot_region *region, uint64_t bytes);

@@ -129,9 +129,9 @@ mot_table_set_bounded(mot_table *t)
 }
 
 static void
-put(mot_table *t, mot_quota_kind kind, mot_quota *quota)
+put(mot_table *t, mot_quota_kind kind, mot_quota *quota, bool first)
 {
-	mot_pool_quota *old = mot_group_set_quota(&t->group, kind, quota != NULL ? &quota->memory : NULL);
+	mot_pool_quota *old = mot_group_set_quota(&t->group, kind, quota != NULL ? &quota->memory : NULL, first);
 
 	if (old != NULL)
 		mot_quota_release(t->engine, (mot_quota *) old);
@@ -142,7 +142,13 @@ _Static_assert(offsetof(mot_quota, memory) == 0 && MOT_GROUP_QUOTAS > MOT_QUOTA_
 void
 mot_table_put_role(mot_table *t, mot_quota *quota)
 {
-	put(t, MOT_QUOTA_ROLE, quota);
+	put(t, MOT_QUOTA_ROLE, quota, false);
+}
+
+void
+mot_table_put_first_role(mot_table *t, mot_quota *quota)
+{
+	put(t, MOT_QUOTA_ROLE, quota, true);
 }
 
 /* of a table that is being made */
@@ -152,7 +158,7 @@ mot_table_enter_quotas(mot_session *s, mot_table *t)
 	mot_quota  *q = mot_quota_hold(s, MOT_QUOTA_DATABASE, t->host_db);
 
 	if (q != NULL)
-		put(t, MOT_QUOTA_DATABASE, q);
+		put(t, MOT_QUOTA_DATABASE, q, false);
 	return q != NULL;
 }
 
@@ -160,8 +166,8 @@ mot_table_enter_quotas(mot_session *s, mot_table *t)
 void
 mot_table_leave_quotas(mot_table *t)
 {
-	put(t, MOT_QUOTA_DATABASE, NULL);
-	put(t, MOT_QUOTA_ROLE, NULL);
+	put(t, MOT_QUOTA_DATABASE, NULL, false);
+	put(t, MOT_QUOTA_ROLE, NULL, false);
 }
 
 mot_quota *
