@@ -532,6 +532,12 @@ extern bool mot_scan_next(mot_session *session, mot_scan *scan, mot_row **row,
 						  const mot_version **version);
 
 /*
+ * The next row of which another transaction has a new version, not committed so far, whatever the
+ * view sees of it: who holds it.  False at the end.
+ */
+extern bool mot_scan_held(mot_session *session, mot_scan *scan, mot_holder *holder);
+
+/*
  * Where the rows of a scan's page lie: between the first and the last that it has
  * room for.  false: there is no such page now, so none of its rows is older than a
  * snapshot that is published.

@@ -65,6 +65,7 @@ typedef struct MotTableScan
 	mot_view	view;
 	bool		loose;			/* the view is ours to let go */
 	bool		dirty;			/* rows are looked for that are to be locked */
+	bool		waited;			/* ... also for those not committed at its end */
 	uint64		pages;
 	uint64		page;			/* the one that has been read, if "in_page";
 								 * of a range its place in "ranged" */
@@ -131,6 +132,8 @@ MotTableShow(Relation rel, mot_row *row, const mot_version *version, unsigned ch
 
 /*
  * Who looks for a row to change it (a subscription, without an index): it waits as it locks that.
+ * What is not committed is not shown, since it may not have all its bytes yet.  But who has come to
+ * the end, and so has found nothing, waits for all who are at such rows, and looks once more.
  */
 static void
 begin_dirty(MotTableScan *scan)
@@ -235,11 +238,46 @@ MotScanAgain(TableScanDesc base, struct ScanKeyData *key, bool set_params,
 		MotViewTable(scan->relation, &scan->view);
 		mot_scan_begin(scan->session, &pages, scan->relation->table, &scan->view, NULL);
 		scan->pages = pages.pages;
+		scan->waited = false;
 	}
 	scan->in_page = false;
 	scan->page = 0;
 	/* (of a bitmap: there may be another one now) */
 	scan->found.n = 0;
+}
+
+/* Wait for all others who have versions that are not committed.  True: the scan begins anew. */
+static bool
+waits_for_writers(MotTableScan *scan)
+{
+	mot_holder *holders = NULL;
+	mot_holder	holder;
+	mot_scan	pages;
+	int			n = 0;
+
+	if (scan->waited)
+		return false;
+	mot_scan_begin(scan->session, &pages, scan->relation->table, &scan->view, NULL);
+	while (mot_scan_held(scan->session, &pages, &holder))
+	{
+		int			i = 0;
+
+		while (i < n && holders[i].host_id != holder.host_id)
+			i++;
+		if (i < n)
+			continue;
+		if (n % 64 == 0)
+			holders = n == 0 ? palloc(64 * sizeof(mot_holder)) : repalloc(holders, (n + 64) * sizeof(mot_holder));
+		holders[n++] = holder;
+	}
+	if (n == 0)
+		return false;
+	for (int i = 0; i < n; i++)
+		MotWaitForWriter(scan->base.rs_rd, &holders[i]);
+	pfree(holders);
+	MotScanAgain(&scan->base, NULL, false, false, false, false);
+	scan->waited = true;
+	return true;
 }
 
 /* what this transaction has changed of it */
@@ -369,8 +407,9 @@ MotScanGet(TableScanDesc base, ScanDirection direction, TupleTableSlot *slot)
 	 */
 	if (ScanDirectionIsForward(direction))
 	{
-		if (!next_found(scan, scan->ranged != NULL ? scan->nranged + 1 : scan->pages, slot))
-			return false;
+		while (!next_found(scan, scan->ranged != NULL ? scan->nranged + 1 : scan->pages, slot))
+			if (likely(!scan->dirty) || !waits_for_writers(scan))
+				return false;
 	}
 	else
 	{

@@ -238,10 +238,9 @@ refuse_circle(void)
 
 /* Wait, and say so if that ends in a deadlock.  A relation: in its queue. */
 static void
-wait_for_holder(Relation rel, MotWait *wait, bool commits)
+wait_for(mot_holder holder, Relation rel, MotWait *wait, bool commits)
 {
 	mot_session *session = MotSession();
-	mot_holder	holder = mot_session_holder(session);
 	int			deadlock_timeout = DeadlockTimeout;
 
 	mot_count_event(session, MOT_EVENT_WAIT);
@@ -297,6 +296,12 @@ wait_for_holder(Relation rel, MotWait *wait, bool commits)
 	MotTimeWaitOver();
 }
 
+static void
+wait_for_holder(Relation rel, MotWait *wait, bool commits)
+{
+	wait_for(mot_session_holder(MotSession()), rel, wait, commits);
+}
+
 /* mot.write_conflicts = abort */
 static void
 refuse_to_wait(const char *detail, Relation rel)
@@ -331,6 +336,14 @@ MotWaitForKey(Relation rel)
 	if (unlikely(mot_write_conflicts == MOT_WRITE_CONFLICTS_ABORT))
 		refuse_to_wait("A row of \"%s\" with a key that this transaction is to add is held.", rel);
 	wait_for_holder(NULL, NULL, false);
+}
+
+void
+MotWaitForWriter(Relation rel, const mot_holder *holder)
+{
+	if (unlikely(mot_write_conflicts == MOT_WRITE_CONFLICTS_ABORT))
+		refuse_to_wait("A row of \"%s\" that may be the one that this transaction is to change is held.", rel);
+	wait_for(*holder, NULL, NULL, false);
 }
 
 void

@@ -158,6 +158,9 @@ extern void MotWaitAtCommit(void);
 
 /* The same for the transaction that a unique key depends on. */
 extern void MotWaitForKey(Relation rel);
+
+/* ... that has a new version of a row which may be the one that is looked for. */
+extern void MotWaitForWriter(Relation rel, const mot_holder *holder);
 extern void MotWaitDone(Relation rel, MotWait *wait);
 
 /*

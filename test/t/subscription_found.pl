@@ -1,6 +1,7 @@
 # A subscription's worker has found the row that it is to change by its key, or by all that it has,
 # and before it locks it a session gives that another key, changes it or deletes it: only the
-# row that is meant is changed, as on the heap table beside it.
+# row that is meant is changed, as on the heap table beside it.  And one that is not committed when
+# he looks is waited for.
 
 use strict;
 use warnings;
@@ -83,6 +84,35 @@ for my $kind ('keyed', 'full')
 			}
 			is($came{"mot_$kind"}, $came{"heap_$kind"}, "... $does, and meanwhile $meanwhile");
 		}
+	}
+}
+
+# what is meant is there, but not committed; or is not, and others change rows
+for my $does (@does)
+{
+	for my $case ([ q{INSERT INTO T VALUES (1, 'old')}, 'COMMIT' ], [ q{INSERT INTO T VALUES (1, 'old')}, 'ROLLBACK' ],
+		[ q{UPDATE T SET id = 1, t = 'old' WHERE id = 2}, 'COMMIT' ], [ q{UPDATE T SET id = 1, t = 'old' WHERE id = 2}, 'ROLLBACK' ])
+	{
+		my ($here, $end) = @$case;
+		my %came;
+		for my $t (map { ("heap_$_", "mot_$_") } 'keyed', 'full')
+		{
+			my ($do, $change) = map { s/\bT\b/$t/gr } $does, $here;
+			$node->safe_psql($_, "SET session_replication_role = replica; TRUNCATE $t") for 'postgres', 'there';
+			$node->safe_psql('postgres', "INSERT INTO $t VALUES (1, 'old'), (2, 'other')");
+			$node->wait_for_catchup('sub');
+			$node->safe_psql('there', "DELETE FROM $t WHERE id = 1");
+			my $session = $node->background_psql('there');
+			$session->query_safe("BEGIN; $change");
+			$node->safe_psql('postgres', $do);
+			ok($node->poll_query_until('there', "SELECT count(*) = 1 FROM pg_stat_activity WHERE pid = ($worker) AND wait_event_type = 'Lock'"),
+				"$t: $does waits for $here");
+			$session->query_safe($end);
+			$session->quit;
+			$node->wait_for_catchup('sub');
+			$came{$t} = rows($t);
+		}
+		is($came{"mot_$_"}, $came{"heap_$_"}, "... $_, $end: as heap") for 'keyed', 'full';
 	}
 }
 $node->safe_psql('there', 'ALTER SUBSCRIPTION sub DISABLE; ALTER SUBSCRIPTION sub SET (slot_name = NONE); DROP SUBSCRIPTION sub');

@@ -429,34 +429,41 @@ mot_scan_begin(mot_session *s, mot_scan *scan, mot_table *table,
 	scan->pages = mot_pool_directory_size(table->rows);
 }
 
+/* the next page that has rows; false at the end */
+static bool
+next_page(mot_session *s, mot_scan *scan)
+{
+	mot_page_view *page = (mot_page_view *) (void *) scan->opaque;
+
+	for (;;)
+	{
+		/* relaxed: the counter only deals out numbers */
+		uint64_t	i = scan->shared_next ?
+			atomic_fetch_add_explicit(scan->shared_next, 1, memory_order_relaxed) :
+			scan->next_page++;
+
+		if (i >= scan->pages)
+			return false;
+		/* of the last page we know rows that we see, at most */
+		mot_session_move_on(s);
+		if (!mot_pool_page(scan->table->rows, i, page))
+			continue;
+		scan->in_page = true;
+		if (mot_unlikely(s->validate))
+			mot_read_page(s, scan->table, page);
+		return true;
+	}
+}
+
 bool
 mot_scan_next(mot_session *s, mot_scan *scan, mot_row **row,
 			  const mot_version **version)
 {
 	mot_page_view *page = (mot_page_view *) (void *) scan->opaque;
-	const mot_pool *pool = scan->table->rows;
 
-	for (;;)
+	while (scan->in_page || next_page(s, scan))
 	{
-		if (!scan->in_page)
-		{
-			uint64_t	i;
-
-			/* relaxed: the counter only deals out numbers */
-			i = scan->shared_next ?
-				atomic_fetch_add_explicit(scan->shared_next, 1, memory_order_relaxed) :
-				scan->next_page++;
-			if (i >= scan->pages)
-				return false;
-			/* of the last page we know rows that we see, at most */
-			mot_session_move_on(s);
-			if (!mot_pool_page(pool, i, page))
-				continue;
-			scan->in_page = true;
-			if (mot_unlikely(s->validate))
-				mot_read_page(s, scan->table, page);
-		}
-		while ((*row = mot_page_next(pool, page)) != NULL)
+		while ((*row = mot_page_next(scan->table->rows, page)) != NULL)
 		{
 			*version = row_visible(s, &scan->view, *row);
 			if (*version != NULL)
@@ -464,6 +471,46 @@ mot_scan_next(mot_session *s, mot_scan *scan, mot_row **row,
 		}
 		scan->in_page = false;
 	}
+	return false;
+}
+
+/* does another transaction have a new version of the row, and who is that? */
+static bool
+is_held(mot_session *s, mot_row *row, mot_holder *holder)
+{
+	for (;;)
+	{
+		uint64_t	head = row_head(row);
+		unsigned	owner = head_owner(head);
+		mot_version *v = head_version(head);
+
+		if (owner == 0 || owner == s->owner || v == NULL || !(version_ts(v) & TS_UNCOMMITTED) ||
+			version_is_tombstone(v))
+			return false;
+		holder->slot = owner - 1;
+		holder->row = row;
+		/* acquire: before the second look at the head, which shows that it was the holder's */
+		holder->host_id = atomic_load_explicit(&s->engine->slot[owner - 1].host_id, memory_order_acquire);
+		if (row_head(row) == head)
+			return true;
+	}
+}
+
+bool
+mot_scan_held(mot_session *s, mot_scan *scan, mot_holder *holder)
+{
+	mot_page_view *page = (mot_page_view *) (void *) scan->opaque;
+
+	while (scan->in_page || next_page(s, scan))
+	{
+		mot_row    *row;
+
+		while ((row = mot_page_next(scan->table->rows, page)) != NULL)
+			if (is_held(s, row, holder))
+				return true;
+		scan->in_page = false;
+	}
+	return false;
 }
 
 bool
