@@ -808,6 +808,44 @@ other_bytes_are_no_change(void)
 	teardown();
 }
 
+/* who has rows that are not committed, of those at which another one is */
+static void
+scan_finds_writers(void)
+{
+	mot_view	v,
+				w;
+	mot_scan	scan;
+	mot_holder	holder;
+	unsigned	from[4] = {0};
+
+	setup(true);
+	fill(5);
+	v = start(a, MOT_READ_COMMITTED);
+	CHECK(insert(&st, a, 1, 100, 1) == MOT_OK);
+	CHECK(insert(&st, a, 1, 101, 1) == MOT_OK);
+	w = start(b, MOT_READ_COMMITTED);
+	CHECK(update(&st, b, &w, 1, 1, 20) == MOT_OK);
+	/* what goes is nothing to wait for, nor is what is locked, or one's own */
+	CHECK(delete_id(&st, b, &w, 1, 2) == MOT_OK);
+	v = start(c, MOT_READ_COMMITTED);
+	CHECK(update(&st, c, &v, 1, 3, 30) == MOT_OK);
+	mot_scan_begin(c, &scan, st.table, &v, NULL);
+	while (mot_scan_held(c, &scan, &holder))
+	{
+		REQUIRE(holder.slot < 4);
+		from[holder.slot]++;
+		CHECK(mot_row_held_by(st.engine, holder.row, holder.slot));
+	}
+	CHECK(from[a->owner - 1] == 2 && from[b->owner - 1] == 1 && from[c->owner - 1] == 0);
+	finish(a);
+	mot_txn_abort(b);
+	end_view(b);
+	mot_scan_begin(c, &scan, st.table, &v, NULL);
+	CHECK(!mot_scan_held(c, &scan, &holder));
+	finish(c);
+	teardown();
+}
+
 int
 main(int argc, char **argv)
 {
@@ -827,5 +865,6 @@ main(int argc, char **argv)
 	RUN(savepoints);
 	RUN(own_versions_read);
 	RUN(versions_move_back_inline);
+	RUN(scan_finds_writers);
 	return test_end();
 }
