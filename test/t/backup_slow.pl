@@ -15,7 +15,10 @@ use Time::HiRes qw(sleep);
 
 srand(int($ENV{SEED} || 1));
 
-my $ledger = Ledger->new(name => 'primary', writers => 3, initdb => ['--wal-segsize=1'], conf => "max_wal_size = '1GB'\n");
+# (pg_basebackup's slot is made a moment after the backup has begun, and goes back to where that was:
+# in between, or then, checkpoints may take the log away, and the slot with it)
+
+my $ledger = Ledger->new(name => 'primary', writers => 3, initdb => ['--wal-segsize=1'], conf => "max_wal_size = '1GB'\nwal_keep_size = '1GB'\n");
 my $primary = $ledger->node;
 $primary->enable_archiving;
 $ledger->begin;
