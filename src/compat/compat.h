@@ -20,6 +20,7 @@
 #include "access/twophase.h"
 #include "access/xlogrecovery.h"
 #include "miscadmin.h"
+#include "replication/logicallauncher.h"
 #include "storage/latch.h"
 #include "storage/lock.h"
 #include "storage/proc.h"
@@ -102,6 +103,34 @@ MotUnpackVirtualXact(uint64 word)
 #endif
 	vxid.localTransactionId = (LocalTransactionId) word;
 	return vxid;
+}
+
+/* ... of a process, or 0 */
+static inline uint64
+MotVirtualXactOf(const PGPROC *proc)
+{
+#if PG_VERSION_NUM >= 170000
+	int			number = proc->vxid.procNumber;
+	LocalTransactionId lxid = proc->vxid.lxid;
+#else
+	int			number = proc->backendId;
+	LocalTransactionId lxid = proc->lxid;
+#endif
+
+	return number < 0 || !LocalTransactionIdIsValid(lxid) ? 0 : (uint64) (uint32) number << 32 | lxid;
+}
+
+/* who leads a process that applies a subscription's changes in parallel, or its own id */
+static inline int
+MotApplyLeader(int pid)
+{
+#if PG_VERSION_NUM >= 160000
+	int			leader = GetLeaderApplyWorkerPid(pid);
+
+	return leader > 0 ? leader : pid;
+#else
+	return pid;
+#endif
 }
 
 /* what a setting's check hook hands to the one that assigns, and the server frees */

@@ -262,6 +262,8 @@ waits_for_writers(MotTableScan *scan)
 	{
 		int			i = 0;
 
+		if (!MotNameWriter(&holder))
+			continue;
 		while (i < n && holders[i].host_id != holder.host_id)
 			i++;
 		if (i < n)

@@ -96,6 +96,7 @@ extern void MotPreparedShmemRequest(void);
 extern void MotPreparedShmemInit(void);
 extern Size MotPreparedShmemSize(void);
 extern bool MotPreparedIsSaid(void);
+extern bool MotPreparedUnsaid(TransactionId xid);
 extern bool MotPreparedChangesHeap(void);
 extern void MotPreparedBegin(mot_session *session, const MotXactLog *log, bool keeps);
 extern bool MotPreparedDone(mot_session *session, const MotXactLog *log);

@@ -221,6 +221,19 @@ MotPreparedAnyUnrestored(void)
 	return shared != NULL && max_prepared_xacts > 0 && log != NULL && log->unrestored();
 }
 
+/* without a statement, and so by a subscription's worker? */
+bool
+MotPreparedUnsaid(TransactionId xid)
+{
+	bool		unsaid = false;
+
+	LWLockAcquire(lock, LW_SHARED);
+	for (int i = 0; i < max_prepared_xacts && !unsaid; i++)
+		unsaid = pg_atomic_read_u32(&shared->holder[i].xid) == xid && shared->holder[i].gid[0] == '\0';
+	LWLockRelease(lock);
+	return unsaid;
+}
+
 bool
 MotPreparedKeeps(TransactionId xid)
 {

@@ -338,6 +338,29 @@ MotWaitForKey(Relation rel)
 	wait_for_holder(NULL, NULL, false);
 }
 
+/*
+ * A subtransaction's end tells nothing of what was done before it, or has become its parent's: so
+ * its transaction's is waited for.  And not what comes from the publisher itself: who is waited for
+ * would wait for us, since one process brings all changes in their order; and what we look for was
+ * committed there before those.
+ */
+bool
+MotNameWriter(mot_holder *holder)
+{
+	const PGPROC *proc;
+	uint64		id;
+
+	if ((holder->host_id & (SUBXACT_LOCK | XID_HOLDER)) == XID_HOLDER)
+		return !MotPreparedUnsaid((TransactionId) holder->host_id);
+	proc = &ProcGlobal->allProcs[holder->slot];
+	if (MotApplyLeader(proc->pid) == MotApplyLeader(MyProcPid))
+		return false;
+	id = MotVirtualXactOf(proc);
+	if ((holder->host_id & SUBXACT_LOCK) != 0 && id != 0)
+		holder->host_id = id;
+	return true;
+}
+
 void
 MotWaitForWriter(Relation rel, const mot_holder *holder)
 {

@@ -159,7 +159,11 @@ extern void MotWaitAtCommit(void);
 /* The same for the transaction that a unique key depends on. */
 extern void MotWaitForKey(Relation rel);
 
-/* ... that has a new version of a row which may be the one that is looked for. */
+/*
+ * ... that has a new version of a row which may be the one that is looked for.  First it is given its
+ * transaction's name; false: a subscription's worker does not wait for it.
+ */
+extern bool MotNameWriter(mot_holder *holder);
 extern void MotWaitForWriter(Relation rel, const mot_holder *holder);
 extern void MotWaitDone(Relation rel, MotWait *wait);
 

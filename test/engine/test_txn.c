@@ -827,6 +827,9 @@ scan_finds_writers(void)
 	CHECK(update(&st, b, &w, 1, 1, 20) == MOT_OK);
 	/* what goes is nothing to wait for, nor is what is locked, or one's own */
 	CHECK(delete_id(&st, b, &w, 1, 2) == MOT_OK);
+	/* ... but what is new may come back */
+	w.command = 3;
+	CHECK(update(&st, b, &w, 2, 4, 40) == MOT_OK && delete_id(&st, b, &w, 3, 4) == MOT_OK);
 	v = start(c, MOT_READ_COMMITTED);
 	CHECK(update(&st, c, &v, 1, 3, 30) == MOT_OK);
 	mot_scan_begin(c, &scan, st.table, &v, NULL);
@@ -836,7 +839,7 @@ scan_finds_writers(void)
 		from[holder.slot]++;
 		CHECK(mot_row_held_by(st.engine, holder.row, holder.slot));
 	}
-	CHECK(from[a->owner - 1] == 2 && from[b->owner - 1] == 1 && from[c->owner - 1] == 0);
+	CHECK(from[a->owner - 1] == 2 && from[b->owner - 1] == 2 && from[c->owner - 1] == 0);
 	finish(a);
 	mot_txn_abort(b);
 	end_view(b);

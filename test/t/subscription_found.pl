@@ -9,10 +9,11 @@ use warnings;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use Time::HiRes qw(usleep);
 
 my $node = PostgreSQL::Test::Cluster->new('node');
 $node->init(allows_streaming => 'logical');
-$node->append_conf('postgresql.conf', "shared_preload_libraries = 'mot'\nmot.max_memory = '96MB'\nautovacuum = off\nfsync = off\nwal_retrieve_retry_interval = '200ms'");
+$node->append_conf('postgresql.conf', "shared_preload_libraries = 'mot'\nmot.max_memory = '96MB'\nautovacuum = off\nfsync = off\nmax_prepared_transactions = 5\nwal_retrieve_retry_interval = '200ms'");
 $node->start;
 $node->safe_psql('postgres', 'CREATE DATABASE there');
 $node->safe_psql($_, 'CREATE EXTENSION mot') for 'postgres', 'there';
@@ -31,6 +32,8 @@ my $connstr = $node->connstr =~ s/'//gr;
 $node->safe_psql('there', "CREATE SUBSCRIPTION sub CONNECTION '$connstr dbname=postgres' PUBLICATION pub WITH (create_slot = false, copy_data = false)");
 my $go = $node->data_dir . '/mot.fault.go';
 my $worker = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'logical replication worker' AND datname = 'there'";
+
+my $waits = "SELECT count(*) = 1 FROM pg_stat_activity WHERE pid = ($worker) AND wait_event_type = 'Lock'";
 
 sub rows { return $node->safe_psql('there', "SELECT string_agg(id || '|' || t, ';' ORDER BY id, t) FROM $_[0]") }
 
@@ -105,8 +108,7 @@ for my $does (@does)
 			my $session = $node->background_psql('there');
 			$session->query_safe("BEGIN; $change");
 			$node->safe_psql('postgres', $do);
-			ok($node->poll_query_until('there', "SELECT count(*) = 1 FROM pg_stat_activity WHERE pid = ($worker) AND wait_event_type = 'Lock'"),
-				"$t: $does waits for $here");
+			ok($node->poll_query_until('there', $waits), "$t: $does waits for $here");
 			$session->query_safe($end);
 			$session->quit;
 			$node->wait_for_catchup('sub');
@@ -114,6 +116,57 @@ for my $does (@does)
 		}
 		is($came{"mot_$_"}, $came{"heap_$_"}, "... $_, $end: as heap") for 'keyed', 'full';
 	}
+}
+# ... and its transaction's savepoints come and go meanwhile
+for my $case ([ 'RELEASE s', 'SAVEPOINT s; I' ], [ 'ROLLBACK TO s', q{I; SAVEPOINT s; INSERT INTO T VALUES (5, 'x')} ],
+	[ 'RELEASE s', q{I; SAVEPOINT s; INSERT INTO T VALUES (5, 'x')} ], [ 'ROLLBACK TO s', 'I; SAVEPOINT s; DELETE FROM T WHERE id = 1' ])
+{
+	my ($end, $here) = @$case;
+	my %came;
+	for my $t ('heap_full', 'mot_full')
+	{
+		my $change = $here =~ s/\bI\b/INSERT INTO T VALUES (1, 'old')/r =~ s/\bT\b/$t/gr;
+		$node->safe_psql($_, "SET session_replication_role = replica; TRUNCATE $t") for 'postgres', 'there';
+		$node->safe_psql('postgres', "INSERT INTO $t VALUES (1, 'old'), (2, 'other')");
+		$node->wait_for_catchup('sub');
+		$node->safe_psql('there', "DELETE FROM $t WHERE id = 1");
+		my $session = $node->background_psql('there');
+		$session->query_safe("BEGIN; $change");
+		$node->safe_psql('postgres', "UPDATE $t SET t = 'there' WHERE id = 1");
+		ok($node->poll_query_until('there', $waits), "$t: it waits for $here");
+		$session->query_safe($end);
+		usleep(300_000);
+		is($node->safe_psql('there', $waits), 't', "... still after $end");
+		$session->query_safe('COMMIT');
+		$session->quit;
+		$node->wait_for_catchup('sub');
+		$came{$t} = rows($t);
+	}
+	is($came{mot_full}, $came{heap_full}, "... $here, $end: as heap");
+}
+
+# what the worker itself has prepared, it does not wait for: it is who ends that
+$node->safe_psql('there', 'ALTER SUBSCRIPTION sub DISABLE; ALTER SUBSCRIPTION sub SET (slot_name = NONE); DROP SUBSCRIPTION sub');
+$node->poll_query_until('postgres', q{SELECT NOT active FROM pg_replication_slots WHERE slot_name = 'sub'});
+$node->safe_psql('postgres', q{SELECT pg_drop_replication_slot('sub'); SELECT pg_create_logical_replication_slot('sub', 'pgoutput', false, true)});
+$node->safe_psql('there', "CREATE SUBSCRIPTION sub CONNECTION '$connstr dbname=postgres' PUBLICATION pub WITH (create_slot = false, copy_data = false, two_phase = true)");
+for my $restarted (0, 1)
+{
+	$node->safe_psql($_, "SET session_replication_role = replica; TRUNCATE mot_full") for 'postgres', 'there';
+	$node->safe_psql('postgres', q{INSERT INTO mot_full VALUES (1, 'old'), (2, 'other')});
+	$node->wait_for_catchup('sub');
+	$node->safe_psql('there', 'DELETE FROM mot_full WHERE id = 1');
+	$node->safe_psql('postgres', q{BEGIN; INSERT INTO mot_full VALUES (7, 'prepared'); PREPARE TRANSACTION 'p'});
+	$node->wait_for_catchup('sub');
+	is($node->safe_psql('there', 'SELECT count(*) FROM pg_prepared_xacts WHERE database = current_database()'), '1', 'the worker has prepared one');
+	if ($restarted)
+	{
+		$node->stop('immediate');
+		$node->start;
+	}
+	$node->safe_psql('postgres', q{UPDATE mot_full SET t = 'there' WHERE id = 1; COMMIT PREPARED 'p'});
+	ok($node->poll_query_until('there', 'SELECT count(*) = 2 FROM mot_full'), '... and goes past it, where a row is not there, to its end');
+	is(rows('mot_full'), '2|other;7|prepared', '... with its rows');
 }
 $node->safe_psql('there', 'ALTER SUBSCRIPTION sub DISABLE; ALTER SUBSCRIPTION sub SET (slot_name = NONE); DROP SUBSCRIPTION sub');
 $node->stop;

@@ -484,8 +484,12 @@ is_held(mot_session *s, mot_row *row, mot_holder *holder)
 		unsigned	owner = head_owner(head);
 		mot_version *v = head_version(head);
 
-		if (owner == 0 || owner == s->owner || v == NULL || !(version_ts(v) & TS_UNCOMMITTED) ||
-			version_is_tombstone(v))
+		if (owner == 0 || owner == s->owner)
+			return false;
+		/* (a savepoint before its end may be gone back to) */
+		while (v != NULL && (version_ts(v) & TS_UNCOMMITTED) && version_is_tombstone(v))
+			v = version_below(row, v);
+		if (v == NULL || !(version_ts(v) & TS_UNCOMMITTED))
 			return false;
 		holder->slot = owner - 1;
 		holder->row = row;
