@@ -252,6 +252,7 @@ waits_for_writers(MotTableScan *scan)
 {
 	mot_holder *holders = NULL;
 	mot_holder	holder;
+	uint64		last = 0;
 	mot_scan	pages;
 	int			n = 0;
 
@@ -262,6 +263,9 @@ waits_for_writers(MotTableScan *scan)
 	{
 		int			i = 0;
 
+		if (holder.host_id == last)
+			continue;
+		last = holder.host_id;
 		if (!MotNameWriter(&holder))
 			continue;
 		while (i < n && holders[i].host_id != holder.host_id)
