@@ -31,7 +31,7 @@ $node->safe_psql('postgres', "CREATE PUBLICATION pub FOR ALL TABLES; SELECT pg_c
 my $connstr = $node->connstr =~ s/'//gr;
 $node->safe_psql('there', "CREATE SUBSCRIPTION sub CONNECTION '$connstr dbname=postgres' PUBLICATION pub WITH (create_slot = false, copy_data = false)");
 my $go = $node->data_dir . '/mot.fault.go';
-my $worker = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'logical replication worker' AND datname = 'there'";
+my $worker = "SELECT pid FROM pg_stat_activity WHERE backend_type ~ '^logical replication (apply )?worker\$' AND datname = 'there'";
 
 my $waits = "SELECT count(*) = 1 FROM pg_stat_activity WHERE pid = ($worker) AND wait_event_type = 'Lock'";
 
@@ -167,6 +167,26 @@ for my $restarted (0, 1)
 	$node->safe_psql('postgres', q{UPDATE mot_full SET t = 'there' WHERE id = 1; COMMIT PREPARED 'p'});
 	ok($node->poll_query_until('there', 'SELECT count(*) = 2 FROM mot_full'), '... and goes past it, where a row is not there, to its end');
 	is(rows('mot_full'), '2|other;7|prepared', '... with its rows');
+}
+# nor does he wait for those who apply a large transaction beside him, who wait for what he brings
+SKIP:
+{
+	skip 'one process applies all before PostgreSQL 16', 2 if $node->safe_psql('postgres', 'SHOW server_version_num') < 160000;
+	$node->safe_psql('postgres', $_) for "ALTER SYSTEM SET logical_decoding_work_mem = '64kB'", 'SELECT pg_reload_conf()';
+	$node->safe_psql('there', 'ALTER SUBSCRIPTION sub SET (streaming = parallel)');
+	$node->safe_psql($_, "SET session_replication_role = replica; TRUNCATE mot_full") for 'postgres', 'there';
+	$node->safe_psql('postgres', q{INSERT INTO mot_full VALUES (1, 'old'), (2, 'other')});
+	$node->wait_for_catchup('sub');
+	$node->safe_psql('there', 'DELETE FROM mot_full WHERE id = 1');
+	my $large = $node->background_psql('postgres');
+	$large->query_safe(q{BEGIN; INSERT INTO mot_full SELECT i, 'large' FROM generate_series(101, 5100) i});
+	$node->safe_psql('postgres', q{INSERT INTO heap_full VALUES (0, 'flushes')});
+	ok($node->poll_query_until('there', "SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'logical replication parallel worker' AND backend_xid IS NOT NULL"), 'a large transaction is applied beside it');
+	$node->safe_psql('postgres', q{UPDATE mot_full SET t = 'there' WHERE id = 1});
+	$large->query_safe('COMMIT');
+	$large->quit;
+	$node->wait_for_catchup('sub');
+	is($node->safe_psql('there', 'SELECT count(*) FROM mot_full'), '5001', '... and comes to its end');
 }
 $node->safe_psql('there', 'ALTER SUBSCRIPTION sub DISABLE; ALTER SUBSCRIPTION sub SET (slot_name = NONE); DROP SUBSCRIPTION sub');
 $node->stop;
