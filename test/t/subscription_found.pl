@@ -171,7 +171,7 @@ for my $restarted (0, 1)
 # nor does he wait for those who apply a large transaction beside him, who wait for what he brings
 SKIP:
 {
-	skip 'one process applies all before PostgreSQL 16', 2 if $node->safe_psql('postgres', 'SHOW server_version_num') < 160000;
+	skip 'one process applies all before PostgreSQL 16', 4 if $node->safe_psql('postgres', 'SHOW server_version_num') < 160000;
 	$node->safe_psql('postgres', $_) for "ALTER SYSTEM SET logical_decoding_work_mem = '64kB'", 'SELECT pg_reload_conf()';
 	$node->safe_psql('there', 'ALTER SUBSCRIPTION sub SET (streaming = parallel)');
 	$node->safe_psql($_, "SET session_replication_role = replica; TRUNCATE mot_full") for 'postgres', 'there';
@@ -182,11 +182,14 @@ SKIP:
 	$large->query_safe(q{BEGIN; INSERT INTO mot_full SELECT i, 'large' FROM generate_series(101, 5100) i});
 	$node->safe_psql('postgres', q{INSERT INTO heap_full VALUES (0, 'flushes')});
 	ok($node->poll_query_until('there', "SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'logical replication parallel worker' AND backend_xid IS NOT NULL"), 'a large transaction is applied beside it');
+	my $from = -s $node->logfile;
 	$node->safe_psql('postgres', q{UPDATE mot_full SET t = 'there' WHERE id = 1});
+	ok($node->wait_for_log(qr/logical replication (did not find row to be updated|target relation .* conflict)|conflict detected on relation|deadlock detected/, $from), '... a row is not found');
 	$large->query_safe('COMMIT');
 	$large->quit;
 	$node->wait_for_catchup('sub');
 	is($node->safe_psql('there', 'SELECT count(*) FROM mot_full'), '5001', '... and comes to its end');
+	unlike(slurp_file($node->logfile, $from), qr/deadlock detected/, '... without a deadlock');
 }
 $node->safe_psql('there', 'ALTER SUBSCRIPTION sub DISABLE; ALTER SUBSCRIPTION sub SET (slot_name = NONE); DROP SUBSCRIPTION sub');
 $node->stop;
