@@ -708,7 +708,7 @@ MotRelationTable(Relation rel)
 	mot_table  *replaces;
 
 	/* (also what is settled: an index may have to be put back) */
-	MotPreparedAwaitEnded();
+	MotPreparedAwaitEnded(true);
 	table = mot_table_find(MotEngine, MyDatabaseId, relid);
 
 	/* made or emptied by this transaction, which holds the lock for that */

@@ -358,7 +358,7 @@ replace_table(Relation rel, Oid tablespace, Oid number)
 	Pending    *p = new_pending(TABLE_CREATED, number);
 	mot_status	status;
 
-	MotPreparedAwaitEnded();
+	MotPreparedAwaitEnded(false);
 
 	/*
 	 * who takes away what others have read has a place among them: see
@@ -479,7 +479,7 @@ MotStorageDropTable(Oid relid)
 	if (MotEngine == NULL)
 		return;
 	p = new_pending(TABLE_DROPPED, relid);
-	MotPreparedAwaitEnded();
+	MotPreparedAwaitEnded(false);
 	p->table = mot_table_find(MotEngine, MyDatabaseId, relid);
 	push_pending(p);
 }
@@ -514,7 +514,7 @@ find_loaded(Oid number)
 {
 	mot_table  *table;
 
-	MotPreparedAwaitEnded();
+	MotPreparedAwaitEnded(false);
 	table = mot_table_find(MotEngine, MyDatabaseId, number);
 	if (table != NULL || MotRelationAwaitLoaded == NULL)
 		return table;

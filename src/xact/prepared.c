@@ -121,6 +121,7 @@ static void let_go(Holder *holder, mot_session *session, mot_ts number);
 static void settle(Holder *holder, mot_session *session);
 static bool settle_if_decided(TransactionId xid);
 static bool settle_decided(void);
+static void catch_up(Snapshot snapshot, bool storage);
 static void settle_ending(void);
 static void settle_at_exit(int code, Datum arg);
 
@@ -579,6 +580,12 @@ settle_decided(void)
 void
 MotPreparedCatchUp(Snapshot snapshot)
 {
+	catch_up(snapshot, false);
+}
+
+static void
+catch_up(Snapshot snapshot, bool storage)
+{
 	for (int i = 0; i < max_prepared_xacts; i++)
 	{
 		Holder	   *holder = &shared->holder[i];
@@ -588,6 +595,9 @@ MotPreparedCatchUp(Snapshot snapshot)
 		/* (our own is not in our snapshots' lists) */
 		if (!TransactionIdIsValid(xid) || holder == mine ||
 			(snapshot != NULL ? XidInMVCCSnapshot(xid, snapshot) : TransactionIdIsInProgress(xid)))
+			continue;
+		/* of one that has ended that is what it was prepared with */
+		if (storage && holder->storage == NULL)
 			continue;
 		MOT_FAULT("prepared-seen");
 		while (pg_atomic_read_u32(&holder->xid) == xid && !settle_if_decided(xid))
@@ -609,10 +619,10 @@ MotPreparedServe(void)
 }
 
 void
-MotPreparedAwaitEnded(void)
+MotPreparedAwaitEnded(bool storage)
 {
 	if (MotPreparedUsed != NULL && unlikely(pg_atomic_read_u32(MotPreparedUsed) != 0))
-		MotPreparedCatchUp(NULL);
+		catch_up(NULL, storage);
 }
 
 /* COMMIT PREPARED, ROLLBACK PREPARED: run does it. */

@@ -627,7 +627,7 @@ before_prepare(void)
 	if (participant->pending())
 	{
 		/* others may end it before those are at an end: as in before_commit */
-		MotPreparedAwaitEnded();
+		MotPreparedAwaitEnded(false);
 		if (XactIsoLevel == XACT_SERIALIZABLE)
 			refuse_to_prepare("SERIALIZABLE transaction that has created, altered, emptied or dropped",
 							  "Use COMMIT, or do that at another isolation level.");

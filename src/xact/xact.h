@@ -273,7 +273,9 @@ extern void MotXactSetLog(const MotXactLog *log);
 extern void MotPreparedSaid(const char *gid);
 extern void MotPreparedFinish(const char *gid, bool commit, void (*run) (void *arg), void *arg);
 extern void MotPreparedServe(void);
-extern void MotPreparedAwaitEnded(void);
+
+/* What has ended is in place: all, or what came with storage. */
+extern void MotPreparedAwaitEnded(bool storage);
 extern mot_session *MotPreparedRestore(TransactionId xid, const char *gid);
 extern void MotPreparedRestored(void *redo, bool keeps_reads, void *storage);
 extern void MotPreparedNotRestored(void);
