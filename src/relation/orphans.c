@@ -27,6 +27,7 @@
 
 #include "access/genam.h"
 #include "access/htup_details.h"
+#include "access/relation.h"
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/pg_class.h"
@@ -132,15 +133,11 @@ is_known(const mot_table *table, Oid number)
 		get_rel_relkind(number) == RELKIND_FOREIGN_TABLE;
 }
 
-/*
- * It counts for its owner, though nobody may come to it for long, or who does know it from recovery.
- * Without a lock: who has the table to himself may be prepared, and nothing is reclaimed while we
- * have a view.
- */
+/* Without a lock, by the catalogue as it is. */
 static void
-count_table(mot_table *table, Oid number)
+count_locked_table(mot_table *table, Oid number, Oid relid)
 {
-	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(mot_table_owner(table)));
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
 
 	if (HeapTupleIsValid(tuple))
 	{
@@ -150,6 +147,31 @@ count_table(mot_table *table, Oid number)
 			MotLimitsCount(table, form->relowner);
 		ReleaseSysCache(tuple);
 	}
+}
+
+/*
+ * It counts for its owner, and limits hold, though nobody may come to it for long, or who does know
+ * it from recovery.  Not if that takes waiting for a lock: who has the table to himself may be
+ * prepared, and nothing is reclaimed while we have a view; then it is counted only.
+ */
+static void
+count_table(mot_table *table, Oid number)
+{
+	Oid			relid = mot_table_owner(table);
+	Relation	rel;
+
+	if (!ConditionalLockRelationOid(relid, AccessShareLock))
+	{
+		count_locked_table(table, number, relid);
+		return;
+	}
+	rel = try_relation_open(relid, NoLock);
+	table = mot_table_find(MotEngine, MyDatabaseId, number);
+	if (rel != NULL && table != NULL && (MotIsOrdinary(rel) || MotIsMotTable(relid)) && MotStorageNumber(rel) == number)
+		MotLimitsApply(rel, table);
+	if (rel != NULL)
+		relation_close(rel, NoLock);
+	UnlockRelationOid(relid, AccessShareLock);
 }
 
 static void
