@@ -334,20 +334,6 @@ MotScanRecheck(MotScan *scan)
 }
 
 /*
- * Above READ COMMITTED a row can be locked with its change.  But a trigger may leave it as it is,
- * and then it is locked all the same, as on heap.
- */
-static inline mot_row_mode
-lock_mode(const MotScan *scan)
-{
-	TriggerDesc *triggers = scan->node->ss.ss_currentRelation->trigdesc;
-
-	if (scan->operation == CMD_DELETE)
-		return MOT_MODE_UPDATE;
-	return triggers != NULL && triggers->trig_update_before_row ? MOT_MODE_NO_KEY_UPDATE : MOT_MODE_CHANGE;
-}
-
-/*
  * Lock the current row, which the scan's slot shows and which has passed the
  * filter.  If somebody has committed a newer version meanwhile, that is what
  * counts: it has to satisfy everything, and is then what the slot shows.
@@ -360,7 +346,9 @@ MotScanLockRow(MotScan *scan, ExprContext *econtext, ExprState *filter)
 	const mot_version *newest;
 	MotLockResult result;
 
-	result = MotWriterLock(scan->writer, scan->row, scan->version, lock_mode(scan), MOT_LOCK_WAIT, &newest);
+	result = MotWriterLock(scan->writer, scan->row, scan->version,
+						   scan->operation == CMD_DELETE ? MOT_MODE_UPDATE : MOT_MODE_CHANGE,
+						   MOT_LOCK_WAIT, &newest);
 	if (likely(result == MOT_LOCKED))
 		return true;
 	if (result == MOT_LOCK_SELF)
