@@ -177,6 +177,19 @@ record()
 	printf '%s\t%s\t%s\n' "$@" >>"$SANDBOX/tmp/results"
 }
 
+# record_time WORK ENGINE BEFORE TRANSACTIONS: microseconds of the server's processor time for one,
+# since cluster_cpu was BEFORE
+record_time()
+{
+	record "$1: server's time" "$2" "$(awk -v t="$3" -v u="$(cluster_cpu bench)" -v n="$4" 'BEGIN {print 1e6 * (u - t) / n}')"
+}
+
+# how many transactions the last run_pgbench has made
+pgbench_transactions()
+{
+	awk '/^number of transactions actually processed/ {print $NF; exit}' "$SANDBOX/tmp/pgbench.log"
+}
+
 # rounds WORK ROUNDS FUNCTION [ARG ...]: call FUNCTION ENGINE ARG ... in turns.
 # With TIME_LIMIT, no round but the first begins that would not be over so many
 # seconds after the script began.

@@ -105,19 +105,14 @@ MotUnpackVirtualXact(uint64 word)
 	return vxid;
 }
 
-/* ... of a process, or 0 */
 static inline uint64
-MotVirtualXactOf(const PGPROC *proc)
+MotPackVirtualXact(VirtualTransactionId vxid)
 {
 #if PG_VERSION_NUM >= 170000
-	int			number = proc->vxid.procNumber;
-	LocalTransactionId lxid = proc->vxid.lxid;
+	return (uint64) vxid.procNumber << 32 | vxid.localTransactionId;
 #else
-	int			number = proc->backendId;
-	LocalTransactionId lxid = proc->lxid;
+	return (uint64) (uint32) vxid.backendId << 32 | vxid.localTransactionId;
 #endif
-
-	return number < 0 || !LocalTransactionIdIsValid(lxid) ? 0 : (uint64) (uint32) number << 32 | lxid;
 }
 
 /* who leads a process that applies a subscription's changes in parallel, or its own id */

@@ -250,37 +250,31 @@ MotScanAgain(TableScanDesc base, struct ScanKeyData *key, bool set_params,
 static bool
 waits_for_writers(MotTableScan *scan)
 {
-	mot_holder *holders = NULL;
+	List	   *holders = NIL;
 	mot_holder	holder;
 	uint64		last = 0;
 	mot_scan	pages;
-	int			n = 0;
 
 	if (scan->waited)
 		return false;
 	mot_scan_begin(scan->session, &pages, scan->relation->table, &scan->view, NULL);
 	while (mot_scan_held(scan->session, &pages, &holder))
 	{
-		int			i = 0;
+		bool		known = holder.host_id == last;
 
-		if (holder.host_id == last)
-			continue;
 		last = holder.host_id;
-		if (!MotNameWriter(&holder))
+		if (known || !MotNameWriter(&holder))
 			continue;
-		while (i < n && holders[i].host_id != holder.host_id)
-			i++;
-		if (i < n)
-			continue;
-		if (n % 64 == 0)
-			holders = n == 0 ? palloc(64 * sizeof(mot_holder)) : repalloc(holders, (n + 64) * sizeof(mot_holder));
-		holders[n++] = holder;
+		foreach_ptr(mot_holder, other, holders)
+			known |= other->host_id == holder.host_id;
+		if (!known)
+			holders = lappend(holders, memcpy(palloc(sizeof(holder)), &holder, sizeof(holder)));
 	}
-	if (n == 0)
+	if (holders == NIL)
 		return false;
-	for (int i = 0; i < n; i++)
-		MotWaitForWriter(scan->base.rs_rd, &holders[i]);
-	pfree(holders);
+	foreach_ptr(mot_holder, writer, holders)
+		MotWaitForWriter(scan->base.rs_rd, writer);
+	list_free_deep(holders);
 	MotScanAgain(&scan->base, NULL, false, false, false, false);
 	scan->waited = true;
 	return true;

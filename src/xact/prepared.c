@@ -121,7 +121,6 @@ static void let_go(Holder *holder, mot_session *session, mot_ts number);
 static void settle(Holder *holder, mot_session *session);
 static bool settle_if_decided(TransactionId xid);
 static bool settle_decided(void);
-static void catch_up(Snapshot snapshot, bool storage);
 static void settle_ending(void);
 static void settle_at_exit(int code, Datum arg);
 
@@ -574,15 +573,9 @@ settle_decided(void)
 }
 
 /*
- * What "snapshot" sees of them has been installed when this returns; NULL: what has ended by now.  (That is for
- * whoever has a table to himself: the server has let go of the transaction's locks already.)
+ * What "snapshot" sees of them, or (NULL) what has ended by now, has been installed when this returns; storage: of
+ * those only that came with some.
  */
-void
-MotPreparedCatchUp(Snapshot snapshot)
-{
-	catch_up(snapshot, false);
-}
-
 static void
 catch_up(Snapshot snapshot, bool storage)
 {
@@ -610,6 +603,12 @@ catch_up(Snapshot snapshot, bool storage)
 	pg_read_barrier();
 }
 
+void
+MotPreparedCatchUp(Snapshot snapshot)
+{
+	catch_up(snapshot, false);
+}
+
 /* For those who have no snapshot, and whom nobody waits for. */
 void
 MotPreparedServe(void)
@@ -618,6 +617,7 @@ MotPreparedServe(void)
 		(void) settle_decided();
 }
 
+/* For whoever has a table to himself: the server has let go of the transaction's locks already. */
 void
 MotPreparedAwaitEnded(bool storage)
 {

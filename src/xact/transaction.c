@@ -382,7 +382,7 @@ before_commit(void)
 	 * has let go
 	 */
 	if (changes && unlikely(pg_atomic_read_u32(MotPreparedUsed) != 0) && participant->pending())
-		MotPreparedCatchUp(NULL);
+		MotPreparedAwaitEnded(false);
 	if (changes)
 		participant->define(active ? MotOpenSession : NULL);
 	if (changes)

@@ -348,16 +348,16 @@ bool
 MotNameWriter(mot_holder *holder)
 {
 	const PGPROC *proc;
-	uint64		id;
+	VirtualTransactionId vxid;
 
 	if ((holder->host_id & (SUBXACT_LOCK | XID_HOLDER)) == XID_HOLDER)
 		return !MotPreparedUnsaid((TransactionId) holder->host_id);
 	proc = &ProcGlobal->allProcs[holder->slot];
 	if (MotApplyLeader(proc->pid) == MotApplyLeader(MyProcPid))
 		return false;
-	id = MotVirtualXactOf(proc);
-	if ((holder->host_id & SUBXACT_LOCK) != 0 && id != 0)
-		holder->host_id = id;
+	GET_VXID_FROM_PGPROC(vxid, *proc);
+	if ((holder->host_id & SUBXACT_LOCK) != 0 && VirtualTransactionIdIsValid(vxid))
+		holder->host_id = MotPackVirtualXact(vxid);
 	return true;
 }
 

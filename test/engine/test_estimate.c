@@ -99,7 +99,10 @@ estimated(mot_engine *engine, const model_key *keys, size_t n, size_t step)
 
 	REQUIRE(entries != NULL);
 	for (size_t i = 0; i < n; i += step, m++)
-		entries[m] = (mot_sorted_entry) {keys[i].bytes, keys[i].len, 0};
+		entries[m] = (mot_sorted_entry)
+	{
+		keys[i].bytes, keys[i].len, 0
+	};
 	bytes = mot_index_estimate(engine, entries, m, (double) n);
 	free(entries);
 	return bytes;
@@ -123,11 +126,16 @@ trees_of_every_shape(void)
 		for (size_t i = 0; i < n; i++)
 			keys[i].value = (i + 1) << 4;
 		snprintf(what, sizeof(what), "shape %d, %zu keys", shape, n);
-		/* (in many layers each of the smallest nodes is somewhat fuller, or less full) */
-		CHECK(near(what, estimated(engine, keys, n, 1), built(keys, n), shape < 8 ? 8 : 25, 4));
+
 		/*
-		 * a sample cannot tell how many others part behind what is alike; digits and random bytes
-		 * do early
+		 * (in many layers each of the smallest nodes is somewhat fuller, or
+		 * less full)
+		 */
+		CHECK(near(what, estimated(engine, keys, n, 1), built(keys, n), shape < 8 ? 8 : 25, 4));
+
+		/*
+		 * a sample cannot tell how many others part behind what is alike;
+		 * digits and random bytes do early
 		 */
 		if (shape == 2 || shape == 6)
 			CHECK(near(what, estimated(engine, keys, n, 10), built(keys, n), 25, 4));
@@ -141,6 +149,7 @@ main(int argc, char **argv)
 {
 	test_begin(argc, argv);
 	state = test_seed;
+
 	RUN(rows_of_a_table);
 	RUN(keys_of_entries);
 	RUN(trees_of_every_shape);

@@ -37,6 +37,17 @@ my $waits = "SELECT count(*) = 1 FROM pg_stat_activity WHERE pid = ($worker) AND
 
 sub rows { return $node->safe_psql('there', "SELECT string_agg(id || '|' || t, ';' ORDER BY id, t) FROM $_[0]") }
 
+# two rows on both sides, or without the first one there
+sub anew
+{
+	my ($t, $missing) = @_;
+	$node->safe_psql($_, "SET session_replication_role = replica; TRUNCATE $t") for 'postgres', 'there';
+	$node->safe_psql('postgres', "INSERT INTO $t VALUES (1, 'old'), (2, 'other')");
+	$node->wait_for_catchup('sub');
+	$node->safe_psql('there', "DELETE FROM $t WHERE id = 1") if $missing;
+	return;
+}
+
 # a worker that stops at its nth row (0: never)
 sub restart_worker
 {
@@ -63,9 +74,7 @@ for my $kind ('keyed', 'full')
 			for my $t ("heap_$kind", "mot_$kind")
 			{
 				my ($do, $change) = map { s/\bT\b/$t/gr } $does, $meanwhile;
-				$node->safe_psql($_, "SET session_replication_role = replica; TRUNCATE $t") for 'postgres', 'there';
-				$node->safe_psql('postgres', "INSERT INTO $t VALUES (1, 'old'), (2, 'other')");
-				$node->wait_for_catchup('sub');
+				anew($t);
 				if ($t =~ /^heap/)
 				{
 					$node->safe_psql('there', $change);
@@ -90,7 +99,7 @@ for my $kind ('keyed', 'full')
 	}
 }
 
-# what is meant is there, but not committed; or is not, and others change rows
+# what is meant is there, but not committed
 for my $does (@does)
 {
 	for my $case ([ q{INSERT INTO T VALUES (1, 'old')}, 'COMMIT' ], [ q{INSERT INTO T VALUES (1, 'old')}, 'ROLLBACK' ],
@@ -101,10 +110,7 @@ for my $does (@does)
 		for my $t (map { ("heap_$_", "mot_$_") } 'keyed', 'full')
 		{
 			my ($do, $change) = map { s/\bT\b/$t/gr } $does, $here;
-			$node->safe_psql($_, "SET session_replication_role = replica; TRUNCATE $t") for 'postgres', 'there';
-			$node->safe_psql('postgres', "INSERT INTO $t VALUES (1, 'old'), (2, 'other')");
-			$node->wait_for_catchup('sub');
-			$node->safe_psql('there', "DELETE FROM $t WHERE id = 1");
+			anew($t, 1);
 			my $session = $node->background_psql('there');
 			$session->query_safe("BEGIN; $change");
 			$node->safe_psql('postgres', $do);
@@ -126,10 +132,7 @@ for my $case ([ 'RELEASE s', 'SAVEPOINT s; I' ], [ 'ROLLBACK TO s', q{I; SAVEPOI
 	for my $t ('heap_full', 'mot_full')
 	{
 		my $change = $here =~ s/\bI\b/INSERT INTO T VALUES (1, 'old')/r =~ s/\bT\b/$t/gr;
-		$node->safe_psql($_, "SET session_replication_role = replica; TRUNCATE $t") for 'postgres', 'there';
-		$node->safe_psql('postgres', "INSERT INTO $t VALUES (1, 'old'), (2, 'other')");
-		$node->wait_for_catchup('sub');
-		$node->safe_psql('there', "DELETE FROM $t WHERE id = 1");
+		anew($t, 1);
 		my $session = $node->background_psql('there');
 		$session->query_safe("BEGIN; $change");
 		$node->safe_psql('postgres', "UPDATE $t SET t = 'there' WHERE id = 1");
@@ -152,10 +155,7 @@ $node->safe_psql('postgres', q{SELECT pg_drop_replication_slot('sub'); SELECT pg
 $node->safe_psql('there', "CREATE SUBSCRIPTION sub CONNECTION '$connstr dbname=postgres' PUBLICATION pub WITH (create_slot = false, copy_data = false, two_phase = true)");
 for my $restarted (0, 1)
 {
-	$node->safe_psql($_, "SET session_replication_role = replica; TRUNCATE mot_full") for 'postgres', 'there';
-	$node->safe_psql('postgres', q{INSERT INTO mot_full VALUES (1, 'old'), (2, 'other')});
-	$node->wait_for_catchup('sub');
-	$node->safe_psql('there', 'DELETE FROM mot_full WHERE id = 1');
+	anew('mot_full', 1);
 	$node->safe_psql('postgres', q{BEGIN; INSERT INTO mot_full VALUES (7, 'prepared'); PREPARE TRANSACTION 'p'});
 	$node->wait_for_catchup('sub');
 	is($node->safe_psql('there', 'SELECT count(*) FROM pg_prepared_xacts WHERE database = current_database()'), '1', 'the worker has prepared one');
@@ -174,10 +174,7 @@ SKIP:
 	skip 'one process applies all before PostgreSQL 16', 4 if $node->safe_psql('postgres', 'SHOW server_version_num') < 160000;
 	$node->safe_psql('postgres', $_) for "ALTER SYSTEM SET logical_decoding_work_mem = '64kB'", 'SELECT pg_reload_conf()';
 	$node->safe_psql('there', 'ALTER SUBSCRIPTION sub SET (streaming = parallel)');
-	$node->safe_psql($_, "SET session_replication_role = replica; TRUNCATE mot_full") for 'postgres', 'there';
-	$node->safe_psql('postgres', q{INSERT INTO mot_full VALUES (1, 'old'), (2, 'other')});
-	$node->wait_for_catchup('sub');
-	$node->safe_psql('there', 'DELETE FROM mot_full WHERE id = 1');
+	anew('mot_full', 1);
 	my $large = $node->background_psql('postgres');
 	$large->query_safe(q{BEGIN; INSERT INTO mot_full SELECT i, 'large' FROM generate_series(101, 5100) i});
 	$node->safe_psql('postgres', q{INSERT INTO heap_full VALUES (0, 'flushes')});

@@ -439,8 +439,8 @@ next_page(mot_session *s, mot_scan *scan)
 	{
 		/* relaxed: the counter only deals out numbers */
 		uint64_t	i = scan->shared_next ?
-			atomic_fetch_add_explicit(scan->shared_next, 1, memory_order_relaxed) :
-			scan->next_page++;
+		atomic_fetch_add_explicit(scan->shared_next, 1, memory_order_relaxed) :
+		scan->next_page++;
 
 		if (i >= scan->pages)
 			return false;
@@ -493,7 +493,11 @@ is_held(mot_session *s, mot_row *row, mot_holder *holder)
 			return false;
 		holder->slot = owner - 1;
 		holder->row = row;
-		/* acquire: before the second look at the head, which shows that it was the holder's */
+
+		/*
+		 * acquire: before the second look at the head, which shows that it
+		 * was the holder's
+		 */
 		holder->host_id = atomic_load_explicit(&s->engine->slot[owner - 1].host_id, memory_order_acquire);
 		if (row_head(row) == head)
 			return true;
