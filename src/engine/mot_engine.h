@@ -218,8 +218,9 @@ extern mot_holder mot_session_holder(const mot_session *session);
  * objects (0: all).  Returns how many are still owed.  Called by commit now
  * and then by itself.  mot_reclaim_all works on every slot (a worker of the
  * host calls it every second or so for the idle and the departed).  A step does
- * part of that, some milliseconds long; false: nothing could be done.  (The
- * engine itself does such steps when memory is short.)
+ * part of that, some milliseconds long; false: nothing could be done, or who is
+ * short of memory waits to do it.  (The engine itself does such steps when memory
+ * is short.)
  */
 extern uint64_t mot_reclaim(mot_session *session, unsigned budget);
 extern uint64_t mot_reclaim_all(mot_session *session);

@@ -10,6 +10,9 @@
  *
  *-------------------------------------------------------------------------
  */
+#include <pthread.h>
+#include <unistd.h>
+
 #include "txn_util.h"
 
 #ifdef MOT_STOP_POINTS
@@ -205,10 +208,75 @@ room_that_is_about_to_come_is_waited_for(void)
 	teardown();
 }
 
+static _Thread_local bool is_slow;
+static _Atomic bool begun;
+
+/* somebody who reclaims on a busy machine */
+static void
+be_slow(const char *name)
+{
+	if (!is_slow || strcmp(name, "reclaim-item") != 0)
+		return;
+	atomic_store(&begun, true);
+	(void) usleep(50000);
+}
+
+static void *
+reclaim_slowly(void *session)
+{
+	uint64_t	left;
+
+	is_slow = true;
+	(void) mot_reclaim_step(session, &left);
+	return NULL;
+}
+
+/* all that is owed is in one queue, and somebody is at it who has no need of the memory */
+static void
+who_is_in_need_takes_over(void)
+{
+	pthread_t	slow;
+	mot_view	v;
+	mot_status	status = MOT_OK;
+	uint64_t	n = 0;
+	uint64_t	again = 0;
+	uint64_t	more;
+
+	setup();
+	while ((more = insert_more(10 + n, 4096)) > 0)
+		n += more;
+	begin(a);
+	v = begin_view(a, 1);
+	for (uint64_t i = 10; i < 10 + n && status == MOT_OK; i++)
+		status = delete_id(&st, a, &v, 1, i);
+	CHECK(status == MOT_OK);
+	commit(a);
+	end_view(a);
+
+	/* by himself he would take seconds */
+	CHECK(n > 200 * 256);
+	mot_stop_point_handler = be_slow;
+	REQUIRE(pthread_create(&slow, NULL, reclaim_slowly, c) == 0);
+	while (!atomic_load(&begun))
+		(void) usleep(100);
+	CHECK(owed() > n / 2);
+
+	/* before the next snapshot is taken all has gone */
+	(void) begin_view(a, 1);
+	CHECK(owed() == 0);
+	end_view(a);
+	REQUIRE(pthread_join(slow, NULL) == 0);
+	for (uint64_t i = 0; (more = insert_more(10 + i, 4096)) > 0; i += more)
+		again += more;
+	CHECK(again > n * 95 / 100);
+	teardown();
+}
+
 int
 main(int argc, char **argv)
 {
 	test_begin(argc, argv);
+	RUN(who_is_in_need_takes_over);
 	RUN(room_that_is_about_to_come_is_waited_for);
 	RUN(own_versions_stay_until_the_commit_is_over);
 	RUN(rows_wait_for_old_keys_behind_later_stamps);

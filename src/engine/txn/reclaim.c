@@ -658,6 +658,13 @@ mot_clock_advance(mot_engine *e, mot_ts stamp)
 		(void) atomic_compare_exchange_strong(&e->clock, &now, stamp);
 }
 
+/* Relaxed: a hint.  Who is in need looks again and again. */
+static inline bool
+is_to_give_way(const mot_session *s)
+{
+	return s->gives_way && atomic_load_explicit(&s->engine->in_need, memory_order_relaxed) != 0;
+}
+
 /*
  * Work off the front of a list, up to "most" items due by "horizon"; returns
  * how many came further.  Nobody else does; so the order of the list is that in
@@ -688,7 +695,7 @@ list_work(mot_session *s, owed_queue *q, owed_sight sight, mot_ts horizon, uint6
 		if (entries != 0)		/* the owner puts them in in order */
 			l->entries_from = entries_upto;
 		entries = 0;
-		while (n < 16 && weight < GRAVE_ROWS && done < most &&
+		while (n < 16 && weight < GRAVE_ROWS && done < most && !is_to_give_way(s) &&
 			   (front = list_front(s, q, l)) != NULL && front->stamp <= horizon)
 		{
 			uint64_t	counts = item_weight(front->what);
@@ -752,6 +759,8 @@ queue_work(mot_session *s, owed_queue *q, const mot_ts *horizon, unsigned budget
 
 	if (most == 0)
 		return 0;
+	if (is_to_give_way(s))
+		return most;
 	/* what is put off is not looked at twice in a call */
 	if (budget != 0 && budget < most)
 		most = budget;
@@ -776,15 +785,23 @@ queue_work(mot_session *s, owed_queue *q, const mot_ts *horizon, unsigned budget
  * by owed_sight.
  */
 static bool
-work_begin(mot_session *s, mot_ts *horizon)
+work_begin(mot_session *s, bool gives_way, mot_ts *horizon)
 {
 	bool		published = mot_snapshot_held(s) == MOT_TS_NONE;
 
+	/* (taking one would do that, and say in the end that nobody reclaims) */
+	if (published && s->relief != 0)
+		mot_relieve(s);
+	s->gives_way = gives_way;
+
+	/*
+	 * Relaxed: publishing is a barrier.  Who finds our snapshot finds what it
+	 * is for, however long we are kept from going on: see others_hold_memory.
+	 */
+	atomic_store_explicit(&s->slot->reclaiming, true, memory_order_relaxed);
 	if (published)
 		(void) mot_snapshot_take(s);
 	horizon[OWED_SEEN] = mot_engine_horizons(s->engine, &horizon[OWED_UNLINKED]);
-	/* relaxed: see others_hold_memory */
-	atomic_store_explicit(&s->slot->reclaiming, true, memory_order_relaxed);
 	return published;
 }
 
@@ -795,6 +812,7 @@ work_end(mot_session *s, bool published)
 		mot_snapshot_hold(s, MOT_TS_NONE);
 	/* relaxed: as above */
 	atomic_store_explicit(&s->slot->reclaiming, false, memory_order_relaxed);
+	s->gives_way = false;
 }
 
 uint64_t
@@ -809,7 +827,7 @@ mot_reclaim(mot_session *s, unsigned budget)
 	if (atomic_load_explicit(&q->count, memory_order_relaxed) == 0)
 		return 0;
 	mot_clock_advance(s->engine, mot_queue_front_stamp(s, q));
-	published = work_begin(s, horizon);
+	published = work_begin(s, true, horizon);
 	left = queue_work(s, q, horizon, budget, &performed);
 	work_end(s, published);
 	return left;
@@ -818,8 +836,8 @@ mot_reclaim(mot_session *s, unsigned budget)
 /* at most so many items of a list in a step */
 #define STEP_ITEMS 16384
 
-bool
-mot_reclaim_step_on(mot_session *s, uint64_t *left, bool move_on)
+static bool
+reclaim_step(mot_session *s, uint64_t *left, bool move_on, bool gives_way)
 {
 	mot_engine *e = s->engine;
 	uint32_t	n = atomic_load(&e->slots_used);
@@ -831,7 +849,7 @@ mot_reclaim_step_on(mot_session *s, uint64_t *left, bool move_on)
 	mot_clock_advance(e, mot_engine_clock(e) + 1);
 	if (move_on)
 		mot_session_move_on(s);
-	published = work_begin(s, horizon);
+	published = work_begin(s, gives_way, horizon);
 	horizon[OWED_UNLINKED] = mot_engine_rest_horizon(e, horizon[OWED_UNLINKED]);
 	*left = 0;
 	for (uint32_t i = 0; i < n; i++)
@@ -843,9 +861,15 @@ mot_reclaim_step_on(mot_session *s, uint64_t *left, bool move_on)
 }
 
 bool
+mot_reclaim_step_on(mot_session *s, uint64_t *left, bool move_on)
+{
+	return reclaim_step(s, left, move_on, false);
+}
+
+bool
 mot_reclaim_step(mot_session *s, uint64_t *left)
 {
-	return mot_reclaim_step_on(s, left, false);
+	return reclaim_step(s, left, false, true);
 }
 
 uint64_t
@@ -860,7 +884,7 @@ mot_reclaim_all(mot_session *s)
 	 */
 	for (uint64_t step = 0; step < steps; step++)
 	{
-		bool		more = mot_reclaim_step(s, &left);
+		bool		more = reclaim_step(s, &left, false, false);
 
 		if (step == 0)
 			steps += 2 * (left / STEP_ITEMS);

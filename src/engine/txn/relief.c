@@ -4,6 +4,11 @@
  *	  Memory is short: what is owed is reclaimed first, and others are given a
  *	  moment to let go of it, before anybody fails for want of memory.
  *
+ * A queue is worked off by one at a time.  Whoever does that without need (the maintenance
+ * worker) leaves it to who waits for it, after the few items at hand: on a busy machine he may
+ * take any time for the rest, and who has waited as long as he likes would take his snapshot
+ * among keys that are still to go, and fill the gaps between them with nodes half full.
+ *
  *-------------------------------------------------------------------------
  */
 #include <time.h>
@@ -13,7 +18,7 @@
 /* milliseconds that who is short of memory gives others to let go of some */
 #define PATIENCE_MS 50
 
-/* and who reclaims, though his processor may be busy otherwise */
+/* and who reclaims, to come to an end or to give way, though his processor may be busy otherwise */
 #define PATIENCE_RECLAIM_MS 1000
 
 static bool
@@ -29,12 +34,15 @@ others_reclaim(mot_session *s)
 	return false;
 }
 
+/* Others are waited for; who reclaims sees that. */
 static void
-nap(void)
+nap(mot_session *s)
 {
 	const struct timespec ms = {0, 1000 * 1000};
 
+	atomic_fetch_add_explicit(&s->engine->in_need, 1, memory_order_relaxed);
 	nanosleep(&ms, NULL);
+	atomic_fetch_sub_explicit(&s->engine->in_need, 1, memory_order_relaxed);
 }
 
 /*
@@ -72,11 +80,11 @@ mot_relieve(mot_session *s)
 	{
 		if (!failed && !IS_SHORT(mot_region_used(region), mot_region_max(region)))
 			break;
-		if (mot_reclaim_step(s, &left) && left > 0)
+		if (mot_reclaim_step_on(s, &left, false) && left > 0)
 			continue;
 		if (left == 0 || !others_reclaim(s) || naps++ == PATIENCE_RECLAIM_MS)
 			break;
-		nap();
+		nap(s);
 		step--;
 	}
 }
@@ -105,7 +113,7 @@ mot_make_room(mot_session *s, unsigned *tries, bool move_on)
 		return false;
 	}
 	MOT_STOP_POINT("memory-awaited");
-	nap();
+	nap(s);
 	return true;
 }
 
