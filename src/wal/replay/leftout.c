@@ -100,6 +100,7 @@ typedef struct Back
 } Back;
 
 static void give_up(const MotLeftOut *entry);
+static void put_off(const MotLeftOut *entry);
 static void set_limit(mot_table *table);
 static bool try_entry(MotLeftOut *entry, bool all);
 static bool bring_back(MotLeftOut *entry, bool all);
@@ -639,10 +640,13 @@ try_entry(MotLeftOut *entry, bool all)
 			LWLockReleaseAll();
 			if (lock)
 				LockRelease(&tag, ShareUpdateExclusiveLock, true);
-			if (!mot_ignore_damaged || geterrcode() != ERRCODE_DATA_CORRUPTED)
+			if (geterrcode() != ERRCODE_DATA_CORRUPTED || (all && !mot_ignore_damaged))
 				PG_RE_THROW();
 			MemoryContextSwitchTo(cxt);
-			give_up(entry);
+			if (mot_ignore_damaged)
+				give_up(entry);
+			else
+				put_off(entry);
 			lock = false;
 		}
 		PG_END_TRY();
@@ -668,6 +672,18 @@ give_up(const MotLeftOut *entry)
 			 errdetail("%s.", edata->message)));
 	MotStateDamage(entry->dbid, entry->relid, edata->message);
 	MotLeftOutForget(entry->dbid, entry->relid);
+}
+
+/*
+ * Its files are damaged.  The server is at work, and goes on: the table stays left out, and others
+ * are not to wait for it.
+ */
+static void
+put_off(const MotLeftOut *entry)
+{
+	EmitErrorReport();
+	FlushErrorState();
+	MotLeftOutFailed(entry->dbid, entry->relid, room_now(false), entry->needed);
 }
 
 /* What was begun is gone: nobody has seen it. */
