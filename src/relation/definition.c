@@ -363,7 +363,8 @@ raise_damaged(const char *what)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_DATA_CORRUPTED),
-			 errmsg("definition of a memory-optimized table is damaged: %s", what)));
+			 errmsg("definition of a memory-optimized table is damaged: %s", what),
+			 errhint("Restore the server from a backup.")));
 }
 
 static void

@@ -239,7 +239,9 @@ apply_one(MotRedo *r, const MotOpData *op, const char *raw, size_t len)
 			return;
 		case MOT_OP_PREPARED:
 		case MOT_OP_PREPARED_READS:
-			return;
+			if (redo.target == NULL)
+				return;
+			break;
 		default:
 			break;
 	}
@@ -308,7 +310,7 @@ apply_one(MotRedo *r, const MotOpData *op, const char *raw, size_t len)
 				apply_lock(op);
 			break;
 		default:
-			MotRedoRaiseDamaged(redo.lsn, "unexpected operation %d", (int) op->op);
+			(void) MotRedoMisfit(&redo, "unexpected operation");
 	}
 }
 
