@@ -167,5 +167,20 @@ COMMIT PREPARED 'mot-twice';
 COMMIT PREPARED 'mot-twice';
 SELECT v FROM tp WHERE id = 1;
 
+-- as many as the server has, and no more
+\set ECHO none
+SELECT format('BEGIN; INSERT INTO tp VALUES (%s, 0); PREPARE TRANSACTION ''mot-many-%s''', 1000 + i, i)
+	FROM generate_series(1, current_setting('max_prepared_transactions')::int) i \gexec
+\set ECHO all
+BEGIN;
+INSERT INTO tp VALUES (999, 0);
+PREPARE TRANSACTION 'mot-one-more';
+SELECT count(*) FROM tp WHERE id > 900;
+\set ECHO none
+SELECT format('%s PREPARED ''mot-many-%s''', CASE i WHEN 1 THEN 'COMMIT' ELSE 'ROLLBACK' END, i)
+	FROM generate_series(1, current_setting('max_prepared_transactions')::int) i \gexec
+\set ECHO all
+SELECT id FROM tp WHERE id > 900;
+
 DROP TABLE tp_heap, tp_table;
 DROP FOREIGN TABLE tp;
