@@ -128,8 +128,9 @@ plain_source(const MotQuery *query, const PLpgSQL_execstate *estate)
 	}
 	if (query->performs)
 		return source->commandTag == CMDTAG_SELECT && source->resultDesc != NULL ? source : NULL;
+	/* (rows may have no columns: these have no destination either) */
 	if (source->resultDesc != NULL)
-		return source->resultDesc->natts == query->ntargets ? source : NULL;
+		return query->ntargets > 0 && source->resultDesc->natts == query->ntargets ? source : NULL;
 	return query->ntargets == 0 ? source : NULL;
 }
 
