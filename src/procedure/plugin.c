@@ -336,6 +336,7 @@ run(MotProcedure *procedure, MotFrame *frame, PLpgSQL_execstate *estate)
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
+	frame->err_var = estate->err_var;
 	/* what we hand over would come to nobody who knows it */
 	if (unlikely(*plugin != &MotProcedurePlugin))
 	{
@@ -396,6 +397,11 @@ stmt_end(PLpgSQL_execstate *estate, PLpgSQL_stmt *stmt)
 {
 	MotFrame   *frame = estate->plugin_info;
 
-	if (frame != NULL && frame->estate == estate && stmt == (PLpgSQL_stmt *) &frame->code->procedure->leave)
+	if (frame == NULL || frame->estate != estate)
+		return;
+	if (stmt == (PLpgSQL_stmt *) &frame->code->procedure->leave)
 		estate->retisset = false;
+	else if (stmt == (PLpgSQL_stmt *) &frame->code->procedure->step)
+		/* which a block takes away, but this one is none of the function's */
+		estate->err_var = frame->err_var;
 }

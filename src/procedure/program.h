@@ -30,6 +30,7 @@ typedef struct MotFrame
 	void	   *next;			/* the statement that the interpreter is to do */
 	void	   *action;			/* the function's own body, until it is put
 								 * back */
+	void	   *err_var;		/* PL/pgSQL's, when code was left */
 	MemoryContext memory;		/* of a statement in SQL; NULL: there was none */
 	int32		resume;			/* where to go on: 0 is the beginning */
 	struct MotProcedureCode *code;

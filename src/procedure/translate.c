@@ -681,7 +681,11 @@ static void
 initialize(Translation *t, PLpgSQL_stmt_block *block)
 {
 	if (block->n_initvars == 0)
+	{
+		/* it may be left over from a block that failed in one with handlers */
+		store(t, IN_ESTATE(err_var), NULL);
 		return;
+	}
 	store(t, IN_ESTATE(err_text), "during statement block local variable initialization");
 	for (int i = 0; i < block->n_initvars; i++)
 	{
