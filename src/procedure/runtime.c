@@ -9,8 +9,10 @@
 #include "postgres.h"
 
 #include "procedure/procedure.h"
+#include "tcop/pquery.h"
 #include "utils/expandeddatum.h"
 #include "utils/memutils.h"
+#include "utils/plancache.h"
 #include "utils/snapmgr.h"
 
 /*
@@ -68,6 +70,12 @@ MotProcedureIsBusy(MotFrame *frame, const void *mark)
 	return expr->expr_simple_in_use && expr->expr_simple_lxid == MotLocalTransaction();
 }
 
+static inline PLpgSQL_execstate *
+estate_of(const MotFrame *frame)
+{
+	return (PLpgSQL_execstate *) frame->estate;
+}
+
 /* An error has come: if it was in an expression, that fails as the interpreter's would have. */
 void
 MotProcedureFails(MotFrame *frame)
@@ -83,12 +91,19 @@ MotProcedureFails(MotFrame *frame)
 	 */
 	expr->expr_simple_in_use = true;
 	expr->expr_simple_lxid = MotLocalTransaction();
-}
 
-static inline PLpgSQL_execstate *
-estate_of(const MotFrame *frame)
-{
-	return (PLpgSQL_execstate *) frame->estate;
+	/*
+	 * The interpreter has its plan until the transaction ends.  Else the
+	 * query's may be made anew meanwhile, in the same place, and be taken for
+	 * this one later.
+	 */
+	if (expr->expr_simple_plan_lxid == MotLocalTransaction())
+		return;
+	if (CachedPlanIsSimplyValid(expr->expr_simple_plansource, expr->expr_simple_plan,
+								estate_of(frame)->simple_eval_resowner))
+		expr->expr_simple_plan_lxid = MotLocalTransaction();
+	else
+		expr->expr_simple_expr = NULL;
 }
 
 /* The interpreter evaluates the expression and assigns it.  Anything may have happened then. */
@@ -108,6 +123,32 @@ MotProcedureAssign(MotFrame *frame, MotSite *site)
 }
 
 /*
+ * An expression's plan, made anew if need be.  Then the interpreter must not know the one that it
+ * has any more, as in exec_eval_simple_expr(): the new one may lie in the same place.
+ */
+static CachedPlan *
+plan_of(MotFrame *frame, PLpgSQL_expr *expr)
+{
+	Expr	   *simple = expr->expr_simple_expr;
+	CachedPlan *plan;
+
+	EnsurePortalSnapshotExists();
+	if (simple != NULL && !MotProcedureIsBusy(frame, expr) &&
+		!CachedPlanIsSimplyValid(expr->expr_simple_plansource, expr->expr_simple_plan, NULL))
+	{
+		if (expr->expr_simple_plan_lxid == MotLocalTransaction())
+			ReleaseCachedPlan(expr->expr_simple_plan, estate_of(frame)->simple_eval_resowner);
+		expr->expr_simple_expr = NULL;
+		expr->expr_simple_plan = NULL;
+		expr->expr_simple_plan_lxid = InvalidLocalTransactionId;
+	}
+	MotWithin(estate_of(frame)->eval_econtext->ecxt_per_tuple_memory, plan = SPI_plan_get_cached_plan(expr->plan));
+	/* (it has no plan, so it looks at this one) */
+	expr->expr_simple_expr = simple;
+	return plan;
+}
+
+/*
  * What a CASE tests: the variable gets the type that the expression has now, which is another one
  * when its operators are.
  */
@@ -116,7 +157,7 @@ MotProcedureAssignTested(MotFrame *frame, MotSite *site)
 {
 	PLpgSQL_execstate *estate = estate_of(frame);
 	PLpgSQL_var *var = (PLpgSQL_var *) estate->datums[site->target];
-	CachedPlan *plan = SPI_plan_get_cached_plan(site->expr->plan);
+	CachedPlan *plan = plan_of(frame, site->expr);
 
 	if (plan != NULL)
 	{
