@@ -200,6 +200,34 @@ BEGIN
 	RETURN a;
 END $$;
 INSERT INTO calls (call) VALUES ('checked(4)'), ('checked(1)');
+-- rows without columns have nowhere to go either
+CREATE FUNCTION no_columns(a int) RETURNS int LANGUAGE plpgsql AS $$
+BEGIN
+	IF a > 0 THEN SELECT FROM items; END IF;
+	RETURN a;
+END $$;
+INSERT INTO calls (call) VALUES ('no_columns(1)'), ('no_columns(0)');
+-- the variable whose block has failed names the line until another block begins
+CREATE FUNCTION left_over(a int) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE said text;
+BEGIN
+	BEGIN
+		DECLARE
+			failing int := 1 / (a - a);
+		BEGIN
+			NULL;
+		END;
+	EXCEPTION WHEN division_by_zero THEN
+		NULL;
+	END;
+	a := a + 1;
+	IF a = 2 THEN GET DIAGNOSTICS said = PG_CONTEXT; END IF;
+	BEGIN
+		IF a > 2 THEN a := a / (a - a); END IF;
+	END;
+	RETURN said;
+END $$;
+INSERT INTO calls (call) VALUES ('left_over(1)'), ('left_over(2)');
 -- plans that are not right any more: another operator by another search path, a function that has changed
 CREATE FUNCTION times(int, int) RETURNS int LANGUAGE sql IMMUTABLE AS $$ SELECT $1 * $2 $$;
 CREATE SCHEMA other;
@@ -299,6 +327,34 @@ BEGIN
 	RETURN r;
 END $$;
 SELECT discarding(4) FROM generate_series(1, 4);
+-- ... before a CASE, and after an expression has failed: the next plan may lie where the last one was
+CREATE FUNCTION tested(a int, t text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE r text := ''; c int;
+BEGIN
+	CASE COALESCE(NULLIF(-1, a), length(t)) WHEN 3 THEN r := r || '3'; WHEN a THEN r := r || 'a'; ELSE r := r || '?'; END CASE;
+	CASE upper(t || 'x') WHEN 'AX' THEN r := r || 'AX'; WHEN t THEN r := r || 't'; ELSE r := r || '?'; END CASE;
+	c := COALESCE(NULLIF(-1, a), length(t)) / a;
+	CASE (a * a - a) WHEN 2 THEN r := r || '2'; WHEN a THEN r := r || 'a'; ELSE r := r || '?'; END CASE;
+	RETURN r || c;
+END $$;
+SELECT tested(1, 'a'), tested(1, 'a'), tested(1, 'a');
+DISCARD PLANS;
+SELECT tested(1, 'a');
+SELECT tested(2, 'a');
+SELECT tested(1, 'b');
+DISCARD PLANS;
+SELECT tested(1, 'a');
+SELECT tested(2, 'a');
+BEGIN;
+SET LOCAL plan_cache_mode = force_generic_plan;
+SAVEPOINT s;
+SELECT tested(0, 'a');
+ROLLBACK TO s;
+DISCARD PLANS;
+SELECT tested(1, 'a');
+COMMIT;
+SELECT tested(1, 'a');
+SELECT tested(2, 'b');
 
 -- transactions end in the middle
 CREATE TABLE steps (id int PRIMARY KEY, v int) USING mot;
