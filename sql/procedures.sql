@@ -200,6 +200,14 @@ BEGIN
 	RETURN a;
 END $$;
 INSERT INTO calls (call) VALUES ('checked(4)'), ('checked(1)');
+-- where no row is, no domain of its columns says that they may be null
+CREATE FUNCTION none_found(k int) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE g given := 'g'; e even := 2;
+BEGIN
+	SELECT e, g INTO e, g FROM items WHERE id = k;
+	RETURN g || e;
+END $$;
+INSERT INTO calls (call) VALUES ('none_found(1)'), ('none_found(9)');
 -- rows without columns have nowhere to go either
 CREATE FUNCTION no_columns(a int) RETURNS int LANGUAGE plpgsql AS $$
 BEGIN

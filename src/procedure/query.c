@@ -14,6 +14,7 @@
 #include "postgres.h"
 
 #include "access/xact.h"
+#include "catalog/pg_type.h"
 #include "compat/attribute.h"
 #include "compat/calls.h"
 #include "executor/spi.h"
@@ -238,8 +239,16 @@ MotProcedureQuery(MotFrame *frame, const MotQuery *query)
 					 errmsg("query returned more than one row"),
 					 errhint("Make sure the query returns a single row, or use LIMIT 1.")));
 		for (int i = 0; i < query->ntargets; i++)
-			MotProcedurePlugin.assign_value(estate, estate->datums[query->targets[i]], receiver.values[i],
-											receiver.isnull[i], receiver.types[i], receiver.typmods[i]);
+		{
+			PLpgSQL_datum *target = estate->datums[query->targets[i]];
+
+			/* without a row nulls of no type: a domain may refuse them */
+			if (receiver.rows == 0)
+				MotProcedurePlugin.assign_value(estate, target, (Datum) 0, true, UNKNOWNOID, -1);
+			else
+				MotProcedurePlugin.assign_value(estate, target, receiver.values[i], receiver.isnull[i],
+												receiver.types[i], receiver.typmods[i]);
+		}
 		MotProcedureClean(frame, NULL);
 	}
 	MemoryContextReset(frame->memory);
