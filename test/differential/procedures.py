@@ -6,8 +6,9 @@
 Makes random functions of all statements, and calls each with several sets of arguments in two sessions: in
 one the interpreter has them all (mot.jit_procedures = off), in the other they are compiled, at their first
 call, when nothing has a plan yet, or later. What they return, what they say (RAISE NOTICE), and how they fail,
-with SQLSTATE, DETAIL, HINT and CONTEXT, must be equal; so must be, at the end, a table that they have changed.
-Between calls settings, the search path (to operators of other types), roles and privileges, tables, types and
+with SQLSTATE, DETAIL, HINT and CONTEXT, must be equal; so must be, at the end, a table that they have changed,
+which each of both has as a heap table or a memory-optimized one.
+Plans go, and operators become others, also while a function runs; and between calls settings, the search path (to operators of other types), roles and privileges, tables, types and
 functions change; some calls are made in one transaction, with savepoints.
 
     --seed N         to repeat a run (printed at its beginning)
@@ -68,6 +69,7 @@ CREATE TYPE pair AS (x int4, y text);
 CREATE DOMAIN tiny_number AS small_number CHECK (VALUE > -50);
 CREATE FUNCTION bump() RETURNS int4 LANGUAGE plpgsql AS $$ DECLARE n int4 := current_setting('procedures.n')\; BEGIN n := n + 1\; PERFORM set_config('procedures.n', n::text, false)\; RETURN n\; END $$;
 CREATE FUNCTION failing(i int4) RETURNS int4 LANGUAGE plpgsql AS $$ BEGIN IF i > 2 THEN RETURN i / (i - i)\; END IF\; RETURN i\; END $$;
+CREATE FUNCTION changing() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF NEW.id = 7 THEN RETURN NULL\; END IF\; NEW.v := NEW.v + failing(NEW.id % 4)\; RETURN NEW\; END $$;
 CREATE SCHEMA shadow;
 CREATE FUNCTION shadow.half(int4, int4) RETURNS numeric LANGUAGE sql IMMUTABLE AS $$ SELECT $1 OPERATOR(pg_catalog./) 2.0 $$;
 CREATE FUNCTION shadow.other_way(text, text) RETURNS text LANGUAGE sql IMMUTABLE AS $$ SELECT $2 OPERATOR(pg_catalog.||) $1 $$;
@@ -89,7 +91,8 @@ EVENTS = ['DISCARD PLANS', "SET plpgsql.extra_errors = 'too_many_rows'", "SET pl
           'CREATE INDEX IF NOT EXISTS changed_v ON {schema}.changed (v)', 'DROP INDEX IF EXISTS {schema}.changed_v',
           "ALTER TABLE {schema}.changed ADD COLUMN IF NOT EXISTS w text DEFAULT 'w'", 'ALTER TABLE {schema}.changed DROP COLUMN IF EXISTS w',
           'ALTER TABLE {schema}.changed ALTER v TYPE int8', 'ALTER TABLE {schema}.changed ALTER v TYPE int4', 'ANALYZE {schema}.changed',
-          'SET ROLE procedures_user', 'SET ROLE procedures_user', 'GRANT ALL ON {schema}.changed TO procedures_user',
+          'CREATE OR REPLACE TRIGGER changing BEFORE UPDATE OR INSERT ON {schema}.changed FOR EACH ROW EXECUTE FUNCTION procedures.changing()',
+          'DISCARD PLANS', 'SET ROLE procedures_user', 'SET ROLE procedures_user', 'GRANT ALL ON {schema}.changed TO procedures_user',
           'REVOKE UPDATE ON {schema}.changed FROM procedures_user', 'RESET ROLE']
 # ... for both, ...
 COMMON_EVENTS = ['ALTER DOMAIN small_number DROP CONSTRAINT IF EXISTS extra', 'ALTER DOMAIN small_number ADD CONSTRAINT extra CHECK (VALUE <> 7)',
@@ -101,12 +104,21 @@ COMMON_EVENTS = ['ALTER DOMAIN small_number DROP CONSTRAINT IF EXISTS extra', 'A
 AS_BEFORE = ['RESET ROLE', 'RESET plpgsql.extra_errors', 'RESET plpgsql.extra_warnings', 'RESET plpgsql.check_asserts', 'RESET DateStyle',
              'RESET extra_float_digits', 'RESET IntervalStyle', 'RESET TimeZone', 'RESET plan_cache_mode', 'DROP INDEX IF EXISTS {schema}.changed_v',
              'ALTER TABLE {schema}.changed DROP COLUMN IF EXISTS w', 'GRANT ALL ON {schema}.changed TO procedures_user',
-             'SET search_path = {schema}, procedures, public']
+             'DROP TRIGGER IF EXISTS changing ON {schema}.changed', 'SET search_path = {schema}, procedures, public']
 COMMON_AS_BEFORE = ['ALTER DOMAIN small_number DROP CONSTRAINT IF EXISTS extra', 'ALTER TYPE pair DROP ATTRIBUTE IF EXISTS z',
                     'GRANT EXECUTE ON FUNCTION pg_catalog.abs(int4) TO PUBLIC', 'GRANT EXECUTE ON FUNCTION pg_catalog.int4pl(int4, int4) TO PUBLIC',
                     'DROP FUNCTION IF EXISTS plus_one(int4)',
                     'CREATE FUNCTION plus_one(i int4) RETURNS int4 LANGUAGE plpgsql AS $$ BEGIN RETURN i + 1; END $$',
                     'ALTER FUNCTION stable_twice(int8) STABLE']
+
+# what may happen while a function runs
+MEANWHILE = ["EXECUTE 'DISCARD PLANS';", "EXECUTE 'DISCARD PLANS';", "EXECUTE 'ANALYZE changed';",
+             "PERFORM set_config('search_path', 'shadow, pg_catalog, ' OPERATOR(pg_catalog.||) current_setting('search_path'), true);",
+             "PERFORM set_config('search_path', replace(current_setting('search_path'), 'shadow, pg_catalog, ', ''), true);",
+             "PERFORM set_config('plan_cache_mode', 'force_generic_plan', true);", "PERFORM set_config('plan_cache_mode', 'force_custom_plan', true);",
+             "PERFORM set_config('plpgsql.extra_errors', 'too_many_rows', true);", "PERFORM set_config('DateStyle', 'german', true);",
+             "EXECUTE 'CREATE INDEX IF NOT EXISTS changed_v ON changed (v)';", "EXECUTE 'DROP INDEX IF EXISTS changed_v';",
+             "EXECUTE 'ALTER TABLE changed ADD COLUMN IF NOT EXISTS w text';", "EXECUTE 'ALTER TABLE changed DROP COLUMN IF EXISTS w';"]
 
 
 def pick(rng, type_):
@@ -300,7 +312,8 @@ class Function:
     def statement(self, depth):
         r = self.rng
         self.budget -= 1
-        kinds = ['assign'] * 8 + ['exit', 'return', 'raise', 'perform', 'into', 'change', 'execute', 'diagnostics', 'assert', 'rows', 'fetch']
+        kinds = ['assign'] * 8 + ['exit', 'return', 'raise', 'perform', 'into', 'change', 'execute', 'diagnostics', 'assert', 'rows', 'fetch',
+                                 'several', 'meanwhile']
         if self.kind == 'procedure':
             kinds += ['commit', 'commit']
         if self.kind == 'poly':
@@ -309,7 +322,7 @@ class Function:
             kinds += ['recursion', 'recursion']
         if depth < 5 and self.budget > 0:
             kinds += ['if'] * 4 + ['case', 'case_of', 'while', 'loop', 'for', 'for', 'for', 'block', 'block', 'exception', 'query',
-                                   'foreach']
+                                   'foreach', 'fails_within', 'executed']
         getattr(self, 'do_' + r.choice(kinds))(depth)
 
     def do_assign(self, depth):
@@ -447,6 +460,36 @@ class Function:
     def do_exception(self, depth):
         self.block(depth, True)
 
+    def do_fails_within(self, depth):
+        """A block that probably fails at one of its variables, or between them."""
+        r = self.rng
+        self.put(depth, 'BEGIN')
+        self.put(depth + 1, 'DECLARE')
+        name = self.new()
+        self.put(depth + 2, '%s %s := %s;' % (name, r.choice(['int4', 'int2', 'text NOT NULL', 'small_number', 'numeric(3,1)']), r.choice(
+            ['1 / (steps - steps)', "NULLIF('a', 'a')", '1000 + steps', self.expr('int4', 1), 'failing(steps)', "'x' || steps"])))
+        self.scopes.append([])
+        self.put(depth + 1, 'BEGIN')
+        self.labels.append((None, False))
+        self.body(depth + 2, 2)
+        self.put(depth + 1, 'END;')
+        self.put(depth, r.choice(['EXCEPTION WHEN OTHERS THEN NULL;', 'EXCEPTION WHEN division_by_zero OR not_null_violation THEN',
+                                  "EXCEPTION WHEN data_exception THEN\n  RAISE NOTICE '% %', SQLERRM, steps;\n  said := SQLSTATE;"]))
+        self.labels.pop()
+        self.scopes.pop()
+        self.put(depth, 'END;')
+        if r.random() < 0.5:
+            self.put(depth, "GET DIAGNOSTICS said = PG_CONTEXT;\nRAISE NOTICE '%', said;")
+
+    def do_executed(self, depth):
+        r = self.rng
+        label, mark = self.loop_label()
+        name = self.new('x')
+        self.integers.append(name)
+        self.loop(depth, "%sFOR %s IN EXECUTE 'SELECT id FROM changed WHERE id < $1 ORDER BY id LIMIT 3' USING %s LOOP" %
+                  (mark, name, self.leaf('int4')), label, extra=[(name, 'int4', True)])
+        self.put(depth, 'END LOOP;')
+
     def do_exit(self, depth):
         r = self.rng
         what = r.choice(['EXIT', 'CONTINUE'])
@@ -499,6 +542,24 @@ class Function:
             self.records.append(name)
             into = 'INTO ' + name
         self.put(depth, query.format(into, self.expr('int4', 1), self.expr(r.choice(TYPES), 1)) + ';')
+
+    def do_several(self, depth):
+        """Rows of many columns, or none, for variables of all kinds."""
+        r = self.rng
+        targets = [(v, t) for v, t in self.targets() if t not in ('pair', 'record')]
+        names = [v for v, _ in r.sample(targets, min(len(targets), r.randint(3, 6)))]
+        if r.random() < 0.15 or len(names) < 3:
+            return self.put(depth, r.choice(['SELECT FROM changed WHERE id = %s;', 'PERFORM FROM changed WHERE id < %s;']) % self.leaf('int4'))
+        types = dict(targets)
+        columns = [n if types[n] in VALUES and r.random() < 0.2 else self.expr(types[n], 1) if types[n] in VALUES else 'NULL' for n in names]
+        self.put(depth, 'SELECT %s INTO %s%s%s;' % (', '.join(columns), r.choice(['', '', 'STRICT ']), ', '.join(names), r.choice(
+            ['', '', ' FROM changed WHERE id = %s' % self.leaf('int4'), ' FROM changed WHERE id < %s ORDER BY id' % self.leaf('int4')])))
+
+    def do_meanwhile(self, depth):
+        if self.meanwhile:
+            self.put(depth, self.rng.choice(MEANWHILE))
+        else:
+            self.put(depth, 'steps := steps OPERATOR(pg_catalog.+) 1;')
 
     def do_fetch(self, depth):
         r = self.rng
@@ -560,6 +621,7 @@ class Function:
         if self.kind == 'domain':
             self.returns = 'int4'
         self.recursive = r.random() < 0.2
+        self.meanwhile = r.random() < 0.4
         if r.random() < 0.1:
             self.put(0, r.choice(['#variable_conflict use_variable', '#variable_conflict use_column', '#print_strict_params on']))
         label, mark = (self.new('l'), True) if r.random() < 0.2 else (None, False)
@@ -625,7 +687,13 @@ class Session:
                 if d.sqlstate is None:
                     raise
                 answer = (d.sqlstate, d.message_primary, d.message_detail, d.message_hint, d.context, d.internal_query)
-        return answer, list(self.connection.notices)
+        return self.anonymous(answer), self.anonymous(self.connection.notices)
+
+    def anonymous(self, said):
+        """Each has a schema of its own."""
+        if isinstance(said, str):
+            return said.replace(self.schema, 'schema_x')
+        return type(said)(self.anonymous(s) for s in said) if isinstance(said, (list, tuple)) else said
 
 
 def call(rng, function):
@@ -668,15 +736,15 @@ def main():
             if answer[0] is not None:
                 raise SystemExit('%s: %s' % (statement, answer[0]))
     # each session has a table of its own, which both find by the same name
-    for schema in ('mine', 'theirs'):
+    for schema in ('schema_a', 'schema_b'):
         maker.run('DROP SCHEMA IF EXISTS %s CASCADE' % schema)
         maker.run('CREATE SCHEMA %s' % schema)
-        maker.run('CREATE TABLE %s.changed (id int4 PRIMARY KEY, v int4 NOT NULL) USING mot' % schema)
+        maker.run('CREATE TABLE %s.changed (id int4 PRIMARY KEY, v int4 NOT NULL) USING %s' % (schema, rng.choice(['heap', 'mot', 'mot'])))
         maker.run('INSERT INTO %s.changed SELECT i, i * 10 FROM generate_series(1, 20) i' % schema)
-    interpreted = Session(['mot.jit_procedures = off'], 'theirs')
-    compiled = Session(['mot.jit_procedures = on'], 'mine')
+    interpreted = Session(['mot.jit_procedures = off'], 'schema_a')
+    compiled = Session(['mot.jit_procedures = on'], 'schema_b')
 
-    maker.run('GRANT USAGE ON SCHEMA procedures, shadow, mine, theirs TO procedures_user')
+    maker.run('GRANT USAGE ON SCHEMA procedures, shadow, schema_a, schema_b TO procedures_user')
     sessions = (interpreted, compiled)
     made = calls = differences = as_code = 0
     failed = collections.Counter()
@@ -700,19 +768,18 @@ def main():
         if options.verbose:
             print(text, flush=True)
         compiled.run('SET mot.jit_procedures_above_executions = %d' % rng.choice([0, 1, 1, 2, 3]))
-        eventful = rng.random() < 0.5
+        eventful = rng.random() < 0.5 or function.meanwhile
         within = rng.random() < 0.2
         wrong = False
         if within:
             both('BEGIN')
         for i in range(rng.randint(4, 8)):
             for session in sessions:
-                session.run('SET procedures.n = 0')
-                session.run('SAVEPOINT s') if within else None
+                session.run('SET procedures.n = 0' + ('; SAVEPOINT s' if within else ''))
             if eventful and rng.random() < 0.6:
                 if within or rng.random() < 0.7:
                     event = rng.choice(EVENTS)
-                    wrong = wrong or len({str(a[0]).replace('mine', 'theirs') for a in both(event)}) > 1 and 'schema' not in event
+                    wrong = wrong or len({str(a[0]).replace('schema_a', 'schema_b') for a in both(event)}) > 1 and 'schema' not in event
                 else:
                     maker.run(rng.choice(COMMON_EVENTS))
             sql = one_call(rng, function)
@@ -755,7 +822,7 @@ def main():
     print('failures:', failed.most_common(12))
     if as_code < calls / 3:
         raise SystemExit('hardly anything was compiled')
-    maker.run('DROP SCHEMA procedures, shadow, mine, theirs CASCADE; DROP ROLE procedures_user')
+    maker.run('DROP SCHEMA procedures, shadow, schema_a, schema_b CASCADE; DROP ROLE procedures_user')
     sys.exit(differences > 0)
 
 
