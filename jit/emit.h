@@ -192,6 +192,15 @@ extern bool MotInlineIsSafe(Oid funcid);	/* cannot raise, may run on
 extern LLVMValueRef MotEmitInline(MotEmit *emit, Oid funcid, MotValue *args, MotKind *kind);
 
 /* runtime.c */
+typedef struct MotSubscripts
+{
+	int			n;
+	int16		typlen;			/* of the elements */
+	bool		typbyval;
+	char		typalign;
+} MotSubscripts;
+
+extern Datum MotArrayElement(Datum array, int *subscripts, const MotSubscripts *of, bool *isnull);
 extern void MotRaiseOverflow(int bits) pg_attribute_noreturn();
 extern void MotRaiseDivisionByZero(void) pg_attribute_noreturn();
 extern bool MotTextEqual(Datum a, Datum b);

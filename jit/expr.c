@@ -687,6 +687,65 @@ emit_via_io(MotEmit * emit, CoerceViaIO *expr)
 	return MotEmitCall(emit, NULL, in_function, expr->resulttype, InvalidOid, args, 3);
 }
 
+/*
+ * An element of an array, which is null if a subscript is, or leads out of it.  Subscripts are not
+ * evaluated if there is no array.
+ */
+static MotValue
+emit_element(MotEmit * emit, SubscriptingRef *expr)
+{
+	LLVMBuilderRef b = emit->builder;
+	MotKind		kind = MotKindOf(expr->refrestype);
+	int			n = list_length(expr->refupperindexpr);
+	LLVMTypeRef types[4] = {emit->int64, emit->pointer, emit->pointer, emit->pointer};
+	LLVMBasicBlockRef some;
+	LLVMBasicBlockRef inside;
+	LLVMValueRef any_null = NULL;
+	LLVMValueRef args[4];
+	LLVMValueRef datum;
+	LLVMValueRef isnull;
+	MotValue	array;
+	MotSubscripts *subscripts;
+	Join		join;
+
+	if (expr->refassgnexpr != NULL || expr->reflowerindexpr != NIL || n > MAXDIM ||
+		get_element_type(expr->refcontainertype) != expr->refelemtype || get_typlen(expr->refcontainertype) != -1)
+		return MotEmitInterpreted(emit, (Expr *) expr);
+	some = MotEmitBlock(emit, "array");
+	inside = MotEmitBlock(emit, "subscripts");
+	subscripts = MemoryContextAllocZero(emit->cxt, sizeof(MotSubscripts));
+	subscripts->n = n;
+	get_typlenbyvalalign(expr->refelemtype, &subscripts->typlen, &subscripts->typbyval, &subscripts->typalign);
+
+	join_begin(&join, emit, kind, 3);
+	array = MotEmitExpr(emit, expr->refexpr);
+	join_note(&join, null_value(emit, kind));
+	LLVMBuildCondBr(b, MotIsNull(emit, array), join.block, some);
+
+	LLVMPositionBuilderAtEnd(b, some);
+	args[1] = MotEmitRoom(emit, n * sizeof(int));
+	foreach_ptr(Expr, subscript, expr->refupperindexpr)
+	{
+		MotValue	value = MotConvert(emit, MotEmitExpr(emit, subscript), MOT_INT32);
+
+		any_null = MotEmitOr(emit, any_null, value.isnull);
+		MotEmitStore(emit, value.value, args[1],
+					 MotEmitConst(emit, emit->int64, foreach_current_index(subscript) * sizeof(int)), sizeof(int));
+	}
+	join_note(&join, null_value(emit, kind));
+	LLVMBuildCondBr(b, any_null != NULL ? any_null : MotEmitConst(emit, emit->bit, 0), join.block, inside);
+
+	LLVMPositionBuilderAtEnd(b, inside);
+	args[0] = MotToDatum(emit, array);
+	args[2] = MotEmitAddress(emit, subscripts, emit->pointer);
+	args[3] = MotEmitRoom(emit, sizeof(bool));
+	datum = MotEmitCallAddress(emit, MotArrayElement, LLVMFunctionType(emit->int64, types, 4, false), args, 4, "element");
+	isnull = MotEmitLoad(emit, emit->int8, args[3], MotEmitConst(emit, emit->int64, 0), 1);
+	isnull = LLVMBuildICmp(b, LLVMIntNE, isnull, MotEmitConst(emit, emit->int8, 0), "");
+	join_from_here(&join, MotFromDatum(emit, datum, isnull, kind));
+	return join_end(&join);
+}
+
 /* --------------------------------------------------------------- all nodes */
 
 MotValue
@@ -760,6 +819,10 @@ MotEmitExpr(MotEmit * emit, Expr *expr)
 			result = emit_via_io(emit, (CoerceViaIO *) expr);
 
 			break;
+		case T_SubscriptingRef:
+			result = emit_element(emit, (SubscriptingRef *) expr);
+
+			break;
 		case T_RelabelType:
 			{
 				RelabelType *relabel = (RelabelType *) expr;
@@ -791,7 +854,6 @@ MotEmitExpr(MotEmit * emit, Expr *expr)
 		case T_RowExpr:
 		case T_RowCompareExpr:
 		case T_FieldSelect:
-		case T_SubscriptingRef:
 		case T_CoerceToDomain:
 		case T_SQLValueFunction:
 			result = MotEmitInterpreted(emit, expr);

@@ -11,6 +11,7 @@
 #include "emit.h"
 #include "fmgr.h"
 #include "pgstat.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 
 /* The errors of integer arithmetic, as the server words them (int.c, int8.c). */
@@ -65,6 +66,12 @@ MotBpcharEqual(Datum a, Datum b)
 	la = bpchartruelen(VARDATA_ANY(pa), VARSIZE_ANY_EXHDR(pa));
 	lb = bpchartruelen(VARDATA_ANY(pb), VARSIZE_ANY_EXHDR(pb));
 	return la == lb && memcmp(VARDATA_ANY(pa), VARDATA_ANY(pb), la) == 0;
+}
+
+Datum
+MotArrayElement(Datum array, int *subscripts, const MotSubscripts * of, bool *isnull)
+{
+	return array_get_element(array, of->n, subscripts, -1, of->typlen, of->typbyval, of->typalign, isnull);
 }
 
 /* A call of a function that track_functions may ask to count. */

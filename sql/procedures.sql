@@ -175,6 +175,34 @@ BEGIN
 	RETURN r || FOUND;
 END $$;
 INSERT INTO calls (call) SELECT format('queried(%L, %L)', k, m) FROM (VALUES (2, 1), (2, 2), (4, 1), (5, 1), (9, 1), (1, 1), (NULL, 1)) v (k, m);
+-- elements of arrays: none, outside, of a null array (whose subscripts are not evaluated), of an unusual one, changed
+CREATE FUNCTION elements(a int[], b numeric[], c text[], n int) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE r text := ''; x int; y numeric(6, 1); z varchar(3); square int[] := ARRAY[[1, 2], [3, n]]; own int[];
+BEGIN
+	FOR i IN 0 .. n LOOP
+		x := a[i];
+		y := b[i + 1];
+		z := c[a[i]];
+		own[i] := x + 1;
+		IF a[i] > 1 OR b[10 / (n - i + 1)] IS NULL THEN
+			r := r || COALESCE(c[i], '?');
+		END IF;
+		r := r || format('%s %s %s %s %s|', x, y, z, own[i], square[i][2]);
+	END LOOP;
+	RETURN r || square[n / 2][n / 2] || a[n / (n - 3)];
+END $$;
+INSERT INTO calls (call) SELECT format('elements(%L, %L, %L, %L)', a, b, c, n) FROM (VALUES
+	('{1,2,3}', '{1.25,2.5,NULL,4}', '{one,two,three}', 2), ('{1,NULL,3}', '{1.25,2.5,NULL,4}', '{one,two,three}', 4),
+	('[0:2]={5,6,7}', NULL, '{{a,b},{c,d}}', 2), ('{}', '{1}', NULL, 1), (NULL, NULL, NULL, 2), (NULL, NULL, NULL, 3), ('{1,2}', '{1}', '{x}', 3), ('{1}', '{}', '{}', NULL)) v (a, b, c, n);
+-- values that variables do not take
+CREATE FUNCTION taken(k int) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE a int NOT NULL := 0; b varchar(2) := 'x'; c text; d numeric(3, 1); e even;
+BEGIN
+	SELECT w, w, id + 0.25 INTO b, c, d FROM items WHERE id = k;
+	SELECT NULLIF(v, 30), id INTO a, e FROM items WHERE id = k;
+	RETURN concat_ws(' ', a, b, c, d, e);
+END $$;
+INSERT INTO calls (call) SELECT format('taken(%L)', k) FROM generate_series(1, 6) k;
 CREATE FUNCTION reading(k int) RETURNS int LANGUAGE plpgsql STABLE AS $$
 DECLARE a int;
 BEGIN
@@ -287,6 +315,61 @@ BEGIN
 	RETURN r;
 END $$;
 INSERT INTO calls (call) VALUES ('changing(4)');
+
+-- ... of tables, settings that say which plan it is, roles who see other rows
+CREATE TABLE shifting (id int PRIMARY KEY, v int) USING mot;
+INSERT INTO shifting SELECT i, i FROM generate_series(1, 9) i;
+CREATE FUNCTION shifted(n int) RETURNS text LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
+DECLARE r text := ''; a text;
+BEGIN
+	FOR i IN 1 .. n LOOP
+		SELECT v INTO a FROM shifting WHERE id = i;
+		r := r || ' ' || a;
+		IF i = 3 THEN
+			ALTER TABLE shifting ALTER v TYPE text USING v || 'th';
+		ELSIF i = 5 THEN
+			ALTER TABLE shifting RENAME v TO u;
+			ALTER TABLE shifting ADD v int DEFAULT 7;
+		END IF;
+	END LOOP;
+	ALTER TABLE shifting DROP v;
+	ALTER TABLE shifting RENAME u TO v;
+	ALTER TABLE shifting ALTER v TYPE int USING rtrim(v, 'th')::int;
+	RETURN r;
+END $$;
+INSERT INTO calls (call) VALUES ('shifted(8)');
+CREATE FUNCTION planned(k int, n int) RETURNS int LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
+DECLARE a int := 0;
+BEGIN
+	FOR i IN 1 .. n LOOP
+		-- (who plans it for this k divides by zero)
+		SELECT v INTO a FROM items WHERE id = -1 AND v > 10 / k;
+		IF i = 3 THEN PERFORM set_config('plan_cache_mode', 'force_custom_plan', true); END IF;
+	END LOOP;
+	RETURN a;
+END $$;
+INSERT INTO calls (call) VALUES ('planned(0, 3)'), ('planned(0, 4)');
+CREATE ROLE proc_user;
+GRANT USAGE ON SCHEMA proc TO proc_user;
+CREATE TABLE owned (id int PRIMARY KEY, owner name) USING mot;
+INSERT INTO owned VALUES (1, 'proc_user'), (2, 'nobody');
+GRANT SELECT ON owned TO proc_user;
+CREATE POLICY own ON owned USING (owner = current_user);
+ALTER TABLE owned ENABLE ROW LEVEL SECURITY;
+CREATE FUNCTION seen_by(n int) RETURNS text LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
+DECLARE r text := ''; a name;
+BEGIN
+	FOR i IN 1 .. n LOOP
+		FOR k IN 1 .. 2 LOOP
+			SELECT owner INTO a FROM owned WHERE id = k;
+			r := r || ' ' || COALESCE(a::text, '-');
+		END LOOP;
+		PERFORM set_config('role', CASE i % 3 WHEN 2 THEN 'proc_user' ELSE 'none' END, true);
+	END LOOP;
+	PERFORM set_config('role', 'none', true);
+	RETURN r;
+END $$;
+INSERT INTO calls (call) VALUES ('seen_by(6)');
 
 -- by the interpreter; compiled at the first call, before there is any plan, and after it
 SET mot.jit_procedures = off;
@@ -428,9 +511,39 @@ BEGIN
 END $$;
 SELECT strings(100) + strings(100) + strings(20000) AS megabytes;
 
+-- a plan that is had again without asking has its tables locked: after what locked them has been undone, in the next transaction
+CREATE FUNCTION looked(k int, OUT v int, OUT locks text) LANGUAGE plpgsql AS $$
+BEGIN
+	FOR i IN 1 .. 3 LOOP
+		SELECT items.v INTO v FROM items WHERE id = k;
+	END LOOP;
+	SELECT string_agg(mode, ' ') INTO locks FROM pg_locks WHERE relation = 'items'::regclass AND pid = pg_backend_pid();
+END $$;
+SET plan_cache_mode = force_generic_plan;
+SELECT looked(1), looked(1), looked(1);
+BEGIN;
+SAVEPOINT s;
+SELECT looked(1);
+ROLLBACK TO s;
+SELECT looked(1);
+ROLLBACK;
+CREATE PROCEDURE locking(n int, INOUT locks text) LANGUAGE plpgsql AS $$
+DECLARE a int; l text;
+BEGIN
+	locks := '';
+	FOR i IN 1 .. n LOOP
+		SELECT v INTO a FROM items WHERE id = i;
+		SELECT string_agg(mode, ' ') INTO l FROM pg_locks WHERE relation = 'items'::regclass AND pid = pg_backend_pid();
+		locks := concat_ws(' ', locks, a, l);
+		IF i % 2 = 0 THEN COMMIT; END IF;
+	END LOOP;
+END $$;
+CALL locking(4, NULL);
+CALL locking(4, NULL);
+RESET plan_cache_mode;
+SELECT function, compiled > 0 AS compiled, by_interpreter FROM seen WHERE function::text ~ '^lock|^looked' ORDER BY function::text;
+
 -- who may not call a function any more
-CREATE ROLE proc_user;
-GRANT USAGE ON SCHEMA proc TO proc_user;
 CREATE FUNCTION absolutely(n int) RETURNS int LANGUAGE plpgsql AS $$ BEGIN n := abs(n) + 1; RETURN n; END $$;
 SET ROLE proc_user;
 SELECT absolutely(-1) FROM generate_series(1, 3);

@@ -88,6 +88,22 @@ refuse(Look *look, const char *why_not)
 	return true;
 }
 
+/* Is it an element of an array of such, in a variable? */
+static bool
+is_plain_element(const SubscriptingRef *expr, const PLpgSQL_execstate *estate)
+{
+	const Param *param = (const Param *) expr->refexpr;
+	const PLpgSQL_var *var;
+
+	if (expr->refassgnexpr != NULL || expr->reflowerindexpr != NIL || !IsA(param, Param) ||
+		param->paramkind != PARAM_EXTERN || param->paramid < 1 || param->paramid > estate->ndatums)
+		return false;
+	var = (const PLpgSQL_var *) estate->datums[param->paramid - 1];
+	return var->dtype == PLPGSQL_DTYPE_VAR && var->datatype->typoid == param->paramtype &&
+		param->paramtype < FirstNormalObjectId && get_typtype(param->paramtype) == TYPTYPE_BASE &&
+		get_element_type(param->paramtype) == expr->refelemtype;
+}
+
 static bool
 open_walker(Node *node, void *context)
 {
@@ -124,6 +140,16 @@ open_walker(Node *node, void *context)
 				if (is_open_function(op->opfuncid, NULL))
 					return refuse(look, "it calls a function that is not one of the server's immutable ones");
 				return open_walker(linitial(op->args), context);
+			}
+		case T_SubscriptingRef:
+			{
+				const SubscriptingRef *element = (const SubscriptingRef *) node;
+
+				if (!is_plain_element(element, look->estate))
+					return refuse(look, "it uses an array");
+				if (!is_plain_type(element->refrestype))
+					return refuse(look, "it has a type that is not one of the server's scalar ones");
+				return open_walker((Node *) element->refupperindexpr, context);
 			}
 		case T_NullTest:
 			if (((const NullTest *) node)->argisrow)

@@ -62,6 +62,14 @@ typedef struct MotQuery
 	bool		strict;
 	int			ntargets;		/* variables that the first row goes to */
 	int		   *targets;		/* dnos */
+	bool	   *plain;			/* they are of the server's scalar types */
+
+	/* the plan that was got last, if it may be had again without asking */
+	CachedPlanSource *source;
+	CachedPlan *plan;
+	int			generation;		/* of the source then */
+	LocalTransactionId transaction; /* which has locked its tables ... */
+	uint64		undone;			/* ... when MotSubtransactionsUndone was this */
 } MotQuery;
 
 /* What is compiled of a function, for as long as its plans are right. */
@@ -137,7 +145,8 @@ extern bool MotFunctionsAreClosed(const List *functions);
 extern bool MotVariableIsPlain(const PLpgSQL_datum *datum);
 
 /* query.c */
-extern bool MotProcedureQuery(MotFrame *frame, const MotQuery *query);
+extern uint64 MotSubtransactionsUndone;
+extern bool MotProcedureQuery(MotFrame *frame, MotQuery *query);
 
 /* runtime.c */
 extern bool MotProcedureRecheck(MotFrame *frame);

@@ -31,15 +31,28 @@
 typedef struct Receiver
 {
 	DestReceiver public;
-	int			ntargets;
+	const MotQuery *query;
+	PLpgSQL_execstate *estate;
 	MemoryContext memory;
 	int			natts;			/* -1: no row type so far */
 	uint64		rows;
 	Oid			types[MOT_QUERY_TARGETS];
 	int32		typmods[MOT_QUERY_TARGETS];
-	Datum		values[MOT_QUERY_TARGETS];
+	bool		is_final[MOT_QUERY_TARGETS];	/* the variable's, no cast is
+												 * needed */
 	bool		isnull[MOT_QUERY_TARGETS];
+	Datum		values[MOT_QUERY_TARGETS];
 } Receiver;
+
+uint64		MotSubtransactionsUndone = 0;
+
+/* Is a value of the column the variable's, if it is null? */
+static bool
+is_its(const PLpgSQL_var *var, const Receiver *receiver, int i)
+{
+	return receiver->query->plain[i] && !var->notnull && var->datatype->typoid == receiver->types[i] &&
+		(var->datatype->atttypmod == -1 || var->datatype->atttypmod == receiver->typmods[i]);
+}
 
 static void
 begin_rows(DestReceiver *self, int operation, TupleDesc desc)
@@ -47,19 +60,25 @@ begin_rows(DestReceiver *self, int operation, TupleDesc desc)
 	Receiver   *receiver = (Receiver *) self;
 
 	receiver->natts = desc->natts;
-	for (int i = 0; i < desc->natts && i < receiver->ntargets; i++)
+	for (int i = 0; i < desc->natts && i < receiver->query->ntargets; i++)
 	{
 		receiver->types[i] = TupleDescAttr(desc, i)->atttypid;
 		receiver->typmods[i] = TupleDescAttr(desc, i)->atttypmod;
 		receiver->isnull[i] = true;
+		receiver->is_final[i] =
+			is_its((PLpgSQL_var *) receiver->estate->datums[receiver->query->targets[i]], receiver, i);
 	}
 }
 
+/*
+ * Values are copied to where they stay, if they are (an error from here on ends the activation, and
+ * variables with it); what is stored elsewhere is the interpreter's to fetch.
+ */
 static bool
 take_row(TupleTableSlot *slot, DestReceiver *self)
 {
 	Receiver   *receiver = (Receiver *) self;
-	int			n = Min(receiver->ntargets, receiver->natts);
+	int			n = Min(receiver->query->ntargets, receiver->natts);
 
 	if (receiver->rows++ > 0 || n == 0)
 		return true;
@@ -67,11 +86,22 @@ take_row(TupleTableSlot *slot, DestReceiver *self)
 	for (int i = 0; i < n; i++)
 	{
 		MotAttribute *attribute = MotDescAttribute(slot->tts_tupleDescriptor, i);
+		Datum		value = slot->tts_values[i];
+		MemoryContext oldcxt;
 
 		receiver->isnull[i] = slot->tts_isnull[i];
-		if (!slot->tts_isnull[i])
-			MotWithin(receiver->memory,
-					  receiver->values[i] = datumCopy(slot->tts_values[i], attribute->attbyval, attribute->attlen));
+		if (slot->tts_isnull[i])
+			continue;
+		if (attribute->attbyval)
+		{
+			receiver->values[i] = value;
+			continue;
+		}
+		if (attribute->attlen == -1 && VARATT_IS_EXTERNAL(DatumGetPointer(value)))
+			receiver->is_final[i] = false;
+		oldcxt = MemoryContextSwitchTo(receiver->is_final[i] ? receiver->estate->datum_context : receiver->memory);
+		receiver->values[i] = datumCopy(value, false, attribute->attlen);
+		MemoryContextSwitchTo(oldcxt);
 	}
 	return true;
 }
@@ -135,25 +165,120 @@ plain_source(const MotQuery *query, const PLpgSQL_execstate *estate)
 	return query->ntargets == 0 ? source : NULL;
 }
 
-/* Run it. */
-static void
-execute(PlannedStmt *stmt, const char *text, ParamListInfo params, Receiver *receiver, uint64 most)
+/*
+ * Would the server take the generic plan, if it is right?  As choose_custom_plan().
+ */
+static bool
+wants_generic(const CachedPlanSource *source, ParamListInfo params)
 {
-	QueryDesc  *desc;
+	if (params == NULL || plan_cache_mode == PLAN_CACHE_MODE_FORCE_GENERIC_PLAN)
+		return true;
+	if (plan_cache_mode == PLAN_CACHE_MODE_FORCE_CUSTOM_PLAN)
+		return false;
+	if (source->cursor_options & (CURSOR_OPT_GENERIC_PLAN | CURSOR_OPT_CUSTOM_PLAN))
+		return (source->cursor_options & CURSOR_OPT_GENERIC_PLAN) != 0;
+	return source->num_custom_plans >= 5 &&
+		source->generic_cost < source->total_custom_cost / source->num_custom_plans;
+}
 
-	desc = CreateQueryDesc(stmt, text, ActiveSnapshotSet() ? GetActiveSnapshot() : InvalidSnapshot, InvalidSnapshot,
-						   &receiver->public, params, NULL, 0);
-	ExecutorStart(desc, 0);
-	MotExecutorRun(desc, most);
-	receiver->rows = desc->estate->es_processed;
-	ExecutorFinish(desc);
-	ExecutorEnd(desc);
-	FreeQueryDesc(desc);
+/*
+ * As GetCachedPlan(), which locks all tables of the query and of its plan, each time.  Locks that
+ * this transaction has are kept until it ends, or the subtransaction that took them is undone; and
+ * for one that is there already the server does not look for invalidations.  So if it has taken
+ * them for this plan, and no subtransaction has been undone since, all that is left of it is to
+ * look whether the plan is still right, and is what would be chosen.  (Plans that depend on who asks,
+ * or are right for some time only, are got anew.)
+ */
+static CachedPlan *
+get_plan(MotQuery *query, CachedPlanSource *source, ParamListInfo params, ResourceOwner owner)
+{
+	CachedPlan *plan;
+	int			generation = source->generation;
+	bool		was_right;
+
+	if (likely(query->plan != NULL && query->source == source && query->generation == generation &&
+			   query->transaction == MotLocalTransaction() && query->undone == MotSubtransactionsUndone) &&
+		wants_generic(source, params) && CachedPlanIsSimplyValid(source, query->plan, owner))
+	{
+		source->num_generic_plans++;
+		return query->plan;
+	}
+	query->plan = NULL;
+	was_right = source->is_valid && source->gplan != NULL && source->gplan->is_valid;
+	plan = GetCachedPlan(source, params, owner, NULL);
+	/* (of a plan that has just been made it has not gone through the tables) */
+	if (was_right && plan == source->gplan && generation == source->generation && !source->dependsOnRLS &&
+		!plan->dependsOnRole && !TransactionIdIsValid(plan->saved_xmin))
+	{
+		query->source = source;
+		query->plan = plan;
+		query->generation = generation;
+		query->transaction = MotLocalTransaction();
+		query->undone = MotSubtransactionsUndone;
+	}
+	return plan;
+}
+
+/* Run it.  The snapshot that is active stays so: nobody has to keep it. */
+static void
+execute(PlannedStmt *stmt, const char *string, ParamListInfo params, Receiver *receiver, uint64 most)
+{
+	QueryDesc	desc = {0};
+
+	desc.operation = stmt->commandType;
+	desc.plannedstmt = stmt;
+	desc.sourceText = string;
+	desc.snapshot = ActiveSnapshotSet() ? GetActiveSnapshot() : InvalidSnapshot;
+	desc.dest = &receiver->public;
+	desc.params = params;
+	ExecutorStart(&desc, 0);
+	MotExecutorRun(&desc, most);
+	receiver->rows = desc.estate->es_processed;
+	ExecutorFinish(&desc);
+	ExecutorEnd(&desc);
+}
+
+/*
+ * The variables get their values: those that have been copied for them just so, the others as the
+ * interpreter does it.
+ */
+static void
+assign(MotFrame *frame, const MotQuery *query, Receiver *receiver)
+{
+	PLpgSQL_execstate *estate = frame->estate;
+	bool		all = true;
+
+	for (int i = 0; i < query->ntargets; i++)
+	{
+		PLpgSQL_var *var = (PLpgSQL_var *) estate->datums[query->targets[i]];
+
+		if (receiver->rows == 0)
+		{
+			/* nulls of no type: a domain may refuse them */
+			all = false;
+			MotProcedurePlugin.assign_value(estate, (PLpgSQL_datum *) var, (Datum) 0, true, UNKNOWNOID, -1);
+			continue;
+		}
+		if (!receiver->is_final[i])
+		{
+			all = false;
+			MotProcedurePlugin.assign_value(estate, (PLpgSQL_datum *) var, receiver->values[i],
+											receiver->isnull[i], receiver->types[i], receiver->typmods[i]);
+			continue;
+		}
+		if (var->freeval)
+			pfree(DatumGetPointer(var->value));
+		var->isnull = receiver->isnull[i];
+		var->value = var->isnull ? (Datum) 0 : receiver->values[i];
+		var->freeval = !var->datatype->typbyval && !var->isnull;
+	}
+	if (!all)
+		MotProcedureClean(frame, NULL);
 }
 
 /* False: it is the interpreter's, and nothing has been done. */
 bool
-MotProcedureQuery(MotFrame *frame, const MotQuery *query)
+MotProcedureQuery(MotFrame *frame, MotQuery *query)
 {
 	PLpgSQL_execstate *estate = frame->estate;
 	CachedPlanSource *source = plain_source(query, estate);
@@ -187,7 +312,7 @@ MotProcedureQuery(MotFrame *frame, const MotQuery *query)
 	error_context_stack = &context;
 	oldcxt = MemoryContextSwitchTo(frame->memory);
 
-	plan = GetCachedPlan(source, params, owner, NULL);
+	plan = get_plan(query, source, params, owner);
 	stmt = list_length(plan->stmt_list) == 1 ? linitial_node(PlannedStmt, plan->stmt_list) : NULL;
 	if (stmt == NULL || stmt->utilityStmt != NULL || !stmt->canSetTag ||
 		(estate->readonly_func && !CommandIsReadOnly(stmt)) || plain_source(query, estate) != source)
@@ -211,7 +336,8 @@ MotProcedureQuery(MotFrame *frame, const MotQuery *query)
 	receiver.public.rShutdown = end_rows;
 	receiver.public.rDestroy = end_rows;
 	receiver.public.mydest = DestSPI;
-	receiver.ntargets = query->ntargets;
+	receiver.query = query;
+	receiver.estate = estate;
 	receiver.memory = frame->memory;
 	receiver.natts = -1;
 	execute(stmt, source->query_string, params, &receiver, query->ntargets == 0 ? 0 : exact ? 2 : 1);
@@ -238,18 +364,7 @@ MotProcedureQuery(MotFrame *frame, const MotQuery *query)
 					(errcode(ERRCODE_TOO_MANY_ROWS),
 					 errmsg("query returned more than one row"),
 					 errhint("Make sure the query returns a single row, or use LIMIT 1.")));
-		for (int i = 0; i < query->ntargets; i++)
-		{
-			PLpgSQL_datum *target = estate->datums[query->targets[i]];
-
-			/* without a row nulls of no type: a domain may refuse them */
-			if (receiver.rows == 0)
-				MotProcedurePlugin.assign_value(estate, target, (Datum) 0, true, UNKNOWNOID, -1);
-			else
-				MotProcedurePlugin.assign_value(estate, target, receiver.values[i], receiver.isnull[i],
-												receiver.types[i], receiver.typmods[i]);
-		}
-		MotProcedureClean(frame, NULL);
+		assign(frame, query, &receiver);
 	}
 	MemoryContextReset(frame->memory);
 	return true;

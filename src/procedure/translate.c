@@ -615,6 +615,9 @@ translate_query(Translation *t, PLpgSQL_stmt *stmt)
 		{
 			query->ntargets = ((PLpgSQL_row *) sql->target)->nfields;
 			query->targets = ((PLpgSQL_row *) sql->target)->varnos;
+			query->plain = MemoryContextAlloc(t->code->cxt, query->ntargets * sizeof(bool));
+			for (int i = 0; i < query->ntargets; i++)
+				query->plain[i] = MotVariableIsPlain(t->estate->datums[query->targets[i]]);
 		}
 	}
 	do_call(t, MOT_DO_UNLESS_CALL, MotProcedureQuery, query)->label = otherwise;
