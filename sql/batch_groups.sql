@@ -147,6 +147,7 @@ SELECT answer('SELECT sum(1 / (i4 - 60)) FROM mot_twin');
 -- sums beyond 64 and 128 bits, with scales that differ
 SELECT differences('SELECT b, sum(9000000000000000000), avg(9000000000000000000), sum(-9000000000000000000) FROM TWIN GROUP BY b');
 SELECT differences('SELECT b, sum(n * 99999999999999999999.9999), sum(n * m * m), avg(1e-30 * n) FROM TWIN GROUP BY b');
+SELECT differences('SELECT b, sum((n + 9223372036854775805.5) * (n + 9223372036854775810.5)) FROM TWIN WHERE n = 0 GROUP BY b');
 SELECT differences('SELECT b, sum(CASE WHEN id = 1400 THEN ''NaN'' ELSE m END), avg(CASE WHEN id > 1490 THEN ''inf'' ELSE m END) FROM TWIN GROUP BY b');
 SELECT differences('SELECT i2, sum(round(m, id % 9)), avg(round(m * 1000, -(id % 5))) FROM TWIN GROUP BY i2');
 SELECT differences('SELECT b, sum(0 - (n - 9223372036854775809) * 18446744073709551616) FILTER (WHERE n = 1) FROM TWIN GROUP BY b');

@@ -168,12 +168,20 @@ MotDecimalScale(MotDecimal *decimal, int k)
 bool
 MotDecimalMultiply(const MotDecimal *a, const MotDecimal *b, MotDecimal *result)
 {
+	int128		product;
+
 	if (a->k + b->k > MAX_K || a->dscale + b->dscale > MAX_DSCALE)
 		return false;
+
+	/*
+	 * (stored where a factor is, the compiler's test would look at half of
+	 * it)
+	 */
 	if (likely(a->m == (int64) a->m && b->m == (int64) b->m))
-		result->m = a->m * (int64) b->m;
-	else if (__builtin_mul_overflow(a->m, b->m, &result->m))
+		product = a->m * (int64) b->m;
+	else if (__builtin_mul_overflow(a->m, b->m, &product))
 		return false;
+	result->m = product;
 	result->k = a->k + b->k;
 	result->dscale = a->dscale + b->dscale;
 	return true;
