@@ -68,12 +68,15 @@ emit_call(MotEmit * emit, FmgrInfo *flinfo, Oid type, Oid collation, MotValue * 
 	LLVMTypeRef call_type = LLVMFunctionType(emit->int64, &emit->pointer, 1, false);
 	const void *address = (const void *) flinfo->fn_addr;
 	char	   *name = get_func_name(flinfo->fn_oid);
+	PGFunction	sooner = MotSooner(flinfo->fn_oid);
 	LLVMValueRef datum;
 	LLVMValueRef isnull;
 
 	/* functions in libraries can be counted (track_functions) */
 	if (flinfo->fn_stats != TRACK_FUNC_ALL)
 		address = (const void *) MotCallTracked;
+	else if (sooner != NULL)
+		address = (const void *) sooner;
 
 #define member(name) offsetof(FunctionCallInfoBaseData, name)
 	put(emit, room, member(flinfo), MotEmitConst(emit, emit->int64, (int64) (uintptr_t) flinfo), 8);

@@ -111,6 +111,9 @@ typedef struct MotEmit
 	sigjmp_buf	declined;
 } MotEmit;
 
+/* provider.c */
+extern PGFunction (*MotSooner) (Oid funcid);	/* the provider's "sooner" */
+
 /* procedure.c */
 extern void MotEmitProcedure(MotEmit *emit, const char *name);
 extern MotValue MotEmitVariable(MotEmit *emit, Param *param);

@@ -50,6 +50,7 @@ static LLVMTargetMachineRef machine;	/* for making code; the instance has
 										 * its own */
 static uint64 programs;			/* for names */
 static size_t bytes_used;		/* by all programs */
+PGFunction	(*MotSooner) (Oid funcid);
 static bool failed;				/* LLVM can't be used in this session */
 
 extern PGDLLEXPORT void mot_jit_provider_init(MotJitProvider *provider);
@@ -68,6 +69,7 @@ mot_jit_provider_init(MotJitProvider *provider)
 	provider->release = release;
 	provider->bytes = bytes;
 	provider->dump = dump;
+	MotSooner = provider->sooner;
 }
 
 /* LLVM cannot go on (errors.cpp), and its state is unknown: so must we end. */

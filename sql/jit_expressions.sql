@@ -80,6 +80,14 @@ SELECT * FROM jit_operators('jit_float', 'a8', 'b4', '+', '-', '*', '/', '=', '<
 SELECT * FROM jit_each('jit_float', '- a4', '- a8', 'a4::float8', 'a8::real', 'a8::int', 'a8::bigint', 'a4::smallint', 'abs(a8)', 'btfloat8cmp(a8, b8)', 'btfloat4cmp(a4, b4)', 'greatest(a8, b8)', 'least(a4, b4)',
 	'a8 is distinct from b8', 'nullif(a8, b8)', 'round(a8)', 'sqrt(a8)', 'a8::text', 'a8 in (0, 2, ''nan'')');
 
+-- sums, differences and products of numeric: the same bytes, whether they have few digits or many
+CREATE FOREIGN TABLE jit_number (a numeric, b numeric) SERVER mot_server;
+INSERT INTO jit_number SELECT a * s, b FROM unnest('{0,0.000,1,-1,9999,10000,1e8,99999999.9999,0.0001,0.00010,-12.3400,5e-20,1e-40,1e-63,1e-64,9223372036854775807,9223372036854775808,
+	999999999999999999999999,1000000000000000000000000.5,123456789012345678901234567890.12345,1e300,NaN,Infinity,-Infinity,null}'::numeric[]) a,
+	unnest('{0,0.0,1,-1,2.50,-9999.9999,10000.0000,1e16,0.00000001,-5e-9,1e-62,18446744073709551615,-999999999999999999999999.99999999,1e130,NaN,Infinity,null}'::numeric[]) b,
+	unnest('{1,-1,7919}'::int[]) s;
+SELECT * FROM jit_operators('jit_number', 'a', 'b', '+', '-', '*');
+SELECT * FROM jit_each('jit_number', 'a * a + b * b', '(a - b) * (a + b)', 'a - a', 'a * 3::int', 'length(b::text)::numeric * a', '(length(a::text) - 30)::numeric', 'length(a::text) * 100000 - b');
 -- everything else
 CREATE DOMAIN jit_domain AS integer;
 CREATE FOREIGN TABLE jit_rest (id integer NOT NULL, t text, v varchar(30), c char(10), n numeric, f numeric(12, 2), b boolean, o oid, ch "char", na name, by bytea, u uuid,
@@ -138,7 +146,7 @@ SELECT * FROM jit_each('jit_rest', 'jit_plpgsql(id)', 'jit_plpgsql(null)', 'jit_
 -- what is not compiled says so
 SELECT * FROM jit_each('jit_rest', 'jit_rest', 'ctid');
 
-DROP FOREIGN TABLE jit_int, jit_float, jit_rest, jit_wide;
+DROP FOREIGN TABLE jit_int, jit_float, jit_number, jit_rest, jit_wide;
 DROP DOMAIN jit_domain;
 DROP FUNCTION jit_sql(integer, text), jit_plpgsql(integer), jit_poly(anyelement);
 DROP DOMAIN jit_positive;

@@ -117,6 +117,7 @@ extern int	MotDecimalPlaces(int32 typmod);
 extern bool MotDecimalScale(MotDecimal *decimal, int k);
 extern bool MotDecimalMultiply(const MotDecimal *a, const MotDecimal *b, MotDecimal *result);
 extern bool MotDecimalAdd(const MotDecimal *a, const MotDecimal *b, bool subtract, MotDecimal *result);
+extern PGFunction MotDecimalFunction(Oid funcid);
 extern bool MotSumAdd(MotSum *sum, const MotDecimal *decimal);
 extern Datum MotSumState(const MotSum *sum, bool numeric, AggState *agg);
 

@@ -20,6 +20,7 @@
 #include "batch/batch.h"
 #include "compat/calls.h"
 #include "libpq/pqformat.h"
+#include "utils/fmgroids.h"
 #include "utils/fmgrprotos.h"
 
 #define BASE 10000
@@ -147,6 +148,41 @@ MotDecimalRead(Datum value, MotDecimal *decimal)
 	return true;
 }
 
+/* As the server stores it; false: that is for the server's functions. */
+static bool
+write_decimal(const MotDecimal *decimal, Datum *result)
+{
+	bool		negative = decimal->m < 0;
+	uint128		m = negative ? -(uint128) decimal->m : (uint128) decimal->m;
+	uint16		digits[SUM_DIGITS]; /* the last first */
+	int			n = 0;
+	int			zeros = 0;		/* at the end, which are not stored */
+	int			weight;
+	char	   *varlena;
+	uint16	   *words;
+
+	if (decimal->dscale > HEADER_SHORT_SCALE_MASK >> HEADER_SHORT_SCALE_SHIFT)
+		return false;
+	for (; m > PG_UINT64_MAX; m /= BASE)
+		digits[n++] = (uint16) (m % BASE);
+	for (uint64 rest = (uint64) m; rest > 0; rest /= BASE)
+		digits[n++] = (uint16) (rest % BASE);
+	while (zeros < n && digits[zeros] == 0)
+		zeros++;
+	weight = n == 0 ? 0 : n - 1 - decimal->k;
+
+	varlena = palloc(VARHDRSZ + (1 + n - zeros) * sizeof(uint16));
+	SET_VARSIZE(varlena, VARHDRSZ + (1 + n - zeros) * sizeof(uint16));
+	words = (uint16 *) VARDATA(varlena);
+	*words++ = HEADER_SHORT | (negative ? HEADER_SHORT_NEGATIVE : 0) |
+		(decimal->dscale << HEADER_SHORT_SCALE_SHIFT) |
+		(weight < 0 ? HEADER_SHORT_WEIGHT_SIGN : 0) | (weight & HEADER_SHORT_WEIGHT_MASK);
+	while (n > zeros)
+		*words++ = digits[--n];
+	*result = PointerGetDatum(varlena);
+	return true;
+}
+
 /* Digits of base 10000 behind the point of numeric(p, s), whose "typmod" is not -1. */
 int
 MotDecimalPlaces(int32 typmod)
@@ -200,6 +236,79 @@ MotDecimalAdd(const MotDecimal *a, const MotDecimal *b, bool subtract, MotDecima
 	result->k = k;
 	result->dscale = Max(a->dscale, b->dscale);
 	return true;
+}
+
+/* ------------------------------------- the server's functions of short ones */
+
+static Datum
+add(PG_FUNCTION_ARGS)
+{
+	MotDecimal	a;
+	MotDecimal	b;
+	Datum		result;
+
+	if (MotDecimalRead(PG_GETARG_DATUM(0), &a) && MotDecimalRead(PG_GETARG_DATUM(1), &b) &&
+		MotDecimalAdd(&a, &b, false, &a) && write_decimal(&a, &result))
+		return result;
+	return numeric_add(fcinfo);
+}
+
+static Datum
+subtract(PG_FUNCTION_ARGS)
+{
+	MotDecimal	a;
+	MotDecimal	b;
+	Datum		result;
+
+	if (MotDecimalRead(PG_GETARG_DATUM(0), &a) && MotDecimalRead(PG_GETARG_DATUM(1), &b) &&
+		MotDecimalAdd(&a, &b, true, &a) && write_decimal(&a, &result))
+		return result;
+	return numeric_sub(fcinfo);
+}
+
+static Datum
+multiply(PG_FUNCTION_ARGS)
+{
+	MotDecimal	a;
+	MotDecimal	b;
+	Datum		result;
+
+	if (MotDecimalRead(PG_GETARG_DATUM(0), &a) && MotDecimalRead(PG_GETARG_DATUM(1), &b) &&
+		MotDecimalMultiply(&a, &b, &a) && write_decimal(&a, &result))
+		return result;
+	return numeric_mul(fcinfo);
+}
+
+static Datum
+from_int4(PG_FUNCTION_ARGS)
+{
+	MotDecimal	decimal = {PG_GETARG_INT32(0), 0, 0};
+	Datum		result;
+
+	(void) write_decimal(&decimal, &result);
+	return result;
+}
+
+/*
+ * A function that returns what the server's does, byte by byte, and sooner if its arguments have few
+ * digits.  NULL: there is none.
+ */
+PGFunction
+MotDecimalFunction(Oid funcid)
+{
+	switch (funcid)
+	{
+		case F_NUMERIC_ADD:
+			return add;
+		case F_NUMERIC_SUB:
+			return subtract;
+		case F_NUMERIC_MUL:
+			return multiply;
+		case F_NUMERIC_INT4:
+			return from_int4;
+		default:
+			return NULL;
+	}
 }
 
 /* False: it does not fit, and nothing has been added. */

@@ -208,6 +208,7 @@ MotBatchInit(void)
 							"-1 never compiles.",
 							&mot_jit_above_scanned, 100000, -1, INT_MAX, PGC_USERSET, 0, NULL, NULL, NULL);
 	MotNodesMade = nodes_made;
+	MotCompilerSooner = MotDecimalFunction;
 	MotExplainNode = describe_node;
 	MotExplainInit();
 }

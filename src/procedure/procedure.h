@@ -168,4 +168,26 @@ extern void MotProcedureNullStep(MotFrame *frame, void *unused);
 extern void MotProcedureCheckStep(MotFrame *frame, const MotSite *site);
 extern void MotProcedureCaseNotFound(MotFrame *frame, void *unused);
 
+/*
+ * Is a value of this type, null or not, just what a variable takes, which is one of the server's
+ * scalar types if "plain"?
+ */
+static inline bool
+MotValueIsFinal(const PLpgSQL_var *var, bool plain, Oid type, int32 typmod)
+{
+	return plain && !var->notnull && var->datatype->typoid == type &&
+		(var->datatype->atttypmod == -1 || var->datatype->atttypmod == typmod);
+}
+
+/* Such a variable gets such a value, which is a copy in the activation's memory. */
+static inline void
+MotVariableSet(PLpgSQL_var *var, Datum value, bool isnull)
+{
+	if (var->freeval)
+		pfree(DatumGetPointer(var->value));
+	var->value = isnull ? (Datum) 0 : value;
+	var->isnull = isnull;
+	var->freeval = !var->datatype->typbyval && !isnull;
+}
+
 #endif							/* MOT_PROCEDURE_H */

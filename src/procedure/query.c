@@ -46,14 +46,6 @@ typedef struct Receiver
 
 uint64		MotSubtransactionsUndone = 0;
 
-/* Is a value of the column the variable's, if it is null? */
-static bool
-is_its(const PLpgSQL_var *var, const Receiver *receiver, int i)
-{
-	return receiver->query->plain[i] && !var->notnull && var->datatype->typoid == receiver->types[i] &&
-		(var->datatype->atttypmod == -1 || var->datatype->atttypmod == receiver->typmods[i]);
-}
-
 static void
 begin_rows(DestReceiver *self, int operation, TupleDesc desc)
 {
@@ -66,7 +58,8 @@ begin_rows(DestReceiver *self, int operation, TupleDesc desc)
 		receiver->typmods[i] = TupleDescAttr(desc, i)->atttypmod;
 		receiver->isnull[i] = true;
 		receiver->is_final[i] =
-			is_its((PLpgSQL_var *) receiver->estate->datums[receiver->query->targets[i]], receiver, i);
+			MotValueIsFinal((PLpgSQL_var *) receiver->estate->datums[receiver->query->targets[i]],
+							receiver->query->plain[i], receiver->types[i], receiver->typmods[i]);
 	}
 }
 
@@ -182,41 +175,19 @@ wants_generic(const CachedPlanSource *source, ParamListInfo params)
 }
 
 /*
- * As GetCachedPlan(), which locks all tables of the query and of its plan, each time.  Locks that
- * this transaction has are kept until it ends, or the subtransaction that took them is undone; and
- * for one that is there already the server does not look for invalidations.  So if it has taken
- * them for this plan, and no subtransaction has been undone since, all that is left of it is to
- * look whether the plan is still right, and is what would be chosen.  (Plans that depend on who asks,
- * or are right for some time only, are got anew.)
+ * May the query's plan be had without GetCachedPlan()?  That locks all tables of the query and of
+ * its plan, each time.  Locks that this transaction has are kept until it ends, or the subtransaction
+ * that took them is undone; and for one that is there already the server does not look for
+ * invalidations.  So if it has taken them for this plan, and no subtransaction has been undone since,
+ * all that is left is to look whether the plan is still right, and is what would be chosen.  (Plans
+ * that depend on who asks, or are right for some time only, are not known.)
  */
-static CachedPlan *
-get_plan(MotQuery *query, CachedPlanSource *source, ParamListInfo params, ResourceOwner owner)
+static bool
+is_known(const MotQuery *query, const CachedPlanSource *source, ParamListInfo params, ResourceOwner owner)
 {
-	CachedPlan *plan;
-	int			generation = source->generation;
-	bool		was_right;
-
-	if (likely(query->plan != NULL && query->source == source && query->generation == generation &&
-			   query->transaction == MotLocalTransaction() && query->undone == MotSubtransactionsUndone) &&
-		wants_generic(source, params) && CachedPlanIsSimplyValid(source, query->plan, owner))
-	{
-		source->num_generic_plans++;
-		return query->plan;
-	}
-	query->plan = NULL;
-	was_right = source->is_valid && source->gplan != NULL && source->gplan->is_valid;
-	plan = GetCachedPlan(source, params, owner, NULL);
-	/* (of a plan that has just been made it has not gone through the tables) */
-	if (was_right && plan == source->gplan && generation == source->generation && !source->dependsOnRLS &&
-		!plan->dependsOnRole && !TransactionIdIsValid(plan->saved_xmin))
-	{
-		query->source = source;
-		query->plan = plan;
-		query->generation = generation;
-		query->transaction = MotLocalTransaction();
-		query->undone = MotSubtransactionsUndone;
-	}
-	return plan;
+	return query->plan != NULL && query->source == source && query->generation == source->generation &&
+		query->transaction == MotLocalTransaction() && query->undone == MotSubtransactionsUndone &&
+		wants_generic(source, params) && CachedPlanIsSimplyValid(query->source, query->plan, owner);
 }
 
 /* Run it.  The snapshot that is active stays so: nobody has to keep it. */
@@ -252,25 +223,18 @@ assign(MotFrame *frame, const MotQuery *query, Receiver *receiver)
 	{
 		PLpgSQL_var *var = (PLpgSQL_var *) estate->datums[query->targets[i]];
 
-		if (receiver->rows == 0)
+		if (receiver->rows > 0 && receiver->is_final[i])
+			MotVariableSet(var, receiver->values[i], receiver->isnull[i]);
+		else
 		{
-			/* nulls of no type: a domain may refuse them */
+			/* without a row nulls of no type: a domain may refuse them */
+			bool		found = receiver->rows > 0;
+
 			all = false;
-			MotProcedurePlugin.assign_value(estate, (PLpgSQL_datum *) var, (Datum) 0, true, UNKNOWNOID, -1);
-			continue;
+			MotProcedurePlugin.assign_value(estate, (PLpgSQL_datum *) var, found ? receiver->values[i] : (Datum) 0,
+											!found || receiver->isnull[i], found ? receiver->types[i] : UNKNOWNOID,
+											found ? receiver->typmods[i] : -1);
 		}
-		if (!receiver->is_final[i])
-		{
-			all = false;
-			MotProcedurePlugin.assign_value(estate, (PLpgSQL_datum *) var, receiver->values[i],
-											receiver->isnull[i], receiver->types[i], receiver->typmods[i]);
-			continue;
-		}
-		if (var->freeval)
-			pfree(DatumGetPointer(var->value));
-		var->isnull = receiver->isnull[i];
-		var->value = var->isnull ? (Datum) 0 : receiver->values[i];
-		var->freeval = !var->datatype->typbyval && !var->isnull;
 	}
 	if (!all)
 		MotProcedureClean(frame, NULL);
@@ -312,15 +276,42 @@ MotProcedureQuery(MotFrame *frame, MotQuery *query)
 	error_context_stack = &context;
 	oldcxt = MemoryContextSwitchTo(frame->memory);
 
-	plan = get_plan(query, source, params, owner);
-	stmt = list_length(plan->stmt_list) == 1 ? linitial_node(PlannedStmt, plan->stmt_list) : NULL;
-	if (stmt == NULL || stmt->utilityStmt != NULL || !stmt->canSetTag ||
-		(estate->readonly_func && !CommandIsReadOnly(stmt)) || plain_source(query, estate) != source)
+	if (likely(is_known(query, source, params, owner)))
 	{
-		ReleaseCachedPlan(plan, owner);
-		error_context_stack = context.previous;
-		MemoryContextSwitchTo(oldcxt);
-		return false;
+		plan = query->plan;
+		stmt = linitial_node(PlannedStmt, plan->stmt_list);
+		source->num_generic_plans++;
+	}
+	else
+	{
+		int			generation = source->generation;
+		bool		was_right = source->is_valid && source->gplan != NULL && source->gplan->is_valid;
+
+		query->plan = NULL;
+		plan = GetCachedPlan(source, params, owner, NULL);
+		stmt = list_length(plan->stmt_list) == 1 ? linitial_node(PlannedStmt, plan->stmt_list) : NULL;
+		if (stmt == NULL || stmt->utilityStmt != NULL || !stmt->canSetTag ||
+			(estate->readonly_func && !CommandIsReadOnly(stmt)) || plain_source(query, estate) != source)
+		{
+			ReleaseCachedPlan(plan, owner);
+			error_context_stack = context.previous;
+			MemoryContextSwitchTo(oldcxt);
+			return false;
+		}
+
+		/*
+		 * (of a plan that has just been made it has not gone through the
+		 * tables)
+		 */
+		if (was_right && plan == source->gplan && generation == source->generation && !source->dependsOnRLS &&
+			!plan->dependsOnRole && !TransactionIdIsValid(plan->saved_xmin))
+		{
+			query->source = source;
+			query->plan = plan;
+			query->generation = generation;
+			query->transaction = MotLocalTransaction();
+			query->undone = MotSubtransactionsUndone;
+		}
 	}
 	EnsurePortalSnapshotExists();
 	if (!estate->readonly_func)

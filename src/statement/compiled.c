@@ -62,6 +62,8 @@ static enum
 	LIBRARY_UNKNOWN, LIBRARY_MISSING, LIBRARY_LOADED
 }			library = LIBRARY_UNKNOWN;
 
+PGFunction	(*MotCompilerSooner) (Oid funcid) = NULL;
+
 static MotJitProvider provider;
 
 void
@@ -177,6 +179,7 @@ load_library(void)
 	library = LIBRARY_MISSING;	/* also if it cannot be loaded */
 	if (why_not != NULL)
 		return false;
+	provider.sooner = MotCompilerSooner;
 	((MotJitProviderInit) load_external_function(MOT_JIT_LIBRARY, MOT_JIT_INIT_FUNCTION,
 												 true, NULL)) (&provider);
 	library = LIBRARY_LOADED;

@@ -254,7 +254,15 @@ typedef struct MotJitProvider
 	 * MotProcedureFunction
 	 */
 	MotRowCode *(*compile_procedure) (struct MotProcedureRequest *request, const char **why_not);
+
+	/*
+	 * of the module: a function that does the same as the server's, and
+	 * sooner, or NULL
+	 */
+	PGFunction	(*sooner) (Oid funcid);
 } MotJitProvider;
+
+extern PGFunction (*MotCompilerSooner) (Oid funcid);	/* what that is to be */
 
 /*
  * The library ("mot_jit" in $libdir) has this function, which fills in the provider.

@@ -75,7 +75,10 @@ provider(void)
 	static MotJitProvider functions;
 
 	if (functions.compile == NULL)
+	{
+		functions.sooner = MotCompilerSooner;
 		((MotJitProviderInit) load_external_function(MOT_JIT_LIBRARY, MOT_JIT_INIT_FUNCTION, true, NULL)) (&functions);
+	}
 	return &functions;
 }
 
