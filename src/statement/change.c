@@ -695,9 +695,11 @@ next_insert(MotStatement *st, MotChange *change)
 	{
 		mot_row    *stored;
 
+		if (change->source == NULL && change->next >= change->nrows)
+			return NULL;
 		CHECK_FOR_INTERRUPTS();
-		ResetPerTupleExprContext(estate);
-		ResetExprContext(change->econtext);
+		MotContextReset(GetPerTupleMemoryContext(estate));
+		MotContextReset(change->econtext->ecxt_per_tuple_memory);
 		if (!compute_row(change))
 			return NULL;
 		if (change->has_generated)
@@ -709,7 +711,7 @@ next_insert(MotStatement *st, MotChange *change)
 		{
 			TupleTableSlot *result;
 
-			ResetExprContext(change->conflict->mtstate->ps.ps_ExprContext);
+			MotContextReset(change->conflict->mtstate->ps.ps_ExprContext->ecxt_per_tuple_memory);
 			result = MotInsertOnConflict(change->conflict, estate, change->rinfo, row, NULL);
 			if (result == NULL)
 				continue;
@@ -919,7 +921,7 @@ next_direct(MotStatement *st, MotChange *change)
 		bool		locked;
 
 		CHECK_FOR_INTERRUPTS();
-		ResetExprContext(econtext);
+		MotContextReset(econtext->ecxt_per_tuple_memory);
 		MotWithin(econtext->ecxt_per_tuple_memory, found = MotScanNext(scan, econtext));
 		if (!found)
 			return NULL;
@@ -948,5 +950,7 @@ next_direct(MotStatement *st, MotChange *change)
 					return returning_changed(change, version);
 			}
 		}
+		if (MotScanIsDone(scan))
+			return NULL;
 	}
 }

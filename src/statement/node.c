@@ -298,7 +298,7 @@ next_plain(MotNode *node)
 	unsigned	host_bits;
 	bool		found;
 
-	ResetExprContext(econtext);
+	MotContextReset(econtext->ecxt_per_tuple_memory);
 	MotWithin(econtext->ecxt_per_tuple_memory, found = MotScanNext(scan, econtext));
 	if (!TTS_EMPTY(slot))
 		ExecClearTuple(slot);
@@ -348,7 +348,7 @@ next_of_scan(MotNode *node)
 	if (sn->plain != NULL)
 		return next_plain(node);
 
-	ResetExprContext(econtext);
+	MotContextReset(econtext->ecxt_per_tuple_memory);
 	for (;;)
 	{
 		MemoryContext oldcxt = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);

@@ -384,6 +384,11 @@ run_statement(MotStatement *st, QueryDesc *query, ScanDirection direction,
 			}
 			break;
 		}
+		if (st->root != NULL && st->root->is_scan && MotScanIsDone(((MotScanNode *) st->root)->scan))
+		{
+			st->ended = true;
+			break;
+		}
 	}
 
 	MotProcessedInAll(estate);
@@ -448,7 +453,9 @@ end_statement(MotStatement *st, QueryDesc *query)
 		MotSubselectsRest(st);
 	foreach_ptr(ExprContext, econtext, estate->es_exprcontexts)
 	{
-		ReScanExprContext(econtext);
+		if (unlikely(econtext->ecxt_callbacks != NULL))
+			ReScanExprContext(econtext);
+		MotContextReset(econtext->ecxt_per_tuple_memory);
 		econtext->ecxt_param_list_info = NULL;
 	}
 	MotStatementCloseTables(st);
@@ -461,7 +468,7 @@ end_statement(MotStatement *st, QueryDesc *query)
 	query->estate = NULL;
 	query->planstate = NULL;
 	query->query_instr = NULL;
-	MemoryContextReset(st->exec_cxt);
+	MotContextReset(st->exec_cxt);
 	MotQueryEnds(query);
 	MotStatementLeave(st);
 }

@@ -261,7 +261,7 @@ MotSenderRow(MotSender *sender, TupleTableSlot *slot)
 	}
 	pq_endmessage_reuse(&message);
 	MemoryContextSwitchTo(oldcxt);
-	MemoryContextReset(row_cxt);
+	MotContextReset(row_cxt);
 }
 
 void

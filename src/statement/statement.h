@@ -352,6 +352,21 @@ MotStatementTid(const MotTable *table, mot_row *row, const mot_version *version,
 		MotRowToTid(MotSession(), row, tid);
 }
 
+/* Have all rows been handed out?  False: that is known when the next one is asked for. */
+static inline bool
+MotScanIsDone(const MotScan *scan)
+{
+	return scan->phase == MOT_SCAN_DONE && scan->u == NULL;
+}
+
+/* MemoryContextReset, of one that mostly has nothing */
+static inline void
+MotContextReset(MemoryContext cxt)
+{
+	if (unlikely(!cxt->isReset || cxt->firstchild != NULL))
+		MemoryContextReset(cxt);
+}
+
 /* 0: left to the executor, 1: run here, 2: with machine code */
 static inline int
 MotStatementTier(const MotStatement *st)
