@@ -708,7 +708,8 @@ emit_element(MotEmit * emit, SubscriptingRef *expr)
 	MotSubscripts *subscripts;
 	Join		join;
 
-	if (expr->refassgnexpr != NULL || expr->reflowerindexpr != NIL || n > MAXDIM ||
+	/* (jsonb is subscripted, too, and has no type of elements) */
+	if (expr->refassgnexpr != NULL || expr->reflowerindexpr != NIL || n > MAXDIM || !OidIsValid(expr->refelemtype) ||
 		get_element_type(expr->refcontainertype) != expr->refelemtype || get_typlen(expr->refcontainertype) != -1)
 		return MotEmitInterpreted(emit, (Expr *) expr);
 	some = MotEmitBlock(emit, "array");

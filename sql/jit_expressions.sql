@@ -135,7 +135,8 @@ CREATE DOMAIN jit_positive AS integer CHECK (VALUE > 2);
 SELECT * FROM jit_each('jit_rest', 'array[id, 2]', 'array[[id], [o::int]]', 'ar[1] + id', 'ar[id]', 'ar[1:2]', 'ar::text[]', 'id = any (ar)', 'id <> all (ar)', 'id < any (array[1, id, null])', 'id in (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, null)',
 	'row(id, t)::text', '(id, t) < (3, ''b'')', '(id, t) = (1, v)', 'row(id, t) is not null', 'row(null, t) is null', 'id::jit_positive', 'coalesce(dom::jit_positive, 9)', 'case id when 1 then array[1] else array[2, id] end', 'current_user', 'current_date > d', 'greatest(array[id], ar)', 'string_to_array(t, '' '')',
 	'j #>> array[''a'']', 'jsonb_build_object(''id'', id, ''t'', t)', '$1 = any (ar)', 'array_append(ar, $1)');
-SELECT * FROM jit_where('jit_rest', 'id = any (ar)', 'id::jit_positive > 3', '(id, t) > (2, '''')', 'array[id] <@ ar');
+SELECT * FROM jit_each('jit_rest', 'j[''a'']', 'j[t]', 'j[''a''][0]', 'ar[$1]', 'ar[1][1]', 'ar[id / (id - 3)]');
+SELECT * FROM jit_where('jit_rest', 'j[''a''] is null', 'id = any (ar)', 'id::jit_positive > 3', '(id, t) > (2, '''')', 'array[id] <@ ar');
 
 -- functions in other languages, with and without state
 CREATE FUNCTION jit_plpgsql(integer) RETURNS integer LANGUAGE plpgsql IMMUTABLE STRICT AS 'BEGIN IF $1 = 3 THEN RAISE ''three''; END IF; RETURN $1 * 2; END';

@@ -194,6 +194,18 @@ END $$;
 INSERT INTO calls (call) SELECT format('elements(%L, %L, %L, %L)', a, b, c, n) FROM (VALUES
 	('{1,2,3}', '{1.25,2.5,NULL,4}', '{one,two,three}', 2), ('{1,NULL,3}', '{1.25,2.5,NULL,4}', '{one,two,three}', 4),
 	('[0:2]={5,6,7}', NULL, '{{a,b},{c,d}}', 2), ('{}', '{1}', NULL, 1), (NULL, NULL, NULL, 2), (NULL, NULL, NULL, 3), ('{1,2}', '{1}', '{x}', 3), ('{1}', '{}', '{}', NULL)) v (a, b, c, n);
+CREATE FUNCTION members(j jsonb, k text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE r text := ''; x jsonb;
+BEGIN
+	FOR i IN 0 .. 2 LOOP
+		x := j[k];
+		IF j[k][i] IS NULL THEN r := r || '-'; END IF;
+		x := x[i];
+		r := r || COALESCE(x::text, '?');
+	END LOOP;
+	RETURN r;
+END $$;
+INSERT INTO calls (call) VALUES ('members(''{"a": [1, 2], "b": {"1": 5}}'', ''a'')'), ('members(''{"a": [1, 2], "b": {"1": 5}}'', ''b'')'), ('members(''[]'', NULL)'), ('members(NULL, ''a'')');
 -- values that variables do not take
 CREATE FUNCTION taken(k int) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE a int NOT NULL := 0; b varchar(2) := 'x'; c text; d numeric(3, 1); e even;

@@ -95,8 +95,8 @@ is_plain_element(const SubscriptingRef *expr, const PLpgSQL_execstate *estate)
 	const Param *param = (const Param *) expr->refexpr;
 	const PLpgSQL_var *var;
 
-	if (expr->refassgnexpr != NULL || expr->reflowerindexpr != NIL || !IsA(param, Param) ||
-		param->paramkind != PARAM_EXTERN || param->paramid < 1 || param->paramid > estate->ndatums)
+	if (expr->refassgnexpr != NULL || expr->reflowerindexpr != NIL || !OidIsValid(expr->refelemtype) ||
+		!IsA(param, Param) || param->paramkind != PARAM_EXTERN || param->paramid < 1 || param->paramid > estate->ndatums)
 		return false;
 	var = (const PLpgSQL_var *) estate->datums[param->paramid - 1];
 	return var->dtype == PLPGSQL_DTYPE_VAR && var->datatype->typoid == param->paramtype &&
