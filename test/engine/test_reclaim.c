@@ -10,6 +10,7 @@
  *
  *-------------------------------------------------------------------------
  */
+#include <limits.h>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -272,10 +273,88 @@ who_is_in_need_takes_over(void)
 	teardown();
 }
 
+static pthread_t other;
+static _Atomic bool ends;
+static int	looks;				/* after so many without success he is through */
+
+static void
+end_in_between(const char *name)
+{
+	if (is_slow && strcmp(name, "reclaim-item") == 0)
+	{
+		atomic_store(&begun, true);
+		while (!atomic_load(&ends))
+			(void) usleep(100);
+	}
+	if (!is_slow && strcmp(name, "memory-not-found") == 0 && --looks == 0)
+	{
+		atomic_store(&ends, true);
+		REQUIRE(pthread_join(other, NULL) == 0);
+	}
+}
+
+/* all that is owed is in one queue, and somebody is at it */
+static void
+others_are_at_it(int without_success)
+{
+	mot_view	v;
+	mot_status	status = MOT_OK;
+
+	setup();
+	CHECK(insert_more(10, 1000000) > 4000);
+	begin(b);
+	v = begin_view(b, 1);
+	for (uint64_t i = 10; i < 4010 && status == MOT_OK; i++)
+		status = delete_id(&st, b, &v, 1, i);
+	CHECK(status == MOT_OK);
+	commit(b);
+	end_view(b);
+
+	atomic_store(&begun, false);
+	atomic_store(&ends, false);
+	looks = without_success;
+	mot_stop_point_handler = end_in_between;
+	REQUIRE(pthread_create(&other, NULL, reclaim_slowly, c) == 0);
+	while (!atomic_load(&begun))
+		(void) usleep(100);
+}
+
+/* just when one who looked in vain, as the other was at it, asks whether there is one */
+static void
+who_is_through_in_between_has_been_waited_for(void)
+{
+	mot_session *d;
+	mot_status	status = MOT_OK;
+
+	others_are_at_it(3);
+	d = open_session(st.engine, 4);
+	begin(d);
+	(void) begin_view(d, 1);
+	for (uint64_t i = 1000000; looks > 0 && status == MOT_OK; i++)
+		status = insert(&st, d, 1, i, 1);
+	CHECK(status == MOT_OK);
+	commit(d);
+	end_view(d);
+	CHECK(looks <= 0);
+	mot_session_close(d);
+	teardown();
+
+	/* before the next snapshot is taken, likewise */
+	others_are_at_it(INT_MAX);
+	CHECK(insert_more(1000000, 1000000) < 1000000);
+	looks = 1;
+	(void) begin_view(a, 1);
+	CHECK(looks <= 0);
+	CHECK(owed() == 0);
+	end_view(a);
+	teardown();
+}
+
 int
 main(int argc, char **argv)
 {
 	test_begin(argc, argv);
+	RUN(who_is_through_in_between_has_been_waited_for);
 	RUN(who_is_in_need_takes_over);
 	RUN(room_that_is_about_to_come_is_waited_for);
 	RUN(own_versions_stay_until_the_commit_is_over);

@@ -47,14 +47,17 @@ nap(mot_session *s)
 
 /*
  * Memory is full, and some of it is owed.  For how many milliseconds is there any
- * use in waiting for it?  None if it is our own snapshot that it is kept for.
+ * use in waiting for it?  None if it is our own snapshot that it is kept for.  (Who
+ * reclaims is asked for last: his snapshot comes after he has said so.)
  */
 static unsigned
 others_hold_memory(mot_session *s)
 {
+	bool		kept = mot_engine_horizon(s->engine) < mot_snapshot_held(s);
+
 	if (others_reclaim(s))
 		return PATIENCE_RECLAIM_MS;
-	return mot_engine_horizon(s->engine) < mot_snapshot_held(s) ? PATIENCE_MS : 0;
+	return kept ? PATIENCE_MS : 0;
 }
 
 #define RELIEF_STEPS 64
@@ -78,11 +81,20 @@ mot_relieve(mot_session *s)
 	s->relief = 0;
 	for (int step = 0; step < RELIEF_STEPS; step++)
 	{
+		bool		busy;
+
 		if (!failed && !IS_SHORT(mot_region_used(region), mot_region_max(region)))
 			break;
+
+		/*
+		 * before the step, too: who is through since then has left it to the
+		 * next one
+		 */
+		busy = others_reclaim(s);
 		if (mot_reclaim_step_on(s, &left, false) && left > 0)
 			continue;
-		if (left == 0 || !others_reclaim(s) || naps++ == PATIENCE_RECLAIM_MS)
+		MOT_STOP_POINT("memory-not-found");
+		if (left == 0 || !(busy || others_reclaim(s)) || naps++ == PATIENCE_RECLAIM_MS)
 			break;
 		nap(s);
 		step--;
@@ -100,13 +112,15 @@ bool
 mot_make_room(mot_session *s, unsigned *tries, bool move_on)
 {
 	uint64_t	left;
+	unsigned	before = others_hold_memory(s); /* as in mot_relieve */
 
 	if (mot_reclaim_step_on(s, &left, move_on))
 		return true;
+	MOT_STOP_POINT("memory-not-found");
 	/* what the last step began may be due in the next */
 	if ((*tries)++ < 2)
 		return true;
-	if (left == 0 || *tries > others_hold_memory(s))
+	if (left == 0 || (*tries > before && *tries > others_hold_memory(s)))
 	{
 		if (left > 0)
 			s->relief |= RELIEF_SHORT;
