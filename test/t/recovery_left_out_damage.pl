@@ -131,4 +131,28 @@ $node->stop;
 begin(256, 'off');
 is(sum('large'), '1|1', 'it can be filled anew');
 
+# what cannot be read at work for other reasons is no more in the way of others, and is tried again
+$node->safe_psql('postgres', "TRUNCATE large; INSERT INTO large SELECT i, i, repeat('x', 400) FROM generate_series(1, $n{large}) i");
+$sum{large} = sum('large');
+$node->stop;
+begin(64, 'off');
+is(left_out(), "large\nlarger", 'two tables have no room again');
+my ($own) = grep { -s $_ > 1000000 } glob($node->data_dir . "/mot/*_left_out/*/$db.$oid.*");
+chmod 0, $own or die;
+$from = -s $node->logfile;
+$node->safe_psql('postgres', 'DELETE FROM other');
+$node->wait_for_log(qr{ERROR:  (58P01: )?could not open file "\S+_left_out/}, $from);
+ok($node->poll_query_until('postgres', "SELECT string_agg(tab::text, ',') = 'large' FROM mot_stat_left_out"), 'one whose rows cannot be read stays, the other is back');
+is(sum('larger'), $sum{larger}, '... as it was');
+chmod 0600, $own or die;
+$bytes = damaged($own, 500000);
+$from = -s $node->logfile;
+$node->safe_psql('postgres', 'DELETE FROM larger');
+$node->wait_for_log(qr/is damaged at offset \d+: checksum of a block does not match/, $from);
+my $worker = $node->safe_psql('postgres', "SELECT pid FROM pg_stat_activity WHERE backend_type = 'mot checkpointer'");
+is(join("\n", grep { m{_left_out/} } map { readlink($_) // '' } glob("/proc/$worker/fd/*")), '', 'no file is left open');
+put_back($own, $bytes);
+ok($node->poll_query_until('postgres', "SELECT count(*) = 0 FROM mot_stat_left_out"), 'when they are as they should be, it comes back');
+is(sum('large'), $sum{large}, '... with all that it had');
+
 done_testing();

@@ -332,6 +332,8 @@ MotRowFileOpen(const char *dir, const MotManifestFile *file)
 	r->buffer = palloc(r->size);
 	INIT_CRC32C(r->crc);
 	r->fd = MotFileOpen(r->path, &size);
+	if (size != file->bytes)
+		(void) CloseTransientFile(r->fd);
 	if (size < file->bytes)
 		damaged(r, size, "the file ends here");
 	if (size > file->bytes)

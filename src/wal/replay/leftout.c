@@ -637,17 +637,24 @@ try_entry(MotLeftOut *entry, bool all)
 		}
 		PG_CATCH();
 		{
+			bool		given_up = mot_ignore_damaged && geterrcode() == ERRCODE_DATA_CORRUPTED;
+
 			LWLockReleaseAll();
-			if (lock)
-				LockRelease(&tag, ShareUpdateExclusiveLock, true);
-			if (geterrcode() != ERRCODE_DATA_CORRUPTED || (all && !mot_ignore_damaged))
+			if (!given_up && (all || geterrcode() == ERRCODE_QUERY_CANCELED))
+			{
+				if (lock)
+					LockRelease(&tag, ShareUpdateExclusiveLock, true);
 				PG_RE_THROW();
+			}
 			MemoryContextSwitchTo(cxt);
-			if (mot_ignore_damaged)
+
+			/* redo may have made it anew meanwhile; others cannot have */
+			LWLockAcquire(MotApplyLock, LW_EXCLUSIVE);
+			if (given_up)
 				give_up(entry);
 			else
 				put_off(entry);
-			lock = false;
+			LWLockRelease(MotApplyLock);
 		}
 		PG_END_TRY();
 		if (lock)
@@ -658,6 +665,15 @@ try_entry(MotLeftOut *entry, bool all)
 	return back;
 }
 
+/* Is it the one that it was? */
+static bool
+is_still_left_out(const MotLeftOut *entry)
+{
+	MotLeftOut	now;
+
+	return MotLeftOutFind(entry->dbid, entry->relid, &now) && now.number == entry->number;
+}
+
 /* An error that says that its files are damaged, and mot.ignore_damaged is set. */
 static void
 give_up(const MotLeftOut *entry)
@@ -665,6 +681,8 @@ give_up(const MotLeftOut *entry)
 	ErrorData  *edata = CopyErrorData();
 
 	FlushErrorState();
+	if (!is_still_left_out(entry))
+		return;
 	ereport(WARNING,
 			(errcode(ERRCODE_DATA_CORRUPTED),
 			 errmsg("memory-optimized table with OID %u of database with OID %u is damaged and not available",
@@ -675,15 +693,16 @@ give_up(const MotLeftOut *entry)
 }
 
 /*
- * Its files are damaged.  The server is at work, and goes on: the table stays left out, and others
- * are not to wait for it.
+ * Its files are damaged, or cannot be read.  The server is at work, and goes on: the table stays
+ * left out, and others are not to wait for it.
  */
 static void
 put_off(const MotLeftOut *entry)
 {
 	EmitErrorReport();
 	FlushErrorState();
-	MotLeftOutFailed(entry->dbid, entry->relid, room_now(false), entry->needed);
+	if (is_still_left_out(entry))
+		MotLeftOutFailed(entry->dbid, entry->relid, room_now(false), entry->needed);
 }
 
 /* What was begun is gone: nobody has seen it. */
@@ -912,21 +931,29 @@ load_rows_of(Back *back, MotManifestFile *file)
 	unsigned	host_bits;
 	const void *bytes;
 	size_t		size;
-	mot_status	status = MOT_OK;
+	volatile mot_status status = MOT_OK;
 	uint64		n = 0;
 
-	while (status == MOT_OK && MotRowFileNext(reader, &host_bits, &bytes, &size))
+	PG_TRY();
 	{
-		mot_row    *row;
-		void	   *data;
+		while (status == MOT_OK && MotRowFileNext(reader, &host_bits, &bytes, &size))
+		{
+			mot_row    *row;
+			void	   *data;
 
-		status = mot_load_row(session, back->table, host_bits, size, &row, &data);
-		if (status == MOT_OK)
-			memcpy(data, bytes, size);
-		if (++n % BATCH == 0 && look(back))
-			status = MOT_NO_MEMORY;
+			status = mot_load_row(session, back->table, host_bits, size, &row, &data);
+			if (status == MOT_OK)
+				memcpy(data, bytes, size);
+			if (++n % BATCH == 0 && look(back))
+				status = MOT_NO_MEMORY;
+		}
 	}
-	MotRowFileReaderClose(reader);
+	PG_FINALLY();
+	{
+		/* what fails is tried again and again */
+		MotRowFileReaderClose(reader);
+	}
+	PG_END_TRY();
 	return status;
 }
 
