@@ -18,6 +18,7 @@
 
 #include "common/hashfn.h"
 #include "islands/measure.h"
+#include "miscadmin.h"
 #include "relation/definition.h"
 #include "relation/internal.h"
 #include "utils/memutils.h"
@@ -58,6 +59,7 @@ make_key(const mot_index *index, const mot_version *version,
 		 void *key, size_t *len, unsigned *flags)
 {
 	MemoryContext oldcxt = CurrentMemoryContext;
+	uint32		holdoff = InterruptHoldoffCount;
 	volatile bool done = false;
 
 	PG_TRY();
@@ -69,6 +71,8 @@ make_key(const mot_index *index, const mot_version *version,
 		const mot_table *table = mot_index_table(index);
 		Known	   *known = &places[mot_table_serial(table) % PLACES];
 
+		/* what the caller holds is held still, which an error has forgotten */
+		InterruptHoldoffCount = holdoff;
 		MemoryContextSwitchTo(oldcxt);
 		if (!known->failed)
 		{

@@ -30,6 +30,7 @@
 #include <sys/socket.h>
 
 #include "common/hashfn.h"
+#include "miscadmin.h"
 #include "relation/collation.h"
 #include "relation/keycodec_types.h"
 #include "relation/label.h"
@@ -410,6 +411,7 @@ bool
 MotKeyInOrder(const MotKey *key, const void *lesser, size_t lesser_len, const void *greater, size_t greater_len)
 {
 	MemoryContext oldcxt = CurrentMemoryContext;
+	uint32		holdoff = InterruptHoldoffCount;
 	volatile bool result = false;
 
 	PG_TRY();
@@ -418,6 +420,8 @@ MotKeyInOrder(const MotKey *key, const void *lesser, size_t lesser_len, const vo
 	}
 	PG_CATCH();
 	{
+		/* what the caller holds is held still, which an error has forgotten */
+		InterruptHoldoffCount = holdoff;
 		/* (there is no memory: then it is not known) */
 		MemoryContextSwitchTo(oldcxt);
 		FlushErrorState();

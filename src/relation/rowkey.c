@@ -113,6 +113,7 @@ matches_or_fails(void *arg, const mot_version *version, const void *key, size_t 
 {
 	const MotIndex *index = arg;
 	MemoryContext oldcxt = CurrentMemoryContext;
+	uint32		holdoff = InterruptHoldoffCount;
 	volatile bool result = true;
 
 	PG_TRY();
@@ -123,6 +124,8 @@ matches_or_fails(void *arg, const mot_version *version, const void *key, size_t 
 	{
 		ErrorData  *edata = MotErrorTake(oldcxt);
 
+		/* what the caller holds is held still, which an error has forgotten */
+		InterruptHoldoffCount = holdoff;
 		ereport(LOG,
 				(errcode(edata->sqlerrcode),
 				 errmsg("could not make a key of index with OID %u: %s", index->indexoid, edata->message)));
