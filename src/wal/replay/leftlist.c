@@ -14,7 +14,9 @@
 
 #include <sys/mman.h>
 
+#include "catalog/pg_database.h"
 #include "common/hashfn.h"
+#include "storage/lock.h"
 #include "storage/spin.h"
 #include "wal/replay/leftout.h"
 
@@ -174,6 +176,39 @@ MotLeftOutList(MotLeftOut **list)
 		pfree(*list);
 		max = n;
 	}
+}
+
+static void
+set_tags(const MotLeftOut *entry, LOCKTAG *database, LOCKTAG *table)
+{
+	SET_LOCKTAG_OBJECT(*database, InvalidOid, DatabaseRelationId, entry->dbid, 0);
+	SET_LOCKTAG_RELATION(*table, entry->dbid, entry->owner);
+}
+
+bool
+MotLeftOutLock(const MotLeftOut *entry)
+{
+	LOCKTAG		database;
+	LOCKTAG		table;
+
+	set_tags(entry, &database, &table);
+	if (LockAcquire(&database, RowExclusiveLock, true, true) == LOCKACQUIRE_NOT_AVAIL)
+		return false;
+	if (LockAcquire(&table, ShareUpdateExclusiveLock, true, true) != LOCKACQUIRE_NOT_AVAIL)
+		return true;
+	LockRelease(&database, RowExclusiveLock, true);
+	return false;
+}
+
+void
+MotLeftOutUnlock(const MotLeftOut *entry)
+{
+	LOCKTAG		database;
+	LOCKTAG		table;
+
+	set_tags(entry, &database, &table);
+	LockRelease(&table, ShareUpdateExclusiveLock, true);
+	LockRelease(&database, RowExclusiveLock, true);
 }
 
 /* It has been truncated or dropped, or is back. */

@@ -617,16 +617,11 @@ try_entry(MotLeftOut *entry, bool all)
 {
 	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "MOT left out", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext oldcxt = MemoryContextSwitchTo(cxt);
-	LOCKTAG		tag;
 	volatile bool lock = !MotRecovers() && MotWalCurrentState() == MOT_WAL_READY && !RecoveryInProgress();
 	volatile bool back = false;
+	const MotLeftOut locked = *entry;
 
-	/*
-	 * Somebody may be about to truncate or drop it; redo does that with
-	 * MotApplyLock.
-	 */
-	SET_LOCKTAG_RELATION(tag, entry->dbid, entry->owner);
-	if (!lock || LockAcquire(&tag, ShareUpdateExclusiveLock, true, true) != LOCKACQUIRE_NOT_AVAIL)
+	if (!lock || MotLeftOutLock(&locked))
 	{
 		PG_TRY();
 		{
@@ -643,7 +638,7 @@ try_entry(MotLeftOut *entry, bool all)
 			if (!given_up && (all || geterrcode() == ERRCODE_QUERY_CANCELED))
 			{
 				if (lock)
-					LockRelease(&tag, ShareUpdateExclusiveLock, true);
+					MotLeftOutUnlock(&locked);
 				PG_RE_THROW();
 			}
 			MemoryContextSwitchTo(cxt);
@@ -658,7 +653,7 @@ try_entry(MotLeftOut *entry, bool all)
 		}
 		PG_END_TRY();
 		if (lock)
-			LockRelease(&tag, ShareUpdateExclusiveLock, true);
+			MotLeftOutUnlock(&locked);
 	}
 	MemoryContextSwitchTo(oldcxt);
 	MemoryContextDelete(cxt);

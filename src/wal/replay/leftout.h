@@ -43,6 +43,13 @@ extern uint32 MotLeftOutNextNumber(void);
 extern uint32 MotLeftOutCount(void);
 extern bool MotLeftOutFind(Oid dbid, Oid relid, MotLeftOut *entry);
 extern int	MotLeftOutList(MotLeftOut **list);
+
+/*
+ * Somebody may be about to truncate or drop it, or its database (redo does that with MotApplyLock):
+ * false, and nothing is locked.  The locks are the session's.
+ */
+extern bool MotLeftOutLock(const MotLeftOut *entry);
+extern void MotLeftOutUnlock(const MotLeftOut *entry);
 extern void MotLeftOutForget(Oid dbid, Oid relid);
 extern void MotLeftOutSynced(const MotLeftOut *entry);
 
