@@ -6,7 +6,7 @@ import json
 import statistics
 
 # in the order in which they are shown
-ENGINES = {"heap": "heap", "unlogged": "unlogged heap", "mot": "MOT", "foreign": "MOT, foreign", "mixed": "mixed", "uncompiled": "MOT, not compiled", "unhinted": "MOT, without hint",
+ENGINES = {"heap": "heap", "unlogged": "unlogged heap", "mot": "MOT", "foreign": "MOT, foreign", "mixed": "mixed", "compiled": "MOT, procedures compiled", "uncompiled": "MOT, not compiled", "unhinted": "MOT, without hint",
            "redis": "Redis", "redis-aof": "Redis with a file"}
 
 # what belongs to another work
