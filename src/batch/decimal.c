@@ -240,43 +240,44 @@ MotDecimalAdd(const MotDecimal *a, const MotDecimal *b, bool subtract, MotDecima
 
 /* ------------------------------------- the server's functions of short ones */
 
-static Datum
-add(PG_FUNCTION_ARGS)
+typedef enum Operation
+{
+	ADD, SUBTRACT, MULTIPLY
+} Operation;
+
+static inline bool
+compute(FunctionCallInfo fcinfo, Operation operation, Datum *result)
 {
 	MotDecimal	a;
 	MotDecimal	b;
+
+	return MotDecimalRead(PG_GETARG_DATUM(0), &a) && MotDecimalRead(PG_GETARG_DATUM(1), &b) &&
+		(operation == MULTIPLY ? MotDecimalMultiply(&a, &b, &a) : MotDecimalAdd(&a, &b, operation == SUBTRACT, &a)) &&
+		write_decimal(&a, result);
+}
+
+static Datum
+add(PG_FUNCTION_ARGS)
+{
 	Datum		result;
 
-	if (MotDecimalRead(PG_GETARG_DATUM(0), &a) && MotDecimalRead(PG_GETARG_DATUM(1), &b) &&
-		MotDecimalAdd(&a, &b, false, &a) && write_decimal(&a, &result))
-		return result;
-	return numeric_add(fcinfo);
+	return compute(fcinfo, ADD, &result) ? result : numeric_add(fcinfo);
 }
 
 static Datum
 subtract(PG_FUNCTION_ARGS)
 {
-	MotDecimal	a;
-	MotDecimal	b;
 	Datum		result;
 
-	if (MotDecimalRead(PG_GETARG_DATUM(0), &a) && MotDecimalRead(PG_GETARG_DATUM(1), &b) &&
-		MotDecimalAdd(&a, &b, true, &a) && write_decimal(&a, &result))
-		return result;
-	return numeric_sub(fcinfo);
+	return compute(fcinfo, SUBTRACT, &result) ? result : numeric_sub(fcinfo);
 }
 
 static Datum
 multiply(PG_FUNCTION_ARGS)
 {
-	MotDecimal	a;
-	MotDecimal	b;
 	Datum		result;
 
-	if (MotDecimalRead(PG_GETARG_DATUM(0), &a) && MotDecimalRead(PG_GETARG_DATUM(1), &b) &&
-		MotDecimalMultiply(&a, &b, &a) && write_decimal(&a, &result))
-		return result;
-	return numeric_mul(fcinfo);
+	return compute(fcinfo, MULTIPLY, &result) ? result : numeric_mul(fcinfo);
 }
 
 static Datum

@@ -310,8 +310,7 @@ struct mot_engine
 	_Atomic uint32_t dropped_count;
 	_Atomic uint64_t behind;	/* see behind.c; 0: nothing */
 	_Atomic uint64_t undone_entries;	/* in queues, see undo_key_change */
-	_Atomic uint32_t in_need;	/* sessions short of memory that wait for who
-								 * reclaims; see relief.c */
+	_Atomic uint32_t in_need;	/* sessions; see relief.c */
 	uint32_t	slots;
 	unsigned	flags;
 	mot_region *region;
@@ -571,8 +570,7 @@ struct mot_session
 	bool		keys_derive;	/* see mot_txn_keys_derive */
 	unsigned	relief;			/* RELIEF_*: what is to be seen to before the
 								 * next snapshot */
-	bool		gives_way;		/* reclaims, and leaves that to who is in need
-								 * of memory */
+	bool		gives_way;		/* reclaims without need; see relief.c */
 	uint8_t		hint_trust[HINT_TRUSTS];	/* see hint.h */
 
 	/*

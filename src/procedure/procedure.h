@@ -29,6 +29,7 @@
 #include "compat/interpreter.h"
 #include "procedure/program.h"
 #include "statement/statement.h"
+#include "utils/datum.h"
 
 /* An expression in a function's body, where it stands. */
 typedef struct MotSite
@@ -177,6 +178,26 @@ MotValueIsFinal(const PLpgSQL_var *var, bool plain, Oid type, int32 typmod)
 {
 	return plain && !var->notnull && var->datatype->typoid == type &&
 		(var->datatype->atttypmod == -1 || var->datatype->atttypmod == typmod);
+}
+
+/* Is a value not where its pointer leads? (it is the interpreter's to fetch) */
+static inline bool
+MotValueIsElsewhere(Datum value, bool byval, int len)
+{
+	return !byval && len == -1 && VARATT_IS_EXTERNAL(DatumGetPointer(value));
+}
+
+static inline Datum
+MotValueCopy(Datum value, bool byval, int len, MemoryContext cxt)
+{
+	MemoryContext oldcxt;
+
+	if (byval)
+		return value;
+	oldcxt = MemoryContextSwitchTo(cxt);
+	value = datumCopy(value, false, len);
+	MemoryContextSwitchTo(oldcxt);
+	return value;
 }
 
 /* Such a variable gets such a value, which is a copy in the activation's memory. */

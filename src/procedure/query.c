@@ -22,7 +22,6 @@
 #include "procedure/procedure.h"
 #include "tcop/pquery.h"
 #include "tcop/utility.h"
-#include "utils/datum.h"
 #include "utils/memutils.h"
 #include "utils/plancache.h"
 #include "utils/snapmgr.h"
@@ -80,21 +79,14 @@ take_row(TupleTableSlot *slot, DestReceiver *self)
 	{
 		MotAttribute *attribute = MotDescAttribute(slot->tts_tupleDescriptor, i);
 		Datum		value = slot->tts_values[i];
-		MemoryContext oldcxt;
 
 		receiver->isnull[i] = slot->tts_isnull[i];
 		if (slot->tts_isnull[i])
 			continue;
-		if (attribute->attbyval)
-		{
-			receiver->values[i] = value;
-			continue;
-		}
-		if (attribute->attlen == -1 && VARATT_IS_EXTERNAL(DatumGetPointer(value)))
+		if (MotValueIsElsewhere(value, attribute->attbyval, attribute->attlen))
 			receiver->is_final[i] = false;
-		oldcxt = MemoryContextSwitchTo(receiver->is_final[i] ? receiver->estate->datum_context : receiver->memory);
-		receiver->values[i] = datumCopy(value, false, attribute->attlen);
-		MemoryContextSwitchTo(oldcxt);
+		receiver->values[i] = MotValueCopy(value, attribute->attbyval, attribute->attlen,
+										   receiver->is_final[i] ? receiver->estate->datum_context : receiver->memory);
 	}
 	return true;
 }

@@ -10,7 +10,6 @@
 
 #include "procedure/procedure.h"
 #include "tcop/pquery.h"
-#include "utils/datum.h"
 #include "utils/expandeddatum.h"
 #include "utils/memutils.h"
 #include "utils/plancache.h"
@@ -208,32 +207,19 @@ MotProcedureBound(MotFrame *frame, MotSite *site)
 	frame->slots[site->slot].isnull = var.isnull;
 }
 
-/* Is a string's value not where its pointer leads? */
-static bool
-is_elsewhere(Datum value, int typlen)
-{
-	return typlen == -1 && VARATT_IS_EXTERNAL(DatumGetPointer(value));
-}
-
 /* what has been evaluated into the slot */
 void
 MotProcedurePut(MotFrame *frame, MotSite *site)
 {
 	PLpgSQL_execstate *estate = estate_of(frame);
 	const NullableDatum *slot = &frame->slots[site->slot];
-
 	PLpgSQL_var *var = (PLpgSQL_var *) estate->datums[site->target];
+	const PLpgSQL_type *type = var->datatype;
 
 	if (MotValueIsFinal(var, site->same_type, site->type, site->typmod) &&
-		(slot->isnull || var->datatype->typbyval || !is_elsewhere(slot->value, var->datatype->typlen)))
-	{
-		MemoryContext oldcxt = MemoryContextSwitchTo(estate->datum_context);
-		Datum		value = slot->isnull ? (Datum) 0 :
-		datumCopy(slot->value, var->datatype->typbyval, var->datatype->typlen);
-
-		MemoryContextSwitchTo(oldcxt);
-		MotVariableSet(var, value, slot->isnull);
-	}
+		(slot->isnull || !MotValueIsElsewhere(slot->value, type->typbyval, type->typlen)))
+		MotVariableSet(var, slot->isnull ? (Datum) 0 : MotValueCopy(slot->value, type->typbyval, type->typlen, estate->datum_context),
+					   slot->isnull);
 	else
 	{
 		/* casts and domains may call anything */

@@ -17,6 +17,7 @@
 #include "postgres.h"
 
 #include "common/hashfn.h"
+#include "faults.h"
 #include "islands/measure.h"
 #include "miscadmin.h"
 #include "relation/definition.h"
@@ -102,6 +103,7 @@ try_key(const mot_index *index, const mot_version *version,
 
 	if (known == NULL)
 		return false;
+	MOT_FAULT("damage-key");
 	MotIndexAdopt(known, index);
 	MemoryContextSwitchTo(scratch);
 	*flags = MotIndexKeyOf(known, version, &known->check_buffer);

@@ -35,6 +35,21 @@ delete_one(mot_session *s, uint64_t id)
 	commit(s);
 }
 
+/* from the tenth on */
+static void
+delete_ids(mot_session *s, uint64_t n)
+{
+	mot_view	v;
+	mot_status	status = MOT_OK;
+
+	begin(s);
+	v = begin_view(s, 1);
+	for (uint64_t i = 10; i < 10 + n && status == MOT_OK; i++)
+		status = delete_id(&st, s, &v, 1, i);
+	CHECK(status == MOT_OK);
+	commit(s);
+}
+
 static uint64_t
 owed(void)
 {
@@ -193,12 +208,7 @@ room_that_is_about_to_come_is_waited_for(void)
 	CHECK(insert_more(10, 1000000) > 4000);
 
 	(void) begin_view(c, 1);	/* keeps what is deleted */
-	begin(b);
-	v = begin_view(b, 1);
-	for (uint64_t i = 10; i < 4010 && status == MOT_OK; i++)
-		status = delete_id(&st, b, &v, 1, i);
-	CHECK(status == MOT_OK);
-	commit(b);
+	delete_ids(b, 4000);
 
 	/* as long as it does not go, there is none */
 	n = insert_more(1000000, 100000);
@@ -246,12 +256,7 @@ who_is_in_need_takes_over(void)
 	setup();
 	while ((more = insert_more(10 + n, 4096)) > 0)
 		n += more;
-	begin(a);
-	v = begin_view(a, 1);
-	for (uint64_t i = 10; i < 10 + n && status == MOT_OK; i++)
-		status = delete_id(&st, a, &v, 1, i);
-	CHECK(status == MOT_OK);
-	commit(a);
+	delete_ids(a, n);
 	end_view(a);
 
 	/* by himself he would take seconds */
@@ -302,12 +307,7 @@ others_are_at_it(int without_success)
 
 	setup();
 	CHECK(insert_more(10, 1000000) > 4000);
-	begin(b);
-	v = begin_view(b, 1);
-	for (uint64_t i = 10; i < 4010 && status == MOT_OK; i++)
-		status = delete_id(&st, b, &v, 1, i);
-	CHECK(status == MOT_OK);
-	commit(b);
+	delete_ids(b, 4000);
 	end_view(b);
 
 	atomic_store(&begun, false);

@@ -297,5 +297,18 @@ note("committed in spite of it: $done{committed}; not: $done{not}");
 ok($done{committed} && $done{not}, 'interrupted before the commit, and after it');
 unlike(slurp_file($node->logfile), qr/PANIC|TRAP|terminated by signal/, 'no process failed');
 $admin->{run}->kill_kill;
+
+# a key that cannot be made while the session commits, and reclaims what was deleted: it is interrupted as before
+my ($ret, $out, $err) = $node->psql(
+	'postgres', q{
+	CREATE TABLE k (id int PRIMARY KEY, v int) USING mot;
+	INSERT INTO k SELECT i, i FROM generate_series(1, 200) i;
+	SET mot.fault = 'damage-key:error';
+	DELETE FROM k WHERE id <= 100;} . "UPDATE k SET v = v + 1 WHERE id = 200;\n" x 100 . q{
+	RESET mot.fault;
+	SET statement_timeout = '1s';
+	SELECT pg_sleep(20)});
+like(slurp_file($node->logfile), qr/could not make an index key of a deleted row/, 'a key cannot be made');
+like($err, qr/canceling statement due to statement timeout/, '... and the session can be interrupted afterwards');
 $node->stop;
 done_testing();

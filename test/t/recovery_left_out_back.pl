@@ -177,5 +177,26 @@ $node->stop('immediate');
 $node->start;
 is(left_out(), '', 'and is there after a crash');
 whole('computed', 'with all its rows');
+
+# ---- not while its database is being dropped or renamed
+settings(256, '');
+$node->restart;
+$node->safe_psql('postgres', 'CREATE DATABASE other');
+$node->safe_psql('other', q{CREATE EXTENSION mot; CREATE TABLE t (i int PRIMARY KEY, filler text) USING mot;
+	INSERT INTO t SELECT i, repeat('x', 400) FROM generate_series(1, 90000) i; CHECKPOINT});
+settings(64, '');
+$node->stop('immediate');
+$node->start;
+left_out();
+is($node->safe_psql('postgres', 'SELECT datname FROM mot_stat_left_out'), 'other', 'another database has a table that is not there');
+my $renames = $node->background_psql('postgres', on_error_stop => 1);
+$renames->query_safe('BEGIN; ALTER DATABASE other RENAME TO renamed');
+$node->safe_psql('postgres', 'DELETE FROM computed');
+usleep(5_000_000);
+is($node->safe_psql('postgres', 'SELECT count(*) FROM mot_stat_left_out'), '1', 'it does not come back while that is being renamed');
+$renames->query_safe('ROLLBACK');
+$renames->quit;
+comes_back('... but afterwards');
+is($node->safe_psql('other', 'SELECT count(*), sum(length(filler)) FROM t'), '90000|36000000', 'with all its rows');
 $node->stop;
 done_testing();
