@@ -79,12 +79,20 @@ bool
 MotStorageHasTables(Oid dbid)
 {
 	int			n;
+	bool		left_out;
 
 	if (MotEngine == NULL)
 		return false;
 	await_recovery(dbid);
+
+	/*
+	 * nothing is locked yet; what comes back is in memory before it leaves
+	 * the list
+	 */
+	left_out = any_left_out(dbid);
+	MOT_FAULT("left-out-looked");
 	pfree(MotTables(dbid, &n));
-	return n > 0 || any_left_out(dbid);
+	return left_out || n > 0;
 }
 
 void

@@ -190,14 +190,23 @@ MotLeftOutLock(const MotLeftOut *entry)
 {
 	LOCKTAG		database;
 	LOCKTAG		table;
+	volatile bool locked = false;
 
 	set_tags(entry, &database, &table);
 	if (LockAcquire(&database, RowExclusiveLock, true, true) == LOCKACQUIRE_NOT_AVAIL)
 		return false;
-	if (LockAcquire(&table, ShareUpdateExclusiveLock, true, true) != LOCKACQUIRE_NOT_AVAIL)
-		return true;
-	LockRelease(&database, RowExclusiveLock, true);
-	return false;
+	PG_TRY();
+	{
+		locked = LockAcquire(&table, ShareUpdateExclusiveLock, true, true) != LOCKACQUIRE_NOT_AVAIL;
+	}
+	PG_FINALLY();
+	{
+		/* (there may be no room for another lock, which is an error) */
+		if (!locked)
+			LockRelease(&database, RowExclusiveLock, true);
+	}
+	PG_END_TRY();
+	return locked;
 }
 
 void
