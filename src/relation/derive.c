@@ -53,16 +53,19 @@ MotDeriveInit(void)
 
 /*
  * Called by the engine in the middle of its work, so nothing may be raised from
- * here.  What fails is put off, and tried again the next time.
+ * here, no cancellation either, which even a message to the log would do.  What fails is put off,
+ * and tried again the next time.
  */
 static bool
 make_key(const mot_index *index, const mot_version *version,
 		 void *key, size_t *len, unsigned *flags)
 {
 	MemoryContext oldcxt = CurrentMemoryContext;
-	uint32		holdoff = InterruptHoldoffCount;
+	uint32		holdoff;
 	volatile bool done = false;
 
+	HOLD_INTERRUPTS();
+	holdoff = InterruptHoldoffCount;
 	PG_TRY();
 	{
 		done = try_key(index, version, key, len, flags);
@@ -72,7 +75,7 @@ make_key(const mot_index *index, const mot_version *version,
 		const mot_table *table = mot_index_table(index);
 		Known	   *known = &places[mot_table_serial(table) % PLACES];
 
-		/* what the caller holds is held still, which an error has forgotten */
+		/* what is held is held still, which an error has forgotten */
 		InterruptHoldoffCount = holdoff;
 		MemoryContextSwitchTo(oldcxt);
 		if (!known->failed)
@@ -80,6 +83,7 @@ make_key(const mot_index *index, const mot_version *version,
 			ErrorData  *edata = CopyErrorData();
 
 			FlushErrorState();
+			MOT_FAULT("deleted-key-failed");
 			ereport(LOG,
 					(errcode(edata->sqlerrcode),
 					 errmsg("could not make an index key of a deleted row of memory-optimized table %u of database %u: %s",
@@ -91,6 +95,7 @@ make_key(const mot_index *index, const mot_version *version,
 			FlushErrorState();
 	}
 	PG_END_TRY();
+	RESUME_INTERRUPTS();
 	MemoryContextSwitchTo(oldcxt);
 	return done;
 }
@@ -103,7 +108,7 @@ try_key(const mot_index *index, const mot_version *version,
 
 	if (known == NULL)
 		return false;
-	MOT_FAULT("damage-key");
+	MOT_FAULT("deleted-key");
 	MotIndexAdopt(known, index);
 	MemoryContextSwitchTo(scratch);
 	*flags = MotIndexKeyOf(known, version, &known->check_buffer);

@@ -303,7 +303,7 @@ my ($ret, $out, $err) = $node->psql(
 	'postgres', q{
 	CREATE TABLE k (id int PRIMARY KEY, v int) USING mot;
 	INSERT INTO k SELECT i, i FROM generate_series(1, 200) i;
-	SET mot.fault = 'damage-key:error';
+	SET mot.fault = 'deleted-key:error';
 	DELETE FROM k WHERE id <= 100;} . "UPDATE k SET v = v + 1 WHERE id = 200;\n" x 100 . q{
 	RESET mot.fault;
 	SET statement_timeout = '1s';
