@@ -200,8 +200,6 @@ insert_more(uint64_t from, uint64_t most)
 static void
 room_that_is_about_to_come_is_waited_for(void)
 {
-	mot_view	v;
-	mot_status	status = MOT_OK;
 	uint64_t	n;
 
 	setup();
@@ -247,8 +245,6 @@ static void
 who_is_in_need_takes_over(void)
 {
 	pthread_t	slow;
-	mot_view	v;
-	mot_status	status = MOT_OK;
 	uint64_t	n = 0;
 	uint64_t	again = 0;
 	uint64_t	more;
@@ -302,8 +298,6 @@ end_in_between(const char *name)
 static void
 others_are_at_it(int without_success)
 {
-	mot_view	v;
-	mot_status	status = MOT_OK;
 
 	setup();
 	CHECK(insert_more(10, 1000000) > 4000);
