@@ -52,6 +52,8 @@ typedef Oid RelFileNumber;
 
 #if PG_VERSION_NUM < 180000
 #define ProcessStartupProcInterrupts HandleStartupProcInterrupts
+typedef int16 CompareType;
+#define COMPARE_GT BTGreaterStrategyNumber
 #endif
 
 /* CLUSTER and VACUUM FULL have become REPACK; ON CONFLICT has an action more */

@@ -360,6 +360,31 @@ create(Relation heap, Relation index, bool ordinary)
 	return key;
 }
 
+MotKeyColumn *
+MotKeyColumnOfOrder(Oid operator, Oid collation, bool nulls_first)
+{
+	MotKeyColumn *column;
+	const Compared *by;
+	Oid			opfamily;
+	Oid			opcintype;
+	CompareType direction;
+
+	if (!get_ordering_op_properties(operator, &opfamily, &opcintype, &direction))
+		return NULL;
+	by = find_compared(get_opfamily_proc(opfamily, opcintype, opcintype, BTORDER_PROC));
+	if (by == NULL || by->order == ENUMERATED ||
+		(by->order == BY_COLLATION && !collation_is_bytewise(collation)))
+		return NULL;
+	column = palloc0(sizeof(MotKeyColumn));
+	column->typid = by->typid;
+	column->collation = collation;
+	column->nullable = column->ordered = true;
+	column->descending = direction == COMPARE_GT;
+	column->nulls_first = nulls_first;
+	(void) MotKeySetEncoding(column, by->encoding);
+	return column;
+}
+
 MotKey *
 MotKeyCreate(Relation heap, Relation index)
 {

@@ -171,6 +171,12 @@ extern void MotKeyAdoptCollations(MotKey *key, uint64 form);
  */
 extern bool MotKeyGivesWay(const MotKey *key, bool duplicate);
 
+/*
+ * The column of what an ordering operator sorts (ORDER BY), nullable; NULL if no encoding's bytes
+ * have that order.  palloc'd.
+ */
+extern MotKeyColumn *MotKeyColumnOfOrder(Oid operator, Oid collation, bool nulls_first);
+
 /* the same key, with plain strings; the key itself if it has no collations.  palloc'd */
 extern MotKey *MotKeyPlain(MotKey *key);
 

@@ -520,7 +520,7 @@ build_program(MotStatement *st, AggregateNode *agg)
 MotNode *
 MotAggregateBuild(MotStatement *st, Agg *plan)
 {
-	MotNode    *node = MotServersBuild(st, &plan->plan, sizeof(AggregateNode));
+	MotNode    *node = MotServersBuild(st, &plan->plan, sizeof(AggregateNode), NULL);
 	AggregateNode *agg = (AggregateNode *) node;
 	AggState   *state = agg->state = (AggState *) node->ps;
 

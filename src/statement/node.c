@@ -77,9 +77,12 @@ build_node(MotStatement *st, Plan *plan)
 		case T_LockRows:
 			return MotLockBuild(st, (LockRows *) plan);
 		case T_Sort:
+			return MotSortBuild(st, (Sort *) plan);
+		case T_Unique:
+			return MotUniqueBuild(st, (Unique *) plan);
 		case T_Material:
 		case T_Result:
-			return MotServersBuild(st, plan, sizeof(MotNode));
+			return MotServersBuild(st, plan, sizeof(MotNode), NULL);
 		case T_Memoize:
 			/* what it would remember is here as soon */
 			return MotNodeBuild(st, outerPlan(plan));

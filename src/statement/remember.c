@@ -662,6 +662,8 @@ plan_generic(Remembered *r, MOT_PLANNER_PARAMETERS)
 	const PlannedStmt *run;
 	bool		seqscan = enable_seqscan;
 	bool		bitmapscan = enable_bitmapscan;
+	bool		hashagg = enable_hashagg;
+	bool		incremental_sort = enable_incremental_sort;
 
 	parse = copyObject(parse);
 	cursor_options = 0;
@@ -669,19 +671,21 @@ plan_generic(Remembered *r, MOT_PLANNER_PARAMETERS)
 	PG_TRY();
 	{
 		enable_seqscan = enable_bitmapscan = false;
+		/* what is few is sorted as soon, and run here */
+		enable_hashagg = enable_incremental_sort = false;
 		stmt = prev_planner(MOT_PLANNER_ARGUMENTS);
 	}
 	PG_FINALLY();
 	{
 		enable_seqscan = seqscan;
 		enable_bitmapscan = bitmapscan;
+		enable_hashagg = hashagg;
+		enable_incremental_sort = incremental_sort;
 	}
 	PG_END_TRY();
 	run = MotPlanTranslate(stmt);
-	/* (what is DISTINCT is left to the executor) */
 	return stmt->transientPlan || stmt->dependsOnRole || stmt->subplans != NIL ||
-		(parse->distinctClause != NIL ? stmt->jitFlags & PGJIT_PERFORM : MotWhyNot(run) != NULL) ||
-		!finds_few(run->planTree, r) ? NULL : stmt;
+		MotWhyNot(run) != NULL || !finds_few(run->planTree, r) ? NULL : stmt;
 }
 
 /* What is handed out of a plan: what the server looks at before the executor starts. */

@@ -449,6 +449,8 @@ end_statement(MotStatement *st, QueryDesc *query)
 		MotLockRest(st);
 	if (st->kept != NIL)
 		MotServersRest(st);
+	if (st->sorts != NIL)
+		MotSortsRest(st);
 	if (st->parents != NIL)
 		MotSubselectsRest(st);
 	foreach_ptr(ExprContext, econtext, estate->es_exprcontexts)

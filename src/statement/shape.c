@@ -152,6 +152,7 @@ node_why_not(const Plan *plan, const PlannedStmt *stmt)
 			expressions = (List *) ((const Result *) plan)->resconstantqual;
 			break;
 		case T_Sort:
+		case T_Unique:
 		case T_Material:
 		case T_Memoize:
 			break;
@@ -167,7 +168,6 @@ node_why_not(const Plan *plan, const PlannedStmt *stmt)
 		case T_Append:
 		case T_MergeAppend:
 			return "there are partitions, children or UNION";
-		case T_Unique:
 		case T_Group:
 		case T_SetOp:
 			return "rows are grouped";

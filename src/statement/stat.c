@@ -42,6 +42,8 @@ name_of(const Plan *plan)
 			return "lock";
 		case T_Sort:
 			return "sort";
+		case T_Unique:
+			return "distinct";
 		case T_Result:
 			return "result";
 		case T_Material:

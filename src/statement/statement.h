@@ -15,6 +15,7 @@
  *	build.c		the program of a plan: nodes and prepared expressions
  *	node.c		reading: scans, nested loops, LIMIT
  *	result.c	the slot for rows that a node computes
+ *	sort.c		ORDER BY and DISTINCT
  *	lock.c		FOR UPDATE and its like
  *	subselect.c	EXISTS, scalar sub-selects and their like; nodes that are the server's
  *	aggregate.c	aggregates without grouping
@@ -187,7 +188,8 @@ struct MotStatement
 	List	   *scans;			/* MotScanNodes */
 	struct MotChange *change;	/* not a SELECT */
 	MotNode    *lock;			/* FOR UPDATE and its like, or NULL */
-	List	   *kept;			/* nodes that keep rows */
+	List	   *kept;			/* nodes of the server's that keep rows */
+	List	   *sorts;			/* SortNodes, which do, too */
 	List	   *parents;		/* PlanStates, if there are sub-selects */
 	List	   *initplans;		/* SubPlanStates: evaluated once */
 	List	   *hashed;			/* SubPlanStates whose hash tables depend on
@@ -256,7 +258,8 @@ extern void MotLockStart(MotStatement *st);
 extern void MotLockRest(MotStatement *st);
 
 /* subselect.c */
-extern MotNode *MotServersBuild(MotStatement *st, Plan *plan, Size size);
+extern MotNode *MotServersBuild(MotStatement *st, Plan *plan, Size size, MotNode *outer);
+extern void MotServersAnew(MotNode *node);
 extern void MotServersRest(MotStatement *st);
 extern void MotSubselectsBuild(MotStatement *st);
 extern void MotSubselectsBuilt(MotStatement *st);
@@ -265,6 +268,11 @@ extern List *MotInitPlansBuild(MotStatement *st, Plan *plan, PlanState *ps);
 extern void MotNodeInitPlans(MotNode *node, Plan *plan);
 extern void MotSubselectsStart(MotStatement *st);
 extern void MotSubselectsRest(MotStatement *st);
+
+/* sort.c */
+extern MotNode *MotSortBuild(MotStatement *st, Sort *plan);
+extern MotNode *MotUniqueBuild(MotStatement *st, Unique *plan);
+extern void MotSortsRest(MotStatement *st);
 
 /* aggregate.c */
 extern const char *MotAggregateWhyNot(const Agg *agg);

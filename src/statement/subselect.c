@@ -161,9 +161,9 @@ next_of_servers(MotNode *node)
 	return TupIsNull(slot) ? NULL : slot;
 }
 
-/* What is kept goes, too. */
-static void
-restart_anew(MotNode *node)
+/* To restart: what is kept goes, too. */
+void
+MotServersAnew(MotNode *node)
 {
 	MaterialState *material = (MaterialState *) node->ps;
 
@@ -183,16 +183,22 @@ restart_servers(MotNode *node)
 	ExecReScan(node->ps);
 }
 
-/* "size" is that of a structure that begins with a node. */
+/*
+ * A node of the server's; "size" is that of a structure that begins with a node, "outer" has its rows,
+ * or NULL: the plan's does.
+ */
 MotNode *
-MotServersBuild(MotStatement *st, Plan *plan, Size size)
+MotServersBuild(MotStatement *st, Plan *plan, Size size, MotNode *outer)
 {
 	/* what depends on parameters is read anew */
 	MotNode    *node = MotNodeMake(st, size, next_of_servers,
-								   bms_is_empty(plan->extParam) ? restart_servers : restart_anew, outerPlan(plan));
+								   bms_is_empty(plan->extParam) ? restart_servers : MotServersAnew,
+								   outer == NULL ? outerPlan(plan) : NULL);
 
+	if (outer != NULL)
+		node->outer = outer;
 	node->ps = make_servers(node, plan);
-	if (IsA(plan, Sort) || IsA(plan, Material))
+	if (IsA(plan, Material))
 		st->kept = lappend(st->kept, node);
 	return node;
 }
@@ -202,7 +208,7 @@ void
 MotServersRest(MotStatement *st)
 {
 	foreach_ptr(MotNode, node, st->kept)
-		restart_anew(node);
+		MotServersAnew(node);
 }
 
 /* The statement's sub-selects, before anything that has them in expressions. */
