@@ -98,7 +98,6 @@ static void add_up(uint64 generation, const isl_scheme *scheme);
 static void find_home(MotIslandsSlot *slot, const isl_counts *counts, const isl_scheme *scheme);
 static void visit(void *arg, mot_table *table);
 static int	compare_candidates(const void *a, const void *b);
-static mot_table *table_of(uint64 serial);
 static void make_fresh(mot_session *session, const mot_view *view, const MotIslandsScheme *old,
 					   const isl_scheme *ranges);
 static void set_positions(Extent *extent);

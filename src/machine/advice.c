@@ -47,11 +47,8 @@ typedef struct Candidate
 
 static bool is_ours(const mot_picture *picture, const mot_usage *usage, unsigned cpu);
 static double used_by_others(const mot_usage *usage, unsigned cpu);
-static int	busiest_sibling(const mot_picture *picture, const mot_usage *usage, unsigned cpu);
 static int	most_first(const void *a, const void *b);
 static void add(char *to, size_t size, const char *format,...) __attribute__((format(printf, 3, 4)));
-static void add_left_out(char *to, size_t size, const mot_judgement *judgement,
-						 const mot_picture *picture, const mot_usage *usage);
 
 /* ------------------------------------------------------- which CPUs to use */
 

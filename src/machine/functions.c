@@ -28,8 +28,6 @@ PG_FUNCTION_INFO_V1(mot_suggest_placement);
 #define MAX_PARTITIONS 65536
 
 static Datum shared_caches(const mot_picture *picture, unsigned cpu, bool *null);
-static void put_number(Datum *value, bool *null, int64 number, bool known);
-static mot_work_bound bound_by(text *name);
 
 /* ------------------------------------------------------------------- views */
 

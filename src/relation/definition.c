@@ -87,7 +87,6 @@ typedef struct Input
 static void encode_column(StringInfo buf, TupleDesc desc, int i);
 static const MotKey *identity_key(mot_table *table);
 static bool same_key(const MotKey *a, const MotKey *b);
-static bool same_collations(const MotKey *a, const MotKey *b);
 static void encode_index(StringInfo buf, const MotIndexDef *def, const MotKey *key);
 static void seal(char *bytes, size_t len);
 static void raise_damaged(const char *what) pg_attribute_noreturn();

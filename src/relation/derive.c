@@ -40,7 +40,6 @@ static bool make_key(const mot_index *index, const mot_version *version,
 					 void *key, size_t *len, unsigned *flags);
 static bool try_key(const mot_index *index, const mot_version *version,
 					void *key, size_t *len, unsigned *flags);
-static Known *know(const mot_table *table);
 static MotIndex *find_index(const mot_index *index);
 static uint32 key_number(const mot_index *index);
 

@@ -44,7 +44,6 @@ static void make_tail(MotWriter *writer, const Datum *values, const bool *isnull
 static bool keys_differ(MotWriter *writer, MotIndex *index, const Datum *values, const bool *isnull);
 static bool column_changed(MotWriter *writer, AttrNumber attnum,
 						   const Datum *values, const bool *isnull);
-static const mot_version *hold_row(MotWriter *writer, mot_row *row, const mot_version *old);
 
 /* without a view */
 static MotWriter *

@@ -113,13 +113,6 @@ static bool exit_registered = false;
 /* how long one waits for a holder whose transaction has ended, or may not come to be prepared */
 #define HOLDER_PATIENCE_MS 1000
 
-static mot_session *open_slot(const Holder *holder);
-static Holder *claim(const char *gid, TransactionId xid, TransactionId *other);
-static Holder *claim_named(const char *gid);
-static void keep(Holder *holder);
-static void let_go(Holder *holder, mot_session *session, mot_ts number);
-static void settle(Holder *holder, mot_session *session);
-static bool settle_if_decided(TransactionId xid);
 static bool settle_decided(void);
 static void settle_ending(void);
 static void settle_at_exit(int code, Datum arg);

@@ -98,7 +98,6 @@
 #include "utils/wait_event.h"
 #include "xact/internal.h"
 
-static TransactionId prepared_reader(SERIALIZABLEXACT *me, bool any);
 static void tell_server_of_place(void);
 
 /*

@@ -77,7 +77,6 @@ static void before_commit(void);
 static void check_decoded(void);
 static void settle_for_worker(void);
 static void lock_rows(void);
-static void share_rows(void);
 static bool wait_first(bool changes);
 static bool notifies(void);
 static void prepare_commit(bool serial, bool mixed);
