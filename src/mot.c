@@ -27,7 +27,6 @@
 #include "maintenance.h"
 #include "miscadmin.h"
 #include "mot.h"
-#include "port/atomics.h"
 #include "storage/ipc.h"
 #include "storage/lwlock.h"
 #include "storage/pg_shmem.h"

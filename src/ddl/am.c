@@ -17,7 +17,6 @@
 #include "access/genam.h"
 #include "access/nbtree.h"
 #include "access/relscan.h"
-#include "access/reloptions.h"
 #include "compat/calls.h"
 #include "fmgr.h"
 #include "nodes/execnodes.h"

@@ -29,7 +29,6 @@
 #include "commands/tablecmds.h"
 #include "commands/tablespace.h"
 #include "miscadmin.h"
-#include "nodes/nodeFuncs.h"
 #include "parser/parse_utilcmd.h"
 #include "relation/relation.h"
 #include "utils/builtins.h"

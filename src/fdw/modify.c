@@ -28,7 +28,6 @@
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/appendinfo.h"
-#include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"

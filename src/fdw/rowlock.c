@@ -14,7 +14,6 @@
 #include "postgres.h"
 
 #include "catalog/pg_class.h"
-#include "executor/executor.h"
 #include "fdw/fdw.h"
 #include "optimizer/planner.h"
 

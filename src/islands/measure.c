@@ -24,7 +24,6 @@
 #include "compat/compat.h"
 #include "islands/measure.h"
 #include "miscadmin.h"
-#include "storage/fd.h"
 #include "storage/proc.h"
 #include "storage/shmem.h"
 #include "utils/guc.h"

@@ -21,7 +21,6 @@
 #include "relation/collation.h"
 #include "relation/keycodec_types.h"
 #include "utils/memutils.h"
-#include "utils/pg_locale.h"
 
 /* of a definition */
 #define COLLATION_DETERMINISTIC 0x01

@@ -7,7 +7,6 @@
  */
 #include "postgres.h"
 
-#include "access/nbtree.h"
 #include "miscadmin.h"
 #include "port/pg_bswap.h"
 #include "relation/enumerated.h"

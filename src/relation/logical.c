@@ -20,7 +20,6 @@
  */
 #include "postgres.h"
 
-#include "access/xlog.h"
 #include "catalog/catalog.h"
 #include "relation/internal.h"
 #include "utils/datum.h"

@@ -9,7 +9,6 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
-#include "access/tupmacs.h"
 #include "miscadmin.h"
 #include "relation/definition.h"
 #include "relation/internal.h"

@@ -34,7 +34,6 @@
 
 #include "access/genam.h"
 #include "access/xact.h"
-#include "catalog/index.h"
 #include "commands/defrem.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"

@@ -37,7 +37,6 @@
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "catalog/pg_am.h"
-#include "commands/defrem.h"
 #include "compat/calls.h"
 #include "nodes/pathnodes.h"
 #include "optimizer/pathnode.h"

@@ -40,7 +40,6 @@
 #include "storage/fd.h"
 #include "storage/proc.h"
 #include "storage/spin.h"
-#include "utils/snapmgr.h"
 #include "xact/internal.h"
 
 /* a commit's xid: it is another process's, committed some time before */

@@ -24,11 +24,9 @@
  */
 #include "postgres.h"
 
-#include "access/xact.h"
 #include "compat/compat.h"
 #include "lib/stringinfo.h"
 #include "storage/spin.h"
-#include "utils/snapmgr.h"
 #include "xact/internal.h"
 
 /* one with more that lies beyond it is not exported */

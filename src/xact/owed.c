@@ -13,7 +13,6 @@
  */
 #include "postgres.h"
 
-#include "miscadmin.h"
 #include "port/atomics.h"
 #include "xact/internal.h"
 

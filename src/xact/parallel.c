@@ -42,7 +42,6 @@
 #include "postgres.h"
 
 #include "access/parallel.h"
-#include "access/xact.h"
 #include "compat/calls.h"
 #include "compat/compat.h"
 #include "utils/guc.h"

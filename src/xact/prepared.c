@@ -53,7 +53,6 @@
 #include "access/twophase.h"
 #include "access/xact.h"
 #include "compat/compat.h"
-#include "engine/port.h"
 #include "faults.h"
 #include "miscadmin.h"
 #include "port/atomics.h"

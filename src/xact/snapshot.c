@@ -55,7 +55,6 @@
 #include "commands/defrem.h"
 #include "compat/calls.h"
 #include "compat/explain.h"
-#include "engine/port.h"
 #include "miscadmin.h"
 #include "parser/analyze.h"
 #include "replication/walsender.h"
