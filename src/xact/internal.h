@@ -92,9 +92,8 @@ extern void MotForgetBeyond(const mot_beyond **beyond);
 /* prepared.c */
 extern pg_atomic_uint32 *MotPreparedUsed;	/* whether there are any */
 extern void MotPreparedCatchUp(Snapshot snapshot);
+extern MotShmem MotPreparedShmem;
 extern void MotPreparedShmemRequest(void);
-extern void MotPreparedShmemInit(void);
-extern Size MotPreparedShmemSize(void);
 extern bool MotPreparedIsSaid(void);
 extern bool MotPreparedUnsaid(TransactionId xid);
 extern bool MotPreparedChangesHeap(void);

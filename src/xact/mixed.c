@@ -144,7 +144,8 @@ static uint64 widen(TransactionId xid, uint64 near);
 static const MotShmem mixed_shmem = {"mot mixed commits", (void **) &shared, offsetof(Shared, place), sizeof(Place)};
 
 static const MotShmem *const shmem[] = {
-	&mixed_shmem, &MotCircleShmem, &MotOwedShmem, &MotExportShmem, &MotHeldShmem, &MotHintShmem, &MotWorkersShmem, &MotDecodedShmem, NULL
+	&mixed_shmem, &MotPreparedShmem, &MotCircleShmem, &MotOwedShmem, &MotExportShmem, &MotHeldShmem, &MotHintShmem,
+	&MotWorkersShmem, &MotDecodedShmem, NULL
 };
 
 void
@@ -159,7 +160,6 @@ MotXactShmemRequest(void)
 void
 MotXactShmemInit(void)
 {
-	MotPreparedShmemInit();
 	MotShmemInit(shmem);
 }
 

@@ -116,31 +116,20 @@ static bool settle_decided(void);
 static void settle_ending(void);
 static void settle_at_exit(int code, Datum arg);
 
-Size
-MotPreparedShmemSize(void)
+static void
+init_holders(void)
 {
-	return add_size(offsetof(Shared, holder), mul_size(max_prepared_xacts, sizeof(Holder)));
+	MotPreparedUsed = &shared->used;
+	lock = &(GetNamedLWLockTranche("mot_prepared"))->lock;
 }
+
+MotShmem	MotPreparedShmem = {"mot prepared transactions", (void **) &shared, 0, 0, init_holders};
 
 void
 MotPreparedShmemRequest(void)
 {
-	RequestAddinShmemSpace(MotPreparedShmemSize());
 	RequestNamedLWLockTranche("mot_prepared", 1);
-}
-
-void
-MotPreparedShmemInit(void)
-{
-	bool		found;
-
-	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-	shared = ShmemInitStruct("mot prepared transactions", MotPreparedShmemSize(), &found);
-	if (!found)
-		memset(shared, 0, MotPreparedShmemSize());
-	MotPreparedUsed = &shared->used;
-	lock = &(GetNamedLWLockTranche("mot_prepared"))->lock;
-	LWLockRelease(AddinShmemInitLock);
+	MotPreparedShmem.size = add_size(offsetof(Shared, holder), mul_size(max_prepared_xacts, sizeof(Holder)));
 }
 
 /* ------------------------------------------------------------------ holders */
