@@ -26,6 +26,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "compat/compat.h"
 #include "machine/machine.h"
 #include "machine/place.h"
 #include "miscadmin.h"
@@ -107,16 +108,10 @@ MotMachineInit(void)
 	picture = mot_picture_read(NULL);
 }
 
-static int
-max_processes(void)
-{
-	return MaxBackends + NUM_AUXILIARY_PROCS;
-}
-
 static Size
 shmem_size(void)
 {
-	return add_size(MAXALIGN(add_size(offsetof(Shared, process), mul_size(max_processes(), sizeof(Process)))),
+	return add_size(MAXALIGN(add_size(offsetof(Shared, process), mul_size(MotProcessSlots(), sizeof(Process)))),
 					mot_usage_size(picture->cpus));
 }
 
@@ -142,7 +137,7 @@ MotMachineShmemInit(void)
 	if (found)
 		return;
 	memset(shared, 0, size);
-	shared->nprocesses = max_processes();
+	shared->nprocesses = MotProcessSlots();
 	shared->usage_at = size - mot_usage_size(picture->cpus);
 	shared->group_used = -1;
 	pg_atomic_init_u32(&shared->free, 0);
@@ -295,12 +290,19 @@ used_by(pid_t pid)
 	return (int64) t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
-/* what stands behind the name, which may have blanks in it; the state is number 3 */
-static char *
-field(char *stat, int number)
+/*
+ * What /proc says of a process from that field on (of those behind the name, which may have blanks
+ * in it; the state is number 3); NULL: nothing.
+ */
+static const char *
+read_stat_of(pid_t pid, int number)
 {
-	char	   *at = strrchr(stat, ')');
+	static char stat[1024];
+	char		path[40];
+	char	   *at;
 
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int) pid);
+	at = read_file(path, stat, sizeof(stat)) ? strrchr(stat, ')') : NULL;
 	for (int n = 2; at != NULL && n < number; n++)
 		at = strchr(at + 1, ' ');
 	return at;
@@ -310,15 +312,11 @@ field(char *stat, int number)
 static int64
 postmasters_time(void)
 {
-	char		path[40];
-	char		stat[1024];
-	char	   *at;
+	const char *at = read_stat_of(PostmasterPid, 16);
 	unsigned long long user,
 				system;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int) PostmasterPid);
-	if (!read_file(path, stat, sizeof(stat)) || (at = field(stat, 16)) == NULL ||
-		sscanf(at, "%llu %llu", &user, &system) != 2)
+	if (at == NULL || sscanf(at, "%llu %llu", &user, &system) != 2)
 		return 0;
 	return (int64) ((user + system) * 1000000 / the_usage()->hz);
 }
@@ -327,12 +325,9 @@ postmasters_time(void)
 static int
 last_cpu(pid_t pid)
 {
-	char		path[40];
-	char		stat[1024];
-	char	   *at;
+	const char *at = read_stat_of(pid, 39);
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int) pid);
-	return read_file(path, stat, sizeof(stat)) && (at = field(stat, 39)) != NULL ? atoi(at) : -1;
+	return at != NULL ? atoi(at) : -1;
 }
 
 /* as much of it as there is room for */
