@@ -18,40 +18,29 @@
 #define MotConflictListEmpty(list) SHMQueueEmpty(list)
 #endif
 
-/* The next of a transaction's conflicts in, the first one after NULL; NULL: there are no more. */
-static inline RWConflict
-MotNextConflictIn(SERIALIZABLEXACT *xact, RWConflict conflict)
-{
+/*
+ * The next of a transaction's conflicts in, or out, the first one after NULL; NULL: there are no
+ * more.  link: what a conflict is in the list by.
+ */
 #if PG_VERSION_NUM >= 160000
-	if (conflict == NULL ? dlist_is_empty(&xact->inConflicts) :
-		!dlist_has_next(&xact->inConflicts, &conflict->inLink))
-		return NULL;
-	return dlist_container(RWConflictData, inLink,
-						   conflict == NULL ? dlist_head_node(&xact->inConflicts) :
-						   dlist_next_node(&xact->inConflicts, &conflict->inLink));
-#else
-	return (RWConflict) SHMQueueNext(&xact->inConflicts,
-									 conflict == NULL ? &xact->inConflicts : &conflict->inLink,
-									 offsetof(RWConflictData, inLink));
-#endif
-}
+static inline RWConflict
+MotNextConflict(dlist_head *list, RWConflict conflict, size_t link)
+{
+	dlist_node *node = conflict == NULL ? NULL : (dlist_node *) ((char *) conflict + link);
 
-/* The next of a transaction's conflicts out, the first one after NULL; NULL: there are no more. */
-static inline RWConflict
-MotNextConflictOut(SERIALIZABLEXACT *xact, RWConflict conflict)
-{
-#if PG_VERSION_NUM >= 160000
-	if (conflict == NULL ? dlist_is_empty(&xact->outConflicts) :
-		!dlist_has_next(&xact->outConflicts, &conflict->outLink))
+	if (node == NULL ? dlist_is_empty(list) : !dlist_has_next(list, node))
 		return NULL;
-	return dlist_container(RWConflictData, outLink,
-						   conflict == NULL ? dlist_head_node(&xact->outConflicts) :
-						   dlist_next_node(&xact->outConflicts, &conflict->outLink));
-#else
-	return (RWConflict) SHMQueueNext(&xact->outConflicts,
-									 conflict == NULL ? &xact->outConflicts : &conflict->outLink,
-									 offsetof(RWConflictData, outLink));
-#endif
+	node = node == NULL ? dlist_head_node(list) : dlist_next_node(list, node);
+	return (RWConflict) ((char *) node - link);
 }
+#else
+#define MotNextConflict(list, conflict, link) \
+	((RWConflict) SHMQueueNext(list, (conflict) == NULL ? (list) : (SHM_QUEUE *) ((char *) (conflict) + (link)), link))
+#endif
+
+#define MotNextConflictIn(xact, conflict) \
+	MotNextConflict(&(xact)->inConflicts, conflict, offsetof(RWConflictData, inLink))
+#define MotNextConflictOut(xact, conflict) \
+	MotNextConflict(&(xact)->outConflicts, conflict, offsetof(RWConflictData, outLink))
 
 #endif							/* MOT_PREDICATE_H */
