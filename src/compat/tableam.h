@@ -4,7 +4,7 @@
  *	  Callbacks of table access methods that differ between server versions.
  *
  * Each macro makes the callback of the server's version from a function that is the same for
- * all, or says which member it is.
+ * all, says which member it is, or what it takes.
  *
  *-------------------------------------------------------------------------
  */
@@ -123,86 +123,43 @@ bitmap_next_tuple(TableScanDesc scan, struct TBMIterateResult *page, TupleTableS
 typedef uint32 MotChangeOptions;
 typedef const VacuumParams MotVacuumParams;
 
-#define MOT_DELETE_CALLBACK(name, delete_row) \
-static TM_Result \
-name(Relation rel, ItemPointer tid, CommandId cid, uint32 options, Snapshot snapshot, Snapshot crosscheck, \
-	 bool wait, TM_FailureData *failure) \
-{ \
-	return delete_row(rel, tid, cid, snapshot, crosscheck, wait, failure, \
-					  (options & TABLE_DELETE_CHANGING_PARTITION) != 0); \
-}
-#define MOT_UPDATE_CALLBACK(name, update_row) \
-static TM_Result \
-name(Relation rel, ItemPointer otid, TupleTableSlot *slot, CommandId cid, uint32 options, Snapshot snapshot, \
-	 Snapshot crosscheck, bool wait, TM_FailureData *failure, LockTupleMode *lockmode, \
-	 TU_UpdateIndexes *update_indexes) \
-{ \
-	return update_row(rel, otid, slot, cid, snapshot, crosscheck, wait, failure, lockmode, update_indexes); \
-}
-#define MOT_FETCH_CALLBACK(name, begin) \
-static struct IndexFetchTableData * \
-name(Relation rel, uint32 flags) \
-{ \
-	struct IndexFetchTableData *fetch = begin(rel); \
-	\
-	fetch->flags = flags; \
-	return fetch; \
-}
-#define MOT_ANALYZE_TUPLE_CALLBACK(name, next) \
-static bool \
-name(TableScanDesc scan, double *live, double *dead, TupleTableSlot *slot) \
-{ \
-	return next(scan, live, dead, slot); \
-}
+#define MOT_DELETE_PARAMETERS \
+	Relation rel, ItemPointer tid, CommandId cid, uint32 options, Snapshot snapshot, Snapshot crosscheck, \
+	bool wait, TM_FailureData *failure
+#define MotDeleteMoves() ((options & TABLE_DELETE_CHANGING_PARTITION) != 0)
+#define MOT_UPDATE_PARAMETERS \
+	Relation rel, ItemPointer otid, TupleTableSlot *slot, CommandId cid, uint32 options, Snapshot snapshot, \
+	Snapshot crosscheck, bool wait, TM_FailureData *failure, LockTupleMode *lockmode, \
+	TU_UpdateIndexes *update_indexes
+#define MOT_FETCH_PARAMETERS Relation rel, uint32 flags
+#define MotFetchFlags(fetch) ((fetch)->flags = flags)
+#define MOT_ANALYZE_PARAMETERS TableScanDesc base, double *live, double *dead, TupleTableSlot *slot
 /* with a snapshot: beside writers, whose changes it is told of afterwards, by decoding the log */
-#define MOT_CLUSTER_CALLBACK(name, cluster, refuse) \
-static void \
-name(Relation old, Relation new, Relation index, bool use_sort, TransactionId oldest_xmin, Snapshot snapshot, \
-	 TransactionId *freeze_xid, MultiXactId *min_multi, double *rows, double *vacuumed, double *recently_dead) \
-{ \
-	if (snapshot != NULL) \
-		refuse(old, "REPACK (CONCURRENTLY) is"); \
-	cluster(old, new, index, freeze_xid, min_multi, rows, vacuumed, recently_dead); \
-}
+#define MOT_CLUSTER_PARAMETERS \
+	Relation old, Relation new, Relation index, bool use_sort, TransactionId oldest_xmin, Snapshot snapshot, \
+	TransactionId *freeze_xid, MultiXactId *min_multi, double *rows, double *vacuumed, double *recently_dead
+#define MotClusterBeside() (snapshot != NULL)
 #define MotTableBeginScan(rel, snapshot) table_beginscan(rel, snapshot, 0, NULL, SO_NONE)
 #else
 typedef int MotChangeOptions;
 typedef struct VacuumParams MotVacuumParams;
 
-#define MOT_DELETE_CALLBACK(name, delete_row) \
-static TM_Result \
-name(Relation rel, ItemPointer tid, CommandId cid, Snapshot snapshot, Snapshot crosscheck, bool wait, \
-	 TM_FailureData *failure, bool changing_part) \
-{ \
-	return delete_row(rel, tid, cid, snapshot, crosscheck, wait, failure, changing_part); \
-}
-#define MOT_UPDATE_CALLBACK(name, update_row) \
-static TM_Result \
-name(Relation rel, ItemPointer otid, TupleTableSlot *slot, CommandId cid, Snapshot snapshot, \
-	 Snapshot crosscheck, bool wait, TM_FailureData *failure, LockTupleMode *lockmode, \
-	 TU_UpdateIndexes *update_indexes) \
-{ \
-	return update_row(rel, otid, slot, cid, snapshot, crosscheck, wait, failure, lockmode, update_indexes); \
-}
-#define MOT_FETCH_CALLBACK(name, begin) \
-static struct IndexFetchTableData * \
-name(Relation rel) \
-{ \
-	return begin(rel); \
-}
-#define MOT_ANALYZE_TUPLE_CALLBACK(name, next) \
-static bool \
-name(TableScanDesc scan, TransactionId oldest, double *live, double *dead, TupleTableSlot *slot) \
-{ \
-	return next(scan, live, dead, slot); \
-}
-#define MOT_CLUSTER_CALLBACK(name, cluster, refuse) \
-static void \
-name(Relation old, Relation new, Relation index, bool use_sort, TransactionId oldest_xmin, \
-	 TransactionId *freeze_xid, MultiXactId *min_multi, double *rows, double *vacuumed, double *recently_dead) \
-{ \
-	cluster(old, new, index, freeze_xid, min_multi, rows, vacuumed, recently_dead); \
-}
+#define MOT_DELETE_PARAMETERS \
+	Relation rel, ItemPointer tid, CommandId cid, Snapshot snapshot, Snapshot crosscheck, bool wait, \
+	TM_FailureData *failure, bool changing_part
+#define MotDeleteMoves() changing_part
+#define MOT_UPDATE_PARAMETERS \
+	Relation rel, ItemPointer otid, TupleTableSlot *slot, CommandId cid, Snapshot snapshot, \
+	Snapshot crosscheck, bool wait, TM_FailureData *failure, LockTupleMode *lockmode, \
+	TU_UpdateIndexes *update_indexes
+#define MOT_FETCH_PARAMETERS Relation rel
+#define MotFetchFlags(fetch) ((void) 0)
+#define MOT_ANALYZE_PARAMETERS \
+	TableScanDesc base, TransactionId oldest, double *live, double *dead, TupleTableSlot *slot
+#define MOT_CLUSTER_PARAMETERS \
+	Relation old, Relation new, Relation index, bool use_sort, TransactionId oldest_xmin, \
+	TransactionId *freeze_xid, MultiXactId *min_multi, double *rows, double *vacuumed, double *recently_dead
+#define MotClusterBeside() false
 #define MotTableBeginScan(rel, snapshot) table_beginscan(rel, snapshot, 0, NULL)
 #endif
 

@@ -63,12 +63,7 @@ toast_am(Relation rel)
 }
 
 MOT_ANALYZE_CALLBACK(analyze_next_block, MotAnalyzeBlock)
-MOT_ANALYZE_TUPLE_CALLBACK(analyze_next_tuple, MotAnalyzeTuple)
 MOT_BITMAP_CALLBACKS(MotBitmapRead, MotBitmapShow)
-MOT_FETCH_CALLBACK(fetch_begin, MotTableFetchBegin)
-MOT_DELETE_CALLBACK(delete_row, MotTableDelete)
-MOT_UPDATE_CALLBACK(update_row, MotTableUpdate)
-MOT_CLUSTER_CALLBACK(cluster, MotTableCluster, MotTableRefuse)
 
 static const TableAmRoutine routine = {
 	.type = T_TableAmRoutine,
@@ -82,7 +77,7 @@ static const TableAmRoutine routine = {
 	.parallelscan_estimate = MotScanShare,
 	.parallelscan_initialize = MotScanShareInit,
 	.parallelscan_reinitialize = MotScanShareAgain,
-	.index_fetch_begin = fetch_begin,
+	.index_fetch_begin = MotTableFetchBegin,
 	.index_fetch_reset = MotTableFetchReset,
 	.index_fetch_end = MotTableFetchEnd,
 	.index_fetch_tuple = MotTableFetchRow,
@@ -95,17 +90,17 @@ static const TableAmRoutine routine = {
 	.tuple_insert_speculative = MotTableInsertTrial,
 	.tuple_complete_speculative = MotTableTrialDone,
 	.multi_insert = MotTableMultiInsert,
-	.tuple_delete = delete_row,
-	.tuple_update = update_row,
+	.tuple_delete = MotTableDelete,
+	.tuple_update = MotTableUpdate,
 	.tuple_lock = MotTableLock,
 	.relation_set_new_filelocator = MotTableSetFilenode,
 	.relation_nontransactional_truncate = MotStorageTruncate,
 	.relation_copy_data = MotTableCopy,
-	.relation_copy_for_cluster = cluster,
+	.relation_copy_for_cluster = MotTableCluster,
 	.relation_vacuum = MotTableVacuum,
 	MOT_BITMAP_MEMBERS,
 	.scan_analyze_next_block = analyze_next_block,
-	.scan_analyze_next_tuple = analyze_next_tuple,
+	.scan_analyze_next_tuple = MotAnalyzeTuple,
 	.index_build_range_scan = MotTableBuildIndex,
 	.index_validate_scan = MotTableCatchUpIndex,
 	.relation_size = MotTableSize,

@@ -748,12 +748,13 @@ MotIndexScanRestore(IndexScanDesc scan)
 /* ------------------------------------------------------- rows for index scans */
 
 struct IndexFetchTableData *
-MotTableFetchBegin(Relation rel)
+MotTableFetchBegin(MOT_FETCH_PARAMETERS)
 {
 	MotTableFetch *fetch = palloc0(sizeof(MotTableFetch));
 
 	MotTableIndexes(rel);
 	fetch->base.rel = rel;
+	MotFetchFlags(&fetch->base);
 	return &fetch->base;
 }
 

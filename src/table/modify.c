@@ -315,8 +315,7 @@ lock_to_change(Relation rel, Target *target, ItemPointer tid, Snapshot snapshot,
 }
 
 TM_Result
-MotTableDelete(Relation rel, ItemPointer tid, CommandId cid, Snapshot snapshot, Snapshot crosscheck,
-			   bool wait, TM_FailureData *failure, bool changing_part)
+MotTableDelete(MOT_DELETE_PARAMETERS)
 {
 	Target		target;
 	TM_Result	result;
@@ -324,15 +323,13 @@ MotTableDelete(Relation rel, ItemPointer tid, CommandId cid, Snapshot snapshot, 
 	result = lock_to_change(rel, &target, tid, snapshot, crosscheck, cid, MOT_MODE_UPDATE, wait, failure);
 	if (result != TM_Ok)
 		return result;
-	MotWriterDelete(target.writer, target.row, target.version, changing_part);
+	MotWriterDelete(target.writer, target.row, target.version, MotDeleteMoves());
 	pgstat_count_heap_delete(rel);
 	return TM_Ok;
 }
 
 TM_Result
-MotTableUpdate(Relation rel, ItemPointer otid, TupleTableSlot *slot, CommandId cid, Snapshot snapshot,
-			   Snapshot crosscheck, bool wait, TM_FailureData *failure, LockTupleMode *lockmode,
-			   TU_UpdateIndexes *update_indexes)
+MotTableUpdate(MOT_UPDATE_PARAMETERS)
 {
 	Target		target;
 	TM_Result	result;

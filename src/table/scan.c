@@ -811,7 +811,7 @@ MotAnalyzeBlock(TableScanDesc base, BlockNumber block)
 }
 
 bool
-MotAnalyzeTuple(TableScanDesc base, double *live, double *dead, TupleTableSlot *slot)
+MotAnalyzeTuple(MOT_ANALYZE_PARAMETERS)
 {
 	MotTableScan *scan = (MotTableScan *) base;
 

@@ -54,7 +54,7 @@ extern bool MotTidIsValid(TableScanDesc scan, ItemPointer tid);
 extern void MotLatestTid(TableScanDesc scan, ItemPointer tid);
 extern bool MotSatisfies(Relation rel, TupleTableSlot *slot, Snapshot snapshot);
 extern bool MotAnalyzeBlock(TableScanDesc scan, BlockNumber block);
-extern bool MotAnalyzeTuple(TableScanDesc scan, double *live, double *dead, TupleTableSlot *slot);
+extern bool MotAnalyzeTuple(MOT_ANALYZE_PARAMETERS);
 extern bool MotSampleBlock(TableScanDesc scan, struct SampleScanState *state);
 extern bool MotSampleTuple(TableScanDesc scan, struct SampleScanState *state, TupleTableSlot *slot);
 
@@ -64,11 +64,8 @@ extern void MotTableInsert(Relation rel, TupleTableSlot *slot, CommandId cid, Mo
 						   struct BulkInsertStateData *bistate);
 extern void MotTableMultiInsert(Relation rel, TupleTableSlot **slots, int n, CommandId cid, MotChangeOptions options,
 								struct BulkInsertStateData *bistate);
-extern TM_Result MotTableDelete(Relation rel, ItemPointer tid, CommandId cid, Snapshot snapshot,
-								Snapshot crosscheck, bool wait, TM_FailureData *failure, bool changing_part);
-extern TM_Result MotTableUpdate(Relation rel, ItemPointer otid, TupleTableSlot *slot, CommandId cid,
-								Snapshot snapshot, Snapshot crosscheck, bool wait, TM_FailureData *failure,
-								LockTupleMode *lockmode, TU_UpdateIndexes *update_indexes);
+extern TM_Result MotTableDelete(MOT_DELETE_PARAMETERS);
+extern TM_Result MotTableUpdate(MOT_UPDATE_PARAMETERS);
 extern TM_Result MotTableLock(Relation rel, ItemPointer tid, Snapshot snapshot, TupleTableSlot *slot,
 							  CommandId cid, LockTupleMode mode, LockWaitPolicy policy, uint8 flags,
 							  TM_FailureData *failure);
@@ -102,7 +99,7 @@ extern bool MotIndexScanGet(IndexScanDesc scan, ScanDirection direction);
 extern void MotIndexScanMark(IndexScanDesc scan);
 extern void MotIndexScanRestore(IndexScanDesc scan);
 extern void MotIndexScanEnd(IndexScanDesc scan);
-extern struct IndexFetchTableData *MotTableFetchBegin(Relation rel);
+extern struct IndexFetchTableData *MotTableFetchBegin(MOT_FETCH_PARAMETERS);
 extern void MotTableFetchReset(struct IndexFetchTableData *data);
 extern void MotTableFetchEnd(struct IndexFetchTableData *data);
 extern bool MotTableFetchRow(struct IndexFetchTableData *data, ItemPointer tid, Snapshot snapshot,
@@ -113,8 +110,7 @@ extern void MotTableSetFilenode(Relation rel, const RelFileLocator *node, char p
 								TransactionId *freeze_xid, MultiXactId *min_multi);
 extern void MotTableShowProgress(void);
 extern void MotTableCopy(Relation rel, const RelFileLocator *node);
-extern void MotTableCluster(Relation old, Relation new, Relation index, TransactionId *freeze_xid, MultiXactId *min_multi,
-							double *rows, double *vacuumed, double *recently_dead);
+extern void MotTableCluster(MOT_CLUSTER_PARAMETERS);
 extern void MotTableVacuum(Relation rel, MotVacuumParams *params, BufferAccessStrategy strategy);
 extern bool MotTableIsMissing(Relation rel);
 extern uint64 MotTableSize(Relation rel, ForkNumber fork);

@@ -174,9 +174,10 @@ MotTableCopy(Relation rel, const RelFileLocator *node)
 
 /* CLUSTER, VACUUM FULL, REPACK */
 void
-MotTableCluster(Relation old, Relation new, Relation index, TransactionId *freeze_xid, MultiXactId *min_multi,
-				double *rows, double *vacuumed, double *recently_dead)
+MotTableCluster(MOT_CLUSTER_PARAMETERS)
 {
+	if (MotClusterBeside())
+		MotTableRefuse(old, "REPACK (CONCURRENTLY) is");
 	*freeze_xid = InvalidTransactionId;
 	*min_multi = InvalidMultiXactId;
 	*vacuumed = *recently_dead = 0;
