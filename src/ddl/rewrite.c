@@ -30,17 +30,6 @@
 #include "utils/tuplestore.h"
 #include "xact/xact.h"
 
-static void
-refuse_nulls(Relation rel, AttrNumber attnum)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_NOT_NULL_VIOLATION),
-			 errmsg("column \"%s\" of relation \"%s\" contains null values",
-					NameStr(TupleDescAttr(RelationGetDescr(rel), attnum - 1)->attname),
-					RelationGetRelationName(rel)),
-			 errtablecol(rel, attnum)));
-}
-
 /* what a domain asks for, in the server's words */
 static void
 check_domain(Relation rel, TupleTableSlot *slot, const MotRowCheck *check, ExprContext *econtext)
@@ -73,7 +62,7 @@ check_row(Relation rel, TupleTableSlot *slot, Bitmapset *notnull, List *checks,
 	while ((attnum = bms_next_member(notnull, attnum)) >= 0)
 	{
 		if (slot->tts_isnull[attnum - 1])
-			refuse_nulls(rel, attnum);
+			MotRaiseNulls(rel, attnum);
 	}
 
 	econtext->ecxt_scantuple = slot;
@@ -84,7 +73,7 @@ check_row(Relation rel, TupleTableSlot *slot, Bitmapset *notnull, List *checks,
 		else if (ExecCheck(check->state, econtext))
 			continue;
 		else if (check->notnull)
-			refuse_nulls(rel, check->notnull);
+			MotRaiseNulls(rel, check->notnull);
 		else if (check->name)
 			ereport(ERROR,
 					(errcode(ERRCODE_CHECK_VIOLATION),

@@ -49,6 +49,17 @@ raise_not_unique(Relation rel, MotIndex *index, const mot_view *view, mot_row *r
 	MotRaiseNotUnique(rel, index, version);
 }
 
+void
+MotRaiseNulls(Relation rel, AttrNumber attnum)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_NOT_NULL_VIOLATION),
+			 errmsg("column \"%s\" of relation \"%s\" contains null values",
+					NameStr(TupleDescAttr(RelationGetDescr(rel), attnum - 1)->attname),
+					RelationGetRelationName(rel)),
+			 errtablecol(rel, attnum)));
+}
+
 /* ADD PRIMARY KEY has an ordinary table's index built before the server looks for nulls. */
 static void
 refuse_nulls(Relation rel, const MotKey *key, const bool *isnull)
@@ -58,12 +69,7 @@ refuse_nulls(Relation rel, const MotKey *key, const bool *isnull)
 		AttrNumber	attnum = key->columns[i].attnum;
 
 		if (unlikely(!key->columns[i].nullable && isnull[attnum - 1]))
-			ereport(ERROR,
-					(errcode(ERRCODE_NOT_NULL_VIOLATION),
-					 errmsg("column \"%s\" of relation \"%s\" contains null values",
-							NameStr(TupleDescAttr(RelationGetDescr(rel), attnum - 1)->attname),
-							RelationGetRelationName(rel)),
-					 errtablecol(rel, attnum)));
+			MotRaiseNulls(rel, attnum);
 	}
 }
 

@@ -366,6 +366,7 @@ extern void MotBatchLoad(Relation rel, Tuplestorestate *store, TupleDesc desc, M
 extern Oid	MotLoadRelid;
 
 extern void MotRaiseBlindIndex(const MotIndex *index) pg_attribute_noreturn();
+extern void MotRaiseNulls(Relation rel, AttrNumber attnum); /* NOT NULL comes */
 extern void MotRaiseDuplicate(Relation rel, MotIndex *index, Datum *values, bool *isnull) pg_attribute_noreturn();
 
 /*
