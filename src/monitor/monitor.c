@@ -8,9 +8,6 @@
  * join them with the catalogue.  Tables are shown of the session's own database
  * only, as by the server's statistics views; of others there are sums.
  *
- * The engine's directory is walked under its lock, where nothing may be
- * allocated; so the tables are counted first, and numbers are copied out.
- *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -24,6 +21,7 @@
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "mot.h"
+#include "relation/definition.h"
 #include "relation/relation.h"
 #include "storage/proc.h"
 #include "utils/acl.h"
@@ -36,6 +34,7 @@
 #include "wal/replay/leftout.h"
 #include "xact/held.h"
 #include "xact/workers.h"
+#include "xact/xact.h"
 
 PG_FUNCTION_INFO_V1(mot_stat_get_tables);
 PG_FUNCTION_INFO_V1(mot_stat_get_all_tables);
@@ -68,33 +67,6 @@ typedef enum Counted
 
 StaticAssertDecl(COUNTED_EVENTS + MOT_EVENTS <= MOT_COUNTERS, "there are too many counters");
 
-typedef struct TableStat
-{
-	Oid			dbid;
-	Oid			relid;
-	mot_table_stat stat;
-} TableStat;
-
-typedef struct IndexStat
-{
-	Oid			relid;
-	Oid			indexrelid;
-	bool		unique;
-	mot_index_stat stat;
-} IndexStat;
-
-typedef struct Collected
-{
-	Oid			dbid;			/* InvalidOid: of all databases */
-	int			ntables;
-	int			maxtables;
-	TableStat  *tables;			/* NULL: only count */
-	int			nindexes;
-	int			maxindexes;
-	IndexStat  *indexes;
-} Collected;
-
-static void visit(void *arg, mot_table *table);
 static void count(uint64 *n);
 
 void
@@ -127,129 +99,117 @@ sees_all(void)
 	return has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS);
 }
 
-static void
-collect(Collected *c, Oid dbid)
-{
-	memset(c, 0, sizeof(Collected));
-	c->dbid = dbid;
-	mot_table_each(MotEngineRequired(), visit, c);
+/* ---------------------------------------------------------- tables, memory */
 
-	/* tables and indexes that are made in between are not shown */
-	c->maxtables = c->ntables;
-	c->maxindexes = c->nindexes;
-	c->tables = palloc(Max(c->maxtables, 1) * sizeof(TableStat));
-	c->indexes = palloc(Max(c->maxindexes, 1) * sizeof(IndexStat));
-	c->ntables = c->nindexes = 0;
-	mot_table_each(MotEngine, visit, c);
+typedef void (*ShowTable) (FunctionCallInfo fcinfo, mot_table *table);
+
+/* Those of a database (InvalidOid: of all).  What goes meanwhile stays while a snapshot is published. */
+static Datum
+show_tables(FunctionCallInfo fcinfo, Oid dbid, ShowTable show)
+{
+	mot_session *session = MotSession();
+	mot_ts		held = mot_snapshot_held(session);
+
+	InitMaterializedSRF(fcinfo, 0);
+	(void) mot_snapshot_take(session);
+	PG_TRY();
+	{
+		int			n;
+		mot_table **tables = MotTables(dbid, &n);
+
+		for (int i = 0; i < n; i++)
+			show(fcinfo, tables[i]);
+	}
+	PG_FINALLY();
+	{
+		mot_snapshot_hold(session, held);
+	}
+	PG_END_TRY();
+	return (Datum) 0;
+}
+
+static mot_table_stat
+stat_of(mot_table *table)
+{
+	mot_table_stat stat;
+
+	mot_table_stats(table, &stat);
+	return stat;
 }
 
 static void
-visit(void *arg, mot_table *table)
+show_table(FunctionCallInfo fcinfo, mot_table *table)
 {
-	Collected  *c = arg;
-	unsigned	nindexes;
+	mot_table_stat stat = stat_of(table);
+	Datum		values[] = {
+		ObjectIdGetDatum(mot_table_owner(table)), Int64GetDatum(stat.rows),
+		bytes(stat.row_bytes), bytes(stat.used_bytes), bytes(stat.index_bytes),
+		bytes(stat.inserts), bytes(stat.updates), bytes(stat.deletes)
+	};
 
-	if (OidIsValid(c->dbid) && mot_table_host_db(table) != c->dbid)
-		return;
-
-	nindexes = mot_table_index_count(table);
-	if (c->tables == NULL)
-	{
-		c->ntables++;
-		c->nindexes += nindexes;
-		return;
-	}
-	if (c->ntables == c->maxtables)
-		return;
-
-	c->tables[c->ntables].dbid = mot_table_host_db(table);
-	c->tables[c->ntables].relid = mot_table_owner(table);
-	mot_table_stats(table, &c->tables[c->ntables].stat);
-	c->ntables++;
-
-	for (unsigned i = 0; i < nindexes && c->nindexes < c->maxindexes; i++)
-	{
-		mot_index  *index = mot_table_index_at(table, i);
-		IndexStat  *out;
-
-		/* one that only replay knows of */
-		if (!OidIsValid(mot_index_host_id(index)))
-			continue;
-		out = &c->indexes[c->nindexes++];
-		out->relid = mot_table_owner(table);
-		out->indexrelid = mot_index_host_id(index);
-		out->unique = mot_index_is_unique(index);
-		mot_index_stats(index, &out->stat);
-	}
+	put_row(fcinfo, values, NULL);
 }
 
 Datum
 mot_stat_get_tables(PG_FUNCTION_ARGS)
 {
-	Collected	c;
+	return show_tables(fcinfo, MyDatabaseId, show_table);
+}
 
-	InitMaterializedSRF(fcinfo, 0);
-	collect(&c, MyDatabaseId);
-	for (int i = 0; i < c.ntables; i++)
+static void
+show_indexes(FunctionCallInfo fcinfo, mot_table *table)
+{
+	mot_index  *index;
+
+	/* (one may go while we count) */
+	for (unsigned i = 0; (index = mot_table_index_at(table, i)) != NULL; i++)
 	{
-		mot_table_stat *stat = &c.tables[i].stat;
-		Datum		values[] = {
-			ObjectIdGetDatum(c.tables[i].relid), Int64GetDatum(stat->rows),
-			bytes(stat->row_bytes), bytes(stat->used_bytes), bytes(stat->index_bytes),
-			bytes(stat->inserts), bytes(stat->updates), bytes(stat->deletes)
-		};
+		mot_index_stat stat;
+		Datum		values[6];
 
+		/* one that only replay knows of */
+		if (!OidIsValid(mot_index_host_id(index)))
+			continue;
+		mot_index_stats(index, &stat);
+		values[0] = ObjectIdGetDatum(mot_table_owner(table));
+		values[1] = ObjectIdGetDatum(mot_index_host_id(index));
+		values[2] = BoolGetDatum(mot_index_is_unique(index));
+		values[3] = bytes(stat.bytes);
+		values[4] = bytes(stat.used_bytes);
+		values[5] = Int64GetDatum(stat.stale_entries);
 		put_row(fcinfo, values, NULL);
 	}
-	return (Datum) 0;
 }
 
 Datum
 mot_stat_get_indexes(PG_FUNCTION_ARGS)
 {
-	Collected	c;
-
-	InitMaterializedSRF(fcinfo, 0);
-	collect(&c, MyDatabaseId);
-	for (int i = 0; i < c.nindexes; i++)
-	{
-		mot_index_stat *stat = &c.indexes[i].stat;
-		Datum		values[] = {
-			ObjectIdGetDatum(c.indexes[i].relid), ObjectIdGetDatum(c.indexes[i].indexrelid),
-			BoolGetDatum(c.indexes[i].unique),
-			bytes(stat->bytes), bytes(stat->used_bytes), Int64GetDatum(stat->stale_entries)
-		};
-
-		put_row(fcinfo, values, NULL);
-	}
-	return (Datum) 0;
+	return show_tables(fcinfo, MyDatabaseId, show_indexes);
 }
 
 /*
  * Whose tables these are is known to their own database only.  As pg_database_size(), it tells of
  * databases to which the user may connect.
  */
+static void
+show_any_table(FunctionCallInfo fcinfo, mot_table *table)
+{
+	Oid			dbid = mot_table_host_db(table);
+	mot_table_stat stat = stat_of(table);
+	Datum		values[] = {
+		ObjectIdGetDatum(dbid), Int64GetDatum(stat.rows), bytes(stat.row_bytes), bytes(stat.index_bytes)
+	};
+
+	/* (one that is just being dropped has no privileges any more) */
+	if (sees_all() || (SearchSysCacheExists1(DATABASEOID, ObjectIdGetDatum(dbid)) &&
+					   object_aclcheck(DatabaseRelationId, dbid, GetUserId(), ACL_CONNECT) == ACLCHECK_OK))
+		put_row(fcinfo, values, NULL);
+}
+
 Datum
 mot_stat_get_all_tables(PG_FUNCTION_ARGS)
 {
-	Collected	c;
-
-	InitMaterializedSRF(fcinfo, 0);
-	collect(&c, InvalidOid);
-	for (int i = 0; i < c.ntables; i++)
-	{
-		mot_table_stat *stat = &c.tables[i].stat;
-		Datum		values[] = {
-			ObjectIdGetDatum(c.tables[i].dbid), Int64GetDatum(stat->rows),
-			bytes(stat->row_bytes), bytes(stat->index_bytes)
-		};
-
-		/* (one that is just being dropped has no privileges any more) */
-		if (sees_all() || (SearchSysCacheExists1(DATABASEOID, ObjectIdGetDatum(c.tables[i].dbid)) &&
-						   object_aclcheck(DatabaseRelationId, c.tables[i].dbid, GetUserId(), ACL_CONNECT) == ACLCHECK_OK))
-			put_row(fcinfo, values, NULL);
-	}
-	return (Datum) 0;
+	return show_tables(fcinfo, InvalidOid, show_any_table);
 }
 
 /*
