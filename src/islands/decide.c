@@ -216,7 +216,6 @@ add_up(uint64 generation, const isl_scheme *scheme)
 		if (counts != NULL && isl_load_add(load, counts, generation))
 			find_home(slot, counts, scheme);
 	}
-	MotIslands->lost = load->all.lost;
 	LWLockRelease(MotIslands->lock);
 }
 

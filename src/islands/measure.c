@@ -124,7 +124,7 @@ MotIslandsShmemInit(void)
 		isl_interval_init(&MotIslands->interval);
 		memset(&MotIslands->before, 0, sizeof(isl_cost));
 		memset(&MotIslands->after, 0, sizeof(isl_cost));
-		MotIslands->lost = MotIslands->decisions = 0;
+		MotIslands->decisions = 0;
 		for (int i = 0; i < MotProcessSlots(); i++)
 		{
 			MotIslands->slot[i].counts = NULL;

@@ -170,7 +170,6 @@ typedef struct MotIslandsShared
 									 * part of all work */
 	isl_cost	before;			/* as rows live, in parts of all work */
 	isl_cost	after;			/* as they had better */
-	uint64		lost;
 	uint64		decisions;
 	MotIslandsDecision decision[MOT_ISLANDS_DECISIONS];
 	MotIslandsSlot slot[FLEXIBLE_ARRAY_MEMBER];

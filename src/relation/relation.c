@@ -684,7 +684,6 @@ MotIndexDescribe(MotIndex *index, MotRelation *mr, TupleDesc desc, Relation rel,
 		MotIndexIsUnique(indexrel);
 	index->deferrable = !indexrel->rd_index->indimmediate;
 	index->evaluation = NULL;
-	index->primary = indexrel->rd_index->indisprimary;
 	index->key = index->plain = MotIndexKey(rel, indexrel, engine_index);
 	index->ranking = index->key->ranked ? MotRankingOf(indexrel, index->key) : NULL;
 	index->relation = mr;

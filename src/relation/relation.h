@@ -22,7 +22,6 @@ typedef struct MotIndex
 {
 	Oid			indexoid;
 	bool		unique;			/* see MotIndexIsUnique */
-	bool		primary;
 	bool		deferrable;		/* a key that is checked later */
 	mot_index_handle handle;	/* engine index and the key check (arg = this) */
 	MotKey	   *key;

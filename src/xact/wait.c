@@ -267,7 +267,6 @@ wait_for(mot_holder holder, Relation rel, MotWait *wait, bool commits)
 			{
 				LockTuple(rel, &tid, ExclusiveLock);
 				wait->queued = true;
-				wait->relid = RelationGetRelid(rel);
 				wait->tid = tid;
 			}
 		}

@@ -138,19 +138,18 @@ extern mot_session *MotBeginWrite(void);
  * Wait until the transaction that made the engine return MOT_BUSY has ended:
  * queue behind other waiters for that row (heavyweight tuple lock), then wait
  * for the holder's virtual transaction id.  Deadlock detection, lock_timeout
- * and cancel work as for heap rows; pg_locks shows both locks.  The caller
- * With mot.write_conflicts = abort it raises 40001 instead.  The caller
+ * and cancel work as for heap rows; pg_locks shows both locks.  (With
+ * mot.write_conflicts = abort it raises 40001 instead.)  The caller
  * then repeats the engine call; the tuple lock is dropped by
  * MotWaitDone once that got an answer other than MOT_BUSY (and by an error).
  */
 typedef struct MotWait
 {
 	bool		queued;
-	Oid			relid;
 	ItemPointerData tid;
 } MotWait;
 
-#define MOT_WAIT_INIT {false, InvalidOid}
+#define MOT_WAIT_INIT {false}
 extern void MotWaitForHolder(Relation rel, MotWait *wait);
 
 /* The same at commit, where there is no queue, and no waiting in a circle (circle.c). */
