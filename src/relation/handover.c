@@ -171,13 +171,7 @@ MotPendingEnd(void *arg, bool committed)
 		MotPendingCommit(session, parcel->pending, parcel->defined);
 	else
 	{
-		for (Defined *d = parcel->defined; d != NULL; d = d->next)
-		{
-			if (d->definition != NULL)
-				mot_definition_discard(session, d->definition);
-			if (d->role != NULL)
-				mot_quota_release(MotEngine, d->role);
-		}
+		MotDefinedDiscard(session, parcel->defined);
 		for (Pending *p = parcel->pending; p != NULL; p = p->older)
 			MotPendingUndo(p);
 	}

@@ -45,7 +45,9 @@ extern uint64 MotTableMaxSize(Relation rel);	/* the table's own limit, 0:
 extern void MotLimitsApply(Relation rel, mot_table *table);
 extern void MotLimitsCount(mot_table *table, Oid owner);
 extern void MotLimitsCopy(mot_table *from, mot_table *to);	/* as owner of both */
-extern mot_quota *MotQuotaHold(mot_quota_kind kind, Oid id);
+extern mot_quota *MotRoleHold(Oid role);
+extern Oid	MotTableRole(const mot_table *table);	/* for which it counts; 0:
+													 * for nobody yet */
 
 /* relation.c: the engine's table, which has not been compared with the catalogue yet */
 extern mot_table *MotRelationTable(Relation rel);

@@ -194,13 +194,24 @@ MotTableKeepMaxSize(Oid relid, const char *value)
 /* --------------------------------------------------- databases and roles */
 
 mot_quota *
-MotQuotaHold(mot_quota_kind kind, Oid id)
+MotRoleHold(Oid role)
 {
-	mot_quota  *quota = mot_quota_hold(MotSession(), kind, id);
+	mot_quota  *quota = mot_quota_hold(MotSession(), MOT_QUOTA_ROLE, role);
 
 	if (quota == NULL)
 		MotRaiseStatus(MOT_NO_MEMORY, NULL);
 	return quota;
+}
+
+Oid
+MotTableRole(const mot_table *table)
+{
+	mot_quota  *role = mot_table_quota(table, MOT_QUOTA_ROLE);
+	mot_quota_report report = {.host_id = InvalidOid};
+
+	if (role != NULL)
+		mot_quota_report_get(role, &report);
+	return report.host_id;
 }
 
 uint64
@@ -231,16 +242,13 @@ learn(mot_quota *quota)
 void
 MotLimitsApply(Relation rel, mot_table *table)
 {
-	mot_quota  *role = mot_table_quota(table, MOT_QUOTA_ROLE);
-	mot_quota_report report;
+	Oid			role = MotTableRole(table);
 
 	mot_table_set_limit(table, MotTableMaxSize(rel));
-	if (role != NULL)
-		mot_quota_report_get(role, &report);
 	/* an owner that this transaction has given it is so when it commits */
-	if (role == NULL ||
-		(report.host_id != rel->rd_rel->relowner && !MotStorageChangedHere(MotStorageNumber(rel))))
-		mot_table_put_role(table, MotQuotaHold(MOT_QUOTA_ROLE, rel->rd_rel->relowner));
+	if (!OidIsValid(role) ||
+		(role != rel->rd_rel->relowner && !MotStorageChangedHere(MotStorageNumber(rel))))
+		mot_table_put_role(table, MotRoleHold(rel->rd_rel->relowner));
 	learn(mot_table_quota(table, MOT_QUOTA_DATABASE));
 	learn(mot_table_quota(table, MOT_QUOTA_ROLE));
 	mot_table_set_bounded(table);
@@ -254,20 +262,18 @@ void
 MotLimitsCount(mot_table *table, Oid owner)
 {
 	if (mot_table_quota(table, MOT_QUOTA_ROLE) == NULL)
-		mot_table_put_first_role(table, MotQuotaHold(MOT_QUOTA_ROLE, owner));
+		mot_table_put_first_role(table, MotRoleHold(owner));
 }
 
 void
 MotLimitsCopy(mot_table *from, mot_table *to)
 {
-	mot_quota  *role = mot_table_quota(from, MOT_QUOTA_ROLE);
-	mot_quota_report report;
+	Oid			role = MotTableRole(from);
 
-	if (role == NULL)
+	if (!OidIsValid(role))
 		return;
-	mot_quota_report_get(role, &report);
-	mot_table_put_role(to, MotQuotaHold(MOT_QUOTA_ROLE, report.host_id));
-	learn(role);
+	mot_table_put_role(to, MotRoleHold(role));
+	learn(mot_table_quota(from, MOT_QUOTA_ROLE));
 	mot_table_set_bounded(to);
 }
 

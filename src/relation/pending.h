@@ -62,6 +62,7 @@ extern void MotPendingCommit(mot_session *session, Pending *list, Defined *defin
 extern void MotPendingUndo(Pending *p);
 extern void MotPendingPublish(Pending *p);
 extern bool MotPendingShared(const Pending *p);
+extern void MotDefinedDiscard(mot_session *session, const Defined *list);
 
 /* handover.c: of a prepared transaction, in the region */
 extern bool MotPendingPortable(const Pending *list);

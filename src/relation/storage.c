@@ -41,12 +41,10 @@ static Pending *pending = NULL;
 static Defined *defined = NULL;
 
 static void storage_sub_abort(int level);
-static void discard_definitions(void);
 static mot_index *make_index(Relation rel, mot_table *table, Oid indexoid, bool unique);
 static void add_change(MotStorageChange *change, const Pending *p);
 static bool complete_change(MotStorageChange *change);
 static void make_definition(const MotStorageChange *change);
-static void note_role(Relation rel, mot_table *table);
 
 /* ----------------------------------------------------------- pending list */
 
@@ -248,7 +246,9 @@ storage_commit(void)
 static void
 storage_abort(void)
 {
-	discard_definitions();
+	if (defined != NULL)
+		MotDefinedDiscard(MotSession(), defined);
+	defined = NULL;
 	storage_sub_abort(0);
 	MotRelationEndXact();
 }
@@ -881,6 +881,17 @@ add_change(MotStorageChange *change, const Pending *p)
 	}
 }
 
+static Defined *
+push_defined(mot_table *table)
+{
+	Defined    *d = MemoryContextAllocZero(TopTransactionContext, sizeof(Defined));
+
+	d->table = table;
+	d->next = defined;
+	defined = d;
+	return d;
+}
+
 /* What there is in the end; false: nothing that anybody has to be told. */
 static bool
 complete_change(MotStorageChange *change)
@@ -924,7 +935,9 @@ complete_change(MotStorageChange *change)
 		change->owner = relid;
 
 		MotIndexesDropDead(rel, change->table);
-		note_role(rel, change->table);
+		/* ALTER TABLE ... OWNER TO: see limit.c */
+		if (MotTableRole(change->table) != rel->rd_rel->relowner)
+			push_defined(change->table)->role = MotRoleHold(rel->rd_rel->relowner);
 		/* what is stored now must not take over what nobody has looked at */
 		(void) MotDefinitionCheck(rel, change->table, false);
 		change->definition = MotDefinitionEncode(rel, &change->definition_len);
@@ -932,17 +945,6 @@ complete_change(MotStorageChange *change)
 	}
 	return change->created || change->new_indexes != NIL || bytes == NULL ||
 		MotDefinitionStamp(bytes) != MotDefinitionStamp(change->definition);
-}
-
-static Defined *
-push_defined(mot_table *table)
-{
-	Defined    *d = MemoryContextAllocZero(TopTransactionContext, sizeof(Defined));
-
-	d->table = table;
-	d->next = defined;
-	defined = d;
-	return d;
 }
 
 static void
@@ -954,27 +956,14 @@ make_definition(const MotStorageChange *change)
 	MotRaiseStatus(mot_definition_make(MotSession(), change->definition, change->definition_len, &d->definition), NULL);
 }
 
-/* ALTER TABLE ... OWNER TO: see limit.c */
-static void
-note_role(Relation rel, mot_table *table)
+void
+MotDefinedDiscard(mot_session *session, const Defined *list)
 {
-	mot_quota  *role = mot_table_quota(table, MOT_QUOTA_ROLE);
-	mot_quota_report report;
-
-	if (role != NULL)
-		mot_quota_report_get(role, &report);
-	if (role == NULL || report.host_id != rel->rd_rel->relowner)
-		push_defined(table)->role = MotQuotaHold(MOT_QUOTA_ROLE, rel->rd_rel->relowner);
-}
-
-static void
-discard_definitions(void)
-{
-	for (; defined != NULL; defined = defined->next)
+	for (const Defined *d = list; d != NULL; d = d->next)
 	{
-		if (defined->definition != NULL)
-			mot_definition_discard(MotSession(), defined->definition);
-		if (defined->role != NULL)
-			mot_quota_release(MotEngine, defined->role);
+		if (d->definition != NULL)
+			mot_definition_discard(session, d->definition);
+		if (d->role != NULL)
+			mot_quota_release(MotEngine, d->role);
 	}
 }
