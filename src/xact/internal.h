@@ -121,8 +121,9 @@ extern void MotCircleLeave(void);
 /* serial.c: SERIALIZABLE over both kinds of tables */
 extern bool MotSerialTouchesHeap(void);
 extern void MotSerialEnter(void);
-extern void MotSerialCheck(void);
-extern void MotSerialCheckPrepare(void);
+extern void MotSerialCheck(bool keeps); /* in the section, the engine's
+										 * transaction prepared; or at PREPARE
+										 * TRANSACTION, its reads kept */
 extern void MotSerialAwaitPrepared(mot_session *session);
 extern void MotSerialBefore(void);
 extern bool MotSerialBecomesSafe(void);
@@ -143,7 +144,9 @@ extern TransactionId MotXidOfHolder(uint64 id);
 
 extern void MotWaitInit(void);
 
-/* wait.c: MotRaiseStatus has reported that memory is out */
+/* MotRaiseStatus has reported that memory is out */
 extern bool MotMemoryWasShort;
+
+extern void MotRaiseDependency(mot_event event, const char *detail) pg_attribute_noreturn();
 
 #endif							/* MOT_XACT_INTERNAL_H */

@@ -384,7 +384,7 @@ MotPreparedBegin(mot_session *session, const MotXactLog *log, bool keeps)
 	{
 		keep(mine);
 		MotRaiseStatus(mot_txn_keep_reads(session, mine_session, MotHolderOfXid(xid)), NULL);
-		MotSerialCheckPrepare();
+		MotSerialCheck(true);
 		MOT_FAULT("prepare-kept");
 	}
 	MotRaiseStatus(mot_txn_pack(session, mine_session, &mine->parcel), NULL);

@@ -178,41 +178,18 @@ missed(SERIALIZABLEXACT *me, bool anybody)
 	return result;
 }
 
-static void
-raise_missed(const char *detail)
-{
-	mot_count_event(MotSession(), MOT_EVENT_MIXED);
-	ereport(ERROR,
-			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-			 errmsg("could not serialize access due to read/write dependencies among transactions"),
-			 errdetail("%s", detail),
-			 errhint("The transaction might succeed if retried.")));
-}
-
-/* In the section, the engine's transaction prepared. */
 void
-MotSerialCheck(void)
+MotSerialCheck(bool keeps)
 {
 	SERIALIZABLEXACT *me = ShareSerializableXact();
 
 	if (me == NULL)
 		return;
 	tell_server_of_place();
-	if (missed(me, false))
-		raise_missed("A heap row that this transaction has read was changed by a concurrent transaction, which comes after it in no order that fits memory-optimized tables, too.");
-}
-
-/* PREPARE TRANSACTION, its reads kept. */
-void
-MotSerialCheckPrepare(void)
-{
-	SERIALIZABLEXACT *me = ShareSerializableXact();
-
-	if (me == NULL)
-		return;
-	tell_server_of_place();
-	if (missed(me, true))
-		raise_missed("A heap row that this transaction has read is being changed, or was, by a concurrent transaction, which could end before it is known whether this one, prepared, is committed.");
+	if (missed(me, keeps))
+		MotRaiseDependency(MOT_EVENT_MIXED, keeps ?
+						   "A heap row that this transaction has read is being changed, or was, by a concurrent transaction, which could end before it is known whether this one, prepared, is committed." :
+						   "A heap row that this transaction has read was changed by a concurrent transaction, which comes after it in no order that fits memory-optimized tables, too.");
 }
 
 /*

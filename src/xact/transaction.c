@@ -565,7 +565,7 @@ prepare_commit(bool serial, bool mixed)
 	status = mot_txn_prepare(MotOpenSession);
 	MotRaiseStatus(status, NULL);
 	if (serial)
-		MotSerialCheck();
+		MotSerialCheck(false);
 }
 
 /*

@@ -403,6 +403,17 @@ raise_quota(void)
 }
 
 void
+MotRaiseDependency(mot_event event, const char *detail)
+{
+	mot_count_event(MotSession(), event);
+	ereport(ERROR,
+			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+			 errmsg("could not serialize access due to read/write dependencies among transactions"),
+			 errdetail("%s", detail),
+			 errhint("The transaction might succeed if retried.")));
+}
+
+void
 MotRaiseStatus(mot_status status, Relation rel)
 {
 	const char *name = rel != NULL ? RelationGetRelationName(rel) : NULL;
@@ -457,24 +468,17 @@ MotRaiseStatus(mot_status status, Relation rel)
 			break;
 
 		case MOT_CONFLICT_READ:
+			MotRaiseDependency(MOT_EVENT_READ,
+							   "A row that this transaction has read was changed by a concurrent transaction.");
+			break;
+
 		case MOT_CONFLICT_PHANTOM:
-			mot_count_event(MotSession(), status == MOT_CONFLICT_READ ? MOT_EVENT_READ : MOT_EVENT_PHANTOM);
-			ereport(ERROR,
-					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-					 errmsg("could not serialize access due to read/write dependencies among transactions"),
-					 status == MOT_CONFLICT_READ ?
-					 errdetail("A row that this transaction has read was changed by a concurrent transaction.") :
-					 errdetail("A row was added to a range that this transaction has read."),
-					 errhint("The transaction might succeed if retried.")));
+			MotRaiseDependency(MOT_EVENT_PHANTOM, "A row was added to a range that this transaction has read.");
 			break;
 
 		case MOT_CONFLICT_KEPT:
-			mot_count_event(MotSession(), MOT_EVENT_READ);
-			ereport(ERROR,
-					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-					 errmsg("could not serialize access due to read/write dependencies among transactions"),
-					 errdetail("A row that this transaction has changed was read by a concurrent transaction that is prepared."),
-					 errhint("The transaction might succeed if retried.")));
+			MotRaiseDependency(MOT_EVENT_READ,
+							   "A row that this transaction has changed was read by a concurrent transaction that is prepared.");
 			break;
 
 		default:
