@@ -121,7 +121,7 @@ _PG_init(void)
 
 	if (!preloaded)
 	{
-		MotReserveSettings("mot");
+		MarkGUCPrefixReserved("mot");
 		return;
 	}
 
@@ -150,7 +150,7 @@ _PG_init(void)
 	MotRegisterWorker("mot maintenance", "MotMaintenanceMain", BgWorkerStart_ConsistentState, 5);
 
 	/* the rooms have defined theirs */
-	MotReserveSettings("mot");
+	MarkGUCPrefixReserved("mot");
 }
 
 bool

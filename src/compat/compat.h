@@ -34,9 +34,6 @@
 #error "mot needs PostgreSQL 15 or later"
 #endif
 
-/* "no reserved name": settings of the prefix that nobody defined are errors */
-#define MotReserveSettings(prefix) MarkGUCPrefixReserved(prefix)
-
 /*
  * How many processes can have a PGPROC at a time (prepared transactions'
  * excepted, which have no process), and this process's number among them.
@@ -139,17 +136,17 @@ MotSettingExtra(size_t size)
 #endif
 }
 
-/* has the client or the session itself set it? */
-static inline bool
-MotSettingIsOfSession(const char *name)
+/* NULL: there is none of that name */
+static inline struct config_generic *
+MotSettingFind(const char *name)
 {
 #if PG_VERSION_NUM >= 160000
-	return find_option(name, false, false, ERROR)->source >= PGC_S_CLIENT;
+	return find_option(name, false, true, LOG);
 #else
 	for (int i = 0; i < GetNumConfigOptions(); i++)
 		if (strcmp(get_guc_variables()[i]->name, name) == 0)
-			return get_guc_variables()[i]->source >= PGC_S_CLIENT;
-	return false;
+			return get_guc_variables()[i];
+	return NULL;
 #endif
 }
 

@@ -21,9 +21,8 @@
 #include <dlfcn.h>
 #include <link.h>
 
+#include "compat/compat.h"
 #include "compat/modules.h"
-#include "utils/guc.h"
-#include "utils/guc_tables.h"
 
 ExecutorRun_hook_type MotModulesRun = NULL;
 
@@ -135,19 +134,9 @@ look_at(struct dl_phdr_info *info, size_t size, void *arg)
 static const int *
 find_threshold(void)
 {
-#if PG_VERSION_NUM >= 160000
-	int			n;
-	struct config_generic **variables = get_guc_variables(&n);
-#else
-	struct config_generic **variables = get_guc_variables();
-	int			n = GetNumConfigOptions();
-#endif
+	struct config_generic *setting = MotSettingFind("auto_explain.log_min_duration");
 
-	for (int i = 0; i < n; i++)
-		if (variables[i]->vartype == PGC_INT &&
-			strcmp(variables[i]->name, "auto_explain.log_min_duration") == 0)
-			return INT_OF(variables[i]);
-	return NULL;
+	return setting != NULL && setting->vartype == PGC_INT ? INT_OF(setting) : NULL;
 }
 
 bool

@@ -75,9 +75,10 @@ MotUseDefaultEngine(PlannedStmt *pstmt)
 	RangeVar   *relation;
 	char	  **access_method = access_method_of(pstmt->utilityStmt, &relation);
 
+	/* (the session's own setting, or its client's, is not overruled) */
 	if (access_method == NULL || *access_method != NULL || creating_extension || IsBinaryUpgrade ||
 		relation->relpersistence != RELPERSISTENCE_PERMANENT || is_temporary(relation) ||
-		MotSettingIsOfSession("default_table_access_method"))
+		MotSettingFind("default_table_access_method")->source >= PGC_S_CLIENT)
 		return pstmt;
 	if (!OidIsValid(get_table_am_oid(MOT_TABLE_AM_NAME, true)))
 		ereport(ERROR,
