@@ -263,7 +263,6 @@ alter_table_body(const MotUtility *u, void *arg)
 	AlterWork  *work = (AlterWork *) arg;
 	LOCKMODE	lockmode = AlterTableGetLockLevel(work->stmt->cmds);
 	Oid			relid;
-	ListCell   *lc;
 
 	/* ADD CONSTRAINT by itself takes less, but a primary key changes columns */
 	if (has_command(work->stmt->cmds, AT_AddConstraint))
@@ -292,8 +291,8 @@ alter_table_body(const MotUtility *u, void *arg)
 	run_commands(u, work, relid, work->cmds, lockmode);
 	run_commands(u, work, relid, work->defaults, lockmode);
 
-	foreach(lc, work->keys)
-		run_key(u, relid, lfirst(lc));
+	foreach_ptr(Node, key, work->keys)
+		run_key(u, relid, key);
 }
 
 bool

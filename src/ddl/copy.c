@@ -37,11 +37,10 @@ copy_to(const MotUtility *u, CopyStmt *stmt)
 	SelectStmt *select = makeNode(SelectStmt);
 	RangeVar   *from = makeRangeVar(get_namespace_name(RelationGetNamespace(rel)),
 									pstrdup(RelationGetRelationName(rel)), -1);
-	ListCell   *lc;
 
-	foreach(lc, attnums)
+	foreach_int(attnum, attnums)
 	{
-		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), lfirst_int(lc) - 1);
+		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), attnum - 1);
 		ColumnRef  *column = makeNode(ColumnRef);
 		ResTarget  *target = makeNode(ResTarget);
 

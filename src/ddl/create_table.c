@@ -176,10 +176,9 @@ create_bare(const MotUtility *u, const CreateForeignTableStmt *stmt, const Creat
 	Oid			relid;
 	Relation	rel;
 	bool		created;
-	ListCell   *lc;
 
-	foreach(lc, analyzed->tableElts)
-		lfirst_node(ColumnDef, lc)->constraints = NIL;
+	foreach_node(ColumnDef, column, analyzed->tableElts)
+		column->constraints = NIL;
 	bare->base.relation = analyzed->relation;
 	bare->base.tableElts = list_concat(analyzed->tableElts, MotCreateConstraints(analyzed));
 	MotUtilityStep(u, (Node *) bare);

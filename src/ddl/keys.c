@@ -48,7 +48,6 @@ IndexStmt *
 MotConstraintToIndex(const RangeVar *relation, Constraint *constraint)
 {
 	IndexStmt  *index = makeNode(IndexStmt);
-	ListCell   *lc;
 
 	if (constraint->contype == CONSTR_FOREIGN)
 		MotRefuse(relation->relname, "foreign keys",
@@ -70,9 +69,9 @@ MotConstraintToIndex(const RangeVar *relation, Constraint *constraint)
 	index->options = constraint->options;
 	index->tableSpace = constraint->indexspace;
 
-	foreach(lc, constraint->keys)
+	foreach_node(String, name, constraint->keys)
 	{
-		char	   *key = strVal(lfirst(lc));
+		char	   *key = strVal(name);
 		IndexElem  *elem;
 
 		foreach_ptr(IndexElem, other, index->indexParams)

@@ -159,7 +159,6 @@ change_table(Relation pg_class, Oid relid)
 	Form_pg_class form;
 	ObjectAddress table;
 	ObjectAddress am;
-	ListCell   *lc;
 
 	ObjectAddressSet(table, RelationRelationId, relid);
 	ObjectAddressSet(am, AccessMethodRelationId, get_table_am_oid(MOT_TABLE_AM_NAME, false));
@@ -167,8 +166,8 @@ change_table(Relation pg_class, Oid relid)
 									   ((Form_pg_foreign_table) GETSTRUCT(tuple))->ftserver);
 	recordDependencyOn(&table, &am, DEPENDENCY_NORMAL);
 	/* (there is but one option) */
-	foreach(lc, GetForeignTable(relid)->options)
-		MotTableKeepMaxSize(relid, defGetString(lfirst_node(DefElem, lc)));
+	foreach_node(DefElem, option, GetForeignTable(relid)->options)
+		MotTableKeepMaxSize(relid, defGetString(option));
 	CatalogTupleDelete(pg_foreign_table, &tuple->t_self);
 	table_close(pg_foreign_table, RowExclusiveLock);
 

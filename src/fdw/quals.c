@@ -265,12 +265,9 @@ MotMatchClauses(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index,
 
 	foreach_node(IndexClause, ic, indexclauses)
 	{
-		ListCell   *lc2;
-
-		foreach(lc2, ic->indexquals)
+		foreach_node(RestrictInfo, qual, ic->indexquals)
 		{
-			MotCondition *condition = condition_of(root, rel, index, pindex, ic->indexcol,
-												   lfirst_node(RestrictInfo, lc2));
+			MotCondition *condition = condition_of(root, rel, index, pindex, ic->indexcol, qual);
 
 			if (condition)
 				bounding[ic->indexcol] = lappend(bounding[ic->indexcol], condition);

@@ -804,14 +804,11 @@ MotStorageChanges(void)
 	foreach_ptr(Pending, p, oldest_first)
 	{
 		MotStorageChange *change = NULL;
-		ListCell   *lc2;
 
-		foreach(lc2, changes)
+		foreach_ptr(MotStorageChange, other, changes)
 		{
-			change = lfirst(lc2);
-			if (change->dbid == p->dbid && change->relid == p->relid)
-				break;
-			change = NULL;
+			if (other->dbid == p->dbid && other->relid == p->relid)
+				change = other;
 		}
 		if (change == NULL)
 		{

@@ -65,11 +65,10 @@ remade_is_immediate(Relation rel, Relation index)
 	bool		any = !index->rd_index->indimmediate;
 	bool		immediate = false;
 	bool		deferrable = any;
-	ListCell   *lc;
 
-	foreach(lc, oids)
+	foreach_oid(oid, oids)
 	{
-		Relation	other = index_open(lfirst_oid(lc), AccessShareLock);
+		Relation	other = index_open(oid, AccessShareLock);
 
 		any |= !other->rd_index->indimmediate;
 		if (other->rd_index->indisunique &&
