@@ -7,24 +7,15 @@
  */
 #include "postgres.h"
 
+#include "compat/compat.h"
 #include "compat/interpreter.h"
-#include "utils/guc_tables.h"
 
 /* Where a setting's text is; NULL: there is none. */
 static char **
 text_of(const char *name)
 {
-	struct config_generic *found = NULL;
+	struct config_generic *found = MotSettingFind(name);
 
-#if PG_VERSION_NUM >= 160000
-	found = find_option(name, false, true, 0);
-#else
-	struct config_generic **all = get_guc_variables();
-
-	for (int i = 0; i < GetNumConfigOptions() && found == NULL; i++)
-		if (strcmp(all[i]->name, name) == 0)
-			found = all[i];
-#endif
 	if (found == NULL || found->vartype != PGC_STRING)
 		return NULL;
 #if PG_VERSION_NUM >= 190000

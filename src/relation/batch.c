@@ -201,19 +201,15 @@ set_current(MotBatch *batch, int n)
 static void
 raise_duplicate(MotBatch *batch, int n, int index)
 {
-	MotRelation *mr = batch->writer->mr;
+	MotIndex   *mi = &batch->writer->mr->indexes[index];
 	BatchRow   *r = &batch->rows[n];
-	Datum	   *values;
-	bool	   *isnull;
 
 	set_current(batch, n);
 	if (r->values != NULL)
-		MotRaiseDuplicate(batch->writer->rel, &mr->indexes[index], r->values, r->isnull);
-	values = palloc(mr->desc->natts * sizeof(Datum));
-	isnull = palloc(mr->desc->natts * sizeof(bool));
-	MotRowDeformBytes(mr->desc, r->host_bits, batch->data + r->offset,
-					  MotIndexColumns(&mr->indexes[index]), values, isnull);
-	MotRaiseDuplicate(batch->writer->rel, &mr->indexes[index], values, isnull);
+		MotRaiseDuplicate(batch->writer->rel, mi, r->values, r->isnull);
+	MotRowDeformBytes(mi->desc, r->host_bits, batch->data + r->offset,
+					  MotIndexColumns(mi), mi->check_values, mi->check_isnull);
+	MotRaiseDuplicate(batch->writer->rel, mi, mi->check_values, mi->check_isnull);
 }
 
 /* ----------------------------------------------------------------- insert */

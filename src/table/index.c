@@ -300,18 +300,16 @@ static void
 raise_taken(Relation index, ItemPointer tid, Relation rel)
 {
 	MotRelation *mr = MotRelationGet(rel);
+	MotIndex   *mi;
 	mot_row    *row = taken_row;
 	unsigned	changes;
-	Datum	   *values;
-	bool	   *isnull;
 
 	if (RelationGetRelid(index) != taken_index || MotTidToVersion(MotSession(), mr->table, tid, &changes) != row)
 		return;
 	taken_row = NULL;
-	values = palloc(mr->desc->natts * sizeof(Datum));
-	isnull = palloc(mr->desc->natts * sizeof(bool));
-	MotRowDeform(mr->desc, mot_row_newest(MotSession(), row), mr->max_key_attnum, values, isnull);
-	MotRaiseDuplicate(rel, MotRelationIndex(mr, taken_index), values, isnull);
+	mi = MotRelationIndex(mr, taken_index);
+	MotRowDeform(mr->desc, mot_row_newest(MotSession(), row), MotIndexColumns(mi), mi->check_values, mi->check_isnull);
+	MotRaiseDuplicate(rel, mi, mi->check_values, mi->check_isnull);
 }
 
 /* "check" is UNIQUE_CHECK_NO for exclusion constraints, too, after which their index is scanned */
