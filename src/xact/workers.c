@@ -153,13 +153,14 @@ MotIsWorkerOfOurs(const volatile PGPROC *proc)
 	return leader != NULL && leader != proc && shared->leading[leader - ProcGlobal->allProcs];
 }
 
-/* Workers that are not parked; *parked: those that are.  The lock is held. */
+/* Workers that are not parked; *parked: those that are. */
 static int
 count(int *parked)
 {
 	int			running = 0;
 
 	*parked = 0;
+	SpinLockAcquire(&shared->mutex);
 	for (int i = 0; i < shared->nplaces; i++)
 		if (shared->place[i].process != 0)
 		{
@@ -168,19 +169,16 @@ count(int *parked)
 			else
 				running++;
 		}
+	SpinLockRelease(&shared->mutex);
 	return running;
 }
 
 int
 MotWorkersRunning(void)
 {
-	int			running;
 	int			parked;
 
-	SpinLockAcquire(&shared->mutex);
-	running = count(&parked);
-	SpinLockRelease(&shared->mutex);
-	return running;
+	return count(&parked);
 }
 
 /* the share's bound on all workers */
@@ -199,9 +197,7 @@ MotWorkersStatGet(MotWorkersStat *stat)
 
 	MotHintGet(&hint);
 	stat->most = most(&hint);
-	SpinLockAcquire(&shared->mutex);
 	stat->running = count(&stat->parked);
-	SpinLockRelease(&shared->mutex);
 	stat->asked = pg_atomic_read_u64(&shared->asked);
 	stat->granted = pg_atomic_read_u64(&shared->granted);
 }
@@ -239,9 +235,7 @@ grant(int asked, Cost cost)
 	(void) MotHintLook(0);
 	MotHintGet(&hint);
 	bound = most(&hint);
-	SpinLockAcquire(&shared->mutex);
 	running = count(&parked);
-	SpinLockRelease(&shared->mutex);
 	granted = Min((int) (hint.hint + 0.5), bound - running);
 	if (cost >= LARGE_COST)
 		granted = Max(granted, bound - running - parked);
