@@ -132,19 +132,16 @@ in_memory(Oid relid, bool rows, bool indexes)
 		(t = mot_table_find(MotEngineRequired(), MyDatabaseId, MotStorageNumber(table))) != NULL)
 	{
 		mot_table_stat stat;
+		mot_index_stat index_stat;
+		mot_index  *index = table != rel ? mot_table_index(t, relid) : NULL;
 
 		mot_table_stats(t, &stat);
+		if (index != NULL)
+			mot_index_stats(index, &index_stat);
 		if (table == rel)
 			size = (rows ? stat.row_bytes : 0) + (indexes ? stat.index_bytes : 0);
-		for (unsigned i = 0; table != rel && i < mot_table_index_count(t); i++)
-		{
-			mot_index_stat index;
-
-			if (mot_index_host_id(mot_table_index_at(t, i)) != relid)
-				continue;
-			mot_index_stats(mot_table_index_at(t, i), &index);
-			size = rows ? index.bytes : 0;
-		}
+		else if (index != NULL && rows)
+			size = index_stat.bytes;
 	}
 	if (table != NULL && table != rel)
 		RelationClose(table);
