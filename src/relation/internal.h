@@ -176,7 +176,6 @@ MotWriterTail(const MotWriter *writer)
  */
 extern void MotLogicalBefore(MotWriter *writer, const mot_version *old, const Datum *values, const bool *isnull,
 							 bool deletion);
-extern void MotLogicalInsert(MotWriter *writer, mot_row *row);
 extern void MotLogicalUpdate(MotWriter *writer, unsigned host_bits, const void *data, size_t size);
 extern void MotLogicalDelete(MotWriter *writer);
 extern void MotLogicalInserts(MotWriter *writer, int n, mot_row *(*row) (void *arg, int i), void *arg);

@@ -273,7 +273,7 @@ extern mot_row *MotWriterFind(MotWriter *writer, List *arbiters, const Datum *va
  */
 extern mot_row *MotWriterStore(MotWriter *writer, Datum *values, bool *isnull);
 extern bool MotWriterAddKey(MotWriter *writer, MotIndex *index, mot_row *row, bool raise, bool *busy);
-extern void MotWriterStored(MotWriter *writer, mot_row *row);	/* it has all its keys;
+extern void MotLogicalInsert(MotWriter *writer, mot_row *row);	/* it has all its keys;
 																 * with
 																 * XLogLogicalInfoActive() */
 

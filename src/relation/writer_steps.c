@@ -128,12 +128,6 @@ MotWriterAddKey(MotWriter *writer, MotIndex *index, mot_row *row, bool raise, bo
 	return false;
 }
 
-void
-MotWriterStored(MotWriter *writer, mot_row *row)
-{
-	MotLogicalInsert(writer, row);
-}
-
 mot_row *
 MotWriterFind(MotWriter *writer, List *arbiters, const Datum *values, const bool *isnull, mot_ts *found_ts)
 {

@@ -386,7 +386,7 @@ MotTableTrialDone(Relation rel, TupleTableSlot *slot, uint32 token, bool succeed
 			(void) MotWriterAddKey(MotWriterShared(rel, &view, GetCurrentCommandId(true)),
 								   MotRelationIndex(MotRelationGet(rel), oid), row, true, &busy);
 		if (unlikely(XLogLogicalInfoActive()))
-			MotWriterStored(MotWriterShared(rel, &view, GetCurrentCommandId(true)), row);
+			MotLogicalInsert(MotWriterShared(rel, &view, GetCurrentCommandId(true)), row);
 		pgstat_count_heap_insert(rel, 1);
 		return;
 	}
