@@ -91,7 +91,7 @@ extern void MotForgetBeyond(const mot_beyond **beyond);
 
 /* prepared.c */
 extern pg_atomic_uint32 *MotPreparedUsed;	/* whether there are any */
-extern void MotPreparedCatchUp(Snapshot snapshot);
+extern void MotPreparedCatchUp(Snapshot snapshot, bool storage);
 extern MotShmem MotPreparedShmem;
 extern void MotPreparedShmemRequest(void);
 extern bool MotPreparedIsSaid(void);

@@ -323,7 +323,7 @@ MotMixedTake(mot_session *session, Snapshot snapshot)
 	 */
 	MotBeforeSnapshot();
 	if (unlikely(pg_atomic_read_u32(MotPreparedUsed) != 0))
-		MotPreparedCatchUp(snapshot);
+		MotPreparedCatchUp(snapshot, false);
 	if (unlikely(pg_atomic_read_u32(&shared->active) != 0 && snapshot != NULL))
 		wait_for_visible(snapshot);
 	taken.ts = mot_snapshot_take(session);
@@ -350,7 +350,7 @@ MotMixedTakeMoment(mot_session *session, Snapshot snapshot, bool *stale)
 	awaited = InvalidTransactionId;
 	MotBeforeSnapshot();
 	if (unlikely(pg_atomic_read_u32(MotPreparedUsed) != 0))
-		MotPreparedCatchUp(snapshot);
+		MotPreparedCatchUp(snapshot, false);
 	if (unlikely(pg_atomic_read_u32(&shared->active) != 0))
 		wait_for_visible(snapshot);
 
@@ -640,7 +640,7 @@ MotMixedTakeDecoded(mot_session *session, Snapshot snapshot, bool *known)
 	*known = false;
 	MotBeforeSnapshot();
 	if (pg_atomic_read_u32(MotPreparedUsed) != 0)
-		MotPreparedCatchUp(snapshot);
+		MotPreparedCatchUp(snapshot, false);
 
 	/*
 	 * the commit record is there, by which they are seen; the rest may wait

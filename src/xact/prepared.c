@@ -557,8 +557,8 @@ settle_decided(void)
  * What "snapshot" sees of them, or (NULL) what has ended by now, has been installed when this returns; storage: of
  * those only that came with some.
  */
-static void
-catch_up(Snapshot snapshot, bool storage)
+void
+MotPreparedCatchUp(Snapshot snapshot, bool storage)
 {
 	for (int i = 0; i < max_prepared_xacts; i++)
 	{
@@ -584,12 +584,6 @@ catch_up(Snapshot snapshot, bool storage)
 	pg_read_barrier();
 }
 
-void
-MotPreparedCatchUp(Snapshot snapshot)
-{
-	catch_up(snapshot, false);
-}
-
 /* For those who have no snapshot, and whom nobody waits for. */
 void
 MotPreparedServe(void)
@@ -603,7 +597,7 @@ void
 MotPreparedAwaitEnded(bool storage)
 {
 	if (MotPreparedUsed != NULL && unlikely(pg_atomic_read_u32(MotPreparedUsed) != 0))
-		catch_up(NULL, storage);
+		MotPreparedCatchUp(NULL, storage);
 }
 
 /* COMMIT PREPARED, ROLLBACK PREPARED: run does it. */
