@@ -98,7 +98,7 @@ isl_scheme_find(const isl_scheme *scheme, uint64_t key)
 }
 
 unsigned
-isl_scheme_ranges(const isl_scheme *scheme, unsigned table, isl_range *range, unsigned room)
+isl_scheme_ranges(const isl_scheme *scheme, unsigned table, isl_range *range)
 {
 	const isl_table *t = &scheme->table[table];
 	unsigned	n = 0;
@@ -107,12 +107,8 @@ isl_scheme_ranges(const isl_scheme *scheme, unsigned table, isl_range *range, un
 	{
 		if (!scheme->starts[sub])
 			continue;
-		if (n < room)
-		{
-			range[n].low = scheme->low[sub];
-			range[n].place = scheme->place[sub];
-		}
-		n++;
+		range[n].low = scheme->low[sub];
+		range[n++].place = scheme->place[sub];
 	}
 	return n;
 }

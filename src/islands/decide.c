@@ -306,7 +306,7 @@ remember_gone(const MotIslandsScheme *old, const isl_scheme *ranges, isl_range *
 	{
 		uint64		serial = ranges->table[t].key;
 		const MotIslandsTable *o = &old->table[isl_scheme_find(&old->scheme, serial)];
-		unsigned	n = isl_scheme_ranges(ranges, t, range, ISL_MAX_SUBS);
+		unsigned	n = isl_scheme_ranges(ranges, t, range);
 		Gone	   *g;
 
 		/*
@@ -350,7 +350,7 @@ old_ranges(const MotIslandsScheme *old, const isl_scheme *ranges, const mot_tabl
 		key = o->key;
 		skip = o->skip;
 		common = o->common;
-		n = isl_scheme_ranges(ranges, t, range, ISL_MAX_SUBS);
+		n = isl_scheme_ranges(ranges, t, range);
 	}
 	else if (g != NULL)
 	{

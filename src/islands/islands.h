@@ -100,9 +100,8 @@ extern bool isl_scheme_add(isl_scheme *scheme, uint64_t key, uint64_t from, uint
 						   const isl_range *range, unsigned ranges);
 extern int	isl_scheme_find(const isl_scheme *scheme, uint64_t key);	/* -1: no */
 
-/* a table's ranges, at most "room" of them; how many there are */
-extern unsigned isl_scheme_ranges(const isl_scheme *scheme, unsigned table, isl_range *range,
-								  unsigned room);
+/* a table's ranges, of which there are no more than sub-ranges; how many there are */
+extern unsigned isl_scheme_ranges(const isl_scheme *scheme, unsigned table, isl_range *range);
 
 /* A table's positions now leave out "fewer" bytes less of its keys: "bytes" are those. */
 extern void isl_ranges_widen(isl_range *range, unsigned *ranges, const uint8_t *bytes,

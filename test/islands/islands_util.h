@@ -91,8 +91,8 @@ actions_lead(const isl_scheme *now, const isl_scheme *next, const isl_decision *
 
 	for (unsigned t = 0; t < now->tables; t++)
 	{
-		unsigned	n = isl_scheme_ranges(now, t, range, ISL_MAX_SUBS);
-		unsigned	m = isl_scheme_ranges(next, t, wanted, ISL_MAX_SUBS);
+		unsigned	n = isl_scheme_ranges(now, t, range);
+		unsigned	m = isl_scheme_ranges(next, t, wanted);
 
 		for (unsigned a = 0; a < d->actions; a++)
 		{
