@@ -199,9 +199,8 @@ convert(const MotKeyColumn *column, Oid valuetype, Datum value,
 	return MotKeyConvert(column, valuetype, value, strategy, result);
 }
 
-/* as the index orders keys */
-static int
-compare_points(const void *a, const void *b)
+int
+MotComparePoints(const void *a, const void *b)
 {
 	const MotPoint *pa = (const MotPoint *) a;
 	const MotPoint *pb = (const MotPoint *) b;
@@ -308,8 +307,8 @@ encode_list(MotKeys *keys, MotKeyCondition *condition)
 		if (column->enumerated)
 			qsort_arg(list->points, n, sizeof(MotPoint), compare_enums, unconstify(MotKeyColumn *, column));
 		else
-			qsort(list->points, n, sizeof(MotPoint), compare_points);
-		list->npoints = (int) qunique(list->points, n, sizeof(MotPoint), compare_points);
+			qsort(list->points, n, sizeof(MotPoint), MotComparePoints);
+		list->npoints = (int) qunique(list->points, n, sizeof(MotPoint), MotComparePoints);
 	}
 	list->position = keys->backward ? list->npoints - 1 : 0;
 	return true;
@@ -719,7 +718,7 @@ MotFoundGrow(MotFoundRows *found)
 
 typedef struct SortedRow
 {
-	MotPoint	key;			/* must be first: see compare_points */
+	MotPoint	key;			/* must be first: see compare_rows */
 	MotFound	found;
 } SortedRow;
 

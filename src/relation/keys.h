@@ -54,6 +54,9 @@ typedef struct MotPoint
 								 * only within those before */
 } MotPoint;
 
+extern int	MotComparePoints(const void *a, const void *b); /* as the index orders
+															 * keys */
+
 typedef struct MotPointList
 {
 	int			npoints;

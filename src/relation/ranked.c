@@ -604,21 +604,13 @@ typedef struct Order
 } Order;
 
 static int
-compare_keys(const MotPoint *a, const MotPoint *b)
-{
-	int			cmp = memcmp(a->data, b->data, Min(a->len, b->len));
-
-	return cmp != 0 ? cmp : a->len < b->len ? -1 : a->len > b->len;
-}
-
-static int
 compare_items(const void *a, const void *b, void *arg)
 {
 	const MotRankItem *x = a;
 	const MotRankItem *y = b;
 	Order	   *order = arg;
 	MemoryContext oldcxt;
-	int			cmp = compare_keys(&x->key, &y->key);
+	int			cmp = MotComparePoints(&x->key, &y->key);
 
 	if (cmp != 0 || order->ranked == NULL)
 		return cmp;
@@ -717,7 +709,7 @@ MotRankAll(MotIndex *index, MotRankItem *items, int64 n, MemoryContext cxt)
 		qsort_arg(items, n, sizeof(MotRankItem), compare_items, &order);
 		for (int64 first = 0, i = 1; i <= n; i++)
 		{
-			if (i < n && compare_keys(&items[first].key, &items[i].key) == 0)
+			if (i < n && MotComparePoints(&items[first].key, &items[i].key) == 0)
 				continue;
 			label_group(index, c, &items[first], i - first, &order, &buf, cxt);
 			first = i;
