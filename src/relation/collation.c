@@ -166,14 +166,6 @@ MotCollationTake(const char **from, const char *end)
 
 #ifdef USE_ICU
 
-static void
-raise_icu(const char *what, UErrorCode status)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_EXTERNAL_ROUTINE_EXCEPTION),
-			 errmsg("%s failed: %s", what, u_errorName(status))));
-}
-
 /* Into "fixed", which has so much room, or into memory of its own. */
 static UChar *
 to_uchars(const char *string, size_t len, UChar * fixed, int32 room, int32 *ulen)
@@ -186,7 +178,9 @@ to_uchars(const char *string, size_t len, UChar * fixed, int32 room, int32 *ulen
 		result = palloc_extended(Max(len, 1) * sizeof(UChar), MCXT_ALLOC_HUGE);
 	u_strFromUTF8(result, (int32) Max(len, (size_t) room), ulen, string, (int32) len, &status);
 	if (U_FAILURE(status))
-		raise_icu("conversion of a string for ICU", status);
+		ereport(ERROR,
+				(errcode(ERRCODE_EXTERNAL_ROUTINE_EXCEPTION),
+				 errmsg("conversion of a string for ICU failed: %s", u_errorName(status))));
 	return result;
 }
 
