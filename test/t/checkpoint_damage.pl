@@ -53,7 +53,7 @@ sub new_log
 	return $log;
 }
 
-query(q{
+my $setup = q{
 	CREATE EXTENSION mot;
 	CREATE TABLE cold (id int PRIMARY KEY);
 	CREATE FOREIGN TABLE good (id int PRIMARY KEY) SERVER mot_server;
@@ -61,7 +61,8 @@ query(q{
 	INSERT INTO cold VALUES (1);
 	INSERT INTO good SELECT generate_series(1, 1000);
 	INSERT INTO bad SELECT i, md5(i::text) FROM generate_series(1, 15000) i;
-});
+};
+query($setup);
 my $everything = 'SELECT (SELECT count(*) FROM good), (SELECT sum(id) FROM good), (SELECT count(*) FROM bad), (SELECT md5(string_agg(t, $$,$$ ORDER BY id)) FROM bad)';
 
 # what a table's storage is called by
@@ -166,6 +167,20 @@ write_file("$dir/$db.$bad_oid.0", $whole{"$dir/$db.$bad_oid.0"});
 rename $dir, $elsewhere or die;
 like(told(), qr/checkpoint file "[^"]+manifest" belongs to another checkpoint.*HINT:  .*mot\.ignore_damaged/s, 'nor another checkpoint for one');
 rename $elsewhere, $dir or die;
+
+# of a server that has done the same, so that all its numbers are the same
+my $other = PostgreSQL::Test::Cluster->new('other');
+$other->init(allows_streaming => 1);
+$other->append_conf('postgresql.conf', "autovacuum = off\nshared_preload_libraries = 'mot'\nmot.max_memory = '128MB'\n");
+$other->start;
+$other->safe_psql('postgres', $setup);
+$other->safe_psql('postgres', 'DELETE FROM good WHERE id > 10; CHECKPOINT');
+$other->stop;
+rename $dir, $node->data_dir . '/aside' or die;
+system_or_bail('cp', '-a', glob($other->data_dir . '/mot/' . '[0-9A-F]' x 24), $node->data_dir . '/mot/');
+like(told(), qr/checkpoint file "[^"]+manifest" belongs to another database system.*HINT:  .*mot\.ignore_damaged/s, "nor another server's");
+system_or_bail('rm', '-r', checkpoints());
+rename $node->data_dir . '/aside', $dir or die;
 is(told(), "no error: $before", 'what was put back is as good as before');
 
 # the whole directory

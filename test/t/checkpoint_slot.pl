@@ -1,7 +1,7 @@
 # The replication slot of memory-optimized tables is not there, or not for
-# long: dropped again and again by somebody who does not know it, cut short by
-# max_slot_wal_keep_size, not possible at all; under load, with log that is
-# removed as soon as nothing keeps it.  After a crash nothing is missing.
+# long: dropped again and again by somebody who does not know it, moved on by another
+# who uses it, cut short by max_slot_wal_keep_size, not possible at all; under load, with
+# log that is removed as soon as nothing keeps it.  After a crash nothing is missing.
 
 use strict;
 use warnings;
@@ -79,6 +79,19 @@ $node->start;
 is(query('SELECT t FROM twin_a WHERE k = 9001'), 'a', 'dropped right after a crash');
 query('DELETE FROM twin_a WHERE k = 9001; DELETE FROM twin_b WHERE k = 9001');
 
+# in use by somebody who receives log, and moves it as he does
+my $seen = -s $node->logfile;
+my $received = PostgreSQL::Test::Utils::tempdir();
+my $receiver;
+query('CHECKPOINT');
+crash_and_verify('slot in use', sub {
+	return if $receiver && $receiver->pumpable;
+	$receiver->finish if $receiver;
+	$receiver = IPC::Run::start([ 'pg_receivewal', '-D', $received, '-S', 'mot', '-s', '1', '--no-loop', '-h', $node->host, '-p', $node->port ], '<', \undef, '>&', \my $said);
+}, 1);
+$receiver->kill_kill;
+like(slurp_file($node->logfile, $seen), qr/replication slot "mot" of memory-optimized tables is not available: another process uses it/, '... and the log says so');
+
 # too short for what a checkpoint leaves behind; and less from one moment to the next
 query(q{ALTER SYSTEM SET max_slot_wal_keep_size = '1MB'; SELECT pg_reload_conf()});
 crash_and_verify('slot cut short');
@@ -105,7 +118,7 @@ $node->append_conf('postgresql.conf', "max_slot_wal_keep_size = -1\nwal_level = 
 $node->restart;
 is(query('SELECT count(*) FROM pg_replication_slots'), '0', 'a clean stop gives back a slot of no use, too');
 query(q{SELECT pg_create_logical_replication_slot('mot', 'pgoutput')});
-my $seen = -s $node->logfile;
+$seen = -s $node->logfile;
 # it keeps log, too, until it has come upon what checkpoints leave there for such slots
 crash_and_verify('name taken', sub { $node->psql('postgres', q{SELECT pg_replication_slot_advance('mot', pg_current_wal_lsn())}) }, 1);
 like(slurp_file($node->logfile, $seen), qr/replication slot "mot" of memory-optimized tables is not available: a logical slot has its name/, '... and the log says so');

@@ -1,7 +1,8 @@
 # A large transaction whose redo begins before the server's redo pointer and
 # ends behind it, while checkpoints of ours fail: recovery puts it together of
 # what we read and what the server shows us; and a gap in the first part keeps
-# nobody from starting the rest of the server with mot.ignore_damaged.
+# nobody from starting the rest of the server with mot.ignore_damaged.  A checkpoint
+# waits for one that is being logged, and lets others in meanwhile.
 
 use strict;
 use warnings;
@@ -101,6 +102,49 @@ query('TRUNCATE large, other; INSERT INTO other VALUES (5)');
 $node->stop('immediate');
 $node->start;
 is(query('SELECT sum(id) FROM other'), '5', '... and can be used again');
+
+SKIP:
+{
+	skip 'not a build with fault points', 6 unless $ENV{MOT_FAULT_POINTS};
+	my $log = -s $node->logfile;
+	my $insert = q{INSERT INTO large SELECT i, repeat('x', 100) FROM generate_series(1, 20000) i};
+
+	# a transaction in pieces stops at the second
+	my $slow = $node->background_psql('postgres');
+	$slow->query_safe("SET mot.fault = 'commit-piece:wait:2'; BEGIN; $insert");
+	$slow->query_until(qr/committing/, "\\echo committing\nCOMMIT;\n");
+	$node->wait_for_log(qr/fault point "commit-piece" reached: wait/, $log);
+	my $before = query('SELECT checkpoint_lsn FROM mot_stat_checkpoint');
+	my $checkpoint = $node->background_psql('postgres');
+	$checkpoint->query_until(qr/waiting/, "\\echo waiting\nCHECKPOINT;\n");
+	sleep 1;
+
+	# others like it are let in again and again, small ones need not wait
+	is(query("SET statement_timeout = '60s'; INSERT INTO other VALUES (6); SELECT sum(id) FROM other"), '11', 'a checkpoint that waits keeps no small transaction waiting');
+	is(query("SET statement_timeout = '60s'; $insert; $insert; SELECT count(*) FROM large"), '40000', '... and large ones not for long');
+	is(query('SELECT checkpoint_lsn FROM mot_stat_checkpoint'), $before, '... and goes on waiting');
+	query(q{SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE backend_type = 'mot checkpointer'});
+	$node->wait_for_log(qr/checkpoint of memory-optimized tables failed: canceling statement/, $log);
+	is(query("SET statement_timeout = '60s'; $insert; SELECT count(*) FROM large"), '60000', 'one that is cancelled meanwhile lets all in');
+	append_to_file("$data/mot.fault.go", '');
+	$slow->query_safe('');
+	$checkpoint->query_safe('');
+	$_->quit for $slow, $checkpoint;
+	unlink "$data/mot.fault.go";
+	ok($node->poll_query_until('postgres', "SELECT checkpoint_lsn > '$before' FROM mot_stat_checkpoint"), 'when it is through, checkpoints are written');
+	$node->stop('immediate');
+	$node->start;
+	is(query('SELECT count(*), (SELECT sum(id) FROM other) FROM large'), '80000|11', '... and all are there after a crash');
+}
+
+# a large file, which is handed to the disk a piece at a time
+$node->append_conf('postgresql.conf', 'fsync = on');
+$node->restart;
+query(q{TRUNCATE large; INSERT INTO large SELECT i, md5(i::text) FROM generate_series(1, 100000) i; CHECKPOINT});
+my $sum = query('SELECT count(*), sum(hashtext(large::text)) FROM large');
+$node->stop('immediate');
+$node->start;
+is(query('SELECT count(*), sum(hashtext(large::text)) FROM large'), $sum, 'a checkpoint of several megabytes, with fsync');
 $node->stop;
 system('rm', '-rf', "$data.kept");
 done_testing();

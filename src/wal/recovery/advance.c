@@ -168,6 +168,8 @@ advance_one(MotRedo *redo, const MotOpData *op, const char *raw, size_t len)
 static void
 check(Advance *a, mot_status status)
 {
+	if (MOT_FAULT_SKIPS("load-redo-full"))
+		status = MOT_NO_MEMORY;
 	(void) MotRedoCheck(&a->redo, status);
 }
 

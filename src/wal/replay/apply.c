@@ -317,6 +317,8 @@ apply_one(MotRedo *r, const MotOpData *op, const char *raw, size_t len)
 static bool
 check(mot_status status)
 {
+	if (MOT_FAULT_SKIPS("standby-redo-full"))
+		status = MOT_NO_MEMORY;
 	return MotRedoCheck(&redo, status);
 }
 
