@@ -74,9 +74,12 @@ def read_counts(top, out, prefixes):
         notes = [os.path.join(directory, n) for n in sorted(names) if n.endswith(".gcno")]
         if not notes:
             continue
-        text = subprocess.run(["gcov", "--json-format", "--stdout"] + notes, check=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
-        for document in text.splitlines():
+        gcov = subprocess.run(["gcov", "--json-format", "--stdout"] + notes, check=False,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        if gcov.returncode != 0:
+            # (spoiled by a process that was killed: it counts with zeros)
+            print("\n".join(line for line in gcov.stderr.splitlines() if ".gcda:" in line and "cannot open" not in line))
+        for document in gcov.stdout.splitlines():
             if not document.startswith("{"):
                 continue
             read = json.loads(document)

@@ -292,6 +292,20 @@ is(content($standby, 'h'), $before, 'replay goes on while what was spooled is ap
 go();
 same('... all of it comes in its order');
 
+# ------------------------------------------- more than a file of the spool has
+$standby->stop('immediate');
+write_on(1);
+$from = held('load-begin');
+for my $n (1 .. 30)
+{
+	$primary->safe_psql('postgres', "UPDATE $_.big SET t = repeat(i % 10 || '', 500 + $n) WHERE i % 100 < 40") for 'h', 'm';
+}
+$primary->wait_for_catchup($standby, 'replay', $primary->lsn('flush'));
+is(content($standby, 'h'), content($primary, 'h'), 'many are spooled');
+cmp_ok(scalar(my @spools = glob(data() . '/mot/*/*.spool')), '>=', 2, '... in several files');
+go();
+same('... and applied from one to the next');
+
 # --------------------------------------------------------------- a full disk
 $standby->stop('immediate');
 write_on(1);
