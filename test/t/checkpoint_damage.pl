@@ -121,6 +121,8 @@ sub damages
 # --------------------------------------------------- a server that was stopped
 
 query('CHECKPOINT');
+my $earlier = slurp_file((checkpoints())[-1] . "/$db.$bad_oid.0");
+query(q{UPDATE bad SET t = md5('another') WHERE id = 7; CHECKPOINT});
 my $before = query($everything);
 $node->stop;
 my ($dir) = checkpoints();
@@ -162,6 +164,9 @@ is(join("\n", map { "$_: $wrong{$_}" } sort keys %wrong), '', "each of $tried da
 # files that are all in order by themselves
 write_file("$dir/$db.$bad_oid.0", $whole{"$dir/$db.$good_oid.0"});
 like(told(), qr/checkpoint file "[^"]+$bad_oid\.0" is damaged at offset/, "another table's file is not taken for it");
+is(length $earlier, length $whole{"$dir/$db.$bad_oid.0"}, 'it has been as long before');
+write_file("$dir/$db.$bad_oid.0", $earlier);
+like(told(), qr/checkpoint file "[^"]+$bad_oid\.0" is damaged at offset \d+: the file is not the one that the manifest names/, 'nor one of an earlier checkpoint');
 write_file("$dir/$db.$bad_oid.0", $whole{"$dir/$db.$bad_oid.0"});
 (my $elsewhere = $dir) =~ s/(.)$/$1 eq '8' ? '0' : '8'/e;
 rename $dir, $elsewhere or die;
