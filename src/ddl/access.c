@@ -126,6 +126,8 @@ mot_object_access(ObjectAccessType access, Oid class_id, Oid object_id, int sub_
 		constraint_changed(object_id, access == OAT_DROP);
 	if (class_id == DatabaseRelationId && access == OAT_POST_CREATE)
 		MotDatabaseComes(object_id);
+	if (class_id == DatabaseRelationId && access == OAT_DROP)
+		MotDatabaseGoes(object_id);
 	if (class_id == InheritsRelationId && access == OAT_POST_ALTER)
 		partition_changed(object_id, ((ObjectAccessPostAlter *) arg)->auxiliary_id);
 	if (class_id != RelationRelationId &&

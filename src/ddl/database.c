@@ -16,29 +16,45 @@
 #include "catalog/pg_database.h"
 #include "commands/dbcommands.h"
 #include "commands/defrem.h"
+#include "faults.h"
 #include "relation/relation.h"
 #include "xact/xact.h"
 
 /* of the CREATE DATABASE that is running */
 static const char *template = NULL;
 
+/* of the DROP DATABASE that is running, once the server has locked it */
+static Oid	goes = InvalidOid;
+
 /*
- * DROP DATABASE announces itself to OAT_DROP before it has checked that it
- * may; so look at what became of it.  Its files are gone by then, so what can
- * be refused is refused before.
+ * Which database it is, and what is in it, is known only when the server has locked it: until then
+ * it can be given another name, and until nobody is connected any more, tables.
  */
 bool
 MotDropDatabase(const MotUtility *u, DropdbStmt *stmt)
 {
-	Oid			dbid = MotEngine ? get_database_oid(stmt->dbname, true) : InvalidOid;
-
-	if (!OidIsValid(dbid) || !MotStorageHasTables(dbid))
+	if (!MotEngine)
 		return false;
-	MotCheckWritable();
+	goes = InvalidOid;
+	MOT_FAULT("ddl-database-named");
 	MotUtilityPass(u);
-	if (!OidIsValid(get_database_oid(stmt->dbname, true)))
-		MotStorageDropDatabase(dbid);
+	if (OidIsValid(goes))
+		MotStorageDropDatabase(goes);
 	return true;
+}
+
+/*
+ * OAT_DROP comes before the server has checked that it may; if it may not, that is an error.  Its
+ * files are gone by the end, so what can be refused is refused before.
+ */
+void
+MotDatabaseGoes(Oid dbid)
+{
+	if (!MotEngine)
+		return;
+	if (MotStorageHasTables(dbid))
+		MotCheckWritable();
+	goes = dbid;
 }
 
 bool

@@ -201,6 +201,9 @@ extern uint64 MotPartitionsChanged; /* how often one has come or gone: none
 /* a database has its entry in the catalogue, and no files yet */
 extern void MotDatabaseComes(Oid dbid);
 
+/* one is locked, to be dropped */
+extern void MotDatabaseGoes(Oid dbid);
+
 /* ------------------------------------------------------------ maintenance.c */
 
 /* all MOT tables of this database, as oids */

@@ -79,20 +79,10 @@ bool
 MotStorageHasTables(Oid dbid)
 {
 	int			n;
-	bool		left_out;
 
-	if (MotEngine == NULL)
-		return false;
 	await_recovery(dbid);
-
-	/*
-	 * nothing is locked yet; what comes back is in memory before it leaves
-	 * the list
-	 */
-	left_out = any_left_out(dbid);
-	MOT_FAULT("left-out-looked");
 	pfree(MotTables(dbid, &n));
-	return left_out || n > 0;
+	return n > 0 || any_left_out(dbid);
 }
 
 void
@@ -101,8 +91,6 @@ MotStorageDropDatabase(Oid dbid)
 	mot_table **tables;
 	int			n;
 
-	if (MotEngine == NULL)
-		return;
 	MOT_FAULT("ddl-database-dropped");
 	tables = MotTables(dbid, &n);
 	if (n > 0 || any_left_out(dbid))

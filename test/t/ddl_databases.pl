@@ -109,6 +109,58 @@ ok($node->poll_query_until('postgres', "SELECT used_bytes < $full / 4 FROM mot_s
 	'a dropped database gives its memory back');
 $node->safe_psql('postgres', 'DROP DATABASE two');
 
+# --------------------------------------- a database that has another name by then, or more tables
+
+$node->safe_psql('postgres', 'CREATE DATABASE kept');
+$node->safe_psql('kept', 'CREATE EXTENSION mot; CREATE FOREIGN TABLE t (id int PRIMARY KEY) SERVER mot_server; INSERT INTO t VALUES (1), (2)');
+$node->safe_psql('postgres', 'CREATE DATABASE empty');
+
+# starts a statement, which waits for another session
+sub dropping
+{
+	my ($sql, $said) = @_;
+	my $run = IPC::Run::start([ 'psql', '-X', '-q', '-c', $sql, $node->connstr('postgres') ], '<', \undef, '>', $said, '2>&1');
+	$node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_locks JOIN pg_stat_activity USING (pid)
+		WHERE query LIKE 'DROP DATABASE%' AND locktype = 'object' AND mode = 'AccessExclusiveLock'")
+	  or die 'it does not come to its lock';
+	return $run;
+}
+
+my $other = $node->background_psql('postgres', on_error_stop => 1);
+$other->query_safe('BEGIN; ALTER DATABASE kept RENAME TO renamed');
+my $run = dropping('DROP DATABASE IF EXISTS kept', \my $said);
+$other->query_safe('COMMIT');
+$run->finish;
+like($said, qr/^NOTICE:  database "kept" does not exist, skipping$/, 'what has another name meanwhile is not dropped');
+is($node->safe_psql('renamed', 'SELECT count(*) FROM t'), '2', '... and has its rows');
+
+$other->query_safe('BEGIN; ALTER DATABASE renamed RENAME TO away; ALTER DATABASE empty RENAME TO renamed');
+$run = dropping('DROP DATABASE renamed', \$said);
+$other->query_safe('COMMIT');
+$run->finish;
+is($said, '', 'of two that have changed names the one is dropped that has it by then');
+is($node->safe_psql('postgres', q{SELECT datname FROM pg_database WHERE datname IN ('renamed', 'empty', 'away')}), 'away', '... and is gone');
+is($node->safe_psql('away', 'SELECT count(*) FROM t'), '2', "... with no rows of the other's");
+$node->safe_psql('postgres', 'CREATE DATABASE empty');
+$other->query_safe('BEGIN; ALTER DATABASE empty RENAME TO filled; ALTER DATABASE away RENAME TO empty');
+$run = dropping('DROP DATABASE empty', \$said);
+$other->query_safe('COMMIT');
+$run->finish;
+$other->quit;
+is($said, '', 'and the other way about');
+is($node->safe_psql('postgres', q{SELECT datname FROM pg_database WHERE datname IN ('filled', 'empty', 'away')}), 'filled', '... likewise');
+ok($node->poll_query_until('postgres', 'SELECT rows = 0 FROM mot_stat_memory'), '... and its rows have gone');
+
+# who is still connected makes its first table while DROP DATABASE waits for him
+$session = $node->background_psql('filled', on_error_stop => 1);
+$session->query_safe('SELECT 1');
+$run = dropping('DROP DATABASE filled', \$said);
+$session->query_safe('CREATE EXTENSION mot; CREATE FOREIGN TABLE t (id int PRIMARY KEY) SERVER mot_server; INSERT INTO t VALUES (1)');
+$session->quit;
+$run->finish;
+is($said, '', 'a database whose first table comes while DROP DATABASE waits');
+ok($node->poll_query_until('postgres', 'SELECT rows = 0 FROM mot_stat_memory'), '... goes with it');
+
 # ------------------------------------------------------------------ restart
 
 $node->safe_psql('postgres', <<'SQL');

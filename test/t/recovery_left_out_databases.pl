@@ -1,5 +1,5 @@
 # Tables that memory has no room for, in databases that are dropped: one comes back just when
-# DROP DATABASE looks for tables, and the server has no room for the locks of another.
+# DROP DATABASE begins, and the server has no room for the locks of another.
 
 use strict;
 use warnings;
@@ -56,9 +56,9 @@ $owner->query_safe('BEGIN; LOCK TABLE big IN SHARE UPDATE EXCLUSIVE MODE');
 
 # ---- DROP DATABASE finds it, be it left out or not
 my $from = -s $node->logfile;
-my $dropping = IPC::Run::start([ 'psql', '-X', '-q', '-c', "SET mot.fault = 'left-out-looked:wait'", '-c', 'DROP DATABASE raced', $node->connstr('postgres') ],
+my $dropping = IPC::Run::start([ 'psql', '-X', '-q', '-c', "SET mot.fault = 'ddl-database-named:wait'", '-c', 'DROP DATABASE raced', $node->connstr('postgres') ],
 	'<', \undef, '>', \my $said, '2>&1');
-wait_for('DROP DATABASE looks for tables', sub { slurp_file($node->logfile, $from) =~ /"left-out-looked" reached/ });
+wait_for('DROP DATABASE begins', sub { slurp_file($node->logfile, $from) =~ /"ddl-database-named" reached/ });
 ask('DELETE FROM big');
 wait_for('the one comes back', sub { left_out() eq '1' });
 append_to_file($node->data_dir . '/mot.fault.go', '');
