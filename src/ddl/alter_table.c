@@ -40,6 +40,7 @@
 typedef struct AlterWork
 {
 	AlterTableStmt *stmt;		/* private copy */
+	Oid			relid;			/* locked */
 	List	   *cmds;			/* for the server */
 	List	   *defaults;		/* of them, SET DEFAULT */
 	List	   *keys;			/* IndexStmt, or Constraint for USING INDEX */
@@ -52,6 +53,15 @@ has_command(List *cmds, AlterTableType subtype)
 		if (cmd->subtype == subtype)
 		return true;
 	return false;
+}
+
+/* ADD CONSTRAINT by itself takes less, but a primary key changes columns */
+LOCKMODE
+MotAlterLockLevel(const AlterTableStmt *stmt, Oid relid)
+{
+	if (has_command(stmt->cmds, AT_AddConstraint) && MotTablesBelow(relid, NoLock) != NIL)
+		return AccessExclusiveLock;
+	return AlterTableGetLockLevel(stmt->cmds);
 }
 
 /* -------------------------------------------------------- rows as values */
@@ -261,18 +271,10 @@ static void
 alter_table_body(const MotUtility *u, void *arg)
 {
 	AlterWork  *work = (AlterWork *) arg;
-	LOCKMODE	lockmode = AlterTableGetLockLevel(work->stmt->cmds);
-	Oid			relid;
+	Oid			relid = work->relid;
+	LOCKMODE	lockmode = MotAlterLockLevel(work->stmt, relid);
 
-	/* ADD CONSTRAINT by itself takes less, but a primary key changes columns */
-	if (has_command(work->stmt->cmds, AT_AddConstraint))
-		lockmode = AccessExclusiveLock;
-	relid = AlterTableLookupRelation(work->stmt, lockmode);
-	if (!OidIsValid(relid))
-	{
-		MotUtilityStep(u, (Node *) work->stmt); /* says that it skips it */
-		return;
-	}
+	LockRelationOid(relid, lockmode);
 
 	if (MotIsMotTable(relid))
 		take_commands(work, relid);
@@ -328,6 +330,7 @@ MotAlterTable(const MotUtility *u, AlterTableStmt *stmt)
 
 	memset(&work, 0, sizeof(work));
 	work.stmt = copyObject(stmt);
+	work.relid = relid;
 
 	MotUtilityWhole(u, alter_table_body, &work);
 	return true;

@@ -369,11 +369,7 @@ create_index_body(const MotUtility *u, void *arg)
 	relid = RangeVarGetRelidExtended(stmt->relation, ShareRowExclusiveLock, 0,
 									 RangeVarCallbackOwnsRelation, NULL);
 	if (!MotIsMotTable(relid))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("relation \"%s\" was replaced while CREATE INDEX waited for it",
-						stmt->relation->relname),
-				 errhint("Run the statement again.")));
+		MotDdlRefuseReplaced(stmt->relation, "CREATE INDEX");
 	stmt = transformIndexStmt(relid, stmt, u->query_string);
 
 	EventTriggerAlterTableStart(u->pstmt->utilityStmt);

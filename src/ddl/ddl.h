@@ -60,6 +60,7 @@ extern void MotUtilityWhole(const MotUtility *u, MotUtilityBody body, void *arg)
 
 /* the relation a name means now, unlocked; InvalidOid if there is none */
 extern Oid	MotDdlLookup(const RangeVar *relation);
+extern void MotDdlRefuseReplaced(const RangeVar *relation, const char *command) pg_attribute_noreturn();
 extern bool MotDdlNamesMotTable(const RangeVar *relation);
 
 /* the same for an index: is it of the access method? */
@@ -71,6 +72,7 @@ extern bool MotDdlIsMotIndex(Oid indexoid);
 extern bool MotCreateForeignTable(const MotUtility *u, CreateForeignTableStmt *stmt);
 extern bool MotCreateIndex(const MotUtility *u, IndexStmt *stmt);
 extern bool MotAlterTable(const MotUtility *u, AlterTableStmt *stmt);
+extern LOCKMODE MotAlterLockLevel(const AlterTableStmt *stmt, Oid relid);
 extern bool MotAlterDomain(const MotUtility *u, AlterDomainStmt *stmt);
 extern bool MotReassignOwned(const MotUtility *u, ReassignOwnedStmt *stmt);
 extern bool MotDrop(const MotUtility *u, DropStmt *stmt);

@@ -264,6 +264,8 @@ reindex(ReindexStmt *stmt)
 		relid = RangeVarGetRelidExtended(stmt->relation, AccessExclusiveLock, 0,
 										 RangeVarCallbackOwnsRelation, NULL);
 
+	if (!MotIsMotTable(relid))
+		MotDdlRefuseReplaced(stmt->relation, "REINDEX");
 	rel = table_open(relid, NoLock);
 	CheckTableNotInUse(rel, "REINDEX");
 	if (!OidIsValid(indexoid) && MotDefinitionTakeOver(rel))

@@ -17,6 +17,7 @@
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/partition.h"
+#include "catalog/namespace.h"
 #include "catalog/pg_inherits.h"
 #include "nodes/makefuncs.h"
 #include "relation/relation.h"
@@ -45,7 +46,13 @@ MotPartitionParent(Node *stmt, Oid *partition)
 		if (cmd->subtype == AT_AttachPartition)
 		{
 			parent = MotDdlLookup(((AlterTableStmt *) stmt)->relation);
-			*partition = MotDdlLookup(castNode(PartitionCmd, cmd->def)->name);
+
+			/*
+			 * as the server will, and with the parent locked: see
+			 * lock_altered
+			 */
+			*partition = RangeVarGetRelid(castNode(PartitionCmd, cmd->def)->name,
+										  XactReadOnly ? NoLock : AccessExclusiveLock, true);
 		}
 	}
 	if (!OidIsValid(parent) || get_rel_relkind(parent) != RELKIND_PARTITIONED_TABLE)

@@ -21,6 +21,7 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
 #include "commands/event_trigger.h"
+#include "commands/tablecmds.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "relation/relation.h"
@@ -125,6 +126,16 @@ Oid
 MotDdlLookup(const RangeVar *relation)
 {
 	return RangeVarGetRelid(relation, NoLock, true);
+}
+
+/* It was one of ours before it was locked. */
+void
+MotDdlRefuseReplaced(const RangeVar *relation, const char *command)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("relation \"%s\" was replaced while %s waited for it", relation->relname, command),
+			 errhint("Run the statement again.")));
 }
 
 bool
@@ -288,6 +299,20 @@ dispatch(const MotUtility *u)
 	}
 }
 
+/*
+ * What ALTER TABLE changes is told by what it changes, so that has to be locked: as long as it is
+ * waited for, its name may be given to another table.  (What is read-only the server refuses.)
+ */
+static Oid
+lock_altered(const AlterTableStmt *stmt)
+{
+	Oid			relid = MotDdlLookup(stmt->relation);
+
+	if (XactReadOnly)
+		return relid;
+	return AlterTableLookupRelation(unconstify(AlterTableStmt *, stmt), MotAlterLockLevel(stmt, relid));
+}
+
 /* ordinary tables among those that ALTER TABLE has changed */
 static void
 mend_indexes(Oid relid)
@@ -382,11 +407,11 @@ mot_process_utility(PlannedStmt *pstmt, const char *query_string, bool read_only
 		query_string, read_only_tree, context, params, query_env, dest, qc};
 
 		pstmt = u.pstmt;
+		if (IsA(pstmt->utilityStmt, AlterTableStmt))
+			altered = lock_altered(castNode(AlterTableStmt, pstmt->utilityStmt));
 		parent = MotPartitionParent(pstmt->utilityStmt, &partition);
 		if (MotUtilityIsTopLevel(&u))
 			MotReindexes = IsA(pstmt->utilityStmt, ReindexStmt);
-		if (IsA(pstmt->utilityStmt, AlterTableStmt))
-			altered = MotDdlLookup(castNode(AlterTableStmt, pstmt->utilityStmt)->relation);
 		if (!OidIsValid(altered))
 			done = dispatch(&u);
 		else
