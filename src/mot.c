@@ -178,6 +178,39 @@ MotErrorTake(MemoryContext cxt)
 	return edata;
 }
 
+void
+MotErrorLog(MemoryContext cxt, const char *what,...)
+{
+	char		told[256];
+	uint32		holdoff;
+	va_list		args;
+
+	va_start(args, what);
+	(void) vsnprintf(told, sizeof(told), what, args);
+	va_end(args);
+	HOLD_INTERRUPTS();
+	holdoff = InterruptHoldoffCount;
+	PG_TRY();
+	{
+		ErrorData  *edata = MotErrorTake(cxt);
+
+		MOT_FAULT("failure-told");
+		ereport(LOG_SERVER_ONLY,
+				(errcode(edata->sqlerrcode),
+				 errmsg_internal("%s: %s", told, edata->message)));
+		FreeErrorData(edata);
+	}
+	PG_CATCH();
+	{
+		/* (there is no memory for that, either) */
+		InterruptHoldoffCount = holdoff;
+		MemoryContextSwitchTo(cxt);
+		FlushErrorState();
+	}
+	PG_END_TRY();
+	RESUME_INTERRUPTS();
+}
+
 mot_engine *
 MotEngineRequired(void)
 {

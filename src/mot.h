@@ -84,6 +84,12 @@ extern struct HTAB *MotHashCreate(const char *name, long nelem, Size keysize, Si
 extern ErrorData *MotErrorTake(MemoryContext cxt);
 
 /*
+ * In PG_CATCH, by a hook of the engine's, which goes on: "what" and the error to the log.  Nothing is
+ * raised, no cancellation either, and the client, who may not be reading, is told nothing.
+ */
+extern void MotErrorLog(MemoryContext cxt, const char *what,...) pg_attribute_printf(2, 3);
+
+/*
  * A part of the server's shared memory: so many bytes, and so many more for each
  * process.  It begins as zeroes, which is what atomic words are to begin with, too, unless
  * init says more.

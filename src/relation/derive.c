@@ -52,8 +52,7 @@ MotDeriveInit(void)
 
 /*
  * Called by the engine in the middle of its work, so nothing may be raised from
- * here, no cancellation either, which even a message to the log would do.  What fails is put off,
- * and tried again the next time.
+ * here, no cancellation either.  What fails is put off, and tried again the next time.
  */
 static bool
 make_key(const mot_index *index, const mot_version *version,
@@ -77,23 +76,16 @@ make_key(const mot_index *index, const mot_version *version,
 		/* what is held is held still, which an error has forgotten */
 		InterruptHoldoffCount = holdoff;
 		MemoryContextSwitchTo(oldcxt);
-		if (!known->failed)
-		{
-			ErrorData  *edata = CopyErrorData();
-
+		if (known->failed)
 			FlushErrorState();
-			MOT_FAULT("deleted-key-failed");
-			ereport(LOG,
-					(errcode(edata->sqlerrcode),
-					 errmsg("could not make an index key of a deleted row of memory-optimized table %u of database %u: %s",
-							mot_table_host_id(table), mot_table_host_db(table), edata->message)));
-			FreeErrorData(edata);
-			known->failed = true;
-		}
 		else
-			FlushErrorState();
+			MotErrorLog(oldcxt, "could not make an index key of a deleted row of memory-optimized table %u of database %u",
+						mot_table_host_id(table), mot_table_host_db(table));
+		known->failed = true;
 	}
 	PG_END_TRY();
+	if (scratch != NULL)
+		MemoryContextReset(scratch);
 	RESUME_INTERRUPTS();
 	MemoryContextSwitchTo(oldcxt);
 	return done;
@@ -114,7 +106,6 @@ try_key(const mot_index *index, const mot_version *version,
 	Assert(known->check_buffer.len <= MOT_MAX_KEY);
 	memcpy(key, known->check_buffer.data, known->check_buffer.len);
 	*len = known->check_buffer.len;
-	MemoryContextReset(scratch);
 	return true;
 }
 

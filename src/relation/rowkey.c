@@ -105,8 +105,7 @@ matches_computed(void *arg, const mot_version *version, const void *key, size_t 
 
 /*
  * Keys of other types may have to be decompressed, and then an error is
- * possible.  A query is cancelled as soon as it is out of the engine, and not by the message to the
- * log; replay goes on.
+ * possible.  A query is cancelled as soon as it is out of the engine; replay goes on.
  */
 static bool
 matches_or_fails(void *arg, const mot_version *version, const void *key, size_t len)
@@ -122,16 +121,9 @@ matches_or_fails(void *arg, const mot_version *version, const void *key, size_t 
 	}
 	PG_CATCH();
 	{
-		ErrorData  *edata = MotErrorTake(oldcxt);
-
 		/* what the caller holds is held still, which an error has forgotten */
 		InterruptHoldoffCount = holdoff;
-		HOLD_INTERRUPTS();
-		ereport(LOG,
-				(errcode(edata->sqlerrcode),
-				 errmsg("could not make a key of index with OID %u: %s", index->indexoid, edata->message)));
-		RESUME_INTERRUPTS();
-		FreeErrorData(edata);
+		MotErrorLog(oldcxt, "could not make a key of index with OID %u", index->indexoid);
 		if (index->relation != NULL)
 			QueryCancelPending = InterruptPending = true;
 	}

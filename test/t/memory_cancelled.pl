@@ -1,5 +1,6 @@
 # A statement makes room for itself among deleted rows, fails to make the index key of one, and is
-# cancelled meanwhile: it ends when it is out of the engine, and the rows go as ever.
+# cancelled meanwhile, or has no memory to say that it failed: it ends when it is out of the engine, and
+# the rows go as ever.
 
 use strict;
 use warnings;
@@ -38,22 +39,43 @@ sub wait_for
 
 # nobody else is to be there before it
 my $other = ask(q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'mot maintenance'});
-kill 'STOP', $other;
-my $session = IPC::Run::start(
-	[   'psql', '-X', '-q', '-d', $node->connstr('postgres'),
-		map { ('-c', $_) } "INSERT INTO t SELECT i, 'w' || i FROM generate_series(1, 30000) i",
-		'DELETE FROM t WHERE id > 100',
-		"SET application_name = 'cancelled'",
-		"SET mot.fault = 'deleted-key:error:1,deleted-key-failed:sleep:1'",
-		"INSERT INTO t SELECT i, repeat('x', 200) || i FROM generate_series(100001, 1000000) i" ],
-	'<', \undef, '>', \my $said, '2>&1');
-wait_for('it makes room', sub { slurp_file($node->logfile) =~ /"deleted-key-failed" reached/ });
+
+# an INSERT that finds memory full, in a session that has deleted rows, with these faults
+sub begin_insert
+{
+	my ($faults, $said) = @_;
+	kill 'STOP', $other;
+	return IPC::Run::start(
+		[   'psql', '-X', '-q', '-d', $node->connstr('postgres'),
+			map { ('-c', $_) } "INSERT INTO t SELECT i, 'w' || i FROM generate_series(1, 30000) i",
+			'DELETE FROM t WHERE id > 100',
+			"SET application_name = 'cancelled'",
+			"SET mot.fault = '$faults'",
+			"INSERT INTO t SELECT i, repeat('x', 200) || i FROM generate_series(100001, 1000000) i" ],
+		'<', \undef, '>', $said, '2>&1');
+}
+
+sub check_rows
+{
+	kill 'CONT', $other;
+	wait_for('nothing is kept of what was deleted', sub { ask('SELECT retired_objects FROM mot_stat_memory') eq '0' });
+	is(ask("SELECT sum(problems), (SELECT count(*) FROM t) FROM mot_verify('t')"), '0|100', 'the others are there');
+	ask('DELETE FROM t');
+	return;
+}
+
+my $session = begin_insert('deleted-key:error:1,failure-told:sleep:1', \my $said);
+wait_for('it makes room', sub { slurp_file($node->logfile) =~ /"failure-told" reached/ });
 is(ask(q{SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE application_name = 'cancelled'}), 't', 'it is cancelled');
 $session->finish;
-kill 'CONT', $other;
 like($said, qr/canceling statement due to user request/, '... and says so');
 like(slurp_file($node->logfile), qr/could not make an index key of a deleted row/, '... behind the message of the key');
-wait_for('nothing is kept of what was deleted', sub { ask('SELECT retired_objects FROM mot_stat_memory') eq '0' });
-is(ask("SELECT sum(problems), (SELECT count(*) FROM t) FROM mot_verify('t')"), '0|100', 'the others are there');
+check_rows();
+
+my $from = -s $node->logfile;
+begin_insert('deleted-key:error:1,failure-told:error:1', \$said)->finish;
+like(slurp_file($node->logfile, $from), qr/"failure-told" reached/, 'what failed cannot be said');
+like($said, qr/ERROR:  out of memory for memory-optimized tables/, '... and the statement goes on until memory is full');
+check_rows();
 $node->stop;
 done_testing();
