@@ -115,7 +115,8 @@ note_dropped_files(void)
 static bool
 storage_pending(void)
 {
-	if (MotEngine != NULL)
+	/* (nothing of what a transaction that fails has dropped will go) */
+	if (MotEngine != NULL && IsTransactionState())
 		note_dropped_files();
 	return pending != NULL;
 }
