@@ -101,7 +101,6 @@ typedef struct Back
 
 static void give_up(const MotLeftOut *entry);
 static void put_off(const MotLeftOut *entry);
-static void set_limit(mot_table *table);
 static bool try_entry(MotLeftOut *entry, bool all);
 static bool bring_back(MotLeftOut *entry, bool all);
 static bool bring_back_so(MotLeftOut *entry, bool all, bool plain, bool *clash);
@@ -110,7 +109,6 @@ static mot_status load_index(Back *back, int i);
 static bool mend_indexes(Back *back);
 static mot_status load_rows_of(Back *back, MotManifestFile *file);
 static void read_redo(void *arg, MotAdvanceVisit visit, void *advance);
-static bool look(void *arg);
 static void report(const MotLeftOut *entry, const char *name);
 
 /* -------------------------------------------------------------------- list */
@@ -718,6 +716,26 @@ end_back(Back *back, bool discard)
 	(void) mot_reclaim_all(session);
 }
 
+/* the definition may have come with the redo */
+static void
+set_limit(mot_table *table)
+{
+	size_t		len;
+	const void *bytes = mot_table_definition(table, &len);
+
+	mot_table_set_limit(table, MotDefinitionDecode(bytes, len, CurrentMemoryContext)->max_size);
+}
+
+/* true: there is to be no more of it in memory */
+static bool
+look(void *arg)
+{
+	const Back *back = arg;
+
+	CHECK_FOR_INTERRUPTS();
+	return !back->all && room_now(false) == 0;
+}
+
 static bool
 bring_back(MotLeftOut *entry, bool all)
 {
@@ -736,6 +754,7 @@ bring_back_so(MotLeftOut *entry, bool all, bool plain, bool *clash)
 	bool		held = mot_snapshot_held(session) != MOT_TS_NONE;
 	Back	   *back = palloc0(sizeof(Back));
 	uint64		had = room_now(all);
+	MemoryContext cxt = CurrentMemoryContext;
 	volatile bool done = false;
 
 	back->entry = entry;
@@ -759,13 +778,19 @@ bring_back_so(MotLeftOut *entry, bool all, bool plain, bool *clash)
 		if (!done && !back->clash)
 			MotLeftOutFailed(entry->dbid, entry->relid, had,
 							 back->table == NULL ? 0 : MotLeftOutNeeded(back->table, entry->rows, back->def->nindexes));
+		MOT_FAULT("left-out-loaded");
+		if (done)
+			set_limit(back->table);
 		end_back(back, !done);
 	}
 	PG_CATCH();
 	{
+		/* what is reclaimed may fail, too, and forget this error with its own */
+		ErrorData  *edata = MotErrorTake(cxt);
+
 		MotKeysStayPlain = false;
 		end_back(back, true);
-		PG_RE_THROW();
+		ReThrowError(edata);
 	}
 	PG_END_TRY();
 	mot_snapshot_hold(session, MOT_TS_NONE);
@@ -775,7 +800,6 @@ bring_back_so(MotLeftOut *entry, bool all, bool plain, bool *clash)
 		return false;
 
 	mot_load_done(back->table);
-	set_limit(back->table);
 	LWLockAcquire(MotDirectoryLock, LW_EXCLUSIVE);
 	(void) mot_table_publish(MotEngine, back->table);
 	LWLockRelease(MotDirectoryLock);
@@ -786,26 +810,6 @@ bring_back_so(MotLeftOut *entry, bool all, bool plain, bool *clash)
 			(errmsg("memory-optimized table with OID %u of database with OID %u is back in memory",
 					entry->relid, entry->dbid)));
 	return true;
-}
-
-/* the definition may have come with the redo */
-static void
-set_limit(mot_table *table)
-{
-	size_t		len;
-	const void *bytes = mot_table_definition(table, &len);
-
-	mot_table_set_limit(table, MotDefinitionDecode(bytes, len, CurrentMemoryContext)->max_size);
-}
-
-/* true: there is to be no more of it in memory */
-static bool
-look(void *arg)
-{
-	const Back *back = arg;
-
-	CHECK_FOR_INTERRUPTS();
-	return !back->all && room_now(false) == 0;
 }
 
 /* false: memory is full */
