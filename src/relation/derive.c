@@ -22,6 +22,7 @@
 #include "miscadmin.h"
 #include "relation/definition.h"
 #include "relation/internal.h"
+#include "storage/ipc.h"
 #include "utils/memutils.h"
 
 #define PLACES 16
@@ -62,6 +63,9 @@ make_key(const mot_index *index, const mot_version *version,
 	uint32		holdoff;
 	volatile bool done = false;
 
+	/* an error could not be caught: who is going would leave at once */
+	if (proc_exit_inprogress)
+		return false;
 	HOLD_INTERRUPTS();
 	holdoff = InterruptHoldoffCount;
 	PG_TRY();

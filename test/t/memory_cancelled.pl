@@ -77,5 +77,20 @@ begin_insert('deleted-key:error:1,failure-told:error:1', \$said)->finish;
 like(slurp_file($node->logfile, $from), qr/"failure-told" reached/, 'what failed cannot be said');
 like($said, qr/ERROR:  out of memory for memory-optimized tables/, '... and the statement goes on until memory is full');
 check_rows();
+# a process that ends could not catch an error: it leaves the rows to others
+$node->safe_psql('postgres', 'INSERT INTO t SELECT i, i FROM generate_series(1, 300) i');
+my $reader = $node->background_psql('postgres', on_error_stop => 1);
+my $ending = $node->background_psql('postgres', on_error_stop => 1);
+$reader->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM t');
+$ending->query_safe("SET mot.fault = 'deleted-key:error'; DELETE FROM t WHERE id > 100");
+kill 'STOP', $other;
+$reader->query_safe('COMMIT');
+$reader->quit;
+$from = -s $node->logfile;
+$ending->quit;
+wait_for('a session that has deleted rows ends', sub { ask(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'}) eq '1' });
+unlike(slurp_file($node->logfile, $from), qr/FATAL/, '... as it should');
+check_rows();
+
 $node->stop;
 done_testing();
