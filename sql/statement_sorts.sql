@@ -118,6 +118,13 @@ ROLLBACK TO s;
 FETCH 2 FROM c;
 ROLLBACK;
 
+-- what the last row was in goes with the execution
+PREPARE so_wide AS SELECT count(*) FROM (SELECT DISTINCT repeat('x', $2) || id wide FROM so_m WHERE id <= $1) s;
+EXECUTE so_wide(2, 3000000);
+SELECT tier > 0 AS run_here FROM mot_stat_jit WHERE query ~ '^PREPARE so_wide';
+SELECT name FROM pg_backend_memory_contexts WHERE name LIKE 'MOT %' AND total_bytes > 1000000;
+DEALLOCATE so_wide;
+
 -- operators that somebody has written
 CREATE FUNCTION so_cmp(int, int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT ($1 % 10 > $2 % 10)::int - ($1 % 10 < $2 % 10)::int';
 CREATE FUNCTION so_lt(int, int) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT $1 % 10 < $2 % 10';

@@ -249,15 +249,14 @@ MotSortBuild(MotStatement *st, Sort *plan)
 	return node;
 }
 
-/* The end of an execution: rows go. */
-void
-MotSortsRest(MotStatement *st)
-{
-	foreach_ptr(SortNode, sort, st->sorts)
-		forget_rows(sort);
-}
-
 /* ---------------------------------------------------------------- DISTINCT */
+
+static void
+forget_last(UniqueNode *unique)
+{
+	ExecClearTuple(unique->last);
+	MotContextReset(unique->cxt);
+}
 
 static TupleTableSlot *
 next_of_unique(MotNode *node)
@@ -277,8 +276,7 @@ next_of_unique(MotNode *node)
 		econtext->ecxt_outertuple = last;
 	} while (!TTS_EMPTY(last) && ExecQualAndReset(unique->equal, econtext));
 
-	ExecClearTuple(last);
-	MotContextReset(unique->cxt);
+	forget_last(unique);
 	if (node->outer->next == next_of_sort && !((SortNode *) node->outer)->is_many)
 		return show_row(last, slot->tts_values, slot->tts_isnull);	/* (stays) */
 	MotWithin(unique->cxt, copy_row(last->tts_tupleDescriptor, slot, last->tts_values, last->tts_isnull));
@@ -288,7 +286,7 @@ next_of_unique(MotNode *node)
 static void
 restart_unique(MotNode *node)
 {
-	ExecClearTuple(((UniqueNode *) node)->last);
+	forget_last((UniqueNode *) node);
 	node->outer->restart(node->outer);
 }
 
@@ -304,5 +302,19 @@ MotUniqueBuild(MotStatement *st, Unique *plan)
 	unique->last = MotResultSlot(desc);
 	unique->equal = execTuplesMatchPrepare(desc, plan->numCols, plan->uniqColIdx, plan->uniqOperators,
 										   plan->uniqCollations, node->ps);
+	st->sorts = lappend(st->sorts, node);
 	return node;
+}
+
+/* The end of an execution: rows go. */
+void
+MotSortsRest(MotStatement *st)
+{
+	foreach_ptr(MotNode, node, st->sorts)
+	{
+		if (node->next == next_of_sort)
+			forget_rows((SortNode *) node);
+		else
+			forget_last((UniqueNode *) node);
+	}
 }

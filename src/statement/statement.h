@@ -189,7 +189,7 @@ struct MotStatement
 	struct MotChange *change;	/* not a SELECT */
 	MotNode    *lock;			/* FOR UPDATE and its like, or NULL */
 	List	   *kept;			/* nodes of the server's that keep rows */
-	List	   *sorts;			/* SortNodes, which do, too */
+	List	   *sorts;			/* nodes of sort.c, which do, too */
 	List	   *parents;		/* PlanStates, if there are sub-selects */
 	List	   *initplans;		/* SubPlanStates: evaluated once */
 	List	   *hashed;			/* SubPlanStates whose hash tables depend on
