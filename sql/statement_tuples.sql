@@ -56,6 +56,22 @@ SELECT columns, rows_where, x.* FROM tuples_queries,
 -- there was something to compare
 SELECT count(*), count(DISTINCT size) > 200 AS sizes FROM tuples_seen;
 
-DROP FUNCTION tuples_of;
+-- what the first of them was like stays, and none of its values
+CREATE FUNCTION tuples_long() RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+	r record;
+	bytes int := 0;
+BEGIN
+	FOR r IN SELECT id, repeat(t, 30) AS long FROM tuples_mot WHERE id >= 17 LOOP
+		bytes := greatest(bytes, length(r.long));
+	END LOOP;
+	RETURN bytes;
+END $$;
+SET mot.jit = on;
+SELECT tuples_long();
+SELECT tier > 0 AS run_here, (SELECT max(total_bytes) < 1000000 FROM pg_backend_memory_contexts WHERE name = 'MOT statement') AS small
+	FROM mot_stat_jit WHERE query ~ 'AS long';
+
+DROP FUNCTION tuples_of, tuples_long;
 DROP TABLE tuples_queries, tuples_seen, tuples_wanted, tuples_heap;
 DROP FOREIGN TABLE tuples_mot;

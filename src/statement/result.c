@@ -22,7 +22,8 @@
 typedef struct ResultSlot
 {
 	VirtualTupleTableSlot base;
-	HeapTuple	pattern;		/* NULL: no tuple has been formed yet */
+	HeapTuple	pattern;		/* up to "behind"; NULL: no tuple has been
+								 * formed yet */
 	MotRowShape shape;
 	int			nfixed;			/* columns that have their places */
 	uint32	   *offset;			/* of these */
@@ -48,8 +49,9 @@ make_pattern(ResultSlot *result, HeapTuple tuple)
 		result->offset[result->nfixed] = TYPEALIGN(column->align, result->behind);
 		result->behind = result->offset[result->nfixed] + column->length;
 	}
-	result->pattern = MemoryContextAlloc(cxt, HEAPTUPLESIZE + tuple->t_len);
-	memcpy(result->pattern, tuple, HEAPTUPLESIZE + tuple->t_len);
+	/* (what is behind may be long) */
+	result->pattern = MemoryContextAlloc(cxt, HEAPTUPLESIZE + result->behind);
+	memcpy(result->pattern, tuple, HEAPTUPLESIZE + result->behind);
 }
 
 static HeapTuple
