@@ -135,6 +135,26 @@ CREATE OPERATOR ># (FUNCTION = so_gt, LEFTARG = int, RIGHTARG = int, COMMUTATOR 
 CREATE OPERATOR =# (FUNCTION = so_eq, LEFTARG = int, RIGHTARG = int, COMMUTATOR = =#, MERGES);
 CREATE OPERATOR CLASS so_digits FOR TYPE int USING btree AS OPERATOR 1 <#, OPERATOR 3 =#, OPERATOR 5 >#, FUNCTION 1 so_cmp(int, int);
 SELECT so_differences('SELECT id FROM TWIN WHERE id <= $1 ORDER BY id USING >#, id / 10', '(int)', '(30)', '(400)');
+-- a family that gets another comparison
+CREATE OPERATOR <## (FUNCTION = so_lt, LEFTARG = int, RIGHTARG = int, COMMUTATOR = >##);
+CREATE OPERATOR >## (FUNCTION = so_gt, LEFTARG = int, RIGHTARG = int, COMMUTATOR = <##);
+CREATE FUNCTION so_cmp_back(int, int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT so_cmp($2, $1)';
+CREATE OPERATOR FAMILY so_loose USING btree;
+ALTER OPERATOR FAMILY so_loose USING btree ADD OPERATOR 1 <## (int, int), OPERATOR 3 =# (int, int), OPERATOR 5 >## (int, int), FUNCTION 1 (int, int) so_cmp(int, int);
+PREPARE so_loose AS SELECT id, tc FROM so_m WHERE id <= $1 ORDER BY id USING <##, id LIMIT 3;
+EXECUTE so_loose(20);
+SELECT tier > 0 AS run_here FROM mot_stat_jit WHERE query ~ '^PREPARE so_loose';
+ALTER OPERATOR FAMILY so_loose USING btree DROP FUNCTION 1 (int, int);
+\set VERBOSITY sqlstate
+EXECUTE so_loose(20);
+\set VERBOSITY default
+ALTER OPERATOR FAMILY so_loose USING btree ADD FUNCTION 1 (int, int) so_cmp_back(int, int);
+EXECUTE so_loose(20);
+DROP OPERATOR FAMILY so_loose USING btree;
+DROP OPERATOR <## (int, int);
+DROP OPERATOR >## (int, int);
+DROP FUNCTION so_cmp_back;
+DEALLOCATE so_loose;
 
 DROP OPERATOR CLASS so_digits USING btree;
 DROP OPERATOR FAMILY so_digits USING btree;

@@ -325,16 +325,17 @@ plan_catalog_changed(Datum arg, int cacheid, uint32 hash)
 }
 
 /*
- * What plans and privileges depend on, besides tables: pg_database because its
- * owner is the member of pg_database_owner.  Schemas count only for MotPlanChanges (what is not
- * planned again has its names resolved).  The server has room for ten callbacks of
- * relations, of all modules, so all who watch share one.  NULL: somebody looks at MotPlanChanges only.
+ * What plans and privileges depend on, besides tables: pg_amproc because programs have looked up
+ * what they compare with, pg_database because its owner is the member of pg_database_owner.
+ * Schemas count only for MotPlanChanges (what is not planned again has its names resolved).  The
+ * server has room for ten callbacks of relations, of all modules, so all who watch share one.  NULL:
+ * somebody looks at MotPlanChanges only.
  */
 void
 MotWatchPlans(RelcacheCallbackFunction relation_changed, SyscacheCallbackFunction catalog_changed)
 {
-	static const int caches[] = {PROCOID, TYPEOID, OPEROID, AMOPOPID, FOREIGNSERVEROID, AUTHOID, AUTHMEMROLEMEM,
-	DATABASEOID, NAMESPACEOID};
+	static const int caches[] = {PROCOID, TYPEOID, OPEROID, AMOPOPID, AMPROCNUM, FOREIGNSERVEROID, AUTHOID,
+	AUTHMEMROLEMEM, DATABASEOID, NAMESPACEOID};
 	static bool registered = false;
 
 	if (relation_changed != NULL)
