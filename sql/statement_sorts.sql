@@ -13,7 +13,7 @@ SELECT count(*) = 0 AS without_icu FROM pg_collation WHERE collprovider = 'i' AN
 \if :without_icu
 CREATE COLLATION so_ci FROM so_us;
 \else
-CREATE COLLATION so_ci (provider = icu, locale = 'und@colStrength=secondary', deterministic = false);
+CREATE COLLATION so_ci (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
 \endif
 CREATE TYPE so_mood AS ENUM ('sad', 'ok', 'happy');
 ALTER TYPE so_mood ADD VALUE 'meh' BEFORE 'ok';
