@@ -92,6 +92,7 @@ SELECT so_differences('SELECT x.id, (SELECT y.id FROM TWIN y WHERE y.id BETWEEN 
 	ARRAY(SELECT DISTINCT y.i2 % 3 FROM TWIN y WHERE y.id BETWEEN x.id AND x.id + $2 ORDER BY 1) FROM TWIN x WHERE x.id <= $1 ORDER BY x.n, x.id', '(int, int)', '(20, 5)', '(5, 400)', '(300, 2)');
 SELECT so_differences('SELECT x.id, s.* FROM TWIN x, LATERAL (SELECT i4, tc FROM TWIN y WHERE y.id % 50 = x.id ORDER BY tc, y.id LIMIT 3) s WHERE x.id < $1 ORDER BY x.id, tc, i4', '(int)', '(4)', '(12)');
 SELECT so_differences('SELECT count(*), sum(i), min(tc) FROM (SELECT DISTINCT i2 % 7 i, tc FROM TWIN WHERE id <= $1) s', '(int)', '(100)', '(700)');
+SELECT so_differences('SELECT id FROM TWIN WHERE id <= $1 ORDER BY 10 / $2, id', '(int, int)', '(3, 1)', '(3, 0)', '(0, 0)');
 SELECT so_differences('SELECT id, 10 / (id - $2) FROM TWIN WHERE id <= $1 ORDER BY 10 / (id - $2), id', '(int, int)', '(20, 30)', '(20, 5)', '(20, 30)', '(400, 399)', '(400, 500)');
 CREATE FUNCTION so_loop(upto int) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE r record; inner_r record; result text := '';

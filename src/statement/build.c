@@ -145,9 +145,9 @@ open_tables(MotStatement *st)
 }
 
 /*
- * A scan whose rows go up as they are need not compute columns that only the
+ * A scan whose rows go up as they are need not have columns that only the
  * executor's nodes above would look at: ctid for LockRows, and what an index
- * orders by.  The plan is the cache's: what changes is copied.
+ * orders by.  (What is computed may fail.)  The plan is the cache's: what changes is copied.
  */
 static Plan *
 without_junk(Plan *plan)
@@ -160,6 +160,8 @@ without_junk(Plan *plan)
 		return plan;
 	foreach_node(TargetEntry, tle, plan->targetlist)
 	{
+		if (tle->resjunk && !IsA(tle->expr, Var))
+			return plan;
 		if (tle->resjunk)
 			continue;
 		kept = lappend(kept, tle);
