@@ -447,10 +447,8 @@ end_statement(MotStatement *st, QueryDesc *query)
 		MotChangeRest(st);
 	if (st->lock != NULL)
 		MotLockRest(st);
-	if (st->kept != NIL)
-		MotServersRest(st);
-	if (st->sorts != NIL)
-		MotSortsRest(st);
+	foreach_ptr(MotNode, node, st->kept)
+		node->rest(node);
 	if (st->parents != NIL)
 		MotSubselectsRest(st);
 	foreach_ptr(ExprContext, econtext, estate->es_exprcontexts)

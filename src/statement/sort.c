@@ -202,8 +202,10 @@ restart_rest(MotNode *node)
 }
 
 static void
-forget_rows(SortNode *sort)
+forget_rows(MotNode *node)
 {
+	SortNode   *sort = (SortNode *) node;
+
 	if (sort->is_many)
 		MotServersAnew(sort->many);
 	sort->read = sort->is_many = false;
@@ -214,7 +216,7 @@ forget_rows(SortNode *sort)
 static void
 restart_sort(MotNode *node)
 {
-	forget_rows((SortNode *) node);
+	forget_rows(node);
 	node->outer->restart(node->outer);
 }
 
@@ -245,15 +247,18 @@ MotSortBuild(MotStatement *st, Sort *plan)
 	}
 	sort->first = MotKeyColumnOfOrder(plan->sortOperators[0], plan->collations[0], plan->nullsFirst[0]);
 	MotKeyBufferInit(&sort->buffer, st->cxt);
-	st->sorts = lappend(st->sorts, node);
+	node->rest = forget_rows;
+	st->kept = lappend(st->kept, node);
 	return node;
 }
 
 /* ---------------------------------------------------------------- DISTINCT */
 
 static void
-forget_last(UniqueNode *unique)
+forget_last(MotNode *node)
 {
+	UniqueNode *unique = (UniqueNode *) node;
+
 	ExecClearTuple(unique->last);
 	MotContextReset(unique->cxt);
 }
@@ -276,7 +281,7 @@ next_of_unique(MotNode *node)
 		econtext->ecxt_outertuple = last;
 	} while (!TTS_EMPTY(last) && ExecQualAndReset(unique->equal, econtext));
 
-	forget_last(unique);
+	forget_last(node);
 	if (node->outer->next == next_of_sort && !((SortNode *) node->outer)->is_many)
 		return show_row(last, slot->tts_values, slot->tts_isnull);	/* (stays) */
 	MotWithin(unique->cxt, copy_row(last->tts_tupleDescriptor, slot, last->tts_values, last->tts_isnull));
@@ -286,7 +291,7 @@ next_of_unique(MotNode *node)
 static void
 restart_unique(MotNode *node)
 {
-	forget_last((UniqueNode *) node);
+	forget_last(node);
 	node->outer->restart(node->outer);
 }
 
@@ -302,19 +307,7 @@ MotUniqueBuild(MotStatement *st, Unique *plan)
 	unique->last = MotResultSlot(desc);
 	unique->equal = execTuplesMatchPrepare(desc, plan->numCols, plan->uniqColIdx, plan->uniqOperators,
 										   plan->uniqCollations, node->ps);
-	st->sorts = lappend(st->sorts, node);
+	node->rest = forget_last;
+	st->kept = lappend(st->kept, node);
 	return node;
-}
-
-/* The end of an execution: rows go. */
-void
-MotSortsRest(MotStatement *st)
-{
-	foreach_ptr(MotNode, node, st->sorts)
-	{
-		if (node->next == next_of_sort)
-			forget_rows((SortNode *) node);
-		else
-			forget_last((UniqueNode *) node);
-	}
 }

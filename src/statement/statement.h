@@ -63,6 +63,7 @@ struct MotNode
 	MotStatement *statement;
 	TupleTableSlot *(*next) (MotNode *node);
 	void		(*restart) (MotNode *node); /* parameters may have changed */
+	void		(*rest) (MotNode *node);	/* if it is in "kept": rows go */
 	PlanState  *ps;				/* what expressions take for their node */
 	ExprContext *econtext;
 	ProjectionInfo *project;	/* NULL: rows are handed on as they are */
@@ -188,8 +189,7 @@ struct MotStatement
 	List	   *scans;			/* MotScanNodes */
 	struct MotChange *change;	/* not a SELECT */
 	MotNode    *lock;			/* FOR UPDATE and its like, or NULL */
-	List	   *kept;			/* nodes of the server's that keep rows */
-	List	   *sorts;			/* nodes of sort.c, which do, too */
+	List	   *kept;			/* nodes that keep rows */
 	List	   *parents;		/* PlanStates, if there are sub-selects */
 	List	   *initplans;		/* SubPlanStates: evaluated once */
 	List	   *hashed;			/* SubPlanStates whose hash tables depend on
@@ -260,7 +260,6 @@ extern void MotLockRest(MotStatement *st);
 /* subselect.c */
 extern MotNode *MotServersBuild(MotStatement *st, Plan *plan, Size size, MotNode *outer);
 extern void MotServersAnew(MotNode *node);
-extern void MotServersRest(MotStatement *st);
 extern void MotSubselectsBuild(MotStatement *st);
 extern void MotSubselectsBuilt(MotStatement *st);
 extern void MotParamChanged(MotStatement *st, int param);
@@ -272,7 +271,6 @@ extern void MotSubselectsRest(MotStatement *st);
 /* sort.c */
 extern MotNode *MotSortBuild(MotStatement *st, Sort *plan);
 extern MotNode *MotUniqueBuild(MotStatement *st, Unique *plan);
-extern void MotSortsRest(MotStatement *st);
 
 /* aggregate.c */
 extern const char *MotAggregateWhyNot(const Agg *agg);

@@ -199,16 +199,11 @@ MotServersBuild(MotStatement *st, Plan *plan, Size size, MotNode *outer)
 		node->outer = outer;
 	node->ps = make_servers(node, plan);
 	if (IsA(plan, Material))
+	{
+		node->rest = MotServersAnew;
 		st->kept = lappend(st->kept, node);
+	}
 	return node;
-}
-
-/* The end of an execution: its memory goes. */
-void
-MotServersRest(MotStatement *st)
-{
-	foreach_ptr(MotNode, node, st->kept)
-		MotServersAnew(node);
 }
 
 /* The statement's sub-selects, before anything that has them in expressions. */
