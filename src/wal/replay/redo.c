@@ -12,8 +12,8 @@
  * Something that does not fit (a row that is not there, a key that is there
  * twice, a table that nobody has heard of) means that what was loaded and the
  * log do not belong together.  That is reported, naming the position and the
- * table, and recovery ends; unless mot.ignore_damaged says that such a table
- * is to be given up, and the rest of the server to be started.
+ * table, and our tables are refused; unless mot.ignore_damaged says that such a table
+ * is to be given up, and the others to be served.
  *
  *-------------------------------------------------------------------------
  */
@@ -79,10 +79,12 @@ MotApplyRaiseMemory(mot_status status, XLogRecPtr lsn, const char *table)
 	ereport(ERROR,
 			(errcode(ERRCODE_OUT_OF_MEMORY),
 			 errmsg("memory for memory-optimized tables is full"),
-			 table != NULL ?
+			 XLogRecPtrIsInvalid(lsn) ?
+			 errdetail("A transaction of the log could not be applied.") :
+			 table == NULL ?
+			 errdetail("Redo at %X/%X could not be applied.", LSN_FORMAT_ARGS(lsn)) :
 			 errdetail("Redo at %X/%X for table \"%s\" could not be applied.",
-					   LSN_FORMAT_ARGS(lsn), table) :
-			 errdetail("Redo at %X/%X could not be applied.", LSN_FORMAT_ARGS(lsn)),
+					   LSN_FORMAT_ARGS(lsn), table),
 			 errhint("Increase mot.max_memory, on a standby to at least what the primary has, and start the server again.")));
 }
 

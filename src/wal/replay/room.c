@@ -49,7 +49,10 @@ static int	rounds = 0;
 /* this is the worker */
 static bool worker = false;
 
-/* milliseconds that a session naps for that, and naps of 10 ms of the worker for readers */
+/*
+ * milliseconds that a session naps for that while the worker gets nowhere, and naps of 10 ms of the
+ * worker for readers, once for a transaction
+ */
 #define SESSION_WAIT 10000
 #define WORKER_NAPS 100
 
@@ -201,9 +204,12 @@ static void
 ask_for_room(void)
 {
 	static TimestampTz since;
+	static uint32 made;
+	uint32		now = pg_atomic_read_u32(&MotReplay->room_made);
 
-	if (naps++ == 0)
+	if (naps++ == 0 || now != made)
 		since = GetCurrentTimestamp();
+	made = now;
 	if (!RecoveryInProgress() || TimestampDifferenceExceeds(since, GetCurrentTimestamp(), SESSION_WAIT))
 	{
 		naps = 0;
@@ -220,6 +226,7 @@ MotRoomForSessions(void)
 {
 	if (pg_atomic_exchange_u32(&MotReplay->room_wanted, 0) == 0)
 		return;
+	rounds = naps = 0;
 	LWLockAcquire(MotApplyLock, LW_EXCLUSIVE);
 	MotInDoubtSettle(false);
 	LWLockRelease(MotApplyLock);
@@ -275,7 +282,8 @@ make_room(void)
 	}
 	if (!readers_hold_memory())
 	{
-		rounds = naps = 0;
+		if (!worker)
+			rounds = naps = 0;
 		leave_out();
 		return;
 	}
@@ -373,6 +381,7 @@ leave_out_largest(Noted *tables, int n)
 	}
 	least_bytes *= 2;
 	nnoted = 0;
+	pg_atomic_fetch_add_u32(&MotReplay->room_made, any);
 	return any;
 }
 
