@@ -238,8 +238,8 @@ extern const MotShmem MotStateShmem;
 
 /* UNLOADED -> LOADING for one caller only; others wait until it is done: true for the one */
 extern bool MotStateClaimLoad(void);
-extern void MotStateLoadDone(MotWalState state);	/* READY or REFUSED; wakes
-													 * all */
+extern void MotStateLoadDone(void); /* READY, or REFUSED, if that was called
+									 * for; wakes all */
 extern void MotStateRefuse(int sqlerrcode, const char *message, const char *hint);	/* keeps the text */
 extern void MotStateAwaitLoaded(void);
 extern void MotStateTableLoaded(void);	/* wakes those who wait for a table */
@@ -253,6 +253,7 @@ extern pid_t MotStateReplayPid(void);	/* who called the first, until
 extern void MotStateForgetReplayPid(void);
 extern void MotStateDamage(Oid dbid, Oid relid, const char *why);	/* marks it; undone by
 																	 * DROP, TRUNCATE */
+extern uint32 MotStateDamagedCount(void);
 extern bool MotStateIsDamaged(Oid dbid, Oid relid);
 extern void MotStateHeal(Oid dbid, Oid relid);
 extern void MotStateSetWritable(bool writable);

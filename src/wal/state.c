@@ -3,9 +3,10 @@
  * state.c
  *	  Where the module stands, for all processes to see and to wait for.
  *
- *	UNLOADED --claim--> LOADING --> READY
- *								\-> REFUSED: damage; the text is kept here and
- *											 every statement raises it
+ *	UNLOADED --claim--> LOADING --> READY --redo of a standby is damaged-.
+ *								\										  |
+ *								 \-> REFUSED: damage; the text is kept	<-'
+ *											  here and every statement raises it
  *
  * Who loads is whoever claims it first: the checkpoint worker, after a crash and on a standby,
  * too; the startup process where nobody else would keep the log, or nobody else is there.  Sessions
@@ -176,11 +177,11 @@ MotStateClaimLoad(void)
 }
 
 void
-MotStateLoadDone(MotWalState state)
+MotStateLoadDone(void)
 {
 	/* what was loaded is there before it is said to be */
 	pg_write_barrier();
-	pg_atomic_write_u32(&shared->state, state);
+	pg_atomic_write_u32(&shared->state, MotStateIs(MOT_IS_REFUSED) ? MOT_WAL_REFUSED : MOT_WAL_READY);
 	ConditionVariableBroadcast(&shared->changed);
 }
 
@@ -194,6 +195,7 @@ MotStateRefuse(int sqlerrcode, const char *message, const char *hint)
 	strlcpy(shared->message, message, TEXT_SIZE);
 	strlcpy(shared->hint, hint ? hint : "", TEXT_SIZE);
 	SpinLockRelease(&shared->mutex);
+	MotStateSet(MOT_IS_REFUSED, true);
 }
 
 void
@@ -644,6 +646,12 @@ MotStateDamage(Oid dbid, Oid relid, const char *why)
 	if (more)
 		ereport(LOG,
 				(errmsg("more than %d memory-optimized tables are damaged", MAX_DAMAGED)));
+}
+
+uint32
+MotStateDamagedCount(void)
+{
+	return pg_atomic_read_u32(&shared->ndamaged);
 }
 
 bool

@@ -200,34 +200,122 @@ $standby->init_from_backup($node, 'b', has_streaming => 1);
 $standby->start;
 query('INSERT INTO beside VALUES (4, 4); INSERT INTO heap VALUES (4)');
 $node->wait_for_catchup($standby, 'replay');
-my $heap = query('SELECT count(*) FROM heap');
-my $from = -s $standby->logfile;
-log_record(COMMIT, record(table('keyed') . insert(9, 9) . delete_by(int_key(8))));
-query('INSERT INTO heap VALUES (5)');
-$standby->wait_for_log(qr/FATAL:  XX001: $ROW "public\.keyed": a row is not there\n.*\n.*HINT:  $BACKUP/, $from);
-$standby->wait_for_log(qr/database system is shut down/, $from);
-$standby->_update_pid(0);
 
-# at the next start it is met while tables are loaded, and the others are not concerned
-$standby->start;
-$standby->poll_query_until('postgres', "SELECT count(*) = $heap + 1 FROM heap") or die;
-like(error_of($standby, 'SELECT * FROM beside'), qr/XX001: memory-optimized tables could not be recovered\nDETAIL:  $ROW "public\.keyed": a row is not there\.\n.*HINT:  $BACKUP/s, 'a standby refuses it, and serves heap tables');
+# who has read the tables could go on to read them as of now, beside heap tables of later
+my ($reader, $pid);
+sub reads
+{
+	my ($table) = @_;
+	$reader = $standby->background_psql('postgres', on_error_stop => 0);
+	$pid = $reader->query_safe('SELECT pg_backend_pid()');
+	$reader->query_safe("BEGIN; SELECT count(*) FROM $table");
+	return;
+}
+sub is_ended
+{
+	is($standby->safe_psql('postgres', "SELECT count(*) FROM pg_stat_activity WHERE pid = $pid"), '0', $_[0]);
+	eval { $reader->quit };
+	return;
+}
+reads('beside');
+my $from = -s $standby->logfile;
+my $damage = log_record(COMMIT, record(table('keyed') . insert(9, 9) . delete_by(int_key(8))));
+query('INSERT INTO heap VALUES (5); INSERT INTO beside VALUES (5, 5)');
+$node->wait_for_catchup($standby, 'replay');
+like(slurp_file($standby->logfile, $from), qr/ERROR:  XX001: $ROW "public\.keyed": a row is not there\n.*\n.*HINT:  $BACKUP.*replay goes on without memory-optimized tables/s, 'a standby says what it refuses');
+is_ended('... ends sessions that have read its tables');
+
+sub refuses
+{
+	my ($server, $why, $what) = @_;
+	is($server->safe_psql('postgres', 'SELECT count(*) FROM heap'), query('SELECT count(*) FROM heap'), "$what: heap tables are served");
+	like(error_of($server, 'SELECT * FROM beside'), qr/XX001: memory-optimized tables could not be recovered\nDETAIL:  $why\.\n(.*\n)?HINT:  $BACKUP/, '... and no others');
+	is($server->safe_psql('postgres', 'SELECT state FROM mot_stat_recovery'), 'refused', '... as the view says');
+	return;
+}
+
+refuses($standby, qr/$ROW "public\.keyed": a row is not there/, 'a standby goes on without memory-optimized tables');
+is($standby->safe_psql('postgres', 'BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) > 0 FROM heap'), 't', '... at any isolation level');
+query('INSERT INTO heap VALUES (6); CHECKPOINT');
+$node->wait_for_catchup($standby, 'replay');
+$standby->safe_psql('postgres', 'CHECKPOINT');
+is($standby->safe_psql('postgres', "SELECT checkpoint_lsn < '$damage' FROM mot_stat_recovery"), 't', '... without another checkpoint');
+
+# the next start finds what this one has found, whether it meets it before or after it has loaded
+for my $point ('', 'load-begin')
+{
+	$standby->stop('immediate');
+	$standby->append_conf('postgresql.conf', "mot.fault = '" . ($point ? "$point:wait" : '') . "'\n");
+	$from = -s $standby->logfile;
+	$standby->start;
+	if ($point)
+	{
+		$standby->wait_for_log(qr/fault point "$point" reached/, $from);
+		query('INSERT INTO heap VALUES (7)');
+		$node->wait_for_catchup($standby, 'replay');
+		append_to_file($standby->data_dir . '/mot.fault.go', '');
+	}
+	$node->wait_for_catchup($standby, 'replay');
+	$standby->poll_query_until('postgres', "SELECT state IN ('ready', 'refused') FROM mot_stat_recovery") or die;
+	$standby->wait_for_log(qr/$ROW "public\.keyed": a row is not there/, $from);
+	refuses($standby, qr/$ROW "public\.keyed": a row is not there/, 'at the next start, too');
+}
+$standby->append_conf('postgresql.conf', "mot.fault = ''\n");
 $standby->stop;
 $standby->append_conf('postgresql.conf', "mot.ignore_damaged = on\n");
 $standby->start;
 $node->wait_for_catchup($standby, 'replay');
-is($standby->safe_psql('postgres', $digest{beside}), '1,1 2,2 3,3 4,4', '... with mot.ignore_damaged others are there');
+is($standby->safe_psql('postgres', $digest{beside}), '1,1 2,2 3,3 4,4 5,5', 'with mot.ignore_damaged others are there');
 like(error_of($standby, 'SELECT * FROM keyed'), qr/XX001: memory-optimized table with OID \d+ is damaged/, '... but that table');
 
 # ... and so are those behind it
+reads('plain');
 $from = -s $standby->logfile;
-log_record(COMMIT, record(table('plain') . insert(9, 9) . delete_by(content(8, 8)) . table('beside') . insert(5, 5)));
+log_record(COMMIT, record(table('plain') . insert(9, 9) . delete_by(content(8, 8)) . table('beside') . insert(6, 6)));
 $standby->wait_for_log(qr/WARNING:  XX001: $ROW "public\.plain": a row is not there\n.*DETAIL:  The table is given up/, $from);
 $node->wait_for_catchup($standby, 'replay');
-is($standby->safe_psql('postgres', $digest{beside}), '1,1 2,2 3,3 4,4 5,5', 'what a transaction did beside it is applied');
+is($standby->safe_psql('postgres', $digest{beside}), '1,1 2,2 3,3 4,4 5,5 6,6', 'what a transaction did beside it is applied');
 like(error_of($standby, 'SELECT * FROM plain'), qr/XX001: memory-optimized table with OID \d+ is damaged/, '... of that table nothing');
+is_ended('... by who had it open, either');
 query("$fill; INSERT INTO keyed VALUES (4, 4)");
 $node->wait_for_catchup($standby, 'replay');
 is($standby->safe_psql('postgres', "$digest{keyed}"), "$rows{keyed} 4,4", 'TRUNCATE makes it whole');
+$standby->stop;
+
+# what cannot be taken apart is met by who replays, whether somebody loads meanwhile or has done so;
+# and when the standby is promoted it is a server of heap tables
+for my $case (
+	[ 'another kind', '', 0x70, record(''), qr/$LOG unknown kind 112/ ],
+	[ 'no header', 'load-begin', COMMIT, '', qr/$LOG too short/ ])
+{
+	my ($what, $point, $kind, $bytes, $why) = @$case;
+	query("$fill; CHECKPOINT");
+	my $name = "standby_of_$kind";
+	$node->backup($name);
+	my $other = PostgreSQL::Test::Cluster->new($name);
+	$other->init_from_backup($node, $name, has_streaming => 1);
+	$other->append_conf('postgresql.conf', "mot.fault = '" . ($point ? "$point:wait" : '') . "'\n");
+	$other->start;
+	$other->poll_query_until('postgres', "SELECT state = 'ready' FROM mot_stat_recovery") unless $point;
+	log_record($kind, $bytes);
+	query('INSERT INTO beside VALUES (4, 4); INSERT INTO heap VALUES (8)');
+	$node->wait_for_catchup($other, 'replay');
+	append_to_file($other->data_dir . '/mot.fault.go', '');
+	$other->wait_for_log(qr/ERROR:  XX001: $why/);
+	$other->poll_query_until('postgres', "SELECT state = 'refused' FROM mot_stat_recovery") or die;
+	refuses($other, $why, $what);
+	$other->promote;
+	$other->append_conf('postgresql.conf', "mot.fault = ''\n");
+	for my $how ('once it is promoted', '... and started again')
+	{
+		refuses($other, $why, $how);
+		query('INSERT INTO heap VALUES (9)');
+		$other->safe_psql('postgres', 'INSERT INTO heap VALUES (9); CHECKPOINT');
+		$other->stop('immediate');
+		$other->start;
+		$other->poll_query_until('postgres', "SELECT state = 'refused' FROM mot_stat_recovery") or die;
+	}
+	$other->stop;
+}
 
 done_testing();

@@ -227,7 +227,7 @@ worker_gone(int code, Datum arg)
 	if (loading && MotWalCurrentState() == MOT_WAL_LOADING && !is_needed())
 	{
 		MotStateRefuse(ERRCODE_DATA_CORRUPTED, "the checkpoint worker has ended before they were loaded", "Restart the server.");
-		MotStateLoadDone(MOT_WAL_REFUSED);
+		MotStateLoadDone();
 		MotSpoolForget();
 	}
 	if (code != 0 && is_needed())
@@ -330,7 +330,7 @@ load_failed(void)
 		MemoryContextSwitchTo(worker_cxt);
 	}
 	MotStateRefuse(edata->sqlerrcode, edata->message, edata->hint);
-	MotStateLoadDone(MOT_WAL_REFUSED);
+	MotStateLoadDone();
 	MotSpoolForget();
 }
 

@@ -42,6 +42,8 @@ typedef enum MotStateFlag
 	MOT_IS_COMPLETE,			/* a final checkpoint, and nobody has written
 								 * since: the log behind it is of no interest */
 	MOT_IS_CHECKPOINTING,		/* one is being written */
+	MOT_IS_REFUSED,				/* what is damaged was met: nothing is applied
+								 * any more, and REFUSED comes, or is there */
 	MOT_STATE_FLAGS
 } MotStateFlag;
 

@@ -387,6 +387,10 @@ draw_line_standby(MotManifest *m, Sources *sources, Cut *cut)
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 					 errmsg("recovery has passed over commits that are later than its target")));
+		if (MotStateIs(MOT_IS_REFUSED))
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("redo of memory-optimized tables has been refused")));
 		if (MotReplay->streams == 0)
 		{
 			MotInDoubtSettle(false);

@@ -97,7 +97,7 @@ MotLoad(XLogRecPtr from, XLogRecPtr upto, TimeLineID tli)
 	MOT_FAULT("load-end");
 	if (RecoveryInProgress() && mot_engine_clock(MotEngine) > began)
 		MotStateSetLoaded(mot_engine_clock(MotEngine));
-	MotStateLoadDone(MOT_WAL_READY);
+	MotStateLoadDone();
 	MemoryContextSwitchTo(oldcxt);
 	MemoryContextDelete(cxt);
 }

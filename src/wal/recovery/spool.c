@@ -187,10 +187,6 @@ MotSpoolAdd(const char *ops, size_t len, XLogRecPtr lsn, TransactionId xid, cons
 	Entry		entry = {ENTRY_MAGIC, xid, lsn, len, false};
 	Size		size;
 
-	/* nobody will ever apply it */
-	if (MotWalCurrentState() == MOT_WAL_REFUSED)
-		return true;
-
 	entry.in_file = len > 0 && (path != NULL || len > LARGE_SIZE);
 	size = ENTRY_SIZE + (entry.in_file ? 0 : MAXALIGN(len));
 	if (!map_for(size))

@@ -318,10 +318,10 @@ apply_spool(mot_ts began)
 		/* nobody replays, so there is nobody to be kept out */
 		LWLockRelease(MotApplyLock);
 		MotReplayEnd();
-		MotStateLoadDone(MOT_WAL_READY);
+		MotStateLoadDone();
 		return;
 	}
-	MotStateLoadDone(MOT_WAL_READY);
+	MotStateLoadDone();
 	LWLockRelease(MotApplyLock);
 }
 

@@ -31,6 +31,7 @@
 #include "access/xlogrecovery.h"
 #include "miscadmin.h"
 #include "storage/procarray.h"
+#include "wal/checkpoint/checkpoint.h"
 #include "wal/replay/replay.h"
 #include "wal/replay/spill.h"
 #include "wal/recovery/spool.h"
@@ -155,7 +156,7 @@ add_entry(TransactionId xid, MotDoubt what, XLogRecPtr lsn, const char *ops, siz
 	for (;;)
 	{
 		/* nobody will ever apply it; nor is anybody left who makes room */
-		if (MotSpooling() && MotWalCurrentState() == MOT_WAL_REFUSED)
+		if (MotStateIs(MOT_IS_REFUSED))
 		{
 			if (ops == NULL && len > 0)
 				remove_file(lsn);

@@ -22,6 +22,8 @@
  * only memory-optimized tables change sees to it that there is one).  In the
  * same way recovery_min_apply_delay is for us to heed.
  *
+ * What is damaged refuses our tables, also when they have been served: heap tables are replayed on.
+ *
  * A record of a format that we do not know (format.h), from a primary with a newer
  * version, stops replay: as where a standby's settings are too small for its primary, who reads
  * goes on, until somebody resumes replay or restarts the server.
@@ -39,12 +41,16 @@
 #include "access/transam.h"
 #include "access/xlog_internal.h"
 #include "access/xlogrecovery.h"
+#include "access/xlogutils.h"
+#include "catalog/pg_database.h"
 #include "compat/compat.h"
 #include "format.h"
 #include "miscadmin.h"
 #include "postmaster/startup.h"
 #include "relation/relation.h"
 #include "storage/latch.h"
+#include "storage/lmgr.h"
+#include "storage/standby.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/wait_event.h"
@@ -84,6 +90,9 @@ static bool past_target = false;
 static void replay_redo(XLogReaderState *record);
 static bool is_known(XLogReaderState *record);
 static void pause_before(XLogReaderState *record);
+static void replay_or_refuse(XLogReaderState *record);
+static void refuse(const ErrorData *edata);
+static void end_readers(void);
 static void delay_commit(XLogReaderState *record);
 static void replay_desc(StringInfo buf, XLogReaderState *record);
 static const char *replay_identify(uint8 info);
@@ -239,7 +248,7 @@ replay_redo(XLogReaderState *record)
 		if (unlikely(!is_known(record)))
 			pause_before(record);
 		delay_commit(record);
-		MotReplayRecord(record);
+		replay_or_refuse(record);
 	}
 	else if ((XLogRecGetInfo(record) & MOT_XLOG_KIND) != MOT_XLOG_START)
 		passed_by = record->ReadRecPtr;
@@ -287,6 +296,90 @@ pause_before(XLogReaderState *record)
 	}
 }
 
+/* What is damaged keeps our tables from being read, and nothing else from being replayed. */
+static void
+replay_or_refuse(XLogReaderState *record)
+{
+	static uint32 seen = 0;
+	MemoryContext cxt = CurrentMemoryContext;
+	uint32		holdoff = InterruptHoldoffCount;
+	uint32		damaged;
+
+	PG_TRY();
+	{
+		MotReplayRecord(record);
+	}
+	PG_CATCH();
+	{
+		ErrorData  *edata;
+
+		if (geterrcode() != ERRCODE_DATA_CORRUPTED)
+			PG_RE_THROW();
+		EmitErrorReport();
+		edata = MotErrorTake(cxt);
+		LWLockReleaseAll();
+		InterruptHoldoffCount = holdoff;
+		if (!MotStateIs(MOT_IS_REFUSED))
+			refuse(edata);
+		FreeErrorData(edata);
+	}
+	PG_END_TRY();
+	/* (tables may have been given up, by sessions, too) */
+	damaged = MotStateDamagedCount();
+	if (unlikely(damaged > seen) && MotWalCurrentState() == MOT_WAL_READY)
+		end_readers();
+	seen = damaged;
+}
+
+/*
+ * From here on nothing of ours is applied, and no checkpoint written: the next start finds what this
+ * one has found.  Whoever loads does not know; that is refused when it is done.
+ */
+static void
+refuse(const ErrorData *edata)
+{
+	bool		ready;
+
+	LWLockAcquire(MotApplyLock, LW_EXCLUSIVE);
+	MotStateRefuse(edata->sqlerrcode, edata->message, edata->hint);
+	ready = MotWalCurrentState() == MOT_WAL_READY;
+	if (ready)
+		MotStateLoadDone();
+	LWLockRelease(MotApplyLock);
+	ereport(LOG,
+			(errmsg("replay goes on without memory-optimized tables")));
+	if (ready)
+		end_readers();
+}
+
+/*
+ * Sessions that may have read our tables must not go on to read them as of now beside heap tables of
+ * later: as where a database is dropped, they are ended.
+ */
+static void
+end_readers(void)
+{
+	int			n;
+	mot_table **tables;
+	Oid			last = InvalidOid;
+
+	if (!InHotStandby)
+		return;
+	tables = MotTables(InvalidOid, &n);
+	for (int i = 0; i < n; i++)
+	{
+		Oid			dbid = mot_table_host_db(tables[i]);
+
+		if (dbid == last)
+			continue;
+		LockSharedObjectForSession(DatabaseRelationId, dbid, 0, AccessExclusiveLock);
+		ResolveRecoveryConflictWithDatabase(dbid);
+		UnlockSharedObjectForSession(DatabaseRelationId, dbid, 0, AccessExclusiveLock);
+		last = dbid;
+	}
+	pfree(tables);
+}
+
 const char *
 MotRecordOpen(XLogReaderState *record, MotRecordHeader *header, size_t *len)
 {
@@ -312,12 +405,14 @@ static void
 delay_commit(XLogReaderState *record)
 {
 	MotRecordHeader header;
-	size_t		len;
+	int			format;
 
+	/* (what cannot be read is refused when it is applied) */
 	if (recovery_min_apply_delay <= 0 || !reachedConsistency ||
-		(XLogRecGetInfo(record) & MOT_XLOG_KIND) != MOT_XLOG_COMMIT)
+		(XLogRecGetInfo(record) & MOT_XLOG_KIND) != MOT_XLOG_COMMIT ||
+		MotRecordGetHeader(XLogRecGetData(record), XLogRecGetDataLen(record), &header, &format) == 0 ||
+		format > MOT_RECORD_FORMAT)
 		return;
-	(void) MotRecordOpen(record, &header, &len);
 	while (!PromoteIsTriggered() && !(IsPromoteSignaled() && CheckPromoteSignal()) && !MotPromoteFileExists())
 	{
 		long		wait = TimestampDifferenceMilliseconds(GetCurrentTimestamp(),
@@ -338,8 +433,6 @@ void
 MotReplayRecord(XLogReaderState *record)
 {
 	MotRecoveryStat *stat;
-	MotRecordHeader header;
-	size_t		len;
 
 	/* raises what there is to say if memory could not be reserved */
 	(void) MotEngineRequired();
@@ -348,8 +441,7 @@ MotReplayRecord(XLogReaderState *record)
 	if (record->ReadRecPtr < stat->checkpoint_lsn)
 		return;
 
-	(void) MotRecordOpen(record, &header, &len);
-	if ((XLogRecGetInfo(record) & MOT_XLOG_KIND) == MOT_XLOG_START && MotRecovers())
+	if ((XLogRecGetInfo(record) & MOT_XLOG_KIND) == MOT_XLOG_START && MotRecovers() && !MotStateIs(MOT_IS_REFUSED))
 		log_goes_on();
 	MotTrailNote(record);
 	MotSpoolThrottle();
@@ -488,6 +580,8 @@ replay(XLogReaderState *record)
 bool
 MotReplayCommitted(const char *ops, size_t len, XLogRecPtr lsn, TransactionId xid, const char *path)
 {
+	if (unlikely(MotStateIs(MOT_IS_REFUSED)))
+		return true;			/* nobody will ever apply it */
 	if (unlikely(MotSpooling()))
 		return MotSpoolAdd(ops, len, lsn, xid, path);
 	return MotApply(ops, len, lsn, xid);
