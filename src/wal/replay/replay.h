@@ -70,7 +70,7 @@ typedef struct MotReplayShared
 	 */
 	bool		past_target;
 	pg_atomic_uint32 room_wanted;	/* by sessions that apply */
-	pg_atomic_uint32 room_made; /* by leaving out tables, how often */
+	pg_atomic_uint32 room_made; /* tables left out for that */
 
 	/* spool.c; bytes are counted with what precedes each transaction */
 	pg_atomic_uint32 spooling;

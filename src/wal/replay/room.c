@@ -378,10 +378,10 @@ leave_out_largest(Noted *tables, int n)
 			continue;
 		without += tables[i].bytes;
 		any = true;
+		pg_atomic_fetch_add_u32(&MotReplay->room_made, 1);
 	}
 	least_bytes *= 2;
 	nnoted = 0;
-	pg_atomic_fetch_add_u32(&MotReplay->room_made, any);
 	return any;
 }
 
