@@ -234,7 +234,7 @@ sandbox_huge_pages()
 cluster_start()
 {
 	! declare -F cluster_before_start >/dev/null || cluster_before_start "$1"
-	as_user "$PGBIN/pg_ctl" -s -w -t 60 -D "$SANDBOX/$1" -l "$SANDBOX/$1.log" start ||
+	as_user "$PGBIN/pg_ctl" -s -w -t 180 -D "$SANDBOX/$1" -l "$SANDBOX/$1.log" start ||
 		{ tail -n 30 "$SANDBOX/$1.log" >&2; sandbox_die "the server did not start"; }
 }
 
