@@ -28,6 +28,7 @@
 #include "access/parallel.h"
 #include "access/xact.h"
 #include "compat/compat.h"
+#include "faults.h"
 #include "miscadmin.h"
 #include "utils/guc.h"
 #include "utils/timestamp.h"
@@ -161,6 +162,7 @@ MotHeldServe(void)
 	looked = now;
 	MotDecodedServe();
 	period = look() > MotHeldLimit / 2 ? NEAR_MS : ROUND_MS;
+	MOT_FAULT("held-looked");
 	return period;
 }
 

@@ -12,7 +12,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
-my @points = grep { !/^(damage|decoded|deleted|failure|left-out|prepare|prepared|read|renew|standby)-/ } split(' ', $ENV{MOT_FAULT_POINTS} // '');
+my @points = grep { !/^(damage|decoded|deleted|failure|held|left-out|maintenance|prepare|prepared|read|renew|standby)-/ } split(' ', $ENV{MOT_FAULT_POINTS} // '');
 @points = grep { $_ =~ /$ENV{POINTS}/ } @points if $ENV{POINTS};
 plan skip_all => 'not a build with fault points' unless @points;
 plan skip_all => 'heap tables have no fault points' if Ledger::default_engine() eq 'heap';
@@ -101,7 +101,7 @@ sub die_at
 
 	# after a clean shutdown, or in it
 	for (1 .. 100) { last if $ledger->answers; sleep 0.1 }
-	system_log('pg_ctl', '-D', $node->data_dir, '-m', 'fast', '-t', '30', 'stop');
+	system_log('pg_ctl', '-D', $node->data_dir, '-m', 'fast', 'stop');
 	if (reached($point, $from))
 	{
 		$ledger->wait_death(20) or return;
@@ -132,6 +132,8 @@ for my $point (@points)
 		last if defined($where = die_at($point, $from));
 		$ledger->kill_all or die 'processes do not die';
 		$ledger->wait_clients;
+		# (it may come to it only now)
+		$ledger->configure('mot.fault' => undef);
 		$node->start;
 		die 'not in order' if $ledger->verify;
 		$ledger->settle;

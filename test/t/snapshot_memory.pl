@@ -22,7 +22,7 @@ mot.analytics_hint = off
 parallel_setup_cost = 0
 parallel_tuple_cost = 0
 min_parallel_table_scan_size = 0
-});
+} . ($ENV{MOT_FAULT_POINTS} ? "mot.fault = 'held-looked:log'\n" : ''));
 $node->start;
 $node->safe_psql('postgres', q{
 	CREATE EXTENSION mot;
@@ -53,10 +53,18 @@ sub churn
 sub wait_until
 {
 	my ($query, $what) = @_;
-	my $end = time + 30;
+	my $end = time + $PostgreSQL::Test::Utils::timeout_default;
 	my $answer;
 	do { sleep 0.05; $answer = $watcher->query("SELECT $query") } while ($answer ne 't' && time < $end);
 	is($answer, 't', $what) or diag($watcher->query('TABLE mot_stat_snapshots'));
+}
+
+# the maintenance worker has looked what there is by now (the first look may have begun before)
+sub noted
+{
+	return sleep 1.2 unless $ENV{MOT_FAULT_POINTS};
+	$node->wait_for_log(qr/(?:"held-looked" reached.*){2}/s, -s $node->logfile);
+	return;
 }
 
 sub begin
@@ -99,13 +107,13 @@ cmp_ok($kept, '<', 2700000, '... about');
 my $later = begin('report', 'BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT sum(v) FROM t');
 seen($later);
 is($watcher->query("SELECT kept_bytes FROM mot_stat_snapshots WHERE pid = $later->{pid}"), '0', 'nothing for a later one');
-sleep 1.2;
+noted();
 is($s->query('SELECT sum(v) FROM t'), '0', 'less than the limit: it goes on');
 
 # ---------------------------------------------------------- who is ended
 churn(2);
 wait_until("kept_bytes > 4000000 FROM mot_stat_snapshots WHERE pid = $s->{pid}", 'more than the limit');
-sleep 1.2;
+noted();
 $s->{stderr} = '';
 $s->query('SELECT 1 FROM t WHERE id = 1');
 like($s->{stderr}, qr/too many superseded rows/, 'the older one is ended at its next statement');
@@ -126,7 +134,7 @@ for my $case ([ 'REPEATABLE READ, a statement of few rows', 'BEGIN ISOLATION LEV
 	seen($s);
 	churn(5);
 	wait_until("kept_bytes > 3500000 FROM mot_stat_snapshots WHERE pid = $s->{pid}", '... and keeps much');
-	sleep 1.2;
+	noted();
 	is_ended($s, $next, $what);
 }
 
@@ -160,7 +168,7 @@ for my $case ([ 'a role without the limit', 'patient', 'BEGIN ISOLATION LEVEL RE
 	seen($s);
 	churn(5);
 	wait_until("kept_bytes > 3500000 FROM mot_stat_snapshots WHERE pid = $s->{pid}", "$what keeps much");
-	sleep 1.2;
+	noted();
 	is($s->query('SELECT sum(v) FROM t'), $sum, '... and sees what it saw');
 	is($s->query("SELECT sum(v) FROM t; COMMIT"), $sum, '... until it ends');
 	$s->quit;
@@ -168,7 +176,7 @@ for my $case ([ 'a role without the limit', 'patient', 'BEGIN ISOLATION LEVEL RE
 $s = begin('strict', 'BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT sum(v) FROM t');
 seen($s);
 churn(5);
-sleep 1.2;
+noted();
 is_ended($s, 'SELECT sum(v) FROM t', 'a superuser for whom it is set');
 my ($ret, $out, $err) = $node->psql('postgres', 'SET mot.snapshot_memory = -1', extra_params => [ '-U', 'report' ]);
 like($err, qr/permission denied/, 'it is for superusers to set');
