@@ -356,7 +356,7 @@ sub in_background
 		exec(@command) or POSIX::_exit(127);
 	}
 	push @{ $self->{pids} }, $pid;
-	return;
+	return $pid;
 }
 
 sub start_without_waiting
@@ -367,7 +367,7 @@ sub start_without_waiting
 	# as PostgreSQL::Test::Cluster: a standby's name is cluster_name
 	delete local $ENV{PGAPPNAME};
 	system_log('pg_ctl', '-W', '-D', $node->data_dir, '-l', $node->logfile, 'start');
-	for (1 .. 500) { last if $self->postmaster; sleep 0.01 }
+	for (1 .. 100 * $PostgreSQL::Test::Utils::timeout_default) { last if $self->postmaster; sleep 0.01 }
 	$node->{_pid} = $self->postmaster;
 	return;
 }
@@ -385,7 +385,7 @@ sub ensure_up
 {
 	my ($self) = @_;
 	my $node = $self->{node};
-	my $until = time + 60;
+	my $until = time + $PostgreSQL::Test::Utils::timeout_default;
 
 	while (time < $until)
 	{

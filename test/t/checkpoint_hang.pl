@@ -29,7 +29,7 @@ sub terminate
 
 for my $wal_level ('replica', 'minimal')
 {
-	my (@late, @wrong);
+	my (@late, @wrong, @asked);
 
 	$node->stop;
 	$ledger->configure(wal_level => $wal_level, max_wal_senders => $wal_level eq 'minimal' ? 0 : 10);
@@ -42,8 +42,8 @@ for my $wal_level ('replica', 'minimal')
 		my $began = time;
 
 		# terminated before, during or after the checkpoint's beginning
-		$ledger->in_background('psql', '-X', '-q', '-c', 'SELECT pg_sleep(' . rand(0.05) . ')', '-c', terminate("mot $what"), $node->connstr('postgres'));
-		$ledger->in_background('psql', '-X', '-q', '-c', 'CHECKPOINT', $node->connstr('postgres')) if rand() < 0.5;
+		push @asked, $ledger->in_background('psql', '-X', '-q', '-c', 'SELECT pg_sleep(' . rand(0.05) . ')', '-c', terminate("mot $what"), $node->connstr('postgres'));
+		push @asked, $ledger->in_background('psql', '-X', '-q', '-c', 'CHECKPOINT', $node->connstr('postgres')) if rand() < 0.5;
 		sleep rand(0.05);
 		my ($ret, $out, $err) = $node->psql('postgres', "SET statement_timeout = '30s'; CHECKPOINT");
 		push @late, "round $round ($what): $err after " . int(time - $began) . ' s' if $ret != 0;
@@ -53,7 +53,7 @@ for my $wal_level ('replica', 'minimal')
 	is($node->safe_psql('postgres', 'SELECT failed FROM mot_stat_checkpoint'), '0', '... and none has failed') if $ledger->{engine} eq 'mot';
 	if ($wal_level eq 'replica')
 	{
-		$ledger->in_background('psql', '-X', '-q', '-c', terminate('mot checkpointer'), $node->connstr('postgres'));
+		push @asked, $ledger->in_background('psql', '-X', '-q', '-c', terminate('mot checkpointer'), $node->connstr('postgres'));
 		$node->backup('meanwhile');
 		ok(1, 'a backup begins while the worker is terminated');
 	}
@@ -62,17 +62,21 @@ for my $wal_level ('replica', 'minimal')
 		# a checkpoint is under way, slowly, when the worker comes
 		my $worker = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'mot checkpointer'";
 		my $from = -s $node->logfile;
-		my $pid;
+		my $other_than = sub {
+			$node->poll_query_until('postgres', "SELECT count(*) = 1 FROM ($worker) w WHERE pid <> $_[0]") or die;
+			return $node->safe_psql('postgres', $worker);
+		};
 
-		# the one that was terminated above may still be on its way, out or in
-		sleep 1.5;
-		$node->poll_query_until('postgres', "SELECT count(*) = 1 FROM ($worker) w") or die;
-		$pid = $node->safe_psql('postgres', $worker);
+		# the one that was terminated above may still be on its way out: the next one, then
+		waitpid($_, 0) for @asked;
+		my $pid = $other_than->(0);
+		$node->safe_psql('postgres', "SELECT pg_terminate_backend($pid)");
+		$pid = $other_than->($pid);
 		$node->safe_psql('postgres', 'CHECKPOINT; CREATE TABLE much USING heap AS SELECT repeat($$x$$, 500) FROM generate_series(1, 30000)');
 		$ledger->in_background('psql', '-X', '-q', '-c', q{SELECT pg_backup_start('slow', false)}, $node->connstr('postgres'));
-		for (1 .. 100) { last if slurp_file($node->logfile, $from) =~ /checkpoint starting: force wait/; sleep 0.1 }
+		$node->wait_for_log(qr/checkpoint starting: force wait/, $from);
 		$node->safe_psql('postgres', "SELECT pg_terminate_backend($pid)");
-		$node->poll_query_until('postgres', "SELECT count(*) = 1 FROM ($worker) w WHERE pid <> $pid");
+		$other_than->($pid);
 		sleep 0.2;
 		unlike(slurp_file($node->logfile, $from), qr/checkpoint starting: force wait.*checkpoint complete: wrote/s, 'a slow checkpoint is under way');
 		my ($ret, $out, $err) = $node->psql('postgres', "SET statement_timeout = '30s'; CHECKPOINT");

@@ -51,6 +51,7 @@ INSERT INTO hot VALUES (:id, :id, repeat('x', 200)) ON CONFLICT DO NOTHING;
 });
 	$node->pgbench('--no-vacuum --client=4 --jobs=2 --transactions=3000 --protocol=prepared',
 		0, [qr{number of failed transactions: 0 }], [qr{^$}], $what, \%scripts);
+	$node->poll_query_until('postgres', q{SELECT count(*) = 0 FROM pg_stat_activity WHERE application_name = 'pgbench'}) or die;
 }
 
 # as much work without a reader, for comparison

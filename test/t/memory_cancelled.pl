@@ -28,7 +28,7 @@ sub wait_for
 {
 	my ($what, $condition) = @_;
 	my $there = 0;
-	for (1 .. 300)
+	for (1 .. 10 * $PostgreSQL::Test::Utils::timeout_default)
 	{
 		last if $there = $condition->();
 		sleep 0.1;
@@ -64,10 +64,12 @@ sub check_rows
 	return;
 }
 
-my $session = begin_insert('deleted-key:error:1,failure-told:sleep:1', \my $said);
+my $session = begin_insert('deleted-key:error:1,failure-told:wait:1', \my $said);
 wait_for('it makes room', sub { slurp_file($node->logfile) =~ /"failure-told" reached/ });
 is(ask(q{SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE application_name = 'cancelled'}), 't', 'it is cancelled');
+append_to_file($node->data_dir . '/mot.fault.go', '');
 $session->finish;
+unlink $node->data_dir . '/mot.fault.go';
 like($said, qr/canceling statement due to user request/, '... and says so');
 like(slurp_file($node->logfile), qr/could not make an index key of a deleted row/, '... behind the message of the key');
 check_rows();

@@ -93,7 +93,7 @@ $labels->query_safe("BEGIN; SECURITY LABEL FOR mot ON ROLE one IS NULL; SECURITY
 session_fails(rows('b', 20000, 20500), '... also one that is less than there is');
 $labels->query_safe('DELETE FROM b WHERE id >= 2000');
 is($session->query('UPDATE b SET b = b WHERE id = 1') . $session->{stderr}, '', 'changes and deletes go on');
-ok($node->poll_query_until('postgres', "SELECT counted_bytes < 7000000 FROM mot_stat_memory_roles WHERE rolname = 'one'"), 'what was deleted does not count');
+ok($node->poll_query_until('postgres', "SELECT counted_bytes < 7000000 AND retired_objects = 0 FROM mot_stat_memory_roles, mot_stat_memory WHERE rolname = 'one'"), 'what was deleted does not count');
 like(failure("BEGIN; SECURITY LABEL FOR mot ON ROLE one IS 'max_size=40MB'; PREPARE TRANSACTION 'p'"),
 	qr/0A000: cannot PREPARE a transaction that has set limits/, 'it cannot be prepared');
 
@@ -177,6 +177,7 @@ is($node->safe_psql('d', 'DELETE FROM t; SELECT count(*) FROM t'), '0', 'and it 
 $node->safe_psql('d', q{ALTER TABLE t OWNER TO one; SECURITY LABEL FOR mot ON ROLE one IS NULL; INSERT INTO t (b) SELECT repeat('x', 1000) FROM generate_series(1, 2000)});
 sql('CREATE DATABASE e TEMPLATE d');
 is($node->safe_psql('e', rows('t (n, b)', 1, 12000) . "; SELECT max_bytes IS NULL FROM mot_stat_memory_databases WHERE datname = 'e'"), 't', "a copy has no limit");
+ok($node->poll_query_until('postgres', 'SELECT retired_objects = 0 FROM mot_stat_memory'), 'nothing is about to go');
 is(counted('one'), $node->safe_psql('d', q{SELECT sum(counted_bytes) FROM mot_stat_memory_databases}) - counted('two'), 'a role has what it has in all databases');
 sql('DROP DATABASE e');
 sql("SECURITY LABEL FOR mot ON ROLE one IS 'max_size=9MB'");

@@ -86,8 +86,9 @@ for my $settings ('SET mot.jit = off', 'SET mot.jit_above_executions = -1', 'SET
 {
 	$offset = -s $node->logfile;
 	$node->safe_psql('postgres', 'SELECT pg_stat_reset()');
-	$node->safe_psql(
+	my ($pid) = split /\n/, $node->safe_psql(
 		'postgres', qq{
+		SELECT pg_backend_pid();
 		$settings;
 		SET track_functions = 'pl';
 		SET log_min_duration_statement = 0;
@@ -95,6 +96,8 @@ for my $settings ('SET mot.jit = off', 'SET mot.jit_above_executions = -1', 'SET
 		EXECUTE c(3); EXECUTE c(5); EXECUTE c(0);
 		EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) EXECUTE c(4);
 	});
+	# (a session that goes on for a second tells of some of its calls before it ends)
+	$node->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $pid");
 	$node->poll_query_until('postgres', 'SELECT count(*) > 0 FROM counts');
 	my @logged = slurp_file($node->logfile, $offset) =~ /duration: [0-9.]+ ms/g;
 	push @seen, $node->safe_psql('postgres', 'TABLE counts') . ' calls, ' . scalar(@logged) . ' durations';

@@ -60,7 +60,8 @@ sub set_fault
 {
 	$subscriber->safe_psql('postgres', "ALTER SYSTEM SET mot.fault = '$_[0]'");
 	$subscriber->reload;
-	# the worker, too
+	# (who gets a connection now gets it when the server has told the worker, too)
+	$subscriber->safe_psql('postgres', 'SELECT 1');
 	usleep(300_000);
 	return;
 }
@@ -192,7 +193,7 @@ SKIP:
 		my $from = -s $subscriber->logfile;
 		set_fault('prepared-served:wait');
 		end('stop', $end);
-		for (1 .. 200) { last if slurp_file($subscriber->logfile, $from) =~ /fault point "prepared-served" reached/; usleep(50_000) }
+		$subscriber->wait_for_log(qr/fault point "prepared-served" reached/, $from);
 		is(prepared(), '0', "$end: the server has done with it");
 		$writer->query_safe('SELECT 1');
 		pass("$end: who has waited for a row goes on");
@@ -231,7 +232,7 @@ SKIP:
 	my $log_from = -s $subscriber->logfile;
 	set_fault('prepared-served:wait');
 	end('many', 'COMMIT');
-	for (1 .. 200) { last if slurp_file($subscriber->logfile, $log_from) =~ /fault point "prepared-served" reached/; usleep(50_000) }
+	$subscriber->wait_for_log(qr/fault point "prepared-served" reached/, $log_from);
 	$open[$_ - 19]->query("PREPARE TRANSACTION 'here$_'") for 19, 20;
 	is(prepared(), '20', 'as many are prepared as can be');
 	kill 'CONT', $maintenance;
@@ -261,7 +262,7 @@ SKIP:
 			set_fault("$point:killall");
 			prepare('step', $round % 2);
 		}
-		for (1 .. 200) { last if slurp_file($subscriber->logfile, $from) =~ /fault point "$point" reached/; usleep(50_000) }
+		$subscriber->wait_for_log(qr/fault point "$point" reached/, $from);
 		like(slurp_file($subscriber->logfile, $from), qr/fault point "$point" reached/, "$point is reached");
 		use_node($subscriber);
 		wait_death();
@@ -295,7 +296,7 @@ append_to_file($here, '\set id random(1, 10)' . "\nBEGIN;\n" . join('', map { "U
 sub bench
 {
 	my ($node, $file, $clients) = @_;
-	return IPC::Run::start([ 'pgbench', '-n', '-c', $clients, '-j', 1, '-T', 5, '--max-tries=1000', '-f', $file, '-h', $node->host, '-p', $node->port, 'postgres' ],
+	return IPC::Run::start([ 'pgbench', '-n', '-c', $clients, '-j', 1, '-T', 600, '--max-tries=1000', '-f', $file, '-h', $node->host, '-p', $node->port, 'postgres' ],
 		'>', '/dev/null', '2>', '/dev/null');
 }
 my @loads = (bench($publisher, $script, 4), bench($subscriber, $here, 1));
@@ -303,14 +304,15 @@ my $differ = 0;
 my $reads = 0;
 my $reader = $subscriber->background_psql('postgres');
 my $until = time + 6;
-while (time < $until)
+while (time < $until || $reads <= 20)
 {
 	my @all = split /\n/, $reader->query_safe(join(' UNION ALL ', map { "SELECT sum(v), sum(l), (SELECT count(*) FROM ${_}_once) FROM $_ WHERE id <= 10" } @names));
 	$differ++ if grep { $_ ne $all[0] } @all;
 	$reads++;
 }
 $reader->quit;
-$_->finish for @loads;
+$_->signal('INT'), $_->finish for @loads;
+$_->poll_query_until('postgres', q{SELECT count(*) = 0 FROM pg_stat_activity WHERE application_name = 'pgbench'}) or die for $publisher, $subscriber;
 cmp_ok($reads, '>', 20, "somebody has read ($reads times)");
 is($differ, 0, '... what is of one moment');
 $publisher->safe_psql('postgres', "ROLLBACK PREPARED '$_'") for split /\n/, $publisher->safe_psql('postgres', 'SELECT gid FROM pg_prepared_xacts');
@@ -331,7 +333,7 @@ $subscriber->safe_psql('postgres', "ALTER ROLE $name SET default_transaction_iso
 $subscriber->poll_query_until('postgres', 'SELECT count(*) = 0 FROM pg_stat_subscription WHERE pid IS NOT NULL');
 $subscriber->safe_psql('postgres', 'ALTER SUBSCRIPTION sub ENABLE');
 prepare('serial');
-for (1 .. 200) { last if slurp_file($subscriber->logfile, $from) =~ /cannot PREPARE a SERIALIZABLE/; usleep(50_000) }
+$subscriber->wait_for_log(qr/cannot PREPARE a SERIALIZABLE/, $from);
 like(slurp_file($subscriber->logfile, $from), qr/ERROR:  cannot PREPARE a SERIALIZABLE transaction of a subscription/, 'refused: SERIALIZABLE');
 $subscriber->safe_psql('postgres', "ALTER ROLE $name RESET default_transaction_isolation");
 end('serial', 'COMMIT');
