@@ -7,6 +7,9 @@
 use strict;
 use warnings;
 
+use FindBin;
+use lib "$FindBin::Bin/../doors";
+use Served;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -53,12 +56,7 @@ sub go
 sub reached
 {
 	my ($point, $from) = @_;
-	for (1 .. 600)
-	{
-		return 1 if slurp_file($node->logfile, $from) =~ /fault point "$point" reached/;
-		sleep 0.1;
-	}
-	die "$point is not reached";
+	return $node->wait_for_log(qr/fault point "$point" reached/, $from);
 }
 
 # a session with statements on their way, whose answers come later
@@ -240,30 +238,12 @@ for my $point (qw(replay-end replay-over load-begin load-sorted load-file load-a
 		my $seen = -s $node->logfile;
 		$node->start(fail_ok => 1);
 		reached($point, $seen);
-		$node->{_pid} = undef;
-		for (1 .. 600)
-		{
-			last if !-e "$data/postmaster.pid" || !kill(0, (split /\n/, slurp_file("$data/postmaster.pid"))[0]);
-			sleep 0.1;
-		}
-		sleep 0.1 while processes_left();
-		unlink "$data/postmaster.pid";
+		gone($node) or die;
 	}
 	fault('');
 	$node->start;
 	same("killed twice at $point");
 	query("UPDATE $_.small SET v = v + 1") for ('h', 'm');
-}
-
-# without tools: whose working directory is the data directory
-sub processes_left
-{
-	for my $link (glob('/proc/[0-9]*/cwd'))
-	{
-		my $cwd = readlink($link) // next;
-		return 1 if $cwd eq $data;
-	}
-	return 0;
 }
 
 # -------------------------------- the disk is full when some of the log is sorted
@@ -280,8 +260,8 @@ $node->stop('immediate');
 $from = -s $node->logfile;
 $node->start;
 reached('load-sorted', $from);
-my $stop = IPC::Run::start([ 'pg_ctl', '-D', $data, '-m', 'fast', '-t', '60', 'stop' ], '>', \my $stop_out, '2>', \my $stop_err);
-for (1 .. 600) { last if slurp_file($node->logfile, $from) =~ /received fast shutdown request/; sleep 0.1 }
+my $stop = IPC::Run::start([ 'pg_ctl', '-D', $data, '-m', 'fast', 'stop' ], '>', \my $stop_out, '2>', \my $stop_err);
+$node->wait_for_log(qr/received fast shutdown request/, $from);
 go();
 ok($stop->finish, 'a server that loads can be stopped');
 $node->{_pid} = undef;

@@ -82,7 +82,7 @@ $node = $ledger->node;
 $ledger->begin;
 fill_up(6 * 1024 * 1024);
 $ledger->start_clients(2);
-ok($ledger->wait_death(60), 'the disk of the log is full: the server stops, as it does with heap tables');
+ok($ledger->wait_death($PostgreSQL::Test::Utils::timeout_default), 'the disk of the log is full: the server stops, as it does with heap tables');
 $ledger->wait_clients;
 like(slurp_file($node->logfile), qr/PANIC:.*No space left on device/, '... with a PANIC');
 make_room();

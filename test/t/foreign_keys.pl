@@ -90,7 +90,8 @@ for my $round (1 .. $ENV{ROUNDS} // 3)
 {
 	my ($out, $err) = ('', '');
 	my $crash = $round < ($ENV{ROUNDS} // 3);
-	my $before = $node->safe_psql('postgres', join(' UNION ALL ', map { "SELECT sum(v) FROM p$_" } 0 .. $#pairs) . ' ORDER BY 1');
+	my $sums = join(' UNION ALL ', map { "SELECT sum(v) FROM p$_" } 0 .. $#pairs) . ' ORDER BY 1';
+	my $before = $node->safe_psql('postgres', $sums);
 	my $load = IPC::Run::start(
 		[ 'pgbench', '-n', '-c', 16, '-j', 2, '-M', $round == 2 ? 'simple' : 'prepared', '--max-tries', 100, '-T', $seconds + ($crash ? 60 : 0),
 			'-f', $script, $node->connstr('postgres') ],
@@ -98,6 +99,7 @@ for my $round (1 .. $ENV{ROUNDS} // 3)
 	if ($crash)
 	{
 		sleep $seconds;
+		for (1 .. $PostgreSQL::Test::Utils::timeout_default) { last if $node->safe_psql('postgres', $sums) ne $before; sleep 1 }
 		$node->stop('immediate');
 		eval { $load->finish };
 		$node->start;
@@ -111,7 +113,7 @@ for my $round (1 .. $ENV{ROUNDS} // 3)
 	unlike($err, qr/client \d+ aborted in command.*(?!server closed|terminat)ERROR/, 'no client met another error')
 	  or diag($err);
 	is(orphans(), '', $crash ? "no orphan after crash $round" : 'no orphan at the end');
-	isnt($node->safe_psql('postgres', join(' UNION ALL ', map { "SELECT sum(v) FROM p$_" } 0 .. $#pairs) . ' ORDER BY 1'), $before, '... and there was work');
+	isnt($node->safe_psql('postgres', $sums), $before, '... and there was work');
 	is($node->safe_psql('postgres', q{SELECT string_agg(first_problem, ', ') FROM pg_class c JOIN pg_am a ON a.oid = relam AND amname = 'mot', mot_verify(c.oid) WHERE relkind = 'r'}),
 		'', 'indexes have what rows say');
 }

@@ -6,6 +6,9 @@
 use strict;
 use warnings;
 
+use FindBin;
+use lib "$FindBin::Bin/../doors";
+use Served;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -91,22 +94,10 @@ for my $fault ('load-index:killall:3', 'load-index:kill:2', 'load-index:fatal:2'
 	$node->adjust_conf('postgresql.conf', 'mot.fault', "'$fault'");
 	my $from = -s $node->logfile;
 	$node->start(fail_ok => 1);
-	for (1 .. 300)
-	{
-		last if slurp_file($node->logfile, $from) =~ /fault point "load-index" reached/;
-		sleep 0.1;
-	}
-	like(slurp_file($node->logfile, $from), qr/fault point "load-index" reached/, "$fault: reached");
+	ok($node->wait_for_log(qr/fault point "load-index" reached/, $from), "$fault: reached");
 	sleep 0.5;
 	$node->stop('immediate', fail_ok => 1);
-	$node->{_pid} = undef;
-	for (1 .. 300)
-	{
-		last if !-e $node->data_dir . '/postmaster.pid' || !kill(0, (split /\n/, slurp_file($node->data_dir . '/postmaster.pid'))[0]);
-		sleep 0.1;
-	}
-	sleep 1;
-	unlink $node->data_dir . '/postmaster.pid';
+	gone($node) or die;
 	$node->adjust_conf('postgresql.conf', 'mot.fault', "''");
 	$node->start;
 	is(content(), $content, '... and all is there the next time');

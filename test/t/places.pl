@@ -10,7 +10,6 @@ use Served;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
-use Time::HiRes qw(sleep);
 
 $ENV{HWLOC_SYNTHETIC} = 'node:4 core:1 pu:2';
 my $node = PostgreSQL::Test::Cluster->new('primary');
@@ -54,7 +53,7 @@ for my $name (qw(old rr))
 {
 	my $s = { in => '', out => '', err => '' };
 	$s->{run} = IPC::Run::start([ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=0', '-d', $node->connstr('postgres') ],
-		'<', \$s->{in}, '>', \$s->{out}, '2>', \$s->{err}, IPC::Run::timeout(60));
+		'<', \$s->{in}, '>', \$s->{out}, '2>', \$s->{err}, IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
 	$session{$name} = $s;
 }
 
@@ -75,7 +74,7 @@ for my $how (qw(UPDATE DELETE))
 	$node->safe_psql('postgres', q{
 		CREATE TABLE IF NOT EXISTS log (i int) USING mot;
 		CREATE OR REPLACE FUNCTION slowly(n int) RETURNS int LANGUAGE plpgsql AS
-			$$ BEGIN INSERT INTO log VALUES (n); PERFORM pg_sleep(1.5); RETURN n; END $$;
+			$$ BEGIN INSERT INTO log VALUES (n); PERFORM pg_sleep(3); RETURN n; END $$;
 		SELECT place(} . $shift++ . q{)});
 	ask('old', 'BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM t');
 	$node->safe_psql('postgres', 'UPDATE t SET n = n + 1 WHERE id = 19000');
@@ -85,7 +84,7 @@ for my $how (qw(UPDATE DELETE))
 	$s->{in} .= $how eq 'UPDATE' ? "UPDATE t SET n = slowly(n) + 1, filler = 'seen' WHERE id = 19000;\n\\echo done\n" :
 		"DELETE FROM t WHERE id = 19000 AND slowly(n) > 0;\n\\echo done\n";
 	$s->{run}->pump_nb;
-	sleep 0.5;
+	$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'}) or die 'it calls no function';
 	like($node->safe_psql('postgres', q{SELECT mot_places_move('t')}), qr/versions [1-9]/, 'a version is moved');
 	ask('old', 'COMMIT');
 	$s->{run}->pump until $s->{out} =~ /done\n/;

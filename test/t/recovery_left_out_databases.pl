@@ -40,7 +40,7 @@ sub wait_for
 {
 	my ($what, $condition) = @_;
 	my $there = 0;
-	for (1 .. 300)
+	for (1 .. 10 * $PostgreSQL::Test::Utils::timeout_default)
 	{
 		last if $there = $condition->();
 		sleep 0.1;
@@ -79,7 +79,7 @@ $owner->quit;
 wait_for('the other comes back', sub { left_out() eq '0' });
 is(ask("SELECT count(*) FROM pg_locks l JOIN pg_stat_activity USING (pid) WHERE backend_type = 'mot checkpointer' AND locktype IN ('object', 'relation')"),
 	'0', 'its locks are gone');
-my ($status, $out, $error) = $node->psql('template1', 'DROP DATABASE locked', timeout => 20, timed_out => \my $late);
+my ($status, $out, $error) = $node->psql('template1', 'DROP DATABASE locked', timeout => $PostgreSQL::Test::Utils::timeout_default, timed_out => \my $late);
 ok(!$late && $status == 0, 'and the database can be dropped') or diag $error;
 
 done_testing();

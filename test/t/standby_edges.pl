@@ -77,12 +77,8 @@ sub held
 	$node->adjust_conf('postgresql.conf', 'mot.fault', "'$point:wait'");
 	unlink $node->data_dir . '/mot.fault.go';
 	$node->start;
-	for (1 .. 600)
-	{
-		return if slurp_file($node->logfile, $from) =~ /fault point "$point" reached/;
-		sleep 0.05;
-	}
-	die "$point was not reached";
+	$node->wait_for_log(qr/fault point "$point" reached/, $from);
+	return;
 }
 
 sub go
@@ -122,6 +118,8 @@ $before = content($primary);
 write_on();
 ok(waits(), '... and waits again');
 is(content($late), $before, '... with all of it');
+# (it applies what it has received)
+$primary->wait_for_catchup($late, 'flush', $primary->lsn('flush'));
 $late->promote;
 is(content($late), content($primary), 'a promotion does not wait for that');
 $late->stop;

@@ -58,12 +58,7 @@ sub go
 sub logged
 {
 	my ($what, $from) = @_;
-	for (1 .. 900)
-	{
-		return 1 if slurp_file($standby->logfile, $from) =~ $what;
-		sleep 0.1;
-	}
-	die "$what is not in the log";
+	return $standby->wait_for_log($what, $from);
 }
 
 sub reached { return logged(qr/fault point "$_[0]" reached/, $_[1]) }
@@ -250,9 +245,7 @@ for my $point ('load-begin', 'load-file', 'load-log')
 		my $startup = $standby->safe_psql('postgres', "SELECT pid FROM pg_stat_activity WHERE backend_type = 'startup'");
 		# that ends the server
 		kill 'KILL', $startup;
-		for (1 .. 600) { last if !-e data() . '/postmaster.pid'; sleep 0.1 }
-		$standby->{_pid} = undef;
-		unlink data() . '/postmaster.pid';
+		gone($standby) or die;
 		held($point);
 	}
 	go();
@@ -271,7 +264,7 @@ for my $point ('load-begin', 'load-file', 'load-log')
 # --------------------------------------------------------- a stop in it
 held('load-file');
 my $from = -s $standby->logfile;
-my $stop = IPC::Run::start([ 'pg_ctl', '-D', data(), '-m', 'fast', '-t', '60', 'stop' ], '>', \my $stop_out, '2>', \my $stop_err);
+my $stop = IPC::Run::start([ 'pg_ctl', '-D', data(), '-m', 'fast', 'stop' ], '>', \my $stop_out, '2>', \my $stop_err);
 logged(qr/received fast shutdown request/, $from);
 go();
 ok($stop->finish, 'a standby that loads can be stopped');

@@ -10,7 +10,6 @@ use Doors;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
-use Time::HiRes qw(sleep);
 
 plan skip_all => 'not a build with fault points' unless $ENV{MOT_FAULT_POINTS};
 
@@ -40,18 +39,14 @@ $standby->append_conf('postgresql.conf', "mot.fault = 'checkpoint-begin:error,lo
 $standby->reload;
 $primary->safe_psql('postgres', 'BEGIN; INSERT INTO h VALUES (2); INSERT INTO m VALUES (2); COMMIT; INSERT INTO m VALUES (3); INSERT INTO h VALUES (3)');
 $primary->stop;
-for (1 .. 100)
-{
-	last if $standby->safe_psql('postgres', 'SELECT pg_last_wal_replay_lsn() = pg_last_wal_receive_lsn()') eq 't';
-	sleep 0.1;
-}
+$standby->poll_query_until('postgres', 'SELECT pg_last_wal_replay_lsn() = pg_last_wal_receive_lsn()') or die;
 $standby->safe_psql('postgres', 'CHECKPOINT');
 $standby->stop('immediate');
 my $log = -s $standby->logfile;
-my $start = IPC::Run::start([ 'pg_ctl', '-D', $standby->data_dir, '-l', $standby->logfile, '-t', 60, 'start' ], '>&', \my $started);
+my $start = IPC::Run::start([ 'pg_ctl', '-D', $standby->data_dir, '-l', $standby->logfile, 'start' ], '>&', \my $started);
 $start->finish;
 $standby->_update_pid(1);
-for (1 .. 100) { last if slurp_file($standby->logfile, $log) =~ /"load-log" reached/; sleep 0.1 }
+$standby->wait_for_log(qr/"load-log" reached/, $log);
 
 my $old = $standby->background_psql('postgres', on_error_stop => 0);
 $old->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ');

@@ -137,7 +137,7 @@ $node->safe_psql('postgres', 'DROP FOREIGN TABLE wide');
 
 # this server has gone through one start: postgres, closed, and the database that is gone
 my $log = '';
-for (1 .. 300)
+for (1 .. 10 * $PostgreSQL::Test::Utils::timeout_default)
 {
 	$log = slurp_file($node->logfile, $logged);
 	last if ($log =~ /OID \d+, which is not there any more, have been dropped/ && $log =~ /of database "postgres" is not in the catalogue/ && $log =~ /of database "closed" is not in the catalogue/);
