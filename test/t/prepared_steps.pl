@@ -128,11 +128,11 @@ for my $point (qw(prepared-claimed prepared-decided prepared-left))
 	$committer->query_safe("SET mot.fault = '$point:wait'");
 	my $from = -s $node->logfile;
 	$committer->query_until(qr/started/, "\\echo started\nCOMMIT PREPARED 'step';\n");
-	for (1 .. 200) { last if slurp_file($node->logfile, $from) =~ /fault point "$point" reached/; usleep(50_000) }
+	$node->wait_for_log(qr/fault point "$point" reached/, $from);
 	my $reader = $node->background_psql('postgres');
 	$reader->query_until(qr/started/, "\\echo started\nSELECT (SELECT sum(v) FROM step_o), (SELECT sum(v) FROM step_f), (SELECT sum(v) FROM step_h);\n");
 	# another one who would end it
-	my ($ret, $out, $err) = $node->psql('postgres', "SET statement_timeout = '300ms'; ROLLBACK PREPARED 'step'");
+	my ($ret, $out, $err) = $node->psql('postgres', "SET statement_timeout = '" . ($point eq 'prepared-claimed' ? '1min' : '300ms') . "'; ROLLBACK PREPARED 'step'");
 	like($err, $point eq 'prepared-claimed' ? qr/prepared transaction with identifier "step" is busy/ : qr/canceling statement due to statement timeout|does not exist/, "$point: others cannot end it");
 	my $checkpointer = $node->background_psql('postgres');
 	$checkpointer->query_until(qr/started/, "\\echo started\nCHECKPOINT;\n");
@@ -159,7 +159,7 @@ for my $ddl ('ALTER TABLE step_X ALTER v TYPE numeric', 'CREATE INDEX step_X_t O
 	$committer->query_safe("SET mot.fault = 'prepared-decided:wait'");
 	my $from = -s $node->logfile;
 	$committer->query_until(qr/started/, "\\echo started\nCOMMIT PREPARED 'step';\n");
-	for (1 .. 200) { last if slurp_file($node->logfile, $from) =~ /fault point "prepared-decided" reached/; usleep(50_000) }
+	$node->wait_for_log(qr/fault point "prepared-decided" reached/, $from);
 	my $other = $node->background_psql('postgres');
 	$other->query_until(qr/started/, "\\echo started\n" . join('', map { my $s = $ddl =~ s/_X/_$_/gr; $s =~ s/TABLE/FOREIGN TABLE/ if $_ eq 'f' && $s !~ /INDEX|TRUNCATE/; "$s;" } qw(o f h)) . "\n");
 	usleep(500_000);

@@ -8,7 +8,7 @@ use warnings;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
-use Time::HiRes qw(usleep time);
+use Time::HiRes qw(usleep);
 
 my $node = PostgreSQL::Test::Cluster->new('primary');
 $node->init(allows_streaming => 1);
@@ -50,12 +50,10 @@ sub left_out
 	return $node->safe_psql('postgres', 'SELECT tab FROM mot_stat_left_out ORDER BY tab::text');
 }
 
-# within 40 seconds
 sub comes_back
 {
 	my ($what) = @_;
-	my $until = time + 40;
-	usleep(100_000) while $node->safe_psql('postgres', 'SELECT count(*) FROM mot_stat_left_out') ne '0' && time < $until;
+	$node->poll_query_until('postgres', 'SELECT count(*) = 0 FROM mot_stat_left_out');
 	is(left_out(), '', $what) or diag $node->safe_psql('postgres', 'SELECT * FROM mot_stat_left_out; SELECT * FROM mot_stat_tables');
 }
 

@@ -35,7 +35,7 @@ $standby->promote;
 $standby->safe_psql('postgres', "INSERT INTO made VALUES (5000, 'on the new timeline')");
 my $content = Ledger::content($standby);
 my $data = $standby->data_dir;
-for (1 .. 100) { last if glob("$data/mot/00000002*/manifest"); sleep 0.1 }
+for (1 .. 10 * $PostgreSQL::Test::Utils::timeout_default) { last if () = glob("$data/mot/00000002*/manifest"); sleep 0.1 }
 ok(scalar(glob("$data/mot/00000002*/manifest")), 'a checkpoint of memory-optimized tables is on the new timeline');
 my $log = slurp_file($standby->logfile);
 ok($log =~ /checkpoint starting: force.*/s && $& !~ /checkpoint complete: wrote/, '... and none of the server');

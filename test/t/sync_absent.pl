@@ -179,7 +179,7 @@ for my $table ('mot_t', 'heap_t')
 	$node->safe_psql('postgres', qq{
 		CREATE OR REPLACE PROCEDURE work() LANGUAGE plpgsql AS \$\$
 		BEGIN
-			FOR i IN 1 .. 1000 LOOP
+			FOR i IN 1 .. 100000 LOOP
 				UPDATE $table SET v = v + 1 WHERE id = 5;
 				COMMIT;
 				PERFORM pg_sleep(0.01);
