@@ -84,12 +84,7 @@ sub valid
 sub wait_for_point
 {
 	my ($point, $from) = @_;
-	for (1 .. 400)
-	{
-		return 1 if slurp_file($node->logfile, $from) =~ /fault point "\Q$point\E" reached/;
-		sleep 0.05;
-	}
-	return 0;
+	return $node->wait_for_log(qr/fault point "\Q$point\E" reached/, $from);
 }
 
 # the statement, held where the fault says, and what happens meanwhile

@@ -93,7 +93,7 @@ sub workers_are
 {
 	my ($running, $parked, $what) = @_;
 	my $are;
-	my $end = time + 20;
+	my $end = time + $PostgreSQL::Test::Utils::timeout_default;
 	do { sleep 0.03; $are = $watcher->query('SELECT running, parked FROM mot_stat_workers') } while ($are ne "$running|$parked" && time < $end);
 	is($are, "$running|$parked", $what);
 }
@@ -144,9 +144,7 @@ room(8, 0);
 my $at_inner = -s $node->logfile;
 $first = begin("$large; SET parallel_leader_participation = off",
 	'SELECT CASE WHEN id = 1 THEN inner_query() END, s FROM t WHERE id <= 1000 OR slow(v) < 0');
-my $inner_end = time + 60;
-sleep 0.1 while slurp_file($node->logfile, $at_inner) !~ /the inner query is over/ && time < $inner_end;
-like(slurp_file($node->logfile, $at_inner), qr/the inner query is over/, 'a query within another ends');
+ok($node->wait_for_log(qr/the inner query is over/, $at_inner), 'a query within another ends');
 workers_are(1, 3, '... long before that one does');
 quit($first, 1);
 workers_are(0, 0, '... whose workers go when it is cancelled');

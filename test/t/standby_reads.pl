@@ -149,7 +149,7 @@ cmp_ok($standby->safe_psql('postgres', 'SELECT max(v) FROM pairs'), '>', 50, 'an
 
 my $reader = IPC::Run::start(
 	[ 'psql', '-XAtq', '-d', $standby->connstr('postgres') ],
-	'<', \my $in, '>', \my $out, '2>', \my $err, IPC::Run::timeout(60));
+	'<', \my $in, '>', \my $out, '2>', \my $err, IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
 
 sub ask
 {
@@ -248,7 +248,7 @@ $primary->wait_for_catchup($standby, 'replay');
 ($out, $err, $in) = ('', '', '');
 $reader = IPC::Run::start(
 	[ 'psql', '-XAtq', '-d', $standby->connstr('postgres') ],
-	'<', \$in, '>', \$out, '2>', \$err, IPC::Run::timeout(60));
+	'<', \$in, '>', \$out, '2>', \$err, IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
 is(ask('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT sum(v) FROM wide'), '0', 'a reader has a snapshot');
 $primary->safe_psql('postgres', 'UPDATE wide SET v = v + 1') for 1 .. 15;
 $primary->wait_for_catchup($standby, 'replay');
@@ -263,7 +263,7 @@ like(slurp_file($standby->logfile), qr/LOG:  replay waits for memory that is ful
 # the server ends by itself; its file goes last
 sub has_given_up
 {
-	for (1 .. 300)
+	for (1 .. 10 * $PostgreSQL::Test::Utils::timeout_default)
 	{
 		last if !-e $standby->data_dir . '/postmaster.pid';
 		select(undef, undef, undef, 0.1);
