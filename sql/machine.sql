@@ -12,7 +12,7 @@ FROM mot_stat_machine;
 SELECT (SELECT partitions FROM mot_suggest_partitions(1 << 30, 'compute')) BETWEEN 1 AND (SELECT cpus FROM mot_stat_machine) AS partitions,
        coalesce(mot_cache_size(1), 1) > 0 AS cache;
 -- the maintenance worker looks at it
-DO $$ BEGIN FOR i IN 1..300 LOOP EXIT WHEN (SELECT readings > 0 FROM mot_stat_machine); PERFORM pg_sleep(0.1); END LOOP; END $$;
+DO $$ BEGIN FOR i IN 1..1800 LOOP EXIT WHEN (SELECT readings > 0 FROM mot_stat_machine); PERFORM pg_sleep(0.1); END LOOP; END $$;
 SELECT readings > 0 AS read FROM mot_stat_machine;
 
 -- the paper's: 4 nodes of 4 cores, one of these busy with others and one with us

@@ -4,7 +4,7 @@ CREATE FUNCTION mon_wait(condition text) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
     ok boolean;
 BEGIN
-    FOR i IN 1..300 LOOP
+    FOR i IN 1..1800 LOOP
         EXECUTE 'SELECT ' || condition INTO ok;
         EXIT WHEN ok;
         PERFORM pg_sleep(0.1);

@@ -490,7 +490,7 @@ CREATE FUNCTION endless(n int) RETURNS int LANGUAGE plpgsql AS $$ BEGIN WHILE n 
 SELECT endless(0) FROM generate_series(1, 3);
 CREATE FUNCTION endless_nothing(n int) RETURNS int LANGUAGE plpgsql AS $$ BEGIN IF n = 0 THEN RETURN 0; END IF; LOOP END LOOP; END $$;
 SELECT endless_nothing(0) FROM generate_series(1, 3);
-SET statement_timeout = '50ms';
+SET statement_timeout = '500ms';
 SELECT endless(1);
 SELECT endless_nothing(1);
 RESET statement_timeout;

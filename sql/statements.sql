@@ -246,7 +246,7 @@ BEGIN
 	RETURN 'done';
 EXCEPTION WHEN query_canceled THEN RETURN 'cancelled';
 END $$;
-SET statement_timeout = '100ms';
+SET statement_timeout = '500ms';
 SELECT st_timeout();
 RESET statement_timeout;
 

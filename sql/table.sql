@@ -207,7 +207,7 @@ SELECT tb_both('DELETE FROM k WHERE id > 1010');
 SELECT tb_twins('SELECT count(*), sum(v) FROM k');
 -- (entries of what has been deleted go when nobody can see it any more)
 DO $$ BEGIN
-	FOR i IN 1 .. 300 LOOP
+	FOR i IN 1 .. 1800 LOOP
 		EXIT WHEN (SELECT max(entries) = 12 FROM mot_verify('tb_mot.k'));
 		PERFORM pg_sleep(0.1);
 	END LOOP;

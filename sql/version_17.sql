@@ -7,7 +7,7 @@ SELECT name FROM pg_wait_events WHERE type = 'Extension' AND name LIKE 'mot%' OR
 -- the workers, when they have nothing to do
 DO $$
 BEGIN
-    FOR i IN 1..6000 LOOP
+    FOR i IN 1..18000 LOOP
         PERFORM pg_stat_clear_snapshot();
         IF (SELECT count(DISTINCT wait_event) FROM pg_stat_activity
             WHERE wait_event_type = 'Extension' AND wait_event IN ('mot_maintenance', 'mot_checkpoint_worker')) = 2 THEN

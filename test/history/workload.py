@@ -311,7 +311,7 @@ class Client(threading.Thread):
             options += " -c synchronous_commit=off"
         elif args.stall:
             options += " -c synchronous_commit=local"
-        for _ in range(600):
+        for _ in range(1800):
             try:
                 conn = psycopg2.connect(self.dsn or self.run_.dsn, application_name="history", options=options)
                 conn.autocommit = True
@@ -353,7 +353,7 @@ class Run:
         conn = psycopg2.connect(self.args.standby)
         conn.autocommit = True
         cur = conn.cursor()
-        for _ in range(600):
+        for _ in range(1800):
             cur.execute("SELECT count(*) FROM pg_class WHERE relname LIKE 'history_set%'")
             if cur.fetchone()[0] >= 3:
                 break
