@@ -163,7 +163,7 @@ class Run:
         return self.cur.fetchone()[0]
 
     def all_gone(self):
-        for _ in range(300):
+        for _ in range(1800):
             if self.get("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'churn'") == 0:
                 return True
             time.sleep(0.1)
@@ -172,7 +172,7 @@ class Run:
     def memory(self, most=0):
         """what is used, and what is still owed, when reclamation has caught up; a maintenance worker does it"""
         memory = None
-        for _ in range(50):
+        for _ in range(600):
             last = memory
             self.cur.execute("SELECT used_bytes, engine_bytes, retired_objects FROM mot_stat_memory")
             memory = self.cur.fetchone()

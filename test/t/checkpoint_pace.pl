@@ -47,6 +47,20 @@ sub niceness
 	return (split ' ', slurp_file("/proc/$pid/stat") =~ s/.*\) //sr)[16];
 }
 
+# a checkpoint has come to its rows
+sub helpers
+{
+	my ($postmaster) = slurp_file($node->data_dir . '/postmaster.pid') =~ /^(\d+)/;
+	return grep { Ledger::title($_) =~ /mot checkpoint helper/ } Ledger::children($postmaster);
+}
+
+sub under_way
+{
+	my $until = time + $PostgreSQL::Test::Utils::timeout_default;
+	sleep 0.05 while (() = helpers()) < 2 && time < $until;
+	return;
+}
+
 my $change = 'UPDATE big SET n = n + 1 WHERE id = 1';
 my $worker = q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'mot checkpointer'};
 my ($load, $load_in, $load_out);
@@ -94,12 +108,13 @@ begin_load();
 query($change);
 my $completed = query('SELECT completed FROM mot_stat_checkpoint');
 my $busy = IPC::Run::start([ 'psql', '-X', '-q', '-c', 'CHECKPOINT', $node->connstr('postgres') ], '>&', \my $checkpoint);
+under_way();
 sleep 2.5;
 is(query('SELECT completed FROM mot_stat_checkpoint'), $completed, 'beside a client it takes its time');
 
 # helpers give way to everybody else, also where each session has its own part of the processors
 my ($pm) = slurp_file($node->data_dir . '/postmaster.pid') =~ /^(\d+)/;
-my @helpers = grep { Ledger::title($_) =~ /mot checkpoint helper/ } Ledger::children($pm);
+my @helpers = helpers();
 is(scalar(@helpers), 2, 'helpers are at it');
 is(scalar(grep { niceness($_) > niceness($pm) } @helpers), 2, '... with lowered priority');
 SKIP:
@@ -121,6 +136,7 @@ query("ALTER SYSTEM RESET mot.checkpoint_share; SELECT pg_reload_conf()");
 # a cancelled one; the server's goes on, with what the slot keeps
 query($change);
 $busy = IPC::Run::start([ 'psql', '-X', '-q', '-c', 'CHECKPOINT', $node->connstr('postgres') ], '>&', \$checkpoint);
+under_way();
 sleep 1;
 cmp_ok(
 	seconds(sub {
@@ -143,6 +159,7 @@ query('ALTER SYSTEM RESET checkpoint_timeout; ALTER SYSTEM RESET checkpoint_comp
 query($change);
 my $pid = query($worker);
 $busy = IPC::Run::start([ 'psql', '-X', '-q', '-c', 'CHECKPOINT', $node->connstr('postgres') ], '>&', \$checkpoint);
+under_way();
 sleep 1;
 cmp_ok(
 	seconds(sub {
@@ -155,6 +172,7 @@ $node->poll_query_until('postgres', "SELECT count(*) = 1 FROM ($worker) w WHERE 
 # the server's stop; what was committed is there
 query($change);
 $busy = IPC::Run::start([ 'psql', '-X', '-q', '-c', 'CHECKPOINT', $node->connstr('postgres') ], '>&', \$checkpoint);
+under_way();
 sleep 1;
 my $n = query('SELECT n FROM small');
 cmp_ok(seconds(sub { $node->stop('fast') }), '<', 10, 'a pause does not keep the server from stopping');
@@ -169,6 +187,7 @@ query($change);
 my $sums = 'SELECT count(*), sum(n) FROM big';
 my $before = query($sums);
 $busy = IPC::Run::start([ 'psql', '-X', '-q', '-c', 'CHECKPOINT', $node->connstr('postgres') ], '>&', \$checkpoint);
+under_way();
 sleep 1;
 $node->stop('immediate');
 $_->finish for $busy, $load;
@@ -185,6 +204,7 @@ query('UPDATE big SET n = n + 1 WHERE id < 100000');
 $before = query($sums);
 my $oldest = (glob($node->data_dir . '/pg_wal/' . '[0-9A-F]' x 24))[0];
 $busy = IPC::Run::start([ 'psql', '-X', '-q', '-c', 'CHECKPOINT', $node->connstr('postgres') ], '>&', \$checkpoint);
+under_way();
 sleep 1;
 my ($postmaster) = slurp_file($node->data_dir . '/postmaster.pid') =~ /^(\d+)/;
 my @all = ($postmaster, Ledger::children($postmaster));
@@ -210,14 +230,10 @@ SKIP:
 	$node->stop('immediate');
 	$node->append_conf('postgresql.conf', "mot.fault = 'checkpoint-items:wait'\n");
 	my $log = -s $node->logfile;
-	my $start = IPC::Run::start([ 'pg_ctl', '-D', $node->data_dir, '-l', $node->logfile, '-t', 120, 'start' ], '>&', \my $started);
-	for (1 .. 600)
-	{
-		last if (() = slurp_file($node->logfile, $log) =~ /"checkpoint-items" reached/g) == 3;
-		sleep 0.1;
-	}
+	my $start = IPC::Run::start([ 'pg_ctl', '-D', $node->data_dir, '-l', $node->logfile, 'start' ], '>&', \my $started);
+	$node->wait_for_log(qr/(?:"checkpoint-items" reached.*){3}/s, $log);
 	($pm) = slurp_file($node->data_dir . '/postmaster.pid') =~ /^(\d+)/;
-	@helpers = grep { Ledger::title($_) =~ /mot checkpoint helper/ } Ledger::children($pm);
+	@helpers = helpers();
 	is(join(' ', map { niceness($_) - niceness($pm) } @helpers), '0 0', 'helpers keep their priority when all wait');
 	$node->append_conf('postgresql.conf', "mot.fault = ''\n");
 	open(my $go, '>', $node->data_dir . '/mot.fault.go') or die;

@@ -85,12 +85,25 @@ sub copied
 $primary->wait_for_replay_catchup($standby);
 my $load = load(12);
 sleep 1;
-# (making a slot there waits for what the primary logs of its running transactions)
-my $logs = IPC::Run::start([ 'psql', '-X', '-q', '-d', $primary->connstr('postgres'), '-c', 'DO $$ BEGIN FOR i IN 1 .. 200 LOOP PERFORM pg_log_standby_snapshot(); PERFORM pg_sleep(0.1); COMMIT; END LOOP; END $$' ], '>', '/dev/null', '2>', '/dev/null');
+# (making a slot there, or keeping one, waits for what the primary logs of its running transactions)
+sub log_transactions
+{
+	return IPC::Run::start([ 'psql', '-X', '-q', '-d', $primary->connstr('postgres'), '-c', 'DO $$ BEGIN LOOP PERFORM pg_log_standby_snapshot(); PERFORM pg_sleep(0.1); COMMIT; END LOOP; END $$' ], '>', '/dev/null', '2>', '/dev/null');
+}
+
+sub end_of_logs
+{
+	my ($logs) = @_;
+	$primary->safe_psql('postgres', q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'DO %'});
+	$logs->finish;
+	return;
+}
+
+my $logs = log_transactions();
 subscribe($standby, 'there', '');
 copied('from a standby, beside writers');
 $load->finish;
-$logs->finish;
+end_of_logs($logs);
 my $end = $primary->safe_psql('postgres', 'SELECT pg_current_wal_lsn()');
 $primary->wait_for_catchup($standby, 'replay', $end);
 $standby->wait_for_catchup('there', 'replay', $end);
@@ -107,8 +120,9 @@ if ($version >= 17)
 	subscribe($primary, 'over', ' WITH (failover = true, streaming = ' . ($version >= 18 ? 'parallel' : 'on') . ')');
 	copied('a slot that fails over');
 	$load->finish;
-	$primary->safe_psql('postgres', 'SELECT pg_log_standby_snapshot()');
+	$logs = log_transactions();
 	ok($standby->poll_query_until('postgres', "SELECT synced AND NOT temporary AND invalidation_reason IS NULL FROM pg_replication_slots WHERE slot_name = 'over'"), 'it is on the standby');
+	end_of_logs($logs);
 	$load = load(20);
 	sleep 4;
 	$primary->stop('immediate');
