@@ -103,7 +103,7 @@ sub meanwhile
 	$ender->query_safe("SET mot.fault = 'prepared-decided:wait'");
 	my $from = -s $node->logfile;
 	$ender->query_until(qr/started/, "\\echo started\n$end PREPARED 'ddl';\n");
-	for (1 .. 200) { last if slurp_file($node->logfile, $from) =~ /fault point "prepared-decided" reached/; usleep(50_000) }
+	$node->wait_for_log(qr/fault point "prepared-decided" reached/, $from);
 	my $seen = $other->query_until(qr/started\n/, "\\echo started\n" . join('', map { "$_;\n" } split /;\s*/, $sql));
 	usleep(300_000);
 	$look->() if $look;

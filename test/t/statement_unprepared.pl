@@ -13,6 +13,7 @@ my $node = PostgreSQL::Test::Cluster->new('unprepared');
 $node->init(allows_streaming => 1);
 $node->append_conf(
 	'postgresql.conf', q{
+autovacuum = off
 shared_preload_libraries = 'mot, pg_stat_statements'
 mot.max_memory = '128MB'
 mot.jit_prepare_above_executions = 0
