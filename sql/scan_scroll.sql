@@ -32,6 +32,18 @@ SELECT scroll_cost('UPDATE scroll_parts SET v = 1 WHERE CURRENT OF c');
 UPDATE scroll_parts SET v = 12 WHERE CURRENT OF c RETURNING *;
 COMMIT;
 DROP TABLE scroll_parts;
+-- (an ordinary table of few rows, for which reading all of them costs less)
+CREATE TABLE scroll_few (id integer PRIMARY KEY, v integer) USING mot;
+INSERT INTO scroll_few VALUES (1, 1), (2, 2);
+ANALYZE scroll_few;
+BEGIN;
+DECLARE c CURSOR FOR SELECT * FROM scroll_few;
+FETCH 1 FROM c;
+UPDATE scroll_few SET v = 12 WHERE CURRENT OF c RETURNING *;
+FETCH 1 FROM c;
+UPDATE scroll_few SET v = o.v FROM (VALUES (13)) o(v) WHERE CURRENT OF c RETURNING *;
+ROLLBACK;
+DROP TABLE scroll_few;
 
 -- the same moves on both kinds of table
 CREATE FUNCTION scroll_run(kind text, query text, moves text[], statement text) RETURNS text LANGUAGE plpgsql AS $$

@@ -300,6 +300,16 @@ price_paths(PlannerInfo *root, RelOptInfo *rel)
 
 	if (rows == rel->rows && rel->tuples >= MOT_MIN_SEQUENTIAL_ROWS)
 		return;
+
+	/*
+	 * it is no expression to evaluate: there may be no other path than the
+	 * one there is
+	 */
+	foreach_node(RestrictInfo, rinfo, rel->baserestrictinfo)
+	{
+		if (IsA(rinfo->clause, CurrentOfExpr))
+			return;
+	}
 	rel->rows = rows;
 	rel->pathlist = NIL;
 	path = create_seqscan_path(root, rel, rel->lateral_relids, 0);
