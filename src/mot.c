@@ -178,6 +178,8 @@ MotErrorTake(MemoryContext cxt)
 	return edata;
 }
 
+bool		MotCleansUp = false;
+
 void
 MotErrorLog(MemoryContext cxt, const char *what,...)
 {

@@ -90,6 +90,12 @@ extern ErrorData *MotErrorTake(MemoryContext cxt);
 extern void MotErrorLog(MemoryContext cxt, const char *what,...) pg_attribute_printf(2, 3);
 
 /*
+ * Set in PG_CATCH around what may reclaim, by who raises the error again afterwards: a hook that
+ * took an error of its own would forget that one with it, so what may fail is put off.
+ */
+extern bool MotCleansUp;
+
+/*
  * A part of the server's shared memory: so many bytes, and so many more for each
  * process.  It begins as zeroes, which is what atomic words are to begin with, too, unless
  * init says more.

@@ -63,8 +63,11 @@ make_key(const mot_index *index, const mot_version *version,
 	uint32		holdoff;
 	volatile bool done = false;
 
-	/* an error could not be caught: who is going would leave at once */
-	if (proc_exit_inprogress)
+	/*
+	 * an error could not be caught, by who is going, or would be taken for
+	 * the one that was
+	 */
+	if (proc_exit_inprogress || MotCleansUp)
 		return false;
 	HOLD_INTERRUPTS();
 	holdoff = InterruptHoldoffCount;

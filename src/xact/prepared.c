@@ -644,7 +644,9 @@ MotPreparedFinish(const char *gid, bool commit, void (*run) (void *arg), void *a
 	PG_CATCH();
 	{
 		/* it may have happened after the commit */
+		MotCleansUp = true;
 		settle_ending();
+		MotCleansUp = false;
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
@@ -728,9 +730,12 @@ MotPreparedNotRestored(void)
 {
 	if (mine == NULL)
 		return;
+	/* by an error, perhaps */
+	MotCleansUp = true;
 	if (mine_session != NULL)
 		mot_session_close(mine_session);
 	MotXactTheParticipant()->end(mine->storage, false);
+	MotCleansUp = false;
 	release(mine);
 	mine = NULL;
 	mine_session = NULL;

@@ -1,6 +1,6 @@
 # A statement makes room for itself among deleted rows, fails to make the index key of one, and is
 # cancelled meanwhile, or has no memory to say that it failed: it ends when it is out of the engine, and
-# the rows go as ever.
+# the rows go as ever; also where a process ends, or cleans up behind another error.
 
 use strict;
 use warnings;
@@ -18,6 +18,7 @@ autovacuum = off
 fsync = off
 shared_preload_libraries = 'mot'
 mot.max_memory = 64MB
+max_prepared_transactions = 1
 });
 $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION mot; CREATE FOREIGN TABLE t (id int PRIMARY KEY, word text) SERVER mot_server; CREATE INDEX ON t (word)');
@@ -92,6 +93,24 @@ $from = -s $node->logfile;
 $ending->quit;
 wait_for('a session that has deleted rows ends', sub { ask(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'}) eq '1' });
 unlike(slurp_file($node->logfile, $from), qr/FATAL/, '... as it should');
+check_rows();
+
+# who cleans up behind an error meets them, too: it is that error that is told
+$node->safe_psql('postgres', 'INSERT INTO t SELECT i, i FROM generate_series(1, 300) i');
+$reader = $node->background_psql('postgres', on_error_stop => 1);
+$reader->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM t');
+ask("BEGIN; DELETE FROM t WHERE id > 100; PREPARE TRANSACTION 'deletes'");
+ask("COMMIT PREPARED 'deletes'");
+kill 'STOP', $other;
+$reader->query_safe('COMMIT');
+$reader->quit;
+$from = -s $node->logfile;
+my ($ret, $out, $err) = $node->psql('postgres', q{SET mot.fault = 'prepared-claimed:error:1,deleted-key:error';
+	BEGIN; INSERT INTO t VALUES (0, 'x'); PREPARE TRANSACTION 'fails'; COMMIT PREPARED 'fails'});
+like($err, qr/ERROR:  fault point "prepared-claimed"/, 'COMMIT PREPARED fails as it would without them');
+like(slurp_file($node->logfile, $from), qr/"deleted-key" reached.*"prepared-claimed" reached/s, '... and they have failed before');
+is(ask('SELECT retired_objects > 0 FROM mot_stat_memory'), 't', '... so that the rows are there');
+ask("ROLLBACK PREPARED 'fails'");
 check_rows();
 
 $node->stop;

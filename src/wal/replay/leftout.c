@@ -754,7 +754,6 @@ bring_back_so(MotLeftOut *entry, bool all, bool plain, bool *clash)
 	bool		held = mot_snapshot_held(session) != MOT_TS_NONE;
 	Back	   *back = palloc0(sizeof(Back));
 	uint64		had = room_now(all);
-	MemoryContext cxt = CurrentMemoryContext;
 	volatile bool done = false;
 
 	back->entry = entry;
@@ -785,12 +784,11 @@ bring_back_so(MotLeftOut *entry, bool all, bool plain, bool *clash)
 	}
 	PG_CATCH();
 	{
-		/* what is reclaimed may fail, too, and forget this error with its own */
-		ErrorData  *edata = MotErrorTake(cxt);
-
 		MotKeysStayPlain = false;
+		MotCleansUp = true;
 		end_back(back, true);
-		ReThrowError(edata);
+		MotCleansUp = false;
+		PG_RE_THROW();
 	}
 	PG_END_TRY();
 	mot_snapshot_hold(session, MOT_TS_NONE);
