@@ -18,6 +18,7 @@
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
+#include "catalog/dependency.h"
 #include "catalog/index.h"
 #include "catalog/objectaccess.h"
 #include "catalog/partition.h"
@@ -28,12 +29,11 @@
 #include "catalog/pg_inherits.h"
 #include "compat/notnull.h"
 #include "relation/relation.h"
+#include "storage/lmgr.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
-
-uint64		MotPartitionsChanged = 0;
 
 static object_access_hook_type prev_object_access = NULL;
 
@@ -71,38 +71,50 @@ constraint_changed(Oid constraint, bool goes)
 
 /* ... those of the tables below, whom the server locks like this as well */
 static void
-tree_changed(Oid relid)
+tree_changed(Oid relid, LOCKMODE lockmode)
 {
-	if (MotTablesBelow(relid, NoLock) == NIL)
+	if (MotTablesBelow(relid, lockmode) == NIL)
 		return;
 	foreach_oid(oid, MotTablesBelow(relid, AccessExclusiveLock))
 		MotStorageDefinitionChanged(oid);
 }
 
-/* a partitioned table gets a partition, or loses one */
+/*
+ * A partitioned table gets a partition, or loses one.  Before one comes the server locks all that
+ * is below the default partition, but perhaps later than this.
+ */
 static void
 partition_changed(Oid partition, Oid parent)
 {
 	Oid			others;
+	bool		comes;
 
 	if (get_rel_relkind(parent) != RELKIND_PARTITIONED_TABLE)
 		return;
-	MotPartitionsChanged++;
-	tree_changed(partition);
+	comes = MotPartitionComes(parent, partition);
+	tree_changed(partition, NoLock);
 	others = get_default_partition_oid(parent);
-	if (OidIsValid(others) && others != partition)
-		tree_changed(others);
+	if (!OidIsValid(others) || others == partition)
+		return;
+	if (comes)
+		LockRelationOid(others, AccessExclusiveLock);
+	tree_changed(others, comes ? AccessExclusiveLock : NoLock);
 }
 
-/* (an index of our access method can also be a failed one on a heap table) */
+/*
+ * (An index of our access method can also be a failed one on a heap table.)  Of none of ours there
+ * is a concurrent way, see drop.c: its table or its name has changed hands since.
+ */
 static void
-drop_index(Oid indexoid)
+drop_index(Oid indexoid, bool concurrently)
 {
 	Oid			relid = IndexGetRelation(indexoid, true);
 	HeapTuple	tuple;
 
 	if (!OidIsValid(relid))
 		return;
+	if (concurrently && (MotIsMotTable(relid) || MotIsOrdinaryTable(relid)))
+		MotDdlRefuseReplaced(get_rel_name(indexoid), "DROP INDEX");
 	if (MotIsMotTable(relid))
 		MotStorageDropIndex(relid, indexoid);
 	else if (MotIsOrdinaryTable(relid))
@@ -150,7 +162,7 @@ mot_object_access(ObjectAccessType access, Oid class_id, Oid object_id, int sub_
 				MotStorageDropTable(object_id);
 			break;
 		case RELKIND_INDEX:
-			drop_index(object_id);
+			drop_index(object_id, (((ObjectAccessDrop *) arg)->dropflags & PERFORM_DELETION_CONCURRENTLY) != 0);
 			break;
 		default:
 			break;

@@ -332,11 +332,12 @@ prepare_expression(AlteredRel *altered, Relation rel, AlterTableCmd *cmd)
 }
 
 List *
-MotAlterBegin(Oid relid, List *cmds, LOCKMODE lockmode, const char *query_string)
+MotAlterBegin(Oid relid, List *cmds, bool inh, LOCKMODE lockmode, const char *query_string)
 {
 	List	   *altered_rels = NIL;
-	List	   *tables = MotTablesBelow(relid, lockmode);
-	bool		mixed = list_length(tables) < list_length(find_all_inheritors(relid, NoLock, NULL));
+	bool		below = MotAlterGoesBelow(cmds, inh, relid);
+	List	   *tables = below ? MotTablesBelow(relid, lockmode) : list_make1_oid(relid);
+	bool		mixed = below && list_length(tables) < list_length(find_all_inheritors(relid, NoLock, NULL));
 
 	foreach_oid(oid, tables)
 	{

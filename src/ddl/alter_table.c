@@ -19,13 +19,17 @@
 #include "access/relation.h"
 #include "access/table.h"
 #include "access/xact.h"
+#include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_depend.h"
+#include "catalog/pg_inherits.h"
 #include "catalog/pg_type.h"
 #include "commands/event_trigger.h"
 #include "commands/tablecmds.h"
 #include "commands/tablespace.h"
+#include "compat/calls.h"
+#include "compat/generated.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "parser/parse_type.h"
@@ -35,6 +39,7 @@
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
+#include "utils/syscache.h"
 
 /* ALTER TABLE taken apart */
 typedef struct AlterWork
@@ -62,6 +67,51 @@ MotAlterLockLevel(const AlterTableStmt *stmt, Oid relid)
 	if (has_command(stmt->cmds, AT_AddConstraint) && MotTablesBelow(relid, NoLock) != NIL)
 		return AccessExclusiveLock;
 	return AlterTableGetLockLevel(stmt->cmds);
+}
+
+/*
+ * Does it go to the tables below, and changes what their rows or indexes are?  Those the server will
+ * lock as it locks the table.
+ */
+bool
+MotAlterGoesBelow(const List *cmds, bool inh, Oid relid)
+{
+	if (!inh || !OidIsValid(MotAmOid(true)) || !has_subclass(relid))
+		return false;
+	foreach_node(AlterTableCmd, cmd, cmds)
+	{
+		Constraint *constraint;
+
+		switch (cmd->subtype)
+		{
+			case AT_AddColumn:
+			case AT_AlterColumnType:
+			case AT_SetNotNull:
+			case AT_DropNotNull:
+			case AT_ValidateConstraint:
+			case AT_DropConstraint:
+				return true;
+			case AT_AddConstraint:
+				constraint = castNode(Constraint, cmd->def);
+				if (constraint->contype == CONSTR_PRIMARY ||
+					((constraint->contype == CONSTR_CHECK || constraint->contype == CONSTR_NOTNULL) &&
+					 !constraint->is_no_inherit))
+					return true;
+				break;
+			default:
+				if (MotSetsExpression(cmd))
+					return true;
+				break;
+		}
+	}
+	return false;
+}
+
+/* (its schema may get another name meanwhile, and another of its own name come earlier in the path) */
+void
+MotAlterQualify(RangeVar *relation, Oid relid)
+{
+	relation->schemaname = get_namespace_name(get_rel_namespace(relid));
 }
 
 /* -------------------------------------------------------- rows as values */
@@ -237,9 +287,10 @@ run_commands(const MotUtility *u, AlterWork *work, Oid relid, List *cmds, LOCKMO
 	CheckTableNotInUse(rel, "ALTER TABLE");
 	relation_close(rel, NoLock);
 
-	altered = MotAlterBegin(relid, cmds, lockmode, u->query_string);
+	altered = MotAlterBegin(relid, cmds, work->stmt->relation->inh, lockmode, u->query_string);
 	stmt = makeNode(AlterTableStmt);
 	stmt->relation = copyObject(work->stmt->relation);
+	MotAlterQualify(stmt->relation, relid);
 	stmt->cmds = cmds;
 	stmt->objtype = work->stmt->objtype;
 	stmt->missing_ok = false;
@@ -298,16 +349,12 @@ alter_table_body(const MotUtility *u, void *arg)
 }
 
 bool
-MotAlterTable(const MotUtility *u, AlterTableStmt *stmt)
+MotAlterTable(const MotUtility *u, AlterTableStmt *stmt, Oid relid)
 {
-	Oid			relid;
 	AlterWork	work;
 
 	if (!OidIsValid(MotAmOid(true)) || stmt->objtype == OBJECT_INDEX ||
 		stmt->objtype == OBJECT_SEQUENCE || stmt->objtype == OBJECT_VIEW)
-		return false;
-	relid = MotDdlLookup(stmt->relation);
-	if (!OidIsValid(relid))
 		return false;
 	/* stored values of the table's row type would have to be read otherwise */
 	if (has_command(stmt->cmds, AT_AlterColumnType) && OidIsValid(get_rel_type_id(relid)))
@@ -325,7 +372,8 @@ MotAlterTable(const MotUtility *u, AlterTableStmt *stmt)
 			cmd->subtype == AT_DetachPartitionFinalize)
 			return false;
 	}
-	if (MotTablesBelow(relid, NoLock) == NIL)
+	if (!MotIsMotTable(relid) &&
+		(!MotAlterGoesBelow(stmt->cmds, stmt->relation->inh, relid) || MotTablesBelow(relid, NoLock) == NIL))
 		return false;
 
 	memset(&work, 0, sizeof(work));
@@ -423,6 +471,22 @@ lock_domain_relations(Oid domain)
 }
 
 static void
+name_domain(AlterDomainStmt *stmt, Oid domain)
+{
+	HeapTuple	tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(domain));
+	Form_pg_type type;
+
+	if (!HeapTupleIsValid(tuple))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("type \"%s\" does not exist", NameListToString(stmt->typeName))));
+	type = (Form_pg_type) GETSTRUCT(tuple);
+	stmt->typeName = list_make2(makeString(get_namespace_name(type->typnamespace)),
+								makeString(pstrdup(NameStr(type->typname))));
+	ReleaseSysCache(tuple);
+}
+
+static void
 alter_domain_body(const MotUtility *u, void *arg)
 {
 	AlterDomainStmt *stmt = (AlterDomainStmt *) arg;
@@ -440,6 +504,13 @@ alter_domain_body(const MotUtility *u, void *arg)
 	if (object_ownercheck(TypeRelationId, domain, GetUserId()) &&
 		(constraint == NULL || OidIsValid(get_domain_constraint_oid(domain, constraint, true)) == (stmt->subtype == 'V')))
 		passing = lock_domain_relations(domain);
+
+	/*
+	 * it may have been given another name while those were waited for, and
+	 * another one its
+	 */
+	if (LookupTypeNameOid(NULL, name, true) != domain)
+		name_domain(stmt, domain);
 	MotUtilityStep(u, (Node *) stmt);
 	CommandCounterIncrement();
 	foreach_oid(oid, passing)
@@ -479,17 +550,26 @@ MotAlterDomain(const MotUtility *u, AlterDomainStmt *stmt)
 bool
 MotReassignOwned(const MotUtility *u, ReassignOwnedStmt *stmt)
 {
+	LOCKTAG		tag;
+
 	if (!OidIsValid(MotAmOid(true)))
 		return false;
 	MotUtilityPass(u);
 
-	/* the indexes follow their tables */
+	/*
+	 * the indexes follow their tables, which are locked; others' tables are
+	 * nothing to us
+	 */
 	foreach_oid(oid, MotListTables())
 	{
-		Relation	rel = table_open(oid, AccessShareLock);
+		Relation	rel;
 
+		SET_LOCKTAG_RELATION(tag, MyDatabaseId, oid);
+		if (!MotLockHeldByMe(&tag, AccessExclusiveLock))
+			continue;
+		rel = table_open(oid, NoLock);
 		MotIndexesFollowOwner(rel);
-		table_close(rel, AccessShareLock);
+		table_close(rel, NoLock);
 	}
 	CommandCounterIncrement();
 	return true;

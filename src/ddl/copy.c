@@ -33,11 +33,15 @@ static void
 copy_to(const MotUtility *u, CopyStmt *stmt)
 {
 	Relation	rel = table_openrv(stmt->relation, AccessShareLock);
-	List	   *attnums = CopyGetAttnums(RelationGetDescr(rel), rel, stmt->attlist);
+	List	   *attnums;
 	SelectStmt *select = makeNode(SelectStmt);
 	RangeVar   *from = makeRangeVar(get_namespace_name(RelationGetNamespace(rel)),
 									pstrdup(RelationGetRelationName(rel)), -1);
 
+	/* what the server would not have copied, or not like this */
+	if (!MotIsMotTable(RelationGetRelid(rel)))
+		MotDdlRefuseReplaced(stmt->relation->relname, "COPY");
+	attnums = CopyGetAttnums(RelationGetDescr(rel), rel, stmt->attlist);
 	foreach_int(attnum, attnums)
 	{
 		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), attnum - 1);

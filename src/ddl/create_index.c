@@ -170,7 +170,7 @@ prepare_primary_key(Oid relid, Bitmapset *columns)
 	table_close(rel, NoLock);
 	if (cmds == NIL)
 		return;
-	altered = MotAlterBegin(relid, cmds, AccessExclusiveLock, NULL);
+	altered = MotAlterBegin(relid, cmds, true, AccessExclusiveLock, NULL);
 	AlterTableInternal(relid, cmds, true);
 	CommandCounterIncrement();
 	MotAlterFinish(altered, NULL);
@@ -369,7 +369,7 @@ create_index_body(const MotUtility *u, void *arg)
 	relid = RangeVarGetRelidExtended(stmt->relation, ShareRowExclusiveLock, 0,
 									 RangeVarCallbackOwnsRelation, NULL);
 	if (!MotIsMotTable(relid))
-		MotDdlRefuseReplaced(stmt->relation, "CREATE INDEX");
+		MotDdlRefuseReplaced(stmt->relation->relname, "CREATE INDEX");
 	stmt = transformIndexStmt(relid, stmt, u->query_string);
 
 	EventTriggerAlterTableStart(u->pstmt->utilityStmt);

@@ -60,7 +60,7 @@ extern void MotUtilityWhole(const MotUtility *u, MotUtilityBody body, void *arg)
 
 /* the relation a name means now, unlocked; InvalidOid if there is none */
 extern Oid	MotDdlLookup(const RangeVar *relation);
-extern void MotDdlRefuseReplaced(const RangeVar *relation, const char *command) pg_attribute_noreturn();
+extern void MotDdlRefuseReplaced(const char *relation, const char *command) pg_attribute_noreturn();
 extern bool MotDdlNamesMotTable(const RangeVar *relation);
 
 /* the same for an index: is it of the access method? */
@@ -71,8 +71,6 @@ extern bool MotDdlIsMotIndex(Oid indexoid);
 /* Each returns false if the statement is none of ours. */
 extern bool MotCreateForeignTable(const MotUtility *u, CreateForeignTableStmt *stmt);
 extern bool MotCreateIndex(const MotUtility *u, IndexStmt *stmt);
-extern bool MotAlterTable(const MotUtility *u, AlterTableStmt *stmt);
-extern LOCKMODE MotAlterLockLevel(const AlterTableStmt *stmt, Oid relid);
 extern bool MotAlterDomain(const MotUtility *u, AlterDomainStmt *stmt);
 extern bool MotReassignOwned(const MotUtility *u, ReassignOwnedStmt *stmt);
 extern bool MotDrop(const MotUtility *u, DropStmt *stmt);
@@ -83,6 +81,14 @@ extern bool MotReindex(const MotUtility *u, ReindexStmt *stmt);
 extern bool MotRepack(const MotUtility *u, RepackStmt * stmt);
 extern bool MotLockTable(const MotUtility *u, LockStmt *stmt);
 extern bool MotCopy(const MotUtility *u, CopyStmt *stmt);
+
+/* ALTER TABLE, of what is locked; and before it is, with which lock it will have to be */
+extern bool MotAlterTable(const MotUtility *u, AlterTableStmt *stmt, Oid relid);
+extern LOCKMODE MotAlterLockLevel(const AlterTableStmt *stmt, Oid relid);
+extern bool MotAlterGoesBelow(const List *cmds, bool inh, Oid relid);
+
+/* the name by which the server finds a locked table */
+extern void MotAlterQualify(RangeVar *relation, Oid relid);
 
 /* CREATE and ALTER EXTENSION, with heap as their script's default */
 extern bool MotExtensionScript(const MotUtility *u);
@@ -128,12 +134,12 @@ extern void MotRebuildIndex(Relation rel, Oid indexoid);
 
 /*
  * What an ALTER TABLE may change under the rows of MOT tables is found by
- * comparing before and after: MotAlterBegin remembers the MOT tables of the
- * inheritance tree (locked by the caller), and takes away indexes that ALTER
+ * comparing before and after: MotAlterBegin remembers the MOT tables that
+ * it goes to (inh: not ONLY; the caller has locked the table), and takes away indexes that ALTER
  * COLUMN TYPE would trip over; MotAlterFinish rewrites or checks their rows
  * and puts the indexes back.
  */
-extern List *MotAlterBegin(Oid relid, List *cmds, LOCKMODE lockmode, const char *query_string);
+extern List *MotAlterBegin(Oid relid, List *cmds, bool inh, LOCKMODE lockmode, const char *query_string);
 extern void MotIndexesFollowOwner(Relation rel);
 extern void MotAlterFinish(List *altered, Node *stmt);	/* the statement, for
 														 * event triggers */
@@ -189,14 +195,13 @@ extern List *MotDomainChecks(List *constraints, bool notnull, AttrNumber attnum)
 /* -------------------------------------------------------------- partition.c */
 
 /*
- * A statement that gives a partitioned table a partition (InvalidOid: one it makes, which has
- * no rows): that table, if there are MOT tables whose rows have to be looked at then, below the
- * partition or the default partition.  And when the statement is done, do that.
+ * Run a statement, and if it gives a partitioned table a partition look at the rows of MOT tables
+ * whom that concerns.
  */
-extern Oid	MotPartitionParent(Node *stmt, Oid *partition);
-extern void MotPartitionCheck(Oid parent, Oid partition);
-extern uint64 MotPartitionsChanged; /* how often one has come or gone: none
-									 * has if IF NOT EXISTS found it */
+extern void MotPartitionAround(Node *stmt, void (*run) (const MotUtility *u, Oid altered), const MotUtility *u, Oid altered);
+
+/* A partition comes, or (false) goes, or is nobody's who looks. */
+extern bool MotPartitionComes(Oid parent, Oid partition);
 
 /* --------------------------------------------------------------- database.c */
 

@@ -60,11 +60,7 @@ check_lock(const RangeVar *name, Oid relid, Oid old_relid, void *arg)
 	if (!OidIsValid(relid))
 		return;
 	if (!MotIsMotTable(relid))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("relation \"%s\" was replaced while LOCK TABLE waited for it",
-						name->relname),
-				 errhint("Run the statement again.")));
+		MotDdlRefuseReplaced(name->relname, "LOCK TABLE");
 	check_privileges(relid, *(LOCKMODE *) arg, GetUserId(), name->relname);
 }
 
@@ -143,10 +139,14 @@ lock_view(Oid viewoid, LOCKMODE mode, bool nowait, List *above)
 
 /* --------------------------------------------------------------- statement */
 
-static bool
-is_view(Oid relid)
+/* the server has locked it: only now it is known what it is */
+static void
+lock_if_view(const LockStmt *stmt, const RangeVar *name)
 {
-	return OidIsValid(relid) && get_rel_relkind(relid) == RELKIND_VIEW;
+	Oid			relid = MotDdlLookup(name);
+
+	if (OidIsValid(relid) && get_rel_relkind(relid) == RELKIND_VIEW)
+		lock_view(relid, stmt->mode, stmt->nowait, NIL);
 }
 
 /* what the server can lock */
@@ -154,14 +154,12 @@ static void
 lock_other(const MotUtility *u, const LockStmt *stmt, const RangeVar *name)
 {
 	LockStmt   *one = makeNode(LockStmt);
-	Oid			relid = MotDdlLookup(name);
 
 	one->relations = list_make1(copyObject((RangeVar *) name));
 	one->mode = stmt->mode;
 	one->nowait = stmt->nowait;
 	MotUtilityRun(u, (Node *) one);
-	if (is_view(relid))
-		lock_view(relid, stmt->mode, stmt->nowait, NIL);
+	lock_if_view(stmt, name);
 }
 
 bool
@@ -172,14 +170,15 @@ MotLockTable(const MotUtility *u, LockStmt *stmt)
 	if (!OidIsValid(MotAmOid(true)))
 		return false;
 	foreach(lc, stmt->relations)
-	{
-		Oid			relid = MotDdlLookup((RangeVar *) lfirst(lc));
-
-		if (OidIsValid(relid) && (MotIsMotTable(relid) || is_view(relid)))
-			break;
-	}
+		if (MotDdlNamesMotTable((RangeVar *) lfirst(lc)))
+		break;
 	if (lc == NULL)
-		return false;
+	{
+		MotUtilityPass(u);
+		foreach_ptr(RangeVar, name, stmt->relations)
+			lock_if_view(stmt, name);
+		return true;
+	}
 
 	RequireTransactionBlock(MotUtilityIsTopLevel(u), "LOCK TABLE");
 	if (stmt->mode > RowExclusiveLock)

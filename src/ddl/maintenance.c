@@ -265,7 +265,7 @@ reindex(ReindexStmt *stmt)
 										 RangeVarCallbackOwnsRelation, NULL);
 
 	if (!MotIsMotTable(relid))
-		MotDdlRefuseReplaced(stmt->relation, "REINDEX");
+		MotDdlRefuseReplaced(stmt->relation->relname, "REINDEX");
 	rel = table_open(relid, NoLock);
 	CheckTableNotInUse(rel, "REINDEX");
 	if (!OidIsValid(indexoid) && MotDefinitionTakeOver(rel))

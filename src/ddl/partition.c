@@ -10,6 +10,9 @@
  * no query that names its key.  The server looks at heap tables; foreign
  * tables it passes over, wherever they are below the two.
  *
+ * Which two these are is told by the object-access hook, when the server has locked what it
+ * has been named: before that the names, and the default partition, can change.
+ *
  *-------------------------------------------------------------------------
  */
 #include "ddl/ddl.h"
@@ -24,49 +27,29 @@
 #include "utils/lsyscache.h"
 #include "utils/partcache.h"
 
-Oid
-MotPartitionParent(Node *stmt, Oid *partition)
+/* a partition that a statement makes, or attaches; of nothing yet, until it has come */
+typedef struct NewPartition
 {
-	Oid			parent = InvalidOid;
-	Oid			others;
+	Oid			parent;
+	Oid			partition;
+} NewPartition;
 
-	*partition = InvalidOid;
-	if (IsA(stmt, CreateStmt) || IsA(stmt, CreateForeignTableStmt))
-	{
-		const CreateStmt *create = (const CreateStmt *) stmt;
+/* what the statement makes that is running; NULL: it is none of these */
+static NewPartition *adding = NULL;
 
-		if (create->partbound != NULL && !create->partbound->is_default && create->inhRelations != NIL)
-			parent = MotDdlLookup(linitial_node(RangeVar, create->inhRelations));
-	}
-	else if (IsA(stmt, AlterTableStmt))
-	{
-		/* (it comes alone, by the grammar) */
-		AlterTableCmd *cmd = linitial_node(AlterTableCmd, ((AlterTableStmt *) stmt)->cmds);
-
-		if (cmd->subtype == AT_AttachPartition)
-		{
-			parent = MotDdlLookup(((AlterTableStmt *) stmt)->relation);
-
-			/*
-			 * as the server will, and with the parent locked: see
-			 * lock_altered
-			 */
-			*partition = RangeVarGetRelid(castNode(PartitionCmd, cmd->def)->name,
-										  XactReadOnly ? NoLock : AccessExclusiveLock, true);
-		}
-	}
-	if (!OidIsValid(parent) || get_rel_relkind(parent) != RELKIND_PARTITIONED_TABLE)
-		return InvalidOid;
-	others = get_default_partition_oid(parent);
-	if ((OidIsValid(*partition) && MotTablesBelow(*partition, NoLock) != NIL) ||
-		(OidIsValid(others) && MotTablesBelow(others, NoLock) != NIL))
-		return parent;
-	return InvalidOid;
+bool
+MotPartitionComes(Oid parent, Oid partition)
+{
+	if (adding == NULL || OidIsValid(adding->parent))
+		return false;
+	adding->parent = parent;
+	adding->partition = partition;
+	return true;
 }
 
 /*
- * Every row below a table has to satisfy what the partitioned table asks of it
- * now.  (What the relation cache knows of the tables below may be older.)
+ * Every row below a table has to satisfy what the partitioned table asks of
+ * it now.  (What the relation cache knows of the tables below may be older.)
  */
 static void
 check_tree(Oid relid, bool is_default, bool attached)
@@ -89,16 +72,47 @@ check_tree(Oid relid, bool is_default, bool attached)
 	table_close(root, NoLock);
 }
 
-void
-MotPartitionCheck(Oid parent, Oid partition)
+static void
+check_new(const NewPartition *made, bool attached)
 {
-	bool		attached = OidIsValid(partition);
 	Oid			others;
 
 	CommandCounterIncrement();
-	others = get_default_partition_oid(parent);
-	if (attached)
-		check_tree(partition, false, true);
-	if (OidIsValid(others) && others != partition)
+	others = get_default_partition_oid(made->parent);
+	if (attached && MotTablesBelow(made->partition, NoLock) != NIL)
+		check_tree(made->partition, false, true);
+	if (OidIsValid(others) && others != made->partition && MotTablesBelow(others, NoLock) != NIL)
 		check_tree(others, true, attached);
+}
+
+/* (ATTACH PARTITION comes alone, by the grammar) */
+void
+MotPartitionAround(Node *stmt, void (*run) (const MotUtility *u, Oid altered), const MotUtility *u, Oid altered)
+{
+	bool		attaches = IsA(stmt, AlterTableStmt) &&
+	linitial_node(AlterTableCmd, ((AlterTableStmt *) stmt)->cmds)->subtype == AT_AttachPartition;
+	NewPartition *outer = adding;
+	NewPartition made = {InvalidOid, InvalidOid};
+
+	if (!attaches && !((IsA(stmt, CreateStmt) || IsA(stmt, CreateForeignTableStmt)) &&
+					   ((CreateStmt *) stmt)->partbound != NULL))
+	{
+		/* (who has an outer statement sees to it if this one fails) */
+		adding = NULL;
+		run(u, altered);
+		adding = outer;
+		return;
+	}
+	PG_TRY();
+	{
+		adding = &made;
+		run(u, altered);
+	}
+	PG_FINALLY();
+	{
+		adding = outer;
+	}
+	PG_END_TRY();
+	if (OidIsValid(made.parent))
+		check_new(&made, attaches);
 }

@@ -22,11 +22,13 @@
 #include "catalog/pg_inherits.h"
 #include "commands/event_trigger.h"
 #include "commands/tablecmds.h"
+#include "compat/calls.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "relation/relation.h"
 #include "tcop/cmdtag.h"
 #include "utils/backend_progress.h"
+#include "utils/lsyscache.h"
 #include "utils/syscache.h"
 #include "xact/xact.h"
 
@@ -128,13 +130,13 @@ MotDdlLookup(const RangeVar *relation)
 	return RangeVarGetRelid(relation, NoLock, true);
 }
 
-/* It was one of ours before it was locked. */
+/* It was one of ours before it was locked, or was none. */
 void
-MotDdlRefuseReplaced(const RangeVar *relation, const char *command)
+MotDdlRefuseReplaced(const char *relation, const char *command)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("relation \"%s\" was replaced while %s waited for it", relation->relname, command),
+			 errmsg("relation \"%s\" was replaced while %s waited for it", relation, command),
 			 errhint("Run the statement again.")));
 }
 
@@ -212,14 +214,18 @@ names_system_column(Node *node, void *context)
 	return raw_expression_tree_walker(node, names_system_column, context);
 }
 
-static void
-check_trigger(const CreateTrigStmt *stmt)
+static bool
+create_trigger(const MotUtility *u, const CreateTrigStmt *stmt)
 {
-	if (stmt->whenClause != NULL && names_system_column(stmt->whenClause, NULL) &&
-		MotDdlNamesMotTable(stmt->relation))
+	if (stmt->whenClause == NULL || !names_system_column(stmt->whenClause, NULL))
+		return false;
+	MotUtilityPass(u);
+	/* (only now it is known, and locked) */
+	if (MotDdlNamesMotTable(stmt->relation))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("trigger's WHEN condition cannot reference system columns of a memory-optimized table")));
+	return true;
 }
 
 static void
@@ -260,11 +266,8 @@ dispatch(const MotUtility *u)
 			return MotCreateForeignTable(u, (CreateForeignTableStmt *) stmt);
 		case T_IndexStmt:
 			return MotCreateIndex(u, (IndexStmt *) stmt);
-		case T_AlterTableStmt:
-			return MotAlterTable(u, (AlterTableStmt *) stmt);
 		case T_CreateTrigStmt:
-			check_trigger((CreateTrigStmt *) stmt);
-			return false;
+			return create_trigger(u, (CreateTrigStmt *) stmt);
 		case T_AlterDomainStmt:
 			return MotAlterDomain(u, (AlterDomainStmt *) stmt);
 		case T_ReassignOwnedStmt:
@@ -301,19 +304,31 @@ dispatch(const MotUtility *u)
 
 /*
  * What ALTER TABLE changes is told by what it changes, so that has to be locked: as long as it is
- * waited for, its name may be given to another table.  (What is read-only the server refuses.)
+ * waited for, its name may be given to another table, and others may come below it.  From then on
+ * it is called by its schema, too, since another of that name may come before it in the search path.
+ * (What is read-only the server refuses.)
  */
-static Oid
-lock_altered(const AlterTableStmt *stmt)
+static PlannedStmt *
+lock_altered(PlannedStmt *pstmt, Oid *relid)
 {
-	Oid			relid = MotDdlLookup(stmt->relation);
+	AlterTableStmt *stmt = castNode(AlterTableStmt, pstmt->utilityStmt);
+	LOCKMODE	lockmode;
 
+	*relid = MotDdlLookup(stmt->relation);
 	if (XactReadOnly)
-		return relid;
-	return AlterTableLookupRelation(unconstify(AlterTableStmt *, stmt), MotAlterLockLevel(stmt, relid));
+		return pstmt;
+	lockmode = MotAlterLockLevel(stmt, *relid);
+	*relid = AlterTableLookupRelation(stmt, lockmode);
+	if (!OidIsValid(*relid))
+		return pstmt;
+	if (MotAlterGoesBelow(stmt->cmds, stmt->relation->inh, *relid))
+		(void) find_all_inheritors(*relid, lockmode, NULL);
+	pstmt = copyObject(pstmt);
+	MotAlterQualify(castNode(AlterTableStmt, pstmt->utilityStmt)->relation, *relid);
+	return pstmt;
 }
 
-/* ordinary tables among those that ALTER TABLE has changed */
+/* ordinary tables among those that ALTER TABLE has changed: it has them to itself */
 static void
 mend_indexes(Oid relid)
 {
@@ -326,9 +341,13 @@ mend_indexes(Oid relid)
 	relids = find_all_inheritors(relid, NoLock, NULL);
 	foreach_oid(oid, relids)
 	{
+		LOCKTAG		tag;
 		Relation	rel;
 
-		rel = try_relation_open(oid, AccessShareLock);
+		SET_LOCKTAG_RELATION(tag, MyDatabaseId, oid);
+		if (!MotLockHeldByMe(&tag, AccessExclusiveLock))
+			continue;
+		rel = try_relation_open(oid, NoLock);
 		if (rel == NULL)
 			continue;
 		if (MotIsOrdinary(rel))
@@ -372,7 +391,7 @@ alter(const MotUtility *u, Oid relid)
 	}
 	PG_TRY();
 	{
-		if (!dispatch(u))
+		if (!MotAlterTable(u, stmt, relid))
 			MotUtilityPass(u);
 	}
 	PG_FINALLY();
@@ -387,43 +406,38 @@ alter(const MotUtility *u, Oid relid)
 }
 
 static void
+run(const MotUtility *u, Oid altered)
+{
+	if (OidIsValid(altered))
+		alter(u, altered);
+	else if (!dispatch(u))
+		MotUtilityPass(u);
+}
+
+static void
 mot_process_utility(PlannedStmt *pstmt, const char *query_string, bool read_only_tree,
 					ProcessUtilityContext context, ParamListInfo params,
 					QueryEnvironment *query_env, DestReceiver *dest, QueryCompletion *qc)
 {
+	MotUtility	u = {pstmt, query_string, read_only_tree, context, params, query_env, dest, qc};
 	Oid			altered = InvalidOid;
-	Oid			parent = InvalidOid;
-	Oid			partition;
-	uint64		partitions = MotPartitionsChanged;
-	bool		done = false;
 
 	/*
 	 * a failed transaction may not look at catalogues, and runs nothing of
 	 * these
 	 */
-	if (IsTransactionState())
+	if (!IsTransactionState())
 	{
-		MotUtility	u = {mot_default_engine == MOT_DEFAULT_MOT ? MotUseDefaultEngine(pstmt) : pstmt,
-		query_string, read_only_tree, context, params, query_env, dest, qc};
-
-		pstmt = u.pstmt;
-		if (IsA(pstmt->utilityStmt, AlterTableStmt))
-			altered = lock_altered(castNode(AlterTableStmt, pstmt->utilityStmt));
-		parent = MotPartitionParent(pstmt->utilityStmt, &partition);
-		if (MotUtilityIsTopLevel(&u))
-			MotReindexes = IsA(pstmt->utilityStmt, ReindexStmt);
-		if (!OidIsValid(altered))
-			done = dispatch(&u);
-		else
-		{
-			alter(&u, altered);
-			done = true;
-		}
+		MotUtilityPass(&u);
+		return;
 	}
-	if (!done)
-		next_utility(pstmt, query_string, read_only_tree, context, params, query_env, dest, qc);
-	if (OidIsValid(parent) && MotPartitionsChanged != partitions)
-		MotPartitionCheck(parent, partition);
+	if (mot_default_engine == MOT_DEFAULT_MOT)
+		u.pstmt = MotUseDefaultEngine(pstmt);
+	if (IsA(pstmt->utilityStmt, AlterTableStmt))
+		u.pstmt = lock_altered(pstmt, &altered);
+	if (MotUtilityIsTopLevel(&u))
+		MotReindexes = IsA(pstmt->utilityStmt, ReindexStmt);
+	MotPartitionAround(u.pstmt->utilityStmt, run, &u, altered);
 	if (OidIsValid(altered))
 		mend_indexes(altered);
 }
