@@ -297,6 +297,8 @@ xact_callback(XactEvent event, void *arg)
 
 		case XACT_EVENT_ABORT:
 		case XACT_EVENT_PARALLEL_ABORT:
+			/* who cleaned up may have failed at that */
+			MotCleansUp = false;
 			finish_abort();
 			break;
 
