@@ -129,6 +129,9 @@ extern bool MotReplayCommitted(const char *ops, size_t len, XLogRecPtr lsn, Tran
  * position.  Those before the checkpoint's C are passed over.
  */
 extern void MotReplayRecord(XLogReaderState *record);
+extern void MotReplayOrRefuse(XLogReaderState *record); /* what is damaged,
+														 * unless its log is not
+														 * kept */
 
 /* what a record has behind its header; raises for one of an unknown format, or that is too short */
 extern const char *MotRecordOpen(XLogReaderState *record, MotRecordHeader *header, size_t *len);
@@ -253,7 +256,7 @@ extern pid_t MotStateReplayPid(void);	/* who called the first, until
 extern void MotStateForgetReplayPid(void);
 extern void MotStateDamage(Oid dbid, Oid relid, const char *why);	/* marks it; undone by
 																	 * DROP, TRUNCATE */
-extern uint32 MotStateDamagedCount(void);
+extern uint32 MotStateDamages(void);	/* how often */
 extern bool MotStateIsDamaged(Oid dbid, Oid relid);
 extern void MotStateHeal(Oid dbid, Oid relid);
 extern void MotStateSetWritable(bool writable);

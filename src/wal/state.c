@@ -58,6 +58,8 @@ typedef struct Shared
 	pg_atomic_uint32 state;		/* MotWalState, UNLOADED at first */
 	pg_atomic_uint32 flag[MOT_STATE_FLAGS];
 	pg_atomic_uint32 ndamaged;
+	pg_atomic_uint32 damages;	/* how often, also of those that are whole
+								 * again */
 	pg_atomic_uint32 failures;	/* attempts to become writable that failed */
 	pg_atomic_uint64 loaded_ts; /* see MotStateSetLoaded */
 	pg_atomic_uint64 preserve;	/* the checkpoint in which damage was ignored:
@@ -625,6 +627,7 @@ MotStateDamage(Oid dbid, Oid relid, const char *why)
 	bool		more = false;
 	uint32		n;
 
+	pg_atomic_fetch_add_u32(&shared->damages, 1);
 	SpinLockAcquire(&shared->mutex);
 	n = pg_atomic_read_u32(&shared->ndamaged);
 	if (find_damaged(dbid, relid) < 0)
@@ -649,9 +652,9 @@ MotStateDamage(Oid dbid, Oid relid, const char *why)
 }
 
 uint32
-MotStateDamagedCount(void)
+MotStateDamages(void)
 {
-	return pg_atomic_read_u32(&shared->ndamaged);
+	return pg_atomic_read_u32(&shared->damages);
 }
 
 bool

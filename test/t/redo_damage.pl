@@ -283,10 +283,12 @@ is($standby->safe_psql('postgres', "$digest{keyed}"), "$rows{keyed} 4,4", 'TRUNC
 $standby->stop;
 
 # what cannot be taken apart is met by who replays, whether somebody loads meanwhile or has done so;
-# and when the standby is promoted it is a server of heap tables
+# what is in doubt, by who finds it committed: a session, or the end of recovery.  When the standby
+# is promoted it is a server of heap tables, also if that is while they are loaded.
 for my $case (
-	[ 'another kind', '', 0x70, record(''), qr/$LOG unknown kind 112/ ],
-	[ 'no header', 'load-begin', COMMIT, '', qr/$LOG too short/ ])
+	[ 'another kind', '', 0x70, sub { record('') }, qr/$LOG unknown kind 112/ ],
+	[ 'no header', 'load-begin', COMMIT, sub { '' }, qr/$LOG too short/ ],
+	[ 'a mixed transaction', '', MIXED, sub { record(table('keyed') . delete_by(int_key(9))) }, qr/$ROW "public\.keyed": a row is not there/ ])
 {
 	my ($what, $point, $kind, $bytes, $why) = @$case;
 	query("$fill; CHECKPOINT");
@@ -297,25 +299,61 @@ for my $case (
 	$other->append_conf('postgresql.conf', "mot.fault = '" . ($point ? "$point:wait" : '') . "'\n");
 	$other->start;
 	$other->poll_query_until('postgres', "SELECT state = 'ready' FROM mot_stat_recovery") unless $point;
-	log_record($kind, $bytes);
-	query('INSERT INTO beside VALUES (4, 4); INSERT INTO heap VALUES (8)');
-	$node->wait_for_catchup($other, 'replay');
+	my $is_refused = "SELECT state = 'refused' FROM mot_stat_recovery";
+	if ($kind == MIXED)
+	{
+		query("BEGIN; INSERT INTO heap VALUES (8); SELECT mot_test_log($kind, '\\x" . unpack('H*', $bytes->()) . "'); COMMIT");
+		$node->wait_for_catchup($other, 'replay');
+		like(error_of($other, 'SELECT * FROM beside'), qr/ERROR:  XX001: $why/, "$what: who finds it committed says so");
+	}
+	else
+	{
+		log_record($kind, $bytes->());
+		query('INSERT INTO beside VALUES (4, 4); INSERT INTO heap VALUES (8); CHECKPOINT');
+		$node->wait_for_catchup($other, 'replay');
+	}
+	if (!$point && $kind != MIXED)
+	{
+		refuses($other, $why, $what);
+		# behind a restart point it is read by who loads
+		$other->safe_psql('postgres', 'CHECKPOINT');
+		$other->stop('immediate');
+		$other->start;
+		$other->poll_query_until('postgres', $is_refused) or die;
+		refuses($other, $why, '... started behind it');
+	}
+	$other->promote;
 	append_to_file($other->data_dir . '/mot.fault.go', '');
 	$other->wait_for_log(qr/ERROR:  XX001: $why/);
-	$other->poll_query_until('postgres', "SELECT state = 'refused' FROM mot_stat_recovery") or die;
-	refuses($other, $why, $what);
-	$other->promote;
+	$other->poll_query_until('postgres', $is_refused) or die;
 	$other->append_conf('postgresql.conf', "mot.fault = ''\n");
-	for my $how ('once it is promoted', '... and started again')
+	for my $how ("$what: once it is promoted", '... and started again')
 	{
 		refuses($other, $why, $how);
 		query('INSERT INTO heap VALUES (9)');
-		$other->safe_psql('postgres', 'INSERT INTO heap VALUES (9); CHECKPOINT');
+		is($other->safe_psql('postgres', "SET statement_timeout = '60s'; INSERT INTO heap VALUES (9); CHECKPOINT; SELECT 1"), '1', '... with checkpoints of the server');
 		$other->stop('immediate');
 		$other->start;
-		$other->poll_query_until('postgres', "SELECT state = 'refused' FROM mot_stat_recovery") or die;
+		$other->poll_query_until('postgres', $is_refused) or die;
 	}
 	$other->stop;
 }
+
+# where nothing keeps the log, which the next start needs, replay stops
+query("$fill; CHECKPOINT");
+$node->backup('without');
+my $without = PostgreSQL::Test::Cluster->new('without');
+$without->init_from_backup($node, 'without', has_streaming => 1);
+$without->append_conf('postgresql.conf', "max_replication_slots = 0\n");
+$without->start;
+$without->poll_query_until('postgres', "SELECT state = 'ready' FROM mot_stat_recovery") or die;
+log_record(COMMIT, record(table('keyed') . delete_by(int_key(9))));
+$without->wait_for_log(qr/FATAL:  XX001: $ROW "public\.keyed": a row is not there\n.*\n.*HINT:  $BACKUP.*database system is shut down/s);
+$without->_update_pid(0);
+$without->append_conf('postgresql.conf', "mot.ignore_damaged = on\n");
+$without->start;
+$node->wait_for_catchup($without, 'replay');
+is($without->safe_psql('postgres', $digest{beside}), '1,1 2,2 3,3', 'without a slot a standby stops, and others are there with mot.ignore_damaged');
+$without->stop;
 
 done_testing();

@@ -482,7 +482,11 @@ one_round(void)
 {
 	MotSlotLetGo();
 	if (MotWalCurrentState() != MOT_WAL_READY)
+	{
+		/* refused, though it was loaded */
+		disarm();
 		return SLEEP_MS;
+	}
 	if (!is_active() && !MotStateIs(MOT_IS_ASKED))
 	{
 		disarm();

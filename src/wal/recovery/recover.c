@@ -291,7 +291,11 @@ MotRecoverBegin(const MotManifest *m, const char *directory)
 static void
 replay_one(void *arg, XLogReaderState *record)
 {
-	MotReplayRecord(record);
+	/* (the same by whom it is read: rmgr.c) */
+	if (AmStartupProcess() && ArchiveRecoveryRequested && !mot_ignore_damaged)
+		MotReplayOrRefuse(record);
+	else
+		MotReplayRecord(record);
 	reached = record->EndRecPtr;
 }
 

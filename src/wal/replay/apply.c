@@ -123,7 +123,13 @@ apply_all(mot_session *session, mot_ts held, const char *ops, size_t len, XLogRe
 	memset(&redo, 0, sizeof(redo));
 	redo.session = session;
 	redo.lsn = lsn;
-	redo.gives_up = mot_ignore_damaged;
+
+	/*
+	 * (on a standby that is served, by who replays, who ends those who read
+	 * it)
+	 */
+	redo.gives_up = mot_ignore_damaged &&
+		(MotRecovers() || !RecoveryInProgress() || MotWalCurrentState() != MOT_WAL_READY);
 	definitions = aborted = false;
 	MotRoomTry();
 	redo.cxt = cxt;

@@ -22,7 +22,8 @@
  * only memory-optimized tables change sees to it that there is one).  In the
  * same way recovery_min_apply_delay is for us to heed.
  *
- * What is damaged refuses our tables, also when they have been served: heap tables are replayed on.
+ * What is damaged refuses our tables, also when they have been served: heap tables are replayed on,
+ * as long as the slot keeps the log for the next start.
  *
  * A record of a format that we do not know (format.h), from a primary with a newer
  * version, stops replay: as where a standby's settings are too small for its primary, who reads
@@ -90,9 +91,12 @@ static bool past_target = false;
 static void replay_redo(XLogReaderState *record);
 static bool is_known(XLogReaderState *record);
 static void pause_before(XLogReaderState *record);
-static void replay_or_refuse(XLogReaderState *record);
+static void do_or_refuse(void (*what) (XLogReaderState *record), XLogReaderState *record);
+static bool log_is_kept(void);
 static void refuse(const ErrorData *edata);
-static void end_readers(void);
+static List *end_readers(void);
+static void let_in(List *databases);
+static void decide(XLogReaderState *record);
 static void delay_commit(XLogReaderState *record);
 static void replay_desc(StringInfo buf, XLogReaderState *record);
 static const char *replay_identify(uint8 info);
@@ -190,6 +194,8 @@ replay_cleanup(void)
 		return;
 	}
 	MotStandbyAwait();
+	/* what is in doubt may be damaged, too */
+	do_or_refuse(decide, NULL);
 	if (MotWalCurrentState() == MOT_WAL_REFUSED)
 	{
 		/*
@@ -198,9 +204,7 @@ replay_cleanup(void)
 		 */
 		if (past_target)
 			MotStateRaiseRefusal();
-		LWLockAcquire(MotApplyLock, LW_EXCLUSIVE);
-		MotReplayDecided();
-		LWLockRelease(MotApplyLock);
+		decide(NULL);
 		return;
 	}
 	MotReplayEnd();
@@ -248,7 +252,7 @@ replay_redo(XLogReaderState *record)
 		if (unlikely(!is_known(record)))
 			pause_before(record);
 		delay_commit(record);
-		replay_or_refuse(record);
+		MotReplayOrRefuse(record);
 	}
 	else if ((XLogRecGetInfo(record) & MOT_XLOG_KIND) != MOT_XLOG_START)
 		passed_by = record->ReadRecPtr;
@@ -297,17 +301,22 @@ pause_before(XLogReaderState *record)
 }
 
 /* What is damaged keeps our tables from being read, and nothing else from being replayed. */
-static void
-replay_or_refuse(XLogReaderState *record)
+void
+MotReplayOrRefuse(XLogReaderState *record)
 {
-	static uint32 seen = 0;
+	do_or_refuse(MotReplayRecord, record);
+}
+
+static void
+do_or_refuse(void (*what) (XLogReaderState *record), XLogReaderState *record)
+{
 	MemoryContext cxt = CurrentMemoryContext;
 	uint32		holdoff = InterruptHoldoffCount;
-	uint32		damaged;
+	uint32		damages = MotStateDamages();
 
 	PG_TRY();
 	{
-		MotReplayRecord(record);
+		what(record);
 	}
 	PG_CATCH();
 	{
@@ -315,20 +324,41 @@ replay_or_refuse(XLogReaderState *record)
 
 		if (geterrcode() != ERRCODE_DATA_CORRUPTED)
 			PG_RE_THROW();
-		EmitErrorReport();
-		edata = MotErrorTake(cxt);
+		MemoryContextSwitchTo(cxt);
+		edata = CopyErrorData();
 		LWLockReleaseAll();
 		InterruptHoldoffCount = holdoff;
+		if (!MotStateIs(MOT_IS_REFUSED) && !log_is_kept())
+			PG_RE_THROW();
+		EmitErrorReport();
+		FlushErrorState();
 		if (!MotStateIs(MOT_IS_REFUSED))
 			refuse(edata);
 		FreeErrorData(edata);
 	}
 	PG_END_TRY();
-	/* (tables may have been given up, by sessions, too) */
-	damaged = MotStateDamagedCount();
-	if (unlikely(damaged > seen) && MotWalCurrentState() == MOT_WAL_READY)
-		end_readers();
-	seen = damaged;
+	/* (with mot.ignore_damaged) */
+	if (unlikely(MotStateDamages() != damages) && MotWalCurrentState() == MOT_WAL_READY)
+		let_in(end_readers());
+}
+
+/* Else the log would go with the server's next restartpoint, and with it what can still be recovered. */
+static bool
+log_is_kept(void)
+{
+	MotCheckpointStat before;
+	MotCheckpointStat now;
+
+	/* (a new one may come meanwhile, which moves the slot) */
+	MotCheckpointStatGet(&now);
+	do
+	{
+		before = now;
+		if (before.checkpoint_lsn != InvalidXLogRecPtr && MotSlotKeeps(before.checkpoint_lsn))
+			return true;
+		MotCheckpointStatGet(&now);
+	} while (now.checkpoint_lsn != before.checkpoint_lsn);
+	return false;
 }
 
 /*
@@ -338,46 +368,67 @@ replay_or_refuse(XLogReaderState *record)
 static void
 refuse(const ErrorData *edata)
 {
+	List	   *databases = NIL;
 	bool		ready;
 
 	LWLockAcquire(MotApplyLock, LW_EXCLUSIVE);
-	MotStateRefuse(edata->sqlerrcode, edata->message, edata->hint);
 	ready = MotWalCurrentState() == MOT_WAL_READY;
-	if (ready)
-		MotStateLoadDone();
+	if (!ready)
+		MotStateRefuse(edata->sqlerrcode, edata->message, edata->hint);
 	LWLockRelease(MotApplyLock);
+	if (ready)
+	{
+		/* until they have ended they meet the same, if it is committed */
+		databases = end_readers();
+		LWLockAcquire(MotApplyLock, LW_EXCLUSIVE);
+		MotStateRefuse(edata->sqlerrcode, edata->message, edata->hint);
+		MotStateLoadDone();
+		LWLockRelease(MotApplyLock);
+	}
 	ereport(LOG,
 			(errmsg("replay goes on without memory-optimized tables")));
-	if (ready)
-		end_readers();
+	let_in(databases);
 }
 
 /*
  * Sessions that may have read our tables must not go on to read them as of now beside heap tables of
- * later: as where a database is dropped, they are ended.
+ * later: as where a database is dropped, they are ended.  Returns the databases, which let nobody in.
  */
-static void
+static List *
 end_readers(void)
 {
+	List	   *databases = NIL;
 	int			n;
 	mot_table **tables;
-	Oid			last = InvalidOid;
 
 	if (!InHotStandby)
-		return;
+		return NIL;
 	tables = MotTables(InvalidOid, &n);
 	for (int i = 0; i < n; i++)
-	{
-		Oid			dbid = mot_table_host_db(tables[i]);
-
-		if (dbid == last)
-			continue;
-		LockSharedObjectForSession(DatabaseRelationId, dbid, 0, AccessExclusiveLock);
-		ResolveRecoveryConflictWithDatabase(dbid);
-		UnlockSharedObjectForSession(DatabaseRelationId, dbid, 0, AccessExclusiveLock);
-		last = dbid;
-	}
+		databases = list_append_unique_oid(databases, mot_table_host_db(tables[i]));
 	pfree(tables);
+	foreach_oid(dbid, databases)
+		LockSharedObjectForSession(DatabaseRelationId, dbid, 0, AccessExclusiveLock);
+	foreach_oid(dbid, databases)
+		ResolveRecoveryConflictWithDatabase(dbid);
+	return databases;
+}
+
+static void
+let_in(List *databases)
+{
+	foreach_oid(dbid, databases)
+		UnlockSharedObjectForSession(DatabaseRelationId, dbid, 0, AccessExclusiveLock);
+	list_free(databases);
+}
+
+/* Replay is over. */
+static void
+decide(XLogReaderState *record)
+{
+	LWLockAcquire(MotApplyLock, LW_EXCLUSIVE);
+	MotReplayDecided();
+	LWLockRelease(MotApplyLock);
 }
 
 const char *
