@@ -280,6 +280,18 @@ is_ended('... by who had it open, either');
 query("$fill; INSERT INTO keyed VALUES (4, 4)");
 $node->wait_for_catchup($standby, 'replay');
 is($standby->safe_psql('postgres', "$digest{keyed}"), "$rows{keyed} 4,4", 'TRUNCATE makes it whole');
+
+# a session that meets it leaves it to who replays, who ends the others first
+reads('keyed');
+my $bytes = unpack('H*', record(table('keyed') . delete_by(int_key(9))));
+query("BEGIN; INSERT INTO heap VALUES (6); SELECT mot_test_log(${\ MIXED}, '\\x$bytes'); COMMIT");
+$node->wait_for_catchup($standby, 'replay');
+like(error_of($standby, 'SELECT * FROM beside'), qr/ERROR:  XX001: $ROW "public\.keyed": a row is not there/, 'a session gives up no table that others may have read');
+query('INSERT INTO beside VALUES (4, 4)');
+$node->wait_for_catchup($standby, 'replay');
+is($standby->safe_psql('postgres', $digest{beside}), '1,1 2,2 3,3 4,4', '... who replays does, and others are there');
+like(error_of($standby, 'SELECT * FROM keyed'), qr/XX001: memory-optimized table with OID \d+ is damaged/, '... but that table');
+is_ended('... of which nothing is read any more');
 $standby->stop;
 
 # what cannot be taken apart is met by who replays, whether somebody loads meanwhile or has done so;
