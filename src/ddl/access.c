@@ -9,7 +9,7 @@
  * storage layer makes it happen at commit.  Columns come by OAT_POST_CREATE
  * and go by OAT_DROP; everything else about a table is OAT_POST_ALTER (its
  * options have a class of their own, and so have constraints and partitions).
- * And a new database is heard of here.
+ * And a new database is heard of here, and a trigger.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,6 +17,7 @@
 
 #include "access/genam.h"
 #include "access/htup_details.h"
+#include "access/sysattr.h"
 #include "access/table.h"
 #include "catalog/dependency.h"
 #include "catalog/index.h"
@@ -27,9 +28,14 @@
 #include "catalog/pg_database.h"
 #include "catalog/pg_foreign_table.h"
 #include "catalog/pg_inherits.h"
+#include "catalog/pg_trigger.h"
 #include "compat/notnull.h"
+#include "nodes/bitmapset.h"
+#include "optimizer/optimizer.h"
+#include "rewrite/prs2lock.h"
 #include "relation/relation.h"
 #include "storage/lmgr.h"
+#include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
@@ -127,6 +133,47 @@ drop_index(Oid indexoid, bool concurrently)
 	}
 }
 
+/* OLD.xmin and its like, also ctid, rows handed to triggers do not have. */
+void
+MotCheckTrigger(const char *condition)
+{
+	Node	   *when = stringToNode(condition);
+	Bitmapset  *columns = NULL;
+	int			column = -1;
+
+	pull_varattnos(when, PRS2_OLD_VARNO, &columns);
+	pull_varattnos(when, PRS2_NEW_VARNO, &columns);
+	while ((column = bms_next_member(columns, column)) >= 0 && column + FirstLowInvalidHeapAttributeNumber < 0)
+		if (column + FirstLowInvalidHeapAttributeNumber != TableOidAttributeNumber)
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("trigger's WHEN condition cannot reference system columns of a memory-optimized table")));
+}
+
+/* (that of a partitioned table is created for each partition, too) */
+static void
+trigger_created(Oid trigger)
+{
+	Relation	pg_trigger = table_open(TriggerRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	ScanKeyInit(&key, Anum_pg_trigger_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(trigger));
+	scan = systable_beginscan(pg_trigger, TriggerOidIndexId, true, SnapshotSelf, 1, &key);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple) && MotIsMotTable(((Form_pg_trigger) GETSTRUCT(tuple))->tgrelid))
+	{
+		bool		isnull;
+		Datum		when = heap_getattr(tuple, Anum_pg_trigger_tgqual, RelationGetDescr(pg_trigger), &isnull);
+
+		if (!isnull)
+			MotCheckTrigger(TextDatumGetCString(when));
+	}
+	systable_endscan(scan);
+	table_close(pg_trigger, AccessShareLock);
+}
+
 static void
 mot_object_access(ObjectAccessType access, Oid class_id, Oid object_id, int sub_id, void *arg)
 {
@@ -136,6 +183,8 @@ mot_object_access(ObjectAccessType access, Oid class_id, Oid object_id, int sub_
 	if (class_id == ConstraintRelationId &&
 		(access == OAT_POST_CREATE || access == OAT_POST_ALTER || access == OAT_DROP))
 		constraint_changed(object_id, access == OAT_DROP);
+	if (class_id == TriggerRelationId && access == OAT_POST_CREATE)
+		trigger_created(object_id);
 	if (class_id == DatabaseRelationId && access == OAT_POST_CREATE)
 		MotDatabaseComes(object_id);
 	if (class_id == DatabaseRelationId && access == OAT_DROP)

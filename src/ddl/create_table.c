@@ -39,6 +39,7 @@
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
+#include "utils/reltrigger.h"
 #include "utils/typcache.h"
 
 static bool
@@ -192,6 +193,10 @@ create_bare(const MotUtility *u, const CreateForeignTableStmt *stmt, const Creat
 		refuse_other_elsewhere(rel);
 	if (created)
 		MotStorageCreateTable(rel, InvalidOid, relid);
+	/* a partition's came before it was known to be one of ours */
+	for (int i = 0; created && rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
+		if (rel->trigdesc->triggers[i].tgqual != NULL)
+			MotCheckTrigger(rel->trigdesc->triggers[i].tgqual);
 	table_close(rel, NoLock);
 	return created ? relid : InvalidOid;
 }

@@ -220,4 +220,7 @@ extern List *MotListTables(void);
 
 extern void MotAccessInit(void);
 
+/* what the condition of a MOT table's trigger may not name */
+extern void MotCheckTrigger(const char *condition);
+
 #endif							/* MOT_DDL_H */

@@ -14,9 +14,7 @@
 
 #include "access/htup_details.h"
 #include "access/relation.h"
-#include "access/sysattr.h"
 #include "access/xact.h"
-#include "catalog/heap.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
@@ -198,36 +196,6 @@ retarget(const MotUtility *u)
 	return true;
 }
 
-/* OLD.xmin and its like, also ctid, which rows handed to triggers have not */
-static bool
-names_system_column(Node *node, void *context)
-{
-	if (node == NULL)
-		return false;
-	if (IsA(node, ColumnRef))
-	{
-		Node	   *last = llast(((ColumnRef *) node)->fields);
-		const		FormData_pg_attribute *att = IsA(last, String) ? SystemAttributeByName(strVal(last)) : NULL;
-
-		return att != NULL && att->attnum != TableOidAttributeNumber;
-	}
-	return raw_expression_tree_walker(node, names_system_column, context);
-}
-
-static bool
-create_trigger(const MotUtility *u, const CreateTrigStmt *stmt)
-{
-	if (stmt->whenClause == NULL || !names_system_column(stmt->whenClause, NULL))
-		return false;
-	MotUtilityPass(u);
-	/* (only now it is known, and locked) */
-	if (MotDdlNamesMotTable(stmt->relation))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("trigger's WHEN condition cannot reference system columns of a memory-optimized table")));
-	return true;
-}
-
 static void
 pass_on(void *arg)
 {
@@ -266,8 +234,6 @@ dispatch(const MotUtility *u)
 			return MotCreateForeignTable(u, (CreateForeignTableStmt *) stmt);
 		case T_IndexStmt:
 			return MotCreateIndex(u, (IndexStmt *) stmt);
-		case T_CreateTrigStmt:
-			return create_trigger(u, (CreateTrigStmt *) stmt);
 		case T_AlterDomainStmt:
 			return MotAlterDomain(u, (AlterDomainStmt *) stmt);
 		case T_ReassignOwnedStmt:
