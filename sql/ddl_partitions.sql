@@ -100,3 +100,26 @@ RESET search_path;
 DROP TABLE part;
 DROP SCHEMA part_other;
 SELECT count(*) FROM mot_stat_tables;
+
+-- an event trigger that gets over its own failure is no reason not to look
+CREATE FUNCTION part_tries() RETURNS event_trigger LANGUAGE plpgsql AS $$
+BEGIN
+	DROP TABLE part_nothing;
+EXCEPTION WHEN undefined_table THEN
+	NULL;
+END $$;
+CREATE TABLE part (a int) PARTITION BY LIST (a);
+CREATE FOREIGN TABLE seven (a int) SERVER mot_server;
+INSERT INTO seven VALUES (7);
+CREATE FOREIGN TABLE rest (a int) SERVER mot_server;
+INSERT INTO rest VALUES (2);
+ALTER TABLE part ATTACH PARTITION rest DEFAULT;
+CREATE EVENT TRIGGER part_tries ON ddl_command_start WHEN TAG IN ('ALTER TABLE', 'CREATE TABLE', 'CREATE FOREIGN TABLE')
+	EXECUTE FUNCTION part_tries();
+ALTER TABLE part ATTACH PARTITION seven FOR VALUES IN (1);
+CREATE TABLE two PARTITION OF part FOR VALUES IN (2);
+CREATE FOREIGN TABLE two PARTITION OF part FOR VALUES IN (2) SERVER mot_server;
+DROP EVENT TRIGGER part_tries;
+SELECT tableoid::regclass, a FROM part WHERE a = 2;
+DROP TABLE part, seven;
+DROP FUNCTION part_tries;

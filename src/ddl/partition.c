@@ -91,21 +91,24 @@ MotPartitionAround(Node *stmt, void (*run) (const MotUtility *u, Oid altered), c
 {
 	bool		attaches = IsA(stmt, AlterTableStmt) &&
 	linitial_node(AlterTableCmd, ((AlterTableStmt *) stmt)->cmds)->subtype == AT_AttachPartition;
+	bool		adds = attaches || ((IsA(stmt, CreateStmt) || IsA(stmt, CreateForeignTableStmt)) &&
+									((CreateStmt *) stmt)->partbound != NULL);
 	NewPartition *outer = adding;
 	NewPartition made = {InvalidOid, InvalidOid};
 
-	if (!attaches && !((IsA(stmt, CreateStmt) || IsA(stmt, CreateForeignTableStmt)) &&
-					   ((CreateStmt *) stmt)->partbound != NULL))
+	if (!adds && outer == NULL)
 	{
-		/* (who has an outer statement sees to it if this one fails) */
-		adding = NULL;
 		run(u, altered);
-		adding = outer;
 		return;
 	}
+
+	/*
+	 * (an outer statement may go on when one in an event trigger's function
+	 * has failed)
+	 */
 	PG_TRY();
 	{
-		adding = &made;
+		adding = adds ? &made : NULL;
 		run(u, altered);
 	}
 	PG_FINALLY();
