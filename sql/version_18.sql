@@ -159,3 +159,45 @@ END $$;
 SELECT mot_verify('vc_foreign'), mot_verify('vc_mot');
 DROP TABLE vc_heap, vc_mot;
 DROP FOREIGN TABLE vc_foreign;
+
+-- NOT NULL that children get from a parent that had it for itself
+DO $$
+DECLARE
+    kind text;
+    clause text;
+    result text[];
+    heap text[];
+    stmt text;
+BEGIN
+    FOREACH kind IN ARRAY '{heap,foreign,mot}'::text[] LOOP
+        result := '{}';
+        clause := CASE kind WHEN 'foreign' THEN 'SERVER mot_server' WHEN 'mot' THEN 'USING mot' ELSE '' END;
+        CREATE TABLE ni_parent (id int, v int CONSTRAINT given NOT NULL NO INHERIT);
+        EXECUTE format('CREATE %s TABLE ni_child () INHERITS (ni_parent) %s', CASE kind WHEN 'foreign' THEN 'FOREIGN' ELSE '' END, clause);
+        EXECUTE format('CREATE %s TABLE ni_below (w int) INHERITS (ni_child) %s', CASE kind WHEN 'foreign' THEN 'FOREIGN' ELSE '' END, clause);
+        CREATE INDEX ON ni_below (v);
+        INSERT INTO ni_below VALUES (1, NULL), (2, 5), (3, 4);
+        FOREACH stmt IN ARRAY ARRAY['ALTER TABLE ni_parent ALTER CONSTRAINT given INHERIT', 'UPDATE ni_below SET v = 3 WHERE v IS NULL',
+            'ALTER TABLE ni_parent ALTER CONSTRAINT given INHERIT', 'UPDATE ni_below SET v = NULL', 'ALTER TABLE ni_parent ALTER CONSTRAINT given NO INHERIT',
+            'INSERT INTO ni_below VALUES (4, 6)'] LOOP
+            BEGIN
+                EXECUTE stmt;
+                result := result || 'done'::text;
+            EXCEPTION WHEN OTHERS THEN
+                result := result || (SQLSTATE || ' ' || SQLERRM);
+            END;
+        END LOOP;
+        SET LOCAL enable_seqscan = off;
+        result := result || array(SELECT id::text FROM ni_below WHERE v > 0 ORDER BY v);
+        SET LOCAL enable_seqscan = on;
+        IF kind = 'heap' THEN
+            heap := result;
+            FOREACH stmt IN ARRAY result LOOP
+                RAISE NOTICE '%', stmt;
+            END LOOP;
+        ELSIF result IS DISTINCT FROM heap THEN
+            RAISE NOTICE '% %', kind, result;
+        END IF;
+        DROP TABLE ni_parent CASCADE;
+    END LOOP;
+END $$;

@@ -11,6 +11,15 @@
 #include "postgres.h"
 
 #include "access/htup.h"
+#include "nodes/parsenodes.h"
+
+/* ALTER CONSTRAINT ... INHERIT: the children's columns get it (18) */
+#if PG_VERSION_NUM >= 180000
+#define MotInheritsNotNull(cmd) ((cmd)->subtype == AT_AlterConstraint && \
+								 castNode(ATAlterConstraint, (cmd)->def)->alterInheritability)
+#else
+#define MotInheritsNotNull(cmd) false
+#endif
 
 /* of a row of pg_constraint */
 extern bool MotIsNotNull(HeapTuple constraint);

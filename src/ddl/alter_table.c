@@ -30,6 +30,7 @@
 #include "commands/tablespace.h"
 #include "compat/calls.h"
 #include "compat/generated.h"
+#include "compat/notnull.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "parser/parse_type.h"
@@ -99,7 +100,7 @@ MotAlterGoesBelow(const List *cmds, bool inh, Oid relid)
 					return true;
 				break;
 			default:
-				if (MotSetsExpression(cmd))
+				if (MotSetsExpression(cmd) || MotInheritsNotNull(cmd))
 					return true;
 				break;
 		}
