@@ -210,3 +210,26 @@ INSERT INTO alter_busy VALUES (4, -4);
 SELECT alter_reads(1), object, problems FROM mot_verify('alter_busy') WHERE problems > 0;
 DROP FOREIGN TABLE alter_busy;
 DROP FUNCTION alter_reads, alter_writes, alter_tries;
+
+-- a column that goes and comes back has the key that it is said to have
+CREATE FOREIGN TABLE alter_again (id int, v int) SERVER mot_server;
+ALTER TABLE alter_again DROP COLUMN v, ADD COLUMN IF NOT EXISTS v int UNIQUE;
+INSERT INTO alter_again VALUES (1, 1), (2, 1);
+ALTER TABLE alter_again ADD COLUMN IF NOT EXISTS v int UNIQUE;
+SELECT count(*) FROM pg_index WHERE indrelid = 'alter_again'::regclass;
+DROP FOREIGN TABLE alter_again;
+
+-- a table of which it was said that it is not there is not altered when it comes after all
+CREATE FUNCTION alter_comes() RETURNS event_trigger LANGUAGE plpgsql AS $$
+BEGIN
+	IF to_regclass('alter_late') IS NULL THEN
+		CREATE FOREIGN TABLE alter_late (id int, v int) SERVER mot_server;
+		INSERT INTO alter_late VALUES (1, 7);
+	END IF;
+END $$;
+CREATE EVENT TRIGGER alter_comes ON ddl_command_start WHEN TAG IN ('ALTER TABLE') EXECUTE FUNCTION alter_comes();
+ALTER TABLE IF EXISTS alter_late ALTER v TYPE text;
+DROP EVENT TRIGGER alter_comes;
+SELECT * FROM alter_late;
+DROP FOREIGN TABLE alter_late;
+DROP FUNCTION alter_comes;

@@ -70,6 +70,20 @@ MotAlterLockLevel(const AlterTableStmt *stmt, Oid relid)
 	return AlterTableGetLockLevel(stmt->cmds);
 }
 
+/* ADD COLUMN IF NOT EXISTS of one that is there, and does not go just before */
+static bool
+column_stays(const List *cmds, const AlterTableCmd *add, Oid relid)
+{
+	const char *name = castNode(ColumnDef, add->def)->colname;
+
+	if (!add->missing_ok || get_attnum(relid, name) == InvalidAttrNumber)
+		return false;
+	foreach_node(AlterTableCmd, cmd, cmds)
+		if (cmd->subtype == AT_DropColumn && strcmp(cmd->name, name) == 0)
+		return false;
+	return true;
+}
+
 /*
  * Does it go to the tables below, and changes what their rows or indexes are?  Those the server will
  * lock as it locks the table.
@@ -203,7 +217,7 @@ take_column(AlterWork *work, Oid relid, AlterTableCmd *cmd)
 	List	   *keys = MotTakeColumnKeys(work->stmt->relation, column);
 
 	/* IF NOT EXISTS: the column's keys come with the column or not at all */
-	if (!cmd->missing_ok || get_attnum(relid, column->colname) == InvalidAttrNumber)
+	if (!column_stays(work->stmt->cmds, cmd, relid))
 		work->keys = list_concat(work->keys, keys);
 	work->cmds = lappend(work->cmds, cmd);
 }
@@ -347,6 +361,28 @@ alter_table_body(const MotUtility *u, void *arg)
 
 	foreach_ptr(Node, key, work->keys)
 		run_key(u, relid, key);
+}
+
+static void
+say_missing(const MotUtility *u, void *arg)
+{
+	ereport(NOTICE,
+			(errmsg("relation \"%s\" does not exist, skipping",
+					castNode(AlterTableStmt, u->pstmt->utilityStmt)->relation->relname)));
+}
+
+/* (the server would look for itself, and find what has come meanwhile) */
+bool
+MotAlterMissing(const MotUtility *u, AlterTableStmt *stmt)
+{
+	/*
+	 * (CONCURRENTLY, in a transaction, is an error of a table that is not
+	 * there, too)
+	 */
+	if (!OidIsValid(MotAmOid(true)) || has_command(stmt->cmds, AT_DetachPartition))
+		return false;
+	MotUtilityWhole(u, say_missing, NULL);
+	return true;
 }
 
 bool

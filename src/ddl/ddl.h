@@ -84,6 +84,7 @@ extern bool MotCopy(const MotUtility *u, CopyStmt *stmt);
 
 /* ALTER TABLE, of what is locked; and before it is, with which lock it will have to be */
 extern bool MotAlterTable(const MotUtility *u, AlterTableStmt *stmt, Oid relid);
+extern bool MotAlterMissing(const MotUtility *u, AlterTableStmt *stmt);
 extern LOCKMODE MotAlterLockLevel(const AlterTableStmt *stmt, Oid relid);
 extern bool MotAlterGoesBelow(const List *cmds, bool inh, Oid relid);
 

@@ -234,6 +234,8 @@ dispatch(const MotUtility *u)
 			return MotCreateForeignTable(u, (CreateForeignTableStmt *) stmt);
 		case T_IndexStmt:
 			return MotCreateIndex(u, (IndexStmt *) stmt);
+		case T_AlterTableStmt:	/* IF EXISTS, or it is read-only */
+			return !XactReadOnly && MotAlterMissing(u, (AlterTableStmt *) stmt);
 		case T_AlterDomainStmt:
 			return MotAlterDomain(u, (AlterDomainStmt *) stmt);
 		case T_ReassignOwnedStmt:
