@@ -39,3 +39,9 @@ DROP FOREIGN TABLE lock_mot, lock_child, lock_deep;
 DROP TABLE lock_heap;
 DROP FUNCTION held();
 DROP ROLE lock_user;
+
+-- tables of all databases, too
+BEGIN;
+LOCK TABLE pg_database IN ACCESS SHARE MODE;
+LOCK TABLE pg_class, pg_database, pg_tables IN ACCESS SHARE MODE;
+COMMIT;

@@ -84,6 +84,21 @@ column_stays(const List *cmds, const AlterTableCmd *add, Oid relid)
 	return true;
 }
 
+/* Do the tables below have a constraint, too, because this one has it? */
+static bool
+constraint_goes_below(Oid relid, const char *name)
+{
+	HeapTuple	tuple = SearchSysCache1(CONSTROID, ObjectIdGetDatum(get_relation_constraint_oid(relid, name, true)));
+	bool		below;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	below = !((Form_pg_constraint) GETSTRUCT(tuple))->connoinherit &&
+		(((Form_pg_constraint) GETSTRUCT(tuple))->contype == CONSTRAINT_CHECK || MotIsNotNull(tuple));
+	ReleaseSysCache(tuple);
+	return below;
+}
+
 /*
  * Does it go to the tables below, and changes what their rows or indexes are?  Those the server will
  * lock as it locks the table.
@@ -99,13 +114,19 @@ MotAlterGoesBelow(const List *cmds, bool inh, Oid relid)
 
 		switch (cmd->subtype)
 		{
-			case AT_AddColumn:
 			case AT_AlterColumnType:
 			case AT_SetNotNull:
 			case AT_DropNotNull:
+				return true;
+			case AT_AddColumn:
+				if (!column_stays(cmds, cmd, relid))
+					return true;
+				break;
 			case AT_ValidateConstraint:
 			case AT_DropConstraint:
-				return true;
+				if (constraint_goes_below(relid, cmd->name))
+					return true;
+				break;
 			case AT_AddConstraint:
 				constraint = castNode(Constraint, cmd->def);
 				if (constraint->contype == CONSTR_PRIMARY ||

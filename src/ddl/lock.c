@@ -13,9 +13,11 @@
 
 #include "access/table.h"
 #include "access/xact.h"
+#include "catalog/catalog.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
+#include "compat/calls.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "relation/relation.h"
@@ -139,13 +141,17 @@ lock_view(Oid viewoid, LOCKMODE mode, bool nowait, List *above)
 
 /* --------------------------------------------------------------- statement */
 
-/* the server has locked it: only now it is known what it is */
+/* the server has locked it: only now it is known what it is, if no other has come before it */
 static void
 lock_if_view(const LockStmt *stmt, const RangeVar *name)
 {
 	Oid			relid = MotDdlLookup(name);
+	LOCKTAG		tag;
 
-	if (OidIsValid(relid) && get_rel_relkind(relid) == RELKIND_VIEW)
+	SET_LOCKTAG_RELATION(tag, IsSharedRelation(relid) ? InvalidOid : MyDatabaseId, relid);
+	if (!MotLockHeldByMe(&tag, stmt->mode))
+		MotDdlRefuseReplaced(name->relname, "LOCK TABLE");
+	if (get_rel_relkind(relid) == RELKIND_VIEW)
 		lock_view(relid, stmt->mode, stmt->nowait, NIL);
 }
 
@@ -170,8 +176,13 @@ MotLockTable(const MotUtility *u, LockStmt *stmt)
 	if (!OidIsValid(MotAmOid(true)))
 		return false;
 	foreach(lc, stmt->relations)
-		if (MotDdlNamesMotTable((RangeVar *) lfirst(lc)))
-		break;
+	{
+		Oid			relid = MotDdlLookup((RangeVar *) lfirst(lc));
+
+		if (OidIsValid(relid) && (MotIsMotTable(relid) || get_rel_relkind(relid) == RELKIND_VIEW))
+			break;
+	}
+	/* (pg_dump names thousands in one) */
 	if (lc == NULL)
 	{
 		MotUtilityPass(u);
@@ -188,7 +199,7 @@ MotLockTable(const MotUtility *u, LockStmt *stmt)
 		PreventCommandDuringRecovery("LOCK TABLE");
 	}
 
-	/* one after the other, in the order given */
+	/* one after the other, in the order given, and looked at at once */
 	foreach_ptr(RangeVar, name, stmt->relations)
 	{
 		if (MotDdlNamesMotTable(name))
