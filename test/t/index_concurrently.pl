@@ -70,8 +70,8 @@ SKIP:
 	my $old = $node->background_psql('postgres');
 	$old->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM t');
 	$builder->query_safe("SET mot.fault = 'index-catch-up:wait:5000'");
-	$builder->query_until(qr/begun/, "\\echo begun\nCREATE INDEX CONCURRENTLY t_v ON t (v);\n");
 	$log = -s $node->logfile;
+	$builder->query_until(qr/begun/, "\\echo begun\nCREATE INDEX CONCURRENTLY t_v ON t (v);\n");
 	ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_index WHERE indexrelid = 't_v'::regclass AND indisready AND NOT indisvalid"), 'rows are gone through');
 	$node->wait_for_log(qr/fault point "index-catch-up" reached/, $log);
 	ask("SET statement_timeout = '20s'; $_") for (
@@ -102,8 +102,8 @@ SKIP:
 
 	# --- duplicates that come while rows are gone through
 	$builder->query_safe("SET mot.fault = 'index-catch-up:wait:10'");
-	$builder->query_until(qr/begun/, "\\echo begun\nCREATE UNIQUE INDEX CONCURRENTLY t_u ON t (u);\n");
 	$log = -s $node->logfile;
+	$builder->query_until(qr/begun/, "\\echo begun\nCREATE UNIQUE INDEX CONCURRENTLY t_u ON t (u);\n");
 	ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_index WHERE indexrelid = to_regclass('t_u') AND indisready"), 'a unique index');
 	$node->wait_for_log(qr/fault point "index-catch-up" reached/, $log);
 	ask("UPDATE t SET u = (SELECT max(u) FROM t) WHERE id = (SELECT min(id) FROM t)");
@@ -116,8 +116,8 @@ SKIP:
 	ask('DROP INDEX t_u');
 	ask("UPDATE t SET u = 'first' WHERE id = (SELECT min(id) FROM t)");
 	$builder->query("SET mot.fault = 'index-catch-up:wait'");
-	$builder->query_until(qr/begun/, "\\echo begun\nCREATE UNIQUE INDEX CONCURRENTLY t_u ON t (u);\n");
 	$log = -s $node->logfile;
+	$builder->query_until(qr/begun/, "\\echo begun\nCREATE UNIQUE INDEX CONCURRENTLY t_u ON t (u);\n");
 	ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_index WHERE indexrelid = to_regclass('t_u') AND indisready"), 'a unique index again');
 	$node->wait_for_log(qr/fault point "index-catch-up" reached/, $log);
 	ask("UPDATE t SET u = 'first' WHERE id = (SELECT max(id) FROM t)");
@@ -197,8 +197,8 @@ SKIP:
 	for my $key ('e_pkey', 'e_u_key')
 	{
 		$builder->query_safe("SET mot.fault = 'index-catch-up:wait:1000'");
-		$builder->query_until(qr/begun/, "\\echo begun\nREINDEX INDEX CONCURRENTLY $key;\n");
 		$log = -s $node->logfile;
+		$builder->query_until(qr/begun/, "\\echo begun\nREINDEX INDEX CONCURRENTLY $key;\n");
 		ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_index WHERE indexrelid = to_regclass('${key}_ccnew') AND indisready"), "$key is remade");
 		$node->wait_for_log(qr/fault point "index-catch-up" reached/, $log);
 		$both->($_) for @writes;
