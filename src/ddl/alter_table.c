@@ -28,7 +28,6 @@
 #include "commands/event_trigger.h"
 #include "commands/tablecmds.h"
 #include "commands/tablespace.h"
-#include "compat/calls.h"
 #include "compat/generated.h"
 #include "compat/notnull.h"
 #include "miscadmin.h"
@@ -608,8 +607,6 @@ MotAlterDomain(const MotUtility *u, AlterDomainStmt *stmt)
 bool
 MotReassignOwned(const MotUtility *u, ReassignOwnedStmt *stmt)
 {
-	LOCKTAG		tag;
-
 	if (!OidIsValid(MotAmOid(true)))
 		return false;
 	MotUtilityPass(u);
@@ -622,8 +619,7 @@ MotReassignOwned(const MotUtility *u, ReassignOwnedStmt *stmt)
 	{
 		Relation	rel;
 
-		SET_LOCKTAG_RELATION(tag, MyDatabaseId, oid);
-		if (!MotLockHeldByMe(&tag, AccessExclusiveLock))
+		if (!MotIsLocked(oid, AccessExclusiveLock))
 			continue;
 		rel = table_open(oid, NoLock);
 		MotIndexesFollowOwner(rel);

@@ -13,11 +13,9 @@
 
 #include "access/table.h"
 #include "access/xact.h"
-#include "catalog/catalog.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
-#include "compat/calls.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "relation/relation.h"
@@ -146,10 +144,8 @@ static void
 lock_if_view(const LockStmt *stmt, const RangeVar *name)
 {
 	Oid			relid = MotDdlLookup(name);
-	LOCKTAG		tag;
 
-	SET_LOCKTAG_RELATION(tag, IsSharedRelation(relid) ? InvalidOid : MyDatabaseId, relid);
-	if (!MotLockHeldByMe(&tag, stmt->mode))
+	if (!MotIsLocked(relid, stmt->mode))
 		MotDdlRefuseReplaced(name->relname, "LOCK TABLE");
 	if (get_rel_relkind(relid) == RELKIND_VIEW)
 		lock_view(relid, stmt->mode, stmt->nowait, NIL);

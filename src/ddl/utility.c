@@ -20,7 +20,6 @@
 #include "catalog/pg_inherits.h"
 #include "commands/event_trigger.h"
 #include "commands/tablecmds.h"
-#include "compat/calls.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "relation/relation.h"
@@ -309,11 +308,9 @@ mend_indexes(Oid relid)
 	relids = find_all_inheritors(relid, NoLock, NULL);
 	foreach_oid(oid, relids)
 	{
-		LOCKTAG		tag;
 		Relation	rel;
 
-		SET_LOCKTAG_RELATION(tag, MyDatabaseId, oid);
-		if (!MotLockHeldByMe(&tag, AccessExclusiveLock))
+		if (!MotIsLocked(oid, AccessExclusiveLock))
 			continue;
 		rel = try_relation_open(oid, NoLock);
 		if (rel == NULL)

@@ -106,6 +106,9 @@ extern const struct TableAmRoutine *MotTableAm;
 extern bool MotIsOrdinary(Relation rel);
 extern bool MotIsOrdinaryTable(Oid relid);	/* quick */
 
+/* has this process locked it in this very mode, whatever else it has? */
+extern bool MotIsLocked(Oid relid, LOCKMODE mode);
+
 /*
  * A sequential scan is priced for this many rows at least.  A cached plan can
  * outlive the few rows a table had when it was made; choosing the index when

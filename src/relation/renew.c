@@ -29,6 +29,7 @@
  */
 #include "postgres.h"
 
+#include "catalog/catalog.h"
 #include "catalog/pg_class.h"
 #include "compat/calls.h"
 #include "faults.h"
@@ -107,16 +108,23 @@ MotDefinitionsLock(LOCKMODE mode)
 	AcceptInvalidationMessages();
 }
 
+bool
+MotIsLocked(Oid relid, LOCKMODE mode)
+{
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_RELATION(tag, IsSharedRelation(relid) ? InvalidOid : MyDatabaseId, relid);
+	return MotLockHeldByMe(&tag, mode);
+}
+
 /* False: the transaction has the table for itself, so nobody else stores a definition of it. */
 bool
 MotDefinitionIsShared(Oid relid)
 {
 	static const LOCKMODE modes[] = {AccessExclusiveLock, ShareRowExclusiveLock, ExclusiveLock};
-	LOCKTAG		tag;
 
-	SET_LOCKTAG_RELATION(tag, MyDatabaseId, relid);
 	for (int i = 0; i < (int) lengthof(modes); i++)
-		if (MotLockHeldByMe(&tag, modes[i]))
+		if (MotIsLocked(relid, modes[i]))
 			return false;
 	return true;
 }

@@ -373,18 +373,17 @@ refuse(const ErrorData *edata)
 
 	LWLockAcquire(MotApplyLock, LW_EXCLUSIVE);
 	ready = MotWalCurrentState() == MOT_WAL_READY;
-	if (!ready)
-		MotStateRefuse(edata->sqlerrcode, edata->message, edata->hint);
-	LWLockRelease(MotApplyLock);
 	if (ready)
 	{
 		/* until they have ended they meet the same, if it is committed */
+		LWLockRelease(MotApplyLock);
 		databases = end_readers();
 		LWLockAcquire(MotApplyLock, LW_EXCLUSIVE);
-		MotStateRefuse(edata->sqlerrcode, edata->message, edata->hint);
-		MotStateLoadDone();
-		LWLockRelease(MotApplyLock);
 	}
+	MotStateRefuse(edata->sqlerrcode, edata->message, edata->hint);
+	if (ready)
+		MotStateLoadDone();
+	LWLockRelease(MotApplyLock);
 	ereport(LOG,
 			(errmsg("replay goes on without memory-optimized tables")));
 	let_in(databases);
