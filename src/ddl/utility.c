@@ -22,7 +22,9 @@
 #include "commands/tablecmds.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
+#include "procedure/call.h"
 #include "relation/relation.h"
+#include "statement/statement.h"
 #include "tcop/cmdtag.h"
 #include "utils/backend_progress.h"
 #include "utils/lsyscache.h"
@@ -219,6 +221,18 @@ transaction_statement(const MotUtility *u, const TransactionStmt *stmt)
 	}
 }
 
+/* a client's CALL, in its cheaper form */
+static bool
+call(const MotUtility *u)
+{
+	CallStmt   *evaluated = u->read_only_tree && mot_jit ? MotCallEvaluated(u->pstmt, u->params) : NULL;
+
+	if (evaluated == NULL)
+		return false;
+	MotUtilityRun(u, (Node *) evaluated);
+	return true;
+}
+
 static bool
 dispatch(const MotUtility *u)
 {
@@ -239,6 +253,8 @@ dispatch(const MotUtility *u)
 			return MotAlterDomain(u, (AlterDomainStmt *) stmt);
 		case T_ReassignOwnedStmt:
 			return MotReassignOwned(u, (ReassignOwnedStmt *) stmt);
+		case T_CallStmt:
+			return call(u);
 		case T_TransactionStmt:
 			return transaction_statement(u, (TransactionStmt *) stmt);
 		case T_DropStmt:

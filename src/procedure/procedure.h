@@ -14,6 +14,7 @@
  *	left.c			which statements are the interpreter's
  *	expression.c	which expressions may be machine code
  *	query.c			statements in SQL, without SPI
+ *	call.c			a client's CALL, whatever becomes of the procedure
  *	runtime.c		what code calls: what the interpreter does otherwise
  *	stat.c			what can be seen of it (mot_stat_procedures)
  *

@@ -24,6 +24,6 @@ for protocol in simple unnamed; do
 		/usr/bin/python3 "$here/differential/differential.py" --protocol "$protocol" --seed "$SEED" --statements "$((${STATEMENTS:-4000} / 4))"
 	sed 's/^/# /' "$TMPDIR/tap.out"
 done
-ok "... and what a client does with their portals" /usr/bin/python3 "$here/differential/messages.py"
+ok "... and what a client does with their portals, and with CALL" /usr/bin/python3 "$here/differential/messages.py"
 
 done_testing
