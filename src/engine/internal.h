@@ -960,7 +960,7 @@ mot_read_record(mot_session *s, mot_row *row, mot_ts ts)
 static inline void
 row_was_read(mot_session *s, const mot_view *view, mot_row *row, const mot_version *v)
 {
-	if (mot_unlikely(s->validate))
+	if (mot_unlikely(s->validate) && !view->aside)
 	{
 		uint64_t	ts = v ? version_ts(v) : 0;
 

@@ -445,6 +445,7 @@ typedef struct mot_view
 	mot_ts		snapshot;
 	uint32_t	command;
 	const mot_beyond *beyond;	/* NULL: nothing besides; the host's */
+	bool		aside;			/* what it shows the transaction has not read */
 } mot_view;
 
 extern bool mot_beyond_sees(const mot_beyond *beyond, mot_ts ts);

@@ -179,7 +179,7 @@ mot_index_get(mot_session *s, const mot_view *view, const mot_index_handle *hand
 	}
 absent:
 	/* (of one that is there the row's version is enough) */
-	if (mot_unlikely(s->validate))
+	if (mot_unlikely(s->validate) && !view->aside)
 		mot_read_absent(s, index, key, len);
 	return MOT_NOT_FOUND;
 }
@@ -221,10 +221,10 @@ mot_cursor_open(mot_session *s, mot_cursor *c, const mot_view *view,
 	c->bundle = NULL;
 	c->key = NULL;
 	c->len = 0;
-	c->range = mot_unlikely(s->validate) ?
+	c->range = mot_unlikely(s->validate) && !view->aside ?
 		mot_range_open(s, handle->index, lower, upper, backward) : 0;
 	if (!mot_tree_cursor_open(&c->tree, handle->index->tree, lower, upper, backward,
-							  session_observer(s)))
+							  view->aside ? NULL : session_observer(s)))
 		return MOT_NO_PRIVATE_MEMORY;
 	mot_cursor_opened(s, c);
 	return MOT_OK;
