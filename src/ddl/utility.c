@@ -225,11 +225,20 @@ transaction_statement(const MotUtility *u, const TransactionStmt *stmt)
 static bool
 call(const MotUtility *u)
 {
-	CallStmt   *evaluated = u->read_only_tree && mot_jit ? MotCallEvaluated(u->pstmt, u->params) : NULL;
+	PlannedStmt *pstmt;
+	CallStmt   *evaluated;
 
-	if (evaluated == NULL)
+	if (!u->read_only_tree || !MotCallIsClients(u->pstmt))
 		return false;
-	MotUtilityRun(u, (Node *) evaluated);
+	/* (a copy: modules whose hooks are after ours may scribble on it) */
+	pstmt = makeNode(PlannedStmt);
+	memcpy(pstmt, u->pstmt, sizeof(PlannedStmt));
+	MotCallKeepPlan(u->pstmt);
+	evaluated = mot_jit ? MotCallEvaluated(castNode(CallStmt, pstmt->utilityStmt), u->params) : NULL;
+	if (evaluated != NULL)
+		pstmt->utilityStmt = (Node *) evaluated;
+	next_utility(pstmt, u->query_string, evaluated == NULL, u->context,
+				 u->params, u->query_env, u->dest, u->qc);
 	return true;
 }
 

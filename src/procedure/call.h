@@ -12,6 +12,8 @@
 #include "nodes/parsenodes.h"
 #include "nodes/plannodes.h"
 
-extern CallStmt *MotCallEvaluated(const PlannedStmt *pstmt, ParamListInfo params);
+extern bool MotCallIsClients(const PlannedStmt *pstmt);
+extern void MotCallKeepPlan(PlannedStmt *pstmt);
+extern CallStmt *MotCallEvaluated(const CallStmt *stmt, ParamListInfo params);
 
 #endif							/* MOT_PROCEDURE_CALL_H */

@@ -210,6 +210,8 @@ END $$;
 
 PROCEDURES = LETS_GO + """
 CREATE TABLE said (id serial, what text);
+CREATE TABLE toasted (id int, what text);
+INSERT INTO toasted SELECT i, repeat('x', (10 ^ i)::int) FROM generate_series(1, 5) i;
 CREATE DOMAIN tiny AS int CHECK (VALUE < 10);
 CREATE TYPE pair AS (a int, b text);
 CREATE PROCEDURE plain(a int, b text, c int[], d numeric) LANGUAGE plpgsql AS $$
@@ -245,6 +247,17 @@ BEGIN CALL gives(a, t, b); CALL plain(a, t, b, 1.5); CALL fails(a - 2, b); END $
 CREATE PROCEDURE guarded(a int, b int[]) LANGUAGE plpgsql SECURITY DEFINER SET work_mem = '1MB' AS $$
 BEGIN RAISE NOTICE '% % %', current_setting('work_mem'), a, b; COMMIT; END $$;
 CREATE PROCEDURE in_sql(a int, b text) LANGUAGE sql AS $$ INSERT INTO said (what) VALUES (b || a) $$;
+CREATE PROCEDURE lengths(a text, b text[]) LANGUAGE plpgsql AS $$
+BEGIN RAISE NOTICE '% % % %', pg_column_size(a), pg_column_compression(a), pg_column_size(b), array_length(b, 1); END $$;
+CREATE FUNCTION of_length(n int) RETURNS text LANGUAGE sql VOLATILE AS $$ SELECT what FROM toasted WHERE id = n $$;
+CREATE FUNCTION calling(a text) RETURNS void LANGUAGE sql AS $$ CALL lengths(a, ARRAY[a, NULL]) $$;
+CREATE PROCEDURE needs(a text[]) LANGUAGE plpgsql AS $$
+BEGIN
+    IF (SELECT sum(total_bytes) FROM pg_backend_memory_contexts) > 60e6 THEN RAISE EXCEPTION 'too much'; END IF;
+END $$;
+CREATE FUNCTION needing(a text) RETURNS void LANGUAGE sql AS $$ CALL needs(ARRAY[a, a]) $$;
+CREATE PROCEDURE refused(a text[]) LANGUAGE plpgsql AS $$ BEGIN RAISE NOTICE '%', length(a[1]); END $$;
+REVOKE EXECUTE ON PROCEDURE refused FROM public;
 CREATE PROCEDURE changing(a int, b text) LANGUAGE plpgsql AS $$ BEGIN RAISE NOTICE 'first %', a; END $$;
 CREATE ROLE called_by;
 """
@@ -373,8 +386,38 @@ def calls(c):
             c.sync()
             c.simple('CLOSE ALL')
         c.simple('ROLLBACK')
+    # arguments as they are stored, and many
+    c.simple('SELECT calling(what), calling(NULL) FROM toasted')
+    c.simple("SELECT count(needing(repeat('x', 100000))) FROM generate_series(1, 500)")
+    c.parse('lengths', 'CALL lengths($1, ARRAY[$1, $2])')
+    c.sync()
+    for i in range(1, 6):
+        c.simple('EXECUTE lengths(of_length(%d), NULL)' % i)
+        c.bind('', 'lengths', 'x' * 10 ** i, 5)
+        c.execute('')
+        c.sync()
+    # what is checked first
+    c.parse('refused', 'CALL refused(ARRAY[%s])' % ', '.join(['$1'] * 12))
+    c.sync()
+    for value in 'small', 'x' * 100000000:
+        for role in 'called_by', 'none':
+            c.simple('SET ROLE %s' % role)
+            c.bind('', 'refused', value)
+            c.execute('')
+            c.sync()
+    c.simple('RESET ROLE')
+    c.simple('BEGIN')
+    c.simple("CREATE TYPE mood AS ENUM ('well')")
+    c.parse('moods', 'CALL any_type($1::mood, ARRAY[$1])')
+    c.bind('p', 'moods', 'well')
+    c.sync()
+    c.simple('DROP TYPE mood; REVOKE EXECUTE ON PROCEDURE any_type FROM public; SET LOCAL ROLE called_by')
+    c.execute('p')
+    c.sync()
+    c.simple('ROLLBACK')
     c.simple('SELECT what FROM said ORDER BY id')
     c.simple('DROP SCHEMA nearer CASCADE')
+    c.simple('DROP TABLE toasted; DROP FUNCTION of_length, calling, needing')
     c.simple("DO $$ DECLARE p regprocedure; BEGIN FOR p IN SELECT oid FROM pg_proc WHERE prokind = 'p' AND pronamespace = 'public'::regnamespace "
              "AND oid >= 16384 LOOP EXECUTE 'DROP PROCEDURE ' || p; END LOOP; END $$")
     c.simple('DROP TABLE said')

@@ -52,6 +52,27 @@ $node->safe_psql('postgres', "$nested SET mot.jit = off; $statements");
 is($without, $node->safe_psql('postgres', $seen), 'pg_stat_statements counts calls and rows');
 like($without, qr/watched_r 4 10 t/, 'as they were');
 
+# a client's CALL, whose plan is kept
+$node->safe_psql(
+	'postgres', q{
+	CREATE PROCEDURE counted_a(a int, b int[]) LANGUAGE plpgsql AS 'BEGIN END';
+	CREATE PROCEDURE counted_b(a int, b int) LANGUAGE plpgsql AS 'BEGIN END';
+});
+my $calls = PostgreSQL::Test::Utils::tempdir() . '/calls.sql';
+append_to_file($calls, "\\set a 5\nCALL counted_a(:a, ARRAY[:a, 2]);\nCALL counted_b(:a, 1 + :a);\n");
+
+sub called
+{
+	my ($jit) = @_;
+	local $ENV{PGOPTIONS} = "-c mot.jit=$jit -c plan_cache_mode=auto";
+	$node->safe_psql('postgres', 'SELECT pg_stat_statements_reset()');
+	$node->command_ok([ 'pgbench', '-n', '-M', 'prepared', '-t', '10', '-f', $calls, '-h', $node->host, '-p', $node->port, 'postgres' ],
+		"procedures are called, mot.jit = $jit");
+	return $node->safe_psql('postgres', "SELECT string_agg(calls::text, ' ' ORDER BY query) FROM pg_stat_statements WHERE query LIKE 'CALL counted%'");
+}
+is(called('off'), '10 10', 'pg_stat_statements counts each CALL');
+is(called('on'), '10 10', '... evaluated, too');
+
 # auto_explain shows the plan when it is asked to
 my $offset = -s $node->logfile;
 $node->safe_psql('postgres', "SET auto_explain.log_min_duration = 0; SET auto_explain.log_analyze = on; $statements");
@@ -115,6 +136,7 @@ like(
 	$node->safe_psql('postgres', $explain),
 	qr/by the executor \(a module with hooks in the executor is before mot in shared_preload_libraries\)/,
 	'and EXPLAIN says so');
+is(called('on'), '10 10', 'it counts each CALL');
 
 $node->stop;
 done_testing();
