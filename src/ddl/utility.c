@@ -264,6 +264,9 @@ dispatch(const MotUtility *u)
 			return MotReassignOwned(u, (ReassignOwnedStmt *) stmt);
 		case T_CallStmt:
 			return call(u);
+		case T_ExecuteStmt:
+			MotCallForgetPlan(((ExecuteStmt *) stmt)->name);
+			return false;
 		case T_TransactionStmt:
 			return transaction_statement(u, (TransactionStmt *) stmt);
 		case T_DropStmt:

@@ -161,6 +161,16 @@ MotCallKeepPlan(PlannedStmt *pstmt)
 		pstmt->queryId = linitial_node(Query, source->query_list)->queryId;
 }
 
+/* EXECUTE has a plan of its own: its portal does not tell whose it is, to give that its identifier. */
+void
+MotCallForgetPlan(const char *name)
+{
+	PreparedStatement *prepared = FetchPreparedStatement(name, false);
+
+	if (prepared != NULL && prepared->plansource->commandTag == CMDTAG_CALL)
+		prepared->plansource->cursor_options &= ~CURSOR_OPT_GENERIC_PLAN;
+}
+
 /*
  * A CALL in place of the one that "stmt" is, which is a plan's and not to be written to.  NULL: that
  * has to be copied, and its arguments evaluated, by the server.

@@ -14,6 +14,7 @@
 
 extern bool MotCallIsClients(const PlannedStmt *pstmt);
 extern void MotCallKeepPlan(PlannedStmt *pstmt);
+extern void MotCallForgetPlan(const char *name);
 extern CallStmt *MotCallEvaluated(const CallStmt *stmt, ParamListInfo params);
 
 #endif							/* MOT_PROCEDURE_CALL_H */
