@@ -147,12 +147,20 @@ DELETE FROM sys_list RETURNING xmin;
 DROP TABLE sys_list;
 -- what a trigger would be shown of them
 CREATE TRIGGER sys_when AFTER UPDATE ON sys_mot FOR EACH ROW WHEN (OLD.xmin <> NEW.xmin) EXECUTE FUNCTION sys_touch();
+CREATE TRIGGER sys_when AFTER UPDATE ON sys_table FOR EACH ROW WHEN (OLD.xmin <> NEW.xmin) EXECUTE FUNCTION sys_touch();
+CREATE TABLE sys_moves (id int, v int);
+CREATE TRIGGER sys_when AFTER UPDATE ON sys_moves FOR EACH ROW WHEN (OLD.xmax <> NEW.xmax) EXECUTE FUNCTION sys_touch();
+ALTER TABLE sys_moves SET ACCESS METHOD mot;
+DROP TABLE sys_moves;
 -- nor is a partition given one, by either end
 CREATE TABLE sys_parted (id int, v int) PARTITION BY LIST (id);
 CREATE FOREIGN TABLE sys_part (id int, v int) SERVER mot_server;
 CREATE TRIGGER sys_when AFTER UPDATE ON sys_parted FOR EACH ROW WHEN (OLD.ctid <> NEW.ctid) EXECUTE FUNCTION sys_touch();
 ALTER TABLE sys_parted ATTACH PARTITION sys_part DEFAULT;
 CREATE FOREIGN TABLE sys_new PARTITION OF sys_parted DEFAULT SERVER mot_server;
+DROP TRIGGER sys_when ON sys_parted;
+CREATE TRIGGER sys_when AFTER UPDATE ON sys_parted FOR EACH ROW WHEN (OLD.xmax <> NEW.xmax) EXECUTE FUNCTION sys_touch();
+CREATE TABLE sys_new PARTITION OF sys_parted DEFAULT USING mot;
 DROP TRIGGER sys_when ON sys_parted;
 ALTER TABLE sys_parted ATTACH PARTITION sys_part DEFAULT;
 CREATE TRIGGER sys_when AFTER UPDATE ON sys_parted FOR EACH ROW WHEN (OLD.v <> NEW.v AND OLD.xmin <> NEW.xmin) EXECUTE FUNCTION sys_touch();

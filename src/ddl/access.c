@@ -38,6 +38,7 @@
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
+#include "utils/reltrigger.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
@@ -133,21 +134,46 @@ drop_index(Oid indexoid, bool concurrently)
 	}
 }
 
-/* OLD.xmin and its like, also ctid, rows handed to triggers do not have. */
-void
-MotCheckTrigger(const char *condition)
+/* a condition may name these of a row's system columns (bits), and no others */
+static void
+check_system_columns(Node *when, int row, int bits)
 {
-	Node	   *when = stringToNode(condition);
 	Bitmapset  *columns = NULL;
 	int			column = -1;
 
-	pull_varattnos(when, PRS2_OLD_VARNO, &columns);
-	pull_varattnos(when, PRS2_NEW_VARNO, &columns);
+	pull_varattnos(when, row, &columns);
 	while ((column = bms_next_member(columns, column)) >= 0 && column + FirstLowInvalidHeapAttributeNumber < 0)
-		if (column + FirstLowInvalidHeapAttributeNumber != TableOidAttributeNumber)
+		if ((bits & (1 << -(column + FirstLowInvalidHeapAttributeNumber))) == 0)
 			ereport(ERROR,
 					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("trigger's WHEN condition cannot reference system columns of a memory-optimized table")));
+					 errmsg("trigger's WHEN condition cannot reference system columns of a memory-optimized table"),
+					 errhint("To tell whether a row has changed, give it a column that every update changes, such as a version number.")));
+}
+
+/*
+ * OLD.xmin and its like rows have not; nor, of foreign tables, ctid when they are handed to
+ * triggers.  Of what an ordinary table's statement has written xmax is known.
+ */
+void
+MotCheckTrigger(const char *condition, bool ordinary)
+{
+	Node	   *when = stringToNode(condition);
+	int			bits = 1 << -TableOidAttributeNumber;
+
+	if (ordinary)
+		bits |= 1 << -SelfItemPointerAttributeNumber;
+	check_system_columns(when, PRS2_OLD_VARNO, bits);
+	if (ordinary)
+		bits |= 1 << -MaxTransactionIdAttributeNumber;
+	check_system_columns(when, PRS2_NEW_VARNO, bits);
+}
+
+void
+MotCheckTriggers(Relation rel)
+{
+	for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
+		if (rel->trigdesc->triggers[i].tgqual != NULL)
+			MotCheckTrigger(rel->trigdesc->triggers[i].tgqual, MotIsOrdinary(rel));
 }
 
 /* (that of a partitioned table is created for each partition, too) */
@@ -162,13 +188,15 @@ trigger_created(Oid trigger)
 	ScanKeyInit(&key, Anum_pg_trigger_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(trigger));
 	scan = systable_beginscan(pg_trigger, TriggerOidIndexId, true, SnapshotSelf, 1, &key);
 	tuple = systable_getnext(scan);
-	if (HeapTupleIsValid(tuple) && MotIsMotTable(((Form_pg_trigger) GETSTRUCT(tuple))->tgrelid))
+	if (HeapTupleIsValid(tuple))
 	{
+		Oid			relid = ((Form_pg_trigger) GETSTRUCT(tuple))->tgrelid;
+		bool		ordinary = MotIsOrdinaryTable(relid) && get_rel_relkind(relid) == RELKIND_RELATION;
 		bool		isnull;
 		Datum		when = heap_getattr(tuple, Anum_pg_trigger_tgqual, RelationGetDescr(pg_trigger), &isnull);
 
-		if (!isnull)
-			MotCheckTrigger(TextDatumGetCString(when));
+		if (!isnull && (ordinary || MotIsMotTable(relid)))
+			MotCheckTrigger(TextDatumGetCString(when), ordinary);
 	}
 	systable_endscan(scan);
 	table_close(pg_trigger, AccessShareLock);

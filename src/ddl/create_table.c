@@ -39,7 +39,6 @@
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
-#include "utils/reltrigger.h"
 #include "utils/typcache.h"
 
 static bool
@@ -194,9 +193,8 @@ create_bare(const MotUtility *u, const CreateForeignTableStmt *stmt, const Creat
 	if (created)
 		MotStorageCreateTable(rel, InvalidOid, relid);
 	/* a partition's came before it was known to be one of ours */
-	for (int i = 0; created && rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
-		if (rel->trigdesc->triggers[i].tgqual != NULL)
-			MotCheckTrigger(rel->trigdesc->triggers[i].tgqual);
+	if (created)
+		MotCheckTriggers(rel);
 	table_close(rel, NoLock);
 	return created ? relid : InvalidOid;
 }

@@ -221,7 +221,8 @@ extern List *MotListTables(void);
 
 extern void MotAccessInit(void);
 
-/* what the condition of a MOT table's trigger may not name */
-extern void MotCheckTrigger(const char *condition);
+/* what the condition of a MOT table's trigger, or of each that it has, may not name */
+extern void MotCheckTrigger(const char *condition, bool ordinary);
+extern void MotCheckTriggers(Relation rel);
 
 #endif							/* MOT_DDL_H */

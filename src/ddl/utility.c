@@ -14,6 +14,7 @@
 
 #include "access/htup_details.h"
 #include "access/relation.h"
+#include "access/table.h"
 #include "access/xact.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
@@ -369,6 +370,23 @@ stores_rows(const AlterTableStmt *stmt, Oid relid, bool *leaves)
 	return comes || MotIsOrdinaryTable(relid);
 }
 
+/* SET ACCESS METHOD mot (which may be the default one) of a table that has triggers */
+static void
+check_triggers(const AlterTableStmt *stmt, Oid relid)
+{
+	foreach_node(AlterTableCmd, cmd, stmt->cmds)
+	{
+		Relation	rel;
+
+		if (cmd->subtype != AT_SetAccessMethod)
+			continue;
+		rel = table_open(relid, NoLock);
+		if (MotIsOrdinary(rel))
+			MotCheckTriggers(rel);
+		table_close(rel, NoLock);
+	}
+}
+
 static void
 alter(const MotUtility *u, Oid relid)
 {
@@ -386,6 +404,7 @@ alter(const MotUtility *u, Oid relid)
 	{
 		if (!MotAlterTable(u, stmt, relid))
 			MotUtilityPass(u);
+		check_triggers(stmt, relid);
 	}
 	PG_FINALLY();
 	{
