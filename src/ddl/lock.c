@@ -139,12 +139,17 @@ lock_view(Oid viewoid, LOCKMODE mode, bool nowait, List *above)
 
 /* --------------------------------------------------------------- statement */
 
-/* the server has locked it: only now it is known what it is, if no other has come before it */
+/*
+ * The server has locked it: only now it is known what it is.  Another of that name may have come
+ * earlier in the search path since: then it is what the name meant before, or is not known.
+ */
 static void
-lock_if_view(const LockStmt *stmt, const RangeVar *name)
+lock_if_view(const LockStmt *stmt, const RangeVar *name, Oid before)
 {
 	Oid			relid = MotDdlLookup(name);
 
+	if (!MotIsLocked(relid, stmt->mode))
+		relid = before;
 	if (!MotIsLocked(relid, stmt->mode))
 		MotDdlRefuseReplaced(name->relname, "LOCK TABLE");
 	if (get_rel_relkind(relid) == RELKIND_VIEW)
@@ -156,18 +161,21 @@ static void
 lock_other(const MotUtility *u, const LockStmt *stmt, const RangeVar *name)
 {
 	LockStmt   *one = makeNode(LockStmt);
+	Oid			before = MotDdlLookup(name);
 
 	one->relations = list_make1(copyObject((RangeVar *) name));
 	one->mode = stmt->mode;
 	one->nowait = stmt->nowait;
 	MotUtilityRun(u, (Node *) one);
-	lock_if_view(stmt, name);
+	lock_if_view(stmt, name, before);
 }
 
 bool
 MotLockTable(const MotUtility *u, LockStmt *stmt)
 {
 	ListCell   *lc;
+	ListCell   *before;
+	List	   *relids = NIL;
 
 	if (!OidIsValid(MotAmOid(true)))
 		return false;
@@ -177,13 +185,14 @@ MotLockTable(const MotUtility *u, LockStmt *stmt)
 
 		if (OidIsValid(relid) && (MotIsMotTable(relid) || get_rel_relkind(relid) == RELKIND_VIEW))
 			break;
+		relids = lappend_oid(relids, relid);
 	}
 	/* (pg_dump names thousands in one) */
 	if (lc == NULL)
 	{
 		MotUtilityPass(u);
-		foreach_ptr(RangeVar, name, stmt->relations)
-			lock_if_view(stmt, name);
+		forboth(lc, stmt->relations, before, relids)
+			lock_if_view(stmt, (RangeVar *) lfirst(lc), lfirst_oid(before));
 		return true;
 	}
 
