@@ -123,3 +123,23 @@ DROP EVENT TRIGGER part_tries;
 SELECT tableoid::regclass, a FROM part WHERE a = 2;
 DROP TABLE part, seven;
 DROP FUNCTION part_tries;
+
+-- one that puts things right when all is done comes too late, as with heap tables
+CREATE FUNCTION part_mends() RETURNS event_trigger LANGUAGE plpgsql AS $$
+BEGIN
+	DELETE FROM seven WHERE a = 7;
+	DELETE FROM rest WHERE a = 2;
+END $$;
+CREATE TABLE part (a int) PARTITION BY LIST (a);
+CREATE FOREIGN TABLE seven (a int) SERVER mot_server;
+INSERT INTO seven VALUES (7);
+CREATE FOREIGN TABLE rest PARTITION OF part DEFAULT SERVER mot_server;
+INSERT INTO rest VALUES (2);
+CREATE EVENT TRIGGER part_mends ON ddl_command_end WHEN TAG IN ('ALTER TABLE', 'CREATE TABLE', 'CREATE FOREIGN TABLE')
+	EXECUTE FUNCTION part_mends();
+ALTER TABLE part ATTACH PARTITION seven FOR VALUES IN (1);
+CREATE TABLE two PARTITION OF part FOR VALUES IN (2);
+CREATE FOREIGN TABLE two PARTITION OF part FOR VALUES IN (2) SERVER mot_server;
+DROP EVENT TRIGGER part_mends;
+DROP TABLE part, seven;
+DROP FUNCTION part_mends;

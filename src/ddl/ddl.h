@@ -33,6 +33,8 @@ typedef struct MotUtility
 	QueryEnvironment *query_env;
 	DestReceiver *dest;
 	QueryCompletion *qc;
+	bool	   *progress;		/* to be told that some is left to be ended;
+								 * NULL: it is ended here */
 } MotUtility;
 
 #define MotUtilityIsTopLevel(u) ((u)->context == PROCESS_UTILITY_TOPLEVEL)
@@ -194,6 +196,9 @@ extern void MotRewriteRows(Relation rel, TupleDesc old, List *values, bool refus
 extern List *MotDomainChecks(List *constraints, bool notnull, AttrNumber attnum);
 
 /* -------------------------------------------------------------- partition.c */
+
+/* CREATE TABLE ... PARTITION OF */
+extern bool MotPartitionIsMade(Node *stmt);
 
 /*
  * Run a statement, and if it gives a partitioned table a partition look at the rows of MOT tables

@@ -85,14 +85,19 @@ check_new(const NewPartition *made, bool attached)
 		check_tree(others, true, attached);
 }
 
+bool
+MotPartitionIsMade(Node *stmt)
+{
+	return (IsA(stmt, CreateStmt) || IsA(stmt, CreateForeignTableStmt)) && ((CreateStmt *) stmt)->partbound != NULL;
+}
+
 /* (ATTACH PARTITION comes alone, by the grammar) */
 void
 MotPartitionAround(Node *stmt, void (*run) (const MotUtility *u, Oid altered), const MotUtility *u, Oid altered)
 {
 	bool		attaches = IsA(stmt, AlterTableStmt) &&
 	linitial_node(AlterTableCmd, ((AlterTableStmt *) stmt)->cmds)->subtype == AT_AttachPartition;
-	bool		adds = attaches || ((IsA(stmt, CreateStmt) || IsA(stmt, CreateForeignTableStmt)) &&
-									((CreateStmt *) stmt)->partbound != NULL);
+	bool		adds = attaches || MotPartitionIsMade(stmt);
 	NewPartition *outer = adding;
 	NewPartition made = {InvalidOid, InvalidOid};
 

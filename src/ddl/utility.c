@@ -28,6 +28,7 @@
 #include "statement/statement.h"
 #include "tcop/cmdtag.h"
 #include "utils/backend_progress.h"
+#include "utils/evtcache.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 #include "xact/xact.h"
@@ -310,10 +311,10 @@ lock_altered(PlannedStmt *pstmt, Oid *relid)
 	AlterTableStmt *stmt = castNode(AlterTableStmt, pstmt->utilityStmt);
 	LOCKMODE	lockmode;
 
-	*relid = MotDdlLookup(stmt->relation);
-	if (XactReadOnly)
+	*relid = InvalidOid;
+	if (XactReadOnly || !OidIsValid(MotAmOid(true)))
 		return pstmt;
-	lockmode = MotAlterLockLevel(stmt, *relid);
+	lockmode = AlterTableGetLockLevel(stmt->cmds);
 	*relid = AlterTableLookupRelation(stmt, lockmode);
 	if (!OidIsValid(*relid))
 		return pstmt;
@@ -413,7 +414,9 @@ alter(const MotUtility *u, Oid relid)
 			MotAlterShows = InvalidOid;
 	}
 	PG_END_TRY();
-	if (shown)
+	if (shown && u->progress != NULL)
+		*u->progress = true;
+	else if (shown)
 		pgstat_progress_end_command();
 }
 
@@ -427,12 +430,60 @@ run(const MotUtility *u, Oid altered)
 }
 
 static void
+process(MotUtility *u)
+{
+	Oid			altered = InvalidOid;
+
+	if (IsA(u->pstmt->utilityStmt, AlterTableStmt))
+		u->pstmt = lock_altered(u->pstmt, &altered);
+	MotPartitionAround(u->pstmt->utilityStmt, run, u, altered);
+	if (OidIsValid(altered))
+		mend_indexes(altered);
+}
+
+static void
+process_inside(const MotUtility *u, void *arg)
+{
+	MotUtility	inside = *u;
+
+	inside.context = PROCESS_UTILITY_SUBCOMMAND;
+	inside.progress = (bool *) arg;
+	process(&inside);
+}
+
+/*
+ * Is there something around the server's work that event triggers are not to come between?  What
+ * they do as the statement begins can give its names to others, and has to wait for no lock; and
+ * what they find as it ends is to be checked and mended.
+ */
+static bool
+has_event_triggers(const MotUtility *u)
+{
+	Node	   *stmt = u->pstmt->utilityStmt;
+
+	if (u->context == PROCESS_UTILITY_SUBCOMMAND || !OidIsValid(MotAmOid(true)))
+		return false;
+	if (IsA(stmt, AlterTableStmt))
+	{
+		AlterTableCmd *cmd = linitial_node(AlterTableCmd, ((AlterTableStmt *) stmt)->cmds);
+
+		/* (that one commits in between) */
+		if (cmd->subtype == AT_DetachPartition && castNode(PartitionCmd, cmd->def)->concurrent)
+			return false;
+	}
+	else if (!MotPartitionIsMade(stmt))
+		return false;
+	return EventCacheLookup(EVT_DDLCommandStart) != NIL || EventCacheLookup(EVT_DDLCommandEnd) != NIL ||
+		EventCacheLookup(EVT_SQLDrop) != NIL;
+}
+
+static void
 mot_process_utility(PlannedStmt *pstmt, const char *query_string, bool read_only_tree,
 					ProcessUtilityContext context, ParamListInfo params,
 					QueryEnvironment *query_env, DestReceiver *dest, QueryCompletion *qc)
 {
 	MotUtility	u = {pstmt, query_string, read_only_tree, context, params, query_env, dest, qc};
-	Oid			altered = InvalidOid;
+	bool		progress = false;
 
 	/*
 	 * a failed transaction may not look at catalogues, and runs nothing of
@@ -445,13 +496,14 @@ mot_process_utility(PlannedStmt *pstmt, const char *query_string, bool read_only
 	}
 	if (mot_default_engine == MOT_DEFAULT_MOT)
 		u.pstmt = MotUseDefaultEngine(pstmt);
-	if (IsA(pstmt->utilityStmt, AlterTableStmt))
-		u.pstmt = lock_altered(pstmt, &altered);
 	if (MotUtilityIsTopLevel(&u))
 		MotReindexes = IsA(pstmt->utilityStmt, ReindexStmt);
-	MotPartitionAround(u.pstmt->utilityStmt, run, &u, altered);
-	if (OidIsValid(altered))
-		mend_indexes(altered);
+	if (has_event_triggers(&u))
+		MotUtilityWhole(&u, process_inside, &progress);
+	else
+		process(&u);
+	if (progress)
+		pgstat_progress_end_command();
 }
 
 void
