@@ -219,7 +219,45 @@ ALTER TABLE alter_again ADD COLUMN IF NOT EXISTS v int UNIQUE;
 SELECT count(*) FROM pg_index WHERE indrelid = 'alter_again'::regclass;
 DROP FOREIGN TABLE alter_again;
 
--- a table of which it was said that it is not there is not altered when it comes after all
+-- ... also one that goes with another, and below; and none twice
+CREATE FOREIGN TABLE alter_again (id int, w int, v int GENERATED ALWAYS AS (w + 1) STORED) SERVER mot_server;
+CREATE FOREIGN TABLE alter_below () INHERITS (alter_again) SERVER mot_server;
+INSERT INTO alter_below VALUES (1, 1);
+ALTER TABLE alter_again DROP COLUMN w CASCADE, ADD COLUMN IF NOT EXISTS v int DEFAULT 5 NOT NULL UNIQUE;
+SELECT * FROM alter_again;
+ALTER TABLE alter_again ADD COLUMN IF NOT EXISTS x int UNIQUE, ADD COLUMN IF NOT EXISTS x int PRIMARY KEY,
+	ADD COLUMN IF NOT EXISTS id int REFERENCES nothing;
+SELECT indexrelid::regclass FROM pg_index WHERE indrelid = 'alter_again'::regclass ORDER BY 1;
+DROP FOREIGN TABLE alter_again, alter_below;
+
+-- keys come before what wants their columns NOT NULL
+CREATE TABLE alter_above (id int NOT NULL, v int);
+CREATE FOREIGN TABLE alter_again (id int, v int) SERVER mot_server;
+ALTER TABLE alter_again ALTER id ADD GENERATED ALWAYS AS IDENTITY, INHERIT alter_above, ADD PRIMARY KEY (id);
+INSERT INTO alter_again (v) VALUES (7);
+SELECT * FROM alter_above;
+DROP TABLE alter_above, alter_again;
+
+-- event triggers come before it is looked which table it is
+CREATE FOREIGN TABLE alter_named (id int, v int) SERVER mot_server;
+CREATE FOREIGN TABLE alter_other (id int, v int) SERVER mot_server;
+INSERT INTO alter_named VALUES (1, 1);
+INSERT INTO alter_other VALUES (2, 2);
+CREATE FUNCTION alter_swaps() RETURNS event_trigger LANGUAGE plpgsql AS $$
+BEGIN
+	ALTER TABLE alter_named RENAME TO alter_swap;
+	ALTER TABLE alter_other RENAME TO alter_named;
+	ALTER TABLE alter_swap RENAME TO alter_other;
+END $$;
+CREATE EVENT TRIGGER alter_swaps ON ddl_command_start WHEN TAG IN ('ALTER FOREIGN TABLE') EXECUTE FUNCTION alter_swaps();
+ALTER FOREIGN TABLE alter_named ALTER v TYPE text;
+DROP EVENT TRIGGER alter_swaps;
+SELECT id, pg_typeof(v) FROM alter_named WHERE v = '2';
+SELECT id, pg_typeof(v) FROM alter_other;
+DROP FOREIGN TABLE alter_named, alter_other;
+DROP FUNCTION alter_swaps;
+
+-- ... nor whether it is there
 CREATE FUNCTION alter_comes() RETURNS event_trigger LANGUAGE plpgsql AS $$
 BEGIN
 	IF to_regclass('alter_late') IS NULL THEN
@@ -230,6 +268,17 @@ END $$;
 CREATE EVENT TRIGGER alter_comes ON ddl_command_start WHEN TAG IN ('ALTER TABLE') EXECUTE FUNCTION alter_comes();
 ALTER TABLE IF EXISTS alter_late ALTER v TYPE text;
 DROP EVENT TRIGGER alter_comes;
-SELECT * FROM alter_late;
+SELECT id, pg_typeof(v) FROM alter_late WHERE v = '7';
 DROP FOREIGN TABLE alter_late;
 DROP FUNCTION alter_comes;
+
+-- and after all is done
+CREATE TABLE alter_mended (id int, v int NOT NULL) USING mot;
+CREATE INDEX alter_mended_v ON alter_mended (v);
+CREATE FUNCTION alter_ends() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO alter_mended VALUES (1, NULL); END $$;
+CREATE EVENT TRIGGER alter_ends ON ddl_command_end WHEN TAG IN ('ALTER TABLE') EXECUTE FUNCTION alter_ends();
+ALTER TABLE alter_mended ALTER v DROP NOT NULL;
+DROP EVENT TRIGGER alter_ends;
+SELECT id FROM alter_mended WHERE v IS NULL;
+DROP TABLE alter_mended;
+DROP FUNCTION alter_ends;

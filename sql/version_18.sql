@@ -160,7 +160,7 @@ SELECT mot_verify('vc_foreign'), mot_verify('vc_mot');
 DROP TABLE vc_heap, vc_mot;
 DROP FOREIGN TABLE vc_foreign;
 
--- NOT NULL that children get from a parent that had it for itself
+-- NOT NULL that children get from a parent that had it for itself; ONLY makes no difference
 DO $$
 DECLARE
     kind text;
@@ -177,8 +177,8 @@ BEGIN
         EXECUTE format('CREATE %s TABLE ni_below (w int) INHERITS (ni_child) %s', CASE kind WHEN 'foreign' THEN 'FOREIGN' ELSE '' END, clause);
         CREATE INDEX ON ni_below (v);
         INSERT INTO ni_below VALUES (1, NULL), (2, 5), (3, 4);
-        FOREACH stmt IN ARRAY ARRAY['ALTER TABLE ni_parent ALTER CONSTRAINT given INHERIT', 'UPDATE ni_below SET v = 3 WHERE v IS NULL',
-            'ALTER TABLE ni_parent ALTER CONSTRAINT given INHERIT', 'UPDATE ni_below SET v = NULL', 'ALTER TABLE ni_parent ALTER CONSTRAINT given NO INHERIT',
+        FOREACH stmt IN ARRAY ARRAY['ALTER TABLE ni_parent ALTER CONSTRAINT given INHERIT', 'ALTER TABLE ONLY ni_parent ALTER CONSTRAINT given INHERIT',
+            'UPDATE ni_below SET v = 3 WHERE v IS NULL', 'ALTER TABLE ONLY ni_parent ALTER CONSTRAINT given INHERIT', 'UPDATE ni_below SET v = NULL', 'ALTER TABLE ni_parent ALTER CONSTRAINT given NO INHERIT',
             'INSERT INTO ni_below VALUES (4, 6)'] LOOP
             BEGIN
                 EXECUTE stmt;

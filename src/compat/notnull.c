@@ -21,6 +21,17 @@
 #include "utils/snapmgr.h"
 
 #if PG_VERSION_NUM >= 180000
+const char *
+MotInheritsNotNull(const AlterTableCmd *cmd)
+{
+	ATAlterConstraint *alter;
+
+	if (cmd->subtype != AT_AlterConstraint)
+		return NULL;
+	alter = castNode(ATAlterConstraint, cmd->def);
+	return alter->alterInheritability && !alter->noinherit ? alter->conname : NULL;
+}
+
 bool
 MotIsNotNull(HeapTuple constraint)
 {

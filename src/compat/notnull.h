@@ -13,12 +13,11 @@
 #include "access/htup.h"
 #include "nodes/parsenodes.h"
 
-/* ALTER CONSTRAINT ... INHERIT: the children's columns get it (18) */
+/* ALTER CONSTRAINT ... INHERIT, which the children's columns get (18): its name, or NULL */
 #if PG_VERSION_NUM >= 180000
-#define MotInheritsNotNull(cmd) ((cmd)->subtype == AT_AlterConstraint && \
-								 castNode(ATAlterConstraint, (cmd)->def)->alterInheritability)
+extern const char *MotInheritsNotNull(const AlterTableCmd *cmd);
 #else
-#define MotInheritsNotNull(cmd) false
+#define MotInheritsNotNull(cmd) ((const char *) NULL)
 #endif
 
 /* of a row of pg_constraint */

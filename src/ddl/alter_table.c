@@ -48,8 +48,17 @@ typedef struct AlterWork
 	Oid			relid;			/* locked */
 	List	   *cmds;			/* for the server */
 	List	   *defaults;		/* of them, SET DEFAULT */
-	List	   *keys;			/* IndexStmt, or Constraint for USING INDEX */
+	List	   *later;			/* of them, what comes after keys */
+	List	   *keys;			/* TakenKey */
 } AlterWork;
+
+/* a key that was taken out */
+typedef struct TakenKey
+{
+	Node	   *key;			/* IndexStmt, or Constraint for USING INDEX */
+	const char *column;			/* it comes only if such a column does ... */
+	AttrNumber	before;			/* ... in this one's place */
+} TakenKey;
 
 static bool
 has_command(List *cmds, AlterTableType subtype)
@@ -60,42 +69,73 @@ has_command(List *cmds, AlterTableType subtype)
 	return false;
 }
 
-/* ADD CONSTRAINT by itself takes less, but a primary key changes columns */
-LOCKMODE
-MotAlterLockLevel(const AlterTableStmt *stmt, Oid relid)
-{
-	if (has_command(stmt->cmds, AT_AddConstraint) && MotTablesBelow(relid, NoLock) != NIL)
-		return AccessExclusiveLock;
-	return AlterTableGetLockLevel(stmt->cmds);
-}
-
-/* ADD COLUMN IF NOT EXISTS of one that is there, and does not go just before */
+/* ADD COLUMN of one that is there, and does not go just before, nor might with others */
 static bool
 column_stays(const List *cmds, const AlterTableCmd *add, Oid relid)
 {
 	const char *name = castNode(ColumnDef, add->def)->colname;
 
-	if (!add->missing_ok || get_attnum(relid, name) == InvalidAttrNumber)
+	if (get_attnum(relid, name) == InvalidAttrNumber)
 		return false;
 	foreach_node(AlterTableCmd, cmd, cmds)
-		if (cmd->subtype == AT_DropColumn && strcmp(cmd->name, name) == 0)
+		if (cmd->behavior == DROP_CASCADE || (cmd->subtype == AT_DropColumn && strcmp(cmd->name, name) == 0))
 		return false;
 	return true;
 }
 
-/* Do the tables below have a constraint, too, because this one has it? */
+/* The server changes the type of no others, whatever else the statement does. */
 static bool
-constraint_goes_below(Oid relid, const char *name)
+is_own_column(Oid relid, const char *name)
 {
-	HeapTuple	tuple = SearchSysCache1(CONSTROID, ObjectIdGetDatum(get_relation_constraint_oid(relid, name, true)));
+	HeapTuple	tuple = SearchSysCacheAttName(relid, name);
+	bool		own;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	own = ((Form_pg_attribute) GETSTRUCT(tuple))->attinhcount == 0;
+	ReleaseSysCache(tuple);
+	return own;
+}
+
+/*
+ * Does what is done to a constraint go to the tables below, which have it, too, because this one
+ * has it?  Not what the server refuses, or finds done.
+ */
+static bool
+constraint_goes_below(Oid relid, const AlterTableCmd *cmd)
+{
+	HeapTuple	tuple = SearchSysCache1(CONSTROID, ObjectIdGetDatum(get_relation_constraint_oid(relid, cmd->name, true)));
+	Form_pg_constraint form;
 	bool		below;
 
 	if (!HeapTupleIsValid(tuple))
 		return false;
-	below = !((Form_pg_constraint) GETSTRUCT(tuple))->connoinherit &&
-		(((Form_pg_constraint) GETSTRUCT(tuple))->contype == CONSTRAINT_CHECK || MotIsNotNull(tuple));
+	form = (Form_pg_constraint) GETSTRUCT(tuple);
+	below = !form->connoinherit && (form->contype == CONSTRAINT_CHECK || MotIsNotNull(tuple)) &&
+		(cmd->subtype == AT_DropConstraint ? form->coninhcount == 0 : !form->convalidated);
 	ReleaseSysCache(tuple);
 	return below;
+}
+
+/*
+ * ALTER CONSTRAINT ... INHERIT: also with ONLY, which the server does not look at there.  (What
+ * others of the statement make of the constraint first is not known.)
+ */
+static bool
+starts_inheriting(Oid relid, const List *cmds, const AlterTableCmd *cmd)
+{
+	const char *name = MotInheritsNotNull(cmd);
+	HeapTuple	tuple;
+	bool		already;
+
+	if (name == NULL || list_length(cmds) > 1)
+		return name != NULL;
+	tuple = SearchSysCache1(CONSTROID, ObjectIdGetDatum(get_relation_constraint_oid(relid, name, true)));
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	already = !((Form_pg_constraint) GETSTRUCT(tuple))->connoinherit;
+	ReleaseSysCache(tuple);
+	return !already;
 }
 
 /*
@@ -105,25 +145,32 @@ constraint_goes_below(Oid relid, const char *name)
 bool
 MotAlterGoesBelow(const List *cmds, bool inh, Oid relid)
 {
-	if (!inh || !OidIsValid(MotAmOid(true)) || !has_subclass(relid))
+	if (!OidIsValid(MotAmOid(true)) || !has_subclass(relid))
 		return false;
 	foreach_node(AlterTableCmd, cmd, cmds)
 	{
 		Constraint *constraint;
 
+		if (starts_inheriting(relid, cmds, cmd))
+			return true;
+		if (!inh)
+			continue;
 		switch (cmd->subtype)
 		{
-			case AT_AlterColumnType:
 			case AT_SetNotNull:
 			case AT_DropNotNull:
 				return true;
+			case AT_AlterColumnType:
+				if (is_own_column(relid, cmd->name))
+					return true;
+				break;
 			case AT_AddColumn:
 				if (!column_stays(cmds, cmd, relid))
 					return true;
 				break;
 			case AT_ValidateConstraint:
 			case AT_DropConstraint:
-				if (constraint_goes_below(relid, cmd->name))
+				if (constraint_goes_below(relid, cmd))
 					return true;
 				break;
 			case AT_AddConstraint:
@@ -134,7 +181,7 @@ MotAlterGoesBelow(const List *cmds, bool inh, Oid relid)
 					return true;
 				break;
 			default:
-				if (MotSetsExpression(cmd) || MotInheritsNotNull(cmd))
+				if (MotSetsExpression(cmd))
 					return true;
 				break;
 		}
@@ -211,6 +258,17 @@ refuse_stored_type(Oid typeoid, const char *name)
 /* ------------------------------------------------------------- sorting out */
 
 static void
+take_key(AlterWork *work, Node *node, const char *column, AttrNumber before)
+{
+	TakenKey   *taken = palloc(sizeof(TakenKey));
+
+	taken->key = node;
+	taken->column = column;
+	taken->before = before;
+	work->keys = lappend(work->keys, taken);
+}
+
+static void
 take_constraint(AlterWork *work, AlterTableCmd *cmd)
 {
 	Constraint *constraint = castNode(Constraint, cmd->def);
@@ -221,8 +279,8 @@ take_constraint(AlterWork *work, AlterTableCmd *cmd)
 		case CONSTR_UNIQUE:
 		case CONSTR_FOREIGN:
 		case CONSTR_EXCLUSION:
-			work->keys = lappend(work->keys, constraint->indexname != NULL ? (Node *) constraint :
-								 (Node *) MotConstraintToIndex(work->stmt->relation, constraint));
+			take_key(work, constraint->indexname != NULL ? (Node *) constraint :
+					 (Node *) MotConstraintToIndex(work->stmt->relation, constraint), NULL, InvalidAttrNumber);
 			break;
 		default:
 			work->cmds = lappend(work->cmds, cmd);
@@ -230,16 +288,38 @@ take_constraint(AlterWork *work, AlterTableCmd *cmd)
 	}
 }
 
+/* Does the same statement add a column of that name already? */
+static bool
+is_added_before(const List *cmds, const AlterTableCmd *add)
+{
+	foreach_node(AlterTableCmd, cmd, cmds)
+	{
+		if (cmd == add)
+			break;
+		if (cmd->subtype == AT_AddColumn &&
+			strcmp(castNode(ColumnDef, cmd->def)->colname, castNode(ColumnDef, add->def)->colname) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* the column's keys come with the column or not at all */
 static void
 take_column(AlterWork *work, Oid relid, AlterTableCmd *cmd)
 {
 	ColumnDef  *column = castNode(ColumnDef, cmd->def);
-	List	   *keys = MotTakeColumnKeys(work->stmt->relation, column);
 
-	/* IF NOT EXISTS: the column's keys come with the column or not at all */
-	if (!column_stays(work->stmt->cmds, cmd, relid))
-		work->keys = list_concat(work->keys, keys);
 	work->cmds = lappend(work->cmds, cmd);
+	/* (the server does not look at the rest either) */
+	if (column_stays(work->stmt->cmds, cmd, relid))
+		return;
+	foreach_ptr(Node, key, MotTakeColumnKeys(work->stmt->relation, column))
+	{
+		if (!cmd->missing_ok)
+			take_key(work, key, NULL, InvalidAttrNumber);
+		else if (!is_added_before(work->stmt->cmds, cmd))
+			take_key(work, key, column->colname, get_attnum(relid, column->colname));
+	}
 }
 
 static void
@@ -297,6 +377,11 @@ take_commands(AlterWork *work, Oid relid)
 						(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						 errmsg("cannot cluster memory-optimized table \"%s\"", relation->relname),
 						 errdetail("Its rows have no order in memory to improve.")));
+				break;
+			case AT_AddIdentity:
+			case AT_AddInherit:
+			case AT_ValidateConstraint:
+				work->later = lappend(work->later, cmd);
 				break;
 			default:
 				work->cmds = lappend(work->cmds, cmd);
@@ -358,7 +443,7 @@ alter_table_body(const MotUtility *u, void *arg)
 {
 	AlterWork  *work = (AlterWork *) arg;
 	Oid			relid = work->relid;
-	LOCKMODE	lockmode = MotAlterLockLevel(work->stmt, relid);
+	LOCKMODE	lockmode = AlterTableGetLockLevel(work->stmt->cmds);
 
 	LockRelationOid(relid, lockmode);
 
@@ -369,18 +454,28 @@ alter_table_body(const MotUtility *u, void *arg)
 
 	/*
 	 * One statement if possible.  But an added column is filled as ADD COLUMN
-	 * says, not as a SET DEFAULT in the same statement does.
+	 * says, not as a SET DEFAULT in the same statement does; and some want a
+	 * primary key's columns NOT NULL.
 	 */
 	if (!has_command(work->cmds, AT_AddColumn))
 	{
 		work->cmds = list_concat(work->cmds, work->defaults);
 		work->defaults = NIL;
 	}
+	if (work->keys == NIL)
+	{
+		work->cmds = list_concat(work->cmds, work->later);
+		work->later = NIL;
+	}
 	run_commands(u, work, relid, work->cmds, lockmode);
 	run_commands(u, work, relid, work->defaults, lockmode);
 
-	foreach_ptr(Node, key, work->keys)
-		run_key(u, relid, key);
+	foreach_ptr(TakenKey, taken, work->keys)
+	{
+		if (taken->column == NULL || get_attnum(relid, taken->column) != taken->before)
+			run_key(u, relid, taken->key);
+	}
+	run_commands(u, work, relid, work->later, lockmode);
 }
 
 static void

@@ -84,10 +84,9 @@ extern bool MotRepack(const MotUtility *u, RepackStmt * stmt);
 extern bool MotLockTable(const MotUtility *u, LockStmt *stmt);
 extern bool MotCopy(const MotUtility *u, CopyStmt *stmt);
 
-/* ALTER TABLE, of what is locked; and before it is, with which lock it will have to be */
+/* ALTER TABLE, of what is locked */
 extern bool MotAlterTable(const MotUtility *u, AlterTableStmt *stmt, Oid relid);
 extern bool MotAlterMissing(const MotUtility *u, AlterTableStmt *stmt);
-extern LOCKMODE MotAlterLockLevel(const AlterTableStmt *stmt, Oid relid);
 extern bool MotAlterGoesBelow(const List *cmds, bool inh, Oid relid);
 
 /* the name by which the server finds a locked table */
