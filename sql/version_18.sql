@@ -201,3 +201,19 @@ BEGIN
         DROP TABLE ni_parent CASCADE;
     END LOOP;
 END $$;
+
+-- a column that has a key, and NOT NULL that is not valid, goes
+CREATE TABLE nv_parent (id int, v int);
+CREATE TABLE nv_mot () INHERITS (nv_parent) USING mot;
+CREATE FOREIGN TABLE nv_foreign () INHERITS (nv_parent) SERVER mot_server;
+CREATE INDEX ON nv_mot (v);
+CREATE INDEX ON nv_foreign (v);
+INSERT INTO nv_mot VALUES (1, NULL);
+INSERT INTO nv_foreign VALUES (2, NULL);
+ALTER TABLE nv_parent ADD CONSTRAINT later NOT NULL v NOT VALID;
+ALTER TABLE nv_parent DROP COLUMN v;
+SELECT * FROM nv_parent ORDER BY id;
+ALTER TABLE nv_parent ADD CONSTRAINT later NOT NULL id NOT VALID;
+CREATE INDEX ON nv_mot (id);
+CREATE INDEX ON nv_foreign (id);
+DROP TABLE nv_parent, nv_mot, nv_foreign;

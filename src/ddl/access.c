@@ -65,7 +65,11 @@ constraint_changed(Oid constraint, bool goes)
 	{
 		Form_pg_constraint form = (Form_pg_constraint) GETSTRUCT(tuple);
 
-		not_null = goes ? MotNotNullDropped(tuple) : MotIsNotNull(tuple);
+		/*
+		 * (one that is not valid goes before its column, which then looks as
+		 * if rows had been looked at)
+		 */
+		not_null = goes ? MotNotNullDropped(tuple) || (MotIsNotNull(tuple) && !form->convalidated) : MotIsNotNull(tuple);
 		if (not_null || (!goes && form->contype == CONSTRAINT_CHECK))
 			relid = form->conrelid;
 	}
