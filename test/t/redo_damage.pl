@@ -79,6 +79,7 @@ sub define { return chr(3) . bytes($_[0]) }
 sub index_of { return pack('CV', 4, $_[0]) }
 sub drop_database { return pack('CV', 6, $_[0]) }
 sub insert { return chr(7) . row(@_) }
+sub raw { return chr(7) . varint($_[0]) . bytes($_[1]) }
 sub delete_by { return chr(9) . $_[0] }
 sub long { return chr(10) . $_[0] }
 sub prepared { return chr(11) . bytes('gid') }
@@ -185,6 +186,13 @@ for my $case (
 	[ 'a name that is none', COMMIT, sub { record(table('named') . delete_by(bytes('o'))) }, "a row's name is no key", 'named' ],
 	[ 'more kept of a row than it has', COMMIT, sub { record(table('keyed') . update_keeping(int_key(1), 20, 16)) },
 		'a changed row does not go together with the row that is there', 'keyed' ],
+	[ 'a row that is shorter than its columns', COMMIT, sub { record(table('keyed') . raw(2, 'xx')) }, 'a row is not whole', 'keyed' ],
+	[ 'one of more columns than there are', COMMIT, sub { record(table('keyed') . raw(3, 'x' x 12)) }, 'a row is not whole', 'keyed' ],
+	[ 'a text that goes beyond its row', COMMIT, sub { record(table('named') . raw(1, pack('V', 0x3fffffff << 2) . 'text')) }, 'a row is not whole', 'named' ],
+	[ 'one that lies elsewhere', COMMIT, sub { record(table('named') . raw(1, chr(1) . chr(18) . 'x' x 16)) }, 'a row is not whole', 'named' ],
+	[ 'a row that becomes one', COMMIT, sub { record(table('keyed') . chr(8) . int_key(1) . varint(2) . varint(4) . varint(0) . bytes('xxxx')) }, 'a row is not whole', 'keyed' ],
+	[ "keys of a row's own that go beyond it", COMMIT, sub { record(table('keyed') . raw(0x1002, pack('l<l<V', 4, 4, 1 << 30))) }, 'a row is not whole', 'keyed' ],
+	[ 'the same of one that is to be deleted', COMMIT, sub { record(table('plain') . delete_by(varint(0) . varint(0x1002) . bytes(pack('l<l<V', 4, 4, 1 << 30)))) }, 'a row is not whole', 'plain' ],
 	[ 'an index of another table', COMMIT, sub { record(table('keyed') . index_of(1)) }, 'index 1 is not in the definition', 'keyed' ],
 	[ 'a name of a prepared transaction in the midst', COMMIT, sub { record(table('keyed') . insert(4, 4) . prepared()) }, 'unexpected operation', 'keyed' ])
 {

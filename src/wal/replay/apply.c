@@ -404,7 +404,8 @@ apply_insert(const MotOpData *op)
 	mot_row    *row;
 	void	   *data;
 
-	if (!check(mot_row_insert(redo.session, redo.target->table, 0, op->host_bits, op->len,
+	if (!MotRedoCheckRow(&redo, op) ||
+		!check(mot_row_insert(redo.session, redo.target->table, 0, op->host_bits, op->len,
 							  &row, &data)))
 		return;
 	memcpy(data, op->bytes, op->len);

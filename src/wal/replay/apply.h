@@ -133,6 +133,8 @@ extern bool MotRedoMisfit(MotRedo *redo, const char *fmt,...) pg_attribute_print
 extern bool MotRedoCheck(MotRedo *redo, mot_status status);
 extern bool MotRedoClashes(MotRedo *redo);	/* is that what has been raised? */
 extern bool MotRedoFind(MotRedo *redo, const MotOpData *op, mot_row **row, const mot_version **version);
+extern bool MotRedoIsWhole(const MotTarget *target, unsigned host_bits, const char *row, size_t len);
+extern bool MotRedoCheckRow(MotRedo *redo, const MotOpData *op);
 extern bool MotRedoLoad(MotRedo *redo, unsigned host_bits, const void *bytes, size_t len);
 extern bool MotRedoPatch(MotRedo *redo, const MotOpData *op, unsigned old_host_bits,
 						 const void *old_bytes, size_t old_size);

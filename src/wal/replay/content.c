@@ -402,7 +402,7 @@ MotContentFind(mot_session *session, const mot_view *view, MotTarget *target, co
 	if (op->op == MOT_OP_UPDATE)
 	{
 		new = MemoryContextAllocHuge(CurrentMemoryContext, op->new_len);
-		if (!MotRecordPatch(op, old, op->old_len, new))
+		if (!MotRecordPatch(op, old, op->old_len, new) || !MotRedoIsWhole(target, op->host_bits, new, op->new_len))
 			return false;
 	}
 	*row = NULL;

@@ -19,6 +19,10 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
+#include "access/tupmacs.h"
+#include "compat/attribute.h"
+#include "relation/rowcodec.h"
 #include "utils/memutils.h"
 #include "wal/replay/apply.h"
 #include "wal/replay/replay.h"
@@ -179,6 +183,73 @@ MotRedoCheck(MotRedo *redo, mot_status status)
 
 /* ------------------------------------------------------------------- rows */
 
+/* Do the values that a row is to have lie within its bytes, as far as they go? */
+bool
+MotRedoIsWhole(const MotTarget *target, unsigned host_bits, const char *row, size_t len)
+{
+	TupleDesc	desc = target->def->desc;
+	int			stored = host_bits & MOT_ROW_NATTS_MASK;
+	bool		has_nulls = (host_bits & MOT_ROW_HAS_NULLS) != 0;
+	size_t		at = has_nulls ? MAXALIGN(BITMAPLEN(stored)) : 0;
+	const char *base = row + at;
+	size_t		off = 0;
+
+	if (stored > desc->natts || at > len)
+		return false;
+	len -= at;
+	for (int i = 0; i < stored; i++)
+	{
+		MotAttribute *att = MotDescAttribute(desc, i);
+		size_t		size = att->attlen;
+
+		if (has_nulls && att_isnull(i, (const uint8 *) row))
+			continue;
+		/* (its first byte says how it is aligned) */
+		if (off >= len)
+			return false;
+		off = MotAttributeAlignAt(off, att, base + off);
+		if (off >= len)
+			return false;
+		if (att->attlen == -1)
+		{
+			if (VARATT_IS_1B_E(base + off) || (!VARATT_IS_1B(base + off) && len - off < VARHDRSZ))
+				return false;
+			size = VARSIZE_ANY(base + off);
+			if (size < (VARATT_IS_1B(base + off) ? VARHDRSZ_SHORT : VARHDRSZ))
+				return false;
+		}
+		else if (att->attlen == -2)
+			size = strnlen(base + off, len - off) + 1;
+		if (size > len - off)
+			return false;
+		off += size;
+	}
+	if ((host_bits & MOT_ROW_HAS_TAIL) != 0)
+	{
+		const MotTail *tail = (const MotTail *) (base + MAXALIGN(off));
+		const MotTailEntry *entry = NULL;
+
+		if (MAXALIGN(off) + sizeof(MotTail) > len || tail->size > len - MAXALIGN(off))
+			return false;
+		while ((entry = MotTailNext(tail, entry)) != NULL)
+			if (entry->key + entry->len > (const uint8 *) tail + tail->size)
+				return false;
+	}
+	return true;
+}
+
+static bool
+check_row(MotRedo *redo, unsigned host_bits, const void *row, size_t len)
+{
+	return likely(MotRedoIsWhole(redo->target, host_bits, row, len)) || MotRedoMisfit(redo, "a row is not whole");
+}
+
+bool
+MotRedoCheckRow(MotRedo *redo, const MotOpData *op)
+{
+	return check_row(redo, op->host_bits, op->bytes, op->len);
+}
+
 /*
  * The row that an operation is about; NULL: it has been done.  false: damage, reported (so below).
  */
@@ -191,6 +262,8 @@ MotRedoFind(MotRedo *redo, const MotOpData *op, mot_row **row, const mot_version
 	redo->amended = false;
 	if (op->key == NULL)
 	{
+		if (!check_row(redo, op->old_host_bits, op->old_bytes, op->old_len))
+			return false;
 		MotContentPrepare(redo->session, target);
 		return MotContentFind(redo->session, &redo->view, target, op, row, version, &redo->amended) ||
 			MotRedoMisfit(redo, "a row is not there");
@@ -217,7 +290,8 @@ MotRedoLoad(MotRedo *redo, unsigned host_bits, const void *bytes, size_t len)
 	mot_row    *other;
 	void	   *data;
 
-	if (!MotRedoCheck(redo, mot_load_row(redo->session, target->table, host_bits, len, &row, &data)))
+	if (!check_row(redo, host_bits, bytes, len) ||
+		!MotRedoCheck(redo, mot_load_row(redo->session, target->table, host_bits, len, &row, &data)))
 		return false;
 	memcpy(data, bytes, len);
 	if (target->nindexes > 0)
@@ -255,6 +329,8 @@ MotRedoPatch(MotRedo *redo, const MotOpData *op, unsigned old_host_bits, const v
 	if (!(redo->amended ? MotRecordPatch(op, op->old_bytes, op->old_len, redo->row) :
 		  MotRecordPatch(op, old_bytes, old_size, redo->row)))
 		return MotRedoMisfit(redo, "a changed row does not go together with the row that is there");
+	if (!check_row(redo, op->host_bits, redo->row, op->new_len))
+		return false;
 	if (target->nindexes > 0)
 	{
 		MotTargetDeform(target, old_host_bits, old_bytes, target->old_values, target->old_isnull);
