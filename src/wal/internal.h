@@ -155,6 +155,8 @@ extern void MotInDoubtSettle(bool at_end);	/* apply those whose xid is known
 											 * aborted ones (at_end: all
 											 * others but those that may be
 											 * prepared) */
+extern void MotInDoubtForgetFailed(void);	/* the one at which an error was
+											 * raised */
 extern uint32 MotInDoubtCount(void);	/* without a lock: anything to settle? */
 extern void MotInDoubtEach(void (*visit) (void *arg, TransactionId xid, XLogRecPtr lsn,
 										  const char *ops, size_t len, bool mapped), void *arg);
@@ -197,6 +199,9 @@ extern bool MotApplyAgain(mot_session *session, const char *ops, size_t len, XLo
  */
 extern void MotInDoubtCatchUp(void);
 
+/* the same; false: redo is damaged, and who goes on must not read our tables */
+extern bool MotInDoubtTry(void);
+
 extern const MotShmem MotReplayShmem;
 
 /*
@@ -224,6 +229,12 @@ extern bool MotLogIsHere(XLogRecPtr at, TimeLineID tli);
  * Is there no record between "end" (of one) and "to"?  Nothing but the header of a page, at most.
  */
 extern bool MotLogReaches(XLogRecPtr end, XLogRecPtr to);
+
+/* ----------------------------------------------------------------- passed.c */
+extern void MotPassedWrite(XLogRecPtr from, XLogRecPtr to);
+extern void MotPassedRead(XLogRecPtr lsn, TimeLineID tli);
+extern bool MotPassedOver(XLogRecPtr lsn);
+extern void MotPassedRemove(XLogRecPtr keep_from);
 
 /* ------------------------------------------------------------------ trail.c */
 extern void MotTrailBegin(XLogRecPtr from);

@@ -69,6 +69,7 @@ extern MotTaken MotTakenRead(const char *text, MemoryContext cxt);
 
 /* transaction.c */
 extern void MotBeforeSnapshot(void);
+extern bool MotTrySnapshot(void);
 extern void MotTransactionBegin(mot_session *session);
 extern bool MotWorkersSeeAll(void);
 extern const MotXactLog *MotXactTheLog(void);

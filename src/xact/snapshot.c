@@ -32,7 +32,7 @@
  * is not taken: there is nothing to be read with it, and it would keep what
  * replay leaves in them, for as long as the transaction lasts.  It is taken later, if
  * the transaction comes to read them; PostgreSQL's is not renewed then if something may have been
- * read with it.
+ * read with it.  So it is where redo turns out to be damaged.
  *
  * Work that is no query (what ALTER TABLE does to rows, an index build,
  * ANALYZE) makes a loose entry.  It holds a lock that says what may change
@@ -145,7 +145,7 @@ static inline void refuse_worker(void);
 static MotTaken take_snapshot(mot_session *session, Snapshot snapshot);
 static void take_with_query(QueryDesc *query, Entry *entry, bool both);
 static bool reads_foreign_table(const PlannedStmt *plan, bool *heap);
-static void take_transaction_snapshot(Snapshot query_snapshot);
+static void take_transaction_snapshot(Snapshot query_snapshot, bool to_read);
 static void await_transaction_snapshot(Snapshot query_snapshot);
 static void check_transaction_snapshot(bool heap, bool mot);
 static void hold_early(void);
@@ -217,7 +217,7 @@ MotQueryBegins(QueryDesc *query, int eflags)
 	if (IsolationUsesXactSnapshot())
 	{
 		if (unlikely(transaction_taken.ts == MOT_TS_NONE))
-			take_transaction_snapshot(query->snapshot);
+			take_transaction_snapshot(query->snapshot, false);
 		else
 		{
 			MotHeldCheck();
@@ -398,8 +398,8 @@ static inline void
 follow_transaction_snapshot(void)
 {
 	if (IsolationUsesXactSnapshot() && FirstSnapshotSet && IsTransactionState() &&
-		MotEngine != NULL && !IsParallelWorker())
-		MotTransactionSnapshot();
+		MotEngine != NULL && !IsParallelWorker() && transaction_taken.ts == MOT_TS_NONE)
+		take_transaction_snapshot(NULL, false);
 }
 
 /* Does the executor start and end with us, or are there other modules below? */
@@ -733,12 +733,15 @@ MotTransactionSnapshot(void)
 {
 	if (likely(transaction_taken.ts != MOT_TS_NONE) || !IsolationUsesXactSnapshot())
 		return;
-	take_transaction_snapshot(NULL);
+	take_transaction_snapshot(NULL, true);
 }
 
-/* query_snapshot: of the query that is the transaction's first, or NULL */
+/*
+ * query_snapshot: of the query that is the transaction's first, or NULL.  to_read: one of our tables
+ * is to be read with it.  Else a standby that has met damaged redo goes on without.
+ */
 static void
-take_transaction_snapshot(Snapshot query_snapshot)
+take_transaction_snapshot(Snapshot query_snapshot, bool to_read)
 {
 	mot_session *session = MotSession();
 
@@ -752,6 +755,11 @@ take_transaction_snapshot(Snapshot query_snapshot)
 	if (XactIsoLevel == XACT_SERIALIZABLE)
 		MotFairBegin();
 	(void) GetTransactionSnapshot();
+	if (!to_read && !MotTrySnapshot())
+	{
+		transaction_late |= query_snapshot != NULL;
+		return;
+	}
 	before_snapshot();
 	if (XactIsoLevel == XACT_SERIALIZABLE)
 	{
@@ -776,7 +784,7 @@ await_transaction_snapshot(Snapshot query_snapshot)
 		transaction_taken.ts = MOT_TS_NONE;
 		publish_oldest();
 		XactLockTableWait(MotMixedAwaited(), NULL, NULL, XLTW_None);
-		take_transaction_snapshot(query_snapshot);
+		take_transaction_snapshot(query_snapshot, true);
 	}
 }
 

@@ -279,6 +279,13 @@ MotBeforeSnapshot(void)
 		log->before_snapshot();
 }
 
+/* Likewise, though perhaps nothing of ours will be read; false: nothing must be. */
+bool
+MotTrySnapshot(void)
+{
+	return log == NULL || log->try_snapshot();
+}
+
 /* -------------------------------------------------------------- callbacks */
 
 static void

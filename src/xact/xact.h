@@ -219,7 +219,7 @@ extern void MotXactSetParticipant(const MotXactParticipant *participant);
  * (in COMMIT, before the engine installs; must not raise), installed (rows and storage are as
  * committed), abort (at any time before, also when nothing was prepared). before_snapshot: an
  * engine snapshot is about to be taken to go with a PostgreSQL snapshot (standbys: what that sees
- * has to be applied).  amend: MotAmendRow. change: what logical decoding is to find of changes that
+ * has to be applied); try_snapshot: the same, false where it cannot be.  amend: MotAmendRow. change: what logical decoding is to find of changes that
  * have been made; gives the (sub)transaction an xid.
  */
 typedef struct MotXactLog
@@ -235,6 +235,7 @@ typedef struct MotXactLog
 	void		(*installed) (mot_session *session);
 	void		(*abort) (void);
 	void		(*before_snapshot) (void);
+	bool		(*try_snapshot) (void);
 	mot_status	(*amend) (mot_session *session, mot_table *table, mot_row *row, const mot_version *seen,
 						  size_t columns, unsigned host_bits, const void *data, size_t size);
 	void		(*change) (const RelFileLocator *storage, const MotLogicalChange *changes, int n);

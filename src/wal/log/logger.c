@@ -133,6 +133,7 @@ static const MotXactLog xact_log = {
 	.amend = logger_amend,
 	.change = MotDecodeLog,
 	.before_snapshot = MotInDoubtCatchUp,
+	.try_snapshot = MotInDoubtTry,
 	.names = logger_names,
 	.keep = logger_keep,
 	.kept = MotPreparedRedoKept,

@@ -140,7 +140,7 @@ fill_entry(InDoubt *entry, TransactionId xid, MotDoubt what, XLogRecPtr lsn, con
 	entry->lsn = lsn;
 	entry->len = len;
 	entry->in_file = ops == NULL && len > 0;
-	entry->marked = false;
+	entry->marked = entry->failed = false;
 	if (ops != NULL)
 		memcpy(entry->ops, ops, len);
 }
@@ -321,8 +321,11 @@ MotInDoubtSettle(bool at_end)
 			continue;
 		}
 		MOT_FAULT("replay-settle");
+		/* (until it is done: it may raise) */
+		entry->failed = true;
 		if (fate == COMMITTED && !apply_entry(entry))
 		{
+			entry->failed = false;
 			/* others may have the lock meanwhile, so from the start */
 			MotApplyMakeRoom(true);
 			before = NULL;
@@ -331,6 +334,18 @@ MotInDoubtSettle(bool at_end)
 		}
 		entry = unlink_first(before, entry);
 	}
+}
+
+/* With the lock: it is damaged, which is ignored. */
+void
+MotInDoubtForgetFailed(void)
+{
+	InDoubt    *entry = MotReplay->first;
+
+	while (entry != NULL && !entry->failed)
+		entry = entry->next;
+	if (entry != NULL)
+		MotInDoubtUnlink(entry);
 }
 
 /* The entry behind "before" goes; returns the one after it. */
@@ -501,6 +516,56 @@ MotInDoubtCatchUp(void)
 	LWLockAcquire(MotApplyLock, LW_EXCLUSIVE);
 	MotInDoubtSettle(at_end);
 	LWLockRelease(MotApplyLock);
+}
+
+/* does it begin with one that somebody has failed to apply? */
+static bool
+decided_has_failed(void)
+{
+	InDoubt    *entry;
+	bool		failed;
+
+	LWLockAcquire(MotApplyLock, LW_SHARED);
+	entry = MotReplay->first;
+	while (entry != NULL && fate_of(entry, false) == UNKNOWN)
+		entry = entry->next;
+	failed = entry != NULL && entry->failed;
+	LWLockRelease(MotApplyLock);
+	return failed;
+}
+
+bool
+MotInDoubtTry(void)
+{
+	MemoryContext cxt = CurrentMemoryContext;
+	uint32		holdoff = InterruptHoldoffCount;
+	volatile bool done = true;
+
+	if (likely(MotInDoubtCount() == 0))
+		return true;
+	if (!RecoveryInProgress())
+	{
+		MotInDoubtCatchUp();
+		return true;
+	}
+	if (decided_has_failed())
+		return false;
+	PG_TRY();
+	{
+		MotInDoubtCatchUp();
+	}
+	PG_CATCH();
+	{
+		if (geterrcode() != ERRCODE_DATA_CORRUPTED)
+			PG_RE_THROW();
+		LWLockReleaseAll();
+		InterruptHoldoffCount = holdoff;
+		MemoryContextSwitchTo(cxt);
+		FlushErrorState();
+		done = false;
+	}
+	PG_END_TRY();
+	return done;
 }
 
 void

@@ -36,6 +36,7 @@ typedef struct InDoubt
 	size_t		len;
 	bool		in_file;
 	bool		marked;
+	bool		failed;			/* somebody has begun to apply it, and raised */
 	char		ops[];
 } InDoubt;
 
@@ -69,6 +70,10 @@ typedef struct MotReplayShared
 	 * and then there has to be one.
 	 */
 	bool		past_target;
+
+	/* passed.c; invalid: none */
+	XLogRecPtr	passed_from;
+	XLogRecPtr	passed_to;
 	pg_atomic_uint32 room_wanted;	/* by sessions that apply */
 	pg_atomic_uint32 room_made; /* tables left out for that */
 
