@@ -329,9 +329,7 @@ load_failed(void)
 		armed = false;
 		MemoryContextSwitchTo(worker_cxt);
 	}
-	MotStateRefuse(edata->sqlerrcode, edata->message, edata->hint);
-	MotStateLoadDone();
-	MotSpoolForget();
+	MotLoadRefuse(edata);
 }
 
 /*

@@ -89,6 +89,7 @@ MotLoad(XLogRecPtr from, XLogRecPtr upto, TimeLineID tli)
 	MotRecoverBegin(m, directory);
 	if (m != NULL)
 	{
+		MotPassedRead(m->lsn, MotRecovers() ? recoveryTargetTLI : tli);
 		load_newest(m, directory, from, upto, tli);
 		MotRecoverDone(m, began_at);
 	}
@@ -395,10 +396,11 @@ MotLoadGiveUp(const char *why)
 		mot_txn_abort(session);
 	tables = MotTables(InvalidOid, &n);
 	for (int i = 0; i < n; i++)
-	{
 		MotStateDamage(mot_table_host_db(tables[i]), mot_table_host_id(tables[i]), why);
+	LWLockAcquire(MotDirectoryLock, LW_EXCLUSIVE);
+	for (int i = 0; i < n; i++)
 		mot_table_drop(session, tables[i]);
-	}
+	LWLockRelease(MotDirectoryLock);
 	nleft = MotLeftOutList(&left);
 	for (int i = 0; i < nleft; i++)
 	{

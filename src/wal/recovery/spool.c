@@ -231,7 +231,7 @@ MotSpoolWait(void)
 	if (AmStartupProcess())
 	{
 		if (MotWalCurrentState() == MOT_WAL_UNLOADED && !MotStandbyWorkerComes())
-			MotStandbyLoad();
+			MotStandbyLoadHere();
 		ProcessStartupProcInterrupts();
 		pg_usleep(20000L);
 		return;

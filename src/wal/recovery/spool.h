@@ -53,6 +53,8 @@ extern void MotStandbyBegin(XLogRecPtr upto, TimeLineID tli);
 /* the worker: true if there is nothing left for it to load */
 extern bool MotStandbyLoads(void);
 extern void MotStandbyLoad(void);
+extern void MotStandbyLoadHere(void);
+extern void MotLoadRefuse(ErrorData *edata);
 extern bool MotStandbyWorkerComes(void);
 extern bool MotStandbyEndsLater(XLogRecPtr end);
 extern void MotStandbyAwait(void);

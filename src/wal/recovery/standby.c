@@ -121,6 +121,7 @@ begin(XLogRecPtr upto, TimeLineID tli)
 
 	if (log_follows)
 		MotRecoverCheckLog(m);
+	MotPassedRead(m->lsn, recoveryTargetTLI);
 	MotSpillBegin();
 	MotLeftOutStart();
 	MotRecoverBegin(m, directory);
@@ -168,7 +169,8 @@ MotStandbyWorkerComes(void)
 }
 
 /*
- * Recovery ends, at this position, before what was spooled has been applied.  true: the worker will
+ * Recovery ends, at this position, and what was in doubt has been decided, before what was spooled
+ * has been applied.  true: the worker will
  * go on doing that when the server is open for writing, as after a crash: should there be one, the
  * slot has kept the log.  Nobody can drop it before the worker is armed.
  */
@@ -182,8 +184,7 @@ MotStandbyEndsLater(XLogRecPtr end)
 	if (!MotSpooling() || MotWalCurrentState() == MOT_WAL_REFUSED || !MotSlotKeeps(stat.checkpoint_lsn))
 		return false;
 	LWLockAcquire(MotApplyLock, LW_EXCLUSIVE);
-	MotReplayDecided();
-	/* it may have been handed over meanwhile, if the disk is full */
+	/* it may have been handed over meanwhile */
 	if (MotSpooling())
 	{
 		MotStateSetReplayEnd(end);
@@ -210,7 +211,7 @@ MotStandbyAwait(void)
 	{
 		if (MotWalCurrentState() == MOT_WAL_UNLOADED)
 		{
-			MotStandbyLoad();
+			MotStandbyLoadHere();
 			continue;
 		}
 		if (!told)
@@ -220,6 +221,39 @@ MotStandbyAwait(void)
 		ProcessStartupProcInterrupts();
 		pg_usleep(10000L);
 	}
+}
+
+/* Likewise: what is damaged is refused, as where the worker loads. */
+void
+MotStandbyLoadHere(void)
+{
+	MemoryContext cxt = CurrentMemoryContext;
+	uint32		holdoff = InterruptHoldoffCount;
+
+	PG_TRY();
+	{
+		MotStandbyLoad();
+	}
+	PG_CATCH();
+	{
+		if (geterrcode() != ERRCODE_DATA_CORRUPTED || !MotSlotUsable())
+			PG_RE_THROW();
+		EmitErrorReport();
+		MotLoadRefuse(MotErrorTake(cxt));
+		InterruptHoldoffCount = holdoff;
+	}
+	PG_END_TRY();
+}
+
+/* Nothing of what it was loaded from is touched. */
+void
+MotLoadRefuse(ErrorData *edata)
+{
+	LWLockReleaseAll();
+	mot_snapshot_hold(MotSession(), MOT_TS_NONE);
+	MotStateRefuse(edata->sqlerrcode, edata->message, edata->hint);
+	MotStateLoadDone();
+	MotSpoolForget();
 }
 
 /* ------------------------------------------------------------- the worker */

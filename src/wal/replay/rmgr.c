@@ -81,8 +81,9 @@ void		(*MotReplayInto) (const char *ops, size_t len, XLogRecPtr lsn) = NULL;
 static XLogRecPtr redo_from = InvalidXLogRecPtr;
 static XLogRecPtr passed_by = InvalidXLogRecPtr;
 
-/* a commit later than the recovery target has been seen */
+/* a commit later than the recovery target has been seen, and where */
 static bool past_target = false;
+static XLogRecPtr past_from = InvalidXLogRecPtr;
 
 /* operations that a description names before it only counts */
 #define DESCRIBED 6
@@ -94,6 +95,7 @@ static void pause_before(XLogReaderState *record);
 static void do_or_refuse(void (*what) (XLogReaderState *record), XLogReaderState *record);
 static bool log_is_kept(void);
 static void refuse(const ErrorData *edata);
+static void give_up_all(const char *why);
 static List *end_readers(void);
 static void let_in(List *databases);
 static void decide(XLogReaderState *record);
@@ -111,7 +113,7 @@ static void append_piece(Stream *stream, const char *ops, size_t len);
 static void keep_piece(Stream *stream, const char *ops, size_t len);
 static void end_stream(Stream *stream);
 static Stream *required_stream(XLogReaderState *record, XLogRecPtr start);
-static bool later_than_target(TimestampTz time);
+static bool later_than_target(TimestampTz time, XLogRecPtr lsn);
 static void describe_operations(StringInfo buf, const char *ops, size_t len);
 static void describe_one(StringInfo buf, const MotOpData *op, Oid dbid, Oid relid);
 static void describe_identity(StringInfo buf, const MotOpData *op);
@@ -187,6 +189,13 @@ replay_cleanup(void)
 		return;
 	MOT_FAULT("replay-end");
 	MotLoadCheckEnd(GetXLogReplayRecPtr(&tli));
+
+	/*
+	 * (it may have been handed over just now, and what is in doubt may be
+	 * damaged)
+	 */
+	if (!past_target && MotSpooling())
+		do_or_refuse(decide, NULL);
 	if (!past_target && MotStandbyEndsLater(GetXLogReplayRecPtr(&tli)))
 	{
 		MOT_FAULT("replay-ended");
@@ -199,11 +208,13 @@ replay_cleanup(void)
 	if (MotWalCurrentState() == MOT_WAL_REFUSED)
 	{
 		/*
-		 * The next start finds what this one has found; but then there must
-		 * be nothing in the log that it should not read.
+		 * The next start finds what this one has found; but what was passed
+		 * over must not be read again.
 		 */
-		if (past_target)
+		if (past_target && MotReplay->passed_to != InvalidXLogRecPtr)
 			MotStateRaiseRefusal();
+		if (past_target)
+			MotPassedWrite(past_from, GetXLogReplayRecPtr(&tli));
 		decide(NULL);
 		return;
 	}
@@ -328,12 +339,20 @@ do_or_refuse(void (*what) (XLogReaderState *record), XLogReaderState *record)
 		edata = CopyErrorData();
 		LWLockReleaseAll();
 		InterruptHoldoffCount = holdoff;
-		if (!MotStateIs(MOT_IS_REFUSED) && !log_is_kept())
+		if (!MotStateIs(MOT_IS_REFUSED) && !mot_ignore_damaged && !log_is_kept())
 			PG_RE_THROW();
-		EmitErrorReport();
-		FlushErrorState();
-		if (!MotStateIs(MOT_IS_REFUSED))
-			refuse(edata);
+		if (mot_ignore_damaged && !MotStateIs(MOT_IS_REFUSED))
+		{
+			FlushErrorState();
+			give_up_all(edata->message);
+		}
+		else
+		{
+			EmitErrorReport();
+			FlushErrorState();
+			if (!MotStateIs(MOT_IS_REFUSED))
+				refuse(edata);
+		}
 		FreeErrorData(edata);
 	}
 	PG_END_TRY();
@@ -386,6 +405,26 @@ refuse(const ErrorData *edata)
 	LWLockRelease(MotApplyLock);
 	ereport(LOG,
 			(errmsg("replay goes on without memory-optimized tables")));
+	let_in(databases);
+}
+
+/* With mot.ignore_damaged, if nobody knows of which table it is. */
+static void
+give_up_all(const char *why)
+{
+	List	   *databases = MotWalCurrentState() == MOT_WAL_READY ? end_readers() : NIL;
+	MotCheckpointStat stat;
+
+	ereport(WARNING,
+			(errcode(ERRCODE_DATA_CORRUPTED),
+			 errmsg("%s", why),
+			 errdetail("Going on without any memory-optimized table, as mot.ignore_damaged says.")));
+	MotCheckpointStatGet(&stat);
+	MotStatePreserve(stat.checkpoint_lsn);
+	LWLockAcquire(MotApplyLock, LW_EXCLUSIVE);
+	MotInDoubtForgetFailed();
+	MotLoadGiveUp(why);
+	LWLockRelease(MotApplyLock);
 	let_in(databases);
 }
 
@@ -589,21 +628,21 @@ replay(XLogReaderState *record)
 			{
 				if (kind == MOT_XLOG_MIXED)
 					MOT_FAULT("replay-doubt");
-				if (kind == MOT_XLOG_COMMIT || TransactionIdDidCommit(XLogRecGetXid(record)))
+				if (kind == MOT_XLOG_COMMIT ? !MotPassedOver(lsn) : TransactionIdDidCommit(XLogRecGetXid(record)))
 				{
 					if (kind == MOT_XLOG_MIXED)
 						MOT_FAULT("replay-settle");
 					MotReplayInto(ops, len, lsn);
 					MOT_FAULT("replay-applied");
 				}
-				else if (MotRecordIsPrepared(ops, len))
+				else if (kind == MOT_XLOG_MIXED && MotRecordIsPrepared(ops, len))
 					MotInDoubtAdd(XLogRecGetXid(record), lsn, ops, len);
 			}
 			else if (kind == MOT_XLOG_MIXED && stream != NULL && stream->kept == NULL)
 				MotInDoubtAddFile(XLogRecGetXid(record), lsn, stream->path, len);
 			else if (kind == MOT_XLOG_MIXED)
 				MotInDoubtAdd(XLogRecGetXid(record), lsn, ops, len);
-			else if (!later_than_target(header.time))
+			else if (!later_than_target(header.time, lsn) && !MotPassedOver(lsn))
 			{
 				while (!MotReplayCommitted(ops, len, lsn, InvalidTransactionId, mapped != NULL ? stream->path : NULL))
 				{
@@ -666,12 +705,15 @@ MotReplayEnd(void)
 }
 
 static bool
-later_than_target(TimestampTz time)
+later_than_target(TimestampTz time, XLogRecPtr lsn)
 {
 	if (!past_target && AmStartupProcess() && ArchiveRecoveryRequested &&
 		recoveryTarget == RECOVERY_TARGET_TIME &&
 		(recoveryTargetInclusive ? time > recoveryTargetTime : time >= recoveryTargetTime))
+	{
 		past_target = MotReplay->past_target = true;
+		past_from = lsn;
+	}
 	return past_target;
 }
 
@@ -698,7 +740,12 @@ required_stream(XLogReaderState *record, XLogRecPtr start)
 		char	   *why = psprintf("redo of memory-optimized tables at %X/%X goes on what began at %X/%X, which was not read",
 								   LSN_FORMAT_ARGS(record->ReadRecPtr), LSN_FORMAT_ARGS(start));
 
-		if (!mot_ignore_damaged)
+		/*
+		 * (once tables are served, not before those who have read them are
+		 * ended: give_up_all)
+		 */
+		if (!mot_ignore_damaged ||
+			(MotWalCurrentState() == MOT_WAL_READY && (XLogRecGetInfo(record) & MOT_XLOG_KIND) != MOT_XLOG_PIECE))
 			MotRaiseDamage("%s", why);
 
 		/* whatever it changed, and of all that is there nobody knows what */
