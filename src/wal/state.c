@@ -195,7 +195,9 @@ MotStateRefuse(int sqlerrcode, const char *message, const char *hint)
 	shared->sqlerrcode = sqlerrcode == MOT_FORMAT_ERRCODE || sqlerrcode == ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE ?
 		sqlerrcode : ERRCODE_DATA_CORRUPTED;
 	strlcpy(shared->message, message, TEXT_SIZE);
-	strlcpy(shared->hint, hint ? hint : "", TEXT_SIZE);
+	if (hint == NULL)
+		hint = sqlerrcode == ERRCODE_INTERNAL_ERROR ? "Restore the server from a backup." : "";
+	strlcpy(shared->hint, hint, TEXT_SIZE);
 	SpinLockRelease(&shared->mutex);
 	MotStateSet(MOT_IS_REFUSED, true);
 }

@@ -307,12 +307,13 @@ $standby->stop;
 # is promoted it is a server of heap tables, also if that is while they are loaded.
 for my $case (
 	[ 'another kind', '', 0x70, sub { record('') }, qr/$LOG unknown kind 112/ ],
+	[ 'a value that is none', '', COMMIT, sub { record(table('named') . raw(1, pack('VV', 100 << 2 | 2, 0x3fffffff) . "\xff" x 92)) }, qr/invalid memory alloc request size \d+/ ],
 	[ 'no header', 'load-begin', COMMIT, sub { '' }, qr/$LOG too short/ ],
 	[ 'a mixed transaction', '', MIXED, sub { record(table('keyed') . delete_by(int_key(9))) }, qr/$ROW "public\.keyed": a row is not there/ ])
 {
 	my ($what, $point, $kind, $bytes, $why) = @$case;
 	query("$fill; CHECKPOINT");
-	my $name = "standby_of_$kind";
+	my $name = 'standby_' . $what =~ s/ /_/gr;
 	$node->backup($name);
 	my $other = PostgreSQL::Test::Cluster->new($name);
 	$other->init_from_backup($node, $name, has_streaming => 1);
@@ -344,7 +345,7 @@ for my $case (
 	}
 	$other->promote;
 	append_to_file($other->data_dir . '/mot.fault.go', '');
-	$other->wait_for_log(qr/ERROR:  XX001: $why/);
+	$other->wait_for_log(qr/ERROR:  XX00[01]: $why/);
 	$other->poll_query_until('postgres', $is_refused) or die;
 	$other->append_conf('postgresql.conf', "mot.fault = ''\n");
 	for my $how ("$what: once it is promoted", '... and started again')

@@ -68,7 +68,7 @@ MotRedoRaiseDamaged(XLogRecPtr lsn, const char *fmt,...)
 	ereport(ERROR,
 			(errcode(ERRCODE_DATA_CORRUPTED),
 			 errmsg("redo of memory-optimized tables at %X/%X is damaged: %s", LSN_FORMAT_ARGS(lsn), why),
-			 errhint("Restore the server from a backup.")));
+			 errhint("Restore the server from a backup; mot.ignore_damaged starts it without the tables.")));
 }
 
 void

@@ -333,7 +333,8 @@ do_or_refuse(void (*what) (XLogReaderState *record), XLogReaderState *record)
 	{
 		ErrorData  *edata;
 
-		if (geterrcode() != ERRCODE_DATA_CORRUPTED)
+		/* (a value that is none may be found so by a function of its type) */
+		if (geterrcode() != ERRCODE_DATA_CORRUPTED && geterrcode() != ERRCODE_INTERNAL_ERROR)
 			PG_RE_THROW();
 		MemoryContextSwitchTo(cxt);
 		edata = CopyErrorData();
