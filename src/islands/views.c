@@ -4,7 +4,7 @@
  *	  mot_islands and mot_island_decisions.
  *
  * Where ranges begin tells something of the table's keys, so only those see it who may
- * read the table.
+ * read the table, and all of its rows.
  *
  *-------------------------------------------------------------------------
  */
@@ -20,6 +20,7 @@
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/rls.h"
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
@@ -53,7 +54,8 @@ may_read(Oid relid)
 {
 	bool		gone = false;
 
-	return pg_class_aclcheck_ext(relid, GetUserId(), ACL_SELECT, &gone) == ACLCHECK_OK && !gone;
+	return pg_class_aclcheck_ext(relid, GetUserId(), ACL_SELECT, &gone) == ACLCHECK_OK && !gone &&
+		check_enable_rls(relid, InvalidOid, true) != RLS_ENABLED;
 }
 
 /* the node that the engine has for a position; -1: none */

@@ -102,6 +102,12 @@ is(query("BEGIN; DROP TABLE unused; SELECT count(*) > 0 FROM mot_islands; ROLLBA
 query('CREATE ROLE nobody');
 is(query("SET ROLE nobody; SELECT count(*) > 0, count(low) FROM mot_islands; SELECT bool_or(actions::text ~ 'x61') FROM mot_island_decisions"),
 	"t|0\nf", 'keys are shown to those who may read them');
+query('GRANT SELECT ON a TO nobody');
+my $shown = "SET ROLE nobody; SELECT count(low) > 0 FROM mot_islands WHERE tab = 'a'::regclass; SELECT bool_or(actions::text ~ 'move a from') FROM mot_island_decisions";
+like(query($shown), qr/^t\n/, 'as are those of a table that all may read');
+query('ALTER TABLE a ENABLE ROW LEVEL SECURITY');
+is(query($shown), "f\nf", 'but not to those who may read some rows only');
+query('ALTER TABLE a DISABLE ROW LEVEL SECURITY');
 query('ALTER SYSTEM SET mot.islands = on');
 $node->reload;
 ok($node->poll_query_until('postgres', "SELECT bool_and(node = wanted_node) FROM mot_islands WHERE tab IN ('a'::regclass, 'b'::regclass)"),
