@@ -10,7 +10,9 @@
  * call a function.  A row that has no entry for an index is not in it.
  *
  * So an index that is made of rows which are there gives those that are to be in it other
- * tails, by updates that change nothing else.
+ * tails, by updates that change nothing else.  What the transaction's snapshot does not show, since
+ * it is older, is no update's to change: it would be the transaction's own then, which it sees.
+ * Such a version gets its entry as beside writers, see below.
  *
  * CREATE INDEX CONCURRENTLY does so beside writers, to none of whom that may be a change: a
  * version gets its entry where it is and keeps its number (mot_row_amend), row by row, with
@@ -37,6 +39,7 @@
 #include "relation/internal.h"
 #include "relation/ranked.h"
 #include "storage/lock.h"
+#include "tcop/pquery.h"
 #include "utils/memutils.h"
 #include "xact/xact.h"
 
@@ -260,6 +263,7 @@ typedef struct Tails
 	MotIndex   *index;
 	MotWriter  *writer;			/* NULL: beside writers, all of whom keep the
 								 * index */
+	bool		anew;			/* rows have had entries of it */
 	MotKeyBuffer key;
 	StringInfoData tail;
 	StringInfoData bytes;
@@ -317,6 +321,41 @@ add_tail(Tails *t, const mot_version *version, size_t *columns)
 	return t->tail.len > 0 ? bits | MOT_ROW_HAS_TAIL : bits & ~MOT_ROW_HAS_TAIL;
 }
 
+/*
+ * A version that the transaction's snapshot does not show keeps its number.  Nothing takes back what
+ * it gets; so where it is of an index that is there, and stays if the transaction fails, that fails.
+ */
+static void
+amend_newer(Tails *t, mot_row *row, const mot_version *version)
+{
+	MotWait		wait = MOT_WAIT_INIT;
+	mot_status	status = t->anew ? MOT_CONFLICT_CHANGED : MOT_CHANGED;
+	size_t		columns;
+	unsigned	bits = add_tail(t, version, &columns);
+	const mot_version *newest;
+
+	while (status == MOT_CHANGED || status == MOT_BUSY)
+	{
+		if (status == MOT_BUSY)
+			MotWaitForHolder(t->rel, &wait);
+		/* (it may lie elsewhere by now) */
+		newest = mot_row_newest(MotSession(), row);
+		if (newest == NULL || !mot_version_same(newest, version))
+			elog(ERROR, "a row of table \"%s\" is changed while an index is built", RelationGetRelationName(t->rel));
+		status = MotAmendRow(t->index->relation->table, row, newest, columns, bits, t->bytes.data, t->bytes.len);
+	}
+	MotWaitDone(t->rel, &wait);
+	/* (a foreign key's check has it locked) */
+	MotRaiseStatus(status == MOT_SELF_CHANGED ? MOT_CONFLICT_CHANGED : status, t->rel);
+}
+
+/* Is REINDEX all that the transaction does, so that it will see nothing of what it has made its own? */
+static bool
+is_last(void)
+{
+	return !IsTransactionBlock() && ActivePortal != NULL && ActivePortal->commandTag == CMDTAG_REINDEX;
+}
+
 static void
 update_row(Tails *t, mot_row *row, const mot_version *version)
 {
@@ -330,6 +369,11 @@ update_row(Tails *t, mot_row *row, const mot_version *version)
 
 	if (!change_tail(t, version))
 		return;
+	if (unlikely(MotTransactionMisses(mot_version_ts(version))) && !(t->anew && is_last()))
+	{
+		amend_newer(t, row, version);
+		return;
+	}
 	bits = add_tail(t, version, &columns);
 	if (MotWriterLock(writer, row, version, MOT_MODE_NO_KEY_UPDATE, MOT_LOCK_WAIT, &newest) != MOT_LOCKED)
 		elog(ERROR, "a row of table \"%s\" is changed while an index is built", RelationGetRelationName(t->rel));
@@ -462,11 +506,11 @@ lock_tails(Relation rel)
 }
 
 void
-MotComputeIndex(Relation rel, MotIndex *index, bool beside)
+MotComputeIndex(Relation rel, MotIndex *index, bool beside, bool anew)
 {
 	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "MOT computed keys", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext oldcxt;
-	Tails		t = {NULL, rel, index};
+	Tails		t = {.rel = rel,.index = index,.anew = anew};
 	mot_build	build;
 	mot_row    *row;
 	const mot_version *version;

@@ -182,6 +182,7 @@ extern void MotLogicalInserts(MotWriter *writer, int n, mot_row *(*row) (void *a
 
 /* computed.c */
 extern void MotWriterCompute(MotWriter *writer, const Datum *values, const bool *isnull);
-extern void MotComputeIndex(Relation rel, MotIndex *index, bool beside);	/* beside: writers */
+extern void MotComputeIndex(Relation rel, MotIndex *index, bool beside, bool anew); /* beside: writers;
+																					 * anew: REINDEX */
 
 #endif							/* MOT_RELATION_INTERNAL_H */

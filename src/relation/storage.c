@@ -607,6 +607,7 @@ MotStorageCreateIndex(Relation rel, Relation indexrel)
 	Pending    *p = new_pending(INDEX_CREATED, MotStorageNumber(rel));
 	MotIndex   *index;
 	mot_table  *settled;
+	bool		anew = false;
 
 	/* before anything is made: refuses types without an encoding */
 	index = palloc0(sizeof(MotIndex));
@@ -626,6 +627,7 @@ MotStorageCreateIndex(Relation rel, Relation indexrel)
 		MotStorageDropIndex(p->relid, indexoid);
 		mr = MotRelationGet(rel);
 		p->index = NULL;
+		anew = true;
 	}
 	if (p->index != NULL)
 	{
@@ -636,7 +638,7 @@ MotStorageCreateIndex(Relation rel, Relation indexrel)
 		return;
 	}
 	if (index->key->computed)
-		MotComputeIndex(rel, index, false);
+		MotComputeIndex(rel, index, false, anew);
 
 	p->index = make_index(rel, mr->table, indexoid, index->unique);
 	mot_index_set_form(p->index, MotKeyForm(index->key));
@@ -709,7 +711,7 @@ MotStorageCatchUpIndex(Relation rel, Relation indexrel)
 	if (!mot_index_is_behind(index->handle.index))
 		return;
 	if (index->key->computed)
-		MotComputeIndex(rel, index, true);
+		MotComputeIndex(rel, index, true, false);
 	MotIndexCatchUp(rel, index);
 
 	p = new_pending(INDEX_CAUGHT_UP, MotStorageNumber(rel));

@@ -841,6 +841,15 @@ MotTransactionTaken(void)
 	return transaction_taken;
 }
 
+/* (none has been taken yet: it will have all there is) */
+bool
+MotTransactionMisses(mot_ts ts)
+{
+	mot_view	view = as_view(transaction_taken, 0);
+
+	return IsolationUsesXactSnapshot() && !mot_view_sees(&view, ts);
+}
+
 mot_ts
 MotTransactionSnapshotTs(void)
 {

@@ -131,6 +131,9 @@ extern mot_ts MotTransactionSnapshotTs(void);	/* MOT_TS_NONE (the largest):
 												 * none yet; 0: PostgreSQL's
 												 * is older than any */
 
+/* at REPEATABLE READ and above: does its snapshot not show what has this number? */
+extern bool MotTransactionMisses(mot_ts ts);
+
 /* Make sure an engine transaction is running; call before any engine write. */
 extern mot_session *MotBeginWrite(void);
 
