@@ -3,8 +3,8 @@
 
     procedures.py [options]       (the connection is libpq's: PGHOST, ...)
 
-Makes random functions of all statements, and calls each with several sets of arguments in two sessions: in
-one the interpreter has them all (mot.jit_procedures = off), in the other they are compiled, at their first
+Makes random functions of all statements, and calls each with several sets of arguments in two sessions, which
+work at the same time: in one the interpreter has them all (mot.jit_procedures = off), in the other they are compiled, at their first
 call, when nothing has a plan yet, or later. What they return, what they say (RAISE NOTICE), and how they fail,
 with SQLSTATE, DETAIL, HINT and CONTEXT, must be equal; so must be, at the end, a table that they have changed.
 It is a heap table in some runs, and a memory-optimized one in others: not both, for these have other plans, and an
@@ -12,18 +12,21 @@ expression that fails may be evaluated in one of them only.
 Plans go, and operators become others, also while a function runs; and between calls settings, the search path (to operators of other types), roles and privileges, tables, types and
 functions change; some calls are made in one transaction, with savepoints.
 
-    --seed N         to repeat a run (printed at its beginning)
-    --functions N    how many (default 300; a function takes some 20 to 50 ms)
-    --tables heap|mot    what the table is (default: either)
+    --seed N         to repeat a run (printed at its beginning), or the rest of it from a round on (printed with a difference)
+    --functions N    how many (default 300), in rounds of 500, each with tables, sessions and a seed of its own, the next one
+    --tables heap|mot    what the table is (default: either, each round)
+    --memory         print what the sessions have used at the end of each round: by contexts, and resident
     --verbose        print every function
 """
 
 import argparse
 import collections
+import os
 import random
+import re
+import socket
+import struct
 import sys
-
-import psycopg2
 
 VALUES = {
     'bool': ['true', 'false'],
@@ -102,16 +105,20 @@ COMMON_EVENTS = ['ALTER DOMAIN small_number DROP CONSTRAINT IF EXISTS extra', 'A
                  'REVOKE EXECUTE ON FUNCTION pg_catalog.abs(int4) FROM PUBLIC', 'GRANT EXECUTE ON FUNCTION pg_catalog.abs(int4) TO PUBLIC',
                  'REVOKE EXECUTE ON FUNCTION pg_catalog.int4pl(int4, int4) FROM PUBLIC', 'ALTER FUNCTION stable_twice(int8) VOLATILE',
                  'DROP FUNCTION plus_one(int4)', 'CREATE OR REPLACE FUNCTION plus_one(i int4) RETURNS int8 LANGUAGE sql AS $$ SELECT i::int8 $$']
-# ... and how all is as before
-AS_BEFORE = ['RESET ROLE', 'RESET plpgsql.extra_errors', 'RESET plpgsql.extra_warnings', 'RESET plpgsql.check_asserts', 'RESET DateStyle',
-             'RESET extra_float_digits', 'RESET IntervalStyle', 'RESET TimeZone', 'RESET plan_cache_mode', 'DROP INDEX IF EXISTS {schema}.changed_v',
-             'ALTER TABLE {schema}.changed DROP COLUMN IF EXISTS w', 'GRANT ALL ON {schema}.changed TO procedures_user',
-             'DROP TRIGGER IF EXISTS changing ON {schema}.changed', 'SET search_path = {schema}, procedures, public']
-COMMON_AS_BEFORE = ['ALTER DOMAIN small_number DROP CONSTRAINT IF EXISTS extra', 'ALTER TYPE pair DROP ATTRIBUTE IF EXISTS z',
-                    'GRANT EXECUTE ON FUNCTION pg_catalog.abs(int4) TO PUBLIC', 'GRANT EXECUTE ON FUNCTION pg_catalog.int4pl(int4, int4) TO PUBLIC',
-                    'DROP FUNCTION IF EXISTS plus_one(int4)',
-                    'CREATE FUNCTION plus_one(i int4) RETURNS int4 LANGUAGE plpgsql AS $$ BEGIN RETURN i + 1; END $$',
-                    'ALTER FUNCTION stable_twice(int8) STABLE']
+# ... and how all is as before, after what has such words in it
+AS_BEFORE = {'ROLE': 'RESET ROLE', 'extra_errors': 'RESET plpgsql.extra_errors', 'extra_warnings': 'RESET plpgsql.extra_warnings',
+             'check_asserts': 'RESET plpgsql.check_asserts', 'DateStyle': 'RESET DateStyle', 'extra_float_digits': 'RESET extra_float_digits',
+             'IntervalStyle': 'RESET IntervalStyle', 'TimeZone': 'RESET TimeZone', 'plan_cache_mode': 'RESET plan_cache_mode',
+             'changed_v': 'DROP INDEX IF EXISTS {schema}.changed_v', 'COLUMN': 'ALTER TABLE {schema}.changed DROP COLUMN IF EXISTS w',
+             'REVOKE UPDATE': 'GRANT ALL ON {schema}.changed TO procedures_user', 'TRIGGER': 'DROP TRIGGER IF EXISTS changing ON {schema}.changed',
+             'search_path': 'SET search_path = {schema}, procedures, public'}
+# (a function that somebody has been granted is not compiled, though all may call it again)
+COMMON_AS_BEFORE = {'DOMAIN': 'ALTER DOMAIN small_number DROP CONSTRAINT IF EXISTS extra', 'TYPE': 'ALTER TYPE pair DROP ATTRIBUTE IF EXISTS z',
+                    'EXECUTE': "UPDATE pg_proc SET proacl = NULL WHERE oid IN ('pg_catalog.abs(int4)'::regprocedure, "
+                               "'pg_catalog.int4pl(int4, int4)'::regprocedure) AND proacl IS NOT NULL",
+                    'plus_one': 'DROP FUNCTION IF EXISTS plus_one(int4); '
+                                'CREATE FUNCTION plus_one(i int4) RETURNS int4 LANGUAGE plpgsql AS $$ BEGIN RETURN i + 1; END $$',
+                    'stable_twice': 'ALTER FUNCTION stable_twice(int8) STABLE'}
 
 # what may happen while a function runs
 MEANWHILE = ["EXECUTE 'DISCARD PLANS';", "EXECUTE 'DISCARD PLANS';", "EXECUTE 'ANALYZE changed';",
@@ -130,9 +137,8 @@ def pick(rng, type_):
 
 
 class Function:
-    def __init__(self, rng, name):
+    def __init__(self, rng):
         self.rng = rng
-        self.name = name
         self.lines = []
         self.labels = []            # (label, loops)
         self.scopes = [[(name_, type_, False) for name_, type_ in ARGS]]
@@ -622,6 +628,11 @@ class Function:
         self.kind = r.choice(['scalar'] * 12 + ['out', 'out', 'void', 'procedure', 'procedure', 'pair', 'domain', 'poly'])
         if self.kind == 'domain':
             self.returns = 'int4'
+        # what is returned may have to become another type; one name has one
+        declared = self.returns
+        if declared in NUMBERS and r.random() < 0.3:
+            declared = r.choice(NUMBERS)
+        self.name = 'f_' + (declared.strip('"') if self.kind == 'scalar' else self.kind)
         self.recursive = r.random() < 0.2
         self.meanwhile = r.random() < 0.4
         if r.random() < 0.1:
@@ -654,48 +665,81 @@ class Function:
         self.put(0, 'END')
         extra = ['  %s record;' % v for v in self.records] + ['  %s int4;' % v for v in self.integers]
         self.lines[at:at] = extra
-        returns = self.returns
-        if returns in NUMBERS and r.random() < 0.3:
-            returns = r.choice(NUMBERS)
         parameters = ['%s %s' % arg for arg in ARGS] + {'out': ['OUT o1 int4', 'INOUT o2 text'], 'procedure': ['INOUT o1 int4', 'INOUT o2 text'],
                                                          'poly': ['p anyelement']}.get(self.kind, [])
         returns = {'out': '', 'procedure': '', 'void': 'RETURNS void', 'pair': 'RETURNS pair', 'domain': 'RETURNS small_number',
-                   'poly': 'RETURNS anyelement'}.get(self.kind, 'RETURNS ' + returns)
+                   'poly': 'RETURNS anyelement'}.get(self.kind, 'RETURNS ' + declared)
         options = r.choice(['', '', '', 'STABLE', 'STRICT', 'SECURITY DEFINER', 'SET extra_float_digits = -2'])
-        return 'CREATE %s %s(%s) %s LANGUAGE plpgsql %s AS $fn$\n%s\n$fn$' % (
+        return 'CREATE OR REPLACE %s %s(%s) %s LANGUAGE plpgsql %s AS $fn$\n%s\n$fn$' % (
             'PROCEDURE' if self.kind == 'procedure' else 'FUNCTION', self.name, ', '.join(parameters), returns,
             options if self.kind != 'procedure' else '', '\n'.join(self.lines))
 
 
 class Session:
+    """The protocol's simple queries, which can be sent before the ones before them are answered."""
+
     def __init__(self, settings, schema):
         self.schema = schema
-        self.connection = psycopg2.connect('')
-        self.connection.autocommit = True
+        self.anonymous = schema.encode()
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.connect('%s/.s.PGSQL.%s' % (os.environ['PGHOST'], os.environ.get('PGPORT', '5432')))
+        self.answers = self.socket.makefile('rb', 1 << 16)
+        body = struct.pack('!I', 196608) + ('user\0%s\0database\0%s\0\0' % (
+            os.environ.get('PGUSER', 'postgres'), os.environ.get('PGDATABASE', 'postgres'))).encode()
+        self.socket.sendall(struct.pack('!I', len(body) + 4) + body)
+        self.receive()
         self.run('SET search_path = %s, procedures, public' % schema)
         self.run("SET client_min_messages = notice")
         for setting in settings:
             self.run('SET ' + setting)
 
-    def run(self, sql):
-        sql = sql.replace('{schema}', self.schema)
-        del self.connection.notices[:]
-        with self.connection.cursor() as cursor:
-            try:
-                cursor.execute(sql)
-                answer = cursor.fetchall() if cursor.description else None
-            except psycopg2.Error as e:
-                d = e.diag
-                if d.sqlstate is None:
-                    raise
-                answer = (d.sqlstate, d.message_primary, d.message_detail, d.message_hint, d.context, d.internal_query)
-        return self.anonymous(answer), self.anonymous(self.connection.notices)
+    def send(self, statements):
+        messages = b''
+        for sql in statements:
+            text = sql.replace('{schema}', self.schema).encode()
+            messages += b'Q' + struct.pack('!I', len(text) + 5) + text + b'\0'
+        self.socket.sendall(messages)
 
-    def anonymous(self, said):
-        """Each has a schema of its own."""
-        if isinstance(said, str):
-            return said.replace(self.schema, 'schema_x')
-        return type(said)(self.anonymous(s) for s in said) if isinstance(said, (list, tuple)) else said
+    def receive(self):
+        """All that a statement was answered: (kind, what it says), without places in sources.  Each has a schema of its own."""
+        answer = []
+        while True:
+            head = self.answers.read(5)
+            if len(head) < 5:
+                raise SystemExit('the connection is gone after %s' % (answer,))
+            kind, length = struct.unpack('!cI', head)
+            body = self.answers.read(length - 4)
+            if kind in b'TSKR':
+                continue
+            if kind in b'EN':
+                body = b'\n'.join([field for field in body.split(b'\0') if field[:1] not in b'FLRP'])
+            answer.append((kind, body.replace(self.anonymous, b'schema_x')))
+            if kind == b'Z':
+                return answer
+
+    def run(self, sql):
+        self.send([sql])
+        return self.receive()
+
+    def value(self, sql):
+        """A row, of texts."""
+        for kind, body in self.run(sql):
+            if kind == b'D':
+                row, at = [], 2
+                while at < len(body):
+                    length, = struct.unpack_from('!i', body, at)
+                    row.append(None if length < 0 else body[at + 4:at + 4 + length].decode())
+                    at += 4 + max(length, 0)
+                return row
+        return None
+
+
+def failure(answer):
+    """SQLSTATE, or none."""
+    for kind, body in answer:
+        if kind == b'E':
+            return re.search(b'^C(.*)$', body, re.M).group(1).decode()
+    return None
 
 
 def call(rng, function):
@@ -722,113 +766,163 @@ def one_call(rng, function):
     return 'SELECT caught(c) FROM unnest(ARRAY[$a$%s$a$, $a$%s$a$, $a$%s$a$]) c' % tuple(call(rng, function) for _ in range(3))
 
 
+# what is machine code?
+KNOWN = ['executions', 'compiled_executions', 'statements', 'interpreted_statements', 'expressions', 'interpreted_expressions', 'compile_ms']
+ROUND = 500     # functions
+
+
+class Totals:
+    def __init__(self):
+        self.made = self.calls = self.differences = 0
+        self.failed = collections.Counter()
+        self.known = [0] * len(KNOWN)
+
+    def add(self, row):
+        if row:
+            self.known = [a + float(b or 0) for a, b in zip(self.known, row)]
+
+
+def as_before(events, undo):
+    statements = [statement for word, statement in undo.items() if word in events]
+    return ['; '.join(statements)] if statements else []
+
+
+def both(sessions, statements):
+    """Executed in both, which work at the same time: the interpreter's answers, and whether all are equal."""
+    equal = True
+    for session in sessions:
+        session.send(statements)
+    answers = []
+    for sql in statements:
+        a, b = (session.receive() for session in sessions)
+        internal = any(b'XX000' in body or b'CXX' in body for _, body in a)
+        if equal and (a != b or internal):
+            print('internal error:' if internal else 'difference:', sql, '\n  interpreted:', a, '\n  compiled:   ', b)
+            equal = False
+        answers.append(a)
+    return answers, equal
+
+
+def one_function(rng, sessions, maker, totals, options):
+    """Made, called some times, and all as before."""
+    function = Function(rng)
+    text = function.text()
+    answer = maker.run(text)
+    if failure(answer):
+        raise SystemExit('%s\na function cannot be made: %s' % (text, answer))
+    totals.made += 1
+    if options.verbose:
+        print(text, flush=True)
+
+    eventful = rng.random() < 0.5 or function.meanwhile
+    within = rng.random() < 0.2
+    events = [text] if function.meanwhile else []
+    common_events = []
+    equal = True
+    todo = ['SET mot.jit_procedures_above_executions = %d' % rng.choice([0, 1, 1, 2, 3])] + ['BEGIN'] * within
+    calls = set()
+
+    def do():
+        nonlocal equal
+        answers, same = both(sessions, todo)
+        equal = equal and same
+        for i in calls:
+            totals.calls += 1
+            totals.failed[failure(answers[i])] += 1
+        todo.clear()
+        calls.clear()
+        return answers
+
+    for _ in range(rng.randint(4, 8)):
+        todo += ['SET procedures.n = 0'] * function.recursive + ['SAVEPOINT s'] * within
+        if eventful and rng.random() < 0.6:
+            if within or rng.random() < 0.7:
+                events.append(rng.choice(EVENTS))
+                todo.append(events[-1])
+            else:
+                common_events.append(rng.choice(COMMON_EVENTS))
+                do()
+                maker.run(common_events[-1])
+        calls.add(len(todo))
+        todo.append(one_call(rng, function))
+        if within and failure(do()[-1]):
+            todo.append('ROLLBACK TO s')
+    if within:
+        todo.append(rng.choice(['COMMIT', 'ROLLBACK']))
+    todo += as_before(' '.join(events), AS_BEFORE)
+    do()
+    if not equal:
+        totals.differences += 1
+        print(text, flush=True)
+    for statement in as_before(' '.join(common_events), COMMON_AS_BEFORE):
+        maker.run(statement)
+    if totals.made % 10 == 0:
+        totals.add(sessions[1].value("SELECT %s FROM public.mot_stat_procedures WHERE function = 'procedures.%s'::regproc" % (', '.join(KNOWN), function.name)))
+
+
+def one_round(seed, functions, totals, options):
+    rng = random.Random(seed)
+    maker = Session([], 'public')
+    maker.run('DO $$ BEGIN CREATE ROLE procedures_user; EXCEPTION WHEN duplicate_object THEN NULL; END $$')
+    maker.run('SET allow_system_table_mods = on')
+    for statement in SETUP.split(';\n'):
+        if statement.strip():
+            answer = maker.run(statement.replace('\\;', ';'))
+            if failure(answer):
+                raise SystemExit('%s: %s' % (statement, answer))
+    maker.run(COMMON_AS_BEFORE['EXECUTE'])
+    kind = rng.choice(['heap', 'mot'])
+    kind = options.tables or kind
+    # each session has a table of its own, which both find by the same name
+    for schema in ('schema_a', 'schema_b'):
+        maker.run('DROP SCHEMA IF EXISTS %s CASCADE' % schema)
+        maker.run('CREATE SCHEMA %s' % schema)
+        maker.run('CREATE TABLE %s.changed (id int4 PRIMARY KEY, v int4 NOT NULL) USING %s%s' %
+                  (schema, kind, ' WITH (autovacuum_enabled = off)' if kind == 'heap' else ''))
+        maker.run('INSERT INTO %s.changed SELECT i, i * 10 FROM generate_series(1, 20) i' % schema)
+        maker.run('GRANT ALL ON %s.changed TO procedures_user' % schema)
+    maker.run('GRANT USAGE ON SCHEMA procedures, shadow, schema_a, schema_b TO procedures_user')
+    sessions = (Session(['mot.jit_procedures = off'], 'schema_a'), Session(['mot.jit_procedures = on'], 'schema_b'))
+    differences = totals.differences
+    for i in range(1, functions + 1):
+        one_function(rng, sessions, maker, totals, options)
+        if (i % 50 == 0 or i == functions) and not both(sessions, ['SELECT * FROM changed ORDER BY id'])[1]:
+            totals.differences += 1
+        if totals.differences > differences:
+            # (what comes after may be its consequence)
+            print('(%d of the round of seed %d, %s tables)' % (i, seed, kind), flush=True)
+            break
+    if options.memory:
+        print('%d functions, %d differences; memory:' % (totals.made, totals.differences), ', '.join('%s %s' % tuple(session.value(
+            "SELECT sum(used_bytes)::int8, pg_size_bytes(substring(pg_read_file('/proc/self/status') FROM 'RssAnon:\\s*(\\d+ kB)')) "
+            "FROM pg_backend_memory_contexts")) for session in sessions), flush=True)
+    for session in sessions:
+        session.socket.shutdown(socket.SHUT_RDWR)
+    maker.run('DROP SCHEMA procedures, shadow, schema_a, schema_b CASCADE; DROP ROLE procedures_user')
+    maker.socket.shutdown(socket.SHUT_RDWR)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument('--seed', type=int, default=random.SystemRandom().randrange(1 << 30))
     parser.add_argument('--functions', type=int, default=300)
     parser.add_argument('--tables', choices=['heap', 'mot'])
+    parser.add_argument('--memory', action='store_true')
     parser.add_argument('--verbose', action='store_true')
     options = parser.parse_args()
     print('seed', options.seed)
-    rng = random.Random(options.seed)
-    maker = Session([], 'public')
-    maker.run('DO $$ BEGIN CREATE ROLE procedures_user; EXCEPTION WHEN duplicate_object THEN NULL; END $$')
-    for statement in SETUP.split(';\n'):
-        if statement.strip():
-            answer = maker.run(statement.replace('\\;', ';'))
-            if answer[0] is not None:
-                raise SystemExit('%s: %s' % (statement, answer[0]))
-    kind = options.tables or rng.choice(['heap', 'mot'])
-    print('tables:', kind)
-    # each session has a table of its own, which both find by the same name
-    for schema in ('schema_a', 'schema_b'):
-        maker.run('DROP SCHEMA IF EXISTS %s CASCADE' % schema)
-        maker.run('CREATE SCHEMA %s' % schema)
-        maker.run('CREATE TABLE %s.changed (id int4 PRIMARY KEY, v int4 NOT NULL) USING %s' % (schema, kind))
-        maker.run('INSERT INTO %s.changed SELECT i, i * 10 FROM generate_series(1, 20) i' % schema)
-    interpreted = Session(['mot.jit_procedures = off'], 'schema_a')
-    compiled = Session(['mot.jit_procedures = on'], 'schema_b')
-
-    maker.run('GRANT USAGE ON SCHEMA procedures, shadow, schema_a, schema_b TO procedures_user')
-    sessions = (interpreted, compiled)
-    made = calls = differences = as_code = 0
-    failed = collections.Counter()
-
-    def both(sql):
-        answers = [session.run(sql) for session in sessions]
-        if answers[0] != answers[1]:
-            print('difference:', sql, '\n  interpreted:', answers[0], '\n  compiled:   ', answers[1])
-        return answers
-
-    while made < options.functions:
-        function = Function(rng, 'f')
-        text = function.text()
-        maker.run('SET search_path = procedures, public')
-        answer = maker.run(text)[0]
-        if answer is not None:
-            if options.verbose or answer[0] == '42601':
-                print(text, answer)
-            raise SystemExit('a function cannot be made: %s' % (answer,))
-        made += 1
-        if options.verbose:
-            print(text, flush=True)
-        compiled.run('SET mot.jit_procedures_above_executions = %d' % rng.choice([0, 1, 1, 2, 3]))
-        eventful = rng.random() < 0.5 or function.meanwhile
-        within = rng.random() < 0.2
-        wrong = False
-        if within:
-            both('BEGIN')
-        for i in range(rng.randint(4, 8)):
-            for session in sessions:
-                session.run('SET procedures.n = 0' + ('; SAVEPOINT s' if within else ''))
-            if eventful and rng.random() < 0.6:
-                if within or rng.random() < 0.7:
-                    event = rng.choice(EVENTS)
-                    wrong = wrong or len({str(a[0]).replace('schema_a', 'schema_b') for a in both(event)}) > 1 and 'schema' not in event
-                else:
-                    maker.run(rng.choice(COMMON_EVENTS))
-            sql = one_call(rng, function)
-            answers = both(sql)
-            calls += 1
-            if isinstance(answers[0][0], tuple):
-                failed[answers[0][0][0]] += 1
-            wrong = wrong or answers[0] != answers[1]
-            if wrong:
-                differences += 1
-                print(text, flush=True)
-                break
-            if within and isinstance(answers[0][0], tuple):
-                both('ROLLBACK TO s')
-        if within:
-            both(rng.choice(['COMMIT', 'ROLLBACK']))
-        if eventful:
-            for event in AS_BEFORE:
-                for session in sessions:
-                    session.run(event)
-            for event in COMMON_AS_BEFORE:
-                maker.run(event)
-        if differences >= 5:
-            break
-        if made % 50 == 0 or made == options.functions:
-            tables = [session.run('SELECT * FROM changed ORDER BY id') for session in sessions]
-            if tables[0] != tables[1]:
-                differences += 1
-                print('the tables differ', tables)
-            # what is machine code?
-            if made == options.functions:
-                print('of functions that are known:', compiled.run(
-                    'SELECT count(*), sum(executions), sum(compiled_executions), sum(statements), sum(interpreted_statements), '
-                    'sum(expressions), sum(interpreted_expressions), round(sum(compile_ms)) FROM public.mot_stat_procedures')[0])
-        known = compiled.run('SELECT sum(compiled_executions) FROM public.mot_stat_procedures WHERE function::text ~ $$^f\($$')[0]
-        as_code += int(known[0][0] or 0) if isinstance(known, list) else 0
-        maker.run('DROP ROUTINE procedures.f')
-    print('%d functions, %d calls, %d of them failed; %d executions as machine code; %d differences' %
-          (made, calls, sum(failed.values()), as_code, differences))
-    print('failures:', failed.most_common(12))
-    if as_code < calls / 3:
+    totals = Totals()
+    seed = options.seed
+    while totals.made < options.functions and totals.differences < 5:
+        one_round(seed, min(ROUND, options.functions - totals.made), totals, options)
+        seed += 1
+    known = dict(zip(KNOWN, totals.known))
+    print('%d functions, %d calls, %d of them failed; %d differences' % (totals.made, totals.calls, totals.calls - totals.failed[None], totals.differences))
+    print('failures:', [item for item in totals.failed.most_common(13) if item[0]])
+    print('of every tenth function:', ', '.join('%d %s' % (n, what.replace('_', ' ')) for what, n in known.items()))
+    if known['compiled_executions'] < known['executions'] / 3:
         raise SystemExit('hardly anything was compiled')
-    maker.run('DROP SCHEMA procedures, shadow, schema_a, schema_b CASCADE; DROP ROLE procedures_user')
-    sys.exit(differences > 0)
+    sys.exit(totals.differences > 0)
 
 
 if __name__ == '__main__':
