@@ -61,7 +61,8 @@ NUMBERS = INTS + ['float4', 'float8', 'numeric']
 # how a variable is declared: (declaration, type of its value)
 ODD = [('char(2)', 'bpchar'), ('bit(3)', 'varbit'), ('interval hour to minute', 'interval'), ('time(0)', 'time'), ('text COLLATE "C"', 'text'),
        ('tiny_number', 'int4'), ('numeric(5,0)', 'numeric'), ('varchar(5)', 'text'), ('numeric(6,2)', 'numeric'), ('small_number', 'int4'), ('wide_word', 'text'),
-       ('timestamp(0)', 'timestamp'), ('int4[]', None), ('pair', None), ('record', None)]
+       ('timestamp(0)', 'timestamp'), ('int4[]', None), ('text[]', None), ('numeric[]', None), ('pair', None), ('record', None)]
+ARRAYS = {'int4[]': 'int4', 'text[]': 'text', 'numeric[]': 'numeric'}
 ARGS = [('a', 'int4'), ('b', 'int8'), ('c', 'text'), ('d', 'float8'), ('e', 'bool'), ('f', 'numeric')]
 
 SETUP = r"""
@@ -72,7 +73,7 @@ CREATE DOMAIN small_number AS int4 CHECK (VALUE IS NULL OR VALUE < 1000);
 CREATE DOMAIN wide_word AS text NOT NULL DEFAULT 'w' CHECK (length(VALUE) < 50);
 CREATE TYPE pair AS (x int4, y text);
 CREATE DOMAIN tiny_number AS small_number CHECK (VALUE > -50);
-CREATE FUNCTION bump() RETURNS int4 LANGUAGE plpgsql AS $$ DECLARE n int4 := current_setting('procedures.n')\; BEGIN n := n + 1\; PERFORM set_config('procedures.n', n::text, false)\; RETURN n\; END $$;
+CREATE FUNCTION bump() RETURNS int4 LANGUAGE plpgsql AS $$ DECLARE n int4 := current_setting('procedures.n')\; BEGIN IF nextval('calls') > 100 THEN RETURN 100\; END IF\; n := n + 1\; PERFORM set_config('procedures.n', n::text, false)\; RETURN n\; END $$;
 CREATE FUNCTION failing(i int4) RETURNS int4 LANGUAGE plpgsql AS $$ BEGIN IF i > 2 THEN RETURN i / (i - i)\; END IF\; RETURN i\; END $$;
 CREATE FUNCTION changing() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF NEW.id = 7 THEN RETURN NULL\; END IF\; NEW.v := NEW.v + failing(NEW.id % 4)\; RETURN NEW\; END $$;
 CREATE SCHEMA shadow;
@@ -222,6 +223,9 @@ class Function:
                 own += [lambda: '(%s || %s)' % (e('varbit', d), e('varbit', d))]
         elif type_ == 'timestamptz':
             own = [lambda: "(%s + interval '2 hours')" % e('timestamptz', d)]
+        if type_ + '[]' in ARRAYS and (arrays := self.variables(type_ + '[]')):
+            own += [lambda: '%s[%s]' % (r.choice(arrays), r.choice(['1', '2', 'a', e('int4', d)])),
+                    lambda: r.choice(['%s[1][%s]', '(%s[1:2])[%s]']) % (r.choice(arrays), e('int4', d))]
         return r.choice(own * 2 + forms if own else forms)()
 
     # ------------------------------------------------------------- statements
@@ -255,8 +259,9 @@ class Function:
                     default = " := %s" % (self.expr('text', 1) if r.random() < 0.1 else pick(r, 'text'))
                 elif type_ is not None and r.random() < 0.5:
                     default = ' := %s' % self.expr(type_, 1)
-                elif declared == 'int4[]' and r.random() < 0.7:
-                    default = ' := ARRAY[1, %s]' % self.leaf('int4')
+                elif declared in ARRAYS and r.random() < 0.8:
+                    default = r.choice([' := ARRAY[{0}, {1}]', ' := ARRAY[{0}, {1}]', ' := ARRAY[[{0}, {1}], [{1}, {0}]]', " := '{{}}'"]).format(
+                        pick(r, ARRAYS[declared]), self.leaf(ARRAYS[declared]))
                 elif declared == 'pair' and r.random() < 0.5:
                     default = ' := ROW(%s, %s)' % (self.leaf('int4'), self.leaf('text'))
                 self.put(depth, '%s %s%s;' % (name, declared, default))
@@ -330,7 +335,7 @@ class Function:
             kinds += ['recursion', 'recursion']
         if depth < 5 and self.budget > 0:
             kinds += ['if'] * 4 + ['case', 'case_of', 'while', 'loop', 'for', 'for', 'for', 'block', 'block', 'exception', 'query',
-                                   'foreach', 'fails_within', 'executed']
+                                   'foreach', 'fails_within', 'executed', 'cursor']
         getattr(self, 'do_' + r.choice(kinds))(depth)
 
     def do_assign(self, depth):
@@ -339,9 +344,9 @@ class Function:
         if not targets:
             return self.put(depth, 'NULL;')
         name, type_ = r.choice(targets)
-        if type_ == 'int4[]':
-            return self.put(depth, r.choice(['%s[%s] := %s;' % (name, r.choice(['1', '3', 'a']), self.expr('int4', 1)),
-                                             '%s := %s || %s;' % (name, name, self.leaf('int4'))]))
+        if type_ in ARRAYS:
+            return self.put(depth, r.choice(['%s[%s] := %s;' % (name, r.choice(['1', '3', 'a']), self.expr(ARRAYS[type_], 1)),
+                                             '%s := %s || %s;' % (name, name, self.leaf(ARRAYS[type_]))]))
         if type_ == 'pair':
             return self.put(depth, r.choice(['%s.x := %s;' % (name, self.expr('int4', 1)), '%s := NULL;' % name,
                                              '%s.y := %s.x::text;' % (name, name)]))
@@ -436,6 +441,14 @@ class Function:
             self.put(depth + 1, 'steps := steps + %s.id %% 2;' % name)
         self.put(depth, 'END LOOP;')
 
+    def do_cursor(self, depth):
+        label, mark = self.loop_label()
+        name = self.new('c')
+        self.put(depth, 'DECLARE\n  %s CURSOR (m int4) FOR SELECT id, v FROM changed WHERE id > m ORDER BY id LIMIT 4;\nBEGIN' % name)
+        self.loop(depth + 1, '%sFOR %s IN %s(%s) LOOP' % (mark, name + 'r', name, self.leaf('int4')), label)
+        self.put(depth + 1, 'END LOOP;')
+        self.put(depth, 'END;')
+
     def do_foreach(self, depth):
         label, mark = self.loop_label()
         name = self.new('x')
@@ -458,6 +471,8 @@ class Function:
             if self.rng.random() < 0.5:
                 self.put(depth + 1, 'GET STACKED DIAGNOSTICS said = PG_EXCEPTION_CONTEXT;\nRAISE NOTICE \'%\', said;')
             self.body(depth + 1, 2)
+            if self.rng.random() < 0.1:
+                self.put(depth + 1, 'RAISE;')
         self.labels.pop()
         self.scopes.pop()
         self.put(depth, 'END%s;' % (' ' + label if label and self.rng.random() < 0.5 else ''))
@@ -605,8 +620,10 @@ class Function:
                  self.expr('int4', 1))
 
     def do_execute(self, depth):
+        targets = [v for v, t in self.targets() if t in NUMBERS + ['text']]
         self.put(depth, self.rng.choice(["EXECUTE 'SELECT 1 / $1' USING %s;" % self.leaf('int4'),
-                                         "EXECUTE 'SET LOCAL enable_sort = on';"]))
+                                         "EXECUTE 'SET LOCAL enable_sort = on';",
+                                         "EXECUTE 'SELECT v FROM changed WHERE id = $1' INTO %s USING %s;" % (self.rng.choice(targets), self.expr('int4', 1))]))
 
     def do_diagnostics(self, depth):
         targets = [v for v, t in self.targets() if t in ('int4', 'int8', 'numeric', 'text')]
@@ -653,7 +670,7 @@ class Function:
         self.declare(1)
         self.put(0, 'BEGIN')
         if self.recursive:
-            # (what is counted is undone with errors that are handled)
+            # (what is counted is undone with errors that are handled, up to a hundred)
             self.put(1, 'IF a < -3 OR bump() > 12 THEN')
             self.put(2, self.leave())
             self.put(1, 'END IF;')
@@ -690,6 +707,7 @@ class Session:
         self.receive()
         self.run('SET search_path = %s, procedures, public' % schema)
         self.run("SET client_min_messages = notice")
+        self.run("SET statement_timeout = '60s'")
         for setting in settings:
             self.run('SET ' + setting)
 
@@ -782,6 +800,10 @@ class Totals:
             self.known = [a + float(b or 0) for a, b in zip(self.known, row)]
 
 
+class TooLong(Exception):
+    """A function that takes too long to compare."""
+
+
 def as_before(events, undo):
     statements = [statement for word, statement in undo.items() if word in events]
     return ['; '.join(statements)] if statements else []
@@ -795,6 +817,8 @@ def both(sessions, statements):
     answers = []
     for sql in statements:
         a, b = (session.receive() for session in sessions)
+        if '57014' in (failure(a), failure(b)):
+            raise TooLong(sql)
         internal = any(b'XX000' in body or b'CXX' in body for _, body in a)
         if equal and (a != b or internal):
             print('internal error:' if internal else 'difference:', sql, '\n  interpreted:', a, '\n  compiled:   ', b)
@@ -834,7 +858,7 @@ def one_function(rng, sessions, maker, totals, options):
         return answers
 
     for _ in range(rng.randint(4, 8)):
-        todo += ['SET procedures.n = 0'] * function.recursive + ['SAVEPOINT s'] * within
+        todo += ['SET procedures.n = 0', "SELECT setval('calls', 1, false)"] * function.recursive + ['SAVEPOINT s'] * within
         if eventful and rng.random() < 0.6:
             if within or rng.random() < 0.7:
                 events.append(rng.choice(EVENTS))
@@ -880,19 +904,26 @@ def one_round(seed, functions, totals, options):
         maker.run('CREATE TABLE %s.changed (id int4 PRIMARY KEY, v int4 NOT NULL) USING %s%s' %
                   (schema, kind, ' WITH (autovacuum_enabled = off)' if kind == 'heap' else ''))
         maker.run('INSERT INTO %s.changed SELECT i, i * 10 FROM generate_series(1, 20) i' % schema)
-        maker.run('GRANT ALL ON %s.changed TO procedures_user' % schema)
+        maker.run('CREATE SEQUENCE %s.calls' % schema)
+        maker.run('GRANT ALL ON %s.changed, %s.calls TO procedures_user' % (schema, schema))
     maker.run('GRANT USAGE ON SCHEMA procedures, shadow, schema_a, schema_b TO procedures_user')
     sessions = (Session(['mot.jit_procedures = off'], 'schema_a'), Session(['mot.jit_procedures = on'], 'schema_b'))
     differences = totals.differences
+    memory = options.memory
     for i in range(1, functions + 1):
-        one_function(rng, sessions, maker, totals, options)
+        try:
+            one_function(rng, sessions, maker, totals, options)
+        except TooLong as statement:
+            print('takes too long:', statement, '(%d of the round of seed %d)' % (i, seed), flush=True)
+            memory = False
+            break
         if (i % 50 == 0 or i == functions) and not both(sessions, ['SELECT * FROM changed ORDER BY id'])[1]:
             totals.differences += 1
         if totals.differences > differences:
             # (what comes after may be its consequence)
             print('(%d of the round of seed %d, %s tables)' % (i, seed, kind), flush=True)
             break
-    if options.memory:
+    if memory:
         print('%d functions, %d differences; memory:' % (totals.made, totals.differences), ', '.join('%s %s' % tuple(session.value(
             "SELECT sum(used_bytes)::int8, pg_size_bytes(substring(pg_read_file('/proc/self/status') FROM 'RssAnon:\\s*(\\d+ kB)')) "
             "FROM pg_backend_memory_contexts")) for session in sessions), flush=True)
