@@ -438,7 +438,7 @@ class Function:
         self.loop(depth, '%sFOR %s IN SELECT id, v FROM changed WHERE id < %s ORDER BY id LIMIT 4 LOOP' %
                   (mark, name, self.leaf('int4')), label)
         if r.random() < 0.5:
-            self.put(depth + 1, 'steps := steps + %s.id %% 2;' % name)
+            self.put(depth + 1, 'steps := steps OPERATOR(pg_catalog.+) %s.id %% 2;' % name)
         self.put(depth, 'END LOOP;')
 
     def do_cursor(self, depth):
