@@ -152,6 +152,14 @@ CREATE TABLE sys_moves (id int, v int);
 CREATE TRIGGER sys_when AFTER UPDATE ON sys_moves FOR EACH ROW WHEN (OLD.xmax <> NEW.xmax) EXECUTE FUNCTION sys_touch();
 ALTER TABLE sys_moves SET ACCESS METHOD mot;
 DROP TABLE sys_moves;
+-- ... what it is shown of those that are written
+CREATE TRIGGER sys_when AFTER INSERT OR UPDATE ON sys_table FOR EACH ROW WHEN (NEW.xmax = 0 AND NEW.ctid IS NOT NULL) EXECUTE FUNCTION sys_touch();
+COPY sys_table FROM STDIN;
+101	1	a
+102	1	b
+\.
+UPDATE sys_table SET v = 2 WHERE id > 100;
+DROP TRIGGER sys_when ON sys_table;
 -- nor is a partition given one, by either end
 CREATE TABLE sys_parted (id int, v int) PARTITION BY LIST (id);
 CREATE FOREIGN TABLE sys_part (id int, v int) SERVER mot_server;

@@ -47,8 +47,7 @@ typedef struct AlterWork
 	AlterTableStmt *stmt;		/* private copy */
 	Oid			relid;			/* locked */
 	List	   *cmds;			/* for the server */
-	List	   *defaults;		/* of them, SET DEFAULT */
-	List	   *later;			/* of them, what comes after keys */
+	List	   *later;			/* for it after that, and after keys */
 	List	   *keys;			/* TakenKey */
 } AlterWork;
 
@@ -330,6 +329,36 @@ notice_ignored(RangeVar *relation, const char *what)
 					what, relation->relname)));
 }
 
+/* (the server has these last, too, and some of them in the order in which they are given) */
+static void
+take_other(AlterWork *work, AlterTableCmd *cmd)
+{
+	bool		last;
+
+	switch (cmd->subtype)
+	{
+		case AT_ColumnDefault:
+			last = cmd->def != NULL;
+			break;
+		case AT_AddIdentity:
+		case AT_SetIdentity:
+		case AT_AddInherit:
+		case AT_DropInherit:
+		case AT_ValidateConstraint:
+		case AT_AlterConstraint:
+		case AT_ChangeOwner:
+			last = true;
+			break;
+		default:
+			last = false;
+			break;
+	}
+	if (last)
+		work->later = lappend(work->later, cmd);
+	else
+		work->cmds = lappend(work->cmds, cmd);
+}
+
 static void
 take_commands(AlterWork *work, Oid relid)
 {
@@ -344,12 +373,6 @@ take_commands(AlterWork *work, Oid relid)
 				break;
 			case AT_AddColumn:
 				take_column(work, relid, cmd);
-				break;
-			case AT_ColumnDefault:
-				if (cmd->def == NULL)
-					work->cmds = lappend(work->cmds, cmd);
-				else
-					work->defaults = lappend(work->defaults, cmd);
 				break;
 
 			case AT_SetRelOptions:
@@ -378,13 +401,8 @@ take_commands(AlterWork *work, Oid relid)
 						 errmsg("cannot cluster memory-optimized table \"%s\"", relation->relname),
 						 errdetail("Its rows have no order in memory to improve.")));
 				break;
-			case AT_AddIdentity:
-			case AT_AddInherit:
-			case AT_ValidateConstraint:
-				work->later = lappend(work->later, cmd);
-				break;
 			default:
-				work->cmds = lappend(work->cmds, cmd);
+				take_other(work, cmd);
 				break;
 		}
 	}
@@ -450,25 +468,24 @@ alter_table_body(const MotUtility *u, void *arg)
 	if (MotIsMotTable(relid))
 		take_commands(work, relid);
 	else
-		work->cmds = work->stmt->cmds;
+	{
+		foreach_node(AlterTableCmd, cmd, work->stmt->cmds)
+			take_other(work, cmd);
+	}
 
 	/*
 	 * One statement if possible.  But an added column is filled as ADD COLUMN
-	 * says, not as a SET DEFAULT in the same statement does; and some want a
-	 * primary key's columns NOT NULL.
+	 * says, not as SET DEFAULT in the same statement does, nor as an identity
+	 * column is; and some want a primary key's columns NOT NULL.
 	 */
-	if (!has_command(work->cmds, AT_AddColumn))
-	{
-		work->cmds = list_concat(work->cmds, work->defaults);
-		work->defaults = NIL;
-	}
-	if (work->keys == NIL)
+	if (work->keys == NIL &&
+		!(has_command(work->cmds, AT_AddColumn) &&
+		  (has_command(work->later, AT_ColumnDefault) || has_command(work->later, AT_AddIdentity))))
 	{
 		work->cmds = list_concat(work->cmds, work->later);
 		work->later = NIL;
 	}
 	run_commands(u, work, relid, work->cmds, lockmode);
-	run_commands(u, work, relid, work->defaults, lockmode);
 
 	foreach_ptr(TakenKey, taken, work->keys)
 	{

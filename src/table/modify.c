@@ -116,7 +116,10 @@ MotTableMultiInsert(Relation rel, TupleTableSlot **slots, int n, CommandId cid, 
 		/* of a key that is taken "later" COPY says the line */
 		taken = MotBatchWrite(batch, later ? &index : NULL);
 		for (int k = first; k <= (taken >= 0 ? taken : i); k++)
+		{
 			MotVersionToTid(session, MotBatchRow(batch, k - first), 1, &slots[k]->tts_tid);
+			MotSlotChanged(slots[k], false);
+		}
 		if (taken >= 0)
 		{
 			MotTableKeyTaken(MotBatchRow(batch, taken - first), index->indexoid);
