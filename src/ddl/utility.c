@@ -454,14 +454,15 @@ process_inside(const MotUtility *u, void *arg)
 /*
  * Is there something around the server's work that event triggers are not to come between?  What
  * they do as the statement begins can give its names to others, and has to wait for no lock; and
- * what they find as it ends is to be checked and mended.
+ * what they find as it ends is to be checked and mended.  (A module whose hook is below ours may want
+ * to be around its own event triggers: pgaudit's fail outside.)
  */
 static bool
 has_event_triggers(const MotUtility *u)
 {
 	Node	   *stmt = u->pstmt->utilityStmt;
 
-	if (u->context == PROCESS_UTILITY_SUBCOMMAND || !OidIsValid(MotAmOid(true)))
+	if (u->context == PROCESS_UTILITY_SUBCOMMAND || MotUtilityBelow || !OidIsValid(MotAmOid(true)))
 		return false;
 	if (IsA(stmt, AlterTableStmt))
 	{

@@ -115,6 +115,7 @@ bool		(*MotOrdinaryTable) (Oid relid) = NULL;
 bool		(*MotTablesAwaited) (void) = NULL;
 void		(*MotNodesMade) (QueryDesc *query) = NULL;
 int			MotAlterTableDepth = 0;
+bool		MotUtilityBelow = false;
 
 /* the transaction's PostgreSQL snapshot is another transaction's (see export.c) */
 bool		MotSnapshotImported = false;
@@ -159,7 +160,8 @@ MotSnapshotInit(void)
 	ExecutorRun_hook = executor_run;
 	prev_ExecutorEnd = ExecutorEnd_hook ? ExecutorEnd_hook : standard_ExecutorEnd;
 	ExecutorEnd_hook = executor_end;
-	prev_ProcessUtility = ProcessUtility_hook ? ProcessUtility_hook : standard_ProcessUtility;
+	MotUtilityBelow = ProcessUtility_hook != NULL;
+	prev_ProcessUtility = MotUtilityBelow ? ProcessUtility_hook : standard_ProcessUtility;
 	ProcessUtility_hook = process_utility;
 	prev_post_parse_analyze = post_parse_analyze_hook;
 	post_parse_analyze_hook = post_parse_analyze;

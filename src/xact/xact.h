@@ -118,6 +118,9 @@ extern bool (*MotTablesAwaited) (void);
  */
 extern int	MotAlterTableDepth;
 
+/* a module that was loaded before has a utility hook, which is below ours */
+extern bool MotUtilityBelow;
+
 /* Is it the snapshot of a query between ExecutorStart and ExecutorEnd? */
 extern bool MotSnapshotRunning(Snapshot snapshot);
 extern bool MotQueryRuns(void);

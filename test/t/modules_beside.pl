@@ -148,6 +148,19 @@ for my $known (@known)
 					$audited{"$list heap"}{$line}++;
 				}
 				is_deeply($audited{$list}, $audited{"$list heap"}, 'what is audited is what is of heap tables');
+
+				# with its event triggers, which want to be within its hook
+				$logged = -s $node->logfile;
+				$node->safe_psql('postgres', <<SQL);
+CREATE EXTENSION pgaudit;
+CREATE TABLE others (id integer) PARTITION BY LIST (id);
+CREATE TABLE other PARTITION OF others DEFAULT;
+ALTER TABLE others ADD v integer;
+DROP EXTENSION pgaudit;
+DROP TABLE others;
+SQL
+				like(slurp_file($node->logfile, $logged), qr/DDL,CREATE TABLE,TABLE,public.other,.*DDL,ALTER TABLE,TABLE,public.others,/s,
+					'... also with its event triggers');
 			}
 			is(run_prepared(), '20/20, 22', '... and prepared by a driver');
 		}
