@@ -819,7 +819,8 @@ def both(sessions, statements):
         a, b = (session.receive() for session in sessions)
         if '57014' in (failure(a), failure(b)):
             raise TooLong(sql)
-        internal = any(b'XX000' in body or b'CXX' in body for _, body in a)
+        # (strings of a gigabyte are the server's own)
+        internal = any((b'XX000' in body or b'CXX' in body) and b'invalid memory alloc request size' not in body for _, body in a)
         if equal and (a != b or internal):
             print('internal error:' if internal else 'difference:', sql, '\n  interpreted:', a, '\n  compiled:   ', b)
             equal = False
