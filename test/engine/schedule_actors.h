@@ -490,7 +490,7 @@ do_transaction(int me)
 {
 	transaction *t = &txn[me];
 	mot_session *s = session[me];
-	mot_view	view = {0, 0, NULL};
+	mot_view	view = {0, 0, NULL, false};
 	mot_mark	mark = 0;
 	mot_status	status;
 	result		ignored;

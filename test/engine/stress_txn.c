@@ -199,7 +199,7 @@ churner(void *arg)
 	while (go_on())
 	{
 		uint64_t	id = 1 + test_random_from(&random) % ACCOUNTS;
-		mot_view	v = {mot_snapshot_take(s), 1, NULL};
+		mot_view	v = {mot_snapshot_take(s), 1, NULL, false};
 		mot_row    *row;
 		const mot_version *seen;
 		mot_status	status = MOT_NOT_FOUND;
@@ -285,7 +285,7 @@ watcher(void *arg)
 
 	while (!atomic_load(&stop))
 	{
-		mot_view	v = {mot_snapshot_take(s), 1, NULL};
+		mot_view	v = {mot_snapshot_take(s), 1, NULL, false};
 		uint64_t	n0,
 					n;
 		int64_t		sum = 0;

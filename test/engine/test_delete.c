@@ -122,7 +122,7 @@ entries(const mot_index_handle *handle)
 static double
 delete_cost(bool changed, uint64_t each, mot_isolation level)
 {
-	mot_view	older = {0, 0, NULL};
+	mot_view	older = {.snapshot = 0};
 	mot_view	v;
 	uint64_t	before,
 				most;

@@ -14,7 +14,7 @@ static mot_session *a,
 static int
 rows_seen(mot_session *s, mot_ts snapshot)
 {
-	mot_view	view = {snapshot, MOT_COMMAND_MAX, NULL};
+	mot_view	view = {snapshot, MOT_COMMAND_MAX, NULL, false};
 	mot_scan	scan;
 	mot_row    *row;
 	const mot_version *version;

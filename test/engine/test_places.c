@@ -482,7 +482,7 @@ serializable_reads_stand(void)
 				 * as a foreign key's check looks: it has been there all the
 				 * time
 				 */
-				mot_view	later = {mot_engine_clock(st.engine), 1, NULL};
+				mot_view	later = {mot_engine_clock(st.engine), 1, NULL, false};
 
 				CHECK(get(&st, a, &later, ROWS - 1, NULL, NULL) == r);
 			}

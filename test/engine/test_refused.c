@@ -39,7 +39,7 @@ __wrap_mot_alloc(mot_cache *cache, mot_pool *pool, size_t size, mot_purpose purp
 static mot_status
 one_change(mot_session *s, unsigned i)
 {
-	mot_view	v = {mot_snapshot_held(s), i + 1, NULL};
+	mot_view	v = {mot_snapshot_held(s), i + 1, NULL, false};
 	unsigned	kind = i / 4 % KINDS;
 	uint64_t	id = 1 + i * 7 % ROWS;
 	mot_row    *row;

@@ -207,7 +207,7 @@ snapshot_without_who_has_drawn(void)
 		};
 		v = (mot_view)
 		{
-			drawn - 1, MOT_COMMAND_MAX, &beyond
+			drawn - 1, MOT_COMMAND_MAX, &beyond, false
 		};
 
 		if (installed)
@@ -276,7 +276,7 @@ changes_without_who_has_drawn(void)
 		mot_snapshot_lower(c, drawn - 1);
 		v = (mot_view)
 		{
-			drawn - 1, 1, &beyond
+			drawn - 1, 1, &beyond, false
 		};
 		mot_txn_begin(c, MOT_SNAPSHOT, v.snapshot, 7);
 		mot_txn_set_beyond(c, &beyond);

@@ -58,7 +58,7 @@ teardown(void)
 static void
 draw_a(void)
 {
-	mot_view	v = {mot_snapshot_take(a), 1, NULL};
+	mot_view	v = {mot_snapshot_take(a), 1, NULL, false};
 
 	mot_txn_begin(a, MOT_SERIALIZABLE, v.snapshot, 1);
 	CHECK(update(&st, a, &v, 1, 1, 11) == MOT_OK);

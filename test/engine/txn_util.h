@@ -117,7 +117,7 @@ store_create(store *st, size_t memory, unsigned slots, unsigned flags, bool valu
 static inline mot_view
 begin_view(mot_session *s, uint32_t command)
 {
-	mot_view	v = {mot_snapshot_take(s), command, NULL};
+	mot_view	v = {mot_snapshot_take(s), command, NULL, false};
 
 	return v;
 }

@@ -26,7 +26,7 @@ mot_build_begin(mot_session *s, mot_build *b, mot_index *index)
 void
 mot_build_rows(mot_session *s, mot_build *b, mot_table *table, const mot_view *view)
 {
-	mot_view	newest = {mot_engine_clock(s->engine), MOT_COMMAND_MAX, NULL};
+	mot_view	newest = {mot_engine_clock(s->engine), MOT_COMMAND_MAX, NULL, false};
 	bool		validate = s->validate;
 
 	b->session = s;
