@@ -11,7 +11,8 @@
  * standbys that are made of a copy.
  *
  * It holds in a history in which a timeline ends where it does: recovery may end before there is
- * another timeline, and begin anew with another target.
+ * another timeline, and begin anew with another target.  Where that ends may be just there, so it
+ * removes what one before has left.
  *
  *-------------------------------------------------------------------------
  */
@@ -39,6 +40,16 @@ typedef struct Passed
 	XLogRecPtr	to;
 	pg_crc32c	crc;
 } Passed;
+
+/* Recovery ends; what does not hold here would from now on, should the new timeline begin where it ends. */
+void
+MotPassedForget(void)
+{
+	uint64		size;
+
+	if (MotReplay->passed_to == InvalidXLogRecPtr && MotFileSize(FILE_NAME, &size))
+		(void) durable_unlink(FILE_NAME, ERROR);
+}
 
 /* Those from here on, to where recovery ends. */
 void

@@ -189,6 +189,7 @@ replay_cleanup(void)
 		return;
 	MOT_FAULT("replay-end");
 	MotLoadCheckEnd(GetXLogReplayRecPtr(&tli));
+	MotPassedForget();
 
 	/*
 	 * (it may have been handed over just now, and what is in doubt may be
