@@ -30,16 +30,20 @@ $primary->safe_psql('postgres', q{
 	CREATE TABLE heap (v int) USING heap;
 	CREATE TABLE keyed (v int PRIMARY KEY) USING mot;
 	CREATE TABLE beside (v int PRIMARY KEY) USING mot;
+	CREATE TABLE named (v text PRIMARY KEY) USING mot;
 	INSERT INTO beside VALUES (1)});
 
 sub query { return $primary->safe_psql('postgres', $_[0]) }
 
-# a row that is not there is deleted; or what is no record
-sub damaged_row
+# a row that is not there is deleted; a compressed text that is none; or what is no record
+sub record
 {
-	my ($db, $table) = split /\|/, query(q{SELECT d.oid, c.relfilenode FROM pg_database d, pg_class c WHERE datname = 'postgres' AND relname = 'keyed'});
-	return unpack('H*', chr(2) . chr(0) . pack('q<', 0) . pack('CVV', 1, $db, $table) . chr(9) . chr(4) . pack('N', 9 + 2**31));
+	my ($name, $operation) = @_;
+	my ($db, $table) = split /\|/, query("SELECT d.oid, c.relfilenode FROM pg_database d, pg_class c WHERE datname = 'postgres' AND relname = '$name'");
+	return unpack('H*', chr(2) . chr(0) . pack('q<', 0) . pack('CVV', 1, $db, $table) . $operation);
 }
+sub damaged_row { return record('keyed', chr(9) . chr(4) . pack('N', 9 + 2**31)) }
+sub value_that_is_none { return record('named', chr(7) . chr(1) . chr(100) . pack('VV', 100 << 2 | 2, 0x3fffffff) . "\xff" x 92) }
 sub damage { my ($kind, $bytes) = @_; return "SELECT mot_test_log($kind, '\\x$bytes')" }
 my $ROW = 'redo at [0-9A-F/]+ does not fit memory-optimized table "public\.keyed": a row is not there';
 my $SHORT = 'redo of memory-optimized tables at [0-9A-F/]+ is damaged: too short';
@@ -117,27 +121,31 @@ $node->stop;
 
 # ------------------------------------------------------------------- in doubt
 
-query('TRUNCATE keyed; CHECKPOINT');
-$primary->backup('next');
-$standby = PostgreSQL::Test::Cluster->new('in_doubt');
-$standby->init_from_backup($primary, 'next', has_streaming => 1);
-$standby->start;
-loaded($standby);
-query('BEGIN; INSERT INTO heap VALUES (6);' . damage(MIXED, damaged_row()) . '; COMMIT');
-$primary->wait_for_catchup($standby, 'replay');
-for my $round (1, 2)
+for my $case ([ 'row', \&damaged_row, "XX001: $ROW" ], [ 'value', \&value_that_is_none, 'XX000: invalid memory alloc request size \d+' ])
 {
-	for my $sql ('SELECT count(*) > 0 FROM heap', 'COPY (SELECT true) TO STDOUT', 'DECLARE c CURSOR FOR SELECT true FROM heap; FETCH c')
+	my ($what, $bytes, $why) = @$case;
+	query('TRUNCATE keyed; CHECKPOINT');
+	$primary->backup("in_doubt_$what");
+	$standby = PostgreSQL::Test::Cluster->new("in_doubt_$what");
+	$standby->init_from_backup($primary, "in_doubt_$what", has_streaming => 1);
+	$standby->start;
+	loaded($standby);
+	query('BEGIN; INSERT INTO heap VALUES (6);' . damage(MIXED, $bytes->()) . '; COMMIT');
+	$primary->wait_for_catchup($standby, 'replay');
+	for my $round (1, 2)
 	{
-		is($standby->safe_psql('postgres', "BEGIN ISOLATION LEVEL REPEATABLE READ; $sql; COMMIT"), 't', "in doubt: $sql");
+		for my $sql ('SELECT count(*) > 0 FROM heap', 'COPY (SELECT true) TO STDOUT', 'DECLARE c CURSOR FOR SELECT true FROM heap; FETCH c')
+		{
+			is($standby->safe_psql('postgres', "BEGIN ISOLATION LEVEL REPEATABLE READ; $sql; COMMIT"), 't', "$what in doubt: $sql");
+		}
+		is($standby->safe_psql('other', 'BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) > 0 FROM pg_class; COMMIT'), 't', '... in another database, too');
+		for my $level ('READ COMMITTED', 'REPEATABLE READ')
+		{
+			like(error_of($standby, "BEGIN ISOLATION LEVEL $level; SELECT count(*) FROM heap; SELECT * FROM beside"), qr/$why/, "... no others, $level");
+		}
 	}
-	is($standby->safe_psql('other', 'BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) > 0 FROM pg_class; COMMIT'), 't', '... in another database, too');
-	for my $level ('READ COMMITTED', 'REPEATABLE READ')
-	{
-		like(error_of($standby, "BEGIN ISOLATION LEVEL $level; SELECT count(*) FROM heap; SELECT * FROM beside"), qr/XX001: $ROW/, "... no others, $level");
-	}
+	$standby->stop;
 }
-$standby->stop;
 
 # ---------------------------------------- ignored, and nobody knows of which table it is
 

@@ -556,7 +556,8 @@ MotInDoubtTry(void)
 	}
 	PG_CATCH();
 	{
-		if (geterrcode() != ERRCODE_DATA_CORRUPTED)
+		/* (as in do_or_refuse) */
+		if (geterrcode() != ERRCODE_DATA_CORRUPTED && geterrcode() != ERRCODE_INTERNAL_ERROR)
 			PG_RE_THROW();
 		LWLockReleaseAll();
 		InterruptHoldoffCount = holdoff;
