@@ -9,8 +9,6 @@
  *	a checkpoint			in the first word of its manifest, for	2		1, 2
  *							all files beside it (wal/manifest.c)
  *	a standby's trail		in the first word of the file (trail.c)	1		1
- *	what recovery passed	in the first word of the file			1		1
- *							(passed.c)
  *	a definition			in its first word (definition.c), for	5		1 to 5
  *							the rows and keys that it describes
  *

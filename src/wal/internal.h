@@ -230,13 +230,6 @@ extern bool MotLogIsHere(XLogRecPtr at, TimeLineID tli);
  */
 extern bool MotLogReaches(XLogRecPtr end, XLogRecPtr to);
 
-/* ----------------------------------------------------------------- passed.c */
-extern void MotPassedForget(void);
-extern void MotPassedWrite(XLogRecPtr from, XLogRecPtr to);
-extern void MotPassedRead(XLogRecPtr lsn, TimeLineID tli);
-extern bool MotPassedOver(XLogRecPtr lsn);
-extern void MotPassedRemove(XLogRecPtr keep_from);
-
 /* ------------------------------------------------------------------ trail.c */
 extern void MotTrailBegin(XLogRecPtr from);
 extern void MotTrailLoaded(void);

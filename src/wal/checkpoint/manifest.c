@@ -235,10 +235,7 @@ MotManifestRemoveOthers(XLogRecPtr keep_from)
 	if (dir != NULL)
 		FreeDir(dir);
 	if (keep_from != InvalidXLogRecPtr)
-	{
 		MotFileRemove(AWAITED_PATH);
-		MotPassedRemove(keep_from);
-	}
 	MotTrailRemove(RecoveryInProgress() ? keep_from : PG_UINT64_MAX);
 }
 

@@ -89,7 +89,6 @@ MotLoad(XLogRecPtr from, XLogRecPtr upto, TimeLineID tli)
 	MotRecoverBegin(m, directory);
 	if (m != NULL)
 	{
-		MotPassedRead(m->lsn, MotRecovers() ? recoveryTargetTLI : tli);
 		load_newest(m, directory, from, upto, tli);
 		MotRecoverDone(m, began_at);
 	}

@@ -121,7 +121,6 @@ begin(XLogRecPtr upto, TimeLineID tli)
 
 	if (log_follows)
 		MotRecoverCheckLog(m);
-	MotPassedRead(m->lsn, recoveryTargetTLI);
 	MotSpillBegin();
 	MotLeftOutStart();
 	MotRecoverBegin(m, directory);

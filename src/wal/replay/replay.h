@@ -70,10 +70,6 @@ typedef struct MotReplayShared
 	 * and then there has to be one.
 	 */
 	bool		past_target;
-
-	/* passed.c; invalid: none */
-	XLogRecPtr	passed_from;
-	XLogRecPtr	passed_to;
 	pg_atomic_uint32 room_wanted;	/* by sessions that apply */
 	pg_atomic_uint32 room_made; /* tables left out for that */
 

@@ -81,9 +81,8 @@ void		(*MotReplayInto) (const char *ops, size_t len, XLogRecPtr lsn) = NULL;
 static XLogRecPtr redo_from = InvalidXLogRecPtr;
 static XLogRecPtr passed_by = InvalidXLogRecPtr;
 
-/* a commit later than the recovery target has been seen, and where */
+/* a commit later than the recovery target has been seen */
 static bool past_target = false;
-static XLogRecPtr past_from = InvalidXLogRecPtr;
 
 /* operations that a description names before it only counts */
 #define DESCRIBED 6
@@ -113,7 +112,7 @@ static void append_piece(Stream *stream, const char *ops, size_t len);
 static void keep_piece(Stream *stream, const char *ops, size_t len);
 static void end_stream(Stream *stream);
 static Stream *required_stream(XLogReaderState *record, XLogRecPtr start);
-static bool later_than_target(TimestampTz time, XLogRecPtr lsn);
+static bool later_than_target(TimestampTz time);
 static void describe_operations(StringInfo buf, const char *ops, size_t len);
 static void describe_one(StringInfo buf, const MotOpData *op, Oid dbid, Oid relid);
 static void describe_identity(StringInfo buf, const MotOpData *op);
@@ -189,7 +188,6 @@ replay_cleanup(void)
 		return;
 	MOT_FAULT("replay-end");
 	MotLoadCheckEnd(GetXLogReplayRecPtr(&tli));
-	MotPassedForget();
 
 	/*
 	 * (it may have been handed over just now, and what is in doubt may be
@@ -209,13 +207,11 @@ replay_cleanup(void)
 	if (MotWalCurrentState() == MOT_WAL_REFUSED)
 	{
 		/*
-		 * The next start finds what this one has found; but what was passed
-		 * over must not be read again.
+		 * The next start finds what this one has found; but then there must
+		 * be nothing in the log that it should not read.
 		 */
-		if (past_target && MotReplay->passed_to != InvalidXLogRecPtr)
-			MotStateRaiseRefusal();
 		if (past_target)
-			MotPassedWrite(past_from, GetXLogReplayRecPtr(&tli));
+			MotStateRaiseRefusal();
 		decide(NULL);
 		return;
 	}
@@ -630,7 +626,7 @@ replay(XLogReaderState *record)
 			{
 				if (kind == MOT_XLOG_MIXED)
 					MOT_FAULT("replay-doubt");
-				if (kind == MOT_XLOG_COMMIT ? !MotPassedOver(lsn) : TransactionIdDidCommit(XLogRecGetXid(record)))
+				if (kind == MOT_XLOG_COMMIT || TransactionIdDidCommit(XLogRecGetXid(record)))
 				{
 					if (kind == MOT_XLOG_MIXED)
 						MOT_FAULT("replay-settle");
@@ -644,7 +640,7 @@ replay(XLogReaderState *record)
 				MotInDoubtAddFile(XLogRecGetXid(record), lsn, stream->path, len);
 			else if (kind == MOT_XLOG_MIXED)
 				MotInDoubtAdd(XLogRecGetXid(record), lsn, ops, len);
-			else if (!later_than_target(header.time, lsn) && !MotPassedOver(lsn))
+			else if (!later_than_target(header.time))
 			{
 				while (!MotReplayCommitted(ops, len, lsn, InvalidTransactionId, mapped != NULL ? stream->path : NULL))
 				{
@@ -707,15 +703,12 @@ MotReplayEnd(void)
 }
 
 static bool
-later_than_target(TimestampTz time, XLogRecPtr lsn)
+later_than_target(TimestampTz time)
 {
 	if (!past_target && AmStartupProcess() && ArchiveRecoveryRequested &&
 		recoveryTarget == RECOVERY_TARGET_TIME &&
 		(recoveryTargetInclusive ? time > recoveryTargetTime : time >= recoveryTargetTime))
-	{
 		past_target = MotReplay->past_target = true;
-		past_from = lsn;
-	}
 	return past_target;
 }
 
