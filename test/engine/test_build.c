@@ -336,7 +336,7 @@ indexes_of_a_table(void)
 	mot_row    *row;
 	mot_row    *other = NULL;
 	mot_row    *first = NULL;
-	mot_view	view;
+	mot_view	view = {0, 0, NULL, false};
 	const mot_version *version;
 	mot_cursor *cursor = malloc(mot_cursor_size());
 	const mot_bound none = {MOT_BOUND_NONE, NULL, 0};

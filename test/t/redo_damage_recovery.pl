@@ -31,7 +31,8 @@ $primary->safe_psql('postgres', q{
 	CREATE TABLE keyed (v int PRIMARY KEY) USING mot;
 	CREATE TABLE beside (v int PRIMARY KEY) USING mot;
 	CREATE TABLE named (v text PRIMARY KEY) USING mot;
-	INSERT INTO beside VALUES (1)});
+	INSERT INTO beside VALUES (1);
+	INSERT INTO keyed VALUES (100)});
 
 sub query { return $primary->safe_psql('postgres', $_[0]) }
 
@@ -166,41 +167,6 @@ for my $slots (10, 0)
 		eval { $reader->quit };
 	}
 	$standby->stop;
-}
-
-# --------------- to a time to which the log does not go, and then to where that ended
-
-query('TRUNCATE keyed, beside; INSERT INTO beside VALUES (1); CHECKPOINT');
-$primary->backup('end');
-query('BEGIN; INSERT INTO heap VALUES (8);' . damage(MIXED, damaged_row()) . '; COMMIT');
-# from here on nobody else commits
-$primary->append_conf('postgresql.conf', "mot.fault = 'checkpoint-watch:wait'\n");
-$primary->reload;
-sleep 1;
-$time = query('SELECT now()');
-sleep 1;
-$last = query('INSERT INTO beside VALUES (2); SELECT pg_walfile_name(pg_current_wal_lsn()); SELECT pg_switch_wal()');
-$last =~ s/\n.*//s;
-$primary->poll_query_until('postgres', "SELECT last_archived_wal >= '$last' FROM pg_stat_archiver") or die;
-$primary->stop('immediate');
-
-$node = PostgreSQL::Test::Cluster->new('end');
-$node->init_from_backup($primary, 'end', has_restoring => 1, standby => 0);
-$node->append_conf('postgresql.conf', "archive_mode = off\nrecovery_target_time = '$time'\n");
-$node->start(fail_ok => 1);
-ok($node->wait_for_log(qr/recovery ended before configured recovery target was reached/), 'recovery does not come to its target');
-# (it may have been open for a moment)
-for (my $i = 0; $i < 600 && -e $node->data_dir . '/postmaster.pid'; $i++) { select(undef, undef, undef, 0.1) }
-$node->stop('immediate', fail_ok => 1);
-$node->adjust_conf('postgresql.conf', 'recovery_target_time', undef);
-$node->append_conf('postgresql.conf', "mot.ignore_damaged = on\nmot.fault = 'checkpoint-watch:wait'\n");
-for my $what ('without a target', 'after a crash')
-{
-	$node->start;
-	$node->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()');
-	loaded($node);
-	is($node->safe_psql('postgres', q{SELECT string_agg(v::text, ' ' ORDER BY v) FROM beside}), '1 2', "... $what all of the log is there");
-	$node->stop('immediate');
 }
 
 done_testing();

@@ -283,7 +283,12 @@ visit_table(void *arg, mot_table *table)
 	 */
 	while (table != NULL && !mot_table_is_settled(table, &replaces))
 		table = replaces;
-	if (table == NULL)
+
+	/*
+	 * one that redo did not fit (mot.ignore_damaged) would be taken for whole
+	 * by the next start; it is healed inside the gate
+	 */
+	if (table == NULL || MotStateIsDamaged(mot_table_host_db(table), mot_table_host_id(table)))
 		return;
 	if (sources->n < sources->max)
 	{
