@@ -462,7 +462,7 @@ has_event_triggers(const MotUtility *u)
 {
 	Node	   *stmt = u->pstmt->utilityStmt;
 
-	if (u->context == PROCESS_UTILITY_SUBCOMMAND || MotUtilityBelow || !OidIsValid(MotAmOid(true)))
+	if (u->context == PROCESS_UTILITY_SUBCOMMAND || MotUtilityBelow)
 		return false;
 	if (IsA(stmt, AlterTableStmt))
 	{
@@ -473,6 +473,14 @@ has_event_triggers(const MotUtility *u)
 			return false;
 	}
 	else if (!MotPartitionIsMade(stmt))
+		return false;
+
+	/*
+	 * (not of others: who has looked into a catalogue has a snapshot, for
+	 * which CREATE INDEX CONCURRENTLY would wait as long as a CHECKPOINT
+	 * takes)
+	 */
+	if (!OidIsValid(MotAmOid(true)))
 		return false;
 	return EventCacheLookup(EVT_DDLCommandStart) != NIL || EventCacheLookup(EVT_DDLCommandEnd) != NIL ||
 		EventCacheLookup(EVT_SQLDrop) != NIL;
