@@ -202,6 +202,16 @@ extern void MotInDoubtCatchUp(void);
 /* the same; false: redo is damaged, and who goes on must not read our tables */
 extern bool MotInDoubtTry(void);
 
+/*
+ * While an error is being handled: has redo been found to be damaged?  A value that is none may be
+ * found so by a function of its type, which calls it an internal error.
+ */
+static inline bool
+MotErrorIsDamage(void)
+{
+	return geterrcode() == ERRCODE_DATA_CORRUPTED || geterrcode() == ERRCODE_INTERNAL_ERROR;
+}
+
 extern const MotShmem MotReplayShmem;
 
 /*

@@ -436,8 +436,13 @@ process_utility(PlannedStmt *pstmt, const char *query_string, bool read_only_tre
 		imported = strVal(&linitial_node(A_Const, castNode(VariableSetStmt, pstmt->utilityStmt)->args)->val);
 		MotSnapshotImported = true;
 	}
-	/* (COPY of a heap table) */
-	if (IsA(pstmt->utilityStmt, CopyStmt) && IsolationUsesXactSnapshot() && MotEngine != NULL && MotTablesAwaited())
+
+	/*
+	 * (COPY of a heap table; where redo is damaged ours has not been taken
+	 * either)
+	 */
+	if (IsA(pstmt->utilityStmt, CopyStmt) && IsolationUsesXactSnapshot() && MotEngine != NULL &&
+		(MotTablesAwaited() || transaction_taken.ts == MOT_TS_NONE))
 		transaction_late = true;
 	if (unlikely(transaction_stale) && IsA(pstmt->utilityStmt, CopyStmt))
 		check_transaction_snapshot(true, false);

@@ -225,8 +225,9 @@ extern void MotXactSetParticipant(const MotXactParticipant *participant);
  * (in COMMIT, before the engine installs; must not raise), installed (rows and storage are as
  * committed), abort (at any time before, also when nothing was prepared). before_snapshot: an
  * engine snapshot is about to be taken to go with a PostgreSQL snapshot (standbys: what that sees
- * has to be applied); try_snapshot: the same, false where it cannot be.  amend: MotAmendRow. change: what logical decoding is to find of changes that
- * have been made; gives the (sub)transaction an xid.
+ * has to be applied); try_snapshot: the same, false where it cannot be. amend: MotAmendRow. change:
+ * what logical decoding is to find of changes that have been made; gives the (sub)transaction an
+ * xid.
  */
 typedef struct MotXactLog
 {

@@ -235,7 +235,7 @@ MotStandbyLoadHere(void)
 	}
 	PG_CATCH();
 	{
-		if (geterrcode() != ERRCODE_DATA_CORRUPTED || !MotSlotUsable())
+		if (!MotErrorIsDamage() || !MotSlotUsable())
 			PG_RE_THROW();
 		EmitErrorReport();
 		MotLoadRefuse(MotErrorTake(cxt));

@@ -556,8 +556,7 @@ MotInDoubtTry(void)
 	}
 	PG_CATCH();
 	{
-		/* (as in do_or_refuse) */
-		if (geterrcode() != ERRCODE_DATA_CORRUPTED && geterrcode() != ERRCODE_INTERNAL_ERROR)
+		if (!MotErrorIsDamage())
 			PG_RE_THROW();
 		LWLockReleaseAll();
 		InterruptHoldoffCount = holdoff;

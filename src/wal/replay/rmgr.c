@@ -330,8 +330,7 @@ do_or_refuse(void (*what) (XLogReaderState *record), XLogReaderState *record)
 	{
 		ErrorData  *edata;
 
-		/* (a value that is none may be found so by a function of its type) */
-		if (geterrcode() != ERRCODE_DATA_CORRUPTED && geterrcode() != ERRCODE_INTERNAL_ERROR)
+		if (!MotErrorIsDamage())
 			PG_RE_THROW();
 		MemoryContextSwitchTo(cxt);
 		edata = CopyErrorData();
