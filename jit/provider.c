@@ -101,6 +101,11 @@ ignore_report(void *arg, LLVMErrorRef error)
 /*
  * LLVM's own threads and destructors are not waited for when the process
  * ends; if it ends from within LLVM, nothing of it may be called.
+ *
+ * Nothing says how far the pages of code and constants are from each other: with the server's
+ * shared memory between them, it may be many GB.  So there must be no distances of 32 bits in an
+ * object.  The default code model has none; in code that is independent of its position, jump
+ * tables are made of such (and LLVM does not notice that they are too short).
  */
 static LLVMTargetMachineRef
 make_machine(void)
@@ -114,7 +119,7 @@ make_machine(void)
 
 	if (LLVMGetTargetFromTriple(triple, &target, &error) == 0)
 		result = LLVMCreateTargetMachine(target, triple, cpu, features,
-										 MOT_CODEGEN_LEVEL, LLVMRelocPIC,
+										 MOT_CODEGEN_LEVEL, LLVMRelocStatic,
 										 LLVMCodeModelJITDefault);
 
 	LLVMDisposeMessage(triple);

@@ -12,11 +12,16 @@
  *							"equal: 3 of 5 rows pass, 1 error", or the first
  *							difference, or "declined: why"
  *	mot_jit_installed()		is there a compiler?
+ *	mot_jit_scatter()		from now on this session has room near what is mapped for single
+ *							pages only, and for more 4 GB away: code and its constants lie
+ *							as far from each other as beside large shared memory.  How many
+ *							such pages there are
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "access/table.h"
@@ -30,6 +35,7 @@
 #include "parser/parsetree.h"
 #include "relation/relation.h"
 #include "statement/jit.h"
+#include "storage/fd.h"
 #include "tcop/tcopprot.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
@@ -41,6 +47,7 @@
 
 PG_FUNCTION_INFO_V1(mot_jit_compare);
 PG_FUNCTION_INFO_V1(mot_jit_installed);
+PG_FUNCTION_INFO_V1(mot_jit_scatter);
 
 /* a query, ready to be evaluated in both ways */
 typedef struct Test
@@ -375,4 +382,65 @@ mot_jit_compare(PG_FUNCTION_ARGS)
 	if (result == NULL)
 		result = psprintf("equal: %d of %d rows pass, %d errors", passed, rows, errors);
 	PG_RETURN_TEXT_P(cstring_to_text(result));
+}
+
+/* Addresses that nothing will be mapped at, at "at" or wherever there is room. */
+static uintptr_t
+take(uintptr_t at, size_t size)
+{
+	void	   *got = mmap((void *) at, size, PROT_NONE,
+						   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (at ? MAP_FIXED_NOREPLACE : 0), -1, 0);
+
+	if (got == MAP_FAILED)
+		elog(ERROR, "could not map %zu bytes: %m", size);
+	return (uintptr_t) got;
+}
+
+#define SCATTERED 200			/* pages: more than there will be programs */
+
+Datum
+mot_jit_scatter(PG_FUNCTION_ARGS)
+{
+	size_t		page = sysconf(_SC_PAGESIZE);
+	size_t		size = UINT64CONST(4) << 30;
+	uintptr_t	end = take(0, size) + size;
+	uintptr_t	(*gaps)[2] = palloc(1000 * sizeof(*gaps));
+	int			n = 0;
+	int			left = 0;
+	FILE	   *maps = AllocateFile("/proc/self/maps", "r");
+	char		line[1024];
+
+	if (maps == NULL)
+		elog(ERROR, "could not open /proc/self/maps: %m");
+	/* (what is below the stack is for it to grow into) */
+	while (fgets(line, sizeof(line), maps) != NULL && strstr(line, "[stack]") == NULL && n < 1000)
+	{
+		unsigned long from;
+		unsigned long to;
+
+		if (sscanf(line, "%lx-%lx", &from, &to) != 2 || to <= end)
+			continue;
+		if (from > end)
+		{
+			gaps[n][0] = end;
+			gaps[n++][1] = from;
+		}
+		end = to;
+	}
+	FreeFile(maps);
+
+	/*
+	 * the kernel looks for room from the top: single pages, as long as there
+	 * are any
+	 */
+	while (--n >= 0)
+	{
+		uintptr_t	at = gaps[n][1] - page;
+
+		for (; at > gaps[n][0] && left < SCATTERED; at -= 2 * page, left++)
+			take(at - page, page);
+		if (at > gaps[n][0])
+			take(gaps[n][0], at - gaps[n][0]);
+	}
+	PG_RETURN_INT32(left);
 }
