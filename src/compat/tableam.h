@@ -15,9 +15,12 @@
 
 #include "access/relscan.h"
 #include "access/tableam.h"
+#include "commands/progress.h"
 #include "compat/names.h"
 #include "miscadmin.h"
 #include "nodes/tidbitmap.h"
+#include "pgstat.h"
+#include "utils/backend_status.h"
 #include "utils/rel.h"
 
 /* which indexes have to be told of an updated row */
@@ -54,6 +57,30 @@ static bool \
 name(TableScanDesc scan, BlockNumber next, BufferAccessStrategy strategy) \
 { \
 	return block(scan, next); \
+}
+#endif
+
+/*
+ * Does ANALYZE take its sample of a table just now, and have the system read that ahead from the
+ * table's files?  It shows by its progress only; where nobody is told of that, perhaps.
+ */
+#if PG_VERSION_NUM >= 170000
+#define MotSampleIsReadAhead(relid) false
+#else
+static inline bool
+MotSampleIsReadAhead(Oid relid)
+{
+	const int64 *param;
+
+	if (MyBEEntry == NULL || !pgstat_track_activities)
+		return true;
+	param = MyBEEntry->st_progress_param;
+	if (MyBEEntry->st_progress_command != PROGRESS_COMMAND_ANALYZE)
+		return false;
+	if (param[PROGRESS_ANALYZE_PHASE] == PROGRESS_ANALYZE_PHASE_ACQUIRE_SAMPLE_ROWS_INH)
+		return param[PROGRESS_ANALYZE_CURRENT_CHILD_TABLE_RELID] == relid;
+	return param[PROGRESS_ANALYZE_PHASE] == PROGRESS_ANALYZE_PHASE_ACQUIRE_SAMPLE_ROWS &&
+		MyBEEntry->st_progress_command_target == relid;
 }
 #endif
 

@@ -798,11 +798,30 @@ MotSatisfies(Relation rel, TupleTableSlot *slot, Snapshot snapshot)
 
 /* ---------------------------------------------------- ANALYZE, TABLESAMPLE */
 
+/*
+ * What the server is told of a table's size.  ANALYZE may have the system read its sample ahead,
+ * in files that are empty, and fails where it would have to look into a second one: meanwhile
+ * there are no more blocks than in one, and each is a larger share of the table.
+ */
+uint64
+MotTableSizeShown(Relation rel, ForkNumber fork)
+{
+	uint64		size = MotTableSize(rel, fork);
+
+	return MotSampleIsReadAhead(RelationGetRelid(rel)) ? Min(size, (uint64) RELSEG_SIZE * BLCKSZ) : size;
+}
+
+static uint64
+sampled_blocks(TableScanDesc base)
+{
+	return Max(1, MotTableSizeShown(base->rs_rd, MAIN_FORKNUM) / BLCKSZ);
+}
+
 bool
 MotAnalyzeBlock(TableScanDesc base, BlockNumber block)
 {
 	MotTableScan *scan = (MotTableScan *) base;
-	uint64		blocks = Max(1, MotTableSize(base->rs_rd, MAIN_FORKNUM) / BLCKSZ);
+	uint64		blocks = sampled_blocks(base);
 
 	scan->page = scan->pages * block / blocks;
 	scan->behind = Min(scan->pages, scan->pages * (block + 1) / blocks);
@@ -818,7 +837,7 @@ MotAnalyzeTuple(MOT_ANALYZE_PARAMETERS)
 	if (unlikely(scan->relation == NULL))
 	{
 		/* each block has its share */
-		*live += base->rs_rd->rd_rel->reltuples / Max(1, (double) base->rs_rd->rd_rel->relpages);
+		*live += base->rs_rd->rd_rel->reltuples / (double) sampled_blocks(base);
 		ExecClearTuple(slot);
 		return false;
 	}

@@ -114,6 +114,7 @@ extern void MotTableCluster(MOT_CLUSTER_PARAMETERS);
 extern void MotTableVacuum(Relation rel, MotVacuumParams *params, BufferAccessStrategy strategy);
 extern bool MotTableIsMissing(Relation rel);
 extern uint64 MotTableSize(Relation rel, ForkNumber fork);
+extern uint64 MotTableSizeShown(Relation rel, ForkNumber fork);
 extern void MotTableEstimate(Relation rel, int32 *attr_widths, BlockNumber *pages, double *tuples,
 							 double *allvisfrac);
 extern void MotTablePlannerInit(void);
