@@ -93,7 +93,7 @@ MotStorageDropDatabase(Oid dbid)
 
 	MOT_FAULT("ddl-database-dropped");
 	tables = MotTables(dbid, &n);
-	if (n > 0 || any_left_out(dbid))
+	if (n > 0 || (MotRelationMissing != NULL && MotRelationMissing(dbid, InvalidOid)))
 		MotStorageDropTables(dbid, tables, n);
 	pfree(tables);
 }

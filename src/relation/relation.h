@@ -485,7 +485,7 @@ extern bool (*MotRelationLeftOut) (Oid dbid, Oid relid);
 /* It has been made anew, or dropped: whatever was wrong with it is over. */
 extern void (*MotRelationHealed) (Oid dbid, Oid relid);
 
-/* Or for that or because it is damaged? */
+/* Or for that or because it is damaged?  No number: is any of the database? */
 extern bool (*MotRelationMissing) (Oid dbid, Oid relid);
 
 /*

@@ -116,6 +116,8 @@ extern LWLock *MotApplyLock;	/* LW_EXCLUSIVE around apply and the list in
  */
 extern bool MotApply(const char *ops, size_t len, XLogRecPtr lsn, TransactionId xid);
 extern void MotApplyMakeRoom(bool locked);
+extern void MotApplyDropGivenUp(void);	/* with the lock: tables, for damage,
+										 * that nobody reads */
 
 /*
  * The same, or on a standby that is still loading, spool it (spool.c).  path: a file of spill.c's
@@ -273,7 +275,7 @@ extern void MotStateDamage(Oid dbid, Oid relid, const char *why);	/* marks it; u
 																	 * DROP, TRUNCATE */
 extern uint32 MotStateDamages(void);	/* how often */
 extern bool MotStateIsDamaged(Oid dbid, Oid relid);
-extern void MotStateHeal(Oid dbid, Oid relid);
+extern void MotStateHeal(Oid dbid, Oid relid);	/* none: all of the database */
 extern void MotStateSetWritable(bool writable);
 extern void MotStateAskWorker(void);	/* wake the checkpoint worker */
 extern LWLock *MotStatLock;

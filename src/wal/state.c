@@ -95,6 +95,7 @@ static Shared *shared = NULL;
 
 static void raise_no_worker(void) pg_attribute_noreturn();
 static void raise_damaged(Oid dbid, Oid relid) pg_attribute_noreturn();
+static bool any_damaged(Oid dbid);
 static bool is_left_out(Oid dbid, Oid relid);
 static bool is_missing(Oid dbid, Oid relid);
 static void raise_if_left_out(Oid dbid, Oid relid);
@@ -672,22 +673,31 @@ MotStateIsDamaged(Oid dbid, Oid relid)
 	return damaged;
 }
 
+static bool
+any_damaged(Oid dbid)
+{
+	bool		any = false;
+
+	SpinLockAcquire(&shared->mutex);
+	for (uint32 i = 0; i < pg_atomic_read_u32(&shared->ndamaged) && !any; i++)
+		any = shared->damaged[i].dbid == dbid;
+	SpinLockRelease(&shared->mutex);
+	return any;
+}
+
 void
 MotStateHeal(Oid dbid, Oid relid)
 {
-	int			i;
+	uint32		n;
 
 	if (pg_atomic_read_u32(&shared->ndamaged) == 0)
 		return;
 	SpinLockAcquire(&shared->mutex);
-	i = find_damaged(dbid, relid);
-	if (i >= 0)
-	{
-		uint32		last = pg_atomic_read_u32(&shared->ndamaged) - 1;
-
-		shared->damaged[i] = shared->damaged[last];
-		pg_atomic_write_u32(&shared->ndamaged, last);
-	}
+	n = pg_atomic_read_u32(&shared->ndamaged);
+	for (int i = (int) n - 1; i >= 0; i--)
+		if (shared->damaged[i].dbid == dbid && (shared->damaged[i].relid == relid || !OidIsValid(relid)))
+			shared->damaged[i] = shared->damaged[--n];
+	pg_atomic_write_u32(&shared->ndamaged, n);
 	SpinLockRelease(&shared->mutex);
 }
 
@@ -721,7 +731,8 @@ is_left_out(Oid dbid, Oid relid)
 static bool
 is_missing(Oid dbid, Oid relid)
 {
-	return MotStateIsDamaged(dbid, relid) || (MotLeftOutCount() > 0 && is_left_out(dbid, relid));
+	return (OidIsValid(relid) ? MotStateIsDamaged(dbid, relid) : any_damaged(dbid)) ||
+		(MotLeftOutCount() > 0 && is_left_out(dbid, relid));
 }
 
 static void

@@ -137,6 +137,7 @@ typedef struct Doubts
 static XLogRecPtr write_checkpoint(bool final, bool helpers);
 static void draw_line(MotManifest *m, Sources *sources, Cut *cut, MotGateLine *line);
 static void collect_doubts(MotManifest *m, uint32 n);
+static void leave_out_damaged(MotManifestInDoubt *out);
 static void draw_line_standby(MotManifest *m, Sources *sources, Cut *cut);
 static void visit_table(void *arg, mot_table *table);
 static void write_rows(MotManifest *m, Sources *sources, const Cut *cut, const char *directory,
@@ -285,8 +286,9 @@ visit_table(void *arg, mot_table *table)
 		table = replaces;
 
 	/*
-	 * one that redo did not fit (mot.ignore_damaged) would be taken for whole
-	 * by the next start; it is healed inside the gate
+	 * one that redo did not fit (mot.ignore_damaged), of a prepared
+	 * transaction, would be taken for whole by the next start; it is healed
+	 * inside the gate
 	 */
 	if (table == NULL || MotStateIsDamaged(mot_table_host_db(table), mot_table_host_id(table)))
 		return;
@@ -419,6 +421,64 @@ draw_line_standby(MotManifest *m, Sources *sources, Cut *cut)
 	LWLockRelease(MotApplyLock);
 }
 
+/*
+ * Without what it does to tables that the checkpoint has not, since they are damaged: the next start
+ * would take it for damage again, or could not hold what is prepared.  What makes one anew stays,
+ * and what comes behind that.
+ */
+static void
+leave_out_damaged(MotManifestInDoubt *out)
+{
+	const char *p = out->ops;
+	const char *end = p + out->len;
+	const char *raw = p;
+	const char *table = NULL;	/* named, and nothing of it kept yet */
+	size_t		table_len = 0;
+	List	   *anew = NIL;
+	bool		damaged = false;
+	const char *error = NULL;
+	char	   *kept;
+	size_t		len = 0;
+	MotOpData	op;
+	MotTargetKey key = {0};
+
+	if (MotStateDamages() == 0)
+		return;
+	kept = MemoryContextAllocHuge(CurrentMemoryContext, Max(out->len, 1));
+	for (; MotRecordNext(&p, end, &op, &error); raw = p)
+	{
+		if (op.op == MOT_OP_TABLE)
+		{
+			table = raw;
+			table_len = p - raw;
+			key.dbid = op.dbid;
+			key.relid = op.oid;
+			damaged = MotStateIsDamaged(op.dbid, op.oid);
+			foreach_ptr(MotTargetKey, one, anew)
+				damaged &= one->dbid != key.dbid || one->relid != key.relid;
+			continue;
+		}
+		if (damaged && (op.op == MOT_OP_CREATE || op.op == MOT_OP_DROP))
+		{
+			damaged = false;
+			anew = lappend(anew, memcpy(palloc(sizeof(key)), &key, sizeof(key)));
+		}
+		if (damaged)
+			continue;
+		if (table_len > 0)
+			memcpy(kept + len, table, table_len);
+		len += table_len;
+		table_len = 0;
+		memcpy(kept + len, raw, p - raw);
+		len += p - raw;
+	}
+	/* (what cannot be taken apart is for who reads it to say) */
+	if (error != NULL)
+		return;
+	out->ops = kept;
+	out->len = len;
+}
+
 static void
 copy_doubt(void *arg, TransactionId xid, XLogRecPtr lsn, const char *ops, size_t len, bool mapped)
 {
@@ -438,6 +498,7 @@ copy_doubt(void *arg, TransactionId xid, XLogRecPtr lsn, const char *ops, size_t
 	}
 	else
 		out->ops = memcpy(palloc(Max(len, 1)), ops, len);
+	leave_out_damaged(out);
 }
 
 /* -------------------------------------------------------------------- rows */

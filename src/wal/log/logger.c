@@ -264,8 +264,7 @@ logger_installed(mot_session *session)
 	{
 		if (!change->created && !change->dropped)
 			continue;
-		if (!change->database)
-			MotStateHeal(change->dbid, change->relid);
+		MotStateHeal(change->dbid, change->database ? InvalidOid : change->relid);
 		MotLeftOutForget(change->dbid, change->database ? InvalidOid : change->relid);
 	}
 	if (logging.entered)

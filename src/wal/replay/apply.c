@@ -32,10 +32,18 @@
 #include "wal/replay/replay.h"
 #include "xact/xact.h"
 
+typedef struct GivenUp
+{
+	MotTargetKey key;
+	uint64		serial;
+} GivenUp;
+
 /* what is being applied */
 static MotRedo redo;
 static bool definitions;		/* some definition changes */
 static bool aborted;
+static List *databases;			/* that are dropped */
+static List *given_up = NIL;	/* tables, for damage */
 static bool restoring;			/* a prepared transaction, which goes on */
 static void *restored;			/* ... the storage that it has made or dropped */
 
@@ -56,6 +64,7 @@ static void define_target(MotTarget *target);
 static void restore_target(MotTarget *target);
 static void stamp_target(MotTarget *target);
 static void change_target(MotTarget *target);
+static void give_up_target(MotTarget *target);
 static void note_target(MotTarget *target);
 static void undo_target(MotTarget *target);
 static void heal_target(MotTarget *target);
@@ -131,6 +140,7 @@ apply_all(mot_session *session, mot_ts held, const char *ops, size_t len, XLogRe
 	redo.gives_up = mot_ignore_damaged &&
 		(MotRecovers() || !RecoveryInProgress() || MotWalCurrentState() != MOT_WAL_READY);
 	definitions = aborted = false;
+	databases = NIL;
 	MotRoomTry();
 	redo.cxt = cxt;
 	redo.row_cxt = AllocSetContextCreate(cxt, "MOT replayed row", ALLOCSET_DEFAULT_SIZES);
@@ -212,6 +222,11 @@ try_apply(const char *ops, size_t len, XLogRecPtr lsn, TransactionId xid)
 		LWLockRelease(MotDirectoryLock);
 		MotTargetsEach(heal_target);
 	}
+	foreach_oid(dbid, databases)
+		MotStateHeal(dbid, InvalidOid);
+	MotTargetsEach(give_up_target);
+	if (unlikely(given_up != NIL) && MotWalCurrentState() != MOT_WAL_READY)
+		MotApplyDropGivenUp();
 	MotTargetsEach(MotRoomKeepDone);
 	MotTargetsForget();
 	mot_session_use_reserve(session, false);
@@ -658,6 +673,7 @@ drop_database(Oid dbid)
 		apply_drop();
 	}
 	redo.target = NULL;
+	MotWithin(redo.cxt, databases = lappend_oid(databases, dbid));
 }
 
 /* -------------------------------------------------------------------- end */
@@ -747,6 +763,42 @@ change_target(MotTarget *target)
 		if (old != NULL)
 			mot_table_drop(redo.session, old);
 	}
+}
+
+/*
+ * (mot.ignore_damaged) What has not become of it is not to be read, nor kept in memory, whoever
+ * looks: there may be more of them than are listed.  Where tables are served, sessions know it: then
+ * it goes when who replays has ended those, or else with the next start.
+ */
+static void
+give_up_target(MotTarget *target)
+{
+	mot_table  *table = target->damaged ? mot_table_find(MotEngine, target->key.dbid, target->key.relid) : NULL;
+	GivenUp    *given;
+
+	if (table == NULL)
+		return;
+	given = MemoryContextAlloc(TopMemoryContext, sizeof(GivenUp));
+	given->key = target->key;
+	given->serial = mot_table_serial(table);
+	MotWithin(TopMemoryContext, given_up = lappend(given_up, given));
+}
+
+void
+MotApplyDropGivenUp(void)
+{
+	LWLockAcquire(MotDirectoryLock, LW_EXCLUSIVE);
+	foreach_ptr(GivenUp, given, given_up)
+	{
+		mot_table  *table = mot_table_find(MotEngine, given->key.dbid, given->key.relid);
+
+		/* (it may have been made anew) */
+		if (table != NULL && mot_table_serial(table) == given->serial)
+			mot_table_drop(MotSession(), table);
+	}
+	LWLockRelease(MotDirectoryLock);
+	list_free_deep(given_up);
+	given_up = NIL;
 }
 
 /*

@@ -24,6 +24,7 @@
 #include "compat/attribute.h"
 #include "relation/rowcodec.h"
 #include "utils/memutils.h"
+#include "wal/checkpoint/checkpoint.h"
 #include "wal/replay/apply.h"
 #include "wal/replay/replay.h"
 
@@ -122,6 +123,7 @@ bool
 MotRedoMisfit(MotRedo *redo, const char *fmt,...)
 {
 	MotTarget  *target = redo->target;
+	MotCheckpointStat stat;
 	char		why[256];
 	va_list		args;
 
@@ -142,6 +144,10 @@ MotRedoMisfit(MotRedo *redo, const char *fmt,...)
 			 errmsg("redo at %X/%X does not fit memory-optimized table \"%s\": %s",
 					LSN_FORMAT_ARGS(redo->lsn), MotTargetName(target), why),
 			 errdetail("The table is given up, as mot.ignore_damaged asks for.")));
+	/* (its rows as they were before) */
+	MotCheckpointStatGet(&stat);
+	if (MotStatePreserved() == InvalidXLogRecPtr)
+		MotStatePreserve(stat.checkpoint_lsn);
 	target->damaged = true;
 	MotStateDamage(target->key.dbid, target->key.relid,
 				   psprintf("redo at %X/%X does not fit: %s", LSN_FORMAT_ARGS(redo->lsn), why));

@@ -355,7 +355,14 @@ do_or_refuse(void (*what) (XLogReaderState *record), XLogReaderState *record)
 	PG_END_TRY();
 	/* (with mot.ignore_damaged) */
 	if (unlikely(MotStateDamages() != damages) && MotWalCurrentState() == MOT_WAL_READY)
-		let_in(end_readers());
+	{
+		List	   *databases = end_readers();
+
+		LWLockAcquire(MotApplyLock, LW_EXCLUSIVE);
+		MotApplyDropGivenUp();
+		LWLockRelease(MotApplyLock);
+		let_in(databases);
+	}
 }
 
 /* Else the log would go with the server's next restartpoint, and with it what can still be recovered. */

@@ -1,0 +1,191 @@
+# Tables that are given up with mot.ignore_damaged, since redo does not fit them: from the next
+# checkpoint on nothing is left of them that a start without the setting would stumble over, a
+# prepared transaction's changes least of all; no VACUUM ends at them; and however many there are,
+# none is served, nor by a standby.
+
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+plan skip_all => 'not a build with fault points' unless $ENV{MOT_FAULT_POINTS};
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init(allows_streaming => 1);
+$node->append_conf('postgresql.conf', q{
+autovacuum = off
+fsync = off
+shared_preload_libraries = 'mot'
+mot.max_memory = '256MB'
+max_prepared_transactions = 5
+max_locks_per_transaction = 512
+});
+$node->start;
+$node->safe_psql('postgres', q{
+	CREATE DATABASE other;
+	CREATE EXTENSION mot;
+	CREATE FUNCTION mot_test_log(int, bytea) RETURNS pg_lsn LANGUAGE c AS 'mot';
+	CREATE TABLE heap (v int) USING heap;
+	CREATE TABLE beside (v int PRIMARY KEY) USING mot;
+	CREATE TABLE one (v int PRIMARY KEY, w int) USING mot;
+	CREATE TABLE two (v int PRIMARY KEY, w int) USING mot;
+	CREATE FOREIGN TABLE three (v int PRIMARY KEY, w int) SERVER mot_server;
+	INSERT INTO one VALUES (1, 1), (2, 2);
+	INSERT INTO two VALUES (1, 1), (2, 2);
+	INSERT INTO three VALUES (1, 1), (2, 2);
+	CREATE FUNCTION low(number oid) RETURNS bytea LANGUAGE sql AS $$
+		SELECT decode(string_agg(lpad(to_hex((number::int8 >> 8 * i) & 255), 2, '0'), '' ORDER BY i), 'hex')
+		FROM generate_series(0, 3) i $$;
+	-- a row that is not there is deleted
+	CREATE FUNCTION damage(damaged regclass) RETURNS pg_lsn LANGUAGE sql AS $$
+		SELECT mot_test_log(16 /* COMMIT */, '\x02000000000000000000'::bytea || '\x01'::bytea || low(d.oid) ||
+			low(CASE relkind WHEN 'f' THEN c.oid ELSE c.relfilenode END) || '\x0904800000ff'::bytea)
+		FROM pg_class c, pg_database d WHERE c.oid = damaged AND datname = current_database() $$});
+$node->safe_psql('other', q{
+	CREATE EXTENSION mot;
+	CREATE TABLE elsewhere (v int PRIMARY KEY) USING mot;
+	INSERT INTO elsewhere VALUES (1);});
+
+sub query { return $node->safe_psql('postgres', $_[0]) }
+
+sub error_of
+{
+	my ($sql) = @_;
+	my ($rc, $out, $err) = $node->psql('postgres', "\\set VERBOSITY verbose\n$sql");
+	return $rc == 0 ? "no error: $out" : $err;
+}
+
+sub starts
+{
+	my ($ignoring) = @_;
+	$node->stop('immediate');
+	$node->append_conf('postgresql.conf', "mot.ignore_damaged = $ignoring\n");
+	$node->start;
+	$node->poll_query_until('postgres', "SELECT state IN ('ready', 'refused') FROM mot_stat_recovery") or die 'not loaded';
+	return query('SELECT state FROM mot_stat_recovery');
+}
+
+sub damaged_tables { return query('SELECT damaged_tables FROM mot_stat_recovery') }
+
+# ------------------------------------------------- prepared transactions that have changed them
+
+query('CHECKPOINT');
+query("BEGIN; UPDATE one SET w = 3 WHERE v = 1; INSERT INTO beside VALUES (1); INSERT INTO heap VALUES (1); PREPARE TRANSACTION 'first'");
+query("BEGIN; INSERT INTO beside VALUES (2); UPDATE two SET w = 3; UPDATE one SET w = 3 WHERE v = 2; DELETE FROM three; INSERT INTO beside VALUES (3); INSERT INTO beside SELECT generate_series(1001, 4000); PREPARE TRANSACTION 'second'");
+query("SELECT damage('one'), damage('two'), damage('three')");
+query('INSERT INTO beside VALUES (4)');
+is(starts('off'), 'refused', 'redo that does not fit is refused');
+is(starts('on'), 'ready', '... or ignored');
+is(damaged_tables(), 3, '... which costs three tables');
+like(error_of("SELECT * FROM $_"), qr/XX001/, "... $_ says so") for qw(one two three);
+my ($rc, $out, $err) = $node->psql('postgres', 'VACUUM; ANALYZE; VACUUM ANALYZE one, two');
+is($rc, 0, '... and they end no VACUUM of the database') or diag($err);
+query('INSERT INTO beside VALUES (5)');
+
+query('CHECKPOINT; INSERT INTO beside VALUES (6); CHECKPOINT');
+my @aside = glob($node->data_dir . '/mot/*.damaged/*');
+cmp_ok(scalar(@aside), '>', 1, 'the checkpoint that has their rows as they were is put aside');
+
+is(starts('off'), 'ready', 'behind a checkpoint the setting is not needed');
+query('INSERT INTO beside VALUES (7)');
+query("COMMIT PREPARED 'first'");
+is(starts('off'), 'ready', '... nor is it when a prepared transaction has been committed');
+query("COMMIT PREPARED 'second'");
+is(starts('off'), 'ready', '... and another');
+is(query(q{SELECT string_agg(v::text, ' ' ORDER BY v) FROM beside WHERE v < 1000}), '1 2 3 4 5 6 7', '... what they did elsewhere is there');
+is(query('SELECT count(*) FROM beside WHERE v > 1000'), 3000, '... all of it');
+is(query('SELECT count(*) FROM heap'), 1, '... and in heap tables');
+like(error_of("SELECT * FROM $_"), qr/55000: memory-optimized table "$_" has no storage/, "... $_ has no storage") for qw(one two three);
+
+# -------------------------------------------------------------------------------- made anew
+
+query('TRUNCATE one, two; TRUNCATE three; INSERT INTO one VALUES (8, 8); CHECKPOINT');
+query("SELECT damage('two')");
+is(starts('on'), 'ready', 'ignored');
+is(damaged_tables(), 1, '... which costs one');
+query('BEGIN; SAVEPOINT a; TRUNCATE two; INSERT INTO two VALUES (1, 1); ROLLBACK TO a; INSERT INTO beside VALUES (8); COMMIT');
+like(error_of('SELECT * FROM two'), qr/XX001/, '... one emptied in vain is so still');
+query('TRUNCATE two; INSERT INTO two VALUES (9, 9); CHECKPOINT');
+is(damaged_tables(), 0, '... one emptied is whole');
+is(starts('off'), 'ready', '... after a crash, too');
+is(query('SELECT * FROM one UNION ALL SELECT * FROM two'), "8|8\n9|9", '... with what has come since');
+
+# --------------------------------------------------------------------- a database that is dropped
+
+$node->safe_psql('other', q{CREATE FUNCTION mot_test_log(int, bytea) RETURNS pg_lsn LANGUAGE c AS 'mot'});
+my ($db, $table) = split /\|/, $node->safe_psql('other', q{SELECT d.oid, relfilenode FROM pg_database d, pg_class WHERE datname = 'other' AND relname = 'elsewhere'});
+$node->safe_psql('other', 'CHECKPOINT');
+$node->safe_psql('other', "SELECT mot_test_log(16 /* COMMIT */, '\\x" . unpack('H*', chr(2) . chr(0) . pack('q<', 0) . pack('CVV', 1, $db, $table) . chr(9) . chr(4) . pack('N', 9 + 2**31)) . "')");
+is(starts('on'), 'ready', 'ignored in another database');
+is(damaged_tables(), 1, '... which costs one');
+query('DROP DATABASE other');
+is(damaged_tables(), 0, '... until that is dropped');
+
+# -------------------------------------------------------------------------- on a standby that is read
+
+$node->backup('backup');
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($node, 'backup', has_streaming => 1);
+$standby->append_conf('postgresql.conf', "mot.ignore_damaged = on\n");
+$standby->start;
+$standby->poll_query_until('postgres', "SELECT state = 'ready' FROM mot_stat_recovery") or die 'not loaded';
+my $reader = $standby->background_psql('postgres', on_error_stop => 0);
+my $pid = $reader->query_safe('SELECT pg_backend_pid()');
+is($reader->query_safe('BEGIN; SELECT * FROM one'), '8|8', 'a standby that ignores damage: a session reads the table');
+query("SELECT damage('one')");
+query('INSERT INTO beside VALUES (9); INSERT INTO heap VALUES (2)');
+$node->wait_for_catchup($standby, 'replay');
+is($standby->safe_psql('postgres', "SELECT count(*) FROM pg_stat_activity WHERE pid = $pid"), '0', '... which is ended');
+eval { $reader->quit };
+($rc, $out, $err) = $standby->psql('postgres', "\\set VERBOSITY verbose\nSELECT * FROM one");
+like($err, qr/XX001: memory-optimized table with OID \d+ is damaged/, '... the table is not read any more');
+is($standby->safe_psql('postgres', 'SELECT * FROM two UNION ALL SELECT max(v), count(*) FROM beside WHERE v < 100'), "9|9\n9|9", '... the others are');
+query('TRUNCATE one; INSERT INTO one VALUES (10, 10)');
+$node->wait_for_catchup($standby, 'replay');
+is($standby->safe_psql('postgres', 'SELECT * FROM one'), '10|10', '... and so is it once it has been emptied');
+query("SELECT damage('one')");
+query('CHECKPOINT');
+$node->wait_for_catchup($standby, 'replay');
+$standby->safe_psql('postgres', 'CHECKPOINT');
+$standby->promote;
+$standby->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()');
+$standby->safe_psql('postgres', 'VACUUM; INSERT INTO beside VALUES (10); CHECKPOINT');
+$standby->append_conf('postgresql.conf', "mot.ignore_damaged = off\n");
+$standby->stop('immediate');
+$standby->start;
+is($standby->safe_psql('postgres', 'SELECT count(*) FROM beside'), 3010, '... promoted, without the setting, it has the others');
+($rc, $out, $err) = $standby->psql('postgres', "\\set VERBOSITY verbose\nSELECT * FROM one");
+like($err, qr/55000: memory-optimized table "one" has no storage/, '... and this one has no storage');
+$standby->stop;
+query('TRUNCATE one');
+
+# ------------------------------------------------------------------------------------------ many
+
+my $MANY = 1030;
+query("DO \$\$ BEGIN FOR i IN 1 .. $MANY LOOP EXECUTE format('CREATE TABLE many_%s (v int) USING mot', i); END LOOP; END \$\$");
+query("DO \$\$ BEGIN FOR i IN 1 .. $MANY LOOP EXECUTE format('ALTER TABLE many_%s ADD PRIMARY KEY (v)', i); EXECUTE format('INSERT INTO many_%s VALUES (1)', i); END LOOP; END \$\$");
+query('CHECKPOINT');
+query("SELECT count(damage(('many_' || i)::regclass)) FROM generate_series(1, $MANY) i");
+is(starts('on'), 'ready', 'ignored in many tables');
+query(q{CREATE FUNCTION is_served(name text) RETURNS bool LANGUAGE plpgsql AS $$
+	BEGIN
+		EXECUTE 'SELECT FROM ' || name;
+		RETURN true;
+	EXCEPTION WHEN data_corrupted OR object_not_in_prerequisite_state THEN
+		RETURN false;
+	END $$});
+for my $ignoring ('on', 'off')
+{
+	is(query("SELECT count(*) FROM generate_series(1, $MANY) i WHERE is_served('many_' || i)"), 0, "... none is served, $ignoring");
+	is(query('SELECT count(*) FROM beside'), 3009, '... the others are');
+	query('CHECKPOINT');
+	is(starts('off'), 'ready', '... nor after the next start') if $ignoring eq 'on';
+}
+query('TRUNCATE many_1030; INSERT INTO many_1030 VALUES (2)');
+is(starts('off'), 'ready', 'without the setting');
+is(query('SELECT * FROM many_1030'), 2, '... one that was emptied is there');
+
+$node->stop;
+done_testing();
