@@ -349,11 +349,15 @@ amend_newer(Tails *t, mot_row *row, const mot_version *version)
 	MotRaiseStatus(status == MOT_SELF_CHANGED ? MOT_CONFLICT_CHANGED : status, t->rel);
 }
 
-/* Is REINDEX all that the transaction does, so that it will see nothing of what it has made its own? */
+/*
+ * Is REINDEX all that the transaction does, so that it will see nothing of what it has made its own?
+ * (Only portals of the simple protocol are not shown; behind another one a pipeline may go on.)
+ */
 static bool
 is_last(void)
 {
-	return !IsTransactionBlock() && ActivePortal != NULL && ActivePortal->commandTag == CMDTAG_REINDEX;
+	return !IsTransactionBlock() && ActivePortal != NULL && !ActivePortal->visible &&
+		ActivePortal->commandTag == CMDTAG_REINDEX;
 }
 
 static void

@@ -515,5 +515,32 @@ for my $table ('mot_t', 'part', 'parts')
 	simple($c, 'ROLLBACK');
 }
 
+# a pipeline goes on in the transaction of a REINDEX that gives keys anew: it sees and changes
+# nothing that was committed while that waited
+$node->safe_psql('postgres', q{
+	CREATE TABLE ranked (id int PRIMARY KEY, a int[]) USING mot;
+	CREATE INDEX ranked_a ON ranked (a);
+	INSERT INTO ranked SELECT i, ARRAY[i] FROM generate_series(1, 5) i;
+});
+my $writer = connect_raw();
+$c = connect_raw('default_transaction_isolation' => 'repeatable read');
+simple($writer, 'BEGIN');
+simple($writer, 'UPDATE ranked SET a = ARRAY[9 - id] WHERE id < 3; INSERT INTO ranked VALUES (6, ARRAY[3, 3])');
+$c->{transcript} = '';
+for my $query ('REINDEX INDEX ranked_a', 'SELECT count(*) FROM ranked', 'UPDATE ranked SET a = a || 0 WHERE id = 1')
+{
+	parse($c, '', $query); bind_portal($c, '', '', 0); execute($c, '');
+}
+message($c, 'S', '');
+flush_out($c);
+ok($node->poll_query_until('postgres', "SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = $c->{pid}"), 'REINDEX waits');
+simple($writer, 'COMMIT');
+until_ready($c);
+is($c->{transcript}, "1\n2\nE 40001 could not serialize access due to concurrent update\nZ I\n", 'fails where more may follow it');
+is($node->safe_psql('postgres', 'SELECT a FROM ranked WHERE id = 1'), '{8}', 'and nothing is lost');
+$c->{transcript} = '';
+parse($c, '', 'REINDEX INDEX ranked_a'); bind_portal($c, '', '', 0); execute($c, ''); sync_it($c);
+is($c->{transcript}, "1\n2\nC REINDEX\nZ I\n", 'and is done when it is repeated');
+
 $node->stop;
 done_testing();
