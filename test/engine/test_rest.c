@@ -207,6 +207,31 @@ what_leads_somewhere_holds(void)
 	free(cursor);
 }
 
+/* What a serializable transaction has read it keeps also when it goes on to build an index. */
+static void
+who_has_read_and_builds_holds(void)
+{
+	mot_build	build;
+	mot_row    *row;
+	const mot_version *version;
+
+	setup();
+	(void) snapshot_of_b(MOT_SERIALIZABLE);
+	CHECK(!all_comes_back());
+	for (int i = 0; i < 3; i++)
+	{
+		mot_build_rows(b, &build, st.table, NULL);
+		while (mot_build_next(&build, &row, &version))
+			continue;
+		reclaim();
+	}
+	CHECK(mot_object_bytes(st.engine) > baseline);
+	mot_txn_abort(b);
+	end_view(b);
+	CHECK(all_comes_back());
+	teardown();
+}
+
 /*
  * Just as it is looked at, a session goes on and rests again: what it came to
  * before the fence it may still have, and then has told so.
@@ -346,6 +371,7 @@ main(int argc, char **argv)
 	RUN(who_rests_holds_nothing_that_failed);
 	RUN(no_fence_no_rest);
 	RUN(what_leads_somewhere_holds);
+	RUN(who_has_read_and_builds_holds);
 	RUN(who_goes_on_and_rests_again_holds);
 	RUN(resting_for_moments);
 	return test_end();

@@ -26,28 +26,21 @@ mot_build_begin(mot_session *s, mot_build *b, mot_index *index)
 void
 mot_build_rows(mot_session *s, mot_build *b, mot_table *table, const mot_view *view)
 {
-	mot_view	newest = {mot_engine_clock(s->engine), MOT_COMMAND_MAX, NULL, false};
-	bool		validate = s->validate;
+	mot_view	aside = {mot_engine_clock(s->engine), MOT_COMMAND_MAX, NULL, false};
 
+	if (view != NULL)
+		aside = *view;
+	/* building an index reads nothing on the user's behalf */
+	aside.aside = true;
 	b->session = s;
 	b->index = NULL;
-	s->validate = false;		/* building an index reads nothing on the
-								 * user's behalf */
-	mot_scan_begin(s, &b->scan, table, view != NULL ? view : &newest, NULL);
-	s->validate = validate;
+	mot_scan_begin(s, &b->scan, table, &aside, NULL);
 }
 
 bool
 mot_build_next(mot_build *b, mot_row **row, const mot_version **version)
 {
-	mot_session *s = b->session;
-	bool		validate = s->validate;
-	bool		more;
-
-	s->validate = false;
-	more = mot_scan_next(s, &b->scan, row, version);
-	s->validate = validate;
-	return more;
+	return mot_scan_next(b->session, &b->scan, row, version);
 }
 
 void

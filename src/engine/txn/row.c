@@ -424,7 +424,7 @@ mot_scan_begin(mot_session *s, mot_scan *scan, mot_table *table,
 	scan->shared_next = shared_next;
 	scan->next_page = 0;
 	scan->in_page = false;
-	if (s->validate)
+	if (s->validate && !view->aside)
 		mot_read_pool(s, table);
 	scan->pages = mot_pool_directory_size(table->rows);
 }
@@ -449,7 +449,7 @@ next_page(mot_session *s, mot_scan *scan)
 		if (!mot_pool_page(scan->table->rows, i, page))
 			continue;
 		scan->in_page = true;
-		if (mot_unlikely(s->validate))
+		if (mot_unlikely(s->validate) && !scan->view.aside)
 			mot_read_page(s, scan->table, page);
 		return true;
 	}
