@@ -189,8 +189,9 @@ MotScanBegin(Relation rel, Snapshot snapshot, int nkeys, struct ScanKeyData *key
 	}
 	else if (snapshot == NULL || snapshot->snapshot_type == SNAPSHOT_SELF)
 	{
-		/* (none: ANALYZE) the rows as they are now */
+		/* (none: ANALYZE, which is no read) the rows as they are now */
 		scan->view = MotLooseView();
+		scan->view.aside = snapshot == NULL;
 		scan->loose = true;
 	}
 	else if (snapshot->snapshot_type == SNAPSHOT_MVCC)
