@@ -40,6 +40,7 @@
 #include "relation/ranked.h"
 #include "storage/lock.h"
 #include "tcop/pquery.h"
+#include "utils/evtcache.h"
 #include "utils/memutils.h"
 #include "xact/xact.h"
 
@@ -351,13 +352,14 @@ amend_newer(Tails *t, mot_row *row, const mot_version *version)
 
 /*
  * Is REINDEX all that the transaction does, so that it will see nothing of what it has made its own?
- * (Only portals of the simple protocol are not shown; behind another one a pipeline may go on.)
+ * (Only portals of the simple protocol are not shown; behind another one a pipeline may go on.  From
+ * 17 on event triggers run, too.)
  */
 static bool
 is_last(void)
 {
 	return !IsTransactionBlock() && ActivePortal != NULL && !ActivePortal->visible &&
-		ActivePortal->commandTag == CMDTAG_REINDEX;
+		ActivePortal->commandTag == CMDTAG_REINDEX && EventCacheLookup(EVT_DDLCommandEnd) == NIL;
 }
 
 static void

@@ -542,5 +542,21 @@ $c->{transcript} = '';
 parse($c, '', 'REINDEX INDEX ranked_a'); bind_portal($c, '', '', 0); execute($c, ''); sync_it($c);
 is($c->{transcript}, "1\n2\nC REINDEX\nZ I\n", 'and is done when it is repeated');
 
+# nor does an event trigger, which may look at it (17)
+$node->safe_psql('postgres', q{
+	CREATE TABLE looked (rows int);
+	CREATE FUNCTION looks() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN INSERT INTO looked SELECT count(*) FROM ranked; END';
+	CREATE EVENT TRIGGER looks ON ddl_command_end EXECUTE FUNCTION looks();
+});
+simple($writer, 'BEGIN');
+simple($writer, 'INSERT INTO ranked SELECT i, ARRAY[i % 3, i] FROM generate_series(10, 15) i');
+$c->{transcript} = '';
+message($c, 'Q', "REINDEX INDEX ranked_a\0");
+flush_out($c);
+ok($node->poll_query_until('postgres', "SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = $c->{pid}"), 'REINDEX waits');
+simple($writer, 'COMMIT');
+until_ready($c);
+is($c->{transcript}, "E 40001 could not serialize access due to concurrent update\nZ I\n", 'and fails where event triggers may follow it');
+
 $node->stop;
 done_testing();
