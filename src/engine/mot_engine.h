@@ -518,8 +518,6 @@ typedef struct mot_scan
 {
 	mot_table  *table;
 	mot_view	view;
-	_Atomic uint64_t *shared_next;	/* several scanners of one table share
-									 * this counter; or NULL */
 	uint64_t	next_page,
 				pages;
 	bool		in_page;
@@ -527,7 +525,7 @@ typedef struct mot_scan
 } mot_scan;
 
 extern void mot_scan_begin(mot_session *session, mot_scan *scan, mot_table *table,
-						   const mot_view *view, _Atomic uint64_t *shared_next);
+						   const mot_view *view);
 
 /* false at the end */
 extern bool mot_scan_next(mot_session *session, mot_scan *scan, mot_row **row,

@@ -204,7 +204,7 @@ next_row(MotScan *scan, ExprContext *econtext)
 	if (scan->phase == MOT_SCAN_START)
 	{
 		mot_scan_begin(scan->session, &scan->table_scan, scan->relation->table,
-					   &scan->view, NULL);
+					   &scan->view);
 		scan->starts++;
 		scan->phase = MOT_SCAN_RUNNING;
 	}

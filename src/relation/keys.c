@@ -798,7 +798,7 @@ MotFoundSorted(MotFoundRows *found, mot_session *session, mot_table *table, cons
 	source->keys = keys;
 	source->econtext = econtext;
 	if (keys == NULL)
-		mot_scan_begin(session, &source->scan, table, view, NULL);
+		mot_scan_begin(session, &source->scan, table, view);
 	else
 		MotKeyCursorOpen(&source->cursor, found->cxt, session, view, keys, NULL);
 	while (source_next(source, &row, &version))

@@ -201,7 +201,7 @@ MotScanBegin(Relation rel, Snapshot snapshot, int nkeys, struct ScanKeyData *key
 	else
 		refuse_snapshot(rel);
 	MotViewTable(scan->relation, &scan->view);
-	mot_scan_begin(scan->session, &pages, scan->relation->table, &scan->view, NULL);
+	mot_scan_begin(scan->session, &pages, scan->relation->table, &scan->view);
 	scan->pages = pages.pages;
 	if ((flags & (SO_TYPE_SEQSCAN | SO_TYPE_SAMPLESCAN)) != 0)
 		pgstat_count_heap_scan(rel);
@@ -237,7 +237,7 @@ MotScanAgain(TableScanDesc base, struct ScanKeyData *key, bool set_params,
 		MotLooseViewRelease();
 		begin_dirty(scan);
 		MotViewTable(scan->relation, &scan->view);
-		mot_scan_begin(scan->session, &pages, scan->relation->table, &scan->view, NULL);
+		mot_scan_begin(scan->session, &pages, scan->relation->table, &scan->view);
 		scan->pages = pages.pages;
 		scan->waited = false;
 	}
@@ -258,7 +258,7 @@ waits_for_writers(MotTableScan *scan)
 
 	if (scan->waited)
 		return false;
-	mot_scan_begin(scan->session, &pages, scan->relation->table, &scan->view, NULL);
+	mot_scan_begin(scan->session, &pages, scan->relation->table, &scan->view);
 	while (mot_scan_held(scan->session, &pages, &holder))
 	{
 		bool		known = holder.host_id == last;
@@ -296,7 +296,7 @@ add_page(MotTableScan *scan, uint64 page)
 	mot_row    *row;
 	const mot_version *version;
 
-	mot_scan_begin(scan->session, &pages, scan->relation->table, &scan->view, NULL);
+	mot_scan_begin(scan->session, &pages, scan->relation->table, &scan->view);
 	pages.next_page = page;
 	pages.pages = Min(page + 1, pages.pages);
 	while (mot_scan_next(scan->session, &pages, &row, &version))

@@ -213,7 +213,7 @@ do_scan(int me, const mot_view *view, op_kind kind, state *seen)
 	for (int k = 0; k < KEYS; k++)
 		seen->value[k] = ABSENT;
 	if (kind == SCAN)
-		mot_scan_begin(s, &scan, st.table, view, NULL);
+		mot_scan_begin(s, &scan, st.table, view);
 	else
 		REQUIRE(mot_cursor_open(s, c, view, kind == SCAN_BY_ID || !value_index ? &st.by_id : &st.by_value,
 								NULL, NULL, kind == SCAN_BY_VALUE) == MOT_OK);

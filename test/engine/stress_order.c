@@ -139,7 +139,7 @@ reader(void *arg)
 		put_key(key, bound);
 		if (mot_index_bound_in_order(s, &st.by_id, key, 8))
 		{
-			mot_scan_begin(s, &scan, st.table, &v, NULL);
+			mot_scan_begin(s, &scan, st.table, &v);
 			while (mot_scan_next(s, &scan, &row, &version))
 			{
 				uint64_t	id = ((const record *) mot_version_data(version))->id;

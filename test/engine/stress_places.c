@@ -135,7 +135,7 @@ reader(void *arg)
 		const mot_version *version;
 
 		rows = 0;
-		mot_scan_begin(s, &scan, st.table, &v, NULL);
+		mot_scan_begin(s, &scan, st.table, &v);
 		while (mot_scan_next(s, &scan, &row, &version))
 		{
 			const record *r = mot_version_data(version);

@@ -294,7 +294,7 @@ watcher(void *arg)
 		const mot_version *version;
 
 		n0 = 0;
-		mot_scan_begin(s, &scan, st.table, &v, NULL);
+		mot_scan_begin(s, &scan, st.table, &v);
 		while (mot_scan_next(s, &scan, &row, &version))
 		{
 			const record *r = mot_version_data(version);

@@ -70,7 +70,7 @@ delete_all(mot_session *s, uint64_t each, mot_status *status)
 			   *newest;
 	uint64_t	n = 0;
 
-	mot_scan_begin(s, &scan, st.table, &v, NULL);
+	mot_scan_begin(s, &scan, st.table, &v);
 	while (mot_scan_next(s, &scan, &row, &seen))
 	{
 		*status = mot_row_lock(s, &v, st.table, row, seen, MOT_MODE_UPDATE, &newest);
@@ -763,7 +763,7 @@ look_on(mot_session *s, mot_view *v)
 		mot_row    *row;
 		const mot_version *version;
 
-		mot_scan_begin(s, &scan, st.table, v, NULL);
+		mot_scan_begin(s, &scan, st.table, v);
 		REQUIRE(mot_scan_next(s, &scan, &row, &version));
 		drain(&st, c);
 	}

@@ -20,7 +20,7 @@ rows_seen(mot_session *s, mot_ts snapshot)
 	const mot_version *version;
 	int			n = 0;
 
-	mot_scan_begin(s, &scan, st.table, &view, NULL);
+	mot_scan_begin(s, &scan, st.table, &view);
 	while (mot_scan_next(s, &scan, &row, &version))
 		n++;
 	return n;

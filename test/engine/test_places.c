@@ -99,7 +99,7 @@ look(void)
 	mot_row    *row;
 	const mot_version *version;
 
-	mot_scan_begin(b, &scan, st.table, &v, NULL);
+	mot_scan_begin(b, &scan, st.table, &v);
 	while (mot_scan_next(b, &scan, &row, &version))
 	{
 		const record *r = mot_version_data(version);

@@ -48,7 +48,7 @@ check_table(store *t, mot_session *s, int64_t number)
 	const mot_version *version;
 	uint64_t	n = 0;
 
-	mot_scan_begin(s, &scan, t->table, &view, NULL);
+	mot_scan_begin(s, &scan, t->table, &view);
 	while (mot_scan_next(s, &scan, &row, &version))
 	{
 		const record *r = mot_version_data(version);

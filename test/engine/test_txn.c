@@ -832,7 +832,7 @@ scan_finds_writers(void)
 	CHECK(update(&st, b, &w, 2, 4, 40) == MOT_OK && delete_id(&st, b, &w, 3, 4) == MOT_OK);
 	v = start(c, MOT_READ_COMMITTED);
 	CHECK(update(&st, c, &v, 1, 3, 30) == MOT_OK);
-	mot_scan_begin(c, &scan, st.table, &v, NULL);
+	mot_scan_begin(c, &scan, st.table, &v);
 	while (mot_scan_held(c, &scan, &holder))
 	{
 		REQUIRE(holder.slot < 4);
@@ -843,7 +843,7 @@ scan_finds_writers(void)
 	finish(a);
 	mot_txn_abort(b);
 	end_view(b);
-	mot_scan_begin(c, &scan, st.table, &v, NULL);
+	mot_scan_begin(c, &scan, st.table, &v);
 	CHECK(!mot_scan_held(c, &scan, &holder));
 	finish(c);
 	teardown();

@@ -294,7 +294,7 @@ large_rows(void)
 	}
 	finish(a);
 	v = begin_view(b, 0);
-	mot_scan_begin(b, &scan, st.table, &v, NULL);
+	mot_scan_begin(b, &scan, st.table, &v);
 	while (mot_scan_next(b, &scan, &row, &version))
 		sum += ((const uint8_t *) mot_version_data(version))[size - 1];
 	CHECK(sum == 6);

@@ -296,7 +296,7 @@ sum_scan(store *st, mot_session *s, const mot_view *view, uint64_t *rows)
 	int64_t		sum = 0;
 
 	*rows = 0;
-	mot_scan_begin(s, &scan, st->table, view, NULL);
+	mot_scan_begin(s, &scan, st->table, view);
 	while (mot_scan_next(s, &scan, &row, &v))
 	{
 		sum += ((const record *) mot_version_data(v))->value;

@@ -361,7 +361,7 @@ mot_jit_compare(PG_FUNCTION_ARGS)
 		PG_RETURN_TEXT_P(cstring_to_text(result));
 	}
 
-	mot_scan_begin(test->session, &scan, test->mr->table, &test->view, NULL);
+	mot_scan_begin(test->session, &scan, test->mr->table, &test->view);
 	while (result == NULL && mot_scan_next(test->session, &scan, &row, &version))
 	{
 		Outcome		compiled = try_row(test, version, true);

@@ -174,7 +174,7 @@ mot_places_rows(PG_FUNCTION_ARGS)
 	const mot_version *version;
 
 	InitMaterializedSRF(fcinfo, 0);
-	mot_scan_begin(session, &scan, table, &view, NULL);
+	mot_scan_begin(session, &scan, table, &view);
 	while (mot_scan_next(session, &scan, &row, &version))
 	{
 		const char *data = mot_version_data(version);

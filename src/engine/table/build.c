@@ -34,7 +34,7 @@ mot_build_rows(mot_session *s, mot_build *b, mot_table *table, const mot_view *v
 	aside.aside = true;
 	b->session = s;
 	b->index = NULL;
-	mot_scan_begin(s, &b->scan, table, &aside, NULL);
+	mot_scan_begin(s, &b->scan, table, &aside);
 }
 
 bool

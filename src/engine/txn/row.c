@@ -416,12 +416,10 @@ _Static_assert(sizeof(mot_page_view) <= sizeof(((mot_scan *) 0)->opaque),
 			   "mot_scan has no room for the page view");
 
 void
-mot_scan_begin(mot_session *s, mot_scan *scan, mot_table *table,
-			   const mot_view *view, _Atomic uint64_t *shared_next)
+mot_scan_begin(mot_session *s, mot_scan *scan, mot_table *table, const mot_view *view)
 {
 	scan->table = table;
 	scan->view = *view;
-	scan->shared_next = shared_next;
 	scan->next_page = 0;
 	scan->in_page = false;
 	if (s->validate && !view->aside)
@@ -435,15 +433,10 @@ next_page(mot_session *s, mot_scan *scan)
 {
 	mot_page_view *page = (mot_page_view *) (void *) scan->opaque;
 
-	for (;;)
+	while (scan->next_page < scan->pages)
 	{
-		/* relaxed: the counter only deals out numbers */
-		uint64_t	i = scan->shared_next ?
-		atomic_fetch_add_explicit(scan->shared_next, 1, memory_order_relaxed) :
-		scan->next_page++;
+		uint64_t	i = scan->next_page++;
 
-		if (i >= scan->pages)
-			return false;
 		/* of the last page we know rows that we see, at most */
 		mot_session_move_on(s);
 		if (!mot_pool_page(scan->table->rows, i, page))
@@ -453,6 +446,7 @@ next_page(mot_session *s, mot_scan *scan)
 			mot_read_page(s, scan->table, page);
 		return true;
 	}
+	return false;
 }
 
 bool

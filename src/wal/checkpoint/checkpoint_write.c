@@ -653,7 +653,7 @@ plan_write(Sources *sources, const Cut *cut, const char *directory, dsm_segment 
 
 		if (s->reused || MotDefinitionIsUnlogged(s->definition))
 			continue;
-		mot_scan_begin(session, &scan, s->table, &view, NULL);
+		mot_scan_begin(session, &scan, s->table, &view);
 		pages[i] = scan.pages;
 		parts[i] = (uint32) Min(Min(s->row_bytes / PART_BYTES + 1, pages[i]), MAX_PARTS);
 		nitems += parts[i];
@@ -779,7 +779,7 @@ write_item(WriteShared *shared, WriteItem *item, MotDefinition *def)
 
 	PG_TRY();
 	{
-		mot_scan_begin(session, &scan, item->table, &view, NULL);
+		mot_scan_begin(session, &scan, item->table, &view);
 		scan.next_page = item->first_page;
 		scan.pages = item->end_page;
 		while (mot_scan_next(session, &scan, &row, &version))

@@ -317,7 +317,7 @@ find_content(mot_session *session, const mot_view *view, MotTarget *target,
 		return false;
 	}
 
-	mot_scan_begin(session, &scan, target->table, view, NULL);
+	mot_scan_begin(session, &scan, target->table, view);
 	while (mot_scan_next(session, &scan, row, version))
 		if (is_this(target, *version, host_bits, old, size) &&
 			(fits == NULL || fits(arg, *row, *version)))
@@ -409,7 +409,7 @@ MotContentFind(mot_session *session, const mot_view *view, MotTarget *target, co
 	if (new == NULL || !has_got_entries(target, op->old_host_bits, old, op->old_len,
 										op->host_bits, new, op->new_len, &more))
 	{
-		mot_scan_begin(session, &scan, target->table, view, NULL);
+		mot_scan_begin(session, &scan, target->table, view);
 		while (mot_scan_next(session, &scan, row, version))
 			if (has_got_entries(target, op->old_host_bits, old, op->old_len, mot_version_host_bits(*version),
 								mot_version_data(*version), MotDefinitionRowSize(target->def, *version), &more) &&

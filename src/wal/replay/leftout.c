@@ -205,7 +205,7 @@ dump_table(MotLeftOut *entry, mot_table *table)
 	t.definition = unconstify(char *, (const char *) mot_table_definition(table, &t.definition_len));
 	def = MotDefinitionDecode(t.definition, t.definition_len, CurrentMemoryContext);
 	w = MotRowFileCreate(directory, entry->dbid, entry->relid, 0);
-	mot_scan_begin(session, &scan, table, &view, NULL);
+	mot_scan_begin(session, &scan, table, &view);
 	while (mot_scan_next(session, &scan, &row, &version))
 	{
 		MotRowFileAppend(w, mot_version_host_bits(version), mot_version_data(version),
