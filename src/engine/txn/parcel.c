@@ -54,7 +54,6 @@ struct mot_parcel
 {
 	parcel_chunk *first;
 	parcel_keys *keys;
-	uint64_t	entries;
 	uint64_t	writes;
 	uint64_t	promises;
 };
@@ -234,7 +233,6 @@ mot_txn_pack(mot_session *s, mot_session *holder, mot_parcel **parcel)
 		mot_parcel_free(s, p);
 		return status;
 	}
-	p->entries = s->entries;
 	p->writes = s->writes;
 	*parcel = p;
 	return MOT_OK;
