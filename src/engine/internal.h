@@ -864,7 +864,6 @@ extern void mot_ranges_free(mot_session *s);
 
 /* txn.c */
 extern mot_status mot_txn_hang_in(mot_session *s, uint64_t last);
-extern void mot_txn_forget(mot_session *s);
 
 /* undo.c */
 extern void mot_txn_undo(mot_session *s, mot_mark mark);

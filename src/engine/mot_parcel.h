@@ -13,7 +13,7 @@
  *	hand_over	it is the holder's from now on, under this name, and none of the
  *				session's
  *	unpack		by a holder's session opened anew: mot_txn_commit or mot_txn_abort follows, or
- *				put_back.  May fail for want of private memory
+ *				forget.  May fail for want of private memory
  *	free		after its end
  *
  * SERIALIZABLE, if it has changed anything, here or elsewhere:
@@ -44,7 +44,7 @@ extern void mot_parcel_discard(mot_session *holder, mot_parcel *parcel);
 extern void mot_txn_hand_over(mot_session *session, mot_session *holder, mot_parcel *parcel,
 							  uint64_t host_id);
 extern mot_status mot_txn_unpack(mot_session *holder, mot_parcel *parcel);
-extern void mot_txn_put_back(mot_session *holder);
+extern void mot_txn_forget(mot_session *holder);
 extern void mot_parcel_free(mot_session *session, mot_parcel *parcel);
 
 extern mot_status mot_txn_keep_reads(mot_session *session, mot_session *holder, uint64_t host_id);

@@ -451,7 +451,7 @@ settle(Holder *holder, mot_session *session)
 	if (TransactionIdIsInProgress(xid))
 	{
 		/* (no such right, another database ...) */
-		mot_txn_put_back(session);
+		mot_txn_forget(session);
 		mot_session_close(session);
 		set_state(holder, HOLDER_KEEPS);
 		RESUME_INTERRUPTS();

@@ -143,7 +143,7 @@ ends(bool commits, uint64_t changed)
 	/* somebody is about to end it, and does not */
 	holder = open_session(st.engine, HOLDER);
 	REQUIRE(mot_txn_unpack(holder, parcel) == MOT_OK);
-	mot_txn_put_back(holder);
+	mot_txn_forget(holder);
 	mot_session_close(holder);
 	CHECK(sum(b, 5000) == before);
 	is_held(1, MOT_MODE_NO_KEY_UPDATE, MOT_BUSY);

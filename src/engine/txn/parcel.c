@@ -308,12 +308,6 @@ mot_txn_unpack(mot_session *holder, mot_parcel *p)
 	return MOT_OK;
 }
 
-void
-mot_txn_put_back(mot_session *holder)
-{
-	mot_txn_forget(holder);
-}
-
 /* ------------------------------------------------------------------- locks */
 
 bool
