@@ -94,16 +94,10 @@ mot_txn_defers(const mot_session *s)
  * (who only reads is not validated: its place is that of its snapshot, unless
  * it knows of something that came later)
  */
-static inline bool
-is_validated(const mot_session *s)
-{
-	return s->validate && (s->writes > 0 || s->order_reads || s->learned);
-}
-
 bool
 mot_txn_is_validated(const mot_session *s)
 {
-	return is_validated(s);
+	return s->validate && (s->writes > 0 || s->order_reads || s->learned);
 }
 
 /* apart, so that nothing has to be saved on the usual way */
@@ -112,7 +106,7 @@ void
 reads_finish(mot_session *s)
 {
 	/* of the others that was noted by prepare */
-	if (s->prepared && !is_validated(s))
+	if (s->prepared && !mot_txn_is_validated(s))
 		mot_read_note(s, s->slot, s->snapshot);
 	mot_serial_end(s);
 	mot_read_clear(s);
@@ -320,9 +314,9 @@ mot_txn_lock(mot_session *s)
 {
 	mot_status	status;
 
-	if (is_validated(s) && s->out_of_memory)
+	if (mot_txn_is_validated(s) && s->out_of_memory)
 		return MOT_NO_PRIVATE_MEMORY;
-	if (is_validated(s))
+	if (mot_txn_is_validated(s))
 		mot_prefetch_write(&s->engine->clock);	/* arrives while rows are
 												 * locked */
 	if (s->deferred_count != 0)
@@ -341,7 +335,7 @@ mot_ts
 mot_txn_draw(mot_session *s)
 {
 	mot_assert(s->deferred_count == 0);
-	if (s->commit_ts == 0 && is_validated(s))
+	if (s->commit_ts == 0 && mot_txn_is_validated(s))
 	{
 		if (s->writes > 0)
 			mot_undurable_bound(s);
@@ -387,7 +381,7 @@ mot_txn_prepare(mot_session *s)
 		s->prepared = true;
 		return MOT_OK;
 	}
-	if (is_validated(s) && s->out_of_memory)
+	if (mot_txn_is_validated(s) && s->out_of_memory)
 		return MOT_NO_PRIVATE_MEMORY;
 	if (s->commit_ts == 0)
 	{
