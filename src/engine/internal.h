@@ -720,8 +720,8 @@ extern void mot_owed_much(mot_session *s);
 extern bool mot_owed_visit(mot_session *s,
 						   void (*visit) (void *arg, owed_kind kind, void *object), void *arg);
 
-/* mot_reclaim_step; move_on: before that, mot_session_move_on */
-extern bool mot_reclaim_step_on(mot_session *s, uint64_t *left, bool move_on);
+/* mot_reclaim_step; move_on: before that, mot_session_move_on; gives_way: to who is in need */
+extern bool mot_reclaim_step_on(mot_session *s, uint64_t *left, bool move_on, bool gives_way);
 extern mot_ts mot_queue_front_stamp(mot_session *s, owed_queue *q);
 
 /* relief.c */

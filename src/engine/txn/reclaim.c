@@ -836,8 +836,8 @@ mot_reclaim(mot_session *s, unsigned budget)
 /* at most so many items of a list in a step */
 #define STEP_ITEMS 16384
 
-static bool
-reclaim_step(mot_session *s, uint64_t *left, bool move_on, bool gives_way)
+bool
+mot_reclaim_step_on(mot_session *s, uint64_t *left, bool move_on, bool gives_way)
 {
 	mot_engine *e = s->engine;
 	uint32_t	n = atomic_load(&e->slots_used);
@@ -861,15 +861,9 @@ reclaim_step(mot_session *s, uint64_t *left, bool move_on, bool gives_way)
 }
 
 bool
-mot_reclaim_step_on(mot_session *s, uint64_t *left, bool move_on)
-{
-	return reclaim_step(s, left, move_on, false);
-}
-
-bool
 mot_reclaim_step(mot_session *s, uint64_t *left)
 {
-	return reclaim_step(s, left, false, true);
+	return mot_reclaim_step_on(s, left, false, true);
 }
 
 uint64_t
@@ -884,7 +878,7 @@ mot_reclaim_all(mot_session *s)
 	 */
 	for (uint64_t step = 0; step < steps; step++)
 	{
-		bool		more = reclaim_step(s, &left, false, false);
+		bool		more = mot_reclaim_step_on(s, &left, false, false);
 
 		if (step == 0)
 			steps += 2 * (left / STEP_ITEMS);

@@ -91,7 +91,7 @@ mot_relieve(mot_session *s)
 		 * next one
 		 */
 		busy = others_reclaim(s);
-		if (mot_reclaim_step_on(s, &left, false) && left > 0)
+		if (mot_reclaim_step_on(s, &left, false, false) && left > 0)
 			continue;
 		MOT_STOP_POINT("memory-not-found");
 		if (left == 0 || !(busy || others_reclaim(s)) || naps++ == PATIENCE_RECLAIM_MS)
@@ -114,7 +114,7 @@ mot_make_room(mot_session *s, unsigned *tries, bool move_on)
 	uint64_t	left;
 	unsigned	before = others_hold_memory(s); /* as in mot_relieve */
 
-	if (mot_reclaim_step_on(s, &left, move_on))
+	if (mot_reclaim_step_on(s, &left, move_on, false))
 		return true;
 	MOT_STOP_POINT("memory-not-found");
 	/* what the last step began may be due in the next */
