@@ -138,23 +138,23 @@ queue_append(owed_queue *q, owed_list *l, uint64_t what, mot_ts stamp)
 }
 
 /*
- * An item that was taken off the front of a list has a second step, or is put
- * off.  "to": where it belongs; what is unlinked may also stay with what is seen,
+ * An item that was taken off the front of the list "from" has a second step, or is put
+ * off; or from is NULL, and nobody has promised room for it.  "to": where it belongs; what is unlinked may also stay with what is seen,
  * and take longer.  Its place has come to the end of the list with the rest of
  * its block, if there is no room otherwise, or is still at the front.
  */
 static void
-queue_return(mot_session *s, owed_queue *q, owed_list *from, owed_sight to,
+queue_unpromised(mot_session *s, owed_queue *q, owed_list *from, owed_sight to,
 			 uint64_t what, mot_ts stamp)
 {
-	owed_block *b = from->head;
+	owed_block *b = from != NULL ? from->head : NULL;
 	owed_list  *seen = &q->list[OWED_SEEN];
 
 	if (to == OWED_UNLINKED && unlinked_room(s, q))
 		queue_append(q, &q->list[OWED_UNLINKED], what, stamp);
 	else if (mot_likely(seen->room > q->promised) || list_grow(s, seen))
 		queue_append(q, seen, what, stamp);
-	else if (b->first > 0)
+	else if (b != NULL && b->first > 0)
 	{
 		b->item[--b->first] = (owed_item)
 		{
@@ -331,18 +331,10 @@ static void
 retire(mot_session *s, owed_sight sight, void *object)
 {
 	owed_queue *q = &s->slot->owed;
-	owed_list  *seen = &q->list[OWED_SEEN];
-	uint64_t	what = (uint64_t) (uintptr_t) object | OWED_OBJECT;
 	mot_ts		stamp = mot_owed_stamp(s);
 
 	mot_spin_lock(&q->lock);
-	if (sight == OWED_UNLINKED && unlinked_room(s, q))
-		queue_append(q, &q->list[OWED_UNLINKED], what, stamp);
-	else if (seen->room > q->promised || list_grow(s, seen))
-		queue_append(q, seen, what, stamp);
-	else
-		/* relaxed: a figure */
-		atomic_fetch_add_explicit(&q->lost, 1, memory_order_relaxed);
+	queue_unpromised(s, q, NULL, sight, (uint64_t) (uintptr_t) object | OWED_OBJECT, stamp);
 	mot_spin_unlock(&q->lock);
 }
 
@@ -727,7 +719,7 @@ list_work(mot_session *s, owed_queue *q, owed_sight sight, mot_ts horizon, uint6
 			mot_spin_lock(&q->lock);
 			if (next == item[i].what)
 				/* a thing put off keeps its stamp */
-				queue_return(s, q, l, sight, next, item[i].stamp);
+				queue_unpromised(s, q, l, sight, next, item[i].stamp);
 			else
 			{
 				came_further++;
@@ -736,7 +728,7 @@ list_work(mot_session *s, owed_queue *q, owed_sight sight, mot_ts horizon, uint6
 				 * (a version that has moved into its row was seen, by its
 				 * address)
 				 */
-				queue_return(s, q, l,
+				queue_unpromised(s, q, l,
 							 (item[i].what & 15) == OWED_INLINE ? OWED_SEEN : OWED_UNLINKED,
 							 next, mot_owed_stamp(s));
 			}
