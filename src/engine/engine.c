@@ -26,9 +26,11 @@ void		(*mot_stop_point_handler) (const char *name);
 _Thread_local uint64_t mot_shared_writes;
 #endif
 
-static bool
-engine_init(mot_engine *e)
+static void
+engine_init(mot_engine *e, mot_region *region, unsigned slots)
 {
+	e->region = region;
+	e->slots = slots;
 	atomic_store(&e->clock, TS_FIRST);
 	atomic_store(&e->horizon, TS_FIRST);
 	atomic_store(&e->kept, MOT_TS_NONE);
@@ -38,8 +40,8 @@ engine_init(mot_engine *e)
 	mot_spin_init(&e->quota_lock);
 	for (int i = 0; i < 1 << SHARE_BUCKET_BITS; i++)
 		mot_spin_init(&e->share[i].lock);
-	e->pool = mot_pool_create(e->region, MOT_POOL_PLAIN, NULL);
-	return e->pool != NULL;
+	/* the region is empty: there is room */
+	e->pool = mot_pool_create(region, MOT_POOL_PLAIN, NULL);
 }
 
 mot_engine *
@@ -62,19 +64,7 @@ mot_engine_create(size_t max_memory, unsigned slots, unsigned flags,
 	if (region == NULL)
 		return NULL;
 	e = mot_region_header(region);
-	e->region = region;
-	e->slots = slots;
-	e->flags = flags;
-	if (!engine_init(e))
-	{
-		mot_region_destroy(region);
-		if (errlen > 0)
-		{
-			strncpy(err, "not enough memory for the engine's own pool", errlen - 1);
-			err[errlen - 1] = '\0';
-		}
-		return NULL;
-	}
+	engine_init(e, region, slots);
 	return e;
 }
 
@@ -101,15 +91,11 @@ mot_engine_reset(mot_engine *e)
 {
 	mot_region *region = e->region;
 	unsigned	slots = e->slots;
-	unsigned	flags = e->flags;
 
 	mot_region_reset(region);
 	e = mot_region_header(region);
 	memset(e, 0, sizeof(mot_engine) + slots * sizeof(mot_slot));
-	e->region = region;
-	e->slots = slots;
-	e->flags = flags;
-	(void) engine_init(e);		/* the region is empty: there is room */
+	engine_init(e, region, slots);
 }
 
 mot_ts

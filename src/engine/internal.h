@@ -312,7 +312,6 @@ struct mot_engine
 	_Atomic uint64_t undone_entries;	/* in queues, see undo_key_change */
 	_Atomic uint32_t in_need;	/* sessions; see relief.c */
 	uint32_t	slots;
-	unsigned	flags;
 	mot_region *region;
 	mot_pool   *pool;			/* the engine's own objects */
 	mot_machine machine;		/* bind.c */
