@@ -106,9 +106,11 @@ find_magazine(mot_cache *cache, uint64_t key)
 	return NULL;
 }
 
+/* node: MOT_ANY_NODE, or the same as "near", where a magazine may be */
+static inline __attribute__((always_inline))
 void *
-mot_alloc(mot_cache *cache, mot_pool *pool, size_t size, mot_purpose purpose,
-		  int *why)
+alloc(mot_cache *cache, mot_pool *pool, unsigned near, unsigned node, size_t size,
+	  mot_purpose purpose, int *why)
 {
 	unsigned	class;
 	mot_magazine *mag;
@@ -119,27 +121,24 @@ mot_alloc(mot_cache *cache, mot_pool *pool, size_t size, mot_purpose purpose,
 
 	/* relaxed: the id does not change while we use the pool */
 	mag = find_magazine(cache, KEY(atomic_load_explicit(&pool->id, memory_order_relaxed),
-								   class, cache->node));
+								   class, near));
 	if (mot_likely(mag != NULL && mag->count > 0))
 		return mag->objects[--mag->count];
-	return alloc_slow(cache, pool, MOT_ANY_NODE, class, size, purpose, why);
+	return alloc_slow(cache, pool, node, class, size, purpose, why);
+}
+
+void *
+mot_alloc(mot_cache *cache, mot_pool *pool, size_t size, mot_purpose purpose,
+		  int *why)
+{
+	return alloc(cache, pool, cache->node, MOT_ANY_NODE, size, purpose, why);
 }
 
 void *
 mot_alloc_on(mot_cache *cache, mot_pool *pool, unsigned node, size_t size,
 			 mot_purpose purpose, int *why)
 {
-	unsigned	class;
-	mot_magazine *mag;
-
-	if (size < pool->min_size)
-		size = pool->min_size;
-	class = mot_class_of(pool->region, size);
-	mag = find_magazine(cache, KEY(atomic_load_explicit(&pool->id, memory_order_relaxed),
-								   class, node));
-	if (mot_likely(mag != NULL && mag->count > 0))
-		return mag->objects[--mag->count];
-	return alloc_slow(cache, pool, node, class, size, purpose, why);
+	return alloc(cache, pool, node, node, size, purpose, why);
 }
 
 void
