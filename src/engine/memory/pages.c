@@ -67,26 +67,10 @@ static bool give_back_mask(mot_region *region, uint32_t chunk_no, uint32_t mask)
  */
 #define GROWN_POOL 32
 
-/* counters written only under a lock, read without one */
-static inline void
-add_to(_Atomic uint64_t *counter, int64_t n)
-{
-	/* relaxed: figures; the lock orders the writers */
-	atomic_store_explicit(counter,
-						  atomic_load_explicit(counter, memory_order_relaxed) + (uint64_t) n,
-						  memory_order_relaxed);
-}
-
 static inline uint32_t
 run_mask(int bit, unsigned count)
 {
 	return (count == 32 ? ALL_PAGES : (UINT32_C(1) << count) - 1) << bit;
-}
-
-static inline int
-count_bits(uint32_t mask)
-{
-	return __builtin_popcount(mask);
 }
 
 /*
@@ -162,7 +146,7 @@ mot_pages_put_mask(mot_region *region, mot_pool *pool, uint32_t chunk_no,
 	mot_region_state *state = region->state;
 	mot_chunk  *chunk = &region->chunks[chunk_no];
 	mot_node   *node = &state->nodes[chunk->node];
-	int			count = count_bits(mask);
+	int			count = __builtin_popcount(mask);
 	uint32_t	left;
 
 	/* relaxed: a few pages more or less kept touched do not matter */
@@ -180,14 +164,14 @@ mot_pages_put_mask(mot_region *region, mot_pool *pool, uint32_t chunk_no,
 		unlink_chunk(region, chunk_no);
 	chunk->free |= mask;
 	pool->nodes[chunk->node].pages -= (uint32_t) count;
-	add_to(&node->pages, -count);
+	mot_add_to(&node->pages, -count);
 	if (give_back)
 	{
 		chunk->touched &= ~mask;
-		add_to(&node->touched, -count);
+		mot_add_to(&node->touched, -count);
 	}
 	else
-		add_to(&node->dirty, count);
+		mot_add_to(&node->dirty, count);
 
 	if (chunk->free != ALL_PAGES)
 	{
@@ -201,9 +185,9 @@ mot_pages_put_mask(mot_region *region, mot_pool *pool, uint32_t chunk_no,
 	chunk->owner = NULL;
 	chunk->free = 0;
 	chunk->touched = 0;
-	add_to(&node->chunks, -1);
-	add_to(&node->touched, -count_bits(left));
-	add_to(&node->dirty, -count_bits(left));
+	mot_add_to(&node->chunks, -1);
+	mot_add_to(&node->touched, -__builtin_popcount(left));
+	mot_add_to(&node->dirty, -__builtin_popcount(left));
 	/* relaxed: the lock's release publishes it to who finds the chunk gone */
 	atomic_fetch_add_explicit(&state->returning, 1, memory_order_relaxed);
 	mot_spin_unlock(&node->lock);
@@ -319,7 +303,7 @@ new_chunk(mot_region *region, mot_pool *owner, unsigned node)
 
 	if (chunk_no == MOT_NO_CHUNK)
 		return MOT_NO_CHUNK;
-	add_to(&region->state->nodes[node].chunks, 1);
+	mot_add_to(&region->state->nodes[node].chunks, 1);
 	start_chunk(region, chunk_no, owner, node);
 	return chunk_no;
 }
@@ -337,8 +321,8 @@ start_chunk(mot_region *region, uint32_t chunk_no, mot_pool *owner, unsigned nod
 	if (region->whole_chunks)
 	{
 		chunk->touched = ALL_PAGES;
-		add_to(&region->state->nodes[node].touched, MOT_PAGES_PER_CHUNK);
-		add_to(&region->state->nodes[node].dirty, MOT_PAGES_PER_CHUNK);
+		mot_add_to(&region->state->nodes[node].touched, MOT_PAGES_PER_CHUNK);
+		mot_add_to(&region->state->nodes[node].dirty, MOT_PAGES_PER_CHUNK);
 	}
 	link_chunk(region, chunk_no);
 }
@@ -351,16 +335,16 @@ use_pages(mot_region *region, mot_pool *pool, uint32_t chunk_no, int bit,
 	mot_chunk  *chunk = &region->chunks[chunk_no];
 	mot_node   *node = &region->state->nodes[chunk->node];
 	uint32_t	mask = run_mask(bit, count);
-	int			dirty = count_bits(mask & chunk->touched);
+	int			dirty = __builtin_popcount(mask & chunk->touched);
 
 	if (chunk->free == mask)
 		unlink_chunk(region, chunk_no);
 	chunk->free &= ~mask;
 	chunk->touched |= mask;
 	pool->nodes[chunk->node].pages += count;
-	add_to(&node->pages, (int) count);
-	add_to(&node->touched, (int) count - dirty);
-	add_to(&node->dirty, -dirty);
+	mot_add_to(&node->pages, (int) count);
+	mot_add_to(&node->touched, (int) count - dirty);
+	mot_add_to(&node->dirty, -dirty);
 	return chunk_no * MOT_PAGES_PER_CHUNK + (unsigned) bit;
 }
 
@@ -438,9 +422,9 @@ take_run(mot_region *region, mot_pool *pool, unsigned node, size_t count)
 	}
 
 	mot_spin_lock(&nd->lock);
-	add_to(&nd->chunks, chunks);
-	add_to(&nd->pages, (int64_t) whole * (int64_t) MOT_PAGES_PER_CHUNK);
-	add_to(&nd->touched, (int64_t) whole * (int64_t) MOT_PAGES_PER_CHUNK);
+	mot_add_to(&nd->chunks, chunks);
+	mot_add_to(&nd->pages, (int64_t) whole * (int64_t) MOT_PAGES_PER_CHUNK);
+	mot_add_to(&nd->touched, (int64_t) whole * (int64_t) MOT_PAGES_PER_CHUNK);
 	pool->nodes[node].pages += whole * (uint32_t) MOT_PAGES_PER_CHUNK;
 	if (rest != 0)
 	{
@@ -467,9 +451,9 @@ put_run(mot_region *region, mot_pool *pool, uint32_t page, size_t count)
 	(void) mot_region_give_back(region, mot_chunk_address(region, first),
 								(size_t) whole * MOT_CHUNK_SIZE);
 	mot_spin_lock(&nd->lock);
-	add_to(&nd->chunks, -(int64_t) whole);
-	add_to(&nd->pages, -pages);
-	add_to(&nd->touched, -pages);
+	mot_add_to(&nd->chunks, -(int64_t) whole);
+	mot_add_to(&nd->pages, -pages);
+	mot_add_to(&nd->touched, -pages);
 	pool->nodes[node].pages -= (uint32_t) pages;
 	mot_spin_unlock(&nd->lock);
 	release_chunks(region, first, whole);

@@ -38,7 +38,7 @@ static unsigned take_from_list(mot_region *region, mot_class_node *cn,
 							   unsigned class, void **out, unsigned want);
 static mot_page *acquire_page(mot_pool *pool, unsigned class, unsigned node,
 							  size_t size, mot_purpose purpose, int *why);
-static void release_page(mot_pool *pool, uint32_t page_no, bool give_back);
+static void release_page(mot_pool *pool, uint32_t page_no);
 static bool join_pool(mot_pool *pool, uint32_t page_no);
 static void leave_pool(mot_pool *pool, uint32_t page_no);
 static void keep_page(mot_pool *pool, mot_class_node *cn, uint32_t page_no);
@@ -50,16 +50,6 @@ static inline uint32_t
 number_of(const mot_region *region, const mot_page *page)
 {
 	return (uint32_t) (page - region->pages);
-}
-
-/*
- * The shape of an allocated object's page.  relaxed: it was set before the
- * object was handed out, by whoever did or under a lock taken since.
- */
-static inline uint64_t
-shape_of(const mot_page *page)
-{
-	return atomic_load_explicit(&page->shape, memory_order_relaxed);
 }
 
 /*---- the region's tables and the system pool ----*/
@@ -244,7 +234,7 @@ destroy_pages(mot_pool *pool)
 	{
 		uint32_t	page_no = link - 1;
 		mot_page   *page = &region->pages[page_no];
-		uint64_t	shape = shape_of(page);
+		uint64_t	shape = mot_shape_of(page);
 		size_t		count = 1;
 
 		link = page->list_next;
@@ -403,7 +393,7 @@ mot_pool_take(mot_pool *pool, unsigned class, unsigned node,
 	page = acquire_page(pool, class, node, region->classes[class].size, purpose, why);
 	if (page)
 	{
-		page_node = MOT_SHAPE_NODE(shape_of(page));
+		page_node = MOT_SHAPE_NODE(mot_shape_of(page));
 		if (page_node != node)
 		{
 			mot_spin_unlock(&cn->lock);
@@ -443,7 +433,7 @@ take_from_list(mot_region *region, mot_class_node *cn, unsigned class,
 		char	   *start = mot_page_address(region, page_no);
 
 		mot_assert(page->free_count > 0 &&
-				   MOT_SHAPE_CLASS(shape_of(page)) == class);
+				   MOT_SHAPE_CLASS(mot_shape_of(page)) == class);
 		if (cn->empty == page_no + 1)
 			unkeep_page(page->pool, cn);
 		while (got < want && page->free_count > 0)
@@ -470,10 +460,7 @@ take_from_list(mot_region *region, mot_class_node *cn, unsigned class,
 		out[j] = swap;
 	}
 
-	/* relaxed: a figure, written under the lock */
-	atomic_store_explicit(&cn->live,
-						  atomic_load_explicit(&cn->live, memory_order_relaxed) + got,
-						  memory_order_relaxed);
+	mot_add_to(&cn->live, got);
 	return got;
 }
 
@@ -518,7 +505,7 @@ mot_pool_put(mot_pool *pool, unsigned class, void **objects, unsigned count)
 			 * it may have gone to another node before we had the lock, see
 			 * rehome.c
 			 */
-			home = &nodes[MOT_SHAPE_NODE(shape_of(page))];
+			home = &nodes[MOT_SHAPE_NODE(mot_shape_of(page))];
 		}
 
 		*(void **) objects[i] = page->free;
@@ -526,10 +513,7 @@ mot_pool_put(mot_pool *pool, unsigned class, void **objects, unsigned count)
 		mot_assert(page->free_count < per_page);
 		if (page->free_count++ == 0)
 			mot_partial_push(region, &cn->partial, page_no);
-		/* relaxed: as in take_from_list */
-		atomic_store_explicit(&cn->live,
-							  atomic_load_explicit(&cn->live, memory_order_relaxed) - 1,
-							  memory_order_relaxed);
+		mot_add_to(&cn->live, -1);
 
 		if (page->free_count == per_page)
 		{
@@ -552,7 +536,7 @@ mot_pool_put(mot_pool *pool, unsigned class, void **objects, unsigned count)
 		uint32_t	page_no = released - 1;
 
 		released = region->pages[page_no].partial_next;
-		release_page(pool, page_no, false);
+		release_page(pool, page_no);
 	}
 }
 
@@ -588,7 +572,7 @@ mot_pool_put_large(mot_pool *pool, void *object)
 
 	/* relaxed: a figure */
 	atomic_fetch_sub_explicit(&pool->large_bytes, MOT_SHAPE_SIZE(shape), memory_order_relaxed);
-	release_page(pool, number_of(region, page), false);
+	release_page(pool, number_of(region, page));
 }
 
 /* the class's state on every node; made when first needed */
@@ -726,19 +710,19 @@ acquire_page(mot_pool *pool, unsigned class, unsigned node, size_t size,
 
 /* the page has no objects and is in no list but the pool's */
 static void
-release_page(mot_pool *pool, uint32_t page_no, bool give_back)
+release_page(mot_pool *pool, uint32_t page_no)
 {
 	mot_region *region = pool->region;
 	mot_page   *page = &region->pages[page_no];
-	uint64_t	shape = shape_of(page);
+	uint64_t	shape = mot_shape_of(page);
 	size_t		count = 1;
+	bool		moved;
 
 	if (MOT_SHAPE_CLASS(shape) == MOT_CLASS_LARGE)
 		count = MOT_SHAPE_SIZE(shape) / MOT_PAGE_SIZE;
-	/* memory that was moved is not its chunk's node's */
-	if (!mot_is_lot(region, page_no) &&
-		MOT_SHAPE_NODE(shape) != region->chunks[page_no / MOT_PAGES_PER_CHUNK].node)
-		give_back = true;
+	/* memory that was moved is not its chunk's node's: it goes back */
+	moved = !mot_is_lot(region, page_no) &&
+		MOT_SHAPE_NODE(shape) != region->chunks[page_no / MOT_PAGES_PER_CHUNK].node;
 
 	leave_pool(pool, page_no);
 	MOT_STOP_POINT("page-left-pool");
@@ -746,7 +730,7 @@ release_page(mot_pool *pool, uint32_t page_no, bool give_back)
 	atomic_store_explicit(&page->shape, 0, memory_order_release);
 	/* relaxed: without a shape there is no pool */
 	atomic_store_explicit(&page->pool, NULL, memory_order_relaxed);
-	put_pages(pool, page_no, count, give_back);
+	put_pages(pool, page_no, count, moved);
 }
 
 static bool
@@ -905,7 +889,7 @@ pool_shrink(mot_pool *pool)
 			}
 			mot_spin_unlock(&cn->lock);
 			if (link != 0)
-				release_page(pool, link - 1, false);
+				release_page(pool, link - 1);
 		}
 	}
 }

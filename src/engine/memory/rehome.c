@@ -22,31 +22,16 @@
  */
 #include "memory/memory_internal.h"
 
-/* relaxed, all through this file: only the page's node changes, and under both locks */
-static inline uint64_t
-shape_at(const mot_page *page)
-{
-	return atomic_load_explicit(&page->shape, memory_order_relaxed);
-}
-
+/* (shapes are read relaxed all through this file: only the page's node changes, and under both locks) */
 static void
 set_node(mot_page *page, unsigned node)
 {
-	uint64_t	shape = shape_at(page);
+	uint64_t	shape = mot_shape_of(page);
 
 	/* release: as in acquire_page, for walkers, to whom nothing changes by it */
 	atomic_store_explicit(&page->shape,
 						  MOT_SHAPE(MOT_SHAPE_SIZE(shape), node, MOT_SHAPE_CLASS(shape)),
 						  memory_order_release);
-}
-
-static inline void
-add_live(mot_class_node *cn, int64_t n)
-{
-	/* relaxed: a figure, written under the lock */
-	atomic_store_explicit(&cn->live,
-						  atomic_load_explicit(&cn->live, memory_order_relaxed) + (uint64_t) n,
-						  memory_order_relaxed);
 }
 
 /* from one node's list of the class to another's */
@@ -58,7 +43,7 @@ change_node(mot_region *region, mot_page *page, unsigned class, unsigned node)
 
 	/* acquire: as in mot_pool_stats */
 	mot_class_node *nodes = atomic_load_explicit(&pool->classes[class], memory_order_acquire);
-	unsigned	old = MOT_SHAPE_NODE(shape_at(page));
+	unsigned	old = MOT_SHAPE_NODE(mot_shape_of(page));
 	mot_class_node *from = &nodes[old];
 	mot_class_node *to = &nodes[node];
 	int64_t		live;
@@ -68,7 +53,7 @@ change_node(mot_region *region, mot_page *page, unsigned class, unsigned node)
 	mot_spin_lock(old < node ? &from->lock : &to->lock);
 	mot_spin_lock(old < node ? &to->lock : &from->lock);
 	/* (somebody else may have been at it) */
-	if (MOT_SHAPE_NODE(shape_at(page)) == old)
+	if (MOT_SHAPE_NODE(mot_shape_of(page)) == old)
 	{
 		live = (int64_t) region->classes[class].objects - page->free_count;
 		mot_assert(live > 0);
@@ -77,8 +62,8 @@ change_node(mot_region *region, mot_page *page, unsigned class, unsigned node)
 			mot_partial_remove(region, &from->partial, page_no);
 			mot_partial_push(region, &to->partial, page_no);
 		}
-		add_live(from, -live);
-		add_live(to, live);
+		mot_add_to(&from->live, -live);
+		mot_add_to(&to->live, live);
 		set_node(page, node);
 	}
 	mot_spin_unlock(&to->lock);
