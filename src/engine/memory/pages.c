@@ -45,7 +45,6 @@ static uint32_t node_steal(mot_region *region, mot_pool *pool, unsigned node,
 static uint32_t list_fit(mot_region *region, uint32_t head, unsigned count,
 						 unsigned tries, int *bit);
 static int	fit(const mot_chunk *chunk, unsigned count);
-static uint32_t new_chunk(mot_region *region, mot_pool *owner, unsigned node);
 static uint32_t use_pages(mot_region *region, mot_pool *pool, uint32_t chunk_no,
 						  int bit, unsigned count);
 static void link_chunk(mot_region *region, uint32_t chunk_no);
@@ -218,7 +217,12 @@ node_take(mot_region *region, mot_pool *pool, unsigned node, unsigned count)
 		chunk_no = list_fit(region, nd->shared, count, FIT_TRIES, &bit);
 	if (chunk_no == MOT_NO_CHUNK)
 	{
-		chunk_no = new_chunk(region, own ? pool : NULL, node);
+		chunk_no = grab_chunk(region, node);
+		if (chunk_no != MOT_NO_CHUNK)
+		{
+			mot_add_to(&nd->chunks, 1);
+			start_chunk(region, chunk_no, own ? pool : NULL, node);
+		}
 		bit = 0;
 	}
 	if (chunk_no == MOT_NO_CHUNK)
@@ -293,19 +297,6 @@ fit(const mot_chunk *chunk, unsigned count)
 		length += step;
 	}
 	return starts == 0 ? -1 : __builtin_ctz(starts);
-}
-
-/* node lock held; the chunk comes back in its list with all pages free */
-static uint32_t
-new_chunk(mot_region *region, mot_pool *owner, unsigned node)
-{
-	uint32_t	chunk_no = grab_chunk(region, node);
-
-	if (chunk_no == MOT_NO_CHUNK)
-		return MOT_NO_CHUNK;
-	mot_add_to(&region->state->nodes[node].chunks, 1);
-	start_chunk(region, chunk_no, owner, node);
-	return chunk_no;
 }
 
 /* node lock held; a chunk just taken, of free pages, into its list */
