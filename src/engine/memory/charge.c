@@ -184,6 +184,20 @@ mot_charge_region(mot_pool *pool, uint64_t bytes, mot_purpose purpose, int *why)
 	return false;
 }
 
+/* with the group's lock: of it, and of the first of its quotas */
+static void
+lower_group(mot_pool_group *group, unsigned quotas, uint64_t bytes)
+{
+	lower(&group->bytes, bytes);
+	for (unsigned i = 0; i < quotas; i++)
+	{
+		mot_pool_quota *quota = atomic_load_explicit(&group->quota[i], memory_order_relaxed);
+
+		if (quota != NULL)
+			lower(&quota->bytes, bytes);
+	}
+}
+
 /* with the group's lock; 0: done, else why not */
 static int
 charge_group(mot_pool_group *group, uint64_t bytes, mot_purpose purpose)
@@ -203,14 +217,7 @@ charge_group(mot_pool_group *group, uint64_t bytes, mot_purpose purpose)
 	}
 	if (i == MOT_GROUP_QUOTAS)
 		return 0;
-	for (unsigned k = 0; k < i; k++)
-	{
-		mot_pool_quota *quota = atomic_load_explicit(&group->quota[k], memory_order_relaxed);
-
-		if (quota != NULL)
-			lower(&quota->bytes, bytes);
-	}
-	lower(&group->bytes, bytes);
+	lower_group(group, i, bytes);
 	return 2 + (int) i;
 }
 
@@ -261,14 +268,7 @@ mot_uncharge_group(mot_pool *pool, uint64_t bytes)
 	if (group == NULL)
 		return;
 	mot_spin_lock(&group->lock);
-	lower(&group->bytes, bytes);
-	for (unsigned i = 0; i < MOT_GROUP_QUOTAS; i++)
-	{
-		mot_pool_quota *quota = atomic_load_explicit(&group->quota[i], memory_order_relaxed);
-
-		if (quota != NULL)
-			lower(&quota->bytes, bytes);
-	}
+	lower_group(group, MOT_GROUP_QUOTAS, bytes);
 	mot_spin_unlock(&group->lock);
 }
 
