@@ -814,12 +814,13 @@ extern void mot_share_drop(mot_session *s, const journal_entry *j, bool undo);
 extern void mot_share_give(mot_session *s, const journal_entry *j, unsigned owner);
 
 /* validate.c */
+extern bool mot_array_room(mot_session *s, void **array, uint64_t *size, uint64_t count, size_t width,
+						   uint64_t least);
 extern void mot_read_record_more(mot_session *s, mot_row *row, mot_ts ts);
 extern void mot_read_page(mot_session *s, const mot_table *table, const mot_page_view *page);
 extern void mot_read_pool(mot_session *s, const mot_table *table);
 extern mot_ts mot_read_base(mot_session *s, const mot_view *view, mot_row *row);
 extern void mot_read_newer(mot_session *s, const mot_view *view, mot_row *row, const mot_version *v);
-extern void mot_read_duplicate(mot_session *s, mot_row *row, const mot_version *v);
 extern void mot_read_undone(mot_session *s, mot_mark mark);
 extern void mot_read_absent(mot_session *s, mot_index *index, const void *key, size_t len);
 extern bool mot_read_nodes_stand(mot_session *s);

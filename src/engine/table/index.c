@@ -581,8 +581,9 @@ rival_check(mot_session *s, const mot_index_handle *handle, mot_row *r,
 		{
 			if (version_ts(v) > s->snapshot)
 				s->saw_newest = s->learned = true;
+			/* in the way of a key: this has been read */
 			if (!free)
-				mot_read_duplicate(s, r, v);
+				mot_read_record(s, r, version_ts(v));
 		}
 		s->rival_ts = mot_version_ts(v);
 		return free ? MOT_OK : MOT_DUPLICATE;

@@ -75,20 +75,8 @@ whole_index(mot_session *s, mot_index *index)
 	for (uint64_t i = 0; i < s->whole_count; i++)
 		if (s->whole[i] == index)
 			return;
-	if (s->whole_count == s->whole_size)
-	{
-		uint64_t	size = s->whole_size ? s->whole_size * 2 : 16;
-		mot_index **whole = realloc(s->whole, size * sizeof(mot_index *));
-
-		if (whole == NULL)
-		{
-			s->out_of_memory = true;
-			return;
-		}
-		s->whole = whole;
-		s->whole_size = size;
-	}
-	s->whole[s->whole_count++] = index;
+	if (mot_array_room(s, (void **) &s->whole, &s->whole_size, s->whole_count, sizeof(mot_index *), 16))
+		s->whole[s->whole_count++] = index;
 }
 
 /* A new item, and room for "len" bytes of keys; NULL: not needed, or not to be had. */
@@ -100,19 +88,8 @@ new_item(mot_session *s, mot_index *index, size_t len)
 		whole_index(s, index);
 		return NULL;
 	}
-	if (s->range_count == s->range_size)
-	{
-		uint64_t	size = s->range_size ? s->range_size * 2 : 16;
-		range_item *ranges = realloc(s->ranges, size * sizeof(range_item));
-
-		if (ranges == NULL)
-		{
-			s->out_of_memory = true;
-			return NULL;
-		}
-		s->ranges = ranges;
-		s->range_size = size;
-	}
+	if (!mot_array_room(s, (void **) &s->ranges, &s->range_size, s->range_count, sizeof(range_item), 16))
+		return NULL;
 	if (!bytes_room(s, len))
 	{
 		s->out_of_memory = true;

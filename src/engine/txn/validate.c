@@ -56,15 +56,16 @@
 
 #include "internal.h"
 
-static bool
-array_room(mot_session *s, void **array, uint64_t *size, uint64_t count, size_t width)
+/* Is there room for one more of an array's members?  least: so many at first. */
+bool
+mot_array_room(mot_session *s, void **array, uint64_t *size, uint64_t count, size_t width, uint64_t least)
 {
 	uint64_t	n;
 	void	   *p;
 
 	if (count < *size)
 		return true;
-	n = *size ? *size * 2 : 256;
+	n = *size ? *size * 2 : least;
 	p = realloc(*array, n * width);
 	if (p == NULL)
 	{
@@ -80,7 +81,7 @@ array_room(mot_session *s, void **array, uint64_t *size, uint64_t count, size_t 
 void
 mot_read_record_more(mot_session *s, mot_row *row, mot_ts ts)
 {
-	if (array_room(s, (void **) &s->reads, &s->read_size, s->read_count, sizeof(read_item)))
+	if (mot_array_room(s, (void **) &s->reads, &s->read_size, s->read_count, sizeof(read_item), 256))
 		mot_read_record(s, row, ts);
 }
 
@@ -120,13 +121,6 @@ mot_read_newer(mot_session *s, const mot_view *view, mot_row *row, const mot_ver
 		s->saw_newest = s->learned = true;
 }
 
-/* The committed version of a row, the newest one, is in the way of a key: this has been read. */
-void
-mot_read_duplicate(mot_session *s, mot_row *row, const mot_version *v)
-{
-	mot_read_record(s, row, version_ts(v));
-}
-
 /*
  * Keys that the transaction found free are given back with what it has done since
  * the mark: it has read that nobody had them.
@@ -153,7 +147,7 @@ mot_read_page(mot_session *s, const mot_table *table, const mot_page_view *page)
 {
 	page_item  *item;
 
-	if (!array_room(s, (void **) &s->pages, &s->page_size, s->page_count, sizeof(page_item)))
+	if (!mot_array_room(s, (void **) &s->pages, &s->page_size, s->page_count, sizeof(page_item), 256))
 		return;
 	item = &s->pages[s->page_count++];
 	item->table = table;
@@ -166,7 +160,7 @@ void
 mot_read_pool(mot_session *s, const mot_table *table)
 {
 	s->ranges_of |= table_bit(table);
-	if (!array_room(s, (void **) &s->pools, &s->pool_size, s->pool_count, sizeof(pool_item)))
+	if (!mot_array_room(s, (void **) &s->pools, &s->pool_size, s->pool_count, sizeof(pool_item), 256))
 		return;
 	s->pools[s->pool_count].table = table;
 	s->pools[s->pool_count].joins = mot_pool_joins(table->rows);
