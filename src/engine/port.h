@@ -87,6 +87,19 @@ __asm__ __volatile__("isb":::"memory");
 #endif
 }
 
+/* four bytes of a key, as its order has them */
+static inline uint32_t
+mot_load_be32(const unsigned char *p)
+{
+	uint32_t	x;
+
+	memcpy(&x, p, 4);
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	x = __builtin_bswap32(x);
+#endif
+	return x;
+}
+
 /*
  * Named stop points.  A test build (MOT_STOP_POINTS) calls the handler the
  * test installed; any other build compiles them to nothing.  The handler may

@@ -76,19 +76,6 @@ mot_hints_begin(mot_hints *hints, const mot_region *region, uint64_t index_numbe
 	hints->trust = index_number % HINT_TRUSTS;
 }
 
-/* four bytes of a key, as its order has them */
-static inline uint32_t
-mot_hint_number(const unsigned char *p)
-{
-	uint32_t	x;
-
-	memcpy(&x, p, sizeof(x));
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-	x = __builtin_bswap32(x);
-#endif
-	return x;
-}
-
 /*
  * The entry for a key.  Its last four bytes are taken as a number; the four
  * before them, and the first eight of a longer key, say only where such numbers
@@ -104,12 +91,12 @@ mot_hint(const mot_hints *hints, const void *key, size_t len)
 
 	if (mot_likely(len >= 4))
 	{
-		low = mot_hint_number(k + len - 4);
+		low = mot_load_be32(k + len - 4);
 		if (len >= 8)
 		{
-			high = mot_hint_number(k + len - 8);
+			high = mot_load_be32(k + len - 8);
 			if (len > 8)
-				high ^= (uint64_t) mot_hint_number(k) << 32 ^ (uint64_t) mot_hint_number(k + 4) << 16;
+				high ^= (uint64_t) mot_load_be32(k) << 32 ^ (uint64_t) mot_load_be32(k + 4) << 16;
 			low += (uint32_t) (high * HINT_SCATTER >> 32);
 		}
 	}

@@ -273,18 +273,6 @@ mot_load_be64(const unsigned char *p)
 	return x;
 }
 
-static inline uint64_t
-mot_load_be32(const unsigned char *p)
-{
-	uint32_t	x;
-
-	memcpy(&x, p, 4);
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-	x = __builtin_bswap32(x);
-#endif
-	return x;
-}
-
 static inline void
 mot_store_be64(unsigned char *p, uint64_t x)
 {
@@ -301,7 +289,7 @@ mot_slice(const unsigned char *p, size_t left)
 	if (mot_likely(left >= 8))
 		return mot_load_be64(p);
 	if (left >= 4)
-		return mot_load_be32(p) << 32 | mot_load_be32(p + left - 4) << (8 * (8 - left));
+		return (uint64_t) mot_load_be32(p) << 32 | (uint64_t) mot_load_be32(p + left - 4) << (8 * (8 - left));
 	if (left == 0)
 		return 0;
 	return (uint64_t) p[0] << 56 |
