@@ -59,6 +59,20 @@ entry_kind(const journal_entry *e)
 	return (journal_kind) (entry_flags(e) & JE_KIND);
 }
 
+/* of J_ADD: its key is elsewhere, see mot_journal_key */
+static inline bool
+entry_has_long_key(const journal_entry *e)
+{
+	return entry_kind(e) == J_ADD && e->c > sizeof(e->b);
+}
+
+/* of J_ADD and J_INSERT_ADD */
+static inline const void *
+entry_key(const journal_entry *e)
+{
+	return e->c <= sizeof(e->b) ? (const void *) &e->b : (const void *) (uintptr_t) e->b;
+}
+
 #define JOURNAL_CHUNK	2048	/* entries: 64 KB */
 
 typedef struct key_chunk

@@ -58,12 +58,6 @@ struct mot_parcel
 	uint64_t	promises;
 };
 
-static inline bool
-has_long_key(const journal_entry *e)
-{
-	return entry_kind(e) == J_ADD && e->c > sizeof(e->b);
-}
-
 /*
  * Places in the queue that commit or undo will use: as many as were promised for what the journal
  * has.
@@ -154,7 +148,7 @@ copy_entries(mot_session *s, mot_parcel *p)
 	mot_status	status;
 
 	for (uint64_t i = 0; i < s->entries; i++)
-		if (has_long_key(journal_at(s, i)))
+		if (entry_has_long_key(journal_at(s, i)))
 			key_bytes += journal_at(s, i)->c;
 	for (uint64_t i = 0; i < s->entries; i++)
 	{
@@ -174,9 +168,9 @@ copy_entries(mot_session *s, mot_parcel *p)
 		}
 		to = &chunk->entry[chunk->used++];
 		*to = *journal_at(s, i);
-		if (has_long_key(to))
+		if (entry_has_long_key(to))
 		{
-			const void *key = copy_key(s, p, (const void *) (uintptr_t) to->b, to->c, &key_bytes, &status);
+			const void *key = copy_key(s, p, entry_key(to), to->c, &key_bytes, &status);
 
 			if (key == NULL)
 				return status;

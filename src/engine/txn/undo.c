@@ -26,6 +26,14 @@ owe_undone(mot_session *s, mot_row *row, mot_version *v)
 		mot_owed_undone(s, OWED_OBJECT, v);
 }
 
+/* the entry's key, if it has one that is elsewhere */
+static inline void
+release_key(mot_session *s, const journal_entry *e)
+{
+	if (entry_has_long_key(e))
+		mot_journal_release_key(s, entry_key(e));
+}
+
 /* undo the last journal entry */
 static void
 undo_last(mot_session *s)
@@ -47,7 +55,7 @@ undo_last(mot_session *s)
 			break;
 
 		case J_INSERT_ADD:
-			mot_index_undo_add(s, (mot_index *) (uintptr_t) e->a, row, &e->b, e->c);
+			mot_index_undo_add(s, (mot_index *) (uintptr_t) e->a, row, entry_key(e), e->c);
 			s->writes--;
 			/* FALLTHROUGH */
 
@@ -81,16 +89,10 @@ undo_last(mot_session *s)
 			break;
 
 		case J_ADD:
-			{
-				const void *key = e->c <= sizeof(e->b) ? (const void *) &e->b :
-				(const void *) (uintptr_t) e->b;
-
-				mot_index_undo_add(s, (mot_index *) (uintptr_t) e->a, row, key, e->c);
-				if (e->c > sizeof(e->b))
-					mot_journal_release_key(s, key);
-				s->writes--;
-				break;
-			}
+			mot_index_undo_add(s, (mot_index *) (uintptr_t) e->a, row, entry_key(e), e->c);
+			release_key(s, e);
+			s->writes--;
+			break;
 
 		case J_DROP:
 
@@ -150,15 +152,8 @@ undo_key_change(mot_session *s, mot_mark mark)
 		return false;
 
 	drop->len = (uint32_t) add->c;
-	if (add->c <= sizeof(add->b))
-		memcpy(drop->key, &add->b, add->c);
-	else
-	{
-		const void *key = (const void *) (uintptr_t) add->b;
-
-		memcpy(drop->key, key, add->c);
-		mot_journal_release_key(s, key);
-	}
+	memcpy(drop->key, entry_key(add), add->c);
+	release_key(s, add);
 	drop->undone = true;
 	/* relaxed: the row is let go after this, see may_have_other_keys */
 	atomic_fetch_add_explicit(&s->engine->undone_entries, 1, memory_order_relaxed);
@@ -227,8 +222,7 @@ undo_insert(mot_session *s, mot_mark mark, mot_inserts **others)
 	{
 		e = journal_at(s, --s->entries);
 		s->writes -= entry_kind(e) == J_INSERT_ADD ? 2 : 1;
-		if (entry_kind(e) == J_ADD && e->c > sizeof(e->b))
-			mot_journal_release_key(s, (const void *) (uintptr_t) e->b);
+		release_key(s, e);
 	}
 	s->credit++;
 	inserts->row[inserts->rows++] = row;

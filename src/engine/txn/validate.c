@@ -137,8 +137,7 @@ mot_read_undone(mot_session *s, mot_mark mark)
 			continue;
 		s->gave_back = true;
 		s->ranges_of |= table_bit(index->table);
-		mot_range_absent(s, (mot_index *) index,
-						 e->c <= sizeof(e->b) ? (const void *) &e->b : (const void *) (uintptr_t) e->b, e->c);
+		mot_range_absent(s, (mot_index *) index, entry_key(e), e->c);
 	}
 }
 
