@@ -876,7 +876,8 @@ extern void mot_index_undo_add(mot_session *s, mot_index *index, mot_row *row,
 							   const void *key, size_t len);
 extern bool mot_row_leave_indexes(mot_session *s, mot_table *table, mot_row *row,
 								  const mot_version *version, mot_ts ts);
-extern bool mot_index_take_claim(mot_session *s, mot_index *index, mot_row *row,
+extern bool mot_value_has(uint64_t value, const mot_row *row);
+extern void mot_index_take_claim(mot_session *s, mot_index *index, mot_row *row,
 								 const void *key, size_t len, mot_bundle **freed);
 
 /*

@@ -442,16 +442,24 @@ leave_entry(void *arg, uint64_t value)
 }
 
 /* take one claim of the row off an entry; *freed: a bundle to be freed after a grace period */
-bool
+void
 mot_index_take_claim(mot_session *s, mot_index *index, mot_row *row,
 					 const void *key, size_t len, mot_bundle **freed)
 {
 	leave_request l = {row, NULL};
-	mot_tree_status st;
 
-	st = mot_tree_change(index->tree, &s->tree, key, len, leave_entry, &l, NULL, NULL);
+	(void) mot_tree_change(index->tree, &s->tree, key, len, leave_entry, &l, NULL, NULL);
 	*freed = l.freed;
-	return st == MOT_TREE_OK;
+}
+
+static void
+leave(mot_session *s, mot_index *index, mot_row *row, const void *key, size_t len)
+{
+	mot_bundle *freed;
+
+	mot_index_take_claim(s, index, row, key, len, &freed);
+	if (freed != NULL)
+		mot_owed_retire(s, freed);
 }
 
 bool		(*mot_index_key_hook) (const mot_index *index, const mot_version *version,
@@ -482,7 +490,6 @@ mot_row_leave_indexes(mot_session *s, mot_table *table, mot_row *row,
 		size_t		len;
 		unsigned	flags;
 		unsigned	bits;
-		mot_bundle *freed;
 
 		/* what is made later is made of rows that are there */
 		if (!(index->flags & MOT_INDEX_DERIVED) || index->made >= ts)
@@ -504,9 +511,7 @@ mot_row_leave_indexes(mot_session *s, mot_table *table, mot_row *row,
 		if (len == 0 || atomic_load_explicit(&index->dropped, memory_order_acquire))
 			continue;
 		len = mot_index_tree_key(s, index, row, key, len, flags, buf, &tkey, &bits);
-		(void) mot_index_take_claim(s, index, row, tkey, len, &freed);
-		if (freed != NULL)
-			mot_owed_retire(s, freed);
+		leave(s, index, row, tkey, len);
 	}
 	return true;
 }
@@ -515,13 +520,8 @@ mot_row_leave_indexes(mot_session *s, mot_table *table, mot_row *row,
 void
 mot_index_undo_add(mot_session *s, mot_index *index, mot_row *row, const void *key, size_t len)
 {
-	mot_bundle *freed;
-
-	if (atomic_load_explicit(&index->dropped, memory_order_relaxed))
-		return;
-	(void) mot_index_take_claim(s, index, row, key, len, &freed);
-	if (freed != NULL)
-		mot_owed_retire(s, freed);
+	if (!atomic_load_explicit(&index->dropped, memory_order_relaxed))
+		leave(s, index, row, key, len);
 }
 
 /* --------------------------------------------------------------- uniqueness */
@@ -675,8 +675,8 @@ key_purpose(const mot_session *s, const mot_row *row)
 	return MOT_FOR_NEW_KEY;
 }
 
-static bool
-value_has(uint64_t value, const mot_row *row)
+bool
+mot_value_has(uint64_t value, const mot_row *row)
 {
 	return value & VALUE_BUNDLE ? bundle_has(value_bundle(value), row) : value_row(value) == row;
 }
@@ -733,7 +733,7 @@ entry_add(mot_session *s, const mot_index_handle *handle, mot_tree_context *ctx,
 		 * the key is there; if the row has it already, nobody need have asked
 		 * who else has
 		 */
-		there = once && value_has(value, row);
+		there = once && mot_value_has(value, row);
 		if (there && !unique)
 			return MOT_OK;
 		join.expected = value;

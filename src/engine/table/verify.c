@@ -152,8 +152,6 @@ mot_index_has_entry(mot_session *s, const mot_index *index, mot_row *row,
 					const void *key, size_t len, unsigned flags)
 {
 	uint8_t		buf[MOT_MAX_KEY + KEY_TAIL];
-	uint64_t	value;
-	mot_bundle *b;
 
 	if (len > MOT_MAX_KEY)
 		return false;
@@ -167,13 +165,5 @@ mot_index_has_entry(mot_session *s, const mot_index *index, mot_row *row,
 		key = buf;
 		len += KEY_TAIL;
 	}
-	value = mot_tree_get(index->tree, key, len, NULL);
-	if (!(value & VALUE_BUNDLE))
-		return (value & ~(uint64_t) VALUE_BITS) == (uint64_t) (uintptr_t) row;
-
-	b = (mot_bundle *) (uintptr_t) (value & ~(uint64_t) VALUE_BITS);
-	for (uint32_t i = 0, n = atomic_load_explicit(&b->used, memory_order_acquire); i < n; i++)
-		if (atomic_load_explicit(&b->item[i].row, memory_order_acquire) == (uint64_t) (uintptr_t) row)
-			return true;
-	return false;
+	return mot_value_has(mot_tree_get(index->tree, key, len, NULL), row);
 }
