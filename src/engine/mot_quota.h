@@ -39,8 +39,7 @@ extern void mot_table_set_limit(mot_table *table, uint64_t bytes);	/* 0: none */
  */
 extern mot_quota *mot_quota_hold(mot_session *session, mot_quota_kind kind, uint32_t host_id);
 extern void mot_quota_release(mot_engine *engine, mot_quota *quota);
-extern void mot_table_put_role(mot_table *table, mot_quota *quota);
-extern void mot_table_put_first_role(mot_table *table, mot_quota *quota);
+extern void mot_table_put_role(mot_table *table, mot_quota *quota, bool first);
 
 /* which one the table counts in; NULL: nobody has said */
 extern mot_quota *mot_table_quota(const mot_table *table, mot_quota_kind kind);

@@ -248,7 +248,7 @@ MotLimitsApply(Relation rel, mot_table *table)
 	/* an owner that this transaction has given it is so when it commits */
 	if (!OidIsValid(role) ||
 		(role != rel->rd_rel->relowner && !MotStorageChangedHere(MotStorageNumber(rel))))
-		mot_table_put_role(table, MotRoleHold(rel->rd_rel->relowner));
+		mot_table_put_role(table, MotRoleHold(rel->rd_rel->relowner), false);
 	learn(mot_table_quota(table, MOT_QUOTA_DATABASE));
 	learn(mot_table_quota(table, MOT_QUOTA_ROLE));
 	mot_table_set_bounded(table);
@@ -262,7 +262,7 @@ void
 MotLimitsCount(mot_table *table, Oid owner)
 {
 	if (mot_table_quota(table, MOT_QUOTA_ROLE) == NULL)
-		mot_table_put_first_role(table, MotRoleHold(owner));
+		mot_table_put_role(table, MotRoleHold(owner), true);
 }
 
 void
@@ -272,7 +272,7 @@ MotLimitsCopy(mot_table *from, mot_table *to)
 
 	if (!OidIsValid(role))
 		return;
-	mot_table_put_role(to, MotRoleHold(role));
+	mot_table_put_role(to, MotRoleHold(role), false);
 	learn(mot_table_quota(from, MOT_QUOTA_ROLE));
 	mot_table_set_bounded(to);
 }

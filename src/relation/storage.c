@@ -196,7 +196,7 @@ MotPendingCommit(mot_session *session, Pending *list, Defined *definitions)
 	for (Defined *d = definitions; d != NULL; d = d->next)
 	{
 		if (d->role != NULL)
-			mot_table_put_role(d->table, d->role);
+			mot_table_put_role(d->table, d->role, false);
 		if (d->definition == NULL)
 			continue;
 		mot_table_put_definition(session, d->table, d->definition);

@@ -49,7 +49,7 @@ make_table(store *t, uint32_t number, uint32_t role)
 	CHECK(mot_table_quota(t->table, MOT_QUOTA_ROLE) == NULL);
 	q = mot_quota_hold(s, MOT_QUOTA_ROLE, role);
 	REQUIRE(q != NULL);
-	mot_table_put_role(t->table, q);
+	mot_table_put_role(t->table, q, false);
 	CHECK(mot_table_quota(t->table, MOT_QUOTA_ROLE) == q);
 }
 
@@ -96,7 +96,7 @@ give(store *t, uint32_t role)
 	mot_quota  *q = mot_quota_hold(s, MOT_QUOTA_ROLE, role);
 
 	REQUIRE(q != NULL);
-	mot_table_put_role(t->table, q);
+	mot_table_put_role(t->table, q, false);
 }
 
 static void
@@ -126,7 +126,7 @@ tables_are_limited_together(void)
 	give(&st[1], 8);
 	check_sums();
 	/* whose it is was said before */
-	mot_table_put_first_role(st[1].table, mot_quota_hold(s, MOT_QUOTA_ROLE, 7));
+	mot_table_put_role(st[1].table, mot_quota_hold(s, MOT_QUOTA_ROLE, 7), true);
 	CHECK(mot_table_quota(st[1].table, MOT_QUOTA_ROLE) == other);
 	check_sums();
 	CHECK(fill(&st[2], &n[2], 200000) == MOT_TABLE_FULL);

@@ -140,15 +140,9 @@ put(mot_table *t, mot_quota_kind kind, mot_quota *quota, bool first)
 _Static_assert(offsetof(mot_quota, memory) == 0 && MOT_GROUP_QUOTAS > MOT_QUOTA_ROLE, "a group's quotas are these");
 
 void
-mot_table_put_role(mot_table *t, mot_quota *quota)
+mot_table_put_role(mot_table *t, mot_quota *quota, bool first)
 {
-	put(t, MOT_QUOTA_ROLE, quota, false);
-}
-
-void
-mot_table_put_first_role(mot_table *t, mot_quota *quota)
-{
-	put(t, MOT_QUOTA_ROLE, quota, true);
+	put(t, MOT_QUOTA_ROLE, quota, first);
 }
 
 /* of a table that is being made */
