@@ -227,7 +227,7 @@ mot_table_places_move(mot_session *s, mot_table *t, unsigned budget, mot_place_m
 
 	/* rows of one that is still being loaded are not all written */
 	if (m.places != NULL && mot_table_is_settled(t, &replaces))
-		m.index = mot_table_index(t, mot_places_index(m.places));
+		m.index = mot_table_index(t, m.places->index);
 	/* acquire: the definition that knows it */
 	if (m.index == NULL || !(m.index->flags & MOT_INDEX_DERIVED) ||
 		!atomic_load_explicit(&((mot_index *) m.index)->described, memory_order_acquire))

@@ -12,16 +12,8 @@
  */
 #include "internal.h"
 
-struct mot_places
-{
-	uint32_t	index;			/* host_id */
-	uint32_t	skip;
-	uint32_t	n;
-	mot_table_place place[];
-};
-
-static inline const mot_places *
-places_of(const mot_table *t)
+const mot_places *
+mot_table_places(const mot_table *t)
 {
 	/* acquire: its members, which were written before the release in set */
 	return atomic_load_explicit(&((mot_table *) t)->places, memory_order_acquire);
@@ -83,7 +75,7 @@ mot_table_places_set(mot_session *s, mot_table *t, unsigned skip, const mot_tabl
 unsigned
 mot_table_places_get(const mot_table *t, unsigned *skip, mot_table_place *places)
 {
-	const mot_places *p = places_of(t);
+	const mot_places *p = mot_table_places(t);
 
 	*skip = p != NULL ? p->skip : 0;
 	if (p == NULL)
@@ -96,15 +88,9 @@ mot_table_places_get(const mot_table *t, unsigned *skip, mot_table_place *places
 uint32_t
 mot_table_placed_by(const mot_table *t)
 {
-	const mot_places *p = places_of(t);
+	const mot_places *p = mot_table_places(t);
 
 	return mot_likely(p == NULL) ? 0 : p->index;
-}
-
-uint32_t
-mot_places_index(const mot_places *p)
-{
-	return p->index;
 }
 
 unsigned
@@ -127,16 +113,10 @@ mot_places_node(const mot_places *p, const void *key, size_t len)
 	return p->place[low].node;
 }
 
-const mot_places *
-mot_table_places(const mot_table *t)
-{
-	return places_of(t);
-}
-
 void
 mot_row_place(mot_session *s, const mot_table *t, const void *key, size_t len)
 {
-	const mot_places *p = places_of(t);
+	const mot_places *p = mot_table_places(t);
 
 	if (p == NULL)
 		return;

@@ -15,10 +15,16 @@
 #include "mot_engine.h"
 #include "port.h"
 
-typedef struct mot_places mot_places;	/* a table's */
+/* a table's */
+typedef struct mot_places
+{
+	uint32_t	index;			/* host_id */
+	uint32_t	skip;
+	uint32_t	n;
+	mot_table_place place[];
+} mot_places;
 
 extern const mot_places *mot_table_places(const mot_table *t);
-extern uint32_t mot_places_index(const mot_places *p);
 extern unsigned mot_places_node(const mot_places *p, const void *key, size_t len);
 extern unsigned mot_session_placed(mot_session *s, const mot_table *t);
 
