@@ -73,20 +73,29 @@ mot_table_create(mot_session *s, uint32_t host_db, uint32_t host_id, mot_table *
 	return status;
 }
 
+/* the table's next index from place *i on, and behind it; NULL at the end */
+static mot_index *
+next_index(mot_table *t, uint32_t *i)
+{
+	while (*i < atomic_load(&t->index_count))
+	{
+		mot_index  *index = atomic_load(&t->index[(*i)++]);
+
+		if (index != NULL)
+			return index;
+	}
+	return NULL;
+}
+
 /* it goes when the horizon has reached the stamp; what is owed of it before that */
 static void
 drop_as_of(mot_session *s, mot_table *t, mot_ts stamp)
 {
 	mot_engine *e = s->engine;
-	uint32_t	n = atomic_load(&t->index_count);
+	mot_index  *index;
 
-	for (uint32_t i = 0; i < n; i++)
-	{
-		mot_index  *index = atomic_load(&t->index[i]);
-
-		if (index != NULL)
-			atomic_store_explicit(&index->dropped, true, memory_order_relaxed);
-	}
+	for (uint32_t i = 0; (index = next_index(t, &i)) != NULL;)
+		atomic_store_explicit(&index->dropped, true, memory_order_relaxed);
 	mot_spin_lock(&e->dropped_lock);
 	t->dropped_stamp = stamp;
 	t->next = e->dropped_tables;
@@ -136,11 +145,10 @@ index_destroy(mot_session *s, mot_index *index)
 static void
 table_destroy(mot_session *s, mot_table *t)
 {
-	uint32_t	n = atomic_load(&t->index_count);
+	mot_index  *index;
 
-	for (uint32_t i = 0; i < n; i++)
-		if (atomic_load(&t->index[i]) != NULL)
-			index_destroy(s, atomic_load(&t->index[i]));
+	for (uint32_t i = 0; (index = next_index(t, &i)) != NULL;)
+		index_destroy(s, index);
 	mot_pool_destroy(t->versions);
 	mot_pool_destroy(t->rows);
 	mot_table_leave_quotas(t);
@@ -166,6 +174,7 @@ mark_still_owed(void *arg, owed_kind kind, void *object)
 	dropped_set *set = arg;
 	const mot_index *index = NULL;
 	const mot_pool *pool = NULL;
+	mot_index  *mine;
 
 	if (kind == OWED_ENTRY || kind == OWED_ENTRY_DONE)
 		index = ((index_drop *) object)->index;
@@ -175,13 +184,9 @@ mark_still_owed(void *arg, owed_kind kind, void *object)
 	{
 		if (pool == t->rows || pool == t->versions || (index != NULL && index->table == t))
 			t->still_owed = true;
-		for (uint32_t i = 0, n = atomic_load(&t->index_count); i < n; i++)
-		{
-			mot_index  *mine = atomic_load(&t->index[i]);
-
-			if (mine != NULL && pool == mine->pool)
+		for (uint32_t i = 0; (mine = next_index(t, &i)) != NULL;)
+			if (pool == mine->pool)
 				t->still_owed = true;
-		}
 	}
 	for (mot_index *i = set->indexes; i != NULL; i = i->next)
 		if (i == index || i->pool == pool)
@@ -427,14 +432,10 @@ mot_table_put_definition(mot_session *s, mot_table *t, mot_definition *d)
 {
 	/* release: its bytes are there; acquire: for whoever frees the old one */
 	mot_definition *old = atomic_exchange_explicit(&t->definition, d, memory_order_acq_rel);
+	mot_index  *index;
 
-	for (uint32_t i = 0, n = atomic_load(&t->index_count); i < n; i++)
-	{
-		mot_index  *index = atomic_load(&t->index[i]);
-
-		if (index != NULL)
-			mot_index_described(index);
-	}
+	for (uint32_t i = 0; (index = next_index(t, &i)) != NULL;)
+		mot_index_described(index);
 	if (old != NULL)
 		mot_owed_retire_seen(s, old);
 }
@@ -503,6 +504,7 @@ void
 mot_table_stats(const mot_table *table, mot_table_stat *stat)
 {
 	mot_table  *t = (mot_table *) table;
+	mot_index  *index;
 	uint64_t	pages,
 				used;
 
@@ -521,15 +523,10 @@ mot_table_stats(const mot_table *table, mot_table_stat *stat)
 	mot_pool_stats(t->versions, &pages, &used);
 	stat->row_bytes += pages;
 	stat->used_bytes += used;
-	for (uint32_t i = 0, n = atomic_load(&t->index_count); i < n; i++)
+	for (uint32_t i = 0; (index = next_index(t, &i)) != NULL;)
 	{
-		mot_index  *index = atomic_load(&t->index[i]);
-
-		if (index != NULL)
-		{
-			mot_pool_stats(index->pool, &pages, &used);
-			stat->index_bytes += pages;
-		}
+		mot_pool_stats(index->pool, &pages, &used);
+		stat->index_bytes += pages;
 	}
 }
 
@@ -557,7 +554,6 @@ index_create(mot_session *s, mot_table *t, uint32_t host_id,
 	memset(index, 0, sizeof(*index));
 	index->table = t;
 	index->host_id = host_id;
-	index->form = 0;
 	index->flags = flags;
 	index->made = mot_engine_clock(e);
 	atomic_init(&index->valid_from, index->made);
@@ -585,23 +581,6 @@ index_create(mot_session *s, mot_table *t, uint32_t host_id,
 	mot_spin_unlock(&t->index_lock);
 	*result = index;
 	return MOT_OK;
-}
-
-/* out of the table's list; its own link goes on leading who stands on it to the rest */
-static void
-index_unlist(mot_index *index)
-{
-	mot_table  *t = index->table;
-	mot_index  *_Atomic * link = &t->indexes;
-	mot_index  *other;
-
-	mot_spin_lock(&t->index_lock);
-	/* relaxed: as above */
-	while ((other = atomic_load_explicit(link, memory_order_relaxed)) != index)
-		link = &other->sibling;
-	atomic_store_explicit(link, atomic_load_explicit(&index->sibling, memory_order_relaxed),
-						  memory_order_release);
-	mot_spin_unlock(&t->index_lock);
 }
 
 mot_status
@@ -677,10 +656,20 @@ void
 mot_index_drop(mot_session *s, mot_index *index)
 {
 	mot_engine *e = s->engine;
+	mot_table  *t = index->table;
+	mot_index  *_Atomic * link = &t->indexes;
+	mot_index  *other;
 	mot_ts		stamp;
 
 	mot_index_detach(index);
-	index_unlist(index);
+	/* out of the table's list; its own link goes on leading who stands on it to the rest */
+	mot_spin_lock(&t->index_lock);
+	/* relaxed: as when it came in */
+	while ((other = atomic_load_explicit(link, memory_order_relaxed)) != index)
+		link = &other->sibling;
+	atomic_store_explicit(link, atomic_load_explicit(&index->sibling, memory_order_relaxed),
+						  memory_order_release);
+	mot_spin_unlock(&t->index_lock);
 
 	/*
 	 * release: who sees a definition that is put after this sees this, see
@@ -691,7 +680,7 @@ mot_index_drop(mot_session *s, mot_index *index)
 	index->dropped_stamp = stamp = mot_owed_stamp(s);
 	index->next = e->dropped_indexes;
 	e->dropped_indexes = index;
-	atomic_fetch_add(&index->table->dropped_indexes, 1);
+	atomic_fetch_add(&t->dropped_indexes, 1);
 	atomic_fetch_add(&e->dropped_count, 1);
 	mot_spin_unlock(&e->dropped_lock);
 	mot_clock_advance(e, stamp);
@@ -728,15 +717,12 @@ mot_index *
 mot_table_index_at(const mot_table *table, unsigned nth)
 {
 	mot_table  *t = (mot_table *) table;
+	mot_index  *index;
 
-	for (uint32_t i = 0, n = atomic_load(&t->index_count); i < n; i++)
-	{
-		mot_index  *index = atomic_load(&t->index[i]);
-
-		if (index != NULL && nth-- == 0)
-			return index;
-	}
-	return NULL;
+	for (uint32_t i = 0; (index = next_index(t, &i)) != NULL;)
+		if (nth-- == 0)
+			break;
+	return index;
 }
 
 /* before anybody else can come to the index */
@@ -787,13 +773,10 @@ mot_index_set_valid_from(mot_index *index, mot_ts ts)
 void
 mot_load_done(mot_table *t)
 {
-	for (uint32_t i = 0, n = atomic_load(&t->index_count); i < n; i++)
-	{
-		mot_index  *index = atomic_load(&t->index[i]);
+	mot_index  *index;
 
-		if (index != NULL)
-			mot_index_set_valid_from(index, 0);
-	}
+	for (uint32_t i = 0; (index = next_index(t, &i)) != NULL;)
+		mot_index_set_valid_from(index, 0);
 }
 
 void
