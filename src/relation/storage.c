@@ -345,7 +345,7 @@ static const MotXactParticipant participant = {
 void
 MotStorageInit(void)
 {
-	MotXactSetParticipant(&participant);
+	MotTheParticipant = &participant;
 }
 
 /* ----------------------------------------------------------------- tables */

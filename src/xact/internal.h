@@ -68,12 +68,8 @@ extern void MotTakenWrite(StringInfo text, MotTaken taken);
 extern MotTaken MotTakenRead(const char *text, MemoryContext cxt);
 
 /* transaction.c */
-extern void MotBeforeSnapshot(void);
-extern bool MotTrySnapshot(void);
 extern void MotTransactionBegin(mot_session *session);
 extern bool MotWorkersSeeAll(void);
-extern const MotXactLog *MotXactTheLog(void);
-extern const MotXactParticipant *MotXactTheParticipant(void);
 
 /* mixed.c; at most one announced commit a process */
 extern void MotMixedAnnounce(bool drawing);
@@ -98,9 +94,9 @@ extern void MotPreparedShmemRequest(void);
 extern bool MotPreparedIsSaid(void);
 extern bool MotPreparedUnsaid(TransactionId xid);
 extern bool MotPreparedChangesHeap(void);
-extern void MotPreparedBegin(mot_session *session, const MotXactLog *log, bool keeps);
-extern bool MotPreparedDone(mot_session *session, const MotXactLog *log);
-extern void MotPreparedEnd(const MotXactLog *log);
+extern void MotPreparedBegin(mot_session *session, bool keeps);
+extern bool MotPreparedDone(mot_session *session);
+extern void MotPreparedEnd(void);
 extern void MotPreparedWait(TransactionId xid);
 extern bool MotPreparedAnyKeeps(void);
 extern bool MotPreparedAnyUnrestored(void);

@@ -321,7 +321,7 @@ MotMixedTake(mot_session *session, Snapshot snapshot)
 	 * a standby: this very snapshot may see a commit that has not been
 	 * applied
 	 */
-	MotBeforeSnapshot();
+	MotTheLog->before_snapshot();
 	if (unlikely(pg_atomic_read_u32(MotPreparedUsed) != 0))
 		MotPreparedCatchUp(snapshot, false);
 	if (unlikely(pg_atomic_read_u32(&shared->active) != 0 && snapshot != NULL))
@@ -348,7 +348,7 @@ MotMixedTakeMoment(mot_session *session, Snapshot snapshot, bool *stale)
 
 	nleft_out = 0;
 	awaited = InvalidTransactionId;
-	MotBeforeSnapshot();
+	MotTheLog->before_snapshot();
 	if (unlikely(pg_atomic_read_u32(MotPreparedUsed) != 0))
 		MotPreparedCatchUp(snapshot, false);
 	if (unlikely(pg_atomic_read_u32(&shared->active) != 0))
@@ -638,7 +638,7 @@ MotMixedTakeDecoded(mot_session *session, Snapshot snapshot, bool *known)
 	mot_ts		upto;
 
 	*known = false;
-	MotBeforeSnapshot();
+	MotTheLog->before_snapshot();
 	if (pg_atomic_read_u32(MotPreparedUsed) != 0)
 		MotPreparedCatchUp(snapshot, false);
 

@@ -197,9 +197,7 @@ MotPreparedAnyKeeps(void)
 bool
 MotPreparedAnyUnrestored(void)
 {
-	const MotXactLog *log = MotXactTheLog();
-
-	return shared != NULL && max_prepared_xacts > 0 && log != NULL && log->unrestored();
+	return shared != NULL && max_prepared_xacts > 0 && MotTheLog->unrestored();
 }
 
 /* without a statement, and so by a subscription's worker? */
@@ -374,7 +372,7 @@ MotPreparedIsSaid(void)
 
 /* In PRE_PREPARE, rows locked: all that may fail.  keeps: at SERIALIZABLE, what it has read has to stand. */
 void
-MotPreparedBegin(mot_session *session, const MotXactLog *log, bool keeps)
+MotPreparedBegin(mot_session *session, bool keeps)
 {
 	TransactionId xid = GetTopTransactionId();
 
@@ -389,21 +387,21 @@ MotPreparedBegin(mot_session *session, const MotXactLog *log, bool keeps)
 	}
 	MotRaiseStatus(mot_txn_pack(session, mine_session, &mine->parcel), NULL);
 	MOT_FAULT("prepare-packed");
-	mine->redo = log->keep(session, prepare_gid, keeps);
+	mine->redo = MotTheLog->keep(session, prepare_gid, keeps);
 	MOT_FAULT("prepare-logged");
-	mine->storage = MotXactTheParticipant()->pack();
+	mine->storage = MotTheParticipant->pack();
 }
 
 /* In PREPARE, if there was a Begin: the server has prepared it. */
 bool
-MotPreparedDone(mot_session *session, const MotXactLog *log)
+MotPreparedDone(mot_session *session)
 {
 	if (mine == NULL)
 		return false;
 	MOT_FAULT("prepare-decided");
 	mot_txn_hand_over(session, mine_session, mine->parcel, MotHolderOfXid(pg_atomic_read_u32(&mine->xid)));
 	MOT_FAULT("prepare-handed");
-	log->kept(mine->redo);
+	MotTheLog->kept(mine->redo);
 	/* the slot is the next one's from then on */
 	mot_session_close(mine_session);
 	set_state(mine, HOLDER_KEEPS);
@@ -415,14 +413,14 @@ MotPreparedDone(mot_session *session, const MotXactLog *log)
 
 /* At the end of each transaction: what was claimed and did not come to anything. */
 void
-MotPreparedEnd(const MotXactLog *log)
+MotPreparedEnd(void)
 {
 	prepares = false;
 	if (likely(mine == NULL))
 		return;
 	if (mine->redo != NULL)
-		log->drop(mine->redo);
-	MotXactTheParticipant()->discard(mine->storage);
+		MotTheLog->drop(mine->redo);
+	MotTheParticipant->discard(mine->storage);
 	if (mine->parcel != NULL)
 		mot_parcel_discard(mine_session, mine->parcel);
 	let_go(mine, mine_session, 0);
@@ -443,7 +441,6 @@ static void
 settle(Holder *holder, mot_session *session)
 {
 	TransactionId xid = pg_atomic_read_u32(&holder->xid);
-	const MotXactLog *log = MotXactTheLog();
 	bool		committed;
 	mot_ts		ts = 0;
 
@@ -466,7 +463,7 @@ settle(Holder *holder, mot_session *session)
 	START_CRIT_SECTION();
 	committed = TransactionIdDidCommit(xid);
 	END_CRIT_SECTION();
-	log->finish();
+	MotTheLog->finish();
 	if (committed)
 	{
 		MotMixedAnnounceXid(xid);
@@ -484,9 +481,9 @@ settle(Holder *holder, mot_session *session)
 		mot_txn_abort(session);
 		MOT_FAULT("prepared-undone");
 	}
-	MotXactTheParticipant()->end(holder->storage, committed);
+	MotTheParticipant->end(holder->storage, committed);
 	let_go(holder, session, ts);
-	log->finished(holder->redo);
+	MotTheLog->finished(holder->redo);
 	mot_parcel_free(session, holder->parcel);
 	mot_session_close(session);
 	release(holder);
@@ -613,14 +610,14 @@ MotPreparedFinish(const char *gid, bool commit, void (*run) (void *arg), void *a
 		return;
 	}
 	/* those of before a restart may have to be restored first */
-	unrestored = MotXactTheLog()->restore(gid, commit);
+	unrestored = MotTheLog->restore(gid, commit);
 	holder = claim_named(gid);
 	if (holder == NULL)
 	{
 		run(arg);
 		/* somebody may just have found that it has to be */
 		if (unrestored)
-			MotXactTheLog()->await();
+			MotTheLog->await();
 		if (pg_atomic_read_u32(&shared->used) != 0)
 			(void) settle_decided();
 		return;
@@ -734,7 +731,7 @@ MotPreparedNotRestored(void)
 	MotCleansUp = true;
 	if (mine_session != NULL)
 		mot_session_close(mine_session);
-	MotXactTheParticipant()->end(mine->storage, false);
+	MotTheParticipant->end(mine->storage, false);
 	MotCleansUp = false;
 	release(mine);
 	mine = NULL;

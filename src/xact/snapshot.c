@@ -581,7 +581,7 @@ static void
 before_snapshot(void)
 {
 	refuse_worker();
-	MotBeforeSnapshot();
+	MotTheLog->before_snapshot();
 }
 
 static inline void
@@ -762,7 +762,7 @@ take_transaction_snapshot(Snapshot query_snapshot, bool to_read)
 	if (XactIsoLevel == XACT_SERIALIZABLE)
 		MotFairBegin();
 	(void) GetTransactionSnapshot();
-	if (!to_read && !MotTrySnapshot())
+	if (!to_read && !MotTheLog->try_snapshot())
 	{
 		transaction_late |= query_snapshot != NULL;
 		return;

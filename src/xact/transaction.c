@@ -56,8 +56,8 @@ typedef struct Level
 static Level *levels = NULL;
 static int	maxlevels = 0;
 
-static const MotXactParticipant *participant = NULL;
-static const MotXactLog *log = NULL;
+const MotXactParticipant *MotTheParticipant = NULL;
+const MotXactLog *MotTheLog = NULL;
 
 /* the log has been told of something in this transaction */
 static bool logged = false;
@@ -100,36 +100,11 @@ MotXactInit(void)
 }
 
 void
-MotXactSetParticipant(const MotXactParticipant *p)
-{
-	participant = p;
-}
-
-void
-MotXactSetLog(const MotXactLog *l)
-{
-	log = l;
-}
-
-const MotXactParticipant *
-MotXactTheParticipant(void)
-{
-	return participant;
-}
-
-const MotXactLog *
-MotXactTheLog(void)
-{
-	return log;
-}
-
-void
 MotCheckWritable(void)
 {
 	if (likely(writable))
 		return;
-	if (log != NULL)
-		log->writable();
+	MotTheLog->writable();
 	not_decoded |= !XLogLogicalInfoActive();
 	if (GetCurrentTransactionNestLevel() > 1)
 	{
@@ -147,14 +122,13 @@ MotAmendRow(mot_table *table, mot_row *row, const mot_version *seen, size_t colu
 			unsigned host_bits, const void *data, size_t size)
 {
 	MotCheckWritable();
-	return log->amend(MotSession(), table, row, seen, columns, host_bits, data, size);
+	return MotTheLog->amend(MotSession(), table, row, seen, columns, host_bits, data, size);
 }
 
 void
 MotLogChanges(const RelFileLocator *storage, const MotLogicalChange *changes, int n)
 {
-	if (log != NULL)
-		log->change(storage, changes, n);
+	MotTheLog->change(storage, changes, n);
 }
 
 /* once for each subtransaction that writes; before it does */
@@ -250,7 +224,7 @@ MotTransactionBegin(mot_session *session)
 bool
 MotWorkersSeeAll(void)
 {
-	return XactIsoLevel != XACT_SERIALIZABLE && !participant->pending() && !MotTablesAwaited() && !MotSnapshotStale() &&
+	return XactIsoLevel != XACT_SERIALIZABLE && !MotTheParticipant->pending() && !MotTablesAwaited() && !MotSnapshotStale() &&
 		(!IsolationUsesXactSnapshot() || MotTransactionTaken().ts != MOT_TS_NONE) &&
 		(MotOpenSession == NULL || !mot_txn_defers(MotOpenSession));
 }
@@ -269,21 +243,6 @@ set_mark(int level, mot_mark mark)
 	}
 	levels[level].mark = mark;
 	levels[level].wait_id = 0;
-}
-
-/* An engine snapshot is about to be taken. */
-void
-MotBeforeSnapshot(void)
-{
-	if (log != NULL)
-		log->before_snapshot();
-}
-
-/* Likewise, though perhaps nothing of ours will be read; false: nothing must be. */
-bool
-MotTrySnapshot(void)
-{
-	return log == NULL || log->try_snapshot();
 }
 
 /* -------------------------------------------------------------- callbacks */
@@ -340,13 +299,13 @@ subxact_callback(SubXactEvent event, SubTransactionId mySubid,
 			MotTimeWaitOver();
 			if (MotOpenSession != NULL && mot_txn_active(MotOpenSession))
 			{
-				mot_txn_keys_derive(MotOpenSession, !participant->pending());
+				mot_txn_keys_derive(MotOpenSession, !MotTheParticipant->pending());
 				mot_txn_rollback_to(MotOpenSession, levels[level].mark);
 				if (levels[level].wait_id != 0)
 					restore_host_id(level);
 			}
 			writable = false;
-			participant->sub_abort(level);
+			MotTheParticipant->sub_abort(level);
 			MotSnapshotSubAbort(level);
 			reclaim_undone();
 			MotOwedTell();
@@ -356,7 +315,7 @@ subxact_callback(SubXactEvent event, SubTransactionId mySubid,
 			if (MotOpenSession != NULL && mot_txn_active(MotOpenSession))
 				commit_subxact_lock(level);
 			writable = false;
-			participant->sub_commit(level);
+			MotTheParticipant->sub_commit(level);
 			MotSnapshotSubCommit(level);
 			break;
 
@@ -389,10 +348,10 @@ before_commit(void)
 	 * what tables lose is not needed any more by those whose locks the server
 	 * has let go
 	 */
-	if (changes && unlikely(pg_atomic_read_u32(MotPreparedUsed) != 0) && participant->pending())
+	if (changes && unlikely(pg_atomic_read_u32(MotPreparedUsed) != 0) && MotTheParticipant->pending())
 		MotPreparedAwaitEnded(false);
 	if (changes)
-		participant->define(active ? MotOpenSession : NULL);
+		MotTheParticipant->define(active ? MotOpenSession : NULL);
 	if (changes)
 		check_decoded();
 	if (active)
@@ -410,15 +369,15 @@ before_commit(void)
 	mixed = wait_first(changes);
 	if (active)
 		prepare_commit(serial, mixed);
-	participant->prepare();
-	if (participant->loaded() && TransactionIdIsValid(GetTopTransactionIdIfAny()) &&
+	MotTheParticipant->prepare();
+	if (MotTheParticipant->loaded() && TransactionIdIsValid(GetTopTransactionIdIfAny()) &&
 		!MotMixedAnnounced())
 		MotMixedAnnounce(false);
-	if (log != NULL && changes)
+	if (changes)
 	{
 		MOT_FAULT("commit-prepared");
 		logged = true;
-		log->prepare(MotOpenSession);
+		MotTheLog->prepare(MotOpenSession);
 		MOT_FAULT("commit-ready");
 		if (TransactionIdIsValid(GetTopTransactionIdIfAny()))
 			MOT_FAULT("mixed-logged");
@@ -436,7 +395,7 @@ settle_for_worker(void)
 	MOT_FAULT("prepared-served");
 	if (MotEngine == NULL)
 		return;
-	MotBeforeSnapshot();
+	MotTheLog->before_snapshot();
 	MotPreparedServe();
 }
 
@@ -499,7 +458,7 @@ wait_first(bool changes)
 	 * synchronous standby has it.  And who applies what a publisher has done
 	 * notes how far he has come in the server's commit record.
 	 */
-	if (changes && log != NULL && (log->waits() || MotReplicationOrigin() != 0))
+	if (changes && (MotTheLog->waits() || MotReplicationOrigin() != 0))
 		(void) GetCurrentTransactionId();
 	return mixed;
 }
@@ -534,7 +493,7 @@ static void
 prepare_commit(bool serial, bool mixed)
 {
 	bool		writes = mot_txn_has_writes(MotOpenSession);
-	bool		logs = XactIsoLevel == XACT_SERIALIZABLE && writes && log != NULL;
+	bool		logs = XactIsoLevel == XACT_SERIALIZABLE && writes;
 	mot_ts		ts = 0;
 	mot_status	status;
 
@@ -552,7 +511,7 @@ prepare_commit(bool serial, bool mixed)
 		 * that
 		 */
 		logged = true;
-		log->enter();
+		MotTheLog->enter();
 	}
 	if (mixed && (writes || serial))
 		MotMixedAnnounce(XactIsoLevel == XACT_SERIALIZABLE);
@@ -568,7 +527,7 @@ prepare_commit(bool serial, bool mixed)
 	MotMixedDrawn(ts != 0 ? ts : MOT_TS_NONE);
 	if (logs)
 	{
-		log->drawn(ts);
+		MotTheLog->drawn(ts);
 		MOT_FAULT("commit-drawn");
 	}
 	status = mot_txn_prepare(MotOpenSession);
@@ -597,7 +556,7 @@ share_rows(void)
 	(void) mot_snapshot_take(session);
 	while (mot_txn_next_lock(session, &pos, &lock))
 	{
-		if (lock.mode != MOT_MODE_KEY_SHARE || log->names(lock.table))
+		if (lock.mode != MOT_MODE_KEY_SHARE || MotTheLog->names(lock.table))
 			continue;
 		while ((status = mot_row_share(session, lock.row)) != MOT_OK)
 		{
@@ -632,14 +591,14 @@ before_prepare(void)
 	/* the server says so, a little later */
 	if (changes && max_prepared_xacts == 0)
 		return;
-	if (participant->pending())
+	if (MotTheParticipant->pending())
 	{
 		/* others may end it before those are at an end: as in before_commit */
 		MotPreparedAwaitEnded(false);
 		if (XactIsoLevel == XACT_SERIALIZABLE)
 			refuse_to_prepare("SERIALIZABLE transaction that has created, altered, emptied or dropped",
 							  "Use COMMIT, or do that at another isolation level.");
-		if (!participant->portable())
+		if (!MotTheParticipant->portable())
 			refuse_to_prepare("transaction that has altered, or made indexes of,",
 							  "Use COMMIT, or do that in a transaction of its own.");
 		/* by which it is ended */
@@ -674,19 +633,19 @@ before_prepare(void)
 	if (changes)
 	{
 		check_decoded();
-		participant->define(MotOpenSession);
-		if (participant->pending() && !participant->portable())
+		MotTheParticipant->define(MotOpenSession);
+		if (MotTheParticipant->pending() && !MotTheParticipant->portable())
 			refuse_to_prepare("transaction that would store a new definition of",
 							  "Commit a change of the table's rows in a transaction of its own; then it has been stored.");
 	}
 	/* reads have to be valid now: there is no later occasion */
 	if (!keeps)
 		MotRaiseStatus(mot_txn_prepare(MotOpenSession), NULL);
-	participant->prepare();
+	MotTheParticipant->prepare();
 	if (changes || keeps)
 	{
 		logged = true;
-		MotPreparedBegin(MotOpenSession, log, keeps);
+		MotPreparedBegin(MotOpenSession, keeps);
 	}
 }
 
@@ -694,19 +653,19 @@ before_prepare(void)
 static void
 finish_prepare(void)
 {
-	if (!MotPreparedDone(MotOpenSession, log))
+	if (!MotPreparedDone(MotOpenSession))
 	{
 		finish_commit();
 		return;
 	}
-	participant->handed();
-	participant->commit();
+	MotTheParticipant->handed();
+	MotTheParticipant->commit();
 	if (unlikely(mot_islands != MOT_ISLANDS_OFF))
 		MotIslandsEnd(MotOpenSession);
 	logged = false;
 	writable = false;
 	not_decoded = false;
-	MotPreparedEnd(log);
+	MotPreparedEnd();
 	MotSnapshotEndXact(true);
 	MotOwedTell();
 }
@@ -721,10 +680,10 @@ finish_commit(void)
 	mot_session *session = MotOpenSession;
 	bool		changes = session != NULL && mot_txn_active(session);
 	bool		serial = changes && XactIsoLevel == XACT_SERIALIZABLE && mot_txn_has_writes(session);
-	bool		loaded = session != NULL && participant->loaded();
+	bool		loaded = session != NULL && MotTheParticipant->loaded();
 
 	if (logged && session != NULL)
-		log->insert(session);
+		MotTheLog->insert(session);
 	if (changes || loaded)
 	{
 		mot_ts		ts = 0;
@@ -738,7 +697,7 @@ finish_commit(void)
 		{
 			if (ts == 0)
 				ts = mot_commit_draw(session);
-			participant->born(ts);
+			MotTheParticipant->born(ts);
 		}
 		MotMixedDone(ts);
 		if (unlikely(serial))
@@ -746,15 +705,15 @@ finish_commit(void)
 		if (changes)
 			MOT_FAULT("commit-installed");
 	}
-	participant->commit();
+	MotTheParticipant->commit();
 	if (logged && session != NULL)
-		log->installed(session);
+		MotTheLog->installed(session);
 	if (unlikely(mot_islands != MOT_ISLANDS_OFF))
 		MotIslandsEnd(session);
 	logged = false;
 	writable = false;
 	not_decoded = false;
-	MotPreparedEnd(log);
+	MotPreparedEnd();
 	MotSnapshotEndXact(true);
 	MotOwedTell();
 }
@@ -766,14 +725,14 @@ finish_abort(void)
 	if (MotOpenSession != NULL && mot_txn_active(MotOpenSession))
 	{
 		/* (uncommitted definitions are not those that keys are made by later) */
-		mot_txn_keys_derive(MotOpenSession, !participant->pending());
+		mot_txn_keys_derive(MotOpenSession, !MotTheParticipant->pending());
 		mot_txn_abort(MotOpenSession);
 	}
 	MotMixedWithdraw();
-	participant->abort();
-	MotPreparedEnd(log);
-	if (log != NULL && MotOpenSession != NULL)
-		log->abort();
+	MotTheParticipant->abort();
+	MotPreparedEnd();
+	if (MotOpenSession != NULL)
+		MotTheLog->abort();
 	if (unlikely(mot_islands != MOT_ISLANDS_OFF))
 		MotIslandsEnd(MotOpenSession);
 	logged = false;
@@ -804,6 +763,6 @@ reclaim_undone(void)
 static bool
 has_changes(void)
 {
-	return participant->pending() ||
+	return MotTheParticipant->pending() ||
 		(MotOpenSession != NULL && mot_txn_has_work(MotOpenSession));
 }

@@ -214,7 +214,7 @@ typedef struct MotXactParticipant
 	void		(*end) (void *parcel, bool committed);
 } MotXactParticipant;
 
-extern void MotXactSetParticipant(const MotXactParticipant *participant);
+extern const MotXactParticipant *MotTheParticipant;	/* set at the start */
 
 /*
  * The log of changes, kept by the layer above (wal/).  In the order of a
@@ -268,7 +268,7 @@ typedef struct MotXactLog
 	bool		(*unrestored) (void);
 } MotXactLog;
 
-extern void MotXactSetLog(const MotXactLog *log);
+extern const MotXactLog *MotTheLog; /* set at the start */
 
 /*
  * Two-phase commit, see prepared.c.  Said: PREPARE TRANSACTION has been.  Finish: runs COMMIT

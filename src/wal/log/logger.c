@@ -148,7 +148,7 @@ static const MotXactLog xact_log = {
 void
 MotLoggerInit(void)
 {
-	MotXactSetLog(&xact_log);
+	MotTheLog = &xact_log;
 }
 
 /* -------------------------------------------------------- the steps of a commit */
