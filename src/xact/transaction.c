@@ -75,7 +75,6 @@ static void set_mark(int level, mot_mark mark);
 static void take_subxact_lock(mot_session *session);
 static void before_commit(void);
 static void check_decoded(void);
-static void settle_for_worker(void);
 static void lock_rows(void);
 static bool wait_first(bool changes);
 static bool notifies(void);
@@ -335,8 +334,21 @@ before_commit(void)
 	bool		serial = false;
 	bool		mixed;
 
+	/*
+	 * A subscription's worker ends prepared transactions within one of its
+	 * own that does nothing else, and nobody tells us.  What has been
+	 * restored since the start, or will be applied as it is, is installed
+	 * before the publisher hears of it.
+	 */
 	if (unlikely(MotReplicationOrigin() != 0))
-		settle_for_worker();
+	{
+		MOT_FAULT("prepared-served");
+		if (MotEngine != NULL)
+		{
+			MotTheLog->before_snapshot();
+			MotPreparedServe();
+		}
+	}
 	if (active)
 		lock_rows();
 	if (XactIsoLevel == XACT_SERIALIZABLE)
@@ -382,21 +394,6 @@ before_commit(void)
 		if (TransactionIdIsValid(GetTopTransactionIdIfAny()))
 			MOT_FAULT("mixed-logged");
 	}
-}
-
-/*
- * A subscription's worker ends prepared transactions within one of its own that does nothing else,
- * and nobody tells us.  What has been restored since the start, or will be applied as it is, is
- * installed before the publisher hears of it.
- */
-static void
-settle_for_worker(void)
-{
-	MOT_FAULT("prepared-served");
-	if (MotEngine == NULL)
-		return;
-	MotTheLog->before_snapshot();
-	MotPreparedServe();
 }
 
 /*
@@ -649,6 +646,18 @@ before_prepare(void)
 	}
 }
 
+/* what this session knows of a transaction that is over */
+static void
+forget(bool commit)
+{
+	if (unlikely(mot_islands != MOT_ISLANDS_OFF))
+		MotIslandsEnd(MotOpenSession);
+	logged = false;
+	writable = false;
+	not_decoded = false;
+	MotSnapshotEndXact(commit);
+}
+
 /* PREPARE: it goes on without us. */
 static void
 finish_prepare(void)
@@ -660,13 +669,8 @@ finish_prepare(void)
 	}
 	MotTheParticipant->handed();
 	MotTheParticipant->commit();
-	if (unlikely(mot_islands != MOT_ISLANDS_OFF))
-		MotIslandsEnd(MotOpenSession);
-	logged = false;
-	writable = false;
-	not_decoded = false;
 	MotPreparedEnd();
-	MotSnapshotEndXact(true);
+	forget(true);
 	MotOwedTell();
 }
 
@@ -708,13 +712,8 @@ finish_commit(void)
 	MotTheParticipant->commit();
 	if (logged && session != NULL)
 		MotTheLog->installed(session);
-	if (unlikely(mot_islands != MOT_ISLANDS_OFF))
-		MotIslandsEnd(session);
-	logged = false;
-	writable = false;
-	not_decoded = false;
 	MotPreparedEnd();
-	MotSnapshotEndXact(true);
+	forget(true);
 	MotOwedTell();
 }
 
@@ -733,12 +732,7 @@ finish_abort(void)
 	MotPreparedEnd();
 	if (MotOpenSession != NULL)
 		MotTheLog->abort();
-	if (unlikely(mot_islands != MOT_ISLANDS_OFF))
-		MotIslandsEnd(MotOpenSession);
-	logged = false;
-	writable = false;
-	not_decoded = false;
-	MotSnapshotEndXact(false);
+	forget(false);
 	reclaim_undone();
 	MotOwedTell();
 }
