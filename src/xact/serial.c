@@ -98,8 +98,6 @@
 #include "utils/wait_event.h"
 #include "xact/internal.h"
 
-static void tell_server_of_place(void);
-
 /*
  * The server looks at a relation for whether it is one that it cares about; of
  * this one nobody has a lock.
@@ -134,21 +132,15 @@ MotSerialTouchesHeap(void)
 	return touches;
 }
 
-/* as with subtransactions' locks (wait.c), a number that the server's own do not have */
-static void
-section_tag(LOCKTAG *tag)
-{
-	SET_LOCKTAG_SPECULATIVE_INSERTION(*tag, MyDatabaseId, 0);
-	tag->locktag_field3 = 2;
-}
-
 /* The section ends with the transaction. */
 void
 MotSerialEnter(void)
 {
 	LOCKTAG		tag;
 
-	section_tag(&tag);
+	/* as with subtransactions' locks (wait.c), a number that the server's own do not have */
+	SET_LOCKTAG_SPECULATIVE_INSERTION(tag, MyDatabaseId, 0);
+	tag.locktag_field3 = 2;
 	if (LockAcquire(&tag, ExclusiveLock, false, true) != LOCKACQUIRE_NOT_AVAIL)
 		return;
 	MotTimeWait();
@@ -182,10 +174,19 @@ void
 MotSerialCheck(bool keeps)
 {
 	SERIALIZABLEXACT *me = ShareSerializableXact();
+	RelationData rel = some_relation;
 
 	if (me == NULL)
 		return;
-	tell_server_of_place();
+
+	/*
+	 * The server takes a transaction that has written no heap table for one
+	 * that has only read, and lets these get away with more: their place is
+	 * that of their snapshot.  Ours has a number, if only by what an error
+	 * has told it.
+	 */
+	if (!XactReadOnly)
+		CheckForSerializableConflictIn(&rel, NULL, InvalidBlockNumber);
 	if (missed(me, keeps))
 		MotRaiseDependency(MOT_EVENT_MIXED, keeps ?
 						   "A heap row that this transaction has read is being changed, or was, by a concurrent transaction, which could end before it is known whether this one, prepared, is committed." :
@@ -256,20 +257,6 @@ MotSerialBefore(void)
 		return;
 	for (uint32 i = 0; i < n; i++)
 		CheckForSerializableConflictOut(&rel, xids[i], GetTransactionSnapshot());
-}
-
-/*
- * The server takes a transaction that has written no heap table for one that
- * has only read, and lets these get away with more: their place is that of
- * their snapshot.  Ours has a number, if only by what an error has told it.
- */
-static void
-tell_server_of_place(void)
-{
-	RelationData rel = some_relation;
-
-	if (!XactReadOnly)
-		CheckForSerializableConflictIn(&rel, NULL, InvalidBlockNumber);
 }
 
 /*
