@@ -295,16 +295,12 @@ wait_for(mot_holder holder, Relation rel, MotWait *wait, bool commits)
 	MotTimeWaitOver();
 }
 
-static void
-wait_for_holder(Relation rel, MotWait *wait, bool commits)
-{
-	wait_for(mot_session_holder(MotSession()), rel, wait, commits);
-}
-
-/* mot.write_conflicts = abort */
+/* with mot.write_conflicts = abort */
 static void
 refuse_to_wait(const char *detail, Relation rel)
 {
+	if (likely(mot_write_conflicts != MOT_WRITE_CONFLICTS_ABORT))
+		return;
 	mot_count_event(MotSession(), MOT_EVENT_HELD);
 	ereport(ERROR,
 			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
@@ -316,25 +312,22 @@ refuse_to_wait(const char *detail, Relation rel)
 void
 MotWaitForHolder(Relation rel, MotWait *wait)
 {
-	if (unlikely(mot_write_conflicts == MOT_WRITE_CONFLICTS_ABORT))
-		refuse_to_wait("A row of \"%s\" that this transaction is to change or lock is held.", rel);
-	wait_for_holder(rel, wait, false);
+	refuse_to_wait("A row of \"%s\" that this transaction is to change or lock is held.", rel);
+	wait_for(mot_session_holder(MotSession()), rel, wait, false);
 }
 
 void
 MotWaitAtCommit(void)
 {
-	if (unlikely(mot_write_conflicts == MOT_WRITE_CONFLICTS_ABORT))
-		refuse_to_wait("A row that this transaction is to commit a change of is held.", NULL);
-	wait_for_holder(NULL, NULL, true);
+	refuse_to_wait("A row that this transaction is to commit a change of is held.", NULL);
+	wait_for(mot_session_holder(MotSession()), NULL, NULL, true);
 }
 
 void
 MotWaitForKey(Relation rel)
 {
-	if (unlikely(mot_write_conflicts == MOT_WRITE_CONFLICTS_ABORT))
-		refuse_to_wait("A row of \"%s\" with a key that this transaction is to add is held.", rel);
-	wait_for_holder(NULL, NULL, false);
+	refuse_to_wait("A row of \"%s\" with a key that this transaction is to add is held.", rel);
+	wait_for(mot_session_holder(MotSession()), NULL, NULL, false);
 }
 
 /*
@@ -363,8 +356,7 @@ MotNameWriter(mot_holder *holder)
 void
 MotWaitForWriter(Relation rel, const mot_holder *holder)
 {
-	if (unlikely(mot_write_conflicts == MOT_WRITE_CONFLICTS_ABORT))
-		refuse_to_wait("A row of \"%s\" that may be the one that this transaction is to change is held.", rel);
+	refuse_to_wait("A row of \"%s\" that may be the one that this transaction is to change is held.", rel);
 	wait_for(*holder, NULL, NULL, false);
 }
 
