@@ -72,9 +72,7 @@ extern void MotTransactionBegin(mot_session *session);
 extern bool MotWorkersSeeAll(void);
 
 /* mixed.c; at most one announced commit a process */
-extern void MotMixedAnnounce(bool drawing);
-extern void MotMixedAnnounceAlone(void);
-extern void MotMixedAnnounceXid(TransactionId xid);
+extern void MotMixedAnnounce(bool drawing, bool alone);
 extern uint32 MotMixedLeftOut(const TransactionId **xids);
 extern TransactionId MotMixedAwaited(void);
 extern void MotMixedDrawn(mot_ts ts);

@@ -167,29 +167,14 @@ MotXactShmemInit(void)
 
 /*
  * In PRE_COMMIT, with an xid.  "drawing": the timestamp is drawn now, and then
- * told by MotMixedDrawn; soon, since others wait for that.
+ * told by MotMixedDrawn; soon, since others wait for that.  "alone": so it is, and
+ * nothing of the server's is changed.
  */
 void
-MotMixedAnnounce(bool drawing)
+MotMixedAnnounce(bool drawing, bool alone)
 {
 	announce(U64FromFullTransactionId(GetTopFullTransactionId()),
-			 drawing ? STATE_DRAWN : STATE_PREPARED);
-}
-
-/* The same for one that changes nothing of the server's. */
-void
-MotMixedAnnounceAlone(void)
-{
-	announce(U64FromFullTransactionId(GetTopFullTransactionId()),
-			 STATE_ALONE);
-}
-
-/* Of one that this session did not run, and that is committed. */
-void
-MotMixedAnnounceXid(TransactionId xid)
-{
-	announce(widen(xid, U64FromFullTransactionId(ReadNextFullTransactionId())), STATE_PREPARED);
-	others = true;
+			 alone ? STATE_ALONE : drawing ? STATE_DRAWN : STATE_PREPARED);
 }
 
 static void
@@ -293,14 +278,16 @@ MotMixedWithdraw(void)
 }
 
 /*
- * Replay: whoever applies the memory-optimized half of a commit whose heap
+ * Of one that this session did not run, and that is committed.  Replay: whoever
+ * applies the memory-optimized half of a commit whose heap
  * half has been replayed is its writer here.  No session of a standby has
  * commits of its own, so the process's place is free.
  */
 void
 MotMixedApplyBegin(TransactionId xid)
 {
-	MotMixedAnnounceXid(xid);
+	announce(widen(xid, U64FromFullTransactionId(ReadNextFullTransactionId())), STATE_PREPARED);
+	others = true;
 	MotMixedDraw();
 }
 

@@ -466,8 +466,7 @@ settle(Holder *holder, mot_session *session)
 	MotTheLog->finish();
 	if (committed)
 	{
-		MotMixedAnnounceXid(xid);
-		MotMixedDraw();
+		MotMixedApplyBegin(xid);
 		ts = mot_txn_commit(session);
 		if (ts == 0 && holder->keeps)
 			ts = mot_commit_draw(session);

@@ -384,7 +384,7 @@ before_commit(void)
 	MotTheParticipant->prepare();
 	if (MotTheParticipant->loaded() && TransactionIdIsValid(GetTopTransactionIdIfAny()) &&
 		!MotMixedAnnounced())
-		MotMixedAnnounce(false);
+		MotMixedAnnounce(false, false);
 	if (changes)
 	{
 		MOT_FAULT("commit-prepared");
@@ -511,9 +511,9 @@ prepare_commit(bool serial, bool mixed)
 		MotTheLog->enter();
 	}
 	if (mixed && (writes || serial))
-		MotMixedAnnounce(XactIsoLevel == XACT_SERIALIZABLE);
+		MotMixedAnnounce(XactIsoLevel == XACT_SERIALIZABLE, false);
 	else if (logs && TransactionIdIsValid(GetTopTransactionIdIfAny()))
-		MotMixedAnnounceAlone();
+		MotMixedAnnounce(true, true);
 
 	/*
 	 * (Who changes heap tables only has a place by what it has read here;
