@@ -219,8 +219,8 @@ MotDecodedUnseen(int process, mot_ts upto, mot_ts held, bool (*unseen) (uint64 x
 }
 
 /* Publish "ts", while the walsender has its snapshot; MOT_TS_NONE: what is kept, or now. */
-static bool
-publish(mot_session *session, mot_ts ts)
+bool
+MotDecodedLower(mot_session *session, mot_ts ts)
 {
 	bool		is = false;
 
@@ -268,12 +268,5 @@ MotDecodedImport(mot_session *session, const char *identifier)
 		is |= sender->pid == exporter;
 		SpinLockRelease(&sender->mutex);
 	}
-	return is && publish(session, MOT_TS_NONE);
-}
-
-/* ... and even more, of a commit that was being installed meanwhile and is not seen. */
-bool
-MotDecodedLower(mot_session *session, mot_ts ts)
-{
-	return publish(session, ts);
+	return is && MotDecodedLower(session, MOT_TS_NONE);
 }

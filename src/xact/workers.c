@@ -103,18 +103,14 @@ MotWorkersInit(void)
 							 PGC_SUSET, 0, NULL, NULL, NULL);
 }
 
-static Size
-places_offset(void)
-{
-	return MAXALIGN(sizeof(Shared));
-}
+#define PLACES_OFFSET MAXALIGN(sizeof(Shared))
 
 static void
 init_workers(void)
 {
 	SpinLockInit(&shared->mutex);
 	shared->nplaces = max_worker_processes;
-	shared->place = (Place *) ((char *) shared + places_offset());
+	shared->place = (Place *) ((char *) shared + PLACES_OFFSET);
 	shared->leading = (bool *) (shared->place + shared->nplaces);
 }
 
@@ -128,7 +124,7 @@ MotWorkersShmemRequest(void)
 	 * for
 	 */
 	RequestNamedLWLockTranche(TRANCHE, 1);
-	MotWorkersShmem.size = add_size(places_offset(), mul_size(max_worker_processes, sizeof(Place)));
+	MotWorkersShmem.size = add_size(PLACES_OFFSET, mul_size(max_worker_processes, sizeof(Place)));
 }
 
 /* ------------------------------------------------------------- who is there */

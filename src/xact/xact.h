@@ -49,13 +49,6 @@ MotSession(void)
 	return likely(MotOpenSession != NULL) ? MotOpenSession : MotSessionOpen();
 }
 
-/* NULL if it is not open */
-static inline mot_session *
-MotSessionOpened(void)
-{
-	return MotOpenSession;
-}
-
 /* one step of waiting for what takes an instant */
 extern void MotBackoff(unsigned *spins);
 

@@ -84,7 +84,7 @@ release_callback(ResourceReleasePhase phase, bool isCommit, bool isTopLevel, voi
 static pg_noinline void
 transaction_released(bool isCommit)
 {
-	mot_session *session = MotSessionOpened();
+	mot_session *session = MotOpenSession;
 	XLogRecPtr	own = own_record;
 	XLogRecPtr	seen;
 
@@ -121,7 +121,7 @@ settle(XLogRecPtr own, XLogRecPtr seen)
 	MOT_FAULT("commit-flushed");
 	if (own_announced)
 	{
-		mot_commit_durable(MotSessionOpened());
+		mot_commit_durable(MotOpenSession);
 		SyncRepWaitForLSN(own, true);
 	}
 	own_announced = false;
