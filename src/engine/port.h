@@ -176,6 +176,16 @@ mot_spin_unlock(mot_spinlock *lock)
 	atomic_store_explicit(&lock->word, 0, memory_order_release);
 }
 
+/* a counter that one writes at a time, be it under a lock, and that is read without one */
+static inline void
+mot_add_to(_Atomic uint64_t *counter, int64_t n)
+{
+	/* relaxed: figures */
+	atomic_store_explicit(counter,
+						  atomic_load_explicit(counter, memory_order_relaxed) + (uint64_t) n,
+						  memory_order_relaxed);
+}
+
 /*
  * Writes to cache lines that other processors write or read, too: a benchmark
  * build (MOT_COUNT_SHARED) counts them, any other build does not.

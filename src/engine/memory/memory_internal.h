@@ -270,16 +270,6 @@ mot_lot_page(const mot_region *region, uint32_t lot)
 	return (lot - region->page_count) / MOT_LOTS;
 }
 
-/* a counter that is written only under a lock, and read without one */
-static inline void
-mot_add_to(_Atomic uint64_t *counter, int64_t n)
-{
-	/* relaxed: figures; the lock orders the writers */
-	atomic_store_explicit(counter,
-						  atomic_load_explicit(counter, memory_order_relaxed) + (uint64_t) n,
-						  memory_order_relaxed);
-}
-
 /*
  * The shape of an allocated object's page.  relaxed: it was set before the
  * object was handed out, by whoever did or under a lock taken since.

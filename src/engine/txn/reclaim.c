@@ -90,18 +90,6 @@ unlinked_room(mot_session *s, owed_queue *q)
 	return list_grow(s, l);
 }
 
-/*
- * under the lock, so that this need not be one atomic operation; relaxed: read as a hint, and by
- * statistics
- */
-static inline void
-queue_count(owed_queue *q, int64_t change)
-{
-	atomic_store_explicit(&q->count,
-						  atomic_load_explicit(&q->count, memory_order_relaxed) + (uint64_t) change,
-						  memory_order_relaxed);
-}
-
 /* what an item counts for */
 static inline uint64_t
 item_weight(uint64_t what)
@@ -129,10 +117,10 @@ queue_append(owed_queue *q, owed_list *l, uint64_t what, mot_ts stamp)
 	l->room--;
 	if (mot_likely((what & 15) < OWED_ENTRY))
 	{
-		queue_count(q, 1);
+		mot_add_to(&q->count, 1);
 		return;
 	}
-	queue_count(q, (int64_t) item_weight(what));
+	mot_add_to(&q->count, (int64_t) item_weight(what));
 	if ((what & 15) == OWED_ENTRY && l->entries++ == 0)
 		l->entries_from = stamp;
 }
@@ -160,7 +148,7 @@ queue_unpromised(mot_session *s, owed_queue *q, owed_list *from, owed_sight to,
 		{
 			what, stamp
 		};
-		queue_count(q, (int64_t) item_weight(what));
+		mot_add_to(&q->count, (int64_t) item_weight(what));
 	}
 	else
 		/* relaxed: a figure */
@@ -294,11 +282,7 @@ mot_owed_add_locked(mot_session *s, owed_kind kind, void *object, mot_ts stamp)
 
 	mot_assert(q->promised > 0);
 	q->promised--;
-	/* relaxed, and no atomic addition: under the lock; read as a figure */
-	atomic_store_explicit(&q->added,
-						  atomic_load_explicit(&q->added, memory_order_relaxed) +
-						  (mot_likely(kind < OWED_GRAVE) ? 1 : ((const mot_grave *) object)->rows),
-						  memory_order_relaxed);
+	mot_add_to(&q->added, mot_likely(kind < OWED_GRAVE) ? 1 : ((const mot_grave *) object)->rows);
 	queue_append(q, &q->list[OWED_SEEN], (uint64_t) (uintptr_t) object | kind, stamp);
 }
 
@@ -680,7 +664,7 @@ list_work(mot_session *s, owed_queue *q, owed_sight sight, mot_ts horizon, uint6
 
 		/* take some off the front, keeping their room spoken for */
 		mot_spin_lock(&q->lock);
-		queue_count(q, -(int64_t) weight);	/* the last ones are done */
+		mot_add_to(&q->count, -(int64_t) weight);	/* the last ones are done */
 		n = 0;
 		weight = 0;
 		l->entries -= entries;

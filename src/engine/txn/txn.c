@@ -143,15 +143,6 @@ mot_txn_forget(mot_session *s)
 	mot_owed_trim(s);
 }
 
-/* one counter per slot, written by its owner alone */
-static inline void
-count(_Atomic uint64_t *counter)
-{
-	/* relaxed: statistics */
-	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + 1,
-						  memory_order_relaxed);
-}
-
 /* ---------------------------------------------------------------- deferred */
 
 /*
@@ -607,7 +598,7 @@ mot_txn_commit(mot_session *s)
 		if (ts != 0)
 			tell_committed(s, ts);
 		txn_finish(s);
-		count(&s->slot->commits);
+		mot_add_to(&s->slot->commits, 1);
 		return ts;
 	}
 	if (s->writes > 0)
@@ -718,7 +709,7 @@ mot_txn_commit(mot_session *s)
 		mot_owed_add_batch_end(s);
 	entries = s->entries;
 	txn_finish(s);
-	count(&s->slot->commits);
+	mot_add_to(&s->slot->commits, 1);
 	mot_owed_after_commit(s, entries);
 	return ts;
 }
@@ -736,6 +727,6 @@ mot_txn_abort(mot_session *s)
 	/* release: everything is undone */
 	atomic_store_explicit(&s->slot->commit_state, COMMIT_NONE, memory_order_release);
 	txn_finish(s);
-	count(&s->slot->aborts);
+	mot_add_to(&s->slot->aborts, 1);
 	mot_owed_trim(s);
 }
