@@ -696,9 +696,7 @@ extern void mot_undurable_forget(mot_session *s);
 /* reclaim.c */
 extern bool mot_owed_promise(mot_session *s, uint64_t items);
 extern void mot_owed_undone(mot_session *s, owed_kind kind, void *object);
-extern void mot_owed_add_batch_begin(mot_session *s);
 extern void mot_owed_add_locked(mot_session *s, owed_kind kind, void *object, mot_ts stamp);
-extern void mot_owed_add_batch_end(mot_session *s);
 
 /* what a new version supersedes is owed from ts on */
 static inline void

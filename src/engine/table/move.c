@@ -100,9 +100,9 @@ move_version(mover *m, mot_row *row, uint64_t head, unsigned node)
 			MOT_STOP_POINT("version-moved");
 			s->moved_bytes += size;
 			s->moved_stamp = mot_owed_stamp(s);
-			mot_owed_add_batch_begin(s);
+			mot_spin_lock(&s->slot->owed.lock);
 			mot_owed_add_locked(s, OWED_OBJECT, v, s->moved_stamp);
-			mot_owed_add_batch_end(s);
+			mot_spin_unlock(&s->slot->owed.lock);
 			return true;
 		}
 	}

@@ -268,12 +268,6 @@ mot_owed_stamp(mot_session *s)
 	return atomic_load(&s->engine->clock) + 1;
 }
 
-void
-mot_owed_add_batch_begin(mot_session *s)
-{
-	mot_spin_lock(&s->slot->owed.lock);
-}
-
 /* a place promised with mot_owed_promise is used; lock held */
 void
 mot_owed_add_locked(mot_session *s, owed_kind kind, void *object, mot_ts stamp)
@@ -284,12 +278,6 @@ mot_owed_add_locked(mot_session *s, owed_kind kind, void *object, mot_ts stamp)
 	q->promised--;
 	mot_add_to(&q->added, mot_likely(kind < OWED_GRAVE) ? 1 : ((const mot_grave *) object)->rows);
 	queue_append(q, &q->list[OWED_SEEN], (uint64_t) (uintptr_t) object | kind, stamp);
-}
-
-void
-mot_owed_add_batch_end(mot_session *s)
-{
-	mot_spin_unlock(&s->slot->owed.lock);
 }
 
 /* what was unlinked just now, and is in no snapshot; of a place promised, too */

@@ -664,7 +664,7 @@ mot_txn_commit(mot_session *s)
 	count_rows(s, &c);
 
 	if (owing)
-		mot_owed_add_batch_begin(s);
+		mot_spin_lock(&s->slot->owed.lock);
 	for (uint64_t i = 0; i < s->entries; i++)
 	{
 		journal_entry *e = journal_at(s, i);
@@ -706,7 +706,7 @@ mot_txn_commit(mot_session *s)
 			owe_deleted(s, entry_row(e), (mot_version *) (uintptr_t) e->b, ts);
 	}
 	if (owing)
-		mot_owed_add_batch_end(s);
+		mot_spin_unlock(&s->slot->owed.lock);
 	entries = s->entries;
 	txn_finish(s);
 	mot_add_to(&s->slot->commits, 1);

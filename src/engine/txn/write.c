@@ -740,8 +740,8 @@ mot_row_amend(mot_session *s, mot_table *table, mot_row *row, const mot_version 
 		mot_free(s->cache, copy);
 		return status;
 	}
-	mot_owed_add_batch_begin(s);
+	mot_spin_lock(&s->slot->owed.lock);
 	owe_superseded(s, row, old, mot_owed_stamp(s));
-	mot_owed_add_batch_end(s);
+	mot_spin_unlock(&s->slot->owed.lock);
 	return MOT_OK;
 }
