@@ -126,14 +126,6 @@ static ExecutorEnd_hook_type prev_ExecutorEnd = NULL;
 static ProcessUtility_hook_type prev_ProcessUtility = NULL;
 static post_parse_analyze_hook_type prev_post_parse_analyze = NULL;
 
-static void executor_start(QueryDesc *query, int eflags);
-static void executor_run(MOT_RUN_PARAMETERS);
-static void executor_end(QueryDesc *query);
-static void process_utility(PlannedStmt *pstmt, const char *query_string, bool read_only_tree,
-							ProcessUtilityContext context, ParamListInfo params,
-							QueryEnvironment *query_env, DestReceiver *dest,
-							QueryCompletion *qc);
-static void post_parse_analyze(ParseState *pstate, Query *query, MotJumbleState * jstate);
 static inline void set_entry(Entry *entry, const void *query, Snapshot snapshot, MotTaken taken);
 static Entry *add_entry(const void *query, Snapshot snapshot);
 static MotTaken stray_snapshot(mot_session *session, Snapshot snapshot);
@@ -150,22 +142,6 @@ static void take_transaction_snapshot(Snapshot query_snapshot, bool to_read);
 static void await_transaction_snapshot(Snapshot query_snapshot);
 static void check_transaction_snapshot(bool heap, bool mot);
 static void hold_early(void);
-
-void
-MotSnapshotInit(void)
-{
-	prev_ExecutorStart = ExecutorStart_hook ? ExecutorStart_hook : standard_ExecutorStart;
-	ExecutorStart_hook = executor_start;
-	prev_ExecutorRun = ExecutorRun_hook ? ExecutorRun_hook : standard_ExecutorRun;
-	ExecutorRun_hook = executor_run;
-	prev_ExecutorEnd = ExecutorEnd_hook ? ExecutorEnd_hook : standard_ExecutorEnd;
-	ExecutorEnd_hook = executor_end;
-	MotUtilityBelow = ProcessUtility_hook != NULL;
-	prev_ProcessUtility = MotUtilityBelow ? ProcessUtility_hook : standard_ProcessUtility;
-	ProcessUtility_hook = process_utility;
-	prev_post_parse_analyze = post_parse_analyze_hook;
-	post_parse_analyze_hook = post_parse_analyze;
-}
 
 /* ---------------------------------------------------------------- queries */
 
@@ -937,4 +913,20 @@ MotSnapshotEndXact(bool commit)
 	serial_begun = false;
 	if (held)
 		mot_snapshot_hold(MotOpenSession, MOT_TS_NONE);
+}
+
+void
+MotSnapshotInit(void)
+{
+	prev_ExecutorStart = ExecutorStart_hook ? ExecutorStart_hook : standard_ExecutorStart;
+	ExecutorStart_hook = executor_start;
+	prev_ExecutorRun = ExecutorRun_hook ? ExecutorRun_hook : standard_ExecutorRun;
+	ExecutorRun_hook = executor_run;
+	prev_ExecutorEnd = ExecutorEnd_hook ? ExecutorEnd_hook : standard_ExecutorEnd;
+	ExecutorEnd_hook = executor_end;
+	MotUtilityBelow = ProcessUtility_hook != NULL;
+	prev_ProcessUtility = MotUtilityBelow ? ProcessUtility_hook : standard_ProcessUtility;
+	ProcessUtility_hook = process_utility;
+	prev_post_parse_analyze = post_parse_analyze_hook;
+	post_parse_analyze_hook = post_parse_analyze;
 }

@@ -68,9 +68,6 @@ static bool writable = false;
 /* this transaction may have changed something that logical decoding does not find */
 static bool not_decoded = false;
 
-static void xact_callback(XactEvent event, void *arg);
-static void subxact_callback(SubXactEvent event, SubTransactionId mySubid,
-							 SubTransactionId parentSubid, void *arg);
 static void set_mark(int level, mot_mark mark);
 static void take_subxact_lock(mot_session *session);
 static void before_commit(void);
@@ -85,18 +82,6 @@ static void finish_commit(void);
 static void finish_abort(void);
 static void reclaim_undone(void);
 static bool has_changes(void);
-
-void
-MotXactInit(void)
-{
-	MotSnapshotInit();
-	MotParallelInit();
-	MotWorkersInit();
-	MotHeldInit();
-	MotWaitInit();
-	RegisterXactCallback(xact_callback, NULL);
-	RegisterSubXactCallback(subxact_callback, NULL);
-}
 
 void
 MotCheckWritable(void)
@@ -759,4 +744,16 @@ has_changes(void)
 {
 	return MotTheParticipant->pending() ||
 		(MotOpenSession != NULL && mot_txn_has_work(MotOpenSession));
+}
+
+void
+MotXactInit(void)
+{
+	MotSnapshotInit();
+	MotParallelInit();
+	MotWorkersInit();
+	MotHeldInit();
+	MotWaitInit();
+	RegisterXactCallback(xact_callback, NULL);
+	RegisterSubXactCallback(subxact_callback, NULL);
 }
