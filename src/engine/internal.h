@@ -710,7 +710,7 @@ owe_superseded(mot_session *s, mot_row *row, mot_version *old, mot_ts ts)
 extern mot_ts mot_owed_stamp(mot_session *s);
 extern void mot_clock_advance(mot_engine *e, mot_ts stamp);
 extern void mot_owed_retire(void *session, void *object);
-extern void mot_owed_retire_seen(mot_session *s, void *object);
+extern void mot_owed_retire_as(mot_session *s, owed_sight sight, void *object);
 extern void mot_owed_trim(mot_session *s);
 extern void mot_owed_after_commit(mot_session *s, uint64_t entries);
 extern void mot_owed_much(mot_session *s);

@@ -68,7 +68,7 @@ mot_table_places_set(mot_session *s, mot_table *t, unsigned skip, const mot_tabl
 	 */
 	old = atomic_exchange_explicit(&t->places, new, memory_order_acq_rel);
 	if (old != NULL)
-		mot_owed_retire_seen(s, old);
+		mot_owed_retire_as(s, OWED_SEEN, old);
 	return MOT_OK;
 }
 

@@ -437,7 +437,7 @@ mot_table_put_definition(mot_session *s, mot_table *t, mot_definition *d)
 	for (uint32_t i = 0; (index = next_index(t, &i)) != NULL;)
 		mot_index_described(index);
 	if (old != NULL)
-		mot_owed_retire_seen(s, old);
+		mot_owed_retire_as(s, OWED_SEEN, old);
 }
 
 const void *

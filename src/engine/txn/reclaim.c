@@ -297,10 +297,11 @@ mot_owed_undone(mot_session *s, owed_kind kind, void *object)
 
 /*
  * Objects nobody promised room for: nodes that the tree unlinked.  If need be
- * they use the reserve, which every promise refills.
+ * they use the reserve, which every promise refills.  OWED_SEEN: others may keep
+ * them as long as their snapshot.
  */
-static void
-retire(mot_session *s, owed_sight sight, void *object)
+void
+mot_owed_retire_as(mot_session *s, owed_sight sight, void *object)
 {
 	owed_queue *q = &s->slot->owed;
 	mot_ts		stamp = mot_owed_stamp(s);
@@ -313,14 +314,7 @@ retire(mot_session *s, owed_sight sight, void *object)
 void
 mot_owed_retire(void *session, void *object)
 {
-	retire(session, OWED_UNLINKED, object);
-}
-
-/* others may keep it as long as their snapshot */
-void
-mot_owed_retire_seen(mot_session *s, void *object)
-{
-	retire(s, OWED_SEEN, object);
+	mot_owed_retire_as(session, OWED_UNLINKED, object);
 }
 
 /* lowest stamp of the items not yet performed, MOT_TS_NONE if there are none */
