@@ -60,9 +60,43 @@
 #define MOST_MS 500
 #define STANDBY_MS 50
 
-static bool renewable(void);
-static bool deferrable(void);
-static Snapshot register_snapshot(Snapshot snapshot);
+static bool
+deferrable(void)
+{
+	return IsolationIsSerializable() && XactReadOnly && XactDeferrable;
+}
+
+/*
+ * Not one that was imported or that replication uses; nor when somebody could
+ * already know us as a writer; nor one that the server has waited for because
+ * it is safe, if there cannot be memory-optimized tables to be read.
+ */
+static bool
+renewable(void)
+{
+	return !MotSnapshotImported && !am_walsender && !IsInParallelMode() &&
+		!TransactionIdIsValid(GetTopTransactionIdIfAny()) &&
+		!(deferrable() && !OidIsValid(get_extension_oid("mot", true)));
+}
+
+/* GetSerializableTransactionSnapshot, but without waiting for a safe one */
+static Snapshot
+register_snapshot(Snapshot snapshot)
+{
+	bool		saved = XactDeferrable;
+
+	XactDeferrable = false;
+	PG_TRY();
+	{
+		snapshot = GetSerializableTransactionSnapshot(snapshot);
+	}
+	PG_FINALLY();
+	{
+		XactDeferrable = saved;
+	}
+	PG_END_TRY();
+	return snapshot;
+}
 
 static bool
 same_contents(Snapshot a, Snapshot b)
@@ -206,42 +240,4 @@ MotMomentTransaction(mot_session *session, Snapshot query_snapshot, bool used, M
 		CHECK_FOR_INTERRUPTS();
 		MotBackoff(&tries);
 	}
-}
-
-/*
- * Not one that was imported or that replication uses; nor when somebody could
- * already know us as a writer; nor one that the server has waited for because
- * it is safe, if there cannot be memory-optimized tables to be read.
- */
-static bool
-renewable(void)
-{
-	return !MotSnapshotImported && !am_walsender && !IsInParallelMode() &&
-		!TransactionIdIsValid(GetTopTransactionIdIfAny()) &&
-		!(deferrable() && !OidIsValid(get_extension_oid("mot", true)));
-}
-
-static bool
-deferrable(void)
-{
-	return IsolationIsSerializable() && XactReadOnly && XactDeferrable;
-}
-
-/* GetSerializableTransactionSnapshot, but without waiting for a safe one */
-static Snapshot
-register_snapshot(Snapshot snapshot)
-{
-	bool		saved = XactDeferrable;
-
-	XactDeferrable = false;
-	PG_TRY();
-	{
-		snapshot = GetSerializableTransactionSnapshot(snapshot);
-	}
-	PG_FINALLY();
-	{
-		XactDeferrable = saved;
-	}
-	PG_END_TRY();
-	return snapshot;
 }

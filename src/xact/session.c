@@ -25,7 +25,17 @@ mot_session *MotOpenSession = NULL;
 
 static bool exit_registered = false;
 
-static void close_session(int code, Datum arg);
+static void
+close_session(int code, Datum arg)
+{
+	mot_session *session = MotOpenSession;
+
+	MotOpenSession = NULL;
+	/* a wait that the process's end has ended */
+	MotCircleLeave();
+	if (session != NULL)
+		mot_session_close(session);
+}
 
 mot_session *
 MotSessionOpen(void)
@@ -53,16 +63,4 @@ MotSessionOpen(void)
 	MotHeldOpened(MotMySlot());
 	MotOpenSession = session;
 	return session;
-}
-
-static void
-close_session(int code, Datum arg)
-{
-	mot_session *session = MotOpenSession;
-
-	MotOpenSession = NULL;
-	/* a wait that the process's end has ended */
-	MotCircleLeave();
-	if (session != NULL)
-		mot_session_close(session);
 }

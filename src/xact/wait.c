@@ -75,17 +75,6 @@ bool		MotMemoryWasShort = false;
 /* statement_timeout is running because of us */
 static bool timing = false;
 
-static void row_wait_hook(void);
-static bool rests(unsigned slot);
-
-void
-MotWaitInit(void)
-{
-	mot_row_wait_hook = row_wait_hook;
-	mot_rests_hook = rests;
-	mot_fence_hook = MotFence;
-}
-
 /*
  * Whoever waits for his client is between two statements, or two rows of a COPY,
  * and has nothing in hand but what the engine knows of (mot_session_move_on).
@@ -105,6 +94,14 @@ row_wait_hook(void)
 {
 	CHECK_FOR_INTERRUPTS();
 	(void) WaitLatch(NULL, WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, 1, MotWaitEvent(MOT_FOR_COMMIT));
+}
+
+void
+MotWaitInit(void)
+{
+	mot_row_wait_hook = row_wait_hook;
+	mot_rests_hook = rests;
+	mot_fence_hook = MotFence;
 }
 
 /*
