@@ -138,7 +138,7 @@ MotSerialEnter(void)
 {
 	LOCKTAG		tag;
 
-	/* as with subtransactions' locks (wait.c), a number that the server's own do not have */
+	/* a number that the server's own do not have: see wait.c, too */
 	SET_LOCKTAG_SPECULATIVE_INSERTION(tag, MyDatabaseId, 0);
 	tag.locktag_field3 = 2;
 	if (LockAcquire(&tag, ExclusiveLock, false, true) != LOCKACQUIRE_NOT_AVAIL)

@@ -207,7 +207,7 @@ typedef struct MotXactParticipant
 	void		(*end) (void *parcel, bool committed);
 } MotXactParticipant;
 
-extern const MotXactParticipant *MotTheParticipant;	/* set at the start */
+extern const MotXactParticipant *MotTheParticipant; /* set at the start */
 
 /*
  * The log of changes, kept by the layer above (wal/).  In the order of a

@@ -662,7 +662,7 @@ mot_index_drop(mot_session *s, mot_index *index)
 	mot_ts		stamp;
 
 	mot_index_detach(index);
-	/* out of the table's list; its own link goes on leading who stands on it to the rest */
+	/* out of the list; its own link leads who stands on it to the rest */
 	mot_spin_lock(&t->index_lock);
 	/* relaxed: as when it came in */
 	while ((other = atomic_load_explicit(link, memory_order_relaxed)) != index)

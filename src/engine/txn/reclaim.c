@@ -133,7 +133,7 @@ queue_append(owed_queue *q, owed_list *l, uint64_t what, mot_ts stamp)
  */
 static void
 queue_unpromised(mot_session *s, owed_queue *q, owed_list *from, owed_sight to,
-			 uint64_t what, mot_ts stamp)
+				 uint64_t what, mot_ts stamp)
 {
 	owed_block *b = from != NULL ? from->head : NULL;
 	owed_list  *seen = &q->list[OWED_SEEN];
@@ -695,8 +695,8 @@ list_work(mot_session *s, owed_queue *q, owed_sight sight, mot_ts horizon, uint6
 				 * address)
 				 */
 				queue_unpromised(s, q, l,
-							 (item[i].what & 15) == OWED_INLINE ? OWED_SEEN : OWED_UNLINKED,
-							 next, mot_owed_stamp(s));
+								 (item[i].what & 15) == OWED_INLINE ? OWED_SEEN : OWED_UNLINKED,
+								 next, mot_owed_stamp(s));
 			}
 			mot_spin_unlock(&q->lock);
 		}
