@@ -183,7 +183,6 @@ extern void *MotPreparedRedoKeep(TransactionId xid, XLogRecPtr lsn, const char *
 								 const char *path);
 extern void MotPreparedRedoKept(void *redo);
 extern void MotPreparedRedoDrop(void *redo);
-extern void MotPreparedRedoFinish(void);
 extern void MotPreparedRedoFinished(void *redo);
 extern bool MotPreparedRedoRestore(const char *gid, bool commit);
 extern bool MotPreparedRedoUnrestored(void);

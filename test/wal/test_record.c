@@ -157,7 +157,7 @@ write_random(StringInfo buf, Expected *e)
 			break;
 		case MOT_OP_CREATE:
 		case MOT_OP_DEFINE:
-			MotRecordDefinition(buf, e->op, e->row, e->size);
+			MotRecordBytes(buf, e->op, e->row, e->size);
 			break;
 		case MOT_OP_INDEX:
 		case MOT_OP_DROP:
@@ -171,11 +171,9 @@ write_random(StringInfo buf, Expected *e)
 			break;
 		case MOT_OP_PREPARED:
 		case MOT_OP_PREPARED_READS:
-			/* (an identifier is a string) */
 			e->size = next_random(64);
 			memset(e->row, 'a' + (int) next_random(26), e->size);
-			e->row[e->size] = '\0';
-			MotRecordPrepared(buf, e->row, e->op == MOT_OP_PREPARED_READS);
+			MotRecordBytes(buf, e->op, e->row, e->size);
 			break;
 		case MOT_OP_LOCK:
 			e->oid = next_random(MOT_MODE_KEY_SHARE + 1);

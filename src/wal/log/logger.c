@@ -91,19 +91,10 @@ static MemoryContext row_cxt = NULL;	/* for keys of compressed values */
 static HTAB *known_tables = NULL;
 static Known *recently_known[RECENTLY_KNOWN];	/* by serial */
 
-static void logger_enter(void);
-static void logger_prepare(mot_session *session);
-static void *logger_keep(mot_session *session, const char *gid, bool keeps_reads);
-static void logger_insert(mot_session *session);
-static void logger_installed(mot_session *session);
-static void logger_abort(void);
-static mot_status logger_amend(mot_session *session, mot_table *table, mot_row *row, const mot_version *seen,
-							   size_t columns, unsigned host_bits, const void *data, size_t size);
 static void make_memory(void);
 static void log_storage(mot_session *session);
 static void log_whole(mot_session *session, const MotStorageChange *change);
 static void log_new_indexes(void);
-static bool logger_names(mot_table *table);
 static void log_locks(mot_session *session);
 static void log_rows(mot_session *session);
 static void name_table(Oid dbid, Oid relid);
@@ -116,40 +107,9 @@ static pg_noinline void look_after_operations(int begin);
 static void write_long(void);
 static XLogRecPtr write_record(uint8 info, TimestampTz time, const char *prefix, int prefix_len,
 							   const char *ops, int len);
-static void copy_piece(const char *prefix, int prefix_len, const char *ops, int len);
 static void write_piece(const char *prefix, int prefix_len, const char *ops, int len);
 static void drop_front(int n);
 static void forget_transaction(void);
-
-static const MotXactLog xact_log = {
-	.writable = MotWalCheckWritable,
-	.waits = MotDurableWaits,
-	.enter = logger_enter,
-	.drawn = MotGateDrawn,
-	.prepare = logger_prepare,
-	.insert = logger_insert,
-	.installed = logger_installed,
-	.abort = logger_abort,
-	.amend = logger_amend,
-	.change = MotDecodeLog,
-	.before_snapshot = MotInDoubtCatchUp,
-	.try_snapshot = MotInDoubtTry,
-	.names = logger_names,
-	.keep = logger_keep,
-	.kept = MotPreparedRedoKept,
-	.drop = MotPreparedRedoDrop,
-	.finish = MotPreparedRedoFinish,
-	.finished = MotPreparedRedoFinished,
-	.restore = MotPreparedRedoRestore,
-	.await = MotReplayAwait,
-	.unrestored = MotPreparedRedoUnrestored
-};
-
-void
-MotLoggerInit(void)
-{
-	MotTheLog = &xact_log;
-}
 
 /* -------------------------------------------------------- the steps of a commit */
 
@@ -158,6 +118,18 @@ logger_enter(void)
 {
 	MotGateEnter(false);
 	logging.entered = true;
+}
+
+/* The record of a transaction that the server decides about, by its xid. */
+static void
+log_mixed(TransactionId xid)
+{
+	XLogRecPtr	end;
+
+	logger_enter();
+	end = write_record(MOT_XLOG_MIXED, 0, NULL, 0, buffer.data, buffer.len);
+	logging.complete = true;
+	MotGateLogged(xid, logging.start, end);
 }
 
 static void
@@ -183,14 +155,7 @@ logger_prepare(mot_session *session)
 
 	xid = GetTopTransactionIdIfAny();
 	if (TransactionIdIsValid(xid))
-	{
-		XLogRecPtr	end;
-
-		logger_enter();
-		end = write_record(MOT_XLOG_MIXED, 0, NULL, 0, buffer.data, buffer.len);
-		logging.complete = true;
-		MotGateLogged(xid, logging.start, end);
-	}
+		log_mixed(xid);
 	else
 		logging.ready = true;
 }
@@ -200,7 +165,6 @@ static void *
 logger_keep(mot_session *session, const char *gid, bool keeps_reads)
 {
 	TransactionId xid = GetTopTransactionId();
-	XLogRecPtr	end;
 	void	   *copy;
 	int			begin;
 
@@ -209,7 +173,7 @@ logger_keep(mot_session *session, const char *gid, bool keeps_reads)
 	resetStringInfo(&buffer);
 	logging.keeps = true;
 	begin = buffer.len;
-	MotRecordPrepared(&buffer, gid, keeps_reads);
+	MotRecordBytes(&buffer, keeps_reads ? MOT_OP_PREPARED_READS : MOT_OP_PREPARED, gid, strlen(gid));
 	operation_done(begin);
 	logging.changes = MotStorageChanges();
 	if (unlikely(logging.changes != NIL))
@@ -217,10 +181,7 @@ logger_keep(mot_session *session, const char *gid, bool keeps_reads)
 	log_locks(session);
 	log_rows(session);
 
-	logger_enter();
-	end = write_record(MOT_XLOG_MIXED, 0, NULL, 0, buffer.data, buffer.len);
-	logging.complete = true;
-	MotGateLogged(xid, logging.start, end);
+	log_mixed(xid);
 	if (logging.copy == NULL)
 		return MotPreparedRedoKeep(xid, ProcLastRecPtr, buffer.data, buffer.len, NULL);
 	MotSpillWrite(logging.copy, logging.copied, buffer.data, buffer.len);
@@ -353,7 +314,7 @@ log_storage(mot_session *session)
 			continue;
 		name_table(change->dbid, change->relid);
 		begin = buffer.len;
-		MotRecordDefinition(&buffer, MOT_OP_DEFINE, change->definition, change->definition_len);
+		MotRecordBytes(&buffer, MOT_OP_DEFINE, change->definition, change->definition_len);
 		operation_done(begin);
 	}
 }
@@ -372,7 +333,7 @@ log_whole(mot_session *session, const MotStorageChange *change)
 
 	name_table(change->dbid, change->relid);
 	begin = buffer.len;
-	MotRecordDefinition(&buffer, MOT_OP_CREATE, change->definition, change->definition_len);
+	MotRecordBytes(&buffer, MOT_OP_CREATE, change->definition, change->definition_len);
 	operation_done(begin);
 
 	/*
@@ -835,4 +796,36 @@ write_record(uint8 info, TimestampTz time, const char *prefix, int prefix_len,
 	if (logging.start == InvalidXLogRecPtr)
 		logging.start = ProcLastRecPtr;
 	return end;
+}
+
+/* ------------------------------------------------------- what xact/ calls */
+
+static const MotXactLog xact_log = {
+	.writable = MotWalCheckWritable,
+	.waits = MotDurableWaits,
+	.enter = logger_enter,
+	.drawn = MotGateDrawn,
+	.prepare = logger_prepare,
+	.insert = logger_insert,
+	.installed = logger_installed,
+	.abort = logger_abort,
+	.amend = logger_amend,
+	.change = MotDecodeLog,
+	.before_snapshot = MotInDoubtCatchUp,
+	.try_snapshot = MotInDoubtTry,
+	.names = logger_names,
+	.keep = logger_keep,
+	.kept = MotPreparedRedoKept,
+	.drop = MotPreparedRedoDrop,
+	.finish = MotGateEnterDecided,
+	.finished = MotPreparedRedoFinished,
+	.restore = MotPreparedRedoRestore,
+	.await = MotReplayAwait,
+	.unrestored = MotPreparedRedoUnrestored
+};
+
+void
+MotLoggerInit(void)
+{
+	MotTheLog = &xact_log;
 }

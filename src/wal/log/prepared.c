@@ -79,12 +79,6 @@ MotPreparedRedoDrop(void *redo)
 }
 
 void
-MotPreparedRedoFinish(void)
-{
-	MotGateEnterDecided();
-}
-
-void
 MotPreparedRedoFinished(void *redo)
 {
 	InDoubt    *entry = redo;
@@ -92,9 +86,7 @@ MotPreparedRedoFinished(void *redo)
 	pg_atomic_write_u32(&entry->what, MOT_DOUBT_OVER);
 	MotGateLeave();
 	MOT_FAULT("prepared-left");
-	LWLockAcquire(MotApplyLock, LW_EXCLUSIVE);
-	MotInDoubtUnlink(entry);
-	LWLockRelease(MotApplyLock);
+	MotPreparedRedoDrop(redo);
 }
 
 /* its identifier, in this memory; *keeps_reads: what it has read, too */

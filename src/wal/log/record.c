@@ -190,13 +190,13 @@ MotRecordTable(StringInfo buf, Oid dbid, Oid relid)
 }
 
 void
-MotRecordDefinition(StringInfo buf, MotOp op, const void *def, size_t len)
+MotRecordBytes(StringInfo buf, MotOp op, const void *bytes, size_t len)
 {
 	char	   *p = put_begin(buf, 1 + VARINT_MAX + len);
 
 	*p++ = (char) op;
 	p = put_varint(p, len);
-	p = put_bytes(p, def, len);
+	p = put_bytes(p, bytes, len);
 	put_end(buf, p);
 }
 
@@ -223,12 +223,16 @@ MotRecordInsert(StringInfo buf, unsigned host_bits, const void *row, size_t size
 	put_end(buf, p);
 }
 
+/* mode: of LOCK only */
 static void
-put_row(StringInfo buf, const void *key, size_t key_len,
-		unsigned old_host_bits, const void *old, size_t old_size)
+put_identity(StringInfo buf, MotOp op, int mode, const void *key, size_t key_len,
+			 unsigned old_host_bits, const void *old, size_t old_size)
 {
-	char	   *p = put_begin(buf, 3 * VARINT_MAX + (key != NULL ? key_len : old_size));
+	char	   *p = put_begin(buf, 2 + 3 * VARINT_MAX + (key != NULL ? key_len : old_size));
 
+	*p++ = (char) op;
+	if (op == MOT_OP_LOCK)
+		*p++ = (char) mode;
 	if (key != NULL)
 	{
 		Assert(key_len > 0);
@@ -245,29 +249,6 @@ put_row(StringInfo buf, const void *key, size_t key_len,
 	put_end(buf, p);
 }
 
-static void
-put_identity(StringInfo buf, MotOp op, const void *key, size_t key_len,
-			 unsigned old_host_bits, const void *old, size_t old_size)
-{
-	char	   *p = put_begin(buf, 1);
-
-	*p++ = (char) op;
-	put_end(buf, p);
-	put_row(buf, key, key_len, old_host_bits, old, old_size);
-}
-
-void
-MotRecordPrepared(StringInfo buf, const char *gid, bool keeps_reads)
-{
-	size_t		len = strlen(gid);
-	char	   *p = put_begin(buf, 1 + VARINT_MAX + len);
-
-	*p++ = keeps_reads ? MOT_OP_PREPARED_READS : MOT_OP_PREPARED;
-	p = put_varint(p, len);
-	p = put_bytes(p, gid, len);
-	put_end(buf, p);
-}
-
 bool
 MotRecordIsPrepared(const char *ops, size_t len)
 {
@@ -278,19 +259,14 @@ void
 MotRecordLock(StringInfo buf, mot_row_mode mode, const void *key, size_t key_len,
 			  unsigned old_host_bits, const void *old, size_t old_size)
 {
-	char	   *p = put_begin(buf, 2);
-
-	*p++ = MOT_OP_LOCK;
-	*p++ = (char) mode;
-	put_end(buf, p);
-	put_row(buf, key, key_len, old_host_bits, old, old_size);
+	put_identity(buf, MOT_OP_LOCK, mode, key, key_len, old_host_bits, old, old_size);
 }
 
 void
 MotRecordDelete(StringInfo buf, const void *key, size_t key_len,
 				unsigned old_host_bits, const void *old, size_t old_size)
 {
-	put_identity(buf, MOT_OP_DELETE, key, key_len, old_host_bits, old, old_size);
+	put_identity(buf, MOT_OP_DELETE, 0, key, key_len, old_host_bits, old, old_size);
 }
 
 void
@@ -300,7 +276,7 @@ MotRecordUpdate(StringInfo buf, const void *key, size_t key_len,
 {
 	char	   *p;
 
-	put_identity(buf, MOT_OP_UPDATE, key, key_len, old_host_bits, old, old_size);
+	put_identity(buf, MOT_OP_UPDATE, 0, key, key_len, old_host_bits, old, old_size);
 
 	p = put_begin(buf, 2 * VARINT_MAX);
 	p = put_varint(p, host_bits);

@@ -163,7 +163,9 @@ extern bool MotRecordNext(const char **p, const char *end, MotOpData *op, const 
 
 /* write operations (record.c); buf grows by what is appended */
 extern void MotRecordTable(StringInfo buf, Oid dbid, Oid relid);
-extern void MotRecordDefinition(StringInfo buf, MotOp op, const void *def, size_t len);
+
+/* CREATE, DEFINE: a definition; PREPARED, PREPARED_READS: the identifier */
+extern void MotRecordBytes(StringInfo buf, MotOp op, const void *bytes, size_t len);
 extern void MotRecordOid(StringInfo buf, MotOp op, Oid oid);	/* INDEX, DROP_DATABASE;
 																 * DROP with oid ignored */
 extern void MotRecordInsert(StringInfo buf, unsigned host_bits, const void *row, size_t size);
@@ -177,8 +179,6 @@ extern void MotRecordUpdate(StringInfo buf, const void *key, size_t key_len,
 							unsigned host_bits, const void *row, size_t size);
 extern void MotRecordDelete(StringInfo buf, const void *key, size_t key_len,
 							unsigned old_host_bits, const void *old, size_t old_size);
-
-extern void MotRecordPrepared(StringInfo buf, const char *gid, bool keeps_reads);
 extern void MotRecordLock(StringInfo buf, mot_row_mode mode, const void *key, size_t key_len,
 						  unsigned old_host_bits, const void *old, size_t old_size);
 
