@@ -67,8 +67,10 @@ insert_record(void)
 static void
 log_one(const RelFileLocator *storage, const MotLogicalChange *change)
 {
+	const MotLogicalRow *rows[] = {&change->before, &change->after};
 	char		head[MOT_RECORD_STORAGE_SIZE];
 	char		bytes[1 + 2 * MOT_RECORD_ROW_MAX];
+	char	   *start = bytes;
 	char	   *p = bytes;
 
 	if (unlikely(MOT_RECORD_STORAGE_SIZE + size_of(change) > RECORD_MAX))
@@ -79,21 +81,15 @@ log_one(const RelFileLocator *storage, const MotLogicalChange *change)
 						   MOT_RECORD_STORAGE_SIZE + size_of(change), RECORD_MAX)));
 	begin_record(head, storage);
 	p += MotRecordPutLogical(p, change);
-	if (change->before.data != NULL)
-	{
-		p += MotRecordPutRow(p, &change->before);
-		XLogRegisterData(bytes, p - bytes);
-		XLogRegisterData(unconstify(void *, change->before.data), change->before.size);
-	}
-	if (change->after.data != NULL)
-	{
-		char	   *start = change->before.data != NULL ? p : bytes;
-
-		p += MotRecordPutRow(p, &change->after);
-		XLogRegisterData(start, p - start);
-		XLogRegisterData(unconstify(void *, change->after.data), change->after.size);
-	}
-	else if (change->before.data == NULL)
+	for (int i = 0; i < lengthof(rows); i++)
+		if (rows[i]->data != NULL)
+		{
+			p += MotRecordPutRow(p, rows[i]);
+			XLogRegisterData(start, p - start);
+			XLogRegisterData(unconstify(void *, rows[i]->data), rows[i]->size);
+			start = p;
+		}
+	if (start == bytes)
 		XLogRegisterData(bytes, p - bytes);
 	insert_record();
 }
