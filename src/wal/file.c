@@ -137,7 +137,7 @@ MotFileRead(int fd, const char *path, void *bytes, Size len, off_t offset)
 	return done;
 }
 
-/* false: there is none */
+/* Its size, if that is asked for; false: there is none. */
 bool
 MotFileSize(const char *path, uint64 *size)
 {
@@ -149,7 +149,8 @@ MotFileSize(const char *path, uint64 *size)
 			MotFileRaise("stat file", path);
 		return false;
 	}
-	*size = st.st_size;
+	if (size != NULL)
+		*size = st.st_size;
 	return true;
 }
 

@@ -45,7 +45,7 @@
 #define MANIFEST_WORD		UINT64CONST(0x5446494e414d)
 #define MANIFEST_FORMAT		2
 #define MANIFEST_NAME		"manifest"
-#define OPEN_NAME			"open"
+#define OPEN_PATH			MOT_DIRECTORY "/open"
 #define AWAITED_PATH		MOT_DIRECTORY "/awaited"
 #define TEMPORARY			".tmp"
 #define DAMAGED				".damaged"
@@ -91,7 +91,6 @@ typedef struct Candidate
 								 * began */
 } Candidate;
 
-static void put(Output *out, const void *bytes, Size len);
 static void damaged_manifest(Input *in, const char *what) pg_attribute_noreturn();
 static void other_machine(Input *in, const char *why) pg_attribute_noreturn();
 static bool parse_name(const char *name, Candidate *candidate);
@@ -241,14 +240,10 @@ MotManifestRemoveOthers(XLogRecPtr keep_from)
 
 /* ------------------------------------------------------------- open marker */
 
-static char *const open_path = MOT_DIRECTORY "/" OPEN_NAME;
-
 bool
 MotOpenMarkerExists(void)
 {
-	uint64		size;
-
-	return MotFileSize(open_path, &size);
+	return MotFileSize(OPEN_PATH, NULL);
 }
 
 static void
@@ -264,13 +259,13 @@ set_marker(const char *path)
 void
 MotOpenMarkerSet(void)
 {
-	set_marker(open_path);
+	set_marker(OPEN_PATH);
 }
 
 void
 MotOpenMarkerClear(void)
 {
-	(void) durable_unlink(open_path, LOG);
+	(void) durable_unlink(OPEN_PATH, LOG);
 }
 
 /* --------------------------------------------------------- awaited marker */
@@ -283,9 +278,7 @@ MotOpenMarkerClear(void)
 void
 MotAwaitedMarkerSet(void)
 {
-	uint64		size;
-
-	if (MotFileSize(AWAITED_PATH, &size))
+	if (MotFileSize(AWAITED_PATH, NULL))
 		return;
 	MotDirectoryMake();
 	set_marker(AWAITED_PATH);
@@ -294,9 +287,7 @@ MotAwaitedMarkerSet(void)
 bool
 MotRowsAwaited(void)
 {
-	uint64		size;
-
-	return !mot_ignore_damaged && MotFileSize(AWAITED_PATH, &size);
+	return !mot_ignore_damaged && MotFileSize(AWAITED_PATH, NULL);
 }
 
 /* ------------------------------------------------------------------- bytes */
@@ -570,7 +561,7 @@ read_manifest(const char *dir, const Candidate *candidate, char **missing)
 			MotManifestFile *f = &m->tables[i].files[j];
 			char	   *path = MotRowFilePath(dir, f->dbid, f->relid, f->part);
 
-			if (!MotFileSize(path, &size))
+			if (!MotFileSize(path, NULL))
 			{
 				*missing = path;
 				ereport(LOG,
