@@ -245,8 +245,7 @@ extern bool MotLogReaches(XLogRecPtr end, XLogRecPtr to);
 extern void MotTrailBegin(XLogRecPtr from);
 extern void MotTrailLoaded(void);
 extern void MotTrailNote(XLogReaderState *record);
-extern bool MotTrailRead(XLogRecPtr from, XLogRecPtr to,
-						 void (*visit) (void *arg, XLogReaderState *record), void *arg);
+extern bool MotTrailRead(XLogRecPtr from, XLogRecPtr to, void (*visit) (void *arg, XLogReaderState *record));
 extern void MotTrailRemove(XLogRecPtr keep_from);
 
 /* ------------------------------------------------------------------ state.c */

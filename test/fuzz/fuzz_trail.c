@@ -42,11 +42,12 @@ CloseTransientFile(int file)
 	return 0;
 }
 
+/* what is asked for */
+static XLogRecPtr range[2];
+
 static void
 visit_it(void *arg, XLogReaderState *record)
 {
-	XLogRecPtr *range = arg;
-
 	if (record->ReadRecPtr < range[0] || record->ReadRecPtr >= range[1])
 		abort();
 	fuzz_read(XLogRecGetData(record), XLogRecGetDataLen(record));
@@ -58,11 +59,12 @@ read_it(XLogRecPtr from, XLogRecPtr to)
 	FileHeader	header;
 	Size		size;
 	char	   *bytes = read_file(START, &size, &header);
-	XLogRecPtr	range[] = {from, to};
 
+	range[0] = from;
+	range[1] = to;
 	/* a copy that ends where the bytes end */
 	bytes = memcpy(palloc(size), bytes, size);
-	read_entries(START, bytes, bytes + size, from, to, visit_it, range);
+	read_entries(START, bytes, bytes + size, from, to, visit_it);
 }
 
 int

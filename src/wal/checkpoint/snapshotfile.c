@@ -98,7 +98,6 @@ static int	nunsynced = 0;
 
 static void write_block(MotRowFileWriter *w, uint32 magic);
 static void hand_over(MotRowFileWriter *w);
-static void damaged(MotRowFileReader *r, uint64 offset, const char *what) pg_attribute_noreturn();
 
 char *
 MotRowFilePath(const char *dir, Oid dbid, Oid relid, uint32 part)
@@ -314,12 +313,6 @@ MotRowFileAbandon(MotRowFileWriter *w)
 
 /* ----------------------------------------------------------------- reading */
 
-static void
-damaged(MotRowFileReader *r, uint64 offset, const char *what)
-{
-	MotFileRaiseDamaged(r->path, offset, what);
-}
-
 MotRowFileReader *
 MotRowFileOpen(const char *dir, const MotManifestFile *file)
 {
@@ -335,9 +328,9 @@ MotRowFileOpen(const char *dir, const MotManifestFile *file)
 	if (size != file->bytes)
 		(void) CloseTransientFile(r->fd);
 	if (size < file->bytes)
-		damaged(r, size, "the file ends here");
+		MotFileRaiseDamaged(r->path, size, "the file ends here");
 	if (size > file->bytes)
-		damaged(r, file->bytes, "the file should end here");
+		MotFileRaiseDamaged(r->path, file->bytes, "the file should end here");
 #if defined(POSIX_FADV_SEQUENTIAL)
 	(void) posix_fadvise(r->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
 #endif
@@ -350,7 +343,7 @@ read_bytes(MotRowFileReader *r, void *bytes, Size len, uint64 offset)
 	Size		n = MotFileRead(r->fd, r->path, bytes, len, offset);
 
 	if (n < len)
-		damaged(r, offset + n, "the file ends here");
+		MotFileRaiseDamaged(r->path, offset + n, "the file ends here");
 }
 
 /* The next block into the buffer; false: it was the last one, and all is as it should be. */
@@ -362,14 +355,14 @@ read_block(MotRowFileReader *r)
 	uint64		left;
 
 	if (offset + sizeof(header) > r->file->bytes)
-		damaged(r, offset, "the last block is missing");
+		MotFileRaiseDamaged(r->path, offset, "the last block is missing");
 	read_bytes(r, &header, sizeof(header), offset);
 	left = r->file->bytes - offset - sizeof(header);
 	if ((header.magic != ROWS_MAGIC && header.magic != END_MAGIC) ||
 		header.dbid != r->file->dbid || header.relid != r->file->relid ||
 		header.part != r->file->part || header.block != r->block ||
 		header.length > left)
-		damaged(r, offset, "block header does not fit");
+		MotFileRaiseDamaged(r->path, offset, "block header does not fit");
 	if (header.length > r->size)
 	{
 		pfree(r->buffer);
@@ -378,7 +371,7 @@ read_block(MotRowFileReader *r)
 	}
 	read_bytes(r, r->buffer, header.length, offset + sizeof(header));
 	if (!EQ_CRC32C(block_crc(&header, r->buffer), header.crc))
-		damaged(r, offset, "checksum of a block does not match");
+		MotFileRaiseDamaged(r->path, offset, "checksum of a block does not match");
 	COMP_CRC32C(r->crc, &header, sizeof(header));
 
 	r->block++;
@@ -395,12 +388,12 @@ read_block(MotRowFileReader *r)
 		pg_crc32c	crc = r->crc;
 
 		if (header.length != sizeof(end))
-			damaged(r, offset, "block header does not fit");
+			MotFileRaiseDamaged(r->path, offset, "block header does not fit");
 		memcpy(&end, r->buffer, sizeof(end));
 		FIN_CRC32C(crc);
 		if (end.rows != r->rows || end.rows != r->file->rows || end.bytes != offset ||
 			r->offset != r->file->bytes || !EQ_CRC32C(crc, r->file->crc))
-			damaged(r, offset, "the file is not the one that the manifest names");
+			MotFileRaiseDamaged(r->path, offset, "the file is not the one that the manifest names");
 		r->at_end = true;
 		r->next = r->end;
 		return false;
@@ -417,17 +410,17 @@ MotRowFileNext(MotRowFileReader *r, unsigned *host_bits, const void **row, size_
 	while (unlikely(r->rows_left == 0))
 	{
 		if (r->next != r->end)
-			damaged(r, r->block_offset, "more bytes than rows in a block");
+			MotFileRaiseDamaged(r->path, r->block_offset, "more bytes than rows in a block");
 		if (r->at_end || !read_block(r))
 			return false;
 	}
 	if (unlikely((Size) (r->end - r->next) < ROW_HEADER))
-		damaged(r, r->block_offset, "fewer bytes than rows in a block");
+		MotFileRaiseDamaged(r->path, r->block_offset, "fewer bytes than rows in a block");
 	memcpy(&size32, r->next, sizeof(size32));
 	memcpy(&bits, r->next + sizeof(size32), sizeof(bits));
 	r->next += ROW_HEADER;
 	if (unlikely((Size) (r->end - r->next) < size32))
-		damaged(r, r->block_offset, "fewer bytes than rows in a block");
+		MotFileRaiseDamaged(r->path, r->block_offset, "fewer bytes than rows in a block");
 	*row = r->next;
 	*size = size32;
 	*host_bits = bits;

@@ -58,9 +58,8 @@ static void log_too_short(XLogRecPtr end, XLogRecPtr lsn, const char *directory)
 void
 MotLoad(XLogRecPtr from, XLogRecPtr upto, TimeLineID tli)
 {
-	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "MOT load",
-											  ALLOCSET_DEFAULT_SIZES);
-	MemoryContext oldcxt = MemoryContextSwitchTo(cxt);
+	MemoryContext cxt;
+	MemoryContext oldcxt;
 	MotManifest *m;
 	char	   *directory = NULL;
 	mot_ts		began;
@@ -70,10 +69,10 @@ MotLoad(XLogRecPtr from, XLogRecPtr upto, TimeLineID tli)
 	{
 		if (MotWalCurrentState() == MOT_WAL_REFUSED)
 			MotStateRaiseRefusal();
-		MemoryContextSwitchTo(oldcxt);
-		MemoryContextDelete(cxt);
 		return;
 	}
+	cxt = AllocSetContextCreate(CurrentMemoryContext, "MOT load", ALLOCSET_DEFAULT_SIZES);
+	oldcxt = MemoryContextSwitchTo(cxt);
 
 	began_at = GetCurrentTimestamp();
 	began = mot_engine_clock(MotEngine);
@@ -310,7 +309,7 @@ MotRecoverLog(MotManifest *m, XLogRecPtr from, XLogRecPtr upto, TimeLineID tli)
 	{
 		/* in a backup of a standby: trail.c */
 		if (!AmStartupProcess() || !ArchiveRecoveryRequested || MotLogIsHere(from, tli) ||
-			!MotTrailRead(from, upto, replay_one, NULL))
+			!MotTrailRead(from, upto, replay_one))
 			MotReadLog(from, upto, tli, replay_one, NULL);
 	}
 	PG_CATCH();

@@ -100,10 +100,8 @@ static void give_up(const char *what);
 static char *read_file(XLogRecPtr start, Size *size, FileHeader *header);
 static void tell(XLogRecPtr reached);
 static void read_entries(XLogRecPtr start, const char *bytes, const char *end, XLogRecPtr from, XLogRecPtr to,
-						 void (*visit) (void *arg, XLogReaderState *record), void *arg);
-static void visit_entry(const Entry *entry, const char *data,
-						void (*visit) (void *arg, XLogReaderState *record), void *arg);
-static void damaged_trail(XLogRecPtr start, Size offset, const char *what) pg_attribute_noreturn();
+						 void (*visit) (void *arg, XLogReaderState *record));
+static void visit_entry(const Entry *entry, const char *data, void (*visit) (void *arg, XLogReaderState *record));
 
 /* ------------------------------------------------------------------ files */
 
@@ -352,19 +350,12 @@ MotTrailNote(XLogReaderState *record)
 
 /* ----------------------------------------------------------------- reading */
 
-static void
-damaged_trail(XLogRecPtr start, Size offset, const char *what)
-{
-	MotFileRaiseDamaged(trail_path(start), offset, what);
-}
-
 /*
  * All records of [from, to), in order; false: the files do not go back as far,
  * or there are none.
  */
 bool
-MotTrailRead(XLogRecPtr from, XLogRecPtr to,
-			 void (*visit) (void *arg, XLogReaderState *record), void *arg)
+MotTrailRead(XLogRecPtr from, XLogRecPtr to, void (*visit) (void *arg, XLogReaderState *record))
 {
 	List	   *list = list_trails();
 	XLogRecPtr	previous = InvalidXLogRecPtr;
@@ -387,8 +378,8 @@ MotTrailRead(XLogRecPtr from, XLogRecPtr to,
 			break;
 		bytes = read_file(start, &size, &header);
 		if (i > first && header.previous != previous)
-			damaged_trail(start, 0, "the file before it is missing");
-		read_entries(start, bytes, bytes + size, from, to, visit, arg);
+			MotFileRaiseDamaged(trail_path(start), 0, "the file before it is missing");
+		read_entries(start, bytes, bytes + size, from, to, visit);
 		previous = start;
 		pfree(bytes);
 	}
@@ -406,12 +397,12 @@ read_file(XLogRecPtr start, Size *size, FileHeader *header)
 	*size = MotFileRead(file, path, bytes, length, 0);
 	CloseTransientFile(file);
 	if (*size < ENTRIES_OFFSET)
-		damaged_trail(start, *size, "the file ends here");
+		MotFileRaiseDamaged(path, *size, "the file ends here");
 	memcpy(header, bytes, sizeof(FileHeader));
 	if (!EQ_CRC32C(MotFileChecksum(header, offsetof(FileHeader, crc)), header->crc) || header->start != start ||
 		header->system_identifier != GetSystemIdentifier() ||
 		(header->magic & FILE_NAME) != (FILE_MAGIC & FILE_NAME))
-		damaged_trail(start, 0, "the header does not fit");
+		MotFileRaiseDamaged(path, 0, "the header does not fit");
 	if (header->magic != FILE_MAGIC)
 		MotRaiseFormat(psprintf("checkpoint file \"%s\"", path), FILE_FORMAT(header->magic), FILE_FORMAT(FILE_MAGIC));
 	return bytes;
@@ -419,7 +410,7 @@ read_file(XLogRecPtr start, Size *size, FileHeader *header)
 
 static void
 read_entries(XLogRecPtr start, const char *bytes, const char *end, XLogRecPtr from, XLogRecPtr to,
-			 void (*visit) (void *arg, XLogReaderState *record), void *arg)
+			 void (*visit) (void *arg, XLogReaderState *record))
 {
 	const char *p = bytes + ENTRIES_OFFSET;
 	XLogRecPtr	reached = start;
@@ -431,7 +422,7 @@ read_entries(XLogRecPtr start, const char *bytes, const char *end, XLogRecPtr fr
 		if (reach.told[i].upto == ~reach.told[i].inverted)
 			promised = Max(promised, reach.told[i].upto);
 	if (promised < start)
-		damaged_trail(start, REACH_OFFSET, "how far it goes cannot be told");
+		MotFileRaiseDamaged(trail_path(start), REACH_OFFSET, "how far it goes cannot be told");
 
 	for (;;)
 	{
@@ -454,10 +445,10 @@ read_entries(XLogRecPtr start, const char *bytes, const char *end, XLogRecPtr fr
 		{
 			if (reached >= promised || reached >= to)
 				return;
-			damaged_trail(start, p - bytes, "a record does not make sense");
+			MotFileRaiseDamaged(trail_path(start), p - bytes, "a record does not make sense");
 		}
 		if (entry.start >= from)
-			visit_entry(&entry, data, visit, arg);
+			visit_entry(&entry, data, visit);
 		reached = entry.end;
 		p = data + MAXALIGN(entry.len);
 	}
@@ -465,8 +456,7 @@ read_entries(XLogRecPtr start, const char *bytes, const char *end, XLogRecPtr fr
 
 /* as a reader of the log would have it */
 static void
-visit_entry(const Entry *entry, const char *data,
-			void (*visit) (void *arg, XLogReaderState *record), void *arg)
+visit_entry(const Entry *entry, const char *data, void (*visit) (void *arg, XLogReaderState *record))
 {
 	XLogReaderState reader = {0};
 	DecodedXLogRecord *record = palloc0(sizeof(DecodedXLogRecord));
@@ -482,6 +472,6 @@ visit_entry(const Entry *entry, const char *data,
 	reader.record = record;
 	reader.ReadRecPtr = entry->start;
 	reader.EndRecPtr = entry->end;
-	visit(arg, &reader);
+	visit(NULL, &reader);
 	pfree(record);
 }
