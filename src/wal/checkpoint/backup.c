@@ -137,26 +137,21 @@ note(bool running)
 static void
 see(int pid, XLogRecPtr newest)
 {
-	ListCell   *lc;
-	MemoryContext oldcxt;
-	Backup	   *backup;
+	Backup	   *new;
 
-	foreach(lc, backups)
+	foreach_ptr(Backup, backup, backups)
 	{
-		backup = lfirst(lc);
 		if (backup->pid == pid)
 		{
 			backup->seen = true;
 			return;
 		}
 	}
-	oldcxt = MemoryContextSwitchTo(TopMemoryContext);
-	backup = palloc(sizeof(Backup));
-	backup->pid = pid;
-	backup->keep_from = newest;
-	backup->seen = true;
-	backups = lappend(backups, backup);
-	MemoryContextSwitchTo(oldcxt);
+	new = MemoryContextAlloc(TopMemoryContext, sizeof(Backup));
+	new->pid = pid;
+	new->keep_from = newest;
+	new->seen = true;
+	MotWithin(TopMemoryContext, backups = lappend(backups, new));
 }
 
 XLogRecPtr
@@ -166,8 +161,8 @@ MotBackupKeepFrom(XLogRecPtr newest)
 	ListCell   *lc;
 	int			n;
 
-	foreach(lc, backups)
-		((Backup *) lfirst(lc))->seen = false;
+	foreach_ptr(Backup, backup, backups)
+		backup->seen = false;
 
 	pgstat_clear_backend_activity_snapshot();
 	n = pgstat_fetch_stat_numbackends();

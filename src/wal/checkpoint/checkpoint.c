@@ -391,14 +391,10 @@ MotCheckpointGiveWay(void)
 static bool
 is_active(void)
 {
-	MotCheckpointStat *checkpoint = MotCheckpointShared();
-	MotRecoveryStat *recovery = MotRecoveryShared();
-	bool		active;
+	MotRecoveryStat recovery;
 
-	LWLockAcquire(MotStatLock, LW_SHARED);
-	active = checkpoint->checkpoint_lsn != InvalidXLogRecPtr || recovery->records_applied > 0;
-	LWLockRelease(MotStatLock);
-	return active;
+	MotRecoveryStatGet(&recovery);
+	return newest_checkpoint() != InvalidXLogRecPtr || recovery.records_applied > 0;
 }
 
 static XLogRecPtr
@@ -479,13 +475,8 @@ static long
 one_round(void)
 {
 	MotSlotLetGo();
-	if (MotWalCurrentState() != MOT_WAL_READY)
-	{
-		/* refused, though it was loaded */
-		disarm();
-		return SLEEP_MS;
-	}
-	if (!is_active() && !MotStateIs(MOT_IS_ASKED))
+	/* refused, though it was loaded; or there is nothing to keep */
+	if (MotWalCurrentState() != MOT_WAL_READY || (!is_active() && !MotStateIs(MOT_IS_ASKED)))
 	{
 		disarm();
 		return SLEEP_MS;
