@@ -140,7 +140,6 @@ extern const char *MotRecordOpen(XLogReaderState *record, MotRecordHeader *heade
 
 /* transactions that are committed go there, and no further; NULL: they are applied */
 extern void (*MotReplayInto) (const char *ops, size_t len, XLogRecPtr lsn);
-extern void MotReplayDecided(void);
 extern void MotReplayEnd(void); /* end of recovery: settle what is in doubt,
 								 * forget streams */
 

@@ -464,12 +464,13 @@ let_in(List *databases)
 	list_free(databases);
 }
 
-/* Replay is over. */
+/* Replay is over: there is no more log, so what is still in doubt will never be committed. */
 static void
 decide(XLogReaderState *record)
 {
 	LWLockAcquire(MotApplyLock, LW_EXCLUSIVE);
-	MotReplayDecided();
+	MotReplayForget();
+	MotInDoubtSettle(true);
 	LWLockRelease(MotApplyLock);
 }
 
@@ -680,20 +681,13 @@ MotReplayCommitted(const char *ops, size_t len, XLogRecPtr lsn, TransactionId xi
 	return MotApply(ops, len, lsn, xid);
 }
 
-/* With MotApplyLock: there is no more log, so what is still in doubt will never be committed. */
-void
-MotReplayDecided(void)
-{
-	MotReplayForget();
-	MotInDoubtSettle(true);
-}
-
 /* Whoever is let in can write. */
 void
 MotReplayEnd(void)
 {
 	LWLockAcquire(MotApplyLock, LW_EXCLUSIVE);
-	MotReplayDecided();
+	MotReplayForget();
+	MotInDoubtSettle(true);
 	MotTargetsEnd(MotSession());
 	/* older versions that a standby's readers see: see relation/ranked.h */
 	mot_engine_leave_behind(MotEngine);
@@ -766,11 +760,9 @@ required_stream(XLogReaderState *record, XLogRecPtr start)
 static Stream *
 begin_stream(XLogRecPtr start)
 {
-	MemoryContext oldcxt = MemoryContextSwitchTo(TopMemoryContext);
-	Stream	   *stream = palloc0(sizeof(Stream));
+	Stream	   *stream = MemoryContextAllocZero(TopMemoryContext, sizeof(Stream));
 
-	stream->path = MotSpillPath("%08X%08X.pieces", LSN_FORMAT_ARGS(start));
-	MemoryContextSwitchTo(oldcxt);
+	MotWithin(TopMemoryContext, stream->path = MotSpillPath("%08X%08X.pieces", LSN_FORMAT_ARGS(start)));
 	stream->start = start;
 	stream->next = streams;
 	streams = stream;
