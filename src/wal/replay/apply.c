@@ -389,10 +389,10 @@ find_row_again(const MotOpData *op, mot_row **row, const mot_version **version)
 		return MotRedoFind(&redo, op, row, version) &&
 			check(mot_row_lock(redo.session, &redo.view, redo.target->table, *row, *version, mode_of(op), version));
 	MotContentPrepare(redo.session, redo.target);
-	if (!MotContentChoose(redo.session, &redo.view, redo.target, op, choose_row, &choice, row))
+	if (!MotContentChoose(redo.session, &redo.view, redo.target, op, choose_row, &choice, row, version))
 	{
 		choice.held = !choice.held;
-		if (!MotContentChoose(redo.session, &redo.view, redo.target, op, choose_row, &choice, row))
+		if (!MotContentChoose(redo.session, &redo.view, redo.target, op, choose_row, &choice, row, version))
 			return MotRedoMisfit(&redo, "a row is not there");
 	}
 	*version = newest;
@@ -419,7 +419,7 @@ apply_insert(const MotOpData *op)
 	mot_row    *row;
 	void	   *data;
 
-	if (!MotRedoCheckRow(&redo, op) ||
+	if (!MotRedoCheckRow(&redo, op->host_bits, op->bytes, op->len) ||
 		!check(mot_row_insert(redo.session, redo.target->table, 0, op->host_bits, op->len,
 							  &row, &data)))
 		return;
@@ -808,8 +808,8 @@ MotApplyDropGivenUp(void)
 static void
 note_target(MotTarget *target)
 {
-	if (target->table != NULL || target->wanted)
-		MotRoomNote(&target->key, target->table, target->created || target->table == NULL);
+	if (target->created || (target->table == NULL && target->wanted))
+		MotRoomNote(&target->key, target->table);
 }
 
 /* What was made for it and nobody has seen goes. */

@@ -134,7 +134,7 @@ extern bool MotRedoCheck(MotRedo *redo, mot_status status);
 extern bool MotRedoClashes(MotRedo *redo);	/* is that what has been raised? */
 extern bool MotRedoFind(MotRedo *redo, const MotOpData *op, mot_row **row, const mot_version **version);
 extern bool MotRedoIsWhole(const MotTarget *target, unsigned host_bits, const char *row, size_t len);
-extern bool MotRedoCheckRow(MotRedo *redo, const MotOpData *op);
+extern bool MotRedoCheckRow(MotRedo *redo, unsigned host_bits, const void *row, size_t len);
 extern bool MotRedoLoad(MotRedo *redo, unsigned host_bits, const void *bytes, size_t len);
 extern bool MotRedoPatch(MotRedo *redo, const MotOpData *op, unsigned old_host_bits,
 						 const void *old_bytes, size_t old_size);
@@ -144,8 +144,8 @@ extern MotDefinition *MotRedoDefine(MotRedo *redo, const MotOpData *op);
 /* ------------------------------------------------------------------- room.c */
 extern void MotRoomBefore(void);	/* a transaction */
 extern void MotRoomTry(void);	/* it begins, for the first time or again */
-extern void MotRoomNote(const MotTargetKey *key, mot_table *table, bool made);	/* and is about to be
-																				 * undone */
+extern void MotRoomNote(const MotTargetKey *key, mot_table *table); /* made by it, and about
+																	 * to be undone */
 extern void MotRoomClash(const MotTarget *target);	/* ... for this table is
 													 * to be had with plain
 													 * keys */
@@ -168,7 +168,7 @@ extern bool MotContentFind(mot_session *session, const mot_view *view, MotTarget
 
 extern bool MotContentChoose(mot_session *session, const mot_view *view, MotTarget *target, const MotOpData *op,
 							 bool (*fits) (void *arg, mot_row *row, const mot_version *version), void *arg,
-							 mot_row **row);
+							 mot_row **row, const mot_version **version);
 
 /* a row has this content now, or no longer */
 extern void MotContentAdd(mot_session *session, MotTarget *target, mot_row *row,

@@ -276,27 +276,28 @@ insert(MotContentMap *map, uint64 number, uint64 hash)
 }
 
 static bool
-is_this(const MotTarget *target, const mot_version *version,
-		unsigned host_bits, const void *old, size_t size)
+is_this(const MotTarget *target, const mot_version *version, const MotOpData *op)
 {
-	return mot_version_host_bits(version) == host_bits &&
-		MotDefinitionRowSize(target->def, version) == size &&
-		memcmp(mot_version_data(version), old, size) == 0;
+	return mot_version_host_bits(version) == op->old_host_bits &&
+		MotDefinitionRowSize(target->def, version) == op->old_len &&
+		memcmp(mot_version_data(version), op->old_bytes, op->old_len) == 0;
 }
 
-/* Any row with this content that "fits" (NULL: any at all). */
-static bool
-find_content(mot_session *session, const mot_view *view, MotTarget *target,
-			 unsigned host_bits, const void *old, size_t size,
-			 bool (*fits) (void *arg, mot_row *row, const mot_version *version), void *arg,
-			 mot_row **row, const mot_version **version)
+/*
+ * Any row with this content that "fits" (NULL: any at all); for prepared transactions, which have
+ * rows while others are looked for.
+ */
+bool
+MotContentChoose(mot_session *session, const mot_view *view, MotTarget *target, const MotOpData *op,
+				 bool (*fits) (void *arg, mot_row *row, const mot_version *version), void *arg,
+				 mot_row **row, const mot_version **version)
 {
 	MotContentMap *map = target->content.map;
 	mot_scan	scan;
 
 	if (map != NULL)
 	{
-		uint64		hash = content_hash(host_bits, old, size);
+		uint64		hash = content_hash(op->old_host_bits, op->old_bytes, op->old_len);
 		uint32		next = map->heads[hash & (map->buckets - 1)];
 
 		while (next != 0)
@@ -310,7 +311,7 @@ find_content(mot_session *session, const mot_view *view, MotTarget *target,
 			if (*row == NULL)
 				continue;
 			*version = mot_row_visible(session, view, target->table, *row);
-			if (*version != NULL && is_this(target, *version, host_bits, old, size) &&
+			if (*version != NULL && is_this(target, *version, op) &&
 				(fits == NULL || fits(arg, *row, *version)))
 				return true;
 		}
@@ -319,22 +320,10 @@ find_content(mot_session *session, const mot_view *view, MotTarget *target,
 
 	mot_scan_begin(session, &scan, target->table, view);
 	while (mot_scan_next(session, &scan, row, version))
-		if (is_this(target, *version, host_bits, old, size) &&
+		if (is_this(target, *version, op) &&
 			(fits == NULL || fits(arg, *row, *version)))
 			return true;
 	return false;
-}
-
-/* For prepared transactions, which have rows while others are looked for. */
-bool
-MotContentChoose(mot_session *session, const mot_view *view, MotTarget *target, const MotOpData *op,
-				 bool (*fits) (void *arg, mot_row *row, const mot_version *version), void *arg,
-				 mot_row **row)
-{
-	const mot_version *version;
-
-	return find_content(session, view, target, op->old_host_bits, op->old_bytes, op->old_len,
-						fits, arg, row, &version);
 }
 
 /* bytes before the tail */
@@ -394,7 +383,7 @@ MotContentFind(mot_session *session, const mot_view *view, MotTarget *target, co
 	size_t		least = SIZE_MAX;
 
 	*amended = false;
-	if (find_content(session, view, target, op->old_host_bits, op->old_bytes, op->old_len, NULL, NULL, row, version))
+	if (MotContentChoose(session, view, target, op, NULL, NULL, row, version))
 		return true;
 	*amended = true;
 	/* (a copy: aligned) */

@@ -244,16 +244,10 @@ MotRedoIsWhole(const MotTarget *target, unsigned host_bits, const char *row, siz
 	return true;
 }
 
-static bool
-check_row(MotRedo *redo, unsigned host_bits, const void *row, size_t len)
+bool
+MotRedoCheckRow(MotRedo *redo, unsigned host_bits, const void *row, size_t len)
 {
 	return likely(MotRedoIsWhole(redo->target, host_bits, row, len)) || MotRedoMisfit(redo, "a row is not whole");
-}
-
-bool
-MotRedoCheckRow(MotRedo *redo, const MotOpData *op)
-{
-	return check_row(redo, op->host_bits, op->bytes, op->len);
 }
 
 /*
@@ -264,11 +258,13 @@ MotRedoFind(MotRedo *redo, const MotOpData *op, mot_row **row, const mot_version
 {
 	MotTarget  *target = redo->target;
 	int			identity = target->def->identity;
+	const void *key = op->key;
+	size_t		len = op->key_len;
 
 	redo->amended = false;
 	if (op->key == NULL)
 	{
-		if (!check_row(redo, op->old_host_bits, op->old_bytes, op->old_len))
+		if (!MotRedoCheckRow(redo, op->old_host_bits, op->old_bytes, op->old_len))
 			return false;
 		MotContentPrepare(redo->session, target);
 		return MotContentFind(redo->session, &redo->view, target, op, row, version, &redo->amended) ||
@@ -280,11 +276,11 @@ MotRedoFind(MotRedo *redo, const MotOpData *op, mot_row **row, const mot_version
 	{
 		if (!MotKeyFromPlain(target->def->indexes[identity].key, (const uint8 *) op->key, op->key_len, &target->old_key))
 			return MotRedoMisfit(redo, "a row's name is no key");
-		return MotRedoCheck(redo, mot_index_get(redo->session, &redo->view, &target->indexes[identity].handle,
-												target->old_key.data, target->old_key.len, row, version));
+		key = target->old_key.data;
+		len = target->old_key.len;
 	}
 	return MotRedoCheck(redo, mot_index_get(redo->session, &redo->view, &target->indexes[identity].handle,
-											op->key, op->key_len, row, version));
+											key, len, row, version));
 }
 
 /* A row that nobody sees yet, and its keys. */
@@ -296,7 +292,7 @@ MotRedoLoad(MotRedo *redo, unsigned host_bits, const void *bytes, size_t len)
 	mot_row    *other;
 	void	   *data;
 
-	if (!check_row(redo, host_bits, bytes, len) ||
+	if (!MotRedoCheckRow(redo, host_bits, bytes, len) ||
 		!MotRedoCheck(redo, mot_load_row(redo->session, target->table, host_bits, len, &row, &data)))
 		return false;
 	memcpy(data, bytes, len);
@@ -335,7 +331,7 @@ MotRedoPatch(MotRedo *redo, const MotOpData *op, unsigned old_host_bits, const v
 	if (!(redo->amended ? MotRecordPatch(op, op->old_bytes, op->old_len, redo->row) :
 		  MotRecordPatch(op, old_bytes, old_size, redo->row)))
 		return MotRedoMisfit(redo, "a changed row does not go together with the row that is there");
-	if (!check_row(redo, op->host_bits, redo->row, op->new_len))
+	if (!MotRedoCheckRow(redo, op->host_bits, redo->row, op->new_len))
 		return false;
 	if (target->nindexes > 0)
 	{

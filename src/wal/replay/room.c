@@ -68,7 +68,7 @@ static int	naps = 0;
 static uint64 least_bytes = LEAST_BYTES;
 
 /*
- * of a transaction that found no room: the tables that it has come to, and those that it is not to
+ * of a transaction that found no room: the tables that it has made, and those that it is not to
  * make
  */
 typedef struct Noted
@@ -109,7 +109,7 @@ MotRoomTry(void)
 }
 
 void
-MotRoomNote(const MotTargetKey *key, mot_table *table, bool made)
+MotRoomNote(const MotTargetKey *key, mot_table *table)
 {
 	mot_table_stat stat;
 
@@ -124,7 +124,7 @@ MotRoomNote(const MotTargetKey *key, mot_table *table, bool made)
 		mot_table_stats(table, &stat);
 	noted[nnoted].key = *key;
 	noted[nnoted].bytes = stat.row_bytes + stat.index_bytes;
-	noted[nnoted].made = made;
+	noted[nnoted].made = true;
 	nnoted++;
 }
 
@@ -403,8 +403,7 @@ leave_out(void)
 		all[i].made = false;
 	}
 	for (int i = 0; i < nnoted; i++)
-		if (noted[i].made)
-			all[n++] = noted[i];
+		all[n++] = noted[i];
 	if (!leave_out_largest(all, n))
 		MotApplyRaiseMemory(MOT_NO_MEMORY, InvalidXLogRecPtr, NULL);
 	pfree(all);
