@@ -307,7 +307,7 @@ close_file(MotSpoolReader *reader, bool remove)
 
 /* The next one of those that may be read; it is good until MotSpoolDone.  false: there is none. */
 bool
-MotSpoolNext(MotSpoolReader *reader, const char **ops, size_t *len, XLogRecPtr *lsn, TransactionId *xid)
+MotSpoolNext(MotSpoolReader *reader)
 {
 	Entry		entry;
 
@@ -337,22 +337,12 @@ MotSpoolNext(MotSpoolReader *reader, const char **ops, size_t *len, XLogRecPtr *
 		reader->used = 0;
 	}
 
-	*len = entry.len;
-	*lsn = entry.lsn;
-	*xid = entry.xid;
-	if (entry.in_file)
-	{
-		reader->own = own_path(entry.lsn);
-		*ops = MotSpillMap(reader->own, entry.len);
-		reader->own_ops = *ops;
-	}
-	else
-	{
-		reader->own = NULL;
-		*ops = reader->map + reader->used + ENTRY_SIZE;
-	}
-	reader->size = ENTRY_SIZE + (entry.in_file ? 0 : MAXALIGN(entry.len));
 	reader->len = entry.len;
+	reader->lsn = entry.lsn;
+	reader->xid = entry.xid;
+	reader->own = entry.in_file ? own_path(entry.lsn) : NULL;
+	reader->ops = entry.in_file ? MotSpillMap(reader->own, entry.len) : reader->map + reader->used + ENTRY_SIZE;
+	reader->size = ENTRY_SIZE + (entry.in_file ? 0 : MAXALIGN(entry.len));
 	return true;
 }
 
@@ -362,7 +352,7 @@ MotSpoolDone(MotSpoolReader *reader)
 {
 	if (reader->own != NULL)
 	{
-		MotSpillUnmap(reader->own_ops, reader->len);
+		MotSpillUnmap(reader->ops, reader->len);
 		MotFileRemove(reader->own);
 		pfree(reader->own);
 	}

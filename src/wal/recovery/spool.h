@@ -20,9 +20,11 @@ typedef struct MotSpoolReader
 	uint64		to_used;
 	char	   *map;
 	char	   *own;			/* the current one's file, if it has one */
-	const void *own_ops;
 	Size		size;			/* of the current one, in the spool */
-	Size		len;
+	const char *ops;			/* ... and what it is */
+	size_t		len;
+	XLogRecPtr	lsn;
+	TransactionId xid;
 } MotSpoolReader;
 
 extern bool MotSpooling(void);	/* what is committed goes there */
@@ -37,8 +39,7 @@ extern void MotSpoolForget(void);
 
 extern void MotSpoolReadBegin(MotSpoolReader *reader);
 extern uint64 MotSpoolReadable(MotSpoolReader *reader);
-extern bool MotSpoolNext(MotSpoolReader *reader, const char **ops, size_t *len, XLogRecPtr *lsn,
-						 TransactionId *xid);
+extern bool MotSpoolNext(MotSpoolReader *reader);
 extern void MotSpoolDone(MotSpoolReader *reader);
 extern void MotSpoolReadEnd(MotSpoolReader *reader);
 

@@ -361,12 +361,7 @@ apply_spool(mot_ts began)
 static void
 apply_readable(MotSpoolReader *reader, bool locked)
 {
-	const char *ops;
-	size_t		len;
-	XLogRecPtr	lsn;
-	TransactionId xid;
-
-	while (MotSpoolNext(reader, &ops, &len, &lsn, &xid))
+	while (MotSpoolNext(reader))
 	{
 		if (AmStartupProcess())
 			ProcessStartupProcInterrupts();
@@ -378,7 +373,7 @@ apply_readable(MotSpoolReader *reader, bool locked)
 		MOT_FAULT("standby-apply");
 		if (!locked)
 			MotCheckpointGiveWay();
-		while (!MotApply(ops, len, lsn, xid))
+		while (!MotApply(reader->ops, reader->len, reader->lsn, reader->xid))
 			MotApplyMakeRoom(locked);
 		MotSpoolDone(reader);
 	}
