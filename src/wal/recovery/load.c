@@ -76,13 +76,12 @@ static bool look(void *arg);
 static int	take_item(LoadShared *shared);
 static int	take_of(LoadShared *shared, uint32 number);
 static void note_asked(LoadShared *shared);
-static void load_item(LoadShared *shared, LoadItem *item, Loader *loader);
+static void load_item(LoadShared *shared, int i, Loader *loader);
 static void load_rows(LoadShared *shared, LoadItem *item, Loader *loader);
 static void prepare_loader(Loader *loader, LoadShared *shared, uint32 number);
 static void load_index(LoadShared *shared, LoadItem *item, Loader *loader);
 static bool look_at_work(void *arg);
 static void rows_loaded(LoadShared *shared, LoadTable *table);
-static void load_one(LoadShared *shared, int i, Loader *loader);
 static void table_loaded(LoadShared *shared, LoadTable *table);
 static void report_progress(LoadShared *shared);
 static void ignore_broken(LoadShared *shared);
@@ -329,7 +328,7 @@ lead_load(Lead *lead)
 		if ((i = next_to_finish(lead)) >= 0)
 			finish_table(lead, i);
 		else if ((i = take_item(shared)) >= 0)
-			load_one(shared, i, &loader);
+			load_item(shared, i, &loader);
 		else if (MotHelpersDone(&shared->base) && pg_atomic_read_u32(&shared->waiting) == lead->nfinished)
 			break;
 		else if (!MotHelpersDone(&shared->base) && pg_atomic_read_u32(&shared->base.running) == 0)
@@ -525,18 +524,10 @@ MotLoadItems(MotHelpersShared *base)
 	mot_session_use_reserve(MotSession(), true);
 	while ((i = take_item(shared)) >= 0 || (i == ITEM_LATER && helper_waits(shared)))
 		if (i >= 0)
-			load_one(shared, i, &loader);
+			load_item(shared, i, &loader);
 	mot_session_use_reserve(MotSession(), false);
 	if (loader.cxt != NULL)
 		MemoryContextDelete(loader.cxt);
-}
-
-static void
-load_one(LoadShared *shared, int i, Loader *loader)
-{
-	load_item(shared, SHARED_ITEM(shared, i), loader);
-	if (!MotHelpersStop(&shared->base))
-		MotHelpersItemDone(&shared->base);
 }
 
 /*
@@ -628,8 +619,9 @@ note_asked(LoadShared *shared)
 }
 
 static void
-load_item(LoadShared *shared, LoadItem *item, Loader *loader)
+load_item(LoadShared *shared, int i, Loader *loader)
 {
+	LoadItem   *item = SHARED_ITEM(shared, i);
 	LoadTable  *table = SHARED_TABLE(shared, item->table);
 	MemoryContext oldcxt = CurrentMemoryContext;
 
@@ -693,6 +685,7 @@ load_item(LoadShared *shared, LoadItem *item, Loader *loader)
 		if (!table->log_follows)
 			MotLoadEnd(shared, item->table);
 	}
+	MotHelpersItemDone(&shared->base);
 }
 
 /* That was its last file.  The leader sees to it, whole or not, if there is log. */

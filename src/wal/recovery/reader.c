@@ -57,7 +57,6 @@ typedef struct LogFile
 static int	read_page(XLogReaderState *reader, XLogRecPtr page, int wanted,
 					  XLogRecPtr target, char *buffer);
 static void open_segment(LogFile *log, XLogSegNo segno);
-static int	open_file(const char *path);
 static void close_segment(LogFile *log);
 static List *history_of(TimeLineID tli);
 static void read_records(LogFile *log, XLogReaderState *reader, XLogRecPtr from,
@@ -237,7 +236,9 @@ open_segment(LogFile *log, XLogSegNo segno)
 			else if (!RestoreArchivedFile(path, name, RESTORED_NAME, wal_segment_size, false))
 				continue;
 
-			log->fd = open_file(path);
+			log->fd = BasicOpenFile(path, O_RDONLY | PG_BINARY);
+			if (log->fd < 0 && errno != ENOENT)
+				MotFileRaise("open file", path);
 			if (source == 1)
 				(void) unlink(path);
 			if (log->fd >= 0)
@@ -272,16 +273,6 @@ MotLogIsHere(XLogRecPtr at, TimeLineID tli)
 			return true;
 	}
 	return false;
-}
-
-static int
-open_file(const char *path)
-{
-	int			fd = BasicOpenFile(path, O_RDONLY | PG_BINARY);
-
-	if (fd < 0 && errno != ENOENT)
-		MotFileRaise("open file", path);
-	return fd;
 }
 
 static void
