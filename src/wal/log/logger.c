@@ -111,6 +111,14 @@ static void write_piece(const char *prefix, int prefix_len, const char *ops, int
 static void drop_front(int n);
 static void forget_transaction(void);
 
+/* The statement puts an operation into the buffer. */
+#define OPERATION(statement) \
+	do { \
+		int			begin_ = buffer.len; \
+		statement; \
+		operation_done(begin_); \
+	} while (0)
+
 /* -------------------------------------------------------- the steps of a commit */
 
 static void
@@ -166,15 +174,12 @@ logger_keep(mot_session *session, const char *gid, bool keeps_reads)
 {
 	TransactionId xid = GetTopTransactionId();
 	void	   *copy;
-	int			begin;
 
 	if (unlikely(row_cxt == NULL))
 		make_memory();
 	resetStringInfo(&buffer);
 	logging.keeps = true;
-	begin = buffer.len;
-	MotRecordBytes(&buffer, keeps_reads ? MOT_OP_PREPARED_READS : MOT_OP_PREPARED, gid, strlen(gid));
-	operation_done(begin);
+	OPERATION(MotRecordBytes(&buffer, keeps_reads ? MOT_OP_PREPARED_READS : MOT_OP_PREPARED, gid, strlen(gid)));
 	logging.changes = MotStorageChanges();
 	if (unlikely(logging.changes != NIL))
 		log_storage(session);
@@ -286,20 +291,13 @@ make_memory(void)
 static void
 log_storage(mot_session *session)
 {
-	int			begin;
-
 	foreach_ptr(MotStorageChange, change, logging.changes)
 	{
 		if (!change->dropped)
 			continue;
 		if (!change->database)
 			name_table(change->dbid, change->relid);
-		begin = buffer.len;
-		if (change->database)
-			MotRecordOid(&buffer, MOT_OP_DROP_DATABASE, change->dbid);
-		else
-			MotRecordOid(&buffer, MOT_OP_DROP, InvalidOid);
-		operation_done(begin);
+		OPERATION(MotRecordOid(&buffer, change->database ? MOT_OP_DROP_DATABASE : MOT_OP_DROP, change->dbid));
 	}
 
 	foreach_ptr(MotStorageChange, change, logging.changes)
@@ -313,9 +311,7 @@ log_storage(mot_session *session)
 		if (change->dropped || change->created)
 			continue;
 		name_table(change->dbid, change->relid);
-		begin = buffer.len;
-		MotRecordBytes(&buffer, MOT_OP_DEFINE, change->definition, change->definition_len);
-		operation_done(begin);
+		OPERATION(MotRecordBytes(&buffer, MOT_OP_DEFINE, change->definition, change->definition_len));
 	}
 }
 
@@ -329,12 +325,9 @@ log_whole(mot_session *session, const MotStorageChange *change)
 	mot_build	build;
 	mot_row    *row;
 	const mot_version *version;
-	int			begin;
 
 	name_table(change->dbid, change->relid);
-	begin = buffer.len;
-	MotRecordBytes(&buffer, MOT_OP_CREATE, change->definition, change->definition_len);
-	operation_done(begin);
+	OPERATION(MotRecordBytes(&buffer, MOT_OP_CREATE, change->definition, change->definition_len));
 
 	/*
 	 * versions stay while we look; an error ends the transaction, and its
@@ -343,12 +336,8 @@ log_whole(mot_session *session, const MotStorageChange *change)
 	(void) mot_snapshot_take(session);
 	mot_build_rows(session, &build, change->table, NULL);
 	while (!def->unlogged && mot_build_next(&build, &row, &version))
-	{
-		begin = buffer.len;
-		MotRecordInsert(&buffer, mot_version_host_bits(version), mot_version_data(version),
-						MotDefinitionRowSize(def, version));
-		operation_done(begin);
-	}
+		OPERATION(MotRecordInsert(&buffer, mot_version_host_bits(version), mot_version_data(version),
+								  MotDefinitionRowSize(def, version)));
 	mot_snapshot_hold(session, held);
 	MotDefinitionFree(def);
 }
@@ -362,12 +351,8 @@ log_new_indexes(void)
 			continue;
 		foreach_oid(oid, change->new_indexes)
 		{
-			int			begin;
-
 			name_table(change->dbid, change->relid);
-			begin = buffer.len;
-			MotRecordOid(&buffer, MOT_OP_INDEX, oid);
-			operation_done(begin);
+			OPERATION(MotRecordOid(&buffer, MOT_OP_INDEX, oid));
 		}
 	}
 }
@@ -419,19 +404,15 @@ log_locks(mot_session *session)
 	{
 		const void *key;
 		size_t		key_len;
-		int			begin;
 
 		if (lock.table != logging.table)
 			select_table(lock.table);
 		if (logging.passed_over)
 			continue;
-		begin = buffer.len;
 		key = identity_key(lock.version, &key_len);
-
-		MotRecordLock(&buffer, lock.mode, key, key_len,
-					  mot_version_host_bits(lock.version), mot_version_data(lock.version),
-					  key != NULL ? 0 : MotDefinitionRowSize(logging.def, lock.version));
-		operation_done(begin);
+		OPERATION(MotRecordLock(&buffer, lock.mode, key, key_len,
+								mot_version_host_bits(lock.version), mot_version_data(lock.version),
+								key != NULL ? 0 : MotDefinitionRowSize(logging.def, lock.version)));
 	}
 	mot_snapshot_hold(session, held);
 	MemoryContextSwitchTo(oldcxt);
@@ -542,12 +523,9 @@ logger_amend(mot_session *session, mot_table *table, mot_row *row, const mot_ver
 static void
 name_table(Oid dbid, Oid relid)
 {
-	int			begin = buffer.len;
-
 	if (logging.dbid == dbid && logging.relid == relid)
 		return;
-	MotRecordTable(&buffer, dbid, relid);
-	operation_done(begin);
+	OPERATION(MotRecordTable(&buffer, dbid, relid));
 	logging.dbid = dbid;
 	logging.relid = relid;
 }
