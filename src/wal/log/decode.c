@@ -57,12 +57,6 @@ begin_record(char *head, const RelFileLocator *storage)
 	XLogRegisterData(head, MotRecordPutStorage(head, storage));
 }
 
-static void
-insert_record(void)
-{
-	(void) XLogInsert(mot_resource_manager_id, MOT_XLOG_CHANGES);
-}
-
 /* one, whose rows are taken from where they are */
 static void
 log_one(const RelFileLocator *storage, const MotLogicalChange *change)
@@ -91,7 +85,7 @@ log_one(const RelFileLocator *storage, const MotLogicalChange *change)
 		}
 	if (start == bytes)
 		XLogRegisterData(bytes, p - bytes);
-	insert_record();
+	(void) XLogInsert(mot_resource_manager_id, MOT_XLOG_CHANGES);
 }
 
 static void
@@ -118,7 +112,7 @@ log_together(const RelFileLocator *storage, StringInfo buf)
 		return;
 	begin_record(head, storage);
 	XLogRegisterData(buf->data, buf->len);
-	insert_record();
+	(void) XLogInsert(mot_resource_manager_id, MOT_XLOG_CHANGES);
 	resetStringInfo(buf);
 }
 
