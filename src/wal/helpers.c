@@ -44,7 +44,6 @@ static bool check_workers(char **newval, void **extra, GucSource source);
 static void assign_load_workers(const char *newval, void *extra);
 static void assign_checkpoint_workers(const char *newval, void *extra);
 
-static void run_job(MotHelpersShared *shared);
 static void helper_ended(int code, Datum arg);
 
 /* ---------------------------------------------------------------- settings */
@@ -262,9 +261,18 @@ MotHelperMain(Datum arg)
 	MemoryContextSwitchTo(cxt);
 	PG_TRY();
 	{
+		mot_session *session;
+
 		if (shared->gently)
 			MotPaceLowerPriority();
-		run_job(shared);
+		session = MotSession();
+		(void) mot_snapshot_take(session);
+		if (shared->job == MOT_JOB_WRITE)
+			MotWriteItems(shared);
+		else
+			MotLoadItems(shared);
+		mot_snapshot_hold(session, MOT_TS_NONE);
+		mot_session_flush(session);
 	}
 	PG_CATCH();
 	{
@@ -272,20 +280,6 @@ MotHelperMain(Datum arg)
 	}
 	PG_END_TRY();
 	proc_exit(0);
-}
-
-static void
-run_job(MotHelpersShared *shared)
-{
-	mot_session *session = MotSession();
-
-	(void) mot_snapshot_take(session);
-	if (shared->job == MOT_JOB_WRITE)
-		MotWriteItems(shared);
-	else
-		MotLoadItems(shared);
-	mot_snapshot_hold(session, MOT_TS_NONE);
-	mot_session_flush(session);
 }
 
 static void

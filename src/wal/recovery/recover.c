@@ -53,7 +53,6 @@ static XLogRecPtr reached = InvalidXLogRecPtr;
 
 static void load_newest(MotManifest *m, const char *directory, XLogRecPtr from, XLogRecPtr upto,
 						TimeLineID tli);
-static void log_too_short(XLogRecPtr end, XLogRecPtr lsn, const char *directory);
 
 void
 MotLoad(XLogRecPtr from, XLogRecPtr upto, TimeLineID tli)
@@ -351,25 +350,12 @@ MotLoadCheckEnd(XLogRecPtr end)
 	MotRecoveryStat *stat = MotRecoveryShared();
 	MotCheckpointStat *checkpoint = MotCheckpointShared();
 	XLogRecPtr	lsn = stat->checkpoint_lsn;
+	char	   *message;
 
 	if (lsn == InvalidXLogRecPtr || MotLogReaches(end, lsn))
 		return;
-	log_too_short(end, lsn, loaded_directory);
-
-	MotDirectoryPutAside(loaded_directory, ERROR);
-	MotStateSet(MOT_IS_COMPLETE, false);
-	LWLockAcquire(MotStatLock, LW_EXCLUSIVE);
-	stat->checkpoint_lsn = InvalidXLogRecPtr;
-	memset(checkpoint, 0, sizeof(*checkpoint));
-	LWLockRelease(MotStatLock);
-}
-
-static void
-log_too_short(XLogRecPtr end, XLogRecPtr lsn, const char *directory)
-{
-	char	   *message = psprintf("log ends at %X/%X, before checkpoint \"%s\" of memory-optimized tables at %X/%X",
-								   LSN_FORMAT_ARGS(end), directory, LSN_FORMAT_ARGS(lsn));
-
+	message = psprintf("log ends at %X/%X, before checkpoint \"%s\" of memory-optimized tables at %X/%X",
+					   LSN_FORMAT_ARGS(end), loaded_directory, LSN_FORMAT_ARGS(lsn));
 	ereport(mot_ignore_damaged ? WARNING : ERROR,
 			(errcode(ERRCODE_DATA_CORRUPTED),
 			 errmsg("%s", message),
@@ -378,6 +364,12 @@ log_too_short(XLogRecPtr end, XLogRecPtr lsn, const char *directory)
 			 errdetail("The log is damaged or incomplete where it ends."),
 			 errhint("Restore the log from the archive, or the server from a backup; mot.ignore_damaged starts it without the tables.")));
 	MotLoadGiveUp(message);
+	MotDirectoryPutAside(loaded_directory, ERROR);
+	MotStateSet(MOT_IS_COMPLETE, false);
+	LWLockAcquire(MotStatLock, LW_EXCLUSIVE);
+	stat->checkpoint_lsn = InvalidXLogRecPtr;
+	memset(checkpoint, 0, sizeof(*checkpoint));
+	LWLockRelease(MotStatLock);
 }
 
 /* The log has a gap: every table may lack changes. */

@@ -76,7 +76,6 @@ struct MotSorted
 static MotSorted *sorting = NULL;
 
 static void sort_transaction(const char *ops, size_t len, XLogRecPtr lsn);
-static void sort_in_doubt(const MotManifestInDoubt *doubt);
 static void sort_one(void *arg, XLogReaderState *record);
 static MotSortedPart *get_part(MotSorted *sorted, Oid dbid, Oid relid);
 static void forget(MotSorted *sorted, MotSortedPart *part);
@@ -113,7 +112,22 @@ MotSortLog(const MotManifest *m, XLogRecPtr from, XLogRecPtr upto, TimeLineID tl
 	PG_TRY();
 	{
 		for (int i = 0; i < m->nindoubt; i++)
-			sort_in_doubt(&m->indoubt[i]);
+		{
+			const MotManifestInDoubt *doubt = &m->indoubt[i];
+
+			/*
+			 * (one that is prepared may be committed at any time; then it is
+			 * applied when all tables are there)
+			 */
+			if (TransactionIdDidCommit(doubt->xid))
+				sort_transaction(doubt->ops, doubt->len, doubt->lsn);
+			else if (MotRecordIsPrepared(doubt->ops, doubt->len))
+			{
+				LWLockAcquire(MotApplyLock, LW_EXCLUSIVE);
+				MotInDoubtAdd(doubt->xid, doubt->lsn, doubt->ops, doubt->len);
+				LWLockRelease(MotApplyLock);
+			}
+		}
 		if (upto > from)
 			MotReadLog(from, upto, tli, sort_one, NULL);
 	}
@@ -126,22 +140,6 @@ MotSortLog(const MotManifest *m, XLogRecPtr from, XLogRecPtr upto, TimeLineID tl
 	PG_END_TRY();
 	flush_all(sorted);
 	return sorted;
-}
-
-/*
- * (one that is prepared may be committed at any time; then it is applied when all tables are there)
- */
-static void
-sort_in_doubt(const MotManifestInDoubt *doubt)
-{
-	if (TransactionIdDidCommit(doubt->xid))
-		sort_transaction(doubt->ops, doubt->len, doubt->lsn);
-	else if (MotRecordIsPrepared(doubt->ops, doubt->len))
-	{
-		LWLockAcquire(MotApplyLock, LW_EXCLUSIVE);
-		MotInDoubtAdd(doubt->xid, doubt->lsn, doubt->ops, doubt->len);
-		LWLockRelease(MotApplyLock);
-	}
 }
 
 static void

@@ -89,8 +89,7 @@ static bool past_target = false;
 #define DESCRIBED_KEY 16
 
 static void replay_redo(XLogReaderState *record);
-static bool is_known(XLogReaderState *record);
-static void pause_before(XLogReaderState *record);
+static void pause_before_unknown(XLogReaderState *record);
 static void do_or_refuse(void (*what) (XLogReaderState *record), XLogReaderState *record);
 static bool log_is_kept(void);
 static void refuse(const ErrorData *edata);
@@ -257,8 +256,7 @@ replay_redo(XLogReaderState *record)
 		return;
 	if (ArchiveRecoveryRequested)
 	{
-		if (unlikely(!is_known(record)))
-			pause_before(record);
+		pause_before_unknown(record);
 		delay_commit(record);
 		MotReplayOrRefuse(record);
 	}
@@ -266,31 +264,24 @@ replay_redo(XLogReaderState *record)
 		passed_by = record->ReadRecPtr;
 }
 
-static bool
-is_known(XLogReaderState *record)
-{
-	MotRecordHeader header;
-	int			format;
-
-	(void) MotRecordGetHeader(XLogRecGetData(record), XLogRecGetDataLen(record), &header, &format);
-	return format <= MOT_RECORD_FORMAT;
-}
-
 /*
  * As the server does for settings (RecoveryRequiresIntParameter).  The caller raises what there is
  * to say.
  */
 static void
-pause_before(XLogReaderState *record)
+pause_before_unknown(XLogReaderState *record)
 {
+	MotRecordHeader header;
+	int			format;
 	bool		told = false;
 
-	if (!HotStandbyActive())
+	(void) MotRecordGetHeader(XLogRecGetData(record), XLogRecGetDataLen(record), &header, &format);
+	if (likely(format <= MOT_RECORD_FORMAT) || !HotStandbyActive())
 		return;
 	ereport(WARNING,
 			(errcode(MOT_FORMAT_ERRCODE),
 			 errmsg("recovery has paused: redo of memory-optimized tables at %X/%X is of format %d, and this version of mot reads formats 1 to %d",
-					LSN_FORMAT_ARGS(record->ReadRecPtr), (uint8) *XLogRecGetData(record), MOT_RECORD_FORMAT),
+					LSN_FORMAT_ARGS(record->ReadRecPtr), format, MOT_RECORD_FORMAT),
 			 errdetail("If recovery is unpaused, the server will shut down."),
 			 errhint("Install the version of mot that the primary has, or a newer one, and restart the server.")));
 	SetRecoveryPause(true);
