@@ -733,8 +733,6 @@ stamp_target(MotTarget *target)
 static void
 change_target(MotTarget *target)
 {
-	ListCell   *lc;
-
 	if (target->damaged)
 	{
 		undo_target(target);
@@ -742,11 +740,11 @@ change_target(MotTarget *target)
 	}
 	foreach_ptr(mot_index, index, target->old_indexes)
 		mot_index_drop(redo.session, index);
-	foreach(lc, target->new_indexes)
+	foreach_ptr(mot_index, index, target->new_indexes)
 	{
 		/* rows that the same transaction has changed are in it as of now */
-		mot_index_set_valid_from(lfirst(lc), mot_engine_clock(MotEngine));
-		mot_index_attach(lfirst(lc));
+		mot_index_set_valid_from(index, mot_engine_clock(MotEngine));
+		mot_index_attach(index);
 	}
 	if (target->definition != NULL)
 	{
@@ -816,15 +814,13 @@ note_target(MotTarget *target)
 static void
 undo_target(MotTarget *target)
 {
-	ListCell   *lc;
-
 	if (target->created && aborted && !restoring)
 		mot_table_discard(redo.session, target->table);
 	else if (target->created)
 		mot_table_drop(redo.session, target->table);
 	else
-		foreach(lc, target->new_indexes)
-			mot_index_drop(redo.session, lfirst(lc));
+		foreach_ptr(mot_index, index, target->new_indexes)
+			mot_index_drop(redo.session, index);
 	if (target->definition != NULL)
 		mot_definition_discard(redo.session, target->definition);
 	target->definition = NULL;
