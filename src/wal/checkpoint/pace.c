@@ -105,30 +105,25 @@ now_us(void)
 static void
 read_usage(void)
 {
+	static int	fd = -2;
 	struct rusage usage;
+	char		line[64];
+	ssize_t		len;
+	unsigned long long cpu,
+				queued;
 
 	getrusage(RUSAGE_SELF, &usage);
 	mine.cpu = (int64) (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 +
 		usage.ru_utime.tv_usec + usage.ru_stime.tv_usec;
 	mine.waits = usage.ru_nvcsw;
-#ifdef __linux__
+	if (fd == -2)
+		fd = open("/proc/self/schedstat", O_RDONLY | O_CLOEXEC);
+	if (fd >= 0 && (len = pread(fd, line, sizeof(line) - 1, 0)) > 0)
 	{
-		static int	fd = -2;
-		char		line[64];
-		ssize_t		len;
-		unsigned long long cpu,
-					queued;
-
-		if (fd == -2)
-			fd = open("/proc/self/schedstat", O_RDONLY | O_CLOEXEC);
-		if (fd >= 0 && (len = pread(fd, line, sizeof(line) - 1, 0)) > 0)
-		{
-			line[len] = '\0';
-			if (sscanf(line, "%llu %llu", &cpu, &queued) == 2)
-				mine.queued = (int64) (queued / 1000);
-		}
+		line[len] = '\0';
+		if (sscanf(line, "%llu %llu", &cpu, &queued) == 2)
+			mine.queued = (int64) (queued / 1000);
 	}
-#endif
 }
 
 static XLogRecPtr
@@ -160,26 +155,22 @@ MotPaceLowerPriority(void)
 static void
 lower_session(void)
 {
-	session_at = 0;
-#ifdef __linux__
-	{
-		int			fd = open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC);
-		char		value[12];
-		int			len = snprintf(value, sizeof(value), "%d", WRITER_NICE);
+	int			fd = open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC);
+	char		value[12];
+	int			len = snprintf(value, sizeof(value), "%d", WRITER_NICE);
 
-		/* it is not there if the kernel does not do such things */
-		if (fd < 0)
-			return;
-		if (write(fd, value, len) != len)
-		{
-			if (errno == EAGAIN)
-				session_at = now_us() + SESSION_US;
-			else
-				elog(DEBUG1, "could not lower the priority of the session: %m");
-		}
-		close(fd);
+	session_at = 0;
+	/* it is not there if the kernel does not do such things */
+	if (fd < 0)
+		return;
+	if (write(fd, value, len) != len)
+	{
+		if (errno == EAGAIN)
+			session_at = now_us() + SESSION_US;
+		else
+			elog(DEBUG1, "could not lower the priority of the session: %m");
 	}
-#endif
+	close(fd);
 }
 
 /* Somebody waits: no more pauses, of anybody. */

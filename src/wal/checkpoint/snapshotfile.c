@@ -193,7 +193,6 @@ write_block(MotRowFileWriter *w, uint32 magic)
 static void
 hand_over(MotRowFileWriter *w)
 {
-#ifdef HAVE_SYNC_FILE_RANGE
 	int			failed = 0;
 
 	if (!enableFsync)
@@ -215,9 +214,6 @@ hand_over(MotRowFileWriter *w)
 		ereport(ERROR,
 				(errcode_for_file_access(),
 				 errmsg("could not flush file \"%s\" to disk: %m", w->path)));
-#else
-	pg_flush_data(w->fd, w->flushed, w->offset - w->flushed);
-#endif
 	w->arrived = w->flushed;
 	w->flushed = w->offset;
 }
@@ -331,9 +327,7 @@ MotRowFileOpen(const char *dir, const MotManifestFile *file)
 		MotFileRaiseDamaged(r->path, size, "the file ends here");
 	if (size > file->bytes)
 		MotFileRaiseDamaged(r->path, file->bytes, "the file should end here");
-#if defined(POSIX_FADV_SEQUENTIAL)
 	(void) posix_fadvise(r->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
-#endif
 	return r;
 }
 
