@@ -40,32 +40,7 @@ static int	nwrite = AUTO;
 
 PGDLLEXPORT void MotHelperMain(Datum arg);
 
-static bool check_workers(char **newval, void **extra, GucSource source);
-static void assign_load_workers(const char *newval, void *extra);
-static void assign_checkpoint_workers(const char *newval, void *extra);
-
-static void helper_ended(int code, Datum arg);
-
 /* ---------------------------------------------------------------- settings */
-
-void
-MotHelpersInit(void)
-{
-	DefineCustomStringVariable("mot.load_workers",
-							   "Processes that help to load memory-optimized tables at server start.",
-							   "auto: as many as find a processor that others do not use.",
-							   &load_workers,
-							   "auto",
-							   PGC_SIGHUP, 0,
-							   check_workers, assign_load_workers, NULL);
-	DefineCustomStringVariable("mot.checkpoint_workers",
-							   "Processes that write a checkpoint of memory-optimized tables.",
-							   "auto: as many as find a processor that others do not use.",
-							   &checkpoint_workers,
-							   "auto",
-							   PGC_SIGHUP, 0,
-							   check_workers, assign_checkpoint_workers, NULL);
-}
 
 /* "auto" or a number; -2: neither */
 static int
@@ -97,6 +72,25 @@ static void
 assign_checkpoint_workers(const char *newval, void *extra)
 {
 	nwrite = parse_workers(newval);
+}
+
+void
+MotHelpersInit(void)
+{
+	DefineCustomStringVariable("mot.load_workers",
+							   "Processes that help to load memory-optimized tables at server start.",
+							   "auto: as many as find a processor that others do not use.",
+							   &load_workers,
+							   "auto",
+							   PGC_SIGHUP, 0,
+							   check_workers, assign_load_workers, NULL);
+	DefineCustomStringVariable("mot.checkpoint_workers",
+							   "Processes that write a checkpoint of memory-optimized tables.",
+							   "auto: as many as find a processor that others do not use.",
+							   &checkpoint_workers,
+							   "auto",
+							   PGC_SIGHUP, 0,
+							   check_workers, assign_checkpoint_workers, NULL);
 }
 
 /* Of the server's background workers, half are left to others. */
@@ -235,6 +229,17 @@ MotHelpersFail(MotHelpersShared *shared, const ErrorData *edata)
 
 /* ------------------------------------------------------------ helper process */
 
+static void
+helper_ended(int code, Datum arg)
+{
+	MotHelpersShared *shared = (MotHelpersShared *) DatumGetPointer(arg);
+
+	/* by no exit of ours: what it was at is not done */
+	if (code != 0)
+		pg_atomic_write_u32(&shared->failed, 1);
+	pg_atomic_fetch_sub_u32(&shared->running, 1);
+}
+
 void
 MotHelperMain(Datum arg)
 {
@@ -280,15 +285,4 @@ MotHelperMain(Datum arg)
 	}
 	PG_END_TRY();
 	proc_exit(0);
-}
-
-static void
-helper_ended(int code, Datum arg)
-{
-	MotHelpersShared *shared = (MotHelpersShared *) DatumGetPointer(arg);
-
-	/* by no exit of ours: what it was at is not done */
-	if (code != 0)
-		pg_atomic_write_u32(&shared->failed, 1);
-	pg_atomic_fetch_sub_u32(&shared->running, 1);
 }

@@ -56,21 +56,37 @@ static bool lists_files = false;
 static bool exit_registered = false;
 static object_access_hook_type prev_object_access = NULL;
 
-static void object_access(ObjectAccessType access, Oid class_id, Oid object_id, int sub_id, void *arg);
-static void xact_callback(XactEvent event, void *arg);
-static void at_exit(int code, Datum arg);
-static void note(bool running);
-
-void
-MotBackupInit(void)
-{
-	prev_object_access = object_access_hook;
-	object_access_hook = object_access;
-}
-
 const MotShmem MotBackupShmem = {"mot backups", (void **) &shared, offsetof(Shared, pid), sizeof(pg_atomic_uint32)};
 
 /* ---------------------------------------------------------------- sessions */
+
+static void
+note(bool running)
+{
+	uint32		used = pg_atomic_read_u32(&shared->used);
+
+	while (used <= MotMySlot() &&
+		   !pg_atomic_compare_exchange_u32(&shared->used, &used, MotMySlot() + 1))
+		;
+	/* exchange: a full barrier, the worker's look comes before or after */
+	pg_atomic_exchange_u32(&shared->pid[MotMySlot()], running ? MyProcPid : 0);
+	noted = running;
+}
+
+static void
+at_exit(int code, Datum arg)
+{
+	if (noted)
+		note(false);
+}
+
+static void
+xact_callback(XactEvent event, void *arg)
+{
+	if (noted && !lists_files && (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT) &&
+		get_backup_status() == SESSION_BACKUP_NONE)
+		note(false);
+}
 
 static void
 object_access(ObjectAccessType access, Oid class_id, Oid object_id, int sub_id, void *arg)
@@ -104,32 +120,11 @@ object_access(ObjectAccessType access, Oid class_id, Oid object_id, int sub_id, 
 	}
 }
 
-static void
-xact_callback(XactEvent event, void *arg)
+void
+MotBackupInit(void)
 {
-	if (noted && !lists_files && (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT) &&
-		get_backup_status() == SESSION_BACKUP_NONE)
-		note(false);
-}
-
-static void
-at_exit(int code, Datum arg)
-{
-	if (noted)
-		note(false);
-}
-
-static void
-note(bool running)
-{
-	uint32		used = pg_atomic_read_u32(&shared->used);
-
-	while (used <= MotMySlot() &&
-		   !pg_atomic_compare_exchange_u32(&shared->used, &used, MotMySlot() + 1))
-		;
-	/* exchange: a full barrier, the worker's look comes before or after */
-	pg_atomic_exchange_u32(&shared->pid[MotMySlot()], running ? MyProcPid : 0);
-	noted = running;
+	prev_object_access = object_access_hook;
+	object_access_hook = object_access;
 }
 
 /* ------------------------------------------------------------------ worker */

@@ -93,7 +93,6 @@ typedef struct Candidate
 
 static void damaged_manifest(Input *in, const char *what) pg_attribute_noreturn();
 static void other_machine(Input *in, const char *why) pg_attribute_noreturn();
-static bool parse_name(const char *name, Candidate *candidate);
 
 /* ------------------------------------------------------------- directories */
 
@@ -194,6 +193,22 @@ MotDirectoryPutAside(const char *path, int elevel)
 						aside)));
 	}
 	pfree(aside);
+}
+
+static bool
+parse_name(const char *name, Candidate *candidate)
+{
+	uint32		hi,
+				lo;
+
+	if (strspn(name, "0123456789ABCDEF") != NAME_DIGITS ||
+		sscanf(name, "%08X%08X%08X", &candidate->tli, &hi, &lo) != 3)
+		return false;
+	candidate->upgraded = strcmp(name + NAME_DIGITS, UPGRADED) == 0;
+	if (name[NAME_DIGITS] != '\0' && !candidate->upgraded)
+		return false;
+	candidate->lsn = (uint64) hi << 32 | lo;
+	return true;
 }
 
 /*
@@ -621,22 +636,6 @@ read_manifest_or_ignore(const char *dir, const Candidate *candidate, char **miss
 }
 
 /* ------------------------------------------------------------ which is newest */
-
-static bool
-parse_name(const char *name, Candidate *candidate)
-{
-	uint32		hi,
-				lo;
-
-	if (strspn(name, "0123456789ABCDEF") != NAME_DIGITS ||
-		sscanf(name, "%08X%08X%08X", &candidate->tli, &hi, &lo) != 3)
-		return false;
-	candidate->upgraded = strcmp(name + NAME_DIGITS, UPGRADED) == 0;
-	if (name[NAME_DIGITS] != '\0' && !candidate->upgraded)
-		return false;
-	candidate->lsn = (uint64) hi << 32 | lo;
-	return true;
-}
 
 static List *
 list_candidates(void)

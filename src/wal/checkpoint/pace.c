@@ -89,10 +89,6 @@ static struct
 
 static int64 session_at = 0;	/* when to try again to lower its priority */
 
-static void lower_session(void);
-static bool look_around(MotPace *pace);
-static bool is_behind(MotPace *pace);
-
 static int64
 now_us(void)
 {
@@ -133,22 +129,6 @@ log_position(void)
 }
 
 /*
- * For good: nothing may be held by this process that others wait for.
- *
- * Where the kernel gives each session (in the sense of setsid) its part of the
- * processors, as Linux does for desktops, a priority says nothing beyond the
- * session, and every process of the server is one.  There, it is the
- * session's that counts.
- */
-void
-MotPaceLowerPriority(void)
-{
-	if (nice(WRITER_NICE) == -1)
-		elog(DEBUG1, "could not lower the priority: %m");
-	lower_session();
-}
-
-/*
  * The kernel may want us to come again: it allows ten such changes a second, of all processes
  * together.
  */
@@ -171,6 +151,22 @@ lower_session(void)
 			elog(DEBUG1, "could not lower the priority of the session: %m");
 	}
 	close(fd);
+}
+
+/*
+ * For good: nothing may be held by this process that others wait for.
+ *
+ * Where the kernel gives each session (in the sense of setsid) its part of the
+ * processors, as Linux does for desktops, a priority says nothing beyond the
+ * session, and every process of the server is one.  There, it is the
+ * session's that counts.
+ */
+void
+MotPaceLowerPriority(void)
+{
+	if (nice(WRITER_NICE) == -1)
+		elog(DEBUG1, "could not lower the priority: %m");
+	lower_session();
 }
 
 /* Somebody waits: no more pauses, of anybody. */
@@ -235,6 +231,39 @@ MotPaceJoin(MotPace *pace)
 	mine.log = log_position();
 }
 
+static bool
+is_behind(MotPace *pace)
+{
+	double		progress = (double) pg_atomic_read_u64(&pace->written) / pace->expected;
+
+	if (mine.now - mine.memory_at > MEMORY_US)
+	{
+		mot_memory_report memory;
+
+		mot_memory_report_get(MotEngine, &memory);
+		mine.memory_at = mine.now;
+		mine.memory = memory.used_bytes <= pace->memory_began ? 0.0 :
+			(memory.used_bytes - pace->memory_began) / Max(pace->memory, 1.0);
+	}
+	return progress < (mine.now - pace->began) / pace->time ||
+		progress < (mine.log - pace->log_began) / pace->log ||
+		progress < mine.memory;
+}
+
+/* Is there any reason to sleep? */
+static bool
+look_around(MotPace *pace)
+{
+	XLogRecPtr	log = log_position();
+
+	if (log != mine.log)
+		mine.busy_until = mine.now + BUSY_US;
+	mine.log = log;
+	if (ShutdownRequestPending || MotStateIs(MOT_IS_ASKED))
+		end_pauses(pace);
+	return !pg_atomic_read_u32(&pace->hurry) && mine.now < mine.busy_until && !is_behind(pace);
+}
+
 /*
  * By each writer, after every few rows: bytes of them.  Sleeps if it has to.
  * stop: cut that short.
@@ -288,37 +317,4 @@ MotPacePause(MotPace *pace, uint64 bytes, MotHelpersShared *stop)
 			break;
 	}
 	read_usage();
-}
-
-/* Is there any reason to sleep? */
-static bool
-look_around(MotPace *pace)
-{
-	XLogRecPtr	log = log_position();
-
-	if (log != mine.log)
-		mine.busy_until = mine.now + BUSY_US;
-	mine.log = log;
-	if (ShutdownRequestPending || MotStateIs(MOT_IS_ASKED))
-		end_pauses(pace);
-	return !pg_atomic_read_u32(&pace->hurry) && mine.now < mine.busy_until && !is_behind(pace);
-}
-
-static bool
-is_behind(MotPace *pace)
-{
-	double		progress = (double) pg_atomic_read_u64(&pace->written) / pace->expected;
-
-	if (mine.now - mine.memory_at > MEMORY_US)
-	{
-		mot_memory_report memory;
-
-		mot_memory_report_get(MotEngine, &memory);
-		mine.memory_at = mine.now;
-		mine.memory = memory.used_bytes <= pace->memory_began ? 0.0 :
-			(memory.used_bytes - pace->memory_began) / Max(pace->memory, 1.0);
-	}
-	return progress < (mine.now - pace->began) / pace->time ||
-		progress < (mine.log - pace->log_began) / pace->log ||
-		progress < mine.memory;
 }

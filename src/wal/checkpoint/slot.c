@@ -32,8 +32,6 @@
 
 static bool complained = false;
 
-static void hold_slot(int code, Datum arg);
-
 /* once, until it works again */
 static void
 complain(const char *why)
@@ -142,19 +140,6 @@ MotSlotDrop(void)
 	PG_END_TRY();
 }
 
-/*
- * Between the end of the server's recovery and the moment when the worker is
- * armed nothing but the slot keeps the log: it is marked as in use, by the
- * process that has recovered, which is about to end.  As the very last that
- * does: it drops all slots that it finds to be its own, before that.  (So it is
- * not let go of before that process has gone.)
- */
-void
-MotSlotHold(void)
-{
-	on_shmem_exit(hold_slot, (Datum) 0);
-}
-
 static void
 hold_slot(int code, Datum arg)
 {
@@ -166,6 +151,19 @@ hold_slot(int code, Datum arg)
 	if (!MotSlotInUse(slot))
 		MotSlotMark(slot);
 	SpinLockRelease(&slot->mutex);
+}
+
+/*
+ * Between the end of the server's recovery and the moment when the worker is
+ * armed nothing but the slot keeps the log: it is marked as in use, by the
+ * process that has recovered, which is about to end.  As the very last that
+ * does: it drops all slots that it finds to be its own, before that.  (So it is
+ * not let go of before that process has gone.)
+ */
+void
+MotSlotHold(void)
+{
+	on_shmem_exit(hold_slot, (Datum) 0);
 }
 
 void

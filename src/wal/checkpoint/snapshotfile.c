@@ -96,9 +96,6 @@ struct MotRowFileReader
 static MotRowFileWriter *unsynced[MAX_UNSYNCED];
 static int	nunsynced = 0;
 
-static void write_block(MotRowFileWriter *w, uint32 magic);
-static void hand_over(MotRowFileWriter *w);
-
 char *
 MotRowFilePath(const char *dir, Oid dbid, Oid relid, uint32 part)
 {
@@ -118,6 +115,61 @@ block_crc(const BlockHeader *header, const char *bytes)
 }
 
 /* ----------------------------------------------------------------- writing */
+
+/*
+ * The last piece begins its way to the disk, once the one before has arrived.
+ * So the disk has little of ours before it at a time, and the fsync in the end
+ * finds little to do.
+ *
+ * Waiting tells of a failure that fsync would then not tell of again, so it
+ * is one here.
+ */
+static void
+hand_over(MotRowFileWriter *w)
+{
+	int			failed = 0;
+
+	if (!enableFsync)
+		return;
+	pgstat_report_wait_start(MotWaitEvent(MOT_FOR_FILE_SYNC));
+	if (w->flushed > w->arrived)
+		failed = sync_file_range(w->fd, w->arrived, w->flushed - w->arrived,
+								 SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |
+								 SYNC_FILE_RANGE_WAIT_AFTER);
+	if (!failed)
+		failed = sync_file_range(w->fd, w->flushed, w->offset - w->flushed, SYNC_FILE_RANGE_WRITE);
+	pgstat_report_wait_end();
+
+	/*
+	 * a file system, or an emulated kernel, that has no such thing: fsync
+	 * does it all
+	 */
+	if (failed && errno != ENOSYS && errno != EINVAL && errno != ESPIPE)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not flush file \"%s\" to disk: %m", w->path)));
+	w->arrived = w->flushed;
+	w->flushed = w->offset;
+}
+
+static void
+write_block(MotRowFileWriter *w, uint32 magic)
+{
+	w->header.magic = magic;
+	w->header.length = w->used - sizeof(BlockHeader);
+	w->header.crc = block_crc(&w->header, w->buffer + sizeof(BlockHeader));
+	memcpy(w->buffer, &w->header, sizeof(BlockHeader));
+	COMP_CRC32C(w->crc, &w->header, sizeof(BlockHeader));
+
+	MotFileWrite(w->fd, w->path, w->buffer, w->used, w->offset);
+	w->offset += w->used;
+	w->rows += w->header.rows;
+	w->header.rows = 0;
+	w->header.block++;
+	w->used = sizeof(BlockHeader);
+	if (w->offset - w->flushed >= PIECE_SIZE)
+		hand_over(w);
+}
 
 MotRowFileWriter *
 MotRowFileCreate(const char *dir, Oid dbid, Oid relid, uint32 part)
@@ -161,61 +213,6 @@ MotRowFileAppend(MotRowFileWriter *w, unsigned host_bits, const void *row, size_
 	memcpy(p + ROW_HEADER, row, size);
 	w->used += needed;
 	w->header.rows++;
-}
-
-static void
-write_block(MotRowFileWriter *w, uint32 magic)
-{
-	w->header.magic = magic;
-	w->header.length = w->used - sizeof(BlockHeader);
-	w->header.crc = block_crc(&w->header, w->buffer + sizeof(BlockHeader));
-	memcpy(w->buffer, &w->header, sizeof(BlockHeader));
-	COMP_CRC32C(w->crc, &w->header, sizeof(BlockHeader));
-
-	MotFileWrite(w->fd, w->path, w->buffer, w->used, w->offset);
-	w->offset += w->used;
-	w->rows += w->header.rows;
-	w->header.rows = 0;
-	w->header.block++;
-	w->used = sizeof(BlockHeader);
-	if (w->offset - w->flushed >= PIECE_SIZE)
-		hand_over(w);
-}
-
-/*
- * The last piece begins its way to the disk, once the one before has arrived.
- * So the disk has little of ours before it at a time, and the fsync in the end
- * finds little to do.
- *
- * Waiting tells of a failure that fsync would then not tell of again, so it
- * is one here.
- */
-static void
-hand_over(MotRowFileWriter *w)
-{
-	int			failed = 0;
-
-	if (!enableFsync)
-		return;
-	pgstat_report_wait_start(MotWaitEvent(MOT_FOR_FILE_SYNC));
-	if (w->flushed > w->arrived)
-		failed = sync_file_range(w->fd, w->arrived, w->flushed - w->arrived,
-								 SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |
-								 SYNC_FILE_RANGE_WAIT_AFTER);
-	if (!failed)
-		failed = sync_file_range(w->fd, w->flushed, w->offset - w->flushed, SYNC_FILE_RANGE_WRITE);
-	pgstat_report_wait_end();
-
-	/*
-	 * a file system, or an emulated kernel, that has no such thing: fsync
-	 * does it all
-	 */
-	if (failed && errno != ENOSYS && errno != EINVAL && errno != ESPIPE)
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not flush file \"%s\" to disk: %m", w->path)));
-	w->arrived = w->flushed;
-	w->flushed = w->offset;
 }
 
 /* The rest of it, and what the manifest has to say of it. */

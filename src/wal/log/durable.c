@@ -41,16 +41,6 @@
 static XLogRecPtr own_record = 0;
 static bool own_announced = false;
 
-static void release_callback(ResourceReleasePhase phase, bool isCommit, bool isTopLevel, void *arg);
-static pg_noinline void transaction_released(bool isCommit);
-static pg_noinline void settle(XLogRecPtr own, XLogRecPtr seen);
-
-void
-MotDurableInit(void)
-{
-	RegisterResourceReleaseCallback(release_callback, NULL);
-}
-
 /* Will the server's commit wait for a standby?  As SyncRepWaitForLSN finds out. */
 bool
 MotDurableWaits(void)
@@ -71,32 +61,6 @@ MotDurableNote(mot_session *session, XLogRecPtr lsn)
 		mot_commit_announce(session, lsn);
 		own_announced = true;
 	}
-}
-
-/* called some ten times for every transaction: most have to cost nothing */
-static void
-release_callback(ResourceReleasePhase phase, bool isCommit, bool isTopLevel, void *arg)
-{
-	if (phase == RESOURCE_RELEASE_AFTER_LOCKS && isTopLevel)
-		transaction_released(isCommit);
-}
-
-static pg_noinline void
-transaction_released(bool isCommit)
-{
-	mot_session *session = MotOpenSession;
-	XLogRecPtr	own = own_record;
-	XLogRecPtr	seen;
-
-	if (session == NULL)
-		return;
-	seen = mot_session_needs(session);
-	/* a failure tells nothing of what was seen */
-	if (!isCommit)
-		return;
-	own_record = 0;
-	if (own != 0 || seen != 0)
-		settle(own, seen);
 }
 
 static pg_noinline void
@@ -125,4 +89,36 @@ settle(XLogRecPtr own, XLogRecPtr seen)
 		SyncRepWaitForLSN(own, true);
 	}
 	own_announced = false;
+}
+
+static pg_noinline void
+transaction_released(bool isCommit)
+{
+	mot_session *session = MotOpenSession;
+	XLogRecPtr	own = own_record;
+	XLogRecPtr	seen;
+
+	if (session == NULL)
+		return;
+	seen = mot_session_needs(session);
+	/* a failure tells nothing of what was seen */
+	if (!isCommit)
+		return;
+	own_record = 0;
+	if (own != 0 || seen != 0)
+		settle(own, seen);
+}
+
+/* called some ten times for every transaction: most have to cost nothing */
+static void
+release_callback(ResourceReleasePhase phase, bool isCommit, bool isTopLevel, void *arg)
+{
+	if (phase == RESOURCE_RELEASE_AFTER_LOCKS && isTopLevel)
+		transaction_released(isCommit);
+}
+
+void
+MotDurableInit(void)
+{
+	RegisterResourceReleaseCallback(release_callback, NULL);
 }

@@ -42,8 +42,6 @@
 #include "wal/replay/spill.h"
 #include "xact/xact.h"
 
-static bool restore_one(InDoubt *entry);
-
 /* -------------------------------------------------------------- the session */
 
 /* path: they are in this file of spill.c's */
@@ -153,34 +151,6 @@ MotPreparedRedoUnrestored(void)
 
 /* --------------------------------------------------------------- the worker */
 
-void
-MotRestorePrepared(void)
-{
-	if (pg_atomic_read_u32(&MotReplay->prepared) == 0)
-		return;
-	LWLockAcquire(MotApplyLock, LW_EXCLUSIVE);
-	MotInDoubtSettle(true);
-	for (InDoubt *entry = MotReplay->first; entry != NULL; entry = entry->next)
-	{
-		if (pg_atomic_read_u32(&entry->what) != MOT_DOUBT_PREPARED)
-			continue;
-		MOT_FAULT("prepared-restore");
-		if (!restore_one(entry))
-		{
-			LWLockRelease(MotApplyLock);
-			ereport(ERROR,
-					(errcode(ERRCODE_OUT_OF_MEMORY),
-					 errmsg("the prepared transaction with number %u could not be restored, because memory for memory-optimized tables is full",
-							entry->xid)));
-		}
-		pg_atomic_write_u32(&entry->what, MOT_DOUBT_HELD);
-		pg_atomic_fetch_sub_u32(&MotReplay->prepared, 1);
-		pg_atomic_fetch_sub_u32(&MotReplay->in_doubt, 1);
-	}
-	MotTargetsEnd(MotSession());
-	LWLockRelease(MotApplyLock);
-}
-
 /* false: there is no room */
 static bool
 restore_one(InDoubt *entry)
@@ -211,4 +181,32 @@ restore_one(InDoubt *entry)
 	PG_END_TRY();
 	pfree(gid);
 	return done;
+}
+
+void
+MotRestorePrepared(void)
+{
+	if (pg_atomic_read_u32(&MotReplay->prepared) == 0)
+		return;
+	LWLockAcquire(MotApplyLock, LW_EXCLUSIVE);
+	MotInDoubtSettle(true);
+	for (InDoubt *entry = MotReplay->first; entry != NULL; entry = entry->next)
+	{
+		if (pg_atomic_read_u32(&entry->what) != MOT_DOUBT_PREPARED)
+			continue;
+		MOT_FAULT("prepared-restore");
+		if (!restore_one(entry))
+		{
+			LWLockRelease(MotApplyLock);
+			ereport(ERROR,
+					(errcode(ERRCODE_OUT_OF_MEMORY),
+					 errmsg("the prepared transaction with number %u could not be restored, because memory for memory-optimized tables is full",
+							entry->xid)));
+		}
+		pg_atomic_write_u32(&entry->what, MOT_DOUBT_HELD);
+		pg_atomic_fetch_sub_u32(&MotReplay->prepared, 1);
+		pg_atomic_fetch_sub_u32(&MotReplay->in_doubt, 1);
+	}
+	MotTargetsEnd(MotSession());
+	LWLockRelease(MotApplyLock);
 }

@@ -23,12 +23,6 @@
  */
 #define MIN_KEPT 3
 
-static void put_segments(StringInfo buf, const char *old, size_t old_size,
-						 const char *row, size_t size);
-static bool next_operation(const char **p, const char *end, MotOpData *op, const char **error);
-static bool get_identity(const char **p, const char *end, MotOpData *op);
-static bool get_segments(const char **p, const char *end, MotOpData *op);
-
 /* ----------------------------------------------------------------- varints */
 
 static inline char *
@@ -269,22 +263,6 @@ MotRecordDelete(StringInfo buf, const void *key, size_t key_len,
 	put_identity(buf, MOT_OP_DELETE, 0, key, key_len, old_host_bits, old, old_size);
 }
 
-void
-MotRecordUpdate(StringInfo buf, const void *key, size_t key_len,
-				unsigned old_host_bits, const void *old, size_t old_size, size_t columns,
-				unsigned host_bits, const void *row, size_t size)
-{
-	char	   *p;
-
-	put_identity(buf, MOT_OP_UPDATE, 0, key, key_len, old_host_bits, old, old_size);
-
-	p = put_begin(buf, 2 * VARINT_MAX);
-	p = put_varint(p, host_bits);
-	p = put_varint(p, size);
-	put_end(buf, p);
-	put_segments(buf, old, columns, row, size);
-}
-
 /* ----------------------------------------------------------- differences */
 
 static inline uint64
@@ -419,6 +397,22 @@ put_segments(StringInfo buf, const char *old, size_t old_size,
 	Assert(buf->len < buf->maxlen);
 }
 
+void
+MotRecordUpdate(StringInfo buf, const void *key, size_t key_len,
+				unsigned old_host_bits, const void *old, size_t old_size, size_t columns,
+				unsigned host_bits, const void *row, size_t size)
+{
+	char	   *p;
+
+	put_identity(buf, MOT_OP_UPDATE, 0, key, key_len, old_host_bits, old, old_size);
+
+	p = put_begin(buf, 2 * VARINT_MAX);
+	p = put_varint(p, host_bits);
+	p = put_varint(p, size);
+	put_end(buf, p);
+	put_segments(buf, old, columns, row, size);
+}
+
 bool
 MotRecordPatch(const MotOpData *op, const void *old, size_t old_size, void *new_row)
 {
@@ -449,46 +443,43 @@ MotRecordPatch(const MotOpData *op, const void *old, size_t old_size, void *new_
 
 /* ----------------------------------------------------------- taking apart */
 
-bool
-MotRecordNext(const char **p, const char *end, MotOpData *op, const char **error)
+static bool
+get_identity(const char **p, const char *end, MotOpData *op)
 {
-	const char *at = *p;
-
-	*error = NULL;
-	if (at >= end)
+	if (!get_bytes(p, end, &op->key, &op->key_len))
 		return false;
+	if (op->key_len > 0)
+		return true;
+	op->key = NULL;
+	return get_host_bits(p, end, &op->old_host_bits) &&
+		get_bytes(p, end, &op->old_bytes, &op->old_len);
+}
 
-	/* what a long operation announces lies behind it, all of it */
-	if (*at == MOT_OP_LONG)
+/* as far as they go: they say themselves when the new row is complete */
+static bool
+get_segments(const char **p, const char *end, MotOpData *op)
+{
+	uint64		size;
+	uint64		done = 0;
+
+	if (!get_host_bits(p, end, &op->host_bits) || !get_varint(p, end, &size) ||
+		size > MaxAllocSize)
+		return false;
+	op->new_len = size;
+	op->segments = *p;
+	while (done < size)
 	{
+		uint64		kept;
 		const char *bytes;
 		size_t		len;
 
-		at++;
-		if (!get_bytes(&at, end, &bytes, &len))
-		{
-			*error = "a long operation is not complete";
+		if (!get_varint(p, end, &kept) || kept > size - done ||
+			!get_bytes(p, end, &bytes, &len) || len > size - done - kept ||
+			kept + len == 0)
 			return false;
-		}
-		if (len == 0 || *bytes == MOT_OP_LONG)
-		{
-			*error = "a long operation holds none";
-			return false;
-		}
-		if (!next_operation(&bytes, at, op, error))
-			return false;
-		if (bytes != at)
-		{
-			*error = "a long operation is followed by something else";
-			return false;
-		}
-		*p = at;
-		return true;
+		done += kept + len;
 	}
-
-	if (!next_operation(&at, end, op, error))
-		return false;
-	*p = at;
+	op->segments_len = *p - op->segments;
 	return true;
 }
 
@@ -544,43 +535,46 @@ next_operation(const char **p, const char *end, MotOpData *op, const char **erro
 	return whole;
 }
 
-static bool
-get_identity(const char **p, const char *end, MotOpData *op)
+bool
+MotRecordNext(const char **p, const char *end, MotOpData *op, const char **error)
 {
-	if (!get_bytes(p, end, &op->key, &op->key_len))
-		return false;
-	if (op->key_len > 0)
-		return true;
-	op->key = NULL;
-	return get_host_bits(p, end, &op->old_host_bits) &&
-		get_bytes(p, end, &op->old_bytes, &op->old_len);
-}
+	const char *at = *p;
 
-/* as far as they go: they say themselves when the new row is complete */
-static bool
-get_segments(const char **p, const char *end, MotOpData *op)
-{
-	uint64		size;
-	uint64		done = 0;
-
-	if (!get_host_bits(p, end, &op->host_bits) || !get_varint(p, end, &size) ||
-		size > MaxAllocSize)
+	*error = NULL;
+	if (at >= end)
 		return false;
-	op->new_len = size;
-	op->segments = *p;
-	while (done < size)
+
+	/* what a long operation announces lies behind it, all of it */
+	if (*at == MOT_OP_LONG)
 	{
-		uint64		kept;
 		const char *bytes;
 		size_t		len;
 
-		if (!get_varint(p, end, &kept) || kept > size - done ||
-			!get_bytes(p, end, &bytes, &len) || len > size - done - kept ||
-			kept + len == 0)
+		at++;
+		if (!get_bytes(&at, end, &bytes, &len))
+		{
+			*error = "a long operation is not complete";
 			return false;
-		done += kept + len;
+		}
+		if (len == 0 || *bytes == MOT_OP_LONG)
+		{
+			*error = "a long operation holds none";
+			return false;
+		}
+		if (!next_operation(&bytes, at, op, error))
+			return false;
+		if (bytes != at)
+		{
+			*error = "a long operation is followed by something else";
+			return false;
+		}
+		*p = at;
+		return true;
 	}
-	op->segments_len = *p - op->segments;
+
+	if (!next_operation(&at, end, op, error))
+		return false;
+	*p = at;
 	return true;
 }
 

@@ -51,8 +51,76 @@ static char loaded_directory[MAXPGPATH];
 static XLogRecPtr redo_began = InvalidXLogRecPtr;
 static XLogRecPtr reached = InvalidXLogRecPtr;
 
-static void load_newest(MotManifest *m, const char *directory, XLogRecPtr from, XLogRecPtr upto,
-						TimeLineID tli);
+/*
+ * Is the log put to the tables one by one?  Not where more will come; and not
+ * where damage is ignored.
+ */
+static bool
+sorts_log(void)
+{
+	return !mot_ignore_damaged && (MotRecovers() ? !ArchiveRecoveryRequested : !RecoveryInProgress());
+}
+
+static void
+load_newest(MotManifest *m, const char *directory, XLogRecPtr from, XLogRecPtr upto,
+			TimeLineID tli)
+{
+	mot_session *session = MotSession();
+	MotRecoveryStat *stat = MotRecoveryShared();
+	MotSorted  *sorted = NULL;
+	bool		by_table = sorts_log();
+	bool		log_follows;
+
+	/*
+	 * A final checkpoint, and nobody has written since: no log belongs to it.
+	 * The server may even have run without us in between.
+	 */
+	log_follows = from != InvalidXLogRecPtr || !m->final || MotOpenMarkerExists();
+	if (log_follows)
+		MotRecoverCheckLog(m);
+	MotStateSet(MOT_IS_COMPLETE, !log_follows);
+	MotStateSet(MOT_LOADS_IN_STEPS, (!log_follows || by_table) && !MotRecovers());
+
+	ereport(LOG,
+			(errmsg("loading memory-optimized tables from checkpoint \"%s\"", directory)));
+	if (from == InvalidXLogRecPtr)
+		from = m->lsn;
+	if (log_follows && by_table)
+	{
+		sorted = MotSortLog(m, from, upto, tli);
+		MOT_FAULT("load-sorted");
+		LWLockAcquire(MotStatLock, LW_EXCLUSIVE);
+		stat->records_applied = MotSortedTransactions(sorted);
+		stat->replayed_lsn = upto;
+		LWLockRelease(MotStatLock);
+	}
+	(void) mot_snapshot_take(session);
+	MotLoadCheckpoint(m, directory, sorted);
+	if (m->nindoubt > 0 && sorted == NULL)
+	{
+		LWLockAcquire(MotApplyLock, LW_EXCLUSIVE);
+		for (int i = 0; i < m->nindoubt; i++)
+			MotInDoubtAdd(m->indoubt[i].xid, m->indoubt[i].lsn, m->indoubt[i].ops, m->indoubt[i].len);
+		LWLockRelease(MotApplyLock);
+	}
+	mot_snapshot_hold(session, MOT_TS_NONE);
+
+	MOT_FAULT("load-log");
+	if (sorted != NULL)
+		MotSortFree(sorted);
+	else
+	{
+		MotTrailBegin(m->lsn);
+		if (log_follows && upto > from)
+			MotRecoverLog(m, from, upto, tli);
+		MotTrailLoaded();
+	}
+	if (!AmStartupProcess() && !RecoveryInProgress())
+		MotLoadCheckEnd(upto);
+
+	if (!log_follows && !MotRecovers() && MotStatePreserved() == InvalidXLogRecPtr)
+		MotCheckpointRemember(m, directory);
+}
 
 void
 MotLoad(XLogRecPtr from, XLogRecPtr upto, TimeLineID tli)
@@ -155,77 +223,6 @@ MotLoadLater(XLogRecPtr redo_from, XLogRecPtr passed_by, XLogRecPtr end, XLogRec
 	if (max_replication_slots > 0 && MotEngine != NULL)
 		MotSlotHold();
 	return true;
-}
-
-/*
- * Is the log put to the tables one by one?  Not where more will come; and not
- * where damage is ignored.
- */
-static bool
-sorts_log(void)
-{
-	return !mot_ignore_damaged && (MotRecovers() ? !ArchiveRecoveryRequested : !RecoveryInProgress());
-}
-
-static void
-load_newest(MotManifest *m, const char *directory, XLogRecPtr from, XLogRecPtr upto,
-			TimeLineID tli)
-{
-	mot_session *session = MotSession();
-	MotRecoveryStat *stat = MotRecoveryShared();
-	MotSorted  *sorted = NULL;
-	bool		by_table = sorts_log();
-	bool		log_follows;
-
-	/*
-	 * A final checkpoint, and nobody has written since: no log belongs to it.
-	 * The server may even have run without us in between.
-	 */
-	log_follows = from != InvalidXLogRecPtr || !m->final || MotOpenMarkerExists();
-	if (log_follows)
-		MotRecoverCheckLog(m);
-	MotStateSet(MOT_IS_COMPLETE, !log_follows);
-	MotStateSet(MOT_LOADS_IN_STEPS, (!log_follows || by_table) && !MotRecovers());
-
-	ereport(LOG,
-			(errmsg("loading memory-optimized tables from checkpoint \"%s\"", directory)));
-	if (from == InvalidXLogRecPtr)
-		from = m->lsn;
-	if (log_follows && by_table)
-	{
-		sorted = MotSortLog(m, from, upto, tli);
-		MOT_FAULT("load-sorted");
-		LWLockAcquire(MotStatLock, LW_EXCLUSIVE);
-		stat->records_applied = MotSortedTransactions(sorted);
-		stat->replayed_lsn = upto;
-		LWLockRelease(MotStatLock);
-	}
-	(void) mot_snapshot_take(session);
-	MotLoadCheckpoint(m, directory, sorted);
-	if (m->nindoubt > 0 && sorted == NULL)
-	{
-		LWLockAcquire(MotApplyLock, LW_EXCLUSIVE);
-		for (int i = 0; i < m->nindoubt; i++)
-			MotInDoubtAdd(m->indoubt[i].xid, m->indoubt[i].lsn, m->indoubt[i].ops, m->indoubt[i].len);
-		LWLockRelease(MotApplyLock);
-	}
-	mot_snapshot_hold(session, MOT_TS_NONE);
-
-	MOT_FAULT("load-log");
-	if (sorted != NULL)
-		MotSortFree(sorted);
-	else
-	{
-		MotTrailBegin(m->lsn);
-		if (log_follows && upto > from)
-			MotRecoverLog(m, from, upto, tli);
-		MotTrailLoaded();
-	}
-	if (!AmStartupProcess() && !RecoveryInProgress())
-		MotLoadCheckEnd(upto);
-
-	if (!log_follows && !MotRecovers() && MotStatePreserved() == InvalidXLogRecPtr)
-		MotCheckpointRemember(m, directory);
 }
 
 void

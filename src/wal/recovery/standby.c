@@ -73,24 +73,7 @@
 
 static bool worker_is_registered = false;
 
-static bool begin(XLogRecPtr upto, TimeLineID tli);
-static void apply_spool(mot_ts began);
-static void apply_readable(MotSpoolReader *reader, bool locked);
-
 /* -------------------------------------------------- the startup process */
-
-void
-MotStandbyBegin(XLogRecPtr upto, TimeLineID tli)
-{
-	uint32		expected = NOBODY;
-	bool		mine = pg_atomic_compare_exchange_u32(&MotReplay->standby, &expected, STARTUP_BEGINS);
-
-	MOT_FAULT("standby-begin");
-	if (!mine || !begin(upto, tli))
-		MotLoad(InvalidXLogRecPtr, upto, tli);
-	if (mine)
-		pg_atomic_write_u32(&MotReplay->standby, STARTUP_BEGAN);
-}
 
 /* false: it has to be loaded before replay goes on */
 static bool
@@ -139,6 +122,19 @@ begin(XLogRecPtr upto, TimeLineID tli)
 	MemoryContextSwitchTo(oldcxt);
 	MemoryContextDelete(cxt);
 	return true;
+}
+
+void
+MotStandbyBegin(XLogRecPtr upto, TimeLineID tli)
+{
+	uint32		expected = NOBODY;
+	bool		mine = pg_atomic_compare_exchange_u32(&MotReplay->standby, &expected, STARTUP_BEGINS);
+
+	MOT_FAULT("standby-begin");
+	if (!mine || !begin(upto, tli))
+		MotLoad(InvalidXLogRecPtr, upto, tli);
+	if (mine)
+		pg_atomic_write_u32(&MotReplay->standby, STARTUP_BEGAN);
 }
 
 /*
@@ -283,35 +279,25 @@ MotStandbyLoads(void)
 	}
 }
 
-/* Or, if there is none, the startup process.  Whoever comes second waits for the other. */
-void
-MotStandbyLoad(void)
+static void
+apply_readable(MotSpoolReader *reader, bool locked)
 {
-	MemoryContext cxt;
-	MemoryContext oldcxt;
-	mot_session *session = MotSession();
-	MotManifest *m;
-	mot_ts		began;
-	TimestampTz began_at = GetCurrentTimestamp();
-
-	if (!MotStateClaimLoad())
-		return;
-	cxt = AllocSetContextCreate(CurrentMemoryContext, "MOT load", ALLOCSET_DEFAULT_SIZES);
-	oldcxt = MemoryContextSwitchTo(cxt);
-	began = mot_engine_clock(MotEngine);
-	MOT_FAULT("load-begin");
-	m = MotManifestRead(MotReplay->directory);
-	ereport(LOG,
-			(errmsg("loading memory-optimized tables from checkpoint \"%s\"", MotReplay->directory)));
-	(void) mot_snapshot_take(session);
-	MotLoadCheckpoint(m, MotReplay->directory, NULL);
-	mot_snapshot_hold(session, MOT_TS_NONE);
-	MOT_FAULT("load-log");
-	apply_spool(began);
-	MOT_FAULT("load-end");
-	MotRecoverDone(m, began_at);
-	MemoryContextSwitchTo(oldcxt);
-	MemoryContextDelete(cxt);
+	while (MotSpoolNext(reader))
+	{
+		if (AmStartupProcess())
+			ProcessStartupProcInterrupts();
+		else if (!locked)
+		{
+			CHECK_FOR_INTERRUPTS();
+			MotCheckpointLook();
+		}
+		MOT_FAULT("standby-apply");
+		if (!locked)
+			MotCheckpointGiveWay();
+		while (!MotApply(reader->ops, reader->len, reader->lsn, reader->xid))
+			MotApplyMakeRoom(locked);
+		MotSpoolDone(reader);
+	}
 }
 
 /*
@@ -358,23 +344,33 @@ apply_spool(mot_ts began)
 	LWLockRelease(MotApplyLock);
 }
 
-static void
-apply_readable(MotSpoolReader *reader, bool locked)
+/* Or, if there is none, the startup process.  Whoever comes second waits for the other. */
+void
+MotStandbyLoad(void)
 {
-	while (MotSpoolNext(reader))
-	{
-		if (AmStartupProcess())
-			ProcessStartupProcInterrupts();
-		else if (!locked)
-		{
-			CHECK_FOR_INTERRUPTS();
-			MotCheckpointLook();
-		}
-		MOT_FAULT("standby-apply");
-		if (!locked)
-			MotCheckpointGiveWay();
-		while (!MotApply(reader->ops, reader->len, reader->lsn, reader->xid))
-			MotApplyMakeRoom(locked);
-		MotSpoolDone(reader);
-	}
+	MemoryContext cxt;
+	MemoryContext oldcxt;
+	mot_session *session = MotSession();
+	MotManifest *m;
+	mot_ts		began;
+	TimestampTz began_at = GetCurrentTimestamp();
+
+	if (!MotStateClaimLoad())
+		return;
+	cxt = AllocSetContextCreate(CurrentMemoryContext, "MOT load", ALLOCSET_DEFAULT_SIZES);
+	oldcxt = MemoryContextSwitchTo(cxt);
+	began = mot_engine_clock(MotEngine);
+	MOT_FAULT("load-begin");
+	m = MotManifestRead(MotReplay->directory);
+	ereport(LOG,
+			(errmsg("loading memory-optimized tables from checkpoint \"%s\"", MotReplay->directory)));
+	(void) mot_snapshot_take(session);
+	MotLoadCheckpoint(m, MotReplay->directory, NULL);
+	mot_snapshot_hold(session, MOT_TS_NONE);
+	MOT_FAULT("load-log");
+	apply_spool(began);
+	MOT_FAULT("load-end");
+	MotRecoverDone(m, began_at);
+	MemoryContextSwitchTo(oldcxt);
+	MemoryContextDelete(cxt);
 }

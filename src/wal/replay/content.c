@@ -58,9 +58,6 @@ typedef struct MotContentMap
 	uint32		heads[];		/* of chains: number + 1; then the entries */
 } MotContentMap;
 
-static void build_map(mot_session *session, MotTarget *target);
-static bool insert(MotContentMap *map, uint64 number, uint64 hash);
-
 static inline Entry *
 entries(MotContentMap *map)
 {
@@ -204,17 +201,28 @@ MotContentLeave(MotTarget *target, bool gone)
 
 /* -------------------------------------------------------------------- rows */
 
-/* Before a row is looked for: make the file if there is none and the table is not small. */
-void
-MotContentPrepare(mot_session *session, MotTarget *target)
+static bool
+insert(MotContentMap *map, uint64 number, uint64 hash)
 {
-	mot_table_stat stat;
+	uint32	   *head = &map->heads[hash & (map->buckets - 1)];
+	Entry	   *entry;
+	uint32		i;
 
-	if (target->content.map != NULL || target->content.unusable)
-		return;
-	mot_table_stats(target->table, &stat);
-	if (stat.rows >= SMALL_TABLE)
-		build_map(session, target);
+	if (map->free != 0)
+	{
+		i = map->free - 1;
+		map->free = entries(map)[i].next;
+	}
+	else if (map->used < map->size)
+		i = map->used++;
+	else
+		return false;
+
+	entry = &entries(map)[i];
+	entry->what = describe(number, hash);
+	entry->next = *head;
+	*head = i + 1;
+	return true;
 }
 
 /* The rows as they are now, changes of the transaction at hand included. */
@@ -251,28 +259,17 @@ build_map(mot_session *session, MotTarget *target)
 	} while (!all);
 }
 
-static bool
-insert(MotContentMap *map, uint64 number, uint64 hash)
+/* Before a row is looked for: make the file if there is none and the table is not small. */
+void
+MotContentPrepare(mot_session *session, MotTarget *target)
 {
-	uint32	   *head = &map->heads[hash & (map->buckets - 1)];
-	Entry	   *entry;
-	uint32		i;
+	mot_table_stat stat;
 
-	if (map->free != 0)
-	{
-		i = map->free - 1;
-		map->free = entries(map)[i].next;
-	}
-	else if (map->used < map->size)
-		i = map->used++;
-	else
-		return false;
-
-	entry = &entries(map)[i];
-	entry->what = describe(number, hash);
-	entry->next = *head;
-	*head = i + 1;
-	return true;
+	if (target->content.map != NULL || target->content.unusable)
+		return;
+	mot_table_stats(target->table, &stat);
+	if (stat.rows >= SMALL_TABLE)
+		build_map(session, target);
 }
 
 static bool

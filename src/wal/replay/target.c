@@ -24,30 +24,7 @@ static HTAB *targets = NULL;
 /* those begun */
 static MotTarget *begun = NULL;
 
-static void begin_target(MotTarget *target);
-
 /* ------------------------------------------------------------- definitions */
-
-MotTarget *
-MotTargetGet(Oid dbid, Oid relid)
-{
-	MotTargetKey key = {dbid, relid};
-	MotTarget  *target;
-	bool		found;
-
-	if (targets == NULL)
-		targets = MotHashCreate("MOT tables in replay", 64, sizeof(MotTargetKey), sizeof(MotTarget), TopMemoryContext);
-
-	target = hash_search(targets, &key, HASH_ENTER, &found);
-	if (!found)
-	{
-		memset(target, 0, sizeof(MotTarget));
-		target->key = key;
-	}
-	if (!target->begun)
-		begin_target(target);
-	return target;
-}
 
 static void
 begin_target(MotTarget *target)
@@ -97,6 +74,27 @@ begin_target(MotTarget *target)
 	 * limit back
 	 */
 	mot_table_set_limit(target->table, 0);
+}
+
+MotTarget *
+MotTargetGet(Oid dbid, Oid relid)
+{
+	MotTargetKey key = {dbid, relid};
+	MotTarget  *target;
+	bool		found;
+
+	if (targets == NULL)
+		targets = MotHashCreate("MOT tables in replay", 64, sizeof(MotTargetKey), sizeof(MotTarget), TopMemoryContext);
+
+	target = hash_search(targets, &key, HASH_ENTER, &found);
+	if (!found)
+	{
+		memset(target, 0, sizeof(MotTarget));
+		target->key = key;
+	}
+	if (!target->begun)
+		begin_target(target);
+	return target;
 }
 
 /* From now on this is the definition; bytes are copied. */
