@@ -34,136 +34,6 @@ typedef struct Advance
 	void	   *arg;
 } Advance;
 
-static void advance_run(void *arg, XLogRecPtr lsn, const char *ops, size_t len);
-static void advance_one(MotRedo *redo, const MotOpData *op, const char *raw, size_t len);
-static void create(Advance *a, const MotOpData *op);
-static void define(Advance *a, const MotOpData *op);
-static void build_index(Advance *a, Oid indexoid);
-static void update(Advance *a, const MotOpData *op);
-static void delete(Advance *a, const MotOpData *op);
-static void look_at(MotRedo *redo);
-
-bool
-MotAdvance(Oid dbid, Oid relid, mot_table **table,
-		   void (*read) (void *arg, MotAdvanceVisit visit, void *advance),
-		   bool (*look) (void *arg), void *arg, bool *clash)
-{
-	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "MOT table in recovery",
-											  ALLOCSET_DEFAULT_SIZES);
-	MemoryContext oldcxt = MemoryContextSwitchTo(cxt);
-	Advance    *a = palloc0(sizeof(Advance));
-	mot_session *session = MotSession();
-	uint32		holdoff = InterruptHoldoffCount;
-	bool		done;
-
-	a->redo.session = session;
-	a->redo.view.snapshot = mot_snapshot_held(session);
-	a->redo.view.command = MOT_COMMAND_MAX;
-	a->redo.target = &a->target;
-	a->redo.cxt = cxt;
-	a->redo.row_cxt = AllocSetContextCreate(cxt, "MOT row in recovery", ALLOCSET_DEFAULT_SIZES);
-	a->look = look;
-	a->arg = arg;
-	a->target.key.dbid = dbid;
-	a->target.key.relid = relid;
-	a->target.table = *table;
-	if (*table != NULL)
-	{
-		size_t		len;
-		const void *bytes = mot_table_definition(*table, &len);
-
-		MotTargetDefine(&a->target, bytes, len);
-		MotTargetResolve(&a->target);
-	}
-
-	mot_session_use_reserve(session, true);
-	PG_TRY();
-	{
-		read(arg, advance_run, a);
-	}
-	PG_CATCH();
-	{
-		if (!MotRedoClashes(&a->redo) && !a->redo.full)
-		{
-			mot_session_use_reserve(session, false);
-			PG_RE_THROW();
-		}
-		MemoryContextSwitchTo(cxt);
-		FlushErrorState();
-
-		/*
-		 * a lock that the caller has is held still, which an error has
-		 * forgotten
-		 */
-		InterruptHoldoffCount = holdoff;
-	}
-	PG_END_TRY();
-	mot_session_use_reserve(session, false);
-	done = !a->redo.full && !a->redo.clash;
-	*clash = a->redo.clash;
-	*table = a->target.table;
-	MotContentLeave(&a->target, true);
-	MotTargetFree(&a->target);
-	MemoryContextSwitchTo(oldcxt);
-	MemoryContextDelete(cxt);
-	return done;
-}
-
-static void
-advance_run(void *arg, XLogRecPtr lsn, const char *ops, size_t len)
-{
-	Advance    *a = arg;
-
-	if (lsn != a->redo.lsn && a->target.def != NULL)
-		MotTargetResolve(&a->target);
-	a->redo.lsn = lsn;
-	MotRedoEach(&a->redo, ops, len, advance_one, look_at);
-}
-
-static void
-advance_one(MotRedo *redo, const MotOpData *op, const char *raw, size_t len)
-{
-	Advance    *a = (Advance *) redo;
-
-	if (op->op == MOT_OP_CREATE)
-	{
-		MOT_FAULT("replay-create");
-		create(a, op);
-		return;
-	}
-	if (a->target.table == NULL)
-		(void) MotRedoMisfit(redo, "there is no such table");
-	switch (op->op)
-	{
-		case MOT_OP_DEFINE:
-			MOT_FAULT("replay-define");
-			define(a, op);
-			break;
-		case MOT_OP_INDEX:
-			MOT_FAULT("replay-index");
-			/* unless made with the table */
-			if (a->made_by == InvalidXLogRecPtr || a->made_by != a->redo.lsn)
-				build_index(a, op->oid);
-			break;
-		case MOT_OP_INSERT:
-			MOT_FAULT("replay-insert");
-			(void) MotRedoLoad(redo, op->host_bits, op->bytes, op->len);
-			break;
-		case MOT_OP_UPDATE:
-			MOT_FAULT("replay-update");
-			update(a, op);
-			break;
-		case MOT_OP_DELETE:
-			MOT_FAULT("replay-delete");
-			delete(a, op);
-			break;
-		case MOT_OP_LOCK:
-			break;
-		default:
-			(void) MotRedoMisfit(redo, "unexpected operation");
-	}
-}
-
 /* (what does not fit is an error) */
 static void
 check(Advance *a, mot_status status)
@@ -326,4 +196,127 @@ delete(Advance *a, const MotOpData *op)
 		MotTargetDeform(target, mot_version_host_bits(old), mot_version_data(old),
 						target->old_values, target->old_isnull);
 	take_out(a, row);
+}
+
+/* -------------------------------------------------------------- a table */
+
+static void
+advance_one(MotRedo *redo, const MotOpData *op, const char *raw, size_t len)
+{
+	Advance    *a = (Advance *) redo;
+
+	if (op->op == MOT_OP_CREATE)
+	{
+		MOT_FAULT("replay-create");
+		create(a, op);
+		return;
+	}
+	if (a->target.table == NULL)
+		(void) MotRedoMisfit(redo, "there is no such table");
+	switch (op->op)
+	{
+		case MOT_OP_DEFINE:
+			MOT_FAULT("replay-define");
+			define(a, op);
+			break;
+		case MOT_OP_INDEX:
+			MOT_FAULT("replay-index");
+			/* unless made with the table */
+			if (a->made_by == InvalidXLogRecPtr || a->made_by != a->redo.lsn)
+				build_index(a, op->oid);
+			break;
+		case MOT_OP_INSERT:
+			MOT_FAULT("replay-insert");
+			(void) MotRedoLoad(redo, op->host_bits, op->bytes, op->len);
+			break;
+		case MOT_OP_UPDATE:
+			MOT_FAULT("replay-update");
+			update(a, op);
+			break;
+		case MOT_OP_DELETE:
+			MOT_FAULT("replay-delete");
+			delete(a, op);
+			break;
+		case MOT_OP_LOCK:
+			break;
+		default:
+			(void) MotRedoMisfit(redo, "unexpected operation");
+	}
+}
+
+static void
+advance_run(void *arg, XLogRecPtr lsn, const char *ops, size_t len)
+{
+	Advance    *a = arg;
+
+	if (lsn != a->redo.lsn && a->target.def != NULL)
+		MotTargetResolve(&a->target);
+	a->redo.lsn = lsn;
+	MotRedoEach(&a->redo, ops, len, advance_one, look_at);
+}
+
+bool
+MotAdvance(Oid dbid, Oid relid, mot_table **table,
+		   void (*read) (void *arg, MotAdvanceVisit visit, void *advance),
+		   bool (*look) (void *arg), void *arg, bool *clash)
+{
+	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "MOT table in recovery",
+											  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext oldcxt = MemoryContextSwitchTo(cxt);
+	Advance    *a = palloc0(sizeof(Advance));
+	mot_session *session = MotSession();
+	uint32		holdoff = InterruptHoldoffCount;
+	bool		done;
+
+	a->redo.session = session;
+	a->redo.view.snapshot = mot_snapshot_held(session);
+	a->redo.view.command = MOT_COMMAND_MAX;
+	a->redo.target = &a->target;
+	a->redo.cxt = cxt;
+	a->redo.row_cxt = AllocSetContextCreate(cxt, "MOT row in recovery", ALLOCSET_DEFAULT_SIZES);
+	a->look = look;
+	a->arg = arg;
+	a->target.key.dbid = dbid;
+	a->target.key.relid = relid;
+	a->target.table = *table;
+	if (*table != NULL)
+	{
+		size_t		len;
+		const void *bytes = mot_table_definition(*table, &len);
+
+		MotTargetDefine(&a->target, bytes, len);
+		MotTargetResolve(&a->target);
+	}
+
+	mot_session_use_reserve(session, true);
+	PG_TRY();
+	{
+		read(arg, advance_run, a);
+	}
+	PG_CATCH();
+	{
+		if (!MotRedoClashes(&a->redo) && !a->redo.full)
+		{
+			mot_session_use_reserve(session, false);
+			PG_RE_THROW();
+		}
+		MemoryContextSwitchTo(cxt);
+		FlushErrorState();
+
+		/*
+		 * a lock that the caller has is held still, which an error has
+		 * forgotten
+		 */
+		InterruptHoldoffCount = holdoff;
+	}
+	PG_END_TRY();
+	mot_session_use_reserve(session, false);
+	done = !a->redo.full && !a->redo.clash;
+	*clash = a->redo.clash;
+	*table = a->target.table;
+	MotContentLeave(&a->target, true);
+	MotTargetFree(&a->target);
+	MemoryContextSwitchTo(oldcxt);
+	MemoryContextDelete(cxt);
+	return done;
 }

@@ -54,154 +54,34 @@ typedef struct LogFile
 /* records between two looks for an interrupt */
 #define BATCH 1024
 
-static int	read_page(XLogReaderState *reader, XLogRecPtr page, int wanted,
-					  XLogRecPtr target, char *buffer);
-static void open_segment(LogFile *log, XLogSegNo segno);
-static void close_segment(LogFile *log);
-static List *history_of(TimeLineID tli);
-static void read_records(LogFile *log, XLogReaderState *reader, XLogRecPtr from,
-						 void (*visit) (void *arg, XLogReaderState *record), void *arg);
 static void refuse(LogFile *log, XLogRecPtr at, const char *why) pg_attribute_noreturn();
 
-void
-MotReadLog(XLogRecPtr from, XLogRecPtr to, TimeLineID tli,
-		   void (*visit) (void *arg, XLogReaderState *record), void *arg)
-{
-	LogFile		log = {.to = to,.fd = -1};
-	MemoryContext cxt;
-	MemoryContext oldcxt;
-	XLogReaderState *reader;
-
-	if (from >= to)
-		return;
-
-	cxt = AllocSetContextCreate(CurrentMemoryContext, "MOT log reader", ALLOCSET_DEFAULT_SIZES);
-	oldcxt = MemoryContextSwitchTo(cxt);
-	log.history = history_of(tli);
-	reader = XLogReaderAllocate(wal_segment_size, NULL,
-								XL_ROUTINE(.page_read = read_page,.segment_open = NULL,
-										   .segment_close = NULL), &log);
-	if (reader == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_OUT_OF_MEMORY),
-				 errmsg("out of memory"),
-				 errdetail("Failed while allocating a WAL reading processor.")));
-	MemoryContextSwitchTo(oldcxt);
-
-	PG_TRY();
-	{
-		read_records(&log, reader, from, visit, arg);
-	}
-	PG_FINALLY();
-	{
-		close_segment(&log);
-		XLogReaderFree(reader);
-	}
-	PG_END_TRY();
-	MemoryContextDelete(cxt);
-}
+/* ---------------------------------------------------------------- segments */
 
 static void
-read_records(LogFile *log, XLogReaderState *reader, XLogRecPtr from,
-			 void (*visit) (void *arg, XLogReaderState *record), void *arg)
+close_segment(LogFile *log)
 {
-	XLogRecPtr	end;
-	uint64		n = 0;
-
-	/*
-	 * "from" need not be the very place where a record begins: it can be that
-	 * of a page's header before it
-	 */
-	end = MotXLogFindNextRecord(reader, from);
-	if (XLogRecPtrIsInvalid(end))
-	{
-		if (log->at_end && MotLogReaches(from, log->to))
-			return;
-		refuse(log, from, reader->errormsg_buf[0] != '\0' ? reader->errormsg_buf :
-			   "no record follows");
-	}
-	XLogBeginRead(reader, end);
-
-	while (end < log->to)
-	{
-		char	   *why = NULL;
-
-		if (XLogReadRecord(reader, &why) == NULL)
-		{
-			if (log->at_end && MotLogReaches(end, log->to))
-				return;
-			refuse(log, end, why != NULL ? why : "the record goes on behind the end of the log");
-		}
-		end = reader->EndRecPtr;
-
-		if (XLogRecGetRmid(reader) == mot_resource_manager_id &&
-			(XLogRecGetInfo(reader) & MOT_XLOG_KIND) != MOT_XLOG_CHANGES)
-			visit(arg, reader);
-
-		if (++n % BATCH == 0)
-		{
-			if (AmStartupProcess())
-				ProcessStartupProcInterrupts();
-			else
-				CHECK_FOR_INTERRUPTS();
-		}
-	}
+	if (log->fd >= 0)
+		(void) close(log->fd);
+	log->fd = -1;
 }
 
-bool
-MotLogReaches(XLogRecPtr end, XLogRecPtr to)
+/*
+ * The timelines to look on.  Recovery may be on its way to a younger timeline
+ * than the one it is on, and have segments of that only.
+ */
+static List *
+history_of(TimeLineID tli)
 {
-	return end >= to ||
-		(end % XLOG_BLCKSZ == 0 && to - end <= SizeOfXLogLongPHD);
-}
-
-/* ------------------------------------------------------------------- pages */
-
-static int
-read_page(XLogReaderState *reader, XLogRecPtr page, int wanted, XLogRecPtr target, char *buffer)
-{
-	LogFile    *log = reader->private_data;
-	XLogSegNo	segno;
-	ssize_t		n;
-
-	if (page + wanted > log->to)
+	if (MotRecovers() && recoveryTargetTLI > tli)
 	{
-		log->at_end = true;
-		return -1;
+		List	   *history = readTimeLineHistory(recoveryTargetTLI);
+
+		if (tliInHistory(tli, history))
+			return history;
 	}
-	log->at_end = false;
-
-	XLByteToSeg(page, segno, wal_segment_size);
-	if (log->fd < 0 || log->segno != segno)
-		open_segment(log, segno);
-
-	pgstat_report_wait_start(WAIT_EVENT_WAL_READ);
-	n = pg_pread(log->fd, buffer, XLOG_BLCKSZ, (off_t) XLogSegmentOffset(page, wal_segment_size));
-	pgstat_report_wait_end();
-	if (n != XLOG_BLCKSZ)
-	{
-		char		name[MAXFNAMELEN];
-		int			saved_errno = errno;
-
-		XLogFileName(name, log->tli, segno, wal_segment_size);
-		errno = saved_errno;
-		if (n < 0)
-			ereport(ERROR,
-					(errcode_for_file_access(),
-					 errmsg("could not read from log segment %s, offset %u: %m",
-							name, (unsigned) XLogSegmentOffset(page, wal_segment_size))));
-		ereport(ERROR,
-				(errcode(ERRCODE_DATA_CORRUPTED),
-				 errmsg("could not read from log segment %s, offset %u: read %d of %d",
-						name, (unsigned) XLogSegmentOffset(page, wal_segment_size), (int) n, XLOG_BLCKSZ),
-				 errhint(LOG_HINT)));
-	}
-
-	reader->seg.ws_tli = log->tli;
-	return (int) Min((XLogRecPtr) XLOG_BLCKSZ, log->to - page);
+	return readTimeLineHistory(tli);
 }
-
-/* ---------------------------------------------------------------- segments */
 
 static void
 open_segment(LogFile *log, XLogSegNo segno)
@@ -275,29 +155,142 @@ MotLogIsHere(XLogRecPtr at, TimeLineID tli)
 	return false;
 }
 
-static void
-close_segment(LogFile *log)
+/* ------------------------------------------------------------------- pages */
+
+static int
+read_page(XLogReaderState *reader, XLogRecPtr page, int wanted, XLogRecPtr target, char *buffer)
 {
-	if (log->fd >= 0)
-		(void) close(log->fd);
-	log->fd = -1;
+	LogFile    *log = reader->private_data;
+	XLogSegNo	segno;
+	ssize_t		n;
+
+	if (page + wanted > log->to)
+	{
+		log->at_end = true;
+		return -1;
+	}
+	log->at_end = false;
+
+	XLByteToSeg(page, segno, wal_segment_size);
+	if (log->fd < 0 || log->segno != segno)
+		open_segment(log, segno);
+
+	pgstat_report_wait_start(WAIT_EVENT_WAL_READ);
+	n = pg_pread(log->fd, buffer, XLOG_BLCKSZ, (off_t) XLogSegmentOffset(page, wal_segment_size));
+	pgstat_report_wait_end();
+	if (n != XLOG_BLCKSZ)
+	{
+		char		name[MAXFNAMELEN];
+		int			saved_errno = errno;
+
+		XLogFileName(name, log->tli, segno, wal_segment_size);
+		errno = saved_errno;
+		if (n < 0)
+			ereport(ERROR,
+					(errcode_for_file_access(),
+					 errmsg("could not read from log segment %s, offset %u: %m",
+							name, (unsigned) XLogSegmentOffset(page, wal_segment_size))));
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("could not read from log segment %s, offset %u: read %d of %d",
+						name, (unsigned) XLogSegmentOffset(page, wal_segment_size), (int) n, XLOG_BLCKSZ),
+				 errhint(LOG_HINT)));
+	}
+
+	reader->seg.ws_tli = log->tli;
+	return (int) Min((XLogRecPtr) XLOG_BLCKSZ, log->to - page);
 }
 
-/*
- * The timelines to look on.  Recovery may be on its way to a younger timeline
- * than the one it is on, and have segments of that only.
- */
-static List *
-history_of(TimeLineID tli)
+bool
+MotLogReaches(XLogRecPtr end, XLogRecPtr to)
 {
-	if (MotRecovers() && recoveryTargetTLI > tli)
-	{
-		List	   *history = readTimeLineHistory(recoveryTargetTLI);
+	return end >= to ||
+		(end % XLOG_BLCKSZ == 0 && to - end <= SizeOfXLogLongPHD);
+}
 
-		if (tliInHistory(tli, history))
-			return history;
+static void
+read_records(LogFile *log, XLogReaderState *reader, XLogRecPtr from,
+			 void (*visit) (void *arg, XLogReaderState *record), void *arg)
+{
+	XLogRecPtr	end;
+	uint64		n = 0;
+
+	/*
+	 * "from" need not be the very place where a record begins: it can be that
+	 * of a page's header before it
+	 */
+	end = MotXLogFindNextRecord(reader, from);
+	if (XLogRecPtrIsInvalid(end))
+	{
+		if (log->at_end && MotLogReaches(from, log->to))
+			return;
+		refuse(log, from, reader->errormsg_buf[0] != '\0' ? reader->errormsg_buf :
+			   "no record follows");
 	}
-	return readTimeLineHistory(tli);
+	XLogBeginRead(reader, end);
+
+	while (end < log->to)
+	{
+		char	   *why = NULL;
+
+		if (XLogReadRecord(reader, &why) == NULL)
+		{
+			if (log->at_end && MotLogReaches(end, log->to))
+				return;
+			refuse(log, end, why != NULL ? why : "the record goes on behind the end of the log");
+		}
+		end = reader->EndRecPtr;
+
+		if (XLogRecGetRmid(reader) == mot_resource_manager_id &&
+			(XLogRecGetInfo(reader) & MOT_XLOG_KIND) != MOT_XLOG_CHANGES)
+			visit(arg, reader);
+
+		if (++n % BATCH == 0)
+		{
+			if (AmStartupProcess())
+				ProcessStartupProcInterrupts();
+			else
+				CHECK_FOR_INTERRUPTS();
+		}
+	}
+}
+
+void
+MotReadLog(XLogRecPtr from, XLogRecPtr to, TimeLineID tli,
+		   void (*visit) (void *arg, XLogReaderState *record), void *arg)
+{
+	LogFile		log = {.to = to,.fd = -1};
+	MemoryContext cxt;
+	MemoryContext oldcxt;
+	XLogReaderState *reader;
+
+	if (from >= to)
+		return;
+
+	cxt = AllocSetContextCreate(CurrentMemoryContext, "MOT log reader", ALLOCSET_DEFAULT_SIZES);
+	oldcxt = MemoryContextSwitchTo(cxt);
+	log.history = history_of(tli);
+	reader = XLogReaderAllocate(wal_segment_size, NULL,
+								XL_ROUTINE(.page_read = read_page,.segment_open = NULL,
+										   .segment_close = NULL), &log);
+	if (reader == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OUT_OF_MEMORY),
+				 errmsg("out of memory"),
+				 errdetail("Failed while allocating a WAL reading processor.")));
+	MemoryContextSwitchTo(oldcxt);
+
+	PG_TRY();
+	{
+		read_records(&log, reader, from, visit, arg);
+	}
+	PG_FINALLY();
+	{
+		close_segment(&log);
+		XLogReaderFree(reader);
+	}
+	PG_END_TRY();
+	MemoryContextDelete(cxt);
 }
 
 static void

@@ -75,238 +75,7 @@ struct MotSorted
 /* what replay of records leads to, while the log is sorted */
 static MotSorted *sorting = NULL;
 
-static void sort_transaction(const char *ops, size_t len, XLogRecPtr lsn);
-static void sort_one(void *arg, XLogReaderState *record);
-static MotSortedPart *get_part(MotSorted *sorted, Oid dbid, Oid relid);
-static void forget(MotSorted *sorted, MotSortedPart *part);
-static void forget_database(MotSorted *sorted, Oid dbid);
-static void add_run(MotSorted *sorted, MotSortedPart *part, XLogRecPtr lsn, const char *ops, size_t len);
-static void add_bytes(MotSorted *sorted, MotSortedPart *part, const void *bytes, size_t len);
-static void flush_part(MotSorted *sorted, MotSortedPart *part);
-static void flush_all(MotSorted *sorted);
-static void write_extent(MotSorted *sorted, MotSortedPart *part, const char *bytes, size_t len);
-static void free_sorted(void *arg);
-
-/* ----------------------------------------------------------------- sorting */
-
-MotSorted *
-MotSortLog(const MotManifest *m, XLogRecPtr from, XLogRecPtr upto, TimeLineID tli)
-{
-	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "MOT sorted log",
-											  ALLOCSET_DEFAULT_SIZES);
-	MemoryContextCallback *callback = MemoryContextAlloc(cxt, sizeof(MemoryContextCallback));
-	MotSorted  *sorted = MemoryContextAllocZero(cxt, sizeof(MotSorted));
-
-	sorted->cxt = cxt;
-	sorted->parts = MotHashCreate("MOT sorted log", 256, sizeof(MotTargetKey), sizeof(MotSortedPart), cxt);
-	sorted->manifest = m;
-	sorted->fd = -1;
-
-	/* the file goes with the memory, whatever happens */
-	callback->func = free_sorted;
-	callback->arg = sorted;
-	MemoryContextRegisterResetCallback(cxt, callback);
-
-	sorting = sorted;
-	MotReplayInto = sort_transaction;
-	PG_TRY();
-	{
-		for (int i = 0; i < m->nindoubt; i++)
-		{
-			const MotManifestInDoubt *doubt = &m->indoubt[i];
-
-			/*
-			 * (one that is prepared may be committed at any time; then it is
-			 * applied when all tables are there)
-			 */
-			if (TransactionIdDidCommit(doubt->xid))
-				sort_transaction(doubt->ops, doubt->len, doubt->lsn);
-			else if (MotRecordIsPrepared(doubt->ops, doubt->len))
-			{
-				LWLockAcquire(MotApplyLock, LW_EXCLUSIVE);
-				MotInDoubtAdd(doubt->xid, doubt->lsn, doubt->ops, doubt->len);
-				LWLockRelease(MotApplyLock);
-			}
-		}
-		if (upto > from)
-			MotReadLog(from, upto, tli, sort_one, NULL);
-	}
-	PG_FINALLY();
-	{
-		MotReplayInto = NULL;
-		sorting = NULL;
-		MotReplayForget();
-	}
-	PG_END_TRY();
-	flush_all(sorted);
-	return sorted;
-}
-
-static void
-sort_one(void *arg, XLogReaderState *record)
-{
-	MotReplayRecord(record);
-}
-
-static void
-sort_transaction(const char *ops, size_t len, XLogRecPtr lsn)
-{
-	MotSorted  *sorted = sorting;
-	const char *p = ops;
-	const char *end = ops + len;
-	const char *run = ops;		/* operations of "part" not added yet */
-	const char *error = NULL;
-	MotSortedPart *part = NULL;
-	MotOpData	op;
-
-	for (;;)
-	{
-		const char *before = p;
-		bool		more = MotRecordNext(&p, end, &op, &error);
-
-		if (part != NULL && before > run &&
-			(!more || op.op == MOT_OP_TABLE || op.op == MOT_OP_DROP_DATABASE ||
-			 op.op == MOT_OP_CREATE || op.op == MOT_OP_DROP || before - run >= RUN_SIZE))
-		{
-			add_run(sorted, part, lsn, run, before - run);
-			run = before;
-		}
-		if (!more)
-			break;
-
-		switch (op.op)
-		{
-			case MOT_OP_TABLE:
-				part = get_part(sorted, op.dbid, op.oid);
-				run = p;
-				break;
-			case MOT_OP_DROP_DATABASE:
-				forget_database(sorted, op.dbid);
-				part = NULL;
-				break;
-			case MOT_OP_PREPARED:
-			case MOT_OP_PREPARED_READS:
-				break;
-			default:
-				if (part == NULL)
-					error = "no table is named";
-				else if (op.op == MOT_OP_DROP)
-				{
-					MOT_FAULT("replay-drop");
-					forget(sorted, part);
-					run = p;
-				}
-				else if (op.op == MOT_OP_CREATE)
-					forget(sorted, part);
-				break;
-		}
-		if (error != NULL)
-			break;
-	}
-	if (error != NULL)
-		MotRedoRaiseDamaged(lsn, "%s", error);
-	sorted->transactions++;
-}
-
-static MotSortedPart *
-get_part(MotSorted *sorted, Oid dbid, Oid relid)
-{
-	MotTargetKey key = {dbid, relid};
-	bool		found;
-	MotSortedPart *part = hash_search(sorted->parts, &key, HASH_ENTER, &found);
-
-	if (!found)
-	{
-		memset(part, 0, sizeof(MotSortedPart));
-		part->dbid = dbid;
-		part->relid = relid;
-	}
-	return part;
-}
-
-/* What there was of the table is void.  (Its place in the file is lost.) */
-static void
-forget(MotSorted *sorted, MotSortedPart *part)
-{
-	sorted->buffered -= part->used;
-	part->used = 0;
-	part->nextents = 0;
-	part->bytes = 0;
-	part->anew = true;
-}
-
-static void
-forget_database(MotSorted *sorted, Oid dbid)
-{
-	for (int i = 0; i < sorted->manifest->ntables; i++)
-		if (sorted->manifest->tables[i].dbid == dbid)
-			(void) get_part(sorted, dbid, sorted->manifest->tables[i].relid);
-	foreach_hash(MotSortedPart, part, sorted->parts)
-		if (part->dbid == dbid)
-		forget(sorted, part);
-}
-
 /* ------------------------------------------------------------------- parts */
-
-static void
-add_run(MotSorted *sorted, MotSortedPart *part, XLogRecPtr lsn, const char *ops, size_t len)
-{
-	RunHeader	header = {lsn, len};
-
-	add_bytes(sorted, part, &header, sizeof(header));
-	add_bytes(sorted, part, ops, len);
-	part->bytes += len;
-}
-
-static void
-add_bytes(MotSorted *sorted, MotSortedPart *part, const void *bytes, size_t len)
-{
-	if (part->used + len > part->size && part->size < BUFFER_SIZE)
-	{
-		size_t		size = Max(part->size, BUFFER_FIRST);
-
-		while (size < part->used + len && size < BUFFER_SIZE)
-			size *= 2;
-		part->buffer = part->buffer == NULL ? MemoryContextAlloc(sorted->cxt, size) :
-			repalloc(part->buffer, size);
-		part->size = size;
-	}
-	if (part->used + len > part->size)
-		flush_part(sorted, part);
-	if (len > part->size)
-	{
-		write_extent(sorted, part, bytes, len);
-		return;
-	}
-	memcpy(part->buffer + part->used, bytes, len);
-	part->used += len;
-	sorted->buffered += len;
-	if (sorted->buffered > BUFFERS_SIZE)
-		flush_all(sorted);
-}
-
-static void
-flush_part(MotSorted *sorted, MotSortedPart *part)
-{
-	if (part->used == 0)
-		return;
-	write_extent(sorted, part, part->buffer, part->used);
-	sorted->buffered -= part->used;
-	part->used = 0;
-}
-
-static void
-flush_all(MotSorted *sorted)
-{
-	foreach_hash(MotSortedPart, part, sorted->parts)
-	{
-		flush_part(sorted, part);
-		if (part->buffer != NULL)
-			pfree(part->buffer);
-		part->buffer = NULL;
-		part->size = 0;
-	}
-}
 
 /*
  * The disk is full (errno): what has been written, and what comes, is kept in a
@@ -408,6 +177,235 @@ write_extent(MotSorted *sorted, MotSortedPart *part, const char *bytes, size_t l
 	sorted->written += len;
 }
 
+static void
+flush_part(MotSorted *sorted, MotSortedPart *part)
+{
+	if (part->used == 0)
+		return;
+	write_extent(sorted, part, part->buffer, part->used);
+	sorted->buffered -= part->used;
+	part->used = 0;
+}
+
+static void
+flush_all(MotSorted *sorted)
+{
+	foreach_hash(MotSortedPart, part, sorted->parts)
+	{
+		flush_part(sorted, part);
+		if (part->buffer != NULL)
+			pfree(part->buffer);
+		part->buffer = NULL;
+		part->size = 0;
+	}
+}
+
+static void
+add_bytes(MotSorted *sorted, MotSortedPart *part, const void *bytes, size_t len)
+{
+	if (part->used + len > part->size && part->size < BUFFER_SIZE)
+	{
+		size_t		size = Max(part->size, BUFFER_FIRST);
+
+		while (size < part->used + len && size < BUFFER_SIZE)
+			size *= 2;
+		part->buffer = part->buffer == NULL ? MemoryContextAlloc(sorted->cxt, size) :
+			repalloc(part->buffer, size);
+		part->size = size;
+	}
+	if (part->used + len > part->size)
+		flush_part(sorted, part);
+	if (len > part->size)
+	{
+		write_extent(sorted, part, bytes, len);
+		return;
+	}
+	memcpy(part->buffer + part->used, bytes, len);
+	part->used += len;
+	sorted->buffered += len;
+	if (sorted->buffered > BUFFERS_SIZE)
+		flush_all(sorted);
+}
+
+static void
+add_run(MotSorted *sorted, MotSortedPart *part, XLogRecPtr lsn, const char *ops, size_t len)
+{
+	RunHeader	header = {lsn, len};
+
+	add_bytes(sorted, part, &header, sizeof(header));
+	add_bytes(sorted, part, ops, len);
+	part->bytes += len;
+}
+
+static MotSortedPart *
+get_part(MotSorted *sorted, Oid dbid, Oid relid)
+{
+	MotTargetKey key = {dbid, relid};
+	bool		found;
+	MotSortedPart *part = hash_search(sorted->parts, &key, HASH_ENTER, &found);
+
+	if (!found)
+	{
+		memset(part, 0, sizeof(MotSortedPart));
+		part->dbid = dbid;
+		part->relid = relid;
+	}
+	return part;
+}
+
+/* What there was of the table is void.  (Its place in the file is lost.) */
+static void
+forget(MotSorted *sorted, MotSortedPart *part)
+{
+	sorted->buffered -= part->used;
+	part->used = 0;
+	part->nextents = 0;
+	part->bytes = 0;
+	part->anew = true;
+}
+
+static void
+forget_database(MotSorted *sorted, Oid dbid)
+{
+	for (int i = 0; i < sorted->manifest->ntables; i++)
+		if (sorted->manifest->tables[i].dbid == dbid)
+			(void) get_part(sorted, dbid, sorted->manifest->tables[i].relid);
+	foreach_hash(MotSortedPart, part, sorted->parts)
+		if (part->dbid == dbid)
+		forget(sorted, part);
+}
+
+/* ----------------------------------------------------------------- sorting */
+
+static void
+free_sorted(void *arg)
+{
+	MotSorted  *sorted = arg;
+
+	if (sorted->fd >= 0)
+		(void) close(sorted->fd);
+	sorted->fd = -1;
+}
+
+static void
+sort_transaction(const char *ops, size_t len, XLogRecPtr lsn)
+{
+	MotSorted  *sorted = sorting;
+	const char *p = ops;
+	const char *end = ops + len;
+	const char *run = ops;		/* operations of "part" not added yet */
+	const char *error = NULL;
+	MotSortedPart *part = NULL;
+	MotOpData	op;
+
+	for (;;)
+	{
+		const char *before = p;
+		bool		more = MotRecordNext(&p, end, &op, &error);
+
+		if (part != NULL && before > run &&
+			(!more || op.op == MOT_OP_TABLE || op.op == MOT_OP_DROP_DATABASE ||
+			 op.op == MOT_OP_CREATE || op.op == MOT_OP_DROP || before - run >= RUN_SIZE))
+		{
+			add_run(sorted, part, lsn, run, before - run);
+			run = before;
+		}
+		if (!more)
+			break;
+
+		switch (op.op)
+		{
+			case MOT_OP_TABLE:
+				part = get_part(sorted, op.dbid, op.oid);
+				run = p;
+				break;
+			case MOT_OP_DROP_DATABASE:
+				forget_database(sorted, op.dbid);
+				part = NULL;
+				break;
+			case MOT_OP_PREPARED:
+			case MOT_OP_PREPARED_READS:
+				break;
+			default:
+				if (part == NULL)
+					error = "no table is named";
+				else if (op.op == MOT_OP_DROP)
+				{
+					MOT_FAULT("replay-drop");
+					forget(sorted, part);
+					run = p;
+				}
+				else if (op.op == MOT_OP_CREATE)
+					forget(sorted, part);
+				break;
+		}
+		if (error != NULL)
+			break;
+	}
+	if (error != NULL)
+		MotRedoRaiseDamaged(lsn, "%s", error);
+	sorted->transactions++;
+}
+
+static void
+sort_one(void *arg, XLogReaderState *record)
+{
+	MotReplayRecord(record);
+}
+
+MotSorted *
+MotSortLog(const MotManifest *m, XLogRecPtr from, XLogRecPtr upto, TimeLineID tli)
+{
+	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "MOT sorted log",
+											  ALLOCSET_DEFAULT_SIZES);
+	MemoryContextCallback *callback = MemoryContextAlloc(cxt, sizeof(MemoryContextCallback));
+	MotSorted  *sorted = MemoryContextAllocZero(cxt, sizeof(MotSorted));
+
+	sorted->cxt = cxt;
+	sorted->parts = MotHashCreate("MOT sorted log", 256, sizeof(MotTargetKey), sizeof(MotSortedPart), cxt);
+	sorted->manifest = m;
+	sorted->fd = -1;
+
+	/* the file goes with the memory, whatever happens */
+	callback->func = free_sorted;
+	callback->arg = sorted;
+	MemoryContextRegisterResetCallback(cxt, callback);
+
+	sorting = sorted;
+	MotReplayInto = sort_transaction;
+	PG_TRY();
+	{
+		for (int i = 0; i < m->nindoubt; i++)
+		{
+			const MotManifestInDoubt *doubt = &m->indoubt[i];
+
+			/*
+			 * (one that is prepared may be committed at any time; then it is
+			 * applied when all tables are there)
+			 */
+			if (TransactionIdDidCommit(doubt->xid))
+				sort_transaction(doubt->ops, doubt->len, doubt->lsn);
+			else if (MotRecordIsPrepared(doubt->ops, doubt->len))
+			{
+				LWLockAcquire(MotApplyLock, LW_EXCLUSIVE);
+				MotInDoubtAdd(doubt->xid, doubt->lsn, doubt->ops, doubt->len);
+				LWLockRelease(MotApplyLock);
+			}
+		}
+		if (upto > from)
+			MotReadLog(from, upto, tli, sort_one, NULL);
+	}
+	PG_FINALLY();
+	{
+		MotReplayInto = NULL;
+		sorting = NULL;
+		MotReplayForget();
+	}
+	PG_END_TRY();
+	flush_all(sorted);
+	return sorted;
+}
+
 /* ----------------------------------------------------------------- reading */
 
 typedef struct PartReader
@@ -498,14 +496,4 @@ void
 MotSortFree(MotSorted *sorted)
 {
 	MemoryContextDelete(sorted->cxt);
-}
-
-static void
-free_sorted(void *arg)
-{
-	MotSorted  *sorted = arg;
-
-	if (sorted->fd >= 0)
-		(void) close(sorted->fd);
-	sorted->fd = -1;
 }

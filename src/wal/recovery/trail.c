@@ -95,14 +95,6 @@ static int	turn;				/* of the header's two */
 static bool noting = false;
 static bool loading = false;	/* the file has its temporary name */
 
-static bool make_room(Size size);
-static void give_up(const char *what);
-static char *read_file(XLogRecPtr start, Size *size, FileHeader *header);
-static void tell(XLogRecPtr reached);
-static void read_entries(XLogRecPtr start, const char *bytes, const char *end, XLogRecPtr from, XLogRecPtr to,
-						 void (*visit) (void *arg, XLogReaderState *record));
-static void visit_entry(const Entry *entry, const char *data, void (*visit) (void *arg, XLogReaderState *record));
-
 /* ------------------------------------------------------------------ files */
 
 static char *
@@ -185,6 +177,62 @@ MotTrailRemove(XLogRecPtr keep_from)
 
 /* ----------------------------------------------------------------- writing */
 
+static void
+end_file(void)
+{
+	if (map != NULL)
+		(void) munmap(map, MAP_SIZE);
+	if (fd >= 0)
+		(void) close(fd);
+	map = NULL;
+	fd = -1;
+}
+
+/* Without it a standby is as good; only a backup of it may need its log. */
+static void
+give_up(const char *what)
+{
+	ereport(LOG,
+			(errcode_for_file_access(),
+			 errmsg("could not %s a file in \"%s\" for records of memory-optimized tables: %m", what, MOT_DIRECTORY),
+			 errdetail("A base backup of this standby may need log from before it.")));
+	end_file();
+	(void) unlink(NEW_NAME);
+	MotTrailRemove(PG_UINT64_MAX);
+	noting = false;
+}
+
+static bool
+make_room(Size size)
+{
+	while (used + size > allocated)
+	{
+		int			error = MotSpillAllocate(fd, allocated, STEP);
+
+		if (error != 0)
+		{
+			errno = error;
+			give_up("extend");
+			return false;
+		}
+		allocated += STEP;
+	}
+	return true;
+}
+
+/* The entries go as far as that. */
+static void
+tell(XLogRecPtr reached)
+{
+	Reach	   *reach = (Reach *) (map + REACH_OFFSET);
+
+	pg_write_barrier();
+	turn = 1 - turn;
+	reach->told[turn].upto = reached;
+	reach->told[turn].inverted = ~reached;
+	pg_write_barrier();
+}
+
 static bool
 begin_file(const char *path, XLogRecPtr start, XLogRecPtr previous)
 {
@@ -214,62 +262,6 @@ begin_file(const char *path, XLogRecPtr start, XLogRecPtr previous)
 	tell(start);
 	memcpy(map, &header, sizeof(header));
 	return true;
-}
-
-/* The entries go as far as that. */
-static void
-tell(XLogRecPtr reached)
-{
-	Reach	   *reach = (Reach *) (map + REACH_OFFSET);
-
-	pg_write_barrier();
-	turn = 1 - turn;
-	reach->told[turn].upto = reached;
-	reach->told[turn].inverted = ~reached;
-	pg_write_barrier();
-}
-
-static void
-end_file(void)
-{
-	if (map != NULL)
-		(void) munmap(map, MAP_SIZE);
-	if (fd >= 0)
-		(void) close(fd);
-	map = NULL;
-	fd = -1;
-}
-
-static bool
-make_room(Size size)
-{
-	while (used + size > allocated)
-	{
-		int			error = MotSpillAllocate(fd, allocated, STEP);
-
-		if (error != 0)
-		{
-			errno = error;
-			give_up("extend");
-			return false;
-		}
-		allocated += STEP;
-	}
-	return true;
-}
-
-/* Without it a standby is as good; only a backup of it may need its log. */
-static void
-give_up(const char *what)
-{
-	ereport(LOG,
-			(errcode_for_file_access(),
-			 errmsg("could not %s a file in \"%s\" for records of memory-optimized tables: %m", what, MOT_DIRECTORY),
-			 errdetail("A base backup of this standby may need log from before it.")));
-	end_file();
-	(void) unlink(NEW_NAME);
-	MotTrailRemove(PG_UINT64_MAX);
-	noting = false;
 }
 
 /* A standby loads the checkpoint at "from"; what is read of the log is noted, too. */
@@ -350,42 +342,6 @@ MotTrailNote(XLogReaderState *record)
 
 /* ----------------------------------------------------------------- reading */
 
-/*
- * All records of [from, to), in order; false: the files do not go back as far,
- * or there are none.
- */
-bool
-MotTrailRead(XLogRecPtr from, XLogRecPtr to, void (*visit) (void *arg, XLogReaderState *record))
-{
-	List	   *list = list_trails();
-	XLogRecPtr	previous = InvalidXLogRecPtr;
-	int			first = -1;
-
-	for (int i = 0; i < list_length(list); i++)
-		if (*(XLogRecPtr *) list_nth(list, i) <= from)
-			first = i;
-	if (first < 0)
-		return false;
-
-	for (int i = first; i < list_length(list); i++)
-	{
-		XLogRecPtr	start = *(XLogRecPtr *) list_nth(list, i);
-		FileHeader	header;
-		Size		size;
-		char	   *bytes;
-
-		if (start >= to && i > first)
-			break;
-		bytes = read_file(start, &size, &header);
-		if (i > first && header.previous != previous)
-			MotFileRaiseDamaged(trail_path(start), 0, "the file before it is missing");
-		read_entries(start, bytes, bytes + size, from, to, visit);
-		previous = start;
-		pfree(bytes);
-	}
-	return true;
-}
-
 static char *
 read_file(XLogRecPtr start, Size *size, FileHeader *header)
 {
@@ -406,6 +362,28 @@ read_file(XLogRecPtr start, Size *size, FileHeader *header)
 	if (header->magic != FILE_MAGIC)
 		MotRaiseFormat(psprintf("checkpoint file \"%s\"", path), FILE_FORMAT(header->magic), FILE_FORMAT(FILE_MAGIC));
 	return bytes;
+}
+
+/* as a reader of the log would have it */
+static void
+visit_entry(const Entry *entry, const char *data, void (*visit) (void *arg, XLogReaderState *record))
+{
+	XLogReaderState reader = {0};
+	DecodedXLogRecord *record = palloc0(sizeof(DecodedXLogRecord));
+
+	record->header.xl_xid = entry->xid;
+	record->header.xl_info = (uint8) entry->info;
+	record->header.xl_rmid = (RmgrId) mot_resource_manager_id;
+	record->lsn = entry->start;
+	record->next_lsn = entry->end;
+	record->max_block_id = -1;
+	record->main_data = unconstify(char *, data);
+	record->main_data_len = entry->len;
+	reader.record = record;
+	reader.ReadRecPtr = entry->start;
+	reader.EndRecPtr = entry->end;
+	visit(NULL, &reader);
+	pfree(record);
 }
 
 static void
@@ -454,24 +432,38 @@ read_entries(XLogRecPtr start, const char *bytes, const char *end, XLogRecPtr fr
 	}
 }
 
-/* as a reader of the log would have it */
-static void
-visit_entry(const Entry *entry, const char *data, void (*visit) (void *arg, XLogReaderState *record))
+/*
+ * All records of [from, to), in order; false: the files do not go back as far,
+ * or there are none.
+ */
+bool
+MotTrailRead(XLogRecPtr from, XLogRecPtr to, void (*visit) (void *arg, XLogReaderState *record))
 {
-	XLogReaderState reader = {0};
-	DecodedXLogRecord *record = palloc0(sizeof(DecodedXLogRecord));
+	List	   *list = list_trails();
+	XLogRecPtr	previous = InvalidXLogRecPtr;
+	int			first = -1;
 
-	record->header.xl_xid = entry->xid;
-	record->header.xl_info = (uint8) entry->info;
-	record->header.xl_rmid = (RmgrId) mot_resource_manager_id;
-	record->lsn = entry->start;
-	record->next_lsn = entry->end;
-	record->max_block_id = -1;
-	record->main_data = unconstify(char *, data);
-	record->main_data_len = entry->len;
-	reader.record = record;
-	reader.ReadRecPtr = entry->start;
-	reader.EndRecPtr = entry->end;
-	visit(NULL, &reader);
-	pfree(record);
+	for (int i = 0; i < list_length(list); i++)
+		if (*(XLogRecPtr *) list_nth(list, i) <= from)
+			first = i;
+	if (first < 0)
+		return false;
+
+	for (int i = first; i < list_length(list); i++)
+	{
+		XLogRecPtr	start = *(XLogRecPtr *) list_nth(list, i);
+		FileHeader	header;
+		Size		size;
+		char	   *bytes;
+
+		if (start >= to && i > first)
+			break;
+		bytes = read_file(start, &size, &header);
+		if (i > first && header.previous != previous)
+			MotFileRaiseDamaged(trail_path(start), 0, "the file before it is missing");
+		read_entries(start, bytes, bytes + size, from, to, visit);
+		previous = start;
+		pfree(bytes);
+	}
+	return true;
 }

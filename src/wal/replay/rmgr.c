@@ -88,7 +88,6 @@ static bool past_target = false;
 #define DESCRIBED 6
 #define DESCRIBED_KEY 16
 
-static void replay_redo(XLogReaderState *record);
 static void pause_before_unknown(XLogReaderState *record);
 static void do_or_refuse(void (*what) (XLogReaderState *record), XLogReaderState *record);
 static bool log_is_kept(void);
@@ -98,56 +97,128 @@ static List *end_readers(void);
 static void let_in(List *databases);
 static void decide(XLogReaderState *record);
 static void delay_commit(XLogReaderState *record);
-static void replay_desc(StringInfo buf, XLogReaderState *record);
-static const char *replay_identify(uint8 info);
-static void replay_startup(void);
-static void replay_cleanup(void);
 static void recover_later(void);
 static void log_goes_on(void);
 static void replay(XLogReaderState *record);
-static Stream *find_stream(XLogRecPtr start);
-static Stream *begin_stream(XLogRecPtr start);
-static void append_piece(Stream *stream, const char *ops, size_t len);
-static void keep_piece(Stream *stream, const char *ops, size_t len);
-static void end_stream(Stream *stream);
-static Stream *required_stream(XLogReaderState *record, XLogRecPtr start);
 static bool later_than_target(TimestampTz time);
-static void describe_operations(StringInfo buf, const char *ops, size_t len);
-static void describe_one(StringInfo buf, const MotOpData *op, Oid dbid, Oid relid);
-static void describe_identity(StringInfo buf, const MotOpData *op);
-
-static RmgrData rmgr = {
-	.rm_name = "mot",
-	.rm_redo = replay_redo,
-	.rm_desc = replay_desc,
-	.rm_identify = replay_identify,
-	.rm_startup = replay_startup,
-	.rm_cleanup = replay_cleanup,
-	.rm_decode = MotDecode
-};
 
 int			mot_resource_manager_id = MOT_RMGR_ID;
 
-void
-MotRmgrInit(void)
+/* ---------------------------------------------------------------- streams */
+
+static Stream *
+find_stream(XLogRecPtr start)
 {
-	DefineCustomIntVariable("mot.resource_manager_id",
-							"ID of the resource manager of memory-optimized tables in the write-ahead log.",
-							"It has to be the same on all standbys.",
-							&mot_resource_manager_id,
-							MOT_RMGR_ID, RM_MIN_CUSTOM_ID, RM_MAX_CUSTOM_ID,
-							PGC_POSTMASTER, 0,
-							NULL, NULL, NULL);
-	if (RmgrIdExists(mot_resource_manager_id))
-		ereport(ERROR,
-				(errcode(ERRCODE_DUPLICATE_OBJECT),
-				 errmsg("resource manager of memory-optimized tables cannot have ID %d", mot_resource_manager_id),
-				 errdetail("Another module in shared_preload_libraries has a resource manager \"%s\" with that ID.",
-						   GetRmgr(mot_resource_manager_id).rm_name),
-				 errhint("Set mot.resource_manager_id to another number from %d to %d, the same on all standbys.",
-						 RM_MIN_CUSTOM_ID, RM_MAX_CUSTOM_ID)));
-	RegisterCustomRmgr(mot_resource_manager_id, &rmgr);
-	MotRelationCatchUp = MotInDoubtCatchUp;
+	Stream	   *stream = streams;
+
+	while (stream != NULL && stream->start != start)
+		stream = stream->next;
+	return stream;
+}
+
+/* NULL: it is missing, and that is ignored */
+static Stream *
+required_stream(XLogReaderState *record, XLogRecPtr start)
+{
+	Stream	   *stream = find_stream(start);
+
+	if (stream == NULL)
+	{
+		char	   *why = psprintf("redo of memory-optimized tables at %X/%X goes on what began at %X/%X, which was not read",
+								   LSN_FORMAT_ARGS(record->ReadRecPtr), LSN_FORMAT_ARGS(start));
+
+		/*
+		 * (once tables are served, not before those who have read them are
+		 * ended: give_up_all)
+		 */
+		if (!mot_ignore_damaged ||
+			(MotWalCurrentState() == MOT_WAL_READY && (XLogRecGetInfo(record) & MOT_XLOG_KIND) != MOT_XLOG_PIECE))
+			MotRaiseDamage("%s", why);
+
+		/* whatever it changed, and of all that is there nobody knows what */
+		if ((XLogRecGetInfo(record) & MOT_XLOG_KIND) != MOT_XLOG_PIECE)
+		{
+			ereport(WARNING,
+					(errcode(ERRCODE_DATA_CORRUPTED),
+					 errmsg("%s", why),
+					 errdetail("Going on without any memory-optimized table, as mot.ignore_damaged says.")));
+			MotLoadGiveUp(why);
+		}
+		pfree(why);
+	}
+	return stream;
+}
+
+static Stream *
+begin_stream(XLogRecPtr start)
+{
+	Stream	   *stream = MemoryContextAllocZero(TopMemoryContext, sizeof(Stream));
+
+	MotWithin(TopMemoryContext, stream->path = MotSpillPath("%08X%08X.pieces", LSN_FORMAT_ARGS(start)));
+	stream->start = start;
+	stream->next = streams;
+	streams = stream;
+	MotReplay->streams++;
+	return stream;
+}
+
+/* A full disk is no reason to be without the tables, as long as there is memory. */
+static void
+keep_piece(Stream *stream, const char *ops, size_t len)
+{
+	if (stream->kept == NULL)
+	{
+		stream->size = Max(2 * (stream->len + len), 1024);
+		stream->kept = MemoryContextAllocHuge(TopMemoryContext, stream->size);
+		if (stream->len > 0)
+		{
+			const void *written = MotSpillMap(stream->path, stream->len);
+
+			memcpy(stream->kept, written, stream->len);
+			MotSpillUnmap(written, stream->len);
+		}
+		MotFileRemove(stream->path);
+	}
+	else if (stream->len + len > stream->size)
+	{
+		stream->size = 2 * (stream->len + len);
+		stream->kept = repalloc_huge(stream->kept, stream->size);
+	}
+	memcpy(stream->kept + stream->len, ops, len);
+}
+
+/* One piece after the other: what OP_LONG announces then lies behind it. */
+static void
+append_piece(Stream *stream, const char *ops, size_t len)
+{
+	if (stream->kept != NULL || !MotSpillWriteIfRoom(stream->path, stream->len, ops, len))
+		keep_piece(stream, ops, len);
+	stream->len += len;
+}
+
+/* (in doubt, the file has another name by now) */
+static void
+end_stream(Stream *stream)
+{
+	Stream	  **link = &streams;
+
+	while (*link != stream)
+		link = &(*link)->next;
+	*link = stream->next;
+	if (stream->kept != NULL)
+		pfree(stream->kept);
+	else
+		MotFileRemove(stream->path);
+	pfree(stream->path);
+	pfree(stream);
+	MotReplay->streams--;
+}
+
+void
+MotReplayForget(void)
+{
+	while (streams != NULL)
+		end_stream(streams);
 }
 
 /* ------------------------------------------------------------------- redo */
@@ -703,123 +774,6 @@ later_than_target(TimestampTz time)
 	return past_target;
 }
 
-/* ---------------------------------------------------------------- streams */
-
-static Stream *
-find_stream(XLogRecPtr start)
-{
-	Stream	   *stream = streams;
-
-	while (stream != NULL && stream->start != start)
-		stream = stream->next;
-	return stream;
-}
-
-/* NULL: it is missing, and that is ignored */
-static Stream *
-required_stream(XLogReaderState *record, XLogRecPtr start)
-{
-	Stream	   *stream = find_stream(start);
-
-	if (stream == NULL)
-	{
-		char	   *why = psprintf("redo of memory-optimized tables at %X/%X goes on what began at %X/%X, which was not read",
-								   LSN_FORMAT_ARGS(record->ReadRecPtr), LSN_FORMAT_ARGS(start));
-
-		/*
-		 * (once tables are served, not before those who have read them are
-		 * ended: give_up_all)
-		 */
-		if (!mot_ignore_damaged ||
-			(MotWalCurrentState() == MOT_WAL_READY && (XLogRecGetInfo(record) & MOT_XLOG_KIND) != MOT_XLOG_PIECE))
-			MotRaiseDamage("%s", why);
-
-		/* whatever it changed, and of all that is there nobody knows what */
-		if ((XLogRecGetInfo(record) & MOT_XLOG_KIND) != MOT_XLOG_PIECE)
-		{
-			ereport(WARNING,
-					(errcode(ERRCODE_DATA_CORRUPTED),
-					 errmsg("%s", why),
-					 errdetail("Going on without any memory-optimized table, as mot.ignore_damaged says.")));
-			MotLoadGiveUp(why);
-		}
-		pfree(why);
-	}
-	return stream;
-}
-
-static Stream *
-begin_stream(XLogRecPtr start)
-{
-	Stream	   *stream = MemoryContextAllocZero(TopMemoryContext, sizeof(Stream));
-
-	MotWithin(TopMemoryContext, stream->path = MotSpillPath("%08X%08X.pieces", LSN_FORMAT_ARGS(start)));
-	stream->start = start;
-	stream->next = streams;
-	streams = stream;
-	MotReplay->streams++;
-	return stream;
-}
-
-/* One piece after the other: what OP_LONG announces then lies behind it. */
-static void
-append_piece(Stream *stream, const char *ops, size_t len)
-{
-	if (stream->kept != NULL || !MotSpillWriteIfRoom(stream->path, stream->len, ops, len))
-		keep_piece(stream, ops, len);
-	stream->len += len;
-}
-
-/* A full disk is no reason to be without the tables, as long as there is memory. */
-static void
-keep_piece(Stream *stream, const char *ops, size_t len)
-{
-	if (stream->kept == NULL)
-	{
-		stream->size = Max(2 * (stream->len + len), 1024);
-		stream->kept = MemoryContextAllocHuge(TopMemoryContext, stream->size);
-		if (stream->len > 0)
-		{
-			const void *written = MotSpillMap(stream->path, stream->len);
-
-			memcpy(stream->kept, written, stream->len);
-			MotSpillUnmap(written, stream->len);
-		}
-		MotFileRemove(stream->path);
-	}
-	else if (stream->len + len > stream->size)
-	{
-		stream->size = 2 * (stream->len + len);
-		stream->kept = repalloc_huge(stream->kept, stream->size);
-	}
-	memcpy(stream->kept + stream->len, ops, len);
-}
-
-void
-MotReplayForget(void)
-{
-	while (streams != NULL)
-		end_stream(streams);
-}
-
-/* (in doubt, the file has another name by now) */
-static void
-end_stream(Stream *stream)
-{
-	Stream	  **link = &streams;
-
-	while (*link != stream)
-		link = &(*link)->next;
-	*link = stream->next;
-	if (stream->kept != NULL)
-		pfree(stream->kept);
-	else
-		MotFileRemove(stream->path);
-	pfree(stream->path);
-	pfree(stream);
-	MotReplay->streams--;
-}
-
 /* ------------------------------------------------------------ descriptions */
 
 static const char *
@@ -838,36 +792,48 @@ replay_identify(uint8 info)
 }
 
 static void
-replay_desc(StringInfo buf, XLogReaderState *record)
+describe_identity(StringInfo buf, const MotOpData *op)
 {
-	uint8		kind = XLogRecGetInfo(record) & MOT_XLOG_KIND;
-	const char *data = XLogRecGetData(record);
-	size_t		len = XLogRecGetDataLen(record);
-	MotRecordHeader header;
-	int			format;
-	size_t		behind;
-
-	if (kind == MOT_XLOG_CHANGES)
+	if (op->key == NULL)
 	{
-		MotDecodeDescribe(buf, data, len);
+		appendStringInfo(buf, " row of %zu bytes", op->old_len);
 		return;
 	}
-	behind = MotRecordGetHeader(data, len, &header, &format);
-	if (behind == 0)
-		appendStringInfo(buf, "format %d", format);
-	if (kind == MOT_XLOG_START || behind == 0)
-		return;
-	data += behind;
-	len -= behind;
+	appendStringInfoString(buf, " key \\x");
+	for (size_t i = 0; i < Min(op->key_len, DESCRIBED_KEY); i++)
+		appendStringInfo(buf, "%02x", (unsigned char) op->key[i]);
+	if (op->key_len > DESCRIBED_KEY)
+		appendStringInfoString(buf, "...");
+}
 
-	appendStringInfo(buf, "stream %X/%X", LSN_FORMAT_ARGS(header.stream));
-	if (kind == MOT_XLOG_FORGET)
+static void
+describe_one(StringInfo buf, const MotOpData *op, Oid dbid, Oid relid)
+{
+	static const char *const names[] = {
+		[MOT_OP_CREATE] = "create",
+		[MOT_OP_DEFINE] = "define",
+		[MOT_OP_INDEX] = "index",
+		[MOT_OP_DROP] = "drop",
+		[MOT_OP_DROP_DATABASE] = "drop database",
+		[MOT_OP_INSERT] = "insert",
+		[MOT_OP_UPDATE] = "update",
+		[MOT_OP_DELETE] = "delete",
+		[MOT_OP_LOCK] = "lock"
+	};
+
+	if (op->op >= lengthof(names) || names[op->op] == NULL)
 		return;
-	/* a later piece may begin in the middle of an operation */
-	if (header.stream != InvalidXLogRecPtr)
-		appendStringInfo(buf, "; %zu bytes", len);
+	appendStringInfo(buf, "; %s ", names[op->op]);
+	if (op->op == MOT_OP_DROP_DATABASE)
+		appendStringInfo(buf, "%u", op->dbid);
 	else
-		describe_operations(buf, data, len);
+		appendStringInfo(buf, "%u/%u", dbid, relid);
+	if (op->op == MOT_OP_INDEX)
+		appendStringInfo(buf, " %u", op->oid);
+	else if (op->op == MOT_OP_UPDATE || op->op == MOT_OP_DELETE || op->op == MOT_OP_LOCK)
+		describe_identity(buf, op);
+	if (op->op == MOT_OP_INSERT || op->op == MOT_OP_UPDATE)
+		appendStringInfo(buf, ", %zu bytes", op->op == MOT_OP_INSERT ? op->len : op->segments_len);
 }
 
 static void
@@ -905,46 +871,68 @@ describe_operations(StringInfo buf, const char *ops, size_t len)
 }
 
 static void
-describe_one(StringInfo buf, const MotOpData *op, Oid dbid, Oid relid)
+replay_desc(StringInfo buf, XLogReaderState *record)
 {
-	static const char *const names[] = {
-		[MOT_OP_CREATE] = "create",
-		[MOT_OP_DEFINE] = "define",
-		[MOT_OP_INDEX] = "index",
-		[MOT_OP_DROP] = "drop",
-		[MOT_OP_DROP_DATABASE] = "drop database",
-		[MOT_OP_INSERT] = "insert",
-		[MOT_OP_UPDATE] = "update",
-		[MOT_OP_DELETE] = "delete",
-		[MOT_OP_LOCK] = "lock"
-	};
+	uint8		kind = XLogRecGetInfo(record) & MOT_XLOG_KIND;
+	const char *data = XLogRecGetData(record);
+	size_t		len = XLogRecGetDataLen(record);
+	MotRecordHeader header;
+	int			format;
+	size_t		behind;
 
-	if (op->op >= lengthof(names) || names[op->op] == NULL)
-		return;
-	appendStringInfo(buf, "; %s ", names[op->op]);
-	if (op->op == MOT_OP_DROP_DATABASE)
-		appendStringInfo(buf, "%u", op->dbid);
-	else
-		appendStringInfo(buf, "%u/%u", dbid, relid);
-	if (op->op == MOT_OP_INDEX)
-		appendStringInfo(buf, " %u", op->oid);
-	else if (op->op == MOT_OP_UPDATE || op->op == MOT_OP_DELETE || op->op == MOT_OP_LOCK)
-		describe_identity(buf, op);
-	if (op->op == MOT_OP_INSERT || op->op == MOT_OP_UPDATE)
-		appendStringInfo(buf, ", %zu bytes", op->op == MOT_OP_INSERT ? op->len : op->segments_len);
-}
-
-static void
-describe_identity(StringInfo buf, const MotOpData *op)
-{
-	if (op->key == NULL)
+	if (kind == MOT_XLOG_CHANGES)
 	{
-		appendStringInfo(buf, " row of %zu bytes", op->old_len);
+		MotDecodeDescribe(buf, data, len);
 		return;
 	}
-	appendStringInfoString(buf, " key \\x");
-	for (size_t i = 0; i < Min(op->key_len, DESCRIBED_KEY); i++)
-		appendStringInfo(buf, "%02x", (unsigned char) op->key[i]);
-	if (op->key_len > DESCRIBED_KEY)
-		appendStringInfoString(buf, "...");
+	behind = MotRecordGetHeader(data, len, &header, &format);
+	if (behind == 0)
+		appendStringInfo(buf, "format %d", format);
+	if (kind == MOT_XLOG_START || behind == 0)
+		return;
+	data += behind;
+	len -= behind;
+
+	appendStringInfo(buf, "stream %X/%X", LSN_FORMAT_ARGS(header.stream));
+	if (kind == MOT_XLOG_FORGET)
+		return;
+	/* a later piece may begin in the middle of an operation */
+	if (header.stream != InvalidXLogRecPtr)
+		appendStringInfo(buf, "; %zu bytes", len);
+	else
+		describe_operations(buf, data, len);
+}
+
+/* ------------------------------------------------------------ what we are */
+
+static RmgrData rmgr = {
+	.rm_name = "mot",
+	.rm_redo = replay_redo,
+	.rm_desc = replay_desc,
+	.rm_identify = replay_identify,
+	.rm_startup = replay_startup,
+	.rm_cleanup = replay_cleanup,
+	.rm_decode = MotDecode
+};
+
+void
+MotRmgrInit(void)
+{
+	DefineCustomIntVariable("mot.resource_manager_id",
+							"ID of the resource manager of memory-optimized tables in the write-ahead log.",
+							"It has to be the same on all standbys.",
+							&mot_resource_manager_id,
+							MOT_RMGR_ID, RM_MIN_CUSTOM_ID, RM_MAX_CUSTOM_ID,
+							PGC_POSTMASTER, 0,
+							NULL, NULL, NULL);
+	if (RmgrIdExists(mot_resource_manager_id))
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_OBJECT),
+				 errmsg("resource manager of memory-optimized tables cannot have ID %d", mot_resource_manager_id),
+				 errdetail("Another module in shared_preload_libraries has a resource manager \"%s\" with that ID.",
+						   GetRmgr(mot_resource_manager_id).rm_name),
+				 errhint("Set mot.resource_manager_id to another number from %d to %d, the same on all standbys.",
+						 RM_MIN_CUSTOM_ID, RM_MAX_CUSTOM_ID)));
+	RegisterCustomRmgr(mot_resource_manager_id, &rmgr);
+	MotRelationCatchUp = MotInDoubtCatchUp;
 }
