@@ -93,7 +93,6 @@ bool		mot_ignore_damaged = false;
 LWLock	   *MotStatLock = NULL;
 static Shared *shared = NULL;
 
-static void raise_no_worker(void) pg_attribute_noreturn();
 static void raise_damaged(Oid dbid, Oid relid) pg_attribute_noreturn();
 static bool any_damaged(Oid dbid);
 static bool is_left_out(Oid dbid, Oid relid);
@@ -428,7 +427,10 @@ wait_for_change(TimestampTz *missing_since)
 	else if (TimestampDifferenceExceeds(*missing_since, GetCurrentTimestamp(), WORKER_PATIENCE_MS))
 	{
 		ConditionVariableCancelSleep();
-		raise_no_worker();
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("memory-optimized tables are not available: the checkpoint worker is not running"),
+				 errhint("Increase max_worker_processes if the server's log says \"too many background workers\", and restart the server.")));
 	}
 	(void) ConditionVariableTimedSleep(&shared->changed, 500, MotWaitEvent(MOT_FOR_LOAD));
 }
@@ -451,15 +453,6 @@ MotStateRaiseRefusal(void)
 			 errmsg("memory-optimized tables could not be recovered"),
 			 errdetail("%s.", message),
 			 hint[0] ? errhint("%s", hint) : 0));
-}
-
-static void
-raise_no_worker(void)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("memory-optimized tables are not available: the checkpoint worker is not running"),
-			 errhint("Increase max_worker_processes if the server's log says \"too many background workers\", and restart the server.")));
 }
 
 /* ----------------------------------------------------------------- writing */

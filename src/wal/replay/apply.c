@@ -530,14 +530,6 @@ apply_lock(const MotOpData *op)
 
 /* ------------------------------------------------------------- definitions */
 
-/* lists of a target live as long as the transaction */
-static List *
-append(List *list, void *item)
-{
-	MotWithin(redo.cxt, list = lappend(list, item));
-	return list;
-}
-
 static void
 apply_create(const MotOpData *op)
 {
@@ -598,7 +590,7 @@ apply_define(const MotOpData *op)
 			if (target->indexes[j].handle.index == index)
 				stays = true;
 		if (!stays)
-			target->old_indexes = append(target->old_indexes, index);
+			MotWithin(redo.cxt, target->old_indexes = lappend(target->old_indexes, index));
 	}
 }
 
@@ -646,9 +638,10 @@ apply_index(const MotOpData *op)
 		return;
 	}
 
+	/* (lists of a target live as long as the transaction) */
 	if (target->indexes[i].handle.index != NULL)
-		target->old_indexes = append(target->old_indexes, target->indexes[i].handle.index);
-	target->new_indexes = append(target->new_indexes, index);
+		MotWithin(redo.cxt, target->old_indexes = lappend(target->old_indexes, target->indexes[i].handle.index));
+	MotWithin(redo.cxt, target->new_indexes = lappend(target->new_indexes, index));
 }
 
 static void

@@ -93,20 +93,6 @@ MotApplyRaiseMemory(mot_status status, XLogRecPtr lsn, const char *table)
 			 errhint("Increase mot.max_memory, on a standby to at least what the primary has, and start the server again.")));
 }
 
-/*
- * By its collation, as it is today, a key is there already: the table is to be had with plain keys.
- */
-static void
-raise_clash(MotRedo *redo)
-{
-	redo->clash = true;
-	ereport(ERROR,
-			(errcode(ERRCODE_DATA_CORRUPTED),
-			 errmsg("redo at %X/%X of memory-optimized table \"%s\" has a key that is there already by its collation",
-					LSN_FORMAT_ARGS(redo->lsn), MotTargetName(redo->target)),
-			 errhint("Another version of the collation's library may take strings for equal that were not when they were stored: start the server with that version.")));
-}
-
 /* (A string whose sort key is too long raises it by itself.) */
 bool
 MotRedoClashes(MotRedo *redo)
@@ -175,8 +161,20 @@ MotRedoCheck(MotRedo *redo, mot_status status)
 					 errdetail("Redo at %X/%X could not be applied.", LSN_FORMAT_ARGS(redo->lsn))));
 			break;
 		case MOT_DUPLICATE:
+
+			/*
+			 * by its collation, as it is today: it is to be had with plain
+			 * keys
+			 */
 			if (MotTargetGivesWay(redo->target, true))
-				raise_clash(redo);
+			{
+				redo->clash = true;
+				ereport(ERROR,
+						(errcode(ERRCODE_DATA_CORRUPTED),
+						 errmsg("redo at %X/%X of memory-optimized table \"%s\" has a key that is there already by its collation",
+								LSN_FORMAT_ARGS(redo->lsn), MotTargetName(redo->target)),
+						 errhint("Another version of the collation's library may take strings for equal that were not when they were stored: start the server with that version.")));
+			}
 			return MotRedoMisfit(redo, "a key is there already");
 		case MOT_DELETED:
 		case MOT_NOT_FOUND:

@@ -98,7 +98,6 @@ static void let_in(List *databases);
 static void decide(XLogReaderState *record);
 static void delay_commit(XLogReaderState *record);
 static void recover_later(void);
-static void log_goes_on(void);
 static void replay(XLogReaderState *record);
 static bool later_than_target(TimestampTz time);
 
@@ -597,8 +596,24 @@ MotReplayRecord(XLogReaderState *record)
 	if (record->ReadRecPtr < stat->checkpoint_lsn)
 		return;
 
+	/*
+	 * A server begins to write.  Restartpoints wait for nobody: from here on,
+	 * the log is needed back to the checkpoint that was loaded, even should
+	 * that be a final one; where there is none, back to here.
+	 */
 	if ((XLogRecGetInfo(record) & MOT_XLOG_KIND) == MOT_XLOG_START && MotRecovers() && !MotStateIs(MOT_IS_REFUSED))
-		log_goes_on();
+	{
+		if (stat->checkpoint_lsn != InvalidXLogRecPtr)
+		{
+			MotOpenMarkerSet();
+			MotStateSet(MOT_IS_COMPLETE, false);
+		}
+		else if (ArchiveRecoveryRequested)
+		{
+			MotTrailBegin(MotCheckpointWrite(false, false));
+			MotTrailLoaded();
+		}
+	}
 	MotTrailNote(record);
 	MotSpoolThrottle();
 
@@ -612,28 +627,6 @@ MotReplayRecord(XLogReaderState *record)
 	stat->records_applied++;
 	stat->in_doubt = MotInDoubtCount();
 	LWLockRelease(MotStatLock);
-}
-
-/*
- * A server begins to write.  Restartpoints wait for nobody: from here on, the
- * log is needed back to the checkpoint that was loaded, even should that be a
- * final one; where there is none, back to here.
- */
-static void
-log_goes_on(void)
-{
-	MotRecoveryStat *stat = MotRecoveryShared();
-
-	if (stat->checkpoint_lsn != InvalidXLogRecPtr)
-	{
-		MotOpenMarkerSet();
-		MotStateSet(MOT_IS_COMPLETE, false);
-	}
-	else if (ArchiveRecoveryRequested)
-	{
-		MotTrailBegin(MotCheckpointWrite(false, false));
-		MotTrailLoaded();
-	}
 }
 
 static void
