@@ -102,7 +102,6 @@ static bool worker_is_there(void);
 static void wait_for_change(TimestampTz *missing_since);
 static bool await_table(Oid dbid, Oid relid);
 static void await_loaded(Oid dbid, Oid relid);
-static void refuse_older_snapshot(void);
 static bool tables_awaited(void);
 static void heal(Oid dbid, Oid relid);
 
@@ -286,7 +285,17 @@ await_table(Oid dbid, Oid relid)
 {
 	bool		there = MotWalWaitForTable(dbid, relid);
 
-	refuse_older_snapshot();
+	/*
+	 * A transaction's snapshot that is older than MotStateSetLoaded has told
+	 * would show tables as they were in the checkpoint, or in between, while
+	 * heap tables are further.
+	 */
+	if (unlikely(MotTransactionSnapshotTs() < pg_atomic_read_u64(&shared->loaded_ts)))
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("could not serialize access to memory-optimized tables, which have been loaded since"),
+				 errdetail("The transaction's snapshot was taken before they were there."),
+				 errhint("The transaction might succeed if retried.")));
 	return there;
 }
 
@@ -300,22 +309,6 @@ MotStateSetLoaded(mot_ts ts)
 	pg_atomic_write_u64(&shared->loaded_ts, ts);
 	/* what was applied after loading has left such, too */
 	mot_engine_leave_behind(MotEngine);
-}
-
-/*
- * A transaction's snapshot that is older than that would show tables as they were in the
- * checkpoint, or in between, while heap tables are further.
- */
-static void
-refuse_older_snapshot(void)
-{
-	if (likely(MotTransactionSnapshotTs() >= pg_atomic_read_u64(&shared->loaded_ts)))
-		return;
-	ereport(ERROR,
-			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-			 errmsg("could not serialize access to memory-optimized tables, which have been loaded since"),
-			 errdetail("The transaction's snapshot was taken before they were there."),
-			 errhint("The transaction might succeed if retried.")));
 }
 
 /* (Once it is a primary, transactions may do more than read.) */

@@ -100,20 +100,6 @@ create_slot(void)
 	return true;
 }
 
-static void
-move_slot(XLogRecPtr lsn)
-{
-	ReplicationSlot *slot = MyReplicationSlot;
-
-	SpinLockAcquire(&slot->mutex);
-	slot->data.restart_lsn = lsn;
-	SpinLockRelease(&slot->mutex);
-	ReplicationSlotMarkDirty();
-	MOT_FAULT("slot-move");
-	ReplicationSlotSave();
-	ReplicationSlotsComputeRequiredLSN();
-}
-
 /* After a final checkpoint no log is needed: the server may go on without us, or without slots. */
 void
 MotSlotDrop(void)
@@ -228,7 +214,13 @@ MotSlotKeep(XLogRecPtr lsn)
 			MotSlotAcquire(SLOT_NAME);
 		if (ready)
 		{
-			move_slot(lsn);
+			SpinLockAcquire(&MyReplicationSlot->mutex);
+			MyReplicationSlot->data.restart_lsn = lsn;
+			SpinLockRelease(&MyReplicationSlot->mutex);
+			ReplicationSlotMarkDirty();
+			MOT_FAULT("slot-move");
+			ReplicationSlotSave();
+			ReplicationSlotsComputeRequiredLSN();
 			ReplicationSlotRelease();
 			complained = false;
 		}

@@ -20,19 +20,10 @@
 /* what a table takes, however small it is */
 #define MIN_BYTES ((uint64) 256 * 1024)
 
-/*
- * What a table of so many rows and bytes, and indexes, may need at most, about: keys are
- * no longer than rows, and what is around them is less than this.
- */
-static uint64
-most_of(uint64 rows, uint64 bytes, int nindexes)
-{
-	return (bytes + bytes / 4 + rows * 64) * (1 + nindexes) + MIN_BYTES;
-}
-
 void
 MotLoadEstimate(const PlannedTable *planned, LoadTable *table)
 {
+	int			nindexes = planned->from != NULL ? planned->def->nindexes : 0;
 	uint64		rows = 0;
 	uint64		bytes = 0;
 
@@ -48,7 +39,8 @@ MotLoadEstimate(const PlannedTable *planned, LoadTable *table)
 			table->least += file->bytes;
 			table->rows += file->rows;
 		}
-	table->most = most_of(rows, bytes, planned->from != NULL ? planned->def->nindexes : 0);
+	/* keys are no longer than rows, and what is around them is less than this */
+	table->most = (bytes + bytes / 4 + rows * 64) * (1 + nindexes) + MIN_BYTES;
 	/* rows and definitions that the log has, whatever they are */
 	if (planned->part != NULL)
 		table->most += 4 * planned->part->bytes + table->most;

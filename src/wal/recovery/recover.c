@@ -51,16 +51,6 @@ static char loaded_directory[MAXPGPATH];
 static XLogRecPtr redo_began = InvalidXLogRecPtr;
 static XLogRecPtr reached = InvalidXLogRecPtr;
 
-/*
- * Is the log put to the tables one by one?  Not where more will come; and not
- * where damage is ignored.
- */
-static bool
-sorts_log(void)
-{
-	return !mot_ignore_damaged && (MotRecovers() ? !ArchiveRecoveryRequested : !RecoveryInProgress());
-}
-
 static void
 load_newest(MotManifest *m, const char *directory, XLogRecPtr from, XLogRecPtr upto,
 			TimeLineID tli)
@@ -68,8 +58,14 @@ load_newest(MotManifest *m, const char *directory, XLogRecPtr from, XLogRecPtr u
 	mot_session *session = MotSession();
 	MotRecoveryStat *stat = MotRecoveryShared();
 	MotSorted  *sorted = NULL;
-	bool		by_table = sorts_log();
+	bool		by_table;
 	bool		log_follows;
+
+	/*
+	 * Is the log put to the tables one by one?  Not where more will come; and
+	 * not where damage is ignored.
+	 */
+	by_table = !mot_ignore_damaged && (MotRecovers() ? !ArchiveRecoveryRequested : !RecoveryInProgress());
 
 	/*
 	 * A final checkpoint, and nobody has written since: no log belongs to it.
