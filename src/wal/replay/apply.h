@@ -154,7 +154,6 @@ extern bool MotRoomNotToMake(const MotTargetKey *key);
 extern bool MotRoomIsForClash(const MotTargetKey *key); /* ... and not for want
 														 * of memory */
 extern bool MotRoomReclaim(void);	/* true: some was freed */
-extern bool MotRoomCanBeMade(void);
 extern void MotRoomKeep(MotTarget *target, MemoryContext cxt, const char *raw, size_t len);
 extern void MotRoomKeepRest(MotTarget *target); /* before commit, too */
 extern void MotRoomKeepDone(MotTarget *target); /* it is committed, so this

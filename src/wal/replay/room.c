@@ -171,13 +171,6 @@ MotRoomReclaim(void)
 	return left < before;
 }
 
-/* A session that applies what a standby has in doubt cannot. */
-bool
-MotRoomCanBeMade(void)
-{
-	return MotRecovers() || (worker && RecoveryInProgress()) || MotWalCurrentState() == MOT_WAL_LOADING;
-}
-
 void
 MotRoomInWorker(void)
 {
@@ -262,7 +255,8 @@ make_room(void)
 		MotSpoolWait();
 		return;
 	}
-	if (!MotRoomCanBeMade())
+	/* a session that applies what a standby has in doubt makes none itself */
+	if (!MotRecovers() && !(worker && RecoveryInProgress()) && MotWalCurrentState() != MOT_WAL_LOADING)
 	{
 		ask_for_room();
 		return;
