@@ -133,16 +133,6 @@ virtual_notnull(TupleDesc desc, Bitmapset **notnull)
 	return checks;
 }
 
-static void
-load_rows(Relation rel, Tuplestorestate *store, TupleDesc desc, bool refuse_older)
-{
-	MotStorageTruncate(rel);
-	MotStorageRewritten(RelationGetRelid(rel), refuse_older);
-	CommandCounterIncrement();
-	MotBatchLoad(rel, store, desc, MOT_BATCH_LOAD_ROWS);
-	MotStorageFillIndexes(rel);
-}
-
 void
 MotRewriteRows(Relation rel, TupleDesc old, List *values, bool refuse_older, Bitmapset *notnull,
 			   List *checks)
@@ -227,7 +217,11 @@ MotRewriteRows(Relation rel, TupleDesc old, List *values, bool refuse_older, Bit
 
 	if (store)
 	{
-		load_rows(rel, store, desc, refuse_older);
+		MotStorageTruncate(rel);
+		MotStorageRewritten(RelationGetRelid(rel), refuse_older);
+		CommandCounterIncrement();
+		MotBatchLoad(rel, store, desc);
+		MotStorageFillIndexes(rel);
 		tuplestore_end(store);
 	}
 }

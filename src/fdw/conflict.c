@@ -180,7 +180,7 @@ update_existing(MotModify *modify, EState *estate, ResultRelInfo *rinfo,
 
 TupleTableSlot *
 MotInsertOnConflict(MotModify *modify, EState *estate, ResultRelInfo *rinfo,
-					TupleTableSlot *slot, TupleTableSlot *planSlot)
+					TupleTableSlot *slot)
 {
 	MemoryContext oldcxt;
 	mot_row    *row;

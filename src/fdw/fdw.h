@@ -304,7 +304,7 @@ extern void MotCopyEnd(MotModify *modify);
 
 /* conflict.c */
 extern TupleTableSlot *MotInsertOnConflict(MotModify *modify, EState *estate, ResultRelInfo *rinfo,
-										   TupleTableSlot *slot, TupleTableSlot *planSlot);
+										   TupleTableSlot *slot);
 
 /* direct.c */
 extern bool MotPlanDirectModify(PlannerInfo *root, ModifyTable *plan,

@@ -321,7 +321,7 @@ MotExecForeignInsert(EState *estate, ResultRelInfo *rinfo,
 		MotCheckRow(rinfo, slot, estate);
 	if (modify->conflict != ONCONFLICT_NONE)
 	{
-		TupleTableSlot *result = MotInsertOnConflict(modify, estate, rinfo, slot, planSlot);
+		TupleTableSlot *result = MotInsertOnConflict(modify, estate, rinfo, slot);
 
 		return changed_row(modify, result, result != slot);
 	}

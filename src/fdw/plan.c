@@ -106,23 +106,6 @@ MotPlanInit(void)
 	MotRelationInfoHook = relation_info;
 }
 
-static void
-learn_indexes(RelOptInfo *baserel, MotRelation *mr)
-{
-	MotPlanTable *table = (MotPlanTable *) baserel->fdw_private;
-
-	foreach_ptr(MotPlanIndex, pindex, table->families)
-	{
-		MotIndex   *index = MotRelationIndex(mr, pindex->indexoid);
-
-		if (index != NULL)
-		{
-			pindex->key = index->key;
-			pindex->disordered = mot_index_disordered(index->handle.index);
-		}
-	}
-}
-
 void
 MotGetForeignRelSize(PlannerInfo *root, RelOptInfo *baserel, Oid relid)
 {
@@ -133,8 +116,17 @@ MotGetForeignRelSize(PlannerInfo *root, RelOptInfo *baserel, Oid relid)
 
 	rel = table_open(relid, NoLock);
 	mr = MotRelationGet(rel);
-	learn_indexes(baserel, mr);
-	baserel->tuples = MotPlannedTuples(rel, NULL);
+	foreach_ptr(MotPlanIndex, pindex, ((MotPlanTable *) baserel->fdw_private)->families)
+	{
+		MotIndex   *index = MotRelationIndex(mr, pindex->indexoid);
+
+		if (index != NULL)
+		{
+			pindex->key = index->key;
+			pindex->disordered = mot_index_disordered(index->handle.index);
+		}
+	}
+	baserel->tuples = MotPlannedTuples(rel);
 	table_close(rel, NoLock);
 
 	baserel->pages = 0;			/* nothing is read from disk */

@@ -111,7 +111,7 @@ passes_recheck(void *arg, const mot_version *version, Datum **values, bool **isn
 
 /* of all rows, or (after MotKeysFirst) of those that the keys lead to */
 static void
-sort_rows(MotScan *scan, MotKeys *keys, ExprContext *econtext)
+sort_rows(MotScan *scan, MotKeys *keys)
 {
 	MemoryContext cxt = AllocSetContextCreate(scan->node->ss.ps.state->es_query_cxt,
 											  "MOT sorted rows", ALLOCSET_DEFAULT_SIZES);
@@ -119,7 +119,7 @@ sort_rows(MotScan *scan, MotKeys *keys, ExprContext *econtext)
 	scan->sorted = MemoryContextAllocZero(cxt, sizeof(MotFoundRows));
 	scan->sorted->cxt = cxt;
 	MotFoundSorted(scan->sorted, scan->session, scan->relation->table, &scan->view, scan->keys->index,
-				   keys, econtext, passes_recheck, scan);
+				   keys, passes_recheck, scan);
 	ExecClearTuple(scan->node->ss.ss_ScanTupleSlot);
 	scan->next_sorted = 0;
 }
@@ -238,14 +238,14 @@ next_by_index(MotScan *scan, ExprContext *econtext)
 		scan->starts++;
 		keys->view = &scan->view;
 		if (unlikely(scan->view.snapshot < mot_index_valid_from(keys->index->handle.index)))
-			sort_rows(scan, NULL, econtext);
+			sort_rows(scan, NULL);
 		else if (!MotKeysFirst(keys, econtext))
 		{
 			scan->phase = MOT_SCAN_DONE;
 			return false;
 		}
 		else if (unlikely(keys->astray))
-			sort_rows(scan, keys, econtext);
+			sort_rows(scan, keys);
 		else if (!keys->get)
 			open_cursor(scan);
 		scan->phase = MOT_SCAN_RUNNING;
@@ -262,7 +262,7 @@ next_by_index(MotScan *scan, ExprContext *econtext)
 			status = mot_index_get(scan->session, &scan->view, &keys->index->handle,
 								   keys->lower.data, keys->lower.len,
 								   &scan->row, &scan->version);
-			if (!MotKeysNext(keys, econtext))
+			if (!MotKeysNext(keys))
 				scan->phase = MOT_SCAN_DONE;
 			if (status == MOT_OK)
 				return true;
@@ -274,7 +274,7 @@ next_by_index(MotScan *scan, ExprContext *econtext)
 			if (mot_cursor_next(scan->cursor.cursor, &scan->row, &scan->version))
 				return true;
 			MotKeyCursorClose(&scan->cursor);
-			if (!MotKeysNext(keys, econtext))
+			if (!MotKeysNext(keys))
 				scan->phase = MOT_SCAN_DONE;
 			else
 				open_cursor(scan);

@@ -388,13 +388,13 @@ MotBatchWrite(MotBatch *batch, MotIndex **index)
 }
 
 void
-MotBatchLoad(Relation rel, Tuplestorestate *store, TupleDesc desc, MotBatchMode mode)
+MotBatchLoad(Relation rel, Tuplestorestate *store, TupleDesc desc)
 {
 	TupleTableSlot *slot = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
 	MemoryContext rowcxt = AllocSetContextCreate(CurrentMemoryContext, "mot row",
 												 ALLOCSET_DEFAULT_SIZES);
 	MotWriter  *writer = MotWriterBegin(rel, NULL, GetCurrentCommandId(true));
-	MotBatch   *batch = MotBatchBegin(writer, mode, NULL);
+	MotBatch   *batch = MotBatchBegin(writer, MOT_BATCH_LOAD_ROWS, NULL);
 
 	while (tuplestore_gettupleslot(store, true, false, slot))
 	{

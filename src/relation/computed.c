@@ -419,7 +419,7 @@ amend_row(Tails *t, mot_row *row)
  * columns stay where they are; a snapshot is published.)
  */
 static MotRankItem *
-rank_rows(Relation rel, MotIndex *index, int64 *n)
+rank_rows(MotIndex *index, int64 *n)
 {
 	mot_build	build;
 	mot_row    *row;
@@ -470,7 +470,7 @@ compute_ranked(Tails *t, MemoryContext cxt)
 	MemoryContext row_cxt = AllocSetContextCreate(cxt, "MOT row", ALLOCSET_DEFAULT_SIZES);
 	int64		n;
 	int64		nin = 0;
-	MotRankItem *items = rank_rows(t->rel, t->index, &n);
+	MotRankItem *items = rank_rows(t->index, &n);
 
 	/* those that are not in it have no values: they come last */
 	for (int64 i = 0; i < n; i++)

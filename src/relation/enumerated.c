@@ -87,7 +87,7 @@ compare_oids(const MotKeyColumn *column, Oid a, Oid b)
 }
 
 int
-MotEnumCompare(const MotKeyColumn *column, const uint8 *a, size_t a_len, const uint8 *b, size_t b_len)
+MotEnumCompare(const MotKeyColumn *column, const uint8 *a, const uint8 *b)
 {
 	int			cmp;
 
@@ -131,7 +131,7 @@ MotKeyCompareOrdered(const MotKey *key, const uint8 *a, size_t a_len, const uint
 		if (a_n != b_n || memcmp(a + at, b + at, a_n) != 0)
 		{
 			if (column->enumerated)
-				return MotEnumCompare(column, a + at, a_n, b + at, b_n);
+				return MotEnumCompare(column, a + at, b + at);
 			break;
 		}
 		at += a_n;
@@ -206,10 +206,7 @@ satisfies(const MotKeys *keys, const MotKeyColumn *column, const uint8 *bytes)
 static int
 compare_values(const void *a, const void *b, void *arg)
 {
-	const Value *x = a;
-	const Value *y = b;
-
-	return MotEnumCompare(arg, x->bytes, x->len, y->bytes, y->len);
+	return MotEnumCompare(arg, ((const Value *) a)->bytes, ((const Value *) b)->bytes);
 }
 
 /* So many of the first (last) rows in the bounds that the view sees. */

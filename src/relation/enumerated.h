@@ -29,7 +29,7 @@ extern bool MotKeyIsOdd(const MotKey *key, const uint8 *bytes, size_t len);
 extern int	MotKeyCompareOrdered(const MotKey *key, const uint8 *a, size_t a_len, const uint8 *b, size_t b_len);
 
 /* The same of one column's bytes. */
-extern int	MotEnumCompare(const MotKeyColumn *column, const uint8 *a, size_t a_len, const uint8 *b, size_t b_len);
+extern int	MotEnumCompare(const MotKeyColumn *column, const uint8 *a, const uint8 *b);
 
 /* (keys.c) Are the enums behind the points to be taken in turn?  After operands were evaluated. */
 extern bool MotEnumsAreOdd(const MotKeys *keys);

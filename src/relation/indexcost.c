@@ -51,7 +51,7 @@ MotPlannedUnknown(Relation rel, int32 *attr_widths, double tuples)
 }
 
 double
-MotPlannedTuples(Relation rel, int32 *attr_widths)
+MotPlannedTuples(Relation rel)
 {
 	mot_table_stat stat;
 	double		tuples;
@@ -59,7 +59,7 @@ MotPlannedTuples(Relation rel, int32 *attr_widths)
 	mot_table_stats(MotRelationGet(rel)->table, &stat);
 	tuples = Max(stat.rows, 0);
 	if (rel->rd_rel->reltuples < 0)
-		tuples = MotPlannedUnknown(rel, attr_widths, tuples);
+		tuples = MotPlannedUnknown(rel, NULL, tuples);
 	else if (mot_txn_has_writes(MotSession()))
 	{
 		/*

@@ -215,10 +215,7 @@ MotComparePoints(const void *a, const void *b)
 static int
 compare_enums(const void *a, const void *b, void *column)
 {
-	const MotPoint *pa = (const MotPoint *) a;
-	const MotPoint *pb = (const MotPoint *) b;
-
-	return MotEnumCompare(column, pa->data, pa->len, pb->data, pb->len);
+	return MotEnumCompare(column, ((const MotPoint *) a)->data, ((const MotPoint *) b)->data);
 }
 
 /* the same of values that have no bytes */
@@ -418,7 +415,7 @@ next_points(MotKeys *keys, bool later)
 
 /* The next range, if there is one. */
 bool
-MotKeysNext(MotKeys *keys, ExprContext *econtext)
+MotKeysNext(MotKeys *keys)
 {
 	if (unlikely(keys->in_turn) && !keys->gap && keys->view != NULL && MotTurnsNext(keys))
 		return true;
@@ -730,7 +727,6 @@ typedef struct RowSource
 	MotKeyCursor cursor;		/* of the keys' ranges */
 	const mot_view *view;
 	MotKeys    *keys;
-	ExprContext *econtext;
 } RowSource;
 
 static bool
@@ -741,7 +737,7 @@ source_next(RowSource *source, mot_row **row, const mot_version **version)
 	while (!mot_cursor_next(source->cursor.cursor, row, version))
 	{
 		MotKeyCursorClose(&source->cursor);
-		if (!MotKeysNext(source->keys, source->econtext))
+		if (!MotKeysNext(source->keys))
 			return false;
 		MotKeyCursorOpen(&source->cursor, NULL, source->session, source->view, source->keys, NULL);
 	}
@@ -774,7 +770,7 @@ copy_item(MotRankItem *item, MotIndex *index, const Datum *values, const bool *i
 
 void
 MotFoundSorted(MotFoundRows *found, mot_session *session, mot_table *table, const mot_view *view,
-			   MotIndex *index, MotKeys *keys, ExprContext *econtext, MotRowPasses passes, void *arg)
+			   MotIndex *index, MotKeys *keys, MotRowPasses passes, void *arg)
 {
 	bool		ranked = index->key->ranked;
 	Size		size = offsetof(MotKey, columns) + index->key->ncolumns * sizeof(MotKeyColumn);
@@ -796,7 +792,6 @@ MotFoundSorted(MotFoundRows *found, mot_session *session, mot_table *table, cons
 	source->session = session;
 	source->view = view;
 	source->keys = keys;
-	source->econtext = econtext;
 	if (keys == NULL)
 		mot_scan_begin(session, &source->scan, table, view);
 	else

@@ -182,8 +182,8 @@ MotFoundAdd(MotFoundRows *found, mot_row *row, const mot_version *version)
  */
 typedef bool (*MotRowPasses) (void *arg, const mot_version *version, Datum **values, bool **isnull);
 extern void MotFoundSorted(MotFoundRows *found, mot_session *session, mot_table *table, const mot_view *view,
-						   MotIndex *index, MotKeys *keys, ExprContext *econtext, MotRowPasses passes, void *arg);
+						   MotIndex *index, MotKeys *keys, MotRowPasses passes, void *arg);
 extern bool MotKeysFirst(MotKeys *keys, ExprContext *econtext);
-extern bool MotKeysNext(MotKeys *keys, ExprContext *econtext);
+extern bool MotKeysNext(MotKeys *keys);
 
 #endif							/* MOT_KEYS_H */

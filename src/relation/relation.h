@@ -123,7 +123,7 @@ struct RelOptInfo;
 extern void MotIndexCost(struct PlannerInfo *root, struct IndexPath *path, double loop_count,
 						 double *startup_cost, double *total_cost, double *selectivity,
 						 double *correlation, double *pages);
-extern double MotPlannedTuples(Relation rel, int32 *attr_widths);
+extern double MotPlannedTuples(Relation rel);
 extern double MotPlannedUnknown(Relation rel, int32 *attr_widths, double tuples);
 extern double MotCostUnknownRange(List *clauses, double rows);
 extern void MotCostUnknownLimit(struct RelOptInfo *output_rel, void *extra);
@@ -358,7 +358,7 @@ extern mot_row *MotBatchRow(const MotBatch *batch, int n);	/* as written last, f
 extern void MotBatchEnd(MotBatch *batch);
 
 /* all rows of a tuplestore */
-extern void MotBatchLoad(Relation rel, Tuplestorestate *store, TupleDesc desc, MotBatchMode mode);
+extern void MotBatchLoad(Relation rel, Tuplestorestate *store, TupleDesc desc);
 
 /*
  * COPY FREEZE: the utility hook checks the rules (MotStorageIsNew among them),

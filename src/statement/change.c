@@ -712,7 +712,7 @@ next_insert(MotStatement *st, MotChange *change)
 			TupleTableSlot *result;
 
 			MotContextReset(change->conflict->mtstate->ps.ps_ExprContext->ecxt_per_tuple_memory);
-			result = MotInsertOnConflict(change->conflict, estate, change->rinfo, row, NULL);
+			result = MotInsertOnConflict(change->conflict, estate, change->rinfo, row);
 			if (result == NULL)
 				continue;
 			if (change->table->ordinary)

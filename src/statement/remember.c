@@ -820,7 +820,7 @@ reads_few(const Remembered *r, ParamListInfo params)
 		unsigned	n = 0;
 
 		few = !keys->watched;
-		for (bool more = few && MotKeysFirst(keys, &econtext); more && few; more = MotKeysNext(keys, &econtext))
+		for (bool more = few && MotKeysFirst(keys, &econtext); more && few; more = MotKeysNext(keys))
 		{
 			unsigned	found = count_entries(keys, r->most);
 

@@ -403,7 +403,7 @@ static void
 sort_items(MotTableIndexScan *o, MotKeys *keys)
 {
 	clear_items(o);
-	MotFoundSorted(&o->items, o->session, o->relation->table, &o->view, o->index, keys, NULL, passes_checks, o);
+	MotFoundSorted(&o->items, o->session, o->relation->table, &o->view, o->index, keys, passes_checks, o);
 	o->at = o->backward ? o->items.n : -1;
 	o->phase = SCAN_ITEMS;
 }
@@ -492,7 +492,7 @@ next_row(IndexScanDesc scan, MotTableIndexScan *o, mot_row **row, const mot_vers
 		if (!found || o->keys->get)
 		{
 			MotKeyCursorClose(&o->cursor);
-			if (!MotKeysNext(o->keys, NULL))
+			if (!MotKeysNext(o->keys))
 				o->phase = SCAN_DONE;
 			else
 			{

@@ -149,7 +149,7 @@ copy_rows(Relation from, Relation index, Relation to, RelFileLocator node)
 	{
 		to->rd_locator = node;
 		MotRelationForgetTable(was.relNumber);
-		MotBatchLoad(to, store, desc, MOT_BATCH_LOAD_ROWS);
+		MotBatchLoad(to, store, desc);
 		MotStorageFillIndexes(to);
 	}
 	PG_FINALLY();
