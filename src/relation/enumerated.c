@@ -257,17 +257,10 @@ bound_at(const MotKeyBuffer *buf, mot_bound_kind kind)
 	return bound;
 }
 
-static void
-set(MotKeyBuffer *buf, const void *bytes, size_t len)
-{
-	MotKeyBufferReset(buf);
-	MotKeyBufferAppend(buf, bytes, len);
-}
-
 static mot_bound
 keep_bound(const mot_bound *bound, MotKeyBuffer *buf)
 {
-	set(buf, bound->key, bound->kind == MOT_BOUND_NONE ? 0 : bound->len);
+	MotKeyBufferSet(buf, bound->key, bound->kind == MOT_BOUND_NONE ? 0 : bound->len);
 	return bound_at(buf, bound->kind);
 }
 
@@ -320,7 +313,7 @@ next_group(MotKeys *keys, Turn *turn)
 		if (look(keys, &lower, &upper, keys->backward, 1, versions) == 0)
 			return false;
 		find_key(keys, versions[0]);
-		set(&turn->before, turns->found.data, length_before(keys, turn->number));
+		MotKeyBufferSet(&turn->before, turns->found.data, length_before(keys, turn->number));
 		lower = upper = bound_at(&turn->before, MOT_BOUND_INCLUSIVE);
 	}
 	turn->begun = true;
@@ -341,8 +334,8 @@ next_group(MotKeys *keys, Turn *turn)
 			if (len == turns->bound.len && memcmp(turns->found.data, turns->bound.data, len) == 0)
 				continue;
 			if (turn->alone)
-				set(&turn->before, turns->found.data, before);
-			set(&turns->bound, turns->found.data, len);
+				MotKeyBufferSet(&turn->before, turns->found.data, before);
+			MotKeyBufferSet(&turns->bound, turns->found.data, len);
 			add_value(keys, turn, turns->found.data + before, len - before);
 		}
 		lower = bound_at(&turns->bound, MOT_BOUND_EXCLUSIVE);
@@ -361,7 +354,7 @@ value_at(const MotKeys *keys, const Turn *turn, int at)
 static mot_bound
 bound_of(const Turn *turn, const Value *value, MotKeyBuffer *buf)
 {
-	set(buf, turn->before.data, turn->before.len);
+	MotKeyBufferSet(buf, turn->before.data, turn->before.len);
 	MotKeyBufferAppend(buf, value->bytes, value->len);
 	return bound_at(buf, MOT_BOUND_INCLUSIVE);
 }

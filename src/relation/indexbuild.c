@@ -176,8 +176,7 @@ check_unique(RowKeys *keys, const mot_view *view)
 			if (append_key(keys, mot_row_newest(session, entry.row), &key) == 0)
 				twice = entry.row;
 		}
-		MotKeyBufferReset(&last);
-		MotKeyBufferAppend(&last, entry.key, entry.len);
+		MotKeyBufferSet(&last, entry.key, entry.len);
 	}
 	mot_cursor_close(cursor);
 	if (twice != NULL)

@@ -164,6 +164,13 @@ MotKeyBufferAppend(MotKeyBuffer *buf, const void *bytes, size_t len)
 	key_put_bytes(buf, bytes, len);
 }
 
+void
+MotKeyBufferSet(MotKeyBuffer *buf, const void *bytes, size_t len)
+{
+	buf->len = 0;
+	key_put_bytes(buf, bytes, len);
+}
+
 bool
 MotKeyFitBound(MotKeyBuffer *buf)
 {

@@ -69,6 +69,7 @@ typedef struct MotKeyBuffer
 extern void MotKeyBufferInit(MotKeyBuffer *buf, MemoryContext cxt);
 extern void MotKeyBufferAppend(MotKeyBuffer *buf, const void *bytes, size_t len);
 extern void MotKeyBufferReset(MotKeyBuffer *buf);	/* keeps the memory */
+extern void MotKeyBufferSet(MotKeyBuffer *buf, const void *bytes, size_t len);	/* to nothing but these */
 
 struct MotKeyColumn;
 typedef void (*MotKeyAppend) (const struct MotKeyColumn *column, Datum value, MotKeyBuffer *buf);

@@ -453,8 +453,7 @@ set_bound(MotKeys *keys, const MotKeyBuffer *buf, mot_bound_kind kind, bool lowe
 
 	if (!is_tighter(bound, buf, kind, lower))
 		return;
-	MotKeyBufferReset(target);
-	MotKeyBufferAppend(target, buf->data, buf->len);
+	MotKeyBufferSet(target, buf->data, buf->len);
 	bound->kind = kind;
 	bound->key = target->data;
 	bound->len = target->len;

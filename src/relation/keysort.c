@@ -615,17 +615,6 @@ typedef struct Filler
 	MotKeyBuffer last;			/* then the key before */
 } Filler;
 
-/* (what tells rows apart stands behind the keys, and nobody asks for it) */
-static void
-compare_with_last(MotKeySort *sort, Filler *filler, const mot_sorted_entry *entry)
-{
-	if (filler->last.len > 0 && !mot_index_disordered(sort->index) &&
-		!MotKeyInOrder(filler->compared, filler->last.data, filler->last.len, entry->bytes, entry->len))
-		mot_index_set_disordered(sort->index);
-	MotKeyBufferReset(&filler->last);
-	MotKeyBufferAppend(&filler->last, entry->bytes, entry->len);
-}
-
 static mot_status
 fill_entry(MotKeySort *sort, const mot_sorted_entry *entry, void *arg)
 {
@@ -633,7 +622,16 @@ fill_entry(MotKeySort *sort, const mot_sorted_entry *entry, void *arg)
 	mot_status	status;
 
 	if (unlikely(filler->compared != NULL))
-		compare_with_last(sort, filler, entry);
+	{
+		/*
+		 * (what tells rows apart stands behind the keys, and nobody asks for
+		 * it)
+		 */
+		if (filler->last.len > 0 && !mot_index_disordered(sort->index) &&
+			!MotKeyInOrder(filler->compared, filler->last.data, filler->last.len, entry->bytes, entry->len))
+			mot_index_set_disordered(sort->index);
+		MotKeyBufferSet(&filler->last, entry->bytes, entry->len);
+	}
 	status = mot_fill_add(filler->fill, entry, filler->other);
 
 	if (unlikely(status == MOT_DUPLICATE))

@@ -222,8 +222,7 @@ make_bound(Search *s, MotKeyBuffer *buf, const MotLabel *label, bool inclusive)
 {
 	mot_bound	bound = {label->nwords == 0 || inclusive ? MOT_BOUND_INCLUSIVE : MOT_BOUND_EXCLUSIVE};
 
-	MotKeyBufferReset(buf);
-	MotKeyBufferAppend(buf, s->prefix, s->prefix_len);
+	MotKeyBufferSet(buf, s->prefix, s->prefix_len);
 	if (label->nwords > 0)
 		MotLabelAppend(label, s->flip, buf);
 	bound.key = buf->data;
@@ -256,8 +255,7 @@ take_entry(Search *s, const uint8 *key, size_t len)
 	n += sizeof(value_len);
 	if (len < at + n + value_len)
 		raise_damaged(s);
-	MotKeyBufferReset(&s->bytes);
-	MotKeyBufferAppend(&s->bytes, key + at, n + value_len);
+	MotKeyBufferSet(&s->bytes, key + at, n + value_len);
 	s->value = value_of(s->ranked, key + at + n, value_len, s->flip);
 }
 
@@ -365,8 +363,7 @@ find(MotIndex *index, int column, const MotKeyBuffer *prefix, Datum value, mot_s
 		{
 			place->found = true;
 			place->at = s->at;
-			MotKeyBufferReset(&place->bytes);
-			MotKeyBufferAppend(&place->bytes, s->bytes.data, s->bytes.len);
+			MotKeyBufferSet(&place->bytes, s->bytes.data, s->bytes.len);
 			break;
 		}
 		if (cmp < 0)
@@ -502,8 +499,7 @@ set_bounds(MotKeys *keys, int column, const MotLabel *from, bool from_inclusive,
 	const MotLabel *low = flip ? to : from;
 	const MotLabel *high = flip ? from : to;
 
-	MotKeyBufferReset(&keys->upper);
-	MotKeyBufferAppend(&keys->upper, keys->lower.data, keys->lower.len);
+	MotKeyBufferSet(&keys->upper, keys->lower.data, keys->lower.len);
 	keys->lower_bound.kind = low->nwords == 0 || (flip ? to_inclusive : from_inclusive) ?
 		MOT_BOUND_INCLUSIVE : MOT_BOUND_EXCLUSIVE;
 	keys->upper_bound.kind = high->nwords == 0 || (flip ? from_inclusive : to_inclusive) ?
@@ -697,8 +693,7 @@ MotRankAll(MotIndex *index, MotRankItem *items, int64 n, MemoryContext cxt)
 		{
 			for (int64 i = 0; i < n; i++)
 			{
-				MotKeyBufferReset(&buf);
-				MotKeyBufferAppend(&buf, items[i].key.data, items[i].key.len);
+				MotKeyBufferSet(&buf, items[i].key.data, items[i].key.len);
 				MotKeyAppendColumn(&key->columns[c], items[i].values[c], items[i].isnull[c], &buf);
 				keep_key(&items[i], &buf, cxt);
 			}
