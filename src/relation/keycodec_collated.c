@@ -42,16 +42,9 @@
 void
 MotKeyAppendCollated(const MotKeyColumn *column, const char *string, size_t len, MotKeyBuffer *buf)
 {
-	uint8	   *to;
-
 	MotCollationAppend(column->collation_order, string, len, column->sort_key_max, buf);
-	if (!column->collation_order->deterministic)
-		return;
-	len = Min(len, MOT_KEY_VALUE_MAX);
-	to = key_room(buf, len + 1);
-	memcpy(to, string, len);
-	to[len] = 0;
-	buf->len += len + 1;
+	if (column->collation_order->deterministic)
+		key_put_string(buf, string, len);
 }
 
 /* whoever loads a table wants it so for now (wal/leftout.c) */

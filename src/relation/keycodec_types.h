@@ -69,6 +69,19 @@ key_put_bytes(MotKeyBuffer *buf, const void *bytes, size_t len)
 	buf->len += len;
 }
 
+/* a string, which has no zero byte, and one */
+static inline void
+key_put_string(MotKeyBuffer *buf, const char *string, size_t len)
+{
+	uint8	   *to;
+
+	len = Min(len, MOT_KEY_VALUE_MAX);
+	to = key_room(buf, len + 1);
+	memcpy(to, string, len);
+	to[len] = 0;
+	buf->len += len + 1;
+}
+
 static inline void
 key_put8(MotKeyBuffer *buf, uint8 value)
 {

@@ -17,18 +17,6 @@
 #include "utils/inet.h"
 #include "utils/varbit.h"
 
-static inline void
-append_text_bytes(const char *bytes, size_t len, MotKeyBuffer *buf)
-{
-	uint8	   *to;
-
-	len = Min(len, MOT_KEY_VALUE_MAX);
-	to = key_room(buf, len + 1);
-	memcpy(to, bytes, len);
-	to[len] = 0;
-	buf->len += len + 1;
-}
-
 /* 0x00 becomes 0x00 0xFF, and 0x00 0x00 is the end */
 static void
 append_escaped(const uint8 *bytes, size_t len, MotKeyBuffer *buf)
@@ -55,7 +43,7 @@ append_string(const MotKeyColumn *column, const char *bytes, size_t len, MotKeyB
 	if (unlikely(column->collated))
 		MotKeyAppendCollated(column, bytes, len, buf);
 	else
-		append_text_bytes(bytes, len, buf);
+		key_put_string(buf, bytes, len);
 }
 
 /* text, varchar */
@@ -89,7 +77,7 @@ MotKeyAppendName(const MotKeyColumn *column, Datum value, MotKeyBuffer *buf)
 {
 	const char *bytes = NameStr(*DatumGetName(value));
 
-	append_text_bytes(bytes, strnlen(bytes, NAMEDATALEN), buf);
+	key_put_string(buf, bytes, strnlen(bytes, NAMEDATALEN));
 }
 
 void
