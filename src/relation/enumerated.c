@@ -167,7 +167,6 @@ satisfies(const MotKeys *keys, const MotKeyColumn *column, const uint8 *bytes)
 		const MotKeyCondition *condition = &keys->conditions[i];
 		const MotOperand *operand;
 		int			cmp;
-		bool		satisfied;
 
 		if (is_null(column, bytes))
 			return false;
@@ -177,25 +176,7 @@ satisfies(const MotKeys *keys, const MotKeyColumn *column, const uint8 *bytes)
 		if (operand->isnull)
 			return false;
 		cmp = compare_oids(column, oid_of(column, bytes), DatumGetObjectId(operand->value));
-		switch (condition->strategy)
-		{
-			case BTLessStrategyNumber:
-				satisfied = cmp < 0;
-				break;
-			case BTLessEqualStrategyNumber:
-				satisfied = cmp <= 0;
-				break;
-			case BTEqualStrategyNumber:
-				satisfied = cmp == 0;
-				break;
-			case BTGreaterEqualStrategyNumber:
-				satisfied = cmp >= 0;
-				break;
-			default:
-				satisfied = cmp > 0;
-				break;
-		}
-		if (!satisfied)
+		if (!MotStrategyHolds(condition->strategy, cmp))
 			return false;
 	}
 	return true;

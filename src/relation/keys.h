@@ -183,6 +183,26 @@ MotFoundAdd(MotFoundRows *found, mot_row *row, const mot_version *version)
 typedef bool (*MotRowPasses) (void *arg, const mot_version *version, Datum **values, bool **isnull);
 extern void MotFoundSorted(MotFoundRows *found, mot_session *session, mot_table *table, const mot_view *view,
 						   MotIndex *index, MotKeys *keys, MotRowPasses passes, void *arg);
+
+/* does a value that compares so with another satisfy "value <strategy> other"? */
+static inline bool
+MotStrategyHolds(StrategyNumber strategy, int cmp)
+{
+	switch (strategy)
+	{
+		case BTLessStrategyNumber:
+			return cmp < 0;
+		case BTLessEqualStrategyNumber:
+			return cmp <= 0;
+		case BTEqualStrategyNumber:
+			return cmp == 0;
+		case BTGreaterEqualStrategyNumber:
+			return cmp >= 0;
+		default:
+			return cmp > 0;
+	}
+}
+
 extern bool MotKeysFirst(MotKeys *keys, ExprContext *econtext);
 extern bool MotKeysNext(MotKeys *keys);
 

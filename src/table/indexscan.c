@@ -221,19 +221,7 @@ row_satisfies(ScanKey key, const MotKey *columns, const Datum *values, const boo
 		cmp = DatumGetInt32(FunctionCall2Coll(&part->sk_func, part->sk_collation, values[i], part->sk_argument));
 		if (cmp == 0 && (part->sk_flags & SK_ROW_END) == 0)
 			continue;
-		switch (part->sk_strategy)
-		{
-			case BTLessStrategyNumber:
-				return cmp < 0;
-			case BTLessEqualStrategyNumber:
-				return cmp <= 0;
-			case BTGreaterEqualStrategyNumber:
-				return cmp >= 0;
-			case BTGreaterStrategyNumber:
-				return cmp > 0;
-			default:
-				elog(ERROR, "unrecognized RowCompareType: %d", (int) part->sk_strategy);
-		}
+		return MotStrategyHolds(part->sk_strategy, cmp);
 	}
 }
 
