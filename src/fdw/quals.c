@@ -139,6 +139,14 @@ is_column(Node *node, int column, IndexOptInfo *index)
 		((Var *) node)->varattno == column + 1;
 }
 
+/* a row comparison's strategy for its first columns alone, which cannot tell about rows equal in these */
+static int
+or_equal(int strategy)
+{
+	return strategy == BTLessStrategyNumber ? BTLessEqualStrategyNumber :
+		strategy == BTGreaterStrategyNumber ? BTGreaterEqualStrategyNumber : strategy;
+}
+
 /*
  * A row comparison whose first column is the index's "column": it can bound
  * the index as far as its columns are the index's in order, compared in one
@@ -196,14 +204,8 @@ make_row_condition(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index,
 	if (condition->values == NIL)
 		return NULL;
 
-	/* a comparison of fewer columns cannot tell about rows equal in these */
 	if (list_length(condition->values) < list_length(vars))
-	{
-		if (condition->strategy == BTLessStrategyNumber)
-			condition->strategy = BTLessEqualStrategyNumber;
-		else if (condition->strategy == BTGreaterStrategyNumber)
-			condition->strategy = BTGreaterEqualStrategyNumber;
-	}
+		condition->strategy = or_equal(condition->strategy);
 	return condition;
 }
 
@@ -308,20 +310,9 @@ MotDeriveRowClauses(PlannerInfo *root, RelOptInfo *rel)
 		opfamily = linitial_oid(row->opfamilies);
 		get_op_opfamily_properties(linitial_oid(row->opnos), opfamily, false,
 								   &strategy, &left, &right);
-		switch (strategy)
-		{
-			case BTLessStrategyNumber:
-				strategy = BTLessEqualStrategyNumber;
-				break;
-			case BTGreaterStrategyNumber:
-				strategy = BTGreaterEqualStrategyNumber;
-				break;
-			case BTLessEqualStrategyNumber:
-			case BTGreaterEqualStrategyNumber:
-				break;
-			default:
-				continue;
-		}
+		strategy = or_equal(strategy);
+		if (strategy != BTLessEqualStrategyNumber && strategy != BTGreaterEqualStrategyNumber)
+			continue;
 		opno = get_opfamily_member(opfamily, left, right, strategy);
 		if (!OidIsValid(opno))
 			continue;
