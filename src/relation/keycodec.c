@@ -418,6 +418,8 @@ MotKeyCreateAs(Relation heap, Relation index, uint64 form)
 {
 	MotKey	   *key = create(heap, index, MotIsOrdinary(heap));
 
+	for (int i = 0; i < key->ncolumns && MotIsOrdinary(heap); i++)
+		key->columns[i].nullable = (form >> i & 1) != 0;
 	MotKeyAdoptCollations(key, form);
 	return key;
 }
@@ -467,14 +469,6 @@ MotKeyForm(const MotKey *key)
 		if (key->columns[i].nullable)
 			form |= UINT64CONST(1) << i;
 	return form;
-}
-
-void
-MotKeySetForm(MotKey *key, uint64 form)
-{
-	for (int i = 0; i < key->ncolumns; i++)
-		key->columns[i].nullable = (form >> i & 1) != 0;
-	MotKeyAdoptCollations(key, form);
 }
 
 bool

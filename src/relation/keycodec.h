@@ -142,7 +142,7 @@ extern MotKey *MotKeyCreate(Relation heap, Relation index);
 /* the same of a table that may become an ordinary one of ours */
 extern MotKey *MotKeyCreateFor(Relation heap, Relation index);
 
-/* the same of an index that is there, in its form as far as collations are concerned */
+/* the same of an index that is there, in its form; of a foreign table's only as far as collations are concerned */
 extern MotKey *MotKeyCreateAs(Relation heap, Relation index, uint64 form);
 
 /*
@@ -151,7 +151,6 @@ extern MotKey *MotKeyCreateAs(Relation heap, Relation index, uint64 form);
  * it was built with (mot_index_form) when a column becomes NOT NULL.
  */
 extern uint64 MotKeyForm(const MotKey *key);
-extern void MotKeySetForm(MotKey *key, uint64 form);
 
 /*
  * The collated form of keys.  Open: the form that a new index gets; keys are plain if a locale is

@@ -647,14 +647,8 @@ describe(MotRelation *mr, Relation rel, mot_table *table, List *defs)
 MotKey *
 MotIndexKey(Relation rel, Relation indexrel, mot_index *engine_index)
 {
-	MotKey	   *key;
-
-	if (engine_index == NULL)
-		return MotKeyCreate(rel, indexrel);
-	key = MotKeyCreateAs(rel, indexrel, mot_index_form(engine_index));
-	if (MotIsOrdinary(rel))
-		MotKeySetForm(key, mot_index_form(engine_index));
-	return key;
+	return engine_index == NULL ? MotKeyCreate(rel, indexrel) :
+		MotKeyCreateAs(rel, indexrel, mot_index_form(engine_index));
 }
 
 /* the form of a new one: that of those which it may take the place of, see MotDefinitionEncode */
