@@ -236,12 +236,6 @@ insert_key(MotBatch *batch, int index, int n)
 	return status == MOT_OK;
 }
 
-static mot_row *
-batch_row(void *arg, int n)
-{
-	return MotBatchRow(arg, n);
-}
-
 static int64
 insert_rows(MotBatch *batch, MotIndex **index)
 {
@@ -291,7 +285,7 @@ insert_rows(MotBatch *batch, MotIndex **index)
 	if (violated < 0)
 	{
 		if (unlikely(XLogLogicalInfoActive()))
-			MotLogicalInserts(writer, batch->nrows, batch_row, batch);
+			MotLogicalInserts(writer, batch);
 		return -1;
 	}
 	if (index == NULL)

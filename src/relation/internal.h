@@ -178,7 +178,7 @@ extern void MotLogicalBefore(MotWriter *writer, const mot_version *old, const Da
 							 bool deletion);
 extern void MotLogicalUpdate(MotWriter *writer, unsigned host_bits, const void *data, size_t size);
 extern void MotLogicalDelete(MotWriter *writer);
-extern void MotLogicalInserts(MotWriter *writer, int n, mot_row *(*row) (void *arg, int i), void *arg);
+extern void MotLogicalInserts(MotWriter *writer, const MotBatch *batch);
 
 /* computed.c */
 extern void MotWriterCompute(MotWriter *writer, const Datum *values, const bool *isnull);

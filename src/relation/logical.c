@@ -176,8 +176,9 @@ MotLogicalDelete(MotWriter *writer)
 }
 
 void
-MotLogicalInserts(MotWriter *writer, int n, mot_row *(*row) (void *arg, int i), void *arg)
+MotLogicalInserts(MotWriter *writer, const MotBatch *batch)
 {
+	int			n = MotBatchRows(batch);
 	MotLogicalChange *changes;
 
 	if (!is_logged(writer->rel))
@@ -186,7 +187,7 @@ MotLogicalInserts(MotWriter *writer, int n, mot_row *(*row) (void *arg, int i), 
 	for (int i = 0; i < n; i++)
 	{
 		changes[i].kind = MOT_LOGICAL_INSERT;
-		changes[i].after = version_row(writer, mot_row_newest(writer->session, row(arg, i)));
+		changes[i].after = version_row(writer, mot_row_newest(writer->session, MotBatchRow(batch, i)));
 	}
 	MotLogChanges(&writer->rel->rd_locator, changes, n);
 	pfree(changes);
