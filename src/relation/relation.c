@@ -272,6 +272,13 @@ MotRelationGet(Relation rel)
 	return mr;
 }
 
+static void
+invalidate(MotRelation *mr)
+{
+	mr->valid = false;
+	any_invalid = true;
+}
+
 /*
  * From now on nobody (no function that the rewriting calls) can have the table;
  * InvalidOid: again.  Returns what it was before.
@@ -284,10 +291,7 @@ MotRelationRewriting(Oid relid)
 
 	rewriting = relid;
 	if (mr != NULL)
-	{
-		mr->valid = false;
-		any_invalid = true;
-	}
+		invalidate(mr);
 	return before;
 }
 
@@ -372,8 +376,7 @@ relcache_callback(Datum arg, Oid relid)
 
 		if (mr != NULL)
 		{
-			mr->valid = false;
-			any_invalid = true;
+			invalidate(mr);
 			MotRelationsSuspect |= mr->conditional;
 		}
 	}
@@ -381,10 +384,9 @@ relcache_callback(Datum arg, Oid relid)
 	{
 		foreach_hash(MotRelation, mr, cache)
 		{
-			mr->valid = false;
+			invalidate(mr);
 			MotRelationsSuspect |= mr->conditional;
 		}
-		any_invalid = true;
 	}
 }
 
@@ -398,8 +400,8 @@ type_callback(Datum arg, int cacheid, uint32 hash)
 	foreach_hash(MotRelation, mr, cache)
 		if (mr->domains)
 	{
-		mr->valid = false;
-		any_invalid = MotRelationsSuspect = true;
+		invalidate(mr);
+		MotRelationsSuspect = true;
 	}
 }
 
@@ -441,10 +443,7 @@ MotRelationForgetTable(Oid number)
 	relcache_callback((Datum) 0, number);
 	foreach_hash(MotRelation, mr, cache)
 		if (mr->number == number)
-	{
-		mr->valid = false;
-		any_invalid = true;
-	}
+		invalidate(mr);
 }
 
 /*
@@ -517,8 +516,7 @@ rebuild(MotRelation *mr, Relation rel)
 	}
 	PG_CATCH();
 	{
-		mr->valid = false;
-		any_invalid = true;
+		invalidate(mr);
 		MotRelationGeneration++;
 		PG_RE_THROW();
 	}
