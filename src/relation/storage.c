@@ -42,9 +42,6 @@ static Defined *defined = NULL;
 
 static void storage_sub_abort(int level);
 static mot_index *make_index(Relation rel, mot_table *table, Oid indexoid, bool unique);
-static void add_change(MotStorageChange *change, const Pending *p);
-static bool complete_change(MotStorageChange *change);
-static void make_definition(const MotStorageChange *change);
 
 /* ----------------------------------------------------------- pending list */
 
@@ -440,23 +437,18 @@ MotStorageAddTable(mot_table *table)
  * Both kinds of numbers come from one counter of the server's, but only of its
  * own kind each is sure not to be in use when that has gone round.
  */
-static void
-refuse_used_number(Relation rel, Oid number)
+void
+MotStorageCreateTable(Relation rel, Oid tablespace, Oid number)
 {
-	mot_table  *other = mot_table_find(MotEngine, MyDatabaseId, number);
+	mot_table  *other;
 
+	(void) MotSession();
+	other = mot_table_find(MotEngine, MyDatabaseId, number);
 	if (other != NULL && (MotIsOrdinary(rel) || mot_table_is_numbered(other)))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_IN_USE),
 				 errmsg("number %u is in use for the rows of another memory-optimized table", number),
 				 errhint("Repeat the command, which then takes another number.")));
-}
-
-void
-MotStorageCreateTable(Relation rel, Oid tablespace, Oid number)
-{
-	(void) MotSession();
-	refuse_used_number(rel, number);
 	replace_table(rel, tablespace, number);
 }
 
@@ -523,16 +515,6 @@ find_loaded(Oid number)
 	return mot_table_find(MotEngine, MyDatabaseId, number);
 }
 
-/* What a table that is left out is kept in has the definition that it had. */
-static void
-refuse_left_out(Relation rel)
-{
-	Oid			number = MotStorageNumber(rel);
-
-	if (MotEngine != NULL && MotRelationLeftOut != NULL && MotRelationLeftOut(MyDatabaseId, number))
-		(void) MotRelationAwait(MyDatabaseId, number);	/* raises */
-}
-
 /* The catalogue is just being changed, but what the server knows of it is not yet. */
 void
 MotStorageDefinitionChanged(Oid relid)
@@ -551,8 +533,9 @@ MotStorageDefinitionChanged(Oid relid)
 		if (table != NULL && rel->rd_createSubid == InvalidSubTransactionId)
 			(void) MotDefinitionCheck(rel, table, true);
 
-		if (table == NULL)
-			refuse_left_out(rel);
+		/* what one that is left out is kept in has the definition that it had */
+		if (table == NULL && MotRelationLeftOut != NULL && MotRelationLeftOut(MyDatabaseId, number))
+			(void) MotRelationAwait(MyDatabaseId, number);	/* raises */
 	}
 	MotStorageDefinitionStale(rel);
 	relation_close(rel, NoLock);
@@ -790,52 +773,6 @@ MotStorageDropTables(Oid dbid, mot_table **tables, int n)
 
 /* ------------------------------------------------------------ for the log */
 
-/*
- * Called once, when the transaction is about to commit and nothing more can
- * happen to storage.
- */
-List *
-MotStorageChanges(void)
-{
-	List	   *oldest_first = NIL;
-	List	   *changes = NIL;
-	ListCell   *lc;
-
-	for (Pending *p = pending; p != NULL; p = p->older)
-		oldest_first = lcons(p, oldest_first);
-
-	foreach_ptr(Pending, p, oldest_first)
-	{
-		MotStorageChange *change = NULL;
-
-		foreach_ptr(MotStorageChange, other, changes)
-		{
-			if (other->dbid == p->dbid && other->relid == p->relid)
-				change = other;
-		}
-		if (change == NULL)
-		{
-			change = palloc0(sizeof(MotStorageChange));
-			change->dbid = p->dbid;
-			change->relid = p->relid;
-			changes = lappend(changes, change);
-		}
-		add_change(change, p);
-	}
-	list_free(oldest_first);
-
-	foreach(lc, changes)
-	{
-		MotStorageChange *change = lfirst(lc);
-
-		if (!complete_change(change))
-			changes = foreach_delete_current(changes, lc);
-		else if (change->definition != NULL && change->dbid == MyDatabaseId)
-			make_definition(change);
-	}
-	return changes;
-}
-
 static void
 add_change(MotStorageChange *change, const Pending *p)
 {
@@ -947,13 +884,55 @@ complete_change(MotStorageChange *change)
 		MotDefinitionStamp(bytes) != MotDefinitionStamp(change->definition);
 }
 
-static void
-make_definition(const MotStorageChange *change)
+/*
+ * Called once, when the transaction is about to commit and nothing more can
+ * happen to storage.
+ */
+List *
+MotStorageChanges(void)
 {
-	Defined    *d = push_defined(change->table);
+	List	   *oldest_first = NIL;
+	List	   *changes = NIL;
+	ListCell   *lc;
 
-	d->owner = change->owner;
-	MotRaiseStatus(mot_definition_make(MotSession(), change->definition, change->definition_len, &d->definition), NULL);
+	for (Pending *p = pending; p != NULL; p = p->older)
+		oldest_first = lcons(p, oldest_first);
+
+	foreach_ptr(Pending, p, oldest_first)
+	{
+		MotStorageChange *change = NULL;
+
+		foreach_ptr(MotStorageChange, other, changes)
+		{
+			if (other->dbid == p->dbid && other->relid == p->relid)
+				change = other;
+		}
+		if (change == NULL)
+		{
+			change = palloc0(sizeof(MotStorageChange));
+			change->dbid = p->dbid;
+			change->relid = p->relid;
+			changes = lappend(changes, change);
+		}
+		add_change(change, p);
+	}
+	list_free(oldest_first);
+
+	foreach(lc, changes)
+	{
+		MotStorageChange *change = lfirst(lc);
+
+		if (!complete_change(change))
+			changes = foreach_delete_current(changes, lc);
+		else if (change->definition != NULL && change->dbid == MyDatabaseId)
+		{
+			Defined    *d = push_defined(change->table);
+
+			d->owner = change->owner;
+			MotRaiseStatus(mot_definition_make(MotSession(), change->definition, change->definition_len, &d->definition), NULL);
+		}
+	}
+	return changes;
 }
 
 void
