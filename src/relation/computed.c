@@ -375,6 +375,7 @@ update_row(Tails *t, mot_row *row, const mot_version *version)
 
 	if (!change_tail(t, version))
 		return;
+
 	if (unlikely(MotTransactionMisses(mot_version_ts(version))) && !(t->anew && is_last()))
 	{
 		amend_newer(t, row, version);
@@ -498,19 +499,6 @@ compute_ranked(Tails *t, MemoryContext cxt)
 	MemoryContextSwitchTo(oldcxt);
 }
 
-/*
- * Until the transaction ends: CREATE INDEX keeps writers out, but not another one (pg_restore
- * --jobs makes several of a table side by side), which gives the same rows other tails.
- */
-static void
-lock_tails(Relation rel)
-{
-	LOCKTAG		tag;
-
-	SET_LOCKTAG_OBJECT(tag, MyDatabaseId, RelationRelationId, RelationGetRelid(rel), TAILS_SUBID);
-	(void) LockAcquire(&tag, ExclusiveLock, false, false);
-}
-
 void
 MotComputeIndex(Relation rel, MotIndex *index, bool beside, bool anew)
 {
@@ -527,7 +515,15 @@ MotComputeIndex(Relation rel, MotIndex *index, bool beside, bool anew)
 								 * while we are at it */
 	else
 	{
-		lock_tails(rel);
+		LOCKTAG		tag;
+
+		/*
+		 * Until the transaction ends: CREATE INDEX keeps writers out, but not
+		 * another one (pg_restore --jobs makes several of a table side by
+		 * side), which gives the same rows other tails.
+		 */
+		SET_LOCKTAG_OBJECT(tag, MyDatabaseId, RelationRelationId, RelationGetRelid(rel), TAILS_SUBID);
+		(void) LockAcquire(&tag, ExclusiveLock, false, false);
 		t.writer = MotWriterBegin(rel, NULL, GetCurrentCommandId(true));
 		MotWriterLocate(t.writer);
 		/* what this command has stored as well */

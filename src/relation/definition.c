@@ -210,17 +210,6 @@ same_key(const MotKey *a, const MotKey *b)
 	return a->ncolumns == b->ncolumns && a->computed == b->computed && a->nulls_equal == b->nulls_equal;
 }
 
-/* (before there were collated keys, definitions did not say) */
-static bool
-same_collations(const MotKey *a, const MotKey *b)
-{
-	for (int i = 0; i < a->ncolumns; i++)
-		if (a->columns[i].collation_order != NULL && b->columns[i].collation_order != NULL &&
-			a->columns[i].collation_order != b->columns[i].collation_order)
-			return false;
-	return true;
-}
-
 static void
 encode_column(StringInfo buf, TupleDesc desc, int i)
 {
@@ -643,8 +632,14 @@ MotDefinitionMakeTable(mot_session *session, const MotDefinition *def,
 bool
 MotDefinitionSameIndex(const MotIndex *a, const MotIndex *b, bool collations)
 {
-	return a->unique == b->unique && same_key(a->key, b->key) &&
-		(!collations || same_collations(a->key, b->key));
+	if (a->unique != b->unique || !same_key(a->key, b->key))
+		return false;
+	/* (before there were collated keys, definitions did not say) */
+	for (int i = 0; collations && i < a->key->ncolumns; i++)
+		if (a->key->columns[i].collation_order != NULL && b->key->columns[i].collation_order != NULL &&
+			a->key->columns[i].collation_order != b->key->columns[i].collation_order)
+			return false;
+	return true;
 }
 
 /* -------------------------------------------------------------------- rows */

@@ -60,19 +60,6 @@ MotRaiseNulls(Relation rel, AttrNumber attnum)
 			 errtablecol(rel, attnum)));
 }
 
-/* ADD PRIMARY KEY has an ordinary table's index built before the server looks for nulls. */
-static void
-refuse_nulls(Relation rel, const MotKey *key, const bool *isnull)
-{
-	for (int i = 0; i < key->ncolumns; i++)
-	{
-		AttrNumber	attnum = key->columns[i].attnum;
-
-		if (unlikely(!key->columns[i].nullable && isnull[attnum - 1]))
-			MotRaiseNulls(rel, attnum);
-	}
-}
-
 static unsigned
 append_key(void *arg, const mot_version *version, MotKeyBuffer *key)
 {
@@ -82,7 +69,14 @@ append_key(void *arg, const mot_version *version, MotKeyBuffer *key)
 	MotRowDeform(index->desc, version, MotIndexColumns(index), index->check_values, index->check_isnull);
 	if (keys->compute)
 		return MotIndexComputeKey(index, index->check_values, index->check_isnull, key);
-	refuse_nulls(keys->rel, index->key, index->check_isnull);
+	/* ADD PRIMARY KEY has it built before the server looks for nulls */
+	for (int i = 0; i < index->key->ncolumns; i++)
+	{
+		AttrNumber	attnum = index->key->columns[i].attnum;
+
+		if (unlikely(!index->key->columns[i].nullable && index->check_isnull[attnum - 1]))
+			MotRaiseNulls(keys->rel, attnum);
+	}
 	return MotKeyOfRow(index->key, MotVersionTail(index->desc, version), index->check_values, index->check_isnull, key);
 }
 

@@ -58,23 +58,6 @@ word_at(const char *bytes, size_t i)
 }
 
 static void
-append_special(uint16 header, MotKeyBuffer *buf)
-{
-	switch (header & HEADER_SPECIAL_MASK)
-	{
-		case HEADER_POSITIVE_INFINITY:
-			key_put8(buf, FIRST_INFINITY);
-			break;
-		case HEADER_NEGATIVE_INFINITY:
-			key_put8(buf, (uint8) ~FIRST_INFINITY);
-			break;
-		default:
-			key_put8(buf, FIRST_NAN);
-			break;
-	}
-}
-
-static void
 append_finite(const char *words, size_t nwords, MotKeyBuffer *buf)
 {
 	uint16		header = word_at(words, 0);
@@ -137,7 +120,8 @@ MotKeyAppendNumeric(const MotKeyColumn *column, Datum value, MotKeyBuffer *buf)
 	uint16		header = word_at(words, 0);
 
 	if ((header & HEADER_KIND_MASK) == HEADER_SPECIAL)
-		append_special(header, buf);
+		key_put8(buf, (header & HEADER_SPECIAL_MASK) == HEADER_POSITIVE_INFINITY ? FIRST_INFINITY :
+				 (header & HEADER_SPECIAL_MASK) == HEADER_NEGATIVE_INFINITY ? (uint8) ~FIRST_INFINITY : FIRST_NAN);
 	else
 		append_finite(words, VARSIZE_ANY_EXHDR(number) / sizeof(uint16), buf);
 

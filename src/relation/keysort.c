@@ -110,7 +110,6 @@ typedef mot_status (*TakeEntry) (MotKeySort *sort, const mot_sorted_entry *entry
 
 static void write_run(MotKeySort *sort);
 static mot_status merge_runs(MotKeySort *sort, int nruns, TakeEntry take, void *arg);
-static void close_runs(void *arg);
 
 static inline uint64
 load_slice(const unsigned char *bytes, size_t left)
@@ -146,6 +145,16 @@ item_entry(const KeyItem *item, unsigned char *buffer, mot_sorted_entry *entry)
 
 /* ---------------------------------------------------------------- collecting */
 
+static void
+close_runs(void *arg)
+{
+	MotKeySort *sort = arg;
+
+	for (int i = 0; i < sort->nruns; i++)
+		BufFileClose(sort->runs[i].file);
+	sort->nruns = 0;
+}
+
 static MotKeySort *
 begin_sort(mot_session *session, mot_index *index)
 {
@@ -170,16 +179,6 @@ begin_sort(mot_session *session, mot_index *index)
 		MemoryContextRegisterResetCallback(cxt, &sort->callback);
 	}
 	return sort;
-}
-
-static void
-close_runs(void *arg)
-{
-	MotKeySort *sort = arg;
-
-	for (int i = 0; i < sort->nruns; i++)
-		BufFileClose(sort->runs[i].file);
-	sort->nruns = 0;
 }
 
 /* memory for long entries; all of it goes when a run has been written */

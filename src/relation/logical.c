@@ -43,18 +43,6 @@ version_row(const MotWriter *writer, const mot_version *version)
 	};
 }
 
-/* a copy: the version's place may be the new one's */
-static MotLogicalRow
-whole_row(const MotWriter *writer, const mot_version *version)
-{
-	MotLogicalRow row = version_row(writer, version);
-	void	   *copy = MemoryContextAllocHuge(CurrentMemoryContext, row.size);
-
-	memcpy(copy, row.data, row.size);
-	row.data = copy;
-	return row;
-}
-
 /* its key's columns, the others null */
 static MotLogicalRow
 key_row(const MotWriter *writer, const Bitmapset *key, Datum *values, bool *isnull)
@@ -116,7 +104,11 @@ MotLogicalBefore(MotWriter *writer, const mot_version *old, const Datum *values,
 		return;
 	if (identity == REPLICA_IDENTITY_FULL)
 	{
-		writer->before = whole_row(writer, old);
+		MotLogicalRow row = version_row(writer, old);
+
+		/* a copy: the version's place may be the new one's */
+		row.data = memcpy(MemoryContextAllocHuge(CurrentMemoryContext, row.size), row.data, row.size);
+		writer->before = row;
 		return;
 	}
 	if (!deletion && values == NULL)

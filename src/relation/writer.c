@@ -665,16 +665,6 @@ is_amended(const MotWriter *writer, mot_row *row, const mot_version *old)
 	return newest != NULL && newest != old && mot_version_ts(newest) == mot_version_ts(old);
 }
 
-/* From now on it gets none. */
-static const mot_version *
-hold_row(MotWriter *writer, mot_row *row, const mot_version *old)
-{
-	const mot_version *newest;
-
-	return MotWriterLock(writer, row, old, MOT_MODE_NO_KEY_UPDATE, MOT_LOCK_WAIT, &newest) == MOT_LOCKED ?
-		newest : old;
-}
-
 /*
  * Above READ COMMITTED, is the row to be locked now, and not at commit?
  * postgres_fdw commits on one server after the other, at REPEATABLE READ; it
@@ -731,7 +721,13 @@ MotWriterUpdate(MotWriter *writer, mot_row *row, const mot_version *old,
 
 	MotWriterLocate(writer);
 	if (unlikely(is_amended(writer, row, old)) || unlikely(ranks_change(writer, old, values, isnull)))
-		old = hold_row(writer, row, old);
+	{
+		const mot_version *newest;
+
+		/* from now on it gets none */
+		if (MotWriterLock(writer, row, old, MOT_MODE_NO_KEY_UPDATE, MOT_LOCK_WAIT, &newest) == MOT_LOCKED)
+			old = newest;
+	}
 	do
 	{
 		unsigned	changes = 0;
