@@ -222,22 +222,17 @@ lock_row(Relation rel, Target *target, ItemPointer tid, bool found, Snapshot sna
 	return TM_Invisible;		/* keep compiler quiet */
 }
 
-/*
- * ON CONFLICT has found a row in the way, by no snapshot.  Where it only shares its key (DO SELECT,
- * from 19 on), nothing but this says that the transaction does not see it so; the server would ask
- * for its xmin.
- */
-static void
-check_seen(Relation rel, const Target *target, Snapshot snapshot)
+/* Is the version that is meant the transaction's own, or what a snapshot sees? */
+static bool
+is_seen(const Target *target, Snapshot snapshot)
 {
 	mot_view	view;
 
-	if (!IsolationUsesXactSnapshot() || mot_version_ts(target->version) == 0)
-		return;
+	if (mot_version_ts(target->version) == 0)
+		return true;
 	view = MotViewFor(snapshot);
-	if (!mot_version_same(mot_row_visible(target->session, &view, target->relation->table, target->row),
-						  target->version))
-		MotRaiseStatus(MOT_CONFLICT_CHANGED, rel);
+	return mot_version_same(mot_row_visible(target->session, &view, target->relation->table, target->row),
+							target->version);
 }
 
 TM_Result
@@ -278,7 +273,14 @@ MotTableLock(Relation rel, ItemPointer tid, Snapshot snapshot, TupleTableSlot *s
 			MotSlotFetched(slot);
 		else if (flags == 0)
 		{
-			check_seen(rel, &target, snapshot);
+			/*
+			 * It has been found by no snapshot.  Where it only shares its key
+			 * (DO SELECT, from 19 on), nothing but this says that the
+			 * transaction does not see it so; the server would ask for its
+			 * xmin.
+			 */
+			if (IsolationUsesXactSnapshot() && !is_seen(&target, snapshot))
+				MotRaiseStatus(MOT_CONFLICT_CHANGED, rel);
 			MotConflictLocked(target.row, cid);
 		}
 	}
@@ -286,22 +288,6 @@ MotTableLock(Relation rel, ItemPointer tid, Snapshot snapshot, TupleTableSlot *s
 }
 
 /* ----------------------------------------------------------------- changes */
-
-/*
- * A foreign key's action has found the row as it is now.  It may change that only if
- * the transaction's snapshot sees the same.
- */
-static bool
-crosses(Target *target, Snapshot crosscheck)
-{
-	mot_view	view;
-
-	if (crosscheck == InvalidSnapshot || mot_version_ts(target->version) == 0)
-		return false;
-	view = MotViewFor(crosscheck);
-	return !mot_version_same(mot_row_visible(target->session, &view, target->relation->table, target->row),
-							 target->version);
-}
 
 static TM_Result
 lock_to_change(Relation rel, Target *target, ItemPointer tid, Snapshot snapshot, Snapshot crosscheck,
@@ -314,7 +300,14 @@ lock_to_change(Relation rel, Target *target, ItemPointer tid, Snapshot snapshot,
 		elog(ERROR, "attempted to %s invisible tuple", mode == MOT_MODE_UPDATE ? "delete" : "update");
 	if (result == TM_WouldBlock)
 		return TM_BeingModified;
-	return result == TM_Ok && crosses(target, crosscheck) ? TM_Updated : result;
+
+	/*
+	 * a foreign key's action has found the row as it is now: it may change
+	 * that only if the transaction's snapshot sees the same
+	 */
+	if (result == TM_Ok && crosscheck != InvalidSnapshot && !is_seen(target, crosscheck))
+		return TM_Updated;
+	return result;
 }
 
 TM_Result
