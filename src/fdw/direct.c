@@ -218,12 +218,3 @@ MotIterateDirectModify(ForeignScanState *node)
 	}
 	return ExecClearTuple(slot);
 }
-
-void
-MotEndDirectModify(ForeignScanState *node)
-{
-	MotDirect  *direct = (MotDirect *) node->fdw_state;
-
-	if (direct != NULL)
-		MotScanEnd(&direct->scan);
-}

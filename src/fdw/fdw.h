@@ -208,7 +208,6 @@ extern void MotScanAheadMore(MotScan *scan);
 extern bool MotScanNext(MotScan *scan, ExprContext *econtext);
 extern void MotScanPark(MotScan *scan);
 extern void MotScanDropSorted(MotScan *scan);
-extern void MotScanEnd(MotScan *scan);
 extern ExprState *MotScanRecheck(MotScan *scan);
 extern void MotScanCount(MotScan *scan);
 extern bool MotScanLockRow(MotScan *scan, ExprContext *econtext, ExprState *filter);
@@ -244,8 +243,7 @@ typedef struct MotModify
 	AttrNumber	ctid_attno;		/* in the subplan's rows */
 	bool		locked;			/* rows come locked, in their newest version */
 	bool		lock_joined;	/* ... from MotLockJoinedRow */
-	bool		has_checks;		/* constraints */
-	bool		check_partition;
+	bool		has_checks;		/* constraints, or a partition's bounds */
 	OnConflictAction conflict;
 	bool		duplicates;		/* the last row was one */
 	TriggerDesc *triggers;		/* all of them */
@@ -311,7 +309,6 @@ extern bool MotPlanDirectModify(PlannerInfo *root, ModifyTable *plan,
 								Index resultRelation, int subplan_index);
 extern void MotBeginDirectModify(ForeignScanState *node, int eflags);
 extern TupleTableSlot *MotIterateDirectModify(ForeignScanState *node);
-extern void MotEndDirectModify(ForeignScanState *node);
 
 /* rowlock.c */
 extern mot_row_mode MotRowMarkMode(RowMarkType type);

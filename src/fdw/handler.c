@@ -68,7 +68,7 @@ mot_fdw_handler(PG_FUNCTION_ARGS)
 	routine->PlanDirectModify = MotPlanDirectModify;
 	routine->BeginDirectModify = MotBeginDirectModify;
 	routine->IterateDirectModify = MotIterateDirectModify;
-	routine->EndDirectModify = MotEndDirectModify;
+	routine->EndDirectModify = MotEndForeignScan;
 
 	routine->GetForeignRowMarkType = MotGetForeignRowMarkType;
 	routine->RefetchForeignRow = MotRefetchForeignRow;

@@ -112,8 +112,7 @@ begin_modify(ResultRelInfo *rinfo, ModifyTableState *mtstate, Snapshot snapshot,
 	modify->relation = MotRelationGet(rel);
 	modify->writer = MotWriterBegin(rel, snapshot, cid);
 	modify->mtstate = mtstate;
-	modify->has_checks = rel->rd_att->constr != NULL;
-	modify->check_partition = rel->rd_rel->relispartition;
+	modify->has_checks = rel->rd_att->constr != NULL || rel->rd_rel->relispartition;
 	modify->triggers = rinfo->ri_TrigDesc;
 	modify->users = 1;
 	modify->copy_decided = true;
@@ -317,7 +316,7 @@ MotExecForeignInsert(EState *estate, ResultRelInfo *rinfo,
 	mot_row    *row;
 
 	MotHideAfterTriggers(modify, rinfo, false);
-	if (modify->has_checks || modify->check_partition)
+	if (modify->has_checks)
 		MotCheckRow(rinfo, slot, estate);
 	if (modify->conflict != ONCONFLICT_NONE)
 	{
@@ -490,7 +489,7 @@ MotExecForeignUpdate(EState *estate, ResultRelInfo *rinfo,
 			rinfo->ri_RelationDesc->rd_att->constr->has_generated_stored)
 			ExecComputeStoredGenerated(rinfo, estate, slot, CMD_UPDATE);
 	}
-	if (modify->has_checks || modify->check_partition)
+	if (modify->has_checks)
 		MotCheckRow(rinfo, slot, estate);
 
 	slot_getallattrs(slot);

@@ -63,14 +63,6 @@ MotScanDropSorted(MotScan *scan)
 	scan->sorted = NULL;
 }
 
-void
-MotScanEnd(MotScan *scan)
-{
-	MotKeyCursorClose(&scan->cursor);
-	if (scan->writer)
-		MotWriterEnd(scan->writer);
-}
-
 /*
  * Between two executions of a statement that runs without the executor: nothing of the last one
  * stays.
@@ -446,11 +438,15 @@ MotReScanForeignScan(ForeignScanState *node)
 		MotUnionRestart(scan);
 }
 
+/* (also of a direct modification, which begins with its scan) */
 void
 MotEndForeignScan(ForeignScanState *node)
 {
 	MotScan    *scan = (MotScan *) node->fdw_state;
 
-	if (scan != NULL)
-		MotScanEnd(scan);
+	if (scan == NULL)
+		return;
+	MotKeyCursorClose(&scan->cursor);
+	if (scan->writer)
+		MotWriterEnd(scan->writer);
 }
