@@ -21,18 +21,6 @@ compare_positions(const void *a, const void *b)
 	return ItemPointerCompare(&(*(HeapTuple *) a)->t_self, &(*(HeapTuple *) b)->t_self);
 }
 
-static HeapTuple
-sample_tuple(Relation rel, uint64 number, const mot_version *version, Datum *values, bool *isnull)
-{
-	HeapTuple	tuple;
-
-	MotRowDeform(RelationGetDescr(rel), version, RelationGetDescr(rel)->natts, values, isnull);
-	tuple = heap_form_tuple(RelationGetDescr(rel), values, isnull);
-	tuple->t_tableOid = RelationGetRelid(rel);
-	ItemPointerSet(&tuple->t_self, (BlockNumber) (number >> 15), (OffsetNumber) (number & 0x7fff));
-	return tuple;
-}
-
 /*
  * A sample of "targrows" rows (Vitter's reservoir, as the server takes its
  * own), in physical order, of those that are there now, whatever snapshot the
@@ -79,7 +67,14 @@ acquire_sample(Relation rel, int elevel, HeapTuple *rows, int targrows,
 			toskip -= 1;
 		}
 		if (i >= 0)
-			rows[i] = sample_tuple(rel, (uint64) nrows, version, values, isnull);
+		{
+			uint64		number = (uint64) nrows;
+
+			MotRowDeform(desc, version, desc->natts, values, isnull);
+			rows[i] = heap_form_tuple(desc, values, isnull);
+			rows[i]->t_tableOid = RelationGetRelid(rel);
+			ItemPointerSet(&rows[i]->t_self, (BlockNumber) (number >> 15), (OffsetNumber) (number & 0x7fff));
+		}
 		nrows += 1;
 	}
 	MotLooseViewRelease();

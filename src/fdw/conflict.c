@@ -42,15 +42,6 @@ check_visible(MotModify *modify, EState *estate, mot_row *row, const mot_version
 		MotRaiseStatus(MOT_CONFLICT_CHANGED, NULL);
 }
 
-static void
-refuse_second_time(void)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_CARDINALITY_VIOLATION),
-			 errmsg("%s command cannot affect row a second time", "ON CONFLICT DO UPDATE"),
-			 errhint("Ensure that no rows proposed for insertion within the same command have duplicate constrained values.")));
-}
-
 /*
  * A row that is not changed in the end stays locked all the same.  (Above READ COMMITTED one that is
  * to be changed is locked with the change only.)
@@ -236,7 +227,10 @@ MotInsertOnConflict(MotModify *modify, EState *estate, ResultRelInfo *rinfo,
 				mot_row_unlock(modify->session, conflict);
 				break;
 			case MOT_LOCK_SELF:
-				refuse_second_time();
+				ereport(ERROR,
+						(errcode(ERRCODE_CARDINALITY_VIOLATION),
+						 errmsg("%s command cannot affect row a second time", "ON CONFLICT DO UPDATE"),
+						 errhint("Ensure that no rows proposed for insertion within the same command have duplicate constrained values.")));
 				break;
 			case MOT_LOCK_GONE:
 			case MOT_LOCK_WOULD_BLOCK:

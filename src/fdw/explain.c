@@ -151,17 +151,6 @@ show_one_index(ForeignScanState *node, ExplainState *es, Oid indexoid, bool back
 	show_expression(node, es, "Index Cond", conditions);
 }
 
-/* where the next arm's index is, if "at" is where this arm's number of conditions is */
-static int
-skip_conditions(List *private, int at)
-{
-	int			n = list_nth_int(private, at++);
-
-	while (n-- > 0)
-		at += 4 + list_nth_int(private, at + 3);
-	return at;
-}
-
 static void
 show_index(ForeignScanState *node, ExplainState *es)
 {
@@ -180,7 +169,9 @@ show_index(ForeignScanState *node, ExplainState *es)
 			ExplainOpenGroup("Index", NULL, true, es);
 			show_one_index(node, es, indexoid, false, (List *) lfirst(lc));
 			ExplainCloseGroup("Index", NULL, true, es);
-			at = skip_conditions(private, at);
+			/* from this arm's number of conditions to the next one's index */
+			for (int n = list_nth_int(private, at++); n > 0; n--)
+				at += 4 + list_nth_int(private, at + 3);
 			if (lnext(conditions, lc))
 				indexoid = (Oid) list_nth_int(private, at++);
 		}

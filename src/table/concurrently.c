@@ -142,22 +142,12 @@ lock_out_writers(Relation rel)
 	CacheInvalidateRelcache(rel);
 }
 
-static bool
-has_ranks(Relation rel, Relation index)
-{
-	MotKey	   *key = MotKeyCreate(rel, index);
-	bool		ranked = key->ranked;
-
-	pfree(key);
-	return ranked;
-}
-
 void
 MotTableBeginIndex(Relation rel, Relation index, struct IndexInfo *info)
 {
 	bool		unique = info->ii_Unique && (!MotReindexes || remade_is_immediate(rel, index));
 
-	if (has_ranks(rel, index))
+	if (MotKeyCreate(rel, index)->ranked)
 	{
 		lock_out_writers(rel);
 		MotStorageCreateIndex(rel, index);

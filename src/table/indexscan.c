@@ -98,12 +98,6 @@ is_bound(IndexScanDesc scan, const MotKeyColumn *column, ScanKey key)
 	return !column->ranked || value_type(scan, column, key) == column->typid;
 }
 
-static bool
-is_plain(ScanKey key)
-{
-	return (key->sk_flags & (SK_ROW_HEADER | SK_SEARCHARRAY | SK_SEARCHNULL | SK_SEARCHNOTNULL)) == 0;
-}
-
 /* Does it fix its column to a value or several? */
 static bool
 is_point(IndexScanDesc scan, const MotKeyColumn *column, ScanKey key)
@@ -191,7 +185,8 @@ make_keys(IndexScanDesc scan, MotTableIndexScan *o)
 	{
 		ScanKey		range = &scan->keyData[i];
 
-		if (range->sk_attno != column + 1 || !key->columns[column].ordered || !is_plain(range) ||
+		if (range->sk_attno != column + 1 || !key->columns[column].ordered ||
+			(range->sk_flags & (SK_ROW_HEADER | SK_SEARCHARRAY | SK_SEARCHNULL | SK_SEARCHNOTNULL)) != 0 ||
 			!is_bound(scan, &key->columns[column], range))
 			continue;
 		add_condition(keys, MOT_CONDITION_COMPARE, column, range->sk_strategy,
