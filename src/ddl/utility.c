@@ -36,19 +36,16 @@
 static ProcessUtility_hook_type prev_process_utility = NULL;
 
 static void
-next_utility(PlannedStmt *pstmt, const char *query_string, bool read_only_tree,
-			 ProcessUtilityContext context, ParamListInfo params,
-			 QueryEnvironment *query_env, DestReceiver *dest, QueryCompletion *qc)
+next_utility(const MotUtility *u, PlannedStmt *pstmt, bool read_only_tree)
 {
 	(prev_process_utility ? prev_process_utility : standard_ProcessUtility)
-		(pstmt, query_string, read_only_tree, context, params, query_env, dest, qc);
+		(pstmt, u->query_string, read_only_tree, u->context, u->params, u->query_env, u->dest, u->qc);
 }
 
 void
 MotUtilityPass(const MotUtility *u)
 {
-	next_utility(u->pstmt, u->query_string, u->read_only_tree, u->context,
-				 u->params, u->query_env, u->dest, u->qc);
+	next_utility(u, u->pstmt, u->read_only_tree);
 }
 
 void
@@ -58,8 +55,7 @@ MotUtilityRun(const MotUtility *u, Node *stmt)
 
 	memcpy(pstmt, u->pstmt, sizeof(PlannedStmt));
 	pstmt->utilityStmt = stmt;
-	next_utility(pstmt, u->query_string, false, u->context,
-				 u->params, u->query_env, u->dest, u->qc);
+	next_utility(u, pstmt, false);
 }
 
 /* as ProcessUtilitySlow wraps the statements it makes itself */
@@ -79,8 +75,9 @@ wrap_step(const MotUtility *u, Node *stmt)
 void
 MotUtilityStep(const MotUtility *u, Node *stmt)
 {
-	next_utility(wrap_step(u, stmt), u->query_string, false,
-				 PROCESS_UTILITY_SUBCOMMAND, u->params, NULL, None_Receiver, NULL);
+	MotUtility	step = {wrap_step(u, stmt), u->query_string, false, PROCESS_UTILITY_SUBCOMMAND, u->params, NULL, None_Receiver};
+
+	MotUtilityPass(&step);
 }
 
 void
@@ -239,8 +236,7 @@ call(const MotUtility *u)
 	evaluated = mot_jit ? MotCallEvaluated(castNode(CallStmt, pstmt->utilityStmt), u->params) : NULL;
 	if (evaluated != NULL)
 		pstmt->utilityStmt = (Node *) evaluated;
-	next_utility(pstmt, u->query_string, evaluated == NULL, u->context,
-				 u->params, u->query_env, u->dest, u->qc);
+	next_utility(u, pstmt, evaluated == NULL);
 	return true;
 }
 
