@@ -93,27 +93,21 @@ take_freeze(CopyStmt *stmt)
 }
 
 static void
-check_freeze(Relation rel)
-{
-	InvalidateCatalogSnapshot();
-	if (!ThereAreNoPriorRegisteredSnapshots() || !ThereAreNoReadyPortals())
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_TRANSACTION_STATE),
-				 errmsg("cannot perform COPY FREEZE because of prior transaction activity")));
-	if (!MotStorageIsNew(RelationGetRelid(rel)))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("cannot perform COPY FREEZE because the table was not created or truncated in the current subtransaction")));
-}
-
-static void
 copy_freeze(const MotUtility *u, CopyStmt *stmt)
 {
 	Relation	rel = table_openrv(stmt->relation, RowExclusiveLock);
 	Oid			relid = RelationGetRelid(rel);
 	Oid			outer = MotLoadRelid;
 
-	check_freeze(rel);
+	InvalidateCatalogSnapshot();
+	if (!ThereAreNoPriorRegisteredSnapshots() || !ThereAreNoReadyPortals())
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TRANSACTION_STATE),
+				 errmsg("cannot perform COPY FREEZE because of prior transaction activity")));
+	if (!MotStorageIsNew(relid))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot perform COPY FREEZE because the table was not created or truncated in the current subtransaction")));
 	table_close(rel, NoLock);
 
 	PG_TRY();

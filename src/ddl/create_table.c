@@ -105,15 +105,6 @@ MotExtensionScript(const MotUtility *u)
 	return true;
 }
 
-static bool
-is_mot_server(const char *name)
-{
-	ForeignServer *server = GetForeignServerByName(name, true);
-
-	return server != NULL &&
-		strcmp(GetForeignDataWrapper(server->fdwid)->fdwname, MOT_FDW_NAME) == 0;
-}
-
 /* ------------------------------------------------------------------ create */
 
 /*
@@ -231,9 +222,20 @@ create_body(const MotUtility *u, void *arg)
 	}
 }
 
-static void
-create_table(const MotUtility *u, CreateForeignTableStmt *stmt)
+bool
+MotCreateForeignTable(const MotUtility *u, CreateForeignTableStmt *stmt)
 {
+	ForeignServer *server = GetForeignServerByName(stmt->servername, true);
+
+	/* before the server complains of the keys */
+	if (server == NULL && strcmp(stmt->servername, MOT_SERVER_NAME) == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("server \"%s\" does not exist in this database", MOT_SERVER_NAME),
+				 errhint("Run CREATE EXTENSION mot.")));
+	if (server == NULL || strcmp(GetForeignDataWrapper(server->fdwid)->fdwname, MOT_FDW_NAME) != 0)
+		return false;
+
 	/* (the schema says so: TEMPORARY is for ordinary tables) */
 	if (is_temporary(stmt->base.relation))
 		ereport(ERROR,
@@ -241,21 +243,5 @@ create_table(const MotUtility *u, CreateForeignTableStmt *stmt)
 				 errmsg("a temporary table cannot be memory-optimized")));
 	(void) MotEngineRequired();
 	MotUtilityWhole(u, create_body, stmt);
-}
-
-bool
-MotCreateForeignTable(const MotUtility *u, CreateForeignTableStmt *stmt)
-{
-	if (!is_mot_server(stmt->servername))
-	{
-		/* before the server complains of the keys */
-		if (strcmp(stmt->servername, MOT_SERVER_NAME) == 0 && !OidIsValid(get_foreign_server_oid(MOT_SERVER_NAME, true)))
-			ereport(ERROR,
-					(errcode(ERRCODE_UNDEFINED_OBJECT),
-					 errmsg("server \"%s\" does not exist in this database", MOT_SERVER_NAME),
-					 errhint("Run CREATE EXTENSION mot.")));
-		return false;
-	}
-	create_table(u, stmt);
 	return true;
 }

@@ -69,18 +69,6 @@ check_drop(const RangeVar *name, Oid relid, Oid old_relid, void *arg)
 	}
 }
 
-/* a name that is no table: the server says what has to be said */
-static void
-drop_by_server(const MotUtility *u, DropStmt *stmt, List *name)
-{
-	DropStmt   *one = makeNode(DropStmt);
-
-	/* (flat: there may be thousands of other names) */
-	*one = *stmt;
-	one->objects = list_make1(name);
-	MotUtilityStep(u, (Node *) one);
-}
-
 static void
 drop_tables_body(const MotUtility *u, void *arg)
 {
@@ -102,7 +90,15 @@ drop_tables_body(const MotUtility *u, void *arg)
 											 check_drop, &parent);
 		if (!is_droppable(relid))
 		{
-			drop_by_server(u, stmt, names);
+			/*
+			 * no table: the server says what has to be said (a flat copy, as
+			 * there may be thousands of other names)
+			 */
+			DropStmt   *one = makeNode(DropStmt);
+
+			*one = *stmt;
+			one->objects = list_make1(names);
+			MotUtilityStep(u, (Node *) one);
 			continue;
 		}
 		ObjectAddressSet(address, RelationRelationId, relid);

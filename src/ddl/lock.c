@@ -156,20 +156,6 @@ lock_if_view(const LockStmt *stmt, const RangeVar *name, Oid before)
 		lock_view(relid, stmt->mode, stmt->nowait, NIL);
 }
 
-/* what the server can lock */
-static void
-lock_other(const MotUtility *u, const LockStmt *stmt, const RangeVar *name)
-{
-	LockStmt   *one = makeNode(LockStmt);
-	Oid			before = MotDdlLookup(name);
-
-	one->relations = list_make1(copyObject((RangeVar *) name));
-	one->mode = stmt->mode;
-	one->nowait = stmt->nowait;
-	MotUtilityRun(u, (Node *) one);
-	lock_if_view(stmt, name, before);
-}
-
 bool
 MotLockTable(const MotUtility *u, LockStmt *stmt)
 {
@@ -217,7 +203,17 @@ MotLockTable(const MotUtility *u, LockStmt *stmt)
 				lock_children(relid, stmt->mode, stmt->nowait);
 		}
 		else
-			lock_other(u, stmt, name);
+		{
+			/* what the server can lock */
+			LockStmt   *one = makeNode(LockStmt);
+			Oid			meant = MotDdlLookup(name);
+
+			one->relations = list_make1(copyObject(name));
+			one->mode = stmt->mode;
+			one->nowait = stmt->nowait;
+			MotUtilityRun(u, (Node *) one);
+			lock_if_view(stmt, name, meant);
+		}
 	}
 	return true;
 }

@@ -40,21 +40,19 @@ List *
 MotListTables(void)
 {
 	List	   *result = NIL;
-	List	   *candidates = NIL;
 	Relation	rel = table_open(ForeignTableRelationId, AccessShareLock);
 	SysScanDesc scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
 	HeapTuple	tuple;
 
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-		candidates = lappend_oid(candidates, ((Form_pg_foreign_table) GETSTRUCT(tuple))->ftrelid);
+	{
+		Oid			relid = ((Form_pg_foreign_table) GETSTRUCT(tuple))->ftrelid;
+
+		if (MotIsMotTable(relid))
+			result = lappend_oid(result, relid);
+	}
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
-
-	foreach_oid(oid, candidates)
-	{
-		if (MotIsMotTable(oid))
-			result = lappend_oid(result, oid);
-	}
 	return result;
 }
 
@@ -100,14 +98,6 @@ may_vacuum(Oid relid, uint32 options)
 	result = MotMayVacuum(relid, (Form_pg_class) GETSTRUCT(tuple), options);
 	ReleaseSysCache(tuple);
 	return result;
-}
-
-/* may the user, without a word if not: for statements that name no table */
-static bool
-owns_quietly(Oid relid)
-{
-	return object_ownercheck(RelationRelationId, relid, GetUserId()) ||
-		object_ownercheck(DatabaseRelationId, MyDatabaseId, GetUserId());
 }
 
 static void
@@ -158,7 +148,9 @@ MotVacuum(const MotUtility *u, VacuumStmt *stmt)
 	{
 		foreach_oid(oid, MotListTables())
 		{
-			if (owns_quietly(oid))
+			/* (without a word if not: the statement names no table) */
+			if (object_ownercheck(RelationRelationId, oid, GetUserId()) ||
+				object_ownercheck(DatabaseRelationId, MyDatabaseId, GetUserId()))
 				ours = lappend(ours, makeVacuumRelation(NULL, oid, NIL));
 		}
 	}
