@@ -32,7 +32,6 @@
 #include "compat/notnull.h"
 #include "nodes/bitmapset.h"
 #include "optimizer/optimizer.h"
-#include "rewrite/prs2lock.h"
 #include "relation/relation.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"

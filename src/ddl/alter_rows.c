@@ -22,7 +22,6 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_inherits.h"
-#include "catalog/pg_type.h"
 #include "commands/comment.h"
 #include "commands/event_trigger.h"
 #include "commands/tablecmds.h"

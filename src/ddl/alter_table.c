@@ -35,7 +35,6 @@
 #include "parser/parse_type.h"
 #include "relation/relation.h"
 #include "storage/lmgr.h"
-#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"

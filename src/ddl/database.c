@@ -13,7 +13,6 @@
  */
 #include "ddl/ddl.h"
 
-#include "catalog/pg_database.h"
 #include "commands/dbcommands.h"
 #include "commands/defrem.h"
 #include "faults.h"

@@ -29,7 +29,6 @@
 #include "nodes/makefuncs.h"
 #include "relation/relation.h"
 #include "storage/lmgr.h"
-#include "utils/acl.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/partcache.h"

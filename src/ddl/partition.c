@@ -20,11 +20,8 @@
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/partition.h"
-#include "catalog/namespace.h"
-#include "catalog/pg_inherits.h"
 #include "nodes/makefuncs.h"
 #include "relation/relation.h"
-#include "utils/lsyscache.h"
 #include "utils/partcache.h"
 
 /* a partition that a statement makes, or attaches; of nothing yet, until it has come */

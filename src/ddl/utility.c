@@ -29,7 +29,6 @@
 #include "tcop/cmdtag.h"
 #include "utils/backend_progress.h"
 #include "utils/evtcache.h"
-#include "utils/lsyscache.h"
 #include "utils/syscache.h"
 #include "xact/xact.h"
 

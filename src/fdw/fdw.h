@@ -16,7 +16,6 @@
 #define MOT_FDW_H
 
 #include "mot.h"
-#include "access/sdir.h"
 #include "compat/explain.h"
 #include "executor/tuptable.h"
 #include "foreign/fdwapi.h"

@@ -39,7 +39,6 @@
 #include "catalog/pg_am.h"
 #include "compat/calls.h"
 #include "nodes/pathnodes.h"
-#include "optimizer/pathnode.h"
 #include "optimizer/plancat.h"
 #include "pgstat.h"
 #include "relation/slot.h"
