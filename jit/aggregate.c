@@ -62,13 +62,13 @@ state_of(MotEmit * emit, int i, int sum)
 static LLVMValueRef
 get_at(MotEmit * emit, LLVMValueRef base, int64 offset)
 {
-	return MotEmitLoad(emit, emit->int64, base, MotEmitConst(emit, emit->int64, offset), 8);
+	return MotEmitLoad(emit, emit->int64, base, offset, 8);
 }
 
 static void
 put_at(MotEmit * emit, LLVMValueRef base, int64 offset, LLVMValueRef value)
 {
-	MotEmitStore(emit, value, base, MotEmitConst(emit, emit->int64, offset), 8);
+	MotEmitStore(emit, value, base, offset, 8);
 }
 
 static LLVMValueRef
@@ -86,10 +86,7 @@ put(MotEmit * emit, const State *state, LLVMValueRef value)
 static LLVMValueRef
 get_null(MotEmit * emit, const State *state)
 {
-	LLVMValueRef byte = MotEmitLoad(emit, emit->int8, state->base,
-									MotEmitConst(emit, emit->int64, state->isnull), 1);
-
-	return LLVMBuildICmp(emit->builder, LLVMIntNE, byte, MotEmitConst(emit, emit->int8, 0), "");
+	return MotEmitFlag(emit, state->base, state->isnull);
 }
 
 static void
@@ -99,7 +96,7 @@ put_null(MotEmit * emit, const State *state, LLVMValueRef isnull)
 	LLVMValueRef flag = LLVMBuildZExt(b, isnull, emit->int16, "");
 
 	flag = LLVMBuildMul(b, flag, MotEmitConst(emit, emit->int16, 0x0101), "");
-	MotEmitStore(emit, flag, state->base, MotEmitConst(emit, emit->int64, state->isnull), 1);
+	MotEmitStore(emit, flag, state->base, state->isnull, 1);
 }
 
 /* 1 if there is a value, 0 if it is null */
@@ -169,7 +166,7 @@ emit_sum_wide(MotEmit * emit, const State *state, MotValue arg)
 	put_at(emit, state->sum, state->high, high);
 	put_at(emit, state->sum, state->count,
 		   LLVMBuildAdd(b, get_at(emit, state->sum, state->count), one_if_there(emit, arg), ""));
-	MotEmitStore(emit, MotEmitConst(emit, emit->int8, 1), state->sum, MotEmitConst(emit, emit->int64, state->seen), 1);
+	MotEmitStore(emit, MotEmitConst(emit, emit->int8, 1), state->sum, state->seen, 1);
 }
 
 /* The state is an array of two, of how many and their sum (numeric.c's Int8TransTypeData). */
@@ -238,7 +235,7 @@ emit_sum_decimal(MotEmit * emit, const State *state, const MotRowAggregate *aggr
 	LLVMBuildBr(b, done);
 
 	LLVMPositionBuilderAtEnd(b, add);
-	before = MotEmitLoad(emit, wide, state->sum, MotEmitConst(emit, emit->int64, state->low), 8);
+	before = MotEmitLoad(emit, wide, state->sum, state->low, 8);
 	sum = LLVMBuildAdd(b, before, MotWiden(emit, number), "");
 	/* of 38 digits each: that is checked here, and sums of 2^127 are rare */
 	fits = LLVMBuildAnd(b, LLVMBuildXor(b, sum, before, ""), LLVMBuildXor(b, sum, MotWiden(emit, number), ""), "");
@@ -246,7 +243,7 @@ emit_sum_decimal(MotEmit * emit, const State *state, const MotRowAggregate *aggr
 	there = MotEmitBlock(emit, "fits");
 	LLVMBuildCondBr(b, fits, there, call);
 	LLVMPositionBuilderAtEnd(b, there);
-	MotEmitStore(emit, sum, state->sum, MotEmitConst(emit, emit->int64, state->low), 8);
+	MotEmitStore(emit, sum, state->sum, state->low, 8);
 	put_at(emit, state->sum, state->count, LLVMBuildAdd(b, get_at(emit, state->sum, state->count),
 														MotEmitConst(emit, emit->int64, 1), ""));
 	put_at(emit, state->sum, state->scale_count, LLVMBuildAdd(b, get_at(emit, state->sum, state->scale_count),

@@ -50,12 +50,6 @@ look_up(MotEmit * emit, Oid funcid, Expr *node)
 	return flinfo;
 }
 
-static void
-put(MotEmit * emit, LLVMValueRef room, size_t offset, LLVMValueRef value, size_t size)
-{
-	MotEmitStore(emit, value, room, MotEmitConst(emit, emit->int64, (int64) offset), size);
-}
-
 /*
  * The call itself.  Arguments may be null only if the function is not strict,
  * which the caller has seen to.
@@ -70,7 +64,6 @@ emit_call(MotEmit * emit, FmgrInfo *flinfo, Oid type, Oid collation, MotValue * 
 	char	   *name = get_func_name(flinfo->fn_oid);
 	PGFunction	sooner = MotSooner(flinfo->fn_oid);
 	LLVMValueRef datum;
-	LLVMValueRef isnull;
 
 	/* functions in libraries can be counted (track_functions) */
 	if (flinfo->fn_stats != TRACK_FUNC_ALL)
@@ -79,24 +72,23 @@ emit_call(MotEmit * emit, FmgrInfo *flinfo, Oid type, Oid collation, MotValue * 
 		address = (const void *) sooner;
 
 #define member(name) offsetof(FunctionCallInfoBaseData, name)
-	put(emit, room, member(flinfo), MotEmitConst(emit, emit->int64, (int64) (uintptr_t) flinfo), 8);
-	put(emit, room, member(context), MotEmitConst(emit, emit->int64, 0), 8);
-	put(emit, room, member(resultinfo), MotEmitConst(emit, emit->int64, 0), 8);
-	put(emit, room, member(fncollation), MotEmitConst(emit, emit->int32, collation), 4);
-	put(emit, room, member(isnull), MotEmitConst(emit, emit->int8, 0), 1);
-	put(emit, room, member(nargs), MotEmitConst(emit, emit->int16, nargs), 2);
+	MotEmitStore(emit, MotEmitConst(emit, emit->int64, (int64) (uintptr_t) flinfo), room, member(flinfo), 8);
+	MotEmitStore(emit, MotEmitConst(emit, emit->int64, 0), room, member(context), 8);
+	MotEmitStore(emit, MotEmitConst(emit, emit->int64, 0), room, member(resultinfo), 8);
+	MotEmitStore(emit, MotEmitConst(emit, emit->int32, collation), room, member(fncollation), 4);
+	MotEmitStore(emit, MotEmitConst(emit, emit->int8, 0), room, member(isnull), 1);
+	MotEmitStore(emit, MotEmitConst(emit, emit->int16, nargs), room, member(nargs), 2);
 	for (int i = 0; i < nargs; i++)
 	{
-		put(emit, room, member(args) + i * sizeof(NullableDatum) + offsetof(NullableDatum, value),
-			MotToDatum(emit, args[i]), 8);
-		put(emit, room, member(args) + i * sizeof(NullableDatum) + offsetof(NullableDatum, isnull),
-			LLVMBuildZExt(b, MotIsNull(emit, args[i]), emit->int8, ""), 1);
+		size_t		arg = member(args) + i * sizeof(NullableDatum);
+
+		MotEmitStore(emit, MotToDatum(emit, args[i]), room, arg + offsetof(NullableDatum, value), 8);
+		MotEmitStore(emit, LLVMBuildZExt(b, MotIsNull(emit, args[i]), emit->int8, ""), room,
+					 arg + offsetof(NullableDatum, isnull), 1);
 	}
 	datum = MotEmitCallAddress(emit, address, call_type, &room, 1, name ? name : "function");
-	isnull = MotEmitLoad(emit, emit->int8, room, MotEmitConst(emit, emit->int64, member(isnull)), 1);
+	return MotFromDatum(emit, datum, MotEmitFlag(emit, room, member(isnull)), MotKindOf(type));
 #undef member
-	isnull = LLVMBuildICmp(b, LLVMIntNE, isnull, MotEmitConst(emit, emit->int8, 0), "");
-	return MotFromDatum(emit, datum, isnull, MotKindOf(type));
 }
 
 /*

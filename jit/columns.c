@@ -145,7 +145,7 @@ advance_walk(MotEmit * emit, Walk *walk, int64 length)
 static LLVMValueRef
 byte_at(MotEmit * emit, Walk *walk)
 {
-	return MotEmitLoad(emit, emit->int8, walk->base, walk->offset, 1);
+	return MotEmitLoadAt(emit, emit->int8, walk->base, walk->offset, 1);
 }
 
 /* A variable-length value begins right here if its first byte is not padding. */
@@ -197,7 +197,7 @@ advance_over_varlena(MotEmit * emit, Walk *walk)
 	LLVMBuildBr(b, joined);
 
 	LLVMPositionBuilderAtEnd(b, blocks[1]);
-	lengths[1] = MotEmitLoad(emit, emit->int32, walk->base, walk->offset, 1);
+	lengths[1] = MotEmitLoadAt(emit, emit->int32, walk->base, walk->offset, 1);
 #ifdef WORDS_BIGENDIAN
 	lengths[1] = LLVMBuildAnd(b, lengths[1], MotEmitConst(emit, emit->int32, 0x3fffffff), "");
 #else
@@ -244,7 +244,7 @@ walk_column(MotEmit * emit, Walk *walk, Form_pg_attribute att, LLVMValueRef * va
 	else if (kind_of_column(att) == MOT_BOOL)
 		*value = LLVMBuildICmp(b, LLVMIntNE, byte_at(emit, walk), MotEmitConst(emit, emit->int8, 0), "");
 	else
-		*value = MotEmitLoad(emit, emit->kinds[kind_of_column(att)], walk->base, walk->offset, align);
+		*value = MotEmitLoadAt(emit, emit->kinds[kind_of_column(att)], walk->base, walk->offset, align);
 
 	if (att->attlen > 0)
 		advance_walk(emit, walk, att->attlen);
@@ -341,7 +341,7 @@ behind_bitmap(MotEmit * emit, LLVMValueRef stored)
 static LLVMValueRef
 bitmap_word(MotEmit * emit, LLVMValueRef bitmap, int word)
 {
-	return MotEmitLoad(emit, emit->int64, bitmap, MotEmitConst(emit, emit->int64, word * 8), 8);
+	return MotEmitLoad(emit, emit->int64, bitmap, word * 8, 8);
 }
 
 /* At the beginning of a program: which kind of row is it? */
@@ -470,14 +470,13 @@ load_columns(MotEmit * emit, int last, Bitmapset *wanted)
 		MotKind		kind = kind_of_column(att);
 		MotValue   *column = &emit->columns[attnum - 1];
 		LLVMValueRef isnull;
+		LLVMValueRef datum;
 		MotValue	other;
 
 		LLVMPositionBuilderAtEnd(b, other_block);
-		isnull = MotEmitLoad(emit, emit->int8, columns->nulls, MotEmitConst(emit, emit->int64, attnum - 1), 1);
-		isnull = LLVMBuildICmp(b, LLVMIntNE, isnull, MotEmitConst(emit, emit->int8, 0), "");
-		other = MotFromDatum(emit, MotEmitLoad(emit, emit->int64, columns->datums,
-											   MotEmitConst(emit, emit->int64, (attnum - 1) * sizeof(Datum)), 8),
-							 isnull, kind);
+		isnull = MotEmitFlag(emit, columns->nulls, attnum - 1);
+		datum = MotEmitLoad(emit, emit->int64, columns->datums, (attnum - 1) * sizeof(Datum), 8);
+		other = MotFromDatum(emit, datum, isnull, kind);
 
 		LLVMPositionBuilderAtEnd(b, joined);
 		*column = other;
@@ -525,20 +524,15 @@ columns_of(MotEmit * emit, List *expressions, int *last)
 static void
 load_from_slot(MotEmit * emit, Bitmapset *wanted)
 {
-	LLVMBuilderRef b = emit->builder;
-	LLVMValueRef nulls = MotEmitLoad(emit, emit->pointer, emit->arguments,
-									 MotEmitConst(emit, emit->int64, offsetof(MotRowContext, row_isnull)), 8);
+	LLVMValueRef nulls = MotEmitLoad(emit, emit->pointer, emit->arguments, offsetof(MotRowContext, row_isnull), 8);
 	int			attnum = -1;
 
 	while ((attnum = bms_next_member(wanted, attnum)) >= 0)
 	{
 		Form_pg_attribute att = TupleDescAttr(emit->request->desc, attnum - 1);
-		LLVMValueRef datum = MotEmitLoad(emit, emit->int64, emit->row,
-										 MotEmitConst(emit, emit->int64, (attnum - 1) * (int64) sizeof(Datum)), 8);
-		LLVMValueRef isnull = MotEmitLoad(emit, emit->int8, nulls, MotEmitConst(emit, emit->int64, attnum - 1), 1);
+		LLVMValueRef datum = MotEmitLoad(emit, emit->int64, emit->row, (attnum - 1) * sizeof(Datum), 8);
 
-		isnull = LLVMBuildICmp(b, LLVMIntNE, isnull, MotEmitConst(emit, emit->int8, 0), "");
-		emit->columns[attnum - 1] = MotFromDatum(emit, datum, isnull, kind_of_column(att));
+		emit->columns[attnum - 1] = MotFromDatum(emit, datum, MotEmitFlag(emit, nulls, attnum - 1), kind_of_column(att));
 	}
 }
 

@@ -91,8 +91,8 @@ read_digits(MotEmit * emit, LLVMValueRef value, int scale, int k, int most, LLVM
 {
 	LLVMBuilderRef b = emit->builder;
 	LLVMValueRef bytes = LLVMBuildIntToPtr(b, value, emit->pointer, "");
-	LLVMValueRef length = MotEmitLoad(emit, emit->int8, bytes, MotEmitConst(emit, emit->int64, 0), 1);
-	LLVMValueRef header = MotEmitLoad(emit, emit->int16, bytes, MotEmitConst(emit, emit->int64, 1), 1);
+	LLVMValueRef length = MotEmitLoad(emit, emit->int8, bytes, 0, 1);
+	LLVMValueRef header = MotEmitLoad(emit, emit->int16, bytes, 1, 1);
 	LLVMBasicBlockRef usual = MotEmitBlock(emit, "usual");
 	LLVMValueRef n4;
 	LLVMValueRef n;
@@ -133,7 +133,7 @@ read_digits(MotEmit * emit, LLVMValueRef value, int scale, int k, int most, LLVM
 	 */
 	LLVMPositionBuilderAtEnd(b, usual);
 	half = LLVMBuildAdd(b, LLVMBuildShl(b, n, int64 (1), ""), int64 (3 - 8), "");
-	word = MotEmitLoad(emit, emit->int64, bytes, half, 1);
+	word = MotEmitLoadAt(emit, emit->int64, bytes, half, 1);
 	half = LLVMBuildSub(b, int64 (32), LLVMBuildShl(b, n, int64 (3), ""), "");
 	mask = LLVMBuildShl(b, LLVMBuildShl(b, int64 (-1), half, ""), half, "");
 	word = LLVMBuildAnd(b, word, mask, "");

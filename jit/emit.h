@@ -126,14 +126,18 @@ extern void MotDecline(MotEmit *emit, const char *format,...) pg_attribute_print
 
 /* small pieces (program.c) */
 extern LLVMValueRef MotEmitAddress(MotEmit *emit, const void *address, LLVMTypeRef type);
-extern LLVMValueRef MotEmitLoad(MotEmit *emit, LLVMTypeRef type, LLVMValueRef base, LLVMValueRef offset, unsigned align);
-extern void MotEmitStore(MotEmit *emit, LLVMValueRef value, LLVMValueRef base, LLVMValueRef offset, unsigned align);
+extern LLVMValueRef MotEmitLoadAt(MotEmit *emit, LLVMTypeRef type, LLVMValueRef base, LLVMValueRef offset, unsigned align);
+extern LLVMValueRef MotEmitLoad(MotEmit *emit, LLVMTypeRef type, LLVMValueRef base, int64 offset, unsigned align);
+extern LLVMValueRef MotEmitFlag(MotEmit *emit, LLVMValueRef base, int64 offset);	/* a bool, as a bit */
+extern void MotEmitStore(MotEmit *emit, LLVMValueRef value, LLVMValueRef base, int64 offset, unsigned align);
 extern LLVMValueRef MotEmitRoom(MotEmit *emit, size_t size);
 extern LLVMBasicBlockRef MotEmitBlock(MotEmit *emit, const char *name);
+extern void MotEmitGoOnIf(MotEmit *emit, LLVMValueRef condition, LLVMBasicBlockRef otherwise);
 extern void MotEmitBranchUnlikely(MotEmit *emit, LLVMValueRef condition, LLVMBasicBlockRef then, LLVMBasicBlockRef otherwise);
 extern LLVMValueRef MotEmitPhi(MotEmit *emit, LLVMTypeRef type, int n, LLVMValueRef * values, LLVMBasicBlockRef * blocks);
 extern LLVMValueRef MotEmitConst(MotEmit *emit, LLVMTypeRef type, int64 value);
 extern LLVMValueRef MotEmitCallAddress(MotEmit *emit, const void *address, LLVMTypeRef type, LLVMValueRef * args, int n, const char *name);
+extern LLVMValueRef MotEmitIntrinsic(MotEmit *emit, const char *name, LLVMTypeRef overload, LLVMValueRef * args, int n);
 extern LLVMValueRef MotEmitOr(MotEmit *emit, LLVMValueRef a, LLVMValueRef b);
 
 /* Datums (program.c) */

@@ -213,15 +213,9 @@ emit_param(MotEmit * emit, Param *param)
 		if (known->paramkind == param->paramkind && known->paramid == param->paramid)
 		{
 			int64		i = foreach_current_index(known);
-			LLVMValueRef datum;
-			LLVMValueRef isnull;
+			LLVMValueRef datum = MotEmitLoad(emit, emit->int64, emit->params, i * sizeof(Datum), sizeof(Datum));
 
-			datum = MotEmitLoad(emit, emit->int64, emit->params,
-								MotEmitConst(emit, emit->int64, i * sizeof(Datum)), sizeof(Datum));
-			isnull = MotEmitLoad(emit, emit->int8, emit->params_isnull,
-								 MotEmitConst(emit, emit->int64, i), 1);
-			isnull = LLVMBuildICmp(emit->builder, LLVMIntNE, isnull, MotEmitConst(emit, emit->int8, 0), "");
-			return MotFromDatum(emit, datum, isnull, MotKindOf(param->paramtype));
+			return MotFromDatum(emit, datum, MotEmitFlag(emit, emit->params_isnull, i), MotKindOf(param->paramtype));
 		}
 	}
 	MotDecline(emit, "parameter %d is unknown", param->paramid);
@@ -703,7 +697,6 @@ emit_element(MotEmit * emit, SubscriptingRef *expr)
 	LLVMValueRef any_null = NULL;
 	LLVMValueRef args[4];
 	LLVMValueRef datum;
-	LLVMValueRef isnull;
 	MotValue	array;
 	MotSubscripts *subscripts;
 	Join		join;
@@ -731,7 +724,7 @@ emit_element(MotEmit * emit, SubscriptingRef *expr)
 
 		any_null = MotEmitOr(emit, any_null, value.isnull);
 		MotEmitStore(emit, value.value, args[1],
-					 MotEmitConst(emit, emit->int64, foreach_current_index(subscript) * sizeof(int)), sizeof(int));
+					 foreach_current_index(subscript) * sizeof(int), sizeof(int));
 	}
 	join_note(&join, null_value(emit, kind));
 	LLVMBuildCondBr(b, any_null != NULL ? any_null : MotEmitConst(emit, emit->bit, 0), join.block, inside);
@@ -741,9 +734,7 @@ emit_element(MotEmit * emit, SubscriptingRef *expr)
 	args[2] = MotEmitAddress(emit, subscripts, emit->pointer);
 	args[3] = MotEmitRoom(emit, sizeof(bool));
 	datum = MotEmitCallAddress(emit, MotArrayElement, LLVMFunctionType(emit->int64, types, 4, false), args, 4, "element");
-	isnull = MotEmitLoad(emit, emit->int8, args[3], MotEmitConst(emit, emit->int64, 0), 1);
-	isnull = LLVMBuildICmp(b, LLVMIntNE, isnull, MotEmitConst(emit, emit->int8, 0), "");
-	join_from_here(&join, MotFromDatum(emit, datum, isnull, kind));
+	join_from_here(&join, MotFromDatum(emit, datum, MotEmitFlag(emit, args[3], 0), kind));
 	return join_end(&join);
 }
 

@@ -236,20 +236,10 @@ raise_overflow_if(MotEmit * emit, LLVMValueRef condition, MotKind kind)
 }
 
 static LLVMValueRef
-call_intrinsic(MotEmit * emit, const char *name, LLVMTypeRef overload, LLVMValueRef * args, int n)
-{
-	unsigned	id = LLVMLookupIntrinsicID(name, strlen(name));
-	LLVMValueRef function = LLVMGetIntrinsicDeclaration(emit->module, id, &overload, 1);
-	LLVMTypeRef type = LLVMIntrinsicGetType(emit->context, id, &overload, 1);
-
-	return LLVMBuildCall2(emit->builder, type, function, args, n, "");
-}
-
-static LLVMValueRef
 emit_is_infinite(MotEmit * emit, LLVMValueRef value, MotKind kind)
 {
 	LLVMTypeRef type = emit->kinds[kind];
-	LLVMValueRef magnitude = call_intrinsic(emit, "llvm.fabs", type, &value, 1);
+	LLVMValueRef magnitude = MotEmitIntrinsic(emit, "llvm.fabs", type, &value, 1);
 
 	return LLVMBuildFCmp(emit->builder, LLVMRealOEQ, magnitude, LLVMConstReal(type, INFINITY), "");
 }
@@ -324,7 +314,7 @@ integer_arithmetic(MotEmit * emit, const Inline *function, LLVMValueRef x, LLVMV
 			return LLVMBuildSRem(b, x, y, "");
 	}
 
-	pair = call_intrinsic(emit, name, type, args, 2);
+	pair = MotEmitIntrinsic(emit, name, type, args, 2);
 	raise_overflow_if(emit, LLVMBuildExtractValue(b, pair, 1, ""), kind);
 	return LLVMBuildExtractValue(b, pair, 0, "");
 }

@@ -109,7 +109,6 @@ MotEmitInterpreted(MotEmit * emit, Expr *expr)
 	LLVMTypeRef types[2] = {emit->pointer, emit->pointer};
 	LLVMValueRef args[2];
 	LLVMValueRef datum;
-	LLVMValueRef isnull;
 
 	part->params = makeParamList(list_length(l.leaves));
 	part->econtext = makeNode(ExprContext);
@@ -129,17 +128,14 @@ MotEmitInterpreted(MotEmit * emit, Expr *expr)
 
 		param->ptype = exprType((Node *) leaf);
 		param->pflags = 0;
-		MotEmitStore(emit, MotToDatum(emit, value), place,
-					 MotEmitConst(emit, emit->int64, offsetof(ParamExternData, value)), 8);
+		MotEmitStore(emit, MotToDatum(emit, value), place, offsetof(ParamExternData, value), 8);
 		MotEmitStore(emit, LLVMBuildZExt(b, MotIsNull(emit, value), emit->int8, ""), place,
-					 MotEmitConst(emit, emit->int64, offsetof(ParamExternData, isnull)), 1);
+					 offsetof(ParamExternData, isnull), 1);
 	}
 
 	args[0] = MotEmitAddress(emit, part, emit->pointer);
 	args[1] = MotEmitRoom(emit, sizeof(bool));
 	datum = MotEmitCallAddress(emit, interpret, LLVMFunctionType(emit->int64, types, 2, false), args, 2,
 							   "interpreted");
-	isnull = MotEmitLoad(emit, emit->int8, args[1], MotEmitConst(emit, emit->int64, 0), 1);
-	isnull = LLVMBuildICmp(b, LLVMIntNE, isnull, MotEmitConst(emit, emit->int8, 0), "");
-	return MotFromDatum(emit, datum, isnull, MotKindOf(exprType((Node *) expr)));
+	return MotFromDatum(emit, datum, MotEmitFlag(emit, args[1], 0), MotKindOf(exprType((Node *) expr)));
 }

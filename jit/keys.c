@@ -22,16 +22,6 @@
 #define int32(value) MotEmitConst(emit, emit->int32, value)
 #define int64(value) MotEmitConst(emit, emit->int64, value)
 
-/* goes on in a new block if the condition is true, else in "otherwise" */
-static void
-go_on_if(MotEmit * emit, LLVMValueRef condition, LLVMBasicBlockRef otherwise)
-{
-	LLVMBasicBlockRef next = MotEmitBlock(emit, "next");
-
-	LLVMBuildCondBr(emit->builder, condition, next, otherwise);
-	LLVMPositionBuilderAtEnd(emit->builder, next);
-}
-
 static LLVMValueRef
 at(MotEmit * emit, LLVMValueRef base, LLVMValueRef offset)
 {
@@ -56,17 +46,6 @@ mix(MotEmit * emit, LLVMValueRef hash, LLVMValueRef word)
 	return LLVMBuildXor(b, hash, LLVMBuildLShr(b, hash, int64 (MOT_MIX_SHIFT), ""), "");
 }
 
-/* a function of words that is one instruction */
-static LLVMValueRef
-call_intrinsic(MotEmit * emit, const char *name, LLVMValueRef * args, int n)
-{
-	unsigned	id = LLVMLookupIntrinsicID(name, strlen(name));
-	LLVMValueRef function = LLVMGetIntrinsicDeclaration(emit->module, id, &emit->int64, 1);
-	LLVMTypeRef type = LLVMIntrinsicGetType(emit->context, id, &emit->int64, 1);
-
-	return LLVMBuildCall2(emit->builder, type, function, args, n, "");
-}
-
 /*
  * Without blanks at its end, the length of a char(n): of the last eight bytes those that are blank
  * don't count.  If there is its header among them, that is none.
@@ -77,11 +56,11 @@ without_blanks(MotEmit * emit, LLVMValueRef bytes, LLVMValueRef size, LLVMBasicB
 	LLVMBuilderRef b = emit->builder;
 	LLVMValueRef args[2];
 
-	args[0] = MotEmitLoad(emit, emit->int64, bytes, LLVMBuildSub(b, size, int64 (8), ""), 1);
+	args[0] = MotEmitLoadAt(emit, emit->int64, bytes, LLVMBuildSub(b, size, int64 (8), ""), 1);
 	args[0] = LLVMBuildXor(b, args[0], int64 (INT64CONST(0x2020202020202020)), "");
 	args[1] = MotEmitConst(emit, emit->bit, 1);
-	go_on_if(emit, LLVMBuildICmp(b, LLVMIntNE, args[0], int64 (0), ""), other);
-	args[0] = call_intrinsic(emit, "llvm.ctlz", args, 2);
+	MotEmitGoOnIf(emit, LLVMBuildICmp(b, LLVMIntNE, args[0], int64 (0), ""), other);
+	args[0] = MotEmitIntrinsic(emit, "llvm.ctlz", emit->int64, args, 2);
 	return LLVMBuildSub(b, size, LLVMBuildLShr(b, args[0], int64 (3), ""), "");
 }
 
@@ -94,7 +73,7 @@ short_text(MotEmit * emit, LLVMValueRef datum, const MotRowKey *key, Words *word
 {
 	LLVMBuilderRef b = emit->builder;
 	LLVMValueRef bytes = LLVMBuildIntToPtr(b, datum, emit->pointer, "");
-	LLVMValueRef header = LLVMBuildZExt(b, MotEmitLoad(emit, emit->int8, bytes, int64 (0), 1), emit->int64, "");
+	LLVMValueRef header = LLVMBuildZExt(b, MotEmitLoad(emit, emit->int8, bytes, 0, 1), emit->int64, "");
 	LLVMValueRef size = LLVMBuildLShr(b, header, int64 (1), "");
 	LLVMValueRef before;
 	LLVMValueRef last;
@@ -103,14 +82,14 @@ short_text(MotEmit * emit, LLVMValueRef datum, const MotRowKey *key, Words *word
 
 	/* (a header of 1 is a pointer to elsewhere) */
 	last = LLVMBuildICmp(b, LLVMIntULT, LLVMBuildSub(b, size, int64 (1), ""), int64 (8 * key->words), "");
-	go_on_if(emit, LLVMBuildAnd(b, LLVMBuildTrunc(b, header, emit->bit, ""), last, ""), other);
+	MotEmitGoOnIf(emit, LLVMBuildAnd(b, LLVMBuildTrunc(b, header, emit->bit, ""), last, ""), other);
 	if (key->kind == MOT_KEY_PADDED)
 	{
 		size = without_blanks(emit, bytes, size, other);
 		header = LLVMBuildOr(b, LLVMBuildShl(b, size, int64 (1), ""), int64 (1), "");
 	}
 	before = LLVMBuildSub(b, size, int64 (8), "");
-	last = MotEmitLoad(emit, emit->int64, bytes, before, 1);
+	last = MotEmitLoadAt(emit, emit->int64, bytes, before, 1);
 	shift = LLVMBuildShl(b, LLVMBuildAnd(b, LLVMBuildNeg(b, size, ""), int64 (7), ""), int64 (3), "");
 	last = LLVMBuildLShr(b, last, shift, "");
 	words->word[0] = last;
@@ -118,7 +97,7 @@ short_text(MotEmit * emit, LLVMValueRef datum, const MotRowKey *key, Words *word
 	{
 		is_long = LLVMBuildICmp(b, LLVMIntUGT, size, int64 (8), "");
 		before = LLVMBuildSelect(b, is_long, int64 (0), before, "");
-		words->word[0] = LLVMBuildSelect(b, is_long, MotEmitLoad(emit, emit->int64, bytes, before, 1), last, "");
+		words->word[0] = LLVMBuildSelect(b, is_long, MotEmitLoadAt(emit, emit->int64, bytes, before, 1), last, "");
 		words->word[1] = LLVMBuildSelect(b, is_long, last, int64 (0), "");
 	}
 	if (key->kind == MOT_KEY_PADDED)
@@ -141,7 +120,7 @@ load_words(MotEmit * emit, MotValue value, const MotRowKey *key, Words *words, L
 		LLVMValueRef bytes = LLVMBuildIntToPtr(b, value.value, emit->pointer, "");
 
 		for (int i = 0; i < 2; i++)
-			words->word[i] = MotEmitLoad(emit, emit->int64, bytes, int64 (8 * i), 1);
+			words->word[i] = MotEmitLoad(emit, emit->int64, bytes, 8 * i, 1);
 	}
 	else
 		short_text(emit, value.value, key, words, other);
@@ -172,7 +151,7 @@ read_key(MotEmit * emit, const MotRowKey *key, const MotNumber * number, Words *
 			words->word[0] = value.kind == MOT_WORD ? value.value : LLVMBuildZExt(b, value.value, emit->int64, "");
 			break;
 		case MOT_KEY_NUMBER:
-			go_on_if(emit, number->ok, other);
+			MotEmitGoOnIf(emit, number->ok, other);
 			words->word[0] = LLVMBuildOr(b, LLVMBuildShl(b, number->m, int64 (1), ""), int64 (1), "");
 			break;
 		default:
@@ -186,13 +165,7 @@ read_key(MotEmit * emit, const MotRowKey *key, const MotNumber * number, Words *
 static LLVMValueRef
 get_member(MotEmit * emit, size_t offset)
 {
-	return MotEmitLoad(emit, emit->pointer, emit->arguments, int64 (offset), 8);
-}
-
-static void
-set_member(MotEmit * emit, size_t offset, LLVMValueRef value)
-{
-	MotEmitStore(emit, value, emit->arguments, int64 (offset), 8);
+	return MotEmitLoad(emit, emit->pointer, emit->arguments, offset, 8);
 }
 
 static void
@@ -210,8 +183,8 @@ find_group(MotEmit * emit, const Words *words, LLVMValueRef hash, LLVMValueRef n
 {
 	LLVMBuilderRef b = emit->builder;
 	LLVMValueRef table = MotEmitAddress(emit, emit->request->groups, emit->pointer);
-	LLVMValueRef buckets = MotEmitLoad(emit, emit->pointer, table, int64 (offsetof(MotBuckets, buckets)), 8);
-	LLVMValueRef mask = MotEmitLoad(emit, emit->int32, table, int64 (offsetof(MotBuckets, mask)), 4);
+	LLVMValueRef buckets = MotEmitLoad(emit, emit->pointer, table, offsetof(MotBuckets, buckets), 8);
+	LLVMValueRef mask = MotEmitLoad(emit, emit->int32, table, offsetof(MotBuckets, mask), 4);
 	LLVMBasicBlockRef probe = MotEmitBlock(emit, "probe");
 	LLVMBasicBlockRef miss = MotEmitBlock(emit, "miss");
 	LLVMBasicBlockRef found = MotEmitBlock(emit, "found");
@@ -229,17 +202,17 @@ find_group(MotEmit * emit, const Words *words, LLVMValueRef hash, LLVMValueRef n
 	LLVMPositionBuilderAtEnd(b, probe);
 	number = LLVMBuildPhi(b, emit->int32, "");
 	bucket = at(emit, buckets, LLVMBuildShl(b, LLVMBuildZExt(b, number, emit->int64, ""), int64 (4), ""));
-	group = MotEmitLoad(emit, emit->int64, bucket, int64 (offsetof(MotBucket, group)), 8);
-	go_on_if(emit, LLVMBuildICmp(b, LLVMIntNE, group, int64 (0), ""), missing);
-	is = MotEmitLoad(emit, emit->int32, bucket, int64 (offsetof(MotBucket, hash)), 4);
-	go_on_if(emit, LLVMBuildICmp(b, LLVMIntEQ, is, hash, ""), miss);
+	group = MotEmitLoad(emit, emit->int64, bucket, offsetof(MotBucket, group), 8);
+	MotEmitGoOnIf(emit, LLVMBuildICmp(b, LLVMIntNE, group, int64 (0), ""), missing);
+	is = MotEmitLoad(emit, emit->int32, bucket, offsetof(MotBucket, hash), 4);
+	MotEmitGoOnIf(emit, LLVMBuildICmp(b, LLVMIntEQ, is, hash, ""), miss);
 	group = LLVMBuildIntToPtr(b, group, emit->pointer, "");
-	is = MotEmitLoad(emit, emit->int32, group, int64 (offsetof(MotGroup, nulls)), 4);
+	is = MotEmitLoad(emit, emit->int32, group, offsetof(MotGroup, nulls), 4);
 	is = LLVMBuildICmp(b, LLVMIntEQ, is, nulls, "");
 	foreach_ptr(const MotRowKey, key, emit->request->keys)
 	{
 		for (int i = 0; i < key->words; i++, offset += sizeof(uint64))
-			is = LLVMBuildAnd(b, is, LLVMBuildICmp(b, LLVMIntEQ, MotEmitLoad(emit, emit->int64, group, int64 (offset), 8),
+			is = LLVMBuildAnd(b, is, LLVMBuildICmp(b, LLVMIntEQ, MotEmitLoad(emit, emit->int64, group, offset, 8),
 												   words[foreach_current_index(key)].word[i], ""), "");
 	}
 	LLVMBuildCondBr(b, is, found, miss);
@@ -303,12 +276,12 @@ MotEmitGroup(MotEmit * emit)
 			hash = mix(emit, hash, words[i].word[w]);
 		nulls = LLVMBuildOr(b, nulls, LLVMBuildShl(b, LLVMBuildZExt(b, words[i].isnull, emit->int32, ""), int32 (i), ""), "");
 	}
-	hash = LLVMBuildTrunc(b, call_intrinsic(emit, "llvm.bswap", &hash, 1), emit->int32, "");
+	hash = LLVMBuildTrunc(b, MotEmitIntrinsic(emit, "llvm.bswap", emit->int64, &hash, 1), emit->int32, "");
 	sums[0] = find_group(emit, words, hash, nulls, blocks[1]);
-	states[0] = MotEmitLoad(emit, emit->pointer, sums[0], int64 (offsetof(MotGroup, states)), 8);
+	states[0] = MotEmitLoad(emit, emit->pointer, sums[0], offsetof(MotGroup, states), 8);
 	sums[0] = at(emit, sums[0], int64 (offsetof(MotGroup, words) + emit->request->group_words * sizeof(uint64)));
-	set_member(emit, offsetof(MotRowContext, states), states[0]);
-	set_member(emit, offsetof(MotRowContext, sums), sums[0]);
+	MotEmitStore(emit, states[0], emit->arguments, offsetof(MotRowContext, states), 8);
+	MotEmitStore(emit, sums[0], emit->arguments, offsetof(MotRowContext, sums), 8);
 	blocks[0] = LLVMGetInsertBlock(b);
 	LLVMBuildBr(b, joined);
 
@@ -406,8 +379,8 @@ sign_extended(MotEmit * emit, LLVMValueRef value)
 static void
 set_found(MotEmit * emit, LLVMValueRef partners, LLVMValueRef tuple, bool certain, LLVMBasicBlockRef done)
 {
-	MotEmitStore(emit, tuple, partners, int64 (offsetof(MotPartners, found)), 8);
-	MotEmitStore(emit, MotEmitConst(emit, emit->int8, certain), partners, int64 (offsetof(MotPartners, certain)), 1);
+	MotEmitStore(emit, tuple, partners, offsetof(MotPartners, found), 8);
+	MotEmitStore(emit, MotEmitConst(emit, emit->int8, certain), partners, offsetof(MotPartners, certain), 1);
 	LLVMBuildBr(emit->builder, done);
 	LLVMPositionBuilderAtEnd(emit->builder, done);
 }
@@ -422,22 +395,22 @@ compare_integers(MotEmit * emit, LLVMValueRef row, int last, LLVMBasicBlockRef m
 
 	/* one with nulls, or older than the last columns, is for the caller */
 	row = at(emit, row, int64 (HJTUPLE_OVERHEAD));
-	word = MotEmitLoad(emit, emit->int16, row, int64 (offsetof(MinimalTupleData, t_infomask)), 2);
+	word = MotEmitLoad(emit, emit->int16, row, offsetof(MinimalTupleData, t_infomask), 2);
 	is = LLVMBuildICmp(b, LLVMIntEQ, LLVMBuildAnd(b, word, MotEmitConst(emit, emit->int16, HEAP_HASNULL), ""),
 					   MotEmitConst(emit, emit->int16, 0), "");
-	word = MotEmitLoad(emit, emit->int16, row, int64 (offsetof(MinimalTupleData, t_infomask2)), 2);
+	word = MotEmitLoad(emit, emit->int16, row, offsetof(MinimalTupleData, t_infomask2), 2);
 	word = LLVMBuildAnd(b, word, MotEmitConst(emit, emit->int16, HEAP_NATTS_MASK), "");
 	is = LLVMBuildAnd(b, is, LLVMBuildICmp(b, LLVMIntUGT, word, MotEmitConst(emit, emit->int16, last), ""), "");
-	go_on_if(emit, is, unknown);
-	word = MotEmitLoad(emit, emit->int8, row, int64 (offsetof(MinimalTupleData, t_hoff)), 1);
+	MotEmitGoOnIf(emit, is, unknown);
+	word = MotEmitLoad(emit, emit->int8, row, offsetof(MinimalTupleData, t_hoff), 1);
 	word = LLVMBuildSub(b, LLVMBuildZExt(b, word, emit->int64, ""), int64 (MINIMAL_TUPLE_OFFSET), "");
 	row = at(emit, row, word);
 	foreach_ptr(const MotRowJoinKey, key, emit->request->join_keys)
 	{
-		word = MotEmitLoad(emit, integer_type(emit, key->inner_length), row, int64 (key->inner_offset), key->inner_length);
+		word = MotEmitLoad(emit, integer_type(emit, key->inner_length), row, key->inner_offset, key->inner_length);
 		is = LLVMBuildICmp(b, LLVMIntEQ, sign_extended(emit, word),
 						   sign_extended(emit, emit->columns[key->var->varattno - 1].value), "");
-		go_on_if(emit, is, miss);
+		MotEmitGoOnIf(emit, is, miss);
 	}
 }
 
@@ -467,26 +440,26 @@ MotEmitPartner(MotEmit * emit)
 
 		if (value.kind != MOT_INT16 && value.kind != MOT_INT32 && value.kind != MOT_WORD)
 			MotDecline(emit, "a key is not an integer");
-		go_on_if(emit, LLVMBuildNot(b, MotIsNull(emit, value), ""), none);
+		MotEmitGoOnIf(emit, LLVMBuildNot(b, MotIsNull(emit, value), ""), none);
 		word = hash_integer(emit, value);
 		hash = hash == NULL ? word : LLVMBuildXor(b, rotate(emit, hash, 1), word, "");
 		last = Max(last, key->inner);
 		compares = compares && key->inner_offset >= 0;
 	}
-	MotEmitStore(emit, hash, partners, int64 (offsetof(MotPartners, hash)), 4);
-	first = LLVMBuildAnd(b, hash, MotEmitLoad(emit, emit->int32, partners, int64 (offsetof(MotPartners, mask)), 4), "");
+	MotEmitStore(emit, hash, partners, offsetof(MotPartners, hash), 4);
+	first = LLVMBuildAnd(b, hash, MotEmitLoad(emit, emit->int32, partners, offsetof(MotPartners, mask), 4), "");
 	first = LLVMBuildShl(b, LLVMBuildZExt(b, first, emit->int64, ""), int64 (3), "");
-	first = MotEmitLoad(emit, emit->int64,
-						MotEmitLoad(emit, emit->pointer, partners, int64 (offsetof(MotPartners, buckets)), 8), first, 8);
+	first = MotEmitLoadAt(emit, emit->int64,
+						  MotEmitLoad(emit, emit->pointer, partners, offsetof(MotPartners, buckets), 8), first, 8);
 	start = LLVMGetInsertBlock(b);
 	LLVMBuildBr(b, look);
 
 	LLVMPositionBuilderAtEnd(b, look);
 	tuple = LLVMBuildPhi(b, emit->int64, "");
 	row = LLVMBuildIntToPtr(b, tuple, emit->pointer, "");
-	go_on_if(emit, LLVMBuildICmp(b, LLVMIntNE, tuple, int64 (0), ""), none);
-	word = MotEmitLoad(emit, emit->int32, row, int64 (offsetof(HashJoinTupleData, hashvalue)), 4);
-	go_on_if(emit, LLVMBuildICmp(b, LLVMIntEQ, word, hash, ""), miss);
+	MotEmitGoOnIf(emit, LLVMBuildICmp(b, LLVMIntNE, tuple, int64 (0), ""), none);
+	word = MotEmitLoad(emit, emit->int32, row, offsetof(HashJoinTupleData, hashvalue), 4);
+	MotEmitGoOnIf(emit, LLVMBuildICmp(b, LLVMIntEQ, word, hash, ""), miss);
 
 	if (compares)
 	{
@@ -501,7 +474,7 @@ MotEmitPartner(MotEmit * emit)
 	LLVMPositionBuilderAtEnd(b, none);
 	set_found(emit, partners, int64 (0), true, done);
 	LLVMPositionBuilderAtEnd(b, miss);
-	next = MotEmitLoad(emit, emit->int64, LLVMBuildIntToPtr(b, tuple, emit->pointer, ""), int64 (0), 8);
+	next = MotEmitLoad(emit, emit->int64, LLVMBuildIntToPtr(b, tuple, emit->pointer, ""), 0, 8);
 	LLVMBuildBr(b, look);
 	LLVMAddIncoming(tuple, &first, &start, 1);
 	LLVMAddIncoming(tuple, &next, &miss, 1);

@@ -33,18 +33,6 @@ typedef struct Procedure
 } Procedure;
 
 static LLVMValueRef
-load_at(MotEmit * emit, LLVMTypeRef type, LLVMValueRef base, size_t offset, unsigned align)
-{
-	return MotEmitLoad(emit, type, base, MotEmitConst(emit, emit->int64, (int64) offset), align);
-}
-
-static void
-store_at(MotEmit * emit, LLVMValueRef value, LLVMValueRef base, size_t offset, unsigned align)
-{
-	MotEmitStore(emit, value, base, MotEmitConst(emit, emit->int64, (int64) offset), align);
-}
-
-static LLVMValueRef
 base_of(const Procedure *p, MotPlace place)
 {
 	switch (place.base)
@@ -62,13 +50,13 @@ base_of(const Procedure *p, MotPlace place)
 static LLVMValueRef
 load_place(const Procedure *p, LLVMTypeRef type, MotPlace place, unsigned align)
 {
-	return load_at(p->emit, type, base_of(p, place), place.offset, align);
+	return MotEmitLoad(p->emit, type, base_of(p, place), place.offset, align);
 }
 
 static void
 store_place(const Procedure *p, LLVMValueRef value, MotPlace place, unsigned align)
 {
-	store_at(p->emit, value, base_of(p, place), place.offset, align);
+	MotEmitStore(p->emit, value, base_of(p, place), place.offset, align);
 }
 
 static LLVMValueRef
@@ -84,13 +72,12 @@ MotEmitVariable(MotEmit * emit, Param *param)
 	const MotProcedureRequest *request = emit->procedure;
 	int			i = param->paramid - 1;
 	LLVMValueRef datum;
-	LLVMValueRef isnull;
 
 	if (param->paramkind != PARAM_EXTERN || i < 0 || i >= request->nvariables || request->value_offsets[i] == MOT_NO_VARIABLE)
 		MotDecline(emit, "parameter %d is unknown", param->paramid);
-	datum = load_at(emit, emit->int64, emit->variables, request->value_offsets[i], sizeof(Datum));
-	isnull = load_at(emit, emit->int8, emit->variables, request->isnull_offsets[i], 1);
-	return MotFromDatum(emit, datum, is_set(emit, isnull), MotKindOf(param->paramtype));
+	datum = MotEmitLoad(emit, emit->int64, emit->variables, request->value_offsets[i], sizeof(Datum));
+	return MotFromDatum(emit, datum, MotEmitFlag(emit, emit->variables, request->isnull_offsets[i]),
+						MotKindOf(param->paramtype));
 }
 
 /* ------------------------------------------------------------------ steps */
@@ -115,16 +102,6 @@ branch(const Procedure *p, LLVMValueRef condition, int label)
 	LLVMPositionBuilderAtEnd(p->emit->builder, next);
 }
 
-/* Likewise if it is not. */
-static void
-branch_unless(const Procedure *p, LLVMValueRef condition, int label)
-{
-	LLVMBasicBlockRef next = MotEmitBlock(p->emit, "next");
-
-	LLVMBuildCondBr(p->emit->builder, condition, next, p->labels[label]);
-	LLVMPositionBuilderAtEnd(p->emit->builder, next);
-}
-
 /* as CHECK_FOR_INTERRUPTS does it here */
 static void
 emit_interrupts(const Procedure *p)
@@ -135,7 +112,7 @@ emit_interrupts(const Procedure *p)
 	LLVMValueRef flag;
 
 	StaticAssertStmt(sizeof(InterruptPending) == 4, "a flag of 32 bits");
-	flag = load_at(emit, emit->int32, MotEmitAddress(emit, (const void *) &InterruptPending, emit->pointer), 0, 4);
+	flag = MotEmitLoad(emit, emit->int32, MotEmitAddress(emit, (const void *) &InterruptPending, emit->pointer), 0, 4);
 	LLVMSetVolatile(flag, true);
 	MotEmitBranchUnlikely(emit, LLVMBuildICmp(emit->builder, LLVMIntNE, flag, MotEmitConst(emit, emit->int32, 0), ""),
 						  pending, next);
@@ -166,8 +143,8 @@ emit_check(const Procedure *p, const MotDo *step)
 	LLVMValueRef seen;
 	LLVMValueRef answer;
 
-	changes = load_at(emit, emit->int64, MotEmitAddress(emit, p->request->changes, emit->pointer), 0, 8);
-	seen = load_at(emit, emit->int64, p->frame, offsetof(MotFrame, seen), 8);
+	changes = MotEmitLoad(emit, emit->int64, MotEmitAddress(emit, p->request->changes, emit->pointer), 0, 8);
+	seen = MotEmitLoad(emit, emit->int64, p->frame, offsetof(MotFrame, seen), 8);
 	MotEmitBranchUnlikely(emit, LLVMBuildICmp(b, LLVMIntNE, changes, seen, ""), look, right);
 	LLVMPositionBuilderAtEnd(b, look);
 	answer = MotEmitCallAddress(emit, (const void *) p->request->recheck,
@@ -175,8 +152,7 @@ emit_check(const Procedure *p, const MotDo *step)
 	LLVMBuildCondBr(b, is_set(emit, answer), right, p->labels[step->label]);
 
 	LLVMPositionBuilderAtEnd(b, right);
-	answer = load_at(emit, emit->int8, MotEmitAddress(emit, expr->busy, emit->pointer), 0, 1);
-	MotEmitBranchUnlikely(emit, is_set(emit, answer), ask, next);
+	MotEmitBranchUnlikely(emit, MotEmitFlag(emit, MotEmitAddress(emit, expr->busy, emit->pointer), 0), ask, next);
 	LLVMPositionBuilderAtEnd(b, ask);
 	answer = MotEmitCallAddress(emit, (const void *) p->request->is_busy,
 								LLVMFunctionType(emit->int8, types, 2, false), args, 2, "busy");
@@ -236,18 +212,18 @@ emit_expr(const Procedure *p, int i)
 	emit->depth = emit->nodes = 0;
 	if (needs_memory)
 	{
-		LLVMValueRef econtext = load_at(emit, emit->pointer, p->estate, p->request->econtext_offset, 8);
+		LLVMValueRef econtext = MotEmitLoad(emit, emit->pointer, p->estate, p->request->econtext_offset, 8);
 
-		workspace = load_at(emit, emit->pointer, econtext, offsetof(ExprContext, ecxt_per_tuple_memory), 8);
-		old = load_at(emit, emit->pointer, current, 0, 8);
-		store_at(emit, workspace, current, 0, 8);
+		workspace = MotEmitLoad(emit, emit->pointer, econtext, offsetof(ExprContext, ecxt_per_tuple_memory), 8);
+		old = MotEmitLoad(emit, emit->pointer, current, 0, 8);
+		MotEmitStore(emit, workspace, current, 0, 8);
 	}
-	store_at(emit, MotEmitAddress(emit, expr->mark, emit->pointer), p->frame, offsetof(MotFrame, evaluating), 8);
+	MotEmitStore(emit, MotEmitAddress(emit, expr->mark, emit->pointer), p->frame, offsetof(MotFrame, evaluating), 8);
 	value = MotEmitExpr(emit, expr->expr);
-	store_at(emit, MotEmitAddress(emit, NULL, emit->pointer), p->frame, offsetof(MotFrame, evaluating), 8);
+	MotEmitStore(emit, MotEmitAddress(emit, NULL, emit->pointer), p->frame, offsetof(MotFrame, evaluating), 8);
 	if (needs_memory)
 	{
-		store_at(emit, old, current, 0, 8);
+		MotEmitStore(emit, old, current, 0, 8);
 		if (!expr->keep)
 			MotEmitCallAddress(emit, MemoryContextReset,
 							   LLVMFunctionType(LLVMVoidTypeInContext(emit->context), &emit->pointer, 1, false),
@@ -282,14 +258,12 @@ emit_advance(const Procedure *p, const MotDo *step)
 {
 	MotEmit    *emit = p->emit;
 	const char *name = step->number > 0 ? "llvm.sadd.with.overflow" : "llvm.ssub.with.overflow";
-	unsigned	id = LLVMLookupIntrinsicID(name, strlen(name));
 	LLVMValueRef args[2];
 	LLVMValueRef pair;
 
 	args[0] = load_place(p, emit->int32, step->value, 4);
 	args[1] = load_place(p, emit->int32, step->other, 4);
-	pair = LLVMBuildCall2(emit->builder, LLVMIntrinsicGetType(emit->context, id, &emit->int32, 1),
-						  LLVMGetIntrinsicDeclaration(emit->module, id, &emit->int32, 1), args, 2, "");
+	pair = MotEmitIntrinsic(emit, name, emit->int32, args, 2);
 	branch(p, LLVMBuildExtractValue(emit->builder, pair, 1, ""), step->label);
 	store_place(p, LLVMBuildExtractValue(emit->builder, pair, 0, ""), step->value, 4);
 }
@@ -304,8 +278,8 @@ emit_leave(Procedure *p, const MotDo *step)
 	{
 		LLVMValueRef here = MotEmitConst(emit, emit->int32, ++p->suspensions);
 
-		store_at(emit, MotEmitAddress(emit, step->address, emit->pointer), p->frame, offsetof(MotFrame, next), 8);
-		store_at(emit, here, p->frame, offsetof(MotFrame, resume), 4);
+		MotEmitStore(emit, MotEmitAddress(emit, step->address, emit->pointer), p->frame, offsetof(MotFrame, next), 8);
+		MotEmitStore(emit, here, p->frame, offsetof(MotFrame, resume), 4);
 		LLVMAddCase(p->resume, here, next);
 	}
 	LLVMBuildRet(emit->builder, MotEmitConst(emit, emit->int32, step->number));
@@ -354,13 +328,13 @@ emit_step(Procedure *p, const MotDo *step)
 			emit_value(p, step);
 			break;
 		case MOT_DO_UNLESS:
-			branch_unless(p, MotIsTrue(emit, emit_expr(p, step->expr)), step->label);
+			MotEmitGoOnIf(emit, MotIsTrue(emit, emit_expr(p, step->expr)), p->labels[step->label]);
 			break;
 		case MOT_DO_UNLESS_CALL:
-			branch_unless(p, is_set(emit, call(p, step, emit->int8)), step->label);
+			MotEmitGoOnIf(emit, is_set(emit, call(p, step, emit->int8)), p->labels[step->label]);
 			break;
 		case MOT_DO_UNLESS_NULL:
-			branch_unless(p, is_set(emit, load_place(p, emit->int8, step->value, 1)), step->label);
+			MotEmitGoOnIf(emit, MotEmitFlag(emit, base_of(p, step->value), step->value.offset), p->labels[step->label]);
 			break;
 		case MOT_DO_CALL:
 			(void) call(p, step, LLVMVoidTypeInContext(emit->context));
@@ -398,11 +372,11 @@ MotEmitProcedure(MotEmit * emit, const char *name)
 	LLVMSetValueName(p->frame, "frame");
 
 	LLVMPositionBuilderAtEnd(emit->builder, emit->entry);
-	p->estate = load_at(emit, emit->pointer, p->frame, offsetof(MotFrame, estate), 8);
-	emit->variables = load_at(emit, emit->pointer, p->frame, offsetof(MotFrame, variables), 8);
+	p->estate = MotEmitLoad(emit, emit->pointer, p->frame, offsetof(MotFrame, estate), 8);
+	emit->variables = MotEmitLoad(emit, emit->pointer, p->frame, offsetof(MotFrame, variables), 8);
 
 	LLVMPositionBuilderAtEnd(emit->builder, dispatch);
-	p->resume = LLVMBuildSwitch(emit->builder, load_at(emit, emit->int32, p->frame, offsetof(MotFrame, resume), 4),
+	p->resume = LLVMBuildSwitch(emit->builder, MotEmitLoad(emit, emit->int32, p->frame, offsetof(MotFrame, resume), 4),
 								start, 8);
 	p->labels = palloc(sizeof(LLVMBasicBlockRef) * Max(request->nlabels, 1));
 	for (int i = 0; i < request->nlabels; i++)

@@ -68,7 +68,7 @@ MotEmitProgram(MotEmit * emit, const char *name)
 
 	LLVMPositionBuilderAtEnd(emit->builder, emit->entry);
 #define member(name) \
-	MotEmitLoad(emit, emit->pointer, context, MotEmitConst(emit, emit->int64, offsetof(MotRowContext, name)), 8)
+	MotEmitLoad(emit, emit->pointer, context, offsetof(MotRowContext, name), 8)
 	emit->params = member(params);
 	emit->params_isnull = member(params_isnull);
 	emit->values = member(values);
@@ -81,13 +81,7 @@ MotEmitProgram(MotEmit * emit, const char *name)
 	if (request->quals != NIL)
 		fail = MotEmitBlock(emit, "fail");
 	foreach_ptr(Expr, qual, request->quals)
-	{
-		LLVMValueRef is_true = MotIsTrue(emit, MotEmitExpr(emit, qual));
-		LLVMBasicBlockRef pass = MotEmitBlock(emit, "pass");
-
-		LLVMBuildCondBr(emit->builder, is_true, pass, fail);
-		LLVMPositionBuilderAtEnd(emit->builder, pass);
-	}
+		MotEmitGoOnIf(emit, MotIsTrue(emit, MotEmitExpr(emit, qual)), fail);
 
 	MotEmitColumns(emit, list_concat(MotAggregateExpressions(request), request->outputs));
 	MotEmitOutputs(emit, request->outputs, 0);
@@ -136,10 +130,8 @@ MotEmitOutputs(MotEmit * emit, List *expressions, int first)
 		/* outputs are used more than once */
 		if (may_be_expanded((Node *) expr))
 			output = MotReadOnly(emit, output);
-		MotEmitStore(emit, MotToDatum(emit, output), emit->values,
-					 MotEmitConst(emit, emit->int64, i * sizeof(Datum)), sizeof(Datum));
-		MotEmitStore(emit, LLVMBuildZExt(emit->builder, MotIsNull(emit, output), emit->int8, ""),
-					 emit->isnull, MotEmitConst(emit, emit->int64, i), 1);
+		MotEmitStore(emit, MotToDatum(emit, output), emit->values, i * sizeof(Datum), sizeof(Datum));
+		MotEmitStore(emit, LLVMBuildZExt(emit->builder, MotIsNull(emit, output), emit->int8, ""), emit->isnull, i, 1);
 	}
 }
 
@@ -182,7 +174,7 @@ place(MotEmit * emit, LLVMTypeRef type, LLVMValueRef base, LLVMValueRef offset)
 
 /* "offset" counts bytes */
 LLVMValueRef
-MotEmitLoad(MotEmit * emit, LLVMTypeRef type, LLVMValueRef base, LLVMValueRef offset, unsigned align)
+MotEmitLoadAt(MotEmit * emit, LLVMTypeRef type, LLVMValueRef base, LLVMValueRef offset, unsigned align)
 {
 	LLVMValueRef value = LLVMBuildLoad2(emit->builder, type, place(emit, type, base, offset), "");
 
@@ -190,10 +182,25 @@ MotEmitLoad(MotEmit * emit, LLVMTypeRef type, LLVMValueRef base, LLVMValueRef of
 	return value;
 }
 
-void
-MotEmitStore(MotEmit * emit, LLVMValueRef value, LLVMValueRef base, LLVMValueRef offset, unsigned align)
+LLVMValueRef
+MotEmitLoad(MotEmit * emit, LLVMTypeRef type, LLVMValueRef base, int64 offset, unsigned align)
 {
-	LLVMValueRef store = LLVMBuildStore(emit->builder, value, place(emit, LLVMTypeOf(value), base, offset));
+	return MotEmitLoadAt(emit, type, base, MotEmitConst(emit, emit->int64, offset), align);
+}
+
+LLVMValueRef
+MotEmitFlag(MotEmit * emit, LLVMValueRef base, int64 offset)
+{
+	LLVMValueRef byte = MotEmitLoad(emit, emit->int8, base, offset, 1);
+
+	return LLVMBuildICmp(emit->builder, LLVMIntNE, byte, MotEmitConst(emit, emit->int8, 0), "");
+}
+
+void
+MotEmitStore(MotEmit * emit, LLVMValueRef value, LLVMValueRef base, int64 offset, unsigned align)
+{
+	LLVMValueRef at = place(emit, LLVMTypeOf(value), base, MotEmitConst(emit, emit->int64, offset));
+	LLVMValueRef store = LLVMBuildStore(emit->builder, value, at);
 
 	LLVMSetAlignment(store, align);
 }
@@ -217,6 +224,16 @@ LLVMBasicBlockRef
 MotEmitBlock(MotEmit * emit, const char *name)
 {
 	return LLVMAppendBasicBlockInContext(emit->context, emit->function, name);
+}
+
+/* Goes on in a new block if the condition is true, else in "otherwise". */
+void
+MotEmitGoOnIf(MotEmit * emit, LLVMValueRef condition, LLVMBasicBlockRef otherwise)
+{
+	LLVMBasicBlockRef next = MotEmitBlock(emit, "next");
+
+	LLVMBuildCondBr(emit->builder, condition, next, otherwise);
+	LLVMPositionBuilderAtEnd(emit->builder, next);
 }
 
 /* What is unlikely goes out of the way. */
@@ -250,6 +267,17 @@ MotEmitCallAddress(MotEmit * emit, const void *address, LLVMTypeRef type, LLVMVa
 {
 	return LLVMBuildCall2(emit->builder, type,
 						  MotEmitAddress(emit, address, LLVMPointerType(type, 0)), args, n, name);
+}
+
+/* A function of LLVM's that is one instruction, or a few. */
+LLVMValueRef
+MotEmitIntrinsic(MotEmit * emit, const char *name, LLVMTypeRef overload, LLVMValueRef * args, int n)
+{
+	unsigned	id = LLVMLookupIntrinsicID(name, strlen(name));
+	LLVMValueRef function = LLVMGetIntrinsicDeclaration(emit->module, id, &overload, 1);
+	LLVMTypeRef type = LLVMIntrinsicGetType(emit->context, id, &overload, 1);
+
+	return LLVMBuildCall2(emit->builder, type, function, args, n, "");
 }
 
 /* of bits of which NULL stands for "false" */
