@@ -102,17 +102,13 @@ join_end(Join *join)
 static MotValue
 null_value(MotEmit * emit, MotKind kind)
 {
-	MotValue result = {LLVMConstNull(emit->kinds[kind]), MotEmitConst(emit, emit->bit, 1), kind};
-
-	return result;
+	return MotMake(LLVMConstNull(emit->kinds[kind]), MotEmitConst(emit, emit->bit, 1), kind);
 }
 
 static MotValue
 bool_value(MotEmit * emit, bool value)
 {
-	MotValue result = {MotEmitConst(emit, emit->bit, value), NULL, MOT_BOOL};
-
-	return result;
+	return MotMake(MotEmitConst(emit, emit->bit, value), NULL, MOT_BOOL);
 }
 
 /* true, and not null */
@@ -243,25 +239,22 @@ emit_and_or(MotEmit * emit, BoolExpr *expr)
 		Expr	   *arg = lfirst(lc);
 		bool		last = lnext(expr->args, lc) == NULL;
 		MotValue	value = MotEmitExpr(emit, arg);
-		LLVMValueRef ends;
+		LLVMValueRef ends = is_and ? is_false(emit, value) : MotIsTrue(emit, value);
 		LLVMBasicBlockRef next;
 
 		if (last)
 		{
 			/* not ended: the last one, or null if one of the others was */
-			LLVMValueRef decided = is_and ? is_false(emit, value) : MotIsTrue(emit, value);
-
 			if (any_null)
 			{
 				LLVMValueRef isnull = LLVMBuildOr(b, any_null, MotIsNull(emit, value), "");
 
-				value.isnull = LLVMBuildAnd(b, isnull, LLVMBuildNot(b, decided, ""), "");
+				value.isnull = LLVMBuildAnd(b, isnull, LLVMBuildNot(b, ends, ""), "");
 			}
 			join_from_here(&join, value);
 			break;
 		}
 
-		ends = is_and ? is_false(emit, value) : MotIsTrue(emit, value);
 		any_null = MotEmitOr(emit, any_null, value.isnull);
 		next = MotEmitBlock(emit, is_and ? "and" : "or");
 		join_note(&join, bool_value(emit, !is_and));
@@ -320,54 +313,32 @@ emit_bool(MotEmit * emit, BoolExpr *expr)
 static MotValue
 emit_null_test(MotEmit * emit, NullTest *test)
 {
-	MotValue	arg;
-	MotValue result = {NULL, NULL, MOT_BOOL};
+	LLVMValueRef is;
 
 	if (test->argisrow)
 		return MotEmitInterpreted(emit, (Expr *) test);
-	arg = MotEmitExpr(emit, test->arg);
-	result.		value = MotIsNull(emit, arg);
-
+	is = MotIsNull(emit, MotEmitExpr(emit, test->arg));
 	if (test->nulltesttype == IS_NOT_NULL)
-		result.		value = LLVMBuildNot(emit->builder, result.value, "");
-	return result;
+		is = LLVMBuildNot(emit->builder, is, "");
+	return MotMake(is, NULL, MOT_BOOL);
 }
 
 static MotValue
 emit_boolean_test(MotEmit * emit, BooleanTest *test)
 {
 	MotValue	arg = MotEmitExpr(emit, test->arg);
-	MotValue result = {NULL, NULL, MOT_BOOL};
-	LLVMBuilderRef b = emit->builder;
+	BoolTestType type = test->booltesttype;
+	LLVMValueRef is;
 
-	switch (test->booltesttype)
-	{
-		case IS_TRUE:
-			result.		value = MotIsTrue(emit, arg);
-
-			break;
-		case IS_NOT_TRUE:
-			result.		value = LLVMBuildNot(b, MotIsTrue(emit, arg), "");
-
-			break;
-		case IS_FALSE:
-			result.		value = is_false(emit, arg);
-
-			break;
-		case IS_NOT_FALSE:
-			result.		value = LLVMBuildNot(b, is_false(emit, arg), "");
-
-			break;
-		case IS_UNKNOWN:
-			result.		value = MotIsNull(emit, arg);
-
-			break;
-		case IS_NOT_UNKNOWN:
-			result.		value = LLVMBuildNot(b, MotIsNull(emit, arg), "");
-
-			break;
-	}
-	return result;
+	if (type == IS_TRUE || type == IS_NOT_TRUE)
+		is = MotIsTrue(emit, arg);
+	else if (type == IS_FALSE || type == IS_NOT_FALSE)
+		is = is_false(emit, arg);
+	else
+		is = MotIsNull(emit, arg);
+	if (type == IS_NOT_TRUE || type == IS_NOT_FALSE || type == IS_NOT_UNKNOWN)
+		is = LLVMBuildNot(emit->builder, is, "");
+	return MotMake(is, NULL, MOT_BOOL);
 }
 
 /* ------------------------------------------------------------------ choice */
@@ -522,7 +493,7 @@ emit_distinct(MotEmit * emit, DistinctExpr *expr)
 	LLVMBasicBlockRef nulls = MotEmitBlock(emit, "nulls");
 	LLVMBasicBlockRef both = MotEmitBlock(emit, "both");
 	MotValue	args[2];
-	MotValue result = {NULL, NULL, MOT_BOOL};
+	MotValue result;
 	LLVMValueRef null[2];
 	Join		join;
 
@@ -534,9 +505,7 @@ emit_distinct(MotEmit * emit, DistinctExpr *expr)
 	join_begin(&join, emit, MOT_BOOL, 2);
 	LLVMBuildCondBr(b, LLVMBuildOr(b, null[0], null[1], ""), nulls, both);
 	LLVMPositionBuilderAtEnd(b, nulls);
-	result.		value = LLVMBuildXor(b, null[0], null[1], "");
-
-	join_from_here(&join, result);
+	join_from_here(&join, MotMake(LLVMBuildXor(b, null[0], null[1], ""), NULL, MOT_BOOL));
 
 	LLVMPositionBuilderAtEnd(b, both);
 	args[0].isnull = NULL;
@@ -740,26 +709,16 @@ emit_element(MotEmit * emit, SubscriptingRef *expr)
 
 /* --------------------------------------------------------------- all nodes */
 
-MotValue
-MotEmitExpr(MotEmit * emit, Expr *expr)
+static MotValue
+emit_node(MotEmit * emit, Expr *expr)
 {
-	MotValue result;
-
-	check_stack_depth();
-	if (++emit->depth > MAX_DEPTH)
-		MotDecline(emit, "an expression is nested deeper than %d", MAX_DEPTH);
-	if (++emit->nodes > MAX_NODES)
-		MotDecline(emit, "its expressions have more than %d nodes", MAX_NODES);
-
 	switch (nodeTag(expr))
 	{
 		case T_OpExpr:
 			{
 				OpExpr	   *op = (OpExpr *) expr;
 
-				result = MotEmitFunction(emit, expr, op->opfuncid, op->opresulttype, op->inputcollid, op->args);
-
-				break;
+				return MotEmitFunction(emit, expr, op->opfuncid, op->opresulttype, op->inputcollid, op->args);
 			}
 		case T_FuncExpr:
 			{
@@ -767,80 +726,46 @@ MotEmitExpr(MotEmit * emit, Expr *expr)
 
 				if (func->funcretset)
 					MotDecline(emit, "it calls a function that returns a set");
-				result = MotEmitFunction(emit, expr, func->funcid, func->funcresulttype, func->inputcollid, func->args);
-
-				break;
+				return MotEmitFunction(emit, expr, func->funcid, func->funcresulttype, func->inputcollid, func->args);
 			}
 		case T_BoolExpr:
-			result = emit_bool(emit, (BoolExpr *) expr);
-
-			break;
+			return emit_bool(emit, (BoolExpr *) expr);
 		case T_NullTest:
-			result = emit_null_test(emit, (NullTest *) expr);
-
-			break;
+			return emit_null_test(emit, (NullTest *) expr);
 		case T_BooleanTest:
-			result = emit_boolean_test(emit, (BooleanTest *) expr);
-
-			break;
+			return emit_boolean_test(emit, (BooleanTest *) expr);
 		case T_CaseExpr:
-			result = emit_case(emit, (CaseExpr *) expr);
-
-			break;
+			return emit_case(emit, (CaseExpr *) expr);
 		case T_CoalesceExpr:
-			result = emit_coalesce(emit, (CoalesceExpr *) expr);
-
-			break;
+			return emit_coalesce(emit, (CoalesceExpr *) expr);
 		case T_MinMaxExpr:
-			result = emit_min_max(emit, (MinMaxExpr *) expr);
-
-			break;
+			return emit_min_max(emit, (MinMaxExpr *) expr);
 		case T_DistinctExpr:
-			result = emit_distinct(emit, (DistinctExpr *) expr);
-
-			break;
+			return emit_distinct(emit, (DistinctExpr *) expr);
 		case T_NullIfExpr:
-			result = emit_nullif(emit, (NullIfExpr *) expr);
-
-			break;
+			return emit_nullif(emit, (NullIfExpr *) expr);
 		case T_ScalarArrayOpExpr:
-			result = emit_array_op(emit, (ScalarArrayOpExpr *) expr);
-
-			break;
+			return emit_array_op(emit, (ScalarArrayOpExpr *) expr);
 		case T_CoerceViaIO:
-			result = emit_via_io(emit, (CoerceViaIO *) expr);
-
-			break;
+			return emit_via_io(emit, (CoerceViaIO *) expr);
 		case T_SubscriptingRef:
-			result = emit_element(emit, (SubscriptingRef *) expr);
-
-			break;
+			return emit_element(emit, (SubscriptingRef *) expr);
 		case T_RelabelType:
 			{
 				RelabelType *relabel = (RelabelType *) expr;
 
-				result = MotConvert(emit, MotEmitExpr(emit, relabel->arg), MotKindOf(relabel->resulttype));
-
-				break;
+				return MotConvert(emit, MotEmitExpr(emit, relabel->arg), MotKindOf(relabel->resulttype));
 			}
 		case T_Var:
-			result = emit_var(emit, (Var *) expr);
-
-			break;
+			return emit_var(emit, (Var *) expr);
 		case T_Const:
-			result = emit_const(emit, (Const *) expr);
-
-			break;
+			return emit_const(emit, (Const *) expr);
 		case T_Param:
-			result = emit_param(emit, (Param *) expr);
-
-			break;
+			return emit_param(emit, (Param *) expr);
 		case T_CaseTestExpr:
 			if (emit->case_value == NULL)
 				MotDecline(emit, "a tested value belongs to no CASE");
-			result = MotConvert(emit, *emit->case_value, MotKindOf(((CaseTestExpr *) expr)->typeId));
-
-			break;
+			return MotConvert(emit, *emit->case_value, MotKindOf(((CaseTestExpr *) expr)->typeId));
 		case T_ArrayExpr:
 		case T_ArrayCoerceExpr:
 		case T_RowExpr:
@@ -848,12 +773,23 @@ MotEmitExpr(MotEmit * emit, Expr *expr)
 		case T_FieldSelect:
 		case T_CoerceToDomain:
 		case T_SQLValueFunction:
-			result = MotEmitInterpreted(emit, expr);
-
-			break;
+			return MotEmitInterpreted(emit, expr);
 		default:
 			MotDecline(emit, "it has an expression of a kind that is not compiled (%d)", (int) nodeTag(expr));
 	}
+}
+
+MotValue
+MotEmitExpr(MotEmit * emit, Expr *expr)
+{
+	MotValue	value;
+
+	check_stack_depth();
+	if (++emit->depth > MAX_DEPTH)
+		MotDecline(emit, "an expression is nested deeper than %d", MAX_DEPTH);
+	if (++emit->nodes > MAX_NODES)
+		MotDecline(emit, "its expressions have more than %d nodes", MAX_NODES);
+	value = emit_node(emit, expr);
 	emit->depth--;
-	return result;
+	return value;
 }
