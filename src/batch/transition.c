@@ -34,70 +34,55 @@ typedef struct CountAndSum
 
 /* ---------------------------------------------------------------- building */
 
+static const struct
+{
+	Oid			function;
+	MotFillKind kind;
+}			kinds[] = {
+	{F_INT8INC, COUNT},
+	{F_INT8INC_ANY, COUNT},
+	{F_INT2_SUM, SUM_INT2},
+	{F_INT4_SUM, SUM_INT4},
+	{F_INT2_AVG_ACCUM, AVG_INT2},
+	{F_INT4_AVG_ACCUM, AVG_INT4},
+	{F_INT8_AVG_ACCUM, SUM_INT8},
+	{F_NUMERIC_AVG_ACCUM, SUM_NUMERIC},
+	{F_FLOAT4PL, SUM_FLOAT4},
+	{F_FLOAT8PL, SUM_FLOAT8},
+	{F_INT2LARGER, MAX_INT2},
+	{F_INT4LARGER, MAX_INT4},
+	{F_DATE_LARGER, MAX_INT4},
+	{F_INT8LARGER, MAX_INT8},
+	{F_TIME_LARGER, MAX_INT8},
+	{F_TIMESTAMP_LARGER, MAX_INT8},
+	{F_TIMESTAMPTZ_LARGER, MAX_INT8},
+	{F_CASHLARGER, MAX_INT8},
+	{F_OIDLARGER, MAX_OID},
+	{F_FLOAT4LARGER, MAX_FLOAT4},
+	{F_FLOAT8LARGER, MAX_FLOAT8},
+	{F_INT2SMALLER, MIN_INT2},
+	{F_INT4SMALLER, MIN_INT4},
+	{F_DATE_SMALLER, MIN_INT4},
+	{F_INT8SMALLER, MIN_INT8},
+	{F_TIME_SMALLER, MIN_INT8},
+	{F_TIMESTAMP_SMALLER, MIN_INT8},
+	{F_TIMESTAMPTZ_SMALLER, MIN_INT8},
+	{F_CASHSMALLER, MIN_INT8},
+	{F_OIDSMALLER, MIN_OID},
+	{F_FLOAT4SMALLER, MIN_FLOAT4},
+	{F_FLOAT8SMALLER, MIN_FLOAT8}
+};
+
 static MotFillKind
 kind_of(const AggStatePerTrans pertrans)
 {
 	/* another's may begin with another state */
 	if (pertrans->aggref->aggfnoid >= FirstGenbkiObjectId)
 		return CALL;
-	switch (pertrans->transfn_oid)
-	{
-		case F_INT8INC:
-		case F_INT8INC_ANY:
-			return COUNT;
-		case F_INT2_SUM:
-			return SUM_INT2;
-		case F_INT4_SUM:
-			return SUM_INT4;
-		case F_INT2_AVG_ACCUM:
-			return AVG_INT2;
-		case F_INT4_AVG_ACCUM:
-			return AVG_INT4;
-		case F_INT8_AVG_ACCUM:
-			return SUM_INT8;
-		case F_NUMERIC_AVG_ACCUM:
-			return SUM_NUMERIC;
-		case F_FLOAT4PL:
-			return SUM_FLOAT4;
-		case F_FLOAT8PL:
-			return SUM_FLOAT8;
-		case F_INT2LARGER:
-			return MAX_INT2;
-		case F_INT4LARGER:
-		case F_DATE_LARGER:
-			return MAX_INT4;
-		case F_INT8LARGER:
-		case F_TIME_LARGER:
-		case F_TIMESTAMP_LARGER:
-		case F_TIMESTAMPTZ_LARGER:
-		case F_CASHLARGER:
-			return MAX_INT8;
-		case F_OIDLARGER:
-			return MAX_OID;
-		case F_FLOAT4LARGER:
-			return MAX_FLOAT4;
-		case F_FLOAT8LARGER:
-			return MAX_FLOAT8;
-		case F_INT2SMALLER:
-			return MIN_INT2;
-		case F_INT4SMALLER:
-		case F_DATE_SMALLER:
-			return MIN_INT4;
-		case F_INT8SMALLER:
-		case F_TIME_SMALLER:
-		case F_TIMESTAMP_SMALLER:
-		case F_TIMESTAMPTZ_SMALLER:
-		case F_CASHSMALLER:
-			return MIN_INT8;
-		case F_OIDSMALLER:
-			return MIN_OID;
-		case F_FLOAT4SMALLER:
-			return MIN_FLOAT4;
-		case F_FLOAT8SMALLER:
-			return MIN_FLOAT8;
-		default:
-			return CALL;
-	}
+	for (int i = 0; i < lengthof(kinds); i++)
+		if (kinds[i].function == pertrans->transfn_oid)
+			return kinds[i].kind;
+	return CALL;
 }
 
 static Var *
@@ -372,30 +357,14 @@ sum_numeric(MotFill *fill, MotTransition *t, AggStatePerGroup state, MotSum *sum
 	MotAggregateCall(fill->agg, t->pertrans, state);
 }
 
-static inline void
-sum_int8(MotSum *sum, int64 value)
-{
-	sum->sum += value;
-	sum->n++;
-}
-
 /* the first value as it is, then those that beat what there is */
-#define EXTREME(op, to) \
+#define EXTREME(keeps) \
 	if (state->noTransValue) \
 	{ \
 		state->transValue = value; \
 		state->transValueIsNull = state->noTransValue = false; \
 	} \
-	else if (!(to(state->transValue) op to(value))) \
-		state->transValue = value
-
-#define EXTREME_FLOAT(keeps, to) \
-	if (state->noTransValue) \
-	{ \
-		state->transValue = value; \
-		state->transValueIsNull = state->noTransValue = false; \
-	} \
-	else if (!keeps(to(state->transValue), to(value))) \
+	else if (!(keeps)) \
 		state->transValue = value
 
 /* Advance a state by the present row, which has passed the aggregate's filter. */
@@ -453,7 +422,8 @@ MotTransitionAdvance(MotTransition *t, AggStatePerGroup state, MotSum *sum)
 				break;
 			}
 		case SUM_INT8:
-			sum_int8(sum, DatumGetInt64(value));
+			sum->sum += DatumGetInt64(value);
+			sum->n++;
 			break;
 		case SUM_FLOAT4:
 			if (!state->noTransValue)
@@ -468,40 +438,40 @@ MotTransitionAdvance(MotTransition *t, AggStatePerGroup state, MotSum *sum)
 			state->transValueIsNull = state->noTransValue = false;
 			break;
 		case MAX_INT2:
-			EXTREME(>, DatumGetInt16);
+			EXTREME(DatumGetInt16(state->transValue) > DatumGetInt16(value));
 			break;
 		case MAX_INT4:
-			EXTREME(>, DatumGetInt32);
+			EXTREME(DatumGetInt32(state->transValue) > DatumGetInt32(value));
 			break;
 		case MAX_INT8:
-			EXTREME(>, DatumGetInt64);
+			EXTREME(DatumGetInt64(state->transValue) > DatumGetInt64(value));
 			break;
 		case MAX_OID:
-			EXTREME(>, DatumGetObjectId);
+			EXTREME(DatumGetObjectId(state->transValue) > DatumGetObjectId(value));
 			break;
 		case MAX_FLOAT4:
-			EXTREME_FLOAT(float4_gt, DatumGetFloat4);
+			EXTREME(float4_gt(DatumGetFloat4(state->transValue), DatumGetFloat4(value)));
 			break;
 		case MAX_FLOAT8:
-			EXTREME_FLOAT(float8_gt, DatumGetFloat8);
+			EXTREME(float8_gt(DatumGetFloat8(state->transValue), DatumGetFloat8(value)));
 			break;
 		case MIN_INT2:
-			EXTREME(<, DatumGetInt16);
+			EXTREME(DatumGetInt16(state->transValue) < DatumGetInt16(value));
 			break;
 		case MIN_INT4:
-			EXTREME(<, DatumGetInt32);
+			EXTREME(DatumGetInt32(state->transValue) < DatumGetInt32(value));
 			break;
 		case MIN_INT8:
-			EXTREME(<, DatumGetInt64);
+			EXTREME(DatumGetInt64(state->transValue) < DatumGetInt64(value));
 			break;
 		case MIN_OID:
-			EXTREME(<, DatumGetObjectId);
+			EXTREME(DatumGetObjectId(state->transValue) < DatumGetObjectId(value));
 			break;
 		case MIN_FLOAT4:
-			EXTREME_FLOAT(float4_lt, DatumGetFloat4);
+			EXTREME(float4_lt(DatumGetFloat4(state->transValue), DatumGetFloat4(value)));
 			break;
 		case MIN_FLOAT8:
-			EXTREME_FLOAT(float8_lt, DatumGetFloat8);
+			EXTREME(float8_lt(DatumGetFloat8(state->transValue), DatumGetFloat8(value)));
 			break;
 		case CALL:
 		case SUM_NUMERIC:
