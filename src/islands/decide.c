@@ -68,11 +68,7 @@ typedef struct Extent
  */
 typedef struct Gone
 {
-	Oid			database;
-	Oid			relid;
-	uint32		key;
-	uint32		skip;
-	uint8		common[MOT_ISLANDS_COMMON];
+	MotIslandsTable table;
 	unsigned	n;
 	isl_range	range[MOT_MAX_PLACES];
 } Gone;
@@ -293,7 +289,7 @@ static Gone *
 find_gone(Oid database, Oid relid)
 {
 	for (int i = 0; i < ISL_MAX_TABLES; i++)
-		if (gone[i].n > 0 && gone[i].database == database && gone[i].relid == relid)
+		if (gone[i].n > 0 && gone[i].table.database == database && gone[i].table.relid == relid)
 			return &gone[i];
 	return NULL;
 }
@@ -318,11 +314,7 @@ remember_gone(const MotIslandsScheme *old, const isl_scheme *ranges, isl_range *
 		g = find_gone(o->database, o->relid);
 		if (g == NULL)
 			g = &gone[forgotten++ % ISL_MAX_TABLES];
-		g->database = o->database;
-		g->relid = o->relid;
-		g->key = o->key;
-		g->skip = o->skip;
-		memcpy(g->common, o->common, sizeof(g->common));
+		g->table = *o;
 		g->n = n;
 		memcpy(g->range, range, n * sizeof(isl_range));
 	}
@@ -338,38 +330,30 @@ old_ranges(const MotIslandsScheme *old, const isl_scheme *ranges, const mot_tabl
 	uint64		serial = mot_table_serial(table);
 	int			t = ranges == NULL ? -1 : isl_scheme_find(ranges, serial);
 	const Gone *g = t >= 0 ? NULL : find_gone(mot_table_host_db(table), mot_table_owner(table));
-	uint32		key;
-	uint32		skip;
-	const uint8 *common;
+	const MotIslandsTable *was;
 	unsigned	n;
 
 	if (t >= 0)
 	{
-		const MotIslandsTable *o = &old->table[isl_scheme_find(&old->scheme, serial)];
-
-		key = o->key;
-		skip = o->skip;
-		common = o->common;
+		was = &old->table[isl_scheme_find(&old->scheme, serial)];
 		n = isl_scheme_ranges(ranges, t, range);
 	}
 	else if (g != NULL)
 	{
-		key = g->key;
-		skip = g->skip;
-		common = g->common;
+		was = &g->table;
 		n = g->n;
 		memcpy(range, g->range, n * sizeof(isl_range));
 	}
 	else
 		return 0;
-	if (key != extent->key || memcmp(common, extent->common, Min(skip, extent->skip)) != 0)
+	if (was->key != extent->key || memcmp(was->common, extent->common, Min(was->skip, extent->skip)) != 0)
 		return 0;
-	if (skip > extent->skip)
-		isl_ranges_widen(range, &n, common + extent->skip, Min(skip - extent->skip, 8));
+	if (was->skip > extent->skip)
+		isl_ranges_widen(range, &n, was->common + extent->skip, Min(was->skip - extent->skip, 8));
 	else
 	{
 		/* they need not leave out more than they did */
-		extent->skip = skip;
+		extent->skip = was->skip;
 		set_positions(extent);
 	}
 	return n;
