@@ -247,7 +247,6 @@ compile(MotProcedure *procedure, PLpgSQL_execstate *estate)
 	MemoryContextSwitchTo(oldcxt);
 
 	code->declined = code->why_declined = NIL;
-	procedure->compilations++;
 	procedure->compile_at = procedure->executions + Min(Max(procedure->executions, 1), MAX_WAIT);
 	procedure->unplanned_hits = 0;
 	if (code->code == NULL)

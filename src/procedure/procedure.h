@@ -108,7 +108,6 @@ typedef struct MotProcedure
 	uint64		executions;		/* all */
 	uint64		compiled_executions;
 	uint64		compile_at;		/* executions */
-	int			compilations;
 	double		compile_ms;
 	uint64		unplanned_hits; /* of sites that had no plan */
 	MotProcedureCode *code;		/* NULL: none */
@@ -164,9 +163,7 @@ extern void MotProcedureForget(MotFrame *frame, PLpgSQL_datum *datum);
 extern void MotProcedureRefuseNull(MotFrame *frame, PLpgSQL_datum *datum);
 extern void MotProcedureReturnVariable(MotFrame *frame, PLpgSQL_datum *datum);
 extern void MotProcedureSetFound(MotFrame *frame, bool found);
-extern void MotProcedureNullLower(MotFrame *frame, void *unused);
-extern void MotProcedureNullUpper(MotFrame *frame, void *unused);
-extern void MotProcedureNullStep(MotFrame *frame, void *unused);
+extern void MotProcedureNullBound(MotFrame *frame, const char *which);
 extern void MotProcedureCheckStep(MotFrame *frame, const MotSite *site);
 extern void MotProcedureCaseNotFound(MotFrame *frame, void *unused);
 

@@ -300,27 +300,11 @@ MotProcedureReturnVariable(MotFrame *frame, PLpgSQL_datum *datum)
 /* ----------------------------------------------------------------- errors */
 
 void
-MotProcedureNullLower(MotFrame *frame, void *unused)
+MotProcedureNullBound(MotFrame *frame, const char *which)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-			 errmsg("lower bound of FOR loop cannot be null")));
-}
-
-void
-MotProcedureNullUpper(MotFrame *frame, void *unused)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-			 errmsg("upper bound of FOR loop cannot be null")));
-}
-
-void
-MotProcedureNullStep(MotFrame *frame, void *unused)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-			 errmsg("BY value of FOR loop cannot be null")));
+			 errmsg("%s of FOR loop cannot be null", which)));
 }
 
 void

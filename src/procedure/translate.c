@@ -473,28 +473,17 @@ translate_case(Translation *t, PLpgSQL_stmt_case *stmt)
 		tested->datatype = before;
 }
 
+/* LOOP, or WHILE, which has a condition. */
 static void
-translate_loop(Translation *t, PLpgSQL_stmt_loop *stmt)
+translate_loop(Translation *t, PLpgSQL_stmt *stmt, PLpgSQL_expr *cond, List *body)
 {
 	Scope		scope;
 
-	enter(t, &scope, (PLpgSQL_stmt *) stmt);
+	enter(t, &scope, stmt);
 	put_label(t, scope.next);
-	translate_list(t, stmt->body, (PLpgSQL_stmt *) stmt);
-	jump(t, scope.next);
-	put_label(t, scope.exit);
-	leave_scope(t);
-}
-
-static void
-translate_while(Translation *t, PLpgSQL_stmt_while *stmt)
-{
-	Scope		scope;
-
-	enter(t, &scope, (PLpgSQL_stmt *) stmt);
-	put_label(t, scope.next);
-	unless(t, stmt->cond, scope.exit);
-	translate_list(t, stmt->body, (PLpgSQL_stmt *) stmt);
+	if (cond != NULL)
+		unless(t, cond, scope.exit);
+	translate_list(t, body, stmt);
 	jump(t, scope.next);
 	put_label(t, scope.exit);
 	leave_scope(t);
@@ -502,7 +491,7 @@ translate_while(Translation *t, PLpgSQL_stmt_while *stmt)
 
 /* A bound, as the loop's variable is one: in a slot. */
 static int
-bound(Translation *t, PLpgSQL_stmt_fori *stmt, PLpgSQL_expr *expr, const void *if_null)
+bound(Translation *t, PLpgSQL_stmt_fori *stmt, PLpgSQL_expr *expr, const char *which)
 {
 	MotSite    *site = site_of(t, expr, stmt->var->dno);
 	int			slot = new_slot(t);
@@ -527,7 +516,7 @@ bound(Translation *t, PLpgSQL_stmt_fori *stmt, PLpgSQL_expr *expr, const void *i
 	else
 		CALL(t, MotProcedureBound, site);
 	unless_null(t, IN_SLOT(slot, isnull), done);
-	CALL(t, if_null, NULL);
+	CALL(t, MotProcedureNullBound, which);
 	put_label(t, done);
 	return slot;
 }
@@ -539,15 +528,15 @@ translate_fori(Translation *t, PLpgSQL_stmt_fori *stmt)
 	int			again = new_label(t);
 	int			never = new_label(t);
 	int			done = new_label(t);
-	int			value = bound(t, stmt, stmt->lower, MotProcedureNullLower);
-	int			end = bound(t, stmt, stmt->upper, MotProcedureNullUpper);
+	int			value = bound(t, stmt, stmt->lower, "lower bound");
+	int			end = bound(t, stmt, stmt->upper, "upper bound");
 	int			by;
 	int			direction = stmt->reverse ? -1 : 1;
 	MotDo	   *s;
 
 	if (stmt->step != NULL)
 	{
-		by = bound(t, stmt, stmt->step, MotProcedureNullStep);
+		by = bound(t, stmt, stmt->step, "BY value");
 		CALL(t, MotProcedureCheckStep, llast(t->code->sites));
 	}
 	else
@@ -753,10 +742,10 @@ translate_statement(Translation *t, PLpgSQL_stmt *stmt)
 			translate_case(t, (PLpgSQL_stmt_case *) stmt);
 			break;
 		case PLPGSQL_STMT_LOOP:
-			translate_loop(t, (PLpgSQL_stmt_loop *) stmt);
+			translate_loop(t, stmt, NULL, ((PLpgSQL_stmt_loop *) stmt)->body);
 			break;
 		case PLPGSQL_STMT_WHILE:
-			translate_while(t, (PLpgSQL_stmt_while *) stmt);
+			translate_loop(t, stmt, ((PLpgSQL_stmt_while *) stmt)->cond, ((PLpgSQL_stmt_while *) stmt)->body);
 			break;
 		case PLPGSQL_STMT_FORI:
 			translate_fori(t, (PLpgSQL_stmt_fori *) stmt);
