@@ -60,7 +60,6 @@ typedef struct Value
 	bool		isnull;			/* only of a client's parameters */
 } Value;
 
-static bool keep(Node *node, void *arg);
 static Function *find_function(Oid funcid);
 static Nature look_at(Node *node, MotConstants *taken, Value *value);
 

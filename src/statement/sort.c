@@ -195,12 +195,6 @@ next_of_rest(MotNode *node)
 	return slot != NULL ? slot : sort->node.outer->next(sort->node.outer);
 }
 
-/* (it begins where rows were no longer few) */
-static void
-restart_rest(MotNode *node)
-{
-}
-
 static void
 forget_rows(MotNode *node)
 {
@@ -224,9 +218,10 @@ MotNode *
 MotSortBuild(MotStatement *st, Sort *plan)
 {
 	MotNode    *node = MotNodeMake(st, sizeof(SortNode), next_of_sort, restart_sort, outerPlan(plan));
-	MotNode    *rest = MotNodeMake(st, sizeof(MotNode), next_of_rest, restart_rest, NULL);
+	MotNode    *rest = MotNodeMake(st, sizeof(MotNode), next_of_rest, MotNodeRestart, NULL);
 	SortNode   *sort = (SortNode *) node;
 
+	/* (to restart it does nothing: it begins where rows were no longer few) */
 	rest->inner = node;
 	sort->many = MotServersBuild(st, &plan->plan, sizeof(MotNode), rest);
 	node->ps = sort->many->ps;

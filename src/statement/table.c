@@ -149,14 +149,11 @@ static void
 make_room(void)
 {
 	uint64	   *heats = palloc(hash_get_num_entries(statements) * sizeof(uint64));
-	HASH_SEQ_STATUS status;
-	Entry	   *entry;
 	uint64		limit;
 	int			n = 0;
 	int			go;
 
-	hash_seq_init(&status, statements);
-	while ((entry = hash_seq_search(&status)) != NULL)
+	foreach_hash(Entry, entry, statements)
 	{
 		MotStatement *st = entry->statement;
 		uint64		uses = st->asked + st->executions;
@@ -175,8 +172,7 @@ make_room(void)
 	/* all that are colder, and as many of those that are as cold as it takes */
 	for (int as_cold = 0; as_cold <= 1; as_cold++)
 	{
-		hash_seq_init(&status, statements);
-		while ((entry = hash_seq_search(&status)) != NULL)
+		foreach_hash(Entry, entry, statements)
 		{
 			MotStatement *st = entry->statement;
 
