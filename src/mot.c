@@ -47,12 +47,12 @@ int			mot_default_engine = MOT_DEFAULT_HEAP;
 int			mot_write_conflicts = MOT_WRITE_CONFLICTS_WAIT;
 bool		mot_early_locks = false;
 int			mot_max_memory_mb = -1;
-int			mot_huge_pages = MOT_HUGE_PAGES_TRY;
 double		mot_insert_reserve = MOT_LEAST_RESERVE;
 
 mot_engine *MotEngine = NULL;
 LWLock	   *MotDirectoryLock = NULL;
 
+static int	huge_pages_setting = MOT_HUGE_PAGES_TRY;
 static bool preloaded = false;
 static char reserve_error[256];
 
@@ -95,7 +95,6 @@ PG_FUNCTION_INFO_V1(mot_require_preload);
 static void define_settings(void);
 static void resolve_max_memory(void);
 static bool check_max_memory(int *newval, void **extra, GucSource source);
-static void show(const char *name, const char *value);
 static void request_shmem(void);
 static void startup_shmem(void);
 static void create_engine(void);
@@ -127,8 +126,9 @@ _PG_init(void)
 
 	MotMachineInit();
 	resolve_max_memory();
-	show("mot.memory_in_huge_pages",
-		 psprintf("%d", (int) mot_engine_huge_pages((size_t) mot_max_memory_mb * 1024 * 1024)));
+	SetConfigOption("mot.memory_in_huge_pages",
+					psprintf("%d", (int) mot_engine_huge_pages((size_t) mot_max_memory_mb * 1024 * 1024)),
+					PGC_INTERNAL, PGC_S_DYNAMIC_DEFAULT);
 
 	prev_shmem_request_hook = shmem_request_hook;
 	shmem_request_hook = request_shmem;
@@ -266,7 +266,7 @@ define_settings(void)
 		DefineCustomEnumVariable("mot.huge_pages",
 								 "Use of huge pages for memory-optimized tables.",
 								 NULL,
-								 &mot_huge_pages,
+								 &huge_pages_setting,
 								 MOT_HUGE_PAGES_TRY, huge_pages_options,
 								 PGC_POSTMASTER, 0,
 								 NULL, NULL, NULL);
@@ -369,12 +369,6 @@ resolve_max_memory(void)
 		SetConfigOption("mot.max_memory", value, PGC_POSTMASTER, PGC_S_OVERRIDE);
 }
 
-static void
-show(const char *name, const char *value)
-{
-	SetConfigOption(name, value, PGC_INTERNAL, PGC_S_DYNAMIC_DEFAULT);
-}
-
 /* ----------------------------------------------------------------- memory */
 
 #if defined(PG_HAVE_ATOMIC_U32_SIMULATION) || defined(PG_HAVE_ATOMIC_U64_SIMULATION)
@@ -455,17 +449,17 @@ startup_shmem(void)
 static void
 create_engine(void)
 {
-	bool		allowed = mot_huge_pages != MOT_HUGE_PAGES_OFF && huge_pages_allowed();
+	bool		allowed = huge_pages_setting != MOT_HUGE_PAGES_OFF && huge_pages_allowed();
 	unsigned	flags = 0;
 
 	if (allowed)
-		flags = mot_huge_pages == MOT_HUGE_PAGES_ON ? MOT_ENGINE_HUGE_ON : MOT_ENGINE_HUGE_TRY;
+		flags = huge_pages_setting == MOT_HUGE_PAGES_ON ? MOT_ENGINE_HUGE_ON : MOT_ENGINE_HUGE_TRY;
 
 	if (MotSlots() > MOT_MAX_SLOTS)
 		snprintf(reserve_error, sizeof(reserve_error),
 				 "The engine serves at most %d processes, and the settings allow %d",
 				 MOT_MAX_SLOTS, MotSlots());
-	else if (mot_huge_pages == MOT_HUGE_PAGES_ON && !allowed)
+	else if (huge_pages_setting == MOT_HUGE_PAGES_ON && !allowed)
 		snprintf(reserve_error, sizeof(reserve_error),
 				 "The control group does not allow %d huge pages", memory_in_huge_pages);
 	else
@@ -479,8 +473,8 @@ create_engine(void)
 						mot_max_memory_mb),
 				 errdetail("%s.", reserve_error)));
 	else if (mot_engine_huge(MotEngine))
-		show("mot.huge_pages_status", "on");
-	else if (mot_huge_pages == MOT_HUGE_PAGES_TRY)
+		SetConfigOption("mot.huge_pages_status", "on", PGC_INTERNAL, PGC_S_DYNAMIC_DEFAULT);
+	else if (huge_pages_setting == MOT_HUGE_PAGES_TRY)
 		ereport(LOG,
 				(errmsg("memory-optimized tables go without huge pages: %s",
 						allowed ? reserve_error : "the control group does not allow so many"),

@@ -56,7 +56,6 @@ extern int	mot_write_conflicts;
 extern bool mot_early_locks;
 extern int	mot_max_memory_mb;	/* mot.max_memory; the default share once
 								 * resolved */
-extern int	mot_huge_pages;
 extern double mot_insert_reserve;	/* percent */
 
 #define MOT_LEAST_RESERVE 6.25	/* what the engine's own marks leave */

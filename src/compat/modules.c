@@ -139,8 +139,12 @@ find_threshold(void)
 	return setting != NULL && setting->vartype == PGC_INT ? INT_OF(setting) : NULL;
 }
 
-bool
-MotModulesUnknown(void)
+/*
+ * Could another module keep something for a query in its memory, and wait for
+ * that to go?
+ */
+static bool
+is_other_there(void)
 {
 	static const void *seen[4];
 	Dl_info		ours;
@@ -151,7 +155,7 @@ MotModulesUnknown(void)
 			   seen[3] == (const void *) ExecutorEnd_hook))
 		return unknown_module;
 
-	unknown_module = dladdr((const void *) MotModulesUnknown, &ours) == 0;
+	unknown_module = dladdr((const void *) is_other_there, &ours) == 0;
 	if (!unknown_module)
 		(void) dl_iterate_phdr(look_at, &ours);
 	explain_threshold = find_threshold();
@@ -165,5 +169,5 @@ MotModulesUnknown(void)
 bool
 MotModulesLookAtPlans(void)
 {
-	return MotModulesUnknown() || (explain_threshold != NULL && *explain_threshold >= 0);
+	return is_other_there() || (explain_threshold != NULL && *explain_threshold >= 0);
 }

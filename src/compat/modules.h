@@ -12,12 +12,6 @@
 
 #include "executor/executor.h"
 
-/*
- * Could another module keep something for a query in its memory, and wait for
- * that to go?
- */
-extern bool MotModulesUnknown(void);
-
 /* Could one look at the plan states of a query that starts now? */
 extern bool MotModulesLookAtPlans(void);
 

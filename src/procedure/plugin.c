@@ -45,8 +45,7 @@
 #define MAX_WAIT 10000			/* executions until it is compiled anew, at
 								 * most */
 
-bool		mot_jit_procedures = false;
-
+static bool jit_procedures = false;
 static int	jit_procedures_above = 100;
 
 static PLpgSQL_plugin **plugin;
@@ -79,7 +78,7 @@ MotProcedureInit(void)
 	DefineCustomBoolVariable("mot.jit_procedures",
 							 "Compiles functions and procedures in PL/pgSQL to machine code.",
 							 NULL,
-							 &mot_jit_procedures, false, PGC_USERSET, 0, NULL, assign_setting, NULL);
+							 &jit_procedures, false, PGC_USERSET, 0, NULL, assign_setting, NULL);
 	DefineCustomIntVariable("mot.jit_procedures_above_executions",
 							"Executions after which a function in PL/pgSQL is compiled to machine code.",
 							"-1 never compiles.",
@@ -174,7 +173,6 @@ static pg_noinline MotProcedure *
 find_or_make(PLpgSQL_function *func)
 {
 	MotProcedure *procedure;
-	bool		found;
 
 	if (procedures == NULL)
 		make_table();
@@ -183,7 +181,7 @@ find_or_make(PLpgSQL_function *func)
 	{
 		MemoryContextCallback *callback = MemoryContextAlloc(func->fn_cxt, sizeof(MemoryContextCallback));
 
-		procedure = hash_search(procedures, &func, HASH_ENTER, &found);
+		procedure = hash_search(procedures, &func, HASH_ENTER, NULL);
 		MemSet((char *) procedure + sizeof(func), 0, sizeof(MotProcedure) - sizeof(func));
 		procedure->oid = func->fn_oid;
 		procedure->why_not = why_never(func);
@@ -300,7 +298,7 @@ func_beg(PLpgSQL_execstate *estate, PLpgSQL_function *func)
 	MotFrame   *frame;
 
 	/* (code blocks come once, and parallel workers are new each time) */
-	if (!mot_jit_procedures || *plugin != &MotProcedurePlugin || !OidIsValid(func->fn_oid) || IsParallelWorker())
+	if (!jit_procedures || *plugin != &MotProcedurePlugin || !OidIsValid(func->fn_oid) || IsParallelWorker())
 		return;
 	procedure = *cached(func);
 	if (procedure == NULL || procedure->function != func)

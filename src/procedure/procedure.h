@@ -123,7 +123,6 @@ typedef struct MotProcedure
 } MotProcedure;
 
 /* plugin.c */
-extern bool mot_jit_procedures;
 extern PLpgSQL_plugin MotProcedurePlugin;
 extern bool MotProcedurePluginIsOther(void);
 extern void MotProcedureEach(void (*visit) (MotProcedure *procedure, void *arg), void *arg);

@@ -154,8 +154,8 @@ MotNodeContext(MotNode *node, NodeTag tag, Size size, Plan *plan)
 }
 
 /* The node's target list, into a slot of its own. */
-void
-MotNodeProject(MotNode *node, Plan *plan)
+static void
+make_projection(MotNode *node, Plan *plan)
 {
 	TupleTableSlot *slot = MotResultSlot(ExecTypeFromTL(plan->targetlist));
 
@@ -431,7 +431,7 @@ build_scan(MotStatement *st, ForeignScan *plan)
 		MotKeysHold(sn->scan->keys, &st->executions);
 	node->qual = ExecInitQual(plan->scan.plan.qual, node->ps);
 	if (!is_whole_row(plan->scan.plan.targetlist, plan->scan.scanrelid, fss->ss.ps.scandesc))
-		MotNodeProject(node, (Plan *) plan);
+		make_projection(node, (Plan *) plan);
 	if (!sn->needs_tid && node->project != NULL && node->qual == NULL)
 		sn->plain = make_plain(plan->scan.plan.targetlist, plan->scan.scanrelid, fss->ss.ps.scandesc);
 	if (!sn->needs_tid && (node->project != NULL || node->qual != NULL))
@@ -529,15 +529,14 @@ build_join(MotStatement *st, NestLoop *plan)
 	node->inner = MotNodeBuild(st, innerPlan(plan));
 	MotNodeContext(node, T_NestLoopState, sizeof(NestLoopState), (Plan *) plan);
 	node->qual = ExecInitQual(plan->join.plan.qual, node->ps);
-	MotNodeProject(node, (Plan *) plan);
+	make_projection(node, (Plan *) plan);
 	join->type = plan->join.jointype;
 	join->single_match = plan->join.inner_unique || plan->join.jointype == JOIN_SEMI;
 	join->joinqual = ExecInitQual(plan->join.joinqual, node->ps);
 	join->null_inner = MotMakeTupleTableSlot(ExecTypeFromTL(innerPlan(plan)->targetlist),
 											 &TTSOpsVirtual);
 	ExecStoreAllNullTuple(join->null_inner);
-	foreach_ptr(NestLoopParam, param, plan->nestParams)
-		join->params = lappend(join->params, param);
+	join->params = plan->nestParams;
 	return node;
 }
 
@@ -670,6 +669,6 @@ build_subquery(MotStatement *st, SubqueryScan *plan)
 	MotNodeContext(node, T_SubqueryScanState, sizeof(SubqueryScanState), (Plan *) plan);
 	node->ps->scandesc = ExecTypeFromTL(plan->subplan->targetlist);
 	node->qual = ExecInitQual(plan->scan.plan.qual, node->ps);
-	MotNodeProject(node, (Plan *) plan);
+	make_projection(node, (Plan *) plan);
 	return node;
 }

@@ -47,8 +47,8 @@ static void run_statement(MotStatement *st, QueryDesc *query, ScanDirection dire
 						  uint64 count);
 static void end_statement(MotStatement *st, QueryDesc *query);
 
-void
-MotStatementRunInit(void)
+static void
+take_hooks(void)
 {
 	/* a module below us would not be told of an execution that starts here */
 	if (!MotExecutorIsOurs() || ExecutorFinish_hook != NULL)
@@ -91,7 +91,7 @@ MotStatementInit(void)
 {
 	MotStatementTableInit();
 	MotCompiledInit();
-	MotStatementRunInit();
+	take_hooks();
 	MotStatementStatInit();
 	MotRememberInit();
 }

@@ -241,7 +241,6 @@ extern void MotNodeRestart(MotNode *node);
 extern PlanState *MotParentCreate(MotStatement *st, NodeTag tag, Size size, Plan *plan, ExprContext *econtext);
 extern ForeignScanState *MotScanStateCreate(MotStatement *st, ForeignScan *plan, ExprContext *econtext);
 extern void MotNodeContext(MotNode *node, NodeTag tag, Size size, Plan *plan);
-extern void MotNodeProject(MotNode *node, Plan *plan);
 extern void MotStatementAhead(MotStatement *st, MotScan *scan, ExprContext *econtext);
 extern MotTable *MotStatementTable(MotStatement *st, Index rti);
 
@@ -338,7 +337,6 @@ extern void MotSenderEnds(void);
 extern void MotSenderFails(void);
 
 /* run.c */
-extern void MotStatementRunInit(void);
 extern void MotStatementCloseTables(MotStatement *st);
 extern const char *MotStatementsWhyNot(void);
 
