@@ -89,6 +89,7 @@ extern TupleTableSlot *MotRowsScan(PlanState *ps);
 extern const char *MotRowsCodeWhyNot(const PlanState *ps, const MotRows *rows);
 
 /* probe.c */
+extern Var *MotVarOf(Node *expr, int varno);
 extern const char *MotProbeWhyNot(const HashJoinState *node);
 extern TupleTableSlot *MotProbeHashJoin(PlanState *ps);
 extern const char *MotProbeCodeWhyNot(HashJoinState *node, struct MotProbe *probe);

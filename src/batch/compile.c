@@ -304,12 +304,9 @@ MotFillCompile(MotFill *fill)
 	code = MotRowCodeMake(&request, CurrentMemoryContext, &fill->why_not);
 	if (code == NULL)
 	{
-		if (fill->why_not == NULL)
-			fill->why_not = "the compiler declined";
 		give_up(fill);
 		return;
 	}
-	fill->why_not = NULL;
 	fill->function = code->function;
 	fill->context.values = palloc0(Max(1, building.nvalues) * sizeof(Datum));
 	fill->context.isnull = palloc0(Max(1, building.nvalues) * sizeof(bool));

@@ -83,7 +83,6 @@ extern void MotFillFindGroup(MotFill *fill);
 extern void MotFillShow(MotFill *fill);
 
 /* transition.c */
-extern int	MotFillColumn(Node *expr);
 extern void MotFillWant(MotFill *fill, int column);
 extern void MotTransitionMake(MotFill *fill, int number);
 extern void MotTransitionAdvance(MotTransition *t, AggStatePerGroup state, MotSum *sum);

@@ -178,8 +178,9 @@ kind_of_hash(Oid function, Oid collation)
 	}
 }
 
-static Var *
-var_of(Node *expr, int varno)
+/* An expression as a column of one side, whatever type it is taken for; NULL: it is none. */
+Var *
+MotVarOf(Node *expr, int varno)
 {
 	while (IsA(expr, RelabelType))
 		expr = (Node *) ((RelabelType *) expr)->arg;
@@ -217,9 +218,9 @@ make_direct(MotProbe *probe, ProbeKey *key, Node *clause, TupleDesc inner_desc)
 	bool		byval;
 
 	if (!IsA(clause, OpExpr) || list_length(op->args) != 2 ||
-		(inner = var_of(lsecond(op->args), INNER_VAR)) == NULL)
+		(inner = MotVarOf(lsecond(op->args), INNER_VAR)) == NULL)
 		return false;
-	outer = var_of(linitial(op->args), OUTER_VAR);
+	outer = MotVarOf(linitial(op->args), OUTER_VAR);
 	if (outer == NULL ? key->column >= 0 : key->column != outer->varattno - 1)
 		return false;
 	switch (op->opfuncid)
@@ -268,10 +269,10 @@ make_outputs(MotProbe *probe, List *targetlist)
 		Var		   *var;
 
 		output->inner = false;
-		if ((var = var_of(expr, OUTER_VAR)) == NULL)
+		if ((var = MotVarOf(expr, OUTER_VAR)) == NULL)
 		{
 			output->inner = true;
-			var = var_of(expr, INNER_VAR);
+			var = MotVarOf(expr, INNER_VAR);
 		}
 		if (var == NULL)
 		{
@@ -350,7 +351,7 @@ make_probe(HashJoinState *node)
 	{
 		ProbeKey   *key = &probe->keys[i];
 		Node	   *expr = list_nth(plan->hashkeys, i);
-		Var		   *var = var_of(expr, OUTER_VAR);
+		Var		   *var = MotVarOf(expr, OUTER_VAR);
 
 		make_hash(key, list_nth_oid(plan->hashoperators, i), list_nth_oid(plan->hashcollations, i));
 		key->column = var != NULL ? var->varattno - 1 : -1;
@@ -420,13 +421,10 @@ compile(MotProbe *probe, HashJoinState *node)
 	code = MotRowCodeMake(&request, CurrentMemoryContext, &probe->why_not);
 	if (code != NULL)
 	{
-		probe->why_not = NULL;
 		probe->function = code->function;
 		probe->context.private = code->private;
 		probe->rows = MotRowsMake(below);
 	}
-	else if (probe->why_not == NULL)
-		probe->why_not = "the compiler declined";
 	MemoryContextSwitchTo(oldcxt);
 }
 

@@ -182,12 +182,9 @@ compile(MotRows *rows)
 	code = MotRowCodeMake(&request, CurrentMemoryContext, &rows->why_not);
 	if (code != NULL)
 	{
-		rows->why_not = NULL;
 		rows->function = code->function;
 		rows->context.private = code->private;
 	}
-	else if (rows->why_not == NULL)
-		rows->why_not = "the compiler declined";
 	MemoryContextSwitchTo(oldcxt);
 }
 

@@ -85,19 +85,11 @@ kind_of(const AggStatePerTrans pertrans)
 	return CALL;
 }
 
-static Var *
-var_of(Node *expr)
-{
-	while (IsA(expr, RelabelType))
-		expr = (Node *) ((RelabelType *) expr)->arg;
-	return IsA(expr, Var) && ((Var *) expr)->varno == OUTER_VAR && ((Var *) expr)->varattno > 0 ? (Var *) expr : NULL;
-}
-
 /* the column of the input that an expression is, from 0; or -1 */
-int
-MotFillColumn(Node *expr)
+static int
+column_of(Node *expr)
 {
-	Var		   *var = var_of(expr);
+	Var		   *var = MotVarOf(expr, OUTER_VAR);
 
 	return var != NULL ? var->varattno - 1 : -1;
 }
@@ -118,12 +110,12 @@ make_steps(MotFill *fill, MotTransition *t, Node *expr)
 
 	if (t->nsteps >= MOT_MAX_STEPS)
 		return false;
-	if ((column = MotFillColumn(expr)) >= 0)
+	if ((column = column_of(expr)) >= 0)
 	{
 		step = &t->steps[t->nsteps++];
 		step->kind = MOT_STEP_COLUMN;
 		step->column = column;
-		step->var = var_of(expr);
+		step->var = MotVarOf(expr, OUTER_VAR);
 		MotFillWant(fill, column);
 		return true;
 	}
@@ -225,7 +217,7 @@ MotTransitionMake(MotFill *fill, int number)
 
 		arg->node = expr;
 		arg->place = -1;
-		arg->column = MotFillColumn((Node *) expr);
+		arg->column = column_of((Node *) expr);
 		if (arg->column >= 0)
 			MotFillWant(fill, arg->column);
 		else

@@ -301,7 +301,11 @@ MotRowCodeMake(const MotRowRequest *request, MemoryContext cxt, const char **why
 	gone = MemoryContextAlloc(cxt, sizeof(MemoryContextCallback));
 	code = provider.compile(request, why_not);
 	if (code == NULL)
+	{
+		if (*why_not == NULL)
+			*why_not = "the compiler declined";
 		return NULL;
+	}
 	gone->func = release_code;
 	gone->arg = code;
 	MemoryContextRegisterResetCallback(cxt, gone);
