@@ -50,7 +50,6 @@
 PGDLLEXPORT void MotMaintenanceMain(Datum arg);
 
 static void leave(int code, Datum arg);
-static uint64 count_commits(void);
 static void mark_time(uint64 commits);
 
 /*
@@ -146,11 +145,12 @@ MotMaintenanceMain(Datum arg)
 		}
 		if (remaining <= 0)
 		{
-			uint64		before = seen;
+			mot_txn_counts counts;
 
-			seen = count_commits();
+			mot_txn_counts_get(MotEngine, &counts);
 			/* (replay's do not count) */
-			commits = round == 0 || RecoveryInProgress() ? 0 : seen - before;
+			commits = round == 0 || RecoveryInProgress() ? 0 : counts.commits - seen;
+			seen = counts.commits;
 			mark_time(commits);
 			MotMachineSample();
 			if (MotWalCurrentState() == MOT_WAL_READY)
@@ -175,15 +175,6 @@ leave(int code, Datum arg)
 {
 	MotOwedServe(NULL);
 	MotAsyncLeave();
-}
-
-static uint64
-count_commits(void)
-{
-	mot_txn_counts counts;
-
-	mot_txn_counts_get(MotEngine, &counts);
-	return counts.commits;
 }
 
 /*

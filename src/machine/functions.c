@@ -112,13 +112,6 @@ shared_caches(const mot_picture *picture, unsigned cpu, bool *null)
 	return CStringGetTextDatum(s.data);
 }
 
-static void
-put_number(Datum *value, bool *null, int64 number, bool known)
-{
-	*value = Int64GetDatum(number);
-	*null = !known;
-}
-
 Datum
 mot_stat_get_machine(PG_FUNCTION_ARGS)
 {
@@ -136,7 +129,8 @@ mot_stat_get_machine(PG_FUNCTION_ARGS)
 	nulls[2] = machine->usage->limit <= 0;
 	values[3] = Float4GetDatum((float4) (rint(judgement->free * 100) / 100));
 	values[4] = Int32GetDatum((int) machine->picture->nodes);
-	put_number(&values[5], &nulls[5], (int64) MotMachineMemory(), machine->picture->real);
+	values[5] = Int64GetDatum((int64) MotMachineMemory());
+	nulls[5] = !machine->picture->real;
 	for (int i = 0; i < 3; i++)
 	{
 		double		part = machine->picture->real ? mot_pressure_read(waits[i], "") : -1;
@@ -144,7 +138,7 @@ mot_stat_get_machine(PG_FUNCTION_ARGS)
 		values[6 + i] = percent(part);
 		nulls[6 + i] = part < 0;
 	}
-	put_number(&values[9], &nulls[9], machine->usage->intervals, true);
+	values[9] = Int64GetDatum(machine->usage->intervals);
 	tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 	return (Datum) 0;
 }

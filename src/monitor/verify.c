@@ -64,7 +64,6 @@ typedef struct Finding
 	int64		standing;		/* entries that are the key of their row */
 	int64		stale;			/* the table's rows under an older key */
 	int64		dead;			/* of rows that are deleted */
-	int64		stale_allowed;
 	uint8	   *last_key;		/* of the entry before */
 	size_t		last_len;
 } Finding;
@@ -322,11 +321,12 @@ look_at_index(Verification *v, Finding *f, bool nothing_owed)
 	mot_index_stat stat;
 	mot_entry	entry;
 	char		what[256];
+	int64		stale_allowed;
 	int64		left;
 
 	/* before the walk: the count falls when entries have gone */
 	mot_index_stats(index, &stat);
-	f->stale_allowed = stat.stale_entries;
+	stale_allowed = stat.stale_entries;
 
 	if (!mot_index_check(index, what, sizeof(what)))
 		problem(v, f, 1, psprintf("the tree is damaged: %s", what));
@@ -359,11 +359,11 @@ look_at_index(Verification *v, Finding *f, bool nothing_owed)
 	if (f->standing > v->rows)
 		problem(v, f, f->standing - v->rows, psprintf(INT64_FORMAT " entries stand for " INT64_FORMAT " rows",
 													  f->standing, v->rows));
-	if (f->stale > f->stale_allowed)
-		problem(v, f, f->stale - f->stale_allowed,
+	if (f->stale > stale_allowed)
+		problem(v, f, f->stale - stale_allowed,
 				psprintf(INT64_FORMAT " entries are not their row's key, and " INT64_FORMAT " await removal",
-						 f->stale, f->stale_allowed));
-	left = f->dead + Min(f->stale, f->stale_allowed);
+						 f->stale, stale_allowed));
+	left = f->dead + Min(f->stale, stale_allowed);
 	if (nothing_owed && left > 0)
 		problem(v, f, left, psprintf(INT64_FORMAT " entries of deleted rows or former keys await nothing", left));
 }
