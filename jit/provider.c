@@ -55,23 +55,6 @@ static bool failed;				/* LLVM can't be used in this session */
 
 extern PGDLLEXPORT void mot_jit_provider_init(MotJitProvider *provider);
 
-static MotRowCode *compile(const MotRowRequest *request, const char **why_not);
-static MotRowCode *compile_procedure(MotProcedureRequest *request, const char **why_not);
-static void release(MotRowCode *code);
-static size_t bytes(void);
-static char *dump(const MotRowCode *code);
-
-void
-mot_jit_provider_init(MotJitProvider *provider)
-{
-	provider->compile = compile;
-	provider->compile_procedure = compile_procedure;
-	provider->release = release;
-	provider->bytes = bytes;
-	provider->dump = dump;
-	MotSooner = provider->sooner;
-}
-
 /* LLVM cannot go on (errors.cpp), and its state is unknown: so must we end. */
 void
 mot_jit_fatal(const char *reason, int out_of_memory)
@@ -373,4 +356,15 @@ dump(const MotRowCode *public)
 	const Code *code = (const Code *) public;
 
 	return code->text ? pstrdup(code->text) : NULL;
+}
+
+void
+mot_jit_provider_init(MotJitProvider *provider)
+{
+	provider->compile = compile;
+	provider->compile_procedure = compile_procedure;
+	provider->release = release;
+	provider->bytes = bytes;
+	provider->dump = dump;
+	MotSooner = provider->sooner;
 }

@@ -125,18 +125,6 @@ static uint64 changes = 0;		/* goes up when something may have to be
 								 * forgotten */
 static MotConstants constants;
 
-static void copy_reference(ExtensibleNode *to, const ExtensibleNode *from);
-static bool equal_references(const ExtensibleNode *a, const ExtensibleNode *b);
-static void out_reference(StringInfo str, const ExtensibleNode *node);
-static void read_reference(ExtensibleNode *node);
-static Node *make_state(CustomScan *node);
-
-static const ExtensibleNodeMethods reference_methods = {
-	"MotRemembered", sizeof(Reference), copy_reference, equal_references, out_reference, read_reference
-};
-
-static const CustomScanMethods slip_methods = {"MotRemembered", make_state};
-
 /* ---------------------------------------------------------------- references */
 
 static void
@@ -203,6 +191,12 @@ make_state(CustomScan *node)
 	elog(ERROR, "a remembered plan was not put in its place");
 	return NULL;				/* keep compiler quiet */
 }
+
+static const ExtensibleNodeMethods reference_methods = {
+	"MotRemembered", sizeof(Reference), copy_reference, equal_references, out_reference, read_reference
+};
+
+static const CustomScanMethods slip_methods = {"MotRemembered", make_state};
 
 static inline Reference *
 slip_reference(const PlannedStmt *stmt)
