@@ -25,6 +25,7 @@
 #include "postmaster/bgworker.h"
 #include "postmaster/interrupt.h"
 #include "storage/ipc.h"
+#include "storage/pmsignal.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
 #include "wal/checkpoint/checkpoint.h"
@@ -203,11 +204,14 @@ MotHelpersItemDone(MotHelpersShared *shared)
 }
 
 /*
- * Has somebody failed?  To be asked often, and so this is also where they look whether to move on.
+ * Has somebody failed?  To be asked often, and so this is also where they look whether to move on,
+ * and whether there is a server still: the next one does not start before they have gone.
  */
 bool
 MotHelpersStop(MotHelpersShared *shared)
 {
+	if (unlikely(IsUnderPostmaster && !PostmasterIsAlive()))
+		proc_exit(1);
 	MotMachineStay();
 	return pg_atomic_read_u32(&shared->failed) != 0;
 }

@@ -88,5 +88,24 @@ for my $point ('checkpoint-begin', 'checkpoint-line', 'checkpoint-renamed', 'che
 	$id++;
 }
 
+# the server is killed in a checkpoint (a second for each table): who writes ends, too, or no other one could start
+query(join ';', map { "CREATE FOREIGN TABLE kill_$_ (id int) SERVER mot_server; INSERT INTO kill_$_ VALUES (1)" } 1 .. 100);
+fault('checkpoint-rows:sleep');
+my $checkpoint = IPC::Run::start([ 'psql', '-X', '-d', $node->connstr('postgres'), '-c', 'CHECKPOINT' ], '<', \'', '>', \$out, '2>', \$err);
+ok(wait_for_log(qr/fault point "checkpoint-rows" reached/), 'rows are being written');
+$node->append_conf('postgresql.conf', "mot.fault = ''");
+$node->kill9;
+$checkpoint->finish;
+my $killed = time;
+my $up;
+until ($up or time > $killed + 20)
+{
+	select(undef, undef, undef, 0.2);
+	$up = IPC::Run::run([ 'pg_ctl', '-s', '-w', '-D', $node->data_dir, '-l', $node->logfile, 'start' ]);
+}
+ok($up, '... when the server is killed; another one starts within seconds');
+$node->_update_pid(1);
+is(query("SELECT count(*) FROM a, kill_100"), $id, '... and nothing is lost');
+
 $node->stop;
 done_testing();
