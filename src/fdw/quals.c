@@ -139,7 +139,7 @@ is_column(Node *node, int column, IndexOptInfo *index)
 		((Var *) node)->varattno == column + 1;
 }
 
-/* a row comparison's strategy for its first columns alone, which cannot tell about rows equal in these */
+/* a row comparison's strategy for its first columns alone, which cannot tell of rows equal in them */
 static int
 or_equal(int strategy)
 {

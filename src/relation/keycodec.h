@@ -142,7 +142,10 @@ extern MotKey *MotKeyCreate(Relation heap, Relation index);
 /* the same of a table that may become an ordinary one of ours */
 extern MotKey *MotKeyCreateFor(Relation heap, Relation index);
 
-/* the same of an index that is there, in its form; of a foreign table's only as far as collations are concerned */
+/*
+ * the same of an index that is there, in its form; of a foreign table's only as far as collations
+ * are concerned
+ */
 extern MotKey *MotKeyCreateAs(Relation heap, Relation index, uint64 form);
 
 /*

@@ -126,10 +126,10 @@ queue_append(owed_queue *q, owed_list *l, uint64_t what, mot_ts stamp)
 }
 
 /*
- * An item that was taken off the front of the list "from" has a second step, or is put
- * off; or from is NULL, and nobody has promised room for it.  "to": where it belongs; what is unlinked may also stay with what is seen,
- * and take longer.  Its place has come to the end of the list with the rest of
- * its block, if there is no room otherwise, or is still at the front.
+ * An item that was taken off the front of the list "from" has a second step, or is put off; or
+ * from is NULL, and nobody has promised room for it.  "to": where it belongs; what is unlinked may
+ * also stay with what is seen, and take longer.  Its place has come to the end of the list with the
+ * rest of its block, if there is no room otherwise, or is still at the front.
  */
 static void
 queue_unpromised(mot_session *s, owed_queue *q, owed_list *from, owed_sight to,
