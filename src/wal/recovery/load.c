@@ -26,8 +26,6 @@
 #include "miscadmin.h"
 #include "postmaster/interrupt.h"
 #include "postmaster/startup.h"
-#include "storage/ipc.h"
-#include "storage/pmsignal.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 #include "wal/recovery/load.h"
@@ -334,11 +332,7 @@ lead_load(Lead *lead)
 		else if (!MotHelpersDone(&shared->base) && pg_atomic_read_u32(&shared->base.running) == 0)
 			break;				/* somebody has gone: MotHelpersEnd says so */
 		else
-		{
 			pg_usleep(1000);
-			if (!PostmasterIsAlive())
-				proc_exit(1);
-		}
 	}
 	mot_session_use_reserve(MotSession(), false);
 	if (loader.cxt != NULL)
@@ -507,7 +501,7 @@ report_progress(LoadShared *shared)
 static bool
 helper_waits(LoadShared *shared)
 {
-	if (ShutdownRequestPending || !PostmasterIsAlive() || kill(shared->leader_pid, 0) != 0)
+	if (ShutdownRequestPending || kill(shared->leader_pid, 0) != 0)
 		return false;
 	pg_usleep(1000);
 	return true;
