@@ -235,6 +235,7 @@ row_head(const mot_row *row)
 #define INSTALL_SPINS	128
 
 #define READ_NOTE_BITS	6
+#define READ_NOTE_HASHES 3
 
 typedef struct mot_slot
 {
@@ -279,7 +280,7 @@ typedef struct mot_slot
 	 */
 	_Atomic uint64_t serial;
 				MOT_CACHE_ALIGNED _Atomic uint64_t read_any;
-	_Atomic uint64_t read_row[1 << READ_NOTE_BITS];
+	_Atomic uint64_t read_row[READ_NOTE_HASHES][1 << READ_NOTE_BITS];
 	_Atomic uint64_t read_range[1 << READ_NOTE_BITS];
 	/* counters: written by the owner, summed by statistics */
 				MOT_CACHE_ALIGNED _Atomic uint64_t commits;
@@ -833,7 +834,7 @@ extern void mot_read_init(mot_session *s);
 
 typedef struct note_set
 {
-	uint64_t	rows;			/* changed ones, as bits of their notes */
+	uint64_t	rows[READ_NOTE_HASHES]; /* changed ones: bits of notes */
 	uint64_t	ranges;			/* tables in whose ranges something is new */
 } note_set;
 

@@ -50,7 +50,7 @@ keeper_of(mot_session *s, const mot_slot *but)
 	if (mot_likely(atomic_load(&e->keepers) == 0))
 		return NULL;
 	(void) mot_written(s, &w);
-	if ((w.rows | w.ranges) == 0)
+	if ((w.rows[0] | w.ranges) == 0)
 		return NULL;
 	n = atomic_load(&e->slots_used);
 	for (uint32_t i = 0; i < n; i++)
@@ -146,7 +146,8 @@ mot_reads_let_go(mot_session *holder, mot_ts number)
 	let_go_of(&slot->read_any, number);
 	for (unsigned i = 0; i < 1 << READ_NOTE_BITS; i++)
 	{
-		let_go_of(&slot->read_row[i], number);
+		for (unsigned hash = 0; hash < READ_NOTE_HASHES; hash++)
+			let_go_of(&slot->read_row[hash][i], number);
 		let_go_of(&slot->read_range[i], number);
 	}
 	/* release: the notes are a number's again */

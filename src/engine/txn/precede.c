@@ -32,7 +32,7 @@
  *	  X has a place before p, or T fails.  X is one of these:
  *		- Validated, with a number beyond c: it has seen what T wrote.
  *		- Validated, with a number below c: each session notes with which number
- *		  it last read a row, or a range of a table (by a hash), before it
+ *		  it last read a row, or a range of a table (by hashes), before it
  *		  has been judged.  T waits for the judgement of all with smaller
  *		  numbers, then looks.
  *		- One that only reads: it notes so, too, with its snapshot, when
@@ -98,11 +98,15 @@ mot_txn_may_precede(mot_session *s)
 
 /* ------------------------------------------------------------------- notes */
 
+/*
+ * Where a row is noted, by several hashes: who has read the row has noted it in all these places
+ * (Bloom, 1970)
+ */
 static inline unsigned
-row_note(const mot_row *row)
+row_note(const mot_row *row, unsigned hash)
 {
 	return (unsigned) (((uint64_t) (uintptr_t) row >> 4) * UINT64_C(0x9E3779B97F4A7C15) >>
-					   (64 - READ_NOTE_BITS));
+					   (64 - READ_NOTE_BITS * (hash + 1))) & ((1 << READ_NOTE_BITS) - 1);
 }
 
 static inline void
@@ -131,7 +135,8 @@ mot_read_note(mot_session *s, mot_slot *slot, mot_ts place)
 		return;
 	}
 	for (; read < end; read++)
-		note(&slot->read_row[row_note(read->row)], place);
+		for (unsigned hash = 0; hash < READ_NOTE_HASHES; hash++)
+			note(&slot->read_row[hash][row_note(read->row, hash)], place);
 	for (uint64_t tables = s->ranges_of; tables != 0; tables &= tables - 1)
 		note(&slot->read_range[__builtin_ctzll(tables)], place);
 }
@@ -169,7 +174,7 @@ mot_written(const mot_session *s, note_set *w)
 {
 	bool		newer = false;
 
-	w->rows = w->ranges = 0;
+	memset(w, 0, sizeof(*w));
 	for (uint64_t i = 0; i < s->entries; i++)
 	{
 		const journal_entry *e = journal_at(s, i);
@@ -189,7 +194,8 @@ mot_written(const mot_session *s, note_set *w)
 			case J_UPDATE:
 			case J_DELETE:
 				table = (const mot_table *) (uintptr_t) e->a;
-				w->rows |= UINT64_C(1) << row_note(entry_row(e));
+				for (unsigned hash = 0; hash < READ_NOTE_HASHES; hash++)
+					w->rows[hash] |= UINT64_C(1) << row_note(entry_row(e), hash);
 				break;
 			case J_LOCK:
 			case J_SHARE:
@@ -230,6 +236,16 @@ mot_judged_await(mot_session *s, mot_ts number)
 	}
 }
 
+static bool
+is_noted(_Atomic uint64_t *notes, uint64_t bits, mot_ts first)
+{
+	/* relaxed: see note() */
+	for (; bits != 0; bits &= bits - 1)
+		if (atomic_load_explicit(&notes[__builtin_ctzll(bits)], memory_order_relaxed) >= first)
+			return true;
+	return false;
+}
+
 /*
  * Has a transaction of this session that has been judged, or has ended, and comes at or after
  * "first" read what is written?
@@ -237,18 +253,15 @@ mot_judged_await(mot_session *s, mot_ts number)
 bool
 mot_has_read(mot_slot *slot, mot_ts first, const note_set *w)
 {
-	/* relaxed, all: see note() */
-	if (atomic_load_explicit(&slot->read_any, memory_order_relaxed) >= first)
+	unsigned	hash = 0;
+
+	/* relaxed: see note() */
+	if (atomic_load_explicit(&slot->read_any, memory_order_relaxed) >= first ||
+		is_noted(slot->read_range, w->ranges, first))
 		return true;
-	for (uint64_t bits = w->rows; bits != 0; bits &= bits - 1)
-		if (atomic_load_explicit(&slot->read_row[__builtin_ctzll(bits)],
-								 memory_order_relaxed) >= first)
-			return true;
-	for (uint64_t bits = w->ranges; bits != 0; bits &= bits - 1)
-		if (atomic_load_explicit(&slot->read_range[__builtin_ctzll(bits)],
-								 memory_order_relaxed) >= first)
-			return true;
-	return false;
+	while (hash < READ_NOTE_HASHES && is_noted(slot->read_row[hash], w->rows[hash], first))
+		hash++;
+	return hash == READ_NOTE_HASHES;
 }
 
 /* Has, or may, this session's transaction that comes at or after "first" read what is written? */
