@@ -63,6 +63,8 @@ $node->append_conf('postgresql.conf', 'autovacuum = on');
 $node->reload;
 $node->safe_psql('postgres', 'DELETE FROM large WHERE id > 120000; INSERT INTO large SELECT i, i % 4, repeat(\'x\', 8000) FROM generate_series(120001, 150000) i');
 ok($node->poll_query_until('postgres', "SELECT autoanalyze_count > 0 FROM pg_stat_user_tables WHERE relname = 'large'"), 'autovacuum analyzes it');
+# (it is counted before its commit)
+ok($node->poll_query_until('postgres', "SELECT reltuples > 0 FROM pg_class WHERE relname = 'large'"), 'to its end');
 like(known(), qr/^t\|\d+\|4$/, 'and finds what there is');
 unlike(slurp_file($node->logfile), qr/could not open file/, 'nobody looks for a second file');
 $node->stop;
