@@ -204,14 +204,21 @@ MotHelpersItemDone(MotHelpersShared *shared)
 }
 
 /*
- * Has somebody failed?  To be asked often, and so this is also where they look whether to move on,
- * and whether there is a server still: the next one does not start before they have gone.
+ * Is there a server still?  The next one does not start before those have gone who are at something
+ * that takes long.
  */
-bool
-MotHelpersStop(MotHelpersShared *shared)
+void
+MotEndWithServer(void)
 {
 	if (unlikely(IsUnderPostmaster && !PostmasterIsAlive()))
 		proc_exit(1);
+}
+
+/* Has somebody failed?  To be asked often, and so this is also where they look whether to move on. */
+bool
+MotHelpersStop(MotHelpersShared *shared)
+{
+	MotEndWithServer();
 	MotMachineStay();
 	return pg_atomic_read_u32(&shared->failed) != 0;
 }

@@ -240,6 +240,9 @@ extern bool MotLogIsHere(XLogRecPtr at, TimeLineID tli);
  */
 extern bool MotLogReaches(XLogRecPtr end, XLogRecPtr to);
 
+/* ---------------------------------------------------------------- helpers.c */
+extern void MotEndWithServer(void); /* this process, if that has been killed */
+
 /* ------------------------------------------------------------------ trail.c */
 extern void MotTrailBegin(XLogRecPtr from);
 extern void MotTrailLoaded(void);

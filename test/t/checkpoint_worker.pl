@@ -44,10 +44,10 @@ sub fault
 
 sub wait_for_log
 {
-	my ($what) = @_;
+	my ($what, $server) = @_;
 	for (1 .. 1800)
 	{
-		return 1 if slurp_file($node->logfile, $from) =~ $what;
+		return 1 if slurp_file(($server // $node)->logfile, $from) =~ $what;
 		select(undef, undef, undef, 0.1);
 	}
 	return 0;
@@ -88,24 +88,55 @@ for my $point ('checkpoint-begin', 'checkpoint-line', 'checkpoint-renamed', 'che
 	$id++;
 }
 
-# the server is killed in a checkpoint (a second for each table): who writes ends, too, or no other one could start
+# ------------------------------------------------------------- the server is killed
+
+# ... while somebody is at something that takes long: who is ends, too, or no other one could start
+sub kill_server
+{
+	my ($server) = @_;
+	$server->append_conf('postgresql.conf', "mot.fault = ''");
+	$server->kill9;
+	my $killed = time;
+	my $up;
+	until ($up or time > $killed + 20)
+	{
+		select(undef, undef, undef, 0.2);
+		$up = IPC::Run::run([ 'pg_ctl', '-s', '-w', '-D', $server->data_dir, '-l', $server->logfile, 'start' ]);
+	}
+	$server->_update_pid(1);
+	return $up;
+}
+
+# (a second for each table)
 query(join ';', map { "CREATE FOREIGN TABLE kill_$_ (id int) SERVER mot_server; INSERT INTO kill_$_ VALUES (1)" } 1 .. 100);
 fault('checkpoint-rows:sleep');
 my $checkpoint = IPC::Run::start([ 'psql', '-X', '-d', $node->connstr('postgres'), '-c', 'CHECKPOINT' ], '<', \'', '>', \$out, '2>', \$err);
 ok(wait_for_log(qr/fault point "checkpoint-rows" reached/), 'rows are being written');
-$node->append_conf('postgresql.conf', "mot.fault = ''");
-$node->kill9;
+ok(kill_server($node), '... when the server is killed; another one starts within seconds');
 $checkpoint->finish;
-my $killed = time;
-my $up;
-until ($up or time > $killed + 20)
-{
-	select(undef, undef, undef, 0.2);
-	$up = IPC::Run::run([ 'pg_ctl', '-s', '-w', '-D', $node->data_dir, '-l', $node->logfile, 'start' ]);
-}
-ok($up, '... when the server is killed; another one starts within seconds');
-$node->_update_pid(1);
 is(query("SELECT count(*) FROM a, kill_100"), $id, '... and nothing is lost');
-
 $node->stop;
+
+# with a slot the worker reads the log (a second for 1,024 records), and applies it to the tables
+my $reads = PostgreSQL::Test::Cluster->new('reads');
+$reads->init(allows_streaming => 1);
+$reads->append_conf('postgresql.conf', "autovacuum = off\nshared_preload_libraries = 'mot'\nmot.max_memory = '256MB'\nrestart_after_crash = off\n");
+$reads->start;
+$reads->safe_psql('postgres', $_)
+	for 'CREATE EXTENSION mot; CREATE FOREIGN TABLE b (id int) SERVER mot_server; CHECKPOINT',
+	'INSERT INTO b SELECT generate_series(1, 50000)',
+	"SELECT count(pg_logical_emit_message(false, 'test', 'x')) FROM generate_series(1, 50000)",
+	'INSERT INTO b VALUES (0)';
+for my $point ('read-log', 'read-part')
+{
+	ok(kill_server($reads), 'the server is killed');
+	$reads->append_conf('postgresql.conf', "mot.fault = '$point:sleep'");
+	$reads->stop('immediate');
+	$from = -s $reads->logfile;
+	$reads->start;
+	ok(wait_for_log(qr/fault point "$point" reached/, $reads), "$point is reached");
+	ok(kill_server($reads), '... when the server is killed; another one starts within seconds');
+}
+is($reads->safe_psql('postgres', 'SELECT count(*) FROM b'), 50001, '... and nothing is lost');
+$reads->stop;
 done_testing();

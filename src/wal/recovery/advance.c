@@ -48,6 +48,7 @@ look_at(MotRedo *redo)
 {
 	Advance    *a = (Advance *) redo;
 
+	MOT_FAULT("read-part");
 	if (a->look(a->arg))
 		check(a, MOT_NO_MEMORY);
 }

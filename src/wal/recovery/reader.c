@@ -247,10 +247,14 @@ read_records(LogFile *log, XLogReaderState *reader, XLogRecPtr from,
 
 		if (++n % BATCH == 0)
 		{
+			MOT_FAULT("read-log");
 			if (AmStartupProcess())
 				ProcessStartupProcInterrupts();
 			else
+			{
+				MotEndWithServer();
 				CHECK_FOR_INTERRUPTS();
+			}
 		}
 	}
 }
