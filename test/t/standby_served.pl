@@ -299,6 +299,31 @@ cmp_ok(scalar(my @spools = glob(data() . '/mot/*/*.spool')), '>=', 2, '... in se
 go();
 same('... and applied from one to the next');
 
+# ------------------------------------------------------- the server is killed
+# (a second for each transaction) who applies what is spooled ends, too, or no other one could start
+$standby->stop('immediate');
+write_on(1);
+fault('load-begin:wait,standby-apply:sleep');
+$from = -s $standby->logfile;
+$standby->start;
+reached('load-begin', $from);
+both('UPDATE small SET v = v + 1;' x 40);
+$primary->wait_for_catchup($standby, 'replay', $primary->lsn('flush'));
+go();
+reached('standby-apply', $from);
+fault('');
+$standby->kill9;
+my $killed = time;
+my $up;
+until ($up or time > $killed + 20)
+{
+	sleep 0.2;
+	$up = IPC::Run::run([ 'env', '-u', 'PGAPPNAME', 'pg_ctl', '-s', '-w', '-D', data(), '-l', $standby->logfile, '-o', '--cluster-name=' . $standby->name, 'start' ]);
+}
+ok($up, 'the server is killed while what was spooled is applied: another one starts within seconds');
+$standby->_update_pid(1);
+same('... and has all of it');
+
 # --------------------------------------------------------------- a full disk
 $standby->stop('immediate');
 write_on(1);
