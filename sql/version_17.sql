@@ -63,3 +63,22 @@ INSERT INTO se VALUES (5), (15);
 ALTER TABLE se ALTER s SET EXPRESSION AS (id * 10);
 SELECT * FROM se ORDER BY id;
 DROP TABLE se;
+
+-- NOT NULL of a domain as a constraint: rows are looked at
+CREATE DOMAIN version_domain AS int;
+CREATE DOMAIN version_inner AS version_domain;
+CREATE FOREIGN TABLE version_rows (id int, v version_domain, w version_inner) SERVER mot_server;
+INSERT INTO version_rows VALUES (1, 1, NULL);
+ALTER DOMAIN version_domain ADD NOT NULL;
+ALTER DOMAIN version_inner ADD CONSTRAINT filled NOT NULL;
+UPDATE version_rows SET v = NULL, w = 2;
+ALTER DOMAIN version_domain ADD CONSTRAINT filled NOT NULL;
+UPDATE version_rows SET v = 1;
+ALTER DOMAIN version_domain ADD CONSTRAINT filled NOT NULL;
+-- (there already)
+ALTER DOMAIN version_domain ADD NOT NULL;
+ALTER DOMAIN version_domain SET NOT NULL;
+INSERT INTO version_rows VALUES (2, NULL, 2);
+TABLE version_rows;
+DROP FOREIGN TABLE version_rows;
+DROP DOMAIN version_inner, version_domain;

@@ -654,6 +654,21 @@ name_domain(AlterDomainStmt *stmt, Oid domain)
 	ReleaseSysCache(tuple);
 }
 
+/* Does it allow no nulls?  *place: where it says so in the catalogue. */
+static bool
+is_not_null(Oid domain, ItemPointer place)
+{
+	HeapTuple	tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(domain));
+	bool		result = HeapTupleIsValid(tuple) && ((Form_pg_type) GETSTRUCT(tuple))->typnotnull;
+
+	ItemPointerSetInvalid(place);
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	*place = tuple->t_self;
+	ReleaseSysCache(tuple);
+	return result;
+}
+
 static void
 alter_domain_body(const MotUtility *u, void *arg)
 {
@@ -662,6 +677,12 @@ alter_domain_body(const MotUtility *u, void *arg)
 	Oid			domain = typenameTypeId(NULL, name);
 	List	   *before = MotValidChecks(InvalidOid, domain);
 	const char *constraint = stmt->subtype == 'C' ? castNode(Constraint, stmt->def)->conname : stmt->name;
+	/* (that a domain is given NOT NULL as a constraint is of 17) */
+	bool		notnull = stmt->subtype == 'O' ||
+		(stmt->subtype == 'C' && castNode(Constraint, stmt->def)->contype == CONSTR_NOTNULL);
+	ItemPointerData was;
+	ItemPointerData is;
+	bool		there = is_not_null(domain, &was) && notnull;
 	List	   *constraints;
 	List	   *passing = NIL;
 
@@ -669,7 +690,7 @@ alter_domain_body(const MotUtility *u, void *arg)
 	 * not for what the server will say is not there, or is already: that
 	 * waits for nobody
 	 */
-	if (object_ownercheck(TypeRelationId, domain, GetUserId()) &&
+	if (object_ownercheck(TypeRelationId, domain, GetUserId()) && !there &&
 		(constraint == NULL || OidIsValid(get_domain_constraint_oid(domain, constraint, true)) == (stmt->subtype == 'V')))
 		passing = lock_domain_relations(domain);
 
@@ -681,6 +702,12 @@ alter_domain_body(const MotUtility *u, void *arg)
 		name_domain(stmt, domain);
 	MotUtilityStep(u, (Node *) stmt);
 	CommandCounterIncrement();
+	/* (somebody may have just taken it away) */
+	if (there && is_not_null(domain, &is) && !ItemPointerEquals(&is, &was))
+	{
+		passing = lock_domain_relations(domain);
+		there = false;
+	}
 	foreach_oid(oid, passing)
 		UnlockRelationOid(oid, ShareLock);
 
@@ -688,8 +715,9 @@ alter_domain_body(const MotUtility *u, void *arg)
 	constraints = list_difference_oid(MotValidChecks(InvalidOid, domain), before);
 	if (stmt->subtype == 'V')
 		constraints = list_append_unique_oid(constraints, get_domain_constraint_oid(domain, stmt->name, false));
-	if (constraints != NIL || stmt->subtype == 'O')
-		check_domain_users(domain, constraints, stmt->subtype == 'O');
+	notnull &= !there;
+	if (constraints != NIL || notnull)
+		check_domain_users(domain, constraints, notnull);
 }
 
 bool
