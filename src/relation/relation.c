@@ -678,6 +678,7 @@ MotIndexDescribe(MotIndex *index, MotRelation *mr, TupleDesc desc, Relation rel,
 	index->deferrable = !indexrel->rd_index->indimmediate;
 	index->evaluation = NULL;
 	index->key = index->plain = MotIndexKey(rel, indexrel, engine_index);
+	index->identifies = (index->unique || indexrel->rd_index->indisunique) && !index->key->functional;
 	index->ranking = index->key->ranked ? MotRankingOf(indexrel, index->key) : NULL;
 	index->relation = mr;
 	index->handle.index = engine_index;

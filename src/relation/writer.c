@@ -431,7 +431,7 @@ same_unique_keys(MotWriter *writer, const mot_version *seen, const mot_version *
 	MotWriterDeformOld(writer, seen);
 	MotRowDeform(mr->desc, newest, mr->max_key_attnum, values, isnull);
 	for (int i = 0; i < mr->nindexes && same; i++)
-		same = !mr->indexes[i].unique || mr->indexes[i].key->functional ||
+		same = !mr->indexes[i].identifies ||
 			(mr->indexes[i].key->ranked ? same_entries(writer, &mr->indexes[i], newest) :
 			 !keys_differ(writer, &mr->indexes[i], values, isnull));
 	pfree(values);
@@ -755,8 +755,7 @@ MotWriterUpdate(MotWriter *writer, mot_row *row, const mot_version *old,
 				if (keys_differ(writer, &mr->indexes[i], values, isnull))
 				{
 					changed |= UINT64CONST(1) << i;
-					changes |= mr->indexes[i].unique && !mr->indexes[i].key->functional ?
-						MOT_UNIQUE_KEYS_CHANGE : MOT_KEYS_CHANGE;
+					changes |= mr->indexes[i].identifies ? MOT_UNIQUE_KEYS_CHANGE : MOT_KEYS_CHANGE;
 				}
 			}
 		}
