@@ -351,15 +351,15 @@ amend_newer(Tails *t, mot_row *row, const mot_version *version)
 }
 
 /*
- * Is REINDEX all that the transaction does, so that it will see nothing of what it has made its own?
- * (Only portals of the simple protocol are not shown; behind another one a pipeline may go on.  From
- * 17 on event triggers run, too.)
+ * Is such a command all that the transaction does, so that it will see nothing of what it has made
+ * its own?  (Only portals of the simple protocol are not shown; behind another one a pipeline may go
+ * on.  Event triggers run, too, of REINDEX from 17 on.)
  */
-static bool
-is_last(void)
+bool
+MotCommandIsLast(CommandTag tag)
 {
 	return !IsTransactionBlock() && ActivePortal != NULL && !ActivePortal->visible &&
-		ActivePortal->commandTag == CMDTAG_REINDEX && EventCacheLookup(EVT_DDLCommandEnd) == NIL;
+		ActivePortal->commandTag == tag && EventCacheLookup(EVT_DDLCommandEnd) == NIL;
 }
 
 static void
@@ -376,7 +376,7 @@ update_row(Tails *t, mot_row *row, const mot_version *version)
 	if (!change_tail(t, version))
 		return;
 
-	if (unlikely(MotTransactionMisses(mot_version_ts(version))) && !(t->anew && is_last()))
+	if (unlikely(MotTransactionMisses(mot_version_ts(version))) && !(t->anew && MotCommandIsLast(CMDTAG_REINDEX)))
 	{
 		amend_newer(t, row, version);
 		return;

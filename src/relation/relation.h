@@ -13,6 +13,7 @@
 #include "islands/measure.h"
 #include "relation/keycodec.h"
 #include "relation/rowcodec.h"
+#include "tcop/cmdtag.h"
 #include "utils/inval.h"
 #include "utils/rel.h"
 #include "utils/snapshot.h"
@@ -413,6 +414,8 @@ extern void MotStorageDropIndex(Oid number, Oid indexoid);
  */
 extern Oid	MotAlterShows;
 extern bool MotReindexes;		/* the session's statement is REINDEX */
+
+extern bool MotCommandIsLast(CommandTag tag);	/* computed.c */
 extern int64 MotAlterRows;
 extern bool MotAlterLeaves;
 

@@ -33,6 +33,7 @@
 #include "optimizer/planner.h"
 #include "pgstat.h"
 #include "storage/smgr.h"
+#include "tcop/pquery.h"
 #include "utils/backend_status.h"
 #include "utils/fmgroids.h"
 #include "utils/snapmgr.h"
@@ -104,6 +105,42 @@ MotTableShowProgress(void)
 	pgstat_progress_update_param(PROGRESS_REPACK_PHASE, PROGRESS_REPACK_PHASE_SEQ_SCAN_HEAP);
 }
 
+static int64
+count_rows(mot_table *table, const mot_view *view)
+{
+	mot_build	build;
+	mot_row    *row;
+	const mot_version *version;
+	int64		n = 0;
+
+	mot_build_rows(MotSession(), &build, table, view);
+	for (; mot_build_next(&build, &row, &version); n++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (view == NULL && MotTransactionMisses(mot_version_ts(version)))
+			return -1;
+	}
+	return n;
+}
+
+/*
+ * What is stored anew is the transaction's own, which it sees and changes from then on.  Above READ
+ * COMMITTED that may be nothing but what its snapshot has, unless nothing follows: none of the rows
+ * that are there is newer, and none that it has is gone.  (VACUUM commits by itself.)
+ */
+static void
+refuse_newer(Relation rel)
+{
+	mot_table  *table = MotRelationGet(rel)->table;
+	mot_view	view;
+
+	if (!MotTransactionView(&view) || MotCommandIsLast(CMDTAG_CLUSTER) || MotCommandIsLast(CMDTAG_ALTER_TABLE) ||
+		(ActivePortal != NULL && ActivePortal->commandTag == CMDTAG_VACUUM))
+		return;
+	if (count_rows(table, NULL) != count_rows(table, &view))
+		MotRaiseStatus(MOT_CONFLICT_CHANGED, rel);
+}
+
 /*
  * The rows as they are now go to new storage, which is "to"'s when its file is "node".
  * Older snapshots would find nothing there, where they do in a heap table: they are refused.
@@ -112,7 +149,7 @@ MotTableShowProgress(void)
 static uint64
 copy_rows(Relation from, Relation index, Relation to, RelFileLocator node)
 {
-	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	Snapshot	snapshot;
 	Tuplestorestate *store = tuplestore_begin_heap(false, false, maintenance_work_mem);
 	TupleTableSlot *slot = table_slot_create(from, NULL);
 	TupleDesc	desc = slot->tts_tupleDescriptor;
@@ -121,6 +158,8 @@ copy_rows(Relation from, Relation index, Relation to, RelFileLocator node)
 	RelFileLocator was = to->rd_locator;
 	uint64		n = 0;
 
+	refuse_newer(from);
+	snapshot = RegisterSnapshot(GetLatestSnapshot());
 	if (index != NULL)
 	{
 		indexscan = MotIndexBeginScan(from, index, snapshot);

@@ -833,6 +833,13 @@ MotTransactionMisses(mot_ts ts)
 	return IsolationUsesXactSnapshot() && !mot_view_sees(&view, ts);
 }
 
+bool
+MotTransactionView(mot_view *view)
+{
+	*view = as_view(transaction_taken, MOT_COMMAND_MAX);
+	return IsolationUsesXactSnapshot() && transaction_taken.ts != MOT_TS_NONE;
+}
+
 mot_ts
 MotTransactionSnapshotTs(void)
 {

@@ -130,6 +130,9 @@ extern mot_ts MotTransactionSnapshotTs(void);	/* MOT_TS_NONE (the largest):
 /* at REPEATABLE READ and above: does its snapshot not show what has this number? */
 extern bool MotTransactionMisses(mot_ts ts);
 
+/* what that has, and what the transaction has changed; false: it is not held to any */
+extern bool MotTransactionView(mot_view *view);
+
 /* Make sure an engine transaction is running; call before any engine write. */
 extern mot_session *MotBeginWrite(void);
 
