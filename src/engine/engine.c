@@ -497,7 +497,7 @@ const char *
 mot_status_name(mot_status status)
 {
 	static const char *const name[] = {
-		"ok", "not found", "no memory", "table full", "no private memory",
+		"ok", "not found", "and another", "no memory", "table full", "no private memory",
 		"duplicate", "busy", "changed", "deleted", "self changed",
 		"conflict: row changed", "conflict: row deleted",
 		"conflict: read changed", "conflict: phantom", "conflict: kept", "too large"

@@ -54,6 +54,7 @@ typedef enum mot_status
 {
 	MOT_OK = 0,
 	MOT_NOT_FOUND,
+	MOT_AND_ANOTHER,			/* found, see mot_index_get_other */
 	MOT_NO_MEMORY,				/* the region is full for this purpose */
 	MOT_TABLE_FULL,				/* a limit: mot_session_full says whose */
 	MOT_NO_PRIVATE_MEMORY,		/* malloc failed */
@@ -546,12 +547,19 @@ extern bool mot_scan_page(mot_table *table, uint64_t page, const mot_row **first
 
 /*
  * The row with this key in a unique index (a key added without MOT_KEY_DISTINCT),
- * as the view sees it: MOT_OK or MOT_NOT_FOUND.
+ * as the view sees it: MOT_OK or MOT_NOT_FOUND.  Of an older snapshot's view MOT_AND_ANOTHER if
+ * there are two: one that has given the key away since, and this transaction's own.
  */
 extern mot_status mot_index_get(mot_session *session, const mot_view *view,
 								const mot_index_handle *handle,
 								const void *key, size_t len,
 								mot_row **row, const mot_version **version);
+
+/* That one: the row that is not "first". */
+extern mot_status mot_index_get_other(mot_session *session, const mot_view *view,
+									  const mot_index_handle *handle,
+									  const void *key, size_t len, const mot_row *first,
+									  mot_row **row, const mot_version **version);
 
 /*
  * Ahead of mot_index_get, whoever knows the key some time before the row is needed can have the

@@ -125,6 +125,36 @@ trusts_hints(const mot_session *s, const mot_index_handle *handle)
 	return handle->exact && s->hint_trust[handle->index->hints.trust] >= HINT_TRUST_HALF;
 }
 
+/* the first of an entry's rows, but one, that the view sees with its key */
+static inline mot_row *
+first_visible(mot_session *s, const mot_view *view, const mot_index_handle *handle, uint64_t value,
+			  const void *key, size_t len, const mot_row *but, const mot_version **version)
+{
+	mot_bundle *b = NULL;
+	uint32_t	n = 1;
+
+	if (mot_unlikely(value & VALUE_BUNDLE))
+	{
+		b = value_bundle(value);
+		n = bundle_used(b);
+	}
+	for (uint32_t i = 0; i < n; i++)
+	{
+		mot_row    *r = b == NULL ? value_row(value) : bundle_row(b, i);
+		const mot_version *v;
+
+		if (r == NULL || r == but)
+			continue;
+		v = row_visible(s, view, r);
+		if (v != NULL && entry_stands(handle, v, key, len))
+		{
+			*version = v;
+			return r;
+		}
+	}
+	return NULL;
+}
+
 mot_status
 mot_index_get(mot_session *s, const mot_view *view, const mot_index_handle *handle,
 			  const void *key, size_t len, mot_row **row, const mot_version **version)
@@ -135,8 +165,7 @@ mot_index_get(mot_session *s, const mot_view *view, const mot_index_handle *hand
 	uint8_t    *trust = &s->hint_trust[index->hints.trust];
 	bool		judged = false;
 	uint64_t	value;
-	mot_bundle *b = NULL;
-	uint32_t	n = 1;
+	mot_row    *r;
 
 	mot_hint_fetch(&index->hints, line);
 	/* (deferred changes are known by their rows only) */
@@ -152,36 +181,36 @@ mot_index_get(mot_session *s, const mot_view *view, const mot_index_handle *hand
 	}
 	value = mot_tree_get(index->tree, key, len, session_noter(s));
 	MOT_STOP_POINT("index-found");
-	if (value == 0)
-		goto absent;
-	if (mot_unlikely(value & VALUE_BUNDLE))
+	r = value == 0 ? NULL : first_visible(s, view, handle, value, key, len, NULL, version);
+	if (mot_likely(r != NULL))
 	{
-		b = value_bundle(value);
-		n = bundle_used(b);
-	}
-	for (uint32_t i = 0; i < n; i++)
-	{
-		mot_row    *r = b == NULL ? value_row(value) : bundle_row(b, i);
-		const mot_version *v;
+		const mot_version *another;
 
-		if (r == NULL)
-			continue;
-		v = row_visible(s, view, r);
-		if (v != NULL && entry_stands(handle, v, key, len))
-		{
-			if (!judged && line != 0)
-				mot_hint_judge(trust, line == mot_hint_of(&index->hints, r));
-			mot_hint_keep(&index->hints, hint, r);
-			*row = r;
-			*version = v;
-			return MOT_OK;
-		}
+		if (!judged && line != 0)
+			mot_hint_judge(trust, line == mot_hint_of(&index->hints, r));
+		mot_hint_keep(&index->hints, hint, r);
+		*row = r;
+		return mot_unlikely(value & VALUE_BUNDLE) && mot_index_is_unique(index) &&
+			first_visible(s, view, handle, value, key, len, r, &another) != NULL ? MOT_AND_ANOTHER : MOT_OK;
 	}
-absent:
 	/* (of one that is there the row's version is enough) */
 	if (mot_unlikely(s->validate) && !view->aside)
 		mot_read_absent(s, index, key, len);
 	return MOT_NOT_FOUND;
+}
+
+mot_status
+mot_index_get_other(mot_session *s, const mot_view *view, const mot_index_handle *handle,
+					const void *key, size_t len, const mot_row *first,
+					mot_row **row, const mot_version **version)
+{
+	uint64_t	value = mot_tree_get(handle->index->tree, key, len, session_noter(s));
+	mot_row    *r = value == 0 ? NULL : first_visible(s, view, handle, value, key, len, first, version);
+
+	if (r == NULL)
+		return MOT_NOT_FOUND;
+	*row = r;
+	return MOT_OK;
 }
 
 void
