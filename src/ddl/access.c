@@ -111,6 +111,19 @@ partition_changed(Oid partition, Oid parent)
 	tree_changed(others, comes ? AccessExclusiveLock : NoLock);
 }
 
+static Oid
+file_of(Oid relid)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	Oid			number;
+
+	if (!HeapTupleIsValid(tuple))
+		return InvalidOid;
+	number = ((Form_pg_class) GETSTRUCT(tuple))->relfilenode;
+	ReleaseSysCache(tuple);
+	return number;
+}
+
 /*
  * (An index of our access method can also be a failed one on a heap table.)  Of none of ours there
  * is a concurrent way, see drop.c: its table or its name has changed hands since.
@@ -119,7 +132,6 @@ static void
 drop_index(Oid indexoid, bool concurrently)
 {
 	Oid			relid = IndexGetRelation(indexoid, true);
-	HeapTuple	tuple;
 
 	if (!OidIsValid(relid))
 		return;
@@ -128,13 +140,7 @@ drop_index(Oid indexoid, bool concurrently)
 	if (MotIsMotTable(relid))
 		MotStorageDropIndex(relid, indexoid);
 	else if (MotIsOrdinaryTable(relid))
-	{
-		tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
-		if (!HeapTupleIsValid(tuple))
-			return;
-		MotStorageDropIndex(((Form_pg_class) GETSTRUCT(tuple))->relfilenode, indexoid);
-		ReleaseSysCache(tuple);
-	}
+		MotStorageDropIndex(file_of(relid), indexoid);
 }
 
 /* a condition may name these of a row's system columns (bits), and no others */
@@ -240,6 +246,11 @@ mot_object_access(ObjectAccessType access, Oid class_id, Oid object_id, int sub_
 		case RELKIND_FOREIGN_TABLE:
 			if (MotIsMotTable(object_id))
 				MotStorageDropTable(object_id);
+			break;
+		case RELKIND_RELATION:
+		case RELKIND_MATVIEW:
+			if (MotIsOrdinaryTable(object_id))
+				MotStorageDropLost(file_of(object_id));
 			break;
 		case RELKIND_INDEX:
 			drop_index(object_id, (((ObjectAccessDrop *) arg)->dropflags & PERFORM_DELETION_CONCURRENTLY) != 0);

@@ -96,7 +96,7 @@ MotAnalyzeForeignTable(Relation rel, AcquireSampleRowsFunc *func, BlockNumber *t
 	uint64		pages;
 
 	/* of one that is not in memory the server warns, and goes on */
-	if (MotRelationMissing != NULL && MotRelationMissing(MyDatabaseId, RelationGetRelid(rel)))
+	if (MotRelationUnreadable(rel))
 		return false;
 	mot_table_stats(MotRelationGet(rel)->table, &stat);
 	pages = (stat.row_bytes + BLCKSZ - 1) / BLCKSZ;

@@ -48,6 +48,7 @@ bool		(*MotRelationAwait) (Oid dbid, Oid relid) = NULL;
 void		(*MotRelationAwaitLoaded) (Oid dbid, Oid relid) = NULL;
 bool		(*MotRelationLeftOut) (Oid dbid, Oid relid) = NULL;
 bool		(*MotRelationMissing) (Oid dbid, Oid relid) = NULL;
+bool		(*MotRelationLost) (Oid dbid, Oid relid) = NULL;
 
 static HTAB *cache = NULL;
 static MotRelation *last_used = NULL;
@@ -723,6 +724,20 @@ MotRelationTable(Relation rel)
 				 errdetail("Neither a checkpoint nor the log had its rows."),
 				 errhint("Restore it from a backup; TRUNCATE gives it empty storage, DROP TABLE removes it.")));
 	return table;
+}
+
+bool
+MotRelationUnreadable(Relation rel)
+{
+	Oid			number = MotStorageNumber(rel);
+
+	MotPreparedAwaitEnded(false);
+	if (MotRelationLost == NULL || mot_table_find(MotEngineRequired(), MyDatabaseId, number) != NULL)
+		return false;
+	if (!IsUnderPostmaster)
+		return true;
+	MotRelationAwaitLoaded(MyDatabaseId, number);
+	return MotRelationMissing(MyDatabaseId, number) || MotRelationLost(MyDatabaseId, number);
 }
 
 void

@@ -380,6 +380,7 @@ extern void MotRaiseDuplicate(Relation rel, MotIndex *index, Datum *values, bool
  * (sub)transaction aborts; what is dropped goes at commit.
  */
 extern void MotStorageDropTable(Oid relid);
+extern void MotStorageDropLost(Oid number);
 extern void MotStorageTruncate(Relation rel);
 
 /* a new, empty storage; an ordinary table's old one goes when the server drops its file */
@@ -492,6 +493,15 @@ extern void (*MotRelationHealed) (Oid dbid, Oid relid);
 
 /* Or for that or because it is damaged?  No number: is any of the database? */
 extern bool (*MotRelationMissing) (Oid dbid, Oid relid);
+
+/* Have all tables come that there are, and not this one? */
+extern bool (*MotRelationLost) (Oid dbid, Oid relid);
+
+/*
+ * It cannot be read, for any of these reasons: who goes through a whole database passes it by.  (In
+ * single-user mode that is so of each.)
+ */
+extern bool MotRelationUnreadable(Relation rel);
 
 /*
  * Set by wal/: on a standby, definitions that the catalogue shows have to be

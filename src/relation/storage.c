@@ -478,6 +478,20 @@ MotStorageDropTable(Oid relid)
 }
 
 /*
+ * An ordinary table's storage goes with its file; but where there is none, nobody would know at
+ * commit that the file was one of ours, and a standby may have it.
+ */
+void
+MotStorageDropLost(Oid number)
+{
+	if (MotEngine == NULL || MotRelationLost == NULL)
+		return;
+	MotPreparedAwaitEnded(false);
+	if (MotRelationLost(MyDatabaseId, number))
+		MotStorageDropTable(number);
+}
+
+/*
  * Is it noted, at this level of nesting or deeper, that the table has new storage, or (without
  * "storage") that its definition will be stored anew?
  */

@@ -169,7 +169,7 @@ MotScanBegin(Relation rel, Snapshot snapshot, int nkeys, struct ScanKeyData *key
 	scan->base.rs_snapshot = snapshot;
 	scan->base.rs_flags = flags;
 	scan->base.rs_parallel = parallel;
-	if (unlikely((flags & SO_TYPE_ANALYZE) != 0 && MotTableIsMissing(rel)))
+	if (unlikely((flags & SO_TYPE_ANALYZE) != 0 && MotRelationUnreadable(rel)))
 	{
 		ereport(WARNING,
 				(errmsg("skipping analyze of \"%s\" --- it is not in memory", RelationGetRelationName(rel))));

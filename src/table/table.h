@@ -112,7 +112,6 @@ extern void MotTableShowProgress(void);
 extern void MotTableCopy(Relation rel, const RelFileLocator *node);
 extern void MotTableCluster(MOT_CLUSTER_PARAMETERS);
 extern void MotTableVacuum(Relation rel, MotVacuumParams *params, BufferAccessStrategy strategy);
-extern bool MotTableIsMissing(Relation rel);
 extern uint64 MotTableSize(Relation rel, ForkNumber fork);
 extern uint64 MotTableSizeShown(Relation rel, ForkNumber fork);
 extern void MotTableEstimate(Relation rel, int32 *attr_widths, BlockNumber *pages, double *tuples,

@@ -84,6 +84,10 @@ MotTableSetFilenode(Relation rel, const RelFileLocator *node, char persistence,
 	/* while it can begin: CREATE TABLE AS may go on in parallel mode */
 	(void) MotBeginWrite();
 
+	/* what is replaced may be lost */
+	if (rel->rd_locator.relNumber != node->relNumber)
+		MotStorageDropLost(rel->rd_locator.relNumber);
+
 	/* rows know nothing of xids */
 	*freeze_xid = InvalidTransactionId;
 	*min_multi = InvalidMultiXactId;
@@ -224,18 +228,7 @@ MotTableCluster(MOT_CLUSTER_PARAMETERS)
 }
 
 /*
- * Has memory no room for the table, or is it damaged?  Then it cannot be read, but
- * must not end the VACUUM or ANALYZE of a whole database.
- */
-bool
-MotTableIsMissing(Relation rel)
-{
-	return MotRelationMissing != NULL && MotRelationMissing(MyDatabaseId, MotStorageNumber(rel)) &&
-		mot_table_find(MotEngineRequired(), MyDatabaseId, MotStorageNumber(rel)) == NULL;
-}
-
-/*
- * (Of a missing table ANALYZE, which cannot be told to pass it by, is told what is known
+ * (Of a table that cannot be read ANALYZE, which cannot be told to pass it by, is told what is known
  * already: see MotAnalyzeTuple.)
  */
 uint64
@@ -245,7 +238,7 @@ MotTableSize(Relation rel, ForkNumber fork)
 
 	if (fork != MAIN_FORKNUM && fork != InvalidForkNumber)
 		return 0;
-	if (unlikely(MotTableIsMissing(rel)))
+	if (unlikely(MotRelationUnreadable(rel)))
 		return Max(1, (uint64) rel->rd_rel->relpages) * BLCKSZ;
 	mot_table_stats(MotRelationGet(rel)->table, &stat);
 	return Min(TYPEALIGN64(BLCKSZ, stat.row_bytes), (uint64) MaxBlockNumber * BLCKSZ);

@@ -97,6 +97,7 @@ static void raise_damaged(Oid dbid, Oid relid) pg_attribute_noreturn();
 static bool any_damaged(Oid dbid);
 static bool is_left_out(Oid dbid, Oid relid);
 static bool is_missing(Oid dbid, Oid relid);
+static bool is_lost(Oid dbid, Oid relid);
 static void raise_if_left_out(Oid dbid, Oid relid);
 static bool worker_is_there(void);
 static void wait_for_change(TimestampTz *missing_since);
@@ -129,6 +130,7 @@ MotStateInit(void)
 	MotRelationAwaitLoaded = await_loaded;
 	MotRelationLeftOut = is_left_out;
 	MotRelationMissing = is_missing;
+	MotRelationLost = is_lost;
 	MotRelationHealed = heal;
 	MotTablesAwaited = tables_awaited;
 }
@@ -719,6 +721,16 @@ is_missing(Oid dbid, Oid relid)
 {
 	return (OidIsValid(relid) ? MotStateIsDamaged(dbid, relid) : any_damaged(dbid)) ||
 		(MotLeftOutCount() > 0 && is_left_out(dbid, relid));
+}
+
+static bool
+is_lost(Oid dbid, Oid relid)
+{
+	if (MotWalCurrentState() != MOT_WAL_READY || IsBinaryUpgrade)
+		return false;
+	/* acquire, as to MotStateLoadDone */
+	pg_read_barrier();
+	return mot_table_find(MotEngine, dbid, relid) == NULL;
 }
 
 static void
