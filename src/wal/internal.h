@@ -275,6 +275,7 @@ extern void MotStateDamage(Oid dbid, Oid relid, const char *why);	/* marks it; u
 																	 * DROP, TRUNCATE */
 extern uint32 MotStateDamages(void);	/* how often */
 extern bool MotStateIsDamaged(Oid dbid, Oid relid);
+extern void MotStateRaiseDamaged(Oid dbid, Oid relid) pg_attribute_noreturn();
 extern void MotStateHeal(Oid dbid, Oid relid);	/* none: all of the database */
 extern void MotStateSetWritable(bool writable);
 extern void MotStateAskWorker(void);	/* wake the checkpoint worker */

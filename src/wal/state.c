@@ -93,7 +93,6 @@ bool		mot_ignore_damaged = false;
 LWLock	   *MotStatLock = NULL;
 static Shared *shared = NULL;
 
-static void raise_damaged(Oid dbid, Oid relid) pg_attribute_noreturn();
 static bool any_damaged(Oid dbid);
 static bool is_left_out(Oid dbid, Oid relid);
 static bool is_missing(Oid dbid, Oid relid);
@@ -376,7 +375,7 @@ MotWalWaitForTable(Oid dbid, Oid relid)
 	if (unlikely(IsBinaryUpgrade))
 		return mot_table_find(MotEngine, dbid, relid) != NULL;
 	if (unlikely(pg_atomic_read_u32(&shared->ndamaged) > 0) && MotStateIsDamaged(dbid, relid))
-		raise_damaged(dbid, relid);
+		MotStateRaiseDamaged(dbid, relid);
 	if (likely(MotWalCurrentState() == MOT_WAL_READY))
 	{
 		/* acquire, as to MotStateLoadDone */
@@ -392,7 +391,7 @@ MotWalWaitForTable(Oid dbid, Oid relid)
 	if (!there)
 		there = mot_table_find(MotEngine, dbid, relid) != NULL;
 	if (pg_atomic_read_u32(&shared->ndamaged) > 0 && MotStateIsDamaged(dbid, relid))
-		raise_damaged(dbid, relid);
+		MotStateRaiseDamaged(dbid, relid);
 	if (!there)
 	{
 		raise_if_left_out(dbid, relid);
@@ -689,8 +688,8 @@ MotStateHeal(Oid dbid, Oid relid)
 	SpinLockRelease(&shared->mutex);
 }
 
-static void
-raise_damaged(Oid dbid, Oid relid)
+void
+MotStateRaiseDamaged(Oid dbid, Oid relid)
 {
 	char		why[WHY_SIZE] = "";
 	int			i;

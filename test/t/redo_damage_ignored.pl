@@ -1,7 +1,8 @@
 # Tables that are given up with mot.ignore_damaged, since redo does not fit them: from the next
 # checkpoint on nothing is left of them that a start without the setting would stumble over, a
-# prepared transaction's changes least of all; no VACUUM ends at them; and however many there are,
-# none is served, nor by a standby.
+# prepared transaction's changes least of all; no VACUUM or ANALYZE ends at them; nobody who knows
+# one can still change it; that it is dropped is told to standbys; and however many there are, none
+# is served, nor by a standby.
 
 use strict;
 use warnings;
@@ -39,9 +40,9 @@ $node->safe_psql('postgres', q{
 		SELECT decode(string_agg(lpad(to_hex((number::int8 >> 8 * i) & 255), 2, '0'), '' ORDER BY i), 'hex')
 		FROM generate_series(0, 3) i $$;
 	-- a row that is not there is deleted
-	CREATE FUNCTION damage(damaged regclass) RETURNS pg_lsn LANGUAGE sql AS $$
+	CREATE FUNCTION damage(damaged regclass, key int DEFAULT 255) RETURNS pg_lsn LANGUAGE sql AS $$
 		SELECT mot_test_log(16 /* COMMIT */, '\x02000000000000000000'::bytea || '\x01'::bytea || low(d.oid) ||
-			low(CASE relkind WHEN 'f' THEN c.oid ELSE c.relfilenode END) || '\x0904800000ff'::bytea)
+			low(CASE relkind WHEN 'f' THEN c.oid ELSE c.relfilenode END) || '\x0904800000'::bytea || set_byte('\x00', 0, key))
 		FROM pg_class c, pg_database d WHERE c.oid = damaged AND datname = current_database() $$});
 $node->safe_psql('other', q{
 	CREATE EXTENSION mot;
@@ -98,6 +99,12 @@ is(query(q{SELECT string_agg(v::text, ' ' ORDER BY v) FROM beside WHERE v < 1000
 is(query('SELECT count(*) FROM beside WHERE v > 1000'), 3000, '... all of it');
 is(query('SELECT count(*) FROM heap'), 1, '... and in heap tables');
 like(error_of("SELECT * FROM $_"), qr/55000: memory-optimized table "$_" has no storage/, "... $_ has no storage") for qw(one two three);
+# (the heap table comes last)
+query('CREATE TABLE last (v int) USING heap; INSERT INTO last VALUES (1)');
+($rc, $out, $err) = $node->psql('postgres', 'VACUUM; ANALYZE; VACUUM ANALYZE; ANALYZE one, three');
+is($rc, 0, '... and they end no VACUUM or ANALYZE of the database') or diag($err);
+like($err, qr/skipping analyze of "one" --- it is not in memory.*skipping "three" --- cannot analyze this foreign table/s, '... which says that it has passed them by');
+is(query("SELECT reltuples FROM pg_class WHERE relname = 'last'"), 1, '... and goes on behind them');
 
 # -------------------------------------------------------------------------------- made anew
 
@@ -111,6 +118,28 @@ query('TRUNCATE two; INSERT INTO two VALUES (9, 9); CHECKPOINT');
 is(damaged_tables(), 0, '... one emptied is whole');
 is(starts('off'), 'ready', '... after a crash, too');
 is(query('SELECT * FROM one UNION ALL SELECT * FROM two'), "8|8\n9|9", '... with what has come since');
+
+# ------------------------------------------------ a prepared transaction is what does not fit
+
+# found when somebody is about to make the first change, and tables are served
+query("CHECKPOINT; CREATE TABLE four (v int PRIMARY KEY, w int) USING mot; INSERT INTO four SELECT i, i FROM generate_series(1, 9) i; CREATE TABLE five (v int PRIMARY KEY) USING mot");
+query("BEGIN; DELETE FROM four WHERE v = 3; INSERT INTO five VALUES (3); PREPARE TRANSACTION 'third'");
+query("SELECT damage('four', 3)");
+is(starts('on'), 'ready', 'a prepared transaction that does not fit');
+my @session = map { $node->background_psql('postgres', on_error_stop => 0) } 1 .. 2;
+is($_->query('SELECT count(*) FROM four'), 8, '... the table is read') for @session;
+$session[0]->query('INSERT INTO four VALUES (11, 1)');
+like($session[0]->{stderr}, qr/memory-optimized table with OID \d+ is damaged/, '... but who knows it cannot change it, to lose that');
+$_->query('SELECT count(*) FROM four') for @session;
+like($session[1]->{stderr}, qr/memory-optimized table with OID \d+ is damaged/, '... nor read it any more');
+$session[1]->query('INSERT INTO five VALUES (11)');
+$_->quit for @session;
+query("CHECKPOINT");
+query("COMMIT PREPARED 'third'");
+is(starts('off'), 'ready', '... without the setting');
+is(query('SELECT string_agg(v::text, $$ $$ ORDER BY v) FROM five'), '3 11', '... others have what was done to them');
+like(error_of('SELECT * FROM four'), qr/55000: memory-optimized table "four" has no storage/, '... and it has no storage');
+query('DROP TABLE four, five, last');
 
 # --------------------------------------------------------------------- a database that is dropped
 
@@ -142,7 +171,27 @@ eval { $reader->quit };
 ($rc, $out, $err) = $standby->psql('postgres', "\\set VERBOSITY verbose\nSELECT * FROM one");
 like($err, qr/XX001: memory-optimized table with OID \d+ is damaged/, '... the table is not read any more');
 is($standby->safe_psql('postgres', 'SELECT * FROM two UNION ALL SELECT max(v), count(*) FROM beside WHERE v < 100'), "9|9\n9|9", '... the others are');
-query('TRUNCATE one; INSERT INTO one VALUES (10, 10)');
+# (on a server that runs there may be more later, each with a checkpoint that has its rows; those of
+# the primary have come with its backup)
+my $put_aside = sub { my @damaged = glob($standby->data_dir . '/mot/*.damaged'); return scalar(@damaged) };
+my $were = $put_aside->();
+for my $i (1, 2)
+{
+	for (1 .. 2)
+	{
+		query('INSERT INTO heap VALUES (3); CHECKPOINT');
+		$node->wait_for_catchup($standby, 'replay');
+		$standby->safe_psql('postgres', 'CHECKPOINT');
+	}
+	for (1 .. 300)
+	{
+		last if $put_aside->() >= $were + $i;
+		select(undef, undef, undef, 0.1);
+	}
+	is($put_aside->(), $were + $i, "... the checkpoint that has its rows is put aside, $i");
+	query("SELECT damage('two')") if $i == 1;
+}
+query('TRUNCATE one, two; INSERT INTO one VALUES (10, 10)');
 $node->wait_for_catchup($standby, 'replay');
 is($standby->safe_psql('postgres', 'SELECT * FROM one'), '10|10', '... and so is it once it has been emptied');
 query("SELECT damage('one')");
@@ -160,6 +209,50 @@ is($standby->safe_psql('postgres', 'SELECT count(*) FROM beside'), 3010, '... pr
 like($err, qr/55000: memory-optimized table "one" has no storage/, '... and this one has no storage');
 $standby->stop;
 query('TRUNCATE one');
+
+# ------------------------------------------ tables that the primary has lost, and a standby has not
+
+query(q{
+	CREATE TABLE lost_1 (v int PRIMARY KEY) USING mot;
+	CREATE TABLE lost_2 (v int PRIMARY KEY) USING mot;
+	CREATE FOREIGN TABLE lost_3 (v int PRIMARY KEY) SERVER mot_server;
+	CREATE MATERIALIZED VIEW lost_4 USING mot AS SELECT 1 AS v;
+	CREATE TABLE lost_5 (v int PRIMARY KEY) USING mot;
+	INSERT INTO lost_1 VALUES (1); INSERT INTO lost_2 VALUES (1); INSERT INTO lost_3 VALUES (1); INSERT INTO lost_5 VALUES (1)});
+query('CHECKPOINT');
+my @files = split /\n/, query(q{SELECT CASE relkind WHEN 'f' THEN oid ELSE relfilenode END FROM pg_class WHERE relname ~ '^lost_.$'});
+$node->backup('lost');
+my $whole = PostgreSQL::Test::Cluster->new('whole');
+$whole->init_from_backup($node, 'lost', has_streaming => 1);
+$whole->append_conf('postgresql.conf', "mot.ignore_damaged = off\n");
+$whole->start;
+$whole->poll_query_until('postgres', "SELECT state = 'ready' FROM mot_stat_recovery") or die 'not loaded';
+my $stored = 'SELECT count(*) FROM mot_stat_get_tables()';
+my $there = $whole->safe_psql('postgres', $stored);
+$node->stop('immediate');
+for my $file (map { glob($node->data_dir . "/mot/*/*.$_.0") } @files)
+{
+	open(my $fh, '+>:raw', $file) or die "$file: $!";
+	close $fh;
+}
+$node->append_conf('postgresql.conf', "mot.ignore_damaged = on\n");
+$node->start;
+is(damaged_tables(), 5, 'five tables are lost on a primary');
+query('CHECKPOINT; INSERT INTO beside VALUES (12); CHECKPOINT');
+is(starts('off'), 'ready', '... and not known to have been there, after another start');
+like(error_of('SELECT * FROM lost_1'), qr/55000/, '... have no storage');
+query('BEGIN; DROP TABLE lost_1; ROLLBACK; BEGIN; SAVEPOINT a; DROP TABLE lost_1; TRUNCATE lost_2; ROLLBACK TO a; COMMIT');
+$node->wait_for_catchup($whole, 'replay');
+is($whole->safe_psql('postgres', "$stored; SELECT * FROM lost_1, lost_2"), "$there\n1|1", 'a standby has them');
+query('DROP TABLE lost_1; TRUNCATE lost_2; DROP FOREIGN TABLE lost_3; DROP MATERIALIZED VIEW lost_4; INSERT INTO lost_2 VALUES (2)');
+$node->wait_for_catchup($whole, 'replay');
+is($whole->safe_psql('postgres', "$stored; SELECT * FROM lost_2, lost_5"), ($there - 3) . "\n2|1", '... until they are dropped, or emptied');
+is(starts('off'), 'ready', '... which recovery understands');
+is(query('SELECT * FROM lost_2'), 2, '... with what has come since');
+query('DROP TABLE lost_2, lost_5; DELETE FROM beside WHERE v IN (12)');
+$node->wait_for_catchup($whole, 'replay');
+is($whole->safe_psql('postgres', $stored), $there - 5, '... and nothing of them is left');
+$whole->stop;
 
 # ------------------------------------------------------------------------------------------ many
 

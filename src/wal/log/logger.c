@@ -554,8 +554,12 @@ select_table(mot_table *table)
 	}
 	if (!logging.passed_over)
 		logging.passed_over = logging.def->unlogged;
-	if (!logging.passed_over)
-		name_table(mot_table_host_db(table), mot_table_host_id(table));
+	if (logging.passed_over)
+		return;
+	/* (it has been given up, which this session did not know yet) */
+	if (unlikely(MotStateIsDamaged(mot_table_host_db(table), mot_table_host_id(table))))
+		MotStateRaiseDamaged(mot_table_host_db(table), mot_table_host_id(table));
+	name_table(mot_table_host_db(table), mot_table_host_id(table));
 }
 
 /* all but the serial */

@@ -65,6 +65,7 @@ static void restore_target(MotTarget *target);
 static void stamp_target(MotTarget *target);
 static void change_target(MotTarget *target);
 static void give_up_target(MotTarget *target);
+static void tell_target(MotTarget *target);
 static void note_target(MotTarget *target);
 static void undo_target(MotTarget *target);
 static void heal_target(MotTarget *target);
@@ -107,6 +108,7 @@ MotApplyAgain(mot_session *session, const char *ops, size_t len, XLogRecPtr lsn,
 	restoring = false;
 	if (done)
 	{
+		MotTargetsEach(tell_target);
 		MotStorageRestored(restored);
 		*storage = restored;
 		MotTargetsForget();
@@ -773,6 +775,16 @@ give_up_target(MotTarget *target)
 	given->key = target->key;
 	given->serial = mot_table_serial(table);
 	MotWithin(TopMemoryContext, given_up = lappend(given_up, given));
+}
+
+/* (likewise) Tables are served, and it stays in memory: who knows it is to look again, and reads it no more. */
+static void
+tell_target(MotTarget *target)
+{
+	mot_table  *table = target->damaged ? mot_table_find(MotEngine, target->key.dbid, target->key.relid) : NULL;
+
+	if (table != NULL)
+		MotTellSessions(target->key.dbid, mot_table_owner(table));
 }
 
 void
