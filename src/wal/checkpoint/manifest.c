@@ -220,6 +220,7 @@ MotManifestRemoveOthers(XLogRecPtr keep_from)
 {
 	DIR		   *dir = AllocateDir(MOT_DIRECTORY);
 	struct dirent *de;
+	bool		aside = false;
 
 	while ((de = ReadDirExtended(dir, MOT_DIRECTORY, LOG)) != NULL)
 	{
@@ -235,7 +236,10 @@ MotManifestRemoveOthers(XLogRecPtr keep_from)
 			path = candidate_path(&candidate);
 			temporary = MotCheckpointDirectory(candidate.tli, candidate.lsn, true);
 			if (candidate.lsn == MotStatePreserved())
+			{
 				MotDirectoryPutAside(path, LOG);
+				aside = true;
+			}
 			else if (MotFileRename(path, temporary, LOG))
 				MotDirectoryRemove(temporary);
 		}
@@ -248,6 +252,9 @@ MotManifestRemoveOthers(XLogRecPtr keep_from)
 	}
 	if (dir != NULL)
 		FreeDir(dir);
+	/* (a standby may give up more later) */
+	if (aside)
+		MotStatePreserve(InvalidXLogRecPtr);
 	if (keep_from != InvalidXLogRecPtr)
 		MotFileRemove(AWAITED_PATH);
 	MotTrailRemove(RecoveryInProgress() ? keep_from : PG_UINT64_MAX);
