@@ -669,6 +669,14 @@ is_not_null(Oid domain, ItemPointer place)
 	return result;
 }
 
+/* (as a constraint from 17 on) */
+static bool
+gives_not_null(const AlterDomainStmt *stmt)
+{
+	return stmt->subtype == 'O' ||
+		(stmt->subtype == 'C' && castNode(Constraint, stmt->def)->contype == CONSTR_NOTNULL);
+}
+
 static void
 alter_domain_body(const MotUtility *u, void *arg)
 {
@@ -677,9 +685,7 @@ alter_domain_body(const MotUtility *u, void *arg)
 	Oid			domain = typenameTypeId(NULL, name);
 	List	   *before = MotValidChecks(InvalidOid, domain);
 	const char *constraint = stmt->subtype == 'C' ? castNode(Constraint, stmt->def)->conname : stmt->name;
-	/* (that a domain is given NOT NULL as a constraint is of 17) */
-	bool		notnull = stmt->subtype == 'O' ||
-		(stmt->subtype == 'C' && castNode(Constraint, stmt->def)->contype == CONSTR_NOTNULL);
+	bool		notnull = gives_not_null(stmt);
 	ItemPointerData was;
 	ItemPointerData is;
 	bool		there = is_not_null(domain, &was) && notnull;
