@@ -731,8 +731,10 @@ MotRelationUnreadable(Relation rel)
 {
 	Oid			number = MotStorageNumber(rel);
 
-	MotPreparedAwaitEnded(false);
 	if (MotRelationLost == NULL || mot_table_find(MotEngineRequired(), MyDatabaseId, number) != NULL)
+		return false;
+	MotPreparedAwaitEnded(true);
+	if (mot_table_find(MotEngine, MyDatabaseId, number) != NULL)
 		return false;
 	if (!IsUnderPostmaster)
 		return true;
