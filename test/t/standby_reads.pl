@@ -217,7 +217,7 @@ for my $i (1 .. 30)
 }
 is($missed, 0, 'remote_apply: what was acknowledged is visible on the standby');
 is($mixed_missed, 0, '... also of transactions on both kinds of tables');
-$primary->append_conf('postgresql.conf', "synchronous_standby_names = ''\nsynchronous_commit = off\n");
+$primary->append_conf('postgresql.conf', "synchronous_standby_names = ''\nsynchronous_commit = on\n");
 $primary->reload;
 
 # ---------------------------------------------------- a reader who cannot catch up
