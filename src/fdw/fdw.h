@@ -170,7 +170,6 @@ typedef struct MotScan
 								 * "keys": see union.c */
 	bool		by_tid;
 	struct MotTids *tids;		/* if by_tid: see tid.c */
-	mot_row    *twice;			/* it has the key of another: that comes next */
 	mot_row    *row;			/* current */
 	const mot_version *version;
 	uint64		rows;			/* found, in all executions */

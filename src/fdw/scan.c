@@ -228,7 +228,6 @@ next_by_index(MotScan *scan, ExprContext *econtext)
 	if (scan->phase == MOT_SCAN_START)
 	{
 		scan->starts++;
-		scan->twice = NULL;
 		keys->view = &scan->view;
 		if (unlikely(scan->view.snapshot < mot_index_valid_from(keys->index->handle.index)))
 			sort_rows(scan, NULL);
@@ -250,22 +249,10 @@ next_by_index(MotScan *scan, ExprContext *econtext)
 	{
 		if (keys->get)
 		{
-			mot_status	status;
+			mot_status	status = MotKeysGet(keys, scan->session, &scan->view, &scan->row, &scan->version);
 
-			if (likely(scan->twice == NULL))
-				status = mot_index_get(scan->session, &scan->view, &keys->index->handle,
-									   keys->lower.data, keys->lower.len,
-									   &scan->row, &scan->version);
-			else
-				status = mot_index_get_other(scan->session, &scan->view, &keys->index->handle,
-											 keys->lower.data, keys->lower.len, scan->twice,
-											 &scan->row, &scan->version);
-			scan->twice = NULL;
 			if (unlikely(status == MOT_AND_ANOTHER))
-			{
-				scan->twice = scan->row;
 				return true;
-			}
 			if (!MotKeysNext(keys))
 				scan->phase = MOT_SCAN_DONE;
 			if (status == MOT_OK)

@@ -320,6 +320,7 @@ MotKeysFirst(MotKeys *keys, ExprContext *econtext)
 	bool		held = keys->execution != NULL && keys->held_in == *keys->execution;
 	int			i;
 
+	keys->twice = NULL;
 	if (keys->known && keys->made_in == *keys->execution)
 		return keys->lower.len > 0;
 

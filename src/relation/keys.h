@@ -112,6 +112,8 @@ typedef struct MotKeys
 	uint64		made_in;		/* if "known": execution whose key is there */
 	MotKeyBuffer lower;
 	MotKeyBuffer upper;
+	mot_row    *twice;			/* of "get": a row that has the key of
+								 * another, which comes next */
 } MotKeys;
 
 /* for so many conditions and operands; the caller fills these in and says MotKeysComplete */
@@ -205,5 +207,23 @@ MotStrategyHolds(StrategyNumber strategy, int cmp)
 
 extern bool MotKeysFirst(MotKeys *keys, ExprContext *econtext);
 extern bool MotKeysNext(MotKeys *keys);
+
+/*
+ * If "get": the row with the key that the view sees, as mot_index_get; after MOT_AND_ANOTHER the
+ * next call brings that one.
+ */
+static inline mot_status
+MotKeysGet(MotKeys *keys, mot_session *session, const mot_view *view, mot_row **row, const mot_version **version)
+{
+	const mot_index_handle *handle = &keys->index->handle;
+	mot_status	status;
+
+	if (likely(keys->twice == NULL))
+		status = mot_index_get(session, view, handle, keys->lower.data, keys->lower.len, row, version);
+	else
+		status = mot_index_get_other(session, view, handle, keys->lower.data, keys->lower.len, keys->twice, row, version);
+	keys->twice = unlikely(status == MOT_AND_ANOTHER) ? *row : NULL;
+	return status;
+}
 
 #endif							/* MOT_KEYS_H */

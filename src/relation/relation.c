@@ -727,14 +727,20 @@ MotRelationTable(Relation rel)
 }
 
 bool
+MotRelationAbsent(Oid number)
+{
+	if (MotRelationLost == NULL || mot_table_find(MotEngineRequired(), MyDatabaseId, number) != NULL)
+		return false;
+	MotPreparedAwaitEnded(true);
+	return mot_table_find(MotEngine, MyDatabaseId, number) == NULL;
+}
+
+bool
 MotRelationUnreadable(Relation rel)
 {
 	Oid			number = MotStorageNumber(rel);
 
-	if (MotRelationLost == NULL || mot_table_find(MotEngineRequired(), MyDatabaseId, number) != NULL)
-		return false;
-	MotPreparedAwaitEnded(true);
-	if (mot_table_find(MotEngine, MyDatabaseId, number) != NULL)
+	if (!MotRelationAbsent(number))
 		return false;
 	if (!IsUnderPostmaster)
 		return true;

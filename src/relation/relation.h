@@ -415,14 +415,15 @@ extern void MotStorageDropIndex(Oid number, Oid indexoid);
  */
 extern Oid	MotAlterShows;
 extern bool MotReindexes;		/* the session's statement is REINDEX */
-
-extern bool MotCommandIsLast(CommandTag tag);	/* computed.c */
 extern int64 MotAlterRows;
 extern bool MotAlterLeaves;
 
 extern void (*MotIndexesPutBack) (Relation rel);	/* set by table/: it is a
 													 * heap table now */
 extern void MotStorageMendIndexes(Relation rel);	/* ordinary tables */
+
+/* computed.c: is a command of this kind all that the transaction does? */
+extern bool MotCommandIsLast(CommandTag tag);
 
 /* did the current subtransaction (or a committed child of it) create or truncate the table? */
 extern bool MotStorageIsNew(Oid relid);
@@ -496,6 +497,9 @@ extern bool (*MotRelationMissing) (Oid dbid, Oid relid);
 
 /* Have all tables come that there are, and not this one? */
 extern bool (*MotRelationLost) (Oid dbid, Oid relid);
+
+/* It is not there, nor is a prepared transaction that ends about to bring it. */
+extern bool MotRelationAbsent(Oid number);
 
 /*
  * It cannot be read, for any of these reasons: who goes through a whole database passes it by.  (In

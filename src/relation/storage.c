@@ -484,10 +484,7 @@ MotStorageDropTable(Oid relid)
 void
 MotStorageDropLost(Oid number)
 {
-	if (MotEngine == NULL || MotRelationLost == NULL)
-		return;
-	MotPreparedAwaitEnded(false);
-	if (MotRelationLost(MyDatabaseId, number))
+	if (MotEngine != NULL && MotRelationAbsent(number) && MotRelationLost(MyDatabaseId, number))
 		MotStorageDropTable(number);
 }
 

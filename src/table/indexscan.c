@@ -58,8 +58,6 @@ typedef struct MotTableIndexScan
 	bool		backward;		/* as it runs */
 	MotKeys    *keys;
 	MotKeyCursor cursor;
-	mot_row    *twice;			/* a row that has the key of another, which
-								 * comes next */
 	mot_row    *row;			/* the one that was handed out last */
 	const mot_version *version;
 	MemoryContext cxt;			/* of everything below; reset by amrescan */
@@ -429,7 +427,6 @@ start(IndexScanDesc scan, Relation table, MotTableIndexScan *o, bool backward)
 	if (snapshot->snapshot_type == SNAPSHOT_DIRTY)
 		wait_for_rivals(table, o);
 	o->keys->view = &o->view;
-	o->twice = NULL;
 	if (o->view.snapshot < mot_index_valid_from(o->index->handle.index))
 	{
 		o->nchecks = 0;
@@ -461,7 +458,7 @@ next_row(IndexScanDesc scan, MotTableIndexScan *o, mot_row **row, const mot_vers
 	while (o->phase == SCAN_RUNNING)
 	{
 		bool		found = false;
-		mot_status	status;
+		mot_status	status = MOT_NOT_FOUND;
 
 		if (unlikely(++steps % MOT_HELD_ROWS == 0) && !o->loose)
 			MotHeldCheck();
@@ -469,18 +466,12 @@ next_row(IndexScanDesc scan, MotTableIndexScan *o, mot_row **row, const mot_vers
 			found = mot_cursor_next(o->cursor.cursor, row, version);
 		else
 		{
-			if (likely(o->twice == NULL))
-				status = mot_index_get(o->session, &o->view, &o->index->handle,
-									   o->keys->lower.data, o->keys->lower.len, row, version);
-			else
-				status = mot_index_get_other(o->session, &o->view, &o->index->handle,
-											 o->keys->lower.data, o->keys->lower.len, o->twice, row, version);
+			status = MotKeysGet(o->keys, o->session, &o->view, row, version);
 			if (status != MOT_OK && status != MOT_NOT_FOUND && status != MOT_AND_ANOTHER)
 				MotRaiseStatus(status, NULL);
 			found = status != MOT_NOT_FOUND;
-			o->twice = status == MOT_AND_ANOTHER ? *row : NULL;
 		}
-		if ((!found || o->keys->get) && likely(o->twice == NULL))
+		if ((!found || o->keys->get) && likely(status != MOT_AND_ANOTHER))
 		{
 			MotKeyCursorClose(&o->cursor);
 			if (!MotKeysNext(o->keys))
@@ -517,7 +508,6 @@ turn(IndexScanDesc scan, MotTableIndexScan *o)
 	o->backward = false;
 	clear_items(o);
 	o->keys->backward = false;
-	o->twice = NULL;
 	o->phase = SCAN_DONE;
 	if (MotKeysFirst(o->keys, NULL))
 	{

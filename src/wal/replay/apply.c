@@ -777,7 +777,10 @@ give_up_target(MotTarget *target)
 	MotWithin(TopMemoryContext, given_up = lappend(given_up, given));
 }
 
-/* (likewise) Tables are served, and it stays in memory: who knows it is to look again, and reads it no more. */
+/*
+ * (likewise) Tables are served, and it stays in memory: who knows it is to look again, and reads it
+ * no more.
+ */
 static void
 tell_target(MotTarget *target)
 {
