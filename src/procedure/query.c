@@ -182,6 +182,34 @@ is_known(const MotQuery *query, const CachedPlanSource *source, ParamListInfo pa
 		wants_generic(source, params) && CachedPlanIsSimplyValid(query->source, query->plan, owner);
 }
 
+/*
+ * The query's program, if its plan is known and it can be run without a QueryDesc, a snapshot and
+ * (nothing that it calls could let go of it) a reference to the plan.
+ */
+static MotStatement *
+bare_statement(const MotQuery *query, const PLpgSQL_execstate *estate, const CachedPlanSource *source,
+			   ParamListInfo params)
+{
+	return !estate->readonly_func && is_known(query, source, params, NULL) ?
+		MotStatementBare(linitial_node(PlannedStmt, query->plan->stmt_list), params) : NULL;
+}
+
+/* What comes of it is kept in CurrentMemoryContext, or where it is final. */
+static void
+prepare(Receiver *receiver, const MotQuery *query, PLpgSQL_execstate *estate)
+{
+	MemSet(receiver, 0, offsetof(Receiver, types));
+	receiver->public.receiveSlot = take_row;
+	receiver->public.rStartup = begin_rows;
+	receiver->public.rShutdown = end_rows;
+	receiver->public.rDestroy = end_rows;
+	receiver->public.mydest = DestSPI;
+	receiver->query = query;
+	receiver->estate = estate;
+	receiver->memory = CurrentMemoryContext;
+	receiver->natts = -1;
+}
+
 /* Run it.  The snapshot that is active stays so: nobody has to keep it. */
 static void
 execute(PlannedStmt *stmt, const char *string, ParamListInfo params, Receiver *receiver, uint64 most)
@@ -240,6 +268,8 @@ MotProcedureQuery(MotFrame *frame, MotQuery *query)
 	CachedPlanSource *source = plain_source(query, estate);
 	bool		changes;
 	bool		exact;
+	uint64		most;
+	MotStatement *st;
 	CachedPlan *plan;
 	PlannedStmt *stmt;
 	ParamListInfo params = NULL;
@@ -252,6 +282,7 @@ MotProcedureQuery(MotFrame *frame, MotQuery *query)
 		return false;
 	changes = source->commandTag != CMDTAG_SELECT;
 	exact = query->strict || changes;
+	most = query->ntargets == 0 ? 0 : exact ? 2 : 1;
 	if (query->expr->paramnos != NULL)
 	{
 		params = estate->paramLI;
@@ -268,7 +299,21 @@ MotProcedureQuery(MotFrame *frame, MotQuery *query)
 	error_context_stack = &context;
 	oldcxt = MemoryContextSwitchTo(frame->memory);
 
-	if (likely(is_known(query, source, params, owner)))
+	prepare(&receiver, query, estate);
+	st = bare_statement(query, estate, source, params);
+	if (likely(st != NULL))
+	{
+		EnsurePortalSnapshotExists();
+		CommandCounterIncrement();
+		if (MotStatementRunBare(st, params, source->query_string, most, &receiver.public, &receiver.rows))
+		{
+			source->num_generic_plans++;
+			CommandCounterIncrement();
+			goto done;
+		}
+	}
+
+	if (is_known(query, source, params, owner))
 	{
 		plan = query->plan;
 		stmt = linitial_node(PlannedStmt, plan->stmt_list);
@@ -313,23 +358,15 @@ MotProcedureQuery(MotFrame *frame, MotQuery *query)
 		UpdateActiveSnapshotCommandId();
 	}
 
-	MemSet(&receiver, 0, offsetof(Receiver, types));
-	receiver.public.receiveSlot = take_row;
-	receiver.public.rStartup = begin_rows;
-	receiver.public.rShutdown = end_rows;
-	receiver.public.rDestroy = end_rows;
-	receiver.public.mydest = DestSPI;
-	receiver.query = query;
-	receiver.estate = estate;
-	receiver.memory = frame->memory;
-	receiver.natts = -1;
-	execute(stmt, source->query_string, params, &receiver, query->ntargets == 0 ? 0 : exact ? 2 : 1);
+	execute(stmt, source->query_string, params, &receiver, most);
 	ReleaseCachedPlan(plan, owner);
 	if (!estate->readonly_func)
 	{
 		CommandCounterIncrement();
 		PopActiveSnapshot();
 	}
+
+done:
 	error_context_stack = context.previous;
 	MemoryContextSwitchTo(oldcxt);
 

@@ -49,6 +49,9 @@ MotProgramBuild(MotStatement *st, QueryDesc *query)
 		MotQueryBegins(query, 0);
 		build(st, query);
 		MotSubselectsBuilt(st);
+		/* (what rechecks rows of joins is the server's) */
+		st->bare &= !st->reads_others && st->initplans == NIL && st->parents == NIL &&
+			st->estate->es_rowmarks == NULL && (st->change == NULL || MotChangeIsBare(st->change));
 		foreach_ptr(MotScanNode, sn, st->scans)
 			MotScanPark(sn->scan);
 		if (st->change != NULL)

@@ -495,6 +495,14 @@ MotChangeRows(const MotChange *change)
 	return change != NULL && change->scan != NULL ? change->scan->rows : 0;
 }
 
+/* Is nothing called for a row that could look at the query's snapshot? (but the plan's expressions) */
+bool
+MotChangeIsBare(const MotChange *change)
+{
+	return !change->fires && change->conflict == NULL && change->nrequired >= 0 &&
+		!change->has_generated && !change->table->mr->has_computed;
+}
+
 /*
  * Triggers of other tables are fired here, too: those whose rows the foreign keys' own
  * statements have changed (ON UPDATE CASCADE).  What the server opens for them, it leaves to the

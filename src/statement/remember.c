@@ -679,7 +679,7 @@ plan_generic(Remembered *r, MOT_PLANNER_PARAMETERS)
 	PG_END_TRY();
 	run = MotPlanTranslate(stmt);
 	return stmt->transientPlan || stmt->dependsOnRole || stmt->subplans != NIL ||
-		MotWhyNot(run) != NULL || !finds_few(run->planTree, r) ? NULL : stmt;
+		MotWhyNot(run, NULL) != NULL || !finds_few(run->planTree, r) ? NULL : stmt;
 }
 
 /* What is handed out of a plan: what the server looks at before the executor starts. */

@@ -9,6 +9,9 @@
  * in es_query_cxt goes with the execution; while we run, es_query_cxt is the
  * program's memory, for what the server's functions make once and keep.
  *
+ * A procedure has no use for a QueryDesc, and asks for its statements without one
+ * (MotStatementRunBare), where nobody else would see it either.
+ *
  * Modules above ours may want to look at plan states.  Of those we know,
  * pg_stat_statements does not, and auto_explain says by its settings whether it
  * may; with any other, every statement is left to the executor.
@@ -228,22 +231,14 @@ await_message_end(void)
 	}
 }
 
-static bool
-start_statement(MotStatement *st, QueryDesc *query, int eflags)
+/* The tables are there: it is running, and an error from here on ends it.  "query" may be NULL. */
+static void
+enter(MotStatement *st, QueryDesc *query, ParamListInfo params)
 {
-	EState	   *estate = st->estate;
-
-	MotEstatePlan(estate, query->plannedstmt);
-	if (!open_tables(st))
-	{
-		MotStatementCloseTables(st);
-		MotStatementDiscard(st);
-		return false;
-	}
 	MotStatementEnter(st, query);
-	foreach_ptr(ExprContext, econtext, estate->es_exprcontexts)
-		econtext->ecxt_param_list_info = query->params;
-	if (st->ahead != NULL)
+	foreach_ptr(ExprContext, econtext, st->estate->es_exprcontexts)
+		econtext->ecxt_param_list_info = params;
+	if (query != NULL && st->ahead != NULL)
 	{
 		/* as long before it is needed as can be */
 		MotScanAhead(st->ahead, st->ahead_econtext);
@@ -258,20 +253,20 @@ start_statement(MotStatement *st, QueryDesc *query, int eflags)
 		if (st->uses >= mot_jit_above && st->uses >= st->compile_after)
 			MotStatementCompile(st);
 	}
+}
 
-	if (ExecutorCheckPerms_hook != NULL || st->permitted != MotPermissionsTime)
-	{
-		MotExecCheckPermissions(query->plannedstmt);
-		st->permitted = MotPermissionsTime;
-	}
-	st->view = MotQueryBeginsKnown(query, st->reads_others);
+/* It has its view: what it reads and changes begins anew.  (The snapshot is for the server's nodes.) */
+static void
+begin(MotStatement *st, Snapshot snapshot, ParamListInfo params, const char *text, int eflags)
+{
+	EState	   *estate = st->estate;
 
-	estate->es_output_cid = query->operation != CMD_SELECT || st->lock != NULL ?
+	estate->es_output_cid = st->operation != CMD_SELECT || st->lock != NULL ?
 		GetCurrentCommandId(true) : 0;
-	estate->es_snapshot = query->snapshot;
+	estate->es_snapshot = snapshot;
 	estate->es_top_eflags = eflags;
-	estate->es_sourceText = query->sourceText;
-	estate->es_param_list_info = query->params;
+	estate->es_sourceText = text;
+	estate->es_param_list_info = params;
 	MotProcessedNone(estate);
 	estate->es_finished = false;
 	foreach_ptr(MotScanNode, sn, st->scans)
@@ -289,6 +284,28 @@ start_statement(MotStatement *st, QueryDesc *query, int eflags)
 	else
 		st->root->restart(st->root);
 	st->started = st->ended = false;
+}
+
+static bool
+start_statement(MotStatement *st, QueryDesc *query, int eflags)
+{
+	EState	   *estate = st->estate;
+
+	MotEstatePlan(estate, query->plannedstmt);
+	if (!open_tables(st))
+	{
+		MotStatementCloseTables(st);
+		MotStatementDiscard(st);
+		return false;
+	}
+	enter(st, query, query->params);
+	if (ExecutorCheckPerms_hook != NULL || st->permitted != MotPermissionsTime)
+	{
+		MotExecCheckPermissions(query->plannedstmt);
+		st->permitted = MotPermissionsTime;
+	}
+	st->view = MotQueryBeginsKnown(query, st->reads_others);
+	begin(st, query->snapshot, query->params, query->sourceText, eflags);
 
 	estate->es_query_cxt = st->exec_cxt;
 	if (MotQueryIsMeasured(query))
@@ -322,6 +339,21 @@ run(MOT_RUN_PARAMETERS)
 		prev_ExecutorRun(MOT_RUN_ARGUMENTS);
 }
 
+static inline TupleTableSlot *
+next_row(MotStatement *st)
+{
+	TupleTableSlot *slot = st->change != NULL ? MotChangeNext(st) : st->root->next(st->root);
+
+	return slot != NULL && st->junk != NULL ? ExecFilterJunk(st->junk, slot) : slot;
+}
+
+/* That was the last one.  (False: nobody knows.) */
+static inline bool
+is_done(const MotStatement *st)
+{
+	return st->root != NULL && st->root->is_scan && MotScanIsDone(((const MotScanNode *) st->root)->scan);
+}
+
 static void
 run_statement(MotStatement *st, QueryDesc *query, ScanDirection direction,
 			  uint64 count)
@@ -351,15 +383,13 @@ run_statement(MotStatement *st, QueryDesc *query, ScanDirection direction,
 	}
 	while (!ScanDirectionIsNoMovement(direction) && !st->ended)
 	{
-		TupleTableSlot *slot = st->change != NULL ? MotChangeNext(st) : st->root->next(st->root);
+		TupleTableSlot *slot = next_row(st);
 
 		if (slot == NULL)
 		{
 			st->ended = true;
 			break;
 		}
-		if (st->junk != NULL)
-			slot = ExecFilterJunk(st->junk, slot);
 		if (direct)
 			MotSenderRow(st->sender, slot);
 		else if (sends && !dest->receiveSlot(slot, dest))
@@ -384,7 +414,7 @@ run_statement(MotStatement *st, QueryDesc *query, ScanDirection direction,
 			}
 			break;
 		}
-		if (st->root != NULL && st->root->is_scan && MotScanIsDone(((MotScanNode *) st->root)->scan))
+		if (is_done(st))
 		{
 			st->ended = true;
 			break;
@@ -431,8 +461,9 @@ end(QueryDesc *query)
 		prev_ExecutorEnd(query);
 }
 
+/* Nothing stays of the execution but what its caller has begun. */
 static void
-end_statement(MotStatement *st, QueryDesc *query)
+rest(MotStatement *st)
 {
 	EState	   *estate = st->estate;
 
@@ -463,12 +494,75 @@ end_statement(MotStatement *st, QueryDesc *query)
 	estate->es_param_list_info = NULL;
 	estate->es_sourceText = NULL;
 	estate->es_range_table = NIL;
+	MotContextReset(st->exec_cxt);
+}
 
+static void
+end_statement(MotStatement *st, QueryDesc *query)
+{
+	rest(st);
 	query->tupDesc = NULL;
 	query->estate = NULL;
 	query->planstate = NULL;
 	query->query_instr = NULL;
-	MotContextReset(st->exec_cxt);
 	MotQueryEnds(query);
 	MotStatementLeave(st);
+}
+
+/* ------------------------------------------------------------------- bare */
+
+/*
+ * A procedure's statement whose program is at hand, and of which nobody would see a QueryDesc or a
+ * snapshot.  NULL: it is the executor's hooks' to run.
+ */
+MotStatement *
+MotStatementBare(const PlannedStmt *plan, ParamListInfo params)
+{
+	MotStatement *st = MotStatementAtHand(plan, params);
+
+	if (st == NULL || !st->bare || st->generation != MotRelationGeneration ||
+		st->permitted != MotPermissionsTime || ExecutorCheckPerms_hook != NULL ||
+		!mot_jit || mot_jit_prepare_above < 0 || IsInParallelMode() || (XactReadOnly && (st->change != NULL || st->lock != NULL)) ||
+		ExecutorStart_hook != start || ExecutorRun_hook != run || ExecutorFinish_hook != finish ||
+		ExecutorEnd_hook != end)
+		return NULL;
+	return st;
+}
+
+/*
+ * Run it: "most" rows, or all if that is 0, go to "receiver"; *rows: how many there were, or were
+ * changed.  False: it cannot be run so at this moment, and nothing has been done.
+ */
+bool
+MotStatementRunBare(MotStatement *st, ParamListInfo params, const char *text, uint64 most, DestReceiver *receiver,
+					uint64 *rows)
+{
+	EState	   *estate = st->estate;
+	MemoryContext oldcxt;
+	TupleTableSlot *slot;
+	uint64		n = 0;
+
+	if (!MotQueryBeginsBare(st, GetCurrentCommandId(false), &st->view))
+		return false;
+	MotEstatePlan(estate, st->plan);
+	(void) open_tables(st);
+	enter(st, NULL, params);
+	begin(st, NULL, params, text, 0);
+	oldcxt = MemoryContextSwitchTo(st->exec_cxt);
+	st->run_level = GetCurrentTransactionNestLevel();
+	estate->es_query_cxt = st->cxt;
+	receiver->rStartup(receiver, st->operation, st->desc);
+	while ((slot = next_row(st)) != NULL)
+	{
+		(void) receiver->receiveSlot(slot, receiver);
+		if (++n == most || is_done(st))
+			break;
+	}
+	*rows = st->operation == CMD_SELECT ? n : estate->es_processed;
+	st->run_level = 0;
+	MemoryContextSwitchTo(oldcxt);
+	rest(st);
+	MotQueryEnds(st);
+	MotStatementLeave(st);
+	return true;
 }

@@ -15,6 +15,7 @@
 
 #include "access/htup_details.h"
 #include "access/sysattr.h"
+#include "access/transam.h"
 #include "catalog/pg_language.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
@@ -26,6 +27,7 @@
 #include "parser/parsetree.h"
 #include "statement/remember.h"
 #include "statement/statement.h"
+#include "utils/fmgroids.h"
 #include "utils/syscache.h"
 
 #define MAX_VALUES 5000			/* expressions of a VALUES list */
@@ -37,13 +39,30 @@ typedef struct Walk
 	bool		system;			/* columns, too */
 } Walk;
 
+/* something that has been gone through may look at the query's snapshot */
+static bool may_look;
+
+static const char *plan_why_not(const PlannedStmt *stmt);
 static const char *node_why_not(const Plan *plan, const PlannedStmt *stmt);
 static const char *modify_why_not(const ModifyTable *plan, const PlannedStmt *stmt);
 static const char *expressions_why_not(List *expressions, bool aggregates);
 static bool walk_expression(Node *node, Walk *walk);
 
+/* *bare (may be NULL): nothing that its expressions call could look at the query's snapshot. */
 const char *
-MotWhyNot(const PlannedStmt *stmt)
+MotWhyNot(const PlannedStmt *stmt, bool *bare)
+{
+	const char *why_not;
+
+	may_look = false;
+	why_not = plan_why_not(stmt);
+	if (bare != NULL)
+		*bare = !may_look;
+	return why_not;
+}
+
+static const char *
+plan_why_not(const PlannedStmt *stmt)
 {
 	const Plan *plan = stmt->planTree;
 
@@ -309,6 +328,21 @@ expressions_why_not(List *expressions, bool aggregates)
 	return walk.why_not;
 }
 
+/* Is it one of the server's that are not immutable, but look at no snapshot either? (the usual ones) */
+static bool
+looks_at_none(Oid funcid)
+{
+	static const Oid known[] = {
+		F_NOW, F_TRANSACTION_TIMESTAMP, F_STATEMENT_TIMESTAMP, F_CLOCK_TIMESTAMP, F_NEXTVAL,
+		F_GEN_RANDOM_UUID
+	};
+
+	for (int i = 0; i < lengthof(known); i++)
+		if (funcid == known[i])
+			return true;
+	return false;
+}
+
 static bool
 check_function(Oid funcid, void *context)
 {
@@ -324,6 +358,9 @@ check_function(Oid funcid, void *context)
 		walk->why_not = "a function is in SQL";
 	else if (((Form_pg_proc) GETSTRUCT(tuple))->proretset)
 		walk->why_not = "a function returns a set";
+	if (funcid >= FirstNormalObjectId ||
+		(((Form_pg_proc) GETSTRUCT(tuple))->provolatile != PROVOLATILE_IMMUTABLE && !looks_at_none(funcid)))
+		may_look = true;
 	ReleaseSysCache(tuple);
 	return walk->why_not != NULL;
 }
@@ -395,6 +432,8 @@ walk_expression(Node *node, Walk *walk)
 	}
 	if (walk->why_not != NULL)
 		return true;
+	/* (a domain's conditions are not in the plan) */
+	may_look |= IsA(node, CoerceToDomain) || IsA(node, SubPlan);
 	if (check_functions_in_node(node, check_function, walk))
 		return true;
 	return expression_tree_walker(node, walk_expression, walk);

@@ -209,7 +209,7 @@ explain_statement(const PlannedStmt *stmt)
 
 	stmt = MotPlanTranslate(stmt);
 	if (why_not == NULL)
-		why_not = MotWhyNot(stmt);
+		why_not = MotWhyNot(stmt, NULL);
 	if (why_not == NULL && IsA(stmt->planTree, ModifyTable))
 	{
 		const ModifyTable *plan = (const ModifyTable *) stmt->planTree;

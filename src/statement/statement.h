@@ -172,6 +172,8 @@ struct MotStatement
 	Oid			userid;
 	ParamCompileHook params_compile;
 	bool		reads_others;	/* or may: not only memory-optimized tables */
+	bool		bare;			/* nothing in it would miss a QueryDesc or a
+								 * snapshot */
 	mot_view	view;			/* of the present execution */
 	uint64		permitted;		/* permissions were checked at this time */
 	uint64		generation;		/* tables were as they were (see
@@ -212,6 +214,7 @@ extern MotStatement *MotStatementRunning;	/* the youngest */
 
 extern void MotStatementTableInit(void);
 extern MotStatement *MotStatementFor(QueryDesc *query);
+extern MotStatement *MotStatementAtHand(const PlannedStmt *plan, ParamListInfo params);
 extern void MotStatementEnter(MotStatement *st, QueryDesc *query);
 extern void MotStatementLeave(MotStatement *st);
 extern void MotStatementDiscard(MotStatement *st);
@@ -220,7 +223,7 @@ extern uint64 MotPermissionsTime;	/* goes up when somebody's may have
 									 * changed */
 
 /* shape.c */
-extern const char *MotWhyNot(const PlannedStmt *plan);
+extern const char *MotWhyNot(const PlannedStmt *plan, bool *bare);
 extern const char *MotTargetWhyNot(Relation rel, const ModifyTable *plan);
 
 /* ordinary.c */
@@ -284,6 +287,7 @@ extern void MotChangeStart(MotStatement *st);
 extern void MotChangeFinish(MotStatement *st);
 extern void MotChangeRest(MotStatement *st);
 extern uint64 MotChangeRows(const struct MotChange *change);
+extern bool MotChangeIsBare(const struct MotChange *change);
 extern TupleTableSlot *MotChangeNext(MotStatement *st); /* RETURNING's next row */
 
 /* joined.c */
@@ -339,6 +343,9 @@ extern void MotSenderFails(void);
 /* run.c */
 extern void MotStatementCloseTables(MotStatement *st);
 extern const char *MotStatementsWhyNot(void);
+extern MotStatement *MotStatementBare(const PlannedStmt *plan, ParamListInfo params);
+extern bool MotStatementRunBare(MotStatement *st, ParamListInfo params, const char *text, uint64 most,
+								DestReceiver *receiver, uint64 *rows);
 
 /* stat.c */
 extern void MotStatementStatInit(void);

@@ -207,25 +207,38 @@ find(const PlannedStmt *plan)
 	return st;
 }
 
+static inline MotStatement *
+at_hand(uint32 place, const PlannedStmt *plan, ParamListInfo params)
+{
+	MotStatement *st = cache[place];
+
+	if (likely(st != NULL && st->plan == plan && st->state == MOT_STATEMENT_READY && !st->stale &&
+			   st->userid == GetUserId() && st->params_compile == (params ? params->paramCompile : NULL)))
+		return st;
+	return NULL;
+}
+
+/* The statement, if it has a program that nothing is to be asked of; else NULL. */
+MotStatement *
+MotStatementAtHand(const PlannedStmt *plan, ParamListInfo params)
+{
+	return at_hand(cache_place(plan), plan, params);
+}
+
 /*
  * The statement, ready to be run; NULL: it is left to the ordinary path.
  */
 MotStatement *
 MotStatementFor(QueryDesc *query)
 {
-	const PlannedStmt *plan = query->plannedstmt;
-	uint32		place = cache_place(plan);
-	MotStatement *st = cache[place];
+	uint32		place = cache_place(query->plannedstmt);
+	const MotStatement *cached = cache[place];
+	MotStatement *st;
 
-	if (likely(st != NULL && st->plan == plan))
-	{
-		if (st->state == MOT_STATEMENT_RUNNING)
-			return NULL;
-		if (likely(!st->stale && st->userid == GetUserId() &&
-				   st->params_compile == (query->params ? query->params->paramCompile : NULL)))
-			return st;
-	}
-	return find_or_make(query, place);
+	if (unlikely(cached != NULL && cached->plan == query->plannedstmt && cached->state == MOT_STATEMENT_RUNNING))
+		return NULL;
+	st = at_hand(place, query->plannedstmt, query->params);
+	return likely(st != NULL) ? st : find_or_make(query, place);
 }
 
 static pg_noinline MotStatement *
@@ -263,7 +276,7 @@ find_or_make(QueryDesc *query, uint32 place)
 		MotStatementDiscard(st);	/* an error ended the last attempt */
 	st->cxt = AllocSetContextCreate(statements_cxt, "MOT statement", ALLOCSET_SMALL_SIZES);
 	MotWithin(st->cxt, st->run = MotPlanTranslate(plan));
-	st->why_not = MotWhyNot(st->run);
+	st->why_not = MotWhyNot(st->run, &st->bare);
 	if (st->why_not != NULL)
 	{
 		MotStatementDiscard(st);

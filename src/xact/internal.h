@@ -80,6 +80,7 @@ extern bool MotMixedAnnounced(void);
 extern void MotMixedDraw(void);
 extern void MotMixedWithdraw(void);
 extern MotTaken MotMixedTake(mot_session *session, Snapshot snapshot);
+extern bool MotMixedTakeNone(mot_session *session, MotTaken *taken);
 extern MotTaken MotMixedTakeMoment(mot_session *session, Snapshot snapshot, bool *stale);
 extern MotTaken MotMixedTakeDecoded(mot_session *session, Snapshot snapshot, bool *known);
 extern void MotForgetBeyond(const mot_beyond **beyond);

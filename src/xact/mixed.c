@@ -322,6 +322,23 @@ MotMixedTake(mot_session *session, Snapshot snapshot)
 }
 
 /*
+ * The same without a snapshot, if there is no commit that one would be asked for.  False: there is, and
+ * the engine's snapshot has perhaps been taken.
+ */
+bool
+MotMixedTakeNone(mot_session *session, MotTaken *taken)
+{
+	MotTheLog->before_snapshot();
+	if (unlikely(pg_atomic_read_u32(MotPreparedUsed) != 0 || pg_atomic_read_u32(&shared->active) != 0 ||
+				 RecoveryInProgress()))
+		return false;
+	taken->ts = mot_snapshot_take(session);
+	taken->beyond = NULL;
+	/* (whose number is in the clock that was read has been counted before) */
+	return likely(pg_atomic_read_u32(&shared->active) == 0);
+}
+
+/*
  * One that is to be of the same moment as "snapshot", which was just computed
  * (see moment.c).  *stale: that moment has passed, or the engine's snapshot
  * includes a commit that "snapshot" does not.

@@ -256,6 +256,24 @@ MotQueryBeginsKnown(QueryDesc *query, bool others)
 }
 
 bool
+MotQueryBeginsBare(const void *query, uint32 command, mot_view *view)
+{
+	MotTaken	taken;
+
+	if (unlikely(IsolationUsesXactSnapshot() || IsParallelWorker() || nrunning == maxrunning))
+		return false;
+	MotHeldCheck();
+	if (unlikely(!MotMixedTakeNone(MotSession(), &taken)))
+	{
+		publish_oldest();
+		return false;
+	}
+	set_entry(&running[nrunning++], query, NULL, taken);
+	*view = as_view(taken, command);
+	return true;
+}
+
+bool
 MotReadsOthers(const PlannedStmt *plan)
 {
 	bool		heap;
@@ -348,7 +366,7 @@ executor_end(QueryDesc *query)
 }
 
 void
-MotQueryEnds(QueryDesc *query)
+MotQueryEnds(const void *query)
 {
 	for (int i = nrunning - 1; i >= 0; i--)
 	{

@@ -86,13 +86,20 @@ extern void (*MotNodesMade) (QueryDesc *query);
  * only if no other module's hooks are below ours.
  */
 extern void MotQueryBegins(QueryDesc *query, int eflags);
-extern void MotQueryEnds(QueryDesc *query);
+extern void MotQueryEnds(const void *query);
 
 /*
  * The same for a query that is known to read memory-optimized tables; "others":
  * and may read others, see MotReadsOthers.  Returns its view.
  */
 extern mot_view MotQueryBeginsKnown(QueryDesc *query, bool others);
+
+/*
+ * The same for one that reads nothing else, none of whose functions could look at PostgreSQL's
+ * snapshot, and that does without one.  "query" is whatever names it until MotQueryEnds; "command"
+ * the transaction's.  False: not at this moment, or not at this level; nothing has been done.
+ */
+extern bool MotQueryBeginsBare(const void *query, uint32 command, mot_view *view);
 extern bool MotReadsOthers(const PlannedStmt *plan);
 extern bool MotExecutorIsOurs(void);
 

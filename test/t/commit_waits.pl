@@ -163,7 +163,7 @@ is(soon('SELECT v FROM h WHERE id = 3'), '2', '... of both kinds');
 
 SKIP:
 {
-	skip 'not a build with fault points', 12 unless $ENV{MOT_FAULT_POINTS};
+	skip 'not a build with fault points', 21 unless $ENV{MOT_FAULT_POINTS};
 
 	# both at once, and the checkpoint's gate between them
 	begin('keeper', q{SET synchronous_commit = local; SET mot.fault = 'commit-drawn:wait'; BEGIN ISOLATION LEVEL SERIALIZABLE; UPDATE m SET v = v + 1 WHERE id = 4; INSERT INTO m VALUES (6, 6); COMMIT});
@@ -197,6 +197,39 @@ SKIP:
 		unlink $go;
 		session('writer')->query_safe(q{SET mot.fault = ''; UPDATE m SET v = 0 WHERE id = 5});
 	}
+
+	# a compiled procedure's statement, which takes no snapshot that would say what is committed
+	session('procedure')->query_safe(q{
+		CREATE FUNCTION halves(hold bool) RETURNS text LANGUAGE plpgsql AS $$
+		DECLARE a int; b int; said text := '';
+		BEGIN
+			FOR i IN 4 .. 6 LOOP
+				SELECT v INTO a FROM h WHERE id = LEAST(i, 5);
+				SELECT v INTO b FROM m WHERE id = LEAST(i, 5);
+				said := said || a || ' ' || b || ';';
+				IF hold THEN
+					PERFORM pg_advisory_xact_lock(i);
+				END IF;
+			END LOOP;
+			RETURN said;
+		END $$;
+		SET mot.jit_procedures = on; SET mot.jit_procedures_above_executions = 2; SET mot.jit_prepare_above_executions = 0;
+		SET plan_cache_mode = force_generic_plan;
+		UPDATE h SET v = 0; UPDATE m SET v = 0;
+		SELECT halves(false), halves(true), halves(false) FROM generate_series(1, 5)});
+	session('listener')->query_safe('SELECT pg_advisory_lock(4)');
+	begin('procedure', q{SELECT 'saw ' || halves(true)});
+	waits('procedure', "wait_event_type = 'Lock' AND wait_event = 'advisory'");
+	my $from = -s $node->logfile;
+	begin('writer', q{SET mot.fault = 'commit-inserted:wait'; BEGIN; UPDATE m SET v = 100 WHERE id = 5; UPDATE h SET v = 100 WHERE id = 5; COMMIT});
+	ok($node->wait_for_log(qr/fault point "commit-inserted" reached/, $from), 'committed, not installed');
+	session('listener')->query_safe('SELECT pg_advisory_unlock(4)');
+	waits('procedure', "wait_event_type IS DISTINCT FROM 'Lock'");
+	sleep 1;
+	append_to_file($go, '');
+	like(session('procedure')->query('SELECT 1'), qr/saw 0 0;100 100;100 100;/, "a procedure that has seen one half waits for the other");
+	ended('writer', '... which comes');
+	unlink $go;
 }
 
 $_->quit for values %session;
