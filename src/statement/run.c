@@ -266,6 +266,7 @@ begin(MotStatement *st, Snapshot snapshot, ParamListInfo params, const char *tex
 	estate->es_snapshot = snapshot;
 	estate->es_top_eflags = eflags;
 	estate->es_sourceText = text;
+
 	estate->es_param_list_info = params;
 	MotProcessedNone(estate);
 	estate->es_finished = false;
