@@ -20,6 +20,7 @@
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "procedure/procedure.h"
+#include "storage/lmgr.h"
 #include "tcop/pquery.h"
 #include "tcop/utility.h"
 #include "utils/memutils.h"
@@ -166,20 +167,51 @@ wants_generic(const CachedPlanSource *source, ParamListInfo params)
 		source->generic_cost < source->total_custom_cost / source->num_custom_plans;
 }
 
+/* as AcquireExecutorLocks() */
+static void
+lock_tables(const PlannedStmt *stmt, bool lock)
+{
+	foreach_node(RangeTblEntry, rte, stmt->rtable)
+	{
+		/* (from 16 on a view has become a sub-query) */
+		if ((rte->rtekind != RTE_RELATION && rte->rtekind != RTE_SUBQUERY) || !OidIsValid(rte->relid))
+			continue;
+		if (lock)
+			LockRelationOid(rte->relid, rte->rellockmode);
+		else
+			UnlockRelationOid(rte->relid, rte->rellockmode);
+	}
+}
+
 /*
- * May the query's plan be had without GetCachedPlan()?  That locks all tables of the query and of
- * its plan, each time.  Locks that this transaction has are kept until it ends, or the subtransaction
- * that took them is undone; and for one that is there already the server does not look for
- * invalidations.  So if it has taken them for this plan, and no subtransaction has been undone since,
- * all that is left is to look whether the plan is still right, and is what would be chosen.  (Plans
- * that depend on who asks, or are right for some time only, are not known.)
+ * May the query's plan be had without GetCachedPlan()?  That locks all tables of the query, and once
+ * more those of its plan, each time.  Locks that this transaction has are kept until it ends, or the
+ * subtransaction that took them is undone; and for one that is there already the server does not look
+ * for invalidations.  So if it has taken them for this plan, and no subtransaction has been undone
+ * since, all that is left is to look whether the plan is still right, and is what would be chosen.
+ * Else they are taken once.  (Plans that depend on who asks, or are right for some time only, are not
+ * known.)
  */
 static bool
-is_known(const MotQuery *query, const CachedPlanSource *source, ParamListInfo params, ResourceOwner owner)
+is_known(MotQuery *query, CachedPlanSource *source, ParamListInfo params)
 {
-	return query->plan != NULL && query->source == source && query->generation == source->generation &&
-		query->transaction == MotLocalTransaction() && query->undone == MotSubtransactionsUndone &&
-		wants_generic(source, params) && CachedPlanIsSimplyValid(query->source, query->plan, owner);
+	PlannedStmt *stmt;
+
+	if (query->plan == NULL || query->source != source || query->generation != source->generation ||
+		!wants_generic(source, params) || !CachedPlanIsSimplyValid(source, query->plan, NULL))
+		return false;
+	if (likely(query->transaction == MotLocalTransaction() && query->undone == MotSubtransactionsUndone))
+		return true;
+	stmt = linitial_node(PlannedStmt, query->plan->stmt_list);
+	lock_tables(stmt, true);
+	if (query->generation != source->generation || !CachedPlanIsSimplyValid(source, query->plan, NULL))
+	{
+		lock_tables(stmt, false);
+		return false;
+	}
+	query->transaction = MotLocalTransaction();
+	query->undone = MotSubtransactionsUndone;
+	return true;
 }
 
 /*
@@ -187,11 +219,9 @@ is_known(const MotQuery *query, const CachedPlanSource *source, ParamListInfo pa
  * (nothing that it calls could let go of it) a reference to the plan.
  */
 static MotStatement *
-bare_statement(const MotQuery *query, const PLpgSQL_execstate *estate, const CachedPlanSource *source,
-			   ParamListInfo params)
+bare_statement(const MotQuery *query, ParamListInfo params)
 {
-	return !estate->readonly_func && is_known(query, source, params, NULL) ?
-		MotStatementBare(linitial_node(PlannedStmt, query->plan->stmt_list), params) : NULL;
+	return MotStatementBare(linitial_node(PlannedStmt, query->plan->stmt_list), params);
 }
 
 /* What comes of it is kept in CurrentMemoryContext, or where it is final. */
@@ -269,6 +299,7 @@ MotProcedureQuery(MotFrame *frame, MotQuery *query)
 	bool		changes;
 	bool		exact;
 	uint64		most;
+	bool		known;
 	MotStatement *st;
 	CachedPlan *plan;
 	PlannedStmt *stmt;
@@ -300,8 +331,8 @@ MotProcedureQuery(MotFrame *frame, MotQuery *query)
 	oldcxt = MemoryContextSwitchTo(frame->memory);
 
 	prepare(&receiver, query, estate);
-	st = bare_statement(query, estate, source, params);
-	if (likely(st != NULL))
+	known = is_known(query, source, params);
+	if (likely(known && !estate->readonly_func) && (st = bare_statement(query, params)) != NULL)
 	{
 		EnsurePortalSnapshotExists();
 		CommandCounterIncrement();
@@ -313,7 +344,7 @@ MotProcedureQuery(MotFrame *frame, MotQuery *query)
 		}
 	}
 
-	if (is_known(query, source, params, owner))
+	if (known && CachedPlanIsSimplyValid(source, query->plan, owner))
 	{
 		plan = query->plan;
 		stmt = linitial_node(PlannedStmt, plan->stmt_list);
