@@ -28,6 +28,7 @@ Options: --seconds N, --clients N, --seed N
     --prepare       half of the transactions end in PREPARE TRANSACTION, and a little later in
                     COMMIT PREPARED or ROLLBACK PREPARED; who finds one of his own after a
                     crash commits it
+    --procedures    most operations on one key are functions in PL/pgSQL, which are machine code
     --failover DSN  halfway the server is stopped at once, the standby in
                     STANDBY_DATA is promoted, and all goes on there
 
@@ -62,7 +63,46 @@ CREATE {0} TABLE history_set_{1} (k int, v int, PRIMARY KEY (k, v)) {2};
 SCHEMA += "".join("""
 CREATE VIEW history_{0} AS SELECT * FROM history_{0}_heap UNION ALL SELECT * FROM history_{0}_table UNION ALL SELECT * FROM history_{0}_foreign;
 """.format(kind) for kind in ("list", "register", "set"))
-CLEANUP = """
+FUNCTIONS = "".join("""
+CREATE FUNCTION history_append_{0}(key int, value int) RETURNS bool LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE history_list_{0} SET v = v || value WHERE k = key;
+    RETURN FOUND;
+END $$;
+CREATE FUNCTION history_write_{0}(key int, value int) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE n int;
+BEGIN
+    UPDATE history_register_{0} SET v = value, version = version + 1 WHERE k = key RETURNING version INTO n;
+    RETURN n;
+END $$;
+CREATE FUNCTION history_add_{0}(key int, value int) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO history_set_{0} VALUES (key, value);
+END $$;
+CREATE FUNCTION history_look_list_{0}(key int, lock text) RETURNS int[] LANGUAGE plpgsql AS $$
+DECLARE x int[];
+BEGIN
+    IF lock = '' THEN SELECT v INTO x FROM history_list_{0} WHERE k = key;
+    {1}
+    END IF;
+    RETURN x;
+END $$;
+CREATE FUNCTION history_look_register_{0}(key int, lock text) RETURNS int[] LANGUAGE plpgsql AS $$
+DECLARE x int; n int;
+BEGIN
+    IF lock = '' THEN SELECT v, version INTO x, n FROM history_register_{0} WHERE k = key;
+    {2}
+    END IF;
+    RETURN ARRAY[x, n];
+END $$;
+""".format(place,
+           "\n    ".join("ELSIF lock = '%s' THEN SELECT v INTO x FROM history_list_%s WHERE k = key %s;" % (lock, place, lock)
+                         for lock in LOCKS),
+           "\n    ".join("ELSIF lock = '%s' THEN SELECT v, version INTO x, n FROM history_register_%s WHERE k = key %s;" % (lock, place, lock)
+                         for lock in LOCKS)) for place in ("heap", "table", "foreign"))
+CLEANUP = "".join("""
+DROP FUNCTION IF EXISTS history_append_{0}, history_write_{0}, history_add_{0}, history_look_list_{0}, history_look_register_{0};
+""".format(place) for place in ("heap", "table", "foreign")) + """
 DROP VIEW IF EXISTS history_list, history_register, history_set;
 DROP TABLE IF EXISTS history_list_heap, history_register_heap, history_set_heap, history_list_table, history_register_table, history_set_table;
 DROP FOREIGN TABLE IF EXISTS history_list_foreign, history_register_foreign, history_set_foreign;
@@ -144,9 +184,19 @@ class Client(threading.Thread):
         place = self.run_.args.place
         return "history_" + kind + ("" if place == "mixed" else "_" + place)
 
+    def by_procedure(self, cur, name, kind, key, argument):
+        """what history_NAME_PLACE(key, argument) returns; None: it is to be done otherwise"""
+        if not self.run_.args.procedures or self.rng.random() < 0.2:
+            return None
+        cur.execute("SELECT history_%s_%s(%d, '%s')" % (name, self.table(kind, key).split("_")[-1], key, argument))
+        return cur.fetchone()[0]
+
     def append(self, cur, ops):
         key, value = self.run_.keys.change("list", self.rng)
         t = self.table("list", key)
+        if self.by_procedure(cur, "append", "list", key, value):
+            ops.append(["append", key, value])
+            return
         if self.rng.random() < 0.5:
             cur.execute("UPDATE %s SET v = v || %d WHERE k = %d" % (t, value, key))
             if cur.rowcount == 1:
@@ -159,13 +209,18 @@ class Client(threading.Thread):
     def write(self, cur, ops):
         key, value = self.run_.keys.change("register", self.rng)
         t = self.table("register", key)
+        version = self.by_procedure(cur, "write", "register", key, value)
+        if version is not None:
+            ops.append(["write", "r%d" % key, value, version])
+            return
         cur.execute("INSERT INTO {0} VALUES ({1}, {2}, 1) ON CONFLICT (k) DO UPDATE "
                     "SET v = EXCLUDED.v, version = {0}.version + 1 RETURNING version".format(t, key, value))
         ops.append(["write", "r%d" % key, value, cur.fetchone()[0]])
 
     def add(self, cur, ops):
         key, value = self.run_.keys.change("set", self.rng)
-        cur.execute("INSERT INTO %s VALUES (%d, %d)" % (self.table("set", key), key, value))
+        if self.by_procedure(cur, "add", "set", key, value) is None:
+            cur.execute("INSERT INTO %s VALUES (%d, %d)" % (self.table("set", key), key, value))
         ops.append(["add", "s%d" % key, value])
 
     def read(self, cur, ops, n=1, lock=False):
@@ -180,6 +235,13 @@ class Client(threading.Thread):
             keys = list(range(keys[0], keys[-1] + 1))
         # (rows of a view of two tables cannot be locked; a set's later rows would not be)
         suffix = self.rng.choice(LOCKS) if lock and kind != "set" and not source.endswith(kind) else ""
+        if n == 1 and kind != "set":
+            found = self.by_procedure(cur, "look_" + kind, kind, keys[0], suffix)
+            if found is not None:
+                ops.extend([["lock"]] if suffix not in ("", "FOR KEY SHARE") else [])
+                ops.append(["list", keys[0], found] if kind == "list" else
+                           ["register", "r%d" % keys[0], *((0, 0) if found[0] is None else found)])
+                return
         self.read_keys(cur, ops, kind, source, where, keys, suffix)
 
     def read_keys(self, cur, ops, kind, source, where, keys, lock=""):
@@ -457,7 +519,7 @@ class Run:
     def go(self):
         conn = psycopg2.connect("")
         conn.autocommit = True
-        conn.cursor().execute(CLEANUP + SCHEMA)
+        conn.cursor().execute(CLEANUP + SCHEMA + FUNCTIONS)
         conn.close()
         if self.args.stall:
             self.set_absent("nobody")
@@ -501,12 +563,17 @@ def main():
     parser.add_argument("--async", action="store_true", dest="async_")
     parser.add_argument("--stall", action="store_true")
     parser.add_argument("--prepare", action="store_true")
+    parser.add_argument("--procedures", action="store_true")
     parser.add_argument("--failover")
     parser.add_argument("file")
     args = parser.parse_args()
     if args.failover:
         args.crash = "failover"
         args.async_ = True
+    if args.procedures:
+        os.environ["PGOPTIONS"] = " ".join("-c " + setting for setting in (
+            "mot.jit_procedures=on", "mot.jit_procedures_above_executions=2", "mot.jit_prepare_above_executions=0",
+            "plan_cache_mode=force_generic_plan"))
     random.seed(args.seed)
     clients = Run(args).go()
     txns = [txn for client in clients for txn in client.history]

@@ -22,6 +22,7 @@ shared_preload_libraries = 'mot'
 mot.max_memory = '128MB'
 wal_keep_size = '64MB'
 wal_writer_delay = 200ms
+max_prepared_transactions = 10
 restart_after_crash = on
 });
 $primary->start;
@@ -54,6 +55,13 @@ sub history
 history('crashes', 'mixed', 'ser', 5, '--crash', 'any');
 history('crashes', 'table', 'rc', 5, '--crash', 'any');
 history('crashes that lose commits', 'mixed', 'rr', 5, '--crash', 'any', '--async');
+$primary->_update_pid(1);
+
+# ------------------------------------------------------ compiled procedures
+
+history('compiled procedures', 'mixed', 'rc', 4, '--procedures', '--prepare');
+history('compiled procedures, and crashes', 'table', 'rc', 4, '--procedures', '--crash', 'any');
+history('compiled procedures', 'mixed', 'ser', 2, '--procedures');
 $primary->_update_pid(1);
 
 # ------------------------------------------------------- commits that wait
