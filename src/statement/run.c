@@ -512,6 +512,13 @@ end_statement(MotStatement *st, QueryDesc *query)
 
 /* ------------------------------------------------------------------- bare */
 
+/* Its tables may have changed, or somebody's privileges. */
+static inline bool
+is_out_of_date(const MotStatement *st)
+{
+	return st->stale || st->generation != MotRelationGeneration || st->permitted != MotPermissionsTime;
+}
+
 /*
  * A procedure's statement whose program is at hand, and of which nobody would see a QueryDesc or a
  * snapshot.  NULL: it is the executor's hooks' to run.
@@ -521,8 +528,7 @@ MotStatementBare(const PlannedStmt *plan, ParamListInfo params)
 {
 	MotStatement *st = MotStatementAtHand(plan, params);
 
-	if (st == NULL || !st->bare || st->generation != MotRelationGeneration ||
-		st->permitted != MotPermissionsTime || ExecutorCheckPerms_hook != NULL ||
+	if (st == NULL || !st->bare || is_out_of_date(st) || ExecutorCheckPerms_hook != NULL ||
 		!mot_jit || mot_jit_prepare_above < 0 || IsInParallelMode() || (XactReadOnly && (st->change != NULL || st->lock != NULL)) ||
 		ExecutorStart_hook != start || ExecutorRun_hook != run || ExecutorFinish_hook != finish ||
 		ExecutorEnd_hook != end)
@@ -532,7 +538,8 @@ MotStatementBare(const PlannedStmt *plan, ParamListInfo params)
 
 /*
  * Run it: "most" rows, or all if that is 0, go to "receiver"; *rows: how many there were, or were
- * changed.  False: it cannot be run so at this moment, and nothing has been done.
+ * changed.  False: it cannot be run so at this moment, and nothing has been done.  (One moment ago it
+ * could: the transaction's own changes of catalogs take effect with its next command, this one.)
  */
 bool
 MotStatementRunBare(MotStatement *st, ParamListInfo params, const char *text, uint64 most, DestReceiver *receiver,
@@ -545,6 +552,11 @@ MotStatementRunBare(MotStatement *st, ParamListInfo params, const char *text, ui
 
 	if (!MotQueryBeginsBare(st, GetCurrentCommandId(false), &st->view))
 		return false;
+	if (unlikely(is_out_of_date(st)))
+	{
+		MotQueryEnds(st);
+		return false;
+	}
 	MotEstatePlan(estate, st->plan);
 	(void) open_tables(st);
 	enter(st, NULL, params);

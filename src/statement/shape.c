@@ -28,7 +28,9 @@
 #include "statement/remember.h"
 #include "statement/statement.h"
 #include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
 #include "utils/syscache.h"
+#include "utils/typcache.h"
 
 #define MAX_VALUES 5000			/* expressions of a VALUES list */
 
@@ -46,6 +48,8 @@ static const char *plan_why_not(const PlannedStmt *stmt);
 static const char *node_why_not(const Plan *plan, const PlannedStmt *stmt);
 static const char *modify_why_not(const ModifyTable *plan, const PlannedStmt *stmt);
 static const char *expressions_why_not(List *expressions, bool aggregates);
+static bool sorts_by_servers(Oid op);
+static bool hashes_by_servers(Oid op);
 static bool walk_expression(Node *node, Walk *walk);
 
 /* *bare (may be NULL): nothing that its expressions call could look at the query's snapshot. */
@@ -171,9 +175,30 @@ node_why_not(const Plan *plan, const PlannedStmt *stmt)
 			expressions = (List *) ((const Result *) plan)->resconstantqual;
 			break;
 		case T_Sort:
+			{
+				const Sort *sort = (const Sort *) plan;
+
+				for (int i = 0; i < sort->numCols; i++)
+					may_look |= !sorts_by_servers(sort->sortOperators[i]);
+				break;
+			}
 		case T_Unique:
-		case T_Material:
+			{
+				const Unique *unique = (const Unique *) plan;
+
+				for (int i = 0; i < unique->numCols; i++)
+					may_look |= get_opcode(unique->uniqOperators[i]) >= FirstNormalObjectId;
+				break;
+			}
 		case T_Memoize:
+			{
+				const Memoize *memoize = (const Memoize *) plan;
+
+				for (int i = 0; i < memoize->numKeys; i++)
+					may_look |= !hashes_by_servers(memoize->hashOperators[i]);
+				break;
+			}
+		case T_Material:
 			break;
 		case T_SubqueryScan:
 			why_not = node_why_not(((const SubqueryScan *) plan)->subplan, stmt);
@@ -328,6 +353,61 @@ expressions_why_not(List *expressions, bool aggregates)
 	return walk.why_not;
 }
 
+/* Are functions of the server's own called, if it sorts by this operator?  (it may be in others' families) */
+static bool
+sorts_by_servers(Oid op)
+{
+	Oid			family;
+	Oid			type;
+	int16		strategy;
+
+	return op < FirstNormalObjectId && get_ordering_op_properties(op, &family, &type, &strategy) &&
+		family < FirstNormalObjectId;
+}
+
+static bool
+hashes_by_servers(Oid op)
+{
+	RegProcedure left;
+	RegProcedure right;
+
+	return get_opcode(op) < FirstNormalObjectId && get_op_hash_functions(op, &left, &right) &&
+		left < FirstNormalObjectId && right < FirstNormalObjectId;
+}
+
+/*
+ * The server's functions that take values of any array, range or row call what compares or hashes
+ * their elements: are these functions the server's own, too?
+ */
+static bool
+compares_by_servers(Oid type)
+{
+	Oid			element;
+	const TypeCacheEntry *entry;
+
+	type = getBaseType(type);
+	switch (get_typtype(type))
+	{
+		case TYPTYPE_BASE:
+			element = get_element_type(type);
+			if (!OidIsValid(element))
+				return true;
+			if (!compares_by_servers(element))
+				return false;
+			entry = lookup_type_cache(element, TYPECACHE_EQ_OPR | TYPECACHE_CMP_PROC | TYPECACHE_HASH_PROC);
+			return OidIsValid(entry->eq_opr) && get_opcode(entry->eq_opr) < FirstNormalObjectId &&
+				OidIsValid(entry->cmp_proc) && entry->cmp_proc < FirstNormalObjectId &&
+				OidIsValid(entry->hash_proc) && entry->hash_proc < FirstNormalObjectId;
+		case TYPTYPE_ENUM:
+			return true;
+		case TYPTYPE_RANGE:
+		case TYPTYPE_MULTIRANGE:
+			return type < FirstNormalObjectId;
+		default:
+			return false;
+	}
+}
+
 /* Is it one of the server's that are not immutable, but look at no snapshot either? (the usual ones) */
 static bool
 looks_at_none(Oid funcid)
@@ -432,8 +512,25 @@ walk_expression(Node *node, Walk *walk)
 	}
 	if (walk->why_not != NULL)
 		return true;
-	/* (a domain's conditions are not in the plan) */
-	may_look |= IsA(node, CoerceToDomain) || IsA(node, SubPlan);
+	switch (nodeTag(node))
+	{
+		case T_List:
+		case T_TargetEntry:
+		case T_CaseWhen:
+			break;
+		case T_SortGroupClause:
+			{
+				const SortGroupClause *clause = (const SortGroupClause *) node;
+
+				may_look |= get_opcode(clause->eqop) >= FirstNormalObjectId ||
+					(OidIsValid(clause->sortop) && !sorts_by_servers(clause->sortop));
+				break;
+			}
+		default:
+			/* (a domain's conditions are not in the plan) */
+			may_look |= IsA(node, CoerceToDomain) || IsA(node, SubPlan) || !compares_by_servers(exprType(node));
+			break;
+	}
 	if (check_functions_in_node(node, check_function, walk))
 		return true;
 	return expression_tree_walker(node, walk_expression, walk);

@@ -5,18 +5,25 @@
  *
  *	mot_test_object_bytes()		of the engine's memory, in objects
  *	mot_test_put_back(table)	see there
+ *	mot_test_only_owner(table)	see there
  *	mot_test_advance_xid(n)		see there; in a build with MOT_FAULTS
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
+#include "access/table.h"
 #include "access/transam.h"
+#include "catalog/indexing.h"
+#include "catalog/pg_class.h"
 #include "fmgr.h"
 #include "mot.h"
 #include "relation/relation.h"
 #include "storage/lwlock.h"
+#include "utils/rel.h"
 #include "utils/relcache.h"
+#include "utils/syscache.h"
 
 PG_FUNCTION_INFO_V1(mot_test_object_bytes);
 
@@ -40,6 +47,30 @@ mot_test_put_back(PG_FUNCTION_ARGS)
 	MotIndexesPutBack(rel);
 	RelationClose(rel);
 	PG_RETURN_VOID();
+}
+
+/*
+ * Only the owner has privileges on the table any more, from the transaction's next command on: which
+ * functions that change catalogs may leave to whoever comes next.
+ */
+PG_FUNCTION_INFO_V1(mot_test_only_owner);
+
+Datum
+mot_test_only_owner(PG_FUNCTION_ARGS)
+{
+	Relation	rel = table_open(RelationRelationId, RowExclusiveLock);
+	HeapTuple	tuple = SearchSysCacheCopy1(RELOID, PG_GETARG_DATUM(0));
+	Datum		values[Natts_pg_class] = {0};
+	bool		isnull[Natts_pg_class] = {0};
+	bool		replaced[Natts_pg_class] = {0};
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "no table %u", PG_GETARG_OID(0));
+	isnull[Anum_pg_class_relacl - 1] = replaced[Anum_pg_class_relacl - 1] = true;
+	tuple = heap_modify_tuple(tuple, RelationGetDescr(rel), values, isnull, replaced);
+	CatalogTupleUpdate(rel, &tuple->t_self, tuple);
+	table_close(rel, RowExclusiveLock);
+	PG_RETURN_INT32(1);
 }
 
 #ifdef MOT_FAULTS
