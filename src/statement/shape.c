@@ -359,9 +359,9 @@ sorts_by_servers(Oid op)
 {
 	Oid			family;
 	Oid			type;
-	int16		strategy;
+	CompareType direction;
 
-	return op < FirstNormalObjectId && get_ordering_op_properties(op, &family, &type, &strategy) &&
+	return op < FirstNormalObjectId && get_ordering_op_properties(op, &family, &type, &direction) &&
 		family < FirstNormalObjectId;
 }
 
