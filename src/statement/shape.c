@@ -528,7 +528,7 @@ walk_expression(Node *node, Walk *walk)
 			}
 		default:
 			/* (a domain's conditions are not in the plan) */
-			may_look |= IsA(node, CoerceToDomain) || IsA(node, SubPlan) || !compares_by_servers(exprType(node));
+			may_look = may_look || IsA(node, CoerceToDomain) || IsA(node, SubPlan) || !compares_by_servers(exprType(node));
 			break;
 	}
 	if (check_functions_in_node(node, check_function, walk))
