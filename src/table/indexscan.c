@@ -494,7 +494,11 @@ next_row(IndexScanDesc scan, MotTableIndexScan *o, mot_row **row, const mot_vers
 	return false;
 }
 
-/* The scan turns round: all its rows are put down, and the place where it was found among them. */
+/*
+ * The scan turns round: all its rows are put down, and the place where it was found among them.
+ * They come as they have come so far: two rows of one key (see mot_index_get) have the same order in
+ * both directions.
+ */
 static void
 turn(IndexScanDesc scan, MotTableIndexScan *o)
 {
@@ -505,9 +509,7 @@ turn(IndexScanDesc scan, MotTableIndexScan *o)
 	const mot_version *version;
 
 	MotKeyCursorClose(&o->cursor);
-	o->backward = false;
 	clear_items(o);
-	o->keys->backward = false;
 	o->phase = SCAN_DONE;
 	if (MotKeysFirst(o->keys, NULL))
 	{
@@ -520,8 +522,19 @@ turn(IndexScanDesc scan, MotTableIndexScan *o)
 			o->phase = SCAN_RUNNING;
 		}
 	}
-	while (next_row(scan, o, &row, &version))
-		MotFoundAdd(&o->items, row, version);
+	if (likely(o->phase != SCAN_ITEMS))
+	{
+		while (next_row(scan, o, &row, &version))
+			MotFoundAdd(&o->items, row, version);
+		for (int64 i = 0, j = o->items.n - 1; backward && i < j; i++, j--)
+		{
+			MotFound	found = o->items.rows[i];
+
+			o->items.rows[i] = o->items.rows[j];
+			o->items.rows[j] = found;
+		}
+	}
+	o->backward = o->keys->backward = false;
 	o->at = -1;
 	for (int64 i = 0; i < o->items.n; i++)
 		if (o->items.rows[i].row == was)
