@@ -30,6 +30,7 @@
 #include "catalog/pg_foreign_table.h"
 #include "commands/defrem.h"
 #include "foreign/foreign.h"
+#include "compat/attribute.h"
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
 #include "relation/internal.h"
@@ -669,6 +670,21 @@ MotIndexFormBeside(const MotRelation *mr, const MotKey *key)
 	return form;
 }
 
+/*
+ * Are its columns what FOR KEY SHARE keeps as they are?  Those of a unique key, deferrable or not, of
+ * columns; and of an exclusion constraint where the log may name rows by them (definition.c), as it
+ * does those that a prepared transaction has locked.
+ */
+static bool
+identifies(const MotIndex *index, Relation rel, Relation indexrel)
+{
+	bool		names = index->unique && !index->key->computed;
+
+	for (int i = 0; i < index->key->ncolumns && names; i++)
+		names = MotAttributeNotNull(RelationGetDescr(rel), index->key->columns[i].attnum - 1);
+	return (names || indexrel->rd_index->indisunique) && !index->key->functional;
+}
+
 void
 MotIndexDescribe(MotIndex *index, MotRelation *mr, TupleDesc desc, Relation rel, Relation indexrel,
 				 mot_index *engine_index)
@@ -679,7 +695,7 @@ MotIndexDescribe(MotIndex *index, MotRelation *mr, TupleDesc desc, Relation rel,
 	index->deferrable = !indexrel->rd_index->indimmediate;
 	index->evaluation = NULL;
 	index->key = index->plain = MotIndexKey(rel, indexrel, engine_index);
-	index->identifies = (index->unique || indexrel->rd_index->indisunique) && !index->key->functional;
+	index->identifies = identifies(index, rel, indexrel);
 	index->ranking = index->key->ranked ? MotRankingOf(indexrel, index->key) : NULL;
 	index->relation = mr;
 	index->handle.index = engine_index;

@@ -24,8 +24,7 @@ typedef struct MotIndex
 	Oid			indexoid;
 	bool		unique;			/* see MotIndexIsUnique */
 	bool		deferrable;		/* a key that is checked later */
-	bool		identifies;		/* a unique key of columns, deferrable or not:
-								 * what FOR KEY SHARE is about */
+	bool		identifies;		/* FOR KEY SHARE keeps its columns as they are */
 	mot_index_handle handle;	/* engine index and the key check (arg = this) */
 	MotKey	   *key;
 	MotKey	   *plain;			/* a definition's: the same, if strings are

@@ -232,6 +232,17 @@ for my $restart (0, 1)
 sql("COMMIT PREPARED 'refers'");
 fails("DELETE FROM maybe WHERE code = 1", qr/violates foreign key constraint/, '... and when it is committed it is referred to');
 sql("DELETE FROM refers; DELETE FROM maybe WHERE code = 1; DROP TABLE refers, maybe");
+
+# an exclusion constraint's columns are no key, but the log names rows by them if there is no other
+sql(q{CREATE TABLE excluded (id int NOT NULL, v int, EXCLUDE USING btree (id WITH =)) USING mot; INSERT INTO excluded VALUES (1, 1), (2, 2);
+	BEGIN; SELECT 1 FROM excluded WHERE id = 1 FOR KEY SHARE; PREPARE TRANSACTION 'excluded'});
+for my $restart (0, 1)
+{
+	$node->restart if $restart;
+	fails("SET lock_timeout = '50ms'; UPDATE excluded SET id = 5 WHERE id = 1", qr/canceling statement due to lock timeout/, 'a row that the log names by an exclusion constraint keeps its columns while it is prepared');
+	is(sql("UPDATE excluded SET v = v + 1 WHERE id = 1 RETURNING v"), 2 + $restart, '... others are changed');
+}
+sql("ROLLBACK PREPARED 'excluded'; DROP TABLE excluded");
 fails("BEGIN; UPDATE o SET v = 0 WHERE id = 20; PREPARE TRANSACTION 'equal'", qr/already in use/, 'an identifier that is in use');
 is(sql('SELECT 1 FROM o WHERE id = 20 FOR UPDATE NOWAIT'), '1', '... leaves nothing');
 fails("COMMIT PREPARED 'none'", qr/prepared transaction with identifier "none" does not exist/, 'one that is not there');
