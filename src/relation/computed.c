@@ -353,12 +353,13 @@ amend_newer(Tails *t, mot_row *row, const mot_version *version)
 /*
  * Is such a command all that the transaction does, so that it will see nothing of what it has made
  * its own?  (Only portals of the simple protocol are not shown; behind another one a pipeline may go
- * on.  Event triggers run, too, of REINDEX from 17 on.)
+ * on.  Background workers, pg_cron's for one, run several commands that way in one transaction, and
+ * no block.  Event triggers run, too, of REINDEX from 17 on.)
  */
 bool
 MotCommandIsLast(CommandTag tag)
 {
-	return !IsTransactionBlock() && ActivePortal != NULL && !ActivePortal->visible &&
+	return MyBackendType != B_BG_WORKER && !IsTransactionBlock() && ActivePortal != NULL && !ActivePortal->visible &&
 		ActivePortal->commandTag == tag && EventCacheLookup(EVT_DDLCommandEnd) == NIL;
 }
 
