@@ -6,7 +6,7 @@
  *
  *	what					its number is							now		read
  *	a record of the log		its first byte (wal/record.h)			2		1, 2
- *	a checkpoint			in the first word of its manifest, for	2		1, 2
+ *	a checkpoint			in the first word of its manifest, for	3		1 to 3
  *							all files beside it (wal/manifest.c)
  *	a standby's trail		in the first word of the file (trail.c)	1		1
  *	a definition			in its first word (definition.c), for	5		1 to 5

@@ -324,6 +324,14 @@ typedef struct MotManifestInDoubt
 	size_t		len;
 } MotManifestInDoubt;
 
+typedef struct MotManifestGivenUp
+{
+	Oid			dbid,
+				relid;
+	char	   *why;			/* not terminated where it was read */
+	size_t		len;
+} MotManifestGivenUp;
+
 typedef struct MotManifest
 {
 	uint64		system_identifier;
@@ -339,6 +347,9 @@ typedef struct MotManifest
 	MotManifestTable *tables;
 	int			nindoubt;
 	MotManifestInDoubt *indoubt;
+	int			ngiven_up;		/* tables that redo behind it may still
+								 * change, and that are not here */
+	MotManifestGivenUp *given_up;
 } MotManifest;
 
 /* Newest complete checkpoint of that timeline's history, and where it is; NULL: there never was one.

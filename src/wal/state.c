@@ -672,6 +672,30 @@ any_damaged(Oid dbid)
 	return any;
 }
 
+/*
+ * All that are, for a manifest (palloc'd).  Those that had no room are as unknown to who starts from
+ * it as they are here.
+ */
+int
+MotStateDamagedList(MotManifestGivenUp **list)
+{
+	Damaged    *copy = palloc(sizeof(shared->damaged));
+	int			n;
+
+	SpinLockAcquire(&shared->mutex);
+	n = (int) pg_atomic_read_u32(&shared->ndamaged);
+	memcpy(copy, shared->damaged, n * sizeof(Damaged));
+	SpinLockRelease(&shared->mutex);
+
+	*list = palloc0(Max(n, 1) * sizeof(MotManifestGivenUp));
+	for (int i = 0; i < n; i++)
+		(*list)[i] = (MotManifestGivenUp)
+	{
+		copy[i].dbid, copy[i].relid, copy[i].why, strlen(copy[i].why)
+	};
+	return n;
+}
+
 void
 MotStateHeal(Oid dbid, Oid relid)
 {

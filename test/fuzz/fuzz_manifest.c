@@ -24,6 +24,8 @@ read_it(const char *bytes, size_t size)
 	}
 	for (int i = 0; i < m->nindoubt; i++)
 		fuzz_read(m->indoubt[i].ops, m->indoubt[i].len);
+	for (int i = 0; i < m->ngiven_up; i++)
+		fuzz_read(m->given_up[i].why, m->given_up[i].len);
 }
 
 int

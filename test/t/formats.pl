@@ -12,8 +12,10 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $NEWEST = 2;
+my $NEWEST = 3;
+my $RECORDS = 2;
 my $READS = "reads formats 1 to $NEWEST";
+my $READS_RECORDS = "reads formats 1 to $RECORDS";
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init(allows_streaming => 1);
@@ -54,7 +56,7 @@ for my $format (1 .. $NEWEST)
 }
 
 $node->safe_psql('postgres', "CREATE FUNCTION mot_test_log(int, bytea) RETURNS pg_lsn LANGUAGE c AS 'mot'");
-for my $format (1 .. $NEWEST)
+for my $format (1 .. $RECORDS)
 {
 	$node->safe_psql('postgres', 'DELETE FROM ordinary; CHECKPOINT');
 	$node->safe_psql('postgres', "SELECT mot_test_log(16, '\\x$_->[1]')") for Fixtures::records($format);
@@ -83,7 +85,7 @@ sub misfit
 }
 
 $node->safe_psql('postgres', q{DELETE FROM distant; INSERT INTO distant VALUES (1, 'one')});
-my $deleted = (Fixtures::records($NEWEST))[-1][1];
+my $deleted = (Fixtures::records($RECORDS))[-1][1];
 (my $nowhere = $deleted) =~ s/60ea0000/61ea0000/;
 misfit($nowhere, 'there is no such table');
 is($node->safe_psql('postgres', 'SELECT string_agg(id::text, $$,$$ ORDER BY id) FROM ordinary'), '101,102', '... so is the one beside it');
@@ -153,7 +155,7 @@ Fixtures::write_file(Fixtures::checkpoint_of($copy->data_dir) . '/manifest',
 	Fixtures::sealed(Fixtures::read_file(manifest()), sub { substr($_[0], 6, 2) = sprintf '%02d', $NEWEST + 1 }));
 $copy->set_standby_mode;
 $copy->start;
-like(error_of($copy, 'SELECT * FROM ordinary'), qr/checkpoint file "[^"]+" is of format 3, and this version of mot $READS/, 'a standby whose checkpoint is newer refuses it');
+like(error_of($copy, 'SELECT * FROM ordinary'), qr/checkpoint file "[^"]+" is of format 4, and this version of mot $READS/, 'a standby whose checkpoint is newer refuses it');
 ok($copy->safe_psql('postgres', 'SELECT count(*) FROM heap'), 'and serves heap tables');
 $copy->stop;
 
@@ -169,16 +171,16 @@ $node->wait_for_catchup($standby, 'replay');
 
 # as the newer one would begin to write (START), and then go on
 my $from = -s $standby->logfile;
-my $record = sprintf '\x%02x0000', $NEWEST + 1;
+my $record = sprintf '\x%02x0000', $RECORDS + 1;
 $node->safe_psql('postgres', "SELECT mot_test_log(80, '$record')");
 $node->safe_psql('postgres', q{INSERT INTO heap VALUES (3); INSERT INTO ordinary (id, name) VALUES (201, 'behind')});
-$standby->wait_for_log(qr/recovery has paused: redo of memory-optimized tables at \S+ is of format 3, and this version of mot $READS/, $from);
+$standby->wait_for_log(qr/recovery has paused: redo of memory-optimized tables at \S+ is of format 3, and this version of mot $READS_RECORDS/, $from);
 is($standby->safe_psql('postgres', 'SELECT count(*), (SELECT count(*) FROM heap WHERE v = 3) FROM ordinary'), '3|0', 'a standby pauses in front of it, and is read');
 isnt($standby->safe_psql('postgres', 'SELECT pg_get_wal_replay_pause_state()'), 'not paused', 'and shows that');
 $standby->safe_psql('postgres', 'SELECT pg_promote(false)');
 $standby->wait_for_log(qr/promotion is not possible/, $from);
 $standby->psql('postgres', 'SELECT pg_wal_replay_resume()');
-$standby->wait_for_log(qr/FATAL:  0A000: redo of memory-optimized tables at \S+ is of format 3, and this version of mot $READS/, $from);
+$standby->wait_for_log(qr/FATAL:  0A000: redo of memory-optimized tables at \S+ is of format 3, and this version of mot $READS_RECORDS/, $from);
 $standby->wait_for_log(qr/database system is shut down/, $from);
 $standby->_update_pid(0);
 is($standby->start(fail_ok => 1), 0, 'it does not go on without it');
@@ -193,14 +195,14 @@ for my $ignore ('off', 'on')
 	if ($ignore eq 'off')
 	{
 		like(error_of($node, "\\set VERBOSITY verbose\nSELECT * FROM ordinary"),
-			qr/0A000: .*DETAIL:  redo of memory-optimized tables at \S+ is of format 3, and this version of mot $READS/s, 'log that is newer is refused at a start');
+			qr/0A000: .*DETAIL:  redo of memory-optimized tables at \S+ is of format 3, and this version of mot $READS_RECORDS/s, 'log that is newer is refused at a start');
 		is($node->safe_psql('postgres', 'CHECKPOINT; SELECT count(*) FROM heap WHERE v = 3'), 1, 'heap tables are served');
 		$node->stop('immediate');
 	}
 	else
 	{
 		ok(!$started, 'it is not taken for damage');
-		like(slurp_file($node->logfile, $from), qr/redo of memory-optimized tables at \S+ is of format 3, and this version of mot $READS/, 'and the log says so');
+		like(slurp_file($node->logfile, $from), qr/redo of memory-optimized tables at \S+ is of format 3, and this version of mot $READS_RECORDS/, 'and the log says so');
 	}
 }
 

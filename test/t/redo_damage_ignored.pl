@@ -191,7 +191,63 @@ for my $i (1, 2)
 	is($put_aside->(), $were + $i, "... the checkpoint that has its rows is put aside, $i");
 	query("SELECT damage('two')") if $i == 1;
 }
+
+# the primary has both and goes on to change them: started without the setting, a standby knows
+# which it has given up, and refuses no others
+query("BEGIN; UPDATE two SET w = 10; INSERT INTO beside VALUES (21); PREPARE TRANSACTION 'fourth'");
+query("CHECKPOINT; INSERT INTO one VALUES (11, 11)");
+my $error_there = sub { my ($r, $o, $e) = $standby->psql('postgres', "\\set VERBOSITY verbose\n$_[0]"); return $r == 0 ? "no error: $o" : $e };
+my $starts_there = sub {
+	my ($ignoring) = @_;
+	$standby->stop('immediate');
+	$standby->append_conf('postgresql.conf', "mot.ignore_damaged = $ignoring\n");
+	$standby->start;
+	$standby->poll_query_until('postgres', "SELECT state IN ('ready', 'refused') FROM mot_stat_recovery") or die 'not loaded';
+	return $standby->safe_psql('postgres', 'SELECT state FROM mot_stat_recovery');
+};
+for my $i (1, 2)
+{
+	$node->wait_for_catchup($standby, 'replay');
+	$standby->safe_psql('postgres', 'CHECKPOINT');
+	is($starts_there->('off'), 'ready', "a standby that has given up tables starts without the setting, $i");
+	query("COMMIT PREPARED 'fourth'") if $i == 1;
+	query("INSERT INTO one VALUES (11 + $i, 11); UPDATE one SET w = 12; INSERT INTO two VALUES (11 + $i, 11); INSERT INTO beside VALUES (21 + $i)");
+	query("BEGIN; INSERT INTO one VALUES (13 + $i, 11); INSERT INTO beside VALUES (23 + $i); INSERT INTO heap VALUES (4); COMMIT");
+	$node->wait_for_catchup($standby, 'replay');
+	is($standby->safe_psql('postgres', 'SELECT state, damaged_tables FROM mot_stat_recovery'), 'ready|2', '... and goes on where those are changed');
+	like($error_there->("SELECT * FROM $_"), qr/XX001: memory-optimized table with OID \d+ is damaged\nDETAIL:  redo at .* does not fit: a row is not there\./, "... $_ says why") for qw(one two);
+	is($standby->safe_psql('postgres', 'SELECT count(*) FROM beside WHERE v BETWEEN 21 AND 25'), 1 + 2 * $i, '... others have all');
+}
+$standby->backup('of_standby');
+query('DELETE FROM beside WHERE v BETWEEN 21 AND 25');
 query('TRUNCATE one, two; INSERT INTO one VALUES (10, 10)');
+$node->wait_for_catchup($standby, 'replay');
+is($standby->safe_psql('postgres', 'SELECT damaged_tables FROM mot_stat_recovery'), 0, '... until they are emptied');
+$standby->safe_psql('postgres', 'CHECKPOINT');
+is($starts_there->('on'), 'ready', 'it starts once more');
+is($standby->safe_psql('postgres', 'SELECT damaged_tables FROM mot_stat_recovery'), 0, '... and takes them for whole');
+
+# what is restored from its backup is promoted, and crashes before there is a checkpoint of its own
+my $restored = PostgreSQL::Test::Cluster->new('restored');
+$restored->init_from_backup($standby, 'of_standby', has_streaming => 1);
+$restored->append_conf('postgresql.conf', "mot.ignore_damaged = off\nprimary_conninfo = ''\nlog_min_messages = debug1\nmot.fault = 'checkpoint-begin:error'\n");
+$restored->start;
+$restored->poll_query_until('postgres', "SELECT state IN ('ready', 'refused') FROM mot_stat_recovery") or die 'not loaded';
+$restored->promote;
+$restored->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()');
+for my $i (1, 2)
+{
+	is($restored->safe_psql('postgres', 'SELECT state, damaged_tables, (SELECT count(*) FROM beside WHERE v BETWEEN 21 AND 25) FROM mot_stat_recovery'), 'ready|2|5', "a backup of the standby, promoted, has the same, $i");
+	$restored->stop('immediate');
+	$restored->start;
+	$restored->poll_query_until('postgres', "SELECT state IN ('ready', 'refused') FROM mot_stat_recovery") or die 'not loaded';
+}
+$restored->append_conf('postgresql.conf', "mot.fault = ''");
+$restored->restart;
+$restored->safe_psql('postgres', 'TRUNCATE two; INSERT INTO two VALUES (1, 1); CHECKPOINT');
+$restored->restart;
+is($restored->safe_psql('postgres', 'SELECT * FROM two'), '1|1', '... and what is emptied there is whole');
+$restored->stop;
 $node->wait_for_catchup($standby, 'replay');
 is($standby->safe_psql('postgres', 'SELECT * FROM one'), '10|10', '... and so is it once it has been emptied');
 query("SELECT damage('one')");

@@ -52,6 +52,7 @@ extern void MotStateSet(MotStateFlag flag, bool on);
 extern void MotStateRaiseRefusal(void) pg_attribute_noreturn();
 extern void MotStatePreserve(XLogRecPtr lsn);
 extern XLogRecPtr MotStatePreserved(void);
+extern int	MotStateDamagedList(MotManifestGivenUp **list);
 extern void MotStateWritableFailed(const char *why);
 extern void MotStateSetWorker(bool here);
 extern void MotStateBeginCheckpoint(void);

@@ -418,6 +418,12 @@ draw_line_standby(MotManifest *m, Sources *sources, Cut *cut)
 	 */
 	m->lsn = Max(replayed, MotReplay->upto);
 	collect_doubts(m, MotInDoubtMark());
+
+	/*
+	 * Who writes the log has these and changes them; so who starts from here
+	 * is to know them, also without mot.ignore_damaged.
+	 */
+	m->ngiven_up = MotStateDamagedList(&m->given_up);
 	LWLockRelease(MotApplyLock);
 }
 

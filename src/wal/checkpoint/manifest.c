@@ -21,7 +21,8 @@
  * order, between a magic number and a checksum of everything before it; so it is in
  * all formats.  The magic number ends with the format's (format.h); one that would be
  * ours in the other byte order is another machine's.  As of format 2 what kind of machine
- * that was follows, and the ID of our resource manager in the log.
+ * that was follows, and the ID of our resource manager in the log.  As of format 3 tables that
+ * have been given up stand at the end.
  *
  *-------------------------------------------------------------------------
  */
@@ -41,9 +42,9 @@
 #include "wal/checkpoint/checkpoint.h"
 #include "wal/replay/spill.h"
 
-#define MANIFEST_MAGIC		UINT64CONST(0x32305446494e414d) /* "MANIFT02" */
+#define MANIFEST_MAGIC		UINT64CONST(0x33305446494e414d) /* "MANIFT03" */
 #define MANIFEST_WORD		UINT64CONST(0x5446494e414d)
-#define MANIFEST_FORMAT		2
+#define MANIFEST_FORMAT		3
 #define MANIFEST_NAME		"manifest"
 #define OPEN_PATH			MOT_DIRECTORY "/open"
 #define AWAITED_PATH		MOT_DIRECTORY "/awaited"
@@ -396,7 +397,7 @@ run(Output *out, Input *in, char *bytes, size_t *len)
 
 /* What follows what the manifest says of itself. */
 static void
-transfer(Output *out, Input *in, MotManifest *m)
+transfer(Output *out, Input *in, MotManifest *m, int format)
 {
 	FIELD(m->system_identifier);
 	FIELD(m->lsn);
@@ -433,6 +434,15 @@ transfer(Output *out, Input *in, MotManifest *m)
 		FIELD(m->indoubt[i].lsn);
 		m->indoubt[i].ops = run(out, in, m->indoubt[i].ops, &m->indoubt[i].len);
 	}
+	if (format < 3)
+		return;
+	m->given_up = array(out, in, m->given_up, &m->ngiven_up, sizeof(MotManifestGivenUp), 2 * sizeof(Oid));
+	for (int i = 0; i < m->ngiven_up; i++)
+	{
+		FIELD(m->given_up[i].dbid);
+		FIELD(m->given_up[i].relid);
+		m->given_up[i].why = run(out, in, m->given_up[i].why, &m->given_up[i].len);
+	}
 }
 
 void
@@ -450,7 +460,7 @@ MotManifestWrite(const char *dir, MotManifest *m, bool lasting)
 	PUT(&out, magic);
 	PUT(&out, this_machine);
 	PUT(&out, mot_resource_manager_id);
-	transfer(&out, NULL, m);
+	transfer(&out, NULL, m, MANIFEST_FORMAT);
 	PUT(&out, magic);
 	crc = out.crc;
 	FIN_CRC32C(crc);
@@ -525,7 +535,7 @@ parse_manifest(Input *in)
 		other_machine(in, psprintf("Its blocks have %u bytes, alignment is to %u, and words have %u; here it is %u, %u and %u",
 								   machine.block, machine.align, machine.datum,
 								   this_machine.block, this_machine.align, this_machine.datum));
-	transfer(NULL, in, m);
+	transfer(NULL, in, m, format);
 	GET(in, magic);
 	if (magic != begins || in->p != in->end)
 		damaged_manifest(in, "the end is not where it should be");

@@ -63,9 +63,9 @@ load_newest(MotManifest *m, const char *directory, XLogRecPtr from, XLogRecPtr u
 
 	/*
 	 * Is the log put to the tables one by one?  Not where more will come; and
-	 * not where damage is ignored.
+	 * not where damage is ignored, or has been.
 	 */
-	by_table = !mot_ignore_damaged && (MotRecovers() ? !ArchiveRecoveryRequested : !RecoveryInProgress());
+	by_table = !mot_ignore_damaged && m->ngiven_up == 0 && (MotRecovers() ? !ArchiveRecoveryRequested : !RecoveryInProgress());
 
 	/*
 	 * A final checkpoint, and nobody has written since: no log belongs to it.
@@ -212,7 +212,7 @@ MotLoadLater(XLogRecPtr redo_from, XLogRecPtr passed_by, XLogRecPtr end, XLogRec
 		bool		log_follows = !m->final || MotOpenMarkerExists();
 
 		if (!MotLogReaches(end, m->lsn) ||
-			(log_follows && (mot_ignore_damaged || !MotSlotKeeps(m->lsn))))
+			(log_follows && (mot_ignore_damaged || m->ngiven_up > 0 || !MotSlotKeeps(m->lsn))))
 			return false;
 	}
 	MotStateSetReplayEnd(end);
@@ -275,6 +275,20 @@ MotRecoverBegin(const MotManifest *m, const char *directory)
 		checkpoint->finished_at = m->time;
 	}
 	LWLockRelease(MotStatLock);
+
+	/* redo passes them by, up to what makes or drops them */
+	for (int i = 0; m != NULL && i < m->ngiven_up; i++)
+	{
+		MotManifestGivenUp *given = &m->given_up[i];
+		char	   *why = pnstrdup(given->why, given->len);
+
+		ereport(LOG,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("memory-optimized table with OID %u of database with OID %u is damaged and not available",
+						given->relid, given->dbid),
+				 errdetail("%s.", why)));
+		MotStateDamage(given->dbid, given->relid, why);
+	}
 }
 
 /* -------------------------------------------------------------------- log */
