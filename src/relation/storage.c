@@ -891,8 +891,19 @@ complete_change(MotStorageChange *change)
 		change->definition = MotDefinitionEncode(rel, &change->definition_len);
 		relation_close(rel, NoLock);
 	}
-	return change->created || change->new_indexes != NIL || bytes == NULL ||
-		MotDefinitionStamp(bytes) != MotDefinitionStamp(change->definition);
+	if (change->created)
+		return true;
+	if (change->new_indexes == NIL && bytes != NULL &&
+		MotDefinitionStamp(bytes) == MotDefinitionStamp(change->definition))
+		return false;
+
+	/*
+	 * (one that is given up, and still there: the next start has not got it,
+	 * and would take this for damage)
+	 */
+	if (MotRelationMissing != NULL && MotRelationMissing(change->dbid, change->relid))
+		(void) MotRelationAwait(change->dbid, change->relid);	/* raises */
+	return true;
 }
 
 /*

@@ -122,7 +122,7 @@ is(query('SELECT * FROM one UNION ALL SELECT * FROM two'), "8|8\n9|9", '... with
 # ------------------------------------------------ a prepared transaction is what does not fit
 
 # found when somebody is about to make the first change, and tables are served
-query("CHECKPOINT; CREATE TABLE four (v int PRIMARY KEY, w int) USING mot; INSERT INTO four SELECT i, i FROM generate_series(1, 9) i; CREATE TABLE five (v int PRIMARY KEY) USING mot");
+query("CHECKPOINT; CREATE TABLE four (v int PRIMARY KEY, w int) USING mot; CREATE INDEX four_w ON four (w); INSERT INTO four SELECT i, i FROM generate_series(1, 9) i; CREATE TABLE five (v int PRIMARY KEY) USING mot");
 query("BEGIN; DELETE FROM four WHERE v = 3; INSERT INTO five VALUES (3); PREPARE TRANSACTION 'third'");
 query("SELECT damage('four', 3)");
 is(starts('on'), 'ready', 'a prepared transaction that does not fit');
@@ -136,6 +136,10 @@ $session[1]->query('INSERT INTO five VALUES (11)');
 $_->quit for @session;
 query("CHECKPOINT");
 query("COMMIT PREPARED 'third'");
+for my $sql ('DROP INDEX four_w', 'ALTER TABLE four RENAME TO renamed')
+{
+	like(error_of($sql), qr/XX001: memory-optimized table with OID \d+ is damaged/, "... nor is it defined otherwise, of which the next start would read in the log: $sql");
+}
 is(starts('off'), 'ready', '... without the setting');
 is(query('SELECT string_agg(v::text, $$ $$ ORDER BY v) FROM five'), '3 11', '... others have what was done to them');
 like(error_of('SELECT * FROM four'), qr/55000: memory-optimized table "four" has no storage/, '... and it has no storage');
