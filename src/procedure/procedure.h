@@ -56,6 +56,12 @@ typedef struct MotSite
 
 #define MOT_QUERY_TARGETS 64
 
+typedef struct MotTableLock
+{
+	Oid			relid;
+	LOCKMODE	mode;
+} MotTableLock;
+
 /* A statement in SQL that is executed without SPI, if nothing speaks against it then. */
 typedef struct MotQuery
 {
@@ -72,6 +78,11 @@ typedef struct MotQuery
 	int			generation;		/* of the source then */
 	LocalTransactionId transaction; /* which has locked its tables ... */
 	uint64		undone;			/* ... when MotSubtransactionsUndone was this */
+	int			nlocks;
+	int			maxlocks;
+	int			nquerys;		/* so many are of the query, the others of the
+								 * plan only */
+	MotTableLock *locks;
 } MotQuery;
 
 /* What is compiled of a function, for as long as its plans are right. */

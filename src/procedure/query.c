@@ -19,6 +19,7 @@
 #include "compat/calls.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
 #include "procedure/procedure.h"
 #include "storage/lmgr.h"
 #include "tcop/pquery.h"
@@ -45,6 +46,8 @@ typedef struct Receiver
 } Receiver;
 
 uint64		MotSubtransactionsUndone = 0;
+
+static void add_querys_locks(MotQuery *query, Query *tree);
 
 static void
 begin_rows(DestReceiver *self, int operation, TupleDesc desc)
@@ -167,20 +170,103 @@ wants_generic(const CachedPlanSource *source, ParamListInfo params)
 		source->generic_cost < source->total_custom_cost / source->num_custom_plans;
 }
 
-/* as AcquireExecutorLocks() */
-static void
-lock_tables(const PlannedStmt *stmt, bool lock)
+/* Is it still the plan of its source? */
+static inline bool
+is_right(const MotQuery *query, CachedPlanSource *source)
 {
-	foreach_node(RangeTblEntry, rte, stmt->rtable)
+	return query->generation == source->generation && CachedPlanIsSimplyValid(source, query->plan, NULL);
+}
+
+/* Once each, if there are few. */
+static void
+add_lock(MotQuery *query, const RangeTblEntry *rte)
+{
+	const int	few = 32;
+	MotTableLock lock = {rte->relid, rte->rellockmode};
+
+	for (int i = 0; i < query->nlocks && i < few; i++)
+		if (query->locks[i].relid == lock.relid && query->locks[i].mode == lock.mode)
+			return;
+	if (query->nlocks == query->maxlocks)
 	{
-		/* (from 16 on a view has become a sub-query) */
-		if ((rte->rtekind != RTE_RELATION && rte->rtekind != RTE_SUBQUERY) || !OidIsValid(rte->relid))
-			continue;
-		if (lock)
-			LockRelationOid(rte->relid, rte->rellockmode);
-		else
-			UnlockRelationOid(rte->relid, rte->rellockmode);
+		query->maxlocks = Max(2 * query->maxlocks, 4);
+		query->locks = query->locks == NULL ?
+			MemoryContextAlloc(GetMemoryChunkContext(query), query->maxlocks * sizeof(MotTableLock)) :
+			repalloc(query->locks, query->maxlocks * sizeof(MotTableLock));
 	}
+	query->locks[query->nlocks++] = lock;
+}
+
+/* (from 16 on a view has become a sub-query, which is locked; before, it is beside that) */
+static inline bool
+is_locked(const RangeTblEntry *rte)
+{
+	return rte->rtekind == RTE_RELATION ||
+		(rte->rtekind == RTE_SUBQUERY && OidIsValid(rte->relid) && rte->rellockmode != NoLock);
+}
+
+static bool
+add_sublinks_locks(Node *node, void *query)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, SubLink))
+		add_querys_locks(query, castNode(Query, ((SubLink *) node)->subselect));
+	return expression_tree_walker(node, add_sublinks_locks, query);
+}
+
+/* as ScanQueryForLocks() */
+static void
+add_querys_locks(MotQuery *query, Query *tree)
+{
+	foreach_node(RangeTblEntry, rte, tree->rtable)
+	{
+		if (is_locked(rte))
+			add_lock(query, rte);
+		if (rte->rtekind == RTE_SUBQUERY)
+			add_querys_locks(query, rte->subquery);
+	}
+	foreach_node(CommonTableExpr, cte, tree->cteList)
+		add_querys_locks(query, castNode(Query, cte->ctequery));
+	if (tree->hasSubLinks)
+		(void) query_tree_walker(tree, add_sublinks_locks, query, QTW_IGNORE_RC_SUBQUERIES);
+}
+
+/*
+ * What GetCachedPlan() locks for this plan, in its order: the tables of the query, of which the plan may
+ * not have all, then those of the plan.
+ */
+static void
+list_locks(MotQuery *query, const CachedPlanSource *source, const PlannedStmt *stmt)
+{
+	query->nlocks = 0;
+	foreach_node(Query, tree, source->query_list)
+		add_querys_locks(query, tree);
+	query->nquerys = query->nlocks;
+	foreach_node(RangeTblEntry, rte, stmt->rtable)
+		if (is_locked(rte))
+		add_lock(query, rte);
+}
+
+/*
+ * Take them, as GetCachedPlan() does.  False: something has changed, and those are given back that it
+ * would give back, or take now.
+ */
+static bool
+lock_tables(const MotQuery *query, CachedPlanSource *source)
+{
+	int			n = 0;
+
+	for (; n < query->nquerys; n++)
+		LockRelationOid(query->locks[n].relid, query->locks[n].mode);
+	if (is_right(query, source))
+		for (; n < query->nlocks; n++)
+			LockRelationOid(query->locks[n].relid, query->locks[n].mode);
+	if (is_right(query, source))
+		return true;
+	while (n-- > 0)
+		UnlockRelationOid(query->locks[n].relid, query->locks[n].mode);
+	return false;
 }
 
 /*
@@ -195,20 +281,12 @@ lock_tables(const PlannedStmt *stmt, bool lock)
 static bool
 is_known(MotQuery *query, CachedPlanSource *source, ParamListInfo params)
 {
-	PlannedStmt *stmt;
-
-	if (query->plan == NULL || query->source != source || query->generation != source->generation ||
-		!wants_generic(source, params) || !CachedPlanIsSimplyValid(source, query->plan, NULL))
+	if (query->plan == NULL || query->source != source || !wants_generic(source, params) || !is_right(query, source))
 		return false;
 	if (likely(query->transaction == MotLocalTransaction() && query->undone == MotSubtransactionsUndone))
 		return true;
-	stmt = linitial_node(PlannedStmt, query->plan->stmt_list);
-	lock_tables(stmt, true);
-	if (query->generation != source->generation || !CachedPlanIsSimplyValid(source, query->plan, NULL))
-	{
-		lock_tables(stmt, false);
+	if (!lock_tables(query, source))
 		return false;
-	}
 	query->transaction = MotLocalTransaction();
 	query->undone = MotSubtransactionsUndone;
 	return true;
@@ -374,6 +452,7 @@ MotProcedureQuery(MotFrame *frame, MotQuery *query)
 		if (was_right && plan == source->gplan && generation == source->generation && !source->dependsOnRLS &&
 			!plan->dependsOnRole && !TransactionIdIsValid(plan->saved_xmin))
 		{
+			list_locks(query, source, stmt);
 			query->source = source;
 			query->plan = plan;
 			query->generation = generation;
