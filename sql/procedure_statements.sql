@@ -33,10 +33,17 @@ BEGIN
 			OPERATOR 1 <#, OPERATOR 2 <=#, OPERATOR 3 =#, OPERATOR 4 >=#, OPERATOR 5 >#, FUNCTION 1 ranked(%1$s, %1$s)', t, CASE t WHEN 'mood' THEN 'DEFAULT' END);
 	END LOOP;
 END $do$;
+CREATE FUNCTION ranked(x box, y box) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+	RETURN ranked(area(x)::int, area(y)::int);
+END $$;
+CREATE OPERATOR CLASS ranked_box DEFAULT FOR TYPE box USING btree AS
+	OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >, FUNCTION 1 ranked(box, box);
 CREATE TYPE ranks_of AS RANGE (subtype = int, subtype_opclass = ranked_int);
 
-CREATE TABLE felt_heap (id int PRIMARY KEY, m mood, ms mood[], k int, r ranks_of) USING heap;
-INSERT INTO felt_heap VALUES (1, 'a', '{a,b}', 1, '[1,3)'), (2, 'b', '{b,a}', 2, '[2,4)'), (3, 'c', '{c,a}', 3, '[1,2)'), (4, 'd', '{d,b}', 4, '[3,4)');
+CREATE TABLE felt_heap (id int PRIMARY KEY, m mood, ms mood[], k int, r ranks_of, size box) USING heap;
+INSERT INTO felt_heap VALUES (1, 'a', '{a,b}', 1, '[1,3)', '(0,0),(1,1)'), (2, 'b', '{b,a}', 2, '[2,4)', '(0,0),(1,2)'),
+	(3, 'c', '{c,a}', 3, '[1,2)', '(0,0),(1,3)'), (4, 'd', '{d,b}', 4, '[3,4)', '(0,0),(1,4)');
 CREATE TABLE felt_mot (LIKE felt_heap) USING mot;
 INSERT INTO felt_mot SELECT * FROM felt_heap;
 DO $do$
@@ -47,7 +54,7 @@ BEGIN
 		EXECUTE format($f$
 			CREATE FUNCTION felt_%1$s() RETURNS text LANGUAGE plpgsql AS $$
 			DECLARE
-				a int; b int; c int; d int; e int; f int; g bool; h mood;
+				a int; b int; c int; d int; e int; f int; g bool; h mood; l mood; n int;
 				few mood[] := '{a,b}';
 				said text := '';
 			BEGIN
@@ -60,7 +67,9 @@ BEGIN
 					SELECT count(DISTINCT ms) INTO f FROM felt_%1$s;
 					UPDATE felt_%1$s SET k = k WHERE id = 2 RETURNING ms < few INTO g;
 					SELECT DISTINCT m INTO h FROM felt_%1$s ORDER BY m;
-					said := said || a || b || c || d || e || f || g || h || ' ';
+					SELECT greatest(m, 'a') INTO l FROM felt_%1$s WHERE id = 2;
+					SELECT count(*) INTO n FROM felt_%1$s WHERE (size, id) < (box '(0,0),(1,3)', 0);
+					said := said || a || b || c || d || e || f || g || h || l || n || ' ';
 					UPDATE ranks SET k = 10 - k WHERE m < 3;
 					UPDATE ranks SET k = CASE i WHEN 3 THEN 1 ELSE 3 END WHERE m = 3;
 				END LOOP;

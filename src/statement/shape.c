@@ -408,6 +408,28 @@ compares_by_servers(Oid type)
 	}
 }
 
+/* GREATEST, LEAST and comparisons of rows call functions that no node names. */
+static bool
+calls_servers(Node *node)
+{
+	switch (nodeTag(node))
+	{
+		case T_MinMaxExpr:
+			{
+				const TypeCacheEntry *entry = lookup_type_cache(((MinMaxExpr *) node)->minmaxtype, TYPECACHE_CMP_PROC);
+
+				return OidIsValid(entry->cmp_proc) && entry->cmp_proc < FirstNormalObjectId;
+			}
+		case T_RowCompareExpr:
+			foreach_oid(family, ((RowCompareExpr *) node)->opfamilies)
+				if (family >= FirstNormalObjectId)
+				return false;
+			return true;
+		default:
+			return true;
+	}
+}
+
 /* Is it one of the server's that are not immutable, but look at no snapshot either? (the usual ones) */
 static bool
 looks_at_none(Oid funcid)
@@ -528,7 +550,8 @@ walk_expression(Node *node, Walk *walk)
 			}
 		default:
 			/* (a domain's conditions are not in the plan) */
-			may_look = may_look || IsA(node, CoerceToDomain) || IsA(node, SubPlan) || !compares_by_servers(exprType(node));
+			may_look = may_look || IsA(node, CoerceToDomain) || IsA(node, SubPlan) || !calls_servers(node) ||
+				!compares_by_servers(exprType(node));
 			break;
 	}
 	if (check_functions_in_node(node, check_function, walk))
