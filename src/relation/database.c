@@ -114,6 +114,14 @@ MotStorageCheckDatabase(Oid dbid, const char *name)
 				 errmsg("memory-optimized tables in database \"%s\" cannot be copied", name),
 				 errdetail("Memory has no room for all of them: see mot_stat_left_out."),
 				 errhint("Raise mot.max_memory and restart the server, or use another template.")));
+
+	/* (one may be in memory still, and its copy would be taken for whole) */
+	if (MotRelationMissing != NULL && MotRelationMissing(dbid, InvalidOid))
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("memory-optimized tables in database \"%s\" cannot be copied", name),
+				 errdetail("There are damaged ones among them."),
+				 errhint("Give those up with TRUNCATE or DROP TABLE, or use another template.")));
 	tables = MotTables(dbid, &n);
 	for (int i = 0; i < n; i++)
 	{

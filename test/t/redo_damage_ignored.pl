@@ -140,6 +140,7 @@ for my $sql ('DROP INDEX four_w', 'ALTER TABLE four RENAME TO renamed')
 {
 	like(error_of($sql), qr/XX001: memory-optimized table with OID \d+ is damaged/, "... nor is it defined otherwise, of which the next start would read in the log: $sql");
 }
+like(error_of('CREATE DATABASE copied TEMPLATE postgres'), qr/XX001: memory-optimized tables in database "postgres" cannot be copied/, '... nor is it copied with its database');
 is(starts('off'), 'ready', '... without the setting');
 is(query('SELECT string_agg(v::text, $$ $$ ORDER BY v) FROM five'), '3 11', '... others have what was done to them');
 like(error_of('SELECT * FROM four'), qr/55000: memory-optimized table "four" has no storage/, '... and it has no storage');
