@@ -138,5 +138,27 @@ for my $point ('read-log', 'read-part')
 	ok(kill_server($reads), '... when the server is killed; another one starts within seconds');
 }
 is($reads->safe_psql('postgres', 'SELECT count(*) FROM b'), 50001, '... and nothing is lost');
+
+# on a standby it applies what was spooled, here one large transaction
+$reads->backup('backup');
+my $applies = PostgreSQL::Test::Cluster->new('applies');
+$applies->init_from_backup($reads, 'backup', has_streaming => 1);
+$applies->append_conf('postgresql.conf', "mot.fault = 'load-begin:wait,standby-apply:sleep,replay-insert:wait'");
+$from = 0;
+$applies->start;
+ok(wait_for_log(qr/fault point "load-begin" reached/, $applies), 'a standby is about to load');
+$reads->safe_psql('postgres', 'INSERT INTO b SELECT generate_series(50001, 55000)');
+$reads->wait_for_catchup($applies, 'replay', $reads->lsn('flush'));
+my $go = $applies->data_dir . '/mot.fault.go';
+append_to_file($go, '');
+ok(wait_for_log(qr/fault point "standby-apply" reached/, $applies), '... and to apply a transaction');
+unlink $go;
+ok(wait_for_log(qr/fault point "replay-insert" reached/, $applies), '... of which it is at the first row');
+ok(kill_server($applies), '... when the server is killed; another one starts within seconds');
+my $rows = () = slurp_file($applies->logfile) =~ /fault point "replay-insert" reached/g;
+cmp_ok($rows, '<', 3000, '... and it has not applied the rest');
+$applies->poll_query_until('postgres', "SELECT state = 'ready' FROM mot_stat_recovery") or die 'not loaded';
+is($applies->safe_psql('postgres', 'SELECT count(*) FROM b'), 55001, '... which the next one has');
+$applies->stop;
 $reads->stop;
 done_testing();

@@ -333,12 +333,15 @@ load_failed(void)
 }
 
 /*
- * The server is to stop: the next start can begin anew, if its log is kept.  Or it has been
- * promoted: from now on we are armed.
+ * While we load, or apply redo, every now and then.  The server is to stop: the next start can begin
+ * anew, if its log is kept.  Or it has been promoted: from now on we are armed.
  */
 void
 MotCheckpointLook(void)
 {
+	/* (a session may apply redo as well: it ends as all of them do) */
+	if (worker_cxt != NULL)
+		MotEndWithServer();
 	if (loading && !armed && !RecoveryInProgress())
 	{
 		MemoryContext oldcxt = CurrentMemoryContext;

@@ -429,10 +429,7 @@ look(void *arg)
 	if (AmStartupProcess())
 		ProcessStartupProcInterrupts();
 	else
-	{
-		MotEndWithServer();
 		CHECK_FOR_INTERRUPTS();
-	}
 	MotCheckpointLook();
 	report_progress(lead->shared);
 	return false;

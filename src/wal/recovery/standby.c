@@ -288,7 +288,6 @@ apply_readable(MotSpoolReader *reader, bool locked)
 			ProcessStartupProcInterrupts();
 		else if (!locked)
 		{
-			MotEndWithServer();
 			CHECK_FOR_INTERRUPTS();
 			MotCheckpointLook();
 		}
