@@ -350,6 +350,8 @@ typedef struct MotManifest
 	int			ngiven_up;		/* tables that redo behind it may still
 								 * change, and that are not here */
 	MotManifestGivenUp *given_up;
+	XLogRecPtr	preserve;		/* an older one, to be put aside and not
+								 * removed */
 } MotManifest;
 
 /* Newest complete checkpoint of that timeline's history, and where it is; NULL: there never was one.

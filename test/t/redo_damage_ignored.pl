@@ -157,6 +157,30 @@ is(damaged_tables(), 1, '... which costs one');
 query('DROP DATABASE other');
 is(damaged_tables(), 0, '... until that is dropped');
 
+# ----------------------------------------------- killed before the old checkpoint is put aside
+
+query('CREATE TABLE six (v int PRIMARY KEY) USING mot; INSERT INTO six VALUES (1); CHECKPOINT');
+query("SELECT damage('six')");
+$node->append_conf('postgresql.conf', "mot.fault = 'checkpoint-begin:error'\n");
+is(starts('on'), 'ready', 'ignored once more');
+@aside = glob($node->data_dir . '/mot/*.damaged');
+$node->append_conf('postgresql.conf', "mot.fault = 'checkpoint-renamed:kill'\n");
+$node->reload;
+$node->psql('postgres', 'CHECKPOINT');
+for (1 .. 300)
+{
+	last unless -e $node->data_dir . '/postmaster.pid';
+	select(undef, undef, undef, 0.1);
+}
+$node->append_conf('postgresql.conf', "mot.fault = ''\nmot.ignore_damaged = off\n");
+$node->_update_pid(0);
+$node->start;
+$node->poll_query_until('postgres', "SELECT state IN ('ready', 'refused') FROM mot_stat_recovery") or die 'not loaded';
+is(query('SELECT state FROM mot_stat_recovery'), 'ready', '... killed behind the new checkpoint');
+query('CHECKPOINT; INSERT INTO beside VALUES (8000); CHECKPOINT; DELETE FROM beside WHERE v = 8000; CHECKPOINT');
+is(scalar(my @now = glob($node->data_dir . '/mot/*.damaged')), @aside + 1, '... the old one is put aside nevertheless');
+query('DROP TABLE six');
+
 # -------------------------------------------------------------------------- on a standby that is read
 
 $node->backup('backup');

@@ -68,6 +68,7 @@ extern void MotDirectoryFinish(TimeLineID tli, XLogRecPtr lsn); /* rename, durab
 extern void MotDirectoryRemove(const char *path);
 extern void MotDirectoryPutAside(const char *path, int elevel); /* damaged: kept, not
 																 * used */
+extern void MotManifestPutAside(XLogRecPtr lsn);	/* one that is still there */
 extern bool MotOpenMarkerExists(void);
 extern void MotOpenMarkerSet(void);
 extern void MotOpenMarkerClear(void);

@@ -220,6 +220,7 @@ write_checkpoint(bool final, bool helpers)
 			if (line.nin_doubt > 0)
 				read_doubt(&m, line.in_doubt, line.nin_doubt);
 			flush_log(m.lsn);
+			m.preserve = MotStatePreserved();
 			MOT_FAULT("checkpoint-manifest");
 			MotManifestWrite(directory, &m, true);
 			MOT_FAULT("checkpoint-rename");

@@ -22,7 +22,7 @@
  * all formats.  The magic number ends with the format's (format.h); one that would be
  * ours in the other byte order is another machine's.  As of format 2 what kind of machine
  * that was follows, and the ID of our resource manager in the log.  As of format 3 tables that
- * have been given up stand at the end.
+ * have been given up stand at the end, and what is to be put aside.
  *
  *-------------------------------------------------------------------------
  */
@@ -443,6 +443,7 @@ transfer(Output *out, Input *in, MotManifest *m, int format)
 		FIELD(m->given_up[i].relid);
 		m->given_up[i].why = run(out, in, m->given_up[i].why, &m->given_up[i].len);
 	}
+	FIELD(m->preserve);
 }
 
 void
@@ -693,9 +694,21 @@ static void
 adopt(MotManifest *m)
 {
 	m->rmgr_id = mot_resource_manager_id;
+	m->preserve = InvalidXLogRecPtr;
 	for (int i = 0; i < m->ntables; i++)
 		m->tables[i].definition = MotDefinitionUnconditional(m->tables[i].definition,
 															 m->tables[i].definition_len);
+}
+
+/* The one that the newest checkpoint says was to be put aside behind it, if it is still there. */
+void
+MotManifestPutAside(XLogRecPtr lsn)
+{
+	foreach_ptr(Candidate, candidate, list_candidates())
+	{
+		if (candidate->lsn == lsn)
+			MotDirectoryPutAside(candidate_path(candidate), LOG);
+	}
 }
 
 static bool

@@ -276,6 +276,10 @@ MotRecoverBegin(const MotManifest *m, const char *directory)
 	}
 	LWLockRelease(MotStatLock);
 
+	/* (who wrote it may have died before) */
+	if (m != NULL && m->preserve != InvalidXLogRecPtr)
+		MotManifestPutAside(m->preserve);
+
 	/* redo passes them by, up to what makes or drops them */
 	for (int i = 0; m != NULL && i < m->ngiven_up; i++)
 	{
