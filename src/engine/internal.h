@@ -470,7 +470,8 @@ typedef struct index_drop
 	mot_row    *row;
 	mot_bundle *bundle;			/* to be freed with this, or NULL */
 	uint32_t	len;
-	bool		stale;			/* counted in index->stale */
+	bool		stale;			/* counted in index->stale; with a key of no
+								 * bytes that is all: the row had no entry */
 	bool		undone;			/* the new key of a change taken back; counted
 								 * in engine->undone_entries */
 	uint8_t		key[];			/* tail included */

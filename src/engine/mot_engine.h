@@ -871,7 +871,10 @@ extern mot_ts mot_rival_ts(const mot_session *session);
 extern mot_status mot_index_rivals(mot_session *session, const mot_index_handle *handle, mot_row *row,
 								   const void *key, size_t len, mot_row **other);
 
-/* The entry key -> row is to go when this transaction has committed and nobody can need it any more. */
+/*
+ * The entry key -> row is to go when this transaction has committed and nobody can need it any more.
+ * Of a row that has not been in the index (a key of no bytes), and comes into it, this is said, too.
+ */
 extern mot_status mot_index_drop_entry(mot_session *session, const mot_index_handle *handle, mot_row *row,
 									   const void *key, size_t len, unsigned flags);
 

@@ -924,15 +924,17 @@ mot_index_drop_entry(mot_session *s, const mot_index_handle *handle, mot_row *ro
 {
 	mot_index  *index = handle->index;
 	uint8_t		buf[MOT_MAX_KEY + KEY_TAIL];
-	const void *tkey;
-	size_t		tlen;
+	const void *tkey = "";
+	size_t		tlen = 0;
 	unsigned	bits;
 	mot_status	status = MOT_NO_MEMORY;
 	mot_version *own = mot_own_newest(s, row, row_head(row));
+	bool		stale = own != NULL && !version_is_tombstone(own);
 	index_drop *drop;
 	journal_entry *e;
 
-	if (mot_unlikely(len == 0))
+	/* (of one that comes into the index, older versions are to be asked) */
+	if (mot_unlikely(len == 0) && !stale)
 		return MOT_OK;
 	if (len > MOT_MAX_KEY)
 		return MOT_TOO_LARGE;
@@ -940,7 +942,8 @@ mot_index_drop_entry(mot_session *s, const mot_index_handle *handle, mot_row *ro
 		return MOT_NO_PRIVATE_MEMORY;
 	if (!mot_owed_promise(s, 1))
 		return MOT_NO_MEMORY;
-	tlen = mot_index_tree_key(s, index, row, key, len, flags, buf, &tkey, &bits);
+	if (mot_likely(len != 0))
+		tlen = mot_index_tree_key(s, index, row, key, len, flags, buf, &tkey, &bits);
 	drop = mot_session_alloc(s, s->engine->pool, sizeof(index_drop) + tlen,
 							 MOT_FOR_CHANGE, &status);
 	if (drop == NULL)
@@ -954,13 +957,10 @@ mot_index_drop_entry(mot_session *s, const mot_index_handle *handle, mot_row *ro
 	drop->undone = false;
 	drop->len = (uint32_t) tlen;
 
-	/*
-	 * a deleted row's entries need no check: the row itself says it is
-	 * deleted
-	 */
-	drop->stale = own != NULL && !version_is_tombstone(own);
+	/* (of a deleted row's entry nobody has to ask: the row says it is) */
+	drop->stale = stale;
 	memcpy(drop->key, tkey, tlen);
-	if (drop->stale)
+	if (stale)
 		/* seq_cst: counted before our new entry or our commit can be seen */
 		atomic_fetch_add(&index->stale, 1);
 	e = mot_journal_add(s);

@@ -577,8 +577,11 @@ item_perform(mot_session *s, const owed_list *l, uint64_t what, mot_ts stamp)
 			{
 				index_drop *drop = object;
 
-				/* the index's memory is there until no queue can name it */
-				if (!atomic_load_explicit(&drop->index->dropped, memory_order_relaxed))
+				/*
+				 * the index's memory is there until no queue can name it; a
+				 * row that was not in it has nothing there
+				 */
+				if (drop->len != 0 && !atomic_load_explicit(&drop->index->dropped, memory_order_relaxed))
 					mot_index_take_claim(s, drop->index, drop->row, drop->key,
 										 drop->len, &drop->bundle);
 				/* release: see may_have_other_keys */
