@@ -352,15 +352,15 @@ amend_newer(Tails *t, mot_row *row, const mot_version *version)
 
 /*
  * Is such a command all that the transaction does, so that it will see nothing of what it has made
- * its own?  (Only portals of the simple protocol are not shown; behind another one a pipeline may go
- * on.  Background workers, pg_cron's for one, run several commands that way in one transaction, and
- * no block.  Event triggers run, too, of REINDEX from 17 on.)
+ * its own?  (Only portals of the simple protocol are not shown, and have no name: those of EXECUTE
+ * have.  Behind another one a pipeline may go on.  Background workers, pg_cron's for one, run several
+ * commands that way in one transaction, and no block.  Event triggers run, too, of REINDEX from 17 on.)
  */
 bool
 MotCommandIsLast(CommandTag tag)
 {
 	return MyBackendType != B_BG_WORKER && !IsTransactionBlock() && ActivePortal != NULL && !ActivePortal->visible &&
-		ActivePortal->commandTag == tag && EventCacheLookup(EVT_DDLCommandEnd) == NIL;
+		ActivePortal->name[0] == '\0' && ActivePortal->commandTag == tag && EventCacheLookup(EVT_DDLCommandEnd) == NIL;
 }
 
 static void
