@@ -56,11 +56,11 @@ typedef struct MotSite
 
 #define MOT_QUERY_TARGETS 64
 
-typedef struct MotTableLock
+typedef struct MotQueryLock
 {
 	Oid			relid;
 	LOCKMODE	mode;
-} MotTableLock;
+} MotQueryLock;
 
 /* A statement in SQL that is executed without SPI, if nothing speaks against it then. */
 typedef struct MotQuery
@@ -82,7 +82,7 @@ typedef struct MotQuery
 	int			maxlocks;
 	int			nquerys;		/* so many are of the query, the others of the
 								 * plan only */
-	MotTableLock *locks;
+	MotQueryLock *locks;
 } MotQuery;
 
 /* What is compiled of a function, for as long as its plans are right. */

@@ -182,7 +182,7 @@ static void
 add_lock(MotQuery *query, const RangeTblEntry *rte)
 {
 	const int	few = 32;
-	MotTableLock lock = {rte->relid, rte->rellockmode};
+	MotQueryLock lock = {rte->relid, rte->rellockmode};
 
 	for (int i = 0; i < query->nlocks && i < few; i++)
 		if (query->locks[i].relid == lock.relid && query->locks[i].mode == lock.mode)
@@ -191,8 +191,8 @@ add_lock(MotQuery *query, const RangeTblEntry *rte)
 	{
 		query->maxlocks = Max(2 * query->maxlocks, 4);
 		query->locks = query->locks == NULL ?
-			MemoryContextAlloc(GetMemoryChunkContext(query), query->maxlocks * sizeof(MotTableLock)) :
-			repalloc(query->locks, query->maxlocks * sizeof(MotTableLock));
+			MemoryContextAlloc(GetMemoryChunkContext(query), query->maxlocks * sizeof(MotQueryLock)) :
+			repalloc(query->locks, query->maxlocks * sizeof(MotQueryLock));
 	}
 	query->locks[query->nlocks++] = lock;
 }
