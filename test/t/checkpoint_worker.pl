@@ -143,7 +143,7 @@ is($reads->safe_psql('postgres', 'SELECT count(*) FROM b'), 50001, '... and noth
 $reads->backup('backup');
 my $applies = PostgreSQL::Test::Cluster->new('applies');
 $applies->init_from_backup($reads, 'backup', has_streaming => 1);
-$applies->append_conf('postgresql.conf', "mot.fault = 'load-begin:wait,standby-apply:sleep,replay-insert:wait'");
+$applies->append_conf('postgresql.conf', "mot.fault = 'load-begin:wait,load-log:sleep,load-end:sleep,standby-apply:sleep,replay-insert:wait'");
 $from = 0;
 $applies->start;
 ok(wait_for_log(qr/fault point "load-begin" reached/, $applies), 'a standby is about to load');
@@ -151,8 +151,10 @@ $reads->safe_psql('postgres', 'INSERT INTO b SELECT generate_series(50001, 55000
 $reads->wait_for_catchup($applies, 'replay', $reads->lsn('flush'));
 my $go = $applies->data_dir . '/mot.fault.go';
 append_to_file($go, '');
-ok(wait_for_log(qr/fault point "standby-apply" reached/, $applies), '... and to apply a transaction');
+# (three seconds are left from here until it would go on at the next one, too)
+ok(wait_for_log(qr/fault point "load-log" reached/, $applies), '... goes on');
 unlink $go;
+ok(wait_for_log(qr/fault point "standby-apply" reached/, $applies), '... applies a transaction');
 ok(wait_for_log(qr/fault point "replay-insert" reached/, $applies), '... of which it is at the first row');
 ok(kill_server($applies), '... when the server is killed; another one starts within seconds');
 my $rows = () = slurp_file($applies->logfile) =~ /fault point "replay-insert" reached/g;
