@@ -284,13 +284,22 @@ mot_session_open(mot_engine *e, unsigned slot, mot_session **session)
 	return MOT_OK;
 }
 
+/* what a session that closes leaves in its queue */
+#define WORTH_TELLING 64
+
 void
 mot_session_close(mot_session *s)
 {
 	if (s->active)
 		mot_txn_abort(s);
 	mot_commit_durable(s);
-	(void) mot_reclaim(s, 0);
+
+	/*
+	 * Whoever reclaims meanwhile may find our snapshot in its way, and would
+	 * not hear of the rest.
+	 */
+	if (mot_reclaim(s, 0) > WORTH_TELLING)
+		mot_owed_much(s);
 
 	/*
 	 * what is still owed stays in the slot's queue, promises unused are taken

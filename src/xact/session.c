@@ -33,8 +33,10 @@ close_session(int code, Datum arg)
 	MotOpenSession = NULL;
 	/* a wait that the process's end has ended */
 	MotCircleLeave();
-	if (session != NULL)
-		mot_session_close(session);
+	if (session == NULL)
+		return;
+	mot_session_close(session);
+	MotOwedTell();
 }
 
 mot_session *
