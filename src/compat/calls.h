@@ -491,4 +491,18 @@
 #define MotLocalBackend(i) pgstat_fetch_stat_local_beentry(i)
 #endif
 
+/* a client's, by its Execute */
+#if PG_VERSION_NUM >= 180000
+#define MotRunPortal(portal, rows, receiver, qc) PortalRun(portal, rows, true, receiver, receiver, qc)
+#else
+#define MotRunPortal(portal, rows, receiver, qc) PortalRun(portal, rows, true, true, receiver, receiver, qc)
+#endif
+
+/* this session's transaction, for as long as it lasts (whoever asks includes storage/proc.h) */
+#if PG_VERSION_NUM >= 170000
+#define MotLocalTransaction() (MyProc->vxid.lxid)
+#else
+#define MotLocalTransaction() (MyProc->lxid)
+#endif
+
 #endif							/* MOT_CALLS_H */

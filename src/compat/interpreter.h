@@ -13,20 +13,12 @@
 #include "postgres.h"
 
 #include "plpgsql.h"
-#include "storage/proc.h"
 
 /* how many activations of a function there are */
 #if PG_VERSION_NUM >= 180000
 #define MotFunctionUses(function) ((function)->cfunc.use_count)
 #else
 #define MotFunctionUses(function) ((function)->use_count)
-#endif
-
-/* by which it knows what it has prepared in this transaction */
-#if PG_VERSION_NUM >= 170000
-#define MotLocalTransaction() (MyProc->vxid.lxid)
-#else
-#define MotLocalTransaction() (MyProc->lxid)
 #endif
 
 /*

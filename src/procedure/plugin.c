@@ -88,19 +88,11 @@ MotProcedureInit(void)
 /* -------------------------------------------------------------- functions */
 
 static void
-subtransaction_ends(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg)
-{
-	if (event == SUBXACT_EVENT_ABORT_SUB)
-		MotSubtransactionsUndone++;
-}
-
-static void
 make_table(void)
 {
 	procedures_cxt = AllocSetContextCreate(TopMemoryContext, "MOT procedures", ALLOCSET_DEFAULT_SIZES);
 	procedures = MotHashCreate("MOT procedures", 64, sizeof(PLpgSQL_function *), sizeof(MotProcedure), procedures_cxt);
 	MotWatchPlans(NULL, NULL);
-	RegisterSubXactCallback(subtransaction_ends, NULL);
 }
 
 static inline MotProcedure **

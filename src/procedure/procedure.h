@@ -29,6 +29,7 @@
 #include "mot.h"
 #include "compat/interpreter.h"
 #include "procedure/program.h"
+#include "statement/known.h"
 #include "statement/statement.h"
 #include "utils/datum.h"
 
@@ -56,12 +57,6 @@ typedef struct MotSite
 
 #define MOT_QUERY_TARGETS 64
 
-typedef struct MotQueryLock
-{
-	Oid			relid;
-	LOCKMODE	mode;
-} MotQueryLock;
-
 /* A statement in SQL that is executed without SPI, if nothing speaks against it then. */
 typedef struct MotQuery
 {
@@ -71,18 +66,7 @@ typedef struct MotQuery
 	int			ntargets;		/* variables that the first row goes to */
 	int		   *targets;		/* dnos */
 	bool	   *plain;			/* they are of the server's scalar types */
-
-	/* the plan that was got last, if it may be had again without asking */
-	CachedPlanSource *source;
-	CachedPlan *plan;
-	int			generation;		/* of the source then */
-	LocalTransactionId transaction; /* which has locked its tables ... */
-	uint64		undone;			/* ... when MotSubtransactionsUndone was this */
-	int			nlocks;
-	int			maxlocks;
-	int			nquerys;		/* so many are of the query, the others of the
-								 * plan only */
-	MotQueryLock *locks;
+	MotKnownPlan known;
 } MotQuery;
 
 /* What is compiled of a function, for as long as its plans are right. */
@@ -156,7 +140,6 @@ extern bool MotFunctionsAreClosed(const List *functions);
 extern bool MotVariableIsPlain(const PLpgSQL_datum *datum);
 
 /* query.c */
-extern uint64 MotSubtransactionsUndone;
 extern bool MotProcedureQuery(MotFrame *frame, MotQuery *query);
 
 /* runtime.c */

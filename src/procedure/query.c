@@ -45,10 +45,6 @@ typedef struct Receiver
 	Datum		values[MOT_QUERY_TARGETS];
 } Receiver;
 
-uint64		MotSubtransactionsUndone = 0;
-
-static void add_querys_locks(MotQuery *query, Query *tree);
-
 static void
 begin_rows(DestReceiver *self, int operation, TupleDesc desc)
 {
@@ -152,154 +148,6 @@ plain_source(const MotQuery *query, const PLpgSQL_execstate *estate)
 	if (source->resultDesc != NULL)
 		return query->ntargets > 0 && source->resultDesc->natts == query->ntargets ? source : NULL;
 	return query->ntargets == 0 ? source : NULL;
-}
-
-/*
- * Would the server take the generic plan, if it is right?  As choose_custom_plan().
- */
-static bool
-wants_generic(const CachedPlanSource *source, ParamListInfo params)
-{
-	if (params == NULL || plan_cache_mode == PLAN_CACHE_MODE_FORCE_GENERIC_PLAN)
-		return true;
-	if (plan_cache_mode == PLAN_CACHE_MODE_FORCE_CUSTOM_PLAN)
-		return false;
-	if (source->cursor_options & (CURSOR_OPT_GENERIC_PLAN | CURSOR_OPT_CUSTOM_PLAN))
-		return (source->cursor_options & CURSOR_OPT_GENERIC_PLAN) != 0;
-	return source->num_custom_plans >= 5 &&
-		source->generic_cost < source->total_custom_cost / source->num_custom_plans;
-}
-
-/* Is it still the plan of its source? */
-static inline bool
-is_right(const MotQuery *query, CachedPlanSource *source)
-{
-	return query->generation == source->generation && CachedPlanIsSimplyValid(source, query->plan, NULL);
-}
-
-/* Once each, if there are few. */
-static void
-add_lock(MotQuery *query, const RangeTblEntry *rte)
-{
-	const int	few = 32;
-	MotQueryLock lock = {rte->relid, rte->rellockmode};
-
-	for (int i = 0; i < query->nlocks && i < few; i++)
-		if (query->locks[i].relid == lock.relid && query->locks[i].mode == lock.mode)
-			return;
-	if (query->nlocks == query->maxlocks)
-	{
-		query->maxlocks = Max(2 * query->maxlocks, 4);
-		query->locks = query->locks == NULL ?
-			MemoryContextAlloc(GetMemoryChunkContext(query), query->maxlocks * sizeof(MotQueryLock)) :
-			repalloc(query->locks, query->maxlocks * sizeof(MotQueryLock));
-	}
-	query->locks[query->nlocks++] = lock;
-}
-
-/* (from 16 on a view has become a sub-query, which is locked; before, it is beside that) */
-static inline bool
-is_locked(const RangeTblEntry *rte)
-{
-	return rte->rtekind == RTE_RELATION ||
-		(rte->rtekind == RTE_SUBQUERY && OidIsValid(rte->relid) && rte->rellockmode != NoLock);
-}
-
-static bool
-add_sublinks_locks(Node *node, void *query)
-{
-	if (node == NULL)
-		return false;
-	if (IsA(node, SubLink))
-		add_querys_locks(query, castNode(Query, ((SubLink *) node)->subselect));
-	return expression_tree_walker(node, add_sublinks_locks, query);
-}
-
-/* as ScanQueryForLocks() */
-static void
-add_querys_locks(MotQuery *query, Query *tree)
-{
-	foreach_node(RangeTblEntry, rte, tree->rtable)
-	{
-		if (is_locked(rte))
-			add_lock(query, rte);
-		if (rte->rtekind == RTE_SUBQUERY)
-			add_querys_locks(query, rte->subquery);
-	}
-	foreach_node(CommonTableExpr, cte, tree->cteList)
-		add_querys_locks(query, castNode(Query, cte->ctequery));
-	if (tree->hasSubLinks)
-		(void) query_tree_walker(tree, add_sublinks_locks, query, QTW_IGNORE_RC_SUBQUERIES);
-}
-
-/*
- * What GetCachedPlan() locks for this plan, in its order: the tables of the query, of which the plan may
- * not have all, then those of the plan.
- */
-static void
-list_locks(MotQuery *query, const CachedPlanSource *source, const PlannedStmt *stmt)
-{
-	query->nlocks = 0;
-	foreach_node(Query, tree, source->query_list)
-		add_querys_locks(query, tree);
-	query->nquerys = query->nlocks;
-	foreach_node(RangeTblEntry, rte, stmt->rtable)
-		if (is_locked(rte))
-		add_lock(query, rte);
-}
-
-/*
- * Take them, as GetCachedPlan() does.  False: something has changed, and those are given back that it
- * would give back, or take now.
- */
-static bool
-lock_tables(const MotQuery *query, CachedPlanSource *source)
-{
-	int			n = 0;
-
-	for (; n < query->nquerys; n++)
-		LockRelationOid(query->locks[n].relid, query->locks[n].mode);
-	if (is_right(query, source))
-		for (; n < query->nlocks; n++)
-			LockRelationOid(query->locks[n].relid, query->locks[n].mode);
-	if (is_right(query, source))
-		return true;
-	while (n-- > 0)
-		UnlockRelationOid(query->locks[n].relid, query->locks[n].mode);
-	return false;
-}
-
-/*
- * May the query's plan be had without GetCachedPlan()?  That locks all tables of the query, and once
- * more those of its plan, each time.  Locks that this transaction has are kept until it ends, or the
- * subtransaction that took them is undone; and for one that is there already the server does not look
- * for invalidations.  So if it has taken them for this plan, and no subtransaction has been undone
- * since, all that is left is to look whether the plan is still right, and is what would be chosen.
- * Else they are taken once.  (Plans that depend on who asks, or are right for some time only, are not
- * known.)
- */
-static bool
-is_known(MotQuery *query, CachedPlanSource *source, ParamListInfo params)
-{
-	if (query->plan == NULL || query->source != source || !wants_generic(source, params) || !is_right(query, source))
-		return false;
-	if (likely(query->transaction == MotLocalTransaction() && query->undone == MotSubtransactionsUndone))
-		return true;
-	if (!lock_tables(query, source))
-		return false;
-	query->transaction = MotLocalTransaction();
-	query->undone = MotSubtransactionsUndone;
-	return true;
-}
-
-/*
- * The query's program, if its plan is known and it can be run without a QueryDesc, a snapshot and
- * (nothing that it calls could let go of it) a reference to the plan.
- */
-static MotStatement *
-bare_statement(const MotQuery *query, ParamListInfo params)
-{
-	return MotStatementBare(linitial_node(PlannedStmt, query->plan->stmt_list), params);
 }
 
 /* What comes of it is kept in CurrentMemoryContext, or where it is final. */
@@ -409,8 +257,8 @@ MotProcedureQuery(MotFrame *frame, MotQuery *query)
 	oldcxt = MemoryContextSwitchTo(frame->memory);
 
 	prepare(&receiver, query, estate);
-	known = is_known(query, source, params);
-	if (likely(known && !estate->readonly_func) && (st = bare_statement(query, params)) != NULL)
+	known = MotPlanIsKnown(&query->known, source, params);
+	if (likely(known && !estate->readonly_func) && (st = MotStatementBare(MotKnownStatement(&query->known), params)) != NULL)
 	{
 		EnsurePortalSnapshotExists();
 		CommandCounterIncrement();
@@ -422,42 +270,24 @@ MotProcedureQuery(MotFrame *frame, MotQuery *query)
 		}
 	}
 
-	if (known && CachedPlanIsSimplyValid(source, query->plan, owner))
+	if (known && CachedPlanIsSimplyValid(source, query->known.plan, owner))
 	{
-		plan = query->plan;
+		plan = query->known.plan;
 		stmt = linitial_node(PlannedStmt, plan->stmt_list);
 		source->num_generic_plans++;
 	}
 	else
 	{
-		int			generation = source->generation;
-		bool		was_right = source->is_valid && source->gplan != NULL && source->gplan->is_valid;
-
-		query->plan = NULL;
-		plan = GetCachedPlan(source, params, owner, NULL);
+		plan = MotPlanGet(&query->known, source, params, owner);
 		stmt = list_length(plan->stmt_list) == 1 ? linitial_node(PlannedStmt, plan->stmt_list) : NULL;
 		if (stmt == NULL || stmt->utilityStmt != NULL || !stmt->canSetTag ||
 			(estate->readonly_func && !CommandIsReadOnly(stmt)) || plain_source(query, estate) != source)
 		{
+			query->known.plan = NULL;
 			ReleaseCachedPlan(plan, owner);
 			error_context_stack = context.previous;
 			MemoryContextSwitchTo(oldcxt);
 			return false;
-		}
-
-		/*
-		 * (of a plan that has just been made it has not gone through the
-		 * tables)
-		 */
-		if (was_right && plan == source->gplan && generation == source->generation && !source->dependsOnRLS &&
-			!plan->dependsOnRole && !TransactionIdIsValid(plan->saved_xmin))
-		{
-			list_locks(query, source, stmt);
-			query->source = source;
-			query->plan = plan;
-			query->generation = generation;
-			query->transaction = MotLocalTransaction();
-			query->undone = MotSubtransactionsUndone;
 		}
 	}
 	EnsurePortalSnapshotExists();

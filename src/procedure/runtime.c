@@ -8,7 +8,9 @@
  */
 #include "postgres.h"
 
+#include "compat/calls.h"
 #include "procedure/procedure.h"
+#include "storage/proc.h"
 #include "tcop/pquery.h"
 #include "utils/expandeddatum.h"
 #include "utils/memutils.h"

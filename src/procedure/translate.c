@@ -589,6 +589,7 @@ translate_query(Translation *t, PLpgSQL_stmt *stmt)
 	int			otherwise = new_label(t);
 	int			done = new_label(t);
 
+	query->known.cxt = t->code->cxt;
 	if (stmt->cmd_type == PLPGSQL_STMT_PERFORM)
 	{
 		query->expr = ((PLpgSQL_stmt_perform *) stmt)->expr;
