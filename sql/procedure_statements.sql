@@ -44,7 +44,7 @@ CREATE TYPE ranks_of AS RANGE (subtype = int, subtype_opclass = ranked_int);
 CREATE TABLE felt_heap (id int PRIMARY KEY, m mood, ms mood[], k int, r ranks_of, size box) USING heap;
 INSERT INTO felt_heap VALUES (1, 'a', '{a,b}', 1, '[1,3)', '(0,0),(1,1)'), (2, 'b', '{b,a}', 2, '[2,4)', '(0,0),(1,2)'),
 	(3, 'c', '{c,a}', 3, '[1,2)', '(0,0),(1,3)'), (4, 'd', '{d,b}', 4, '[3,4)', '(0,0),(1,4)');
-CREATE TABLE felt_mot (LIKE felt_heap) USING mot;
+CREATE TABLE felt_mot (LIKE felt_heap INCLUDING INDEXES) USING mot;
 INSERT INTO felt_mot SELECT * FROM felt_heap;
 DO $do$
 DECLARE
@@ -54,7 +54,7 @@ BEGIN
 		EXECUTE format($f$
 			CREATE FUNCTION felt_%1$s() RETURNS text LANGUAGE plpgsql AS $$
 			DECLARE
-				a int; b int; c int; d int; e int; f int; g bool; h mood; l mood; n int;
+				a int; b int; c int; d int; e int; f int; g bool; h mood; l mood; n int; p int;
 				few mood[] := '{a,b}';
 				said text := '';
 			BEGIN
@@ -69,7 +69,10 @@ BEGIN
 					SELECT DISTINCT m INTO h FROM felt_%1$s ORDER BY m;
 					SELECT greatest(m, 'a') INTO l FROM felt_%1$s WHERE id = 2;
 					SELECT count(*) INTO n FROM felt_%1$s WHERE (size, id) < (box '(0,0),(1,3)', 0);
-					said := said || a || b || c || d || e || f || g || h || l || n || ' ';
+					p := 0;
+					INSERT INTO felt_%1$s VALUES (2, 'b', '{b,a}', 2) ON CONFLICT (id) DO UPDATE SET k = felt_%1$s.k
+						WHERE felt_%1$s.ms < excluded.ms OR felt_%1$s.ms < few RETURNING 1 INTO p;
+					said := said || a || b || c || d || e || f || g || h || l || n || coalesce(p, 2) || ' ';
 					UPDATE ranks SET k = 10 - k WHERE m < 3;
 					UPDATE ranks SET k = CASE i WHEN 3 THEN 1 ELSE 3 END WHERE m = 3;
 				END LOOP;

@@ -499,7 +499,7 @@ MotChangeRows(const MotChange *change)
 bool
 MotChangeIsBare(const MotChange *change)
 {
-	return !change->fires && change->conflict == NULL && change->nrequired >= 0 &&
+	return !change->fires && (change->conflict == NULL || change->conflict->triggers == NULL) && change->nrequired >= 0 &&
 		!change->has_generated && !change->table->mr->has_computed;
 }
 
