@@ -146,6 +146,7 @@ _PG_init(void)
 	MotTableInit();
 	MotStatementInit();
 	MotProcedureInit();
+	MotPipelineInit();
 	MotBatchInit();
 	MotRegisterWorker("mot maintenance", "MotMaintenanceMain", BgWorkerStart_ConsistentState, 5);
 

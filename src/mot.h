@@ -129,6 +129,7 @@ extern void MotFdwInit(void);
 extern void MotTableInit(void);
 extern void MotStatementInit(void);
 extern void MotProcedureInit(void);
+extern void MotPipelineInit(void);
 extern void MotBatchInit(void);
 extern void MotMonitorInit(void);
 extern void MotSizesInit(void);

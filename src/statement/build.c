@@ -209,6 +209,8 @@ build(MotStatement *st, QueryDesc *query)
 	if (IsA(plan, ModifyTable))
 	{
 		MotChangeBuild(st, (ModifyTable *) plan);
+		if (st->plan->hasReturning)
+			st->sender = MotSenderMake(st->desc);
 		return;
 	}
 

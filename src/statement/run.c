@@ -38,6 +38,8 @@ static ExecutorRun_hook_type prev_ExecutorRun = NULL;
 static ExecutorEnd_hook_type prev_ExecutorEnd = NULL;
 static bool hooked = false;
 
+bool		MotStatementRan = false;
+
 /* the context lives as long as the process: registered if "func" is set */
 static MemoryContextCallback message_end;
 
@@ -431,6 +433,7 @@ run_statement(MotStatement *st, QueryDesc *query, ScanDirection direction,
 		MotInstrStop(query->query_instr, estate->es_processed);
 	estate->es_query_cxt = st->exec_cxt;
 	st->run_level = 0;
+	MotStatementRan = true;
 	MemoryContextSwitchTo(oldcxt);
 }
 

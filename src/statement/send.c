@@ -64,8 +64,6 @@ static StringInfoData message;
 static MemoryContext row_cxt = NULL;	/* what output functions return */
 static bool (*client_receives) (TupleTableSlot *slot, DestReceiver *self) = NULL;
 
-static bool knows_type(Oid type);
-
 /* In the program's memory.  NULL: the rows are left to the server's receiver. */
 MotSender *
 MotSenderMake(TupleDesc desc)
@@ -73,7 +71,7 @@ MotSenderMake(TupleDesc desc)
 	MotSender  *sender;
 
 	for (int i = 0; i < desc->natts; i++)
-		if (TupleDescAttr(desc, i)->attisdropped || !knows_type(TupleDescAttr(desc, i)->atttypid))
+		if (TupleDescAttr(desc, i)->attisdropped || !MotTypeIsPlain(TupleDescAttr(desc, i)->atttypid))
 			return NULL;
 	if (client_receives == NULL)
 	{
@@ -92,8 +90,9 @@ MotSenderMake(TupleDesc desc)
 	return sender;
 }
 
-static bool
-knows_type(Oid type)
+/* One that the server comes with, and no array, row, domain or the like. */
+bool
+MotTypeIsPlain(Oid type)
 {
 	HeapTuple	tuple;
 	Form_pg_type form;
@@ -155,9 +154,21 @@ MotSenderBegins(MotSender *sender, QueryDesc *query)
 	if ((dest->mydest != DestRemoteExecute && dest->mydest != DestRemote) || dest->receiveSlot != client_receives ||
 		portal == NULL || portal->queryDesc != query)
 		return false;
+	return MotSenderFormats(sender, portal->formats, portal->formats != NULL ? sender->natts : 0);
+}
+
+/*
+ * Can it send its columns so?  "n" is that of the formats, as in a Bind message: none (text), one for all
+ * columns, or one each.
+ */
+bool
+MotSenderFormats(MotSender *sender, const int16 *formats, int n)
+{
+	if (n > 1 && n != sender->natts)
+		return false;			/* an error that the server knows */
 	for (int i = 0; i < sender->natts; i++)
 	{
-		int16		format = portal->formats != NULL ? portal->formats[i] : 0;
+		int16		format = n == 0 ? 0 : formats[n == 1 ? 0 : i];
 
 		if (likely(sender->columns[i].format == format))
 			continue;

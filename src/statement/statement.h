@@ -335,6 +335,8 @@ MotRowProgramRun(MotRowProgram *program, const mot_version *version)
 /* send.c */
 typedef struct MotSender MotSender;
 extern MotSender *MotSenderMake(TupleDesc desc);
+extern bool MotTypeIsPlain(Oid type);
+extern bool MotSenderFormats(MotSender *sender, const int16 *formats, int n);
 extern bool MotSenderBegins(MotSender *sender, QueryDesc *query);
 extern void MotSenderRow(MotSender *sender, TupleTableSlot *slot);
 extern void MotSenderEnds(void);
@@ -343,6 +345,10 @@ extern void MotSenderFails(void);
 /* run.c */
 extern void MotStatementCloseTables(MotStatement *st);
 extern const char *MotStatementsWhyNot(void);
+
+/* set when a statement of ours has run by the executor's hooks; who looks at it resets it */
+extern bool MotStatementRan;
+
 extern MotStatement *MotStatementBare(const PlannedStmt *plan, ParamListInfo params);
 extern bool MotStatementRunBare(MotStatement *st, ParamListInfo params, const char *text, uint64 most,
 								DestReceiver *receiver, uint64 *rows);

@@ -26,4 +26,8 @@ for protocol in simple unnamed; do
 done
 ok "... and what a client does with their portals, and with CALL" /usr/bin/python3 "$here/differential/messages.py"
 
+ok "... and pipelines, which are read ahead (seed $SEED)" \
+	/usr/bin/python3 "$here/differential/pipelines.py" --seed "$SEED" --rounds "$((${STATEMENTS:-4000} / 50))"
+sed 's/^/# /' "$TMPDIR/tap.out"
+
 done_testing

@@ -6,9 +6,9 @@
 use strict;
 use warnings;
 
-use IO::Socket::UNIX;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Protocol;
 use Test::More;
 
 my $node = PostgreSQL::Test::Cluster->new('protocol');
@@ -55,129 +55,6 @@ $node->safe_psql(
 	ALTER FOREIGN TABLE mot_made ADD PRIMARY KEY (id);
 	INSERT INTO mot_made SELECT * FROM heap_made;
 });
-
-# ------------------------------------------------- a client, as far as needed
-
-sub connect_raw
-{
-	my (%settings) = @_;
-	my $self = { socket => IO::Socket::UNIX->new(Peer => $node->host . '/.s.PGSQL.' . $node->port), transcript => '' };
-	my $user = $ENV{PGUSER} || getpwuid($<);
-	my $start = pack('N', 196608) . join('', map { "$_\0" } 'user', $user, 'database', 'postgres', %settings) . "\0";
-	$self->{socket}->print(pack('N', length($start) + 4) . $start);
-	$self->{socket}->flush;
-	until_ready($self);
-	$self->{transcript} = '';
-	return $self;
-}
-
-sub message
-{
-	my ($self, $type, $body) = @_;
-	$self->{out} .= $type . pack('N', length($body) + 4) . $body;
-	return;
-}
-
-sub flush_out
-{
-	my ($self) = @_;
-	$self->{socket}->print($self->{out} // '');
-	$self->{socket}->flush;
-	$self->{out} = '';
-	return;
-}
-
-sub take
-{
-	my ($self, $n) = @_;
-	my $bytes = '';
-	while (length($bytes) < $n)
-	{
-		$self->{socket}->read($bytes, $n - length($bytes), length($bytes)) or die 'the server closed the connection';
-	}
-	return $bytes;
-}
-
-# a message in words
-sub one_message
-{
-	my ($self) = @_;
-	my $type = take($self, 1);
-	my $body = take($self, unpack('N', take($self, 4)) - 4);
-	my $text = $type;
-
-	if ($type eq 'D')
-	{
-		my $n = unpack('n', substr($body, 0, 2, ''));
-		for (1 .. $n)
-		{
-			my $length = unpack('l>', substr($body, 0, 4, ''));
-			my $value = $length < 0 ? 'null' : substr($body, 0, $length, '');
-			$value = unpack('H*', $value) if $value =~ /[^\x20-\x7e]/;
-			$text .= " $value";
-		}
-	}
-	elsif ($type eq 'C')
-	{
-		$text .= ' ' . substr($body, 0, -1);
-	}
-	elsif ($type eq 'E')
-	{
-		my %fields = map { substr($_, 0, 1) => substr($_, 1) } grep { length } split(/\0/, $body);
-		$text .= " $fields{C} $fields{M}";
-	}
-	elsif ($type eq 'Z')
-	{
-		$text .= " $body";
-	}
-	elsif ($type eq 'T')
-	{
-		$text .= ' ' . unpack('n', $body);
-	}
-	elsif ($type eq 'K')
-	{
-		@{$self}{qw(pid key)} = unpack('NN', $body);
-	}
-	$self->{transcript} .= "$text\n";
-	return $type;
-}
-
-sub until_ready
-{
-	my ($self) = @_;
-	while (one_message($self) ne 'Z') { }
-	return;
-}
-
-sub parse { my ($self, $name, $query) = @_; return message($self, 'P', "$name\0$query\0" . pack('n', 0)); }
-
-sub bind_portal
-{
-	my ($self, $portal, $name, $format, @values) = @_;
-	return message($self, 'B',
-		"$portal\0$name\0" . pack('n', 0) . pack('n', scalar(@values))
-		  . join('', map { defined $_ ? pack('N', length $_) . $_ : pack('l>', -1) } @values)
-		  . (ref $format ? pack('n*', scalar(@$format), @$format) : pack('nn', 1, $format)));
-}
-sub describe { my ($self, $what, $name) = @_; return message($self, 'D', "$what$name\0"); }
-sub execute { my ($self, $portal, $rows) = @_; return message($self, 'E', "$portal\0" . pack('N', $rows // 0)); }
-sub close_it { my ($self, $what, $name) = @_; return message($self, 'C', "$what$name\0"); }
-
-sub sync_it
-{
-	my ($self) = @_;
-	message($self, 'S', '');
-	flush_out($self);
-	return until_ready($self);
-}
-
-sub simple
-{
-	my ($self, $query) = @_;
-	message($self, 'Q', "$query\0");
-	flush_out($self);
-	return until_ready($self);
-}
 
 # ------------------------------------------------------------- conversations
 
@@ -345,7 +222,7 @@ for my $name (sort keys %conversations)
 	for my $kind ('heap', 'executor', 'tier 1', 'machine code')
 	{
 		my $table = $kind eq 'heap' ? 'heap_t' : 'mot_t';
-		my $c = connect_raw('mot.jit' => $kind eq 'executor' ? 'off' : 'on',
+		my $c = connect_raw($node, 'mot.jit' => $kind eq 'executor' ? 'off' : 'on',
 			'mot.jit_above_executions' => $kind eq 'machine code' ? 0 : -1);
 		$node->safe_psql('postgres', "UPDATE $table SET v = id * 10, t = 'row ' || id");
 		$c->{types} = $table =~ s/_t/_types/r;
@@ -366,19 +243,6 @@ $node->safe_psql('postgres', q{
 	ANALYZE many;
 });
 
-# the same as a client library: by a connection of its own
-sub cancel
-{
-	my ($c) = @_;
-	my $request = IO::Socket::UNIX->new(Peer => $node->host . '/.s.PGSQL.' . $node->port);
-	$request->print(pack('NNNN', 16, 80877102, $c->{pid}, $c->{key}));
-	$request->flush;
-	# it is over when the server closes it
-	$request->read(my $nothing, 1);
-	$request->close;
-	return;
-}
-
 sub begin_execution
 {
 	my ($c, $name, @values) = @_;
@@ -390,7 +254,7 @@ sub begin_execution
 	return;
 }
 
-my $c = connect_raw('mot.jit_above_executions' => 0);
+my $c = connect_raw($node, 'mot.jit_above_executions' => 0);
 parse($c, 'long', 'SELECT count(*) FROM many a, many b WHERE a.v + b.v < $1::int4');
 parse($c, 'tier', "SELECT max(tier) FROM mot_stat_jit WHERE query ~ 'FROM many a'");
 parse($c, 'rows', 'SELECT id, t, id * 2 FROM many WHERE id > $1::int4 ORDER BY id');
@@ -481,7 +345,7 @@ is($node->safe_psql('postgres', "SELECT count(*) FROM mot_stat_snapshots WHERE p
 $c->{socket}->close;
 
 # and who just goes away
-$c = connect_raw();
+$c = connect_raw($node, );
 parse($c, 'rows', 'SELECT id, t, id * 2 FROM many WHERE id > $1::int4 ORDER BY id');
 sync_it($c);
 begin_execution($c, 'rows', 0);
@@ -495,7 +359,7 @@ $node->safe_psql('postgres', q{
 	CREATE TABLE parts (id int, v int) PARTITION BY LIST (v);
 	CREATE FOREIGN TABLE part PARTITION OF parts DEFAULT SERVER mot_server;
 });
-$c = connect_raw();
+$c = connect_raw($node, );
 for my $table ('mot_t', 'part', 'parts')
 {
 	my $type = '';
@@ -522,8 +386,8 @@ $node->safe_psql('postgres', q{
 	CREATE INDEX ranked_a ON ranked (a);
 	INSERT INTO ranked SELECT i, ARRAY[i] FROM generate_series(1, 5) i;
 });
-my $writer = connect_raw();
-$c = connect_raw('default_transaction_isolation' => 'repeatable read');
+my $writer = connect_raw($node, );
+$c = connect_raw($node, 'default_transaction_isolation' => 'repeatable read');
 simple($writer, 'BEGIN');
 simple($writer, 'UPDATE ranked SET a = ARRAY[9 - id] WHERE id < 3; INSERT INTO ranked VALUES (6, ARRAY[3, 3])');
 $c->{transcript} = '';
