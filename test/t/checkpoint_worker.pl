@@ -162,5 +162,22 @@ cmp_ok($rows, '<', 3000, '... and it has not applied the rest');
 $applies->poll_query_until('postgres', "SELECT state = 'ready' FROM mot_stat_recovery") or die 'not loaded';
 is($applies->safe_psql('postgres', 'SELECT count(*) FROM b'), 55001, '... which the next one has');
 $applies->stop;
+
+# it brings back a table that there was no room for
+$reads->safe_psql('postgres', $_)
+	for map { "CREATE FOREIGN TABLE large_$_ (id int, filler text) SERVER mot_server; INSERT INTO large_$_ SELECT i, repeat('x', 400) FROM generate_series(1, 90000 + $_) i" } 1, 2;
+$reads->append_conf('postgresql.conf', "mot.max_memory = '64MB'");
+$reads->restart;
+$reads->poll_query_until('postgres', "SELECT state = 'ready' FROM mot_stat_recovery") or die 'not loaded';
+my ($there) = grep { $reads->safe_psql('postgres', "SELECT count(*) FROM mot_stat_left_out WHERE tab = 'large_$_'::regclass") == 0 } 1, 2;
+my $left = 3 - $there;
+$reads->append_conf('postgresql.conf', "mot.fault = 'left-out-look:sleep'");
+$reads->reload;
+$from = -s $reads->logfile;
+$reads->safe_psql('postgres', "SET mot.fault = ''; TRUNCATE large_$there");
+ok(wait_for_log(qr/fault point "left-out-look" reached/, $reads), 'a table is brought back');
+ok(kill_server($reads), '... when the server is killed; another one starts within seconds');
+$reads->poll_query_until('postgres', "SELECT state = 'ready' FROM mot_stat_recovery") or die 'not loaded';
+is($reads->safe_psql('postgres', "SELECT count(*), sum(length(filler)) FROM large_$left"), (90000 + $left) . '|' . 400 * (90000 + $left), '... and has it');
 $reads->stop;
 done_testing();

@@ -732,6 +732,8 @@ look(void *arg)
 {
 	const Back *back = arg;
 
+	MOT_FAULT("left-out-look");
+	MotEndWithServer();
 	CHECK_FOR_INTERRUPTS();
 	return !back->all && room_now(false) == 0;
 }
