@@ -792,6 +792,17 @@ MotStatePreserve(XLogRecPtr lsn)
 	pg_atomic_write_u64(&shared->preserve, lsn);
 }
 
+/* The newest one, with the rows of a table that is given up, unless an older one has them. */
+void
+MotStatePreserveNewest(void)
+{
+	MotCheckpointStat stat;
+
+	MotCheckpointStatGet(&stat);
+	if (MotStatePreserved() == InvalidXLogRecPtr)
+		MotStatePreserve(stat.checkpoint_lsn);
+}
+
 XLogRecPtr
 MotStatePreserved(void)
 {

@@ -127,6 +127,8 @@ begin(256, 'on');
 like(slurp_file($node->logfile, $from), qr/WARNING:  (XX001: )?memory-optimized table with OID $oid of database with OID $db is damaged and not available\n.*DETAIL:  checkpoint file .*redo does not match its checksum/, 'with mot.ignore_damaged the log says so');
 is(sum('larger'), $sum{larger}, '... the others are there');
 like(error_of('SELECT * FROM large'), qr/XX001: memory-optimized table with OID $oid is damaged/, '... and that one is not');
+$node->safe_psql('postgres', "INSERT INTO heap VALUES (2); DELETE FROM other WHERE id = $_; CHECKPOINT") for 1 .. 3;
+ok((grep { -s $_ > 1000000 } glob($node->data_dir . "/mot/*.damaged/$db.$oid.*")), '... the checkpoint with its rows is put aside');
 $node->safe_psql('postgres', 'TRUNCATE large; INSERT INTO large VALUES (1, 1)');
 $node->stop;
 begin(256, 'off');

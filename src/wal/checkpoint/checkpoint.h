@@ -51,6 +51,7 @@ extern bool MotStateIs(MotStateFlag flag);
 extern void MotStateSet(MotStateFlag flag, bool on);
 extern void MotStateRaiseRefusal(void) pg_attribute_noreturn();
 extern void MotStatePreserve(XLogRecPtr lsn);
+extern void MotStatePreserveNewest(void);
 extern XLogRecPtr MotStatePreserved(void);
 extern int	MotStateDamagedList(MotManifestGivenUp **list);
 extern void MotStateWritableFailed(const char *why);

@@ -678,9 +678,9 @@ give_up(const MotLeftOut *entry)
 		return;
 	ereport(WARNING,
 			(errcode(ERRCODE_DATA_CORRUPTED),
-			 errmsg("memory-optimized table with OID %u of database with OID %u is damaged and not available",
-					entry->relid, entry->dbid),
+			 errmsg("memory-optimized table with OID %u of database with OID %u is damaged and not available", entry->relid, entry->dbid),
 			 errdetail("%s.", edata->message)));
+	MotStatePreserveNewest();
 	MotStateDamage(entry->dbid, entry->relid, edata->message);
 	MotLeftOutForget(entry->dbid, entry->relid);
 }
@@ -807,8 +807,7 @@ bring_back_so(MotLeftOut *entry, bool all, bool plain, bool *clash)
 	MotTellSessions(entry->dbid, entry->owner);
 	MotStateTableLoaded();
 	ereport(LOG,
-			(errmsg("memory-optimized table with OID %u of database with OID %u is back in memory",
-					entry->relid, entry->dbid)));
+			(errmsg("memory-optimized table with OID %u of database with OID %u is back in memory", entry->relid, entry->dbid)));
 	return true;
 }
 

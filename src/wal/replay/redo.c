@@ -109,7 +109,6 @@ bool
 MotRedoMisfit(MotRedo *redo, const char *fmt,...)
 {
 	MotTarget  *target = redo->target;
-	MotCheckpointStat stat;
 	char		why[256];
 	va_list		args;
 
@@ -131,9 +130,7 @@ MotRedoMisfit(MotRedo *redo, const char *fmt,...)
 					LSN_FORMAT_ARGS(redo->lsn), MotTargetName(target), why),
 			 errdetail("The table is given up, as mot.ignore_damaged asks for.")));
 	/* (its rows as they were before) */
-	MotCheckpointStatGet(&stat);
-	if (MotStatePreserved() == InvalidXLogRecPtr)
-		MotStatePreserve(stat.checkpoint_lsn);
+	MotStatePreserveNewest();
 	target->damaged = true;
 	MotStateDamage(target->key.dbid, target->key.relid,
 				   psprintf("redo at %X/%X does not fit: %s", LSN_FORMAT_ARGS(redo->lsn), why));
