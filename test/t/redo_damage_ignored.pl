@@ -237,7 +237,9 @@ my $starts_there = sub {
 for my $i (1, 2)
 {
 	$node->wait_for_catchup($standby, 'replay');
+	# (which does not wait for ours there)
 	$standby->safe_psql('postgres', 'CHECKPOINT');
+	$standby->poll_query_until('postgres', 'SELECT checkpoint_lsn >= (pg_control_checkpoint()).redo_lsn FROM mot_stat_checkpoint') or die 'no checkpoint';
 	is($starts_there->('off'), 'ready', "a standby that has given up tables starts without the setting, $i");
 	query("COMMIT PREPARED 'fourth'") if $i == 1;
 	query("INSERT INTO one VALUES (11 + $i, 11); UPDATE one SET w = 12; INSERT INTO two VALUES (11 + $i, 11); INSERT INTO beside VALUES (21 + $i)");
