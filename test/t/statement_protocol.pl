@@ -406,6 +406,66 @@ $c->{transcript} = '';
 parse($c, '', 'REINDEX INDEX ranked_a'); bind_portal($c, '', '', 0); execute($c, ''); sync_it($c);
 is($c->{transcript}, "1\n2\nC REINDEX\nZ I\n", 'and is done when it is repeated');
 
+# Nor does what else follows such a command, or CLUSTER or SET TABLESPACE, in its transaction, however
+# that comes about.  Where nothing can, they are done.
+$node->safe_psql('postgres', q{SET allow_in_place_tablespaces = on; CREATE TABLESPACE other LOCATION ''});
+$node->safe_psql('postgres', q{
+	CREATE FUNCTION background(text) RETURNS void AS 'mot', 'mot_test_background' LANGUAGE C;
+	ALTER DATABASE postgres SET default_transaction_isolation = 'repeatable read'});
+
+my $change = 0;
+
+# what becomes of commands of which one has waited for a change that commits
+sub behind_writer
+{
+	my ($what, $send) = @_;
+
+	# (a value that has been there has its label again)
+	$change++;
+	simple($writer, "BEGIN; DELETE FROM ranked WHERE id > 6; UPDATE ranked SET a = ARRAY[id * 10, a[1]] WHERE id < 3; INSERT INTO ranked VALUES (7, ARRAY[7, $change])");
+	$c->{transcript} = '';
+	$send->();
+	flush_out($c);
+	ok($node->poll_query_until('postgres', "SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"), "$what waits");
+	simple($writer, 'COMMIT');
+	until_ready($c);
+	return join(', ', map { s/^C // ? $_ : substr($_, 2, 5) } $c->{transcript} =~ /^[CE] .*$/mg);
+}
+
+sub pipeline
+{
+	for my $query (@_)
+	{
+		parse($c, '', $query); bind_portal($c, '', '', 0); execute($c, '');
+	}
+	message($c, 'S', '');
+	return;
+}
+
+for my $command ('CLUSTER ranked USING ranked_pkey', 'ALTER TABLE ranked SET TABLESPACE other', 'REINDEX INDEX ranked_a')
+{
+	my $tag = $command =~ /^(ALTER TABLE|\w+)/ ? $1 : '';
+	my $follows = 'UPDATE ranked SET a = a || 0 WHERE id < 3';
+	my $kept = sub {
+		is($node->safe_psql('postgres', 'SELECT id, a FROM ranked WHERE id < 3 ORDER BY id'), "1|{10,10}\n2|{20,20}", '... and nothing is changed');
+	};
+
+	parse($c, 'prepared', $command); sync_it($c);
+	is(behind_writer($command, sub { message($c, 'Q', "$command\0") }), $tag, '... and is done if nothing follows it');
+	$node->safe_psql('postgres', 'ALTER TABLE ranked SET TABLESPACE pg_default');
+	is(behind_writer($command, sub { message($c, 'Q', "SELECT 1; $command; $follows\0") }), 'SELECT 1, 40001', '... fails before another one of the same query');
+	is(behind_writer($command, sub { pipeline('SELECT 1', $command, $follows) }), 'SELECT 1, 40001', '... in a pipeline');
+	$kept->();
+	is(behind_writer($command, sub { pipeline('EXECUTE prepared', $follows) }), '40001', '... in one that names it');
+	$kept->();
+
+	my $offset = -s $node->logfile;
+	behind_writer($command, sub { message($c, 'Q', "SELECT background('SELECT 1; $command; $follows')\0") });
+	like(slurp_file($node->logfile, $offset), qr/ERROR:  could not serialize access due to concurrent update/, '... in a background worker, which may go on');
+	$kept->();
+	close_it($c, 'S', 'prepared'); sync_it($c);
+}
+
 # nor does an event trigger, which may look at it (17)
 $node->safe_psql('postgres', q{
 	CREATE TABLE looked (rows int);
