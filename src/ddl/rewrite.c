@@ -6,7 +6,8 @@
  *
  * The rows are the newest ones, whatever snapshot the transaction has: the
  * lock that it holds came later than that.  And looking at them is no reading
- * of the transaction's, to be validated at SERIALIZABLE.
+ * of the transaction's, to be validated at SERIALIZABLE, unless it reads what has
+ * been stored and takes it back (MotStorageRewritten).
  *
  * Afterwards they are this transaction's own: it sees them all, and who has an
  * older snapshot none, as after those of heap's commands that store rows anew.
@@ -143,7 +144,7 @@ MotRewriteRows(Relation rel, TupleDesc old, List *values, bool refuse_older, Bit
 	TupleTableSlot *oldslot = MakeSingleTupleTableSlot(old, &TTSOpsVirtual);
 	TupleTableSlot *newslot = MakeSingleTupleTableSlot(desc, &TTSOpsVirtual);
 	Tuplestorestate *store = NULL;
-	MotRelation *mr = MotRelationGet(rel);
+	mot_table  *table = MotRelationGet(rel)->table;
 	mot_view	view;
 	mot_build	walk;
 	mot_row    *row;
@@ -164,7 +165,7 @@ MotRewriteRows(Relation rel, TupleDesc old, List *values, bool refuse_older, Bit
 		store = tuplestore_begin_heap(false, false, maintenance_work_mem);
 
 	view = MotLooseView();
-	mot_build_rows(MotSession(), &walk, mr->table, &view);
+	mot_build_rows(MotSession(), &walk, table, &view);
 	if (values != NIL)
 		rewriting = MotRelationRewriting(RelationGetRelid(rel));
 	PG_TRY();
@@ -218,7 +219,7 @@ MotRewriteRows(Relation rel, TupleDesc old, List *values, bool refuse_older, Bit
 	if (store)
 	{
 		MotStorageTruncate(rel);
-		MotStorageRewritten(RelationGetRelid(rel), refuse_older);
+		MotStorageRewritten(RelationGetRelid(rel), table, refuse_older);
 		CommandCounterIncrement();
 		MotBatchLoad(rel, store, desc);
 		MotStorageFillIndexes(rel);

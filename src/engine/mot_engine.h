@@ -628,6 +628,9 @@ extern void mot_serial_begun(mot_session *session, mot_ts snapshot);
 extern void mot_serial_end(mot_session *session);
 extern void mot_txn_may_precede(mot_session *session);
 
+/* a savepoint takes back an index of the table, or a copy: what was read there has been read in it */
+extern void mot_txn_read_instead(mot_session *session, mot_table *table, const mot_table *copy, const mot_index *index);
+
 /* from now on waiters are told this (a savepoint has something else to wait for) */
 extern void mot_txn_set_host_id(mot_session *session, uint64_t host_id);
 

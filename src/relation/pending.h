@@ -40,6 +40,7 @@ typedef struct Pending
 	bool		rewritten;		/* of the first and third: its rows were
 								 * loaded */
 	bool		refuse_older;
+	mot_table  *copied;			/* ... from it, which is no read of it */
 	bool		turned;			/* of TABLE_DEFINED: into an ordinary table */
 	int			ntables;		/* of DATABASE_DROPPED */
 	mot_table **tables;

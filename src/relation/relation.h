@@ -388,8 +388,11 @@ extern void MotStorageCreateTable(Relation rel, Oid tablespace, Oid number);
 /* the catalogue says since just now that the foreign table is an ordinary one */
 extern void MotStorageTurnOrdinary(Relation rel);
 
-/* it has just been emptied, and is loaded again; see MotViewTable */
-extern void MotStorageRewritten(Oid relid, bool refuse_older);
+/*
+ * it has just been emptied, and is loaded again; see MotViewTable.  copied: with this one's rows,
+ * which the transaction has not read by that
+ */
+extern void MotStorageRewritten(Oid relid, mot_table *copied, bool refuse_older);
 extern void MotStorageCreateIndex(Relation rel, Relation index);	/* builds it; raises
 																	 * 23505 "could not
 																	 * create unique index" */

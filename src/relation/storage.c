@@ -258,12 +258,29 @@ storage_sub_commit(int level)
 		p->level = level - 1;
 }
 
+/* At SERIALIZABLE, before others can change what has been read in what goes with a savepoint. */
+static void
+read_instead(int level)
+{
+	mot_session *session = MotSession();
+
+	for (Pending *p = pending; p != NULL && p->level >= level; p = p->older)
+	{
+		if (p->kind == INDEX_CREATED)
+			mot_txn_read_instead(session, mot_index_table(p->index), NULL, p->index);
+		else if (p->copied != NULL)
+			mot_txn_read_instead(session, p->copied, p->table, NULL);
+	}
+}
+
 static void
 storage_sub_abort(int level)
 {
 	if (pending == NULL || pending->level < level)
 		return;
 
+	if (level > 0)
+		read_instead(level);
 	LWLockAcquire(MotDirectoryLock, LW_EXCLUSIVE);
 	while (pending != NULL && pending->level >= level)
 	{
@@ -577,11 +594,12 @@ MotStorageTurnOrdinary(Relation rel)
 }
 
 void
-MotStorageRewritten(Oid relid, bool refuse_older)
+MotStorageRewritten(Oid relid, mot_table *copied, bool refuse_older)
 {
 	Assert(pending != NULL && pending->relid == relid &&
 		   (pending->kind == TABLE_CREATED || pending->kind == TABLE_REPLACED));
 	pending->rewritten = true;
+	pending->copied = copied;
 	pending->refuse_older = refuse_older;
 }
 

@@ -407,7 +407,7 @@ start(IndexScanDesc scan, Relation table, MotTableIndexScan *o, bool backward)
 	o->loose = snapshot->snapshot_type != SNAPSHOT_MVCC;
 	o->view = o->loose ? MotLooseView() : MotTableView(snapshot);
 	MotViewTable(o->relation, &o->view);
-	/* the planner's, for the ends of an index: nobody is told what was there */
+	/* the planner's, for the ends of an index, or CLUSTER's: no read */
 	o->view.aside = snapshot->snapshot_type == SNAPSHOT_NON_VACUUMABLE;
 	if (snapshot->snapshot_type == SNAPSHOT_DIRTY)
 	{

@@ -187,11 +187,15 @@ MotScanBegin(Relation rel, Snapshot snapshot, int nkeys, struct ScanKeyData *key
 		if (IsParallelWorker())
 			MotMachinePlace(ParallelWorkerNumber + 1);
 	}
-	else if (snapshot == NULL || snapshot->snapshot_type == SNAPSHOT_SELF)
+	else if (snapshot == NULL || snapshot->snapshot_type == SNAPSHOT_SELF ||
+			 snapshot->snapshot_type == SNAPSHOT_NON_VACUUMABLE)
 	{
-		/* (none: ANALYZE, which is no read) the rows as they are now */
+		/*
+		 * the rows as they are now (none: ANALYZE; neither it nor CLUSTER
+		 * reads them on the user's behalf)
+		 */
 		scan->view = MotLooseView();
-		scan->view.aside = snapshot == NULL;
+		scan->view.aside = snapshot == NULL || snapshot->snapshot_type != SNAPSHOT_SELF;
 		scan->loose = true;
 	}
 	else if (snapshot->snapshot_type == SNAPSHOT_MVCC)

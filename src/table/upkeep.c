@@ -148,29 +148,31 @@ refuse_newer(Relation rel)
 /*
  * The rows as they are now go to new storage, which is "to"'s when its file is "node".
  * Older snapshots would find nothing there, where they do in a heap table: they are refused.
+ * It is no read of the transaction's (MotStorageRewritten), as in heap tables.
  * All are put down between, since what is known of a table is known of one storage.
  */
 static uint64
 copy_rows(Relation from, Relation index, Relation to, RelFileLocator node)
 {
-	Snapshot	snapshot;
 	Tuplestorestate *store = tuplestore_begin_heap(false, false, maintenance_work_mem);
 	TupleTableSlot *slot = table_slot_create(from, NULL);
 	TupleDesc	desc = slot->tts_tupleDescriptor;
 	TableScanDesc scan = NULL;
 	IndexScanDesc indexscan = NULL;
 	RelFileLocator was = to->rd_locator;
+	mot_table  *table = MotRelationGet(from)->table;
+	SnapshotData now;
 	uint64		n = 0;
 
 	refuse_newer(from);
-	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	InitNonVacuumableSnapshot(now, NULL);
 	if (index != NULL)
 	{
-		indexscan = MotIndexBeginScan(from, index, snapshot);
+		indexscan = MotIndexBeginScan(from, index, &now);
 		index_rescan(indexscan, NULL, 0, NULL, 0);
 	}
 	else
-		scan = MotTableBeginScan(from, snapshot);
+		scan = MotTableBeginScan(from, &now);
 	while (index != NULL ? index_getnext_slot(indexscan, ForwardScanDirection, slot) :
 		   table_scan_getnextslot(scan, ForwardScanDirection, slot))
 	{
@@ -185,9 +187,8 @@ copy_rows(Relation from, Relation index, Relation to, RelFileLocator node)
 	else
 		table_endscan(scan);
 	ExecDropSingleTupleTableSlot(slot);
-	UnregisterSnapshot(snapshot);
 
-	MotStorageRewritten(node.relNumber, true);
+	MotStorageRewritten(node.relNumber, table, true);
 	PG_TRY();
 	{
 		to->rd_locator = node;

@@ -24,6 +24,10 @@
  * looked at before says nothing of odd keys: those can belong to it wherever they are.  So if that was after
  * our snapshot all of the index counts.
  *
+ * An index that a savepoint has made, and a copy of a table, go with it, and so do the locks that kept
+ * others from changing the table.  They would tell nobody of what has come since: all of the table counts then,
+ * if anything has been read there.
+ *
  * What is written down is bounded.  Beyond the bound it is only which
  * indexes were asked, and each of them is asked for all that it has: what
  * others have inserted anywhere in it then counts.
@@ -178,6 +182,59 @@ mot_range_ended(mot_session *s, uint64_t range)
 
 	if (item != NULL)
 		item->come = RANGE_ENDED;
+}
+
+/* -------------------------------------------------------------- taken back */
+
+static inline bool
+is_of(const mot_index *asked, const mot_table *copy, const mot_index *index)
+{
+	return asked == index || (copy != NULL && asked->table == copy);
+}
+
+/* (A row that has been found by a key is all that says so.) */
+static bool
+has_read(mot_session *s, const mot_table *copy, const mot_index *index)
+{
+	for (uint64_t i = 0; i < s->range_count; i++)
+		if (is_of(s->ranges[i].index, copy, index))
+			return true;
+	for (uint64_t i = 0; i < s->whole_count; i++)
+		if (is_of(s->whole[i], copy, index))
+			return true;
+	if (copy == NULL)
+		return false;
+	for (uint64_t i = 0; i < s->pool_count; i++)
+		if (s->pools[i].table == copy)
+			return true;
+	for (uint64_t i = 0; i < s->read_count; i++)
+		if (mot_row_find(copy->rows, mot_region_offset(mot_region_base(s->engine->region), s->reads[i].row)) != NULL)
+			return true;
+	return false;
+}
+
+/*
+ * An index shows what the transaction's snapshot does; a copy has the rows as they were when it was made,
+ * and as they still are.
+ */
+void
+mot_txn_read_instead(mot_session *s, mot_table *table, const mot_table *copy, const mot_index *index)
+{
+	mot_view	view = {s->snapshot, MOT_COMMAND_MAX, s->beyond, false};
+	mot_scan	scan;
+	mot_row    *row;
+	const mot_version *version;
+
+	if (!mot_txn_active(s) || !s->validate || !has_read(s, copy, index))
+		return;
+	if (copy != NULL)
+		view = (mot_view)
+	{
+		mot_engine_clock(s->engine), MOT_COMMAND_MAX, NULL, false
+	};
+	mot_scan_begin(s, &scan, table, &view);
+	while (mot_scan_next(s, &scan, &row, &version))
+		;
 }
 
 /* ---------------------------------------------------------------- again */
