@@ -194,6 +194,17 @@ identity_key(mot_table *table)
 	return def != NULL && def->identity >= 0 ? def->indexes[def->identity].key : NULL;
 }
 
+/* Does the log name rows by this index, as far as is known to others already? */
+bool
+MotDefinitionNamesBy(mot_table *table, Oid indexoid)
+{
+	size_t		len;
+	const void *bytes = MotDefinitionCopyStored(table, &len);
+	const MotDefinition *def = bytes != NULL ? MotDefinitionDecode(bytes, len, CurrentMemoryContext) : NULL;
+
+	return def != NULL && def->identity >= 0 && def->indexes[def->identity].indexoid == indexoid;
+}
+
 /* their bytes; of computed keys only as far as what computes them is the same */
 static bool
 same_key(const MotKey *a, const MotKey *b)

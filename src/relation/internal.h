@@ -78,6 +78,7 @@ typedef struct MotDefinitionState
 extern MotDefinitionState MotDefinitionCheck(Relation rel, mot_table *table, bool wait);
 extern uint64 MotDefinitionStored(mot_table *table);	/* its stamp, or 0 */
 extern void *MotDefinitionCopyStored(mot_table *table, size_t *len);
+extern bool MotDefinitionNamesBy(mot_table *table, Oid indexoid);
 
 /* renew.c */
 extern void MotDefinitionsRenew(mot_session *session);

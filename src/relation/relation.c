@@ -31,6 +31,7 @@
 #include "commands/defrem.h"
 #include "foreign/foreign.h"
 #include "compat/attribute.h"
+#include "compat/calls.h"
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
 #include "relation/internal.h"
@@ -673,16 +674,23 @@ MotIndexFormBeside(const MotRelation *mr, const MotKey *key)
 /*
  * Are its columns what FOR KEY SHARE keeps as they are?  Those of a unique key, deferrable or not, of
  * columns; and of an exclusion constraint where the log may name rows by them (definition.c), as it
- * does those that a prepared transaction has locked.
+ * does those that a prepared transaction has locked.  It does not while it names them by the primary
+ * key, which does not go beside others.
  */
 static bool
-identifies(const MotIndex *index, Relation rel, Relation indexrel)
+identifies(const MotIndex *index, Relation rel, Relation indexrel, const mot_index *engine_index)
 {
-	bool		names = index->unique && !index->key->computed;
+	bool		names = index->unique && !index->key->computed && !index->key->functional;
+	Oid			primary;
 
+	if (indexrel->rd_index->indisunique)
+		return !index->key->functional;
 	for (int i = 0; i < index->key->ncolumns && names; i++)
 		names = MotAttributeNotNull(RelationGetDescr(rel), index->key->columns[i].attnum - 1);
-	return (names || indexrel->rd_index->indisunique) && !index->key->functional;
+	if (!names || engine_index == NULL)
+		return names;
+	primary = MotGetPrimaryKeyIndex(rel);
+	return !OidIsValid(primary) || !MotDefinitionNamesBy(mot_index_table(engine_index), primary);
 }
 
 void
@@ -695,7 +703,7 @@ MotIndexDescribe(MotIndex *index, MotRelation *mr, TupleDesc desc, Relation rel,
 	index->deferrable = !indexrel->rd_index->indimmediate;
 	index->evaluation = NULL;
 	index->key = index->plain = MotIndexKey(rel, indexrel, engine_index);
-	index->identifies = identifies(index, rel, indexrel);
+	index->identifies = identifies(index, rel, indexrel, engine_index);
 	index->ranking = index->key->ranked ? MotRankingOf(indexrel, index->key) : NULL;
 	index->relation = mr;
 	index->handle.index = engine_index;

@@ -243,6 +243,24 @@ for my $restart (0, 1)
 	is(sql("UPDATE excluded SET v = v + 1 WHERE id = 1 RETURNING v"), 2 + $restart, '... others are changed');
 }
 sql("ROLLBACK PREPARED 'excluded'; DROP TABLE excluded");
+
+# ... and is free to change where it names rows by a primary key, as long as there is one
+sql(q{CREATE TABLE excluded (id int PRIMARY KEY, v int NOT NULL, EXCLUDE USING btree (v WITH =)) USING mot; INSERT INTO excluded VALUES (1, 1), (2, 2);
+	BEGIN; SELECT 1 FROM excluded WHERE id = 1 FOR KEY SHARE; PREPARE TRANSACTION 'excluded'});
+for my $restart (0, 1)
+{
+	$node->restart if $restart;
+	fails("SET lock_timeout = '50ms'; UPDATE excluded SET id = 5 WHERE id = 1", qr/canceling statement due to lock timeout/, 'a row that the log names by its primary key keeps that while it is prepared');
+	is(sql("UPDATE excluded SET v = v + 10 WHERE id = 1 RETURNING v"), 11 + 10 * $restart, "... an exclusion constraint's column is changed");
+}
+sql(q{ROLLBACK PREPARED 'excluded'; ALTER TABLE excluded DROP CONSTRAINT excluded_pkey;
+	BEGIN; SELECT 1 FROM excluded WHERE id = 1 FOR KEY SHARE; PREPARE TRANSACTION 'excluded'});
+for my $restart (0, 1)
+{
+	$node->restart if $restart;
+	fails("SET lock_timeout = '50ms'; UPDATE excluded SET v = 5 WHERE id = 1", qr/canceling statement due to lock timeout/, '... until there is no primary key');
+}
+sql("ROLLBACK PREPARED 'excluded'; DROP TABLE excluded");
 fails("BEGIN; UPDATE o SET v = 0 WHERE id = 20; PREPARE TRANSACTION 'equal'", qr/already in use/, 'an identifier that is in use');
 is(sql('SELECT 1 FROM o WHERE id = 20 FOR UPDATE NOWAIT'), '1', '... leaves nothing');
 fails("COMMIT PREPARED 'none'", qr/prepared transaction with identifier "none" does not exist/, 'one that is not there');
