@@ -672,25 +672,31 @@ MotIndexFormBeside(const MotRelation *mr, const MotKey *key)
 }
 
 /*
- * Are its columns what FOR KEY SHARE keeps as they are?  Those of a unique key, deferrable or not, of
+ * The columns that FOR KEY SHARE keeps as they are: those of a unique key, deferrable or not, of
  * columns; and of an exclusion constraint where the log may name rows by them (definition.c), as it
  * does those that a prepared transaction has locked.  It does not while it names them by the primary
  * key, which does not go beside others.
  */
-static bool
+static Bitmapset *
 identifies(const MotIndex *index, Relation rel, Relation indexrel, const mot_index *engine_index)
 {
-	bool		names = index->unique && !index->key->computed && !index->key->functional;
-	Oid			primary;
+	bool		kept = !index->key->functional && (indexrel->rd_index->indisunique || index->unique);
+	Bitmapset  *columns = NULL;
 
-	if (indexrel->rd_index->indisunique)
-		return !index->key->functional;
-	for (int i = 0; i < index->key->ncolumns && names; i++)
-		names = MotAttributeNotNull(RelationGetDescr(rel), index->key->columns[i].attnum - 1);
-	if (!names || engine_index == NULL)
-		return names;
-	primary = MotGetPrimaryKeyIndex(rel);
-	return !OidIsValid(primary) || !MotDefinitionNamesBy(mot_index_table(engine_index), primary);
+	if (kept && !indexrel->rd_index->indisunique)
+	{
+		Oid			primary = InvalidOid;
+
+		kept = !index->key->computed;
+		for (int i = 0; i < index->key->ncolumns && kept; i++)
+			kept = MotAttributeNotNull(RelationGetDescr(rel), index->key->columns[i].attnum - 1);
+		if (kept && engine_index != NULL)
+			primary = MotGetPrimaryKeyIndex(rel);
+		kept &= !OidIsValid(primary) || !MotDefinitionNamesBy(mot_index_table(engine_index), primary);
+	}
+	for (int i = 0; i < index->key->ncolumns && kept; i++)
+		columns = bms_add_member(columns, indexrel->rd_index->indkey.values[i]);
+	return columns;
 }
 
 void

@@ -24,7 +24,8 @@ typedef struct MotIndex
 	Oid			indexoid;
 	bool		unique;			/* see MotIndexIsUnique */
 	bool		deferrable;		/* a key that is checked later */
-	bool		identifies;		/* FOR KEY SHARE keeps its columns as they are */
+	Bitmapset  *identifies;		/* the columns that FOR KEY SHARE keeps as
+								 * they are */
 	mot_index_handle handle;	/* engine index and the key check (arg = this) */
 	MotKey	   *key;
 	MotKey	   *plain;			/* a definition's: the same, if strings are

@@ -42,6 +42,7 @@ static Datum *measure_columns(MotWriter *writer, Datum *values, const bool *isnu
 							  size_t *size, unsigned *host_bits);
 static void make_tail(MotWriter *writer, const Datum *values, const bool *isnull, const mot_version *old);
 static bool keys_differ(MotWriter *writer, MotIndex *index, const Datum *values, const bool *isnull);
+static bool looks_changed(MotWriter *writer, const Bitmapset *columns, const Datum *values, const bool *isnull);
 static bool column_changed(MotWriter *writer, AttrNumber attnum,
 						   const Datum *values, const bool *isnull);
 
@@ -406,16 +407,6 @@ MotWriterAddKeyOrRaise(MotWriter *writer, MotIndex *index, mot_row *row,
 
 /* ------------------------------------------------------------------- lock */
 
-/* of the version that MotWriterDeformOld took apart, and another one */
-static bool
-same_entries(MotWriter *writer, MotIndex *index, const mot_version *other)
-{
-	const MotTailEntry *a = MotTailFind(writer->old_tail, index->indexoid);
-	const MotTailEntry *b = MotTailFind(MotVersionTail(index->desc, other), index->indexoid);
-
-	return a != NULL && b != NULL && a->len == b->len && memcmp(a->key, b->key, a->len) == 0;
-}
-
 /*
  * FOR KEY SHARE of a row that has changed since our snapshot is about its
  * unique keys; as long as these are the same the snapshot's version will do.
@@ -431,9 +422,7 @@ same_unique_keys(MotWriter *writer, const mot_version *seen, const mot_version *
 	MotWriterDeformOld(writer, seen);
 	MotRowDeform(mr->desc, newest, mr->max_key_attnum, values, isnull);
 	for (int i = 0; i < mr->nindexes && same; i++)
-		same = !mr->indexes[i].identifies ||
-			(mr->indexes[i].key->ranked ? same_entries(writer, &mr->indexes[i], newest) :
-			 !keys_differ(writer, &mr->indexes[i], values, isnull));
+		same = !looks_changed(writer, mr->indexes[i].identifies, values, isnull);
 	pfree(values);
 	pfree(isnull);
 	return same;
@@ -556,6 +545,28 @@ news(MotWriter *writer, const mot_version *old, const Datum *values, const bool 
 	return n;
 }
 
+/*
+ * Is one of these columns different to whoever looks at it?  (1.00 instead of 1.0 is the same key,
+ * but FOR KEY SHARE keeps what is there, and ON UPDATE CASCADE has to come to all who refer to it.)
+ */
+static bool
+looks_changed(MotWriter *writer, const Bitmapset *columns, const Datum *values, const bool *isnull)
+{
+	int			attnum = -1;
+
+	while ((attnum = bms_next_member(columns, attnum)) >= 0)
+	{
+		int			i = attnum - 1;
+		Form_pg_attribute att = TupleDescAttr(writer->mr->desc, i);
+
+		if (column_changed(writer, attnum, values, isnull) &&
+			(isnull[i] || writer->old_isnull[i] ||
+			 !datum_image_eq(values[i], writer->old_values[i], att->attbyval, att->attlen)))
+			return true;
+	}
+	return false;
+}
+
 static bool
 key_columns_changed(MotWriter *writer, MotIndex *index, const Datum *values, const bool *isnull)
 {
@@ -591,13 +602,10 @@ drop_key(MotWriter *writer, MotIndex *index, mot_row *row)
 		MotRaiseStatus(status, writer->rel);
 }
 
-/* Do the old and the new values of an index's columns make different keys? */
+/* Some of an index's columns have changed: do the old and the new values make different keys? */
 static bool
 keys_differ(MotWriter *writer, MotIndex *index, const Datum *values, const bool *isnull)
 {
-	if (!key_columns_changed(writer, index, values, isnull))
-		return false;
-
 	MotKeyBufferReset(&writer->key);
 	(void) MotKeyOfRow(index->key, MotWriterTail(writer), values, isnull, &writer->key);
 	(void) MotWriterOldKey(writer, index);
@@ -752,11 +760,15 @@ MotWriterUpdate(MotWriter *writer, mot_row *row, const mot_version *old,
 			{
 				/* as in a heap table, which stores all keys anew then */
 				deferrable |= mr->indexes[i].deferrable;
+				if (!key_columns_changed(writer, &mr->indexes[i], values, isnull))
+					continue;
 				if (keys_differ(writer, &mr->indexes[i], values, isnull))
 				{
 					changed |= UINT64CONST(1) << i;
 					changes |= mr->indexes[i].identifies ? MOT_UNIQUE_KEYS_CHANGE : MOT_KEYS_CHANGE;
 				}
+				else if (looks_changed(writer, mr->indexes[i].identifies, values, isnull))
+					changes |= MOT_UNIQUE_KEYS_CHANGE;
 			}
 		}
 
