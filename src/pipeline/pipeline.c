@@ -18,6 +18,7 @@
 #include "compat/clients.h"
 
 #include "access/xact.h"
+#include "access/xlog.h"
 #include "compat/calls.h"
 #include "faults.h"
 #include "libpq/pqformat.h"
@@ -57,6 +58,7 @@ typedef struct Pipeline
 	bool		ran;			/* ... the last of which has been run, with
 								 * ... */
 	uint64		rows;			/* ... so many rows */
+	MemoryContext portals;		/* of all of them */
 	bool		alone;			/* there is no other portal */
 	int			snapshot;		/* statements for which it may stay; 0: there
 								 * is none */
@@ -130,7 +132,7 @@ put_message(char type, const char *body, size_t length)
 			MotStatementRan = false;
 			if (mot_pipeline && next_type() == 'B' && result == 0 && whereToSendOutput == DestRemote &&
 				MyProcPort != NULL && !am_walsender && was_execute() && !IsolationUsesXactSnapshot() && !is_logged() &&
-				MotUnnamedIsKnown())
+				!RecoveryInProgress() && MotUnnamedIsKnown())
 				read_ahead();
 			break;
 		case 'E':				/* ErrorResponse: it ends what is being read */
@@ -209,7 +211,8 @@ get_message(StringInfo message, int limit)
 
 /*
  * It is taken.  If not all of it is there it is waited for, as for COPY's data: until the client goes, or
- * somebody ends the session.  A client that is gone, or talks nonsense, ends it, as in the server's loop.
+ * somebody ends the session.  (But for that nobody who waits so can be told anything: on a standby replay
+ * would wait for him, so pipelines are left to the server there.)  A client that is gone, or talks nonsense, ends it, as in the server's loop.
  */
 static void
 take(Pipeline *p, int limit)
@@ -394,7 +397,6 @@ static void
 drop_unnamed_portal(Pipeline *p)
 {
 	Portal		portal;
-	MemoryContext portals;
 
 	p->ran = false;
 	if (p->vacant)
@@ -403,9 +405,9 @@ drop_unnamed_portal(Pipeline *p)
 	p->vacant = true;
 	if (!PortalIsValid(portal))
 		return;
-	portals = MemoryContextGetParent(portal->portalContext);
+	p->portals = MemoryContextGetParent(portal->portalContext);
 	PortalDrop(portal, false);
-	p->alone = portals->firstchild == NULL;
+	p->alone = p->portals->firstchild == NULL;
 }
 
 /* An Execute; "st" is to run then, or NULL: a portal has been made. */
@@ -475,6 +477,9 @@ serve(Pipeline *p)
 	if (bind->portal[0] == '\0')
 		drop_unnamed_portal(p);
 	MotBindValues(&p->message, bind);
+	/* users' input functions may have opened one */
+	if (!bind->piped->plain && p->alone)
+		p->alone = p->portals->firstchild == NULL;
 	st = bind->portal[0] == '\0' ? program(p) : NULL;
 	if (st == NULL)
 	{
