@@ -168,7 +168,7 @@ get_message(StringInfo message, int limit)
 	if (pq_getbytes((char *) &length, sizeof(length)) == EOF)
 		return false;
 	length = pg_ntoh32(length);
-	if (length < sizeof(length) || length > limit)
+	if (length < (int32) sizeof(length) || length > limit)
 	{
 		ereport(COMMERROR,
 				(errcode(ERRCODE_PROTOCOL_VIOLATION),

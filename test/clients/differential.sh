@@ -29,5 +29,10 @@ ok "... and what a client does with their portals, and with CALL" /usr/bin/pytho
 ok "... and pipelines, which are read ahead (seed $SEED)" \
 	/usr/bin/python3 "$here/differential/pipelines.py" --seed "$SEED" --rounds "$((${STATEMENTS:-4000} / 50))"
 sed 's/^/# /' "$TMPDIR/tap.out"
+ok "... whatever becomes of their bytes on the way (seed $SEED)" \
+	/usr/bin/python3 "$here/differential/pipelines.py" --flip --seed "$SEED" --rounds "$((${STATEMENTS:-4000} / 50))"
+sed 's/^/# /' "$TMPDIR/tap.out"
+ok "... and by hand: lengths, cuts, waits, sizes, the unnamed statement" /usr/bin/python3 "$here/differential/ahead.py"
+sed 's/^/# /' "$TMPDIR/tap.out"
 
 done_testing

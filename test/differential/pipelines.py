@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""pipelines.py [--rounds N] [--seed N] [--settings "name=value ..."]: random pipelines of the extended protocol.
+"""pipelines.py [--rounds N] [--seed N] [--settings "name=value ..."] [--flip]: random pipelines of the extended protocol.
 
 Statements with and without names, portals that are described, fetched in
 pieces, executed again, closed or forgotten, errors of all kinds in the middle,
@@ -7,6 +7,10 @@ simple queries, savepoints and DDL in between, sent in pieces of any length.
 The same bytes go to a heap table and to memory-optimized tables of both kinds,
 whose pipelines are read ahead (mot.pipeline): byte for byte the answers must be
 equal, but for the tables' oids.  (The connection is libpq's: PGHOST ...)
+
+--flip: bytes of what is sent are changed, taken away or sent twice, and then the
+client hangs up.  The answers of a memory-optimized table with mot.pipeline are
+compared with those without it, and so are the rows that are left.
 """
 
 import argparse
@@ -20,9 +24,9 @@ from messages import Client
 
 COLUMNS = 'id int PRIMARY KEY, v int NOT NULL, t text, n numeric, u int UNIQUE'
 KINDS = {
-    'heap': 'CREATE TABLE pip (%s)' % COLUMNS,
-    'mot': 'CREATE TABLE pip (%s) USING mot' % COLUMNS,
-    'foreign': 'CREATE FOREIGN TABLE pip (%s) SERVER mot_server' % COLUMNS,
+    'heap': 'CREATE TABLE %s (%s)',
+    'mot': 'CREATE TABLE %s (%s) USING mot',
+    'foreign': 'CREATE FOREIGN TABLE %s (%s) SERVER mot_server',
 }
 # of a name: text, and what parameters are
 STATEMENTS = {
@@ -51,8 +55,52 @@ STATEMENTS = {
     'roll': ('ROLLBACK', ''),
     'level': ('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ', ''),
     'void': ('', ''),
+    'tenths': ('SELECT id, 100 / (v - $2) FROM pip WHERE id BETWEEN $1 AND $1 + 5 ORDER BY id', 'ki'),
+    'some': ('SELECT * FROM pip WHERE id > $1 ORDER BY id LIMIT 2', 'k'),
+    'kin': ('INSERT INTO pip (id, v, t) VALUES ($1, $2, $3) RETURNING *', 'kit'),
+    'kinder': ('INSERT INTO pip (id, v, u) VALUES ($1, $2, 7) ON CONFLICT (id) DO UPDATE SET v = pip.v + 1 RETURNING id, v', 'ki'),
+    'gone': ('DELETE FROM pip WHERE id = $1 RETURNING id, t', 'k'),
+    'whole': ('SELECT pip FROM pip WHERE id = $1', 'k'),
+    'kinds': ('SELECT * FROM kinds WHERE id = $1', 'k'),
+    'kind_in': ('INSERT INTO kinds VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)', 'kfghjlmopqrsuvwxyi'),
+    'kind_up': ('UPDATE kinds SET b = $2, d = $3, e = $4, ea = $5, c = $6, j = $7 WHERE id = $1 RETURNING *', 'kgquvwm'),
+    'kind_dom': ('SELECT id, dm, e FROM kinds WHERE id = $1 AND (e = $2 OR e IS NULL)', 'ku'),
+    'fired': ('UPDATE fired SET v = v + 1 WHERE id = $1', 'k'),
+    'grow': ('INSERT INTO serial (v) VALUES ($1) RETURNING id', 'i'),
+    'call': ('CALL works($1)', 'k'),
+    'listen': ('LISTEN pipes', ''),
+    'notify': ("NOTIFY pipes, 'word'", ''),
+    'local': ("SET LOCAL plan_cache_mode = force_generic_plan", ''),
+    'generic': ("SET plan_cache_mode = force_generic_plan", ''),
+    'lesser': ('SET ROLE lesser', ''),
+    'reset': ('RESET ROLE', ''),
+    'revoke': ('REVOKE SELECT ON pip FROM lesser', ''),
+    'grant': ('GRANT SELECT ON pip TO lesser', ''),
+    'latin': ('SET client_encoding = latin1', ''),
+    'sjis': ('SET client_encoding = sjis', ''),
+    'gbk': ('SET client_encoding = gbk', ''),
+    'utf8': ('SET client_encoding = utf8', ''),
+    'readonly': ('SET TRANSACTION READ ONLY', ''),
+    'prepare': ('PREPARE made(int) AS SELECT v FROM pip WHERE id = $1', ''),
+    'use': ('EXECUTE made(4)', ''),
+    'unmake': ('DEALLOCATE made', ''),
+    'unone': ('DEALLOCATE one', ''),
+    'discard': ('DISCARD PLANS', ''),
+    'alter': ('ALTER TABLE pip ALTER v SET DEFAULT 3', ''),
+    'retype': ('ALTER TABLE pip ALTER v TYPE bigint', ''),
+    'dropsmall': ('ALTER DOMAIN small DROP CONSTRAINT IF EXISTS small_check', ''),
+    'addlabel': ("ALTER TYPE mood ADD VALUE IF NOT EXISTS 'odd'", ''),
+    'cursor': ('DECLARE cur CURSOR FOR SELECT id FROM pip ORDER BY id', ''),
+    'holds': ('DECLARE held CURSOR WITH HOLD FOR SELECT id FROM pip ORDER BY id', ''),
+    'fetch': ('FETCH 2 FROM cur', ''),
+    'fetchheld': ('FETCH 2 FROM held', ''),
+    'portals': ('SELECT name, statement FROM pg_cursors ORDER BY 1, 2', ''),
+    'plans': ("SELECT name, generic_plans + custom_plans FROM pg_prepared_statements WHERE name IN ('one', 'upd', 'ret', 'ins') ORDER BY 1", ''),
+    'copy': ('COPY beside FROM STDIN', ''),
+    'copyout': ('COPY (SELECT v FROM pip WHERE id < 4 ORDER BY id) TO STDOUT', ''),
     'time': ('SELECT statement_timestamp() >= transaction_timestamp() FROM pip WHERE id = $1', 'k'),
 }
+ANY = [name for name in STATEMENTS if name != 'copy']
 COMMON = 'one', 'one', 'one', 'range', 'upd', 'upd', 'set', 'ret', 'ins', 'ups', 'nothing', 'del', 'lock'
 SIMPLE = ('SELECT sum(v), count(*), sum(length(t)), sum(n) FROM pip', 'BEGIN', 'COMMIT', 'ROLLBACK', 'SAVEPOINT s', 'ROLLBACK TO s',
           'ALTER TABLE pip ADD COLUMN extra int DEFAULT 7', 'ALTER TABLE pip DROP COLUMN IF EXISTS extra', 'DISCARD PLANS',
@@ -63,28 +111,80 @@ SIMPLE = ('SELECT sum(v), count(*), sum(length(t)), sum(n) FROM pip', 'BEGIN', '
           'DEALLOCATE one', 'SET default_transaction_isolation = serializable', 'RESET default_transaction_isolation',
           'SET default_transaction_read_only = on', 'RESET default_transaction_read_only', 'SELECT name FROM pg_cursors ORDER BY 1',
           'DECLARE held CURSOR WITH HOLD FOR SELECT id FROM pip ORDER BY id', 'CLOSE held', 'SET search_path = nearer, public', 'RESET search_path',
-          'EXECUTE one(3)', 'BOGUS')
+          'EXECUTE one(3)', 'BOGUS', 'DISCARD ALL', 'DEALLOCATE ALL', 'CALL works(3)', 'LISTEN pipes', 'NOTIFY pipes', 'FETCH 1 FROM held',
+          'SET client_encoding = sjis', 'SET client_encoding = gbk', 'ALTER TYPE mood RENAME TO mode', 'ALTER TYPE mode RENAME TO mood',
+          "ALTER TYPE both_of ADD ATTRIBUTE z int", 'ALTER TABLE kinds ALTER dm TYPE int', 'ALTER DOMAIN small ADD CHECK (VALUE < 50) NOT VALID',
+          'VACUUM pip', 'REINDEX TABLE pip', 'TRUNCATE beside', 'SELECT name, generic_plans + custom_plans FROM pg_prepared_statements ORDER BY 1')
+# 'kinds' has columns of more types, in both formats as they come
+TYPES = (('f', 's', 'smallint', (b'1', b'-7', b'70000')), ('g', 'b', 'bigint', (b'1', b'9223372036854775807', b'x')),
+         ('h', 'o', 'boolean', (b't', b'off', b'maybe')), ('j', 'f', 'float8', (b'1.5', b'NaN', b'1e999')),
+         ('l', 'ts', 'timestamptz', (b'2020-01-01 00:00:00+00', b'infinity', b'never')), ('m', 'j', 'jsonb', (b'{"a": [1, 2]}', b'null', b'{')),
+         ('o', 'uu', 'uuid', (b'00000000-0000-0000-0000-000000000001', b'no')), ('p', 'y', 'bytea', (b'\\x00ff', b'abc', b'\\x0')),
+         ('q', 'd', 'date', (b'2020-02-29', b'2021-02-29')), ('r', 'vc', 'varchar(5)', (b'abc', b'abcdefgh', 'äö'.encode())),
+         ('s', 'bp', 'char(3)', (b'a', b'abcd')), ('u', 'e', 'mood', (b'sad', b'odd', b'glad')), ('v', 'ea', 'mood[]', (b'{sad,ok}', b'{}', b'{no}')),
+         ('w', 'c', 'both_of', (b'(1,a)', b'(,)', b'(1,2,3)')), ('x', 'dm', 'small', (b'5', b'77', b'100')),
+         ('y', 'r', 'int4range', (b'[1,5)', b'empty', b'[5,1)')))
+VALUES = {letter: values for letter, _, _, values in TYPES}
+BINARY = {'f': '!h', 'g': '!q', 'h': '!?', 'j': '!d', 'l': '!q', 'q': '!i'}
+
+
+# all but the tables, and what is in them; for each story
+AROUND = ('DROP SCHEMA IF EXISTS twin CASCADE', 'CREATE SCHEMA twin', 'GRANT USAGE ON SCHEMA twin TO lesser', 'SET search_path = twin, public',
+          'CREATE TABLE beside (a int)', 'CREATE DOMAIN small AS int CHECK (VALUE < 100)', "CREATE TYPE mood AS ENUM ('sad', 'ok')",
+          'CREATE TYPE both_of AS (a int, b text)')
+INSIDE = ("INSERT INTO pip SELECT i, i * 10, 'row ' || i, i / 7.0, i + 1000 FROM generate_series(1, 50) i", 'INSERT INTO kinds (id, s, e) VALUES (1, 1, $$ok$$)',
+          'INSERT INTO fired SELECT generate_series(1, 20), 0', 'GRANT ALL ON pip, beside, kinds, fired, serial TO lesser',
+          'CREATE FUNCTION looks(k int) RETURNS bigint LANGUAGE plpgsql AS $$ BEGIN RETURN (SELECT sum(v) FROM pip); END $$',
+          'CREATE FUNCTION fires() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN UPDATE pip SET v = v + 1 WHERE id = new.id; RETURN new; END $$',
+          'CREATE TRIGGER t BEFORE UPDATE ON fired FOR EACH ROW EXECUTE FUNCTION fires()',
+          'CREATE PROCEDURE works(k int) LANGUAGE plpgsql AS $$ BEGIN UPDATE pip SET v = v + 1 WHERE id = k; COMMIT; UPDATE pip SET v = v + 1 WHERE id = k; END $$')
+OTHERS = {'kinds': 'id int PRIMARY KEY, ' + ', '.join('%s %s' % (name, kind) for _, name, kind, _ in TYPES) + ', last int',
+          'fired': 'id int PRIMARY KEY, v int', 'serial': 'id serial PRIMARY KEY, v int'}
 
 
 class Raw(Client):
-    """As it is said, but for oids of tables."""
+    """As it is said, but for oids of tables and types."""
 
-    def until_ready(self):
-        kind = b''
-        while kind != b'Z':
+    types, last = (), False
+
+    def read(self, n):
+        data = b''
+        while len(data) < n:
+            more = self.socket.recv(n - len(data))
+            if not more:
+                if self.last:
+                    raise EOFError
+                print('the server closed the connection')
+                sys.exit(2)
+            data += more
+        return data
+
+    def until_ready(self, times=1):
+        """So many times in a row."""
+        seen = 0
+        while seen < times:
             kind = self.read(1)
+            seen = seen + 1 if kind == b'Z' else 0
             body = self.read(struct.unpack('!I', self.read(4))[0] - 4)
             if kind == b'T':
                 columns, at = [], 2
                 for _ in range(struct.unpack('!H', body[:2])[0]):
                     end = body.index(b'\0', at)
-                    columns.append((body[at:end], body[end + 5:end + 19]))
+                    kind_of = struct.unpack('!I', body[end + 7:end + 11])[0]
+                    columns.append((body[at:end], body[end + 5:end + 7], kind_of if kind_of < 16384 else 0, body[end + 11:end + 19]))
                     at = end + 19
                 assert at == len(body)
                 body = columns
             elif kind in (b'E', b'N'):
                 body = b'|'.join(field for field in body.split(b'\0') if field[:1] in (b'S', b'C', b'M', b'D', b'H', b'P', b'W', b'n', b'c'))
                 body = body.replace(b'foreign table', b'table')
+            elif kind == b'A':
+                body = body[4:]
+            elif kind in b'tD':
+                # (of parameters; of an array's elements, after its flags)
+                for place, oid in enumerate(self.types):
+                    for before in (b'',) if kind == b't' else (b'\0\0\0\0', b'\0\0\0\1'):
+                        body = body.replace(before + oid, before + b'typ%d' % place)
             if kind not in b'RSK':
                 self.said.append((kind, body))
 
@@ -100,6 +200,10 @@ def make(r):
             return r.choice((b'1.50', b'NaN', b'-7e3', None)), False
         elif kind == 'a':
             return r.choice((b'{1,2,3}', b'{5,NULL,7}', b'{', None)), False
+        elif kind in VALUES:
+            if binary and kind in BINARY:
+                return struct.pack(BINARY[kind], r.choice((0, 1))), True
+            return (r.choice((None, VALUES[kind][1])) if r.random() < 0.3 else VALUES[kind][0] if r.random() < 0.97 else r.choice(VALUES[kind])), False
         else:
             return r.choice((b'a', b'text', b'', None, b'x' * r.choice((10, 3000, 9000)), 'ä'.encode(), b'\xff')), False
         if n is None or r.random() < 0.02:
@@ -138,8 +242,33 @@ def make(r):
     def execute(portal, rows=0):
         message(b'E', portal.encode() + b'\0' + struct.pack('!I', rows))
 
+    def odd():
+        """What is rare in a pipeline."""
+        dice = r.randint(0, 6)
+        if dice == 0:
+            message(b'F', struct.pack('!IHHHIIIIH', 177, 1, 1, 2, 4, 40, 4, 2, 1))
+        elif dice == 1:
+            message(b'Q', r.choice(SIMPLE).encode() + b'\0')
+        elif dice == 2:
+            message(b'S', b'')
+            bind('', 'one', 'one')
+            execute('')
+        elif dice == 3:
+            bind('', 'copy', 'copy')
+            execute('')
+            message(b'd', b'%d\n' % r.randint(1, 50))
+            message(*r.choice(((b'c', b''), (b'f', b'no\0'))))
+        elif dice == 4:
+            message(b'C', b'S' + r.choice(('', 'one', 'upd', 'absent')).encode() + b'\0')
+        elif dice == 5:
+            name = r.choice(ANY)
+            parse(name if r.random() < 0.3 else '', name)
+        else:
+            message(b'H', b'')
+        return dice < 3
+
     def step():
-        statement = r.choice(COMMON) if r.random() < 0.9 else r.choice(list(STATEMENTS))
+        statement = r.choice(COMMON) if r.random() < 0.9 else r.choice(ANY)
         portal = '' if r.random() < 0.93 else r.choice('pq')
         name = name_of(statement)
         if r.random() < 0.03 or (name == '' and r.random() < 0.6):
@@ -167,13 +296,15 @@ def make(r):
     for name in STATEMENTS:
         parse(name, name)
     message(b'S', b'')
-    rounds.append((out[:], 1))
+    rounds.append((out[:], 1, 1))
     out.clear()
+    rare = r.choice((0, 0, 0.02, 0.1))
     for _ in range(r.randint(5, 25)):
         if r.random() < 0.35:
             message(b'Q', r.choice(SIMPLE).encode() + b'\0')
-            rounds.append((out[:], 1))
+            rounds.append((out[:], 1, 1))
             out.clear()
+        several = False
         same = r.choice(COMMON) if r.random() < 0.5 else None
         for _ in range(r.choice((1, 2, 3, 8, 20, 60))):
             if same and r.random() < 0.9:
@@ -183,18 +314,26 @@ def make(r):
                 execute('')
             else:
                 step()
+            if r.random() < rare:
+                several |= odd()
         message(b'S', b'')
-        rounds.append((out[:], r.choice((1, 1, 1, 2, 5))))
+        if several:
+            message(b'S', b'')
+            message(b'C', b'Sabsent\0')
+            for _ in range(3):
+                message(b'S', b'')
+        rounds.append((out[:], r.choice((1, 1, 1, 2, 5)), 3 if several else 1))
         out.clear()
-    for end in 'ROLLBACK', 'RESET ALL', 'RESET ROLE', 'SELECT * FROM pip ORDER BY id':
+    for end in ('ROLLBACK', 'RESET ALL', 'RESET ROLE', 'RESET client_encoding', 'SELECT * FROM pip ORDER BY id', 'SELECT * FROM kinds ORDER BY id',
+                'SELECT * FROM beside', 'SELECT * FROM fired ORDER BY id', 'SELECT * FROM serial ORDER BY id'):
         message(b'Q', end.encode() + b'\0')
-        rounds.append((out[:], 1))
+        rounds.append((out[:], 1, 1))
         out.clear()
     return rounds
 
 
 def tell(rounds, c, r):
-    for messages, pieces in rounds:
+    for messages, pieces, times in rounds:
         data = b''.join(messages)
         cuts = sorted(r.randint(0, len(data)) for _ in range(pieces - 1))
         for at, end in zip([0] + cuts, cuts + [len(data)]):
@@ -202,7 +341,90 @@ def tell(rounds, c, r):
             if end < len(data):
                 time.sleep(0.001)
         c.said.append(data)
-        c.until_ready()
+        c.until_ready(times)
+
+
+def prepare(ddl, create):
+    """Everything anew; the oids of its types."""
+    for text in AROUND + (create % ('pip', COLUMNS),) + tuple(create % item for item in OTHERS.items()) + INSIDE:
+        ddl.simple(text)
+    errors = [s for s in ddl.said if s[0] == b'E']
+    if errors:
+        sys.exit('%s: %s' % (create, errors))
+    ddl.said = []
+    ddl.simple("SELECT oid FROM pg_type WHERE typnamespace = 'twin'::regnamespace ORDER BY typname COLLATE \"C\"")
+    types = [struct.pack('!I', int(body[6:])) for kind, body in ddl.said if kind == b'D']
+    ddl.said = []
+    return types
+
+
+def flipped(rounds, r):
+    """All of it at once, not as it should be."""
+    data = bytearray(b''.join(b''.join(messages) for messages, _, _ in rounds))
+    first = len(b''.join(rounds[0][0]))
+    ends, at = [], 0
+    while at < len(data):
+        at += 1 + struct.unpack('!I', data[at + 1:at + 5])[0]
+        ends.append(at)
+    for _ in range(r.choice((1, 1, 2, 5, 20))):
+        if len(data) <= first:
+            break
+        at = r.randint(first, len(data) - 1)
+        dice = r.random()
+        if dice < 0.3:
+            data[at] ^= 1 << r.randint(0, 7)
+        elif dice < 0.5:
+            data[at] = r.choice((0, 255, 1, ord('B'), ord('E'), ord('S')))
+        elif dice < 0.6:
+            del data[at:at + r.choice((1, 1, 2, 50))]
+        elif dice < 0.7:
+            data[at:at] = data[at:at + r.choice((1, 2, 50))]
+        elif dice < 0.75:
+            del data[at:]
+        else:
+            # a message's length stays right, and only its inside does not
+            end = next((e for e in ends if e > at), len(data))
+            start = max([0] + [e for e in ends if e <= at])
+            if end - start > 5 and end <= len(data):
+                inside = r.randint(start + 5, end - 1)
+                data[inside] = r.choice((data[inside] ^ 1 << r.randint(0, 7), 0, 255, data[inside] + 1 & 255))
+    return bytes(data)
+
+
+def flip(args, options):
+    ddl = Raw('')
+    for number in range(args.first, args.rounds):
+        r = random.Random(args.seed * 1000003 + number)
+        data = flipped(make(r), r)
+        kind = r.choice(('mot', 'foreign'))
+        pieces = r.choice((1, 1, 3))
+        said = []
+        for pipeline in 'on', 'off':
+            types = prepare(ddl, KINDS[kind])
+            c = Raw(options % 'twin' + ' -c mot.jit_prepare_above_executions=0 -c mot.pipeline=' + pipeline)
+            c.types, c.last = types, True
+            c.socket.settimeout(60)
+            try:
+                for at in range(pieces):
+                    c.socket.sendall(data[len(data) * at // pieces:len(data) * (at + 1) // pieces])
+                c.socket.shutdown(socket.SHUT_WR)
+            except OSError:
+                pass
+            try:
+                c.until_ready(1 << 60)
+            except (EOFError, ConnectionError):
+                pass
+            c.socket.close()
+            for text in 'SELECT * FROM pip ORDER BY id', 'SELECT * FROM kinds ORDER BY id', 'SELECT * FROM beside', 'SELECT * FROM fired':
+                ddl.simple(text)
+            said.append(c.said + ddl.said)
+            ddl.said = []
+        if said[0] != said[1]:
+            at = next((i for i, (a, b) in enumerate(zip(*said)) if a != b), min(len(said[0]), len(said[1])))
+            print('flipped story %d of seed %d, answer %d\non: %s\noff: %s' %
+                  (number, args.seed, at, said[0][max(at - 3, 0):at + 3], said[1][max(at - 3, 0):at + 3]))
+            sys.exit(1)
+    print('%d flipped stories, no difference' % args.rounds)
 
 
 def main():
@@ -210,29 +432,25 @@ def main():
     parser.add_argument('--rounds', type=int, default=100)
     parser.add_argument('--seed', type=int, default=1)
     parser.add_argument('--settings', default='')
+    parser.add_argument('--flip', action='store_true')
+    parser.add_argument("--first", type=int, default=0)
     args = parser.parse_args()
     options = '-c search_path=%s,public -c jit=off ' + ' '.join('-c ' + s for s in args.settings.split())
     ddl = Raw('')
     ddl.simple('CREATE EXTENSION IF NOT EXISTS mot')
     ddl.simple("DO $$ BEGIN IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'lesser') THEN CREATE ROLE lesser; END IF; END $$")
+    if args.flip:
+        flip(args, options)
+        return
     answers = 0
-    for number in range(args.rounds):
+    for number in range(args.first, args.rounds):
         r = random.Random(args.seed * 1000003 + number)
         rounds = make(r)
         said = {}
         for kind, create in KINDS.items():
-            for text in ('DROP SCHEMA IF EXISTS twin CASCADE', 'DROP DOMAIN IF EXISTS small', 'CREATE SCHEMA twin', 'GRANT USAGE ON SCHEMA twin TO lesser'):
-                ddl.simple(text)
-            for text in (create, 'CREATE TABLE beside (a int)', 'CREATE DOMAIN small AS int CHECK (VALUE < 100)', 'GRANT ALL ON pip, beside TO lesser',
-                         "CREATE FUNCTION looks(k int) RETURNS bigint LANGUAGE plpgsql AS $$ BEGIN RETURN (SELECT sum(v) FROM pip); END $$",
-                         "INSERT INTO pip SELECT i, i * 10, 'row ' || i, i / 7.0, i + 1000 FROM generate_series(1, 50) i"):
-                ddl.simple('SET search_path = twin, public')
-                ddl.simple(text)
-            errors = [s for s in ddl.said if s[0] == b'E']
-            if errors:
-                sys.exit('%s: %s' % (kind, errors))
-            ddl.said = []
+            types = prepare(ddl, create)
             c = Raw(options % 'twin' + (' -c mot.pipeline=on -c mot.jit_prepare_above_executions=0' if kind != 'heap' else ''))
+            c.types = types
             tell(rounds, c, random.Random(number))
             said[kind] = c.said
             c.socket.close()
