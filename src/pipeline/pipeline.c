@@ -59,6 +59,7 @@ typedef struct Pipeline
 								 * ... */
 	uint64		rows;			/* ... so many rows */
 	MemoryContext portals;		/* of all of them */
+	bool		counted;		/* the Bind's plan has been */
 	bool		alone;			/* there is no other portal */
 	int			snapshot;		/* statements for which it may stay; 0: there
 								 * is none */
@@ -360,7 +361,6 @@ run(Pipeline *p, MotStatement *st)
 		return false;
 	if (st->sender != NULL)
 		MotSenderEnds();
-	source->num_generic_plans++;
 	p->ran = true;
 	MotPipelineComplete(source->commandTag, p->rows);
 	return true;
@@ -375,6 +375,9 @@ make_portal(Pipeline *p)
 	Portal		portal;
 
 	drop_snapshot(p);
+	if (p->counted)
+		p->bind.source->num_generic_plans--;	/* and will be */
+	p->counted = false;
 	portal = MotPortalMake(&p->bind);
 	if (p->bind.portal[0] == '\0')
 		p->vacant = false;
@@ -471,6 +474,7 @@ serve(Pipeline *p)
 	/* (the portal's name comes first: it goes to another one) */
 	if (p->ran && p->message.data[0] != '\0')
 		make_completed(p);
+	p->counted = false;
 	MotContextReset(p->cxt);
 	MotBindNames(&p->message, bind);
 	report(p);
@@ -487,6 +491,8 @@ serve(Pipeline *p)
 		pq_putemptymessage('2');
 		return false;
 	}
+	bind->source->num_generic_plans++;
+	p->counted = true;
 	pq_putemptymessage('2');
 
 	while (next_type() == 'D')

@@ -182,11 +182,26 @@ def unnamed(pipeline):
     return c.end()
 
 
+def counters(pipeline):
+    """In and out of blocks, with and without a portal made afterwards."""
+    c = Client(pipeline)
+    for _ in range(3):
+        c.say(run('one', b'1') * 5 + SYNC)
+        c.say(run('one', b'1') * 5 + FLUSH + run('upd', b'1') * 3 + FLUSH + execute() + SYNC)
+        c.simple('BEGIN')
+        c.say(run('one', b'1') * 5 + SYNC)
+        c.say(run('upd', b'1') * 5 + DESCRIBE + execute() + SYNC)
+        c.simple('SELECT name, statement FROM pg_cursors')
+        c.simple('COMMIT')
+        c.simple('SELECT name, generic_plans, custom_plans FROM pg_prepared_statements ORDER BY 1')
+    return c.end()
+
+
 def main():
     ddl = Raw('')
     ddl.simple('CREATE EXTENSION IF NOT EXISTS mot')
     only = sys.argv[1:]
-    for story in lengths, cuts, timeouts, sizes, many, unnamed:
+    for story in lengths, cuts, timeouts, sizes, many, unnamed, counters:
         if only and story.__name__ not in only:
             continue
         said = []
