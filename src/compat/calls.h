@@ -498,6 +498,13 @@
 #define MotRunPortal(portal, rows, receiver, qc) PortalRun(portal, rows, true, true, receiver, receiver, qc)
 #endif
 
+/* 0: none (whoever asks includes storage/proc.h) */
+#if PG_VERSION_NUM >= 170000
+#define MotTransactionTimeout() TransactionTimeout
+#else
+#define MotTransactionTimeout() 0
+#endif
+
 /* this session's transaction, for as long as it lasts (whoever asks includes storage/proc.h) */
 #if PG_VERSION_NUM >= 170000
 #define MotLocalTransaction() (MyProc->vxid.lxid)

@@ -28,6 +28,7 @@
 #include "postmaster/interrupt.h"
 #include "replication/walsender.h"
 #include "storage/ipc.h"
+#include "storage/proc.h"
 #include "tcop/pquery.h"
 #include "tcop/tcopprot.h"
 #include "utils/guc.h"
@@ -100,6 +101,16 @@ is_logged(void)
 }
 
 /*
+ * Who waits here for the rest of a message can be ended by an administrator only, and by nothing else
+ * that would end him in the server's loop: the transaction's timeout, a standby's replay.
+ */
+static inline bool
+may_wait(void)
+{
+	return MotTransactionTimeout() == 0 && !RecoveryInProgress();
+}
+
+/*
  * CommandComplete has been sent.  Was it an Execute's?  A simple query's portal is gone by then, and so is
  * any after COMMIT.
  */
@@ -133,7 +144,7 @@ put_message(char type, const char *body, size_t length)
 			MotStatementRan = false;
 			if (mot_pipeline && next_type() == 'B' && result == 0 && whereToSendOutput == DestRemote &&
 				MyProcPort != NULL && !am_walsender && was_execute() && !IsolationUsesXactSnapshot() && !is_logged() &&
-				!RecoveryInProgress() && MotUnnamedIsKnown())
+				may_wait() && MotUnnamedIsKnown())
 				read_ahead();
 			break;
 		case 'E':				/* ErrorResponse: it ends what is being read */
@@ -212,8 +223,7 @@ get_message(StringInfo message, int limit)
 
 /*
  * It is taken.  If not all of it is there it is waited for, as for COPY's data: until the client goes, or
- * somebody ends the session.  (But for that nobody who waits so can be told anything: on a standby replay
- * would wait for him, so pipelines are left to the server there.)  A client that is gone, or talks nonsense, ends it, as in the server's loop.
+ * somebody ends the session.  A client that is gone, or talks nonsense, ends it, as in the server's loop.
  */
 static void
 take(Pipeline *p, int limit)
