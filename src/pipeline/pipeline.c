@@ -96,7 +96,8 @@ static inline bool
 is_logged(void)
 {
 	return log_statement != LOGSTMT_NONE || log_duration || log_min_duration_statement >= 0 ||
-		log_min_duration_sample >= 0 || xact_is_sampled || log_statement_stats || log_parameter_max_length_on_error != 0 ||
+		log_min_duration_sample >= 0 || xact_is_sampled || log_statement_stats || log_executor_stats ||
+		log_parameter_max_length_on_error != 0 ||
 		message_level_is_interesting(DEBUG2);
 }
 
