@@ -118,6 +118,23 @@ SELECT refused_mot(3);
 SELECT refused_mot(0);
 RESET ROLE;
 
+-- What is left to the interpreter when it has a plan already is planned as often as by the interpreter alone:
+-- with values at first, of which the last is out of range.
+DO $do$
+DECLARE
+	t text;
+BEGIN
+	FOREACH t IN ARRAY ARRAY['heap', 'mot'] LOOP
+		EXECUTE format($f$
+			CREATE FUNCTION locks_%1$s(b int8) RETURNS text LANGUAGE plpgsql STABLE AS $$
+			DECLARE a int; BEGIN SELECT id INTO a FROM felt_%1$s WHERE id = b::int4 FOR UPDATE; RETURN a; END $$;
+			CREATE FUNCTION locked_%1$s(b int8) RETURNS text LANGUAGE plpgsql AS $$
+			BEGIN RETURN locks_%1$s(b); EXCEPTION WHEN OTHERS THEN RETURN SQLSTATE; END $$ $f$, t);
+	END LOOP;
+END $do$;
+SET plan_cache_mode = auto;
+SELECT locked_heap(1), locked_heap(2), locked_heap(3), locked_heap(9223372036854775807);
+SELECT locked_mot(1), locked_mot(2), locked_mot(3), locked_mot(9223372036854775807);
 SET client_min_messages = warning;
 DROP SCHEMA bare CASCADE;
 DROP ROLE bare_user;

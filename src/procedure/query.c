@@ -278,12 +278,20 @@ MotProcedureQuery(MotFrame *frame, MotQuery *query)
 	}
 	else
 	{
+		int64		generic = source->num_generic_plans;
+		int64		custom = source->num_custom_plans;
+		double		cost = source->total_custom_cost;
+
 		plan = MotPlanGet(&query->known, source, params, owner);
 		stmt = list_length(plan->stmt_list) == 1 ? linitial_node(PlannedStmt, plan->stmt_list) : NULL;
 		if (stmt == NULL || stmt->utilityStmt != NULL || !stmt->canSetTag ||
 			(estate->readonly_func && !CommandIsReadOnly(stmt)) || plain_source(query, estate) != source)
 		{
 			query->known.plan = NULL;
+			/* (the interpreter gets one, too, and the server counts what is got) */
+			source->num_generic_plans = generic;
+			source->num_custom_plans = custom;
+			source->total_custom_cost = cost;
 			ReleaseCachedPlan(plan, owner);
 			error_context_stack = context.previous;
 			MemoryContextSwitchTo(oldcxt);
