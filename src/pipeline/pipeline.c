@@ -40,6 +40,8 @@
 #define REPORT_AFTER 1000		/* microseconds in which the same statement is
 								 * not reported again */
 #define SNAPSHOT_FOR 64			/* statements */
+#define HOLD_AT_MOST (1024 * 1024)	/* bytes of RETURNING's rows; more go at
+									 * once */
 #define KEEP_BUFFER (64 * 1024) /* one that has grown beyond this is let go of */
 
 typedef struct Receiver
@@ -72,10 +74,37 @@ static bool mot_pipeline;
 static const PQcommMethods *below;
 static PQcommMethods methods;
 static bool reading = false;
+static StringInfo held = NULL;	/* RETURNING's rows: length and body each */
 
 static void read_ahead(void);
 
 /* ------------------------------------------------------------------- when */
+
+/* What has been held goes, and so does what comes. */
+static int
+send_held(void)
+{
+	StringInfo	rows = held;
+	size_t		length;
+	int			result = 0;
+
+	held = NULL;
+	for (int at = 0; at < rows->len && result == 0; at += sizeof(length) + length)
+	{
+		memcpy(&length, rows->data + at, sizeof(length));
+		result = below->putmessage('D', rows->data + at + sizeof(length), length);
+	}
+	return result;
+}
+
+/* RETURNING's row.  As the server's, they go when all have been made: an error comes without any. */
+static int
+hold(const char *body, size_t length)
+{
+	appendBinaryStringInfo(held, (const char *) &length, sizeof(length));
+	appendBinaryStringInfo(held, body, length);
+	return held->len > HOLD_AT_MOST ? send_held() : 0;
+}
 
 /* The next message's type, if there is one at hand; else 0. */
 static int
@@ -129,8 +158,11 @@ was_execute(void)
 static int
 put_message(char type, const char *body, size_t length)
 {
-	int			result = below->putmessage(type, body, length);
+	int			result;
 
+	if (held != NULL && type == 'D')
+		return hold(body, length);
+	result = below->putmessage(type, body, length);
 	switch (type)
 	{
 		case 'D':				/* DataRow */
@@ -151,6 +183,7 @@ put_message(char type, const char *body, size_t length)
 		case 'E':				/* ErrorResponse: it ends what is being read */
 		case 'Z':				/* ReadyForQuery */
 			reading = MotStatementRan = false;
+			held = NULL;
 			break;
 	}
 	return result;
@@ -364,12 +397,23 @@ run(Pipeline *p, MotStatement *st)
 {
 	CachedPlanSource *source = p->bind.source;
 	Receiver	receiver = {{send_row, begin_rows, end_rows, end_rows, DestRemoteExecute}, st->sender};
+	StringInfoData rows;
 
 	CHECK_FOR_INTERRUPTS();
 	MOT_FAULT("pipeline-run");
 	keep_snapshot(p);
+	if (st->change != NULL && st->sender != NULL)
+	{
+		initStringInfo(&rows);
+		held = &rows;
+	}
 	if (!MotStatementRunBare(st, p->bind.piped->params, source->query_string, 0, &receiver.public, &p->rows))
+	{
+		held = NULL;
 		return false;
+	}
+	if (held != NULL)
+		(void) send_held();
 	if (st->sender != NULL)
 		MotSenderEnds();
 	p->ran = true;

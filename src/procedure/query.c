@@ -288,7 +288,11 @@ MotProcedureQuery(MotFrame *frame, MotQuery *query)
 			(estate->readonly_func && !CommandIsReadOnly(stmt)) || plain_source(query, estate) != source)
 		{
 			query->known.plan = NULL;
-			/* (the interpreter gets one, too, and the server counts what is got) */
+
+			/*
+			 * (the interpreter gets one, too, and the server counts what is
+			 * got)
+			 */
 			source->num_generic_plans = generic;
 			source->num_custom_plans = custom;
 			source->total_custom_cost = cost;

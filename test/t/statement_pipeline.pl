@@ -196,6 +196,72 @@ $node->append_conf('postgresql.conf', "log_statement = 'none'");
 $node->reload;
 $c->{socket}->close;
 
+# -------------------------------------------------------- what others could see
+
+$c = connect_ready();
+my $counted = "SELECT 'counted ' || generic_plans + custom_plans FROM pg_prepared_statements WHERE name = 'back'";
+simple($c, $counted);
+my ($count) = $c->{transcript} =~ /^D counted (\d+)$/m;
+simple($c, 'BEGIN');
+for (1 .. 4)
+{
+	bind_portal($c, '', 'get', 0, 1); execute($c, '');
+	bind_portal($c, '', 'back', 0, $_), execute($c, '') for 1 .. 5;
+	sync_it($c);
+}
+simple($c, 'COMMIT');
+$c->{transcript} = '';
+simple($c, $counted);
+like($c->{transcript}, qr/^D counted @{[$count + 20]}$/m, 'each execution is counted once');
+
+$node->safe_psql(
+	'postgres', q{
+	CREATE FUNCTION opens(v int) RETURNS bool LANGUAGE plpgsql AS $$
+	DECLARE c refcursor := 'opened';
+	BEGIN
+		IF v = 99 THEN OPEN c FOR SELECT 'in it'; END IF;
+		RETURN true;
+	END $$;
+	CREATE DOMAIN opening AS int CHECK (opens(VALUE));
+});
+parse($c, 'opens', 'SELECT id FROM t WHERE id = $1::opening');
+for my $n (1, 1, 1, 99)
+{
+	$c->{transcript} = '';
+	bind_portal($c, '', 'get', 0, 1), execute($c, '') for 1 .. 3;
+	bind_portal($c, '', 'opens', 0, $n); execute($c, '');
+	bind_portal($c, '', 'opens', 0, $n == 99 ? 98 : $n); execute($c, $n == 99 ? 'opened' : '');
+	sync_it($c);
+}
+like($c->{transcript}, qr/^D 99\nC SELECT 1\n2\nD in it\nC SELECT 1\nZ I$/m, 'what the input function of a type has opened is there');
+$c->{socket}->close;
+
+$c = connect_ready();
+parse($c, 'divides', 'UPDATE t SET v = 1 WHERE id BETWEEN 20 AND 29 RETURNING id, 1 / ($1::int4 - id)');
+for my $n (50, 50, 50, 25, 50)
+{
+	simple($c, 'BEGIN');
+	$c->{transcript} = '';
+	bind_portal($c, '', 'get', 0, 1); execute($c, '');
+	bind_portal($c, '', 'divides', 0, $n); execute($c, '');
+	sync_it($c);
+	my $rows = join('', map { "D $_ 0\n" } 20 .. 29);
+	is($c->{transcript}, "2\nD 1 row 1\nC SELECT 1\n2\n" .
+		($n == 25 ? "E 22012 division by zero\nZ E\n" : "${rows}C UPDATE 10\nZ T\n"),
+		$n == 25 ? 'an error takes back what RETURNING has made' : 'RETURNING has all rows');
+	simple($c, 'ROLLBACK');
+}
+parse($c, 'long', "UPDATE t SET v = 1 WHERE id <= 100 RETURNING id, repeat('x', \$1::int4)");
+for my $n (1, 1, 1, 30000)
+{
+	$c->{transcript} = '';
+	bind_portal($c, '', 'get', 0, 1); execute($c, '');
+	bind_portal($c, '', 'long', 0, $n); execute($c, '');
+	sync_it($c);
+}
+is(scalar(() = $c->{transcript} =~ /^D \d+ x{30000}$/mg), 100, '... also if these are long');
+$c->{socket}->close;
+
 # ----------------------------------------------------------------- many of it
 
 $c = connect_ready();
