@@ -12,7 +12,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
-my @points = grep { !/^(damage|decoded|deleted|failure|held|left-out|maintenance|prepare|prepared|read|renew|standby)-/ } split(' ', $ENV{MOT_FAULT_POINTS} // '');
+my @points = grep { !/^(damage|decoded|deleted|failure|held|left-out|maintenance|pipeline|prepare|prepared|read|renew|standby)-/ } split(' ', $ENV{MOT_FAULT_POINTS} // '');
 @points = grep { $_ =~ /$ENV{POINTS}/ } @points if $ENV{POINTS};
 plan skip_all => 'not a build with fault points' unless @points;
 plan skip_all => 'heap tables have no fault points' if Ledger::default_engine() eq 'heap';

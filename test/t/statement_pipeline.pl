@@ -8,6 +8,7 @@ use warnings;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Protocol;
+use Served;
 use Test::More;
 use Time::HiRes qw(usleep);
 
@@ -282,6 +283,30 @@ is($node->safe_psql('postgres', 'SELECT count(DISTINCT v) <= 4 FROM t WHERE id B
 simple($c, 'SELECT sum(total_bytes) < 20e6 FROM pg_backend_memory_contexts');
 like($c->{transcript}, qr/^D t$/m, '... and keep no memory');
 $c->{socket}->close;
+
+# ------------------------------------------------------- the server is killed
+
+# what ReadyForQuery has said is there, of the pipeline that is under way nothing
+$node->safe_psql('postgres', 'UPDATE t SET v = 0');
+$c = connect_ready();
+for my $round (1 .. 3)
+{
+	bind_portal($c, '', 'add', 0, $_), execute($c, '') for 31 .. 35;
+	bind_portal($c, '', 'ups', 0, 36); execute($c, '');
+	sync_it($c);
+}
+simple($c, "SET mot.fault = 'pipeline-run:killall'");
+bind_portal($c, '', 'get', 0, 1); execute($c, '');
+bind_portal($c, '', 'add', 0, $_), execute($c, '') for 31 .. 36;
+message($c, 'S', '');
+flush_out($c);
+ok($node->wait_for_log(qr/fault point "pipeline-run" reached: killall/), 'killed in the middle of a pipeline');
+$c->{socket}->close;
+$node->stop('immediate', fail_ok => 1);
+gone($node) or die 'processes do not die';
+$node->start;
+is($node->safe_psql('postgres', "SELECT string_agg(v::text, ' ' ORDER BY id) FROM t WHERE id BETWEEN 31 AND 36"), '3 3 3 3 3 3',
+	'what had been acknowledged is there, and nothing else');
 
 $node->stop;
 done_testing();
