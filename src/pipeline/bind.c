@@ -29,7 +29,7 @@ typedef struct Reading
 {
 	const char *portal;
 	int			param;			/* from 0 */
-	const char *text;			/* or NULL */
+	const char *value;			/* or NULL */
 } Reading;
 
 static HTAB *piped = NULL;
@@ -140,11 +140,11 @@ say_parameter(void *arg)
 	const Reading *reading = arg;
 	StringInfoData quoted = {0};
 
-	if (reading->text !=NULL)
+	if (reading->value != NULL)
 	{
 		initStringInfo(&quoted);
 		appendStringInfoString(&quoted, " = ");
-		appendStringInfoStringQuoted(&quoted, reading->text, log_parameter_max_length_on_error);
+		appendStringInfoStringQuoted(&quoted, reading->value, log_parameter_max_length_on_error);
 	}
 	if (reading->portal[0] != '\0')
 		errcontext("portal \"%s\" parameter $%d%s", reading->portal, reading->param + 1, quoted.data ? quoted.data : "");
@@ -195,13 +195,12 @@ find_input(MotInput *input, Oid type, int16 format, MemoryContext cxt)
 static Datum
 read_text(MotInput *input, StringInfo value, Reading *reading)
 {
-	char	   *text = value->data == NULL ? NULL : pg_client_to_server(value->data, value->len);
+	char	   *string = value->data == NULL ? NULL : pg_client_to_server(value->data, value->len);
 	Datum		datum;
 
-	reading->text = text;
-
-	datum = InputFunctionCall(&input->function, text, input->io_type, -1);
-	reading->text = NULL;
+	reading->value = string;
+	datum = InputFunctionCall(&input->function, string, input->io_type, -1);
+	reading->value = NULL;
 	return datum;
 }
 

@@ -331,6 +331,25 @@ drop_snapshot(Pipeline *p)
 	p->snapshot = 0;
 }
 
+/* What the client is told, but where a rule has made another statement of his. */
+static CommandTag
+tag_of(CmdType type)
+{
+	switch (type)
+	{
+		case CMD_SELECT:
+			return CMDTAG_SELECT;
+		case CMD_INSERT:
+			return CMDTAG_INSERT;
+		case CMD_UPDATE:
+			return CMDTAG_UPDATE;
+		case CMD_DELETE:
+			return CMDTAG_DELETE;
+		default:
+			return CMDTAG_UNKNOWN;
+	}
+}
+
 /* The statement's program, if it can be run here; else NULL. */
 static MotStatement *
 program(Pipeline *p)
@@ -343,29 +362,8 @@ program(Pipeline *p)
 		return NULL;
 	stmt = MotKnownStatement(&bind->piped->known);
 	st = MotStatementBare(stmt, bind->piped->params);
-	if (st == NULL || !stmt->canSetTag)
+	if (st == NULL || !stmt->canSetTag || bind->source->commandTag != tag_of(stmt->commandType))
 		return NULL;
-	switch (bind->source->commandTag)
-	{
-		case CMDTAG_SELECT:
-			if (stmt->commandType != CMD_SELECT)
-				return NULL;
-			break;
-		case CMDTAG_INSERT:
-			if (stmt->commandType != CMD_INSERT)
-				return NULL;
-			break;
-		case CMDTAG_UPDATE:
-			if (stmt->commandType != CMD_UPDATE)
-				return NULL;
-			break;
-		case CMDTAG_DELETE:
-			if (stmt->commandType != CMD_DELETE)
-				return NULL;
-			break;
-		default:
-			return NULL;
-	}
 	if (bind->source->resultDesc == NULL)
 		return st->operation != CMD_SELECT && !stmt->hasReturning ? st : NULL;
 	return st->sender != NULL && MotSenderFormats(st->sender, bind->formats, bind->nformats) ? st : NULL;

@@ -36,7 +36,7 @@ MotPortalMake(const MotBind *bind)
 	bool		snapshot = source->num_params > 0 ||
 	(source->raw_parse_tree != NULL && analyze_requires_snapshot(source->raw_parse_tree));
 	MemoryContext oldcxt = MemoryContextSwitchTo(portal->portalContext);
-	char	   *text = pstrdup(source->query_string);
+	char	   *query = pstrdup(source->query_string);
 	char	   *name = bind->statement[0] != '\0' ? pstrdup(bind->statement) : NULL;
 	ParamListInfo params = source->num_params > 0 ? copyParamList(bind->piped->params) : NULL;
 	CachedPlan *plan;
@@ -46,7 +46,7 @@ MotPortalMake(const MotBind *bind)
 		PushActiveSnapshot(GetTransactionSnapshot());
 	/* nothing may fail between these two */
 	plan = MotPlanGet(&bind->piped->known, source, params, NULL);
-	PortalDefineQuery(portal, name, text, source->commandTag, plan->stmt_list, plan);
+	PortalDefineQuery(portal, name, query, source->commandTag, plan->stmt_list, plan);
 	if (snapshot)
 		PopActiveSnapshot();
 	PortalStart(portal, params, 0, InvalidSnapshot);
@@ -81,21 +81,20 @@ MotPortalCompleted(Portal portal, uint64 rows)
 void
 MotPipelineComplete(CommandTag tag, uint64 rows)
 {
-	char text[	COMPLETION_TAG_BUFSIZE];
+	char		said[COMPLETION_TAG_BUFSIZE];
 	const char *name = tag == CMDTAG_INSERT ? "INSERT 0 " : tag == CMDTAG_UPDATE ? "UPDATE " :
 	tag == CMDTAG_DELETE ? "DELETE " : "SELECT ";
 	size_t		length = strlen(name);
 
-	Assert(name[0] == 'S' ? tag == CMDTAG_SELECT : true);
-	memcpy(text, name, length);
-	length += pg_ulltoa_n(rows, text +length);
-	text[		length] = '\0';
+	memcpy(said, name, length);
+	length += pg_ulltoa_n(rows, said + length);
+	said[length] = '\0';
 
 	CommandCounterIncrement();
 	MyXactFlags |= XACT_FLAGS_PIPELINING;
 	if (get_timeout_active(STATEMENT_TIMEOUT))
 		disable_timeout(STATEMENT_TIMEOUT, false);
-	(void) pq_putmessage('C', text, length + 1);
+	(void) pq_putmessage('C', said, length + 1);
 }
 
 /* Execute, of a portal with a plain statement: so many rows, all if that is 0 or less. */

@@ -294,7 +294,8 @@ reads_foreign_table(const PlannedStmt *plan, bool *heap)
 	*heap = false;
 	foreach_node(RangeTblEntry, rte, plan->rtable)
 	{
-		if (rte->rtekind != RTE_RELATION)
+		/* (ON CONFLICT's "excluded" is a row of the table itself) */
+		if (rte->rtekind != RTE_RELATION || rte->relkind == RELKIND_COMPOSITE_TYPE)
 			continue;
 		if (rte->relkind == RELKIND_FOREIGN_TABLE || MotOrdinaryTable(rte->relid))
 			foreign = true;

@@ -18,6 +18,7 @@ fsync = off
 shared_preload_libraries = 'mot'
 mot.max_memory = 256MB
 max_standby_streaming_delay = 1s
+log_statement = none
 });
 $primary->start;
 $primary->safe_psql(

@@ -51,6 +51,7 @@ my %statements = (
 	del => 'DELETE FROM t WHERE id = $1::int4 + 1000',
 	put => "INSERT INTO t VALUES (\$1::int4 + 200, 1, 'new')",
 	ups => "INSERT INTO t VALUES (\$1::int4, 1, 'new') ON CONFLICT (id) DO UPDATE SET v = t.v + excluded.v",
+	upsf => "INSERT INTO f VALUES (\$1::int4, 1, 'new') ON CONFLICT (id) DO UPDATE SET v = f.v + excluded.v",
 	sum => 'SELECT sum(v), count(*) FROM t WHERE id < $1::int4');
 
 sub connect_ready
@@ -85,7 +86,7 @@ sub runs
 	$c->{transcript} = '';
 	return $transcript =~ /^2\nD 1 row 1\nC SELECT 1\n2\nE .*pipeline-run.*\nZ I$/;
 }
-ok(runs($c, $_), "$_ runs") for qw(get getf lock add addf back del put ups sum);
+ok(runs($c, $_), "$_ runs") for qw(get getf lock add addf back del put ups upsf sum);
 ok(!runs($c, $_), "$_ does not") for qw(geth addl);
 for my $setting ("SET mot.pipeline = off", "SET log_statement = 'all'", "SET log_min_duration_statement = 0",
 	"SET default_transaction_isolation = 'repeatable read'", 'SET mot.jit = off', 'SET log_parameter_max_length_on_error = -1')
